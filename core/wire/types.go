@@ -1,0 +1,107 @@
+// Package wire has the types and byte layouts of IMPI 0.0: commands and labels
+// of the startup protocol, and the packets that hosts exchange afterwards.
+//
+// Everything on an IMPI connection is big-endian. Nothing in this package
+// allocates while it encodes or decodes a header, keeps a reference to a
+// caller's bytes, or trusts a length.
+package wire
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strconv"
+)
+
+// ClientRank numbers the clients (sites) of a job, 0 to MaxClients-1.
+type ClientRank int32
+
+// HostRank numbers the hosts of all clients of a job: by client rank, then by
+// the client's own host order (IMPI ch.2, Host-to-host connections).
+type HostRank int32
+
+// WorldRank is a rank in MPI_COMM_WORLD: by client, then host, then proc.
+type WorldRank int32
+
+// CommRank is a rank in some communicator's group.
+type CommRank int32
+
+// ContextID separates the traffic of communicators.
+type ContextID uint64
+
+// Tag is a message tag; user tags are 0 to the job's MPI_TAG_UB.
+type Tag int32
+
+// RequestID names a request of one proc in pk_srqid and pk_drqid. It is opaque
+// to everybody but the proc that chose it.
+type RequestID uint64
+
+// MaxClients is the most clients that a job can have: the server's answers
+// carry one bit for each.
+const MaxClients = 32
+
+// HostID is the host half of a proc's identity: 16 bytes laid out as an IPv6
+// address, compared and echoed byte by byte.
+type HostID [16]byte
+
+// IPv4 gives the IPv4 address inside h if h uses one of the two embeddings
+// seen in the field (IPv4-compatible and IPv4-mapped).
+func (h HostID) IPv4() (addr [4]byte, ok bool) {
+	if binary.BigEndian.Uint64(h[:8]) != 0 || binary.BigEndian.Uint16(h[8:]) != 0 {
+		return addr, false
+	}
+	if m := binary.BigEndian.Uint16(h[10:]); m != 0 && m != 0xffff {
+		return addr, false
+	}
+	copy(addr[:], h[12:])
+	return addr, true
+}
+
+// Proc identifies an MPI process on the wire. The pair is unique in a job.
+type Proc struct {
+	Host HostID
+	PID  int64
+}
+
+// String gives the host as an IPv4 address where it is one, and the pid.
+func (p Proc) String() string {
+	if a, ok := p.Host.IPv4(); ok {
+		return fmt.Sprintf("%d.%d.%d.%d/%d", a[0], a[1], a[2], a[3], p.PID)
+	}
+	return fmt.Sprintf("%x/%d", p.Host[:], p.PID)
+}
+
+// PacketType is pk_type, the kind of a packet.
+type PacketType uint32
+
+// The packet types of IMPI 0.0. Only PkData and PkDataSync are followed by
+// user data, whatever pk_len says.
+const (
+	PkData      PacketType = 0 // user data
+	PkDataSync  PacketType = 1 // user data, answered by PkSyncAck once matched
+	PkProtoAck  PacketType = 2 // flow control: exactly ackmark packets received
+	PkSyncAck   PacketType = 3 // the message has been matched
+	PkCancel    PacketType = 4 // the sender wants the message back
+	PkCancelYes PacketType = 5 // the message is destroyed
+	PkCancelNo  PacketType = 6 // too late
+	PkFini      PacketType = 7 // host to host: nothing more comes
+)
+
+var packetNames = [...]string{"DATA", "DATASYNC", "PROTOACK", "SYNCACK", "CANCEL", "CANCELYES", "CANCELNO", "FINI"}
+
+// String gives the name that the standard uses, without its prefix.
+func (t PacketType) String() string {
+	if int(t) < len(packetNames) {
+		return packetNames[t]
+	}
+	return "TYPE(" + strconv.FormatUint(uint64(t), 10) + ")"
+}
+
+// HasData tells whether pk_len bytes of user data follow the header.
+func (t PacketType) HasData() bool { return t <= PkDataSync }
+
+// Counted tells whether flow control counts the packet.
+// IMPI ch.3, Packet Protocol: protocol ACKs are not counted; FINI is between hosts.
+func (t PacketType) Counted() bool { return t != PkProtoAck && t != PkFini }
+
+// Known tells whether IMPI 0.0 defines the type.
+func (t PacketType) Known() bool { return t <= PkFini }

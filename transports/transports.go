@@ -1,0 +1,149 @@
+// Package transports has the contract between the product and whatever moves
+// its bytes: a Transport makes links. Implementations are in the folders below
+// and in vendors' own modules; nobody but their plugin mains imports them.
+package transports
+
+import (
+	"context"
+
+	"github.com/openimpi/impi/core/link"
+)
+
+// Transport makes links. Its methods may be called from several goroutines.
+type Transport interface {
+	// Info says what this is. It is called before anything else.
+	Info() Info
+
+	// Capabilities tells what the transport's links can do.
+	Capabilities() Capabilities
+
+	// Schema lists the settings that Configure takes.
+	Schema() []Setting
+
+	// Configure gives the transport its settings: names of Schema to string,
+	// float64, bool or []string. Defaults are filled in and types are checked by
+	// the caller. It may be called again; a setting that cannot change while links
+	// are open is a *SettingError. All faults are reported, joined by errors.Join.
+	Configure(settings map[string]any) error
+
+	// Listen opens a place where peers can dial. The context bounds the opening
+	// only.
+	Listen(ctx context.Context, at ListenSpec) (Listener, error)
+
+	// Dial connects to a peer's listener. It returns a *Error when that fails, and
+	// never later than the context's end.
+	Dial(ctx context.Context, to DialSpec) (link.Link, error)
+}
+
+// Listener accepts links.
+type Listener interface {
+	// Accept waits for the next link. After Close it reports link.ErrClosed.
+	Accept(ctx context.Context) (link.Link, error)
+
+	// Address is what a peer's DialSpec must hold to reach this listener. It is
+	// printable text without spaces, opaque to everybody but the transport.
+	Address() string
+
+	// Close stops accepting. Links that were accepted are not touched.
+	Close() error
+}
+
+// Socket is a link over a kernel stream socket. A plugin hands such a link's
+// descriptor over and is not in the path of its bytes (data plane "fd").
+type Socket interface {
+	link.Link
+
+	// Detach gives up the link and returns its descriptor, which the caller then
+	// owns, and bytes that were received but not yet read. The link is closed.
+	Detach() (fd int, preread []byte, err error)
+}
+
+// Info identifies a transport.
+type Info struct {
+	Name    string // as in the config: lower case, [a-z][a-z0-9-]*
+	Version string
+	Vendor  string
+}
+
+// ListenSpec says where to listen. A transport uses the fields that mean
+// something to it.
+type ListenSpec struct {
+	Host string // numeric IP address that the site advertises
+	Port int    // 0: any
+	Dir  string // private directory, 0700, for socket files
+	Name string // short name, unique among this machine's listeners
+}
+
+// DialSpec says whom to reach.
+type DialSpec struct {
+	Address string // a Listener's Address
+	From    string // numeric IP address to dial from, or empty
+}
+
+// Capabilities tells what a transport's links can do.
+type Capabilities struct {
+	DataPlanes []DataPlane // how bytes may leave the plugin, best first
+	Features   []Feature
+	Reach      Reach
+}
+
+// Has tells whether f is among the features.
+func (c Capabilities) Has(f Feature) bool {
+	for _, x := range c.Features {
+		if x == f {
+			return true
+		}
+	}
+	return false
+}
+
+// DataPlane is the way by which a link's bytes get from the proc to the wire.
+type DataPlane string
+
+// The data planes, in the order in which they are preferred.
+const (
+	PlaneFD      DataPlane = "fd"       // a kernel socket, handed over
+	PlanePeerSHM DataPlane = "peer-shm" // rings shared by the two procs themselves
+	PlaneRing    DataPlane = "ring"     // rings between proc and plugin
+	PlaneStream  DataPlane = "stream"   // a socket pair that the plugin pumps
+	PlaneGRPC    DataPlane = "grpc"     // the control connection
+)
+
+// Feature is one thing that a transport's links have. Unknown ones are ignored.
+type Feature string
+
+// The features.
+const (
+	FeatureEncrypted Feature = "encrypted"  // nobody on the way can read the bytes
+	FeaturePeerAuth  Feature = "peer-auth"  // the peer's identity was proven when the link was made
+	FeatureIPChannel Feature = "ip-channel" // addresses are "ip:port" of a TCP listener: fit for IMPI channels to foreign hosts
+)
+
+// Reach is how far a transport's links go.
+type Reach string
+
+// The reaches.
+const (
+	ReachMachine Reach = "machine" // endpoints on one machine, under one kernel
+	ReachNetwork Reach = "network"
+)
+
+// Setting is one attribute of a transport's config block.
+type Setting struct {
+	Name     string
+	Type     SettingType
+	Required bool
+	Default  any // string, float64, bool or []string; nil for none
+	Doc      string
+}
+
+// SettingType is the type of a setting's value.
+type SettingType string
+
+// The setting types.
+const (
+	TypeString  SettingType = "string"
+	TypeNumber  SettingType = "number"
+	TypeBool    SettingType = "bool"
+	TypeStrings SettingType = "list of string"
+)
