@@ -1,0 +1,109 @@
+package config
+
+import (
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// What holds when the file says nothing.
+const (
+	DefaultStart = 60 * time.Second // Limits.Start
+	DefaultStop  = 10 * time.Second // Limits.Stop
+
+	DefaultDataLen = 65536
+	DefaultAckMark = 64
+	DefaultHiWater = 256
+	DefaultTagUB   = 1<<31 - 1
+)
+
+func defaultProtocol() Protocol {
+	return Protocol{
+		DataLen: DefaultDataLen,
+		AckMark: DefaultAckMark,
+		HiWater: DefaultHiWater,
+		TagUB:   DefaultTagUB,
+		XSize:   -1, MaxLinear: -1,
+	}
+}
+
+func defaultLimits() Limits { return Limits{Start: DefaultStart, Stop: DefaultStop} }
+
+func defaultLog() Log { return Log{Level: "info", Format: "text"} }
+
+// Default is the job of a command line without a file: one site called "local"
+// on 127.0.0.1, with procs procs that run command, the server embedded, a
+// random key and the built-in transports. A command that cannot be found has an
+// empty Program.Path.
+func Default(procs int, command []string, builtins ...string) *Job {
+	dir, err := os.Getwd()
+	if err != nil {
+		dir = "." // a folder that was removed: exec will say so
+	}
+	loopback := netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	path, _, _ := findCommand(dir, command[0])
+	site := Site{
+		Name: "local",
+		Server: Server{
+			Embedded: true,
+			Address:  netip.AddrPortFrom(loopback, 0),
+			Clients:  1,
+			Timeout:  DefaultStart,
+		},
+		Auth:     Auth{Random: true},
+		Hosts:    []Host{{Address: loopback, Procs: procs}},
+		Program:  Program{Command: command, Path: path, Dir: dir, PrefixOutput: true},
+		Protocol: defaultProtocol(),
+		Wait:     Wait{Auto: true},
+		Log:      defaultLog(),
+	}
+	for _, name := range builtins {
+		site.Transports = append(site.Transports, Transport{Name: name, Builtin: true})
+	}
+	return &Job{Dir: dir, Sites: []Site{site}, Complete: true, Limits: defaultLimits()}
+}
+
+// findCommand gives the absolute path of a command whose relative form starts
+// from dir, or what is wrong with it.
+func findCommand(dir, command string) (path, problem, remedy string) {
+	if !strings.Contains(command, "/") {
+		path, err := exec.LookPath(command)
+		if err == nil {
+			path, err = filepath.Abs(path)
+		}
+		if err != nil {
+			return "", "no program " + quote(command) + " is in PATH",
+				"write a path with a slash, like " + quote("./"+command) + ", or install it"
+		}
+		return path, "", ""
+	}
+	path = absolute(dir, command)
+	problem, remedy = executableFault(path)
+	if problem != "" {
+		return "", problem, remedy
+	}
+	return path, "", ""
+}
+
+func executableFault(path string) (problem, remedy string) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return "there is no program " + quote(path), "build it first, or correct the path; it starts from the folder of the job file"
+	case info.IsDir():
+		return quote(path) + " is a folder", "name the program in it"
+	case info.Mode()&0o111 == 0:
+		return quote(path) + " is not executable", "chmod +x " + path
+	}
+	return "", ""
+}
+
+func absolute(dir, path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(dir, path)
+}

@@ -1,0 +1,160 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// Severity says whether a job can run in spite of a Diagnostic.
+type Severity string
+
+// The severities.
+const (
+	Error   Severity = "error"   // the job cannot run
+	Warning Severity = "warning" // it can, but somebody should look
+)
+
+// Diagnostic is one fault.
+type Diagnostic struct {
+	Severity Severity
+	Pos      Pos    // zero if the fault has no place in a file
+	Problem  string // what is wrong, one line
+	Remedy   string // what to write or to do instead, one line
+	Source   string // the line at Pos, without its end
+}
+
+// Error is place, problem and remedy on one line.
+func (d Diagnostic) Error() string {
+	var b strings.Builder
+	if !d.Pos.IsZero() {
+		fmt.Fprintf(&b, "%s: ", d.Pos)
+	}
+	b.WriteString(d.Problem)
+	if d.Remedy != "" {
+		fmt.Fprintf(&b, "; %s", d.Remedy)
+	}
+	return b.String()
+}
+
+// Diagnostics are the faults of one file, in file order.
+type Diagnostics []Diagnostic
+
+// HasErrors tells whether one of them is an Error.
+func (ds Diagnostics) HasErrors() bool {
+	return slices.ContainsFunc(ds, func(d Diagnostic) bool { return d.Severity == Error })
+}
+
+// Err is nil if there are no errors, and otherwise an error with a line for
+// each of them.
+func (ds Diagnostics) Err() error {
+	var lines []string
+	for _, d := range ds {
+		if d.Severity == Error {
+			lines = append(lines, d.Error())
+		}
+	}
+	if lines == nil {
+		return nil
+	}
+	return fmt.Errorf("%s", strings.Join(lines, "\n"))
+}
+
+// The colours of a terminal.
+const (
+	red    = "\x1b[1;31m"
+	yellow = "\x1b[1;33m"
+	bold   = "\x1b[1m"
+	plain  = "\x1b[0m"
+)
+
+// WriteText writes the faults for somebody who reads them: a line that says
+// where and what, the source line, an underline, and the remedy.
+func (ds Diagnostics) WriteText(w io.Writer, color bool) error {
+	for i, d := range ds {
+		sep := "\n"
+		if i == 0 {
+			sep = ""
+		}
+		if _, err := io.WriteString(w, sep+d.text(color)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d Diagnostic) text(color bool) string {
+	paint := func(code, s string) string {
+		if !color {
+			return s
+		}
+		return code + s + plain
+	}
+	tone := red
+	if d.Severity == Warning {
+		tone = yellow
+	}
+	var b strings.Builder
+	if !d.Pos.IsZero() {
+		fmt.Fprintf(&b, "%s: ", paint(bold, d.Pos.String()))
+	}
+	fmt.Fprintf(&b, "%s %s\n", paint(tone, string(d.Severity)+":"), d.Problem)
+	margin := "  "
+	if d.Source != "" {
+		line := fmt.Sprintf("%5d | ", d.Pos.Line)
+		margin = strings.Repeat(" ", len(line)-2)
+		fmt.Fprintf(&b, "%s%s\n%s| %s\n", line, d.Source, margin, paint(tone, d.underline()))
+	}
+	if d.Remedy != "" {
+		fmt.Fprintf(&b, "%s= %s\n", margin, d.Remedy)
+	}
+	return b.String()
+}
+
+// underline is blank up to the fault and carets below it. Tabs are kept, so
+// that it fits whatever width they have.
+func (d Diagnostic) underline() string {
+	var b strings.Builder
+	column := 1
+	for _, r := range d.Source {
+		switch {
+		case column >= d.Pos.Column:
+		case r == '\t':
+			b.WriteByte('\t')
+		default:
+			b.WriteByte(' ')
+		}
+		column++
+	}
+	end := min(d.Pos.EndColumn, column)
+	b.WriteString(strings.Repeat("^", max(1, end-d.Pos.Column)))
+	return b.String()
+}
+
+type jsonDiagnostic struct {
+	Severity  Severity `json:"severity"`
+	File      string   `json:"file,omitempty"`
+	Line      int      `json:"line,omitempty"`
+	Column    int      `json:"column,omitempty"`
+	EndColumn int      `json:"end_column,omitempty"`
+	Problem   string   `json:"problem"`
+	Remedy    string   `json:"remedy,omitempty"`
+	Source    string   `json:"source,omitempty"`
+}
+
+// WriteJSON writes the faults as one JSON array, an object for each.
+func (ds Diagnostics) WriteJSON(w io.Writer) error {
+	out := make([]jsonDiagnostic, len(ds))
+	for i, d := range ds {
+		out[i] = jsonDiagnostic{
+			Severity: d.Severity,
+			File:     d.Pos.File, Line: d.Pos.Line, Column: d.Pos.Column, EndColumn: d.Pos.EndColumn,
+			Problem: d.Problem, Remedy: d.Remedy, Source: d.Source,
+		}
+	}
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(out)
+}

@@ -1,0 +1,263 @@
+package config
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+)
+
+// Pos is a stretch of one line of a job file. The zero Pos is no place at all,
+// as for values that are defaults.
+type Pos struct {
+	File      string // as it was given to Load
+	Line      int    // from 1
+	Column    int    // from 1, in characters
+	EndColumn int    // the first column after the stretch
+}
+
+// IsZero tells whether p is no place.
+func (p Pos) IsZero() bool { return p.Line == 0 }
+
+// String is file:line:column, or empty for no place.
+func (p Pos) String() string {
+	if p.IsZero() {
+		return ""
+	}
+	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
+}
+
+// Job is everything that one file says.
+type Job struct {
+	File     string // path as given to Load; empty when there is no file
+	Dir      string // absolute folder that relative paths start from
+	Sites    []Site // in ascending client rank
+	Complete bool   // Sites are all clients of the job
+	Limits   Limits
+
+	source []string // lines of the file, for faults found later
+}
+
+// Site is one client of the job, with every default filled in.
+type Site struct {
+	Name    string
+	Client  int  // IMPI client rank
+	Foreign bool // run by somebody else; only Name and Client mean something
+	Server  Server
+	Auth    Auth
+	Hosts   []Host
+	Program Program
+
+	// Transports are the built-in ones, in the order given to Load, and then the
+	// ones that only a plugin offers, in file order.
+	Transports []Transport
+	Routes     []Route // the route blocks that hold for this site; see RouteTo
+	Protocol   Protocol
+	Wait       Wait
+	Log        Log
+	Pos        Pos
+}
+
+// Server says how a site finds the job's server.
+type Server struct {
+	// Embedded is true for the one site whose node runs the server.
+	Embedded bool
+
+	// Address is where the server listens: numeric, never the unspecified address.
+	// Port 0 is possible only if the server is embedded in a site of the same file;
+	// whoever starts the sites then picks a port and tells all of them.
+	Address netip.AddrPort
+
+	Clients int           // how many clients the embedded server waits for; else 0
+	Timeout time.Duration // how long the embedded server waits for them; else 0
+	Pos     Pos
+}
+
+// Auth is what a site offers (or its embedded server accepts) as authentication.
+// At least one of None, Keyed and Random holds.
+type Auth struct {
+	None  bool
+	Keyed bool
+	Key   uint64 // if Keyed
+
+	// Random asks whoever starts the job to draw a key and to give it to all sites:
+	// the file describes a whole job on the loopback network and says nothing.
+	Random bool
+}
+
+// Host is one IMPI host: an agent and its procs.
+type Host struct {
+	Address netip.Addr // numeric and specific; advertised and dialled from
+	Procs   int        // at least 1
+	Port    uint16     // of the IMPI channels' listener; 0: any
+	Pos     Pos
+}
+
+// Program is what each proc of a site runs.
+type Program struct {
+	Command      []string // as written, at least one word
+	Path         string   // absolute path of Command[0]; empty if it was not found here
+	Dir          string   // absolute working folder
+	Env          map[string]string
+	PrefixOutput bool // "[rank] " before each line of output
+	Stdin        int  // world rank of the proc that reads the node's stdin; -1: none
+	Pos          Pos
+}
+
+// Transport is one transport that a site's routes may name.
+type Transport struct {
+	Name     string
+	Builtin  bool // impi-node itself is the plugin
+	Plugin   string
+	Path     string // absolute path of Plugin; empty for built-in ones or if not found here
+	SHA256   string // of the plugin binary: 64 lower-case hex digits, or empty
+	Settings []Setting
+	Pos      Pos // zero without a block
+
+	settings Pos // of the config block
+}
+
+// Setting is one attribute of a transport's config block, not yet judged by the
+// transport's schema.
+type Setting struct {
+	Name  string
+	Value any // string, float64, bool or []string
+	Pos   Pos
+}
+
+// SettingMap has the values of t.Settings by name.
+func (t Transport) SettingMap() map[string]any {
+	m := make(map[string]any, len(t.Settings))
+	for _, s := range t.Settings {
+		m[s.Name] = s.Value
+	}
+	return m
+}
+
+// Route says how a site reaches another one.
+type Route struct {
+	Site           string   // the other site's name, or "*"
+	Prefer         []string // transports, best first; never empty
+	Direct         bool     // procs may open links that pass the agents by
+	DataPlane      []string // the only data planes allowed, best first; nil: any
+	RequireTLS     bool     // only transports whose links are encrypted
+	Representation Representation
+	Pos            Pos
+}
+
+// Representation is the form of user data on the way to a peer.
+type Representation string
+
+// The representations. The empty one is native between sites of ours that
+// have one byte order, and external32 otherwise.
+const (
+	RepresentationAuto Representation = ""
+	External32         Representation = "external32"
+	NativeLE           Representation = "native-le"
+	NativeBE           Representation = "native-be"
+)
+
+// Protocol has the values that a site submits at startup. See IMPI ch.2,
+// COLL labels.
+type Protocol struct {
+	DataLen   uint32 // most user data bytes in a packet, at least 1
+	AckMark   uint32 // packets per PROTOACK, at least 1
+	HiWater   uint32 // packets under way per pair, at least AckMark
+	TagUB     int32  // highest user tag, at least 32767
+	XSize     int32  // crossover of short and long collectives in bytes; -1: default
+	MaxLinear int32  // crossover of linear and tree collectives in clients; -1: default
+}
+
+// Wait says how procs wait for links.
+type Wait struct {
+	Auto bool          // spin as long as it was seen to pay
+	Spin time.Duration // otherwise: spin this long, then sleep
+}
+
+// Log says what the node writes on stderr.
+type Log struct {
+	Level  string // trace, debug, info, warn or error
+	Format string // text or json
+	Trace  string // absolute path of the packet trace, %r is the world rank; empty: none
+}
+
+// Limits bound the steps of a job.
+type Limits struct {
+	Start time.Duration // from the node's start until all sites are connected
+	Stop  time.Duration // from the first order to end until procs are killed
+}
+
+// Site gives the site called name.
+func (j *Job) Site(name string) (Site, bool) {
+	i := slices.IndexFunc(j.Sites, func(s Site) bool { return s.Name == name })
+	if i < 0 {
+		return Site{}, false
+	}
+	return j.Sites[i], true
+}
+
+// LocalSites gives the sites of ours with a host whose address isLocal accepts,
+// in ascending client rank.
+func (j *Job) LocalSites(isLocal func(netip.Addr) bool) []Site {
+	var local []Site
+	for _, s := range j.Sites {
+		if !s.Foreign && s.isLocal(isLocal) {
+			local = append(local, s)
+		}
+	}
+	return local
+}
+
+func (s Site) isLocal(isLocal func(netip.Addr) bool) bool {
+	return slices.ContainsFunc(s.Hosts, func(h Host) bool { return isLocal(h.Address) })
+}
+
+// ServerSite gives the site whose node runs the job's server. There is none if
+// the server runs elsewhere.
+func (j *Job) ServerSite() (Site, bool) {
+	i := slices.IndexFunc(j.Sites, func(s Site) bool { return s.Server.Embedded })
+	if i < 0 {
+		return Site{}, false
+	}
+	return j.Sites[i], true
+}
+
+// Procs is the number of procs on all of the site's hosts.
+func (s Site) Procs() int {
+	n := 0
+	for _, h := range s.Hosts {
+		n += h.Procs
+	}
+	return n
+}
+
+// Transport gives the transport called name.
+func (s Site) Transport(name string) (Transport, bool) {
+	i := slices.IndexFunc(s.Transports, func(t Transport) bool { return t.Name == name })
+	if i < 0 {
+		return Transport{}, false
+	}
+	return s.Transports[i], true
+}
+
+// RouteTo gives the route that leads from s to the site called name: the one
+// with that name, or the one for "*", or the default, which prefers the
+// transports in the order of s.Transports and allows direct links. A site that
+// routes to itself is asked for like any other.
+func (s Site) RouteTo(name string) Route {
+	for _, want := range []string{name, "*"} {
+		i := slices.IndexFunc(s.Routes, func(r Route) bool { return r.Site == want })
+		if i >= 0 {
+			return s.Routes[i]
+		}
+	}
+	return Route{Site: "*", Prefer: s.transportNames(), Direct: true}
+}
+
+func (s Site) transportNames() []string {
+	names := make([]string, len(s.Transports))
+	for i, t := range s.Transports {
+		names[i] = t.Name
+	}
+	return names
+}
