@@ -1,0 +1,40 @@
+package link
+
+import "sync"
+
+// Chop wraps l so that each Send and each Recv moves at most size() bytes: the
+// partial transfers that real links have, in whatever pattern a test wants. 0 is
+// a call that moves nothing. size is called once per call, never twice at the
+// same time, so a seeded generator or a counter will do.
+func Chop(l Link, size func() int) Link {
+	return &chopped{Link: l, size: size}
+}
+
+type chopped struct {
+	Link
+	mu         sync.Mutex
+	size       func() int
+	send, recv [][]byte // scratch, one for each direction
+}
+
+func (c *chopped) next() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.size()
+}
+
+// Send passes the first size() bytes of batch on.
+func (c *chopped) Send(batch [][]byte) (int, error) {
+	c.send = Front(c.send, batch, c.next())
+	n, err := c.Link.Send(c.send)
+	clear(c.send)
+	return n, err
+}
+
+// Recv offers the link the first size() bytes of batch.
+func (c *chopped) Recv(batch [][]byte) (int, error) {
+	c.recv = Front(c.recv, batch, c.next())
+	n, err := c.Link.Recv(c.recv)
+	clear(c.recv)
+	return n, err
+}

@@ -1,0 +1,188 @@
+package link
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+)
+
+// Pair returns the two ends of an in-memory link that holds at most capacity
+// bytes in each direction; both are *End. It has no handle and starts nothing:
+// bytes move inside the calls. It panics if capacity is not positive.
+func Pair(capacity int) (a, b Link) {
+	if capacity <= 0 {
+		panic(fmt.Sprintf("link: a pair that holds %d bytes", capacity))
+	}
+	s := &shared{capacity: capacity}
+	return &End{s: s, out: &s.pipes[0], in: &s.pipes[1]},
+		&End{s: s, out: &s.pipes[1], in: &s.pipes[0]}
+}
+
+// End is one end of a Pair.
+type End struct {
+	s       *shared
+	out, in *pipe
+	closed  bool
+}
+
+// shared is what the two ends of a pair have in common; mu guards all of it and
+// the ends themselves.
+type shared struct {
+	mu       sync.Mutex
+	capacity int
+	pipes    [2]pipe
+	broken   error
+}
+
+// pipe holds the bytes that are under way in one direction.
+type pipe struct {
+	ring
+	ended bool // its sender said CloseSend or Close
+	gone  bool // its receiver said Close: whatever is sent now is lost
+}
+
+var errPeerClosed = fmt.Errorf("%w: the peer has closed it", ErrBroken)
+
+// Send takes as much of batch as fits into the pair's capacity.
+func (e *End) Send(batch [][]byte) (int, error) {
+	e.s.mu.Lock()
+	defer e.s.mu.Unlock()
+	switch {
+	case e.closed:
+		return 0, ErrClosed
+	case e.s.broken != nil:
+		return 0, e.s.broken
+	case e.out.ended:
+		return 0, ErrClosed
+	case e.out.gone:
+		return 0, errPeerClosed
+	}
+	n := 0
+	for _, b := range batch {
+		n += e.out.write(b, e.s.capacity)
+	}
+	return n, nil
+}
+
+// Recv fills batch from what the peer has sent.
+func (e *End) Recv(batch [][]byte) (int, error) {
+	e.s.mu.Lock()
+	defer e.s.mu.Unlock()
+	switch {
+	case e.closed:
+		return 0, ErrClosed
+	case e.s.broken != nil:
+		return 0, e.s.broken
+	case e.in.n == 0 && e.in.ended && Len(batch) > 0:
+		return 0, io.EOF
+	}
+	n := 0
+	for _, b := range batch {
+		n += e.in.read(b)
+	}
+	return n, nil
+}
+
+// Handle is NoHandle: nothing in the kernel knows about a pair.
+func (e *End) Handle() int { return NoHandle }
+
+// Arm tells whether one of want holds. As there is nothing to sleep on, false
+// only means that a call now would move nothing.
+func (e *End) Arm(want Interest) bool {
+	e.s.mu.Lock()
+	defer e.s.mu.Unlock()
+	if e.closed || e.s.broken != nil {
+		return true
+	}
+	readable := e.in.n > 0 || e.in.ended
+	writable := e.out.n < e.s.capacity || e.out.ended || e.out.gone
+	return want&Readable != 0 && readable || want&Writable != 0 && writable
+}
+
+// Limits has the capacity as Stream.
+func (e *End) Limits() Limits { return Limits{Stream: e.s.capacity} }
+
+// CloseSend ends this direction; the peer reads what is under way and then io.EOF.
+func (e *End) CloseSend() error {
+	e.s.mu.Lock()
+	defer e.s.mu.Unlock()
+	if e.closed {
+		return ErrClosed
+	}
+	if e.s.broken != nil {
+		return e.s.broken
+	}
+	e.out.ended = true
+	return nil
+}
+
+// Close ends both directions. The peer still reads what is under way to it.
+func (e *End) Close() error {
+	e.s.mu.Lock()
+	defer e.s.mu.Unlock()
+	e.closed = true
+	e.out.ended = true
+	e.in.gone = true
+	e.in.ring = ring{}
+	return nil
+}
+
+// Break fails both ends at once, as a cut cable does: what is under way is lost
+// and every later call reports err, which is made to wrap ErrBroken. The first
+// Break wins.
+func (e *End) Break(err error) {
+	e.s.mu.Lock()
+	defer e.s.mu.Unlock()
+	if e.s.broken != nil {
+		return
+	}
+	switch {
+	case err == nil:
+		err = ErrBroken
+	case !errors.Is(err, ErrBroken):
+		err = fmt.Errorf("%w: %w", ErrBroken, err)
+	}
+	e.s.broken = err
+	e.s.pipes[0].ring, e.s.pipes[1].ring = ring{}, ring{}
+}
+
+// ring is a byte queue in a circular buffer.
+type ring struct {
+	buf   []byte
+	first int // index of the oldest byte
+	n     int // bytes held
+}
+
+// write appends the front of b that fits into a ring of the given capacity.
+func (r *ring) write(b []byte, capacity int) int {
+	if len(b) > capacity-r.n {
+		b = b[:capacity-r.n]
+	}
+	if len(b) == 0 {
+		return 0
+	}
+	if r.buf == nil {
+		r.buf = make([]byte, capacity)
+	}
+	at := (r.first + r.n) % capacity
+	k := copy(r.buf[at:], b)
+	copy(r.buf, b[k:])
+	r.n += len(b)
+	return len(b)
+}
+
+// read takes the oldest bytes out, as many as b has room for.
+func (r *ring) read(b []byte) int {
+	if len(b) > r.n {
+		b = b[:r.n]
+	}
+	if len(b) == 0 {
+		return 0
+	}
+	k := copy(b, r.buf[r.first:])
+	copy(b[k:], r.buf)
+	r.first = (r.first + len(b)) % len(r.buf)
+	r.n -= len(b)
+	return len(b)
+}
