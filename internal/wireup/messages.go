@@ -1,0 +1,84 @@
+package wireup
+
+import "github.com/openimpi/impi/core/wire"
+
+// Kind says what a Message is about, and who sends it.
+type Kind string
+
+// The messages, in the order in which a proc's life uses them.
+const (
+	// KindHello is the proc's first message, from mpi.Init.
+	KindHello Kind = "hello"
+	// KindWelcome answers it once the whole job has been set up. It carries two
+	// descriptors: the link to the agent, and a memfd with the Job as JSON.
+	KindWelcome Kind = "welcome"
+	// KindOpen asks the node for a direct link to Peer.
+	KindOpen Kind = "open"
+	// KindLink gives the proc a link to Peer, which it asked for or which the
+	// peer opened. One descriptor comes with it. Without one, Reason says why no
+	// direct link could be had, and packets to Peer go through the agent.
+	KindLink Kind = "link"
+	// KindFini says that the proc has passed the barrier of Finalize and that
+	// everything it sent is on its links. It sends nothing after that.
+	KindFini Kind = "fini"
+	// KindAbort is MPI_Abort, with Code and Reason.
+	KindAbort Kind = "abort"
+	// KindDown tells a proc that the job is ending and why: another proc died,
+	// somebody called Abort, the operator wants it. The proc should exit.
+	KindDown Kind = "down"
+)
+
+// Message is one record of the control socket. Which fields mean something
+// depends on its Kind.
+type Message struct {
+	Kind      Kind           `json:"kind"`
+	Version   int            `json:"version,omitempty"`    // hello, welcome: of this protocol
+	Library   string         `json:"library,omitempty"`    // hello: the MPI library and its version
+	Peer      wire.WorldRank `json:"peer"`                 // open, link
+	Transport string         `json:"transport,omitempty"`  // link
+	DataPlane string         `json:"data_plane,omitempty"` // link
+	Code      int            `json:"code,omitempty"`       // abort: exit status
+	Reason    string         `json:"reason,omitempty"`     // link, abort, down
+}
+
+// Version is the version of this protocol. Node and library of one job may
+// come from different builds; they must agree on it.
+const Version = 1
+
+// Job is all that a proc knows of its job, sent with KindWelcome.
+type Job struct {
+	Name string         `json:"name"`
+	Rank wire.WorldRank `json:"rank"`
+
+	Procs []Proc `json:"procs"` // by world rank
+
+	DataLen   uint32 `json:"data_len"` // D: most user data bytes in one packet
+	TagUB     int32  `json:"tag_ub"`
+	XSize     int32  `json:"xsize"`     // short/long collectives, bytes
+	MaxLinear int32  `json:"maxlinear"` // linear/tree collectives, masters
+	AckMark   uint32 `json:"ackmark"`
+	HiWater   uint32 `json:"hiwater"`
+
+	Spin  string `json:"spin,omitempty"`  // "auto", "0" or a duration: how long to poll before sleeping
+	Trace string `json:"trace,omitempty"` // file to print packets to; empty: none
+}
+
+// Proc is what a proc knows of another.
+type Proc struct {
+	Host   []byte          `json:"host"` // 16 bytes, as on the wire
+	PID    int64           `json:"pid"`
+	Client wire.ClientRank `json:"client"`
+	Node   wire.HostRank   `json:"node"` // host rank of its agent
+	Path   Path            `json:"path"`
+	Data   string          `json:"data"` // representation of user data exchanged with it, as core/datatype names it
+}
+
+// Path is the way that packets to a proc take.
+type Path string
+
+// The paths.
+const (
+	PathSelf    Path = "self"
+	PathDirect  Path = "direct"  // ask the node for a link; fall back to the agent
+	PathChannel Path = "channel" // through the agents
+)
