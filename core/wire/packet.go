@@ -70,12 +70,15 @@ func (d Dialect) Header(b []byte, p *Packet) {
 	p.SrcReq = RequestID(be.Uint64(b[56:]))
 	p.DestReq = RequestID(be.Uint64(b[64:]))
 	p.MsgLen = be.Uint64(b[72:])
+	p.Tag = Tag(be.Uint32(b[84:])) // the draft's Int8 tag ends in the same four bytes
 	if d == Draft {
 		p.LSRank = 0
+		if int64(be.Uint64(b[80:])) != int64(p.Tag) {
+			p.Tag = TagOutOfRange
+		}
 	} else {
 		p.LSRank = CommRank(be.Uint32(b[80:]))
 	}
-	p.Tag = Tag(be.Uint32(b[84:])) // the draft's Int8 tag ends in the same four bytes
 	p.Context = ContextID(be.Uint64(b[88:]))
 	p.Seq = be.Uint64(b[96:])
 	p.Count = int64(be.Uint64(b[104:]))

@@ -62,12 +62,9 @@ type Proc struct {
 	PID  int64
 }
 
-// String gives the host as an IPv4 address where it is one, and the pid.
+// String gives the host's address, IPv4 where it is one, and the pid.
 func (p Proc) String() string {
-	if a, ok := p.Host.IPv4(); ok {
-		return fmt.Sprintf("%d.%d.%d.%d/%d", a[0], a[1], a[2], a[3], p.PID)
-	}
-	return fmt.Sprintf("%x/%d", p.Host[:], p.PID)
+	return fmt.Sprintf("%v/%d", p.Host, p.PID)
 }
 
 // PacketType is pk_type, the kind of a packet.

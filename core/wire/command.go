@@ -1,0 +1,101 @@
+package wire
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// CommandSize is the size of the header that starts every message between
+// client and server, but the answer to AUTH and the key.
+const CommandSize = 8
+
+// ErrShort is wrapped by the errors of payloads that end too early.
+var ErrShort = errors.New("payload is too short")
+
+// Command is the first word of a message between client and server: four letters.
+type Command uint32
+
+// The commands of IMPI 0.0, and one of our own.
+const (
+	CmdAuth Command = 0x41555448 // mechanisms that the client has
+	CmdIMPI Command = 0x494D5049 // client rank; answered by the job's size
+	CmdColl Command = 0x434F4C4C // one label's values; answered by everybody's
+	CmdDone Command = 0x444F4E45 // no more labels; answered when all said so
+	CmdFini Command = 0x46494E49 // the client's procs have finished; no answer
+
+	// CmdFiniReversed is CmdFini as early little-endian LAM wrote it.
+	CmdFiniReversed Command = 0x494E4946
+
+	// CmdFail is ours: text that says why the sender is about to close. Whoever
+	// does not know it skips it, as IMPI ch.2 has it for unknown commands, or
+	// gives up, which is what comes next anyway.
+	CmdFail Command = 0x4641494C
+)
+
+// String gives the four letters, or the number if they are not letters.
+func (c Command) String() string {
+	var b [4]byte
+	binary.BigEndian.PutUint32(b[:], uint32(c))
+	for _, x := range b {
+		if x < 'A' || x > 'Z' {
+			return fmt.Sprintf("0x%08x", uint32(c))
+		}
+	}
+	return string(b[:])
+}
+
+// PutCommand writes a command header into b[:CommandSize]: c, and n bytes that
+// follow. It panics if b is shorter.
+func PutCommand(b []byte, c Command, n int32) {
+	_ = b[CommandSize-1]
+	binary.BigEndian.PutUint32(b, uint32(c))
+	binary.BigEndian.PutUint32(b[4:], uint32(n))
+}
+
+// AppendCommand appends a command header to b.
+func AppendCommand(b []byte, c Command, n int32) []byte {
+	b = binary.BigEndian.AppendUint32(b, uint32(c))
+	return binary.BigEndian.AppendUint32(b, uint32(n))
+}
+
+// ParseCommand reads a command header from b[:CommandSize]. Any bytes decode; n
+// may be negative or too large, which is for the receiver to check. It panics
+// if b is shorter.
+func ParseCommand(b []byte) (c Command, n int32) {
+	_ = b[CommandSize-1]
+	return Command(binary.BigEndian.Uint32(b)), int32(binary.BigEndian.Uint32(b[4:]))
+}
+
+// AppendIMPI appends the IMPI command with v: the client's rank on the way to
+// the server, the number of clients on the way back.
+func AppendIMPI(b []byte, v int32) []byte {
+	return binary.BigEndian.AppendUint32(AppendCommand(b, CmdIMPI, 4), uint32(v))
+}
+
+// ParseIMPI reads the payload of an IMPI command.
+func ParseIMPI(payload []byte) (v int32, err error) {
+	if len(payload) != 4 {
+		return 0, fmt.Errorf("IMPI has %d bytes, not 4: %w", len(payload), errLen(len(payload), 4))
+	}
+	return int32(binary.BigEndian.Uint32(payload)), nil
+}
+
+// MaxFail is the most bytes of text that CmdFail carries.
+const MaxFail = 1024
+
+// AppendFail appends CmdFail with the first MaxFail bytes of text.
+func AppendFail(b []byte, text string) []byte {
+	text = text[:min(len(text), MaxFail)]
+	return append(AppendCommand(b, CmdFail, int32(len(text))), text...)
+}
+
+// ErrLong is wrapped by the errors of payloads that do not end where they must.
+var ErrLong = errors.New("payload is too long")
+
+func errLen(have, want int) error {
+	if have < want {
+		return ErrShort
+	}
+	return ErrLong
+}

@@ -1,0 +1,38 @@
+package wire
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// VersionSize is the size of a Version on the wire.
+const VersionSize = 8
+
+// Version is a version of the protocol.
+type Version struct{ Major, Minor uint32 }
+
+// The versions that we list.
+var (
+	Version00      = Version{0, 0}
+	PrivateVersion = Version{0, 0x10001} // our extension labels, and what their cards promise
+)
+
+// Less orders versions.
+func (v Version) Less(w Version) bool {
+	return v.Major < w.Major || v.Major == w.Major && v.Minor < w.Minor
+}
+
+// String gives major.minor.
+func (v Version) String() string { return fmt.Sprintf("%d.%d", v.Major, v.Minor) }
+
+// AppendVersion appends a value of LabelVersion.
+func AppendVersion(b []byte, v Version) []byte {
+	b = binary.BigEndian.AppendUint32(b, v.Major)
+	return binary.BigEndian.AppendUint32(b, v.Minor)
+}
+
+// ParseVersion reads b[:VersionSize]. It panics if b is shorter.
+func ParseVersion(b []byte) Version {
+	_ = b[VersionSize-1]
+	return Version{binary.BigEndian.Uint32(b), binary.BigEndian.Uint32(b[4:])}
+}
