@@ -1,0 +1,81 @@
+// Package flow counts packets between pairs of procs: the ackmark and hiwater
+// windows of IMPI. Nothing else in the program moves these counters.
+//
+// The two directions of a pair are independent, so each proc keeps one Window
+// for each peer: how many packets it may still send there, and how many it has
+// received from there without saying so.
+package flow
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// ErrLimits is wrapped by the error for limits that no job can have.
+var ErrLimits = errors.New("flow: impossible window")
+
+// Limits are the job's two constants, in packets. One pair of values holds for
+// the whole job: the smallest that any host asked for.
+type Limits struct {
+	AckMark uint32 // a PROTOACK stands for exactly so many packets
+	HiWater uint32 // most packets on their way to one proc
+}
+
+// Check tells what is wrong with the limits.
+// IMPI ch.3, Message Passing Protocols: 1 <= ackmark <= hiwater.
+func (l Limits) Check() error {
+	switch {
+	case l.AckMark < 1:
+		return fmt.Errorf("%w: ackmark %d, must be at least 1", ErrLimits, l.AckMark)
+	case l.AckMark > l.HiWater:
+		return fmt.Errorf("%w: ackmark %d is more than hiwater %d: the sender would stop before the receiver acknowledges",
+			ErrLimits, l.AckMark, l.HiWater)
+	}
+	return nil
+}
+
+// Window is one proc's view of its traffic with one peer. The zero Window
+// allows nothing; use New.
+type Window struct {
+	limits Limits
+	sent   int64 // counted packets sent, less what was acknowledged; may be negative
+	rcvd   int64 // counted packets received since the last PROTOACK that we owe
+}
+
+// New gives an untouched window. The limits must have passed Check.
+func New(l Limits) Window { return Window{limits: l} }
+
+// Open tells whether one more counted packet may leave.
+func (w *Window) Open() bool { return w.sent < int64(w.limits.HiWater) }
+
+// Sent counts a packet that leaves. It is for packets whose type is counted,
+// and only while the window is open.
+func (w *Window) Sent() { w.sent++ }
+
+// Acked takes a PROTOACK of the peer into account.
+// IMPI ch.3, Packet Protocol: it has no count of its own, it means ackmark
+// packets. A peer that acknowledges before we have sent so many makes the
+// counter negative, which is harmless.
+func (w *Window) Acked() {
+	if w.sent > math.MinInt64/2 {
+		w.sent -= int64(w.limits.AckMark)
+	}
+}
+
+// Received counts a packet that arrived and tells whether a PROTOACK is owed
+// for it and those before it.
+func (w *Window) Received() (ack bool) {
+	if w.rcvd++; w.rcvd < int64(w.limits.AckMark) {
+		return false
+	}
+	w.rcvd -= int64(w.limits.AckMark)
+	return true
+}
+
+// Unacknowledged is how many packets are on their way as far as this side
+// knows. It is negative if the peer acknowledged more than was sent.
+func (w *Window) Unacknowledged() int64 { return w.sent }
+
+// Owed is how many packets were received since the last PROTOACK.
+func (w *Window) Owed() int64 { return w.rcvd }

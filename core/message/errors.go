@@ -1,0 +1,50 @@
+package message
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/openimpi/impi/core/wire"
+)
+
+// What can become of a request.
+var (
+	// ErrTruncate: the message was longer than the receive's buffer. What fits
+	// was stored; the sender does not notice.
+	ErrTruncate = errors.New("message: longer than the receive buffer")
+	// ErrPeerDown: the other proc, or the link to it, is gone.
+	ErrPeerDown = errors.New("message: peer is down")
+	// ErrBuffer: a buffered send does not fit into the attached buffer, or the
+	// buffer cannot be attached or detached.
+	ErrBuffer = errors.New("message: attached buffer")
+)
+
+// ErrProtocol is wrapped by every *ProtocolError.
+var ErrProtocol = errors.New("message: peer breaks the IMPI protocol")
+
+// ErrConfig is wrapped by the errors of New.
+var ErrConfig = errors.New("message: configuration")
+
+// ProtocolError says what a peer did that the standard forbids. The link it came
+// from cannot be used any further.
+type ProtocolError struct {
+	Link   LinkID
+	Peer   Peer      // who sent it, NoPeer if that is what is wrong
+	Proc   wire.Proc // as the packet names its sender
+	Type   wire.PacketType
+	Field  string // pk_ name of the offending field
+	Value  string
+	Reason string
+}
+
+// Error names link, peer, packet type, field and value.
+func (e *ProtocolError) Error() string {
+	who := "unknown proc " + e.Proc.String()
+	if e.Peer != NoPeer {
+		who = fmt.Sprintf("peer %d (%s)", e.Peer, e.Proc)
+	}
+	return fmt.Sprintf("%s: link %d, %s, %s packet: %s = %s: %s", ErrProtocol, e.Link, who, e.Type, e.Field, e.Value, e.Reason)
+}
+
+// Unwrap gives ErrProtocol.
+func (e *ProtocolError) Unwrap() error { return ErrProtocol }
