@@ -1,0 +1,52 @@
+package launch
+
+import (
+	"fmt"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Exit says how a process ended.
+type Exit struct {
+	Code   int            // exit status, if Signal is 0
+	Signal syscall.Signal // that killed it, or 0
+	Core   bool           // it left a core dump
+}
+
+func exitOf(w syscall.WaitStatus) Exit {
+	if w.Signaled() {
+		return Exit{Signal: w.Signal(), Core: w.CoreDump()}
+	}
+	return Exit{Code: w.ExitStatus()}
+}
+
+// OK tells whether the process ended with status 0.
+func (e Exit) OK() bool { return e == Exit{} }
+
+// Status is the exit status that a shell would report: 128 and the number of
+// the signal if one killed it.
+func (e Exit) Status() int {
+	if e.Signal != 0 {
+		return 128 + int(e.Signal)
+	}
+	return e.Code
+}
+
+// String completes a sentence that starts with the process's name.
+func (e Exit) String() string {
+	switch {
+	case e.Signal != 0 && e.Core:
+		return fmt.Sprintf("was killed by %s and dumped core", signalName(e.Signal))
+	case e.Signal != 0:
+		return "was killed by " + signalName(e.Signal)
+	}
+	return fmt.Sprintf("exited with status %d", e.Code)
+}
+
+func signalName(s syscall.Signal) string {
+	if n := unix.SignalName(s); n != "" {
+		return n
+	}
+	return fmt.Sprintf("signal %d", int(s))
+}

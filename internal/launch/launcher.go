@@ -1,0 +1,62 @@
+// Package launch starts processes that must not outlive their starter, watches
+// how they end, and merges what they print by whole lines.
+package launch
+
+import (
+	"errors"
+	"runtime"
+	"sync"
+)
+
+// ErrStopped is what Start reports after Close.
+var ErrStopped = errors.New("launcher is closed")
+
+// Launcher starts processes from one OS thread of its own. The kernel sends a
+// process its parent-death signal when the thread that made it ends, and Go
+// ends threads as it likes; this one lives until Close.
+type Launcher struct {
+	work chan func()
+	quit chan struct{}
+	done chan struct{}
+	once sync.Once
+}
+
+// New starts the thread.
+func New() *Launcher {
+	l := &Launcher{work: make(chan func()), quit: make(chan struct{}), done: make(chan struct{})}
+	go l.run()
+	return l
+}
+
+func (l *Launcher) run() {
+	defer close(l.done)
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread() // the thread goes on, so that nobody is signalled
+	for {
+		select {
+		case f := <-l.work:
+			f()
+		case <-l.quit:
+			return
+		}
+	}
+}
+
+// do runs f on the thread and waits for it.
+func (l *Launcher) do(f func()) error {
+	ran := make(chan struct{})
+	select {
+	case l.work <- func() { f(); close(ran) }:
+		<-ran
+		return nil
+	case <-l.quit:
+		return ErrStopped
+	}
+}
+
+// Close gives the thread back to the runtime. Processes that still run are not
+// touched, but may now be killed at any time: wait for them first.
+func (l *Launcher) Close() {
+	l.once.Do(func() { close(l.quit) })
+	<-l.done
+}

@@ -1,0 +1,66 @@
+package launch
+
+import (
+	"errors"
+	"os"
+	"sync"
+	"time"
+)
+
+// pipe copies what a process prints into a stream.
+type pipe struct {
+	r    *os.File
+	s    *Stream
+	done chan struct{}
+
+	mu       sync.Mutex // orders the deadlines that copy and drain set
+	draining bool
+}
+
+func newPipe(r *os.File, s *Stream) *pipe { return &pipe{r: r, s: s, done: make(chan struct{})} }
+
+func (p *pipe) copy() {
+	defer close(p.done)
+	defer p.s.Close()
+	defer p.r.Close()
+	buf := make([]byte, 32<<10)
+	for {
+		draining := p.deadline()
+		n, err := p.r.Read(buf)
+		_, _ = p.s.Write(buf[:n]) // a stream reports nothing
+		switch {
+		case err == nil:
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			if draining {
+				return
+			}
+			p.s.Flush()
+		default:
+			return // the end, or as good as that
+		}
+	}
+}
+
+// deadline bounds the next Read, and tells whether the process is known to be
+// gone.
+func (p *pipe) deadline() (draining bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var t time.Time
+	switch {
+	case p.draining:
+		t = time.Now().Add(drainDelay)
+	case p.s.Pending():
+		t = time.Now().Add(promptDelay)
+	}
+	_ = p.r.SetReadDeadline(t) // a pipe of ours takes deadlines
+	return p.draining
+}
+
+// drain says that the process is gone.
+func (p *pipe) drain() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.draining = true
+	_ = p.r.SetReadDeadline(time.Now().Add(drainDelay))
+}
