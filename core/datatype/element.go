@@ -1,0 +1,73 @@
+package datatype
+
+import (
+	"fmt"
+	"reflect"
+	"unsafe"
+)
+
+// Number are Go's numeric types and the types made from them.
+type Number interface {
+	~int8 | ~int16 | ~int32 | ~int64 | ~int |
+		~uint8 | ~uint16 | ~uint32 | ~uint64 | ~uint |
+		~float32 | ~float64 | ~complex64 | ~complex128
+}
+
+// Element are all types that a message can be made of.
+type Element interface {
+	Number | ~bool |
+		Pair[int16] | Pair[int32] | Pair[int64] | Pair[int] | Pair[float32] | Pair[float64]
+}
+
+var reflected = [...]Kind{
+	reflect.Bool: Bool, reflect.Int8: Int8, reflect.Int16: Int16, reflect.Int32: Int32,
+	reflect.Int64: Int64, reflect.Int: Int, reflect.Uint8: Uint8, reflect.Uint16: Uint16,
+	reflect.Uint32: Uint32, reflect.Uint64: Uint64, reflect.Uint: Uint,
+	reflect.Float32: Float32, reflect.Float64: Float64,
+	reflect.Complex64: Complex64, reflect.Complex128: Complex128,
+}
+
+// KindOf gives the kind of T.
+func KindOf[T Element]() Kind {
+	var zero T
+	switch any(zero).(type) {
+	case Pair[int16]:
+		return PairInt16
+	case Pair[int32]:
+		return PairInt32
+	case Pair[int64]:
+		return PairInt64
+	case Pair[int]:
+		return PairInt
+	case Pair[float32]:
+		return PairFloat32
+	case Pair[float64]:
+		return PairFloat64
+	}
+	return reflected[reflect.TypeFor[T]().Kind()]
+}
+
+// Bytes is the memory of s as bytes. It shares the memory. A nil slice stays nil.
+func Bytes[T Element](s []T) []byte {
+	if s == nil {
+		return nil
+	}
+	var zero T
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(zero)))
+}
+
+// View is the inverse of Bytes: the elements that lie in b, sharing its memory;
+// bytes that do not fill an element are left out. b must be aligned for T, as
+// the result of Bytes, everything that Go's make returns in whole elements, and
+// a Schedule's scratch memory are; View panics otherwise.
+func View[T Element](b []byte) []T {
+	var zero T
+	if len(b) == 0 {
+		return nil
+	}
+	p := unsafe.Pointer(unsafe.SliceData(b))
+	if uintptr(p)%unsafe.Alignof(zero) != 0 {
+		panic(fmt.Sprintf("datatype: View of %T at an odd address", zero))
+	}
+	return unsafe.Slice((*T)(p), len(b)/int(unsafe.Sizeof(zero)))
+}

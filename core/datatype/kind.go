@@ -1,0 +1,151 @@
+// Package datatype has the basic element types of messages: their sizes, their
+// conversion between a host's own layout and what travels, and the reduction
+// operations over them.
+//
+// A buffer is a []byte that holds elements of one Kind exactly as the host's
+// compiler lays them out. Bytes and View go between such a buffer and a typed
+// slice without copying.
+package datatype
+
+import (
+	"math/bits"
+	"strconv"
+	"unsafe"
+)
+
+// Kind is a basic element type.
+type Kind uint8
+
+// The kinds. Byte is uninterpreted and never converted; Uint8 is Go's byte, a
+// number. Int and Uint are Go's own, 8 bytes wherever they travel whatever the
+// host's word is. The Pair kinds are Pair[int16] and so on.
+const (
+	Invalid Kind = iota
+	Byte
+	Bool
+	Int8
+	Int16
+	Int32
+	Int64
+	Int
+	Uint8
+	Uint16
+	Uint32
+	Uint64
+	Uint
+	Float32
+	Float64
+	Complex64
+	Complex128
+	PairInt16
+	PairInt32
+	PairInt64
+	PairInt
+	PairFloat32
+	PairFloat64
+
+	kinds // how many there are
+)
+
+// Pair is what MinLoc and MaxLoc reduce: a value and where it was found.
+type Pair[V PairValue] struct {
+	Value V
+	Index int32
+}
+
+// PairValue are the types that a Pair can hold.
+type PairValue interface {
+	int16 | int32 | int64 | int | float32 | float64
+}
+
+const word = bits.UintSize / 8
+
+// layout says how one kind lies in memory and on the wire. A number is count
+// components of width bytes (wireWidth on the wire); a pair is a value of
+// width bytes and an int32 at offset index.
+type layout struct {
+	name      string
+	size      uint8 // bytes of an element in memory, padding included
+	align     uint8
+	width     uint8
+	wireWidth uint8
+	count     uint8
+	signed    bool
+	index     uint8 // 0: not a pair
+}
+
+var layouts = [kinds]layout{
+	Invalid:     {name: "invalid"},
+	Byte:        number("byte", 1, 1, 1, false),
+	Bool:        number("bool", 1, 1, 1, false),
+	Int8:        number("int8", 1, 1, 1, true),
+	Int16:       number("int16", 2, 2, 1, true),
+	Int32:       number("int32", 4, 4, 1, true),
+	Int64:       number("int64", 8, 8, 1, true),
+	Int:         number("int", word, 8, 1, true),
+	Uint8:       number("uint8", 1, 1, 1, false),
+	Uint16:      number("uint16", 2, 2, 1, false),
+	Uint32:      number("uint32", 4, 4, 1, false),
+	Uint64:      number("uint64", 8, 8, 1, false),
+	Uint:        number("uint", word, 8, 1, false),
+	Float32:     number("float32", 4, 4, 1, false),
+	Float64:     number("float64", 8, 8, 1, false),
+	Complex64:   number("complex64", 4, 4, 2, false),
+	Complex128:  number("complex128", 8, 8, 2, false),
+	PairInt16:   pair[int16]("pair[int16]", 2),
+	PairInt32:   pair[int32]("pair[int32]", 4),
+	PairInt64:   pair[int64]("pair[int64]", 8),
+	PairInt:     pair[int]("pair[int]", 8),
+	PairFloat32: pair[float32]("pair[float32]", 4),
+	PairFloat64: pair[float64]("pair[float64]", 8),
+}
+
+func number(name string, width, wire, count uint8, signed bool) layout {
+	align := width
+	if width == 8 {
+		align = uint8(unsafe.Alignof(float64(0))) // 4 on 386
+	}
+	return layout{name: name, size: width * count, align: align, width: width,
+		wireWidth: wire, count: count, signed: signed}
+}
+
+func pair[V PairValue](name string, wire uint8) layout {
+	var p Pair[V]
+	return layout{name: name, size: uint8(unsafe.Sizeof(p)), align: uint8(unsafe.Alignof(p)),
+		width: uint8(unsafe.Sizeof(p.Value)), wireWidth: wire, signed: true,
+		index: uint8(unsafe.Offsetof(p.Index))}
+}
+
+// Valid tells whether k is one of the kinds.
+func (k Kind) Valid() bool { return k > Invalid && k < kinds }
+
+// String gives the Go name of the kind.
+func (k Kind) String() string {
+	if k < kinds {
+		return layouts[k].name
+	}
+	return "kind(" + strconv.Itoa(int(k)) + ")"
+}
+
+// Size is the bytes of one element in this host's memory, padding included; 0
+// for what is not a kind.
+func (k Kind) Size() int {
+	if k < kinds {
+		return int(layouts[k].size)
+	}
+	return 0
+}
+
+// Align is the alignment that a buffer of the kind has in this host's memory.
+func (k Kind) Align() int {
+	if k.Valid() {
+		return int(layouts[k].align)
+	}
+	return 1
+}
+
+// Type describes an element of a message. A Type is one Kind; types derived
+// from several come with their own constructors.
+type Type struct {
+	Kind
+}

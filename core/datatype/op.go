@@ -1,0 +1,89 @@
+package datatype
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+)
+
+// ErrOp is wrapped when an operation is not defined for a kind.
+var ErrOp = errors.New("operation not defined for this kind of element")
+
+// ErrAlign is wrapped when a buffer is not aligned for its kind.
+var ErrAlign = errors.New("buffer is not aligned for its elements")
+
+// Func combines n elements of k: inout becomes in ∘ inout, element by element.
+// in belongs to the lower ranks. It may be called for parts of a buffer, and
+// must not keep either slice.
+type Func func(in, inout []byte, n int, k Kind)
+
+// Op is a reduction operation. Ops are compared by address.
+type Op struct {
+	name        string
+	commutative bool
+	loops       *[kinds]loop // predefined
+	fn          Func         // user-defined
+	only        uint32       // bit per kind that fn is for; 0: all
+}
+
+// loop runs one operation over n aligned elements.
+type loop func(in, inout unsafe.Pointer, n int)
+
+// NewOp makes an operation of a user's function. commutative allows operands in
+// any order; associativity is always assumed. kinds are those that fn is for,
+// all if none is given.
+func NewOp(fn Func, commutative bool, kinds ...Kind) *Op {
+	op := &Op{name: "user-defined", commutative: commutative, fn: fn}
+	for _, k := range kinds {
+		op.only |= 1 << k
+	}
+	return op
+}
+
+// String gives the name of the operation.
+func (o *Op) String() string { return o.name }
+
+// Commutative tells whether operands may be taken in any order.
+func (o *Op) Commutative() bool { return o.commutative }
+
+// Predefined tells whether the operation is one of MPI's own, which cannot be freed.
+func (o *Op) Predefined() bool { return o.loops != nil }
+
+// Check reports ErrOp if the operation is not defined for k.
+func (o *Op) Check(k Kind) error {
+	switch {
+	case o == nil:
+		return fmt.Errorf("datatype: %w: no operation given", ErrOp)
+	case !k.Valid():
+		return fmt.Errorf("datatype: %w: %d", ErrKind, k)
+	case o.loops != nil && o.loops[k] == nil,
+		o.loops == nil && o.only != 0 && o.only&(1<<k) == 0:
+		return fmt.Errorf("datatype: %w: %v of %v", ErrOp, o, k)
+	}
+	return nil
+}
+
+// Apply sets n elements of inout to in ∘ inout. Both hold native elements of k,
+// aligned as Kind.Align says. They do not overlap.
+func (o *Op) Apply(in, inout []byte, k Kind, n int) error {
+	if err := o.Check(k); err != nil {
+		return err
+	}
+	size := k.Size()
+	if n < 0 || n > len(in)/size || n > len(inout)/size {
+		return fmt.Errorf("datatype: %w: %v of %d of %v from %d into %d bytes", ErrBuffer, o, n, k, len(in), len(inout))
+	}
+	if n == 0 {
+		return nil
+	}
+	a, b := unsafe.Pointer(unsafe.SliceData(in)), unsafe.Pointer(unsafe.SliceData(inout))
+	if (uintptr(a)|uintptr(b))&uintptr(k.Align()-1) != 0 {
+		return fmt.Errorf("datatype: %w: %v of %v", ErrAlign, o, k)
+	}
+	if o.loops != nil {
+		o.loops[k](a, b, n)
+	} else {
+		o.fn(in[:n*size], inout[:n*size], n, k)
+	}
+	return nil
+}

@@ -1,0 +1,200 @@
+package datatype
+
+import "unsafe"
+
+// The predefined operations; all are commutative. Sum and Prod take all
+// numbers; Max and Min integers and floats, where one NaN makes the result NaN;
+// LAnd, LOr and LXor integers and bools, giving 1 or 0; BAnd, BOr and BXor
+// integers and Byte; MaxLoc and MinLoc pairs, of equal values the lowest index.
+var (
+	Sum    = &Op{name: "sum", commutative: true, loops: arithmetic(sums)}
+	Prod   = &Op{name: "prod", commutative: true, loops: arithmetic(prods)}
+	Max    = &Op{name: "max", commutative: true, loops: order(maxs)}
+	Min    = &Op{name: "min", commutative: true, loops: order(mins)}
+	LAnd   = &Op{name: "land", commutative: true, loops: logical(lands)}
+	LOr    = &Op{name: "lor", commutative: true, loops: logical(lors)}
+	LXor   = &Op{name: "lxor", commutative: true, loops: logical(lxors)}
+	BAnd   = &Op{name: "band", commutative: true, loops: bitwise(bands)}
+	BOr    = &Op{name: "bor", commutative: true, loops: bitwise(bors)}
+	BXor   = &Op{name: "bxor", commutative: true, loops: bitwise(bxors)}
+	MaxLoc = &Op{name: "maxloc", commutative: true, loops: location(maxlocs)}
+	MinLoc = &Op{name: "minloc", commutative: true, loops: location(minlocs)}
+)
+
+type integers interface {
+	int8 | int16 | int32 | int64 | int | uint8 | uint16 | uint32 | uint64 | uint
+}
+
+type ordered interface{ integers | float32 | float64 }
+
+type numbers interface {
+	ordered | complex64 | complex128
+}
+
+// which picks one of the loops of a family; a family is instantiated for each
+// of its types, so that the loops themselves are plain machine code.
+type which uint8
+
+const (
+	sums which = iota
+	prods
+	maxs
+	mins
+	lands
+	lors
+	lxors
+	bands
+	bors
+	bxors
+	maxlocs
+	minlocs
+)
+
+// over makes a loop of a function over typed slices.
+func over[T any](f func(in, inout []T)) loop {
+	return func(in, inout unsafe.Pointer, n int) {
+		f(unsafe.Slice((*T)(in), n), unsafe.Slice((*T)(inout), n))
+	}
+}
+
+func arithmetic(w which) *[kinds]loop {
+	return &[kinds]loop{
+		Int8: arith[int8](w), Int16: arith[int16](w), Int32: arith[int32](w), Int64: arith[int64](w), Int: arith[int](w),
+		Uint8: arith[uint8](w), Uint16: arith[uint16](w), Uint32: arith[uint32](w), Uint64: arith[uint64](w), Uint: arith[uint](w),
+		Float32: arith[float32](w), Float64: arith[float64](w), Complex64: arith[complex64](w), Complex128: arith[complex128](w),
+	}
+}
+
+func arith[T numbers](w which) loop {
+	if w == sums {
+		return over(func(in, inout []T) {
+			for i, v := range in {
+				inout[i] = v + inout[i]
+			}
+		})
+	}
+	return over(func(in, inout []T) {
+		for i, v := range in {
+			inout[i] = v * inout[i]
+		}
+	})
+}
+
+func order(w which) *[kinds]loop {
+	return &[kinds]loop{
+		Int8: extreme[int8](w), Int16: extreme[int16](w), Int32: extreme[int32](w), Int64: extreme[int64](w), Int: extreme[int](w),
+		Uint8: extreme[uint8](w), Uint16: extreme[uint16](w), Uint32: extreme[uint32](w), Uint64: extreme[uint64](w), Uint: extreme[uint](w),
+		Float32: extreme[float32](w), Float64: extreme[float64](w),
+	}
+}
+
+func extreme[T ordered](w which) loop {
+	if w == maxs {
+		return over(func(in, inout []T) {
+			for i, v := range in {
+				inout[i] = max(v, inout[i])
+			}
+		})
+	}
+	return over(func(in, inout []T) {
+		for i, v := range in {
+			inout[i] = min(v, inout[i])
+		}
+	})
+}
+
+func logical(w which) *[kinds]loop {
+	return &[kinds]loop{
+		Bool: truth[uint8](w), // a Go bool is a byte of 0 or 1
+		Int8: truth[int8](w), Int16: truth[int16](w), Int32: truth[int32](w), Int64: truth[int64](w), Int: truth[int](w),
+		Uint8: truth[uint8](w), Uint16: truth[uint16](w), Uint32: truth[uint32](w), Uint64: truth[uint64](w), Uint: truth[uint](w),
+	}
+}
+
+func truth[T integers](w which) loop {
+	one := func(b bool) T {
+		if b {
+			return 1
+		}
+		return 0
+	}
+	switch w {
+	case lands:
+		return over(func(in, inout []T) {
+			for i, v := range in {
+				inout[i] = one(v != 0 && inout[i] != 0)
+			}
+		})
+	case lors:
+		return over(func(in, inout []T) {
+			for i, v := range in {
+				inout[i] = one(v|inout[i] != 0)
+			}
+		})
+	}
+	return over(func(in, inout []T) {
+		for i, v := range in {
+			inout[i] = one((v != 0) != (inout[i] != 0))
+		}
+	})
+}
+
+func bitwise(w which) *[kinds]loop {
+	return &[kinds]loop{
+		Byte: bitsOf[uint8](w),
+		Int8: bitsOf[int8](w), Int16: bitsOf[int16](w), Int32: bitsOf[int32](w), Int64: bitsOf[int64](w), Int: bitsOf[int](w),
+		Uint8: bitsOf[uint8](w), Uint16: bitsOf[uint16](w), Uint32: bitsOf[uint32](w), Uint64: bitsOf[uint64](w), Uint: bitsOf[uint](w),
+	}
+}
+
+func bitsOf[T integers](w which) loop {
+	switch w {
+	case bands:
+		return over(func(in, inout []T) {
+			for i, v := range in {
+				inout[i] &= v
+			}
+		})
+	case bors:
+		return over(func(in, inout []T) {
+			for i, v := range in {
+				inout[i] |= v
+			}
+		})
+	}
+	return over(func(in, inout []T) {
+		for i, v := range in {
+			inout[i] ^= v
+		}
+	})
+}
+
+func location(w which) *[kinds]loop {
+	return &[kinds]loop{
+		PairInt16: located[int16](w), PairInt32: located[int32](w), PairInt64: located[int64](w),
+		PairInt: located[int](w), PairFloat32: located[float32](w), PairFloat64: located[float64](w),
+	}
+}
+
+func located[V PairValue](w which) loop {
+	return over(func(in, inout []Pair[V]) {
+		for i := range in {
+			if replaces(&in[i], &inout[i], w == maxlocs) {
+				inout[i] = in[i]
+			}
+		}
+	})
+}
+
+// replaces decides between two pairs. NaN beats every number, as in Max and
+// Min, so that the result does not depend on the order of the operands.
+func replaces[V PairValue](a, b *Pair[V], larger bool) bool {
+	aNaN, bNaN := a.Value != a.Value, b.Value != b.Value
+	switch {
+	case aNaN != bNaN:
+		return aNaN
+	case a.Value == b.Value || aNaN:
+		return a.Index < b.Index
+	}
+	return (a.Value > b.Value) == larger
+}

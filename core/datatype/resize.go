@@ -1,0 +1,78 @@
+package datatype
+
+import "encoding/binary"
+
+// resize converts integers whose width in memory is not their width on the
+// wire: Go's int on a 32-bit host. Narrowing cuts the upper bytes off.
+func resize(dst, src []byte, l *layout, srcBig, dstBig, toWire bool) {
+	from, to := int(l.width), int(l.wireWidth)
+	if !toWire {
+		from, to = to, from
+	}
+	for len(src) >= from && len(dst) >= to {
+		putInteger(dst[:to], integer(src[:from], srcBig, l.signed), dstBig)
+		dst, src = dst[to:], src[from:]
+	}
+}
+
+// encodePairs packs value and index of each pair without the padding.
+func encodePairs(dst, src []byte, l *layout, big bool) {
+	size, wire := int(l.size), int(l.wireWidth)
+	for len(src) >= size && len(dst) >= wire+4 {
+		putInteger(dst[:wire], integer(src[:l.width], hostBig, true), big)
+		putInteger(dst[wire:wire+4], integer(src[l.index:l.index+4], hostBig, true), big)
+		dst, src = dst[wire+4:], src[size:]
+	}
+}
+
+// decodePairs is the inverse of encodePairs. The padding becomes zero.
+func decodePairs(dst, src []byte, l *layout, big bool) {
+	size, wire := int(l.size), int(l.wireWidth)
+	for len(dst) >= size && len(src) >= wire+4 {
+		value := integer(src[:wire], big, true)
+		index := integer(src[wire:wire+4], big, true)
+		clear(dst[:size])
+		putInteger(dst[:l.width], value, hostBig)
+		putInteger(dst[l.index:l.index+4], index, hostBig)
+		dst, src = dst[size:], src[wire+4:]
+	}
+}
+
+// integer reads 2, 4 or 8 bytes, extended to 64 bits. Floating values pass
+// through it as bit patterns of unchanged width.
+func integer(b []byte, big, signed bool) uint64 {
+	order := binary.ByteOrder(binary.LittleEndian)
+	if big {
+		order = binary.BigEndian
+	}
+	switch len(b) {
+	case 2:
+		v := order.Uint16(b)
+		if signed {
+			return uint64(int16(v))
+		}
+		return uint64(v)
+	case 4:
+		v := order.Uint32(b)
+		if signed {
+			return uint64(int32(v))
+		}
+		return uint64(v)
+	}
+	return order.Uint64(b)
+}
+
+func putInteger(b []byte, v uint64, big bool) {
+	order := binary.ByteOrder(binary.LittleEndian)
+	if big {
+		order = binary.BigEndian
+	}
+	switch len(b) {
+	case 2:
+		order.PutUint16(b, uint16(v))
+	case 4:
+		order.PutUint32(b, uint32(v))
+	default:
+		order.PutUint64(b, v)
+	}
+}
