@@ -44,7 +44,7 @@ func Default(procs int, command []string, builtins ...string) *Job {
 		dir = "." // a folder that was removed: exec will say so
 	}
 	loopback := netip.AddrFrom4([4]byte{127, 0, 0, 1})
-	path, _, _ := findCommand(dir, command[0])
+	path, _, _ := findCommand(dir, command[0], command[0])
 	site := Site{
 		Name: "local",
 		Server: Server{
@@ -67,8 +67,8 @@ func Default(procs int, command []string, builtins ...string) *Job {
 }
 
 // findCommand gives the absolute path of a command whose relative form starts
-// from dir, or what is wrong with it.
-func findCommand(dir, command string) (path, problem, remedy string) {
+// from dir, or what is wrong with it; shown is how messages call it.
+func findCommand(dir, command, shown string) (path, problem, remedy string) {
 	if !strings.Contains(command, "/") {
 		path, err := exec.LookPath(command)
 		if err == nil {
@@ -81,22 +81,24 @@ func findCommand(dir, command string) (path, problem, remedy string) {
 		return path, "", ""
 	}
 	path = absolute(dir, command)
-	problem, remedy = executableFault(path)
+	problem, remedy = executableFault(path, shown)
 	if problem != "" {
 		return "", problem, remedy
 	}
 	return path, "", ""
 }
 
-func executableFault(path string) (problem, remedy string) {
+// executableFault says why the file at path cannot be run; shown is how the
+// messages call it.
+func executableFault(path, shown string) (problem, remedy string) {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
-		return "there is no program " + quote(path), "build it first, or correct the path; it starts from the folder of the job file"
+		return "there is no program " + quote(shown), "build it, or correct the path"
 	case info.IsDir():
-		return quote(path) + " is a folder", "name the program in it"
+		return quote(shown) + " is a folder", "name the program in it"
 	case info.Mode()&0o111 == 0:
-		return quote(path) + " is not executable", "chmod +x " + path
+		return quote(shown) + " is not executable", "chmod +x " + shown
 	}
 	return "", ""
 }

@@ -20,7 +20,7 @@ const (
 // Diagnostic is one fault.
 type Diagnostic struct {
 	Severity Severity
-	Pos      Pos    // zero if the fault has no place in a file
+	Pos      Pos    // a File alone, or nothing, if the fault has no place
 	Problem  string // what is wrong, one line
 	Remedy   string // what to write or to do instead, one line
 	Source   string // the line at Pos, without its end
@@ -29,7 +29,7 @@ type Diagnostic struct {
 // Error is place, problem and remedy on one line.
 func (d Diagnostic) Error() string {
 	var b strings.Builder
-	if !d.Pos.IsZero() {
+	if d.Pos.File != "" {
 		fmt.Fprintf(&b, "%s: ", d.Pos)
 	}
 	b.WriteString(d.Problem)
@@ -97,7 +97,7 @@ func (d Diagnostic) text(color bool) string {
 		tone = yellow
 	}
 	var b strings.Builder
-	if !d.Pos.IsZero() {
+	if d.Pos.File != "" {
 		fmt.Fprintf(&b, "%s: ", paint(bold, d.Pos.String()))
 	}
 	fmt.Fprintf(&b, "%s %s\n", paint(tone, string(d.Severity)+":"), d.Problem)

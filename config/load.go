@@ -1,8 +1,19 @@
 package config
 
 import (
+	"errors"
+	"io/fs"
 	"net/netip"
-	"strconv"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclparse"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
 )
 
 // Options tell Load what it cannot know by itself.
@@ -19,13 +30,85 @@ type Options struct {
 	// not checked.
 	CheckPort func(netip.AddrPort) error
 
-	// LookupEnv reads an environment variable. Nil: os.LookupEnv.
-	LookupEnv func(name string) (value string, ok bool)
+	// Environ are the environment variables, as NAME=value. Nil: os.Environ.
+	Environ []string
 }
 
 // Load reads the file at path. The job is nil if the diagnostics have errors.
+// A file that is not HCL is reported for its syntax alone; otherwise all faults
+// are found at once.
 func Load(path string, opt Options) (*Job, Diagnostics) {
-	panic("config: Load is not built yet")
+	f := &faults{file: path}
+	src, err := os.ReadFile(path)
+	if err != nil {
+		f.fault(Pos{}, "cannot read the job file: "+reason(err), "correct the path after -config")
+		return nil, f.list
+	}
+	dir, err := filepath.Abs(filepath.Dir(path))
+	if err != nil {
+		f.fault(Pos{}, "cannot tell the folder of the job file: "+err.Error(), "write its absolute path")
+		return nil, f.list
+	}
+	return load(f, src, dir, opt)
+}
+
+func load(f *faults, src []byte, dir string, opt Options) (*Job, Diagnostics) {
+	f.lines = splitLines(src)
+	if opt.Environ == nil {
+		opt.Environ = os.Environ()
+	}
+	env := environment(opt.Environ)
+	d := &decoder{faults: f, src: src, env: env}
+	parsed, diags := hclparse.NewParser().ParseHCL(src, f.file)
+	for _, diag := range diags {
+		d.foreign(diag, Pos{})
+	}
+	if diags.HasErrors() {
+		return nil, f.sorted()
+	}
+	root := &block{spec: fileSpec()}
+	d.body(root, parsed.Body.(*hclsyntax.Body))
+	b := &builder{faults: f, opt: opt, env: env, dir: dir, root: root}
+	job := b.build()
+	found := f.sorted()
+	if found.HasErrors() {
+		return nil, found
+	}
+	return job, found
+}
+
+func environment(environ []string) map[string]cty.Value {
+	env := make(map[string]cty.Value, len(environ))
+	for _, entry := range environ {
+		if name, value, ok := strings.Cut(entry, "="); ok {
+			env[name] = cty.StringVal(value)
+		}
+	}
+	return env
+}
+
+// foreign takes over a fault that the HCL library found.
+func (d *decoder) foreign(diag *hcl.Diagnostic, otherwise Pos) {
+	pos := otherwise
+	if diag.Subject != nil {
+		pos = d.pos(*diag.Subject)
+	}
+	severity := Error
+	if diag.Severity == hcl.DiagWarning {
+		severity = Warning
+	}
+	first, size := utf8.DecodeRuneInString(diag.Summary)
+	problem := string(unicode.ToLower(first)) + diag.Summary[size:]
+	d.add(severity, pos, problem, strings.Join(strings.Fields(diag.Detail), " "))
+}
+
+// reason is err without the path, which the message has already.
+func reason(err error) string {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err.Error()
+	}
+	return err.Error()
 }
 
 // TransportFault makes a diagnostic of what transport t's own schema found
@@ -46,11 +129,8 @@ func (j *Job) TransportFault(t Transport, setting, problem, remedy string) Diagn
 
 // Fault makes an Error at a place of j's file.
 func (j *Job) Fault(pos Pos, problem, remedy string) Diagnostic {
-	d := Diagnostic{Severity: Error, Pos: pos, Problem: problem, Remedy: remedy}
-	if pos.Line > 0 && pos.Line <= len(j.source) {
-		d.Source = j.source[pos.Line-1]
+	return Diagnostic{
+		Severity: Error, Pos: pos, Problem: problem, Remedy: remedy,
+		Source: sourceLine(j.source, pos),
 	}
-	return d
 }
-
-func quote(s string) string { return strconv.Quote(s) }

@@ -19,10 +19,10 @@ type Pos struct {
 // IsZero tells whether p is no place.
 func (p Pos) IsZero() bool { return p.Line == 0 }
 
-// String is file:line:column, or empty for no place.
+// String is file:line:column, or the file alone for no place in it.
 func (p Pos) String() string {
 	if p.IsZero() {
-		return ""
+		return p.File
 	}
 	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
 }

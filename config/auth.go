@@ -1,0 +1,134 @@
+package config
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// auth decides what s offers: its own auth blocks, or the job's, or a random key
+// if nobody but this machine takes part.
+func (b *builder) auth(s *siteDraft) {
+	blocks := s.block.all("auth")
+	if len(blocks) == 0 {
+		blocks = b.job.all("auth")
+	}
+	for _, in := range blocks {
+		switch in.label {
+		case "none":
+			s.Auth.None = true
+			b.checkNone(in)
+		case "key":
+			s.Auth.Keyed = true
+			s.Auth.Key = b.key(s, in)
+		default:
+			b.fault(in.pos, "there is no authentication "+quote(in.label), meant(in.label, []string{"key", "none"}))
+		}
+	}
+	if len(blocks) > 0 {
+		return
+	}
+	s.Auth.Random = true
+	if !b.alone() {
+		b.fault(s.Pos, "site "+quote(s.Name)+" has no auth: anybody who reaches the server could join",
+			`add auth "key" { file = "job.key" }, or auth "none" {} if that is wanted`)
+	}
+}
+
+func (b *builder) checkNone(in *block) {
+	for name := range in.values {
+		b.fault(in.at(name), `auth "none" takes nothing`, `write auth "none" {}`)
+	}
+}
+
+// alone tells whether the whole job is in this file and on the loopback network
+// and no site asks for anything, so that its launcher can draw a key.
+func (b *builder) alone() bool {
+	if !b.result.Complete || b.embedding() == nil || len(b.job.all("auth")) > 0 {
+		return false
+	}
+	for _, s := range b.sites {
+		if s.Foreign || len(s.block.all("auth")) > 0 || !s.Server.Address.Addr().IsLoopback() {
+			return false
+		}
+		for _, h := range b.hostBlocks(s) {
+			if !pick(netip.Addr{}, "address", h).IsLoopback() {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// key reads the key of an auth "key" block.
+func (b *builder) key(s *siteDraft, in *block) uint64 {
+	file, inFile := get[string](in, "file")
+	name, inEnv := get[string](in, "env")
+	switch {
+	case in.has("file") && in.has("env"):
+		b.fault(in.at("env"), "the key is in a file and in the environment", "keep file or env")
+	case inFile && b.here(s):
+		return b.keyFile(in.at("file"), b.shown(file))
+	case inEnv && b.here(s):
+		return b.keyEnv(in.at("env"), name)
+	case !in.has("file") && !in.has("env"):
+		b.fault(in.pos, `auth "key" does not say where the key is`, `add file = "job.key" or env = "IMPI_AUTH_KEY"`)
+	}
+	return 0
+}
+
+func (b *builder) keyFile(pos Pos, path string) uint64 {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		b.fault(pos, "cannot read the key: "+reason(err), "make the file with: "+makeKey(path))
+		return 0
+	}
+	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o077 != 0 {
+		b.warn(pos, fmt.Sprintf("others can read the key: the file has mode %04o", info.Mode().Perm()), "chmod 600 "+path)
+	}
+	key, err := ParseKey(string(text))
+	if err != nil {
+		b.fault(pos, "the file holds no key: "+err.Error(), "make the file with: "+makeKey(path))
+	}
+	return key
+}
+
+func makeKey(path string) string {
+	return "(umask 077; od -An -N8 -tu8 /dev/urandom > " + path + ")"
+}
+
+func (b *builder) keyEnv(pos Pos, name string) uint64 {
+	v, set := b.env[name]
+	if !set {
+		b.fault(pos, "the environment variable "+name+" is not set", "export "+name+"=... with the job's key before the start")
+		return 0
+	}
+	key, err := ParseKey(v.AsString())
+	if err != nil {
+		b.fault(pos, name+" holds no key: "+err.Error(), "export a decimal number or 0x and hex digits, of at most 64 bits")
+	}
+	return key
+}
+
+// ParseKey reads a job's key: a number of at most 64 bits, decimal or
+// hexadecimal after 0x, with white space around it. IMPI ch.2, AUTH: the key is
+// a Uint8. The error does not quote the text.
+func ParseKey(text string) (uint64, error) {
+	text = strings.TrimSpace(text)
+	digits, base := text, 10
+	if hex, ok := strings.CutPrefix(strings.ToLower(text), "0x"); ok {
+		digits, base = hex, 16
+	}
+	key, err := strconv.ParseUint(digits, base, 64)
+	switch {
+	case text == "":
+		return 0, fmt.Errorf("it is empty")
+	case err != nil && err.(*strconv.NumError).Err == strconv.ErrRange:
+		return 0, fmt.Errorf("the number has more than 64 bits")
+	case err != nil:
+		return 0, fmt.Errorf("it is neither a decimal number nor 0x and hex digits")
+	}
+	return key, nil
+}

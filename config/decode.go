@@ -1,0 +1,352 @@
+package config
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// block holds the values of one block of the file: those that were written and
+// that are right by themselves.
+type block struct {
+	spec   *blockSpec
+	label  string
+	pos    Pos // of the header
+	values map[string]value
+	blocks []*block
+}
+
+// value is one attribute. A bad one was reported already.
+type value struct {
+	v        any
+	bad      bool
+	pos      Pos   // of the expression
+	elements []Pos // of a written-out list's expressions
+}
+
+// has tells whether the attribute was written, even if it was bad.
+func (b *block) has(name string) bool {
+	if b == nil {
+		return false
+	}
+	_, ok := b.values[name]
+	return ok
+}
+
+// at is the place of the attribute, or of the block if it has none.
+func (b *block) at(name string) Pos {
+	if v, ok := b.values[name]; ok {
+		return v.pos
+	}
+	return b.pos
+}
+
+// all are the blocks called name in b.
+func (b *block) all(name string) []*block {
+	var found []*block
+	if b == nil {
+		return nil
+	}
+	for _, in := range b.blocks {
+		if in.spec.name == name {
+			found = append(found, in)
+		}
+	}
+	return found
+}
+
+// only is the block called name in b, or nil.
+func (b *block) only(name string) *block {
+	if all := b.all(name); len(all) > 0 {
+		return all[0]
+	}
+	return nil
+}
+
+// get gives an attribute of b; ok is false if it was not written or is bad. b
+// may be nil.
+func get[T any](b *block, name string) (v T, ok bool) {
+	if b == nil {
+		return v, false
+	}
+	v, ok = b.values[name].v.(T)
+	return v, ok
+}
+
+// pick gives the attribute of the first block that has it, or otherwise.
+func pick[T any](otherwise T, name string, blocks ...*block) T {
+	for _, b := range blocks {
+		if v, ok := get[T](b, name); ok {
+			return v
+		}
+	}
+	return otherwise
+}
+
+// decoder walks a parsed file along the schema.
+type decoder struct {
+	*faults
+	src []byte
+	env map[string]cty.Value
+}
+
+// body fills b from an HCL body and reports what does not belong there.
+func (d *decoder) body(b *block, body *hclsyntax.Body) {
+	b.values = map[string]value{}
+	for _, a := range attributes(body) {
+		spec, known := b.spec.attr(a.Name)
+		switch {
+		case b.spec.open:
+			b.values[a.Name] = d.setting(a)
+		case !known:
+			d.unknown(d.pos(a.NameRange), b.spec, a.Name, "attribute")
+		default:
+			b.values[a.Name] = d.attribute(a, spec)
+		}
+	}
+	seen := map[string]Pos{}
+	for _, in := range body.Blocks {
+		d.block(b, in, seen)
+	}
+	for _, a := range b.spec.attrs {
+		if a.required && !b.has(a.name) {
+			d.fault(b.pos, b.title()+" has no "+a.name, "add "+a.name+" = "+a.kind.example)
+		}
+	}
+}
+
+// attributes are those of body in the order of the source.
+func attributes(body *hclsyntax.Body) []*hclsyntax.Attribute {
+	list := make([]*hclsyntax.Attribute, 0, len(body.Attributes))
+	for _, a := range body.Attributes {
+		list = append(list, a)
+	}
+	slices.SortFunc(list, func(a, b *hclsyntax.Attribute) int {
+		return a.NameRange.Start.Byte - b.NameRange.Start.Byte
+	})
+	return list
+}
+
+func (d *decoder) block(parent *block, in *hclsyntax.Block, seen map[string]Pos) {
+	pos := d.pos(in.DefRange())
+	spec := parent.spec.block(in.Type)
+	if spec == nil {
+		if parent.spec.open {
+			d.fault(pos, "a transport's config has attributes only", "write "+in.Type+" = ...")
+			return
+		}
+		d.unknown(d.pos(in.TypeRange), parent.spec, in.Type, "block")
+		return
+	}
+	b := &block{spec: spec, pos: pos}
+	if d.labels(b, in) {
+		d.once(b, seen)
+		parent.blocks = append(parent.blocks, b)
+	}
+	d.body(b, in.Body)
+}
+
+// labels takes b's label and tells whether it is as the schema wants it.
+func (d *decoder) labels(b *block, in *hclsyntax.Block) bool {
+	name := b.spec.name
+	switch {
+	case b.spec.label == "" && len(in.Labels) > 0:
+		d.fault(d.pos(in.LabelRanges[0]), "a "+name+" block has no label", "write "+name+" { ... }")
+		return false
+	case b.spec.label != "" && len(in.Labels) != 1:
+		d.fault(b.pos, "a "+name+" block has one label: "+b.spec.label,
+			"write "+name+" "+quote(b.spec.example)+" { ... }")
+		return false
+	case b.spec.label != "":
+		b.label = in.Labels[0]
+		if !validLabel(b.label) {
+			d.fault(d.pos(in.LabelRanges[0]), quote(b.label)+" is not a name",
+				"write up to 64 letters, digits, dots, dashes and underscores")
+			return false
+		}
+	}
+	return true
+}
+
+// validLabel accepts names of sites, transports and mechanisms, and "*".
+func validLabel(s string) bool {
+	if s == "*" {
+		return true
+	}
+	outside := func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("._-", r)
+	}
+	return s != "" && len(s) <= 64 && !strings.ContainsFunc(s, outside)
+}
+
+// once reports a block that may stand only once and does so again.
+func (d *decoder) once(b *block, seen map[string]Pos) {
+	if b.spec.repeated && b.spec.label == "" {
+		return
+	}
+	title := b.title()
+	if first, again := seen[title]; again {
+		d.fault(b.pos, title+" is there twice", "merge it with the one in line "+itoa(first.Line)+", or rename one")
+		return
+	}
+	seen[title] = b.pos
+}
+
+// title is how messages call b.
+func (b *block) title() string {
+	switch {
+	case b.spec.name == "":
+		return "the file"
+	case b.spec.label == "":
+		return b.spec.name
+	}
+	return b.spec.name + " " + quote(b.label)
+}
+
+func (d *decoder) unknown(pos Pos, where *blockSpec, name, what string) {
+	place := "in a " + where.name + " block"
+	if where.name == "" {
+		place = "at the top of the file"
+	}
+	remedy := meant(name, where.names())
+	if homes := home(name); nearest(name, where.names()) == "" && len(homes) > 0 {
+		for i, h := range homes {
+			if h == "" {
+				homes[i] = "the top of the file"
+			}
+		}
+		remedy = "it belongs in " + strings.Join(homes, " or ")
+	}
+	d.fault(pos, "there is no "+what+" "+quote(name)+" "+place, remedy)
+}
+
+func (d *decoder) attribute(a *hclsyntax.Attribute, spec attrSpec) value {
+	v, out, ok := d.evaluate(a)
+	if !ok {
+		return out
+	}
+	parsed, bad := mismatchIfNull(v, spec.kind.parse)
+	if bad == nil {
+		out.v, out.bad = parsed, false
+		return out
+	}
+	pos, problem, remedy := out.pos, bad.problem, bad.remedy
+	if bad.element >= 0 && bad.element < len(out.elements) {
+		pos = out.elements[bad.element]
+	}
+	if problem == "" {
+		problem = describe(v) + " is not " + spec.kind.want
+	}
+	if remedy == "" {
+		remedy = "write " + spec.name + " = " + spec.kind.example
+	}
+	d.fault(pos, spec.name+": "+problem, remedy)
+	return out
+}
+
+func mismatchIfNull(v cty.Value, parse func(cty.Value) (any, *wrong)) (any, *wrong) {
+	if v.IsNull() || !v.IsWhollyKnown() {
+		return nil, mismatch
+	}
+	return parse(v)
+}
+
+// setting takes an attribute of a transport's config block.
+func (d *decoder) setting(a *hclsyntax.Attribute) value {
+	v, out, ok := d.evaluate(a)
+	if !ok {
+		return out
+	}
+	parsed, bad := mismatchIfNull(v, plainValue)
+	if bad != nil {
+		d.fault(out.pos, a.Name+": "+describe(v)+" cannot be a setting",
+			"write a string, a number, true, false or a list of strings")
+		return out
+	}
+	out.v, out.bad = parsed, false
+	return out
+}
+
+func plainValue(v cty.Value) (any, *wrong) {
+	switch v.Type() {
+	case cty.String:
+		return v.AsString(), nil
+	case cty.Bool:
+		return v.True(), nil
+	case cty.Number:
+		f, _ := v.AsBigFloat().Float64()
+		return f, nil
+	}
+	return stringList(v)
+}
+
+// evaluate computes an attribute's expression. The result is marked bad until
+// somebody took it.
+func (d *decoder) evaluate(a *hclsyntax.Attribute) (cty.Value, value, bool) {
+	out := value{bad: true, pos: d.pos(a.Expr.Range())}
+	if list, ok := a.Expr.(*hclsyntax.TupleConsExpr); ok {
+		for _, e := range list.Exprs {
+			out.elements = append(out.elements, d.pos(e.Range()))
+		}
+	}
+	if !d.names(a.Expr) {
+		return cty.NilVal, out, false
+	}
+	ctx := &hcl.EvalContext{Variables: map[string]cty.Value{"env": cty.ObjectVal(d.env)}}
+	v, diags := a.Expr.Value(ctx)
+	for _, diag := range diags {
+		d.foreign(diag, out.pos)
+	}
+	return v, out, !diags.HasErrors()
+}
+
+// names checks the variables of an expression before it is evaluated, because
+// most of them are strings whose quotes were forgotten.
+func (d *decoder) names(expr hclsyntax.Expression) bool {
+	ok := true
+	for _, t := range expr.Variables() {
+		pos := d.pos(t.SourceRange())
+		if t.RootName() != "env" {
+			word := string(t.SourceRange().SliceBytes(d.src))
+			d.fault(pos, "nothing is called "+word, "write "+quote(word)+" for a string, or env.NAME for an environment variable")
+			ok = false
+			continue
+		}
+		if step, isAttr := second(t).(hcl.TraverseAttr); isAttr {
+			if _, set := d.env[step.Name]; !set {
+				d.fault(pos, "the environment variable "+step.Name+" is not set", "export "+step.Name+"=... before the start")
+				ok = false
+			}
+		}
+	}
+	return ok
+}
+
+func second(t hcl.Traversal) hcl.Traverser {
+	if len(t) < 2 {
+		return nil
+	}
+	return t[1]
+}
+
+// pos is the part of r on its first line.
+func (d *decoder) pos(r hcl.Range) Pos {
+	start := r.Start.Byte
+	lineStart := start
+	for lineStart > 0 && d.src[lineStart-1] != '\n' {
+		lineStart--
+	}
+	end := max(start, min(r.End.Byte, len(d.src)))
+	for i := start; i < end; i++ {
+		if d.src[i] == '\n' {
+			end = i
+		}
+	}
+	column := 1 + utf8.RuneCount(d.src[lineStart:start])
+	width := utf8.RuneCount(d.src[start:end])
+	return Pos{File: d.file, Line: r.Start.Line, Column: column, EndColumn: column + width}
+}

@@ -1,0 +1,68 @@
+package config
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// faults collects what is wrong with one file.
+type faults struct {
+	file  string
+	lines []string
+	list  Diagnostics
+}
+
+func (f *faults) fault(pos Pos, problem, remedy string) { f.add(Error, pos, problem, remedy) }
+
+func (f *faults) warn(pos Pos, problem, remedy string) { f.add(Warning, pos, problem, remedy) }
+
+func (f *faults) add(severity Severity, pos Pos, problem, remedy string) {
+	if pos.File == "" {
+		pos.File = f.file
+	}
+	d := Diagnostic{Severity: severity, Pos: pos, Problem: problem, Remedy: remedy}
+	d.Source = sourceLine(f.lines, pos)
+	// What holds for several sites is checked for each of them.
+	if !slices.Contains(f.list, d) {
+		f.list = append(f.list, d)
+	}
+}
+
+func sourceLine(lines []string, pos Pos) string {
+	if pos.Line < 1 || pos.Line > len(lines) {
+		return ""
+	}
+	return lines[pos.Line-1]
+}
+
+// sorted gives the faults in file order.
+func (f *faults) sorted() Diagnostics {
+	slices.SortStableFunc(f.list, func(a, b Diagnostic) int {
+		return cmp.Or(cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Column, b.Pos.Column))
+	})
+	return f.list
+}
+
+func splitLines(src []byte) []string {
+	lines := strings.Split(string(src), "\n")
+	for i := range lines {
+		lines[i] = strings.TrimSuffix(lines[i], "\r")
+	}
+	return lines
+}
+
+func quote(s string) string { return strconv.Quote(s) }
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+func utoa(n uint32) string { return strconv.FormatUint(uint64(n), 10) }
+
+// plural counts things: "1 client", "2 clients".
+func plural(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return itoa(n) + " " + thing + "s"
+}

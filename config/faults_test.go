@@ -1,0 +1,93 @@
+package config
+
+import (
+	"errors"
+	"flag"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// testOptions are the same on every machine.
+func testOptions() Options {
+	return Options{
+		Builtins: []string{"unix", "tcp"},
+		Environ: []string{
+			"HOST_ADDRESS=127.0.0.9", "JOB_KEY=0xC0FFEE", "OTHER_KEY=7", "PORT=7800",
+		},
+		CheckPort: func(at netip.AddrPort) error {
+			if at.Port() == 9 {
+				return errors.New("address already in use")
+			}
+			return nil
+		},
+	}
+}
+
+// golden compares what with the file at path, or writes it.
+func golden(t *testing.T, path, what string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(path, []byte(what), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if what != string(want) {
+		t.Errorf("%s differs\ngot:\n%s\nwant:\n%s", path, what, want)
+	}
+}
+
+// Each file in testdata/faults has one sort of fault and a golden text that
+// shows it. The text has all faults, in file order.
+func TestFaults(t *testing.T) {
+	privateKeys(t)
+	files, err := filepath.Glob("testdata/faults/*.hcl")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no files", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".hcl"), func(t *testing.T) {
+			job, diags := Load(file, testOptions())
+			if job != nil || !diags.HasErrors() {
+				t.Errorf("loaded with %v", diags)
+			}
+			var text strings.Builder
+			if err := diags.WriteText(&text, false); err != nil {
+				t.Fatal(err)
+			}
+			golden(t, strings.TrimSuffix(file, ".hcl")+".txt", text.String())
+			line := 0
+			for _, d := range diags {
+				if d.Remedy == "" {
+					t.Errorf("no remedy: %v", d)
+				}
+				if d.Pos.Line < line {
+					t.Errorf("not in file order: %v", d)
+				}
+				line = d.Pos.Line
+			}
+		})
+	}
+}
+
+// privateKeys gives the key files the modes that version control does not keep.
+func privateKeys(t *testing.T) {
+	t.Helper()
+	for _, name := range []string{"good", "other", "malformed", "long", "empty"} {
+		if err := os.Chmod("testdata/"+name+".key", 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod("testdata/open.key", 0o644); err != nil {
+		t.Fatal(err)
+	}
+}

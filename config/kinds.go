@@ -1,0 +1,283 @@
+package config
+
+import (
+	"encoding/hex"
+	"fmt"
+	"math/big"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+)
+
+// kind is the type of an attribute: what is expected, an example of it in HCL,
+// and how to get a Go value. parse reports a *wrong if it can say more than
+// that the value is not what was expected.
+type kind struct {
+	want    string
+	example string
+	parse   func(cty.Value) (any, *wrong)
+}
+
+// wrong is a fault in a value. Empty fields are filled from the kind. Element
+// is the index of the culprit in a list, or -1 for the whole value.
+type wrong struct {
+	problem string
+	remedy  string
+	element int
+}
+
+var mismatch = &wrong{element: -1}
+
+func isString(v cty.Value) bool { return v.Type() == cty.String }
+
+func text(want, example string) kind {
+	return kind{want, quote(example), func(v cty.Value) (any, *wrong) {
+		if !isString(v) || v.AsString() == "" {
+			return nil, mismatch
+		}
+		return v.AsString(), nil
+	}}
+}
+
+func truth() kind {
+	return kind{"true or false", "true", func(v cty.Value) (any, *wrong) {
+		if v.Type() != cty.Bool {
+			return nil, mismatch
+		}
+		return v.True(), nil
+	}}
+}
+
+// integer parses to int64.
+func integer(low, high int64) kind {
+	want := fmt.Sprintf("a whole number from %d to %d", low, high)
+	return kind{want, strconv.FormatInt(max(low, 0), 10), func(v cty.Value) (any, *wrong) {
+		if isString(v) {
+			if n, err := strconv.ParseInt(v.AsString(), 0, 64); err == nil && n >= low && n <= high {
+				return nil, &wrong{remedy: fmt.Sprintf("write %d without quotes", n), element: -1}
+			}
+		}
+		if v.Type() != cty.Number {
+			return nil, mismatch
+		}
+		n, accuracy := v.AsBigFloat().Int64()
+		if accuracy != big.Exact || n < low || n > high {
+			return nil, mismatch
+		}
+		return n, nil
+	}}
+}
+
+func oneOf(known []string) kind {
+	return kind{"one of " + strings.Join(known, ", "), quote(known[0]), func(v cty.Value) (any, *wrong) {
+		if !isString(v) {
+			return nil, mismatch
+		}
+		if s := v.AsString(); slices.Contains(known, s) {
+			return s, nil
+		}
+		return nil, &wrong{remedy: meant(v.AsString(), known), element: -1}
+	}}
+}
+
+// words parses a list of non-empty strings to []string; it must not be empty.
+func words(example string) kind {
+	return kind{"a list of strings, not empty", example, func(v cty.Value) (any, *wrong) {
+		list, bad := stringList(v)
+		if bad == nil && len(list) == 0 {
+			bad = mismatch
+		}
+		return list, bad
+	}}
+}
+
+func wordsOf(known []string) kind {
+	example := "[" + quote(known[0]) + "]"
+	want := "a list of " + strings.Join(known, ", ")
+	return kind{want, example, func(v cty.Value) (any, *wrong) {
+		list, bad := stringList(v)
+		if bad != nil || len(list) == 0 {
+			return nil, mismatch
+		}
+		for i, word := range list {
+			if !slices.Contains(known, word) {
+				return nil, &wrong{
+					problem: quote(word) + " is not one of them",
+					remedy:  meant(word, known), element: i,
+				}
+			}
+		}
+		return list, nil
+	}}
+}
+
+func stringList(v cty.Value) ([]string, *wrong) {
+	if !v.Type().IsTupleType() && !v.Type().IsListType() && !v.Type().IsSetType() {
+		return nil, mismatch
+	}
+	list := make([]string, 0, v.LengthInt())
+	for i, e := range v.AsValueSlice() {
+		if e.IsNull() || !isString(e) || e.AsString() == "" {
+			return nil, &wrong{
+				problem: "word " + strconv.Itoa(i+1) + " of the list is " + describe(e),
+				remedy:  "write a string in quotes", element: i,
+			}
+		}
+		list = append(list, e.AsString())
+	}
+	return list, nil
+}
+
+// stringMap parses names to strings, numbers or booleans as map[string]string.
+func stringMap() kind {
+	return kind{"names with strings", `{ NAME = "value" }`, func(v cty.Value) (any, *wrong) {
+		if !v.Type().IsObjectType() && !v.Type().IsMapType() {
+			return nil, mismatch
+		}
+		m := make(map[string]string, v.LengthInt())
+		for name, e := range v.AsValueMap() {
+			s, err := convert.Convert(e, cty.String)
+			if err != nil || s.IsNull() || name == "" || strings.ContainsAny(name, "=\x00") {
+				return nil, &wrong{problem: quote(name) + " is " + describe(e), element: -1}
+			}
+			m[name] = s.AsString()
+		}
+		return m, nil
+	}}
+}
+
+// duration parses to a time.Duration above zero.
+func duration(example string) kind {
+	return kind{"a time with its unit", quote(example), func(v cty.Value) (any, *wrong) {
+		if !isString(v) {
+			return nil, mismatch
+		}
+		d, err := time.ParseDuration(v.AsString())
+		if err != nil || d <= 0 {
+			return nil, mismatch
+		}
+		return d, nil
+	}}
+}
+
+// spin parses to a Wait.
+func spin() kind {
+	return kind{`"auto", "0" or a time of at most "1s"`, `"auto"`, func(v cty.Value) (any, *wrong) {
+		if !isString(v) {
+			return nil, mismatch
+		}
+		if v.AsString() == "auto" {
+			return Wait{Auto: true}, nil
+		}
+		d, err := time.ParseDuration(v.AsString())
+		if err != nil || d < 0 || d > time.Second {
+			return nil, mismatch
+		}
+		return Wait{Spin: d}, nil
+	}}
+}
+
+func checksum() kind {
+	return kind{"a SHA-256 in 64 hex digits", "what sha256sum prints, in quotes", func(v cty.Value) (any, *wrong) {
+		if !isString(v) {
+			return nil, mismatch
+		}
+		sum, err := hex.DecodeString(v.AsString())
+		if err != nil || len(sum) != 32 {
+			return nil, mismatch
+		}
+		return hex.EncodeToString(sum), nil
+	}}
+}
+
+// address parses to a netip.Addr.
+func address() kind {
+	return kind{"a numeric IP address", `"127.0.0.2"`, func(v cty.Value) (any, *wrong) {
+		if !isString(v) {
+			return nil, mismatch
+		}
+		addr, bad := parseAddress(v.AsString())
+		return addr, bad
+	}}
+}
+
+// endpoint parses to a netip.AddrPort.
+func endpoint(lowestPort int) kind {
+	want := fmt.Sprintf("a numeric IP address with a port from %d to 65535", lowestPort)
+	return kind{want, `"127.0.0.1:7800"`, func(v cty.Value) (any, *wrong) {
+		if !isString(v) {
+			return nil, mismatch
+		}
+		host, port, found := cutPort(v.AsString())
+		if !found {
+			return nil, &wrong{problem: quote(v.AsString()) + " has no port", element: -1}
+		}
+		addr, bad := parseAddress(host)
+		if bad != nil {
+			bad.remedy = ""
+			return nil, bad
+		}
+		n, err := strconv.ParseUint(port, 10, 16)
+		if err != nil || int(n) < lowestPort {
+			return nil, &wrong{problem: quote(port) + " is not a port here", element: -1}
+		}
+		return netip.AddrPortFrom(addr, uint16(n)), nil
+	}}
+}
+
+// cutPort splits "host:port" and "[host]:port".
+func cutPort(s string) (host, port string, found bool) {
+	i := strings.LastIndexByte(s, ':')
+	if i < 0 || (strings.Count(s, ":") > 1 && !strings.HasPrefix(s, "[")) {
+		return "", "", false
+	}
+	host = strings.TrimSuffix(strings.TrimPrefix(s[:i], "["), "]")
+	return host, s[i+1:], true
+}
+
+func parseAddress(s string) (netip.Addr, *wrong) {
+	addr, err := netip.ParseAddr(s)
+	switch {
+	case err != nil && looksLikeName(s):
+		return addr, &wrong{
+			problem: quote(s) + " is a host name, and peers are given numeric addresses",
+			remedy:  "write the address that `getent hosts " + s + "` prints", element: -1,
+		}
+	case err != nil:
+		return addr, &wrong{problem: quote(s) + " is not an IP address", element: -1}
+	case addr.IsUnspecified():
+		return addr, &wrong{
+			problem: quote(s) + " means every address, and peers need one to dial",
+			remedy:  "write the address of this machine that peers reach", element: -1,
+		}
+	case addr.Zone() != "" || addr.IsMulticast():
+		return addr, &wrong{problem: quote(s) + " is not an address that peers can dial", element: -1}
+	}
+	return addr.Unmap(), nil
+}
+
+func looksLikeName(s string) bool {
+	return strings.Trim(s, "0123456789.") != "" && !strings.ContainsAny(s, ": /%")
+}
+
+// describe says what a value is, for somebody who sees it in the source.
+func describe(v cty.Value) string {
+	switch {
+	case v.IsNull():
+		return "null"
+	case isString(v):
+		return "the string " + quote(v.AsString())
+	case v.Type() == cty.Number:
+		return "the number " + v.AsBigFloat().Text('f', -1)
+	case v.Type() == cty.Bool:
+		return fmt.Sprintf("the truth value %t", v.True())
+	case v.CanIterateElements() && (v.Type().IsTupleType() || v.Type().IsListType()):
+		return fmt.Sprintf("a list of %d", v.LengthInt())
+	}
+	return "an object"
+}

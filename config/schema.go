@@ -1,0 +1,214 @@
+package config
+
+import "math"
+
+// blockSpec is what may stand in one kind of block.
+type blockSpec struct {
+	name     string
+	label    string // what the label says; empty for a block without one
+	example  string // label to suggest
+	repeated bool   // may stand several times (with different labels, if any)
+	attrs    []attrSpec
+	blocks   []*blockSpec
+	open     bool // takes any attribute; somebody else judges them
+}
+
+type attrSpec struct {
+	name     string
+	kind     kind
+	required bool
+}
+
+// The dialects of log and route that this package checks by name.
+var (
+	logLevels       = []string{"trace", "debug", "info", "warn", "error"}
+	logFormats      = []string{"text", "json"}
+	dataPlanes      = []string{"fd", "peer-shm", "ring", "stream", "grpc"}
+	representations = []string{string(External32), string(NativeLE), string(NativeBE)}
+)
+
+const maxClients = 32 // IMPI ch.2: client_mask has 32 bits
+
+func blockTransport() *blockSpec {
+	return &blockSpec{
+		name: "transport", label: "the transport's name", example: "tcp", repeated: true,
+		attrs: []attrSpec{
+			{name: "plugin", kind: text("the plugin's file name", "impi-transport-x")},
+			{name: "sha256", kind: checksum()},
+		},
+		blocks: []*blockSpec{{name: "config", open: true}},
+	}
+}
+
+func blockRoute() *blockSpec {
+	return &blockSpec{
+		name: "route", label: `a site's name or "*"`, example: "*", repeated: true,
+		attrs: []attrSpec{
+			{name: "prefer", kind: words(`["unix", "tcp"]`)},
+			{name: "direct", kind: truth()},
+			{name: "data_plane", kind: wordsOf(dataPlanes)},
+			{name: "require_tls", kind: truth()},
+			{name: "representation", kind: oneOf(representations)},
+		},
+	}
+}
+
+func blockHost() *blockSpec {
+	return &blockSpec{
+		name: "host", repeated: true,
+		attrs: []attrSpec{
+			{name: "address", kind: address(), required: true},
+			{name: "procs", kind: integer(1, 1<<20), required: true},
+			{name: "port", kind: integer(0, math.MaxUint16)},
+		},
+	}
+}
+
+func blockProgram() *blockSpec {
+	return &blockSpec{
+		name: "program",
+		attrs: []attrSpec{
+			{name: "command", kind: words(`["./ring", "--rounds", "10"]`)},
+			{name: "dir", kind: text("a folder", ".")},
+			{name: "env", kind: stringMap()},
+			{name: "prefix_output", kind: truth()},
+			{name: "stdin", kind: integer(-1, math.MaxInt32)},
+		},
+	}
+}
+
+func blockProtocol() *blockSpec {
+	return &blockSpec{
+		name: "protocol",
+		attrs: []attrSpec{
+			{name: "datalen", kind: integer(1, math.MaxUint32)},
+			{name: "ackmark", kind: integer(1, math.MaxUint32)},
+			{name: "hiwater", kind: integer(1, math.MaxUint32)},
+			{name: "tag_ub", kind: integer(32767, math.MaxInt32)},
+			{name: "xsize", kind: integer(-1, math.MaxInt32)},
+			{name: "maxlinear", kind: integer(-1, math.MaxInt32)},
+		},
+	}
+}
+
+func blockWait() *blockSpec {
+	return &blockSpec{name: "wait", attrs: []attrSpec{{name: "spin", kind: spin()}}}
+}
+
+func blockLog() *blockSpec {
+	return &blockSpec{
+		name: "log",
+		attrs: []attrSpec{
+			{name: "level", kind: oneOf(logLevels)},
+			{name: "format", kind: oneOf(logFormats)},
+			{name: "trace", kind: text("a file name with %r for the rank", "packets-%r.txt")},
+		},
+	}
+}
+
+func blockAuth() *blockSpec {
+	return &blockSpec{
+		name: "auth", label: `"key" or "none"`, example: "key", repeated: true,
+		attrs: []attrSpec{
+			{name: "file", kind: text("the key's file name", "job.key")},
+			{name: "env", kind: text("an environment variable's name", "IMPI_AUTH_KEY")},
+		},
+	}
+}
+
+func blockEmbeddedServer() *blockSpec {
+	return &blockSpec{
+		name: "embedded_server",
+		attrs: []attrSpec{
+			{name: "listen", kind: endpoint(0)},
+			{name: "clients", kind: integer(1, maxClients)},
+		},
+	}
+}
+
+// fileSpec is the whole language.
+func fileSpec() *blockSpec {
+	// Blocks that a site may have of its own, and that otherwise hold for all.
+	shared := []*blockSpec{
+		blockHost(), blockProgram(), blockTransport(), blockRoute(),
+		blockProtocol(), blockWait(), blockLog(),
+	}
+	site := &blockSpec{
+		name: "site", label: "the site's name", example: "alpha", repeated: true,
+		attrs: []attrSpec{
+			{name: "client", kind: integer(0, maxClients-1), required: true},
+			{name: "foreign", kind: truth()},
+			{name: "server", kind: endpoint(1)},
+		},
+		blocks: append([]*blockSpec{blockEmbeddedServer(), blockAuth()}, shared...),
+	}
+	job := &blockSpec{
+		name: "job",
+		attrs: []attrSpec{
+			{name: "server", kind: endpoint(1)},
+			{name: "timeout", kind: duration("60s")},
+		},
+		blocks: []*blockSpec{blockEmbeddedServer(), blockAuth()},
+	}
+	limits := &blockSpec{
+		name: "limits",
+		attrs: []attrSpec{
+			{name: "start", kind: duration("60s")},
+			{name: "stop", kind: duration("10s")},
+		},
+	}
+	return &blockSpec{
+		attrs:  []attrSpec{{name: "plugin_dir", kind: text("a folder", "plugins")}},
+		blocks: append([]*blockSpec{job, site, limits}, shared...),
+	}
+}
+
+func (s *blockSpec) attr(name string) (attrSpec, bool) {
+	for _, a := range s.attrs {
+		if a.name == name {
+			return a, true
+		}
+	}
+	return attrSpec{}, false
+}
+
+func (s *blockSpec) block(name string) *blockSpec {
+	for _, b := range s.blocks {
+		if b.name == name {
+			return b
+		}
+	}
+	return nil
+}
+
+// names has all attributes and blocks of s.
+func (s *blockSpec) names() []string {
+	var names []string
+	for _, a := range s.attrs {
+		names = append(names, a.name)
+	}
+	for _, b := range s.blocks {
+		names = append(names, b.name)
+	}
+	return names
+}
+
+// home names the blocks in which name may stand, for somebody who wrote it
+// elsewhere.
+func home(name string) []string {
+	var found []string
+	seen := map[string]bool{}
+	var walk func(*blockSpec)
+	walk = func(s *blockSpec) {
+		_, isAttr := s.attr(name)
+		if (isAttr || s.block(name) != nil) && !seen[s.name] {
+			seen[s.name] = true
+			found = append(found, s.name)
+		}
+		for _, b := range s.blocks {
+			walk(b)
+		}
+	}
+	walk(fileSpec())
+	return found
+}

@@ -1,0 +1,119 @@
+package config
+
+import "net/netip"
+
+// loopbackAny is where an embedded server listens by default.
+var loopbackAny = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 0)
+
+// servers decides where the job's one server is and tells each site of ours.
+//
+// The job block's embedded server lives in the node of the lowest client of
+// ours, and one in a site block in that site's node. Every other site without
+// words of its own dials it.
+func (b *builder) servers() {
+	home, embedded := b.embeddedServer()
+	b.complete(embedded)
+	for _, s := range b.ours() {
+		switch {
+		case s == home:
+			b.serve(s, embedded)
+		case s.block.has("server"):
+			b.dial(s, s.block, home)
+		case b.job.has("server"):
+			b.dial(s, b.job, home)
+		case home != nil:
+			s.Server = Server{Address: pick(loopbackAny, "listen", embedded), Pos: embedded.pos}
+		default:
+			b.fault(s.Pos, "site "+quote(s.Name)+" does not say where the job's server is",
+				`add server = "127.0.0.1:7800", or embedded_server {} to run it here`)
+		}
+	}
+}
+
+// embeddedServer finds the block that embeds a server and the site it lives in.
+func (b *builder) embeddedServer() (home *siteDraft, embedded *block) {
+	if embedded = b.job.only("embedded_server"); embedded != nil {
+		home = b.lowest()
+		b.notBoth(b.job)
+	}
+	for _, s := range b.ours() {
+		in := s.block.only("embedded_server")
+		if in == nil {
+			continue
+		}
+		b.notBoth(s.block)
+		if embedded != nil {
+			b.fault(in.pos, "a job has one server, and line "+itoa(embedded.pos.Line)+" embeds it already",
+				"keep one of the two")
+			continue
+		}
+		home, embedded = s, in
+		if b.job.has("server") {
+			b.fault(in.pos, "the job block says already that the server is elsewhere", "keep one of the two")
+		}
+	}
+	return home, embedded
+}
+
+func (b *builder) notBoth(in *block) {
+	if in.has("server") {
+		b.fault(in.only("embedded_server").pos, in.title()+" has a server elsewhere and an embedded one",
+			"keep server or embedded_server")
+	}
+}
+
+// lowest is the site of ours with the lowest client rank.
+func (b *builder) lowest() *siteDraft {
+	var low *siteDraft
+	for _, s := range b.ours() {
+		if low == nil || s.Client < low.Client {
+			low = s
+		}
+	}
+	return low
+}
+
+// complete finds out whether the file describes the whole job: it does if it
+// describes two or more sites of ours, or as many sites as its server expects.
+func (b *builder) complete(embedded *block) {
+	clients, counted := get[int64](embedded, "clients")
+	switch {
+	case len(b.ours()) > 1:
+		b.result.Complete = true
+	case counted:
+		b.result.Complete = int(clients) == len(b.sites)
+	default:
+		b.result.Complete = embedded != nil && !embedded.has("clients")
+	}
+	few := counted && int(clients) < len(b.sites)
+	if few || (counted && b.result.Complete && int(clients) != len(b.sites)) {
+		b.fault(embedded.at("clients"), "the server waits for "+plural(int(clients), "client")+
+			", and the file describes "+plural(len(b.sites), "site"),
+			"write clients = "+itoa(len(b.sites))+", or leave it out")
+	}
+}
+
+func (b *builder) serve(s *siteDraft, embedded *block) {
+	s.Server = Server{
+		Embedded: true,
+		Address:  pick(loopbackAny, "listen", embedded),
+		Clients:  int(pick(int64(len(b.sites)), "clients", embedded)),
+		Timeout:  b.timeout(),
+		Pos:      embedded.pos,
+	}
+}
+
+// dial takes the server attribute of block in, and compares it with the server
+// that another site of the file embeds.
+func (b *builder) dial(s *siteDraft, in *block, home *siteDraft) {
+	address, ok := get[netip.AddrPort](in, "server")
+	s.Server = Server{Address: address, Pos: in.at("server")}
+	if !ok || home == nil {
+		return
+	}
+	embedded := home.block.only("embedded_server")
+	if listen := pick(loopbackAny, "listen", embedded); listen != address {
+		b.fault(s.Server.Pos, "the server of this job is in site "+quote(home.Name)+" and listens on "+listen.String(),
+			"remove this server attribute: the site finds the embedded server by itself")
+	}
+}

@@ -1,0 +1,19 @@
+job { embedded_server {} }
+program { command = ["../bin/prog"] }
+site "alpha" {
+  client = 0
+  host { 
+    address = "127.0.0.2"
+    procs = 2
+  }
+  route "bteta" { prefer = ["unix", "x"] }
+  transport "y" { plugin = "../bin/impi-transport-x" }
+}
+site "beta" {
+  client = 1
+  host { 
+    address = "127.0.0.3"
+    procs = 2
+  }
+}
+route "*" { prefer = ["tpc", "tcp", "y"] }

@@ -1,0 +1,133 @@
+package config
+
+import (
+	"slices"
+	"strings"
+)
+
+// transports lists what s's routes may name. A transport block in the site
+// stands for the whole of one at the top of the file.
+func (b *builder) transports(s *siteDraft) {
+	blocks := b.transportBlocks(s)
+	for _, name := range b.opt.Builtins {
+		t := Transport{Name: name, Builtin: true}
+		if in := blocks[name]; in != nil {
+			t = b.transport(s, in)
+		}
+		s.Transports = append(s.Transports, t)
+	}
+	for _, layer := range []*block{b.root, s.block} {
+		for _, in := range layer.all("transport") {
+			if blocks[in.label] != in || slices.Contains(b.opt.Builtins, in.label) {
+				continue
+			}
+			s.Transports = append(s.Transports, b.transport(s, in))
+		}
+	}
+}
+
+// transportBlocks has the block that counts for each name.
+func (b *builder) transportBlocks(s *siteDraft) map[string]*block {
+	blocks := map[string]*block{}
+	for _, layer := range []*block{b.root, s.block} {
+		for _, in := range layer.all("transport") {
+			blocks[in.label] = in
+		}
+	}
+	return blocks
+}
+
+func (b *builder) transport(s *siteDraft, in *block) Transport {
+	t := Transport{
+		Name:   in.label,
+		Plugin: pick("", "plugin", in),
+		SHA256: pick("", "sha256", in),
+		Pos:    in.pos,
+	}
+	t.Builtin = t.Plugin == "" && slices.Contains(b.opt.Builtins, t.Name)
+	b.checkTransport(s, in, &t)
+	if config := in.only("config"); config != nil {
+		t.settings = config.pos
+		for name, v := range config.values {
+			t.Settings = append(t.Settings, Setting{Name: name, Value: v.v, Pos: v.pos})
+		}
+		slices.SortFunc(t.Settings, func(x, y Setting) int { return x.Pos.Line*1e4 + x.Pos.Column - y.Pos.Line*1e4 - y.Pos.Column })
+	}
+	return t
+}
+
+func (b *builder) checkTransport(s *siteDraft, in *block, t *Transport) {
+	switch {
+	case strings.Trim(t.Name, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" || t.Name[0] < 'a':
+		b.fault(in.pos, quote(t.Name)+" is not a transport's name", "write lower-case letters, digits and dashes")
+	case t.Builtin && in.has("sha256"):
+		b.fault(in.at("sha256"), "transport "+quote(t.Name)+" is built in and has no binary to check", "remove sha256, or add plugin")
+	case t.Plugin == "" && !t.Builtin && !in.has("plugin"):
+		b.fault(in.pos, "transport "+quote(t.Name)+" is not built in and has no plugin",
+			`add plugin = "impi-transport-`+t.Name+`"; built in: `+strings.Join(b.opt.Builtins, ", "))
+	case t.Plugin != "" && b.here(s):
+		path := b.pluginPath(t.Plugin)
+		problem, _ := executableFault(absolute(b.dir, path), b.shown(path))
+		if problem != "" {
+			b.fault(in.at("plugin"), problem, "install the plugin there, or correct plugin or plugin_dir")
+			return
+		}
+		t.Path = absolute(b.dir, path)
+	}
+}
+
+// routes takes the routes that hold for s: its own, and those at the top of the
+// file whose label it has no own one for.
+func (b *builder) routes(s *siteDraft) {
+	blocks := s.block.all("route")
+	for _, in := range b.root.all("route") {
+		same := func(own *block) bool { return own.label == in.label }
+		if !slices.ContainsFunc(s.block.all("route"), same) {
+			blocks = append(blocks, in)
+		}
+	}
+	for _, in := range blocks {
+		b.checkRoute(s, in)
+		s.Routes = append(s.Routes, Route{
+			Site:           in.label,
+			Prefer:         pick(s.transportNames(), "prefer", in),
+			Direct:         pick(true, "direct", in),
+			DataPlane:      pick([]string(nil), "data_plane", in),
+			RequireTLS:     pick(false, "require_tls", in),
+			Representation: Representation(pick("", "representation", in)),
+			Pos:            in.pos,
+		})
+	}
+}
+
+func (b *builder) checkRoute(s *siteDraft, in *block) {
+	for i, name := range pick([]string(nil), "prefer", in) {
+		if _, known := s.Transport(name); known {
+			continue
+		}
+		pos := in.at("prefer")
+		if elements := in.values["prefer"].elements; i < len(elements) {
+			pos = elements[i]
+		}
+		problem := "there is no transport " + quote(name)
+		if b.anybodyHas(name) {
+			problem = "site " + quote(s.Name) + " has no transport " + quote(name)
+		}
+		b.fault(pos, problem, meant(name, s.transportNames()))
+	}
+	if !b.result.Complete || in.label == "*" {
+		return
+	}
+	var names []string
+	for _, other := range b.sites {
+		names = append(names, other.Name)
+	}
+	if !slices.Contains(names, in.label) {
+		b.fault(in.pos, "no site is called "+quote(in.label), meant(in.label, append(names, "*")))
+	}
+}
+
+// anybodyHas tells whether some site has a transport called name.
+func (b *builder) anybodyHas(name string) bool {
+	return slices.ContainsFunc(b.ours(), func(s *siteDraft) bool { return b.transportBlocks(s)[name] != nil })
+}
