@@ -1,0 +1,153 @@
+package comm
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Faults of Cartesian topologies.
+var (
+	// ErrDims is wrapped when the sizes of the dimensions make no sense.
+	ErrDims = errors.New("invalid dimensions")
+	// ErrTopology is wrapped when a communicator lacks the topology asked for.
+	ErrTopology = errors.New("invalid topology")
+)
+
+// Cart is a Cartesian topology: ranks in row-major order, the last dimension
+// running fastest. It is immutable.
+type Cart struct {
+	dims     []int
+	periodic []bool
+	size     int
+}
+
+// NewCart makes a topology of at most size processes. periodic says for each
+// dimension whether it closes to a ring. No dimensions at all is a topology of
+// one process. It is ErrDims if a dimension is smaller than 1, or if there are
+// more places than processes.
+func NewCart(dims []int, periodic []bool, size int) (*Cart, error) {
+	if len(periodic) != len(dims) {
+		return nil, fmt.Errorf("comm: %w: %d dimensions but %d periods", ErrDims, len(dims), len(periodic))
+	}
+	places := 1
+	for i, d := range dims {
+		if d < 1 {
+			return nil, fmt.Errorf("comm: %w: dimension %d has size %d", ErrDims, i, d)
+		}
+		if places > math.MaxInt32/d {
+			return nil, fmt.Errorf("comm: %w: %v has too many places", ErrDims, dims)
+		}
+		places *= d
+	}
+	if places > size {
+		return nil, fmt.Errorf("comm: %w: %v has %d places for %d processes", ErrDims, dims, places, size)
+	}
+	return &Cart{dims: slices.Clone(dims), periodic: slices.Clone(periodic), size: places}, nil
+}
+
+// Size is the number of places: the ranks below it are in the topology.
+func (c *Cart) Size() int { return c.size }
+
+// Dims is a copy of the sizes.
+func (c *Cart) Dims() []int { return slices.Clone(c.dims) }
+
+// Periodic is a copy of the periods.
+func (c *Cart) Periodic() []bool { return slices.Clone(c.periodic) }
+
+// Coords gives the coordinates of a rank.
+func (c *Cart) Coords(rank int) ([]int, error) {
+	if uint(rank) >= uint(c.size) {
+		return nil, fmt.Errorf("comm: %w: %d, the topology has %d places", ErrRank, rank, c.size)
+	}
+	coords := make([]int, len(c.dims))
+	for i := len(c.dims) - 1; i >= 0; i-- {
+		coords[i] = rank % c.dims[i]
+		rank /= c.dims[i]
+	}
+	return coords, nil
+}
+
+// Rank gives the rank at coordinates. Those of periodic dimensions wrap; others
+// out of range are ErrRank.
+func (c *Cart) Rank(coords []int) (int, error) {
+	if len(coords) != len(c.dims) {
+		return 0, fmt.Errorf("comm: %w: %d coordinates for %d dimensions", ErrDims, len(coords), len(c.dims))
+	}
+	rank := 0
+	for i, x := range coords {
+		d := c.dims[i]
+		if c.periodic[i] {
+			x = wrap(x, d)
+		}
+		if uint(x) >= uint(d) {
+			return 0, fmt.Errorf("comm: %w: coordinate %d of dimension %d, which has size %d", ErrRank, x, i, d)
+		}
+		rank = rank*d + x
+	}
+	return rank, nil
+}
+
+func wrap(x, d int) int {
+	x %= d
+	if x < 0 {
+		x += d
+	}
+	return x
+}
+
+// Shift gives rank's partners for moving data by disp along a dimension: the
+// rank to receive from and the one to send to, ProcNull beyond an open edge.
+func (c *Cart) Shift(rank, dim, disp int) (source, dest int, err error) {
+	if uint(dim) >= uint(len(c.dims)) {
+		return 0, 0, fmt.Errorf("comm: %w: no dimension %d among %d", ErrDims, dim, len(c.dims))
+	}
+	coords, err := c.Coords(rank)
+	if err != nil {
+		return 0, 0, err
+	}
+	stride := 1
+	for _, d := range c.dims[dim+1:] {
+		stride *= d
+	}
+	x := coords[dim]
+	base := rank - x*stride
+	return c.neighbour(base, stride, dim, x, -disp), c.neighbour(base, stride, dim, x, disp), nil
+}
+
+func (c *Cart) neighbour(base, stride, dim, x, disp int) int {
+	d := c.dims[dim]
+	if c.periodic[dim] {
+		return base + wrap(x+disp%d, d)*stride
+	}
+	if disp > d || disp < -d || uint(x+disp) >= uint(d) {
+		return ProcNull
+	}
+	return base + (x+disp)*stride
+}
+
+// Sub keeps the dimensions that keep says. It gives rank's slice: its topology,
+// the colour that all ranks of the slice share and no others, and rank's place
+// in it.
+func (c *Cart) Sub(rank int, keep []bool) (sub *Cart, color, key int, err error) {
+	if len(keep) != len(c.dims) {
+		return nil, 0, 0, fmt.Errorf("comm: %w: %d choices for %d dimensions", ErrDims, len(keep), len(c.dims))
+	}
+	coords, err := c.Coords(rank)
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	sub = &Cart{size: 1}
+	for i, d := range c.dims {
+		if keep[i] {
+			sub.dims = append(sub.dims, d)
+			sub.periodic = append(sub.periodic, c.periodic[i])
+			sub.size *= d
+			key = key*d + coords[i]
+		} else {
+			color = color*d + coords[i]
+		}
+	}
+	return sub, color, key, nil
+}

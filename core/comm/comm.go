@@ -1,0 +1,120 @@
+package comm
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/openimpi/impi/core/wire"
+)
+
+// ErrComm is wrapped when a communicator is missing, freed or of the wrong sort.
+var ErrComm = errors.New("invalid communicator")
+
+// MaxName is the most bytes of a communicator's name.
+const MaxName = 127
+
+// Spec says what a communicator is made of.
+type Spec struct {
+	Context wire.ContextID // of point-to-point messages; collectives use the next
+	Group   *Group
+	Self    Proc // the calling process, a member of Group
+	// Client gives the client (site) of a proc. It is called for members only,
+	// from whichever goroutine first asks for the masters.
+	Client func(Proc) wire.ClientRank
+	Cart   *Cart // nil without a topology
+	Name   string
+}
+
+// Comm is an intracommunicator as its owner sees it. All but the name is fixed
+// at its creation; any goroutine may use it.
+type Comm struct {
+	spec    Spec
+	rank    int
+	once    sync.Once
+	masters *Masters
+	mu      sync.Mutex
+	name    string
+}
+
+// New makes a communicator. It is ErrGroup if the calling process is not a
+// member.
+func New(s Spec) (*Comm, error) {
+	if s.Group == nil || s.Client == nil {
+		return nil, fmt.Errorf("comm: %w: context %d has no group", ErrGroup, s.Context)
+	}
+	rank, ok := s.Group.Rank(s.Self)
+	if !ok {
+		return nil, fmt.Errorf("comm: %w: proc %d is not a member of context %d", ErrGroup, s.Self, s.Context)
+	}
+	c := &Comm{spec: s, rank: rank}
+	c.SetName(s.Name)
+	return c, nil
+}
+
+// Context is the context ID of point-to-point messages.
+func (c *Comm) Context() wire.ContextID { return c.spec.Context }
+
+// CollectiveContext is the context ID of collective operations.
+// IMPI ch.4, Context IDs: the communicator's own plus one.
+func (c *Comm) CollectiveContext() wire.ContextID { return c.spec.Context + 1 }
+
+// Group is the group of the members.
+func (c *Comm) Group() *Group { return c.spec.Group }
+
+// Size is the number of members.
+func (c *Comm) Size() int { return c.spec.Group.size }
+
+// Rank is the calling process's rank.
+func (c *Comm) Rank() int { return c.rank }
+
+// Self is the calling process.
+func (c *Comm) Self() Proc { return c.spec.Self }
+
+// Proc gives the member of the rank; ok is false if there is no such rank.
+func (c *Comm) Proc(rank int) (p Proc, ok bool) { return c.spec.Group.At(rank) }
+
+// ClientOf gives the client of a proc that is a member.
+func (c *Comm) ClientOf(p Proc) wire.ClientRank { return c.spec.Client(p) }
+
+// Cart is the Cartesian topology, or nil.
+func (c *Comm) Cart() *Cart { return c.spec.Cart }
+
+// Masters numbers the clients that the communicator spans. It is worked out at
+// the first call.
+func (c *Comm) Masters() *Masters {
+	c.once.Do(func() {
+		clients := make([]wire.ClientRank, 0, c.Size())
+		for p := range c.spec.Group.all() {
+			clients = append(clients, c.spec.Client(p))
+		}
+		c.masters = NewMasters(clients)
+	})
+	return c.masters
+}
+
+// Name is the name last set; empty if none was.
+func (c *Comm) Name() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.name
+}
+
+// SetName sets the name, of which MaxName bytes are kept.
+func (c *Comm) SetName(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.name = name[:min(len(name), MaxName)]
+}
+
+// Compare says how c and d relate: the same object (Identical), the same group
+// (Congruent), the same members in another order (Similar), or Unequal.
+func (c *Comm) Compare(d *Comm) Comparison {
+	if c == d {
+		return Identical
+	}
+	if r := c.spec.Group.Compare(d.spec.Group); r != Identical {
+		return r
+	}
+	return Congruent
+}
