@@ -1,0 +1,203 @@
+package agent
+
+import (
+	"fmt"
+
+	"github.com/openimpi/impi/core/wire"
+)
+
+// LinkID numbers the driver's links. Small numbers are best: they index a slice.
+type LinkID int32
+
+// NoLink is no link.
+const NoLink LinkID = -1
+
+// maxLinks bounds LinkIDs.
+const maxLinks = 1 << 20
+
+// state of a port.
+type state uint8
+
+const (
+	waiting state = iota // for its link
+	open
+	gone
+)
+
+// port is a place that packets come from and go to: a local proc, or the channel
+// to a host. It exists before its link does and keeps what is sent to it.
+type port struct {
+	peer  Peer
+	id    identity // of a proc
+	link  LinkID
+	state state
+	done  bool // a proc: finished; a host: it sent FINI
+	ended bool // a host: our FINI is queued
+	over  bool // a host: ChannelDone was emitted
+	own   bool
+	local int // a proc: its number among the local ones
+
+	in      input
+	out     queue
+	urgent  queue // PROTOACKs
+	batch   [][]byte
+	touched bool
+	err     *ProtocolError
+}
+
+func (p *port) isProc() bool    { return p.peer.Rank != NoRank }
+func (p *port) hasOutput() bool { return p.out.n > 0 || p.urgent.n > 0 }
+
+// accepts tells whether anybody will read what is sent to the port.
+func (p *port) accepts() bool { return p.state != gone && !(p.done && p.isProc()) }
+
+// proc is where a proc is.
+type proc struct {
+	port  *port // its own if it is local, else its host's; nil if there is no way
+	host  wire.HostRank
+	index int // among its host's procs
+}
+
+// Agent is one host of a job. It is for one goroutine.
+type Agent struct {
+	self    wire.HostRank
+	hosts   int
+	maxData uint32
+	ports   []port // other hosts and self by rank, then the local procs
+	links   []*port
+	procs   []proc // by world rank
+	sizes   []int  // procs of each host
+	byID    *table
+	windows windows
+	pool    pool
+
+	running  int // local procs that are not done
+	channels int // that have not ended in order
+	finished bool
+
+	events         []Event
+	eventHead      int
+	touched, given []LinkID
+	stats          Stats
+}
+
+// New makes the agent of a host. All links are still to be attached; packets for
+// a host or proc whose link is not there yet wait for it.
+func New(c Config) (*Agent, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	a := &Agent{
+		self:    c.Self,
+		hosts:   len(c.Hosts),
+		maxData: c.MaxData,
+		sizes:   make([]int, len(c.Hosts)),
+		pool:    pool{size: c.ChunkSize},
+	}
+	for _, p := range c.Procs {
+		a.sizes[p.Host]++
+	}
+	a.running = a.sizes[c.Self]
+	a.ports = make([]port, len(c.Hosts)+a.running)
+	for h, host := range c.Hosts {
+		a.addHost(wire.HostRank(h), host)
+	}
+	if err := a.addProcs(&c); err != nil {
+		return nil, err
+	}
+	a.windows = windows{
+		ackMark: int64(c.AckMark),
+		hiWater: int64(c.HiWater),
+		hosts:   a.hosts,
+		rows:    make([][]pair, a.running*a.hosts),
+	}
+	a.allDone()
+	return a, nil
+}
+
+func (a *Agent) addHost(h wire.HostRank, host Host) {
+	p := &a.ports[h]
+	p.link = NoLink
+	p.own = host.Own || h == a.self
+	p.peer = Peer{Host: h, Client: host.Client, Rank: NoRank}
+	if h == a.self || host.Unlinked {
+		p.state = gone
+	} else {
+		a.channels++
+	}
+}
+
+func (a *Agent) addProcs(c *Config) error {
+	a.procs = make([]proc, len(c.Procs))
+	a.byID = newTable(len(c.Procs))
+	first, local := 0, 0
+	for r, p := range c.Procs {
+		if first < r && c.Procs[first].Host != p.Host {
+			first = r
+		}
+		if other, ok := a.byID.insert(identityOf(p.ID), wire.WorldRank(r)); !ok {
+			return fmt.Errorf("%w: procs %d and %d have the same identity %v", ErrConfig, other, r, p.ID)
+		}
+		at := proc{port: &a.ports[p.Host], host: p.Host, index: r - first}
+		switch {
+		case p.Host == a.self:
+			at.port = &a.ports[a.hosts+local]
+			*at.port = port{
+				peer:  Peer{Host: a.self, Client: c.Hosts[a.self].Client, Rank: wire.WorldRank(r)},
+				id:    identityOf(p.ID),
+				link:  NoLink,
+				own:   true,
+				local: local,
+			}
+			local++
+		case c.Hosts[p.Host].Unlinked:
+			at.port = nil
+		}
+		a.procs[r] = at
+	}
+	return nil
+}
+
+// AttachProc says that l leads to the local proc r.
+func (a *Agent) AttachProc(l LinkID, r wire.WorldRank) error {
+	if r < 0 || int(r) >= len(a.procs) || a.procs[r].host != a.self {
+		return fmt.Errorf("%w: proc %d is not one of host %d", ErrLink, r, a.self)
+	}
+	return a.attach(l, a.procs[r].port)
+}
+
+// AttachHost says that l is the channel to host h, greeted already.
+func (a *Agent) AttachHost(l LinkID, h wire.HostRank) error {
+	if h < 0 || int(h) >= a.hosts || h == a.self {
+		return fmt.Errorf("%w: host %d of %d cannot have a channel to host %d", ErrLink, a.self, a.hosts, h)
+	}
+	return a.attach(l, &a.ports[h])
+}
+
+func (a *Agent) attach(l LinkID, p *port) error {
+	if l < 0 || l >= maxLinks {
+		return fmt.Errorf("%w: number %d for %v is not in 0 to %d", ErrLink, l, p.peer, maxLinks-1)
+	}
+	if other := a.lookup(l); other != nil {
+		return fmt.Errorf("%w: %d leads to %v already, not to %v", ErrLink, l, other.peer, p.peer)
+	}
+	if p.state != waiting {
+		return fmt.Errorf("%w: %v has or had one, or needs none", ErrLink, p.peer)
+	}
+	for int(l) >= len(a.links) {
+		a.links = append(a.links, nil)
+	}
+	a.links[l] = p
+	p.link, p.state = l, open
+	if p.hasOutput() {
+		a.touch(p)
+	}
+	return nil
+}
+
+func (a *Agent) lookup(l LinkID) *port {
+	if l < 0 || int(l) >= len(a.links) {
+		return nil
+	}
+	return a.links[l]
+}

@@ -1,0 +1,86 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/openimpi/impi/core/wire"
+)
+
+// ErrConfig is wrapped by every error of New.
+var ErrConfig = errors.New("agent: the job does not hang together")
+
+// DefaultChunkSize is the size in bytes of the pieces of memory that links are
+// read into, unless Config says otherwise.
+const DefaultChunkSize = 128 << 10
+
+// minChunkSize leaves room for a header and for the part of another.
+const minChunkSize = 2 * wire.HeaderSize
+
+// Host is one host of the job.
+type Host struct {
+	Client wire.ClientRank
+
+	// Own says that the host is one of ours: its procs and this host's may also
+	// reach each other by direct links, so the agent sees only some of a pair's
+	// packets and does not check its window.
+	Own bool
+
+	// Unlinked says that there is no channel to the host (a pair inside one client
+	// may do without). Nothing can be sent there.
+	Unlinked bool
+}
+
+// Proc is one MPI process of the job.
+type Proc struct {
+	ID   wire.Proc
+	Host wire.HostRank
+}
+
+// Config describes the job to one of its hosts.
+type Config struct {
+	Self  wire.HostRank
+	Hosts []Host // by host rank
+	Procs []Proc // by world rank, hence in order of their hosts
+
+	MaxData uint32 // most user data bytes of a packet (C_DATALEN)
+	AckMark uint32 // packets that one PROTOACK stands for
+	HiWater uint32 // most counted packets of a pair that are not acknowledged
+
+	ChunkSize int // bytes; 0 means DefaultChunkSize
+}
+
+func (c *Config) check() error {
+	if c.Self < 0 || int(c.Self) >= len(c.Hosts) {
+		return fmt.Errorf("%w: own host rank %d of %d hosts", ErrConfig, c.Self, len(c.Hosts))
+	}
+	if c.MaxData < 1 || c.MaxData > math.MaxInt32-wire.HeaderSize {
+		return fmt.Errorf("%w: maximum data length %d: must be 1 to %d", ErrConfig, c.MaxData, math.MaxInt32-wire.HeaderSize)
+	}
+	if c.AckMark < 1 || c.AckMark > c.HiWater {
+		return fmt.Errorf("%w: ackmark %d, hiwater %d: must be 1 <= ackmark <= hiwater", ErrConfig, c.AckMark, c.HiWater)
+	}
+	if c.ChunkSize == 0 {
+		c.ChunkSize = DefaultChunkSize
+	}
+	if c.ChunkSize < minChunkSize || c.ChunkSize > math.MaxInt32 {
+		return fmt.Errorf("%w: chunk size %d: must be %d or more", ErrConfig, c.ChunkSize, minChunkSize)
+	}
+	return c.checkProcs()
+}
+
+// checkProcs makes sure that each host's procs have consecutive world ranks.
+func (c *Config) checkProcs() error {
+	last := wire.HostRank(0)
+	for r, p := range c.Procs {
+		if p.Host < 0 || int(p.Host) >= len(c.Hosts) {
+			return fmt.Errorf("%w: proc %d is on host %d of %d", ErrConfig, r, p.Host, len(c.Hosts))
+		}
+		if p.Host < last {
+			return fmt.Errorf("%w: proc %d is on host %d, but the one before it on host %d", ErrConfig, r, p.Host, last)
+		}
+		last = p.Host
+	}
+	return nil
+}

@@ -1,0 +1,58 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/openimpi/impi/core/wire"
+)
+
+// ErrProtocol is wrapped by every *ProtocolError.
+var ErrProtocol = errors.New("IMPI packet protocol violated")
+
+// ErrTruncated is wrapped by the cause in an event when a link ended in the
+// middle of a packet, and by the refusal of a greeting that was cut short.
+var ErrTruncated = errors.New("ended early")
+
+// ErrLink is wrapped by the errors of calls that name a link, host or proc that
+// they must not name. Nothing happens then.
+var ErrLink = errors.New("agent: wrong link")
+
+// Peer is who is at the other end of a link.
+type Peer struct {
+	Host   wire.HostRank
+	Client wire.ClientRank
+	Rank   wire.WorldRank // of a local proc, or NoRank if the peer is a host
+}
+
+// NoRank is the Rank of a peer that is a host.
+const NoRank wire.WorldRank = -1
+
+// String names the peer for a message.
+func (p Peer) String() string {
+	if p.Rank == NoRank {
+		return fmt.Sprintf("host %d (client %d)", p.Host, p.Client)
+	}
+	return fmt.Sprintf("proc %d (host %d, client %d)", p.Rank, p.Host, p.Client)
+}
+
+// ProtocolError says how a peer broke the packet protocol. Its link cannot be
+// read any more.
+type ProtocolError struct {
+	Peer  Peer
+	Field string // of the packet, as the standard calls it
+	Value string // what the peer put there
+	Rule  string // why that is wrong
+}
+
+// Error names the peer, the field, its value and the rule.
+func (e *ProtocolError) Error() string {
+	return fmt.Sprintf("%v sent %s %s: %s", e.Peer, e.Field, e.Value, e.Rule)
+}
+
+// Unwrap gives ErrProtocol.
+func (e *ProtocolError) Unwrap() error { return ErrProtocol }
+
+func (p *port) violation(field string, value any, rule string, args ...any) *ProtocolError {
+	return &ProtocolError{Peer: p.peer, Field: field, Value: fmt.Sprint(value), Rule: fmt.Sprintf(rule, args...)}
+}

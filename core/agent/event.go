@@ -1,0 +1,105 @@
+package agent
+
+import (
+	"fmt"
+
+	"github.com/openimpi/impi/core/wire"
+)
+
+// EventKind says what happened.
+type EventKind uint8
+
+// The events of an agent.
+const (
+	// HostFinished: the host sent FINI. It sends no more messages.
+	HostFinished EventKind = iota + 1
+
+	// ChannelDone: FINI went both ways, nothing is left to send. The driver ends
+	// its sending side (CloseSend), goes on reading until the peer's end or a short
+	// time has passed, closes the link and calls Closed. Closing at once could make
+	// the kernel throw away what the peer has not read, our FINI included.
+	ChannelDone
+
+	// HostDied: the channel was lost before FINI. Err says how.
+	HostDied
+
+	// ProcLost: a local proc's link ended before ProcDone. Err says how.
+	ProcLost
+
+	// Finished: every local proc is done, every channel was closed in order.
+	Finished
+)
+
+var eventNames = [...]string{"none", "host finished", "channel done", "host died", "proc lost", "finished"}
+
+// String names the kind.
+func (k EventKind) String() string {
+	if int(k) < len(eventNames) {
+		return eventNames[k]
+	}
+	return fmt.Sprintf("event %d", uint8(k))
+}
+
+// Event is something that the driver must know.
+type Event struct {
+	Kind EventKind
+	Peer Peer   // whom it is about; not for Finished
+	Link LinkID // ChannelDone, HostFinished: the link; else NoLink
+	Err  error  // HostDied, ProcLost: never nil
+}
+
+// String gives the event as one line.
+func (e Event) String() string {
+	switch {
+	case e.Kind == Finished:
+		return e.Kind.String()
+	case e.Err != nil:
+		return fmt.Sprintf("%v: %v: %v", e.Kind, e.Peer, e.Err)
+	}
+	return fmt.Sprintf("%v: %v", e.Kind, e.Peer)
+}
+
+// Next gives the oldest event that was not given yet.
+func (a *Agent) Next() (Event, bool) {
+	if a.eventHead == len(a.events) {
+		a.events, a.eventHead = a.events[:0], 0
+		return Event{}, false
+	}
+	e := a.events[a.eventHead]
+	a.events[a.eventHead] = Event{}
+	a.eventHead++
+	return e, true
+}
+
+func (a *Agent) emit(e Event) { a.events = append(a.events, e) }
+
+// Stats counts what an agent did.
+type Stats struct {
+	Packets   uint64 // passed on
+	Bytes     uint64 // of them, headers included
+	Dropped   uint64 // packets for somebody who is gone, and PROTOACKs beyond all measure
+	Discarded uint64 // bytes that waited for a link when it ended
+	Queued    int    // bytes that wait now
+	Memory    int    // bytes of chunks in use now
+}
+
+// Stats gives the counts up to now.
+func (a *Agent) Stats() Stats {
+	s := a.stats
+	for i := range a.ports {
+		s.Queued += a.ports[i].out.bytes + a.ports[i].urgent.bytes
+	}
+	s.Memory = a.pool.live * a.pool.size
+	return s
+}
+
+// Hosts gives the number of hosts of the job.
+func (a *Agent) Hosts() int { return a.hosts }
+
+// HostOf gives the host of a proc.
+func (a *Agent) HostOf(r wire.WorldRank) (wire.HostRank, bool) {
+	if r < 0 || int(r) >= len(a.procs) {
+		return 0, false
+	}
+	return a.procs[r].host, true
+}

@@ -1,0 +1,80 @@
+package agent
+
+import "fmt"
+
+// maxBatch is the most slices that Output gives: enough to make a system call
+// cheap per byte, far below the kernel's limit of 1024.
+const maxBatch = 64
+
+// HasOutput tells whether bytes wait for the link.
+func (a *Agent) HasOutput(l LinkID) bool {
+	p := a.lookup(l)
+	return p != nil && p.hasOutput()
+}
+
+// Output gives the bytes to send on the link next, some or all of them. They
+// stay valid until Sent or Closed; the slice that holds them until the next
+// Output of this link. It is empty if there are none.
+//
+// IMPI ch.3, Packet Protocol: PROTOACKs go ahead of queued data. They pass at
+// the border of a run, so that at most one chunk or packet is before them.
+func (a *Agent) Output(l LinkID) [][]byte {
+	p := a.lookup(l)
+	if p == nil {
+		return nil
+	}
+	if p.batch == nil {
+		p.batch = make([][]byte, 0, maxBatch)
+	}
+	p.out.lent, p.urgent.lent = 0, 0
+	k := p.first()
+	b := p.out.lend(p.batch[:0], 0, k)
+	b = p.urgent.lend(b, 0, p.urgent.n)
+	p.batch = p.out.lend(b, k, p.out.n)
+	return p.batch
+}
+
+// first counts the segs of out that must go before anything urgent.
+func (p *port) first() int {
+	if p.urgent.mid {
+		return 0
+	}
+	return p.out.partial()
+}
+
+// Sent says that the first n bytes of what Output gave have been sent. It panics
+// if Output gave less.
+func (a *Agent) Sent(l LinkID, n int) {
+	p := a.lookup(l)
+	if p == nil || n < 0 {
+		panic(fmt.Sprintf("agent: Sent(%d, %d)", l, n))
+	}
+	lentOut, lentUrgent := p.out.lent, p.urgent.lent
+	p.out.lent, p.urgent.lent = 0, 0
+	n, gone := p.out.sent(&a.pool, n, min(p.first(), lentOut))
+	n, _ = p.urgent.sent(&a.pool, n, lentUrgent)
+	n, _ = p.out.sent(&a.pool, n, lentOut-gone)
+	if n > 0 {
+		panic(fmt.Sprintf("agent: Sent: %d bytes more than Output gave", n))
+	}
+	a.channelDone(p)
+}
+
+// Touched gives the links that got something to send since the last call. The
+// slice stays valid until the next call of Touched.
+func (a *Agent) Touched() []LinkID {
+	a.given, a.touched = a.touched, a.given[:0]
+	for _, l := range a.given {
+		if p := a.lookup(l); p != nil {
+			p.touched = false
+		}
+	}
+	return a.given
+}
+
+func (a *Agent) touch(p *port) {
+	if !p.touched && p.link != NoLink {
+		p.touched = true
+		a.touched = append(a.touched, p.link)
+	}
+}

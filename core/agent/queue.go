@@ -1,0 +1,152 @@
+package agent
+
+// seg is a run of bytes in a chunk. It begins at a packet's begin, unless the
+// seg before it says more.
+type seg struct {
+	c        *chunk
+	off, end int
+	more     bool // the last packet goes on in the next seg
+}
+
+// queue is what waits for one link, in order. It owns one reference for each seg.
+type queue struct {
+	ring  []seg // len is zero or a power of two
+	head  int
+	n     int
+	bytes int
+	mid   bool // a packet has been sent in part, or may have been
+	lent  int  // segs at the front that the driver is writing now
+
+	fill    *chunk // gathers short runs; the queue has a reference of its own
+	fillEnd int
+}
+
+func (q *queue) at(i int) *seg { return &q.ring[(q.head+i)&(len(q.ring)-1)] }
+
+// add appends a run without copying it, if that does not hold much more memory
+// than it queues. The conditions bound what a queue of n bytes holds: each chunk
+// has half its size queued, except the oldest, the one that fills and one that
+// was referred to while the queue was empty.
+func (q *queue) add(p *pool, c *chunk, off, end int, more bool) {
+	if !q.extend(c, off, end, more) {
+		if q.n == 0 || end-off >= p.size/2 {
+			c.refs++
+			q.push(seg{c, off, end, more})
+		} else {
+			q.copyIn(p, c.buf[off:end], more)
+		}
+	}
+}
+
+// copyIn appends a copy of b, which is no longer than a chunk.
+func (q *queue) copyIn(p *pool, b []byte, more bool) {
+	if q.fill != nil && q.fillEnd+len(b) > p.size {
+		p.put(q.fill)
+		q.fill = nil
+	}
+	if q.fill == nil {
+		q.fill, q.fillEnd = p.get(), 0
+	}
+	off := q.fillEnd
+	q.fillEnd += copy(q.fill.buf[off:], b)
+	if !q.extend(q.fill, off, q.fillEnd, more) {
+		q.fill.refs++
+		q.push(seg{q.fill, off, q.fillEnd, more})
+	}
+}
+
+// extend lengthens the last seg if the run follows it in memory, and if the
+// driver is not writing just that seg.
+func (q *queue) extend(c *chunk, off, end int, more bool) bool {
+	if q.n == 0 || q.n <= q.lent {
+		return false
+	}
+	s := q.at(q.n - 1)
+	if s.c != c || s.end != off {
+		return false
+	}
+	s.end, s.more = end, more
+	q.bytes += end - off
+	return true
+}
+
+func (q *queue) push(s seg) {
+	if q.n == len(q.ring) {
+		q.grow()
+	}
+	q.n++
+	*q.at(q.n - 1) = s
+	q.bytes += s.end - s.off
+}
+
+func (q *queue) grow() {
+	bigger := make([]seg, max(8, 2*len(q.ring)))
+	for i := range q.n {
+		bigger[i] = *q.at(i)
+	}
+	q.ring, q.head = bigger, 0
+}
+
+// partial counts the segs at the front that finish the packet which has been
+// sent in part.
+func (q *queue) partial() int {
+	if !q.mid {
+		return 0
+	}
+	for i := range q.n {
+		if !q.at(i).more {
+			return i + 1
+		}
+	}
+	return q.n
+}
+
+// lend appends segs from to (exclusive) to batch, as far as its capacity goes.
+func (q *queue) lend(batch [][]byte, from, to int) [][]byte {
+	for i := from; i < to && len(batch) < cap(batch); i++ {
+		s := q.at(i)
+		batch = append(batch, s.c.buf[s.off:s.end])
+		q.lent = i + 1
+	}
+	return batch
+}
+
+// sent removes up to n bytes from the first segs and tells how many are left
+// over, and how many segs are gone.
+func (q *queue) sent(p *pool, n, segs int) (left, gone int) {
+	for ; gone < segs && n > 0; gone++ {
+		s := q.at(0)
+		if k := s.end - s.off; n < k {
+			s.off += n
+			q.bytes -= n
+			q.mid = true
+			return 0, gone
+		} else {
+			n -= k
+			q.bytes -= k
+		}
+		q.mid = s.more
+		p.put(s.c)
+		*s = seg{}
+		q.head = (q.head + 1) & (len(q.ring) - 1)
+		q.n--
+	}
+	if q.n == 0 && q.fill != nil {
+		p.put(q.fill)
+		q.fill = nil
+	}
+	return n, gone
+}
+
+// clear releases everything and tells how many bytes that were.
+func (q *queue) clear(p *pool) int {
+	n := q.bytes
+	for i := range q.n {
+		p.put(q.at(i).c)
+	}
+	if q.fill != nil {
+		p.put(q.fill)
+	}
+	*q = queue{}
+	return n
+}

@@ -1,0 +1,113 @@
+package agent
+
+import (
+	"encoding/binary"
+
+	"github.com/openimpi/impi/core/wire"
+)
+
+// Where the fields that a switch needs are in a header. The two dialects differ
+// only behind them.
+const (
+	atType = 0
+	atLen  = 4
+	atSrc  = 8
+	atDest = 32
+)
+
+// header judges a packet by its header and says where it goes.
+func (a *Agent) header(p *port, h []byte) *ProtocolError {
+	in := &p.in
+	in.kind = wire.PacketType(binary.BigEndian.Uint32(h[atType:]))
+	in.size, in.target = wire.HeaderSize, nil
+	if in.kind.HasData() {
+		// IMPI ch.3, Packet Protocol: pk_len counts for these two types only. Some
+		// peers write a length into packets that no data follows.
+		n := binary.BigEndian.Uint32(h[atLen:])
+		if n > a.maxData {
+			return p.violation("pk_len", n, "the job's maximum data length is %d", a.maxData)
+		}
+		in.size += int(n)
+	}
+	in.left = in.size
+	if in.kind == wire.PkFini {
+		return a.fini(p)
+	}
+	if !in.kind.Known() {
+		return p.violation("pk_type", uint32(in.kind), "IMPI 0.0 has no such type, so nobody knows where the packet ends")
+	}
+	if p.done && in.kind != wire.PkProtoAck {
+		return p.violation("pk_type", in.kind, "after its end only PROTOACK may come")
+	}
+	return a.address(p, h)
+}
+
+// address finds the packet's source and destination and counts it.
+func (a *Agent) address(p *port, h []byte) *ProtocolError {
+	src, err := a.source(p, readIdentity(h[atSrc:]))
+	if err != nil {
+		return err
+	}
+	id := readIdentity(h[atDest:])
+	dest := a.byID.find(id)
+	if dest == NoRank {
+		return p.violation("pk_dest", id.proc(), "no such proc in this job")
+	}
+	d := &a.procs[dest]
+	if !p.isProc() && d.host != a.self {
+		return p.violation("pk_dest", id.proc(), "it is proc %d of host %d, and this is host %d", dest, d.host, a.self)
+	}
+	if d.port == nil {
+		return p.violation("pk_dest", id.proc(), "it is proc %d of host %d, to which there is no channel", dest, d.host)
+	}
+	ok := true
+	if s := &a.procs[src]; s.host != d.host && !(s.port.own && d.port.own) {
+		if ok, err = a.count(p, s, d); err != nil {
+			return err
+		}
+	}
+	if ok && d.port.accepts() {
+		p.in.target = d.port
+	}
+	return nil
+}
+
+// source makes sure that the peer has a right to the packet's pk_src.
+func (a *Agent) source(p *port, id identity) (wire.WorldRank, *ProtocolError) {
+	if p.isProc() {
+		if id != p.id {
+			return NoRank, p.violation("pk_src", id.proc(), "it is not the identity of that proc, %v", p.id.proc())
+		}
+		return p.peer.Rank, nil
+	}
+	src := a.byID.find(id)
+	if src == NoRank {
+		return NoRank, p.violation("pk_src", id.proc(), "no such proc in this job")
+	}
+	if h := a.procs[src].host; h != p.peer.Host {
+		return NoRank, p.violation("pk_src", id.proc(), "that is proc %d of host %d", src, h)
+	}
+	return src, nil
+}
+
+// count keeps the books of a pair of which one proc is local. False: the packet
+// is better dropped.
+func (a *Agent) count(p *port, s, d *proc) (bool, *ProtocolError) {
+	local, remote := d, s
+	if p.isProc() {
+		local, remote = s, d
+	}
+	c := a.windows.pair(local.port.local, remote.host, remote.index, a.sizes[remote.host])
+	packets, acks := &c.in, &c.out
+	if p.isProc() {
+		packets, acks = &c.out, &c.in
+	}
+	if !p.in.kind.Counted() {
+		return a.windows.ack(acks), nil
+	}
+	if !a.windows.packet(packets) {
+		return false, p.violation("pk_type", p.in.kind, "the window of %d packets is full, to %v",
+			a.windows.hiWater, d.port.peer)
+	}
+	return true, nil
+}

@@ -1,0 +1,48 @@
+package agent
+
+import "github.com/openimpi/impi/core/wire"
+
+// pair counts the packets between one local proc and one of another host that
+// were passed on but not acknowledged, for both directions.
+type pair struct{ in, out int64 }
+
+// windows has the counts of all pairs. A row, for one local proc and one host,
+// comes to be with its first packet.
+//
+// A PROTOACK passes here before its receiver can act on it, and a packet passes
+// after its sender has counted it. So a count here is never above the sender's
+// own, and a sender that keeps the rule never drives it above hiWater.
+type windows struct {
+	ackMark, hiWater int64
+	hosts            int
+	rows             [][]pair // local proc x host
+}
+
+func (w *windows) pair(local int, host wire.HostRank, index, size int) *pair {
+	row := &w.rows[local*w.hosts+int(host)]
+	if *row == nil {
+		*row = make([]pair, size)
+	}
+	return &(*row)[index]
+}
+
+// packet counts one packet. False: the window was full.
+func (w *windows) packet(count *int64) bool {
+	if *count >= w.hiWater {
+		return false
+	}
+	*count++
+	return true
+}
+
+// ack takes off what a PROTOACK stands for. Peers may acknowledge more than we
+// count, so counts below zero are tolerated. False means that the source is a
+// whole window ahead already: it needs no more, and passing such PROTOACKs on to
+// a proc that does not read would let a peer fill our memory.
+func (w *windows) ack(count *int64) bool {
+	if *count-w.ackMark < -w.hiWater {
+		return false
+	}
+	*count -= w.ackMark
+	return true
+}
