@@ -1,0 +1,80 @@
+package startup
+
+import (
+	"fmt"
+
+	"github.com/openimpi/impi/core/wire"
+)
+
+// ConnID is the owner's number for a connection to the server. It is not used
+// again after the connection has ended.
+type ConnID int64
+
+// ActionKind says what the server's owner must do.
+type ActionKind uint8
+
+// The kinds of action.
+const (
+	ActSend  ActionKind = iota // send Bytes on Conn
+	ActClose                   // close Conn once everything is sent; Reason says why
+	ActEvent                   // tell the operator about Event
+)
+
+// Action is one thing for the server's owner to do, in the order given.
+type Action struct {
+	Kind   ActionKind
+	Conn   ConnID
+	Bytes  []byte // shared between connections: not to be changed
+	Reason error  // nil when the client has finished
+	Event  Event
+}
+
+// EventKind is the kind of an Event.
+type EventKind uint8
+
+// The events of a job, in about the order in which they come.
+const (
+	EventRefused  EventKind = iota // a connection that never became a client has ended: Conn, Peer, Err
+	EventJoined                    // Client has come: Conn, Peer
+	EventAllHere                   // all clients have
+	EventAnswered                  // Label went to all; Mask says who had sent it
+	EventDone                      // Client has no more labels
+	EventRunning                   // startup is over
+	EventFinished                  // Client has finished
+	EventEnded                     // all clients have
+	EventFailed                    // the job is lost: Err
+)
+
+// Event is progress of a job.
+type Event struct {
+	Kind   EventKind
+	Conn   ConnID
+	Peer   string
+	Client wire.ClientRank
+	Label  wire.Label
+	Mask   wire.ClientMask
+	Err    error
+}
+
+// String gives the event as one line.
+func (e Event) String() string {
+	switch e.Kind {
+	case EventRefused:
+		return fmt.Sprintf("refused %s: %v", e.Peer, e.Err)
+	case EventJoined:
+		return fmt.Sprintf("client %d joined from %s", e.Client, e.Peer)
+	case EventAllHere:
+		return "all clients are here"
+	case EventAnswered:
+		return fmt.Sprintf("answered %v from clients %v", e.Label, e.Mask)
+	case EventDone:
+		return fmt.Sprintf("client %d is done", e.Client)
+	case EventRunning:
+		return "the job is running"
+	case EventFinished:
+		return fmt.Sprintf("client %d has finished", e.Client)
+	case EventEnded:
+		return "the job has ended"
+	}
+	return fmt.Sprintf("the job has failed: %v", e.Err)
+}

@@ -1,0 +1,71 @@
+package startup
+
+import (
+	"crypto/subtle"
+	"encoding/binary"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/openimpi/impi/core/wire"
+)
+
+// Auth says which mechanisms a side has available, with their secret. The zero
+// value has none and is no use.
+type Auth struct {
+	None   bool
+	HasKey bool
+	Key    uint64 // if HasKey
+}
+
+// ParseKey reads a key as users write it: a decimal 64-bit integer, signed or
+// not. Other implementations read a hexadecimal one as 0, so it is refused here.
+func ParseKey(s string) (uint64, error) {
+	s = strings.TrimSpace(s)
+	if u, err := strconv.ParseUint(s, 10, 64); err == nil {
+		return u, nil
+	}
+	i, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%w: the key is no decimal 64-bit integer", ErrConfig)
+	}
+	return uint64(i), nil
+}
+
+// Mask gives the mechanisms as they are offered.
+func (a Auth) Mask() wire.AuthMask {
+	var m wire.AuthMask
+	if a.None {
+		m |= wire.AuthNone
+	}
+	if a.HasKey {
+		m |= wire.AuthKey
+	}
+	return m
+}
+
+// String names the mechanisms and never the key.
+func (a Auth) String() string { return a.Mask().String() }
+
+// GoString is String, so that no verb prints the key.
+func (a Auth) GoString() string { return a.String() }
+
+// choose picks the mechanism for a client that offers mask: the strongest that
+// both have.
+func (a Auth) choose(mask wire.AuthMask) (wire.Mechanism, bool) {
+	both := a.Mask() & mask
+	switch {
+	case both.Has(wire.MechKey):
+		return wire.MechKey, true
+	case both.Has(wire.MechNone):
+		return wire.MechNone, true
+	}
+	return 0, false
+}
+
+// keyIs compares in constant time.
+func (a Auth) keyIs(sent []byte) bool {
+	var own [wire.KeySize]byte
+	binary.BigEndian.PutUint64(own[:], a.Key)
+	return subtle.ConstantTimeCompare(own[:], sent) == 1 && a.HasKey
+}

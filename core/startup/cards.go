@@ -1,0 +1,78 @@
+package startup
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/openimpi/impi/core/wire"
+)
+
+// appendEntry appends one entry of wire.LabelCards.
+func appendEntry(b, entry []byte) []byte {
+	return append(binary.BigEndian.AppendUint32(b, uint32(len(entry))), entry...)
+}
+
+// takeEntry cuts an entry of at most limit bytes off the front of b.
+func takeEntry(b []byte, limit int) (entry, rest []byte, err error) {
+	if len(b) < 4 {
+		return nil, nil, fmt.Errorf("%w: %d bytes where an entry's length should be", ErrValue, len(b))
+	}
+	n := binary.BigEndian.Uint32(b)
+	b = b[4:]
+	switch {
+	case int64(n) > int64(limit):
+		return nil, nil, fmt.Errorf("%w: entry of %d bytes; at most %d are taken", ErrTooLong, n, limit)
+	case int64(n) > int64(len(b)):
+		return nil, nil, fmt.Errorf("%w: entry of %d bytes, %d are left", ErrValue, n, len(b))
+	}
+	return b[:n:n], b[n:], nil
+}
+
+// appendCards appends this client's value of wire.LabelCards.
+func (c *ClientConfig) appendCards(b []byte) []byte {
+	b = appendEntry(b, c.Token[:])
+	for i := range c.Hosts {
+		for _, p := range c.Hosts[i].Procs {
+			b = appendEntry(b, p.Card)
+		}
+	}
+	return b
+}
+
+// takeCards reads the values of all clients into the job.
+func (d *derivation) takeCards(mask wire.ClientMask, data []byte) error {
+	if all := wire.MaskOf(d.size); mask != all {
+		return fmt.Errorf("%w: came from clients %v only", ErrValue, mask)
+	}
+	data = append([]byte(nil), data...) // the job keeps slices of it
+	for c := range d.job.Clients {
+		var err error
+		if data, err = d.takeClientCards(&d.job.Clients[c], data); err != nil {
+			return fmt.Errorf("client %d: %w", c, err)
+		}
+	}
+	if len(data) != 0 {
+		return fmt.Errorf("%w: %d bytes too many", ErrValue, len(data))
+	}
+	return nil
+}
+
+func (d *derivation) takeClientCards(c *ClientInfo, data []byte) (rest []byte, err error) {
+	token, data, err := takeEntry(data, TokenSize)
+	if err != nil {
+		return nil, fmt.Errorf("job token: %w", err)
+	}
+	if len(token) != TokenSize {
+		return nil, fmt.Errorf("%w: job token of %d bytes, not %d", ErrValue, len(token), TokenSize)
+	}
+	if c.Rank == 0 {
+		copy(d.job.Token[:], token)
+	}
+	for i := range c.NProcs {
+		p := &d.job.Procs[int(c.FirstProc)+i]
+		if p.Card, data, err = takeEntry(data, MaxCard); err != nil {
+			return nil, fmt.Errorf("card of rank %d: %w", int(c.FirstProc)+i, err)
+		}
+	}
+	return data, nil
+}

@@ -1,0 +1,284 @@
+package startup
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/openimpi/impi/core/wire"
+)
+
+// clientState says what a client waits for.
+type clientState uint8
+
+const (
+	clientNew clientState = iota
+	clientAuth
+	clientIMPI
+	clientColl
+	clientDone
+	clientRunning
+	clientFinished
+	clientFailed
+)
+
+// Client is a client's side of startup. Its owner connects to the server, calls
+// Start once, and then one of Receive, Closed and Tick for whatever happens,
+// sending Output after each call. The first error is final: the owner sends
+// what Output still has and closes.
+//
+// It submits every label of IMPI 0.0 in ascending order and waits for each
+// answer before the next, as all implementations in the field do.
+type Client struct {
+	cfg      ClientConfig
+	state    clientState
+	in       reader
+	out      []byte
+	deadline time.Time
+	mech     wire.Mechanism
+	labels   []wire.Label // that are still to come; labels[0] is on its way
+	d        *derivation
+	err      error
+}
+
+// NewClient makes a client, or reports what is wrong with cfg.
+func NewClient(cfg ClientConfig) (*Client, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("startup: client %d: %w", cfg.Rank, err)
+	}
+	return &Client{cfg: cfg}, nil
+}
+
+// Start begins, at a time when the connection has just been made.
+func (c *Client) Start(now time.Time) {
+	if c.state != clientNew {
+		return
+	}
+	c.state = clientAuth
+	c.deadline = now.Add(c.cfg.limit())
+	c.out = wire.AppendAuth(c.out, c.cfg.Auth.Mask())
+}
+
+// Output takes the bytes that are to be sent to the server now.
+func (c *Client) Output() []byte {
+	b := c.out
+	c.out = nil
+	return b
+}
+
+// Deadline gives the time at which Tick must be called, if there is one.
+func (c *Client) Deadline() (time.Time, bool) {
+	return c.deadline, c.state > clientNew && c.state < clientRunning
+}
+
+// Job gives the result, once startup is over.
+func (c *Client) Job() (*Job, bool) {
+	if c.state != clientRunning && c.state != clientFinished {
+		return nil, false
+	}
+	return c.d.job, true
+}
+
+// Err gives the error that ended the client, or nil.
+func (c *Client) Err() error { return c.err }
+
+// Tick tells the time. After the deadline it reports ErrTimeout.
+func (c *Client) Tick(now time.Time) error {
+	if at, ok := c.Deadline(); ok && !now.Before(at) {
+		c.fail(fmt.Errorf("%w: %v passed while waiting for %s", ErrTimeout, c.cfg.limit(), c.awaited()))
+	}
+	return c.err
+}
+
+// Closed tells that the connection has ended; cause may be nil. It is no error
+// after Finish.
+func (c *Client) Closed(cause error) error {
+	if c.state == clientFinished || c.err != nil {
+		return c.err
+	}
+	err := fmt.Errorf("%w: the server closed it while we waited for %s%s", ErrLost, c.awaited(), c.hint())
+	if cause != nil {
+		err = fmt.Errorf("%w: %w", err, cause)
+	}
+	c.end(err)
+	return c.err
+}
+
+// Receive takes bytes from the server. It keeps nothing of b.
+func (c *Client) Receive(b []byte) error {
+	if c.state == clientNew || c.state >= clientFinished {
+		return c.err
+	}
+	c.in.feed(b)
+	for c.err == nil {
+		more, err := c.step()
+		if err != nil {
+			c.fail(err)
+		}
+		if !more {
+			break
+		}
+	}
+	return c.err
+}
+
+// step uses the next command if it is complete.
+func (c *Client) step() (more bool, err error) {
+	if c.state == clientAuth {
+		return c.stepAuth()
+	}
+	f, ok, err := c.in.next(MaxAnswer, knownToClient)
+	if err != nil || !ok {
+		return false, err
+	}
+	return true, c.command(f)
+}
+
+func knownToClient(cmd wire.Command) bool {
+	switch cmd {
+	case wire.CmdIMPI, wire.CmdColl, wire.CmdDone, wire.CmdFail:
+		return true
+	}
+	return false
+}
+
+// stepAuth uses the answer to AUTH, which has no command header.
+// IMPI ch.2, Authentication.
+func (c *Client) stepAuth() (more bool, err error) {
+	b, ok := c.in.peek(wire.AuthChoiceSize)
+	if !ok {
+		return false, nil
+	}
+	if cmd, _ := wire.ParseCommand(b); cmd == wire.CmdFail {
+		c.state = clientIMPI // no mechanism has the number that these letters are
+		return true, nil
+	}
+	c.in.raw(wire.AuthChoiceSize)
+	c.mech, _ = wire.ParseAuthChoice(b)
+	if !c.cfg.Auth.Mask().Has(c.mech) {
+		return false, fmt.Errorf("%w: the server chose %v, we offered %v", ErrAuth, c.mech, c.cfg.Auth)
+	}
+	if c.mech == wire.MechKey {
+		c.out = wire.AppendKey(c.out, c.cfg.Auth.Key)
+	}
+	c.out = wire.AppendIMPI(c.out, int32(c.cfg.Rank))
+	c.state = clientIMPI
+	return true, nil
+}
+
+func (c *Client) command(f frame) error {
+	if f.cmd == wire.CmdFail {
+		c.end(fmt.Errorf("%w: the server says: %s", ErrFailed, printable(f.payload)))
+		return nil
+	}
+	switch {
+	case f.cmd == wire.CmdIMPI && c.state == clientIMPI:
+		return c.takeSize(f.payload)
+	case f.cmd == wire.CmdColl && c.state == clientColl:
+		return c.takeAnswer(f.payload)
+	case f.cmd == wire.CmdColl && c.state > clientColl:
+		return nil // of labels that others sent and we did not
+	case f.cmd == wire.CmdDone && c.state == clientDone:
+		c.state = clientRunning
+		return nil
+	}
+	return fmt.Errorf("%w: the server sent %v while we waited for %s", ErrProtocol, f.cmd, c.awaited())
+}
+
+// takeSize uses the answer to IMPI, the number of clients.
+func (c *Client) takeSize(payload []byte) error {
+	n, err := wire.ParseIMPI(payload)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: %w", ErrProtocol, err)
+	case n < 1 || n > wire.MaxClients:
+		return fmt.Errorf("%w: IMPI: a job of %d clients; 1 to %d are possible", ErrValue, n, wire.MaxClients)
+	case int32(c.cfg.Rank) >= n:
+		return fmt.Errorf("%w: we are client %d, the job has %d clients", ErrRank, c.cfg.Rank, n)
+	}
+	c.d = newDerivation(c.cfg.Rank, int(n), c.cfg.Dialect)
+	for _, info := range wire.StandardLabels() {
+		c.labels = append(c.labels, info.Label)
+	}
+	c.state = clientColl
+	c.submit()
+	return nil
+}
+
+// takeAnswer uses the answer to a label. Answers to labels that only others
+// sent are dropped. IMPI ch.2, COLL: a client ignores what it does not know.
+func (c *Client) takeAnswer(payload []byte) error {
+	l, mask, data, err := wire.ParseAnswer(payload)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrProtocol, err)
+	}
+	if l != c.labels[0] {
+		if mask.Has(c.cfg.Rank) {
+			return fmt.Errorf("%w: the server answered %v for us while we waited for %s", ErrProtocol, l, c.awaited())
+		}
+		return c.dropAnswer(l)
+	}
+	if !mask.Has(c.cfg.Rank) {
+		return fmt.Errorf("%w: %v: we sent it, and the answer's mask is %v", ErrProtocol, l, mask)
+	}
+	if err := c.d.take(l, mask, data); err != nil {
+		return err
+	}
+	if l == wire.LabelVersion && c.d.job.AllOwn {
+		c.labels = append(c.labels, wire.LabelCards)
+	}
+	if c.labels = c.labels[1:]; len(c.labels) > 0 {
+		c.submit()
+		return nil
+	}
+	c.out = wire.AppendCommand(c.out, wire.CmdDone, 0)
+	c.state = clientDone
+	return nil
+}
+
+// dropAnswer refuses to drop the answer to a label that is still to be sent:
+// there will be no other one.
+func (c *Client) dropAnswer(l wire.Label) error {
+	for _, later := range c.labels[1:] {
+		if l == later {
+			return fmt.Errorf("%w: the server answered %v before we sent it", ErrProtocol, l)
+		}
+	}
+	return nil
+}
+
+func (c *Client) submit() {
+	c.out = wire.AppendColl(c.out, c.labels[0], c.cfg.submission(c.labels[0]))
+}
+
+// Finish says that all procs of the client have finished. The owner sends the
+// output and closes. Before startup is over it is an error.
+func (c *Client) Finish() error {
+	if c.state == clientRunning {
+		c.out = wire.AppendCommand(c.out, wire.CmdFini, 0)
+		c.state = clientFinished
+	}
+	if c.state != clientFinished && c.err == nil {
+		c.fail(fmt.Errorf("%w: finished while waiting for %s", ErrProtocol, c.awaited()))
+	}
+	return c.err
+}
+
+// Fail ends the job. The server passes the reason on to all clients.
+func (c *Client) Fail(reason error) {
+	if c.state < clientFinished {
+		c.fail(reason)
+	}
+}
+
+// fail ends the client and tells the server.
+func (c *Client) fail(err error) {
+	if c.state != clientNew {
+		c.out = wire.AppendFail(c.out, err.Error())
+	}
+	c.end(err)
+}
+
+func (c *Client) end(err error) {
+	c.err = fmt.Errorf("startup: client %d: %w", c.cfg.Rank, err)
+	c.state = clientFailed
+}

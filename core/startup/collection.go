@@ -1,0 +1,129 @@
+package startup
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/openimpi/impi/core/wire"
+)
+
+// collection holds the values that clients have submitted until their label is
+// complete. It understands nothing of them.
+type collection struct {
+	clients []submitter
+	pending []*pendingLabel // ascending
+	sent    []wire.Label    // ascending: answered, there will be no second answer
+}
+
+// submitter is one client's part.
+type submitter struct {
+	highest wire.Label // that it has submitted
+	last    wire.Label // that it submitted last
+	count   int        // labels that it has submitted
+	bytes   int        // of it that wait for an answer
+	done    bool
+}
+
+// pendingLabel is a label that somebody has submitted.
+type pendingLabel struct {
+	label wire.Label
+	mask  wire.ClientMask
+	total int
+	data  [][]byte // by client
+}
+
+func newCollection(clients int) collection {
+	return collection{clients: make([]submitter, clients)}
+}
+
+// submit keeps a copy of data. It refuses what could not be answered any more
+// and what would let one client fill the memory.
+func (k *collection) submit(c wire.ClientRank, l wire.Label, data []byte) error {
+	s := &k.clients[c]
+	switch {
+	case l == wire.NoLabel:
+		return fmt.Errorf("%w: COLL of label 0, which is reserved", ErrProtocol)
+	case s.count >= MaxLabels:
+		return fmt.Errorf("%w: more than %d labels", ErrTooLong, MaxLabels)
+	case s.bytes+len(data) > MaxPending:
+		return fmt.Errorf("%w: more than %d bytes that wait for other clients", ErrTooLong, MaxPending)
+	}
+	if _, found := slices.BinarySearch(k.sent, l); found {
+		return fmt.Errorf("%w: %v twice, or after a higher label, when it was answered already", ErrProtocol, l)
+	}
+	p := k.find(l)
+	switch {
+	case p.mask.Has(c):
+		return fmt.Errorf("%w: %v twice", ErrProtocol, l)
+	case p.total+len(data) > MaxAnswer-wire.AnswerSize:
+		return fmt.Errorf("%w: %v of all clients together has more than %d bytes", ErrTooLong, l, MaxAnswer-wire.AnswerSize)
+	}
+	p.mask = p.mask.With(c)
+	p.data[c] = slices.Clone(data)
+	p.total += len(data)
+	if s.count == 0 || l > s.highest {
+		s.highest = l
+	}
+	s.last = l
+	s.count++
+	s.bytes += len(data)
+	return nil
+}
+
+// find gives the pending label l, new if need be.
+func (k *collection) find(l wire.Label) *pendingLabel {
+	at, found := slices.BinarySearchFunc(k.pending, l, func(p *pendingLabel, l wire.Label) int {
+		return cmp.Compare(p.label, l)
+	})
+	if !found {
+		p := &pendingLabel{label: l, data: make([][]byte, len(k.clients))}
+		k.pending = slices.Insert(k.pending, at, p)
+	}
+	return k.pending[at]
+}
+
+func (k *collection) done(c wire.ClientRank) { k.clients[c].done = true }
+
+func (k *collection) allDone() bool {
+	for i := range k.clients {
+		if !k.clients[i].done {
+			return false
+		}
+	}
+	return true
+}
+
+// complete tells whether nobody can add to p: every client has submitted it,
+// or a higher label, or is done. IMPI ch.2, COLL: labels ascend, and none but
+// a version's mandatory ones need be sent.
+func (k *collection) complete(p *pendingLabel) bool {
+	for c := range k.clients {
+		s := &k.clients[c]
+		passed := s.done || s.count > 0 && s.highest > p.label
+		if !passed && !p.mask.Has(wire.ClientRank(c)) {
+			return false
+		}
+	}
+	return true
+}
+
+// next takes the lowest complete label and gives its answer: all blocks in
+// order of client rank.
+func (k *collection) next() (l wire.Label, mask wire.ClientMask, answer []byte, ok bool) {
+	at := slices.IndexFunc(k.pending, k.complete)
+	if at < 0 {
+		return 0, 0, nil, false
+	}
+	p := k.pending[at]
+	k.pending = slices.Delete(k.pending, at, at+1)
+	where, _ := slices.BinarySearch(k.sent, p.label)
+	k.sent = slices.Insert(k.sent, where, p.label)
+	b := make([]byte, 0, wire.CommandSize+wire.AnswerSize+p.total)
+	b = wire.AppendAnswer(b, p.label, p.mask, p.total)
+	for c, data := range p.data {
+		b = append(b, data...)
+		k.clients[c].bytes -= len(data)
+	}
+	return p.label, p.mask, b, true
+}

@@ -1,0 +1,136 @@
+package startup
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/openimpi/impi/core/wire"
+)
+
+// Params are the values that a client proposes and all clients settle on.
+type Params struct {
+	DataLen   uint32   // at least 1; the least of all counts
+	TagUB     wire.Tag // 32767 to 2^31-1; the least of all counts
+	XSize     int32    // bytes, or Unchosen; must be equal everywhere
+	MaxLinear int32    // masters, or Unchosen; must be equal everywhere
+	AckMark   uint32   // 1 to HiWater; the least of all counts
+	HiWater   uint32   // the least of all counts
+}
+
+// DefaultParams gives the values for a site that chose nothing.
+func DefaultParams() Params {
+	return Params{
+		DataLen: DefaultDataLen, TagUB: DefaultTagUB,
+		XSize: Unchosen, MaxLinear: Unchosen,
+		AckMark: DefaultAckMark, HiWater: DefaultHiWater,
+	}
+}
+
+// ClientConfig is what a client brings into the job.
+type ClientConfig struct {
+	Rank    wire.ClientRank
+	Auth    Auth
+	Dialect wire.Dialect
+	Params  Params
+	Hosts   []HostConfig // in local host order, at least one
+
+	// Foreign hides that the client is one of ours: wire.PrivateVersion is not
+	// listed and no card is sent.
+	Foreign bool
+
+	// Token is random bytes. Client 0's become the job's token if all are ours.
+	Token [TokenSize]byte
+
+	Limit time.Duration // for the whole of startup; 0 means DefaultLimit
+}
+
+// HostConfig is one host of a client.
+type HostConfig struct {
+	Address wire.HostID // where it listens
+	Port    int
+	Procs   []ProcConfig
+}
+
+// ProcConfig is one proc of a host.
+type ProcConfig struct {
+	ID   wire.Proc // unique in the job: the machine's address and a process id
+	Card []byte    // business card, at most MaxCard bytes
+}
+
+// nprocs counts the procs of all hosts.
+func (c *ClientConfig) nprocs() int {
+	n := 0
+	for i := range c.Hosts {
+		n += len(c.Hosts[i].Procs)
+	}
+	return n
+}
+
+// limit is Limit or its default.
+func (c *ClientConfig) limit() time.Duration {
+	if c.Limit > 0 {
+		return c.Limit
+	}
+	return DefaultLimit
+}
+
+// Validate reports the first fault, wrapping ErrConfig.
+func (c *ClientConfig) Validate() error {
+	switch {
+	case c.Rank < 0 || c.Rank >= wire.MaxClients:
+		return fmt.Errorf("%w: client rank %d is not in 0 to %d", ErrConfig, c.Rank, wire.MaxClients-1)
+	case c.Auth.Mask() == 0:
+		return fmt.Errorf("%w: no authentication mechanism is enabled", ErrConfig)
+	case len(c.Hosts) == 0:
+		return fmt.Errorf("%w: a client needs a host", ErrConfig)
+	case c.nprocs() == 0 || c.nprocs() > MaxProcs || len(c.Hosts) > MaxProcs:
+		return fmt.Errorf("%w: a client needs 1 to %d procs, not %d", ErrConfig, MaxProcs, c.nprocs())
+	}
+	if err := c.Params.validate(); err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	return c.validateHosts()
+}
+
+func (p *Params) validate() error {
+	switch {
+	case p.DataLen < 1:
+		return fmt.Errorf("%w: data length is 0", ErrValue)
+	case p.TagUB < MinTagUB:
+		return fmt.Errorf("%w: tag upper bound %d is below %d", ErrValue, p.TagUB, MinTagUB)
+	case p.XSize < Unchosen:
+		return fmt.Errorf("%w: XSIZE %d is negative", ErrValue, p.XSize)
+	case p.MaxLinear < Unchosen:
+		return fmt.Errorf("%w: MAXLINEAR %d is negative", ErrValue, p.MaxLinear)
+	case p.AckMark < 1 || p.AckMark > p.HiWater:
+		return fmt.Errorf("%w: ackmark %d is not in 1 to hiwater, which is %d", ErrValue, p.AckMark, p.HiWater)
+	}
+	return nil
+}
+
+func (c *ClientConfig) validateHosts() error {
+	seen := make(map[wire.Proc]bool, c.nprocs())
+	cards := TokenSize
+	for i := range c.Hosts {
+		h := &c.Hosts[i]
+		if h.Port < 0 || h.Port > 65535 {
+			return fmt.Errorf("%w: host %d: port %d is not in 0 to 65535", ErrConfig, i, h.Port)
+		}
+		for _, p := range h.Procs {
+			cards += 4 + len(p.Card)
+			switch {
+			case seen[p.ID]:
+				return fmt.Errorf("%w: host %d: two procs are %v", ErrConfig, i, p.ID)
+			case c.Dialect == wire.Draft && p.ID.PID != int64(uint32(p.ID.PID)):
+				return fmt.Errorf("%w: host %d: pid %d does not fit into the draft's 32 bits", ErrConfig, i, p.ID.PID)
+			case len(p.Card) > MaxCard:
+				return fmt.Errorf("%w: host %d: the card of %v has %d bytes, more than %d", ErrConfig, i, p.ID, len(p.Card), MaxCard)
+			}
+			seen[p.ID] = true
+		}
+	}
+	if cards > MaxSubmission-16 {
+		return fmt.Errorf("%w: all cards together have %d bytes, more than %d", ErrConfig, cards, MaxSubmission-16)
+	}
+	return nil
+}

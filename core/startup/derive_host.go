@@ -1,0 +1,142 @@
+package startup
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/openimpi/impi/core/wire"
+)
+
+func (d *derivation) makeHosts() []HostInfo {
+	var hosts []HostInfo
+	for c := range d.job.Clients {
+		for range d.job.Clients[c].NHosts {
+			hosts = append(hosts, HostInfo{Client: wire.ClientRank(c)})
+		}
+	}
+	return hosts
+}
+
+// takeHostValue uses a value that a host has one of.
+func (d *derivation) takeHostValue(l wire.Label, host int, data []byte) error {
+	h := &d.job.Hosts[host]
+	if l == wire.LabelHostIPv6 {
+		h.Address = wire.HostID(data[:16])
+		return nil
+	}
+	v := binary.BigEndian.Uint32(data)
+	switch l {
+	case wire.LabelHostPort:
+		if v > 65535 {
+			return fmt.Errorf("%w: %d is no TCP port", ErrValue, v)
+		}
+		h.Port = int(v)
+	case wire.LabelHostNProcs:
+		if v > MaxProcs {
+			return fmt.Errorf("%w: %d is more than %d", ErrValue, v, MaxProcs)
+		}
+		h.NProcs = int(v)
+	case wire.LabelAckMark:
+		if v < 1 {
+			return fmt.Errorf("%w: an ackmark of 0", ErrValue)
+		}
+		d.hostMarks[host] = v
+		d.job.AckMark = min(d.job.AckMark, v)
+	case wire.LabelHiWater:
+		if v < max(1, d.hostMarks[host]) {
+			return fmt.Errorf("%w: hiwater %d is below ackmark %d", ErrValue, v, max(1, d.hostMarks[host]))
+		}
+		d.job.HiWater = min(d.job.HiWater, v)
+	}
+	return nil
+}
+
+// checkPorts refuses a port of 0 for a host that some other client's host will
+// connect to: those of higher rank do. IMPI ch.2, Host-to-host connections.
+func (d *derivation) checkPorts() error {
+	for i := range d.job.Hosts {
+		h := &d.job.Hosts[i]
+		if h.Port == 0 && int(h.Client) < d.size-1 {
+			return fmt.Errorf("client %d: host %d: %w: port 0, but higher clients must connect to it",
+				h.Client, i-int(d.job.Clients[h.Client].FirstHost), ErrValue)
+		}
+	}
+	return nil
+}
+
+// rankHostProcs checks that the hosts of each client have its procs, and gives
+// them world ranks in host order. IMPI ch.2, H_NPROCS.
+func (d *derivation) rankHostProcs() error {
+	for c := range d.job.Clients {
+		ci := &d.job.Clients[c]
+		next := 0
+		for i := range ci.NHosts {
+			h := &d.job.Hosts[int(ci.FirstHost)+i]
+			h.FirstProc = ci.FirstProc + wire.WorldRank(next)
+			next = min(next+h.NProcs, MaxProcs+1)
+		}
+		if next != ci.NProcs {
+			return fmt.Errorf("client %d: %w: its hosts have %d procs together, C_NPROCS said %d", c, ErrValue, next, ci.NProcs)
+		}
+	}
+	return nil
+}
+
+// checkMarks looks at the minima, which may come from different hosts where
+// some left one of the labels out.
+func (d *derivation) checkMarks() error {
+	d.hostMarks = nil
+	if j := d.job; j.AckMark > j.HiWater && j.AckMark != math.MaxUint32 {
+		return fmt.Errorf("%w: the least ackmark is %d, the least hiwater %d: PROTOACKs would come too late", ErrValue, j.AckMark, j.HiWater)
+	}
+	return nil
+}
+
+func (d *derivation) makeProcs() []ProcInfo {
+	var procs []ProcInfo
+	for i := range d.job.Hosts {
+		h := &d.job.Hosts[i]
+		for range h.NProcs {
+			procs = append(procs, ProcInfo{Client: h.Client, Host: wire.HostRank(i)})
+		}
+	}
+	return procs
+}
+
+// takeProcValue uses one half of a proc's identity. Any value may be one.
+func (d *derivation) takeProcValue(l wire.Label, rank int, data []byte) {
+	p := &d.job.Procs[rank]
+	switch {
+	case l == wire.LabelProcIPv6:
+		p.ID.Host = wire.HostID(data)
+	case len(data) == 4:
+		p.ID.PID = int64(binary.BigEndian.Uint32(data))
+	default:
+		p.ID.PID = int64(binary.BigEndian.Uint64(data))
+	}
+}
+
+// checkIdentities refuses two procs with one identity: packets could not be
+// told apart. IMPI ch.2, Proc labels.
+func (d *derivation) checkIdentities() error {
+	order := make([]int, len(d.job.Procs))
+	for i := range order {
+		order[i] = i
+	}
+	id := func(rank int) wire.Proc { return d.job.Procs[rank].ID }
+	slices.SortFunc(order, func(a, b int) int {
+		if c := compareProcs(id(a), id(b)); c != 0 {
+			return c
+		}
+		return a - b
+	})
+	for i := 1; i < len(order); i++ {
+		if a, b := order[i-1], order[i]; id(a) == id(b) {
+			return fmt.Errorf("%w: ranks %d (client %d) and %d (client %d) are both %v", ErrValue,
+				a, d.job.Procs[a].Client, b, d.job.Procs[b].Client, id(a))
+		}
+	}
+	return nil
+}

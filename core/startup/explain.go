@@ -1,0 +1,55 @@
+package startup
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+
+	"github.com/openimpi/impi/core/wire"
+)
+
+// awaited says what the client is waiting for, as the object of a sentence.
+func (c *Client) awaited() string {
+	switch c.state {
+	case clientAuth:
+		return "the server's choice of a mechanism"
+	case clientIMPI:
+		return "all clients to come"
+	case clientColl:
+		info, _ := c.labels[0].Info()
+		return "the answer to " + info.NameIn(c.cfg.Dialect)
+	case clientDone:
+		return "all clients to be DONE"
+	case clientRunning:
+		return "the end of the job"
+	}
+	return "nothing"
+}
+
+// hint guesses why a server that gives no reason has closed.
+func (c *Client) hint() string {
+	switch {
+	case c.state == clientAuth:
+		return fmt.Sprintf("; it may accept none of %v", c.cfg.Auth)
+	case c.state == clientIMPI && c.mech == wire.MechKey:
+		return fmt.Sprintf("; the key may be wrong, or client rank %d taken or not in the job", c.cfg.Rank)
+	case c.state == clientIMPI:
+		return fmt.Sprintf("; client rank %d may be taken or not in the job", c.cfg.Rank)
+	}
+	return "; another client may have failed"
+}
+
+// printable makes a peer's text fit for a terminal and a log.
+func printable(b []byte) string {
+	b = b[:min(len(b), wire.MaxFail)]
+	s := strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return '?'
+	}, strings.ToValidUTF8(string(b), "?"))
+	if s == "" {
+		return "nothing"
+	}
+	return s
+}

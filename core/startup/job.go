@@ -1,0 +1,84 @@
+package startup
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/openimpi/impi/core/wire"
+)
+
+// Job is what a client knows when startup is over. All clients of a job have
+// the same one but for Self. It is not changed any more.
+type Job struct {
+	Self    wire.ClientRank // the client that this Job was made for
+	Clients []ClientInfo    // by client rank
+	Hosts   []HostInfo      // by host rank
+	Procs   []ProcInfo      // by rank in MPI_COMM_WORLD
+
+	DataLen   uint32   // most bytes of user data in a packet
+	TagUB     wire.Tag // MPI_TAG_UB
+	XSize     int32    // bytes from which collectives use their long protocol
+	MaxLinear int32    // most masters for which collectives are linear
+	AckMark   uint32   // packets that one PROTOACK stands for
+	HiWater   uint32   // most packets that a pair may have unacknowledged
+
+	// AllOwn tells that every client listed wire.PrivateVersion, so that Token
+	// and every ProcInfo.Card are there.
+	AllOwn bool
+	Token  [TokenSize]byte // client 0's choice; secret; zero unless AllOwn
+}
+
+// ClientInfo is one client of a job.
+type ClientInfo struct {
+	Rank      wire.ClientRank
+	Versions  []wire.Version // ascending
+	NHosts    int
+	NProcs    int
+	FirstHost wire.HostRank
+	FirstProc wire.WorldRank
+	Own       bool // lists wire.PrivateVersion
+}
+
+// HostInfo is one host of a job.
+type HostInfo struct {
+	Client    wire.ClientRank
+	Address   wire.HostID // where it listens
+	Port      int         // 0 for a host that others need not connect to
+	NProcs    int
+	FirstProc wire.WorldRank
+}
+
+// ProcInfo is one proc of a job.
+type ProcInfo struct {
+	ID     wire.Proc // as in the packets' headers; unique
+	Client wire.ClientRank
+	Host   wire.HostRank
+	Card   []byte // business card; nil unless Job.AllOwn; empty if it has none
+}
+
+// Size gives the number of clients.
+func (j *Job) Size() int { return len(j.Clients) }
+
+// VersionFor gives the version that clients a and b use with each other: the
+// highest that both list. IMPI ch.2, C_VERSION.
+func (j *Job) VersionFor(a, b wire.ClientRank) wire.Version {
+	va, vb := j.Clients[a].Versions, j.Clients[b].Versions
+	for _, v := range slices.Backward(va) {
+		if slices.Contains(vb, v) {
+			return v
+		}
+	}
+	return wire.Version00
+}
+
+// HostOf gives the host rank of the host at index local of client c.
+func (j *Job) HostOf(c wire.ClientRank, local int) wire.HostRank {
+	return j.Clients[c].FirstHost + wire.HostRank(local)
+}
+
+func compareProcs(a, b wire.Proc) int {
+	if c := slices.Compare(a.Host[:], b.Host[:]); c != 0 {
+		return c
+	}
+	return cmp.Compare(a.PID, b.PID)
+}

@@ -1,0 +1,41 @@
+package startup
+
+import (
+	"time"
+
+	"github.com/openimpi/impi/core/wire"
+)
+
+// Bounds on what comes from outside. A job that needs more does not start.
+const (
+	MaxProcs      = 1 << 20           // procs of a job, and hosts of a job
+	MaxSubmission = MaxProcs*16 + 16  // bytes of a command to the server: every proc's host ID
+	MaxAnswer     = 64 << 20          // bytes of a command from the server
+	MaxPending    = 2 * MaxSubmission // bytes of one client that wait for other clients
+	MaxLabels     = 256               // labels that one client submits
+	MaxVersions   = 64                // versions that one client lists
+	MaxCard       = 4096              // bytes of a proc's business card
+	maxUnknown    = 64 << 10          // bytes of a command before IMPI
+)
+
+// TokenSize is the size of a job's token.
+const TokenSize = 32
+
+// DefaultLimit is how long the server waits for all clients to come, and then
+// for all to say DONE; and how long a client waits for the whole of startup.
+const DefaultLimit = 60 * time.Second
+
+// Values that every client may change and that stand for "not chosen" in the
+// two collective crossovers. IMPI ch.2, Client labels: -1 selects the default.
+const (
+	DefaultDataLen   = 65536
+	DefaultTagUB     = 1<<31 - 1
+	DefaultXSize     = 1024
+	DefaultMaxLinear = 4
+	DefaultAckMark   = 64
+	DefaultHiWater   = 256
+	Unchosen         = -1
+)
+
+// MinTagUB is the least MPI_TAG_UB that MPI allows.
+const MinTagUB wire.Tag = 32767

@@ -1,0 +1,76 @@
+package startup
+
+import (
+	"fmt"
+
+	"github.com/openimpi/impi/core/wire"
+)
+
+// reader cuts the bytes of a connection into commands. It keeps what is not
+// complete yet, and never more of it than one acceptable command.
+type reader struct {
+	buf  []byte
+	off  int // buf[:off] has been used
+	skip int // bytes of an unknown command that are still to come
+}
+
+// frame is one command. The payload is valid until the next feed.
+type frame struct {
+	cmd     wire.Command
+	payload []byte
+}
+
+// feed takes bytes from the connection.
+func (r *reader) feed(b []byte) {
+	n := min(r.skip, len(b))
+	r.skip -= n
+	if r.off == len(r.buf) {
+		r.buf, r.off = r.buf[:0], 0
+	} else if r.off > len(r.buf)/2 {
+		r.buf, r.off = r.buf[:copy(r.buf, r.buf[r.off:])], 0
+	}
+	r.buf = append(r.buf, b[n:]...)
+}
+
+// peek gives the next n bytes if they are there, and leaves them.
+func (r *reader) peek(n int) ([]byte, bool) {
+	if len(r.buf)-r.off < n {
+		return nil, false
+	}
+	return r.buf[r.off : r.off+n], true
+}
+
+// raw takes the next n bytes if they are there.
+func (r *reader) raw(n int) ([]byte, bool) {
+	b, ok := r.peek(n)
+	if ok {
+		r.off += n
+	}
+	return b, ok
+}
+
+// next takes the next command that known tells to be one; others are skipped,
+// as IMPI ch.2 wants it. No command may have more than limit bytes.
+func (r *reader) next(limit int, known func(wire.Command) bool) (f frame, ok bool, err error) {
+	for {
+		h, ok := r.peek(wire.CommandSize)
+		if !ok {
+			return frame{}, false, nil
+		}
+		cmd, n := wire.ParseCommand(h)
+		if n < 0 || int64(n) > int64(limit) {
+			return frame{}, false, fmt.Errorf("%w: %v of %d bytes; at most %d are taken", ErrTooLong, cmd, n, limit)
+		}
+		if known(cmd) {
+			b, ok := r.raw(wire.CommandSize + int(n))
+			if !ok {
+				return frame{}, false, nil
+			}
+			return frame{cmd, b[wire.CommandSize:]}, true, nil
+		}
+		r.off += wire.CommandSize
+		have := min(int(n), len(r.buf)-r.off)
+		r.off += have
+		r.skip = int(n) - have
+	}
+}

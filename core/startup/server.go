@@ -1,0 +1,242 @@
+package startup
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/openimpi/impi/core/wire"
+)
+
+// ServerConfig says which job a server serves.
+type ServerConfig struct {
+	Clients int // 1 to wire.MaxClients
+	Auth    Auth
+
+	Limit     time.Duration // for all clients to come, and then again to be DONE; 0 means DefaultLimit
+	ConnLimit time.Duration // for a connection to name its client rank; 0 means 10 s
+	WrongKeys int           // as many end the job; 0 means 10
+	Waiting   int           // most connections that have not named their rank; 0 means 64
+}
+
+func (c ServerConfig) withDefaults() ServerConfig {
+	if c.Limit <= 0 {
+		c.Limit = DefaultLimit
+	}
+	if c.ConnLimit <= 0 {
+		c.ConnLimit = 10 * time.Second
+	}
+	if c.WrongKeys <= 0 {
+		c.WrongKeys = 10
+	}
+	if c.Waiting <= 0 {
+		c.Waiting = 64
+	}
+	return c
+}
+
+// connState says what the server expects on a connection.
+type connState uint8
+
+const (
+	connAuth connState = iota
+	connKey
+	connIMPI
+	connColl // a client of the job from here on
+	connDone
+	connFini
+)
+
+// conn is one connection of the server.
+type conn struct {
+	id    ConnID
+	peer  string
+	state connState
+	rank  wire.ClientRank // from connColl
+	since time.Time
+	gone  bool // nothing can be sent any more
+	in    reader
+}
+
+// serverState says how far the job is.
+type serverState uint8
+
+const (
+	serverJoining serverState = iota
+	serverCollecting
+	serverRunning
+	serverEnded
+)
+
+// Server is the rendezvous of one job. It learns of connections by Accept,
+// Receive and Closed, of time by Tick, and says by Next what is to be done.
+//
+// A connection that has not named its client rank can do no harm but wrong
+// keys: it is refused alone. Once it has, whatever goes wrong with it ends the
+// job for all, as no job can go on without one of its clients.
+type Server struct {
+	cfg      ServerConfig
+	state    serverState
+	err      error
+	deadline time.Time // of joining and collecting
+	conns    []*conn   // in the order of Accept
+	clients  []*conn   // by rank; nil while it has not come
+	left     []bool    // by rank: finished, its connection may be gone
+	refused  []string  // what happened to the first few refused connections
+	wrong    int       // keys
+	coll     collection
+	actions  []Action
+}
+
+// NewServer makes a server whose time limit begins now.
+func NewServer(cfg ServerConfig, now time.Time) (*Server, error) {
+	switch {
+	case cfg.Clients < 1 || cfg.Clients > wire.MaxClients:
+		return nil, fmt.Errorf("startup: server: %w: %d clients; 1 to %d are possible", ErrConfig, cfg.Clients, wire.MaxClients)
+	case cfg.Auth.Mask() == 0:
+		return nil, fmt.Errorf("startup: server: %w: no authentication mechanism is enabled", ErrConfig)
+	}
+	cfg = cfg.withDefaults()
+	return &Server{
+		cfg:      cfg,
+		deadline: now.Add(cfg.Limit),
+		clients:  make([]*conn, cfg.Clients),
+		left:     make([]bool, cfg.Clients),
+		coll:     newCollection(cfg.Clients),
+	}, nil
+}
+
+// Next takes the next action.
+func (s *Server) Next() (Action, bool) {
+	if len(s.actions) == 0 {
+		return Action{}, false
+	}
+	a := s.actions[0]
+	s.actions[0] = Action{}
+	s.actions = s.actions[1:]
+	return a, true
+}
+
+// Ended tells whether the job is over, and with which error. What Next has
+// left is still to be done then.
+func (s *Server) Ended() (bool, error) { return s.state == serverEnded, s.err }
+
+// Deadline gives the time at which Tick must be called, if there is one.
+func (s *Server) Deadline() (at time.Time, ok bool) {
+	if s.state == serverJoining || s.state == serverCollecting {
+		at, ok = s.deadline, true
+	}
+	for _, c := range s.conns {
+		if d := c.since.Add(s.cfg.ConnLimit); c.state < connColl && (!ok || d.Before(at)) {
+			at, ok = d, true
+		}
+	}
+	return at, ok
+}
+
+// Tick tells the time.
+func (s *Server) Tick(now time.Time) {
+	for _, c := range slices.Clone(s.conns) {
+		if c.state < connColl && !now.Before(c.since.Add(s.cfg.ConnLimit)) {
+			s.refuse(c, fmt.Errorf("%w: no client rank within %v", ErrTimeout, s.cfg.ConnLimit))
+		}
+	}
+	if now.Before(s.deadline) {
+		return
+	}
+	switch s.state {
+	case serverJoining:
+		s.fail(fmt.Errorf("%w: %s did not come within %v%s", ErrTimeout, s.missing(), s.cfg.Limit, s.strangers()))
+	case serverCollecting:
+		s.fail(fmt.Errorf("%w: %s not DONE %v after all had come", ErrTimeout, s.laggards(), s.cfg.Limit))
+	}
+}
+
+// Accept tells of a new connection. The id must be new; peer says who it is,
+// for people.
+func (s *Server) Accept(id ConnID, peer string, now time.Time) {
+	c := &conn{id: id, peer: peer, since: now}
+	waiting := 0
+	for _, o := range s.conns {
+		if o.state < connColl {
+			waiting++
+		}
+	}
+	s.conns = append(s.conns, c)
+	switch {
+	case s.state != serverJoining:
+		s.refuse(c, fmt.Errorf("%w: it has its %d", ErrFull, s.cfg.Clients))
+	case waiting >= s.cfg.Waiting:
+		s.refuse(c, fmt.Errorf("%w: %d others have not named their client rank yet", ErrTooLong, waiting))
+	}
+}
+
+// Closed tells that a connection has ended, cause being nil for an orderly end.
+// Both halves count as one: who does not send any more cannot take part.
+func (s *Server) Closed(id ConnID, cause error) {
+	c := s.conn(id)
+	if c == nil {
+		return
+	}
+	err := fmt.Errorf("%w: it closed", ErrLost)
+	if cause != nil {
+		err = fmt.Errorf("%w: %w", ErrLost, cause)
+	}
+	s.drop(c)
+	switch {
+	case c.state < connColl:
+		s.note(c, fmt.Errorf("%w before it named its client rank", err))
+	case c.state < connFini:
+		s.fail(s.blame(c, fmt.Errorf("%w before FINI (last it did: %s)", err, s.progress(c))))
+	}
+}
+
+// Abort ends the job, because its owner says so.
+func (s *Server) Abort(reason error) { s.fail(reason) }
+
+// Receive takes bytes of a connection. It keeps nothing of b.
+func (s *Server) Receive(id ConnID, b []byte, now time.Time) {
+	c := s.conn(id)
+	if c == nil {
+		return
+	}
+	c.in.feed(b)
+	for s.state != serverEnded && s.conn(id) != nil {
+		more, err := s.step(c, now)
+		if err != nil {
+			s.blameOrRefuse(c, err)
+		}
+		if !more {
+			return
+		}
+	}
+}
+
+// conn finds a connection that is open.
+func (s *Server) conn(id ConnID) *conn {
+	for _, c := range s.conns {
+		if c.id == id {
+			return c
+		}
+	}
+	return nil
+}
+
+// drop forgets a connection.
+func (s *Server) drop(c *conn) {
+	c.gone = true
+	s.conns = slices.DeleteFunc(s.conns, func(o *conn) bool { return o == c })
+}
+
+func (s *Server) do(a Action) { s.actions = append(s.actions, a) }
+
+func (s *Server) tell(e Event) { s.do(Action{Kind: ActEvent, Conn: e.Conn, Event: e}) }
+
+// toAll sends b to every client that is here and has not finished.
+func (s *Server) toAll(b []byte) {
+	for _, c := range s.clients {
+		if c != nil && !c.gone {
+			s.do(Action{Kind: ActSend, Conn: c.id, Bytes: b})
+		}
+	}
+}

@@ -1,0 +1,211 @@
+package startup
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/openimpi/impi/core/wire"
+)
+
+// step uses the next message of a connection if it is complete.
+func (s *Server) step(c *conn, now time.Time) (more bool, err error) {
+	if c.state == connKey {
+		b, ok := c.in.raw(wire.KeySize)
+		if !ok {
+			return false, nil
+		}
+		return true, s.takeKey(c, b)
+	}
+	limit := MaxSubmission
+	if c.state < connColl {
+		limit = maxUnknown
+	}
+	f, ok, err := c.in.next(limit, knownToServer)
+	if err != nil || !ok {
+		return false, err
+	}
+	return true, s.command(c, f, now)
+}
+
+func knownToServer(cmd wire.Command) bool {
+	switch cmd {
+	case wire.CmdAuth, wire.CmdIMPI, wire.CmdColl, wire.CmdDone, wire.CmdFini, wire.CmdFiniReversed, wire.CmdFail:
+		return true
+	}
+	return false
+}
+
+// command uses one command. Early ones are welcome: a client may send
+// everything up to FINI without waiting for an answer.
+func (s *Server) command(c *conn, f frame, now time.Time) error {
+	switch {
+	case f.cmd == wire.CmdFail:
+		return fmt.Errorf("%w: it says: %s", ErrFailed, printable(f.payload))
+	case f.cmd == wire.CmdAuth && c.state == connAuth:
+		return s.takeAuth(c, f.payload)
+	case f.cmd == wire.CmdIMPI && c.state == connIMPI:
+		return s.takeRank(c, f.payload, now)
+	case f.cmd == wire.CmdColl && c.state == connColl:
+		return s.takeLabel(c, f.payload)
+	case f.cmd == wire.CmdDone && c.state == connColl:
+		return s.takeDone(c)
+	case (f.cmd == wire.CmdFini || f.cmd == wire.CmdFiniReversed) && c.state == connDone:
+		return s.takeFini(c)
+	}
+	return fmt.Errorf("%w: %v where %s should be", ErrProtocol, f.cmd, c.expected())
+}
+
+// expected says what the connection may send, as the subject of a sentence.
+func (c *conn) expected() string {
+	return [...]string{"AUTH", "the key", "IMPI", "COLL or DONE", "FINI", "nothing more"}[c.state]
+}
+
+// takeAuth chooses a mechanism. IMPI ch.2, Authentication.
+func (s *Server) takeAuth(c *conn, payload []byte) error {
+	mask, err := wire.ParseAuth(payload)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrProtocol, err)
+	}
+	mech, ok := s.cfg.Auth.choose(mask)
+	if !ok {
+		return fmt.Errorf("%w: it offers %v, this server takes %v", ErrAuth, mask, s.cfg.Auth)
+	}
+	s.do(Action{Kind: ActSend, Conn: c.id, Bytes: wire.AppendAuthChoice(nil, mech)})
+	c.state = connIMPI
+	if mech == wire.MechKey {
+		c.state = connKey
+	}
+	return nil
+}
+
+// takeKey judges a key. Each wrong one ends its connection, and enough of them
+// the job: somebody is guessing.
+func (s *Server) takeKey(c *conn, key []byte) error {
+	if s.cfg.Auth.keyIs(key) {
+		c.state = connIMPI
+		return nil
+	}
+	s.refuse(c, fmt.Errorf("%w: wrong key", ErrAuth))
+	if s.wrong++; s.wrong >= s.cfg.WrongKeys {
+		s.fail(fmt.Errorf("%w: %d wrong keys, the last from %s: somebody is guessing, or has the key of another job", ErrAuth, s.wrong, c.peer))
+	}
+	return nil
+}
+
+// takeRank makes a connection a client. IMPI ch.2, IMPI command. A rank that
+// is taken or too high means that two sites were set up wrong, and no other
+// will come: the job ends for all of them at once.
+func (s *Server) takeRank(c *conn, payload []byte, now time.Time) error {
+	r, err := wire.ParseIMPI(payload)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: %w", ErrProtocol, err)
+	case s.state != serverJoining:
+		return fmt.Errorf("%w: it has its %d", ErrFull, s.cfg.Clients)
+	case r < 0 || int(r) >= s.cfg.Clients:
+		s.failBy(c, fmt.Errorf("%w: %s says it is client %d, in a job of %d clients", ErrRank, c.peer, r, s.cfg.Clients))
+		return nil
+	case s.clients[r] != nil:
+		s.failBy(c, fmt.Errorf("%w: %s and %s both say they are client %d", ErrRank, s.clients[r].peer, c.peer, r))
+		return nil
+	}
+	c.rank, c.state = wire.ClientRank(r), connColl
+	s.clients[r] = c
+	s.tell(Event{Kind: EventJoined, Conn: c.id, Peer: c.peer, Client: c.rank})
+	for _, o := range s.clients {
+		if o == nil {
+			return nil
+		}
+	}
+	s.begin(now)
+	return nil
+}
+
+// begin goes on to the labels: all clients are here.
+func (s *Server) begin(now time.Time) {
+	s.state = serverCollecting
+	s.deadline = now.Add(s.cfg.Limit)
+	s.tell(Event{Kind: EventAllHere})
+	s.toAll(wire.AppendIMPI(nil, int32(s.cfg.Clients)))
+	for _, c := range append([]*conn(nil), s.conns...) {
+		if c.state < connColl {
+			s.refuse(c, fmt.Errorf("%w: it has its %d", ErrFull, s.cfg.Clients))
+		}
+	}
+	s.answer() // what was sent early
+}
+
+func (s *Server) takeLabel(c *conn, payload []byte) error {
+	l, data, err := wire.ParseColl(payload)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrProtocol, err)
+	}
+	if err := s.coll.submit(c.rank, l, data); err != nil {
+		return err
+	}
+	s.answer()
+	return nil
+}
+
+func (s *Server) takeDone(c *conn) error {
+	c.state = connDone
+	s.coll.done(c.rank)
+	s.tell(Event{Kind: EventDone, Client: c.rank})
+	s.answer()
+	return nil
+}
+
+// answer sends the labels that are complete, and DONE when all are.
+func (s *Server) answer() {
+	if s.state != serverCollecting {
+		return
+	}
+	for {
+		l, mask, b, ok := s.coll.next()
+		if !ok {
+			break
+		}
+		s.toAll(b)
+		s.tell(Event{Kind: EventAnswered, Label: l, Mask: mask})
+	}
+	if s.coll.allDone() {
+		s.state = serverRunning
+		s.toAll(wire.AppendCommand(nil, wire.CmdDone, 0))
+		s.tell(Event{Kind: EventRunning})
+		s.endIfAllLeft()
+	}
+}
+
+// takeFini lets a client go. IMPI ch.2, FINI command. One that sent FINI before
+// the others were DONE gets no more answers: it does not wait for any.
+func (s *Server) takeFini(c *conn) error {
+	c.state = connFini
+	s.left[c.rank] = true
+	s.tell(Event{Kind: EventFinished, Client: c.rank})
+	s.do(Action{Kind: ActClose, Conn: c.id})
+	s.drop(c)
+	s.endIfAllLeft()
+	return nil
+}
+
+func (s *Server) endIfAllLeft() {
+	if s.state != serverRunning {
+		return
+	}
+	for _, left := range s.left {
+		if !left {
+			return
+		}
+	}
+	s.tell(Event{Kind: EventEnded})
+	s.end(nil)
+}
+
+// end closes what is still open.
+func (s *Server) end(err error) {
+	s.state, s.err = serverEnded, err
+	for _, c := range s.conns {
+		s.do(Action{Kind: ActClose, Conn: c.id, Reason: err})
+	}
+	s.conns = nil
+}
