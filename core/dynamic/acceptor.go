@@ -1,0 +1,157 @@
+package dynamic
+
+import (
+	"crypto/hmac"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/openimpi/impi/core/wire"
+)
+
+// Acceptor is the greeting of the end that was connected to. Once Peer is
+// there the owner must call Accept or Refuse. The first error is final; Output
+// has the refusal then, which the owner sends before it closes.
+type Acceptor struct {
+	token Token
+	nonce Nonce
+	hello Hello
+	said  []byte // everything, both ways, that the next MAC covers
+	out   []byte
+	in    inbox
+	state acceptorState
+	err   error
+}
+
+type acceptorState uint8
+
+const (
+	wantHello acceptorState = iota
+	wantProof
+	wantJudgement
+	judged
+)
+
+// NewAcceptor begins a greeting. The nonce must be random and never used before.
+func NewAcceptor(token Token, nonce Nonce) *Acceptor {
+	return &Acceptor{token: token, nonce: nonce}
+}
+
+// Output takes the bytes that are to be sent now.
+func (a *Acceptor) Output() []byte {
+	b := a.out
+	a.out = nil
+	return b
+}
+
+// Done tells whether the link was accepted and packets may follow.
+func (a *Acceptor) Done() bool { return a.state == judged && a.err == nil }
+
+// Peer gives what the dialler wants, once it has proven that it has the token.
+func (a *Acceptor) Peer() (hello Hello, ok bool) {
+	return a.hello, a.state >= wantJudgement && a.err == nil
+}
+
+// Input takes bytes from the dialler and says how many of them belonged to the
+// greeting. ErrGreeting, ErrJob and ErrToken are the faults. Before Accept the
+// dialler has nothing to send; what it sends then is not consumed.
+func (a *Acceptor) Input(b []byte) (consumed int, err error) {
+	for a.state < wantJudgement && a.err == nil && consumed < len(b) {
+		n, complete, err := a.in.take(b[consumed:], a.sizeOf)
+		consumed += n
+		if err != nil {
+			a.refuse(Malformed, err)
+		} else if complete {
+			a.message(a.in.message())
+		}
+	}
+	return consumed, a.err
+}
+
+func (a *Acceptor) sizeOf(k kind) int {
+	switch {
+	case k == kindHello && a.state == wantHello:
+		return helloSize
+	case k == kindProof && a.state == wantProof:
+		return proofSize
+	}
+	return 0
+}
+
+func (a *Acceptor) message(m []byte) {
+	if a.state == wantHello {
+		a.takeHello(m)
+	} else {
+		a.takeProof(m)
+	}
+}
+
+func (a *Acceptor) takeHello(m []byte) {
+	a.said = append(a.said, m...)
+	id := jobID(&a.token)
+	ranks := m[headSize+jobIDSize+NonceSize:]
+	a.hello.Src = wire.WorldRank(binary.BigEndian.Uint32(ranks))
+	a.hello.Dst = wire.WorldRank(binary.BigEndian.Uint32(ranks[4:]))
+	if !hmac.Equal(m[headSize:headSize+jobIDSize], id[:]) {
+		a.refuse(WrongJob, a.fault(ErrJob))
+		return
+	}
+	challenge := append(appendHead(nil, kindChallenge), a.nonce[:]...)
+	a.said = append(a.said, challenge...)
+	a.out = append(a.out, challenge...)
+	a.state = wantProof
+}
+
+func (a *Acceptor) takeProof(m []byte) {
+	if !hmac.Equal(m[headSize:], sign(&a.token, "proof", a.said)) {
+		a.refuse(BadToken, a.fault(ErrToken))
+		return
+	}
+	a.said = append(a.said, m...)
+	a.state = wantJudgement
+	if a.hello.Src < 0 || a.hello.Dst < 0 || a.hello.Src == a.hello.Dst {
+		a.refuse(UnknownRank, a.fault(ErrGreeting))
+	}
+}
+
+// fault names the ranks that the dialler claims.
+func (a *Acceptor) fault(err error) error {
+	return fmt.Errorf("dynamic: direct link that claims to be from rank %d to rank %d: %w", a.hello.Src, a.hello.Dst, err)
+}
+
+// Accept takes the link. It panics unless Peer is there and has not been judged.
+func (a *Acceptor) Accept() {
+	a.mustJudge()
+	a.judge(Accepted)
+}
+
+// Refuse turns the dialler away. It panics unless Peer is there and has not
+// been judged, and for Accepted.
+func (a *Acceptor) Refuse(why Verdict) {
+	a.mustJudge()
+	if why == Accepted {
+		panic("dynamic: a refusal that says accepted")
+	}
+	a.refuse(why, &RefusedError{Hello: a.hello, Verdict: why, Proven: true})
+}
+
+func (a *Acceptor) mustJudge() {
+	if a.state != wantJudgement || a.err != nil {
+		panic("dynamic: an acceptor was judged out of turn")
+	}
+}
+
+func (a *Acceptor) refuse(why Verdict, err error) {
+	a.err = err
+	a.judge(why)
+}
+
+// judge sends the verdict, signed only for a dialler that has proven itself.
+func (a *Acceptor) judge(v Verdict) {
+	body := binary.BigEndian.AppendUint32(appendHead(nil, kindVerdict), uint32(v))
+	mac := make([]byte, macSize)
+	if a.state == wantJudgement {
+		mac = sign(&a.token, "verdict", append(a.said, body...))
+	}
+	a.out = append(append(a.out, body...), mac...)
+	a.state = judged
+}

@@ -1,0 +1,148 @@
+package dynamic
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+const cardPrefix = "impi-card/"
+
+// ParseCard reads a card. Fields that it does not know are left out of the
+// result: a later writer of version 1 may add some. It keeps nothing of text.
+func ParseCard(text []byte) (Card, error) {
+	c, err := parseCard(text)
+	if err != nil {
+		return Card{}, fmt.Errorf("dynamic: %w", err)
+	}
+	return c, nil
+}
+
+func parseCard(text []byte) (c Card, err error) {
+	switch {
+	case len(text) > MaxCard:
+		return c, fmt.Errorf("%w: %d bytes, more than %d", ErrCard, len(text), MaxCard)
+	case !utf8.Valid(text):
+		return c, fmt.Errorf("%w: not UTF-8", ErrCard)
+	}
+	first, rest, more := strings.Cut(string(text), " ")
+	version, isCard := strings.CutPrefix(first, cardPrefix)
+	if !isCard {
+		return c, fmt.Errorf("%w: it does not begin with %q", ErrCard, cardPrefix)
+	}
+	if c.Version, err = parseVersion(version); err != nil {
+		return c, err
+	}
+	for more {
+		var field string
+		field, rest, more = strings.Cut(rest, " ")
+		if err := c.parseField(field); err != nil {
+			return c, err
+		}
+	}
+	return c, c.check()
+}
+
+func parseVersion(s string) (int, error) {
+	v, err := strconv.ParseUint(s, 10, 16)
+	if err != nil || strconv.FormatUint(v, 10) != s {
+		return 0, fmt.Errorf("%w: version %q", ErrCard, s)
+	}
+	if v != CardVersion {
+		return 0, fmt.Errorf("%w %d: this program knows %d", ErrCardVersion, v, CardVersion)
+	}
+	return int(v), nil
+}
+
+func (c *Card) parseField(field string) error {
+	key, value, ok := strings.Cut(field, "=")
+	if !ok || !isName(key) || !isPlain(value) {
+		return fmt.Errorf("%w: field %q is not a name, =, and text", ErrCard, field)
+	}
+	switch key {
+	case "node":
+		return once(&c.Node, field, value)
+	case "order":
+		return once(&c.ByteOrder, field, value)
+	case "offer":
+		transport, address, ok := strings.Cut(value, ":")
+		if !ok {
+			return fmt.Errorf("%w: %q has no transport and address", ErrCard, field)
+		}
+		c.Offers = append(c.Offers, Offer{transport, address})
+	case "feature":
+		c.Features = append(c.Features, value)
+	}
+	return nil
+}
+
+func once(to *string, field, value string) error {
+	if *to != "" {
+		return fmt.Errorf("%w: second %q", ErrCard, field)
+	}
+	*to = value
+	return nil
+}
+
+// check tells what a card has that no reader takes.
+func (c *Card) check() error {
+	switch {
+	case c.Node != "" && !isPlain(c.Node):
+		return fmt.Errorf("%w: node %q", ErrCard, c.Node)
+	case c.ByteOrder != "" && c.ByteOrder != BigEndian && c.ByteOrder != LittleEndian:
+		return fmt.Errorf("%w: byte order %q is neither %s nor %s", ErrCard, c.ByteOrder, BigEndian, LittleEndian)
+	case len(c.Offers) > MaxOffers:
+		return fmt.Errorf("%w: %d offers, more than %d", ErrCard, len(c.Offers), MaxOffers)
+	case len(c.Features) > MaxFeatures:
+		return fmt.Errorf("%w: %d features, more than %d", ErrCard, len(c.Features), MaxFeatures)
+	}
+	for i, o := range c.Offers {
+		if !isName(o.Transport) || !isPlain(o.Address) {
+			return fmt.Errorf("%w: offer %q at %q", ErrCard, o.Transport, o.Address)
+		}
+		for _, before := range c.Offers[:i] {
+			if o == before {
+				return fmt.Errorf("%w: two offers of %s at %s", ErrCard, o.Transport, o.Address)
+			}
+		}
+	}
+	for i, f := range c.Features {
+		if !isName(f) {
+			return fmt.Errorf("%w: feature %q", ErrCard, f)
+		}
+		for _, before := range c.Features[:i] {
+			if f == before {
+				return fmt.Errorf("%w: feature %s twice", ErrCard, f)
+			}
+		}
+	}
+	return nil
+}
+
+// isName tells whether s is a name as transports have them: [a-z][a-z0-9-]*.
+func isName(s string) bool {
+	if s == "" || len(s) > MaxName || s[0] < 'a' || s[0] > 'z' {
+		return false
+	}
+	for _, r := range s {
+		if (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' {
+			return false
+		}
+	}
+	return true
+}
+
+// isPlain tells whether s is printable text without spaces.
+func isPlain(s string) bool {
+	if s == "" || !utf8.ValidString(s) {
+		return false
+	}
+	for _, r := range s {
+		if r == ' ' || !unicode.IsPrint(r) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,92 @@
+package dynamic
+
+import (
+	"crypto/hmac"
+	"encoding/binary"
+	"fmt"
+)
+
+// Dialler is the greeting of the end that made the connection. Its first
+// output is there at once. The first error is final.
+type Dialler struct {
+	token  Token
+	hello  Hello
+	said   []byte // everything, both ways, that the next MAC covers
+	out    []byte
+	in     inbox
+	proved bool
+	done   bool
+	err    error
+}
+
+// NewDialler begins a greeting. The nonce must be random and never used before.
+func NewDialler(token Token, nonce Nonce, hello Hello) *Dialler {
+	id := jobID(&token)
+	b := append(appendHead(nil, kindHello), id[:]...)
+	b = append(b, nonce[:]...)
+	b = binary.BigEndian.AppendUint32(b, uint32(hello.Src))
+	b = binary.BigEndian.AppendUint32(b, uint32(hello.Dst))
+	return &Dialler{token: token, hello: hello, said: b, out: b}
+}
+
+// Output takes the bytes that are to be sent now.
+func (d *Dialler) Output() []byte {
+	b := d.out
+	d.out = nil
+	return b
+}
+
+// Done tells whether the link is accepted and packets may follow.
+func (d *Dialler) Done() bool { return d.done }
+
+// Input takes bytes from the acceptor and says how many of them belonged to
+// the greeting: what is left is the beginning of the packets. A refusal is a
+// *RefusedError; ErrGreeting and ErrToken are the other faults.
+func (d *Dialler) Input(b []byte) (consumed int, err error) {
+	for !d.done && d.err == nil && consumed < len(b) {
+		n, complete, err := d.in.take(b[consumed:], d.sizeOf)
+		consumed += n
+		if err == nil && complete {
+			err = d.message(d.in.message())
+		}
+		d.err = err
+	}
+	return consumed, d.err
+}
+
+func (d *Dialler) sizeOf(k kind) int {
+	switch {
+	case k == kindVerdict:
+		return verdictSize
+	case k == kindChallenge && !d.proved:
+		return challengeSize
+	}
+	return 0
+}
+
+func (d *Dialler) message(m []byte) error {
+	if k, _ := parseHead(m); k == kindVerdict {
+		return d.verdict(m)
+	}
+	d.said = append(d.said, m...)
+	proof := append(appendHead(nil, kindProof), sign(&d.token, "proof", d.said)...)
+	d.said = append(d.said, proof...)
+	d.out = append(d.out, proof...)
+	d.proved = true
+	return nil
+}
+
+// verdict ends the greeting. An acceptor that says yes must have the token too.
+func (d *Dialler) verdict(m []byte) error {
+	v := Verdict(binary.BigEndian.Uint32(m[headSize:]))
+	body, mac := m[:headSize+4], m[headSize+4:]
+	proven := d.proved && hmac.Equal(mac, sign(&d.token, "verdict", append(d.said, body...)))
+	switch {
+	case v != Accepted:
+		return &RefusedError{Hello: d.hello, Verdict: v, Proven: proven}
+	case !proven:
+		return fmt.Errorf("dynamic: direct link from rank %d to rank %d: %w", d.hello.Src, d.hello.Dst, ErrToken)
+	}
+	d.done = true
+	return nil
+}

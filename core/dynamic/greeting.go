@@ -1,0 +1,149 @@
+package dynamic
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/openimpi/impi/core/wire"
+)
+
+// The greeting is what both ends of a new direct link say before the packets:
+//
+//	dialler                          acceptor
+//	  HELLO job, nonce, src, dst  -->
+//	                              <--  CHALLENGE nonce
+//	  PROOF mac                   -->
+//	                              <--  VERDICT code, mac
+//
+// Every message starts with magic and kind and has a fixed size. A MAC is
+// HMAC-SHA256, keyed with the job's token, over a label for its kind and all
+// that was said so far; the nonces keep recordings from being of use. The
+// acceptor shows nothing that depends on the token before the dialler has
+// proven that it has it, and judges only then whom the link is for.
+
+// Sizes of what the greeting is made from.
+const (
+	TokenSize = 32
+	NonceSize = 32
+	jobIDSize = 16
+	macSize   = sha256.Size
+)
+
+// Token is a job's secret. Nonce is random bytes, fresh for each greeting.
+type (
+	Token [TokenSize]byte
+	Nonce [NonceSize]byte
+)
+
+// Hello says what a direct link is for.
+type Hello struct {
+	Src, Dst wire.WorldRank // the dialler's proc, and the one it wants
+}
+
+// Verdict is what an acceptor says to a dialler.
+type Verdict uint32
+
+// The verdicts.
+const (
+	Accepted    Verdict = 0
+	UnknownRank Verdict = 1 // the destination is none of the acceptor's procs, or the source not in the job
+	TieLost     Verdict = 2 // both dialled at once, and the other link is used
+	WrongJob    Verdict = 3 // the dialler belongs to another job
+	BadToken    Verdict = 4 // the dialler does not have the job's token
+	Malformed   Verdict = 5 // the dialler does not speak this greeting
+	Leaving     Verdict = 6 // the job is ending here
+)
+
+// String says what the verdict means.
+func (v Verdict) String() string {
+	names := [...]string{"accepted", "unknown rank", "another link is used", "wrong job", "wrong token", "malformed greeting", "the job is ending"}
+	if int(v) < len(names) {
+		return names[v]
+	}
+	return fmt.Sprintf("reason %d", uint32(v))
+}
+
+// Why a greeting fails.
+var (
+	ErrGreeting = errors.New("malformed greeting")
+	ErrToken    = errors.New("peer does not have the job's token")
+	ErrJob      = errors.New("peer belongs to another job")
+)
+
+// RefusedError is the dialler's error when the acceptor did not want the link.
+type RefusedError struct {
+	Hello   Hello
+	Verdict Verdict
+
+	// Proven tells that the verdict came with the job's token. Without it,
+	// anybody may have said it.
+	Proven bool
+}
+
+// Error names the ranks and the reason.
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("dynamic: direct link from rank %d to rank %d was refused: %v", e.Hello.Src, e.Hello.Dst, e.Verdict)
+}
+
+// kind is the kind of a message of the greeting.
+type kind uint32
+
+const (
+	kindHello kind = 1 + iota
+	kindChallenge
+	kindProof
+	kindVerdict
+)
+
+// magic begins every message; its last byte is the version of the greeting.
+const magic = 0x49444c01 // "IDL", 1
+
+const headSize = 8
+
+// Sizes of the messages.
+const (
+	helloSize     = headSize + jobIDSize + NonceSize + 8
+	challengeSize = headSize + NonceSize
+	proofSize     = headSize + macSize
+	verdictSize   = headSize + 4 + macSize
+)
+
+// MaxGreeting is the most bytes that either side sends.
+const MaxGreeting = helloSize + proofSize
+
+func appendHead(b []byte, k kind) []byte {
+	b = binary.BigEndian.AppendUint32(b, magic)
+	return binary.BigEndian.AppendUint32(b, uint32(k))
+}
+
+// parseHead reads b[:headSize].
+func parseHead(b []byte) (kind, error) {
+	m := binary.BigEndian.Uint32(b)
+	switch {
+	case m>>8 != magic>>8:
+		return 0, fmt.Errorf("dynamic: %w: it begins with %08x", ErrGreeting, m)
+	case m != magic:
+		return 0, fmt.Errorf("dynamic: %w: version %d, not %d", ErrGreeting, m&0xff, magic&0xff)
+	}
+	return kind(binary.BigEndian.Uint32(b[4:])), nil
+}
+
+// jobID names a job without giving its token away.
+func jobID(t *Token) (id [jobIDSize]byte) {
+	h := hmac.New(sha256.New, t[:])
+	h.Write([]byte("impi direct link: job"))
+	copy(id[:], h.Sum(nil))
+	return id
+}
+
+// sign gives the MAC of everything said, under a label of its own.
+func sign(t *Token, label string, said []byte) []byte {
+	h := hmac.New(sha256.New, t[:])
+	h.Write([]byte("impi direct link: " + label))
+	h.Write([]byte{0})
+	h.Write(said)
+	return h.Sum(nil)
+}
