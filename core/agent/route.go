@@ -60,13 +60,15 @@ func (a *Agent) address(p *port, h []byte) *ProtocolError {
 	if d.port == nil {
 		return p.violation("pk_dest", id.proc(), "it is proc %d of host %d, to which there is no channel", dest, d.host)
 	}
-	ok := true
 	if s := &a.procs[src]; s.host != d.host && !(s.port.own && d.port.own) {
-		if ok, err = a.count(p, s, d); err != nil {
-			return err
+		if ok, full := a.count(p, s, d); full {
+			return p.violation("pk_type", p.in.kind, "more than %d packets from proc %d to proc %d are not acknowledged",
+				a.windows.hiWater, src, dest)
+		} else if !ok {
+			return nil
 		}
 	}
-	if ok && d.port.accepts() {
+	if d.port.accepts() {
 		p.in.target = d.port
 	}
 	return nil
@@ -90,9 +92,9 @@ func (a *Agent) source(p *port, id identity) (wire.WorldRank, *ProtocolError) {
 	return src, nil
 }
 
-// count keeps the books of a pair of which one proc is local. False: the packet
-// is better dropped.
-func (a *Agent) count(p *port, s, d *proc) (bool, *ProtocolError) {
+// count keeps the books of a pair of which one proc is local. Not ok: the packet
+// is to be dropped. Full: it must not have been sent.
+func (a *Agent) count(p *port, s, d *proc) (ok, full bool) {
 	local, remote := d, s
 	if p.isProc() {
 		local, remote = s, d
@@ -103,11 +105,8 @@ func (a *Agent) count(p *port, s, d *proc) (bool, *ProtocolError) {
 		packets, acks = &c.out, &c.in
 	}
 	if !p.in.kind.Counted() {
-		return a.windows.ack(acks), nil
+		return a.windows.ack(acks), false
 	}
-	if !a.windows.packet(packets) {
-		return false, p.violation("pk_type", p.in.kind, "the window of %d packets is full, to %v",
-			a.windows.hiWater, d.port.peer)
-	}
-	return true, nil
+	ok = a.windows.packet(packets)
+	return ok, !ok
 }
