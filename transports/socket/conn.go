@@ -1,0 +1,46 @@
+package socket
+
+import (
+	"fmt"
+	"io"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Conn is a connection of package net.
+type Conn interface {
+	syscall.Conn
+	io.Closer
+}
+
+// FromConn makes a link of a connection that package net has opened, and takes
+// it away from Go's network poller. The connection is closed in any case; its
+// socket goes on in the link.
+func FromConn(c Conn) (*Link, error) {
+	fd, err := take(c)
+	if err != nil {
+		return nil, err
+	}
+	return New(fd, nil)
+}
+
+// take duplicates the descriptor of c and closes c.
+func take(c Conn) (int, error) {
+	defer c.Close()
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return -1, fmt.Errorf("connection without descriptor: %w", err)
+	}
+	fd, dupErr := -1, error(nil)
+	err = raw.Control(func(s uintptr) {
+		fd, dupErr = unix.FcntlInt(s, unix.F_DUPFD_CLOEXEC, 0)
+	})
+	if err == nil {
+		err = dupErr
+	}
+	if err != nil {
+		return -1, fmt.Errorf("duplicate the descriptor of a connection: %w", err)
+	}
+	return fd, nil
+}

@@ -1,0 +1,38 @@
+package socket
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// describe names the peer of a connected socket for messages.
+func describe(fd int, far unix.Sockaddr) string {
+	switch a := far.(type) {
+	case *unix.SockaddrInet4:
+		return "tcp " + netip.AddrPortFrom(netip.AddrFrom4(a.Addr), uint16(a.Port)).String()
+	case *unix.SockaddrInet6:
+		return "tcp " + netip.AddrPortFrom(netip.AddrFrom16(a.Addr), uint16(a.Port)).String()
+	case *unix.SockaddrUnix:
+		if a.Name != "" {
+			return "unix " + strings.ReplaceAll(a.Name, "\x00", "@")
+		}
+		if c, err := Credentials(fd); err == nil {
+			return fmt.Sprintf("unix process %d", c.Pid)
+		}
+		return "unix socket"
+	}
+	return fmt.Sprintf("%T", far)
+}
+
+// Credentials says who opened the other end of a Unix socket: the process that
+// dialled, listened or made the pair.
+func Credentials(fd int) (*unix.Ucred, error) {
+	c, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
+	if err != nil {
+		return nil, fmt.Errorf("descriptor %d: who is the peer: %w", fd, err)
+	}
+	return c, nil
+}

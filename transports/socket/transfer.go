@@ -1,0 +1,180 @@
+package socket
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/openimpi/impi/core/link"
+)
+
+const (
+	// maxSlices go to the kernel in one call; longer batches take several.
+	maxSlices = 64
+
+	// large is the size from which a transfer is announced to Go's scheduler.
+	// Below it the announcement costs more than it gives: see docs/transports.md.
+	large = 64 << 10
+
+	// flags make the calls right whatever another process that shares the open
+	// file does to its O_NONBLOCK, and spare the process a SIGPIPE.
+	flags = unix.MSG_DONTWAIT | unix.MSG_NOSIGNAL
+)
+
+// half is what one direction needs for its calls.
+type half struct {
+	err    error // final
+	header unix.Msghdr
+	vec    [maxSlices]unix.Iovec
+}
+
+// call is the pair of system calls of one direction.
+type call struct {
+	name      string
+	one, many uintptr
+}
+
+var (
+	sending   = call{"send", unix.SYS_SENDTO, unix.SYS_SENDMSG}
+	receiving = call{"receive", unix.SYS_RECVFROM, unix.SYS_RECVMSG}
+)
+
+// Send gives batch to the kernel.
+func (l *Link) Send(batch [][]byte) (int, error) {
+	if !l.enter(closed | sendEnded) {
+		return 0, link.ErrClosed
+	}
+	n, err := l.transfer(&sending, &l.send, batch)
+	l.leave()
+	return n, err
+}
+
+// Recv takes bytes from New's preread, then from the kernel.
+func (l *Link) Recv(batch [][]byte) (int, error) {
+	if !l.enter(closed) {
+		return 0, link.ErrClosed
+	}
+	defer l.leave()
+	if l.unread.Load() {
+		return l.recvPreread(batch), nil
+	}
+	return l.transfer(&receiving, &l.recv, batch)
+}
+
+func (l *Link) recvPreread(batch [][]byte) int {
+	n := 0
+	for _, b := range batch {
+		k := copy(b, l.preread)
+		l.preread = l.preread[k:]
+		n += k
+	}
+	if len(l.preread) == 0 {
+		l.preread = nil
+		l.unread.Store(false)
+	}
+	return n
+}
+
+// transfer moves batch, maxSlices at a time, until the kernel moves less than it
+// was offered. An error after some bytes waits for the next call.
+func (l *Link) transfer(c *call, h *half, batch [][]byte) (int, error) {
+	if h.err != nil && (c == &sending || link.Len(batch) > 0) {
+		return 0, h.err
+	}
+	total := 0
+	for len(batch) > 0 {
+		used, slices, size := h.fill(batch)
+		if size == 0 {
+			return total, nil
+		}
+		n, errno := l.move(c, h, slices, size)
+		clear(h.vec[:slices]) // the caller's memory is not ours to keep
+		if errno == syscall.EAGAIN {
+			return total, nil
+		}
+		if h.err = l.outcome(c, n, errno); h.err != nil {
+			if total > 0 {
+				return total, nil
+			}
+			return 0, h.err
+		}
+		total += n
+		if n < size {
+			return total, nil
+		}
+		batch = batch[used:]
+	}
+	return total, nil
+}
+
+// fill points h.vec at the first slices of batch that have bytes and says how
+// many of batch it went through, how many it took and how many bytes they have.
+func (h *half) fill(batch [][]byte) (used, slices, size int) {
+	for _, b := range batch {
+		if slices == maxSlices {
+			break
+		}
+		used++
+		if len(b) > 0 {
+			h.vec[slices].Base = unsafe.SliceData(b)
+			h.vec[slices].SetLen(len(b))
+			slices++
+			size += len(b)
+		}
+	}
+	return used, slices, size
+}
+
+// move makes the system call for what fill has prepared.
+func (l *Link) move(c *call, h *half, slices, size int) (int, syscall.Errno) {
+	fd := uintptr(l.fd.Load())
+	for {
+		var n uintptr
+		var errno syscall.Errno
+		switch {
+		case slices == 1 && size < large:
+			n, _, errno = syscall.RawSyscall6(c.one, fd, uintptr(unsafe.Pointer(h.vec[0].Base)), uintptr(size), flags, 0, 0)
+		case slices == 1:
+			n, _, errno = syscall.Syscall6(c.one, fd, uintptr(unsafe.Pointer(h.vec[0].Base)), uintptr(size), flags, 0, 0)
+		case size < large:
+			h.header.SetIovlen(slices)
+			n, _, errno = syscall.RawSyscall(c.many, fd, uintptr(unsafe.Pointer(&h.header)), flags)
+		default:
+			h.header.SetIovlen(slices)
+			n, _, errno = syscall.Syscall(c.many, fd, uintptr(unsafe.Pointer(&h.header)), flags)
+		}
+		if errno != syscall.EINTR {
+			return int(n), errno
+		}
+	}
+}
+
+// outcome is the final error that a call's result means, or nil.
+func (l *Link) outcome(c *call, n int, errno syscall.Errno) error {
+	switch {
+	case errno != 0:
+		err := l.broken(c.name, errno)
+		if !errors.Is(errno, syscall.EPIPE) {
+			l.reset.CompareAndSwap(nil, &err)
+		}
+		return err
+	case n == 0 && c == &receiving:
+		// The kernel reports a reset once, to whichever direction asks first, and
+		// an end of stream to the other one. That is not the end that the peer
+		// meant. (EPIPE is different: the peer had finished before it left.)
+		if err := l.reset.Load(); err != nil {
+			return *err
+		}
+		return io.EOF
+	}
+	return nil
+}
+
+// broken is the error of a link that the kernel gave up.
+func (l *Link) broken(doing string, cause error) error {
+	return fmt.Errorf("%w: %s with %s: %w", link.ErrBroken, doing, l.peer, cause)
+}
