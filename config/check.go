@@ -127,7 +127,7 @@ func (b *builder) checkAgreement() {
 		for _, s := range ours[min(1, len(ours)):] {
 			if value(s) != value(ours[0]) {
 				own, shared := b.layers(s, "protocol")
-				pos := source(c.name, own, shared)
+				pos := placeOf(c.name, own, shared)
 				if pos.IsZero() {
 					pos = s.Pos
 				}

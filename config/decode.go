@@ -3,7 +3,6 @@ package config
 import (
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -90,7 +89,7 @@ func pick[T any](otherwise T, name string, blocks ...*block) T {
 // decoder walks a parsed file along the schema.
 type decoder struct {
 	*faults
-	src []byte
+	src *source
 	env map[string]cty.Value
 }
 
@@ -208,7 +207,7 @@ func (b *block) title() string {
 }
 
 func (d *decoder) unknown(pos Pos, where *blockSpec, name, what string) {
-	place := "in a " + where.name + " block"
+	place := "in " + article(where.name) + " block"
 	if where.name == "" {
 		place = "at the top of the file"
 	}
@@ -242,7 +241,7 @@ func (d *decoder) attribute(a *hclsyntax.Attribute, spec attrSpec) value {
 		problem = describe(v) + " is not " + spec.kind.want
 	}
 	if remedy == "" {
-		remedy = "write " + spec.name + " = " + spec.kind.example
+		remedy = "write it like " + spec.name + " = " + spec.kind.example
 	}
 	d.fault(pos, spec.name+": "+problem, remedy)
 	return out
@@ -311,7 +310,7 @@ func (d *decoder) names(expr hclsyntax.Expression) bool {
 	for _, t := range expr.Variables() {
 		pos := d.pos(t.SourceRange())
 		if t.RootName() != "env" {
-			word := string(t.SourceRange().SliceBytes(d.src))
+			word := string(t.SourceRange().SliceBytes(d.src.text))
 			d.fault(pos, "nothing is called "+word, "write "+quote(word)+" for a string, or env.NAME for an environment variable")
 			ok = false
 			continue
@@ -333,20 +332,4 @@ func second(t hcl.Traversal) hcl.Traverser {
 	return t[1]
 }
 
-// pos is the part of r on its first line.
-func (d *decoder) pos(r hcl.Range) Pos {
-	start := r.Start.Byte
-	lineStart := start
-	for lineStart > 0 && d.src[lineStart-1] != '\n' {
-		lineStart--
-	}
-	end := max(start, min(r.End.Byte, len(d.src)))
-	for i := start; i < end; i++ {
-		if d.src[i] == '\n' {
-			end = i
-		}
-	}
-	column := 1 + utf8.RuneCount(d.src[lineStart:start])
-	width := utf8.RuneCount(d.src[start:end])
-	return Pos{File: d.file, Line: r.Start.Line, Column: column, EndColumn: column + width}
-}
+func (d *decoder) pos(r hcl.Range) Pos { return d.src.pos(d.file, r) }

@@ -105,7 +105,8 @@ func (d Diagnostic) text(color bool) string {
 	if d.Source != "" {
 		line := fmt.Sprintf("%5d | ", d.Pos.Line)
 		margin = strings.Repeat(" ", len(line)-2)
-		fmt.Fprintf(&b, "%s%s\n%s| %s\n", line, d.Source, margin, paint(tone, d.underline()))
+		blank, carets := d.underline()
+		fmt.Fprintf(&b, "%s%s\n%s| %s%s\n", line, d.Source, margin, blank, paint(tone, carets))
 	}
 	if d.Remedy != "" {
 		fmt.Fprintf(&b, "%s= %s\n", margin, d.Remedy)
@@ -115,7 +116,7 @@ func (d Diagnostic) text(color bool) string {
 
 // underline is blank up to the fault and carets below it. Tabs are kept, so
 // that it fits whatever width they have.
-func (d Diagnostic) underline() string {
+func (d Diagnostic) underline() (blank, carets string) {
 	var b strings.Builder
 	column := 1
 	for _, r := range d.Source {
@@ -129,8 +130,7 @@ func (d Diagnostic) underline() string {
 		column++
 	}
 	end := min(d.Pos.EndColumn, column)
-	b.WriteString(strings.Repeat("^", max(1, end-d.Pos.Column)))
-	return b.String()
+	return b.String(), strings.Repeat("^", max(1, end-d.Pos.Column))
 }
 
 type jsonDiagnostic struct {

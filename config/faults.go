@@ -25,7 +25,8 @@ func (f *faults) add(severity Severity, pos Pos, problem, remedy string) {
 	d := Diagnostic{Severity: severity, Pos: pos, Problem: problem, Remedy: remedy}
 	d.Source = sourceLine(f.lines, pos)
 	// What holds for several sites is checked for each of them.
-	if !slices.Contains(f.list, d) {
+	same := func(other Diagnostic) bool { return other.Pos == d.Pos && other.Problem == d.Problem }
+	if !slices.ContainsFunc(f.list, same) {
 		f.list = append(f.list, d)
 	}
 }
@@ -65,4 +66,12 @@ func plural(n int, thing string) string {
 		return "1 " + thing
 	}
 	return itoa(n) + " " + thing + "s"
+}
+
+// article puts "a" or "an" before a word.
+func article(word string) string {
+	if word != "" && strings.ContainsRune("aeiou", rune(word[0])) {
+		return "an " + word
+	}
+	return "a " + word
 }

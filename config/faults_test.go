@@ -82,7 +82,7 @@ func TestFaults(t *testing.T) {
 // privateKeys gives the key files the modes that version control does not keep.
 func privateKeys(t *testing.T) {
 	t.Helper()
-	for _, name := range []string{"good", "other", "malformed", "long", "empty"} {
+	for _, name := range []string{"job", "malformed", "long", "empty"} {
 		if err := os.Chmod("testdata/"+name+".key", 0o600); err != nil {
 			t.Fatal(err)
 		}

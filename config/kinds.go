@@ -87,7 +87,10 @@ func oneOf(known []string) kind {
 
 // words parses a list of non-empty strings to []string; it must not be empty.
 func words(example string) kind {
-	return kind{"a list of strings, not empty", example, func(v cty.Value) (any, *wrong) {
+	return kind{"a list of one or more strings", example, func(v cty.Value) (any, *wrong) {
+		if isString(v) {
+			return nil, &wrong{remedy: "put it into a list: [" + quote(v.AsString()) + "]", element: -1}
+		}
 		list, bad := stringList(v)
 		if bad == nil && len(list) == 0 {
 			bad = mismatch
@@ -135,7 +138,7 @@ func stringList(v cty.Value) ([]string, *wrong) {
 
 // stringMap parses names to strings, numbers or booleans as map[string]string.
 func stringMap() kind {
-	return kind{"names with strings", `{ NAME = "value" }`, func(v cty.Value) (any, *wrong) {
+	return kind{"a set of names with values", `{ NAME = "value" }`, func(v cty.Value) (any, *wrong) {
 		if !v.Type().IsObjectType() && !v.Type().IsMapType() {
 			return nil, mismatch
 		}
@@ -183,7 +186,7 @@ func spin() kind {
 }
 
 func checksum() kind {
-	return kind{"a SHA-256 in 64 hex digits", "what sha256sum prints, in quotes", func(v cty.Value) (any, *wrong) {
+	return kind{"a SHA-256 in 64 hex digits", `"..." with what sha256sum prints`, func(v cty.Value) (any, *wrong) {
 		if !isString(v) {
 			return nil, mismatch
 		}
@@ -219,12 +222,14 @@ func endpoint(lowestPort int) kind {
 		}
 		addr, bad := parseAddress(host)
 		if bad != nil {
-			bad.remedy = ""
+			if bad.remedy != "" {
+				bad.remedy += ", and the port"
+			}
 			return nil, bad
 		}
 		n, err := strconv.ParseUint(port, 10, 16)
 		if err != nil || int(n) < lowestPort {
-			return nil, &wrong{problem: quote(port) + " is not a port here", element: -1}
+			return nil, &wrong{problem: fmt.Sprintf("port %q is not a number from %d to 65535", port, lowestPort), element: -1}
 		}
 		return netip.AddrPortFrom(addr, uint16(n)), nil
 	}}
@@ -242,7 +247,13 @@ func cutPort(s string) (host, port string, found bool) {
 
 func parseAddress(s string) (netip.Addr, *wrong) {
 	addr, err := netip.ParseAddr(s)
+	withPort, notBoth := netip.ParseAddrPort(s)
 	switch {
+	case err != nil && notBoth == nil:
+		return addr, &wrong{
+			problem: quote(s) + " has a port",
+			remedy:  "write " + quote(withPort.Addr().String()) + ", and the port as an attribute of its own", element: -1,
+		}
 	case err != nil && looksLikeName(s):
 		return addr, &wrong{
 			problem: quote(s) + " is a host name, and peers are given numeric addresses",
@@ -276,8 +287,10 @@ func describe(v cty.Value) string {
 		return "the number " + v.AsBigFloat().Text('f', -1)
 	case v.Type() == cty.Bool:
 		return fmt.Sprintf("the truth value %t", v.True())
+	case v.Type().IsTupleType() && v.LengthInt() == 0:
+		return "an empty list"
 	case v.CanIterateElements() && (v.Type().IsTupleType() || v.Type().IsListType()):
-		return fmt.Sprintf("a list of %d", v.LengthInt())
+		return "a list"
 	}
 	return "an object"
 }

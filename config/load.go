@@ -58,8 +58,8 @@ func load(f *faults, src []byte, dir string, opt Options) (*Job, Diagnostics) {
 		opt.Environ = os.Environ()
 	}
 	env := environment(opt.Environ)
-	d := &decoder{faults: f, src: src, env: env}
-	parsed, diags := hclparse.NewParser().ParseHCL(src, f.file)
+	d := &decoder{faults: f, src: newSource(src), env: env}
+	parsed, diags := hclparse.NewParser().ParseHCL(d.src.text, f.file)
 	for _, diag := range diags {
 		d.foreign(diag, Pos{})
 	}

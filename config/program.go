@@ -43,22 +43,22 @@ func (b *builder) findProgram(s *siteDraft, own, shared *block) {
 		path, problem, remedy := findCommand(b.dir, command[0], b.shown(command[0]))
 		s.Program.Path = path
 		if problem != "" {
-			b.fault(source("command", own, shared), problem, remedy)
+			b.fault(placeOf("command", own, shared), problem, remedy)
 		}
 	}
 	info, err := os.Stat(s.Program.Dir)
 	dir := quote(b.shown(pick(".", "dir", own, shared)))
 	switch {
 	case err != nil:
-		b.fault(source("dir", own, shared), "there is no folder "+dir, "make it, or correct dir, which starts from the folder of the job file")
+		b.fault(placeOf("dir", own, shared), "there is no folder "+dir, "make it, or correct dir, which starts from the folder of the job file")
 	case !info.IsDir():
-		b.fault(source("dir", own, shared), dir+" is not a folder", "name the folder that the program should run in")
+		b.fault(placeOf("dir", own, shared), dir+" is not a folder", "name the folder that the program should run in")
 	}
 }
 
-// source is the place of an attribute in the first block that has it. For a
+// placeOf is the place of an attribute in the first block that has it. For a
 // list it is its first element, where the culprit usually is.
-func source(name string, blocks ...*block) Pos {
+func placeOf(name string, blocks ...*block) Pos {
 	for _, in := range blocks {
 		if !in.has(name) {
 			continue
@@ -82,7 +82,7 @@ func (b *builder) checkStdin(s *siteDraft, own, shared *block) {
 		}
 	}
 	if s.Program.Stdin >= total && total > 0 {
-		b.fault(source("stdin", own, shared), "the job has no rank "+itoa(s.Program.Stdin),
+		b.fault(placeOf("stdin", own, shared), "the job has no rank "+itoa(s.Program.Stdin),
 			"write a rank from 0 to "+itoa(total-1)+", or -1 for none")
 	}
 }

@@ -18,9 +18,9 @@ func (b *builder) servers() {
 		case s == home:
 			b.serve(s, embedded)
 		case s.block.has("server"):
-			b.dial(s, s.block, home)
+			b.dial(s, s.block, embedded)
 		case b.job.has("server"):
-			b.dial(s, b.job, home)
+			b.dial(s, b.job, nil) // with an embedded one it was reported
 		case home != nil:
 			s.Server = Server{Address: pick(loopbackAny, "listen", embedded), Pos: embedded.pos}
 		default:
@@ -104,16 +104,15 @@ func (b *builder) serve(s *siteDraft, embedded *block) {
 }
 
 // dial takes the server attribute of block in, and compares it with the server
-// that another site of the file embeds.
-func (b *builder) dial(s *siteDraft, in *block, home *siteDraft) {
+// that the file embeds elsewhere, if it does.
+func (b *builder) dial(s *siteDraft, in, embedded *block) {
 	address, ok := get[netip.AddrPort](in, "server")
 	s.Server = Server{Address: address, Pos: in.at("server")}
-	if !ok || home == nil {
+	if !ok || embedded == nil {
 		return
 	}
-	embedded := home.block.only("embedded_server")
 	if listen := pick(loopbackAny, "listen", embedded); listen != address {
-		b.fault(s.Server.Pos, "the server of this job is in site "+quote(home.Name)+" and listens on "+listen.String(),
+		b.fault(s.Server.Pos, "the server of this job is the embedded one of line "+itoa(embedded.pos.Line)+" and listens on "+listen.String(),
 			"remove this server attribute: the site finds the embedded server by itself")
 	}
 }

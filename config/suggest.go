@@ -5,6 +5,9 @@ import "strings"
 // nearest gives the candidate that word was probably meant to be, or "".
 func nearest(word string, candidates []string) string {
 	best, bestCost := "", max(1, len(word)/3)+1
+	if len(word) < 3 {
+		return ""
+	}
 	for _, c := range candidates {
 		if cost := edits(word, c); cost < bestCost {
 			best, bestCost = c, cost

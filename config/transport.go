@@ -60,7 +60,7 @@ func (b *builder) checkTransport(s *siteDraft, in *block, t *Transport) {
 	switch {
 	case strings.Trim(t.Name, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" || t.Name[0] < 'a':
 		b.fault(in.pos, quote(t.Name)+" is not a transport's name", "write lower-case letters, digits and dashes")
-	case t.Builtin && in.has("sha256"):
+	case t.Builtin && t.SHA256 != "":
 		b.fault(in.at("sha256"), "transport "+quote(t.Name)+" is built in and has no binary to check", "remove sha256, or add plugin")
 	case t.Plugin == "" && !t.Builtin && !in.has("plugin"):
 		b.fault(in.pos, "transport "+quote(t.Name)+" is not built in and has no plugin",

@@ -2,8 +2,8 @@ job { embedded_server {} }
 program { command = ["../bin/prog"] }
 site "a" {
   client = 0
-  auth "keys" { file = "../good.key" }
-  auth "none" { file = "../good.key" }
+  auth "keys" { file = "../job.key" }
+  auth "none" { file = "../job.key" }
   host {
     address = "127.0.0.1"
     procs = 1
@@ -12,7 +12,7 @@ site "a" {
 site "b" {
   client = 1
   auth "key" {
-    file = "../good.key"
+    file = "../job.key"
     env  = "JOB_KEY"
   }
   host {

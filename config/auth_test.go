@@ -1,0 +1,65 @@
+package config
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestParseKey(t *testing.T) {
+	for text, want := range map[string]uint64{
+		"0":                    0,
+		"42\n":                 42,
+		" 0x2a ":               42,
+		"0XFFffFFffFFffFFff":   1<<64 - 1,
+		"18446744073709551615": 1<<64 - 1,
+		"0042":                 42, // decimal, as LAM reads it
+	} {
+		if got, err := ParseKey(text); err != nil || got != want {
+			t.Errorf("%q: %d, %v", text, got, err)
+		}
+	}
+	for text, want := range map[string]string{
+		"":                     "empty",
+		"\n":                   "empty",
+		"18446744073709551616": "more than 64 bits",
+		"0x10000000000000000":  "more than 64 bits",
+		"-1":                   "neither",
+		"ff":                   "neither",
+		"0x":                   "neither",
+		"1 2":                  "neither",
+		"1_000":                "neither",
+		"0b1":                  "neither",
+	} {
+		if got, err := ParseKey(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %d, %v", text, got, err)
+		}
+	}
+}
+
+// A key must not appear in a message.
+func TestKeyIsNotQuoted(t *testing.T) {
+	if _, err := ParseKey("hunter2"); err == nil || strings.Contains(err.Error(), "hunter2") {
+		t.Error(err)
+	}
+}
+
+func TestOpenKeyIsAWarning(t *testing.T) {
+	privateKeys(t)
+	j, diags := loadText(t, oneProgram+`site "a" { client = 0  embedded_server {}  auth "key" { file = "open.key" }`+hostA+`}`)
+	if j == nil || len(diags) != 1 || diags[0].Severity != Warning || diags.Err() != nil {
+		t.Fatal(diags)
+	}
+	if j.Sites[0].Auth.Key != 12345 {
+		t.Errorf("%+v", j.Sites[0].Auth)
+	}
+}
+
+func TestBothMechanisms(t *testing.T) {
+	j, diags := loadText(t, oneProgram+`site "a" { client = 0  embedded_server {}  auth "none" {}  auth "key" { env = "JOB_KEY" }`+hostA+`}`)
+	if len(diags) > 0 {
+		t.Fatal(diags)
+	}
+	if j.Sites[0].Auth != (Auth{None: true, Keyed: true, Key: 0xc0ffee}) {
+		t.Errorf("%+v", j.Sites[0].Auth)
+	}
+}

@@ -1,0 +1,282 @@
+package config
+
+import (
+	"net/netip"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+)
+
+// mustLoad loads a file that has no faults.
+func mustLoad(t *testing.T, path string) *Job {
+	t.Helper()
+	privateKeys(t)
+	opt := testOptions()
+	opt.Environ = append(opt.Environ, "HOME=/home/ann")
+	job, diags := Load(path, opt)
+	if len(diags) > 0 || job == nil {
+		var text strings.Builder
+		_ = diags.WriteText(&text, false)
+		t.Fatalf("%s does not load:\n%s", path, &text)
+	}
+	return job
+}
+
+// loadText loads a file that holds text, beside the other files of testdata.
+func loadText(t *testing.T, text string) (*Job, Diagnostics) {
+	t.Helper()
+	dir, err := filepath.Abs("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return load(&faults{file: "testdata/job.hcl"}, []byte(text), dir, testOptions())
+}
+
+func mustSite(t *testing.T, j *Job, name string) Site {
+	t.Helper()
+	s, ok := j.Site(name)
+	if !ok {
+		t.Fatalf("no site %q", name)
+	}
+	return s
+}
+
+func TestFullFile(t *testing.T) {
+	j := mustLoad(t, "testdata/full.hcl")
+	if !j.Complete || len(j.Sites) != 4 {
+		t.Fatalf("complete %t, %d sites", j.Complete, len(j.Sites))
+	}
+	alpha, beta, gamma, lam := j.Sites[0], j.Sites[1], j.Sites[2], j.Sites[3]
+
+	t.Run("server", func(t *testing.T) {
+		at := netip.MustParseAddrPort("127.0.0.1:7800")
+		want := Server{Embedded: true, Address: at, Clients: 4, Timeout: 45 * time.Second, Pos: alpha.Server.Pos}
+		if alpha.Server != want {
+			t.Errorf("alpha has %+v", alpha.Server)
+		}
+		for _, s := range []Site{beta, gamma} {
+			if s.Server.Embedded || s.Server.Address != at || s.Server.Clients != 0 {
+				t.Errorf("%s has %+v", s.Name, s.Server)
+			}
+		}
+		if home, ok := j.ServerSite(); !ok || home.Name != "alpha" {
+			t.Errorf("server in %q", home.Name)
+		}
+	})
+	t.Run("auth", func(t *testing.T) {
+		for _, s := range []Site{alpha, beta, gamma} {
+			if s.Auth != (Auth{Keyed: true, Key: 0x00c0ffee00c0ffee}) {
+				t.Errorf("%s has %+v", s.Name, s.Auth)
+			}
+		}
+	})
+	t.Run("hosts", func(t *testing.T) {
+		if alpha.Procs() != 3 || len(alpha.Hosts) != 2 || alpha.Hosts[0].Port != 7801 || alpha.Hosts[1].Procs != 1 {
+			t.Errorf("alpha has %+v", alpha.Hosts)
+		}
+		if lam.Procs() != 0 || !lam.Foreign {
+			t.Errorf("lam is %+v", lam)
+		}
+	})
+	t.Run("program", func(t *testing.T) {
+		p := beta.Program
+		want := map[string]string{"OMP_NUM_THREADS": "4", "DATA": "/home/ann/data"}
+		if !reflect.DeepEqual(p.Env, want) {
+			t.Errorf("environment %v", p.Env)
+		}
+		if !reflect.DeepEqual(p.Command, []string{"./bin/prog", "--rounds", "1000"}) ||
+			p.Path != filepath.Join(j.Dir, "bin/prog") || p.Dir != j.Dir || !p.PrefixOutput || p.Stdin != 0 {
+			t.Errorf("program %+v", p)
+		}
+	})
+	t.Run("transports", func(t *testing.T) {
+		if got := alpha.transportNames(); !reflect.DeepEqual(got, []string{"unix", "tcp", "x"}) {
+			t.Errorf("alpha has %v", got)
+		}
+		tcp, _ := alpha.Transport("tcp")
+		if !tcp.Builtin || tcp.SettingMap()["nodelay"] != true {
+			t.Errorf("tcp is %+v", tcp)
+		}
+		x, _ := alpha.Transport("x")
+		settings := map[string]any{"servers": []string{"192.0.2.1", "192.0.2.2"}, "retries": 3.0}
+		if x.Builtin || x.Path != filepath.Join(j.Dir, "bin/impi-transport-x") || !strings.HasPrefix(x.SHA256, "9f86d0") ||
+			!reflect.DeepEqual(x.SettingMap(), settings) || x.Settings[0].Name != "servers" {
+			t.Errorf("x is %+v", x)
+		}
+		own, _ := beta.Transport("x")
+		if own.SHA256 != "" || len(own.Settings) != 0 || own.Path != x.Path {
+			t.Errorf("beta's x is %+v", own)
+		}
+	})
+	t.Run("routes", func(t *testing.T) {
+		if r := beta.RouteTo("alpha"); r.Direct || !reflect.DeepEqual(r.Prefer, []string{"tcp"}) {
+			t.Errorf("beta to alpha: %+v", r)
+		}
+		if r := beta.RouteTo("lam"); r.Representation != External32 || len(r.Prefer) != 3 || !r.Direct {
+			t.Errorf("beta to lam: %+v", r)
+		}
+		if r := alpha.RouteTo("beta"); r.Site != "*" || !reflect.DeepEqual(r.Prefer, []string{"unix", "x", "tcp"}) ||
+			!reflect.DeepEqual(r.DataPlane, []string{"fd"}) {
+			t.Errorf("alpha to beta: %+v", r)
+		}
+	})
+	t.Run("merged attribute by attribute", func(t *testing.T) {
+		if beta.Protocol.DataLen != 1024 || beta.Protocol.HiWater != 256 || alpha.Protocol.DataLen != 65536 {
+			t.Errorf("protocol: alpha %+v, beta %+v", alpha.Protocol, beta.Protocol)
+		}
+		if beta.Wait != (Wait{Spin: 20 * time.Microsecond}) || !alpha.Wait.Auto {
+			t.Errorf("wait: alpha %+v, beta %+v", alpha.Wait, beta.Wait)
+		}
+		if beta.Log.Level != "debug" || beta.Log.Trace != filepath.Join(j.Dir, "packets-%r.txt") {
+			t.Errorf("log: %+v", beta.Log)
+		}
+	})
+}
+
+// The alternatives in full.hcl are read too, and all of it together has every
+// block and every attribute.
+func TestFullFileDocumentsEverything(t *testing.T) {
+	text, err := os.ReadFile("testdata/full.hcl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// What may stand in several places is explained in one of them.
+	blockAt := func(path, name string) string {
+		if path == "site." || path == "job." {
+			path = ""
+		}
+		return path + name + "."
+	}
+	seen := map[string]bool{}
+	var collect func(path string, body *hclsyntax.Body)
+	collect = func(path string, body *hclsyntax.Body) {
+		for name := range body.Attributes {
+			seen[path+name] = true
+		}
+		for _, b := range body.Blocks {
+			seen[blockAt(path, b.Type)] = true
+			collect(blockAt(path, b.Type), b.Body)
+		}
+	}
+	src := newSource([]byte(strings.ReplaceAll(string(text), "#:", "")))
+	file, diags := hclsyntax.ParseConfig(src.text, "full.hcl", hcl.InitialPos)
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	collect("", file.Body.(*hclsyntax.Body))
+
+	checked := 0
+	var check func(path string, spec *blockSpec)
+	check = func(path string, spec *blockSpec) {
+		checked++
+		for _, a := range spec.attrs {
+			if !seen[path+a.name] {
+				t.Errorf("full.hcl has no %s%s", path, a.name)
+			}
+		}
+		for _, b := range spec.blocks {
+			if !seen[blockAt(path, b.name)] {
+				t.Errorf("full.hcl has no block %s%s", path, b.name)
+			}
+			check(blockAt(path, b.name), b)
+		}
+	}
+	check("", fileSpec())
+	if checked < 20 {
+		t.Errorf("only %d blocks were looked at", checked)
+	}
+}
+
+func TestOneSiteFile(t *testing.T) {
+	j := mustLoad(t, "testdata/one-site.hcl")
+	s := mustSite(t, j, "alpha")
+	if j.Complete || s.Procs() != 4 || s.Server.Embedded || s.Server.Address.Port() != 7800 {
+		t.Errorf("job %+v", j)
+	}
+	if r := s.RouteTo("beta"); !r.RequireTLS || r.Prefer[0] != "quic" {
+		t.Errorf("to beta: %+v", r)
+	}
+	if r := s.RouteTo("another"); r.RequireTLS || r.Prefer[0] != "unix" {
+		t.Errorf("to another: %+v", r)
+	}
+	quic, _ := s.Transport("quic")
+	if len(quic.Settings) != 3 || quic.Settings[2].Name != "ca" || quic.Settings[2].Pos.Line != 15 {
+		t.Errorf("quic: %+v", quic.Settings)
+	}
+}
+
+func TestSitesAreSortedAndDefaultsHold(t *testing.T) {
+	j := mustLoad(t, "testdata/two-sites.hcl")
+	if j.Sites[0].Name != "alpha" || j.Limits != (Limits{Start: time.Minute, Stop: 10 * time.Second}) {
+		t.Fatalf("job %+v", j)
+	}
+	a, b := j.Sites[0], j.Sites[1]
+	if !a.Server.Embedded || b.Server.Embedded || a.Server.Clients != 2 || a.Server.Timeout != time.Minute {
+		t.Errorf("servers %+v and %+v", a.Server, b.Server)
+	}
+	if a.Auth != (Auth{Random: true}) || b.Auth != a.Auth {
+		t.Errorf("auth %+v and %+v", a.Auth, b.Auth)
+	}
+	if r := a.RouteTo("beta"); !reflect.DeepEqual(r.Prefer, []string{"unix", "tcp"}) || !r.Direct || r.RequireTLS || r.DataPlane != nil {
+		t.Errorf("route %+v", r)
+	}
+	want := Protocol{DataLen: 65536, AckMark: 64, HiWater: 256, TagUB: 1<<31 - 1, XSize: -1, MaxLinear: -1}
+	if a.Protocol != want || !a.Wait.Auto || a.Log != (Log{Level: "info", Format: "text"}) {
+		t.Errorf("site %+v", a)
+	}
+}
+
+func TestMissingFile(t *testing.T) {
+	job, diags := Load("testdata/no-such-file.hcl", testOptions())
+	if job != nil || len(diags) != 1 {
+		t.Fatal(job, diags)
+	}
+	want := "testdata/no-such-file.hcl: cannot read the job file: no such file or directory; correct the path after -config"
+	if got := diags.Err(); got == nil || got.Error() != want {
+		t.Errorf("got %v", got)
+	}
+}
+
+// The checks of this machine are for the sites that run on it.
+func TestOtherMachinesAreNotChecked(t *testing.T) {
+	opt := testOptions()
+	opt.Local = func(a netip.Addr) bool { return a.IsLoopback() }
+	text := `
+job { server = "192.0.2.1:7800" }
+plugin_dir = "nowhere"
+site "far" {
+  client = 1
+  auth "key" { file = "nowhere.key" }
+  host { address = "192.0.2.2"  procs = 1  port = 9 }
+  program { command = ["./nowhere"]  dir = "nowhere" }
+  transport "y" { plugin = "nowhere" }
+}
+site "near" {
+  client = 0
+  auth "none" {}
+  host { address = "127.0.0.1"  procs = 1 }
+  program { command = ["./bin/prog"] }
+}
+`
+	dir, _ := filepath.Abs("testdata")
+	j, diags := load(&faults{file: "job.hcl"}, []byte(text), dir, opt)
+	if len(diags) > 0 {
+		t.Fatal(diags)
+	}
+	if local := j.LocalSites(opt.Local); len(local) != 1 || local[0].Name != "near" {
+		t.Errorf("local: %+v", local)
+	}
+	if far := mustSite(t, j, "far"); far.Program.Path != "" || !far.Auth.Keyed {
+		t.Errorf("far: %+v", far)
+	}
+	opt.Local = nil
+	if _, diags = load(&faults{file: "job.hcl"}, []byte(text), dir, opt); len(diags) != 5 {
+		t.Errorf("with all machines checked: %v", diags)
+	}
+}

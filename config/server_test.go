@@ -1,0 +1,91 @@
+package config
+
+import (
+	"strings"
+	"testing"
+)
+
+const (
+	oneProgram = `program { command = ["./bin/prog"] }` + "\n"
+	hostA      = ` host { address = "127.0.0.2"  procs = 1 } `
+	hostB      = ` host { address = "127.0.0.3"  procs = 1 } `
+)
+
+func TestWhereTheServerIs(t *testing.T) {
+	const none = "\n" + `auth "none" {}` + "\n"
+	for _, c := range []struct {
+		name, text string
+		home       string // site that embeds the server
+		complete   bool
+		clients    int
+	}{
+		{
+			name:     "the job's server lives in the lowest client of ours",
+			text:     `job { embedded_server {} ` + none + `} site "b" { client = 2 ` + hostB + `} site "a" { client = 1 ` + hostA + `} site "lam" { client = 0 foreign = true }`,
+			home:     "a",
+			complete: true, clients: 3,
+		},
+		{
+			name:     "a site's server lives there, and others find it",
+			text:     `site "a" { client = 0 ` + none + hostA + `} site "b" { client = 1 ` + none + hostB + ` embedded_server { listen = "127.0.0.3:7800" } }`,
+			home:     "b",
+			complete: true, clients: 2,
+		},
+		{
+			name:    "one site that waits for another one",
+			text:    `site "a" { client = 0 ` + none + hostA + ` embedded_server { clients = 2 } }`,
+			home:    "a",
+			clients: 2,
+		},
+		{
+			name:     "one site alone",
+			text:     `site "a" { client = 0 ` + hostA + ` embedded_server {} }`,
+			home:     "a",
+			complete: true, clients: 1,
+		},
+		{
+			name: "a server elsewhere, one site of ours and a foreign one",
+			text: `job { server = "192.0.2.1:7800" ` + none + ` } site "a" { client = 2 ` + hostA + `} site "lam" { client = 5 foreign = true }`,
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			j, diags := loadText(t, strings.ReplaceAll(oneProgram+c.text, "} site", "}\nsite"))
+			if len(diags) > 0 {
+				t.Fatal(diags)
+			}
+			home, _ := j.ServerSite()
+			if home.Name != c.home || j.Complete != c.complete || home.Server.Clients != c.clients {
+				t.Errorf("in %q, complete %t, clients %d", home.Name, j.Complete, home.Server.Clients)
+			}
+			for _, s := range j.Sites {
+				if !s.Foreign && s.Name != home.Name && c.home != "" && s.Server.Address != home.Server.Address {
+					t.Errorf("%s dials %v", s.Name, s.Server.Address)
+				}
+			}
+		})
+	}
+}
+
+// Without auth a key is drawn only if nobody outside the file can take part.
+func TestWhenAKeyIsDrawn(t *testing.T) {
+	for text, random := range map[string]bool{
+		`site "a" { client = 0  embedded_server {} ` + hostA + `}`:                                                                   true,
+		`site "a" { client = 0  embedded_server { clients = 2 } ` + hostA + `}`:                                                      false,
+		`site "a" { client = 0  server = "127.0.0.1:7800" ` + hostA + `}`:                                                            false,
+		`site "a" { client = 0  embedded_server {}  host { address = "192.0.2.1"  procs = 1 } }`:                                     false,
+		`site "a" { client = 0  embedded_server { listen = "192.0.2.1:0" } ` + hostA + `}`:                                           false,
+		`site "a" { client = 0  embedded_server {} ` + hostA + `}` + "\n" + `site "lam" { client = 1  foreign = true }`:              false,
+		`site "a" { client = 0  embedded_server {} ` + hostA + `}` + "\n" + `site "b" { client = 1  auth "none" {} ` + hostB + `}`:   false,
+		`job { embedded_server {} }` + "\n" + `site "a" { client = 0 ` + hostA + `}` + "\n" + `site "b" { client = 1 ` + hostB + `}`: true,
+	} {
+		j, diags := loadText(t, oneProgram+text)
+		switch {
+		case random && len(diags) > 0:
+			t.Errorf("%s\n%v", text, diags)
+		case random && !j.Sites[0].Auth.Random:
+			t.Errorf("%s\nno key is drawn", text)
+		case !random && (len(diags) != 1 || !strings.Contains(diags[0].Problem, "has no auth")):
+			t.Errorf("%s\n%v", text, diags)
+		}
+	}
+}

@@ -1,0 +1,145 @@
+# Everything that a job file can say. This file loads as it stands; a test
+# checks that no block and no attribute is missing here. A line that starts
+# with #: is an alternative to what stands before it.
+#
+# One file can describe all sites of a job, as this one does: then each machine
+# gets the same file, and impi-node runs the sites whose addresses are its own.
+# Or each site has a file of its own with one site block, and the blocks that
+# belong to the site may stand at the top of the file beside it.
+#
+# Relative paths start from the folder of this file. ${env.NAME} is the
+# environment variable NAME, which must be set.
+
+# The job: where its server is, and who may join. ------------------------------
+job {
+  # The server runs in the node of the lowest client that is ours. All other
+  # sites dial it; port 0 (the default) is for jobs on one machine only.
+  embedded_server {
+    listen  = "127.0.0.1:7800" # numeric, and an address that the sites reach
+    clients = 4                # default: the number of sites in this file
+  }
+  #: server = "192.0.2.7:7800" # or: an impi-server, or a site elsewhere
+
+  timeout = "45s" # how long an embedded server waits; default: limits.start
+
+  # The job's secret: a number of at most 64 bits, decimal or 0x and hex digits.
+  # A LAM peer reads decimal only. Make one with:
+  #   (umask 077; od -An -N8 -tu8 /dev/urandom > job.key)
+  # A job whose sites are all in one file and on the loopback network needs no
+  # auth block: its launcher draws a key.
+  auth "key" { file = "job.key" } # only its owner should be able to read it
+  #: auth "key" { env = "IMPI_AUTH_KEY" }
+  #: auth "none" {}             # anybody who reaches the server can join
+}
+
+# How long the steps of a job may take. ----------------------------------------
+limits {
+  start = "60s" # from the start of a node until all sites are connected
+  stop  = "10s" # from the first order to end until procs are killed
+}
+
+# What holds for all sites. A site block can have the same blocks. Of program,
+# protocol, wait and log, the site's attributes win one by one; a transport or
+# route in the site stands for the whole of the one here with the same label.
+program {
+  command = ["./bin/prog", "--rounds", "1000"] # without a slash: looked up in PATH
+  dir     = "."
+  env     = { OMP_NUM_THREADS = 1, DATA = "${env.HOME}/data" } # added to the node's
+
+  prefix_output = true # "[rank] " before each line of output
+  stdin         = 0    # the world rank that reads impi-node's stdin; -1: none
+}
+
+# The built-in transports, unix and tcp, need no block.
+transport "tcp" {
+  config { nodelay = true } # what stands here, the transport itself decides
+}
+
+plugin_dir = "bin" # where plugins are; default: the folder of this file
+
+transport "x" {
+  plugin = "impi-transport-x" # a name in plugin_dir, or a path
+  sha256 = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+  config {
+    servers = ["192.0.2.1", "192.0.2.2"]
+    retries = 3
+  }
+}
+
+# How a site reaches another one: the route with its name, or else route "*".
+# Without any, the transports are tried in this order: unix, tcp, plugins.
+route "*" {
+  prefer      = ["unix", "x", "tcp"] # best first; default: all
+  direct      = true                 # procs may open links of their own; else through the agents
+  data_plane  = ["fd"]               # a link without one of these fails; default: any
+  require_tls = false                # true: only transports that encrypt
+}
+
+route "lam" {
+  # Of user data: external32 as the standard wants it, or what a peer that is
+  # known to be alike has in memory: native-le or native-be. Default: native
+  # between sites of ours with one byte order, external32 otherwise.
+  representation = "external32"
+}
+
+# What each site announces at startup; the job runs with the smallest datalen,
+# ackmark, hiwater and tag_ub of all, and xsize and maxlinear must be equal.
+protocol {
+  datalen   = 65536      # most bytes of user data in a packet, from 1
+  ackmark   = 64         # packets per acknowledgement, not above hiwater
+  hiwater   = 256        # packets under way per pair of procs
+  tag_ub    = 2147483647 # highest tag, from 32767
+  xsize     = -1         # bytes from which collectives use their long form; -1: 1024
+  maxlinear = -1         # most clients for linear collectives; -1: 4
+}
+
+# How procs wait: "auto" spins as long as it was seen to pay, "20us" spins that
+# long and then sleeps, "0" sleeps at once.
+wait { spin = "auto" }
+
+log {
+  level  = "info" # trace, debug, info, warn, error
+  format = "text" # text, json
+  trace  = "packets-%r.txt" # prints each packet; %r is the world rank; default: none
+}
+
+# The sites. -------------------------------------------------------------------
+site "alpha" {
+  client = 0 # its rank in the job: 0, 1, ... fix the order of MPI_COMM_WORLD
+
+  host {
+    address = "127.0.0.2" # numeric; advertised to peers and dialled from
+    procs   = 2
+    port    = 7801        # of the channels from other hosts; 0 (the default): any
+  }
+  host { address = "127.0.0.3"  procs = 1 }
+}
+
+site "beta" {
+  client = 1
+  host { address = "127.0.0.4"  procs = 2 }
+
+  program { env = { OMP_NUM_THREADS = 4 } }
+  transport "x" { plugin = "./bin/impi-transport-x" }
+  route "alpha" { prefer = ["tcp"]  direct = false }
+  protocol { datalen = 1024 }
+  wait { spin = "20us" }
+  log { level = "debug" }
+}
+
+site "gamma" {
+  client = 2
+  host { address = "127.0.0.5"  procs = 1 }
+
+  # A site can say by itself where the server is and how it joins.
+  server = "127.0.0.1:7800"
+  #: embedded_server { listen = "127.0.0.5:7800"  clients = 4 }
+  auth "key" { file = "job.key" }
+}
+
+# A site that somebody else runs, like LAM/MPI: only its name and rank are here,
+# so that a route can name it.
+site "lam" {
+  client  = 3
+  foreign = true
+}
