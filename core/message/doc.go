@@ -17,8 +17,8 @@
 // each is complete at once. Anything larger leaves from the user's buffer, and a
 // payload whose receive is posted is read into the user's buffer.
 //
-// A peer that breaks the protocol makes Received fail with a *ProtocolError; it
-// can neither make the engine panic nor make it allocate more than the window
-// allows, which is HiWater packets of MaxData bytes for each peer until its
-// messages are received.
+// A peer that breaks the protocol makes Received fail with a *ProtocolError. It
+// cannot make the engine panic, nor make it allocate for a length that it only
+// announces: memory is taken for data that comes. How much of that there may be
+// is not limited, because a message that nobody has asked for yet must be kept.
 package message

@@ -2,8 +2,10 @@ package message
 
 import (
 	"fmt"
-	"io"
+	"math"
 
+	"github.com/openimpi/impi/core/flow"
+	"github.com/openimpi/impi/core/match"
 	"github.com/openimpi/impi/core/wire"
 )
 
@@ -14,15 +16,9 @@ type Peer int32
 // NoPeer stands for nobody in particular.
 const NoPeer Peer = -1
 
-// LinkID names a link. The driver chooses it: small dense integers.
-type LinkID int32
-
-// NoLink is no link at all.
-const NoLink LinkID = -1
-
-// BsendOverhead is what each buffered send takes of the attached buffer besides
-// its data, in bytes.
-const BsendOverhead = 512
+// defaultStageLimit: copying that much costs less than one more slice in a
+// write, and lets the send complete at once.
+const defaultStageLimit = 8 << 10
 
 // Config says what the engine has to know of the job.
 type Config struct {
@@ -39,43 +35,77 @@ type Config struct {
 // Engine is the point-to-point machine of one proc. It is for one goroutine at
 // a time.
 type Engine struct {
-	cfg Config
+	cfg        Config
+	limits     flow.Limits
+	maxData    int64
+	self       *peer
+	peers      []*peer
+	byProc     map[wire.Proc]Peer
+	links      []*linkState // by LinkID; nil: not attached
+	unrouted   fifo[Peer]
+	posted     match.Posted[*Request]
+	unexpected match.Unexpected[*Message]
+	ids        ids
+	requests   slab[Request]
+	messages   slab[Message]
+	buffers    buffers
+	attached   attached
+	sends      int // sends that the engine is not through with
+	completed  uint64
+	counters   Counters
+	in, out    wire.Packet // scratch
 }
 
-// Message is a message taken by Take and not received yet.
-type Message struct{}
-
-type peer struct{}
+// Counters count what peers do that is odd but harmless.
+type Counters struct {
+	StraySyncAcks  uint64 // no send waits for it
+	StrayCancelNos uint64 // no cancel waits for it
+	ShortPackets   uint64 // a packet that could have carried more of its message
+	UnknownDestReq uint64 // a continuation packet without our pk_drqid, found by its pk_srqid
+}
 
 // New makes the engine of the proc cfg.Self. It has no links.
-func New(cfg Config) (*Engine, error) { return nil, fmt.Errorf("%w: not yet", ErrConfig) }
-
-func (e *Engine) AddPeer(proc wire.Proc) Peer    { return 0 }
-func (e *Engine) Attach(l LinkID)                {}
-func (e *Engine) AttachPeer(l LinkID, p Peer)    {}
-func (e *Engine) SetRoute(p Peer, l LinkID)      {}
-func (e *Engine) Route(p Peer) (LinkID, bool)    { return 0, false }
-func (e *Engine) Detach(l LinkID, cause error)   {}
-func (e *Engine) PeerDown(p Peer, cause error)   {}
-func (e *Engine) Unrouted() (Peer, bool)         { return NoPeer, false }
-func (e *Engine) Output(l LinkID) [][]byte       { return nil }
-func (e *Engine) Sent(l LinkID, n int)           {}
-func (e *Engine) HasOutput(l LinkID) bool        { return false }
-func (e *Engine) Input(l LinkID) [][]byte        { return nil }
-func (e *Engine) Received(l LinkID, n int) error { return nil }
-func (e *Engine) Finished(l LinkID) bool         { return false }
-func (e *Engine) Send(to Peer, env Envelope, mode Mode, data []byte, count int64, dtype uint64) *Request {
-	return nil
+func New(cfg Config) (*Engine, error) {
+	if cfg.StageLimit == 0 {
+		cfg.StageLimit = defaultStageLimit
+	}
+	if cfg.FirstRequest == 0 {
+		cfg.FirstRequest = 1
+	}
+	limits := flow.Limits{AckMark: cfg.AckMark, HiWater: cfg.HiWater}
+	if err := limits.Check(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	switch {
+	case cfg.Self < 0 || int(cfg.Self) >= len(cfg.Procs):
+		return nil, fmt.Errorf("%w: own rank %d in a job of %d procs", ErrConfig, cfg.Self, len(cfg.Procs))
+	case cfg.MaxData < 1 || cfg.MaxData > math.MaxInt32:
+		return nil, fmt.Errorf("%w: data length %d, must be 1 to %d", ErrConfig, cfg.MaxData, math.MaxInt32)
+	case cfg.StageLimit < 0 || cfg.StageLimit > stageSize/4:
+		return nil, fmt.Errorf("%w: stage limit %d, must be 0 to %d", ErrConfig, cfg.StageLimit, stageSize/4)
+	case cfg.FirstRequest > math.MaxInt64:
+		return nil, fmt.Errorf("%w: first request %d leaves no room for more", ErrConfig, cfg.FirstRequest)
+	}
+	e := &Engine{
+		cfg:     cfg,
+		limits:  limits,
+		maxData: int64(cfg.MaxData),
+		byProc:  make(map[wire.Proc]Peer, len(cfg.Procs)),
+		ids:     ids{first: cfg.FirstRequest},
+	}
+	for i, proc := range cfg.Procs {
+		if p := e.AddPeer(proc); p != Peer(i) {
+			return nil, fmt.Errorf("%w: ranks %d and %d are both proc %s", ErrConfig, p, i, proc)
+		}
+	}
+	e.self = e.peers[cfg.Self]
+	e.out.Src = e.self.proc
+	return e, nil
 }
-func (e *Engine) Recv(env Envelope, from Peer, buf []byte) *Request { return nil }
-func (e *Engine) Probe(env Envelope) (Status, bool)                 { return Status{}, false }
-func (e *Engine) Take(env Envelope) (*Message, Status, bool)        { return nil, Status{}, false }
-func (e *Engine) RecvMessage(m *Message, buf []byte) *Request       { return nil }
-func (e *Engine) Cancel(r *Request)                                 {}
-func (e *Engine) AttachBuffer(size int) error                       { return nil }
-func (e *Engine) DetachBuffer() (size int, done bool)               { return 0, true }
-func (e *Engine) Release(r *Request)                                {}
-func (e *Engine) Completed() uint64                                 { return 0 }
-func (e *Engine) Idle() bool                                        { return true }
-func (e *Engine) Quiet(l LinkID) bool                               { return true }
-func (e *Engine) Dump(w io.Writer)                                  {}
+
+// Counters gives the counts since New.
+func (e *Engine) Counters() Counters { return e.counters }
+
+// Completed counts finished requests, so that a driver which waits for one of
+// many looks at them only when the number has changed.
+func (e *Engine) Completed() uint64 { return e.completed }

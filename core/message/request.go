@@ -1,8 +1,6 @@
 package message
 
 import (
-	"math"
-
 	"github.com/openimpi/impi/core/match"
 	"github.com/openimpi/impi/core/wire"
 )
@@ -49,9 +47,10 @@ type Request struct {
 
 	status  Status
 	entry   match.Entry[*Request] // of a posted receive
-	next    *Request              // in a peer's queue, or in the pool
-	peer    *peer                 // sends: destination; receives: source, once matched
-	from    Peer                  // receives: the only possible source, or NoPeer
+	prev    *Request              // in a peer's queue
+	next    *Request
+	peer    *peer // sends: destination; receives: source, once matched
+	from    Peer  // receives: the only possible source, or NoPeer
 	env     Envelope
 	kind    requestKind
 	state   requestState
@@ -60,8 +59,8 @@ type Request struct {
 	busy    bool // the engine still holds references
 	freed   bool // Release came before the end
 	needAck bool // sends: SYNCACK is outstanding
-	cancel  bool // sends: CANCEL is out, its answer is not
-	room    int  // of the attached buffer, given back at the end
+	cancel  cancelState
+	room    int // of the attached buffer, given back at the end
 	gen     uint32
 	slot    uint32 // index of its id, if it has one
 	id      wire.RequestID
@@ -73,6 +72,8 @@ type Request struct {
 	flights int32          // parts of data that a link has not taken yet
 	count   int64
 	dtype   uint64
+	seq     uint64
+	msg     *Message // sends to self: what waits for a receive; receives: what is still arriving
 }
 
 type requestKind uint8
@@ -111,5 +112,3 @@ func (r *Request) Generation() uint32 { return r.gen }
 
 // IsRecv tells whether the request is a receive.
 func (r *Request) IsRecv() bool { return r.kind == kindRecv }
-
-const maxMessage = math.MaxInt64

@@ -1,0 +1,106 @@
+package match
+
+import "iter"
+
+// Entry is a place in a queue. It is embedded in what waits there, which Value
+// points back to. The zero Entry is in no queue.
+type Entry[V any] struct {
+	Value V
+
+	key    Key
+	class  class // of a receive's pattern
+	queued bool
+	seq    uint64
+	order  hook[V]          // among all entries
+	equal  [classes]hook[V] // among those of equal key, for each class
+}
+
+// Queued tells whether the entry is in a queue.
+func (e *Entry[V]) Queued() bool { return e.queued }
+
+// Key gives what the entry waits with.
+func (e *Entry[V]) Key() Key { return e.key }
+
+type hook[V any] struct{ prev, next *Entry[V] }
+
+// few is how many entries are walked rather than looked up.
+const few = 8
+
+// queue has all entries in the order of their arrival.
+type queue[V any] struct {
+	head, tail *Entry[V]
+	len        int
+	seq        uint64
+	indexed    bool // entries are in the table, too; until the queue is empty again
+	table      table[V]
+	steps      uint64
+}
+
+// Len is the number of entries.
+func (q *queue[V]) Len() int { return q.len }
+
+// Steps counts entries and table slots looked at since the beginning.
+func (q *queue[V]) Steps() uint64 { return q.steps + q.table.steps }
+
+// All gives the entries' values, oldest first. The one just given may be removed.
+func (q *queue[V]) All() iter.Seq[V] {
+	return func(yield func(V) bool) {
+		for e := q.head; e != nil; {
+			next := e.order.next
+			if !yield(e.Value) {
+				return
+			}
+			e = next
+		}
+	}
+}
+
+// Backward is All from the youngest entry on.
+func (q *queue[V]) Backward() iter.Seq[V] {
+	return func(yield func(V) bool) {
+		for e := q.tail; e != nil; {
+			prev := e.order.prev
+			if !yield(e.Value) {
+				return
+			}
+			e = prev
+		}
+	}
+}
+
+func (q *queue[V]) push(e *Entry[V]) {
+	if e.queued {
+		panic("match: entry is in a queue already")
+	}
+	q.seq++
+	e.seq, e.queued = q.seq, true
+	e.order = hook[V]{prev: q.tail}
+	if q.tail == nil {
+		q.head = e
+	} else {
+		q.tail.order.next = e
+	}
+	q.tail = e
+	q.len++
+}
+
+func (q *queue[V]) unlink(e *Entry[V]) {
+	if !e.queued {
+		panic("match: entry is not in the queue")
+	}
+	prev, next := e.order.prev, e.order.next
+	if prev == nil {
+		q.head = next
+	} else {
+		prev.order.next = next
+	}
+	if next == nil {
+		q.tail = prev
+	} else {
+		next.order.prev = prev
+	}
+	e.order, e.queued = hook[V]{}, false
+	if q.len--; q.len == 0 {
+		q.indexed = false
+	}
+}

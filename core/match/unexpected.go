@@ -1,0 +1,84 @@
+package match
+
+// Unexpected is the queue of the messages that wait for a receive. The zero
+// Unexpected is empty.
+type Unexpected[V any] struct {
+	queue[V]
+	asked [classes]bool // classes that the table has lists for, besides exact
+}
+
+// Add lets message e wait for a receive.
+func (u *Unexpected[V]) Add(e *Entry[V], msg Key) {
+	e.key = msg
+	u.push(e)
+	switch {
+	case u.indexed:
+		u.index(e)
+	case u.len > few:
+		u.indexed = true
+		for o := u.head; o != nil; o = o.order.next {
+			u.index(o)
+		}
+	}
+}
+
+func (u *Unexpected[V]) index(e *Entry[V]) {
+	u.table.push(e, exact)
+	for c := exact + 1; c < classes; c++ {
+		if u.asked[c] {
+			u.table.push(e, c)
+		}
+	}
+}
+
+// Find gives the oldest message that pattern admits and leaves it in the queue.
+func (u *Unexpected[V]) Find(pattern Key) (v V, ok bool) {
+	if u.len == 0 {
+		return v, false
+	}
+	var e *Entry[V]
+	if c := pattern.class(); u.indexed {
+		e = u.lookup(pattern, c)
+	} else {
+		e = u.walk(&pattern, c)
+	}
+	if e == nil {
+		return v, false
+	}
+	return e.Value, true
+}
+
+func (u *Unexpected[V]) walk(pattern *Key, c class) *Entry[V] {
+	for e := u.head; e != nil; e = e.order.next {
+		u.steps++
+		if pattern.admits(c, &e.key) {
+			return e
+		}
+	}
+	return nil
+}
+
+// lookup makes the lists of a class when it is asked for the first time; each
+// message pays for that at most once in each class.
+func (u *Unexpected[V]) lookup(pattern Key, c class) *Entry[V] {
+	if c != exact && !u.asked[c] {
+		u.asked[c] = true
+		for e := u.head; e != nil; e = e.order.next {
+			u.table.push(e, c)
+		}
+	}
+	return u.table.first(pattern, c)
+}
+
+// Remove takes message e out of the queue.
+func (u *Unexpected[V]) Remove(e *Entry[V]) {
+	if u.indexed {
+		u.table.remove(e, exact)
+		for c := exact + 1; c < classes; c++ {
+			if u.asked[c] {
+				u.table.remove(e, c)
+			}
+		}
+	}
+	u.unlink(e)
+}

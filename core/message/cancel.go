@@ -1,0 +1,97 @@
+package message
+
+import (
+	"fmt"
+
+	"github.com/openimpi/impi/core/wire"
+)
+
+type cancelState uint8
+
+const (
+	cancelNone    cancelState = iota
+	cancelSent                // CANCEL is out, its answer is not in
+	cancelDecided             // the answer was no
+)
+
+// Cancel tries to undo an operation. The request becomes done in any case, with
+// Status.Cancelled if it worked, but maybe later: whether a send can be undone
+// once its first packet is out is for the receiver to say. A request that is
+// done stays as it is.
+func (e *Engine) Cancel(r *Request) {
+	switch {
+	case r.done:
+	case r.kind == kindRecv:
+		if r.state == statePosted {
+			e.posted.Remove(&r.entry)
+			e.cancelled(r)
+		}
+	case r.state == stateQueued:
+		r.peer.firsts.remove(r)
+		e.cancelled(r)
+	case r.state != stateWaiting:
+	case r.msg != nil:
+		e.cancelSelf(r)
+	case r.cancel == cancelNone:
+		// IMPI ch.3, Cancel: asked at most once, and only before the SYNCACK.
+		r.cancel = cancelSent
+		e.answer(r.peer, wire.PkCancel, r.id, 0)
+	}
+}
+
+func (e *Engine) cancelled(r *Request) {
+	r.status.Cancelled = true
+	e.end(r, nil)
+}
+
+// cancelSelf undoes a send to this proc itself unless the message is taken.
+func (e *Engine) cancelSelf(r *Request) {
+	if m := r.msg; m.entry.Queued() {
+		e.unexpected.Remove(&m.entry)
+		e.freeMessage(m)
+		e.cancelled(r)
+	}
+}
+
+// cancelAsked destroys the youngest message with that request id which nobody
+// has received, and answers in any case. Older ones with the same id belong to
+// sends that are over.
+func (e *Engine) cancelAsked(p *peer) {
+	id := e.in.SrcReq
+	for m := range e.unexpected.Backward() {
+		if m.peer == p && m.srcReq == id && m.whole {
+			e.unexpected.Remove(&m.entry)
+			e.freeMessage(m)
+			e.answer(p, wire.PkCancelYes, id, 0)
+			return
+		}
+	}
+	e.answer(p, wire.PkCancelNo, id, 0)
+}
+
+// cancelRefused: the send goes on.
+func (e *Engine) cancelRefused(p *peer) {
+	r := e.ids.find(e.in.SrcReq)
+	if r == nil || r.kind != kindSend || r.peer != p || r.cancel != cancelSent {
+		e.counters.StrayCancelNos++
+		return
+	}
+	r.cancel = cancelDecided
+}
+
+// cancelGranted ends the send. Unlike a CANCELNO that nobody waits for, which
+// happens when the SYNCACK comes first, this one would mean that the peer has
+// destroyed a message which it must not, so it is a fault.
+func (e *Engine) cancelGranted(s *linkState, p *peer) error {
+	r := e.ids.find(e.in.SrcReq)
+	switch {
+	case r == nil || r.kind != kindSend || r.peer != p || r.cancel != cancelSent:
+		return e.fault(s, "pk_srqid", uint64(e.in.SrcReq), "nobody asked to cancel that")
+	case r.state != stateWaiting:
+		return e.fault(s, "pk_srqid", uint64(e.in.SrcReq), "that message has been acknowledged as received")
+	case r.flights > 0:
+		return e.fault(s, "pk_srqid", uint64(e.in.SrcReq), fmt.Sprintf("that message is still being sent, %d bytes so far", r.pos))
+	}
+	e.cancelled(r)
+	return nil
+}

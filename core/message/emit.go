@@ -1,0 +1,109 @@
+package message
+
+import "github.com/openimpi/impi/core/wire"
+
+const headerSize = wire.HeaderSize
+
+// emit commits the next counted packet to p. It gives false if the link has no
+// room for it now. The window must be open and something waiting.
+func (e *Engine) emit(s *linkState, p *peer) bool {
+	if p.control.len > 0 {
+		b := s.reserve(headerSize)
+		if b == nil {
+			return false
+		}
+		e.putControl(b, p, p.control.pop())
+		p.window.Sent()
+		return true
+	}
+	return e.emitData(s, p)
+}
+
+// emitData commits the next packet of some send.
+func (e *Engine) emitData(s *linkState, p *peer) bool {
+	turn := p.turn
+	r := p.nextSend()
+	n := min(r.total-r.pos, e.maxData)
+	staged := n <= int64(e.cfg.StageLimit)
+	room := headerSize
+	if staged {
+		room += int(n)
+	}
+	b := s.reserve(room)
+	if b == nil {
+		p.turn = turn
+		return false
+	}
+	data := r.data[r.pos : r.pos+n]
+	if r.state == stateQueued {
+		p.firsts.remove(r)
+	}
+	e.putData(b, p, r, uint32(n))
+	if staged {
+		copy(b[headerSize:], data)
+	} else {
+		s.segments.push(segment{buf: data, req: r})
+		s.committed += int(n)
+		r.flights++
+	}
+	p.window.Sent()
+	e.packetCommitted(p, r, n)
+	return true
+}
+
+// packetCommitted moves the send on after a packet of n bytes.
+func (e *Engine) packetCommitted(p *peer, r *Request, n int64) {
+	r.pos += n
+	switch r.state {
+	case stateQueued:
+		if r.needAck {
+			r.state = stateWaiting
+			return
+		}
+		r.state = stateSent
+	case stateRest:
+		if r.pos < r.total {
+			return
+		}
+		p.rests.remove(r)
+		r.state = stateSent
+	}
+	e.sendProgress(r)
+}
+
+// putData writes the header of the next packet of r, of n data bytes.
+//
+// IMPI ch.3, Message Passing Protocols: a message of at most the data length is
+// one DATA, or one DATASYNC if it is synchronous. A longer one begins with a
+// DATASYNC; the rest follows the SYNCACK as DATA that name its pk_drqid.
+func (e *Engine) putData(b []byte, p *peer, r *Request, n uint32) {
+	o := &e.out
+	o.Type, o.DestReq = wire.PkData, 0
+	switch {
+	case r.state == stateRest:
+		o.DestReq = r.remote
+	case r.mode == Synchronous || r.total > e.maxData:
+		o.Type = wire.PkDataSync
+		r.needAck = true
+		e.ids.add(r)
+		fallthrough
+	default:
+		p.sent++
+		r.seq = p.sent
+	}
+	o.Len, o.Dest, o.SrcReq, o.MsgLen = n, p.proc, r.id, uint64(r.total)
+	o.LSRank, o.Tag, o.Context = r.env.Rank, r.env.Tag, r.env.Context
+	o.Seq, o.Count, o.Datatype = r.seq, r.count, r.dtype
+	e.cfg.Dialect.PutHeader(b, o)
+}
+
+// putControl writes a counted packet without data.
+func (e *Engine) putControl(b []byte, p *peer, c control) {
+	h := wire.Packet{Type: c.typ, Src: e.self.proc, Dest: p.proc, SrcReq: c.srcReq, DestReq: c.dstReq}
+	e.cfg.Dialect.PutHeader(b, &h)
+}
+
+func (e *Engine) putProtoAck(b []byte, p *peer) {
+	h := wire.Packet{Type: wire.PkProtoAck, Src: e.self.proc, Dest: p.proc}
+	e.cfg.Dialect.PutHeader(b, &h)
+}

@@ -1,0 +1,124 @@
+package message
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/openimpi/impi/core/wire"
+)
+
+// header acts on the packet header in e.in, which came by s.
+//
+// Only data packets have their fields checked: IMPI ch.3, Packet Format, gives
+// the others no use for most of them, and real peers leave anything there,
+// pk_len of packets without data included.
+func (e *Engine) header(s *linkState) error {
+	typ := e.in.Type
+	if typ == wire.PkFini {
+		s.fini = true
+		return nil
+	}
+	if !typ.Known() {
+		return e.fault(s, "pk_type", uint64(typ), "no such packet; the stream cannot be followed any further")
+	}
+	p, err := e.sender(s)
+	if err != nil {
+		return err
+	}
+	if s.fini && typ != wire.PkProtoAck {
+		return e.fault(s, "pk_type", uint64(typ), "came after FINI")
+	}
+	p.from = s
+	if typ.HasData() {
+		return e.dataHeader(s, p)
+	}
+	if typ.Counted() {
+		e.received(p)
+	}
+	switch typ {
+	case wire.PkProtoAck:
+		p.window.Acked()
+		e.wake(p)
+	case wire.PkSyncAck:
+		e.syncAcked(p)
+	case wire.PkCancel:
+		e.cancelAsked(p)
+	case wire.PkCancelNo:
+		e.cancelRefused(p)
+	case wire.PkCancelYes:
+		return e.cancelGranted(s, p)
+	}
+	return nil
+}
+
+// sender finds out who sent the packet and whether it is for us.
+func (e *Engine) sender(s *linkState) (*peer, error) {
+	src := &e.in.Src
+	p := s.peer
+	switch {
+	case p != nil:
+		if p.proc != *src {
+			return nil, e.faultProc(s, "pk_src", src, fmt.Sprintf("the link belongs to peer %d (%s)", p.index, p.proc))
+		}
+	case s.last != nil && s.last.proc == *src:
+		p = s.last
+	default:
+		i, ok := e.byProc[*src]
+		if !ok {
+			return nil, e.faultProc(s, "pk_src", src, "no such proc in this job")
+		}
+		p = e.peers[i]
+		s.last = p
+	}
+	if p == e.self {
+		return nil, e.faultProc(s, "pk_src", src, "that is the receiver itself")
+	}
+	if e.in.Dest != e.self.proc {
+		return nil, e.faultProc(s, "pk_dest", &e.in.Dest, "this is peer "+strconv.Itoa(int(e.self.index))+" ("+e.self.proc.String()+")")
+	}
+	return p, nil
+}
+
+// dataHeader acts on the header of a packet with data.
+func (e *Engine) dataHeader(s *linkState, p *peer) error {
+	in := &e.in
+	switch {
+	case uint64(in.Len) > uint64(e.maxData):
+		return e.fault(s, "pk_len", uint64(in.Len), fmt.Sprintf("the job's data length is %d", e.maxData))
+	case uint64(in.Len) > in.MsgLen:
+		return e.fault(s, "pk_len", uint64(in.Len), fmt.Sprintf("pk_msglen is %d", in.MsgLen))
+	case in.MsgLen > math.MaxInt64:
+		return e.fault(s, "pk_msglen", in.MsgLen, "no message is that long")
+	case in.Tag == wire.TagOutOfRange:
+		return e.fault(s, "pk_tag", uint64(uint32(in.Tag)), "tags have 31 bits")
+	}
+	// IMPI ch.3, Long Messages: a DATA that is not its whole message goes on
+	// with a message that began with a DATASYNC.
+	if in.Type == wire.PkData && uint64(in.Len) < in.MsgLen {
+		return e.continuation(s, p)
+	}
+	e.firstPacket(s, p)
+	return nil
+}
+
+// Finished tells whether PK_FINI came by l: nothing but PROTOACKs follows.
+func (e *Engine) Finished(l LinkID) bool { return e.link(l).fini }
+
+// fault describes what is wrong with the packet in e.in.
+func (e *Engine) fault(s *linkState, field string, value uint64, reason string) error {
+	err := &ProtocolError{
+		Link: s.id, Peer: NoPeer, Proc: e.in.Src, Type: e.in.Type,
+		Field: field, Value: strconv.FormatUint(value, 10), Reason: reason,
+	}
+	if i, ok := e.byProc[e.in.Src]; ok {
+		err.Peer = i
+	}
+	return err
+}
+
+func (e *Engine) faultProc(s *linkState, field string, proc *wire.Proc, reason string) error {
+	err := e.fault(s, field, 0, reason).(*ProtocolError)
+	err.Value = proc.String()
+	return err
+}

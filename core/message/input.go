@@ -1,0 +1,161 @@
+package message
+
+// inputSize is the receive buffer of one link: many small packets come in one
+// read.
+const inputSize = 64 << 10
+
+// After a payload of more than bulkData bytes the link is asked for little more
+// than the next header, because the payload after it should land where it
+// belongs instead of in the receive buffer.
+const (
+	bulkData  = 8 << 10
+	bulkAhead = 1 << 10
+)
+
+// inputState is where the bytes of a link go.
+type inputState struct {
+	buf     []byte // receive buffer; bytes [r,w) are not looked at yet
+	r, w    int
+	ahead   int // how much of buf the next read may fill
+	inBatch [2][]byte
+
+	payload bool // in the data of a packet:
+	sender  *peer
+	size    uint32   // all of it
+	dst     []byte   // where the next bytes go
+	skip    int      // bytes after dst that nobody wants
+	recv    *Request // whose message it is part of, or
+	msg     *Message // the first packet of a message that has no receive yet
+}
+
+// Input gives the space where the next bytes from l go, to be filled as one
+// sequence. It is never empty. The slices are valid until the next call of any
+// method; say with Received how many bytes came.
+func (e *Engine) Input(l LinkID) [][]byte {
+	s := e.link(l)
+	if s.buf == nil {
+		s.buf = make([]byte, inputSize)
+		s.ahead = inputSize
+	}
+	end := s.ahead
+	if s.skip > 0 {
+		end = inputSize
+	}
+	s.inBatch[1] = s.buf[s.w:end]
+	if len(s.dst) == 0 {
+		return s.inBatch[1:]
+	}
+	s.inBatch[0] = s.dst
+	return s.inBatch[:]
+}
+
+// Received says that n bytes of the last Input were filled. An error means that
+// the peer broke the protocol, it is a *ProtocolError; what came before is
+// handled, the link is of no use any more: close it and call Detach.
+func (e *Engine) Received(l LinkID, n int) error {
+	s := e.link(l)
+	if n < 0 || n > len(s.dst)+len(s.buf)-s.w {
+		panic("message: more was received than there was room")
+	}
+	if s.err != nil {
+		return s.err
+	}
+	k := min(n, len(s.dst))
+	s.dst = s.dst[k:]
+	s.w += n - k
+	if s.err = e.parse(s); s.err != nil {
+		s.r, s.w = 0, 0
+		s.dst = nil
+	}
+	return s.err
+}
+
+// parse looks at all complete packets in the receive buffer, and puts what it
+// has of an incomplete one where it belongs.
+func (e *Engine) parse(s *linkState) error {
+	for {
+		if s.payload {
+			if !s.takePayload() {
+				s.r, s.w = 0, 0
+				return nil
+			}
+			s.payload = false
+			e.packetArrived(s)
+		}
+		if s.w-s.r < headerSize {
+			s.w = copy(s.buf, s.buf[s.r:s.w])
+			s.r = 0
+			return nil
+		}
+		e.cfg.Dialect.Header(s.buf[s.r:], &e.in)
+		s.r += headerSize
+		if err := e.header(s); err != nil {
+			return err
+		}
+	}
+}
+
+// takePayload moves payload from the receive buffer to its destination and
+// tells whether that was all of it.
+func (s *inputState) takePayload() bool {
+	if len(s.dst) > 0 {
+		k := copy(s.dst, s.buf[s.r:s.w])
+		s.dst = s.dst[k:]
+		s.r += k
+	}
+	if s.skip > 0 {
+		k := min(s.skip, s.w-s.r)
+		s.skip -= k
+		s.r += k
+	}
+	return len(s.dst) == 0 && s.skip == 0
+}
+
+// startPayload directs the data of the packet in e.in: into dst what fits, the
+// rest nowhere.
+func (e *Engine) startPayload(s *linkState, p *peer, dst []byte) {
+	n := int(e.in.Len)
+	s.payload, s.sender, s.size = true, p, e.in.Len
+	s.dst = dst[:min(n, len(dst))]
+	s.skip = n - len(s.dst)
+	s.ahead = inputSize
+	if n > bulkData {
+		s.ahead = bulkAhead
+	}
+}
+
+// packetArrived deals with a data packet that is complete.
+func (e *Engine) packetArrived(s *linkState) {
+	p, r, m := s.sender, s.recv, s.msg
+	s.sender, s.recv, s.msg, s.dst = nil, nil, nil, nil
+	e.received(p)
+	switch {
+	case r != nil:
+		e.recvProgress(r, int64(s.size))
+	case m != nil:
+		m.whole = true
+		if r := m.req; r != nil {
+			e.deliver(m, r)
+		}
+	}
+}
+
+// dropInput gives up the packet of p that is just arriving, if there is one. Its
+// bytes are still to be read, but they have no destination any more.
+func (e *Engine) dropInput(p *peer) {
+	for _, s := range e.links {
+		if s == nil || !s.payload || s.sender != p {
+			continue
+		}
+		r, m := s.recv, s.msg
+		s.skip += len(s.dst)
+		s.dst, s.recv, s.msg = nil, nil, nil
+		if m != nil {
+			r = m.req
+			e.lose(m)
+		}
+		if r != nil {
+			e.end(r, p.down)
+		}
+	}
+}

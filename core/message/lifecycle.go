@@ -1,0 +1,58 @@
+package message
+
+func (e *Engine) newRequest() *Request {
+	r := e.requests.get()
+	r.entry.Value = r
+	r.from = NoPeer
+	r.busy, r.freed = true, false
+	return r
+}
+
+// end is the engine's last act on a request.
+func (e *Engine) end(r *Request, err error) {
+	e.ids.drop(r)
+	if r.kind == kindSend {
+		e.sends--
+		e.attached.used -= r.room
+		r.room = 0
+		if r.pooled {
+			e.buffers.put(r.data)
+			r.pooled = false
+		}
+	}
+	r.data, r.msg, r.state, r.busy = nil, nil, stateEnded, false
+	if !r.done {
+		if err != nil {
+			r.status.Err = err
+		}
+		r.finish(e)
+	}
+	if r.freed {
+		e.recycle(r)
+	}
+}
+
+// finish shows the user that the request is done.
+func (r *Request) finish(e *Engine) {
+	r.done = true
+	e.completed++
+}
+
+// Release gives the request back; the caller must not use it any more. One that
+// is not done goes on unseen until it is.
+func (e *Engine) Release(r *Request) {
+	if r.freed {
+		panic("message: request is released already")
+	}
+	r.freed = true
+	r.gen++
+	r.User = nil
+	if !r.busy {
+		e.recycle(r)
+	}
+}
+
+func (e *Engine) recycle(r *Request) {
+	*r = Request{gen: r.gen, freed: true}
+	e.requests.put(r)
+}

@@ -1,0 +1,104 @@
+package message
+
+import "fmt"
+
+// LinkID names a link. The driver chooses it: small dense integers.
+type LinkID int32
+
+// NoLink is no link at all.
+const NoLink LinkID = -1
+
+// linkState is the engine's side of one link.
+type linkState struct {
+	id   LinkID
+	peer *peer // direct links: the only sender
+	last *peer // other links: whose packet came last
+	err  error // the peer broke the protocol
+	fini bool  // PK_FINI came
+
+	outputState
+	inputState
+}
+
+// Attach announces a link that may carry packets of any peer, as the one to the
+// agent does.
+func (e *Engine) Attach(l LinkID) { e.attach(l) }
+
+// AttachPeer announces a direct link. Packets of others than p are a fault.
+func (e *Engine) AttachPeer(l LinkID, p Peer) { e.attach(l).peer = e.peers[p] }
+
+func (e *Engine) attach(l LinkID) *linkState {
+	for int(l) >= len(e.links) {
+		e.links = append(e.links, nil)
+	}
+	if e.links[l] != nil {
+		panic(fmt.Sprintf("message: link %d is attached already", l))
+	}
+	e.links[l] = &linkState{id: l}
+	return e.links[l]
+}
+
+// link gives an attached link; asking for another is the driver's bug.
+func (e *Engine) link(l LinkID) *linkState {
+	s := e.linkOrNil(l)
+	if s == nil {
+		panic(fmt.Sprintf("message: link %d is not attached", l))
+	}
+	return s
+}
+
+func (e *Engine) linkOrNil(l LinkID) *linkState {
+	if l < 0 || int(l) >= len(e.links) {
+		return nil
+	}
+	return e.links[l]
+}
+
+// SetRoute decides by which link packets to p leave, and releases what waited
+// for that. The decision is final, because another link might be faster and
+// packets must not overtake each other.
+func (e *Engine) SetRoute(p Peer, l LinkID) {
+	q, s := e.peers[p], e.link(l)
+	if q.link == s || q.down != nil {
+		return
+	}
+	if q.link != nil || q == e.self {
+		panic(fmt.Sprintf("message: peer %d has a route, it cannot get link %d", p, l))
+	}
+	q.link = s
+	e.wake(q)
+}
+
+// Route gives the link by which packets to p leave.
+func (e *Engine) Route(p Peer) (LinkID, bool) {
+	if s := e.peers[p].link; s != nil {
+		return s.id, true
+	}
+	return NoLink, false
+}
+
+// Unrouted gives the next peer to which something is to be sent and that has no
+// route. Each peer is given once.
+func (e *Engine) Unrouted() (Peer, bool) {
+	for e.unrouted.len > 0 {
+		if p := e.unrouted.pop(); e.peers[p].link == nil && e.peers[p].down == nil {
+			return p, true
+		}
+	}
+	return NoPeer, false
+}
+
+// Detach says that a link is gone; its number may be used again. Peers that are
+// reached by it, or were heard by it and are reached by no other, are down, as
+// by PeerDown.
+func (e *Engine) Detach(l LinkID, cause error) {
+	s := e.link(l)
+	s.segments.clear()
+	s.committed = 0
+	for _, p := range e.peers {
+		if p != e.self && (p.link == s || s.peer == p || p.link == nil && p.from == s || s.payload && s.sender == p) {
+			e.PeerDown(p.index, cause)
+		}
+	}
+	e.links[l] = nil
+}

@@ -1,0 +1,169 @@
+package message
+
+// commitLimit bounds what is committed to a link and not yet taken by it, in
+// bytes: enough for a large write, little enough that a PROTOACK, which cannot
+// pass what is committed, is not late.
+const commitLimit = 256 << 10
+
+// outputState is what leaves by a link.
+type outputState struct {
+	stage     stage
+	segments  fifo[segment] // committed, in order
+	committed int           // bytes in segments
+	owing     fifo[*peer]   // with PROTOACKs that are due
+	ready     fifo[*peer]   // with counted packets that may leave
+	outBatch  [][]byte
+}
+
+// segment is bytes that are committed to a link: staging memory, or the data of
+// a send.
+type segment struct {
+	buf    []byte
+	req    *Request // data of this send; nil: nobody waits for it
+	staged bool
+	end    int // of staged ones: offset in the staging memory
+}
+
+// HasOutput tells whether Output might have something. It costs next to nothing.
+func (e *Engine) HasOutput(l LinkID) bool {
+	s := e.linkOrNil(l)
+	return s != nil && (s.committed > 0 || s.owing.len > 0 || s.ready.len > 0)
+}
+
+// Output gives the bytes to write to l now, to be read as one sequence; nil if
+// there are none. The slices are valid until the next call of any method; say
+// with Sent how much was written, even if it is nothing.
+func (e *Engine) Output(l LinkID) [][]byte {
+	s := e.linkOrNil(l)
+	if s == nil {
+		return nil
+	}
+	if s.owing.len > 0 || s.ready.len > 0 {
+		e.fill(s)
+	}
+	if s.segments.len == 0 {
+		return nil
+	}
+	s.outBatch = s.outBatch[:0]
+	for i := range s.segments.len {
+		s.outBatch = append(s.outBatch, s.segments.at(i).buf)
+	}
+	return s.outBatch
+}
+
+// Sent says that the link took the next n bytes of the last Output.
+func (e *Engine) Sent(l LinkID, n int) {
+	s := e.link(l)
+	if n < 0 || n > s.committed {
+		panic("message: more was sent than there is")
+	}
+	s.committed -= n
+	for n > 0 {
+		seg := s.segments.at(0)
+		k := min(n, len(seg.buf))
+		n -= k
+		if seg.staged {
+			s.stage.consume(k)
+		}
+		if k < len(seg.buf) {
+			seg.buf = seg.buf[k:]
+			return
+		}
+		if r := s.segments.pop().req; r != nil {
+			r.flights--
+			e.sendProgress(r)
+		}
+	}
+}
+
+// Quiet tells whether nothing is to be written to l as things stand. Sends that
+// wait for a window or a SYNCACK do not count.
+func (e *Engine) Quiet(l LinkID) bool { return !e.HasOutput(l) }
+
+// Idle tells whether the engine is through with all sends, answers included, so
+// that the links could be closed as far as this proc is concerned.
+func (e *Engine) Idle() bool {
+	if e.sends > 0 || e.unrouted.len > 0 {
+		return false
+	}
+	for _, s := range e.links {
+		if s != nil && !e.Quiet(s.id) {
+			return false
+		}
+	}
+	for _, p := range e.peers {
+		if p.down == nil && (p.acks > 0 || p.waiting()) {
+			return false
+		}
+	}
+	return true
+}
+
+// fill commits packets to the link. PROTOACKs go first and never wait for a
+// window; then the peers that may send have one packet each in turn, so that
+// none keeps the others from the link.
+func (e *Engine) fill(s *linkState) {
+	for s.owing.len > 0 {
+		p := *s.owing.at(0)
+		for ; p.acks > 0; p.acks-- {
+			b := s.reserve(headerSize)
+			if b == nil {
+				return
+			}
+			e.putProtoAck(b, p)
+		}
+		p.owing = false
+		s.owing.pop()
+	}
+	for s.committed < commitLimit && s.ready.len > 0 {
+		p := *s.ready.at(0)
+		if p.down == nil && p.window.Open() && p.waiting() {
+			if !e.emit(s, p) {
+				return
+			}
+		}
+		s.ready.pop()
+		p.ready = false
+		e.wake(p)
+	}
+}
+
+// reserve commits n bytes of staging memory, which the caller fills in. It gives
+// nil if there is no room before something has been sent.
+func (s *outputState) reserve(n int) []byte {
+	if s.stage.buf == nil {
+		s.stage.buf = make([]byte, stageSize)
+	}
+	b, at := s.stage.alloc(n)
+	if b == nil {
+		return nil
+	}
+	s.committed += n
+	if s.segments.len > 0 {
+		if last := s.segments.at(s.segments.len - 1); last.staged && last.end == at {
+			last.buf = last.buf[:len(last.buf)+n]
+			last.end += n
+			return b
+		}
+	}
+	s.segments.push(segment{buf: b, staged: true, end: at + n})
+	return b
+}
+
+// dropOutput takes the sends to p off their link. A packet that is committed
+// has to leave completely, because others follow it, but what it reads is not
+// the user's any more.
+func (e *Engine) dropOutput(p *peer) {
+	if p.link == nil {
+		return
+	}
+	for i := range p.link.segments.len {
+		if seg := p.link.segments.at(i); seg.req != nil && seg.req.peer == p {
+			r := seg.req
+			seg.buf, seg.req = append([]byte(nil), seg.buf...), nil
+			if r.flights--; r.flights == 0 && r.state == stateSent {
+				e.end(r, p.down)
+			}
+		}
+	}
+}

@@ -1,0 +1,75 @@
+package message
+
+import "math/bits"
+
+// maxPooled is how many bytes of buffers are kept for reuse at most.
+const maxPooled = 16 << 20
+
+const (
+	minClass = 6  // 64 bytes
+	maxClass = 26 // 64 MiB; nothing larger is kept
+)
+
+// buffers has memory for payloads that have no receive yet, in powers of two.
+type buffers struct {
+	free [maxClass + 1][][]byte
+	kept int // bytes in free
+}
+
+func sizeClass(n int) int { return max(minClass, bits.Len(uint(n-1))) }
+
+// get gives n bytes of anything.
+func (p *buffers) get(n int) []byte {
+	if n == 0 {
+		return nil
+	}
+	c := sizeClass(n)
+	if c > maxClass {
+		return make([]byte, n)
+	}
+	l := len(p.free[c])
+	if l == 0 {
+		return make([]byte, n, 1<<c)
+	}
+	b := p.free[c][l-1]
+	p.free[c] = p.free[c][:l-1]
+	p.kept -= 1 << c
+	return b[:n]
+}
+
+// put takes back what get gave.
+func (p *buffers) put(b []byte) {
+	if cap(b) == 0 {
+		return
+	}
+	c := sizeClass(cap(b))
+	if c > maxClass || cap(b) != 1<<c || p.kept+cap(b) > maxPooled {
+		return
+	}
+	p.free[c] = append(p.free[c], b)
+	p.kept += cap(b)
+}
+
+// slab hands out records of one kind and takes them back.
+type slab[T any] struct {
+	free  []*T
+	chunk []T
+}
+
+const chunkLen = 32
+
+func (s *slab[T]) get() *T {
+	if n := len(s.free); n > 0 {
+		v := s.free[n-1]
+		s.free = s.free[:n-1]
+		return v
+	}
+	if len(s.chunk) == 0 {
+		s.chunk = make([]T, chunkLen)
+	}
+	v := &s.chunk[0]
+	s.chunk = s.chunk[1:]
+	return v
+}
+
+func (s *slab[T]) put(v *T) { s.free = append(s.free, v) }

@@ -1,0 +1,141 @@
+package message
+
+import (
+	"github.com/openimpi/impi/core/match"
+	"github.com/openimpi/impi/core/wire"
+)
+
+// Recv starts a receive into buf, which belongs to the engine until the request
+// is done. from is the only peer that env admits, or NoPeer with AnySource: if
+// it goes down, the receive fails. What it had sent before is still received.
+func (e *Engine) Recv(env Envelope, from Peer, buf []byte) *Request {
+	r := e.newReceive(buf)
+	r.env, r.from = env, from
+	key := env.key()
+	if m, ok := e.unexpected.Find(key); ok {
+		e.unexpected.Remove(&m.entry)
+		e.accept(m, r)
+		return r
+	}
+	if from != NoPeer && e.peers[from].down != nil {
+		e.end(r, e.peers[from].down)
+		return r
+	}
+	r.state = statePosted
+	e.posted.Add(&r.entry, key)
+	return r
+}
+
+func (e *Engine) newReceive(buf []byte) *Request {
+	r := e.newRequest()
+	r.kind, r.data = kindRecv, buf
+	return r
+}
+
+func (env Envelope) key() match.Key {
+	return match.Key{Context: env.Context, Source: env.Rank, Tag: env.Tag}
+}
+
+// firstPacket takes the first packet of a message to the receive that waits for
+// it, or keeps the message.
+//
+// IMPI ch.3, Message Matching: the first packet decides the order, and a context
+// that this proc does not know yet is no reason to refuse it.
+func (e *Engine) firstPacket(s *linkState, p *peer) {
+	in := &e.in
+	if in.Type == wire.PkDataSync && in.MsgLen > uint64(in.Len) && int64(in.Len) < e.maxData {
+		e.counters.ShortPackets++
+	}
+	rank := in.LSRank
+	if e.cfg.Dialect == wire.Draft { // has no pk_lsrank
+		rank = wire.CommRank(p.index)
+	}
+	key := match.Key{Context: in.Context, Source: rank, Tag: in.Tag}
+	r, ok := e.posted.Match(key)
+	if !ok {
+		m := e.newMessage(p, int64(in.MsgLen))
+		m.srcReq, m.sync = in.SrcReq, in.Type == wire.PkDataSync
+		m.buf = e.buffers.get(int(in.Len))
+		e.unexpected.Add(&m.entry, key)
+		s.msg = m
+		e.startPayload(s, p, m.buf)
+		return
+	}
+	e.begin(r, p, key, int64(in.MsgLen))
+	r.remote = in.SrcReq
+	if in.Type == wire.PkDataSync {
+		e.syncAck(r, in.MsgLen > uint64(in.Len))
+	}
+	r.state = stateFirst
+	s.recv = r
+	e.startPayload(s, p, r.data)
+}
+
+// begin notes what message the receive got.
+func (e *Engine) begin(r *Request, p *peer, key match.Key, total int64) {
+	r.peer, r.total = p, total
+	r.status.Source, r.status.Peer, r.status.Tag = key.Source, p.index, key.Tag
+	r.status.Len = min(total, int64(len(r.data)))
+	if total > int64(len(r.data)) {
+		r.status.Err = ErrTruncate
+	}
+}
+
+// syncAck tells the sender that its message is matched. The id asks for the rest
+// of a long message.
+//
+// A message that does not fit is answered like any other: there is no refusal in
+// the protocol, so all of it is taken and what does not fit is dropped.
+func (e *Engine) syncAck(r *Request, long bool) {
+	if long {
+		e.ids.add(r)
+	}
+	e.answer(r.peer, wire.PkSyncAck, r.remote, r.id)
+}
+
+// continuation directs a packet to the receive whose message it continues.
+func (e *Engine) continuation(s *linkState, p *peer) error {
+	in := &e.in
+	r := e.ids.find(in.DestReq)
+	if r == nil || r.kind != kindRecv || r.state != stateRest || r.peer != p {
+		if r = e.findRest(p, in.SrcReq); r == nil {
+			return e.fault(s, "pk_drqid", uint64(in.DestReq), "no message of this peer is expected to go on")
+		}
+		e.counters.UnknownDestReq++
+	}
+	if int64(in.Len) > r.total-r.pos {
+		return e.fault(s, "pk_len", uint64(in.Len), "the message has fewer bytes to come")
+	}
+	if int64(in.Len) < min(r.total-r.pos, e.maxData) {
+		e.counters.ShortPackets++
+	}
+	s.recv = r
+	var dst []byte
+	if r.pos < int64(len(r.data)) {
+		dst = r.data[r.pos:]
+	}
+	e.startPayload(s, p, dst)
+	return nil
+}
+
+// findRest finds the receive of a peer that did not copy our pk_drqid, by its
+// own request id.
+func (e *Engine) findRest(p *peer, srcReq wire.RequestID) *Request {
+	for i := range e.ids.slots {
+		r := e.ids.slots[i].req
+		if r != nil && r.kind == kindRecv && r.state == stateRest && r.peer == p && r.remote == srcReq {
+			return r
+		}
+	}
+	return nil
+}
+
+// recvProgress counts n bytes that arrived for the receive.
+func (e *Engine) recvProgress(r *Request, n int64) {
+	r.pos += n
+	if r.pos < r.total {
+		r.state = stateRest
+		return
+	}
+	e.end(r, nil)
+}

@@ -1,0 +1,29 @@
+package message
+
+// sendSelf sends to this proc itself, without a link.
+func (e *Engine) sendSelf(s *Request) {
+	key := s.env.key()
+	if r, ok := e.posted.Match(key); ok {
+		e.begin(r, e.self, key, s.total)
+		e.copySelf(s, r)
+		return
+	}
+	m := e.newMessage(e.self, s.total)
+	m.whole = true
+	e.unexpected.Add(&m.entry, key)
+	if s.mode == Synchronous || s.total > e.maxData {
+		m.send = s
+		s.state, s.msg = stateWaiting, m
+		return
+	}
+	m.buf = e.buffers.get(int(s.total))
+	copy(m.buf, s.data)
+	e.end(s, nil)
+}
+
+// copySelf ends a send and a receive of this proc that met.
+func (e *Engine) copySelf(s, r *Request) {
+	copy(r.data, s.data)
+	e.end(s, nil)
+	e.end(r, nil)
+}

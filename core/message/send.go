@@ -1,0 +1,74 @@
+package message
+
+// Send starts a send to a peer. env.Rank is the sender's own rank in the
+// communicator. data belongs to the engine until the request is done; a small
+// one is, mostly, when Send returns. count and dtype travel for information.
+//
+// A send to a peer that is down is done at once and has failed, so is a buffered
+// one that does not fit.
+func (e *Engine) Send(to Peer, env Envelope, mode Mode, data []byte, count int64, dtype uint64) *Request {
+	p := e.peers[to]
+	r := e.newRequest()
+	r.kind, r.state = kindSend, stateQueued
+	r.peer, r.env, r.mode = p, env, mode
+	r.data, r.total = data, int64(len(data))
+	r.count, r.dtype = count, dtype
+	e.sends++
+	if p.down != nil {
+		e.end(r, p.down)
+		return r
+	}
+	if mode == Buffered && !e.reserveRoom(r) {
+		e.end(r, ErrBuffer)
+		return r
+	}
+	if p == e.self {
+		e.sendSelf(r)
+	} else {
+		e.sendRemote(p, r)
+	}
+	if mode == Buffered && r.busy {
+		e.keepData(r)
+	}
+	return r
+}
+
+// sendRemote commits the first packet if nothing is before it, or queues it.
+func (e *Engine) sendRemote(p *peer, r *Request) {
+	s := p.link
+	idle := s != nil && !p.waiting() && p.window.Open() &&
+		s.owing.len == 0 && s.ready.len == 0 && s.committed < commitLimit && s.err == nil
+	p.firsts.push(r)
+	if !idle || !e.emitData(s, p) {
+		e.wake(p)
+	}
+}
+
+// sendProgress ends a send that has nothing left to do.
+func (e *Engine) sendProgress(r *Request) {
+	if r.state == stateSent && r.flights == 0 && !r.needAck {
+		e.end(r, nil)
+	}
+}
+
+// syncAcked takes the peer's word that the message is matched.
+//
+// IMPI ch.3, Long Messages: one SYNCACK completes the synchronous send and asks
+// for the continuation packets, whichever are needed.
+func (e *Engine) syncAcked(p *peer) {
+	r := e.ids.find(e.in.SrcReq)
+	if r == nil || r.kind != kindSend || r.peer != p || !r.needAck {
+		e.counters.StraySyncAcks++
+		return
+	}
+	r.needAck = false
+	r.remote = e.in.DestReq
+	if r.pos < r.total {
+		r.state = stateRest
+		p.rests.push(r)
+		e.wake(p)
+		return
+	}
+	r.state = stateSent
+	e.sendProgress(r)
+}

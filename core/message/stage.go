@@ -1,0 +1,42 @@
+package message
+
+// stageSize is the staging memory of one link. It holds at least a few of the
+// largest packets that are copied.
+const stageSize = 64 << 10
+
+// stage is a link's staging memory: a ring in which every allocation is in one
+// piece. What is allocated first is consumed first.
+type stage struct {
+	buf     []byte
+	r, w    int // bytes in use are [r,w), or [r,end) and [0,w) when wrapped
+	end     int
+	wrapped bool
+}
+
+// alloc gives n bytes and their offset. It gives nil if there is no room until
+// something is consumed; a stage that is empty has room for everything that
+// fits at all.
+func (s *stage) alloc(n int) (b []byte, at int) {
+	switch {
+	case !s.wrapped && len(s.buf)-s.w >= n:
+	case !s.wrapped && s.r > n:
+		s.wrapped, s.end, s.w = true, s.w, 0
+	case s.wrapped && s.r-s.w > n:
+	default:
+		return nil, 0
+	}
+	at = s.w
+	s.w += n
+	return s.buf[at:s.w], at
+}
+
+// consume frees the n oldest bytes, which must not straddle the ring's end.
+func (s *stage) consume(n int) {
+	s.r += n
+	if s.wrapped && s.r == s.end {
+		s.r, s.wrapped = 0, false
+	}
+	if !s.wrapped && s.r == s.w {
+		s.r, s.w = 0, 0
+	}
+}

@@ -1,0 +1,118 @@
+package message
+
+import (
+	"github.com/openimpi/impi/core/match"
+	"github.com/openimpi/impi/core/wire"
+)
+
+// Message is a message that has come without a receive. Take gives one to the
+// caller, who owes it a RecvMessage.
+type Message struct {
+	entry  match.Entry[*Message]
+	peer   *peer
+	total  int64          // bytes of the message
+	buf    []byte         // its first packet
+	srcReq wire.RequestID // the sender's id for it
+	sync   bool           // it came as DATASYNC
+	whole  bool           // the first packet is complete
+	req    *Request       // the receive that got it before that
+	send   *Request       // of this proc itself, the data is still in the sender's buffer
+}
+
+func (e *Engine) newMessage(p *peer, total int64) *Message {
+	m := e.messages.get()
+	m.entry.Value = m
+	m.peer, m.total = p, total
+	return m
+}
+
+func (e *Engine) freeMessage(m *Message) {
+	e.buffers.put(m.buf)
+	*m = Message{}
+	e.messages.put(m)
+}
+
+// lose forgets a message whose first packet will never be complete.
+func (e *Engine) lose(m *Message) {
+	if m.entry.Queued() {
+		e.unexpected.Remove(&m.entry)
+	}
+	e.freeMessage(m)
+}
+
+func (m *Message) status() Status {
+	key := m.entry.Key()
+	return Status{Source: key.Source, Peer: m.peer.index, Tag: key.Tag, Len: m.total}
+}
+
+// accept matches message m, which is out of the queue, with receive r.
+func (e *Engine) accept(m *Message, r *Request) {
+	e.begin(r, m.peer, m.entry.Key(), m.total)
+	r.remote = m.srcReq
+	switch {
+	case m.send != nil:
+		e.copySelf(m.send, r)
+		e.freeMessage(m)
+	case m.whole:
+		e.deliver(m, r)
+	default:
+		m.req, r.state = r, stateFirst
+	}
+}
+
+// deliver hands the complete first packet of m to its receive and asks for what
+// is missing.
+func (e *Engine) deliver(m *Message, r *Request) {
+	n := int64(len(m.buf))
+	copy(r.data, m.buf)
+	long := n < m.total
+	if long && m.peer.down != nil {
+		down := m.peer.down
+		e.freeMessage(m)
+		r.status.Len = min(n, r.status.Len)
+		e.end(r, down)
+		return
+	}
+	if m.sync {
+		e.syncAck(r, long)
+	}
+	e.freeMessage(m)
+	e.recvProgress(r, n)
+}
+
+// Probe looks for a message that a receive with env would get. It is there as
+// soon as its first packet has arrived; its length is that of the whole message.
+func (e *Engine) Probe(env Envelope) (Status, bool) {
+	m := e.probe(env)
+	if m == nil {
+		return Status{}, false
+	}
+	return m.status(), true
+}
+
+func (e *Engine) probe(env Envelope) *Message {
+	m, ok := e.unexpected.Find(env.key())
+	if !ok || !m.whole {
+		return nil
+	}
+	return m
+}
+
+// Take is Probe for a message that nobody else shall get: it is to be received
+// with RecvMessage. Its sender cannot cancel it any more.
+func (e *Engine) Take(env Envelope) (*Message, Status, bool) {
+	m := e.probe(env)
+	if m == nil {
+		return nil, Status{}, false
+	}
+	e.unexpected.Remove(&m.entry)
+	return m, m.status(), true
+}
+
+// RecvMessage starts the receive of a message that Take gave, which must not be
+// used again.
+func (e *Engine) RecvMessage(m *Message, buf []byte) *Request {
+	r := e.newReceive(buf)
+	e.accept(m, r)
+	return r
+}
