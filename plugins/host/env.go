@@ -1,0 +1,41 @@
+package host
+
+import (
+	"os"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/openimpi/impi/plugins/proto"
+)
+
+// passed are the variables of the host that a plugin gets too.
+var passed = []string{
+	"PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "TMPDIR",
+	"SSL_CERT_FILE", "SSL_CERT_DIR",
+	"GODEBUG", "GOTRACEBACK", "GOMAXPROCS", "GOMEMLIMIT", "GOCOVERDIR",
+}
+
+// environment is the whole of a plugin's environment but for go-plugin's own
+// variables. Later entries win, so that cfg.Env beats the host's.
+func environment(cfg *Config) []string {
+	var env []string
+	for _, name := range passed {
+		if v, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+v)
+		}
+	}
+	env = append(env, cfg.Env...)
+	if cfg.Builtin {
+		env = append(env, proto.EnvBuiltin+"="+cfg.Name)
+	}
+	return append(env, proto.EnvLogLevel+"="+levelName(cfg.Logger))
+}
+
+func levelName(l hclog.Logger) string {
+	for _, level := range []hclog.Level{hclog.Trace, hclog.Debug, hclog.Info, hclog.Warn, hclog.Error} {
+		if l.GetLevel() <= level {
+			return level.String()
+		}
+	}
+	return hclog.Off.String()
+}

@@ -1,0 +1,255 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/go-plugin"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+
+	"github.com/openimpi/impi/plugins/proto"
+	"github.com/openimpi/impi/plugins/proto/handover"
+	"github.com/openimpi/impi/transports"
+)
+
+// instance is one life of a plugin: a process, its control connection and its
+// descriptor channel. A go-plugin client starts once; so does an instance.
+type instance struct {
+	cfg    *Config
+	path   string
+	digest string
+	log    hclog.Logger
+	proc   *process
+	client *plugin.Client
+	conn   *grpc.ClientConn
+	rpc    proto.TransportClient
+	fds    *handover.Conn
+	born   time.Time
+	keys   atomic.Uint64
+
+	info   transports.Info
+	schema []transports.Setting
+
+	ctx    context.Context // ends with the instance
+	cancel context.CancelFunc
+	mu     sync.Mutex
+	ending bool
+	work   sync.WaitGroup // no Add once ending
+	dead   chan struct{}  // closed when it is of no use any more
+	err    error          // why; valid when dead is closed
+	gone   chan struct{}  // closed when nothing of it is left
+
+	desk  desk
+	halls halls
+}
+
+func newInstance(cfg *Config, exe *executable, proc *process, client *plugin.Client, conn *grpc.ClientConn, fds *handover.Conn) *instance {
+	i := &instance{
+		cfg: cfg, path: exe.path, digest: exe.digest, log: cfg.Logger, proc: proc, client: client, conn: conn,
+		rpc: proto.NewTransportClient(conn), fds: fds, born: time.Now(),
+		dead: make(chan struct{}), gone: make(chan struct{}),
+	}
+	i.ctx, i.cancel = context.WithCancel(context.Background())
+	i.spawn(i.receive)
+	return i
+}
+
+// spawn runs f on a goroutine that the end of the instance waits for. It is
+// false when that has come already.
+func (i *instance) spawn(f func()) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.ending {
+		return false
+	}
+	i.work.Go(f)
+	return true
+}
+
+// aside runs f, a call whose outcome is of no interest, without blocking.
+func (i *instance) aside(f func(ctx context.Context)) {
+	i.spawn(func() {
+		ctx, cancel := context.WithTimeout(i.ctx, settle)
+		defer cancel()
+		f(ctx)
+	})
+}
+
+// introduce asks the plugin who it is and what can be set.
+func (i *instance) introduce(ctx context.Context) error {
+	answer, err := i.rpc.Info(ctx, &proto.InfoRequest{Call: i.call(ctx)})
+	if err != nil {
+		return i.broken(ctx, "Info", err)
+	}
+	i.info = transports.Info{Name: answer.GetName(), Version: answer.GetVersion(), Vendor: answer.GetVendor()}
+	if i.info.Name != i.cfg.Name {
+		return &Error{Plugin: i.cfg.Name, Path: i.path, Kind: ErrName,
+			Problem: fmt.Sprintf("calls its transport %q, the config %q", i.info.Name, i.cfg.Name),
+			Remedy:  fmt.Sprintf("write transport %q, or give another plugin", i.info.Name)}
+	}
+	schema, err := i.rpc.Schema(ctx, &proto.SchemaRequest{Call: i.call(ctx)})
+	if err != nil {
+		return i.broken(ctx, "Schema", err)
+	}
+	i.schema = proto.ToSchema(schema.GetSettings())
+	return nil
+}
+
+// defaultTimeout is for calls whose context has no deadline.
+const defaultTimeout = time.Minute
+
+// call makes a new request's identity and time.
+func (i *instance) call(ctx context.Context) *proto.Call {
+	left := defaultTimeout
+	if at, ok := ctx.Deadline(); ok {
+		left = min(max(time.Until(at), time.Millisecond), time.Hour)
+	}
+	return &proto.Call{
+		Key:       fmt.Sprintf("%d", i.keys.Add(1)),
+		TimeoutMs: uint32((left + time.Millisecond - 1) / time.Millisecond),
+	}
+}
+
+// run starts what a healthy instance does by itself.
+func (i *instance) run() {
+	i.spawn(i.followEvents)
+	if i.cfg.Heartbeat > 0 {
+		i.spawn(func() { i.beat(i.cfg.Heartbeat) })
+	}
+}
+
+// beat kills a plugin that does not answer.
+func (i *instance) beat(every time.Duration) {
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	health := grpc_health_v1.NewHealthClient(i.conn)
+	for {
+		select {
+		case <-i.ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		ctx, cancel := context.WithTimeout(i.ctx, every)
+		_, err := health.Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: plugin.GRPCServiceName})
+		cancel()
+		if status.Code(err) == codes.DeadlineExceeded && i.ctx.Err() == nil {
+			i.stop(&Error{Plugin: i.cfg.Name, Path: i.path, Kind: ErrHung,
+				Problem: fmt.Sprintf("did not answer a health check within %v and is killed", every),
+				Remedy:  "it is started again when needed; running links are not affected"}, 0)
+			return
+		}
+	}
+}
+
+// receive reads the descriptor channel until it ends. Its end is the plugin's.
+func (i *instance) receive() {
+	for {
+		r, err := i.fds.Receive()
+		switch {
+		case err == nil:
+			i.deliver(r)
+		case errors.Is(err, handover.ErrTruncated) && !errors.Is(err, handover.ErrRecord):
+			i.log.Warn("descriptor lost", "link", r.Link, "error", err)
+			i.desk.serve(r.Link, parcel{err: err})
+		case errors.Is(err, handover.ErrRecord):
+			i.stop(i.violation(err), 0)
+			return
+		case errors.Is(err, io.EOF):
+			i.proc.ended(lateOutput)
+			i.stop(i.crash(), 0)
+			return
+		default: // closed by stop
+			i.stop(i.crash(), 0)
+			return
+		}
+	}
+}
+
+// crash is the error of an instance that ended by itself.
+func (i *instance) crash() error {
+	problem := i.proc.ending()
+	if !i.proc.ended(0) {
+		problem = "closed the descriptor channel and is killed"
+	}
+	return &Error{Plugin: i.cfg.Name, Path: i.path, Kind: ErrCrashed, Problem: problem, Output: i.proc.said.String(),
+		Remedy: "it is started again when needed; running links are not affected"}
+}
+
+// violation is the error of a plugin that does what it must not.
+func (i *instance) violation(cause error) error {
+	return &Error{Plugin: i.cfg.Name, Path: i.path, Kind: ErrProtocol, Cause: cause,
+		Problem: "broke the protocol and is killed: " + cause.Error(), Remedy: "report it to its vendor"}
+}
+
+// broken makes an error of a call that failed in the control connection, not in
+// the transport. When the connection was lost it waits for the reason.
+func (i *instance) broken(ctx context.Context, call string, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case status.Code(err) == codes.DeadlineExceeded: // a little before our clock
+		return context.DeadlineExceeded
+	}
+	if status.Code(err) == codes.Unavailable || status.Code(err) == codes.Canceled {
+		timer := time.NewTimer(settle)
+		defer timer.Stop()
+		select {
+		case <-i.dead:
+			return i.err
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-timer.C:
+			i.stop(i.violation(fmt.Errorf("control connection lost: %w", err)), 0)
+			return i.err
+		}
+	}
+	return &Error{Plugin: i.cfg.Name, Path: i.path, Kind: ErrProtocol, Cause: err,
+		Problem: fmt.Sprintf("%s failed: %v", call, err), Remedy: "report it to its vendor"}
+}
+
+// stop ends the instance for a reason; the first one counts. The process has
+// patience to end by itself, which it does when it sees the descriptor channel
+// end; then it is killed.
+func (i *instance) stop(reason error, patience time.Duration) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.ending {
+		return
+	}
+	i.ending = true
+	i.err = reason
+	close(i.dead)
+	i.cancel()
+	i.fds.Close()
+	go func() {
+		defer close(i.gone)
+		if patience > 0 {
+			i.proc.ended(patience)
+		}
+		i.proc.Kill(context.Background())
+		<-i.proc.exited
+		// Not before: it would wait without end for a plugin that hangs, and two
+		// seconds for one that takes its time.
+		i.client.Kill()
+		i.work.Wait()
+	}()
+}
+
+// useless tells whether the instance is dead.
+func (i *instance) useless() bool {
+	select {
+	case <-i.dead:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,138 @@
+package host
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"sync/atomic"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/go-plugin"
+	"github.com/hashicorp/go-plugin/runner"
+	"google.golang.org/grpc"
+
+	"github.com/openimpi/impi/plugins/proto"
+	"github.com/openimpi/impi/plugins/proto/handover"
+)
+
+// launch starts a process, shakes hands and asks it who it is. The context
+// bounds all of it.
+func launch(ctx context.Context, cfg *Config, runDir string) (*instance, error) {
+	exe, err := verify(cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer exe.file.Close()
+	ours, theirs, err := handover.Pair()
+	if err != nil {
+		return nil, &Error{Plugin: cfg.Name, Path: exe.path, Kind: ErrExec, Problem: err.Error(), Cause: err,
+			Remedy: "raise the limit of open files (ulimit -n)"}
+	}
+	defer theirs.Close()
+
+	var proc atomic.Pointer[process]
+	client := plugin.NewClient(clientConfig(cfg, runDir, func(env []string, tmpDir string) runner.Runner {
+		p := newProcess(cfg.Logger, append(environment(cfg), env...), exe, theirs, tmpDir)
+		proc.Store(p)
+		return p
+	}))
+	defer context.AfterFunc(ctx, func() {
+		if p := proc.Load(); p != nil {
+			p.Kill(ctx)
+		}
+	})()
+	conn, err := connect(client, func() error {
+		e := &Error{Plugin: cfg.Name, Path: exe.path}
+		if judgeHandshake(cfg, e, proc.Load().handshake()) {
+			return e
+		}
+		return nil
+	})
+	if err != nil {
+		ours.Close()
+		err = explain(ctx, cfg, exe, proc.Load(), err)
+		if p := proc.Load(); p != nil {
+			p.Kill(ctx)
+		}
+		client.Kill()
+		removeSockets(proc.Load())
+		return nil, err
+	}
+	inst := newInstance(cfg, exe, proc.Load(), client, conn, ours)
+	if err := inst.introduce(ctx); err != nil {
+		inst.stop(err, 0)
+		<-inst.gone
+		return nil, explain(ctx, cfg, exe, inst.proc, err)
+	}
+	// Connected: the socket needs no name any more. Nothing is left behind by
+	// whoever is killed from here on, and no cleaner of temporary files can cut a
+	// plugin off that runs for weeks.
+	removeSockets(inst.proc)
+	return inst, nil
+}
+
+func removeSockets(p *process) {
+	if p != nil {
+		os.RemoveAll(p.tmpDir)
+	}
+}
+
+// connect starts the process, has its handshake judged and makes the control
+// connection.
+func connect(client *plugin.Client, judge func() error) (*grpc.ClientConn, error) {
+	if _, err := client.Start(); err != nil {
+		return nil, err
+	}
+	if err := judge(); err != nil {
+		return nil, err
+	}
+	protocol, err := client.Client()
+	if err != nil {
+		return nil, err
+	}
+	conn, err := protocol.Dispense(proto.ServiceName)
+	if err != nil {
+		return nil, err
+	}
+	return conn.(*grpc.ClientConn), nil
+}
+
+func clientConfig(cfg *Config, runDir string, run func(env []string, tmpDir string) runner.Runner) *plugin.ClientConfig {
+	stdio := &lineWriter{log: cfg.Logger}
+	return &plugin.ClientConfig{
+		HandshakeConfig: plugin.HandshakeConfig{
+			ProtocolVersion: proto.Version, MagicCookieKey: proto.CookieKey, MagicCookieValue: proto.CookieValue,
+		},
+		VersionedPlugins: map[int]plugin.PluginSet{proto.Version: {proto.ServiceName: grpcClient{}}},
+		RunnerFunc: func(_ hclog.Logger, cmd *exec.Cmd, tmpDir string) (runner.Runner, error) {
+			return run(cmd.Env, tmpDir), nil
+		},
+		// Or the host's variables would follow, and override, those of the plugin.
+		SkipHostEnv:      true,
+		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
+		AutoMTLS:         !cfg.NoMTLS,
+		StartTimeout:     cfg.StartTimeout,
+		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: runDir},
+		SyncStdout:       stdio,
+		SyncStderr:       stdio,
+		Logger:           hclog.NewNullLogger(), // it repeats what we log ourselves
+		GRPCDialOptions: []grpc.DialOption{
+			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(proto.MaxMessage), grpc.MaxCallSendMsgSize(proto.MaxMessage)),
+			grpc.WithIdleTimeout(0), // a second connection cannot be made
+		},
+	}
+}
+
+// grpcClient is the transport plugin as go-plugin wants it: what it dispenses is
+// the connection itself.
+type grpcClient struct {
+	plugin.NetRPCUnsupportedPlugin
+}
+
+func (grpcClient) GRPCServer(*plugin.GRPCBroker, *grpc.Server) error {
+	panic("host: serves nothing")
+}
+
+func (grpcClient) GRPCClient(_ context.Context, _ *plugin.GRPCBroker, c *grpc.ClientConn) (any, error) {
+	return c, nil
+}

@@ -1,0 +1,190 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/plugins/proto"
+	"github.com/openimpi/impi/transports"
+)
+
+// listener is a transports.Listener that outlives the plugin process in which it
+// listens.
+type listener struct {
+	p       *Plugin
+	spec    transports.ListenSpec
+	address string
+
+	announced chan announcement
+	ready     chan link.Link
+	done      chan struct{} // closed with the listener
+	ctx       context.Context
+	cancel    context.CancelFunc
+
+	mu  sync.Mutex
+	err error // why it is closed
+}
+
+// announcement is a link that a plugin holds for us.
+type announcement struct {
+	inst *instance
+	link uint64
+}
+
+// readyLinks is how many accepted links wait here for Accept. More wait in the
+// plugin, up to proto.MaxWaiting, and the rest in the kernel's backlog.
+const readyLinks = 32
+
+var errAnnounced = errors.New("more links announced than a plugin may hold")
+
+func newListener(p *Plugin, spec transports.ListenSpec) *listener {
+	l := &listener{
+		p: p, spec: spec,
+		announced: make(chan announcement, proto.MaxWaiting),
+		ready:     make(chan link.Link, readyLinks),
+		done:      make(chan struct{}),
+	}
+	l.ctx, l.cancel = context.WithCancel(context.Background())
+	return l
+}
+
+// Address is the same for the whole life of the listener.
+func (l *listener) Address() string { return l.address }
+
+// Accept waits for the next link.
+func (l *listener) Accept(ctx context.Context) (link.Link, error) {
+	select {
+	case <-l.done:
+		return nil, l.reason()
+	default:
+	}
+	select {
+	case <-l.done:
+		return nil, l.reason()
+	case x := <-l.ready:
+		return x, nil
+	case <-ctx.Done():
+		return nil, l.p.failure("accept", l.address, ctx.Err())
+	}
+}
+
+// Close stops accepting, here and in the plugin. It does not wait for the plugin.
+func (l *listener) Close() error {
+	l.fail(link.ErrClosed)
+	return nil
+}
+
+// fail closes the listener for a reason.
+func (l *listener) fail(reason error) {
+	l.mu.Lock()
+	if l.err != nil {
+		l.mu.Unlock()
+		return
+	}
+	l.err = reason
+	close(l.done)
+	l.mu.Unlock()
+	l.cancel()
+	l.p.dropListener(l)
+}
+
+func (l *listener) reason() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
+}
+
+// event takes what the plugin reports. It does not block.
+func (l *listener) event(i *instance, e *proto.Event) error {
+	if f := e.GetListenerFailed(); f != nil {
+		err := f.GetError().TransportError(i.cfg.Name, "accept", l.address)
+		if err == nil {
+			err = link.ErrClosed
+		}
+		go l.fail(err) // takes locks that the caller may hold
+		return nil
+	}
+	select {
+	case l.announced <- announcement{inst: i, link: e.GetAccepted().GetLinkId()}:
+		return nil
+	default:
+		return errAnnounced
+	}
+}
+
+// serve turns announced links into ready ones until the listener is closed.
+func (l *listener) serve() {
+	defer l.discard()
+	for {
+		select {
+		case <-l.done:
+			return
+		case a := <-l.announced:
+			x, err := a.inst.open(l.ctx, a.link, "accept", l.address)
+			if err != nil {
+				// The peer sees the end of the link and dials again.
+				l.p.log.Debug("accepted link is lost", "address", l.address, "error", err)
+				continue
+			}
+			l.p.countLink()
+			select {
+			case l.ready <- x:
+			case <-l.done:
+				x.Close()
+				return
+			}
+		}
+	}
+}
+
+// discard closes the links that nobody accepted. Those in the plugin are closed
+// by StopListen.
+func (l *listener) discard() {
+	for {
+		select {
+		case x := <-l.ready:
+			x.Close()
+		default:
+			return
+		}
+	}
+}
+
+// listen opens l in the plugin. reopen is the address to have again, if any.
+func (i *instance) listen(ctx context.Context, l *listener, reopen string) error {
+	req := &proto.ListenRequest{
+		Call: i.call(ctx), Host: l.spec.Host, Port: uint32(l.spec.Port), Dir: l.spec.Dir, Name: l.spec.Name, Reopen: reopen,
+	}
+	answer, err := i.rpc.Listen(ctx, req)
+	if err != nil {
+		i.abandon(req.Call)
+		return i.broken(ctx, "Listen", err)
+	}
+	if answer.GetError() != nil {
+		return answer.GetError().TransportError(i.cfg.Name, "listen", place(l.spec))
+	}
+	if reopen != "" && answer.GetAddress() != reopen {
+		i.stopListen(answer.GetListenerId())
+		return &transports.Error{Transport: i.cfg.Name, Op: "listen", Address: reopen, Code: transports.CodeAddress,
+			Reason: "the restarted plugin listens at " + answer.GetAddress() + ", where no peer looks for it"}
+	}
+	if reopen == "" {
+		l.address = answer.GetAddress() // before anybody else knows l
+	}
+	for _, e := range i.halls.enter(answer.GetListenerId(), l) {
+		if err := l.event(i, e); err != nil {
+			i.stop(i.violation(err), 0)
+			return i.err
+		}
+	}
+	return nil
+}
+
+// stopListen closes a listener in the plugin. It does not block.
+func (i *instance) stopListen(id uint64) {
+	i.aside(func(ctx context.Context) {
+		i.rpc.StopListen(ctx, &proto.StopListenRequest{Call: i.call(ctx), ListenerId: id})
+	})
+}

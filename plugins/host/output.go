@@ -1,0 +1,146 @@
+package host
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"sort"
+	"strings"
+	"sync"
+
+	"github.com/hashicorp/go-hclog"
+)
+
+// maxLine is the longest line of a plugin that is logged whole, in bytes.
+const maxLine = 64 << 10
+
+// tail keeps the last lines of a plugin's output, for the error when it dies.
+type tail struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+const (
+	tailLines = 8
+	tailWidth = 400
+)
+
+func (t *tail) add(line string) {
+	if len(line) > tailWidth {
+		line = line[:tailWidth] + "..."
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.lines) == tailLines {
+		t.lines = append(t.lines[:0], t.lines[1:]...)
+	}
+	t.lines = append(t.lines, line)
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.Join(t.lines, "\n")
+}
+
+// eachLine calls f with each line of r, without its end. What is longer than
+// maxLine comes in pieces.
+func eachLine(r io.Reader, f func(line []byte)) {
+	br := bufio.NewReaderSize(r, maxLine)
+	for {
+		line, _, err := br.ReadLine()
+		if len(line) > 0 {
+			f(line)
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// logLine puts a line of a plugin's error output into the log, at its own level.
+// JSON of hclog, slog, zap and logrus is understood; text may begin with a level
+// in brackets; the rest is debugging noise, but for the words of a dying process.
+func logLine(l hclog.Logger, line string, panicking *bool) {
+	if strings.HasPrefix(line, "{") {
+		if level, msg, args, ok := parseEntry(line); ok {
+			l.Log(level, msg, args...)
+			return
+		}
+	}
+	for _, level := range []hclog.Level{hclog.Trace, hclog.Debug, hclog.Info, hclog.Warn, hclog.Error} {
+		if rest, ok := strings.CutPrefix(line, "["+strings.ToUpper(level.String())+"]"); ok {
+			l.Log(level, strings.TrimSpace(rest))
+			return
+		}
+	}
+	if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
+		*panicking = true
+	}
+	if *panicking {
+		l.Error(line)
+		return
+	}
+	l.Debug(line)
+}
+
+// parseEntry takes a JSON log line apart. Its fields become arguments, sorted.
+func parseEntry(line string) (level hclog.Level, msg string, args []any, ok bool) {
+	var fields map[string]any
+	if json.Unmarshal([]byte(line), &fields) != nil {
+		return 0, "", nil, false
+	}
+	level = hclog.LevelFromString(takeString(fields, "@level", "level"))
+	msg = takeString(fields, "@message", "msg", "message")
+	if level == hclog.NoLevel || msg == "" {
+		return 0, "", nil, false
+	}
+	takeString(fields, "@timestamp", "time", "ts", "timestamp")
+	names := make([]string, 0, len(fields))
+	for name := range fields {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	for _, name := range names {
+		args = append(args, strings.TrimPrefix(name, "@"), fields[name])
+	}
+	return level, msg, args, true
+}
+
+// takeString removes the first of the named fields that there is.
+func takeString(fields map[string]any, names ...string) string {
+	for _, name := range names {
+		if v, ok := fields[name]; ok {
+			delete(fields, name)
+			return fmt.Sprint(v)
+		}
+	}
+	return ""
+}
+
+// lineWriter logs what go-plugin's stdio service brings: output of the plugin's
+// own os.Stdout and os.Stderr after the handshake, in pieces of any size.
+type lineWriter struct {
+	log  hclog.Logger
+	mu   sync.Mutex
+	part []byte
+}
+
+func (w *lineWriter) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.part = append(w.part, p...)
+	var calm bool
+	for {
+		i := strings.IndexByte(string(w.part), '\n')
+		if i < 0 && len(w.part) < maxLine {
+			return len(p), nil
+		}
+		if i < 0 {
+			i = len(w.part) - 1
+		}
+		logLine(w.log, strings.TrimRight(string(w.part[:i+1]), "\r\n"), &calm)
+		w.part = append(w.part[:0], w.part[i+1:]...)
+	}
+}

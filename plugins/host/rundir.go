@@ -1,0 +1,154 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// RunDir is a private directory for one process's sockets. It is removed by
+// Close, or, when its process was killed, by the next NewRunDir in that place.
+type RunDir struct {
+	Path string
+	lock *os.File
+}
+
+// maxSocketPath is the longest path of a Unix socket, in bytes.
+const maxSocketPath = 107
+
+// socketName is as long as what go-plugin makes of a directory for the control
+// socket: two random numbers of up to ten digits.
+const socketName = "/plugin-dir4294967295/plugin4294967295"
+
+// NewRunDir makes a run directory below base, and sweeps away those of
+// processes that are no more. An empty base means the user's runtime directory,
+// or the system's directory for temporary files when it has none.
+func NewRunDir(base string) (*RunDir, error) {
+	for _, b := range baseDirs(base) {
+		parent := filepath.Join(b, "impi-"+strconv.Itoa(os.Geteuid()))
+		if checkLength(filepath.Join(parent, "4294967295-999")) != nil && base == "" {
+			continue // a long TMPDIR
+		}
+		d, err := newRunDir(parent)
+		if err == nil || base != "" {
+			return d, err
+		}
+	}
+	return nil, &Error{Kind: ErrRunDir, Problem: "no directory for sockets can be made",
+		Remedy: "set XDG_RUNTIME_DIR to a short path that is yours alone"}
+}
+
+func baseDirs(base string) []string {
+	if base != "" {
+		return []string{base}
+	}
+	var dirs []string
+	if d := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(d) {
+		dirs = append(dirs, d)
+	}
+	return append(dirs, os.TempDir(), "/tmp")
+}
+
+func newRunDir(parent string) (*RunDir, error) {
+	if err := os.Mkdir(parent, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, runDirError(parent, err.Error())
+	}
+	if err := CheckRunDir(parent); err != nil {
+		return nil, err
+	}
+	// Whoever makes or sweeps directories holds the parent's lock, so that no
+	// directory is swept between its making and its own lock.
+	all, err := lock(filepath.Join(parent, "lock"), unix.LOCK_EX)
+	if err != nil {
+		return nil, runDirError(parent, err.Error())
+	}
+	defer all.Close()
+	sweep(parent)
+	path, err := os.MkdirTemp(parent, strconv.Itoa(os.Getpid())+"-")
+	if err != nil {
+		return nil, runDirError(parent, err.Error())
+	}
+	d := &RunDir{Path: path}
+	if d.lock, err = lock(filepath.Join(path, "lock"), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		os.RemoveAll(path)
+		return nil, runDirError(path, err.Error())
+	}
+	return d, nil
+}
+
+// sweep removes the directories whose lock nobody holds. Process numbers are not
+// looked at: they are used again.
+func sweep(parent string) {
+	entries, err := os.ReadDir(parent)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		path := filepath.Join(parent, e.Name())
+		if !e.IsDir() {
+			continue
+		}
+		if l, err := lock(filepath.Join(path, "lock"), unix.LOCK_EX|unix.LOCK_NB); err == nil {
+			os.RemoveAll(path)
+			l.Close()
+		}
+	}
+}
+
+// lock opens and locks a file. The lock ends with the process.
+func lock(path string, how int) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), how); err != nil {
+		f.Close()
+		return nil, &fs.PathError{Op: "flock", Path: path, Err: err}
+	}
+	return f, nil
+}
+
+// Close removes the directory and everything in it.
+func (d *RunDir) Close() error {
+	err := os.RemoveAll(d.Path)
+	d.lock.Close()
+	return err
+}
+
+// CheckRunDir tells whether path is fit to be a Config's RunDir: a directory of
+// ours that nobody else can enter, with a name that leaves room for a socket.
+func CheckRunDir(path string) error {
+	info, err := os.Lstat(path)
+	switch {
+	case err != nil:
+		return runDirError(path, err.Error())
+	case !info.IsDir():
+		return runDirError(path, "is not a directory")
+	case info.Mode().Perm()&0o077 != 0:
+		return runDirError(path, fmt.Sprintf("has mode %04o, must be 0700", info.Mode().Perm()))
+	}
+	if st, ok := info.Sys().(*syscall.Stat_t); ok && int(st.Uid) != os.Geteuid() {
+		return runDirError(path, fmt.Sprintf("belongs to user %d", st.Uid))
+	}
+	return checkLength(path)
+}
+
+func checkLength(path string) error {
+	if n := len(path) + len(socketName) - maxSocketPath; n > 0 {
+		return &Error{Path: path, Kind: ErrRunDir,
+			Problem: fmt.Sprintf("the path is %d bytes too long for a socket in it (the system's limit is %d)", n, maxSocketPath),
+			Remedy:  "use a shorter run directory: set XDG_RUNTIME_DIR or run_dir"}
+	}
+	return nil
+}
+
+func runDirError(path, problem string) error {
+	return &Error{Path: path, Kind: ErrRunDir, Problem: problem,
+		Remedy: "use a directory of your own with mode 0700"}
+}

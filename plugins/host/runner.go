@@ -1,0 +1,232 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+)
+
+// process is one plugin process, as go-plugin's runner. It differs from
+// go-plugin's own: it executes the verified file, starts it on the long-lived
+// thread, reads the outputs itself, and keeps what they said for errors.
+type process struct {
+	cmd    *exec.Cmd
+	exe    *executable
+	log    hclog.Logger
+	end    *os.File // the plugin's end of the descriptor channel
+	tmpDir string
+
+	stdout, stderr *os.File // our ends
+	shake          *io.PipeReader
+	pumps          sync.WaitGroup
+	reaped         chan struct{} // closed when the process has ended
+	exited         chan struct{} // and its outputs have been read
+	waitErr        error         // valid when reaped is closed
+
+	said tail
+	mu   sync.Mutex
+	line string // the first line of the standard output
+}
+
+// lateOutput is how long after a plugin's death its outputs are read on, for the
+// case that a child of it has inherited them.
+const lateOutput = 200 * time.Millisecond
+
+// newProcess prepares what cmd, which go-plugin has given an environment, asks
+// for. end belongs to the process from here on, exe does not.
+func newProcess(log hclog.Logger, env []string, exe *executable, end *os.File, tmpDir string) *process {
+	return &process{
+		cmd: &exec.Cmd{Args: []string{exe.path}, Env: env, SysProcAttr: &syscall.SysProcAttr{
+			// The SDK goes in order when it sees the node's death; others are killed.
+			Pdeathsig: syscall.SIGKILL,
+		}},
+		exe: exe, log: log, end: end, tmpDir: tmpDir,
+		reaped: make(chan struct{}), exited: make(chan struct{}),
+	}
+}
+
+// Start launches the process. The context is not looked at: it cannot block.
+func (p *process) Start(context.Context) error {
+	defer p.end.Close() // the plugin has its own, so that ours sees its death
+	path, inherit, release, err := p.exe.execPath()
+	if err != nil {
+		return err
+	}
+	defer release()
+	outR, outW, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("pipe: %w", err)
+	}
+	defer outW.Close()
+	errR, errW, err := os.Pipe()
+	if err != nil {
+		outR.Close()
+		return fmt.Errorf("pipe: %w", err)
+	}
+	defer errW.Close()
+	p.cmd.Path, p.cmd.Stdout, p.cmd.Stderr = path, outW, errW
+	p.cmd.ExtraFiles = append([]*os.File{p.end}, inherit...)
+	if err := startProcess(p.cmd); err != nil {
+		outR.Close()
+		errR.Close()
+		close(p.reaped)
+		close(p.exited)
+		return err
+	}
+	p.stdout, p.stderr = outR, errR
+	p.watch()
+	return nil
+}
+
+// watch starts what reads the outputs and what waits for the end.
+func (p *process) watch() {
+	shake, w := io.Pipe()
+	p.shake = shake
+	p.pumps.Add(2)
+	go func() {
+		defer p.pumps.Done()
+		defer p.stdout.Close()
+		defer w.Close()
+		p.pumpStdout(w)
+	}()
+	go func() {
+		defer p.pumps.Done()
+		defer p.stderr.Close()
+		var panicking bool
+		eachLine(p.stderr, func(line []byte) {
+			p.said.add(string(line))
+			logLine(p.log, string(line), &panicking)
+		})
+	}()
+	go func() {
+		p.waitErr = p.cmd.Wait()
+		close(p.reaped)
+		late := time.Now().Add(lateOutput)
+		p.stdout.SetReadDeadline(late)
+		p.stderr.SetReadDeadline(late)
+		p.pumps.Wait()
+		close(p.exited)
+	}()
+}
+
+// pumpStdout hands the first line to go-plugin and logs the rest.
+func (p *process) pumpStdout(first *io.PipeWriter) {
+	seen := false
+	eachLine(p.stdout, func(line []byte) {
+		if seen {
+			p.log.Debug(string(line))
+			return
+		}
+		seen = true
+		p.mu.Lock()
+		p.line = string(line)
+		p.mu.Unlock()
+		first.Write(append(line, '\n'))
+	})
+	if !seen {
+		// go-plugin kills a process whose output ends without a handshake. One that
+		// is about to exit may do so, for the sake of its exit status.
+		p.ended(lateOutput)
+	}
+}
+
+// handshake is the first line of the standard output, if there was one.
+func (p *process) handshake() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.line
+}
+
+// ended waits for the process to end, and tells whether it did within d.
+func (p *process) ended(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-p.reaped:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+// ending says how the process ended, or that it did not.
+func (p *process) ending() string {
+	select {
+	case <-p.reaped:
+	default:
+		return "is still running"
+	}
+	var exit *exec.ExitError
+	switch {
+	case p.waitErr == nil:
+		return "exited with status 0"
+	case !errors.As(p.waitErr, &exit):
+		return "ended: " + p.waitErr.Error()
+	}
+	if ws, ok := exit.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		return fmt.Sprintf("was killed by signal %d (%v)", ws.Signal(), ws.Signal())
+	}
+	return fmt.Sprintf("exited with status %d", exit.ExitCode())
+}
+
+// Wait waits for the process to end and its outputs to be read.
+func (p *process) Wait(context.Context) error {
+	<-p.exited
+	return p.waitErr
+}
+
+// Kill kills the process. It may have ended before.
+func (p *process) Kill(context.Context) error {
+	if p.cmd.Process == nil {
+		return nil
+	}
+	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	return nil
+}
+
+// Stdout has the handshake's line and nothing else.
+func (p *process) Stdout() io.ReadCloser { return p.shake }
+
+// Stderr is empty and ends with the process: its lines have been logged.
+func (p *process) Stderr() io.ReadCloser { return untilClosed(p.exited) }
+
+// Name is the binary's path.
+func (p *process) Name() string { return p.exe.path }
+
+// ID is the process number.
+func (p *process) ID() string {
+	if p.cmd.Process == nil {
+		return ""
+	}
+	return strconv.Itoa(p.cmd.Process.Pid)
+}
+
+// Diagnose adds nothing: explain does.
+func (p *process) Diagnose(context.Context) string { return "" }
+
+// PluginToHost changes nothing: both see the same files.
+func (p *process) PluginToHost(network, address string) (string, string, error) {
+	return network, address, nil
+}
+
+// HostToPlugin changes nothing.
+func (p *process) HostToPlugin(network, address string) (string, string, error) {
+	return network, address, nil
+}
+
+// untilClosed is a reader that has nothing to read.
+type untilClosed chan struct{}
+
+func (c untilClosed) Read([]byte) (int, error) { <-c; return 0, io.EOF }
+func (c untilClosed) Close() error             { return nil }

@@ -1,0 +1,219 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/plugins/proto"
+	"github.com/openimpi/impi/transports"
+)
+
+// Transport gives the plugin's transport. Its links are transports.Socket: their
+// descriptors can be handed on. Its errors are *transports.Error; those that come
+// from the plugin's state wrap an *Error.
+func (p *Plugin) Transport() transports.Transport { return remote{p} }
+
+// remote is a transport that lives in a plugin.
+type remote struct{ p *Plugin }
+
+func (t remote) Info() transports.Info {
+	t.p.mu.Lock()
+	defer t.p.mu.Unlock()
+	return t.p.info
+}
+
+func (t remote) Capabilities() transports.Capabilities {
+	t.p.mu.Lock()
+	defer t.p.mu.Unlock()
+	return t.p.caps
+}
+
+func (t remote) Schema() []transports.Setting {
+	t.p.mu.Lock()
+	defer t.p.mu.Unlock()
+	return append([]transports.Setting(nil), t.p.schema...)
+}
+
+// Configure checks the settings, gives them to the plugin, and keeps them for
+// its next lives.
+func (t remote) Configure(settings map[string]any) error {
+	ctx, cancel := context.WithTimeout(context.Background(), defaultTimeout)
+	defer cancel()
+	inst, err := t.p.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	if err := inst.configure(ctx, settings); err != nil {
+		return err
+	}
+	caps, err := inst.rpc.Capabilities(ctx, &proto.CapabilitiesRequest{Call: inst.call(ctx)})
+	if err != nil {
+		return inst.broken(ctx, "Capabilities", err)
+	}
+	t.p.mu.Lock()
+	defer t.p.mu.Unlock()
+	t.p.settings, t.p.applied, t.p.caps = settings, true, proto.ToCapabilities(caps)
+	return nil
+}
+
+// Dial has the plugin dial. When the plugin dies meanwhile, and its half-made
+// link with it, the next one dials once more.
+func (t remote) Dial(ctx context.Context, to transports.DialSpec) (link.Link, error) {
+	var l link.Link
+	err := t.p.withInstance(ctx, func(inst *instance) (err error) {
+		l, err = inst.dial(ctx, to)
+		return err
+	})
+	if err != nil {
+		return nil, t.p.failure("dial", to.Address, err)
+	}
+	t.p.countLink()
+	return l, nil
+}
+
+// Listen has the plugin listen. The listener outlives the plugin's process.
+func (t remote) Listen(ctx context.Context, at transports.ListenSpec) (transports.Listener, error) {
+	if at.Port < 0 || at.Port > 65535 {
+		return nil, &transports.Error{Transport: t.p.cfg.Name, Op: "listen", Address: place(at), Code: transports.CodeAddress,
+			Reason: "the port must be between 0 and 65535"}
+	}
+	var l *listener
+	err := t.p.withInstance(ctx, func(inst *instance) error {
+		l = newListener(t.p, at)
+		err := inst.listen(ctx, l, "")
+		if err == nil {
+			err = t.p.keepListener(inst, l)
+		}
+		if err != nil {
+			l.cancel()
+		}
+		return err
+	})
+	if err != nil {
+		return nil, t.p.failure("listen", place(at), err)
+	}
+	return l, nil
+}
+
+// withInstance runs f on the healthy instance, and once more on the next one when
+// the first dies of it or under it.
+func (p *Plugin) withInstance(ctx context.Context, f func(*instance) error) error {
+	for again := false; ; again = true {
+		inst, err := p.acquire(ctx)
+		if err != nil {
+			return err
+		}
+		err = f(inst)
+		if err == nil || again || !inst.useless() || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// dial has the plugin make a link and takes it over.
+func (i *instance) dial(ctx context.Context, to transports.DialSpec) (link.Link, error) {
+	req := &proto.DialRequest{Call: i.call(ctx), Address: to.Address, From: to.From}
+	answer, err := i.rpc.Dial(ctx, req)
+	if err != nil {
+		i.abandon(req.Call)
+		return nil, i.broken(ctx, "Dial", err)
+	}
+	if answer.GetError() != nil {
+		return nil, answer.GetError().TransportError(i.cfg.Name, "dial", to.Address)
+	}
+	l, err := i.open(ctx, answer.GetLinkId(), "dial", to.Address)
+	if err != nil {
+		i.closeLink(answer.GetLinkId())
+	}
+	return l, err
+}
+
+// drain ends the plugin's work in order. What goes wrong is of no interest: the
+// end comes next.
+func (i *instance) drain(d time.Duration) {
+	ctx, cancel := context.WithTimeout(i.ctx, d)
+	defer cancel()
+	i.rpc.Drain(ctx, &proto.DrainRequest{Call: i.call(ctx)})
+}
+
+// Stats asks the plugin for its counters. It does not start one.
+func (p *Plugin) Stats(ctx context.Context) (*proto.StatsResponse, error) {
+	p.mu.Lock()
+	inst := p.cur
+	p.mu.Unlock()
+	if inst == nil {
+		return nil, p.failure("stats", "", p.Status().LastErr)
+	}
+	answer, err := inst.rpc.Stats(ctx, &proto.StatsRequest{Call: inst.call(ctx)})
+	if err != nil {
+		return nil, inst.broken(ctx, "Stats", err)
+	}
+	return answer, nil
+}
+
+// keepListener makes a listener that inst has opened one that is opened again.
+func (p *Plugin) keepListener(inst *instance, l *listener) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.isClosed() {
+		return p.errClosed()
+	}
+	if inst.useless() {
+		return inst.err
+	}
+	p.listeners[l] = struct{}{}
+	p.work.Go(l.serve)
+	return nil
+}
+
+// dropListener closes a closed listener in the plugin.
+func (p *Plugin) dropListener(l *listener) {
+	p.mu.Lock()
+	delete(p.listeners, l)
+	inst := p.cur
+	p.mu.Unlock()
+	if inst != nil {
+		p.dropFrom(inst, l)
+	}
+}
+
+func (p *Plugin) dropFrom(inst *instance, l *listener) {
+	if id, found := inst.halls.leave(l); found {
+		inst.stopListen(id)
+	}
+}
+
+func (p *Plugin) countLink() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.status.Links++
+}
+
+// failure makes the contract's error of any.
+func (p *Plugin) failure(op, address string, err error) error {
+	var te *transports.Error
+	if err == nil || errors.As(err, &te) {
+		return err
+	}
+	e := &transports.Error{Transport: p.cfg.Name, Op: op, Address: address, Code: transports.CodeInternal,
+		Retryable: retryable(err), Reason: err.Error(), Cause: err}
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		e.Code, e.Retryable, e.Reason = transports.CodeTimeout, true, "no answer in time"
+	case errors.Is(err, context.Canceled):
+		e.Code, e.Reason = transports.CodeTimeout, "given up by the caller"
+	}
+	return e
+}
+
+// place describes where a listener should be, for errors.
+func place(at transports.ListenSpec) string {
+	if at.Host == "" {
+		return at.Dir + "/" + at.Name
+	}
+	return net.JoinHostPort(at.Host, strconv.Itoa(at.Port))
+}

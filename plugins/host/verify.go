@@ -1,0 +1,129 @@
+package host
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Digest is the SHA-256 of a file, in hex, as sha256 = in the config wants it.
+func Digest(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	return digest(f)
+}
+
+func digest(f *os.File) (string, error) {
+	h := sha256.New()
+	// Not Read: the offset is shared with whoever gets the descriptor.
+	if _, err := io.Copy(h, io.NewSectionReader(f, 0, 1<<62)); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+func parseDigest(s string) ([]byte, error) {
+	b, err := hex.DecodeString(strings.TrimSpace(s))
+	if err != nil || len(b) != sha256.Size {
+		return nil, fmt.Errorf("sha256 %q: give %d hexadecimal digits, as sha256sum prints them", s, 2*sha256.Size)
+	}
+	return b, nil
+}
+
+// writableByOthers says what is wrong with a file's owner or mode, or nothing.
+func writableByOthers(info fs.FileInfo) string {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Uid != 0 && int(st.Uid) != os.Geteuid() {
+		return fmt.Sprintf("belongs to user %d", st.Uid)
+	}
+	if info.Mode().Perm()&0o022 != 0 {
+		return fmt.Sprintf("is writable by group or others (mode %04o)", info.Mode().Perm())
+	}
+	return ""
+}
+
+// executable is a verified binary: the open file that was hashed is the one that
+// will be executed, whatever happens to its path.
+type executable struct {
+	file   *os.File
+	path   string // for people, and argv[0]
+	digest string
+	script bool // begins with #!
+}
+
+// verify opens what cfg names, judges it and compares the checksum.
+func verify(cfg *Config) (*executable, error) {
+	x := &executable{path: cfg.Path}
+	var err error
+	if cfg.Builtin {
+		// Not the path, which may have another file by now.
+		x.file, err = os.Open("/proc/self/exe")
+		if x.path, _ = os.Executable(); x.path == "" {
+			x.path = os.Args[0]
+		}
+		if err != nil {
+			return nil, notFound(cfg.Name, x.path, err)
+		}
+	} else if x.file, err = openSafely(cfg.Name, cfg.Path); err != nil {
+		return nil, err
+	}
+	if err := x.check(cfg); err != nil {
+		x.file.Close()
+		return nil, err
+	}
+	return x, nil
+}
+
+func (x *executable) check(cfg *Config) error {
+	var err error
+	if x.digest, err = digest(x.file); err != nil {
+		return notFound(cfg.Name, x.path, err)
+	}
+	var head [2]byte
+	n, _ := x.file.ReadAt(head[:], 0)
+	x.script = bytes.Equal(head[:n], []byte("#!"))
+	if cfg.SHA256 == "" {
+		return nil
+	}
+	want, err := parseDigest(cfg.SHA256)
+	if err != nil {
+		return err
+	}
+	have, _ := hex.DecodeString(x.digest)
+	if subtle.ConstantTimeCompare(want, have) == 1 {
+		return nil
+	}
+	return &Error{Plugin: cfg.Name, Path: x.path, Kind: ErrChecksum,
+		Problem: fmt.Sprintf("the file has sha256 %s, the config wants %s", x.digest, cfg.SHA256),
+		Remedy:  "if you trust the file, put its checksum into the transport block; otherwise reinstall the plugin"}
+}
+
+// scriptFD is where a script finds its own text: the interpreter has to open it,
+// so it cannot be close-on-exec as a binary is.
+const scriptFD = 4
+
+// execPath gives the path by which the child executes the file, and the files
+// that it inherits after the descriptor channel. The file behind the path is
+// closed by close.
+func (x *executable) execPath() (path string, inherit []*os.File, close func(), err error) {
+	if x.script {
+		return fmt.Sprintf("/proc/self/fd/%d", scriptFD), []*os.File{x.file}, func() {}, nil
+	}
+	// Out of the way of the numbers that the child rearranges.
+	fd, err := unix.FcntlInt(x.file.Fd(), unix.F_DUPFD_CLOEXEC, 32)
+	if err != nil {
+		return "", nil, nil, fmt.Errorf("%s: dup: %w", x.path, err)
+	}
+	return fmt.Sprintf("/proc/self/fd/%d", fd), nil, func() { unix.Close(fd) }, nil
+}
