@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/openimpi/impi/core/wire"
@@ -20,10 +21,13 @@ const (
 	// the kernel throw away what the peer has not read, our FINI included.
 	ChannelDone
 
-	// HostDied: the channel was lost before FINI. Err says how.
+	// HostDied: the channel was lost before the peer's FINI, or the peer broke the
+	// protocol. Err says how. After FINI the loss of a channel is no news: its procs
+	// have passed the barrier of Finalize, so nothing that counts is lost.
 	HostDied
 
-	// ProcLost: a local proc's link ended before ProcDone. Err says how.
+	// ProcLost: a local proc's link ended before ProcDone, or the proc broke the
+	// protocol. Err says how.
 	ProcLost
 
 	// Finished: every local proc is done, every channel was closed in order.
@@ -53,6 +57,8 @@ func (e Event) String() string {
 	switch {
 	case e.Kind == Finished:
 		return e.Kind.String()
+	case errors.As(e.Err, new(*ProtocolError)): // names the peer
+		return fmt.Sprintf("%v: %v", e.Kind, e.Err)
 	case e.Err != nil:
 		return fmt.Sprintf("%v: %v: %v", e.Kind, e.Peer, e.Err)
 	}

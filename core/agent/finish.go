@@ -85,10 +85,11 @@ func (a *Agent) Closed(l LinkID, cause error) {
 	p.link, p.state = NoLink, gone
 	p.in.abandon(&a.pool)
 	a.stats.Discarded += uint64(p.out.clear(&a.pool) + p.urgent.clear(&a.pool))
+	early := !p.done || p.err != nil
 	switch {
-	case !p.done && p.isProc():
+	case early && p.isProc():
 		a.emit(Event{Kind: ProcLost, Peer: p.peer, Link: NoLink, Err: cause})
-	case !p.done:
+	case early:
 		a.emit(Event{Kind: HostDied, Peer: p.peer, Link: NoLink, Err: cause})
 	case !p.isProc():
 		a.channels--
@@ -107,8 +108,10 @@ func (p *port) ending(cause error) error {
 		return fmt.Errorf("%w: %d of %d bytes of a %v packet came", ErrTruncated, p.in.size-p.in.left, p.in.size, p.in.kind)
 	case p.in.end > p.in.start:
 		return fmt.Errorf("%w: %d of %d bytes of a header came", ErrTruncated, p.in.end-p.in.start, wire.HeaderSize)
+	case p.isProc():
+		return fmt.Errorf("the link ended before the proc was done: %w", io.EOF)
 	}
-	return io.EOF
+	return fmt.Errorf("the channel ended before FINI: %w", io.EOF)
 }
 
 // checkFinished tells when all is over. A host that died never lets it come.

@@ -29,7 +29,11 @@ type greeting struct {
 // A new connection drives out the oldest silent one when there are many more
 // than hosts to come.
 func (d *Dance) Accepted(conn int, from wire.HostID) {
-	if !d.awaits() {
+	switch {
+	case d.over && d.missing > 0:
+		d.refuse(conn, d.c.Self, "the time for the dance is over")
+		return
+	case !d.awaits():
 		d.refuse(conn, d.c.Self, "every host that was to connect has done so")
 		return
 	}

@@ -67,7 +67,8 @@ func (in *input) take(c *chunk) {
 // turn goes on in another chunk. What is here of a packet is carried over if it
 // is little, or a part of a header; else it is held where it is.
 func (in *input) turn(p *pool) {
-	old, rest := in.c, in.c.buf[in.start:in.end]
+	old, start, end := in.c, in.start, in.end
+	rest := old.buf[start:end]
 	old.reader = nil
 	in.take(p.get())
 	switch {
@@ -77,7 +78,7 @@ func (in *input) turn(p *pool) {
 			in.pos = in.end
 		}
 	case in.target != nil && len(rest) > 0:
-		in.held = append(in.held, seg{old, in.start, in.start + len(rest), true})
+		in.held = append(in.held, seg{old, start, end, true})
 		return // with its reference
 	}
 	p.put(old)
