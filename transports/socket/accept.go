@@ -1,0 +1,74 @@
+package socket
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"time"
+
+	"github.com/openimpi/impi/core/link"
+)
+
+// Listener is a listener of package net that can be told to give up waiting.
+type Listener interface {
+	net.Listener
+	SetDeadline(time.Time) error
+}
+
+// Acceptor takes connections from a Listener, each call bounded by a context of
+// its own. Its methods may be called from several goroutines.
+type Acceptor struct {
+	ln     Listener
+	turn   chan struct{} // full while a call waits in ln, whose deadline it owns
+	closed chan struct{}
+}
+
+// NewAcceptor makes an Acceptor, which owns ln from here on.
+func NewAcceptor(ln Listener) *Acceptor {
+	return &Acceptor{ln: ln, turn: make(chan struct{}, 1), closed: make(chan struct{})}
+}
+
+// Accept waits for the next connection. It reports link.ErrClosed after Close,
+// and the context's error when that ends first; no connection is lost then.
+func (a *Acceptor) Accept(ctx context.Context) (Conn, error) {
+	select {
+	case a.turn <- struct{}{}:
+		defer func() { <-a.turn }()
+	case <-a.closed:
+		return nil, link.ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	conn, err := a.wait(ctx)
+	switch {
+	case err == nil:
+		return conn.(Conn), nil
+	case errors.Is(err, net.ErrClosed):
+		return nil, link.ErrClosed
+	case ctx.Err() != nil && errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, ctx.Err()
+	}
+	return nil, err
+}
+
+// wait is ln.Accept with the end of ctx as a deadline in the past.
+func (a *Acceptor) wait(ctx context.Context) (net.Conn, error) {
+	expired := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(expired)
+		a.ln.SetDeadline(time.Unix(1, 0))
+	})
+	conn, err := a.ln.Accept()
+	if !stop() {
+		<-expired
+		a.ln.SetDeadline(time.Time{})
+	}
+	return conn, err
+}
+
+// Close stops accepting. It must be called once.
+func (a *Acceptor) Close() error {
+	close(a.closed)
+	return a.ln.Close()
+}

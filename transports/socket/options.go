@@ -1,0 +1,47 @@
+package socket
+
+import (
+	"fmt"
+	"math"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/openimpi/impi/transports"
+)
+
+// MaxBuffer bounds the buffer settings; the kernel has a lower limit of its own
+// (net.core.wmem_max and rmem_max), to which it cuts without saying so.
+const MaxBuffer = 1 << 30
+
+// Whole reads a number of settings that must be whole and between low and high;
+// absent, it is what the schema says.
+func Whole(settings map[string]any, of transports.Setting, low, high int) (int, error) {
+	v, ok := settings[of.Name]
+	if !ok {
+		v = of.Default
+	}
+	f, ok := v.(float64)
+	if !ok || f != math.Trunc(f) || f < float64(low) || f > float64(high) {
+		return 0, &transports.SettingError{
+			Name:    of.Name,
+			Problem: fmt.Sprintf("%v is not possible", v),
+			Remedy:  fmt.Sprintf("write a whole number from %d to %d", low, high),
+		}
+	}
+	return int(f), nil
+}
+
+// SetBuffers sets a socket's buffers, in bytes; 0 leaves one to the kernel.
+func SetBuffers(fd, send, receive int) error {
+	if send > 0 {
+		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF, send); err != nil {
+			return fmt.Errorf("set the send buffer to %d bytes: %w", send, err)
+		}
+	}
+	if receive > 0 {
+		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, receive); err != nil {
+			return fmt.Errorf("set the receive buffer to %d bytes: %w", receive, err)
+		}
+	}
+	return nil
+}
