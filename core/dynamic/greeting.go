@@ -55,11 +55,12 @@ const (
 	BadToken    Verdict = 4 // the dialler does not have the job's token
 	Malformed   Verdict = 5 // the dialler does not speak this greeting
 	Leaving     Verdict = 6 // the job is ending here
+	NotAllowed  Verdict = 7 // the acceptor's routes do not want such a link
 )
 
 // String says what the verdict means.
 func (v Verdict) String() string {
-	names := [...]string{"accepted", "unknown rank", "another link is used", "wrong job", "wrong token", "malformed greeting", "the job is ending"}
+	names := [...]string{"accepted", "unknown rank", "another link is used", "wrong job", "wrong token", "malformed greeting", "the job is ending", "not allowed by the routes"}
 	if int(v) < len(names) {
 		return names[v]
 	}
