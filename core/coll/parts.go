@@ -1,0 +1,168 @@
+package coll
+
+import (
+	"fmt"
+
+	"github.com/openimpi/impi/core/datatype"
+)
+
+// parts are places in a buffer, one for each member of a communicator or team:
+// of equal length (block), as counted (starts and counts), or the buffer divided
+// into n nearly equal ones. With ranks, part i is that of ranks[i].
+type parts struct {
+	buf    []byte
+	ranks  []int32
+	block  int // bytes
+	starts []int
+	counts []int // elements
+	size   int   // bytes of an element
+	n      int
+}
+
+// even is parts of block bytes each, one after the other.
+func even(buf []byte, block int) parts { return parts{buf: buf, block: block} }
+
+// divided is buf cut into n parts of nearly equal numbers of elements.
+func divided(buf []byte, k datatype.Kind, n int) parts {
+	return parts{buf: buf, size: k.Size(), n: n}
+}
+
+// where says where part i lies.
+func (b *parts) where(i int) (start, end int) {
+	if b.ranks != nil {
+		i = int(b.ranks[i])
+	}
+	switch {
+	case b.starts != nil:
+		return b.starts[i], b.starts[i] + b.counts[i]*b.size
+	case b.n > 0:
+		elements := len(b.buf) / b.size
+		each, more := elements/b.n, elements%b.n
+		start = (i*each + min(i, more)) * b.size
+		end = start + each*b.size
+		if i < more {
+			end += b.size
+		}
+		return start, end
+	}
+	return i * b.block, (i + 1) * b.block
+}
+
+// at is part i.
+func (b *parts) at(i int) []byte {
+	start, end := b.where(i)
+	return b.buf[start:end:end]
+}
+
+// span is the parts from i to before j, which follow each other.
+func (b *parts) span(i, j int) []byte {
+	start, _ := b.where(i)
+	_, end := b.where(j - 1)
+	return b.buf[start:end:end]
+}
+
+// layout checks the counts and displacements of a buffer of n parts. Without
+// displacements the parts follow each other.
+func (s *Schedule) layout(name string, buf []byte, counts, displs []int, k datatype.Kind, n int) (parts, error) {
+	if err := checkBuffer(name, buf, k); err != nil {
+		return parts{}, err
+	}
+	if len(counts) != n || displs != nil && len(displs) != n {
+		return parts{}, fmt.Errorf("coll: %w: %s has %d counts and %d displacements for %d members",
+			ErrCount, name, len(counts), len(displs), n)
+	}
+	b := parts{buf: buf, counts: counts, size: k.Size(), starts: s.ints(n)}
+	elements, next := len(buf)/k.Size(), 0
+	for i, c := range counts {
+		at := next
+		if displs != nil {
+			at = displs[i]
+		}
+		if c < 0 || at < 0 {
+			return parts{}, fmt.Errorf("coll: %w: %s has %d elements at %d for rank %d", ErrCount, name, c, at, i)
+		}
+		if c > elements || at > elements-c {
+			return parts{}, fmt.Errorf("coll: %w: %s of %d elements ends before the %d at %d for rank %d",
+				ErrBuffer, name, elements, c, at, i)
+		}
+		b.starts[i] = at * b.size
+		next = at + c
+	}
+	return b, nil
+}
+
+// packed says whether n parts follow each other from the buffer's start, and
+// how many bytes all have.
+func (b *parts) packed(n int) (total int, ok bool) {
+	ok = true
+	for i := range n {
+		start, end := b.where(i)
+		ok = ok && (start == end || start == total)
+		total += end - start
+	}
+	return total, ok
+}
+
+// chosen is some of the parts: those of the ranks, and with planner only those
+// that are short blocks of kind.
+type chosen struct {
+	parts
+	ranks   []int32
+	planner *Planner
+	kind    datatype.Kind
+}
+
+func (c *chosen) wants(bytes int) bool {
+	return bytes > 0 && (c.planner == nil || c.planner.short(c.kind, bytes/c.kind.Size()))
+}
+
+// bytes is the length of the chosen parts; joined tells that they lie in the
+// buffer one after the other from start on.
+func (c *chosen) bytes() (total, start int, joined bool) {
+	joined = true
+	for _, r := range c.ranks {
+		from, to := c.where(int(r))
+		if !c.wants(to - from) {
+			continue
+		}
+		if total == 0 {
+			start = from
+		}
+		joined = joined && from == start+total
+		total += to - from
+	}
+	return total, start, joined
+}
+
+// together gives a buffer for the chosen parts one after the other: their own
+// place if they lie so, else scratch memory to copy from or to.
+func (s *Schedule) together(c *chosen) (whole []byte, own bool) {
+	total, start, joined := c.bytes()
+	if joined {
+		return c.buf[start : start+total : start+total], true
+	}
+	return s.scratch.get(total), false
+}
+
+// pack copies the chosen parts into whole now, or unpack copies them out of it
+// after the round.
+func (s *Schedule) pack(c *chosen, whole []byte) {
+	c.each(whole, func(part, piece []byte) { s.copy(piece, part) })
+}
+
+func (s *Schedule) unpack(c *chosen, whole []byte) {
+	c.each(whole, func(part, piece []byte) {
+		s.afterwards(Step{Action: Copy, Dst: part, Src: piece})
+	})
+}
+
+func (c *chosen) each(whole []byte, f func(part, piece []byte)) {
+	for _, r := range c.ranks {
+		part := c.at(int(r))
+		if !c.wants(len(part)) {
+			continue
+		}
+		f(part, whole[:len(part)])
+		whole = whole[len(part):]
+	}
+}

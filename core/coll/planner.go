@@ -1,0 +1,285 @@
+package coll
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"github.com/openimpi/impi/core/comm"
+	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/core/wire"
+)
+
+// Faults of arguments. Every member can see most of them for itself, before
+// anything is sent.
+var (
+	// ErrRoot is wrapped when the root is not a rank of the communicator.
+	ErrRoot = errors.New("invalid root")
+	// ErrCount is wrapped when counts or displacements make no sense.
+	ErrCount = errors.New("invalid count")
+	// ErrBuffer is wrapped when buffers have the wrong length or overlap.
+	ErrBuffer = errors.New("invalid buffer")
+)
+
+// The tags between clients. Inside a client they are higher by inner.
+//
+// IMPI ch.4, Collective tags.
+const (
+	tagBarrier   wire.Tag = 110
+	tagBcast     wire.Tag = 120
+	tagGather    wire.Tag = 130
+	tagGatherv   wire.Tag = 140
+	tagScatter   wire.Tag = 150
+	tagScatterv  wire.Tag = 160
+	tagAlltoall  wire.Tag = 170
+	tagAlltoallv wire.Tag = 180
+	tagReduce    wire.Tag = 190
+	tagScan      wire.Tag = 200
+
+	inner wire.Tag = 1000
+
+	// Operations that have no messages of their own between clients.
+	tagAllgather     wire.Tag = 300
+	tagAllreduce     wire.Tag = 310
+	tagReduceScatter wire.Tag = 320
+	tagLengths       wire.Tag = 330
+)
+
+// IsReduceTag tells whether a message between clients with this tag belongs to a
+// reduction, which some peers send in the point-to-point context.
+func IsReduceTag(t wire.Tag) bool { return t == tagReduce }
+
+// The crossovers that -1 at startup stands for.
+const (
+	DefaultXSize     = 1024
+	DefaultMaxLinear = 4
+)
+
+// Peer is what collectives need to know of another client.
+type Peer struct {
+	Rep datatype.Representation // of the data between it and this client
+	// ReduceOnPointToPoint puts the messages of Reduce into the point-to-point
+	// context, both ways. LAM/MPI does so, whose only communicator is the world.
+	ReduceOnPointToPoint bool
+}
+
+// Profile is what the members of a job have agreed on.
+type Profile struct {
+	XSize     int    // blocks of this many bytes and more go the long way
+	MaxLinear int    // up to this many clients talk to one; more use a tree
+	Clients   []Peer // by client rank; those beyond get external32
+	Tuning    Tuning // must be the same in all processes of a client
+}
+
+// Tuning are the crossovers inside a client, in bytes of one process's buffer or
+// block. A negative value means zero, zero the default.
+type Tuning struct {
+	BcastLong         int // scatter and allgather instead of a tree
+	GatherLong        int // straight to and from the root instead of a tree
+	AllgatherLong     int // ring instead of doubling
+	AlltoallShort     int // up to this size by way of others
+	AllreduceLong     int // in blocks around a ring instead of doubling
+	ReduceScatterLong int // block by block instead of by Allreduce
+}
+
+func (t Tuning) withDefaults() Tuning {
+	for _, f := range []struct {
+		field *int
+		value int
+	}{
+		{&t.BcastLong, 64 << 10}, {&t.GatherLong, 2 << 10}, {&t.AllgatherLong, 8 << 10},
+		{&t.AlltoallShort, 256}, {&t.AllreduceLong, 32 << 10}, {&t.ReduceScatterLong, 2 << 10},
+	} {
+		switch {
+		case *f.field == 0:
+			*f.field = f.value
+		case *f.field < 0:
+			*f.field = 0
+		}
+	}
+	return t
+}
+
+// Planner writes the collectives of one communicator. It does not change, so
+// any goroutine may use it, with a Schedule of its own.
+//
+// Buffers hold native elements of the kind. Each operation compiles into s,
+// which is Reset first. A nil send buffer where there is something to send
+// means in place, as MPI_IN_PLACE says it for the operation. Buffers must not
+// change and not be looked at until the schedule has been executed.
+type Planner struct {
+	comm    *comm.Comm
+	m       *comm.Masters
+	profile Profile
+	peers   []Peer // by master number
+	n, me   int
+	mine    int // number of own master
+	team    team
+}
+
+// team is the local group: the ranks of one client, ascending.
+type team struct {
+	ranks []int32
+	me    int // own place
+}
+
+func (t team) size() int { return len(t.ranks) }
+
+// rank is the communicator's rank of a place, taken modulo the size.
+func (t team) rank(place int) int {
+	n := len(t.ranks)
+	if place >= n {
+		place -= n
+	} else if place < 0 {
+		place += n
+	}
+	return int(t.ranks[place])
+}
+
+// NewPlanner makes the planner of a communicator.
+func NewPlanner(c *comm.Comm, p Profile) *Planner {
+	m := c.Masters()
+	p.Tuning = p.Tuning.withDefaults()
+	pl := &Planner{comm: c, m: m, profile: p, n: c.Size(), me: c.Rank(), mine: m.Number(c.Rank())}
+	pl.team = team{ranks: m.Locals(pl.mine), me: m.Place(pl.me)}
+	pl.peers = make([]Peer, m.Count())
+	for i := range pl.peers {
+		peer := Peer{Rep: datatype.External32}
+		if c := int(m.Client(i)); c < len(p.Clients) {
+			peer = p.Clients[c]
+		}
+		pl.peers[i] = peer
+	}
+	return pl
+}
+
+func (p *Planner) single() bool { return p.m.Count() == 1 }
+
+// linear says that all clients talk to one instead of forming a tree.
+// IMPI ch.4, Collective crossovers: masters are counted, and the limit itself is linear.
+func (p *Planner) linear() bool { return p.m.Count() <= p.profile.MaxLinear }
+
+// delegate is the rank that stands for a client (by master number) in an operation
+// with a root: the root itself in its own client, the master elsewhere.
+func (p *Planner) delegate(number, root int) int {
+	if p.m.Number(root) == number {
+		return root
+	}
+	return p.m.Rank(number)
+}
+
+// short says that a block of n elements goes the short way between clients.
+func (p *Planner) short(k datatype.Kind, n int) bool {
+	return n*datatype.External32.Size(k) < p.profile.XSize
+}
+
+// send adds a message to rank: as it is to a process of the own client, in the
+// peer's representation to others.
+func (p *Planner) send(s *Schedule, rank int, tag wire.Tag, buf []byte, k datatype.Kind) {
+	if p.m.Local(p.me, rank) {
+		p.sendLocal(s, rank, tag, buf)
+		return
+	}
+	peer := &p.peers[p.m.Number(rank)]
+	s.add(Step{Action: Send, Peer: wire.CommRank(rank), Tag: tag, Kind: k,
+		Context: p.context(peer, tag), Src: s.encode(peer.Rep, buf, k)})
+}
+
+func (p *Planner) sendLocal(s *Schedule, rank int, tag wire.Tag, buf []byte) {
+	s.add(Step{Action: Send, Peer: wire.CommRank(rank), Tag: tag + inner,
+		Context: p.comm.CollectiveContext(), Src: buf})
+}
+
+// context is the context ID of messages between clients.
+// IMPI ch.4, Context IDs: collectives use the communicator's second one.
+func (p *Planner) context(peer *Peer, tag wire.Tag) wire.ContextID {
+	if tag == tagReduce && peer.ReduceOnPointToPoint {
+		return p.comm.Context()
+	}
+	return p.comm.CollectiveContext()
+}
+
+// encode adds the conversion of buf, unless there is none or the round has it.
+func (s *Schedule) encode(r datatype.Representation, buf []byte, k datatype.Kind) []byte {
+	if len(buf) == 0 || r.Identity(k) {
+		return buf
+	}
+	e := &s.encoded
+	if e.Rep == r && e.Kind == k && same(e.Src, buf) && len(e.Src) == len(buf) {
+		return e.Dst
+	}
+	n := len(buf) / k.Size()
+	*e = Step{Action: Encode, Rep: r, Kind: k, Count: n, Src: buf, Dst: s.scratch.get(n * r.Size(k))}
+	s.add(*e)
+	return e.Dst
+}
+
+// recv adds the receipt of a message that send has sent. The elements are in
+// buf after the round.
+func (p *Planner) recv(s *Schedule, rank int, tag wire.Tag, buf []byte, k datatype.Kind) {
+	if p.m.Local(p.me, rank) {
+		p.recvLocal(s, rank, tag, buf)
+		return
+	}
+	peer := &p.peers[p.m.Number(rank)]
+	into := buf
+	if len(buf) > 0 && !peer.Rep.Identity(k) {
+		n := len(buf) / k.Size()
+		if peer.Rep.Size(k) != k.Size() {
+			into = s.scratch.get(n * peer.Rep.Size(k))
+		}
+		s.afterwards(Step{Action: Decode, Rep: peer.Rep, Kind: k, Count: n, Src: into, Dst: buf})
+	}
+	s.add(Step{Action: Recv, Peer: wire.CommRank(rank), Tag: tag, Kind: k,
+		Context: p.context(peer, tag), Dst: into})
+}
+
+func (p *Planner) recvLocal(s *Schedule, rank int, tag wire.Tag, buf []byte) {
+	s.add(Step{Action: Recv, Peer: wire.CommRank(rank), Tag: tag + inner,
+		Context: p.comm.CollectiveContext(), Dst: buf})
+}
+
+func (p *Planner) checkRoot(root int) error {
+	if uint(root) >= uint(p.n) {
+		return fmt.Errorf("coll: %w: %d, the communicator has %d members", ErrRoot, root, p.n)
+	}
+	return nil
+}
+
+// checkBuffer reports bytes that are not whole elements.
+func checkBuffer(name string, b []byte, k datatype.Kind) error {
+	if !k.Valid() {
+		return fmt.Errorf("coll: %w: %d", datatype.ErrKind, k)
+	}
+	if len(b)%k.Size() != 0 {
+		return fmt.Errorf("coll: %w: %s of %d bytes does not hold whole elements of %v", ErrBuffer, name, len(b), k)
+	}
+	return nil
+}
+
+// checkPair checks a send and a receive buffer: whole elements, no overlap.
+func checkPair(send, recv []byte, k datatype.Kind) error {
+	if err := checkBuffer("the send buffer", send, k); err != nil {
+		return err
+	}
+	if err := checkBuffer("the receive buffer", recv, k); err != nil {
+		return err
+	}
+	if overlap(send, recv) {
+		return fmt.Errorf("coll: %w: send and receive buffers overlap; for in place pass no send buffer", ErrBuffer)
+	}
+	return nil
+}
+
+func overlap(a, b []byte) bool {
+	if len(a) == 0 || len(b) == 0 {
+		return false
+	}
+	pa, pb := uintptr(unsafe.Pointer(&a[0])), uintptr(unsafe.Pointer(&b[0]))
+	return pa < pb+uintptr(len(b)) && pb < pa+uintptr(len(a))
+}
+
+func putLength(b []byte, n int) { binary.BigEndian.PutUint64(b, uint64(n)) }
+
+func length(b []byte) uint64 { return binary.BigEndian.Uint64(b) }
