@@ -1,0 +1,68 @@
+package sdk
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/openimpi/impi/plugins/proto"
+)
+
+// events are what the node has not been asked about yet. An event stays until
+// what it announces is settled, so that a node that lost the stream can have it
+// again; their number is bounded by those of waiting links and listeners.
+type events struct {
+	mu   sync.Mutex
+	last uint64
+	list []*proto.Event
+	more chan struct{} // closed when list grows
+}
+
+func newEvents() *events { return &events{more: make(chan struct{})} }
+
+// add numbers an event and publishes it.
+func (v *events) add(e *proto.Event) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.last++
+	e.Sequence = v.last
+	v.list = append(v.list, e)
+	close(v.more)
+	v.more = make(chan struct{})
+}
+
+// settle removes the events that match.
+func (v *events) settle(match func(*proto.Event) bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.list = slices.DeleteFunc(v.list, match)
+}
+
+// after gives the events after a sequence number, and a channel that is closed
+// when there are more.
+func (v *events) after(n uint64) ([]*proto.Event, <-chan struct{}) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	i, _ := slices.BinarySearchFunc(v.list, n+1, func(e *proto.Event, n uint64) int {
+		return int(int64(e.GetSequence() - n))
+	})
+	return slices.Clone(v.list[i:]), v.more
+}
+
+// follow sends events, from the one after n on, until the context ends.
+func (v *events) follow(ctx context.Context, n uint64, send func(*proto.Event) error) error {
+	for {
+		batch, more := v.after(n)
+		for _, e := range batch {
+			if err := send(e); err != nil {
+				return err
+			}
+			n = e.GetSequence()
+		}
+		select {
+		case <-more:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}

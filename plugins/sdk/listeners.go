@@ -1,0 +1,161 @@
+package sdk
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"time"
+
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/plugins/proto"
+	"github.com/openimpi/impi/transports"
+)
+
+// listening is an open listener.
+type listening struct {
+	transports.Listener
+	ctx    context.Context
+	cancel context.CancelFunc
+	done   chan struct{} // closed when nobody accepts any more
+}
+
+// Listen has the transport listen and accepts what comes.
+func (s *server) Listen(ctx context.Context, req *proto.ListenRequest) (*proto.ListenResponse, error) {
+	if s.isDraining() {
+		return &proto.ListenResponse{Error: refusal(transports.CodeResource, "the plugin is being stopped")}, nil
+	}
+	l, err := s.t.Listen(ctx, listenSpec(req))
+	if err != nil {
+		return &proto.ListenResponse{Error: wireError(err)}, nil
+	}
+	n := &listening{Listener: l, done: make(chan struct{})}
+	n.ctx, n.cancel = context.WithCancel(s.life)
+	s.mu.Lock()
+	id := s.nextID()
+	s.listeners[id] = n
+	s.mu.Unlock()
+	go func() {
+		defer close(n.done)
+		s.accept(id, n)
+	}()
+	if s.isDraining() { // has not seen this one
+		s.stopListen(id)
+	}
+	return &proto.ListenResponse{ListenerId: id, Address: l.Address()}, nil
+}
+
+// listenSpec is where to listen. When a listener is opened again whose port was
+// any, its address says which one it was.
+func listenSpec(req *proto.ListenRequest) transports.ListenSpec {
+	at := transports.ListenSpec{Host: req.GetHost(), Port: int(req.GetPort()), Dir: req.GetDir(), Name: req.GetName()}
+	if was, err := netip.ParseAddrPort(req.GetReopen()); err == nil && at.Port == 0 {
+		at.Port = int(was.Port())
+	}
+	return at
+}
+
+// The waits between attempts to accept when the system is short of something.
+const (
+	firstWait = 5 * time.Millisecond
+	longWait  = time.Second
+)
+
+// accept announces what l accepts, as long as there is room for it, until l is
+// closed or fails.
+func (s *server) accept(id uint64, l *listening) {
+	wait := firstWait
+	for {
+		x, err := l.Accept(l.ctx)
+		var te *transports.Error
+		switch {
+		case err == nil:
+			wait = firstWait
+			if !s.announce(id, l, x) {
+				return
+			}
+			continue
+		case l.ctx.Err() != nil:
+			return
+		case errors.As(err, &te) && te.Retryable:
+			Logger().Warn("cannot accept for now", "address", l.Address(), "error", err)
+			select {
+			case <-time.After(wait):
+			case <-l.ctx.Done():
+				return
+			}
+			wait = min(2*wait, longWait)
+			continue
+		}
+		if errors.Is(err, link.ErrClosed) {
+			err = &transports.Error{Code: transports.CodeInternal, Reason: "the listener has closed itself"}
+		}
+		s.events.add(&proto.Event{Kind: &proto.Event_ListenerFailed{
+			ListenerFailed: &proto.ListenerFailed{ListenerId: id, Error: wireError(err)}}})
+		return
+	}
+}
+
+// announce keeps an accepted link and tells the node. It waits for room.
+func (s *server) announce(id uint64, l *listening, x link.Link) bool {
+	select {
+	case s.room <- struct{}{}:
+	case <-l.ctx.Done():
+		x.Close()
+		return false
+	}
+	s.accepts.Add(1)
+	n := s.hold(x, id)
+	s.events.add(&proto.Event{Kind: &proto.Event_Accepted{Accepted: &proto.Accepted{ListenerId: id, LinkId: n}}})
+	return true
+}
+
+// StopListen closes a listener.
+func (s *server) StopListen(_ context.Context, req *proto.StopListenRequest) (*proto.StopListenResponse, error) {
+	s.stopListen(req.GetListenerId())
+	return &proto.StopListenResponse{}, nil
+}
+
+// stopListen closes a listener, if there is one of that number, and the links
+// that it accepted and nobody opened.
+func (s *server) stopListen(id uint64) {
+	s.mu.Lock()
+	l := s.listeners[id]
+	delete(s.listeners, id)
+	s.mu.Unlock()
+	if l == nil {
+		return
+	}
+	l.cancel()
+	l.Close()
+	<-l.done
+	s.mu.Lock()
+	var waiting []uint64
+	for n, h := range s.links {
+		if h.listener == id {
+			waiting = append(waiting, n)
+		}
+	}
+	s.mu.Unlock()
+	for _, n := range waiting {
+		s.closeLink(n)
+	}
+	s.events.settle(func(e *proto.Event) bool { return e.GetListenerFailed().GetListenerId() == id })
+}
+
+func (s *server) stopListeners() {
+	s.mu.Lock()
+	ids := make([]uint64, 0, len(s.listeners))
+	for id := range s.listeners {
+		ids = append(ids, id)
+	}
+	s.mu.Unlock()
+	for _, id := range ids {
+		s.stopListen(id)
+	}
+}
+
+func (s *server) isDraining() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.draining
+}

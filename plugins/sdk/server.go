@@ -1,0 +1,172 @@
+package sdk
+
+import (
+	"context"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/openimpi/impi/plugins/proto"
+	"github.com/openimpi/impi/plugins/proto/handover"
+	"github.com/openimpi/impi/transports"
+)
+
+// sdkName identifies this library to the node.
+const sdkName = "impi-go-sdk/1"
+
+// sender is the descriptor channel as the server uses it.
+type sender interface {
+	Send(r *handover.Record, deadline time.Time) error
+}
+
+// server is the gRPC service over a transport.
+type server struct {
+	proto.UnimplementedTransportServer
+	t      transports.Transport
+	stats  func() map[string]float64
+	fds    sender
+	life   context.Context // ends with the server
+	end    context.CancelFunc
+	calls  *calls
+	events *events
+	room   chan struct{} // has an element per link that waits
+
+	mu        sync.Mutex
+	draining  bool
+	dialling  int
+	quiet     chan struct{} // closed when draining and nobody dials
+	lastID    uint64
+	links     map[uint64]*held
+	listeners map[uint64]*listening
+
+	dials, dialErrors, accepts, handedOver atomic.Uint64
+}
+
+func newServer(o Options, fds sender) *server {
+	s := &server{
+		t: o.Transport, stats: o.Stats, fds: fds, events: newEvents(),
+		room: make(chan struct{}, proto.MaxWaiting), quiet: make(chan struct{}),
+		links: make(map[uint64]*held), listeners: make(map[uint64]*listening),
+	}
+	s.life, s.end = context.WithCancel(context.Background())
+	s.calls = newCalls(s.life, s.undo)
+	return s
+}
+
+// Info says what the plugin is.
+func (s *server) Info(context.Context, *proto.InfoRequest) (*proto.InfoResponse, error) {
+	i := s.t.Info()
+	return &proto.InfoResponse{Name: i.Name, Version: i.Version, Vendor: i.Vendor, Sdk: sdkName, Pid: uint32(os.Getpid())}, nil
+}
+
+// Schema lists the settings.
+func (s *server) Schema(context.Context, *proto.SchemaRequest) (*proto.SchemaResponse, error) {
+	settings, err := proto.FromSchema(s.t.Schema())
+	if err != nil {
+		return nil, status.Errorf(codes.Internal, "schema of %s: %v", s.t.Info().Name, err)
+	}
+	return &proto.SchemaResponse{Settings: settings}, nil
+}
+
+// Configure passes the settings on.
+func (s *server) Configure(_ context.Context, req *proto.ConfigureRequest) (*proto.ConfigureResponse, error) {
+	err := s.t.Configure(proto.ToSettings(req.GetSettings()))
+	return &proto.ConfigureResponse{Error: proto.FromConfigureError(err)}, nil
+}
+
+// Capabilities tells what the links can do, with those data planes that this
+// package serves.
+func (s *server) Capabilities(context.Context, *proto.CapabilitiesRequest) (*proto.CapabilitiesResponse, error) {
+	c := s.t.Capabilities()
+	var planes []transports.DataPlane
+	for _, p := range c.DataPlanes {
+		if p == transports.PlaneFD {
+			planes = append(planes, p)
+		}
+	}
+	c.DataPlanes = planes
+	return proto.FromCapabilities(c), nil
+}
+
+// Abandon takes an earlier request back.
+func (s *server) Abandon(_ context.Context, req *proto.AbandonRequest) (*proto.AbandonResponse, error) {
+	s.calls.abandon(req.GetKey())
+	return &proto.AbandonResponse{}, nil
+}
+
+// undo reverses a request that was abandoned after it had succeeded.
+func (s *server) undo(answer any) {
+	switch a := answer.(type) {
+	case *proto.DialResponse:
+		s.closeLink(a.GetLinkId())
+	case *proto.ListenResponse:
+		s.stopListen(a.GetListenerId())
+	}
+}
+
+// Events reports until the node hangs up.
+func (s *server) Events(req *proto.EventsRequest, stream grpc.ServerStreamingServer[proto.Event]) error {
+	return s.events.follow(stream.Context(), req.GetAfter(), stream.Send)
+}
+
+// Drain ends the listeners and waits for the dials.
+func (s *server) Drain(ctx context.Context, _ *proto.DrainRequest) (*proto.DrainResponse, error) {
+	s.mu.Lock()
+	if !s.draining {
+		s.draining = true
+		s.checkQuiet()
+	}
+	s.mu.Unlock()
+	s.stopListeners()
+	select {
+	case <-s.quiet:
+		return &proto.DrainResponse{}, nil
+	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return &proto.DrainResponse{Unfinished: uint32(s.dialling)}, nil
+}
+
+// checkQuiet tells Drain when the last dial has ended. The caller holds mu.
+func (s *server) checkQuiet() {
+	if s.draining && s.dialling == 0 {
+		close(s.quiet)
+	}
+}
+
+// Stats gives the counters.
+func (s *server) Stats(context.Context, *proto.StatsRequest) (*proto.StatsResponse, error) {
+	out := &proto.StatsResponse{
+		Dials: s.dials.Load(), DialErrors: s.dialErrors.Load(), Accepts: s.accepts.Load(), HandedOver: s.handedOver.Load(),
+	}
+	if s.stats != nil {
+		out.Vendor = s.stats()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out.Listeners, out.Waiting = uint32(len(s.listeners)), uint32(len(s.links))
+	return out, nil
+}
+
+// close ends everything that the transport holds.
+func (s *server) close() {
+	s.end()
+	s.stopListeners()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, h := range s.links {
+		h.link.Close()
+	}
+}
+
+// nextID numbers links and listeners. The caller holds mu.
+func (s *server) nextID() uint64 {
+	s.lastID++
+	return s.lastID
+}
