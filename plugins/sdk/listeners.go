@@ -54,59 +54,59 @@ func listenSpec(req *proto.ListenRequest) transports.ListenSpec {
 	return at
 }
 
-// The waits between attempts to accept when the system is short of something.
+// How long and how often to try again when accepting fails. One peer that goes
+// away too early must not cost the listener.
 const (
 	firstWait = 5 * time.Millisecond
 	longWait  = time.Second
+	badTries  = 10
 )
 
 // accept announces what l accepts, as long as there is room for it, until l is
-// closed or fails.
+// closed or fails for good.
 func (s *server) accept(id uint64, l *listening) {
-	wait := firstWait
-	for {
+	failures := 0
+	for l.ctx.Err() == nil {
 		x, err := l.Accept(l.ctx)
-		var te *transports.Error
-		switch {
-		case err == nil:
-			wait = firstWait
-			if !s.announce(id, l, x) {
-				return
-			}
+		if err == nil {
+			failures = 0
+			s.announce(id, l, x)
 			continue
-		case l.ctx.Err() != nil:
+		}
+		failures++
+		if l.ctx.Err() != nil {
 			return
-		case errors.As(err, &te) && te.Retryable:
-			Logger().Warn("cannot accept for now", "address", l.Address(), "error", err)
-			select {
-			case <-time.After(wait):
-			case <-l.ctx.Done():
-				return
-			}
-			wait = min(2*wait, longWait)
-			continue
 		}
-		if errors.Is(err, link.ErrClosed) {
-			err = &transports.Error{Code: transports.CodeInternal, Reason: "the listener has closed itself"}
+		if errors.Is(err, link.ErrClosed) || failures > badTries && !temporary(err) {
+			s.events.add(&proto.Event{Kind: &proto.Event_ListenerFailed{
+				ListenerFailed: &proto.ListenerFailed{ListenerId: id, Error: wireError(err)}}})
+			return
 		}
-		s.events.add(&proto.Event{Kind: &proto.Event_ListenerFailed{
-			ListenerFailed: &proto.ListenerFailed{ListenerId: id, Error: wireError(err)}}})
-		return
+		Logger().Warn("cannot accept", "address", l.Address(), "error", err)
+		select {
+		case <-time.After(min(firstWait<<min(failures-1, 10), longWait)):
+		case <-l.ctx.Done():
+		}
 	}
 }
 
+// temporary tells whether a transport says that the same call may succeed later.
+func temporary(err error) bool {
+	var te *transports.Error
+	return errors.As(err, &te) && te.Retryable
+}
+
 // announce keeps an accepted link and tells the node. It waits for room.
-func (s *server) announce(id uint64, l *listening, x link.Link) bool {
+func (s *server) announce(id uint64, l *listening, x link.Link) {
 	select {
 	case s.room <- struct{}{}:
 	case <-l.ctx.Done():
 		x.Close()
-		return false
+		return
 	}
 	s.accepts.Add(1)
 	n := s.hold(x, id)
 	s.events.add(&proto.Event{Kind: &proto.Event_Accepted{Accepted: &proto.Accepted{ListenerId: id, LinkId: n}}})
-	return true
 }
 
 // StopListen closes a listener.
