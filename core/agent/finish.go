@@ -41,7 +41,7 @@ func (a *Agent) allDone() {
 	}
 	for h := range a.hosts {
 		if p := &a.ports[h]; p.state != gone {
-			p.ended = true
+			p.ended, p.out.final = true, true
 			p.out.copyIn(&a.pool, fini[:], false)
 			a.touch(p)
 		}

@@ -16,6 +16,7 @@ type queue struct {
 	bytes int
 	mid   bool // a packet has been sent in part, or may have been
 	lent  int  // segs at the front that the driver is writing now
+	final bool // the next run is the last one, and nothing may join it
 
 	fill    *chunk // gathers short runs; the queue has a reference of its own
 	fillEnd int
@@ -28,13 +29,14 @@ func (q *queue) at(i int) *seg { return &q.ring[(q.head+i)&(len(q.ring)-1)] }
 // has half its size queued, except the oldest, the one that fills and one that
 // was referred to while the queue was empty.
 func (q *queue) add(p *pool, c *chunk, off, end int, more bool) {
-	if !q.extend(c, off, end, more) {
-		if q.n == 0 || end-off >= p.size/2 {
-			c.refs++
-			q.push(seg{c, off, end, more})
-		} else {
-			q.copyIn(p, c.buf[off:end], more)
-		}
+	switch {
+	case q.follows(c, off):
+		q.extend(end, more)
+	case q.n == 0 || end-off >= p.size/2:
+		c.refs++
+		q.push(seg{c, off, end, more})
+	default:
+		q.copyIn(p, c.buf[off:end], more)
 	}
 }
 
@@ -49,25 +51,35 @@ func (q *queue) copyIn(p *pool, b []byte, more bool) {
 	}
 	off := q.fillEnd
 	q.fillEnd += copy(q.fill.buf[off:], b)
-	if !q.extend(q.fill, off, q.fillEnd, more) {
-		q.fill.refs++
-		q.push(seg{q.fill, off, q.fillEnd, more})
+	if q.follows(q.fill, off) {
+		q.extend(q.fillEnd, more)
+		return
 	}
+	q.fill.refs++
+	q.push(seg{q.fill, off, q.fillEnd, more})
 }
 
-// extend lengthens the last seg if the run follows it in memory, and if the
-// driver is not writing just that seg.
-func (q *queue) extend(c *chunk, off, end int, more bool) bool {
-	if q.n == 0 || q.n <= q.lent {
+// follows tells whether a run at off comes right after the last seg in memory.
+func (q *queue) follows(c *chunk, off int) bool {
+	if q.n == 0 || q.final {
 		return false
 	}
 	s := q.at(q.n - 1)
-	if s.c != c || s.end != off {
-		return false
+	return s.c == c && s.end == off
+}
+
+// extend appends the bytes after the last seg up to end: to the seg itself, but
+// not if the driver is writing it or has written a part of it. What is urgent
+// would have to wait for the addition too.
+func (q *queue) extend(end int, more bool) {
+	s := q.at(q.n - 1)
+	if q.n <= q.lent || q.n == 1 && q.mid {
+		s.c.refs++
+		q.push(seg{s.c, s.end, end, more})
+		return
 	}
+	q.bytes += end - s.end
 	s.end, s.more = end, more
-	q.bytes += end - off
-	return true
 }
 
 func (q *queue) push(s seg) {
@@ -116,14 +128,12 @@ func (q *queue) lend(batch [][]byte, from, to int) [][]byte {
 func (q *queue) sent(p *pool, n, segs int) (left, gone int) {
 	for ; gone < segs && n > 0; gone++ {
 		s := q.at(0)
-		if k := s.end - s.off; n < k {
-			s.off += n
-			q.bytes -= n
+		k := min(n, s.end-s.off)
+		n -= k
+		q.bytes -= k
+		if s.off += k; s.off < s.end {
 			q.mid = true
 			return 0, gone
-		} else {
-			n -= k
-			q.bytes -= k
 		}
 		q.mid = s.more
 		p.put(s.c)

@@ -1,0 +1,180 @@
+package agent
+
+import (
+	"errors"
+	"io"
+	"slices"
+	"testing"
+
+	"github.com/openimpi/impi/core/wire"
+)
+
+// TestFinish ends a job of three hosts with all agents joined by hand: each sees
+// its peers finish, closes its channels and is finished.
+func TestFinish(t *testing.T) {
+	const n = 3
+	rigs := make([]*rig, n)
+	for h := range rigs {
+		rigs[h] = newRig(t, job(h, 2, 1, 2)).attachAll()
+	}
+	pump := func() {
+		for again := true; again; {
+			again = false
+			for h, r := range rigs {
+				for peer := range rigs {
+					if peer != h && r.HasOutput(hostLink(peer)) {
+						r.must(rigs[peer].feed(hostLink(h), r.take(hostLink(peer), 100), 60))
+						again = true
+					}
+				}
+			}
+		}
+	}
+	for i, p := range rigs[0].c.Procs { // each says something to each before it ends
+		r := rigs[p.Host]
+		for dest := range r.c.Procs {
+			r.must(r.feed(procLink(i), r.packet(wire.PkData, i, dest, 50, 0), everything))
+		}
+		r.must(r.ProcDone(wire.WorldRank(i)))
+		pump()
+	}
+	for h, r := range rigs {
+		var done, finished int
+		for _, e := range r.events() {
+			switch e.Kind {
+			case ChannelDone:
+				done++
+				r.Closed(e.Link, io.EOF)
+			case HostFinished:
+				finished++
+			default:
+				t.Errorf("host %d: %v", h, e)
+			}
+		}
+		if done != n-1 || finished != n-1 {
+			t.Errorf("host %d: %d channels done, %d hosts finished", h, done, finished)
+		}
+		r.wantEvents("all channels are closed", Finished)
+	}
+}
+
+// TestFiniBytes: type 7 and 124 zero bytes.
+func TestFiniBytes(t *testing.T) {
+	r := newRig(t, job(0, 1, 1)).attachAll()
+	r.must(r.ProcDone(0))
+	want := make([]byte, 128)
+	want[3] = 7
+	if got := r.take(hostLink(1), everything); !slices.Equal(got, want) {
+		t.Fatalf("% x", got)
+	}
+}
+
+// TestTouched names a link once, until it is asked for.
+func TestTouched(t *testing.T) {
+	r := newRig(t, job(0, 3, 1)).attachAll()
+	send := func(dests ...int) {
+		for _, d := range dests {
+			r.must(r.feed(procLink(0), r.packet(wire.PkData, 0, d, 5, 0), everything))
+		}
+	}
+	want := func(links ...LinkID) {
+		t.Helper()
+		got := slices.Clone(r.Touched())
+		if slices.Sort(got); !slices.Equal(got, links) {
+			t.Fatalf("touched %v, want %v", got, links)
+		}
+	}
+	want()
+	send(1, 2, 1, 3, 1)
+	want(1, 2, 101)
+	want()
+	send(1)
+	want(1)
+	send(2)
+	r.Closed(procLink(2), io.EOF)
+	want(2) // the driver knows that it closed it
+	send(2)
+	want()
+}
+
+// TestStrangerLinks: calls about links that are not there do nothing.
+func TestStrangerLinks(t *testing.T) {
+	r := newRig(t, job(0, 1, 1))
+	for _, l := range []LinkID{NoLink, 0, 77, 1 << 30} {
+		if r.Input(l) != nil || r.Output(l) != nil || r.HasOutput(l) {
+			t.Errorf("link %d has input or output", l)
+		}
+		if err := r.Received(l, 0); !errors.Is(err, ErrLink) {
+			t.Errorf("Received: %v", err)
+		}
+		r.Closed(l, nil)
+	}
+	r.wantEvents("nothing happened")
+}
+
+// TestDriverBugs: a driver that lies about what it did is stopped.
+func TestDriverBugs(t *testing.T) {
+	for name, bug := range map[string]func(r *rig){
+		"Sent too much":           func(r *rig) { r.Sent(procLink(0), len(r.Output(procLink(0))[0])+1) },
+		"Sent without Output":     func(r *rig) { r.Sent(procLink(0), 1) },
+		"Sent on no link":         func(r *rig) { r.Sent(9, 0) },
+		"Sent less than nothing":  func(r *rig) { r.Sent(procLink(0), -1) },
+		"Received too much":       func(r *rig) { r.Received(hostLink(1), len(r.Input(hostLink(1))[0])+1) },
+		"Received without Input":  func(r *rig) { r.Received(hostLink(1), 0) },
+		"Received after Received": func(r *rig) { r.Input(hostLink(1)); r.Received(hostLink(1), 0); r.Received(hostLink(1), 0) },
+	} {
+		r := newRig(t, job(0, 1, 1)).attachAll()
+		r.must(r.feed(hostLink(1), r.packet(wire.PkData, 1, 0, 10, 0), everything))
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic", name)
+				}
+			}()
+			bug(r)
+		}()
+	}
+}
+
+// TestReceivedAfterViolation gives the same error again.
+func TestReceivedAfterViolation(t *testing.T) {
+	r := newRig(t, job(0, 1, 1)).attachAll()
+	err := r.feed(hostLink(1), r.packet(wire.PkData, 0, 0, 10, 0), everything)
+	var p *ProtocolError
+	if !errors.As(err, &p) || p.Field != "pk_src" || p.Peer != (Peer{Host: 1, Client: 1, Rank: NoRank}) {
+		t.Fatalf("%v", err)
+	}
+	if again := r.Received(hostLink(1), 5); again != err {
+		t.Fatalf("%v", again)
+	}
+	r.Closed(hostLink(1), io.EOF)
+	if e := r.wantEvents("closed", HostDied)[0]; e.Err != err {
+		t.Fatalf("%v", e)
+	}
+}
+
+// TestOutputIsNoCopy: a packet leaves from the memory into which it was read.
+func TestOutputIsNoCopy(t *testing.T) {
+	r := newRig(t, job(0, 1, 1)).attachAll()
+	in := r.Input(hostLink(1))[0]
+	n := copy(in, r.packet(wire.PkData, 1, 0, 50000, 0))
+	r.must(r.Received(hostLink(1), n))
+	if out := r.Output(procLink(0)); len(out) != 1 || &out[0][0] != &in[0] || len(out[0]) != n {
+		t.Fatalf("%d slices", len(out))
+	}
+}
+
+// TestStatsAndHosts covers what a status page asks.
+func TestStatsAndHosts(t *testing.T) {
+	r := newRig(t, job(1, 2, 1)).attachAll()
+	if h, ok := r.HostOf(2); r.Hosts() != 2 || !ok || h != 1 {
+		t.Fatalf("proc 2 is on host %d (%v) of %d", h, ok, r.Hosts())
+	}
+	if _, ok := r.HostOf(3); ok {
+		t.Fatal("there is no proc 3")
+	}
+	r.must(r.feed(hostLink(0), r.packet(wire.PkData, 1, 2, 72, 0), 50))
+	if s := r.Stats(); s.Packets != 1 || s.Bytes != 200 || s.Queued != 200 || s.Memory == 0 {
+		t.Fatalf("%+v", s)
+	}
+}
