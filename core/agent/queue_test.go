@@ -51,7 +51,7 @@ func TestQueueJoins(t *testing.T) {
 		t.Fatalf("%d chunks after the chunk of copies was full", p.live)
 	}
 	p.put(c)
-	if n := q.clear(p); n != 1506 || p.live != 0 {
+	if n := q.clear(p); n != 1536 || p.live != 0 {
 		t.Fatalf("cleared %d bytes, %d chunks are left", n, p.live)
 	}
 }
