@@ -95,22 +95,18 @@ func (c *Client) Closed(cause error) error {
 	if c.state == clientFinished || c.err != nil {
 		return c.err
 	}
-	err := fmt.Errorf("%w: the server closed it while we waited for %s%s", ErrLost, c.awaited(), c.hint())
-	if cause != nil {
-		err = fmt.Errorf("%w: %w", err, cause)
-	}
-	c.end(err)
+	c.end(fmt.Errorf("the server's %w", lost(cause, fmt.Sprintf("while we waited for %s%s", c.awaited(), c.hint()))))
 	return c.err
 }
 
 // Receive takes bytes from the server. It keeps nothing of b.
-func (c *Client) Receive(b []byte) error {
+func (c *Client) Receive(b []byte, now time.Time) error {
 	if c.state == clientNew || c.state >= clientFinished {
 		return c.err
 	}
 	c.in.feed(b)
 	for c.err == nil {
-		more, err := c.step()
+		more, err := c.step(now)
 		if err != nil {
 			c.fail(err)
 		}
@@ -122,7 +118,7 @@ func (c *Client) Receive(b []byte) error {
 }
 
 // step uses the next command if it is complete.
-func (c *Client) step() (more bool, err error) {
+func (c *Client) step(now time.Time) (more bool, err error) {
 	if c.state == clientAuth {
 		return c.stepAuth()
 	}
@@ -130,7 +126,7 @@ func (c *Client) step() (more bool, err error) {
 	if err != nil || !ok {
 		return false, err
 	}
-	return true, c.command(f)
+	return true, c.command(f, now)
 }
 
 func knownToClient(cmd wire.Command) bool {
@@ -165,14 +161,14 @@ func (c *Client) stepAuth() (more bool, err error) {
 	return true, nil
 }
 
-func (c *Client) command(f frame) error {
+func (c *Client) command(f frame, now time.Time) error {
 	if f.cmd == wire.CmdFail {
-		c.end(fmt.Errorf("%w: the server says: %s", ErrFailed, printable(f.payload)))
+		c.end(fmt.Errorf("the server %w: %s", ErrFailed, printable(f.payload)))
 		return nil
 	}
 	switch {
 	case f.cmd == wire.CmdIMPI && c.state == clientIMPI:
-		return c.takeSize(f.payload)
+		return c.takeSize(f.payload, now)
 	case f.cmd == wire.CmdColl && c.state == clientColl:
 		return c.takeAnswer(f.payload)
 	case f.cmd == wire.CmdColl && c.state > clientColl:
@@ -185,7 +181,7 @@ func (c *Client) command(f frame) error {
 }
 
 // takeSize uses the answer to IMPI, the number of clients.
-func (c *Client) takeSize(payload []byte) error {
+func (c *Client) takeSize(payload []byte, now time.Time) error {
 	n, err := wire.ParseIMPI(payload)
 	switch {
 	case err != nil:
@@ -200,6 +196,7 @@ func (c *Client) takeSize(payload []byte) error {
 		c.labels = append(c.labels, info.Label)
 	}
 	c.state = clientColl
+	c.deadline = now.Add(c.cfg.limit())
 	c.submit()
 	return nil
 }

@@ -41,7 +41,7 @@ type ClientConfig struct {
 	// Token is random bytes. Client 0's become the job's token if all are ours.
 	Token [TokenSize]byte
 
-	Limit time.Duration // for the whole of startup; 0 means DefaultLimit
+	Limit time.Duration // for all clients to come, and then again to be DONE; 0 means DefaultLimit
 }
 
 // HostConfig is one host of a client.
@@ -66,12 +66,12 @@ func (c *ClientConfig) nprocs() int {
 	return n
 }
 
-// limit is Limit or its default.
+// limit is Limit or its default, and Grace.
 func (c *ClientConfig) limit() time.Duration {
 	if c.Limit > 0 {
-		return c.Limit
+		return c.Limit + Grace
 	}
-	return DefaultLimit
+	return DefaultLimit + Grace
 }
 
 // Validate reports the first fault, wrapping ErrConfig.

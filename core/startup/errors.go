@@ -14,5 +14,6 @@ var (
 	ErrValue    = errors.New("startup value is wrong")      // a label's values make no sense
 	ErrDisagree = errors.New("clients do not agree")        // values that must be equal are not
 	ErrLost     = errors.New("connection was lost")         // a peer's connection ended too early
-	ErrFailed   = errors.New("job was ended by a peer")     // a peer said why it gave up
+	ErrFailed   = errors.New("ended the job")               // a peer said why it gave up
+	ErrBusy     = errors.New("server is busy")              // too many connections that say nothing
 )

@@ -39,6 +39,15 @@ func (c *Client) hint() string {
 	return "; another client may have failed"
 }
 
+// lost makes the error of a connection that ended, cause being nil if it was
+// the peer who closed it.
+func lost(cause error, when string) error {
+	if cause == nil {
+		return fmt.Errorf("%w %s", ErrLost, when)
+	}
+	return fmt.Errorf("%w %s: %w", ErrLost, when, cause)
+}
+
 // printable makes a peer's text fit for a terminal and a log.
 func printable(b []byte) string {
 	b = b[:min(len(b), wire.MaxFail)]

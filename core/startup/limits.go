@@ -21,9 +21,13 @@ const (
 // TokenSize is the size of a job's token.
 const TokenSize = 32
 
-// DefaultLimit is how long the server waits for all clients to come, and then
-// for all to say DONE; and how long a client waits for the whole of startup.
-const DefaultLimit = 60 * time.Second
+// DefaultLimit is how long both sides wait for all clients to come, and then
+// for all to say DONE. A client waits Grace longer: the server, which knows who
+// is missing, should be the one to say so.
+const (
+	DefaultLimit = 60 * time.Second
+	Grace        = 2 * time.Second
+)
 
 // Values that every client may change and that stand for "not chosen" in the
 // two collective crossovers. IMPI ch.2, Client labels: -1 selects the default.

@@ -167,7 +167,7 @@ func (s *Server) Accept(id ConnID, peer string, now time.Time) {
 	case s.state != serverJoining:
 		s.refuse(c, fmt.Errorf("%w: it has its %d", ErrFull, s.cfg.Clients))
 	case waiting >= s.cfg.Waiting:
-		s.refuse(c, fmt.Errorf("%w: %d others have not named their client rank yet", ErrTooLong, waiting))
+		s.refuse(c, fmt.Errorf("%w: %d others have not named their client rank yet", ErrBusy, waiting))
 	}
 }
 
@@ -178,16 +178,12 @@ func (s *Server) Closed(id ConnID, cause error) {
 	if c == nil {
 		return
 	}
-	err := fmt.Errorf("%w: it closed", ErrLost)
-	if cause != nil {
-		err = fmt.Errorf("%w: %w", ErrLost, cause)
-	}
 	s.drop(c)
 	switch {
 	case c.state < connColl:
-		s.note(c, fmt.Errorf("%w before it named its client rank", err))
+		s.note(c, lost(cause, "before it named its client rank"))
 	case c.state < connFini:
-		s.fail(s.blame(c, fmt.Errorf("%w before FINI (last it did: %s)", err, s.progress(c))))
+		s.fail(s.blame(c, lost(cause, fmt.Sprintf("before FINI (the last it sent was %s)", s.progress(c)))))
 	}
 }
 

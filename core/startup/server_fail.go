@@ -1,6 +1,7 @@
 package startup
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -50,19 +51,30 @@ func (s *Server) sendReason(c *conn, err error) {
 // to it, and is told the reason like a client.
 func (s *Server) failBy(c *conn, err error) {
 	s.sendReason(c, err)
+	s.do(Action{Kind: ActClose, Conn: c.id, Reason: err})
+	s.drop(c)
 	s.fail(err)
 }
 
-// fail ends the job and tells all clients why.
+// fail ends the job and tells all clients why. Connections that may be anybody's
+// learn no more than that.
 func (s *Server) fail(err error) {
 	if s.state == serverEnded {
 		return
 	}
 	s.toAll(wire.AppendFail(nil, err.Error()))
+	for _, c := range s.conns {
+		if c.state < connColl {
+			s.sendReason(c, errNotYours)
+		}
+	}
 	err = fmt.Errorf("startup: server: %w", err)
 	s.tell(Event{Kind: EventFailed, Err: err})
 	s.end(err)
 }
+
+// errNotYours is what a connection hears that has not named its client rank.
+var errNotYours = errors.New("the job failed before this client had joined; the server's log says why")
 
 // missing lists the clients that have not come.
 func (s *Server) missing() string {
@@ -88,13 +100,13 @@ func (s *Server) laggards() string {
 	var list []string
 	for r, c := range s.clients {
 		if c.state == connColl {
-			list = append(list, fmt.Sprintf("client %d (%s; last it did: %s)", r, c.peer, s.progress(c)))
+			list = append(list, fmt.Sprintf("client %d (%s; the last it sent was %s)", r, c.peer, s.progress(c)))
 		}
 	}
 	return strings.Join(list, ", ")
 }
 
-// progress says what a client did last.
+// progress says what a client sent last.
 func (s *Server) progress(c *conn) string {
 	switch {
 	case c.state == connDone:

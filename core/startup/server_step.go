@@ -16,6 +16,13 @@ func (s *Server) step(c *conn, now time.Time) (more bool, err error) {
 		}
 		return true, s.takeKey(c, b)
 	}
+	// IMPI ch.2, Authentication: nothing may come before AUTH. Looking at four
+	// bytes is enough to turn away what is no IMPI client at all.
+	if b, ok := c.in.peek(wire.CommandSize); ok && c.state == connAuth {
+		if cmd, _ := wire.ParseCommand(b); cmd != wire.CmdAuth && cmd != wire.CmdFail {
+			return false, fmt.Errorf("%w: %v where AUTH should be", ErrProtocol, cmd)
+		}
+	}
 	limit := MaxSubmission
 	if c.state < connColl {
 		limit = maxUnknown
@@ -40,7 +47,7 @@ func knownToServer(cmd wire.Command) bool {
 func (s *Server) command(c *conn, f frame, now time.Time) error {
 	switch {
 	case f.cmd == wire.CmdFail:
-		return fmt.Errorf("%w: it says: %s", ErrFailed, printable(f.payload))
+		return fmt.Errorf("%w: %s", ErrFailed, printable(f.payload))
 	case f.cmd == wire.CmdAuth && c.state == connAuth:
 		return s.takeAuth(c, f.payload)
 	case f.cmd == wire.CmdIMPI && c.state == connIMPI:
