@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -124,11 +125,11 @@ func ParseKey(text string) (uint64, error) {
 	key, err := strconv.ParseUint(digits, base, 64)
 	switch {
 	case text == "":
-		return 0, fmt.Errorf("it is empty")
-	case err != nil && err.(*strconv.NumError).Err == strconv.ErrRange:
-		return 0, fmt.Errorf("the number has more than 64 bits")
+		return 0, errors.New("it is empty")
+	case errors.Is(err, strconv.ErrRange):
+		return 0, errors.New("the number has more than 64 bits")
 	case err != nil:
-		return 0, fmt.Errorf("it is neither a decimal number nor 0x and hex digits")
+		return 0, errors.New("it is neither a decimal number nor 0x and hex digits")
 	}
 	return key, nil
 }

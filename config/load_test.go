@@ -18,7 +18,7 @@ func mustLoad(t *testing.T, path string) *Job {
 	t.Helper()
 	privateKeys(t)
 	opt := testOptions()
-	opt.Environ = append(opt.Environ, "HOME=/home/ann")
+	opt.Environ = append(opt.Environ, "HOME=/srv/ann")
 	job, diags := Load(path, opt)
 	if len(diags) > 0 || job == nil {
 		var text strings.Builder
@@ -86,7 +86,7 @@ func TestFullFile(t *testing.T) {
 	})
 	t.Run("program", func(t *testing.T) {
 		p := beta.Program
-		want := map[string]string{"OMP_NUM_THREADS": "4", "DATA": "/home/ann/data"}
+		want := map[string]string{"OMP_NUM_THREADS": "4", "DATA": "/srv/ann/data"}
 		if !reflect.DeepEqual(p.Env, want) {
 			t.Errorf("environment %v", p.Env)
 		}

@@ -1,0 +1,137 @@
+package repotest
+
+import (
+	"strconv"
+	"strings"
+)
+
+// layers of core: a package imports only packages with a lower number.
+var layers = map[string]int{
+	"core/wire": 0, "core/link": 0,
+	"core/datatype": 1, "core/flow": 1, "core/match": 1, "core/comm": 1, "core/dynamic": 1,
+	"core/startup": 2, "core/message": 2, "core/coll": 2,
+	"core/agent":  3,
+	"core/mpierr": 4,
+	"core/mpi":    5,
+}
+
+// direction says what the packages of a subtree may import. A pattern is a
+// folder, or a folder and all below it if it ends in "/...".
+type direction struct {
+	from   string
+	ours   []string
+	others []string // modules that are not ours; nil: any in go.mod
+}
+
+var noOthers = []string{}
+
+// directions: the first one whose from fits counts.
+var directions = []direction{
+	{
+		from:   "core/mpi",
+		ours:   []string{"core/...", "internal/poll", "internal/wireup", "transports", "transports/socket", "transports/trace"},
+		others: []string{"golang.org/x/sys/..."},
+	},
+	{from: "core/...", ours: []string{"core/..."}, others: noOthers},
+	{from: "transports", ours: []string{"core/link"}, others: noOthers},
+	{from: "transports/trace/...", ours: []string{"transports", "transports/socket", "core/link", "core/wire"}},
+	{from: "transports/...", ours: []string{"transports", "transports/socket", "core/link"}},
+	{from: "plugins/proto/...", ours: []string{"transports", "plugins/proto/..."}},
+	{from: "plugins/sdk/...", ours: []string{"transports", "transports/socket", "core/link", "plugins/proto/...", "plugins/sdk/..."}},
+	{from: "plugins/...", ours: []string{"transports", "transports/socket", "core/link", "plugins/...", "internal/launch"}},
+	{from: "config/...", ours: nil, others: []string{"github.com/hashicorp/hcl/v2/...", "github.com/zclconf/go-cty/..."}},
+	{from: "internal/repotest", ours: nil, others: noOthers},
+	{from: "internal/poll", ours: []string{"core/link", "core/wire"}},
+	{from: "internal/wireup", ours: []string{"core/wire", "core/dynamic"}},
+	{from: "internal/launch", ours: nil},
+	{from: "internal/sim/...", ours: []string{"core/...", "internal/sim/..."}},
+	{from: "internal/conformance/...", ours: []string{"core/wire", "transports", "internal/conformance/..."}},
+	{
+		// The agent process knows the contract and no transport.
+		from: "internal/node/...",
+		ours: []string{
+			"core/...", "transports", "transports/socket", "transports/trace", "config", "plugins/host", "plugins/proto/...",
+			"internal/...",
+		},
+	},
+	{from: "internal/...", ours: []string{"core/...", "transports/...", "plugins/...", "config", "internal/..."}},
+	{from: "examples/...", ours: []string{"core/mpi", "examples/..."}, others: noOthers},
+	{from: "cmd/...", ours: []string{"core/...", "transports/...", "plugins/...", "config", "internal/..."}},
+}
+
+// Imports wants imports to go down: design, folders.
+func Imports(r *Repo) []Problem {
+	var problems []Problem
+	for _, f := range r.Go {
+		if f.Test {
+			continue
+		}
+		d, known := directionOf(f.Dir)
+		if !known {
+			problems = append(problems, Problem{Path: f.Path, Text: "nothing is said about the imports of " + f.Dir})
+			continue
+		}
+		for _, spec := range f.AST.Imports {
+			name, _ := strconv.Unquote(spec.Path.Value)
+			if why := d.forbids(f.Dir, name); why != "" {
+				problems = append(problems, Problem{f.Path, r.line(spec.Pos()), "import of " + name + ": " + why})
+			}
+		}
+	}
+	return problems
+}
+
+func directionOf(dir string) (direction, bool) {
+	for _, d := range directions {
+		if fits(d.from, dir) {
+			return d, true
+		}
+	}
+	return direction{}, false
+}
+
+// forbids gives the reason why a package may not import name, or "".
+func (d direction) forbids(dir, name string) string {
+	ours, isOurs := strings.CutPrefix(name, Module+"/")
+	switch {
+	case !isOurs && !strings.Contains(strings.SplitN(name, "/", 2)[0], "."):
+		return "" // the standard library; PureCore looks at it
+	case !isOurs && d.others != nil && !fitsAny(d.others, name):
+		return "a module that is not for " + d.from
+	case !isOurs:
+		return ""
+	case fits("cmd/...", ours):
+		return "nobody imports a command"
+	case !fitsAny(d.ours, ours):
+		return "imports go down only"
+	case fits("core/...", dir) && fits("core/...", ours):
+		return forbidsLayer(dir, ours)
+	}
+	return ""
+}
+
+func forbidsLayer(dir, name string) string {
+	from, knownFrom := layers[dir]
+	to, knownTo := layers[name]
+	switch {
+	case !knownFrom || !knownTo:
+		return "this package has no layer in internal/repotest"
+	case to >= from:
+		return "imports inside core go to a lower layer only"
+	}
+	return ""
+}
+
+func fits(pattern, name string) bool {
+	tree, all := strings.CutSuffix(pattern, "/...")
+	return name == tree || (all && strings.HasPrefix(name, tree+"/"))
+}
+
+func fitsAny(patterns []string, name string) bool {
+	for _, p := range patterns {
+		if fits(p, name) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,189 @@
+package repotest
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// example is a small repository and the problems that its rule must find there,
+// each as path:line and a part of the text. None means that it is good.
+type example struct {
+	name  string
+	files map[string]string
+	want  []string
+}
+
+func one(path, text string) map[string]string { return map[string]string{path: text} }
+
+// imp is a Go file that imports packages of ours.
+func imp(packages ...string) string {
+	text := "package p\n"
+	for _, p := range packages {
+		text += "import _ \"" + Module + "/" + p + "\"\n"
+	}
+	return text
+}
+
+func allFolders(more ...string) map[string]string {
+	files := map[string]string{}
+	for _, dir := range append(more, topLevel...) {
+		files[dir+"/x"] = "x"
+	}
+	return files
+}
+
+var examples = map[string][]example{
+	"top-level-folders": {
+		{"good", allFolders(".ci"), nil},
+		{"one too many", allFolders("pkg"), []string{"pkg: no folder"}},
+		{"one missing", one("cmd/x", ""), []string{
+			"config: this", "core: this", "docs: this", "examples: this", "internal: this", "plugins: this", "transports: this",
+		}},
+	},
+	"imports": {
+		{"good", map[string]string{
+			"core/message/a.go":   imp("core/flow", "core/wire"),
+			"core/mpi/a.go":       imp("core/message", "internal/poll", "internal/wireup", "transports/socket"),
+			"transports/a.go":     imp("core/link"),
+			"transports/tcp/a.go": imp("transports", "transports/socket", "core/link"),
+			"plugins/sdk/a.go":    imp("plugins/proto", "transports"),
+			"internal/node/a.go":  imp("core/agent", "config", "plugins/host", "transports"),
+			"examples/ring/a.go":  imp("core/mpi"),
+			"cmd/impi-node/a.go":  imp("internal/node", "transports/tcp"),
+			"core/flow/a_test.go": imp("internal/node"),
+			"config/a.go":         "package config\nimport _ \"github.com/hashicorp/hcl/v2/hclsyntax\"",
+		}, nil},
+		{"core up", one("core/flow/a.go", imp("core/wire", "core/message")), []string{"core/flow/a.go:3: import of github.com/openimpi/impi/core/message: imports inside core"}},
+		{"core sideways", one("core/flow/a.go", imp("core/match")), []string{"core/flow/a.go:2"}},
+		{"core without a layer", one("core/new/a.go", imp("core/wire")), []string{"no layer"}},
+		{"core out", one("core/agent/a.go", imp("transports")), []string{"imports go down only"}},
+		{"core to others", one("core/wire/a.go", "package wire\nimport \"golang.org/x/sys/unix\""), []string{"not for core"}},
+		{"mpi to a transport", one("core/mpi/a.go", imp("transports/tcp")), []string{"imports go down only"}},
+		{"contract to an implementation", one("transports/a.go", imp("transports/socket")), []string{"imports go down only"}},
+		{"transport to core", one("transports/tcp/a.go", imp("core/wire")), []string{"imports go down only"}},
+		{"transport to another", one("transports/tcp/a.go", imp("transports/unix")), []string{"imports go down only"}},
+		{"sdk to host", one("plugins/sdk/a.go", imp("plugins/host")), []string{"imports go down only"}},
+		{"sdk to the node", one("plugins/sdk/a.go", imp("internal/launch")), []string{"imports go down only"}},
+		{"config to ours", one("config/a.go", imp("transports")), []string{"imports go down only"}},
+		{"config to others", one("config/a.go", "package config\nimport \"google.golang.org/grpc\""), []string{"not for config"}},
+		{"node to a transport", one("internal/node/a.go", imp("transports/tcp")), []string{"imports go down only"}},
+		{"example to core", one("examples/ring/a.go", imp("core/wire")), []string{"imports go down only"}},
+		{"to a command", one("internal/node/a.go", imp("cmd/impi-node")), []string{"nobody imports a command"}},
+		{"command to a command", one("cmd/a/a.go", imp("cmd/b")), []string{"nobody imports a command"}},
+		{"nothing is said", one("pkg/a.go", imp("core/wire")), []string{"nothing is said"}},
+	},
+	"pure-core": {
+		{"good", map[string]string{
+			"core/flow/a.go":      "package flow\nimport (\n\"time\"\n\"net/netip\"\n)\nfunc f(now time.Time, a netip.Addr) time.Time { return now.Add(time.Second) }",
+			"core/mpi/a.go":       "package mpi\nimport (\n\"os\"\n\"time\"\n)\nfunc f() { go f(); time.Now(); os.Exit(1) }",
+			"core/flow/a_test.go": "package flow\nimport \"os\"\nfunc f() { go f(); os.Exit(1) }",
+			"internal/a/a.go":     "package a\nimport \"net\"\nvar _ net.Conn",
+		}, nil},
+		{"sockets", one("core/a/a.go", "package a\nimport \"net\"\nvar _ net.Conn"), []string{"core/a/a.go:2: core does not import net"}},
+		{"files", one("core/a/a.go", "package a\nimport \"os\""), []string{"import os"}},
+		{"signals", one("core/a/a.go", "package a\nimport \"os/signal\""), []string{"import os/signal"}},
+		{"logging", one("core/a/a.go", "package a\nimport \"log/slog\""), []string{"import log/slog"}},
+		{"randomness", one("core/a/a.go", "package a\nimport (\n\"math/rand/v2\"\n\"crypto/rand\"\n)"), []string{"a.go:3: ", "a.go:4: "}},
+		{"clock", one("core/a/a.go", "package a\nimport \"time\"\nvar t = time.Now()"), []string{"a.go:3: core has no clock: time.Now"}},
+		{"clock under another name", one("core/a/a.go", "package a\nimport clock \"time\"\nvar t = clock.After(1)"), []string{"time.After"}},
+		{"goroutine", one("core/a/a.go", "package a\nfunc f() {\n\tgo f()\n}"), []string{"a.go:3: core starts no goroutine"}},
+	},
+	"package-comments": {
+		{"good", map[string]string{
+			"a/doc.go": "// Package a is here.\npackage a", "a/b.go": "package a",
+			"t/x_test.go": "package t",
+			"g/g.pb.go":   "// Code generated by x. DO NOT EDIT.\n\npackage g",
+		}, nil},
+		{"none", one("a/b.go", "package a\n// F does.\nfunc F() {}"), []string{"a: the package has no comment"}},
+		{"not above package", one("a/b.go", "// License\n\npackage a"), []string{"a: the package has no comment"}},
+		{"only in the test", map[string]string{"a/a.go": "package a", "a/a_test.go": "// Package a is here.\npackage a"}, []string{"a: the package"}},
+		{"command", one("cmd/a/main.go", "package main"), []string{"cmd/a: the package"}},
+	},
+	"exported-comments": {
+		{"good", map[string]string{
+			"a/a.go": "package a\n// F does.\nfunc F() {}\n// A T is.\ntype T[X any] struct{ F int }\n// M does.\nfunc (*T[X]) M() {}\n" +
+				"type u int\nfunc (u) M() {}\nfunc g() {}\n// The codes.\nconst (\nA = 1\nB = 2\n)\nconst (\nC = 1 // what C is\n\n// D is.\nD = 2\n)\n// V is.\nvar V, w int\n",
+			"a/a_test.go":     "package a\nfunc TestF() {}",
+			"cmd/a/main.go":   "package main\nfunc F() {}",
+			"a/generated.go":  "// Code generated by x. DO NOT EDIT.\n\npackage a\nfunc G() {}",
+			"core/b/alias.go": "package b\ntype (\n// E is.\nE int\n)",
+		}, nil},
+		{"function", one("a/a.go", "package a\n\nfunc F() {}"), []string{"a/a.go:3: F has no comment"}},
+		{"another's comment", one("a/a.go", "package a\n// Does it.\nfunc F() {}"), []string{"F has no comment"}},
+		{"method", one("a/a.go", "package a\n// T is.\ntype T int\nfunc (t *T) M() {}"), []string{"a.go:4: M has"}},
+		{"method of a generic type", one("a/a.go", "package a\n// T is.\ntype T[X, Y any] int\nfunc (t *T[X, Y]) M() {}"), []string{"a.go:4: M has"}},
+		{"type", one("a/a.go", "package a\ntype T int"), []string{"T has no comment"}},
+		{"type in a group", one("a/a.go", "package a\n// Some.\ntype (\nT int\n)"), []string{"T has no comment"}},
+		{"constant", one("a/a.go", "package a\nconst C = 1"), []string{"C has no comment"}},
+		{"variables", one("a/a.go", "package a\nvar (\nV = 1\n// W is.\nW = 2\n)"), []string{"a.go:3: V has no comment"}},
+	},
+	"sizes": {
+		{"good", map[string]string{
+			"a/a.go":      "package a\nfunc f() {" + strings.Repeat("\n", MaxFunction-1) + "}\n" + strings.Repeat("\n", MaxFile-MaxFunction-1),
+			"a/a_test.go": "package a" + strings.Repeat("\n", 2*MaxFile),
+			"a/g.pb.go":   "// Code generated by x. DO NOT EDIT.\n\npackage a" + strings.Repeat("\n", 2*MaxFile),
+		}, nil},
+		{"long file", one("a/a.go", "package a"+strings.Repeat("\n", MaxFile+1)), []string{"a/a.go: 701 lines"}},
+		{"long function", one("a/a.go", "package a\nfunc f() {"+strings.Repeat("\n", MaxFunction)+"}"), []string{"a/a.go:2: f has 71 lines"}},
+	},
+	"test-habits": {
+		{"good", map[string]string{
+			"a/a.go":      "package a\nimport \"time\"\nfunc f() { time.Sleep(1) }",
+			"a/a_test.go": "package a\nimport \"time\"\nfunc f(t T) { t.Skip(\"no compiler\"); _ = time.Second }",
+			"a/b_test.go": "package a\nfunc f(time T) { time.Sleep(1) }",
+		}, nil},
+		{"sleep", one("a/a_test.go", "package a\nimport \"time\"\nfunc f() {\n\ttime.Sleep(1)\n}"), []string{"a/a_test.go:4: a test waits"}},
+		{"skip", one("a/a_test.go", "package a\nfunc f(t T) { t.Skip() }"), []string{"say why this"}},
+		{"skip now", one("a/a_test.go", "package a\nfunc f(t T) { t.SkipNow() }"), []string{"say why: Skip"}},
+	},
+	"error-classes": {
+		{"good", map[string]string{
+			"core/flow/a.go":      "package flow\nvar ErrA, errB error\nvar Errand = 1\n",
+			"core/mpierr/a.go":    "package mpierr\nvar t = map[error]int{flow.ErrA: 1, flow.Errand: 2}\nvar ErrC error",
+			"core/mpi/a.go":       "package mpi\nvar ErrOwn error",
+			"core/flow/a_test.go": "package flow\nvar ErrT error",
+			"config/a.go":         "package config\nvar ErrD error",
+		}, nil},
+		{"no row", map[string]string{
+			"core/flow/a.go":   "package flow\nvar (\n\tErrA error\n\tErrB error\n)",
+			"core/mpierr/a.go": "package mpierr\nvar t = map[error]int{flow.ErrA: 1, other.ErrB: 2}",
+		}, []string{"core/flow/a.go:4: flow.ErrB has no class"}},
+		{"no table", one("core/flow/a.go", "package flow\nvar ErrA error"), []string{"flow.ErrA has no class"}},
+	},
+	"machine-paths": {
+		{"good", one("a.md", "see /etc/hosts, /tmp, /dev/urandom, docs/work/plan, a/home/x, https://x.org/home/y, $HOME/work"), nil},
+		{"a home", one("docs/a.md", "text\nrun `x` in \"/"+"home/ann/impi\""), []string{"docs/a.md:2: a path of somebody's machine"}},
+		{"a checkout", one(".ci/run", "cd /"+"work/x"), []string{".ci/run:1"}},
+		{"in testdata", one("a/testdata/x.txt", "at /"+"root/x.go:1"), []string{"a/testdata/x.txt:1"}},
+	},
+}
+
+func TestEachRuleFindsWhatItIsFor(t *testing.T) {
+	for _, rule := range Rules() {
+		t.Run(rule.Name, func(t *testing.T) {
+			good, bad := 0, 0
+			for _, e := range examples[rule.Name] {
+				if e.want == nil {
+					good++
+				} else {
+					bad++
+				}
+				t.Run(e.name, func(t *testing.T) { e.check(t, rule) })
+			}
+			if good == 0 || bad == 0 {
+				t.Errorf("%d good and %d bad examples", good, bad)
+			}
+		})
+	}
+}
+
+func (e example) check(t *testing.T, rule Rule) {
+	var got []string
+	for _, p := range Sorted(rule.Check(read(t, e.files))) {
+		got = append(got, p.String())
+	}
+	if !slices.EqualFunc(got, e.want, strings.Contains) {
+		t.Errorf("found %q, want %q", got, e.want)
+	}
+}
