@@ -1,6 +1,7 @@
 package dynamic
 
 import (
+	"bytes"
 	"crypto/hmac"
 	"encoding/binary"
 	"fmt"
@@ -26,7 +27,7 @@ func NewDialler(token Token, nonce Nonce, hello Hello) *Dialler {
 	b = append(b, nonce[:]...)
 	b = binary.BigEndian.AppendUint32(b, uint32(hello.Src))
 	b = binary.BigEndian.AppendUint32(b, uint32(hello.Dst))
-	return &Dialler{token: token, hello: hello, said: b, out: b}
+	return &Dialler{token: token, hello: hello, said: bytes.Clone(b), out: b}
 }
 
 // Output takes the bytes that are to be sent now.

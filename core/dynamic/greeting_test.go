@@ -1,0 +1,332 @@
+package dynamic
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+)
+
+var (
+	testToken  = Token{1, 2, 3}
+	otherToken = Token{1, 2, 4}
+	nonceD     = Nonce{10}
+	nonceA     = Nonce{20}
+	testHello  = Hello{Src: 3, Dst: 1<<31 - 1}
+)
+
+// feed gives all of b to an Input, n bytes at a time, as long as it takes any.
+func feed(input func([]byte) (int, error), b []byte, n int) (left []byte, err error) {
+	for len(b) > 0 {
+		took, err := input(b[:min(n, len(b))])
+		if b = b[took:]; err != nil || took == 0 {
+			return b, err
+		}
+	}
+	return nil, nil
+}
+
+// upToJudgement runs a greeting until the acceptor must judge, and gives what
+// the dialler said.
+func upToJudgement(t testing.TB, d *Dialler, a *Acceptor, piece int) (hello, challenge, proof []byte) {
+	t.Helper()
+	hello = d.Output()
+	if _, err := feed(a.Input, hello, piece); err != nil {
+		t.Fatal(err)
+	}
+	challenge = a.Output()
+	if _, err := feed(d.Input, challenge, piece); err != nil {
+		t.Fatal(err)
+	}
+	proof = d.Output()
+	if _, err := feed(a.Input, proof, piece); err != nil {
+		t.Fatal(err)
+	}
+	return hello, challenge, proof
+}
+
+func TestGreetingAccepted(t *testing.T) {
+	for piece := range 200 {
+		d, a := NewDialler(testToken, nonceD, testHello), NewAcceptor(testToken, nonceA)
+		if _, ok := a.Peer(); ok || a.Done() || d.Done() {
+			t.Fatal("nothing was said yet")
+		}
+		hello, challenge, proof := upToJudgement(t, d, a, piece+1)
+		if h, ok := a.Peer(); !ok || h != testHello || a.Done() {
+			t.Fatalf("peer %+v %v", h, ok)
+		}
+		a.Accept()
+		verdict := a.Output()
+		left, err := feed(d.Input, verdict, piece+1)
+		if err != nil || len(left) != 0 || !d.Done() || !a.Done() {
+			t.Fatalf("pieces of %d: %v, %d left", piece+1, err, len(left))
+		}
+		if len(hello)+len(proof) > MaxGreeting || len(challenge)+len(verdict) > MaxGreeting {
+			t.Fatal("MaxGreeting is too small")
+		}
+	}
+}
+
+// TestGreetingLeavesThePackets: bytes after the last message are not taken, on
+// either side, even when they come in the same read.
+func TestGreetingLeavesThePackets(t *testing.T) {
+	d, a := NewDialler(testToken, nonceD, testHello), NewAcceptor(testToken, nonceA)
+	a.Input(d.Output())
+	d.Input(a.Output())
+	packets := []byte("packets follow")
+	proof := append(d.Output(), packets...)
+	n, err := a.Input(proof)
+	if err != nil || !bytes.Equal(proof[n:], packets) {
+		t.Fatalf("acceptor took %d of %d: %v", n, len(proof), err)
+	}
+	if n, err := a.Input(packets); n != 0 || err != nil {
+		t.Fatalf("before its judgement the acceptor took %d: %v", n, err)
+	}
+	a.Accept()
+	verdict := append(a.Output(), packets...)
+	n, err = d.Input(verdict)
+	if err != nil || !bytes.Equal(verdict[n:], packets) || !d.Done() {
+		t.Fatalf("dialler took %d of %d: %v", n, len(verdict), err)
+	}
+	if n, err := d.Input(packets); n != 0 || err != nil {
+		t.Fatalf("when done the dialler took %d: %v", n, err)
+	}
+}
+
+func TestGreetingRefused(t *testing.T) {
+	for _, why := range []Verdict{UnknownRank, TieLost, Leaving, 99} {
+		d, a := NewDialler(testToken, nonceD, testHello), NewAcceptor(testToken, nonceA)
+		upToJudgement(t, d, a, 1000)
+		a.Refuse(why)
+		_, err := d.Input(a.Output())
+		var refused *RefusedError
+		if !errors.As(err, &refused) || refused.Verdict != why || refused.Hello != testHello || !refused.Proven || d.Done() || a.Done() {
+			t.Errorf("%v: %v", why, err)
+		}
+	}
+}
+
+// TestGreetingWrongJob: the token of another job ends at the first message, and
+// the refusal says so though it cannot be proven.
+func TestGreetingWrongJob(t *testing.T) {
+	d, a := NewDialler(otherToken, nonceD, testHello), NewAcceptor(testToken, nonceA)
+	if _, err := a.Input(d.Output()); !errors.Is(err, ErrJob) {
+		t.Errorf("acceptor: %v", err)
+	}
+	if _, ok := a.Peer(); ok {
+		t.Error("a stranger got through")
+	}
+	_, err := d.Input(a.Output())
+	var refused *RefusedError
+	if !errors.As(err, &refused) || refused.Verdict != WrongJob || refused.Proven {
+		t.Errorf("dialler: %v", err)
+	}
+}
+
+// TestGreetingReplay: a recording of a good dialler is of no use, because the
+// challenge differs; and one of a good acceptor, because the nonce does.
+func TestGreetingReplay(t *testing.T) {
+	d, a := NewDialler(testToken, nonceD, testHello), NewAcceptor(testToken, nonceA)
+	hello, challenge, proof := upToJudgement(t, d, a, 1000)
+	a.Accept()
+	verdict := a.Output()
+
+	again := NewAcceptor(testToken, Nonce{21})
+	if _, err := again.Input(append(bytes.Clone(hello), proof...)); !errors.Is(err, ErrToken) {
+		t.Errorf("acceptor: %v", err)
+	}
+	if _, ok := again.Peer(); ok {
+		t.Error("a recording got through")
+	}
+
+	victim := NewDialler(testToken, Nonce{11}, testHello)
+	if _, err := victim.Input(append(bytes.Clone(challenge), verdict...)); !errors.Is(err, ErrToken) {
+		t.Errorf("dialler: %v", err)
+	}
+}
+
+// TestGreetingForgedAcceptor: whoever does not have the token cannot say yes,
+// with or without a challenge, and not by reflecting the dialler's own words.
+func TestGreetingForgedAcceptor(t *testing.T) {
+	yes := append(append(appendHead(nil, kindVerdict), 0, 0, 0, 0), make([]byte, macSize)...)
+	d := NewDialler(testToken, nonceD, testHello)
+	if _, err := d.Input(yes); !errors.Is(err, ErrToken) {
+		t.Errorf("at once: %v", err)
+	}
+	d = NewDialler(testToken, nonceD, testHello)
+	d.Output()
+	d.Input(append(appendHead(nil, kindChallenge), nonceA[:]...))
+	copy(yes[headSize+4:], d.Output()[headSize:])
+	if _, err := d.Input(yes); !errors.Is(err, ErrToken) || d.Done() {
+		t.Errorf("with the dialler's own proof: %v", err)
+	}
+}
+
+// TestGreetingRefusalCannotBecomeYes: the code is under the MAC.
+func TestGreetingRefusalCannotBecomeYes(t *testing.T) {
+	d, a := NewDialler(testToken, nonceD, testHello), NewAcceptor(testToken, nonceA)
+	upToJudgement(t, d, a, 1000)
+	a.Refuse(TieLost)
+	b := a.Output()
+	b[headSize+3] = 0
+	if _, err := d.Input(b); !errors.Is(err, ErrToken) || d.Done() {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestGreetingBitFlips: no bit of any message can be changed.
+func TestGreetingBitFlips(t *testing.T) {
+	run := func(flip func(message int, b []byte)) (ok bool) {
+		d, a := NewDialler(testToken, nonceD, testHello), NewAcceptor(testToken, nonceA)
+		for message := 0; message < 4; message += 2 {
+			up := d.Output()
+			flip(message, up)
+			if _, err := a.Input(up); err != nil {
+				return false
+			}
+			if _, there := a.Peer(); there {
+				a.Accept()
+			}
+			down := a.Output()
+			flip(message+1, down)
+			if _, err := d.Input(down); err != nil {
+				return false
+			}
+		}
+		return d.Done() && a.Done()
+	}
+	if !run(func(int, []byte) {}) {
+		t.Fatal("the greeting itself")
+	}
+	for message, size := range []int{helloSize, challengeSize, proofSize, verdictSize} {
+		for bit := range size * 8 {
+			if run(func(m int, b []byte) {
+				if m == message {
+					b[bit/8] ^= 1 << (bit % 8)
+				}
+			}) {
+				t.Fatalf("bit %d of message %d does not matter", bit, message)
+			}
+		}
+	}
+}
+
+// TestGreetingTruncated: no prefix is enough, and none is an error by itself.
+func TestGreetingTruncated(t *testing.T) {
+	d, a := NewDialler(testToken, nonceD, testHello), NewAcceptor(testToken, nonceA)
+	hello, _, proof := upToJudgement(t, d, a, 1000)
+	all := append(hello, proof...)
+	for n := range all {
+		b := NewAcceptor(testToken, nonceA)
+		if took, err := b.Input(all[:n]); took != n || err != nil {
+			t.Fatalf("%d bytes: %d taken, %v", n, took, err)
+		}
+		if _, ok := b.Peer(); ok {
+			t.Fatalf("%d bytes are enough", n)
+		}
+	}
+}
+
+func TestGreetingMalformed(t *testing.T) {
+	for name, b := range map[string][]byte{
+		"a packet":           make([]byte, 128),
+		"another version":    {'I', 'D', 'L', 2, 0, 0, 0, 1},
+		"unknown kind":       {'I', 'D', 'L', 1, 0, 0, 0, 9},
+		"kind out of place":  {'I', 'D', 'L', 1, 0, 0, 0, 3},
+		"a web browser":      []byte("GET / HTTP/1.1\r\n\r\n"),
+		"an acceptor's word": appendHead(nil, kindChallenge),
+	} {
+		a := NewAcceptor(testToken, nonceA)
+		if _, err := a.Input(b); !errors.Is(err, ErrGreeting) {
+			t.Errorf("%s: acceptor: %v", name, err)
+		}
+		out := a.Output()
+		if v := Verdict(out[headSize+3]); v != Malformed {
+			t.Errorf("%s: the dialler hears %v", name, v)
+		}
+		if n, err := a.Input([]byte{1}); n != 0 || !errors.Is(err, ErrGreeting) || a.Output() != nil {
+			t.Errorf("%s: the first error is not final: %d %v", name, n, err)
+		}
+		if name == "an acceptor's word" {
+			continue
+		}
+		if _, err := NewDialler(testToken, nonceD, testHello).Input(b); !errors.Is(err, ErrGreeting) {
+			t.Errorf("%s: dialler: %v", name, err)
+		}
+	}
+}
+
+// TestGreetingSecondChallenge: one proof per greeting.
+func TestGreetingSecondChallenge(t *testing.T) {
+	d := NewDialler(testToken, nonceD, testHello)
+	c := append(appendHead(nil, kindChallenge), nonceA[:]...)
+	if _, err := d.Input(append(bytes.Clone(c), c...)); !errors.Is(err, ErrGreeting) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestGreetingBadRanks(t *testing.T) {
+	for _, h := range []Hello{{-1, 0}, {0, -1}, {5, 5}} {
+		d, a := NewDialler(testToken, nonceD, h), NewAcceptor(testToken, nonceA)
+		a.Input(d.Output())
+		d.Input(a.Output())
+		if _, err := a.Input(d.Output()); !errors.Is(err, ErrGreeting) {
+			t.Errorf("%+v: %v", h, err)
+		}
+		var refused *RefusedError
+		if _, err := d.Input(a.Output()); !errors.As(err, &refused) || refused.Verdict != UnknownRank || !refused.Proven {
+			t.Errorf("%+v: %v", h, err)
+		}
+	}
+}
+
+func TestGreetingJudgedOutOfTurn(t *testing.T) {
+	a := NewAcceptor(testToken, nonceA)
+	for name, f := range map[string]func(){"accept": a.Accept, "refuse": func() { a.Refuse(TieLost) }} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s without a peer", name)
+				}
+			}()
+			f()
+		}()
+	}
+}
+
+func FuzzAcceptor(f *testing.F) {
+	d, a := NewDialler(testToken, nonceD, testHello), NewAcceptor(testToken, nonceA)
+	hello, _, proof := upToJudgement(f, d, a, 1000)
+	good := append(hello, proof...)
+	f.Add(good, uint8(255))
+	f.Add(good[:70], uint8(1))
+	f.Fuzz(func(t *testing.T, b []byte, piece uint8) {
+		a := NewAcceptor(testToken, nonceA)
+		left, err := feed(a.Input, b, int(piece)+1)
+		used := b[:len(b)-len(left)]
+		if _, ok := a.Peer(); ok != bytes.Equal(used, good) {
+			t.Fatalf("%x: peer %v", b, ok)
+		}
+		if len(used) > len(good) {
+			t.Fatalf("%d bytes taken", len(used))
+		}
+		if err == nil && len(left) > 0 && !bytes.Equal(used, good) {
+			t.Fatalf("stuck with %d bytes left", len(left))
+		}
+	})
+}
+
+func FuzzDialler(f *testing.F) {
+	d, a := NewDialler(testToken, nonceD, testHello), NewAcceptor(testToken, nonceA)
+	_, challenge, _ := upToJudgement(f, d, a, 1000)
+	a.Accept()
+	good := append(challenge, a.Output()...)
+	f.Add(good, uint8(255))
+	f.Fuzz(func(t *testing.T, b []byte, piece uint8) {
+		d := NewDialler(testToken, nonceD, testHello)
+		left, err := feed(d.Input, b, int(piece)+1)
+		used := b[:len(b)-len(left)]
+		if d.Done() != bytes.Equal(used, good) || d.Done() && err != nil {
+			t.Fatalf("%x: done %v, %v", b, d.Done(), err)
+		}
+	})
+}
