@@ -37,14 +37,19 @@ type Transport interface {
 
 // Listener accepts links.
 type Listener interface {
-	// Accept waits for the next link. After Close it reports link.ErrClosed.
+	// Accept waits for the next link. After Close it reports link.ErrClosed, also
+	// to calls that are waiting; any other failure is a *Error, one that is
+	// Retryable leaves the listener as it was (a stranger was turned away, the
+	// context has ended). A link that comes as the context ends is not lost.
+	// Several goroutines may wait.
 	Accept(ctx context.Context) (link.Link, error)
 
 	// Address is what a peer's DialSpec must hold to reach this listener. It is
 	// printable text without spaces, opaque to everybody but the transport.
 	Address() string
 
-	// Close stops accepting. Links that were accepted are not touched.
+	// Close stops accepting. Links that were accepted are not touched. It may be
+	// called again.
 	Close() error
 }
 
@@ -54,7 +59,9 @@ type Socket interface {
 	link.Link
 
 	// Detach gives up the link and returns its descriptor, which the caller then
-	// owns, and bytes that were received but not yet read. The link is closed.
+	// owns, and bytes that were received but not yet read, which come before those
+	// that the descriptor still has. The link is closed. It fails while another
+	// goroutine is in Send or Recv.
 	Detach() (fd int, preread []byte, err error)
 }
 

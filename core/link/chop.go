@@ -15,6 +15,7 @@ type chopped struct {
 	mu         sync.Mutex
 	size       func() int
 	send, recv [][]byte // scratch, one for each direction
+	ended      bool     // Recv has reported an error, which it must go on to report
 }
 
 func (c *chopped) next() int {
@@ -33,8 +34,12 @@ func (c *chopped) Send(batch [][]byte) (int, error) {
 
 // Recv offers the link the first size() bytes of batch.
 func (c *chopped) Recv(batch [][]byte) (int, error) {
+	if c.ended {
+		return c.Link.Recv(batch)
+	}
 	c.recv = Front(c.recv, batch, c.next())
 	n, err := c.Link.Recv(c.recv)
 	clear(c.recv)
+	c.ended = err != nil
 	return n, err
 }

@@ -19,7 +19,9 @@ type settings struct {
 }
 
 // Schema lists the settings.
-func (t *Transport) Schema() []transports.Setting { return append([]transports.Setting(nil), schema...) }
+func (t *Transport) Schema() []transports.Setting {
+	return append([]transports.Setting(nil), schema...)
+}
 
 // Configure takes settings for the links and listeners that are made from now on.
 func (t *Transport) Configure(given map[string]any) error {

@@ -1,0 +1,23 @@
+package tcp_test
+
+import (
+	"testing"
+
+	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/transports/tcp"
+	"github.com/openimpi/impi/transports/transporttest"
+)
+
+func TestSuite(t *testing.T) {
+	for name, h := range map[string]transporttest.Harness{
+		"IPv4": {Listen: transports.ListenSpec{Host: "127.0.0.2"}, From: "127.0.0.3"},
+		"IPv6": {Listen: transports.ListenSpec{Host: "::1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			transporttest.Run(t, func(t *testing.T) transporttest.Harness {
+				h.Transport, h.Dialler = tcp.New(), tcp.New()
+				return h
+			})
+		})
+	}
+}

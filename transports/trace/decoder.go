@@ -1,0 +1,119 @@
+package trace
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+
+	"github.com/openimpi/impi/core/wire"
+)
+
+// decoder follows the packets of one direction of a link. Bytes come as the
+// link moves them: headers and data may be cut anywhere.
+type decoder struct {
+	dialect wire.Dialect
+	emit    func(line string)
+
+	header [wire.HeaderSize]byte
+	have   int    // bytes of header
+	data   uint64 // bytes of user data still to pass
+	skip   int    // bytes before the first packet
+	offset uint64 // of the next byte in the stream
+	start  uint64 // offset of the header at hand
+	foreign,
+	ended bool
+}
+
+// write follows the next bytes of the stream.
+func (d *decoder) write(b []byte) {
+	for len(b) > 0 && !d.foreign {
+		b = b[d.step(b):]
+	}
+	d.offset += uint64(len(b))
+}
+
+// step takes the front of b that belongs to one thing and says how long it is.
+func (d *decoder) step(b []byte) (n int) {
+	defer func() { d.offset += uint64(n) }()
+	switch {
+	case d.skip > 0:
+		n = min(d.skip, len(b))
+		d.emit(fmt.Sprintf("greeting %x", b[:n]))
+		d.skip -= n
+	case d.data > 0:
+		n = int(min(d.data, uint64(len(b))))
+		d.data -= uint64(n)
+	default:
+		if d.have == 0 {
+			d.start = d.offset
+		}
+		n = copy(d.header[d.have:], b)
+		d.have += n
+		if d.have >= 4 && !d.known() {
+			return n
+		}
+		if d.have == wire.HeaderSize {
+			d.have = 0
+			d.packet()
+		}
+	}
+	return n
+}
+
+// known gives the stream up when a header begins with a type that IMPI does not
+// have: without its length nobody knows where the next header is.
+func (d *decoder) known() bool {
+	typ := wire.PacketType(binary.BigEndian.Uint32(d.header[:]))
+	if typ.Known() {
+		return true
+	}
+	d.foreign = true
+	d.emit(fmt.Sprintf("not IMPI at byte %d: % x; nothing more of this direction is shown", d.start, d.header[:4]))
+	return false
+}
+
+// packet shows the header.
+func (d *decoder) packet() {
+	var p wire.Packet
+	d.dialect.Header(d.header[:], &p)
+	if p.Type.HasData() {
+		d.data = uint64(p.Len)
+	}
+	d.emit(describe(&p))
+}
+
+// end shows how the stream ended, once.
+func (d *decoder) end(why string) {
+	if d.ended {
+		return
+	}
+	d.ended = true
+	switch {
+	case d.foreign:
+	case d.have > 0:
+		why += fmt.Sprintf(", inside a header: %d of %d bytes", d.have, wire.HeaderSize)
+	case d.data > 0:
+		why += fmt.Sprintf(", %d bytes of data missing", d.data)
+	}
+	d.emit(why)
+}
+
+// describe is a header in one line: the type, and the fields that it uses.
+func describe(p *wire.Packet) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s", p.Type)
+	if p.Type == wire.PkFini {
+		return b.String()
+	}
+	fmt.Fprintf(&b, " src=%s dst=%s", p.Src, p.Dest)
+	switch p.Type {
+	case wire.PkData, wire.PkDataSync:
+		fmt.Fprintf(&b, " tag=%d cid=%d lsrank=%d len=%d msglen=%d srqid=%d drqid=%d",
+			p.Tag, p.Context, p.LSRank, p.Len, p.MsgLen, p.SrcReq, p.DestReq)
+	case wire.PkSyncAck:
+		fmt.Fprintf(&b, " srqid=%d drqid=%d", p.SrcReq, p.DestReq)
+	case wire.PkCancel, wire.PkCancelYes, wire.PkCancelNo:
+		fmt.Fprintf(&b, " srqid=%d", p.SrcReq)
+	}
+	return b.String()
+}

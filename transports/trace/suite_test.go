@@ -1,0 +1,20 @@
+package trace_test
+
+import (
+	"io"
+	"testing"
+
+	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/transports/tcp"
+	"github.com/openimpi/impi/transports/trace"
+	"github.com/openimpi/impi/transports/transporttest"
+)
+
+func TestSuite(t *testing.T) {
+	transporttest.Run(t, func(t *testing.T) transporttest.Harness {
+		return transporttest.Harness{
+			Transport: trace.Wrap(tcp.New(), io.Discard),
+			Listen:    transports.ListenSpec{Host: "127.0.0.2"},
+		}
+	})
+}

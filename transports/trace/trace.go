@@ -1,0 +1,92 @@
+// Package trace shows the IMPI packets that pass through links, one line of text
+// each. It wraps any link and any transport, and changes neither the bytes nor
+// how they are cut.
+//
+// A direction that stops being IMPI, or never was, is reported once and then
+// passed in silence.
+package trace
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/transports"
+)
+
+// Wrap makes a transport whose links are t's, traced on w. Lines name the link:
+// the transport, a number, and whether it was dialled or accepted and where. One
+// Write at a time reaches w.
+func Wrap(t transports.Transport, w io.Writer, opts ...Option) transports.Transport {
+	return &transport{Transport: t, w: &serial{w: w}, o: collect(opts)}
+}
+
+type transport struct {
+	transports.Transport
+	w     io.Writer
+	o     options
+	links atomic.Int64
+}
+
+// Capabilities are the wrapped transport's, without the data planes on which
+// bytes would not come past the trace.
+func (t *transport) Capabilities() transports.Capabilities {
+	c := t.Transport.Capabilities()
+	c.DataPlanes = []transports.DataPlane{transports.PlaneStream}
+	return c
+}
+
+// Listen opens a listener whose links are traced.
+func (t *transport) Listen(ctx context.Context, at transports.ListenSpec) (transports.Listener, error) {
+	ln, err := t.Transport.Listen(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	return &listener{Listener: ln, t: t}, nil
+}
+
+// Dial makes a traced link.
+func (t *transport) Dial(ctx context.Context, to transports.DialSpec) (link.Link, error) {
+	l, err := t.Transport.Dial(ctx, to)
+	if err != nil {
+		return nil, err
+	}
+	return newLink(l, t.name("to", to.Address), t.w, t.o), nil
+}
+
+// name is a new link's.
+func (t *transport) name(way, address string) string {
+	return fmt.Sprintf("%s#%d %s %s", t.Info().Name, t.links.Add(1), way, address)
+}
+
+type listener struct {
+	transports.Listener
+	t *transport
+}
+
+// Accept waits for a link and traces it.
+func (l *listener) Accept(ctx context.Context) (link.Link, error) {
+	made, err := l.Listener.Accept(ctx)
+	if err != nil {
+		return nil, err
+	}
+	o := l.t.o
+	o.sent, o.received = o.received, o.sent
+	return newLink(made, l.t.name("at", l.Address()), l.t.w, o), nil
+}
+
+// serial lets one Write at a time through.
+type serial struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+// Write passes p on.
+func (s *serial) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.w.Write(p)
+}

@@ -1,0 +1,155 @@
+package transporttest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/openimpi/impi/core/link"
+)
+
+// errStuck is the failure of a wait that took longer than the patience.
+var errStuck = errors.New("nothing moved until the suite's patience ended")
+
+// slice is how long one poll(2) sleeps, in milliseconds. Close does not wake
+// sleepers, so they look up now and then.
+const slice = 50
+
+// waiter bounds the waits of one transfer; each success renews the deadline.
+type waiter struct {
+	patience time.Duration
+	deadline time.Time
+}
+
+func (e *env) waiter() *waiter {
+	w := &waiter{patience: e.h.Patience}
+	w.moved()
+	return w
+}
+
+func (w *waiter) moved() { w.deadline = time.Now().Add(w.patience) }
+
+// wait sleeps until l may have become want, as its owner would: Arm, then poll.
+func (w *waiter) wait(l link.Link, want link.Interest) error {
+	if time.Now().After(w.deadline) {
+		return errStuck
+	}
+	if !l.Arm(want) {
+		ready(l, want, slice)
+	}
+	return nil
+}
+
+// ready asks poll(2) about l's handle; a link without one is always worth a try.
+func ready(l link.Link, want link.Interest, milliseconds int) bool {
+	fd := l.Handle()
+	if fd == link.NoHandle {
+		runtime.Gosched()
+		return true
+	}
+	p := []unix.PollFd{{Fd: int32(fd)}}
+	if want&link.Readable != 0 {
+		p[0].Events |= unix.POLLIN
+	}
+	if want&link.Writable != 0 {
+		p[0].Events |= unix.POLLOUT
+	}
+	n, err := unix.Poll(p, milliseconds)
+	return n > 0 || err == unix.EINTR
+}
+
+// send sends all of batch, which it uses up.
+func (e *env) send(l link.Link, batch ...[]byte) error {
+	w := e.waiter()
+	for total := link.Len(batch); total > 0; {
+		n, err := l.Send(batch)
+		if err != nil {
+			return fmt.Errorf("send, %d bytes before the end: %w", total, err)
+		}
+		if n < 0 || n > total {
+			return fmt.Errorf("send says that it took %d of %d bytes", n, total)
+		}
+		if n > 0 {
+			w.moved()
+			total -= n
+			batch = link.Advance(batch, n)
+		} else if err := w.wait(l, link.Writable); err != nil {
+			return fmt.Errorf("send, %d bytes before the end: %w", total, err)
+		}
+	}
+	return nil
+}
+
+// recv fills all of batch, which it uses up.
+func (e *env) recv(l link.Link, batch ...[]byte) error {
+	w := e.waiter()
+	for total := link.Len(batch); total > 0; {
+		n, err := l.Recv(batch)
+		if err != nil {
+			return fmt.Errorf("receive, %d bytes before the end: %w", total, err)
+		}
+		if n < 0 || n > total {
+			return fmt.Errorf("receive says that it has put %d bytes into %d", n, total)
+		}
+		if n > 0 {
+			w.moved()
+			total -= n
+			batch = link.Advance(batch, n)
+		} else if err := w.wait(l, link.Readable); err != nil {
+			return fmt.Errorf("receive, %d bytes before the end: %w", total, err)
+		}
+	}
+	return nil
+}
+
+// end receives until the stream ends and returns the error that says so; bytes
+// before it are a failure unless they are allowed.
+func (e *env) end(l link.Link, allowBytes bool) error {
+	w := e.waiter()
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := l.Recv([][]byte{buf})
+		switch {
+		case err != nil:
+			return err
+		case n > 0 && !allowBytes:
+			return fmt.Errorf("%d bytes came where none were sent: %x", n, buf[:min(n, 16)])
+		case n > 0:
+			w.moved()
+		default:
+			if err := w.wait(l, link.Readable); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// eof expects the end of the stream now, and again.
+func (e *env) eof(l link.Link) error {
+	for range 3 {
+		if err := e.end(l, false); err != io.EOF {
+			return fmt.Errorf("io.EOF was to come, not: %v", err)
+		}
+	}
+	return nil
+}
+
+// greet sends text from one end and expects it at the other.
+func (e *env) greet(from, to link.Link, text string) error {
+	if err := e.send(from, []byte(text)); err != nil {
+		return err
+	}
+	got := make([]byte, len(text))
+	if err := e.recv(to, got); err != nil {
+		return err
+	}
+	if !bytes.Equal(got, []byte(text)) {
+		return fmt.Errorf("%q was sent, %q came", text, got)
+	}
+	return nil
+}
