@@ -1,0 +1,278 @@
+package coll
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/openimpi/impi/core/comm"
+	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/core/wire"
+)
+
+// job is a communicator of n members, all of whose schedules run in this
+// process. It is the reference executor: random interleaving, buffered or
+// synchronous sends, and every hazard between buffers and messages reported.
+type job struct {
+	t        testing.TB
+	clients  []wire.ClientRank
+	planners []*Planner
+	scheds   []Schedule
+	rng      *rand.Rand
+	sync     bool // sends complete when they are received
+	trace    []string
+}
+
+const testContext = 40
+
+// newJob makes the communicator. reps gives each pair of clients its
+// representation.
+func newJob(t testing.TB, clients []wire.ClientRank, profile Profile, reps func(a, b int) Peer, seed uint64) *job {
+	n := len(clients)
+	j := &job{t: t, clients: clients, rng: rand.New(rand.NewPCG(seed, 1)), scheds: make([]Schedule, n)}
+	for r := range n {
+		c, err := comm.New(comm.Spec{Context: testContext, Group: comm.NewGroup(100, n), Self: comm.Proc(100 + r),
+			Client: func(p comm.Proc) wire.ClientRank { return clients[p-100] }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		mine := profile
+		if reps != nil {
+			mine.Clients = nil
+			for other := range wire.MaxClients {
+				a, b := min(int(clients[r]), other), max(int(clients[r]), other)
+				mine.Clients = append(mine.Clients, reps(a, b))
+			}
+		}
+		j.planners = append(j.planners, NewPlanner(c, mine))
+		j.scheds[r].scratch.block = garbage(j.rng, 1<<16)
+	}
+	return j
+}
+
+func garbage(rng *rand.Rand, n int) []byte {
+	b := alloc(n)
+	for i := range b {
+		b[i] = byte(rng.Uint32())
+	}
+	return b
+}
+
+// process is one rank's progress through its schedule.
+type process struct {
+	rank  int
+	steps []Step
+	at    int
+	open  []*message // of this round
+	done  bool
+}
+
+// message is one side of a message.
+type message struct {
+	src, dst int
+	tag      wire.Tag
+	context  wire.ContextID
+	send     bool
+	buf      []byte
+	content  []byte // what buf had when the send began, or has received
+	complete bool
+}
+
+func (m *message) String() string {
+	return fmt.Sprintf("%d->%d tag %d context %d, %d bytes", m.src, m.dst, m.tag, m.context, len(m.buf))
+}
+
+// run plans with plan for every rank and executes all of it.
+func (j *job) run(plan func(rank int, p *Planner, s *Schedule) error) {
+	j.t.Helper()
+	j.trace = nil
+	procs := make([]*process, len(j.planners))
+	for r, p := range j.planners {
+		procs[r] = &process{rank: r}
+		if err := plan(r, p, &j.scheds[r]); err != nil {
+			j.t.Fatalf("rank %d: %v", r, err)
+		}
+	}
+	var sends, recvs []*message
+	for alive := len(procs); alive > 0; {
+		moved := false
+		for _, i := range j.rng.Perm(len(procs)) {
+			p := procs[i]
+			if p.done || !j.step(p, &sends, &recvs) {
+				continue
+			}
+			moved = true
+			if p.done {
+				alive--
+			}
+		}
+		if !moved {
+			j.t.Fatalf("deadlock; unmatched sends %v, receives %v", sends, recvs)
+		}
+	}
+	if len(sends)+len(recvs) > 0 {
+		j.t.Fatalf("left over: sends %v, receives %v", sends, recvs)
+	}
+}
+
+// step moves one process on if it can.
+func (j *job) step(p *process, sends, recvs *[]*message) bool {
+	j.t.Helper()
+	if p.at < len(p.steps) {
+		j.do(p, &p.steps[p.at], sends, recvs)
+		p.at++
+		return true
+	}
+	for _, m := range p.open {
+		if !m.complete {
+			return false
+		}
+	}
+	for _, m := range p.open {
+		if !bytes.Equal(m.buf, m.content) {
+			j.t.Fatalf("rank %d: buffer changed during the round of %v", p.rank, m)
+		}
+	}
+	p.open = nil
+	steps, err := j.scheds[p.rank].Next()
+	if err != nil {
+		j.t.Fatalf("rank %d: %v", p.rank, err)
+	}
+	p.steps, p.at = steps, 0
+	p.done = len(steps) == 0
+	return true
+}
+
+func (j *job) do(p *process, t *Step, sends, recvs *[]*message) {
+	j.t.Helper()
+	if t.Local() {
+		if overlap(t.Src, t.Dst) && !(t.Action == Decode && same(t.Src, t.Dst)) {
+			j.t.Fatalf("rank %d: %v of overlapping buffers", p.rank, t.Action)
+		}
+		if t.Action == Copy && len(t.Dst) < len(t.Src) {
+			j.t.Fatalf("rank %d: copy of %d bytes into %d", p.rank, len(t.Src), len(t.Dst))
+		}
+		if err := t.Run(); err != nil {
+			j.t.Fatalf("rank %d: %v: %v", p.rank, t.Action, err)
+		}
+		return
+	}
+	m := &message{src: p.rank, dst: int(t.Peer), tag: t.Tag, context: t.Context, send: t.Action == Send, buf: t.Src}
+	if m.dst == p.rank {
+		j.t.Fatalf("rank %d talks to itself", p.rank)
+	}
+	if m.send {
+		j.checkTag(m)
+		m.content = bytes.Clone(t.Src)
+		m.complete = !j.sync
+		*sends = append(*sends, m)
+	} else {
+		m.src, m.dst, m.buf = m.dst, m.src, t.Dst
+		for i := range m.buf {
+			m.buf[i] = 0xa5
+		}
+		*recvs = append(*recvs, m)
+	}
+	p.open = append(p.open, m)
+	j.match(sends, recvs, m)
+}
+
+// checkTag holds messages to the rules about who may see which.
+func (j *job) checkTag(m *message) {
+	j.t.Helper()
+	foreign := j.clients[m.src] != j.clients[m.dst]
+	if foreign != (m.tag < inner) {
+		j.t.Fatalf("tag of the wrong side: %v", m)
+	}
+	onPointToPoint := m.context == testContext
+	if m.context != testContext+1 && !onPointToPoint || onPointToPoint && !(foreign && m.tag == tagReduce) {
+		j.t.Fatalf("wrong context: %v", m)
+	}
+	if foreign {
+		line := fmt.Sprintf("%d->%d %d %d", m.src, m.dst, m.tag, len(m.buf))
+		if onPointToPoint {
+			line += " p2p"
+		}
+		j.trace = append(j.trace, line)
+	}
+}
+
+// match completes the pair that the new message belongs to. Messages of one
+// pair, tag and context do not overtake each other.
+func (j *job) match(sends, recvs *[]*message, m *message) {
+	j.t.Helper()
+	s, r := first(*sends, m), first(*recvs, m)
+	if s < 0 || r < 0 {
+		return
+	}
+	from, to := (*sends)[s], (*recvs)[r]
+	if len(from.buf) != len(to.buf) {
+		j.t.Fatalf("%v was sent, %v is expected", from, to)
+	}
+	if j.sync && !bytes.Equal(from.buf, from.content) {
+		j.t.Fatalf("changed before it was sent: %v", from)
+	}
+	copy(to.buf, from.content)
+	to.content = from.content
+	from.complete, to.complete = true, true
+	*sends = append((*sends)[:s:s], (*sends)[s+1:]...)
+	*recvs = append((*recvs)[:r:r], (*recvs)[r+1:]...)
+}
+
+func first(list []*message, like *message) int {
+	for i, m := range list {
+		if m.src == like.src && m.dst == like.dst && m.tag == like.tag && m.context == like.context {
+			return i
+		}
+	}
+	return -1
+}
+
+// layouts are client assignments worth trying for n ranks: one client, and
+// random ones of up to six.
+func layouts(n int, rng *rand.Rand) [][]wire.ClientRank {
+	out := [][]wire.ClientRank{make([]wire.ClientRank, n)}
+	for range 3 {
+		m := 1 + rng.IntN(min(n, 6))
+		l := make([]wire.ClientRank, n)
+		for i := range l {
+			l[i] = wire.ClientRank(rng.IntN(m))
+		}
+		out = append(out, l)
+	}
+	each := make([]wire.ClientRank, n)
+	for i := range each {
+		each[i] = wire.ClientRank(n - 1 - i)
+	}
+	return append(out, each)
+}
+
+// mixedReps gives pairs of clients all representations there are.
+func mixedReps(a, b int) Peer {
+	all := []datatype.Representation{datatype.External32, datatype.NativeLE, datatype.NativeBE, datatype.Native}
+	return Peer{Rep: all[(a+b)%len(all)], ReduceOnPointToPoint: (a*b)%3 == 1}
+}
+
+// everywhere runs f for numbers of ranks, layouts and profiles, each both with
+// buffered and with synchronous sends.
+func everywhere(t *testing.T, f func(t *testing.T, j *job)) {
+	for n := 1; n <= 17; n++ {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(uint64(n), 7))
+			for i, l := range layouts(n, rng) {
+				profile := Profile{XSize: []int{0, 24, 1024}[rng.IntN(3)], MaxLinear: rng.IntN(6)}
+				if rng.IntN(2) == 0 {
+					profile.Tuning = Tuning{-1, -1, -1, -1, -1, -1}
+				}
+				j := newJob(t, l, profile, mixedReps, uint64(100*n+i))
+				for _, j.sync = range []bool{false, true} {
+					f(t, j)
+				}
+				if t.Failed() {
+					t.Fatalf("with clients %v, profile %+v", l, profile)
+				}
+			}
+		})
+	}
+}
