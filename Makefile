@@ -1,0 +1,49 @@
+# Everything that is done with this repository, for people and for CI.
+# `make` alone says what there is.
+
+GO      ?= go
+BIN     ?= bin
+PKGS    ?= ./...
+# How long each fuzz target runs, and how often each Go benchmark.
+FUZZTIME ?= 30s
+COUNT    ?= 6
+
+# The race detector needs cgo, and cgo needs a compiler.
+RACE := $(shell test "$$($(GO) env CGO_ENABLED)" = 1 && command -v "$$($(GO) env CC)" >/dev/null 2>&1 && echo -race)
+LINT := $(GO) tool -modfile=tools.mod golangci-lint
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo test lint bench fuzz clean
+
+help: ## say what there is
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## build all programs and examples into bin/
+	@mkdir -p $(BIN)
+	$(GO) build -o $(BIN)/ ./cmd/... ./examples/...
+
+demo: build ## run heat2d on two sites of this machine
+	$(BIN)/impi-node -config examples/heat2d/job.hcl
+
+test: ## run all tests, with the race detector where cgo works
+	$(GO) test $(RACE) $(PKGS)
+
+lint: ## gofmt, go vet and golangci-lint (its first run builds it)
+	@unformatted=$$(gofmt -l cmd config core examples internal plugins transports); \
+	if [ -n "$$unformatted" ]; then echo "gofmt -w these:"; echo "$$unformatted"; exit 1; fi
+	$(GO) vet $(PKGS)
+	$(LINT) run $(PKGS)
+
+bench: ## run the Go benchmarks; bin/impi-bench measures whole jobs
+	$(GO) test -run '^$$' -bench . -benchmem -count $(COUNT) $(PKGS)
+
+fuzz: ## run each fuzz target for FUZZTIME
+	@set -e; $(GO) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.Dir}}{{end}}' $(PKGS) | while read -r dir; do \
+	  for target in $$(grep -hoE '^func Fuzz[A-Za-z0-9_]*' "$$dir"/*_test.go | sed 's/^func //'); do \
+	    echo "== $${dir#$(CURDIR)/} $$target"; \
+	    $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$dir"; \
+	  done; \
+	done
+
+clean: ## remove what the other targets made
+	rm -rf $(BIN) out
