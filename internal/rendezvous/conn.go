@@ -1,0 +1,119 @@
+package rendezvous
+
+import (
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/openimpi/impi/core/startup"
+)
+
+// conn is a connection of the server. One goroutine reads, one writes, so that
+// a client that does not read holds up nobody else.
+type conn struct {
+	id  startup.ConnID
+	nc  net.Conn
+	ack chan struct{} // the lent bytes are free again
+
+	mu     sync.Mutex
+	more   sync.Cond
+	queue  net.Buffers // what is to be written; the machine bounds it
+	ending bool        // nothing is added any more, and nothing that is read matters
+}
+
+func newConn(id startup.ConnID, nc net.Conn) *conn {
+	c := &conn{id: id, nc: nc, ack: make(chan struct{}, 1)}
+	c.more.L = &c.mu
+	return c
+}
+
+// send queues b, which nobody may change any more.
+func (c *conn) send(b []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.ending {
+		c.queue = append(c.queue, b)
+		c.more.Signal()
+	}
+}
+
+// finish lets the connection end once everything is written, or after linger.
+func (c *conn) finish() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.ending {
+		c.ending = true
+		c.nc.SetDeadline(time.Now().Add(linger))
+		c.more.Signal()
+	}
+}
+
+// write writes what is queued. It ends the sending half, and the peer's answer
+// to that ends read.
+func (c *conn) write() {
+	for {
+		c.mu.Lock()
+		for len(c.queue) == 0 && !c.ending {
+			c.more.Wait()
+		}
+		batch := c.queue
+		c.queue = nil
+		c.mu.Unlock()
+		if len(batch) == 0 {
+			closeWrite(c.nc)
+			return
+		}
+		if _, err := batch.WriteTo(c.nc); err != nil {
+			c.nc.Close()
+			return
+		}
+	}
+}
+
+// read lends what it reads to events until the connection ends. When finish was
+// called, it only waits for the end. It closes the connection.
+func (c *conn) read(events chan<- event, stop <-chan struct{}) {
+	defer c.nc.Close()
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := c.nc.Read(buf)
+		if n > 0 && c.give(events, stop, event{conn: c, data: buf[:n]}) {
+			select {
+			case <-c.ack:
+			case <-stop:
+			}
+		}
+		if err != nil {
+			c.give(events, stop, event{conn: c, err: err})
+			return
+		}
+	}
+}
+
+// give hands an event over unless nobody takes it any more.
+func (c *conn) give(events chan<- event, stop <-chan struct{}, e event) bool {
+	select {
+	case events <- e:
+		return true
+	case <-stop:
+		return false
+	}
+}
+
+// closeWrite ends the sending half, or all if there are no halves.
+func closeWrite(nc net.Conn) {
+	if h, ok := nc.(interface{ CloseWrite() error }); ok && h.CloseWrite() == nil {
+		return
+	}
+	nc.Close()
+}
+
+// cause is err, but nil for the orderly end of a connection.
+func cause(err error) error {
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}

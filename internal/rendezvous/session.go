@@ -1,0 +1,141 @@
+package rendezvous
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/openimpi/impi/core/startup"
+)
+
+// Session is a client's connection to the server while the job runs. Nothing
+// is said on it until one side has a reason to.
+type Session struct {
+	nc    net.Conn
+	lost  chan struct{} // closed with err set
+	ended chan struct{} // watch has returned
+
+	mu sync.Mutex // guards m
+	m  *startup.Client
+}
+
+// start goes through startup in the caller's goroutine.
+func (s *Session) start(ctx context.Context) (*startup.Job, error) {
+	stop := context.AfterFunc(ctx, func() { s.nc.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	buf := make([]byte, 64<<10)
+	s.m.Start(time.Now())
+	for {
+		s.flush()
+		if job, ok := s.m.Job(); ok {
+			if !stop() {
+				s.m.Fail(context.Cause(ctx))
+				return nil, s.giveUp()
+			}
+			s.nc.SetDeadline(time.Time{})
+			return job, nil
+		}
+		if s.m.Err() != nil {
+			return nil, s.giveUp()
+		}
+		if at, ok := s.m.Deadline(); ok {
+			s.nc.SetDeadline(at)
+		}
+		if ctx.Err() != nil {
+			s.m.Fail(fmt.Errorf("client was stopped: %w", context.Cause(ctx)))
+			continue
+		}
+		n, err := s.nc.Read(buf)
+		if n > 0 {
+			s.m.Receive(buf[:n], time.Now())
+		}
+		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			s.m.Tick(time.Now())
+		case err != nil:
+			s.m.Closed(cause(err))
+		}
+	}
+}
+
+// flush sends what the machine wants to say. If that fails, reading will tell
+// why: the server's last words may still be there.
+func (s *Session) flush() {
+	if b := s.m.Output(); len(b) > 0 {
+		s.nc.Write(b)
+	}
+}
+
+// giveUp closes a connection on which the machine has failed.
+func (s *Session) giveUp() error {
+	s.nc.SetDeadline(time.Now().Add(linger))
+	s.flush()
+	s.nc.Close()
+	return s.m.Err()
+}
+
+// watch waits for the end of the connection and reads what the server says.
+func (s *Session) watch() {
+	defer close(s.ended)
+	defer s.nc.Close()
+	buf := make([]byte, 4<<10)
+	for {
+		n, err := s.nc.Read(buf)
+		s.mu.Lock()
+		if n > 0 {
+			s.m.Receive(buf[:n], time.Now())
+		}
+		if err != nil {
+			s.m.Closed(cause(err))
+		}
+		failed := s.m.Err()
+		s.mu.Unlock()
+		if failed != nil {
+			close(s.lost)
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// Lost is closed when the server ends the job, or its connection is lost. Err
+// says why then.
+func (s *Session) Lost() <-chan struct{} { return s.lost }
+
+// Err gives the reason why the job ended early, or nil.
+func (s *Session) Err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.m.Err()
+}
+
+// Finish tells the server that all procs of the client have finished, and
+// closes. It waits a moment at most. It reports a job that had failed before.
+func (s *Session) Finish() error {
+	return s.leave(func() { s.m.Finish() })
+}
+
+// Fail tells the server, and through it all clients of ours, that the job
+// cannot go on and why, and closes. It waits a moment at most. Lost is closed.
+func (s *Session) Fail(reason error) error {
+	return s.leave(func() { s.m.Fail(reason) })
+}
+
+// leave says the last words and waits until they are read.
+func (s *Session) leave(say func()) error {
+	s.mu.Lock()
+	say()
+	s.nc.SetDeadline(time.Now().Add(linger / 4))
+	s.flush()
+	err := s.m.Err()
+	s.mu.Unlock()
+	closeWrite(s.nc)
+	<-s.ended
+	return err
+}
