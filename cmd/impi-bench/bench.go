@@ -1,0 +1,39 @@
+package main
+
+// benchmark is one of the loops, and how its figures are read.
+type benchmark struct {
+	unit   string
+	higher bool  // is better
+	sizes  []int // usual ones
+	floor  bool  // a bare socket pair can do the same
+	value  func(f figure) float64
+}
+
+var benchNames = []string{"pingpong", "stream", "rate", "allreduce"}
+
+var benchmarks = map[string]benchmark{
+	"pingpong": {
+		unit: "us", floor: true, sizes: []int{8, 64, 512, 4 << 10, 32 << 10, 256 << 10, 1 << 20},
+		value: func(f figure) float64 { return f.Seconds / float64(f.Iterations) / 2 * 1e6 },
+	},
+	"stream": {
+		unit: "MB/s", higher: true, floor: true, sizes: []int{4 << 10, 64 << 10, 256 << 10, 1 << 20},
+		value: func(f figure) float64 { return float64(f.Size) * depth * float64(f.Iterations) / f.Seconds / 1e6 },
+	},
+	"rate": {
+		unit: "k/s", higher: true, sizes: []int{8, 64, 512},
+		value: func(f figure) float64 { return window * float64(f.Iterations) / f.Seconds / 1e3 },
+	},
+	"allreduce": {
+		unit: "us", sizes: []int{8, 1 << 10, 32 << 10, 1 << 20},
+		value: func(f figure) float64 { return f.Seconds / float64(f.Iterations) * 1e6 },
+	},
+}
+
+// ratio tells how many times better ours is than theirs.
+func (b benchmark) ratio(ours, theirs float64) float64 {
+	if b.higher {
+		return ours / theirs
+	}
+	return theirs / ours
+}

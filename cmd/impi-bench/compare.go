@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+)
+
+// contender is one implementation in a comparison: it runs a benchmark once and
+// gives a figure per size.
+type contender struct {
+	name string
+	run  func(ctx context.Context, bench string, sizes []int) ([]figure, error)
+}
+
+// result is the figures of one benchmark.
+type result struct {
+	Benchmark string `json:"benchmark"`
+	Unit      string `json:"unit"`
+	Rows      []row  `json:"rows"`
+	names     []string
+}
+
+// row is the medians for one message size.
+type row struct {
+	Size    int                `json:"size"`
+	Values  map[string]float64 `json:"values"`  // by contender
+	Ratios  map[string]float64 `json:"ratios"`  // by contender: how many times better ours is
+	Spreads map[string]float64 `json:"spreads"` // by contender: (max-min)/median of the repetitions
+}
+
+const ours = "impi"
+
+// compare runs all benchmarks and prints the results.
+func compare(ctx context.Context, o options, w io.Writer) error {
+	contenders, cleanup, err := o.contenders(ctx)
+	defer cleanup()
+	if err != nil {
+		return err
+	}
+	var results []result
+	for _, name := range o.benches {
+		r, err := o.measure(ctx, name, contenders)
+		if err != nil {
+			return err
+		}
+		results = append(results, r)
+		if !o.json {
+			r.print(w)
+		}
+	}
+	if o.json {
+		return printJSON(w, o, results)
+	}
+	return nil
+}
+
+// contenders are ours first, then the floor, then the peers.
+func (o *options) contenders(ctx context.Context) (list []contender, cleanup func(), err error) {
+	dir, err := os.MkdirTemp("", "impi-bench-")
+	if err != nil {
+		return nil, func() {}, err
+	}
+	cleanup = func() { _ = os.RemoveAll(dir) }
+	own, err := o.newOwn(dir)
+	if err != nil {
+		return nil, cleanup, err
+	}
+	list = []contender{{ours, own.run}}
+	if o.floor {
+		list = append(list, contender{"floor", o.runFloor})
+	}
+	for _, name := range o.peers {
+		p, err := o.newPeer(ctx, name, dir)
+		if err != nil {
+			return nil, cleanup, err
+		}
+		list = append(list, contender{name, p.run})
+	}
+	return list, cleanup, nil
+}
+
+// measure runs one benchmark: the contenders in turn, repeated, and medians.
+func (o *options) measure(ctx context.Context, name string, all []contender) (result, error) {
+	b := benchmarks[name]
+	sizes := o.sizes
+	if len(sizes) == 0 {
+		sizes = b.sizes
+	}
+	r := result{Benchmark: name, Unit: b.unit}
+	values := map[string]map[int][]float64{}
+	for rep := range o.repeat {
+		for _, c := range all {
+			if c.name == "floor" && !b.floor {
+				continue
+			}
+			if !o.quiet {
+				fmt.Fprintf(os.Stderr, "\r\033[K%s: %s, repetition %d of %d", name, c.name, rep+1, o.repeat)
+			}
+			figures, err := c.run(ctx, name, sizes)
+			if err != nil {
+				return r, fmt.Errorf("%s: %s: %w", name, c.name, err)
+			}
+			if values[c.name] == nil {
+				values[c.name] = map[int][]float64{}
+				r.names = append(r.names, c.name)
+			}
+			for _, f := range figures {
+				values[c.name][f.Size] = append(values[c.name][f.Size], b.value(f))
+			}
+		}
+	}
+	if !o.quiet {
+		fmt.Fprint(os.Stderr, "\r\033[K")
+	}
+	for _, size := range sizes {
+		r.Rows = append(r.Rows, newRow(b, size, values))
+	}
+	return r, nil
+}
+
+func newRow(b benchmark, size int, values map[string]map[int][]float64) row {
+	r := row{Size: size, Values: map[string]float64{}, Ratios: map[string]float64{}, Spreads: map[string]float64{}}
+	for name, bySize := range values {
+		if v := bySize[size]; len(v) > 0 {
+			r.Values[name] = median(v)
+			r.Spreads[name] = (slices.Max(v) - slices.Min(v)) / r.Values[name]
+		}
+	}
+	for name, v := range r.Values {
+		if name != ours {
+			r.Ratios[name] = b.ratio(r.Values[ours], v)
+		}
+	}
+	return r
+}
+
+func median(v []float64) float64 {
+	s := slices.Sorted(slices.Values(v))
+	if n := len(s); n%2 == 0 {
+		return (s[n/2-1] + s[n/2]) / 2
+	}
+	return s[len(s)/2]
+}

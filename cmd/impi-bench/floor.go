@@ -1,0 +1,224 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/transports/socket"
+)
+
+// The floor is what the medium itself takes: two processes that poll the two
+// ends of one connected socket pair, with no header, no matching, no protocol.
+
+// runFloor starts both processes and returns the first one's figures.
+func (o *options) runFloor(ctx context.Context, bench string, sizes []int) ([]figure, error) {
+	ends, err := socketPair(o.transport)
+	if err != nil {
+		return nil, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	var cmds [2]*exec.Cmd
+	for i, end := range ends {
+		args := []string{floorWord, strconv.Itoa(i), bench, fmt.Sprint(o.seconds)}
+		for _, s := range sizes {
+			args = append(args, strconv.Itoa(s))
+		}
+		cmds[i] = exec.CommandContext(ctx, self, args...)
+		cmds[i].Stderr = os.Stderr
+		cmds[i].ExtraFiles = []*os.File{end}
+		defer end.Close()
+	}
+	if err := cmds[1].Start(); err != nil {
+		return nil, err
+	}
+	cmds[0].Stderr = nil
+	list, err := figures(cmds[0])
+	if err != nil {
+		_ = cmds[1].Process.Kill()
+	}
+	return list, errors.Join(err, cmds[1].Wait())
+}
+
+// socketPair makes two connected sockets of the kind that a transport uses.
+func socketPair(transport string) (ends [2]*os.File, err error) {
+	var fds [2]int
+	if transport == "tcp" {
+		fds, err = tcpPair()
+	} else {
+		fds, err = unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	}
+	if err != nil {
+		return ends, fmt.Errorf("floor: %w", err)
+	}
+	for i, fd := range fds {
+		ends[i] = os.NewFile(uintptr(fd), "floor")
+	}
+	return ends, nil
+}
+
+func tcpPair() (fds [2]int, err error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return fds, err
+	}
+	defer l.Close()
+	conns := [2]net.Conn{}
+	if conns[0], err = net.Dial("tcp", l.Addr().String()); err != nil {
+		return fds, err
+	}
+	defer conns[0].Close()
+	if conns[1], err = l.Accept(); err != nil {
+		return fds, err
+	}
+	defer conns[1].Close()
+	for i, c := range conns {
+		f, err := c.(*net.TCPConn).File() // Go sets TCP_NODELAY
+		if err != nil {
+			return fds, err
+		}
+		defer f.Close()
+		if fds[i], err = unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0); err != nil {
+			return fds, err
+		}
+	}
+	return fds, nil
+}
+
+// floorEnd is one of the two processes.
+type floorEnd struct {
+	link    link.Link
+	first   bool
+	buf     []byte
+	batch   [1][]byte
+	control [8]byte
+}
+
+// runFloorChild: 0|1 BENCHMARK SECONDS SIZE...
+func runFloorChild(args []string) error {
+	l, err := socket.New(3, nil)
+	if err != nil {
+		return err
+	}
+	e := &floorEnd{link: l, first: args[0] == "0"}
+	target, err := strconv.ParseFloat(args[2], 64)
+	if err != nil {
+		return err
+	}
+	for _, arg := range args[3:] {
+		size, err := strconv.Atoi(arg)
+		if err != nil {
+			return err
+		}
+		e.buf = make([]byte, size)
+		if err := e.measure(args[1], target); err != nil {
+			return err
+		}
+	}
+	return l.Close()
+}
+
+// measure calibrates as the worker does.
+func (e *floorEnd) measure(bench string, target float64) (err error) {
+	for n, final := int64(8), false; ; {
+		if n, err = e.agree(n); err != nil || n == 0 {
+			return err
+		}
+		start := time.Now()
+		if err := e.iterate(bench, n); err != nil {
+			return err
+		}
+		t := time.Since(start).Seconds()
+		if !e.first {
+			continue
+		}
+		if final {
+			if err := json.NewEncoder(os.Stdout).Encode(figure{len(e.buf), n, t}); err != nil {
+				return err
+			}
+			_, err := e.agree(0)
+			return err
+		}
+		n, final = next(n, t, target)
+	}
+}
+
+func (e *floorEnd) agree(n int64) (int64, error) {
+	if e.first {
+		for i := range e.control {
+			e.control[i] = byte(n >> (8 * i))
+		}
+		return n, e.send(e.control[:])
+	}
+	err := e.recv(e.control[:])
+	n = 0
+	for i, b := range e.control {
+		n |= int64(b) << (8 * i)
+	}
+	return n, err
+}
+
+func (e *floorEnd) iterate(bench string, n int64) (err error) {
+	times, answer := 1, e.buf
+	if bench == "stream" {
+		times, answer = depth, e.control[:1]
+	}
+	for i := int64(0); i < n && err == nil; i++ {
+		if e.first {
+			for k := 0; k < times && err == nil; k++ {
+				err = e.send(e.buf)
+			}
+			if err == nil {
+				err = e.recv(answer)
+			}
+			continue
+		}
+		for k := 0; k < times && err == nil; k++ {
+			err = e.recv(e.buf)
+		}
+		if err == nil {
+			err = e.send(answer)
+		}
+	}
+	return err
+}
+
+func (e *floorEnd) send(b []byte) error {
+	for len(b) > 0 {
+		e.batch[0] = b
+		n, err := e.link.Send(e.batch[:])
+		if err != nil {
+			return err
+		}
+		b = b[n:]
+	}
+	return nil
+}
+
+func (e *floorEnd) recv(b []byte) error {
+	for len(b) > 0 {
+		e.batch[0] = b
+		n, err := e.link.Recv(e.batch[:])
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				err = fmt.Errorf("floor: the other process ended: %w", io.ErrUnexpectedEOF)
+			}
+			return err
+		}
+		b = b[n:]
+	}
+	return nil
+}

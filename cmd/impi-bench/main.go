@@ -1,0 +1,194 @@
+// impi-bench measures how fast messages are, beside other MPI implementations
+// and beside the bare sockets, in one run. Figures of a shared machine drift;
+// ratios of one run do not.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+const usage = `impi-bench: message latency, bandwidth and rate, as ratios
+
+usage: impi-bench [flags] BENCHMARK...
+
+benchmarks:
+  pingpong   half a round trip of a blocking send and receive, in microseconds
+  stream     one direction, 16 messages at a time, in MB/s
+  rate       one direction, 64 messages at a time, in thousand messages per second
+  allreduce  sum of float64 over all ranks, in microseconds
+  all        each of these
+
+flags:
+`
+
+const examples = `
+examples:
+  impi-bench pingpong
+        latency over the usual sizes, on the transport that the node would choose
+  impi-bench -transport tcp -sizes 8 -floor -peer mpich,openmpi pingpong rate
+        beside polling sockets, MPICH and Open MPI, all on TCP
+  impi-bench -transport tcp -sizes 256K -peer mpich,openmpi stream
+  impi-bench -path channel -sizes 8 pingpong
+        through the agents of two sites instead of a direct link
+  impi-bench -json all > figures.json
+
+With -peer, the compilers and launchers mpicc.NAME and mpiexec.NAME are used
+(Debian: mpich libmpich-dev openmpi-bin libopenmpi-dev). Each implementation
+runs once per repetition, in turn; medians are printed, and under each peer how
+many times better ours is: above 1 is faster than the peer.
+
+exit status: 0; 1 if a run failed; 2 for wrong usage
+`
+
+// options are the command line.
+type options struct {
+	benches   []string
+	sizes     []int // empty: those of each benchmark
+	seconds   float64
+	repeat    int
+	transport string // "auto", or a transport's name
+	path      string // "direct" or "channel"
+	procs     int
+	floor     bool
+	peers     []string
+	json      bool
+	quiet     bool
+	node      string
+}
+
+func main() {
+	os.Exit(run(os.Args[1:]))
+}
+
+func run(args []string) int {
+	if len(args) > 0 && (args[0] == workerWord || args[0] == floorWord) {
+		if err := child(args); err != nil {
+			fmt.Fprintln(os.Stderr, "impi-bench:", err)
+			return 1
+		}
+		return 0
+	}
+	o, err := parse(args, os.Stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		return 0
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "impi-bench:", err)
+		return 2
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := compare(ctx, o, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "impi-bench:", err)
+		return 1
+	}
+	return 0
+}
+
+// The hidden first words of the processes that impi-bench starts of itself.
+const (
+	workerWord = "worker"
+	floorWord  = "floor"
+)
+
+func child(args []string) error {
+	if len(args) < 4 {
+		return fmt.Errorf("%s is started by impi-bench itself", args[0])
+	}
+	if args[0] == workerWord {
+		return runWorker(args[1:])
+	}
+	return runFloorChild(args[1:])
+}
+
+func parse(args []string, w io.Writer) (o options, err error) {
+	f := flag.NewFlagSet("impi-bench", flag.ContinueOnError)
+	f.SetOutput(w)
+	f.Usage = func() {
+		fmt.Fprint(w, usage)
+		f.PrintDefaults()
+		fmt.Fprint(w, examples)
+	}
+	sizes := f.String("sizes", "", "message sizes in bytes, as 8,64K,1M (default: depends on the benchmark)")
+	f.Float64Var(&o.seconds, "seconds", 0.2, "how long each size is measured in each repetition")
+	f.IntVar(&o.repeat, "repeat", 5, "repetitions, of which the median counts")
+	f.StringVar(&o.transport, "transport", "auto", "transport to use: tcp, unix, a plugin's, or auto")
+	f.StringVar(&o.path, "path", "direct", "direct: links between procs; channel: through the agents of two sites")
+	f.IntVar(&o.procs, "procs", 2, "ranks, for allreduce")
+	f.BoolVar(&o.floor, "floor", false, "measure a bare polling socket pair as well (pingpong, stream)")
+	peers := f.String("peer", "", "other implementations to measure: mpich,openmpi")
+	f.BoolVar(&o.json, "json", false, "print JSON instead of a table")
+	f.BoolVar(&o.quiet, "quiet", false, "print no progress")
+	f.StringVar(&o.node, "node", "", "the impi-node to use (default: beside impi-bench, or in PATH)")
+	if err := f.Parse(args); err != nil {
+		return o, err
+	}
+	if o.sizes, err = parseSizes(*sizes); err != nil {
+		return o, err
+	}
+	if *peers != "" {
+		o.peers = strings.Split(*peers, ",")
+	}
+	o.benches = f.Args()
+	if slices.Contains(o.benches, "all") {
+		o.benches = benchNames
+	}
+	return o, o.check()
+}
+
+func (o *options) check() error {
+	if len(o.benches) == 0 {
+		return fmt.Errorf("say what to measure: %s or all; -help shows examples", strings.Join(benchNames, ", "))
+	}
+	for _, b := range o.benches {
+		if !slices.Contains(benchNames, b) {
+			return fmt.Errorf("no benchmark %q; there are %s and all", b, strings.Join(benchNames, ", "))
+		}
+	}
+	for _, p := range o.peers {
+		if p != "mpich" && p != "openmpi" {
+			return fmt.Errorf("no peer %q; there are mpich and openmpi", p)
+		}
+	}
+	switch {
+	case o.path != "direct" && o.path != "channel":
+		return fmt.Errorf("-path %q: want direct or channel", o.path)
+	case o.repeat < 1 || o.seconds <= 0:
+		return errors.New("-repeat and -seconds must be positive")
+	case o.procs < 2:
+		return errors.New("-procs must be at least 2")
+	}
+	return nil
+}
+
+// parseSizes reads "8,64K,1M".
+func parseSizes(s string) (sizes []int, err error) {
+	if s == "" {
+		return nil, nil
+	}
+	for _, word := range strings.Split(s, ",") {
+		unit := 1
+		switch {
+		case strings.HasSuffix(word, "K"):
+			unit = 1 << 10
+		case strings.HasSuffix(word, "M"):
+			unit = 1 << 20
+		}
+		n, err := strconv.Atoi(strings.TrimRight(word, "KM"))
+		if err != nil || n < 0 || n > 1<<30/unit {
+			return nil, fmt.Errorf("-sizes: %q is no size; write bytes as 8, 64K or 1M", word)
+		}
+		sizes = append(sizes, n*unit)
+	}
+	return sizes, nil
+}

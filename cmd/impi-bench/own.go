@@ -1,0 +1,99 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// own runs the benchmarks' worker under impi-node.
+type own struct {
+	o          *options
+	node, self string
+	dir        string
+}
+
+func (o *options) newOwn(dir string) (*own, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	w := &own{o: o, self: self, dir: dir, node: o.node}
+	if w.node == "" {
+		w.node = filepath.Join(filepath.Dir(self), "impi-node")
+		if _, err := os.Stat(w.node); err != nil {
+			if w.node, err = exec.LookPath("impi-node"); err != nil {
+				return nil, fmt.Errorf("impi-node is neither beside impi-bench nor in PATH; \"make build\" puts both into bin/: %w", err)
+			}
+		}
+	}
+	return w, nil
+}
+
+func (w *own) run(ctx context.Context, bench string, sizes []int) ([]figure, error) {
+	procs := 2
+	if bench == "allreduce" {
+		procs = w.o.procs
+	}
+	file := filepath.Join(w.dir, "job.hcl")
+	if err := os.WriteFile(file, []byte(w.job(bench, procs, sizes)), 0o600); err != nil {
+		return nil, err
+	}
+	return figures(exec.CommandContext(ctx, w.node, "-config", file))
+}
+
+// job is the job file of one run: one site with a direct link, or two sites
+// whose procs talk through their agents.
+func (w *own) job(bench string, procs int, sizes []int) string {
+	command := []string{w.self, workerWord, bench, fmt.Sprint(w.o.seconds)}
+	for _, s := range sizes {
+		command = append(command, strconv.Itoa(s))
+	}
+	quoted, err := json.Marshal(command) // a list of JSON strings is one of HCL
+	if err != nil {
+		panic(err)
+	}
+	var b strings.Builder
+	direct := w.o.path == "direct"
+	prefer := ""
+	if w.o.transport != "auto" {
+		prefer = fmt.Sprintf("prefer = [%q]", w.o.transport)
+	}
+	fmt.Fprintf(&b, "job {\n  embedded_server {}\n}\nprogram {\n  command = %s\n  prefix_output = false\n}\n", quoted)
+	fmt.Fprintf(&b, "route \"*\" {\n  %s\n  direct = %v\n}\nlog { level = \"warn\" }\n", prefer, direct)
+	if direct {
+		fmt.Fprintf(&b, "site \"bench\" {\n  client = 0\n  host {\n    address = \"127.0.0.1\"\n    procs = %d\n  }\n}\n", procs)
+		return b.String()
+	}
+	for i, n := range []int{procs / 2, procs - procs/2} {
+		fmt.Fprintf(&b, "site \"bench%d\" {\n  client = %d\n  host {\n    address = \"127.0.0.%d\"\n    procs = %d\n  }\n}\n", i, i, i+2, n)
+	}
+	return b.String()
+}
+
+// figures runs a command whose output has a figure a line.
+func figures(cmd *exec.Cmd) (list []figure, err error) {
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, errs.String())
+	}
+	lines := bufio.NewScanner(&out)
+	for lines.Scan() {
+		var f figure
+		if json.Unmarshal(lines.Bytes(), &f) == nil && f.Iterations > 0 && f.Seconds > 0 {
+			list = append(list, f)
+		}
+	}
+	if len(list) == 0 {
+		return nil, fmt.Errorf("%s: no figures in its output:\n%s%s", strings.Join(cmd.Args, " "), out.String(), errs.String())
+	}
+	return list, lines.Err()
+}

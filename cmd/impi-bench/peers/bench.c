@@ -1,0 +1,129 @@
+/* The loops of impi-bench, for other MPI implementations. They are the same as
+ * in worker.go, line by line, so that ratios compare libraries and not loops.
+ *
+ * usage: bench BENCHMARK TARGET_SECONDS SIZE...
+ * Rank 0 prints one JSON object per size. */
+#include <mpi.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WINDOW = 64, DEPTH = 16, TAG = 1, CONTROL = 2 };
+
+static int rank, size;
+static char *out, *in;
+static MPI_Request reqs[WINDOW];
+static MPI_Status statuses[WINDOW];
+
+/* Half a round trip per iteration counts. */
+static void pingpong(int64_t n, int len)
+{
+    for (int64_t i = 0; i < n; i++) {
+        if (rank == 0) {
+            MPI_Send(out, len, MPI_BYTE, 1, TAG, MPI_COMM_WORLD);
+            MPI_Recv(in, len, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        } else if (rank == 1) {
+            MPI_Recv(in, len, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Send(out, len, MPI_BYTE, 0, TAG, MPI_COMM_WORLD);
+        }
+    }
+}
+
+/* One direction, `depth` messages at a time, an answer after each such window. */
+static void windows(int64_t n, int len, int depth)
+{
+    char token = 0;
+    for (int64_t i = 0; i < n; i++) {
+        if (rank == 0) {
+            for (int k = 0; k < depth; k++)
+                MPI_Isend(out, len, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, &reqs[k]);
+            MPI_Waitall(depth, reqs, statuses);
+            MPI_Recv(&token, 1, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        } else if (rank == 1) {
+            for (int k = 0; k < depth; k++)
+                MPI_Irecv(in, len, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, &reqs[k]);
+            MPI_Waitall(depth, reqs, statuses);
+            MPI_Send(&token, 1, MPI_BYTE, 0, TAG, MPI_COMM_WORLD);
+        }
+    }
+}
+
+static void allreduce(int64_t n, int len)
+{
+    for (int64_t i = 0; i < n; i++)
+        MPI_Allreduce(out, in, len / 8, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+}
+
+static void iterate(const char *bench, int64_t n, int len)
+{
+    if (strcmp(bench, "pingpong") == 0)
+        pingpong(n, len);
+    else if (strcmp(bench, "stream") == 0)
+        windows(n, len, DEPTH);
+    else if (strcmp(bench, "rate") == 0)
+        windows(n, len, WINDOW);
+    else
+        allreduce(n, len);
+}
+
+/* Rank 0 tells the others how many iterations come next. */
+static int64_t agree(int64_t n)
+{
+    if (rank == 0) {
+        for (int r = 1; r < size; r++)
+            MPI_Send(&n, 1, MPI_INT64_T, r, CONTROL, MPI_COMM_WORLD);
+    } else {
+        MPI_Recv(&n, 1, MPI_INT64_T, 0, CONTROL, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    return n;
+}
+
+/* Iterations are doubled until they take a tenth of the target; then as many
+ * as fill the target are measured. */
+static void measure(const char *bench, int len, double target)
+{
+    int64_t n = 8;
+    int final = 0;
+    for (;;) {
+        n = agree(n);
+        if (n == 0)
+            return;
+        double t0 = MPI_Wtime();
+        iterate(bench, n, len);
+        double t = MPI_Wtime() - t0;
+        if (rank != 0)
+            continue;
+        if (final) {
+            printf("{\"size\":%d,\"iterations\":%lld,\"seconds\":%.9f}\n", len, (long long)n, t);
+            fflush(stdout);
+            n = 0;
+        } else if (t < target / 10) {
+            n *= 2;
+        } else {
+            n = (int64_t)(n * target / t) + 1;
+            final = 1;
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (argc < 4 || size < 2) {
+        fprintf(stderr, "usage: bench BENCHMARK TARGET_SECONDS SIZE... (at least 2 ranks)\n");
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    }
+    for (int i = 3; i < argc; i++) {
+        int len = atoi(argv[i]);
+        out = calloc(len + 1, 1);
+        in = calloc(len + 1, 1);
+        measure(argv[1], len, atof(argv[2]));
+        free(out);
+        free(in);
+    }
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/openimpi/impi/core/mpi"
+)
+
+const (
+	window  = 64 // messages on their way in `rate`
+	depth   = 16 // the same in `stream`
+	tagData = 1
+	tagNext = 2
+)
+
+// figure is what a run measured for one message size.
+type figure struct {
+	Size       int     `json:"size"` // bytes
+	Iterations int64   `json:"iterations"`
+	Seconds    float64 `json:"seconds"`
+}
+
+// worker is one rank of a measured job. The loops are those of peers/bench.c.
+type worker struct {
+	world   *mpi.Comm
+	rank    int
+	out, in []byte
+	sums    [2][]float64
+	reqs    [window]mpi.Request
+}
+
+// runWorker is the program that impi-node starts: BENCHMARK SECONDS SIZE...
+func runWorker(args []string) (err error) {
+	if err := mpi.Init(); err != nil {
+		return err
+	}
+	target, err := strconv.ParseFloat(args[1], 64)
+	if err != nil {
+		return err
+	}
+	w := &worker{world: mpi.World(), rank: mpi.World().Rank()}
+	if w.world.Size() < 2 {
+		return fmt.Errorf("%s needs at least 2 ranks", args[0])
+	}
+	for _, arg := range args[2:] {
+		size, err := strconv.Atoi(arg)
+		if err != nil {
+			return err
+		}
+		w.out, w.in = make([]byte, size), make([]byte, size)
+		w.sums = [2][]float64{make([]float64, size/8), make([]float64, size/8)}
+		if err := w.measure(args[0], size, target); err != nil {
+			return err
+		}
+	}
+	return mpi.Finalize()
+}
+
+// measure doubles the iterations until they take a tenth of the target, and
+// then measures as many as fill it.
+func (w *worker) measure(bench string, size int, target float64) error {
+	var err error
+	for n, final := int64(8), false; ; {
+		if n, err = w.agree(n); err != nil || n == 0 {
+			return err
+		}
+		start := time.Now()
+		if err := w.iterate(bench, n); err != nil {
+			return err
+		}
+		t := time.Since(start).Seconds()
+		if w.rank != 0 {
+			continue
+		}
+		if final {
+			if err := json.NewEncoder(os.Stdout).Encode(figure{size, n, t}); err != nil {
+				return err
+			}
+			_, err := w.agree(0)
+			return err
+		}
+		n, final = next(n, t, target)
+	}
+}
+
+// next gives the number of iterations after n took t seconds, and whether they
+// are to be measured.
+func next(n int64, t, target float64) (int64, bool) {
+	if t < target/10 {
+		return 2 * n, false
+	}
+	return int64(float64(n)*target/t) + 1, true
+}
+
+// agree tells all ranks how many iterations come next, as rank 0 has decided.
+func (w *worker) agree(n int64) (int64, error) {
+	v := []int64{n}
+	if w.rank != 0 {
+		_, err := mpi.Recv(w.world, v, 0, tagNext)
+		return v[0], err
+	}
+	for r := 1; r < w.world.Size(); r++ {
+		if err := mpi.Send(w.world, v, r, tagNext); err != nil {
+			return 0, err
+		}
+	}
+	return n, nil
+}
+
+func (w *worker) iterate(bench string, n int64) error {
+	switch bench {
+	case "pingpong":
+		return w.pingpong(n)
+	case "stream":
+		return w.windows(n, depth)
+	case "rate":
+		return w.windows(n, window)
+	default:
+		return w.allreduce(n)
+	}
+}
+
+// pingpong: half a round trip per iteration counts.
+func (w *worker) pingpong(n int64) (err error) {
+	for i := int64(0); i < n && err == nil; i++ {
+		switch w.rank {
+		case 0:
+			if err = mpi.Send(w.world, w.out, 1, tagData); err == nil {
+				_, err = mpi.Recv(w.world, w.in, 1, tagData)
+			}
+		case 1:
+			if _, err = mpi.Recv(w.world, w.in, 0, tagData); err == nil {
+				err = mpi.Send(w.world, w.out, 0, tagData)
+			}
+		}
+	}
+	return err
+}
+
+// windows: one direction, depth messages at a time, an answer after each.
+func (w *worker) windows(n int64, depth int) (err error) {
+	token, reqs := make([]byte, 1), w.reqs[:depth]
+	for i := int64(0); i < n && err == nil; i++ {
+		switch w.rank {
+		case 0:
+			for k := range reqs {
+				if reqs[k], err = mpi.Isend(w.world, w.out, 1, tagData); err != nil {
+					return err
+				}
+			}
+			if err = mpi.Waitall(reqs, nil); err == nil {
+				_, err = mpi.Recv(w.world, token, 1, tagData)
+			}
+		case 1:
+			for k := range reqs {
+				if reqs[k], err = mpi.Irecv(w.world, w.in, 0, tagData); err != nil {
+					return err
+				}
+			}
+			if err = mpi.Waitall(reqs, nil); err == nil {
+				err = mpi.Send(w.world, token, 0, tagData)
+			}
+		}
+	}
+	return err
+}
+
+func (w *worker) allreduce(n int64) (err error) {
+	for i := int64(0); i < n && err == nil; i++ {
+		err = mpi.Allreduce(w.world, w.sums[0], w.sums[1], mpi.Sum)
+	}
+	return err
+}

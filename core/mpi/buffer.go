@@ -1,0 +1,55 @@
+package mpi
+
+// BsendOverhead is what each Bsend takes of the attached memory besides its
+// data, in bytes (MPI_BSEND_OVERHEAD).
+const BsendOverhead = 512
+
+// BufferAttach gives size bytes of memory to Bsend. A Bsend takes its message's
+// size and BsendOverhead out of them until the message has left. One buffer can
+// be attached at a time.
+func BufferAttach(size int) error {
+	p, err := current()
+	if err != nil {
+		return failed("BufferAttach", err)
+	}
+	p.lock()
+	defer p.unlock()
+	return failed("BufferAttach", p.eng.AttachBuffer(size))
+}
+
+// BufferDetach blocks until all messages of Bsends have left, takes the memory
+// back and tells how much it was.
+func BufferDetach() (size int, err error) {
+	p, err := current()
+	if err != nil {
+		return 0, failed("BufferDetach", err)
+	}
+	p.lock()
+	defer p.unlock()
+	size, err = p.detachBuffer()
+	return size, failed("BufferDetach", err)
+}
+
+func (p *process) detachBuffer() (size int, err error) {
+	for p.failure == nil {
+		size, done := p.eng.DetachBuffer()
+		if done {
+			return size, nil
+		}
+		p.turn()
+	}
+	return 0, p.failure
+}
+
+// current is the program's process while it may use MPI.
+func current() (*process, error) {
+	theLock.Lock()
+	defer theLock.Unlock()
+	switch {
+	case the == nil:
+		return nil, ErrNotInitialized
+	case phase(the.state.Load()) == finalized:
+		return nil, ErrFinalized
+	}
+	return the, nil
+}

@@ -1,0 +1,113 @@
+package mpi
+
+import (
+	"fmt"
+
+	"github.com/openimpi/impi/core/comm"
+
+	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/core/wire"
+)
+
+// Special ranks and tags, with the values of the MPI ABI.
+const (
+	AnySource = -1 // receive from any rank
+	AnyTag    = -2 // receive any tag
+	ProcNull  = -3 // a partner that does not exist: sends vanish, receives complete empty
+	Undefined = -32766
+)
+
+// Comm is a communicator: a group of procs and a space of messages of its own.
+// It may be used by several goroutines.
+type Comm struct {
+	p *process
+	*comm.Comm
+}
+
+// newComm makes a communicator of a group that this proc is a member of.
+func (p *process) newComm(s comm.Spec) (*Comm, error) {
+	s.Self = comm.Proc(p.job.Rank)
+	s.Client = func(q comm.Proc) wire.ClientRank { return p.job.Procs[q].Client }
+	record, err := comm.New(s)
+	if err != nil {
+		return nil, err
+	}
+	return &Comm{p: p, Comm: record}, nil
+}
+
+// makeWorld makes the communicators that exist from the start.
+func (p *process) makeWorld() (err error) {
+	world := comm.Spec{Context: comm.WorldContext, Group: comm.NewGroup(0, len(p.job.Procs)), Name: "MPI_COMM_WORLD"}
+	if p.world, err = p.newComm(world); err != nil {
+		return err
+	}
+	self := comm.Spec{Context: comm.SelfContext, Group: comm.NewGroup(comm.Proc(p.job.Rank), 1), Name: "MPI_COMM_SELF"}
+	p.self, err = p.newComm(self)
+	p.contexts = comm.NewContexts()
+	return err
+}
+
+// World gives the communicator of all procs of all sites, or nil before Init.
+// Ranks are ordered by site, then by host, then by proc.
+func World() *Comm {
+	theLock.Lock()
+	defer theLock.Unlock()
+	if the == nil {
+		return nil
+	}
+	return the.world
+}
+
+// Self gives the communicator of this proc alone, or nil before Init.
+func Self() *Comm {
+	theLock.Lock()
+	defer theLock.Unlock()
+	if the == nil {
+		return nil
+	}
+	return the.self
+}
+
+// partner resolves a destination: the peer, or none for ProcNull.
+func (c *Comm) partner(rank, tag int) (peer message.Peer, none bool, err error) {
+	switch {
+	case c == nil:
+		return 0, false, ErrNotInitialized
+	case rank == ProcNull:
+		return message.NoPeer, true, nil
+	case rank < 0 || rank >= c.Size():
+		return 0, false, fmt.Errorf("%w: %d, the communicator has 0 to %d", comm.ErrRank, rank, c.Size()-1)
+	case tag < 0 || tag > int(c.p.job.TagUB):
+		return 0, false, fmt.Errorf("%w: %d, the job has 0 to %d", ErrTag, tag, c.p.job.TagUB)
+	}
+	proc, _ := c.Proc(rank)
+	return message.Peer(proc), false, c.alive()
+}
+
+// wanted resolves a source, which may be a wildcard: its envelope and the only
+// possible peer, if there is only one.
+func (c *Comm) wanted(rank, tag int) (env message.Envelope, from message.Peer, none bool, err error) {
+	env = message.Envelope{Rank: wire.CommRank(rank), Tag: wire.Tag(tag)}
+	from = message.NoPeer
+	if tag == AnyTag && c != nil {
+		env.Tag, tag = message.AnyTag, 0
+	}
+	if rank == AnySource {
+		env.Rank = message.AnySource
+		_, _, err = c.partner(0, tag)
+	} else {
+		from, none, err = c.partner(rank, tag)
+	}
+	if err == nil {
+		env.Context = c.Context()
+	}
+	return env, from, none, err
+}
+
+// alive refuses to begin anything once the job is over.
+func (c *Comm) alive() error {
+	if phase(c.p.state.Load()) == finalized {
+		return ErrFinalized
+	}
+	return nil
+}

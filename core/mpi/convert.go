@@ -1,0 +1,72 @@
+package mpi
+
+import (
+	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/core/message"
+)
+
+// Type are the types that messages are made of: Go's numbers, bool, what is made
+// from them, and Pair.
+type Type = datatype.Element
+
+// Pair is what MinLoc and MaxLoc reduce: a value and where it was found.
+type Pair[V datatype.PairValue] = datatype.Pair[V]
+
+// Data goes to a peer as that peer's representation says. Among our own procs
+// on machines of one byte order that is memory as it stands, and the functions
+// below cost a comparison.
+
+// foreign gives how k's elements travel to and from peer, and whether that
+// differs from how they lie in memory.
+func (p *process) foreign(peer message.Peer, k datatype.Kind) (datatype.Representation, bool) {
+	if p.homogeneous || peer < 0 {
+		return datatype.Native, false
+	}
+	rep := p.data[peer]
+	return rep, !rep.Identity(k)
+}
+
+// pack gives b as peer wants it: b itself among our own kind of machine.
+func (p *process) pack(peer message.Peer, k datatype.Kind, b []byte) ([]byte, error) {
+	rep, differs := p.foreign(peer, k)
+	if !differs {
+		return b, nil
+	}
+	n := len(b) / k.Size()
+	packed := make([]byte, n*rep.Size(k))
+	return packed, rep.Encode(packed, b, k, n)
+}
+
+// landing gives the memory to receive elements of k into: b itself, unless
+// somebody who may send them needs another size for them.
+func (p *process) landing(b []byte, k datatype.Kind) []byte {
+	if p.homogeneous {
+		return b
+	}
+	size := k.Size()
+	for _, rep := range p.kinds {
+		size = max(size, rep.Size(k))
+	}
+	same := size == k.Size()
+	for _, rep := range p.kinds {
+		same = same && rep.Size(k) == size
+	}
+	if same {
+		return b
+	}
+	return make([]byte, len(b)/k.Size()*size)
+}
+
+// land converts what was received from peer, n bytes in landed, into b, and
+// gives its size there.
+func (p *process) land(peer message.Peer, k datatype.Kind, b, landed []byte, n int64) (int64, error) {
+	rep, differs := p.foreign(peer, k)
+	if !differs {
+		if len(b) > 0 && &b[0] != &landed[0] {
+			n = int64(copy(b, landed[:n]))
+		}
+		return n, nil
+	}
+	count := min(int(n)/rep.Size(k), len(b)/k.Size())
+	return int64(count * k.Size()), rep.Decode(b, landed, k, count)
+}

@@ -1,0 +1,287 @@
+package mpi
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/poll"
+	"github.com/openimpi/impi/internal/wireup"
+	"github.com/openimpi/impi/transports/socket"
+)
+
+// phase is how far a proc's life in MPI has got.
+type phase int32
+
+const (
+	running phase = iota
+	finalizing
+	finalized
+)
+
+// The faults of using MPI outside its life.
+var (
+	// ErrNotInitialized means that Init has not been called, or failed.
+	ErrNotInitialized = errors.New("mpi.Init has not been called")
+	// ErrFinalized means that Finalize has been called.
+	ErrFinalized = errors.New("mpi.Finalize has been called")
+	// ErrInitialized means that Init was called again.
+	ErrInitialized = errors.New("mpi.Init has been called before")
+	// ErrNode means that the node that started this proc does not fit it.
+	ErrNode = errors.New("the node and this program do not fit together")
+)
+
+// the is the program's process, from Init on.
+var (
+	the     *process
+	theLock sync.Mutex
+)
+
+// Init joins this proc to its job and blocks until all sites of it are there.
+// It must be called once, before anything else of this package but Initialized,
+// Finalized and Wtime. A program that no impi-node started is a job of its own,
+// with one rank.
+//
+// Every function of this package may be called from several goroutines at a
+// time (MPI_THREAD_MULTIPLE).
+func Init() error {
+	theLock.Lock()
+	defer theLock.Unlock()
+	if the != nil {
+		return failed("Init", ErrInitialized)
+	}
+	control, ok, err := wireup.Inherited()
+	if err != nil {
+		return failed("Init", err)
+	}
+	var p *process
+	if !ok {
+		p, err = newProcess(singleton(), nil, nil)
+	} else {
+		p, err = join(control)
+	}
+	if err != nil {
+		return failed("Init", err)
+	}
+	the = p
+	return nil
+}
+
+// singleton is the job of a program that was started by itself.
+func singleton() *wireup.Job {
+	return &wireup.Job{
+		Name:    "singleton",
+		Procs:   []wireup.Proc{{Host: make([]byte, len(wire.HostID{})), PID: int64(os.Getpid()), Path: wireup.PathSelf}},
+		DataLen: 64 << 10, TagUB: 1<<31 - 1, AckMark: 1, HiWater: 1, XSize: 1024, MaxLinear: 4,
+	}
+}
+
+// join says hello to the node and waits for the job to be set up.
+func join(control *wireup.Conn) (*process, error) {
+	hello := wireup.Message{Kind: wireup.KindHello, Version: wireup.Version, Library: Library}
+	if err := control.Send(hello); err != nil {
+		return nil, err
+	}
+	m, fds, err := control.Recv()
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("waiting for the job to start: %w", err)
+	case m.Kind == wireup.KindDown:
+		wireup.CloseAll(fds)
+		os.Exit(exitDown) // the node says why
+	case m.Kind != wireup.KindWelcome || m.Version != wireup.Version || len(fds) != 2:
+		wireup.CloseAll(fds)
+		return nil, fmt.Errorf("it sent %q version %d with %d descriptors, want %q version %d with 2: %w",
+			m.Kind, m.Version, len(fds), wireup.KindWelcome, wireup.Version, ErrNode)
+	}
+	job, err := wireup.OpenJob(fds[1])
+	if err != nil {
+		wireup.CloseAll(fds[:1])
+		return nil, err
+	}
+	agent, err := socket.New(fds[0], nil)
+	if err != nil {
+		return nil, err
+	}
+	p, err := newProcess(job, agent, control)
+	if err != nil {
+		return nil, errors.Join(err, agent.Close())
+	}
+	go p.listen()
+	return p, nil
+}
+
+// newProcess makes the proc of a job. agent and control are nil in a singleton.
+func newProcess(job *wireup.Job, agent link.Link, control *wireup.Conn) (*process, error) {
+	p := &process{job: job, control: control}
+	p.turns.L = &p.mu
+	procs, err := p.readProcs()
+	if err != nil {
+		return nil, err
+	}
+	p.eng, err = message.New(message.Config{
+		Self: message.Peer(job.Rank), Procs: procs,
+		MaxData: job.DataLen, AckMark: job.AckMark, HiWater: job.HiWater,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if p.spin, err = newSpinner(job.Spin); err != nil {
+		return nil, err
+	}
+	if err := p.openSet(); err != nil {
+		return nil, err
+	}
+	p.flusher = time.AfterFunc(time.Hour, p.flushLate)
+	p.flusher.Stop()
+	if agent != nil {
+		if _, err := p.addPort(p.traced(agent, "agent"), message.NoPeer); err != nil {
+			return nil, err
+		}
+	}
+	return p, p.makeWorld()
+}
+
+// readProcs takes the procs' identities and data representations out of the job.
+func (p *process) readProcs() ([]wire.Proc, error) {
+	procs := make([]wire.Proc, len(p.job.Procs))
+	p.data = make([]datatype.Representation, len(p.job.Procs))
+	p.homogeneous = true
+	for r := range p.job.Procs {
+		procs[r] = p.job.Procs[r].Identity()
+		rep, err := datatype.ParseRepresentation(p.job.Procs[r].Data)
+		if err != nil {
+			return nil, fmt.Errorf("rank %d: %w", r, err)
+		}
+		p.data[r] = rep
+		p.homogeneous = p.homogeneous && rep == datatype.Native
+		if !slices.Contains(p.kinds, rep) {
+			p.kinds = append(p.kinds, rep)
+		}
+	}
+	return procs, nil
+}
+
+func (p *process) openSet() (err error) {
+	if p.set, err = poll.NewSet(); err != nil {
+		return err
+	}
+	if p.waker, err = poll.NewWaker(); err != nil {
+		return err
+	}
+	return p.set.Add(p.waker.FD(), wakerKey, link.Readable)
+}
+
+// Initialized tells whether Init has returned without error.
+func Initialized() bool {
+	theLock.Lock()
+	defer theLock.Unlock()
+	return the != nil
+}
+
+// Finalized tells whether Finalize has begun.
+func Finalized() bool {
+	theLock.Lock()
+	defer theLock.Unlock()
+	return the != nil && phase(the.state.Load()) == finalized
+}
+
+// Finalize leaves the job. It is collective over World: it waits until every
+// proc of every site has called it. Messages that were sent before are delivered.
+func Finalize() error {
+	theLock.Lock()
+	p := the
+	theLock.Unlock()
+	if p == nil {
+		return failed("Finalize", ErrNotInitialized)
+	}
+	return p.finalize()
+}
+
+func (p *process) finalize() error {
+	if phase(p.state.Load()) == finalized {
+		return failed("Finalize", ErrFinalized)
+	}
+	// LAM/MPI says that IMPI mandates this barrier.
+	if err := Barrier(p.world); err != nil {
+		return failed("Finalize", err)
+	}
+	p.lock()
+	defer p.unlock()
+	p.state.Store(int32(finalizing))
+	for p.failure == nil && !p.drained() {
+		p.turn()
+	}
+	var err error
+	if p.control != nil {
+		err = p.control.Send(wireup.Message{Kind: wireup.KindFini})
+	}
+	p.state.Store(int32(finalized))
+	p.close()
+	return failed("Finalize", errors.Join(p.failure, err))
+}
+
+// drained tells whether everything that was sent is on its links.
+func (p *process) drained() bool {
+	for _, q := range p.ports {
+		if q != nil && p.eng.HasOutput(q.id) {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *process) close() {
+	for _, q := range p.ports {
+		if q != nil {
+			p.ports[q.id] = nil
+			_ = q.link.CloseSend()
+			_ = q.link.Close()
+		}
+	}
+	p.hot = [2]*port{}
+	_ = p.set.Close()
+	p.flusher.Stop()
+}
+
+// Abort ends the whole job, on all sites, and does not return. code becomes the
+// exit status of the job; why is printed with this rank's number.
+func Abort(code int, why string) {
+	theLock.Lock()
+	p := the
+	theLock.Unlock()
+	if p != nil && p.control != nil {
+		_ = p.control.Send(wireup.Message{Kind: wireup.KindAbort, Code: code, Reason: why})
+	} else if why != "" {
+		fmt.Fprintln(os.Stderr, "impi: abort:", why)
+	}
+	os.Exit(code)
+}
+
+// Library names this MPI library and its version.
+const Library = "impi 0.1.0"
+
+var epoch = time.Now()
+
+// Wtime gives the seconds since some moment before Init, by a clock that never
+// goes back. Ranks' clocks are not synchronised.
+func Wtime() float64 { return time.Since(epoch).Seconds() }
+
+// Wtick gives the resolution of Wtime in seconds.
+func Wtick() float64 { return 1e-9 }
+
+// ProcessorName gives the name of the machine that this rank runs on.
+func ProcessorName() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return "unknown"
+	}
+	return name
+}

@@ -1,0 +1,164 @@
+package mpi
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/core/wire"
+)
+
+const (
+	// wakerKey is the waker's key in the poll set; ports use their link's number.
+	wakerKey = ^uint32(0)
+	// maxReads bounds how often one port is read before others have their turn.
+	maxReads = 4
+	// holdBack is how many bytes of Isends are gathered before they are written.
+	holdBack = 16 << 10
+)
+
+// port is a link and what the driver knows of it.
+type port struct {
+	id       message.LinkID
+	peer     message.Peer // message.NoPeer for the agent
+	link     link.Link
+	interest link.Interest // what the poll set waits for; 0: not in the set
+	full     bool          // the link took less than it was offered
+	burst    bool          // an Isend was written since the program last waited
+	held     int           // bytes of Isends that wait for company
+}
+
+// addPort makes l carry packets: of peer only, or of everybody for NoPeer.
+func (p *process) addPort(l link.Link, peer message.Peer) (*port, error) {
+	q := &port{id: message.LinkID(len(p.ports)), peer: peer, link: l}
+	if h := l.Handle(); h != link.NoHandle {
+		if err := p.set.Add(h, uint32(q.id), link.Readable); err != nil {
+			return nil, err
+		}
+		q.interest = link.Readable
+	}
+	p.ports = append(p.ports, q)
+	if peer == message.NoPeer {
+		p.eng.Attach(q.id)
+	} else {
+		p.eng.AttachPeer(q.id, peer)
+	}
+	p.warm(q)
+	return q, nil
+}
+
+// warm makes q one of the ports that are polled without asking the set first.
+func (p *process) warm(q *port) {
+	if p.hot[0] != q {
+		p.hot[1], p.hot[0] = p.hot[0], q
+	}
+}
+
+// flush writes what the engine has for q until it is written or the link is full.
+func (p *process) flush(q *port) {
+	q.held, q.full = 0, false
+	for p.eng.HasOutput(q.id) {
+		out := p.eng.Output(q.id)
+		n, err := q.link.Send(out)
+		if n > 0 {
+			p.eng.Sent(q.id, n)
+		}
+		if err != nil {
+			p.drop(q, err)
+			return
+		}
+		if n < link.Len(out) {
+			q.full = true
+			return
+		}
+	}
+}
+
+// flushAll writes what is there for any port. A port whose link was full is
+// tried again too: that is the only way to learn that it is not.
+func (p *process) flushAll() {
+	p.deferred = false
+	for _, q := range p.ports {
+		if q == nil {
+			continue
+		}
+		q.burst = false
+		if p.eng.HasOutput(q.id) {
+			p.flush(q)
+		}
+	}
+}
+
+// receive reads q and tells whether anything came.
+func (p *process) receive(q *port) (progress bool) {
+	for range maxReads {
+		in := p.eng.Input(q.id)
+		n, err := q.link.Recv(in)
+		if n > 0 {
+			progress = true
+			whole := n == link.Len(in) // before Received, which reuses in
+			if perr := p.eng.Received(q.id, n); perr != nil {
+				p.drop(q, perr)
+				return true
+			}
+			if whole && err == nil {
+				continue
+			}
+		}
+		if err != nil {
+			p.drop(q, err)
+			return true
+		}
+		return progress
+	}
+	return progress
+}
+
+// drop closes a port that is of no more use. The engine fails what needs it.
+func (p *process) drop(q *port, cause error) {
+	if p.ports[q.id] == nil {
+		return
+	}
+	p.ports[q.id] = nil
+	for i := range p.hot {
+		if p.hot[i] == q {
+			p.hot[i] = nil
+		}
+	}
+	if q.interest != 0 {
+		_ = p.set.Remove(q.link.Handle()) // a descriptor that is closed leaves the set by itself
+	}
+	_ = q.link.Close()
+	if errors.Is(cause, io.EOF) {
+		cause = fmt.Errorf("%w: %s ended it", ErrPeerGone, p.who(q))
+	}
+	p.eng.Detach(q.id, fmt.Errorf("link to %s: %w", p.who(q), cause))
+	if q.peer == message.NoPeer && phase(p.state.Load()) < finalizing {
+		p.fail(fmt.Errorf("the link to this rank's node broke: %w", cause))
+	}
+}
+
+func (p *process) who(q *port) string {
+	if q.peer == message.NoPeer {
+		return "the agent"
+	}
+	return fmt.Sprintf("rank %d", q.peer)
+}
+
+// findRoutes decides how to reach the peers that have their first packet.
+func (p *process) findRoutes() {
+	for {
+		peer, ok := p.eng.Unrouted()
+		if !ok {
+			return
+		}
+		if !p.openDirect(peer) {
+			p.eng.SetRoute(peer, agentLink)
+		}
+	}
+}
+
+// rank is a peer of the engine as a world rank; the first peers are those.
+func rank(peer message.Peer) wire.WorldRank { return wire.WorldRank(peer) }

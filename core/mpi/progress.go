@@ -1,0 +1,223 @@
+package mpi
+
+import (
+	"runtime"
+	"time"
+
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/internal/poll"
+)
+
+const (
+	// scanEvery is how many polls of the hot ports go by before the poll set is
+	// asked about all others.
+	scanEvery = 8
+	// flushAfter is how long an Isend may be held back for company when the
+	// program computes instead of coming back.
+	flushAfter = 500 * time.Microsecond
+)
+
+// wait makes progress until r is done.
+func (p *process) wait(r *message.Request) {
+	for !r.Done() && p.failure == nil {
+		p.turn()
+	}
+}
+
+// turn makes some progress, or sleeps until there is some: once it returns, the
+// caller looks whether that was what it waits for. p is locked, but may be
+// unlocked in between.
+func (p *process) turn() {
+	if p.driving {
+		p.waiters++
+		p.turns.Wait()
+		p.waiters--
+		return
+	}
+	p.driving = true
+	p.flushAll()
+	p.spin.begin()
+	for i := 1; !p.step(i); i++ {
+		if p.wanted.Load() != 0 {
+			p.mu.Unlock()
+			runtime.Gosched()
+			p.mu.Lock()
+			break // whoever was in may have changed what we wait for
+		}
+		if p.spin.over(i) {
+			p.park()
+			break
+		}
+	}
+	p.driving = false
+	if p.waiters > 0 {
+		p.turns.Broadcast()
+	}
+}
+
+// test makes the progress that can be had without waiting.
+func (p *process) test() {
+	if p.driving {
+		return // somebody else is at it
+	}
+	p.driving = true
+	p.flushAll()
+	p.step(0)
+	p.driving = false
+	if p.waiters > 0 {
+		p.turns.Broadcast()
+	}
+}
+
+// step polls once. Most steps read the ports that were busy last and nothing
+// else; every scanEvery-th asks the kernel about the rest.
+func (p *process) step(i int) (progress bool) {
+	if p.news.Load() {
+		progress = p.takeDeliveries()
+	}
+	for _, q := range p.hot {
+		if q != nil && p.receive(q) {
+			progress = true
+			p.spin.hit()
+		}
+	}
+	if i%scanEvery == 0 && !progress {
+		progress = p.scan(0)
+	}
+	if progress || i%scanEvery == 0 {
+		p.output()
+	}
+	return progress
+}
+
+// output writes what progress has brought about: acknowledgements, the rest of
+// long messages, what waited for a window.
+func (p *process) output() {
+	p.findRoutes()
+	for _, q := range p.ports {
+		if q != nil && p.eng.HasOutput(q.id) {
+			p.flush(q)
+		}
+	}
+}
+
+// scan asks the poll set and reads the ports that it names.
+func (p *process) scan(timeout time.Duration) (progress bool) {
+	events, err := p.set.Wait(timeout)
+	if err != nil {
+		p.fail(err)
+		return true
+	}
+	return p.handle(events)
+}
+
+func (p *process) handle(events []poll.Event) (progress bool) {
+	for _, ev := range events {
+		if ev.Key == wakerKey {
+			p.waker.Clear()
+			progress = true
+			continue
+		}
+		q := p.ports[ev.Key]
+		if q == nil {
+			continue
+		}
+		if ev.Readable && p.receive(q) {
+			p.warm(q)
+			progress = true
+		}
+		if ev.Writable && p.ports[q.id] == q && p.eng.HasOutput(q.id) {
+			p.flush(q)
+			progress = true
+		}
+	}
+	return progress
+}
+
+// park sleeps until a link or the waker has something. Other goroutines may
+// use p meanwhile.
+func (p *process) park() {
+	p.output()
+	sleepless := p.news.Load()
+	for _, q := range p.ports {
+		if q != nil && !p.arm(q) {
+			sleepless = true
+		}
+	}
+	if sleepless {
+		p.mu.Unlock()
+		runtime.Gosched()
+		p.mu.Lock()
+		return
+	}
+	p.mu.Unlock()
+	events, err := p.set.Wait(-1)
+	p.mu.Lock()
+	p.spin.slept()
+	if err != nil {
+		p.fail(err)
+		return
+	}
+	p.handle(events)
+	p.output()
+}
+
+// arm tells the poll set what q waits for. False means that we must not sleep.
+func (p *process) arm(q *port) bool {
+	h := q.link.Handle()
+	if h == link.NoHandle {
+		return false
+	}
+	want := link.Readable
+	if p.eng.HasOutput(q.id) {
+		want |= link.Writable
+	}
+	if want != q.interest {
+		if err := p.set.Modify(h, uint32(q.id), want); err != nil {
+			p.drop(q, err)
+			return false
+		}
+		q.interest = want
+	}
+	return !q.link.Arm(want)
+}
+
+// send gets the packets of a request that was just started on their way. Those
+// of blocking calls leave at once. Of a series of non-blocking ones the first
+// does; the others wait for company until the program waits for something, until
+// there are many, or for flushAfter.
+func (p *process) send(to message.Peer, size int, blocking bool) {
+	id, ok := p.eng.Route(to)
+	if !ok {
+		p.findRoutes()
+		if id, ok = p.eng.Route(to); !ok {
+			return // a direct link is being opened
+		}
+	}
+	q := p.ports[id]
+	if q == nil || !p.eng.HasOutput(id) {
+		return
+	}
+	if blocking || !q.burst || q.held+size > holdBack {
+		q.burst = !blocking
+		p.flush(q)
+		return
+	}
+	q.held += size
+	p.deferred = true
+	if !p.armed {
+		p.armed = true
+		p.flusher.Reset(flushAfter)
+	}
+}
+
+// flushLate runs in the timer's goroutine.
+func (p *process) flushLate() {
+	p.lock()
+	defer p.unlock()
+	p.armed = false
+	if p.deferred && !p.driving {
+		p.flushAll()
+	}
+}

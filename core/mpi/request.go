@@ -1,0 +1,196 @@
+package mpi
+
+import (
+	"fmt"
+
+	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/core/message"
+)
+
+// Request is a send or receive under way. The zero value is the null request,
+// which is complete. A completed request becomes null, one made by SendInit or
+// RecvInit becomes inactive. Copies of a Request denote the same operation; once
+// one of them was completed, using another is ErrRequest.
+type Request struct {
+	p      *process
+	r      *message.Request
+	gen    uint32
+	state  requestState
+	recv   bool
+	kind   datatype.Kind // of a receive's elements
+	buf    []byte        // of a receive
+	landed []byte        // what arrives there before conversion; mostly buf itself
+	fn     string        // that made it
+	plan   *plan         // of a persistent one
+	coll   *collective   // of a collective
+}
+
+type requestState uint8
+
+const (
+	null     requestState = iota
+	inactive              // persistent, not started
+	active
+	procNull // nothing to do, but to be completed
+)
+
+// Null tells whether there is nothing to complete: the request was never made,
+// or is complete.
+func (q *Request) Null() bool { return q.state == null }
+
+// Wait blocks until the request is complete. The status of a send tells only
+// whether it was cancelled. Null and inactive requests are complete, with an
+// empty status.
+func (q *Request) Wait() (Status, error) {
+	if q.state != active {
+		return q.trivial(), nil
+	}
+	q.p.lock()
+	defer q.p.unlock()
+	for {
+		done, err := q.done()
+		if err != nil {
+			return Status{}, failed("Wait", err)
+		}
+		if done || q.p.failure != nil {
+			st, err := q.finish()
+			return st, failed("Wait", err)
+		}
+		q.p.turn()
+	}
+}
+
+// Test completes the request if that can be done without waiting.
+func (q *Request) Test() (done bool, st Status, err error) {
+	if q.state != active {
+		return true, q.trivial(), nil
+	}
+	q.p.lock()
+	defer q.p.unlock()
+	if done, err = q.poll(); err != nil || !done {
+		return false, Status{}, failed("Test", err)
+	}
+	st, err = q.finish()
+	return true, st, failed("Test", err)
+}
+
+// Status tells whether the request is complete, as Test, but leaves it as it is
+// (MPI_Request_get_status).
+func (q *Request) Status() (done bool, st Status, err error) {
+	if q.state == procNull {
+		return true, procNullStatus, nil
+	}
+	if q.state != active {
+		return true, emptyStatus, nil
+	}
+	q.p.lock()
+	defer q.p.unlock()
+	if done, err = q.poll(); err != nil || !done {
+		return false, Status{}, failed("Status", err)
+	}
+	if q.r == nil || !q.recv {
+		return true, emptyStatus, nil
+	}
+	return true, q.p.probed(q.r.Status()), nil
+}
+
+// Cancel asks for the operation to be taken back, and returns at once. The
+// request must still be completed: it then tells whether it was cancelled or took
+// place; never both, never neither.
+func (q *Request) Cancel() error {
+	if q.state == procNull {
+		return nil
+	}
+	if q.state != active || q.r == nil {
+		return failed("Cancel", fmt.Errorf("%w: it is not active, or cannot be cancelled", ErrRequest))
+	}
+	q.p.lock()
+	defer q.p.unlock()
+	if _, err := q.done(); err != nil {
+		return failed("Cancel", err)
+	}
+	q.p.eng.Cancel(q.r)
+	q.p.output()
+	return nil
+}
+
+// Free forgets the request, which becomes null. The operation still takes
+// place; buffers must stay untouched, though nothing tells until when.
+func (q *Request) Free() error {
+	defer func() { *q = Request{} }()
+	if q.state != active || q.r == nil {
+		return nil
+	}
+	q.p.lock()
+	defer q.p.unlock()
+	if _, err := q.done(); err != nil {
+		return failed("Free", err)
+	}
+	q.p.eng.Release(q.r)
+	return nil
+}
+
+// done tells whether an active request has completed. It fails for a copy of
+// one that was completed through another.
+func (q *Request) done() (bool, error) {
+	if q.coll != nil {
+		return q.coll.done(), nil
+	}
+	if q.r.Generation() != q.gen {
+		return false, fmt.Errorf("%w: it has been completed through a copy of it", ErrRequest)
+	}
+	return q.r.Done(), nil
+}
+
+// poll is done after some progress.
+func (q *Request) poll() (bool, error) {
+	done, err := q.done()
+	if done || err != nil {
+		return done, err
+	}
+	if q.p.failure != nil {
+		return false, q.p.failure
+	}
+	q.p.test()
+	return q.done()
+}
+
+// finish takes the results out of a request that is done, and makes it null or
+// inactive.
+func (q *Request) finish() (st Status, err error) {
+	switch {
+	case q.coll != nil:
+		st, err = emptyStatus, q.coll.finish()
+	case q.recv:
+		st, err = q.p.received(q.r, q.buf, q.landed, q.kind)
+	default:
+		st = emptyStatus
+		st.cancelled = q.r.Status().Cancelled
+		err = q.p.end(q.r)
+	}
+	if err != nil && q.fn != "" {
+		err = fmt.Errorf("%s: %w", q.fn, err)
+	}
+	q.reset()
+	return st, err
+}
+
+// trivial completes a request that needs no waiting.
+func (q *Request) trivial() Status {
+	st := emptyStatus
+	if q.state == procNull {
+		if q.recv {
+			st = procNullStatus
+		}
+		q.reset()
+	}
+	return st
+}
+
+func (q *Request) reset() {
+	if q.plan == nil {
+		*q = Request{}
+		return
+	}
+	*q = Request{p: q.p, plan: q.plan, state: inactive}
+}

@@ -1,0 +1,107 @@
+package mpi
+
+import (
+	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/core/wire"
+)
+
+// Send sends buf to rank dst of c and blocks until buf can be used again, which
+// may be before the message is received. MPI standard mode.
+func Send[T Type](c *Comm, buf []T, dst, tag int) error {
+	return failed("Send", c.send(message.Standard, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag))
+}
+
+// Ssend is Send in synchronous mode: it also waits until the receive has begun.
+func Ssend[T Type](c *Comm, buf []T, dst, tag int) error {
+	return failed("Ssend", c.send(message.Synchronous, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag))
+}
+
+// Bsend is Send in buffered mode: it copies buf to the memory that BufferAttach
+// announced and returns at once. ErrBuffer means that it did not fit.
+func Bsend[T Type](c *Comm, buf []T, dst, tag int) error {
+	return failed("Bsend", c.send(message.Buffered, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag))
+}
+
+// Rsend is Send in ready mode: the program promises that the receive has been
+// posted. The promise is not needed here.
+func Rsend[T Type](c *Comm, buf []T, dst, tag int) error {
+	return failed("Rsend", c.send(message.Ready, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag))
+}
+
+// Isend begins a Send. buf must not be changed until the request is complete.
+func Isend[T Type](c *Comm, buf []T, dst, tag int) (Request, error) {
+	return c.isend("Isend", message.Standard, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag)
+}
+
+// Issend begins an Ssend. buf must not be changed until the request is complete.
+func Issend[T Type](c *Comm, buf []T, dst, tag int) (Request, error) {
+	return c.isend("Issend", message.Synchronous, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag)
+}
+
+// Ibsend begins a Bsend. buf can be used again at once.
+func Ibsend[T Type](c *Comm, buf []T, dst, tag int) (Request, error) {
+	return c.isend("Ibsend", message.Buffered, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag)
+}
+
+// Irsend begins an Rsend. buf must not be changed until the request is complete.
+func Irsend[T Type](c *Comm, buf []T, dst, tag int) (Request, error) {
+	return c.isend("Irsend", message.Ready, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag)
+}
+
+// send is a blocking send of any mode.
+func (c *Comm) send(mode message.Mode, b []byte, k datatype.Kind, dst, tag int) error {
+	peer, none, err := c.partner(dst, tag)
+	if none || err != nil {
+		return err
+	}
+	p := c.p
+	if b, err = p.pack(peer, k, b); err != nil {
+		return err
+	}
+	p.lock()
+	defer p.unlock()
+	r := p.post(peer, c.envelope(tag), mode, b, k, true)
+	p.wait(r)
+	return p.end(r)
+}
+
+func (c *Comm) isend(fn string, mode message.Mode, b []byte, k datatype.Kind, dst, tag int) (Request, error) {
+	peer, none, err := c.partner(dst, tag)
+	if err != nil {
+		return Request{}, failed(fn, err)
+	}
+	if none {
+		return Request{p: c.p, state: procNull}, nil
+	}
+	p := c.p
+	if b, err = p.pack(peer, k, b); err != nil {
+		return Request{}, failed(fn, err)
+	}
+	p.lock()
+	defer p.unlock()
+	r := p.post(peer, c.envelope(tag), mode, b, k, false)
+	return Request{p: p, r: r, gen: r.Generation(), state: active, fn: fn}, nil
+}
+
+// envelope is what a message of ours in c is matched by.
+func (c *Comm) envelope(tag int) message.Envelope {
+	return message.Envelope{Context: c.Context(), Rank: wire.CommRank(c.Rank()), Tag: wire.Tag(tag)}
+}
+
+// post starts a send and gets it on its way.
+func (p *process) post(peer message.Peer, env message.Envelope, mode message.Mode, b []byte, k datatype.Kind, blocking bool) *message.Request {
+	r := p.eng.Send(peer, env, mode, b, int64(len(b)/k.Size()), uint64(k))
+	p.send(peer, len(b), blocking)
+	return r
+}
+
+// end gives r back to the engine and tells how it ended.
+func (p *process) end(r *message.Request) error {
+	err := r.Err()
+	if !r.Done() {
+		err = p.failure
+	}
+	p.eng.Release(r)
+	return err
+}

@@ -1,0 +1,160 @@
+package mpi
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/wireup"
+	"github.com/openimpi/impi/transports/socket"
+)
+
+// layout says how a test's job looks. The zero value is one proc.
+type layout struct {
+	procs            int
+	dataLen          uint32                    // 0: 64 KiB
+	ackMark, hiWater uint32                    // 0: 4 and 8
+	tagUB            int32                     // 0: 2^31-1
+	client           func(rank int) int        // nil: all of client 0
+	data             func(from, to int) string // representation; nil: native
+	link             func() (a, b link.Link)   // nil: a pair of Unix sockets
+	spin             string                    // "": auto
+	maxLinear, xsize int32                     // 0: the defaults
+	_                struct{}                  // keyed literals only
+}
+
+// socketPair makes a link of two connected Unix sockets.
+func socketPair() (a, b link.Link) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		panic(err)
+	}
+	ends := [2]link.Link{}
+	for i, fd := range fds {
+		if ends[i], err = socket.New(fd, nil); err != nil {
+			panic(err)
+		}
+	}
+	return ends[0], ends[1]
+}
+
+func (l layout) job(rank int) *wireup.Job {
+	j := &wireup.Job{
+		Name: "test", Rank: wire.WorldRank(rank),
+		DataLen: 64 << 10, AckMark: 4, HiWater: 8, TagUB: 1<<31 - 1, XSize: 1024, MaxLinear: 4, Spin: l.spin,
+	}
+	if l.dataLen != 0 {
+		j.DataLen = l.dataLen
+	}
+	if l.hiWater != 0 {
+		j.AckMark, j.HiWater = l.ackMark, l.hiWater
+	}
+	if l.tagUB != 0 {
+		j.TagUB = l.tagUB
+	}
+	if l.maxLinear != 0 {
+		j.MaxLinear = l.maxLinear
+	}
+	if l.xsize != 0 {
+		j.XSize = l.xsize
+	}
+	for r := range l.procs {
+		p := wireup.Proc{Host: make([]byte, 16), PID: int64(r + 1), Path: wireup.PathDirect}
+		if l.client != nil {
+			p.Client = wire.ClientRank(l.client(r))
+		}
+		if l.data != nil {
+			p.Data = l.data(rank, r)
+		}
+		j.Procs = append(j.Procs, p)
+	}
+	return j
+}
+
+// run runs body on every rank of a job, each in a goroutine of its own with an
+// engine and links of its own, and then finalizes the job.
+func (l layout) run(t *testing.T, body func(t *testing.T, world *Comm) error) {
+	t.Helper()
+	procs := l.start(t)
+	errs := make(chan error, len(procs))
+	for r, p := range procs {
+		go func() {
+			err := body(t, p.world)
+			if err == nil {
+				err = p.finalize()
+			}
+			if err != nil {
+				err = fmt.Errorf("rank %d: %w", r, err)
+				p.lock()
+				p.close() // so that the others see it
+				p.unlock()
+			}
+			errs <- err
+		}()
+	}
+	for range procs {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// start makes the procs of a job and connects each with each.
+func (l layout) start(t *testing.T) []*process {
+	t.Helper()
+	l.procs = max(l.procs, 1)
+	if l.link == nil {
+		l.link = socketPair
+	}
+	procs := make([]*process, l.procs)
+	for r := range procs {
+		p, err := newProcess(l.job(r), nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		procs[r] = p
+	}
+	for a := range procs {
+		for b := range a {
+			la, lb := l.link()
+			connect(t, procs[a], b, la)
+			connect(t, procs[b], a, lb)
+		}
+	}
+	return procs
+}
+
+func connect(t *testing.T, p *process, peer int, l link.Link) {
+	t.Helper()
+	q, err := p.addPort(l, message.Peer(peer))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.eng.SetRoute(message.Peer(peer), q.id)
+}
+
+// expect gives an error unless got and want are the same.
+func expect[T comparable](what string, got, want T) error {
+	if got != want {
+		return fmt.Errorf("%s: got %v, want %v", what, got, want)
+	}
+	return nil
+}
+
+// pattern is n bytes that tell where they belong.
+func pattern(n, seed int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(i*7 + i>>8 + seed)
+	}
+	return b
+}
+
+// both runs two functions, one after the other, until one fails.
+func first(errs ...error) error { return errors.Join(errs...) }
+
