@@ -3,6 +3,7 @@ package repotest
 import (
 	"go/ast"
 	"go/token"
+	"slices"
 	"strings"
 )
 
@@ -22,7 +23,8 @@ func PackageComments(r *Repo) []Problem {
 }
 
 // ExportedComments wants each exported name to be explained by a comment that
-// starts with it. In a group, a comment for the group is enough.
+// starts with it. In a group of constants or variables a comment for the group is
+// enough, and in a group of types one that names the type.
 func ExportedComments(r *Repo) []Problem {
 	var problems []Problem
 	for _, f := range r.Go {
@@ -56,7 +58,7 @@ func unexplainedSpecs(d *ast.GenDecl) []*ast.Ident {
 	for _, spec := range d.Specs {
 		switch spec := spec.(type) {
 		case *ast.TypeSpec:
-			if spec.Name.IsExported() && !explains(spec.Doc, spec.Name.Name) && !explains(d.Doc, spec.Name.Name) {
+			if spec.Name.IsExported() && !explains(spec.Doc, spec.Name.Name) && !mentions(d.Doc, spec.Name.Name) {
 				names = append(names, spec.Name)
 			}
 		case *ast.ValueSpec:
@@ -76,6 +78,11 @@ func explains(doc *ast.CommentGroup, name string) bool {
 		words = words[1:]
 	}
 	return len(words) > 0 && strings.TrimRight(words[0], ",.:;") == name
+}
+
+// mentions tells whether a comment has name as a word.
+func mentions(doc *ast.CommentGroup, name string) bool {
+	return slices.Contains(strings.Fields(doc.Text()), name)
 }
 
 // exportedReceiver tells whether d is a function or a method that users see.
