@@ -6,63 +6,6 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// pair is two engines joined by a pipe of bytes.
-type pair struct {
-	tb testing.TB
-	e  [2]*Engine
-}
-
-func newPair(tb testing.TB, cfg Config) *pair {
-	procs := []wire.Proc{{PID: 1}, {PID: 2}}
-	p := &pair{tb: tb}
-	for i := range p.e {
-		c := cfg
-		c.Self, c.Procs = Peer(i), procs
-		e, err := New(c)
-		if err != nil {
-			tb.Fatal(err)
-		}
-		e.AttachPeer(0, Peer(1-i))
-		e.SetRoute(Peer(1-i), 0)
-		p.e[i] = e
-	}
-	return p
-}
-
-// move carries everything there is from one engine to the other.
-func (p *pair) move(from int) (moved bool) {
-	src, dst := p.e[from], p.e[1-from]
-	for src.HasOutput(0) {
-		out := src.Output(0)
-		if len(out) == 0 {
-			break
-		}
-		sent := 0
-		for _, b := range out {
-			for len(b) > 0 {
-				n := 0
-				for _, in := range dst.Input(0) {
-					k := copy(in, b)
-					b = b[k:]
-					n += k
-				}
-				if err := dst.Received(0, n); err != nil {
-					p.tb.Fatal(err)
-				}
-				sent += n
-			}
-		}
-		src.Sent(0, sent)
-		moved = true
-	}
-	return moved
-}
-
-func (p *pair) settle() {
-	for p.move(0) || p.move(1) {
-	}
-}
-
 func BenchmarkPingPong(b *testing.B) {
 	for _, bc := range []struct {
 		name string

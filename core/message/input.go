@@ -140,6 +140,17 @@ func (e *Engine) packetArrived(s *linkState) {
 	}
 }
 
+// incomplete is how many bytes are missing of a packet that has begun.
+func (s *inputState) incomplete() int {
+	switch {
+	case s.payload:
+		return len(s.dst) + s.skip
+	case s.w > 0:
+		return headerSize - s.w
+	}
+	return 0
+}
+
 // dropInput gives up the packet of p that is just arriving, if there is one. Its
 // bytes are still to be read, but they have no destination any more.
 func (e *Engine) dropInput(p *peer) {

@@ -56,10 +56,14 @@ func (e *Engine) linkOrNil(l LinkID) *linkState {
 
 // SetRoute decides by which link packets to p leave, and releases what waited
 // for that. The decision is final, because another link might be faster and
-// packets must not overtake each other.
+// packets must not overtake each other. A peer that is down needs none.
 func (e *Engine) SetRoute(p Peer, l LinkID) {
-	q, s := e.peers[p], e.link(l)
-	if q.link == s || q.down != nil {
+	q := e.peers[p]
+	if q.down != nil {
+		return
+	}
+	s := e.link(l)
+	if q.link == s {
 		return
 	}
 	if q.link != nil || q == e.self {
@@ -93,6 +97,9 @@ func (e *Engine) Unrouted() (Peer, bool) {
 // by PeerDown.
 func (e *Engine) Detach(l LinkID, cause error) {
 	s := e.link(l)
+	if n := s.incomplete(); n > 0 {
+		cause = fmt.Errorf("%w, in the middle of a packet: %d bytes of it are missing", cause, n)
+	}
 	s.segments.clear()
 	s.committed = 0
 	for _, p := range e.peers {

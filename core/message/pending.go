@@ -30,8 +30,34 @@ func (p Pending) String() string {
 // what. The engine must not be changed meanwhile.
 func (e *Engine) Pending() iter.Seq[Pending] {
 	return func(yield func(Pending) bool) {
-		_ = e.pendingReceives(yield) && e.pendingSends(yield) && e.pendingMessages(yield)
+		_ = e.pendingReceives(yield) && e.pendingOnLinks(yield) && e.pendingSends(yield) && e.pendingMessages(yield)
 	}
+}
+
+// pendingOnLinks gives requests without an id whose data is on its way.
+func (e *Engine) pendingOnLinks(yield func(Pending) bool) bool {
+	for _, s := range e.links {
+		if s == nil {
+			continue
+		}
+		if r := s.arriving(); r != nil && r.id == 0 && !yield(r.pending()) {
+			return false
+		}
+		for i := range s.segments.len {
+			if r := s.segments.at(i).req; r != nil && r.id == 0 && !yield(r.pending()) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// arriving gives the receive whose data is just coming, or nil.
+func (s *inputState) arriving() *Request {
+	if s.msg != nil {
+		return s.msg.req
+	}
+	return s.recv
 }
 
 func (e *Engine) pendingReceives(yield func(Pending) bool) bool {
@@ -53,7 +79,7 @@ func (e *Engine) pendingReceives(yield func(Pending) bool) bool {
 	return true
 }
 
-// pending describes a request that has an id.
+// pending describes a request that is neither posted nor queued.
 func (r *Request) pending() Pending {
 	p := Pending{What: "send", Peer: r.peer.index, Env: r.env, Bytes: r.pos, Total: r.total}
 	switch {
@@ -101,6 +127,9 @@ func (e *Engine) pendingMessages(yield func(Pending) bool) bool {
 		p := Pending{
 			What: "message", Why: "a receive", Peer: st.Peer, Bytes: int64(len(m.buf)), Total: m.total,
 			Env: Envelope{Context: m.entry.Key().Context, Rank: st.Source, Tag: st.Tag},
+		}
+		if !m.whole {
+			p.Bytes, p.Why = 0, "its first packet"
 		}
 		if !yield(p) {
 			return false

@@ -1,0 +1,152 @@
+package message
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/openimpi/impi/core/flow"
+	"github.com/openimpi/impi/core/wire"
+)
+
+func TestNewRefuses(t *testing.T) {
+	good := Config{Procs: []wire.Proc{{PID: 1}, {PID: 2}}, MaxData: 1, AckMark: 1, HiWater: 1}
+	if _, err := New(good); err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(*Config){
+		"rank -1":         func(c *Config) { c.Self = -1 },
+		"rank 2":          func(c *Config) { c.Self = 2 },
+		"no data":         func(c *Config) { c.MaxData = 0 },
+		"too much data":   func(c *Config) { c.MaxData = math.MaxUint32 },
+		"no ackmark":      func(c *Config) { c.AckMark = 0 },
+		"low hiwater":     func(c *Config) { c.AckMark = 2 },
+		"same proc twice": func(c *Config) { c.Procs = []wire.Proc{{PID: 1}, {PID: 1}} },
+		"stage limit":     func(c *Config) { c.StageLimit = 1 << 20 },
+		"stage limit -1":  func(c *Config) { c.StageLimit = -1 },
+		"first request":   func(c *Config) { c.FirstRequest = math.MaxUint64 },
+	} {
+		c := good
+		change(&c)
+		if _, err := New(c); !errors.Is(err, ErrConfig) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	good.AckMark = 5
+	if _, err := New(good); !errors.Is(err, flow.ErrLimits) {
+		t.Errorf("the cause is lost: %v", err)
+	}
+}
+
+func TestAddPeer(t *testing.T) {
+	p := newPair(t, roomy)
+	e := p.e[0]
+	third := wire.Proc{PID: 33}
+	n := e.AddPeer(third)
+	if n != 2 || e.Peers() != 3 || e.Proc(n) != third || e.AddPeer(third) != n || e.AddPeer(wire.Proc{PID: 2}) != 1 {
+		t.Fatalf("peer %d of %d", n, e.Peers())
+	}
+	e.Send(n, Envelope{}, Standard, []byte{1}, 0, 0)
+	if u, ok := e.Unrouted(); !ok || u != n {
+		t.Fatal("no route is asked for")
+	}
+	e.AttachPeer(4, n)
+	e.SetRoute(n, 4)
+	if l, ok := e.Route(n); !ok || l != 4 || !e.HasOutput(4) {
+		t.Error("the message does not leave by its link")
+	}
+}
+
+func TestDriverMistakesPanic(t *testing.T) {
+	for name, f := range map[string]func(e *Engine){
+		"attach twice":      func(e *Engine) { e.Attach(0) },
+		"route twice":       func(e *Engine) { e.Attach(1); e.SetRoute(1, 1) },
+		"route to nowhere":  func(e *Engine) { e.SetRoute(1, 9) },
+		"route to oneself":  func(e *Engine) { e.SetRoute(0, 0) },
+		"input of no link":  func(e *Engine) { e.Input(7) },
+		"lose oneself":      func(e *Engine) { e.PeerDown(0, errCut) },
+		"release twice":     func(e *Engine) { r := e.Recv(Envelope{}, 1, nil); e.Release(r); e.Release(r) },
+		"release when done": func(e *Engine) { r := e.Send(1, Envelope{}, Standard, nil, 0, 0); e.Release(r); e.Release(r) },
+	} {
+		e := newPair(t, roomy).e[0]
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic", name)
+				}
+			}()
+			f(e)
+		}()
+	}
+}
+
+// Asking about a link that is gone is no mistake: drivers look at all links.
+func TestDetachedLinkIsQuiet(t *testing.T) {
+	e := newPair(t, roomy).e[0]
+	e.Send(1, Envelope{}, Standard, []byte{1}, 0, 0)
+	e.Detach(0, errCut)
+	if e.HasOutput(0) || e.Output(0) != nil || !e.Quiet(0) || !e.Idle() {
+		t.Error("there is something left")
+	}
+	if _, ok := e.Route(1); ok {
+		t.Error("there is a route")
+	}
+	if err := e.Down(1); !errors.Is(err, ErrPeerDown) || !errors.Is(err, errCut) {
+		t.Errorf("down because of %v", err)
+	}
+	e.SetRoute(1, 0) // too late, but no mistake of the driver
+	e.Attach(0)      // the number may be used again
+}
+
+func TestCompletedCounts(t *testing.T) {
+	p := newPair(t, roomy)
+	p.recv(1, make([]byte, 8))
+	p.send(0, Standard, make([]byte, 8))
+	p.settle()
+	if p.e[0].Completed() != 1 || p.e[1].Completed() != 1 {
+		t.Errorf("%d and %d", p.e[0].Completed(), p.e[1].Completed())
+	}
+}
+
+func TestFinished(t *testing.T) {
+	p := newPair(t, roomy)
+	raw := make([]byte, headerSize)
+	wire.Published.PutHeader(raw, &wire.Packet{Type: wire.PkFini})
+	if p.e[0].Finished(0) {
+		t.Fatal("before FINI")
+	}
+	put(t, p.e[0], 0, raw)
+	if !p.e[0].Finished(0) {
+		t.Fatal("after FINI")
+	}
+}
+
+func TestPendingNamesEverything(t *testing.T) {
+	p := newPair(t, Config{MaxData: 20000, AckMark: 2, HiWater: 4})
+	e := p.e[0]
+	p.recv(0, nil)                           // a receive
+	p.send(0, Standard, make([]byte, 20000)) // on the link
+	p.send(0, Synchronous, nil)              // waits for SYNCACK
+	e.Cancel(p.send(0, Synchronous, nil))    // waits for the answer
+	e.Output(0)
+	p.send(0, Standard, nil)                               // the window is closed
+	e.Send(0, Envelope{Tag: 9}, Standard, []byte{1}, 0, 0) // unexpected
+	var b strings.Builder
+	e.Dump(&b)
+	for _, want := range []string{
+		"recv peer=1 cid=0 rank=1 tag=7 bytes=0/-1: a message",
+		"send peer=1 cid=0 rank=0 tag=7 bytes=20000/20000: the link",
+		"send peer=1 cid=0 rank=0 tag=7 bytes=0/0: SYNCACK",
+		"send peer=1 cid=0 rank=0 tag=7 bytes=0/0: the answer to CANCEL",
+		"send peer=1 cid=0 rank=0 tag=7 bytes=0/0: PROTOACK, 4 packets are out",
+		"message peer=0 cid=0 rank=0 tag=9 bytes=1/1: a receive",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("missing: %s\nin\n%s", want, b.String())
+		}
+	}
+	for range e.Pending() {
+		break
+	}
+}

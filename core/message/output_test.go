@@ -1,0 +1,212 @@
+package message
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/openimpi/impi/core/wire"
+)
+
+var roomy = Config{MaxData: 65536, AckMark: 64, HiWater: 256}
+
+// headers reads the packets of a batch.
+func headers(batch [][]byte) (hs []wire.Packet) {
+	raw := bytes.Join(batch, nil)
+	for len(raw) >= headerSize {
+		var h wire.Packet
+		wire.Published.Header(raw, &h)
+		hs = append(hs, h)
+		n := headerSize
+		if h.Type.HasData() {
+			n += int(h.Len)
+		}
+		raw = raw[min(n, len(raw)):]
+	}
+	return hs
+}
+
+func TestSmallMessagesLeaveInOnePiece(t *testing.T) {
+	p := newPair(t, roomy)
+	for range 100 {
+		if r := p.send(0, Standard, make([]byte, 100)); !r.Done() {
+			t.Fatal("a small send is not done at once")
+		}
+	}
+	if out := p.e[0].Output(0); len(out) != 1 || len(out[0]) != 100*(headerSize+100) {
+		t.Errorf("%d slices, %d bytes", len(out), total(out))
+	}
+}
+
+func TestLargeMessageLeavesFromTheUsersBuffer(t *testing.T) {
+	p := newPair(t, roomy)
+	data := make([]byte, 30000)
+	r := p.send(0, Standard, data)
+	out := p.e[0].Output(0)
+	if len(out) != 2 || len(out[0]) != headerSize || !same(out[1], data) || len(out[1]) != len(data) {
+		t.Fatalf("%d slices", len(out))
+	}
+	p.e[0].Sent(0, headerSize+len(data)-1)
+	if r.Done() {
+		t.Fatal("done, but the last byte is not sent")
+	}
+	if out := p.e[0].Output(0); total(out) != 1 || !same(out[0], data[len(data)-1:]) {
+		t.Fatalf("%d bytes left", total(out))
+	}
+	p.e[0].Sent(0, 1)
+	if !r.Done() || p.e[0].HasOutput(0) {
+		t.Fatal("not done after the last byte")
+	}
+}
+
+// The order of small and large ones is kept, with the staging memory in use at
+// both sides of a large one.
+func TestStagedAndReferencedKeepTheirOrder(t *testing.T) {
+	p := newPair(t, roomy)
+	for i := range 10 {
+		p.e[0].Send(1, Envelope{Tag: wire.Tag(i)}, Standard, make([]byte, []int{10, 20000, 30}[i%3]), 0, 0)
+	}
+	hs := headers(p.e[0].Output(0))
+	if len(hs) != 10 {
+		t.Fatalf("%d packets", len(hs))
+	}
+	for i, h := range hs {
+		if h.Tag != wire.Tag(i) || h.Seq != uint64(i+1) {
+			t.Errorf("packet %d has tag %d, seqnum %d", i, h.Tag, h.Seq)
+		}
+	}
+}
+
+// What is committed to a link is limited, so that a PROTOACK that becomes due
+// is not behind megabytes.
+func TestCommitIsLimited(t *testing.T) {
+	p := newPair(t, Config{MaxData: 65536, AckMark: 1, HiWater: 256})
+	data := make([]byte, 65536)
+	for range 100 {
+		p.send(0, Standard, data)
+	}
+	if n := total(p.e[0].Output(0)); n > commitLimit+len(data)+headerSize {
+		t.Fatalf("%d bytes are committed", n)
+	}
+	committed := len(headers(p.e[0].Output(0)))
+	p.send(1, Standard, nil)
+	p.move(1)
+	hs := headers(p.e[0].Output(0))
+	if len(hs) != committed+1 || hs[committed].Type != wire.PkProtoAck {
+		t.Fatalf("PROTOACK is not the next packet after the %d that are committed", committed)
+	}
+}
+
+// three is an engine with a shared link to two peers.
+func three(t *testing.T, cfg Config) *Engine {
+	t.Helper()
+	cfg.Procs = []wire.Proc{{PID: 1}, {PID: 2}, {PID: 3}}
+	e, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Attach(0)
+	e.SetRoute(1, 0)
+	e.SetRoute(2, 0)
+	return e
+}
+
+func TestPeersOnALinkTakeTurns(t *testing.T) {
+	e := three(t, Config{MaxData: 100000, AckMark: 10, HiWater: 100})
+	data := make([]byte, 100000)
+	for range 20 { // more than is committed at once
+		e.Send(1, Envelope{}, Standard, data, 0, 0)
+	}
+	for range 20 {
+		e.Send(2, Envelope{}, Standard, data, 0, 0)
+	}
+	count := map[int64]int{}
+	for range 10 {
+		for _, h := range headers(e.Output(0)) {
+			count[h.Dest.PID]++
+		}
+		e.Sent(0, total(e.Output(0)))
+	}
+	if d := count[2] - count[3]; d < -4 || d > 4 {
+		t.Errorf("packets by peer: %v", count)
+	}
+}
+
+// A packet that is half sent when its peer goes down has to leave completely,
+// though not out of memory that is the user's again.
+func TestPeerDownInTheMiddleOfAPacket(t *testing.T) {
+	e := three(t, roomy)
+	data := bytes.Repeat([]byte{1}, 20000)
+	r := e.Send(1, Envelope{}, Standard, data, 0, 0)
+	e.Send(2, Envelope{Tag: 5}, Standard, []byte{9}, 0, 0)
+	e.Output(0)
+	e.Sent(0, headerSize+100)
+	e.PeerDown(1, errCut)
+	if !r.Done() || r.Err() == nil {
+		t.Fatal("the send has not failed")
+	}
+	clear(data)
+	out := bytes.Join(e.Output(0), nil)
+	if want := bytes.Repeat([]byte{1}, 19900); !bytes.HasPrefix(out, want) {
+		t.Fatal("the rest of the packet is not what it was")
+	}
+	if hs := headers([][]byte{out[19900:]}); len(hs) != 1 || hs[0].Tag != 5 {
+		t.Fatalf("what follows: %+v", hs)
+	}
+	e.Sent(0, len(out))
+	if !e.Idle() {
+		t.Error("something is left")
+	}
+}
+
+// A buffered send that is large is committed from our copy, not from the user's
+// memory, which is free again.
+func TestBufferedSendKeepsItsData(t *testing.T) {
+	p := newPair(t, roomy)
+	if err := p.e[0].AttachBuffer(100000); err != nil {
+		t.Fatal(err)
+	}
+	data := bytes.Repeat([]byte{7}, 20000)
+	if r := p.send(0, Buffered, data); !r.Done() || r.Err() != nil {
+		t.Fatal(r.Err())
+	}
+	clear(data)
+	buf := make([]byte, len(data))
+	r := p.recv(1, buf)
+	p.settle()
+	if !r.Done() || !bytes.Equal(buf, bytes.Repeat([]byte{7}, 20000)) {
+		t.Error("the data has changed")
+	}
+	if size, done := p.e[0].DetachBuffer(); !done || size != 100000 {
+		t.Error(size, done)
+	}
+}
+
+// A SYNCACK cannot end a send whose bytes are still to be read.
+func TestSyncAckBeforeTheData(t *testing.T) {
+	p := newPair(t, roomy)
+	r := p.send(0, Synchronous, make([]byte, 20000))
+	h := wire.Packet{Type: wire.PkSyncAck, Src: p.e[1].self.proc, Dest: p.e[0].self.proc, SrcReq: r.id}
+	raw := make([]byte, headerSize)
+	wire.Published.PutHeader(raw, &h)
+	copy(p.e[0].Input(0)[0], raw)
+	if err := p.e[0].Received(0, headerSize); err != nil {
+		t.Fatal(err)
+	}
+	if r.Done() {
+		t.Fatal("done while the link still reads the buffer")
+	}
+	p.e[0].Sent(0, total(p.e[0].Output(0)))
+	if !r.Done() {
+		t.Fatal("not done")
+	}
+}
+
+func TestSentMoreThanThereIs(t *testing.T) {
+	p := newPair(t, roomy)
+	defer func() {
+		if recover() == nil {
+			t.Error("no panic")
+		}
+	}()
+	p.e[0].Sent(0, 1)
+}
