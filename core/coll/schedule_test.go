@@ -53,6 +53,27 @@ func TestNoAllocations(t *testing.T) {
 	}
 }
 
+// TestEncodeOnce sends one buffer to two peers: it is converted once, but again
+// after it may have changed, and in another round.
+func TestEncodeOnce(t *testing.T) {
+	var s Schedule
+	buf, other := make([]byte, 8), make([]byte, 8)
+	first := s.encode(datatype.External32, buf, datatype.PairInt16)
+	if again := s.encode(datatype.External32, buf, datatype.PairInt16); !same(first, again) {
+		t.Error("converted twice")
+	}
+	s.copy(buf, other)
+	second := s.encode(datatype.External32, buf, datatype.PairInt16)
+	if same(first, second) {
+		t.Error("not converted again after the buffer changed")
+	}
+	s.add(Step{Action: Send, Src: second})
+	s.wait()
+	if third := s.encode(datatype.External32, buf, datatype.PairInt16); same(second, third) {
+		t.Error("not converted again in the next round")
+	}
+}
+
 func TestResetForgetsBuffers(t *testing.T) {
 	p := planner(t, 0, 0, 0, 0)
 	var s Schedule
