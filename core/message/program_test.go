@@ -1,0 +1,391 @@
+package message
+
+import (
+	"bytes"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/openimpi/impi/core/wire"
+)
+
+// world is some engines and the links between them, which carry bytes in
+// arbitrary pieces. Either all traffic goes through a switch, as through an
+// agent, or each pair has its own link.
+type world struct {
+	t       *rapid.T
+	cfg     Config
+	engines []*Engine
+	direct  bool
+	up      [][]byte // from proc i into the switch
+	down    [][]byte // from the switch to proc i
+	pipes   [][][]byte
+	flight  map[[2]int]int // counted packets less what PROTOACKs gave back, by directed pair
+	acks    map[[2]int]int
+	counted map[[2]int]int
+	packet  [][]byte // by direct pipe or switch input: what is seen of a packet so far
+}
+
+func newWorld(t *rapid.T) *world {
+	w := &world{
+		t: t, direct: rapid.Bool().Draw(t, "direct"),
+		flight: map[[2]int]int{}, acks: map[[2]int]int{}, counted: map[[2]int]int{},
+	}
+	n := rapid.IntRange(2, 4).Draw(t, "procs")
+	a := rapid.Uint32Range(1, 5).Draw(t, "ackmark")
+	w.cfg = Config{
+		MaxData: rapid.SampledFrom([]uint32{1, 2, 7, 64, 5000, 65536}).Draw(t, "maxdata"),
+		AckMark: a, HiWater: rapid.Uint32Range(a, 8).Draw(t, "hiwater"),
+		StageLimit: rapid.SampledFrom([]int{1, 16, 8192}).Draw(t, "stage"),
+	}
+	for i := range n {
+		w.cfg.Procs = append(w.cfg.Procs, wire.Proc{PID: int64(i)})
+	}
+	w.up, w.down, w.packet = make([][]byte, n), make([][]byte, n), make([][]byte, n*n)
+	w.pipes = make([][][]byte, n)
+	for i := range n {
+		c := w.cfg
+		c.Self = Peer(i)
+		e, err := New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.engines = append(w.engines, e)
+		w.pipes[i] = make([][]byte, n)
+		w.wire(i, e)
+	}
+	return w
+}
+
+// wire gives proc i its links: link 0 to the switch, or link p to proc p.
+func (w *world) wire(i int, e *Engine) {
+	if !w.direct {
+		e.Attach(0)
+	}
+	for p := range w.cfg.Procs {
+		switch {
+		case p == i:
+		case w.direct:
+			e.AttachPeer(LinkID(p), Peer(p))
+			e.SetRoute(Peer(p), LinkID(p))
+		default:
+			e.SetRoute(Peer(p), 0)
+		}
+	}
+}
+
+// chop draws how many of n bytes move.
+func (w *world) chop(n int) int {
+	if n > 1 && rapid.Bool().Draw(w.t, "chop") {
+		return rapid.IntRange(1, n).Draw(w.t, "bytes")
+	}
+	return n
+}
+
+// write takes output of proc i.
+func (w *world) write(i int) bool {
+	e, moved := w.engines[i], false
+	for l := range e.links {
+		out := bytes.Join(e.Output(LinkID(l)), nil)
+		if len(out) == 0 {
+			continue
+		}
+		n := w.chop(len(out))
+		e.Sent(LinkID(l), n)
+		moved = true
+		if w.direct {
+			w.watch(i*len(w.engines)+l, out[:n], nil)
+			w.pipes[i][l] = append(w.pipes[i][l], out[:n]...)
+			continue
+		}
+		w.watch(i, out[:n], func(to int, packet []byte) { w.down[to] = append(w.down[to], packet...) })
+	}
+	return moved
+}
+
+// watch cuts a stream into packets, counts them, and checks the windows from
+// outside.
+func (w *world) watch(stream int, raw []byte, deliver func(to int, packet []byte)) {
+	b := append(w.packet[stream], raw...)
+	for len(b) >= headerSize {
+		var h wire.Packet
+		wire.Published.Header(b, &h)
+		n := headerSize
+		if h.Type.HasData() {
+			n += int(h.Len)
+		}
+		if len(b) < n {
+			break
+		}
+		w.count(&h)
+		if deliver != nil {
+			deliver(int(h.Dest.PID), b[:n])
+		}
+		b = b[n:]
+	}
+	w.packet[stream] = append([]byte(nil), b...)
+}
+
+func (w *world) count(h *wire.Packet) {
+	pair := [2]int{int(h.Src.PID), int(h.Dest.PID)}
+	if h.Type == wire.PkProtoAck {
+		w.acks[pair]++
+		w.flight[[2]int{pair[1], pair[0]}] -= int(w.cfg.AckMark)
+		return
+	}
+	w.counted[pair]++
+	if w.flight[pair]++; w.flight[pair] > int(w.cfg.HiWater) {
+		w.t.Fatalf("%d packets under way from %d to %d", w.flight[pair], pair[0], pair[1])
+	}
+	if h.Type == wire.PkData && h.DestReq != 0 && uint64(h.Len) == h.MsgLen {
+		w.t.Fatal("a continuation packet looks like a short message")
+	}
+}
+
+// read gives proc i what is there for it.
+func (w *world) read(i int) bool {
+	if !w.direct {
+		return w.feed(i, 0, &w.down[i])
+	}
+	moved := false
+	for p := range w.engines {
+		if p != i && w.feed(i, LinkID(p), &w.pipes[p][i]) {
+			moved = true
+		}
+	}
+	return moved
+}
+
+func (w *world) feed(i int, l LinkID, from *[]byte) bool {
+	if len(*from) == 0 {
+		return false
+	}
+	raw := (*from)[:w.chop(len(*from))]
+	n := 0
+	for _, b := range w.engines[i].Input(l) {
+		k := copy(b, raw)
+		raw = raw[k:]
+		n += k
+	}
+	*from = (*from)[n:]
+	if err := w.engines[i].Received(l, n); err != nil {
+		w.t.Fatal(err)
+	}
+	return true
+}
+
+// step moves some bytes of one proc.
+func (w *world) step() {
+	i := rapid.IntRange(0, len(w.engines)-1).Draw(w.t, "proc")
+	if rapid.Bool().Draw(w.t, "write") {
+		w.write(i)
+	} else {
+		w.read(i)
+	}
+}
+
+// settle moves everything until nothing moves.
+func (w *world) settle() {
+	for moved := true; moved; {
+		moved = false
+		for i := range w.engines {
+			moved = w.write(i) || moved
+			moved = w.read(i) || moved
+		}
+	}
+}
+
+// checkQuiet makes sure that nothing is left and that each receiver has sent
+// the PROTOACKs that it owes, not one more.
+func (w *world) checkQuiet() {
+	for i, e := range w.engines {
+		if !e.Idle() {
+			w.t.Fatalf("proc %d is not idle", i)
+		}
+		for p := range e.Pending() {
+			w.t.Fatalf("proc %d: left behind: %v", i, p)
+		}
+	}
+	for pair, n := range w.counted {
+		if got, want := w.acks[[2]int{pair[1], pair[0]}], n/int(w.cfg.AckMark); got != want {
+			w.t.Fatalf("%d packets from %d to %d: %d PROTOACKs, want %d", n, pair[0], pair[1], got, want)
+		}
+	}
+}
+
+// message is one of a program: context c is received by the pattern of class c.
+type message struct {
+	from, to, context, tag, seq int
+	mode                        Mode
+	data                        []byte
+	recv                        *Request
+}
+
+func (m *message) envelope() Envelope {
+	return Envelope{Context: wire.ContextID(m.context), Rank: wire.CommRank(m.from), Tag: wire.Tag(m.tag)}
+}
+
+// pattern is how messages of this context are received.
+func (m *message) pattern() (Envelope, Peer) {
+	env, from := m.envelope(), Peer(m.from)
+	if m.context&1 != 0 {
+		env.Rank, from = AnySource, NoPeer
+	}
+	if m.context&2 != 0 {
+		env.Tag = AnyTag
+	}
+	return env, from
+}
+
+func drawMessage(w *world, seq int) *message {
+	t := w.t
+	m := &message{
+		from:    rapid.IntRange(0, len(w.engines)-1).Draw(t, "from"),
+		to:      rapid.IntRange(0, len(w.engines)-1).Draw(t, "to"),
+		context: rapid.IntRange(0, 3).Draw(t, "context"),
+		tag:     rapid.IntRange(0, 2).Draw(t, "tag"),
+		mode:    rapid.SampledFrom([]Mode{Standard, Synchronous, Buffered, Ready}).Draw(t, "mode"),
+		seq:     seq,
+	}
+	d := int(w.cfg.MaxData)
+	n := rapid.OneOf(
+		rapid.IntRange(0, min(3*d, 200)),
+		rapid.SampledFrom([]int{0, 1, d - 1, d, d + 1, 2 * d}),
+	).Draw(t, "len")
+	m.data = make([]byte, min(n, 150000))
+	for i := range m.data {
+		m.data[i] = byte(seq + i*7 + i>>8)
+	}
+	return m
+}
+
+// received is a receive of a program and what came into its buffer.
+type received struct {
+	r   *Request
+	buf []byte
+	m   *message // that it was posted for; it may get another one of its class
+}
+
+// Random legal programs come to their end with all messages in order, whatever
+// the sizes, the windows, the link and the pieces.
+func TestRandomPrograms(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(t)
+		var sends []*Request
+		var receives []received
+		var messages []*message
+		for _, e := range w.engines {
+			if err := e.AttachBuffer(1 << 30); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var unposted []*message
+		post := func(m *message) {
+			env, from := m.pattern()
+			buf := make([]byte, 150000)
+			receives = append(receives, received{w.engines[m.to].Recv(env, from, buf), buf, m})
+		}
+		for seq := range rapid.IntRange(1, 40).Draw(t, "messages") {
+			m := drawMessage(w, seq)
+			messages = append(messages, m)
+			early := rapid.Bool().Draw(t, "early")
+			if early {
+				post(m)
+			} else {
+				unposted = append(unposted, m)
+			}
+			sends = append(sends, w.engines[m.from].Send(Peer(m.to), m.envelope(), m.mode, m.data, int64(len(m.data)), 0))
+			for range rapid.IntRange(0, 4).Draw(t, "steps") {
+				w.step()
+			}
+		}
+		for _, m := range unposted {
+			post(m)
+			w.step()
+		}
+		w.settle()
+		for i, s := range sends {
+			if !s.Done() || s.Err() != nil {
+				t.Fatalf("send %d: done %v, %v", i, s.Done(), s.Err())
+			}
+		}
+		checkReceived(t, messages, receives)
+		w.checkQuiet()
+	})
+}
+
+// checkReceived: receives of one pattern at one proc, in the order of their
+// posting, got the messages of each sender in the order of their sending.
+func checkReceived(t *rapid.T, messages []*message, receives []received) {
+	taken := map[*message]bool{}
+	for i, q := range receives {
+		if !q.r.Done() || q.r.Err() != nil {
+			t.Fatalf("receive %d: done %v, %v", i, q.r.Done(), q.r.Err())
+		}
+		st := q.r.Status()
+		var want *message
+		for _, m := range messages {
+			anyTag := m.context&2 != 0 // then messages of all tags are in one order
+			if !taken[m] && m.to == q.m.to && m.context == q.m.context && m.from == int(st.Peer) && (anyTag || m.tag == int(st.Tag)) {
+				want = m
+				break
+			}
+		}
+		if want == nil {
+			t.Fatalf("receive %d got a message that nobody sent: %+v", i, st)
+		}
+		taken[want] = true
+		if want.tag != int(st.Tag) || st.Len != int64(len(want.data)) || !bytes.Equal(q.buf[:st.Len], want.data) || int(st.Source) != want.from {
+			t.Fatalf("receive %d: %+v is not message %d of %d bytes", i, st, want.seq, len(want.data))
+		}
+	}
+}
+
+// A cancelled send and its receive agree: either both happened or none.
+func TestRandomCancels(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(t)
+		type try struct {
+			s, r *Request
+			to   int
+		}
+		var tries []try
+		for tag := range rapid.IntRange(1, 15).Draw(t, "messages") {
+			m := drawMessage(w, tag)
+			m.mode, m.context, m.tag = Synchronous, 0, tag
+			q := try{to: m.to}
+			buf := make([]byte, 150000)
+			if rapid.Bool().Draw(t, "early") {
+				q.r = w.engines[m.to].Recv(m.envelope(), Peer(m.from), buf)
+			}
+			q.s = w.engines[m.from].Send(Peer(m.to), m.envelope(), m.mode, m.data, 0, 0)
+			for range rapid.IntRange(0, 5).Draw(t, "steps") {
+				w.step()
+			}
+			if rapid.Bool().Draw(t, "cancel") {
+				w.engines[m.from].Cancel(q.s)
+			}
+			for range rapid.IntRange(0, 5).Draw(t, "steps") {
+				w.step()
+			}
+			if q.r == nil {
+				q.r = w.engines[m.to].Recv(m.envelope(), Peer(m.from), buf)
+			}
+			tries = append(tries, q)
+		}
+		w.settle()
+		for i, q := range tries {
+			if !q.s.Done() {
+				t.Fatalf("send %d is not done", i)
+			}
+			if q.s.Status().Cancelled == q.r.Done() {
+				t.Fatalf("message %d: cancelled %v, received %v", i, q.s.Status().Cancelled, q.r.Done())
+			}
+			w.engines[q.to].Cancel(q.r)
+			if !q.r.Done() {
+				t.Fatalf("receive %d cannot be cancelled", i)
+			}
+		}
+		w.checkQuiet()
+	})
+}
