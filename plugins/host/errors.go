@@ -39,6 +39,14 @@ type Error struct {
 
 // Error gives all of it. The plugin's own words are on lines of their own.
 func (e *Error) Error() string {
+	if e.Output == "" {
+		return e.brief()
+	}
+	return e.brief() + "\n  it wrote: " + strings.ReplaceAll(e.Output, "\n", "\n            ")
+}
+
+// brief is the error without the plugin's words.
+func (e *Error) brief() string {
 	var b strings.Builder
 	b.WriteString("transport plugin ")
 	b.WriteString(e.Plugin)
@@ -48,9 +56,6 @@ func (e *Error) Error() string {
 	b.WriteString(": " + e.Problem)
 	if e.Remedy != "" {
 		b.WriteString("; " + e.Remedy)
-	}
-	if e.Output != "" {
-		b.WriteString("\n  it wrote: " + strings.ReplaceAll(e.Output, "\n", "\n            "))
 	}
 	return b.String()
 }

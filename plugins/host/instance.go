@@ -179,6 +179,8 @@ func (i *instance) crash() error {
 	problem := i.proc.ending()
 	if !i.proc.ended(0) {
 		problem = "closed the descriptor channel and is killed"
+	} else if words := i.proc.said.lastWords(); words != "" {
+		problem += ": " + words
 	}
 	return &Error{Plugin: i.cfg.Name, Path: i.path, Kind: ErrCrashed, Problem: problem, Output: i.proc.said.String(),
 		Remedy: "it is started again when needed; running links are not affected"}
@@ -190,6 +192,9 @@ func (i *instance) violation(cause error) error {
 		Problem: "broke the protocol and is killed: " + cause.Error(), Remedy: "report it to its vendor"}
 }
 
+// verdict is how long the reason of a lost connection is waited for.
+const verdict = 5 * time.Second
+
 // broken makes an error of a call that failed in the control connection, not in
 // the transport. When the connection was lost it waits for the reason.
 func (i *instance) broken(ctx context.Context, call string, err error) error {
@@ -200,7 +205,7 @@ func (i *instance) broken(ctx context.Context, call string, err error) error {
 		return context.DeadlineExceeded
 	}
 	if status.Code(err) == codes.Unavailable || status.Code(err) == codes.Canceled {
-		timer := time.NewTimer(settle)
+		timer := time.NewTimer(verdict)
 		defer timer.Stop()
 		select {
 		case <-i.dead:

@@ -32,15 +32,10 @@ func launch(ctx context.Context, cfg *Config, runDir string) (*instance, error) 
 
 	var proc atomic.Pointer[process]
 	client := plugin.NewClient(clientConfig(cfg, runDir, func(env []string, tmpDir string) runner.Runner {
-		p := newProcess(cfg.Logger, append(environment(cfg), env...), exe, theirs, tmpDir)
+		p := newProcess(ctx, cfg.Logger, append(environment(cfg), env...), exe, theirs, tmpDir)
 		proc.Store(p)
 		return p
 	}))
-	defer context.AfterFunc(ctx, func() {
-		if p := proc.Load(); p != nil {
-			p.Kill(ctx)
-		}
-	})()
 	conn, err := connect(client, func() error {
 		e := &Error{Plugin: cfg.Name, Path: exe.path}
 		if judgeHandshake(cfg, e, proc.Load().handshake()) {
@@ -58,6 +53,7 @@ func launch(ctx context.Context, cfg *Config, runDir string) (*instance, error) 
 		removeSockets(proc.Load())
 		return nil, err
 	}
+	defer proc.Load().unbind()
 	inst := newInstance(cfg, exe, proc.Load(), client, conn, ours)
 	if err := inst.introduce(ctx); err != nil {
 		inst.stop(err, 0)

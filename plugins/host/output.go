@@ -15,10 +15,12 @@ import (
 // maxLine is the longest line of a plugin that is logged whole, in bytes.
 const maxLine = 64 << 10
 
-// tail keeps the last lines of a plugin's output, for the error when it dies.
+// tail keeps the last lines of a plugin's output, for the error when it dies: of
+// a panic the first ones, which say more than the end of the stack.
 type tail struct {
 	mu    sync.Mutex
 	lines []string
+	panic string // the line that began it
 }
 
 const (
@@ -32,7 +34,13 @@ func (t *tail) add(line string) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.panic == "" && dying(line) {
+		t.panic, t.lines = line, nil
+	}
 	if len(t.lines) == tailLines {
+		if t.panic != "" {
+			return
+		}
 		t.lines = append(t.lines[:0], t.lines[1:]...)
 	}
 	t.lines = append(t.lines, line)
@@ -42,6 +50,18 @@ func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return strings.Join(t.lines, "\n")
+}
+
+// lastWords is the line with which a panic began, if there was one.
+func (t *tail) lastWords() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.panic
+}
+
+// dying tells whether a line is the first of Go's message about a crash.
+func dying(line string) bool {
+	return strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ")
 }
 
 // eachLine calls f with each line of r, without its end. What is longer than
@@ -75,10 +95,7 @@ func logLine(l hclog.Logger, line string, panicking *bool) {
 			return
 		}
 	}
-	if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
-		*panicking = true
-	}
-	if *panicking {
+	if *panicking = *panicking || dying(line); *panicking {
 		l.Error(line)
 		return
 	}

@@ -334,8 +334,12 @@ func (p *Plugin) Status() Status {
 	return p.status
 }
 
-// drainTime is how long Close lets running dials end.
-const drainTime = 2 * time.Second
+// drainTime is how long Close lets running dials end, exitTime how long a
+// process that answers may take to exit.
+const (
+	drainTime = 2 * time.Second
+	exitTime  = 3 * time.Second
+)
 
 // Close drains and ends the plugin. Links that were handed over live on, open
 // listeners are closed. It returns when the process is gone, within a few
@@ -355,8 +359,11 @@ func (p *Plugin) Close() error {
 		l.Close()
 	}
 	if inst != nil {
-		inst.drain(drainTime)
-		inst.stop(p.errClosed(), settle)
+		patience := time.Duration(0)
+		if inst.drain(drainTime) {
+			patience = exitTime
+		}
+		inst.stop(p.errClosed(), patience)
 		<-inst.gone
 	}
 	p.work.Wait()

@@ -24,6 +24,8 @@ type process struct {
 	log    hclog.Logger
 	end    *os.File // the plugin's end of the descriptor channel
 	tmpDir string
+	ctx    context.Context // of the start
+	unbind func() bool     // from ctx
 
 	stdout, stderr *os.File // our ends
 	shake          *io.PipeReader
@@ -38,23 +40,25 @@ type process struct {
 }
 
 // lateOutput is how long after a plugin's death its outputs are read on, for the
-// case that a child of it has inherited them.
-const lateOutput = 200 * time.Millisecond
+// case that a child of it has inherited them; and how long after the end of an
+// output or channel its death is waited for.
+const lateOutput = time.Second
 
 // newProcess prepares what cmd, which go-plugin has given an environment, asks
 // for. end belongs to the process from here on, exe does not.
-func newProcess(log hclog.Logger, env []string, exe *executable, end *os.File, tmpDir string) *process {
+// The process is killed when the context ends, until unbind is called.
+func newProcess(ctx context.Context, log hclog.Logger, env []string, exe *executable, end *os.File, tmpDir string) *process {
 	return &process{
 		cmd: &exec.Cmd{Args: []string{exe.path}, Env: env, SysProcAttr: &syscall.SysProcAttr{
 			// The SDK goes in order when it sees the node's death; others are killed.
 			Pdeathsig: syscall.SIGKILL,
 		}},
-		exe: exe, log: log, end: end, tmpDir: tmpDir,
+		exe: exe, log: log, end: end, tmpDir: tmpDir, ctx: ctx, unbind: func() bool { return true },
 		reaped: make(chan struct{}), exited: make(chan struct{}),
 	}
 }
 
-// Start launches the process. The context is not looked at: it cannot block.
+// Start launches the process. go-plugin's context is of no use: it cannot block.
 func (p *process) Start(context.Context) error {
 	defer p.end.Close() // the plugin has its own, so that ours sees its death
 	path, inherit, release, err := p.exe.execPath()
@@ -83,6 +87,7 @@ func (p *process) Start(context.Context) error {
 		return err
 	}
 	p.stdout, p.stderr = outR, errR
+	p.unbind = context.AfterFunc(p.ctx, func() { p.Kill(p.ctx) })
 	p.watch()
 	return nil
 }

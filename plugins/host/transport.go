@@ -132,12 +132,15 @@ func (i *instance) dial(ctx context.Context, to transports.DialSpec) (link.Link,
 	return l, err
 }
 
-// drain ends the plugin's work in order. What goes wrong is of no interest: the
-// end comes next.
-func (i *instance) drain(d time.Duration) {
+// drain ends the plugin's work in order. It tells whether the plugin still
+// answers.
+func (i *instance) drain(d time.Duration) bool {
 	ctx, cancel := context.WithTimeout(i.ctx, d)
 	defer cancel()
-	i.rpc.Drain(ctx, &proto.DrainRequest{Call: i.call(ctx)})
+	call := i.call(ctx)
+	call.TimeoutMs -= call.TimeoutMs / 4 // so that it answers in time
+	_, err := i.rpc.Drain(ctx, &proto.DrainRequest{Call: call})
+	return err == nil
 }
 
 // Stats asks the plugin for its counters. It does not start one.
@@ -201,7 +204,10 @@ func (p *Plugin) failure(op, address string, err error) error {
 	}
 	e := &transports.Error{Transport: p.cfg.Name, Op: op, Address: address, Code: transports.CodeInternal,
 		Retryable: retryable(err), Reason: err.Error(), Cause: err}
+	var own *Error
 	switch {
+	case errors.As(err, &own):
+		e.Reason = own.brief()
 	case errors.Is(err, context.DeadlineExceeded):
 		e.Code, e.Retryable, e.Reason = transports.CodeTimeout, true, "no answer in time"
 	case errors.Is(err, context.Canceled):

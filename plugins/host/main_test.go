@@ -1,0 +1,222 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/hashicorp/go-plugin"
+	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
+	"google.golang.org/grpc"
+
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/plugins/proto"
+	"github.com/openimpi/impi/plugins/proto/handover"
+	"github.com/openimpi/impi/plugins/sdk"
+	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/transports/socket"
+	"github.com/openimpi/impi/transports/tcp"
+	unixlink "github.com/openimpi/impi/transports/unix"
+)
+
+// envMode makes this test binary, run as a plugin, misbehave in some way.
+const envMode = "IMPI_TEST_MODE"
+
+// envNode makes this test binary run one of the functions in nodes.
+const envNode = "IMPI_TEST_NODE"
+
+func TestMain(m *testing.M) {
+	if sdk.IsPlugin() {
+		servePlugin(os.Getenv(envMode))
+		return
+	}
+	if node := nodes[os.Getenv(envNode)]; node != nil {
+		node()
+		return
+	}
+	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/openimpi/impi/plugins/host.serveStarts"))
+}
+
+// servePlugin is the main of all plugins of these tests.
+func servePlugin(mode string) {
+	odd := &oddity{Transport: tcp.New(), mode: mode}
+	if sdk.Builtin() == "unix" {
+		odd.Transport = unixlink.New()
+	}
+	switch mode {
+	case "exit":
+		fmt.Fprintln(os.Stderr, "the licence has expired")
+		os.Exit(3)
+	case "print":
+		fmt.Println("hello from main")
+		unix.Write(1, []byte("hello from C\n"))
+	case "otherversion", "othercookie":
+		config := &plugin.ServeConfig{
+			HandshakeConfig:  plugin.HandshakeConfig{MagicCookieKey: proto.CookieKey, MagicCookieValue: proto.CookieValue},
+			VersionedPlugins: map[int]plugin.PluginSet{99: {proto.ServiceName: otherPlugin{}}},
+			GRPCServer:       plugin.DefaultGRPCServer,
+		}
+		if mode == "othercookie" {
+			config.MagicCookieValue = "something else"
+		}
+		os.Stdout = os.NewFile(uintptr(realStdout()), "stdout")
+		plugin.Serve(config)
+		return
+	case "nomtls":
+		os.Unsetenv("PLUGIN_CLIENT_CERT")
+	case "rogue":
+		fd, err := unix.FcntlInt(proto.DescriptorFD, unix.F_DUPFD_CLOEXEC, 10)
+		if err != nil {
+			log.Fatal(err)
+		}
+		if odd.fds, err = handover.Open(fd); err != nil {
+			log.Fatal(err)
+		}
+	case "stubborn":
+		signal.Ignore(syscall.SIGTERM)
+	}
+	sdk.Serve(sdk.Options{Transport: odd})
+}
+
+// realStdout finds the descriptor that the sdk has put the handshake's output
+// aside under: the lowest one above the channel's, as nothing else is open yet.
+func realStdout() int {
+	for fd := 4; fd < 64; fd++ {
+		if name, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd)); err == nil && strings.HasPrefix(name, "pipe:") {
+			return fd
+		}
+	}
+	return 1
+}
+
+// otherPlugin is a plugin of another program.
+type otherPlugin struct{ plugin.NetRPCUnsupportedPlugin }
+
+func (otherPlugin) GRPCServer(*plugin.GRPCBroker, *grpc.Server) error { return nil }
+func (otherPlugin) GRPCClient(context.Context, *plugin.GRPCBroker, *grpc.ClientConn) (any, error) {
+	return nil, nil
+}
+
+// oddity is a transport that does something else when asked to.
+type oddity struct {
+	transports.Transport
+	mode string
+	fds  *handover.Conn
+}
+
+func (o *oddity) Schema() []transports.Setting {
+	s := o.Transport.Schema()
+	if o.mode == "settings" {
+		return []transports.Setting{
+			{Name: "path", Type: transports.TypeString, Required: true, Doc: "where it is"},
+			{Name: "speed", Type: transports.TypeNumber, Default: 4.0},
+			{Name: "names", Type: transports.TypeStrings, Default: []string{"a"}},
+			{Name: "fast", Type: transports.TypeBool},
+		}
+	}
+	if o.mode == "env" {
+		s = append(s, transports.Setting{Name: "env", Type: transports.TypeString, Doc: strings.Join(os.Environ(), "\n")})
+	}
+	return s
+}
+
+func (o *oddity) Configure(settings map[string]any) error {
+	switch o.mode {
+	case "settings":
+		if settings["path"] == "bad" {
+			return &transports.SettingError{Name: "path", Problem: "is bad", Remedy: "make it good"}
+		}
+		if got, want := fmt.Sprint(settings), "map[names:[a] path:x speed:4]"; len(settings) == 3 && got != want {
+			return fmt.Errorf("got %s, want %s", got, want)
+		}
+		return nil
+	case "print":
+		fmt.Println("hello from Configure")
+	case "levels":
+		l := sdk.Logger()
+		l.Trace("t-line")
+		l.Debug("d-line")
+		l.Info("i-line", "key", "value")
+		l.Warn("w-line")
+		l.Error("e-line")
+		log.Printf("[WARN] std-line")
+		fmt.Fprintln(os.Stderr, "err-line")
+	}
+	return o.Transport.Configure(settings)
+}
+
+func (o *oddity) Dial(ctx context.Context, to transports.DialSpec) (link.Link, error) {
+	switch to.Address {
+	case "crash":
+		panic("dialled into the abyss")
+	case "hang":
+		<-ctx.Done()
+		return nil, ctx.Err()
+	case "exec": // a child that inherits what it can
+		cmd := exec.Command("/bin/sleep", "1000")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		return nil, cmd.Start()
+	}
+	l, err := o.Transport.Dial(ctx, to)
+	if err != nil {
+		return nil, err
+	}
+	switch o.mode {
+	case "userspace":
+		return struct{ link.Link }{l}, nil
+	case "preread":
+		return &chatty{Link: l.(*socket.Link)}, nil
+	case "blocking":
+		unix.SetNonblock(l.Handle(), false)
+		return &chatty{Link: l.(*socket.Link), blocking: true}, nil
+	case "rogue":
+		return &rogue{Link: l.(*socket.Link), fds: o.fds}, nil
+	}
+	return l, nil
+}
+
+// chatty hands over bytes that it claims to have read, or a descriptor that a
+// careless program made blocking.
+type chatty struct {
+	*socket.Link
+	blocking bool
+}
+
+func (c *chatty) Detach() (int, []byte, error) {
+	fd, preread, err := c.Link.Detach()
+	if c.blocking {
+		return fd, preread, errOr(err, unix.SetNonblock(fd, false))
+	}
+	return fd, append([]byte("already read:"), preread...), err
+}
+
+func errOr(a, b error) error {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+// rogue sends descriptors that nobody asked for before the right one.
+type rogue struct {
+	*socket.Link
+	fds *handover.Conn
+}
+
+func (r *rogue) Detach() (int, []byte, error) {
+	for id := uint64(0); id < 64; id++ {
+		a, _ := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		unix.Close(a[1])
+		if err := r.fds.Send(&handover.Record{Kind: handover.KindLink, Link: 1000 + id, Mode: handover.ModeFD, FDs: a[:1]}, farOff()); err != nil {
+			return -1, nil, err
+		}
+	}
+	return r.Link.Detach()
+}
