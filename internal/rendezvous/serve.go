@@ -17,6 +17,9 @@ import (
 type Config struct {
 	Server startup.ServerConfig
 	Logger hclog.Logger // nil for silence
+
+	// Notify, if any, hears of each event. It must not block.
+	Notify func(startup.Event)
 }
 
 // Serve is the server of one job. It returns nil when every client has
@@ -33,7 +36,7 @@ func Serve(ctx context.Context, ln net.Listener, cfg Config) error {
 		cfg.Logger = hclog.NewNullLogger()
 	}
 	s := &server{
-		m: m, log: cfg.Logger,
+		m: m, log: cfg.Logger, notify: cfg.Notify,
 		conns:  make(map[startup.ConnID]*conn),
 		events: make(chan event), stop: make(chan struct{}),
 	}
@@ -52,6 +55,7 @@ func Serve(ctx context.Context, ln net.Listener, cfg Config) error {
 type server struct {
 	m      *startup.Server
 	log    hclog.Logger
+	notify func(startup.Event) // may be nil
 	conns  map[startup.ConnID]*conn
 	last   startup.ConnID
 	events chan event
@@ -139,6 +143,9 @@ func (s *server) act() {
 
 // tell logs progress. The end is left to whoever called Serve.
 func (s *server) tell(e startup.Event) {
+	if s.notify != nil {
+		s.notify(e)
+	}
 	switch e.Kind {
 	case startup.EventJoined:
 		s.log.Info("client joined", "client", e.Client, "peer", e.Peer)
