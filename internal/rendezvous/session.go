@@ -25,21 +25,19 @@ type Session struct {
 
 // start goes through startup in the caller's goroutine.
 func (s *Session) start(ctx context.Context) (*startup.Job, error) {
-	stop := context.AfterFunc(ctx, func() { s.nc.SetDeadline(time.Unix(1, 0)) })
-	defer stop()
+	release := s.interruptBy(ctx)
+	defer release()
 	buf := make([]byte, 64<<10)
 	s.m.Start(time.Now())
 	for {
 		s.flush()
 		if job, ok := s.m.Job(); ok {
-			if !stop() {
-				s.m.Fail(context.Cause(ctx))
-				return nil, s.giveUp()
-			}
+			release()
 			s.nc.SetDeadline(time.Time{})
 			return job, nil
 		}
 		if s.m.Err() != nil {
+			release()
 			return nil, s.giveUp()
 		}
 		if at, ok := s.m.Deadline(); ok {
@@ -58,6 +56,21 @@ func (s *Session) start(ctx context.Context) (*startup.Job, error) {
 			s.m.Tick(time.Now())
 		case err != nil:
 			s.m.Closed(cause(err))
+		}
+	}
+}
+
+// interruptBy lets the end of ctx interrupt Read and Write. When release has
+// returned, it does not any more.
+func (s *Session) interruptBy(ctx context.Context) (release func()) {
+	done := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		s.nc.SetDeadline(time.Unix(1, 0))
+		close(done)
+	})
+	return func() {
+		if !stop() && ctx.Err() != nil {
+			<-done
 		}
 	}
 }
