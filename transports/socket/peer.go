@@ -3,7 +3,6 @@ package socket
 import (
 	"fmt"
 	"net/netip"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -16,8 +15,8 @@ func describe(fd int, far unix.Sockaddr) string {
 	case *unix.SockaddrInet6:
 		return "tcp " + netip.AddrPortFrom(netip.AddrFrom16(a.Addr), uint16(a.Port)).String()
 	case *unix.SockaddrUnix:
-		if a.Name != "" {
-			return "unix " + strings.ReplaceAll(a.Name, "\x00", "@")
+		if a.Name != "" && a.Name != "@" { // the second is how x/sys reads no name
+			return "unix " + a.Name
 		}
 		if c, err := Credentials(fd); err == nil {
 			return fmt.Sprintf("unix process %d", c.Pid)

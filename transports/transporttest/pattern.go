@@ -1,57 +1,61 @@
 package transporttest
 
 import (
-	"encoding/binary"
+	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 
 	"github.com/openimpi/impi/core/link"
 )
 
-// pattern is an endless stream of bytes in which every place looks different:
-// what is lost, doubled or swapped shows.
+// period is after how many bytes a pattern repeats itself: a prime, so that it
+// is no multiple of any buffer's size, and what is lost, doubled or swapped shows.
+const period = 1048573
+
+// noise is one period of random bytes.
+var noise = sync.OnceValue(func() []byte {
+	b := make([]byte, period)
+	rand.NewChaCha8([32]byte{}).Read(b)
+	return b
+})
+
+// pattern is an endless stream of bytes, from a given place of the noise on.
 type pattern struct {
 	seed   uint64
 	offset uint64
-	block  [8]byte
+}
+
+// part is the next bytes of the stream, at most n.
+func (p *pattern) part(n int) []byte {
+	rest := noise()[(p.seed+p.offset)%period:]
+	rest = rest[:min(n, len(rest))]
+	p.offset += uint64(len(rest))
+	return rest
 }
 
 // next fills b with the stream's next bytes.
 func (p *pattern) next(b []byte) {
 	for len(b) > 0 {
-		at := p.offset & 7
-		if at == 0 {
-			binary.LittleEndian.PutUint64(p.block[:], mix(p.seed+p.offset>>3))
-		}
-		n := copy(b, p.block[at:])
-		b = b[n:]
-		p.offset += uint64(n)
+		b = b[copy(b, p.part(len(b))):]
 	}
 }
 
 // check compares b with the stream's next bytes.
 func (p *pattern) check(b []byte) error {
-	var want [4096]byte
 	for len(b) > 0 {
-		n := min(len(b), len(want))
 		at := p.offset
-		p.next(want[:n])
-		for i, x := range want[:n] {
-			if b[i] != x {
-				return fmt.Errorf("byte %d of the stream is %#x, not %#x", at+uint64(i), b[i], x)
+		want := p.part(len(b))
+		if !bytes.Equal(b[:len(want)], want) {
+			for i := range want {
+				if b[i] != want[i] {
+					return fmt.Errorf("byte %d of the stream is %#x, not %#x", at+uint64(i), b[i], want[i])
+				}
 			}
 		}
-		b = b[n:]
+		b = b[len(want):]
 	}
 	return nil
-}
-
-// mix is splitmix64's output function.
-func mix(x uint64) uint64 {
-	x = (x + 1) * 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
 }
 
 // cut is how one side of a transfer cuts it: into batches of at most slices
