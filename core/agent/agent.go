@@ -118,7 +118,7 @@ func New(c Config) (*Agent, error) {
 func (a *Agent) addHost(h wire.HostRank, host Host) {
 	p := &a.ports[h]
 	p.link = NoLink
-	p.own = host.Own || h == a.self
+	p.own = host.Own
 	p.peer = Peer{Host: h, Client: host.Client, Rank: NoRank}
 	if h == a.self || host.Unlinked {
 		p.state = gone

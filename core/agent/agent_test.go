@@ -178,3 +178,54 @@ func TestStatsAndHosts(t *testing.T) {
 		t.Fatalf("%+v", s)
 	}
 }
+
+// TestFiniIsLast: PROTOACKs that wait leave before FINI, even if a packet of many
+// runs is half sent and FINI would be in memory next to its end.
+func TestFiniIsLast(t *testing.T) {
+	c := job(0, 2, 1)
+	c.ChunkSize = 1024
+	r := newRig(t, c).attachAll()
+	r.must(r.feed(procLink(0), r.packet(wire.PkData, 0, 2, 1172, 0), 1000))
+	b := r.take(hostLink(1), 900)
+	r.must(r.feed(procLink(1), r.packet(wire.PkProtoAck, 1, 2, 0, 0), 1000))
+	r.must(r.ProcDone(0))
+	r.must(r.ProcDone(1))
+	b = append(b, r.take(hostLink(1), everything)...)
+	packets, _ := cut(b)
+	var names []string
+	for _, p := range packets {
+		names = append(names, r.name(p))
+	}
+	if want := []string{"DATA 0->2 #0 len=1172", "PROTOACK 1->2 #0", "FINI"}; !slices.Equal(names, want) {
+		t.Fatalf("%q, want %q", names, want)
+	}
+}
+
+// TestLentInput: memory that the driver is reading into is nobody else's, though
+// all that was read into it before has left.
+func TestLentInput(t *testing.T) {
+	r := newRig(t, job(0, 2, 1)).attachAll()
+	first, second := r.packet(wire.PkData, 2, 0, 10, 1), r.packet(wire.PkData, 2, 0, 20, 2)
+	r.must(r.feed(hostLink(1), first, everything))
+	in := r.Input(hostLink(1))[0]
+	r.take(procLink(0), everything)
+	other := r.Input(procLink(1))[0]
+	copy(in, second)
+	r.must(r.Received(procLink(1), copy(other, r.packet(wire.PkData, 1, 0, 30, 3))))
+	r.must(r.Received(hostLink(1), len(second)))
+	got, _ := cut(r.take(procLink(0), everything))
+	if len(got) != 2 || r.name(got[0]) != "DATA 1->0 #3 len=30" || !slices.Equal(got[1], second) {
+		t.Fatalf("%d packets", len(got))
+	}
+}
+
+// TestConfigOrder: world ranks go by host, and every host is one of the job.
+func TestConfigOrder(t *testing.T) {
+	for _, hosts := range [][2]wire.HostRank{{1, 0}, {0, 2}, {-1, 0}} {
+		c := job(0, 1, 1)
+		c.Procs[0].Host, c.Procs[1].Host = hosts[0], hosts[1]
+		if _, err := New(c); !errors.Is(err, ErrConfig) {
+			t.Errorf("procs on hosts %v: %v", hosts, err)
+		}
+	}
+}

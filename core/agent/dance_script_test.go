@@ -216,7 +216,7 @@ func fuzzDance(d *Dance, b []byte) {
 		case op == 0xff:
 			d.Tick(instant(10))
 		default:
-			d.Dialed(1000+next, wire.HostRank(int8(op)<<2>>2))
+			d.Dialed(-1-next, wire.HostRank(int8(op)<<2>>2))
 			next++
 		}
 	}

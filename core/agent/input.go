@@ -72,7 +72,7 @@ func (in *input) turn(p *pool) {
 	old.reader = nil
 	in.take(p.get())
 	switch {
-	case in.size == 0 || len(in.held) == 0 && len(rest) <= min(maxCarry, p.size/4):
+	case in.size == 0 || len(rest) <= min(maxCarry, p.size/4):
 		in.end = copy(in.c.buf, rest)
 		if in.size != 0 {
 			in.pos = in.end
@@ -161,9 +161,10 @@ func (a *Agent) mustPass(in *input) bool {
 	return t != nil && t.accepts() && (t.out.n > 0 || t == in.dest && in.packets > 0)
 }
 
-// append adds the packet to the run, or begins another.
+// append adds the packet to the run, or begins another. If parts of the packet are
+// held it is the first of its chunk, and what was before it has been flushed.
 func (a *Agent) append(in *input) {
-	if in.target != in.dest || len(in.held) > 0 {
+	if in.target != in.dest {
 		a.flush(in)
 		in.dest = in.target
 	}

@@ -27,19 +27,11 @@ func (a *Agent) Output(l LinkID) [][]byte {
 		p.batch = make([][]byte, 0, maxBatch)
 	}
 	p.out.lent, p.urgent.lent = 0, 0
-	k := p.first()
+	k := p.out.partial()
 	b := p.out.lend(p.batch[:0], 0, k)
 	b = p.urgent.lend(b, 0, p.urgent.n)
 	p.batch = p.out.lend(b, k, p.out.n)
 	return p.batch
-}
-
-// first counts the segs of out that must go before anything urgent.
-func (p *port) first() int {
-	if p.urgent.mid {
-		return 0
-	}
-	return p.out.partial()
 }
 
 // Sent says that the first n bytes of what Output gave have been sent. It panics
@@ -51,7 +43,7 @@ func (a *Agent) Sent(l LinkID, n int) {
 	}
 	lentOut, lentUrgent := p.out.lent, p.urgent.lent
 	p.out.lent, p.urgent.lent = 0, 0
-	n, gone := p.out.sent(&a.pool, n, min(p.first(), lentOut))
+	n, gone := p.out.sent(&a.pool, n, min(p.out.partial(), lentOut))
 	n, _ = p.urgent.sent(&a.pool, n, lentUrgent)
 	n, _ = p.out.sent(&a.pool, n, lentOut-gone)
 	if n > 0 {
