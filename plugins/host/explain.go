@@ -27,7 +27,7 @@ func explain(ctx context.Context, cfg *Config, exe *executable, p *process, caus
 	}
 	timedOut := ctx.Err() != nil || strings.Contains(cause.Error(), "timeout while waiting")
 	p.Kill(ctx)
-	p.ended(settle)
+	p.finished(verdict)
 	e.Output = p.said.String()
 	shake := p.handshake()
 	switch {

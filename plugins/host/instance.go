@@ -164,7 +164,7 @@ func (i *instance) receive() {
 			i.stop(i.violation(err), 0)
 			return
 		case errors.Is(err, io.EOF):
-			i.proc.ended(lateOutput)
+			i.proc.finished(lateOutput)
 			i.stop(i.crash(), 0)
 			return
 		default: // closed by stop

@@ -70,24 +70,32 @@ func (l *listener) Accept(ctx context.Context) (link.Link, error) {
 	}
 }
 
-// Close stops accepting, here and in the plugin. It does not wait for the plugin.
+// Close stops accepting, here and, when it returns, in the plugin.
 func (l *listener) Close() error {
-	l.fail(link.ErrClosed)
+	if l.shut(link.ErrClosed) {
+		l.p.dropListener(l)
+	}
 	return nil
 }
 
 // fail closes the listener for a reason.
 func (l *listener) fail(reason error) {
+	if l.shut(reason) {
+		l.p.dropListener(l)
+	}
+}
+
+// shut closes the listener here. It is false when it was closed before.
+func (l *listener) shut(reason error) bool {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.err != nil {
-		l.mu.Unlock()
-		return
+		return false
 	}
 	l.err = reason
 	close(l.done)
-	l.mu.Unlock()
 	l.cancel()
-	l.p.dropListener(l)
+	return true
 }
 
 func (l *listener) reason() error {
@@ -103,7 +111,7 @@ func (l *listener) event(i *instance, e *proto.Event) error {
 		if err == nil {
 			err = link.ErrClosed
 		}
-		go l.fail(err) // takes locks that the caller may hold
+		i.spawn(func() { l.fail(err) }) // it asks the plugin
 		return nil
 	}
 	select {
@@ -182,9 +190,10 @@ func (i *instance) listen(ctx context.Context, l *listener, reopen string) error
 	return nil
 }
 
-// stopListen closes a listener in the plugin. It does not block.
+// stopListen closes a listener in the plugin. What goes wrong is of no interest:
+// a dead plugin does not listen.
 func (i *instance) stopListen(id uint64) {
-	i.aside(func(ctx context.Context) {
-		i.rpc.StopListen(ctx, &proto.StopListenRequest{Call: i.call(ctx), ListenerId: id})
-	})
+	ctx, cancel := context.WithTimeout(i.ctx, verdict)
+	defer cancel()
+	i.rpc.StopListen(ctx, &proto.StopListenRequest{Call: i.call(ctx), ListenerId: id})
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/plugins/proto"
 	"github.com/openimpi/impi/transports"
 )
@@ -356,7 +357,7 @@ func (p *Plugin) Close() error {
 	p.listeners = make(map[*listener]struct{})
 	p.mu.Unlock()
 	for l := range open {
-		l.Close()
+		l.shut(link.ErrClosed) // the plugin closes them all when it drains
 	}
 	if inst != nil {
 		patience := time.Duration(0)

@@ -157,10 +157,23 @@ func (p *process) ended(d time.Duration) bool {
 	defer timer.Stop()
 	select {
 	case <-p.reaped:
-		return true
 	case <-timer.C:
+	}
+	select {
+	case <-p.reaped:
+		return true
+	default:
 		return false
 	}
+}
+
+// finished is ended and, if it has, waits until its outputs have been read.
+func (p *process) finished(d time.Duration) bool {
+	if !p.ended(d) {
+		return false
+	}
+	<-p.exited // within lateOutput
+	return true
 }
 
 // ending says how the process ended, or that it did not.
