@@ -261,17 +261,15 @@ func TestWrongKey(t *testing.T) {
 func TestClosesHalfWay(t *testing.T) {
 	srv := serve(t, startup.ServerConfig{Clients: 2})
 	nc := dialRaw(t, srv.addr)
-	b := wire.AppendIMPI(wire.AppendAuth(nil, wire.AuthNone), 1)
-	nc.Write(append(b, "COLL"...))
-	nc.(*net.TCPConn).CloseWrite()
+	nc.Write(wire.AppendIMPI(wire.AppendAuth(nil, wire.AuthNone), 1))
+	go func() {
+		defer nc.Close()
+		io.ReadFull(nc, make([]byte, wire.AuthChoiceSize+wire.CommandSize+4)) // all clients are here
+		nc.Write([]byte("COLL"))
+	}()
 	r := join(t.Context(), srv.addr, client(0))
-	if r[0].err == nil {
-		t.Error("client 0 has a job")
-	}
+	wantError(t, "client 0", r[0].err, startup.ErrFailed, "client 1 (127.0.0.1:")
 	wantError(t, "server", <-srv.result, startup.ErrLost, "client 1 (127.0.0.1:")
-	last, _ := io.ReadAll(nc)
-	nc.Close()
-	_ = last
 }
 
 func dialRaw(t *testing.T, addr string) net.Conn {
@@ -287,13 +285,13 @@ func dialRaw(t *testing.T, addr string) net.Conn {
 func TestHugeLength(t *testing.T) {
 	srv := serve(t, startup.ServerConfig{Clients: 1})
 	nc := dialRaw(t, srv.addr)
-	defer nc.Close()
 	b := wire.AppendIMPI(wire.AppendAuth(nil, wire.AuthNone), 0)
 	nc.Write(wire.AppendCommand(b, wire.CmdColl, 1<<31-1))
 	answer, err := io.ReadAll(nc)
 	if err != nil || !bytes.Contains(answer, []byte("COLL of 2147483647 bytes")) {
 		t.Errorf("%q: %v", answer, err)
 	}
+	nc.Close()
 	wantError(t, "server", <-srv.result, startup.ErrTooLong, "client 0 (127.0.0.1:")
 }
 
@@ -405,8 +403,8 @@ func TestSlowClient(t *testing.T) {
 	if err := <-wrote; err != nil {
 		t.Error(err)
 	}
-	wantError(t, "server", <-srv.result, startup.ErrFailed, "clients {1} did not send it")
 	slow.Close()
+	wantError(t, "server", <-srv.result, startup.ErrFailed, "clients {1} did not send it")
 }
 
 func TestServeRefusesItsConfig(t *testing.T) {
