@@ -1,0 +1,80 @@
+package mpierr
+
+import (
+	"github.com/openimpi/impi/core/agent"
+	"github.com/openimpi/impi/core/coll"
+	"github.com/openimpi/impi/core/comm"
+	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/flow"
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/core/startup"
+	"github.com/openimpi/impi/core/wire"
+)
+
+// table has every sentinel of core. An error may wrap several: what a user did
+// comes before what became of it, and that before how it was noticed.
+var table = []Row{
+	{message.ErrTruncate, Truncate},
+	{message.ErrBuffer, Buffer},
+
+	{datatype.ErrOp, Op},
+	{datatype.ErrKind, Type},
+	{datatype.ErrBuffer, Buffer},
+	{datatype.ErrAlign, Buffer},
+	{datatype.ErrRepresentation, UnsupportedDatarep},
+
+	{comm.ErrComm, Comm},
+	{comm.ErrGroup, Group},
+	{comm.ErrRank, Rank},
+	{comm.ErrRange, Arg},
+	{comm.ErrDims, Dims},
+	{comm.ErrTopology, Topology},
+	{comm.ErrContexts, Other},
+	{comm.ErrContextRace, Intern},
+
+	{coll.ErrRoot, Root},
+	{coll.ErrCount, Count},
+	{coll.ErrBuffer, Buffer},
+
+	{message.ErrPeerDown, ProcAborted},
+	{message.ErrProtocol, Other},
+	{message.ErrConfig, Intern},
+	{flow.ErrLimits, Intern},
+
+	{dynamic.ErrCard, Port},
+	{dynamic.ErrCardVersion, Port},
+	{dynamic.ErrGreeting, Other},
+	{dynamic.ErrToken, Other},
+	{dynamic.ErrJob, Other},
+
+	{startup.ErrConfig, Other},
+	{startup.ErrTimeout, Other},
+	{startup.ErrAuth, Other},
+	{startup.ErrRank, Other},
+	{startup.ErrFull, Other},
+	{startup.ErrProtocol, Other},
+	{startup.ErrTooLong, Other},
+	{startup.ErrValue, Other},
+	{startup.ErrDisagree, Other},
+	{startup.ErrLost, Other},
+	{startup.ErrFailed, Other},
+	{startup.ErrBusy, Other},
+
+	{agent.ErrConfig, Intern},
+	{agent.ErrLink, Intern},
+	{agent.ErrMissing, Other},
+	{agent.ErrGreeting, Other},
+	{agent.ErrProtocol, Other},
+	{agent.ErrTruncated, Other},
+
+	{wire.ErrShort, Other},
+	{wire.ErrLong, Other},
+	{wire.ErrPacketType, Other},
+	{wire.ErrPacketLen, Other},
+	{wire.ErrPacketTag, Other},
+
+	{link.ErrBroken, Other},
+	{link.ErrClosed, Intern},
+}
