@@ -37,14 +37,15 @@ func (e Exit) Status() int {
 func (e Exit) String() string {
 	switch {
 	case e.Signal != 0 && e.Core:
-		return fmt.Sprintf("was killed by %s and dumped core", signalName(e.Signal))
+		return fmt.Sprintf("was killed by %s and dumped core", SignalName(e.Signal))
 	case e.Signal != 0:
-		return "was killed by " + signalName(e.Signal)
+		return "was killed by " + SignalName(e.Signal)
 	}
 	return fmt.Sprintf("exited with status %d", e.Code)
 }
 
-func signalName(s syscall.Signal) string {
+// SignalName gives a signal the name that people know.
+func SignalName(s syscall.Signal) string {
 	if n := unix.SignalName(s); n != "" {
 		return n
 	}

@@ -141,6 +141,16 @@ func (p *Process) Exited() <-chan struct{} { return p.exited }
 // Done is closed after Exited, when all that the process printed was written.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
+// Over tells whether the process has ended.
+func (p *Process) Over() bool {
+	select {
+	case <-p.exited:
+		return true
+	default:
+		return false
+	}
+}
+
 // Exit says how the process ended. It waits until it has.
 func (p *Process) Exit() Exit {
 	<-p.exited
@@ -156,7 +166,7 @@ func (p *Process) Signal(s syscall.Signal) error {
 		return nil
 	}
 	if err := unix.Kill(-p.os.Pid, s); err != nil && !errors.Is(err, unix.ESRCH) {
-		return fmt.Errorf("signal %s to process group %d: %w", signalName(s), p.os.Pid, err)
+		return fmt.Errorf("signal %s to process group %d: %w", SignalName(s), p.os.Pid, err)
 	}
 	return nil
 }

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/node"
+)
+
+// options are the command line of a run.
+type options struct {
+	file     string
+	site     string
+	procs    int
+	command  []string
+	logLevel string
+	logJSON  bool
+	noPrefix bool
+	help     bool
+}
+
+var levels = []string{"trace", "debug", "info", "warn", "error"}
+
+func (o *options) flags() *flag.FlagSet {
+	f := flag.NewFlagSet("impi-node", flag.ContinueOnError)
+	f.SetOutput(io.Discard)
+	f.StringVar(&o.file, "config", "", "job file")
+	f.StringVar(&o.site, "site", "", "run this site of the job file only")
+	f.IntVar(&o.procs, "n", 0, "number of procs, without a job file")
+	f.StringVar(&o.logLevel, "log-level", "", "trace, debug, info, warn or error")
+	f.BoolVar(&o.logJSON, "log-json", false, "log in JSON")
+	f.BoolVar(&o.noPrefix, "no-prefix", false, "do not begin lines of output with [rank]")
+	return f
+}
+
+// parseFlags reads the command line. Its errors say what to write.
+func parseFlags(args []string) (*options, error) {
+	o := &options{}
+	f := o.flags()
+	if err := f.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			o.help = true
+			return o, nil
+		}
+		return nil, err
+	}
+	o.command = f.Args()
+	return o, o.check()
+}
+
+func (o *options) check() error {
+	switch {
+	case o.file == "" && o.procs == 0 && len(o.command) == 0:
+		return errors.New("nothing to run: give a job file (-config job.hcl), or a number of procs and a program (-n 4 ./prog)")
+	case o.file == "" && len(o.command) == 0:
+		return errors.New("no program: write it behind the flags, as in impi-node -n 4 ./prog")
+	case o.file != "" && (o.procs != 0 || len(o.command) > 0):
+		return errors.New("the job file names the program and the number of procs: leave out -n and what is behind the flags, or leave out -config")
+	case o.file == "" && o.site != "":
+		return errors.New("-site needs a job file (-config job.hcl)")
+	case o.file == "" && o.procs < 1:
+		return fmt.Errorf("-n %d: at least one proc is needed", o.procs)
+	case o.logLevel != "" && !slices.Contains(levels, o.logLevel):
+		return fmt.Errorf("-log-level %q: it can be trace, debug, info, warn or error", o.logLevel)
+	}
+	return nil
+}
+
+// apply changes a site's settings to what the command line says.
+func (o *options) apply(s *config.Site) {
+	if o.logLevel != "" {
+		s.Log.Level = o.logLevel
+	}
+	if o.logJSON {
+		s.Log.Format = "json"
+	}
+	if o.noPrefix {
+		s.Program.PrefixOutput = false
+	}
+}
+
+// args gives the flags that a node of one site is to be started with.
+func (o *options) args(site string) []string {
+	args := []string{"-config", o.file, "-site", site}
+	if o.logLevel != "" {
+		args = append(args, "-log-level", o.logLevel)
+	}
+	if o.logJSON {
+		args = append(args, "-log-json")
+	}
+	if o.noPrefix {
+		args = append(args, "-no-prefix")
+	}
+	return args
+}
+
+// logger is the log of a launcher: that of its first site.
+func (o *options) logger(site config.Site, w io.Writer) hclog.Logger {
+	o.apply(&site)
+	return node.NewLogger(site.Log, w)
+}

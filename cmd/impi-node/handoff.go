@@ -1,0 +1,122 @@
+package main
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/node"
+)
+
+// order is what the launcher of several nodes tells each of them. It travels
+// over an inherited socket, as nobody else may see the key.
+type order struct {
+	Server *netip.AddrPort `json:"server,omitempty"` // the launcher's; nil: as in the file
+	Key    *uint64         `json:"key,omitempty"`    // drawn for this job; nil: as in the file
+}
+
+// outcome is what a node tells its launcher in the end.
+type outcome struct {
+	Text   string `json:"text"` // empty: all is well
+	Status int    `json:"status"`
+	Remote bool   `json:"remote"` // another site found it out
+}
+
+// handoff is a node's end of the socket.
+type handoff struct {
+	conn  net.Conn
+	order order
+}
+
+// handoffPair makes the launcher's end, and the node's for it to inherit.
+func handoffPair() (net.Conn, *os.File, error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("socket to a node: %w", err)
+	}
+	theirs := os.NewFile(uintptr(fds[1]), "handoff")
+	ours, err := connOf(fds[0])
+	if err != nil {
+		return nil, nil, errors.Join(err, theirs.Close())
+	}
+	return ours, theirs, nil
+}
+
+func connOf(fd int) (net.Conn, error) {
+	unix.CloseOnExec(fd)
+	f := os.NewFile(uintptr(fd), "handoff")
+	defer f.Close() // FileConn has its own
+	c, err := net.FileConn(f)
+	if err != nil {
+		return nil, fmt.Errorf("socket between launcher and node: %w", err)
+	}
+	return c, nil
+}
+
+// takeHandoff reads the launcher's order. It is nil in a process that no
+// launcher started.
+func takeHandoff() (*handoff, error) {
+	v, ok := os.LookupEnv(node.HandoffVariable)
+	if !ok {
+		return nil, nil
+	}
+	fd, err := strconv.Atoi(v)
+	if err != nil || fd < 3 {
+		return nil, fmt.Errorf("%s=%q is not a descriptor; only impi-node sets it", node.HandoffVariable, v)
+	}
+	if err := os.Unsetenv(node.HandoffVariable); err != nil {
+		return nil, err
+	}
+	h := &handoff{}
+	if h.conn, err = connOf(fd); err != nil {
+		return nil, err
+	}
+	if err := json.NewDecoder(h.conn).Decode(&h.order); err != nil {
+		return nil, fmt.Errorf("the launcher's order: %w", err)
+	}
+	return h, nil
+}
+
+// apply puts what the launcher has settled into a site.
+func (h *handoff) apply(s *config.Site) {
+	if h.order.Server != nil {
+		s.Server = config.Server{Address: *h.order.Server, Pos: s.Server.Pos}
+	}
+	if h.order.Key != nil {
+		s.Auth = config.Auth{Keyed: true, Key: *h.order.Key}
+	}
+}
+
+// report tells the launcher how the site ended, and gives the exit status.
+func (h *handoff) report(err error) int {
+	o := outcome{}
+	if err != nil {
+		o = outcome{Text: err.Error(), Status: node.StatusNode}
+		var f *node.Failure
+		if errors.As(err, &f) {
+			o.Status, o.Remote = f.Status, f.Remote
+		}
+	}
+	_ = json.NewEncoder(h.conn).Encode(o) // the launcher may be gone
+	_ = h.conn.Close()
+	return o.Status
+}
+
+// drawKey gives a job that says nothing about authentication a key of its own.
+func drawKey(a *config.Auth) {
+	if !a.Random {
+		return
+	}
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	*a = config.Auth{Keyed: true, Key: binary.BigEndian.Uint64(b[:])}
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"fmt"
+	"io"
+)
+
+const help = `impi-node runs MPI programs, on one site or as one job across several.
+
+Usage:
+  impi-node -n PROCS [flags] [--] PROGRAM [ARGS...]
+  impi-node -config JOB.HCL [-site NAME] [flags]
+  impi-node validate JOB.HCL [-json]
+  impi-node version
+  impi-node help [exit|files|site]
+
+Examples:
+  Four procs on this machine; no file is needed:
+      impi-node -n 4 ./ring --rounds 1000
+
+  All sites of a job file whose addresses are on this machine, one node each:
+      impi-node -config job.hcl
+
+  One site of a job, on its own machine; the others run the same with theirs:
+      impi-node -config job.hcl -site beta
+
+  Is the file right? Every fault is shown with its line and what to write:
+      impi-node validate job.hcl
+
+  Output as the program wrote it, to be read by another program:
+      impi-node -no-prefix -n 1 ./prog > result.txt
+
+  Why does nothing happen? See each step:
+      impi-node -log-level debug -config job.hcl
+
+Flags:
+  -config FILE       the job file
+  -site NAME         run this site of it only
+  -n PROCS           how many procs, if there is no job file
+  -log-level LEVEL   trace, debug, info, warn or error (job file: log block)
+  -log-json          log as JSON, one object per line
+  -no-prefix         lines of output do not begin with [rank]
+
+Output of all procs comes out by whole lines, each behind its rank: "[2] text";
+before MPI Init, when nobody has a rank, behind site and number: "[beta.0] text".
+Standard input goes to rank 0. Ctrl-C ends the job on all sites in order; a
+second one ends it at once.
+
+The exit status is that of the first proc that failed; see: impi-node help exit
+`
+
+var topics = map[string]string{
+	"exit": `Exit statuses of impi-node:
+
+  0        every proc of the site ended with status 0, after MPI Finalize
+  1 to 255 the status of the first proc that failed, 128 + N if signal N killed
+           it, or the code of MPI Abort
+  2        wrong command line or job file; nothing was started
+  123      another site failed; the message says which rank there, and how
+  124      a time limit passed (job file: limits block)
+  125      impi-node could not do its work; the message says why
+  130, 143 the operator ended the job with SIGINT or SIGTERM
+`,
+	"files": `A job file for two sites on two loopback addresses:
+
+  job {
+    embedded_server {}
+  }
+  site "alpha" {
+    client = 0
+    host { address = "127.0.0.2"  procs = 2 }
+  }
+  site "beta" {
+    client = 1
+    host { address = "127.0.0.3"  procs = 2 }
+  }
+  program { command = ["./ring"] }
+
+Check yours with: impi-node validate FILE
+docs/config.md has everything that can be written there.
+`,
+	"site": `One site per machine: the job file is the same everywhere, or each has its
+own with the same server address. On the first machine:
+
+  impi-node -config job.hcl -site alpha
+
+and on the second:
+
+  impi-node -config job.hcl -site beta
+
+Whoever comes first waits for the others and says whom it waits for. All sites
+need the same key: auth "key" { file = "job.key" }.
+`,
+}
+
+func printHelp(args []string, out, err io.Writer) int {
+	if len(args) == 0 {
+		fmt.Fprint(out, help)
+		return statusOK
+	}
+	text, ok := topics[args[0]]
+	if !ok {
+		fmt.Fprintf(err, "impi-node: there is no help on %q; there is on exit, files and site\n", args[0])
+		return statusUsage
+	}
+	fmt.Fprint(out, text)
+	return statusOK
+}

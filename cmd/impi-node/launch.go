@@ -1,0 +1,163 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/launch"
+	"github.com/openimpi/impi/internal/node"
+)
+
+// siteProcess is the node of one of several sites.
+type siteProcess struct {
+	site    config.Site
+	process *launch.Process
+	conn    net.Conn // to it
+
+	outcome  outcome
+	reported bool
+	order    int32 // among the nodes, of its end
+}
+
+// launchSites starts a node for each site and waits for all of them. If the
+// job's server is embedded in one of them it runs here instead, so that all
+// sites know its port.
+func launchSites(o *options, job *config.Job, sites []config.Site, std streams) int {
+	l := launch.New()
+	defer l.Close()
+	s, err := newServing(job, sites, o.logger(sites[0], std.err))
+	if err != nil {
+		complain(std.err, err)
+		return node.StatusNode
+	}
+	defer s.close()
+	var running []*siteProcess
+	for _, site := range sites {
+		p, err := startSite(l, o, job, site, s, std)
+		if err != nil {
+			complain(std.err, fmt.Errorf("site %s: %w", site.Name, err))
+			endAll(running)
+			return node.StatusNode
+		}
+		running = append(running, p)
+	}
+	forward := func(sig syscall.Signal) {
+		for _, p := range running {
+			_ = p.process.Signal(sig) // it may have ended
+		}
+	}
+	stop := onSignals(forward, forward)
+	defer stop()
+	await(running)
+	verdict := judge(running)
+	if verdict.Text != "" {
+		complain(std.err, verdict.Text)
+	}
+	return verdict.Status
+}
+
+// startSite starts this program again for one site.
+func startSite(l *launch.Launcher, o *options, job *config.Job, site config.Site, s *serving, std streams) (*siteProcess, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	conn, theirs, err := handoffPair()
+	if err != nil {
+		return nil, err
+	}
+	defer theirs.Close()
+	var stdin *os.File
+	if holdsStdin(job, site) {
+		if stdin, err = launch.Stdin(std.in); err != nil {
+			return nil, err
+		}
+	}
+	p, err := l.Start(launch.Spec{
+		Path: self, Args: append([]string{"impi-node"}, o.args(site.Name)...),
+		Env:   append(os.Environ(), node.HandoffVariable+"=3"),
+		Stdin: stdin, Stdout: std.out, Stderr: std.err, Files: []*os.File{theirs},
+	})
+	if stdin != nil && stdin != std.in {
+		_ = stdin.Close() // the node has its own copy
+	}
+	if err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	sp := &siteProcess{site: site, process: p, conn: conn}
+	return sp, json.NewEncoder(conn).Encode(s.told)
+}
+
+// holdsStdin tells whether the proc that reads standard input is at the site.
+func holdsStdin(job *config.Job, site config.Site) bool {
+	first := 0
+	for _, s := range job.Sites {
+		if s.Client < site.Client {
+			first += s.Procs()
+		}
+	}
+	rank := site.Program.Stdin
+	return rank >= first && rank < first+site.Procs()
+}
+
+// await waits for all nodes and hears what they say in the end.
+func await(running []*siteProcess) {
+	var wg sync.WaitGroup
+	var ended atomic.Int32
+	for _, p := range running {
+		wg.Go(func() {
+			dec := json.NewDecoder(io.LimitReader(p.conn, 1<<20))
+			p.reported = dec.Decode(&p.outcome) == nil
+			p.order = ended.Add(1)
+			e := p.process.Exit()
+			<-p.process.Done()
+			_ = p.conn.Close()
+			if !p.reported {
+				p.outcome = outcome{Text: fmt.Sprintf("the node of site %s %v", p.site.Name, e), Status: e.Status()}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// judge picks the outcome that explains the others: of a node that died without
+// a word, else of the first that failed by itself, else of one that was told.
+func judge(running []*siteProcess) outcome {
+	slices.SortFunc(running, func(a, b *siteProcess) int { return int(a.order - b.order) })
+	best := outcome{}
+	rank := func(p *siteProcess) int {
+		switch {
+		case !p.reported && p.outcome.Status != 0:
+			return 3
+		case p.outcome.Status == 0:
+			return 0
+		case p.outcome.Remote || p.outcome.Status == node.StatusRemote:
+			return 1
+		}
+		return 2
+	}
+	highest := 0
+	for _, p := range running {
+		if r := rank(p); r > highest {
+			best, highest = p.outcome, r
+		}
+	}
+	return best
+}
+
+// endAll ends the nodes that were started when another could not be.
+func endAll(running []*siteProcess) {
+	for _, p := range running {
+		_ = p.process.Signal(syscall.SIGTERM) // it may have ended
+	}
+	await(running)
+}

@@ -1,0 +1,57 @@
+// Command impi-node runs a site's share of an MPI job that may span several
+// sites: it starts the programs, connects them with those of the other sites,
+// and ends them together. See docs/impi-node.md.
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/openimpi/impi/plugins/sdk"
+)
+
+// Exit statuses of its own. Others are in package node, or the procs'.
+const (
+	statusOK    = 0
+	statusUsage = 2
+)
+
+func main() {
+	if sdk.IsPlugin() {
+		serveBuiltin(sdk.Builtin())
+	}
+	os.Exit(run(os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
+}
+
+// streams are the standard ones.
+type streams struct {
+	in       *os.File
+	out, err *os.File
+}
+
+// run is main for given arguments. It returns the exit status.
+func run(args []string, std streams) int {
+	if len(args) > 0 {
+		switch args[0] {
+		case "help":
+			return printHelp(args[1:], std.out, std.err)
+		case "validate":
+			return validate(args[1:], std)
+		case "version":
+			return version(std.out)
+		}
+	}
+	o, err := parseFlags(args)
+	switch {
+	case err != nil:
+		fmt.Fprintf(std.err, "impi-node: %v\nTry: impi-node help\n", err)
+		return statusUsage
+	case o.help:
+		return printHelp(nil, std.out, std.err)
+	}
+	return runJob(o, std)
+}
+
+// complain prints one line about what failed.
+func complain(w io.Writer, what any) { fmt.Fprintf(w, "impi-node: %v\n", what) }

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/node"
+)
+
+// runJob runs what the command line asks for: one site in this process, or a
+// process for each of several.
+func runJob(o *options, std streams) int {
+	h, err := takeHandoff()
+	if err != nil {
+		complain(std.err, err)
+		return node.StatusNode
+	}
+	job, found := prepare(o, h != nil)
+	if h == nil || found.HasErrors() {
+		show(std.err, found) // a launcher has shown the warnings
+	}
+	if found.HasErrors() {
+		return statusUsage
+	}
+	sites, err := choose(job, o.site)
+	if err != nil {
+		complain(std.err, err)
+		return statusUsage
+	}
+	if len(sites) > 1 {
+		return launchSites(o, job, sites, std)
+	}
+	site := sites[0]
+	switch {
+	case h != nil:
+		h.apply(&site)
+	case o.site != "" && site.Auth.Random && len(job.Sites) > 1:
+		complain(std.err, fmt.Errorf("site %s has no key in common with the others: add auth \"key\" { file = \"job.key\" } to the job file, or run all sites with one command, without -site", site.Name))
+		return statusUsage
+	default:
+		drawKey(&site.Auth)
+	}
+	o.apply(&site)
+	err = runSite(job, site, std)
+	if h != nil {
+		return h.report(err)
+	}
+	return conclude(err, std)
+}
+
+// prepare reads the job file, or makes the job of a command line without one.
+// A launcher has looked at the ports, and may have opened one.
+func prepare(o *options, launched bool) (*config.Job, config.Diagnostics) {
+	if o.file == "" {
+		job := config.Default(o.procs, o.command, builtinNames()...)
+		if job.Sites[0].Program.Path == "" {
+			return nil, config.Diagnostics{job.Fault(config.Pos{}, fmt.Sprintf("there is no program %q that can be run", o.command[0]),
+				"build it first, or correct its path; a name without a slash is looked for in PATH")}
+		}
+		return job, nil
+	}
+	isLocal, err := local()
+	if err != nil {
+		return nil, config.Diagnostics{{Severity: config.Error, Problem: err.Error()}}
+	}
+	return load(o.file, isLocal, !launched)
+}
+
+// choose gives the sites to run: the named one, or all that are on this machine.
+func choose(job *config.Job, name string) ([]config.Site, error) {
+	if name != "" {
+		s, ok := job.Site(name)
+		switch {
+		case !ok:
+			return nil, fmt.Errorf("%s has no site %q; it has %s", job.File, name, siteNames(job.Sites))
+		case s.Foreign:
+			return nil, fmt.Errorf("site %q is run by another MPI: start it there", name)
+		}
+		return []config.Site{s}, nil
+	}
+	isLocal, err := local()
+	if err != nil {
+		return nil, err
+	}
+	sites := job.LocalSites(isLocal)
+	if len(sites) == 0 {
+		return nil, fmt.Errorf("none of the sites of %s (%s) has a host with an address of this machine: run it where they are, or name one with -site", job.File, siteNames(job.Sites))
+	}
+	return sites, nil
+}
+
+func siteNames(sites []config.Site) string {
+	names := make([]string, len(sites))
+	for i, s := range sites {
+		names[i] = s.Name
+	}
+	return strings.Join(names, ", ")
+}
+
+// runSite runs one site in this process until its end.
+func runSite(job *config.Job, site config.Site, std streams) error {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	now := make(chan struct{})
+	stop := onSignals(func(s syscall.Signal) { cancel(node.Interrupt{Signal: s}) }, func(syscall.Signal) { close(now) })
+	defer stop()
+	return node.Run(ctx, node.Options{
+		Job: job, Site: site, Now: now,
+		Stdin: std.in, Stdout: std.out, Stderr: std.err,
+	})
+}
+
+// onSignals calls first for the first SIGINT or SIGTERM, second for the second,
+// and no more.
+func onSignals(first, second func(syscall.Signal)) (stop func()) {
+	c := make(chan os.Signal, 2)
+	signal.Notify(c, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	quit := make(chan struct{})
+	go func() {
+		for _, f := range []func(syscall.Signal){first, second} {
+			select {
+			case s := <-c:
+				f(s.(syscall.Signal))
+			case <-quit:
+				return
+			}
+		}
+	}()
+	return func() {
+		signal.Stop(c)
+		close(quit)
+	}
+}
+
+// conclude prints why the job failed, if it did, and gives the exit status.
+func conclude(err error, std streams) int {
+	if err == nil {
+		return statusOK
+	}
+	complain(std.err, err)
+	var f *node.Failure
+	if errors.As(err, &f) {
+		return f.Status
+	}
+	return node.StatusNode
+}

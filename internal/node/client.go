@@ -1,0 +1,140 @@
+package node
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/openimpi/impi/core/startup"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/rendezvous"
+)
+
+// join takes the site through startup.
+func (n *node) join(ctx context.Context) error {
+	address := n.opt.Site.Server.Address
+	if n.server != nil {
+		address = n.server.Address()
+	}
+	cfg, err := n.clientConfig()
+	if err != nil {
+		return err
+	}
+	if n.server == nil { // which reports by itself whom it waits for
+		stop := n.report(func() string { return fmt.Sprintf("the server at %v and the other sites", address) })
+		defer stop()
+	}
+	set := rendezvous.Settings{Server: address.String(), Logger: n.log.Named("startup")}
+	n.session, n.job, err = rendezvous.Join(ctx, set, cfg)
+	if err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return n.serverSaid(err)
+	}
+	go n.hearServer()
+	return nil
+}
+
+// hearServer reports the server's word that the job is over.
+func (n *node) hearServer() {
+	select {
+	case <-n.session.Lost():
+		n.ending.fail(n.serverSaid(n.session.Err()))
+	case <-n.left:
+	}
+}
+
+func (n *node) clientConfig() (startup.ClientConfig, error) {
+	site := n.opt.Site
+	p := site.Protocol
+	c := startup.ClientConfig{
+		Rank: wire.ClientRank(site.Client), Auth: authOf(site.Auth),
+		Params: startup.Params{
+			DataLen: p.DataLen, TagUB: wire.Tag(p.TagUB), XSize: p.XSize, MaxLinear: p.MaxLinear,
+			AckMark: p.AckMark, HiWater: p.HiWater,
+		},
+		Limit: n.opt.Job.Limits.Start,
+	}
+	_, _ = rand.Read(c.Token[:]) // never fails
+	for _, h := range n.hosts {
+		port, err := h.port()
+		if err != nil {
+			return c, err
+		}
+		id := wire.HostIDFrom(h.config.Address, wire.IPv4Compatible)
+		hc := startup.HostConfig{Address: id, Port: port}
+		for _, p := range h.procs {
+			hc.Procs = append(hc.Procs, startup.ProcConfig{ID: wire.Proc{Host: id, PID: int64(p.os.PID())}, Card: h.card})
+		}
+		c.Hosts = append(c.Hosts, hc)
+	}
+	return c, nil
+}
+
+// resign tells the other sites why the job ends, if it is not from them that we
+// know it.
+func (n *node) resign(f *Failure) {
+	n.leaving.Do(func() { close(n.left) })
+	if n.session != nil {
+		_ = n.session.Fail(f) // which reports f
+	}
+}
+
+// leave ends our share of a job that went well, and waits for the server if it
+// is ours.
+func (n *node) leave(ctx context.Context) error {
+	n.leaving.Do(func() { close(n.left) })
+	if err := n.session.Finish(); err != nil {
+		return n.serverSaid(err)
+	}
+	if n.server == nil {
+		return nil
+	}
+	select {
+	case <-n.server.done:
+		if err := n.server.Wait(); err != nil {
+			return n.serverSaid(err)
+		}
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// namedClient is how the server names whom it speaks of.
+var namedClient = regexp.MustCompile(`^client (\d+) \(([^)]*)\)`)
+
+// serverSaid makes a failure of what ended startup, or the connection to the
+// server.
+func (n *node) serverSaid(err error) *Failure {
+	text := err.Error()
+	marker := startup.ErrFailed.Error() + ": "
+	switch i := strings.LastIndex(text, marker); {
+	case errors.Is(err, startup.ErrTimeout):
+		return &Failure{Text: fmt.Sprintf("site %s: %v", n.opt.Site.Name, err), Status: StatusTimeout, weight: decided, cause: err}
+	case errors.Is(err, startup.ErrFailed) && i >= 0:
+		return toldBy(n.withSite(text[i+len(marker):]))
+	case errors.Is(err, startup.ErrLost) && n.session != nil:
+		return connectionLost(fmt.Sprintf("site %s: the connection to the server ended: %v", n.opt.Site.Name, err), err)
+	}
+	return nodeFailed(fmt.Errorf("site %s: %w", n.opt.Site.Name, err))
+}
+
+// withSite puts the site's name where the server, which does not know it, named
+// a client.
+func (n *node) withSite(text string) string {
+	m := namedClient.FindStringSubmatch(text)
+	if m == nil {
+		return text
+	}
+	c, err := strconv.Atoi(m[1])
+	if err != nil {
+		return text
+	}
+	return fmt.Sprintf("%s at %s", n.clientName(wire.ClientRank(c)), m[2]) + text[len(m[0]):]
+}

@@ -1,0 +1,255 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/wireup"
+	"github.com/openimpi/impi/transports"
+)
+
+const (
+	dialLimit    = 10 * time.Second // for one transport's dial
+	greetLimit   = 10 * time.Second // for the greeting behind it
+	arrivalLimit = 20 * time.Second // for the other end's link after a tie was lost
+	maxGreetings = 64               // accepted links that have not greeted, per listener
+)
+
+// pairState is how far a local proc and another one have got.
+type pairState uint8
+
+const (
+	unlinked pairState = iota
+	dialling           // we dial
+	yielding           // we dialled and lost the tie: the other end's link is on its way
+	linked             // the proc has a link
+	byAgent            // the proc was told to use its agent
+)
+
+// pair is a local proc and another, perhaps on the same node.
+type pair struct{ local, peer wire.WorldRank }
+
+// directLinks makes the links between procs that pass the agents by.
+//
+// Both ends may want one at the same time. Then the link of the lower rank is
+// used: its node refuses the other one, whose node waits for the first to arrive.
+type directLinks struct {
+	n     *node
+	ctx   context.Context
+	token dynamic.Token
+	wg    sync.WaitGroup
+
+	mu    sync.Mutex
+	pairs map[pair]pairState
+}
+
+func newDirectLinks(ctx context.Context, n *node) *directLinks {
+	return &directLinks{n: n, ctx: ctx, token: n.job.Token, pairs: make(map[pair]pairState)}
+}
+
+// move changes a pair's state from one of those in from. False: it was another.
+func (d *directLinks) move(x pair, to pairState, from ...pairState) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !slices.Contains(from, d.pairs[x]) {
+		return false
+	}
+	d.pairs[x] = to
+	return true
+}
+
+// open is a proc's wish for a link to a peer.
+func (d *directLinks) open(p *proc, peer wire.WorldRank) {
+	x := pair{wire.WorldRank(p.rank.Load()), peer}
+	if peer < 0 || int(peer) >= len(d.n.job.Procs) || peer == x.local {
+		d.n.log.Warn("a proc asks for a link to a rank that is none", "rank", x.local, "peer", peer)
+		return
+	}
+	if d.move(x, dialling, unlinked) {
+		d.wg.Go(func() { d.connect(p, x) })
+	}
+}
+
+// connect tries the transports one after the other.
+func (d *directLinks) connect(p *proc, x pair) {
+	var reasons []string
+	for _, w := range d.n.ways(x) {
+		l, err := d.dial(x, w)
+		if err == nil {
+			if d.move(x, linked, dialling) {
+				d.give(p, x.peer, l, w.t.name)
+			} else {
+				_ = l.Close() // the other end's link came, against the rule
+			}
+			return
+		}
+		if refused(err) == dynamic.TieLost {
+			d.yield(p, x)
+			return
+		}
+		if d.ctx.Err() != nil {
+			return
+		}
+		d.n.log.Debug("direct link failed", "from", x.local, "to", x.peer, "transport", w.t.name, "error", err)
+		reasons = append(reasons, fmt.Sprintf("%s: %v", w.t.name, err))
+	}
+	d.fallBack(p, x, strings.Join(reasons, "; "), dialling)
+}
+
+// refused gives the verdict of a peer that proved to be of our job.
+func refused(err error) dynamic.Verdict {
+	var r *dynamic.RefusedError
+	if errors.As(err, &r) && r.Proven {
+		return r.Verdict
+	}
+	return dynamic.Accepted
+}
+
+// yield waits for the link that won the tie, which the acceptor will find.
+func (d *directLinks) yield(p *proc, x pair) {
+	if !d.move(x, yielding, dialling) {
+		return // it is there already
+	}
+	select {
+	case <-d.ctx.Done():
+	case <-time.After(arrivalLimit):
+		d.fallBack(p, x, fmt.Sprintf("rank %d was about to connect and did not within %v", x.peer, arrivalLimit), yielding)
+	}
+}
+
+// fallBack sends the pair's packets through the agent.
+func (d *directLinks) fallBack(p *proc, x pair, reason string, from pairState) {
+	if reason == "" {
+		reason = "no transport is common to both sites and allowed by the routes"
+	}
+	if !d.move(x, byAgent, from) {
+		return
+	}
+	d.n.log.Info("no direct link: packets go through the agents", "from", x.local, "to", x.peer, "reason", reason)
+	if err := p.tell(wireup.Message{Kind: wireup.KindLink, Peer: x.peer, Reason: reason}); err != nil {
+		d.n.log.Debug("cannot tell", "proc", p.who(), "error", err)
+	}
+}
+
+// dial makes a link by one way and greets the other node.
+func (d *directLinks) dial(x pair, w way) (link.Link, error) {
+	ctx, cancel := context.WithTimeout(d.ctx, dialLimit)
+	defer cancel()
+	l, err := w.t.Dial(ctx, transports.DialSpec{Address: w.address, From: w.from})
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithTimeout(d.ctx, greetLimit)
+	defer stop()
+	g := dynamic.NewDialler(d.token, nonce(), dynamic.Hello{Src: x.local, Dst: x.peer})
+	if err := converse(ctx, l, g, g.Done); err != nil {
+		_ = l.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// serve accepts links at a listener until it is closed.
+func (d *directLinks) serve(l directListener) {
+	slots := make(chan struct{}, maxGreetings)
+	for {
+		x, err := l.Accept(d.ctx)
+		if err != nil {
+			if d.ctx.Err() == nil {
+				d.n.log.Warn("direct links cannot arrive any more", "transport", l.t.name, "error", err)
+			}
+			return
+		}
+		select {
+		case slots <- struct{}{}:
+		case <-d.ctx.Done():
+			_ = x.Close()
+			return
+		}
+		d.wg.Go(func() {
+			defer func() { <-slots }()
+			if err := d.accept(x, l.t); err != nil {
+				_ = x.Close()
+				d.n.log.Debug("refused a direct link", "transport", l.t.name, "error", err)
+			}
+		})
+	}
+}
+
+// accept greets who has connected and gives the link to its proc.
+func (d *directLinks) accept(l link.Link, t *transport) error {
+	ctx, cancel := context.WithTimeout(d.ctx, greetLimit)
+	defer cancel()
+	g := dynamic.NewAcceptor(d.token, nonce())
+	known := func() bool { _, ok := g.Peer(); return ok }
+	if err := converse(ctx, l, g, known); err != nil {
+		return err
+	}
+	hello, _ := g.Peer()
+	p, verdict := d.judge(hello, t)
+	if verdict == dynamic.Accepted {
+		g.Accept()
+	} else {
+		g.Refuse(verdict)
+	}
+	if err := converse(ctx, l, g, g.Done); err != nil {
+		if verdict == dynamic.Accepted {
+			d.move(pair{hello.Dst, hello.Src}, unlinked, linked)
+		}
+		return err
+	}
+	d.give(p, hello.Src, l, t.name)
+	return nil
+}
+
+// judge decides about a link that a peer has made.
+func (d *directLinks) judge(h dynamic.Hello, t *transport) (*proc, dynamic.Verdict) {
+	p := d.n.procOf(h.Dst)
+	switch {
+	case p == nil || int(h.Src) >= len(d.n.job.Procs):
+		return nil, dynamic.UnknownRank
+	case procPhase(p.phase.Load()) != welcomed:
+		return nil, dynamic.Leaving
+	case !d.n.allows(h.Src, t):
+		return nil, dynamic.NotAllowed
+	}
+	x := pair{h.Dst, h.Src}
+	free := []pairState{unlinked, yielding, byAgent}
+	if h.Src < h.Dst {
+		free = append(free, dialling)
+	}
+	if !d.move(x, linked, free...) {
+		return nil, dynamic.TieLost
+	}
+	return p, dynamic.Accepted
+}
+
+// give hands a link to its proc.
+func (d *directLinks) give(p *proc, peer wire.WorldRank, l link.Link, transport string) {
+	m := wireup.Message{Kind: wireup.KindLink, Peer: peer, Transport: transport, DataPlane: string(transports.PlaneFD)}
+	s, ok := l.(transports.Socket)
+	if !ok {
+		panic(fmt.Sprintf("node: transport %s made a %T, which has no descriptor", transport, l))
+	}
+	fd, preread, err := s.Detach()
+	if err == nil {
+		err = p.tell(m, fd)
+		wireup.CloseAll([]int{fd})
+	}
+	if err == nil && len(preread) > 0 {
+		err = fmt.Errorf("%d bytes of packets came with the greeting", len(preread))
+	}
+	if err != nil {
+		d.n.log.Debug("direct link is lost", "proc", p.who(), "peer", peer, "error", err)
+		return
+	}
+	d.n.log.Debug("direct link", "rank", p.rank.Load(), "peer", peer, "transport", transport)
+}

@@ -1,0 +1,14 @@
+// Package node is the agent process of a site: it finds the job's other sites
+// through the server, starts the site's transport plugins and procs, connects
+// its hosts with all others, switches their packets, makes direct links between
+// procs, and ends everything when the job does, whichever way that is.
+//
+// A node is one operating-system process and has, for each host of its site, a
+// switch: one goroutine that reads, routes and writes packets and does nothing
+// else (loop.go). Everything slow happens in other goroutines, which give the
+// switch finished links.
+//
+// What ends a job early is a Failure. All parts of a node report theirs to one
+// place (ending.go), which picks the one that explains the others, tells the
+// other sites through the server, and lets Run tear the site down.
+package node

@@ -1,0 +1,101 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/transports"
+)
+
+// ownHost is one IMPI host of the site: a place where channels arrive, and the
+// procs behind it.
+type ownHost struct {
+	config  config.Host
+	procs   []*proc
+	channel transports.Listener // for the hosts of higher rank
+	direct  []directListener    // for procs of our own sites
+	card    []byte              // of each of its procs
+	rank    wire.HostRank       // known once startup is over
+	loop    *packetSwitch       // once the dance is over
+	running bool                // the loop is
+
+	finished chan struct{} // closed when all is switched and every channel has ended
+}
+
+// directListener is where other nodes dial for direct links.
+type directListener struct {
+	transports.Listener
+	t *transport
+}
+
+// listen opens the listeners of all hosts.
+func (n *node) listen(ctx context.Context) error {
+	for i, c := range n.opt.Site.Hosts {
+		h := &ownHost{config: c, finished: make(chan struct{})}
+		n.hosts = append(n.hosts, h)
+		if err := n.listenHost(ctx, h, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (n *node) listenHost(ctx context.Context, h *ownHost, i int) (err error) {
+	at := transports.ListenSpec{
+		Host: h.config.Address.String(), Port: int(h.config.Port),
+		Dir: n.dir.Path, Name: fmt.Sprintf("c%d", i),
+	}
+	if h.channel, err = n.channels.Listen(ctx, at); err != nil {
+		return fmt.Errorf("site %s, host %v: %w", n.opt.Site.Name, h.config.Address, err)
+	}
+	for _, t := range n.transports {
+		at.Port, at.Name = 0, fmt.Sprintf("d%d-%s", i, t.name)
+		l, err := t.Listen(ctx, at)
+		if err != nil {
+			return fmt.Errorf("site %s, host %v, direct links: %w", n.opt.Site.Name, h.config.Address, err)
+		}
+		h.direct = append(h.direct, directListener{Listener: l, t: t})
+	}
+	if h.card, err = n.card(h); err != nil {
+		return fmt.Errorf("site %s, host %v: %w", n.opt.Site.Name, h.config.Address, err)
+	}
+	n.log.Debug("listening", "channels", h.channel.Address(), "card", string(h.card))
+	return nil
+}
+
+// card is the business card of a host's procs.
+func (n *node) card(h *ownHost) ([]byte, error) {
+	c := dynamic.Card{
+		Version: dynamic.CardVersion, Node: n.machine, ByteOrder: byteOrder(),
+		Features: wishes(n.opt.Job, n.opt.Site),
+	}
+	for _, l := range h.direct {
+		c.Offers = append(c.Offers, dynamic.Offer{Transport: l.t.name, Address: l.Address()})
+	}
+	return c.AppendText(nil)
+}
+
+// port is the port that other hosts connect to.
+func (h *ownHost) port() (int, error) {
+	a, err := netip.ParseAddrPort(h.channel.Address())
+	if err != nil {
+		return 0, fmt.Errorf("channel address %q is not ip:port: %w", h.channel.Address(), err)
+	}
+	return int(a.Port()), nil
+}
+
+// closeListeners stops listening.
+func (n *node) closeListeners() {
+	for _, h := range n.hosts {
+		if h.channel != nil {
+			_ = h.channel.Close()
+		}
+		for _, l := range h.direct {
+			_ = l.Close()
+		}
+	}
+}

@@ -1,0 +1,204 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/core/agent"
+	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/wireup"
+	"github.com/openimpi/impi/transports/socket"
+)
+
+// agentBuffer is the size of each buffer between a proc and its agent, in bytes.
+const agentBuffer = 1 << 20
+
+// place settles who is who once startup is over: ranks, cards.
+func (n *node) place() error {
+	self := n.job.Clients[n.job.Self]
+	for i, h := range n.hosts {
+		h.rank = n.job.HostOf(n.job.Self, i)
+	}
+	for i, p := range n.procs {
+		p.rank.Store(int32(self.FirstProc) + int32(i))
+	}
+	n.cards = make([]*dynamic.Card, len(n.job.Procs))
+	for r, p := range n.job.Procs {
+		if len(p.Card) == 0 {
+			continue
+		}
+		c, err := dynamic.ParseCard(p.Card)
+		if err != nil {
+			return fmt.Errorf("business card of rank %d, %s: %w", r, n.clientName(p.Client), err)
+		}
+		n.cards[r] = &c
+	}
+	return nil
+}
+
+// procOf gives the local proc of a rank, or nil.
+func (n *node) procOf(r wire.WorldRank) *proc {
+	i := int(r - n.job.Clients[n.job.Self].FirstProc)
+	if i < 0 || i >= len(n.procs) {
+		return nil
+	}
+	return n.procs[i]
+}
+
+// startSwitches gives every host its agent, with its channels and its procs, and
+// lets it run.
+func (n *node) startSwitches(channels []map[wire.HostRank]link.Link) error {
+	for i, h := range n.hosts {
+		a, err := agent.New(n.agentConfig(h))
+		if err != nil {
+			return err
+		}
+		if h.loop, err = newSwitch(a, newSpinner(n.opt.Site.Wait), n.noticed(h)); err != nil {
+			return err
+		}
+		for peer, l := range channels[i] {
+			if err := h.loop.attach(l, agent.NoRank, peer); err != nil {
+				return fmt.Errorf("channel to %s: %w", n.hostName(peer), err)
+			}
+		}
+		for _, p := range h.procs {
+			if err := n.welcome(p); err != nil {
+				return fmt.Errorf("%v: %w", p.who(), err)
+			}
+		}
+	}
+	for _, h := range n.hosts {
+		h.running = true
+		go h.loop.run()
+	}
+	return nil
+}
+
+func (n *node) agentConfig(h *ownHost) agent.Config {
+	c := agent.Config{Self: h.rank, MaxData: n.job.DataLen, AckMark: n.job.AckMark, HiWater: n.job.HiWater}
+	for _, x := range n.job.Hosts {
+		c.Hosts = append(c.Hosts, agent.Host{Client: x.Client, Own: n.job.Clients[x.Client].Own})
+	}
+	for _, p := range n.job.Procs {
+		c.Procs = append(c.Procs, agent.Proc{ID: p.ID, Host: p.Host})
+	}
+	return c
+}
+
+// welcome links a proc to its agent and sends it the job.
+func (n *node) welcome(p *proc) error {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("link to the agent: %w", err)
+	}
+	for _, fd := range fds {
+		// The kernel may give less; that costs speed, nothing else.
+		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF, agentBuffer)
+	}
+	defer wireup.CloseAll(fds[1:])
+	ours, err := socket.New(fds[0], nil)
+	if err != nil {
+		return err
+	}
+	if err := p.host.loop.attach(ours, wire.WorldRank(p.rank.Load()), p.host.rank); err != nil {
+		return errors.Join(err, ours.Close())
+	}
+	job, err := n.jobOf(p).Share()
+	if err != nil {
+		return err
+	}
+	defer job.Close()
+	p.phase.Store(int32(welcomed))
+	m := wireup.Message{Kind: wireup.KindWelcome, Version: wireup.Version}
+	if err := p.tell(m, fds[1], int(job.Fd())); err != nil {
+		n.log.Debug("cannot welcome", "proc", p.who(), "error", err) // its end is noticed elsewhere
+	}
+	return nil
+}
+
+// jobOf describes the job to a proc.
+func (n *node) jobOf(p *proc) *wireup.Job {
+	rank := wire.WorldRank(p.rank.Load())
+	j := &wireup.Job{
+		Name: n.name(), Rank: rank,
+		DataLen: n.job.DataLen, TagUB: int32(n.job.TagUB), XSize: n.job.XSize, MaxLinear: n.job.MaxLinear,
+		AckMark: n.job.AckMark, HiWater: n.job.HiWater,
+		Spin:  spinSetting(n.opt.Site.Wait),
+		Trace: strings.ReplaceAll(n.opt.Site.Log.Trace, "%r", strconv.Itoa(int(rank))),
+		Procs: make([]wireup.Proc, len(n.job.Procs)),
+	}
+	for r, x := range n.job.Procs {
+		to := wire.WorldRank(r)
+		j.Procs[r] = wireup.Proc{
+			Host: append([]byte(nil), x.ID.Host[:]...), PID: x.ID.PID, Client: x.Client, Node: x.Host,
+			Path: n.path(pair{rank, to}), Data: n.data(pair{rank, to}),
+		}
+	}
+	return j
+}
+
+func (n *node) name() string {
+	if n.opt.Job.File == "" {
+		return "job"
+	}
+	return strings.TrimSuffix(filepath.Base(n.opt.Job.File), filepath.Ext(n.opt.Job.File))
+}
+
+func spinSetting(w config.Wait) string {
+	if w.Auto {
+		return "auto"
+	}
+	return w.Spin.String()
+}
+
+func (n *node) path(x pair) wireup.Path {
+	switch {
+	case x.local == x.peer:
+		return wireup.PathSelf
+	case len(n.ways(x)) > 0:
+		return wireup.PathDirect
+	}
+	return wireup.PathChannel
+}
+
+// data names the form in which two procs exchange data.
+func (n *node) data(x pair) string {
+	a, b := n.job.Procs[x.local].Client, n.job.Procs[x.peer].Client
+	ours, theirs := n.cards[x.local], n.cards[x.peer]
+	switch {
+	case a == b:
+		return datatype.HostOrder().String()
+	case ours == nil || theirs == nil:
+		return datatype.External32.String()
+	}
+	return representation(ours, theirs, a, b)
+}
+
+// noticed gives the function that hears from a host's switch.
+func (n *node) noticed(h *ownHost) func(agent.Event) {
+	return func(ev agent.Event) {
+		switch ev.Kind {
+		case agent.HostDied:
+			f := connectionLost(fmt.Sprintf("%s closed its channel before the job's end: %v", n.hostName(ev.Peer.Host), ev.Err), ev.Err)
+			if errors.Is(ev.Err, agent.ErrProtocol) {
+				f.weight = decided
+			}
+			n.ending.fail(f)
+		case agent.ProcLost:
+			n.ending.fail(nodeFailed(fmt.Errorf("%v: its agent gave it up: %w", n.procOf(ev.Peer.Rank).who(), ev.Err)))
+		case agent.Finished:
+			close(h.finished)
+		default:
+			n.log.Debug("agent", "host", h.rank, "event", ev.String())
+		}
+	}
+}

@@ -1,0 +1,328 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/openimpi/impi/core/agent"
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/poll"
+)
+
+const (
+	// maxReads bounds how often one link is read before the others have their turn.
+	maxReads = 4
+	// lingering is how long a channel waits for the peer's end after both FINIs.
+	lingering = 2 * time.Second
+	// wakerKey is the waker's key in the poll set; ports use their link's number.
+	wakerKey = ^uint32(0)
+)
+
+// port is a link of a switch.
+type port struct {
+	id       agent.LinkID
+	link     link.Link
+	rank     wire.WorldRank // of a proc, or agent.NoRank for a channel
+	interest link.Interest  // what the poll set waits for; 0: not in the set
+	ended    error          // why the link can be read no more
+	timer    *time.Timer    // bounds the wait for a channel's end
+}
+
+// packetSwitch drives the agent of one host: in one turn of its loop it asks
+// which links are readable, reads them, and writes what they brought. A packet
+// sees one goroutine and no queue but the agent's.
+type packetSwitch struct {
+	agent  *agent.Agent
+	notify func(agent.Event) // called by the loop; must not block
+	ports  []*port           // by link number; nil once closed
+	byRank map[wire.WorldRank]*port
+	set    *poll.Set
+	waker  *poll.Waker
+	spin   spinner
+	quit   bool
+	done   chan struct{}
+
+	mu   sync.Mutex
+	work []func()
+	over bool // the loop has ended: work is of no use
+}
+
+// newSwitch makes a switch; run drives it.
+func newSwitch(a *agent.Agent, spin spinner, notify func(agent.Event)) (*packetSwitch, error) {
+	set, err := poll.NewSet()
+	if err != nil {
+		return nil, err
+	}
+	waker, err := poll.NewWaker()
+	if err != nil {
+		return nil, errors.Join(err, set.Close())
+	}
+	if err := set.Add(waker.FD(), wakerKey, link.Readable); err != nil {
+		return nil, errors.Join(err, set.Close(), waker.Close())
+	}
+	return &packetSwitch{
+		agent: a, notify: notify, set: set, waker: waker, spin: spin,
+		byRank: make(map[wire.WorldRank]*port), done: make(chan struct{}),
+	}, nil
+}
+
+// post has f called by the loop. It does nothing after the loop's end.
+func (s *packetSwitch) post(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over {
+		return
+	}
+	s.work = append(s.work, f)
+	s.waker.Wake()
+}
+
+// run is the loop. It ends after stop and closes every link.
+func (s *packetSwitch) run() {
+	defer close(s.done)
+	for i := 0; !s.quit; i++ {
+		switch {
+		case s.turn(0):
+			s.spin.hit()
+			i = 0
+		case s.spin.over(i):
+			s.turn(-1)
+			i = 0
+		case i%64 == 63:
+			runtime.Gosched() // polling looks like computing to Go
+		}
+	}
+	s.close()
+}
+
+// stop ends the loop and waits for that. Channels are dropped without FINI if
+// they were not done.
+func (s *packetSwitch) stop() {
+	s.post(func() { s.quit = true })
+	<-s.done
+}
+
+func (s *packetSwitch) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over, s.work = true, nil
+	for _, p := range s.ports {
+		if p != nil {
+			p.stopTimer()
+			_ = p.link.Close()
+		}
+	}
+	_ = s.set.Close()
+	_ = s.waker.Close()
+}
+
+// turn polls or sleeps once and moves what can be moved.
+func (s *packetSwitch) turn(timeout time.Duration) (progress bool) {
+	events, err := s.set.Wait(timeout)
+	if err != nil {
+		panic(fmt.Sprintf("node: %v", err)) // the set is ours and open
+	}
+	for _, ev := range events {
+		if ev.Key == wakerKey {
+			s.waker.Clear()
+			s.doWork()
+			continue
+		}
+		p := s.ports[ev.Key]
+		if p == nil {
+			continue // closed in this turn
+		}
+		if ev.Readable {
+			s.read(p)
+		}
+		if ev.Writable && s.ports[p.id] == p {
+			s.flush(p)
+		}
+	}
+	if len(events) > 0 {
+		s.output()
+	}
+	return len(events) > 0
+}
+
+func (s *packetSwitch) doWork() {
+	s.mu.Lock()
+	work := s.work
+	s.work = nil
+	s.mu.Unlock()
+	for _, f := range work {
+		f()
+	}
+}
+
+// output writes what was queued and passes on what the agent noticed.
+func (s *packetSwitch) output() {
+	for _, l := range s.agent.Touched() {
+		if p := s.ports[l]; p != nil {
+			s.flush(p)
+		}
+	}
+	for {
+		ev, ok := s.agent.Next()
+		if !ok {
+			return
+		}
+		if ev.Kind == agent.ChannelDone {
+			s.endChannel(ev.Link)
+		}
+		s.notify(ev)
+	}
+}
+
+// read reads a link, a few times if it has much.
+func (s *packetSwitch) read(p *port) {
+	for range maxReads {
+		in := s.agent.Input(p.id)
+		if in == nil {
+			return
+		}
+		room := link.Len(in)
+		n, err := p.link.Recv(in)
+		if err == nil {
+			err = s.agent.Received(p.id, n)
+		}
+		if err != nil {
+			s.end(p, err)
+			return
+		}
+		if n < room {
+			return
+		}
+	}
+}
+
+// flush writes until nothing is left or the link is full.
+func (s *packetSwitch) flush(p *port) {
+	for s.agent.HasOutput(p.id) {
+		out := s.agent.Output(p.id)
+		want := link.Len(out)
+		n, err := p.link.Send(out)
+		if err != nil {
+			s.end(p, err)
+			return
+		}
+		s.agent.Sent(p.id, n)
+		if n < want {
+			s.want(p, link.Readable|link.Writable)
+			return
+		}
+	}
+	s.want(p, link.Readable)
+}
+
+// want changes what the set tells about p.
+func (s *packetSwitch) want(p *port, what link.Interest) {
+	if p.ended != nil || p.interest == what {
+		return
+	}
+	if err := s.set.Modify(p.link.Handle(), uint32(p.id), what); err != nil {
+		s.end(p, err)
+		return
+	}
+	p.interest = what
+}
+
+// end is for a link that moves no more bytes. A proc that has finished closes
+// its link, maybe before its node has read that it has finished; so the agent
+// hears of a proc's end from procDone or procGone.
+func (s *packetSwitch) end(p *port, cause error) {
+	if p.ended != nil {
+		return
+	}
+	p.ended = cause
+	_ = s.set.Remove(p.link.Handle()) // it is open, and in the set
+	if p.rank == agent.NoRank || errors.Is(cause, agent.ErrProtocol) {
+		s.closed(p)
+	}
+}
+
+// closed lets go of a link.
+func (s *packetSwitch) closed(p *port) {
+	s.ports[p.id] = nil
+	p.stopTimer()
+	_ = p.link.Close()
+	s.agent.Closed(p.id, p.ended)
+}
+
+func (p *port) stopTimer() {
+	if p.timer != nil {
+		p.timer.Stop()
+	}
+}
+
+// endChannel ends our side of a channel and gives the peer time to end its own.
+func (s *packetSwitch) endChannel(l agent.LinkID) {
+	p := s.ports[l]
+	if p == nil || p.ended != nil {
+		return
+	}
+	if err := p.link.CloseSend(); err != nil {
+		s.end(p, err)
+		return
+	}
+	p.timer = time.AfterFunc(lingering, func() {
+		s.post(func() {
+			if s.ports[l] == p {
+				s.end(p, io.EOF)
+				s.output()
+			}
+		})
+	})
+}
+
+// attach makes a link part of the switch. It is called by the loop, or before
+// the loop runs.
+func (s *packetSwitch) attach(l link.Link, rank wire.WorldRank, host wire.HostRank) error {
+	p := &port{id: agent.LinkID(len(s.ports)), link: l, rank: rank, interest: link.Readable}
+	h := l.Handle()
+	if h == link.NoHandle {
+		return errors.New("the link has no descriptor to wait for")
+	}
+	if err := s.set.Add(h, uint32(p.id), link.Readable); err != nil {
+		return err
+	}
+	s.ports = append(s.ports, p)
+	if rank == agent.NoRank {
+		return s.agent.AttachHost(p.id, host)
+	}
+	s.byRank[rank] = p
+	return s.agent.AttachProc(p.id, rank)
+}
+
+// procDone is the proc's word that it has finished: all it sent is in its link.
+func (s *packetSwitch) procDone(rank wire.WorldRank) {
+	s.post(func() {
+		p := s.byRank[rank]
+		for p.ended == nil && s.unread(p) {
+		}
+		if s.ports[p.id] != p {
+			return // it broke the protocol
+		}
+		if err := s.agent.ProcDone(rank); err == nil && p.ended != nil {
+			s.closed(p)
+		}
+		s.output()
+	})
+}
+
+// unread reads once and tells whether there may be more.
+func (s *packetSwitch) unread(p *port) bool {
+	n, err := p.link.Recv(s.agent.Input(p.id))
+	if err == nil {
+		err = s.agent.Received(p.id, n)
+	}
+	if err != nil {
+		s.end(p, err)
+	}
+	return n > 0
+}

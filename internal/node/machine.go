@@ -1,0 +1,39 @@
+package node
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"strings"
+	"unsafe"
+
+	"github.com/openimpi/impi/core/dynamic"
+)
+
+// machine names the kernel, the user and the network namespace that this
+// process lives in. Two processes with one such name can reach each other by
+// the transports that stay on one machine. What makes it is hashed, as it goes
+// to other sites. It is empty if the kernel does not tell: then nobody is on
+// the same machine.
+func machine() string {
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	ns, err := os.Readlink("/proc/self/ns/net")
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "impi machine %s %d %s", strings.TrimSpace(string(boot)), os.Getuid(), ns))
+	return hex.EncodeToString(sum[:16])
+}
+
+// byteOrder is the order of this machine's integers, as business cards name it.
+func byteOrder() string {
+	one := uint16(1)
+	if *(*byte)(unsafe.Pointer(&one)) == 1 {
+		return dynamic.LittleEndian
+	}
+	return dynamic.BigEndian
+}

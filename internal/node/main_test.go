@@ -1,0 +1,275 @@
+package node
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/plugins/sdk"
+	"github.com/openimpi/impi/transports/tcp"
+	unixlink "github.com/openimpi/impi/transports/unix"
+)
+
+// What the test binary is besides the tests: a plugin, or what roleVariable says.
+const (
+	roleVariable = "IMPI_TEST_ROLE" // "proc" or "node"
+	modeVariable = "IMPI_TEST_MODE" // of a proc: one of programs
+)
+
+func TestMain(m *testing.M) {
+	if sdk.IsPlugin() {
+		if sdk.Builtin() == "unix" {
+			sdk.Serve(sdk.Options{Transport: unixlink.New()})
+		}
+		sdk.Serve(sdk.Options{Transport: tcp.New()})
+	}
+	switch os.Getenv(roleVariable) {
+	case "proc":
+		programs[os.Getenv(modeVariable)]()
+		os.Exit(0)
+	case "node":
+		nodeMain()
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m,
+		goleak.IgnoreTopFunction("github.com/openimpi/impi/plugins/host.serveStarts"))
+}
+
+// screen is a writer whose text can be waited for.
+type screen struct {
+	mu   sync.Mutex
+	cond *sync.Cond
+	buf  bytes.Buffer
+	over bool
+}
+
+func newScreen() *screen {
+	s := &screen{}
+	s.cond = sync.NewCond(&s.mu)
+	return s
+}
+
+func (s *screen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer s.cond.Broadcast()
+	return s.buf.Write(p)
+}
+
+func (s *screen) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over = true
+	s.cond.Broadcast()
+}
+
+func (s *screen) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.buf.String()
+}
+
+// line waits for a line that starts with prefix and gives the rest of it.
+func (s *screen) line(t testing.TB, prefix string) string {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for {
+		for line := range strings.Lines(s.buf.String()) {
+			if rest, ok := strings.CutPrefix(line, prefix); ok && strings.HasSuffix(rest, "\n") {
+				return strings.TrimSuffix(rest, "\n")
+			}
+		}
+		if s.over {
+			t.Fatalf("no line starts with %q:\n%s", prefix, s.buf.String())
+		}
+		s.cond.Wait()
+	}
+}
+
+// number is line for a number.
+func (s *screen) number(t testing.TB, prefix string) int {
+	t.Helper()
+	n, err := strconv.Atoi(s.line(t, prefix))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// testJob makes a job of sites alpha, beta, ... on 127.0.0.2, 127.0.0.3, ...,
+// each with that many procs that run the program of mode.
+func testJob(mode string, procs ...int) *config.Job {
+	self, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	job := &config.Job{Dir: "/", Complete: true, Limits: config.Limits{Start: 30 * time.Second, Stop: 5 * time.Second}}
+	for i, n := range procs {
+		job.Sites = append(job.Sites, config.Site{
+			Name: [...]string{"alpha", "beta", "gamma"}[i], Client: i,
+			Server: config.Server{
+				Embedded: len(procs) == 1, Address: netip.MustParseAddrPort("127.0.0.1:0"),
+				Clients: len(procs), Timeout: 30 * time.Second,
+			},
+			Auth:  config.Auth{Keyed: true, Key: 42},
+			Hosts: []config.Host{{Address: netip.AddrFrom4([4]byte{127, 0, 0, byte(2 + i)}), Procs: n}},
+			Program: config.Program{
+				Command: []string{"prog"}, Path: self, Dir: "/", PrefixOutput: true,
+				Env: map[string]string{roleVariable: "proc", modeVariable: mode},
+			},
+			Transports: []config.Transport{{Name: "unix", Builtin: true}, {Name: "tcp", Builtin: true}},
+			Protocol:   config.Protocol{DataLen: 65536, AckMark: 64, HiWater: 256, TagUB: 1<<31 - 1, XSize: -1, MaxLinear: -1},
+			Wait:       config.Wait{Auto: true},
+			Log:        config.Log{Level: "info", Format: "text"},
+		})
+	}
+	return job
+}
+
+// route gives all sites one route to everybody.
+func route(job *config.Job, r config.Route) *config.Job {
+	r.Site = "*"
+	for i := range job.Sites {
+		job.Sites[i].Routes = []config.Route{r}
+	}
+	return job
+}
+
+// running is a site that runs in this process.
+type running struct {
+	n        *node
+	out, err *screen
+	cancel   context.CancelCauseFunc
+	now      chan struct{}
+	done     chan struct{}
+	failure  *Failure
+}
+
+// start runs the sites of a job, with their server apart if there are several.
+func start(t testing.TB, job *config.Job, change ...func(*Options)) []*running {
+	t.Helper()
+	serveApart(t, job)
+	base := shortDir(t)
+	var all []*running
+	for _, site := range job.Sites {
+		r := &running{out: newScreen(), err: newScreen(), now: make(chan struct{}), done: make(chan struct{})}
+		opt := Options{
+			Job: job, Site: site, Now: r.now, Stdout: r.out, Stderr: r.err, RunBase: base,
+			Logger: hclog.New(&hclog.LoggerOptions{Level: hclog.Debug, Output: r.err}),
+		}
+		for _, f := range change {
+			f(&opt)
+		}
+		var ctx context.Context
+		ctx, r.cancel = context.WithCancelCause(context.Background())
+		r.n = newNode(opt)
+		go func() {
+			defer close(r.done)
+			defer r.out.close()
+			r.failure = r.n.life(ctx)
+		}()
+		t.Cleanup(func() {
+			close(r.now)
+			r.cancel(fmt.Errorf("the test is over"))
+			<-r.done
+			if t.Failed() {
+				t.Logf("site %s: %v\n%s\n%s", site.Name, r.failure, r.out, r.err)
+			}
+		})
+		all = append(all, r)
+	}
+	return all
+}
+
+// serveApart starts the server of a job with several sites.
+func serveApart(t testing.TB, job *config.Job) {
+	t.Helper()
+	if len(job.Sites) == 1 {
+		return
+	}
+	s, err := Serve(job, job.Sites[0], hclog.NewNullLogger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	for i := range job.Sites {
+		job.Sites[i].Server.Address = s.Address()
+	}
+}
+
+// end waits for all sites and gives their failures.
+func end(all []*running) []*Failure {
+	failures := make([]*Failure, len(all))
+	for i, r := range all {
+		<-r.done
+		failures[i] = r.failure
+	}
+	return failures
+}
+
+// wantAll wants every site to end with a failure of that text.
+func wantAll(t *testing.T, all []*running, text string) []*Failure {
+	t.Helper()
+	failures := end(all)
+	for i, f := range failures {
+		if f == nil || f.Text != text {
+			t.Errorf("site %d ended with %q, want %q", i, fmt.Sprint(f), text)
+		}
+	}
+	return failures
+}
+
+// wantNone wants every site to end well.
+func wantNone(t *testing.T, all []*running) {
+	t.Helper()
+	for i, f := range end(all) {
+		if f != nil {
+			t.Errorf("site %d failed: %v", i, f)
+		}
+	}
+}
+
+func pidfd(t testing.TB, pid int) int {
+	t.Helper()
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		t.Fatalf("process %d: %v", pid, err)
+	}
+	return fd
+}
+
+// gone waits for the end of a process.
+func gone(t testing.TB, pidfd int) {
+	t.Helper()
+	defer unix.Close(pidfd)
+	for {
+		_, err := unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, -1)
+		if err != unix.EINTR {
+			return
+		}
+	}
+}
+
+// shortDir is a test's directory with a path short enough for sockets.
+func shortDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "impi")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}

@@ -1,0 +1,285 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/startup"
+	"github.com/openimpi/impi/internal/launch"
+	"github.com/openimpi/impi/internal/rendezvous"
+	"github.com/openimpi/impi/plugins/host"
+)
+
+// Interrupt is the cause of a context that an operator's signal ended.
+type Interrupt struct{ Signal syscall.Signal }
+
+// Error names the signal.
+func (i Interrupt) Error() string { return launch.SignalName(i.Signal) }
+
+// node is one site's agent process.
+type node struct {
+	opt      Options
+	log      hclog.Logger
+	machine  string
+	deadline time.Time // for everything until all sites are connected
+	ending   *ending
+	launcher *launch.Launcher
+	dir      *host.RunDir
+	stdout   *launch.Output
+	stderr   *launch.Output
+
+	transports []*transport
+	channels   *transport // the one for channels between hosts
+	hosts      []*ownHost
+	procs      []*proc
+	hellos     chan *proc
+
+	server  *Server             // embedded; nil if it runs elsewhere
+	session *rendezvous.Session // our side of startup
+	left    chan struct{}       // closed when we have left the job, or given it up
+	leaving sync.Once
+	job     *startup.Job
+	cards   []*dynamic.Card // by world rank; nil for who has none
+	direct  *directLinks
+
+	mu    sync.Mutex
+	after *Failure // of a proc that had passed Finalize
+}
+
+// Run runs a site from the start of its plugins to the end of its procs. It
+// returns nil when every proc has ended in order, and otherwise a *Failure,
+// which all sites of the job report alike. Nothing that it started is left then.
+//
+// The end of ctx ends the job: procs are told, then signalled, then killed.
+func Run(ctx context.Context, opt Options) error {
+	if f := newNode(opt).life(ctx); f != nil {
+		return f
+	}
+	return nil
+}
+
+// life is the whole of a node's.
+func (n *node) life(ctx context.Context) *Failure {
+	n.ending, ctx = newEnding(ctx)
+	err := n.run(ctx)
+	f := n.verdict(ctx, err)
+	n.shutDown(f)
+	if f == nil {
+		f = n.after
+	}
+	return f
+}
+
+func newNode(opt Options) *node {
+	n := &node{
+		opt: opt, log: opt.Logger, machine: machine(),
+		stdout: launch.NewOutput(opt.Stdout), stderr: launch.NewOutput(opt.Stderr),
+		launcher: launch.New(),
+		left:     make(chan struct{}),
+		hellos:   make(chan *proc, opt.Site.Procs()),
+		deadline: time.Now().Add(opt.Job.Limits.Start),
+	}
+	if n.log == nil {
+		n.log = NewLogger(opt.Site.Log, n.stderr)
+	}
+	n.log = n.log.With("site", opt.Site.Name)
+	return n
+}
+
+// run is the life of a job that goes well. Steps return early when the ending
+// has decided.
+func (n *node) run(ctx context.Context) error {
+	if err := n.start(ctx); err != nil {
+		return err
+	}
+	channels, err := n.connectAll(ctx)
+	if err != nil {
+		return err
+	}
+	for _, h := range n.hosts {
+		_ = h.channel.Close() // nobody else is to come
+	}
+	n.direct = newDirectLinks(ctx, n)
+	for _, h := range n.hosts {
+		for _, l := range h.direct {
+			n.direct.wg.Go(func() { n.direct.serve(l) })
+		}
+	}
+	if err := n.startSwitches(channels); err != nil {
+		return err
+	}
+	level := hclog.Info
+	if n.job.Size() == 1 {
+		level = hclog.Debug // there was nobody to wait for
+	}
+	n.log.Log(level, "the job runs", "procs", len(n.job.Procs), "sites", n.job.Size(), "first_rank", n.job.Clients[n.job.Self].FirstProc)
+	return n.finish(ctx)
+}
+
+// start does everything up to the end of startup.
+func (n *node) start(ctx context.Context) (err error) {
+	if n.dir, err = host.NewRunDir(n.opt.RunBase); err != nil {
+		return err
+	}
+	if err := n.startServer(); err != nil {
+		return err
+	}
+	if err := n.startTransports(ctx); err != nil {
+		return err
+	}
+	if err := n.listen(ctx); err != nil {
+		return err
+	}
+	if err := n.startProcs(); err != nil {
+		return err
+	}
+	if err := n.awaitHellos(ctx); err != nil {
+		return err
+	}
+	if err := n.join(ctx); err != nil {
+		return err
+	}
+	return n.place()
+}
+
+// awaitHellos waits until all procs are in Init.
+func (n *node) awaitHellos(ctx context.Context) error {
+	greetedBy := make(map[*proc]bool)
+	var mu sync.Mutex
+	missing := func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, p := range n.procs {
+			if !greetedBy[p] {
+				return fmt.Sprintf("MPI Init of %v and %d others", p.who(), len(n.procs)-len(greetedBy)-1)
+			}
+		}
+		return ""
+	}
+	stop := n.report(missing)
+	defer stop()
+	limit := time.NewTimer(time.Until(n.deadline))
+	defer limit.Stop()
+	for range n.procs {
+		select {
+		case p := <-n.hellos:
+			mu.Lock()
+			greetedBy[p] = true
+			mu.Unlock()
+		case <-limit.C:
+			return timedOut("site %s: %v passed while waiting for %s: the program must call it", n.opt.Site.Name, n.opt.Job.Limits.Start, missing())
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// finish waits for the end of a job that runs: of all packets, then of the procs,
+// then of the job at the server.
+func (n *node) finish(ctx context.Context) error {
+	for _, h := range n.hosts {
+		select {
+		case <-h.finished:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	for _, p := range n.procs {
+		select {
+		case <-p.judged:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return n.leave(ctx)
+}
+
+// late notes a proc that failed after Finalize. The others go on: they may have
+// results to write.
+func (n *node) late(f *Failure) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.after == nil {
+		n.after = f
+		n.log.Warn("a proc failed after the end of its job", "problem", f.Text)
+	}
+}
+
+// verdict makes the job's failure of how run ended. A step that broke because
+// something else did waits for what that was.
+func (n *node) verdict(ctx context.Context, err error) *Failure {
+	if err == nil {
+		n.ending.close()
+		return nil
+	}
+	var f *Failure
+	if ctx.Err() == nil && !errors.As(err, &f) {
+		f = nodeFailed(fmt.Errorf("site %s: %w", n.opt.Site.Name, err))
+	}
+	if f != nil {
+		n.ending.fail(f)
+	}
+	<-ctx.Done()
+	n.ending.close()
+	if f := failure(ctx); f != nil {
+		return f
+	}
+	return n.interrupted(context.Cause(ctx))
+}
+
+// interrupted is the failure of a job that its operator ended.
+func (n *node) interrupted(cause error) *Failure {
+	f := nodeFailed(fmt.Errorf("the operator ended the job at site %s (%w)", n.opt.Site.Name, cause))
+	var i Interrupt
+	if errors.As(cause, &i) {
+		f.Status = 128 + int(i.Signal)
+	}
+	return f
+}
+
+// shutDown leaves nothing behind. On failure f the other sites are told first.
+func (n *node) shutDown(f *Failure) {
+	if f != nil {
+		n.log.Debug("ending", "reason", f.Text)
+		n.resign(f)
+	}
+	for _, h := range n.hosts {
+		if h.running {
+			h.loop.stop() // drops the channels
+		} else if h.loop != nil {
+			h.loop.close()
+		}
+	}
+	if f != nil {
+		n.stopProcs(f.Text)
+	} else {
+		n.awaitOutput()
+	}
+	if n.direct != nil {
+		n.direct.wg.Wait()
+	}
+	n.closeListeners()
+	n.stopTransports()
+	n.stopServer()
+	n.launcher.Close()
+	if n.dir != nil {
+		if err := n.dir.Close(); err != nil {
+			n.log.Warn("cannot remove the runtime directory", "error", err)
+		}
+	}
+}
+
+// awaitOutput waits until what the procs printed is written.
+func (n *node) awaitOutput() {
+	for _, p := range n.procs {
+		<-p.os.Done()
+	}
+}

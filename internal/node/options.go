@@ -1,0 +1,39 @@
+package node
+
+import (
+	"io"
+	"os"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/openimpi/impi/config"
+)
+
+// Options say what a node runs and where its words go.
+type Options struct {
+	Job  *config.Job // the file; for the names and number of the other sites, and the limits
+	Site config.Site // the site that this node is; its server's port and its key are known
+
+	// Now ends the job at once when it is closed: procs are killed without being
+	// asked. The end of Run's context asks them first.
+	Now <-chan struct{}
+
+	Stdin  *os.File  // for the proc that Site.Program.Stdin names; nil: none
+	Stdout io.Writer // of all procs, by whole lines
+	Stderr io.Writer // of all procs, and the log's if Logger is nil
+	Logger hclog.Logger
+
+	// RunBase is the directory for the node's own one; empty stands for the
+	// system's place for such things.
+	RunBase string
+}
+
+// names gives each client's site name, as far as the file knows it.
+func (o *Options) siteName(client int) string {
+	for _, s := range o.Job.Sites {
+		if s.Client == client {
+			return s.Name
+		}
+	}
+	return ""
+}

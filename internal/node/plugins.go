@@ -1,0 +1,124 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/plugins/host"
+	"github.com/openimpi/impi/transports"
+)
+
+// transport is a transport that runs, with its plugin behind it.
+type transport struct {
+	transports.Transport
+	name   string
+	plugin *host.Plugin
+}
+
+// startTransports starts the plugins of all transports that a route of the site
+// names, and one that can make IMPI channels.
+func (n *node) startTransports(ctx context.Context) error {
+	names := n.wantedTransports()
+	started := make([]*transport, len(names))
+	errs := make([]error, len(names))
+	var wg sync.WaitGroup
+	for i, name := range names {
+		wg.Go(func() { started[i], errs[i] = n.startTransport(ctx, name) })
+	}
+	wg.Wait()
+	for _, t := range started {
+		if t != nil {
+			n.transports = append(n.transports, t)
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return n.chooseChannels(ctx)
+}
+
+// wantedTransports lists the transports of all routes and the built-in ones.
+func (n *node) wantedTransports() []string {
+	var names []string
+	add := func(name string) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	for _, r := range append([]config.Route{n.opt.Site.RouteTo("*")}, n.opt.Site.Routes...) {
+		for _, name := range r.Prefer {
+			add(name)
+		}
+	}
+	return names
+}
+
+func (n *node) startTransport(ctx context.Context, name string) (*transport, error) {
+	t, ok := n.opt.Site.Transport(name)
+	if !ok {
+		return nil, fmt.Errorf("site %s has no transport %q", n.opt.Site.Name, name)
+	}
+	p, err := host.Start(ctx, host.Config{
+		Name: t.Name, Path: t.Path, Builtin: t.Builtin, SHA256: t.SHA256,
+		Settings: t.SettingMap(),
+		RunDir:   n.dir.Path,
+		Logger:   quiet{n.log},
+	})
+	if err != nil {
+		return nil, err
+	}
+	n.log.Debug("transport started", "transport", name, "pid", p.Status().PID)
+	return &transport{Transport: p.Transport(), name: name, plugin: p}, nil
+}
+
+// chooseChannels finds the transport for the channels between hosts. Foreign
+// hosts know only TCP, so it has to be one whose listeners are "ip:port".
+func (n *node) chooseChannels(ctx context.Context) error {
+	for _, t := range n.transports {
+		if t.Capabilities().Has(transports.FeatureIPChannel) {
+			n.channels = t
+			return nil
+		}
+	}
+	for _, c := range n.opt.Site.Transports {
+		if n.transport(c.Name) != nil {
+			continue
+		}
+		t, err := n.startTransport(ctx, c.Name)
+		if err != nil {
+			return err
+		}
+		n.transports = append(n.transports, t)
+		if t.Capabilities().Has(transports.FeatureIPChannel) {
+			n.channels = t
+			return nil
+		}
+	}
+	return fmt.Errorf("site %s has no transport for channels to other hosts: keep the built-in \"tcp\"", n.opt.Site.Name)
+}
+
+// transport gives a running transport, or nil.
+func (n *node) transport(name string) *transport {
+	i := slices.IndexFunc(n.transports, func(t *transport) bool { return t.name == name })
+	if i < 0 {
+		return nil
+	}
+	return n.transports[i]
+}
+
+// stopTransports ends all plugins. Links that they made are not touched.
+func (n *node) stopTransports() {
+	var wg sync.WaitGroup
+	for _, t := range n.transports {
+		wg.Go(func() {
+			if err := t.plugin.Close(); err != nil {
+				n.log.Warn("transport did not end in order", "transport", t.name, "error", err)
+			}
+		})
+	}
+	wg.Wait()
+}

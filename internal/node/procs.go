@@ -1,0 +1,280 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/launch"
+	"github.com/openimpi/impi/internal/wireup"
+)
+
+// procPhase is how far a proc's life has got.
+type procPhase int32
+
+const (
+	starting procPhase = iota // until its hello
+	greeted                   // it waits in Init
+	welcomed                  // it runs in MPI
+	finished                  // it has passed Finalize
+)
+
+// controlFD is the descriptor number of a proc's control socket.
+const controlFD = 3
+
+// lastWords is how long the control socket of a proc that has exited is read.
+// Only a descendant that left its group could keep it open.
+const lastWords = time.Second
+
+// proc is one process of the site.
+type proc struct {
+	n       *node
+	host    *ownHost
+	local   int // among the site's procs
+	index   int // among its host's procs
+	os      *launch.Process
+	control *wireup.Conn
+	rank    atomic.Int32 // noRank until startup is over
+	phase   atomic.Int32
+	silent  chan struct{} // closed when the control socket has said all
+	judged  chan struct{} // closed when its end has been looked at
+}
+
+func (p *proc) who() who {
+	return who{site: p.n.opt.Site.Name, rank: wire.WorldRank(p.rank.Load()), local: p.local}
+}
+
+// prefix starts each line of the proc's output.
+func (p *proc) prefix() string {
+	if r := p.rank.Load(); r != int32(noRank) {
+		return fmt.Sprintf("[%d] ", r)
+	}
+	return fmt.Sprintf("[%s.%d] ", p.n.opt.Site.Name, p.local)
+}
+
+// startProcs starts all procs of the site.
+func (n *node) startProcs() error {
+	for _, h := range n.hosts {
+		for i := range h.config.Procs {
+			p, err := n.startProc(h, i)
+			if err != nil {
+				return fmt.Errorf("proc %d of site %s: %w", len(n.procs), n.opt.Site.Name, err)
+			}
+			n.procs = append(n.procs, p)
+			h.procs = append(h.procs, p)
+		}
+	}
+	n.log.Debug("procs started", "procs", len(n.procs), "program", n.opt.Site.Program.Path)
+	return nil
+}
+
+func (n *node) startProc(h *ownHost, index int) (*proc, error) {
+	p := &proc{
+		n: n, host: h, local: len(n.procs), index: index,
+		silent: make(chan struct{}), judged: make(chan struct{}),
+	}
+	p.rank.Store(int32(noRank))
+	control, theirs, err := wireup.Pair()
+	if err != nil {
+		return nil, err
+	}
+	defer theirs.Close()
+	spec := n.spec(p)
+	spec.Files = []*os.File{theirs}
+	if spec.Stdin, err = n.stdinOf(p.local); err != nil {
+		return nil, errors.Join(err, control.Close())
+	}
+	p.control = control
+	p.os, err = n.launcher.Start(spec)
+	if spec.Stdin != nil && spec.Stdin != n.opt.Stdin {
+		_ = spec.Stdin.Close() // the proc has its own copy
+	}
+	if err != nil {
+		return nil, errors.Join(err, control.Close())
+	}
+	go p.listen()
+	go p.watch()
+	return p, nil
+}
+
+// spec says how to start p, but for its files.
+func (n *node) spec(p *proc) launch.Spec {
+	program := n.opt.Site.Program
+	var prefix func() string
+	if program.PrefixOutput {
+		prefix = p.prefix
+	}
+	return launch.Spec{
+		Path: program.Path, Args: program.Command, Dir: program.Dir,
+		Env:    procEnv(os.Environ(), program.Env, n.opt.Site.Name, p.local),
+		Stdout: n.stdout.Stream(prefix), Stderr: n.stderr.Stream(prefix),
+	}
+}
+
+// stdinOf gives the standard input of a proc: the node's for the one that the
+// site's file names by world rank, as far as that is known before startup.
+func (n *node) stdinOf(local int) (*os.File, error) {
+	first, ok := n.firstRank()
+	if !ok || first+local != n.opt.Site.Program.Stdin {
+		return nil, nil
+	}
+	return launch.Stdin(n.opt.Stdin)
+}
+
+// firstRank is the world rank of the site's first proc, if the file says how
+// many procs the sites before it have.
+func (n *node) firstRank() (first int, ok bool) {
+	known := 0
+	for _, s := range n.opt.Job.Sites {
+		if s.Client < n.opt.Site.Client {
+			known++
+			first += s.Procs()
+			if s.Foreign {
+				return 0, false
+			}
+		}
+	}
+	return first, known == n.opt.Site.Client
+}
+
+// listen reads what the proc says until its control socket ends.
+func (p *proc) listen() {
+	defer close(p.silent)
+	for {
+		m, fds, err := p.control.Recv()
+		wireup.CloseAll(fds) // procs send none
+		if err != nil {
+			if errors.Is(err, wireup.ErrMessage) {
+				p.n.ending.fail(nodeFailed(fmt.Errorf("%v: %w", p.who(), err)))
+			} else if !errors.Is(err, io.EOF) {
+				p.n.log.Debug("control socket", "proc", p.who(), "error", err)
+			}
+			return
+		}
+		p.heard(m)
+	}
+}
+
+func (p *proc) heard(m wireup.Message) {
+	phase := procPhase(p.phase.Load())
+	switch {
+	case m.Kind == wireup.KindAbort:
+		p.n.ending.fail(procAborted(p.who(), m.Code, m.Reason))
+	case m.Kind == wireup.KindHello && phase == starting:
+		if m.Version != wireup.Version {
+			p.n.ending.fail(nodeFailed(fmt.Errorf("%v uses %s, whose control protocol has version %d; this node's has %d: build the program and impi-node from one release",
+				p.who(), m.Library, m.Version, wireup.Version)))
+			return
+		}
+		p.phase.Store(int32(greeted))
+		p.n.hellos <- p
+	case m.Kind == wireup.KindOpen && phase == welcomed:
+		p.n.direct.open(p, m.Peer)
+	case m.Kind == wireup.KindFini && phase == welcomed:
+		p.phase.Store(int32(finished))
+		p.host.loop.procDone(wire.WorldRank(p.rank.Load()))
+	default:
+		p.n.log.Warn("a proc said something out of place", "proc", p.who(), "kind", m.Kind)
+	}
+}
+
+// tell sends a message to a proc that may be gone. It does not wait for procs
+// that do not read.
+func (p *proc) tell(m wireup.Message, fds ...int) error {
+	if p.os.Over() {
+		return errors.New("the proc has ended")
+	}
+	return p.control.Send(m, fds...)
+}
+
+// watch follows the proc to its end and judges it.
+func (p *proc) watch() {
+	defer close(p.judged)
+	select {
+	case <-p.os.Exited():
+	case <-p.silent:
+		p.outlivesSocket()
+	}
+	e := p.os.Exit()
+	select {
+	case <-p.silent:
+	case <-time.After(lastWords):
+	}
+	_ = p.control.Close() // listen ends, if it has not
+	phase := procPhase(p.phase.Load())
+	switch {
+	case phase != finished:
+		p.n.ending.fail(procEnded(p.who(), phase, e))
+	case !e.OK():
+		p.n.late(procEnded(p.who(), phase, e))
+	}
+}
+
+// outlivesSocket waits for the exit of a proc that has closed its control socket.
+// One that lives on without having finished cannot be reached any more.
+func (p *proc) outlivesSocket() {
+	select {
+	case <-p.os.Exited():
+	case <-time.After(lastWords):
+		if procPhase(p.phase.Load()) != finished {
+			p.n.ending.fail(&Failure{Text: p.who().String() + " closed its connection to the node without MPI Finalize", Status: 1, weight: exited})
+		}
+	}
+}
+
+// stopProcs ends the procs that are left: by a word, by SIGTERM, by SIGKILL. It
+// returns when all are gone and their output is written.
+func (n *node) stopProcs(reason string) {
+	down := wireup.Message{Kind: wireup.KindDown, Reason: reason}
+	for _, p := range n.procs {
+		go func() { _ = p.tell(down) }() // a proc that does not read is ended below
+	}
+	grace := n.opt.Job.Limits.Stop
+	for _, step := range []struct {
+		wait   time.Duration
+		signal syscall.Signal
+	}{{min(wordTime, grace), syscall.SIGTERM}, {grace - min(wordTime, grace), syscall.SIGKILL}} {
+		if n.procsGone(step.wait) {
+			break
+		}
+		for _, p := range n.procs {
+			if err := p.os.Signal(step.signal); err != nil {
+				n.log.Warn("cannot signal", "proc", p.who(), "error", err)
+			}
+		}
+	}
+	for _, p := range n.procs {
+		<-p.judged
+		<-p.os.Done()
+	}
+}
+
+// wordTime is how long a proc has to act on KindDown before it is signalled.
+const wordTime = 500 * time.Millisecond
+
+// procsGone waits for the end of all procs, for at most limit or until the
+// operator wants it now.
+func (n *node) procsGone(limit time.Duration) bool {
+	t := time.NewTimer(limit)
+	defer t.Stop()
+	for _, p := range n.procs {
+		select {
+		case <-p.os.Exited():
+			continue
+		default:
+		}
+		select {
+		case <-p.os.Exited():
+		case <-t.C:
+			return false
+		case <-n.opt.Now:
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,170 @@
+package node
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/openimpi/impi/core/mpi"
+	"github.com/openimpi/impi/internal/wireup"
+)
+
+// programs are what the procs of the tests run, by mode.
+var programs = map[string]func(){
+	"ring": func() { w := initialize(); ring(w); finalize() },
+	"all": func() { // everybody sends to everybody at once
+		w := initialize()
+		everybody(w)
+		finalize()
+	},
+	"block": func() { initialize(); hang() },
+	"three": func() {
+		if initialize().Rank() == 1 {
+			os.Exit(3)
+		}
+		hang()
+	},
+	"zero": func() {
+		if initialize().Rank() == 1 {
+			os.Exit(0)
+		}
+		hang()
+	},
+	"abort": func() {
+		if initialize().Rank() == 2 {
+			mpi.Abort(7, "the matrix is singular")
+		}
+		hang()
+	},
+	"late": func() { // fails when the job is over
+		r := initialize().Rank()
+		finalize()
+		os.Exit(4 * (r % 2))
+	},
+	"early": func() {
+		if os.Getenv("IMPI_SITE_PROC") == "1" {
+			os.Exit(5)
+		}
+		initialize()
+		hang()
+	},
+	"deaf": func() { // hears neither its node nor SIGTERM
+		signal.Ignore(syscall.SIGTERM)
+		hello()
+		hang()
+	},
+	"old": func() { // speaks another control protocol
+		c, _, err := wireup.Inherited()
+		check(err)
+		check(c.Send(wireup.Message{Kind: wireup.KindHello, Version: 99, Library: "old 1.0"}))
+		hang()
+	},
+	"mute": func() { // closes its control socket
+		c := hello()
+		check(c.Close())
+		hang()
+	},
+	"echo": func() {
+		w := initialize()
+		for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+			fmt.Println("read", in.Text())
+		}
+		ring(w)
+		finalize()
+	},
+	// The first direct links are made when a line comes on standard input.
+	"onword": func() {
+		w := initialize()
+		ring(w)
+		if w.Rank() == 0 {
+			fmt.Println("ready")
+			_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
+		}
+		everybody(w)
+		finalize()
+	},
+}
+
+func initialize() *mpi.Comm {
+	check(mpi.Init())
+	w := mpi.World()
+	fmt.Println("pid", os.Getpid())
+	fmt.Println("rank", w.Rank(), "of", w.Size())
+	return w
+}
+
+func finalize() { check(mpi.Finalize()) }
+
+func hang() { time.Sleep(time.Hour) }
+
+// hello joins the job and hears nothing more.
+func hello() *wireup.Conn {
+	c, _, err := wireup.Inherited()
+	check(err)
+	check(c.Send(wireup.Message{Kind: wireup.KindHello, Version: wireup.Version, Library: "test"}))
+	_, fds, err := c.Recv()
+	check(err)
+	wireup.CloseAll(fds[1:]) // the link to the agent stays open
+	fmt.Println("pid", os.Getpid())
+	return c
+}
+
+func check(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(9)
+	}
+}
+
+// ring sends a token around, once short and once long.
+func ring(w *mpi.Comm) {
+	me, n := w.Rank(), w.Size()
+	if n == 1 {
+		return
+	}
+	for _, size := range []int{1, 100000} {
+		token := make([]int64, size)
+		if me == 0 {
+			token[size-1] = 1
+			check(mpi.Send(w, token, 1%n, 0))
+		}
+		_, err := mpi.Recv(w, token, (me+n-1)%n, 0)
+		check(err)
+		if me != 0 {
+			token[size-1]++
+			check(mpi.Send(w, token, (me+1)%n, 0))
+		} else {
+			fmt.Println("token", token[size-1])
+		}
+	}
+}
+
+// everybody sends a number to everybody else at the same time and adds up.
+func everybody(w *mpi.Comm) {
+	me, n := w.Rank(), w.Size()
+	var requests []mpi.Request
+	for to := range n {
+		if to != me {
+			r, err := mpi.Isend(w, []int64{int64(me)}, to, 1)
+			check(err)
+			requests = append(requests, r)
+		}
+	}
+	sum := int64(me)
+	for from := range n {
+		if from != me {
+			var x [1]int64
+			_, err := mpi.Recv(w, x[:], from, 1)
+			check(err)
+			sum += x[0]
+		}
+	}
+	for _, r := range requests {
+		_, err := r.Wait()
+		check(err)
+	}
+	fmt.Println("sum", sum)
+}

@@ -1,0 +1,66 @@
+package node
+
+import (
+	"io"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/openimpi/impi/config"
+)
+
+const (
+	firstReport = 2 * time.Second // until an operator begins to wonder
+	nextReport  = 10 * time.Second
+)
+
+// NewLogger makes the logger that a site's file asks for.
+func NewLogger(c config.Log, w io.Writer) hclog.Logger {
+	return hclog.New(&hclog.LoggerOptions{
+		Name: "impi-node", Level: hclog.LevelFromString(c.Level), JSONFormat: c.Format == "json", Output: w,
+	})
+}
+
+// report tells the operator at intervals what the node waits for, until stop is
+// called. what may be called by another goroutine; empty means nothing.
+func (n *node) report(what func() string) (stop func()) { return report(n.log, n.deadline, what) }
+
+func report(log hclog.Logger, deadline time.Time, what func() string) (stop func()) {
+	quit, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		level := hclog.Info
+		for wait := firstReport; ; wait, level = nextReport, hclog.Warn {
+			select {
+			case <-quit:
+				return
+			case <-time.After(wait):
+			}
+			if s := what(); s != "" {
+				log.Log(level, "waiting for "+s, "left", time.Until(deadline).Round(time.Second))
+			}
+		}
+	}()
+	return func() { close(quit); <-done }
+}
+
+// quiet is a logger for parts whose progress is a detail to the operator: what
+// they log as info becomes debug.
+type quiet struct{ hclog.Logger }
+
+// Info logs a detail.
+func (q quiet) Info(msg string, args ...any) { q.Debug(msg, args...) }
+
+// Log logs info as a detail, and the rest as it is.
+func (q quiet) Log(level hclog.Level, msg string, args ...any) {
+	if level == hclog.Info {
+		level = hclog.Debug
+	}
+	q.Logger.Log(level, msg, args...)
+}
+
+// Named stays quiet.
+func (q quiet) Named(name string) hclog.Logger { return quiet{q.Logger.Named(name)} }
+
+// With stays quiet.
+func (q quiet) With(args ...any) hclog.Logger { return quiet{q.Logger.With(args...)} }

@@ -1,0 +1,136 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/core/startup"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/rendezvous"
+)
+
+// Server is the rendezvous of a job, inside a node or inside the launcher of
+// several nodes.
+type Server struct {
+	address netip.AddrPort
+	cancel  context.CancelFunc
+	done    chan struct{}
+	err     error // valid when done is closed
+
+	mu      sync.Mutex
+	missing []wire.ClientRank
+}
+
+// Serve starts the server that site embeds. It ends when its job does, or with
+// Close.
+func Serve(job *config.Job, site config.Site, log hclog.Logger) (*Server, error) {
+	return serve(job, site, log, noClient)
+}
+
+const noClient wire.ClientRank = -1
+
+// serve does not tell the operator that self is waited for.
+func serve(job *config.Job, site config.Site, log hclog.Logger, self wire.ClientRank) (*Server, error) {
+	ln, err := net.Listen("tcp", site.Server.Address.String())
+	if err != nil {
+		return nil, fmt.Errorf("the job's server: %w", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &Server{address: ln.Addr().(*net.TCPAddr).AddrPort(), cancel: cancel, done: make(chan struct{})}
+	for c := range site.Server.Clients {
+		s.missing = append(s.missing, wire.ClientRank(c))
+	}
+	stop := report(log, time.Now().Add(site.Server.Timeout), func() string { return s.waitingFor(job, self) })
+	cfg := rendezvous.Config{
+		Server: startup.ServerConfig{Clients: site.Server.Clients, Auth: authOf(site.Auth), Limit: site.Server.Timeout},
+		Logger: quiet{log.Named("server")},
+		Notify: s.heard,
+	}
+	go func() {
+		defer close(s.done)
+		defer cancel()
+		s.err = rendezvous.Serve(ctx, ln, cfg)
+		stop()
+	}()
+	return s, nil
+}
+
+func authOf(a config.Auth) startup.Auth {
+	return startup.Auth{None: a.None, HasKey: a.Keyed, Key: a.Key}
+}
+
+// Address is where the server listens.
+func (s *Server) Address() netip.AddrPort { return s.address }
+
+// Wait waits for the end of the job. The error is nil if all clients finished.
+func (s *Server) Wait() error {
+	<-s.done
+	return s.err
+}
+
+// Close ends the server; a job that is not over fails.
+func (s *Server) Close() {
+	s.cancel()
+	<-s.done
+}
+
+// heard notes who has come.
+func (s *Server) heard(e startup.Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch e.Kind {
+	case startup.EventJoined:
+		s.missing = slices.DeleteFunc(s.missing, func(c wire.ClientRank) bool { return c == e.Client })
+	case startup.EventFailed:
+		s.missing = nil
+	}
+}
+
+// waitingFor names the clients but self that have not come.
+func (s *Server) waitingFor(job *config.Job, self wire.ClientRank) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var names []string
+	for _, c := range s.missing {
+		if c != self {
+			names = append(names, clientName(job, c))
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// clientName names a client by its site, as far as the file knows it.
+func clientName(job *config.Job, c wire.ClientRank) string {
+	i := slices.IndexFunc(job.Sites, func(s config.Site) bool { return s.Client == int(c) })
+	if i < 0 {
+		return fmt.Sprintf("client %d", c)
+	}
+	return fmt.Sprintf("site %s (client %d)", job.Sites[i].Name, c)
+}
+
+func (n *node) clientName(c wire.ClientRank) string { return clientName(n.opt.Job, c) }
+
+// startServer starts the server if it is this site's.
+func (n *node) startServer() (err error) {
+	if n.opt.Site.Server.Embedded {
+		n.server, err = serve(n.opt.Job, n.opt.Site, n.log, wire.ClientRank(n.opt.Site.Client))
+	}
+	return err
+}
+
+// stopServer ends the server. One whose job went well is waited for: other sites
+// may not have finished yet.
+func (n *node) stopServer() {
+	if n.server != nil {
+		n.server.Close()
+	}
+}

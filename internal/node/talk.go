@@ -1,0 +1,142 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/internal/poll"
+)
+
+// talk reads and writes a link from a goroutine that may sleep: for the few
+// bytes before the packets. A read takes exactly what it is asked for, as what
+// comes behind belongs to somebody else.
+type talk struct {
+	ctx  context.Context
+	l    link.Link
+	stop func() bool
+
+	mu    sync.Mutex
+	waker *poll.Waker // wakes when ctx ends; nil once closed
+	fd    int         // the waker's
+}
+
+func newTalk(ctx context.Context, l link.Link) (*talk, error) {
+	if l.Handle() == link.NoHandle {
+		return nil, errors.New("the link has no descriptor to wait for")
+	}
+	w, err := poll.NewWaker()
+	if err != nil {
+		return nil, err
+	}
+	t := &talk{ctx: ctx, l: l, waker: w, fd: w.FD()}
+	t.stop = context.AfterFunc(ctx, t.interrupt)
+	return t, nil
+}
+
+func (t *talk) interrupt() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.waker != nil {
+		t.waker.Wake()
+	}
+}
+
+// close ends the talk, not the link.
+func (t *talk) close() {
+	t.stop()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_ = t.waker.Close()
+	t.waker = nil
+}
+
+func (t *talk) wait(want link.Interest) error {
+	if t.l.Arm(want) {
+		return nil
+	}
+	events := int16(unix.POLLIN)
+	if want == link.Writable {
+		events = unix.POLLOUT
+	}
+	fds := []unix.PollFd{{Fd: int32(t.l.Handle()), Events: events}, {Fd: int32(t.fd), Events: unix.POLLIN}}
+	if _, err := unix.Poll(fds, -1); err != nil && !errors.Is(err, unix.EINTR) {
+		return fmt.Errorf("poll: %w", err)
+	}
+	if t.ctx.Err() != nil {
+		return context.Cause(t.ctx)
+	}
+	return nil
+}
+
+// write sends all of b.
+func (t *talk) write(b []byte) error {
+	for len(b) > 0 {
+		n, err := t.l.Send([][]byte{b})
+		if err != nil {
+			return err
+		}
+		if b = b[n:]; n == 0 {
+			if err := t.wait(link.Writable); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// read fills b and not a byte more.
+func (t *talk) read(b []byte) error {
+	for len(b) > 0 {
+		n, err := t.l.Recv([][]byte{b})
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
+			return err
+		}
+		if b = b[n:]; n == 0 {
+			if err := t.wait(link.Readable); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// greeting is a side of the greeting of direct links.
+type greeting interface {
+	Output() []byte
+	Input(b []byte) (consumed int, err error)
+}
+
+// converse runs a greeting until it is far enough. It reads byte by byte: what
+// comes behind the greeting belongs to the proc.
+func converse(ctx context.Context, l link.Link, g greeting, enough func() bool) error {
+	t, err := newTalk(ctx, l)
+	if err != nil {
+		return err
+	}
+	defer t.close()
+	var b [1]byte
+	for {
+		if err := t.write(g.Output()); err != nil {
+			return err
+		}
+		if enough() {
+			return nil
+		}
+		if err := t.read(b[:]); err != nil {
+			return err
+		}
+		if _, err := g.Input(b[:]); err != nil {
+			_ = t.write(g.Output()) // the refusal; the peer may be gone
+			return err
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package node
+
+import (
+	"crypto/rand"
+	"slices"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/transports"
+)
+
+// way is one possibility to reach a proc.
+type way struct {
+	t       *transport
+	address string
+	from    string
+}
+
+// routeTo is the site's route to the site of a rank.
+func (n *node) routeTo(rank wire.WorldRank) config.Route {
+	return n.opt.Site.RouteTo(n.opt.siteName(int(n.job.Procs[rank].Client)))
+}
+
+// ways lists how a pair could be linked, best first: the transports that the
+// route prefers and that both cards offer.
+func (n *node) ways(x pair) []way {
+	ours, theirs := n.cards[x.local], n.cards[x.peer]
+	if ours == nil || theirs == nil {
+		return nil
+	}
+	route := n.routeTo(x.peer)
+	if !route.Direct {
+		return nil
+	}
+	var ways []way
+	for _, name := range route.Prefer {
+		t := n.transport(name)
+		if _, offered := ours.Offer(name); t == nil || !offered || !fits(route, t, ours.SameNode(theirs)) {
+			continue
+		}
+		for _, o := range theirs.Offers {
+			if o.Transport == name {
+				ways = append(ways, way{t, o.Address, n.procOf(x.local).host.config.Address.String()})
+			}
+		}
+	}
+	return ways
+}
+
+// allows tells whether a proc of ours may have a link that rank made by t.
+func (n *node) allows(rank wire.WorldRank, t *transport) bool {
+	route := n.routeTo(rank)
+	return route.Direct && slices.Contains(route.Prefer, t.name) && fits(route, t, true)
+}
+
+// fits tells whether a transport's links meet what a route demands.
+func fits(r config.Route, t *transport, sameMachine bool) bool {
+	c := t.Capabilities()
+	switch {
+	case c.Reach == transports.ReachMachine && !sameMachine:
+		return false
+	case r.RequireTLS && !c.Has(transports.FeatureEncrypted):
+		return false
+	case len(r.DataPlane) == 0:
+		return true
+	}
+	return slices.ContainsFunc(r.DataPlane, func(p string) bool {
+		return slices.Contains(c.DataPlanes, transports.DataPlane(p))
+	})
+}
+
+// nonce makes a number that nobody can foresee.
+func nonce() (n dynamic.Nonce) {
+	_, _ = rand.Read(n[:]) // never fails
+	return n
+}

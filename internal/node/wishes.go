@@ -1,0 +1,72 @@
+package node
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/wire"
+)
+
+// Both ends of a pair must send data in one representation, and each site's
+// file has a say. So a site's wishes that differ from the default are on its
+// business cards, as features: "external32-to-1" for client 1, "external32-to-all".
+
+// wishes lists the features that say which representations the site insists on.
+func wishes(job *config.Job, site config.Site) []string {
+	var features []string
+	for _, s := range job.Sites {
+		if r := site.RouteTo(s.Name).Representation; r != config.RepresentationAuto && s.Client != site.Client {
+			features = append(features, fmt.Sprintf("%s-to-%d", r, s.Client))
+		}
+	}
+	if r := site.RouteTo("*").Representation; r != config.RepresentationAuto && !job.Complete {
+		features = append(features, string(r)+"-to-all")
+	}
+	return features[:min(len(features), dynamic.MaxFeatures)]
+}
+
+// wish gives what the owner of a card insists on towards a client, or "".
+func wish(c *dynamic.Card, to wire.ClientRank) string {
+	for _, suffix := range []string{fmt.Sprintf("-to-%d", to), "-to-all"} {
+		i := slices.IndexFunc(c.Features, func(f string) bool { return strings.HasSuffix(f, suffix) })
+		if i >= 0 {
+			return strings.TrimSuffix(c.Features[i], suffix)
+		}
+	}
+	return ""
+}
+
+// representation gives the form in which data travels between procs of two
+// sites, of which both know the other's card. Either end finds the same.
+// IMPI ch.1, Data Format: external32, unless both know better.
+func representation(a, b *dynamic.Card, clientA, clientB wire.ClientRank) string {
+	wa, wb := wish(a, clientB), wish(b, clientA)
+	switch {
+	case wa == "" && wb == "" && a.ByteOrder == b.ByteOrder && a.ByteOrder != "":
+		return native(a.ByteOrder).String()
+	case wa == wb, wb == "":
+		return known(wa)
+	case wa == "":
+		return known(wb)
+	}
+	return datatype.External32.String()
+}
+
+func native(order string) datatype.Representation {
+	if order == dynamic.BigEndian {
+		return datatype.NativeBE
+	}
+	return datatype.NativeLE
+}
+
+// known replaces what only a later release understands.
+func known(w string) string {
+	if _, err := datatype.ParseRepresentation(w); err != nil || w == datatype.Native.String() {
+		return datatype.External32.String()
+	}
+	return w
+}
