@@ -14,10 +14,10 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// TestScripts runs the dialogues of testdata. Each command prints the packets
+// TestScripts runs the dialogues of testdata/scripts. Each command prints the packets
 // that it made procs send and the requests that it finished.
 func TestScripts(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+	datadriven.Walk(t, "testdata/scripts", func(t *testing.T, path string) {
 		j := new(job)
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			return j.run(t, d)
