@@ -22,6 +22,7 @@ const (
 type Comm struct {
 	p *process
 	*comm.Comm
+	colls collectives
 }
 
 // newComm makes a communicator of a group that this proc is a member of.

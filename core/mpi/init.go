@@ -209,29 +209,63 @@ func (p *process) finalize() error {
 	if phase(p.state.Load()) == finalized {
 		return failed("Finalize", ErrFinalized)
 	}
+	// First everything that was sent leaves: a proc that is past the barrier
+	// acknowledges nothing any more.
+	if err := p.settle(p.eng.Idle); err != nil {
+		return failed("Finalize", err)
+	}
+	p.state.Store(int32(finalizing))
 	// LAM/MPI says that IMPI mandates this barrier.
 	if err := Barrier(p.world); err != nil {
 		return failed("Finalize", err)
 	}
+	if err := p.settle(p.eng.Idle); err != nil {
+		return failed("Finalize", err)
+	}
+	p.endDirect()
+	if err := p.settle(p.allEnded); err != nil {
+		return failed("Finalize", err)
+	}
 	p.lock()
 	defer p.unlock()
-	p.state.Store(int32(finalizing))
-	for p.failure == nil && !p.drained() {
-		p.turn()
-	}
 	var err error
 	if p.control != nil {
 		err = p.control.Send(wireup.Message{Kind: wireup.KindFini})
 	}
 	p.state.Store(int32(finalized))
 	p.close()
-	return failed("Finalize", errors.Join(p.failure, err))
+	return failed("Finalize", err)
 }
 
-// drained tells whether everything that was sent is on its links.
-func (p *process) drained() bool {
+// settle makes progress until done says that it is enough.
+func (p *process) settle(done func() bool) error {
+	p.lock()
+	defer p.unlock()
+	for p.failure == nil && !done() {
+		p.turn()
+	}
+	return p.failure
+}
+
+// endDirect ends our side of all direct links. The other sides do the same;
+// closing before theirs has arrived could destroy what is under way to them.
+func (p *process) endDirect() {
+	p.lock()
+	defer p.unlock()
 	for _, q := range p.ports {
-		if q != nil && p.eng.HasOutput(q.id) {
+		if q != nil && q.peer != message.NoPeer {
+			q.ended = true
+			if err := q.link.CloseSend(); err != nil {
+				p.drop(q, err)
+			}
+		}
+	}
+}
+
+// allEnded tells whether the peers have ended all direct links.
+func (p *process) allEnded() bool {
+	for _, q := range p.ports {
+		if q != nil && q.peer != message.NoPeer {
 			return false
 		}
 	}

@@ -25,7 +25,7 @@ type port struct {
 	peer     message.Peer // message.NoPeer for the agent
 	link     link.Link
 	interest link.Interest // what the poll set waits for; 0: not in the set
-	full     bool          // the link took less than it was offered
+	ended    bool          // our side of it is ended: nothing is written any more
 	burst    bool          // an Isend was written since the program last waited
 	held     int           // bytes of Isends that wait for company
 }
@@ -58,8 +58,8 @@ func (p *process) warm(q *port) {
 
 // flush writes what the engine has for q until it is written or the link is full.
 func (p *process) flush(q *port) {
-	q.held, q.full = 0, false
-	for p.eng.HasOutput(q.id) {
+	q.held = 0
+	for !q.ended && p.eng.HasOutput(q.id) {
 		out := p.eng.Output(q.id)
 		n, err := q.link.Send(out)
 		if n > 0 {
@@ -70,7 +70,9 @@ func (p *process) flush(q *port) {
 			return
 		}
 		if n < link.Len(out) {
-			q.full = true
+			if p.asleep {
+				p.arm(q) // so that the driver wakes up once q takes more
+			}
 			return
 		}
 	}

@@ -28,6 +28,7 @@ type process struct {
 	turns   sync.Cond    // on mu: something completed, or the driver left
 	waiters int          // goroutines that sleep on turns
 	driving bool
+	asleep  bool // the driver is in the poll set, without the lock
 
 	job         *wireup.Job
 	data        []datatype.Representation // of user data, by world rank

@@ -30,6 +30,7 @@ func (p *process) wait(r *message.Request) {
 // unlocked in between.
 func (p *process) turn() {
 	if p.driving {
+		p.output() // the driver may be asleep, and does not know of what we began
 		p.waiters++
 		p.turns.Wait()
 		p.waiters--
@@ -124,10 +125,15 @@ func (p *process) handle(events []poll.Event) (progress bool) {
 			continue
 		}
 		if ev.Readable && p.receive(q) {
-			p.warm(q)
 			progress = true
 		}
-		if ev.Writable && p.ports[q.id] == q && p.eng.HasOutput(q.id) {
+		if p.ports[q.id] != q {
+			continue // receive has dropped it
+		}
+		if ev.Readable {
+			p.warm(q)
+		}
+		if ev.Writable && p.eng.HasOutput(q.id) {
 			p.flush(q)
 			progress = true
 		}
@@ -151,9 +157,11 @@ func (p *process) park() {
 		p.mu.Lock()
 		return
 	}
+	p.asleep = true
 	p.mu.Unlock()
 	events, err := p.set.Wait(-1)
 	p.mu.Lock()
+	p.asleep = false
 	p.spin.slept()
 	if err != nil {
 		p.fail(err)
@@ -170,7 +178,7 @@ func (p *process) arm(q *port) bool {
 		return false
 	}
 	want := link.Readable
-	if p.eng.HasOutput(q.id) {
+	if !q.ended && p.eng.HasOutput(q.id) {
 		want |= link.Writable
 	}
 	if want != q.interest {
@@ -199,7 +207,7 @@ func (p *process) send(to message.Peer, size int, blocking bool) {
 	if q == nil || !p.eng.HasOutput(id) {
 		return
 	}
-	if blocking || !q.burst || q.held+size > holdBack {
+	if blocking || p.driving || !q.burst || q.held+size > holdBack {
 		q.burst = !blocking
 		p.flush(q)
 		return
@@ -212,12 +220,20 @@ func (p *process) send(to message.Peer, size int, blocking bool) {
 	}
 }
 
+// began is called after a receive was posted: the message may have been there,
+// and what that brings about must not wait for a driver that sleeps.
+func (p *process) began() {
+	if p.driving {
+		p.output()
+	}
+}
+
 // flushLate runs in the timer's goroutine.
 func (p *process) flushLate() {
 	p.lock()
 	defer p.unlock()
 	p.armed = false
-	if p.deferred && !p.driving {
+	if p.deferred {
 		p.flushAll()
 	}
 }

@@ -64,6 +64,7 @@ func (c *Comm) irecv(fn string, b []byte, k datatype.Kind, src, tag int) (Reques
 	p.lock()
 	defer p.unlock()
 	r := p.eng.Recv(env, from, in)
+	p.began()
 	return Request{p: p, r: r, gen: r.Generation(), state: active, recv: true, buf: b, landed: in, kind: k, fn: fn}, nil
 }
 

@@ -157,4 +157,3 @@ func pattern(n, seed int) []byte {
 
 // both runs two functions, one after the other, until one fails.
 func first(errs ...error) error { return errors.Join(errs...) }
-

@@ -1,0 +1,121 @@
+package mpi
+
+import (
+	"fmt"
+
+	"github.com/openimpi/impi/core/comm"
+)
+
+// DimsCreate replaces the zeros of dims by factors, largest first and as close
+// to each other as can be, so that the product of all is n.
+func DimsCreate(n int, dims []int) error {
+	return failed("DimsCreate", comm.DimsCreate(n, dims))
+}
+
+// CartCreate makes a communicator whose ranks are places of a grid: dims are its
+// sizes, periodic says which dimensions close to a ring. Ranks go in row-major
+// order. All members of c call it; those that find no place get nil. reorder
+// allows ranks to change, which they do not so far.
+func (c *Comm) CartCreate(dims []int, periodic []bool, reorder bool) (*Comm, error) {
+	if c == nil {
+		return nil, failed("CartCreate", ErrNotInitialized)
+	}
+	cart, err := comm.NewCart(dims, periodic, c.Size())
+	if err != nil {
+		return nil, failed("CartCreate", err)
+	}
+	var s comm.Spec
+	if c.Rank() < cart.Size() {
+		s.Cart = cart
+		s.Group, err = c.Group().RangeIncl([]comm.Range{{First: 0, Last: cart.Size() - 1, Stride: 1}})
+		if err != nil {
+			return nil, failed("CartCreate", err)
+		}
+	}
+	d, err := c.derive(s)
+	return d, failed("CartCreate", err)
+}
+
+// grid gives the topology of c.
+func (c *Comm) grid() (*comm.Cart, error) {
+	if c == nil {
+		return nil, ErrNotInitialized
+	}
+	if c.Cart() == nil {
+		return nil, fmt.Errorf("%w: the communicator is not Cartesian", comm.ErrTopology)
+	}
+	return c.Cart(), nil
+}
+
+// CartGet gives the sizes, the periods and the caller's coordinates.
+func (c *Comm) CartGet() (dims []int, periodic []bool, coords []int, err error) {
+	g, err := c.grid()
+	if err != nil {
+		return nil, nil, nil, failed("CartGet", err)
+	}
+	coords, err = g.Coords(c.Rank())
+	return g.Dims(), g.Periodic(), coords, failed("CartGet", err)
+}
+
+// CartCoords gives the coordinates of a rank.
+func (c *Comm) CartCoords(rank int) ([]int, error) {
+	g, err := c.grid()
+	if err != nil {
+		return nil, failed("CartCoords", err)
+	}
+	coords, err := g.Coords(rank)
+	return coords, failed("CartCoords", err)
+}
+
+// CartRank gives the rank at coordinates, which wrap in periodic dimensions.
+func (c *Comm) CartRank(coords []int) (int, error) {
+	g, err := c.grid()
+	if err != nil {
+		return 0, failed("CartRank", err)
+	}
+	rank, err := g.Rank(coords)
+	return rank, failed("CartRank", err)
+}
+
+// CartShift gives the caller's partners for moving data by disp along a
+// dimension: the rank to receive from and the rank to send to. Beyond an open
+// edge it is ProcNull, with which sends and receives do nothing.
+func (c *Comm) CartShift(dim, disp int) (source, dest int, err error) {
+	g, err := c.grid()
+	if err != nil {
+		return 0, 0, failed("CartShift", err)
+	}
+	source, dest, err = g.Shift(c.Rank(), dim, disp)
+	return source, dest, failed("CartShift", err)
+}
+
+// CartSub makes a communicator of each slice of the grid, a grid of the
+// dimensions that keep says. All members of c call it.
+func (c *Comm) CartSub(keep []bool) (*Comm, error) {
+	d, err := c.cartSub(keep)
+	return d, failed("CartSub", err)
+}
+
+func (c *Comm) cartSub(keep []bool) (*Comm, error) {
+	g, err := c.grid()
+	if err != nil {
+		return nil, err
+	}
+	sub, mine, _, err := g.Sub(c.Rank(), keep)
+	if err != nil {
+		return nil, err
+	}
+	ranks := make([]int, 0, sub.Size()) // ascending ranks are ascending places
+	for r := range g.Size() {
+		if _, color, _, err := g.Sub(r, keep); err != nil {
+			return nil, err
+		} else if color == mine {
+			ranks = append(ranks, r)
+		}
+	}
+	group, err := c.Group().Incl(ranks)
+	if err != nil {
+		return nil, err
+	}
+	return c.derive(comm.Spec{Group: group, Cart: sub})
+}

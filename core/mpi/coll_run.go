@@ -1,0 +1,229 @@
+package mpi
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/openimpi/impi/core/coll"
+	"github.com/openimpi/impi/core/comm"
+	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/core/wire"
+)
+
+// collectives are a communicator's means of collective operations.
+type collectives struct {
+	once    sync.Once
+	planner *coll.Planner
+	mu      sync.Mutex
+	free    []*collective
+}
+
+// bigStep is how many bytes of local work are done without the lock, so that
+// other goroutines can communicate meanwhile.
+const bigStep = 32 << 10
+
+// collective is one operation under way: a schedule and the messages of its
+// current round. Its process is locked when it is used.
+type collective struct {
+	c     *Comm
+	sched coll.Schedule
+	open  []part
+	err   error
+	ended bool
+	begun bool // something was sent or received
+}
+
+// part is one message of the round. A receive expects exactly want bytes.
+type part struct {
+	r    *message.Request
+	want int
+	peer wire.CommRank
+}
+
+// collectivePlanner makes the plan of the communicator's clients at the first
+// collective.
+func (c *Comm) collectivePlanner() *coll.Planner {
+	c.colls.once.Do(func() {
+		job := c.p.job
+		profile := coll.Profile{XSize: int(job.XSize), MaxLinear: int(job.MaxLinear)}
+		m := c.Masters()
+		for n := range m.Count() {
+			proc, _ := c.Proc(m.Rank(n))
+			client := int(m.Client(n))
+			for len(profile.Clients) <= client {
+				profile.Clients = append(profile.Clients, coll.Peer{Rep: datatype.External32})
+			}
+			profile.Clients[client] = coll.Peer{
+				Rep:                  c.p.data[proc],
+				ReduceOnPointToPoint: job.Procs[proc].ReduceOnPointToPoint,
+			}
+		}
+		c.colls.planner = coll.NewPlanner(c.Comm, profile)
+	})
+	return c.colls.planner
+}
+
+// begin gets a collective to plan into.
+func (c *Comm) begin() (*collective, error) {
+	if c == nil {
+		return nil, ErrNotInitialized
+	}
+	if err := c.alive(); err != nil {
+		return nil, err
+	}
+	c.colls.mu.Lock()
+	defer c.colls.mu.Unlock()
+	if n := len(c.colls.free); n > 0 {
+		x := c.colls.free[n-1]
+		c.colls.free = c.colls.free[:n-1]
+		return x, nil
+	}
+	return &collective{c: c}, nil
+}
+
+// run executes what was planned and blocks until it is done here. planned is
+// the planner's error.
+func (x *collective) run(planned error) error {
+	p := x.c.p
+	p.lock()
+	defer p.unlock()
+	x.err = planned
+	for !x.done() && p.failure == nil {
+		p.turn()
+	}
+	return x.finish()
+}
+
+// done carries the operation on as far as it goes without waiting, and tells
+// whether it is over.
+func (x *collective) done() bool {
+	for !x.ended && x.err == nil {
+		if !x.collect() {
+			return false
+		}
+		if x.err != nil {
+			break
+		}
+		steps, err := x.sched.Next()
+		x.err, x.ended = err, len(steps) == 0
+		for i := range steps {
+			if x.err == nil {
+				x.err = x.start(&steps[i])
+			}
+		}
+	}
+	return true
+}
+
+// collect takes the messages of the round that are done, and tells whether all
+// are.
+func (x *collective) collect() bool {
+	for n := len(x.open) - 1; n >= 0; n-- {
+		o := x.open[n]
+		if !o.r.Done() {
+			return false
+		}
+		st := o.r.Status()
+		x.c.p.eng.Release(o.r)
+		x.open = x.open[:n]
+		switch {
+		case st.Err != nil:
+			x.err = fmt.Errorf("rank %d: %w", o.peer, st.Err)
+		case o.want >= 0 && st.Len != int64(o.want):
+			x.err = fmt.Errorf("%w: rank %d sent %d bytes, %d are expected", coll.ErrCount, o.peer, st.Len, o.want)
+		default:
+			continue
+		}
+		return true
+	}
+	return true
+}
+
+// start does a local step or starts a message.
+func (x *collective) start(t *coll.Step) error {
+	if t.Local() {
+		return x.local(t)
+	}
+	x.begun = true
+	p := x.c.p
+	proc, _ := x.c.Proc(int(t.Peer))
+	peer := message.Peer(proc)
+	if t.Action == coll.Recv {
+		r := p.eng.Recv(message.Envelope{Context: t.Context, Rank: t.Peer, Tag: t.Tag}, peer, t.Dst)
+		x.open = append(x.open, part{r, len(t.Dst), t.Peer})
+		return nil
+	}
+	env := message.Envelope{Context: t.Context, Rank: wire.CommRank(x.c.Rank()), Tag: t.Tag}
+	r := p.eng.Send(peer, env, message.Standard, t.Src, int64(len(t.Src)), uint64(t.Kind))
+	p.send(peer, len(t.Src), true)
+	x.open = append(x.open, part{r, -1, t.Peer})
+	return nil
+}
+
+func (x *collective) local(t *coll.Step) error {
+	if len(t.Dst) < bigStep {
+		return t.Run()
+	}
+	x.c.p.unlock()
+	defer x.c.p.lock()
+	return t.Run()
+}
+
+// finish tells how the operation ended, and keeps its memory for the next.
+func (x *collective) finish() error {
+	err := x.err
+	if err == nil && !x.ended {
+		err = x.c.p.failure
+	}
+	if err != nil && x.begun {
+		x.abandon() // messages may still land in its memory
+		return err
+	}
+	x.sched.Reset()
+	x.err, x.ended, x.begun = nil, false, false
+	x.c.colls.mu.Lock()
+	defer x.c.colls.mu.Unlock()
+	x.c.colls.free = append(x.c.colls.free, x)
+	return err
+}
+
+// abandon takes back what is still under way, as far as that is possible.
+func (x *collective) abandon() {
+	for _, o := range x.open {
+		x.c.p.eng.Cancel(o.r)
+		x.c.p.eng.Release(o.r)
+	}
+	x.open = nil
+}
+
+// agree gives the largest of what all members of c contribute.
+// IMPI ch.4, Context IDs: an Allreduce of one Uint8 with MAX.
+func (c *Comm) agree(mine wire.ContextID) (wire.ContextID, error) {
+	value := []uint64{uint64(mine)}
+	err := allreduce(c, nil, value, Max)
+	return wire.ContextID(value[0]), err
+}
+
+// derive makes a communicator of a part of c, with the context that all members
+// of c agree on. All of them call it; it gives nil to those whose group is nil.
+func (c *Comm) derive(s comm.Spec) (*Comm, error) {
+	if c == nil {
+		return nil, ErrNotInitialized
+	}
+	p := c.p
+	p.lock()
+	mine := p.contexts.Max()
+	p.unlock()
+	agreed, err := c.agree(mine)
+	if err != nil {
+		return nil, err
+	}
+	p.lock()
+	s.Context, err = p.contexts.Take(agreed)
+	p.unlock()
+	if err != nil || s.Group == nil {
+		return nil, err
+	}
+	return p.newComm(s)
+}
