@@ -106,35 +106,47 @@ func (n *node) leave(ctx context.Context) error {
 	}
 }
 
-// namedClient is how the server names whom it speaks of.
-var namedClient = regexp.MustCompile(`^client (\d+) \(([^)]*)\)`)
-
 // serverSaid makes a failure of what ended startup, or the connection to the
 // server.
 func (n *node) serverSaid(err error) *Failure {
 	text := err.Error()
 	marker := startup.ErrFailed.Error() + ": "
 	switch i := strings.LastIndex(text, marker); {
-	case errors.Is(err, startup.ErrTimeout):
-		return &Failure{Text: fmt.Sprintf("site %s: %v", n.opt.Site.Name, err), Status: StatusTimeout, weight: decided, cause: err}
 	case errors.Is(err, startup.ErrFailed) && i >= 0:
-		return toldBy(n.withSite(text[i+len(marker):]))
+		return toldBy(n.withSites(text[i+len(marker):]))
+	case errors.Is(err, startup.ErrTimeout):
+		return &Failure{Text: n.withSites(fmt.Sprintf("site %s: %v", n.opt.Site.Name, err)), Status: StatusTimeout, weight: decided, cause: err}
 	case errors.Is(err, startup.ErrLost) && n.session != nil:
 		return connectionLost(fmt.Sprintf("site %s: the connection to the server ended: %v", n.opt.Site.Name, err), err)
 	}
 	return nodeFailed(fmt.Errorf("site %s: %w", n.opt.Site.Name, err))
 }
 
-// withSite puts the site's name where the server, which does not know it, named
-// a client.
-func (n *node) withSite(text string) string {
-	m := namedClient.FindStringSubmatch(text)
-	if m == nil {
-		return text
+// How the server names clients: one with its address, or a set of them.
+var (
+	oneClient = regexp.MustCompile(`^client (\d+) \(([^)]*)\)`)
+	clientSet = regexp.MustCompile(`clients \{([\d,]+)\} of \d+`)
+)
+
+// withSites puts the sites' names where the server, which does not know them,
+// speaks of clients.
+func (n *node) withSites(text string) string {
+	text = oneClient.ReplaceAllStringFunc(text, func(s string) string {
+		m := oneClient.FindStringSubmatch(s)
+		return n.siteList(m[1]) + " at " + m[2]
+	})
+	return clientSet.ReplaceAllStringFunc(text, func(s string) string {
+		return n.siteList(clientSet.FindStringSubmatch(s)[1])
+	})
+}
+
+// siteList names the clients of a list of ranks.
+func (n *node) siteList(ranks string) string {
+	var names []string
+	for s := range strings.SplitSeq(ranks, ",") {
+		if c, err := strconv.Atoi(s); err == nil {
+			names = append(names, n.clientName(wire.ClientRank(c)))
+		}
 	}
-	c, err := strconv.Atoi(m[1])
-	if err != nil {
-		return text
-	}
-	return fmt.Sprintf("%s at %s", n.clientName(wire.ClientRank(c)), m[2]) + text[len(m[0]):]
+	return strings.Join(names, ", ")
 }

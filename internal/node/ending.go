@@ -67,10 +67,14 @@ func (e *ending) settled() {
 }
 
 func (e *ending) decide() {
-	if !e.decided {
-		e.decided = true
+	switch {
+	case e.decided:
+	case e.best == nil:
+		e.cancel(nil)
+	default:
 		e.cancel(e.best)
 	}
+	e.decided = true
 }
 
 // pending tells whether something broke, decided or not.

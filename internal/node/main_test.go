@@ -154,6 +154,7 @@ type running struct {
 	out, err *screen
 	cancel   context.CancelCauseFunc
 	now      chan struct{}
+	once     sync.Once
 	done     chan struct{}
 	failure  *Failure
 }
@@ -162,9 +163,15 @@ type running struct {
 func start(t testing.TB, job *config.Job, change ...func(*Options)) []*running {
 	t.Helper()
 	serveApart(t, job)
+	return startSites(t, job, job.Sites, change...)
+}
+
+// startSites runs some of the sites of a job.
+func startSites(t testing.TB, job *config.Job, sites []config.Site, change ...func(*Options)) []*running {
+	t.Helper()
 	base := shortDir(t)
 	var all []*running
-	for _, site := range job.Sites {
+	for _, site := range sites {
 		r := &running{out: newScreen(), err: newScreen(), now: make(chan struct{}), done: make(chan struct{})}
 		opt := Options{
 			Job: job, Site: site, Now: r.now, Stdout: r.out, Stderr: r.err, RunBase: base,
@@ -182,7 +189,7 @@ func start(t testing.TB, job *config.Job, change ...func(*Options)) []*running {
 			r.failure = r.n.life(ctx)
 		}()
 		t.Cleanup(func() {
-			close(r.now)
+			r.hurry()
 			r.cancel(fmt.Errorf("the test is over"))
 			<-r.done
 			if t.Failed() {
@@ -193,6 +200,9 @@ func start(t testing.TB, job *config.Job, change ...func(*Options)) []*running {
 	}
 	return all
 }
+
+// hurry is the operator's second signal.
+func (r *running) hurry() { r.once.Do(func() { close(r.now) }) }
 
 // serveApart starts the server of a job with several sites.
 func serveApart(t testing.TB, job *config.Job) {

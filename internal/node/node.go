@@ -45,9 +45,12 @@ type node struct {
 	session *rendezvous.Session // our side of startup
 	left    chan struct{}       // closed when we have left the job, or given it up
 	leaving sync.Once
-	job     *startup.Job
-	cards   []*dynamic.Card // by world rank; nil for who has none
-	direct  *directLinks
+
+	listening chan struct{} // closed when all listeners are open
+	ready     chan struct{} // closed when the procs run in MPI
+	job       *startup.Job
+	cards     []*dynamic.Card // by world rank; nil for who has none
+	direct    *directLinks
 
 	mu    sync.Mutex
 	after *Failure // of a proc that had passed Finalize
@@ -82,7 +85,7 @@ func newNode(opt Options) *node {
 		opt: opt, log: opt.Logger, machine: machine(),
 		stdout: launch.NewOutput(opt.Stdout), stderr: launch.NewOutput(opt.Stderr),
 		launcher: launch.New(),
-		left:     make(chan struct{}),
+		left:     make(chan struct{}), listening: make(chan struct{}), ready: make(chan struct{}),
 		hellos:   make(chan *proc, opt.Site.Procs()),
 		deadline: time.Now().Add(opt.Job.Limits.Start),
 	}
@@ -120,6 +123,7 @@ func (n *node) run(ctx context.Context) error {
 		level = hclog.Debug // there was nobody to wait for
 	}
 	n.log.Log(level, "the job runs", "procs", len(n.job.Procs), "sites", n.job.Size(), "first_rank", n.job.Clients[n.job.Self].FirstProc)
+	close(n.ready)
 	return n.finish(ctx)
 }
 
@@ -137,6 +141,7 @@ func (n *node) start(ctx context.Context) (err error) {
 	if err := n.listen(ctx); err != nil {
 		return err
 	}
+	close(n.listening)
 	if err := n.startProcs(); err != nil {
 		return err
 	}

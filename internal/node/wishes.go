@@ -48,10 +48,10 @@ func representation(a, b *dynamic.Card, clientA, clientB wire.ClientRank) string
 	switch {
 	case wa == "" && wb == "" && a.ByteOrder == b.ByteOrder && a.ByteOrder != "":
 		return native(a.ByteOrder).String()
-	case wa == wb, wb == "":
-		return known(wa)
 	case wa == "":
 		return known(wb)
+	case wb == "" || wa == wb:
+		return known(wa)
 	}
 	return datatype.External32.String()
 }
@@ -63,9 +63,9 @@ func native(order string) datatype.Representation {
 	return datatype.NativeLE
 }
 
-// known replaces what only a later release understands.
+// known replaces no wish, and what only a later release understands.
 func known(w string) string {
-	if _, err := datatype.ParseRepresentation(w); err != nil || w == datatype.Native.String() {
+	if r, err := datatype.ParseRepresentation(w); err != nil || r == datatype.Native {
 		return datatype.External32.String()
 	}
 	return w

@@ -1,0 +1,142 @@
+package node
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/startup"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/transports"
+)
+
+// fake is a transport with nothing but capabilities.
+type fake struct {
+	transports.Transport
+	c transports.Capabilities
+}
+
+func (f fake) Capabilities() transports.Capabilities { return f.c }
+
+func fakeTransport(name string, reach transports.Reach, features ...transports.Feature) *transport {
+	c := transports.Capabilities{DataPlanes: []transports.DataPlane{transports.PlaneFD}, Features: features, Reach: reach}
+	return &transport{Transport: fake{c: c}, name: name}
+}
+
+// twoSites is a node of client 0 with ranks 0 and 1; client 1 has 2 and 3.
+func twoSites(t *testing.T, routes ...config.Route) *node {
+	t.Helper()
+	job := testJob("ring", 2, 2)
+	job.Sites[0].Routes = routes
+	h := &ownHost{config: job.Sites[0].Hosts[0]}
+	n := &node{opt: Options{Job: job, Site: job.Sites[0]}, hosts: []*ownHost{h}}
+	for i := range 2 {
+		p := &proc{n: n, host: h, local: i}
+		p.rank.Store(int32(i))
+		p.phase.Store(int32(welcomed))
+		n.procs = append(n.procs, p)
+	}
+	n.job = &startup.Job{Clients: []startup.ClientInfo{{}, {Rank: 1, FirstProc: 2, FirstHost: 1}}, Procs: make([]startup.ProcInfo, 4)}
+	n.job.Procs[2].Client, n.job.Procs[3].Client = 1, 1
+	n.transports = []*transport{
+		fakeTransport("unix", transports.ReachMachine),
+		fakeTransport("tcp", transports.ReachNetwork),
+		fakeTransport("quic", transports.ReachNetwork, transports.FeatureEncrypted),
+	}
+	for r, node := range []string{"m0", "m0", "m0", "m1"} {
+		_ = r
+		n.cards = append(n.cards, &dynamic.Card{Node: node, Offers: []dynamic.Offer{
+			{Transport: "quic", Address: "q"}, {Transport: "tcp", Address: "t1"}, {Transport: "tcp", Address: "t2"}, {Transport: "unix", Address: "u"},
+		}})
+	}
+	n.direct = &directLinks{n: n, pairs: make(map[pair]pairState)}
+	return n
+}
+
+func TestWays(t *testing.T) {
+	all := []string{"unix", "tcp", "quic"}
+	for _, c := range []struct {
+		name  string
+		route config.Route
+		peer  wire.WorldRank
+		want  []string
+	}{
+		{"same machine", config.Route{Prefer: all, Direct: true}, 2, []string{"u", "t1", "t2", "q"}},
+		{"other machine", config.Route{Prefer: all, Direct: true}, 3, []string{"t1", "t2", "q"}},
+		{"the route's order", config.Route{Prefer: []string{"quic", "unix"}, Direct: true}, 2, []string{"q", "u"}},
+		{"channel", config.Route{Prefer: all}, 2, nil},
+		{"encrypted", config.Route{Prefer: all, Direct: true, RequireTLS: true}, 2, []string{"q"}},
+		{"data plane", config.Route{Prefer: all, Direct: true, DataPlane: []string{"ring"}}, 2, nil},
+		{"not running", config.Route{Prefer: []string{"shm"}, Direct: true}, 2, nil},
+	} {
+		c.route.Site = "*"
+		n := twoSites(t, c.route)
+		var got []string
+		for _, w := range n.ways(pair{0, c.peer}) {
+			got = append(got, w.address)
+			if w.from != "127.0.0.2" {
+				t.Errorf("%s: dials from %s", c.name, w.from)
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+func TestNoWayWithoutCards(t *testing.T) {
+	n := twoSites(t)
+	n.cards[2] = nil
+	if w := n.ways(pair{0, 2}); w != nil {
+		t.Errorf("%v", w)
+	}
+	if got := n.data(pair{0, 2}); got != "external32" {
+		t.Errorf("data to a foreign peer is %s", got)
+	}
+}
+
+func TestJudgement(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		src, dst wire.WorldRank
+		before   pairState
+		want     dynamic.Verdict
+		after    pairState
+	}{
+		{"first", 2, 0, unlinked, dynamic.Accepted, linked},
+		{"tie, we are lower", 2, 1, dialling, dynamic.TieLost, dialling},
+		{"tie, we are higher", 0, 1, dialling, dynamic.Accepted, linked},
+		{"we lost the tie before", 0, 1, yielding, dynamic.Accepted, linked},
+		{"linked already", 2, 1, linked, dynamic.TieLost, linked},
+		{"we gave up before", 2, 1, byAgent, dynamic.Accepted, linked},
+		{"no such source", 4, 1, unlinked, dynamic.UnknownRank, unlinked},
+		{"not our proc", 0, 2, unlinked, dynamic.UnknownRank, unlinked},
+		{"far beyond", 0, 1 << 30, unlinked, dynamic.UnknownRank, unlinked},
+	} {
+		n := twoSites(t)
+		x := pair{c.dst, c.src}
+		n.direct.pairs[x] = c.before
+		p, got := n.direct.judge(dynamic.Hello{Src: c.src, Dst: c.dst}, n.transport("tcp"))
+		if got != c.want || n.direct.pairs[x] != c.after || (p != nil) != (got == dynamic.Accepted) {
+			t.Errorf("%s: %v, state %d, proc %v; want %v, state %d", c.name, got, n.direct.pairs[x], p, c.want, c.after)
+		}
+	}
+}
+
+func TestFinishedProcTakesNoLink(t *testing.T) {
+	n := twoSites(t)
+	n.procs[0].phase.Store(int32(finished))
+	if _, v := n.direct.judge(dynamic.Hello{Src: 2, Dst: 0}, n.transport("tcp")); v != dynamic.Leaving {
+		t.Errorf("%v", v)
+	}
+}
+
+func TestAcceptorsRouteCounts(t *testing.T) {
+	n := twoSites(t, config.Route{Site: "beta", Prefer: []string{"quic", "tcp"}, Direct: true, RequireTLS: true})
+	for name, want := range map[string]dynamic.Verdict{"tcp": dynamic.NotAllowed, "unix": dynamic.NotAllowed, "quic": dynamic.Accepted} {
+		if _, v := n.direct.judge(dynamic.Hello{Src: 2, Dst: 0}, n.transport(name)); v != want {
+			t.Errorf("%s: %v, want %v", name, v, want)
+		}
+	}
+}

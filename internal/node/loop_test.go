@@ -1,0 +1,244 @@
+package node
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/core/agent"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/transports/socket"
+)
+
+// bench is a switch of host 0, with procs 0 and 1 and a channel to host 1, which
+// has proc 2; and the other ends of the three links.
+type bench struct {
+	s       *packetSwitch
+	events  chan agent.Event
+	procs   [2]*socket.Link
+	channel *socket.Link
+}
+
+func id(rank int64) wire.Proc { return wire.Proc{PID: 100 + rank} }
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	a, err := agent.New(agent.Config{
+		Hosts: []agent.Host{{}, {Client: 1}}, MaxData: 1 << 20, AckMark: 8, HiWater: 64,
+		Procs: []agent.Proc{{ID: id(0)}, {ID: id(1)}, {ID: id(2), Host: 1}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bench{events: make(chan agent.Event, 16)}
+	b.s, err = newSwitch(a, newSpinner(config.Wait{Auto: true}), func(e agent.Event) { b.events <- e })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for r := range b.procs {
+		b.procs[r] = b.attach(t, wire.WorldRank(r), 0)
+	}
+	b.channel = b.attach(t, agent.NoRank, 1)
+	go b.s.run()
+	t.Cleanup(b.s.stop)
+	return b
+}
+
+// attach gives the switch one end of a pair of sockets, and us the other.
+func (b *bench) attach(t *testing.T, rank wire.WorldRank, host wire.HostRank) *socket.Link {
+	t.Helper()
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours, err1 := socket.New(fds[0], nil)
+	theirs, err2 := socket.New(fds[1], nil)
+	if err := errors.Join(err1, err2, b.s.attach(theirs, rank, host)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = ours.Close() })
+	return ours
+}
+
+// packet is one DATA packet of n bytes.
+func packet(src, dest int64, n int) []byte {
+	b := make([]byte, wire.HeaderSize+n)
+	wire.Published.PutHeader(b, &wire.Packet{Src: id(src), Dest: id(dest), Len: uint32(n), MsgLen: uint64(n)})
+	for i := range n {
+		b[wire.HeaderSize+i] = byte(i)
+	}
+	return b
+}
+
+func send(t *testing.T, l *socket.Link, b []byte) {
+	t.Helper()
+	x, err := newTalk(t.Context(), l)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer x.close()
+	if err := x.write(b); err != nil {
+		t.Error(err)
+	}
+}
+
+func want(t *testing.T, l *socket.Link, b []byte) {
+	t.Helper()
+	x, err := newTalk(t.Context(), l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.close()
+	got := make([]byte, len(b))
+	if err := x.read(got); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, b) {
+		t.Error("another packet came")
+	}
+}
+
+// ended waits for the end of a link.
+func ended(t *testing.T, l *socket.Link) {
+	t.Helper()
+	x, err := newTalk(t.Context(), l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.close()
+	if err := x.read(make([]byte, 1)); err == nil {
+		t.Error("a byte came")
+	}
+}
+
+func (b *bench) event(t *testing.T, kind agent.EventKind) agent.Event {
+	t.Helper()
+	e := <-b.events
+	if e.Kind != kind {
+		t.Fatalf("%v, want %v", e, kind)
+	}
+	return e
+}
+
+func (b *bench) silent(t *testing.T) {
+	t.Helper()
+	done := make(chan struct{})
+	b.s.post(func() { close(done) })
+	<-done
+	select {
+	case e := <-b.events:
+		t.Errorf("%v", e)
+	default:
+	}
+}
+
+func TestSwitching(t *testing.T) {
+	b := newBench(t)
+	for _, n := range []int{0, 1, 5000, 1 << 20} {
+		local, out, in := packet(0, 1, n), packet(1, 2, n), packet(2, 0, n)
+		go send(t, b.procs[0], local) // more than the sockets hold
+		want(t, b.procs[1], local)
+		go send(t, b.procs[1], out)
+		want(t, b.channel, out)
+		go send(t, b.channel, in)
+		want(t, b.procs[0], in)
+	}
+}
+
+func TestWhoDoesNotReadStopsNobody(t *testing.T) {
+	b := newBench(t)
+	big := packet(0, 1, 1<<20)
+	for range 8 {
+		send(t, b.procs[0], big) // proc 1 does not read
+	}
+	small := packet(0, 2, 8)
+	send(t, b.procs[0], small)
+	want(t, b.channel, small)
+	for range 8 {
+		want(t, b.procs[1], big)
+	}
+}
+
+func TestFinishInOrder(t *testing.T) {
+	b := newBench(t)
+	last := packet(0, 2, 300)
+	for r, l := range b.procs {
+		if r == 0 {
+			send(t, l, last)
+		}
+		_ = l.Close() // before the node hears that the proc has finished
+		b.s.procDone(wire.WorldRank(r))
+	}
+	want(t, b.channel, last)
+	fini := make([]byte, wire.HeaderSize)
+	wire.Published.PutHeader(fini, &wire.Packet{Type: wire.PkFini})
+	want(t, b.channel, fini)
+	send(t, b.channel, fini)
+	b.event(t, agent.HostFinished)
+	b.event(t, agent.ChannelDone)
+	ended(t, b.channel)
+	_ = b.channel.Close()
+	b.event(t, agent.Finished)
+}
+
+func TestEndOfAProcsLinkIsJudgedByOthers(t *testing.T) {
+	b := newBench(t)
+	_ = b.procs[0].Close()
+	p := packet(2, 0, 10) // for whom nobody reads
+	send(t, b.channel, p)
+	q := packet(2, 1, 10)
+	send(t, b.channel, q)
+	want(t, b.procs[1], q)
+	b.silent(t)
+}
+
+func TestChannelThatEndsBeforeFini(t *testing.T) {
+	b := newBench(t)
+	send(t, b.channel, packet(2, 0, 100)[:60])
+	_ = b.channel.Close()
+	e := b.event(t, agent.HostDied)
+	if !errors.Is(e.Err, agent.ErrTruncated) {
+		t.Errorf("%v", e.Err)
+	}
+}
+
+func TestProcThatBreaksTheProtocol(t *testing.T) {
+	b := newBench(t)
+	send(t, b.procs[0], packet(1, 2, 0)) // in another's name
+	e := b.event(t, agent.ProcLost)
+	if !errors.Is(e.Err, agent.ErrProtocol) || e.Peer.Rank != 0 {
+		t.Errorf("%v", e)
+	}
+	ended(t, b.procs[0])
+}
+
+func TestStopDropsTheChannel(t *testing.T) {
+	b := newBench(t)
+	b.s.stop()
+	for _, l := range []*socket.Link{b.channel, b.procs[0]} {
+		if _, err := l.Recv([][]byte{make([]byte, 1)}); err != io.EOF {
+			t.Errorf("%v", err)
+		}
+	}
+	b.s.post(func() { t.Error("work after the end") })
+	b.s.stop()
+}
+
+func TestSpinner(t *testing.T) {
+	if s := newSpinner(config.Wait{}); !s.over(0) {
+		t.Error("no spinning was wanted")
+	}
+	s := newSpinner(config.Wait{Auto: true})
+	s.budget = spinMin
+	for range 100 {
+		s.hit()
+	}
+	if s.budget <= spinMin || s.budget > 2*spinMax {
+		t.Errorf("budget %v", s.budget)
+	}
+}
