@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"syscall"
 	"time"
@@ -122,7 +123,7 @@ func (n *node) run(ctx context.Context) error {
 	if n.job.Size() == 1 {
 		level = hclog.Debug // there was nobody to wait for
 	}
-	n.log.Log(level, "the job runs", "procs", len(n.job.Procs), "sites", n.job.Size(), "first_rank", n.job.Clients[n.job.Self].FirstProc)
+	n.log.Log(level, "the job runs", "procs", len(n.job.Procs), "sites", n.job.Size(), "first_rank", n.job.Clients[n.job.Self].FirstProc, "node_pid", os.Getpid())
 	close(n.ready)
 	return n.finish(ctx)
 }

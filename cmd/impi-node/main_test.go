@@ -1,0 +1,299 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/openimpi/impi/core/mpi"
+	"github.com/openimpi/impi/plugins/sdk"
+)
+
+// The test binary is also impi-node, and the program that the nodes run.
+const (
+	asNode    = "IMPI_TEST_NODE"
+	asProgram = "IMPI_TEST_PROGRAM"
+)
+
+func TestMain(m *testing.M) {
+	if p := os.Getenv(asProgram); p != "" && !sdk.IsPlugin() && os.Getenv("IMPI_CONTROL_FD") != "" {
+		program(p)
+		os.Exit(0)
+	}
+	if os.Getenv(asNode) != "" || sdk.IsPlugin() {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+func program(mode string) {
+	if err := mpi.Init(); err != nil {
+		panic(err)
+	}
+	rank := mpi.World().Rank()
+	switch mode {
+	case "hello":
+		os.Stdout.WriteString("hello\n")
+	case "three":
+		if rank == 1 {
+			os.Exit(3)
+		}
+		time.Sleep(time.Hour)
+	case "block":
+		os.Stdout.WriteString("ready\n")
+		time.Sleep(time.Hour)
+	}
+	if err := mpi.Finalize(); err != nil {
+		panic(err)
+	}
+}
+
+// command is impi-node with arguments, whose procs run program.
+func command(t *testing.T, program string, args ...string) (cmd *exec.Cmd, out, err *bytes.Buffer) {
+	t.Helper()
+	self, e := os.Executable()
+	if e != nil {
+		t.Fatal(e)
+	}
+	out, err = &bytes.Buffer{}, &bytes.Buffer{}
+	cmd = exec.Command(self, args...)
+	cmd.Env = append(os.Environ(), asNode+"=1", asProgram+"="+program)
+	cmd.Stdout, cmd.Stderr = out, err
+	return cmd, out, err
+}
+
+// impiNode runs impi-node to its end.
+func impiNode(t *testing.T, program string, args ...string) (status int, out, err string) {
+	t.Helper()
+	cmd, o, e := command(t, program, args...)
+	_ = cmd.Run() // the status says it
+	return cmd.ProcessState.ExitCode(), o.String(), e.String()
+}
+
+const twoSites = `
+job { embedded_server {} }
+site "alpha" {
+  client = 0
+  host { address = "127.0.0.2"  procs = 1 }
+}
+site "beta" {
+  client = 1
+  host { address = "127.0.0.3"  procs = 1 }
+}
+program { command = ["PROGRAM"] }
+`
+
+// file writes a job file whose program is this test binary.
+func file(t *testing.T, text string) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "job.hcl")
+	if err := os.WriteFile(path, []byte(strings.ReplaceAll(text, "PROGRAM", self)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func lines(s string) map[string]int {
+	m := make(map[string]int)
+	for line := range strings.Lines(s) {
+		m[strings.TrimSuffix(line, "\n")]++
+	}
+	return m
+}
+
+func TestWithoutAFile(t *testing.T) {
+	self, _ := os.Executable()
+	status, out, err := impiNode(t, "hello", "-n", "3", "--", self)
+	got := lines(out)
+	if status != 0 || len(got) != 3 || got["[0] hello"]+got["[1] hello"]+got["[2] hello"] != 3 || err != "" {
+		t.Errorf("status %d\n%s\n%s", status, out, err)
+	}
+}
+
+func TestWithoutPrefix(t *testing.T) {
+	self, _ := os.Executable()
+	if status, out, err := impiNode(t, "hello", "-no-prefix", "-n", "1", self); status != 0 || out != "hello\n" {
+		t.Errorf("status %d\n%s\n%s", status, out, err)
+	}
+}
+
+func TestAllSitesOfAFile(t *testing.T) {
+	status, out, err := impiNode(t, "hello", "-config", file(t, twoSites))
+	got := lines(out)
+	if status != 0 || got["[0] hello"] != 1 || got["[1] hello"] != 1 {
+		t.Errorf("status %d\n%s\n%s", status, out, err)
+	}
+}
+
+func TestOneSiteOfAFileForEachCommand(t *testing.T) {
+	job := strings.Replace(twoSites, "embedded_server {}", `embedded_server { listen = "127.0.0.2:0" }`, 1)
+	job = strings.Replace(job, ":0", ":"+freePort(t, "127.0.0.2"), 1)
+	job = strings.Replace(job, "job {", "job {\n auth \"key\" { env = \"KEY\" }", 1)
+	path := file(t, job)
+	t.Setenv("KEY", "4711")
+	alpha, out, err := command(t, "hello", "-config", path, "-site", "alpha")
+	if e := alpha.Start(); e != nil {
+		t.Fatal(e)
+	}
+	status, out2, err2 := impiNode(t, "hello", "-config", path, "-site", "beta")
+	if e := alpha.Wait(); e != nil || out.String() != "[0] hello\n" {
+		t.Errorf("alpha: %v\n%s\n%s", e, out, err)
+	}
+	if status != 0 || out2 != "[1] hello\n" {
+		t.Errorf("beta: status %d\n%s\n%s", status, out2, err2)
+	}
+}
+
+func TestFailureIsPrintedOnceAndIsTheStatus(t *testing.T) {
+	status, _, err := impiNode(t, "three", "-config", file(t, twoSites))
+	const message = "rank 1 on site beta exited with status 3"
+	if status != 3 || strings.Count(err, message) != 1 {
+		t.Errorf("status %d\n%s", status, err)
+	}
+}
+
+func TestSignalEndsAllSites(t *testing.T) {
+	cmd, _, err := command(t, "block", "-no-prefix", "-config", file(t, twoSites))
+	cmd.Stdout = nil
+	r, e := cmd.StdoutPipe()
+	if e != nil {
+		t.Fatal(e)
+	}
+	if e := cmd.Start(); e != nil {
+		t.Fatal(e)
+	}
+	var seen strings.Builder
+	for buf := make([]byte, 100); strings.Count(seen.String(), "ready\n") < 2; {
+		n, e := r.Read(buf)
+		seen.Write(buf[:n])
+		if e != nil {
+			t.Fatalf("%v\n%s\n%s", e, &seen, err)
+		}
+	}
+	if e := cmd.Process.Signal(syscall.SIGTERM); e != nil {
+		t.Fatal(e)
+	}
+	_ = cmd.Wait()
+	if s := cmd.ProcessState.ExitCode(); s != 143 || !strings.Contains(err.String(), "the operator ended the job") {
+		t.Errorf("status %d\n%s", s, err)
+	}
+}
+
+func TestNodeOfASiteIsKilled(t *testing.T) {
+	path := file(t, twoSites)
+	cmd, _, err := command(t, "block", "-log-level", "debug", "-config", path)
+	logs, e := os.Create(filepath.Join(t.TempDir(), "log"))
+	if e != nil {
+		t.Fatal(e)
+	}
+	defer logs.Close()
+	cmd.Stderr = nil
+	r, e := cmd.StderrPipe()
+	if e != nil {
+		t.Fatal(e)
+	}
+	if e := cmd.Start(); e != nil {
+		t.Fatal(e)
+	}
+	beta := regexp.MustCompile(`the job runs: site=beta .*node_pid=(\d+)`)
+	killed := false
+	for buf := make([]byte, 4096); ; {
+		n, e := r.Read(buf)
+		err.Write(buf[:n])
+		if m := beta.FindSubmatch(err.Bytes()); m != nil && !killed {
+			killed = true
+			pid := 0
+			for _, c := range m[1] {
+				pid = 10*pid + int(c-'0')
+			}
+			if e := syscall.Kill(pid, syscall.SIGKILL); e != nil {
+				t.Fatal(e)
+			}
+		}
+		if e != nil {
+			break
+		}
+	}
+	_ = cmd.Wait()
+	if s := cmd.ProcessState.ExitCode(); s != 137 || !strings.Contains(err.String(), "the node of site beta was killed by SIGKILL") {
+		t.Errorf("status %d\n%s", s, err)
+	}
+}
+
+func TestUsage(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{nil, "nothing to run"},
+		{[]string{"-n", "2"}, "no program"},
+		{[]string{"-n", "0", "true"}, "at least one proc"},
+		{[]string{"-n", "2", "no-such-program"}, "no program \"no-such-program\""},
+		{[]string{"-config", "a.hcl", "-n", "2"}, "leave out -n"},
+		{[]string{"-site", "x", "-n", "2", "true"}, "-site needs a job file"},
+		{[]string{"-frobnicate"}, "frobnicate"},
+		{[]string{"-log-level", "loud", "-n", "1", "true"}, "-log-level"},
+		{[]string{"-config", "no-such.hcl"}, "no-such.hcl"},
+		{[]string{"help", "me"}, "no help on \"me\""},
+		{[]string{"validate"}, "one job file"},
+		{[]string{"-config", file(t, twoSites), "-site", "gamma"}, "alpha, beta"},
+		{[]string{"-config", file(t, twoSites), "-site", "beta"}, "no key in common"},
+		{[]string{"-config", file(t, strings.ReplaceAll(twoSites, "127.0.0.", "203.0.113.")), "-site", ""}, "server"},
+	} {
+		status, out, err := impiNode(t, "hello", c.args...)
+		if status != statusUsage || !strings.Contains(err, c.want) || out != "" {
+			t.Errorf("%q: status %d, want %q in\n%s%s", c.args, status, c.want, out, err)
+		}
+	}
+}
+
+func TestHelpAndVersion(t *testing.T) {
+	for args, want := range map[string]string{
+		"help": "-config JOB.HCL", "-h": "Examples:", "help exit": "123", "help files": "embedded_server", "help site": "-site alpha", "version": "IMPI 0.0",
+	} {
+		if status, out, err := impiNode(t, "", strings.Fields(args)...); status != 0 || !strings.Contains(out, want) || err != "" {
+			t.Errorf("%s: status %d\n%s%s", args, status, out, err)
+		}
+	}
+}
+
+func TestHelpHasAJobFileThatLoads(t *testing.T) {
+	_, text, _ := strings.Cut(topics["files"], ":\n\n")
+	text, _, _ = strings.Cut(text, "\nCheck yours")
+	text = strings.Replace(text, "./ring", "PROGRAM", 1)
+	if status, out, err := impiNode(t, "", "validate", file(t, text)); status != 0 {
+		t.Errorf("status %d\n%s%s", status, out, err)
+	}
+}
+
+func TestValidate(t *testing.T) {
+	good := file(t, twoSites)
+	if status, out, err := impiNode(t, "", "validate", good); status != 0 || !strings.Contains(out, "2 sites, 2 procs") || err != "" {
+		t.Errorf("status %d\n%s%s", status, out, err)
+	}
+	status, _, err := impiNode(t, "", "validate", file(t, twoSites+"wether = 1\n"))
+	if status != statusUsage || !strings.Contains(err, "job.hcl:12:1") || !strings.Contains(err, "wether = 1") {
+		t.Errorf("status %d\n%s", status, err)
+	}
+	settings := file(t, twoSites+"\ntransport \"tcp\" {\n  config { nodelay = \"perhaps\" }\n}\n")
+	status, _, err = impiNode(t, "", "validate", settings)
+	if status != statusUsage || !strings.Contains(err, "nodelay") || !strings.Contains(err, "perhaps") {
+		t.Errorf("status %d\n%s", status, err)
+	}
+	status, out, _ := impiNode(t, "", "validate", "-json", settings)
+	var faults []map[string]any
+	if e := json.Unmarshal([]byte(out), &faults); e != nil || status != statusUsage || len(faults) != 1 || faults[0]["severity"] != "error" {
+		t.Errorf("status %d, %v\n%s", status, e, out)
+	}
+}
