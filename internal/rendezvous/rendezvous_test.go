@@ -391,7 +391,6 @@ func (c *cancelAfterWrites) Write(b []byte) (int, error) {
 func TestSlowClient(t *testing.T) {
 	srv := serve(t, startup.ServerConfig{Clients: 2})
 	slow := dialRaw(t, srv.addr)
-	slow.(*net.TCPConn).SetReadBuffer(4096)
 	block := make([]byte, startup.MaxSubmission-wire.SubmissionSize)
 	b := wire.AppendIMPI(wire.AppendAuth(nil, wire.AuthNone), 1)
 	b = wire.AppendColl(b, 1, block) // below all labels that a client of ours sends
@@ -403,6 +402,7 @@ func TestSlowClient(t *testing.T) {
 	if err := <-wrote; err != nil {
 		t.Error(err)
 	}
+	io.Copy(io.Discard, slow) // until the server has closed
 	slow.Close()
 	wantError(t, "server", <-srv.result, startup.ErrFailed, "clients {1} did not send it")
 }
