@@ -1,6 +1,9 @@
 package mpi
 
-import "github.com/openimpi/impi/core/datatype"
+import (
+	"github.com/openimpi/impi/core/coll"
+	"github.com/openimpi/impi/core/datatype"
+)
 
 // The collective operations. All members of the communicator call the same ones
 // in the same order, with the same root, operation and amounts. Each call blocks
@@ -12,101 +15,78 @@ import "github.com/openimpi/impi/core/datatype"
 
 // Barrier blocks until all members have called it.
 func Barrier(c *Comm) error {
-	x, err := c.begin()
-	if err == nil {
-		err = x.run(c.collectivePlanner().Barrier(&x.sched))
-	}
-	return failed("Barrier", err)
+	return failed("Barrier", c.collective((*coll.Planner).Barrier))
 }
 
 // Bcast sends the root's buf to everybody's.
 func Bcast[T Type](c *Comm, buf []T, root int) error {
-	x, err := c.begin()
-	if err == nil {
-		err = x.run(c.collectivePlanner().Bcast(&x.sched, datatype.Bytes(buf), datatype.KindOf[T](), root))
-	}
-	return failed("Bcast", err)
+	return failed("Bcast", c.collective(func(p *coll.Planner, s *coll.Schedule) error {
+		return p.Bcast(s, datatype.Bytes(buf), datatype.KindOf[T](), root)
+	}))
 }
 
 // Gather puts everybody's send, all of one length, into the root's recv, by
 // rank. recv matters at the root only; in place the root's block is at its rank.
 func Gather[T Type](c *Comm, send, recv []T, root int) error {
-	x, err := c.begin()
-	if err == nil {
-		err = x.run(c.collectivePlanner().Gather(&x.sched, datatype.Bytes(send), datatype.Bytes(recv), datatype.KindOf[T](), root))
-	}
-	return failed("Gather", err)
+	return failed("Gather", c.collective(func(p *coll.Planner, s *coll.Schedule) error {
+		return p.Gather(s, datatype.Bytes(send), datatype.Bytes(recv), datatype.KindOf[T](), root)
+	}))
 }
 
 // Gatherv is Gather of blocks of any length: counts[r] elements of rank r go to
 // displs[r] of recv; without displs the blocks follow each other. recv, counts
 // and displs matter at the root only.
 func Gatherv[T Type](c *Comm, send, recv []T, counts, displs []int, root int) error {
-	x, err := c.begin()
-	if err == nil {
-		err = x.run(c.collectivePlanner().Gatherv(&x.sched, datatype.Bytes(send), datatype.Bytes(recv), counts, displs, datatype.KindOf[T](), root))
-	}
-	return failed("Gatherv", err)
+	return failed("Gatherv", c.collective(func(p *coll.Planner, s *coll.Schedule) error {
+		return p.Gatherv(s, datatype.Bytes(send), datatype.Bytes(recv), counts, displs, datatype.KindOf[T](), root)
+	}))
 }
 
 // Scatter gives each rank its block of the root's send, all of the length of
 // recv. send matters at the root only. With a nil recv the root's own block
 // stays where it is.
 func Scatter[T Type](c *Comm, send, recv []T, root int) error {
-	x, err := c.begin()
-	if err == nil {
-		err = x.run(c.collectivePlanner().Scatter(&x.sched, datatype.Bytes(send), datatype.Bytes(recv), datatype.KindOf[T](), root))
-	}
-	return failed("Scatter", err)
+	return failed("Scatter", c.collective(func(p *coll.Planner, s *coll.Schedule) error {
+		return p.Scatter(s, datatype.Bytes(send), datatype.Bytes(recv), datatype.KindOf[T](), root)
+	}))
 }
 
 // Scatterv is Scatter of blocks of any length: rank r gets counts[r] elements
 // from displs[r] of send; without displs the blocks follow each other. send,
 // counts and displs matter at the root only.
 func Scatterv[T Type](c *Comm, send []T, counts, displs []int, recv []T, root int) error {
-	x, err := c.begin()
-	if err == nil {
-		err = x.run(c.collectivePlanner().Scatterv(&x.sched, datatype.Bytes(send), counts, displs, datatype.Bytes(recv), datatype.KindOf[T](), root))
-	}
-	return failed("Scatterv", err)
+	return failed("Scatterv", c.collective(func(p *coll.Planner, s *coll.Schedule) error {
+		return p.Scatterv(s, datatype.Bytes(send), counts, displs, datatype.Bytes(recv), datatype.KindOf[T](), root)
+	}))
 }
 
 // Allgather is Gather with the result for everybody.
 func Allgather[T Type](c *Comm, send, recv []T) error {
-	x, err := c.begin()
-	if err == nil {
-		err = x.run(c.collectivePlanner().Allgather(&x.sched, datatype.Bytes(send), datatype.Bytes(recv), datatype.KindOf[T]()))
-	}
-	return failed("Allgather", err)
+	return failed("Allgather", c.collective(func(p *coll.Planner, s *coll.Schedule) error {
+		return p.Allgather(s, datatype.Bytes(send), datatype.Bytes(recv), datatype.KindOf[T]())
+	}))
 }
 
 // Allgatherv is Gatherv with the result for everybody. All give the same counts.
 func Allgatherv[T Type](c *Comm, send, recv []T, counts, displs []int) error {
-	x, err := c.begin()
-	if err == nil {
-		err = x.run(c.collectivePlanner().Allgatherv(&x.sched, datatype.Bytes(send), datatype.Bytes(recv), counts, displs, datatype.KindOf[T]()))
-	}
-	return failed("Allgatherv", err)
+	return failed("Allgatherv", c.collective(func(p *coll.Planner, s *coll.Schedule) error {
+		return p.Allgatherv(s, datatype.Bytes(send), datatype.Bytes(recv), counts, displs, datatype.KindOf[T]())
+	}))
 }
 
 // Alltoall sends block r of send to rank r, where it becomes the block of the
 // sender's rank in recv. All blocks have one length.
 func Alltoall[T Type](c *Comm, send, recv []T) error {
-	x, err := c.begin()
-	if err == nil {
-		err = x.run(c.collectivePlanner().Alltoall(&x.sched, datatype.Bytes(send), datatype.Bytes(recv), datatype.KindOf[T]()))
-	}
-	return failed("Alltoall", err)
+	return failed("Alltoall", c.collective(func(p *coll.Planner, s *coll.Schedule) error {
+		return p.Alltoall(s, datatype.Bytes(send), datatype.Bytes(recv), datatype.KindOf[T]())
+	}))
 }
 
 // Alltoallv is Alltoall of blocks of any length. Counts and displacements are by
 // rank, in elements; without displacements blocks follow each other. In place
 // means that send and scounts are nil.
 func Alltoallv[T Type](c *Comm, send []T, scounts, sdispls []int, recv []T, rcounts, rdispls []int) error {
-	x, err := c.begin()
-	if err == nil {
-		err = x.run(c.collectivePlanner().Alltoallv(&x.sched, datatype.Bytes(send), scounts, sdispls,
-			datatype.Bytes(recv), rcounts, rdispls, datatype.KindOf[T]()))
-	}
-	return failed("Alltoallv", err)
+	return failed("Alltoallv", c.collective(func(p *coll.Planner, s *coll.Schedule) error {
+		return p.Alltoallv(s, datatype.Bytes(send), scounts, sdispls, datatype.Bytes(recv), rcounts, rdispls, datatype.KindOf[T]())
+	}))
 }

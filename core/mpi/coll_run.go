@@ -82,6 +82,15 @@ func (c *Comm) begin() (*collective, error) {
 	return &collective{c: c}, nil
 }
 
+// collective plans an operation, executes it and blocks until it is done here.
+func (c *Comm) collective(plan func(*coll.Planner, *coll.Schedule) error) error {
+	x, err := c.begin()
+	if err != nil {
+		return err
+	}
+	return x.run(plan(c.collectivePlanner(), &x.sched))
+}
+
 // run executes what was planned and blocks until it is done here. planned is
 // the planner's error.
 func (x *collective) run(planned error) error {

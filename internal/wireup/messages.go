@@ -71,6 +71,10 @@ type Proc struct {
 	Node   wire.HostRank   `json:"node"` // host rank of its agent
 	Path   Path            `json:"path"`
 	Data   string          `json:"data"` // representation of user data exchanged with it, as core/datatype names it
+
+	// ReduceOnPointToPoint says that its client uses the point-to-point context
+	// for Reduce, as LAM/MPI does.
+	ReduceOnPointToPoint bool `json:"reduce_on_p2p,omitempty"`
 }
 
 // Path is the way that packets to a proc take.
