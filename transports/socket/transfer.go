@@ -58,11 +58,15 @@ func (l *Link) Recv(batch [][]byte) (int, error) {
 	if !l.enter(closed) {
 		return 0, link.ErrClosed
 	}
-	defer l.leave()
+	var n int
+	var err error
 	if l.unread.Load() {
-		return l.recvPreread(batch), nil
+		n = l.recvPreread(batch)
+	} else {
+		n, err = l.transfer(&receiving, &l.recv, batch)
 	}
-	return l.transfer(&receiving, &l.recv, batch)
+	l.leave()
+	return n, err
 }
 
 func (l *Link) recvPreread(batch [][]byte) int {
@@ -92,7 +96,9 @@ func (l *Link) transfer(c *call, h *half, batch [][]byte) (int, error) {
 			return total, nil
 		}
 		n, errno := l.move(c, h, slices, size)
-		clear(h.vec[:slices]) // the caller's memory is not ours to keep
+		for i := range slices {
+			h.vec[i].Base = nil // the caller's memory is not ours to keep
+		}
 		if errno == syscall.EAGAIN {
 			return total, nil
 		}

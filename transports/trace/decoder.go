@@ -14,12 +14,13 @@ type decoder struct {
 	dialect wire.Dialect
 	emit    func(line string)
 
-	header [wire.HeaderSize]byte
-	have   int    // bytes of header
-	data   uint64 // bytes of user data still to pass
-	skip   int    // bytes before the first packet
-	offset uint64 // of the next byte in the stream
-	start  uint64 // offset of the header at hand
+	header   [wire.HeaderSize]byte
+	have     int    // bytes of header
+	data     uint64 // bytes of user data still to pass
+	skip     int    // bytes before the first packet, still to come
+	greeting []byte // those that came
+	offset   uint64 // of the next byte in the stream
+	start    uint64 // offset of the header at hand
 	foreign,
 	ended bool
 }
@@ -38,8 +39,10 @@ func (d *decoder) step(b []byte) (n int) {
 	switch {
 	case d.skip > 0:
 		n = min(d.skip, len(b))
-		d.emit(fmt.Sprintf("greeting %x", b[:n]))
 		d.skip -= n
+		if d.greeting = append(d.greeting, b[:n]...); d.skip == 0 {
+			d.emit(fmt.Sprintf("greeting %x", d.greeting))
+		}
 	case d.data > 0:
 		n = int(min(d.data, uint64(len(b))))
 		d.data -= uint64(n)
@@ -90,6 +93,8 @@ func (d *decoder) end(why string) {
 	d.ended = true
 	switch {
 	case d.foreign:
+	case d.skip > 0:
+		why += fmt.Sprintf(", inside the greeting %x: %d bytes missing", d.greeting, d.skip)
 	case d.have > 0:
 		why += fmt.Sprintf(", inside a header: %d of %d bytes", d.have, wire.HeaderSize)
 	case d.data > 0:
