@@ -1,0 +1,50 @@
+package main
+
+const help = `impi-server is where the sites of one MPI job meet. Start it first. It prints the
+address that the sites need, waits for all of them, passes on what they have to
+tell each other, and ends when the last site has finished.
+
+Usage:
+  impi-server -clients N [flags]
+
+Flags:
+  -clients N        number of sites ("clients") of the job, 1 to 32
+  -host ADDRESS     address to listen on                 (default: all of this machine)
+  -port P           TCP port to listen on                (default: any free one)
+  -auth none|key    how sites prove that they belong to the job
+  -key-file FILE    file with the key, a decimal 64-bit integer
+  -timeout TIME     how long to wait for all sites, and then for their data (default 60s)
+  -log-level LEVEL  trace, debug, info, warn, error or off (default info)
+  -log-json         log lines as JSON
+  -version          print the version
+  -help             print this
+
+Environment, used where the flags say nothing:
+  IMPI_AUTH_KEY     the key; every site must have the same
+  IMPI_AUTH_NONE    set to anything: sites need no key. With IMPI_AUTH_KEY set
+                    too, a site that offers its key is asked for it.
+
+Output:
+  One line on standard output, ADDRESS:PORT, as soon as sites may connect.
+  Everything else goes to standard error.
+
+Exit status:
+  0  every site has finished
+  1  the job failed: a site did not come in time, came twice, broke the protocol,
+     or died; the last line says which and why, and sites running impi heard the same
+  2  wrong flags, environment or key file
+
+Examples:
+  Two sites, on a network where nobody else can connect:
+    impi-server -clients 2 -auth none -port 7800
+
+  Three sites with a key that only they know:
+    (umask 077; od -An -N8 -tu8 /dev/urandom > job.key)
+    impi-server -clients 3 -key-file job.key -host 192.0.2.1 -port 7800
+
+  In a script that starts a site of LAM/MPI once the address is known:
+    export IMPI_AUTH_NONE=1
+    impi-server -clients 2 > address &
+    until [ -s address ]; do sleep 0.1; done
+    mpirun -client 1 "$(cat address)" C ./prog
+`

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/openimpi/impi/core/startup"
+	"github.com/openimpi/impi/core/wire"
+)
+
+// Names of the environment variables that all implementations share.
+const (
+	envNone = "IMPI_AUTH_NONE" // set at all: no proof is asked for
+	envKey  = "IMPI_AUTH_KEY"  // the key, decimal
+)
+
+// errHelp asks for the help text.
+var errHelp = errors.New("help")
+
+// environment is os.LookupEnv, or a test's.
+type environment func(name string) (value string, set bool)
+
+// options are what the command line and the environment say.
+type options struct {
+	clients int
+	host    string
+	port    int
+	auth    startup.Auth
+	timeout time.Duration
+	level   hclog.Level
+	json    bool
+	version bool
+}
+
+// raw are options as they are written.
+type raw struct {
+	auth, keyFile, level string
+}
+
+// parse reads flags and environment and checks them.
+func parse(args []string, env environment) (*options, error) {
+	o, r := &options{}, &raw{}
+	fs := flag.NewFlagSet("impi-server", flag.ContinueOnError)
+	fs.SetOutput(io.Discard) // run prints what is wrong, once
+	fs.IntVar(&o.clients, "clients", 0, "")
+	fs.StringVar(&o.host, "host", "", "")
+	fs.IntVar(&o.port, "port", 0, "")
+	fs.StringVar(&r.auth, "auth", "", "")
+	fs.StringVar(&r.keyFile, "key-file", "", "")
+	fs.DurationVar(&o.timeout, "timeout", startup.DefaultLimit, "")
+	fs.StringVar(&r.level, "log-level", "info", "")
+	fs.BoolVar(&o.json, "log-json", false, "")
+	fs.BoolVar(&o.version, "version", false, "")
+	err := fs.Parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return nil, errHelp
+	case err != nil:
+		return nil, err
+	case fs.NArg() > 0:
+		return nil, fmt.Errorf("%q is no flag; this command takes nothing else", fs.Arg(0))
+	case o.version:
+		return o, nil
+	}
+	if err := o.check(r); err != nil {
+		return nil, err
+	}
+	o.auth, err = r.authentication(env)
+	return o, err
+}
+
+func (o *options) check(r *raw) error {
+	o.level = hclog.LevelFromString(r.level)
+	switch {
+	case o.clients == 0:
+		return errors.New("-clients is missing: say how many sites the job has")
+	case o.clients < 1 || o.clients > wire.MaxClients:
+		return fmt.Errorf("-clients %d: a job has 1 to %d", o.clients, wire.MaxClients)
+	case o.port < 0 || o.port > 65535:
+		return fmt.Errorf("-port %d: a TCP port is 0 (any) to 65535", o.port)
+	case o.timeout <= 0:
+		return fmt.Errorf("-timeout %v: write a time such as 60s or 10m", o.timeout)
+	case o.level == hclog.NoLevel:
+		return fmt.Errorf("-log-level %q: write trace, debug, info, warn, error or off", r.level)
+	}
+	return nil
+}
+
+// authentication settles which mechanisms are available: what -auth says, or
+// what the environment has. A key is never taken from the command line, where
+// every user of the machine could read it.
+func (r *raw) authentication(env environment) (startup.Auth, error) {
+	switch r.auth {
+	case "none":
+		if r.keyFile != "" {
+			return startup.Auth{}, errors.New("-key-file has no use with -auth none")
+		}
+		return startup.Auth{None: true}, nil
+	case "key", "":
+	default:
+		return startup.Auth{}, fmt.Errorf("-auth %q: write none or key", r.auth)
+	}
+	_, none := env(envNone)
+	a := startup.Auth{None: none && r.auth == "" && r.keyFile == ""}
+	text, from, err := r.key(env)
+	if err != nil {
+		return a, err
+	}
+	if from != "" {
+		if a.Key, err = startup.ParseKey(text); err != nil {
+			return a, fmt.Errorf("%s: %w", from, err)
+		}
+		a.HasKey = true
+	}
+	switch {
+	case r.auth == "key" && !a.HasKey:
+		return a, fmt.Errorf("-auth key: give the key by -key-file, or in %s", envKey)
+	case a.Mask() == 0:
+		return a, fmt.Errorf("say how clients prove that they belong to the job: -auth none, -key-file FILE, or set %s or %s", envKey, envNone)
+	}
+	return a, nil
+}
+
+// key finds the key's text, and says where.
+func (r *raw) key(env environment) (text, from string, err error) {
+	if r.keyFile != "" {
+		b, err := os.ReadFile(r.keyFile)
+		if err != nil {
+			return "", "", fmt.Errorf("-key-file: %w", err)
+		}
+		return string(b), "-key-file " + r.keyFile, nil
+	}
+	if text, ok := env(envKey); ok {
+		return text, envKey, nil
+	}
+	return "", "", nil
+}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/openimpi/impi/core/startup"
+)
+
+// env makes an environment of name=value.
+func env(vars ...string) environment {
+	return func(name string) (string, bool) {
+		for _, v := range vars {
+			if n, value, _ := strings.Cut(v, "="); n == name {
+				return value, true
+			}
+		}
+		return "", false
+	}
+}
+
+func TestParseAuth(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(file, []byte("7\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args string
+		env  environment
+		want startup.Auth
+	}{
+		{"-auth none", env(), startup.Auth{None: true}},
+		{"-auth none", env("IMPI_AUTH_KEY=5"), startup.Auth{None: true}},
+		{"-auth key", env("IMPI_AUTH_KEY=5"), startup.Auth{HasKey: true, Key: 5}},
+		{"-auth key", env("IMPI_AUTH_KEY=5", "IMPI_AUTH_NONE=1"), startup.Auth{HasKey: true, Key: 5}},
+		{"-auth key -key-file " + file, env("IMPI_AUTH_KEY=5"), startup.Auth{HasKey: true, Key: 7}},
+		{"-key-file " + file, env("IMPI_AUTH_NONE=1"), startup.Auth{HasKey: true, Key: 7}},
+		{"", env("IMPI_AUTH_NONE="), startup.Auth{None: true}},
+		{"", env("IMPI_AUTH_KEY=18446744073709551615"), startup.Auth{HasKey: true, Key: 1<<64 - 1}},
+		{"", env("IMPI_AUTH_KEY=5", "IMPI_AUTH_NONE=0"), startup.Auth{None: true, HasKey: true, Key: 5}},
+	} {
+		o, err := parse(strings.Fields("-clients 2 "+c.args), c.env)
+		if err != nil || o.auth != c.want {
+			t.Errorf("%s: %+v, %v", c.args, o, err)
+		}
+	}
+}
+
+func TestParseDefaults(t *testing.T) {
+	o, err := parse([]string{"--clients", "32", "-auth", "none"}, env())
+	if err != nil || o.clients != 32 || o.port != 0 || o.timeout != 60*time.Second || o.json || o.host != "" {
+		t.Errorf("%+v, %v", o, err)
+	}
+}
+
+// TestParseFaults: each says which flag it is and what to write instead.
+func TestParseFaults(t *testing.T) {
+	for args, want := range map[string]string{
+		"":                                  "-clients is missing",
+		"-clients 33":                       "-clients 33: a job has 1 to 32",
+		"-clients -1":                       "-clients -1",
+		"-clients two":                      "invalid value \"two\" for flag -clients",
+		"-clients 2 -port 65536":            "-port 65536",
+		"-clients 2 -timeout 0s":            "-timeout 0s: write a time such as 60s",
+		"-clients 2 -timeout 60":            "-timeout",
+		"-clients 2 -log-level loud":        "-log-level \"loud\": write trace",
+		"-clients 2 -auth maybe":            "-auth \"maybe\": write none or key",
+		"-clients 2":                        "say how clients prove",
+		"-clients 2 -auth key":              "-auth key: give the key by -key-file, or in IMPI_AUTH_KEY",
+		"-clients 2 -key-file /nonexistent": "-key-file: open /nonexistent",
+		"-clients 2 -auth none -key-file x": "-key-file has no use",
+		"-clients 2 -auth none extra":       "\"extra\" is no flag",
+		"-clients 2 -verbose":               "-verbose",
+	} {
+		if _, err := parse(strings.Fields(args), env()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", args, err, want)
+		}
+	}
+	_, err := parse([]string{"-clients", "2"}, env("IMPI_AUTH_KEY=0x16"))
+	if err == nil || !strings.Contains(err.Error(), "IMPI_AUTH_KEY") || strings.Contains(err.Error(), "0x16") {
+		t.Errorf("a hexadecimal key: %v", err)
+	}
+}
