@@ -22,6 +22,7 @@ var schema = []transports.Setting{
 	{Name: "keepalive", Type: transports.TypeNumber, Default: 30.0, Doc: "seconds of silence after which the peer is asked whether it lives; a dead one is noticed after twice the time; 0 never asks"},
 	{Name: "bind", Type: transports.TypeString, Default: "", Doc: "IP address to listen on instead of the host's advertised one, for hosts behind address translation; 0.0.0.0 or :: for all"},
 	{Name: "port_range", Type: transports.TypeString, Default: "", Doc: `ports to listen on, as "first-last", when no port is given; for firewalls`},
+	{Name: "congestion", Type: transports.TypeString, Default: autoCongestion, Doc: `congestion control, as the kernel names it; "auto" is the system's, but reno inside one machine, where pacing halves the bandwidth`},
 }
 
 // settings are the values of one Configure; they never change.
@@ -29,6 +30,7 @@ type settings struct {
 	nodelay             bool
 	send, receive       int
 	keepalive           int // seconds
+	congestion          string
 	bind                netip.Addr
 	firstPort, lastPort uint16
 }
@@ -41,7 +43,7 @@ func (t *Transport) Schema() []transports.Setting {
 // Configure takes settings for the links and listeners that are made from now on.
 func (t *Transport) Configure(given map[string]any) error {
 	s := &settings{}
-	var errs [5]error
+	var errs [6]error
 	s.nodelay = value(given, "nodelay", true)
 	s.send, errs[0] = socket.Whole(given, schema[1], 0, socket.MaxBuffer)
 	s.receive, errs[1] = socket.Whole(given, schema[2], 0, socket.MaxBuffer)
@@ -54,6 +56,7 @@ func (t *Transport) Configure(given map[string]any) error {
 		}
 	}
 	s.firstPort, s.lastPort, errs[4] = portRange(value(given, "port_range", ""))
+	s.congestion, errs[5] = congestionControl(given)
 	if err := errors.Join(errs[:]...); err != nil {
 		return err
 	}
@@ -118,6 +121,9 @@ func (s *settings) link(conn socket.Conn) (*socket.Link, error) {
 
 // tune sets what is set on a connected socket.
 func (s *settings) tune(fd int) error {
+	if err := s.setCongestion(fd); err != nil {
+		return err
+	}
 	type option struct{ level, name, value int }
 	options := []option{{unix.SOL_TCP, unix.TCP_NODELAY, 0}}
 	if s.nodelay {
