@@ -162,7 +162,7 @@ func TestPortInUse(t *testing.T) {
 func none(string) (string, bool) { return "", false }
 
 func TestHelpAndVersion(t *testing.T) {
-	for arg, want := range map[string]string{"-help": "Examples:", "-h": "Exit status:", "--version": "impi-server "+release+" (IMPI 0.0)"} {
+	for arg, want := range map[string]string{"-help": "Examples:", "-h": "Exit status:", "--version": "impi-server " + release + " (IMPI 0.0)"} {
 		var out, errs bytes.Buffer
 		if code := run([]string{arg}, none, &out, &errs); code != exitOK || !strings.Contains(out.String(), want) || errs.Len() > 0 {
 			t.Errorf("%s: status %d, %q %q", arg, code, out.String(), errs.String())
