@@ -27,6 +27,7 @@ var reasons = []struct {
 	{syscall.ENETDOWN, transports.CodeUnreachable, true, "the network interface is down"},
 	{syscall.ETIMEDOUT, transports.CodeTimeout, true, "the host does not answer"},
 	{syscall.EADDRNOTAVAIL, transports.CodeAddress, false, "this machine does not have the address to use on its own side"},
+	{syscall.ENAMETOOLONG, transports.CodeAddress, false, "the path is too long for a socket"},
 	{syscall.EADDRINUSE, transports.CodeResource, true, "the address is in use; choose another port or end the program that has it"},
 	{syscall.EACCES, transports.CodeResource, false, "the system does not permit this; check the port number and the permissions of the path"},
 	{syscall.EPERM, transports.CodeResource, false, "the system does not permit this; check the firewall and the permissions of the path"},

@@ -31,7 +31,7 @@ func parsePlace(address string) (place, error) {
 		return place{}, errPlace
 	case strings.HasPrefix(text, "@") && len(text) > 1 && len(text) <= maxPath:
 		return place{abstract: text[1:]}, nil
-	case filepath.IsAbs(text) && filepath.Base(text) != "/" && len(text) < sys.PathMax:
+	case filepath.IsAbs(text) && filepath.Clean(text) != "/" && len(text) < sys.PathMax:
 		return place{path: filepath.Clean(text)}, nil
 	}
 	return place{}, errPlace
