@@ -12,7 +12,8 @@ import (
 var ErrConfig = errors.New("agent: the job does not hang together")
 
 // DefaultChunkSize is the size in bytes of the pieces of memory that links are
-// read into, unless Config says otherwise.
+// read into, unless Config says otherwise. Half of it costs more calls per byte,
+// four times as much falls out of the caches.
 const DefaultChunkSize = 128 << 10
 
 // minChunkSize leaves room for a header and for the part of another.

@@ -25,5 +25,10 @@
 //
 // An Agent is for one goroutine. The loop is: for a readable link, read into
 // Input and say so to Received; flush each link of Touched with Output and Sent
-// until it is empty or full; act on each event of Next.
+// until it is empty or full, and a full one again when it is writable; act on each
+// event of Next. Reading never waits for writing: a proc or host whose packets
+// cannot leave may still have a PROTOACK to say that others wait for. So Input is
+// nil only for a link that is closed or whose peer broke the protocol.
+//
+// Before that, a Dance makes the channels. It is a machine of its own.
 package agent

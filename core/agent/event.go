@@ -3,8 +3,6 @@ package agent
 import (
 	"errors"
 	"fmt"
-
-	"github.com/openimpi/impi/core/wire"
 )
 
 // EventKind says what happened.
@@ -97,15 +95,4 @@ func (a *Agent) Stats() Stats {
 	}
 	s.Memory = a.pool.live * a.pool.size
 	return s
-}
-
-// Hosts gives the number of hosts of the job.
-func (a *Agent) Hosts() int { return a.hosts }
-
-// HostOf gives the host of a proc.
-func (a *Agent) HostOf(r wire.WorldRank) (wire.HostRank, bool) {
-	if r < 0 || int(r) >= len(a.procs) {
-		return 0, false
-	}
-	return a.procs[r].host, true
 }

@@ -132,7 +132,7 @@ func (r *rig) take(l LinkID, limit int) []byte {
 	return all
 }
 
-const everything = 1 << 40
+const everything = 1<<31 - 1
 
 // cut splits a stream into packets; the rest is what does not make one.
 func cut(b []byte) (packets [][]byte, rest []byte) {

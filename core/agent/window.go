@@ -12,6 +12,9 @@ type pair struct{ in, out int64 }
 // A PROTOACK passes here before its receiver can act on it, and a packet passes
 // after its sender has counted it. So a count here is never above the sender's
 // own, and a sender that keeps the rule never drives it above hiWater.
+//
+// IMPI ch.3, Packet Protocol: the source stops at hiwater; each PROTOACK stands
+// for exactly ackmark packets; the directions of a pair are independent.
 type windows struct {
 	ackMark, hiWater int64
 	hosts            int
