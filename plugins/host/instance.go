@@ -127,26 +127,29 @@ func (i *instance) run() {
 	}
 }
 
-// beat kills a plugin that does not answer.
+// beat looks after the plugin's health until the instance ends.
 func (i *instance) beat(every time.Duration) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
-	health := grpc_health_v1.NewHealthClient(i.conn)
 	for {
 		select {
 		case <-i.ctx.Done():
 			return
 		case <-ticker.C:
+			i.check(every)
 		}
-		ctx, cancel := context.WithTimeout(i.ctx, every)
-		_, err := health.Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: plugin.GRPCServiceName})
-		cancel()
-		if status.Code(err) == codes.DeadlineExceeded && i.ctx.Err() == nil {
-			i.stop(&Error{Plugin: i.cfg.Name, Path: i.path, Kind: ErrHung,
-				Problem: fmt.Sprintf("did not answer a health check within %v and is killed", every),
-				Remedy:  "it is started again when needed; running links are not affected"}, 0)
-			return
-		}
+	}
+}
+
+// check kills a plugin that does not answer within a time.
+func (i *instance) check(within time.Duration) {
+	ctx, cancel := context.WithTimeout(i.ctx, within)
+	defer cancel()
+	_, err := grpc_health_v1.NewHealthClient(i.conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: plugin.GRPCServiceName})
+	if status.Code(err) == codes.DeadlineExceeded && i.ctx.Err() == nil {
+		i.stop(&Error{Plugin: i.cfg.Name, Path: i.path, Kind: ErrHung,
+			Problem: fmt.Sprintf("did not answer a health check within %v and is killed", within),
+			Remedy:  "it is started again when needed; running links are not affected"}, 0)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -36,10 +37,12 @@ type watched struct {
 	log    *logBook
 }
 
+// builtin is without AutoMTLS, whose keys cost most of the time of a start. Tests
+// that look at the start have it on.
 func builtin(name, mode string) *watched {
 	w := &watched{states: make(chan Status, 1000), log: &logBook{}}
 	w.Config = Config{
-		Name: name, Builtin: true, Env: []string{envMode + "=" + mode},
+		Name: name, Builtin: true, NoMTLS: true, Env: []string{envMode + "=" + mode},
 		Restart:  Restart{Delay: time.Millisecond, MaxDelay: 4 * time.Millisecond, Healthy: time.Hour},
 		OnStatus: func(s Status) { w.states <- s },
 		Logger:   hclog.New(&hclog.LoggerOptions{Level: hclog.Trace, Output: w.log, JSONFormat: true}),
@@ -212,6 +215,19 @@ func exchange(t testing.TB, a, b link.Link) {
 			t.Fatalf("got %q, %v", got, err)
 		}
 	}
+}
+
+// strike sends a signal to the plugin's process, and gives its number.
+func strike(t testing.TB, p *Plugin, sig syscall.Signal) int {
+	t.Helper()
+	pid := p.Status().PID
+	if pid <= 0 { // would mean ourselves, and more
+		t.Fatalf("no process: %+v", p.Status())
+	}
+	if err := syscall.Kill(pid, sig); err != nil {
+		t.Fatal(err)
+	}
+	return pid
 }
 
 // waitGone waits until a process, which need not be a child, has ended.

@@ -159,10 +159,11 @@ func (o *oddity) Dial(ctx context.Context, to transports.DialSpec) (link.Link, e
 	case "hang":
 		<-ctx.Done()
 		return nil, ctx.Err()
-	case "exec": // a child that inherits what it can
+	case "exec": // a child that inherits what it can, and lives on
 		cmd := exec.Command("/bin/sleep", "1000")
-		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-		return nil, cmd.Start()
+		cmd.Stderr = os.NewFile(2, "stderr")
+		err := cmd.Start()
+		return nil, fmt.Errorf("child %d %v", cmd.Process.Pid, err)
 	}
 	l, err := o.Transport.Dial(ctx, to)
 	if err != nil {

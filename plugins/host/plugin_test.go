@@ -20,12 +20,13 @@ func TestLinkThroughPlugin(t *testing.T) {
 	for _, name := range []string{"tcp", "unix"} {
 		t.Run(name, func(t *testing.T) {
 			w := builtin(name, "")
+			w.NoMTLS = false
 			p := w.start(t)
 			if got := p.Transport().Info().Name; got != name {
 				t.Errorf("Info says %q", got)
 			}
 			s := p.Status()
-			if s.State != StateHealthy || s.PID == 0 || s.Starts != 1 || len(s.Digest) != 64 {
+			if s.State != StateHealthy || s.PID == 0 || s.Starts != 1 || s.Path == "" {
 				t.Errorf("status %+v", s)
 			}
 			a, b := pair(t, p, listen(t, p))
@@ -87,10 +88,7 @@ func TestKillDisturbsNoTransfer(t *testing.T) {
 				}
 			}()
 			<-quarter
-			pid := p.Status().PID
-			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-				t.Fatal(err)
-			}
+			pid := strike(t, p, syscall.SIGKILL)
 			w.reach(t, StateBackoff)
 			for range 2 {
 				if err := <-errs; err != nil && err != io.EOF {
@@ -114,7 +112,7 @@ func TestRestartIsLazy(t *testing.T) {
 	w, other := builtin("tcp", ""), builtin("tcp", "")
 	p, far := w.start(t), other.start(t)
 	l := listen(t, far)
-	syscall.Kill(p.Status().PID, syscall.SIGKILL)
+	strike(t, p, syscall.SIGKILL)
 	s := w.reach(t, StateBackoff)
 	if !errors.Is(s.LastErr, ErrCrashed) || !strings.Contains(s.LastErr.Error(), "killed by signal 9") {
 		t.Errorf("the reason is %v", s.LastErr)
@@ -185,12 +183,19 @@ func TestBackoffTooLong(t *testing.T) {
 // A plugin that hangs is found by its heartbeat, killed, and replaced.
 func TestHungPluginIsReplaced(t *testing.T) {
 	w := builtin("tcp", "")
-	w.Heartbeat = 50 * time.Millisecond
+	w.Heartbeat = -1 // we do it
 	p := w.start(t)
 	l := listen(t, p)
 	a, b := pair(t, p, l)
-	pid := p.Status().PID
-	syscall.Kill(pid, syscall.SIGSTOP)
+	inst := p.cur
+	inst.check(limit)
+	if inst.useless() {
+		t.Fatalf("a plugin that is well was killed: %v", inst.err)
+	}
+	pid := strike(t, p, syscall.SIGSTOP)
+	for !inst.useless() { // it may have answered before it stopped
+		inst.check(10 * time.Millisecond)
+	}
 	if s := w.reach(t, StateBackoff); !errors.Is(s.LastErr, ErrHung) {
 		t.Errorf("the reason is %v", s.LastErr)
 	}
@@ -207,8 +212,7 @@ func TestCloseOfHungPlugin(t *testing.T) {
 	w := builtin("tcp", "")
 	w.Heartbeat = -1
 	p := w.start(t)
-	pid := p.Status().PID
-	syscall.Kill(pid, syscall.SIGSTOP)
+	pid := strike(t, p, syscall.SIGSTOP)
 	if err := p.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -101,7 +101,7 @@ func TestStartFromFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := builtin("tcp", "")
-	w.Builtin, w.Path = false, path
+	w.Builtin, w.Path, w.NoMTLS = false, path, false
 	if w.SHA256, err = Digest(path); err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,6 @@ func TestStartFromFile(t *testing.T) {
 
 func TestStartWithoutMTLS(t *testing.T) {
 	w := builtin("tcp", "nomtls")
-	w.NoMTLS = true
 	p := w.start(t)
 	a, b := pair(t, p, listen(t, p))
 	exchange(t, a, b)

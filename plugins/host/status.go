@@ -21,7 +21,7 @@ type Status struct {
 	Since    time.Time // of the state
 	PID      int       // 0: no process
 	Path     string    // of the binary
-	Digest   string    // its SHA-256, in hex
+	Digest   string    // its SHA-256, in hex; empty for a built-in one that is not pinned
 	Version  string    // of the plugin
 	Starts   int       // processes that got healthy
 	Failures int       // deaths and failed starts in a row

@@ -282,18 +282,29 @@ func TestTrapCloseOnExec(t *testing.T) {
 	}
 }
 
-// A child of the plugin inherits neither the descriptor channel nor an output, so
-// the node sees the plugin's death though the child lives.
+// A child of the plugin does not inherit the descriptor channel, so the node sees
+// the plugin's death though the child lives; nor does the child's hold on the
+// log keep anybody.
 func TestTrapChildOfPlugin(t *testing.T) {
 	w := builtin("tcp", "")
 	p := w.start(t)
-	if _, err := p.Transport().Dial(soon(t), transports.DialSpec{Address: "exec"}); err == nil {
-		t.Fatal("no error")
+	_, err := p.Transport().Dial(soon(t), transports.DialSpec{Address: "exec"})
+	var te *transports.Error
+	var child int
+	if !errors.As(err, &te) {
+		t.Fatal(err)
 	}
-	syscall.Kill(p.Status().PID, syscall.SIGKILL)
+	if _, err := fmt.Sscanf(te.Reason, "child %d", &child); err != nil {
+		t.Fatal(te.Reason, err)
+	}
+	defer syscall.Kill(child, syscall.SIGKILL)
+	strike(t, p, syscall.SIGKILL)
 	w.reach(t, StateBackoff)
 	a, b := pair(t, p, listen(t, p))
 	exchange(t, a, b)
+	if err := syscall.Kill(child, 0); err != nil {
+		t.Errorf("the child has died too, which proves nothing: %v", err)
+	}
 }
 
 // The node is out of descriptors: the link is lost, with the reason, and nothing
@@ -409,12 +420,12 @@ func TestTrapClientStartsOnce(t *testing.T) {
 	l := listen(t, p)
 	w.reach(t, StateHealthy)
 	for range 3 { // let what is allocated once be allocated
-		syscall.Kill(p.Status().PID, syscall.SIGKILL)
+		strike(t, p, syscall.SIGKILL)
 		w.reach(t, StateHealthy)
 	}
 	before := descriptors(t)
 	for range 5 {
-		syscall.Kill(p.Status().PID, syscall.SIGKILL)
+		strike(t, p, syscall.SIGKILL)
 		w.reach(t, StateHealthy)
 	}
 	if after := descriptors(t); after > before {

@@ -29,6 +29,9 @@ func (s *server) Dial(ctx context.Context, req *proto.DialRequest) (*proto.DialR
 	defer s.endDial()
 	s.dials.Add(1)
 	l, err := s.t.Dial(ctx, transports.DialSpec{Address: req.GetAddress(), From: req.GetFrom()})
+	if l == nil && err == nil {
+		err = errNoLink
+	}
 	if err != nil {
 		s.dialErrors.Add(1)
 		return &proto.DialResponse{Error: wireError(err)}, nil
@@ -43,6 +46,9 @@ func (s *server) Dial(ctx context.Context, req *proto.DialRequest) (*proto.DialR
 			fmt.Sprintf("%d links wait in the plugin for their node to open them", proto.MaxWaiting))}, nil
 	}
 }
+
+// errNoLink blames a transport that returns neither a link nor an error.
+var errNoLink = errors.New("the transport made no link and gave no error; report it to its vendor")
 
 func (s *server) beginDial() *proto.Error {
 	s.mu.Lock()

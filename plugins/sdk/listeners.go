@@ -68,6 +68,9 @@ func (s *server) accept(id uint64, l *listening) {
 	failures := 0
 	for l.ctx.Err() == nil {
 		x, err := l.Accept(l.ctx)
+		if x == nil && err == nil {
+			err = errNoLink
+		}
 		if err == nil {
 			failures = 0
 			s.announce(id, l, x)

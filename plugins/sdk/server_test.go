@@ -222,6 +222,14 @@ func TestDialTimeLimit(t *testing.T) {
 	}
 }
 
+func TestTransportReturnsNothing(t *testing.T) {
+	s := serve(t, &fake{dial: func(context.Context, transports.DialSpec) (link.Link, error) { return nil, nil }})
+	d, err := s.TransportClient.Dial(soon(t), &proto.DialRequest{Call: call("k")})
+	if err != nil || d.GetError().GetCode() != "internal" || d.GetLinkId() != 0 {
+		t.Errorf("%v, %v", d, err)
+	}
+}
+
 func TestDrain(t *testing.T) {
 	begun, release := make(chan struct{}), make(chan struct{})
 	s := serve(t, &fake{dial: func(context.Context, transports.DialSpec) (link.Link, error) {
