@@ -14,9 +14,9 @@ const (
 	DefaultStart = 60 * time.Second // Limits.Start
 	DefaultStop  = 10 * time.Second // Limits.Stop
 
-	DefaultDataLen = 65536
-	DefaultAckMark = 64
-	DefaultHiWater = 256
+	DefaultDataLen = 262144
+	DefaultAckMark = 32
+	DefaultHiWater = 128
 	DefaultTagUB   = 1<<31 - 1
 )
 

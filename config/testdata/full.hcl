@@ -85,9 +85,9 @@ route "lam" {
 # What each site announces at startup; the job runs with the smallest datalen,
 # ackmark, hiwater and tag_ub of all, and xsize and maxlinear must be equal.
 protocol {
-  datalen   = 65536      # most bytes of user data in a packet, from 1
-  ackmark   = 64         # packets per acknowledgement, not above hiwater
-  hiwater   = 256        # packets under way per pair of procs
+  datalen   = 262144     # most bytes of user data in a packet, from 1
+  ackmark   = 32         # packets per acknowledgement, not above hiwater
+  hiwater   = 128        # packets under way per pair of procs
   tag_ub    = 2147483647 # highest tag, from 32767
   xsize     = -1         # bytes from which collectives use their long form; -1: 1024
   maxlinear = -1         # most clients for linear collectives; -1: 4

@@ -241,7 +241,10 @@ func (p *process) finalize() error {
 func (p *process) settle(done func() bool) error {
 	p.lock()
 	defer p.unlock()
-	for p.failure == nil && !done() {
+	for p.failure == nil {
+		if p.output(); done() {
+			return nil
+		}
 		p.turn()
 	}
 	return p.failure

@@ -44,8 +44,8 @@ func (p *process) addPort(l link.Link, peer message.Peer) (*port, error) {
 		p.eng.Attach(q.id)
 	} else {
 		p.eng.AttachPeer(q.id, peer)
+		p.warm(q)
 	}
-	p.warm(q)
 	return q, nil
 }
 

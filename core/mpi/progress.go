@@ -220,11 +220,13 @@ func (p *process) send(to message.Peer, size int, blocking bool) {
 	}
 }
 
-// began is called after a receive was posted: the message may have been there,
-// and what that brings about must not wait for a driver that sleeps.
+// began is called after a receive was posted. If its message was there already,
+// that has brought about an answer, which leaves now unless it joins held Isends.
 func (p *process) began() {
-	if p.driving {
-		p.output()
+	for _, q := range p.ports {
+		if q != nil && (q.held == 0 || p.driving) && p.eng.HasOutput(q.id) {
+			p.flush(q)
+		}
 	}
 }
 

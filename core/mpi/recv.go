@@ -47,6 +47,7 @@ func (c *Comm) recv(b []byte, k datatype.Kind, src, tag int) (Status, error) {
 	p.lock()
 	defer p.unlock()
 	r := p.eng.Recv(env, from, in)
+	p.began()
 	p.wait(r)
 	return p.received(r, b, in, k)
 }

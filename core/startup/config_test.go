@@ -24,7 +24,7 @@ func TestClientConfigFaults(t *testing.T) {
 		"XSIZE":           {func(c *ClientConfig) { c.Params.XSize = -2 }, "XSIZE -2"},
 		"MAXLINEAR":       {func(c *ClientConfig) { c.Params.MaxLinear = -2 }, "MAXLINEAR -2"},
 		"ackmark":         {func(c *ClientConfig) { c.Params.AckMark = 0 }, "ackmark 0"},
-		"hiwater":         {func(c *ClientConfig) { c.Params.HiWater = 63 }, "ackmark 64"},
+		"hiwater":         {func(c *ClientConfig) { c.Params.HiWater = 31 }, "ackmark 32"},
 		"one proc twice":  {func(c *ClientConfig) { c.Hosts[0].Procs[1].ID.PID = 100 }, "two procs are 10.0.0.1/100"},
 		"card":            {func(c *ClientConfig) { c.Hosts[0].Procs[1].Card = make([]byte, MaxCard+1) }, "4097 bytes"},
 		"pid for a draft": {func(c *ClientConfig) { c.Dialect, c.Hosts[0].Procs[1].ID.PID = wire.Draft, 1<<32 }, "pid 4294967296"},

@@ -110,7 +110,7 @@ func TestDeriveFaults(t *testing.T) {
 		{"procs of hosts too many", wire.LabelHostNProcs, 3, u32s(2, 1, 3), ErrValue, "client 1"},
 		{"procs of hosts out of all bounds", wire.LabelHostNProcs, 3, u32s(none, 1, 2), ErrValue, "4294967295"},
 		{"ackmark 0", wire.LabelAckMark, 3, u32s(64, 0, 64), ErrValue, "H_ACKMARK: client 0: host 1"},
-		{"hiwater below ackmark", wire.LabelHiWater, 3, u32s(256, 256, 63), ErrValue, "H_HIWATER: client 1: host 0: startup value is wrong: hiwater 63 is below ackmark 64"},
+		{"hiwater below ackmark", wire.LabelHiWater, 3, u32s(256, 256, 31), ErrValue, "H_HIWATER: client 1: host 0: startup value is wrong: hiwater 31 is below ackmark 32"},
 
 		{"identities too short", wire.LabelProcIPv6, 3, make([]byte, 79), ErrValue, "P_IPV6"},
 		{"pids of the draft", wire.LabelProcPID, 3, make([]byte, 20), ErrValue, "20 bytes for 5 values"},

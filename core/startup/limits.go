@@ -32,12 +32,12 @@ const (
 // Values that every client may change and that stand for "not chosen" in the
 // two collective crossovers. IMPI ch.2, Client labels: -1 selects the default.
 const (
-	DefaultDataLen   = 65536
+	DefaultDataLen   = 262144
 	DefaultTagUB     = 1<<31 - 1
 	DefaultXSize     = 1024
 	DefaultMaxLinear = 4
-	DefaultAckMark   = 64
-	DefaultHiWater   = 256
+	DefaultAckMark   = 32
+	DefaultHiWater   = 128
 	Unchosen         = -1
 )
 

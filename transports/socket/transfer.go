@@ -16,8 +16,10 @@ const (
 	// maxSlices go to the kernel in one call; longer batches take several.
 	maxSlices = 64
 
-	// large is the size from which a transfer is announced to Go's scheduler.
-	// Below it the announcement costs more than it gives: see docs/transports.md.
+	// large is the size from which a send is announced to Go's scheduler. Below it
+	// the announcement costs more than it gives: see docs/transports.md. Receives
+	// never are: their size says what there is room for, mostly for a poll that
+	// brings nothing.
 	large = 64 << 10
 
 	// flags make the calls right whatever another process that shares the open
@@ -141,12 +143,13 @@ func (l *Link) move(c *call, h *half, slices, size int) (int, syscall.Errno) {
 	for {
 		var n uintptr
 		var errno syscall.Errno
+		announce := size >= large && c == &sending
 		switch {
-		case slices == 1 && size < large:
+		case slices == 1 && !announce:
 			n, _, errno = syscall.RawSyscall6(c.one, fd, uintptr(unsafe.Pointer(h.vec[0].Base)), uintptr(size), flags, 0, 0)
 		case slices == 1:
 			n, _, errno = syscall.Syscall6(c.one, fd, uintptr(unsafe.Pointer(h.vec[0].Base)), uintptr(size), flags, 0, 0)
-		case size < large:
+		case !announce:
 			h.header.SetIovlen(slices)
 			n, _, errno = syscall.RawSyscall(c.many, fd, uintptr(unsafe.Pointer(&h.header)), flags)
 		default:
