@@ -1,0 +1,107 @@
+// Command wordcount counts the words of a text. Rank 0 splits it at word
+// boundaries and scatters it; each rank counts its part. Numbers that everybody
+// has, such as how often each letter occurs, are reduced; the words, which differ
+// from part to part, are gathered and merged.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+
+	"github.com/openimpi/impi/core/mpi"
+)
+
+// errDiffers means that the job counted other than one process does.
+var errDiffers = errors.New("the count differs from a sequential one")
+
+func main() {
+	file := flag.String("text", "", "the `file` to count, plain or .gz (default: two books)")
+	top := flag.Int("top", 10, "how many of the most frequent words to print")
+	flag.Parse()
+	if err := run(*file, *top); err != nil {
+		mpi.Abort(1, "wordcount: "+err.Error())
+	}
+}
+
+func run(file string, top int) error {
+	if err := mpi.Init(); err != nil {
+		return err
+	}
+	world := mpi.World()
+	var text []byte
+	if world.Rank() == 0 {
+		var err error
+		if text, err = load(file); err != nil {
+			return err
+		}
+	}
+	part, err := scatter(world, text)
+	if err != nil {
+		return err
+	}
+	own := count(part)
+	all, err := merge(world, own)
+	if err != nil {
+		return err
+	}
+	if world.Rank() == 0 {
+		if d := all.difference(count(text)); d != "" {
+			return fmt.Errorf("%w: %s", errDiffers, d)
+		}
+		report(all, len(text), world.Size(), top)
+	}
+	return mpi.Finalize()
+}
+
+// scatter gives each rank its part of the text, which only rank 0 has.
+func scatter(c *mpi.Comm, text []byte) ([]byte, error) {
+	var sizes []int64
+	var counts []int
+	if c.Rank() == 0 {
+		for _, part := range split(text, c.Size()) {
+			sizes, counts = append(sizes, int64(len(part))), append(counts, len(part))
+		}
+	}
+	size := make([]int64, 1)
+	if err := mpi.Scatter(c, sizes, size, 0); err != nil {
+		return nil, err
+	}
+	part := make([]byte, size[0])
+	return part, mpi.Scatterv(c, text, counts, nil, part, 0)
+}
+
+// merge adds all tallies up at rank 0; elsewhere the result means nothing.
+func merge(c *mpi.Comm, own *tally) (*tally, error) {
+	all := newTally()
+	if err := mpi.Reduce(c, own.numbers[:], all.numbers[:], mpi.Sum, 0); err != nil {
+		return nil, err
+	}
+	words := own.encode()
+	sizes := make([]int64, c.Size())
+	if err := mpi.Gather(c, []int64{int64(len(words))}, sizes, 0); err != nil {
+		return nil, err
+	}
+	if c.Rank() != 0 {
+		return all, mpi.Gatherv(c, words, nil, nil, nil, 0)
+	}
+	counts, total := make([]int, c.Size()), 0
+	for rank, n := range sizes {
+		counts[rank] = int(n)
+		total += int(n)
+	}
+	gathered := make([]byte, total)
+	if err := mpi.Gatherv(c, words, gathered, counts, nil, 0); err != nil {
+		return nil, err
+	}
+	return all, all.decode(gathered)
+}
+
+func report(t *tally, bytes, ranks, top int) {
+	fmt.Printf("wordcount: %d bytes on %d ranks: %d words, %d different, %.2f letters long\n", bytes, ranks, t.total(), len(t.words), t.meanLength())
+	for i, e := range t.top(top) {
+		fmt.Printf("wordcount: %2d. %-12s %d\n", i+1, e.word, e.count)
+	}
+	fmt.Printf("wordcount: letters by frequency: %s\n", t.letters())
+	fmt.Println("wordcount: equal to a sequential count")
+}
