@@ -90,7 +90,7 @@ func judgeHandshake(cfg *Config, e *Error, line string) bool {
 		e.Remedy = "rebuild the plugin with the current sdk"
 	case !cfg.NoMTLS && (len(parts) < 6 || len(parts[5]) <= 50):
 		e.Kind, e.Problem = ErrMTLS, "does not protect its control connection (AutoMTLS)"
-		e.Remedy = "set auto_mtls = false in the transport block if its language has no support for it"
+		e.Remedy = "its library must answer PLUGIN_CLIENT_CERT with a certificate: docs/plugin-protocol.md, Control connection"
 	default:
 		return false
 	}

@@ -49,7 +49,7 @@ func TestStartErrors(t *testing.T) {
 		{"wrong version", Config{Name: "tcp", Builtin: true, Env: []string{envMode + "=otherversion"}}, ErrVersion, []string{`version "99"`, "this node 1"}},
 		{"old go-plugin", Config{Name: "old", Path: script(t, dir, "old", "#!/bin/sh\necho '2|1|unix|/x|grpc|'\nexec sleep 100\n")}, ErrVersion, []string{"go-plugin's handshake"}},
 		{"net/rpc", Config{Name: "rpc", Path: script(t, dir, "rpc", "#!/bin/sh\necho '1|1|unix|/x|netrpc|'\nexec sleep 100\n")}, ErrVersion, []string{"gRPC"}},
-		{"no mTLS", Config{Name: "tcp", Builtin: true, Env: []string{envMode + "=nomtls"}}, ErrMTLS, []string{"auto_mtls = false"}},
+		{"no mTLS", Config{Name: "tcp", Builtin: true, Env: []string{envMode + "=nomtls"}}, ErrMTLS, []string{"PLUGIN_CLIENT_CERT"}},
 		{"another transport", Config{Name: "other", Path: other, Env: []string{envMode + "="}}, ErrName, []string{`"tcp"`, `"other"`}},
 		{"silent", Config{Name: "silent", Path: script(t, dir, "silent", "#!/bin/sh\nexec sleep 100\n"), StartTimeout: 1}, ErrHung, []string{"no handshake within"}},
 	}

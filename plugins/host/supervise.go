@@ -1,0 +1,189 @@
+package host
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+)
+
+// attempt is a start in progress.
+type attempt struct {
+	done chan struct{}
+	err  error // valid when done is closed
+}
+
+// settled makes a started instance the current one. The caller holds mu.
+func (p *Plugin) settled(inst *instance) {
+	p.cur = inst
+	p.status.PID = inst.proc.cmd.Process.Pid
+	p.status.Path, p.status.Digest, p.status.Version = inst.path, inst.digest, inst.info.Version
+	p.status.Starts++
+	p.status.NextTry = time.Time{}
+	p.setState(StateHealthy)
+	p.log.Info("plugin is ready", "pid", p.status.PID, "version", inst.info.Version, "path", inst.path, "sha256", inst.digest)
+	p.work.Go(func() {
+		<-inst.dead
+		p.died(inst)
+		<-inst.gone
+	})
+}
+
+// died takes note of the end of the current instance.
+func (p *Plugin) died(inst *instance) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cur != inst {
+		return
+	}
+	p.cur = nil
+	if p.isClosed() {
+		return
+	}
+	if time.Since(inst.born) >= p.cfg.Restart.Healthy {
+		p.status.Failures = 0
+	}
+	p.failed(inst.err)
+}
+
+// failed counts a death or a failed start and plans the next one. The caller
+// holds mu.
+func (p *Plugin) failed(err error) {
+	p.status.PID = 0
+	p.status.LastErr = err
+	p.status.Failures++
+	wait, open := p.cfg.Restart.wait(p.status.Failures, rand.Float64())
+	p.status.NextTry = time.Now().Add(wait)
+	state := StateBackoff
+	if open {
+		state = StateFailed
+	}
+	p.setState(state)
+	p.log.Error("plugin is down", "error", err, "failures", p.status.Failures, "next_start_in", wait)
+	if len(p.listeners) > 0 {
+		p.begin() // peers cannot wait for our next need of it
+	}
+}
+
+// setState changes the state and reports it. The caller holds mu.
+func (p *Plugin) setState(s State) {
+	p.status.State, p.status.Since = s, time.Now()
+	if p.cfg.OnStatus != nil {
+		p.cfg.OnStatus(p.status)
+	}
+}
+
+// begin starts an attempt unless one is in progress. The caller holds mu.
+func (p *Plugin) begin() *attempt {
+	if p.attempt == nil && !p.isClosed() {
+		a := &attempt{done: make(chan struct{})}
+		p.attempt = a
+		p.work.Go(func() { p.try(a) })
+	}
+	return p.attempt
+}
+
+// try waits until a start is allowed and starts. It is not bound to the context
+// of the caller that caused it: others wait for it too.
+func (p *Plugin) try(a *attempt) {
+	p.mu.Lock()
+	wait, last := time.Until(p.status.NextTry), p.last
+	p.mu.Unlock()
+	if wait > 0 {
+		timer := time.NewTimer(wait)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-p.life.Done():
+		}
+	}
+	if last != nil { // it may hold the addresses that the new one needs
+		<-last.gone
+	}
+	p.mu.Lock()
+	if !p.isClosed() {
+		p.setState(StateStarting)
+	}
+	p.mu.Unlock()
+	inst, err := p.launch(p.life)
+	p.conclude(a, inst, err)
+	if inst != nil && inst.useless() {
+		<-inst.gone
+	}
+}
+
+// conclude ends an attempt.
+func (p *Plugin) conclude(a *attempt, inst *instance, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.attempt = nil
+	switch {
+	case p.isClosed():
+		err = p.errClosed()
+		if inst != nil {
+			inst.stop(err, settle)
+		}
+	case err != nil:
+		p.failed(err)
+	default:
+		p.settled(inst)
+	}
+	a.err = err
+	close(a.done)
+}
+
+// acquire gives the healthy instance, and starts one when there is none. It waits
+// for that no longer than the context allows, and not at all when it is not
+// going to happen in time.
+func (p *Plugin) acquire(ctx context.Context) (*instance, error) {
+	for {
+		p.mu.Lock()
+		if p.isClosed() {
+			p.mu.Unlock()
+			return nil, p.errClosed()
+		}
+		if i := p.cur; i != nil && !i.useless() {
+			p.mu.Unlock()
+			return i, nil
+		}
+		if i := p.cur; i != nil { // dead, but nobody has taken note yet
+			p.mu.Unlock()
+			p.died(i)
+			continue
+		}
+		if err := p.tooEarly(ctx); err != nil {
+			p.mu.Unlock()
+			return nil, err
+		}
+		a := p.begin()
+		p.mu.Unlock()
+		select {
+		case <-a.done:
+			if a.err != nil {
+				return nil, a.err
+			}
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// tooEarly says why it is of no use to wait for a start. The caller holds mu.
+func (p *Plugin) tooEarly(ctx context.Context) error {
+	wait := time.Until(p.status.NextTry)
+	if wait <= 0 {
+		return nil
+	}
+	e := &Error{Plugin: p.cfg.Name, Path: p.status.Path, Cause: p.status.LastErr}
+	at, bounded := ctx.Deadline()
+	switch {
+	case p.status.State == StateFailed:
+		e.Kind, e.Problem = ErrFailed, "died too often: "+p.status.LastErr.Error()
+		e.Remedy = "correct the cause; it is tried again in " + wait.Round(time.Second).String()
+	case bounded && time.Until(at) < wait:
+		e.Kind, e.Problem = ErrBackoff, "has died: "+p.status.LastErr.Error()
+		e.Remedy = "it is started again in " + wait.Round(time.Millisecond).String()
+	default:
+		return nil
+	}
+	return e
+}
