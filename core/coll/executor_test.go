@@ -46,15 +46,17 @@ func newJob(t testing.TB, clients []wire.ClientRank, profile Profile, reps func(
 			}
 		}
 		j.planners = append(j.planners, NewPlanner(c, mine))
-		j.scheds[r].scratch.block = garbage(j.rng, 1<<16)
+		j.scheds[r].scratch.block = garbage()
 	}
 	return j
 }
 
-func garbage(rng *rand.Rand, n int) []byte {
-	b := alloc(n)
-	for i := range b {
-		b[i] = byte(rng.Uint32())
+// garbage is scratch memory as an earlier operation may have left it.
+func garbage() []byte {
+	b := alloc(1 << 16)
+	words := datatype.View[uint64](b)
+	for i := range words {
+		words[i] = 0x9e3779b97f4a7c15 * uint64(i+1)
 	}
 	return b
 }
