@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/openimpi/impi/core/link"
@@ -22,6 +23,7 @@ type Acceptor struct {
 	ln     Listener
 	turn   chan struct{} // full while a call waits in ln, whose deadline it owns
 	closed chan struct{}
+	close  sync.Once
 }
 
 // NewAcceptor makes an Acceptor, which owns ln from here on.
@@ -67,8 +69,11 @@ func (a *Acceptor) wait(ctx context.Context) (net.Conn, error) {
 	return conn, err
 }
 
-// Close stops accepting. It must be called once.
-func (a *Acceptor) Close() error {
-	close(a.closed)
-	return a.ln.Close()
+// Close stops accepting. It may be called again.
+func (a *Acceptor) Close() (err error) {
+	a.close.Do(func() {
+		close(a.closed)
+		err = a.ln.Close()
+	})
+	return err
 }

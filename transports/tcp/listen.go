@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/netip"
 	"strconv"
-	"sync"
 	"syscall"
 
 	"github.com/openimpi/impi/core/link"
@@ -63,7 +62,6 @@ type listener struct {
 	transport *Transport
 	accept    *socket.Acceptor
 	address   string
-	close     sync.Once
 }
 
 // Accept waits for a connection.
@@ -86,7 +84,4 @@ func (l *listener) Accept(ctx context.Context) (link.Link, error) {
 func (l *listener) Address() string { return l.address }
 
 // Close closes the port.
-func (l *listener) Close() (err error) {
-	l.close.Do(func() { err = l.accept.Close() })
-	return err
-}
+func (l *listener) Close() error { return l.accept.Close() }

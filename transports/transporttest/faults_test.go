@@ -385,7 +385,7 @@ var transportFaults = []struct {
 		return &faultyTransport{accept: func(l transports.Listener, ctx context.Context) (link.Link, error) {
 			made, err := l.Accept(ctx)
 			if errors.Is(err, link.ErrClosed) {
-				err = net("use of closed network connection")
+				err = errors.New("use of closed network connection")
 			}
 			return made, err
 		}}
@@ -417,10 +417,6 @@ var transportFaults = []struct {
 		}}
 	}},
 }
-
-type net string
-
-func (n net) Error() string { return string(n) }
 
 func TestTransportFaultsAreFound(t *testing.T) {
 	for _, f := range transportFaults {
