@@ -15,6 +15,9 @@ const (
 	wakerKey = ^uint32(0)
 	// maxReads bounds how often one port is read before others have their turn.
 	maxReads = 4
+	// busy is how many receives in a row polling must bring before a port leaves
+	// the poll set.
+	busy = 64
 	// holdBack is how many bytes of Isends are gathered before they are written.
 	holdBack = 16 << 10
 )
@@ -25,6 +28,7 @@ type port struct {
 	peer     message.Peer // message.NoPeer for the agent
 	link     link.Link
 	interest link.Interest // what the poll set waits for; 0: not in the set
+	streak   int           // receives that polling brought since the last sleep
 	ended    bool          // our side of it is ended: nothing is written any more
 	burst    bool          // an Isend was written since the program last waited
 	held     int           // bytes of Isends that wait for company
@@ -50,9 +54,27 @@ func (p *process) addPort(l link.Link, peer message.Peer) (*port, error) {
 }
 
 // warm makes q one of the ports that are polled without asking the set first.
+// The one that it displaces must be in the set.
 func (p *process) warm(q *port) {
-	if p.hot[0] != q {
-		p.hot[1], p.hot[0] = p.hot[0], q
+	if p.hot[0] == q {
+		return
+	}
+	old := p.hot[1]
+	p.hot[1], p.hot[0] = p.hot[0], q
+	if old != nil && old != q && old.interest == 0 {
+		p.arm(old)
+	}
+}
+
+// hit says that polling q brought something. A port that is busy leaves the poll
+// set until the next sleep: the set costs each arriving packet a detour, even
+// when nobody asks it.
+func (p *process) hit(q *port) {
+	p.spin.hit()
+	if q.streak++; q.streak == busy && q.interest != 0 {
+		if p.set.Remove(q.link.Handle()) == nil {
+			q.interest = 0
+		}
 	}
 }
 

@@ -80,7 +80,7 @@ func (p *process) step(i int) (progress bool) {
 	for _, q := range p.hot {
 		if q != nil && p.receive(q) {
 			progress = true
-			p.spin.hit()
+			p.hit(q)
 		}
 	}
 	if i%scanEvery == 0 && !progress {
@@ -181,8 +181,13 @@ func (p *process) arm(q *port) bool {
 	if !q.ended && p.eng.HasOutput(q.id) {
 		want |= link.Writable
 	}
+	q.streak = 0
 	if want != q.interest {
-		if err := p.set.Modify(h, uint32(q.id), want); err != nil {
+		wait := p.set.Modify
+		if q.interest == 0 {
+			wait = p.set.Add
+		}
+		if err := wait(h, uint32(q.id), want); err != nil {
 			p.drop(q, err)
 			return false
 		}
