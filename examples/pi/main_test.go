@@ -49,6 +49,13 @@ func TestCheckFindsFaults(t *testing.T) {
 	}
 }
 
+// With many intervals only rounding is left, which does not grow with them.
+func TestBoundOfRounding(t *testing.T) {
+	if b := bound(1_000_000_000, 32); b > 2e-14 {
+		t.Errorf("%.1e", b)
+	}
+}
+
 // A share of ranks without intervals is nothing.
 func TestMoreRanksThanIntervals(t *testing.T) {
 	if s := integrate(5, 8, 3); s != 0 {
