@@ -56,8 +56,10 @@ func launchSites(o *options, job *config.Job, sites []config.Site, std streams) 
 	}
 	stop := onSignals(forward, forward)
 	defer stop()
+	release := s.onFailure(func() { forward(syscall.SIGTERM) })
 	await(running)
-	verdict := judge(running)
+	release()
+	verdict := s.explain(judge(running))
 	if verdict.Text != "" {
 		complain(std.err, verdict.Text)
 	}

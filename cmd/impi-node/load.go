@@ -47,11 +47,17 @@ func checkPort(a netip.AddrPort) error {
 	return l.Close()
 }
 
-// load reads and checks a job file, the transports' settings included.
-func load(path string, isLocal func(netip.Addr) bool, ports bool) (*config.Job, config.Diagnostics) {
+// load reads and checks a job file, the transports' settings included. ports
+// tells which listeners' ports to try; nil stands for none.
+func load(path string, isLocal func(netip.Addr) bool, ports func(netip.AddrPort) bool) (*config.Job, config.Diagnostics) {
 	opt := config.Options{Builtins: builtinNames(), Local: isLocal}
-	if ports {
-		opt.CheckPort = checkPort
+	if ports != nil {
+		opt.CheckPort = func(a netip.AddrPort) error {
+			if !ports(a) {
+				return nil
+			}
+			return checkPort(a)
+		}
 	}
 	job, found := config.Load(path, opt)
 	if job == nil {
@@ -63,6 +69,22 @@ func load(path string, isLocal func(netip.Addr) bool, ports bool) (*config.Job, 
 		}
 	}
 	return job, dedupe(found)
+}
+
+func allPorts(netip.AddrPort) bool { return true }
+
+// portsOf gives the ports that a site opens: another one's node may be running
+// on this machine. A file with faults has none.
+func portsOf(path, site string, isLocal func(netip.Addr) bool) func(netip.AddrPort) bool {
+	ours := make(map[netip.AddrPort]bool)
+	if job, _ := config.Load(path, config.Options{Builtins: builtinNames(), Local: isLocal}); job != nil {
+		s, _ := job.Site(site)
+		ours[s.Server.Address] = s.Server.Embedded
+		for _, h := range s.Hosts {
+			ours[netip.AddrPortFrom(h.Address, h.Port)] = true
+		}
+	}
+	return func(a netip.AddrPort) bool { return ours[a] }
 }
 
 // checkSettings has a built-in transport judge its config block. What a plugin
@@ -139,7 +161,7 @@ func validate(args []string, std streams) int {
 		complain(std.err, err)
 		return statusUsage
 	}
-	job, found := load(files[0], isLocal, true)
+	job, found := load(files[0], isLocal, allPorts)
 	if *asJSON {
 		if found == nil {
 			found = config.Diagnostics{}

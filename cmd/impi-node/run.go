@@ -69,7 +69,14 @@ func prepare(o *options, launched bool) (*config.Job, config.Diagnostics) {
 	if err != nil {
 		return nil, config.Diagnostics{{Severity: config.Error, Problem: err.Error()}}
 	}
-	return load(o.file, isLocal, !launched)
+	ports := allPorts
+	switch {
+	case launched:
+		ports = nil
+	case o.site != "":
+		ports = portsOf(o.file, o.site, isLocal)
+	}
+	return load(o.file, isLocal, ports)
 }
 
 // choose gives the sites to run: the named one, or all that are on this machine.

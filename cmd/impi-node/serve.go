@@ -1,6 +1,8 @@
 package main
 
 import (
+	"time"
+
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/openimpi/impi/config"
@@ -39,6 +41,50 @@ func newServing(job *config.Job, sites []config.Site, log hclog.Logger) (*servin
 		s.told.Server = &at
 	}
 	return s, nil
+}
+
+// serverWord is how long nodes have to hear from a server that failed. After that
+// they are ended: some may not have reached it.
+const serverWord = 2 * time.Second
+
+// onFailure calls f if the server fails and nobody calls release in time.
+func (s *serving) onFailure(f func()) (release func()) {
+	quit := make(chan struct{})
+	if s.server != nil {
+		go func() {
+			select {
+			case <-s.server.Done():
+			case <-quit:
+				return
+			}
+			if s.server.Failure() == nil {
+				return
+			}
+			select {
+			case <-time.After(serverWord):
+				f()
+			case <-quit:
+			}
+		}()
+	}
+	return func() { close(quit) }
+}
+
+// explain replaces the nodes' outcome by what the server knows better: that it
+// failed by itself, as when a site never came.
+func (s *serving) explain(o outcome) outcome {
+	if s.server == nil || o.Status == statusOK {
+		return o
+	}
+	select {
+	case <-s.server.Done():
+	default:
+		return o
+	}
+	if f := s.server.Failure(); f != nil && f.Status == node.StatusTimeout {
+		return outcome{Text: f.Text, Status: f.Status}
+	}
+	return o
 }
 
 // close ends the server, which has nothing to do any more.

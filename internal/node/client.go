@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/rendezvous"
@@ -96,9 +97,9 @@ func (n *node) leave(ctx context.Context) error {
 		return nil
 	}
 	select {
-	case <-n.server.done:
-		if err := n.server.Wait(); err != nil {
-			return n.serverSaid(err)
+	case <-n.server.Done():
+		if f := n.server.Failure(); f != nil {
+			return f
 		}
 		return nil
 	case <-ctx.Done():
@@ -109,43 +110,57 @@ func (n *node) leave(ctx context.Context) error {
 // serverSaid makes a failure of what ended startup, or the connection to the
 // server.
 func (n *node) serverSaid(err error) *Failure {
+	f := ended(n.opt.Job, err)
+	if !f.Remote {
+		f.Text = fmt.Sprintf("site %s: %s", n.opt.Site.Name, f.Text)
+	}
+	if errors.Is(err, startup.ErrLost) && n.session != nil {
+		f.weight = lost // whoever broke it may have told why elsewhere
+	}
+	return f
+}
+
+// ended makes a failure of the error with which a side of startup ended.
+func ended(job *config.Job, err error) *Failure {
 	text := err.Error()
 	marker := startup.ErrFailed.Error() + ": "
-	switch i := strings.LastIndex(text, marker); {
-	case errors.Is(err, startup.ErrFailed) && i >= 0:
-		return toldBy(n.withSites(text[i+len(marker):]))
-	case errors.Is(err, startup.ErrTimeout):
-		return &Failure{Text: n.withSites(fmt.Sprintf("site %s: %v", n.opt.Site.Name, err)), Status: StatusTimeout, weight: decided, cause: err}
-	case errors.Is(err, startup.ErrLost) && n.session != nil:
-		return connectionLost(fmt.Sprintf("site %s: the connection to the server ended: %v", n.opt.Site.Name, err), err)
+	if i := strings.LastIndex(text, marker); i >= 0 && errors.Is(err, startup.ErrFailed) {
+		return toldBy(withSites(job, text[i+len(marker):]))
 	}
-	return nodeFailed(fmt.Errorf("site %s: %w", n.opt.Site.Name, err))
+	f := &Failure{Text: withSites(job, text), Status: StatusNode, weight: decided, cause: err}
+	switch {
+	case errors.Is(err, startup.ErrTimeout):
+		f.Status = StatusTimeout
+	case errors.Is(err, startup.ErrLost):
+		f.Status = StatusRemote
+	}
+	return f
 }
 
 // How the server names clients: one with its address, or a set of them.
 var (
-	oneClient = regexp.MustCompile(`^client (\d+) \(([^)]*)\)`)
-	clientSet = regexp.MustCompile(`clients \{([\d,]+)\} of \d+`)
+	oneClient = regexp.MustCompile(`\bclient (\d+) \(([^)]*:\d+)\)`)
+	clientSet = regexp.MustCompile(`\bclients \{([\d,]+)\} of \d+`)
 )
 
 // withSites puts the sites' names where the server, which does not know them,
 // speaks of clients.
-func (n *node) withSites(text string) string {
+func withSites(job *config.Job, text string) string {
 	text = oneClient.ReplaceAllStringFunc(text, func(s string) string {
 		m := oneClient.FindStringSubmatch(s)
-		return n.siteList(m[1]) + " at " + m[2]
+		return siteList(job, m[1]) + " at " + m[2]
 	})
 	return clientSet.ReplaceAllStringFunc(text, func(s string) string {
-		return n.siteList(clientSet.FindStringSubmatch(s)[1])
+		return siteList(job, clientSet.FindStringSubmatch(s)[1])
 	})
 }
 
 // siteList names the clients of a list of ranks.
-func (n *node) siteList(ranks string) string {
+func siteList(job *config.Job, ranks string) string {
 	var names []string
 	for s := range strings.SplitSeq(ranks, ",") {
 		if c, err := strconv.Atoi(s); err == nil {
-			names = append(names, n.clientName(wire.ClientRank(c)))
+			names = append(names, clientName(job, wire.ClientRank(c)))
 		}
 	}
 	return strings.Join(names, ", ")

@@ -83,6 +83,18 @@ func (n *node) startSwitches(channels []map[wire.HostRank]link.Link) error {
 	return nil
 }
 
+// stopSwitches ends the agents. Channels are dropped if they have not ended: that
+// is how hosts that are not ours learn of a failure.
+func (n *node) stopSwitches() {
+	for _, h := range n.hosts {
+		if h.running {
+			h.loop.stop()
+		} else if h.loop != nil {
+			h.loop.close()
+		}
+	}
+}
+
 func (n *node) agentConfig(h *ownHost) agent.Config {
 	c := agent.Config{Self: h.rank, MaxData: n.job.DataLen, AckMark: n.job.AckMark, HiWater: n.job.HiWater}
 	for _, x := range n.job.Hosts {

@@ -229,10 +229,10 @@ func TestPluginKilledDisturbsNoLinkAndServesTheNextDial(t *testing.T) {
 func TestSiteThatNeverComes(t *testing.T) {
 	job := testJob("block", 1, 1)
 	job.Sites[0].Server.Timeout = 300 * time.Millisecond
-	serveApart(t, job)
+	job.Sites[0].Server.Embedded = true
 	alpha := startSites(t, job, job.Sites[:1])
 	f := end(alpha)
-	if f[0] == nil || !strings.Contains(f[0].Text, "site beta (client 1) did not come") {
+	if f[0] == nil || !strings.Contains(f[0].Text, "site beta (client 1) did not come") || f[0].Status != StatusTimeout {
 		t.Errorf("%v", f[0])
 	}
 }

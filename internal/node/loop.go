@@ -88,11 +88,10 @@ func (s *packetSwitch) run() {
 	for i := 0; !s.quit; i++ {
 		switch {
 		case s.turn(0):
-			s.spin.hit()
-			i = 0
+			i = -1
 		case s.spin.over(i):
 			s.turn(-1)
-			i = 0
+			i = -1
 		case i%64 == 63:
 			runtime.Gosched() // polling looks like computing to Go
 		}

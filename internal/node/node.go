@@ -256,19 +256,10 @@ func (n *node) shutDown(f *Failure) {
 	if f != nil {
 		n.log.Debug("ending", "reason", f.Text)
 		n.resign(f)
+		n.tellProcs(f.Text)
 	}
-	for _, h := range n.hosts {
-		if h.running {
-			h.loop.stop() // drops the channels
-		} else if h.loop != nil {
-			h.loop.close()
-		}
-	}
-	if f != nil {
-		n.stopProcs(f.Text)
-	} else {
-		n.awaitOutput()
-	}
+	n.stopSwitches()
+	n.stopProcs()
 	if n.direct != nil {
 		n.direct.wg.Wait()
 	}
@@ -280,12 +271,5 @@ func (n *node) shutDown(f *Failure) {
 		if err := n.dir.Close(); err != nil {
 			n.log.Warn("cannot remove the runtime directory", "error", err)
 		}
-	}
-}
-
-// awaitOutput waits until what the procs printed is written.
-func (n *node) awaitOutput() {
-	for _, p := range n.procs {
-		<-p.os.Done()
 	}
 }

@@ -227,19 +227,26 @@ func (p *proc) outlivesSocket() {
 	}
 }
 
-// stopProcs ends the procs that are left: by a word, by SIGTERM, by SIGKILL. It
-// returns when all are gone and their output is written.
-func (n *node) stopProcs(reason string) {
-	down := wireup.Message{Kind: wireup.KindDown, Reason: reason}
+// wordTime is how long procs have to act on KindDown before they are signalled.
+const wordTime = 500 * time.Millisecond
+
+// tellProcs tells all procs that the job is over, and gives them a moment. A proc
+// that does not read is left to stopProcs.
+func (n *node) tellProcs(reason string) {
 	for _, p := range n.procs {
-		go func() { _ = p.tell(down) }() // a proc that does not read is ended below
+		go func() { _ = p.tell(wireup.Message{Kind: wireup.KindDown, Reason: reason}) }()
 	}
-	grace := n.opt.Job.Limits.Stop
+	n.procsGone(min(wordTime, n.opt.Job.Limits.Stop))
+}
+
+// stopProcs ends the procs that are left, by SIGTERM and then by SIGKILL. When it
+// returns all are gone and their output is written.
+func (n *node) stopProcs() {
 	for _, step := range []struct {
-		wait   time.Duration
 		signal syscall.Signal
-	}{{min(wordTime, grace), syscall.SIGTERM}, {grace - min(wordTime, grace), syscall.SIGKILL}} {
-		if n.procsGone(step.wait) {
+		wait   time.Duration
+	}{{syscall.SIGTERM, n.opt.Job.Limits.Stop - wordTime}, {syscall.SIGKILL, time.Hour}} {
+		if n.procsGone(0) {
 			break
 		}
 		for _, p := range n.procs {
@@ -247,15 +254,13 @@ func (n *node) stopProcs(reason string) {
 				n.log.Warn("cannot signal", "proc", p.who(), "error", err)
 			}
 		}
+		n.procsGone(step.wait)
 	}
 	for _, p := range n.procs {
 		<-p.judged
 		<-p.os.Done()
 	}
 }
-
-// wordTime is how long a proc has to act on KindDown before it is signalled.
-const wordTime = 500 * time.Millisecond
 
 // procsGone waits for the end of all procs, for at most limit or until the
 // operator wants it now.

@@ -21,6 +21,7 @@ import (
 // Server is the rendezvous of a job, inside a node or inside the launcher of
 // several nodes.
 type Server struct {
+	job     *config.Job
 	address netip.AddrPort
 	cancel  context.CancelFunc
 	done    chan struct{}
@@ -45,11 +46,11 @@ func serve(job *config.Job, site config.Site, log hclog.Logger, self wire.Client
 		return nil, fmt.Errorf("the job's server: %w", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &Server{address: ln.Addr().(*net.TCPAddr).AddrPort(), cancel: cancel, done: make(chan struct{})}
+	s := &Server{job: job, address: ln.Addr().(*net.TCPAddr).AddrPort(), cancel: cancel, done: make(chan struct{})}
 	for c := range site.Server.Clients {
 		s.missing = append(s.missing, wire.ClientRank(c))
 	}
-	stop := report(log, time.Now().Add(site.Server.Timeout), func() string { return s.waitingFor(job, self) })
+	stop := report(log, time.Now().Add(site.Server.Timeout), func() string { return s.waitingFor(self) })
 	cfg := rendezvous.Config{
 		Server: startup.ServerConfig{Clients: site.Server.Clients, Auth: authOf(site.Auth), Limit: site.Server.Timeout},
 		Logger: quiet{log.Named("server")},
@@ -71,10 +72,16 @@ func authOf(a config.Auth) startup.Auth {
 // Address is where the server listens.
 func (s *Server) Address() netip.AddrPort { return s.address }
 
-// Wait waits for the end of the job. The error is nil if all clients finished.
-func (s *Server) Wait() error {
+// Done is closed when the job is over.
+func (s *Server) Done() <-chan struct{} { return s.done }
+
+// Failure waits for the end of the job and says why it failed, if it did.
+func (s *Server) Failure() *Failure {
 	<-s.done
-	return s.err
+	if s.err == nil {
+		return nil
+	}
+	return ended(s.job, s.err)
 }
 
 // Close ends the server; a job that is not over fails.
@@ -96,13 +103,13 @@ func (s *Server) heard(e startup.Event) {
 }
 
 // waitingFor names the clients but self that have not come.
-func (s *Server) waitingFor(job *config.Job, self wire.ClientRank) string {
+func (s *Server) waitingFor(self wire.ClientRank) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var names []string
 	for _, c := range s.missing {
 		if c != self {
-			names = append(names, clientName(job, c))
+			names = append(names, clientName(s.job, c))
 		}
 	}
 	return strings.Join(names, ", ")
@@ -124,11 +131,20 @@ func (n *node) startServer() (err error) {
 	if n.opt.Site.Server.Embedded {
 		n.server, err = serve(n.opt.Job, n.opt.Site, n.log, wire.ClientRank(n.opt.Site.Client))
 	}
+	if n.server != nil {
+		go n.watchServer()
+	}
 	return err
 }
 
-// stopServer ends the server. One whose job went well is waited for: other sites
-// may not have finished yet.
+// watchServer reports a server that fails, maybe before we have connected to it.
+func (n *node) watchServer() {
+	if f := n.server.Failure(); f != nil {
+		n.ending.fail(f)
+	}
+}
+
+// stopServer ends the server if it has not ended.
 func (n *node) stopServer() {
 	if n.server != nil {
 		n.server.Close()

@@ -8,17 +8,17 @@ import (
 )
 
 const (
-	// spinMax is the longest that a switch polls before it sleeps.
-	spinMax = 100 * time.Microsecond
-	// spinMin keeps one short look.
-	spinMin = 2 * time.Microsecond
-	// stolen is how long a yield takes only if somebody else ran for long.
-	stolen = 30 * time.Microsecond
+	// spinMax is the longest that a switch polls before it sleeps: more than what
+	// a message and its answer take, less than what anybody misses of a core.
+	spinMax = 50 * time.Microsecond
+	// crowded is how long a yield takes only if somebody else ran on this core.
+	crowded = 2 * time.Microsecond
 )
 
-// spinner decides how long a switch polls before it sleeps. It offers its core
-// to others at each poll: the procs whose packets it waits for need one too.
-// A yield that took long means that they do, so that sleeping is cheaper.
+// spinner decides how long a switch polls before it sleeps. Between polls it
+// offers its core to the procs whose packets it waits for. While nobody takes
+// it, polling goes on: waking from sleep costs more than a packet. When somebody
+// does, cores are short, and the kernel knows better who is to run next.
 type spinner struct {
 	budget time.Duration
 	fixed  bool // the operator has set it
@@ -42,15 +42,8 @@ func (s *spinner) over(i int) bool {
 		s.start = before
 	}
 	poll.Yield()
-	if !s.fixed && time.Since(before) > stolen {
-		s.budget = max(s.budget/2, spinMin)
+	if !s.fixed && time.Since(before) > crowded {
+		return true
 	}
 	return before.Sub(s.start) >= s.budget
-}
-
-// hit says that polling found something.
-func (s *spinner) hit() {
-	if !s.fixed && s.budget < spinMax {
-		s.budget += s.budget/8 + 1
-	}
 }
