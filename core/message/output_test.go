@@ -2,6 +2,7 @@ package message
 
 import (
 	"bytes"
+	"errors"
 	"testing"
 
 	"github.com/openimpi/impi/core/wire"
@@ -198,6 +199,35 @@ func TestSyncAckBeforeTheData(t *testing.T) {
 	p.e[0].Sent(0, total(p.e[0].Output(0)))
 	if !r.Done() {
 		t.Fatal("not done")
+	}
+}
+
+// A CANCELYES cannot end a send whose bytes are still to be read, either.
+func TestCancelYesBeforeTheData(t *testing.T) {
+	p := newPair(t, roomy)
+	r := p.send(0, Synchronous, make([]byte, 20000))
+	p.e[0].Cancel(r)
+	raw := make([]byte, headerSize)
+	wire.Published.PutHeader(raw, &wire.Packet{
+		Type: wire.PkCancelYes, Src: p.e[1].self.proc, Dest: p.e[0].self.proc, SrcReq: r.id,
+	})
+	copy(p.e[0].Input(0)[0], raw)
+	if err := p.e[0].Received(0, headerSize); !errors.Is(err, ErrProtocol) {
+		t.Fatalf("got %v", err)
+	}
+	if r.Done() {
+		t.Fatal("done while the link still reads the buffer")
+	}
+}
+
+// A PROTOACK that is due leaves before a send that is started now.
+func TestProtoAckGoesFirst(t *testing.T) {
+	p := newPair(t, Config{MaxData: 8, AckMark: 1, HiWater: 8})
+	p.send(0, Standard, nil)
+	p.move(0)
+	p.send(1, Standard, nil)
+	if hs := headers(p.e[1].Output(0)); len(hs) != 2 || hs[0].Type != wire.PkProtoAck || hs[1].Type != wire.PkData {
+		t.Fatalf("%+v", hs)
 	}
 }
 

@@ -19,9 +19,9 @@ type stage struct {
 func (s *stage) alloc(n int) (b []byte, at int) {
 	switch {
 	case !s.wrapped && len(s.buf)-s.w >= n:
-	case !s.wrapped && s.r > n:
+	case !s.wrapped && s.r >= n:
 		s.wrapped, s.end, s.w = true, s.w, 0
-	case s.wrapped && s.r-s.w > n:
+	case s.wrapped && s.r-s.w >= n:
 	default:
 		return nil, 0
 	}
