@@ -133,7 +133,7 @@ func newProcess(job *wireup.Job, agent link.Link, control *wireup.Conn) (*proces
 	if err != nil {
 		return nil, err
 	}
-	if p.spin, err = newSpinner(job.Spin); err != nil {
+	if p.spin, err = poll.NewSpinner(job.Spin); err != nil {
 		return nil, err
 	}
 	if err := p.openSet(); err != nil {

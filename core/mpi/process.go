@@ -40,7 +40,7 @@ type process struct {
 	hot      [2]*port
 	set      *poll.Set
 	waker    *poll.Waker
-	spin     spinner
+	spin     poll.Spinner
 	deferred bool        // some port holds back output of an Isend
 	flusher  *time.Timer // sends what is held back if the program does not come back
 	armed    bool

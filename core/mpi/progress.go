@@ -38,7 +38,7 @@ func (p *process) turn() {
 	}
 	p.driving = true
 	p.flushAll()
-	p.spin.begin()
+	p.spin.Begin()
 	for i := 1; !p.step(i); i++ {
 		if p.wanted.Load() != 0 {
 			p.mu.Unlock()
@@ -46,7 +46,7 @@ func (p *process) turn() {
 			p.mu.Lock()
 			break // whoever was in may have changed what we wait for
 		}
-		if p.spin.over(i) {
+		if p.spin.Over(i) {
 			p.park()
 			break
 		}
@@ -162,7 +162,6 @@ func (p *process) park() {
 	events, err := p.set.Wait(-1)
 	p.mu.Lock()
 	p.asleep = false
-	p.spin.slept()
 	if err != nil {
 		p.fail(err)
 		return
