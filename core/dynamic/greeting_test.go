@@ -93,7 +93,7 @@ func TestGreetingLeavesThePackets(t *testing.T) {
 }
 
 func TestGreetingRefused(t *testing.T) {
-	for _, why := range []Verdict{UnknownRank, TieLost, Leaving, 99} {
+	for _, why := range []Verdict{UnknownRank, TieLost, Leaving, NotAllowed, 99} {
 		d, a := NewDialler(testToken, nonceD, testHello), NewAcceptor(testToken, nonceA)
 		upToJudgement(t, d, a, 1000)
 		a.Refuse(why)
