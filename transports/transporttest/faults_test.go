@@ -18,13 +18,19 @@ import (
 
 // recorder is a T that notes how a case ends.
 type recorder struct {
+	mu              sync.Mutex
 	cleanups        []func()
 	failed, skipped string
 }
 
 func (r *recorder) Helper()             {}
 func (r *recorder) Logf(string, ...any) {}
-func (r *recorder) Cleanup(f func())    { r.cleanups = append(r.cleanups, f) }
+
+func (r *recorder) Cleanup(f func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cleanups = append(r.cleanups, f)
+}
 
 func (r *recorder) Fatalf(format string, args ...any) {
 	r.failed = fmt.Sprintf(format, args...)

@@ -37,7 +37,8 @@ type Harness struct {
 }
 
 // T is what a case needs of *testing.T, so that a program that is no test can
-// run the suite too. Fatalf and Skipf must not return.
+// run the suite too. Fatalf and Skipf must not return; Cleanup may be called from
+// several goroutines at once.
 type T interface {
 	Helper()
 	Logf(format string, args ...any)
