@@ -33,7 +33,7 @@ func HostIDFrom(a netip.Addr, form HostIDForm) HostID {
 // has 0.0.0.1, and every machine has ::1. The address of all zeros is invalid.
 func (h HostID) Addr() netip.Addr {
 	v6 := netip.AddrFrom16(h)
-	if v6.IsLoopback() {
+	if v6 == netip.IPv6Loopback() { // IsLoopback is true of ::ffff:127.0.0.1 as well
 		return v6
 	}
 	if v4, ok := h.IPv4(); ok {
