@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -210,7 +211,9 @@ func serveApart(t testing.TB, job *config.Job) {
 	if len(job.Sites) == 1 {
 		return
 	}
-	s, err := Serve(job, job.Sites[0], hclog.NewNullLogger())
+	apart := *job // the sites get the address below
+	apart.Sites = slices.Clone(job.Sites)
+	s, err := Serve(&apart, apart.Sites[0], hclog.NewNullLogger())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,37 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/openimpi/impi/core/startup"
+)
+
+func TestServersWordsNameSites(t *testing.T) {
+	job := testJob("ring", 1, 1)
+	for _, c := range []struct {
+		err    error
+		text   string
+		status int
+		remote bool
+	}{
+		{
+			fmt.Errorf("startup: client 0: the server %w: client 1 (127.0.0.3:5) %w: rank 2 on site beta was killed by SIGKILL", startup.ErrFailed, startup.ErrFailed),
+			"rank 2 on site beta was killed by SIGKILL", StatusRemote, true,
+		}, {
+			fmt.Errorf("startup: client 0: the server %w: client 1 (127.0.0.3:5): connection was lost before FINI", startup.ErrFailed),
+			"site beta (client 1) at 127.0.0.3:5: connection was lost before FINI", StatusRemote, true,
+		}, {
+			fmt.Errorf("startup: server: %w: clients {0,1} of 3 did not come within 1s", startup.ErrTimeout),
+			"startup: server: time limit is over: site alpha (client 0), site beta (client 1) did not come within 1s", StatusTimeout, false,
+		}, {
+			fmt.Errorf("startup: client 7: %w", startup.ErrRank), "startup: client 7: client rank cannot be used", StatusNode, false,
+		},
+	} {
+		f := ended(job, c.err)
+		if f.Text != c.text || f.Status != c.status || f.Remote != c.remote || (!f.Remote && !errors.Is(f, c.err)) {
+			t.Errorf("%v:\ngot  %q %d %v\nwant %q %d %v", c.err, f.Text, f.Status, f.Remote, c.text, c.status, c.remote)
+		}
+	}
+}

@@ -1,0 +1,165 @@
+package node
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/openimpi/impi/core/startup"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/rendezvous"
+)
+
+// foreigner joins a job of two as client 1, with one host and one proc, as an
+// implementation does that has never heard of us. It gives the job and the way out.
+func foreigner(t *testing.T, server netip.AddrPort) (*startup.Job, *rendezvous.Session) {
+	t.Helper()
+	host := wire.HostIDFrom(netip.MustParseAddr("127.0.0.3"), wire.IPv4Mapped)
+	s, job, err := rendezvous.Join(t.Context(), rendezvous.Settings{Server: server.String()}, startup.ClientConfig{
+		Rank: 1, Auth: startup.Auth{HasKey: true, Key: 42}, Params: startup.DefaultParams(), Foreign: true,
+		Hosts: []startup.HostConfig{{Address: host, Port: 9, Procs: []startup.ProcConfig{{ID: wire.Proc{Host: host, PID: 7}}}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return job, s
+}
+
+func TestHostThatDoesNotConnect(t *testing.T) {
+	job := testJob("block", 1, 1)
+	serveApart(t, job)
+	job.Limits.Start = 3 * time.Second
+	alpha := startSites(t, job, job.Sites[:1])
+	_, s := foreigner(t, job.Sites[1].Server.Address)
+	f := end(alpha)
+	if f[0] == nil || f[0].Status != StatusTimeout || !strings.Contains(f[0].Text, "missing: site beta (client 1) at 127.0.0.3:9") {
+		t.Errorf("%v", f[0])
+	}
+	<-s.Lost()
+	if !strings.Contains(s.Err().Error(), "site beta (client 1)") {
+		t.Errorf("the other side heard %v", s.Err())
+	}
+}
+
+// TestForeignPeer is a whole job with a client that is not ours, at the other
+// end of a plain socket.
+func TestForeignPeer(t *testing.T) {
+	job := testJob("ring", 1, 1)
+	serveApart(t, job)
+	job.Sites[1].Foreign = true
+	alpha := startSites(t, job, job.Sites[:1])
+	it, s := foreigner(t, job.Sites[1].Server.Address)
+	if it.AllOwn || it.Procs[0].Card != nil {
+		t.Error("we sent what a foreign client does not know")
+	}
+	c, err := net.DialTimeout("tcp", fmt.Sprintf("%v:%d", it.Hosts[0].Address, it.Hosts[0].Port), 10*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	p := peer{t: t, c: c, us: it.Procs[1].ID, them: it.Procs[0].ID}
+	p.write(binary.BigEndian.AppendUint32(nil, 1)) // our host rank; packets come and go at once
+
+	first := p.data()
+	if len(first) != 8 || binary.BigEndian.Uint64(first) != 1 {
+		t.Errorf("the token came as %x, want external32", first)
+	}
+	p.send(wire.Packet{Type: wire.PkData, LSRank: 1, Len: 8, MsgLen: 8}, first)
+	p.long(800000)
+	p.barrier()
+	if h := p.header(); h.Type != wire.PkFini {
+		t.Errorf("%v where FINI should be", h.Type)
+	}
+	p.write(append([]byte{0, 0, 0, 7, 0, 0, 0, 128}, make([]byte, 120)...))
+	_ = c.Close()
+	if err := s.Finish(); err != nil {
+		t.Error(err)
+	}
+	wantNone(t, alpha)
+}
+
+// peer speaks packets over a socket.
+type peer struct {
+	t        *testing.T
+	c        net.Conn
+	us, them wire.Proc
+}
+
+func (p *peer) write(b []byte) {
+	if _, err := p.c.Write(b); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *peer) send(h wire.Packet, data []byte) {
+	h.Src, h.Dest = p.us, p.them
+	b := make([]byte, wire.HeaderSize)
+	wire.Published.PutHeader(b, &h)
+	p.write(append(b, data...))
+}
+
+func (p *peer) read(n int) []byte {
+	b := make([]byte, n)
+	for got := 0; got < n; {
+		k, err := p.c.Read(b[got:])
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		got += k
+	}
+	return b
+}
+
+func (p *peer) header() (h wire.Packet) {
+	wire.Published.Header(p.read(wire.HeaderSize), &h)
+	return h
+}
+
+// data gives the data of the next packet that has some.
+func (p *peer) data() []byte {
+	for {
+		if h := p.header(); h.Type.HasData() {
+			return p.read(int(h.Len))
+		}
+	}
+}
+
+// long takes a long message and sends it back.
+func (p *peer) long(size int) {
+	h := p.header()
+	if h.Type != wire.PkDataSync || h.MsgLen != uint64(size) {
+		p.t.Fatalf("%+v", h)
+	}
+	all := p.read(int(h.Len))
+	p.send(wire.Packet{Type: wire.PkSyncAck, SrcReq: h.SrcReq, DestReq: 5, Len: 128}, nil) // a false length, as LAM sends it
+	for len(all) < size {
+		all = append(all, p.data()...)
+	}
+	p.send(wire.Packet{Type: wire.PkDataSync, SrcReq: 9, Len: 65536, MsgLen: uint64(size), LSRank: 1}, all[:65536])
+	h = p.header()
+	for h.Type == wire.PkProtoAck {
+		h = p.header()
+	}
+	if h.Type != wire.PkSyncAck || h.SrcReq != 9 {
+		p.t.Fatalf("%+v", h)
+	}
+	for at := 65536; at < size; {
+		n := min(65536, size-at)
+		p.send(wire.Packet{Type: wire.PkData, SrcReq: 9, DestReq: h.DestReq, Len: uint32(n), MsgLen: uint64(size), LSRank: 1}, all[at:at+n])
+		at += n
+	}
+}
+
+// barrier is the one of Finalize, between two clients: to rank 0 and back.
+func (p *peer) barrier() {
+	p.send(wire.Packet{Type: wire.PkData, LSRank: 1, Tag: 110, Context: 1}, nil)
+	for {
+		if h := p.header(); h.Type.HasData() && h.Context == 1 {
+			return
+		}
+	}
+}

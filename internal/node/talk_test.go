@@ -1,0 +1,94 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"io"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/transports/socket"
+)
+
+func sockets(t *testing.T) (a, b *socket.Link) {
+	t.Helper()
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err1 := socket.New(fds[0], nil)
+	b, err2 := socket.New(fds[1], nil)
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = a.Close(); _ = b.Close() })
+	return a, b
+}
+
+func TestGreetingLeavesThePacketsAlone(t *testing.T) {
+	a, b := sockets(t)
+	token := dynamic.Token{1}
+	d := dynamic.NewDialler(token, nonce(), dynamic.Hello{Src: 1, Dst: 2})
+	g := dynamic.NewAcceptor(token, nonce())
+	done := make(chan error)
+	go func() {
+		known := func() bool { _, ok := g.Peer(); return ok }
+		if err := converse(t.Context(), b, g, known); err != nil {
+			done <- err
+			return
+		}
+		g.Accept()
+		err := converse(t.Context(), b, g, g.Done)
+		_, _ = b.Send([][]byte{[]byte("packets")}) // right behind the verdict
+		done <- err
+	}()
+	if err := errors.Join(converse(t.Context(), a, d, d.Done), <-done); err != nil {
+		t.Fatal(err)
+	}
+	buf := make([]byte, 20)
+	if n, err := a.Recv([][]byte{buf}); string(buf[:n]) != "packets" {
+		t.Errorf("%q, %v", buf[:n], err)
+	}
+}
+
+func TestTalkEndsWithItsContext(t *testing.T) {
+	a, _ := sockets(t)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	x, err := newTalk(ctx, a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.close()
+	cause := errors.New("time is over")
+	go cancel(cause)
+	if err := x.read(make([]byte, 1)); !errors.Is(err, cause) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestTalkWithSomebodyWhoHangsUp(t *testing.T) {
+	a, b := sockets(t)
+	_, _ = b.Send([][]byte{[]byte("ab")})
+	_ = b.Close()
+	x, err := newTalk(t.Context(), a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.close()
+	if err := x.read(make([]byte, 3)); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("%v", err)
+	}
+	if err := x.write(make([]byte, 1<<20)); !errors.Is(err, link.ErrBroken) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestTalkNeedsADescriptor(t *testing.T) {
+	a, _ := link.Pair(10)
+	if _, err := newTalk(t.Context(), a); err == nil {
+		t.Error("it would sleep for ever")
+	}
+}
