@@ -3,13 +3,14 @@ package main
 // benchmark is one of the loops, and how its figures are read.
 type benchmark struct {
 	unit   string
-	higher bool  // is better
-	sizes  []int // usual ones
-	floor  bool  // a bare socket pair can do the same
+	axis   string // what Size counts; "": bytes
+	higher bool   // is better
+	sizes  []int  // usual ones
+	floor  bool   // a bare socket pair can do the same
 	value  func(f figure) float64
 }
 
-var benchNames = []string{"pingpong", "stream", "rate", "allreduce"}
+var benchNames = []string{"pingpong", "stream", "rate", "allreduce", "start", "memory"}
 
 var benchmarks = map[string]benchmark{
 	"pingpong": {
@@ -28,6 +29,25 @@ var benchmarks = map[string]benchmark{
 		unit: "us", sizes: []int{8, 1 << 10, 32 << 10, 1 << 20},
 		value: func(f figure) float64 { return f.Seconds / float64(f.Iterations) * 1e6 },
 	},
+	"start": {
+		unit: "s", axis: "procs", sizes: []int{4},
+		value: func(f figure) float64 { return f.Seconds },
+	},
+	"memory": {
+		unit: "MB", axis: "procs", sizes: []int{4},
+		value: func(f figure) float64 { return float64(f.Resident) / 1e6 },
+	},
+}
+
+// procsOf is how many ranks a run of the benchmark has.
+func (o *options) procsOf(bench string, sizes []int) int {
+	switch bench {
+	case "start", "memory":
+		return sizes[0]
+	case "allreduce":
+		return o.procs
+	}
+	return 2
 }
 
 // ratio tells how many times better ours is than theirs.

@@ -146,7 +146,7 @@ func (e *floorEnd) measure(bench string, target float64) (err error) {
 			continue
 		}
 		if final {
-			if err := json.NewEncoder(os.Stdout).Encode(figure{len(e.buf), n, t}); err != nil {
+			if err := json.NewEncoder(os.Stdout).Encode(figure{Size: len(e.buf), Iterations: n, Seconds: t}); err != nil {
 				return err
 			}
 			_, err := e.agree(0)

@@ -26,6 +26,9 @@ benchmarks:
   stream     one direction, 16 messages at a time, in MB/s
   rate       one direction, 64 messages at a time, in thousand messages per second
   allreduce  sum of float64 over all ranks, in microseconds
+  start      a program of 4 ranks that does nothing, from its start to its end, in
+             seconds; ours on two sites
+  memory     resident memory of one of those ranks, in MB
   all        each of these
 
 flags:

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // own runs the benchmarks' worker under impi-node.
@@ -38,19 +39,27 @@ func (o *options) newOwn(dir string) (*own, error) {
 }
 
 func (w *own) run(ctx context.Context, bench string, sizes []int) ([]figure, error) {
-	procs := 2
-	if bench == "allreduce" {
-		procs = w.o.procs
-	}
+	procs := w.o.procsOf(bench, sizes)
 	file := filepath.Join(w.dir, "job.hcl")
 	if err := os.WriteFile(file, []byte(w.job(bench, procs, sizes)), 0o600); err != nil {
 		return nil, err
 	}
-	return figures(exec.CommandContext(ctx, w.node, "-config", file))
+	return timed(bench, exec.CommandContext(ctx, w.node, "-config", file))
 }
 
-// job is the job file of one run: one site with a direct link, or two sites
-// whose procs talk through their agents.
+// timed runs a command for its figures. For `start` the figure is how long the
+// command itself took.
+func timed(bench string, cmd *exec.Cmd) ([]figure, error) {
+	start := time.Now()
+	list, err := figures(cmd)
+	if err == nil && bench == "start" {
+		list[0].Seconds = time.Since(start).Seconds()
+	}
+	return list, err
+}
+
+// job is the job file of one run: one site with direct links, or two sites,
+// whose procs talk through their agents if the path is "channel".
 func (w *own) job(bench string, procs int, sizes []int) string {
 	command := []string{w.self, workerWord, bench, fmt.Sprint(w.o.seconds)}
 	for _, s := range sizes {
@@ -62,13 +71,17 @@ func (w *own) job(bench string, procs int, sizes []int) string {
 	}
 	var b strings.Builder
 	direct := w.o.path == "direct"
+	sites := 2
+	if direct && bench != "start" {
+		sites = 1
+	}
 	prefer := ""
 	if w.o.transport != "auto" {
 		prefer = fmt.Sprintf("prefer = [%q]", w.o.transport)
 	}
 	fmt.Fprintf(&b, "job {\n  embedded_server {}\n}\nprogram {\n  command = %s\n  prefix_output = false\n}\n", quoted)
 	fmt.Fprintf(&b, "route \"*\" {\n  %s\n  direct = %v\n}\nlog { level = \"warn\" }\n", prefer, direct)
-	if direct {
+	if sites == 1 {
 		fmt.Fprintf(&b, "site \"bench\" {\n  client = 0\n  host {\n    address = \"127.0.0.1\"\n    procs = %d\n  }\n}\n", procs)
 		return b.String()
 	}

@@ -47,17 +47,14 @@ var packages = map[string]string{
 }
 
 func (p *peer) run(ctx context.Context, bench string, sizes []int) ([]figure, error) {
-	procs := 2
-	if bench == "allreduce" {
-		procs = p.o.procs
-	}
+	procs := p.o.procsOf(bench, sizes)
 	args := append(p.medium(), "-n", strconv.Itoa(procs), p.program, bench, fmt.Sprint(p.o.seconds))
 	for _, s := range sizes {
 		args = append(args, strconv.Itoa(s))
 	}
 	cmd := exec.CommandContext(ctx, p.launcher, args...)
 	cmd.Env = append(os.Environ(), p.environment()...)
-	return figures(cmd)
+	return timed(bench, cmd)
 }
 
 // medium are the launcher's flags that force the medium that we use. Unix

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -14,7 +15,7 @@ import (
 func (r result) print(w io.Writer) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(w, "%s, %s\n", r.Benchmark, r.Unit)
-	fmt.Fprint(t, "bytes\t")
+	fmt.Fprintf(t, "%s\t", cmp.Or(benchmarks[r.Benchmark].axis, "bytes"))
 	for _, name := range r.names {
 		fmt.Fprintf(t, "%s\t", name)
 		if name != ours {

@@ -22,6 +22,7 @@ type figure struct {
 	Size       int     `json:"size"` // bytes
 	Iterations int64   `json:"iterations"`
 	Seconds    float64 `json:"seconds"`
+	Resident   int64   `json:"resident,omitempty"` // bytes of memory, of `memory` alone
 }
 
 // worker is one rank of a measured job. The loops are those of peers/bench.c.
@@ -43,6 +44,9 @@ func runWorker(args []string) (err error) {
 		return err
 	}
 	w := &worker{world: mpi.World(), rank: mpi.World().Rank()}
+	if args[0] == "start" || args[0] == "memory" {
+		return w.exist()
+	}
 	if w.world.Size() < 2 {
 		return fmt.Errorf("%s needs at least 2 ranks", args[0])
 	}
@@ -58,6 +62,34 @@ func runWorker(args []string) (err error) {
 		}
 	}
 	return mpi.Finalize()
+}
+
+// exist is a program that does nothing; rank 0 says how much memory that took.
+func (w *worker) exist() error {
+	if w.rank == 0 {
+		resident, err := residentBytes()
+		if err != nil {
+			return err
+		}
+		f := figure{Size: w.world.Size(), Iterations: 1, Seconds: 1, Resident: resident}
+		if err := json.NewEncoder(os.Stdout).Encode(f); err != nil {
+			return err
+		}
+	}
+	return mpi.Finalize()
+}
+
+// residentBytes is this process's resident memory.
+func residentBytes() (int64, error) {
+	b, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0, err
+	}
+	var size, resident int64
+	if _, err := fmt.Sscan(string(b), &size, &resident); err != nil {
+		return 0, fmt.Errorf("/proc/self/statm: %w", err)
+	}
+	return resident * int64(os.Getpagesize()), nil
 }
 
 // measure doubles the iterations until they take a tenth of the target, and
@@ -77,7 +109,7 @@ func (w *worker) measure(bench string, size int, target float64) error {
 			continue
 		}
 		if final {
-			if err := json.NewEncoder(os.Stdout).Encode(figure{size, n, t}); err != nil {
+			if err := json.NewEncoder(os.Stdout).Encode(figure{Size: size, Iterations: n, Seconds: t}); err != nil {
 				return err
 			}
 			_, err := w.agree(0)
