@@ -1,0 +1,206 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"io"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/openimpi/impi/config"
+)
+
+// TestMain lets the test binary be the processes that impi-bench starts of
+// itself: workers and floor ends.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && (os.Args[1] == workerWord || os.Args[1] == floorWord) {
+		os.Exit(run(os.Args[1:]))
+	}
+	os.Exit(m.Run())
+}
+
+func parsed(t *testing.T, args ...string) options {
+	t.Helper()
+	o, err := parse(args, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func TestSizes(t *testing.T) {
+	o := parsed(t, "-sizes", "0,8,64K,1M", "pingpong")
+	if want := []int{0, 8, 64 << 10, 1 << 20}; !slices.Equal(o.sizes, want) {
+		t.Errorf("got %v, want %v", o.sizes, want)
+	}
+	for _, bad := range []string{"x", "8,,9", "-1", "2048M", "K"} {
+		if _, err := parse([]string{"-sizes", bad, "pingpong"}, io.Discard); err == nil {
+			t.Errorf("%q was taken", bad)
+		}
+	}
+}
+
+func TestUsage(t *testing.T) {
+	for _, args := range [][]string{
+		{}, {"dance"}, {"-peer", "lam", "pingpong"}, {"-path", "round", "rate"}, {"-repeat", "0", "rate"}, {"-procs", "1", "allreduce"},
+	} {
+		if _, err := parse(args, io.Discard); err == nil {
+			t.Errorf("%v was taken", args)
+		}
+	}
+	var help bytes.Buffer
+	if _, err := parse([]string{"-help"}, &help); !errors.Is(err, flag.ErrHelp) {
+		t.Errorf("help: %v", err)
+	}
+	for _, word := range append(slices.Clone(benchNames), "-peer", "examples:", "exit status") {
+		if !strings.Contains(help.String(), word) {
+			t.Errorf("help does not mention %s", word)
+		}
+	}
+	if o := parsed(t, "all"); !slices.Equal(o.benches, benchNames) {
+		t.Errorf("all is %v", o.benches)
+	}
+}
+
+func TestRatiosSayHowMuchBetterOursIs(t *testing.T) {
+	if r := benchmarks["pingpong"].ratio(2, 4); r != 2 {
+		t.Errorf("half the latency is %vx", r)
+	}
+	if r := benchmarks["rate"].ratio(2, 4); r != 0.5 {
+		t.Errorf("half the rate is %vx", r)
+	}
+}
+
+func TestValues(t *testing.T) {
+	f := figure{Size: 1000, Iterations: 10, Seconds: 1, Resident: 5e6}
+	for name, want := range map[string]float64{
+		"pingpong": 50_000, "stream": 0.16, "rate": 0.64, "allreduce": 100_000, "start": 1, "memory": 5,
+	} {
+		if got := benchmarks[name].value(f); got != want {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
+	}
+}
+
+func TestMedianAndSpread(t *testing.T) {
+	if m := median([]float64{5, 1, 3}); m != 3 {
+		t.Errorf("odd: %v", m)
+	}
+	if m := median([]float64{4, 1, 3, 2}); m != 2.5 {
+		t.Errorf("even: %v", m)
+	}
+	r := newRow(benchmarks["pingpong"], 8, map[string]map[int][]float64{
+		ours: {8: {2, 1, 4}}, "mpich": {8: {3}, 64: {9}},
+	})
+	if r.Values[ours] != 2 || r.Spreads[ours] != 1.5 || r.Ratios["mpich"] != 1.5 || len(r.Ratios) != 1 {
+		t.Errorf("got %+v", r)
+	}
+}
+
+func TestCalibration(t *testing.T) {
+	if n, final := next(8, 0.001, 0.2); n != 16 || final {
+		t.Errorf("too short: %d, %v", n, final)
+	}
+	if n, final := next(100, 0.05, 0.2); n != 401 || !final {
+		t.Errorf("long enough: %d, %v", n, final)
+	}
+}
+
+// The job files that impi-bench writes are good ones.
+func TestJobFiles(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"pingpong"}, {"-transport", "tcp", "start"}, {"-path", "channel", "-procs", "5", "allreduce"}} {
+		o := parsed(t, args...)
+		bench := o.benches[0]
+		w := &own{o: &o, self: self}
+		file := filepath.Join(t.TempDir(), "job.hcl")
+		procs := o.procsOf(bench, []int{4})
+		if err := os.WriteFile(file, []byte(w.job(bench, procs, []int{8, 64})), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		job, faults := config.Load(file, config.Options{
+			Builtins: []string{"unix", "tcp"}, Local: func(netip.Addr) bool { return true }, Environ: os.Environ(),
+		})
+		if faults.HasErrors() {
+			t.Fatalf("%v: %v", args, faults.Err())
+		}
+		sum := 0
+		for _, s := range job.Sites {
+			sum += s.Procs()
+			if s.RouteTo("x").Direct != (o.path == "direct") {
+				t.Errorf("%v: direct is %v", args, s.RouteTo("x").Direct)
+			}
+		}
+		if sum != procs {
+			t.Errorf("%v: %d procs, want %d", args, sum, procs)
+		}
+	}
+}
+
+func TestFloor(t *testing.T) {
+	for _, transport := range []string{"tcp", "unix"} {
+		for _, bench := range []string{"pingpong", "stream"} {
+			o := parsed(t, "-transport", transport, "-seconds", "0.001", bench)
+			list, err := o.runFloor(context.Background(), bench, []int{8, 70_000})
+			if err != nil || len(list) != 2 || list[0].Iterations == 0 || list[1].Size != 70_000 {
+				t.Errorf("%s over %s: %+v, %v", bench, transport, list, err)
+			}
+		}
+	}
+}
+
+// The whole command, with the impi-node of this tree.
+func TestRunsUnderNode(t *testing.T) {
+	dir := t.TempDir()
+	node := filepath.Join(dir, "impi-node")
+	if out, err := exec.Command("go", "build", "-o", node, "../impi-node").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, path := range []string{"direct", "channel"} {
+		o := parsed(t, "-node", node, "-seconds", "0.001", "-repeat", "1", "-sizes", "8,5000", "-path", path, "-json", "-quiet", "pingpong", "stream", "rate", "allreduce")
+		var out bytes.Buffer
+		if err := compare(context.Background(), o, &out); err != nil {
+			t.Fatal(err)
+		}
+		var got struct {
+			Results []result `json:"results"`
+		}
+		if err := json.Unmarshal(out.Bytes(), &got); err != nil || len(got.Results) != 4 {
+			t.Fatalf("%v in %s", err, out.String())
+		}
+		for _, r := range got.Results {
+			for _, row := range r.Rows {
+				if row.Values[ours] <= 0 {
+					t.Errorf("%s, %s, %d bytes: %v", path, r.Benchmark, row.Size, row.Values)
+				}
+			}
+		}
+	}
+}
+
+func TestStartAndMemory(t *testing.T) {
+	dir := t.TempDir()
+	node := filepath.Join(dir, "impi-node")
+	if out, err := exec.Command("go", "build", "-o", node, "../impi-node").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	o := parsed(t, "-node", node, "-repeat", "1", "-quiet", "start", "memory")
+	var out bytes.Buffer
+	if err := compare(context.Background(), o, &out); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), "procs") || !strings.Contains(out.String(), "memory, MB") {
+		t.Errorf("got %s", out.String())
+	}
+}
