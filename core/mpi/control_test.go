@@ -1,0 +1,241 @@
+package mpi
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"strconv"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/wireup"
+	"github.com/openimpi/impi/transports/socket"
+)
+
+// node is the node's side of a proc's start, played by a test.
+type node struct {
+	t       *testing.T
+	control *wireup.Conn
+	agent   *socket.Link // the agent's end of the proc's link
+}
+
+// startUnder starts a proc as a node does: the control socket comes through the
+// environment. The node answers its hello with welcome.
+func startUnder(t *testing.T, job *wireup.Job, welcome wireup.Message) (*process, *node, error) {
+	t.Helper()
+	control, f, err := wireup.Pair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	fd, err := unix.Dup(int(f.Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = f.Close()
+	t.Setenv(wireup.EnvSocket, strconv.Itoa(fd))
+	n := &node{t: t, control: control}
+	answered := make(chan error, 1)
+	go func() { answered <- n.welcome(job, welcome) }()
+	conn, ok, err := wireup.Inherited()
+	if !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	p, err := join(conn)
+	t.Cleanup(func() {
+		if p != nil {
+			p.state.Store(int32(finalized)) // the node goes, and that is no news
+		}
+		_ = control.Close()
+	})
+	if nerr := <-answered; nerr != nil {
+		t.Fatal(nerr)
+	}
+	return p, n, err
+}
+
+func (n *node) welcome(job *wireup.Job, m wireup.Message) error {
+	hello, _, err := n.control.Recv()
+	if err != nil || hello.Kind != wireup.KindHello || hello.Version != wireup.Version {
+		return errors.Join(err, errors.New("no hello"))
+	}
+	memory, err := job.Share()
+	if err != nil {
+		return err
+	}
+	defer memory.Close()
+	ours, theirs, err := ends()
+	if err != nil {
+		return err
+	}
+	defer unix.Close(theirs)
+	n.agent = ours
+	return n.control.Send(m, theirs, int(memory.Fd()))
+}
+
+// ends makes a link and the descriptor of its other end.
+func ends() (l *socket.Link, fd int, err error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, 0, err
+	}
+	l, err = socket.New(fds[0], nil)
+	return l, fds[1], err
+}
+
+var goodWelcome = wireup.Message{Kind: wireup.KindWelcome, Version: wireup.Version}
+
+// packet reads one packet with n bytes of data from a link.
+func packet(t *testing.T, l link.Link, n int) (h wire.Packet, data []byte) {
+	t.Helper()
+	b := make([]byte, wire.HeaderSize+n)
+	for got := 0; got < len(b); {
+		k, err := l.Recv([][]byte{b[got:]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got += k
+	}
+	wire.Published.Header(b, &h)
+	return h, b[wire.HeaderSize:]
+}
+
+func TestDirectLinkIsAskedForAndUsed(t *testing.T) {
+	p, n, err := startUnder(t, layout{procs: 2}.job(0), goodWelcome)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent := make(chan error, 1)
+	go func() { sent <- Ssend(p.world, []byte("hello"), 1, 3) }()
+	ask, _, err := n.control.Recv()
+	if err != nil || ask.Kind != wireup.KindOpen || ask.Peer != 1 {
+		t.Fatalf("got %+v, %v", ask, err)
+	}
+	direct, fd, err := ends()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := n.control.Send(wireup.Message{Kind: wireup.KindLink, Peer: 1, Transport: "unix"}, fd); err != nil {
+		t.Fatal(err)
+	}
+	_ = unix.Close(fd)
+	h, data := packet(t, direct, 5)
+	if h.Type != wire.PkDataSync || h.Tag != 3 || !bytes.Equal(data, []byte("hello")) {
+		t.Errorf("got %v %q", h.Type, data)
+	}
+	ack := wire.Packet{Type: wire.PkSyncAck, Src: h.Dest, Dest: h.Src, SrcReq: h.SrcReq}
+	b := make([]byte, wire.HeaderSize)
+	wire.Published.PutHeader(b, &ack)
+	put(t, direct, b)
+	if err := <-sent; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRefusedLinkGoesThroughTheAgent(t *testing.T) {
+	p, n, err := startUnder(t, layout{procs: 2}.job(0), goodWelcome)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, err := Isend(p.world, []byte("abc"), 1, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ask, _, err := n.control.Recv(); err != nil || ask.Kind != wireup.KindOpen {
+		t.Fatalf("got %+v, %v", ask, err)
+	}
+	if err := n.control.Send(wireup.Message{Kind: wireup.KindLink, Peer: 1, Reason: "for the test"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := q.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if h, data := packet(t, n.agent, 3); h.Tag != 4 || string(data) != "abc" {
+		t.Errorf("got %v %q", h, data)
+	}
+}
+
+func TestChannelPathAsksForNothing(t *testing.T) {
+	job := layout{procs: 2}.job(0)
+	job.Procs[1].Path = wireup.PathChannel
+	p, n, err := startUnder(t, job, goodWelcome)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Send(p.world, []byte("abc"), 1, 4); err != nil {
+		t.Fatal(err)
+	}
+	if h, _ := packet(t, n.agent, 3); h.Tag != 4 {
+		t.Errorf("got %v", h)
+	}
+}
+
+func TestLinkThatThePeerOpenedIsUsedBothWays(t *testing.T) {
+	p, n, err := startUnder(t, layout{procs: 2}.job(0), goodWelcome)
+	if err != nil {
+		t.Fatal(err)
+	}
+	direct, fd, err := ends()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := n.control.Send(wireup.Message{Kind: wireup.KindLink, Peer: 1, Transport: "unix"}, fd); err != nil {
+		t.Fatal(err)
+	}
+	_ = unix.Close(fd)
+	peers := layout{procs: 2}.job(0).Procs
+	h := wire.Packet{Type: wire.PkData, Src: peers[1].Identity(), Dest: peers[0].Identity(), LSRank: 1, Len: 1, MsgLen: 1}
+	b := make([]byte, wire.HeaderSize+1)
+	wire.Published.PutHeader(b, &h)
+	put(t, direct, b)
+	if _, err := Recv(p.world, make([]byte, 1), 1, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := Send(p.world, []byte("back"), 1, 9); err != nil {
+		t.Fatal(err)
+	}
+	if h, _ := packet(t, direct, 4); h.Tag != 9 {
+		t.Errorf("got %v", h)
+	}
+}
+
+func TestNodeOfAnotherVersion(t *testing.T) {
+	m := goodWelcome
+	m.Version++
+	if _, _, err := startUnder(t, layout{procs: 2}.job(0), m); !errors.Is(err, ErrNode) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestJobThatMakesNoSense(t *testing.T) {
+	job := layout{procs: 2}.job(0)
+	job.Procs[1].Data = "ebcdic"
+	if _, _, err := startUnder(t, job, goodWelcome); err == nil {
+		t.Error("an unknown representation was taken")
+	}
+	job = layout{procs: 2}.job(0)
+	job.Spin = "fast"
+	if _, _, err := startUnder(t, job, goodWelcome); err == nil {
+		t.Error("an unknown spin setting was taken")
+	}
+}
+
+func TestTraceShowsPackets(t *testing.T) {
+	job := layout{procs: 2}.job(0)
+	job.Trace = t.TempDir() + "/trace"
+	job.Procs[1].Path = wireup.PathChannel
+	p, n, err := startUnder(t, job, goodWelcome)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Send(p.world, []byte("abc"), 1, 42); err != nil {
+		t.Fatal(err)
+	}
+	packet(t, n.agent, 3)
+	text, err := os.ReadFile(job.Trace)
+	if err != nil || !bytes.Contains(text, []byte("DATA")) || !bytes.Contains(text, []byte("42")) {
+		t.Errorf("trace %q, %v", text, err)
+	}
+}

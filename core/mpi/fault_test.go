@@ -1,0 +1,119 @@
+package mpi
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/core/mpierr"
+)
+
+// withStrangers starts one proc of a job of three whose links to the others end
+// in the test's hands.
+func withStrangers(t *testing.T) (p *process, ends map[int]link.Link) {
+	t.Helper()
+	p, err := newProcess(layout{procs: 3}.job(0), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends = map[int]link.Link{}
+	for peer := 1; peer < 3; peer++ {
+		a, b := socketPair()
+		connect(t, p, peer, a)
+		ends[peer] = b
+	}
+	return p, ends
+}
+
+func put(t *testing.T, l link.Link, b []byte) {
+	t.Helper()
+	if n, err := l.Send([][]byte{b}); n != len(b) || err != nil {
+		t.Fatal(n, err)
+	}
+}
+
+func TestPeerThatSendsGarbageLosesItsLink(t *testing.T) {
+	p, ends := withStrangers(t)
+	put(t, ends[1], pattern(200, 0))
+	_, err := Recv(p.world, make([]byte, 8), 1, 0)
+	if !errors.Is(err, message.ErrPeerDown) || !errors.Is(err, message.ErrProtocol) || !strings.Contains(err.Error(), "rank 1") {
+		t.Errorf("receive: %v", err)
+	}
+	if err := Send(p.world, []byte{1}, 1, 0); !errors.Is(err, message.ErrPeerDown) {
+		t.Errorf("send: %v", err)
+	}
+	// Rank 2 is not concerned.
+	if err := Send(p.world, []byte{1}, 2, 0); err != nil {
+		t.Errorf("to rank 2: %v", err)
+	}
+}
+
+func TestPeerThatEndsInTheMiddleOfAPacket(t *testing.T) {
+	p, ends := withStrangers(t)
+	put(t, ends[1], make([]byte, 60))
+	if err := ends[1].Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Recv(p.world, make([]byte, 8), 1, 0)
+	if !errors.Is(err, message.ErrPeerDown) || !errors.Is(err, ErrPeerGone) {
+		t.Errorf("got %v", err)
+	}
+	if class := ErrorClass(err); class != mpierr.ProcAborted {
+		t.Errorf("class %v", class)
+	}
+}
+
+func TestSendUnderWayToAPeerThatEnds(t *testing.T) {
+	p, ends := withStrangers(t)
+	q, err := Isend(p.world, make([]byte, 8<<20), 1, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ends[1].Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := q.Wait(); !errors.Is(err, message.ErrPeerDown) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAfterTheEndOfTheJob(t *testing.T) {
+	p, _ := withStrangers(t)
+	q, err := Irecv(p.world, make([]byte, 1), AnySource, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.lock()
+	p.fail(fmt.Errorf("for the test"))
+	p.unlock()
+	for what, err := range map[string]error{
+		"wait":  second(q.Wait()),
+		"recv":  second(Recv(p.world, make([]byte, 1), 1, 0)),
+		"probe": second(Probe(p.world, 1, 0)),
+		"ssend": Ssend(p.world, []byte{1}, 2, 0),
+	} {
+		if !errors.Is(err, ErrJobOver) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+func TestAfterFinalize(t *testing.T) {
+	procs := layout{}.start(t)
+	p := procs[0]
+	if err := p.finalize(); err != nil {
+		t.Fatal(err)
+	}
+	if err := Send(p.world, []byte{1}, 0, 0); !errors.Is(err, ErrFinalized) {
+		t.Errorf("send: %v", err)
+	}
+	if err := Barrier(p.world); !errors.Is(err, ErrFinalized) {
+		t.Errorf("barrier: %v", err)
+	}
+	if err := p.finalize(); !errors.Is(err, ErrFinalized) {
+		t.Errorf("again: %v", err)
+	}
+}
