@@ -123,10 +123,11 @@ func (x *executable) execPath() (path string, inherit []*os.File, close func(), 
 	if x.script {
 		return fmt.Sprintf("/proc/self/fd/%d", scriptFD), []*os.File{x.file}, func() {}, nil
 	}
-	// Out of the way of the numbers that the child rearranges.
-	fd, err := unix.FcntlInt(x.file.Fd(), unix.F_DUPFD_CLOEXEC, 32)
+	fd, err := unix.FcntlInt(x.file.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return "", nil, nil, fmt.Errorf("%s: dup: %w", x.path, err)
 	}
-	return fmt.Sprintf("/proc/self/fd/%d", fd), nil, func() { unix.Close(fd) }, nil
+	// By our number and not as /proc/self: the child has moved its descriptors
+	// about when it looks the path up, and any number may mean another file there.
+	return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), fd), nil, func() { unix.Close(fd) }, nil
 }
