@@ -125,7 +125,11 @@ func ended(job *config.Job, err error) *Failure {
 	text := err.Error()
 	marker := startup.ErrFailed.Error() + ": "
 	if i := strings.LastIndex(text, marker); i >= 0 && errors.Is(err, startup.ErrFailed) {
-		return toldBy(withSites(job, text[i+len(marker):]))
+		f := toldBy(withSites(job, text[i+len(marker):]))
+		if strings.HasPrefix(f.Text, startup.ErrTimeout.Error()) {
+			f.Status = StatusTimeout // the server's own limit, which is everybody's
+		}
+		return f
 	}
 	f := &Failure{Text: withSites(job, text), Status: StatusNode, weight: decided, cause: err}
 	switch {

@@ -23,6 +23,9 @@ func TestServersWordsNameSites(t *testing.T) {
 			fmt.Errorf("startup: client 0: the server %w: client 1 (127.0.0.3:5): connection was lost before FINI", startup.ErrFailed),
 			"site beta (client 1) at 127.0.0.3:5: connection was lost before FINI", StatusRemote, true,
 		}, {
+			fmt.Errorf("startup: client 0: the server %w: %w: clients {1} of 2 did not come within 1s", startup.ErrFailed, startup.ErrTimeout),
+			"time limit is over: site beta (client 1) did not come within 1s", StatusTimeout, true,
+		}, {
 			fmt.Errorf("startup: server: %w: clients {0,1} of 3 did not come within 1s", startup.ErrTimeout),
 			"startup: server: time limit is over: site alpha (client 0), site beta (client 1) did not come within 1s", StatusTimeout, false,
 		}, {
