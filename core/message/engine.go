@@ -16,9 +16,10 @@ type Peer int32
 // NoPeer stands for nobody in particular.
 const NoPeer Peer = -1
 
-// defaultStageLimit: copying that much costs less than one more slice in a
-// write, and lets the send complete at once.
-const defaultStageLimit = 8 << 10
+// defaultStageLimit is how much is copied so that the send is complete at once.
+// Measured on TCP over loopback, 32 messages in a write, copying makes messages
+// of up to 2 KiB at most 4% dearer, those of 4 KiB a third.
+const defaultStageLimit = 2 << 10
 
 // Config says what the engine has to know of the job.
 type Config struct {
