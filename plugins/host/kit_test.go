@@ -42,7 +42,9 @@ type watched struct {
 func builtin(name, mode string) *watched {
 	w := &watched{states: make(chan Status, 1000), log: &logBook{}}
 	w.Config = Config{
-		Name: name, Builtin: true, NoMTLS: true, Env: []string{envMode + "=" + mode},
+		Name: name, Builtin: true, NoMTLS: true,
+		// The race detector would have every plugin sleep a second before it exits.
+		Env:      []string{envMode + "=" + mode, "GORACE=atexit_sleep_ms=0"},
 		Restart:  Restart{Delay: time.Millisecond, MaxDelay: 4 * time.Millisecond, Healthy: time.Hour},
 		OnStatus: func(s Status) { w.states <- s },
 		Logger:   hclog.New(&hclog.LoggerOptions{Level: hclog.Trace, Output: w.log, JSONFormat: true}),
