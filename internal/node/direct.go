@@ -19,9 +19,14 @@ import (
 const (
 	dialLimit    = 10 * time.Second // for one transport's dial
 	greetLimit   = 10 * time.Second // for the greeting behind it
-	arrivalLimit = 20 * time.Second // for the other end's link after a tie was lost
+	yieldTime    = time.Second      // for the other end's link after a tie was lost
+	maxYields    = 20               // such waits until we give up
 	maxGreetings = 64               // accepted links that have not greeted, per listener
 )
+
+// retries are the pauses before dialling again somebody who listens but refuses:
+// a plugin that is started again opens its listeners within that time.
+var retries = []time.Duration{50 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond, 400 * time.Millisecond}
 
 // pairState is how far a local proc and another one have got.
 type pairState uint8
@@ -47,8 +52,9 @@ type directLinks struct {
 	token dynamic.Token
 	wg    sync.WaitGroup
 
-	mu    sync.Mutex
-	pairs map[pair]pairState
+	mu     sync.Mutex
+	pairs  map[pair]pairState
+	closed bool // nothing is begun any more
 }
 
 func newDirectLinks(ctx context.Context, n *node) *directLinks {
@@ -73,35 +79,87 @@ func (d *directLinks) open(p *proc, peer wire.WorldRank) {
 		d.n.log.Warn("a proc asks for a link to a rank that is none", "rank", x.local, "peer", peer)
 		return
 	}
-	if d.move(x, dialling, unlinked) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.pairs[x] == unlinked && !d.closed {
+		d.pairs[x] = dialling
 		d.wg.Go(func() { d.connect(p, x) })
 	}
 }
 
-// connect tries the transports one after the other.
+// close waits for everything that is under way. The context has ended.
+func (d *directLinks) close() {
+	d.mu.Lock()
+	d.closed = true
+	d.mu.Unlock()
+	d.wg.Wait()
+}
+
+// connect makes a link, or waits for the other end's, or gives up.
 func (d *directLinks) connect(p *proc, x pair) {
+	reason := fmt.Sprintf("rank %d was about to connect and did not within %v", x.peer, maxYields*yieldTime)
+	for range maxYields {
+		lost, why := d.tryWays(p, x)
+		if !lost {
+			reason = why
+			break
+		}
+		if !d.yield(x) {
+			return
+		}
+	}
+	if d.ctx.Err() == nil {
+		d.fallBack(p, x, reason)
+	}
+}
+
+// tryWays tries the transports one after the other. lost tells that the other
+// end dials too and that its link is the one to use; reason why there is none.
+func (d *directLinks) tryWays(p *proc, x pair) (lost bool, reason string) {
 	var reasons []string
 	for _, w := range d.n.ways(x) {
-		l, err := d.dial(x, w)
+		l, err := d.dialPatiently(x, w)
 		if err == nil {
 			if d.move(x, linked, dialling) {
 				d.give(p, x.peer, l, w.t.name)
 			} else {
 				_ = l.Close() // the other end's link came, against the rule
 			}
-			return
+			return false, ""
 		}
 		if refused(err) == dynamic.TieLost {
-			d.yield(p, x)
-			return
-		}
-		if d.ctx.Err() != nil {
-			return
+			return true, ""
 		}
 		d.n.log.Debug("direct link failed", "from", x.local, "to", x.peer, "transport", w.t.name, "error", err)
 		reasons = append(reasons, fmt.Sprintf("%s: %v", w.t.name, err))
 	}
-	d.fallBack(p, x, strings.Join(reasons, "; "), dialling)
+	if reasons == nil {
+		return false, "no transport is common to both sites and allowed by the routes"
+	}
+	return false, strings.Join(reasons, "; ")
+}
+
+// dialPatiently dials again while nobody listens where the card says.
+func (d *directLinks) dialPatiently(x pair, w way) (l link.Link, err error) {
+	for _, pause := range retries {
+		l, err = d.dial(x, w)
+		var te *transports.Error
+		if !errors.As(err, &te) || te.Code != transports.CodeRefused || d.state(x) != dialling {
+			return l, err
+		}
+		select {
+		case <-time.After(pause):
+		case <-d.ctx.Done():
+			return nil, err
+		}
+	}
+	return d.dial(x, w)
+}
+
+func (d *directLinks) state(x pair) pairState {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.pairs[x]
 }
 
 // refused gives the verdict of a peer that proved to be of our job.
@@ -113,24 +171,23 @@ func refused(err error) dynamic.Verdict {
 	return dynamic.Accepted
 }
 
-// yield waits for the link that won the tie, which the acceptor will find.
-func (d *directLinks) yield(p *proc, x pair) {
+// yield waits for the link that won the tie, which accept will find. True means
+// that it did not come: dial again, as the other end may have given up.
+func (d *directLinks) yield(x pair) (again bool) {
 	if !d.move(x, yielding, dialling) {
-		return // it is there already
+		return false // it is there already
 	}
 	select {
 	case <-d.ctx.Done():
-	case <-time.After(arrivalLimit):
-		d.fallBack(p, x, fmt.Sprintf("rank %d was about to connect and did not within %v", x.peer, arrivalLimit), yielding)
+		return false
+	case <-time.After(yieldTime):
+		return d.move(x, dialling, yielding)
 	}
 }
 
-// fallBack sends the pair's packets through the agent.
-func (d *directLinks) fallBack(p *proc, x pair, reason string, from pairState) {
-	if reason == "" {
-		reason = "no transport is common to both sites and allowed by the routes"
-	}
-	if !d.move(x, byAgent, from) {
+// fallBack sends the pair's packets through the agent, unless a link has come.
+func (d *directLinks) fallBack(p *proc, x pair, reason string) {
+	if !d.move(x, byAgent, dialling) {
 		return
 	}
 	d.n.log.Info("no direct link: packets go through the agents", "from", x.local, "to", x.peer, "reason", reason)
@@ -222,14 +279,19 @@ func (d *directLinks) judge(h dynamic.Hello, t *transport) (*proc, dynamic.Verdi
 		return nil, dynamic.NotAllowed
 	}
 	x := pair{h.Dst, h.Src}
-	free := []pairState{unlinked, yielding, byAgent}
+	free := []pairState{unlinked, yielding}
 	if h.Src < h.Dst {
 		free = append(free, dialling)
 	}
-	if !d.move(x, linked, free...) {
-		return nil, dynamic.TieLost
+	switch {
+	case d.move(x, linked, free...):
+		return p, dynamic.Accepted
+	case d.state(x) == byAgent:
+		// Both ways or none: a proc that gets its packets from the agent must not
+		// take the end of a link, which comes sooner, for the end of the peer.
+		return nil, dynamic.NotAllowed
 	}
-	return p, dynamic.Accepted
+	return nil, dynamic.TieLost
 }
 
 // give hands a link to its proc.

@@ -109,7 +109,7 @@ func TestJudgement(t *testing.T) {
 		{"tie, we are higher", 0, 1, dialling, dynamic.Accepted, linked},
 		{"we lost the tie before", 0, 1, yielding, dynamic.Accepted, linked},
 		{"linked already", 2, 1, linked, dynamic.TieLost, linked},
-		{"we gave up before", 2, 1, byAgent, dynamic.Accepted, linked},
+		{"we gave up before", 2, 1, byAgent, dynamic.NotAllowed, byAgent},
 		{"no such source", 4, 1, unlinked, dynamic.UnknownRank, unlinked},
 		{"not our proc", 0, 2, unlinked, dynamic.UnknownRank, unlinked},
 		{"far beyond", 0, 1 << 30, unlinked, dynamic.UnknownRank, unlinked},

@@ -237,6 +237,45 @@ func TestSiteThatNeverComes(t *testing.T) {
 	}
 }
 
+func TestProgramThatNeverCallsInit(t *testing.T) {
+	job := testJob("idle", 2)
+	job.Limits.Start = time.Second
+	f := end(start(t, job))
+	want := "site alpha: 1s passed while waiting for MPI Init of proc 0 of site alpha and 1 others"
+	if f[0] == nil || f[0].Status != StatusTimeout || !strings.HasPrefix(f[0].Text, want) {
+		t.Errorf("%v", f[0])
+	}
+}
+
+func TestPeerThatCannotBeDialledIsReachedByTheAgents(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	all := start(t, testJob("onword", 2, 2), func(o *Options) {
+		if o.Site.Client == 0 {
+			o.Stdin = r
+		}
+	})
+	all[0].out.line(t, "[0] ready")
+	for _, x := range all {
+		for _, l := range x.n.hosts[0].direct {
+			if err := l.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	w.Close()
+	wantNone(t, all)
+	if got := all[1].out.line(t, "[3] sum "); got != "6" {
+		t.Errorf("sum %s", got)
+	}
+	if log := all[0].err.String() + all[1].err.String(); !strings.Contains(log, "no direct link") {
+		t.Errorf("the operator was not told:\n%s", log)
+	}
+}
+
 func TestWrongKey(t *testing.T) {
 	job := testJob("block", 1, 1)
 	job.Sites[1].Auth.Key++

@@ -261,7 +261,7 @@ func (n *node) shutDown(f *Failure) {
 	n.stopSwitches()
 	n.stopProcs()
 	if n.direct != nil {
-		n.direct.wg.Wait()
+		n.direct.close()
 	}
 	n.closeListeners()
 	n.stopTransports()

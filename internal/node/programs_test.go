@@ -20,6 +20,7 @@ var programs = map[string]func(){
 		everybody(w)
 		finalize()
 	},
+	"idle":  hang,
 	"block": func() { initialize(); hang() },
 	"three": func() {
 		if initialize().Rank() == 1 {
@@ -83,6 +84,7 @@ var programs = map[string]func(){
 			fmt.Println("ready")
 			_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
 		}
+		ring(w) // for which the others wait
 		everybody(w)
 		finalize()
 	},
