@@ -1,0 +1,180 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/node"
+)
+
+func TestJudge(t *testing.T) {
+	fine := &siteProcess{reported: true}
+	own := func(text string, order int32) *siteProcess {
+		return &siteProcess{reported: true, order: order, outcome: outcome{Text: text, Status: 3}}
+	}
+	told := &siteProcess{reported: true, outcome: outcome{Text: "told", Status: node.StatusRemote, Remote: true}}
+	lost := &siteProcess{reported: true, outcome: outcome{Text: "channel closed", Status: node.StatusRemote}}
+	dead := &siteProcess{order: 9, outcome: outcome{Text: "killed", Status: 137}}
+	for _, c := range []struct {
+		running []*siteProcess
+		want    string
+	}{
+		{[]*siteProcess{fine, fine}, ""},
+		{[]*siteProcess{told, own("own", 2)}, "own"},
+		{[]*siteProcess{own("second", 2), own("first", 1)}, "first"},
+		{[]*siteProcess{lost, own("own", 2), dead}, "killed"},
+		{[]*siteProcess{fine, told}, "told"},
+		{[]*siteProcess{lost, fine}, "channel closed"},
+	} {
+		if got := judge(c.running); got.Text != c.want {
+			t.Errorf("%q, want %q", got.Text, c.want)
+		}
+	}
+}
+
+func TestHandoff(t *testing.T) {
+	launcher, file, err := handoffPair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer launcher.Close()
+	fd, err := unix.Dup(int(file.Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file.Close()
+	t.Setenv(node.HandoffVariable, strconv.Itoa(fd))
+	at, key := netip.MustParseAddrPort("127.0.0.1:7"), uint64(1)<<63
+	if err := json.NewEncoder(launcher).Encode(order{Server: &at, Key: &key}); err != nil {
+		t.Fatal(err)
+	}
+	h, err := takeHandoff()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, set := os.LookupEnv(node.HandoffVariable); set {
+		t.Error("procs would take the descriptor for theirs")
+	}
+	site := config.Site{Server: config.Server{Embedded: true}, Auth: config.Auth{Random: true}}
+	h.apply(&site)
+	if site.Server.Embedded || site.Server.Address != at || site.Auth != (config.Auth{Keyed: true, Key: key}) {
+		t.Errorf("%+v", site)
+	}
+	f := &node.Failure{Text: "why", Status: 7, Remote: true}
+	if s := h.report(fmt.Errorf("wrapped: %w", f)); s != 7 {
+		t.Errorf("status %d", s)
+	}
+	var o outcome
+	if err := json.NewDecoder(launcher).Decode(&o); err != nil || o != (outcome{Text: "wrapped: why", Status: 7, Remote: true}) {
+		t.Errorf("%+v, %v", o, err)
+	}
+}
+
+func TestNoHandoff(t *testing.T) {
+	if h, err := takeHandoff(); h != nil || err != nil {
+		t.Errorf("%v, %v", h, err)
+	}
+	t.Setenv(node.HandoffVariable, "stdin")
+	if _, err := takeHandoff(); err == nil {
+		t.Error("that is no descriptor")
+	}
+}
+
+func TestConclude(t *testing.T) {
+	std := streams{nil, os.NewFile(0, ""), nil}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	std.err = w
+	for err, want := range map[error]int{
+		nil:                          statusOK,
+		&node.Failure{Status: 9}:     9,
+		errors.New("something else"): node.StatusNode,
+		fmt.Errorf("%w", &node.Failure{Status: 4}): 4,
+	} {
+		if got := conclude(err, std); got != want {
+			t.Errorf("%v: %d, want %d", err, got, want)
+		}
+	}
+}
+
+// TestLauncherKilledLeavesNothing kills the process that started two nodes, and
+// looks for those, their procs and plugins.
+func TestLauncherKilledLeavesNothing(t *testing.T) {
+	cmd, _, _ := command(t, "block", "-no-prefix", "-config", file(t, twoSites))
+	cmd.Stdout = nil
+	r, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var seen strings.Builder
+	for buf := make([]byte, 100); strings.Count(seen.String(), "ready\n") < 2; {
+		n, err := r.Read(buf)
+		seen.Write(buf[:n])
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	family := descendants(t, cmd.Process.Pid)
+	if len(family) != 2+2*2+2 {
+		t.Errorf("%d descendants, not 2 nodes, 4 plugins and 2 procs", len(family))
+	}
+	kill(t, cmd)
+	for _, fd := range family {
+		for {
+			if _, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1); err != unix.EINTR {
+				break
+			}
+		}
+		unix.Close(fd)
+	}
+}
+
+func kill(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	if err := cmd.Process.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // it was killed
+}
+
+// descendants gives a pidfd for each process below pid.
+func descendants(t *testing.T, pid int) (fds []int) {
+	t.Helper()
+	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, task := range tasks {
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/children", pid, task.Name()))
+		if err != nil {
+			t.Skip("this kernel does not list children:", err)
+		}
+		for _, s := range strings.Fields(string(b)) {
+			child, _ := strconv.Atoi(s)
+			fd, err := unix.PidfdOpen(child, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fds = append(append(fds, fd), descendants(t, child)...)
+		}
+	}
+	return fds
+}
