@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/openimpi/impi/core/mpi"
 	"github.com/openimpi/impi/plugins/sdk"
@@ -45,14 +45,21 @@ func program(mode string) {
 		if rank == 1 {
 			os.Exit(3)
 		}
-		time.Sleep(time.Hour)
+		hang()
 	case "block":
 		os.Stdout.WriteString("ready\n")
-		time.Sleep(time.Hour)
+		hang()
 	}
 	if err := mpi.Finalize(); err != nil {
 		panic(err)
 	}
+}
+
+// hang waits for a signal that nobody sends.
+func hang() {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, syscall.SIGUSR1)
+	<-c
 }
 
 // command is impi-node with arguments, whose procs run program.
@@ -249,6 +256,7 @@ func TestUsage(t *testing.T) {
 		{[]string{"validate"}, "one job file"},
 		{[]string{"-config", file(t, twoSites), "-site", "gamma"}, "alpha, beta"},
 		{[]string{"-config", file(t, twoSites), "-site", "beta"}, "no key in common"},
+		{[]string{"-config", file(t, strings.Replace(twoSites, "job {", "job {\n auth \"none\" {}\n", 1)), "-site", "beta"}, "do not know the server's port"},
 		{[]string{"-config", file(t, strings.ReplaceAll(twoSites, "127.0.0.", "203.0.113.")), "-site", ""}, "server"},
 	} {
 		status, out, err := impiNode(t, "hello", c.args...)

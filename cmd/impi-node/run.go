@@ -29,6 +29,9 @@ func runJob(o *options, std streams) int {
 		return statusUsage
 	}
 	sites, err := choose(job, o.site)
+	if err == nil && h == nil && o.site != "" {
+		err = checkAlone(job, sites[0])
+	}
 	if err != nil {
 		complain(std.err, err)
 		return statusUsage
@@ -37,21 +40,26 @@ func runJob(o *options, std streams) int {
 		return launchSites(o, job, sites, std)
 	}
 	site := sites[0]
-	switch {
-	case h != nil:
-		h.apply(&site)
-	case o.site != "" && site.Auth.Random && len(job.Sites) > 1:
-		complain(std.err, fmt.Errorf("site %s has no key in common with the others: add auth \"key\" { file = \"job.key\" } to the job file, or run all sites with one command, without -site", site.Name))
-		return statusUsage
-	default:
-		drawKey(&site.Auth)
-	}
 	o.apply(&site)
-	err = runSite(job, site, std)
 	if h != nil {
-		return h.report(err)
+		h.apply(&site)
+		return h.report(runSite(job, site, std))
 	}
-	return conclude(err, std)
+	drawKey(&site.Auth)
+	return conclude(runSite(job, site, std), std)
+}
+
+// checkAlone finds out whether a site that is started alone can meet the others.
+func checkAlone(job *config.Job, site config.Site) error {
+	switch {
+	case len(job.Sites) == 1:
+		return nil
+	case site.Auth.Random:
+		return fmt.Errorf("site %s has no key in common with the others: add auth \"key\" { file = \"job.key\" } to the job file, or run all sites with one command, without -site", site.Name)
+	case site.Server.Address.Port() == 0:
+		return fmt.Errorf("site %s and the others do not know the server's port: write embedded_server { listen = \"%v:7800\" }, or run all sites with one command, without -site", site.Name, site.Server.Address.Addr())
+	}
+	return nil
 }
 
 // prepare reads the job file, or makes the job of a command line without one.

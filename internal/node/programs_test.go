@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-	"time"
 
 	"github.com/openimpi/impi/core/mpi"
 	"github.com/openimpi/impi/internal/wireup"
@@ -100,7 +99,12 @@ func initialize() *mpi.Comm {
 
 func finalize() { check(mpi.Finalize()) }
 
-func hang() { time.Sleep(time.Hour) }
+// hang waits for a signal that nobody sends.
+func hang() {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, syscall.SIGUSR1)
+	<-c
+}
 
 // hello joins the job and hears nothing more.
 func hello() *wireup.Conn {
