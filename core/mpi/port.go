@@ -70,7 +70,6 @@ func (p *process) warm(q *port) {
 // set until the next sleep: the set costs each arriving packet a detour, even
 // when nobody asks it.
 func (p *process) hit(q *port) {
-	p.spin.Hit()
 	if q.streak++; q.streak == busy && q.interest != 0 {
 		if p.set.Remove(q.link.Handle()) == nil {
 			q.interest = 0

@@ -36,8 +36,9 @@ type process struct {
 	homogeneous bool                      // all of data is Native
 	eng         *message.Engine
 
-	ports    []*port // by message.LinkID; nil once closed
-	hot      [2]*port
+	ports    []*port  // by message.LinkID; nil once closed
+	hot      [2]*port // the last that brought something
+	polls    uint     // made so far
 	set      *poll.Set
 	waker    *poll.Waker
 	spin     poll.Spinner

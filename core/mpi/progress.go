@@ -39,7 +39,7 @@ func (p *process) turn() {
 	p.driving = true
 	p.flushAll()
 	p.spin.Begin()
-	for i := 1; !p.step(i); i++ {
+	for i := 0; !p.step(); i++ {
 		if p.wanted.Load() != 0 {
 			p.mu.Unlock()
 			runtime.Gosched()
@@ -64,7 +64,8 @@ func (p *process) test() {
 	}
 	p.driving = true
 	p.flushAll()
-	p.step(0)
+	p.polls = 0 // Test and its like look everywhere
+	p.step()
 	p.driving = false
 	if p.waiters > 0 {
 		p.turns.Broadcast()
@@ -72,8 +73,8 @@ func (p *process) test() {
 }
 
 // step polls once. Most steps read the ports that were busy last and nothing
-// else; every scanEvery-th asks the kernel about the rest.
-func (p *process) step(i int) (progress bool) {
+// else; every scanEvery-th asks the kernel about the rest, however busy those are.
+func (p *process) step() (progress bool) {
 	if p.news.Load() {
 		progress = p.takeDeliveries()
 	}
@@ -83,10 +84,12 @@ func (p *process) step(i int) (progress bool) {
 			p.hit(q)
 		}
 	}
-	if i%scanEvery == 0 && !progress {
-		progress = p.scan(0)
+	scan := p.polls%scanEvery == 0
+	p.polls++
+	if scan && p.scan(0) {
+		progress = true
 	}
-	if progress || i%scanEvery == 0 {
+	if progress || scan {
 		p.output()
 	}
 	return progress

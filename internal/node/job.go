@@ -9,7 +9,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/agent"
 	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/core/dynamic"
@@ -62,7 +61,11 @@ func (n *node) startSwitches(channels []map[wire.HostRank]link.Link) error {
 		if err != nil {
 			return err
 		}
-		if h.loop, err = newSwitch(a, newSpinner(n.opt.Site.Wait), n.noticed(h)); err != nil {
+		spin, err := newSpinner(n.opt.Site.Wait)
+		if err != nil {
+			return err
+		}
+		if h.loop, err = newSwitch(a, spin, n.noticed(h)); err != nil {
 			return err
 		}
 		for peer, l := range channels[i] {
@@ -163,13 +166,6 @@ func (n *node) name() string {
 		return "job"
 	}
 	return strings.TrimSuffix(filepath.Base(n.opt.Job.File), filepath.Ext(n.opt.Job.File))
-}
-
-func spinSetting(w config.Wait) string {
-	if w.Auto {
-		return "auto"
-	}
-	return w.Spin.String()
 }
 
 func (n *node) path(x pair) wireup.Path {

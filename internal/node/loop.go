@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,6 +18,14 @@ import (
 const (
 	// maxReads bounds how often one link is read before the others have their turn.
 	maxReads = 4
+	// scanEvery is how many polls of the busy links go by before the poll set is
+	// asked about all others.
+	scanEvery = 8
+	// busy is how many reads in a row polling must bring before a link leaves the
+	// poll set until the next sleep: the set costs each arriving packet a detour.
+	busy = 64
+	// hotLinks are polled without asking the set: those of an exchange and back.
+	hotLinks = 2
 	// lingering is how long a channel waits for the peer's end after both FINIs.
 	lingering = 2 * time.Second
 	// wakerKey is the waker's key in the poll set; ports use their link's number.
@@ -29,6 +38,7 @@ type port struct {
 	link     link.Link
 	rank     wire.WorldRank // of a proc, or agent.NoRank for a channel
 	interest link.Interest  // what the poll set waits for; 0: not in the set
+	streak   int            // reads that polling brought since the last sleep
 	ended    error          // why the link can be read no more
 	timer    *time.Timer    // bounds the wait for a channel's end
 }
@@ -43,7 +53,9 @@ type packetSwitch struct {
 	byRank map[wire.WorldRank]*port
 	set    *poll.Set
 	waker  *poll.Waker
-	spin   spinner
+	hot    [hotLinks]*port // the last that brought something
+	polls  uint            // made so far
+	spin   poll.Spinner
 	quit   bool
 	done   chan struct{}
 
@@ -53,7 +65,7 @@ type packetSwitch struct {
 }
 
 // newSwitch makes a switch; run drives it.
-func newSwitch(a *agent.Agent, spin spinner, notify func(agent.Event)) (*packetSwitch, error) {
+func newSwitch(a *agent.Agent, spin poll.Spinner, notify func(agent.Event)) (*packetSwitch, error) {
 	set, err := poll.NewSet()
 	if err != nil {
 		return nil, err
@@ -85,18 +97,76 @@ func (s *packetSwitch) post(f func()) {
 // run is the loop. It ends after stop and closes every link.
 func (s *packetSwitch) run() {
 	defer close(s.done)
+	s.spin.Begin()
 	for i := 0; !s.quit; i++ {
 		switch {
-		case s.turn(0):
+		case s.poll():
+			s.spin.Begin()
 			i = -1
-		case s.spin.over(i):
-			s.turn(-1)
+		case s.spin.Over(i):
+			s.sleep()
+			s.spin.Begin()
 			i = -1
 		case i%64 == 63:
 			runtime.Gosched() // polling looks like computing to Go
 		}
 	}
 	s.close()
+}
+
+// poll looks once and moves what can be moved: mostly at the links that were
+// busy last, now and then at all, however busy those are.
+func (s *packetSwitch) poll() (progress bool) {
+	for _, p := range s.hot {
+		if p != nil && p.ended == nil && s.read(p) {
+			progress = true
+			s.hit(p)
+		}
+	}
+	if progress {
+		s.output()
+	}
+	if s.polls++; s.polls%scanEvery == 0 && s.turn(0) {
+		progress = true
+	}
+	return progress
+}
+
+// sleep waits until a link or the waker has something.
+func (s *packetSwitch) sleep() {
+	for _, p := range s.hot {
+		if p != nil {
+			s.cool(p)
+		}
+	}
+	s.turn(-1)
+}
+
+// hit says that polling p brought something.
+func (s *packetSwitch) hit(p *port) {
+	if p.streak++; p.streak == busy && p.interest == link.Readable && s.set.Remove(p.link.Handle()) == nil {
+		p.interest = 0
+	}
+}
+
+// cool puts a busy link back into the poll set.
+func (s *packetSwitch) cool(p *port) {
+	p.streak = 0
+	if p.ended == nil && p.interest == 0 {
+		s.want(p, link.Readable)
+	}
+}
+
+// warm makes p one of the links that are polled without asking the set.
+func (s *packetSwitch) warm(p *port) {
+	if slices.Contains(s.hot[:], p) {
+		return
+	}
+	if old := s.hot[hotLinks-1]; old != nil {
+		s.cool(old)
+	}
+	copy(s.hot[1:], s.hot[:])
+	s.hot[0] = p
 }
 
 // stop ends the loop and waits for that. Channels are dropped without FINI if
@@ -136,8 +206,8 @@ func (s *packetSwitch) turn(timeout time.Duration) (progress bool) {
 		if p == nil {
 			continue // closed in this turn
 		}
-		if ev.Readable {
-			s.read(p)
+		if ev.Readable && s.read(p) && p.ended == nil {
+			s.warm(p)
 		}
 		if ev.Writable && s.ports[p.id] == p {
 			s.flush(p)
@@ -178,26 +248,29 @@ func (s *packetSwitch) output() {
 	}
 }
 
-// read reads a link, a few times if it has much.
-func (s *packetSwitch) read(p *port) {
+// read reads a link, a few times if it has much, and tells whether it had any
+// or has ended.
+func (s *packetSwitch) read(p *port) (progress bool) {
 	for range maxReads {
 		in := s.agent.Input(p.id)
 		if in == nil {
-			return
+			return progress
 		}
 		room := link.Len(in)
 		n, err := p.link.Recv(in)
-		if err == nil {
+		if err == nil && n > 0 {
+			progress = true
 			err = s.agent.Received(p.id, n)
 		}
 		if err != nil {
 			s.end(p, err)
-			return
+			return true // the agent may have something to say about it
 		}
 		if n < room {
-			return
+			return progress
 		}
 	}
+	return progress
 }
 
 // flush writes until nothing is left or the link is full.
@@ -216,7 +289,9 @@ func (s *packetSwitch) flush(p *port) {
 			return
 		}
 	}
-	s.want(p, link.Readable)
+	if p.interest != 0 {
+		s.want(p, link.Readable)
+	}
 }
 
 // want changes what the set tells about p.
@@ -224,7 +299,11 @@ func (s *packetSwitch) want(p *port, what link.Interest) {
 	if p.ended != nil || p.interest == what {
 		return
 	}
-	if err := s.set.Modify(p.link.Handle(), uint32(p.id), what); err != nil {
+	change := s.set.Modify
+	if p.interest == 0 {
+		change = s.set.Add
+	}
+	if err := change(p.link.Handle(), uint32(p.id), what); err != nil {
 		s.end(p, err)
 		return
 	}
@@ -239,7 +318,14 @@ func (s *packetSwitch) end(p *port, cause error) {
 		return
 	}
 	p.ended = cause
-	_ = s.set.Remove(p.link.Handle()) // it is open, and in the set
+	if p.interest != 0 {
+		_ = s.set.Remove(p.link.Handle()) // it is open, and in the set
+	}
+	for i := range s.hot {
+		if s.hot[i] == p {
+			s.hot[i] = nil
+		}
+	}
 	if p.rank == agent.NoRank || errors.Is(cause, agent.ErrProtocol) {
 		s.closed(p)
 	}

@@ -36,7 +36,11 @@ func newBench(t *testing.T) *bench {
 		t.Fatal(err)
 	}
 	b := &bench{events: make(chan agent.Event, 16)}
-	b.s, err = newSwitch(a, newSpinner(config.Wait{Auto: true}), func(e agent.Event) { b.events <- e })
+	spin, err := newSpinner(config.Wait{Auto: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.s, err = newSwitch(a, spin, func(e agent.Event) { b.events <- e })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,18 +234,15 @@ func TestStopDropsTheChannel(t *testing.T) {
 	b.s.stop()
 }
 
-func TestSpinner(t *testing.T) {
-	if s := newSpinner(config.Wait{}); !s.over(0) {
-		t.Error("no spinning was wanted")
-	}
-	s := newSpinner(config.Wait{Spin: time.Hour})
-	for i := range 100 {
-		if s.over(i) {
-			t.Fatal("the operator's hour was over")
+func TestSpinSetting(t *testing.T) {
+	for setting, w := range map[string]config.Wait{
+		"auto": {Auto: true}, "0s": {}, "20µs": {Spin: 20 * time.Microsecond},
+	} {
+		if got := spinSetting(w); got != setting {
+			t.Errorf("%+v is %q", w, got)
 		}
-	}
-	s.start = s.start.Add(-time.Hour)
-	if !s.over(100) {
-		t.Error("the operator's hour has no end")
+		if _, err := newSpinner(w); err != nil {
+			t.Error(err)
+		}
 	}
 }

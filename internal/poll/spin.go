@@ -7,11 +7,10 @@ import (
 
 const (
 	// spinMax is the longest that a waiter polls before it sleeps. It is more than
-	// what a message and its answer take between busy cores, and less than what
-	// anybody would miss of a core.
+	// what it takes to wake a sleeper on an idle core, so that a chain of waiters
+	// in which one slept finds back to polling, and less than what anybody would
+	// miss of a core.
 	spinMax = 200 * time.Microsecond
-	// spinMin keeps one short look: what is waited for may be there already.
-	spinMin = 2 * time.Microsecond
 	// stolen is how long a yield takes only if somebody used the core to compute.
 	stolen = 20 * time.Microsecond
 	// shared is how long a yield takes only if somebody else ran at all.
@@ -19,12 +18,24 @@ const (
 	// eagerMax is how many polls a waiter that has the core for itself makes
 	// before it offers the core for the first time.
 	eagerMax = 64
+	// glance is how many polls precede a sleep on a crowded machine: what is
+	// waited for may be there already.
+	glance = 4
+)
+
+// The score of crowding: a stolen yield counts against polling, each other one
+// and each sleep for it, so that a waiter which has given polling up tries it
+// again from time to time.
+const (
+	scoreStolen  = 4
+	scoreCrowded = 8
+	scoreMax     = 16
 )
 
 // Spinner decides how long to poll before sleeping, and when to offer the core
 // to others meanwhile. Polling is fastest while every runnable thread has a
 // core. When not, it takes the core from the very peer that is waited for. How
-// long a yield takes tells which is the case: at once means that nobody else
+// long a yield takes tells which is the case: no time means that nobody else
 // wanted the core; a little, that another waiter looked and gave it back, and
 // then yielding at each poll passes a message on soonest; long, that somebody
 // computes, and then sleeping is best, as the kernel runs a sleeper that is
@@ -33,6 +44,7 @@ type Spinner struct {
 	budget time.Duration
 	fixed  bool // the operator has set it
 	eager  int  // polls before the first yield
+	score  int  // how crowded the machine seems
 	start  time.Time
 }
 
@@ -54,13 +66,15 @@ func NewSpinner(setting string) (Spinner, error) {
 // Begin says that a wait begins.
 func (s *Spinner) Begin() { s.start = time.Time{} }
 
-// Over tells whether poll number i of a wait was the last before sleeping. It
-// may have offered the core to others.
+// Over tells whether poll number i of a wait, from 0, was the last before
+// sleeping. It may have offered the core to others.
 func (s *Spinner) Over(i int) bool {
-	if s.budget == 0 {
+	switch {
+	case s.budget == 0:
 		return true
-	}
-	if i < s.eager {
+	case s.Crowded():
+		return i >= glance && s.sleep()
+	case i < s.eager:
 		return false
 	}
 	before := time.Now()
@@ -68,36 +82,31 @@ func (s *Spinner) Over(i int) bool {
 		s.start = before
 	}
 	Yield()
-	if s.observe(time.Since(before)) {
-		return true
-	}
-	return before.Sub(s.start) >= s.budget
+	s.observe(time.Since(before))
+	return before.Sub(s.start) >= s.budget && s.sleep()
 }
 
-// observe learns from how long a yield took. It tells whether to sleep now.
-func (s *Spinner) observe(yield time.Duration) (sleep bool) {
+// observe learns from how long a yield took.
+func (s *Spinner) observe(yield time.Duration) {
 	switch {
 	case yield > stolen:
 		s.eager = 0
-		if s.fixed {
-			return false
-		}
-		s.budget = max(s.budget/2, spinMin)
-		return s.budget == spinMin
+		s.score = min(s.score+scoreStolen, scoreMax)
+		return
 	case yield > shared:
 		s.eager = 0
 	case s.eager < eagerMax:
 		s.eager++
 	}
-	return false
+	s.score = max(s.score-1, 0)
 }
 
-// Hit says that polling found something.
-func (s *Spinner) Hit() {
-	if !s.fixed && s.budget < spinMax {
-		s.budget += s.budget/4 + 1
-	}
+// sleep says that the waiter goes to sleep.
+func (s *Spinner) sleep() bool {
+	s.score = max(s.score-1, 0)
+	return true
 }
 
-// Budget is how long the next wait polls at most.
-func (s *Spinner) Budget() time.Duration { return s.budget }
+// Crowded tells whether others compute on the cores, so that polling would keep
+// them from it.
+func (s *Spinner) Crowded() bool { return !s.fixed && s.score >= scoreCrowded }

@@ -16,8 +16,8 @@ func spinner(t *testing.T, setting string) Spinner {
 
 func TestSpinSettings(t *testing.T) {
 	for setting, want := range map[string]time.Duration{"": spinMax, "auto": spinMax, "0": 0, "20us": 20 * time.Microsecond} {
-		if s := spinner(t, setting); s.Budget() != want {
-			t.Errorf("%q: budget %v, want %v", setting, s.Budget(), want)
+		if s := spinner(t, setting); s.budget != want {
+			t.Errorf("%q: budget %v, want %v", setting, s.budget, want)
 		}
 	}
 	for _, setting := range []string{"x", "20", "-1us"} {
@@ -34,30 +34,40 @@ func TestNoBudgetSleepsAtOnce(t *testing.T) {
 	}
 }
 
+// polls is how many polls a wait that finds nothing makes.
+func polls(s *Spinner) int {
+	s.Begin()
+	for i := 0; ; i++ {
+		if s.Over(i) {
+			return i
+		}
+	}
+}
+
 func TestComputingNeighboursEndSpinning(t *testing.T) {
 	s := spinner(t, "auto")
-	var slept bool
-	for range 10 {
-		slept = s.observe(time.Millisecond)
+	if s.observe(time.Millisecond); s.Crowded() {
+		t.Error("one stolen yield is an accident")
 	}
-	if !slept || s.Budget() != spinMin {
-		t.Errorf("after long yields: sleeps %v, budget %v", slept, s.Budget())
+	s.observe(time.Millisecond)
+	if !s.Crowded() || polls(&s) != glance {
+		t.Errorf("crowded %v", s.Crowded())
 	}
-	for range 30 {
-		s.Hit()
+	for range scoreMax {
+		polls(&s)
 	}
-	if s.Budget() < spinMax {
-		t.Errorf("after hits: budget %v", s.Budget())
+	if s.Crowded() {
+		t.Error("it never tries again")
 	}
 }
 
 func TestOtherWaitersAreLetIn(t *testing.T) {
 	s := spinner(t, "auto")
-	if s.observe(2 * shared) {
-		t.Error("sleeps although the core comes back at once")
+	for range 100 {
+		s.observe(2 * shared)
 	}
-	if s.eager != 0 || s.Budget() != spinMax {
-		t.Errorf("eager %d, budget %v", s.eager, s.Budget())
+	if s.eager != 0 || s.Crowded() {
+		t.Errorf("eager %d, crowded %v", s.eager, s.Crowded())
 	}
 	for range eagerMax {
 		s.observe(shared / 10)
@@ -72,7 +82,7 @@ func TestFixedBudgetStays(t *testing.T) {
 	for range 10 {
 		s.observe(time.Millisecond)
 	}
-	if s.Budget() != 20*time.Microsecond {
-		t.Errorf("budget %v", s.Budget())
+	if s.Crowded() {
+		t.Error("what the operator has set was overruled")
 	}
 }
