@@ -123,6 +123,8 @@ func runSite(job *config.Job, site config.Site, std streams) error {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	now := make(chan struct{})
+	// Standard output may end before the job: Write is to say so, not a signal.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	stop := onSignals(func(s syscall.Signal) { cancel(node.Interrupt{Signal: s}) }, func(syscall.Signal) { close(now) })
 	defer stop()
 	return node.Run(ctx, node.Options{

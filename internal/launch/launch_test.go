@@ -197,7 +197,7 @@ func TestExitStatus(t *testing.T) {
 
 func TestKilled(t *testing.T) {
 	out := newScreen()
-	p := start(t, spec("deaf", NewOutput(out).Stream(nil)))
+	p := start(t, spec("deaf", NewOutput(out, nil).Stream(nil)))
 	out.wait("ready\n")
 	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		if err := p.Signal(s); err != nil {
@@ -212,7 +212,7 @@ func TestKilled(t *testing.T) {
 func TestNothingIsInherited(t *testing.T) {
 	t.Setenv("IMPI_TEST_SECRET", "x")
 	out := newScreen()
-	<-start(t, spec("env", NewOutput(out).Stream(nil))).Done()
+	<-start(t, spec("env", NewOutput(out, nil).Stream(nil))).Done()
 	if got := out.String(); got != "IMPI_TEST_ROLE=env\n" {
 		t.Errorf("environment: %q", got)
 	}
@@ -227,7 +227,7 @@ func TestExtraFileIsDescriptorThree(t *testing.T) {
 	w.Close()
 	defer r.Close()
 	out := newScreen()
-	s := spec("file", NewOutput(out).Stream(nil))
+	s := spec("file", NewOutput(out, nil).Stream(nil))
 	s.Files = []*os.File{r}
 	<-start(t, s).Done()
 	if got := out.String(); got != "handed over <nil>\n" {
@@ -237,7 +237,7 @@ func TestExtraFileIsDescriptorThree(t *testing.T) {
 
 func TestNoOutputIsLostAtExit(t *testing.T) {
 	out := newScreen()
-	<-start(t, spec("flood", NewOutput(out).Stream(func() string { return "[3] " }))).Done()
+	<-start(t, spec("flood", NewOutput(out, nil).Stream(func() string { return "[3] " }))).Done()
 	lines := strings.SplitAfter(out.String(), "\n")
 	if len(lines) != 20001 || lines[19999] != "[3] line 19999\n" {
 		t.Errorf("%d lines, the last %q", len(lines), lines[len(lines)-2])
@@ -251,7 +251,7 @@ func TestPromptIsShown(t *testing.T) {
 	}
 	defer r.Close()
 	out := newScreen()
-	s := spec("prompt", NewOutput(out).Stream(func() string { return "[0] " }))
+	s := spec("prompt", NewOutput(out, nil).Stream(func() string { return "[0] " }))
 	if s.Stdin, err = Stdin(r); err != nil || s.Stdin != r {
 		t.Fatal("a pipe can be read by the process itself", err)
 	}
@@ -267,7 +267,7 @@ func TestPromptIsShown(t *testing.T) {
 
 func TestChildrenDieWithTheirStarter(t *testing.T) {
 	out := newScreen()
-	p := start(t, spec("starter", NewOutput(out).Stream(nil)))
+	p := start(t, spec("starter", NewOutput(out, nil).Stream(nil)))
 	child := pidfd(t, out.number(t, "child "))
 	out.wait("ready\n")
 	if err := p.os.Kill(); err != nil { // not its group
@@ -278,7 +278,7 @@ func TestChildrenDieWithTheirStarter(t *testing.T) {
 
 func TestDescendantsDieWithTheProcess(t *testing.T) {
 	out := newScreen()
-	p := start(t, spec("family", NewOutput(out).Stream(nil)))
+	p := start(t, spec("family", NewOutput(out, nil).Stream(nil)))
 	child := pidfd(t, out.number(t, "grandchild "))
 	out.wait("ready\n")
 	if err := p.os.Kill(); err != nil {
@@ -289,7 +289,7 @@ func TestDescendantsDieWithTheProcess(t *testing.T) {
 
 func TestEscapedDescendantDoesNotHoldTheEnd(t *testing.T) {
 	out := newScreen()
-	p := start(t, spec("daemon", NewOutput(out).Stream(nil)))
+	p := start(t, spec("daemon", NewOutput(out, nil).Stream(nil)))
 	pid := out.number(t, "daemon ")
 	<-p.Done()
 	_ = unix.Kill(pid, unix.SIGKILL)

@@ -18,10 +18,12 @@ type Output struct {
 	open *Stream // whose line is shown without its end
 	buf  []byte
 	err  error // the first failure of w; nothing is written after it
+	lost func(error)
 }
 
-// NewOutput makes an Output that writes to w.
-func NewOutput(w io.Writer) *Output { return &Output{w: w} }
+// NewOutput makes an Output that writes to w. lost, if it is not nil, is called
+// when w fails; it must not write to the Output.
+func NewOutput(w io.Writer, lost func(error)) *Output { return &Output{w: w, lost: lost} }
 
 // Write writes p, whole lines that belong to no stream.
 func (o *Output) Write(p []byte) (int, error) {
@@ -51,7 +53,9 @@ func (o *Output) interrupt(by *Stream) {
 
 func (o *Output) emit() {
 	if len(o.buf) > 0 && o.err == nil {
-		_, o.err = o.w.Write(o.buf)
+		if _, o.err = o.w.Write(o.buf); o.err != nil && o.lost != nil {
+			o.lost(o.err)
+		}
 	}
 	o.buf = o.buf[:0]
 }

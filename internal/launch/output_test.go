@@ -10,7 +10,7 @@ func prefix(s string) func() string { return func() string { return s } }
 
 func TestLinesOfStreamsDoNotMix(t *testing.T) {
 	var b strings.Builder
-	o := NewOutput(&b)
+	o := NewOutput(&b, nil)
 	one, two := o.Stream(prefix("[1] ")), o.Stream(prefix("[2] "))
 	for _, w := range []struct {
 		s    *Stream
@@ -30,7 +30,7 @@ func TestLinesOfStreamsDoNotMix(t *testing.T) {
 
 func TestOpenLineIsEndedByAnotherStream(t *testing.T) {
 	var b strings.Builder
-	o := NewOutput(&b)
+	o := NewOutput(&b, nil)
 	one, two := o.Stream(prefix("[1] ")), o.Stream(prefix("[2] "))
 	one.Write([]byte("name? "))
 	one.Flush()
@@ -44,7 +44,7 @@ func TestOpenLineIsEndedByAnotherStream(t *testing.T) {
 
 func TestOpenLineGoesOn(t *testing.T) {
 	var b strings.Builder
-	o := NewOutput(&b)
+	o := NewOutput(&b, nil)
 	s := o.Stream(prefix("[1] "))
 	s.Write([]byte("name? "))
 	s.Flush()
@@ -59,7 +59,7 @@ func TestOpenLineGoesOn(t *testing.T) {
 
 func TestWithoutPrefixBytesStay(t *testing.T) {
 	var b strings.Builder
-	o := NewOutput(&b)
+	o := NewOutput(&b, nil)
 	s := o.Stream(nil)
 	s.Write([]byte("a\nb"))
 	s.Close()
@@ -71,7 +71,7 @@ func TestWithoutPrefixBytesStay(t *testing.T) {
 func TestPrefixMayChange(t *testing.T) {
 	var b strings.Builder
 	p := "[alpha.0] "
-	s := NewOutput(&b).Stream(func() string { return p })
+	s := NewOutput(&b, nil).Stream(func() string { return p })
 	s.Write([]byte("early\n"))
 	p = "[5] "
 	s.Write([]byte("late\n"))
@@ -82,7 +82,7 @@ func TestPrefixMayChange(t *testing.T) {
 
 func TestLongLineIsCut(t *testing.T) {
 	var b strings.Builder
-	s := NewOutput(&b).Stream(prefix("> "))
+	s := NewOutput(&b, nil).Stream(prefix("> "))
 	for range 3 {
 		s.Write([]byte(strings.Repeat("x", maxLine/2+1)))
 		if len(s.partial) > maxLine {
@@ -108,14 +108,19 @@ func (b *broken) Write([]byte) (int, error) { b.calls++; return 0, errBroken }
 
 func TestReaderThatWentAway(t *testing.T) {
 	w := &broken{}
-	o := NewOutput(w)
+	told := 0
+	o := NewOutput(w, func(err error) {
+		if told++; !errors.Is(err, errBroken) {
+			t.Error(err)
+		}
+	})
 	s := o.Stream(nil)
 	for range 3 {
 		if _, err := s.Write([]byte("x\n")); err != nil {
 			t.Fatal("a process would be stopped:", err)
 		}
 	}
-	if w.calls != 1 || !errors.Is(o.Err(), errBroken) {
+	if told != 1 || w.calls != 1 || !errors.Is(o.Err(), errBroken) {
 		t.Errorf("%d calls, %v", w.calls, o.Err())
 	}
 }

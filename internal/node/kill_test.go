@@ -113,6 +113,25 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 	gone(t, fd)
 }
 
+// full is a writer that takes one Write.
+type full struct{ taken bool }
+
+func (f *full) Write(p []byte) (int, error) {
+	if f.taken {
+		return 0, syscall.EPIPE
+	}
+	f.taken = true
+	return len(p), nil
+}
+
+func TestNobodyReadsTheOutput(t *testing.T) {
+	all := start(t, testJob("block", 1), func(o *Options) { o.Stdout = &full{} })
+	f := wantAll(t, all, "the output of site alpha cannot be written: broken pipe")
+	if f[0].Status != 141 {
+		t.Errorf("%+v", f[0])
+	}
+}
+
 func TestOtherControlProtocol(t *testing.T) {
 	f := end(start(t, testJob("old", 1)))
 	if f[0] == nil || !strings.Contains(f[0].Text, "old 1.0") || !strings.Contains(f[0].Text, "99") || f[0].Status != StatusNode {

@@ -84,17 +84,27 @@ func (n *node) life(ctx context.Context) *Failure {
 func newNode(opt Options) *node {
 	n := &node{
 		opt: opt, log: opt.Logger, machine: machine(),
-		stdout: launch.NewOutput(opt.Stdout), stderr: launch.NewOutput(opt.Stderr),
 		launcher: launch.New(),
 		left:     make(chan struct{}), listening: make(chan struct{}), ready: make(chan struct{}),
 		hellos:   make(chan *proc, opt.Site.Procs()),
 		deadline: time.Now().Add(opt.Job.Limits.Start),
 	}
+	n.stdout = launch.NewOutput(opt.Stdout, n.outputLost)
+	n.stderr = launch.NewOutput(opt.Stderr, n.outputLost)
 	if n.log == nil {
 		n.log = NewLogger(opt.Site.Log, n.stderr)
 	}
 	n.log = n.log.With("site", opt.Site.Name)
 	return n
+}
+
+// outputLost ends a job whose output nobody takes any more.
+func (n *node) outputLost(err error) {
+	f := nodeFailed(fmt.Errorf("the output of site %s cannot be written: %w", n.opt.Site.Name, err))
+	if errors.Is(err, syscall.EPIPE) {
+		f.Status = 128 + int(syscall.SIGPIPE)
+	}
+	n.ending.fail(f)
 }
 
 // run is the life of a job that goes well. Steps return early when the ending

@@ -20,7 +20,7 @@ var programs = map[string]func(){
 		finalize()
 	},
 	"idle":  hang,
-	"block": func() { initialize(); hang() },
+	"block": func() { initialize(); fmt.Println("blocked"); hang() },
 	"three": func() {
 		if initialize().Rank() == 1 {
 			os.Exit(3)
