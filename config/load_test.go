@@ -127,7 +127,7 @@ func TestFullFile(t *testing.T) {
 		}
 	})
 	t.Run("merged attribute by attribute", func(t *testing.T) {
-		if beta.Protocol.DataLen != 1024 || beta.Protocol.HiWater != 256 || alpha.Protocol.DataLen != 65536 {
+		if beta.Protocol.DataLen != 1024 || beta.Protocol.HiWater != 128 || alpha.Protocol.DataLen != 262144 {
 			t.Errorf("protocol: alpha %+v, beta %+v", alpha.Protocol, beta.Protocol)
 		}
 		if beta.Wait != (Wait{Spin: 20 * time.Microsecond}) || !alpha.Wait.Auto {
@@ -226,7 +226,7 @@ func TestSitesAreSortedAndDefaultsHold(t *testing.T) {
 	if r := a.RouteTo("beta"); !reflect.DeepEqual(r.Prefer, []string{"unix", "tcp"}) || !r.Direct || r.RequireTLS || r.DataPlane != nil {
 		t.Errorf("route %+v", r)
 	}
-	want := Protocol{DataLen: 65536, AckMark: 64, HiWater: 256, TagUB: 1<<31 - 1, XSize: -1, MaxLinear: -1}
+	want := Protocol{DataLen: 262144, AckMark: 32, HiWater: 128, TagUB: 1<<31 - 1, XSize: -1, MaxLinear: -1}
 	if a.Protocol != want || !a.Wait.Auto || a.Log != (Log{Level: "info", Format: "text"}) {
 		t.Errorf("site %+v", a)
 	}

@@ -54,7 +54,7 @@ func TestComputingNeighboursEndSpinning(t *testing.T) {
 		t.Errorf("crowded %v", s.Crowded())
 	}
 	for range scoreMax {
-		polls(&s)
+		s.sleep()
 	}
 	if s.Crowded() {
 		t.Error("it never tries again")
