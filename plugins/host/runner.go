@@ -50,6 +50,9 @@ const lateOutput = time.Second
 func newProcess(ctx context.Context, log hclog.Logger, env []string, exe *executable, end *os.File, tmpDir string) *process {
 	return &process{
 		cmd: &exec.Cmd{Args: []string{exe.path}, Env: env, SysProcAttr: &syscall.SysProcAttr{
+			// A Ctrl-C, or whatever else is sent to the node's group, is for the node
+			// to answer: it needs its plugins until it has ended the job in order.
+			Setpgid: true,
 			// The SDK goes in order when it sees the node's death; others are killed.
 			Pdeathsig: syscall.SIGKILL,
 		}},

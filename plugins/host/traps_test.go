@@ -451,3 +451,17 @@ func TestIsNoPlugin(t *testing.T) {
 		t.Error("the test believes that it is a plugin")
 	}
 }
+
+// A Ctrl-C in a terminal goes to the node's whole process group. The node needs
+// its plugins to end the job in order.
+func TestTrapSignalToTheGroup(t *testing.T) {
+	w := builtin("tcp", "")
+	p := w.start(t)
+	group, err := unix.Getpgid(p.Status().PID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if group == unix.Getpgrp() {
+		t.Errorf("the plugin is in our process group, %d", group)
+	}
+}
