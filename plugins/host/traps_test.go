@@ -465,3 +465,13 @@ func TestTrapSignalToTheGroup(t *testing.T) {
 		t.Errorf("the plugin is in our process group, %d", group)
 	}
 }
+
+// A process that was started through a descriptor goes by its number in ps.
+func TestTrapNamelessProcess(t *testing.T) {
+	w := builtin("tcp", "")
+	p := w.start(t)
+	name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", p.Status().PID))
+	if err != nil || strings.TrimSpace(string(name)) != "impi-tcp" {
+		t.Errorf("ps shows it as %q, %v", name, err)
+	}
+}

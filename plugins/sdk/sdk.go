@@ -56,6 +56,7 @@ func Serve(o Options) {
 		fmt.Fprintf(os.Stderr, "[ERROR] %v: the node must give the plugin a descriptor channel\n", err)
 		os.Exit(1)
 	}
+	nameProcess(o.Transport.Info().Name)
 	captureStdLog()
 	s := newServer(o, fds)
 	go watchNode(fds, s)
@@ -66,6 +67,12 @@ func Serve(o Options) {
 	}
 	plugin.Serve(serveConfig(s))
 	leave(s, 0)
+}
+
+// nameProcess makes ps and top show what the process is: it was started through
+// a descriptor, and would go by its number.
+func nameProcess(transport string) {
+	_ = os.WriteFile("/proc/self/comm", []byte("impi-"+transport), 0) // cosmetic
 }
 
 func serveConfig(s *server) *plugin.ServeConfig {
