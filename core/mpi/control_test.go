@@ -3,9 +3,11 @@ package mpi
 import (
 	"bytes"
 	"errors"
+	"io"
 	"os"
 	"strconv"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -198,6 +200,42 @@ func TestLinkThatThePeerOpenedIsUsedBothWays(t *testing.T) {
 	}
 	if h, _ := packet(t, direct, 4); h.Tag != 9 {
 		t.Errorf("got %v", h)
+	}
+}
+
+func TestBrokenLinkWaitsForTheNodesWord(t *testing.T) {
+	p, n, err := startUnder(t, layout{procs: 2}.job(0), goodWelcome)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.grace = time.Hour
+	direct, fd, err := ends()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := n.control.Send(wireup.Message{Kind: wireup.KindLink, Peer: 1, Transport: "unix"}, fd); err != nil {
+		t.Fatal(err)
+	}
+	_ = unix.Close(fd)
+	_ = direct.Close()
+	q, err := Irecv(p.world, make([]byte, 1), 1, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.lock()
+	for len(p.ports) < 2 || p.ports[1] != nil { // until the link has come and gone
+		p.turn()
+	}
+	p.grace = 0
+	p.unlock()
+	if done, _, err := q.Test(); done || err != nil {
+		t.Errorf("the program is told before the node: %v, %v", done, err)
+	}
+	p.lock()
+	p.drop(p.ports[agentLink], io.EOF)
+	p.unlock()
+	if _, err := q.Wait(); !errors.Is(err, ErrJobOver) || !errors.Is(err, ErrPeerGone) {
+		t.Errorf("once the grace is over: %v", err)
 	}
 }
 

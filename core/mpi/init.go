@@ -120,7 +120,7 @@ func join(control *wireup.Conn) (*process, error) {
 
 // newProcess makes the proc of a job. agent and control are nil in a singleton.
 func newProcess(job *wireup.Job, agent link.Link, control *wireup.Conn) (*process, error) {
-	p := &process{job: job, control: control}
+	p := &process{job: job, control: control, grace: grace}
 	p.turns.L = &p.mu
 	procs, err := p.readProcs()
 	if err != nil {

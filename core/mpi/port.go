@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/message"
@@ -18,6 +19,8 @@ const (
 	// busy is how many receives in a row polling must bring before a port leaves
 	// the poll set.
 	busy = 64
+	// grace is how long a broken link is kept from the program.
+	grace = 2 * time.Second
 	// holdBack is how many bytes of Isends are gathered before they are written.
 	holdBack = 16 << 10
 )
@@ -157,9 +160,28 @@ func (p *process) drop(q *port, cause error) {
 	if errors.Is(cause, io.EOF) {
 		cause = fmt.Errorf("%w: %s ended it", ErrPeerGone, p.who(q))
 	}
-	p.eng.Detach(q.id, fmt.Errorf("link to %s: %w", p.who(q), cause))
+	cause = fmt.Errorf("link to %s: %w", p.who(q), cause)
+	if p.control == nil || phase(p.state.Load()) >= finalizing || errors.Is(cause, message.ErrProtocol) {
+		p.lose(q, cause)
+		return
+	}
+	// Mostly a link breaks because a proc died, and then the node ends this one
+	// within moments, with a message that says which. The program need not add
+	// its own of the consequences.
+	time.AfterFunc(p.grace, func() {
+		p.lock()
+		defer p.unlock()
+		p.lose(q, cause)
+		p.turns.Broadcast()
+		p.waker.Wake()
+	})
+}
+
+// lose makes what needs q fail.
+func (p *process) lose(q *port, cause error) {
+	p.eng.Detach(q.id, cause)
 	if q.peer == message.NoPeer && phase(p.state.Load()) < finalizing {
-		p.fail(fmt.Errorf("the link to this rank's node broke: %w", cause))
+		p.fail(cause)
 	}
 }
 

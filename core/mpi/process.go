@@ -55,6 +55,7 @@ type process struct {
 	contexts    comm.Contexts
 	state       atomic.Int32 // phase
 	failure     error        // why the job is over, once it is
+	grace       time.Duration
 }
 
 // delivery is a link, or the refusal of one, that the node gave us.
