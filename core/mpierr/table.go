@@ -71,9 +71,6 @@ var table = []Row{
 
 	{wire.ErrShort, Other},
 	{wire.ErrLong, Other},
-	{wire.ErrPacketType, Other},
-	{wire.ErrPacketLen, Other},
-	{wire.ErrPacketTag, Other},
 
 	{link.ErrBroken, Other},
 	{link.ErrClosed, Intern},

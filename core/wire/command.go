@@ -45,15 +45,7 @@ func (c Command) String() string {
 	return string(b[:])
 }
 
-// PutCommand writes a command header into b[:CommandSize]: c, and n bytes that
-// follow. It panics if b is shorter.
-func PutCommand(b []byte, c Command, n int32) {
-	_ = b[CommandSize-1]
-	binary.BigEndian.PutUint32(b, uint32(c))
-	binary.BigEndian.PutUint32(b[4:], uint32(n))
-}
-
-// AppendCommand appends a command header to b.
+// AppendCommand appends a command header to b: c, and n bytes that follow.
 func AppendCommand(b []byte, c Command, n int32) []byte {
 	b = binary.BigEndian.AppendUint32(b, uint32(c))
 	return binary.BigEndian.AppendUint32(b, uint32(n))

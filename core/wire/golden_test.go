@@ -152,8 +152,5 @@ func TestGoldenPackets(t *testing.T) {
 		if p != want.header {
 			t.Errorf("%s:\nread %+v\nwant %+v", name, p, want.header)
 		}
-		if err := CheckHeader(&p, 4000); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
 	}
 }

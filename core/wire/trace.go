@@ -7,15 +7,11 @@ import (
 
 // String gives the packet as one line for traces: its type, who sends it to
 // whom, and those fields that the type uses.
-func (p *Packet) String() string { return string(p.AppendText(nil)) }
-
-// AppendText appends what String gives to b.
-func (p *Packet) AppendText(b []byte) []byte {
-	b = append(b, p.Type.String()...)
+func (p *Packet) String() string {
 	if p.Type == PkFini {
-		return b
+		return p.Type.String()
 	}
-	b = fmt.Appendf(b, " %v->%v", p.Src, p.Dest)
+	b := fmt.Appendf(nil, "%v %v->%v", p.Type, p.Src, p.Dest)
 	switch p.Type {
 	case PkData, PkDataSync:
 		b = appendField(b, "srqid", uint64(p.SrcReq))
@@ -24,14 +20,15 @@ func (p *Packet) AppendText(b []byte) []byte {
 		}
 		b = appendField(b, "msglen", p.MsgLen)
 		b = appendField(b, "len", uint64(p.Len))
-		return fmt.Appendf(b, " lsrank=%d tag=%d cid=%d", p.LSRank, p.Tag, p.Context)
+		b = fmt.Appendf(b, " lsrank=%d tag=%d cid=%d", p.LSRank, p.Tag, p.Context)
 	case PkSyncAck:
 		b = appendField(b, "srqid", uint64(p.SrcReq))
-		return appendField(b, "drqid", uint64(p.DestReq))
+		b = appendField(b, "drqid", uint64(p.DestReq))
 	case PkCancel, PkCancelYes, PkCancelNo:
-		return appendField(b, "srqid", uint64(p.SrcReq))
+		b = appendField(b, "srqid", uint64(p.SrcReq))
+	case PkProtoAck, PkFini: // say no more
 	}
-	return b
+	return string(b)
 }
 
 func appendField(b []byte, name string, v uint64) []byte {

@@ -9,6 +9,7 @@ package wire
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"strconv"
 )
 
@@ -30,6 +31,10 @@ type ContextID uint64
 
 // Tag is a message tag; user tags are 0 to the job's MPI_TAG_UB.
 type Tag int32
+
+// TagOutOfRange is what decoding gives for a draft tag that does not fit into
+// 32 bits. No receive can ask for it.
+const TagOutOfRange Tag = math.MinInt32
 
 // RequestID names a request of one proc in pk_srqid and pk_drqid. It is opaque
 // to everybody but the proc that chose it.

@@ -3,7 +3,6 @@ package trace
 import (
 	"encoding/binary"
 	"fmt"
-	"strings"
 
 	"github.com/openimpi/impi/core/wire"
 )
@@ -82,7 +81,7 @@ func (d *decoder) packet() {
 	if p.Type.HasData() {
 		d.data = uint64(p.Len)
 	}
-	d.emit(describe(&p))
+	d.emit(p.String())
 }
 
 // end shows how the stream ended, once.
@@ -101,24 +100,4 @@ func (d *decoder) end(why string) {
 		why += fmt.Sprintf(", %d bytes of data missing", d.data)
 	}
 	d.emit(why)
-}
-
-// describe is a header in one line: the type, and the fields that it uses.
-func describe(p *wire.Packet) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s", p.Type)
-	if p.Type == wire.PkFini {
-		return b.String()
-	}
-	fmt.Fprintf(&b, " src=%s dst=%s", p.Src, p.Dest)
-	switch p.Type {
-	case wire.PkData, wire.PkDataSync:
-		fmt.Fprintf(&b, " tag=%d cid=%d lsrank=%d len=%d msglen=%d srqid=%d drqid=%d",
-			p.Tag, p.Context, p.LSRank, p.Len, p.MsgLen, p.SrcReq, p.DestReq)
-	case wire.PkSyncAck:
-		fmt.Fprintf(&b, " srqid=%d drqid=%d", p.SrcReq, p.DestReq)
-	case wire.PkCancel, wire.PkCancelYes, wire.PkCancelNo:
-		fmt.Fprintf(&b, " srqid=%d", p.SrcReq)
-	}
-	return b.String()
 }

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"errors"
 	"fmt"
 	"io"
 
@@ -76,7 +77,7 @@ func (t *traced) Send(batch [][]byte) (int, error) {
 func (t *traced) Recv(batch [][]byte) (int, error) {
 	n, err := t.Link.Recv(batch)
 	follow(&t.in, batch, n)
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		t.in.end("end of stream")
 	} else if err != nil {
 		t.in.end(err.Error())

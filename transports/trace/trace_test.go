@@ -32,17 +32,17 @@ func packet(p wire.Packet, data string) []byte {
 // conversation has a packet of each type. The header-only ones claim to have
 // data, as those of peers in the field do.
 func conversation() (stream []byte, lines []string) {
-	who := " src=192.0.2.1/11 dst=192.0.2.2/22"
+	who := " 192.0.2.1/11->192.0.2.2/22"
 	for _, c := range []struct {
 		p    wire.Packet
 		data string
 		line string
 	}{
 		{wire.Packet{Type: wire.PkData, Len: 5, MsgLen: 5, Tag: 42, LSRank: 3, Context: 9, SrcReq: 1}, "hello",
-			"DATA" + who + " tag=42 cid=9 lsrank=3 len=5 msglen=5 srqid=1 drqid=0"},
-		{wire.Packet{Type: wire.PkData}, "", "DATA" + who + " tag=0 cid=0 lsrank=0 len=0 msglen=0 srqid=0 drqid=0"},
+			"DATA" + who + " srqid=1 msglen=5 len=5 lsrank=3 tag=42 cid=9"},
+		{wire.Packet{Type: wire.PkData}, "", "DATA" + who + " srqid=0 msglen=0 len=0 lsrank=0 tag=0 cid=0"},
 		{wire.Packet{Type: wire.PkDataSync, Len: 300, MsgLen: 1000, Tag: -1, SrcReq: 9}, strings.Repeat("\xff", 300),
-			"DATASYNC" + who + " tag=-1 cid=0 lsrank=0 len=300 msglen=1000 srqid=9 drqid=0"},
+			"DATASYNC" + who + " srqid=9 msglen=1000 len=300 lsrank=0 tag=-1 cid=0"},
 		{wire.Packet{Type: wire.PkSyncAck, Len: 128, SrcReq: 9, DestReq: 85}, "", "SYNCACK" + who + " srqid=9 drqid=85"},
 		{wire.Packet{Type: wire.PkProtoAck, Len: 128}, "", "PROTOACK" + who},
 		{wire.Packet{Type: wire.PkCancel, SrcReq: 7}, "", "CANCEL" + who + " srqid=7"},
@@ -161,6 +161,21 @@ func TestGreetingIsSkipped(t *testing.T) {
 	expect(t, "sent", only(lines, "s -> "), append(append([]string{"greeting 00000001"}, want...), "end of stream"))
 }
 
+// A tag of the draft fills the eight bytes in which others have pk_lsrank too.
+func TestDraftHeaders(t *testing.T) {
+	b := make([]byte, wire.HeaderSize)
+	wire.Draft.PutHeader(b, &wire.Packet{Type: wire.PkData, Tag: -3, SrcReq: 1})
+	for dialect, want := range map[wire.Dialect]string{
+		wire.Draft:     "lsrank=0 tag=-3 cid=0",
+		wire.Published: "lsrank=-1 tag=-3 cid=0",
+	} {
+		_, lines := pass(t, b, func() int { return 1000 }, trace.Dialect(dialect))
+		if !strings.HasSuffix(lines[0], want) {
+			t.Errorf("dialect %d: %q, want %q", dialect, lines[0], want)
+		}
+	}
+}
+
 func TestErrorIsShownOnce(t *testing.T) {
 	var w bytes.Buffer
 	a, _ := link.Pair(10)
@@ -215,7 +230,7 @@ func TestWrappedTransport(t *testing.T) {
 	ack := packet(wire.Packet{Type: wire.PkProtoAck}, "")
 	a.Send([][]byte{{0, 0, 0, 1}, ack})
 	b.Send([][]byte{{7, 7}, ack})
-	shown := "PROTOACK src=192.0.2.1/11 dst=192.0.2.2/22"
+	shown := "PROTOACK 192.0.2.1/11->192.0.2.2/22"
 	want := []string{
 		"tcp#1 to " + ln.Address() + " -> greeting 00000001",
 		"tcp#1 to " + ln.Address() + " -> " + shown,
