@@ -201,14 +201,3 @@ func (a *Agent) lookup(l LinkID) *port {
 	}
 	return a.links[l]
 }
-
-// Hosts gives the number of hosts of the job.
-func (a *Agent) Hosts() int { return a.hosts }
-
-// HostOf gives the host of a proc.
-func (a *Agent) HostOf(r wire.WorldRank) (wire.HostRank, bool) {
-	if r < 0 || int(r) >= len(a.procs) {
-		return 0, false
-	}
-	return a.procs[r].host, true
-}

@@ -131,14 +131,6 @@ func (d *Dance) dismiss(why string) {
 	d.conns = nil
 }
 
-// Deadline is when to call Tick at the latest; zero means never.
-func (d *Dance) Deadline() time.Time {
-	if d.over {
-		return time.Time{}
-	}
-	return d.c.Deadline
-}
-
 // Tick tells the time. At the deadline a dance that is not complete ends.
 func (d *Dance) Tick(now time.Time) {
 	if d.over || d.c.Deadline.IsZero() || now.Before(d.c.Deadline) {

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"errors"
 	"fmt"
 	"io"
 
@@ -102,7 +103,7 @@ func (p *port) ending(cause error) error {
 	switch {
 	case p.err != nil:
 		return p.err
-	case cause != nil && cause != io.EOF:
+	case cause != nil && !errors.Is(cause, io.EOF):
 		return cause
 	case p.in.size > 0:
 		return fmt.Errorf("%w: %d of %d bytes of a %v packet came", ErrTruncated, p.in.size-p.in.left, p.in.size, p.in.kind)
