@@ -54,20 +54,16 @@ func (e *Engine) emitData(s *linkState, p *peer) bool {
 // packetCommitted moves the send on after a packet of n bytes.
 func (e *Engine) packetCommitted(p *peer, r *Request, n int64) {
 	r.pos += n
-	switch r.state {
-	case stateQueued:
-		if r.needAck {
-			r.state = stateWaiting
-			return
-		}
-		r.state = stateSent
-	case stateRest:
+	if r.state == stateRest {
 		if r.pos < r.total {
 			return
 		}
 		p.rests.remove(r)
-		r.state = stateSent
+	} else if r.needAck {
+		r.state = stateWaiting
+		return
 	}
+	r.state = stateSent
 	e.sendProgress(r)
 }
 

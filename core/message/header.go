@@ -48,6 +48,7 @@ func (e *Engine) header(s *linkState) error {
 		e.cancelRefused(p)
 	case wire.PkCancelYes:
 		return e.cancelGranted(s, p)
+	case wire.PkData, wire.PkDataSync, wire.PkFini: // taken above
 	}
 	return nil
 }
@@ -106,7 +107,7 @@ func (e *Engine) dataHeader(s *linkState, p *peer) error {
 func (e *Engine) Finished(l LinkID) bool { return e.link(l).fini }
 
 // fault describes what is wrong with the packet in e.in.
-func (e *Engine) fault(s *linkState, field string, value uint64, reason string) error {
+func (e *Engine) fault(s *linkState, field string, value uint64, reason string) *ProtocolError {
 	err := &ProtocolError{
 		Link: s.id, Peer: NoPeer, Proc: e.in.Src, Type: e.in.Type,
 		Field: field, Value: strconv.FormatUint(value, 10), Reason: reason,
@@ -118,7 +119,7 @@ func (e *Engine) fault(s *linkState, field string, value uint64, reason string) 
 }
 
 func (e *Engine) faultProc(s *linkState, field string, proc *wire.Proc, reason string) error {
-	err := e.fault(s, field, 0, reason).(*ProtocolError)
+	err := e.fault(s, field, 0, reason)
 	err.Value = proc.String()
 	return err
 }

@@ -218,7 +218,6 @@ type message struct {
 	from, to, context, tag, seq int
 	mode                        Mode
 	data                        []byte
-	recv                        *Request
 }
 
 func (m *message) envelope() Envelope {

@@ -62,7 +62,6 @@ type Request struct {
 	cancel  cancelState
 	room    int // of the attached buffer, given back at the end
 	gen     uint32
-	slot    uint32 // index of its id, if it has one
 	id      wire.RequestID
 	remote  wire.RequestID // the other side's id for the message
 	data    []byte         // sends: the whole message; receives: the user's buffer

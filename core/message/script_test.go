@@ -205,8 +205,6 @@ func parseArgs(t *testing.T, d *datadriven.TestData) args {
 	return a
 }
 
-func (a args) has(key string) bool { return a.kv[key] != "" }
-
 func (a args) word(key, def string) string {
 	if v, ok := a.kv[key]; ok {
 		return v
