@@ -75,6 +75,8 @@ func (e Event) String() string {
 		return fmt.Sprintf("client %d has finished", e.Client)
 	case EventEnded:
 		return "the job has ended"
+	case EventFailed:
+		return fmt.Sprintf("the job has failed: %v", e.Err)
 	}
-	return fmt.Sprintf("the job has failed: %v", e.Err)
+	return fmt.Sprintf("event %d", e.Kind)
 }

@@ -130,11 +130,7 @@ func (c *Client) step(now time.Time) (more bool, err error) {
 }
 
 func knownToClient(cmd wire.Command) bool {
-	switch cmd {
-	case wire.CmdIMPI, wire.CmdColl, wire.CmdDone, wire.CmdFail:
-		return true
-	}
-	return false
+	return cmd == wire.CmdIMPI || cmd == wire.CmdColl || cmd == wire.CmdDone || cmd == wire.CmdFail
 }
 
 // stepAuth uses the answer to AUTH, which has no command header.

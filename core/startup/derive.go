@@ -96,8 +96,9 @@ func (d *derivation) count(s wire.Scope, c int) int {
 		return d.job.Clients[c].NHosts
 	case wire.PerProc:
 		return d.job.Clients[c].NProcs
+	default: // PerClient
+		return 1
 	}
-	return 1
 }
 
 // checkSize compares an answer's size with the one that the mask, the earlier

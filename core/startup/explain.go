@@ -22,8 +22,9 @@ func (c *Client) awaited() string {
 		return "all clients to be DONE"
 	case clientRunning:
 		return "the end of the job"
+	default:
+		return "nothing"
 	}
-	return "nothing"
 }
 
 // hint guesses why a server that gives no reason has closed.

@@ -137,6 +137,7 @@ func decode(t testing.TB, b []byte, fromServer bool) (lines []string) {
 			line = decodeColl(t, payload, fromServer)
 		case wire.CmdFail:
 			line += " " + string(payload)
+		case wire.CmdDone, wire.CmdFini, wire.CmdFiniReversed: // say no more
 		}
 		lines = append(lines, line)
 	}
