@@ -46,10 +46,6 @@ const (
 	tagLengths       wire.Tag = 330
 )
 
-// IsReduceTag tells whether a message between clients with this tag belongs to a
-// reduction, which some peers send in the point-to-point context.
-func IsReduceTag(t wire.Tag) bool { return t == tagReduce }
-
 // The crossovers that -1 at startup stands for.
 const (
 	DefaultXSize     = 1024

@@ -131,12 +131,13 @@ func truth[T integers](w which) loop {
 				inout[i] = one(v|inout[i] != 0)
 			}
 		})
+	default:
+		return over(func(in, inout []T) {
+			for i, v := range in {
+				inout[i] = one((v != 0) != (inout[i] != 0))
+			}
+		})
 	}
-	return over(func(in, inout []T) {
-		for i, v := range in {
-			inout[i] = one((v != 0) != (inout[i] != 0))
-		}
-	})
 }
 
 func bitwise(w which) *[kinds]loop {
@@ -161,12 +162,13 @@ func bitsOf[T integers](w which) loop {
 				inout[i] |= v
 			}
 		})
+	default:
+		return over(func(in, inout []T) {
+			for i, v := range in {
+				inout[i] ^= v
+			}
+		})
 	}
-	return over(func(in, inout []T) {
-		for i, v := range in {
-			inout[i] ^= v
-		}
-	})
 }
 
 func location(w which) *[kinds]loop {
