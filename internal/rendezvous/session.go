@@ -36,28 +36,37 @@ func (s *Session) start(ctx context.Context) (*startup.Job, error) {
 			s.nc.SetDeadline(time.Time{})
 			return job, nil
 		}
-		if s.m.Err() != nil {
-			release()
-			return nil, s.giveUp()
-		}
 		if at, ok := s.m.Deadline(); ok {
 			s.nc.SetDeadline(at)
 		}
 		if ctx.Err() != nil {
 			s.m.Fail(fmt.Errorf("client was stopped: %w", context.Cause(ctx)))
-			continue
+			break
 		}
-		n, err := s.nc.Read(buf)
-		if n > 0 {
-			s.m.Receive(buf[:n], time.Now())
-		}
-		switch {
-		case errors.Is(err, os.ErrDeadlineExceeded):
-			s.m.Tick(time.Now())
-		case err != nil:
-			s.m.Closed(cause(err))
+		if _, failed := s.hear(buf); failed != nil {
+			break
 		}
 	}
+	release() // a deadline in the past would keep the last words back too
+	return nil, s.giveUp()
+}
+
+// hear reads once and tells the machine what came of it. It gives whether more
+// can be read, and the error by which the machine has failed, if it has.
+func (s *Session) hear(buf []byte) (more bool, failed error) {
+	n, err := s.nc.Read(buf)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n > 0 {
+		failed = s.m.Receive(buf[:n], time.Now())
+	}
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		failed = s.m.Tick(time.Now())
+	case err != nil:
+		failed = s.m.Closed(cause(err))
+	}
+	return err == nil, failed
 }
 
 // interruptBy lets the end of ctx interrupt Read and Write. When release has
@@ -79,7 +88,7 @@ func (s *Session) interruptBy(ctx context.Context) (release func()) {
 // why: the server's last words may still be there.
 func (s *Session) flush() {
 	if b := s.m.Output(); len(b) > 0 {
-		s.nc.Write(b)
+		_, _ = s.nc.Write(b)
 	}
 }
 
@@ -97,21 +106,12 @@ func (s *Session) watch() {
 	defer s.nc.Close()
 	buf := make([]byte, 4<<10)
 	for {
-		n, err := s.nc.Read(buf)
-		s.mu.Lock()
-		if n > 0 {
-			s.m.Receive(buf[:n], time.Now())
-		}
-		if err != nil {
-			s.m.Closed(cause(err))
-		}
-		failed := s.m.Err()
-		s.mu.Unlock()
+		more, failed := s.hear(buf)
 		if failed != nil {
 			close(s.lost)
 			return
 		}
-		if err != nil {
+		if !more {
 			return
 		}
 	}
@@ -131,22 +131,24 @@ func (s *Session) Err() error {
 // Finish tells the server that all procs of the client have finished, and
 // closes. It waits a moment at most. It reports a job that had failed before.
 func (s *Session) Finish() error {
-	return s.leave(func() { s.m.Finish() })
+	return s.leave(s.m.Finish)
 }
 
 // Fail tells the server, and through it all clients of ours, that the job
 // cannot go on and why, and closes. It waits a moment at most. Lost is closed.
 func (s *Session) Fail(reason error) error {
-	return s.leave(func() { s.m.Fail(reason) })
+	return s.leave(func() error {
+		s.m.Fail(reason)
+		return s.m.Err()
+	})
 }
 
 // leave says the last words and waits until they are read.
-func (s *Session) leave(say func()) error {
+func (s *Session) leave(say func() error) error {
 	s.mu.Lock()
-	say()
+	err := say()
 	s.nc.SetDeadline(time.Now().Add(linger / 4))
 	s.flush()
-	err := s.m.Err()
 	s.mu.Unlock()
 	closeWrite(s.nc)
 	<-s.ended
