@@ -1,22 +1,12 @@
 package mpi
 
-import (
-	"errors"
-
-	"github.com/openimpi/impi/core/mpierr"
-)
+import "github.com/openimpi/impi/core/mpierr"
 
 // ErrorClass gives the MPI error class of an error that a function of this
 // package has returned.
 func ErrorClass(err error) mpierr.Class {
-	var e *mpierr.Error
-	if errors.As(err, &e) {
-		return e.Class
-	}
-	for _, r := range classes {
-		if errors.Is(err, r.Err) {
-			return r.Class
-		}
+	if c, ok := mpierr.Lookup(err, classes); ok {
+		return c
 	}
 	return mpierr.Of(err)
 }

@@ -1,7 +1,6 @@
 package mpierr
 
 import (
-	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -101,28 +100,10 @@ func TestOf(t *testing.T) {
 		{fmt.Errorf("coll: %w", datatype.ErrOp), Op}, {coll.ErrRoot, Root},
 		{fmt.Errorf("%w: %w", link.ErrBroken, message.ErrPeerDown), ProcAborted},
 		{fmt.Errorf("%w: %w", message.ErrPeerDown, message.ErrTruncate), Truncate},
-		{&Error{Class: NoMem, Func: "Recv"}, NoMem},
-		{fmt.Errorf("x: %w", &Error{Class: Keyval, Func: "Recv", Err: comm.ErrComm}), Keyval},
 	} {
 		if got := Of(c.err); got != c.want {
 			t.Errorf("%v: %v, want %v", c.err, got, c.want)
 		}
-	}
-}
-
-func TestError(t *testing.T) {
-	if Wrap("Send", nil) != nil {
-		t.Error("no error became one")
-	}
-	err := Wrap("Send", fmt.Errorf("%w: 7 of 4", comm.ErrRank))
-	if !errors.Is(err, comm.ErrRank) || Of(err) != Rank {
-		t.Errorf("%v has class %v", err, Of(err))
-	}
-	if got, want := err.Error(), "Send: invalid rank: 7 of 4 (MPI_ERR_RANK)"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-	if got, want := (&Error{Class: NoMem, Func: "Init"}).Error(), "Init: out of memory (MPI_ERR_NO_MEM)"; got != want {
-		t.Errorf("%q, want %q", got, want)
 	}
 }
 

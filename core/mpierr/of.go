@@ -1,0 +1,34 @@
+// Package mpierr says which MPI error class an error belongs to. The sentinels
+// of core's packages are in one table; nothing else in core knows the classes.
+package mpierr
+
+import "errors"
+
+// Of gives the class of an error: Success of nil, the class of the first of the
+// table's sentinels that it wraps, Other of any other.
+func Of(err error) Class {
+	if err == nil {
+		return Success
+	}
+	if c, ok := Lookup(err, table); ok {
+		return c
+	}
+	return Other
+}
+
+// Row gives a sentinel its class.
+type Row struct {
+	Err   error
+	Class Class
+}
+
+// Lookup gives the class of the first row whose sentinel err wraps, if there is
+// one.
+func Lookup(err error, rows []Row) (c Class, ok bool) {
+	for _, r := range rows {
+		if errors.Is(err, r.Err) {
+			return r.Class, true
+		}
+	}
+	return Other, false
+}
