@@ -46,12 +46,6 @@ const (
 	tagLengths       wire.Tag = 330
 )
 
-// The crossovers that -1 at startup stands for.
-const (
-	DefaultXSize     = 1024
-	DefaultMaxLinear = 4
-)
-
 // Peer is what collectives need to know of another client.
 type Peer struct {
 	Rep datatype.Representation // of the data between it and this client

@@ -10,7 +10,7 @@ import (
 
 // planner is rank me of a communicator with these clients.
 func planner(t testing.TB, me int, clients ...wire.ClientRank) *Planner {
-	return newJob(t, clients, Profile{XSize: DefaultXSize, MaxLinear: DefaultMaxLinear}, nil, 1).planners[me]
+	return newJob(t, clients, usual, nil, 1).planners[me]
 }
 
 // TestNoAllocations plans into a schedule that was used before.

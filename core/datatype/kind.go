@@ -143,9 +143,3 @@ func (k Kind) Align() int {
 	}
 	return 1
 }
-
-// Type describes an element of a message. A Type is one Kind; types derived
-// from several come with their own constructors.
-type Type struct {
-	Kind
-}

@@ -112,9 +112,6 @@ const (
 	verdictSize   = headSize + 4 + macSize
 )
 
-// MaxGreeting is the most bytes that either side sends.
-const MaxGreeting = helloSize + proofSize
-
 func appendHead(b []byte, k kind) []byte {
 	b = binary.BigEndian.AppendUint32(b, magic)
 	return binary.BigEndian.AppendUint32(b, uint32(k))

@@ -60,8 +60,8 @@ func TestGreetingAccepted(t *testing.T) {
 		if err != nil || len(left) != 0 || !d.Done() || !a.Done() {
 			t.Fatalf("pieces of %d: %v, %d left", piece+1, err, len(left))
 		}
-		if len(hello)+len(proof) > MaxGreeting || len(challenge)+len(verdict) > MaxGreeting {
-			t.Fatal("MaxGreeting is too small")
+		if len(hello) != helloSize || len(challenge) != challengeSize || len(proof) != proofSize || len(verdict) != verdictSize {
+			t.Fatalf("messages of %d, %d, %d and %d bytes", len(hello), len(challenge), len(proof), len(verdict))
 		}
 	}
 }
