@@ -12,7 +12,7 @@ import (
 const (
 	// scanEvery is how many polls of the hot ports go by before the poll set is
 	// asked about all others.
-	scanEvery = 8
+	scanEvery = 16
 	// flushAfter is how long an Isend may be held back for company when the
 	// program computes instead of coming back.
 	flushAfter = 500 * time.Microsecond

@@ -20,7 +20,7 @@ const (
 	maxReads = 4
 	// scanEvery is how many polls of the busy links go by before the poll set is
 	// asked about all others.
-	scanEvery = 8
+	scanEvery = 16
 	// busy is how many reads in a row polling must bring before a link leaves the
 	// poll set until the next sleep: the set costs each arriving packet a detour.
 	busy = 64

@@ -11,10 +11,11 @@ const (
 	// in which one slept finds back to polling, and less than what anybody would
 	// miss of a core.
 	spinMax = 200 * time.Microsecond
-	// stolen is how long a yield takes only if somebody used the core to compute.
+	// stolen is how long a yield and a poll take only if somebody used the core to
+	// compute.
 	stolen = 20 * time.Microsecond
-	// shared is how long a yield takes only if somebody else ran at all.
-	shared = 1 * time.Microsecond
+	// shared is how long they take only if somebody else ran at all.
+	shared = 1200 * time.Nanosecond
 	// eagerMax is how many polls a waiter that has the core for itself makes
 	// before it offers the core for the first time.
 	eagerMax = 64
@@ -42,11 +43,15 @@ const (
 // woken before one that only waits for its turn.
 type Spinner struct {
 	budget time.Duration
-	fixed  bool // the operator has set it
-	eager  int  // polls before the first yield
-	score  int  // how crowded the machine seems
-	start  time.Time
+	fixed  bool          // the operator has set it
+	eager  int           // polls before the first yield
+	score  int           // how crowded the machine seems
+	start  time.Duration // when the wait offered the core for the first time; 0: not yet
+	last   time.Duration // when it did so last
 }
+
+// origin makes moments durations, which are cheaper to come by than a Time.
+var origin = time.Now()
 
 // NewSpinner reads a wait setting: "auto", empty, "0" for none, or a duration.
 func NewSpinner(setting string) (Spinner, error) {
@@ -64,7 +69,7 @@ func NewSpinner(setting string) (Spinner, error) {
 }
 
 // Begin says that a wait begins.
-func (s *Spinner) Begin() { s.start = time.Time{} }
+func (s *Spinner) Begin() { s.start = 0 }
 
 // Over tells whether poll number i of a wait, from 0, was the last before
 // sleeping. It may have offered the core to others.
@@ -77,16 +82,21 @@ func (s *Spinner) Over(i int) bool {
 	case i < s.eager:
 		return false
 	}
-	before := time.Now()
-	if s.start.IsZero() {
-		s.start = before
+	now := time.Since(origin)
+	if s.start == 0 {
+		s.start = now
+	} else {
+		s.observe(now - s.last)
+	}
+	s.last = now
+	if now-s.start >= s.budget {
+		return s.sleep()
 	}
 	Yield()
-	s.observe(time.Since(before))
-	return before.Sub(s.start) >= s.budget && s.sleep()
+	return false
 }
 
-// observe learns from how long a yield took.
+// observe learns from how long a yield took, together with the poll after it.
 func (s *Spinner) observe(yield time.Duration) {
 	switch {
 	case yield > stolen:
