@@ -68,8 +68,14 @@ func NewSpinner(setting string) (Spinner, error) {
 	return Spinner{budget: d, fixed: true, eager: eagerMax}, nil
 }
 
-// Begin says that a wait begins.
-func (s *Spinner) Begin() { s.start = 0 }
+// Begin says that a wait begins. Where cores are shared, whoever is to bring
+// about what is waited for may be waiting for this one.
+func (s *Spinner) Begin() {
+	s.start = 0
+	if s.eager == 0 && s.budget > 0 && !s.Crowded() {
+		Yield()
+	}
+}
 
 // Over tells whether poll number i of a wait, from 0, was the last before
 // sleeping. It may have offered the core to others.
