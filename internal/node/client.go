@@ -126,8 +126,12 @@ func ended(job *config.Job, err error) *Failure {
 	marker := startup.ErrFailed.Error() + ": "
 	if i := strings.LastIndex(text, marker); i >= 0 && errors.Is(err, startup.ErrFailed) {
 		f := toldBy(withSites(job, text[i+len(marker):]))
-		if strings.HasPrefix(f.Text, startup.ErrTimeout.Error()) {
+		switch {
+		case strings.HasPrefix(f.Text, startup.ErrTimeout.Error()):
 			f.Status = StatusTimeout // the server's own limit, which is everybody's
+		case strings.HasPrefix(f.Text, startup.ErrAuth.Error()):
+			f.Status, f.Remote = StatusNode, false // it is us whom the server refused
+			f.Text += ": the site and the server must have the same key, or the same auth block"
 		}
 		return f
 	}

@@ -24,14 +24,15 @@ const (
 // decides. One goroutine owns the dance; others dial, accept and read, and send
 // it what came of that.
 type dancer struct {
-	n       *node
-	h       *ownHost
-	dance   *agent.Dance
-	conns   []link.Link // by the dance's number; nil once closed or handed on
-	found   map[wire.HostRank]link.Link
-	happens chan func()
-	ctx     context.Context
-	wg      sync.WaitGroup
+	n        *node
+	h        *ownHost
+	dance    *agent.Dance
+	conns    []link.Link // by the dance's number; nil once closed or handed on
+	found    map[wire.HostRank]link.Link
+	happens  chan func()
+	hopeless error // no dial of some host can ever succeed
+	ctx      context.Context
+	wg       sync.WaitGroup
 }
 
 // connect makes the channels from h to all other hosts of the job.
@@ -80,6 +81,9 @@ func (d *dancer) run() error {
 		select {
 		case f := <-d.happens:
 			f()
+			if d.hopeless != nil {
+				return d.hopeless
+			}
 		case now := <-timer.C:
 			d.dance.Tick(now)
 		case <-d.ctx.Done():
@@ -137,7 +141,7 @@ func (d *dancer) dial(x agent.Dial) {
 			}
 			return
 		}
-		if !d.tell(func() { d.dance.DialFailed(x.Host, err) }) {
+		if !d.tell(func() { d.failed(x.Host, err) }) {
 			return
 		}
 		d.n.log.Debug("cannot connect yet", "host", x.Host, "error", err)
@@ -146,6 +150,16 @@ func (d *dancer) dial(x agent.Dial) {
 		case <-d.ctx.Done():
 			return
 		}
+	}
+}
+
+// failed notes why a dial failed. Addresses that cannot be used at all do not
+// become better by waiting.
+func (d *dancer) failed(h wire.HostRank, err error) {
+	d.dance.DialFailed(h, err)
+	var t *transports.Error
+	if errors.As(err, &t) && (t.Code == transports.CodeAddress || t.Code == transports.CodeUnsupported) {
+		d.hopeless = fmt.Errorf("no channel to %s is possible: %w", d.n.hostName(h), err)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"strings"
@@ -300,7 +301,7 @@ func TestWrongKey(t *testing.T) {
 	job.Sites[1].Auth.Key++
 	all := start(t, job)
 	<-all[1].done
-	if f := all[1].failure; f == nil || !strings.Contains(f.Text, "wrong key") {
+	if f := all[1].failure; f == nil || !strings.Contains(f.Text, "wrong key") || f.Status != StatusNode {
 		t.Errorf("%v", f)
 	}
 	all[0].cancel(Interrupt{syscall.SIGINT})
@@ -358,4 +359,20 @@ func TestStrangersAtTheChannelPort(t *testing.T) {
 	}
 	beta := startSites(t, job, job.Sites[1:])
 	wantNone(t, append(alpha, beta...))
+}
+
+// Waiting does not turn an IPv4 address into an IPv6 one.
+func TestHostsThatCannotReachEachOther(t *testing.T) {
+	job := testJob("block", 1, 1)
+	job.Sites[1].Hosts[0].Address = netip.MustParseAddr("::1")
+	all := start(t, job)
+	for _, s := range all {
+		<-s.done
+	}
+	if f := all[1].failure; f == nil || !strings.Contains(f.Text, "no channel to site") || f.Status != StatusNode {
+		t.Errorf("%v", f)
+	}
+	if f := all[0].failure; f == nil || f.Status != StatusRemote {
+		t.Errorf("the other site: %v", f)
+	}
 }
