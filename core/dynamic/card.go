@@ -3,6 +3,7 @@ package dynamic
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 )
 
@@ -48,12 +49,7 @@ type Offer struct {
 
 // Has tells whether feature is on the card.
 func (c *Card) Has(feature string) bool {
-	for _, f := range c.Features {
-		if f == feature {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(c.Features, feature)
 }
 
 // Offer gives the first offer of a transport.
