@@ -142,13 +142,13 @@ func (i *instance) adopt(p parcel, op, address string) (link.Link, error) {
 // not block.
 func (i *instance) abandon(request *proto.Call) {
 	i.aside(func(ctx context.Context) {
-		i.rpc.Abandon(ctx, &proto.AbandonRequest{Call: i.call(ctx), Key: request.GetKey()})
+		_, _ = i.rpc.Abandon(ctx, &proto.AbandonRequest{Call: i.call(ctx), Key: request.GetKey()})
 	})
 }
 
 // closeLink closes a link that the plugin holds. It does not block.
 func (i *instance) closeLink(id uint64) {
 	i.aside(func(ctx context.Context) {
-		i.rpc.CloseLink(ctx, &proto.CloseLinkRequest{Call: i.call(ctx), LinkId: id})
+		_, _ = i.rpc.CloseLink(ctx, &proto.CloseLinkRequest{Call: i.call(ctx), LinkId: id})
 	})
 }

@@ -26,7 +26,7 @@ func explain(ctx context.Context, cfg *Config, exe *executable, p *process, caus
 		return cannotExecute(e)
 	}
 	timedOut := ctx.Err() != nil || strings.Contains(cause.Error(), "timeout while waiting")
-	p.Kill(ctx)
+	_ = p.Kill(ctx)
 	p.finished(verdict)
 	e.Output = p.said.String()
 	shake := p.handshake()

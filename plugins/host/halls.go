@@ -3,7 +3,6 @@ package host
 import (
 	"errors"
 	"fmt"
-	"io"
 	"sync"
 
 	"google.golang.org/grpc/codes"
@@ -106,7 +105,7 @@ func (i *instance) followEvents() {
 		case errors.Is(err, errAnnounced), errors.Is(err, errTooEarly), status.Code(err) == codes.Unimplemented:
 			i.stop(i.violation(err), 0)
 			return
-		case err != io.EOF && status.Code(err) == codes.Unavailable:
+		case status.Code(err) == codes.Unavailable:
 			i.stop(i.broken(i.ctx, "Events", err), 0)
 			return
 		}

@@ -243,7 +243,7 @@ func (i *instance) stop(reason error, patience time.Duration) {
 		if patience > 0 {
 			i.proc.ended(patience)
 		}
-		i.proc.Kill(context.Background())
+		_ = i.proc.Kill(context.Background())
 		<-i.proc.exited
 		// Not before: it would wait without end for a plugin that hangs, and two
 		// seconds for one that takes its time.

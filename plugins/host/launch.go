@@ -47,7 +47,7 @@ func launch(ctx context.Context, cfg *Config, runDir string) (*instance, error) 
 		ours.Close()
 		err = explain(ctx, cfg, exe, proc.Load(), err)
 		if p := proc.Load(); p != nil {
-			p.Kill(ctx)
+			_ = p.Kill(ctx)
 		}
 		client.Kill()
 		removeSockets(proc.Load())

@@ -195,5 +195,5 @@ func (i *instance) listen(ctx context.Context, l *listener, reopen string) error
 func (i *instance) stopListen(id uint64) {
 	ctx, cancel := context.WithTimeout(i.ctx, verdict)
 	defer cancel()
-	i.rpc.StopListen(ctx, &proto.StopListenRequest{Call: i.call(ctx), ListenerId: id})
+	_, _ = i.rpc.StopListen(ctx, &proto.StopListenRequest{Call: i.call(ctx), ListenerId: id})
 }

@@ -59,7 +59,7 @@ func Start(ctx context.Context, cfg Config) (*Plugin, error) {
 	p.mu.Unlock()
 	inst, err := p.launch(ctx)
 	if err != nil {
-		p.Close()
+		_ = p.Close() // why it did not start matters more
 		return nil, err
 	}
 	p.mu.Lock()
@@ -68,8 +68,7 @@ func Start(ctx context.Context, cfg Config) (*Plugin, error) {
 	return p, nil
 }
 
-func (p *Plugin) makeRunDir() error {
-	err := error(nil)
+func (p *Plugin) makeRunDir() (err error) {
 	if p.runDir != "" {
 		err = CheckRunDir(p.runDir)
 	} else if p.run, err = NewRunDir(""); err == nil {

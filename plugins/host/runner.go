@@ -90,7 +90,7 @@ func (p *process) Start(context.Context) error {
 		return err
 	}
 	p.stdout, p.stderr = outR, errR
-	p.unbind = context.AfterFunc(p.ctx, func() { p.Kill(p.ctx) })
+	p.unbind = context.AfterFunc(p.ctx, func() { _ = p.Kill(p.ctx) })
 	p.watch()
 	return nil
 }
@@ -138,7 +138,7 @@ func (p *process) pumpStdout(first *io.PipeWriter) {
 		p.mu.Lock()
 		p.line = string(line)
 		p.mu.Unlock()
-		first.Write(append(line, '\n'))
+		_, _ = first.Write(append(line, '\n')) // nobody may be waiting for it any more
 	})
 	if !seen {
 		// go-plugin kills a process whose output ends without a handshake. One that
@@ -205,7 +205,8 @@ func (p *process) Wait(context.Context) error {
 	return p.waitErr
 }
 
-// Kill kills the process. It may have ended before.
+// Kill kills the process. It may have ended before. There is nothing that our own
+// callers could do about an error.
 func (p *process) Kill(context.Context) error {
 	if p.cmd.Process == nil {
 		return nil

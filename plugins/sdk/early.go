@@ -25,11 +25,12 @@ func init() {
 	// a C library, prints goes to the log.
 	if fd, err := unix.FcntlInt(1, unix.F_DUPFD_CLOEXEC, 0); err == nil {
 		stdout = os.NewFile(uintptr(fd), "/dev/stdout")
-		unix.Dup3(2, 1, 0)
+		_ = unix.Dup3(2, 1, 0) // where it fails, the node logs what comes behind the handshake
 	}
 	// Processes that we start must not keep the channel open.
 	unix.CloseOnExec(proto.DescriptorFD)
 	// The node asked the kernel to kill us when it dies. We prefer to be told, and
-	// remove our socket files before we go. The request belongs to this thread.
-	unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(syscall.SIGTERM), 0, 0, 0)
+	// remove our socket files before we go; if that fails, we are killed. The request
+	// belongs to this thread.
+	_ = unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(syscall.SIGTERM), 0, 0, 0)
 }

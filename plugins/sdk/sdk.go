@@ -83,7 +83,7 @@ func serveConfig(s *server) *plugin.ServeConfig {
 		VersionedPlugins: map[int]plugin.PluginSet{proto.Version: {proto.ServiceName: grpcServer{s: s}}},
 		GRPCServer: func(opts []grpc.ServerOption) *grpc.Server {
 			// The cookie has been looked at. Processes that we start are no plugins.
-			os.Unsetenv(proto.CookieKey)
+			_ = os.Unsetenv(proto.CookieKey) // fails for names that cannot be
 			return grpc.NewServer(append(opts, serverOptions(s)...)...)
 		},
 		// go-plugin tells the story of its life below this level.

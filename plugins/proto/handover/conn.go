@@ -148,7 +148,7 @@ func rights(oob []byte) ([]int, error) {
 	}
 	msgs, err := unix.ParseSocketControlMessage(oob)
 	if err != nil {
-		return nil, fmt.Errorf("%w: control message: %v", ErrRecord, err)
+		return nil, fmt.Errorf("%w: control message: %w", ErrRecord, err)
 	}
 	var all []int
 	for i := range msgs {
