@@ -3,7 +3,6 @@ package transporttest
 import (
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/openimpi/impi/core/link"
 )
@@ -18,7 +17,7 @@ var closeCases = []Case{
 }
 
 // gone tells whether err is one that a link has whose peer has closed it.
-func gone(err error) bool { return err == io.EOF || errors.Is(err, link.ErrBroken) }
+func gone(err error) bool { return ended(err) || errors.Is(err, link.ErrBroken) }
 
 func halfClose(e *env) {
 	a, b := e.pair()

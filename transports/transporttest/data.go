@@ -32,8 +32,11 @@ func firstBytes(e *env) {
 			return err
 		}
 		got := make([]byte, 5)
-		if err := e.recv(l, got); err != nil || string(got) != "HELLO" {
-			return fmt.Errorf("the answer is %q, %v", got, err)
+		if err := e.recv(l, got); err != nil {
+			return err
+		}
+		if string(got) != "HELLO" {
+			return fmt.Errorf("the answer is %q", got)
 		}
 		return nil
 	}, func() error {

@@ -132,10 +132,10 @@ func acceptCancelled(e *env) {
 			l, err := ln.Accept(ctx)
 			if err == nil {
 				l.Close()
-				return errors.New("Accept made a link although nobody dialled")
+				return errors.New("a link was accepted although nobody dialled")
 			}
 			if errors.Is(err, link.ErrClosed) {
-				return fmt.Errorf("Accept reports %w although only its context has ended", err)
+				return fmt.Errorf("only the context of Accept has ended, and it reports: %w", err)
 			}
 			return nil
 		}, func() error {
@@ -155,11 +155,12 @@ func acceptClosed(e *env) {
 	ctx := e.context()
 	accept := func() error {
 		l, err := ln.Accept(ctx)
-		if err == nil {
+		switch {
+		case err == nil:
 			l.Close()
-		}
-		if !errors.Is(err, link.ErrClosed) {
-			return fmt.Errorf("Accept of a closed listener reports %v", err)
+			return errors.New("a link was accepted from a closed listener")
+		case !errors.Is(err, link.ErrClosed):
+			return fmt.Errorf("not link.ErrClosed from a closed listener: %w", err)
 		}
 		return nil
 	}

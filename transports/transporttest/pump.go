@@ -129,11 +129,17 @@ func (e *env) end(l link.Link, allowBytes bool) error {
 	}
 }
 
+// ended tells whether err is io.EOF itself: callers of Recv may compare it, like
+// those of an io.Reader.
+func ended(err error) bool {
+	return err == io.EOF //nolint:errorlint // a wrapped one would be a fault
+}
+
 // eof expects the end of the stream now, and again.
 func (e *env) eof(l link.Link) error {
 	for range 3 {
-		if err := e.end(l, false); err != io.EOF {
-			return fmt.Errorf("io.EOF was to come, not: %v", err)
+		if err := e.end(l, false); !ended(err) {
+			return fmt.Errorf("io.EOF was to come, not: %w", err)
 		}
 	}
 	return nil

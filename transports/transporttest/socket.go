@@ -65,7 +65,7 @@ func (e *env) readAll(fd int, b []byte) error {
 		n, err := unix.Read(fd, b)
 		switch {
 		case err == unix.EAGAIN:
-			unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, slice)
+			_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, slice) // a failure shows in Read
 		case err == unix.EINTR:
 		case err != nil:
 			return err

@@ -4,6 +4,7 @@ package unix
 
 import (
 	"context"
+	"errors"
 	"net"
 	"sync/atomic"
 
@@ -74,7 +75,8 @@ func (s *settings) link(op, address string, conn socket.Conn) (link.Link, error)
 	}
 	if err := s.prepare(l.Handle()); err != nil {
 		l.Close()
-		if refused, ok := err.(*strangerError); ok {
+		var refused *strangerError
+		if errors.As(err, &refused) {
 			return nil, &transports.Error{
 				Transport: name, Op: op, Address: address,
 				Code: transports.CodeAuth, Retryable: op == "accept", Reason: refused.Error(),
