@@ -116,7 +116,6 @@ func (w *whole) collect() {
 			w.sentDn[a.Conn] = append(w.sentDn[a.Conn], a.Bytes...)
 		case ActClose:
 			w.closed[a.Conn] = true
-		case ActEvent: // for people
 		}
 	}
 }
@@ -232,6 +231,23 @@ func TestMostClients(t *testing.T) {
 	w := newWhole(t, ServerConfig{}, cfgs...)
 	w.run()
 	checkJob(t, w.jobs(t), cfgs, true)
+}
+
+// TestVersionPerPair: ours among each other, 0.0 with the others.
+func TestVersionPerPair(t *testing.T) {
+	foreign := testClient(1, 1)
+	foreign.Foreign = true
+	w := newWhole(t, ServerConfig{}, testClient(0, 1), foreign, testClient(2, 1))
+	w.run()
+	j := w.jobs(t)
+	for _, c := range []struct {
+		a, b wire.ClientRank
+		want wire.Version
+	}{{0, 1, wire.Version00}, {1, 2, wire.Version00}, {0, 2, wire.PrivateVersion}, {2, 0, wire.PrivateVersion}, {1, 1, wire.Version00}} {
+		if have := j.VersionFor(c.a, c.b); have != c.want {
+			t.Errorf("clients %d and %d speak %v, want %v", c.a, c.b, have, c.want)
+		}
+	}
 }
 
 // TestDisagreementEndsAll: clients that differ in XSIZE all say so, and so does
