@@ -14,7 +14,7 @@ const (
 	autoCongestion = "auto"
 	// nearCongestion is for connections inside one machine. Nothing there can be
 	// congested, and an algorithm that paces its packets, as BBR does, halves the
-	// bandwidth; docs/performance.md has the figures. Every kernel has reno.
+	// bandwidth; docs/decisions/0010-reno-inside-one-machine.md has the figures. Every kernel has reno.
 	nearCongestion = "reno"
 )
 

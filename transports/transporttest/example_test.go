@@ -2,6 +2,7 @@ package transporttest_test
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/netip"
 	"os"
@@ -65,7 +66,7 @@ func (l *listener) Accept(ctx context.Context) (link.Link, error) {
 //
 // docs: begin
 func made(op, address string, conn any, err error) (link.Link, error) {
-	if err == link.ErrClosed {
+	if errors.Is(err, link.ErrClosed) {
 		return nil, err
 	}
 	if err == nil {
