@@ -53,6 +53,7 @@ type Engine struct {
 	attached   attached
 	sends      int // sends that the engine is not through with
 	completed  uint64
+	events     uint64
 	counters   Counters
 	in, out    wire.Packet // scratch
 }
@@ -110,3 +111,8 @@ func (e *Engine) Counters() Counters { return e.counters }
 // Completed counts finished requests, so that a driver which waits for one of
 // many looks at them only when the number has changed.
 func (e *Engine) Completed() uint64 { return e.completed }
+
+// Events counts whatever somebody may be waiting for: requests that finish,
+// messages that can be probed, buffered sends that have left. A driver that puts
+// goroutines to sleep need not wake them before it has changed.
+func (e *Engine) Events() uint64 { return e.events }

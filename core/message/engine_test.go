@@ -109,6 +109,48 @@ func TestCompletedCounts(t *testing.T) {
 	}
 }
 
+// Events changes with each thing that somebody may sleep for, and with each only
+// once, so that counting tells whether there was more than one.
+func TestEventsCount(t *testing.T) {
+	p := newPair(t, Config{MaxData: 4000, AckMark: 10, HiWater: 20})
+	e := p.e[0]
+	last := e.Events()
+	expect := func(what string, want uint64) {
+		t.Helper()
+		if got := e.Events() - last; got != want {
+			t.Errorf("%s: %d events, want %d", what, got, want)
+		}
+		last = e.Events()
+	}
+	p.send(0, Standard, make([]byte, 8))
+	expect("a send that is done at once", 1)
+	r := p.recv(0, make([]byte, 8))
+	expect("a posted receive", 0)
+	p.send(1, Standard, make([]byte, 8))
+	p.send(1, Synchronous, make([]byte, 8))
+	p.settle()
+	expect("a message for a receive, and one to be probed", 2)
+	if !r.Done() {
+		t.Error("the receive is not done")
+	}
+	p.recv(0, make([]byte, 8))
+	expect("a receive whose message was there", 1)
+	self := Envelope{Rank: 0, Tag: 9}
+	e.Send(0, self, Synchronous, make([]byte, 8), 1, 0)
+	expect("a message to oneself that can be probed", 1)
+	e.Recv(self, 0, make([]byte, 8))
+	expect("both ends of it", 2)
+	if err := e.AttachBuffer(20000); err != nil {
+		t.Fatal(err)
+	}
+	p.send(0, Buffered, make([]byte, 10000))
+	expect("a buffered send", 1)
+	p.recv(1, make([]byte, 8))
+	p.recv(1, make([]byte, 10000))
+	p.settle()
+	expect("the buffered send has left", 1)
+}
+
 func TestFinished(t *testing.T) {
 	p := newPair(t, roomy)
 	raw := make([]byte, headerSize)

@@ -134,6 +134,7 @@ func (e *Engine) packetArrived(s *linkState) {
 		e.recvProgress(r, int64(s.size))
 	case m != nil:
 		m.whole = true
+		e.events++
 		if r := m.req; r != nil {
 			e.deliver(m, r)
 		}

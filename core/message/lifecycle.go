@@ -26,6 +26,8 @@ func (e *Engine) end(r *Request, err error) {
 			r.status.Err = err
 		}
 		r.finish(e)
+	} else {
+		e.events++
 	}
 	if r.freed {
 		e.recycle(r)
@@ -36,6 +38,7 @@ func (e *Engine) end(r *Request, err error) {
 func (r *Request) finish(e *Engine) {
 	r.done = true
 	e.completed++
+	e.events++
 }
 
 // Release gives the request back; the caller must not use it any more. One that

@@ -100,12 +100,12 @@ func (e *Engine) Detach(l LinkID, cause error) {
 	if n := s.incomplete(); n > 0 {
 		cause = fmt.Errorf("%w, in the middle of a packet: %d bytes of it are missing", cause, n)
 	}
-	s.segments.clear()
-	s.committed = 0
 	for _, p := range e.peers {
 		if p != e.self && (p.link == s || s.peer == p || p.link == nil && p.from == s || s.payload && s.sender == p) {
 			e.PeerDown(p.index, cause)
 		}
 	}
+	s.segments.clear() // only now: sends end with what the link did not take of them
+	s.committed = 0
 	e.links[l] = nil
 }

@@ -132,6 +132,23 @@ func TestPeersOnALinkTakeTurns(t *testing.T) {
 	}
 }
 
+// A send whose only packet is committed, and of which the link took nothing or a
+// part, ends with its link.
+func TestDetachEndsWhatIsCommitted(t *testing.T) {
+	for _, taken := range []int{0, 500} {
+		p := newPair(t, roomy)
+		sends := []*Request{p.send(0, Standard, make([]byte, 20000)), p.send(0, Standard, make([]byte, 20000))}
+		p.e[0].Output(0)
+		p.e[0].Sent(0, taken)
+		p.e[0].Detach(0, errCut)
+		for i, r := range sends {
+			if !r.Done() || !errors.Is(r.Err(), ErrPeerDown) || !errors.Is(r.Err(), errCut) {
+				t.Errorf("%d bytes taken: send %d: done %v, %v", taken, i, r.Done(), r.Err())
+			}
+		}
+	}
+}
+
 // A packet that is half sent when its peer goes down has to leave completely,
 // though not out of memory that is the user's again.
 func TestPeerDownInTheMiddleOfAPacket(t *testing.T) {

@@ -11,6 +11,7 @@ func (e *Engine) sendSelf(s *Request) {
 	m := e.newMessage(e.self, s.total)
 	m.whole = true
 	e.unexpected.Add(&m.entry, key)
+	e.events++
 	if s.mode == Synchronous || s.total > e.maxData {
 		m.send = s
 		s.state, s.msg = stateWaiting, m

@@ -112,7 +112,7 @@ func (p *process) openDirect(peer message.Peer) bool {
 func (p *process) fail(err error) {
 	if p.failure == nil {
 		p.failure = fmt.Errorf("%w: %w", ErrJobOver, err)
-		p.turns.Broadcast()
+		p.rouse()
 	}
 }
 

@@ -32,6 +32,7 @@ type port struct {
 	link     link.Link
 	interest link.Interest // what the poll set waits for; 0: not in the set
 	streak   int           // receives that polling brought since the last sleep
+	mute     bool          // has no descriptor: only reading tells whether something came
 	ended    bool          // our side of it is ended: nothing is written any more
 	burst    bool          // an Isend was written since the program last waited
 	held     int           // bytes of Isends that wait for company
@@ -45,6 +46,9 @@ func (p *process) addPort(l link.Link, peer message.Peer) (*port, error) {
 			return nil, err
 		}
 		q.interest = link.Readable
+	} else {
+		q.mute = true
+		p.mute++
 	}
 	p.ports = append(p.ports, q)
 	if peer == message.NoPeer {
@@ -80,41 +84,46 @@ func (p *process) hit(q *port) {
 	}
 }
 
-// flush writes what the engine has for q until it is written or the link is full.
-func (p *process) flush(q *port) {
+// flush writes what the engine has for q until it is written or the link is
+// full, and tells whether anything was.
+func (p *process) flush(q *port) (progress bool) {
 	q.held = 0
 	for !q.ended && p.eng.HasOutput(q.id) {
 		out := p.eng.Output(q.id)
 		n, err := q.link.Send(out)
+		full := n < link.Len(out) // before Sent, which reuses out
 		if n > 0 {
 			p.eng.Sent(q.id, n)
+			progress = true
 		}
 		if err != nil {
 			p.drop(q, err)
-			return
+			return true
 		}
-		if n < link.Len(out) {
-			if p.asleep {
-				p.arm(q) // so that the driver wakes up once q takes more
+		if full {
+			if p.asleep && !p.arm(q) { // so that the driver wakes up once q takes more
+				p.rouse()
 			}
-			return
+			break
 		}
 	}
+	return progress
 }
 
 // flushAll writes what is there for any port. A port whose link was full is
 // tried again too: that is the only way to learn that it is not.
-func (p *process) flushAll() {
+func (p *process) flushAll() (progress bool) {
 	p.deferred = false
 	for _, q := range p.ports {
 		if q == nil {
 			continue
 		}
 		q.burst = false
-		if p.eng.HasOutput(q.id) {
-			p.flush(q)
+		if p.eng.HasOutput(q.id) && p.flush(q) {
+			progress = true
 		}
 	}
+	return progress
 }
 
 // receive reads q and tells whether anything came.
@@ -155,6 +164,10 @@ func (p *process) drop(q *port, cause error) {
 	}
 	if q.interest != 0 {
 		_ = p.set.Remove(q.link.Handle()) // a descriptor that is closed leaves the set by itself
+		q.interest = 0
+	}
+	if q.mute {
+		p.mute--
 	}
 	_ = q.link.Close()
 	if errors.Is(cause, io.EOF) {

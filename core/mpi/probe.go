@@ -117,6 +117,6 @@ func Imrecv[T Type](m *Message, buf []T) (Request, error) {
 	p.lock()
 	defer p.unlock()
 	r := p.eng.RecvMessage(taken, in)
-	p.began()
+	p.began(r)
 	return Request{p: p, r: r, gen: r.Generation(), state: active, recv: true, buf: b, landed: in, kind: k, fn: "Imrecv"}, nil
 }

@@ -1,6 +1,7 @@
 package mpi
 
 import (
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,14 +22,17 @@ const agentLink message.LinkID = 0
 //
 // Whoever calls MPI makes the progress: the goroutine that waits reads and
 // writes the links itself. When several wait, one of them drives and the others
-// sleep on turns until it has something for them or leaves.
+// sleep on turns. Whoever gives the lock away, by unlock or to sleep, has told
+// the sleepers what has happened; and where somebody sleeps on turns, somebody
+// drives or was just roused to.
 type process struct {
 	mu      sync.Mutex
 	wanted  atomic.Int32 // goroutines that wait for mu: a driver lets them in
-	turns   sync.Cond    // on mu: something completed, or the driver left
+	turns   sync.Cond    // on mu: something has happened, or somebody must drive
 	waiters int          // goroutines that sleep on turns
 	driving bool
-	asleep  bool // the driver is in the poll set, without the lock
+	asleep  bool   // the driver is in the poll set, without the lock
+	told    uint64 // the engine's events that sleepers were roused for
 
 	job         *wireup.Job
 	data        []datatype.Representation // of user data, by world rank
@@ -38,6 +42,7 @@ type process struct {
 
 	ports    []*port  // by message.LinkID; nil once closed
 	hot      [2]*port // the last that brought something
+	mute     int      // ports without a descriptor
 	polls    uint     // made so far
 	set      *poll.Set
 	waker    *poll.Waker
@@ -75,4 +80,54 @@ func (p *process) lock() {
 	p.wanted.Add(-1)
 }
 
-func (p *process) unlock() { p.mu.Unlock() }
+// unlock gives the lock away. If the goroutine that drove is about to leave,
+// another takes its place.
+func (p *process) unlock() {
+	if p.eng.Events() != p.told {
+		p.tell()
+	}
+	if p.waiters > 0 && !p.driving {
+		p.waiters--
+		p.wanted.Add(1)
+		p.turns.Signal()
+	}
+	p.mu.Unlock()
+}
+
+// tell rouses those that sleep if something has happened that they may wait for.
+func (p *process) tell() (news bool) {
+	n := p.eng.Events()
+	if n == p.told {
+		return false
+	}
+	p.told = n
+	p.rouse()
+	return true
+}
+
+// own says that r was begun just now by the caller. If it is done already, and
+// nothing else has happened, nobody needs to be told.
+func (p *process) own(r *message.Request) {
+	if r.Done() && p.eng.Events() == p.told+1 {
+		p.told++
+	}
+}
+
+// rouse makes all that sleep look again whether they have what they wait for.
+func (p *process) rouse() {
+	if p.waiters > 0 {
+		p.wanted.Add(int32(p.waiters))
+		p.waiters = 0
+		p.turns.Broadcast()
+	}
+	if p.asleep {
+		p.waker.Wake()
+	}
+}
+
+// giveWay lets those in that want the lock.
+func (p *process) giveWay() {
+	p.mu.Unlock()
+	runtime.Gosched()
+	p.mu.Lock()
+}

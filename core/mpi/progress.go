@@ -1,7 +1,6 @@
 package mpi
 
 import (
-	"runtime"
 	"time"
 
 	"github.com/openimpi/impi/core/link"
@@ -30,30 +29,39 @@ func (p *process) wait(r *message.Request) {
 // unlocked in between.
 func (p *process) turn() {
 	if p.driving {
-		p.output() // the driver may be asleep, and does not know of what we began
-		p.waiters++
-		p.turns.Wait()
-		p.waiters--
+		p.watch()
 		return
 	}
 	p.driving = true
-	p.flushAll()
-	p.spin.Begin()
-	for i := 0; !p.step(); i++ {
-		if p.wanted.Load() != 0 {
-			p.mu.Unlock()
-			runtime.Gosched()
-			p.mu.Lock()
-			break // whoever was in may have changed what we wait for
-		}
-		if p.spin.Over(i) {
-			p.park()
-			break
-		}
+	if !p.flushAll() {
+		p.drive()
+	}
+	p.tell()
+	if p.wanted.Load() != 0 { // even if there is no end of progress
+		p.giveWay()
 	}
 	p.driving = false
-	if p.waiters > 0 {
-		p.turns.Broadcast()
+}
+
+// watch sleeps until something has happened, or somebody must drive.
+func (p *process) watch() {
+	if p.output() || p.tell() { // the driver may be asleep, and does not know of what we began
+		return
+	}
+	p.waiters++
+	p.turns.Wait()
+	p.wanted.Add(-1)
+}
+
+// drive polls, and sleeps in the end, until something comes or somebody wants
+// the lock, who may change what the caller waits for.
+func (p *process) drive() {
+	p.spin.Begin()
+	for i := 0; !p.step() && p.wanted.Load() == 0; i++ {
+		if p.spin.Over(i) {
+			p.park()
+			return
+		}
 	}
 }
 
@@ -67,9 +75,6 @@ func (p *process) test() {
 	p.polls = 0 // Test and its like look everywhere
 	p.step()
 	p.driving = false
-	if p.waiters > 0 {
-		p.turns.Broadcast()
-	}
 }
 
 // step polls once. Most steps read the ports that were busy last and nothing
@@ -89,21 +94,23 @@ func (p *process) step() (progress bool) {
 	if scan && p.scan(0) {
 		progress = true
 	}
-	if progress || scan {
-		p.output()
+	if (progress || scan) && p.output() {
+		progress = true
 	}
 	return progress
 }
 
 // output writes what progress has brought about: acknowledgements, the rest of
-// long messages, what waited for a window.
-func (p *process) output() {
+// long messages, what waited for a window. It tells whether anything left, which
+// may be what somebody waits for.
+func (p *process) output() (progress bool) {
 	p.findRoutes()
 	for _, q := range p.ports {
-		if q != nil && p.eng.HasOutput(q.id) {
-			p.flush(q)
+		if q != nil && p.eng.HasOutput(q.id) && p.flush(q) {
+			progress = true
 		}
 	}
+	return progress
 }
 
 // scan asks the poll set and reads the ports that it names.
@@ -113,7 +120,15 @@ func (p *process) scan(timeout time.Duration) (progress bool) {
 		p.fail(err)
 		return true
 	}
-	return p.handle(events)
+	progress = p.handle(events)
+	if p.mute > 0 {
+		for _, q := range p.ports {
+			if q != nil && q.mute && p.receive(q) {
+				progress = true
+			}
+		}
+	}
+	return progress
 }
 
 func (p *process) handle(events []poll.Event) (progress bool) {
@@ -147,17 +162,14 @@ func (p *process) handle(events []poll.Event) (progress bool) {
 // park sleeps until a link or the waker has something. Other goroutines may
 // use p meanwhile.
 func (p *process) park() {
-	p.output()
-	sleepless := p.news.Load()
+	sleepless := p.output() || p.news.Load()
 	for _, q := range p.ports {
 		if q != nil && !p.arm(q) {
 			sleepless = true
 		}
 	}
-	if sleepless {
-		p.mu.Unlock()
-		runtime.Gosched()
-		p.mu.Lock()
+	if p.tell() || sleepless || p.failure != nil {
+		p.giveWay()
 		return
 	}
 	p.asleep = true
@@ -227,14 +239,16 @@ func (p *process) send(to message.Peer, size int, blocking bool) {
 	}
 }
 
-// began is called after a receive was posted. If its message was there already,
+// began is called after receive r was posted. If its message was there already,
 // that has brought about an answer, which leaves now unless it joins held Isends.
-func (p *process) began() {
+func (p *process) began(r *message.Request) {
+	p.findRoutes()
 	for _, q := range p.ports {
 		if q != nil && (q.held == 0 || p.driving) && p.eng.HasOutput(q.id) {
 			p.flush(q)
 		}
 	}
+	p.own(r)
 }
 
 // flushLate runs in the timer's goroutine.

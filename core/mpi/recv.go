@@ -47,7 +47,7 @@ func (c *Comm) recv(b []byte, k datatype.Kind, src, tag int) (Status, error) {
 	p.lock()
 	defer p.unlock()
 	r := p.eng.Recv(env, from, in)
-	p.began()
+	p.began(r)
 	p.wait(r)
 	return p.received(r, b, in, k)
 }
@@ -65,7 +65,7 @@ func (c *Comm) irecv(fn string, b []byte, k datatype.Kind, src, tag int) (Reques
 	p.lock()
 	defer p.unlock()
 	r := p.eng.Recv(env, from, in)
-	p.began()
+	p.began(r)
 	return Request{p: p, r: r, gen: r.Generation(), state: active, recv: true, buf: b, landed: in, kind: k, fn: fn}, nil
 }
 

@@ -93,6 +93,7 @@ func (c *Comm) envelope(tag int) message.Envelope {
 func (p *process) post(peer message.Peer, env message.Envelope, mode message.Mode, b []byte, k datatype.Kind, blocking bool) *message.Request {
 	r := p.eng.Send(peer, env, mode, b, int64(len(b)/k.Size()), uint64(k))
 	p.send(peer, len(b), blocking)
+	p.own(r)
 	return r
 }
 

@@ -1,0 +1,236 @@
+package mpi
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"sync/atomic"
+	"testing"
+
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/core/wire"
+)
+
+// The goroutine that makes progress sleeps in the poll set, others sleep until
+// it has something for them. Whatever a third one completes for them without a
+// byte coming by a link must wake them.
+
+// sleeping waits until n goroutines of p sleep: the driver and n-1 that wait for it.
+func sleeping(p *process, n int) {
+	for {
+		p.lock()
+		ready := p.asleep && p.waiters == n-1
+		p.unlock()
+		if ready {
+			return
+		}
+		runtime.Gosched()
+	}
+}
+
+// sleepers starts n goroutines that each receive tag i from rank src, and waits
+// until all of them sleep.
+func sleepers(p *process, n, src int) <-chan error {
+	got := make(chan error, n)
+	for i := range n {
+		go func() {
+			_, err := Recv(p.world, make([]byte, 1), src, i)
+			got <- err
+		}()
+	}
+	sleeping(p, n)
+	return got
+}
+
+func TestSendToSelfWakesTheReceiver(t *testing.T) {
+	for _, spin := range []string{"auto", "0"} {
+		p := layout{spin: spin}.start(t)[0]
+		const n = 3
+		got := sleepers(p, n, 0)
+		for i := range n {
+			if err := Ssend(p.world, []byte{1}, 0, i); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range n {
+			if err := <-got; err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+func TestReceiveFromSelfWakesTheSender(t *testing.T) {
+	p := layout{spin: "0"}.start(t)[0]
+	sent := make(chan error)
+	go func() { sent <- Ssend(p.world, []byte{1}, 0, 5) }()
+	sleeping(p, 1)
+	if _, err := Recv(p.world, make([]byte, 1), 0, 5); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-sent; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSendToSelfWakesTheProbe(t *testing.T) {
+	p := layout{spin: "0"}.start(t)[0]
+	found := make(chan Status)
+	go func() {
+		st, _ := Probe(p.world, AnySource, AnyTag)
+		found <- st
+	}()
+	sleeping(p, 1)
+	q, err := Issend(p.world, []byte{1}, 0, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if st := <-found; st.Tag != 5 {
+		t.Errorf("found %+v", st)
+	}
+	if err := first(second(Recv(p.world, make([]byte, 1), 0, 5)), second(q.Wait())); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCancelWakesWhoWaits(t *testing.T) {
+	p := layout{procs: 2, spin: "0"}.start(t)[0]
+	q, err := Irecv(p.world, make([]byte, 1), 1, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error)
+	copied := q
+	go func() {
+		st, err := q.Wait()
+		if err == nil && !st.Cancelled() {
+			err = errors.New("not cancelled")
+		}
+		done <- err
+	}()
+	sleeping(p, 1)
+	if err := copied.Cancel(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// mute is a link that breaks when it is written to, and shows nobody who
+// sleeps that it did.
+type mute struct{ link.Link }
+
+func (mute) Send([][]byte) (int, error) { return 0, fmt.Errorf("%w: by the test", link.ErrBroken) }
+
+func TestLinkThatASendFindsBrokenWakesReceivers(t *testing.T) {
+	p, err := newProcess(layout{procs: 2, spin: "0"}.job(0), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, _ := socketPair()
+	connect(t, p, 1, mute{a})
+	got := sleepers(p, 2, 1)
+	if err := Send(p.world, make([]byte, 10_000), 1, 0); !errors.Is(err, message.ErrPeerDown) {
+		t.Errorf("send: %v", err)
+	}
+	for range 2 {
+		if err := <-got; !errors.Is(err, message.ErrPeerDown) {
+			t.Errorf("receive: %v", err)
+		}
+	}
+}
+
+func TestEndOfTheJobWakesAll(t *testing.T) {
+	p := layout{procs: 2, spin: "0"}.start(t)[0]
+	got := sleepers(p, 2, 1)
+	p.lock()
+	p.fail(errors.New("for the test"))
+	p.unlock()
+	for range 2 {
+		if err := <-got; !errors.Is(err, ErrJobOver) {
+			t.Errorf("receive: %v", err)
+		}
+	}
+}
+
+// flood is a link by which messages with tag 3 never cease to come, and one with
+// tag 2 once somebody has asked for it.
+type flood struct {
+	link.Link
+	asked         atomic.Bool
+	noise, answer []byte
+}
+
+func (f *flood) Recv(batch [][]byte) (int, error) {
+	if f.asked.Swap(false) {
+		return copy(batch[0], f.answer), nil
+	}
+	return copy(batch[0], f.noise), nil
+}
+
+func (*flood) Send(batch [][]byte) (int, error) { return link.Len(batch), nil }
+
+func (*flood) Handle() int { return link.NoHandle }
+
+// A goroutine whose message does not come must let the others have theirs, even
+// if it never runs out of work.
+func TestEndlessTrafficStarvesNobody(t *testing.T) {
+	p, err := newProcess(layout{procs: 2}.job(0), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	packet := func(tag wire.Tag) []byte {
+		b := make([]byte, wire.HeaderSize)
+		wire.Published.PutHeader(b, &wire.Packet{Src: p.eng.Proc(1), Dest: p.eng.Proc(0), LSRank: 1, Tag: tag})
+		return b
+	}
+	f := &flood{noise: packet(3), answer: packet(2)}
+	connect(t, p, 1, f)
+	q, err := Irecv(p.world, []byte{}, 1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	never := make(chan error)
+	go func() { never <- second(q.Wait()) }()
+	for range 20 {
+		got := make(chan error)
+		go func() { got <- second(Recv(p.world, []byte{}, 1, 2)) }()
+		for waits := false; !waits; {
+			runtime.Gosched()
+			p.lock()
+			waits = p.driving && p.waiters > 0
+			p.unlock()
+		}
+		f.asked.Store(true)
+		if err := <-got; err != nil {
+			t.Fatal(err)
+		}
+	}
+	copied := q
+	if err := copied.Cancel(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-never; err != nil {
+		t.Error(err)
+	}
+}
+
+// What leaves only now that the program waits for it completes without anything
+// coming back.
+func TestWaitForWhatWasHeldBack(t *testing.T) {
+	for _, spin := range []string{"auto", "0"} {
+		p := layout{procs: 2, spin: spin}.start(t)[0]
+		reqs := make([]Request, 3)
+		for i := range reqs {
+			var err error
+			if reqs[i], err = Isend(p.world, make([]byte, 4000), 1, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := Waitall(reqs, nil); err != nil {
+			t.Error(err)
+		}
+	}
+}
