@@ -386,6 +386,46 @@ func (c *cancelAfterWrites) Write(b []byte) (int, error) {
 	return n, err
 }
 
+// TestLastWordsOfAStoppedClient: the end of the context interrupts what the client
+// waits for, but not what it says about that.
+func TestLastWordsOfAStoppedClient(t *testing.T) {
+	srv := serve(t, startup.ServerConfig{Clients: 2})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
+		nc, err := (&net.Dialer{}).DialContext(ctx, network, address)
+		stop := func() { cancel(errors.New("site was stopped")) }
+		return &stopAtDeadline{Conn: nc, n: 2, stop: stop, interrupted: make(chan struct{})}, err
+	}
+	_, _, err := Join(ctx, Settings{Server: srv.addr, Dial: dial}, client(0))
+	if err == nil || !strings.Contains(err.Error(), "site was stopped") {
+		t.Errorf("client: %v", err)
+	}
+	wantError(t, "server", <-srv.result, startup.ErrFailed, "site was stopped")
+}
+
+// stopAtDeadline calls stop when the nth deadline has been set, and returns when
+// the interruption that follows has set another one, in the past.
+type stopAtDeadline struct {
+	net.Conn
+	n           int
+	stop        func()
+	interrupted chan struct{}
+}
+
+func (c *stopAtDeadline) SetDeadline(at time.Time) error {
+	err := c.Conn.SetDeadline(at)
+	if at.Before(time.Now().Add(-time.Hour)) {
+		close(c.interrupted)
+		return err
+	}
+	if c.n--; c.n == 0 {
+		c.stop()
+		<-c.interrupted
+	}
+	return err
+}
+
 // TestSlowClient: one that does not read holds up nobody. Its answers, which
 // are more than any socket buffers, wait for it alone.
 func TestSlowClient(t *testing.T) {
