@@ -68,7 +68,8 @@ func (p *process) drive() {
 // test makes the progress that can be had without waiting.
 func (p *process) test() {
 	if p.driving {
-		return // somebody else is at it
+		p.giveWay() // somebody else is at it, and may need this core to go on
+		return
 	}
 	p.driving = true
 	p.flushAll()
