@@ -174,6 +174,33 @@ func TestChannelPathAsksForNothing(t *testing.T) {
 	}
 }
 
+// What a receive brings about for a peer without a route leaves at once: the
+// program may compute for long after it.
+func TestReceiveAnswersAPeerWithoutARoute(t *testing.T) {
+	job := layout{procs: 2}.job(0)
+	job.Procs[1].Path = wireup.PathChannel
+	p, n, err := startUnder(t, job, goodWelcome)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := make([]byte, wire.HeaderSize)
+	wire.Published.PutHeader(b, &wire.Packet{Type: wire.PkDataSync, Src: p.eng.Proc(1), Dest: p.eng.Proc(0), SrcReq: 5, LSRank: 1})
+	put(t, n.agent, b)
+	if _, err := Probe(p.world, 1, 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Recv(p.world, []byte{}, 1, 0); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := n.agent.Recv([][]byte{b}); n != len(b) || err != nil {
+		t.Fatalf("no answer: %d bytes, %v", n, err)
+	}
+	var h wire.Packet
+	if wire.Published.Header(b, &h); h.Type != wire.PkSyncAck || h.SrcReq != 5 {
+		t.Errorf("got %v", h)
+	}
+}
+
 func TestLinkThatThePeerOpenedIsUsedBothWays(t *testing.T) {
 	p, n, err := startUnder(t, layout{procs: 2}.job(0), goodWelcome)
 	if err != nil {

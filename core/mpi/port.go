@@ -185,8 +185,7 @@ func (p *process) drop(q *port, cause error) {
 		p.lock()
 		defer p.unlock()
 		p.lose(q, cause)
-		p.turns.Broadcast()
-		p.waker.Wake()
+		p.rouse()
 	})
 }
 
