@@ -130,3 +130,32 @@ func TestContexts(t *testing.T) {
 		}
 	}
 }
+
+func TestContextsOfSeveralAtATime(t *testing.T) {
+	a := NewContexts()
+	offer := func(parent wire.ContextID, want bool) {
+		t.Helper()
+		if mine, ok := a.Offer(parent); ok != want || mine != a.Max() {
+			t.Errorf("parent %d: %v, want %v", parent, ok, want)
+		}
+	}
+	a.Begin(8)
+	offer(8, true)
+	a.Begin(4)
+	offer(4, false) // 8's agreement is under way
+	a.Withdraw(4)   // which is not the business of 4
+	offer(4, false)
+	a.Withdraw(8) // somebody else was busy
+	offer(8, false)
+	offer(4, true)
+	if id, err := a.Take(a.Max()); err != nil || id != 4 {
+		t.Errorf("id %d, %v", id, err)
+	}
+	offer(8, false)
+	a.End(4)
+	offer(8, true)
+	if id, err := a.Take(a.Max()); err != nil || id != 6 {
+		t.Errorf("id %d, %v", id, err)
+	}
+	a.End(8)
+}

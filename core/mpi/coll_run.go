@@ -220,19 +220,48 @@ func (c *Comm) derive(s comm.Spec) (*Comm, error) {
 	if c == nil {
 		return nil, ErrNotInitialized
 	}
-	p := c.p
-	p.lock()
-	mine := p.contexts.Max()
-	p.unlock()
-	agreed, err := c.agree(mine)
-	if err != nil {
-		return nil, err
-	}
-	p.lock()
-	s.Context, err = p.contexts.Take(agreed)
-	p.unlock()
+	context, err := c.newContext()
 	if err != nil || s.Group == nil {
 		return nil, err
 	}
-	return p.newComm(s)
+	s.Context = context
+	return c.p.newComm(s)
+}
+
+// newContext agrees with the members of c on a context, again and again as long
+// as one of them is about to agree on another.
+func (c *Comm) newContext() (context wire.ContextID, err error) {
+	p, ours := c.p, c.ours()
+	p.lock()
+	defer p.unlock()
+	p.contexts.Begin(c.Context())
+	defer p.contexts.End(c.Context())
+	for {
+		mine, ok := p.contexts.Offer(c.Context())
+		if !ok && ours {
+			mine = comm.Busy
+		}
+		p.unlock()
+		agreed, err := c.agree(mine)
+		p.lock()
+		if err != nil {
+			return 0, err
+		}
+		if agreed != comm.Busy || !ours {
+			return p.contexts.Take(agreed)
+		}
+		p.contexts.Withdraw(c.Context())
+	}
+}
+
+// ours tells whether all members of c run this library: those of other sites do
+// if data travels to them as it lies in memory.
+func (c *Comm) ours() bool {
+	for r := range c.Size() {
+		proc, _ := c.Proc(r)
+		if c.p.job.Procs[proc].Client != c.p.job.Procs[c.p.job.Rank].Client && c.p.data[proc] == datatype.External32 {
+			return false
+		}
+	}
+	return true
 }

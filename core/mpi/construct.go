@@ -9,8 +9,9 @@ import (
 )
 
 // Dup makes a communicator of the same members and topology, whose messages are
-// kept apart from c's. All members of c call it. Constructors of communicators
-// must not run in several goroutines of one proc at a time.
+// kept apart from c's. All members of c call it. Constructors of different
+// communicators may run in several goroutines at a time, unless some member of
+// them runs another MPI library: then that is ErrContextRace at best.
 func (c *Comm) Dup() (*Comm, error) {
 	if c == nil {
 		return nil, failed("Dup", ErrNotInitialized)

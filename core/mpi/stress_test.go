@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+
+	"github.com/openimpi/impi/core/wire"
 )
 
 // At the same time, in every rank, goroutines that wait in every way there is.
@@ -247,6 +249,63 @@ func collectiveLoop(c *Comm, rounds int) error {
 			return err
 		}
 		if err := first(Bcast(c, sum, i%c.Size()), Barrier(c)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Goroutines make communicators of different parents at the same time, in
+// another order in each rank. No two of them may share a context.
+func TestConstructorsAtOnce(t *testing.T) {
+	const parents, rounds = 5, 10
+	layout{procs: 4, client: func(r int) int { return r / 2 }}.run(t, func(t *testing.T, c *Comm) error {
+		var made []*Comm
+		for range parents {
+			d, err := c.Dup()
+			if err != nil {
+				return err
+			}
+			made = append(made, d)
+		}
+		errs := make(chan error, parents)
+		contexts := make(chan wire.ContextID, parents*rounds)
+		for i := range parents {
+			d := made[(i+c.Rank())%parents]
+			go func() { errs <- construct(d, rounds, contexts) }()
+		}
+		for range parents {
+			if err := <-errs; err != nil {
+				return err
+			}
+		}
+		close(contexts)
+		seen := map[wire.ContextID]bool{}
+		for id := range contexts {
+			if seen[id] {
+				return fmt.Errorf("two communicators have context %d", id)
+			}
+			seen[id] = true
+		}
+		return nil
+	})
+}
+
+func construct(c *Comm, rounds int, contexts chan<- wire.ContextID) error {
+	for i := range rounds {
+		d, err := c.Dup()
+		if i%2 == 1 {
+			d, err = c.Split(c.Rank()%2, 0)
+		}
+		if err != nil {
+			return err
+		}
+		contexts <- d.Context()
+		sum := []int{1}
+		if err := Allreduce(d, nil, sum, Sum); err != nil {
+			return err
+		}
+		if err := expect("members", sum[0], d.Size()); err != nil {
 			return err
 		}
 	}
