@@ -58,15 +58,26 @@ func (p *process) landing(b []byte, k datatype.Kind) []byte {
 }
 
 // land converts what was received from peer, n bytes in landed, into b, and
-// gives its size there.
+// gives its size there. Where landed is the larger, what does not fit is ErrTruncate.
 func (p *process) land(peer message.Peer, k datatype.Kind, b, landed []byte, n int64) (int64, error) {
 	rep, differs := p.foreign(peer, k)
 	if !differs {
 		if len(b) > 0 && &b[0] != &landed[0] {
-			n = int64(copy(b, landed[:n]))
+			copy(b, landed[:n])
 		}
-		return n, nil
+		return min(n, int64(len(b))), truncated(n > int64(len(b)))
 	}
-	count := min(int(n)/rep.Size(k), len(b)/k.Size())
-	return int64(count * k.Size()), rep.Decode(b, landed, k, count)
+	came, room := int(n)/rep.Size(k), len(b)/k.Size()
+	count := min(came, room)
+	if err := rep.Decode(b, landed, k, count); err != nil {
+		return int64(count * k.Size()), err
+	}
+	return int64(count * k.Size()), truncated(came > room)
+}
+
+func truncated(is bool) error {
+	if is {
+		return message.ErrTruncate
+	}
+	return nil
 }

@@ -1,8 +1,12 @@
 package mpi
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"testing"
+
+	"github.com/openimpi/impi/core/message"
 )
 
 // mixed is a job of two sites: inside a site memory as it is, between them rep.
@@ -84,4 +88,26 @@ func receive[T Type](c *Comm, how int, in []T, tag int) (Status, error) {
 		return Status{}, err
 	}
 	return Mrecv(m, in)
+}
+
+// A buffer is too small in elements, whatever the size of an element on the way.
+func TestTruncationOfForeignElements(t *testing.T) {
+	mixed("external32").run(t, func(t *testing.T, c *Comm) error {
+		out := make([]Pair[float64], 15)
+		for i := range out {
+			out[i] = Pair[float64]{Value: 0.5, Index: int32(i)}
+		}
+		if c.Rank() > 0 {
+			return Send(c, out, 0, 0)
+		}
+		for src := 1; src < c.Size(); src++ { // of the own site and of the other
+			in := make([]Pair[float64], 13)
+			st, err := Recv(c, in[:12], src, 0)
+			n, whole := Count[Pair[float64]](st)
+			if !errors.Is(err, message.ErrTruncate) || n != 12 || !whole || !slices.Equal(in[:12], out[:12]) || in[12] != (Pair[float64]{}) {
+				return fmt.Errorf("from %d: %d elements (%v): %w", src, n, whole, err)
+			}
+		}
+		return nil
+	})
 }

@@ -88,10 +88,15 @@ func (q *Request) Status() (done bool, st Status, err error) {
 	if done, err = q.poll(); err != nil || !done {
 		return false, Status{}, failed("Status", err)
 	}
-	if q.r == nil || !q.recv {
-		return true, emptyStatus, nil
+	st = emptyStatus
+	switch {
+	case q.r == nil:
+	case q.recv:
+		st = q.p.probed(q.r.Status())
+	default:
+		st.cancelled = q.r.Status().Cancelled
 	}
-	return true, q.p.probed(q.r.Status()), nil
+	return true, st, nil
 }
 
 // Cancel asks for the operation to be taken back, and returns at once. The

@@ -267,6 +267,12 @@ func TestCancelSend(t *testing.T) {
 					if err := q.Cancel(); err != nil {
 						return err
 					}
+					for done := false; !done && err == nil; {
+						var st Status
+						if done, st, err = q.Status(); done && !st.Cancelled() {
+							return errors.New("not cancelled, says the status of the request")
+						}
+					}
 					st, err := q.Wait()
 					if err := first(err, expect("cancelled", st.Cancelled(), true)); err != nil {
 						return err
