@@ -59,7 +59,9 @@ var topics = map[string]string{
   123      another site failed; the message says which rank there, and how
   124      a time limit passed (job file: limits block)
   125      impi-node could not do its work; the message says why
-  130, 143 the operator ended the job with SIGINT or SIGTERM
+  129, 130, 143
+           the operator ended the job with SIGHUP, SIGINT or SIGTERM
+  141      nobody reads the node's output any more, as with impi-node ... | head
 `,
 	"files": `A job file for two sites on two loopback addresses:
 

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 )
@@ -36,8 +37,9 @@ func settle(w weight) time.Duration {
 		return 250 * time.Millisecond
 	case killed:
 		return 50 * time.Millisecond
+	default: // decided
+		return 0
 	}
-	return 0
 }
 
 // fail reports a failure. The first of the heaviest wins.
@@ -77,13 +79,6 @@ func (e *ending) decide() {
 	e.decided = true
 }
 
-// pending tells whether something broke, decided or not.
-func (e *ending) pending() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.best != nil
-}
-
 // close is for the end of the node: nothing is reported any more.
 func (e *ending) close() {
 	e.mu.Lock()
@@ -99,6 +94,7 @@ func failure(ctx context.Context) *Failure {
 	if ctx.Err() == nil {
 		return nil
 	}
-	f, _ := context.Cause(ctx).(*Failure)
+	var f *Failure
+	_ = errors.As(context.Cause(ctx), &f) // nil if it ended otherwise
 	return f
 }

@@ -9,7 +9,6 @@ import (
 
 // The exit statuses of a node whose job did not fail by a proc's own status.
 const (
-	StatusUsage   = 2   // command line or job file
 	StatusRemote  = 123 // another site failed
 	StatusTimeout = 124 // a time limit passed, as with timeout(1)
 	StatusNode    = 125 // impi-node could not do its work, as with env(1)

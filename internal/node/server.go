@@ -99,6 +99,7 @@ func (s *Server) heard(e startup.Event) {
 		s.missing = slices.DeleteFunc(s.missing, func(c wire.ClientRank) bool { return c == e.Client })
 	case startup.EventFailed:
 		s.missing = nil
+	default: // nothing new about who is missing
 	}
 }
 
