@@ -236,6 +236,19 @@ func TestRankTooHigh(t *testing.T) {
 	wantError(t, "server", <-srv.result, startup.ErrRank, "client 31")
 	r = join(t.Context(), srv.addr, client(32))
 	wantError(t, "rank 32", r[0].err, startup.ErrConfig, "client rank 32")
+
+	// A client that does not look at its own rank, in the largest job there is.
+	for _, rank := range []int32{32, -1} {
+		srv = serve(t, startup.ServerConfig{Clients: wire.MaxClients})
+		nc := dialRaw(t, srv.addr)
+		nc.Write(wire.AppendIMPI(wire.AppendAuth(nil, wire.AuthNone), rank))
+		says := fmt.Sprintf("client %d, in a job of 32 clients", rank)
+		if answer, err := io.ReadAll(nc); err != nil || !strings.Contains(string(answer), says) {
+			t.Errorf("rank %d: %q, %v", rank, answer, err)
+		}
+		nc.Close()
+		wantError(t, "server", <-srv.result, startup.ErrRank, says)
+	}
 }
 
 // TestWrongKey: a client with the key of another job hears so; the job waits on
