@@ -306,6 +306,77 @@ func TestUserDefinedOp(t *testing.T) {
 	})
 }
 
+// Pairs (a, b) stand for the functions x -> a*x+b: composing them is associative
+// and does not commute. Every reduction composes in rank order.
+func TestUserDefinedOpInEveryReduction(t *testing.T) {
+	compose := NewOp(func(in, inout []complex128) {
+		for i, f := range in {
+			g := inout[i]
+			inout[i] = complex(real(f)*real(g), real(f)*imag(g)+imag(f))
+		}
+	}, false)
+	gcd := NewOp(func(in, inout []int32) {
+		for i, a := range in {
+			for b := inout[i]; b != 0; a, b = b, a%b {
+				inout[i] = b
+			}
+		}
+	}, true)
+	everyLayout(t, func(t *testing.T, c *Comm) error {
+		size, r := c.Size(), c.Rank()
+		mine := func(rank int) []complex128 {
+			s := make([]complex128, size)
+			for i := range s {
+				s[i] = complex(float64(rank%2+1), float64(rank+i))
+			}
+			return s
+		}
+		upTo := func(n int) []complex128 { // the composition of ranks below n
+			s := mine(n - 1)
+			for q := n - 2; q >= 0; q-- {
+				for i, f := range mine(q) {
+					s[i] = complex(real(f)*real(s[i]), real(f)*imag(s[i])+imag(f))
+				}
+			}
+			return s
+		}
+		recv := make([]complex128, size)
+		for root := range size {
+			if err := Reduce(c, mine(r), recv, compose, root); err != nil {
+				return err
+			}
+			if r == root {
+				if err := same("Reduce", recv, upTo(size)); err != nil {
+					return err
+				}
+			}
+		}
+		if err := first(Scan(c, mine(r), recv, compose), same("Scan", recv, upTo(r+1))); err != nil {
+			return err
+		}
+		if err := Exscan(c, mine(r), recv, compose); err != nil {
+			return err
+		}
+		if r > 0 {
+			if err := same("Exscan", recv, upTo(r)); err != nil {
+				return err
+			}
+		}
+		block := make([]complex128, 1)
+		if err := first(ReduceScatterBlock(c, mine(r), block, compose), same("ReduceScatterBlock", block, upTo(size)[r:r+1])); err != nil {
+			return err
+		}
+		counts := make([]int, size)
+		counts[0] = size
+		part := make([]complex128, counts[r])
+		if err := first(ReduceScatter(c, mine(r), part, counts, compose), same("ReduceScatter", part, upTo(size)[:counts[r]])); err != nil {
+			return err
+		}
+		divisor := []int32{int32(6 * (r + 1))}
+		return first(Allreduce(c, nil, divisor, gcd), expect("gcd", divisor[0], 6))
+	})
+}
+
 func TestReduceLocal(t *testing.T) {
 	inout := []int{1, 2}
 	if err := first(ReduceLocal([]int{10, 20}, inout, Sum), same("sum", inout, []int{11, 22})); err != nil {
