@@ -37,6 +37,24 @@ func TestHeaderLayout(t *testing.T) {
 	}
 }
 
+// What is read is what is written, in every byte, whatever was in memory before.
+func TestHeaderIsWrittenWhole(t *testing.T) {
+	p := samplePacket()
+	b := bytes.Repeat([]byte{0xee}, HeaderSize)
+	Published.PutHeader(b, &p)
+	for i, have := range b {
+		if have != byte(i+1) {
+			t.Errorf("byte %d is %#x", i, have)
+		}
+	}
+	p.Tag, p.LSRank = 7, 0
+	Draft.PutHeader(b, &p)
+	q := Packet{LSRank: 99}
+	if Draft.Header(b, &q); p != q {
+		t.Errorf("%+v became %+v", p, q)
+	}
+}
+
 func TestHeaderNegativeFields(t *testing.T) {
 	p := Packet{LSRank: -1, Tag: -1, Count: -1, Src: Proc{PID: -1}}
 	var b [HeaderSize]byte
