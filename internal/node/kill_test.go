@@ -114,19 +114,13 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 	gone(t, fd)
 }
 
-// full is a writer that takes one Write.
-type full struct{ taken bool }
+// unread is a pipe whose reader has gone.
+type unread struct{}
 
-func (f *full) Write(p []byte) (int, error) {
-	if f.taken {
-		return 0, syscall.EPIPE
-	}
-	f.taken = true
-	return len(p), nil
-}
+func (unread) Write([]byte) (int, error) { return 0, syscall.EPIPE }
 
 func TestNobodyReadsTheOutput(t *testing.T) {
-	all := start(t, testJob("block", 1), func(o *Options) { o.Stdout = &full{} })
+	all := start(t, testJob("block", 1), func(o *Options) { o.Stdout = unread{} })
 	f := wantAll(t, all, "the output of site alpha cannot be written: broken pipe")
 	if f[0].Status != 141 {
 		t.Errorf("%+v", f[0])
