@@ -18,7 +18,7 @@ func DimsCreate(n int, dims []int) error {
 // allows ranks to change, which they do not so far.
 func (c *Comm) CartCreate(dims []int, periodic []bool, reorder bool) (*Comm, error) {
 	if c == nil {
-		return nil, failed("CartCreate", ErrNotInitialized)
+		return nil, failed("CartCreate", noComm())
 	}
 	cart, err := comm.NewCart(dims, periodic, c.Size())
 	if err != nil {
@@ -39,7 +39,7 @@ func (c *Comm) CartCreate(dims []int, periodic []bool, reorder bool) (*Comm, err
 // grid gives the topology of c.
 func (c *Comm) grid() (*comm.Cart, error) {
 	if c == nil {
-		return nil, ErrNotInitialized
+		return nil, noComm()
 	}
 	if c.Cart() == nil {
 		return nil, fmt.Errorf("%w: the communicator is not Cartesian", comm.ErrTopology)

@@ -67,7 +67,7 @@ func (c *Comm) collectivePlanner() *coll.Planner {
 // begin gets a collective to plan into.
 func (c *Comm) begin() (*collective, error) {
 	if c == nil {
-		return nil, ErrNotInitialized
+		return nil, noComm()
 	}
 	if err := c.alive(); err != nil {
 		return nil, err
@@ -218,7 +218,7 @@ func (c *Comm) agree(mine wire.ContextID) (wire.ContextID, error) {
 // of c agree on. All of them call it; it gives nil to those whose group is nil.
 func (c *Comm) derive(s comm.Spec) (*Comm, error) {
 	if c == nil {
-		return nil, ErrNotInitialized
+		return nil, noComm()
 	}
 	context, err := c.newContext()
 	if err != nil || s.Group == nil {

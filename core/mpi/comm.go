@@ -69,11 +69,20 @@ func Self() *Comm {
 	return the.self
 }
 
+// noComm says what a nil communicator is: MPI_COMM_NULL, unless it comes from
+// World before Init.
+func noComm() error {
+	if !Initialized() {
+		return ErrNotInitialized
+	}
+	return fmt.Errorf("%w: nil, which is MPI_COMM_NULL", comm.ErrComm)
+}
+
 // partner resolves a destination: the peer, or none for ProcNull.
 func (c *Comm) partner(rank, tag int) (peer message.Peer, none bool, err error) {
 	switch {
 	case c == nil:
-		return 0, false, ErrNotInitialized
+		return 0, false, noComm()
 	case rank == ProcNull:
 		return message.NoPeer, true, nil
 	case rank < 0 || rank >= c.Size():

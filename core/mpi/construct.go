@@ -14,7 +14,7 @@ import (
 // them runs another MPI library: then that is ErrContextRace at best.
 func (c *Comm) Dup() (*Comm, error) {
 	if c == nil {
-		return nil, failed("Dup", ErrNotInitialized)
+		return nil, failed("Dup", noComm())
 	}
 	d, err := c.derive(comm.Spec{Group: c.Group(), Cart: c.Cart()})
 	return d, failed("Dup", err)
@@ -31,7 +31,7 @@ func (c *Comm) Split(color, key int) (*Comm, error) {
 func (c *Comm) split(color, key int) (*Comm, error) {
 	switch {
 	case c == nil:
-		return nil, ErrNotInitialized
+		return nil, noComm()
 	case color < 0 && color != Undefined || color != int(int32(color)):
 		return nil, fmt.Errorf("%w: colour %d", ErrArg, color)
 	case key != int(int32(key)):

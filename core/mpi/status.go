@@ -10,7 +10,7 @@ type Status struct {
 	Source int // rank in the communicator
 	Tag    int
 	// Err is set by the calls that complete several requests, where this one
-	// failed. It is ErrPending for one that is not complete.
+	// failed.
 	Err error
 
 	bytes     int64
