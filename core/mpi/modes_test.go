@@ -116,7 +116,7 @@ func TestEveryModeInEveryForm(t *testing.T) {
 // sized leaves out what takes too many packets.
 func sized(sizes []int, dataLen uint32) []int {
 	if dataLen == 1 {
-		return sizes[:len(sizes)-1]
+		return sizes[:5]
 	}
 	return sizes
 }

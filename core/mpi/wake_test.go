@@ -1,6 +1,7 @@
 package mpi
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"runtime"
@@ -232,5 +233,34 @@ func TestWaitForWhatWasHeldBack(t *testing.T) {
 		if err := Waitall(reqs, nil); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// A goroutine that sends more than the link takes leaves the rest to the driver,
+// which sleeps and did not wait for room so far.
+func TestSleepingDriverFinishesTheSendOfAnother(t *testing.T) {
+	const n = 4 << 20
+	p, err := newProcess(layout{procs: 2, dataLen: n, spin: "0"}.job(0), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b := socketPair()
+	connect(t, p, 1, a)
+	got := sleepers(p, 1, 1)
+	sent := make(chan error)
+	go func() { sent <- Send(p.world, pattern(n, 3), 1, 5) }()
+	sleeping(p, 2)
+	h, data := packet(t, b, n)
+	if h.Tag != 5 || !bytes.Equal(data, pattern(n, 3)) {
+		t.Errorf("%v arrived damaged", h)
+	}
+	if err := <-sent; err != nil {
+		t.Error(err)
+	}
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-got; !errors.Is(err, message.ErrPeerDown) {
+		t.Errorf("the receive: %v", err)
 	}
 }
