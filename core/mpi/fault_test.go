@@ -9,6 +9,7 @@ import (
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/mpierr"
+	"github.com/openimpi/impi/core/wire"
 )
 
 // withStrangers starts one proc of a job of three whose links to the others end
@@ -63,6 +64,33 @@ func TestPeerThatEndsInTheMiddleOfAPacket(t *testing.T) {
 	}
 	if class := ErrorClass(err); class != mpierr.ProcAborted {
 		t.Errorf("class %v", class)
+	}
+}
+
+// Who probes for a message of a peer that is gone waits for nothing; what it had
+// sent before can still be had.
+func TestProbeOfAPeerThatEnds(t *testing.T) {
+	p, ends := withStrangers(t)
+	last := make([]byte, wire.HeaderSize)
+	wire.Published.PutHeader(last, &wire.Packet{Src: p.eng.Proc(1), Dest: p.eng.Proc(0), LSRank: 1, Tag: 3})
+	put(t, ends[1], last)
+	if err := ends[1].Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, probe := Probe(p.world, 1, 4)
+	_, _, iprobe := Iprobe(p.world, 1, 4)
+	_, _, mprobe := Mprobe(p.world, 1, 4)
+	_, _, improbe := Improbe(p.world, 1, 4)
+	for what, err := range map[string]error{"probe": probe, "iprobe": iprobe, "mprobe": mprobe, "improbe": improbe} {
+		if !errors.Is(err, message.ErrPeerDown) || ErrorClass(err) != mpierr.ProcAborted {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if m, _, err := Mprobe(p.world, 1, AnyTag); err != nil || second(Mrecv(m, []byte{})) != nil {
+		t.Errorf("what it had sent: %v", err)
+	}
+	if found, _, err := Iprobe(p.world, AnySource, AnyTag); found || err != nil {
+		t.Errorf("from anybody: %v, %v", found, err)
 	}
 }
 

@@ -185,13 +185,13 @@ func (p *process) drop(q *port, cause error) {
 		p.lock()
 		defer p.unlock()
 		p.lose(q, cause)
-		p.rouse()
 	})
 }
 
 // lose makes what needs q fail.
 func (p *process) lose(q *port, cause error) {
 	p.eng.Detach(q.id, cause)
+	p.rouse() // also those who probe
 	if q.peer == message.NoPeer && phase(p.state.Load()) < finalizing {
 		p.fail(cause)
 	}

@@ -8,24 +8,35 @@ import (
 // Probe blocks until a message from src with tag could be received, and tells
 // about it without receiving it.
 func Probe(c *Comm, src, tag int) (Status, error) {
-	env, _, none, err := c.wanted(src, tag)
+	env, from, none, err := c.wanted(src, tag)
 	if none || err != nil {
 		return procNullStatus, failed("Probe", err)
 	}
 	c.p.lock()
 	defer c.p.unlock()
-	for c.p.failure == nil {
+	for {
 		if st, ok := c.p.eng.Probe(env); ok {
 			return c.p.probed(st), nil
 		}
+		if err := c.p.hopeless(from); err != nil {
+			return Status{}, failed("Probe", err)
+		}
 		c.p.turn()
 	}
-	return Status{}, failed("Probe", c.p.failure)
+}
+
+// hopeless tells why nothing can come any more from a peer, or from anybody for
+// NoPeer.
+func (p *process) hopeless(from message.Peer) error {
+	if p.failure == nil && from != message.NoPeer {
+		return p.eng.Down(from)
+	}
+	return p.failure
 }
 
 // Iprobe tells whether a message from src with tag could be received now.
 func Iprobe(c *Comm, src, tag int) (found bool, st Status, err error) {
-	env, _, none, err := c.wanted(src, tag)
+	env, from, none, err := c.wanted(src, tag)
 	if none || err != nil {
 		return none, procNullStatus, failed("Iprobe", err)
 	}
@@ -37,7 +48,7 @@ func Iprobe(c *Comm, src, tag int) (found bool, st Status, err error) {
 		m, found = c.p.eng.Probe(env)
 	}
 	if !found {
-		return false, Status{}, failed("Iprobe", c.p.failure)
+		return false, Status{}, failed("Iprobe", c.p.hopeless(from))
 	}
 	return true, c.p.probed(m), nil
 }
@@ -52,7 +63,7 @@ type Message struct {
 // Mprobe blocks until a message from src with tag could be received, and
 // reserves it for the caller.
 func Mprobe(c *Comm, src, tag int) (*Message, Status, error) {
-	env, _, none, err := c.wanted(src, tag)
+	env, from, none, err := c.wanted(src, tag)
 	if err != nil {
 		return nil, Status{}, failed("Mprobe", err)
 	}
@@ -61,18 +72,20 @@ func Mprobe(c *Comm, src, tag int) (*Message, Status, error) {
 	}
 	c.p.lock()
 	defer c.p.unlock()
-	for c.p.failure == nil {
+	for {
 		if m, st, ok := c.p.eng.Take(env); ok {
 			return &Message{p: c.p, m: m}, c.p.probed(st), nil
 		}
+		if err := c.p.hopeless(from); err != nil {
+			return nil, Status{}, failed("Mprobe", err)
+		}
 		c.p.turn()
 	}
-	return nil, Status{}, failed("Mprobe", c.p.failure)
 }
 
 // Improbe is Mprobe without waiting; the message is nil where there is none.
 func Improbe(c *Comm, src, tag int) (*Message, Status, error) {
-	env, _, none, err := c.wanted(src, tag)
+	env, from, none, err := c.wanted(src, tag)
 	if err != nil {
 		return nil, Status{}, failed("Improbe", err)
 	}
@@ -87,7 +100,7 @@ func Improbe(c *Comm, src, tag int) (*Message, Status, error) {
 		m, st, ok = c.p.eng.Take(env)
 	}
 	if !ok {
-		return nil, Status{}, failed("Improbe", c.p.failure)
+		return nil, Status{}, failed("Improbe", c.p.hopeless(from))
 	}
 	return &Message{p: c.p, m: m}, c.p.probed(st), nil
 }
