@@ -20,11 +20,12 @@ import (
 // sleeping waits until n goroutines of p sleep: the driver and n-1 that wait for it.
 func sleeping(p *process, n int) {
 	for {
-		p.lock()
-		ready := p.asleep && p.waiters == n-1
-		p.unlock()
-		if ready {
-			return
+		if p.mu.TryLock() { // lock would keep the driver from going to sleep
+			ready := p.asleep && p.waiters == n-1
+			p.mu.Unlock()
+			if ready {
+				return
+			}
 		}
 		runtime.Gosched()
 	}
