@@ -50,6 +50,18 @@ func (m answers) derive() (*Job, error) {
 	return d.job, nil
 }
 
+// IMPI ch.2, Host labels: 1 <= ackmark <= hiwater, the limits included.
+func TestDeriveNarrowWindows(t *testing.T) {
+	for _, v := range []uint32{1, 7} {
+		m := goodAnswers()
+		m[wire.LabelAckMark] = answer{3, u32s(v, v, v)}
+		m[wire.LabelHiWater] = answer{3, u32s(v, v, v)}
+		if j, err := m.derive(); err != nil || j.AckMark != v || j.HiWater != v {
+			t.Errorf("ackmark and hiwater %d: %+v, %v", v, j, err)
+		}
+	}
+}
+
 func TestDeriveGood(t *testing.T) {
 	j, err := goodAnswers().derive()
 	if err != nil {

@@ -128,7 +128,8 @@ func (s *Server) takeRank(c *conn, payload []byte, now time.Time) error {
 	return nil
 }
 
-// begin goes on to the labels: all clients are here.
+// begin goes on to the labels: all clients are here. What some have sent early
+// waits for the last one, which has sent none yet.
 func (s *Server) begin(now time.Time) {
 	s.state = serverCollecting
 	s.deadline = now.Add(s.cfg.Limit)
@@ -139,7 +140,6 @@ func (s *Server) begin(now time.Time) {
 			s.refuse(c, fmt.Errorf("%w: it has its %d", ErrFull, s.cfg.Clients))
 		}
 	}
-	s.answer() // what was sent early
 }
 
 func (s *Server) takeLabel(c *conn, payload []byte) error {
