@@ -99,7 +99,7 @@ func (o *options) measure(ctx context.Context, name string, all []contender) (re
 			if !o.quiet {
 				fmt.Fprintf(os.Stderr, "\r\033[K%s: %s, repetition %d of %d", name, c.name, rep+1, o.repeat)
 			}
-			figures, err := c.run(ctx, name, sizes)
+			figures, err := o.limited(ctx, c, name, sizes)
 			if err != nil {
 				return r, fmt.Errorf("%s: %s: %w", name, c.name, err)
 			}
@@ -119,6 +119,18 @@ func (o *options) measure(ctx context.Context, name string, all []contender) (re
 		r.Rows = append(r.Rows, newRow(b, size, values))
 	}
 	return r, nil
+}
+
+// limited runs a contender once, for at most o.limit: an implementation that
+// spins without end on a machine with too few cores is not waited for.
+func (o *options) limited(ctx context.Context, c contender, bench string, sizes []int) ([]figure, error) {
+	ctx, cancel := context.WithTimeout(ctx, o.limit)
+	defer cancel()
+	figures, err := c.run(ctx, bench, sizes)
+	if ctx.Err() == context.DeadlineExceeded {
+		return nil, fmt.Errorf("it did not end within %v (flag -limit); is the machine busy, or are there fewer cores than ranks?", o.limit)
+	}
+	return figures, err
 }
 
 func newRow(b benchmark, size int, values map[string]map[int][]float64) row {

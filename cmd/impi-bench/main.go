@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 const usage = `impi-bench: message latency, bandwidth and rate, as ratios
@@ -59,8 +60,9 @@ type options struct {
 	sizes     []int // empty: those of each benchmark
 	seconds   float64
 	repeat    int
-	transport string // "auto", or a transport's name
-	path      string // "direct" or "channel"
+	limit     time.Duration // of one run
+	transport string        // "auto", or a transport's name
+	path      string        // "direct" or "channel"
 	procs     int
 	floor     bool
 	peers     []string
@@ -125,6 +127,7 @@ func parse(args []string, w io.Writer) (o options, err error) {
 	sizes := f.String("sizes", "", "message sizes in bytes, as 8,64K,1M (default: depends on the benchmark)")
 	f.Float64Var(&o.seconds, "seconds", 0.2, "how long each size is measured in each repetition")
 	f.IntVar(&o.repeat, "repeat", 5, "repetitions, of which the median counts")
+	f.DurationVar(&o.limit, "limit", time.Minute, "how long one run of one implementation may take")
 	f.StringVar(&o.transport, "transport", "auto", "transport to use: tcp, unix, a plugin's, or auto")
 	f.StringVar(&o.path, "path", "direct", "direct: links between procs; channel: through the agents of two sites")
 	f.IntVar(&o.procs, "procs", 2, "ranks, for allreduce")

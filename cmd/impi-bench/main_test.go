@@ -189,6 +189,16 @@ func TestRunsUnderNode(t *testing.T) {
 	}
 }
 
+func TestRunWithoutEnd(t *testing.T) {
+	o := parsed(t, "-limit", "20ms", "pingpong")
+	_, err := o.limited(context.Background(), contender{"stuck", func(ctx context.Context, _ string, _ []int) ([]figure, error) {
+		return figures(exec.CommandContext(ctx, "sh", "-c", "sleep 1000 & wait"))
+	}}, "pingpong", nil)
+	if err == nil || !strings.Contains(err.Error(), "-limit") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestStartAndMemory(t *testing.T) {
 	dir := t.TempDir()
 	node := filepath.Join(dir, "impi-node")
