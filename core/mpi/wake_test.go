@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"testing"
 
@@ -263,5 +264,48 @@ func TestSleepingDriverFinishesTheSendOfAnother(t *testing.T) {
 	}
 	if err := <-got; !errors.Is(err, message.ErrPeerDown) {
 		t.Errorf("the receive: %v", err)
+	}
+}
+
+// arrived reads n packets without data from the end of a link, however long they
+// take, and gives their tags.
+func arrived(t *testing.T, l link.Link, n int) (tags []wire.Tag) {
+	t.Helper()
+	for range n {
+		h, _ := packet(t, l, 0)
+		tags = append(tags, h.Tag)
+	}
+	return tags
+}
+
+// What an Isend has held back leaves though the program does not come back.
+func TestHeldBackLeavesByItself(t *testing.T) {
+	p, ends := withStrangers(t)
+	for tag := range 3 {
+		if _, err := Isend(p.world, []byte{}, 1, tag); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if tags := arrived(t, ends[1], 3); !slices.Equal(tags, []wire.Tag{0, 1, 2}) {
+		t.Errorf("tags %v", tags)
+	}
+}
+
+// A blocking send holds nothing back, and what was held goes before it.
+func TestBlockingSendLeavesAtOnce(t *testing.T) {
+	p, ends := withStrangers(t)
+	p.flusher.Stop()
+	p.armed = true // nobody comes to flush
+	for tag := range 3 {
+		if _, err := Isend(p.world, []byte{}, 1, tag); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := Send(p.world, []byte{}, 1, 3); err != nil {
+		t.Fatal(err)
+	}
+	b := make([]byte, 5*wire.HeaderSize)
+	if n, err := ends[1].Recv([][]byte{b}); n != 4*wire.HeaderSize || err != nil {
+		t.Errorf("%d bytes have left, %v", n, err)
 	}
 }

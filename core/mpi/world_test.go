@@ -102,6 +102,11 @@ func (l layout) run(t *testing.T, body func(t *testing.T, world *Comm) error) {
 			t.Error(err)
 		}
 	}
+	for r, p := range procs { // a driver that thinks it is wanted would never sleep
+		if w := p.wanted.Load(); w != 0 || p.waiters != 0 || p.driving || p.asleep {
+			t.Errorf("rank %d: %d want the lock, %d wait, driving %v, asleep %v", r, w, p.waiters, p.driving, p.asleep)
+		}
+	}
 }
 
 // start makes the procs of a job and connects each with each.
