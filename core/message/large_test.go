@@ -1,3 +1,7 @@
+// A buffer of more than 32 bits needs an int of 64.
+
+//go:build !386 && !arm && !mips && !mipsle
+
 package message
 
 import (
