@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -100,6 +101,10 @@ func (o *options) measure(ctx context.Context, name string, all []contender) (re
 				fmt.Fprintf(os.Stderr, "\r\033[K%s: %s, repetition %d of %d", name, c.name, rep+1, o.repeat)
 			}
 			figures, err := o.limited(ctx, c, name, sizes)
+			if errors.Is(err, errStuck) && c.name != ours && ctx.Err() == nil {
+				fmt.Fprintf(os.Stderr, "\r\033[Kimpi-bench: %s: %s, repetition %d is left out: %v\n", name, c.name, rep+1, err)
+				continue
+			}
 			if err != nil {
 				return r, fmt.Errorf("%s: %s: %w", name, c.name, err)
 			}
@@ -121,6 +126,10 @@ func (o *options) measure(ctx context.Context, name string, all []contender) (re
 	return r, nil
 }
 
+// errStuck is a run that was stopped. A peer's is left out of the medians; ours
+// never is.
+var errStuck = errors.New("it did not end")
+
 // limited runs a contender once, for at most o.limit: an implementation that
 // spins without end on a machine with too few cores is not waited for.
 func (o *options) limited(ctx context.Context, c contender, bench string, sizes []int) ([]figure, error) {
@@ -128,7 +137,7 @@ func (o *options) limited(ctx context.Context, c contender, bench string, sizes 
 	defer cancel()
 	figures, err := c.run(ctx, bench, sizes)
 	if ctx.Err() == context.DeadlineExceeded {
-		return nil, fmt.Errorf("it did not end within %v (flag -limit); is the machine busy, or are there fewer cores than ranks?", o.limit)
+		return nil, fmt.Errorf("%w within %v (flag -limit); is the machine busy, or are there fewer cores than ranks?", errStuck, o.limit)
 	}
 	return figures, err
 }

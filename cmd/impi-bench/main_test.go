@@ -199,6 +199,27 @@ func TestRunWithoutEnd(t *testing.T) {
 	}
 }
 
+// A peer that hangs now and then costs a repetition; if we do, that is a result.
+func TestStuckRepetition(t *testing.T) {
+	o := parsed(t, "-limit", "10ms", "-repeat", "2", "-quiet", "-sizes", "8", "pingpong")
+	runs := 0
+	stuckOnce := func(ctx context.Context, _ string, _ []int) ([]figure, error) {
+		if runs++; runs == 1 {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		return []figure{{Size: 8, Iterations: 1, Seconds: 4e-6}}, nil
+	}
+	r, err := o.measure(context.Background(), "pingpong", []contender{{"mpich", stuckOnce}})
+	if err != nil || r.Rows[0].Values["mpich"] != 2 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	runs = 0
+	if _, err := o.measure(context.Background(), "pingpong", []contender{{ours, stuckOnce}}); !errors.Is(err, errStuck) {
+		t.Errorf("ours: %v", err)
+	}
+}
+
 func TestStartAndMemory(t *testing.T) {
 	dir := t.TempDir()
 	node := filepath.Join(dir, "impi-node")
