@@ -3,6 +3,7 @@ package comm
 import (
 	"errors"
 	"math/rand/v2"
+	"math"
 	"slices"
 	"testing"
 
@@ -57,7 +58,7 @@ func TestGroupSizeAndRank(t *testing.T) {
 			t.Errorf("proc %d has rank %d, %v", p, r, ok)
 		}
 	}
-	for _, r := range []int{-1, 5, 1 << 40, Undefined} {
+	for _, r := range []int{-1, 5, math.MaxInt, Undefined} {
 		if p, ok := of(t, 8, 6, 4, 2, 0).At(r); ok {
 			t.Errorf("rank %d is proc %d", r, p)
 		}
@@ -206,7 +207,7 @@ func TestGroupRanges(t *testing.T) {
 		want error
 	}{
 		{Range{1, 5, 0}, ErrRange}, {Range{1, 5, -1}, ErrRange}, {Range{5, 1, 1}, ErrRange},
-		{Range{0, 10, 1}, ErrRank}, {Range{-1, 3, 1}, ErrRank}, {Range{3, -2, -1}, ErrRank}, {Range{0, 1 << 40, 1}, ErrRank},
+		{Range{0, 10, 1}, ErrRank}, {Range{-1, 3, 1}, ErrRank}, {Range{3, -2, -1}, ErrRank}, {Range{0, math.MaxInt, 1}, ErrRank},
 	} {
 		_, err := g.RangeIncl([]Range{c.r})
 		wrong(t, err, c.want)
