@@ -2,8 +2,8 @@ package comm
 
 import (
 	"errors"
-	"math/rand/v2"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
