@@ -70,18 +70,19 @@ func (s *Session) hear(buf []byte) (more bool, failed error) {
 }
 
 // interruptBy lets the end of ctx interrupt Read and Write. When release has
-// returned, it does not any more.
+// returned, it does not any more. Only the first call of release does anything:
+// the context may end between two of them, and then nobody would close done.
 func (s *Session) interruptBy(ctx context.Context) (release func()) {
 	done := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		s.nc.SetDeadline(time.Unix(1, 0))
 		close(done)
 	})
-	return func() {
-		if !stop() && ctx.Err() != nil {
+	return sync.OnceFunc(func() {
+		if !stop() {
 			<-done
 		}
-	}
+	})
 }
 
 // flush sends what the machine wants to say. If that fails, reading will tell
