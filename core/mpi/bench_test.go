@@ -11,6 +11,7 @@ import (
 
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/internal/machine"
 	"github.com/openimpi/impi/transports/socket"
 )
 
@@ -62,7 +63,7 @@ func echo() error {
 }
 
 func twoProcs(rank int, l link.Link) (*process, error) {
-	p, err := newProcess(layout{procs: 2, dataLen: 256 << 10, ackMark: 64, hiWater: 256}.job(rank), nil, nil)
+	p, err := newProcess(layout{procs: 2, dataLen: 256 << 10, ackMark: 64, hiWater: 256}.job(rank), nil, machine.Local{}, nil)
 	if err != nil {
 		return nil, err
 	}

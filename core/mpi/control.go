@@ -5,31 +5,53 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/internal/wireup"
 	"github.com/openimpi/impi/transports/socket"
 )
 
+// nodeConn is the connection to the node of a program that a node started.
+type nodeConn struct{ *wireup.Conn }
+
+// Send sends a message without descriptors.
+func (c nodeConn) Send(m wireup.Message) error { return c.Conn.Send(m) }
+
 // listen reads what the node says after the welcome, in a goroutine of its own
-// that sleeps nearly always. It never takes the process's lock: links are left
-// in the inbox, for whoever makes progress.
-func (p *process) listen() {
+// that sleeps nearly always.
+func (p *process) listen(node nodeConn) {
 	for {
-		m, fds, err := p.control.Recv()
+		m, fds, err := node.Recv()
 		if err != nil {
 			p.nodeGone(err)
 			return
 		}
-		switch m.Kind {
-		case wireup.KindLink:
-			p.deliver(m, fds)
-		case wireup.KindDown:
-			wireup.CloseAll(fds)
-			// MPI_Abort ends every proc of the job. The node reports why.
-			os.Exit(exitDown)
-		default:
-			wireup.CloseAll(fds) // a newer node's message that we do not need
+		var l link.Link
+		if m.Kind == wireup.KindLink && len(fds) > 0 {
+			if l, err = socket.New(fds[0], nil); err != nil {
+				l, m.Reason = nil, err.Error()
+			}
+			fds = fds[1:]
 		}
+		wireup.CloseAll(fds)
+		p.hear(m, l)
+	}
+}
+
+// hear takes a message of the node's. It never takes the process's lock: links
+// are left in the inbox, for whoever makes progress.
+func (p *process) hear(m wireup.Message, l link.Link) {
+	switch m.Kind {
+	case wireup.KindLink:
+		p.inboxLock.Lock()
+		p.inbox = append(p.inbox, delivery{m, l})
+		p.inboxLock.Unlock()
+		p.news.Store(true)
+		p.set.Wake()
+	case wireup.KindDown:
+		// MPI_Abort ends every proc of the job. The node reports why.
+		p.machine.Exit(exitDown)
+	default: // a newer node's message that we do not need
 	}
 }
 
@@ -42,25 +64,7 @@ func (p *process) nodeGone(err error) {
 		return
 	}
 	fmt.Fprintf(os.Stderr, "impi: rank %d: the node of this rank is gone (%v); ending\n", p.job.Rank, err)
-	os.Exit(exitDown)
-}
-
-func (p *process) deliver(m wireup.Message, fds []int) {
-	d := delivery{msg: m}
-	if len(fds) > 0 {
-		l, err := socket.New(fds[0], nil)
-		wireup.CloseAll(fds[1:])
-		if err != nil {
-			d.msg.Reason = err.Error()
-		} else {
-			d.l = l
-		}
-	}
-	p.inboxLock.Lock()
-	p.inbox = append(p.inbox, d)
-	p.inboxLock.Unlock()
-	p.news.Store(true)
-	p.waker.Wake()
+	p.machine.Exit(exitDown)
 }
 
 // takeDeliveries puts the links that the node gave us to use.

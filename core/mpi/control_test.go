@@ -45,7 +45,7 @@ func startUnder(t *testing.T, job *wireup.Job, welcome wireup.Message) (*process
 	if !ok || err != nil {
 		t.Fatal(ok, err)
 	}
-	p, err := join(conn)
+	p, err := join(nodeConn{conn})
 	t.Cleanup(func() {
 		if p != nil {
 			p.state.Store(int32(finalized)) // the node goes, and that is no news

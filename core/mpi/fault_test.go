@@ -10,13 +10,14 @@ import (
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/mpierr"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/machine"
 )
 
 // withStrangers starts one proc of a job of three whose links to the others end
 // in the test's hands.
 func withStrangers(t *testing.T) (p *process, ends map[int]link.Link) {
 	t.Helper()
-	p, err := newProcess(layout{procs: 3}.job(0), nil, nil)
+	p, err := newProcess(layout{procs: 3}.job(0), nil, machine.Local{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/machine"
 	"github.com/openimpi/impi/internal/poll"
 	"github.com/openimpi/impi/internal/wireup"
 	"github.com/openimpi/impi/transports/socket"
@@ -63,9 +64,9 @@ func Init() error {
 	}
 	var p *process
 	if !ok {
-		p, err = newProcess(singleton(), nil, nil)
+		p, err = newProcess(singleton(), nil, machine.Local{}, nil)
 	} else {
-		p, err = join(control)
+		p, err = join(nodeConn{control})
 	}
 	if err != nil {
 		return failed("Init", err)
@@ -84,7 +85,7 @@ func singleton() *wireup.Job {
 }
 
 // join says hello to the node and waits for the job to be set up.
-func join(control *wireup.Conn) (*process, error) {
+func join(control nodeConn) (*process, error) {
 	hello := wireup.Message{Kind: wireup.KindHello, Version: wireup.Version, Library: Library}
 	if err := control.Send(hello); err != nil {
 		return nil, err
@@ -110,17 +111,17 @@ func join(control *wireup.Conn) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := newProcess(job, agent, control)
+	p, err := newProcess(job, agent, machine.Local{}, control)
 	if err != nil {
 		return nil, errors.Join(err, agent.Close())
 	}
-	go p.listen()
+	go p.listen(control)
 	return p, nil
 }
 
 // newProcess makes the proc of a job. agent and control are nil in a singleton.
-func newProcess(job *wireup.Job, agent link.Link, control *wireup.Conn) (*process, error) {
-	p := &process{job: job, control: control, grace: grace}
+func newProcess(job *wireup.Job, agent link.Link, m machine.Machine, control machine.Node) (*process, error) {
+	p := &process{job: job, machine: m, control: control, grace: grace}
 	p.turns.L = &p.mu
 	procs, err := p.readProcs()
 	if err != nil {
@@ -136,10 +137,10 @@ func newProcess(job *wireup.Job, agent link.Link, control *wireup.Conn) (*proces
 	if p.spin, err = poll.NewSpinner(job.Spin); err != nil {
 		return nil, err
 	}
-	if err := p.openSet(); err != nil {
+	if p.set, err = m.NewSet(); err != nil {
 		return nil, err
 	}
-	p.flusher = time.AfterFunc(time.Hour, p.flushLate)
+	p.flusher = m.AfterFunc(time.Hour, p.flushLate)
 	p.flusher.Stop()
 	if agent != nil {
 		if _, err := p.addPort(p.traced(agent, "agent"), message.NoPeer); err != nil {
@@ -167,16 +168,6 @@ func (p *process) readProcs() ([]wire.Proc, error) {
 		}
 	}
 	return procs, nil
-}
-
-func (p *process) openSet() (err error) {
-	if p.set, err = poll.NewSet(); err != nil {
-		return err
-	}
-	if p.waker, err = poll.NewWaker(); err != nil {
-		return err
-	}
-	return p.set.Add(p.waker.FD(), wakerKey, link.Readable)
 }
 
 // Initialized tells whether Init has returned without error.
@@ -295,11 +286,17 @@ func Abort(code int, why string) {
 	p := the
 	theLock.Unlock()
 	if p != nil && p.control != nil {
-		_ = p.control.Send(wireup.Message{Kind: wireup.KindAbort, Code: code, Reason: why})
+		p.abort(code, why)
 	} else if why != "" {
 		fmt.Fprintln(os.Stderr, "impi: abort:", why)
 	}
 	os.Exit(code)
+}
+
+// abort asks the node to end the job, and ends this proc.
+func (p *process) abort(code int, why string) {
+	_ = p.control.Send(wireup.Message{Kind: wireup.KindAbort, Code: code, Reason: why}) // the node may be gone
+	p.machine.Exit(code)
 }
 
 // Library names this MPI library and its version.

@@ -12,8 +12,6 @@ import (
 )
 
 const (
-	// wakerKey is the waker's key in the poll set; ports use their link's number.
-	wakerKey = ^uint32(0)
 	// maxReads bounds how often one port is read before others have their turn.
 	maxReads = 4
 	// busy is how many receives in a row polling must bring before a port leaves
@@ -181,7 +179,7 @@ func (p *process) drop(q *port, cause error) {
 	// Mostly a link breaks because a proc died, and then the node ends this one
 	// within moments, with a message that says which. The program need not add
 	// its own of the consequences.
-	time.AfterFunc(p.grace, func() {
+	p.machine.AfterFunc(p.grace, func() {
 		p.lock()
 		defer p.unlock()
 		p.lose(q, cause)

@@ -10,6 +10,7 @@ import (
 	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/internal/machine"
 	"github.com/openimpi/impi/internal/poll"
 	"github.com/openimpi/impi/internal/wireup"
 )
@@ -44,14 +45,14 @@ type process struct {
 	hot      [2]*port // the last that brought something
 	mute     int      // ports without a descriptor
 	polls    uint     // made so far
-	set      *poll.Set
-	waker    *poll.Waker
+	set      machine.Set
 	spin     poll.Spinner
-	deferred bool        // some port holds back output of an Isend
-	flusher  *time.Timer // sends what is held back if the program does not come back
+	deferred bool          // some port holds back output of an Isend
+	flusher  machine.Timer // sends what is held back if the program does not come back
 	armed    bool
 
-	control   *wireup.Conn // nil in a program that no node started
+	machine   machine.Machine
+	control   machine.Node // nil in a program that no node started
 	news      atomic.Bool  // inbox holds something
 	inboxLock sync.Mutex
 	inbox     []delivery
@@ -121,7 +122,7 @@ func (p *process) rouse() {
 		p.turns.Broadcast()
 	}
 	if p.asleep {
-		p.waker.Wake()
+		p.set.Wake()
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/internal/machine"
 	"github.com/openimpi/impi/internal/poll"
 )
 
@@ -134,8 +135,8 @@ func (p *process) scan(timeout time.Duration) (progress bool) {
 
 func (p *process) handle(events []poll.Event) (progress bool) {
 	for _, ev := range events {
-		if ev.Key == wakerKey {
-			p.waker.Clear()
+		if ev.Key == machine.WakeKey {
+			p.set.Clear()
 			progress = true
 			continue
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/machine"
 )
 
 // The goroutine that makes progress sleeps in the poll set, others sleep until
@@ -128,7 +129,7 @@ type mute struct{ link.Link }
 func (mute) Send([][]byte) (int, error) { return 0, fmt.Errorf("%w: by the test", link.ErrBroken) }
 
 func TestLinkThatASendFindsBrokenWakesReceivers(t *testing.T) {
-	p, err := newProcess(layout{procs: 2, spin: "0"}.job(0), nil, nil)
+	p, err := newProcess(layout{procs: 2, spin: "0"}.job(0), nil, machine.Local{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +181,7 @@ func (*flood) Handle() int { return link.NoHandle }
 // A goroutine whose message does not come must let the others have theirs, even
 // if it never runs out of work.
 func TestEndlessTrafficStarvesNobody(t *testing.T) {
-	p, err := newProcess(layout{procs: 2}.job(0), nil, nil)
+	p, err := newProcess(layout{procs: 2}.job(0), nil, machine.Local{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +243,7 @@ func TestWaitForWhatWasHeldBack(t *testing.T) {
 // which sleeps and did not wait for room so far.
 func TestSleepingDriverFinishesTheSendOfAnother(t *testing.T) {
 	const n = 4 << 20
-	p, err := newProcess(layout{procs: 2, dataLen: n, spin: "0"}.job(0), nil, nil)
+	p, err := newProcess(layout{procs: 2, dataLen: n, spin: "0"}.job(0), nil, machine.Local{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

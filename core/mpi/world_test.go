@@ -10,6 +10,7 @@ import (
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/machine"
 	"github.com/openimpi/impi/internal/wireup"
 	"github.com/openimpi/impi/transports/socket"
 )
@@ -118,7 +119,7 @@ func (l layout) start(t *testing.T) []*process {
 	}
 	procs := make([]*process, l.procs)
 	for r := range procs {
-		p, err := newProcess(l.job(r), nil, nil)
+		p, err := newProcess(l.job(r), nil, machine.Local{}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

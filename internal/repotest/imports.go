@@ -29,7 +29,7 @@ var noOthers = []string{}
 var directions = []direction{
 	{
 		from:   "core/mpi",
-		ours:   []string{"core/...", "internal/poll", "internal/wireup", "transports", "transports/socket", "transports/trace"},
+		ours:   []string{"core/...", "internal/machine", "internal/poll", "internal/wireup", "transports", "transports/socket", "transports/trace"},
 		others: []string{"golang.org/x/sys/..."},
 	},
 	{from: "core/...", ours: []string{"core/..."}, others: noOthers},
@@ -44,7 +44,8 @@ var directions = []direction{
 	{from: "internal/poll", ours: []string{"core/link", "core/wire"}},
 	{from: "internal/wireup", ours: []string{"core/wire", "core/dynamic"}},
 	{from: "internal/launch", ours: nil},
-	{from: "internal/sim/...", ours: []string{"core/...", "internal/sim/..."}},
+	{from: "internal/machine", ours: []string{"core/link", "internal/poll", "internal/wireup"}, others: noOthers},
+	{from: "internal/sim/...", ours: []string{"core/...", "internal/sim/...", "internal/machine", "internal/poll", "internal/wireup"}},
 	{from: "internal/conformance/...", ours: []string{"core/wire", "transports", "internal/conformance/..."}},
 	{
 		// The agent process knows the contract and no transport.

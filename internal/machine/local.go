@@ -1,0 +1,63 @@
+package machine
+
+import (
+	"errors"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/internal/poll"
+)
+
+// Local is this computer.
+type Local struct{}
+
+// NewSet makes a set of the kernel's.
+func (Local) NewSet() (Set, error) {
+	set, err := poll.NewSet()
+	if err != nil {
+		return nil, err
+	}
+	waker, err := poll.NewWaker()
+	if err != nil {
+		return nil, errors.Join(err, set.Close())
+	}
+	if err := set.Add(waker.FD(), WakeKey, link.Readable); err != nil {
+		return nil, errors.Join(err, set.Close(), waker.Close())
+	}
+	return &localSet{Set: set, waker: waker}, nil
+}
+
+// AfterFunc is time.AfterFunc: f runs in a goroutine of its own.
+func (Local) AfterFunc(d time.Duration, f func()) Timer { return time.AfterFunc(d, f) }
+
+// Exit ends the program.
+func (Local) Exit(code int) { os.Exit(code) }
+
+// localSet is an epoll set with an eventfd in it.
+type localSet struct {
+	*poll.Set
+	waker *poll.Waker
+
+	mu     sync.Mutex // the eventfd is not closed while it is held
+	closed bool
+}
+
+func (s *localSet) Wake() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed { // or its number may be somebody else's by now
+		s.waker.Wake()
+	}
+}
+
+func (s *localSet) Clear() { s.waker.Clear() }
+
+// Close releases both descriptors.
+func (s *localSet) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	return errors.Join(s.Set.Close(), s.waker.Close())
+}
