@@ -1,0 +1,34 @@
+// Package allocs measures how many bytes a piece of code takes from the heap.
+// Tests use it to hold decoders to their bounds: a length that a peer only
+// announces must cost nothing.
+package allocs
+
+import (
+	"runtime"
+	"runtime/metrics"
+)
+
+// Blur is the most by which Bytes may be wrong, in bytes. The runtime counts
+// small objects when it goes on to the next span of their size.
+const Blur = 1 << 20
+
+// Bytes runs f and gives about how many bytes it has allocated, freed ones
+// included. What other goroutines allocate meanwhile counts too. It takes a few
+// microseconds, so that a fuzz target can afford it.
+func Bytes(f func()) uint64 {
+	s := [...]metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	metrics.Read(s[:])
+	before := s[0].Value.Uint64()
+	f()
+	metrics.Read(s[:])
+	return s[0].Value.Uint64() - before
+}
+
+// Exactly is Bytes without the blur. It stops the world twice.
+func Exactly(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}

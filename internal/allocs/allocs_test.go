@@ -1,0 +1,51 @@
+package allocs
+
+import "testing"
+
+var sink []byte
+
+func TestLargeObjectsAreSeenAtOnce(t *testing.T) {
+	const n = 8 << 20
+	for name, measure := range map[string]func(func()) uint64{"bytes": Bytes, "exactly": Exactly} {
+		if got := measure(func() { sink = make([]byte, n) }); got < n || got > n+Blur {
+			t.Errorf("%s: %d bytes for %d", name, got, n)
+		}
+	}
+}
+
+func TestSmallObjectsAddUp(t *testing.T) {
+	const n, size = 10000, 1000
+	small := func() {
+		for range n {
+			sink = make([]byte, size)
+		}
+	}
+	if got := Exactly(small); got < n*size || got > n*size*5/4 {
+		t.Errorf("exactly %d bytes for %d", got, n*size)
+	}
+	if got := Bytes(small); got+Blur < n*size || got > n*size*5/4+Blur {
+		t.Errorf("%d bytes for %d", got, n*size)
+	}
+}
+
+// What is measured is f alone: the samples cost next to nothing.
+func TestNothingCostsNothing(t *testing.T) {
+	for range 2 { // the first samples make the runtime's table of metrics
+		Bytes(func() {})
+		Exactly(func() {})
+	}
+	const n = 100
+	if got := Exactly(func() {
+		for range n {
+			Bytes(func() {})
+		}
+	}); got > n*1024 {
+		t.Errorf("%d bytes for %d measurements", got, n)
+	}
+}
+
+func BenchmarkBytes(b *testing.B) {
+	for b.Loop() {
+		Bytes(func() {})
+	}
+}
