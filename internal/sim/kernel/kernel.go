@@ -1,0 +1,157 @@
+// Package kernel is the world in which simulated jobs run: virtual time, events,
+// coroutines, links and their faults. One seed decides everything that a real
+// computer leaves to chance, so a run can be had again to the last byte. Only
+// one thing runs at a time, and nothing takes time unless an event says so.
+package kernel
+
+import (
+	"cmp"
+	"container/heap"
+	"errors"
+	"fmt"
+	"hash/crc64"
+	"math/rand/v2"
+	"time"
+)
+
+// ErrEndless is wrapped when a run does not come to an end.
+var ErrEndless = errors.New("kernel: the run does not end")
+
+// Kernel is one world. It is for one goroutine.
+type Kernel struct {
+	rng     *rand.Rand
+	now     time.Duration
+	events  events
+	count   uint64 // events that have happened
+	ends    []*End // by handle
+	tasks   []*Task
+	current *Task // the one that runs
+	trace   trace
+	digest  uint64
+}
+
+// New makes a world in which chance is what seed says.
+func New(seed uint64) *Kernel {
+	return &Kernel{rng: rand.New(rand.NewPCG(seed, 0x696d7069)), trace: trace{limit: defaultTrace}}
+}
+
+// Now is the time since the world began.
+func (k *Kernel) Now() time.Duration { return k.now }
+
+// Rand is the world's chance. Whoever asks it changes all that follows.
+func (k *Kernel) Rand() *rand.Rand { return k.rng }
+
+// Events is how many events have happened.
+func (k *Kernel) Events() uint64 { return k.count }
+
+// Digest sums up all that has happened. Two runs of one seed have the same.
+func (k *Kernel) Digest() uint64 { return k.digest }
+
+var table = crc64.MakeTable(crc64.ECMA)
+
+// mix makes b part of the digest.
+func (k *Kernel) mix(b []byte) { k.digest = crc64.Update(k.digest, table, b) }
+
+// mixNumbers makes numbers part of the digest.
+func (k *Kernel) mixNumbers(numbers ...uint64) {
+	for _, n := range numbers {
+		k.digest = (k.digest ^ n) * 0x9e3779b97f4a7c15
+		k.digest ^= k.digest >> 29
+	}
+}
+
+// Chance is true with probability p.
+func (k *Kernel) Chance(p float64) bool { return p > 0 && k.rng.Float64() < p }
+
+// Between gives a duration from lo to hi, both included.
+func (k *Kernel) Between(lo, hi time.Duration) time.Duration {
+	if hi <= lo {
+		return lo
+	}
+	return lo + time.Duration(k.rng.Int64N(int64(hi-lo)+1))
+}
+
+// Timer is a call to come.
+type Timer struct {
+	k     *Kernel
+	f     func()
+	at    time.Duration
+	tie   uint64 // the order of events of one time is left to chance
+	index int    // in the heap; -1: not in it
+}
+
+// After has f called in d. It does not run before the caller gives control back,
+// even if d is 0.
+func (k *Kernel) After(d time.Duration, f func()) *Timer {
+	t := &Timer{k: k, f: f, index: -1}
+	t.Reset(d)
+	return t
+}
+
+// Reset makes the call happen in d, whether it has happened or not, and tells
+// whether it was still to come.
+func (t *Timer) Reset(d time.Duration) bool {
+	was := t.Stop()
+	t.at, t.tie = t.k.now+max(d, 0), t.k.rng.Uint64()
+	heap.Push(&t.k.events, t)
+	return was
+}
+
+// Stop prevents the call, and tells whether it was still to come.
+func (t *Timer) Stop() bool {
+	if t.index < 0 {
+		return false
+	}
+	heap.Remove(&t.k.events, t.index)
+	return true
+}
+
+// Run lets events happen until none is left, or done says that it is enough.
+// More than limit events, and more than until of virtual time, are ErrEndless.
+func (k *Kernel) Run(limit uint64, until time.Duration, done func() bool) error {
+	for first := k.count; len(k.events) > 0 && !done(); k.count++ {
+		if k.count-first >= limit {
+			return fmt.Errorf("%w: %d events in %v", ErrEndless, limit, k.now)
+		}
+		if k.events[0].at > until {
+			return fmt.Errorf("%w: %v have passed", ErrEndless, until)
+		}
+		t := heap.Pop(&k.events).(*Timer)
+		k.now = t.at
+		k.mixNumbers(uint64(t.at))
+		t.f()
+	}
+	return nil
+}
+
+// Close ends all tasks, wherever they are.
+func (k *Kernel) Close() {
+	for _, t := range k.tasks {
+		t.Kill()
+	}
+}
+
+// events is a heap by time.
+type events []*Timer
+
+func (e events) Len() int { return len(e) }
+func (e events) Less(i, j int) bool {
+	return cmp.Or(cmp.Compare(e[i].at, e[j].at), cmp.Compare(e[i].tie, e[j].tie)) < 0
+}
+func (e events) Swap(i, j int) {
+	e[i], e[j] = e[j], e[i]
+	e[i].index, e[j].index = i, j
+}
+func (e *events) Push(x any) {
+	t := x.(*Timer)
+	t.index = len(*e)
+	*e = append(*e, t)
+}
+func (e *events) Pop() any {
+	old := *e
+	t := old[len(old)-1]
+	old[len(old)-1] = nil
+	*e = old[:len(old)-1]
+	t.index = -1
+	return t
+}

@@ -1,0 +1,128 @@
+package kernel
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/internal/machine"
+	"github.com/openimpi/impi/internal/poll"
+)
+
+// Set is a task's set of links to wait for, as machine.Set has it.
+type Set struct {
+	t       *Task
+	members []member
+	events  []poll.Event
+	wake    bool
+	closed  bool
+}
+
+type member struct {
+	e    *End
+	key  uint32
+	want link.Interest
+}
+
+// spurious is how likely a sleep ends for no reason.
+const spurious = 0.02
+
+// NewSet makes the set of a task.
+func (t *Task) NewSet() *Set { return &Set{t: t} }
+
+func (s *Set) find(handle int) int {
+	return slices.IndexFunc(s.members, func(m member) bool { return m.e.handle == handle })
+}
+
+// Add puts the end with that handle in.
+func (s *Set) Add(handle int, key uint32, want link.Interest) error {
+	if handle < 0 || handle >= len(s.t.k.ends) || s.find(handle) >= 0 {
+		return fmt.Errorf("kernel: set of %s: cannot add handle %d", s.t.Name, handle)
+	}
+	e := s.t.k.ends[handle]
+	s.members = append(s.members, member{e, key, want})
+	e.OnReady(s.t.Wake)
+	return nil
+}
+
+// Modify changes what is waited for.
+func (s *Set) Modify(handle int, key uint32, want link.Interest) error {
+	i := s.find(handle)
+	if i < 0 {
+		return fmt.Errorf("kernel: set of %s: handle %d is not in it", s.t.Name, handle)
+	}
+	s.members[i].key, s.members[i].want = key, want
+	return nil
+}
+
+// Remove takes an end out.
+func (s *Set) Remove(handle int) error {
+	i := s.find(handle)
+	if i < 0 {
+		return fmt.Errorf("kernel: set of %s: handle %d is not in it", s.t.Name, handle)
+	}
+	s.members[i].e.OnReady(nil)
+	s.members = slices.Delete(s.members, i, i+1)
+	return nil
+}
+
+// Wait sleeps until something is ready.
+func (s *Set) Wait(timeout time.Duration) ([]poll.Event, error) {
+	if s.look() || timeout == 0 {
+		return s.events, nil
+	}
+	late := false
+	if timeout > 0 {
+		t := s.t.k.After(timeout, func() { late = true; s.t.Wake() })
+		defer t.Stop()
+	}
+	for !s.look() && !late {
+		s.t.Park("a link")
+		if s.t.k.Chance(spurious) {
+			break
+		}
+	}
+	return s.events, nil
+}
+
+// look notes what is ready, in any order.
+func (s *Set) look() bool {
+	s.events = s.events[:0]
+	if s.wake {
+		s.events = append(s.events, poll.Event{Key: machine.WakeKey})
+	}
+	s.members = slices.DeleteFunc(s.members, func(m member) bool { return m.e.closed }) // as the kernel does
+	for _, m := range s.members {
+		r := m.want&link.Readable != 0 && m.e.readable()
+		w := m.want&link.Writable != 0 && m.e.writable()
+		if r || w {
+			s.events = append(s.events, poll.Event{Key: m.key, Readable: r, Writable: w})
+		}
+	}
+	s.t.k.rng.Shuffle(len(s.events), func(i, j int) { s.events[i], s.events[j] = s.events[j], s.events[i] })
+	return len(s.events) > 0
+}
+
+// Wake makes the present or next Wait return.
+func (s *Set) Wake() {
+	if !s.closed {
+		s.wake = true
+		s.t.Wake()
+	}
+}
+
+// Clear ends that.
+func (s *Set) Clear() { s.wake = false }
+
+// Close releases the set.
+func (s *Set) Close() error {
+	s.closed = true
+	for _, m := range s.members {
+		if !m.e.closed {
+			m.e.OnReady(nil)
+		}
+	}
+	s.members = nil
+	return nil
+}
