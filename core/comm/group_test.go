@@ -208,6 +208,7 @@ func TestGroupRanges(t *testing.T) {
 	}{
 		{Range{1, 5, 0}, ErrRange}, {Range{1, 5, -1}, ErrRange}, {Range{5, 1, 1}, ErrRange},
 		{Range{0, 10, 1}, ErrRank}, {Range{-1, 3, 1}, ErrRank}, {Range{3, -2, -1}, ErrRank}, {Range{0, math.MaxInt, 1}, ErrRank},
+		{Range{5, math.MinInt, math.MinInt}, ErrRank}, {Range{5, math.MinInt, -math.MaxInt}, ErrRank}, {Range{9, math.MaxInt, math.MaxInt - 9}, ErrRank},
 	} {
 		_, err := g.RangeIncl([]Range{c.r})
 		wrong(t, err, c.want)

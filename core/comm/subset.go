@@ -94,19 +94,20 @@ func (g *Group) expand(ranges []Range) ([]int, error) {
 		if err != nil {
 			return nil, fmt.Errorf("comm: range %d: %w", i, err)
 		}
-		last := r.First + steps*r.Stride
-		if uint(r.First) >= uint(g.size) || uint(last) >= uint(g.size) {
-			return nil, fmt.Errorf("comm: range %d: %w: %d to %d, the group has %d members", i, ErrRank, r.First, last, g.size)
+		// As many steps as there are members lead out of the group, wherever they begin.
+		if size := uint(g.size); uint(r.First) >= size || steps >= size || uint(r.First+int(steps)*r.Stride) >= size {
+			return nil, fmt.Errorf("comm: range %d: %w: %d to %d, the group has %d members", i, ErrRank, r.First, r.Last, g.size)
 		}
-		for s := 0; s <= steps; s++ {
+		for s := range int(steps) + 1 {
 			ranks = append(ranks, r.First+s*r.Stride)
 		}
 	}
 	return ranks, nil
 }
 
-// steps is how often the stride is taken.
-func (r Range) steps() (int, error) {
+// steps is how often the stride is taken. Unsigned numbers hold the distance
+// between any two ints.
+func (r Range) steps() (uint, error) {
 	switch {
 	case r.First == r.Last:
 		return 0, nil
@@ -114,8 +115,10 @@ func (r Range) steps() (int, error) {
 		return 0, fmt.Errorf("%w: stride 0 from %d to %d", ErrRange, r.First, r.Last)
 	case (r.Last > r.First) != (r.Stride > 0):
 		return 0, fmt.Errorf("%w: stride %d leads away from %d", ErrRange, r.Stride, r.Last)
+	case r.Stride > 0:
+		return (uint(r.Last) - uint(r.First)) / uint(r.Stride), nil
 	}
-	return (r.Last - r.First) / r.Stride, nil
+	return (uint(r.First) - uint(r.Last)) / -uint(r.Stride), nil
 }
 
 // RangeIncl is Incl of the ranks that the ranges stand for. A stride of 0, or
