@@ -207,8 +207,11 @@ func (x *collective) abandon() {
 }
 
 // agree gives the largest of what all members of c contribute.
+// The process is locked, but not meanwhile.
 // IMPI ch.4, Context IDs: an Allreduce of one Uint8 with MAX.
 func (c *Comm) agree(mine wire.ContextID) (wire.ContextID, error) {
+	c.p.unlock()
+	defer c.p.lock()
 	value := []uint64{uint64(mine)}
 	err := allreduce(c, nil, value, Max)
 	return wire.ContextID(value[0]), err
@@ -241,9 +244,7 @@ func (c *Comm) newContext() (context wire.ContextID, err error) {
 		if !ok && ours {
 			mine = comm.Busy
 		}
-		p.unlock()
 		agreed, err := c.agree(mine)
-		p.lock()
 		if err != nil {
 			return 0, err
 		}

@@ -1,6 +1,8 @@
 package mpi
 
 import (
+	"io"
+
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/internal/machine"
 	"github.com/openimpi/impi/internal/wireup"
@@ -36,3 +38,7 @@ func (x *Proc) Finalize() error { return x.p.finalize() }
 
 // Abort is the function Abort for this rank. It does not return.
 func (x *Proc) Abort(code int, why string) { x.p.abort(code, why) }
+
+// Dump writes what the rank's engine waits for, for people, a line for each
+// request. The rank must not be in the middle of a call that does not sleep.
+func (x *Proc) Dump(w io.Writer) { x.p.eng.Dump(w) }

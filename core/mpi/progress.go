@@ -175,9 +175,7 @@ func (p *process) park() {
 		return
 	}
 	p.asleep = true
-	p.mu.Unlock()
-	events, err := p.set.Wait(-1)
-	p.mu.Lock()
+	events, err := p.doze()
 	p.asleep = false
 	if err != nil {
 		p.fail(err)
@@ -185,6 +183,14 @@ func (p *process) park() {
 	}
 	p.handle(events)
 	p.output()
+}
+
+// doze sleeps without the lock, and has it again afterwards, even if the machine
+// ends this proc in its sleep.
+func (p *process) doze() ([]poll.Event, error) {
+	p.mu.Unlock()
+	defer p.mu.Lock()
+	return p.set.Wait(-1)
 }
 
 // arm tells the poll set what q waits for. False means that we must not sleep.

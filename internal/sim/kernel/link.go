@@ -16,6 +16,7 @@ type LinkSpec struct {
 	Jitter   time.Duration // at most this much is added to Delay
 	Capacity int           // bytes that are under way, or arrived and not received
 	Chop     float64       // how likely Send and Recv move less than they could
+	Reset    float64       // how likely Close loses what was sent if there is something unread, as TCP may
 }
 
 // Watcher sees the bytes of a link.
@@ -277,7 +278,7 @@ func (e *End) end() {
 }
 
 // Close releases this end. What it was sent is lost, and if there was any, what
-// it has sent may be lost too, as with TCP.
+// it has sent may be lost too.
 func (e *End) Close() error {
 	if e.closed {
 		return nil
@@ -285,7 +286,7 @@ func (e *End) Close() error {
 	if !e.ended && e.broken == nil {
 		e.end()
 	}
-	if e.onWay > 0 && e.l.k.Chance(0.5) {
+	if e.onWay > 0 && e.l.k.Chance(e.l.spec.Reset) {
 		e.peer.reset()
 	}
 	e.closed, e.notify = true, nil

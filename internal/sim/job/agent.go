@@ -1,0 +1,190 @@
+package job
+
+import (
+	"errors"
+	"io"
+	"time"
+
+	"github.com/openimpi/impi/core/agent"
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/sim/kernel"
+)
+
+// lingering is how long a channel waits for the peer's end after both FINIs.
+const lingering = 2 * time.Second
+
+// packetSwitch drives the agent of one host.
+type packetSwitch struct {
+	w       *World
+	s       *site
+	a       *agent.Agent
+	host    wire.HostRank
+	ports   []*port
+	byRank  map[wire.WorldRank]*port
+	dead    bool
+	maximum int // bytes of memory that it has had
+}
+
+// port is a link of a switch.
+type port struct {
+	id     agent.LinkID
+	end    *kernel.End
+	rank   wire.WorldRank // of a proc, or agent.NoRank for a channel
+	ended  error
+	linger *kernel.Timer
+	link   link.Link // what packets go through: end, or something around it
+}
+
+func (s *packetSwitch) attach(e *kernel.End, l link.Link, rank wire.WorldRank, host wire.HostRank) error {
+	p := &port{id: agent.LinkID(len(s.ports)), end: e, rank: rank, link: l}
+	s.ports = append(s.ports, p)
+	err := error(nil)
+	if rank == agent.NoRank {
+		err = s.a.AttachHost(p.id, host)
+	} else {
+		s.byRank[rank] = p
+		err = s.a.AttachProc(p.id, rank)
+	}
+	e.OnReady(func() { s.ready(p) })
+	return err
+}
+
+// ready is the switch's turn for one link.
+func (s *packetSwitch) ready(p *port) {
+	if s.dead || s.ports[p.id] != p {
+		return
+	}
+	for p.ended == nil && s.read(p) {
+	}
+	s.maximum = max(s.maximum, s.a.Stats().Memory)
+	if s.ports[p.id] == p {
+		s.flush(p)
+	}
+	s.output()
+}
+
+// read reads once and tells whether there may be more.
+func (s *packetSwitch) read(p *port) bool {
+	in := s.a.Input(p.id)
+	if in == nil {
+		return false
+	}
+	n, err := p.link.Recv(in)
+	if err == nil {
+		err = s.a.Received(p.id, n)
+	}
+	if err != nil {
+		s.end(p, err)
+		return false
+	}
+	return n > 0
+}
+
+func (s *packetSwitch) flush(p *port) {
+	for p.ended == nil && s.a.HasOutput(p.id) {
+		n, err := p.link.Send(s.a.Output(p.id))
+		if err != nil {
+			s.end(p, err)
+			return
+		}
+		s.a.Sent(p.id, n)
+		if n == 0 {
+			return // OnReady comes back to it
+		}
+	}
+}
+
+// output writes what was queued and hears what the agent noticed.
+func (s *packetSwitch) output() {
+	for _, l := range s.a.Touched() {
+		if p := s.ports[l]; p != nil {
+			s.flush(p)
+		}
+	}
+	for {
+		ev, ok := s.a.Next()
+		if !ok {
+			return
+		}
+		s.w.k.Note("host %d: %v", s.host, ev)
+		if ev.Kind == agent.ChannelDone {
+			s.endChannel(ev.Link)
+		}
+		s.s.noticed(s, ev)
+	}
+}
+
+// end is for a link that moves no more bytes.
+func (s *packetSwitch) end(p *port, cause error) {
+	if p.ended != nil {
+		return
+	}
+	p.ended = cause
+	p.end.OnReady(nil)
+	if p.rank == agent.NoRank || errors.Is(cause, agent.ErrProtocol) {
+		s.closed(p)
+	}
+}
+
+func (s *packetSwitch) closed(p *port) {
+	s.ports[p.id] = nil
+	if p.linger != nil {
+		p.linger.Stop()
+	}
+	_ = p.end.Close()
+	s.a.Closed(p.id, p.ended)
+}
+
+// endChannel ends our side of a channel and gives the peer time to end its own.
+func (s *packetSwitch) endChannel(l agent.LinkID) {
+	p := s.ports[l]
+	if p == nil || p.ended != nil {
+		return
+	}
+	if err := p.end.CloseSend(); err != nil {
+		s.end(p, err)
+		return
+	}
+	p.linger = s.w.k.After(lingering, func() {
+		if s.ports[l] == p && !s.dead {
+			s.end(p, io.EOF)
+			s.output()
+		}
+	})
+}
+
+// procDone is the proc's word that it has finished: all it sent is in its link,
+// or on the way.
+func (s *packetSwitch) procDone(rank wire.WorldRank) {
+	p := s.byRank[rank]
+	if s.dead {
+		return
+	}
+	for p.ended == nil && s.read(p) {
+	}
+	if s.ports[p.id] != p {
+		return // it broke the protocol
+	}
+	if p.ended == nil { // its bytes are still under way; its end is behind them
+		s.w.k.After(10*time.Microsecond, func() { s.procDone(rank) })
+		return
+	}
+	if err := s.a.ProcDone(rank); err == nil {
+		s.closed(p)
+	}
+	s.output()
+}
+
+// crash ends the switch at once.
+func (s *packetSwitch) crash() {
+	s.dead = true
+	for _, p := range s.ports {
+		if p != nil {
+			if p.linger != nil {
+				p.linger.Stop()
+			}
+			_ = p.end.Close()
+		}
+	}
+}

@@ -1,0 +1,140 @@
+// Package job simulates whole IMPI jobs: the server, the sites with their nodes,
+// agents and transport plugins, the procs, and all links between them. What it
+// runs is what ships, from core/startup to core/mpi; only sockets, processes and
+// clocks are the kernel's. It does by itself what internal/node does with those.
+package job
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/openimpi/impi/core/mpi"
+	"github.com/openimpi/impi/core/startup"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/sim/kernel"
+)
+
+// Config describes a job.
+type Config struct {
+	Sites    []Site // by client rank
+	Auth     startup.Auth
+	Direct   bool // procs of our own sites open direct links
+	DialFail float64
+	Limit    time.Duration // of startup; 0: a minute
+
+	Links Links
+
+	// Program is what each proc does between Init and Finalize.
+	Program func(env Env) error
+
+	// Observer, if any, sees all links.
+	Observer Observer
+
+	Quiet bool // keep no trace
+}
+
+// Site is one client.
+type Site struct {
+	Hosts   []int          // procs of each host
+	Params  startup.Params // the zero value is the defaults
+	Foreign *Foreign       // not ours; nil: ours
+}
+
+// Foreign says how a site differs from ours.
+type Foreign struct {
+	Skip     []wire.Label // optional labels that it does not send
+	FalseLen bool         // pk_len of its header-only packets is anything
+	Eager    bool         // sends all labels without waiting for answers
+}
+
+// Links says how the links behave. A zero spec gets a sensible one.
+type Links struct {
+	Server, Proc, Channel, Direct kernel.LinkSpec
+}
+
+// Env is a proc's surroundings, as its program sees them.
+type Env interface {
+	// World is the proc's MPI_COMM_WORLD.
+	World() *mpi.Comm
+	// Pause computes for d of virtual time.
+	Pause(d time.Duration)
+	// Log adds a line to the trace.
+	Log(format string, args ...any)
+}
+
+// EndpointKind is what sits at an end of a link.
+type EndpointKind uint8
+
+// The kinds.
+const (
+	AtProc   EndpointKind = iota // Number is the world rank
+	AtAgent                      // Number is the host rank
+	AtClient                     // Number is the client rank
+	AtServer
+)
+
+// Endpoint is an end of a link.
+type Endpoint struct {
+	Kind   EndpointKind
+	Number int
+}
+
+// String names the endpoint.
+func (e Endpoint) String() string {
+	switch e.Kind {
+	case AtProc:
+		return fmt.Sprintf("rank %d", e.Number)
+	case AtAgent:
+		return fmt.Sprintf("host %d", e.Number)
+	case AtClient:
+		return fmt.Sprintf("client %d", e.Number)
+	case AtServer:
+		return "server"
+	}
+	return "nobody"
+}
+
+// Observer learns of links, of the bytes on them and of crashes.
+type Observer interface {
+	// Begin is called once the world is known, before packets are sent.
+	Begin(j *startup.Job)
+	// Link announces a link between two endpoints, and gives who watches it. Links
+	// of the server are announced before Begin.
+	Link(l *kernel.Link, ends [2]Endpoint) kernel.Watcher
+	// Cut says that a link was cut on purpose.
+	Cut(l *kernel.Link)
+	// Crashed says that an endpoint has died.
+	Crashed(e Endpoint)
+	// Fault gives what was wrong with what was seen, as soon as something is.
+	Fault() error
+}
+
+func (c *Config) withDefaults() {
+	if c.Limit == 0 {
+		c.Limit = time.Minute
+	}
+	if !c.Auth.None && !c.Auth.HasKey {
+		c.Auth.None = true
+	}
+	for _, s := range []*kernel.LinkSpec{&c.Links.Server, &c.Links.Proc, &c.Links.Channel, &c.Links.Direct} {
+		if s.Capacity == 0 {
+			s.Capacity = 64 << 10
+		}
+	}
+	for i := range c.Sites {
+		if c.Sites[i].Params == (startup.Params{}) {
+			c.Sites[i].Params = startup.DefaultParams()
+		}
+	}
+}
+
+// Procs counts the procs of all sites.
+func (c *Config) Procs() int {
+	n := 0
+	for _, s := range c.Sites {
+		for _, h := range s.Hosts {
+			n += h
+		}
+	}
+	return n
+}

@@ -1,0 +1,81 @@
+package job
+
+import (
+	"io"
+
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/internal/sim/kernel"
+)
+
+// conn is an end of a link to the server: what does not fit yet is kept.
+type conn struct {
+	end     *kernel.End
+	out     []byte
+	closing bool // once out is empty
+	over    bool
+	data    func(b []byte)
+	gone    func(cause error) // nil for an orderly end; the conn is closed then
+	buf     []byte
+}
+
+func newConn(e *kernel.End, data func([]byte), gone func(error)) *conn {
+	c := &conn{end: e, data: data, gone: gone, buf: make([]byte, 16<<10)}
+	e.OnReady(c.ready)
+	return c
+}
+
+// ready moves what can be moved.
+func (c *conn) ready() {
+	for !c.over {
+		n, err := c.end.Recv([][]byte{c.buf})
+		if err != nil {
+			c.end.OnReady(nil)
+			c.close()
+			if err == io.EOF {
+				err = nil
+			}
+			c.gone(err)
+			return
+		}
+		if n == 0 {
+			break
+		}
+		c.data(c.buf[:n])
+	}
+	c.flush()
+}
+
+func (c *conn) send(b []byte) {
+	c.out = append(c.out, b...)
+	c.flush()
+}
+
+func (c *conn) flush() {
+	for len(c.out) > 0 && !c.over {
+		n, err := c.end.Send([][]byte{c.out})
+		if err != nil || n == 0 {
+			if err != nil {
+				c.out = nil // Recv tells why, if it matters
+			}
+			break
+		}
+		c.out = c.out[n:]
+	}
+	if c.closing && len(c.out) == 0 && !c.over {
+		_ = c.end.CloseSend() // the peer's end follows; a broken link has ended already
+	}
+}
+
+// finish closes once everything is sent.
+func (c *conn) finish() {
+	c.closing = true
+	c.flush()
+}
+
+// close closes at once.
+func (c *conn) close() {
+	c.over = true
+	_ = c.end.Close() // never fails
+}
+
+var _ link.Link = (*kernel.End)(nil)

@@ -1,0 +1,183 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/openimpi/impi/core/agent"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/sim/kernel"
+)
+
+// begin starts the dance of a host.
+func (h *host) begin() {
+	s := h.s
+	hosts := make([]agent.DanceHost, len(s.job.Hosts))
+	for i, x := range s.job.Hosts {
+		hosts[i] = agent.DanceHost{Address: x.Address, Port: uint16(x.Port)}
+	}
+	d, err := agent.NewDance(agent.DanceConfig{Self: h.rank, Hosts: hosts, Deadline: s.w.time().Add(s.w.cfg.Limit), CheckSource: s.job.AllOwn})
+	if err != nil {
+		s.fail(err)
+		return
+	}
+	h.dance = d
+	s.w.k.After(s.w.cfg.Limit, func() {
+		if !s.left {
+			d.Tick(s.w.time())
+			h.steps()
+		}
+	})
+	for _, x := range d.Dials() {
+		s.w.k.After(s.w.k.Between(0, time.Millisecond), func() { h.dial(x) })
+	}
+	for _, e := range h.backlog {
+		h.accept(e)
+	}
+	h.backlog = nil
+	h.steps()
+}
+
+// dial makes a channel to a host of lower rank.
+func (h *host) dial(x agent.Dial) {
+	s := h.s
+	if s.left || h.dance.Done() {
+		return
+	}
+	peer := s.w.hostAt(x.Address.Address)
+	if peer == nil || peer.s.left || s.w.k.Chance(s.w.cfg.DialFail) {
+		h.dance.DialFailed(x.Host, errors.New("connection refused"))
+		s.w.k.After(retry, func() { h.dial(x) })
+		return
+	}
+	spec := s.w.cfg.Links.Channel
+	spec.Name = fmt.Sprintf("channel %d to %d", h.rank, x.Host)
+	l := s.w.link(spec, Endpoint{AtAgent, int(h.rank)}, Endpoint{AtAgent, int(x.Host)})
+	e := l.Ends[0]
+	if n, err := e.Send([][]byte{x.Greeting[:]}); n < len(x.Greeting) { // a fresh link has room, unless it is chopped
+		h.greet(e, x, n, err)
+	} else {
+		h.greeted(e, x)
+	}
+	s.w.k.After(s.w.k.Between(0, spec.Delay), func() { peer.arrive(l.Ends[1]) })
+}
+
+// greet sends the rest of a greeting.
+func (h *host) greet(e *kernel.End, x agent.Dial, n int, err error) {
+	for n < len(x.Greeting) && err == nil {
+		var k int
+		k, err = e.Send([][]byte{x.Greeting[n:]})
+		n += k
+	}
+	if err != nil {
+		_ = e.Close()
+		h.dance.DialFailed(x.Host, err)
+		h.s.w.k.After(retry, func() { h.dial(x) })
+		return
+	}
+	h.greeted(e, x)
+}
+
+func (h *host) greeted(e *kernel.End, x agent.Dial) {
+	h.dance.Dialed(h.keep(e), x.Host)
+	h.steps()
+}
+
+func (h *host) keep(e *kernel.End) int {
+	h.conns = append(h.conns, e)
+	return len(h.conns) - 1
+}
+
+// arrive takes a connection that somebody has made.
+func (h *host) arrive(e *kernel.End) {
+	switch {
+	case h.s.left || h.dance == nil && h.s.dead:
+		_ = e.Close()
+	case h.dance == nil:
+		h.backlog = append(h.backlog, e)
+	default:
+		h.accept(e)
+	}
+}
+
+func (h *host) accept(e *kernel.End) {
+	conn := h.keep(e)
+	h.dance.Accepted(conn, address(h.s.w.hostOf(e.Peer()), h.s.w.localOf(e.Peer())))
+	e.OnReady(func() { h.listen(conn, e) })
+	h.steps()
+}
+
+// listen reads a greeting, and no more.
+func (h *host) listen(conn int, e *kernel.End) {
+	for !h.s.left {
+		want := h.dance.Wants(conn)
+		if want == 0 {
+			break
+		}
+		b := make([]byte, want)
+		n, err := e.Recv([][]byte{b})
+		if err != nil {
+			e.OnReady(nil)
+			_ = e.Close()
+			h.dance.Closed(conn, err)
+			break
+		}
+		if n == 0 {
+			break
+		}
+		h.dance.Input(conn, b[:n])
+	}
+	h.steps()
+}
+
+// steps does what the dance says.
+func (h *host) steps() {
+	s := h.s
+	for !s.left {
+		st, ok := h.dance.Next()
+		if !ok {
+			return
+		}
+		switch st.Kind {
+		case agent.Joined:
+			h.links[st.Host] = h.conns[st.Conn]
+			h.conns[st.Conn].OnReady(nil)
+		case agent.Refuse:
+			s.w.k.Note("host %d refuses: %v", h.rank, st.Err)
+			h.conns[st.Conn].OnReady(nil)
+			_ = h.conns[st.Conn].Close()
+		case agent.Complete:
+			h.complete()
+		case agent.TimedOut:
+			s.fail(st.Err)
+		}
+	}
+}
+
+// complete makes the agent.
+func (h *host) complete() {
+	s := h.s
+	c := agent.Config{Self: h.rank, MaxData: s.job.DataLen, AckMark: s.job.AckMark, HiWater: s.job.HiWater, Procs: s.w.agentProcs(s.job)}
+	for _, x := range s.job.Hosts {
+		c.Hosts = append(c.Hosts, agent.Host{Client: x.Client, Own: s.job.Clients[x.Client].Own})
+	}
+	a, err := agent.New(c)
+	if err != nil {
+		s.fail(err)
+		return
+	}
+	h.sw = &packetSwitch{w: s.w, s: s, a: a, host: h.rank, byRank: make(map[wire.WorldRank]*port)}
+	for r := range wire.HostRank(len(s.job.Hosts)) {
+		e := h.links[r]
+		if e == nil {
+			continue
+		}
+		l := s.dress(e)
+		if err := h.sw.attach(e, l, agent.NoRank, r); err != nil {
+			s.fail(err)
+			return
+		}
+	}
+	s.connected()
+}

@@ -1,0 +1,152 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/openimpi/impi/core/mpi"
+	"github.com/openimpi/impi/core/startup"
+	"github.com/openimpi/impi/internal/sim/kernel"
+)
+
+var bounds = Bounds{Events: 2e6, Time: time.Hour}
+
+// twoSites is a job of 2+3 procs, on three hosts.
+func twoSites(program func(Env) error) Config {
+	return Config{
+		Sites:   []Site{{Hosts: []int{2}}, {Hosts: []int{1, 2}}},
+		Direct:  true,
+		Links:   rough(),
+		Program: program,
+	}
+}
+
+// rough are links that do whatever links may.
+func rough() Links {
+	spec := kernel.LinkSpec{Delay: 20 * time.Microsecond, Jitter: 300 * time.Microsecond, Capacity: 3000, Chop: 0.3}
+	far := spec
+	far.Reset = 0.5
+	return Links{Server: far, Proc: spec, Channel: far, Direct: far}
+}
+
+// ring passes a growing message around the world and checks it.
+func ring(e Env) error { return ringOf(e, 700) }
+
+func ringOf(e Env, size int) error {
+	w := e.World()
+	me, n := w.Rank(), w.Size()
+	for round := range 3 {
+		buf := make([]int64, 1+round*size)
+		if me == 0 {
+			buf[round] = int64(round)
+			if err := mpi.Send(w, buf, 1%n, 5); err != nil {
+				return err
+			}
+		}
+		if _, err := mpi.Recv(w, buf, (me+n-1)%n, 5); err != nil {
+			return err
+		}
+		buf[round]++
+		if me != 0 {
+			if err := mpi.Send(w, buf, (me+1)%n, 5); err != nil {
+				return err
+			}
+		} else if got := buf[round]; got != int64(round+n) {
+			return fmt.Errorf("got %d after %d ranks", got, n)
+		}
+		e.Pause(time.Duration(me) * time.Millisecond)
+	}
+	sum := make([]int64, 1)
+	if err := mpi.Allreduce(w, []int64{int64(me)}, sum, mpi.Sum); err != nil {
+		return err
+	}
+	if sum[0] != int64(n*(n-1)/2) {
+		return fmt.Errorf("sum %d", sum[0])
+	}
+	return nil
+}
+
+func simulate(t *testing.T, seed uint64, cfg Config, faults ...Fault) Result {
+	t.Helper()
+	k := kernel.New(seed)
+	w, err := New(k, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range faults {
+		w.Plan(f)
+	}
+	r := w.Run(bounds)
+	if r.Err != nil {
+		t.Fatalf("seed %d: %v\n%s", seed, r.Err, k.Trace())
+	}
+	return r
+}
+
+// clean wants a job to have ended in order.
+func clean(t *testing.T, seed uint64, r Result) {
+	t.Helper()
+	if err := errors.Join(append(append(r.Sites(), r.Server()), r.Procs()...)...); err != nil {
+		t.Fatalf("seed %d: %v\n%s", seed, err, r.World.k.Trace())
+	}
+}
+
+func TestRing(t *testing.T) {
+	for seed := range uint64(100) {
+		cfg := twoSites(ring)
+		cfg.Direct = seed%2 == 0
+		cfg.DialFail = float64(seed%3) * 0.2
+		clean(t, seed, simulate(t, seed, cfg))
+	}
+}
+
+func TestForeignSites(t *testing.T) {
+	for seed := range uint64(60) {
+		cfg := twoSites(func(e Env) error { return ringOf(e, 1+int(seed)*10) })
+		cfg.Sites = append(cfg.Sites, Site{
+			Hosts: []int{2}, Foreign: &Foreign{FalseLen: seed%2 == 0},
+			Params: startup.Params{DataLen: 1 + uint32(seed*7), TagUB: 1<<31 - 1, XSize: -1, MaxLinear: -1, AckMark: 1, HiWater: 1 + uint32(seed%3)},
+		})
+		clean(t, seed, simulate(t, seed, cfg))
+	}
+}
+
+func TestSeedsAreRepeatable(t *testing.T) {
+	var digests [2]uint64
+	for i := range digests {
+		digests[i] = simulate(t, 5, twoSites(ring), Fault{CrashProc, 4 * time.Millisecond, 3}).World.k.Digest()
+	}
+	if digests[0] != digests[1] {
+		t.Errorf("%x", digests)
+	}
+}
+
+// TestDeadlyFaults: wherever a part of the job dies, every site learns of it.
+func TestDeadlyFaults(t *testing.T) {
+	for _, kind := range []FaultKind{CrashProc, CrashNode, CrashServer} {
+		t.Run(string(kind), func(t *testing.T) {
+			for seed := range uint64(60) {
+				f := Fault{kind, time.Duration(seed) * 200 * time.Microsecond, int(seed)}
+				r := simulate(t, seed, twoSites(ring), f)
+				if !r.Struck {
+					clean(t, seed, r) // it was over by then
+					continue
+				}
+				for i, err := range r.Sites() {
+					if !errors.Is(err, ErrFailed) {
+						t.Errorf("seed %d: site %d: %v\n%s", seed, i, err, r.World.k.Trace())
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestHarmlessFaults(t *testing.T) {
+	for seed := range uint64(60) {
+		at := time.Duration(seed) * 200 * time.Microsecond
+		clean(t, seed, simulate(t, seed, twoSites(ring), Fault{PluginCrash, at, int(seed)}, Fault{Stall, at, int(seed)}))
+	}
+}

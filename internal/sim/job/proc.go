@@ -1,0 +1,184 @@
+package job
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/mpi"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/machine"
+	"github.com/openimpi/impi/internal/sim/kernel"
+	"github.com/openimpi/impi/internal/wireup"
+)
+
+// proc is one MPI process: its machine, its node connection and its program.
+type proc struct {
+	s       *site
+	h       *host
+	rank    wire.WorldRank
+	task    *kernel.Task
+	agent   *kernel.End
+	mpi     *mpi.Proc
+	ends    []*kernel.End // its direct links
+	early   []delivery    // links that came before it was in MPI
+	fini    bool          // its node knows that it has finished
+	said    bool          // it has told its node so
+	heard   time.Duration // when its node hears its last message
+	crashed bool
+	err     error // of its program
+}
+
+type delivery struct {
+	m wireup.Message
+	e *kernel.End
+}
+
+// startProc lets a proc run. Its first word is Init.
+func startProc(s *site, h *host, r wire.WorldRank, agent *kernel.End) *proc {
+	p := &proc{s: s, h: h, rank: r, agent: agent}
+	p.task = s.w.k.Go(fmt.Sprintf("rank %d", r), p.main, p.exited)
+	return p
+}
+
+// main is the whole program.
+func (p *proc) main(*kernel.Task) {
+	p.err = p.run()
+	if p.err != nil {
+		p.s.w.k.Note("rank %d: %v", p.rank, p.err)
+	}
+}
+
+func (p *proc) run() (err error) {
+	if p.mpi, err = mpi.Join(p.s.jobOf(p.rank), p.agent, p, p); err != nil {
+		return err
+	}
+	for _, d := range p.early {
+		p.take(d)
+	}
+	p.early = nil
+	if err := p.s.w.cfg.Program(p); err != nil {
+		return err
+	}
+	return p.mpi.Finalize()
+}
+
+// exited is called when the program has ended by itself. The operating system
+// closes its links, and its node learns of it.
+func (p *proc) exited() {
+	p.closeLinks()
+	k := p.s.w.k
+	k.After(k.Between(0, time.Millisecond), func() {
+		switch {
+		case p.err != nil:
+			p.s.fail(fmt.Errorf("rank %d: %w", p.rank, p.err))
+		case !p.said:
+			p.s.fail(fmt.Errorf("rank %d ended without Finalize", p.rank))
+		default:
+			p.s.finish()
+		}
+	})
+}
+
+func (p *proc) closeLinks() {
+	_ = p.agent.Close()
+	for _, e := range p.ends {
+		_ = e.Close()
+	}
+}
+
+// down ends the proc because the job has ended.
+func (p *proc) down() {
+	p.task.Kill()
+	p.closeLinks()
+}
+
+// crash is the sudden death of the proc. Its node learns of it.
+func (p *proc) crash() {
+	if p.task.Ended() {
+		return
+	}
+	p.crashed = true
+	p.down()
+	w := p.s.w
+	w.crashed(Endpoint{AtProc, int(p.rank)})
+	w.k.After(w.k.Between(0, time.Millisecond), func() { p.s.fail(fmt.Errorf("rank %d was killed", p.rank)) })
+}
+
+// World is the proc's MPI_COMM_WORLD.
+func (p *proc) World() *mpi.Comm { return p.mpi.World() }
+
+// Pause computes for d.
+func (p *proc) Pause(d time.Duration) { p.task.Sleep(d, "computes") }
+
+// Log adds a line to the trace.
+func (p *proc) Log(format string, args ...any) {
+	p.s.w.k.Note("rank %d: "+format, append([]any{p.rank}, args...)...)
+}
+
+// NewSet makes the set in which the proc sleeps.
+func (p *proc) NewSet() (machine.Set, error) { return p.task.NewSet(), nil }
+
+// AfterFunc sets a timer, which a dead proc does not hear.
+func (p *proc) AfterFunc(d time.Duration, f func()) machine.Timer {
+	return p.s.w.k.After(d, func() {
+		if !p.task.Ended() {
+			f()
+		}
+	})
+}
+
+// Exit ends the proc.
+func (p *proc) Exit(int) { p.task.Kill() }
+
+// Send is what the proc tells its node.
+func (p *proc) Send(m wireup.Message) error {
+	k := p.s.w.k
+	p.said = p.said || m.Kind == wireup.KindFini
+	p.heard = max(p.heard+1, k.Now()+k.Between(0, 20*time.Microsecond))
+	k.After(p.heard-k.Now(), func() {
+		if !p.s.left {
+			p.s.told(p, m)
+		}
+	})
+	return nil
+}
+
+// told is the node's part.
+func (s *site) told(p *proc, m wireup.Message) {
+	switch m.Kind {
+	case wireup.KindOpen:
+		s.w.open(p, m.Peer)
+	case wireup.KindFini:
+		p.fini = true
+		p.h.sw.procDone(p.rank)
+	case wireup.KindAbort:
+		s.fail(fmt.Errorf("rank %d called Abort: %s", p.rank, m.Reason))
+	default:
+	}
+}
+
+// give hands a direct link, or the refusal of one, to the proc.
+func (p *proc) give(m wireup.Message, e *kernel.End) {
+	d := delivery{m, e}
+	if e != nil {
+		if p.task.Ended() {
+			_ = e.Close()
+			return
+		}
+		p.ends = append(p.ends, e)
+	}
+	if p.mpi == nil {
+		p.early = append(p.early, d)
+		return
+	}
+	p.take(d)
+}
+
+func (p *proc) take(d delivery) {
+	var l link.Link
+	if d.e != nil {
+		l = d.e
+	}
+	p.mpi.Hear(d.m, l)
+}

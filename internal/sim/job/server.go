@@ -1,0 +1,115 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/openimpi/impi/core/startup"
+	"github.com/openimpi/impi/internal/sim/kernel"
+)
+
+// server drives a startup.Server.
+type server struct {
+	w     *World
+	m     *startup.Server
+	conns map[startup.ConnID]*conn
+	last  startup.ConnID
+	timer *kernel.Timer
+	dead  bool
+	ended bool
+	err   error
+}
+
+func newServer(w *World) (*server, error) {
+	m, err := startup.NewServer(startup.ServerConfig{Clients: len(w.cfg.Sites), Auth: w.cfg.Auth, Limit: w.cfg.Limit}, w.time())
+	if err != nil {
+		return nil, err
+	}
+	s := &server{w: w, m: m, conns: make(map[startup.ConnID]*conn)}
+	s.timer = w.k.After(0, s.tick)
+	return s, nil
+}
+
+// connect takes the server's end of a link that a site has made.
+func (s *server) connect(e *kernel.End, peer string) {
+	if s.dead || s.ended {
+		_ = e.Close() // refused
+		return
+	}
+	s.last++
+	id := s.last
+	s.m.Accept(id, peer, s.w.time())
+	s.conns[id] = newConn(e,
+		func(b []byte) {
+			s.m.Receive(id, b, s.w.time())
+			s.act()
+		},
+		func(cause error) {
+			if s.conns[id] != nil {
+				delete(s.conns, id)
+				s.m.Closed(id, cause)
+				s.act()
+			}
+		})
+	s.act()
+}
+
+func (s *server) tick() {
+	if !s.dead {
+		s.m.Tick(s.w.time())
+		s.act()
+	}
+}
+
+// act does what the machine says.
+func (s *server) act() {
+	for {
+		a, ok := s.m.Next()
+		if !ok {
+			break
+		}
+		c := s.conns[a.Conn]
+		switch {
+		case a.Kind == startup.ActEvent:
+			s.w.k.Note("server: %v", a.Event)
+		case c == nil:
+		case a.Kind == startup.ActSend:
+			c.send(a.Bytes)
+		case a.Kind == startup.ActClose:
+			c.finish()
+		}
+	}
+	if ended, err := s.m.Ended(); ended && !s.ended {
+		s.ended, s.err = true, err
+		s.timer.Stop()
+		for _, id := range s.w.sorted(s.conns) {
+			s.conns[id].finish()
+		}
+		return
+	}
+	if at, ok := s.m.Deadline(); ok && !s.ended {
+		s.timer.Reset(at.Sub(s.w.time()))
+	}
+}
+
+// crash is the sudden death of the server's process.
+func (s *server) crash() {
+	if s.dead {
+		return
+	}
+	s.dead, s.ended = true, true
+	s.err = errors.New("the server has crashed")
+	s.timer.Stop()
+	for _, id := range s.w.sorted(s.conns) {
+		s.conns[id].close()
+	}
+	s.w.crashed(Endpoint{AtServer, 0})
+}
+
+// epoch is when virtual time begins.
+var epoch = time.Unix(1_000_000, 0)
+
+func (w *World) time() time.Time { return epoch.Add(w.k.Now()) }
+
+func clientPeer(c int) string { return fmt.Sprintf("10.0.%d.1:4000", c) }

@@ -1,0 +1,333 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/openimpi/impi/core/agent"
+	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/core/startup"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/sim/kernel"
+	"github.com/openimpi/impi/internal/wireup"
+)
+
+// ErrFailed is wrapped by the errors of sites whose job has failed.
+var ErrFailed = errors.New("the job has failed")
+
+// retry is how long a node waits before it dials again.
+const retry = 50 * time.Millisecond
+
+// site is one client: what its node does.
+type site struct {
+	w      *World
+	rank   wire.ClientRank
+	cfg    Site
+	client client
+	conn   *conn
+	timer  *kernel.Timer
+	job    *startup.Job
+	hosts  []*host
+	procs  []*proc
+	table  []wireup.Proc // of the job, as its procs see it
+	left   bool          // has told the server that it has finished, or has failed
+	done   bool          // nothing of it is left
+	dead   bool          // its node has crashed
+	err    error
+}
+
+// host is one host of a site.
+type host struct {
+	s       *site
+	rank    wire.HostRank
+	dance   *agent.Dance
+	conns   []*kernel.End // by the dance's number
+	backlog []*kernel.End // accepted before the dance
+	sw      *packetSwitch // once the dance is over
+	links   map[wire.HostRank]*kernel.End
+	over    bool // its agent has finished
+}
+
+// client is a side of startup: startup.Client, or a foreign one.
+type client interface {
+	Start(now time.Time)
+	Output() []byte
+	Deadline() (time.Time, bool)
+	Job() (*startup.Job, bool)
+	Err() error
+	Tick(now time.Time) error
+	Closed(cause error) error
+	Receive(b []byte, now time.Time) error
+	Finish() error
+	Fail(reason error)
+}
+
+func newSite(w *World, rank wire.ClientRank, cfg Site) (*site, error) {
+	s := &site{w: w, rank: rank, cfg: cfg}
+	pid := int64(100)
+	config := startup.ClientConfig{Rank: rank, Auth: w.cfg.Auth, Params: cfg.Params, Limit: w.cfg.Limit, Foreign: cfg.Foreign != nil}
+	config.Token[0], config.Token[1] = byte(w.k.Rand().Uint32()), 1
+	for i, procs := range cfg.Hosts {
+		h := &host{s: s, links: make(map[wire.HostRank]*kernel.End)}
+		s.hosts = append(s.hosts, h)
+		hc := startup.HostConfig{Address: address(rank, i), Port: 1}
+		for range procs {
+			pid++
+			hc.Procs = append(hc.Procs, startup.ProcConfig{ID: wire.Proc{Host: hc.Address, PID: pid}})
+		}
+		config.Hosts = append(config.Hosts, hc)
+	}
+	var err error
+	if cfg.Foreign != nil {
+		s.client, err = newForeign(w, config, cfg.Foreign)
+	} else {
+		s.client, err = startup.NewClient(config)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.timer = w.k.After(w.k.Between(0, time.Millisecond), s.connect)
+	return s, nil
+}
+
+// address is that of a host: 10.client.host.1.
+func address(c wire.ClientRank, h int) wire.HostID {
+	var id wire.HostID
+	copy(id[12:], []byte{10, byte(c), byte(h), 1})
+	return id
+}
+
+// connect begins startup.
+func (s *site) connect() {
+	if s.dead || s.left {
+		return
+	}
+	spec := s.w.cfg.Links.Server
+	spec.Name = fmt.Sprintf("client %d to server", s.rank)
+	l := s.w.link(spec, Endpoint{AtClient, int(s.rank)}, Endpoint{AtServer, 0})
+	s.conn = newConn(l.Ends[0], s.hear, s.serverGone)
+	s.w.k.After(s.w.k.Between(0, spec.Delay), func() { s.w.server.connect(l.Ends[1], clientPeer(int(s.rank))) })
+	s.client.Start(s.w.time())
+	s.timer = s.w.k.After(0, s.tick)
+	s.say()
+}
+
+func (s *site) say() {
+	if b := s.client.Output(); len(b) > 0 && s.conn != nil {
+		s.conn.send(b)
+	}
+}
+
+func (s *site) tick() {
+	if s.dead || s.left {
+		return
+	}
+	if at, ok := s.client.Deadline(); ok {
+		if s.w.time().Before(at) {
+			s.timer.Reset(at.Sub(s.w.time()))
+			return
+		}
+		s.judge(s.client.Tick(s.w.time()))
+	}
+}
+
+// hear takes what the server says.
+func (s *site) hear(b []byte) {
+	if s.dead || s.left {
+		return
+	}
+	err := s.client.Receive(b, s.w.time())
+	s.say()
+	s.judge(err)
+}
+
+func (s *site) serverGone(cause error) {
+	if s.dead || s.left {
+		return
+	}
+	s.judge(s.client.Closed(cause))
+}
+
+// judge goes on once startup is over, or ends on an error.
+func (s *site) judge(err error) {
+	if err != nil {
+		s.fail(err)
+		return
+	}
+	if job, ok := s.client.Job(); ok && s.job == nil {
+		s.job = job
+		s.w.begin(job)
+		s.place()
+	}
+}
+
+// place settles who is who, and begins the dances.
+func (s *site) place() {
+	for r := range s.job.Procs {
+		p := &s.job.Procs[r]
+		x := wireup.Proc{Host: p.ID.Host[:], PID: p.ID.PID, Client: p.Client, Node: p.Host, Path: wireup.PathChannel, Data: datatype.External32.String()}
+		if s.ours(p.Client) && s.w.cfg.Direct {
+			x.Path = wireup.PathDirect
+		}
+		if p.Client == s.rank || s.ours(p.Client) {
+			x.Data = datatype.HostOrder().String()
+		}
+		s.table = append(s.table, x)
+	}
+	for i, h := range s.hosts {
+		h.rank = s.job.HostOf(s.rank, i)
+		s.w.hosts[h.rank] = h
+		h.begin()
+	}
+}
+
+// ours tells whether both this site and client c are of ours, in a job where
+// that can be made use of.
+func (s *site) ours(c wire.ClientRank) bool {
+	return s.job.AllOwn && s.cfg.Foreign == nil && s.job.Clients[c].Own
+}
+
+// connected starts the procs once all hosts are connected.
+func (s *site) connected() {
+	for _, h := range s.hosts {
+		if h.sw == nil {
+			return
+		}
+	}
+	self := s.job.Clients[s.rank]
+	for i := range self.NProcs {
+		r := self.FirstProc + wire.WorldRank(i)
+		h := s.hosts[s.job.Procs[r].Host-self.FirstHost]
+		p, err := s.newProc(h, r)
+		if err != nil {
+			s.fail(err)
+			return
+		}
+		s.procs = append(s.procs, p)
+		s.w.procs[r] = p
+	}
+}
+
+func (s *site) newProc(h *host, r wire.WorldRank) (*proc, error) {
+	spec := s.w.cfg.Links.Proc
+	spec.Name = fmt.Sprintf("rank %d to host %d", r, h.rank)
+	l := s.w.link(spec, Endpoint{AtProc, int(r)}, Endpoint{AtAgent, int(h.rank)})
+	if err := h.sw.attach(l.Ends[1], l.Ends[1], r, h.rank); err != nil {
+		return nil, err
+	}
+	return startProc(s, h, r, l.Ends[0]), nil
+}
+
+// jobOf describes the job to a proc.
+func (s *site) jobOf(r wire.WorldRank) *wireup.Job {
+	j := s.job
+	return &wireup.Job{
+		Name: "sim", Rank: r, Procs: s.table,
+		DataLen: j.DataLen, TagUB: int32(j.TagUB), XSize: j.XSize, MaxLinear: j.MaxLinear,
+		AckMark: j.AckMark, HiWater: j.HiWater, Spin: "0",
+	}
+}
+
+// noticed hears from an agent.
+func (s *site) noticed(sw *packetSwitch, ev agent.Event) {
+	switch ev.Kind {
+	case agent.HostDied:
+		s.fail(fmt.Errorf("host %d closed its channel to host %d before the job's end: %w", ev.Peer.Host, sw.host, ev.Err))
+	case agent.ProcLost:
+		s.fail(fmt.Errorf("rank %d: its agent gave it up: %w", ev.Peer.Rank, ev.Err))
+	case agent.Finished:
+		s.w.hosts[sw.host].over = true
+		s.finish()
+	default:
+	}
+}
+
+// finish leaves a job that went well, once everything of this site has ended.
+func (s *site) finish() {
+	if s.left || s.dead {
+		return
+	}
+	for _, h := range s.hosts {
+		if !h.over {
+			return
+		}
+	}
+	for _, p := range s.procs {
+		if !p.task.Ended() {
+			return
+		}
+	}
+	err := s.client.Finish()
+	s.say()
+	s.left, s.done, s.err = true, true, err
+	s.conn.finish()
+	s.timer.Stop()
+}
+
+// fail ends the job for this site, and says so to the others.
+func (s *site) fail(reason error) {
+	if s.left || s.dead {
+		return
+	}
+	s.left = true
+	s.err = fmt.Errorf("%w: site %d: %w", ErrFailed, s.rank, reason)
+	s.w.k.Note("site %d fails: %v", s.rank, reason)
+	s.client.Fail(reason)
+	s.say()
+	if s.conn != nil {
+		s.conn.finish()
+	}
+	s.timer.Stop()
+	s.w.k.After(s.w.k.Between(0, time.Millisecond), s.shutDown)
+}
+
+// shutDown ends what is left of a site that has failed.
+func (s *site) shutDown() {
+	if s.done {
+		return
+	}
+	s.done = true
+	for _, p := range s.procs {
+		p.down()
+	}
+	for _, h := range s.hosts {
+		h.close()
+	}
+}
+
+func (h *host) close() {
+	if h.sw != nil {
+		h.sw.crash()
+	}
+	for _, e := range h.conns {
+		_ = e.Close()
+	}
+	for _, e := range h.backlog {
+		_ = e.Close()
+	}
+	for _, e := range h.links {
+		_ = e.Close()
+	}
+}
+
+// crash is the sudden death of the node's process: the kernel closes what it
+// had open, and ends its procs.
+func (s *site) crash() {
+	if s.dead || s.done {
+		return
+	}
+	s.dead, s.left, s.done = true, true, true
+	s.err = fmt.Errorf("%w: the node of site %d has crashed", ErrFailed, s.rank)
+	s.timer.Stop()
+	if s.conn != nil {
+		s.conn.close()
+	}
+	for _, h := range s.hosts {
+		h.close()
+		s.w.crashed(Endpoint{AtAgent, int(h.rank)})
+	}
+	for _, p := range s.procs {
+		s.w.k.After(s.w.k.Between(0, 100*time.Microsecond), p.down)
+	}
+}

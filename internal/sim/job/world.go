@@ -1,0 +1,249 @@
+package job
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/openimpi/impi/core/agent"
+	"github.com/openimpi/impi/core/startup"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/sim/kernel"
+)
+
+// World is a job in its world. Make it with New, plan faults, and Run it.
+type World struct {
+	k           *kernel.Kernel
+	cfg         Config
+	server      *server
+	sites       []*site
+	hosts       map[wire.HostRank]*host
+	procs       []*proc // by world rank; nil: not started
+	links       []*kernel.Link
+	pairs       map[pair]*pairState
+	pluginsBack []time.Duration // by client: when its plugin can dial again
+	job         *startup.Job
+	procTable   []agent.Proc
+	from        map[*kernel.End]Endpoint
+	struck      bool
+}
+
+// New makes a job on k. Nothing happens before Run.
+func New(k *kernel.Kernel, cfg Config) (*World, error) {
+	cfg.withDefaults()
+	if cfg.Quiet {
+		k.Keep(0)
+	}
+	w := &World{
+		k: k, cfg: cfg, hosts: make(map[wire.HostRank]*host), procs: make([]*proc, cfg.Procs()),
+		pairs: make(map[pair]*pairState), pluginsBack: make([]time.Duration, len(cfg.Sites)),
+		from: make(map[*kernel.End]Endpoint),
+	}
+	var err error
+	if w.server, err = newServer(w); err != nil {
+		return nil, err
+	}
+	for c, s := range cfg.Sites {
+		x, err := newSite(w, wire.ClientRank(c), s)
+		if err != nil {
+			return nil, err
+		}
+		w.sites = append(w.sites, x)
+	}
+	return w, nil
+}
+
+// Bounds end a run that does not end by itself.
+type Bounds struct {
+	Events uint64
+	Time   time.Duration
+}
+
+// Run lets the job run to its end.
+func (w *World) Run(b Bounds) Result {
+	defer w.k.Close()
+	err := w.k.Run(b.Events, b.Time, func() bool { return w.over() || w.fault() != nil })
+	r := Result{World: w, Err: err, Struck: w.struck}
+	switch {
+	case w.fault() != nil:
+		r.Err = w.fault()
+	case err == nil && !w.over():
+		r.Err = errors.New("nothing happens any more")
+	}
+	if r.Err != nil && w.fault() == nil {
+		r.Err = fmt.Errorf("%w: %w:\n%s", ErrStuck, r.Err, w.waiting())
+	}
+	return r
+}
+
+// ErrStuck is wrapped when a job does not come to an end. The text says who
+// waits for what.
+var ErrStuck = errors.New("the job is stuck")
+
+// Result is how a job ended.
+type Result struct {
+	World *World
+	Err   error // the job did not end, or an observer saw a fault
+
+	// Struck tells that a deadly fault has hit something that had not ended.
+	Struck bool
+}
+
+// Sites gives the error of each site, nil for those that ended in order.
+func (r Result) Sites() []error {
+	var all []error
+	for _, s := range r.World.sites {
+		all = append(all, s.err)
+	}
+	return all
+}
+
+// Server gives the error with which the server ended.
+func (r Result) Server() error { return r.World.server.err }
+
+// Procs gives the error of each proc's program.
+func (r Result) Procs() []error {
+	all := make([]error, len(r.World.procs))
+	for i, p := range r.World.procs {
+		if p != nil {
+			all[i] = p.err
+		}
+	}
+	return all
+}
+
+func (w *World) fault() error {
+	if w.cfg.Observer == nil {
+		return nil
+	}
+	return w.cfg.Observer.Fault()
+}
+
+// over tells whether every part of the job has ended.
+func (w *World) over() bool {
+	if !w.server.ended {
+		return false
+	}
+	for _, s := range w.sites {
+		if !s.done {
+			return false
+		}
+		for _, p := range s.procs {
+			if !p.task.Ended() {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// waiting says who has not ended, and what for.
+func (w *World) waiting() string {
+	var b strings.Builder
+	if !w.server.ended {
+		fmt.Fprintln(&b, "  the server has not ended")
+	}
+	for _, s := range w.sites {
+		if !s.done {
+			fmt.Fprintf(&b, "  site %d has not ended\n", s.rank)
+		}
+		for _, p := range s.procs {
+			if !p.task.Ended() {
+				fmt.Fprintf(&b, "  rank %d waits for %s\n", p.rank, cmp.Or(p.task.Where(), "its turn"))
+				if p.mpi != nil {
+					p.mpi.Dump(&b)
+				}
+			}
+		}
+	}
+	return b.String()
+}
+
+// link makes a link and lets the observer see it.
+func (w *World) link(spec kernel.LinkSpec, a, b Endpoint) *kernel.Link {
+	var o observed
+	l := w.k.NewLink(spec, &o)
+	w.from[l.Ends[0]], w.from[l.Ends[1]] = a, b
+	if w.cfg.Observer != nil {
+		o.to = w.cfg.Observer.Link(l, [2]Endpoint{a, b})
+	}
+	if !w.cfg.Quiet {
+		w.links = append(w.links, l)
+	}
+	return l
+}
+
+// observed passes on what happens on a link to who watches it.
+type observed struct{ to kernel.Watcher }
+
+func (o *observed) Sent(from *kernel.End, data []byte) {
+	if o.to != nil {
+		o.to.Sent(from, data)
+	}
+}
+
+func (o *observed) Received(to *kernel.End, n int) {
+	if o.to != nil {
+		o.to.Received(to, n)
+	}
+}
+
+func (o *observed) Ended(from *kernel.End) {
+	if o.to != nil {
+		o.to.Ended(from)
+	}
+}
+
+// begin is called by each site when it knows the job.
+func (w *World) begin(j *startup.Job) {
+	if w.job == nil {
+		w.job = j
+		if w.cfg.Observer != nil {
+			w.cfg.Observer.Begin(j)
+		}
+	}
+}
+
+func (w *World) crashed(e Endpoint) {
+	w.k.Note("%v has crashed", e)
+	if w.cfg.Observer != nil {
+		w.cfg.Observer.Crashed(e)
+	}
+}
+
+// agentProcs is the job's procs as the agents want them; they share the table.
+func (w *World) agentProcs(j *startup.Job) []agent.Proc {
+	if w.procTable == nil {
+		for _, p := range j.Procs {
+			w.procTable = append(w.procTable, agent.Proc{ID: p.ID, Host: p.Host})
+		}
+	}
+	return w.procTable
+}
+
+// hostAt gives the host with that address, if its site knows the job.
+func (w *World) hostAt(id wire.HostID) *host {
+	c, h := int(id[13]), int(id[14])
+	if c >= len(w.sites) || h >= len(w.sites[c].hosts) {
+		return nil
+	}
+	return w.sites[c].hosts[h]
+}
+
+// hostOf and localOf give the client of the agent at an end, and its number there.
+func (w *World) hostOf(e *kernel.End) wire.ClientRank {
+	return w.job.Hosts[w.from[e].Number].Client
+}
+
+func (w *World) localOf(e *kernel.End) int {
+	return w.from[e].Number - int(w.job.Clients[w.hostOf(e)].FirstHost)
+}
+
+// sorted gives the keys of a map in order, so that runs are repeatable.
+func (w *World) sorted(m map[startup.ConnID]*conn) []startup.ConnID {
+	return slices.Sorted(maps.Keys(m))
+}
