@@ -24,8 +24,9 @@ const defaultStageLimit = 2 << 10
 // Config says what the engine has to know of the job.
 type Config struct {
 	Self         Peer
-	Procs        []wire.Proc
-	MaxData      uint32 // C_DATALEN of the job: most data bytes in one packet
+	Directory    *Directory  // of the job
+	Procs        []wire.Proc // makes a Directory if there is none
+	MaxData      uint32      // C_DATALEN of the job: most data bytes in one packet
 	AckMark      uint32
 	HiWater      uint32
 	Dialect      wire.Dialect
@@ -40,10 +41,13 @@ type Engine struct {
 	limits     flow.Limits
 	maxData    int64
 	self       *peer
-	peers      []*peer
-	byProc     map[wire.Proc]Peer
+	directory  *Directory
+	added      []wire.Proc // by AddPeer, numbered after those of the directory
+	byAdded    map[wire.Proc]Peer
+	peers      peers
+	lost       int          // peers that are down
 	links      []*linkState // by LinkID; nil: not attached
-	unrouted   fifo[Peer]
+	unrouted   fifo[*peer]
 	posted     match.Posted[*Request]
 	unexpected match.Unexpected[*Message]
 	ids        ids
@@ -78,9 +82,16 @@ func New(cfg Config) (*Engine, error) {
 	if err := limits.Check(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
+	if cfg.Directory == nil {
+		d, err := NewDirectory(cfg.Procs)
+		if err != nil {
+			return nil, err
+		}
+		cfg.Directory = d
+	}
 	switch {
-	case cfg.Self < 0 || int(cfg.Self) >= len(cfg.Procs):
-		return nil, fmt.Errorf("%w: own rank %d in a job of %d procs", ErrConfig, cfg.Self, len(cfg.Procs))
+	case cfg.Self < 0 || int(cfg.Self) >= cfg.Directory.Len():
+		return nil, fmt.Errorf("%w: own rank %d in a job of %d procs", ErrConfig, cfg.Self, cfg.Directory.Len())
 	case cfg.MaxData < 1 || cfg.MaxData > math.MaxInt32:
 		return nil, fmt.Errorf("%w: data length %d, must be 1 to %d", ErrConfig, cfg.MaxData, math.MaxInt32)
 	case cfg.StageLimit < 0 || cfg.StageLimit > stageSize/4:
@@ -89,18 +100,13 @@ func New(cfg Config) (*Engine, error) {
 		return nil, fmt.Errorf("%w: first request %d leaves no room for more", ErrConfig, cfg.FirstRequest)
 	}
 	e := &Engine{
-		cfg:     cfg,
-		limits:  limits,
-		maxData: int64(cfg.MaxData),
-		byProc:  make(map[wire.Proc]Peer, len(cfg.Procs)),
-		ids:     ids{first: cfg.FirstRequest},
+		cfg:       cfg,
+		limits:    limits,
+		maxData:   int64(cfg.MaxData),
+		directory: cfg.Directory,
+		ids:       ids{first: cfg.FirstRequest},
 	}
-	for i, proc := range cfg.Procs {
-		if p := e.AddPeer(proc); p != Peer(i) {
-			return nil, fmt.Errorf("%w: ranks %d and %d are both proc %s", ErrConfig, p, i, proc)
-		}
-	}
-	e.self = e.peers[cfg.Self]
+	e.self = e.newPeer(cfg.Self)
 	e.out.Src = e.self.proc
 	return e, nil
 }

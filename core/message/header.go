@@ -65,11 +65,11 @@ func (e *Engine) sender(s *linkState) (*peer, error) {
 	case s.last != nil && s.last.proc == *src:
 		p = s.last
 	default:
-		i, ok := e.byProc[*src]
+		i, ok := e.lookup(*src)
 		if !ok {
 			return nil, e.faultProc(s, "pk_src", src, "no such proc in this job")
 		}
-		p = e.peers[i]
+		p = e.peer(i)
 		s.last = p
 	}
 	if p == e.self {
@@ -112,7 +112,7 @@ func (e *Engine) fault(s *linkState, field string, value uint64, reason string) 
 		Link: s.id, Peer: NoPeer, Proc: e.in.Src, Type: e.in.Type,
 		Field: field, Value: strconv.FormatUint(value, 10), Reason: reason,
 	}
-	if i, ok := e.byProc[e.in.Src]; ok {
+	if i, ok := e.lookup(e.in.Src); ok {
 		err.Peer = i
 	}
 	return err

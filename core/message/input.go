@@ -1,8 +1,13 @@
 package message
 
-// inputSize is the receive buffer of one link: many small packets come in one
-// read.
-const inputSize = 64 << 10
+// The receive buffer of one link: many small packets come in one read. It begins
+// small, because a proc of a large job has little traffic on most of its links,
+// and grows when a read has filled it.
+const (
+	firstInput  = 1 << 10
+	inputSize   = 64 << 10
+	inputGrowth = 4
+)
 
 // After a payload of more than bulkData bytes the link is asked for little more
 // than the next header, because the payload after it should land where it
@@ -16,7 +21,8 @@ const (
 type inputState struct {
 	buf     []byte // receive buffer; bytes [r,w) are not looked at yet
 	r, w    int
-	ahead   int // how much of buf the next read may fill
+	ahead   int  // how much of buf the next read may fill
+	tight   bool // buf should be larger
 	inBatch [2][]byte
 
 	payload bool // in the data of a packet:
@@ -33,13 +39,12 @@ type inputState struct {
 // method; say with Received how many bytes came.
 func (e *Engine) Input(l LinkID) [][]byte {
 	s := e.link(l)
-	if s.buf == nil {
-		s.buf = make([]byte, inputSize)
-		s.ahead = inputSize
+	if s.tight {
+		s.growInput()
 	}
 	end := s.ahead
 	if s.skip > 0 {
-		end = inputSize
+		end = len(s.buf)
 	}
 	s.inBatch[1] = s.buf[s.w:end]
 	if len(s.dst) == 0 {
@@ -63,11 +68,23 @@ func (e *Engine) Received(l LinkID, n int) error {
 	k := min(n, len(s.dst))
 	s.dst = s.dst[k:]
 	s.w += n - k
+	s.tight = s.tight || s.w == len(s.buf)
 	if s.err = e.parse(s); s.err != nil {
 		s.r, s.w = 0, 0
 		s.dst = nil
 	}
 	return s.err
+}
+
+// growInput makes the receive buffer larger, up to inputSize. What is in it is
+// the beginning of a header at most.
+func (s *inputState) growInput() {
+	if len(s.buf) < inputSize {
+		buf := make([]byte, min(max(firstInput, inputGrowth*len(s.buf), s.skip), inputSize))
+		copy(buf, s.buf[:s.w])
+		s.buf, s.ahead = buf, len(buf)
+	}
+	s.tight = false
 }
 
 // parse looks at all complete packets in the receive buffer, and puts what it
@@ -118,9 +135,10 @@ func (e *Engine) startPayload(s *linkState, p *peer, dst []byte) {
 	s.payload, s.sender, s.size = true, p, e.in.Len
 	s.dst = dst[:min(n, len(dst))]
 	s.skip = n - len(s.dst)
-	s.ahead = inputSize
+	s.ahead = len(s.buf)
 	if n > bulkData {
-		s.ahead = bulkAhead
+		s.ahead = min(s.ahead, bulkAhead)
+		s.tight = s.tight || s.skip > len(s.buf)
 	}
 }
 

@@ -66,8 +66,10 @@ func TestReadAhead(t *testing.T) {
 		in := p.e[1].Input(0)
 		return len(in[len(in)-1])
 	}
+	ahead() // makes the buffer
+	p.fillInput(1)
 	if n := ahead(); n != inputSize {
-		t.Errorf("at the beginning: %d", n)
+		t.Errorf("after empty packets: %d", n)
 	}
 	p.recv(1, make([]byte, 65536))
 	p.send(0, Standard, make([]byte, 65536))
@@ -82,6 +84,58 @@ func TestReadAhead(t *testing.T) {
 	}
 }
 
+// fillInput sends small messages to an engine until its receive buffer has its
+// full size.
+func (p *pair) fillInput(at int) {
+	s := p.e[at].link(0)
+	for len(s.buf) < inputSize {
+		for range inputSize / headerSize {
+			p.send(1-at, Standard, nil)
+			p.recv(at, nil)
+		}
+		p.settle()
+	}
+}
+
+// The receive buffer of a link is as large as its traffic asks for.
+func TestInputGrows(t *testing.T) {
+	p := newPair(t, roomy)
+	size := func() int { return total(p.e[1].Input(0)) }
+	few := func() {
+		p.recv(1, nil)
+		p.send(0, Standard, make([]byte, 8))
+		p.settle()
+	}
+	few()
+	for range 1000 {
+		few()
+	}
+	if n := size(); n != firstInput {
+		t.Errorf("%d bytes for a message at a time", n)
+	}
+	for want := firstInput; ; want *= inputGrowth {
+		if n := size(); n != want {
+			t.Fatalf("%d bytes, want %d", n, want)
+		}
+		if want == inputSize {
+			break
+		}
+		// A part of a header is left in the buffer that grows.
+		for range want / headerSize {
+			p.send(0, Standard, nil)
+		}
+		raw := p.wireBytes(0)
+		for _, piece := range [][]byte{raw[:headerSize-1], raw[headerSize-1:]} {
+			put(t, p.e[1], 0, piece)
+		}
+	}
+	p.send(0, Standard, nil)
+	p.settle()
+	if n := p.e[1].unexpected.Len(); n != (firstInput+4*firstInput+16*firstInput)/headerSize+1 {
+		t.Errorf("%d messages have come", n)
+	}
+}
+
 // What is to be dropped is read in large pieces even if it is one large payload.
 func TestDroppedPayloadIsReadQuickly(t *testing.T) {
 	p := newPair(t, roomy)
@@ -89,7 +143,7 @@ func TestDroppedPayloadIsReadQuickly(t *testing.T) {
 	p.send(0, Standard, make([]byte, 60000))
 	raw := p.wireBytes(0)
 	put(t, p.e[1], 0, raw[:headerSize])
-	if n := total(p.e[1].Input(0)); n < inputSize {
+	if n := total(p.e[1].Input(0)); n < 60000 {
 		t.Errorf("room for %d bytes", n)
 	}
 	put(t, p.e[1], 0, raw[headerSize:])

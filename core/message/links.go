@@ -25,7 +25,7 @@ type linkState struct {
 func (e *Engine) Attach(l LinkID) { e.attach(l) }
 
 // AttachPeer announces a direct link. Packets of others than p are a fault.
-func (e *Engine) AttachPeer(l LinkID, p Peer) { e.attach(l).peer = e.peers[p] }
+func (e *Engine) AttachPeer(l LinkID, p Peer) { e.attach(l).peer = e.peer(p) }
 
 func (e *Engine) attach(l LinkID) *linkState {
 	for int(l) >= len(e.links) {
@@ -34,7 +34,7 @@ func (e *Engine) attach(l LinkID) *linkState {
 	if e.links[l] != nil {
 		panic(fmt.Sprintf("message: link %d is attached already", l))
 	}
-	e.links[l] = &linkState{id: l}
+	e.links[l] = &linkState{id: l, inputState: inputState{tight: true}}
 	return e.links[l]
 }
 
@@ -58,7 +58,7 @@ func (e *Engine) linkOrNil(l LinkID) *linkState {
 // for that. The decision is final, because another link might be faster and
 // packets must not overtake each other. A peer that is down needs none.
 func (e *Engine) SetRoute(p Peer, l LinkID) {
-	q := e.peers[p]
+	q := e.peer(p)
 	if q.down != nil {
 		return
 	}
@@ -75,8 +75,8 @@ func (e *Engine) SetRoute(p Peer, l LinkID) {
 
 // Route gives the link by which packets to p leave.
 func (e *Engine) Route(p Peer) (LinkID, bool) {
-	if s := e.peers[p].link; s != nil {
-		return s.id, true
+	if q := e.peers.find(p); q != nil && q.link != nil {
+		return q.link.id, true
 	}
 	return NoLink, false
 }
@@ -85,8 +85,8 @@ func (e *Engine) Route(p Peer) (LinkID, bool) {
 // route. Each peer is given once.
 func (e *Engine) Unrouted() (Peer, bool) {
 	for e.unrouted.len > 0 {
-		if p := e.unrouted.pop(); e.peers[p].link == nil && e.peers[p].down == nil {
-			return p, true
+		if p := e.unrouted.pop(); p.link == nil && p.down == nil {
+			return p.index, true
 		}
 	}
 	return NoPeer, false
@@ -100,7 +100,7 @@ func (e *Engine) Detach(l LinkID, cause error) {
 	if n := s.incomplete(); n > 0 {
 		cause = fmt.Errorf("%w, in the middle of a packet: %d bytes of it are missing", cause, n)
 	}
-	for _, p := range e.peers {
+	for _, p := range e.peers.made {
 		if p != e.self && (p.link == s || s.peer == p || p.link == nil && p.from == s || s.payload && s.sender == p) {
 			e.PeerDown(p.index, cause)
 		}

@@ -91,7 +91,7 @@ func (e *Engine) Idle() bool {
 			return false
 		}
 	}
-	for _, p := range e.peers {
+	for _, p := range e.peers.made {
 		if p.down == nil && (p.acks > 0 || p.waiting()) {
 			return false
 		}
@@ -131,12 +131,13 @@ func (e *Engine) fill(s *linkState) {
 // reserve commits n bytes of staging memory, which the caller fills in. It gives
 // nil if there is no room before something has been sent.
 func (s *outputState) reserve(n int) []byte {
-	if s.stage.buf == nil {
-		s.stage.buf = make([]byte, stageSize)
-	}
 	b, at := s.stage.alloc(n)
 	if b == nil {
-		return nil
+		if len(s.stage.buf) == stageSize {
+			return nil
+		}
+		s.growStage(n)
+		b, at = s.stage.alloc(n)
 	}
 	s.committed += n
 	if s.segments.len > 0 {
@@ -148,6 +149,19 @@ func (s *outputState) reserve(n int) []byte {
 	}
 	s.segments.push(segment{buf: b, staged: true, end: at + n})
 	return b
+}
+
+// growStage takes new staging memory, with room for n bytes. What is in the old
+// one leaves from there, and then it is garbage.
+func (s *outputState) growStage(n int) {
+	for i := range s.segments.len {
+		s.segments.at(i).staged = false
+	}
+	size := max(firstStage, stageGrowth*len(s.stage.buf))
+	for size < n {
+		size *= stageGrowth
+	}
+	s.stage = stage{buf: make([]byte, min(size, stageSize))}
 }
 
 // dropOutput takes the sends to p off their link. A packet that is committed

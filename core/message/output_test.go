@@ -28,13 +28,62 @@ func headers(batch [][]byte) (hs []wire.Packet) {
 
 func TestSmallMessagesLeaveInOnePiece(t *testing.T) {
 	p := newPair(t, roomy)
-	for range 100 {
-		if r := p.send(0, Standard, make([]byte, 100)); !r.Done() {
+	for round := range 2 {
+		for range 100 {
+			if r := p.send(0, Standard, make([]byte, 100)); !r.Done() {
+				t.Fatal("a small send is not done at once")
+			}
+		}
+		out := p.e[0].Output(0)
+		if total(out) != 100*(headerSize+100) || round > 0 && len(out) != 1 {
+			t.Errorf("round %d: %d slices, %d bytes", round, len(out), total(out))
+		}
+		p.settle()
+	}
+}
+
+// Staging memory that grows while bytes are under way loses none of them, and is
+// no larger than its traffic asks for.
+func TestStageGrows(t *testing.T) {
+	p := newPair(t, Config{MaxData: 65536, AckMark: 1000, HiWater: 10000})
+	e := p.e[0]
+	var sent, came []byte
+	take := func(n int) {
+		out := bytes.Join(e.Output(0), nil)
+		n = min(n, len(out))
+		came = append(came, out[:n]...)
+		e.Sent(0, n)
+	}
+	send := func(i int) {
+		data := alphabet(1 + i%300)
+		sent = append(sent, data...)
+		if r := p.send(0, Standard, data); !r.Done() {
 			t.Fatal("a small send is not done at once")
 		}
 	}
-	if out := p.e[0].Output(0); len(out) != 1 || len(out[0]) != 100*(headerSize+100) {
-		t.Errorf("%d slices, %d bytes", len(out), total(out))
+	for i := range 10 {
+		send(i)
+		take(1 << 20)
+	}
+	if n := len(e.link(0).stage.buf); n != firstStage {
+		t.Errorf("%d bytes for a message at a time", n)
+	}
+	for i := 10; len(e.link(0).stage.buf) < stageSize; i++ {
+		send(i)
+		take(i % 130) // less than comes, and in the middle of packets
+	}
+	for e.HasOutput(0) {
+		take(777)
+	}
+	var data []byte
+	for len(came) > 0 {
+		var h wire.Packet
+		wire.Published.Header(came, &h)
+		came = came[headerSize:]
+		data, came = append(data, came[:h.Len]...), came[h.Len:]
+	}
+	if !bytes.Equal(data, sent) {
+		t.Errorf("%d bytes have left, %d were sent, or they differ", len(data), len(sent))
 	}
 }
 

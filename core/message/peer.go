@@ -51,27 +51,6 @@ func (p *peer) nextSend() *Request {
 	return first
 }
 
-// AddPeer adds a proc to the table and gives its index. A proc that is known
-// keeps the index it has.
-func (e *Engine) AddPeer(proc wire.Proc) Peer {
-	if p, ok := e.byProc[proc]; ok {
-		return p
-	}
-	p := &peer{index: Peer(len(e.peers)), proc: proc, window: flow.New(e.limits)}
-	e.peers = append(e.peers, p)
-	e.byProc[proc] = p.index
-	return p.index
-}
-
-// Peers is the number of procs in the table, this one included.
-func (e *Engine) Peers() int { return len(e.peers) }
-
-// Proc gives the identity of a peer.
-func (e *Engine) Proc(p Peer) wire.Proc { return e.peers[p].proc }
-
-// Down tells why p cannot be reached; nil: it can, as far as is known.
-func (e *Engine) Down(p Peer) error { return e.peers[p].down }
-
 // wake puts p where Output or Unrouted finds it, if it has something to send.
 func (e *Engine) wake(p *peer) {
 	l := p.link
@@ -80,7 +59,7 @@ func (e *Engine) wake(p *peer) {
 	case l == nil:
 		if !p.asked && (p.acks > 0 || p.waiting()) {
 			p.asked = true
-			e.unrouted.push(p.index)
+			e.unrouted.push(p)
 		}
 	default:
 		if p.acks > 0 && !p.owing {
@@ -117,7 +96,7 @@ func (e *Engine) received(p *peer) {
 // received; requests that need more of it fail with ErrPeerDown, which wraps
 // cause, now and in the future. Wildcard receives keep waiting for others.
 func (e *Engine) PeerDown(p Peer, cause error) {
-	q := e.peers[p]
+	q := e.peer(p)
 	if q == e.self {
 		panic("message: a proc cannot lose itself")
 	}
@@ -125,6 +104,7 @@ func (e *Engine) PeerDown(p Peer, cause error) {
 		return
 	}
 	q.down = fmt.Errorf("%w: peer %d (%s): %w", ErrPeerDown, q.index, q.proc, cause)
+	e.lost++
 	q.acks = 0
 	q.control.clear()
 	e.dropOutput(q)

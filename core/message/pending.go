@@ -110,7 +110,7 @@ func (p *peer) blockage() string {
 }
 
 func (e *Engine) pendingSends(yield func(Pending) bool) bool {
-	for _, q := range e.peers {
+	for _, q := range e.peers.sorted() {
 		for r := q.firsts.head; r != nil; r = r.next {
 			p := Pending{What: "send", Why: q.blockage(), Peer: q.index, Env: r.env, Total: r.total}
 			if !yield(p) {
@@ -144,7 +144,7 @@ func (e *Engine) Dump(w io.Writer) {
 	for p := range e.Pending() {
 		fmt.Fprintln(w, p)
 	}
-	for _, p := range e.peers {
+	for _, p := range e.peers.sorted() {
 		out, in := p.window.Unacknowledged(), p.window.Owed()
 		if p.down != nil {
 			fmt.Fprintf(w, "peer %d: %v\n", p.index, p.down)

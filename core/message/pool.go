@@ -54,9 +54,14 @@ func (p *buffers) put(b []byte) {
 type slab[T any] struct {
 	free  []*T
 	chunk []T
+	size  int // of the last chunk
 }
 
-const chunkLen = 32
+// Records are made a few at a time, and more at a time the more there are.
+const (
+	firstChunk = 2
+	chunkLen   = 32
+)
 
 func (s *slab[T]) get() *T {
 	if n := len(s.free); n > 0 {
@@ -65,7 +70,8 @@ func (s *slab[T]) get() *T {
 		return v
 	}
 	if len(s.chunk) == 0 {
-		s.chunk = make([]T, chunkLen)
+		s.size = min(max(firstChunk, 2*s.size), chunkLen)
+		s.chunk = make([]T, s.size)
 	}
 	v := &s.chunk[0]
 	s.chunk = s.chunk[1:]

@@ -17,9 +17,11 @@ func (e *Engine) Recv(env Envelope, from Peer, buf []byte) *Request {
 		e.accept(m, r)
 		return r
 	}
-	if from != NoPeer && e.peers[from].down != nil {
-		e.end(r, e.peers[from].down)
-		return r
+	if from != NoPeer && e.lost > 0 {
+		if down := e.Down(from); down != nil {
+			e.end(r, down)
+			return r
+		}
 	}
 	r.state = statePosted
 	e.posted.Add(&r.entry, key)

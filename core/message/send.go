@@ -7,7 +7,10 @@ package message
 // A send to a peer that is down is done at once and has failed, so is a buffered
 // one that does not fit.
 func (e *Engine) Send(to Peer, env Envelope, mode Mode, data []byte, count int64, dtype uint64) *Request {
-	p := e.peers[to]
+	p := e.peers.find(to)
+	if p == nil {
+		p = e.newPeer(to)
+	}
 	r := e.newRequest()
 	r.kind, r.state = kindSend, stateQueued
 	r.peer, r.env, r.mode = p, env, mode

@@ -1,8 +1,13 @@
 package message
 
-// stageSize is the staging memory of one link. It holds at least a few of the
-// largest packets that are copied.
-const stageSize = 64 << 10
+// The staging memory of one link. It begins small, because a proc of a large job
+// has little traffic on most of its links, and grows when it is full. In the end
+// it holds at least a few of the largest packets that are copied.
+const (
+	firstStage  = 1 << 10
+	stageSize   = 64 << 10
+	stageGrowth = 4
+)
 
 // stage is a link's staging memory: a ring in which every allocation is in one
 // piece. What is allocated first is consumed first.

@@ -1,0 +1,62 @@
+package message
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/openimpi/impi/core/wire"
+)
+
+// jobOf makes the directory of n procs.
+func jobOf(tb testing.TB, n int) *Directory {
+	tb.Helper()
+	procs := make([]wire.Proc, n)
+	for i := range procs {
+		procs[i] = wire.Proc{Host: wire.HostID{14: byte(i / 64 >> 8), 15: byte(i / 64)}, PID: int64(1000 + i%64)}
+	}
+	d, err := NewDirectory(procs)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return d
+}
+
+func TestDirectory(t *testing.T) {
+	d := jobOf(t, 1000)
+	for i := range Peer(1000) {
+		if p, known := d.Find(d.Proc(i)); !known || p != i {
+			t.Fatalf("proc %d is found as %d, %v", i, p, known)
+		}
+	}
+	if p, known := d.Find(wire.Proc{PID: 1}); known {
+		t.Errorf("a proc of another job is peer %d", p)
+	}
+	if d.Len() != 1000 {
+		t.Errorf("%d procs", d.Len())
+	}
+}
+
+func TestDirectoryRefusesTheSameProcTwice(t *testing.T) {
+	_, err := NewDirectory([]wire.Proc{{PID: 1}, {PID: 2}, {PID: 1}})
+	if !errors.Is(err, ErrConfig) || err.Error() != "message: configuration: ranks 0 and 2 are both proc none/1" {
+		t.Errorf("%v", err)
+	}
+}
+
+// A proc that one engine adds is no business of the others.
+func TestEnginesShareADirectory(t *testing.T) {
+	d := jobOf(t, 2)
+	var e [2]*Engine
+	for i := range e {
+		var err error
+		if e[i], err = New(Config{Directory: d, Self: Peer(i), MaxData: 1, AckMark: 1, HiWater: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if p := e[0].AddPeer(wire.Proc{PID: 9}); p != 2 || e[0].Peers() != 3 || e[1].Peers() != 2 || d.Len() != 2 {
+		t.Errorf("added as peer %d; %d, %d and %d procs", p, e[0].Peers(), e[1].Peers(), d.Len())
+	}
+	if p := e[1].AddPeer(wire.Proc{PID: 10}); p != 2 || e[1].Proc(2).PID != 10 || e[0].Proc(2).PID != 9 {
+		t.Errorf("peer %d: %v and %v", p, e[1].Proc(2), e[0].Proc(2))
+	}
+}

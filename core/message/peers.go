@@ -1,0 +1,121 @@
+package message
+
+import (
+	"cmp"
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"github.com/openimpi/impi/core/flow"
+	"github.com/openimpi/impi/core/wire"
+)
+
+// peers has the state of those procs that this one has had to do with. In a
+// large job they are few, however many could be: neighbours in trees, mostly.
+// So it is a small open table, at most half full, and not an array.
+type peers struct {
+	slots []*peer // a power of two
+	shift uint8   // takes the hash of an index to its place in slots
+	made  []*peer // in the order in which they were first needed
+}
+
+const firstPeers = 16
+
+// find gives the peer's state, nil if it has none yet.
+func (t *peers) find(i Peer) *peer {
+	mask := uint32(len(t.slots) - 1)
+	for at := hash(i) >> t.shift; ; at++ {
+		if p := t.slots[at&mask]; p == nil || p.index == i {
+			return p
+		}
+	}
+}
+
+// hash spreads regular distances, as those of trees, over the high bits.
+func hash(i Peer) uint32 { return uint32(i) * 0x9e3779b1 }
+
+func (t *peers) add(p *peer) {
+	t.made = append(t.made, p)
+	if 2*len(t.made) <= len(t.slots) {
+		t.put(p)
+		return
+	}
+	t.slots = make([]*peer, max(firstPeers, 2*len(t.slots)))
+	t.shift = uint8(32 - bits.Len(uint(len(t.slots)-1)))
+	for _, q := range t.made {
+		t.put(q)
+	}
+}
+
+// sorted gives those that are made, by index.
+func (t *peers) sorted() []*peer {
+	return slices.SortedFunc(slices.Values(t.made), func(a, b *peer) int { return cmp.Compare(a.index, b.index) })
+}
+
+func (t *peers) put(p *peer) {
+	at := hash(p.index) >> t.shift
+	for t.slots[at&uint32(len(t.slots)-1)] != nil {
+		at++
+	}
+	t.slots[at&uint32(len(t.slots)-1)] = p
+}
+
+// peer gives the state of a proc of the table.
+func (e *Engine) peer(i Peer) *peer {
+	if p := e.peers.find(i); p != nil {
+		return p
+	}
+	return e.newPeer(i)
+}
+
+func (e *Engine) newPeer(i Peer) *peer {
+	p := &peer{index: i, proc: e.Proc(i), window: flow.New(e.limits)}
+	e.peers.add(p)
+	return p
+}
+
+// AddPeer adds a proc to the table and gives its index. A proc that is known
+// keeps the index it has.
+func (e *Engine) AddPeer(proc wire.Proc) Peer {
+	if p, known := e.lookup(proc); known {
+		return p
+	}
+	if e.byAdded == nil {
+		e.byAdded = make(map[wire.Proc]Peer)
+	}
+	p := Peer(e.Peers())
+	e.added = append(e.added, proc)
+	e.byAdded[proc] = p
+	return p
+}
+
+// lookup gives the index of a proc of the job or one that AddPeer added.
+func (e *Engine) lookup(proc wire.Proc) (p Peer, known bool) {
+	if p, known = e.directory.Find(proc); !known {
+		p, known = e.byAdded[proc]
+	}
+	return p, known
+}
+
+// Peers is the number of procs in the table, this one included.
+func (e *Engine) Peers() int { return e.directory.Len() + len(e.added) }
+
+// Proc gives the identity of a peer.
+func (e *Engine) Proc(p Peer) wire.Proc {
+	switch n := e.directory.Len(); {
+	case p < 0 || int(p) >= e.Peers():
+		panic(fmt.Sprintf("message: peer %d of %d", p, e.Peers()))
+	case int(p) < n:
+		return e.directory.Proc(p)
+	default:
+		return e.added[int(p)-n]
+	}
+}
+
+// Down tells why p cannot be reached; nil: it can, as far as is known.
+func (e *Engine) Down(p Peer) error {
+	if q := e.peers.find(p); q != nil {
+		return q.down
+	}
+	return nil
+}
