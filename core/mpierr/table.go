@@ -9,6 +9,7 @@ import (
 	"github.com/openimpi/impi/core/flow"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/core/resume"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
 )
@@ -68,6 +69,16 @@ var table = []Row{
 	{agent.ErrGreeting, Other},
 	{agent.ErrProtocol, Other},
 	{agent.ErrTruncated, Other},
+
+	{resume.ErrVersion, Other},
+	{resume.ErrFrame, Other},
+	{resume.ErrSequence, Other},
+	{resume.ErrAck, Other},
+	{resume.ErrWindow, Other},
+	{resume.ErrChecksum, Other},
+	{resume.ErrSession, Other},
+	{resume.ErrStale, Other},
+	{resume.ErrGone, Other},
 
 	{wire.ErrShort, Other},
 	{wire.ErrLong, Other},

@@ -1,0 +1,253 @@
+package resume
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/openimpi/impi/core/link"
+)
+
+// State is how a Link is.
+type State uint8
+
+// The states. A driver acts on Apart, and lets go of a Link in one of the last
+// three; but see the package's comment on Done.
+const (
+	Apart   State = iota // no underlying link: one is needed
+	Joining              // dialler: the acceptor has not answered yet
+	Up                   // bytes move
+	Done                 // all was acknowledged and received, both ends included
+	Failed               // given up; the user learns it
+	Closed               // by the user
+)
+
+// String is the name of the constant.
+func (s State) String() string {
+	names := [...]string{"Apart", "Joining", "Up", "Done", "Failed", "Closed"}
+	if int(s) < len(names) {
+		return names[s]
+	}
+	return fmt.Sprintf("State(%d)", uint8(s))
+}
+
+// Status is a Link as its driver sees it.
+type Status struct {
+	State State
+	Epoch uint64 // of the last underlying link; 0 before the first
+	Err   error  // Apart: why the last one was lost, nil before the first; Failed: why
+}
+
+// Status says how the Link is. It changes by the calls of Link's methods only,
+// the user's included.
+func (l *Link) Status() Status {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := Status{Epoch: l.epoch}
+	switch {
+	case l.closed:
+		s.State = Closed
+	case l.done():
+		s.State = Done
+	case l.err != nil:
+		s.State, s.Err = Failed, l.err
+	case l.lower == nil:
+		s.State, s.Err = Apart, l.cause
+	case l.joining:
+		s.State = Joining
+	default:
+		s.State = Up
+	}
+	return s
+}
+
+// done tells whether this side needs nothing more of the peer.
+func (l *state) done() bool { return l.out.complete() && l.in.fin }
+
+// Dial goes on over an underlying link that was dialled, instead of the one there
+// may be, which is closed; bytes that are left in that one do not count. The
+// Link owns lower then. It is an error if the Link was closed or given up;
+// lower is not touched then.
+func (l *Link) Dial(lower link.Link) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.config.Dialler {
+		panic("resume: Dial by the end that accepts")
+	}
+	if err := l.over(); err != nil {
+		return err
+	}
+	l.epoch++
+	l.install(lower)
+	l.joining = true
+	l.greet()
+	return nil
+}
+
+// Accept goes on over an underlying link whose HELLO has arrived, like Dial. An
+// error means that lower was not taken: ErrSession and ErrStale leave the Link
+// as it was, as do the errors of a Link that was closed or given up; any other
+// means that the two ends do not fit together any more and ends the Link.
+func (l *Link) Accept(lower link.Link, h Hello) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.config.Dialler {
+		panic("resume: Accept by the end that dials")
+	}
+	switch err := l.over(); {
+	case err != nil:
+		return err
+	case h.Session != l.config.Session:
+		return l.wrap(fmt.Errorf("HELLO: %w: %v", ErrSession, h.Session))
+	case h.Epoch <= l.epoch:
+		return l.wrap(fmt.Errorf("HELLO: epoch %d is %w", h.Epoch, ErrStale))
+	}
+	if err := l.check(&h); err != nil {
+		l.fail(err)
+		return l.wrap(err)
+	}
+	l.epoch = h.Epoch
+	l.install(lower)
+	l.greet()
+	l.adopt(&h)
+	l.flush()
+	return nil
+}
+
+// over is the error for somebody who wants to go on with a Link that has ended.
+func (l *state) over() error {
+	if l.closed {
+		return link.ErrClosed
+	}
+	return l.err
+}
+
+// Lost says that the underlying link of an epoch is of no use any more, for a
+// reason that the driver knows. It does nothing if that link is not in use.
+func (l *Link) Lost(epoch uint64, why error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.lower != nil && epoch == l.epoch {
+		l.lose(why)
+	}
+}
+
+// Fail gives the Link up: there will be no further underlying link. The user still
+// gets the bytes that have come, and then an error that wraps link.ErrBroken and
+// why. A Link that is done, failed or closed stays so; it only loses the
+// underlying link.
+func (l *Link) Fail(why error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.fail(why)
+}
+
+// Pump moves what can be moved without the user: it receives as far as the window
+// goes and sends what is pending. The driver calls it when Wants holds for the
+// underlying link; Send and Recv do the same on their own. It tells whether
+// anything was received; if so, there may be more.
+func (l *Link) Pump() (received bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return false
+	}
+	received = l.drain()
+	l.flush()
+	return received
+}
+
+// Wants tells for what the underlying link should be waited, 0 if there is none.
+func (l *Link) Wants() link.Interest {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.wants()
+}
+
+func (l *state) wants() (want link.Interest) {
+	if l.lower == nil {
+		return 0
+	}
+	want = link.Readable
+	if l.tx.busy() {
+		want |= link.Writable
+	}
+	return want
+}
+
+// install replaces the underlying link.
+func (l *state) install(lower link.Link) {
+	if l.lower != nil {
+		l.lower.Close()
+	}
+	l.lower = lower
+	l.cause = nil
+	l.joining = false
+	l.rx, l.tx = reader{}, writer{}
+}
+
+// lose lets the underlying link go; another one may replace it.
+func (l *state) lose(why error) {
+	if why == nil {
+		why = link.ErrBroken
+	}
+	l.install(nil)
+	l.cause = l.wrap(why)
+}
+
+// fail gives the Link up, or just its underlying link if it needs no other one.
+func (l *state) fail(why error) {
+	if l.closed || l.err != nil {
+		return
+	}
+	if why == nil {
+		why = link.ErrBroken
+	}
+	if !errors.Is(why, link.ErrBroken) {
+		why = fmt.Errorf("%w: %w", link.ErrBroken, why)
+	}
+	if !l.done() {
+		l.err = l.wrap(why)
+	}
+	l.leave()
+}
+
+// wrap says which Link an error is about.
+func (l *state) wrap(why error) error {
+	return fmt.Errorf("resume: session %v, epoch %d: %w", l.config.Session, l.epoch, why)
+}
+
+// leave closes the underlying link, after a GONE if it can be sent at once.
+func (l *state) leave() {
+	if l.lower == nil {
+		return
+	}
+	if !l.tx.busy() && l.tx.err == nil {
+		l.tx.begin(header{kind: kindGone, flags: flagSum, ack: l.in.ack()})
+		l.push()
+	}
+	l.install(nil)
+}
+
+// check holds a HELLO against what this side knows.
+func (l *state) check(h *Hello) error {
+	switch o := &l.out; {
+	case l.theirs != 0 && h.Window != l.theirs:
+		return fmt.Errorf("HELLO: %w: the window was %d bytes and is %d", ErrFrame, l.theirs, h.Window)
+	case h.Received > o.reached:
+		return fmt.Errorf("HELLO: %w: of position %d, but only %d was sent", ErrAck, h.Received, o.reached)
+	case h.Ack < o.acked || h.Ack > h.Received:
+		return fmt.Errorf("HELLO: %w: of position %d, not between %d, known before, and %d, received", ErrAck, h.Ack, o.acked, h.Received)
+	case h.Oldest > l.in.received():
+		return fmt.Errorf("HELLO: %w: the peer cannot replay from before position %d, needed is %d", ErrSequence, h.Oldest, l.in.received())
+	}
+	return nil
+}
+
+// adopt goes on where a HELLO, which was checked, wants it.
+func (l *state) adopt(h *Hello) {
+	l.joining = false
+	l.theirs = h.Window
+	l.window = min(uint64(l.config.Window), uint64(h.Window))
+	l.summed = l.config.Checksum || h.Checksum
+	l.out.acked, l.out.next = h.Ack, h.Received
+}

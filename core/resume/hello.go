@@ -1,0 +1,133 @@
+package resume
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+
+	"github.com/openimpi/impi/core/link"
+)
+
+const helloBody = 40
+
+// HelloSize is the length of a HELLO, in bytes.
+const HelloSize = headerSize + helloBody
+
+// Session names a Link to both of its ends: random bytes, chosen by the dialler.
+type Session [16]byte
+
+// String gives the session's first bytes, enough to tell sessions apart.
+func (s Session) String() string { return fmt.Sprintf("%x", s[:4]) }
+
+// Hello is what one side says at the beginning of each underlying link.
+// Positions count bytes of a stream, and its end as one more.
+type Hello struct {
+	Session  Session
+	Epoch    uint64 // of the underlying link; the acceptor echoes the dialler's
+	Oldest   uint64 // position in the sender's stream from which it can replay
+	Received uint64 // position in the receiver's stream at which it must go on
+	Ack      uint64 // position in the receiver's stream up to which all was delivered
+	Window   uint32 // most bytes that may be under way to the sender, and from it
+	Checksum bool   // the sender wants checksums
+}
+
+// Append appends the frame to b.
+func (h *Hello) Append(b []byte) []byte {
+	at := len(b)
+	b = append(b, make([]byte, HelloSize)...)
+	h.put(b[at:])
+	return b
+}
+
+// put writes the frame to b[:HelloSize].
+func (h *Hello) put(b []byte) {
+	body := b[headerSize:HelloSize]
+	copy(body, h.Session[:])
+	binary.BigEndian.PutUint64(body[16:], h.Epoch)
+	binary.BigEndian.PutUint64(body[24:], h.Received)
+	binary.BigEndian.PutUint32(body[32:], h.Window)
+	binary.BigEndian.PutUint32(body[36:], 0)
+	head := header{
+		kind: kindHello, flags: flagSum, length: helloBody, seq: h.Oldest, ack: h.Ack, sum: checksum(0, body),
+	}
+	if h.Checksum {
+		head.flags |= flagWantSum
+	}
+	head.put(b)
+}
+
+// ParseHello reads a HELLO from b[:HelloSize]. Whether the positions make sense is
+// for Accept to say.
+func ParseHello(b []byte) (Hello, error) {
+	if len(b) < HelloSize {
+		return Hello{}, fmt.Errorf("resume: %w: HELLO of %d bytes instead of %d", ErrFrame, len(b), HelloSize)
+	}
+	head, err := parseHeader(b, true)
+	if err == nil && head.kind != kindHello {
+		err = fmt.Errorf("%w: %v comes before HELLO", ErrFrame, head.kind)
+	}
+	if err != nil {
+		return Hello{}, fmt.Errorf("resume: %w", err)
+	}
+	return parseHello(&head, b[headerSize:HelloSize])
+}
+
+// parseHello reads what follows the header of a HELLO.
+func parseHello(head *header, body []byte) (Hello, error) {
+	h := Hello{
+		Session:  Session(body[:16]),
+		Epoch:    binary.BigEndian.Uint64(body[16:]),
+		Oldest:   head.seq,
+		Received: binary.BigEndian.Uint64(body[24:]),
+		Ack:      head.ack,
+		Window:   binary.BigEndian.Uint32(body[32:]),
+		Checksum: head.flags&flagWantSum != 0,
+	}
+	switch rest := binary.BigEndian.Uint32(body[36:]); {
+	case head.sum != checksum(0, body):
+		return Hello{}, fmt.Errorf("resume: %w: HELLO %x", ErrChecksum, body)
+	case rest != 0:
+		return Hello{}, fmt.Errorf("resume: %w: HELLO ends with %08x instead of 0", ErrFrame, rest)
+	case h.Window == 0:
+		return Hello{}, fmt.Errorf("resume: %w: HELLO with a window of no bytes", ErrFrame)
+	}
+	return h, nil
+}
+
+// AppendRefusal appends to b what an acceptor answers to a HELLO for a session
+// that it does not know, before it closes the underlying link. The dialler's Link
+// fails with ErrGone, instead of trying again.
+func AppendRefusal(b []byte) []byte {
+	at := len(b)
+	b = append(b, make([]byte, headerSize)...)
+	head := header{kind: kindGone, flags: flagSum}
+	head.put(b[at:])
+	return b
+}
+
+// Arrival reads the HELLO from an underlying link that somebody dialled, so that
+// the acceptor can find the Link that it is for. The zero Arrival is ready.
+type Arrival struct {
+	buf [HelloSize]byte
+	n   int
+}
+
+// Read takes what l has of the HELLO, and not a byte more. It does not block: ok
+// tells that the HELLO is whole. An error says that l is of no use.
+func (a *Arrival) Read(l link.Link) (h Hello, ok bool, err error) {
+	for a.n < len(a.buf) {
+		n, err := l.Recv([][]byte{a.buf[a.n:]})
+		if err == io.EOF { //nolint:errorlint // links report io.EOF itself
+			err = io.ErrUnexpectedEOF
+		}
+		if err != nil {
+			return Hello{}, false, fmt.Errorf("resume: after %d bytes of HELLO: %w", a.n, err)
+		}
+		if n == 0 {
+			return Hello{}, false, nil
+		}
+		a.n += n
+	}
+	h, err = ParseHello(a.buf[:])
+	return h, err == nil, err
+}

@@ -1,0 +1,224 @@
+package resume
+
+import (
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/openimpi/impi/core/link"
+)
+
+// Defaults for what a Config leaves out, and the largest window, in bytes.
+const (
+	DefaultWindow = 1 << 20
+	DefaultFrame  = 64 << 10
+	MaxWindow     = 1 << 30
+)
+
+// Config says what a Link is like.
+type Config struct {
+	Session Session
+
+	// Dialler is set at the end that makes the underlying links.
+	Dialler bool
+
+	// Window is how many bytes are kept for replay, and how many are accepted
+	// ahead of the user, so a Link has memory for twice as many; it is allocated
+	// when needed. The smaller of the two ends' windows counts for both
+	// directions. It should cover what the path holds in one round trip. 0 means
+	// DefaultWindow.
+	Window int
+
+	// Ack is after how many delivered bytes they are acknowledged if nothing
+	// else is sent; 0, and anything above it, means a quarter of the window.
+	Ack int
+
+	// Frame is the most bytes that are sent in one DATA frame; 0 means
+	// DefaultFrame.
+	Frame int
+
+	// Checksum asks for a CRC-32C of all frames, in both directions. It costs a
+	// pass over the bytes at each end and, as they must be checked first, a copy
+	// at the receiver.
+	Checksum bool
+
+	// Handle is what the Link's Handle reports; 0 means link.NoHandle. It must not
+	// be the handle of an underlying link, which does not last.
+	Handle int
+}
+
+// Link is one end of a lasting link over underlying links that do not last. It
+// keeps the contract of link.Link towards its user: Send takes bytes up to the
+// window while there is no underlying link, Recv reports nothing then, and both
+// fail only when the Link was given up.
+//
+// The methods that link.Link does not have are for the driver. All may be called
+// by several goroutines; none blocks.
+type Link struct {
+	mu sync.Mutex
+	state
+}
+
+// state is a Link without its lock.
+type state struct {
+	config Config
+	out    outgoing
+	in     incoming
+	window uint64 // of both directions; own one before the first handshake
+	theirs uint32 // window that the peer has announced, or 0
+	told   uint64 // acknowledgement in the last frame
+
+	epoch   uint64
+	lower   link.Link // nil between two of them
+	joining bool      // the peer's HELLO has not come
+	summed  bool      // frames have checksums
+	rx      reader
+	tx      writer
+	cause   error // why the last underlying link was lost
+
+	err    error // why the Link was given up
+	closed bool
+
+	batch   [][]byte // copy of the user's batch in Recv
+	dst     [][]byte // what is left of it
+	scratch [][]byte // for a call of lower
+}
+
+var _ link.Link = (*Link)(nil)
+
+// New makes one end of a Link, without an underlying link yet. It panics if a size
+// is negative or the window larger than MaxWindow.
+func New(c Config) *Link {
+	if c.Window < 0 || c.Window > MaxWindow || c.Ack < 0 || c.Frame < 0 {
+		panic(fmt.Sprintf("resume: window of %d bytes, ack after %d, frames of %d", c.Window, c.Ack, c.Frame))
+	}
+	if c.Window == 0 {
+		c.Window = DefaultWindow
+	}
+	if c.Frame == 0 {
+		c.Frame = DefaultFrame
+	}
+	if c.Handle == 0 {
+		c.Handle = link.NoHandle
+	}
+	l := &Link{}
+	l.config = c
+	l.window = uint64(c.Window)
+	l.out.size, l.in.size = l.window, l.window
+	return l
+}
+
+// Send copies what the window has room for and passes it on as far as the
+// underlying link takes it.
+func (l *Link) Send(batch [][]byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.sendError(); err != nil {
+		return 0, err
+	}
+	if l.joining || uint64(link.Len(batch)) > l.out.room() {
+		l.drain() // the answer to HELLO, or acknowledgements, may have come
+		if err := l.sendError(); err != nil {
+			return 0, err
+		}
+	}
+	n := l.out.take(batch)
+	l.flush()
+	return n, nil
+}
+
+func (l *state) sendError() error {
+	switch {
+	case l.closed || l.out.fin:
+		return link.ErrClosed
+	default:
+		return l.err
+	}
+}
+
+// Recv delivers what has come. Bytes that are still in the underlying link go
+// straight to batch, unless they have a checksum.
+func (l *Link) Recv(batch [][]byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.closed:
+		return 0, link.ErrClosed
+	case link.Len(batch) == 0:
+		return 0, nil
+	}
+	l.batch = append(l.batch[:0], batch...)
+	l.dst = l.batch
+	before := l.in.delivered
+	l.receive()
+	l.dst = nil
+	clear(l.batch)
+	l.flush()
+	n := int(l.in.delivered - before)
+	switch {
+	case n > 0:
+		return n, nil
+	case l.in.ended():
+		return 0, io.EOF
+	}
+	if l.in.delivered < l.in.have { // came while flush found the link broken
+		return 0, nil
+	}
+	return 0, l.err
+}
+
+// Handle is the configured one.
+func (l *Link) Handle() int { return l.config.Handle }
+
+// Arm tells whether one of want holds or the underlying link may bring it about,
+// which it is armed for. The driver must wake all who sleep on Handle when
+// Wants holds for the underlying link and when it has replaced or failed it.
+func (l *Link) Arm(want link.Interest) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed || l.err != nil {
+		return true
+	}
+	readable := l.in.delivered < l.in.have || l.in.ended()
+	writable := l.out.fin || l.out.room() > 0
+	if want&link.Readable != 0 && readable || want&link.Writable != 0 && writable {
+		return true
+	}
+	return l.lower != nil && l.lower.Arm(l.wants())
+}
+
+// Limits has the window as Stream.
+func (l *Link) Limits() link.Limits { return link.Limits{Stream: l.config.Window} }
+
+// CloseSend ends this side's bytes. The end is replayed like them.
+func (l *Link) CloseSend() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.closed:
+		return link.ErrClosed
+	case l.out.fin:
+		return nil
+	case l.err != nil:
+		return l.err
+	}
+	l.out.fin = true
+	l.flush()
+	return nil
+}
+
+// Close releases the Link and its underlying link. It tells the peer, after what
+// can be sent at once; the rest is lost.
+func (l *Link) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil
+	}
+	l.closed = true
+	l.out.fin = true
+	l.flush()
+	l.leave()
+	l.out.buf, l.in.buf = nil, nil
+	return nil
+}

@@ -1,0 +1,127 @@
+package resume
+
+// writer is the frame that the underlying link is being given.
+type writer struct {
+	kind kind
+	head [HelloSize]byte
+	size int    // of head
+	off  int    // bytes of head that are gone
+	left uint64 // bytes of the stream that follow
+	err  error  // of the underlying link
+}
+
+// busy tells whether a frame has begun and not ended.
+func (w *writer) busy() bool { return w.off < w.size || w.left > 0 }
+
+// begin starts a frame that is h and, for DATA, bytes of the stream.
+func (w *writer) begin(h header) {
+	w.kind, w.size, w.off, w.left = h.kind, headerSize, 0, uint64(h.length)
+	h.put(w.head[:])
+}
+
+// greet starts the HELLO of a new underlying link.
+func (l *state) greet() {
+	h := Hello{
+		Session: l.config.Session, Epoch: l.epoch,
+		Oldest: l.out.acked, Received: l.in.received(), Ack: l.in.ack(),
+		Window: uint32(l.config.Window), Checksum: l.config.Checksum,
+	}
+	l.told = h.Ack
+	l.tx.kind, l.tx.size = kindHello, HelloSize
+	h.put(l.tx.head[:])
+	l.push()
+}
+
+// flush sends what there is to send, as far as the underlying link takes it.
+func (l *state) flush() {
+	for l.lower != nil && l.tx.err == nil && (l.tx.busy() || l.compose()) {
+		if !l.push() {
+			break
+		}
+	}
+	if l.tx.err != nil {
+		l.settle()
+	}
+}
+
+// compose starts the next frame, if there is one to send.
+func (l *state) compose() bool {
+	if l.joining {
+		return false
+	}
+	o := &l.out
+	h := header{seq: o.next, ack: l.in.ack()}
+	if l.summed {
+		h.flags = flagSum
+	}
+	switch n := min(o.unsent(l.window), uint64(l.config.Frame)); {
+	case n > 0:
+		h.kind, h.length = kindData, uint32(n)
+		if l.summed {
+			h.sum = o.sum(o.next, n)
+		}
+	case o.fin && o.next == o.end:
+		h.kind = kindFin
+	case l.ackIsDue(h.ack):
+		h.kind = kindAck
+	default:
+		return false
+	}
+	l.told = h.ack
+	l.tx.begin(h)
+	return true
+}
+
+// ackIsDue tells whether an acknowledgement is worth a frame. The peer may have
+// sent only a window beyond the last one, so it must not be more than that.
+func (l *state) ackIsDue(ack uint64) bool {
+	after := max(1, l.window/4)
+	if a := uint64(l.config.Ack); a > 0 {
+		after = min(after, a)
+	}
+	return ack-l.told >= after || ack > l.told && l.in.ended()
+}
+
+// push offers the frame to the underlying link and tells whether all of it was
+// taken.
+func (l *state) push() bool {
+	w := &l.tx
+	l.scratch = l.scratch[:0]
+	if w.off < w.size {
+		l.scratch = append(l.scratch, w.head[w.off:w.size])
+	}
+	l.scratch = l.out.parts(l.scratch, l.out.next, w.left)
+	n, err := l.lower.Send(l.scratch)
+	clear(l.scratch)
+	if err != nil {
+		w.err = err
+		return false
+	}
+	k := min(n, w.size-w.off)
+	w.off += k
+	w.left -= uint64(n - k)
+	l.out.sent(uint64(n - k))
+	if w.busy() {
+		return false
+	}
+	if w.kind == kindFin {
+		l.out.sent(1)
+	}
+	return true
+}
+
+// settle lets go of an underlying link that takes no more, after what it still
+// has to say: that may be a peer's last words before it closed.
+func (l *state) settle() {
+	for range maxSteps {
+		if l.lower == nil {
+			return
+		}
+		if !l.step() {
+			break
+		}
+	}
+	if l.lower != nil {
+		l.lose(l.tx.err)
+	}
+}
