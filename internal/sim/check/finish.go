@@ -1,0 +1,136 @@
+package check
+
+// Finish judges what is left when nothing happens any more. clean says that the
+// job has come to its proper end: everything that was sent and could arrive must
+// have arrived, and everything that wants an answer must have it. In a job
+// that ended by a fault nothing of that is wanted, so that Finish only repeats
+// what was found before.
+func (c *Checker) Finish(clean bool) error {
+	if c.err != nil || !clean {
+		return c.err
+	}
+	if c.failed != nil {
+		return c.end(c.failed)
+	}
+	for _, l := range c.order {
+		for _, s := range []*stream{l.a, l.b} {
+			if l.cut {
+				continue
+			}
+			if err := s.over(); err != nil {
+				return c.end(err)
+			}
+		}
+	}
+	for _, q := range c.made {
+		if err := c.delivered(q); err != nil {
+			return c.end(err)
+		}
+	}
+	for r := range c.procs {
+		if err := c.answered(&c.procs[r]); err != nil {
+			return c.end(err)
+		}
+	}
+	return nil
+}
+
+// over judges a stream that nobody writes any more.
+func (s *stream) over() error {
+	if s.talk != nil {
+		return s.talk.over(s)
+	}
+	if s.left > 0 {
+		return s.wrong(RuleFraming, s.packets.back(), "%d bytes of it are missing", s.left)
+	}
+	if s.have > 0 && !s.back.ended {
+		return s.fault(RuleFraming, s.sent-int64(s.have), "%d bytes of a header, and no more", s.have)
+	}
+	for i := range s.packets.n {
+		if p := s.packets.at(i); p.typ != pkProtoAck || !s.back.ended {
+			return s.wrong(RuleConservation, p, "%v has not read it", s.to)
+		}
+	}
+	if s.from.Kind == KindAgent && s.to.Kind == KindAgent && !s.fini {
+		return s.fault(RuleFini, s.sent, "there was no FINI")
+	}
+	return nil
+}
+
+// over judges one side of a connection to the server.
+func (t *talk) over(s *stream) error {
+	k := t.client
+	switch {
+	case t.have > 0 || t.left > 0:
+		return t.wrong(s, "it is not complete")
+	case t.up && !k.fini:
+		return s.fault(RuleStartup, s.sent, "the server has read no FINI")
+	case !t.up && !k.running && !k.foreign:
+		return s.fault(RuleStartup, s.sent, "the client has read no DONE")
+	}
+	return nil
+}
+
+// hurt tells whether a link that the pair's packets need was cut.
+func (c *Checker) hurt(q *pair) bool {
+	if q.route == nil || q.route.cut {
+		return q.route != nil
+	}
+	g, h := c.procs[q.src].host, c.procs[q.dest].host
+	if q.route.a.from.Kind == KindProc && q.route.b.from.Kind == KindProc {
+		return false
+	}
+	for _, l := range []*link{c.hosts[g].channels[h], c.procs[q.dest].link} {
+		if l != nil && l.cut {
+			return true
+		}
+	}
+	return false
+}
+
+// delivered judges what has become of a pair's packets.
+func (c *Checker) delivered(q *pair) error {
+	if c.hurt(q) || c.hurt(q.back) {
+		return nil
+	}
+	for i, h := range q.held {
+		if h == nil {
+			continue
+		}
+		host := c.procs[[...]int32{q.src, q.dest}[i]].host
+		if h.packets.n > 0 {
+			return c.fault(RuleConservation, "agent %d has not passed on %s", host, h.packets.front().line())
+		}
+		if h.acks.n > 0 && !c.procs[q.dest].finished {
+			return c.fault(RuleConservation, "agent %d has not passed on %s", host, h.acks.front().line())
+		}
+	}
+	// IMPI ch.3, Packet Protocol: what is left of a window is not acknowledged.
+	if due := q.rcvd / int64(c.job.AckMark); q.acks != due {
+		return c.fault(RuleAck, "proc %d read %d packets of proc %d and wrote %d PROTOACKs, not %d", q.dest, q.rcvd, q.src, q.acks, due)
+	}
+	return nil
+}
+
+// answered judges a proc's requests. Of several it names the one of the lowest
+// number, so that a seed always says the same.
+func (c *Checker) answered(p *proc) error {
+	var r *request
+	for _, x := range p.requests {
+		if x.over && !x.undecided() || c.hurt(x.pair) || c.hurt(x.pair.back) {
+			continue
+		}
+		if r == nil || x.srqid < r.srqid {
+			r = x
+		}
+	}
+	switch {
+	case r == nil:
+		return nil
+	case r.undecided():
+		return c.fault(RuleCancel, "CANCEL of proc %d to proc %d, srqid=%d, has no answer", r.pair.src, r.pair.dest, r.srqid)
+	case r.acked && !r.yes:
+		return c.fault(RuleMessage, "message of proc %d to proc %d, srqid=%d, has come to %d of %d bytes", r.pair.src, r.pair.dest, r.srqid, r.sent, r.msglen)
+	}
+	return c.fault(RuleSync, "message of proc %d to proc %d, srqid=%d, has no SYNCACK", r.pair.src, r.pair.dest, r.srqid)
+}

@@ -1,0 +1,160 @@
+package check
+
+import (
+	"fmt"
+	"time"
+)
+
+// Job is what a checker knows of the job beforehand.
+type Job struct {
+	Datalen uint32 // most data bytes of a packet, 1 or more
+	AckMark uint32 // packets that a PROTOACK stands for, 1 to HiWater
+	HiWater uint32 // most packets of a pair without PROTOACK
+
+	Procs []Proc // by world rank
+	Hosts []Host // by host rank
+}
+
+// Proc is an MPI process.
+type Proc struct {
+	Identity [IdentitySize]byte // as pk_src has it
+	Host     int
+}
+
+// Host is a host. Its flags say what it can be expected to do.
+type Host struct {
+	Client int
+
+	// Own: the client lists the private version, so that there may be direct links
+	// between its procs and those of other such hosts.
+	Own bool
+
+	// Foreign: the host and its procs are not our code. They may write anything to
+	// fields that are not used, pk_len of packets without data included, need not
+	// fill packets, may leave out labels and not wait for answers.
+	Foreign bool
+
+	// Whole: there are no links between the host and its procs to be seen; what it
+	// writes to a channel is what its procs send.
+	Whole bool
+}
+
+// Kind is a kind of endpoint.
+type Kind uint8
+
+// The endpoints of links.
+const (
+	KindProc   Kind = iota // number: world rank
+	KindAgent              // number: host rank
+	KindServer             // number: 0
+	KindClient             // number: client rank
+)
+
+var kindNames = [...]string{"proc", "agent", "server", "client"}
+
+// Endpoint is who writes and reads at one side of a link.
+type Endpoint struct {
+	Kind   Kind
+	Number int
+}
+
+// Proc, Agent, Server and Client make endpoints.
+
+// ProcEnd is the endpoint of a proc.
+func ProcEnd(rank int) Endpoint { return Endpoint{KindProc, rank} }
+
+// AgentEnd is the endpoint of a host's agent.
+func AgentEnd(host int) Endpoint { return Endpoint{KindAgent, host} }
+
+// ServerEnd is the endpoint of the server.
+func ServerEnd() Endpoint { return Endpoint{KindServer, 0} }
+
+// ClientEnd is the client side of a connection to the server.
+func ClientEnd(client int) Endpoint { return Endpoint{KindClient, client} }
+
+// String names the endpoint.
+func (e Endpoint) String() string {
+	if e.Kind == KindServer {
+		return "server"
+	}
+	if int(e.Kind) < len(kindNames) {
+		return fmt.Sprintf("%s %d", kindNames[e.Kind], e.Number)
+	}
+	return fmt.Sprintf("endpoint(%d) %d", e.Kind, e.Number)
+}
+
+// Checker watches one job. It is for one goroutine.
+type Checker struct {
+	job     Job
+	now     time.Duration
+	err     error
+	byID    map[[IdentitySize]byte]int
+	procs   []proc
+	hosts   []host
+	clients []client
+	links   map[int]*link
+	order   []*link // as they were made, for reports that do not vary
+	pairs   map[[2]int32]*pair
+	made    []*pair // in the order of their first packets
+	labels  map[uint32]*submissions
+	talks   int // clients that have a link to the server
+	failed  *Violation
+}
+
+// proc is what is known of a proc while the job runs.
+type proc struct {
+	host     int
+	link     *link // to its agent
+	finished bool
+	requests map[uint64]*request
+	ended    queue[*request] // that are still in requests
+}
+
+// host is what is known of a host while the job runs.
+type host struct {
+	Host
+	procs    []int
+	channels map[int]*link // by host
+	links    int
+	held     int64 // bytes read and not written
+	through  int64 // pairs whose packets it passes on
+}
+
+// New makes a checker. An error means that the job is impossible.
+func New(job Job) (*Checker, error) {
+	c := &Checker{
+		job:    job,
+		byID:   make(map[[IdentitySize]byte]int, len(job.Procs)),
+		procs:  make([]proc, len(job.Procs)),
+		hosts:  make([]host, len(job.Hosts)),
+		links:  make(map[int]*link),
+		pairs:  make(map[[2]int32]*pair),
+		labels: make(map[uint32]*submissions),
+	}
+	if job.Datalen < 1 || job.AckMark < 1 || job.AckMark > job.HiWater {
+		return nil, c.fault(RuleWiring, "datalen %d, ackmark %d, hiwater %d", job.Datalen, job.AckMark, job.HiWater)
+	}
+	for h, host := range job.Hosts {
+		if host.Client < 0 || host.Client >= maxClients {
+			return nil, c.fault(RuleWiring, "host %d is of client %d", h, host.Client)
+		}
+		c.hosts[h].Host = host
+		c.hosts[h].channels = make(map[int]*link)
+		for len(c.clients) <= host.Client {
+			c.clients = append(c.clients, client{rank: len(c.clients)})
+		}
+	}
+	for r, p := range job.Procs {
+		if p.Host < 0 || p.Host >= len(job.Hosts) {
+			return nil, c.fault(RuleWiring, "proc %d is on host %d of %d", r, p.Host, len(job.Hosts))
+		}
+		if other, ok := c.byID[p.Identity]; ok {
+			return nil, c.fault(RuleWiring, "procs %d and %d have one identity, %s", other, r, who(p.Identity[:]))
+		}
+		c.byID[p.Identity] = r
+		c.procs[r].host = p.Host
+		c.hosts[p.Host].procs = append(c.hosts[p.Host].procs, r)
+	}
+	c.describeClients()
+	return c, nil
+}

@@ -1,0 +1,69 @@
+package check
+
+import "time"
+
+// moved counts bytes of packets that an agent read (n above 0) or wrote.
+func (s *stream) moved(e Endpoint, n int64) {
+	if e.Kind == KindAgent && s.talk == nil {
+		s.c.hosts[e.Number].held += n
+	}
+}
+
+// countThrough adds a pair to those that agents pass on.
+func (c *Checker) countThrough(q *pair) {
+	if q.route.a.from.Kind == KindProc && q.route.b.from.Kind == KindProc {
+		return
+	}
+	g, h := c.procs[q.src].host, c.procs[q.dest].host
+	c.hosts[g].through++
+	if h != g {
+		c.hosts[h].through++
+	}
+}
+
+// perPair is the most that an agent can hold of one pair, in bytes: a window of
+// packets, and the PROTOACKs that can be on their way, which go back against
+// them. There are at most HiWater/AckMark of those: each stands for AckMark
+// packets that the source still counts.
+func (c *Checker) perPair() int64 {
+	h, a := int64(c.job.HiWater), int64(c.job.AckMark)
+	return h*(HeaderSize+int64(c.job.Datalen)) + h/a*HeaderSize
+}
+
+// Held gives the bytes of packets that the agent of a host has read and not
+// written, those that it has thrown away included.
+func (c *Checker) Held(host int) int64 { return c.hosts[host].held }
+
+// Bound gives the most bytes of packets that the agent of a host may hold now:
+// a window for each pair whose packets pass it, and for each of its links
+// the part of a header that belongs to no pair yet. That Held is never above it
+// follows from the rules of window, ack and conservation.
+func (c *Checker) Bound(host int) int64 {
+	h := &c.hosts[host]
+	return h.through*c.perPair() + int64(h.links)*(HeaderSize-1)
+}
+
+// Memory judges what the agent of a host says of itself: queued bytes wait for
+// links, in memory bytes of chunks of that size. It cannot have queued more than
+// it has read. As for the memory, a chunk is kept as long as a part of it is in
+// use, so that n bytes keep at most twice as much; beside that a link has at most
+// three chunks for each of its two queues, and two chunks and a packet for reading.
+func (c *Checker) Memory(host int, queued, memory, chunk int64, now time.Duration) error {
+	if c.err != nil {
+		return c.err
+	}
+	c.now = max(c.now, now)
+	if host < 0 || host >= len(c.hosts) {
+		return c.end(c.fault(RuleWiring, "no host %d", host))
+	}
+	h := &c.hosts[host]
+	if most := min(h.held, c.Bound(host)); queued > most {
+		return c.end(c.fault(RuleMemory, "agent %d has %d bytes queued; it has read but %d bytes more than it wrote, and its %d pairs may need %d",
+			host, queued, h.held, h.through, c.Bound(host)))
+	}
+	if most := 2*queued + int64(h.links)*(8*chunk+HeaderSize+int64(c.job.Datalen)); memory > most {
+		return c.end(c.fault(RuleMemory, "agent %d uses %d bytes of chunks for %d bytes queued on %d links; it should not need more than %d",
+			host, memory, queued, h.links, most))
+	}
+	return nil
+}

@@ -1,0 +1,70 @@
+package check
+
+// pair is the packets from one proc to another.
+type pair struct {
+	src, dest int32
+	back      *pair
+	route     *link    // by which they leave
+	held      [2]*hold // at the source's agent, and at the destination's if that is another
+
+	sent      int64 // counted packets that the source wrote
+	rcvd      int64 // counted packets that the destination read
+	acks      int64 // PROTOACKs for them that the destination wrote
+	acksTaken int64 // and that the source read
+}
+
+// between gives a pair, which comes to be together with its other direction.
+func (c *Checker) between(src, dest int) *pair {
+	key := [2]int32{int32(src), int32(dest)}
+	if p := c.pairs[key]; p != nil {
+		return p
+	}
+	p := &pair{src: key[0], dest: key[1]}
+	p.back = &pair{src: key[1], dest: key[0], back: p}
+	c.pairs[key] = p
+	c.pairs[[2]int32{key[1], key[0]}] = p.back
+	c.made = append(c.made, p, p.back)
+	return p
+}
+
+// leaves judges a packet that is just being written by its source.
+func (s *stream) leaves(p *packet) error {
+	q := p.pair
+	if q.route != s.link {
+		if q.route != nil && !q.route.cut {
+			return s.wrong(RuleRoute, p, "packets of this pair leave by link %d", q.route.id)
+		}
+		q.route = s.link
+		s.c.countThrough(q)
+	}
+	if p.typ == pkProtoAck {
+		return s.acknowledges(p)
+	}
+	// IMPI ch.3, Packet Protocol: the source stops at hiwater.
+	q.sent++
+	if out := q.sent - q.acksTaken*int64(s.c.job.AckMark); out > int64(s.c.job.HiWater) {
+		return s.wrong(RuleWindow, p, "%d packets are not acknowledged, hiwater is %d", out, s.c.job.HiWater)
+	}
+	return s.converse(p)
+}
+
+// acknowledges judges a PROTOACK that is just being written.
+// IMPI ch.3, Packet Protocol: it stands for exactly ackmark counted packets.
+func (s *stream) acknowledges(p *packet) error {
+	q := p.pair.back
+	q.acks++
+	if due := q.rcvd / int64(s.c.job.AckMark); q.acks > due {
+		return s.wrong(RuleAck, p, "it is PROTOACK %d for %d packets that were read, and ackmark is %d", q.acks, q.rcvd, s.c.job.AckMark)
+	}
+	return nil
+}
+
+// arrived takes note of a packet that its destination has read.
+func (s *stream) arrived(p *packet) {
+	if p.typ == pkProtoAck {
+		p.pair.back.acksTaken++
+		return
+	}
+	p.pair.rcvd++
+	s.heard(p)
+}

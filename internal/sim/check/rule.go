@@ -1,0 +1,78 @@
+package check
+
+import (
+	"fmt"
+	"time"
+)
+
+// Rule names what was violated.
+type Rule string
+
+// The rules. The package comment says what they are.
+const (
+	RuleFraming      Rule = "framing"
+	RuleAddress      Rule = "address"
+	RuleRoute        Rule = "route"
+	RuleFields       Rule = "fields"
+	RuleWindow       Rule = "window"
+	RuleAck          Rule = "ack"
+	RuleConservation Rule = "conservation"
+	RuleMessage      Rule = "message"
+	RuleSync         Rule = "sync"
+	RuleCancel       Rule = "cancel"
+	RuleFini         Rule = "fini"
+	RuleDance        Rule = "dance"
+	RuleStartup      Rule = "startup"
+	RuleLabel        Rule = "label"
+	RuleMemory       Rule = "memory"
+	RuleWiring       Rule = "wiring"
+)
+
+// NoLink is the Link of a violation that is not on one.
+const NoLink = -1
+
+// Violation is the error of everything that a Checker finds.
+type Violation struct {
+	Rule     Rule
+	Link     int      // NoLink if it is about the job
+	From, To Endpoint // direction, if Link is one
+	Offset   int64    // of the packet or command in the stream's bytes
+	Now      time.Duration
+	Packet   string // the packet as Line has it, or ""
+	Text     string
+}
+
+// Error says all of it in one line.
+func (v *Violation) Error() string {
+	s := fmt.Sprintf("check: %s: ", v.Rule)
+	if v.Link != NoLink {
+		s += fmt.Sprintf("link %d, %v -> %v, byte %d, at %v: ", v.Link, v.From, v.To, v.Offset, v.Now)
+	} else {
+		s += fmt.Sprintf("at %v: ", v.Now)
+	}
+	if v.Packet != "" {
+		s += v.Packet + ": "
+	}
+	return s + v.Text
+}
+
+// fault is a violation that is not on a link.
+func (c *Checker) fault(r Rule, format string, args ...any) error {
+	return &Violation{Rule: r, Link: NoLink, Now: c.now, Text: fmt.Sprintf(format, args...)}
+}
+
+// fault is a violation on the stream, by what begins at that offset.
+func (s *stream) fault(r Rule, at int64, format string, args ...any) error {
+	return &Violation{
+		Rule: r, Link: s.link.id, From: s.from, To: s.to, Offset: at, Now: s.c.now,
+		Text: fmt.Sprintf(format, args...),
+	}
+}
+
+// wrong is a violation by a packet.
+func (s *stream) wrong(r Rule, p *packet, format string, args ...any) error {
+	return &Violation{
+		Rule: r, Link: s.link.id, From: s.from, To: s.to, Offset: p.at, Now: s.c.now,
+		Packet: p.line(), Text: fmt.Sprintf(format, args...),
+	}
+}

@@ -1,0 +1,199 @@
+package check
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+)
+
+// table is of the polynomial that processors have an instruction for. That makes
+// comparing packets cheaper than copying them.
+var table = crc32.MakeTable(crc32.Castagnoli)
+
+// written takes what the stream's writer wrote.
+func (s *stream) written(data []byte) error {
+	if s.ended && len(data) > 0 {
+		return s.fault(RuleFraming, s.sent, "%d bytes after the end", len(data))
+	}
+	if s.talk != nil {
+		return s.talk.written(s, data)
+	}
+	s.moved(s.from, -int64(len(data)))
+	for len(data) > 0 {
+		n, err := s.step(data)
+		s.sent += int64(n)
+		if err != nil {
+			return err
+		}
+		data = data[n:]
+	}
+	return nil
+}
+
+// step takes some of data: of the greeting, of a header or of a packet's data.
+func (s *stream) step(data []byte) (n int, err error) {
+	switch {
+	case len(s.greeting) > 0:
+		return s.greet(data)
+	case s.left > 0:
+		n = int(min(int64(s.left), int64(len(data))))
+		p := s.packets.back()
+		p.crc = crc32.Update(p.crc, table, data[:n])
+		s.left -= uint32(n)
+		if s.left == 0 {
+			err = s.complete(p)
+		}
+		return n, err
+	}
+	if s.have == 0 {
+		s.late = s.back.endSeen || s.back.finiRead
+		if len(data) >= HeaderSize {
+			return HeaderSize, s.header(data[:HeaderSize], s.sent)
+		}
+	}
+	n = copy(s.head[s.have:], data)
+	if s.have += n; s.have == HeaderSize {
+		s.have = 0
+		err = s.header(s.head[:], s.sent+int64(n)-HeaderSize)
+	}
+	return n, err
+}
+
+// header takes a complete header that begins at that offset.
+func (s *stream) header(h []byte, at int64) error {
+	p := decode(h)
+	p.at = at
+	if err := s.frame(&p); err != nil {
+		return err
+	}
+	if p.typ == pkFini {
+		return s.takeFini(&p, h)
+	}
+	if err := s.address(&p, h); err != nil {
+		return err
+	}
+	if err := s.allowed(&p, h); err != nil {
+		return err
+	}
+	if s.source {
+		if err := s.leaves(&p); err != nil {
+			return err
+		}
+	}
+	return s.append(&p, h)
+}
+
+func (s *stream) append(p *packet, h []byte) error {
+	p.crc = crc32.Update(0, table, h)
+	s.left = uint32(p.size() - HeaderSize)
+	s.packets.push(*p)
+	if s.left == 0 {
+		return s.complete(s.packets.back())
+	}
+	return nil
+}
+
+// frame judges what the rest of the stream depends on.
+func (s *stream) frame(p *packet) error {
+	if p.typ > pkFini {
+		return s.wrong(RuleFraming, p, "there is no such type")
+	}
+	if p.hasData() && p.length > s.c.job.Datalen {
+		return s.wrong(RuleFraming, p, "pk_len is above the data length %d", s.c.job.Datalen)
+	}
+	return nil
+}
+
+// allowed judges whether any packet may come now, and its unused fields.
+func (s *stream) allowed(p *packet, h []byte) error {
+	if s.fini && (p.counted() || !s.foreignWriter()) {
+		return s.wrong(RuleFini, p, "after FINI")
+	}
+	if s.late && p.counted() {
+		return s.wrong(RuleFini, p, "%v has finished, and %v knew", s.to, s.from)
+	}
+	if s.source && s.from.Kind == KindProc && s.c.procs[s.from.Number].finished {
+		return s.wrong(RuleFini, p, "%v has finished", s.from)
+	}
+	if s.source && !s.foreignWriter() {
+		return s.checkFields(p, h)
+	}
+	return nil
+}
+
+// foreignWriter tells whether the stream's writer is not our code.
+func (s *stream) foreignWriter() bool {
+	h := s.from.Number
+	if s.from.Kind == KindProc {
+		h = s.c.procs[h].host
+	}
+	return s.c.hosts[h].Foreign
+}
+
+// complete takes note of a packet that was written to its last byte.
+func (s *stream) complete(p *packet) error {
+	p.complete = true
+	if p.typ == pkFini || s.source {
+		return nil
+	}
+	return s.carried(p)
+}
+
+// received takes note of n bytes that the stream's reader read.
+func (s *stream) received(n int) error {
+	if n < 0 || int64(n) > s.sent-s.read {
+		return s.fault(RuleWiring, s.read, "%d bytes were read where %d had been written", n, s.sent-s.read)
+	}
+	greeted := max(0, min(s.base-s.read, int64(n)))
+	s.read += int64(n)
+	if s.talk != nil {
+		s.talk.received(s)
+		return nil
+	}
+	s.moved(s.to, int64(n)-greeted)
+	for s.packets.n > 0 {
+		p := s.packets.front()
+		if s.last && !p.headerRead && s.read >= p.at+HeaderSize {
+			p.headerRead = true
+			s.announced(p)
+		}
+		if s.read < p.at+p.size() {
+			return nil
+		}
+		done := s.packets.pop()
+		s.taken(&done)
+	}
+	return nil
+}
+
+// taken takes note of a packet that was read to its last byte.
+func (s *stream) taken(p *packet) {
+	switch {
+	case p.typ == pkFini:
+		s.finiRead = true
+		s.moved(s.to, -HeaderSize)
+	case s.last:
+		s.arrived(p)
+	default:
+		p.pair.hold(s.c, s.to.Number).queue(p).push(*p)
+	}
+}
+
+const greetingSize = 4
+
+// greetingOf is what host h says first on the channels that it connects.
+// IMPI ch.2, Host-to-host Connections: its host rank.
+func greetingOf(h int) []byte {
+	return binary.BigEndian.AppendUint32(nil, uint32(h))
+}
+
+func (s *stream) greet(data []byte) (n int, err error) {
+	n = min(len(data), len(s.greeting))
+	s.moved(s.from, int64(n))
+	for i := range n {
+		if data[i] != s.greeting[i] {
+			return n, s.fault(RuleDance, s.sent, "it says %x where its host rank is %x", data[:n], s.greeting[:n])
+		}
+	}
+	s.greeting = s.greeting[n:]
+	return n, nil
+}

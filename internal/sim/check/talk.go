@@ -1,0 +1,214 @@
+package check
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+)
+
+// commandSize is the size of the header of everything that client and server
+// say; the answer to AUTH and the key are as long and nothing else.
+const commandSize = 8
+
+// Commands, and what has no command header. IMPI ch.2, Client-Server Protocol;
+// FAIL is ours.
+const (
+	cmdAuth   = 0x41555448
+	cmdIMPI   = 0x494D5049
+	cmdColl   = 0x434F4C4C
+	cmdDone   = 0x444F4E45
+	cmdFini   = 0x46494E49
+	cmdINIF   = 0x494E4946 // FINI of some clients
+	cmdFail   = 0x4641494C
+	cmdChoice = 1 // the answer to AUTH
+	cmdKey    = 2
+	cmdOther  = 3 // skipped
+)
+
+// maxFail is the most bytes of FAIL's text.
+const maxFail = 1024
+
+// maxKept is the most bytes of a payload that are looked at; longer ones are
+// compared by their checksums.
+const maxKept = 1 << 16
+
+// command is what was said, without most of its payload.
+type command struct {
+	cmd   uint32
+	at    int64  // where it begins
+	size  int64  // of the payload
+	value uint32 // AUTH: mask; choice: mechanism; COLL: label
+}
+
+// phase is what a side of a talk may say next.
+type phase uint8
+
+const (
+	saysAuth   phase = iota // AUTH, or the answer to it
+	saysIMPI                // before it, perhaps, the key
+	saysLabels              // COLL, DONE
+	saysFini
+	saysFail // if anything
+	saysNothing
+)
+
+var phaseNames = [...]string{"AUTH", "IMPI", "COLL or DONE", "FINI", "FAIL", "nothing more"}
+
+// talk is what one side of a connection to the server says.
+type talk struct {
+	client *client
+	up     bool // it is the client's side
+	phase  phase
+
+	head    [commandSize]byte
+	have    int
+	now     command
+	left    int64 // of its payload
+	payload []byte
+	crc     uint32 // of the payload but for the label, on the way up
+	answer  answer // on the way down
+	said    queue[command]
+}
+
+func (c *Checker) placeTalk(l *link, rank int) (why string) {
+	k := &c.clients[rank]
+	if k.link != nil {
+		return "that client has its link"
+	}
+	c.talks++
+	k.link = l
+	up := l.stream(l.a.from.Kind == KindClient)
+	k.up, k.down = &talk{client: k, up: true}, &talk{client: k}
+	up.talk, up.back.talk = k.up, k.down
+	return ""
+}
+
+// written takes what one side wrote.
+func (t *talk) written(s *stream, data []byte) error {
+	for len(data) > 0 {
+		n, err := t.step(s, data)
+		s.sent += int64(n)
+		if err != nil {
+			return err
+		}
+		data = data[n:]
+	}
+	return nil
+}
+
+// step takes some of data.
+func (t *talk) step(s *stream, data []byte) (n int, err error) {
+	if t.left > 0 {
+		n = int(min(t.left, int64(len(data))))
+		t.left -= int64(n)
+		err = t.data(s, data[:n])
+	} else {
+		n = copy(t.head[t.have:], data)
+		if t.have += n; t.have < commandSize {
+			return n, nil
+		}
+		t.have, t.payload, t.crc = 0, t.payload[:0], 0
+		t.now = command{
+			cmd: binary.BigEndian.Uint32(t.head[:]),
+			at:  s.sent + int64(n) - commandSize, size: int64(int32(binary.BigEndian.Uint32(t.head[4:]))),
+		}
+		err = t.begin(s)
+		t.left = t.now.size
+	}
+	if err == nil && t.left == 0 {
+		if err = t.finish(s); err == nil {
+			t.said.push(t.now)
+		}
+	}
+	return n, err
+}
+
+// begin judges the header of a command.
+func (t *talk) begin(s *stream) error {
+	if t.now.cmd == cmdFail && t.phase != saysNothing && t.now.size >= 0 && t.now.size <= maxFail {
+		t.phase = saysNothing
+		return nil
+	}
+	if t.phase == saysNothing {
+		return t.wrong(s, "it has nothing more to say")
+	}
+	if t.up {
+		return t.beginUp(s)
+	}
+	return t.beginDown(s)
+}
+
+// data takes a piece of a payload.
+func (t *talk) data(s *stream, b []byte) error {
+	// The label, and in an answer the mask, stand before the values.
+	prefix := 0
+	if t.now.cmd == cmdColl {
+		prefix = 4
+		if !t.up {
+			prefix = 8
+		}
+	}
+	if n := min(prefix-len(t.payload), len(b)); n > 0 {
+		t.payload, b = append(t.payload, b[:n]...), b[n:]
+		if len(t.payload) == prefix {
+			t.now.value = binary.BigEndian.Uint32(t.payload)
+			if err := t.labelled(s); err != nil {
+				return err
+			}
+		}
+	}
+	if !t.up && t.now.cmd == cmdColl {
+		return t.answer.data(s, t, b)
+	}
+	t.crc = crc32.Update(t.crc, table, b)
+	t.payload = append(t.payload, b[:min(len(b), maxKept-len(t.payload))]...)
+	return nil
+}
+
+// labelled judges a COLL whose label, and mask, are there.
+func (t *talk) labelled(s *stream) error {
+	if t.up {
+		return t.submits(s)
+	}
+	return t.answers(s)
+}
+
+// finish judges a command that was written to its last byte.
+func (t *talk) finish(s *stream) error {
+	if t.now.cmd == cmdFail {
+		if s.c.failed == nil {
+			s.c.failed = s.fault(RuleStartup, t.now.at, "%v says FAIL: %q", s.from, t.payload).(*Violation)
+		}
+		return nil
+	}
+	if t.up {
+		return t.finishUp(s)
+	}
+	return t.finishDown(s)
+}
+
+// received takes note of commands that the other side has read.
+func (t *talk) received(s *stream) {
+	for t.said.n > 0 {
+		if m := t.said.front(); s.read < m.at+commandSize+m.size {
+			break
+		}
+		m := t.said.pop()
+		if t.up {
+			s.c.serverRead(t.client, &m)
+		} else {
+			t.client.read(&m)
+		}
+	}
+}
+
+func (t *talk) wrong(s *stream, format string, args ...any) error {
+	v := s.fault(RuleStartup, t.now.at, format, args...).(*Violation)
+	v.Packet = t.now.line()
+	return v
+}
+
+func (t *talk) wrongLabel(s *stream, format string, args ...any) error {
+	v := t.wrong(s, format, args...).(*Violation)
+	v.Rule = RuleLabel
+	return v
+}
