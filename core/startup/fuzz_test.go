@@ -118,8 +118,9 @@ func (c *crowd) run(b program) (steps int) {
 			if x%ops == opQuiet {
 				cause = errors.New("reset")
 			}
-			c.Closed(id, cause)
-			c.closed[id] = true
+			if c.Closed(id, cause); c.met[id] {
+				c.closed[id] = true
+			}
 		case opTick:
 			c.now = c.now.Add(time.Duration(b.byte()) * time.Second)
 			c.Tick(c.now)
