@@ -1,0 +1,150 @@
+package wireup
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/allocs"
+)
+
+// FuzzRecv sends any record over a real control socket: a message comes out, or
+// an error, and what comes out is taken again.
+func FuzzRecv(f *testing.F) {
+	for _, m := range []Message{
+		{Kind: KindHello, Version: Version, Library: "impi 1.0"},
+		{Kind: KindWelcome, Version: Version},
+		{Kind: KindOpen, Peer: 3},
+		{Kind: KindLink, Peer: 3, Transport: "tcp", DataPlane: "fd", Reason: "no \"route\"\n\xff"},
+		{Kind: KindAbort, Code: -7, Reason: "on purpose"},
+	} {
+		b, err := json.Marshal(m)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	f.Add([]byte(`{"kind":{},"peer":4294967296}`))
+	f.Add([]byte("{\"peer\":1}{\"peer\":2}"))
+	f.Add([]byte{0})
+	var ends [2]*Conn
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		f.Fatal(err)
+	}
+	for i, fd := range fds {
+		if ends[i], err = NewConn(fd); err != nil {
+			f.Fatal(err)
+		}
+		defer ends[i].Close()
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if len(b) == 0 || len(b) > maxMessage {
+			return // the first says that the peer is gone, the second does not fit
+		}
+		if _, err := ends[0].conn.Write(b); err != nil {
+			t.Fatal(err)
+		}
+		m, fds, err := ends[1].Recv()
+		if len(fds) > 0 {
+			t.Fatalf("%d descriptors of nowhere", len(fds))
+		}
+		if err != nil {
+			if !errors.Is(err, ErrMessage) || m != (Message{}) {
+				t.Fatalf("%+v, %v", m, err)
+			}
+			return
+		}
+		if err := ends[1].Send(m); err != nil {
+			if errors.Is(err, ErrMessage) {
+				return // bytes that are not UTF-8 grow
+			}
+			t.Fatal(err)
+		}
+		if again, _, err := ends[0].Recv(); err != nil || again != m {
+			t.Fatalf("%+v became %+v, %v", m, again, err)
+		}
+	})
+}
+
+// FuzzOpenJob reads any file as a job: what is accepted can be used, and the
+// memory is that of the file, some times over.
+func FuzzOpenJob(f *testing.F) {
+	good, err := json.Marshal(job())
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(good)
+	f.Add(good[:len(good)/2])
+	f.Add([]byte(`{"rank":1,"procs":[{},{"host":"AAAA"}],"data_len":1,"ackmark":1,"hiwater":1}`))
+	f.Add([]byte(`{"procs":[` + "null,null,null,null" + `]}`))
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		fd, err := unix.MemfdCreate("fuzz", unix.MFD_CLOEXEC)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(b) > 0 {
+			if _, err := unix.Write(fd, b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var j *Job
+		cost := allocs.Bytes(func() { j, err = OpenJob(fd) })
+		if most := uint64(allocs.Blur + 64*len(b)); cost > most {
+			t.Fatalf("%d bytes took %d bytes of memory", len(b), cost)
+		}
+		if err != nil {
+			if !errors.Is(err, ErrMessage) {
+				t.Fatal(err)
+			}
+			return
+		}
+		if int(j.Rank) >= len(j.Procs) || j.Rank < 0 || j.AckMark > j.HiWater || j.DataLen == 0 {
+			t.Fatalf("accepted %+v", j)
+		}
+		seen := map[wire.Proc]bool{}
+		for i := range j.Procs {
+			seen[j.Procs[i].Identity()] = true
+		}
+	})
+}
+
+// FuzzDescriptors reads any bytes as what the kernel sends beside a record.
+func FuzzDescriptors(f *testing.F) {
+	f.Add(unix.UnixRights(1, 2, 3))
+	f.Add(append(unix.UnixRights(7), unix.UnixRights(8, 9)...))
+	f.Add(unix.UnixRights())
+	f.Fuzz(func(t *testing.T, b []byte) {
+		// The kernel aligns it, so the length at the front can be read as it is.
+		oob := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(make([]uint64, len(b)/8+1)))), len(b))
+		copy(oob, b)
+		fds, err := descriptors(oob)
+		if err == nil && 4*len(fds) > len(b) {
+			t.Fatalf("%d descriptors in %d bytes", len(fds), len(b))
+		}
+	})
+}
+
+// TestSparseJob: a file that is only long is refused before it is read.
+func TestSparseJob(t *testing.T) {
+	fd, err := unix.MemfdCreate("sparse", unix.MFD_CLOEXEC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Ftruncate(fd, maxJob+1); err != nil {
+		t.Fatal(err)
+	}
+	cost := allocs.Exactly(func() { _, err = OpenJob(fd) })
+	if !errors.Is(err, ErrMessage) || cost > 64<<10 {
+		t.Errorf("%v, at the cost of %d bytes", err, cost)
+	}
+	if _, err := os.NewFile(uintptr(fd), "").Stat(); err == nil {
+		t.Error("the descriptor is still open")
+	}
+}
