@@ -68,6 +68,7 @@ type Counters struct {
 	StrayCancelNos uint64 // no cancel waits for it
 	ShortPackets   uint64 // a packet that could have carried more of its message
 	UnknownDestReq uint64 // a continuation packet without our pk_drqid, found by its pk_srqid
+	LatePackets    uint64 // of a peer that is down, by the link of others
 }
 
 // New makes the engine of the proc cfg.Self. It has no links.

@@ -30,6 +30,9 @@ func (e *Engine) header(s *linkState) error {
 		return e.fault(s, "pk_type", uint64(typ), "came after FINI")
 	}
 	p.from = s
+	if p.down != nil {
+		return e.late(s, p)
+	}
 	if typ.HasData() {
 		return e.dataHeader(s, p)
 	}
@@ -50,6 +53,21 @@ func (e *Engine) header(s *linkState) error {
 		return e.cancelGranted(s, p)
 	case wire.PkData, wire.PkDataSync, wire.PkFini: // taken above
 	}
+	return nil
+}
+
+// late drops a packet of a peer that is down, which can still come where another
+// link carries its packets than ours to it. What it belongs to has failed: nothing
+// would ever ask for the rest of a message, or answer.
+func (e *Engine) late(s *linkState, p *peer) error {
+	e.counters.LatePackets++
+	if !e.in.Type.HasData() {
+		return nil
+	}
+	if err := e.checkData(s); err != nil {
+		return err
+	}
+	e.startPayload(s, p, nil)
 	return nil
 }
 
@@ -81,8 +99,8 @@ func (e *Engine) sender(s *linkState) (*peer, error) {
 	return p, nil
 }
 
-// dataHeader acts on the header of a packet with data.
-func (e *Engine) dataHeader(s *linkState, p *peer) error {
+// checkData judges the fields of a packet with data.
+func (e *Engine) checkData(s *linkState) error {
 	in := &e.in
 	switch {
 	case uint64(in.Len) > uint64(e.maxData):
@@ -94,6 +112,15 @@ func (e *Engine) dataHeader(s *linkState, p *peer) error {
 	case in.Tag == wire.TagOutOfRange:
 		return e.fault(s, "pk_tag", uint64(uint32(in.Tag)), "tags have 31 bits")
 	}
+	return nil
+}
+
+// dataHeader acts on the header of a packet with data.
+func (e *Engine) dataHeader(s *linkState, p *peer) error {
+	if err := e.checkData(s); err != nil {
+		return err
+	}
+	in := &e.in
 	// IMPI ch.3, Long Messages: a DATA that is not its whole message goes on
 	// with a message that began with a DATASYNC.
 	if in.Type == wire.PkData && uint64(in.Len) < in.MsgLen {

@@ -92,9 +92,10 @@ func (e *Engine) received(p *peer) {
 	}
 }
 
-// PeerDown says that p is gone. What it had sent completely can still be
+// PeerDown says that p is gone. What had come from it completely can still be
 // received; requests that need more of it fail with ErrPeerDown, which wraps
 // cause, now and in the future. Wildcard receives keep waiting for others.
+// Packets of it that still come by a shared link are dropped.
 func (e *Engine) PeerDown(p Peer, cause error) {
 	q := e.peer(p)
 	if q == e.self {
