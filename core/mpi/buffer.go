@@ -12,9 +12,7 @@ func BufferAttach(size int) error {
 	if err != nil {
 		return failed("BufferAttach", err)
 	}
-	p.lock()
-	defer p.unlock()
-	return failed("BufferAttach", p.eng.AttachBuffer(size))
+	return p.bufferAttach(size)
 }
 
 // BufferDetach blocks until all messages of Bsends have left, takes the memory
@@ -24,6 +22,16 @@ func BufferDetach() (size int, err error) {
 	if err != nil {
 		return 0, failed("BufferDetach", err)
 	}
+	return p.bufferDetach()
+}
+
+func (p *process) bufferAttach(size int) error {
+	p.lock()
+	defer p.unlock()
+	return failed("BufferAttach", p.eng.AttachBuffer(size))
+}
+
+func (p *process) bufferDetach() (size int, err error) {
 	p.lock()
 	defer p.unlock()
 	size, err = p.detachBuffer()

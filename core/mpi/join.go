@@ -33,6 +33,12 @@ func (x *Proc) Self() *Comm { return x.p.self }
 // rank then owns. It may be called at any time and does not block.
 func (x *Proc) Hear(m wireup.Message, l link.Link) { x.p.hear(m, l) }
 
+// BufferAttach is the function BufferAttach for this rank.
+func (x *Proc) BufferAttach(size int) error { return x.p.bufferAttach(size) }
+
+// BufferDetach is the function BufferDetach for this rank.
+func (x *Proc) BufferDetach() (size int, err error) { return x.p.bufferDetach() }
+
 // Finalize is the function Finalize for this rank.
 func (x *Proc) Finalize() error { return x.p.finalize() }
 

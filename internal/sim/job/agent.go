@@ -16,14 +16,13 @@ const lingering = 2 * time.Second
 
 // packetSwitch drives the agent of one host.
 type packetSwitch struct {
-	w       *World
-	s       *site
-	a       *agent.Agent
-	host    wire.HostRank
-	ports   []*port
-	byRank  map[wire.WorldRank]*port
-	dead    bool
-	maximum int // bytes of memory that it has had
+	w      *World
+	s      *site
+	a      *agent.Agent
+	host   wire.HostRank
+	ports  []*port
+	byRank map[wire.WorldRank]*port
+	dead   bool
 }
 
 // port is a link of a switch.
@@ -57,11 +56,13 @@ func (s *packetSwitch) ready(p *port) {
 	}
 	for p.ended == nil && s.read(p) {
 	}
-	s.maximum = max(s.maximum, s.a.Stats().Memory)
 	if s.ports[p.id] == p {
 		s.flush(p)
 	}
 	s.output()
+	if o, ok := s.w.cfg.Observer.(AgentObserver); ok {
+		o.Agent(int(s.host), s.a.Stats())
+	}
 }
 
 // read reads once and tells whether there may be more.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/openimpi/impi/core/agent"
 	"github.com/openimpi/impi/core/mpi"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
@@ -56,6 +57,9 @@ type Links struct {
 type Env interface {
 	// World is the proc's MPI_COMM_WORLD.
 	World() *mpi.Comm
+	// BufferAttach and BufferDetach are the functions of package mpi for this proc.
+	BufferAttach(size int) error
+	BufferDetach() (size int, err error)
 	// Pause computes for d of virtual time.
 	Pause(d time.Duration)
 	// Log adds a line to the trace.
@@ -107,6 +111,12 @@ type Observer interface {
 	Crashed(e Endpoint)
 	// Fault gives what was wrong with what was seen, as soon as something is.
 	Fault() error
+}
+
+// AgentObserver is an Observer that is told of agents' memory as well.
+type AgentObserver interface {
+	// Agent gives what the agent of a host says of itself after it has moved bytes.
+	Agent(host int, s agent.Stats)
 }
 
 func (c *Config) withDefaults() {

@@ -108,6 +108,12 @@ func (p *proc) crash() {
 // World is the proc's MPI_COMM_WORLD.
 func (p *proc) World() *mpi.Comm { return p.mpi.World() }
 
+// BufferAttach is MPI_Buffer_attach for this proc.
+func (p *proc) BufferAttach(size int) error { return p.mpi.BufferAttach(size) }
+
+// BufferDetach is MPI_Buffer_detach for this proc.
+func (p *proc) BufferDetach() (size int, err error) { return p.mpi.BufferDetach() }
+
 // Pause computes for d.
 func (p *proc) Pause(d time.Duration) { p.task.Sleep(d, "computes") }
 
