@@ -99,6 +99,9 @@ type Checker struct {
 	labels  map[uint32]*submissions
 	talks   int // clients that have a link to the server
 	failed  *Violation
+
+	counts [pkFini + 1]int64 // of packets that their sources have begun, by type
+	longs  int64             // of those, the packets that continue a message
 }
 
 // proc is what is known of a proc while the job runs.

@@ -65,6 +65,7 @@ func (s *stream) header(h []byte, at int64) error {
 	if err := s.frame(&p); err != nil {
 		return err
 	}
+	s.count(&p)
 	if p.typ == pkFini {
 		return s.takeFini(&p, h)
 	}

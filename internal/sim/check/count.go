@@ -1,0 +1,22 @@
+package check
+
+// count counts a packet where it begins.
+func (s *stream) count(p *packet) {
+	if !s.source && p.typ != pkFini {
+		return
+	}
+	s.c.counts[p.typ]++
+	if p.continues() {
+		s.c.longs++
+	}
+}
+
+// Counts gives how many packets of each type were sent, by name, whatever became
+// of them. CONTINUATION is those of DATA that go on with a message.
+func (c *Checker) Counts() map[string]int64 {
+	counts := map[string]int64{"CONTINUATION": c.longs}
+	for t, n := range c.counts {
+		counts[typeNames[t]] = n
+	}
+	return counts
+}
