@@ -30,10 +30,11 @@ const testContext = 40
 // representation.
 func newJob(t testing.TB, clients []wire.ClientRank, profile Profile, reps func(a, b int) Peer, seed uint64) *job {
 	n := len(clients)
+	table := comm.NewClients(append(make([]wire.ClientRank, 100), clients...))
 	j := &job{t: t, clients: clients, rng: rand.New(rand.NewPCG(seed, 1)), scheds: make([]Schedule, n)}
 	for r := range n {
 		c, err := comm.New(comm.Spec{Context: testContext, Group: comm.NewGroup(100, n), Self: comm.Proc(100 + r),
-			Client: func(p comm.Proc) wire.ClientRank { return clients[p-100] }})
+			Clients: table})
 		if err != nil {
 			t.Fatal(err)
 		}

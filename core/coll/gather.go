@@ -100,7 +100,7 @@ func (p *Planner) gatherForeign(s *Schedule, to parts, k datatype.Kind, root int
 // recvChosen receives the chosen parts in one message from their client's master.
 func (p *Planner) recvChosen(s *Schedule, tag wire.Tag, c chosen, k datatype.Kind) {
 	whole, own := s.together(&c)
-	p.recv(s, int(c.ranks[0]), tag, whole, k)
+	p.recv(s, c.master(), tag, whole, k)
 	if !own {
 		s.unpack(&c, whole)
 	}

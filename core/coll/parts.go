@@ -3,6 +3,7 @@ package coll
 import (
 	"fmt"
 
+	"github.com/openimpi/impi/core/comm"
 	"github.com/openimpi/impi/core/datatype"
 )
 
@@ -11,7 +12,7 @@ import (
 // into n nearly equal ones. With ranks, part i is that of ranks[i].
 type parts struct {
 	buf    []byte
-	ranks  []int32
+	ranks  *comm.Group
 	block  int // bytes
 	starts []int
 	counts []int // elements
@@ -30,7 +31,8 @@ func divided(buf []byte, k datatype.Kind, n int) parts {
 // where says where part i lies.
 func (b *parts) where(i int) (start, end int) {
 	if b.ranks != nil {
-		i = int(b.ranks[i])
+		rank, _ := b.ranks.At(i)
+		i = int(rank)
 	}
 	switch {
 	case b.starts != nil:
@@ -107,9 +109,15 @@ func (b *parts) packed(n int) (total int, ok bool) {
 // that are short blocks of kind.
 type chosen struct {
 	parts
-	ranks   []int32
+	ranks   *comm.Group
 	planner *Planner
 	kind    datatype.Kind
+}
+
+// master is the first of the ranks.
+func (c *chosen) master() int {
+	rank, _ := c.ranks.At(0)
+	return int(rank)
 }
 
 func (c *chosen) wants(bytes int) bool {
@@ -120,7 +128,7 @@ func (c *chosen) wants(bytes int) bool {
 // buffer one after the other from start on.
 func (c *chosen) bytes() (total, start int, joined bool) {
 	joined = true
-	for _, r := range c.ranks {
+	for r := range c.ranks.All() {
 		from, to := c.where(int(r))
 		if !c.wants(to - from) {
 			continue
@@ -157,7 +165,7 @@ func (s *Schedule) unpack(c *chosen, whole []byte) {
 }
 
 func (c *chosen) each(whole []byte, f func(part, piece []byte)) {
-	for _, r := range c.ranks {
+	for r := range c.ranks.All() {
 		part := c.at(int(r))
 		if !c.wants(len(part)) {
 			continue

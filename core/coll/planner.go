@@ -110,21 +110,22 @@ type Planner struct {
 
 // team is the local group: the ranks of one client, ascending.
 type team struct {
-	ranks []int32
-	me    int // own place
+	ranks *comm.Group // whose members are ranks
+	me    int         // own place
 }
 
-func (t team) size() int { return len(t.ranks) }
+func (t team) size() int { return t.ranks.Size() }
 
 // rank is the communicator's rank of a place, taken modulo the size.
 func (t team) rank(place int) int {
-	n := len(t.ranks)
+	n := t.size()
 	if place >= n {
 		place -= n
 	} else if place < 0 {
 		place += n
 	}
-	return int(t.ranks[place])
+	rank, _ := t.ranks.At(place)
+	return int(rank)
 }
 
 // NewPlanner makes the planner of a communicator.

@@ -82,7 +82,7 @@ func (p *Planner) sendChosen(s *Schedule, tag wire.Tag, c chosen, k datatype.Kin
 	if !own {
 		s.pack(&c, whole)
 	}
-	p.send(s, int(c.ranks[0]), tag, whole, k)
+	p.send(s, c.master(), tag, whole, k)
 }
 
 // scatterTeam is gatherTeam reversed.

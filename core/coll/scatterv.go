@@ -130,8 +130,8 @@ func (p *Planner) lengths(s *Schedule, own int, counts []int) []int {
 	lengths := s.ints(p.team.size())
 	lengths[0] = own
 	if counts != nil {
-		for i, r := range p.team.ranks {
-			lengths[i] = counts[r]
+		for i := range lengths {
+			lengths[i] = counts[p.team.rank(i)]
 		}
 	}
 	return lengths

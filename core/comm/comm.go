@@ -18,12 +18,12 @@ const MaxName = 127
 type Spec struct {
 	Context wire.ContextID // of point-to-point messages; collectives use the next
 	Group   *Group
-	Self    Proc // the calling process, a member of Group
-	// Client gives the client (site) of a proc. It is called for members only,
-	// from whichever goroutine first asks for the masters.
-	Client func(Proc) wire.ClientRank
-	Cart   *Cart // nil without a topology
-	Name   string
+	Self    Proc     // the calling process, a member of Group
+	Clients *Clients // of all members
+	// Masters are those of Group, if somebody has worked them out already.
+	Masters *Masters
+	Cart    *Cart // nil without a topology
+	Name    string
 }
 
 // Comm is an intracommunicator as its owner sees it. All but the name is fixed
@@ -40,14 +40,14 @@ type Comm struct {
 // New makes a communicator. It is ErrGroup if the calling process is not a
 // member.
 func New(s Spec) (*Comm, error) {
-	if s.Group == nil || s.Client == nil {
+	if s.Group == nil || s.Clients == nil {
 		return nil, fmt.Errorf("comm: %w: context %d has no group", ErrGroup, s.Context)
 	}
 	rank, ok := s.Group.Rank(s.Self)
 	if !ok {
 		return nil, fmt.Errorf("comm: %w: proc %d is not a member of context %d", ErrGroup, s.Self, s.Context)
 	}
-	c := &Comm{spec: s, rank: rank}
+	c := &Comm{spec: s, rank: rank, masters: s.Masters}
 	c.SetName(s.Name)
 	return c, nil
 }
@@ -75,20 +75,18 @@ func (c *Comm) Self() Proc { return c.spec.Self }
 func (c *Comm) Proc(rank int) (p Proc, ok bool) { return c.spec.Group.At(rank) }
 
 // ClientOf gives the client of a proc that is a member.
-func (c *Comm) ClientOf(p Proc) wire.ClientRank { return c.spec.Client(p) }
+func (c *Comm) ClientOf(p Proc) wire.ClientRank { return c.spec.Clients.Of(p) }
 
 // Cart is the Cartesian topology, or nil.
 func (c *Comm) Cart() *Cart { return c.spec.Cart }
 
 // Masters numbers the clients that the communicator spans. It is worked out at
-// the first call.
+// the first call, unless the Spec had it.
 func (c *Comm) Masters() *Masters {
 	c.once.Do(func() {
-		clients := make([]wire.ClientRank, 0, c.Size())
-		for p := range c.spec.Group.all() {
-			clients = append(clients, c.spec.Client(p))
+		if c.masters == nil {
+			c.masters = NewMasters(c.spec.Group, c.spec.Clients)
 		}
-		c.masters = NewMasters(clients)
 	})
 	return c.masters
 }

@@ -9,11 +9,17 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-func sites(p Proc) wire.ClientRank { return wire.ClientRank(p % 3) }
+var sites = func() *Clients {
+	clients := make([]wire.ClientRank, 100)
+	for i := range clients {
+		clients[i] = wire.ClientRank(i % 3)
+	}
+	return NewClients(clients)
+}()
 
 func newComm(t *testing.T, g *Group, self Proc) *Comm {
 	t.Helper()
-	c, err := New(Spec{Context: 8, Group: g, Self: self, Client: sites, Name: "test"})
+	c, err := New(Spec{Context: 8, Group: g, Self: self, Clients: sites, Name: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +40,7 @@ func TestCommAccessors(t *testing.T) {
 	if c.ClientOf(13) != 1 || c.Cart() != nil || c.Group().Size() != 4 {
 		t.Error("client, topology or group")
 	}
-	for _, s := range []Spec{{Client: sites}, {Group: Empty}, {Group: NewGroup(0, 2), Self: 2, Client: sites}} {
+	for _, s := range []Spec{{Clients: sites}, {Group: Empty}, {Group: NewGroup(0, 2), Self: 2, Clients: sites}} {
 		if _, err := New(s); !errors.Is(err, ErrGroup) {
 			t.Errorf("%+v: %v", s, err)
 		}
@@ -67,17 +73,22 @@ func TestCommCompare(t *testing.T) {
 	}
 }
 
+// mastersOf are the masters of a communicator whose ranks are of the clients.
+func mastersOf(clients []wire.ClientRank) *Masters {
+	return NewMasters(NewGroup(0, len(clients)), NewClients(clients))
+}
+
 // IMPI ch.4, Utility functions: ranks {0,1,4}, {2,3,5} and {6,7}, whose clients
 // are not numbered in that order.
 func TestMasters(t *testing.T) {
-	m := NewMasters([]wire.ClientRank{7, 7, 2, 2, 7, 2, 5, 5})
+	m := mastersOf([]wire.ClientRank{7, 7, 2, 2, 7, 2, 5, 5})
 	if m.Count() != 3 {
 		t.Fatalf("%d masters", m.Count())
 	}
-	locals := [][]int32{{0, 1, 4}, {2, 3, 5}, {6, 7}}
+	locals := [][]Proc{{0, 1, 4}, {2, 3, 5}, {6, 7}}
 	clients := []wire.ClientRank{7, 2, 5}
 	for n, want := range locals {
-		if got := m.Locals(n); !slices.Equal(got, want) {
+		if got := m.Locals(n).Procs(); !slices.Equal(got, want) {
 			t.Errorf("locals of master %d are %v, want %v", n, got, want)
 		}
 		if m.Rank(n) != int(want[0]) || m.Client(n) != clients[n] {

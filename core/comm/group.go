@@ -117,6 +117,22 @@ func (b *builder) add(p Proc) {
 	b.size++
 }
 
+// addRange adds the procs from first to first+n-1, all of them above the last.
+func (b *builder) addRange(first Proc, n int) {
+	b.add(first)
+	if n == 1 {
+		return
+	}
+	if r := &b.runs[len(b.runs)-1]; r.step != 1 {
+		if r.n--; r.n == 1 {
+			r.step = 1
+		}
+		b.runs = append(b.runs, run{rank: b.size - 1, n: 1, step: 1, first: first})
+	}
+	b.runs[len(b.runs)-1].n += n - 1
+	b.size += n - 1
+}
+
 func (b *builder) group() *Group {
 	if b.size == 0 {
 		return Empty
@@ -124,7 +140,7 @@ func (b *builder) group() *Group {
 	g := &Group{runs: slices.Clip(b.runs), size: b.size}
 	if len(g.runs) > scan {
 		g.index = make([]entry, 0, g.size)
-		for p, r := range g.all() {
+		for p, r := range g.All() {
 			g.index = append(g.index, entry{p, int32(r)})
 		}
 		slices.SortFunc(g.index, func(a, b entry) int { return int(a.proc) - int(b.proc) })
@@ -132,8 +148,8 @@ func (b *builder) group() *Group {
 	return g
 }
 
-// all yields the members with their ranks, in rank order.
-func (g *Group) all() func(yield func(Proc, int) bool) {
+// All yields the members with their ranks, in rank order.
+func (g *Group) All() func(yield func(Proc, int) bool) {
 	return func(yield func(Proc, int) bool) {
 		for _, r := range g.runs {
 			for i := range r.n {
@@ -189,7 +205,7 @@ func (g *Group) At(rank int) (p Proc, ok bool) {
 // Procs lists the members in rank order.
 func (g *Group) Procs() []Proc {
 	procs := make([]Proc, 0, g.size)
-	for p := range g.all() {
+	for p := range g.All() {
 		procs = append(procs, p)
 	}
 	return procs
@@ -218,7 +234,7 @@ func (g *Group) Compare(h *Group) Comparison {
 		return Unequal
 	}
 	result := Identical
-	for p, r := range g.all() {
+	for p, r := range g.All() {
 		hr, ok := h.Rank(p)
 		if !ok {
 			return Unequal

@@ -1,66 +1,86 @@
 package comm
 
-import "github.com/openimpi/impi/core/wire"
+import (
+	"slices"
 
-// Masters numbers the clients that a communicator spans. The master of a client
-// is the lowest of its ranks; masters are numbered from 0 by ascending rank.
+	"github.com/openimpi/impi/core/wire"
+)
+
+// Masters numbers the clients that a group spans. The master of a client is the
+// lowest of its ranks; masters are numbered from 0 by ascending rank. It is
+// immutable and may be shared. For groups like the world it takes a few words
+// for each client, however many ranks there are.
 //
 // IMPI ch.4, Utility functions: the methods are the standard's mnum, mrank,
 // locals, nlocal and local.
 type Masters struct {
-	number  []int32 // by rank: number of its client's master
-	place   []int32 // by rank: its place among its client's ranks
-	ranks   []int32 // all ranks, those of master 0 first, ascending within a master
-	start   []int32 // by number, and one more: where its ranks begin in ranks
-	clients []wire.ClientRank
+	group   *Group
+	table   *Clients
+	clients []wire.ClientRank // by number
+	locals  []*Group          // by number
 }
 
-// NewMasters works the masters out from the client of each rank.
-func NewMasters(clients []wire.ClientRank) *Masters {
-	n := len(clients)
-	table := make([]int32, 3*n)
-	m := &Masters{number: table[:n], place: table[n : 2*n], ranks: table[2*n:]}
-	var count []int32
-	numbers := make(map[wire.ClientRank]int32)
-	for r, c := range clients {
-		num, seen := numbers[c]
-		if !seen {
-			num = int32(len(numbers))
-			numbers[c] = num
-			m.clients = append(m.clients, c)
-			count = append(count, 0)
+// NewMasters works the masters of g out. The table has all members.
+func NewMasters(g *Group, table *Clients) *Masters {
+	m := &Masters{group: g, table: table}
+	var locals []builder
+	for _, r := range g.runs {
+		for i := 0; i < r.n; {
+			p := r.first + Proc(i*r.step)
+			client, first, end := table.span(p)
+			n := min(r.n-i, r.within(p, first, end))
+			number := slices.Index(m.clients, client)
+			if number < 0 {
+				number = len(locals)
+				m.clients = append(m.clients, client)
+				locals = append(locals, builder{})
+			}
+			locals[number].addRange(Proc(r.rank+i), n)
+			i += n
 		}
-		m.number[r], m.place[r] = num, count[num]
-		count[num]++
 	}
-	m.start = make([]int32, len(count)+1)
-	for i, c := range count {
-		m.start[i+1] = m.start[i] + c
-	}
-	for r, num := range m.number {
-		m.ranks[m.start[num]+m.place[r]] = int32(r)
+	m.clients = slices.Clip(m.clients)
+	m.locals = make([]*Group, len(locals))
+	for i := range locals {
+		m.locals[i] = locals[i].group()
 	}
 	return m
+}
+
+// within is how many steps of a run from p on stay in the range that p is in.
+func (r *run) within(p, first, end Proc) int {
+	if r.step > 0 {
+		return int(end-1-p)/r.step + 1
+	}
+	return int(p-first)/-r.step + 1
 }
 
 // Count is the number of masters, which is the number of clients spanned.
 func (m *Masters) Count() int { return len(m.clients) }
 
 // Number is the number of the master of rank's client.
-func (m *Masters) Number(rank int) int { return int(m.number[rank]) }
+func (m *Masters) Number(rank int) int { return slices.Index(m.clients, m.clientOf(rank)) }
+
+func (m *Masters) clientOf(rank int) wire.ClientRank {
+	p, _ := m.group.At(rank)
+	return m.table.Of(p)
+}
 
 // Rank is the rank of master number n.
-func (m *Masters) Rank(n int) int { return int(m.ranks[m.start[n]]) }
+func (m *Masters) Rank(n int) int { return int(m.locals[n].runs[0].first) }
 
 // Client is the client of master number n.
 func (m *Masters) Client(n int) wire.ClientRank { return m.clients[n] }
 
-// Locals are the ranks of the client of master number n, ascending, the master
-// first. The caller must not change them.
-func (m *Masters) Locals(n int) []int32 { return m.ranks[m.start[n]:m.start[n+1]] }
+// Locals are the ranks of the client of master number n: a group whose members
+// are ranks, ascending, the master first.
+func (m *Masters) Locals(n int) *Group { return m.locals[n] }
 
 // Place is where rank stands among the Locals of its master.
-func (m *Masters) Place(rank int) int { return int(m.place[rank]) }
+func (m *Masters) Place(rank int) int {
+	place, _ := m.locals[m.Number(rank)].Rank(Proc(rank))
+	return place
+}
 
 // Local tells whether two ranks are of the same client.
-func (m *Masters) Local(a, b int) bool { return m.number[a] == m.number[b] }
+func (m *Masters) Local(a, b int) bool { return m.clientOf(a) == m.clientOf(b) }

@@ -177,33 +177,79 @@ func TestTranslateAndCompareAgainstLists(t *testing.T) {
 	})
 }
 
+// drawClients draws the clients of procs 0 to 60: in blocks, as those of a world
+// are, or any.
+func drawClients(t *rapid.T) []wire.ClientRank {
+	blocks := rapid.Bool().Draw(t, "in blocks")
+	table := make([]wire.ClientRank, 61)
+	for i := range table {
+		if i == 0 || !blocks || rapid.IntRange(0, 9).Draw(t, "next block") == 0 {
+			table[i] = wire.ClientRank(rapid.IntRange(0, 6).Draw(t, "client"))
+		} else {
+			table[i] = table[i-1]
+		}
+	}
+	return table
+}
+
+// TestClientsAgainstAList: ranges of procs stand for all of them.
+func TestClientsAgainstAList(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		table := drawClients(t)
+		c := NewClients(table)
+		if c.Procs() != len(table) {
+			t.Fatalf("%d procs, want %d", c.Procs(), len(table))
+		}
+		for p, want := range table {
+			if got := c.Of(Proc(p)); got != want {
+				t.Fatalf("proc %d is of client %d, want %d", p, got, want)
+			}
+			client, first, end := c.span(Proc(p))
+			if client != want || int(first) > p || int(end) <= p || slices.ContainsFunc(table[first:end], func(x wire.ClientRank) bool { return x != want }) {
+				t.Fatalf("proc %d of client %d is in the range %d to %d of client %d", p, want, first, end, client)
+			}
+		}
+	})
+}
+
 // TestMastersAgainstLists numbers the clients of ranks by looking at all of them.
 func TestMastersAgainstLists(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		clients := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) wire.ClientRank {
-			return wire.ClientRank(rapid.IntRange(0, 6).Draw(t, "client"))
-		}), 1, 40).Draw(t, "clients")
-		m := NewMasters(clients)
+		table := drawClients(t)
+		list := drawList(t, "group")
+		if len(list) == 0 {
+			list = []int32{5}
+		}
+		clients := make([]wire.ClientRank, len(list))
+		procs := make([]Proc, len(list))
+		for r, p := range list {
+			clients[r], procs[r] = table[p], Proc(p)
+		}
+		g, err := GroupOf(procs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := NewMasters(g, NewClients(table))
 		var order []wire.ClientRank // a client's number is that of its lowest rank among the masters
-		members := map[wire.ClientRank][]int32{}
+		members := map[wire.ClientRank][]Proc{}
 		for r, c := range clients {
 			if !slices.Contains(order, c) {
 				order = append(order, c)
 			}
-			members[c] = append(members[c], int32(r))
+			members[c] = append(members[c], Proc(r))
 		}
 		if m.Count() != len(order) {
 			t.Fatalf("%d masters, want %d", m.Count(), len(order))
 		}
 		for n := range m.Count() {
 			c := m.Client(n)
-			if !slices.Equal(m.Locals(n), members[c]) || m.Rank(n) != int(members[c][0]) {
-				t.Fatalf("master %d of client %d: rank %d of %v, want %v", n, c, m.Rank(n), m.Locals(n), members[c])
+			if !slices.Equal(m.Locals(n).Procs(), members[c]) || m.Rank(n) != int(members[c][0]) {
+				t.Fatalf("master %d of client %d: rank %d of %v, want %v", n, c, m.Rank(n), m.Locals(n).Procs(), members[c])
 			}
 		}
 		for r, c := range clients {
 			n := m.Number(r)
-			if m.Client(n) != c || m.Place(r) != slices.Index(members[c], int32(r)) {
+			if m.Client(n) != c || m.Place(r) != slices.Index(members[c], Proc(r)) {
 				t.Fatalf("rank %d of client %d: master %d, place %d", r, c, n, m.Place(r))
 			}
 			for q, d := range clients {

@@ -8,10 +8,10 @@ func (g *Group) Union(h *Group) *Group {
 		return g
 	}
 	b := builder{}
-	for p := range g.all() {
+	for p := range g.All() {
 		b.add(p)
 	}
-	for p := range h.all() {
+	for p := range h.All() {
 		if _, in := g.Rank(p); !in {
 			b.add(p)
 		}
@@ -27,7 +27,7 @@ func (g *Group) Difference(h *Group) *Group { return g.filter(h, false) }
 
 func (g *Group) filter(h *Group, want bool) *Group {
 	b := builder{}
-	for p := range g.all() {
+	for p := range g.All() {
 		if _, in := h.Rank(p); in == want {
 			b.add(p)
 		}
@@ -62,7 +62,7 @@ func (g *Group) Excl(ranks []int) (*Group, error) {
 		out[r] = true
 	}
 	b := builder{}
-	for p, r := range g.all() {
+	for p, r := range g.All() {
 		if !out[r] {
 			b.add(p)
 		}

@@ -258,9 +258,10 @@ func (c *Comm) newContext() (context wire.ContextID, err error) {
 // ours tells whether all members of c run this library: those of other sites do
 // if data travels to them as it lies in memory.
 func (c *Comm) ours() bool {
-	for r := range c.Size() {
-		proc, _ := c.Proc(r)
-		if c.p.job.Procs[proc].Client != c.p.job.Procs[c.p.job.Rank].Client && c.p.data[proc] == datatype.External32 {
+	m := c.Masters()
+	own := c.ClientOf(c.Self())
+	for n := range m.Count() {
+		if client := m.Client(n); client != own && c.p.roster.external[client] {
 			return false
 		}
 	}

@@ -28,7 +28,7 @@ type Comm struct {
 // newComm makes a communicator of a group that this proc is a member of.
 func (p *process) newComm(s comm.Spec) (*Comm, error) {
 	s.Self = comm.Proc(p.job.Rank)
-	s.Client = func(q comm.Proc) wire.ClientRank { return p.job.Procs[q].Client }
+	s.Clients = p.roster.clients
 	record, err := comm.New(s)
 	if err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func (p *process) newComm(s comm.Spec) (*Comm, error) {
 
 // makeWorld makes the communicators that exist from the start.
 func (p *process) makeWorld() (err error) {
-	world := comm.Spec{Context: comm.WorldContext, Group: comm.NewGroup(0, len(p.job.Procs)), Name: "MPI_COMM_WORLD"}
+	world := comm.Spec{Context: comm.WorldContext, Group: p.roster.world, Masters: p.roster.masters, Name: "MPI_COMM_WORLD"}
 	if p.world, err = p.newComm(world); err != nil {
 		return err
 	}

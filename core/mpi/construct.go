@@ -16,7 +16,7 @@ func (c *Comm) Dup() (*Comm, error) {
 	if c == nil {
 		return nil, failed("Dup", noComm())
 	}
-	d, err := c.derive(comm.Spec{Group: c.Group(), Cart: c.Cart()})
+	d, err := c.derive(comm.Spec{Group: c.Group(), Masters: c.Masters(), Cart: c.Cart()})
 	return d, failed("Dup", err)
 }
 

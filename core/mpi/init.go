@@ -4,11 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"sync"
 	"time"
 
-	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/wire"
@@ -121,14 +119,20 @@ func join(control nodeConn) (*process, error) {
 
 // newProcess makes the proc of a job. agent and control are nil in a singleton.
 func newProcess(job *wireup.Job, agent link.Link, m machine.Machine, control machine.Node) (*process, error) {
-	p := &process{job: job, machine: m, control: control, grace: grace}
-	p.turns.L = &p.mu
-	procs, err := p.readProcs()
+	r, err := NewRoster(job.Procs, nil)
 	if err != nil {
 		return nil, err
 	}
+	return r.newProcess(job, agent, m, control)
+}
+
+func (r *Roster) newProcess(job *wireup.Job, agent link.Link, m machine.Machine, control machine.Node) (*process, error) {
+	p := &process{job: job, machine: m, control: control, grace: grace}
+	p.roster, p.data, p.kinds, p.homogeneous = r, r.data, r.kinds, r.homogeneous
+	p.turns.L = &p.mu
+	var err error
 	p.eng, err = message.New(message.Config{
-		Self: message.Peer(job.Rank), Procs: procs,
+		Self: message.Peer(job.Rank), Directory: r.directory,
 		MaxData: job.DataLen, AckMark: job.AckMark, HiWater: job.HiWater,
 	})
 	if err != nil {
@@ -148,26 +152,6 @@ func newProcess(job *wireup.Job, agent link.Link, m machine.Machine, control mac
 		}
 	}
 	return p, p.makeWorld()
-}
-
-// readProcs takes the procs' identities and data representations out of the job.
-func (p *process) readProcs() ([]wire.Proc, error) {
-	procs := make([]wire.Proc, len(p.job.Procs))
-	p.data = make([]datatype.Representation, len(p.job.Procs))
-	p.homogeneous = true
-	for r := range p.job.Procs {
-		procs[r] = p.job.Procs[r].Identity()
-		rep, err := datatype.ParseRepresentation(p.job.Procs[r].Data)
-		if err != nil {
-			return nil, fmt.Errorf("rank %d: %w", r, err)
-		}
-		p.data[r] = rep
-		p.homogeneous = p.homogeneous && rep == datatype.Native
-		if !slices.Contains(p.kinds, rep) {
-			p.kinds = append(p.kinds, rep)
-		}
-	}
-	return procs, nil
 }
 
 // Initialized tells whether Init has returned without error.

@@ -36,6 +36,7 @@ type process struct {
 	told    uint64 // the engine's events that sleepers were roused for
 
 	job         *wireup.Job
+	roster      *Roster                   // its data, kinds and homogeneous are here once more:
 	data        []datatype.Representation // of user data, by world rank
 	kinds       []datatype.Representation // the different ones of data
 	homogeneous bool                      // all of data is Native

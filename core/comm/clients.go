@@ -1,0 +1,66 @@
+package comm
+
+import (
+	"sort"
+
+	"github.com/openimpi/impi/core/wire"
+)
+
+// Clients says of which client (site) each proc is. Procs of one client are
+// numbered one after the other, mostly, and the table has an entry for each such
+// range, not for each proc. It is immutable and may be shared.
+type Clients struct {
+	ranges []procRange
+}
+
+// procRange is the procs before end that earlier ranges do not have.
+type procRange struct {
+	end    Proc
+	client wire.ClientRank
+}
+
+// NewClients makes the table in which proc i is of clients[i].
+func NewClients(clients []wire.ClientRank) *Clients {
+	t := &Clients{}
+	for i, c := range clients {
+		if n := len(t.ranges); n > 0 && t.ranges[n-1].client == c {
+			t.ranges[n-1].end++
+			continue
+		}
+		t.ranges = append(t.ranges, procRange{Proc(i + 1), c})
+	}
+	return t
+}
+
+// Procs is the number of procs in the table.
+func (t *Clients) Procs() int {
+	if len(t.ranges) == 0 {
+		return 0
+	}
+	return int(t.ranges[len(t.ranges)-1].end)
+}
+
+// Of gives the client of a proc of the table.
+func (t *Clients) Of(p Proc) wire.ClientRank { return t.ranges[t.find(p)].client }
+
+// find gives the place of the range of p.
+func (t *Clients) find(p Proc) int {
+	if len(t.ranges) > scan {
+		return sort.Search(len(t.ranges), func(i int) bool { return p < t.ranges[i].end })
+	}
+	for i := range t.ranges {
+		if p < t.ranges[i].end {
+			return i
+		}
+	}
+	return len(t.ranges)
+}
+
+// span gives the client of p and the procs of its range: from first to before end.
+func (t *Clients) span(p Proc) (client wire.ClientRank, first, end Proc) {
+	i := t.find(p)
+	if i > 0 {
+		first = t.ranges[i-1].end
+	}
+	return t.ranges[i].client, first, t.ranges[i].end
+}

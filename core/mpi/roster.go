@@ -1,0 +1,108 @@
+package mpi
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/openimpi/impi/core/comm"
+	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/machine"
+	"github.com/openimpi/impi/internal/wireup"
+)
+
+// Roster is what a rank has to know of all ranks of the job. It does not change
+// and is the only thing that grows with the job: where a program has many ranks,
+// those of one client share one.
+type Roster struct {
+	directory *message.Directory
+	clients   *comm.Clients
+	world     *comm.Group
+	masters   *comm.Masters // of world
+
+	data        []datatype.Representation // of user data, by world rank
+	kinds       []datatype.Representation // the different ones of data
+	homogeneous bool                      // all of data is Native
+	external    []bool                    // by client: data to some of its ranks is external32
+}
+
+// NewRoster makes the roster of the ranks to which a job's procs look like this.
+// like, if there is one, is of another client of the same job: what is the same
+// is shared. procs is not kept.
+func NewRoster(procs []wireup.Proc, like *Roster) (*Roster, error) {
+	r := &Roster{}
+	if err := r.readData(procs); err != nil {
+		return nil, err
+	}
+	if like != nil && like.sameProcs(procs) {
+		r.directory, r.clients, r.world, r.masters = like.directory, like.clients, like.world, like.masters
+		return r, nil
+	}
+	ids, clients := make([]wire.Proc, len(procs)), make([]wire.ClientRank, len(procs))
+	for i := range procs {
+		ids[i], clients[i] = procs[i].Identity(), procs[i].Client
+	}
+	var err error
+	if r.directory, err = message.NewDirectory(ids); err != nil {
+		return nil, err
+	}
+	r.clients = comm.NewClients(clients)
+	r.world = comm.NewGroup(0, len(procs))
+	r.masters = comm.NewMasters(r.world, r.clients)
+	return r, nil
+}
+
+// readData takes the representations out of the procs.
+func (r *Roster) readData(procs []wireup.Proc) error {
+	r.data = make([]datatype.Representation, len(procs))
+	r.homogeneous = true
+	for i := range procs {
+		rep, err := datatype.ParseRepresentation(procs[i].Data)
+		if err != nil {
+			return fmt.Errorf("rank %d: %w", i, err)
+		}
+		r.data[i] = rep
+		r.homogeneous = r.homogeneous && rep == datatype.Native
+		if !slices.Contains(r.kinds, rep) {
+			r.kinds = append(r.kinds, rep)
+		}
+		if c := procs[i].Client; c < 0 || c >= wire.MaxClients {
+			return fmt.Errorf("rank %d: %w: client %d, a job has at most %d", i, ErrNode, c, wire.MaxClients)
+		}
+		for int(procs[i].Client) >= len(r.external) {
+			r.external = append(r.external, false)
+		}
+		if rep == datatype.External32 {
+			r.external[procs[i].Client] = true
+		}
+	}
+	return nil
+}
+
+// sameProcs tells whether these are the procs that the roster was made of.
+func (r *Roster) sameProcs(procs []wireup.Proc) bool {
+	if r.directory.Len() != len(procs) {
+		return false
+	}
+	for i := range procs {
+		if r.directory.Proc(message.Peer(i)) != procs[i].Identity() || r.clients.Of(comm.Proc(i)) != procs[i].Client {
+			return false
+		}
+	}
+	return true
+}
+
+// Join is the function Join for one of several ranks that share the roster,
+// which was made of job.Procs.
+func (r *Roster) Join(job *wireup.Job, agent link.Link, m machine.Machine, node machine.Node) (*Proc, error) {
+	if r.directory.Len() != len(job.Procs) {
+		return nil, failed("Init", fmt.Errorf("%w: a roster of %d ranks for a job of %d", ErrNode, r.directory.Len(), len(job.Procs)))
+	}
+	p, err := r.newProcess(job, agent, m, node)
+	if err != nil {
+		return nil, failed("Init", err)
+	}
+	return &Proc{p}, nil
+}
