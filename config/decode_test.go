@@ -3,6 +3,8 @@ package config
 import (
 	"strings"
 	"testing"
+
+	"github.com/openimpi/impi/internal/watchdog"
 )
 
 // Whatever the file says, loading it ends with a job or with faults that have
@@ -13,6 +15,7 @@ func FuzzLoad(f *testing.F) {
 	f.Add(`protocol { datalen = 1e400 ackmark = null }` + "\n" + `log { trace = "${env.PORT}" }`)
 	f.Add("site \"a\" {\r\n client = [for x in env : x]\r\n}")
 	f.Fuzz(func(t *testing.T, text string) {
+		defer watchdog.Start()()
 		j, diags := loadText(t, text)
 		if (j == nil) != diags.HasErrors() {
 			t.Fatalf("job %v with %v", j, diags)

@@ -5,6 +5,8 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"github.com/openimpi/impi/internal/watchdog"
 )
 
 func TestStatementsOnOneLine(t *testing.T) {
@@ -57,6 +59,7 @@ func FuzzOneLine(f *testing.F) {
 	f.Add("x = <<-E\n  ${a}\nE\ny = [for k, v in m : k if v]")
 	f.Add("x = \"%{ if a }b%{ endif }\" /* c */ y = 1 // d")
 	f.Fuzz(func(t *testing.T, text string) {
+		defer watchdog.Start()()
 		_, diags := hclsyntax.ParseConfig([]byte(text), "", hcl.InitialPos)
 		s := newSource([]byte(text))
 		file, after := hclsyntax.ParseConfig(s.text, "", hcl.InitialPos)

@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/watchdog"
 )
 
 // TestDanceScripts plays the dialogues of testdata/dance. The hosts have the
@@ -171,6 +172,7 @@ func FuzzDance(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 0, 2, 0, 4, 0xff, 0xff, 0xff, 0xff})
 	f.Add([]byte{1, 0, 0, 0, 3, 3, 2, 0, 0, 0x82, 0x42})
 	f.Fuzz(func(t *testing.T, b []byte) {
+		defer watchdog.Start()()
 		d, err := NewDance(DanceConfig{Self: 1, Hosts: danceHosts(5), Deadline: instant(9)})
 		if err != nil {
 			t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/watchdog"
 )
 
 // fuzzJob has local procs 0 and 1, and procs 2 and 3 on the foreign host 1.
@@ -134,6 +135,7 @@ func FuzzReceived(f *testing.F) {
 		f.Add(x, uint16(44), uint16(500))
 	}
 	f.Fuzz(func(t *testing.T, b []byte, chunk, step uint16) {
+		defer watchdog.Start()()
 		compare(t, b, minChunkSize+int(chunk), 1+int(step))
 	})
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/allocs"
+	"github.com/openimpi/impi/internal/watchdog"
 )
 
 // The operations of FuzzSwitch. The upper bits choose a link.
@@ -66,6 +67,7 @@ func FuzzSwitch(f *testing.F) {
 	f.Add(flood, uint16(3000))
 	f.Add([]byte{link(swClose, 0), link(swPacket, 3), byte(wire.PkData), 4 << 3, 250, link(swDone, 1), link(swDone, 0)}, uint16(100))
 	f.Fuzz(func(t *testing.T, b []byte, chunk uint16) {
+		defer watchdog.Start()()
 		r := newRig(t, switchJob(minChunkSize+int(chunk)%5000))
 		for _, l := range switchLinks[:4] {
 			if l < 100 {

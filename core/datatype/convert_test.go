@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math"
 	"testing"
+
+	"github.com/openimpi/impi/internal/watchdog"
 )
 
 func allKinds() (all []Kind) {
@@ -226,6 +228,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add(uint8(NativeLE), uint8(Int16), uint16(3), []byte("abcdef"))
 	f.Add(uint8(NativeBE), uint8(Bool), uint16(9), []byte{})
 	f.Fuzz(func(t *testing.T, rep, kind uint8, count uint16, data []byte) {
+		defer watchdog.Start()()
 		r, k, n := Representation(rep), Kind(kind), int(count)
 		native := make([]byte, n*max(k.Size(), 1))
 		if err := r.Decode(native, data, k, n); err != nil {

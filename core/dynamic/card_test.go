@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/openimpi/impi/internal/watchdog"
 )
 
 func sampleCard() Card {
@@ -153,6 +155,7 @@ func FuzzCard(f *testing.F) {
 	f.Add([]byte("impi-card/1"))
 	f.Add([]byte("impi-card/1 offer=tcp:x unknown=y"))
 	f.Fuzz(func(t *testing.T, text []byte) {
+		defer watchdog.Start()()
 		c, err := ParseCard(text)
 		if err != nil {
 			if !errors.Is(err, ErrCard) && !errors.Is(err, ErrCardVersion) {

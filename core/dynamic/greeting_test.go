@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"testing"
+
+	"github.com/openimpi/impi/internal/watchdog"
 )
 
 var (
@@ -300,6 +302,7 @@ func FuzzAcceptor(f *testing.F) {
 	f.Add(good, uint8(255))
 	f.Add(good[:70], uint8(1))
 	f.Fuzz(func(t *testing.T, b []byte, piece uint8) {
+		defer watchdog.Start()()
 		a := NewAcceptor(testToken, nonceA)
 		left, err := feed(a.Input, b, int(piece)+1)
 		used := b[:len(b)-len(left)]
@@ -322,6 +325,7 @@ func FuzzDialler(f *testing.F) {
 	good := append(challenge, a.Output()...)
 	f.Add(good, uint8(255))
 	f.Fuzz(func(t *testing.T, b []byte, piece uint8) {
+		defer watchdog.Start()()
 		d := NewDialler(testToken, nonceD, testHello)
 		left, err := feed(d.Input, b, int(piece)+1)
 		used := b[:len(b)-len(left)]

@@ -5,14 +5,15 @@ import (
 	"testing"
 
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/watchdog"
 )
 
 // victim is an engine in the middle of everything: receives of all kinds are
 // posted, sends wait for answers.
 func victim(tb testing.TB) *Engine {
 	e, err := New(Config{
-		Procs:   []wire.Proc{{PID: 1}, {PID: 2}, {PID: 3}},
-		MaxData: 64, AckMark: 2, HiWater: 8,
+		Directory: directoryOf(tb, wire.Proc{PID: 1}, wire.Proc{PID: 2}, wire.Proc{PID: 3}),
+		MaxData:   64, AckMark: 2, HiWater: 8,
 	})
 	if err != nil {
 		tb.Fatal(err)
@@ -179,6 +180,7 @@ func FuzzReceived(f *testing.F) {
 	f.Add(stream()[3:], uint16(128), true)
 	f.Add(make([]byte, 300), uint16(7), false)
 	f.Fuzz(func(t *testing.T, raw []byte, chunk uint16, shared bool) {
+		defer watchdog.Start()()
 		l := LinkID(1)
 		if shared {
 			l = 0

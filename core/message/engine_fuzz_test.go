@@ -7,6 +7,7 @@ import (
 
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/allocs"
+	"github.com/openimpi/impi/internal/watchdog"
 )
 
 // The operations of FuzzEngine. The upper bits choose a link, a peer or a request.
@@ -51,8 +52,8 @@ const engineMax = 300 // data bytes of a packet
 
 func newSabotage(t *testing.T, b []byte) *sabotage {
 	e, err := New(Config{
-		Procs:   []wire.Proc{{PID: 1}, {PID: 2}, {PID: 3}, {PID: 4}},
-		MaxData: engineMax, AckMark: 2, HiWater: 5, StageLimit: 40,
+		Directory: directoryOf(t, wire.Proc{PID: 1}, wire.Proc{PID: 2}, wire.Proc{PID: 3}, wire.Proc{PID: 4}),
+		MaxData:   engineMax, AckMark: 2, HiWater: 5, StageLimit: 40,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -101,6 +102,7 @@ func FuzzEngine(f *testing.F) {
 	f.Add(raw)
 	f.Add(bytes.Repeat(packet(0, wire.PkDataSync, 0, 255, 1, 1, 0), 30))
 	f.Fuzz(func(t *testing.T, b []byte) {
+		defer watchdog.Start()()
 		s := newSabotage(t, b)
 		steps := 0
 		cost := allocs.Bytes(func() { steps = s.run() })

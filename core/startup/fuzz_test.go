@@ -9,6 +9,7 @@ import (
 
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/allocs"
+	"github.com/openimpi/impi/internal/watchdog"
 )
 
 // program is a fuzzer's input, read as operations.
@@ -83,6 +84,7 @@ func FuzzServerCrowd(f *testing.F) {
 	}
 	f.Add(slices.Repeat([]byte{op(opAccept, 5), op(opSay, 5), 16, 'A', 'U', 'T', 'H', 0, 0, 0, 4, 0, 0, 0, 2, 0, 0, 0, 0, op(opQuiet, 5)}, 3), true, uint8(1))
 	f.Fuzz(func(t *testing.T, b []byte, key bool, clients uint8) {
+		defer watchdog.Start()()
 		auth := Auth{None: true, HasKey: key, Key: 5678}
 		s, err := NewServer(ServerConfig{Clients: 1 + int(clients)%wire.MaxClients, Auth: auth, Waiting: 6, WrongKeys: 4}, scriptStart)
 		if err != nil {
@@ -237,6 +239,7 @@ func FuzzClientOwner(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, b []byte, draft, key bool) {
+		defer watchdog.Start()()
 		cfg := testClient(0, 2)
 		cfg.Auth = Auth{None: !key, HasKey: key, Key: 5678}
 		if draft {

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/watchdog"
 )
 
 // whole is a server and its clients, joined by byte queues. What is on its way
@@ -417,6 +418,7 @@ func FuzzServer(f *testing.F) {
 		f.Add(up[1], auth.HasKey)
 	}
 	f.Fuzz(func(t *testing.T, stream []byte, key bool) {
+		defer watchdog.Start()()
 		auth := Auth{None: true}
 		if key {
 			auth = Auth{HasKey: true, Key: 5678}
@@ -430,6 +432,7 @@ func FuzzClient(f *testing.F) {
 	f.Add(down[0], false)
 	f.Add(down[1], true)
 	f.Fuzz(func(t *testing.T, stream []byte, draft bool) {
+		defer watchdog.Start()()
 		cfg := testClient(0, 2)
 		if draft {
 			cfg.Dialect = wire.Draft

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/openimpi/impi/internal/watchdog"
 )
 
 func TestCommandNames(t *testing.T) {
@@ -106,6 +108,7 @@ func FuzzCommand(f *testing.F) {
 		f.Add(b)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
+		defer watchdog.Start()()
 		if len(b) < CommandSize {
 			return
 		}

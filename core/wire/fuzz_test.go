@@ -3,6 +3,8 @@ package wire
 import (
 	"bytes"
 	"testing"
+
+	"github.com/openimpi/impi/internal/watchdog"
 )
 
 // FuzzFields reads the parts that have no command around them: versions, the
@@ -15,6 +17,7 @@ func FuzzFields(f *testing.F) {
 	f.Add(bytes.Repeat([]byte{0xff}, 16))
 	f.Add([]byte("\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xff\xff\x7f\x00\x00\x01"))
 	f.Fuzz(func(t *testing.T, b []byte) {
+		defer watchdog.Start()()
 		if len(b) < 16 {
 			return
 		}

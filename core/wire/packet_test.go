@@ -6,6 +6,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/openimpi/impi/internal/watchdog"
 )
 
 // samplePacket has another value in each byte of each field.
@@ -160,6 +162,7 @@ func FuzzHeader(f *testing.F) {
 		f.Add(b)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
+		defer watchdog.Start()()
 		if len(b) < HeaderSize {
 			return
 		}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"github.com/openimpi/impi/internal/watchdog"
 )
 
 // FuzzOutput lets two procs write anything in any pieces. Whatever they write
@@ -14,6 +16,7 @@ func FuzzOutput(f *testing.F) {
 	f.Add([]byte("name? "), []byte("\n"), uint16(1), uint16(1))
 	f.Add(bytes.Repeat([]byte{'x'}, 300), []byte{0xff, 0, '\n', '\r'}, uint16(1), uint16(2))
 	f.Fuzz(func(t *testing.T, a, b []byte, pa, pb uint16) {
+		defer watchdog.Start()()
 		var out strings.Builder
 		o := NewOutput(&out, nil)
 		streams := []*Stream{o.Stream(func() string { return "[0] " }), o.Stream(func() string { return "[1] " })}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/allocs"
+	"github.com/openimpi/impi/internal/watchdog"
 )
 
 // FuzzRecv sends any record over a real control socket: a message comes out, or
@@ -44,6 +45,7 @@ func FuzzRecv(f *testing.F) {
 		defer ends[i].Close()
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
+		defer watchdog.Start()()
 		if len(b) == 0 || len(b) > maxMessage {
 			return // the first says that the peer is gone, the second does not fit
 		}
@@ -85,6 +87,7 @@ func FuzzOpenJob(f *testing.F) {
 	f.Add([]byte(`{"procs":[` + "null,null,null,null" + `]}`))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
+		defer watchdog.Start()()
 		fd, err := unix.MemfdCreate("fuzz", unix.MFD_CLOEXEC)
 		if err != nil {
 			t.Fatal(err)
@@ -121,6 +124,7 @@ func FuzzDescriptors(f *testing.F) {
 	f.Add(append(unix.UnixRights(7), unix.UnixRights(8, 9)...))
 	f.Add(unix.UnixRights())
 	f.Fuzz(func(t *testing.T, b []byte) {
+		defer watchdog.Start()()
 		// The kernel aligns it, so the length at the front can be read as it is.
 		oob := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(make([]uint64, len(b)/8+1)))), len(b))
 		copy(oob, b)

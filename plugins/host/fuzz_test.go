@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/openimpi/impi/internal/allocs"
+	"github.com/openimpi/impi/internal/watchdog"
 )
 
 // FuzzOutput lets a plugin print anything in any pieces: JSON log lines, panics,
@@ -18,6 +19,7 @@ func FuzzOutput(f *testing.F) {
 	f.Add([]byte("panic: boom\n\ngoroutine 1 [running]:\n\tmain.go:1\n"), uint16(1))
 	f.Add([]byte("[DEBUG] plain\r\nfatal error: x"), uint16(3))
 	f.Fuzz(func(t *testing.T, b []byte, piece uint16) {
+		defer watchdog.Start()()
 		var out strings.Builder
 		w := &lineWriter{log: hclog.New(&hclog.LoggerOptions{Level: hclog.Trace, Output: &out})}
 		steps := 0

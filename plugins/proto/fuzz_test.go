@@ -7,6 +7,7 @@ import (
 	pb "google.golang.org/protobuf/proto"
 
 	"github.com/openimpi/impi/internal/allocs"
+	"github.com/openimpi/impi/internal/watchdog"
 	"github.com/openimpi/impi/transports"
 )
 
@@ -27,6 +28,7 @@ func FuzzConvert(f *testing.F) {
 	seed(&ConfigureRequest{Settings: map[string]*Value{"a": {Kind: &Value_Text{Text: "x"}}, "b": {Kind: &Value_Truth{Truth: true}}, "c": {}}})
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
+		defer watchdog.Start()()
 		cost := allocs.Bytes(func() {
 			convertError(t, b)
 			convertSettings(t, b)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/watchdog"
 	"github.com/openimpi/impi/transports"
 	"github.com/openimpi/impi/transports/tcp"
 	"github.com/openimpi/impi/transports/trace"
@@ -250,6 +251,7 @@ func FuzzTrace(f *testing.F) {
 	f.Add([]byte("AUTH"), 1)
 	f.Add(append(stream[:200:200], "rubbish"...), 128)
 	f.Fuzz(func(t *testing.T, stream []byte, piece int) {
+		defer watchdog.Start()()
 		if piece < 1 || len(stream) > 100000 {
 			return
 		}

@@ -3,6 +3,8 @@ package unix
 import (
 	"strings"
 	"testing"
+
+	"github.com/openimpi/impi/internal/watchdog"
 )
 
 func TestAdmit(t *testing.T) {
@@ -42,6 +44,7 @@ func FuzzParsePlace(f *testing.F) {
 	f.Add("@impi-x")
 	f.Add("/%zz/../..//")
 	f.Fuzz(func(t *testing.T, text string) {
+		defer watchdog.Start()()
 		p, err := parsePlace(text)
 		if err != nil {
 			return

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/openimpi/impi/internal/watchdog"
 )
 
 // The bytes that docs/plugin-protocol.md shows.
@@ -71,6 +73,7 @@ func FuzzParseRecord(f *testing.F) {
 	f.Add(good[:HeaderLen])
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
+		defer watchdog.Start()()
 		r, fds, err := ParseRecord(b)
 		if err != nil {
 			return
