@@ -47,6 +47,11 @@ func (j *job) cmdJob(d *datadriven.TestData) {
 		j.procs = append(j.procs, wire.Proc{Host: wire.HostID{12: 192, 14: 2, 15: 1}, PID: int64(100 + i)})
 	}
 	j.engines = make([]*Engine, n)
+	directory, err := NewDirectory(j.procs)
+	if err != nil {
+		j.printf("%v", err)
+		return
+	}
 	j.inbox = make([][]delivery, n)
 	script := strings.Split(a.word("script", ""), ",")
 	for i := range n {
@@ -54,7 +59,7 @@ func (j *job) cmdJob(d *datadriven.TestData) {
 			continue
 		}
 		e, err := New(Config{
-			Self: Peer(i), Procs: j.procs, Dialect: j.dialect,
+			Self: Peer(i), Directory: directory, Dialect: j.dialect,
 			MaxData: uint32(a.num("maxdata", 4)),
 			AckMark: uint32(a.num("ackmark", 10)), HiWater: uint32(a.num("hiwater", 20)),
 			StageLimit: int(a.num("stage", 0)),

@@ -7,6 +7,15 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
+func directoryOf(tb testing.TB, procs ...wire.Proc) *Directory {
+	tb.Helper()
+	d, err := NewDirectory(procs)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return d
+}
+
 // jobOf makes the directory of n procs.
 func jobOf(tb testing.TB, n int) *Directory {
 	tb.Helper()
@@ -14,11 +23,7 @@ func jobOf(tb testing.TB, n int) *Directory {
 	for i := range procs {
 		procs[i] = wire.Proc{Host: wire.HostID{14: byte(i / 64 >> 8), 15: byte(i / 64)}, PID: int64(1000 + i%64)}
 	}
-	d, err := NewDirectory(procs)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return d
+	return directoryOf(tb, procs...)
 }
 
 func TestDirectory(t *testing.T) {

@@ -24,9 +24,8 @@ const defaultStageLimit = 2 << 10
 // Config says what the engine has to know of the job.
 type Config struct {
 	Self         Peer
-	Directory    *Directory  // of the job
-	Procs        []wire.Proc // makes a Directory if there is none
-	MaxData      uint32      // C_DATALEN of the job: most data bytes in one packet
+	Directory    *Directory // of the job
+	MaxData      uint32     // C_DATALEN of the job: most data bytes in one packet
 	AckMark      uint32
 	HiWater      uint32
 	Dialect      wire.Dialect
@@ -83,14 +82,9 @@ func New(cfg Config) (*Engine, error) {
 	if err := limits.Check(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	if cfg.Directory == nil {
-		d, err := NewDirectory(cfg.Procs)
-		if err != nil {
-			return nil, err
-		}
-		cfg.Directory = d
-	}
 	switch {
+	case cfg.Directory == nil:
+		return nil, fmt.Errorf("%w: no directory of the job's procs", ErrConfig)
 	case cfg.Self < 0 || int(cfg.Self) >= cfg.Directory.Len():
 		return nil, fmt.Errorf("%w: own rank %d in a job of %d procs", ErrConfig, cfg.Self, cfg.Directory.Len())
 	case cfg.MaxData < 1 || cfg.MaxData > math.MaxInt32:

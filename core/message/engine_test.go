@@ -11,21 +11,21 @@ import (
 )
 
 func TestNewRefuses(t *testing.T) {
-	good := Config{Procs: []wire.Proc{{PID: 1}, {PID: 2}}, MaxData: 1, AckMark: 1, HiWater: 1}
+	good := Config{Directory: directoryOf(t, wire.Proc{PID: 1}, wire.Proc{PID: 2}), MaxData: 1, AckMark: 1, HiWater: 1}
 	if _, err := New(good); err != nil {
 		t.Fatal(err)
 	}
 	for name, change := range map[string]func(*Config){
-		"rank -1":         func(c *Config) { c.Self = -1 },
-		"rank 2":          func(c *Config) { c.Self = 2 },
-		"no data":         func(c *Config) { c.MaxData = 0 },
-		"too much data":   func(c *Config) { c.MaxData = math.MaxUint32 },
-		"no ackmark":      func(c *Config) { c.AckMark = 0 },
-		"low hiwater":     func(c *Config) { c.AckMark = 2 },
-		"same proc twice": func(c *Config) { c.Procs = []wire.Proc{{PID: 1}, {PID: 1}} },
-		"stage limit":     func(c *Config) { c.StageLimit = 1 << 20 },
-		"stage limit -1":  func(c *Config) { c.StageLimit = -1 },
-		"first request":   func(c *Config) { c.FirstRequest = math.MaxUint64 },
+		"rank -1":        func(c *Config) { c.Self = -1 },
+		"rank 2":         func(c *Config) { c.Self = 2 },
+		"no data":        func(c *Config) { c.MaxData = 0 },
+		"too much data":  func(c *Config) { c.MaxData = math.MaxUint32 },
+		"no ackmark":     func(c *Config) { c.AckMark = 0 },
+		"low hiwater":    func(c *Config) { c.AckMark = 2 },
+		"no directory":   func(c *Config) { c.Directory = nil },
+		"stage limit":    func(c *Config) { c.StageLimit = 1 << 20 },
+		"stage limit -1": func(c *Config) { c.StageLimit = -1 },
+		"first request":  func(c *Config) { c.FirstRequest = math.MaxUint64 },
 	} {
 		c := good
 		change(&c)

@@ -190,8 +190,9 @@ func (x *textbook) check() {
 // and messages that are taken, each receive gets the message that two plain lists
 // give it, and no other.
 func TestMatchingAgainstTextbook(t *testing.T) {
+	procs := directoryOf(t, wire.Proc{PID: 0}, wire.Proc{PID: 1}, wire.Proc{PID: 2}, wire.Proc{PID: 3})
 	rapid.Check(t, func(t *rapid.T) {
-		e, err := New(Config{Procs: []wire.Proc{{PID: 0}, {PID: 1}, {PID: 2}, {PID: 3}}, MaxData: 64, AckMark: 1, HiWater: 1000})
+		e, err := New(Config{Directory: procs, MaxData: 64, AckMark: 1, HiWater: 1000})
 		if err != nil {
 			t.Fatal(err)
 		}

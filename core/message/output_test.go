@@ -149,7 +149,7 @@ func TestCommitIsLimited(t *testing.T) {
 // three is an engine with a shared link to two peers.
 func three(t *testing.T, cfg Config) *Engine {
 	t.Helper()
-	cfg.Procs = []wire.Proc{{PID: 1}, {PID: 2}, {PID: 3}}
+	cfg.Directory = directoryOf(t, wire.Proc{PID: 1}, wire.Proc{PID: 2}, wire.Proc{PID: 3})
 	e, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)

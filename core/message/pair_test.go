@@ -13,11 +13,11 @@ type pair struct {
 }
 
 func newPair(tb testing.TB, cfg Config) *pair {
-	procs := []wire.Proc{{PID: 1}, {PID: 2}}
+	directory := directoryOf(tb, wire.Proc{PID: 1}, wire.Proc{PID: 2})
 	p := &pair{tb: tb}
 	for i := range p.e {
 		c := cfg
-		c.Self, c.Procs = Peer(i), procs
+		c.Self, c.Directory = Peer(i), directory
 		e, err := New(c)
 		if err != nil {
 			tb.Fatal(err)

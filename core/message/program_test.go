@@ -38,8 +38,13 @@ func newWorld(t *rapid.T) *world {
 		AckMark: a, HiWater: rapid.Uint32Range(a, 8).Draw(t, "hiwater"),
 		StageLimit: rapid.SampledFrom([]int{1, 16, 8192}).Draw(t, "stage"),
 	}
-	for i := range n {
-		w.cfg.Procs = append(w.cfg.Procs, wire.Proc{PID: int64(i)})
+	procs := make([]wire.Proc, n)
+	for i := range procs {
+		procs[i].PID = int64(i)
+	}
+	var err error
+	if w.cfg.Directory, err = NewDirectory(procs); err != nil {
+		t.Fatal(err)
 	}
 	w.up, w.down, w.packet = make([][]byte, n), make([][]byte, n), make([][]byte, n*n)
 	w.pipes = make([][][]byte, n)
@@ -62,7 +67,7 @@ func (w *world) wire(i int, e *Engine) {
 	if !w.direct {
 		e.Attach(0)
 	}
-	for p := range w.cfg.Procs {
+	for p := range w.cfg.Directory.Len() {
 		switch {
 		case p == i:
 		case w.direct:
