@@ -1,0 +1,224 @@
+package script
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/openimpi/impi/core/mpi"
+)
+
+// ErrIllegal is wrapped by the errors of Check.
+var ErrIllegal = errors.New("script: not a legal program")
+
+// Check tells whether a program is legal MPI as package script understands it:
+// it cannot deadlock and its results are determined but for wildcard receives,
+// whatever the timing and the buffering. The error names the step or message.
+func Check(p *Program) error {
+	if _, err := check(p); err != nil {
+		return fmt.Errorf("%w: %w", ErrIllegal, err)
+	}
+	return nil
+}
+
+func check(p *Program) (*lives, error) {
+	if p.Procs < 1 || p.Procs > maxProcs {
+		return nil, fmt.Errorf("%d ranks", p.Procs)
+	}
+	for i := range p.Messages {
+		if err := p.Messages[i].check(p.Procs); err != nil {
+			return nil, fmt.Errorf("message %d: %w", p.Messages[i].ID, err)
+		}
+	}
+	a, err := newLives(p)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range a.families {
+		if err := f.check(); err != nil {
+			return nil, err
+		}
+	}
+	for _, err := range []error{a.checkWildcards(), a.checkSlots(), a.checkSteps(), a.checkReady()} {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return a, nil
+}
+
+// check looks at what a message is by itself.
+func (m *Message) check(procs int) error {
+	switch {
+	case m.From < 0 || m.From >= procs || m.To < 0 || m.To >= procs:
+		return fmt.Errorf("from %d to %d, the ranks are 0 to %d", m.From, m.To, procs-1)
+	case m.Tag < 0 || m.Tag >= TagLimit:
+		return fmt.Errorf("tag %d, they are 0 to %d", m.Tag, TagLimit-1)
+	case m.Len < 0 || m.Len > maxCount || m.Cap < 0 || m.Cap > maxCount:
+		return fmt.Errorf("%d elements into a buffer of %d", m.Len, m.Cap)
+	case int(m.Kind) >= len(kinds) || m.Mode > Ready || m.By > ByImprobe:
+		return errors.New("no such type, mode or way of receiving")
+	case m.By != ByRecv && m.RecvSlot != 0:
+		return errors.New("a persistent receive cannot probe")
+	}
+	return nil
+}
+
+// check decides whether all members of a family come together.
+func (f *family) check() error {
+	if f.wild() {
+		return f.checkWild()
+	}
+	for k, l := range f.sends {
+		switch {
+		case f.recvs[k] != l:
+			return fmt.Errorf("message %d is sent before message %d of the same kind, but received after it", l.m.ID, f.recvs[k].m.ID)
+		case l.recvDone < l.sendStart:
+			return fmt.Errorf("message %d: its receive is waited for before the send begins", l.m.ID)
+		case l.sendDone < l.recvStart && l.m.Mode != Buffered:
+			return fmt.Errorf("message %d: its send is waited for before the receive begins", l.m.ID)
+		}
+	}
+	return nil
+}
+
+func (f *family) checkWild() error {
+	first, longest := f.sends[0], 0
+	for _, l := range f.sends {
+		longest = max(longest, l.m.Len)
+		switch {
+		case l.m.Kind != first.m.Kind:
+			return fmt.Errorf("messages %d and %d have different types, but one may be received for the other", first.m.ID, l.m.ID)
+		case l.sendDone < f.posted() && l.m.Mode != Buffered:
+			return fmt.Errorf("message %d: its send is waited for before all receives that others may take are begun", l.m.ID)
+		case l.m.Mode == Ready || l.cancel != never:
+			return fmt.Errorf("message %d is received from any source: it can be neither ready nor cancelled", l.m.ID)
+		}
+	}
+	for k, l := range f.recvs {
+		started := 0
+		for _, s := range f.sends {
+			if s.sendStart <= l.recvDone {
+				started++
+			}
+		}
+		switch {
+		case started <= k:
+			return fmt.Errorf("message %d: receive %d of its kind is waited for when %d messages are sent", l.m.ID, k+1, started)
+		case l.m.Cap < longest:
+			return fmt.Errorf("message %d: its receive may get %d elements and has room for %d", l.m.ID, longest, l.m.Cap)
+		}
+	}
+	return nil
+}
+
+// checkWildcards wants messages that a wildcard admits to be received by
+// nothing but receives of the same pattern, and cancels to be left alone.
+func (a *lives) checkWildcards() error {
+	type key struct {
+		receiver
+		epoch int
+	}
+	wild, all := map[key][]*family{}, map[key][]*life{}
+	for _, f := range a.families {
+		l := f.recvs[0]
+		if k := (key{receiver{l.m.Comm, l.m.To}, l.epoch}); f.wild() || f.pattern.tag == anyTag {
+			wild[k] = append(wild[k], f)
+		}
+	}
+	for _, l := range a.list {
+		k := key{receiver{l.m.Comm, l.m.To}, l.epoch}
+		all[k] = append(all[k], l)
+		if l.cancel != never {
+			if err := l.checkCancel(wild[k]); err != nil {
+				return fmt.Errorf("message %d is cancelled: %w", l.m.ID, err)
+			}
+		}
+	}
+	for k, families := range wild {
+		for _, f := range families {
+			for _, l := range all[k] {
+				if l.family != f && f.pattern.admits(l.m) {
+					return fmt.Errorf("message %d may be received in place of message %d", l.m.ID, f.recvs[0].m.ID)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (l *life) checkCancel(wild []*family) error {
+	switch {
+	case len(l.family.sends) > 1:
+		return errors.New("there are others of its kind")
+	case slices.ContainsFunc(wild, func(f *family) bool { return f.pattern.tag == anyTag }):
+		return errors.New("its receiver receives any tag at that time")
+	case l.m.SendSlot != 0 || l.m.RecvSlot != 0 || l.m.Mode == Ready:
+		return errors.New("it is persistent or ready")
+	}
+	return nil
+}
+
+// checkSlots wants the messages of a persistent request to be alike, and to
+// follow each other.
+func (a *lives) checkSlots() error {
+	for _, side := range []Side{SendSide, RecvSide} {
+		slots := map[int][]*life{}
+		for _, l := range a.list {
+			if s := l.m.slot(side); s != 0 {
+				slots[s] = append(slots[s], l)
+			}
+		}
+		for slot, list := range slots {
+			slices.SortFunc(list, func(x, y *life) int { return *x.start(side) - *y.start(side) })
+			for i, l := range list {
+				switch {
+				case *l.start(side) == *l.done(side):
+					return fmt.Errorf("message %d: a persistent request does not block", l.m.ID)
+				case i > 0 && *list[i-1].done(side) > *l.start(side):
+					return fmt.Errorf("message %d: its persistent request is started while message %d is under way", l.m.ID, list[i-1].m.ID)
+				case l.m.request(side) != list[0].m.request(side):
+					return fmt.Errorf("messages %d and %d are different, slot %d cannot serve both", list[0].m.ID, l.m.ID, slot)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (m *Message) slot(s Side) int {
+	if s == SendSide {
+		return m.SendSlot
+	}
+	return m.RecvSlot
+}
+
+// request is what a persistent request of one side depends on.
+func (m *Message) request(s Side) Message {
+	if s == SendSide {
+		return Message{From: m.From, To: m.To, Comm: m.Comm, Tag: m.Tag, Kind: m.Kind, Len: m.Len, Mode: m.Mode}
+	}
+	p := m.pattern()
+	return Message{To: m.To, Comm: m.Comm, From: p.source, Tag: p.tag, Kind: m.Kind, Cap: m.Cap}
+}
+
+// checkReady wants the receive of each ready send to be known to have begun: the
+// sender has heard of it by messages and barriers since.
+func (a *lives) checkReady() error {
+	if !slices.ContainsFunc(a.list, func(l *life) bool { return l.m.Mode == Ready }) {
+		return nil
+	}
+	h := newHistory(a)
+	for i := range a.p.Steps {
+		for _, l := range h.at[i] {
+			if l.m.Mode == Ready && l.sendStart == i && (l.recvStart >= i || !h.knows(l.m.From, l.m.To, l.recvStart)) {
+				return fmt.Errorf("message %d is ready, but its sender cannot know that the receive has begun", l.m.ID)
+			}
+		}
+		h.step(i)
+	}
+	return nil
+}
+
+// buffered is what a buffered send takes of the attached memory at most.
+func (m *Message) buffered() int { return 2*m.Len*m.Kind.Size() + mpi.BsendOverhead }

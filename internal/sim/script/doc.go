@@ -1,0 +1,30 @@
+// Package script has programs for simulated jobs: what they are, how they are
+// made at random, written, run, judged and made smaller.
+//
+// A Program is a list of steps. A step says what each of its ranks does; every
+// rank does its part of the steps in the order of the list, at its own pace.
+// Programs are legal MPI: whatever the timing, and even if no send returns
+// before its receive has begun, they end, and nothing but the choice among
+// wildcard receives depends on the timing. Check decides that. It rests on the
+// order of the list: a step may only wait for what stands at it or before it, so
+// the first rank that is behind is never the one that waits.
+//
+// Parse and String are the written form, a line for each step:
+//
+//	procs 3
+//	message 1 0>2 comm=w tag=5 type=int32 len=70000 mode=synchronous
+//	irecv 1
+//	barrier w
+//	send 1
+//	wait 2 waitall r1
+//
+// A message stands for one send and one receive. The receive of a message with
+// any=source may get another message of its kind in its place; it is counted as
+// that of this message only so that there are as many receives as sends.
+//
+// Run executes one rank's part through package mpi and notes in a Record what it
+// got. Verify judges the records of all ranks against a model that knows nothing
+// of core: what must have been delivered, in which order, with which status and
+// contents, and what the results of collectives and the groups of communicators
+// are. Generate makes random programs, Shrink makes failing ones small.
+package script

@@ -1,0 +1,233 @@
+package script
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// never is where something stands that does not happen.
+const never = -1
+
+// life says at which steps of a program a message's sides begin and end.
+type life struct {
+	m                                        *Message
+	sendStart, sendDone, recvStart, recvDone int
+	cancel                                   int // step
+	recvBlocks                               bool
+	family                                   *family
+	epoch                                    int // of its receiver in its communicator
+}
+
+func (l *life) start(s Side) *int {
+	if s == SendSide {
+		return &l.sendStart
+	}
+	return &l.recvStart
+}
+
+func (l *life) done(s Side) *int {
+	if s == SendSide {
+		return &l.sendDone
+	}
+	return &l.recvDone
+}
+
+// family is the messages that any of the receives of one pattern may get: of one
+// receiver, communicator and epoch.
+type family struct {
+	pattern pattern
+	sends   []*life // as they are started; all of one sender, or without order
+	recvs   []*life // as they are started
+}
+
+// wild tells whether any receive of the family may get any of the messages.
+// Otherwise the first gets the first, the second the second.
+func (f *family) wild() bool { return f.pattern.source == anySource }
+
+// posted is the step that starts the last receive.
+func (f *family) posted() int { return f.recvs[len(f.recvs)-1].recvStart }
+
+// lives follows the messages of a program through its steps.
+type lives struct {
+	p        *Program
+	byID     map[int]*life
+	list     []*life // as in the program
+	families []*family
+}
+
+// newLives works out the lives of all messages. It fails where a side is started
+// or completed too often, or in the wrong order, or not at all.
+func newLives(p *Program) (*lives, error) {
+	a := &lives{p: p, byID: make(map[int]*life, len(p.Messages))}
+	for i := range p.Messages {
+		m := &p.Messages[i]
+		l := &life{m: m, sendStart: never, sendDone: never, recvStart: never, recvDone: never, cancel: never}
+		if m.ID <= 0 || a.byID[m.ID] != nil {
+			return nil, fmt.Errorf("message %d is there twice, or is not positive", m.ID)
+		}
+		a.byID[m.ID] = l
+		a.list = append(a.list, l)
+	}
+	for i, s := range p.Steps {
+		for _, id := range s.messages() {
+			if a.byID[id] == nil {
+				return nil, a.fault(i, fmt.Errorf("there is no message %d", id))
+			}
+		}
+		if err := a.follow(i, s); err != nil {
+			return nil, a.fault(i, err)
+		}
+	}
+	for _, l := range a.list {
+		if l.sendDone == never || l.recvDone == never {
+			return nil, fmt.Errorf("message %d is not sent and received to the end", l.m.ID)
+		}
+	}
+	a.epochs()
+	a.group()
+	return a, nil
+}
+
+func (a *lives) fault(step int, err error) error {
+	return fmt.Errorf("step %d, %s: %w", step+1, a.p.Steps[step].text(), err)
+}
+
+func (a *lives) follow(i int, s Step) error {
+	switch s := s.(type) {
+	case Start:
+		return a.begin(i, s)
+	case Exchange:
+		return a.exchange(i, s)
+	case Wait:
+		return a.wait(i, s)
+	case Cancel:
+		return a.cancel(i, s)
+	}
+	return nil
+}
+
+func (a *lives) begin(i int, s Start) error {
+	l := a.byID[s.Msg]
+	if *l.start(s.Side) != never {
+		return fmt.Errorf("%s is started twice", s.Req)
+	}
+	*l.start(s.Side) = i
+	if s.Blocking {
+		*l.done(s.Side) = i
+		l.recvBlocks = l.recvBlocks || s.Side == RecvSide
+	}
+	return nil
+}
+
+func (a *lives) exchange(i int, s Exchange) error {
+	var busy [2][]int
+	for _, id := range s.Msgs {
+		for _, side := range []Side{SendSide, RecvSide} {
+			if err := a.begin(i, Start{Req{id, side}, true}); err != nil {
+				return err
+			}
+			rank := a.byID[id].m.rank(side)
+			if slices.Contains(busy[side], rank) {
+				return fmt.Errorf("rank %d has two messages of one side", rank)
+			}
+			busy[side] = append(busy[side], rank)
+		}
+	}
+	return nil
+}
+
+func (a *lives) wait(i int, s Wait) error {
+	for _, q := range s.Reqs {
+		l := a.byID[q.Msg]
+		switch {
+		case l.m.rank(q.Side) != s.Rank:
+			return fmt.Errorf("%s is not of rank %d", q, s.Rank)
+		case *l.start(q.Side) == never || *l.done(q.Side) != never:
+			return fmt.Errorf("%s is not under way", q)
+		}
+		*l.done(q.Side) = i
+	}
+	return nil
+}
+
+func (a *lives) cancel(i int, s Cancel) error {
+	l := a.byID[s.Msg]
+	switch {
+	case *l.start(s.Side) == never || *l.done(s.Side) != never:
+		return fmt.Errorf("%s is not under way", s.Req)
+	case l.cancel != never:
+		return fmt.Errorf("message %d is cancelled twice", s.Msg)
+	case s.Side == SendSide && l.recvDone != never:
+		return fmt.Errorf("message %d has been received", s.Msg)
+	}
+	l.cancel = i
+	*l.done(s.Side), l.recvDone = i, i
+	if l.recvStart == never {
+		l.recvStart = i
+	}
+	return nil
+}
+
+// receiver is where messages are matched.
+type receiver struct {
+	comm string
+	rank int
+}
+
+// epochs counts, for each receiver, the barriers of its communicator at which
+// it has nothing under way: no message of before can be met by a receive of
+// after, nor the other way round.
+func (a *lives) epochs() {
+	barriers := map[string][]int{}
+	for i, s := range a.p.Steps {
+		if c, ok := s.(Collective); ok && c.Call == Barrier {
+			barriers[c.Comm] = append(barriers[c.Comm], i)
+		}
+	}
+	at := map[receiver][]*life{}
+	for _, l := range a.list {
+		k := receiver{l.m.Comm, l.m.To}
+		at[k] = append(at[k], l)
+	}
+	for k, list := range at {
+		for _, b := range barriers[k.comm] {
+			if slices.ContainsFunc(list, func(l *life) bool { return l.spans(b) }) {
+				continue
+			}
+			for _, l := range list {
+				if l.recvDone > b {
+					l.epoch++
+				}
+			}
+		}
+	}
+}
+
+// spans tells whether the message is under way at a step.
+func (l *life) spans(step int) bool { return min(l.sendStart, l.recvStart) < step && step < l.recvDone }
+
+// group makes the families.
+func (a *lives) group() {
+	type key struct {
+		receiver
+		epoch int
+		pattern
+	}
+	byKey := map[key]*family{}
+	for _, l := range a.list {
+		k := key{receiver{l.m.Comm, l.m.To}, l.epoch, l.m.pattern()}
+		f := byKey[k]
+		if f == nil {
+			f = &family{pattern: k.pattern}
+			byKey[k] = f
+			a.families = append(a.families, f)
+		}
+		l.family = f
+		f.sends, f.recvs = append(f.sends, l), append(f.recvs, l)
+	}
+	for _, f := range a.families {
+		slices.SortStableFunc(f.sends, func(x, y *life) int { return cmp.Compare(x.sendStart, y.sendStart) })
+		slices.SortStableFunc(f.recvs, func(x, y *life) int { return cmp.Compare(x.recvStart, y.recvStart) })
+	}
+}

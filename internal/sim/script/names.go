@@ -1,0 +1,189 @@
+package script
+
+import "slices"
+
+// Side is an end of a message.
+type Side uint8
+
+// The sides of a message.
+const (
+	SendSide Side = iota
+	RecvSide
+)
+
+// Mode is a send's mode.
+type Mode uint8
+
+// The send modes of MPI. A ready send needs a receive that is known to have been
+// started before, by a message or a barrier since; a buffered one needs Attach.
+const (
+	Standard Mode = iota
+	Synchronous
+	Buffered
+	Ready
+)
+
+// By is how a blocking receive finds its message.
+type By uint8
+
+// Ways of receiving: at once, or after a probe; the first two of the probes are
+// followed by a receive of what they found, the others take the message out.
+// ByIprobe and ByImprobe try again and again.
+const (
+	ByRecv By = iota
+	ByProbe
+	ByIprobe
+	ByMprobe
+	ByImprobe
+)
+
+// How is how requests are completed.
+type How uint8
+
+// Ways of completing requests. Those that complete some of them are called until
+// all are complete, and so are those that do not wait. GetStatus polls each and
+// then waits for it.
+const (
+	HowWait How = iota
+	HowWaitall
+	HowWaitany
+	HowWaitsome
+	HowTest
+	HowTestall
+	HowTestany
+	HowTestsome
+	HowGetStatus
+)
+
+// NullCall is what is called with MPI_PROC_NULL.
+type NullCall uint8
+
+// The calls of Null.
+const (
+	NullSend NullCall = iota
+	NullRecv
+	NullIsend
+	NullIrecv
+	NullSendrecv
+	NullProbe
+	NullMprobe
+)
+
+// Call is a collective operation.
+type Call uint8
+
+// The collective operations of core/mpi.
+const (
+	Barrier Call = iota
+	Bcast
+	Gather
+	Gatherv
+	Scatter
+	Scatterv
+	Allgather
+	Allgatherv
+	Alltoall
+	Alltoallv
+	Reduce
+	Allreduce
+	ReduceScatter
+	ReduceScatterBlock
+	Scan
+	Exscan
+)
+
+// Op is a reduction operation.
+type Op uint8
+
+// The predefined operations of core/mpi and three of users'. OpRight gives the
+// operand of the higher rank, OpAffine composes functions x -> a*x+b; neither is
+// commutative. OpModulo adds modulo a prime and is.
+const (
+	OpSum Op = iota
+	OpProd
+	OpMax
+	OpMin
+	OpLAnd
+	OpLOr
+	OpLXor
+	OpBAnd
+	OpBOr
+	OpBXor
+	OpMaxLoc
+	OpMinLoc
+	OpRight
+	OpAffine
+	OpModulo
+)
+
+var (
+	modeNames = []string{"standard", "synchronous", "buffered", "ready"}
+	byNames   = []string{"recv", "probe", "iprobe", "mprobe", "improbe"}
+	howNames  = []string{"wait", "waitall", "waitany", "waitsome", "test", "testall", "testany", "testsome", "getstatus"}
+	nullNames = []string{"send", "recv", "isend", "irecv", "sendrecv", "probe", "mprobe"}
+	callNames = []string{
+		"barrier", "bcast", "gather", "gatherv", "scatter", "scatterv", "allgather", "allgatherv", "alltoall", "alltoallv",
+		"reduce", "allreduce", "reduce_scatter", "reduce_scatter_block", "scan", "exscan",
+	}
+	opNames = []string{
+		"sum", "prod", "max", "min", "land", "lor", "lxor", "band", "bor", "bxor", "maxloc", "minloc",
+		"right", "affine", "modulo",
+	}
+)
+
+// String is the mode's name in a program.
+func (m Mode) String() string { return modeNames[m] }
+
+// String is the name in a program.
+func (b By) String() string { return byNames[b] }
+
+// String is the name in a program.
+func (h How) String() string { return howNames[h] }
+
+// String is the name in a program.
+func (n NullCall) String() string { return nullNames[n] }
+
+// String is the name in a program.
+func (c Call) String() string { return callNames[c] }
+
+// String is the name in a program.
+func (o Op) String() string { return opNames[o] }
+
+// named finds a value by its name.
+func named[T ~uint8](names []string, name string) (T, bool) {
+	i := slices.Index(names, name)
+	return T(max(i, 0)), i >= 0
+}
+
+// rooted tells whether a collective operation has a root.
+func (c Call) rooted() bool {
+	switch c {
+	case Bcast, Gather, Gatherv, Scatter, Scatterv, Reduce:
+		return true
+	}
+	return false
+}
+
+// reduces tells whether a collective operation has an Op.
+func (c Call) reduces() bool { return c >= Reduce }
+
+// counts is how many counts a collective operation of n ranks has.
+func (c Call) counts(n int) int {
+	switch c {
+	case Barrier:
+		return 0
+	case Gatherv, Scatterv, Allgatherv, ReduceScatter:
+		return n
+	case Alltoallv:
+		return n * n
+	}
+	return 1
+}
+
+// displaced tells whether a collective operation takes displacements.
+func (c Call) displaced() bool {
+	return c == Gatherv || c == Scatterv || c == Allgatherv || c == Alltoallv
+}
+
+// placed tells whether a collective operation can be in place.
+func (c Call) placed() bool { return c >= Gather }

@@ -1,0 +1,115 @@
+package script
+
+import (
+	"slices"
+
+	"github.com/openimpi/impi/core/comm"
+	"github.com/openimpi/impi/core/mpi"
+)
+
+// construct makes or frees communicators.
+func (r *runner) construct(s Step) error {
+	parent, made, err := r.comms.apply(s)
+	if err != nil {
+		return err // checked before
+	}
+	if f, ok := s.(Free); ok {
+		if r.open[f.Comm] != nil {
+			r.log(s)
+			delete(r.open, f.Comm)
+		}
+		return nil
+	}
+	if !parent.has(r.me) {
+		return nil
+	}
+	r.log(s)
+	c, err := r.derive(s, parent)
+	if err != nil {
+		return failed(err)
+	}
+	i := slices.IndexFunc(made, func(g *group) bool { return g.has(r.me) })
+	switch {
+	case i < 0 && c == nil:
+		return nil
+	case i < 0:
+		return mismatch("a communicator of %d ranks, but none is expected", c.Size())
+	case c == nil:
+		return mismatch("no communicator, but %s with %d ranks is expected", made[i].name, len(made[i].members))
+	}
+	r.open[made[i].name] = c
+	return r.enter(made[i], c)
+}
+
+func (r *runner) derive(s Step, parent *group) (*mpi.Comm, error) {
+	c := r.open[parent.name]
+	switch s := s.(type) {
+	case Split:
+		i := parent.rank(r.me)
+		color := s.Colors[i]
+		if color == NoColor {
+			color = mpi.Undefined
+		}
+		return c.Split(color, s.Keys[i])
+	case Cart:
+		return c.CartCreate(s.Dims, s.Periodic, false)
+	case CartSub:
+		return c.CartSub(s.Keep)
+	}
+	return c.Dup()
+}
+
+// enter notes a new communicator and compares it with the model's.
+func (r *runner) enter(g *group, c *mpi.Comm) error {
+	r.rec.Comms = append(r.rec.Comms, Membership{r.step, g.name, uint64(c.Context()), c.Rank(), c.Size()})
+	if c.Size() != len(g.members) || c.Rank() != g.rank(r.me) {
+		return mismatch("rank %d of %d in %s, want %d of %d", c.Rank(), c.Size(), g.name, g.rank(r.me), len(g.members))
+	}
+	for rank, world := range g.members {
+		if p, ok := c.Proc(rank); !ok || p != comm.Proc(world) {
+			return mismatch("rank %d of %s is proc %d, want %d", rank, g.name, p, world)
+		}
+	}
+	if uint64(c.Context()) != g.context || uint64(c.CollectiveContext()) != g.context+1 {
+		return mismatch("contexts %d and %d of %s, want %d and %d", c.Context(), c.CollectiveContext(), g.name, g.context, g.context+1)
+	}
+	return r.topology(g, c)
+}
+
+// topology compares grids.
+func (r *runner) topology(g *group, c *mpi.Comm) error {
+	if g.grid == nil {
+		if c.Cart() != nil {
+			return mismatch("%s is a grid, want none", g.name)
+		}
+		return nil
+	}
+	dims, periodic, coords, err := c.CartGet()
+	if err != nil {
+		return failed(err)
+	}
+	me := c.Rank()
+	if !slices.Equal(dims, g.grid.dims) || !slices.Equal(periodic, g.grid.periodic) || !slices.Equal(coords, g.grid.coords(me)) {
+		return mismatch("%s is a grid %v, %v, with rank %d at %v; want %v, %v and %v",
+			g.name, dims, periodic, me, coords, g.grid.dims, g.grid.periodic, g.grid.coords(me))
+	}
+	for dim := range dims {
+		for _, disp := range []int{1, -2} {
+			source, dest, err := c.CartShift(dim, disp)
+			if err != nil {
+				return failed(err)
+			}
+			if source != neighbour(g.grid, me, dim, -disp) || dest != neighbour(g.grid, me, dim, disp) {
+				return mismatch("%s: shift by %d in dimension %d is from %d to %d", g.name, disp, dim, source, dest)
+			}
+		}
+	}
+	return nil
+}
+
+func neighbour(g *grid, rank, dim, disp int) int {
+	if at := g.shift(rank, dim, disp); at >= 0 {
+		return at
+	}
+	return mpi.ProcNull
+}

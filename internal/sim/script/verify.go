@@ -1,0 +1,195 @@
+package script
+
+import "fmt"
+
+// Verify judges what all ranks of a legal program have got. Records may be
+// missing or have not Ended, where ranks have failed: what they do have is judged
+// all the same, and their peers are excused for what they have not sent. The
+// error wraps ErrMismatch.
+//
+// Each message must have been delivered exactly once, to a receive that may get
+// it, with the right status and contents, or be cancelled, but not both; messages
+// of one sender that the same receives may get in the order of their sending;
+// results of collective operations and communicators must be those of the model.
+func Verify(p *Program, records []*Record) error {
+	a, err := check(p)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrIllegal, err)
+	}
+	v := &verifier{
+		a: a, comms: newComms(p.Procs), byRank: make([]*Record, p.Procs),
+		got: map[int]*Delivery{}, cancelled: map[Req]bool{}, decided: map[Req]bool{},
+	}
+	for _, f := range []func() error{
+		func() error { return v.collect(records) }, v.contexts, v.families, v.losses, v.results,
+	} {
+		if err := f(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type verifier struct {
+	a         *lives
+	comms     *comms // at the end of the program
+	byRank    []*Record
+	got       map[int]*Delivery // by the message whose receive it is
+	cancelled map[Req]bool
+	decided   map[Req]bool
+}
+
+// collect sorts the records and finds what is there twice.
+func (v *verifier) collect(records []*Record) error {
+	for _, rec := range records {
+		if rec == nil {
+			continue
+		}
+		if rec.Rank < 0 || rec.Rank >= len(v.byRank) || v.byRank[rec.Rank] != nil {
+			return mismatch("there are two records of rank %d, or no such rank", rec.Rank)
+		}
+		v.byRank[rec.Rank] = rec
+		for i := range rec.Deliveries {
+			d := &rec.Deliveries[i]
+			l := v.a.byID[d.Msg]
+			if l == nil || l.m.To != rec.Rank {
+				return mismatch("rank %d has received message %d, which is not for it", rec.Rank, d.Msg)
+			}
+			if v.got[d.Msg] != nil {
+				return mismatch("rank %d: the receive of message %d has got two messages", rec.Rank, d.Msg)
+			}
+			v.got[d.Msg] = d
+		}
+		for _, c := range rec.Cancels {
+			v.decided[c.Req], v.cancelled[c.Req] = true, c.Cancelled
+		}
+	}
+	for _, s := range v.a.p.Steps {
+		_, _, _ = v.comms.apply(s) // checked
+	}
+	return nil
+}
+
+// families judges all deliveries.
+func (v *verifier) families() error {
+	for _, f := range v.a.families {
+		if f.wild() {
+			if err := v.wild(f); err != nil {
+				return err
+			}
+			continue
+		}
+		for _, l := range f.recvs {
+			d := v.got[l.m.ID]
+			if d == nil {
+				continue
+			}
+			if err := d.against(l.m, v.source(l.m)); err != nil {
+				return err
+			}
+			if l.m.content(d.Count).sum(d.Count) != d.Sum {
+				return mismatch("message %d has other contents%s", l.m.ID, v.a.explain(d))
+			}
+		}
+	}
+	return nil
+}
+
+func (v *verifier) source(m *Message) int { return v.comms.byName[m.Comm].rank(m.From) }
+
+// wild judges receives from any source: in the order in which they were started
+// they must have got the messages of each sender in the order of their sending.
+func (v *verifier) wild(f *family) error {
+	next := map[int]int{} // by source: where in f.sends to go on
+	sums := make([]uint64, len(f.sends))
+	for i, s := range f.sends {
+		sums[i] = s.m.content(s.m.Len).sum(s.m.Len)
+	}
+	is := func(i int, d *Delivery) bool {
+		m := f.sends[i].m
+		return v.source(m) == d.Source && m.Tag == d.Tag && m.Len == d.Count && sums[i] == d.Sum && !d.Truncated
+	}
+	for _, l := range f.recvs {
+		d := v.got[l.m.ID]
+		if d == nil {
+			continue
+		}
+		i := next[d.Source]
+		for i < len(f.sends) && !is(i, d) {
+			i++
+		}
+		if i < len(f.sends) {
+			next[d.Source] = i + 1
+			continue
+		}
+		for i := range next[d.Source] {
+			if is(i, d) {
+				return mismatch("message %d was received by the receive of message %d: again, or after one that was sent later",
+					f.sends[i].m.ID, l.m.ID)
+			}
+		}
+		return mismatch("the receive of message %d got %s, which nobody has sent%s", l.m.ID, d, v.a.explain(d))
+	}
+	return nil
+}
+
+// losses finds messages that ranks which have come to the end have not got, and
+// those that were both cancelled and received, or neither.
+func (v *verifier) losses() error {
+	for _, l := range v.a.list {
+		d, rec := v.got[l.m.ID], v.byRank[l.m.To]
+		s := Req{l.m.ID, SendSide}
+		switch {
+		case v.cancelled[s] && d != nil:
+			return mismatch("message %d was cancelled and received", l.m.ID)
+		case d != nil || v.cancelled[s] || rec == nil || !rec.Ended:
+			continue
+		case v.decided[s]:
+			return mismatch("message %d was neither cancelled nor received", l.m.ID)
+		case l.cancel == never || v.a.p.Steps[l.cancel].(Cancel).Side == RecvSide || v.byRank[l.m.From] != nil:
+			return mismatch("message %d is lost", l.m.ID)
+		}
+	}
+	return nil
+}
+
+// results judges collective operations.
+func (v *verifier) results() error {
+	at := make([]map[int]uint64, len(v.byRank))
+	for r, rec := range v.byRank {
+		at[r] = map[int]uint64{}
+		if rec == nil {
+			continue
+		}
+		for _, result := range rec.Results {
+			if _, twice := at[r][result.Step]; twice {
+				return mismatch("rank %d has two results of step %d", r, result.Step+1)
+			}
+			at[r][result.Step] = result.Sum
+		}
+	}
+	for i, s := range v.a.p.Steps {
+		c, ok := s.(Collective)
+		if !ok {
+			continue
+		}
+		for _, r := range v.comms.byName[c.Comm].members {
+			sum, there := at[r][i]
+			delete(at[r], i)
+			t := c.trial(c.in(v.comms.byName[c.Comm], r))
+			switch {
+			case t.out == nil && !there, !there && (v.byRank[r] == nil || !v.byRank[r].Ended):
+			case t.out == nil || !there:
+				return v.a.fault(i, mismatch("rank %d: a result is missing, or there should be none", r))
+			case sum != t.want.sum(t.want.size()):
+				return v.a.fault(i, mismatch("rank %d has another result than the model", r))
+			}
+		}
+	}
+	for r, left := range at {
+		if len(left) > 0 {
+			return mismatch("rank %d has results of %d steps that are no collective operations of its", r, len(left))
+		}
+	}
+	return nil
+}
