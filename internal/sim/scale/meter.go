@@ -1,0 +1,115 @@
+package scale
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/openimpi/impi/core/startup"
+	"github.com/openimpi/impi/internal/sim/job"
+	"github.com/openimpi/impi/internal/sim/kernel"
+)
+
+// meter is the program of all procs, which take their steps together, and the
+// observer of the links.
+type meter struct {
+	k        *kernel.Kernel
+	r        *Report
+	j        *startup.Job
+	procs    int
+	began    time.Time
+	progress func(string)
+
+	arrived int           // procs that are through with the present step
+	started time.Duration // when the step began
+	last    time.Duration // when the last proc was through with it
+
+	perSite        []int
+	packets, bytes int
+	server         int // bytes that the server has sent
+}
+
+// gap is the time between steps, when everything has come to rest: each begins
+// at a multiple of it.
+const gap = 1000 * far
+
+// program is what each proc does: every step twice, of which the second counts.
+func (m *meter) program(e job.Env) error {
+	c := e.World()
+	for i := range steps {
+		for round := range 2 {
+			e.Pause(gap - m.k.Now()%gap)
+			m.enter()
+			if err := steps[i].call(c); err != nil {
+				return fmt.Errorf("%s: %w", steps[i].name, err)
+			}
+			m.leave(steps[i].name, round)
+		}
+	}
+	e.Pause(gap - m.k.Now()%gap)
+	return nil
+}
+
+// enter begins a step, if this proc is the first to.
+func (m *meter) enter() {
+	if m.arrived != 0 {
+		return
+	}
+	if now := m.k.Now() / gap * gap; now != m.started {
+		m.started = now
+		m.packets, m.bytes = 0, 0
+		clear(m.perSite)
+	}
+}
+
+// leave ends the step, if this proc is the last to.
+func (m *meter) leave(name string, round int) {
+	m.arrived++
+	m.last = m.k.Now()
+	if m.arrived < m.procs {
+		return
+	}
+	m.arrived = 0
+	if round == 0 {
+		if m.r.PerProc == 0 {
+			inUse, stacks := heap()
+			m.r.PerProc, m.r.Stacks = inUse/m.procs, stacks/m.procs
+		}
+		return
+	}
+	took := m.last - m.started
+	op := Operation{Name: name, Messages: m.packets, Bytes: m.bytes, FarDepth: int(took / far), Depth: int(took % far / (2 * near))}
+	for _, n := range m.perSite {
+		op.PerSite = max(op.PerSite, n)
+	}
+	m.r.Operations = append(m.r.Operations, op)
+	m.progress(name)
+}
+
+// Begin notes that startup is over for the first site.
+func (m *meter) Begin(j *startup.Job) {
+	if m.j == nil {
+		m.j = j
+		m.r.Startup = time.Since(m.began)
+		m.progress("startup")
+	}
+}
+
+// Link watches the channels and the server's links.
+func (m *meter) Link(_ *kernel.Link, ends [2]job.Endpoint) kernel.Watcher {
+	switch {
+	case ends[0].Kind == job.AtClient:
+		return &serverWatch{m}
+	case ends[0].Kind == job.AtAgent && ends[1].Kind == job.AtAgent:
+		return &channelWatch{m: m, ends: ends}
+	}
+	return nil
+}
+
+// Cut, Crashed and Fault do not happen here.
+func (m *meter) Cut(*kernel.Link) {}
+
+// Crashed does not happen here.
+func (m *meter) Crashed(job.Endpoint) {}
+
+// Fault is nil.
+func (m *meter) Fault() error { return nil }

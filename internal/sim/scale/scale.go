@@ -1,0 +1,120 @@
+// Package scale runs jobs in the simulator that are larger than any machine of
+// ours, and measures what grows: messages between sites, depth, memory.
+package scale
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/openimpi/impi/core/mpi"
+	"github.com/openimpi/impi/core/startup"
+	"github.com/openimpi/impi/internal/sim/job"
+	"github.com/openimpi/impi/internal/sim/kernel"
+)
+
+// Depth is told by the clock: a message between sites takes far, one inside a
+// site near for each of the two links through the agent, and nothing else takes
+// time worth mentioning.
+const (
+	far  = time.Second
+	near = time.Millisecond
+)
+
+// Operation is what was measured of one collective.
+type Operation struct {
+	Name     string `json:"name"`
+	Messages int    `json:"messages"`      // packets between sites, in all
+	PerSite  int    `json:"per_site"`      // most of them that one site sent and received
+	FarDepth int    `json:"far_depth"`     // longest chain of messages between sites
+	Depth    int    `json:"near_depth"`    // longest chain of messages inside sites that led to the end
+	Bytes    int    `json:"bytes_between"` // between sites
+}
+
+// Report is what a run has shown.
+type Report struct {
+	Clients int `json:"clients"`
+	Procs   int `json:"procs"`
+
+	Startup     time.Duration `json:"startup_ns"`      // until the first site is through, the work of all and the server's together
+	StartupSent int           `json:"startup_bytes"`   // by the server to each client
+	PerProc     int           `json:"bytes_per_proc"`  // of heap, after the first collective: engine, communicators, links of the simulator
+	Stacks      int           `json:"stacks_per_proc"` // of coroutine stacks
+	Events      uint64        `json:"events"`
+	Elapsed     time.Duration `json:"elapsed_ns"`
+
+	Operations []Operation `json:"operations"`
+}
+
+// steps are the collectives in their order. Each is done twice: the first call
+// makes plans and memory, which the second has.
+var steps = []struct {
+	name string
+	call func(c *mpi.Comm) error
+}{
+	{"barrier", func(c *mpi.Comm) error { return mpi.Barrier(c) }},
+	{"bcast 8 B", func(c *mpi.Comm) error {
+		b := []int64{int64(c.Rank())}
+		if err := mpi.Bcast(c, b, 0); err != nil {
+			return err
+		}
+		return expect("bcast", b[0], 0)
+	}},
+	{"allreduce 8 B", func(c *mpi.Comm) error {
+		got := make([]int64, 1)
+		if err := mpi.Allreduce(c, []int64{int64(c.Rank())}, got, mpi.Sum); err != nil {
+			return err
+		}
+		n := int64(c.Size())
+		return expect("allreduce", got[0], n*(n-1)/2)
+	}},
+}
+
+func expect(what string, got, want int64) error {
+	if got != want {
+		return fmt.Errorf("%s gave %d, not %d", what, got, want)
+	}
+	return nil
+}
+
+// Run runs a job of that many clients and procs.
+func Run(clients, procs int, progress func(string)) (Report, error) {
+	began := time.Now()
+	r := Report{Clients: clients, Procs: procs}
+	k := kernel.New(1)
+	m := &meter{k: k, r: &r, procs: procs, began: began, progress: progress, perSite: make([]int, clients)}
+	cfg := job.Config{
+		Links: job.Links{
+			Server:  kernel.LinkSpec{Delay: time.Microsecond, Capacity: 64 << 20},
+			Proc:    kernel.LinkSpec{Delay: near, Capacity: 64 << 10},
+			Channel: kernel.LinkSpec{Delay: far, Capacity: 1 << 20},
+		},
+		Limit:    1000 * far,
+		Program:  m.program,
+		Observer: m,
+		Quiet:    true,
+	}
+	for c := range clients {
+		n := procs / clients
+		if c < procs%clients {
+			n++
+		}
+		cfg.Sites = append(cfg.Sites, job.Site{Hosts: []int{n}, Params: startup.DefaultParams()})
+	}
+	w, err := job.New(k, cfg)
+	if err != nil {
+		return r, err
+	}
+	res := w.Run(job.Bounds{Events: 1 << 40, Time: 1 << 62})
+	r.Events, r.Elapsed, r.StartupSent = k.Events(), time.Since(began), m.server/clients
+	return r, errors.Join(append(res.Sites(), res.Err, res.Server())...)
+}
+
+// heap is what is in use, in bytes: of the heap, and of stacks.
+func heap() (inUse, stacks int) {
+	runtime.GC()
+	var s runtime.MemStats
+	runtime.ReadMemStats(&s)
+	return int(s.HeapAlloc), int(s.StackInuse)
+}

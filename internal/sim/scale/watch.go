@@ -1,0 +1,83 @@
+package scale
+
+import (
+	"github.com/openimpi/impi/core/agent"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/sim/job"
+	"github.com/openimpi/impi/internal/sim/kernel"
+)
+
+// serverWatch counts what the server says.
+type serverWatch struct{ m *meter }
+
+// Sent counts.
+func (w *serverWatch) Sent(from *kernel.End, data []byte) {
+	if from == from.Link().Ends[1] {
+		w.m.server += len(data)
+	}
+}
+
+// Received does nothing.
+func (w *serverWatch) Received(*kernel.End, int) {}
+
+// Ended does nothing.
+func (w *serverWatch) Ended(*kernel.End) {}
+
+// channelWatch counts the data packets of a channel.
+type channelWatch struct {
+	m    *meter
+	ends [2]job.Endpoint
+	dirs [2]direction
+}
+
+// direction is what one end sends.
+type direction struct {
+	greeted bool
+	head    []byte // the part of a header that was sent
+	data    int    // bytes that follow the header
+}
+
+// Sent counts the packets that begin in data.
+func (w *channelWatch) Sent(from *kernel.End, data []byte) {
+	i := 0
+	if from == from.Link().Ends[1] {
+		i = 1
+	}
+	d := &w.dirs[i]
+	if i == 0 && !d.greeted { // who has dialled says its host rank first
+		d.greeted = true
+		data = data[agent.GreetingSize:]
+	}
+	w.m.bytes += len(data)
+	for len(data) > 0 {
+		if d.data > 0 {
+			n := min(d.data, len(data))
+			data, d.data = data[n:], d.data-n
+			continue
+		}
+		n := min(wire.HeaderSize-len(d.head), len(data))
+		d.head = append(d.head, data[:n]...)
+		data = data[n:]
+		if len(d.head) == wire.HeaderSize {
+			var p wire.Packet
+			if wire.Published.Header(d.head, &p); p.Type <= wire.PkDataSync {
+				d.data = int(p.Len)
+				w.count()
+			}
+			d.head = d.head[:0]
+		}
+	}
+}
+
+func (w *channelWatch) count() {
+	w.m.packets++
+	for _, e := range w.ends {
+		w.m.perSite[w.m.j.Hosts[e.Number].Client]++
+	}
+}
+
+// Received does nothing.
+func (w *channelWatch) Received(*kernel.End, int) {}
+
+// Ended does nothing.
+func (w *channelWatch) Ended(*kernel.End) {}
