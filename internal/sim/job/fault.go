@@ -67,25 +67,27 @@ func (w *World) commit(f Fault) {
 	switch f.Kind {
 	case CrashProc:
 		if p := w.procs[f.Target%len(w.procs)]; p != nil && !p.task.Ended() {
-			w.struck = true
+			w.hit(f)
 			p.crash()
 		}
 	case CrashNode:
 		if s := w.sites[f.Target%len(w.sites)]; !s.done {
-			w.struck = true
+			w.hit(f)
 			s.crash()
 		}
 	case CrashServer:
 		if !w.server.ended {
-			w.struck = true
+			w.hit(f)
 			w.server.crash()
 		}
 	case PluginCrash:
+		w.hit(f)
 		w.crashPlugin(w.sites[f.Target%len(w.sites)].rank)
 	case CutLink, Stall:
 		if len(w.links) == 0 {
 			return
 		}
+		w.hit(f)
 		l := w.links[f.Target%len(w.links)]
 		if f.Kind == Stall {
 			w.k.Note("stall of %s", l.Name())
@@ -96,7 +98,12 @@ func (w *World) commit(f Fault) {
 		if w.cfg.Observer != nil {
 			w.cfg.Observer.Cut(l)
 		}
-		w.struck = true
 		l.Cut(errors.New("it was cut"))
 	}
+}
+
+// hit notes that a fault has met something that had not ended.
+func (w *World) hit(f Fault) {
+	w.struck = w.struck || f.Kind.Deadly()
+	w.hits[f.Kind]++
 }

@@ -30,6 +30,7 @@ type World struct {
 	procTable   []agent.Proc
 	from        map[*kernel.End]Endpoint
 	struck      bool
+	hits        map[FaultKind]int
 }
 
 // New makes a job on k. Nothing happens before Run.
@@ -41,7 +42,7 @@ func New(k *kernel.Kernel, cfg Config) (*World, error) {
 	w := &World{
 		k: k, cfg: cfg, hosts: make(map[wire.HostRank]*host), procs: make([]*proc, cfg.Procs()),
 		pairs: make(map[pair]*pairState), pluginsBack: make([]time.Duration, len(cfg.Sites)),
-		from: make(map[*kernel.End]Endpoint),
+		from: make(map[*kernel.End]Endpoint), hits: make(map[FaultKind]int),
 	}
 	var err error
 	if w.server, err = newServer(w); err != nil {
@@ -101,6 +102,9 @@ func (r Result) Sites() []error {
 	}
 	return all
 }
+
+// Faults gives how many faults of each kind have met something.
+func (r Result) Faults() map[FaultKind]int { return r.World.hits }
 
 // Server gives the error with which the server ended.
 func (r Result) Server() error { return r.World.server.err }
