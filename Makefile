@@ -4,9 +4,12 @@
 GO      ?= go
 BIN     ?= bin
 PKGS    ?= ./...
-# How long each fuzz target runs, and how often each Go benchmark.
-FUZZTIME ?= 30s
-COUNT    ?= 6
+# How long all fuzz targets run together, and how often each Go benchmark runs.
+# FUZZTIME gives each target that time instead; FUZZ chooses some of them.
+FUZZBUDGET ?= 10m
+FUZZTIME   ?= 0
+FUZZ       ?=
+COUNT      ?= 6
 
 # The race detector needs cgo, and cgo needs a compiler.
 RACE := $(shell test "$$($(GO) env CGO_ENABLED)" = 1 && command -v "$$($(GO) env CC)" >/dev/null 2>&1 && echo -race)
@@ -37,13 +40,8 @@ lint: ## gofmt, go vet and golangci-lint (its first run builds it)
 bench: ## run the Go benchmarks; bin/impi-bench measures whole jobs
 	$(GO) test -run '^$$' -bench . -benchmem -count $(COUNT) $(PKGS)
 
-fuzz: ## run each fuzz target for FUZZTIME
-	@set -e; $(GO) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.Dir}}{{end}}' $(PKGS) | while read -r dir; do \
-	  for target in $$(grep -hoE '^func Fuzz[A-Za-z0-9_]*' "$$dir"/*_test.go | sed 's/^func //'); do \
-	    echo "== $${dir#$(CURDIR)/} $$target"; \
-	    $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$dir"; \
-	  done; \
-	done
+fuzz: ## fuzz all targets within FUZZBUDGET=10m, or each for FUZZTIME; FUZZ=regexp
+	$(GO) run ./internal/fuzz -budget $(FUZZBUDGET) -each $(FUZZTIME) -only '$(FUZZ)' $(PKGS)
 
 clean: ## remove what the other targets made
 	rm -rf $(BIN) out

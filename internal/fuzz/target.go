@@ -1,0 +1,82 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// target is a fuzz function.
+type target struct {
+	pkg  string // relative to the module
+	dir  string
+	name string
+}
+
+// String is the package and the name.
+func (t target) String() string { return t.pkg + "." + t.name }
+
+// listed is what is used of an entry of go list -json.
+type listed struct {
+	Dir, ImportPath           string
+	TestGoFiles, XTestGoFiles []string
+	Module                    *struct{ Path string }
+}
+
+// function matches the head of a fuzz function.
+var function = regexp.MustCompile(`(?m)^func (Fuzz\w*)\(\w+ \*testing\.F\)`)
+
+// list gives the targets of the packages that match patterns.
+func list(patterns []string, only string) ([]target, error) {
+	want, err := regexp.Compile(only)
+	if err != nil {
+		return nil, err
+	}
+	var stderr bytes.Buffer
+	cmd := exec.Command("go", append([]string{"list", "-json=Dir,ImportPath,TestGoFiles,XTestGoFiles,Module"}, patterns...)...)
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list: %w: %s", err, strings.TrimSpace(stderr.String()))
+	}
+	var targets []target
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p listed
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return targets, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("go list: %w", err)
+		}
+		found, err := p.targets()
+		if err != nil {
+			return nil, err
+		}
+		targets = append(targets, slices.DeleteFunc(found, func(t target) bool { return !want.MatchString(t.String()) })...)
+	}
+}
+
+// targets reads the package's tests.
+func (p *listed) targets() (targets []target, err error) {
+	pkg := p.ImportPath
+	if p.Module != nil {
+		pkg = strings.TrimPrefix(strings.TrimPrefix(pkg, p.Module.Path), "/")
+	}
+	for _, file := range slices.Concat(p.TestGoFiles, p.XTestGoFiles) {
+		text, err := os.ReadFile(filepath.Join(p.Dir, file))
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range function.FindAllSubmatch(text, -1) {
+			targets = append(targets, target{pkg, p.Dir, string(m[1])})
+		}
+	}
+	return targets, nil
+}
