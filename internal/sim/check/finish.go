@@ -73,8 +73,11 @@ func (t *talk) over(s *stream) error {
 
 // hurt tells whether a link that the pair's packets need was cut.
 func (c *Checker) hurt(q *pair) bool {
-	if q.route == nil || q.route.cut {
-		return q.route != nil
+	if q.route == nil {
+		return false
+	}
+	if q.route.cut || q.rerouted {
+		return true
 	}
 	g, h := c.procs[q.src].host, c.procs[q.dest].host
 	if q.route.a.from.Kind == KindProc && q.route.b.from.Kind == KindProc {

@@ -5,6 +5,7 @@ type pair struct {
 	src, dest int32
 	back      *pair
 	route     *link    // by which they leave
+	rerouted  bool     // because the one before was cut
 	held      [2]*hold // at the source's agent, and at the destination's if that is another
 
 	sent      int64 // counted packets that the source wrote
@@ -34,7 +35,7 @@ func (s *stream) leaves(p *packet) error {
 		if q.route != nil && !q.route.cut {
 			return s.wrong(RuleRoute, p, "packets of this pair leave by link %d", q.route.id)
 		}
-		q.route = s.link
+		q.route, q.rerouted = s.link, q.route != nil
 		s.c.countThrough(q)
 	}
 	if p.typ == pkProtoAck {

@@ -19,8 +19,6 @@ type answer struct {
 func (t *talk) beginDown(s *stream) error {
 	m := &t.now
 	switch {
-	case t.client.fini:
-		return t.wrong(s, "the server has read the client's FINI")
 	case t.phase == saysAuth:
 		return t.chooses(s)
 	case t.phase == saysIMPI && m.cmd == cmdIMPI && m.size == 4:

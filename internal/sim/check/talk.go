@@ -124,6 +124,9 @@ func (t *talk) step(s *stream, data []byte) (n int, err error) {
 
 // begin judges the header of a command.
 func (t *talk) begin(s *stream) error {
+	if !t.up && t.client.fini {
+		return t.wrong(s, "the server has read the client's FINI")
+	}
 	if t.now.cmd == cmdFail && t.phase != saysNothing && t.now.size >= 0 && t.now.size <= maxFail {
 		t.phase = saysNothing
 		return nil
