@@ -2,6 +2,7 @@ package job
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"time"
 
@@ -31,6 +32,7 @@ type port struct {
 	end    *kernel.End
 	rank   wire.WorldRank // of a proc, or agent.NoRank for a channel
 	ended  error
+	done   bool // the proc has finished
 	linger *kernel.Timer
 	link   link.Link // what packets go through: end, or something around it
 }
@@ -116,15 +118,22 @@ func (s *packetSwitch) output() {
 	}
 }
 
-// end is for a link that moves no more bytes.
+// end is for a link that moves no more bytes. A proc that has finished ends its
+// link, maybe before its node hears that it has finished. Links to procs do not
+// break while both sides live: if one does, nobody knows what it has lost.
 func (s *packetSwitch) end(p *port, cause error) {
 	if p.ended != nil {
 		return
 	}
 	p.ended = cause
 	p.end.OnReady(nil)
-	if p.rank == agent.NoRank || errors.Is(cause, agent.ErrProtocol) {
+	switch {
+	case p.rank == agent.NoRank || errors.Is(cause, agent.ErrProtocol):
 		s.closed(p)
+	case p.done:
+		s.finish(p)
+	case cause != io.EOF:
+		s.s.fail(fmt.Errorf("rank %d: its link to host %d: %w", p.rank, s.host, cause))
 	}
 }
 
@@ -156,25 +165,26 @@ func (s *packetSwitch) endChannel(l agent.LinkID) {
 }
 
 // procDone is the proc's word that it has finished: all it sent is in its link,
-// or on the way.
+// or on the way, and the end behind it.
 func (s *packetSwitch) procDone(rank wire.WorldRank) {
 	p := s.byRank[rank]
-	if s.dead {
+	if s.dead || s.ports[p.id] != p { // it broke the protocol
 		return
 	}
-	for p.ended == nil && s.read(p) {
+	p.done = true
+	if p.ended == nil {
+		s.ready(p)
+	} else {
+		s.finish(p)
+		s.output()
 	}
-	if s.ports[p.id] != p {
-		return // it broke the protocol
-	}
-	if p.ended == nil { // its bytes are still under way; its end is behind them
-		s.w.k.After(10*time.Microsecond, func() { s.procDone(rank) })
-		return
-	}
-	if err := s.a.ProcDone(rank); err == nil {
+}
+
+// finish is for a proc that has finished, and all it sent has come.
+func (s *packetSwitch) finish(p *port) {
+	if err := s.a.ProcDone(p.rank); err == nil {
 		s.closed(p)
 	}
-	s.output()
 }
 
 // crash ends the switch at once.

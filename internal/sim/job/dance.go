@@ -32,8 +32,8 @@ func (h *host) begin() {
 	for _, x := range d.Dials() {
 		s.w.k.After(s.w.k.Between(0, time.Millisecond), func() { h.dial(x) })
 	}
-	for _, e := range h.backlog {
-		h.accept(e)
+	for _, x := range h.backlog {
+		h.accept(x.e, x.from)
 	}
 	h.backlog = nil
 	h.steps()
@@ -54,29 +54,28 @@ func (h *host) dial(x agent.Dial) {
 	spec := s.w.cfg.Links.Channel
 	spec.Name = fmt.Sprintf("channel %d to %d", h.rank, x.Host)
 	l := s.w.link(spec, Endpoint{AtAgent, int(h.rank)}, Endpoint{AtAgent, int(x.Host)})
-	e := l.Ends[0]
-	if n, err := e.Send([][]byte{x.Greeting[:]}); n < len(x.Greeting) { // a fresh link has room, unless it is chopped
-		h.greet(e, x, n, err)
-	} else {
-		h.greeted(e, x)
-	}
-	s.w.k.After(s.w.k.Between(0, spec.Delay), func() { peer.arrive(l.Ends[1]) })
+	s.w.k.After(s.w.k.Between(0, spec.Delay), func() { peer.arrive(l.Ends[1], h) })
+	h.greet(l.Ends[0], x, x.Greeting[:])
 }
 
 // greet sends the rest of a greeting.
-func (h *host) greet(e *kernel.End, x agent.Dial, n int, err error) {
-	for n < len(x.Greeting) && err == nil {
-		var k int
-		k, err = e.Send([][]byte{x.Greeting[n:]})
-		n += k
+func (h *host) greet(e *kernel.End, x agent.Dial, rest []byte) {
+	e.OnReady(nil)
+	if h.s.left {
+		_ = e.Close()
+		return
 	}
-	if err != nil {
+	n, err := e.Send([][]byte{rest})
+	switch rest = rest[n:]; {
+	case err != nil:
 		_ = e.Close()
 		h.dance.DialFailed(x.Host, err)
 		h.s.w.k.After(retry, func() { h.dial(x) })
-		return
+	case len(rest) == 0:
+		h.greeted(e, x)
+	default:
+		e.OnReady(func() { h.greet(e, x, rest) })
 	}
-	h.greeted(e, x)
 }
 
 func (h *host) greeted(e *kernel.End, x agent.Dial) {
@@ -89,21 +88,27 @@ func (h *host) keep(e *kernel.End) int {
 	return len(h.conns) - 1
 }
 
-// arrive takes a connection that somebody has made.
-func (h *host) arrive(e *kernel.End) {
+// arrival is a connection that somebody has made.
+type arrival struct {
+	e    *kernel.End
+	from *host
+}
+
+// arrive takes a connection.
+func (h *host) arrive(e *kernel.End, from *host) {
 	switch {
 	case h.s.left || h.dance == nil && h.s.dead:
 		_ = e.Close()
 	case h.dance == nil:
-		h.backlog = append(h.backlog, e)
+		h.backlog = append(h.backlog, arrival{e, from})
 	default:
-		h.accept(e)
+		h.accept(e, from)
 	}
 }
 
-func (h *host) accept(e *kernel.End) {
+func (h *host) accept(e *kernel.End, from *host) {
 	conn := h.keep(e)
-	h.dance.Accepted(conn, address(h.s.w.hostOf(e.Peer()), h.s.w.localOf(e.Peer())))
+	h.dance.Accepted(conn, address(from.s.rank, from.number))
 	e.OnReady(func() { h.listen(conn, e) })
 	h.steps()
 }

@@ -4,27 +4,32 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
+
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/sim/kernel"
 )
 
 // FaultKind is what goes wrong.
 type FaultKind string
 
-// The kinds of fault. Those up to Crash* end the job; Stall and PluginCrash must
-// not.
+// The kinds of fault. A link that is resumed may be cut, or ended, without harm.
 const (
 	CrashProc   FaultKind = "crash-proc"   // Target is a world rank
 	CrashNode   FaultKind = "crash-node"   // Target is a client rank
 	CrashServer FaultKind = "crash-server" // Target is not used
-	CutLink     FaultKind = "cut"          // Target picks one of the links that exist
-	Stall       FaultKind = "stall"        // the same
+	CutLink     FaultKind = "cut"          // Target picks one of the links that are in use
+	HalfClose   FaultKind = "half-close"   // the same, and one end of it
+	Stall       FaultKind = "stall"        // the same as for CutLink
 	PluginCrash FaultKind = "crash-plugin" // Target is a client rank
 )
 
 // Kinds lists all kinds of fault.
-var Kinds = []FaultKind{CrashProc, CrashNode, CrashServer, CutLink, Stall, PluginCrash}
+var Kinds = []FaultKind{CrashProc, CrashNode, CrashServer, CutLink, HalfClose, Stall, PluginCrash}
 
-// Deadly tells whether the job cannot go on after a fault of this kind.
+// Deadly tells whether a fault of this kind may end the job.
 func (k FaultKind) Deadly() bool { return k != Stall && k != PluginCrash }
 
 // Fault is one thing that goes wrong.
@@ -32,33 +37,71 @@ type Fault struct {
 	Kind   FaultKind
 	At     time.Duration
 	Target int
+
+	// Event, if it is not 0, is the number of the kernel's event before which the
+	// fault happens; At does not count then.
+	Event uint64
 }
 
 // String gives the fault in the form that ParseFault reads.
-func (f Fault) String() string { return fmt.Sprintf("%s %v %d", f.Kind, f.At, f.Target) }
+func (f Fault) String() string {
+	if f.Event > 0 {
+		return fmt.Sprintf("%s #%d %d", f.Kind, f.Event, f.Target)
+	}
+	return fmt.Sprintf("%s %v %d", f.Kind, f.At, f.Target)
+}
 
 // ErrFault is wrapped by errors of ParseFault.
 var ErrFault = errors.New("invalid fault")
 
-// ParseFault reads a fault: kind, virtual time, target.
+// ParseFault reads a fault: its kind, when it happens, and its target. The time
+// is virtual time, as 1.5ms, or the number of an event, as #1234.
 func ParseFault(s string) (Fault, error) {
-	var f Fault
-	var at string
-	if _, err := fmt.Sscanf(s, "%s %s %d", &f.Kind, &at, &f.Target); err != nil {
-		return f, fmt.Errorf("%w %q: write a kind, a time and a target: %w", ErrFault, s, err)
+	words := strings.Fields(s)
+	if len(words) != 3 {
+		return Fault{}, fmt.Errorf("%w %q: write a kind, a time and a target", ErrFault, s)
 	}
-	var err error
-	if f.At, err = time.ParseDuration(at); err != nil || f.At < 0 || f.Target < 0 {
-		return f, fmt.Errorf("%w %q: the time is a duration like 1.5ms, the target not negative", ErrFault, s)
-	}
+	f := Fault{Kind: FaultKind(words[0])}
 	if !slices.Contains(Kinds, f.Kind) {
 		return f, fmt.Errorf("%w %q: the kinds are %v", ErrFault, s, Kinds)
+	}
+	var err error
+	if number, ok := strings.CutPrefix(words[1], "#"); ok {
+		f.Event, err = strconv.ParseUint(number, 10, 64)
+		if err == nil && f.Event == 0 {
+			return f, fmt.Errorf("%w %q: events are numbered from 1", ErrFault, s)
+		}
+	} else {
+		f.At, err = time.ParseDuration(words[1])
+	}
+	if err != nil || f.At < 0 {
+		return f, fmt.Errorf("%w %q: the time is a duration like 1.5ms or an event like #1234", ErrFault, s)
+	}
+	if f.Target, err = strconv.Atoi(words[2]); err != nil || f.Target < 0 {
+		return f, fmt.Errorf("%w %q: the target is a number, not negative", ErrFault, s)
 	}
 	return f, nil
 }
 
 // Plan has a fault happen. It must be called before Run.
-func (w *World) Plan(f Fault) { w.k.After(f.At, func() { w.commit(f) }) }
+func (w *World) Plan(f Fault) {
+	if f.Event > 0 {
+		w.k.AtEvent(f.Event, func() { w.commit(f) })
+		return
+	}
+	w.k.After(f.At, func() { w.commit(f) })
+}
+
+// Hit is a fault that has met something that had not ended.
+type Hit struct {
+	Fault Fault
+	What  string        // that was hit
+	At    time.Duration // when
+	Event uint64        // number of events before it
+
+	// Deadly tells that the job cannot have ended in order after it.
+	Deadly bool
+}
 
 func (w *World) commit(f Fault) {
 	if w.over() {
@@ -67,43 +110,121 @@ func (w *World) commit(f Fault) {
 	switch f.Kind {
 	case CrashProc:
 		if p := w.procs[f.Target%len(w.procs)]; p != nil && !p.task.Ended() {
-			w.hit(f)
+			w.hit(f, fmt.Sprintf("rank %d", p.rank), !p.s.left)
 			p.crash()
 		}
 	case CrashNode:
 		if s := w.sites[f.Target%len(w.sites)]; !s.done {
-			w.hit(f)
+			w.hit(f, fmt.Sprintf("the node of site %d", s.rank), true)
 			s.crash()
 		}
 	case CrashServer:
 		if !w.server.ended {
-			w.hit(f)
+			w.hit(f, "the server", slices.ContainsFunc(w.sites, func(s *site) bool { return !s.left }))
 			w.server.crash()
 		}
 	case PluginCrash:
-		w.hit(f)
+		w.met[f.Kind]++
 		w.crashPlugin(w.sites[f.Target%len(w.sites)].rank)
-	case CutLink, Stall:
-		if len(w.links) == 0 {
-			return
-		}
-		w.hit(f)
-		l := w.links[f.Target%len(w.links)]
-		if f.Kind == Stall {
-			w.k.Note("stall of %s", l.Name())
-			l.Stall(w.k.Between(0, 20*time.Millisecond))
-			return
-		}
-		w.k.Note("cut of %s", l.Name())
-		if w.cfg.Observer != nil {
-			w.cfg.Observer.Cut(l)
-		}
-		l.Cut(errors.New("it was cut"))
+	case CutLink, HalfClose, Stall:
+		w.harm(f)
 	}
 }
 
-// hit notes that a fault has met something that had not ended.
-func (w *World) hit(f Fault) {
-	w.struck = w.struck || f.Kind.Deadly()
-	w.hits[f.Kind]++
+// hit notes that a fault may end the job. It must be called before that happens.
+func (w *World) hit(f Fault, what string, deadly bool) {
+	w.k.Note("%s of %s", f.Kind, what)
+	w.met[f.Kind]++
+	w.hits = append(w.hits, Hit{f, what, w.k.Now(), w.k.Events(), deadly})
+	if deadly {
+		w.broken()
+	}
+}
+
+// maxStall is the longest that a fault holds a link up.
+const maxStall = 20 * time.Millisecond
+
+// harm does something to a link.
+func (w *World) harm(f Fault) {
+	var alive []*strand
+	for _, s := range w.strands {
+		if !s.l.Over() {
+			alive = append(alive, s)
+		}
+	}
+	w.strands = alive
+	if len(alive) == 0 {
+		return
+	}
+	s := alive[f.Target%len(alive)]
+	i := w.k.Rand().IntN(2)
+	switch f.Kind {
+	case Stall:
+		w.k.Note("stall of %s", s.l.Name())
+		w.met[f.Kind]++
+		d := w.k.Between(0, maxStall)
+		w.stalls += d
+		s.l.Stall(d)
+		return
+	case HalfClose:
+		if !s.l.Ends[i].Open() {
+			return
+		}
+		w.strike(f, s, s.ends[i])
+		_ = s.l.Ends[i].CloseSend() // fails for ends that nothing can be sent on anyway
+	case CutLink:
+		w.strike(f, s, s.ends[0], s.ends[1])
+		if !s.lasts && w.cfg.Observer != nil {
+			w.cfg.Observer.Cut(s.l)
+		}
+		s.l.Cut(errors.New("it was cut"))
+	}
+}
+
+// strike notes a fault of a link after which nothing comes from some of its ends.
+func (w *World) strike(f Fault, s *strand, mute ...Endpoint) {
+	if s.lasts {
+		w.k.Note("%s of %s", f.Kind, s.l.Name())
+		w.met[f.Kind]++
+		return
+	}
+	deadly := false
+	for _, e := range mute {
+		deadly = deadly || w.needs(s, e)
+	}
+	w.hit(f, s.l.Name(), deadly)
+}
+
+// needs tells whether the job cannot end in order if nothing more comes from an
+// end of a link. If it is not known for sure it tells that it can: a direct link
+// may have served its purpose, a channel may not have been taken into use.
+func (w *World) needs(s *strand, from Endpoint) bool {
+	switch {
+	case s.is(AtClient, AtServer):
+		return !w.sites[s.ends[0].Number].left
+	case s.is(AtProc, AtAgent):
+		p := w.procs[s.ends[0].Number]
+		return p != nil && !p.s.left && p.h.sw.byRank[p.rank].ended == nil
+	case s.is(AtAgent, AtAgent):
+		h := w.hosts[wire.HostRank(from.Number)]
+		peer := w.hosts[wire.HostRank(s.peer(from).Number)]
+		return h != nil && peer != nil && h.sw != nil && peer.sw != nil && !h.fini()
+	}
+	return false
+}
+
+// strand is a link of the kernel's and what is at its ends.
+type strand struct {
+	l     *kernel.Link
+	ends  [2]Endpoint
+	lasts bool // there will be another in its place
+}
+
+func (s *strand) is(a, b EndpointKind) bool { return s.ends[0].Kind == a && s.ends[1].Kind == b }
+
+func (s *strand) peer(e Endpoint) Endpoint {
+	if s.ends[0] == e {
+		return s.ends[1]
+	}
+	return s.ends[0]
 }

@@ -116,7 +116,7 @@ func TestForeignSites(t *testing.T) {
 func TestSeedsAreRepeatable(t *testing.T) {
 	var digests [2]uint64
 	for i := range digests {
-		digests[i] = simulate(t, 5, twoSites(ring), Fault{CrashProc, 4 * time.Millisecond, 3}).World.k.Digest()
+		digests[i] = simulate(t, 5, twoSites(ring), Fault{Kind: CrashProc, At: 4 * time.Millisecond, Target: 3}).World.k.Digest()
 	}
 	if digests[0] != digests[1] {
 		t.Errorf("%x", digests)
@@ -128,7 +128,7 @@ func TestDeadlyFaults(t *testing.T) {
 	for _, kind := range []FaultKind{CrashProc, CrashNode, CrashServer} {
 		t.Run(string(kind), func(t *testing.T) {
 			for seed := range uint64(60) {
-				f := Fault{kind, time.Duration(seed) * 200 * time.Microsecond, int(seed)}
+				f := Fault{Kind: kind, At: time.Duration(seed) * 200 * time.Microsecond, Target: int(seed)}
 				r := simulate(t, seed, twoSites(ring), f)
 				if !r.Struck {
 					clean(t, seed, r) // it was over by then
@@ -147,6 +147,6 @@ func TestDeadlyFaults(t *testing.T) {
 func TestHarmlessFaults(t *testing.T) {
 	for seed := range uint64(60) {
 		at := time.Duration(seed) * 200 * time.Microsecond
-		clean(t, seed, simulate(t, seed, twoSites(ring), Fault{PluginCrash, at, int(seed)}, Fault{Stall, at, int(seed)}))
+		clean(t, seed, simulate(t, seed, twoSites(ring), Fault{Kind: PluginCrash, At: at, Target: int(seed)}, Fault{Kind: Stall, At: at, Target: int(seed)}))
 	}
 }

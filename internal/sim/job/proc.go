@@ -50,7 +50,11 @@ func (p *proc) main(*kernel.Task) {
 }
 
 func (p *proc) run() (err error) {
-	if p.mpi, err = mpi.Join(p.s.jobOf(p.rank), p.agent, p, p); err != nil {
+	roster, err := p.s.shared()
+	if err != nil {
+		return err
+	}
+	if p.mpi, err = roster.Join(p.s.jobOf(p.rank), p.agent, p, p); err != nil {
 		return err
 	}
 	for _, d := range p.early {
@@ -61,6 +65,19 @@ func (p *proc) run() (err error) {
 		return err
 	}
 	return p.mpi.Finalize()
+}
+
+// shared gives the roster that all procs of the site share, made for the first.
+func (s *site) shared() (*mpi.Roster, error) {
+	if s.roster != nil {
+		return s.roster, nil
+	}
+	var err error
+	if s.roster, err = mpi.NewRoster(s.table, s.w.roster); err != nil {
+		return nil, err
+	}
+	s.w.roster = s.roster
+	return s.roster, nil
 }
 
 // exited is called when the program has ended by itself. The operating system

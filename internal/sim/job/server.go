@@ -82,6 +82,9 @@ func (s *server) act() {
 	}
 	if ended, err := s.m.Ended(); ended && !s.ended {
 		s.ended, s.err = true, err
+		if err != nil {
+			s.w.broken()
+		}
 		s.timer.Stop()
 		for _, id := range s.w.sorted(s.conns) {
 			s.conns[id].finish()

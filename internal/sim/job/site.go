@@ -7,6 +7,7 @@ import (
 
 	"github.com/openimpi/impi/core/agent"
 	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/core/mpi"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/sim/kernel"
@@ -31,22 +32,37 @@ type site struct {
 	hosts  []*host
 	procs  []*proc
 	table  []wireup.Proc // of the job, as its procs see it
+	roster *mpi.Roster   // of the table
 	left   bool          // has told the server that it has finished, or has failed
 	done   bool          // nothing of it is left
 	dead   bool          // its node has crashed
 	err    error
+
+	finished bool // in order
 }
 
 // host is one host of a site.
 type host struct {
 	s       *site
+	number  int // in its site
 	rank    wire.HostRank
 	dance   *agent.Dance
 	conns   []*kernel.End // by the dance's number
-	backlog []*kernel.End // accepted before the dance
+	backlog []arrival     // before the dance
 	sw      *packetSwitch // once the dance is over
 	links   map[wire.HostRank]*kernel.End
 	over    bool // its agent has finished
+}
+
+// fini tells whether all procs of the host have finished, so that its agent has
+// said so.
+func (h *host) fini() bool {
+	for _, p := range h.s.procs {
+		if p.h == h && !p.fini {
+			return false
+		}
+	}
+	return len(h.s.procs) > 0
 }
 
 // client is a side of startup: startup.Client, or a foreign one.
@@ -69,7 +85,7 @@ func newSite(w *World, rank wire.ClientRank, cfg Site) (*site, error) {
 	config := startup.ClientConfig{Rank: rank, Auth: w.cfg.Auth, Params: cfg.Params, Limit: w.cfg.Limit, Foreign: cfg.Foreign != nil}
 	config.Token[0], config.Token[1] = byte(w.k.Rand().Uint32()), 1
 	for i, procs := range cfg.Hosts {
-		h := &host{s: s, links: make(map[wire.HostRank]*kernel.End)}
+		h := &host{s: s, number: i, links: make(map[wire.HostRank]*kernel.End)}
 		s.hosts = append(s.hosts, h)
 		hc := startup.HostConfig{Address: address(rank, i), Port: 1}
 		for range procs {
@@ -260,7 +276,7 @@ func (s *site) finish() {
 	}
 	err := s.client.Finish()
 	s.say()
-	s.left, s.done, s.err = true, true, err
+	s.left, s.done, s.finished, s.err = true, true, true, err
 	s.conn.finish()
 	s.timer.Stop()
 }
@@ -271,6 +287,7 @@ func (s *site) fail(reason error) {
 		return
 	}
 	s.left = true
+	s.w.broken()
 	s.err = fmt.Errorf("%w: site %d: %w", ErrFailed, s.rank, reason)
 	s.w.k.Note("site %d fails: %v", s.rank, reason)
 	s.client.Fail(reason)
@@ -303,8 +320,8 @@ func (h *host) close() {
 	for _, e := range h.conns {
 		_ = e.Close()
 	}
-	for _, e := range h.backlog {
-		_ = e.Close()
+	for _, x := range h.backlog {
+		_ = x.e.Close()
 	}
 	for _, e := range h.links {
 		_ = e.Close()

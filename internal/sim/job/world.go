@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/core/agent"
+	"github.com/openimpi/impi/core/mpi"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/sim/kernel"
@@ -22,15 +23,17 @@ type World struct {
 	server      *server
 	sites       []*site
 	hosts       map[wire.HostRank]*host
-	procs       []*proc // by world rank; nil: not started
-	links       []*kernel.Link
+	procs       []*proc   // by world rank; nil: not started
+	strands     []*strand // links that may still be in use
 	pairs       map[pair]*pairState
 	pluginsBack []time.Duration // by client: when its plugin can dial again
 	job         *startup.Job
 	procTable   []agent.Proc
-	from        map[*kernel.End]Endpoint
-	struck      bool
-	hits        map[FaultKind]int
+	roster      *mpi.Roster // of the site that was last to need one
+	hits        []Hit
+	broke       *moment           // when it became certain that the job fails
+	met         map[FaultKind]int // how many faults
+	stalls      time.Duration     // how long links were held up, all together
 }
 
 // New makes a job on k. Nothing happens before Run.
@@ -42,7 +45,7 @@ func New(k *kernel.Kernel, cfg Config) (*World, error) {
 	w := &World{
 		k: k, cfg: cfg, hosts: make(map[wire.HostRank]*host), procs: make([]*proc, cfg.Procs()),
 		pairs: make(map[pair]*pairState), pluginsBack: make([]time.Duration, len(cfg.Sites)),
-		from: make(map[*kernel.End]Endpoint), hits: make(map[FaultKind]int),
+		met: make(map[FaultKind]int),
 	}
 	var err error
 	if w.server, err = newServer(w); err != nil {
@@ -68,30 +71,35 @@ type Bounds struct {
 func (w *World) Run(b Bounds) Result {
 	defer w.k.Close()
 	err := w.k.Run(b.Events, b.Time, func() bool { return w.over() || w.fault() != nil })
-	r := Result{World: w, Err: err, Struck: w.struck}
+	r := Result{World: w, Struck: len(w.hits) > 0, Hits: w.hits}
+	if err == nil && !w.over() {
+		err = errors.New("nothing happens any more")
+	}
 	switch {
 	case w.fault() != nil:
 		r.Err = w.fault()
-	case err == nil && !w.over():
-		r.Err = errors.New("nothing happens any more")
-	}
-	if r.Err != nil && w.fault() == nil {
-		r.Err = fmt.Errorf("%w: %w:\n%s", ErrStuck, r.Err, w.waiting())
+	case err != nil:
+		r.Err = fmt.Errorf("%w: %w:\n%s", ErrStuck, err, w.waiting())
+	default:
+		r.Err = w.judge()
 	}
 	return r
 }
 
-// ErrStuck is wrapped when a job does not come to an end. The text says who
-// waits for what.
-var ErrStuck = errors.New("the job is stuck")
-
 // Result is how a job ended.
 type Result struct {
 	World *World
-	Err   error // the job did not end, or an observer saw a fault
 
-	// Struck tells that a deadly fault has hit something that had not ended.
+	// Err is what must not be, whatever faults there were: the job did not end
+	// (ErrStuck), or not in the same way for all (ErrDisorder), or too long after a
+	// fault (ErrLate), or an observer saw a fault.
+	Err error
+
+	// Struck tells that a fault has hit something that had not ended, so that the
+	// job may have failed; Hits are those faults. If Hit.Deadly is set for one the
+	// job has failed, or Err says that it should have.
 	Struck bool
+	Hits   []Hit
 }
 
 // Sites gives the error of each site, nil for those that ended in order.
@@ -104,7 +112,7 @@ func (r Result) Sites() []error {
 }
 
 // Faults gives how many faults of each kind have met something.
-func (r Result) Faults() map[FaultKind]int { return r.World.hits }
+func (r Result) Faults() map[FaultKind]int { return r.World.met }
 
 // Server gives the error with which the server ended.
 func (r Result) Server() error { return r.World.server.err }
@@ -169,16 +177,14 @@ func (w *World) waiting() string {
 
 // link makes a link and lets the observer see it.
 func (w *World) link(spec kernel.LinkSpec, a, b Endpoint) *kernel.Link {
+	x := &strand{ends: [2]Endpoint{a, b}}
 	var o observed
-	l := w.k.NewLink(spec, &o)
-	w.from[l.Ends[0]], w.from[l.Ends[1]] = a, b
+	x.l = w.k.NewLink(spec, &o)
 	if w.cfg.Observer != nil {
-		o.to = w.cfg.Observer.Link(l, [2]Endpoint{a, b})
+		o.to = w.cfg.Observer.Link(x.l, x.ends)
 	}
-	if !w.cfg.Quiet {
-		w.links = append(w.links, l)
-	}
-	return l
+	w.strands = append(w.strands, x)
+	return x.l
 }
 
 // observed passes on what happens on a link to who watches it.
@@ -229,22 +235,13 @@ func (w *World) agentProcs(j *startup.Job) []agent.Proc {
 	return w.procTable
 }
 
-// hostAt gives the host with that address, if its site knows the job.
+// hostAt gives the host that has an address.
 func (w *World) hostAt(id wire.HostID) *host {
 	c, h := int(id[13]), int(id[14])
 	if c >= len(w.sites) || h >= len(w.sites[c].hosts) {
 		return nil
 	}
 	return w.sites[c].hosts[h]
-}
-
-// hostOf and localOf give the client of the agent at an end, and its number there.
-func (w *World) hostOf(e *kernel.End) wire.ClientRank {
-	return w.job.Hosts[w.from[e].Number].Client
-}
-
-func (w *World) localOf(e *kernel.End) int {
-	return w.from[e].Number - int(w.job.Clients[w.hostOf(e)].FirstHost)
 }
 
 // sorted gives the keys of a map in order, so that runs are repeatable.

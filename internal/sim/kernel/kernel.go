@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"hash/crc64"
 	"math/rand/v2"
+	"slices"
 	"time"
 )
 
@@ -23,7 +24,8 @@ type Kernel struct {
 	now     time.Duration
 	events  events
 	count   uint64 // events that have happened
-	ends    []*End // by handle
+	marks   []mark // ascending
+	handles []waitable
 	tasks   []*Task
 	current *Task // the one that runs
 	trace   trace
@@ -116,12 +118,32 @@ func (k *Kernel) Run(limit uint64, until time.Duration, done func() bool) error 
 		if k.events[0].at > until {
 			return fmt.Errorf("%w: %v have passed", ErrEndless, until)
 		}
+		for len(k.marks) > 0 && k.count >= k.marks[0].at {
+			f := k.marks[0].f
+			k.marks = k.marks[1:]
+			f()
+		}
 		t := heap.Pop(&k.events).(*Timer)
 		k.now = t.at
 		k.mixNumbers(uint64(t.at))
 		t.f()
 	}
 	return nil
+}
+
+// mark is a call before an event of a certain number.
+type mark struct {
+	at uint64
+	f  func()
+}
+
+// AtEvent has f called before the event that n others come before. If there are
+// never so many it is not called.
+func (k *Kernel) AtEvent(n uint64, f func()) {
+	i, _ := slices.BinarySearchFunc(k.marks, n, func(m mark, n uint64) int {
+		return cmp.Or(cmp.Compare(m.at, n), -1) // behind equal ones
+	})
+	k.marks = slices.Insert(k.marks, i, mark{n, f})
 }
 
 // Close ends all tasks, wherever they are.

@@ -46,24 +46,24 @@ type End struct {
 	l      *Link
 	peer   *End
 	handle int
-	notify func() // something may have become possible; nil: nobody waits
+	bell
 
-	in      []byte // arrived
-	read    int    // of in, how much was received
-	flight  []piece
-	landing *Timer // of flight[0]
-	onWay   int    // bytes of flight and in, which the sender's capacity counts
-	lands   time.Duration
-	ended   bool // our CloseSend
-	eof     bool // the peer's end has arrived
+	in      []byte // sent to this end; [read:landed) has arrived, the rest is on its way
+	read    int
+	landed  int
+	flight  []piece // from first on
+	first   int
+	landing *Timer        // of flight[first]
+	lands   time.Duration // when the last piece does
+	ended   bool          // our CloseSend
+	eof     bool          // the peer's end has arrived
 	closed  bool
 	broken  error
-	nudge   *Timer // of notify
 }
 
 // piece is what one Send gave, on its way to the end that holds it.
 type piece struct {
-	data []byte
+	size int // bytes
 	at   time.Duration
 	eof  bool
 }
@@ -75,12 +75,14 @@ func (k *Kernel) NewLink(spec LinkSpec, w Watcher) *Link {
 	}
 	l := &Link{k: k, spec: spec, watcher: w}
 	for i := range l.Ends {
-		l.Ends[i] = &End{Name: fmt.Sprintf("%s, end %d", spec.Name, i), l: l, handle: len(k.ends)}
-		k.ends = append(k.ends, l.Ends[i])
+		l.Ends[i] = &End{Name: spec.Name + endNames[i], l: l, bell: bell{k: k}}
+		l.Ends[i].handle = k.handle(l.Ends[i])
 	}
 	l.Ends[0].peer, l.Ends[1].peer = l.Ends[1], l.Ends[0]
 	return l
 }
+
+var endNames = [2]string{", end 0", ", end 1"}
 
 // Name is the link's name.
 func (l *Link) Name() string { return l.spec.Name }
@@ -99,35 +101,22 @@ func (e *End) Peer() *End { return e.peer }
 func (e *End) OnReady(f func()) {
 	e.notify = f
 	if f != nil && (e.readable() || e.writable()) {
-		e.poke()
-	}
-}
-
-// poke lets whoever waits for e look at it.
-func (e *End) poke() {
-	if e.notify == nil {
-		return
-	}
-	if e.nudge == nil {
-		e.nudge = e.l.k.After(0, func() {
-			if e.notify != nil {
-				e.notify()
-			}
-		})
-		return
-	}
-	if e.nudge.index < 0 {
-		e.nudge.Reset(0)
+		e.ring()
 	}
 }
 
 func (e *End) readable() bool {
-	return e.closed || e.broken != nil || e.read < len(e.in) || e.eof
+	return e.closed || e.broken != nil || e.read < e.landed || e.eof
 }
 
 func (e *End) writable() bool {
-	return e.closed || e.broken != nil || e.ended || e.peer.closed || e.peer.onWay < e.l.spec.Capacity
+	return e.closed || e.broken != nil || e.ended || e.peer.closed || e.peer.load() < e.l.spec.Capacity
 }
+
+func (e *End) gone() bool { return e.closed }
+
+// load is what counts for the capacity: what has not been received.
+func (e *End) load() int { return len(e.in) - e.read }
 
 // Send takes what there is room for, or less.
 func (e *End) Send(batch [][]byte) (int, error) {
@@ -140,21 +129,31 @@ func (e *End) Send(batch [][]byte) (int, error) {
 		e.fail(errors.New("the peer has closed it"))
 		return 0, e.broken
 	}
-	n := e.l.chop(min(link.Len(batch), e.l.spec.Capacity-e.peer.onWay))
+	n := e.l.chop(min(link.Len(batch), e.l.spec.Capacity-e.peer.load()))
 	if n <= 0 {
 		return 0, nil
 	}
-	data := make([]byte, 0, n)
-	for _, b := range batch {
-		data = append(data, b[:min(len(b), n-len(data))]...)
-	}
+	data := e.peer.hold(batch, n)
 	if e.l.watcher != nil {
 		e.l.watcher.Sent(e, data)
 	}
 	e.l.k.mix(data)
-	e.peer.onWay += n
-	e.dispatch(piece{data: data})
+	e.dispatch(piece{size: n})
 	return n, nil
+}
+
+// hold copies n bytes to the end that they go to.
+func (e *End) hold(batch [][]byte, n int) []byte {
+	if e.read > 0 && len(e.in)+n > cap(e.in) {
+		e.in = e.in[:copy(e.in, e.in[e.read:])]
+		e.landed -= e.read
+		e.read = 0
+	}
+	at := len(e.in)
+	for _, b := range batch {
+		e.in = append(e.in, b[:min(len(b), n-(len(e.in)-at))]...)
+	}
+	return e.in[at:]
 }
 
 // chop makes n smaller now and then, but not 0.
@@ -171,20 +170,21 @@ func (l *Link) chop(n int) int {
 // dispatch puts p on its way. Pieces of one direction never overtake each other.
 func (e *End) dispatch(p piece) {
 	k, to := e.l.k, e.peer
-	if e.l.cut || to.broken != nil {
+	if e.l.cut || to.broken != nil || to.closed {
+		to.in = to.in[:len(to.in)-p.size]
 		return
 	}
 	p.at = max(k.now+e.l.spec.Delay+k.Between(0, e.l.spec.Jitter), to.lands, e.l.stalled)
 	to.lands = p.at
 	to.flight = append(to.flight, p)
-	if len(to.flight) == 1 {
+	if len(to.flight)-to.first == 1 {
 		to.await()
 	}
 }
 
 // await has the first piece land in its time.
 func (e *End) await() {
-	d := max(e.flight[0].at, e.l.stalled) - e.l.k.now
+	d := max(e.flight[e.first].at, e.l.stalled) - e.l.k.now
 	if e.landing == nil {
 		e.landing = e.l.k.After(d, e.land)
 		return
@@ -199,19 +199,16 @@ func (e *End) land() {
 		e.await()
 		return
 	}
-	n := 0
-	for ; n < len(e.flight) && e.flight[n].at <= now; n++ {
-		e.eof = e.eof || e.flight[n].eof
-		if !e.closed && e.broken == nil {
-			e.in = append(e.in, e.flight[n].data...)
-		}
-		e.flight[n] = piece{}
+	for ; e.first < len(e.flight) && e.flight[e.first].at <= now; e.first++ {
+		e.eof = e.eof || e.flight[e.first].eof
+		e.landed += e.flight[e.first].size
 	}
-	e.flight = e.flight[n:]
-	if len(e.flight) > 0 {
+	if e.first == len(e.flight) {
+		e.flight, e.first = e.flight[:0], 0
+	} else {
 		e.await()
 	}
-	e.poke()
+	e.ring()
 }
 
 // Recv gives what has arrived, or less.
@@ -219,10 +216,10 @@ func (e *End) Recv(batch [][]byte) (int, error) {
 	switch {
 	case e.closed:
 		return 0, link.ErrClosed
-	case e.broken != nil && e.read == len(e.in):
+	case e.broken != nil && e.read == e.landed:
 		return 0, e.broken
 	}
-	have := e.in[e.read:]
+	have := e.in[e.read:e.landed]
 	if len(have) == 0 {
 		if e.eof && link.Len(batch) > 0 {
 			return 0, io.EOF
@@ -236,14 +233,13 @@ func (e *End) Recv(batch [][]byte) (int, error) {
 	}
 	e.read += n
 	if e.read == len(e.in) {
-		e.in, e.read = e.in[:0], 0
+		e.in, e.read, e.landed = e.in[:0], 0, 0
 	}
-	e.onWay -= n
 	if e.l.watcher != nil {
 		e.l.watcher.Received(e, n)
 	}
 	e.l.k.mixNumbers(uint64(e.handle), uint64(n))
-	e.peer.poke()
+	e.peer.ring()
 	return n, nil
 }
 
@@ -286,12 +282,13 @@ func (e *End) Close() error {
 	if !e.ended && e.broken == nil {
 		e.end()
 	}
-	if e.onWay > 0 && e.l.k.Chance(e.l.spec.Reset) {
+	if e.load() > 0 && e.l.k.Chance(e.l.spec.Reset) {
 		e.peer.reset()
 	}
 	e.closed, e.notify = true, nil
-	e.in, e.read = nil, 0
-	e.peer.poke()
+	e.lose()
+	e.in, e.read, e.landed = nil, 0, 0
+	e.peer.ring()
 	return nil
 }
 
@@ -312,20 +309,32 @@ func (e *End) reset() { e.drop(errors.New("reset by the peer")) }
 
 // drop loses what is under way to e, which hears of it in a while.
 func (e *End) drop(why error) {
+	e.lose()
+	k, s := e.l.k, e.l.spec
+	k.After(k.Between(0, s.Delay+s.Jitter), func() { e.fail(why) })
+}
+
+// lose drops what is under way to e.
+func (e *End) lose() {
 	if e.landing != nil {
 		e.landing.Stop()
 	}
-	e.flight = nil
-	k, s := e.l.k, e.l.spec
-	k.After(k.Between(0, s.Delay+s.Jitter), func() { e.fail(why) })
+	e.flight, e.first = nil, 0
+	e.in = e.in[:e.landed]
 }
 
 func (e *End) fail(why error) {
 	if e.broken == nil {
 		e.broken = fmt.Errorf("%w: %s: %w", link.ErrBroken, e.Name, why)
-		e.poke()
+		e.ring()
 	}
 }
 
 // Stall lets nothing arrive for d.
 func (l *Link) Stall(d time.Duration) { l.stalled = max(l.stalled, l.k.now+d) }
+
+// Over tells whether nothing can happen on the link any more.
+func (l *Link) Over() bool { return l.cut || l.Ends[0].closed && l.Ends[1].closed }
+
+// Open tells whether something can still be sent by e.
+func (e *End) Open() bool { return !e.closed && !e.ended && e.broken == nil }

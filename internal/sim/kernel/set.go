@@ -20,7 +20,8 @@ type Set struct {
 }
 
 type member struct {
-	e    *End
+	h    waitable
+	id   int // its handle
 	key  uint32
 	want link.Interest
 }
@@ -32,17 +33,17 @@ const spurious = 0.02
 func (t *Task) NewSet() *Set { return &Set{t: t} }
 
 func (s *Set) find(handle int) int {
-	return slices.IndexFunc(s.members, func(m member) bool { return m.e.handle == handle })
+	return slices.IndexFunc(s.members, func(m member) bool { return m.id == handle })
 }
 
 // Add puts the end with that handle in.
 func (s *Set) Add(handle int, key uint32, want link.Interest) error {
-	if handle < 0 || handle >= len(s.t.k.ends) || s.find(handle) >= 0 {
+	if handle < 0 || handle >= len(s.t.k.handles) || s.find(handle) >= 0 {
 		return fmt.Errorf("kernel: set of %s: cannot add handle %d", s.t.Name, handle)
 	}
-	e := s.t.k.ends[handle]
-	s.members = append(s.members, member{e, key, want})
-	e.OnReady(s.t.Wake)
+	h := s.t.k.handles[handle]
+	s.members = append(s.members, member{h, handle, key, want})
+	h.OnReady(s.t.Wake)
 	return nil
 }
 
@@ -62,7 +63,7 @@ func (s *Set) Remove(handle int) error {
 	if i < 0 {
 		return fmt.Errorf("kernel: set of %s: handle %d is not in it", s.t.Name, handle)
 	}
-	s.members[i].e.OnReady(nil)
+	s.members[i].h.OnReady(nil)
 	s.members = slices.Delete(s.members, i, i+1)
 	return nil
 }
@@ -92,10 +93,10 @@ func (s *Set) look() bool {
 	if s.wake {
 		s.events = append(s.events, poll.Event{Key: machine.WakeKey})
 	}
-	s.members = slices.DeleteFunc(s.members, func(m member) bool { return m.e.closed }) // as the kernel does
+	s.members = slices.DeleteFunc(s.members, func(m member) bool { return m.h.gone() }) // as the kernel does
 	for _, m := range s.members {
-		r := m.want&link.Readable != 0 && m.e.readable()
-		w := m.want&link.Writable != 0 && m.e.writable()
+		r := m.want&link.Readable != 0 && m.h.readable()
+		w := m.want&link.Writable != 0 && m.h.writable()
 		if r || w {
 			s.events = append(s.events, poll.Event{Key: m.key, Readable: r, Writable: w})
 		}
@@ -119,8 +120,8 @@ func (s *Set) Clear() { s.wake = false }
 func (s *Set) Close() error {
 	s.closed = true
 	for _, m := range s.members {
-		if !m.e.closed {
-			m.e.OnReady(nil)
+		if !m.h.gone() {
+			m.h.OnReady(nil)
 		}
 	}
 	s.members = nil

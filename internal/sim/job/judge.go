@@ -1,0 +1,122 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/openimpi/impi/core/startup"
+	"github.com/openimpi/impi/internal/sim/kernel"
+)
+
+// What is wrong with the way in which a job has ended.
+var (
+	// ErrStuck is wrapped when a job does not come to an end. The text says who
+	// waits for what.
+	ErrStuck = errors.New("the job is stuck")
+	// ErrDisorder is wrapped when some parts of a job think that it went well, and
+	// others do not.
+	ErrDisorder = errors.New("the job has ended in disorder")
+	// ErrLate is wrapped when the end of a job came too long after its cause.
+	ErrLate = errors.New("the job has ended too late")
+)
+
+// moment is when something has happened.
+type moment struct {
+	at    time.Duration
+	event uint64
+	ready bool // all procs had been started
+}
+
+// broken notes the first time at which it is certain that the job fails.
+func (w *World) broken() {
+	if w.broke == nil {
+		w.broke = &moment{w.k.Now(), w.k.Events(), w.ready()}
+	}
+}
+
+// ready tells whether startup and dance are over for all.
+func (w *World) ready() bool {
+	for _, p := range w.procs {
+		if p == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// judge looks how a job has ended that has come to an end.
+func (w *World) judge() error {
+	if err := w.agree(); err != nil {
+		return fmt.Errorf("%w: %w", ErrDisorder, err)
+	}
+	if w.broke == nil {
+		return nil
+	}
+	took, limit := w.k.Now()-w.broke.at, w.reaction(w.broke.ready)
+	if took > limit {
+		return fmt.Errorf("%w: %v after it was certain to fail; by then everybody could have known for %v", ErrLate, took, took-limit)
+	}
+	events, most := w.k.Events()-w.broke.event, w.eventsToEnd()
+	if events > most {
+		return fmt.Errorf("%w: %d events after it was certain to fail, more than %d", ErrLate, events, most)
+	}
+	return nil
+}
+
+// agree tells whether everybody has the same idea of how the job has ended. Who
+// finished in order before it failed may think well of it.
+func (w *World) agree() error {
+	var failed *site
+	for _, s := range w.sites {
+		switch {
+		case s.err == nil && !s.finished:
+			return fmt.Errorf("site %d has no error, and did not finish", s.rank)
+		case s.err != nil && !errors.Is(s.err, ErrFailed):
+			return fmt.Errorf("site %d could not end: %w", s.rank, s.err)
+		case s.err != nil:
+			failed = s
+		}
+	}
+	if failed != nil && w.server.err == nil {
+		return fmt.Errorf("the server knows nothing of it: %w", failed.err)
+	}
+	for _, h := range w.hits {
+		if h.Deadly && w.server.err == nil {
+			return fmt.Errorf("nobody knows of it: %s of %s after %v", h.Fault.Kind, h.What, h.At)
+		}
+	}
+	return nil
+}
+
+// textLimit is how long a reason is that the server passes on, in bytes.
+const textLimit = 2 << 10
+
+// reaction is how long it takes at most until everybody knows that the job has
+// failed: the failure shows, a node hears of it and tells the server, the server
+// tells the others, and those end their procs. In startup somebody may have to
+// wait for who does not come.
+func (w *World) reaction(ready bool) time.Duration {
+	l := &w.cfg.Links
+	size := textLimit + 64*len(w.procs) // labels may be on their way
+	d := notice + hop(&l.Proc, 0) + hop(&l.Channel, 0) + 3*hop(&l.Server, size) + notice + w.stalls
+	if !ready {
+		d += w.cfg.Limit + startup.Grace
+	}
+	return d
+}
+
+// notice is how long it takes until a node notices that a proc has died, and
+// until it has ended its procs.
+const notice = 2 * time.Millisecond
+
+// hop is how long size bytes take at most, or nearly so, over a link that chops
+// them up and may hold just a few.
+func hop(s *kernel.LinkSpec, size int) time.Duration {
+	return (s.Delay + s.Jitter) * time.Duration(2+8*size/s.Capacity)
+}
+
+// eventsToEnd is how many events there may be meanwhile.
+func (w *World) eventsToEnd() uint64 {
+	return 20_000 + 5_000*uint64(len(w.procs)+len(w.hosts)+len(w.sites))
+}
