@@ -1,0 +1,232 @@
+package script
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// Options say what Generate makes.
+type Options struct {
+	Procs    int
+	DataLen  int     // the job's C_DATALEN, around which lengths matter; 0: 1024
+	Steps    int     // about how many steps; 0: 100
+	MaxBytes int     // of a message or a buffer; 0: what goes with DataLen
+	Weights  Weights // zero: DefaultWeights
+}
+
+// Weights say how often things are begun, against each other.
+type Weights struct {
+	Messages      int // plain ones, in all modes, some persistent, probed or truncated
+	Exchanges     int // Sendrecv in rings and chains
+	Wildcards     int // many to one, to receives from any source or of any tag
+	Floods        int // many messages before the first receive
+	Ready         int
+	Cancels       int
+	Buffers       int // attached memory, without which there are no buffered sends
+	Collectives   int
+	Communicators int // made and freed
+	Nulls         int // MPI_PROC_NULL
+	Pauses        int
+}
+
+// DefaultWeights have everything.
+var DefaultWeights = Weights{
+	Messages: 30, Exchanges: 8, Wildcards: 6, Floods: 4, Ready: 4, Cancels: 6, Buffers: 4,
+	Collectives: 20, Communicators: 8, Nulls: 2, Pauses: 10,
+}
+
+// Generate makes a random legal program. The same options and randomness give
+// the same program.
+func Generate(rng *rand.Rand, o Options) *Program {
+	o = o.withDefaults()
+	g := &generator{
+		rng: rng, o: o, procs: o.Procs, comms: newComms(o.Procs), lanes: map[laneKey][]*flight{},
+		memory: make([]int, o.Procs), buffered: make([][]*flight, o.Procs), wild: map[string]map[int]bool{}, tag: firstFresh,
+	}
+	for r := range g.memory {
+		g.memory[r] = never
+	}
+	g.run()
+	p := &Program{Procs: o.Procs, Steps: g.steps}
+	for _, f := range g.all {
+		p.Messages = append(p.Messages, f.m)
+	}
+	return p
+}
+
+func (o Options) withDefaults() Options {
+	if o.DataLen == 0 {
+		o.DataLen = 1024
+	}
+	if o.Steps == 0 {
+		o.Steps = 100
+	}
+	if o.MaxBytes == 0 {
+		o.MaxBytes = min(max(200, 4*o.DataLen+16), 1<<20)
+	}
+	if o.Weights == (Weights{}) {
+		o.Weights = DefaultWeights
+	}
+	return o
+}
+
+const (
+	sharedTags = 5   // tags below are used again and again
+	firstFresh = 100 // tags from here on are used once
+)
+
+type generator struct {
+	rng   *rand.Rand
+	o     Options
+	procs int
+	steps []Step
+	comms *comms
+
+	all   []*flight // every message
+	open  []*flight // those under way
+	lanes map[laneKey][]*flight
+	tag   int
+	names int
+	slots int
+	ids   int // of collective operations
+
+	memory   []int // by rank: what is left of the attached memory, or never
+	buffered [][]*flight
+	wild     map[string]map[int]bool // by communicator for wildcards: receivers that need a barrier first
+}
+
+func (g *generator) emit(s Step) { g.steps = append(g.steps, s) }
+
+// chance is true once in n times.
+func (g *generator) chance(n int) bool { return g.rng.IntN(n) == 0 }
+
+func pick[T any](g *generator, of []T) T { return of[g.rng.IntN(len(of))] }
+
+// fresh gives a tag that nothing else has.
+func (g *generator) fresh() int {
+	g.tag++
+	if g.tag >= TagLimit {
+		g.tag = firstFresh
+	}
+	return g.tag
+}
+
+func (g *generator) run() {
+	w := g.o.Weights
+	begin := []struct {
+		weight int
+		do     func()
+	}{
+		{w.Messages, g.plain}, {w.Exchanges, g.ring}, {w.Wildcards, g.burst}, {w.Floods, g.flood}, {w.Ready, g.ready},
+		{w.Cancels, g.cancel}, {w.Buffers, g.buffer}, {w.Collectives, g.collective}, {w.Communicators, g.communicator},
+		{w.Nulls, g.null}, {w.Pauses, g.pause},
+	}
+	total := 0
+	for _, b := range begin {
+		total += b.weight
+	}
+	for len(g.steps) < g.o.Steps && total > 0 {
+		n := g.rng.IntN(total)
+		for _, b := range begin {
+			if n -= b.weight; n < 0 {
+				b.do()
+				break
+			}
+		}
+		for range g.rng.IntN(4) + len(g.open)/16 {
+			g.advance()
+		}
+	}
+	for len(g.open) > 0 {
+		g.advance()
+	}
+	for r := range g.memory {
+		g.detach(r)
+	}
+}
+
+// comm picks a communicator; wild says whether it is one for wildcard tags.
+func (g *generator) comm(wild bool) *group {
+	var list []*group
+	for _, c := range g.comms.all {
+		if c.live && (g.wild[c.name] != nil) == wild {
+			list = append(list, c)
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return pick(g, list)
+}
+
+// any picks a communicator for operations to which messages do not matter.
+func (g *generator) any() *group {
+	if g.chance(4) {
+		if c := g.comm(true); c != nil {
+			return c
+		}
+	}
+	return g.comm(false)
+}
+
+func (g *generator) name() string {
+	g.names++
+	return fmt.Sprintf("c%d", g.names)
+}
+
+func (g *generator) pause() {
+	d := time.Duration(1+g.rng.IntN(1000)) * [...]time.Duration{time.Nanosecond, time.Microsecond, 20 * time.Microsecond}[g.rng.IntN(3)]
+	g.emit(Pause{g.rng.IntN(g.procs), d})
+}
+
+func (g *generator) null() {
+	c := g.any()
+	g.emit(Null{pick(g, c.members), c.name, NullCall(g.rng.IntN(len(nullNames)))})
+}
+
+// buffer attaches memory to a rank that has none, or takes it back when it can.
+func (g *generator) buffer() {
+	r := g.rng.IntN(g.procs)
+	if g.memory[r] != never {
+		g.detach(r)
+		return
+	}
+	g.memory[r] = 2*g.o.MaxBytes + g.rng.IntN(8)*(g.o.DataLen+1000)
+	g.emit(Attach{r, g.memory[r]})
+}
+
+// detach takes memory back unless messages may still be in it.
+func (g *generator) detach(r int) {
+	if g.memory[r] == never {
+		return
+	}
+	for _, f := range g.buffered[r] {
+		if !f.sent || !f.posted() {
+			return
+		}
+	}
+	g.memory[r], g.buffered[r] = never, nil
+	g.emit(Detach{r})
+}
+
+var plainKinds = []Kind{
+	Uint8, Uint8, Uint8, Int8, Int16, Int32, Int64, Int, Uint16, Uint32, Uint64, Uint, Float32, Float64, Complex64, Complex128,
+	Bool, PairInt32, PairFloat64,
+}
+
+func (g *generator) kind() Kind { return pick(g, plainKinds) }
+
+// length picks a number of elements of which share come into the largest buffer.
+func (g *generator) length(k Kind, share int) int {
+	d, most := g.o.DataLen, g.o.MaxBytes/share
+	bytes := g.rng.IntN(64)
+	edges := 2
+	if d > 16<<10 {
+		edges = 6 // not too many bytes in all
+	}
+	if g.chance(edges) {
+		bytes = pick(g, []int{0, 1, k.Size(), d - 1, d, d + 1, d + k.Size(), 2 * d, 3*d - 1, 2 + g.rng.IntN(4*d+1)})
+	}
+	return min(bytes, most) / k.Size()
+}

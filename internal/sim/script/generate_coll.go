@@ -1,0 +1,173 @@
+package script
+
+import "slices"
+
+func (g *generator) collective() {
+	c := g.any()
+	n := len(c.members)
+	g.ids++
+	s := Collective{ID: g.ids, Call: Call(g.rng.IntN(len(callNames))), Comm: c.name}
+	if s.Call == Barrier {
+		g.emit(Collective{Call: Barrier, Comm: c.name})
+		return
+	}
+	s.Kind = g.kind()
+	if s.Call.rooted() {
+		s.Root = pick(g, c.members)
+	}
+	if s.Call.reduces() {
+		s.Op = g.op(s.Kind)
+	}
+	share := n
+	switch s.Call {
+	case Bcast:
+		share = 1
+	case Alltoall, Alltoallv:
+		share = n * n
+	}
+	for range s.Call.counts(n) {
+		s.Counts = append(s.Counts, g.length(s.Kind, share))
+	}
+	if s.Call.displaced() && g.chance(2) {
+		s.Gap = 1 + g.rng.IntN(3)
+	}
+	s.InPlace = s.Call.placed() && g.chance(4)
+	if s.InPlace && s.Call == Alltoallv {
+		for i := range s.Counts {
+			s.Counts[i] = s.Counts[min(i, i%n*n+i/n)]
+		}
+	}
+	g.emit(s)
+}
+
+// op picks an operation that is defined for a kind.
+func (g *generator) op(k Kind) Op {
+	var ops []Op
+	for op := range kinds[k].ops {
+		ops = append(ops, op)
+	}
+	slices.Sort(ops)
+	return pick(g, ops)
+}
+
+const maxComms = 8 // that are there at a time
+
+// communicator makes or frees one.
+func (g *generator) communicator() {
+	live := 0
+	for _, c := range g.comms.all {
+		if c.live {
+			live++
+		}
+	}
+	if live > maxComms || live > 1 && g.chance(4) {
+		g.free()
+		return
+	}
+	c := g.any()
+	switch g.rng.IntN(4) {
+	case 0:
+		g.dup(c, g.chance(2))
+	case 1:
+		g.split(c)
+	case 2:
+		g.cart(c)
+	default:
+		g.cartSub()
+	}
+}
+
+// construct emits the step and gives those for wildcards their own list.
+func (g *generator) construct(s Step, wild bool) {
+	_, made, err := g.comms.apply(s)
+	if err != nil {
+		panic("script: the generator makes no such communicators: " + err.Error())
+	}
+	for _, c := range made {
+		if wild {
+			g.wild[c.name] = map[int]bool{}
+		}
+	}
+	g.emit(s)
+}
+
+func (g *generator) dup(c *group, wild bool) { g.construct(Dup{c.name, g.name()}, wild) }
+
+func (g *generator) split(c *group) {
+	s := Split{Comm: c.name}
+	colors := []int{0, 1, 7, 1 << 30}[:1+g.rng.IntN(4)]
+	if g.chance(2) {
+		colors = append(colors, NoColor)
+	}
+	for range c.members {
+		s.Colors = append(s.Colors, pick(g, colors))
+		s.Keys = append(s.Keys, g.rng.IntN(7)-3)
+	}
+	different := slices.Clone(s.Colors)
+	slices.Sort(different)
+	for _, color := range slices.Compact(different) {
+		if color != NoColor {
+			s.New = append(s.New, g.name())
+		}
+	}
+	g.construct(s, g.chance(4))
+}
+
+func (g *generator) cart(c *group) {
+	s := Cart{Comm: c.name, New: g.name()}
+	left := len(c.members)
+	for range 1 + g.rng.IntN(3) {
+		d := 1 + g.rng.IntN(left)
+		if g.chance(2) {
+			d = max(1, min(d, 2))
+		}
+		left /= d
+		s.Dims, s.Periodic = append(s.Dims, d), append(s.Periodic, g.chance(2))
+	}
+	g.construct(s, false)
+}
+
+// cartSub slices a grid, or makes one if there is none.
+func (g *generator) cartSub() {
+	var grids []*group
+	for _, c := range g.comms.all {
+		if c.live && c.grid != nil && len(c.grid.dims) > 0 {
+			grids = append(grids, c)
+		}
+	}
+	if len(grids) == 0 {
+		g.cart(g.comm(false))
+		return
+	}
+	c := pick(g, grids)
+	s := CartSub{Comm: c.name}
+	slices := 1
+	for _, d := range c.grid.dims {
+		keep := g.chance(2)
+		if !keep {
+			slices *= d
+		}
+		s.Keep = append(s.Keep, keep)
+	}
+	for range slices {
+		s.New = append(s.New, g.name())
+	}
+	g.construct(s, false)
+}
+
+// free ends a communicator on which nothing is under way.
+func (g *generator) free() {
+	busy := map[string]bool{World: true}
+	for _, f := range g.open {
+		busy[f.m.Comm] = true
+	}
+	var list []*group
+	for _, c := range g.comms.all {
+		if c.live && !busy[c.name] {
+			list = append(list, c)
+		}
+	}
+	if len(list) > 0 {
+		g.construct(Free{pick(g, list).name}, false)
+	}
+}

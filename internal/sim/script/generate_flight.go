@@ -1,0 +1,236 @@
+package script
+
+// flight is a message that the generator has begun.
+type flight struct {
+	m                Message
+	sending, posting bool // begun
+	sent, received   bool
+	lane             []*flight // before it: of the same sender, receiver and pattern
+	burst            *burst    // of receives from any source
+	known            bool      // the sender knows that the receive has begun
+	cancelled        *Side     // which side is to be cancelled
+	order            int       // of the receive in the burst
+}
+
+// burst is messages to receives from any source, which may take any of them.
+type burst struct {
+	flights      []*flight
+	sends, recvs int // begun
+}
+
+// laneKey is what messages have in common that are received as they are sent.
+type laneKey struct {
+	from, to int
+	comm     string
+	tag      int
+}
+
+// posted tells whether every receive has begun that might be needed for the
+// message to leave.
+func (f *flight) posted() bool {
+	if f.burst != nil {
+		return f.burst.recvs == len(f.burst.flights)
+	}
+	return f.posting
+}
+
+// add puts a message under way, of which nothing is begun.
+func (g *generator) add(m Message) *flight {
+	m.ID = len(g.all) + 1
+	f := &flight{m: m}
+	k := laneKey{m.From, m.To, m.Comm, m.Tag}
+	if m.AnyTag {
+		k.tag = anyTag
+	}
+	f.lane = g.lanes[k]
+	if m.AnySource {
+		f.lane = nil
+	} else {
+		g.lanes[k] = append(g.lanes[k], f)
+	}
+	if m.Mode == Buffered {
+		g.memory[m.From] -= m.buffered()
+		g.buffered[m.From] = append(g.buffered[m.From], f)
+	}
+	g.all, g.open = append(g.all, f), append(g.open, f)
+	return f
+}
+
+// mode picks one that is possible for a message.
+func (g *generator) mode(m *Message) Mode {
+	if g.memory[m.From] >= m.buffered() && g.chance(2) {
+		return Buffered
+	}
+	return Mode(g.rng.IntN(2))
+}
+
+func (f *flight) maySend() bool {
+	if f.m.Mode == Ready && !f.known || f.sending {
+		return false
+	}
+	for _, before := range f.lane {
+		if !before.sending || f.m.SendSlot != 0 && !before.sent {
+			return false
+		}
+	}
+	return true
+}
+
+func (f *flight) mayPost() bool {
+	if f.posting {
+		return false
+	}
+	before := f.lane
+	if f.burst != nil && f.m.RecvSlot != 0 {
+		for _, o := range f.burst.flights {
+			if o.posting && !o.received {
+				return false
+			}
+		}
+	}
+	for _, o := range before {
+		if !o.posting || f.m.RecvSlot != 0 && !o.received {
+			return false
+		}
+	}
+	return true
+}
+
+// leaves tells whether the send can be waited for.
+func (f *flight) leaves() bool { return f.m.Mode == Buffered || f.posted() }
+
+// arrives tells whether the receive can be waited for, if it has begun.
+func (f *flight) arrives() bool {
+	if f.burst != nil {
+		return f.burst.sends > f.order
+	}
+	return f.sending
+}
+
+func (g *generator) begin(f *flight, s Side, blocking bool) {
+	if s == SendSide {
+		f.sending, f.sent = true, blocking
+	} else {
+		f.posting, f.received = true, blocking
+	}
+	if b := f.burst; b != nil {
+		if s == SendSide {
+			b.sends++
+		} else {
+			f.order = b.recvs
+			b.recvs++
+		}
+	}
+	g.emit(Start{Req{f.m.ID, s}, blocking})
+}
+
+// advance does something for a message that is under way, if it can.
+func (g *generator) advance() {
+	if len(g.open) == 0 {
+		return
+	}
+	i := g.rng.IntN(len(g.open))
+	f := g.open[i]
+	switch {
+	case f.cancelled != nil:
+		g.advanceCancel(f)
+	case g.chance(2) && f.maySend():
+		g.begin(f, SendSide, f.m.SendSlot == 0 && f.leaves() && g.chance(2))
+	case f.mayPost():
+		g.post(f)
+	case f.maySend():
+		g.begin(f, SendSide, f.m.SendSlot == 0 && f.leaves() && g.chance(2))
+	default:
+		g.wait(f)
+	}
+	g.sweep()
+}
+
+// post begins the receive, which has to wait for the send if it probes.
+func (g *generator) post(f *flight) {
+	f.order = 0
+	if f.burst != nil {
+		f.order = f.burst.recvs
+	}
+	switch {
+	case f.m.By != ByRecv && !f.arrives():
+	case f.m.By != ByRecv:
+		g.begin(f, RecvSide, true)
+	default:
+		g.begin(f, RecvSide, f.m.RecvSlot == 0 && f.arrives() && g.chance(3))
+	}
+}
+
+// wait completes a side of f and perhaps other requests of the same rank.
+func (g *generator) wait(f *flight) {
+	ready := g.completable(-1)
+	var rank int
+	switch {
+	case ready[Req{f.m.ID, SendSide}] != nil && (g.chance(2) || ready[Req{f.m.ID, RecvSide}] == nil):
+		rank = f.m.From
+	case ready[Req{f.m.ID, RecvSide}] != nil:
+		rank = f.m.To
+	default:
+		return
+	}
+	mine := g.completable(rank)
+	var reqs []Req
+	for _, o := range g.open {
+		for _, s := range []Side{SendSide, RecvSide} {
+			q := Req{o.m.ID, s}
+			if mine[q] != nil && (o == f || !g.chance(3)) {
+				*mine[q] = true
+				reqs = append(reqs, q)
+			}
+		}
+	}
+	g.rng.Shuffle(len(reqs), func(i, j int) { reqs[i], reqs[j] = reqs[j], reqs[i] })
+	g.emit(Wait{rank, How(g.rng.IntN(len(howNames))), reqs})
+}
+
+// completable gives the requests of a rank, or of all for -1, that can be
+// completed, and where to note that they are.
+func (g *generator) completable(rank int) map[Req]*bool {
+	found := map[Req]*bool{}
+	for _, f := range g.open {
+		if (rank < 0 || f.m.From == rank) && f.sending && !f.sent && f.leaves() && (f.cancelled == nil || *f.cancelled == RecvSide) {
+			found[Req{f.m.ID, SendSide}] = &f.sent
+		}
+		if (rank < 0 || f.m.To == rank) && f.posting && !f.received && f.arrives() && f.cancelled == nil {
+			found[Req{f.m.ID, RecvSide}] = &f.received
+		}
+	}
+	return found
+}
+
+// sweep forgets the messages that are done.
+func (g *generator) sweep() {
+	open := g.open[:0]
+	for _, f := range g.open {
+		if !f.sent || !f.received {
+			open = append(open, f)
+		}
+	}
+	g.open = open
+}
+
+// advanceCancel begins both sides of a message and cancels one. Both need not
+// have begun where it is the send's.
+func (g *generator) advanceCancel(f *flight) {
+	side := *f.cancelled
+	switch {
+	case !f.sending && (f.posting || g.chance(2)):
+		g.begin(f, SendSide, side == RecvSide && f.posting && g.chance(3))
+	case !f.posting && f.m.By == ByRecv && (side == RecvSide || g.chance(2)):
+		g.begin(f, RecvSide, false)
+	case !f.sending || side == RecvSide && !f.posting:
+	case f.received:
+		g.wait(f)
+	default:
+		g.emit(Cancel{Req{f.m.ID, side}})
+		f.posting, f.received = true, true
+		if side == SendSide {
+			f.sent = true
+		}
+	}
+}

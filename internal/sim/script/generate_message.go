@@ -1,0 +1,219 @@
+package script
+
+// message makes one between members of a communicator, of a shared tag.
+func (g *generator) message(c *group) Message {
+	m := Message{From: pick(g, c.members), To: pick(g, c.members), Comm: c.name, Tag: g.rng.IntN(sharedTags), Kind: g.kind()}
+	m.Len = g.length(m.Kind, 1)
+	m.Cap = m.Len
+	switch {
+	case g.chance(12):
+		m.Cap = g.rng.IntN(m.Len + 1)
+	case g.chance(6):
+		m.Cap += 1 + g.rng.IntN(20)
+	}
+	m.Mode = g.mode(&m)
+	if g.chance(4) {
+		m.By = By(g.rng.IntN(len(byNames)))
+	}
+	return m
+}
+
+// plain begins a message, or a few that have a persistent request in common.
+func (g *generator) plain() {
+	m := g.message(g.comm(false))
+	if g.chance(6) {
+		g.series(m)
+		return
+	}
+	f := g.add(m)
+	switch {
+	case m.From != m.To && g.chance(3) && f.maySend() && f.mayPost():
+		g.emit(Exchange{Msgs: []int{f.m.ID}})
+		f.sending, f.sent, f.posting, f.received = true, true, true, true
+		g.sweep()
+	case g.chance(2) && f.maySend():
+		g.begin(f, SendSide, false)
+	case m.By == ByRecv && f.mayPost():
+		g.begin(f, RecvSide, false)
+	}
+}
+
+// series begins messages of persistent requests.
+func (g *generator) series(m Message) {
+	m.Tag, m.By = g.fresh(), ByRecv
+	sides := 1 + g.rng.IntN(3)
+	g.slots++
+	if sides&1 != 0 {
+		m.SendSlot = g.slots
+	}
+	if sides&2 != 0 {
+		m.RecvSlot = g.slots
+	}
+	for range 1 + g.rng.IntN(4) {
+		if m.Mode == Buffered && g.memory[m.From] < m.buffered() {
+			return
+		}
+		g.add(m)
+	}
+}
+
+// ring exchanges messages around some members of a communicator, or along a
+// chain of them.
+func (g *generator) ring() {
+	c := g.comm(false)
+	at := g.rng.Perm(len(c.members))[:1+g.rng.IntN(len(c.members))]
+	chain := len(at) > 1 && g.chance(3)
+	k, tag, replace := g.kind(), g.fresh(), g.chance(3)
+	var flights []*flight
+	for i, from := range at {
+		if chain && i == len(at)-1 {
+			break
+		}
+		m := Message{From: c.members[from], To: c.members[at[(i+1)%len(at)]], Comm: c.name, Tag: tag, Kind: k}
+		m.Len = g.length(k, 1)
+		m.Cap = m.Len
+		flights = append(flights, g.add(m))
+	}
+	s := Exchange{Replace: replace}
+	for i, f := range flights {
+		s.Msgs = append(s.Msgs, f.m.ID)
+		f.sending, f.sent, f.posting, f.received = true, true, true, true
+		if replace && (!chain || i+1 < len(flights)) {
+			f.m.Cap = flights[(i+1)%len(flights)].m.Len
+		}
+	}
+	g.emit(s)
+	g.sweep()
+}
+
+// burst begins messages of several senders to one receiver.
+func (g *generator) burst() {
+	c := g.comm(false)
+	anyTag := g.chance(2)
+	if anyTag {
+		if c = g.comm(true); c == nil {
+			g.dup(g.comm(false), true)
+			return
+		}
+	}
+	to := pick(g, c.members)
+	if anyTag && g.wild[c.name][to] {
+		g.epoch(c)
+		return
+	}
+	m := Message{To: to, Comm: c.name, Tag: g.fresh(), Kind: g.kind(), AnySource: !anyTag || g.chance(2), AnyTag: anyTag, From: pick(g, c.members)}
+	if g.chance(3) {
+		m.By = By(g.rng.IntN(len(byNames)))
+	} else if g.chance(5) {
+		g.slots++
+		m.RecvSlot = g.slots
+	}
+	if anyTag {
+		g.wild[c.name][to] = true
+	}
+	b := &burst{}
+	longest := 0
+	for range 2 + g.rng.IntN(8) {
+		m.Len = g.length(m.Kind, 2)
+		longest = max(longest, m.Len)
+		if m.AnySource {
+			m.From = pick(g, c.members)
+		}
+		if anyTag {
+			m.Tag = g.rng.IntN(sharedTags)
+		}
+		m.Mode = g.mode(&m)
+		f := g.add(m)
+		b.flights = append(b.flights, f)
+		if m.AnySource {
+			f.burst = b
+		}
+	}
+	for _, f := range b.flights {
+		f.m.Cap = longest + b.flights[0].m.ID%2
+		if g.chance(2) && f.maySend() {
+			g.begin(f, SendSide, false)
+		}
+	}
+}
+
+// epoch makes a communicator for wildcard tags usable again, if it is quiet.
+func (g *generator) epoch(c *group) {
+	for _, f := range g.open {
+		if f.m.Comm == c.name {
+			return
+		}
+	}
+	g.emit(Collective{Call: Barrier, Comm: c.name})
+	clear(g.wild[c.name])
+	for k := range g.lanes {
+		if k.comm == c.name {
+			delete(g.lanes, k)
+		}
+	}
+}
+
+// flood sends many messages for which there is no receive yet.
+func (g *generator) flood() {
+	m := g.message(g.comm(false))
+	m.By, m.Cap = ByRecv, m.Len
+	if g.chance(2) {
+		m.Tag = g.fresh()
+	}
+	for range 5 + g.rng.IntN(40) {
+		if g.chance(3) {
+			m.Len = g.rng.IntN(16)
+			m.Cap = m.Len
+		}
+		m.Mode = g.mode(&m)
+		if f := g.add(m); f.maySend() {
+			g.begin(f, SendSide, m.Mode == Buffered && g.chance(2))
+		}
+	}
+}
+
+// ready starts a receive and lets the sender know, for a ready send.
+func (g *generator) ready() {
+	c := g.comm(false)
+	m := g.message(c)
+	if m.Mode == Buffered {
+		return
+	}
+	m.Mode, m.By, m.Tag = Ready, ByRecv, g.fresh()
+	f := g.add(m)
+	g.begin(f, RecvSide, false)
+	f.known = true
+	switch {
+	case m.From == m.To:
+	case g.chance(3):
+		g.emit(Collective{Call: Barrier, Comm: c.name})
+	default:
+		token := g.add(Message{From: m.To, To: m.From, Comm: c.name, Tag: g.fresh(), Kind: Uint8})
+		token.sending, token.sent, token.posting, token.received = true, true, true, true
+		g.emit(Exchange{Msgs: []int{token.m.ID}})
+		g.sweep()
+	}
+}
+
+// cancel begins a message of which one side will be cancelled, or does that with
+// a receive of which there is no message.
+func (g *generator) cancel() {
+	c := g.comm(false)
+	if g.chance(5) {
+		s := Lone{Rank: pick(g, c.members), Comm: c.name, Source: pick(g, c.members), Tag: g.fresh()}
+		if g.chance(3) {
+			s.Source = anySource
+		}
+		g.emit(s)
+		return
+	}
+	m := g.message(c)
+	m.Tag = g.fresh()
+	side := Side(g.rng.IntN(2))
+	if side == RecvSide {
+		m.By = ByRecv
+	}
+	f := g.add(m)
+	f.cancelled = &side
+	g.advanceCancel(f)
+}
