@@ -1,0 +1,154 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/openimpi/impi/internal/sim"
+)
+
+// options are the command line.
+type options struct {
+	first, count uint64 // seeds; count 0: without end
+	one          bool   // -seed
+	file         string
+	time         time.Duration
+	limits       sim.Limits
+	workers      int
+	twice        bool
+	failures     int
+	shrink       bool
+	shrinkTime   time.Duration
+	out          string
+	print        bool
+	trace        int
+	traceSet     bool
+	coverage     bool
+	progress     bool
+	json         bool
+}
+
+// errHelp asks for the help text.
+var errHelp = errors.New("help")
+
+func parse(args []string) (*options, error) {
+	o := &options{}
+	fs := flag.NewFlagSet("impi-sim", flag.ContinueOnError)
+	fs.SetOutput(io.Discard) // run prints what is wrong, once
+	seed := fs.String("seed", "", "")
+	seeds := fs.String("seeds", "", "")
+	fs.StringVar(&o.file, "case", "", "")
+	fs.DurationVar(&o.time, "time", 0, "")
+	fs.IntVar(&o.limits.Procs, "procs", 8, "")
+	fs.IntVar(&o.limits.Steps, "steps", 40, "")
+	fs.BoolVar(&o.limits.NoFaults, "no-faults", false, "")
+	fs.IntVar(&o.workers, "j", runtime.GOMAXPROCS(0), "")
+	fs.BoolVar(&o.twice, "twice", false, "")
+	fs.IntVar(&o.failures, "failures", 1, "")
+	fs.BoolVar(&o.shrink, "shrink", true, "")
+	fs.DurationVar(&o.shrinkTime, "shrink-time", 30*time.Second, "")
+	fs.StringVar(&o.out, "out", "sim-out", "")
+	fs.BoolVar(&o.print, "print", false, "")
+	fs.IntVar(&o.trace, "trace", 60, "")
+	fs.BoolVar(&o.coverage, "coverage", false, "")
+	fs.BoolVar(&o.progress, "progress", false, "")
+	fs.BoolVar(&o.json, "json", false, "")
+	err := fs.Parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return nil, errHelp
+	case err != nil:
+		return nil, err
+	case fs.NArg() > 0:
+		return nil, fmt.Errorf("%q is no flag; this command takes nothing else", fs.Arg(0))
+	}
+	fs.Visit(func(f *flag.Flag) { o.traceSet = o.traceSet || f.Name == "trace" })
+	if err := o.what(*seed, *seeds); err != nil {
+		return nil, err
+	}
+	return o, o.check()
+}
+
+// what settles which cases are to be run.
+func (o *options) what(seed, seeds string) (err error) {
+	given := 0
+	for _, s := range []string{seed, seeds, o.file} {
+		if s != "" {
+			given++
+		}
+	}
+	switch {
+	case given > 1:
+		return errors.New("-seed, -seeds and -case exclude each other")
+	case seed != "":
+		o.one, o.count = true, 1
+		if o.first, err = strconv.ParseUint(seed, 10, 64); err != nil {
+			return fmt.Errorf("-seed %q: write a number", seed)
+		}
+	case seeds != "":
+		return o.span(seeds)
+	case o.file == "":
+		return errors.New("say what to run: -seed N, -seeds A:B or -case FILE; -help shows examples")
+	}
+	return nil
+}
+
+// span reads "A:B" and "A:".
+func (o *options) span(seeds string) error {
+	from, to, ok := strings.Cut(seeds, ":")
+	first, err := strconv.ParseUint(from, 10, 64)
+	last := uint64(math.MaxUint64)
+	if err == nil && to != "" {
+		last, err = strconv.ParseUint(to, 10, 64)
+	}
+	switch {
+	case err != nil || !ok || last <= first:
+		return fmt.Errorf("-seeds %q: write A:B with B above A, or A:", seeds)
+	case to == "" && o.time == 0:
+		return fmt.Errorf("-seeds %q has no end: say -time", seeds)
+	case to != "":
+		o.count = last - first
+	}
+	o.first = first
+	return nil
+}
+
+func (o *options) check() error {
+	switch {
+	case o.limits.Procs < 1 || o.limits.Procs > 1000:
+		return fmt.Errorf("-procs %d: a job has 1 to 1000 here", o.limits.Procs)
+	case o.limits.Steps < 1 || o.limits.Steps > 100_000:
+		return fmt.Errorf("-steps %d: a program has 1 to 100000", o.limits.Steps)
+	case o.workers < 1:
+		return fmt.Errorf("-j %d: at least one", o.workers)
+	case o.time < 0 || o.shrinkTime < 0:
+		return errors.New("-time and -shrink-time are not negative")
+	case o.trace < 0 || o.failures < 0:
+		return errors.New("-trace and -failures are not negative")
+	case o.print && o.count != 1 && o.file == "":
+		return errors.New("-print is for one case")
+	}
+	return nil
+}
+
+// again is the command that runs a seed as it was run here.
+func (o *options) again(seed uint64) string {
+	s := fmt.Sprintf("impi-sim -seed %d", seed)
+	if o.limits.Procs != 8 {
+		s += fmt.Sprintf(" -procs %d", o.limits.Procs)
+	}
+	if o.limits.Steps != 40 {
+		s += fmt.Sprintf(" -steps %d", o.limits.Steps)
+	}
+	if o.limits.NoFaults {
+		s += " -no-faults"
+	}
+	return s
+}

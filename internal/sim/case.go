@@ -1,0 +1,105 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/openimpi/impi/core/startup"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/sim/job"
+	"github.com/openimpi/impi/internal/sim/script"
+)
+
+// ErrCase is wrapped by the errors of cases that cannot be run.
+var ErrCase = errors.New("sim: not a case")
+
+// Case is everything that is decided before a job runs. What is left to chance
+// while it runs is decided by Seed.
+type Case struct {
+	Seed     uint64
+	Key      bool // sites prove themselves by a key
+	Direct   bool // procs of our own sites open direct links
+	DialFail float64
+	Sites    []job.Site // by client rank
+	Links    job.Links
+	Program  *script.Program
+	Faults   []job.Fault
+}
+
+// Procs counts the procs of all sites.
+func (c *Case) Procs() int {
+	cfg := job.Config{Sites: c.Sites}
+	return cfg.Procs()
+}
+
+// Deadly tells whether one of the faults may end the job.
+func (c *Case) Deadly() bool {
+	for _, f := range c.Faults {
+		if f.Kind.Deadly() {
+			return true
+		}
+	}
+	return false
+}
+
+// Check tells whether a case can be run: the program is legal and fits the job.
+func (c *Case) Check() error {
+	switch {
+	case c.Program == nil:
+		return fmt.Errorf("%w: it has no program", ErrCase)
+	case len(c.Sites) == 0 || len(c.Sites) > wire.MaxClients:
+		return fmt.Errorf("%w: it has %d sites", ErrCase, len(c.Sites))
+	case c.Program.Procs != c.Procs():
+		return fmt.Errorf("%w: the program is for %d procs, the sites have %d", ErrCase, c.Program.Procs, c.Procs())
+	}
+	for i, s := range c.Sites {
+		for _, n := range s.Hosts {
+			if n < 1 {
+				return fmt.Errorf("%w: site %d has a host with %d procs", ErrCase, i, n)
+			}
+		}
+		if len(s.Hosts) == 0 {
+			return fmt.Errorf("%w: site %d has no hosts", ErrCase, i)
+		}
+	}
+	return script.Check(c.Program)
+}
+
+// params is what the sites of a case settle on: of each value that packets obey
+// the least. IMPI ch.2, COLL command, labels C_DATALEN, P_ACKMARK and P_HIWATER.
+func (c *Case) params() startup.Params {
+	least := startup.Params{DataLen: math.MaxUint32, AckMark: math.MaxUint32, HiWater: math.MaxUint32, TagUB: math.MaxInt32}
+	for _, s := range c.Sites {
+		p := s.Params
+		if p == (startup.Params{}) {
+			p = startup.DefaultParams()
+		}
+		says := func(l wire.Label) bool { return s.Foreign == nil || !slices.Contains(s.Foreign.Skip, l) }
+		if says(wire.LabelDataLen) {
+			least.DataLen = min(least.DataLen, p.DataLen)
+		}
+		if says(wire.LabelTagUB) {
+			least.TagUB = min(least.TagUB, p.TagUB)
+		}
+		if says(wire.LabelAckMark) {
+			least.AckMark = min(least.AckMark, p.AckMark)
+		}
+		if says(wire.LabelHiWater) {
+			least.HiWater = min(least.HiWater, p.HiWater)
+		}
+	}
+	return least
+}
+
+// clone copies what Shrink changes.
+func (c *Case) clone() *Case {
+	d := *c
+	d.Sites = append([]job.Site(nil), c.Sites...)
+	for i := range d.Sites {
+		d.Sites[i].Hosts = append([]int(nil), c.Sites[i].Hosts...)
+	}
+	d.Faults = append([]job.Fault(nil), c.Faults...)
+	return &d
+}

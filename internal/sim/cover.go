@@ -1,0 +1,228 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/openimpi/impi/internal/sim/job"
+	"github.com/openimpi/impi/internal/sim/script"
+)
+
+// Coverage counts what happened in runs, by the names of Counters.
+type Coverage map[string]int64
+
+// Counters lists everything that is counted, so that what never happens is seen.
+var Counters = counters()
+
+func counters() []string {
+	names := []string{
+		"jobs", "jobs ended in order", "jobs ended by faults",
+		"jobs of 1 site", "jobs of 2 sites", "jobs of 3 sites", "jobs of 4 sites", "jobs with a key",
+		"foreign sites", "foreign false pk_len", "foreign eager", "foreign skipped labels",
+		"datalen 1", "hiwater 1", "ackmark below hiwater",
+		"links proc-host", "links host-host", "links proc-proc", "links to the server",
+		"packets DATA", "packets DATASYNC", "packets CONTINUATION", "packets PROTOACK", "packets SYNCACK",
+		"packets CANCEL", "packets CANCELYES", "packets CANCELNO", "packets FINI",
+		"messages standard", "messages synchronous", "messages buffered", "messages ready",
+		"messages from any source", "messages of any tag", "messages persistent", "messages truncated", "messages to itself",
+		"received by recv", "received by probe", "received by iprobe", "received by mprobe", "received by improbe",
+		"deliveries", "cancelled sends", "sends too late to cancel", "cancelled receives", "receives too late to cancel",
+		"steps exchange", "steps replace", "steps lone", "steps null", "steps pause", "steps attach", "steps detach",
+		"steps dup", "steps split", "steps cart", "steps cartsub", "steps free", "collectives in place", "collectives with gaps",
+	}
+	for _, k := range job.Kinds {
+		names = append(names, "faults "+string(k))
+	}
+	for h := script.HowWait; h <= script.HowGetStatus; h++ {
+		names = append(names, "steps "+h.String())
+	}
+	for c := script.Barrier; c <= script.Exscan; c++ {
+		names = append(names, "collectives "+c.String())
+	}
+	for o := script.OpSum; o <= script.OpModulo; o++ {
+		names = append(names, "reductions "+o.String())
+	}
+	return names
+}
+
+// Add adds counts.
+func (c Coverage) Add(other Coverage) {
+	for name, n := range other {
+		c[name] += n
+	}
+}
+
+// Missing lists the Counters that are 0.
+func (c Coverage) Missing() (names []string) {
+	for _, name := range Counters {
+		if c[name] == 0 {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// String is the counts per 1000 jobs, a line for each group.
+func (c Coverage) String() string {
+	var b strings.Builder
+	group := ""
+	for _, name := range Counters {
+		first, rest, _ := strings.Cut(name, " ")
+		if first != group && name != "jobs" {
+			if group != "" {
+				b.WriteByte('\n')
+			}
+			group = first
+			fmt.Fprintf(&b, "  %s:", first)
+		}
+		if name != "jobs" {
+			fmt.Fprintf(&b, " %s %s;", rest, perThousand(c[name], c["jobs"]))
+		}
+	}
+	return strings.ReplaceAll(b.String()+"\n", ";\n", "\n")
+}
+
+func perThousand(n, jobs int64) string {
+	if jobs == 0 || n == 0 {
+		return "0"
+	}
+	if x := float64(n) * 1000 / float64(jobs); x < 10 {
+		return fmt.Sprintf("%.1f", x)
+	}
+	return fmt.Sprint((n*1000 + jobs/2) / jobs)
+}
+
+// link counts a link by what it connects.
+func (c Coverage) link(ends [2]job.Endpoint) {
+	switch a, b := min(ends[0].Kind, ends[1].Kind), max(ends[0].Kind, ends[1].Kind); {
+	case b == job.AtServer:
+		c["links to the server"]++
+	case b == job.AtProc:
+		c["links proc-proc"]++
+	case a == job.AtProc:
+		c["links proc-host"]++
+	default:
+		c["links host-host"]++
+	}
+}
+
+// run counts what a run had. Steps count where every rank came to its end.
+func (c Coverage) run(x *execution, r job.Result) {
+	c["jobs"]++
+	for name, n := range x.watch.checker.Counts() {
+		c["packets "+name] += n
+	}
+	c.job(x.c)
+	for _, rec := range x.records {
+		c.record(rec)
+	}
+	for kind, n := range r.Faults() {
+		c["faults "+string(kind)] += int64(n)
+	}
+	if r.Err == nil && errors.Join(append(r.Sites(), r.Server())...) == nil {
+		c["jobs ended in order"]++
+		c.program(x.c.Program)
+	} else {
+		c["jobs ended by faults"]++
+	}
+}
+
+func (c Coverage) if1(name string, cond bool) {
+	if cond {
+		c[name]++
+	}
+}
+
+func (c Coverage) job(k *Case) {
+	c[fmt.Sprintf("jobs of %d site%s", len(k.Sites), "s"[:min(1, len(k.Sites)-1)])]++
+	p := k.params()
+	c.if1("jobs with a key", k.Key)
+	c.if1("datalen 1", p.DataLen == 1)
+	c.if1("hiwater 1", p.HiWater == 1)
+	c.if1("ackmark below hiwater", p.AckMark < p.HiWater)
+	for _, s := range k.Sites {
+		if f := s.Foreign; f != nil {
+			c["foreign sites"]++
+			c.if1("foreign false pk_len", f.FalseLen)
+			c.if1("foreign eager", f.Eager)
+			c.if1("foreign skipped labels", len(f.Skip) > 0)
+		}
+	}
+}
+
+func (c Coverage) record(rec *script.Record) {
+	c["deliveries"] += int64(len(rec.Deliveries))
+	for i := range rec.Deliveries {
+		c.if1("messages truncated", rec.Deliveries[i].Truncated)
+	}
+	for _, x := range rec.Cancels {
+		send := x.Side == script.SendSide
+		c.if1("cancelled sends", send && x.Cancelled)
+		c.if1("sends too late to cancel", send && !x.Cancelled)
+		c.if1("cancelled receives", !send && x.Cancelled)
+		c.if1("receives too late to cancel", !send && !x.Cancelled)
+	}
+}
+
+func (c Coverage) program(p *script.Program) {
+	for i := range p.Messages {
+		m := &p.Messages[i]
+		c["messages "+m.Mode.String()]++
+		c["received by "+m.By.String()]++
+		c.if1("messages from any source", m.AnySource)
+		c.if1("messages of any tag", m.AnyTag)
+		c.if1("messages persistent", m.SendSlot != 0 || m.RecvSlot != 0)
+		c.if1("messages to itself", m.From == m.To)
+	}
+	for _, s := range p.Steps {
+		c.step(s)
+	}
+}
+
+func (c Coverage) step(s script.Step) {
+	name := ""
+	switch s := s.(type) {
+	case script.Exchange:
+		name = "exchange"
+		if s.Replace {
+			name = "replace"
+		}
+	case script.Wait:
+		name = s.How.String()
+	case script.Lone:
+		name = "lone"
+	case script.Null:
+		name = "null"
+	case script.Pause:
+		name = "pause"
+	case script.Attach:
+		name = "attach"
+	case script.Detach:
+		name = "detach"
+	case script.Dup:
+		name = "dup"
+	case script.Split:
+		name = "split"
+	case script.Cart:
+		name = "cart"
+	case script.CartSub:
+		name = "cartsub"
+	case script.Free:
+		name = "free"
+	case script.Collective:
+		c.collective(s)
+	}
+	if name != "" {
+		c["steps "+name]++
+	}
+}
+
+func (c Coverage) collective(s script.Collective) {
+	c["collectives "+s.Call.String()]++
+	c.if1("collectives in place", s.InPlace)
+	c.if1("collectives with gaps", s.Gap > 0)
+	if s.Call >= script.Reduce {
+		c["reductions "+s.Op.String()]++
+	}
+}

@@ -1,0 +1,114 @@
+package sim
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Sweep is many seeds: from First, Count of them, or without end if it is 0.
+type Sweep struct {
+	First, Count uint64
+	Workers      int // goroutines; each runs one world at a time
+	Limits       Limits
+	Options      Options
+	Twice        uint64 // every how many seeds a run is repeated, to see that it is the same; 0: never
+	Failures     int    // how many end the sweep; 0: any number
+	Progress     func(Tally)
+	Every        time.Duration // how often Progress is called, from one goroutine
+}
+
+// Finding is a seed that failed.
+type Finding struct {
+	Seed    uint64
+	Failure *Failure
+}
+
+// Tally is what a sweep has seen so far.
+type Tally struct {
+	Seeds    uint64
+	Events   uint64
+	Time     time.Duration // virtual
+	Took     time.Duration // real
+	Repeated uint64
+	Findings []Finding // in the order in which they were found
+	Coverage Coverage
+}
+
+// Run runs the seeds until all are done, ctx ends, or there are enough
+// failures. Which seeds fail does not depend on Workers.
+func (s Sweep) Run(ctx context.Context) Tally {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	begin := time.Now()
+	t := Tally{Coverage: make(Coverage)}
+	seeds, verdicts := make(chan uint64), make(chan result)
+	go s.feed(ctx, seeds)
+	var all sync.WaitGroup
+	for range max(s.Workers, 1) {
+		all.Go(func() {
+			for seed := range seeds {
+				verdicts <- s.one(seed)
+			}
+		})
+	}
+	go func() {
+		all.Wait()
+		close(verdicts)
+	}()
+	last := begin
+	for r := range verdicts {
+		t.take(r)
+		if s.Failures > 0 && len(t.Findings) >= s.Failures {
+			stop()
+		}
+		if now := time.Now(); s.Progress != nil && now.Sub(last) >= s.Every {
+			last, t.Took = now, now.Sub(begin)
+			s.Progress(t)
+		}
+	}
+	t.Took = time.Since(begin)
+	return t
+}
+
+// feed gives the seeds out in their order.
+func (s Sweep) feed(ctx context.Context, seeds chan<- uint64) {
+	defer close(seeds)
+	for i := uint64(0); s.Count == 0 || i < s.Count; i++ {
+		select {
+		case <-ctx.Done():
+			return
+		default:
+		}
+		select {
+		case seeds <- s.First + i:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+type result struct {
+	seed  uint64
+	v     *Verdict
+	twice bool
+}
+
+func (s Sweep) one(seed uint64) result {
+	o := s.Options
+	o.Twice = o.Twice || s.Twice > 0 && seed%s.Twice == 0
+	return result{seed, Run(Generate(seed, s.Limits), o), o.Twice}
+}
+
+func (t *Tally) take(r result) {
+	t.Seeds++
+	t.Events += r.v.Events
+	t.Time += r.v.Time
+	t.Coverage.Add(r.v.Coverage)
+	if r.twice {
+		t.Repeated++
+	}
+	if r.v.Failure != nil {
+		t.Findings = append(t.Findings, Finding{r.seed, r.v.Failure})
+	}
+}
