@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/openimpi/impi/internal/allocs"
 	"github.com/openimpi/impi/internal/watchdog"
 )
 
@@ -156,7 +157,11 @@ func FuzzCard(f *testing.F) {
 	f.Add([]byte("impi-card/1 offer=tcp:x unknown=y"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		defer watchdog.Start()()
-		c, err := ParseCard(text)
+		var c Card
+		var err error
+		if cost := allocs.Bytes(func() { c, err = ParseCard(text) }); cost > allocs.Blur+64*MaxCard {
+			t.Fatalf("%d bytes took %d bytes of memory", len(text), cost)
+		}
 		if err != nil {
 			if !errors.Is(err, ErrCard) && !errors.Is(err, ErrCardVersion) {
 				t.Fatalf("%v wraps nothing", err)

@@ -90,6 +90,19 @@ func (m *model) cancel(t *rapid.T) {
 	}
 }
 
+// probe looks for a message twice: it stays where it is, and so does everything
+// else.
+func (m *model) probe(t *rapid.T) {
+	k := drawKey(t, -1)
+	i := slices.IndexFunc(m.unexpected, func(it *item) bool { return admits(k, it.key) })
+	for range 2 {
+		got, ok := m.u.Find(k)
+		if ok != (i >= 0) || ok && (got != m.unexpected[i] || !got.Queued()) {
+			t.Fatalf("probe %+v: got %v %v, want place %d of %v", k, got, ok, i, m.unexpected)
+		}
+	}
+}
+
 func (m *model) check(t *rapid.T) {
 	if got := slices.Collect(m.p.All()); !slices.Equal(got, m.posted) {
 		t.Fatalf("posted: %v, want %v", got, m.posted)
@@ -100,6 +113,10 @@ func (m *model) check(t *rapid.T) {
 	if m.p.Len() != len(m.posted) || m.u.Len() != len(m.unexpected) {
 		t.Fatal("lengths differ")
 	}
+	backward := slices.Collect(m.u.Backward())
+	if slices.Reverse(backward); !slices.Equal(backward, m.unexpected) {
+		t.Fatalf("unexpected, backward: %v, want %v", backward, m.unexpected)
+	}
 }
 
 // Both queues do what the textbook's do, whichever way they happen to search.
@@ -108,7 +125,9 @@ func TestAgainstModel(t *testing.T) {
 		m := new(model)
 		bias := rapid.IntRange(1, 9).Draw(t, "bias") // lets one of the queues grow
 		for range rapid.IntRange(1, 150).Draw(t, "steps") {
-			switch n := rapid.IntRange(0, 10).Draw(t, "step"); {
+			switch n := rapid.IntRange(0, 11).Draw(t, "step"); {
+			case n == 11:
+				m.probe(t)
 			case n == 10:
 				m.cancel(t)
 			case n < bias:
