@@ -85,11 +85,13 @@ func (s *packetSwitch) read(p *port) bool {
 }
 
 func (s *packetSwitch) flush(p *port) {
-	for p.ended == nil && s.a.HasOutput(p.id) {
+	for (p.ended == nil || p.ended == io.EOF) && s.a.HasOutput(p.id) {
 		n, err := p.link.Send(s.a.Output(p.id))
 		if err != nil {
-			s.end(p, err)
-			return
+			if p.rank == agent.NoRank {
+				s.end(p, err)
+			}
+			return // what a proc has said before it left is still to be read
 		}
 		s.a.Sent(p.id, n)
 		if n == 0 {
@@ -126,14 +128,16 @@ func (s *packetSwitch) end(p *port, cause error) {
 		return
 	}
 	p.ended = cause
-	p.end.OnReady(nil)
+	if cause != io.EOF { // then it may still want something
+		p.end.OnReady(nil)
+	}
 	switch {
 	case p.rank == agent.NoRank || errors.Is(cause, agent.ErrProtocol):
 		s.closed(p)
-	case p.done:
-		s.finish(p)
 	case cause != io.EOF:
 		s.s.fail(fmt.Errorf("rank %d: its link to host %d: %w", p.rank, s.host, cause))
+	case p.done:
+		s.finish(p)
 	}
 }
 
@@ -172,9 +176,10 @@ func (s *packetSwitch) procDone(rank wire.WorldRank) {
 		return
 	}
 	p.done = true
-	if p.ended == nil {
+	switch p.ended {
+	case nil:
 		s.ready(p)
-	} else {
+	case io.EOF:
 		s.finish(p)
 		s.output()
 	}

@@ -190,19 +190,26 @@ func (w *World) strike(f Fault, s *strand, mute ...Endpoint) {
 	}
 	deadly := false
 	for _, e := range mute {
-		deadly = deadly || w.needs(s, e)
+		deadly = deadly || w.needs(f.Kind, s, e)
 	}
 	w.hit(f, s.l.Name(), deadly)
 }
 
 // needs tells whether the job cannot end in order if nothing more comes from an
-// end of a link. If it is not known for sure it tells that it can: a direct link
-// may have served its purpose, a channel may not have been taken into use.
-func (w *World) needs(s *strand, from Endpoint) bool {
+// end of a link, and whether that shows at once. If it is not known for sure it
+// tells that it can: a direct link may have served its purpose, a channel may not
+// have been taken into use.
+func (w *World) needs(kind FaultKind, s *strand, from Endpoint) bool {
 	switch {
 	case s.is(AtClient, AtServer):
+		if kind == HalfClose && from.Kind == AtServer {
+			return false // the site may leave before it hears of that
+		}
 		return !w.sites[s.ends[0].Number].left
 	case s.is(AtProc, AtAgent):
+		if kind == HalfClose || s.l.Ends[1].HasEnd() {
+			return false // the proc notices when it wants to send
+		}
 		p := w.procs[s.ends[0].Number]
 		return p != nil && !p.s.left && p.h.sw.byRank[p.rank].ended == nil
 	case s.is(AtAgent, AtAgent):

@@ -80,7 +80,7 @@ func simulate(t *testing.T, seed uint64, cfg Config, faults ...Fault) Result {
 	}
 	r := w.Run(bounds)
 	if r.Err != nil {
-		t.Fatalf("seed %d: %v\n%s", seed, r.Err, k.Trace())
+		t.Fatalf("seed %d, %v: %v\n%s", seed, faults, r.Err, k.Trace())
 	}
 	return r
 }
@@ -120,33 +120,5 @@ func TestSeedsAreRepeatable(t *testing.T) {
 	}
 	if digests[0] != digests[1] {
 		t.Errorf("%x", digests)
-	}
-}
-
-// TestDeadlyFaults: wherever a part of the job dies, every site learns of it.
-func TestDeadlyFaults(t *testing.T) {
-	for _, kind := range []FaultKind{CrashProc, CrashNode, CrashServer} {
-		t.Run(string(kind), func(t *testing.T) {
-			for seed := range uint64(60) {
-				f := Fault{Kind: kind, At: time.Duration(seed) * 200 * time.Microsecond, Target: int(seed)}
-				r := simulate(t, seed, twoSites(ring), f)
-				if !r.Struck {
-					clean(t, seed, r) // it was over by then
-					continue
-				}
-				for i, err := range r.Sites() {
-					if !errors.Is(err, ErrFailed) {
-						t.Errorf("seed %d: site %d: %v\n%s", seed, i, err, r.World.k.Trace())
-					}
-				}
-			}
-		})
-	}
-}
-
-func TestHarmlessFaults(t *testing.T) {
-	for seed := range uint64(60) {
-		at := time.Duration(seed) * 200 * time.Microsecond
-		clean(t, seed, simulate(t, seed, twoSites(ring), Fault{Kind: PluginCrash, At: at, Target: int(seed)}, Fault{Kind: Stall, At: at, Target: int(seed)}))
 	}
 }

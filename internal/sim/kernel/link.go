@@ -16,7 +16,7 @@ type LinkSpec struct {
 	Jitter   time.Duration // at most this much is added to Delay
 	Capacity int           // bytes that are under way, or arrived and not received
 	Chop     float64       // how likely Send and Recv move less than they could
-	Reset    float64       // how likely Close loses what was sent if there is something unread, as TCP may
+	Reset    float64       // how likely bytes that come to a closed end destroy what it has sent, as with TCP
 }
 
 // Watcher sees the bytes of a link.
@@ -126,8 +126,7 @@ func (e *End) Send(batch [][]byte) (int, error) {
 	case e.broken != nil:
 		return 0, e.broken
 	case e.peer.closed:
-		e.fail(errors.New("the peer has closed it"))
-		return 0, e.broken
+		return 0, e.refused()
 	}
 	n := e.l.chop(min(link.Len(batch), e.l.spec.Capacity-e.peer.load()))
 	if n <= 0 {
@@ -140,6 +139,19 @@ func (e *End) Send(batch [][]byte) (int, error) {
 	e.l.k.mix(data)
 	e.dispatch(piece{size: n})
 	return n, nil
+}
+
+var errClosed = errors.New("the peer has closed it")
+
+// refused is for who sends to an end that is closed. As with TCP, the answer may
+// destroy what is still to be received.
+func (e *End) refused() error {
+	if e.l.k.Chance(e.l.spec.Reset) {
+		e.lose()
+		e.fail(errClosed)
+		return e.broken
+	}
+	return e.breach(errClosed)
 }
 
 // hold copies n bytes to the end that they go to.
@@ -325,10 +337,12 @@ func (e *End) lose() {
 
 func (e *End) fail(why error) {
 	if e.broken == nil {
-		e.broken = fmt.Errorf("%w: %s: %w", link.ErrBroken, e.Name, why)
+		e.broken = e.breach(why)
 		e.ring()
 	}
 }
+
+func (e *End) breach(why error) error { return fmt.Errorf("%w: %s: %w", link.ErrBroken, e.Name, why) }
 
 // Stall lets nothing arrive for d.
 func (l *Link) Stall(d time.Duration) { l.stalled = max(l.stalled, l.k.now+d) }
@@ -338,3 +352,6 @@ func (l *Link) Over() bool { return l.cut || l.Ends[0].closed && l.Ends[1].close
 
 // Open tells whether something can still be sent by e.
 func (e *End) Open() bool { return !e.closed && !e.ended && e.broken == nil }
+
+// HasEnd tells whether the peer's end has arrived.
+func (e *End) HasEnd() bool { return e.eof }
