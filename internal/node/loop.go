@@ -273,12 +273,16 @@ func (s *packetSwitch) read(p *port) (progress bool) {
 	return progress
 }
 
-// flush writes until nothing is left or the link is full.
+// flush writes until nothing is left or the link is full. A proc that reads no
+// more may have said something before, so it is reading that ends its link.
 func (s *packetSwitch) flush(p *port) {
 	for s.agent.HasOutput(p.id) {
 		out := s.agent.Output(p.id)
 		want := link.Len(out)
 		n, err := p.link.Send(out)
+		if err != nil && p.rank != agent.NoRank {
+			n, err = want, nil
+		}
 		if err != nil {
 			s.end(p, err)
 			return

@@ -246,3 +246,19 @@ func TestSpinSetting(t *testing.T) {
 		}
 	}
 }
+
+// TestWordsOfAProcThatIsGone: what a proc has sent before it closed its link is
+// passed on, even if something for it comes before its node reads that.
+func TestWordsOfAProcThatIsGone(t *testing.T) {
+	b := newBench(t)
+	b.s.post(func() {
+		send(t, b.procs[0], packet(0, 1, 500))
+		if err := b.procs[0].Close(); err != nil {
+			t.Error(err)
+		}
+		send(t, b.procs[1], packet(1, 0, 10))
+		b.s.read(b.s.byRank[1])
+		b.s.output()
+	})
+	want(t, b.procs[1], packet(0, 1, 500))
+}
