@@ -20,3 +20,7 @@ func (c *Checker) Counts() map[string]int64 {
 	}
 	return counts
 }
+
+// Trace has f called for each packet that somebody has begun to write, by whom, to
+// whom, and what it is.
+func (c *Checker) Trace(f func(from, to Endpoint, packet string)) { c.trace = f }

@@ -11,6 +11,10 @@ type Job struct {
 	AckMark uint32 // packets that a PROTOACK stands for, 1 to HiWater
 	HiWater uint32 // most packets of a pair without PROTOACK
 
+	// PlainReceives: no proc takes messages by MPI_Mprobe. Then CANCELNO means that
+	// the message is matched, and our procs say so by SYNCACK before.
+	PlainReceives bool
+
 	Procs []Proc // by world rank
 	Hosts []Host // by host rank
 }
@@ -100,6 +104,7 @@ type Checker struct {
 	talks   int // clients that have a link to the server
 	failed  *Violation
 
+	trace  func(from, to Endpoint, packet string)
 	counts [pkFini + 1]int64 // of packets that their sources have begun, by type
 	longs  int64             // of those, the packets that continue a message
 }

@@ -220,7 +220,7 @@ func (c *Checker) Ended(id int, fromA bool) error {
 	}
 	s := l.stream(fromA)
 	s.ended = true
-	if s.from.Kind == KindProc && s.to.Kind == KindAgent {
+	if s.from.Kind == KindProc && s.to.Kind == KindAgent && !l.cut && !s.back.ended { // else it is its agent that has gone
 		c.procs[s.from.Number].finished = true
 	}
 	return nil

@@ -35,17 +35,17 @@ func (c *Checker) perPair() int64 {
 func (c *Checker) Held(host int) int64 { return c.hosts[host].held }
 
 // Bound gives the most bytes of packets that the agent of a host may hold now:
-// a window for each pair whose packets pass it, and for each of its links
-// the part of a header that belongs to no pair yet. That Held is never above it
-// follows from the rules of window, ack and conservation.
+// a window for each pair whose packets pass it, and for each of its links the part
+// of a header that belongs to no pair yet, and a FINI. That Held is never above
+// it follows from the rules of window, ack and conservation.
 func (c *Checker) Bound(host int) int64 {
 	h := &c.hosts[host]
-	return h.through*c.perPair() + int64(h.links)*(HeaderSize-1)
+	return h.through*c.perPair() + int64(h.links)*2*HeaderSize
 }
 
 // Memory judges what the agent of a host says of itself: queued bytes wait for
 // links, in memory bytes of chunks of that size. It cannot have queued more than
-// it has read. As for the memory, a chunk is kept as long as a part of it is in
+// it has read, but for its FINIs. As for the memory, a chunk is kept as long as a part of it is in
 // use, so that n bytes keep at most twice as much; beside that a link has at most
 // three chunks for each of its two queues, and two chunks and a packet for reading.
 func (c *Checker) Memory(host int, queued, memory, chunk int64, now time.Duration) error {
@@ -57,7 +57,7 @@ func (c *Checker) Memory(host int, queued, memory, chunk int64, now time.Duratio
 		return c.end(c.fault(RuleWiring, "no host %d", host))
 	}
 	h := &c.hosts[host]
-	if most := min(h.held, c.Bound(host)); queued > most {
+	if most := min(h.held+int64(len(h.channels))*HeaderSize, c.Bound(host)); queued > most {
 		return c.end(c.fault(RuleMemory, "agent %d has %d bytes queued; it has read but %d bytes more than it wrote, and its %d pairs may need %d",
 			host, queued, h.held, h.through, c.Bound(host)))
 	}

@@ -15,7 +15,8 @@ func TestMemory(t *testing.T) {
 		want           Rule
 	}{
 		{"what it has read", held, chunk, ""},
-		{"more than it has read", held + 1, chunk, RuleMemory},
+		{"two FINIs more", held + 2*HeaderSize, chunk, ""},
+		{"more than it has read", held + 2*HeaderSize + 1, chunk, RuleMemory},
 		{"nothing", 0, 0, ""},
 		{"much for little", held, 2*held + 4*perLink, ""},
 		{"too much", held, 2*held + 4*perLink + 1, RuleMemory},
@@ -67,7 +68,7 @@ func TestBoundIsReached(t *testing.T) {
 	}
 	r.must()
 	want := int64(len(pairs) * testHiWater * (HeaderSize + testDatalen))
-	slack := int64(len(pairs)*testHiWater/testAckMark*HeaderSize + 4*(HeaderSize-1))
+	slack := int64(len(pairs)*testHiWater/testAckMark*HeaderSize + 4*2*HeaderSize)
 	if held, bound := r.c.Held(0), r.c.Bound(0); held != want || bound != want+slack {
 		t.Errorf("held %d, bound %d, want %d and %d", held, bound, want, want+slack)
 	}

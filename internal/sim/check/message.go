@@ -145,6 +145,8 @@ func (s *stream) answers(p *packet) error {
 		return s.wrong(RuleCancel, p, "the CANCEL has its answer")
 	case p.typ == pkCancelYes && r.acked:
 		return s.wrong(RuleCancel, p, "the message has its SYNCACK")
+	case p.typ == pkCancelNo && !r.acked && s.c.job.PlainReceives && !s.foreignWriter():
+		return s.wrong(RuleCancel, p, "nobody has received the message, which has no SYNCACK")
 	}
 	r.answered, r.yes = true, p.typ == pkCancelYes
 	return nil

@@ -196,6 +196,25 @@ func TestCancel(t *testing.T) {
 	})
 }
 
+// Without matched probes a message that cannot be cancelled has been received.
+func TestCancelRefusedForNothing(t *testing.T) {
+	for _, test := range []struct {
+		src          int
+		plain, acked bool
+		want         Rule
+	}{{3, true, false, RuleCancel}, {3, false, false, ""}, {3, true, true, ""}, {4, true, false, ""}} {
+		r := newRig(t)
+		r.c.job.PlainReceives = test.plain
+		r.carry(sync(0, test.src, 1, 8), cancel(0, test.src, 1))
+		if test.acked {
+			r.carry(syncAck(test.src, 0, 1, 0))
+		}
+		r.must()
+		r.carry(no(test.src, 0, 1))
+		wants(t, r.err, test.want)
+	}
+}
+
 // Requests that are over are forgotten in the end.
 func TestEndedRequestsAreForgotten(t *testing.T) {
 	r := newRig(t)

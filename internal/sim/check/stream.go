@@ -84,6 +84,9 @@ func (s *stream) header(h []byte, at int64) error {
 }
 
 func (s *stream) append(p *packet, h []byte) error {
+	if s.c.trace != nil {
+		s.c.trace(s.from, s.to, p.line())
+	}
 	p.crc = crc32.Update(0, table, h)
 	s.left = uint32(p.size() - HeaderSize)
 	s.packets.push(*p)
