@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -31,6 +32,7 @@ type World struct {
 	procTable   []agent.Proc
 	roster      *mpi.Roster // of the site that was last to need one
 	hits        []Hit
+	wrong       error             // what must not be
 	broke       *moment           // when it became certain that the job fails
 	met         map[FaultKind]int // how many faults
 	stalls      time.Duration     // how long links were held up, all together
@@ -129,8 +131,8 @@ func (r Result) Procs() []error {
 }
 
 func (w *World) fault() error {
-	if w.cfg.Observer == nil {
-		return nil
+	if w.wrong != nil || w.cfg.Observer == nil {
+		return w.wrong
 	}
 	return w.cfg.Observer.Fault()
 }
@@ -208,14 +210,34 @@ func (o *observed) Ended(from *kernel.End) {
 	}
 }
 
-// begin is called by each site when it knows the job.
+func (o *observed) SawEnd(by *kernel.End) {
+	if w, ok := o.to.(kernel.EndWatcher); ok {
+		w.SawEnd(by)
+	}
+}
+
+// begin is called by each site when it knows the job. All must know the same.
 func (w *World) begin(j *startup.Job) {
 	if w.job == nil {
 		w.job = j
 		if w.cfg.Observer != nil {
 			w.cfg.Observer.Begin(j)
 		}
+		return
 	}
+	mine := *j
+	mine.Self = w.job.Self
+	if !reflect.DeepEqual(&mine, w.job) && w.wrong == nil {
+		w.wrong = fmt.Errorf("%w: the job is\n%+v\nto client %d, and to client %d\n%+v", ErrDisorder, *j, j.Self, w.job.Self, *w.job)
+	}
+}
+
+// chunkSize is how large the pieces of memory are that an agent reads into.
+func (w *World) chunkSize() int {
+	if w.cfg.ChunkSize > 0 {
+		return w.cfg.ChunkSize
+	}
+	return 256 << w.k.Rand().IntN(7)
 }
 
 func (w *World) crashed(e Endpoint) {

@@ -29,6 +29,12 @@ type Watcher interface {
 	Ended(from *End)
 }
 
+// EndWatcher is a Watcher that also sees who has learnt of an end.
+type EndWatcher interface {
+	// SawEnd is called when an end gives its owner io.EOF for the first time.
+	SawEnd(by *End)
+}
+
 // Link is two ends and what is under way between them.
 type Link struct {
 	k       *Kernel
@@ -57,6 +63,7 @@ type End struct {
 	lands   time.Duration // when the last piece does
 	ended   bool          // our CloseSend
 	eof     bool          // the peer's end has arrived
+	told    bool          // and its owner knows
 	closed  bool
 	broken  error
 }
@@ -234,6 +241,10 @@ func (e *End) Recv(batch [][]byte) (int, error) {
 	have := e.in[e.read:e.landed]
 	if len(have) == 0 {
 		if e.eof && link.Len(batch) > 0 {
+			if w, ok := e.l.watcher.(EndWatcher); ok && !e.told {
+				w.SawEnd(e)
+			}
+			e.told = true
 			return 0, io.EOF
 		}
 		return 0, nil
