@@ -2,6 +2,7 @@ package sim
 
 import (
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/openimpi/impi/core/startup"
@@ -140,6 +141,14 @@ func (g *generator) estrange(c *Case) {
 				if g.one(6) {
 					s.Foreign.Skip = append(s.Foreign.Skip, l)
 				}
+			}
+		}
+	}
+	for p := c.params(); p.AckMark > p.HiWater; p = c.params() {
+		// Nobody would ever be acknowledged. Whoever says less does not keep quiet.
+		for i := range c.Sites {
+			if f := c.Sites[i].Foreign; f != nil {
+				f.Skip = slices.DeleteFunc(f.Skip, func(l wire.Label) bool { return l == wire.LabelAckMark })
 			}
 		}
 	}

@@ -61,7 +61,7 @@ func run(c *Case, trace int) (v *Verdict) {
 		}
 		v.Trace, v.Events, v.Time, v.Digest = k.Trace(), k.Events(), k.Now(), k.Digest()
 	}()
-	x, err := newExecution(k, c, v.Coverage)
+	x, err := newExecution(k, c, v.Coverage, trace > 0)
 	if err != nil {
 		v.Failure = failure("case", err)
 		return v
@@ -80,13 +80,13 @@ type execution struct {
 	cover   Coverage
 }
 
-func newExecution(k *kernel.Kernel, c *Case, cover Coverage) (*execution, error) {
+func newExecution(k *kernel.Kernel, c *Case, cover Coverage, trace bool) (*execution, error) {
 	x := &execution{c: c, k: k, cover: cover}
 	for r := range c.Procs() {
 		x.records = append(x.records, &script.Record{Rank: r})
 	}
 	var err error
-	if x.watch, err = newWatch(k, c, cover); err != nil {
+	if x.watch, err = newWatch(k, c, cover, trace); err != nil {
 		return nil, err
 	}
 	if x.world, err = job.New(k, x.config()); err != nil {

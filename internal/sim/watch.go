@@ -10,6 +10,7 @@ import (
 	"github.com/openimpi/impi/internal/sim/check"
 	"github.com/openimpi/impi/internal/sim/job"
 	"github.com/openimpi/impi/internal/sim/kernel"
+	"github.com/openimpi/impi/internal/sim/script"
 )
 
 // watch lets a Checker see the links of a job. It is the job's Observer.
@@ -23,16 +24,23 @@ type watch struct {
 	cover   Coverage
 }
 
-func newWatch(k *kernel.Kernel, c *Case, cover Coverage) (*watch, error) {
+func newWatch(k *kernel.Kernel, c *Case, cover Coverage, trace bool) (*watch, error) {
 	want := c.wanted()
 	checker, err := check.New(want)
+	if err == nil && trace {
+		checker.Trace(func(from, to check.Endpoint, packet string) { k.Note("%v -> %v: %s", from, to, packet) })
+	}
 	return &watch{k: k, c: c, want: want, checker: checker, links: make(map[*kernel.Link]int), cover: cover}, err
 }
 
 // wanted is what the job must turn out to be, by the case alone.
 func (c *Case) wanted() check.Job {
 	p := c.params()
-	j := check.Job{Datalen: p.DataLen, AckMark: p.AckMark, HiWater: p.HiWater}
+	j := check.Job{Datalen: p.DataLen, AckMark: p.AckMark, HiWater: p.HiWater, PlainReceives: true}
+	for i := range c.Program.Messages {
+		by := c.Program.Messages[i].By
+		j.PlainReceives = j.PlainReceives && by != script.ByMprobe && by != script.ByImprobe
+	}
 	for i, s := range c.Sites {
 		first := len(j.Procs)
 		for h, procs := range s.Hosts {
@@ -136,3 +144,5 @@ func (x *linkWatch) Received(to *kernel.End, n int) {
 }
 
 func (x *linkWatch) Ended(from *kernel.End) { _ = x.w.checker.Ended(x.id, x.first(from)) }
+
+func (x *linkWatch) SawEnd(by *kernel.End) { _ = x.w.checker.SawEnd(x.id, x.first(by)) }
