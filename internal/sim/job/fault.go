@@ -171,6 +171,9 @@ func (w *World) harm(f Fault) {
 			return
 		}
 		w.strike(f, s, s.ends[i])
+		if !s.lasts && w.cfg.Observer != nil {
+			w.cfg.Observer.Cut(s.l)
+		}
 		_ = s.l.Ends[i].CloseSend() // fails for ends that nothing can be sent on anyway
 	case CutLink:
 		w.strike(f, s, s.ends[0], s.ends[1])
