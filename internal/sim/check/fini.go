@@ -14,7 +14,7 @@ func (s *stream) takeFini(p *packet, h []byte) error {
 	from := &s.c.hosts[s.from.Number]
 	for _, r := range from.procs {
 		q := &s.c.procs[r]
-		if !from.Whole && !q.finished && (q.link == nil || !q.link.cut) {
+		if !from.Whole && !q.finished && !q.left && (q.link == nil || !q.link.cut) {
 			return s.wrong(RuleFini, p, "proc %d of this host has not finished", r)
 		}
 	}

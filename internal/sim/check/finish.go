@@ -104,12 +104,16 @@ func (c *Checker) delivered(q *pair) error {
 		if h.packets.n > 0 {
 			return c.fault(RuleConservation, "agent %d has not passed on %s", host, h.packets.front().line())
 		}
-		if h.acks.n > 0 && !c.procs[q.dest].finished {
+		if h.acks.n > 0 && !c.procs[q.dest].left {
 			return c.fault(RuleConservation, "agent %d has not passed on %s", host, h.acks.front().line())
 		}
 	}
 	// IMPI ch.3, Packet Protocol: what is left of a window is not acknowledged.
-	if due := q.rcvd / int64(c.job.AckMark); q.acks != due {
+	due := q.rcvd / c.ackMark
+	if q.parted && q.acks < due {
+		due = max(q.acks, q.dueThen)
+	}
+	if q.acks != due {
 		return c.fault(RuleAck, "proc %d read %d packets of proc %d and wrote %d PROTOACKs, not %d", q.dest, q.rcvd, q.src, q.acks, due)
 	}
 	return nil

@@ -90,6 +90,7 @@ func (e Endpoint) String() string {
 // Checker watches one job. It is for one goroutine.
 type Checker struct {
 	job     Job
+	ackMark int64
 	now     time.Duration
 	err     error
 	byID    map[[IdentitySize]byte]int
@@ -113,7 +114,8 @@ type Checker struct {
 type proc struct {
 	host     int
 	link     *link // to its agent
-	finished bool
+	finished bool  // it said so
+	left     bool  // it has ended the link to its agent
 	requests map[uint64]*request
 	ended    queue[*request] // that are still in requests
 }
@@ -131,7 +133,7 @@ type host struct {
 // New makes a checker. An error means that the job is impossible.
 func New(job Job) (*Checker, error) {
 	c := &Checker{
-		job:    job,
+		job: job, ackMark: int64(job.AckMark),
 		byID:   make(map[[IdentitySize]byte]int, len(job.Procs)),
 		procs:  make([]proc, len(job.Procs)),
 		hosts:  make([]host, len(job.Hosts)),

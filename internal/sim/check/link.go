@@ -219,10 +219,14 @@ func (c *Checker) Ended(id int, fromA bool) error {
 		return err
 	}
 	s := l.stream(fromA)
-	s.ended = true
-	if s.from.Kind == KindProc && s.to.Kind == KindAgent && !l.cut && !s.back.ended { // else it is its agent that has gone
-		c.procs[s.from.Number].finished = true
+	switch {
+	case s.ended || s.from.Kind != KindProc:
+	case s.to.Kind == KindAgent:
+		c.procs[s.from.Number].left = true
+	default:
+		c.between(s.from.Number, s.to.Number).part()
 	}
+	s.ended = true
 	return nil
 }
 
@@ -240,8 +244,8 @@ func (c *Checker) SawEnd(id int, byA bool) error {
 	return nil
 }
 
-// Finished says that a proc tells its node that it has finished. The end of its
-// link to its agent says the same.
+// Finished says that a proc tells its node that it has finished. For others the
+// end of its link to its agent says the same.
 func (c *Checker) Finished(rank int) error {
 	if c.err == nil && !c.exists(ProcEnd(rank)) {
 		return c.end(c.fault(RuleWiring, "no proc %d", rank))

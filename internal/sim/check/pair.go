@@ -2,6 +2,7 @@ package check
 
 // pair is the packets from one proc to another.
 type pair struct {
+	c         *Checker
 	src, dest int32
 	back      *pair
 	route     *link    // by which they leave
@@ -12,6 +13,24 @@ type pair struct {
 	rcvd      int64 // counted packets that the destination read
 	acks      int64 // PROTOACKs for them that the destination wrote
 	acksTaken int64 // and that the source read
+
+	parted  bool  // the source has ended a direct link to the destination
+	dueThen int64 // PROTOACKs that were due then
+}
+
+// part takes note that the source has ended a direct link: it has finished. Who
+// reads that need not send a PROTOACK any more, so that those are excused that are
+// not due yet, or for which there may be no room on the link now.
+func (q *pair) part() {
+	if q.parted {
+		return
+	}
+	q.parted, q.dueThen = true, q.rcvd/q.c.ackMark
+	if back := q.back.route; back != nil {
+		if s := back.stream(back.a.from == ProcEnd(int(q.dest))); s.sent > s.read {
+			q.dueThen = q.acks
+		}
+	}
 }
 
 // between gives a pair, which comes to be together with its other direction.
@@ -20,8 +39,8 @@ func (c *Checker) between(src, dest int) *pair {
 	if p := c.pairs[key]; p != nil {
 		return p
 	}
-	p := &pair{src: key[0], dest: key[1]}
-	p.back = &pair{src: key[1], dest: key[0], back: p}
+	p := &pair{c: c, src: key[0], dest: key[1]}
+	p.back = &pair{c: c, src: key[1], dest: key[0], back: p}
 	c.pairs[key] = p
 	c.pairs[[2]int32{key[1], key[0]}] = p.back
 	c.made = append(c.made, p, p.back)
@@ -43,7 +62,7 @@ func (s *stream) leaves(p *packet) error {
 	}
 	// IMPI ch.3, Packet Protocol: the source stops at hiwater.
 	q.sent++
-	if out := q.sent - q.acksTaken*int64(s.c.job.AckMark); out > int64(s.c.job.HiWater) {
+	if out := q.sent - q.acksTaken*s.c.ackMark; out > int64(s.c.job.HiWater) {
 		return s.wrong(RuleWindow, p, "%d packets are not acknowledged, hiwater is %d", out, s.c.job.HiWater)
 	}
 	return s.converse(p)
@@ -54,8 +73,8 @@ func (s *stream) leaves(p *packet) error {
 func (s *stream) acknowledges(p *packet) error {
 	q := p.pair.back
 	q.acks++
-	if due := q.rcvd / int64(s.c.job.AckMark); q.acks > due {
-		return s.wrong(RuleAck, p, "it is PROTOACK %d for %d packets that were read, and ackmark is %d", q.acks, q.rcvd, s.c.job.AckMark)
+	if due := q.rcvd / s.c.ackMark; q.acks > due {
+		return s.wrong(RuleAck, p, "it is PROTOACK %d for %d packets that were read, and ackmark is %d", q.acks, q.rcvd, s.c.ackMark)
 	}
 	return nil
 }

@@ -74,6 +74,11 @@ func TestWindow(t *testing.T) {
 }
 
 func TestAck(t *testing.T) {
+	direct := func(r *rig, src, dest, n int) {
+		for range n {
+			r.hop(ProcEnd(src), ProcEnd(dest), msg(src, dest, 1).bytes())
+		}
+	}
 	runScripts(t, []script{
 		{"a PROTOACK too early", RuleAck, func(r *rig) {
 			r.carry(msg(0, 3, 1), ack(3, 0))
@@ -105,6 +110,26 @@ func TestAck(t *testing.T) {
 			r.carry(msg(0, 4, 1), msg(0, 4, 1))
 			r.must()
 			r.end()
+		}},
+		{"a direct link that ended before all was read needs none", "", func(r *rig) {
+			direct(r, 0, 2, 3)
+			r.hop(ProcEnd(2), ProcEnd(0), ack(2, 0).bytes())
+			r.write(ProcEnd(0), ProcEnd(2), msg(0, 2, 1).bytes())
+			r.note(r.c.Ended(r.id(ProcEnd(0), ProcEnd(2)), true))
+			r.read(ProcEnd(0), ProcEnd(2))
+		}},
+		{"but for what was read before", RuleAck, func(r *rig) {
+			direct(r, 0, 2, 4)
+			r.hop(ProcEnd(2), ProcEnd(0), ack(2, 0).bytes())
+			r.note(r.c.Ended(r.id(ProcEnd(0), ProcEnd(2)), true))
+			r.must()
+			r.end()
+		}},
+		{"if there was room to say so", "", func(r *rig) {
+			direct(r, 0, 2, 4)
+			r.write(ProcEnd(2), ProcEnd(0), ack(2, 0).bytes())
+			r.note(r.c.Ended(r.id(ProcEnd(0), ProcEnd(2)), true))
+			r.read(ProcEnd(2), ProcEnd(0))
 		}},
 		{"half a window needs none", "", func(r *rig) {
 			r.carry(msg(0, 3, 1), msg(0, 3, 1), msg(0, 3, 1), ack(3, 0))
