@@ -33,8 +33,12 @@ func drawList(t *rapid.T, name string) []int32 {
 
 // drawRanks draws ranks for a group of n, which may be wrong.
 func drawRanks(t *rapid.T, n int) []int {
-	if n > 0 && rapid.Bool().Draw(t, "right") {
+	how := rapid.IntRange(0, 3).Draw(t, "how")
+	switch {
+	case n > 0 && how < 2:
 		return rapid.SliceOfNDistinct(rapid.IntRange(0, n-1), 0, n, rapid.ID).Draw(t, "ranks")
+	case n > 0 && how == 2:
+		return rapid.SliceOfN(rapid.IntRange(0, min(n-1, 3)), 0, 3).Draw(t, "maybe twice")
 	}
 	return rapid.SliceOfN(rapid.IntRange(-2, n+1), 0, 6).Draw(t, "any ranks")
 }

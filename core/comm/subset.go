@@ -94,8 +94,8 @@ func (g *Group) expand(ranges []Range) ([]int, error) {
 		if err != nil {
 			return nil, fmt.Errorf("comm: range %d: %w", i, err)
 		}
-		// As many steps as there are members lead out of the group, wherever they begin.
-		if size := uint(g.size); uint(r.First) >= size || steps >= size || uint(r.First+int(steps)*r.Stride) >= size {
+		last := r.First + int(steps)*r.Stride // between the two ends, so it is an int
+		if size := uint(g.size); uint(r.First) >= size || uint(last) >= size {
 			return nil, fmt.Errorf("comm: range %d: %w: %d to %d, the group has %d members", i, ErrRank, r.First, r.Last, g.size)
 		}
 		for s := range int(steps) + 1 {

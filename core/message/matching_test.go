@@ -32,6 +32,7 @@ type wanted struct {
 
 type arrived struct {
 	env  Envelope
+	id   wire.RequestID // of the sender, who uses it again
 	n    int
 	size int
 }
@@ -58,9 +59,10 @@ func (x *textbook) arrive() {
 	x.n++
 	env := drawEnvelope(x.t, 0)
 	env.Rank = max(env.Rank, 1) // 0 is the receiver
+	id := wire.RequestID(rapid.IntRange(1, 3).Draw(x.t, "id"))
 	data := fmt.Appendf(nil, "%d", x.n)
 	h := wire.Packet{
-		Type: wire.PkData, Len: uint32(len(data)), MsgLen: uint64(len(data)), SrcReq: wire.RequestID(x.n),
+		Type: wire.PkData, Len: uint32(len(data)), MsgLen: uint64(len(data)), SrcReq: id,
 		Src: wire.Proc{PID: int64(env.Rank)}, Dest: wire.Proc{PID: 0}, LSRank: env.Rank, Tag: env.Tag, Context: env.Context,
 	}
 	raw := make([]byte, headerSize)
@@ -82,7 +84,7 @@ func (x *textbook) arrive() {
 		x.posted = slices.Delete(x.posted, i, i+1)
 		return
 	}
-	x.unexpected = append(x.unexpected, &arrived{env, x.n, len(data)})
+	x.unexpected = append(x.unexpected, &arrived{env, id, x.n, len(data)})
 }
 
 // find is the first message that a receive with env would get.
@@ -118,21 +120,23 @@ func (x *textbook) cancel() {
 	}
 }
 
-// revoke is a CANCEL of the sender: the message goes if nobody has it.
+// revoke is a CANCEL of the sender: the youngest message with that id goes, if
+// nobody has it.
 func (x *textbook) revoke() {
-	if len(x.unexpected) == 0 {
-		return
-	}
-	i := rapid.IntRange(0, len(x.unexpected)-1).Draw(x.t, "revoked")
-	a := x.unexpected[i]
-	h := wire.Packet{Type: wire.PkCancel, SrcReq: wire.RequestID(a.n), Src: wire.Proc{PID: int64(a.env.Rank)}}
+	src, id := wire.CommRank(rapid.IntRange(1, 3).Draw(x.t, "sender")), wire.RequestID(rapid.IntRange(1, 3).Draw(x.t, "revoked"))
+	h := wire.Packet{Type: wire.PkCancel, SrcReq: id, Src: wire.Proc{PID: int64(src)}}
 	raw := make([]byte, headerSize)
 	wire.Published.PutHeader(raw, &h)
 	copy(x.Input(0)[0], raw)
 	if err := x.Received(0, len(raw)); err != nil {
 		x.t.Fatal(err)
 	}
-	x.unexpected = slices.Delete(x.unexpected, i, i+1)
+	for i, a := range slices.Backward(x.unexpected) {
+		if a.env.Rank == src && a.id == id {
+			x.unexpected = slices.Delete(x.unexpected, i, i+1)
+			return
+		}
+	}
 }
 
 // probe asks with Probe, and sometimes takes the message away.
