@@ -11,7 +11,6 @@ import (
 	"github.com/openimpi/impi/core/agent"
 	"github.com/openimpi/impi/core/mpi"
 	"github.com/openimpi/impi/core/startup"
-	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/sim/kernel"
 )
 
@@ -31,6 +30,10 @@ type Config struct {
 	// Observer, if any, sees all links.
 	Observer Observer
 
+	// ChunkSize is that of the agents, in bytes; 0 lets each take what chance says,
+	// at most 16 KiB.
+	ChunkSize int
+
 	Quiet bool // keep no trace
 }
 
@@ -39,13 +42,9 @@ type Site struct {
 	Hosts   []int          // procs of each host
 	Params  startup.Params // the zero value is the defaults
 	Foreign *Foreign       // not ours; nil: ours
-}
 
-// Foreign says how a site differs from ours.
-type Foreign struct {
-	Skip     []wire.Label // optional labels that it does not send
-	FalseLen bool         // pk_len of its header-only packets is anything
-	Eager    bool         // sends all labels without waiting for answers
+	// NoDirect: its procs neither open direct links nor take any.
+	NoDirect bool
 }
 
 // Links says how the links behave. A zero spec gets a sensible one.

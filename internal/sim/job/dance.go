@@ -163,7 +163,7 @@ func (h *host) steps() {
 // complete makes the agent.
 func (h *host) complete() {
 	s := h.s
-	c := agent.Config{Self: h.rank, MaxData: s.job.DataLen, AckMark: s.job.AckMark, HiWater: s.job.HiWater, Procs: s.w.agentProcs(s.job)}
+	c := agent.Config{Self: h.rank, MaxData: s.job.DataLen, AckMark: s.job.AckMark, HiWater: s.job.HiWater, Procs: s.w.agentProcs(s.job), ChunkSize: s.w.chunkSize()}
 	for _, x := range s.job.Hosts {
 		c.Hosts = append(c.Hosts, agent.Host{Client: x.Client, Own: s.job.Clients[x.Client].Own})
 	}
@@ -178,7 +178,7 @@ func (h *host) complete() {
 		if e == nil {
 			continue
 		}
-		l := s.dress(e)
+		l := s.channelEnd(e)
 		if err := h.sw.attach(e, l, agent.NoRank, r); err != nil {
 			s.fail(err)
 			return

@@ -2,61 +2,264 @@ package job
 
 import (
 	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
 
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/startup"
-	"github.com/openimpi/impi/internal/sim/kernel"
+	"github.com/openimpi/impi/core/wire"
 )
 
-// newForeign makes the startup of a site that is not ours.
-func newForeign(_ *World, c startup.ClientConfig, _ *Foreign) (client, error) {
-	return startup.NewClient(c)
+// Foreign says how a site differs from ours. All of it is legal: the private
+// version is never listed, and no card is sent.
+type Foreign struct {
+	Skip     []wire.Label // optional labels that it does not send
+	Eager    bool         // sends everything without waiting for answers
+	Habits   bool         // says legal things that ours never say
+	Extra    []wire.Label // labels beyond IMPI 0.0 that it sends
+	FalseLen bool         // the lengths in its packets without data are anything
 }
 
-// dress gives a channel the manners of the site.
-func (s *site) dress(e *kernel.End) link.Link {
-	if s.cfg.Foreign == nil || !s.cfg.Foreign.FalseLen {
-		return e
-	}
-	return &liar{End: e, k: s.w.k}
-}
-
-// liar writes any pk_len into packets that have no data, as peers in the field do.
-type liar struct {
-	*kernel.End
-	k    *kernel.Kernel
-	head []byte // of the packet that is being sent, as far as it was sent
-	data uint64 // bytes of it that follow the head
-}
-
-// The header, as far as it matters here.
+// The commands of the server's protocol. IMPI ch.2, Startup.
 const (
-	headerSize = 128
-	typeAt     = 0
-	lenAt      = 4
+	sayAuth = 0x41555448
+	sayIMPI = 0x494D5049
+	sayColl = 0x434F4C4C
+	sayDone = 0x444F4E45
+	sayFini = 0x46494E49
+	sayINIF = 0x494E4946 // as some little-endian clients say it
+	sayFail = 0x4641494C // ours: a reason, which others do not know
+	sayXtra = 0x58545241 // nobody's
 )
 
-// Send sends batch with other lengths.
-func (x *liar) Send(batch [][]byte) (int, error) {
-	changed := make([]byte, 0, link.Len(batch))
-	for _, b := range batch {
-		changed = append(changed, b...)
+// errForeign is wrapped by what ends a foreign client.
+var errForeign = errors.New("foreign client")
+
+// stranger is the startup of a client that is not ours, written on its own from
+// the protocol's text: it shares no code with core/startup but the types that it
+// has to hand over.
+type stranger struct {
+	cfg      startup.ClientConfig
+	f        Foreign
+	in, out  []byte
+	deadline time.Time
+	labels   []wire.Label // to send; the first is on its way unless Eager
+	phase    phase
+	size     int // clients
+	answers  map[wire.Label]answer
+	job      *startup.Job
+	hint     string // what the server has said before it left
+	err      error
+}
+
+// phase is what a stranger waits for.
+type phase uint8
+
+const (
+	forChoice phase = iota
+	forSize
+	forAnswers
+	forNothing
+)
+
+// answer is what all clients have sent for a label.
+type answer struct {
+	mask uint32
+	data []byte
+}
+
+func newStranger(cfg startup.ClientConfig, f Foreign) *stranger {
+	x := &stranger{cfg: cfg, f: f, answers: make(map[wire.Label]answer)}
+	for _, l := range order {
+		if !slices.Contains(f.Skip, l.label) {
+			x.labels = append(x.labels, l.label)
+		}
 	}
-	head, data := append([]byte(nil), x.head...), x.data
-	for at := 0; at < len(changed); {
-		if data > 0 {
-			n := min(data, uint64(len(changed)-at))
-			at, data = at+int(n), data-n
+	x.labels = append(x.labels, f.Extra...)
+	slices.Sort(x.labels)
+	return x
+}
+
+// say queues a command.
+func (x *stranger) say(command uint32, payload []byte) {
+	x.out = binary.BigEndian.AppendUint32(x.out, command)
+	x.out = binary.BigEndian.AppendUint32(x.out, uint32(len(payload)))
+	x.out = append(x.out, payload...)
+}
+
+func number(v int) []byte { return binary.BigEndian.AppendUint32(nil, uint32(v)) }
+
+// Start offers what there is to prove ourselves with.
+func (x *stranger) Start(now time.Time) {
+	x.deadline = now.Add(x.cfg.Limit + startup.Grace)
+	mask := 0
+	if x.cfg.Auth.None {
+		mask |= 1
+	}
+	if x.cfg.Auth.HasKey {
+		mask |= 2
+	}
+	x.say(sayAuth, number(mask))
+	if x.f.Eager && !x.cfg.Auth.HasKey {
+		x.introduce()
+	}
+}
+
+// introduce says who we are and, if we do not wait for answers, everything else.
+func (x *stranger) introduce() {
+	x.say(sayIMPI, number(int(x.cfg.Rank)))
+	if !x.f.Eager {
+		return
+	}
+	for len(x.labels) > 0 {
+		x.submit()
+		x.labels = x.labels[1:]
+	}
+	x.say(sayDone, nil)
+}
+
+// submit sends the next label.
+func (x *stranger) submit() {
+	if x.f.Habits && len(x.labels)%3 == 0 {
+		x.say(sayXtra, make([]byte, len(x.labels)))
+	}
+	l := x.labels[0]
+	x.say(sayColl, append(number(int(l)), x.values(l)...))
+}
+
+// next goes on once an answer has come.
+func (x *stranger) next() {
+	if x.f.Eager {
+		return
+	}
+	if len(x.labels) > 0 {
+		x.submit()
+	} else {
+		x.say(sayDone, nil)
+	}
+}
+
+// Output takes what is to be sent.
+func (x *stranger) Output() []byte {
+	b := x.out
+	x.out = nil
+	return b
+}
+
+// Deadline is when the stranger gives up.
+func (x *stranger) Deadline() (time.Time, bool) {
+	return x.deadline, x.phase != forNothing && x.err == nil
+}
+
+// Job is what came of it.
+func (x *stranger) Job() (*startup.Job, bool) { return x.job, x.job != nil }
+
+// Err is what ended the stranger.
+func (x *stranger) Err() error { return x.err }
+
+// Tick tells the time.
+func (x *stranger) Tick(now time.Time) error {
+	if at, ok := x.Deadline(); ok && !now.Before(at) {
+		x.fail("waited too long")
+	}
+	return x.err
+}
+
+// Closed tells that the server has closed the connection.
+func (x *stranger) Closed(cause error) error {
+	x.fail("the server is gone: %v %s", cause, x.hint)
+	return x.err
+}
+
+func (x *stranger) fail(format string, args ...any) {
+	if x.err == nil {
+		x.err = fmt.Errorf("%w %d: "+format, append([]any{errForeign, x.cfg.Rank}, args...)...)
+	}
+}
+
+// Receive takes what the server says.
+func (x *stranger) Receive(b []byte, now time.Time) error {
+	x.in = append(x.in, b...)
+	for x.err == nil && len(x.in) >= 8 {
+		command, size := binary.BigEndian.Uint32(x.in), int(binary.BigEndian.Uint32(x.in[4:]))
+		if x.phase == forChoice && command != sayFail { // has no such header
+			x.in = x.in[8:]
+			x.choice(command)
 			continue
 		}
-		n := min(headerSize-len(head), len(changed)-at)
-		head = append(head, changed[at:at+n]...)
-		at += n
-		if len(head) == headerSize {
-			data = uint64(binary.BigEndian.Uint32(head[lenAt:]))
-			head = head[:0]
+		if len(x.in) < 8+size {
+			break
 		}
+		payload := x.in[8 : 8+size]
+		x.in = x.in[8+size:]
+		x.hear(command, payload, now)
 	}
-	_ = typeAt
-	return x.End.Send([][]byte{changed})
+	return x.err
 }
+
+// choice is the answer to AUTH: the number of a mechanism.
+func (x *stranger) choice(mechanism uint32) {
+	x.phase = forSize
+	waited := !x.f.Eager || x.cfg.Auth.HasKey
+	switch {
+	case mechanism == 1 && x.cfg.Auth.HasKey:
+		x.out = binary.BigEndian.AppendUint64(x.out, x.cfg.Auth.Key)
+	case mechanism != 0 || !x.cfg.Auth.None:
+		x.fail("the server chose mechanism %d", mechanism)
+		return
+	}
+	if waited {
+		x.introduce()
+	}
+}
+
+func (x *stranger) hear(command uint32, payload []byte, now time.Time) {
+	switch {
+	case command == sayFail:
+		x.hint = string(payload) // and the server closes now
+	case command == sayIMPI && x.phase == forSize && len(payload) == 4:
+		x.size = int(binary.BigEndian.Uint32(payload))
+		x.phase, x.deadline = forAnswers, now.Add(x.cfg.Limit+startup.Grace)
+		x.next()
+	case command == sayColl && x.phase == forAnswers && len(payload) >= 8:
+		x.take(payload)
+	case command == sayDone && x.phase == forAnswers:
+		x.phase = forNothing
+		job, err := x.derive()
+		if err != nil {
+			x.fail("%w", err)
+			return
+		}
+		x.job = job
+	default:
+		x.fail("the server said %x with %d bytes", command, len(payload))
+	}
+}
+
+// take keeps the answer to a label, whoever sent it.
+func (x *stranger) take(payload []byte) {
+	l := wire.Label(binary.BigEndian.Uint32(payload))
+	if _, twice := x.answers[l]; twice {
+		x.fail("two answers to label %x", uint32(l))
+		return
+	}
+	x.answers[l] = answer{binary.BigEndian.Uint32(payload[4:]), slices.Clone(payload[8:])}
+	if !x.f.Eager && len(x.labels) > 0 && l == x.labels[0] {
+		x.labels = x.labels[1:]
+		x.next()
+	}
+}
+
+// Finish says that all procs have finished.
+func (x *stranger) Finish() error {
+	if x.f.Habits {
+		x.say(sayINIF, nil)
+	} else {
+		x.say(sayFini, nil)
+	}
+	return x.err
+}
+
+// Fail gives up. A foreign client cannot say why.
+func (x *stranger) Fail(reason error) { x.fail("%w", reason) }

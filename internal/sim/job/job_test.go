@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/core/mpi"
-	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/internal/sim/kernel"
 )
 
@@ -98,17 +97,6 @@ func TestRing(t *testing.T) {
 		cfg := twoSites(ring)
 		cfg.Direct = seed%2 == 0
 		cfg.DialFail = float64(seed%3) * 0.2
-		clean(t, seed, simulate(t, seed, cfg))
-	}
-}
-
-func TestForeignSites(t *testing.T) {
-	for seed := range uint64(60) {
-		cfg := twoSites(func(e Env) error { return ringOf(e, 1+int(seed)*10) })
-		cfg.Sites = append(cfg.Sites, Site{
-			Hosts: []int{2}, Foreign: &Foreign{FalseLen: seed%2 == 0},
-			Params: startup.Params{DataLen: 1 + uint32(seed*7), TagUB: 1<<31 - 1, XSize: -1, MaxLinear: -1, AckMark: 1, HiWater: 1 + uint32(seed%3)},
-		})
 		clean(t, seed, simulate(t, seed, cfg))
 	}
 }

@@ -65,7 +65,7 @@ func (h *host) fini() bool {
 	return len(h.s.procs) > 0
 }
 
-// client is a side of startup: startup.Client, or a foreign one.
+// client is a client's side of startup: a startup.Client or a stranger.
 type client interface {
 	Start(now time.Time)
 	Output() []byte
@@ -96,7 +96,7 @@ func newSite(w *World, rank wire.ClientRank, cfg Site) (*site, error) {
 	}
 	var err error
 	if cfg.Foreign != nil {
-		s.client, err = newForeign(w, config, cfg.Foreign)
+		s.client, err = newStranger(config, *cfg.Foreign), config.Validate()
 	} else {
 		s.client, err = startup.NewClient(config)
 	}
@@ -183,7 +183,7 @@ func (s *site) place() {
 	for r := range s.job.Procs {
 		p := &s.job.Procs[r]
 		x := wireup.Proc{Host: p.ID.Host[:], PID: p.ID.PID, Client: p.Client, Node: p.Host, Path: wireup.PathChannel, Data: datatype.External32.String()}
-		if s.ours(p.Client) && s.w.cfg.Direct {
+		if s.ours(p.Client) && s.w.cfg.Direct && !s.cfg.NoDirect && !s.w.sites[p.Client].cfg.NoDirect {
 			x.Path = wireup.PathDirect
 		}
 		if p.Client == s.rank || s.ours(p.Client) {

@@ -1,0 +1,127 @@
+package job
+
+import (
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/sim/kernel"
+)
+
+// liar writes false lengths into packets that have no data, as LAM/MPI does. It
+// changes bytes only, never how many there are, and takes as many as its link.
+type liar struct {
+	*kernel.End
+	truth   scan
+	scratch []byte
+	seed    uint64
+	only    func(wire.PacketType) bool // whom it lies about
+}
+
+// newLiar makes the liar of an end. What each packet's lengths become is decided
+// by seed, so that the same packet always gets the same.
+func newLiar(e *kernel.End, seed uint64, only func(wire.PacketType) bool) *liar {
+	return &liar{End: e, seed: seed, only: only}
+}
+
+var _ link.Link = (*liar)(nil)
+
+// Send sends batch with other lengths.
+func (x *liar) Send(batch [][]byte) (int, error) {
+	x.scratch = x.scratch[:0]
+	for _, b := range batch {
+		x.scratch = append(x.scratch, b...)
+	}
+	s := x.truth
+	s.walk(x.scratch, x.lie)
+	n, err := x.End.Send([][]byte{x.scratch})
+	for rest := n; rest > 0 && len(batch) > 0; batch = batch[1:] {
+		b := batch[0][:min(rest, len(batch[0]))]
+		rest -= len(b)
+		x.truth.walk(b, nil)
+	}
+	return n, err
+}
+
+// lie gives the false byte at a place of a header, if there is one.
+func (x *liar) lie(s *scan, was byte) byte {
+	t := wire.PacketType(s.kind)
+	if t.HasData() || !x.only(t) || !lenField.has(s.at) && !msgLenField.has(s.at) {
+		return was
+	}
+	h := (x.seed ^ s.packets) * 0x9e3779b97f4a7c15
+	h ^= h >> 32
+	if h&1 == 0 { // what LAM/MPI says
+		if s.at == lenField.end()-1 || s.at == msgLenField.end()-1 {
+			return headerSize
+		}
+		return 0
+	}
+	return byte(h >> (8 * (uint(s.at) % 8)))
+}
+
+// field is a part of a header.
+type field struct{ at, size int }
+
+func (f field) end() int        { return f.at + f.size }
+func (f field) has(at int) bool { return at >= f.at && at < f.end() }
+
+const headerSize = 128
+
+var (
+	typeField   = field{0, 4}
+	lenField    = field{4, 4}
+	msgLenField = field{72, 8}
+)
+
+// scan follows a stream of packets byte by byte.
+type scan struct {
+	at      int    // in the header
+	kind    uint32 // pk_type, as far as it has come
+	length  uint32 // pk_len, the same
+	data    int    // bytes that are to come before the next header
+	packets uint64 // that were complete before
+}
+
+// walk follows b. If change is not nil, each byte of a header becomes what it says.
+func (s *scan) walk(b []byte, change func(*scan, byte) byte) {
+	for i := 0; i < len(b); {
+		if s.data > 0 {
+			n := min(s.data, len(b)-i)
+			i, s.data = i+n, s.data-n
+			continue
+		}
+		was := b[i]
+		switch {
+		case typeField.has(s.at):
+			s.kind = s.kind<<8 | uint32(was)
+		case lenField.has(s.at):
+			s.length = s.length<<8 | uint32(was)
+		}
+		if change != nil {
+			b[i] = change(s, was)
+		}
+		i++
+		if s.at++; s.at == headerSize {
+			if wire.PacketType(s.kind).HasData() {
+				s.data = int(s.length)
+			}
+			s.at, s.kind, s.length, s.packets = 0, 0, 0, s.packets+1
+		}
+	}
+}
+
+// procEnd is what a proc of the site gets as its link to its agent.
+func (s *site) procEnd(e *kernel.End) link.Link {
+	if s.cfg.Foreign == nil || !s.cfg.Foreign.FalseLen {
+		return e
+	}
+	return newLiar(e, s.w.k.Rand().Uint64(), func(wire.PacketType) bool { return true })
+}
+
+// channelEnd is what an agent of the site gets as its end of a channel. What its
+// procs send was changed before.
+func (s *site) channelEnd(e *kernel.End) link.Link {
+	if s.cfg.Foreign == nil || !s.cfg.Foreign.FalseLen {
+		return e
+	}
+	return newLiar(e, s.w.k.Rand().Uint64(), func(t wire.PacketType) bool { return t == wire.PkFini })
+}
