@@ -62,14 +62,23 @@ func ParseHello(b []byte) (Hello, error) {
 	if len(b) < HelloSize {
 		return Hello{}, fmt.Errorf("resume: %w: HELLO of %d bytes instead of %d", ErrFrame, len(b), HelloSize)
 	}
+	head, err := parseHelloHead(b)
+	if err != nil {
+		return Hello{}, err
+	}
+	return parseHello(&head, b[headerSize:HelloSize])
+}
+
+// parseHelloHead reads the header of what must be a HELLO.
+func parseHelloHead(b []byte) (header, error) {
 	head, err := parseHeader(b, true)
 	if err == nil && head.kind != kindHello {
 		err = fmt.Errorf("%w: %v comes before HELLO", ErrFrame, head.kind)
 	}
 	if err != nil {
-		return Hello{}, fmt.Errorf("resume: %w", err)
+		return header{}, fmt.Errorf("resume: %w", err)
 	}
-	return parseHello(&head, b[headerSize:HelloSize])
+	return head, nil
 }
 
 // parseHello reads what follows the header of a HELLO.
@@ -124,10 +133,19 @@ func (a *Arrival) Read(l link.Link) (h Hello, ok bool, err error) {
 			return Hello{}, false, fmt.Errorf("resume: after %d bytes of HELLO: %w", a.n, err)
 		}
 		if n == 0 {
-			return Hello{}, false, nil
+			return Hello{}, false, a.checkHead()
 		}
 		a.n += n
 	}
 	h, err = ParseHello(a.buf[:])
 	return h, err == nil, err
+}
+
+// checkHead finds out early that somebody says something else.
+func (a *Arrival) checkHead() error {
+	if a.n < headerSize {
+		return nil
+	}
+	_, err := parseHelloHead(a.buf[:])
+	return err
 }

@@ -170,21 +170,38 @@ func (l *Link) Recv(batch [][]byte) (int, error) {
 // Handle is the configured one.
 func (l *Link) Handle() int { return l.config.Handle }
 
-// Arm tells whether one of want holds or the underlying link may bring it about,
-// which it is armed for. The driver must wake all who sleep on Handle when
-// Wants holds for the underlying link and when it has replaced or failed it.
+// Arm tells whether one of want holds, after it has moved what it could. If not,
+// the underlying link is armed for what may change that: the driver must wake all
+// who sleep on Handle when Wants holds for the underlying link, and after each
+// call of its own.
 func (l *Link) Arm(want link.Interest) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	for range maxArm {
+		if l.holds(want) {
+			return true
+		}
+		if l.lower == nil || !l.lower.Arm(l.wants()) {
+			return false
+		}
+		l.drain()
+		l.flush()
+	}
+	return true
+}
+
+// maxArm is how often Arm tries again when the underlying link says that it need
+// not sleep.
+const maxArm = 4
+
+// holds tells whether Recv, or Send, would not be in vain.
+func (l *state) holds(want link.Interest) bool {
 	if l.closed || l.err != nil {
 		return true
 	}
 	readable := l.in.delivered < l.in.have || l.in.ended()
 	writable := l.out.fin || l.out.room() > 0
-	if want&link.Readable != 0 && readable || want&link.Writable != 0 && writable {
-		return true
-	}
-	return l.lower != nil && l.lower.Arm(l.wants())
+	return want&link.Readable != 0 && readable || want&link.Writable != 0 && writable
 }
 
 // Limits has the window as Stream.
