@@ -7,6 +7,7 @@ import (
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/internal/sim/job"
 	"github.com/openimpi/impi/internal/sim/kernel"
+	"github.com/openimpi/impi/internal/sim/script"
 )
 
 // Shrink makes a failing case smaller, as long as the same oracle finds fault
@@ -83,6 +84,12 @@ func (s *shrinker) try(change func(c *Case)) bool {
 // program makes the program smaller, and the sites with it.
 func (s *shrinker) program() bool {
 	before := s.best
+	script.Shrink(s.best.Program, func(p *script.Program) bool {
+		c := s.best.clone()
+		c.Program = p
+		c.fit(p.Procs)
+		return s.fails(c)
+	})
 	return s.best != before
 }
 
