@@ -125,6 +125,13 @@ func TestFini(t *testing.T) {
 			r.must()
 			r.write(ProcEnd(0), ProcEnd(2), msg(0, 2, 1).bytes())
 		}},
+		{"a packet to a proc whose link was cut, and had an end for that", "", func(r *rig) {
+			id := r.id(ProcEnd(0), ProcEnd(2))
+			r.note(r.c.Ended(id, false))
+			r.note(r.c.Cut(id))
+			r.note(r.c.SawEnd(id, true))
+			r.write(ProcEnd(0), ProcEnd(2), msg(0, 2, 1).bytes())
+		}},
 		{"a PROTOACK to a proc whose end was seen", "", func(r *rig) {
 			id := r.id(ProcEnd(0), ProcEnd(2))
 			r.hop(ProcEnd(2), ProcEnd(0), append(msg(2, 0, 1).bytes(), msg(2, 0, 1).bytes()...))

@@ -45,7 +45,7 @@ func (s *stream) step(data []byte) (n int, err error) {
 		return n, err
 	}
 	if s.have == 0 {
-		s.late = s.back.endSeen || s.back.finiRead
+		s.late = s.back.endSeen && !s.link.cut || s.back.finiRead
 		if len(data) >= HeaderSize {
 			return HeaderSize, s.header(data[:HeaderSize], s.sent)
 		}
