@@ -32,6 +32,7 @@ type Link struct {
 	preread []byte // for Recv alone
 	send    half   // for Send alone
 	recv    half   // for Recv alone
+	stage   stage  // for Send alone, but for its received
 }
 
 // Flags of Link.state, above the number of calls in progress. While a call is
@@ -79,6 +80,9 @@ func adopt(fd int, preread []byte) (*Link, error) {
 	// The kernel reports twice what was asked for; one half is its own overhead.
 	if size, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF); err == nil {
 		l.limits.Stream = size / 2
+	}
+	if _, local := far.(*unix.SockaddrUnix); !local {
+		l.stage.refused = true
 	}
 	l.fd.Store(int32(fd))
 	l.unread.Store(len(preread) > 0)
@@ -142,6 +146,7 @@ func (l *Link) Detach() (fd int, preread []byte, err error) {
 		}
 	}
 	preread, l.preread = l.preread, nil
+	l.stage.release()
 	return int(l.fd.Swap(link.NoHandle)), preread, nil
 }
 
@@ -165,5 +170,6 @@ func (l *Link) leave() {
 func (l *Link) release() {
 	if fd := l.fd.Swap(link.NoHandle); fd >= 0 {
 		unix.Close(int(fd))
+		l.stage.release()
 	}
 }

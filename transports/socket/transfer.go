@@ -50,9 +50,27 @@ func (l *Link) Send(batch [][]byte) (int, error) {
 	if !l.enter(closed | sendEnded) {
 		return 0, link.ErrClosed
 	}
-	n, err := l.transfer(&sending, &l.send, batch)
+	var n int
+	var err error
+	if size := link.Len(batch); l.send.err == nil && l.stage.wants(int(l.fd.Load()), size) {
+		n, err = l.sendStaged(batch, size)
+	} else {
+		n, err = l.transfer(&sending, &l.send, batch, 0)
+	}
 	l.leave()
 	return n, err
+}
+
+// sendStaged sends what it can by reference, and what is left of batch as usual.
+func (l *Link) sendStaged(batch [][]byte, size int) (int, error) {
+	n, more, errno := l.stage.send(int(l.fd.Load()), batch, size)
+	if errno != 0 {
+		l.send.err = l.outcome(&sending, 0, errno)
+	}
+	if more || l.send.err != nil && n == 0 {
+		return l.transfer(&sending, &l.send, batch, n)
+	}
+	return n, nil
 }
 
 // Recv takes bytes from New's preread, then from the kernel.
@@ -65,7 +83,10 @@ func (l *Link) Recv(batch [][]byte) (int, error) {
 	if l.unread.Load() {
 		n = l.recvPreread(batch)
 	} else {
-		n, err = l.transfer(&receiving, &l.recv, batch)
+		n, err = l.transfer(&receiving, &l.recv, batch, 0)
+		if n >= counted {
+			l.stage.received.Add(int64(n))
+		}
 	}
 	l.leave()
 	return n, err
@@ -85,15 +106,15 @@ func (l *Link) recvPreread(batch [][]byte) int {
 	return n
 }
 
-// transfer moves batch, maxSlices at a time, until the kernel moves less than it
-// was offered. An error after some bytes waits for the next call.
-func (l *Link) transfer(c *call, h *half, batch [][]byte) (int, error) {
+// transfer moves batch, of which total bytes are moved already, maxSlices slices
+// at a time, until the kernel moves less than it was offered. An error after some
+// bytes waits for the next call.
+func (l *Link) transfer(c *call, h *half, batch [][]byte, total int) (int, error) {
 	if h.err != nil && (c == &sending || link.Len(batch) > 0) {
 		return 0, h.err
 	}
-	total := 0
-	for len(batch) > 0 {
-		used, slices, size := h.fill(batch)
+	for skip := total; len(batch) > 0; skip = 0 {
+		used, slices, size := h.fill(batch, skip)
 		if size == 0 {
 			return total, nil
 		}
@@ -110,7 +131,9 @@ func (l *Link) transfer(c *call, h *half, batch [][]byte) (int, error) {
 			}
 			return 0, h.err
 		}
-		total += n
+		if total += n; c == &sending {
+			l.stage.sent += uint64(n)
+		}
 		if n < size {
 			return total, nil
 		}
@@ -119,14 +142,19 @@ func (l *Link) transfer(c *call, h *half, batch [][]byte) (int, error) {
 	return total, nil
 }
 
-// fill points h.vec at the first slices of batch that have bytes and says how
-// many of batch it went through, how many it took and how many bytes they have.
-func (h *half) fill(batch [][]byte) (used, slices, size int) {
+// fill points h.vec at the first slices of batch that have bytes after the first
+// skip ones, and says how many of batch it went through, how many it took and how
+// many bytes they have.
+func (h *half) fill(batch [][]byte, skip int) (used, slices, size int) {
 	for _, b := range batch {
 		if slices == maxSlices {
 			break
 		}
 		used++
+		if skip > 0 {
+			k := min(skip, len(b))
+			b, skip = b[k:], skip-k
+		}
 		if len(b) > 0 {
 			h.vec[slices].Base = unsafe.SliceData(b)
 			h.vec[slices].SetLen(len(b))
