@@ -186,7 +186,7 @@ func floats[T float32 | float64](name string, size int) kindOf {
 	a := &algebra[T]{
 		of:     func(x uint64) T { return T(int16(x)) },
 		factor: func(x uint64) T { return [...]T{1, 2, -1, 0.5, -2}[x%5] },
-		bits:   func(v T) uint64 { return math.Float64bits(float64(v)) },
+		bits:   func(v T) uint64 { return unsigned(float64(v)) },
 		combine: func(op Op, a, b T) T {
 			switch op {
 			case OpSum:
@@ -210,7 +210,7 @@ func complexes[T complex64 | complex128](name string, size int) kindOf {
 		factor: func(x uint64) T { return [...]T{1, -1, 1i, -1i, 2, 0.5}[x%6] },
 		bits: func(v T) uint64 {
 			c := complex128(v)
-			return mix(math.Float64bits(real(c))+1) ^ math.Float64bits(imag(c)+0) // no -0
+			return mix(unsigned(real(c))) ^ unsigned(imag(c))
 		},
 		combine: func(op Op, a, b T) T {
 			switch op {
@@ -223,6 +223,15 @@ func complexes[T complex64 | complex128](name string, size int) kindOf {
 		},
 	}
 	return kindFrom(name, size, a, OpSum, OpProd)
+}
+
+// unsigned gives the bits of v, whose zero has no sign: that depends on the order
+// of operations.
+func unsigned(v float64) uint64 {
+	if v == 0 {
+		return 0
+	}
+	return math.Float64bits(v)
 }
 
 func bools() kindOf {
