@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/core/agent"
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/sim/kernel"
 )
@@ -29,16 +28,15 @@ type packetSwitch struct {
 // port is a link of a switch.
 type port struct {
 	id     agent.LinkID
-	end    *kernel.End
+	link   end
 	rank   wire.WorldRank // of a proc, or agent.NoRank for a channel
 	ended  error
 	done   bool // the proc has finished
 	linger *kernel.Timer
-	link   link.Link // what packets go through: end, or something around it
 }
 
-func (s *packetSwitch) attach(e *kernel.End, l link.Link, rank wire.WorldRank, host wire.HostRank) error {
-	p := &port{id: agent.LinkID(len(s.ports)), end: e, rank: rank, link: l}
+func (s *packetSwitch) attach(l end, rank wire.WorldRank, host wire.HostRank) error {
+	p := &port{id: agent.LinkID(len(s.ports)), rank: rank, link: l}
 	s.ports = append(s.ports, p)
 	err := error(nil)
 	if rank == agent.NoRank {
@@ -47,7 +45,7 @@ func (s *packetSwitch) attach(e *kernel.End, l link.Link, rank wire.WorldRank, h
 		s.byRank[rank] = p
 		err = s.a.AttachProc(p.id, rank)
 	}
-	e.OnReady(func() { s.ready(p) })
+	l.OnReady(func() { s.ready(p) })
 	return err
 }
 
@@ -129,7 +127,7 @@ func (s *packetSwitch) end(p *port, cause error) {
 	}
 	p.ended = cause
 	if cause != io.EOF { // then it may still want something
-		p.end.OnReady(nil)
+		p.link.OnReady(nil)
 	}
 	switch {
 	case p.rank == agent.NoRank || errors.Is(cause, agent.ErrProtocol):
@@ -146,7 +144,7 @@ func (s *packetSwitch) closed(p *port) {
 	if p.linger != nil {
 		p.linger.Stop()
 	}
-	_ = p.end.Close()
+	_ = p.link.Close()
 	s.a.Closed(p.id, p.ended)
 }
 
@@ -156,7 +154,7 @@ func (s *packetSwitch) endChannel(l agent.LinkID) {
 	if p == nil || p.ended != nil {
 		return
 	}
-	if err := p.end.CloseSend(); err != nil {
+	if err := p.link.CloseSend(); err != nil {
 		s.end(p, err)
 		return
 	}
@@ -200,7 +198,7 @@ func (s *packetSwitch) crash() {
 			if p.linger != nil {
 				p.linger.Stop()
 			}
-			_ = p.end.Close()
+			sever(p.link)
 		}
 	}
 }

@@ -22,7 +22,8 @@ type Config struct {
 	DialFail float64
 	Limit    time.Duration // of startup; 0: a minute
 
-	Links Links
+	Links  Links
+	Resume *Resume // which links are resumed when they break; nil: none
 
 	// Program is what each proc does between Init and Finalize.
 	Program func(env Env) error
@@ -121,6 +122,9 @@ type AgentObserver interface {
 func (c *Config) withDefaults() {
 	if c.Limit == 0 {
 		c.Limit = time.Minute
+	}
+	if c.Resume != nil {
+		c.Resume = c.Resume.withDefaults()
 	}
 	if !c.Auth.None && !c.Auth.HasKey {
 		c.Auth.None = true

@@ -53,9 +53,17 @@ func (h *host) dial(x agent.Dial) {
 	}
 	spec := s.w.cfg.Links.Channel
 	spec.Name = fmt.Sprintf("channel %d to %d", h.rank, x.Host)
-	l := s.w.link(spec, Endpoint{AtAgent, int(h.rank)}, Endpoint{AtAgent, int(x.Host)})
+	l := h.channel(spec, peer)
 	s.w.k.After(s.w.k.Between(0, spec.Delay), func() { peer.arrive(l.Ends[1], h) })
 	h.greet(l.Ends[0], x, x.Greeting[:])
+}
+
+// channel makes the link that a channel begins with.
+func (h *host) channel(spec kernel.LinkSpec, peer *host) *kernel.Link {
+	if h.s.w.cfg.Resume != nil && h.s.cfg.Foreign == nil && peer.s.cfg.Foreign == nil {
+		return h.lastingChannel(spec, peer)
+	}
+	return h.s.w.link(spec, h.endpoint(), Endpoint{AtAgent, int(h.s.job.HostOf(peer.s.rank, peer.number))})
 }
 
 // greet sends the rest of a greeting.
@@ -179,7 +187,7 @@ func (h *host) complete() {
 			continue
 		}
 		l := s.channelEnd(e)
-		if err := h.sw.attach(e, l, agent.NoRank, r); err != nil {
+		if err := h.sw.attach(l, agent.NoRank, r); err != nil {
 			s.fail(err)
 			return
 		}

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/core/wire"
-	"github.com/openimpi/impi/internal/sim/kernel"
 	"github.com/openimpi/impi/internal/wireup"
 )
 
@@ -56,13 +55,26 @@ func (w *World) dialled(p *proc, peer wire.WorldRank, st *pairState) {
 	st.linked = true
 	spec := w.cfg.Links.Direct
 	spec.Name = fmt.Sprintf("direct %d to %d", p.rank, peer)
-	l := w.link(spec, Endpoint{AtProc, int(p.rank)}, Endpoint{AtProc, int(peer)})
+	if w.cfg.Resume != nil {
+		l := w.newLasting(spec, p.endpoint(), other.endpoint(), [2]func() bool{p.dials, other.dials})
+		w.deliver(p, peer, l.ends[0])
+		w.deliver(other, p.rank, l.ends[1])
+		l.ends[0].update() // it dials
+		l.ends[1].update()
+		return
+	}
+	l := w.link(spec, p.endpoint(), other.endpoint())
 	w.deliver(p, peer, l.Ends[0])
 	w.deliver(other, p.rank, l.Ends[1])
 }
 
+func (p *proc) endpoint() Endpoint { return Endpoint{AtProc, int(p.rank)} }
+
+// dials tells whether the proc's site can make a link for it, or take one.
+func (p *proc) dials() bool { return p.s.works() && !p.crashed && !p.s.pluginDown(p.s.w) }
+
 // deliver brings a link to its proc, some time after it was made.
-func (w *World) deliver(p *proc, peer wire.WorldRank, e *kernel.End) {
+func (w *World) deliver(p *proc, peer wire.WorldRank, e end) {
 	w.k.After(w.k.Between(0, 100*time.Microsecond), func() {
 		p.give(wireup.Message{Kind: wireup.KindLink, Peer: peer, Transport: "sim"}, e)
 	})

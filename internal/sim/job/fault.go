@@ -177,8 +177,8 @@ func (w *World) harm(f Fault) {
 		_ = s.l.Ends[i].CloseSend() // fails for ends that nothing can be sent on anyway
 	case CutLink:
 		w.strike(f, s, s.ends[0], s.ends[1])
-		if !s.lasts && w.cfg.Observer != nil {
-			w.cfg.Observer.Cut(s.l)
+		if !s.lasts {
+			w.cut(s.shown)
 		}
 		s.l.Cut(errors.New("it was cut"))
 	}
@@ -196,6 +196,13 @@ func (w *World) strike(f Fault, s *strand, mute ...Endpoint) {
 		deadly = deadly || w.needs(f.Kind, s, e)
 	}
 	w.hit(f, s.l.Name(), deadly)
+}
+
+// cut tells the observer that bytes of a link may be lost.
+func (w *World) cut(l *kernel.Link) {
+	if w.cfg.Observer != nil {
+		w.cfg.Observer.Cut(l)
+	}
 }
 
 // needs tells whether the job cannot end in order if nothing more comes from an
@@ -226,6 +233,7 @@ func (w *World) needs(kind FaultKind, s *strand, from Endpoint) bool {
 // strand is a link of the kernel's and what is at its ends.
 type strand struct {
 	l     *kernel.Link
+	shown *kernel.Link // to the observer: l, or what runs over it
 	ends  [2]Endpoint
 	lasts bool // there will be another in its place
 }

@@ -67,13 +67,20 @@ func ringOf(e Env, size int) error {
 	return nil
 }
 
-func simulate(t *testing.T, seed uint64, cfg Config, faults ...Fault) Result {
+func world(t *testing.T, seed uint64, cfg Config) (*kernel.Kernel, *World) {
 	t.Helper()
 	k := kernel.New(seed)
 	w, err := New(k, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return k, w
+}
+
+// simulate runs a job with faults, and wants that it ends as all jobs must.
+func simulate(t *testing.T, seed uint64, cfg Config, faults ...Fault) Result {
+	t.Helper()
+	k, w := world(t, seed, cfg)
 	for _, f := range faults {
 		w.Plan(f)
 	}

@@ -119,7 +119,10 @@ func (s *site) procEnd(e *kernel.End) link.Link {
 
 // channelEnd is what an agent of the site gets as its end of a channel. What its
 // procs send was changed before.
-func (s *site) channelEnd(e *kernel.End) link.Link {
+func (s *site) channelEnd(e *kernel.End) end {
+	if l, ok := s.w.lastingEndOf(e); ok {
+		return l
+	}
 	if s.cfg.Foreign == nil || !s.cfg.Foreign.FalseLen {
 		return e
 	}

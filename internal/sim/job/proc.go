@@ -20,7 +20,7 @@ type proc struct {
 	task    *kernel.Task
 	agent   *kernel.End
 	mpi     *mpi.Proc
-	ends    []*kernel.End // its direct links
+	ends    []end         // its direct links
 	early   []delivery    // links that came before it was in MPI
 	fini    bool          // its node knows that it has finished
 	said    bool          // it has told its node so
@@ -31,7 +31,7 @@ type proc struct {
 
 type delivery struct {
 	m wireup.Message
-	e *kernel.End
+	e end
 }
 
 // startProc lets a proc run. Its first word is Init.
@@ -107,7 +107,10 @@ func (p *proc) closeLinks() {
 // down ends the proc because the job has ended.
 func (p *proc) down() {
 	p.task.Kill()
-	p.closeLinks()
+	_ = p.agent.Close()
+	for _, e := range p.ends {
+		sever(e)
+	}
 }
 
 // crash is the sudden death of the proc. Its node learns of it.
@@ -182,7 +185,7 @@ func (s *site) told(p *proc, m wireup.Message) {
 }
 
 // give hands a direct link, or the refusal of one, to the proc.
-func (p *proc) give(m wireup.Message, e *kernel.End) {
+func (p *proc) give(m wireup.Message, e end) {
 	d := delivery{m, e}
 	if e != nil {
 		if p.task.Ended() {

@@ -229,7 +229,7 @@ func (s *site) newProc(h *host, r wire.WorldRank) (*proc, error) {
 	spec := s.w.cfg.Links.Proc
 	spec.Name = fmt.Sprintf("rank %d to host %d", r, h.rank)
 	l := s.w.link(spec, Endpoint{AtProc, int(r)}, Endpoint{AtAgent, int(h.rank)})
-	if err := h.sw.attach(l.Ends[1], l.Ends[1], r, h.rank); err != nil {
+	if err := h.sw.attach(l.Ends[1], r, h.rank); err != nil {
 		return nil, err
 	}
 	return startProc(s, h, r, l.Ends[0]), nil

@@ -12,6 +12,7 @@ import (
 
 	"github.com/openimpi/impi/core/agent"
 	"github.com/openimpi/impi/core/mpi"
+	"github.com/openimpi/impi/core/resume"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/sim/kernel"
@@ -27,7 +28,9 @@ type World struct {
 	procs       []*proc   // by world rank; nil: not started
 	strands     []*strand // links that may still be in use
 	pairs       map[pair]*pairState
-	pluginsBack []time.Duration // by client: when its plugin can dial again
+	sessions    map[resume.Session]*lasting
+	channels    map[*kernel.Link]*lasting // by the first link that they ran over
+	pluginsBack []time.Duration           // by client: when its plugin can dial again
 	job         *startup.Job
 	procTable   []agent.Proc
 	roster      *mpi.Roster // of the site that was last to need one
@@ -47,7 +50,7 @@ func New(k *kernel.Kernel, cfg Config) (*World, error) {
 	w := &World{
 		k: k, cfg: cfg, hosts: make(map[wire.HostRank]*host), procs: make([]*proc, cfg.Procs()),
 		pairs: make(map[pair]*pairState), pluginsBack: make([]time.Duration, len(cfg.Sites)),
-		met: make(map[FaultKind]int),
+		met: make(map[FaultKind]int), sessions: make(map[resume.Session]*lasting), channels: make(map[*kernel.Link]*lasting),
 	}
 	var err error
 	if w.server, err = newServer(w); err != nil {
@@ -182,6 +185,7 @@ func (w *World) link(spec kernel.LinkSpec, a, b Endpoint) *kernel.Link {
 	x := &strand{ends: [2]Endpoint{a, b}}
 	var o observed
 	x.l = w.k.NewLink(spec, &o)
+	x.shown = x.l
 	if w.cfg.Observer != nil {
 		o.to = w.cfg.Observer.Link(x.l, x.ends)
 	}

@@ -364,5 +364,10 @@ func (l *Link) Over() bool { return l.cut || l.Ends[0].closed && l.Ends[1].close
 // Open tells whether something can still be sent by e.
 func (e *End) Open() bool { return !e.closed && !e.ended && e.broken == nil }
 
+// Ready tells whether one of want holds.
+func (e *End) Ready(want link.Interest) bool {
+	return want&link.Readable != 0 && e.readable() || want&link.Writable != 0 && e.writable()
+}
+
 // HasEnd tells whether the peer's end has arrived.
 func (e *End) HasEnd() bool { return e.eof }

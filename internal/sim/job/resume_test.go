@@ -1,0 +1,148 @@
+package job
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/openimpi/impi/core/startup"
+	"github.com/openimpi/impi/internal/sim/kernel"
+)
+
+// resumed is a job whose links come back.
+func resumed(seed uint64) Config {
+	cfg := twoSites(ring)
+	cfg.Direct = seed%2 == 0
+	cfg.Resume = &Resume{Window: 200 + int(seed)*50}
+	return cfg
+}
+
+func TestResumedLinksWithoutFaults(t *testing.T) {
+	for seed := range uint64(60) {
+		clean(t, seed, simulate(t, seed, resumed(seed)))
+	}
+}
+
+// TestCutsAreHarmlessToResumedLinks cuts channels and direct links all the time:
+// nothing is lost, and nothing comes twice.
+func TestCutsAreHarmlessToResumedLinks(t *testing.T) {
+	cuts := 0
+	for seed := range uint64(100) {
+		rng := rand.New(rand.NewPCG(seed, 5))
+		cfg := resumed(seed)
+		x := &streams{of: make(map[*kernel.Link]*stream)}
+		cfg.Observer = x
+		k, w := world(t, seed, cfg)
+		for range 30 {
+			k.After(time.Duration(rng.Int64N(int64(150*time.Millisecond))), func() { cuts += cutLasting(w, rng) })
+		}
+		r := w.Run(bounds)
+		if r.Err != nil || r.Struck {
+			t.Fatalf("seed %d: %v\n%s", seed, r.Err, k.Trace())
+		}
+		clean(t, seed, r)
+		for l, s := range x.of {
+			if s.cut || len(s.sent[0])+len(s.sent[1]) != 0 {
+				t.Errorf("seed %d: %s: cut %v, %d and %d bytes have not been received", seed, l.Name(), s.cut, len(s.sent[0]), len(s.sent[1]))
+			}
+		}
+	}
+	if cuts < 1000 {
+		t.Errorf("only %d cuts", cuts)
+	}
+}
+
+// cutLasting breaks one of the links that come back, if there is one.
+func cutLasting(w *World, rng *rand.Rand) int {
+	all := w.strands
+	w.strands = slices.DeleteFunc(slices.Clone(all), func(s *strand) bool { return !s.lasts || s.l.Over() })
+	n := len(w.strands)
+	w.harm(Fault{Kind: []FaultKind{CutLink, HalfClose}[rng.IntN(2)], Target: rng.IntN(64)})
+	w.strands = all
+	return min(n, 1)
+}
+
+// streams is an observer that wants each link to deliver what was sent.
+type streams struct {
+	of    map[*kernel.Link]*stream
+	wrong error
+}
+
+type stream struct {
+	all  *streams
+	l    *kernel.Link
+	sent [2][]byte // by each end, and not received
+	cut  bool
+}
+
+func (x *streams) Begin(*startup.Job) {}
+func (x *streams) Crashed(Endpoint)   {}
+func (x *streams) Fault() error       { return x.wrong }
+
+func (x *streams) Link(l *kernel.Link, _ [2]Endpoint) kernel.Watcher {
+	s := &stream{all: x, l: l}
+	x.of[l] = s
+	return s
+}
+
+func (x *streams) Cut(l *kernel.Link) { x.of[l].cut = true }
+
+func (s *stream) side(e *kernel.End) int { return slices.Index(s.l.Ends[:], e) }
+
+func (s *stream) Sent(from *kernel.End, data []byte) {
+	i := s.side(from)
+	s.sent[i] = append(s.sent[i], data...)
+}
+
+func (s *stream) Read(to *kernel.End, data []byte) {
+	i := 1 - s.side(to)
+	if s.all.wrong == nil && !bytes.HasPrefix(s.sent[i], data) {
+		s.all.wrong = fmt.Errorf("%s delivers what was not sent", to.Name)
+	}
+	s.sent[i] = s.sent[i][min(len(data), len(s.sent[i])):]
+}
+
+func (s *stream) Received(to *kernel.End, n int) {
+	i := 1 - s.side(to)
+	s.sent[i] = s.sent[i][n:]
+}
+
+func (s *stream) Ended(*kernel.End) {}
+
+// TestResumedLinksAreGivenUp: if a link cannot be had again, the job fails, and
+// does not wait for ever.
+func TestResumedLinksAreGivenUp(t *testing.T) {
+	for seed := range uint64(40) {
+		cfg := resumed(seed)
+		k, w := world(t, seed, cfg)
+		k.After(16*time.Millisecond, func() {
+			w.cfg.DialFail = 1
+			for _, s := range w.strands {
+				if s.lasts {
+					s.l.Cut(errors.New("for good"))
+				}
+			}
+		})
+		r := w.Run(bounds)
+		if r.Err != nil || r.Server() == nil {
+			t.Fatalf("seed %d: %v\n%s", seed, r.Err, k.Trace())
+		}
+	}
+}
+
+// TestFaultsOfResumedJobs: what dies is still noticed.
+func TestFaultsOfResumedJobs(t *testing.T) {
+	for seed := range uint64(150) {
+		cfg := resumed(seed)
+		kind := []FaultKind{CrashProc, CrashNode, CrashServer, CutLink, HalfClose}[seed%5]
+		at := somewhere(t, seed, kind, cfg)
+		r := simulate(t, seed, cfg, at)
+		if !r.Struck {
+			clean(t, seed, r)
+		}
+	}
+}
