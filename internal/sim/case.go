@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/openimpi/impi/core/agent"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/sim/job"
@@ -24,6 +25,8 @@ type Case struct {
 	DialFail float64
 	Sites    []job.Site // by client rank
 	Links    job.Links
+	Resume   *job.Resume // nil: links are not resumed
+	Chunk    int         // bytes; of the agents' memory; 0: as it ships
 	Program  *script.Program
 	Faults   []job.Fault
 }
@@ -93,12 +96,24 @@ func (c *Case) params() startup.Params {
 	return least
 }
 
+// chunk is the size of the pieces of an agent's memory.
+func (c *Case) chunk() int {
+	if c.Chunk == 0 {
+		return agent.DefaultChunkSize
+	}
+	return c.Chunk
+}
+
 // clone copies what Shrink changes.
 func (c *Case) clone() *Case {
 	d := *c
 	d.Sites = append([]job.Site(nil), c.Sites...)
 	for i := range d.Sites {
 		d.Sites[i].Hosts = append([]int(nil), c.Sites[i].Hosts...)
+	}
+	if c.Resume != nil {
+		r := *c.Resume
+		d.Resume = &r
 	}
 	d.Faults = append([]job.Fault(nil), c.Faults...)
 	return &d

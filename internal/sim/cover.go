@@ -19,9 +19,9 @@ func counters() []string {
 	names := []string{
 		"jobs", "jobs ended in order", "jobs ended by faults",
 		"jobs of 1 site", "jobs of 2 sites", "jobs of 3 sites", "jobs of 4 sites", "jobs with a key",
-		"foreign sites", "foreign false pk_len", "foreign eager", "foreign skipped labels",
+		"foreign sites", "foreign false pk_len", "foreign eager", "foreign habits", "foreign skipped labels", "foreign extra labels",
 		"datalen 1", "hiwater 1", "ackmark below hiwater",
-		"links proc-host", "links host-host", "links proc-proc", "links to the server",
+		"links proc-host", "links host-host", "links proc-proc", "links to the server", "links resumed",
 		"packets DATA", "packets DATASYNC", "packets CONTINUATION", "packets PROTOACK", "packets SYNCACK",
 		"packets CANCEL", "packets CANCELYES", "packets CANCELNO", "packets FINI",
 		"messages standard", "messages synchronous", "messages buffered", "messages ready",
@@ -113,6 +113,7 @@ func (c Coverage) run(x *execution, r job.Result) {
 	for name, n := range x.watch.checker.Counts() {
 		c["packets "+name] += n
 	}
+	c["links resumed"] += int64(r.Resumed())
 	c.job(x.c)
 	for _, rec := range x.records {
 		c.record(rec)
@@ -146,7 +147,9 @@ func (c Coverage) job(k *Case) {
 			c["foreign sites"]++
 			c.if1("foreign false pk_len", f.FalseLen)
 			c.if1("foreign eager", f.Eager)
+			c.if1("foreign habits", f.Habits)
 			c.if1("foreign skipped labels", len(f.Skip) > 0)
+			c.if1("foreign extra labels", len(f.Extra) > 0)
 		}
 	}
 }

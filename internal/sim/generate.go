@@ -40,13 +40,22 @@ func Generate(seed uint64, l Limits) *Case {
 	if c.Direct && g.one(3) {
 		c.DialFail = g.pick(0.1, 0.5, 0.8)
 	}
+	if g.one(2) {
+		c.Chunk = g.between(256, 16<<10)
+	}
 	g.sites(c)
 	c.Links = g.links()
+	if g.one(4) {
+		c.Resume = &job.Resume{
+			Window: g.between(200, 20_000), Checksum: g.one(2),
+			Again: time.Microsecond + g.upTo(20*time.Millisecond), Limit: time.Second,
+		}
+	}
 	// Faults have their own numbers, so that leaving them out changes nothing else.
 	faults := rand.New(rand.NewPCG(g.rng.Uint64(), stream))
 	c.Program = g.program(c)
 	if !l.NoFaults {
-		c.Faults = (&generator{rng: faults}).faults()
+		c.Faults = (&generator{rng: faults}).faults(c.Resume != nil)
 	}
 	return c
 }
@@ -83,6 +92,7 @@ func (g *generator) sites(c *Case) {
 	own := g.params()
 	for left > 0 {
 		s := job.Site{Params: own}
+		s.NoDirect = c.Direct && g.one(8)
 		if len(c.Sites) > 0 && g.one(3) {
 			s.Params = g.params()
 			s.Params.XSize, s.Params.MaxLinear = own.XSize, own.MaxLinear
@@ -136,7 +146,10 @@ func (g *generator) estrange(c *Case) {
 	for i := range c.Sites[1:] {
 		if g.one(2) {
 			s := &c.Sites[i+1]
-			s.Foreign = &job.Foreign{FalseLen: g.one(2), Eager: g.one(2)}
+			s.Foreign = &job.Foreign{Eager: g.one(2), Habits: g.one(2), FalseLen: g.one(2)}
+			if g.one(3) {
+				s.Foreign.Extra = []wire.Label{wire.Label(g.between(0x50000000, 0x50000003)), 0x60000000}
+			}
 			for _, l := range []wire.Label{wire.LabelDataLen, wire.LabelTagUB, wire.LabelAckMark, wire.LabelHiWater} {
 				if g.one(6) {
 					s.Foreign.Skip = append(s.Foreign.Skip, l)
@@ -183,21 +196,32 @@ func (g *generator) link(slowest time.Duration) kernel.LinkSpec {
 }
 
 // faults are none for most seeds, harmless ones for some, and deadly for a third.
-func (g *generator) faults() (all []job.Fault) {
+func (g *generator) faults(resumed bool) (all []job.Fault) {
 	for range g.rng.IntN(3) * g.rng.IntN(2) {
 		all = append(all, g.fault(job.Stall, job.PluginCrash))
+	}
+	if resumed && g.one(2) {
+		for range g.between(1, 10) {
+			all = append(all, g.fault(job.CutLink, job.CutLink, job.HalfClose, job.Stall))
+		}
+		return all
 	}
 	if !g.one(3) {
 		return all
 	}
 	for range 1 + g.rng.IntN(4)/3 {
-		all = append(all, g.fault(job.CrashProc, job.CrashNode, job.CrashServer, job.CutLink, job.CutLink, job.HalfClose))
+		all = append(all, g.fault(job.CrashProc, job.CrashProc, job.CrashNode, job.CrashServer, job.CutLink, job.CutLink, job.HalfClose))
 	}
 	return all
 }
 
+// fault happens at any time, most often when the job is running.
 func (g *generator) fault(kinds ...job.FaultKind) job.Fault {
-	return job.Fault{
-		Kind: kinds[g.rng.IntN(len(kinds))], At: g.upTo(200 * time.Millisecond), Target: g.rng.IntN(64),
+	f := job.Fault{Kind: kinds[g.rng.IntN(len(kinds))], Target: g.rng.IntN(64)}
+	if g.one(3) {
+		f.At = g.upTo(200 * time.Millisecond)
+	} else {
+		f.Event = uint64(g.between(1, 100<<g.rng.IntN(7)))
 	}
+	return f
 }

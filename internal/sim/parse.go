@@ -50,6 +50,8 @@ func (c *Case) reader(verb string) func(words []string) error {
 		return c.parseSeed
 	case "job":
 		return c.parseJob
+	case "resume":
+		return c.parseResume
 	case "link":
 		return c.parseLink
 	case "site":
@@ -77,6 +79,31 @@ func (c *Case) parseJob(words []string) error {
 			c.Direct, err = flag(value)
 		case "dialfail":
 			c.DialFail, err = chance(value)
+		case "chunk":
+			var n int64
+			n, err = number(value, 0, 1<<30)
+			c.Chunk = int(n)
+		default:
+			err = errUnknown
+		}
+		return err
+	})
+}
+
+func (c *Case) parseResume(words []string) error {
+	c.Resume = &job.Resume{}
+	return pairs(words, func(key, value string) (err error) {
+		switch key {
+		case "window":
+			var n int64
+			n, err = number(value, 1, 1<<30)
+			c.Resume.Window = int(n)
+		case "checksum":
+			c.Resume.Checksum, err = flag(value)
+		case "again":
+			c.Resume.Again, err = duration(value)
+		case "limit":
+			c.Resume.Limit, err = duration(value)
 		default:
 			err = errUnknown
 		}
@@ -124,6 +151,10 @@ func (c *Case) parseSite(words []string) error {
 			return parseHosts(&s, value)
 		case "foreign":
 			return parseForeign(&s, value)
+		case "direct":
+			direct, err := flag(value)
+			s.NoDirect = !direct
+			return err
 		}
 		for _, n := range paramNames {
 			if n.name == key {
@@ -152,24 +183,34 @@ func parseHosts(s *job.Site, value string) error {
 func parseForeign(s *job.Site, value string) error {
 	s.Foreign = &job.Foreign{}
 	for _, word := range strings.Split(value, ",") {
-		label, skips := strings.CutPrefix(word, "skip:")
-		switch {
-		case word == "labels":
-		case word == "falselen":
-			s.Foreign.FalseLen = true
-		case word == "eager":
-			s.Foreign.Eager = true
-		case skips:
-			n, err := strconv.ParseUint(label, 0, 32)
-			if err != nil {
-				return err
-			}
-			s.Foreign.Skip = append(s.Foreign.Skip, wire.Label(n))
-		default:
-			return fmt.Errorf("%q is not labels, falselen, eager or skip:LABEL", word)
+		if err := parseManner(s.Foreign, word); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+func parseManner(f *job.Foreign, word string) error {
+	for _, m := range mannerNames {
+		if m.name == word {
+			*m.of(f) = true
+			return nil
+		}
+	}
+	what, label, _ := strings.Cut(word, ":")
+	list := &f.Skip
+	switch what {
+	case "yes":
+		return nil
+	case "skip":
+	case "extra":
+		list = &f.Extra
+	default:
+		return fmt.Errorf("%q is not yes, eager, habits, falselen, skip:LABEL or extra:LABEL", word)
+	}
+	n, err := strconv.ParseUint(label, 0, 32)
+	*list = append(*list, wire.Label(n))
+	return err
 }
 
 func (c *Case) parseFault(words []string) error {

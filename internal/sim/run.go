@@ -105,7 +105,7 @@ func (x *execution) config() job.Config {
 	}
 	return job.Config{
 		Sites: append([]job.Site(nil), x.c.Sites...), Auth: auth, Direct: x.c.Direct, DialFail: x.c.DialFail,
-		Links: x.c.Links, Observer: x.watch,
+		Links: x.c.Links, Resume: x.c.Resume, ChunkSize: x.c.chunk(), Observer: x.watch,
 		Program: func(e job.Env) error { return script.Run(x.c.Program, e, x.records[e.World().Rank()]) },
 	}
 }

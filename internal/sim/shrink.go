@@ -112,6 +112,8 @@ var simplifications = []func(c *Case){
 	func(c *Case) { c.Key = false },
 	func(c *Case) { c.Direct = false },
 	func(c *Case) { c.DialFail = 0 },
+	func(c *Case) { c.Resume = nil },
+	func(c *Case) { c.Chunk = 0 },
 	func(c *Case) { c.Links = job.Links{} },
 	func(c *Case) { c.Links.Server = kernel.LinkSpec{} },
 	func(c *Case) { c.Links.Proc = kernel.LinkSpec{} },
@@ -142,8 +144,11 @@ func eachLink(c *Case, change func(l *kernel.LinkSpec)) {
 var siteSimplifications = []func(s *job.Site){
 	func(s *job.Site) { s.Foreign = nil },
 	func(s *job.Site) { manners(s, func(f *job.Foreign) { f.Skip = nil }) },
+	func(s *job.Site) { manners(s, func(f *job.Foreign) { f.Extra = nil }) },
 	func(s *job.Site) { manners(s, func(f *job.Foreign) { f.FalseLen = false }) },
 	func(s *job.Site) { manners(s, func(f *job.Foreign) { f.Eager = false }) },
+	func(s *job.Site) { manners(s, func(f *job.Foreign) { f.Habits = false }) },
+	func(s *job.Site) { s.NoDirect = false },
 	func(s *job.Site) { s.Params = startup.DefaultParams() },
 	func(s *job.Site) { s.Params.DataLen = startup.DefaultDataLen },
 	func(s *job.Site) {

@@ -14,7 +14,10 @@ import (
 func (c *Case) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d\n", c.Seed)
-	fmt.Fprintf(&b, "job key=%s direct=%s dialfail=%v\n", yes(c.Key), yes(c.Direct), c.DialFail)
+	fmt.Fprintf(&b, "job key=%s direct=%s dialfail=%v chunk=%d\n", yes(c.Key), yes(c.Direct), c.DialFail, c.Chunk)
+	if r := c.Resume; r != nil {
+		fmt.Fprintf(&b, "resume window=%d checksum=%s again=%v limit=%v\n", r.Window, yes(r.Checksum), r.Again, r.Limit)
+	}
 	links := c.Links
 	for _, l := range linkNames {
 		if s := l.of(&links); *s != (kernel.LinkSpec{}) {
@@ -62,6 +65,9 @@ func siteText(s *job.Site) string {
 			}
 		}
 	}
+	if s.NoDirect {
+		text += " direct=no"
+	}
 	if f := s.Foreign; f != nil {
 		text += fmt.Sprintf(" foreign=%s", foreignText(f))
 	}
@@ -69,17 +75,29 @@ func siteText(s *job.Site) string {
 }
 
 func foreignText(f *job.Foreign) string {
-	manners := []string{"labels"}
-	if f.FalseLen {
-		manners = append(manners, "falselen")
-	}
-	if f.Eager {
-		manners = append(manners, "eager")
+	manners := []string{"yes"}
+	for _, m := range mannerNames {
+		if *m.of(f) {
+			manners = append(manners, m.name)
+		}
 	}
 	for _, l := range f.Skip {
 		manners = append(manners, fmt.Sprintf("skip:%#x", uint32(l)))
 	}
+	for _, l := range f.Extra {
+		manners = append(manners, fmt.Sprintf("extra:%#x", uint32(l)))
+	}
 	return strings.Join(manners, ",")
+}
+
+// mannerNames are what a foreign site may do, as it is written.
+var mannerNames = []struct {
+	name string
+	of   func(f *job.Foreign) *bool
+}{
+	{"eager", func(f *job.Foreign) *bool { return &f.Eager }},
+	{"habits", func(f *job.Foreign) *bool { return &f.Habits }},
+	{"falselen", func(f *job.Foreign) *bool { return &f.FalseLen }},
 }
 
 // paramNames are the parameters of a site, as they are written.

@@ -123,7 +123,7 @@ func (w *watch) Fault() error {
 
 // Agent has the checker judge what an agent says of its memory.
 func (w *watch) Agent(host int, s agent.Stats) {
-	_ = w.checker.Memory(host, int64(s.Queued), int64(s.Memory), agent.DefaultChunkSize, w.k.Now())
+	_ = w.checker.Memory(host, int64(s.Queued), int64(s.Memory), int64(w.c.chunk()), w.k.Now())
 }
 
 // linkWatch passes on what happens on one link.
@@ -141,6 +141,11 @@ func (x *linkWatch) Sent(from *kernel.End, data []byte) {
 
 func (x *linkWatch) Received(to *kernel.End, n int) {
 	_ = x.w.checker.Received(x.id, x.first(to), n, x.w.k.Now())
+}
+
+// Read is called instead of Received where a link is resumed.
+func (x *linkWatch) Read(to *kernel.End, data []byte) {
+	_ = x.w.checker.Read(x.id, x.first(to), data, x.w.k.Now())
 }
 
 func (x *linkWatch) Ended(from *kernel.End) { _ = x.w.checker.Ended(x.id, x.first(from)) }

@@ -207,6 +207,7 @@ func (e *lastingEnd) again() {
 		e.dial = k.After(k.Between(0, e.cfg.Again), e.again)
 		return
 	}
+	e.w.resumed++
 	l := e.below(nil)
 	e.w.k.After(e.w.k.Between(0, e.spec.Delay), func() { e.w.await(l.Ends[1]) })
 	e.start(l.Ends[0])

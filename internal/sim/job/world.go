@@ -38,6 +38,7 @@ type World struct {
 	wrong       error             // what must not be
 	broke       *moment           // when it became certain that the job fails
 	met         map[FaultKind]int // how many faults
+	resumed     int               // how often a link was dialled again
 	stalls      time.Duration     // how long links were held up, all together
 }
 
@@ -115,6 +116,9 @@ func (r Result) Sites() []error {
 	}
 	return all
 }
+
+// Resumed gives how often a link was dialled again that had been lost.
+func (r Result) Resumed() int { return r.World.resumed }
 
 // Faults gives how many faults of each kind have met something.
 func (r Result) Faults() map[FaultKind]int { return r.World.met }
