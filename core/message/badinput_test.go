@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/allocs"
 	"github.com/openimpi/impi/internal/watchdog"
 )
 
@@ -171,6 +172,36 @@ func TestLengthsDoNotAllocate(t *testing.T) {
 	e.Detach(1, errCut)
 	if !r.Done() || !errors.Is(r.Err(), ErrPeerDown) {
 		t.Fatal(r.Err())
+	}
+}
+
+// TestLyingLengths: a first packet costs what it may bring and no more, whatever
+// it says of the message, and whether or not a receive waits for it.
+func TestLyingLengths(t *testing.T) {
+	const maxData = 1 << 20
+	for _, n := range []uint64{maxData, 1 << 31, 1<<63 - 1, 1<<64 - 1} {
+		for _, size := range []uint32{10, maxData, 1 << 31} {
+			procs := directoryOf(t, wire.Proc{PID: 1}, wire.Proc{PID: 2})
+			e, err := New(Config{Directory: procs, MaxData: maxData, AckMark: 1, HiWater: 4})
+			if err != nil {
+				t.Fatal(err)
+			}
+			e.Attach(0)
+			h := wire.Packet{Type: wire.PkDataSync, Len: size, MsgLen: n, LSRank: 1, Src: wire.Proc{PID: 2}, Dest: wire.Proc{PID: 1}}
+			raw := make([]byte, headerSize)
+			wire.Published.PutHeader(raw, &h)
+			cost := allocs.Exactly(func() {
+				_ = e.Received(0, copy(e.Input(0)[0], raw))
+				e.Recv(Envelope{Rank: AnySource, Tag: AnyTag}, NoPeer, nil)
+			})
+			most := uint64(inputSize + 32<<10)
+			if size <= maxData {
+				most += uint64(size)
+			}
+			if cost > most {
+				t.Errorf("%d bytes of %d cost %d bytes, more than %d", size, n, cost, most)
+			}
+		}
 	}
 }
 

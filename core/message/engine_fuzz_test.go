@@ -101,6 +101,10 @@ func FuzzEngine(f *testing.F) {
 	}
 	f.Add(raw)
 	f.Add(bytes.Repeat(packet(0, wire.PkDataSync, 0, 255, 1, 1, 0), 30))
+	f.Add(bytes.Join([][]byte{
+		packet(0, wire.PkDataSync, 9, 254, 0x11, 1, 0), {at(enRecv, 1), 8, 40}, packet(0, wire.PkDataSync, 9, 254, 0x20, 1, 0),
+		{at(enHalf, 0), byte(wire.PkData), 40, 0, 0x20, 0, 0, 150, at(enRecv, 0), 0x0c, 50, at(enDown, 1)}, packet(1, wire.PkData, 2, 0, 1, 0, 0),
+	}, nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		defer watchdog.Start()()
 		s := newSabotage(t, b)
@@ -211,9 +215,12 @@ func (s *sabotage) draw() []byte {
 		SrcReq: wire.RequestID(src&31) | wire.RequestID(src>>5)<<32, DestReq: wire.RequestID(dst&31) | wire.RequestID(dst>>5)<<32,
 		Src: wire.Proc{PID: 1 + int64(tag>>4&3)}, Dest: wire.Proc{PID: 1},
 	}
-	if more == 255 { // to have a long message in one packet of the full size
+	switch more {
+	case 255: // to have a long message in one packet of the full size
 		h.Len = engineMax
 		h.MsgLen = engineMax + uint64(n)
+	case 254: // to have one that cannot be
+		h.MsgLen = 1<<62 + uint64(n)
 	}
 	b := make([]byte, headerSize)
 	wire.Published.PutHeader(b, &h)
