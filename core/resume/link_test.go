@@ -192,6 +192,22 @@ func TestSmallerWindowCounts(t *testing.T) {
 	}
 }
 
+// Only what the user has is acknowledged, and the end not before the bytes.
+func TestAcknowledgedIsDelivered(t *testing.T) {
+	p := newPair(t, Config{Ack: 1})
+	p.send(p.a, "abcd", 4)
+	p.a.CloseSend()
+	for _, want := range []uint64{0, 2, 3, 5} {
+		p.pump()
+		if p.a.out.acked != want {
+			t.Fatalf("%d is acknowledged, not %d", p.a.out.acked, want)
+		}
+		if text := map[uint64]string{0: "ab", 2: "c", 3: "d"}[want]; text != "" {
+			p.recv(p.b, len(text), text)
+		}
+	}
+}
+
 // Whoever only sends still learns what was acknowledged, and whoever does not
 // receive does not keep the other direction from moving.
 func TestDirectionsAreIndependent(t *testing.T) {

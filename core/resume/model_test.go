@@ -579,7 +579,7 @@ func (w *world) accept(l *Link, i int) error {
 // check is what must hold in each state.
 func (w *world) check() error {
 	for side, l := range w.ends {
-		if err := w.checkStream(l, w.ends[1-side]); err != nil {
+		if err := w.checkStream(l, w.ends[1-side], w.users[1-side].got); err != nil {
 			return fmt.Errorf("stream of end %d: %w", side, err)
 		}
 		for _, err := range []error{l.err, l.cause} {
@@ -600,19 +600,22 @@ func (w *world) check() error {
 	return nil
 }
 
-// checkStream compares the two ends of one direction.
-func (w *world) checkStream(from, to *Link) error {
+// checkStream compares the two ends of one direction, whose user got so many bytes.
+func (w *world) checkStream(from, to *Link, got int) error {
 	o, i := &from.out, &to.in
-	end := o.end
+	end, delivered := o.end, uint64(got)
 	if o.fin {
 		end++
+	}
+	if o.fin && i.fin && delivered == o.end {
+		delivered++
 	}
 	window := uint64(w.config.window)
 	switch {
 	case o.acked > o.next || o.next > o.reached || o.reached > end:
 		return fmt.Errorf("acked %d, next %d, reached %d, end %d", o.acked, o.next, o.reached, end)
-	case o.acked > i.ack():
-		return fmt.Errorf("%d is acknowledged, %d was delivered", o.acked, i.ack())
+	case o.acked > delivered:
+		return fmt.Errorf("%d is acknowledged, %d was delivered", o.acked, delivered)
 	case i.received() > o.reached:
 		return fmt.Errorf("%d were received, %d sent", i.received(), o.reached)
 	case min(o.reached, o.end) > o.acked+window || o.end > o.acked+o.size:
