@@ -35,17 +35,24 @@ func (s *shrinker) try(p *Program) bool {
 }
 
 // unit is what can be left out: a message with all that is done with it, or a
-// step that is no message's.
-type unit struct{ message, step int }
+// step that is no message's, and perhaps another that belongs to it.
+type unit struct{ message, step, also int }
 
 func units(p *Program) []unit {
 	var list []unit
 	for _, m := range p.Messages {
-		list = append(list, unit{m.ID, never})
+		list = append(list, unit{m.ID, never, never})
 	}
 	for i, s := range p.Steps {
-		if s.messages() == nil {
-			list = append(list, unit{0, i})
+		switch s := s.(type) {
+		case Detach:
+		case Attach:
+			detach := slices.IndexFunc(p.Steps[i:], func(d Step) bool { return d == Step(Detach{s.Rank}) })
+			list = append(list, unit{0, i, i + detach})
+		default:
+			if s.messages() == nil {
+				list = append(list, unit{0, i, never})
+			}
 		}
 	}
 	return list
@@ -77,7 +84,7 @@ func without(p *Program, gone []unit) *Program {
 		if u.message != 0 {
 			messages[u.message] = true
 		} else {
-			steps[u.step] = true
+			steps[u.step], steps[u.also] = true, true
 		}
 	}
 	q := &Program{Procs: p.Procs}

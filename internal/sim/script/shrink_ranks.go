@@ -15,7 +15,7 @@ func withoutRank(p *Program, rank int) *Program {
 	var gone []unit
 	for _, m := range p.Messages {
 		if m.From == rank || m.To == rank {
-			gone = append(gone, unit{m.ID, never})
+			gone = append(gone, unit{m.ID, never, never})
 		}
 	}
 	model := newComms(p.Procs)
@@ -28,7 +28,7 @@ func withoutRank(p *Program, rank int) *Program {
 			return nil
 		}
 		if moved[i] == nil || refused(moved[i], smaller) {
-			gone = append(gone, unit{0, i})
+			gone = append(gone, unit{0, i, never})
 			moved[i] = s
 		}
 	}
@@ -59,6 +59,8 @@ func lower(s Step, rank int, c *comms) Step {
 	switch s := s.(type) {
 	case Split:
 		return lowerSplit(s, rank, c.byName[s.Comm])
+	case Cart:
+		return lowerCart(s, rank, c.byName[s.Comm])
 	case Collective:
 		return lowerCollective(s, rank, c.byName[s.Comm])
 	case Lone:
@@ -92,7 +94,7 @@ func lowerAlone(s Step, of, rank int, at func(int) Step) Step {
 // lowerSplit takes a member out, and the names of communicators that were only
 // its own.
 func lowerSplit(s Split, rank int, g *group) Step {
-	if g == nil || !g.has(rank) {
+	if !g.has(rank) {
 		return s
 	}
 	if len(g.members) == 1 {
@@ -111,12 +113,23 @@ func lowerSplit(s Split, rank int, g *group) Step {
 	return next
 }
 
+// lowerCart makes the grid smaller by a place in its largest dimension if it loses
+// a member.
+func lowerCart(s Cart, rank int, g *group) Step {
+	if i := g.rank(rank); i < 0 || i >= (&grid{s.Dims, s.Periodic}).size() {
+		return s
+	}
+	s.Dims = slices.Clone(s.Dims)
+	at := slices.Index(s.Dims, slices.Max(s.Dims))
+	if s.Dims[at]--; s.Dims[at] == 0 {
+		return nil
+	}
+	return s
+}
+
 // lowerCollective takes a member's counts out; a root that goes hands over to
 // another member.
 func lowerCollective(s Collective, rank int, g *group) Step {
-	if g == nil {
-		return nil
-	}
 	i, n := g.rank(rank), len(g.members)
 	if i >= 0 && n == 1 {
 		return nil

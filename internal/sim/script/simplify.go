@@ -12,6 +12,9 @@ func (s *shrinker) simplify() {
 			}
 		}
 	}
+	for _, m := range slices.Clone(s.best.Messages) {
+		s.join(m.ID)
+	}
 	for _, change := range stepChanges {
 		s.changeSteps(change, nil)
 		for i := range s.best.Steps {
@@ -47,6 +50,32 @@ func (s *shrinker) changeSteps(change func(Step) Step, only *int) bool {
 	return changed && s.try(q)
 }
 
+// join makes one step of all that is done with a message, where the last of it was.
+func (s *shrinker) join(id int) bool {
+	var steps []int
+	for i, step := range s.best.Steps {
+		if slices.Contains(step.messages(), id) {
+			steps = append(steps, i)
+		}
+	}
+	if len(steps) < 2 {
+		return false
+	}
+	q := &Program{Procs: s.best.Procs, Messages: s.best.Messages}
+	for i, step := range s.best.Steps {
+		if slices.Contains(steps, i) {
+			step = strip(step, map[int]bool{id: true})
+		}
+		if step != nil {
+			q.Steps = append(q.Steps, step)
+		}
+		if i == steps[len(steps)-1] {
+			q.Steps = append(q.Steps, Exchange{Msgs: []int{id}})
+		}
+	}
+	return s.try(q)
+}
+
 // set gives a value that is simpler, and tells whether it is another.
 func set[T comparable](v *T, simple T) bool {
 	changed := *v != simple
@@ -63,11 +92,12 @@ var messageChanges = []func(*Message) bool{
 	func(m *Message) bool { return set(&m.AnySource, false) },
 	func(m *Message) bool { return set(&m.AnyTag, false) },
 	func(m *Message) bool { return set(&m.Cap, m.Len) },
+	func(m *Message) bool { return m.bytes() },
+	func(m *Message) bool { return set(&m.Kind, Uint8) },
 	func(m *Message) bool { return m.resize(0) },
 	func(m *Message) bool { return m.Len > 1 && m.resize(1) },
 	func(m *Message) bool { return m.Len > 3 && m.resize(m.Len/2) },
 	func(m *Message) bool { return m.Len > 1 && m.resize(m.Len-1) },
-	func(m *Message) bool { return set(&m.Kind, Uint8) },
 	func(m *Message) bool { return set(&m.Comm, World) },
 }
 
@@ -75,6 +105,12 @@ var messageChanges = []func(*Message) bool{
 func (m *Message) resize(n int) bool {
 	m.Cap = max(0, m.Cap+n-m.Len)
 	return set(&m.Len, n)
+}
+
+// bytes keeps the size.
+func (m *Message) bytes() bool {
+	m.Len, m.Cap = m.Len*m.Kind.Size(), m.Cap*m.Kind.Size()
+	return set(&m.Kind, Uint8)
 }
 
 // stepChanges give a simpler step, or nil.
@@ -98,15 +134,40 @@ var stepChanges = []func(Step) Step{
 		}
 		return nil
 	},
+	ofWorld,
 	collectiveChange(func(c *Collective) bool { return set(&c.InPlace, false) }),
 	collectiveChange(func(c *Collective) bool { return set(&c.Gap, 0) }),
+	collectiveChange(func(c *Collective) bool { return set(&c.Op, OpSum) }),
+	collectiveChange(func(c *Collective) bool {
+		size := c.Kind.Size()
+		c.resize(func(n int) int { return n * size })
+		return set(&c.Kind, Uint8)
+	}),
+	collectiveChange(func(c *Collective) bool { return set(&c.Kind, Uint8) }),
 	collectiveChange(func(c *Collective) bool { return c.resize(func(int) int { return 0 }) }),
 	collectiveChange(func(c *Collective) bool { return c.resize(func(n int) int { return min(n, 1) }) }),
 	collectiveChange(func(c *Collective) bool { return c.resize(func(n int) int { return (n + 1) / 2 }) }),
 	collectiveChange(func(c *Collective) bool { return c.resize(func(n int) int { return max(n-1, min(n, 1)) }) }),
-	collectiveChange(func(c *Collective) bool { return set(&c.Op, OpSum) }),
-	collectiveChange(func(c *Collective) bool { return set(&c.Kind, Uint8) }),
 	collectiveChange(func(c *Collective) bool { return set(&c.Comm, World) }),
+}
+
+// ofWorld makes a communicator of World.
+func ofWorld(s Step) Step {
+	switch s := s.(type) {
+	case Dup:
+		if set(&s.Comm, World) {
+			return s
+		}
+	case Split:
+		if set(&s.Comm, World) {
+			return s
+		}
+	case Cart:
+		if set(&s.Comm, World) {
+			return s
+		}
+	}
+	return nil
 }
 
 func collectiveChange(change func(*Collective) bool) func(Step) Step {
