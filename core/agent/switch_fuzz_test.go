@@ -66,6 +66,11 @@ func FuzzSwitch(f *testing.F) {
 	}
 	f.Add(flood, uint16(3000))
 	f.Add([]byte{link(swClose, 0), link(swPacket, 3), byte(wire.PkData), 4 << 3, 250, link(swDone, 1), link(swDone, 0)}, uint16(100))
+	f.Add([]byte{link(swPacket, 3), byte(wire.PkData), 4 << 3, 250}, uint16(0))                      // too long
+	f.Add([]byte{link(swPacket, 3), byte(wire.PkData), 2 << 3, 25}, uint16(0))                       // of another host's proc
+	f.Add([]byte{link(swPacket, 0), byte(wire.PkData), 1<<3 | 4, 25}, uint16(0))                     // of the neighbour
+	f.Add([]byte{link(swPacket, 2), byte(wire.PkData), 2<<3 | 4, 25}, uint16(0))                     // for somebody elsewhere
+	f.Add([]byte{link(swHalf, 3), byte(wire.PkData), 4 << 3, 220, 150, link(swClose, 3)}, uint16(0)) // ends in the middle
 	f.Fuzz(func(t *testing.T, b []byte, chunk uint16) {
 		defer watchdog.Start()()
 		r := newRig(t, switchJob(minChunkSize+int(chunk)%5000))
@@ -102,12 +107,12 @@ func (s *swarm) run() (steps int) {
 		s.come(l)
 		switch x % swCount {
 		case swPacket:
-			s.hear(l, s.draw())
+			s.hear(l, s.draw(l))
 		case swHalf:
-			p := s.draw()
-			s.hear(l, p[:min(len(p), int(s.byte()))])
+			p := s.draw(l)
+			s.hear(l, p[:min(len(p), 4*int(s.byte()))])
 		case swFlip:
-			p := s.draw()
+			p := s.draw(l)
 			bit := int(s.byte()) | int(s.byte())<<8
 			p[bit/8%wire.HeaderSize] ^= 1 << (bit % 8)
 			s.hear(l, p)
@@ -144,10 +149,25 @@ func (s *swarm) come(l LinkID) {
 	}
 }
 
-// draw makes a packet out of three bytes.
-func (s *swarm) draw() []byte {
+// draw makes a packet out of three bytes. It bears the stamp of the link that it
+// is said on.
+func (s *swarm) draw(l LinkID) []byte {
 	kind, who, n := s.byte(), int(s.byte()), int(s.byte())
-	return s.packet(wire.PacketType(kind%9), who>>3%7, who%8%7, 3*n, uint64(kind))
+	return s.packet(wire.PacketType(kind%9), who>>3%7, who%8%7, 3*n, stamp(l))
+}
+
+// stamp is a sequence number that tells a link, and no other with one bit wrong.
+func stamp(l LinkID) uint64 { return 0x0101010101010101 * uint64(l+1) }
+
+// forged tells whether a packet of src was said by somebody else, as far as it
+// bears a stamp.
+func (s *swarm) forged(p *wire.Packet, src int) bool {
+	for _, l := range switchLinks {
+		if p.Seq == stamp(l) {
+			return src != int(l) && s.c.Procs[src].Host != wire.HostRank(l-100)
+		}
+	}
+	return false
 }
 
 func (s *swarm) hear(l LinkID, b []byte) {
@@ -223,7 +243,7 @@ func (s *swarm) check(l LinkID, b []byte, ended bool) bool {
 	if l >= 100 {
 		right = dest >= 0 && s.c.Procs[dest].Host == wire.HostRank(l-100) && local(src)
 	}
-	if !right || !p.Type.Known() || p.Type.HasData() && p.Len > s.c.MaxData {
+	if !right || s.forged(&p, src) || !p.Type.Known() || p.Type.HasData() && p.Len > s.c.MaxData {
 		s.t.Fatalf("link %d got %s", l, s.name(b))
 	}
 	return ended

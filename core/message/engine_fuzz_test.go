@@ -105,6 +105,11 @@ func FuzzEngine(f *testing.F) {
 		packet(0, wire.PkDataSync, 9, 254, 0x11, 1, 0), {at(enRecv, 1), 8, 40}, packet(0, wire.PkDataSync, 9, 254, 0x20, 1, 0),
 		{at(enHalf, 0), byte(wire.PkData), 40, 0, 0x20, 0, 0, 150, at(enRecv, 0), 0x0c, 50, at(enDown, 1)}, packet(1, wire.PkData, 2, 0, 1, 0, 0),
 	}, nil))
+	f.Add(bytes.Join([][]byte{ // peer 2 goes down in the middle of what it sends, and the rest comes
+		packet(0, wire.PkDataSync, 9, 200, 0x21, 1, 0),
+		{at(enRecv, 0), 0x0a, 50, at(enRecv, 0), 0x08, 60, at(enHalf, 0), byte(wire.PkData), 40, 0, 0x20, 0, 0, 150, at(enDown, 1)},
+		{at(enBytes, 0), 18}, []byte("QRSTUVWXYZABCDEFGH"), {at(enRecv, 0), 0x0c, 50},
+	}, nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		defer watchdog.Start()()
 		s := newSabotage(t, b)
