@@ -110,7 +110,9 @@ func (s *packetSwitch) output() {
 		if !ok {
 			return
 		}
-		s.w.k.Note("host %d: %v", s.host, ev)
+		if s.w.k.Noting() {
+			s.w.k.Note("host %d: %v", s.host, ev)
+		}
 		if ev.Kind == agent.ChannelDone {
 			s.endChannel(ev.Link)
 		}

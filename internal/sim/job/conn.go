@@ -15,11 +15,12 @@ type conn struct {
 	over    bool
 	data    func(b []byte)
 	gone    func(cause error) // nil for an orderly end; the conn is closed then
-	buf     []byte
+	buf     []byte            // shared with others: it is used within a call
 }
 
-func newConn(e *kernel.End, data func([]byte), gone func(error)) *conn {
-	c := &conn{end: e, data: data, gone: gone, buf: make([]byte, 16<<10)}
+// newConn makes a conn of an end. data takes what arrives, and keeps nothing of it.
+func newConn(e *kernel.End, buf []byte, data func([]byte), gone func(error)) *conn {
+	c := &conn{end: e, data: data, gone: gone, buf: buf}
 	e.OnReady(c.ready)
 	return c
 }

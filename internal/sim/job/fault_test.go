@@ -1,6 +1,7 @@
 package job
 
 import (
+	"errors"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -52,6 +53,33 @@ func TestHarmlessFaults(t *testing.T) {
 			if r.Faults()[kind] == 0 {
 				t.Errorf("seed %d: no %s", seed, kind)
 			}
+		}
+	}
+}
+
+func TestParseFault(t *testing.T) {
+	for _, text := range []string{"cut 1.5ms 3", "half-close #1234 0", "crash-server 0s 0", "crash-plugin 2h0m0s 17"} {
+		f, err := ParseFault(text)
+		if err != nil || f.String() != text {
+			t.Errorf("%q became %q: %v", text, f, err)
+		}
+	}
+	for _, text := range []string{
+		"", "cut", "cut 1ms", "cut 1ms 1 1", "cut 1 1", "cut -1ms 1", "cut 1ms -1", "cut 1ms x", "burn 1ms 1", "cut #0 1", "cut #x 1", "cut #-1 1",
+	} {
+		if f, err := ParseFault(text); !errors.Is(err, ErrFault) {
+			t.Errorf("%q became %v: %v", text, f, err)
+		}
+	}
+}
+
+// TestFaultAtEvent: it happens before the event with its number, and the same
+// happens again.
+func TestFaultAtEvent(t *testing.T) {
+	for range 2 {
+		r := simulate(t, 3, twoSites(ring), Fault{Kind: CrashNode, Event: 333, Target: 1})
+		if len(r.Hits) != 1 || r.Hits[0].Event != 333 || r.Hits[0].What != "the node of site 1" || !r.Hits[0].Deadly {
+			t.Errorf("%+v", r.Hits)
 		}
 	}
 }

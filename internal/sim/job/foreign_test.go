@@ -44,6 +44,7 @@ func foreign(rng *rand.Rand) Site {
 	}
 	p := startup.DefaultParams()
 	p.DataLen = []uint32{1, 2, 100, 5000}[rng.IntN(4)]
+	p.TagUB = wire.Tag(32767 + rng.IntN(3))
 	p.HiWater = 1 + rng.Uint32N(3)
 	p.AckMark = 1 + rng.Uint32N(p.HiWater)
 	return Site{Hosts: []int{2, 1}[:1+rng.IntN(2)], Foreign: f, Params: p}

@@ -139,7 +139,9 @@ func (p *proc) Pause(d time.Duration) { p.task.Sleep(d, "computes") }
 
 // Log adds a line to the trace.
 func (p *proc) Log(format string, args ...any) {
-	p.s.w.k.Note("rank %d: "+format, append([]any{p.rank}, args...)...)
+	if k := p.s.w.k; k.Noting() {
+		k.Note("rank %d: "+format, append([]any{p.rank}, args...)...)
+	}
 }
 
 // NewSet makes the set in which the proc sleeps.

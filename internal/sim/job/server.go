@@ -40,7 +40,7 @@ func (s *server) connect(e *kernel.End, peer string) {
 	s.last++
 	id := s.last
 	s.m.Accept(id, peer, s.w.time())
-	s.conns[id] = newConn(e,
+	s.conns[id] = newConn(e, s.w.buf,
 		func(b []byte) {
 			s.m.Receive(id, b, s.w.time())
 			s.act()
@@ -72,7 +72,9 @@ func (s *server) act() {
 		c := s.conns[a.Conn]
 		switch {
 		case a.Kind == startup.ActEvent:
-			s.w.k.Note("server: %v", a.Event)
+			if s.w.k.Noting() {
+				s.w.k.Note("server: %v", a.Event)
+			}
 		case c == nil:
 		case a.Kind == startup.ActSend:
 			c.send(a.Bytes)

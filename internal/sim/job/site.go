@@ -122,7 +122,7 @@ func (s *site) connect() {
 	spec := s.w.cfg.Links.Server
 	spec.Name = fmt.Sprintf("client %d to server", s.rank)
 	l := s.w.link(spec, Endpoint{AtClient, int(s.rank)}, Endpoint{AtServer, 0})
-	s.conn = newConn(l.Ends[0], s.hear, s.serverGone)
+	s.conn = newConn(l.Ends[0], s.w.buf, s.hear, s.serverGone)
 	s.w.k.After(s.w.k.Between(0, spec.Delay), func() { s.w.server.connect(l.Ends[1], clientPeer(int(s.rank))) })
 	s.client.Start(s.w.time())
 	s.timer = s.w.k.After(0, s.tick)

@@ -35,6 +35,7 @@ type World struct {
 	procTable   []agent.Proc
 	roster      *mpi.Roster // of the site that was last to need one
 	hits        []Hit
+	buf         []byte
 	wrong       error             // what must not be
 	broke       *moment           // when it became certain that the job fails
 	met         map[FaultKind]int // how many faults
@@ -51,7 +52,7 @@ func New(k *kernel.Kernel, cfg Config) (*World, error) {
 	w := &World{
 		k: k, cfg: cfg, hosts: make(map[wire.HostRank]*host), procs: make([]*proc, cfg.Procs()),
 		pairs: make(map[pair]*pairState), pluginsBack: make([]time.Duration, len(cfg.Sites)),
-		met: make(map[FaultKind]int), sessions: make(map[resume.Session]*lasting), channels: make(map[*kernel.Link]*lasting),
+		buf: make([]byte, 16<<10), met: make(map[FaultKind]int), sessions: make(map[resume.Session]*lasting), channels: make(map[*kernel.Link]*lasting),
 	}
 	var err error
 	if w.server, err = newServer(w); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -255,5 +256,151 @@ func TestTraceKeepsTheLast(t *testing.T) {
 	}
 	if got := k.Trace(); got != "       0.000  note 3\n       0.000  note 4\n" {
 		t.Errorf("%q", got)
+	}
+}
+
+func TestPanicOfATask(t *testing.T) {
+	k := New(1)
+	other := k.Go("other", func(t *Task) { t.Park("ever") }, nil)
+	k.Go("x", func(*Task) { panic("oh") }, nil)
+	defer func() {
+		p, ok := recover().(*Panic)
+		if !ok || p.Task != "x" || p.Value != "oh" || !strings.Contains(p.String(), "TestPanicOfATask") {
+			t.Errorf("%v", p)
+		}
+		if k.Close(); !other.Ended() {
+			t.Error("the other task is left over")
+		}
+	}()
+	run(t, k)
+}
+
+func TestAtEvent(t *testing.T) {
+	k := New(1)
+	var at []string
+	for _, n := range []uint64{5, 0, 5, 3, 100} {
+		k.AtEvent(n, func() { at = append(at, fmt.Sprint(n, "@", k.Events())) })
+	}
+	for range 10 {
+		k.After(time.Millisecond, func() {})
+	}
+	run(t, k)
+	if got := fmt.Sprint(at); got != "[0@0 3@3 5@5 5@5]" {
+		t.Error(got)
+	}
+}
+
+func TestTimersFireInOrder(t *testing.T) {
+	k := New(1)
+	var timers []*Timer
+	last, fired := time.Duration(0), 0
+	for range 300 {
+		timers = append(timers, k.After(k.Between(0, time.Second), func() {
+			if k.Now() < last {
+				t.Errorf("%v after %v", k.Now(), last)
+			}
+			last = k.Now()
+			fired++
+		}))
+	}
+	stopped := 0
+	for i, x := range timers {
+		switch i % 3 {
+		case 0:
+			if !x.Stop() || x.Stop() {
+				t.Error("it was to come, and then not")
+			}
+			stopped++
+		case 1:
+			if !x.Reset(k.Between(0, time.Second)) {
+				t.Error("it was to come")
+			}
+		}
+	}
+	run(t, k)
+	if fired != len(timers)-stopped {
+		t.Errorf("%d have fired", fired)
+	}
+}
+
+// TestGateWakesATask: a task waits for what is no link of the kernel's.
+func TestGateWakesATask(t *testing.T) {
+	k := New(1)
+	open := false
+	g := k.NewGate(func(want link.Interest) bool { return open && want&link.Readable != 0 })
+	seen := 0
+	x := k.Go("x", func(t *Task) {
+		s := t.NewSet()
+		if err := s.Add(g.Handle(), 3, link.Readable|link.Writable); err != nil {
+			panic(err)
+		}
+		for seen == 0 {
+			events, _ := s.Wait(-1)
+			for _, ev := range events {
+				if ev.Key == 3 && ev.Readable && !ev.Writable {
+					seen++
+				}
+			}
+		}
+	}, nil)
+	k.After(time.Millisecond, g.Ring) // nothing yet
+	k.After(2*time.Millisecond, func() { open = true; g.Ring() })
+	run(t, k)
+	if seen != 1 || !x.Ended() {
+		t.Errorf("seen %d times", seen)
+	}
+}
+
+// TestClosedGateLeavesItsSets as closed links do.
+func TestClosedGateLeavesItsSets(t *testing.T) {
+	k := New(1)
+	g := k.NewGate(func(link.Interest) bool { return true })
+	k.Go("x", func(x *Task) {
+		s := x.NewSet()
+		if err := s.Add(g.Handle(), 3, link.Readable); err != nil {
+			t.Error(err)
+		}
+		g.Close()
+		if events, _ := s.Wait(0); len(events) != 0 {
+			t.Errorf("%v", events)
+		}
+	}, nil)
+	run(t, k)
+}
+
+// TestSendToAClosedEnd leaves what was sent back, unless the link is like TCP.
+func TestSendToAClosedEnd(t *testing.T) {
+	for _, reset := range []float64{0, 1} {
+		k := New(1)
+		l := k.NewLink(LinkSpec{Name: "x", Capacity: 10, Delay: time.Millisecond, Reset: reset}, nil)
+		a, b := l.Ends[0], l.Ends[1]
+		if n, err := b.Send([][]byte{{1, 2, 3}}); n != 3 || err != nil {
+			t.Fatal(n, err)
+		}
+		_ = b.Close()
+		if _, err := a.Send([][]byte{{1}}); !errors.Is(err, link.ErrBroken) {
+			t.Errorf("reset %v: sent: %v", reset, err)
+		}
+		run(t, k)
+		n, err := a.Recv([][]byte{make([]byte, 5)})
+		if reset == 0 && (n != 3 || err != nil) || reset == 1 && !errors.Is(err, link.ErrBroken) {
+			t.Errorf("reset %v: got %d, %v", reset, n, err)
+		}
+	}
+}
+
+func TestSendAllocatesNothing(t *testing.T) {
+	k := New(1)
+	l := k.NewLink(LinkSpec{Name: "x", Capacity: 1000}, nil)
+	batch, room := [][]byte{data(300), data(300)}, [][]byte{make([]byte, 1000)}
+	n := testing.AllocsPerRun(100, func() {
+		_, _ = l.Ends[0].Send(batch)
+		_ = k.Run(10, time.Hour, func() bool { return false })
+		if n, err := l.Ends[1].Recv(room); n != 600 || err != nil {
+			t.Errorf("got %d, %v", n, err)
+		}
+	})
+	if n > 0.1 {
+		t.Errorf("%v allocations", n)
 	}
 }

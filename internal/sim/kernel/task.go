@@ -1,7 +1,9 @@
 package kernel
 
 import (
+	"fmt"
 	"iter"
+	"runtime/debug"
 	"time"
 )
 
@@ -37,17 +39,14 @@ func (k *Kernel) Go(name string, f func(*Task), ended func()) *Task {
 		defer func() {
 			if r := recover(); r != nil {
 				if _, ok := r.(killed); !ok {
-					panic(r)
+					panic(&Panic{t.Name, r, debug.Stack()})
 				}
 			}
 		}()
 		f(t)
 	})
 	t.timer = k.After(k.Between(0, wakeMax), func() {
-		k.current = t
-		_, more := t.next()
-		k.current = nil
-		if !more && !t.ended {
+		if more := t.turn(); !more && !t.ended {
 			t.ended = true
 			if ended != nil {
 				ended()
@@ -57,6 +56,24 @@ func (k *Kernel) Go(name string, f func(*Task), ended func()) *Task {
 	k.tasks = append(k.tasks, t)
 	return t
 }
+
+// turn lets the task run, and tells whether it wants to go on.
+func (t *Task) turn() (more bool) {
+	t.k.current = t
+	defer func() { t.k.current = nil }()
+	_, more = t.next()
+	return more
+}
+
+// Panic is what Run panics with when a task has.
+type Panic struct {
+	Task  string
+	Value any
+	Stack []byte // of the task
+}
+
+// String has all of it.
+func (p *Panic) String() string { return fmt.Sprintf("%s: %v\n%s", p.Task, p.Value, p.Stack) }
 
 // Park gives control away until Wake, or returns at once if that was called
 // since the last Park. why says what the task waits for.

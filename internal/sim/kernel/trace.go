@@ -25,12 +25,16 @@ type note struct {
 // Keep sets how many notes are kept; 0 keeps none.
 func (k *Kernel) Keep(n int) { k.trace = trace{limit: n} }
 
+// Noting tells whether notes are kept. Who has much to say asks first: even the
+// arguments of a Note that is not kept cost something.
+func (k *Kernel) Noting() bool { return k.trace.limit > 0 }
+
 // Note keeps a line for the trace. The arguments must not change afterwards.
 func (k *Kernel) Note(format string, args ...any) {
 	t := &k.trace
 	n := note{int64(k.now), format, args}
 	switch {
-	case t.limit == 0:
+	case t.limit <= 0:
 	case len(t.lines) < t.limit:
 		t.lines = append(t.lines, n)
 	default:

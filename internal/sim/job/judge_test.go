@@ -1,0 +1,113 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/openimpi/impi/core/startup"
+	"github.com/openimpi/impi/internal/sim/kernel"
+)
+
+// ended is a world of two sites that have ended, for better or worse.
+func ended(t *testing.T, change func(w *World)) error {
+	t.Helper()
+	_, w := world(t, 1, twoSites(ring))
+	for _, s := range w.sites {
+		s.finished = true
+	}
+	change(w)
+	return w.judge()
+}
+
+func failed(s *site) {
+	s.finished, s.err = false, fmt.Errorf("%w: for a test", ErrFailed)
+}
+
+func TestJudge(t *testing.T) {
+	bad := errors.New("bad")
+	for name, c := range map[string]struct {
+		change func(w *World)
+		want   error
+	}{
+		"all is well":         {func(*World) {}, nil},
+		"all have failed":     {func(w *World) { failed(w.sites[0]); failed(w.sites[1]); w.server.err = bad }, nil},
+		"one finished before": {func(w *World) { failed(w.sites[1]); w.server.err = bad }, nil},
+		"no error, not finished": {func(w *World) {
+			w.sites[0].finished = false
+		}, ErrDisorder},
+		"an error of another kind": {func(w *World) { w.sites[0].err = bad; w.server.err = bad }, ErrDisorder},
+		"the server is happy":      {func(w *World) { failed(w.sites[0]) }, ErrDisorder},
+		"a deadly fault that nobody noticed": {func(w *World) {
+			w.hit(Fault{Kind: CrashNode}, "a node", true)
+		}, ErrDisorder},
+		"a fault that may pass": {func(w *World) { w.hit(Fault{Kind: CutLink}, "a link", false) }, nil},
+	} {
+		if err := ended(t, c.change); !errors.Is(err, c.want) || err != nil && c.want == nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestReactionIsBounded: all have failed, but late, or in too many steps.
+func TestReactionIsBounded(t *testing.T) {
+	for _, c := range []struct {
+		took   time.Duration
+		events int
+		ready  bool
+		want   error
+	}{
+		{50 * time.Millisecond, 100, true, ErrLate},
+		{time.Millisecond, 100, true, nil},
+		{50 * time.Millisecond, 100, false, nil}, // somebody waits for who does not come
+		{2 * time.Minute, 100, false, ErrLate},
+		{time.Millisecond, 60_000, true, ErrLate},
+	} {
+		err := ended(t, func(w *World) {
+			w.broke = &moment{ready: c.ready}
+			w.server.err = errors.New("failed")
+			k := kernel.New(1)
+			for i := range c.events {
+				k.After(c.took*time.Duration(i+1)/time.Duration(c.events), func() {})
+			}
+			if err := k.Run(1e6, time.Hour, func() bool { return false }); err != nil {
+				t.Fatal(err)
+			}
+			w.k = k
+		})
+		if !errors.Is(err, c.want) || err != nil && c.want == nil {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
+
+// TestStuckJobSaysWhoWaits: a program that cannot end.
+func TestStuckJobSaysWhoWaits(t *testing.T) {
+	k, w := world(t, 1, twoSites(func(e Env) error {
+		if e.World().Rank() == 3 {
+			return nil
+		}
+		return ring(e)
+	}))
+	err := w.Run(Bounds{Events: 1e6, Time: time.Minute}).Err
+	if !errors.Is(err, ErrStuck) || !strings.Contains(err.Error(), "rank 4 waits for a link\n") || !strings.Contains(err.Error(), "recv peer=3") {
+		t.Errorf("%v\n%s", err, k.Trace())
+	}
+}
+
+// TestJobsMustBeTheSame: a client that has another idea of the job is found.
+func TestJobsMustBeTheSame(t *testing.T) {
+	_, w := world(t, 1, twoSites(ring))
+	a := &startup.Job{Self: 0, DataLen: 7, Procs: make([]startup.ProcInfo, 5)}
+	b := &startup.Job{Self: 1, DataLen: 7, Procs: make([]startup.ProcInfo, 5)}
+	w.begin(a)
+	if w.begin(b); w.fault() != nil {
+		t.Errorf("they differ in Self only: %v", w.fault())
+	}
+	b.Procs[4].Host = 1
+	if w.begin(b); !errors.Is(w.fault(), ErrDisorder) {
+		t.Errorf("they differ: %v", w.fault())
+	}
+}

@@ -1,0 +1,92 @@
+package job
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/openimpi/impi/internal/sim/kernel"
+)
+
+// characters are links of very different kinds.
+var characters = map[string]kernel.LinkSpec{
+	"immediate":  {Capacity: 1 << 20},
+	"fast":       {Delay: time.Microsecond, Jitter: time.Microsecond, Capacity: 64 << 10},
+	"slow":       {Delay: 50 * time.Millisecond, Jitter: time.Millisecond, Capacity: 64 << 10},
+	"moody":      {Jitter: 20 * time.Millisecond, Capacity: 10 << 10, Chop: 0.1},
+	"tiny":       {Delay: time.Microsecond, Capacity: 1},
+	"small":      {Delay: 10 * time.Microsecond, Capacity: 100, Chop: 0.3},
+	"in shreds":  {Delay: 5 * time.Microsecond, Jitter: 5 * time.Microsecond, Capacity: 4000, Chop: 1},
+	"treasonous": {Delay: time.Millisecond, Capacity: 3000, Chop: 0.5, Reset: 1},
+}
+
+// TestLinkCharacters: any kind of link is good enough for any place, but local
+// sockets do not lose what was sent.
+func TestLinkCharacters(t *testing.T) {
+	for name, spec := range characters {
+		for place := range 4 {
+			t.Run(fmt.Sprintf("%s/%d", name, place), func(t *testing.T) {
+				for seed := range uint64(4) {
+					cfg := twoSites(func(e Env) error { return ringOf(e, 20) })
+					cfg.Links = rough()
+					l := []*kernel.LinkSpec{&cfg.Links.Server, &cfg.Links.Proc, &cfg.Links.Channel, &cfg.Links.Direct}[place]
+					*l = spec
+					cfg.Links.Proc.Reset = 0
+					cfg.Direct = place == 3 || seed%2 == 0
+					if seed%2 == 1 {
+						cfg.Resume = &Resume{}
+					}
+					clean(t, seed, simulate(t, seed, cfg))
+				}
+			})
+		}
+	}
+}
+
+// TestShapes: few sites with many hosts, many with one rank, with direct links
+// between some of them.
+func TestShapes(t *testing.T) {
+	for seed := range uint64(25) {
+		rng := rand.New(rand.NewPCG(seed, 9))
+		cfg := Config{Direct: seed%4 > 0, Links: rough(), Program: func(e Env) error { return ringOf(e, 10) }}
+		sites := []int{1, 2, 5, 9, 32}[seed%5]
+		for range sites {
+			s := Site{NoDirect: rng.IntN(4) == 0}
+			for range 1 + rng.IntN(max(1, 6/sites)) {
+				s.Hosts = append(s.Hosts, 1+rng.IntN(max(1, 8/sites)))
+			}
+			if sites == 32 {
+				s.Hosts = []int{1}
+			}
+			cfg.Sites = append(cfg.Sites, s)
+		}
+		clean(t, seed, simulate(t, seed, cfg))
+	}
+}
+
+func TestOneRankAlone(t *testing.T) {
+	for seed := range uint64(5) {
+		cfg := Config{Sites: []Site{{Hosts: []int{1}}}, Direct: true, Links: rough(), Program: ring}
+		clean(t, seed, simulate(t, seed, cfg))
+	}
+}
+
+// TestNoDirect: a site without direct links has none, and the others have theirs.
+func TestNoDirect(t *testing.T) {
+	cfg := Config{Direct: true, Links: rough(), Program: ring, Sites: []Site{{Hosts: []int{1}}, {Hosts: []int{2}, NoDirect: true}, {Hosts: []int{1}}}}
+	r := simulate(t, 1, cfg)
+	clean(t, 1, r)
+	direct := 0
+	for x := range r.World.pairs {
+		direct++
+		for _, rank := range x {
+			if rank == 1 || rank == 2 {
+				t.Errorf("rank %d asked for a direct link", rank)
+			}
+		}
+	}
+	if direct == 0 {
+		t.Error("nobody asked for a direct link")
+	}
+}
