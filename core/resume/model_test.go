@@ -592,8 +592,12 @@ func (w *world) check() error {
 		if l.err != nil && !w.config.closes {
 			return fmt.Errorf("end %d has failed: %w", side, l.err)
 		}
-		u := w.users[side]
-		if peer := w.ends[1-side]; u.final == io.EOF && (u.got != int(peer.out.end) || !peer.out.fin) {
+		u, peer := w.users[side], w.ends[1-side]
+		if l.Status().State == Done && (w.users[1-side].got != int(l.out.end) || !l.in.fin || l.in.have != peer.out.end) {
+			return fmt.Errorf("end %d is done, but of its %d bytes %d were received, and of %d bytes it has %d",
+				side, l.out.end, w.users[1-side].got, peer.out.end, l.in.have)
+		}
+		if u.final == io.EOF && (u.got != int(peer.out.end) || !peer.out.fin) {
 			return fmt.Errorf("end %d sees the end after %d of %d bytes", side, u.got, peer.out.end)
 		}
 	}
