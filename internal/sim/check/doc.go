@@ -31,8 +31,8 @@
 //   - dance: the host of higher rank says its rank first.
 //   - startup: the dialogues with the server have the right form and order, and
 //     the server answers when it may, to all, what the clients sent.
-//   - label: labels ascend, have the size and value that the job gives them, and are
-//     beyond IMPI 0.0 only if every client lists the private version.
+//   - label: labels ascend, have the size and value that the job gives them, and ours
+//     are beyond IMPI 0.0 only if every client lists the private version.
 //   - memory: see Memory.
 //   - wiring: the simulator contradicts itself.
 //

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"testing"
 	"time"
+
+	"github.com/openimpi/impi/internal/watchdog"
 )
 
 // fuzzLinks are the links of the fuzzed job.
@@ -58,6 +60,7 @@ func FuzzChecker(f *testing.F) {
 		op(opEnded, 3, true, 0), op(opSawEnd, 3, false, 0), op(opOther, 3, true, 1), op(opOther, 3, true, 2), op(opOther, 3, true, 3),
 	}, nil))
 	f.Fuzz(func(t *testing.T, program []byte) {
+		defer watchdog.Start()()
 		c := newChecker(t, testJob())
 		for i, ends := range fuzzLinks {
 			if err := c.Link(i, ends[0], ends[1]); err != nil {
@@ -133,6 +136,7 @@ func FuzzLine(f *testing.F) {
 	f.Add(msg(0, 3, 3).bytes())
 	f.Add([]byte{0, 0, 0, 7})
 	f.Fuzz(func(t *testing.T, b []byte) {
+		defer watchdog.Start()()
 		c := newChecker(t, testJob())
 		if Line(b) == "" || c.Line(b) == "" {
 			t.Error("nothing to say")

@@ -152,6 +152,9 @@ func TestStartup(t *testing.T) {
 	for name, d := range map[string][]say{
 		"standard":   dialogue(standardLabels, nil),
 		"extensions": dialogue(append(slices.Clone(standardLabels), extension), nil),
+		"a foreign client that sends a label of its own": dialogue(slices.Insert(slices.Clone(standardLabels), 12, 0x2450), func(c int, l uint32) bool {
+			return c < 2 && l == 0x2450
+		}),
 		"a foreign client that skips labels": dialogue(standardLabels, func(c int, l uint32) bool {
 			return c == 2 && (l == 0x1400 || l == 0x2400)
 		}),
