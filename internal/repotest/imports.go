@@ -35,6 +35,7 @@ var directions = []direction{
 	{from: "core/...", ours: []string{"core/..."}, others: noOthers},
 	{from: "transports", ours: []string{"core/link"}, others: noOthers},
 	{from: "transports/trace/...", ours: []string{"transports", "transports/socket", "core/link", "core/wire"}},
+	{from: "transports/shm/...", ours: []string{"transports", "transports/socket", "transports/ring", "transports/unix", "core/link"}},
 	{from: "transports/...", ours: []string{"transports", "transports/socket", "core/link"}},
 	{from: "plugins/proto/...", ours: []string{"transports", "plugins/proto/..."}},
 	{from: "plugins/sdk/...", ours: []string{"transports", "transports/socket", "core/link", "plugins/proto/...", "plugins/sdk/..."}},

@@ -1,0 +1,57 @@
+// Package ring is a link through memory that two processes share: a pair of
+// rings, one for each direction, and a socket. While both sides are busy the
+// bytes pass without a system call; the socket is there to wake a side that
+// sleeps, and to learn of the other one's death, which memory does not tell.
+//
+// # The region
+//
+// All numbers have the machine's byte order: both sides are on it. The region is
+// a memfd that can neither shrink nor grow (F_SEAL_SHRINK, F_SEAL_GROW and
+// F_SEAL_SEAL are set by its maker and checked by whoever is given it).
+//
+//	offset  bytes  what
+//	     0      8  magic "impiring"
+//	     8      4  layout version: 1
+//	    12      4  0x01020304
+//	    16      8  feature bits, which the other side may ignore: 0
+//	    24      8  size of each ring's data in bytes, a power of two from 4096 to 2^30
+//	    32      8  the offset of the data of ring 0; that of ring 1 follows it at once
+//	  1024   1024  control block of ring 0: side 0 writes, side 1 reads
+//	  2048   1024  control block of ring 1: side 1 writes, side 0 reads
+//
+// A control block, in lines of 128 bytes so that two sides never write to one
+// line, or to one that the processor fetches along with it:
+//
+//	  +0      8  head: bytes written since the beginning; the writer's
+//	+128      8  tail: bytes read since the beginning; the reader's
+//	+256      4  reader sleeps: 1 while the reader wants to be woken
+//	+384      4  writer sleeps: 1 while the writer wants to be woken
+//	+512      4  ended: 1 when the writer writes no more
+//	+640      4  gone: 1 when the reader reads no more
+//
+// Byte number n of a direction is at n modulo size of the data. A writer copies
+// bytes in, then stores head; a reader loads head, then copies bytes out, then
+// stores tail. Stores of head, tail, ended and gone are releases, loads of them
+// acquires. head - tail, modulo 2^64, is at most size; whoever sees anything
+// else ends the link. A reader may be behind with the store of tail by an eighth
+// of size, but not when it sleeps.
+//
+// # Sleeping
+//
+// A reader that wants to sleep stores 1 into "reader sleeps", looks once more
+// whether there is something (sequentially consistent: the store must not pass
+// the load), and then waits until the socket is readable. Who has stored head or
+// ended looks at that word; if it is 1 and he manages to change it to 0 (compare
+// and swap), he sends a byte on the socket, unless that is full.
+//
+// A writer that wants to sleep sends bytes until the socket takes no more, stores
+// 1 into "writer sleeps", looks once more whether a quarter of the ring is free,
+// and then waits until the socket is writable. Who has stored tail looks at that
+// word once a quarter is free; if he manages to change it from 1 to 0, he reads
+// the socket until it is empty.
+//
+// Bytes on the socket have no meaning of their own. Everybody reads them all
+// before a sleep, and may at any other time. The socket's end means that the other
+// side has died or closed: what is in the ring is still there to be read, and
+// without "ended" the link is broken then.
+package ring

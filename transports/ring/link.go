@@ -1,0 +1,332 @@
+package ring
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/openimpi/impi/core/link"
+)
+
+// lookEvery is how many receives without a byte go by before the socket is asked
+// whether the other side still lives.
+const lookEvery = 256
+
+// errPeerGone is why a ring without an orderly end is broken.
+var errPeerGone = fmt.Errorf("%w: the other side of the shared memory has died", link.ErrBroken)
+
+// Link is a link through a region. It fulfils link.Link.
+type Link struct {
+	region *region
+	file   int // of the region, for Detach; -1: Detach is not possible
+	side   int
+	out    writer
+	in     reader
+	sock   int // NoHandle after Close
+
+	idle    int   // receives in a row that brought nothing
+	dead    bool  // the socket has ended; for Recv alone
+	sendErr error // final
+	recvErr error // final
+	ended   bool  // CloseSend
+
+	// The memory stays mapped as long as the link can be reached, so that calls
+	// need no guard against Close. The socket needs one: its number may become
+	// somebody else's.
+	closed atomic.Bool
+	mu     sync.Mutex // of sock and file
+}
+
+// New makes the link of one side, 0 or 1, of a region. sock is connected to the
+// other side's. New owns both descriptors, also after an error; the region's is
+// closed at once.
+func New(file, sock, side int) (*Link, error) {
+	l, err := NewDetachable(file, sock, side)
+	if err != nil {
+		return nil, err
+	}
+	_ = unix.Close(file)
+	l.file = -1
+	return l, nil
+}
+
+// NewDetachable is New for a link that may be handed on by Detach. It keeps the
+// region's descriptor.
+func NewDetachable(file, sock, side int) (*Link, error) {
+	l, err := adopt(file, sock, side)
+	if err != nil {
+		_, _ = unix.Close(file), unix.Close(sock)
+		return nil, err
+	}
+	return l, nil
+}
+
+func adopt(file, sock, side int) (*Link, error) {
+	if side != 0 && side != 1 {
+		return nil, fmt.Errorf("%w: it has no side %d", ErrRegion, side)
+	}
+	kind, err := unix.GetsockoptInt(sock, unix.SOL_SOCKET, unix.SO_TYPE)
+	if err != nil || kind != unix.SOCK_STREAM {
+		return nil, fmt.Errorf("%w: the descriptor that comes with it is no stream socket (type %d): %w", ErrRegion, kind, err)
+	}
+	if err := unix.SetNonblock(sock, true); err != nil {
+		return nil, fmt.Errorf("%w: its socket: %w", ErrRegion, err)
+	}
+	unix.CloseOnExec(sock)
+	_ = unix.SetsockoptInt(sock, unix.SOL_SOCKET, unix.SO_SNDBUF, sockBuffer) // more costs a sleeping writer more to fill
+	r, err := open(file)
+	if err != nil {
+		return nil, err
+	}
+	return newLink(r, file, sock, side), nil
+}
+
+// Detach gives the link up and returns what another process needs to go on with
+// it: the region's file, the socket and the side. The caller owns the
+// descriptors. No other call may be in progress. It fails after Close.
+func (l *Link) Detach() (file, sock, side int, err error) {
+	switch {
+	case l.file < 0:
+		return -1, -1, 0, fmt.Errorf("%w: its file was not kept", ErrRegion)
+	case l.closed.Swap(true):
+		return -1, -1, 0, link.ErrClosed
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	file, sock = l.file, l.sock
+	l.file, l.sock = -1, link.NoHandle
+	l.in.publish(0)
+	return file, sock, l.side, nil
+}
+
+func newLink(r *region, file, sock, side int) *Link {
+	l := &Link{region: r, file: file, sock: sock, side: side}
+	mine, theirs := r.blocks[side], r.blocks[1-side]
+	l.out = writer{b: mine, data: r.data[side], mask: r.size - 1, head: mine.head.Load(), tail: mine.tail.Load()}
+	l.in = reader{b: theirs, data: r.data[1-side], mask: r.size - 1, tail: theirs.tail.Load()}
+	l.in.stored, l.in.head = l.in.tail, l.in.tail
+	runtime.AddCleanup(l, (*region).unmap, r)
+	return l
+}
+
+// Send copies into the ring what there is room for.
+func (l *Link) Send(batch [][]byte) (int, error) {
+	switch {
+	case l.closed.Load():
+		return 0, link.ErrClosed
+	case l.sendErr != nil:
+		return 0, l.sendErr
+	case l.ended:
+		return 0, link.ErrClosed
+	case l.out.b.gone.Load() != 0:
+		l.sendErr = errPeerGone
+		return 0, l.sendErr
+	}
+	n, err := l.out.write(batch)
+	if err != nil {
+		l.sendErr = fmt.Errorf("%w: %w", link.ErrBroken, err)
+		return 0, l.sendErr
+	}
+	if n > 0 && l.out.b.readerSleeps.Load() != 0 {
+		l.wakeReader()
+	}
+	return n, nil
+}
+
+// bell wakes a sleeping reader, plugs let a writer sleep. Their bytes mean
+// nothing.
+var (
+	bell  = make([]byte, 1)
+	plugs = make([]byte, 64<<10)
+)
+
+const (
+	sendFlags = unix.MSG_DONTWAIT | unix.MSG_NOSIGNAL
+	// maxPlugs bounds what is sent into a socket whose other side reads at once.
+	maxPlugs = 64
+	// sockBuffer is asked of the kernel for the socket, which carries no data.
+	sockBuffer = 4 << 10
+)
+
+// wakeReader rings for a sleeper. Only who has changed the word does.
+func (l *Link) wakeReader() {
+	if !l.out.b.readerSleeps.CompareAndSwap(1, 0) {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.sock >= 0 {
+		_ = unix.Send(l.sock, bell, sendFlags) // full: it is readable; ended: its reader is gone
+	}
+}
+
+// plug fills the socket, so that it is not writable until the other side has
+// read from it.
+func (l *Link) plug() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.sock < 0 {
+		return
+	}
+	for range maxPlugs {
+		if err := unix.Send(l.sock, plugs, sendFlags); err != nil {
+			return // full; or it has ended, which wakes us
+		}
+	}
+}
+
+// Recv copies out of the ring what is there.
+func (l *Link) Recv(batch [][]byte) (int, error) {
+	if l.closed.Load() {
+		return 0, link.ErrClosed
+	}
+	if l.recvErr != nil && (l.recvErr != io.EOF || link.Len(batch) > 0) {
+		return 0, l.recvErr
+	}
+	n, err := l.in.read(batch)
+	switch {
+	case err != nil:
+		l.recvErr = fmt.Errorf("%w: %w", link.ErrBroken, err)
+		return 0, l.recvErr
+	case n > 0:
+		l.idle = 0
+		l.free()
+		return n, nil
+	}
+	if l.idle++; l.idle < lookEvery && l.in.b.ended.Load() == 0 && !l.dead || link.Len(batch) == 0 {
+		return 0, nil // a poll that brings nothing must cost next to nothing
+	}
+	l.idle = 0
+	return 0, l.atEnd()
+}
+
+// free lets the writer know of room, if it waits for that or could soon.
+func (l *Link) free() {
+	size := l.in.mask + 1
+	if l.in.publish(size/8) && l.in.b.writerSleeps.Load() != 0 && l.in.head-l.in.tail <= size-size/4 {
+		if l.in.b.writerSleeps.CompareAndSwap(1, 0) {
+			l.dead = l.drain() || l.dead // which makes its socket writable
+		}
+	}
+}
+
+// atEnd finds out whether an empty ring stays empty.
+func (l *Link) atEnd() error {
+	if !l.dead {
+		l.dead = l.drain()
+	}
+	ended := l.in.b.ended.Load() != 0
+	if !ended && !l.dead {
+		return nil
+	}
+	if n, err := l.in.waiting(); n > 0 || err != nil {
+		return nil // written before the end; the next call reads it
+	}
+	l.recvErr = io.EOF
+	if !ended {
+		l.recvErr = errPeerGone
+	}
+	return l.recvErr
+}
+
+// drain takes the rings of the bell, and tells whether the other side has gone.
+func (l *Link) drain() (ended bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.sock < 0 {
+		return true
+	}
+	var b [64]byte
+	for {
+		n, err := unix.Read(l.sock, b[:])
+		switch {
+		case n == len(b):
+		case n > 0:
+			return false
+		case errors.Is(err, unix.EINTR):
+		case errors.Is(err, unix.EAGAIN):
+			return false
+		default:
+			return true
+		}
+	}
+}
+
+// Handle is the socket, or NoHandle after Close.
+func (l *Link) Handle() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.sock
+}
+
+// Arm says that the caller is about to sleep on the socket.
+func (l *Link) Arm(want link.Interest) bool {
+	if l.closed.Load() {
+		return true
+	}
+	if want&link.Readable != 0 {
+		if l.recvErr != nil || !l.dead && l.drain() {
+			l.dead = true
+			return true
+		}
+		l.idle = lookEvery // who is woken looks at the socket too
+		l.in.publish(0)
+		l.in.b.readerSleeps.Store(1)
+		if n, err := l.in.waiting(); n > 0 || err != nil || l.in.b.ended.Load() != 0 || l.dead {
+			l.in.b.readerSleeps.Store(0)
+			return true
+		}
+	}
+	if want&link.Writable != 0 {
+		l.plug()
+		l.out.b.writerSleeps.Store(1)
+		if n, err := l.out.room(l.out.mask/4 + 1); n > l.out.mask/4 || err != nil || l.sendErr != nil || l.out.b.gone.Load() != 0 {
+			l.out.b.writerSleeps.Store(0)
+			return true
+		}
+	}
+	return false
+}
+
+// Limits has the size of a ring as Stream.
+func (l *Link) Limits() link.Limits { return link.Limits{Stream: int(l.out.mask) + 1} }
+
+// CloseSend ends this side's bytes.
+func (l *Link) CloseSend() error {
+	if l.closed.Load() {
+		return link.ErrClosed
+	}
+	l.end()
+	return nil
+}
+
+func (l *Link) end() {
+	if !l.ended {
+		l.ended = true
+		l.out.b.ended.Store(1)
+		l.wakeReader()
+	}
+}
+
+// Close ends both directions. The other side still reads what is in its ring,
+// and is woken.
+func (l *Link) Close() error {
+	if l.closed.Swap(true) {
+		return nil
+	}
+	l.out.b.ended.Store(1)
+	l.in.b.gone.Store(1)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_ = unix.Close(l.sock)
+	l.sock = link.NoHandle
+	if l.file >= 0 {
+		_ = unix.Close(l.file)
+	}
+	return nil
+}

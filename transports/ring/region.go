@@ -1,0 +1,169 @@
+package ring
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/bits"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrRegion is wrapped when memory that should hold rings does not.
+var ErrRegion = errors.New("no valid region of rings")
+
+// The layout: see the package comment.
+const (
+	version    = 1
+	byteOrder  = 0x01020304
+	headerSize = 4096
+	blockSize  = 1024
+	line       = 128
+	minSize    = 4 << 10
+	maxSize    = 1 << 30
+
+	atVersion = 8
+	atOrder   = 12
+	atSize    = 24
+	atData    = 32
+)
+
+var magic = [8]byte{'i', 'm', 'p', 'i', 'r', 'i', 'n', 'g'}
+
+// seals are what a region's file must have: without them its other holder could
+// make a mapped page disappear under us.
+const seals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_SEAL
+
+// DefaultSize is the size of each ring's data in bytes: large enough that a
+// writer seldom waits, small enough to stay in a processor's cache.
+const DefaultSize = 512 << 10
+
+// Create makes the file of a region with rings of size bytes each, a power of
+// two. The caller owns the descriptor; it may be passed to both sides.
+func Create(size int) (fd int, err error) {
+	if err := checkSize(uint64(size)); err != nil {
+		return -1, err
+	}
+	fd, err = unix.MemfdCreate("impi-ring", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return -1, fmt.Errorf("ring: memfd: %w", err)
+	}
+	if err := fill(fd, size); err != nil {
+		return -1, errors.Join(err, unix.Close(fd))
+	}
+	return fd, nil
+}
+
+func fill(fd, size int) error {
+	if err := unix.Fallocate(fd, 0, 0, int64(headerSize+2*size)); err != nil { // a full machine fails here, not by a signal later
+		return fmt.Errorf("ring: %d bytes of shared memory: %w", headerSize+2*size, err)
+	}
+	if _, err := unix.Pwrite(fd, header(size), 0); err != nil {
+		return fmt.Errorf("ring: header: %w", err)
+	}
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals); err != nil {
+		return fmt.Errorf("ring: seal: %w", err)
+	}
+	return nil
+}
+
+// header is the first line of a region.
+func header(size int) []byte {
+	h := make([]byte, 40)
+	copy(h, magic[:])
+	binary.NativeEndian.PutUint32(h[atVersion:], version)
+	binary.NativeEndian.PutUint32(h[atOrder:], byteOrder)
+	binary.NativeEndian.PutUint64(h[atSize:], uint64(size))
+	binary.NativeEndian.PutUint64(h[atData:], headerSize)
+	return h
+}
+
+func checkSize(size uint64) error {
+	if size < minSize || size > maxSize || bits.OnesCount64(size) != 1 {
+		return fmt.Errorf("%w: rings of %d bytes; a power of two from %d to %d is possible", ErrRegion, size, minSize, maxSize)
+	}
+	return nil
+}
+
+// region is the memory of two rings.
+type region struct {
+	mem    []byte
+	mapped bool
+	size   uint64
+	blocks [2]*block
+	data   [2][]byte
+}
+
+// block is the control block of one ring, as the layout has it.
+type block struct {
+	head         atomic.Uint64
+	_            [line - 8]byte
+	tail         atomic.Uint64
+	_            [line - 8]byte
+	readerSleeps atomic.Uint32
+	_            [line - 4]byte
+	writerSleeps atomic.Uint32
+	_            [line - 4]byte
+	ended        atomic.Uint32
+	_            [line - 4]byte
+	gone         atomic.Uint32
+	_            [line - 4]byte
+}
+
+// open maps and checks a region.
+func open(fd int) (*region, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRegion, err)
+	}
+	have, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0)
+	if err != nil || have&seals != seals {
+		return nil, fmt.Errorf("%w: its file can be made smaller: seals %#x of %#x (%v)", ErrRegion, have, seals, err)
+	}
+	if st.Size < headerSize+2*minSize || st.Size > headerSize+2*maxSize {
+		return nil, fmt.Errorf("%w: a file of %d bytes", ErrRegion, st.Size)
+	}
+	mem, err := unix.Mmap(fd, 0, int(st.Size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_POPULATE)
+	if err != nil {
+		return nil, fmt.Errorf("%w: mmap: %w", ErrRegion, err)
+	}
+	r, err := parse(mem)
+	if err != nil {
+		return nil, errors.Join(err, unix.Munmap(mem))
+	}
+	r.mapped = true
+	return r, nil
+}
+
+// parse checks what is written at the beginning of a region.
+func parse(mem []byte) (*region, error) {
+	size, data := binary.NativeEndian.Uint64(mem[atSize:]), binary.NativeEndian.Uint64(mem[atData:])
+	switch {
+	case [8]byte(mem) != magic:
+		return nil, fmt.Errorf("%w: it begins with %q", ErrRegion, mem[:8])
+	case binary.NativeEndian.Uint32(mem[atOrder:]) != byteOrder:
+		return nil, fmt.Errorf("%w: its byte order is not this machine's", ErrRegion)
+	case binary.NativeEndian.Uint32(mem[atVersion:]) != version:
+		return nil, fmt.Errorf("%w: layout version %d, this is version %d", ErrRegion, binary.NativeEndian.Uint32(mem[atVersion:]), version)
+	}
+	if err := checkSize(size); err != nil {
+		return nil, err
+	}
+	if data < headerSize || data > headerSize+uint64(len(mem)) || data%line != 0 || data+2*size > uint64(len(mem)) {
+		return nil, fmt.Errorf("%w: two rings of %d bytes from offset %d are not in a file of %d", ErrRegion, size, data, len(mem))
+	}
+	r := &region{mem: mem, size: size}
+	for i := range r.blocks {
+		r.blocks[i] = (*block)(unsafe.Pointer(&mem[(i+1)*blockSize]))
+		r.data[i] = mem[data+uint64(i)*size:][:size:size]
+	}
+	return r, nil
+}
+
+func (r *region) unmap() {
+	if r.mapped {
+		_ = unix.Munmap(r.mem) // it is ours and mapped
+	}
+}

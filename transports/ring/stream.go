@@ -1,0 +1,118 @@
+package ring
+
+import (
+	"fmt"
+
+	"github.com/openimpi/impi/core/link"
+)
+
+// writer is the writing side of one ring. Only what is in block is shared.
+type writer struct {
+	b    *block
+	data []byte
+	mask uint64
+	head uint64 // as in block
+	tail uint64 // as last seen
+}
+
+// room gives how many bytes can be written now, asking for more than the last
+// time only if that was less than want.
+func (w *writer) room(want uint64) (uint64, error) {
+	size := w.mask + 1
+	if free := size - (w.head - w.tail); free >= want {
+		return free, nil
+	}
+	tail := w.b.tail.Load()
+	if w.head-tail > size || tail-w.tail > w.head-w.tail {
+		return 0, fmt.Errorf("%w: the other side says that it has read %d bytes of %d, and %d before", ErrRegion, tail, w.head, w.tail)
+	}
+	w.tail = tail
+	return size - (w.head - tail), nil
+}
+
+// write copies as much of batch as there is room for and publishes it.
+func (w *writer) write(batch [][]byte) (int, error) {
+	free, err := w.room(uint64(link.Len(batch)))
+	if err != nil {
+		return 0, err
+	}
+	n := uint64(0)
+	for _, b := range batch {
+		if uint64(len(b)) > free-n {
+			b = b[:free-n]
+		}
+		if len(b) == 0 {
+			continue
+		}
+		at := (w.head + n) & w.mask
+		k := copy(w.data[at:], b)
+		if k < len(b) {
+			copy(w.data, b[k:])
+		}
+		n += uint64(len(b))
+	}
+	if n > 0 {
+		w.head += n
+		w.b.head.Store(w.head)
+	}
+	return int(n), nil
+}
+
+// reader is the reading side of one ring.
+type reader struct {
+	b      *block
+	data   []byte
+	mask   uint64
+	tail   uint64
+	stored uint64 // tail as in block: it may be behind
+	head   uint64 // as last seen
+}
+
+// waiting gives how many bytes can be read now.
+func (r *reader) waiting() (uint64, error) {
+	if n := r.head - r.tail; n > 0 {
+		return n, nil
+	}
+	head := r.b.head.Load()
+	if head-r.tail > r.mask+1 {
+		return 0, fmt.Errorf("%w: the other side says that it has written %d bytes, %d were read of %d that fit", ErrRegion, head, r.tail, r.mask+1)
+	}
+	r.head = head
+	return head - r.tail, nil
+}
+
+// read copies as much into batch as is there. It tells whether the writer should
+// look again: much has become free since tail was stored.
+func (r *reader) read(batch [][]byte) (n int, err error) {
+	have, err := r.waiting()
+	if err != nil || have == 0 {
+		return 0, err
+	}
+	for _, b := range batch {
+		if uint64(len(b)) > have-uint64(n) {
+			b = b[:have-uint64(n)]
+		}
+		if len(b) == 0 {
+			continue
+		}
+		at := (r.tail + uint64(n)) & r.mask
+		k := copy(b, r.data[at:])
+		if k < len(b) {
+			copy(b[k:], r.data)
+		}
+		n += len(b)
+	}
+	r.tail += uint64(n)
+	return n, nil
+}
+
+// publish stores tail if it is behind by more than lag bytes, and tells whether
+// it did.
+func (r *reader) publish(lag uint64) bool {
+	if r.tail-r.stored <= lag {
+		return false
+	}
+	r.stored = r.tail
+	r.b.tail.Store(r.tail)
+	return true
+}
