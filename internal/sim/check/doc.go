@@ -4,8 +4,7 @@
 //
 // A Checker is told of each link (Link), of the bytes that one end has written
 // (Sent) and of how many of them the other end has read (Received). Where a
-// procs' link is resumed over several others, the bytes are those above the
-// resumption, and Read instead of Received proves that the resumption works. The
+// link is resumed over several others, the bytes are those above the resumption, and Read instead of Received proves that the resumption works. The
 // first violation is final: every later call returns it again.
 //
 // # Rules
@@ -17,7 +16,7 @@
 //   - fields: our own procs leave unused fields zero, and fill packets.
 //   - window: no proc has more than HiWater packets on their way to another.
 //   - ack: one PROTOACK for each AckMark counted packets that were read, none
-//     before, and in the end exactly as many.
+//     before, and in the end exactly as many, but for procs that had gone.
 //   - conservation: an agent passes on what it reads, whole, once, unchanged,
 //     and in the order of each pair; only a PROTOACK may pass other packets.
 //   - message: the parts of a long message come when they were asked for, say

@@ -62,8 +62,6 @@ type Endpoint struct {
 	Number int
 }
 
-// Proc, Agent, Server and Client make endpoints.
-
 // ProcEnd is the endpoint of a proc.
 func ProcEnd(rank int) Endpoint { return Endpoint{KindProc, rank} }
 
