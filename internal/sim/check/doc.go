@@ -3,9 +3,10 @@
 // and commands are read from their byte offsets here, once more.
 //
 // A Checker is told of each link (Link), of the bytes that one end has written
-// (Sent) and of how many of them the other end has read (Received). Where a
-// link is resumed over several others, the bytes are those above the resumption, and Read instead of Received proves that the resumption works. The
-// first violation is final: every later call returns it again.
+// (Sent) and of how many of them the other end has read (Received). Where a link
+// is resumed over several others, the bytes are those above the resumption, and
+// Read instead of Received proves that the resumption works. The first violation
+// is final: every later call returns it again.
 //
 // # Rules
 //
