@@ -98,7 +98,7 @@ func (p *process) take(d delivery) {
 		}
 	}
 	if _, ok := p.eng.Route(peer); !ok {
-		p.eng.SetRoute(peer, route)
+		p.route(peer, route)
 	}
 }
 

@@ -266,6 +266,43 @@ func TestBrokenLinkWaitsForTheNodesWord(t *testing.T) {
 	}
 }
 
+// TestAgentThatEndsDuringFinalize: the agent waits for its procs. When it does
+// not, nobody can be heard any more, even who was not heard of before.
+func TestAgentThatEndsDuringFinalize(t *testing.T) {
+	p, n, err := startUnder(t, layout{procs: 2}.job(0), goodWelcome)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.state.Store(int32(finalizing))
+	if err := n.agent.CloseSend(); err != nil {
+		t.Fatal(err)
+	}
+	p.lock()
+	for p.ports[agentLink] != nil {
+		p.turn()
+	}
+	p.unlock()
+	if _, err := Recv(p.world, make([]byte, 1), 1, 0); !errors.Is(err, ErrJobOver) || !errors.Is(err, ErrPeerGone) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestLinkRefusedWithoutAnAgent: who cannot be reached in any way is down.
+func TestLinkRefusedWithoutAnAgent(t *testing.T) {
+	p, _, err := startUnder(t, layout{procs: 2}.job(0), goodWelcome)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.lock()
+	defer p.unlock()
+	p.grace = 0
+	p.lose(p.ports[agentLink], io.EOF)
+	p.take(delivery{msg: wireup.Message{Kind: wireup.KindLink, Peer: 1, Reason: "no way"}})
+	if err := p.eng.Down(1); !errors.Is(err, io.EOF) {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestNodeOfAnotherVersion(t *testing.T) {
 	m := goodWelcome
 	m.Version++

@@ -186,13 +186,25 @@ func (p *process) drop(q *port, cause error) {
 	})
 }
 
-// lose makes what needs q fail.
+// lose makes what needs q fail. Without its agent a proc cannot go on: the agent
+// stays until the node knows that the proc has finished, so that even in
+// Finalize its end is no good news.
 func (p *process) lose(q *port, cause error) {
 	p.eng.Detach(q.id, cause)
 	p.rouse() // also those who probe
-	if q.peer == message.NoPeer && phase(p.state.Load()) < finalizing {
+	if q.peer == message.NoPeer && phase(p.state.Load()) < finalized {
+		p.lost = cause
 		p.fail(cause)
 	}
+}
+
+// route has packets to peer leave by l. They cannot by an agent that is lost.
+func (p *process) route(peer message.Peer, l message.LinkID) {
+	if l == agentLink && p.lost != nil {
+		p.eng.PeerDown(peer, p.lost)
+		return
+	}
+	p.eng.SetRoute(peer, l)
 }
 
 func (p *process) who(q *port) string {
@@ -210,7 +222,7 @@ func (p *process) findRoutes() {
 			return
 		}
 		if !p.openDirect(peer) {
-			p.eng.SetRoute(peer, agentLink)
+			p.route(peer, agentLink)
 		}
 	}
 }

@@ -62,6 +62,7 @@ type process struct {
 	contexts    comm.Contexts
 	state       atomic.Int32 // phase
 	failure     error        // why the job is over, once it is
+	lost        error        // why there is no link to the agent, once there is none
 	grace       time.Duration
 }
 
