@@ -48,7 +48,7 @@ func Generate(seed uint64, l Limits) *Case {
 	if g.one(4) {
 		c.Resume = &job.Resume{
 			Window: g.between(200, 20_000), Checksum: g.one(2),
-			Again: time.Microsecond + g.upTo(20*time.Millisecond), Limit: time.Second,
+			Again: time.Microsecond + g.upTo(20*time.Millisecond), Limit: 20 * time.Second,
 		}
 	}
 	// Faults have their own numbers, so that leaving them out changes nothing else.

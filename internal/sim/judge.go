@@ -7,6 +7,7 @@ import (
 
 	"github.com/openimpi/impi/internal/sim/check"
 	"github.com/openimpi/impi/internal/sim/job"
+	"github.com/openimpi/impi/internal/sim/kernel"
 	"github.com/openimpi/impi/internal/sim/script"
 )
 
@@ -27,6 +28,9 @@ func (f *Failure) Error() string { return f.Oracle + ": " + f.Err.Error() }
 func (f *Failure) Unwrap() error { return f.Err }
 
 func panicked(value any) *Failure {
+	if p, ok := value.(*kernel.Panic); ok {
+		return failure("panic", fmt.Errorf("%v", p))
+	}
 	return failure("panic", fmt.Errorf("%v\n%s", value, debug.Stack()))
 }
 

@@ -17,12 +17,13 @@ import (
 func tagOf(v int64) wire.Tag { return wire.Tag(v) }
 
 // Parse reads what String writes, in any order of the lines of the job and the
-// program. Empty lines and what follows a # are ignored.
+// program. Empty lines, lines that begin with # and what follows a # and a space
+// are ignored.
 func Parse(text string) (*Case, error) {
 	c := &Case{}
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
-		line, _, _ = strings.Cut(line, "#")
+		line, _, _ = strings.Cut(line, "# ")
 		words := strings.Fields(line)
 		if len(words) == 0 {
 			continue
