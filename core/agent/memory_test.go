@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/allocs"
 )
 
 // within fails if the agent holds more memory than doc.go promises.
@@ -127,5 +128,29 @@ func TestDeadProcHoldsNothing(t *testing.T) {
 	r.Closed(hostLink(1), io.EOF)
 	if s := r.Stats(); s.Dropped != 2 || s.Memory != 0 {
 		t.Fatalf("%+v", s)
+	}
+}
+
+// TestLocalProcsCostLittle: what an agent keeps for a local proc depends on its
+// traffic. Of the job as a whole there is one table.
+func TestLocalProcsCostLittle(t *testing.T) {
+	const local, remote = 90, 50_000
+	cost := func(local int, traffic bool) int {
+		c := job(0, local, remote)
+		c.ChunkSize = 1 << 10
+		return int(allocs.Exactly(func() {
+			r := newRig(t, c).attachAll()
+			for i := 0; traffic && i < local; i++ {
+				to := (i + 1) % local
+				r.must(r.feed(procLink(i), r.packet(wire.PkData, i, to, 8, 0), everything))
+				r.take(procLink(to), everything)
+			}
+		}))
+	}
+	idle := (cost(local, false) - cost(1, false)) / (local - 1)
+	busy := (cost(local, true) - cost(local, false)) / local
+	t.Logf("%d bytes for a local proc, %d more with traffic", idle, busy)
+	if idle > 1<<10 || busy > 1<<10 {
+		t.Errorf("%d bytes for a local proc, %d more with traffic", idle, busy)
 	}
 }

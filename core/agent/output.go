@@ -23,8 +23,8 @@ func (a *Agent) Output(l LinkID) [][]byte {
 	if p == nil {
 		return nil
 	}
-	if p.batch == nil {
-		p.batch = make([][]byte, 0, maxBatch)
+	if n := p.out.n + p.urgent.n; n > cap(p.batch) && cap(p.batch) < maxBatch {
+		p.batch = make([][]byte, 0, batchFor(n))
 	}
 	p.out.lent, p.urgent.lent = 0, 0
 	k := p.out.partial()
@@ -32,6 +32,16 @@ func (a *Agent) Output(l LinkID) [][]byte {
 	b = p.urgent.lend(b, 0, p.urgent.n)
 	p.batch = p.out.lend(b, k, p.out.n)
 	return p.batch
+}
+
+// batchFor is the capacity for n slices: little for a link with little traffic,
+// of which a large host has many, and no more than maxBatch.
+func batchFor(n int) int {
+	size := 2
+	for size < min(n, maxBatch) {
+		size *= 2
+	}
+	return size
 }
 
 // Sent says that the first n bytes of what Output gave have been sent. It panics

@@ -95,7 +95,11 @@ func (d *derivation) checkMarks() error {
 }
 
 func (d *derivation) makeProcs() []ProcInfo {
-	var procs []ProcInfo
+	n := 0
+	for c := range d.job.Clients {
+		n += d.job.Clients[c].NProcs // checkTotal has bounded them
+	}
+	procs := make([]ProcInfo, 0, n)
 	for i := range d.job.Hosts {
 		h := &d.job.Hosts[i]
 		for range h.NProcs {
