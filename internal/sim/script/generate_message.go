@@ -156,7 +156,8 @@ func (g *generator) epoch(c *group) {
 // flood sends many messages for which there is no receive yet.
 func (g *generator) flood() {
 	m := g.message(g.comm(false))
-	m.By, m.Cap = ByRecv, m.Len
+	m.By, m.Len = ByRecv, g.length(m.Kind, 4)
+	m.Cap = m.Len
 	if g.chance(2) {
 		m.Tag = g.fresh()
 	}

@@ -1,7 +1,10 @@
 package script
 
 import (
+	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -43,4 +46,110 @@ func TestRoundTrip(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+func TestGenerateIsDetermined(t *testing.T) {
+	for seed := range uint64(20) {
+		o := Options{Procs: 4, DataLen: 100, Steps: 150}
+		p, q := Generate(rand.New(rand.NewPCG(seed, 1)), o), Generate(rand.New(rand.NewPCG(seed, 1)), o)
+		if p.String() != q.String() {
+			t.Fatalf("seed %d gives\n%s\nand then\n%s", seed, p, q)
+		}
+	}
+}
+
+// Everything that a program can have comes up.
+func TestGenerateCovers(t *testing.T) {
+	seen := map[string]int{}
+	programs(t, 400, func(t *testing.T, seed uint64, p *Program) {
+		for _, line := range strings.Split(p.String(), "\n") {
+			words := strings.Fields(line)
+			for i, w := range words {
+				key, value, keyed := strings.Cut(w, "=")
+				switch {
+				case i == 0:
+					seen[w]++
+				case keyed && slices.Contains([]string{"mode", "type", "any", "by", "op", "call"}, key):
+					seen[key+"="+value]++
+				case keyed:
+					seen[key]++
+				}
+			}
+		}
+		d := sizes[seed%uint64(len(sizes))].dataLen
+		for _, m := range p.Messages {
+			count(seen, "truncated", m.Cap < m.Len)
+			count(seen, "room left", m.Cap > m.Len)
+			count(seen, "empty", m.Len == 0)
+			count(seen, "self", m.From == m.To)
+			count(seen, "one packet", m.Len*m.Kind.Size() == d)
+			count(seen, "one packet and a byte", m.Len*m.Kind.Size() == d+1)
+			count(seen, "several packets", m.Len*m.Kind.Size() > 2*d)
+			count(seen, "ready in a communicator", m.Mode == Ready && m.Comm != World)
+		}
+		for _, s := range p.Steps {
+			switch s := s.(type) {
+			case Cancel:
+				count(seen, "cancelled sends", s.Side == SendSide)
+				count(seen, "cancelled receives", s.Side == RecvSide)
+			case Split:
+				count(seen, "undefined colors", slices.Contains(s.Colors, NoColor))
+			case Exchange:
+				count(seen, "rings", len(s.Msgs) > 2)
+			}
+		}
+	})
+	want := []string{
+		"send", "isend", "recv", "irecv", "exchange", "replace", "cancel", "lone", "null", "pause", "attach", "detach", "dup", "split",
+		"cart", "cartsub", "free", "cap", "sendslot", "recvslot", "gap", "inplace", "any=source", "any=tag", "any=source+tag",
+		"truncated", "room left", "empty", "self", "one packet", "one packet and a byte", "several packets",
+		"ready in a communicator", "cancelled sends", "cancelled receives", "undefined colors", "rings",
+	}
+	want = slices.Concat(want, callNames, howNames, prefixed("mode=", modeNames[1:]), prefixed("by=", byNames[1:]),
+		prefixed("op=", opNames), prefixed("call=", nullNames))
+	for _, k := range kinds {
+		want = append(want, "type="+k.name)
+	}
+	for _, name := range want {
+		if seen[name] < 3 {
+			t.Errorf("%s comes up %d times", name, seen[name])
+		}
+	}
+}
+
+func count(seen map[string]int, what string, is bool) {
+	if is {
+		seen[what]++
+	}
+}
+
+func prefixed(prefix string, names []string) (all []string) {
+	for _, n := range names {
+		all = append(all, prefix+n)
+	}
+	return all
+}
+
+func TestGenerateOptions(t *testing.T) {
+	for seed := range uint64(50) {
+		p := Generate(rand.New(rand.NewPCG(seed, 1)), Options{Procs: 3, DataLen: 8, Steps: 60, MaxBytes: 64, Weights: Weights{Messages: 1, Pauses: 1}})
+		for _, m := range p.Messages {
+			if m.Len*m.Kind.Size() > 64 {
+				t.Errorf("message of %d bytes", m.Len*m.Kind.Size())
+			}
+		}
+		for _, s := range p.Steps {
+			switch s.(type) {
+			case Start, Exchange, Wait, Pause:
+			default:
+				t.Errorf("there is %s", s.text())
+			}
+		}
+		if n := len(p.Steps); n < 60 || n > 400 {
+			t.Errorf("%d steps", n)
+		}
+	}
+	if p := Generate(rand.New(rand.NewPCG(1, 1)), Options{Procs: 1}); fmt.Sprint(Check(p)) != "<nil>" || len(p.Steps) < 100 {
+		t.Errorf("%s", p)
+	}
 }

@@ -19,7 +19,6 @@ import (
 // realJob is the ranks of a job as goroutines, with a socket between each two that
 // have something to say to each other.
 type realJob struct {
-	t     *testing.T
 	mu    sync.Mutex
 	procs []*mpi.Proc
 	pairs map[[2]int]bool
@@ -64,19 +63,18 @@ type realEnv struct{ *mpi.Proc }
 func (realEnv) Pause(time.Duration) { runtime.Gosched() }
 func (realEnv) Log(string, ...any)  {}
 
-// realRun runs a program and gives the records, and what each rank ended with.
-// Every third rank is of another client, and has external32 between it and the
-// others.
-func realRun(t *testing.T, p *Program, dataLen int) ([]*Record, error) {
+// realRanks makes the ranks of a job. Every third is of another client, and has
+// external32 between it and the others.
+func realRanks(t *testing.T, procs, dataLen int) []*mpi.Proc {
 	t.Helper()
-	j := &realJob{t: t, pairs: map[[2]int]bool{}}
+	j := &realJob{pairs: map[[2]int]bool{}}
 	client := func(r int) wire.ClientRank { return wire.ClientRank(r % 3 / 2) }
-	for r := range p.Procs {
+	for r := range procs {
 		job := &wireup.Job{
 			Name: "test", Rank: wire.WorldRank(r), DataLen: uint32(dataLen), AckMark: 2, HiWater: 5,
 			TagUB: 1<<31 - 1, XSize: 200, MaxLinear: 4,
 		}
-		for q := range p.Procs {
+		for q := range procs {
 			proc := wireup.Proc{Host: make([]byte, 16), PID: int64(q + 1), Client: client(q), Path: wireup.PathDirect}
 			if client(q) != client(r) {
 				proc.Data = "external32"
@@ -89,9 +87,15 @@ func realRun(t *testing.T, p *Program, dataLen int) ([]*Record, error) {
 		}
 		j.procs = append(j.procs, x)
 	}
+	return j.procs
+}
+
+// realRun runs a program and gives the records, and what each rank ended with.
+func realRun(t *testing.T, p *Program, dataLen int) ([]*Record, error) {
+	t.Helper()
 	records, errs := make([]*Record, p.Procs), make([]error, p.Procs)
 	var wg sync.WaitGroup
-	for r, x := range j.procs {
+	for r, x := range realRanks(t, p.Procs, dataLen) {
 		records[r] = &Record{}
 		wg.Go(func() {
 			if errs[r] = Run(p, realEnv{x}, records[r]); errs[r] == nil {
@@ -104,6 +108,18 @@ func realRun(t *testing.T, p *Program, dataLen int) ([]*Record, error) {
 	}
 	wg.Wait()
 	return records, errors.Join(errs...)
+}
+
+// runDifferent runs another program on each rank.
+func runDifferent(t *testing.T, programs ...*Program) error {
+	t.Helper()
+	errs := make([]error, len(programs))
+	var wg sync.WaitGroup
+	for r, x := range realRanks(t, len(programs), 64) {
+		wg.Go(func() { errs[r] = Run(programs[r], realEnv{x}, &Record{}) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
 }
 
 func TestRunAndVerify(t *testing.T) {

@@ -13,7 +13,9 @@ func (s *shrinker) simplify() {
 		}
 	}
 	for _, m := range slices.Clone(s.best.Messages) {
-		s.join(m.ID)
+		if !s.join(m.ID, 0) {
+			s.join(m.ID, 1)
+		}
 	}
 	for _, change := range stepChanges {
 		s.changeSteps(change, nil)
@@ -50,8 +52,9 @@ func (s *shrinker) changeSteps(change func(Step) Step, only *int) bool {
 	return changed && s.try(q)
 }
 
-// join makes one step of all that is done with a message, where the last of it was.
-func (s *shrinker) join(id int) bool {
+// join makes one step of all that is done with a message, before the last of it
+// or after.
+func (s *shrinker) join(id, after int) bool {
 	var steps []int
 	for i, step := range s.best.Steps {
 		if slices.Contains(step.messages(), id) {
@@ -63,14 +66,17 @@ func (s *shrinker) join(id int) bool {
 	}
 	q := &Program{Procs: s.best.Procs, Messages: s.best.Messages}
 	for i, step := range s.best.Steps {
-		if slices.Contains(steps, i) {
-			step = strip(step, map[int]bool{id: true})
-		}
-		if step != nil {
-			q.Steps = append(q.Steps, step)
-		}
 		if i == steps[len(steps)-1] {
-			q.Steps = append(q.Steps, Exchange{Msgs: []int{id}})
+			at := len(q.Steps)
+			if step = strip(step, map[int]bool{id: true}); step != nil {
+				q.Steps = append(q.Steps, step)
+				at += after
+			}
+			q.Steps = slices.Insert(q.Steps, at, Step(Exchange{Msgs: []int{id}}))
+			continue
+		}
+		if step = strip(step, map[int]bool{id: true}); step != nil {
+			q.Steps = append(q.Steps, step)
 		}
 	}
 	return s.try(q)
@@ -141,9 +147,9 @@ var stepChanges = []func(Step) Step{
 	collectiveChange(func(c *Collective) bool {
 		size := c.Kind.Size()
 		c.resize(func(n int) int { return n * size })
-		return set(&c.Kind, Uint8)
+		return c.plain()
 	}),
-	collectiveChange(func(c *Collective) bool { return set(&c.Kind, Uint8) }),
+	collectiveChange((*Collective).plain),
 	collectiveChange(func(c *Collective) bool { return c.resize(func(int) int { return 0 }) }),
 	collectiveChange(func(c *Collective) bool { return c.resize(func(n int) int { return min(n, 1) }) }),
 	collectiveChange(func(c *Collective) bool { return c.resize(func(n int) int { return (n + 1) / 2 }) }),
@@ -177,6 +183,14 @@ func collectiveChange(change func(*Collective) bool) func(Step) Step {
 		}
 		return nil
 	}
+}
+
+// plain makes the elements bytes, with an operation that they have.
+func (c *Collective) plain() bool {
+	if !Uint8.takes(c.Op) {
+		c.Op = OpSum
+	}
+	return set(&c.Kind, Uint8)
 }
 
 func (c *Collective) resize(count func(int) int) bool {
