@@ -38,7 +38,7 @@ func BenchmarkRing(b *testing.B) {
 func TestNothingIsLeft(t *testing.T) {
 	before := runtime.NumGoroutine()
 	var most uint64
-	for seed := range uint64(40) {
+	for seed := range seeds(40) {
 		cfg := twoSites(ring)
 		cfg.Quiet = true
 		var faults []Fault

@@ -21,9 +21,8 @@ func somewhere(t *testing.T, seed uint64, kind FaultKind, cfg Config) Fault {
 func TestFaults(t *testing.T) {
 	for _, kind := range []FaultKind{CrashProc, CrashNode, CrashServer, CutLink, HalfClose} {
 		t.Run(string(kind), func(t *testing.T) {
-			const seeds = 150
-			deadly, lived := 0, 0
-			for seed := range uint64(seeds) {
+			deadly, lived := uint64(0), 0
+			for seed := range seeds(150) {
 				cfg := twoSites(ring)
 				cfg.Direct = seed%3 > 0
 				r := simulate(t, seed, cfg, somewhere(t, seed, kind, cfg))
@@ -37,8 +36,8 @@ func TestFaults(t *testing.T) {
 					}
 				}
 			}
-			if deadly < seeds/5 {
-				t.Errorf("only %d of %d were deadly, %d jobs lived", deadly, seeds, lived)
+			if deadly < seeds(30) {
+				t.Errorf("only %d of %d were deadly, %d jobs lived", deadly, seeds(150), lived)
 			}
 		})
 	}
@@ -46,7 +45,7 @@ func TestFaults(t *testing.T) {
 
 func TestHarmlessFaults(t *testing.T) {
 	for _, kind := range []FaultKind{PluginCrash, Stall} {
-		for seed := range uint64(60) {
+		for seed := range seeds(60) {
 			cfg := twoSites(ring)
 			r := simulate(t, seed, cfg, somewhere(t, seed, kind, cfg), Fault{Kind: kind, At: time.Millisecond, Target: int(seed)})
 			clean(t, seed, r)

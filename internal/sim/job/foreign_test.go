@@ -52,7 +52,7 @@ func foreign(rng *rand.Rand) Site {
 
 // TestForeignSites: beside sites that do whatever the protocol allows.
 func TestForeignSites(t *testing.T) {
-	for seed := range uint64(150) {
+	for seed := range seeds(150) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		size := 1 + rng.IntN(60)
 		cfg := twoSites(func(e Env) error { return ringOf(e, size) })
@@ -70,7 +70,7 @@ func TestForeignSites(t *testing.T) {
 
 // TestForeignSitesAlone: a job that our clients are not in settles the same way.
 func TestForeignSitesAlone(t *testing.T) {
-	for seed := range uint64(30) {
+	for seed := range seeds(30) {
 		rng := rand.New(rand.NewPCG(seed, 2))
 		cfg := Config{Links: rough(), Program: func(e Env) error { return ringOf(e, 10) }}
 		for range 2 + rng.IntN(3) {
@@ -85,7 +85,7 @@ func TestForeignSitesAlone(t *testing.T) {
 }
 
 func TestFaultsOfForeignSites(t *testing.T) {
-	for seed := range uint64(100) {
+	for seed := range seeds(100) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		cfg := twoSites(func(e Env) error { return ringOf(e, 20) })
 		cfg.Sites[seed%2] = foreign(rng)
@@ -116,7 +116,7 @@ func packets(rng *rand.Rand, n int) (b []byte) {
 // TestLiar: whatever pieces the link takes, only the lengths of packets without
 // data change, and most of those do.
 func TestLiar(t *testing.T) {
-	for seed := range uint64(50) {
+	for seed := range seeds(50) {
 		k := kernel.New(seed)
 		l := k.NewLink(kernel.LinkSpec{Capacity: 1 + int(seed*7), Chop: 0.5, Delay: time.Microsecond}, nil)
 		x := newLiar(l.Ends[0], seed, func(wire.PacketType) bool { return true })

@@ -2,6 +2,7 @@ package job
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"testing"
 	"time"
@@ -9,6 +10,11 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 	"github.com/openimpi/impi/internal/sim/kernel"
 )
+
+var factor = flag.Uint64("factor", 1, "run so many times as many seeds")
+
+// seeds is how many seeds a test runs that usually runs n.
+func seeds(n uint64) uint64 { return n * *factor }
 
 var bounds = Bounds{Events: 2e6, Time: time.Hour}
 
@@ -100,7 +106,7 @@ func clean(t *testing.T, seed uint64, r Result) {
 }
 
 func TestRing(t *testing.T) {
-	for seed := range uint64(100) {
+	for seed := range seeds(100) {
 		cfg := twoSites(ring)
 		cfg.Direct = seed%2 == 0
 		cfg.DialFail = float64(seed%3) * 0.2

@@ -3,6 +3,7 @@ package job
 import (
 	"encoding/binary"
 	"errors"
+	"io"
 	"time"
 
 	"github.com/openimpi/impi/core/link"
@@ -80,6 +81,7 @@ type lastingEnd struct {
 	alive   func() bool // tells whether there is a node that dials or accepts
 	begun   bool        // its agent has it
 	ended   bool
+	told    bool // of the peer's end
 	closed  bool // by its user
 	dead    bool
 }
@@ -289,8 +291,18 @@ func (e *lastingEnd) Recv(batch [][]byte) (int, error) {
 	if n > 0 && e.watcher != nil {
 		tell(e.watcher, e.shown.Ends[e.me], front(batch, n))
 	}
+	if err == io.EOF {
+		e.sawEnd()
+	}
 	e.update()
 	return n, err
+}
+
+func (e *lastingEnd) sawEnd() {
+	if w, ok := e.watcher.(kernel.EndWatcher); ok && !e.told {
+		w.SawEnd(e.shown.Ends[e.me])
+	}
+	e.told = true
 }
 
 // tell tells a watcher of bytes that were received.

@@ -22,7 +22,7 @@ func resumed(seed uint64) Config {
 }
 
 func TestResumedLinksWithoutFaults(t *testing.T) {
-	for seed := range uint64(60) {
+	for seed := range seeds(60) {
 		clean(t, seed, simulate(t, seed, resumed(seed)))
 	}
 }
@@ -31,7 +31,7 @@ func TestResumedLinksWithoutFaults(t *testing.T) {
 // nothing is lost, and nothing comes twice.
 func TestCutsAreHarmlessToResumedLinks(t *testing.T) {
 	cuts := 0
-	for seed := range uint64(100) {
+	for seed := range seeds(100) {
 		rng := rand.New(rand.NewPCG(seed, 5))
 		cfg := resumed(seed)
 		x := &streams{of: make(map[*kernel.Link]*stream)}
@@ -76,6 +76,7 @@ type stream struct {
 	all  *streams
 	l    *kernel.Link
 	sent [2][]byte // by each end, and not received
+	ends [2]bool   // that have said that they send no more
 	cut  bool
 }
 
@@ -111,12 +112,24 @@ func (s *stream) Received(to *kernel.End, n int) {
 	s.sent[i] = s.sent[i][n:]
 }
 
-func (s *stream) Ended(*kernel.End) {}
+func (s *stream) Ended(from *kernel.End) {
+	if i := s.side(from); s.ends[i] {
+		s.all.wrong = fmt.Errorf("%s ends twice", from.Name)
+	} else {
+		s.ends[i] = true
+	}
+}
+
+func (s *stream) SawEnd(by *kernel.End) {
+	if i := 1 - s.side(by); !s.ends[i] || len(s.sent[i]) > 0 {
+		s.all.wrong = fmt.Errorf("%s has seen an end that was not there, or with %d bytes before it", by.Name, len(s.sent[i]))
+	}
+}
 
 // TestResumedLinksAreGivenUp: if a link cannot be had again, the job fails, and
 // does not wait for ever.
 func TestResumedLinksAreGivenUp(t *testing.T) {
-	for seed := range uint64(40) {
+	for seed := range seeds(40) {
 		cfg := resumed(seed)
 		k, w := world(t, seed, cfg)
 		k.After(16*time.Millisecond, func() {
@@ -136,7 +149,7 @@ func TestResumedLinksAreGivenUp(t *testing.T) {
 
 // TestFaultsOfResumedJobs: what dies is still noticed.
 func TestFaultsOfResumedJobs(t *testing.T) {
-	for seed := range uint64(150) {
+	for seed := range seeds(150) {
 		cfg := resumed(seed)
 		kind := []FaultKind{CrashProc, CrashNode, CrashServer, CutLink, HalfClose}[seed%5]
 		at := somewhere(t, seed, kind, cfg)

@@ -27,7 +27,7 @@ func TestLinkCharacters(t *testing.T) {
 	for name, spec := range characters {
 		for place := range 4 {
 			t.Run(fmt.Sprintf("%s/%d", name, place), func(t *testing.T) {
-				for seed := range uint64(4) {
+				for seed := range seeds(4) {
 					cfg := twoSites(func(e Env) error { return ringOf(e, 20) })
 					cfg.Links = rough()
 					l := []*kernel.LinkSpec{&cfg.Links.Server, &cfg.Links.Proc, &cfg.Links.Channel, &cfg.Links.Direct}[place]
@@ -47,7 +47,7 @@ func TestLinkCharacters(t *testing.T) {
 // TestShapes: few sites with many hosts, many with one rank, with direct links
 // between some of them.
 func TestShapes(t *testing.T) {
-	for seed := range uint64(25) {
+	for seed := range seeds(25) {
 		rng := rand.New(rand.NewPCG(seed, 9))
 		cfg := Config{Direct: seed%4 > 0, Links: rough(), Program: func(e Env) error { return ringOf(e, 10) }}
 		sites := []int{1, 2, 5, 9, 32}[seed%5]
@@ -66,7 +66,7 @@ func TestShapes(t *testing.T) {
 }
 
 func TestOneRankAlone(t *testing.T) {
-	for seed := range uint64(5) {
+	for seed := range seeds(5) {
 		cfg := Config{Sites: []Site{{Hosts: []int{1}}}, Direct: true, Links: rough(), Program: ring}
 		clean(t, seed, simulate(t, seed, cfg))
 	}
