@@ -9,8 +9,10 @@ import (
 )
 
 // Blur is the most by which Bytes may be wrong, in bytes. The runtime counts
-// small objects when it goes on to the next span of their size.
-const Blur = 1 << 20
+// small objects when it goes on to the next span of their size, or when it
+// collects garbage: then objects count that were there before. There are 136
+// kinds of spans, of 8 to 32 KiB, for each thread that runs Go code.
+const Blur = 8 << 20
 
 // Bytes runs f and gives about how many bytes it has allocated, freed ones
 // included. What other goroutines allocate meanwhile counts too. It takes a few

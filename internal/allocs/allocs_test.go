@@ -5,7 +5,7 @@ import "testing"
 var sink []byte
 
 func TestLargeObjectsAreSeenAtOnce(t *testing.T) {
-	const n = 8 << 20
+	const n = 32 << 20
 	for name, measure := range map[string]func(func()) uint64{"bytes": Bytes, "exactly": Exactly} {
 		if got := measure(func() { sink = make([]byte, n) }); got < n || got > n+Blur {
 			t.Errorf("%s: %d bytes for %d", name, got, n)
@@ -14,7 +14,7 @@ func TestLargeObjectsAreSeenAtOnce(t *testing.T) {
 }
 
 func TestSmallObjectsAddUp(t *testing.T) {
-	const n, size = 10000, 1000
+	const n, size = 40000, 1000
 	small := func() {
 		for range n {
 			sink = make([]byte, size)
