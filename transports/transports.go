@@ -65,6 +65,18 @@ type Socket interface {
 	Detach() (fd int, preread []byte, err error)
 }
 
+// Memory is a link through memory that this process and the peer share (package
+// transports/ring). A plugin hands such a link's memory over and is not in the
+// path of its bytes (data plane "peer-shm").
+type Memory interface {
+	link.Link
+
+	// Detach gives up the link and returns the descriptors of the memory and of the
+	// socket beside it, which the caller then owns, and which side of the memory is
+	// this one's, 0 or 1. The link is closed. No other call may be in progress.
+	Detach() (region, socket, side int, err error)
+}
+
 // Info identifies a transport.
 type Info struct {
 	Name    string // as in the config: lower case, [a-z][a-z0-9-]*

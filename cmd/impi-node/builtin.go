@@ -6,6 +6,7 @@ import (
 
 	"github.com/openimpi/impi/plugins/sdk"
 	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/transports/shm"
 	"github.com/openimpi/impi/transports/tcp"
 	"github.com/openimpi/impi/transports/unix"
 )
@@ -15,6 +16,7 @@ var builtins = []struct {
 	name string
 	make func() transports.Transport
 }{
+	{"shm", func() transports.Transport { return shm.New() }},
 	{"unix", func() transports.Transport { return unix.New() }},
 	{"tcp", func() transports.Transport { return tcp.New() }},
 }

@@ -78,4 +78,8 @@ const (
 type Limits struct {
 	Batch  int // most slices that one Send or Recv uses; more are allowed
 	Stream int // bytes that the link takes before the peer receives any
+
+	// Memory tells that Recv is as cheap as a look into memory, and that Handle
+	// tells of nothing but to who has called Arm: who polls should call Recv.
+	Memory bool
 }

@@ -8,6 +8,8 @@ import (
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/internal/wireup"
+	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/transports/ring"
 	"github.com/openimpi/impi/transports/socket"
 )
 
@@ -28,14 +30,27 @@ func (p *process) listen(node nodeConn) {
 		}
 		var l link.Link
 		if m.Kind == wireup.KindLink && len(fds) > 0 {
-			if l, err = socket.New(fds[0], nil); err != nil {
+			if l, err = openLink(m, fds); err != nil {
 				l, m.Reason = nil, err.Error()
 			}
-			fds = fds[1:]
+			fds = nil
 		}
 		wireup.CloseAll(fds)
 		p.hear(m, l)
 	}
+}
+
+// openLink makes a link of the descriptors that came with a KindLink, and owns
+// them.
+func openLink(m wireup.Message, fds []int) (link.Link, error) {
+	switch plane := transports.DataPlane(m.DataPlane); {
+	case plane == transports.PlanePeerSHM && len(fds) == 2:
+		return ring.New(fds[0], fds[1], m.Side)
+	case (plane == transports.PlaneFD || plane == "") && len(fds) == 1:
+		return socket.New(fds[0], nil)
+	}
+	wireup.CloseAll(fds)
+	return nil, fmt.Errorf("%w: a link by data plane %q with %d descriptors", ErrNode, m.DataPlane, len(fds))
 }
 
 // hear takes a message of the node's. It never takes the process's lock: links

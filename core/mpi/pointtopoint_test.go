@@ -57,7 +57,7 @@ func TestEveryLengthInEveryMode(t *testing.T) {
 func TestInMemoryLinks(t *testing.T) {
 	pair := func() (link.Link, link.Link) { return link.Pair(1000) }
 	layout{procs: 5, dataLen: 300, link: pair}.run(t, func(t *testing.T, c *Comm) error {
-		right, left := ring(c)
+		right, left := circle(c)
 		in := make([]byte, 5000)
 		_, err := Sendrecv(c, pattern(5000, c.Rank()), right, 1, in, left, 1)
 		if err == nil && !bytes.Equal(in, pattern(5000, left)) {

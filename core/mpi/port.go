@@ -30,7 +30,7 @@ type port struct {
 	link     link.Link
 	interest link.Interest // what the poll set waits for; 0: not in the set
 	streak   int           // receives that polling brought since the last sleep
-	mute     bool          // has no descriptor: only reading tells whether something came
+	mute     bool          // only reading tells whether something came
 	ended    bool          // our side of it is ended: nothing is written any more
 	burst    bool          // an Isend was written since the program last waited
 	held     int           // bytes of Isends that wait for company
@@ -44,7 +44,8 @@ func (p *process) addPort(l link.Link, peer message.Peer) (*port, error) {
 			return nil, err
 		}
 		q.interest = link.Readable
-	} else {
+	}
+	if l.Handle() == link.NoHandle || l.Limits().Memory {
 		q.mute = true
 		p.mute++
 	}

@@ -44,7 +44,7 @@ type process struct {
 
 	ports    []*port  // by message.LinkID; nil once closed
 	hot      [2]*port // the last that brought something
-	mute     int      // ports without a descriptor
+	mute     int      // ports of which only reading tells whether something came
 	polls    uint     // made so far
 	set      machine.Set
 	spin     poll.Spinner

@@ -45,13 +45,13 @@ func TestEverythingAtOnce(t *testing.T) {
 	}
 }
 
-func ring(c *Comm) (right, left int) {
+func circle(c *Comm) (right, left int) {
 	n := c.Size()
 	return (c.Rank() + 1) % n, (c.Rank() + n - 1) % n
 }
 
 func testLoop(c *Comm, tag, rounds int) error {
-	right, left := ring(c)
+	right, left := circle(c)
 	for i := range rounds {
 		in := make([]int32, 300)
 		r, err := Irecv(c, in, left, tag)
@@ -126,7 +126,7 @@ func waitsomeLoop(c *Comm, tag, rounds int) error {
 }
 
 func probeLoop(c *Comm, tag, rounds int) error {
-	right, left := ring(c)
+	right, left := circle(c)
 	for i := range rounds {
 		q, err := Isend(c, pattern(i*100, i), right, tag)
 		if err != nil {
@@ -152,7 +152,7 @@ func probeLoop(c *Comm, tag, rounds int) error {
 }
 
 func cancelLoop(c *Comm, tag, rounds int) error {
-	right, left := ring(c)
+	right, left := circle(c)
 	for i := range rounds {
 		never, err := Irecv(c, make([]byte, 1), left, tag)
 		if err != nil {
@@ -176,7 +176,7 @@ func cancelLoop(c *Comm, tag, rounds int) error {
 
 // largeBothWays fills the links, so that who sleeps must wait for room as well.
 func largeBothWays(c *Comm, tag, rounds int) error {
-	right, left := ring(c)
+	right, left := circle(c)
 	buf := make([]byte, 600_000)
 	for range rounds / 10 {
 		if _, err := SendrecvReplace(c, buf, right, tag, left, tag); err != nil {
@@ -215,7 +215,7 @@ func selfLoop(c *Comm, tag, rounds int) error {
 
 // heldBack begins series of small sends, which gather before they leave.
 func heldBack(c *Comm, tag, rounds int) error {
-	right, left := ring(c)
+	right, left := circle(c)
 	for range rounds {
 		reqs := make([]Request, 40)
 		for i := range reqs {

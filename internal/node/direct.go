@@ -296,22 +296,35 @@ func (d *directLinks) judge(h dynamic.Hello, t *transport) (*proc, dynamic.Verdi
 
 // give hands a link to its proc.
 func (d *directLinks) give(p *proc, peer wire.WorldRank, l link.Link, transport string) {
-	m := wireup.Message{Kind: wireup.KindLink, Peer: peer, Transport: transport, DataPlane: string(transports.PlaneFD)}
-	s, ok := l.(transports.Socket)
-	if !ok {
-		panic(fmt.Sprintf("node: transport %s made a %T, which has no descriptor", transport, l))
-	}
-	fd, preread, err := s.Detach()
+	m := wireup.Message{Kind: wireup.KindLink, Peer: peer, Transport: transport}
+	fds, err := pack(l, &m)
 	if err == nil {
-		err = p.tell(m, fd)
-		wireup.CloseAll([]int{fd})
-	}
-	if err == nil && len(preread) > 0 {
-		err = fmt.Errorf("%d bytes of packets came with the greeting", len(preread))
+		err = p.tell(m, fds...)
+		wireup.CloseAll(fds)
 	}
 	if err != nil {
 		d.n.log.Debug("direct link is lost", "proc", p.who(), "peer", peer, "error", err)
 		return
 	}
-	d.n.log.Debug("direct link", "rank", p.rank.Load(), "peer", peer, "transport", transport)
+	d.n.log.Debug("direct link", "rank", p.rank.Load(), "peer", peer, "transport", transport, "data_plane", m.DataPlane)
+}
+
+// pack takes the descriptors out of a link, and describes them in m.
+func pack(l link.Link, m *wireup.Message) (fds []int, err error) {
+	switch x := l.(type) {
+	case transports.Socket:
+		m.DataPlane = string(transports.PlaneFD)
+		fd, preread, err := x.Detach()
+		if err == nil && len(preread) > 0 {
+			wireup.CloseAll([]int{fd})
+			return nil, fmt.Errorf("%d bytes of packets came with the greeting", len(preread))
+		}
+		return []int{fd}, err
+	case transports.Memory:
+		m.DataPlane = string(transports.PlanePeerSHM)
+		region, socket, side, err := x.Detach()
+		m.Side = side
+		return []int{region, socket}, err
+	}
+	panic(fmt.Sprintf("node: transport %s made a %T, which cannot be handed on", m.Transport, l))
 }

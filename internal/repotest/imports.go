@@ -29,7 +29,7 @@ var noOthers = []string{}
 var directions = []direction{
 	{
 		from:   "core/mpi",
-		ours:   []string{"core/...", "internal/machine", "internal/poll", "internal/wireup", "transports", "transports/socket", "transports/trace"},
+		ours:   []string{"core/...", "internal/machine", "internal/poll", "internal/wireup", "transports", "transports/socket", "transports/ring", "transports/trace"},
 		others: []string{"golang.org/x/sys/..."},
 	},
 	{from: "core/...", ours: []string{"core/..."}, others: noOthers},
@@ -39,7 +39,7 @@ var directions = []direction{
 	{from: "transports/...", ours: []string{"transports", "transports/socket", "core/link"}},
 	{from: "plugins/proto/...", ours: []string{"transports", "plugins/proto/..."}},
 	{from: "plugins/sdk/...", ours: []string{"transports", "transports/socket", "core/link", "plugins/proto/...", "plugins/sdk/..."}},
-	{from: "plugins/...", ours: []string{"transports", "transports/socket", "core/link", "plugins/...", "internal/launch"}},
+	{from: "plugins/...", ours: []string{"transports", "transports/socket", "transports/ring", "core/link", "plugins/...", "internal/launch"}},
 	{from: "config/...", ours: nil, others: []string{"github.com/hashicorp/hcl/v2/...", "github.com/zclconf/go-cty/..."}},
 	{from: "internal/repotest", ours: nil, others: noOthers},
 	{from: "internal/poll", ours: []string{"core/link", "core/wire"}},

@@ -15,8 +15,9 @@ const (
 	// KindOpen asks the node for a direct link to Peer.
 	KindOpen Kind = "open"
 	// KindLink gives the proc a link to Peer, which it asked for or which the
-	// peer opened. One descriptor comes with it. Without one, Reason says why no
-	// direct link could be had, and packets to Peer go through the agent.
+	// peer opened, with its descriptors: a socket's, or those of memory and of the
+	// socket beside it (peer-shm). Without any, Reason says why no direct link could
+	// be had, and packets to Peer go through the agent.
 	KindLink Kind = "link"
 	// KindFini says that the proc has passed the barrier of Finalize and that
 	// everything it sent is on its links. It sends nothing after that.
@@ -36,7 +37,8 @@ type Message struct {
 	Library   string         `json:"library,omitempty"`    // hello: the MPI library and its version
 	Peer      wire.WorldRank `json:"peer"`                 // open, link
 	Transport string         `json:"transport,omitempty"`  // link
-	DataPlane string         `json:"data_plane,omitempty"` // link
+	DataPlane string         `json:"data_plane,omitempty"` // link; empty: fd
+	Side      int            `json:"side,omitempty"`       // link by peer-shm: which side of the memory is the proc's
 	Code      int            `json:"code,omitempty"`       // abort: exit status
 	Reason    string         `json:"reason,omitempty"`     // link, abort, down
 }

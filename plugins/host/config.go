@@ -114,7 +114,7 @@ func (c *Config) complete() error {
 // modes are the data planes to ask a plugin for.
 func (c *Config) modes() (modes []string, pinned bool) {
 	if len(c.DataPlanes) == 0 {
-		return []string{string(transports.PlaneFD)}, false
+		return []string{string(transports.PlaneFD), string(transports.PlanePeerSHM)}, false
 	}
 	for _, p := range c.DataPlanes {
 		modes = append(modes, string(p))

@@ -9,6 +9,7 @@ import (
 	"github.com/openimpi/impi/plugins/proto"
 	"github.com/openimpi/impi/plugins/proto/handover"
 	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/transports/ring"
 	"github.com/openimpi/impi/transports/socket"
 )
 
@@ -125,17 +126,24 @@ func (i *instance) adopt(p parcel, op, address string) (link.Link, error) {
 	if p.err != nil {
 		return nil, fail(transports.CodeResource, p.err)
 	}
-	r := p.record
-	if r.Kind != handover.KindLink || r.Mode != handover.ModeFD || len(r.FDs) != 1 {
-		r.Close()
-		return nil, fail(transports.CodeProtocol, fmt.Errorf("record of kind %d, mode %d with %d descriptors: one for data plane fd was asked for",
-			r.Kind, r.Mode, len(r.FDs)))
-	}
-	l, err := socket.New(r.FDs[0], r.Preread)
+	l, err := linkOf(p.record)
 	if err != nil {
 		return nil, fail(transports.CodeProtocol, err)
 	}
 	return l, nil
+}
+
+// linkOf makes a link of a record, which it uses up.
+func linkOf(r handover.Record) (link.Link, error) {
+	switch {
+	case r.Kind == handover.KindLink && r.Mode == handover.ModeFD && len(r.FDs) == 1:
+		return socket.New(r.FDs[0], r.Preread)
+	case r.Kind == handover.KindLink && r.Mode == handover.ModePeerSHM && len(r.FDs) == 2 && r.Side <= 1 && len(r.Preread) == 0:
+		return ring.NewDetachable(r.FDs[0], r.FDs[1], int(r.Side))
+	}
+	r.Close()
+	return nil, fmt.Errorf("record of kind %d, mode %d, side %d with %d descriptors and %d bytes: no data plane that was asked for",
+		r.Kind, r.Mode, r.Side, len(r.FDs), len(r.Preread))
 }
 
 // abandon takes a request back whose answer nobody waits for any more. It does

@@ -102,43 +102,61 @@ func (s *server) CloseLink(_ context.Context, req *proto.CloseLinkRequest) (*pro
 	return &proto.CloseLinkResponse{}, nil
 }
 
-// OpenDataPlane hands a link over, if it is a kernel socket and the node takes
-// those. Otherwise the link is closed.
+// OpenDataPlane hands a link over by the first data plane of the node's that the
+// link can do. Otherwise the link is closed.
 func (s *server) OpenDataPlane(ctx context.Context, req *proto.OpenDataPlaneRequest) (*proto.OpenDataPlaneResponse, error) {
 	h := s.release(req.GetLinkId())
 	if h == nil {
 		return opened(refusal(transports.CodeInternal, fmt.Sprintf("link %d does not wait here", req.GetLinkId())))
 	}
 	defer h.link.Close() // nothing, once it is detached
-	socket, ok := h.link.(transports.Socket)
-	at := slices.Index(req.GetModes(), string(transports.PlaneFD))
+	plane, what, pack := packing(h.link)
+	at := slices.Index(req.GetModes(), string(plane))
 	switch {
-	case !ok:
+	case pack == nil:
 		return opened(refusal(transports.CodeUnsupported, fmt.Sprintf(
-			"the link is no kernel socket, so its bytes cannot leave the plugin by data plane fd; this plugin serves no other (the node can do %s)",
+			"the link is neither a kernel socket, for data plane fd, nor shared memory, for peer-shm, and this plugin serves no other (the node can do %s)",
 			strings.Join(req.GetModes(), ", "))))
 	case at < 0:
 		return opened(refusal(transports.CodeUnsupported, fmt.Sprintf(
-			"this plugin serves data plane fd, the node wants %s", strings.Join(req.GetModes(), ", "))))
+			"the link is %s: it can do data plane %s, the node wants %s", what, plane, strings.Join(req.GetModes(), ", "))))
 	}
-	if err := s.handOver(ctx, req.GetLinkId(), socket); err != nil {
+	if err := s.handOver(ctx, req.GetLinkId(), pack); err != nil {
 		return opened(wireError(err))
 	}
 	s.handedOver.Add(1)
-	reason := "a kernel socket, and the node's first choice"
+	reason := what + ", and the node's first choice"
 	if at > 0 {
-		reason = "a kernel socket; not served by this plugin: " + strings.Join(req.GetModes()[:at], ", ")
+		reason = what + "; the link cannot do " + strings.Join(req.GetModes()[:at], ", ")
 	}
-	return &proto.OpenDataPlaneResponse{Mode: string(transports.PlaneFD), Reason: reason}, nil
+	return &proto.OpenDataPlaneResponse{Mode: string(plane), Reason: reason}, nil
+}
+
+// packing gives the data plane that a link can do, why, and how it is handed
+// over; nil if there is none.
+func packing(l link.Link) (transports.DataPlane, string, func() (*handover.Record, error)) {
+	switch x := l.(type) {
+	case transports.Socket:
+		return transports.PlaneFD, "a kernel socket", func() (*handover.Record, error) {
+			fd, preread, err := x.Detach()
+			return &handover.Record{Mode: handover.ModeFD, Preread: preread, FDs: []int{fd}}, err
+		}
+	case transports.Memory:
+		return transports.PlanePeerSHM, "memory shared with the peer", func() (*handover.Record, error) {
+			region, socket, side, err := x.Detach()
+			return &handover.Record{Mode: handover.ModePeerSHM, Side: uint32(side), FDs: []int{region, socket}}, err
+		}
+	}
+	return "", "", nil
 }
 
 func opened(e *proto.Error) (*proto.OpenDataPlaneResponse, error) {
 	return &proto.OpenDataPlaneResponse{Error: e}, nil
 }
 
-// handOver sends a link's descriptor to the node. No copy stays here.
-func (s *server) handOver(ctx context.Context, id uint64, l transports.Socket) error {
-	fd, preread, err := l.Detach()
+// handOver sends a link's descriptors to the node. No copy stays here.
+func (s *server) handOver(ctx context.Context, id uint64, pack func() (*handover.Record, error)) error {
+	r, err := pack()
 	if err != nil {
 		return fmt.Errorf("detach link %d: %w", id, err)
 	}
@@ -146,9 +164,8 @@ func (s *server) handOver(ctx context.Context, id uint64, l transports.Socket) e
 	if !ok {
 		deadline = time.Now().Add(time.Minute)
 	}
-	return s.fds.Send(&handover.Record{
-		Kind: handover.KindLink, Link: id, Mode: handover.ModeFD, Preread: preread, FDs: []int{fd},
-	}, deadline)
+	r.Kind, r.Link = handover.KindLink, id
+	return s.fds.Send(r, deadline)
 }
 
 func refusal(code transports.Code, reason string) *proto.Error {

@@ -294,7 +294,7 @@ func (l *Link) Arm(want link.Interest) bool {
 }
 
 // Limits has the size of a ring as Stream.
-func (l *Link) Limits() link.Limits { return link.Limits{Stream: int(l.out.mask) + 1} }
+func (l *Link) Limits() link.Limits { return link.Limits{Stream: int(l.out.mask) + 1, Memory: true} }
 
 // CloseSend ends this side's bytes.
 func (l *Link) CloseSend() error {

@@ -35,7 +35,8 @@ const (
 // Mode is a data plane, as a number.
 type Mode uint16
 
-// The modes. Only ModeFD is in use.
+// The modes. ModeFD has one descriptor, ModePeerSHM two: the memory's and the
+// socket's.
 const (
 	ModeFD      Mode = 1
 	ModePeerSHM Mode = 2
@@ -48,6 +49,7 @@ type Record struct {
 	Kind    Kind
 	Link    uint64 // the link's number, as in the gRPC service
 	Mode    Mode
+	Side    uint32 // of the memory; ModePeerSHM only
 	Preread []byte // what the peer sent and the plugin has read already
 	FDs     []int  // owned by whoever holds the record
 }
@@ -71,7 +73,8 @@ func AppendRecord(b []byte, r *Record) ([]byte, error) {
 	b = binary.BigEndian.AppendUint16(b, uint16(r.Mode))
 	b = binary.BigEndian.AppendUint16(b, uint16(len(r.FDs)))
 	b = binary.BigEndian.AppendUint32(b, uint32(len(r.Preread)))
-	b = binary.BigEndian.AppendUint64(b, 0) // flags and reserved
+	b = binary.BigEndian.AppendUint32(b, r.Side)
+	b = binary.BigEndian.AppendUint32(b, 0) // reserved
 	return append(b, r.Preread...), nil
 }
 
@@ -92,6 +95,7 @@ func ParseRecord(b []byte) (r Record, fds int, err error) {
 	r.Mode = Mode(binary.BigEndian.Uint16(b[16:]))
 	fds = int(binary.BigEndian.Uint16(b[18:]))
 	n := binary.BigEndian.Uint32(b[20:])
+	r.Side = binary.BigEndian.Uint32(b[24:])
 	switch {
 	case fds > MaxDescriptors:
 		return r, 0, fmt.Errorf("%w: link %d announces %d descriptors, at most %d", ErrRecord, r.Link, fds, MaxDescriptors)
