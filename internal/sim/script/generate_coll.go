@@ -42,6 +42,9 @@ func (g *generator) collective() {
 
 // op picks an operation that is defined for a kind.
 func (g *generator) op(k Kind) Op {
+	if k.takes(OpAffine) && g.chance(3) { // few kinds do
+		return OpAffine
+	}
 	var ops []Op
 	for op := range kinds[k].ops {
 		ops = append(ops, op)
