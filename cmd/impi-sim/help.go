@@ -14,8 +14,8 @@ What to run:
   -seeds A:B        those of A to B-1; without B, as many as there is time for
   -case FILE        a case in its text form, as -print and failures write it
   -time T           begin no more seeds after T, as 30s or 2h
-  -procs P          at most P procs in a job              (default 8)
-  -steps S          programs of about S steps at most     (default 40)
+  -procs P          at most P procs in a job              (default 12)
+  -steps S          programs of about S steps at most     (default 120)
   -no-faults        the same jobs and programs, but nothing goes wrong
 
 How:

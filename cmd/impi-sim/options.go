@@ -46,8 +46,8 @@ func parse(args []string) (*options, error) {
 	seeds := fs.String("seeds", "", "")
 	fs.StringVar(&o.file, "case", "", "")
 	fs.DurationVar(&o.time, "time", 0, "")
-	fs.IntVar(&o.limits.Procs, "procs", 8, "")
-	fs.IntVar(&o.limits.Steps, "steps", 40, "")
+	fs.IntVar(&o.limits.Procs, "procs", sim.DefaultProcs, "")
+	fs.IntVar(&o.limits.Steps, "steps", sim.DefaultSteps, "")
 	fs.BoolVar(&o.limits.NoFaults, "no-faults", false, "")
 	fs.IntVar(&o.workers, "j", runtime.GOMAXPROCS(0), "")
 	fs.BoolVar(&o.twice, "twice", false, "")
@@ -141,10 +141,10 @@ func (o *options) check() error {
 // again is the command that runs a seed as it was run here.
 func (o *options) again(seed uint64) string {
 	s := fmt.Sprintf("impi-sim -seed %d", seed)
-	if o.limits.Procs != 8 {
+	if o.limits.Procs != sim.DefaultProcs {
 		s += fmt.Sprintf(" -procs %d", o.limits.Procs)
 	}
-	if o.limits.Steps != 40 {
+	if o.limits.Steps != sim.DefaultSteps {
 		s += fmt.Sprintf(" -steps %d", o.limits.Steps)
 	}
 	if o.limits.NoFaults {

@@ -3,6 +3,7 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/openimpi/impi/internal/sim/job"
@@ -20,19 +21,16 @@ func counters() []string {
 		"jobs", "jobs ended in order", "jobs ended by faults",
 		"jobs of 1 site", "jobs of 2 sites", "jobs of 3 sites", "jobs of 4 sites", "jobs with a key",
 		"foreign sites", "foreign false pk_len", "foreign eager", "foreign habits", "foreign skipped labels", "foreign extra labels",
-		"datalen 1", "hiwater 1", "ackmark below hiwater",
+		"parameters datalen 1", "parameters hiwater 1", "parameters ackmark below hiwater",
 		"links proc-host", "links host-host", "links proc-proc", "links to the server", "links resumed",
 		"packets DATA", "packets DATASYNC", "packets CONTINUATION", "packets PROTOACK", "packets SYNCACK",
 		"packets CANCEL", "packets CANCELYES", "packets CANCELNO", "packets FINI",
-		"messages standard", "messages synchronous", "messages buffered", "messages ready",
-		"messages from any source", "messages of any tag", "messages persistent", "messages truncated", "messages to itself",
-		"received by recv", "received by probe", "received by iprobe", "received by mprobe", "received by improbe",
-		"deliveries", "cancelled sends", "sends too late to cancel", "cancelled receives", "receives too late to cancel",
+		"messages delivered", "messages truncated", "messages standard", "messages synchronous", "messages buffered", "messages ready",
+		"messages persistent", "messages from any source", "messages of any tag", "messages to itself",
+		"receives by recv", "receives by probe", "receives by iprobe", "receives by mprobe", "receives by improbe",
+		"cancels of sends won", "cancels of sends lost", "cancels of receives won", "cancels of receives lost",
 		"steps exchange", "steps replace", "steps lone", "steps null", "steps pause", "steps attach", "steps detach",
-		"steps dup", "steps split", "steps cart", "steps cartsub", "steps free", "collectives in place", "collectives with gaps",
-	}
-	for _, k := range job.Kinds {
-		names = append(names, "faults "+string(k))
+		"steps dup", "steps split", "steps cart", "steps cartsub", "steps free",
 	}
 	for h := script.HowWait; h <= script.HowGetStatus; h++ {
 		names = append(names, "steps "+h.String())
@@ -40,8 +38,12 @@ func counters() []string {
 	for c := script.Barrier; c <= script.Exscan; c++ {
 		names = append(names, "collectives "+c.String())
 	}
+	names = append(names, "collectives in place", "collectives with gaps")
 	for o := script.OpSum; o <= script.OpModulo; o++ {
 		names = append(names, "reductions "+o.String())
+	}
+	for _, k := range job.Kinds {
+		names = append(names, "faults "+string(k))
 	}
 	return names
 }
@@ -123,7 +125,7 @@ func (c Coverage) run(x *execution, r job.Result) {
 	}
 	if r.Err == nil && errors.Join(append(r.Sites(), r.Server())...) == nil {
 		c["jobs ended in order"]++
-		c.program(x.c.Program)
+		c.program(x.c.Program, x.records)
 	} else {
 		c["jobs ended by faults"]++
 	}
@@ -139,9 +141,9 @@ func (c Coverage) job(k *Case) {
 	c[fmt.Sprintf("jobs of %d site%s", len(k.Sites), "s"[:min(1, len(k.Sites)-1)])]++
 	p := k.params()
 	c.if1("jobs with a key", k.Key)
-	c.if1("datalen 1", p.DataLen == 1)
-	c.if1("hiwater 1", p.HiWater == 1)
-	c.if1("ackmark below hiwater", p.AckMark < p.HiWater)
+	c.if1("parameters datalen 1", p.DataLen == 1)
+	c.if1("parameters hiwater 1", p.HiWater == 1)
+	c.if1("parameters ackmark below hiwater", p.AckMark < p.HiWater)
 	for _, s := range k.Sites {
 		if f := s.Foreign; f != nil {
 			c["foreign sites"]++
@@ -155,24 +157,23 @@ func (c Coverage) job(k *Case) {
 }
 
 func (c Coverage) record(rec *script.Record) {
-	c["deliveries"] += int64(len(rec.Deliveries))
+	c["messages delivered"] += int64(len(rec.Deliveries))
 	for i := range rec.Deliveries {
 		c.if1("messages truncated", rec.Deliveries[i].Truncated)
 	}
 	for _, x := range rec.Cancels {
-		send := x.Side == script.SendSide
-		c.if1("cancelled sends", send && x.Cancelled)
-		c.if1("sends too late to cancel", send && !x.Cancelled)
-		c.if1("cancelled receives", !send && x.Cancelled)
-		c.if1("receives too late to cancel", !send && !x.Cancelled)
+		c.if1("cancels of sends won", x.Side == script.SendSide && x.Cancelled)
+		c.if1("cancels of sends lost", x.Side == script.SendSide && !x.Cancelled)
+		c.if1("cancels of receives won", x.Side == script.RecvSide && x.Cancelled)
 	}
 }
 
-func (c Coverage) program(p *script.Program) {
+// program counts what a program has that was run to its end.
+func (c Coverage) program(p *script.Program, records []*script.Record) {
 	for i := range p.Messages {
 		m := &p.Messages[i]
 		c["messages "+m.Mode.String()]++
-		c["received by "+m.By.String()]++
+		c["receives by "+m.By.String()]++
 		c.if1("messages from any source", m.AnySource)
 		c.if1("messages of any tag", m.AnyTag)
 		c.if1("messages persistent", m.SendSlot != 0 || m.RecvSlot != 0)
@@ -180,6 +181,12 @@ func (c Coverage) program(p *script.Program) {
 	}
 	for _, s := range p.Steps {
 		c.step(s)
+		if s, ok := s.(script.Cancel); ok && s.Side == script.RecvSide {
+			won := slices.ContainsFunc(records, func(rec *script.Record) bool {
+				return slices.Contains(rec.Cancels, script.Cancelled{Req: s.Req, Cancelled: true})
+			})
+			c.if1("cancels of receives lost", !won) // nobody notes those
+		}
 	}
 }
 

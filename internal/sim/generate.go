@@ -13,18 +13,24 @@ import (
 
 // Limits bound what Generate makes. Zero values are the defaults.
 type Limits struct {
-	Procs int // most procs of a job; 8
-	Steps int // about as many steps in a program at most; 40
+	Procs int // most procs of a job; DefaultProcs
+	Steps int // about as many steps in a program at most; DefaultSteps
 	// NoFaults leaves faults out, and changes nothing else of a seed's case.
 	NoFaults bool
 }
 
+// Defaults of Limits.
+const (
+	DefaultProcs = 12
+	DefaultSteps = 120
+)
+
 func (l Limits) withDefaults() Limits {
 	if l.Procs == 0 {
-		l.Procs = 8
+		l.Procs = DefaultProcs
 	}
 	if l.Steps == 0 {
-		l.Steps = 40
+		l.Steps = DefaultSteps
 	}
 	return l
 }
