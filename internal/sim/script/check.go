@@ -39,7 +39,7 @@ func check(p *Program) (*lives, error) {
 			return nil, err
 		}
 	}
-	for _, err := range []error{a.checkWildcards(), a.checkSlots(), a.checkSteps(), a.checkReady()} {
+	for _, err := range []error{a.checkCancels(), a.checkSlots(), a.checkSteps(), a.checkReady()} {
 		if err != nil {
 			return nil, err
 		}
@@ -69,15 +69,21 @@ func (f *family) check() error {
 	if f.wild() {
 		return f.checkWild()
 	}
-	for k, l := range f.sends {
+	free := slices.Clone(f.recvs)
+	if i := slices.IndexFunc(f.sends, func(l *life) bool { return l.m.From != f.sends[0].m.From }); i >= 0 {
+		return fmt.Errorf("message %d may be received in place of message %d, or of others", f.sends[i].m.ID, f.sends[0].m.ID)
+	}
+	for _, l := range f.sends {
+		i := slices.IndexFunc(free, func(r *life) bool { return r.m.pattern().admits(l.m) })
 		switch {
-		case f.recvs[k] != l:
-			return fmt.Errorf("message %d is sent before message %d of the same kind, but received after it", l.m.ID, f.recvs[k].m.ID)
+		case i < 0 || free[i] != l:
+			return fmt.Errorf("message %d will be received by the receive of another message, of those from %d", l.m.ID, l.m.From)
 		case l.recvDone < l.sendStart:
 			return fmt.Errorf("message %d: its receive is waited for before the send begins", l.m.ID)
 		case l.sendDone < l.recvStart && l.m.Mode != Buffered:
 			return fmt.Errorf("message %d: its send is waited for before the receive begins", l.m.ID)
 		}
+		free = slices.Delete(free, i, i+1)
 	}
 	return nil
 }
@@ -112,46 +118,28 @@ func (f *family) checkWild() error {
 	return nil
 }
 
-// checkWildcards wants messages that a wildcard admits to be received by
-// nothing but receives of the same pattern, and cancels to be left alone.
-func (a *lives) checkWildcards() error {
-	type key struct {
-		receiver
-		epoch int
-	}
-	wild, all := map[key][]*family{}, map[key][]*life{}
-	for _, f := range a.families {
-		l := f.recvs[0]
-		if k := (key{receiver{l.m.Comm, l.m.To}, l.epoch}); f.wild() || f.pattern.tag == anyTag {
-			wild[k] = append(wild[k], f)
-		}
+// checkCancels wants cancelled messages to be left alone.
+func (a *lives) checkCancels() error {
+	anyTags := map[where]bool{}
+	for _, l := range a.list {
+		anyTags[l.where()] = anyTags[l.where()] || l.m.AnyTag
 	}
 	for _, l := range a.list {
-		k := key{receiver{l.m.Comm, l.m.To}, l.epoch}
-		all[k] = append(all[k], l)
-		if l.cancel != never {
-			if err := l.checkCancel(wild[k]); err != nil {
-				return fmt.Errorf("message %d is cancelled: %w", l.m.ID, err)
-			}
+		if l.cancel == never {
+			continue
 		}
-	}
-	for k, families := range wild {
-		for _, f := range families {
-			for _, l := range all[k] {
-				if l.family != f && f.pattern.admits(l.m) {
-					return fmt.Errorf("message %d may be received in place of message %d", l.m.ID, f.recvs[0].m.ID)
-				}
-			}
+		if err := l.checkCancel(anyTags[l.where()]); err != nil {
+			return fmt.Errorf("message %d is cancelled: %w", l.m.ID, err)
 		}
 	}
 	return nil
 }
 
-func (l *life) checkCancel(wild []*family) error {
+func (l *life) checkCancel(anyTag bool) error {
 	switch {
 	case len(l.family.sends) > 1:
 		return errors.New("there are others of its kind")
-	case slices.ContainsFunc(wild, func(f *family) bool { return f.pattern.tag == anyTag }):
+	case anyTag:
 		return errors.New("its receiver receives any tag at that time")
 	case l.m.SendSlot != 0 || l.m.RecvSlot != 0 || l.m.Mode == Ready:
 		return errors.New("it is persistent or ready")

@@ -44,7 +44,7 @@ func TestCheckRefuses(t *testing.T) {
 			isend 2
 			recv 2
 			recv 1
-			waitall 0 s1 s2`, "received after it"},
+			waitall 0 s1 s2`, "by the receive of another"},
 		"never completed": {`
 			message 1 0>1 comm=w tag=1 type=int8 len=1
 			isend 1
@@ -61,20 +61,33 @@ func TestCheckRefuses(t *testing.T) {
 			wait 1 s1`, "is not of rank 1"},
 		"a wildcard that starves a receive": {`
 			message 1 0>1 comm=w tag=1 type=int8 len=1
-			message 2 0>1 comm=w tag=1 type=int8 len=1 any=source
+			message 2 2>1 comm=w tag=1 type=int8 len=1 any=source
 			isend 1
 			isend 2
-			recv 1
 			recv 2
-			waitall 0 s1 s2`, "in place of"},
+			recv 1
+			wait 0 s1
+			wait 2 s2`, "in place of"},
+		"a wildcard that takes a message from a receive": {`
+			message 1 0>1 comm=w tag=1 type=int8 len=1
+			message 2 0>1 comm=w tag=2 type=int8 len=1 any=tag
+			isend 1
+			isend 2
+			recv 2
+			recv 1
+			waitall 0 s1 s2`, "by the receive of another"},
 		"any tag meets a message of another pattern": {`
-			message 1 0>1 comm=w tag=1 type=int8 len=1 any=tag
+			message 1 0>1 comm=w tag=1 type=int8 len=1 any=source+tag
 			message 2 0>1 comm=w tag=2 type=int8 len=1
+			message 3 2>1 comm=w tag=3 type=int8 len=1 any=source
 			isend 1
 			isend 2
+			isend 3
 			recv 1
 			recv 2
-			waitall 0 s1 s2`, "in place of"},
+			recv 3
+			waitall 0 s1 s2
+			wait 2 s3`, "in place of"},
 		"a blocking send to one of several wildcard receives": {`
 			message 1 0>1 comm=w tag=1 type=int8 len=1 any=source
 			message 2 2>1 comm=w tag=1 type=int8 len=1 any=source
@@ -253,6 +266,20 @@ func TestCheckAccepts(t *testing.T) {
 			recv 2
 			wait 0 s1
 			wait 2 s2`,
+		"one sender to different patterns": `
+			message 1 0>1 comm=w tag=1 type=int8 len=1 any=tag
+			message 2 0>1 comm=w tag=2 type=int16 len=2
+			message 3 0>1 comm=w tag=2 type=int32 len=3 any=source
+			irecv 2
+			irecv 1
+			isend 1
+			isend 2
+			isend 3
+			wait 1 r1
+			wait 0 s1
+			recv 3
+			wait 1 r2
+			waitall 0 s2 s3`,
 		"a ring": `
 			message 1 0>1 comm=w tag=1 type=int8 len=1
 			message 2 1>2 comm=w tag=1 type=int8 len=2 cap=5

@@ -5,7 +5,8 @@ type flight struct {
 	m                Message
 	sending, posting bool // begun
 	sent, received   bool
-	lane             []*flight // before it: of the same sender, receiver and pattern
+	lane             []*flight // those that are sent before it, to the same receives
+	queue            []*flight // those that are received before it
 	burst            *burst    // of receives from any source
 	known            bool      // the sender knows that the receive has begun
 	cancelled        *Side     // which side is to be cancelled
@@ -48,6 +49,7 @@ func (g *generator) add(m Message) *flight {
 	} else {
 		g.lanes[k] = append(g.lanes[k], f)
 	}
+	f.queue = f.lane
 	if m.Mode == Buffered {
 		g.memory[m.From] -= m.buffered()
 		g.buffered[m.From] = append(g.buffered[m.From], f)
@@ -80,7 +82,6 @@ func (f *flight) mayPost() bool {
 	if f.posting {
 		return false
 	}
-	before := f.lane
 	if f.burst != nil && f.m.RecvSlot != 0 {
 		for _, o := range f.burst.flights {
 			if o.posting && !o.received {
@@ -88,7 +89,7 @@ func (f *flight) mayPost() bool {
 			}
 		}
 	}
-	for _, o := range before {
+	for _, o := range f.queue {
 		if !o.posting || f.m.RecvSlot != 0 && !o.received {
 			return false
 		}
@@ -226,6 +227,7 @@ func (g *generator) advanceCancel(f *flight) {
 	case !f.sending || side == RecvSide && !f.posting:
 	case f.received:
 		g.wait(f)
+	case g.chance(2): // others may begin meanwhile
 	default:
 		g.emit(Cancel{Req{f.m.ID, side}})
 		f.posting, f.received = true, true

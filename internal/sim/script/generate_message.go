@@ -101,6 +101,11 @@ func (g *generator) burst() {
 		g.epoch(c)
 		return
 	}
+	if anyTag && g.chance(2) {
+		g.wild[c.name][to] = true
+		g.mixture(c, to)
+		return
+	}
 	m := Message{To: to, Comm: c.name, Tag: g.fresh(), Kind: g.kind(), AnySource: !anyTag || g.chance(2), AnyTag: anyTag, From: pick(g, c.members)}
 	if g.chance(3) {
 		m.By = By(g.rng.IntN(len(byNames)))
@@ -124,10 +129,17 @@ func (g *generator) burst() {
 		}
 		m.Mode = g.mode(&m)
 		f := g.add(m)
-		b.flights = append(b.flights, f)
 		if m.AnySource {
 			f.burst = b
 		}
+		f.lane = nil
+		for _, o := range b.flights {
+			if o.m.From == m.From {
+				f.lane = append(f.lane, o)
+			}
+		}
+		f.queue = f.lane
+		b.flights = append(b.flights, f)
 	}
 	for _, f := range b.flights {
 		f.m.Cap = longest + b.flights[0].m.ID%2
@@ -135,6 +147,66 @@ func (g *generator) burst() {
 			g.begin(f, SendSide, false)
 		}
 	}
+}
+
+// mixture begins messages of one sender to receives with all sorts of wildcards.
+// Which gets which is determined.
+func (g *generator) mixture(c *group, to int) {
+	m := Message{From: pick(g, c.members), To: to, Comm: c.name}
+	messages := make([]Message, 2+g.rng.IntN(20))
+	receives := make([]pattern, len(messages))
+	for i := range messages {
+		m.Tag, m.Kind = g.rng.IntN(sharedTags), g.kind()
+		m.Len = g.length(m.Kind, 2)
+		m.Cap = m.Len + g.rng.IntN(2)
+		messages[i] = m
+	}
+	for i, n := range g.rng.Perm(len(messages)) {
+		r := messages[n]
+		r.AnySource, r.AnyTag = g.chance(2), g.chance(3)
+		receives[i] = r.pattern()
+	}
+	by, ok := pair(messages, receives)
+	for i := range messages {
+		if ok {
+			messages[i].AnySource, messages[i].AnyTag = receives[by[i]].source == anySource, receives[by[i]].tag == anyTag
+		}
+	}
+	queue := make([]*flight, len(messages))
+	var lane []*flight
+	for i, m := range messages {
+		m.Mode = g.mode(&m)
+		f := g.add(m)
+		if ok {
+			f.lane, queue[by[i]] = lane, f
+			lane = append(lane, f)
+		}
+	}
+	for i, f := range queue {
+		if ok {
+			f.queue = queue[:i]
+		}
+	}
+}
+
+// pair gives the receive of each message, in the order of sending; not ok if some
+// message finds none.
+func pair(messages []Message, receives []pattern) (by []int, ok bool) {
+	taken := make([]bool, len(receives))
+	for i := range messages {
+		n := -1
+		for r, p := range receives {
+			if n < 0 && !taken[r] && p.admits(&messages[i]) {
+				n = r
+			}
+		}
+		if n < 0 {
+			return nil, false
+		}
+		taken[n] = true
+		by = append(by, n)
+	}
+	return by, true
 }
 
 // epoch makes a communicator for wildcard tags usable again, if it is quiet.

@@ -33,17 +33,23 @@ func (l *life) done(s Side) *int {
 	return &l.recvDone
 }
 
-// family is the messages that any of the receives of one pattern may get: of one
-// receiver, communicator and epoch.
+// family is messages that the same receives may get: of one receiver,
+// communicator and epoch. Mostly the receives have one pattern.
 type family struct {
 	pattern pattern
-	sends   []*life // as they are started; all of one sender, or without order
+	mixed   bool    // there are others
+	sends   []*life // as they are started
 	recvs   []*life // as they are started
 }
 
-// wild tells whether any receive of the family may get any of the messages.
-// Otherwise the first gets the first, the second the second.
-func (f *family) wild() bool { return f.pattern.source == anySource }
+// wild tells whether any receive of the family may get any of the messages, of
+// several senders. Otherwise there is one sender, whose messages come as they are
+// sent: whatever the timing, each gets into the first receive that admits it and
+// has none of before.
+func (f *family) wild() bool {
+	return !f.mixed && f.pattern.source == anySource &&
+		slices.ContainsFunc(f.sends, func(l *life) bool { return l.m.From != f.sends[0].m.From })
+}
 
 // posted is the step that starts the last receive.
 func (f *family) posted() int { return f.recvs[len(f.recvs)-1].recvStart }
@@ -207,27 +213,70 @@ func (a *lives) epochs() {
 // spans tells whether the message is under way at a step.
 func (l *life) spans(step int) bool { return min(l.sendStart, l.recvStart) < step && step < l.recvDone }
 
+// where is a receiver at some time.
+type where struct {
+	receiver
+	epoch int
+}
+
+func (l *life) where() where { return where{receiver{l.m.Comm, l.m.To}, l.epoch} }
+
 // group makes the families.
 func (a *lives) group() {
 	type key struct {
-		receiver
-		epoch int
+		where
 		pattern
 	}
 	byKey := map[key]*family{}
+	groups, wild := map[where][]*family{}, map[where]bool{}
 	for _, l := range a.list {
-		k := key{receiver{l.m.Comm, l.m.To}, l.epoch, l.m.pattern()}
+		k := key{l.where(), l.m.pattern()}
 		f := byKey[k]
 		if f == nil {
 			f = &family{pattern: k.pattern}
 			byKey[k] = f
 			a.families = append(a.families, f)
+			groups[k.where] = append(groups[k.where], f)
+			wild[k.where] = wild[k.where] || l.m.AnySource || l.m.AnyTag
 		}
 		l.family = f
 		f.sends, f.recvs = append(f.sends, l), append(f.recvs, l)
 	}
+	for at := range wild {
+		if wild[at] {
+			unite(groups[at])
+		}
+	}
+	a.families = slices.DeleteFunc(a.families, func(f *family) bool { return len(f.sends) == 0 })
 	for _, f := range a.families {
 		slices.SortStableFunc(f.sends, func(x, y *life) int { return cmp.Compare(x.sendStart, y.sendStart) })
 		slices.SortStableFunc(f.recvs, func(x, y *life) int { return cmp.Compare(x.recvStart, y.recvStart) })
 	}
+}
+
+// unite makes one family of those of which one's receives may get the other's
+// messages.
+func unite(families []*family) {
+	for changed := true; changed; {
+		changed = false
+		for _, f := range families {
+			for _, g := range families {
+				if f != g && slices.ContainsFunc(f.recvs, func(r *life) bool {
+					return slices.ContainsFunc(g.sends, func(s *life) bool { return r.m.pattern().admits(s.m) })
+				}) {
+					f.take(g)
+					changed = true
+				}
+			}
+		}
+	}
+}
+
+func (f *family) take(g *family) {
+	for _, l := range g.sends {
+		l.family = f
+	}
+	f.sends, f.recvs = append(f.sends, g.sends...), append(f.recvs, g.recvs...)
+	g.sends, g.recvs = nil, nil
+	f.mixed = true
 }
