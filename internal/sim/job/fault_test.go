@@ -22,7 +22,7 @@ func TestFaults(t *testing.T) {
 	for _, kind := range []FaultKind{CrashProc, CrashNode, CrashServer, CutLink, HalfClose} {
 		t.Run(string(kind), func(t *testing.T) {
 			deadly, lived := uint64(0), 0
-			for seed := range seeds(150) {
+			for seed := range seeds(100) {
 				cfg := twoSites(ring)
 				cfg.Direct = seed%3 > 0
 				r := simulate(t, seed, cfg, somewhere(t, seed, kind, cfg))
@@ -36,8 +36,8 @@ func TestFaults(t *testing.T) {
 					}
 				}
 			}
-			if deadly < seeds(30) {
-				t.Errorf("only %d of %d were deadly, %d jobs lived", deadly, seeds(150), lived)
+			if deadly < seeds(20) {
+				t.Errorf("only %d of %d were deadly, %d jobs lived", deadly, seeds(100), lived)
 			}
 		})
 	}

@@ -13,6 +13,10 @@ import (
 
 // Foreign says how a site differs from ours. All of it is legal: the private
 // version is never listed, and no card is sent.
+//
+// The dialect of the draft of 1999 is not among the differences, because no job
+// can be of two dialects: P_PID has another width in it, so that nobody could cut
+// the server's answer apart, and agents pass packets on as they are.
 type Foreign struct {
 	Skip     []wire.Label // optional labels that it does not send
 	Eager    bool         // sends everything without waiting for answers

@@ -9,13 +9,46 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openimpi/impi/core/mpi"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/internal/sim/kernel"
 )
 
+// bursts sends more than is received for a while, so that much is on its way
+// when links break.
+func bursts(e Env) error {
+	w := e.World()
+	me, n := w.Rank(), w.Size()
+	for round := range 4 {
+		var reqs []mpi.Request
+		for i := range 5 {
+			r, err := mpi.Isend(w, []int32{int32(me), int32(round), int32(i), 0, 0, 0, 0, 0}, (me+1+i%2)%n, i)
+			if err != nil {
+				return err
+			}
+			reqs = append(reqs, r)
+		}
+		e.Pause(time.Duration(3+me) * time.Millisecond)
+		for i := range 5 {
+			got := make([]int32, 8)
+			from := (me + n - 1 - i%2) % n
+			if _, err := mpi.Recv(w, got, from, i); err != nil {
+				return err
+			}
+			if want := []int32{int32(from), int32(round), int32(i)}; !slices.Equal(got[:3], want) {
+				return fmt.Errorf("got %v, not %v", got, want)
+			}
+		}
+		if err := mpi.Waitall(reqs, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // resumed is a job whose links come back.
 func resumed(seed uint64) Config {
-	cfg := twoSites(ring)
+	cfg := twoSites([]func(Env) error{ring, bursts}[seed%4/2])
 	cfg.Direct = seed%2 == 0
 	cfg.Resume = &Resume{Window: 200 + int(seed)*50}
 	return cfg
