@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 
 	"github.com/openimpi/impi/internal/sim/check"
 	"github.com/openimpi/impi/internal/sim/job"
@@ -70,6 +71,9 @@ func (x *execution) broken(err error) *Failure {
 
 // wellEnded wants everything of a job that ended in order.
 func (x *execution) wellEnded() *Failure {
+	if rank := x.missing(); rank >= 0 {
+		return failure("result", fmt.Errorf("rank %d did not come to the end of its program", rank))
+	}
 	if err := script.Verify(x.c.Program, x.records); err != nil {
 		return failure("result", err)
 	}
@@ -86,16 +90,16 @@ func (x *execution) survived(r job.Result) *Failure {
 	if err := script.Verify(x.c.Program, x.records); err != nil {
 		return failure("result", err)
 	}
-	missing := -1
-	for rank, rec := range x.records {
-		if !rec.Ended {
-			missing = rank
-		}
-	}
+	missing := x.missing()
 	for i, err := range r.Sites() {
 		if err == nil && missing >= 0 {
 			return failure("survivors", fmt.Errorf("site %d ended in order, but rank %d did not come to the end of its program", i, missing))
 		}
 	}
 	return nil
+}
+
+// missing gives a rank that did not come to the end of its program, or -1.
+func (x *execution) missing() int {
+	return slices.IndexFunc(x.records, func(rec *script.Record) bool { return !rec.Ended })
 }

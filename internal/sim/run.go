@@ -47,7 +47,10 @@ func Run(c *Case, o Options) *Verdict {
 	return v
 }
 
-func run(c *Case, trace int) (v *Verdict) {
+func run(c *Case, trace int) *Verdict { return runTwisted(c, trace, func(*execution) {}) }
+
+// runTwisted lets a test change what is about to be run.
+func runTwisted(c *Case, trace int, twist func(x *execution)) (v *Verdict) {
 	v = &Verdict{Coverage: make(Coverage)}
 	if err := c.Check(); err != nil {
 		v.Failure = failure("case", err)
@@ -66,6 +69,7 @@ func run(c *Case, trace int) (v *Verdict) {
 		v.Failure = failure("case", err)
 		return v
 	}
+	twist(x)
 	v.Failure = x.run()
 	return v
 }
@@ -78,10 +82,12 @@ type execution struct {
 	world   *job.World
 	records []*script.Record
 	cover   Coverage
+	program func(e job.Env) error // of each proc
 }
 
 func newExecution(k *kernel.Kernel, c *Case, cover Coverage, trace bool) (*execution, error) {
 	x := &execution{c: c, k: k, cover: cover}
+	x.program = func(e job.Env) error { return script.Run(c.Program, e, x.records[e.World().Rank()]) }
 	for r := range c.Procs() {
 		x.records = append(x.records, &script.Record{Rank: r})
 	}
@@ -106,7 +112,7 @@ func (x *execution) config() job.Config {
 	return job.Config{
 		Sites: append([]job.Site(nil), x.c.Sites...), Auth: auth, Direct: x.c.Direct, DialFail: x.c.DialFail,
 		Links: x.c.Links, Resume: x.c.Resume, ChunkSize: x.c.chunk(), Observer: x.watch,
-		Program: func(e job.Env) error { return script.Run(x.c.Program, e, x.records[e.World().Rank()]) },
+		Program: func(e job.Env) error { return x.program(e) },
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 // with it, until nothing helps or time is over. It gives the smallest one that
 // it has found, which may be c itself, and how many it has run.
 func Shrink(c *Case, oracle string, budget time.Duration) (smallest *Case, runs int) {
-	s := &shrinker{best: c, oracle: oracle, end: time.Now().Add(budget)}
+	s := &shrinker{best: c, oracle: oracle, end: time.Now().Add(budget), run: Run}
 	for s.round() {
 	}
 	return s.best, s.runs
@@ -25,6 +25,7 @@ type shrinker struct {
 	oracle string
 	end    time.Time
 	runs   int
+	run    func(c *Case, o Options) *Verdict
 }
 
 // tries is how many seeds a smaller case is run with: it takes other ways
@@ -45,7 +46,7 @@ func (s *shrinker) fails(c *Case) bool {
 		try := c.clone()
 		try.Seed += i
 		s.runs++
-		if f := Run(try, Options{Twice: s.oracle == "repeat"}).Failure; f != nil && f.Oracle == s.oracle {
+		if f := s.run(try, Options{Twice: s.oracle == "repeat"}).Failure; f != nil && f.Oracle == s.oracle {
 			s.best = try
 			return true
 		}

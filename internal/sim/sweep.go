@@ -16,6 +16,8 @@ type Sweep struct {
 	Failures     int    // how many end the sweep; 0: any number
 	Progress     func(Tally)
 	Every        time.Duration // how often Progress is called, from one goroutine
+
+	one func(seed uint64, s Sweep) result // what is done with a seed; nil: it is run
 }
 
 // Finding is a seed that failed.
@@ -40,6 +42,9 @@ type Tally struct {
 func (s Sweep) Run(ctx context.Context) Tally {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
+	if s.one == nil {
+		s.one = runSeed
+	}
 	begin := time.Now()
 	t := Tally{Coverage: make(Coverage)}
 	seeds, verdicts := make(chan uint64), make(chan result)
@@ -48,7 +53,7 @@ func (s Sweep) Run(ctx context.Context) Tally {
 	for range max(s.Workers, 1) {
 		all.Go(func() {
 			for seed := range seeds {
-				verdicts <- s.one(seed)
+				verdicts <- s.one(seed, s)
 			}
 		})
 	}
@@ -94,7 +99,7 @@ type result struct {
 	twice bool
 }
 
-func (s Sweep) one(seed uint64) result {
+func runSeed(seed uint64, s Sweep) result {
 	o := s.Options
 	o.Twice = o.Twice || s.Twice > 0 && seed%s.Twice == 0
 	return result{seed, Run(Generate(seed, s.Limits), o), o.Twice}

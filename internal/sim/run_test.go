@@ -1,0 +1,197 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/openimpi/impi/internal/sim/job"
+	"github.com/openimpi/impi/internal/sim/script"
+)
+
+func parsed(t *testing.T, text string) *Case {
+	t.Helper()
+	c, err := Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestRunIsRepeatable(t *testing.T) {
+	c := Generate(3, Limits{})
+	v := Run(c, Options{Trace: 50, Twice: true})
+	if v.Failure != nil || v.Events == 0 || v.Time == 0 || v.Digest == 0 || strings.Count(v.Trace, "\n") != 50 {
+		t.Errorf("%v, %d events, %v\n%s", v.Failure, v.Events, v.Time, v.Trace)
+	}
+	c.Seed++
+	if Run(c, Options{}).Digest == v.Digest {
+		t.Error("another seed does the same")
+	}
+}
+
+// TestTraceChangesNothing: a failing seed is run again with a trace.
+func TestTraceChangesNothing(t *testing.T) {
+	for seed := range uint64(5) {
+		c := Generate(seed, Limits{})
+		if Run(c, Options{}).Digest != Run(c, Options{Trace: 10}).Digest {
+			t.Errorf("seed %d", seed)
+		}
+	}
+}
+
+func TestTraceHasPackets(t *testing.T) {
+	c := parsed(t, strings.Replace(small, "fault cut #12 3\n", "", 1))
+	v := Run(c, Options{Trace: 1000})
+	if want := "proc 0 -> agent 0: 0->1 DATA len=12 "; v.Failure != nil || !strings.Contains(v.Trace, want) {
+		t.Errorf("%v: no %q in\n%s", v.Failure, want, v.Trace)
+	}
+}
+
+func TestCaseThatCannotBeRun(t *testing.T) {
+	c := parsed(t, small)
+	c.Sites = c.Sites[:1]
+	if v := Run(c, Options{}); v.Failure == nil || v.Failure.Oracle != "case" || !errors.Is(v.Failure, ErrCase) {
+		t.Errorf("%v", v.Failure)
+	}
+}
+
+// TestJudge has outcomes judged that no correct implementation has.
+func TestJudge(t *testing.T) {
+	clean := strings.Replace(small, "fault cut #12 3\n", "", 1)
+	for _, test := range []struct {
+		name, oracle string
+		twist        func(x *execution)
+	}{
+		{"as it is", "", func(*execution) {}},
+		{"a proc fails", "order", func(x *execution) {
+			x.program = func(e job.Env) error { return errors.New("no") }
+		}},
+		{"wrong result", "result", func(x *execution) {
+			x.program = func(e job.Env) error { return fmt.Errorf("%w: 1 is not 2", script.ErrMismatch) }
+		}},
+		{"nothing done", "result", func(x *execution) {
+			x.program = func(e job.Env) error { return nil }
+		}},
+		{"lost delivery", "result", func(x *execution) {
+			x.program = x.forget
+		}},
+		{"panic", "panic", func(x *execution) {
+			x.program = func(e job.Env) error { panic("oh") }
+		}},
+		{"stuck", "liveness", func(x *execution) {
+			x.program = func(e job.Env) error {
+				for {
+					e.Pause(time.Hour)
+				}
+			}
+		}},
+		{"other parameters", "startup", func(x *execution) { x.watch.want.Datalen++ }},
+		{"other identities", "startup", func(x *execution) { x.watch.want.Procs[1].Identity[0]++ }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			v := runTwisted(parsed(t, clean), 0, test.twist)
+			if got := v.Failure; (got == nil) != (test.oracle == "") || got != nil && got.Oracle != test.oracle {
+				t.Errorf("%v", got)
+			}
+		})
+	}
+}
+
+// forget is the program of a rank that loses what it got.
+func (x *execution) forget(e job.Env) error {
+	rec := x.records[e.World().Rank()]
+	err := script.Run(x.c.Program, e, rec)
+	rec.Deliveries = nil
+	return err
+}
+
+func TestShrink(t *testing.T) {
+	c := Generate(1, Limits{NoFaults: true})
+	for len(c.Sites) < 2 || !slices.ContainsFunc(c.Program.Steps, func(s script.Step) bool { _, ok := s.(script.Wait); return ok }) {
+		c = Generate(c.Seed+1, Limits{NoFaults: true})
+	}
+	// Nothing that can be left out makes a difference to this failure.
+	old := c.String()
+	c.Faults = append(c.Faults, job.Fault{Kind: job.CrashServer, Event: 5}, job.Fault{Kind: job.Stall, Event: 5})
+	s := &shrinker{best: c, oracle: "x", end: time.Now().Add(time.Minute), run: func(c *Case, _ Options) *Verdict {
+		v := &Verdict{}
+		if slices.ContainsFunc(c.Faults, func(f job.Fault) bool { return f.Kind == job.CrashServer }) {
+			v.Failure = failure("x", errors.New("oh"))
+		}
+		return v
+	}}
+	for s.round() {
+	}
+	want := "seed 1\njob key=no direct=no dialfail=0 chunk=0\nsite hosts=1\nfault crash-server #5 0\nprocs 1\n"
+	if got := s.best.String(); got[strings.Index(got, "\n"):] != want[strings.Index(want, "\n"):] {
+		t.Errorf("got\n%v", got)
+	}
+	c.Faults = nil
+	if c.String() != old {
+		t.Error("the case itself was changed")
+	}
+}
+
+func TestShrinkTakesItsTime(t *testing.T) {
+	c := parsed(t, small)
+	if small, runs := Shrink(c, "x", 0); small != c || runs != 0 {
+		t.Errorf("%d runs", runs)
+	}
+	if small, runs := Shrink(c, "x", time.Hour); small != c || runs == 0 {
+		t.Errorf("it does not fail, and became\n%v", small)
+	}
+}
+
+// TestSweepFindsTheSameOnAllCores: which seeds fail does not depend on that.
+func TestSweepFindsTheSameOnAllCores(t *testing.T) {
+	failing := func(seed uint64, s Sweep) result {
+		v := &Verdict{Coverage: Coverage{"jobs": 1}, Events: seed}
+		if seed%10 == 3 {
+			v.Failure = failure("x", errors.New("oh"))
+		}
+		return result{seed, v, false}
+	}
+	for _, workers := range []int{1, 4} {
+		shown := 0
+		s := Sweep{First: 100, Count: 50, Workers: workers, Progress: func(Tally) { shown++ }, one: failing}
+		tally := s.Run(t.Context())
+		var seeds []uint64
+		for _, f := range tally.Findings {
+			seeds = append(seeds, f.Seed)
+		}
+		if slices.Sort(seeds); !slices.Equal(seeds, []uint64{103, 113, 123, 133, 143}) || tally.Seeds != 50 || tally.Coverage["jobs"] != 50 || shown != 50 {
+			t.Errorf("%d workers: %v, %v, shown %d times", workers, seeds, tally, shown)
+		}
+		s.Failures = 2
+		if n := len(s.Run(t.Context()).Findings); n < 2 || n > 2+workers {
+			t.Errorf("%d workers: %d failures, 2 are enough", workers, n)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		stop()
+		if tally := s.Run(ctx); tally.Seeds > uint64(workers) {
+			t.Errorf("%d seeds after the end", tally.Seeds)
+		}
+	}
+}
+
+func TestCoverageSaysWhatIsMissing(t *testing.T) {
+	c := Coverage{}
+	if len(c.Missing()) != len(Counters) {
+		t.Error("something is there from the start")
+	}
+	for _, name := range Counters {
+		c.Add(Coverage{name: 2})
+	}
+	if m := c.Missing(); len(m) > 0 {
+		t.Errorf("%q are missing", m)
+	}
+	c["packets FINI"] = 3
+	if s := c.String(); !strings.Contains(s, " FINI 1500\n") || !strings.Contains(s, "DATA 1000;") {
+		t.Errorf("%s", s)
+	}
+}
