@@ -156,6 +156,7 @@ func (l *state) enter(h *header) error {
 			return fmt.Errorf("GONE: %w: position %d instead of 0", ErrSequence, h.seq)
 		}
 		l.fail(ErrGone)
+	case kindAck, kindHello: // what an ACK says is known already, a HELLO never gets here
 	}
 	return nil
 }

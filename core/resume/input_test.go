@@ -68,7 +68,7 @@ func TestBadFrames(t *testing.T) {
 		if s.State != Failed || !errors.Is(s.Err, c.want) || !errors.Is(s.Err, link.ErrBroken) {
 			t.Errorf("%s: %v, %v; want %v", name, s.State, s.Err, c.want)
 		}
-		if _, err := l.Send([][]byte{{1}}); err != s.Err { //nolint:errorlint // the very same
+		if _, err := l.Send([][]byte{{1}}); err != s.Err {
 			t.Errorf("%s: Send gives %v", name, err)
 		}
 	}

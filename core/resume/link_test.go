@@ -87,7 +87,7 @@ func (p *pair) recvError(l *Link, wants ...error) {
 	p.t.Helper()
 	_, first := l.Recv([][]byte{{0}})
 	n, err := l.Recv([][]byte{{0}})
-	if n != 0 || err != first { //nolint:errorlint // the very same
+	if n != 0 || err != first {
 		p.t.Fatalf("Recv gives %v, then %d and %v", first, n, err)
 	}
 	for _, want := range wants {
@@ -502,5 +502,23 @@ func TestBatchIsNotChanged(t *testing.T) {
 	}
 	if string(bytes.Join(batch, nil)) != "abcdef\x00\x00" {
 		t.Errorf("%q", batch)
+	}
+}
+
+// deaf takes nothing and does not say so to who receives.
+type deaf struct{ link.Link }
+
+func (deaf) Send([][]byte) (int, error) { return 0, link.ErrBroken }
+
+func TestLinkThatOnlyFailsToSend(t *testing.T) {
+	l := New(Config{Dialler: true})
+	x, _ := link.Pair(100)
+	if err := l.Dial(deaf{x}); err != nil {
+		t.Fatal(err)
+	}
+	l.Pump()
+	p := &pair{t: t}
+	if s := p.state(l, Apart); !errors.Is(s.Err, link.ErrBroken) {
+		t.Error(s.Err)
 	}
 }

@@ -182,6 +182,7 @@ type world struct {
 type user struct {
 	got   int   // bytes received
 	final error // of Recv
+	ended bool  // has called CloseSend
 }
 
 // cable is an underlying link. Bytes are in a pipe first, then they arrive.
@@ -319,15 +320,15 @@ func newWorld(c modelConfig) *world {
 	return w
 }
 
-// copy makes n the same state as w, in n's memory.
-func (n *world) copy(w *world) {
-	n.config, n.users, n.faults = w.config, w.users, w.faults
-	for len(n.cables) < len(w.cables) {
-		n.cables = append(n.cables, &cable{})
+// copy makes w the same state as o, in w's memory.
+func (w *world) copy(o *world) {
+	w.config, w.users, w.faults = o.config, o.users, o.faults
+	for len(w.cables) < len(o.cables) {
+		w.cables = append(w.cables, &cable{})
 	}
-	n.cables = n.cables[:len(w.cables)]
-	for i, c := range w.cables {
-		d := n.cables[i]
+	w.cables = w.cables[:len(o.cables)]
+	for i, c := range o.cables {
+		d := w.cables[i]
 		pipes := d.pipes
 		*d = *c
 		for j := range d.pipes {
@@ -335,20 +336,20 @@ func (n *world) copy(w *world) {
 			p.bytes = append(pipes[j].bytes[:0], p.bytes...)
 			p.frames = append(pipes[j].frames[:0], p.frames...)
 		}
-		d.plugs = [2]plug{{n, i, 0}, {n, i, 1}}
+		d.plugs = [2]plug{{w, i, 0}, {w, i, 1}}
 	}
-	for i, l := range w.ends {
-		if n.ends[i] == nil {
-			n.ends[i] = &Link{}
+	for i, l := range o.ends {
+		if w.ends[i] == nil {
+			w.ends[i] = &Link{}
 		}
-		m := &n.ends[i].state
+		m := &w.ends[i].state
 		old := *m
 		*m = l.state
 		m.out.buf = reuse(old.out.buf, m.out.buf)
 		m.in.buf = reuse(old.in.buf, m.in.buf)
 		m.batch, m.dst, m.scratch = old.batch, nil, old.scratch
 		if p, ok := m.lower.(*plug); ok {
-			m.lower = &n.cables[p.cable].plugs[i]
+			m.lower = &w.cables[p.cable].plugs[i]
 		}
 	}
 }
@@ -427,7 +428,7 @@ func (w *world) userMoves(ms []move, side int, l *Link) []move {
 	if l.closed {
 		return ms
 	}
-	if left := w.config.sizes[side] - int(l.out.end); !l.out.fin && l.err == nil {
+	if left := w.config.sizes[side] - int(l.out.end); !w.users[side].ended && l.err == nil {
 		for n := 1; n <= left; n++ {
 			ms = append(ms, move{what: userSends, side: side, arg: n})
 		}
@@ -486,6 +487,7 @@ func (w *world) do(m move) error {
 	case userSends:
 		return w.send(l, m.side, m.arg)
 	case userEnds:
+		w.users[m.side].ended = true
 		return l.CloseSend()
 	case userCloses:
 		return l.Close()
@@ -650,7 +652,7 @@ func (w *world) goal() bool {
 func (w *world) key(b []byte) []byte {
 	b = append(b, byte(w.faults))
 	for side, l := range w.ends {
-		b = append(b, flags(w.users[side].final == nil, w.users[side].final == io.EOF))
+		b = append(b, flags(w.users[side].final == nil, w.users[side].final == io.EOF, w.users[side].ended))
 		b = l.key(b)
 	}
 	for i, c := range w.cables {
