@@ -10,13 +10,15 @@ FUZZBUDGET ?= 10m
 FUZZTIME   ?= 0
 FUZZ       ?=
 COUNT      ?= 6
+# The seeds that are simulated, the last one not included.
+SEEDS      ?= 0:2000
 
 # The race detector needs cgo, and cgo needs a compiler.
 RACE := $(shell test "$$($(GO) env CGO_ENABLED)" = 1 && command -v "$$($(GO) env CC)" >/dev/null 2>&1 && echo -race)
 LINT := $(GO) tool -modfile=tools.mod golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test lint bench fuzz clean
+.PHONY: help build demo test lint bench fuzz sim clean
 
 help: ## say what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,6 +44,11 @@ bench: ## run the Go benchmarks; bin/impi-bench measures whole jobs
 
 fuzz: ## fuzz all targets within FUZZBUDGET=10m, or each for FUZZTIME; FUZZ=regexp
 	$(GO) run ./internal/fuzz -budget $(FUZZBUDGET) -each $(FUZZTIME) -only '$(FUZZ)' $(PKGS)
+
+sim: ## simulate 2,000 jobs with faults, or those of SEEDS=A:B
+	@mkdir -p $(BIN)
+	$(GO) build -o $(BIN)/ ./cmd/impi-sim
+	$(BIN)/impi-sim -seeds $(SEEDS) -failures 5 -coverage -progress
 
 clean: ## remove what the other targets made
 	rm -rf $(BIN) out

@@ -24,7 +24,7 @@ How:
   -failures N       stop after N failures; 0: never       (default 1)
   -shrink=false     leave failing cases as they are
   -shrink-time T    how long to make each of them smaller (default 30s)
-  -out DIR          where to write them                   (default sim-out)
+  -out DIR          where to write them                   (default out/sim)
 
 What to print:
   -print            the case, without running it
@@ -49,5 +49,5 @@ Examples:
     impi-sim -seeds 1000000: -procs 24 -steps 120 -time 8h -failures 0
 
   Does it still fail?
-    impi-sim -case sim-out/seed-42.txt
+    impi-sim -case out/sim/seed-42.txt
 `

@@ -16,6 +16,7 @@ import (
 
 // options are the command line.
 type options struct {
+	seed, seeds  string
 	first, count uint64 // seeds; count 0: without end
 	one          bool   // -seed
 	file         string
@@ -40,26 +41,7 @@ var errHelp = errors.New("help")
 
 func parse(args []string) (*options, error) {
 	o := &options{}
-	fs := flag.NewFlagSet("impi-sim", flag.ContinueOnError)
-	fs.SetOutput(io.Discard) // run prints what is wrong, once
-	seed := fs.String("seed", "", "")
-	seeds := fs.String("seeds", "", "")
-	fs.StringVar(&o.file, "case", "", "")
-	fs.DurationVar(&o.time, "time", 0, "")
-	fs.IntVar(&o.limits.Procs, "procs", sim.DefaultProcs, "")
-	fs.IntVar(&o.limits.Steps, "steps", sim.DefaultSteps, "")
-	fs.BoolVar(&o.limits.NoFaults, "no-faults", false, "")
-	fs.IntVar(&o.workers, "j", runtime.GOMAXPROCS(0), "")
-	fs.BoolVar(&o.twice, "twice", false, "")
-	fs.IntVar(&o.failures, "failures", 1, "")
-	fs.BoolVar(&o.shrink, "shrink", true, "")
-	fs.DurationVar(&o.shrinkTime, "shrink-time", 30*time.Second, "")
-	fs.StringVar(&o.out, "out", "sim-out", "")
-	fs.BoolVar(&o.print, "print", false, "")
-	fs.IntVar(&o.trace, "trace", 60, "")
-	fs.BoolVar(&o.coverage, "coverage", false, "")
-	fs.BoolVar(&o.progress, "progress", false, "")
-	fs.BoolVar(&o.json, "json", false, "")
+	fs := newFlags(o)
 	err := fs.Parse(args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
@@ -70,16 +52,40 @@ func parse(args []string) (*options, error) {
 		return nil, fmt.Errorf("%q is no flag; this command takes nothing else", fs.Arg(0))
 	}
 	fs.Visit(func(f *flag.Flag) { o.traceSet = o.traceSet || f.Name == "trace" })
-	if err := o.what(*seed, *seeds); err != nil {
+	if err := o.what(); err != nil {
 		return nil, err
 	}
 	return o, o.check()
 }
 
+func newFlags(o *options) *flag.FlagSet {
+	fs := flag.NewFlagSet("impi-sim", flag.ContinueOnError)
+	fs.SetOutput(io.Discard) // run prints what is wrong, once
+	fs.StringVar(&o.seed, "seed", "", "")
+	fs.StringVar(&o.seeds, "seeds", "", "")
+	fs.StringVar(&o.file, "case", "", "")
+	fs.DurationVar(&o.time, "time", 0, "")
+	fs.IntVar(&o.limits.Procs, "procs", sim.DefaultProcs, "")
+	fs.IntVar(&o.limits.Steps, "steps", sim.DefaultSteps, "")
+	fs.BoolVar(&o.limits.NoFaults, "no-faults", false, "")
+	fs.IntVar(&o.workers, "j", runtime.GOMAXPROCS(0), "")
+	fs.BoolVar(&o.twice, "twice", false, "")
+	fs.IntVar(&o.failures, "failures", 1, "")
+	fs.BoolVar(&o.shrink, "shrink", true, "")
+	fs.DurationVar(&o.shrinkTime, "shrink-time", 30*time.Second, "")
+	fs.StringVar(&o.out, "out", "out/sim", "")
+	fs.BoolVar(&o.print, "print", false, "")
+	fs.IntVar(&o.trace, "trace", 60, "")
+	fs.BoolVar(&o.coverage, "coverage", false, "")
+	fs.BoolVar(&o.progress, "progress", false, "")
+	fs.BoolVar(&o.json, "json", false, "")
+	return fs
+}
+
 // what settles which cases are to be run.
-func (o *options) what(seed, seeds string) (err error) {
+func (o *options) what() (err error) {
 	given := 0
-	for _, s := range []string{seed, seeds, o.file} {
+	for _, s := range []string{o.seed, o.seeds, o.file} {
 		if s != "" {
 			given++
 		}
@@ -87,13 +93,13 @@ func (o *options) what(seed, seeds string) (err error) {
 	switch {
 	case given > 1:
 		return errors.New("-seed, -seeds and -case exclude each other")
-	case seed != "":
+	case o.seed != "":
 		o.one, o.count = true, 1
-		if o.first, err = strconv.ParseUint(seed, 10, 64); err != nil {
-			return fmt.Errorf("-seed %q: write a number", seed)
+		if o.first, err = strconv.ParseUint(o.seed, 10, 64); err != nil {
+			return fmt.Errorf("-seed %q: write a number", o.seed)
 		}
-	case seeds != "":
-		return o.span(seeds)
+	case o.seeds != "":
+		return o.span(o.seeds)
 	case o.file == "":
 		return errors.New("say what to run: -seed N, -seeds A:B or -case FILE; -help shows examples")
 	}

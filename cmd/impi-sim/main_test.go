@@ -1,0 +1,166 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/openimpi/impi/internal/sim"
+)
+
+// do runs the command.
+func do(t *testing.T, args ...string) (status int, out, report string) {
+	t.Helper()
+	var o, r bytes.Buffer
+	status = run(t.Context(), args, &o, &r)
+	return status, o.String(), r.String()
+}
+
+func TestOneSeed(t *testing.T) {
+	status, out, report := do(t, "-seed", "4")
+	if status != exitOK || out != "" || !strings.Contains(report, "1 seeds in ") || !strings.Contains(report, "0 failed, digest ") {
+		t.Errorf("%d\n%s\n%s", status, out, report)
+	}
+	if _, _, again := do(t, "-seed", "4", "-trace", "5"); strings.Count(again, "\n") != 6 || digest(again) != digest(report) {
+		t.Errorf("with a trace:\n%s", again)
+	}
+}
+
+func digest(report string) string {
+	_, d, _ := strings.Cut(report, "digest ")
+	return d
+}
+
+// TestPrintedCaseIsTheSeed: -print gives what -case takes.
+func TestPrintedCaseIsTheSeed(t *testing.T) {
+	_, text, _ := do(t, "-seed", "5", "-procs", "6", "-print")
+	file := filepath.Join(t.TempDir(), "case.txt")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, _, bySeed := do(t, "-seed", "5", "-procs", "6")
+	status, _, byCase := do(t, "-case", file)
+	if status != exitOK || digest(bySeed) == "" || digest(bySeed) != digest(byCase) {
+		t.Errorf("%d\n%s\n%s", status, bySeed, byCase)
+	}
+}
+
+func TestManySeeds(t *testing.T) {
+	status, out, report := do(t, "-seeds", "10:30", "-j", "2", "-json", "-coverage")
+	var s summary
+	if err := json.Unmarshal([]byte(out), &s); err != nil {
+		t.Fatal(err)
+	}
+	if status != exitOK || s.Seeds != 20 || s.Repeated != 1 || len(s.Failed) != 0 || s.Events == 0 || s.Coverage["jobs"] != 20 {
+		t.Errorf("%d, %+v", status, s)
+	}
+	if !strings.Contains(report, "per 1000 jobs:\n  jobs: ended in order ") {
+		t.Errorf("%s", report)
+	}
+}
+
+func TestTimeIsABound(t *testing.T) {
+	if status, _, report := do(t, "-seeds", "0:", "-time", "50ms"); status != exitOK {
+		t.Errorf("%d\n%s", status, report)
+	}
+}
+
+// failing is a verdict that no seed has.
+func failing(t *testing.T, trace int) (*sim.Case, *sim.Verdict) {
+	t.Helper()
+	c := sim.Generate(1, sim.Limits{Procs: 2, Steps: 3, NoFaults: true})
+	v := sim.Run(c, sim.Options{Trace: trace})
+	c.Sites = c.Sites[:0] // which is no case at all any more
+	v.Failure = sim.Run(c, sim.Options{}).Failure
+	return c, v
+}
+
+func TestFailureIsExplained(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a", "b")
+	o := &options{trace: 3, shrink: true, shrinkTime: time.Millisecond, out: dir, limits: sim.Limits{Procs: 2, Steps: 3, NoFaults: true}}
+	c, v := failing(t, 3)
+	var w bytes.Buffer
+	o.explain(c, v, o.again(1), &w)
+	path := filepath.Join(dir, "seed-1.txt")
+	for _, want := range []string{
+		"\nFAIL seed 1: case: sim: not a case: it has 0 sites\n", "the last events", "again: impi-sim -seed 1 -procs 2 -steps 3 -no-faults\n",
+		"this one fails in the same way", "again: impi-sim -case " + path + "\n",
+	} {
+		if !strings.Contains(w.String(), want) {
+			t.Errorf("no %q in\n%s", want, w.String())
+		}
+	}
+	text, err := os.ReadFile(path)
+	if err != nil || !strings.HasPrefix(string(text), "# case: sim: not a case: it has 0 sites\nseed 1\n") {
+		t.Errorf("%v\n%s", err, text)
+	}
+}
+
+func TestFailureIsTheExitStatus(t *testing.T) {
+	c, v := failing(t, 0)
+	o := &options{json: true}
+	var out, report bytes.Buffer
+	status := o.end(sim.Tally{Seeds: 1, Findings: []sim.Finding{{Seed: c.Seed, Failure: v.Failure}}}, "", &out, &report)
+	var s summary
+	if err := json.Unmarshal(out.Bytes(), &s); err != nil || status != exitFailed || len(s.Failed) != 1 || s.Failed[0].Oracle != "case" {
+		t.Errorf("%v, %d, %+v", err, status, s)
+	}
+}
+
+func TestWrongUsage(t *testing.T) {
+	for _, args := range [][]string{
+		{}, {"-seed", "x"}, {"-seed", "1", "-seeds", "1:2"}, {"-seeds", "5"}, {"-seeds", "5:5"}, {"-seeds", "7:5"}, {"-seeds", "5:"},
+		{"-seed", "1", "extra"}, {"-what"}, {"-seed", "1", "-procs", "0"}, {"-seed", "1", "-steps", "0"}, {"-seed", "1", "-j", "0"},
+		{"-seed", "1", "-time", "-1s"}, {"-seed", "1", "-trace", "-1"}, {"-seeds", "1:5", "-print"}, {"-case", "nowhere.txt"},
+	} {
+		status, out, report := do(t, args...)
+		if status != exitUsage || out != "" || !strings.HasPrefix(report, "impi-sim: ") || strings.Count(report, "\n") != 1 {
+			t.Errorf("%q: %d, %q", args, status, report)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "case.txt")
+	if err := os.WriteFile(file, []byte("seed 1\nprocs 1\nnonsense\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if status, _, report := do(t, "-case", file); status != exitUsage || !strings.Contains(report, "line 3") {
+		t.Errorf("%d, %q", status, report)
+	}
+}
+
+// TestHelpHasAllFlags: and says what their defaults are.
+func TestHelpHasAllFlags(t *testing.T) {
+	status, out, _ := do(t, "-help")
+	if status != exitOK || out != help {
+		t.Errorf("%d", status)
+	}
+	newFlags(&options{}).VisitAll(func(f *flag.Flag) {
+		if !strings.Contains(help, "  -"+f.Name+" ") && !strings.Contains(help, "  -"+f.Name+"=") {
+			t.Errorf("-%s is not in the help", f.Name)
+		}
+	})
+}
+
+func TestProgress(t *testing.T) {
+	var w bytes.Buffer
+	if newProgress(&options{}, &w) != nil {
+		t.Error("progress that nobody wants")
+	}
+	p := newProgress(&options{progress: true, count: 10}, &w)
+	p.show(sim.Tally{Seeds: 5, Events: 1_500_000, Took: time.Second, Time: time.Minute})
+	p.clear()
+	if got, want := w.String(), " 50% 5 seeds in 1s (5/s), 1.5 M events (1.50 M/s), 1m0s of virtual time\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	w.Reset()
+	p.terminal = true
+	p.show(sim.Tally{Findings: make([]sim.Finding, 2)})
+	p.clear()
+	if got := w.String(); !strings.HasPrefix(got, "\r  0% ") || !strings.Contains(got, ", 2 failed") || !strings.HasSuffix(got, "\r\x1b[K") {
+		t.Errorf("on a terminal: %q", got)
+	}
+}
