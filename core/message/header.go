@@ -64,8 +64,8 @@ func (e *Engine) late(s *linkState, p *peer) error {
 	if !e.in.Type.HasData() {
 		return nil
 	}
-	if err := e.checkData(s); err != nil {
-		return err
+	if !e.plausible() {
+		return e.implausible(s)
 	}
 	e.startPayload(s, p, nil)
 	return nil
@@ -99,8 +99,15 @@ func (e *Engine) sender(s *linkState) (*peer, error) {
 	return p, nil
 }
 
-// checkData judges the fields of a packet with data.
-func (e *Engine) checkData(s *linkState) error {
+// plausible tells whether the fields of a packet with data can be right.
+func (e *Engine) plausible() bool {
+	in := &e.in
+	return uint64(in.Len) <= uint64(e.maxData) && uint64(in.Len) <= in.MsgLen &&
+		in.MsgLen <= math.MaxInt64 && in.Tag != wire.TagOutOfRange
+}
+
+// implausible says what is wrong with a packet that is not plausible.
+func (e *Engine) implausible(s *linkState) error {
 	in := &e.in
 	switch {
 	case uint64(in.Len) > uint64(e.maxData):
@@ -109,16 +116,15 @@ func (e *Engine) checkData(s *linkState) error {
 		return e.fault(s, "pk_len", uint64(in.Len), fmt.Sprintf("pk_msglen is %d", in.MsgLen))
 	case in.MsgLen > math.MaxInt64:
 		return e.fault(s, "pk_msglen", in.MsgLen, "no message is that long")
-	case in.Tag == wire.TagOutOfRange:
+	default:
 		return e.fault(s, "pk_tag", uint64(uint32(in.Tag)), "tags have 31 bits")
 	}
-	return nil
 }
 
 // dataHeader acts on the header of a packet with data.
 func (e *Engine) dataHeader(s *linkState, p *peer) error {
-	if err := e.checkData(s); err != nil {
-		return err
+	if !e.plausible() {
+		return e.implausible(s)
 	}
 	in := &e.in
 	// IMPI ch.3, Long Messages: a DATA that is not its whole message goes on

@@ -68,7 +68,9 @@ func (e *Engine) Received(l LinkID, n int) error {
 	k := min(n, len(s.dst))
 	s.dst = s.dst[k:]
 	s.w += n - k
-	s.tight = s.tight || s.w == len(s.buf)
+	if s.w == len(s.buf) {
+		s.tight = true
+	}
 	if s.err = e.parse(s); s.err != nil {
 		s.r, s.w = 0, 0
 		s.dst = nil

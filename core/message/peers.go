@@ -24,7 +24,7 @@ const firstPeers = 16
 // find gives the peer's state, nil if it has none yet.
 func (t *peers) find(i Peer) *peer {
 	mask := uint32(len(t.slots) - 1)
-	for at := hash(i) >> t.shift; ; at++ {
+	for at := hash(i) >> (t.shift & 31); ; at++ {
 		if p := t.slots[at&mask]; p == nil || p.index == i {
 			return p
 		}
