@@ -3,6 +3,7 @@ package job
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/openimpi/impi/core/startup"
@@ -78,6 +79,11 @@ func (w *World) agree() error {
 			failed = s
 		}
 	}
+	for _, s := range w.sites {
+		if s.untold && !w.excused(s) {
+			return fmt.Errorf("the server has closed the connection of site %d without a reason", s.rank)
+		}
+	}
 	if failed != nil && w.server.err == nil {
 		return fmt.Errorf("the server knows nothing of it: %w", failed.err)
 	}
@@ -87,6 +93,11 @@ func (w *World) agree() error {
 		}
 	}
 	return nil
+}
+
+// excused tells whether a fault has kept the server from saying something to a site.
+func (w *World) excused(s *site) bool {
+	return w.server.dead || slices.ContainsFunc(w.hits, func(h Hit) bool { return h.What == s.conn.end.Link().Name() })
 }
 
 // textLimit is how long a reason is that the server passes on, in bytes.

@@ -159,7 +159,9 @@ func (e *lastingEnd) update() {
 	case resume.Apart:
 		e.lower = nil
 		if e.giveUp == nil {
-			e.w.k.Note("%s, end %d: lost: %v", e.shown.Name(), e.me, s.Err)
+			if s.Err != nil { // else it has none yet
+				e.w.k.Note("%s, end %d: lost: %v", e.shown.Name(), e.me, s.Err)
+			}
 			e.giveUp = e.w.k.After(e.cfg.Limit, func() { e.abandon(errors.New("it could not be resumed")) })
 		}
 		if e.me == 0 && e.dial == nil {

@@ -39,6 +39,8 @@ type site struct {
 	err    error
 
 	finished bool // in order
+	heard    bool // something from the server
+	untold   bool // the server has left in order after that, and did not say why
 }
 
 // host is one host of a site.
@@ -153,6 +155,7 @@ func (s *site) hear(b []byte) {
 	if s.dead || s.left {
 		return
 	}
+	s.heard = true
 	err := s.client.Receive(b, s.w.time())
 	s.say()
 	s.judge(err)
@@ -162,7 +165,10 @@ func (s *site) serverGone(cause error) {
 	if s.dead || s.left {
 		return
 	}
-	s.judge(s.client.Closed(cause))
+	err := s.client.Closed(cause)
+	x, foreign := s.client.(*stranger)
+	s.untold = cause == nil && s.heard && (foreign && x.hint == "" || !foreign && errors.Is(err, startup.ErrLost))
+	s.judge(err)
 }
 
 // judge goes on once startup is over, or ends on an error.
