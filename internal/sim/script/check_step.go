@@ -38,9 +38,9 @@ func (a *lives) checkSteps() error {
 func (c *checker) step(i int, s Step) error {
 	switch s := s.(type) {
 	case Start:
-		return c.start(i, s)
+		return c.start(s)
 	case Exchange:
-		return c.exchange(i, s)
+		return c.exchange(s)
 	case Wait:
 		if s.How > HowGetStatus || len(s.Reqs) == 0 {
 			return errors.New("no such way of waiting, or nothing to wait for")
@@ -77,7 +77,7 @@ func (c *checker) member(comm string, rank int) error {
 	return err
 }
 
-func (c *checker) start(i int, s Start) error {
+func (c *checker) start(s Start) error {
 	l := c.a.byID[s.Msg]
 	if err := c.member(l.m.Comm, l.m.rank(s.Side)); err != nil {
 		return err
@@ -101,13 +101,13 @@ func (c *checker) buffer(l *life) error {
 	return nil
 }
 
-func (c *checker) exchange(i int, s Exchange) error {
+func (c *checker) exchange(s Exchange) error {
 	sends := map[int]*Message{}
 	for _, id := range s.Msgs {
 		m := c.a.byID[id].m
 		sends[m.From] = m
 		for _, side := range []Side{SendSide, RecvSide} {
-			if err := c.start(i, Start{Req{id, side}, true}); err != nil {
+			if err := c.start(Start{Req{id, side}, true}); err != nil {
 				return err
 			}
 		}

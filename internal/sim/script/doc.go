@@ -18,9 +18,10 @@
 //	send 1
 //	wait 2 waitall r1
 //
-// A message stands for one send and one receive. The receive of a message with
-// any=source may get another message of its kind in its place; it is counted as
-// that of this message only so that there are as many receives as sends.
+// A message stands for one send and one receive. Where receives from any source
+// may get messages of several senders, that of one message may get another; it is
+// called its receive only so that there are as many receives as sends. Everywhere
+// else it is known beforehand which receive gets which message.
 //
 // Run executes one rank's part through package mpi and notes in a Record what it
 // got. Verify judges the records of all ranks against a model that knows nothing

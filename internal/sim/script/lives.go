@@ -14,7 +14,6 @@ type life struct {
 	m                                        *Message
 	sendStart, sendDone, recvStart, recvDone int
 	cancel                                   int // step
-	recvBlocks                               bool
 	family                                   *family
 	epoch                                    int // of its receiver in its communicator
 }
@@ -121,7 +120,6 @@ func (a *lives) begin(i int, s Start) error {
 	*l.start(s.Side) = i
 	if s.Blocking {
 		*l.done(s.Side) = i
-		l.recvBlocks = l.recvBlocks || s.Side == RecvSide
 	}
 	return nil
 }

@@ -182,6 +182,9 @@ func (r *runner) collective(s Collective) error {
 	if err := t.send.collective(r.open[s.Comm], &s, t.recv, root, t.layout); err != nil {
 		return failed(err)
 	}
+	if s.Call == Barrier {
+		return r.gathered(g)
+	}
 	if t.out == nil {
 		return nil
 	}

@@ -74,7 +74,10 @@ func (r *runner) send(m *Message) error {
 	buf := m.content(m.Len)
 	err := buf.send(m.Mode, c, dst, m.Tag)
 	buf.fill(untouched) // it is ours again
-	return failed(err)
+	if err != nil {
+		return failed(err)
+	}
+	return r.matched(m)
 }
 
 // recv receives m, or another of its family, and blocks.
@@ -223,7 +226,7 @@ func (r *runner) replaced(out, in *Message, buf vector, st mpi.Status, err error
 func (r *runner) null(s Null) error {
 	c := r.open[s.Comm]
 	buf := Int32.blank(4)
-	st, source := mpi.Status{Source: mpi.ProcNull, Tag: mpi.AnyTag}, mpi.ProcNull
+	st := mpi.Status{Source: mpi.ProcNull, Tag: mpi.AnyTag} // of sends
 	var err error
 	var q mpi.Request
 	switch s.What {
@@ -252,7 +255,7 @@ func (r *runner) null(s Null) error {
 	switch {
 	case err != nil:
 		return failed(err)
-	case st.Source != source || st.Tag != mpi.AnyTag || st.Bytes() != 0 || st.Cancelled():
+	case st.Source != mpi.ProcNull || st.Tag != mpi.AnyTag || st.Bytes() != 0 || st.Cancelled():
 		return mismatch("the status is source %d, tag %d, %d bytes", st.Source, st.Tag, st.Bytes())
 	case buf.unlike(untouched) != "":
 		return mismatch("the buffer has changed: %s", buf.unlike(untouched))

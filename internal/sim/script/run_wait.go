@@ -173,7 +173,10 @@ func (r *runner) finish(q Req, st mpi.Status, err error) error {
 	}
 	if q.Side == SendSide {
 		p.buf.fill(untouched) // it is ours again
-		return failed(err)
+		if err != nil {
+			return failed(err)
+		}
+		return r.matched(m)
 	}
 	return r.received(m, p.buf, st, err)
 }
