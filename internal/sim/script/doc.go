@@ -16,7 +16,7 @@
 //	irecv 1
 //	barrier w
 //	send 1
-//	wait 2 waitall r1
+//	waitall 2 r1
 //
 // A message stands for one send and one receive. Where receives from any source
 // may get messages of several senders, that of one message may get another; it is
