@@ -14,7 +14,12 @@ import (
 var factor = flag.Uint64("factor", 1, "run so many times as many seeds")
 
 // seeds is how many seeds a test runs that usually runs n.
-func seeds(n uint64) uint64 { return n * *factor }
+func seeds(n uint64) uint64 {
+	if raced {
+		return max(n**factor/20, 1)
+	}
+	return n * *factor
+}
 
 var bounds = Bounds{Events: 2e6, Time: time.Hour}
 

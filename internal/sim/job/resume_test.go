@@ -84,7 +84,7 @@ func TestCutsAreHarmlessToResumedLinks(t *testing.T) {
 			}
 		}
 	}
-	if cuts < 1000 {
+	if cuts < int(seeds(1000)) {
 		t.Errorf("only %d cuts", cuts)
 	}
 }
