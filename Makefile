@@ -12,16 +12,18 @@ FUZZ       ?=
 COUNT      ?= 6
 # The seeds that are simulated, the last one not included.
 SEEDS      ?= 0:2000
+# The faults in core that sim-mutants tries, a regular expression; empty: all.
+MUTANTS    ?=
 
 # The race detector needs cgo, and cgo needs a compiler.
 RACE := $(shell test "$$($(GO) env CGO_ENABLED)" = 1 && command -v "$$($(GO) env CC)" >/dev/null 2>&1 && echo -race)
 LINT := $(GO) tool -modfile=tools.mod golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test lint bench fuzz sim clean
+.PHONY: help build demo test lint bench fuzz sim sim-mutants clean
 
 help: ## say what there is
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build all programs and examples into bin/
 	@mkdir -p $(BIN)
@@ -49,6 +51,9 @@ sim: ## simulate 2,000 jobs with faults, or those of SEEDS=A:B
 	@mkdir -p $(BIN)
 	$(GO) build -o $(BIN)/ ./cmd/impi-sim
 	$(BIN)/impi-sim -seeds $(SEEDS) -failures 5 -coverage -progress
+
+sim-mutants: ## show that the simulator finds faults in core; MUTANTS=regexp
+	$(GO) run ./internal/sim/mutant/run -only '$(MUTANTS)'
 
 clean: ## remove what the other targets made
 	rm -rf $(BIN) out

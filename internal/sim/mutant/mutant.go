@@ -1,7 +1,7 @@
-// Package mutant has a list of faults, each a small change of a file of core, to
-// prove that the simulator sees: run builds it with one fault at a time and runs
-// seeds until one fails. A fault that no seed finds is a hole in the generator of
-// programs or in a checker, or none.
+// Package mutant has a list of faults, each a small change of a function of core,
+// to prove that the simulator sees: run builds it with all of them, turns on one at
+// a time, and runs seeds until one fails. A fault that no seed finds is a hole in
+// the generator of programs or in a checker, or none.
 //
 // The list is faults.txt. Nothing is ever written to the sources.
 package mutant

@@ -3,8 +3,6 @@ package mutant
 import (
 	"bytes"
 	"errors"
-	"go/parser"
-	"go/token"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,28 +12,31 @@ import (
 // root is where the files of the list are, seen from here.
 const root = "../../.."
 
-// TestFit keeps the list from rotting: each fault has its place in the sources as
-// they are, and what comes out is still Go.
+// TestFit keeps the list from rotting: each fault has its place in a function of
+// the sources as they are, and what comes out is still Go.
 func TestFit(t *testing.T) {
 	all, err := All()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range all {
-		source, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(m.File)))
-		if err != nil {
-			t.Errorf("%s: %v", m.Name, err)
-			continue
-		}
-		mutated, err := m.Apply(source)
-		if err != nil {
+	for i := range all {
+		if _, err := Weave(all[i:i+1], readSource); err != nil {
 			t.Error(err)
-			continue
-		}
-		if _, err := parser.ParseFile(token.NewFileSet(), m.File, mutated, parser.SkipObjectResolution); err != nil {
-			t.Errorf("%s: %v", m.Name, err)
 		}
 	}
+	files, err := Weave(all, readSource)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range files {
+		if _, err := parse(name, text); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func readSource(name string) ([]byte, error) {
+	return os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
 }
 
 // TestReach wants enough faults, and some in each part of core.

@@ -1,9 +1,9 @@
-// Command run builds impi-sim with one fault of package mutant at a time and
-// lets it run seeds until one fails. `make sim-mutants` is how to call it.
+// Command run builds impi-sim with the faults of package mutant, turns on one at a
+// time, and lets it run seeds until one fails. `make sim-mutants` is how to call it.
 //
 // It exits with 1 if a fault was not found, and if seeds fail without any: then
-// nothing is proved. Nothing is written to the sources; builds take the changed
-// file from elsewhere (go build -overlay).
+// nothing is proved. Nothing is written to the sources; the build takes the changed
+// files from elsewhere (go build -overlay).
 package main
 
 import (
@@ -16,8 +16,6 @@ import (
 	"regexp"
 	"syscall"
 	"time"
-
-	"github.com/openimpi/impi/internal/sim/mutant"
 )
 
 func main() {
@@ -36,36 +34,37 @@ const (
 func run(ctx context.Context, args []string, out, report io.Writer) int {
 	fs := flag.NewFlagSet("sim-mutants", flag.ContinueOnError)
 	fs.SetOutput(report)
-	t := tool{report: report}
+	t := tool{report: report, hang: 30 * time.Second}
 	fs.Uint64Var(&t.first, "first", 0, "the first seed")
-	fs.Uint64Var(&t.seeds, "seeds", 400, "how many seeds a fault may survive at most")
-	fs.DurationVar(&t.limit, "time", 60*time.Second, "how long the seeds of a fault may take")
+	fs.Uint64Var(&t.seeds, "seeds", 2000, "how many seeds a fault may survive at most")
+	fs.DurationVar(&t.limit, "time", 2*time.Minute, "how long the seeds of a fault may take")
 	fs.IntVar(&t.workers, "j", 2, "how many faults are tried at a time")
 	only := fs.String("only", "", "regular expression: only faults whose name it matches")
 	asJSON := fs.Bool("json", false, "print the table as JSON")
 	if fs.Parse(args) != nil {
 		return exitUsage
 	}
-	all, err := chosen(*only)
-	if err == nil && (fs.NArg() > 0 || t.workers < 1 || t.seeds < 1) {
-		err = fmt.Errorf("%v, -j %d, -seeds %d: this command takes flags only, and at least 1 of both", fs.Args(), t.workers, t.seeds)
-	}
-	if err == nil {
-		var done func()
-		if done, err = t.prepare(ctx); err == nil {
-			defer done()
-		}
-	}
-	if err != nil {
-		fmt.Fprintln(report, "sim-mutants:", err)
+	if fs.NArg() > 0 || t.workers < 1 || t.seeds < 1 {
+		fmt.Fprintf(report, "sim-mutants: %v, -j %d, -seeds %d: this command takes flags only, and at least 1 of both\n", fs.Args(), t.workers, t.seeds)
 		return exitUsage
 	}
+	match, err := regexp.Compile(*only)
+	if err != nil {
+		fmt.Fprintln(report, "sim-mutants: -only:", err)
+		return exitUsage
+	}
+	done, err := t.prepare(ctx)
+	if err != nil {
+		fmt.Fprintln(report, "sim-mutants:", err)
+		return exitSurvived
+	}
+	defer done()
 	begin := time.Now()
 	if err := t.baseline(ctx); err != nil {
 		fmt.Fprintln(report, "sim-mutants:", err)
 		return exitSurvived
 	}
-	results := t.all(ctx, all)
+	results := t.all(ctx, match)
 	if ctx.Err() != nil {
 		fmt.Fprintln(report, "interrupted")
 		return exitSurvived
@@ -80,22 +79,4 @@ func run(ctx context.Context, args []string, out, report io.Writer) int {
 		return exitSurvived
 	}
 	return exitCaught
-}
-
-// chosen gives the faults whose name the expression matches.
-func chosen(only string) (some []mutant.Mutant, err error) {
-	match, err := regexp.Compile(only)
-	if err != nil {
-		return nil, err
-	}
-	all, err := mutant.All()
-	for _, m := range all {
-		if match.MatchString(m.Name) {
-			some = append(some, m)
-		}
-	}
-	if err == nil && len(some) == 0 {
-		err = fmt.Errorf("the name of no fault matches %q", only)
-	}
-	return some, err
 }

@@ -5,34 +5,42 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"os/exec"
 	"strings"
 	"time"
+
+	"github.com/openimpi/impi/internal/sim/mutant"
 )
 
-// sweep runs seeds until one fails. Without a limit of time all of them are run.
-func (t *tool) sweep(ctx context.Context, program string, limit time.Duration, workers int) result {
+// sweep runs seeds with a fault until one fails. Number 0 is none: then all seeds
+// are run, however long that takes.
+func (t *tool) sweep(ctx context.Context, number int) (r result) {
 	args := []string{
-		"-seeds", fmt.Sprintf("%d:%d", t.first, t.first+t.seeds), "-j", fmt.Sprint(workers),
+		"-seeds", fmt.Sprintf("%d:%d", t.first, t.first+t.seeds),
 		"-json", "-failures", "1", "-shrink=false", "-trace", "0",
 	}
 	bounded, stop := context.WithCancel(ctx)
 	defer stop()
-	if limit > 0 {
-		args = append(args, "-time", limit.String())
-		bounded, stop = context.WithTimeout(ctx, limit+hang)
+	if number > 0 {
+		args = append(args, "-j", "1", "-time", t.limit.String())
+		bounded, stop = context.WithTimeout(ctx, t.limit+t.hang)
 		defer stop()
 	}
 	begin := time.Now()
-	cmd := exec.CommandContext(bounded, program, args...)
+	cmd := exec.CommandContext(bounded, t.program(), args...)
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", mutant.Switch, number))
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
 	err := cmd.Run()
-	var r result
 	if bounded.Err() != nil {
-		r = result{Caught: true, By: "hang", Text: fmt.Sprintf("not over %v after the last seed was begun", hang)}
+		r = result{Caught: true, By: "hang", Text: fmt.Sprintf("not over %v after the last seed was begun", t.hang)}
 	} else {
 		r = t.read(out.Bytes(), said.String(), err)
+	}
+	if number > 0 {
+		m := &t.faults[number-1]
+		r.Name, r.File, r.What = m.Name, m.File, m.What
 	}
 	r.Seconds = time.Since(begin).Seconds()
 	return r
@@ -67,10 +75,7 @@ func crash(said string, err error) string {
 			return strings.TrimSpace(line)
 		}
 	}
-	if err != nil {
-		return err.Error()
-	}
-	return firstLine(said)
+	return fmt.Sprintf("%v, %s", err, firstLine(said))
 }
 
 func firstLine(s string) string {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -18,16 +19,15 @@ import (
 // tool tries faults.
 type tool struct {
 	first, seeds uint64
-	limit        time.Duration
+	limit        time.Duration // for the seeds of one fault
+	hang         time.Duration // how long the last of them may take then
 	workers      int
 	report       io.Writer // how far it is
 
-	root string // of the module
-	dir  string // for what is built
+	root   string // of the module
+	dir    string // for what is built
+	faults []mutant.Mutant
 }
-
-// hang is how long a run may go on after the time in which seeds are begun.
-const hang = 30 * time.Second
 
 // result is what became of a fault.
 type result struct {
@@ -41,7 +41,7 @@ type result struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// prepare finds the module and makes room for programs; done takes it away.
+// prepare finds the module and builds impi-sim with all faults; done takes it away.
 func (t *tool) prepare(ctx context.Context) (done func(), err error) {
 	b, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
 	if err != nil {
@@ -51,27 +51,69 @@ func (t *tool) prepare(ctx context.Context) (done func(), err error) {
 	if t.dir, err = os.MkdirTemp("", "sim-mutants-"); err != nil {
 		return nil, err
 	}
-	return func() { _ = os.RemoveAll(t.dir) }, nil
+	done = func() { _ = os.RemoveAll(t.dir) }
+	if t.faults, err = mutant.All(); err == nil {
+		err = t.build(ctx)
+	}
+	if err != nil {
+		done()
+	}
+	return done, err
 }
+
+// build makes a program of cmd/impi-sim that has all faults, with a switch.
+func (t *tool) build(ctx context.Context) error {
+	at := func(name string) string { return filepath.Join(t.root, filepath.FromSlash(name)) }
+	files, err := mutant.Weave(t.faults, func(name string) ([]byte, error) { return os.ReadFile(at(name)) })
+	if err != nil {
+		return err
+	}
+	replace := map[string]string{}
+	for name, text := range files {
+		other := filepath.Join(t.dir, fmt.Sprintf("%d.go", len(replace)))
+		replace[at(name)] = other
+		if err := os.WriteFile(other, text, 0o666); err != nil {
+			return err
+		}
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return err
+	}
+	list := filepath.Join(t.dir, "overlay.json")
+	if err := os.WriteFile(list, overlay, 0o666); err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, "go", "build", "-overlay", list, "-o", t.program(), "./cmd/impi-sim")
+	cmd.Dir = t.root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return nil
+}
+
+func (t *tool) program() string { return filepath.Join(t.dir, "impi-sim") }
 
 // baseline wants no seed to fail as things are: one that does proves nothing of
 // a fault.
 func (t *tool) baseline(ctx context.Context) error {
-	program, err := t.build(ctx, "", "")
-	if err != nil {
-		return err
+	r := t.sweep(ctx, 0)
+	if !r.Caught && r.By == "" {
+		fmt.Fprintf(t.report, "without any fault, %d seeds are good\n", r.Seeds)
+		return nil
 	}
-	r := t.sweep(ctx, program, 0, t.workers)
-	if r.Caught {
-		return fmt.Errorf("without any fault, %s fails: %s", r.By, r.Text)
-	}
-	fmt.Fprintf(t.report, "without any fault, %d seeds are good\n", t.seeds)
-	return nil
+	return fmt.Errorf("without any fault, %s fails: %s", r.By, r.Text)
 }
 
-// all tries the faults and gives the results in their order.
-func (t *tool) all(ctx context.Context, faults []mutant.Mutant) []result {
-	results := make([]result, len(faults))
+// all tries the faults whose names match and gives the results in their order.
+func (t *tool) all(ctx context.Context, only *regexp.Regexp) []result {
+	var numbers []int // from 1
+	for i := range t.faults {
+		if only.MatchString(t.faults[i].Name) {
+			numbers = append(numbers, i+1)
+		}
+	}
+	results := make([]result, len(numbers))
 	next := make(chan int)
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -79,16 +121,16 @@ func (t *tool) all(ctx context.Context, faults []mutant.Mutant) []result {
 	for range t.workers {
 		wg.Go(func() {
 			for i := range next {
-				r := t.try(ctx, &faults[i])
+				r := t.sweep(ctx, numbers[i])
 				mu.Lock()
 				results[i] = r
 				tried++
-				fmt.Fprintf(t.report, "[%d/%d] %s\n", tried, len(faults), r.line())
+				fmt.Fprintf(t.report, "[%d/%d] %s\n", tried, len(results), r.line())
 				mu.Unlock()
 			}
 		})
 	}
-	for i := range faults {
+	for i := range numbers {
 		if ctx.Err() == nil {
 			next <- i
 		}
@@ -96,53 +138,4 @@ func (t *tool) all(ctx context.Context, faults []mutant.Mutant) []result {
 	close(next)
 	wg.Wait()
 	return results
-}
-
-// try builds a fault and runs it.
-func (t *tool) try(ctx context.Context, m *mutant.Mutant) (r result) {
-	program, err := t.mutate(ctx, m)
-	if err == nil {
-		r = t.sweep(ctx, program, t.limit, 1)
-		_ = os.Remove(program)
-	} else {
-		r = result{By: "not built", Text: err.Error()}
-	}
-	r.Name, r.File, r.What = m.Name, m.File, m.What
-	return r
-}
-
-// mutate builds impi-sim with a fault.
-func (t *tool) mutate(ctx context.Context, m *mutant.Mutant) (program string, err error) {
-	path := filepath.Join(t.root, filepath.FromSlash(m.File))
-	source, err := os.ReadFile(path)
-	if err != nil {
-		return "", err
-	}
-	if source, err = m.Apply(source); err != nil {
-		return "", err
-	}
-	other := filepath.Join(t.dir, m.Name+".go")
-	if err := os.WriteFile(other, source, 0o666); err != nil {
-		return "", err
-	}
-	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {path: other}})
-	if err != nil {
-		return "", err
-	}
-	list := filepath.Join(t.dir, m.Name+".json")
-	if err := os.WriteFile(list, overlay, 0o666); err != nil {
-		return "", err
-	}
-	return t.build(ctx, m.Name, list)
-}
-
-// build makes a program of cmd/impi-sim, with an overlay if there is one.
-func (t *tool) build(ctx context.Context, name, overlay string) (program string, err error) {
-	program = filepath.Join(t.dir, "impi-sim-"+name)
-	cmd := exec.CommandContext(ctx, "go", "build", "-overlay", overlay, "-ldflags=-s -w", "-o", program, "./cmd/impi-sim")
-	cmd.Dir = t.root
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build: %w: %s", err, out)
-	}
-	return program, nil
 }
