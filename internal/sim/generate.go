@@ -144,6 +144,9 @@ func (g *generator) params() startup.Params {
 	if g.one(3) {
 		p.MaxLinear = int32(g.between(0, 5))
 	}
+	if g.one(4) {
+		p.TagUB = wire.Tag(g.between(int(startup.MinTagUB), 1<<20))
+	}
 	return p
 }
 
@@ -154,7 +157,9 @@ func (g *generator) estrange(c *Case) {
 			s := &c.Sites[i+1]
 			s.Foreign = &job.Foreign{Eager: g.one(2), Habits: g.one(2), FalseLen: g.one(2)}
 			if g.one(3) {
-				s.Foreign.Extra = []wire.Label{wire.Label(g.between(0x50000000, 0x50000003)), 0x60000000}
+				// Behind all labels of ours, and among them.
+				extra := g.between(0x50000000, 0x50000003)
+				s.Foreign.Extra = []wire.Label{wire.Label(extra), 0x60000000, 0x1150 + 0x400*wire.Label(extra%4)}
 			}
 			for _, l := range []wire.Label{wire.LabelDataLen, wire.LabelTagUB, wire.LabelAckMark, wire.LabelHiWater} {
 				if g.one(6) {

@@ -85,9 +85,19 @@ type execution struct {
 	program func(e job.Env) error // of each proc
 }
 
+// witness lets a rank see how far the others are.
+type witness struct {
+	job.Env
+	records []*script.Record
+}
+
+func (w witness) Begun(rank int) int { return w.records[rank].Begun }
+
 func newExecution(k *kernel.Kernel, c *Case, cover Coverage, trace bool) (*execution, error) {
 	x := &execution{c: c, k: k, cover: cover}
-	x.program = func(e job.Env) error { return script.Run(c.Program, e, x.records[e.World().Rank()]) }
+	x.program = func(e job.Env) error {
+		return script.Run(c.Program, witness{e, x.records}, x.records[e.World().Rank()])
+	}
 	for r := range c.Procs() {
 		x.records = append(x.records, &script.Record{Rank: r})
 	}

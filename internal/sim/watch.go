@@ -60,6 +60,8 @@ func (w *watch) Begin(j *startup.Job) {
 	switch {
 	case len(j.Procs) != len(want.Procs) || len(j.Hosts) != len(want.Hosts) || len(j.Clients) != len(w.c.Sites):
 		w.fail("startup has settled on %d procs on %d hosts of %d clients", len(j.Procs), len(j.Hosts), len(j.Clients))
+	case j.TagUB != w.c.params().TagUB:
+		w.fail("startup has settled on greatest tag %d, not %d", j.TagUB, w.c.params().TagUB)
 	case j.DataLen != want.Datalen || j.AckMark != want.AckMark || j.HiWater != want.HiWater:
 		w.fail("startup has settled on datalen %d, ackmark %d, hiwater %d, not %d, %d, %d", j.DataLen, j.AckMark, j.HiWater, want.Datalen, want.AckMark, want.HiWater)
 	}
