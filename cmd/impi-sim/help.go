@@ -8,11 +8,14 @@ Usage:
   impi-sim -seed N [flags]
   impi-sim -seeds A:B [flags]
   impi-sim -case FILE [flags]
+  impi-sim -scale CLIENTS:PROCS [-json]
 
 What to run:
   -seed N           the case that N decides
   -seeds A:B        those of A to B-1; without B, as many as there is time for
   -case FILE        a case in its text form, as -print and failures write it
+  -scale C:P        one large job of C sites and P procs, as 32:100000: what startup,
+                    barrier, bcast and allreduce cost in messages, depth and memory
   -time T           begin no more seeds after T, as 30s or 2h
   -procs P          at most P procs in a job              (default 12)
   -steps S          programs of about S steps at most     (default 120)

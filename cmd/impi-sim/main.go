@@ -35,6 +35,8 @@ func run(ctx context.Context, args []string, out, report io.Writer) int {
 	}
 	if err == nil {
 		switch {
+		case o.scale != "":
+			return o.runScale(out, report)
 		case o.file != "":
 			return o.runFile(out, report)
 		case o.one:

@@ -164,3 +164,17 @@ func TestProgress(t *testing.T) {
 		t.Errorf("on a terminal: %q", got)
 	}
 }
+
+func TestScale(t *testing.T) {
+	status, out, _ := do(t, "-scale", "4:64")
+	for _, want := range []string{"4 clients, 64 procs", "barrier", "allreduce 8 B"} {
+		if status != exitOK || !strings.Contains(out, want) {
+			t.Errorf("%d: no %q in:\n%s", status, want, out)
+		}
+	}
+	for _, wrong := range []string{"4", "0:4", "33:100", "4:3", "4:x"} {
+		if status, _, report := do(t, "-scale", wrong); status != exitUsage || !strings.Contains(report, "CLIENTS:PROCS") {
+			t.Errorf("%q: %d, %q", wrong, status, report)
+		}
+	}
+}

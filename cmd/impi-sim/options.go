@@ -17,6 +17,9 @@ import (
 // options are the command line.
 type options struct {
 	seed, seeds  string
+	scale        string
+	clients      int    // -scale
+	procs        int    // -scale
 	first, count uint64 // seeds; count 0: without end
 	one          bool   // -seed
 	file         string
@@ -64,6 +67,7 @@ func newFlags(o *options) *flag.FlagSet {
 	fs.StringVar(&o.seed, "seed", "", "")
 	fs.StringVar(&o.seeds, "seeds", "", "")
 	fs.StringVar(&o.file, "case", "", "")
+	fs.StringVar(&o.scale, "scale", "", "")
 	fs.DurationVar(&o.time, "time", 0, "")
 	fs.IntVar(&o.limits.Procs, "procs", sim.DefaultProcs, "")
 	fs.IntVar(&o.limits.Steps, "steps", sim.DefaultSteps, "")
@@ -85,14 +89,14 @@ func newFlags(o *options) *flag.FlagSet {
 // what settles which cases are to be run.
 func (o *options) what() (err error) {
 	given := 0
-	for _, s := range []string{o.seed, o.seeds, o.file} {
+	for _, s := range []string{o.seed, o.seeds, o.file, o.scale} {
 		if s != "" {
 			given++
 		}
 	}
 	switch {
 	case given > 1:
-		return errors.New("-seed, -seeds and -case exclude each other")
+		return errors.New("-seed, -seeds, -case and -scale exclude each other")
 	case o.seed != "":
 		o.one, o.count = true, 1
 		if o.first, err = strconv.ParseUint(o.seed, 10, 64); err != nil {
@@ -100,8 +104,10 @@ func (o *options) what() (err error) {
 		}
 	case o.seeds != "":
 		return o.span(o.seeds)
+	case o.scale != "":
+		return o.size(o.scale)
 	case o.file == "":
-		return errors.New("say what to run: -seed N, -seeds A:B or -case FILE; -help shows examples")
+		return errors.New("say what to run: -seed N, -seeds A:B, -case FILE or -scale CLIENTS:PROCS; -help shows examples")
 	}
 	return nil
 }
