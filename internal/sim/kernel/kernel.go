@@ -113,23 +113,25 @@ func (t *Timer) Stop() bool {
 // Run lets events happen until none is left, or done says that it is enough.
 // More than limit events, and more than until of virtual time, are ErrEndless.
 func (k *Kernel) Run(limit uint64, until time.Duration, done func() bool) error {
-	for first := k.count; len(k.events) > 0 && !done(); k.count++ {
-		if k.count-first >= limit {
-			return fmt.Errorf("%w: %d events in %v", ErrEndless, limit, k.now)
-		}
-		if k.events[0].at > until {
-			return fmt.Errorf("%w: %v have passed", ErrEndless, until)
-		}
-		for len(k.marks) > 0 && k.count >= k.marks[0].at {
+	for first := k.count; len(k.events) > 0 && !done(); {
+		if len(k.marks) > 0 && k.count >= k.marks[0].at {
 			f := k.marks[0].f
 			k.marks = k.marks[1:]
 			f()
+			continue // it may have stopped the last timer
+		}
+		if k.count-first >= limit {
+			return fmt.Errorf("%w: %d events in %v", ErrEndless, limit, k.now)
 		}
 		t := k.events[0]
+		if t.at > until {
+			return fmt.Errorf("%w: %v have passed", ErrEndless, until)
+		}
 		k.events.remove(0)
 		k.now = t.at
 		k.mixNumbers(uint64(t.at))
 		t.f()
+		k.count++
 	}
 	return nil
 }

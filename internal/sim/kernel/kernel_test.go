@@ -404,3 +404,13 @@ func TestSendAllocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+func TestMarkThatStopsTheLastTimer(t *testing.T) {
+	k := New(1)
+	last := k.After(time.Second, func() { t.Error("it was stopped") })
+	k.AtEvent(0, func() { last.Stop() })
+	run(t, k)
+	if k.Events() != 0 || k.Now() != 0 {
+		t.Errorf("%d events, %v", k.Events(), k.Now())
+	}
+}
