@@ -5,6 +5,7 @@ package transports
 
 import (
 	"context"
+	"net"
 
 	"github.com/openimpi/impi/core/link"
 )
@@ -75,6 +76,26 @@ type Memory interface {
 	// socket beside it, which the caller then owns, and which side of the memory is
 	// this one's, 0 or 1. The link is closed. No other call may be in progress.
 	Detach() (region, socket, side int, err error)
+}
+
+// Conn is a connection with a half-close: after CloseWrite the peer's Read reports
+// io.EOF, and reading goes on. Close must not discard what Write has taken. A
+// Conn that also has a method Break, without arguments or result, is told by it
+// that bytes were lost: the peer's Read should fail, and not report io.EOF.
+type Conn interface {
+	net.Conn
+	CloseWrite() error
+}
+
+// Piped is a link over a connection that lives in this process, such as a TLS or
+// QUIC stream (package transports/conn). A plugin passes its bytes on (data planes
+// "ring", "stream" and "grpc").
+type Piped interface {
+	link.Link
+
+	// Detach gives up the link and returns its connection, which the caller then
+	// owns. The link is closed. It fails once the link was used.
+	Detach() (Conn, error)
 }
 
 // Info identifies a transport.

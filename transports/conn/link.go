@@ -1,0 +1,194 @@
+package conn
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/transports/ring"
+)
+
+// linger is how long a connection may take the last bytes of a link that was
+// closed.
+const linger = 10 * time.Second
+
+// ErrUsed is reported by Detach once the link was used: bytes may be on their way
+// between it and its connection.
+var ErrUsed = errors.New("link was used before it is handed on")
+
+// Link is a link over a connection. It fulfils transports.Piped.
+type Link struct {
+	conn transports.Conn
+	ring atomic.Pointer[ring.Link] // set by the first use
+	pump *Pump                     // set before ring
+
+	mu     sync.Mutex
+	closed bool
+	failed error // why there is no ring
+	done   chan struct{}
+}
+
+// New makes a link of a connection, and owns it. Nothing is read or written before
+// the link is used.
+func New(c transports.Conn) *Link { return &Link{conn: c, done: make(chan struct{})} }
+
+// Detach gives the connection up, as long as the link was not used.
+func (l *Link) Detach() (transports.Conn, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.closed:
+		return nil, link.ErrClosed
+	case l.ring.Load() != nil:
+		return nil, ErrUsed
+	}
+	l.closed = true
+	close(l.done)
+	return l.conn, nil
+}
+
+// open gives the ring, and makes it for the first caller.
+func (l *Link) open() (*ring.Link, error) {
+	if r := l.ring.Load(); r != nil {
+		return r, nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.ring.Load() != nil:
+		return l.ring.Load(), nil
+	case l.closed:
+		return nil, link.ErrClosed
+	case l.failed != nil:
+		return nil, l.failed
+	}
+	near, far, err := ringPair()
+	if err == nil {
+		l.pump, err = NewPump(far, l.conn)
+	}
+	if err != nil {
+		Break(l.conn)
+		l.failed = fmt.Errorf("%w: %w", link.ErrBroken, err)
+		return nil, l.failed
+	}
+	l.ring.Store(near)
+	go func() {
+		defer close(l.done)
+		_ = l.pump.Run() // Err has it
+	}()
+	return near, nil
+}
+
+// ringPair makes a ring with both sides in this process.
+func ringPair() (near, far *ring.Link, err error) {
+	file, err := ring.Create(ring.DefaultSize)
+	if err != nil {
+		return nil, nil, err
+	}
+	other, err := unix.FcntlInt(uintptr(file), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, errors.Join(err, unix.Close(file))
+	}
+	socks, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return nil, nil, errors.Join(err, unix.Close(file), unix.Close(other))
+	}
+	if far, err = ring.New(file, socks[0], 0); err != nil {
+		return nil, nil, errors.Join(err, unix.Close(other), unix.Close(socks[1]))
+	}
+	if near, err = ring.New(other, socks[1], 1); err != nil {
+		far.Break()
+		return nil, nil, err
+	}
+	return near, far, nil
+}
+
+// Send copies into the ring what there is room for.
+func (l *Link) Send(batch [][]byte) (int, error) {
+	r, err := l.open()
+	if err != nil {
+		return 0, err
+	}
+	n, err := r.Send(batch)
+	return n, l.explain(err)
+}
+
+// Recv copies out of the ring what is there.
+func (l *Link) Recv(batch [][]byte) (int, error) {
+	r, err := l.open()
+	if err != nil {
+		if link.Len(batch) == 0 && !errors.Is(err, link.ErrClosed) {
+			err = nil
+		}
+		return 0, err
+	}
+	n, err := r.Recv(batch)
+	return n, l.explain(err)
+}
+
+// explain gives the connection's failure instead of the ring's, which follows from
+// it. It is the same for each call.
+func (l *Link) explain(err error) error {
+	if err == nil || !errors.Is(err, link.ErrBroken) || l.pump.Err() == nil {
+		return err
+	}
+	return fmt.Errorf("%w: %w", link.ErrBroken, l.pump.Err())
+}
+
+// Handle is the ring's socket, or NoHandle after Close.
+func (l *Link) Handle() int {
+	r, err := l.open()
+	if err != nil {
+		return link.NoHandle
+	}
+	return r.Handle()
+}
+
+// Arm says that the caller is about to sleep on Handle.
+func (l *Link) Arm(want link.Interest) bool {
+	r, err := l.open()
+	return err != nil || r.Arm(want)
+}
+
+// Limits are those of a ring.
+func (l *Link) Limits() link.Limits { return link.Limits{Stream: ring.DefaultSize, Memory: true} }
+
+// CloseSend ends this side's bytes.
+func (l *Link) CloseSend() error {
+	r, err := l.open()
+	if err != nil {
+		return link.ErrClosed
+	}
+	return r.CloseSend()
+}
+
+// Close ends both directions. What was sent is written to the connection in the
+// background, for some seconds at most.
+func (l *Link) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil
+	}
+	l.closed = true
+	r := l.ring.Load()
+	if r == nil {
+		if l.failed == nil {
+			_ = l.conn.Close()
+		}
+		close(l.done)
+		return nil
+	}
+	_ = r.Close()
+	_ = l.conn.SetWriteDeadline(time.Now().Add(linger))
+	return nil
+}
+
+// Done is closed when the connection is, some time after Close.
+func (l *Link) Done() <-chan struct{} { return l.done }
