@@ -156,7 +156,7 @@ func (w *World) harm(f Fault) {
 	if len(alive) == 0 {
 		return
 	}
-	s := alive[f.Target%len(alive)]
+	s := w.target(f, alive)
 	i := w.k.Rand().IntN(2)
 	switch f.Kind {
 	case Stall:
@@ -182,6 +182,23 @@ func (w *World) harm(f Fault) {
 		}
 		s.l.Cut(errors.New("it was cut"))
 	}
+}
+
+// target picks the link that is harmed. Where links are resumed most cuts are of
+// those, because any other one may end the job.
+func (w *World) target(f Fault, alive []*strand) *strand {
+	if f.Kind != Stall && f.Target%8 != 0 {
+		var last []*strand
+		for _, s := range alive {
+			if s.lasts {
+				last = append(last, s)
+			}
+		}
+		if len(last) > 0 {
+			alive = last
+		}
+	}
+	return alive[f.Target%len(alive)]
 }
 
 // strike notes a fault of a link after which nothing comes from some of its ends.

@@ -145,12 +145,17 @@ func (e *lastingEnd) pump() {
 }
 
 func (e *lastingEnd) pumpNow() {
-	if !e.dead {
-		for e.machine.Pump() {
-		}
-		e.update()
-		e.gate.Ring()
+	if e.dead {
+		return
 	}
+	for e.machine.Pump() {
+	}
+	e.update()
+	if k := e.w.k; k.Chance(0.3) {
+		k.After(k.Between(0, 300*time.Microsecond), e.gate.Ring) // the user is slow
+		return
+	}
+	e.gate.Ring()
 }
 
 // update sees to a change of the machine's.

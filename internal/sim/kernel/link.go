@@ -135,9 +135,14 @@ func (e *End) Send(batch [][]byte) (int, error) {
 	case e.peer.closed:
 		return 0, e.refused()
 	}
-	n := e.l.chop(min(link.Len(batch), e.l.spec.Capacity-e.peer.load()))
+	n := min(link.Len(batch), e.l.spec.Capacity-e.peer.load())
 	if n <= 0 {
 		return 0, nil
+	}
+	if len(batch) > 1 && e.l.k.Chance(e.l.spec.Chop) {
+		n = min(n, e.l.whole(batch))
+	} else {
+		n = e.l.chop(n)
 	}
 	data := e.peer.hold(batch, n)
 	if e.l.watcher != nil {
@@ -184,6 +189,15 @@ func (l *Link) chop(n int) int {
 		return 1 + l.k.rng.IntN(n)
 	}
 	return n
+}
+
+// whole is the length of the first few slices of a batch: who writes them may
+// have to stop between two, where a new thing begins.
+func (l *Link) whole(batch [][]byte) (n int) {
+	for _, b := range batch[:1+l.k.rng.IntN(len(batch)-1)] {
+		n += len(b)
+	}
+	return max(n, 1)
 }
 
 // dispatch puts p on its way. Pieces of one direction never overtake each other.
