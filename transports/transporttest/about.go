@@ -9,10 +9,10 @@ import (
 )
 
 var aboutCases = []Case{
-	{"info", "the name fits the config's syntax, and there is a data plane and a reach", info},
-	{"schema", "settings have names, types and defaults of that type, and Configure takes the defaults, twice", schema},
-	{"address", "a listener's address is printable text without spaces, and another's is another", address},
-	{"limits", "limits are not negative and do not change", limits},
+	{"T-ABOUT-01", "info", "the name fits the config's syntax, and there is a data plane and a reach", info},
+	{"T-ABOUT-02", "schema", "settings have names, types and defaults of that type, and Configure takes the defaults, twice", schema},
+	{"T-ABOUT-03", "address", "a listener's address is printable text without spaces, and another's is another", address},
+	{"T-ABOUT-04", "limits", "limits are not negative and do not change", limits},
 }
 
 func info(e *env) {

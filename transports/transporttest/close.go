@@ -8,12 +8,12 @@ import (
 )
 
 var closeCases = []Case{
-	{"half-close", "after CloseSend the peer reads the last bytes and io.EOF, and can still send", halfClose},
-	{"send-after-end", "Send after CloseSend is ErrClosed; CloseSend again is nothing", sendAfterEnd},
-	{"after-close", "all calls after Close report ErrClosed, and Close again is nil", afterClose},
-	{"close-in-use", "Close by several goroutines, while others send and receive on both ends, ends them all", closeInUse},
-	{"peer-gone", "when the peer has closed, Recv and Send come to a final error", peerGone},
-	{"error-is-final", "an error stays the same", errorIsFinal},
+	{"T-CLOSE-01", "half-close", "after CloseSend the peer reads the last bytes and io.EOF, and can still send", halfClose},
+	{"T-CLOSE-02", "send-after-end", "Send after CloseSend is ErrClosed; CloseSend again is nothing", sendAfterEnd},
+	{"T-CLOSE-03", "after-close", "all calls after Close report ErrClosed, and Close again is nil", afterClose},
+	{"T-CLOSE-04", "close-in-use", "Close by several goroutines, while others send and receive on both ends, ends them all", closeInUse},
+	{"T-CLOSE-05", "peer-gone", "when the peer has closed, Recv and Send come to a final error", peerGone},
+	{"T-CLOSE-06", "error-is-final", "an error stays the same", errorIsFinal},
 }
 
 // gone tells whether err is one that a link has whose peer has closed it.

@@ -8,15 +8,13 @@ import (
 )
 
 var dataCases = []Case{
-	{"first-bytes", "bytes that the dialling side sends at once arrive, and so does an answer", firstBytes},
-	{"random-sizes", "bytes arrive unchanged and in order however both sides cut them", randomSizes},
-	{"byte-by-byte", "a stream of single bytes arrives", byteByByte},
-	{"batches", "a batch of many slices, some empty, is one sequence, for Send and for Recv", batches},
-	{"no-bytes", "calls without bytes or room move nothing and report nothing", noBytes},
-	{"duplex", "both ends send and receive at the same time, each with two goroutines", duplex},
-	{"large", "a large transfer arrives", large},
-	{"back-pressure", "a link that nobody reads takes a bounded number of bytes, and goes on when it is read", backPressure},
-	{"links-apart", "bytes of one link do not appear on another one", linksApart},
+	{"T-ORDER-01", "first-bytes", "bytes that the dialling side sends at once arrive, and so does an answer", firstBytes},
+	{"T-ORDER-02", "random-sizes", "bytes arrive unchanged and in order however both sides cut them", randomSizes},
+	{"T-ORDER-03", "byte-by-byte", "a stream of single bytes arrives", byteByByte},
+	{"T-ORDER-04", "batches", "a batch of many slices, some empty, is one sequence, for Send and for Recv", batches},
+	{"T-ORDER-05", "no-bytes", "calls without bytes or room move nothing and report nothing", noBytes},
+	{"T-ORDER-06", "duplex", "both ends send and receive at the same time, each with two goroutines", duplex},
+	{"T-ORDER-07", "links-apart", "bytes of one link do not appear on another one", linksApart},
 }
 
 func firstBytes(e *env) {
@@ -133,58 +131,6 @@ func duplex(e *env) {
 	ab, abIn := e.stream(a, b, total, cuts(1), cuts(2))
 	ba, baIn := e.stream(b, a, total, cuts(3), cuts(4))
 	e.together(ab, abIn, ba, baIn)
-}
-
-func large(e *env) {
-	a, b := e.pair()
-	c := cut{nil, 1, 256 << 10}
-	e.together(both(e.stream(a, b, e.h.Large, c, c))...)
-}
-
-// most is how much a link may take that nobody reads.
-const most = 256 << 20
-
-func backPressure(e *env) {
-	a, b := e.pair()
-	out := pattern{seed: 7}
-	taken := e.fill(a, &out)
-	e.Logf("the link takes %d bytes", taken)
-
-	in := pattern{seed: 7}
-	buf := make([]byte, 64<<10)
-	for left := taken; left > 0; {
-		part := buf[:min(left, int64(len(buf)))]
-		e.must(e.recv(b, part))
-		e.must(in.check(part))
-		left -= int64(len(part))
-	}
-	e.must(e.greet(a, b, "and on it goes"))
-}
-
-// fill sends a pattern until the link stays full, and says how much it took.
-func (e *env) fill(l link.Link, p *pattern) (taken int64) {
-	e.Helper()
-	buf := make([]byte, 64<<10)
-	p.next(buf)
-	rest := buf
-	for full := 0; full < 4; {
-		n, err := l.Send([][]byte{rest})
-		e.must(err)
-		taken += int64(n)
-		if taken > most {
-			e.Fatalf("a link that nobody reads took %d bytes", taken)
-		}
-		if rest = rest[n:]; len(rest) == 0 {
-			p.next(buf)
-			rest = buf
-		}
-		if full++; n > 0 {
-			full = 0
-		} else if !l.Arm(link.Writable) {
-			ready(l, link.Writable, slice)
-		}
-	}
-	return taken
 }
 
 func linksApart(e *env) {

@@ -15,7 +15,14 @@ var listeners atomic.Int64
 // env is one run of a case.
 type env struct {
 	T
+	c Case
 	h Harness
+}
+
+// Fatalf fails the case, with its number and its rule.
+func (e *env) Fatalf(format string, args ...any) {
+	e.Helper()
+	e.T.Fatalf("%s: %s (the rule: %s)", e.c.ID, fmt.Sprintf(format, args...), e.c.Rule)
 }
 
 // context bounds a call that must not take longer than the patience.

@@ -108,7 +108,7 @@ func TestDocumentationIsUpToDate(t *testing.T) {
 		}
 	}
 	for _, c := range transporttest.Cases() {
-		if !strings.Contains(string(page), "| `"+c.Name+"` | "+c.Rule+" |") {
+		if !strings.Contains(string(page), "| "+c.ID+" | `"+c.Name+"` | "+c.Rule+" |") {
 			t.Errorf("the case %s is not on the page as it is here", c.Name)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -16,32 +16,6 @@ import (
 	"github.com/openimpi/impi/transports/transporttest"
 )
 
-// recorder is a T that notes how a case ends.
-type recorder struct {
-	mu              sync.Mutex
-	cleanups        []func()
-	failed, skipped string
-}
-
-func (r *recorder) Helper()             {}
-func (r *recorder) Logf(string, ...any) {}
-
-func (r *recorder) Cleanup(f func()) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.cleanups = append(r.cleanups, f)
-}
-
-func (r *recorder) Fatalf(format string, args ...any) {
-	r.failed = fmt.Sprintf(format, args...)
-	runtime.Goexit()
-}
-
-func (r *recorder) Skipf(format string, args ...any) {
-	r.skipped = fmt.Sprintf(format, args...)
-	runtime.Goexit()
-}
-
 // outcome runs one case and says why it failed, if it did.
 func outcome(t *testing.T, name string, h transporttest.Harness) string {
 	t.Helper()
@@ -49,20 +23,14 @@ func outcome(t *testing.T, name string, h transporttest.Harness) string {
 		if c.Name != name {
 			continue
 		}
-		r := &recorder{}
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			c.Run(r, h)
-		}()
-		<-done
-		for i := len(r.cleanups) - 1; i >= 0; i-- {
-			r.cleanups[i]()
+		o := c.Check(h, 0)
+		if o.Verdict == transporttest.Skip {
+			t.Errorf("%s is skipped: %s", name, o.Reason)
 		}
-		if r.skipped != "" {
-			t.Errorf("%s is skipped: %s", name, r.skipped)
+		if o.Verdict == transporttest.Fail && !strings.Contains(o.Reason, c.ID+": ") && !strings.Contains(o.Reason, "panic") {
+			t.Errorf("the failure of %s does not have its number: %s", c.ID, o.Reason)
 		}
-		return r.failed
+		return o.Reason
 	}
 	t.Fatalf("there is no case %s", name)
 	return ""
@@ -276,6 +244,35 @@ var linkFaults = []struct {
 	{"promises room that it has not", "writable", func() *faulty {
 		return &faulty{arm: func(_ link.Link, want link.Interest) bool { return want&link.Writable != 0 }}
 	}},
+	{"spoils a byte of a long message", "sizes", func() *faulty {
+		total := 0
+		return &faulty{recv: func(l link.Link, b [][]byte) (int, error) {
+			n, err := l.Recv(b)
+			if before := total; before < 3<<20 && before+n >= 3<<20 {
+				left := n - 1
+				for _, s := range b {
+					if left < len(s) {
+						s[left] ^= 4
+						break
+					}
+					left -= len(s)
+				}
+			}
+			total += n
+			return n, err
+		}}
+	}},
+	{"loses its last bytes", "large", func() *faulty {
+		total := 0
+		return &faulty{send: func(l link.Link, b [][]byte) (int, error) {
+			if total > 15<<20 {
+				return link.Len(b), nil
+			}
+			n, err := l.Send(b)
+			total += n
+			return n, err
+		}}
+	}},
 	{"changes its limits", "limits", func() *faulty {
 		calls := 0
 		return &faulty{limits: func(link.Link) link.Limits { calls++; return link.Limits{Batch: calls} }}
@@ -412,6 +409,42 @@ var transportFaults = []struct {
 			return made, err
 		}}
 	}},
+	{"does not type the error of a dial that was given up", "dial-cancelled", func(*testing.T) *faultyTransport {
+		return &faultyTransport{dial: func(t transports.Transport, ctx context.Context, to transports.DialSpec) (link.Link, error) {
+			l, err := t.Dial(ctx, to)
+			if err != nil {
+				err = ctx.Err()
+			}
+			return l, err
+		}}
+	}},
+	{"makes 300 links and no more", "short-links", func(*testing.T) *faultyTransport {
+		links := 0
+		return &faultyTransport{dial: func(t transports.Transport, ctx context.Context, to transports.DialSpec) (link.Link, error) {
+			if links++; links > 300 {
+				return nil, &transports.Error{Transport: "memory", Op: "dial", Code: transports.CodeResource, Reason: "no more"}
+			}
+			return t.Dial(ctx, to)
+		}}
+	}},
+	{"serves 20 links at a time", "busy-links", func(*testing.T) *faultyTransport {
+		links := 0
+		return &faultyTransport{dial: func(t transports.Transport, ctx context.Context, to transports.DialSpec) (link.Link, error) {
+			l, err := t.Dial(ctx, to)
+			if links++; links > 20 {
+				l = &faulty{Link: l, send: func(link.Link, [][]byte) (int, error) { return 0, nil }}
+			}
+			return l, err
+		}}
+	}},
+	{"leaves goroutines behind", "no-memory-left", func(t *testing.T) *faultyTransport {
+		end := make(chan struct{})
+		t.Cleanup(func() { close(end) })
+		return &faultyTransport{dial: func(tr transports.Transport, ctx context.Context, to transports.DialSpec) (link.Link, error) {
+			go func() { <-end }()
+			return tr.Dial(ctx, to)
+		}}
+	}},
 	{"leaves descriptors open", "no-descriptors-left", func(t *testing.T) *faultyTransport {
 		return &faultyTransport{dial: func(tr transports.Transport, ctx context.Context, to transports.DialSpec) (link.Link, error) {
 			f, err := os.Open(os.DevNull)
@@ -422,6 +455,69 @@ var transportFaults = []struct {
 			return tr.Dial(ctx, to)
 		}}
 	}},
+}
+
+// A fault in what links share.
+func TestSharedWindowIsFound(t *testing.T) {
+	var mu sync.Mutex
+	full := false
+	h := newMemory(func(l link.Link) link.Link {
+		return &faulty{Link: l, send: func(l link.Link, b [][]byte) (int, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			if full {
+				return 0, nil
+			}
+			n, err := l.Send(b)
+			full = n == 0 && link.Len(b) > 0
+			return n, err
+		}, recv: func(l link.Link, b [][]byte) (int, error) {
+			n, err := l.Recv(b)
+			mu.Lock()
+			defer mu.Unlock()
+			full = full && n == 0
+			return n, err
+		}, arm: func(l link.Link, want link.Interest) bool { return false }}
+	})
+	h.Patience = 300 * time.Millisecond
+	if why := outcome(t, "stopped-reader", h); why == "" {
+		t.Error("stopped-reader has not noticed")
+	}
+}
+
+// A case that hangs, and one that panics, are failures with a reason.
+func TestRecord(t *testing.T) {
+	for name, c := range map[string]struct {
+		f    func(transporttest.T)
+		want transporttest.Verdict
+		why  string
+	}{
+		"passes":  {func(transporttest.T) {}, transporttest.Pass, ""},
+		"fails":   {func(t transporttest.T) { t.Fatalf("wrong by %d", 3) }, transporttest.Fail, "wrong by 3"},
+		"skips":   {func(t transporttest.T) { t.Skipf("no such thing") }, transporttest.Skip, "no such thing"},
+		"panics":  {func(transporttest.T) { panic("boom") }, transporttest.Fail, "boom"},
+		"hangs":   {func(transporttest.T) { select {} }, transporttest.Fail, "has not ended"},
+		"cleans":  {func(t transporttest.T) { t.Cleanup(func() { t.Fatalf("in the end") }) }, transporttest.Fail, "in the end"},
+		"is last": {func(t transporttest.T) { defer t.Fatalf("second"); t.Fatalf("first") }, transporttest.Fail, "first"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := transporttest.Record(c.f, 100*time.Millisecond)
+			if o.Verdict != c.want || !strings.Contains(o.Reason, c.why) {
+				t.Errorf("%+v, want %s because of %q", o, c.want, c.why)
+			}
+		})
+	}
+}
+
+// Numbers are those of the rules for ever: no two cases share one.
+func TestNumbersAreUnique(t *testing.T) {
+	seen := map[string]bool{}
+	for _, c := range transporttest.Cases() {
+		if seen[c.ID] || seen[c.Name] || !strings.HasPrefix(c.ID, "T-") {
+			t.Errorf("%s %s is there twice, or has no number", c.ID, c.Name)
+		}
+		seen[c.ID], seen[c.Name] = true, true
+	}
 }
 
 func TestTransportFaultsAreFound(t *testing.T) {

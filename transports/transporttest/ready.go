@@ -7,10 +7,10 @@ import (
 )
 
 var readyCases = []Case{
-	{"readable", "Arm or poll(2) tells when bytes have come, and not as long as none have", readable},
-	{"writable", "Arm or poll(2) tells when there is room again, and not as long as there is none", writable},
-	{"readable-at-the-end", "the end of the stream, and the peer's Close, make a link readable", readableAtTheEnd},
-	{"same-handle", "a link keeps its handle until Close", sameHandle},
+	{"T-READY-01", "readable", "Arm or poll(2) tells when bytes have come, and not as long as none have", readable},
+	{"T-READY-02", "writable", "Arm or poll(2) tells when there is room again, and not as long as there is none", writable},
+	{"T-READY-03", "readable-at-the-end", "the end of the stream, and the peer's Close, make a link readable", readableAtTheEnd},
+	{"T-READY-04", "same-handle", "a link keeps its handle until Close", sameHandle},
 }
 
 // armed tells whether one of want holds, within some milliseconds, as a sleeper

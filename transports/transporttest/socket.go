@@ -12,8 +12,8 @@ import (
 )
 
 var socketCases = []Case{
-	{"detach", "Detach gives a descriptor that goes on where the link was", detach},
-	{"detach-closed", "Detach of a closed link is ErrClosed, and a detached link is closed", detachClosed},
+	{"T-FD-01", "detach", "Detach gives a descriptor that goes on where the link was", detach},
+	{"T-FD-02", "detach-closed", "Detach of a closed link is ErrClosed, and a detached link is closed", detachClosed},
 }
 
 // sockets makes a link between sockets, or skips the case.

@@ -3,8 +3,9 @@
 // but a Transport, so it runs on an object in the test's own process and on a
 // plugin's client alike.
 //
-// It never sleeps: it waits on a link's Handle, with a deadline so generous that
-// only a link that is stuck meets it.
+// It guesses no times: it waits on a link's Handle, with a deadline so generous that
+// only a link that is stuck meets it. What links may end in the background is looked
+// at until it has come, with that deadline too.
 package transporttest
 
 import (
@@ -32,6 +33,9 @@ type Harness struct {
 	// Large is the number of bytes of the large transfer; 0 means 64 MiB.
 	Large int64
 
+	// Links is how many short links are made one after another; 0 means 500.
+	Links int
+
 	// Patience bounds each wait for something to move; 0 means 30 seconds.
 	Patience time.Duration
 }
@@ -47,8 +51,10 @@ type T interface {
 	Cleanup(func())
 }
 
-// Case is one rule of the contract and the way to check it.
+// Case is one rule of the contract and the way to check it. Its number goes with
+// it in every report.
 type Case struct {
+	ID   string // as in "T-CLOSE-01"; a number is never given to another rule
 	Name string // as in "half-close"
 	Rule string // what must hold, in a sentence
 	run  func(*env)
@@ -62,16 +68,19 @@ func (c Case) Run(t T, h Harness) {
 	if h.Large == 0 {
 		h.Large = 64 << 20
 	}
+	if h.Links == 0 {
+		h.Links = 500
+	}
 	if h.Patience == 0 {
 		h.Patience = 30 * time.Second
 	}
-	c.run(&env{T: t, h: h})
+	c.run(&env{T: t, c: c, h: h})
 }
 
 // Cases is the whole suite, in the order in which it is best read.
 func Cases() []Case {
 	var all []Case
-	for _, part := range [][]Case{aboutCases, dataCases, readyCases, closeCases, listenCases, socketCases} {
+	for _, part := range [][]Case{aboutCases, dataCases, sizeCases, pressureCases, readyCases, closeCases, listenCases, loadCases, leakCases, socketCases} {
 		all = append(all, part...)
 	}
 	return all
