@@ -37,6 +37,7 @@ type instance struct {
 	keys   atomic.Uint64
 
 	info   transports.Info
+	sdk    string
 	schema []transports.Setting
 
 	ctx    context.Context // ends with the instance
@@ -91,6 +92,7 @@ func (i *instance) introduce(ctx context.Context) error {
 		return i.broken(ctx, "Info", err)
 	}
 	i.info = transports.Info{Name: answer.GetName(), Version: answer.GetVersion(), Vendor: answer.GetVendor()}
+	i.sdk = answer.GetSdk()
 	if i.info.Name != i.cfg.Name {
 		return &Error{Plugin: i.cfg.Name, Path: i.path, Kind: ErrName,
 			Problem: fmt.Sprintf("calls its transport %q, the config %q", i.info.Name, i.cfg.Name),

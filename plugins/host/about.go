@@ -1,0 +1,32 @@
+package host
+
+import (
+	"github.com/openimpi/impi/plugins/proto"
+	"github.com/openimpi/impi/transports"
+)
+
+// About is what a running plugin says of itself, for operators.
+type About struct {
+	transports.Info
+	SDK          string // name and version of the library that it is written with
+	Protocol     int    // version of the transport protocol that was agreed on
+	MTLS         bool   // the control connection is protected by AutoMTLS
+	Path         string // of the binary
+	Digest       string // its SHA-256, in hex; empty for a built-in one that is not pinned
+	Schema       []transports.Setting
+	Capabilities transports.Capabilities
+}
+
+// About gives what the plugin said when it last started.
+func (p *Plugin) About() About {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	a := About{
+		Info: p.info, Protocol: proto.Version, MTLS: !p.cfg.NoMTLS, Path: p.status.Path, Digest: p.status.Digest,
+		Schema: append([]transports.Setting(nil), p.schema...), Capabilities: p.caps,
+	}
+	if p.last != nil {
+		a.SDK = p.last.sdk
+	}
+	return a
+}
