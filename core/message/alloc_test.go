@@ -101,6 +101,34 @@ func TestNoAllocationsForManyAtATime(t *testing.T) {
 	}
 }
 
+func TestNoAllocationsInPlace(t *testing.T) {
+	p := newPair(t, roomy)
+	link := &room{mem: make([]byte, 1000)}
+	p.e[0].InPlace(0, link)
+	data, buf := make([]byte, 8), make([]byte, 8)
+	message := func() {
+		r := p.recv(1, buf)
+		if _, ok := p.e[0].SendNow(1, Envelope{Tag: 7}, data, 8, 0); !ok || !p.e[0].HasOutput(0) || p.e[0].Output(0) != nil {
+			t.Fatal("not in the link's memory")
+		}
+		if n, err := p.e[1].Arrived(0, link.mem[:link.used]); n != link.used || err != nil {
+			t.Fatal(n, err)
+		}
+		link.used = 0
+		if !r.Done() {
+			t.Fatal("not done")
+		}
+		p.e[1].Release(r)
+		p.move(1)
+	}
+	for range 300 {
+		message()
+	}
+	if n := testing.AllocsPerRun(200, message); n != 0 {
+		t.Errorf("%v allocations for a message", n)
+	}
+}
+
 func TestNoAllocationsToSelf(t *testing.T) {
 	e := newPair(t, roomy).e[0]
 	data, buf := make([]byte, 8), make([]byte, 8)

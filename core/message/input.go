@@ -78,6 +78,34 @@ func (e *Engine) Received(l LinkID, n int) error {
 	return s.err
 }
 
+// Arrived is Received for bytes that lie in the link's own memory: it takes the
+// whole packets at the front of b and tells how many bytes those are. What is
+// left, and everything while a packet is half there, has to come by Input and
+// Received. Somebody else may write to b meanwhile.
+func (e *Engine) Arrived(l LinkID, b []byte) (n int, err error) {
+	s := e.link(l)
+	if s.payload || s.w > 0 {
+		return 0, s.err
+	}
+	for len(b)-n >= headerSize && s.err == nil {
+		e.cfg.Dialect.Header(b[n:], &e.in)
+		size := headerSize
+		if e.in.Type.HasData() {
+			if uint64(e.in.Len) > uint64(len(b)-n-headerSize) {
+				break
+			}
+			size += int(e.in.Len)
+		}
+		if s.err = e.header(s); s.payload {
+			copy(s.dst, b[n+headerSize:n+size])
+			s.payload, s.skip = false, 0
+			e.packetArrived(s)
+		}
+		n += size
+	}
+	return n, s.err
+}
+
 // growInput makes the receive buffer larger, up to inputSize. What is in it is
 // the beginning of a header at most.
 func (s *inputState) growInput() {

@@ -13,7 +13,21 @@ type outputState struct {
 	owing     fifo[*peer]   // with PROTOACKs that are due
 	ready     fifo[*peer]   // with counted packets that may leave
 	outBatch  [][]byte
+	space     Space // of the link, if it has such
+	placed    int   // bytes in space that the driver was not told of yet
 }
+
+// Space is memory of a link that packets are written into directly, as
+// link.Memory has it.
+type Space interface {
+	// Reserve gives the next n bytes, or nil if there is no room in one piece.
+	Reserve(n int) []byte
+}
+
+// InPlace lets packets for l be written into space as long as there is room and
+// nothing else waits to leave by l. After Output the driver makes them leave,
+// and then what Output gave.
+func (e *Engine) InPlace(l LinkID, space Space) { e.link(l).space = space }
 
 // segment is bytes that are committed to a link: staging memory, or the data of
 // a send.
@@ -27,7 +41,11 @@ type segment struct {
 // HasOutput tells whether Output might have something. It costs next to nothing.
 func (e *Engine) HasOutput(l LinkID) bool {
 	s := e.linkOrNil(l)
-	return s != nil && (s.committed > 0 || s.owing.len > 0 || s.ready.len > 0)
+	return s != nil && s.busy()
+}
+
+func (s *outputState) busy() bool {
+	return s.committed > 0 || s.placed > 0 || s.owing.len > 0 || s.ready.len > 0
 }
 
 // Output gives the bytes to write to l now, to be read as one sequence; nil if
@@ -41,6 +59,7 @@ func (e *Engine) Output(l LinkID) [][]byte {
 	if s.owing.len > 0 || s.ready.len > 0 {
 		e.fill(s)
 	}
+	s.placed = 0
 	if s.segments.len == 0 {
 		return nil
 	}
@@ -128,9 +147,15 @@ func (e *Engine) fill(s *linkState) {
 	}
 }
 
-// reserve commits n bytes of staging memory, which the caller fills in. It gives
-// nil if there is no room before something has been sent.
+// reserve commits n bytes of the link's own memory or of staging memory, which
+// the caller fills in. It gives nil if there is no room before something has been sent.
 func (s *outputState) reserve(n int) []byte {
+	if s.space != nil && s.committed == 0 {
+		if b := s.space.Reserve(n); b != nil {
+			s.placed += n
+			return b
+		}
+	}
 	b, at := s.stage.alloc(n)
 	if b == nil {
 		if len(s.stage.buf) == stageSize {

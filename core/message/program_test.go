@@ -23,7 +23,22 @@ type world struct {
 	flight  map[[2]int]int // counted packets less what PROTOACKs gave back, by directed pair
 	acks    map[[2]int]int
 	counted map[[2]int]int
-	packet  [][]byte // by direct pipe or switch input: what is seen of a packet so far
+	rooms   [][]*room // by direct pipe: memory of the link, where it has some
+	packet  [][]byte  // by direct pipe or switch input: what is seen of a packet so far
+}
+
+// room is a Space of a few bytes.
+type room struct {
+	mem  []byte
+	used int
+}
+
+func (r *room) Reserve(n int) []byte {
+	if len(r.mem)-r.used < n {
+		return nil
+	}
+	r.used += n
+	return r.mem[r.used-n : r.used]
 }
 
 func newWorld(t *rapid.T) *world {
@@ -47,7 +62,7 @@ func newWorld(t *rapid.T) *world {
 		t.Fatal(err)
 	}
 	w.up, w.down, w.packet = make([][]byte, n), make([][]byte, n), make([][]byte, n*n)
-	w.pipes = make([][][]byte, n)
+	w.pipes, w.rooms = make([][][]byte, n), make([][]*room, n)
 	for i := range n {
 		c := w.cfg
 		c.Self = Peer(i)
@@ -56,7 +71,7 @@ func newWorld(t *rapid.T) *world {
 			t.Fatal(err)
 		}
 		w.engines = append(w.engines, e)
-		w.pipes[i] = make([][]byte, n)
+		w.pipes[i], w.rooms[i] = make([][]byte, n), make([]*room, n)
 		w.wire(i, e)
 	}
 	return w
@@ -73,6 +88,10 @@ func (w *world) wire(i int, e *Engine) {
 		case w.direct:
 			e.AttachPeer(LinkID(p), Peer(p))
 			e.SetRoute(Peer(p), LinkID(p))
+			if size := rapid.SampledFrom([]int{0, 200, 1000}).Draw(w.t, "room"); size > 0 {
+				w.rooms[i][p] = &room{mem: make([]byte, size)}
+				e.InPlace(LinkID(p), w.rooms[i][p])
+			}
 		default:
 			e.SetRoute(Peer(p), 0)
 		}
@@ -92,6 +111,9 @@ func (w *world) write(i int) bool {
 	e, moved := w.engines[i], false
 	for l := range e.links {
 		out := bytes.Join(e.Output(LinkID(l)), nil)
+		if w.direct && w.rooms[i][l] != nil && w.commit(i, l) {
+			moved = true
+		}
 		if len(out) == 0 {
 			continue
 		}
@@ -106,6 +128,18 @@ func (w *world) write(i int) bool {
 		w.watch(i, out[:n], func(to int, packet []byte) { w.down[to] = append(w.down[to], packet...) })
 	}
 	return moved
+}
+
+// commit takes what proc i has written into a link's own memory, which leaves
+// before any other output.
+func (w *world) commit(i, l int) bool {
+	r := w.rooms[i][l]
+	out := r.mem[:r.used]
+	w.watch(i*len(w.engines)+l, out, nil)
+	w.pipes[i][l] = append(w.pipes[i][l], out...)
+	clear(out)
+	r.used = 0
+	return len(out) > 0
 }
 
 // watch cuts a stream into packets, counts them, and checks the windows from
@@ -167,6 +201,15 @@ func (w *world) feed(i int, l LinkID, from *[]byte) bool {
 	}
 	raw := (*from)[:w.chop(len(*from))]
 	n := 0
+	if rapid.Bool().Draw(w.t, "in place") {
+		n, err := w.engines[i].Arrived(l, raw)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if *from = (*from)[n:]; n > 0 {
+			return true
+		}
+	}
 	for _, b := range w.engines[i].Input(l) {
 		k := copy(b, raw)
 		raw = raw[k:]
@@ -297,6 +340,11 @@ func TestRandomPrograms(t *testing.T) {
 				post(m)
 			} else {
 				unposted = append(unposted, m)
+			}
+			if m.mode == Standard && rapid.Bool().Draw(t, "now") {
+				if _, ok := w.engines[m.from].SendNow(Peer(m.to), m.envelope(), m.data, int64(len(m.data)), 0); ok {
+					continue
+				}
 			}
 			sends = append(sends, w.engines[m.from].Send(Peer(m.to), m.envelope(), m.mode, m.data, int64(len(m.data)), 0))
 			for range rapid.IntRange(0, 4).Draw(t, "steps") {

@@ -98,6 +98,9 @@ const (
 // caller's again, for a receive that Status is filled in.
 func (r *Request) Done() bool { return r.done }
 
+// Posted tells whether the request is a receive that no message has come for.
+func (r *Request) Posted() bool { return r.state == statePosted }
+
 // Status describes what was received, once the request is done. For a send only
 // Cancelled and Err mean anything.
 func (r *Request) Status() Status { return r.status }

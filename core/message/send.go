@@ -1,5 +1,7 @@
 package message
 
+import "github.com/openimpi/impi/core/wire"
+
 // Send starts a send to a peer. env.Rank is the sender's own rank in the
 // communicator. data belongs to the engine until the request is done; a small
 // one is, mostly, when Send returns. count and dtype travel for information.
@@ -36,13 +38,44 @@ func (e *Engine) Send(to Peer, env Envelope, mode Mode, data []byte, count int64
 	return r
 }
 
+// SendNow is Send, in standard mode, for a short message that nothing keeps from
+// leaving: data is the caller's again, nobody has to wait for anything, and there
+// is no request. It gives the link by which the message leaves. ok is false if
+// this is no such message; then nothing has happened.
+func (e *Engine) SendNow(to Peer, env Envelope, data []byte, count int64, dtype uint64) (l LinkID, ok bool) {
+	p := e.peers.find(to)
+	if p == nil || len(data) > e.cfg.StageLimit || int64(len(data)) > e.maxData || !p.idle() {
+		return NoLink, false
+	}
+	b := p.link.reserve(headerSize + len(data))
+	if b == nil {
+		return NoLink, false
+	}
+	p.sent++
+	o := &e.out
+	o.Type, o.Len, o.MsgLen, o.Dest = wire.PkData, uint32(len(data)), uint64(len(data)), p.proc
+	o.SrcReq, o.DestReq, o.Seq = 0, 0, p.sent
+	o.LSRank, o.Tag, o.Context = env.Rank, env.Tag, env.Context
+	o.Count, o.Datatype = count, dtype
+	e.cfg.Dialect.PutHeader(b, o)
+	copy(b[headerSize:], data)
+	p.window.Sent()
+	return p.link.id, true
+}
+
+// idle tells whether a packet to p can be committed before any other. A peer
+// that is down has no link.
+func (p *peer) idle() bool {
+	s := p.link
+	return s != nil && !p.waiting() && p.window.Open() &&
+		s.owing.len == 0 && s.ready.len == 0 && s.committed < commitLimit && s.err == nil
+}
+
 // sendRemote commits the first packet if nothing is before it, or queues it.
 func (e *Engine) sendRemote(p *peer, r *Request) {
-	s := p.link
-	idle := s != nil && !p.waiting() && p.window.Open() &&
-		s.owing.len == 0 && s.ready.len == 0 && s.committed < commitLimit && s.err == nil
+	idle := p.idle()
 	p.firsts.push(r)
-	if !idle || !e.emitData(s, p) {
+	if !idle || !e.emitData(p.link, p) {
 		e.wake(p)
 	}
 }

@@ -13,8 +13,16 @@ func Waitall(reqs []Request, statuses []Status) error {
 		return failed("Waitall", err)
 	}
 	var faults []error
+	var p *process // that is locked
 	for i := range reqs {
-		st, err := reqs[i].Wait()
+		if q := &reqs[i]; q.state == active && q.p != p { // mostly all are of one
+			if p != nil {
+				p.unlock()
+			}
+			p = q.p
+			p.lock()
+		}
+		st, err := reqs[i].wait()
 		if err != nil {
 			faults = append(faults, fmt.Errorf("request %d: %w", i, err))
 			st.Err = err
@@ -22,6 +30,9 @@ func Waitall(reqs []Request, statuses []Status) error {
 		if statuses != nil {
 			statuses[i] = st
 		}
+	}
+	if p != nil {
+		p.unlock()
 	}
 	return failed("Waitall", inStatus(faults))
 }

@@ -17,10 +17,16 @@ const (
 	// busy is how many receives in a row polling must bring before a port leaves
 	// the poll set.
 	busy = 64
+	// stale is how many receives in a row must bring nothing before a port that
+	// costs a system call leaves the hot ports to one that is memory.
+	stale = 256
 	// grace is how long a broken link is kept from the program.
 	grace = 2 * time.Second
-	// holdBack is how many bytes of Isends are gathered before they are written.
-	holdBack = 16 << 10
+	// holdBack is how many bytes of Isends are gathered before they are written;
+	// holdBackMemory is as many, headers included, where writing costs so little
+	// that the receiver had better begin.
+	holdBack       = 16 << 10
+	holdBackMemory = 1 << 10
 )
 
 // port is a link and what the driver knows of it.
@@ -28,9 +34,13 @@ type port struct {
 	id       message.LinkID
 	peer     message.Peer // message.NoPeer for the agent
 	link     link.Link
+	inplace  link.Memory   // link, if packets can be written and read in its own memory
 	interest link.Interest // what the poll set waits for; 0: not in the set
 	streak   int           // receives that polling brought since the last sleep
+	misses   int           // receives in a row that brought nothing
 	mute     bool          // only reading tells whether something came
+	memory   bool          // reading it costs next to nothing
+	full     bool          // it did not take all of the last output
 	ended    bool          // our side of it is ended: nothing is written any more
 	burst    bool          // an Isend was written since the program last waited
 	held     int           // bytes of Isends that wait for company
@@ -45,7 +55,9 @@ func (p *process) addPort(l link.Link, peer message.Peer) (*port, error) {
 		}
 		q.interest = link.Readable
 	}
-	if l.Handle() == link.NoHandle || l.Limits().Memory {
+	handle := l.Handle()
+	q.memory = handle != link.NoHandle && l.Limits().Memory
+	if handle == link.NoHandle || q.memory {
 		q.mute = true
 		p.mute++
 	}
@@ -55,6 +67,10 @@ func (p *process) addPort(l link.Link, peer message.Peer) (*port, error) {
 	} else {
 		p.eng.AttachPeer(q.id, peer)
 		p.warm(q)
+	}
+	if m, ok := l.(link.Memory); ok {
+		q.inplace = m
+		p.eng.InPlace(q.id, m)
 	}
 	return q, nil
 }
@@ -76,6 +92,7 @@ func (p *process) warm(q *port) {
 // set until the next sleep: the set costs each arriving packet a detour, even
 // when nobody asks it.
 func (p *process) hit(q *port) {
+	q.misses = 0
 	if q.streak++; q.streak == busy && q.interest != 0 {
 		if p.set.Remove(q.link.Handle()) == nil {
 			q.interest = 0
@@ -83,14 +100,40 @@ func (p *process) hit(q *port) {
 	}
 }
 
+// miss says that a system call was spent on q for nothing. If that goes on while
+// the other hot port is memory, which such calls delay, q is left to the set.
+func (p *process) miss(q *port) {
+	if q.misses++; q.misses < stale {
+		return
+	}
+	i := 0
+	if p.hot[1] == q {
+		i = 1
+	}
+	if other := p.hot[1-i]; other == nil || !other.memory {
+		return
+	}
+	p.hot[0], p.hot[1] = p.hot[1-i], nil
+	q.misses = 0
+	if q.interest == 0 {
+		p.arm(q)
+	}
+}
+
 // flush writes what the engine has for q until it is written or the link is
 // full, and tells whether anything was.
 func (p *process) flush(q *port) (progress bool) {
-	q.held = 0
+	q.held, q.full = 0, false
 	for !q.ended && p.eng.HasOutput(q.id) {
 		out := p.eng.Output(q.id)
+		if q.inplace != nil && q.inplace.Commit() {
+			progress = true
+			if len(out) == 0 {
+				continue
+			}
+		}
 		n, err := q.link.Send(out)
-		full := n < link.Len(out) // before Sent, which reuses out
+		q.full = n < link.Len(out) // before Sent, which reuses out
 		if n > 0 {
 			p.eng.Sent(q.id, n)
 			progress = true
@@ -99,7 +142,7 @@ func (p *process) flush(q *port) (progress bool) {
 			p.drop(q, err)
 			return true
 		}
-		if full {
+		if q.full {
 			if p.asleep && !p.arm(q) { // so that the driver wakes up once q takes more
 				p.rouse()
 			}
@@ -127,6 +170,12 @@ func (p *process) flushAll() (progress bool) {
 
 // receive reads q and tells whether anything came.
 func (p *process) receive(q *port) (progress bool) {
+	if q.inplace != nil {
+		all := false
+		if progress, all = p.takeInPlace(q); all {
+			return progress
+		}
+	}
 	for range maxReads {
 		in := p.eng.Input(q.id)
 		n, err := q.link.Recv(in)
@@ -148,6 +197,22 @@ func (p *process) receive(q *port) (progress bool) {
 		return progress
 	}
 	return progress
+}
+
+// takeInPlace takes the packets that lie whole in the link's memory, and tells
+// whether there were any, and whether that was all that had come.
+func (p *process) takeInPlace(q *port) (progress, all bool) {
+	b := q.inplace.Peek()
+	if len(b) == 0 {
+		return false, false
+	}
+	n, err := p.eng.Arrived(q.id, b)
+	q.inplace.Discard(n)
+	if err != nil {
+		p.drop(q, err)
+		return true, true
+	}
+	return n > 0, n == len(b)
 }
 
 // drop closes a port that is of no more use. The engine fails what needs it.

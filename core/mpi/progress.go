@@ -5,14 +5,20 @@ import (
 
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/machine"
 	"github.com/openimpi/impi/internal/poll"
 )
 
 const (
-	// scanEvery is how many polls of the hot ports go by before the poll set is
-	// asked about all others.
-	scanEvery = 16
+	// scanEvery is how many steps go by before the poll set is asked about the
+	// ports that are not hot; scanSeldom where all hot ones are memory, beside
+	// which a system call is dear.
+	scanEvery  = 16
+	scanSeldom = 32
+	// looks is how often a step looks into memory before it does anything else: so
+	// often that it takes as long as one system call that brings nothing.
+	looks = 8
 	// flushAfter is how long an Isend may be held back for company when the
 	// program computes instead of coming back.
 	flushAfter = 500 * time.Microsecond
@@ -80,24 +86,77 @@ func (p *process) test() {
 }
 
 // step polls once. Most steps read the ports that were busy last and nothing
-// else; every scanEvery-th asks the kernel about the rest, however busy those are.
+// else; some ask the kernel about the rest, however busy those are.
 func (p *process) step() (progress bool) {
 	if p.news.Load() {
 		progress = p.takeDeliveries()
 	}
-	for _, q := range p.hot {
-		if q != nil && p.receive(q) {
-			progress = true
-			p.hit(q)
-		}
+	every := uint(scanEvery)
+	if p.quick() {
+		every = scanSeldom
+		progress = p.stare() || progress
+	} else if p.look() {
+		progress = true
 	}
-	scan := p.polls%scanEvery == 0
+	if p.mute > 0 && !progress {
+		progress = p.lookAround()
+	}
+	scan := p.polls%every == 0
 	p.polls++
 	if scan && p.scan(0) {
 		progress = true
 	}
 	if (progress || scan) && p.output() {
 		progress = true
+	}
+	return progress
+}
+
+// stare is look for ports that are memory.
+func (p *process) stare() (progress bool) {
+	for i := 0; !p.look(); i++ {
+		if i == looks || p.wanted.Load() != 0 {
+			return false
+		}
+		poll.Pause()
+	}
+	return true
+}
+
+// look reads the hot ports.
+func (p *process) look() (progress bool) {
+	for _, q := range p.hot {
+		switch {
+		case q == nil:
+		case q.inplace != nil && len(q.inplace.Peek()) == 0 && !q.full: // quickest of all
+		case p.receive(q):
+			progress = true
+			p.hit(q)
+		case !q.memory:
+			p.miss(q)
+		case q.full && p.flush(q): // nobody else tells that there is room again
+			progress = true
+		}
+	}
+	return progress
+}
+
+// quick tells whether nothing but memory is hot.
+func (p *process) quick() bool {
+	a, b := p.hot[0], p.hot[1]
+	return a != nil && a.memory && (b == nil || b.memory)
+}
+
+// lookAround reads the ports that only reading tells about: of their end, too.
+func (p *process) lookAround() (progress bool) {
+	for _, q := range p.ports {
+		if q == nil || !q.mute || !p.receive(q) {
+			continue
+		}
+		progress = true
+		if p.ports[q.id] == q && q != p.hot[1] { // receive has not dropped it
+			p.warm(q)
+		}
 	}
 	return progress
 }
@@ -122,15 +181,7 @@ func (p *process) scan(timeout time.Duration) (progress bool) {
 		p.fail(err)
 		return true
 	}
-	progress = p.handle(events)
-	if p.mute > 0 {
-		for _, q := range p.ports {
-			if q != nil && q.mute && p.receive(q) {
-				progress = true
-			}
-		}
-	}
-	return progress
+	return p.handle(events)
 }
 
 func (p *process) handle(events []poll.Event) (progress bool) {
@@ -234,7 +285,11 @@ func (p *process) send(to message.Peer, size int, blocking bool) {
 	if q == nil || !p.eng.HasOutput(id) {
 		return
 	}
-	if blocking || p.driving || !q.burst || q.held+size > holdBack {
+	limit := holdBack
+	if q.memory {
+		size, limit = size+wire.HeaderSize, holdBackMemory
+	}
+	if blocking || p.driving || !q.burst || q.held+size > limit {
 		q.burst = !blocking
 		p.flush(q)
 		return
@@ -250,6 +305,9 @@ func (p *process) send(to message.Peer, size int, blocking bool) {
 // began is called after receive r was posted. If its message was there already,
 // that has brought about an answer, which leaves now unless it joins held Isends.
 func (p *process) began(r *message.Request) {
+	if r.Posted() {
+		return
+	}
 	p.findRoutes()
 	for _, q := range p.ports {
 		if q != nil && (q.held == 0 || p.driving) && p.eng.HasOutput(q.id) {

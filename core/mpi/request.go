@@ -47,14 +47,22 @@ func (q *Request) Wait() (Status, error) {
 	}
 	q.p.lock()
 	defer q.p.unlock()
+	st, err := q.wait()
+	return st, failed("Wait", err)
+}
+
+// wait is Wait for who has the lock.
+func (q *Request) wait() (Status, error) {
+	if q.state != active {
+		return q.trivial(), nil
+	}
 	for {
 		done, err := q.done()
 		if err != nil {
-			return Status{}, failed("Wait", err)
+			return Status{}, err
 		}
 		if done || q.p.failure != nil {
-			st, err := q.finish()
-			return st, failed("Wait", err)
+			return q.finish()
 		}
 		q.p.turn()
 	}

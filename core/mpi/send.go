@@ -61,6 +61,9 @@ func (c *Comm) send(mode message.Mode, b []byte, k datatype.Kind, dst, tag int) 
 	}
 	p.lock()
 	defer p.unlock()
+	if mode == message.Standard && p.sendNow(peer, c.envelope(tag), b, k) {
+		return nil
+	}
 	r := p.post(peer, c.envelope(tag), mode, b, k, true)
 	p.wait(r)
 	return p.end(r)
@@ -87,6 +90,19 @@ func (c *Comm) isend(fn string, mode message.Mode, b []byte, k datatype.Kind, ds
 // envelope is what a message of ours in c is matched by.
 func (c *Comm) envelope(tag int) message.Envelope {
 	return message.Envelope{Context: c.Context(), Rank: wire.CommRank(c.Rank()), Tag: wire.Tag(tag)}
+}
+
+// sendNow sends a message that is short and can leave at once.
+func (p *process) sendNow(peer message.Peer, env message.Envelope, b []byte, k datatype.Kind) bool {
+	l, ok := p.eng.SendNow(peer, env, b, int64(len(b)/k.Size()), uint64(k))
+	if !ok {
+		return false
+	}
+	if q := p.ports[l]; q != nil {
+		q.burst = false
+		p.flush(q)
+	}
+	return true
 }
 
 // post starts a send and gets it on its way.

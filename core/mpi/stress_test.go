@@ -6,15 +6,26 @@ import (
 	"sync"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
+	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/transports/ring"
 )
 
 // At the same time, in every rank, goroutines that wait in every way there is.
 // Each has tags of its own; what goes wrong is a hang, a wrong status or a race.
 func TestEverythingAtOnce(t *testing.T) {
-	for _, spin := range []string{"auto", "0"} {
-		t.Run("spin="+spin, func(t *testing.T) {
-			layout{procs: 3, dataLen: 2000, ackMark: 2, hiWater: 3, spin: spin}.run(t, func(t *testing.T, c *Comm) error {
+	for name, l := range map[string]layout{
+		"spin=auto":   {spin: "auto"},
+		"spin=0":      {spin: "0"},
+		"small rings": {spin: "auto", link: rings(4 << 10)},
+		"rings":       {spin: "auto", link: rings(64 << 10)},
+		"rings sleep": {spin: "0", link: rings(8 << 10)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l.procs, l.dataLen, l.ackMark, l.hiWater = 3, 2000, 2, 3
+			l.run(t, func(t *testing.T, c *Comm) error {
 				jobs := []func(*Comm, int, int) error{
 					testLoop, waitanyLoop, waitsomeLoop, probeLoop, cancelLoop, largeBothWays, selfLoop, heldBack,
 				}
@@ -42,6 +53,31 @@ func TestEverythingAtOnce(t *testing.T) {
 				return all
 			})
 		})
+	}
+}
+
+// rings makes links through memory, with so many bytes in each direction.
+func rings(size int) func() (a, b link.Link) {
+	return func() (a, b link.Link) {
+		region, err := ring.Create(size)
+		if err != nil {
+			panic(err)
+		}
+		other, err := unix.Dup(region)
+		if err != nil {
+			panic(err)
+		}
+		socks, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			panic(err)
+		}
+		ends := [2]link.Link{}
+		for i, file := range []int{region, other} {
+			if ends[i], err = ring.New(file, socks[i], i); err != nil {
+				panic(err)
+			}
+		}
+		return ends[0], ends[1]
 	}
 }
 

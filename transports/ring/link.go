@@ -15,7 +15,7 @@ import (
 
 // lookEvery is how many receives without a byte go by before the socket is asked
 // whether the other side still lives.
-const lookEvery = 256
+const lookEvery = 1 << 10
 
 // errPeerGone is why a ring without an orderly end is broken.
 var errPeerGone = fmt.Errorf("%w: the other side of the shared memory has died", link.ErrBroken)

@@ -13,6 +13,8 @@ type writer struct {
 	mask uint64
 	head uint64 // as in block
 	tail uint64 // as last seen
+
+	placed uint64 // bytes behind head that are reserved
 }
 
 // room gives how many bytes can be written now, asking for more than the last
@@ -32,6 +34,7 @@ func (w *writer) room(want uint64) (uint64, error) {
 
 // write copies as much of batch as there is room for and publishes it.
 func (w *writer) write(batch [][]byte) (int, error) {
+	w.publish()
 	free, err := w.room(uint64(link.Len(batch)))
 	if err != nil {
 		return 0, err
