@@ -55,6 +55,10 @@ func Generate(seed uint64, l Limits) *Case {
 		c.Resume = &job.Resume{
 			Window: g.between(200, 20_000), Checksum: g.one(2),
 			Again: time.Microsecond + g.upTo(20*time.Millisecond), Limit: 20 * time.Second,
+			Cuts: g.pick(0, 0.01, 0.1),
+		}
+		if l.NoFaults {
+			c.Resume.Cuts = 0
 		}
 	}
 	// Faults have their own numbers, so that leaving them out changes nothing else.

@@ -105,6 +105,8 @@ func (c *Case) parseResume(words []string) error {
 			c.Resume.Again, err = duration(value)
 		case "limit":
 			c.Resume.Limit, err = duration(value)
+		case "cuts":
+			c.Resume.Cuts, err = chance(value)
 		default:
 			err = errUnknown
 		}

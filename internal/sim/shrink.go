@@ -114,6 +114,11 @@ var simplifications = []func(c *Case){
 	func(c *Case) { c.Direct = false },
 	func(c *Case) { c.DialFail = 0 },
 	func(c *Case) { c.Resume = nil },
+	func(c *Case) {
+		if c.Resume != nil {
+			c.Resume.Cuts = 0
+		}
+	},
 	func(c *Case) { c.Chunk = 0 },
 	func(c *Case) { c.Links = job.Links{} },
 	func(c *Case) { c.Links.Server = kernel.LinkSpec{} },

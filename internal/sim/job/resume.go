@@ -17,6 +17,7 @@ type Resume struct {
 	Checksum bool          // each side decides by chance if it is not set
 	Again    time.Duration // most time until a node dials again; 10 ms
 	Limit    time.Duration // without a link, until it is given up; 1 s
+	Cuts     float64       // how likely the link below is cut when it has brought something
 }
 
 func (r *Resume) withDefaults() *Resume {
@@ -151,7 +152,13 @@ func (e *lastingEnd) pumpNow() {
 	for e.machine.Pump() {
 	}
 	e.update()
-	if k := e.w.k; k.Chance(0.3) {
+	k := e.w.k
+	if e.up() && k.Chance(e.cfg.Cuts) {
+		k.Note("cut below %s", e.shown.Name())
+		e.w.met[CutLink]++
+		e.lower.Link().Cut(errors.New("it was cut"))
+	}
+	if k.Chance(0.3) {
 		k.After(k.Between(0, 300*time.Microsecond), e.gate.Ring) // the user is slow
 		return
 	}
@@ -184,6 +191,12 @@ func (e *lastingEnd) update() {
 		e.stop()
 	case resume.Joining:
 	}
+}
+
+// up tells whether both ends have the same link below. The first one is not cut
+// before that: who greets with it does not dial again.
+func (l *lasting) up() bool {
+	return l.ends[0].machine.Status().State == resume.Up && l.ends[1].machine.Status().State == resume.Up
 }
 
 // abandon gives the link up.
