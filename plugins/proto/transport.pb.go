@@ -1,6 +1,6 @@
-// The control plane between a node and a transport plugin. Bytes of a job never
-// travel here: a link's bytes leave the plugin by a data plane, and descriptors
-// by the channel that docs/plugin-protocol.md describes.
+// The control plane between a node and a transport plugin. Bytes of a job do not
+// travel here, but for Pipe: a link's bytes leave the plugin by a data plane, and
+// descriptors by the channel that docs/plugin-protocol.md describes.
 //
 // Rules of change: a field is never given a new meaning, unknown fields and
 // unknown features are ignored, and whatever cannot be expressed so is a new
@@ -810,7 +810,7 @@ type CapabilitiesResponse struct {
 	Reach      string                 `protobuf:"bytes,3,opt,name=reach,proto3" json:"reach,omitempty"`                             // "machine" or "network"
 	// For the data planes with shared rings.
 	RingLayouts   []uint32 `protobuf:"varint,4,rep,packed,name=ring_layouts,json=ringLayouts,proto3" json:"ring_layouts,omitempty"` // versions of the ring's layout
-	WakeMethods   []string `protobuf:"bytes,5,rep,name=wake_methods,json=wakeMethods,proto3" json:"wake_methods,omitempty"`         // "eventfd", "futex", "poll"
+	WakeMethods   []string `protobuf:"bytes,5,rep,name=wake_methods,json=wakeMethods,proto3" json:"wake_methods,omitempty"`         // "socket"
 	MaxRecord     uint64   `protobuf:"varint,6,opt,name=max_record,json=maxRecord,proto3" json:"max_record,omitempty"`              // bytes, 0: the layout's own maximum
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1571,7 +1571,7 @@ type OpenDataPlaneRequest struct {
 	// For the data planes with shared rings.
 	RingLayouts   []uint32 `protobuf:"varint,5,rep,packed,name=ring_layouts,json=ringLayouts,proto3" json:"ring_layouts,omitempty"`
 	WakeMethods   []string `protobuf:"bytes,6,rep,name=wake_methods,json=wakeMethods,proto3" json:"wake_methods,omitempty"`
-	RingBytes     uint64   `protobuf:"varint,7,opt,name=ring_bytes,json=ringBytes,proto3" json:"ring_bytes,omitempty"` // size of each ring that the node is going to make
+	RingBytes     uint64   `protobuf:"varint,7,opt,name=ring_bytes,json=ringBytes,proto3" json:"ring_bytes,omitempty"` // size of each ring that the node wants
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1748,6 +1748,67 @@ func (x *OpenDataPlaneResponse) GetParameters() map[string]string {
 	return nil
 }
 
+// Frame is a piece of a link's bytes.
+type Frame struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	LinkId        uint64                 `protobuf:"varint,1,opt,name=link_id,json=linkId,proto3" json:"link_id,omitempty"` // in the node's first frame
+	Data          []byte                 `protobuf:"bytes,2,opt,name=data,proto3" json:"data,omitempty"`                    // at most 65536 bytes
+	End           bool                   `protobuf:"varint,3,opt,name=end,proto3" json:"end,omitempty"`                     // nothing comes after data
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Frame) Reset() {
+	*x = Frame{}
+	mi := &file_impi_transport_v1_transport_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Frame) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Frame) ProtoMessage() {}
+
+func (x *Frame) ProtoReflect() protoreflect.Message {
+	mi := &file_impi_transport_v1_transport_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Frame.ProtoReflect.Descriptor instead.
+func (*Frame) Descriptor() ([]byte, []int) {
+	return file_impi_transport_v1_transport_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *Frame) GetLinkId() uint64 {
+	if x != nil {
+		return x.LinkId
+	}
+	return 0
+}
+
+func (x *Frame) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+func (x *Frame) GetEnd() bool {
+	if x != nil {
+		return x.End
+	}
+	return false
+}
+
 type CloseLinkRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Call          *Call                  `protobuf:"bytes,1,opt,name=call,proto3" json:"call,omitempty"`
@@ -1758,7 +1819,7 @@ type CloseLinkRequest struct {
 
 func (x *CloseLinkRequest) Reset() {
 	*x = CloseLinkRequest{}
-	mi := &file_impi_transport_v1_transport_proto_msgTypes[28]
+	mi := &file_impi_transport_v1_transport_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1770,7 +1831,7 @@ func (x *CloseLinkRequest) String() string {
 func (*CloseLinkRequest) ProtoMessage() {}
 
 func (x *CloseLinkRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_impi_transport_v1_transport_proto_msgTypes[28]
+	mi := &file_impi_transport_v1_transport_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1783,7 +1844,7 @@ func (x *CloseLinkRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseLinkRequest.ProtoReflect.Descriptor instead.
 func (*CloseLinkRequest) Descriptor() ([]byte, []int) {
-	return file_impi_transport_v1_transport_proto_rawDescGZIP(), []int{28}
+	return file_impi_transport_v1_transport_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *CloseLinkRequest) GetCall() *Call {
@@ -1808,7 +1869,7 @@ type CloseLinkResponse struct {
 
 func (x *CloseLinkResponse) Reset() {
 	*x = CloseLinkResponse{}
-	mi := &file_impi_transport_v1_transport_proto_msgTypes[29]
+	mi := &file_impi_transport_v1_transport_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1820,7 +1881,7 @@ func (x *CloseLinkResponse) String() string {
 func (*CloseLinkResponse) ProtoMessage() {}
 
 func (x *CloseLinkResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_impi_transport_v1_transport_proto_msgTypes[29]
+	mi := &file_impi_transport_v1_transport_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1833,7 +1894,7 @@ func (x *CloseLinkResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseLinkResponse.ProtoReflect.Descriptor instead.
 func (*CloseLinkResponse) Descriptor() ([]byte, []int) {
-	return file_impi_transport_v1_transport_proto_rawDescGZIP(), []int{29}
+	return file_impi_transport_v1_transport_proto_rawDescGZIP(), []int{30}
 }
 
 type DrainRequest struct {
@@ -1845,7 +1906,7 @@ type DrainRequest struct {
 
 func (x *DrainRequest) Reset() {
 	*x = DrainRequest{}
-	mi := &file_impi_transport_v1_transport_proto_msgTypes[30]
+	mi := &file_impi_transport_v1_transport_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1857,7 +1918,7 @@ func (x *DrainRequest) String() string {
 func (*DrainRequest) ProtoMessage() {}
 
 func (x *DrainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_impi_transport_v1_transport_proto_msgTypes[30]
+	mi := &file_impi_transport_v1_transport_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1870,7 +1931,7 @@ func (x *DrainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainRequest.ProtoReflect.Descriptor instead.
 func (*DrainRequest) Descriptor() ([]byte, []int) {
-	return file_impi_transport_v1_transport_proto_rawDescGZIP(), []int{30}
+	return file_impi_transport_v1_transport_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *DrainRequest) GetCall() *Call {
@@ -1889,7 +1950,7 @@ type DrainResponse struct {
 
 func (x *DrainResponse) Reset() {
 	*x = DrainResponse{}
-	mi := &file_impi_transport_v1_transport_proto_msgTypes[31]
+	mi := &file_impi_transport_v1_transport_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1901,7 +1962,7 @@ func (x *DrainResponse) String() string {
 func (*DrainResponse) ProtoMessage() {}
 
 func (x *DrainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_impi_transport_v1_transport_proto_msgTypes[31]
+	mi := &file_impi_transport_v1_transport_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1914,7 +1975,7 @@ func (x *DrainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainResponse.ProtoReflect.Descriptor instead.
 func (*DrainResponse) Descriptor() ([]byte, []int) {
-	return file_impi_transport_v1_transport_proto_rawDescGZIP(), []int{31}
+	return file_impi_transport_v1_transport_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *DrainResponse) GetUnfinished() uint32 {
@@ -1933,7 +1994,7 @@ type StatsRequest struct {
 
 func (x *StatsRequest) Reset() {
 	*x = StatsRequest{}
-	mi := &file_impi_transport_v1_transport_proto_msgTypes[32]
+	mi := &file_impi_transport_v1_transport_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1945,7 +2006,7 @@ func (x *StatsRequest) String() string {
 func (*StatsRequest) ProtoMessage() {}
 
 func (x *StatsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_impi_transport_v1_transport_proto_msgTypes[32]
+	mi := &file_impi_transport_v1_transport_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1958,7 +2019,7 @@ func (x *StatsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsRequest.ProtoReflect.Descriptor instead.
 func (*StatsRequest) Descriptor() ([]byte, []int) {
-	return file_impi_transport_v1_transport_proto_rawDescGZIP(), []int{32}
+	return file_impi_transport_v1_transport_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *StatsRequest) GetCall() *Call {
@@ -1977,13 +2038,14 @@ type StatsResponse struct {
 	Listeners     uint32                 `protobuf:"varint,5,opt,name=listeners,proto3" json:"listeners,omitempty"`                     // open now
 	Waiting       uint32                 `protobuf:"varint,6,opt,name=waiting,proto3" json:"waiting,omitempty"`                         // links not opened yet, now
 	Vendor        map[string]float64     `protobuf:"bytes,7,rep,name=vendor,proto3" json:"vendor,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"fixed64,2,opt,name=value"`
+	Pumped        uint32                 `protobuf:"varint,8,opt,name=pumped,proto3" json:"pumped,omitempty"` // links whose bytes pass through the plugin, now
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *StatsResponse) Reset() {
 	*x = StatsResponse{}
-	mi := &file_impi_transport_v1_transport_proto_msgTypes[33]
+	mi := &file_impi_transport_v1_transport_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1995,7 +2057,7 @@ func (x *StatsResponse) String() string {
 func (*StatsResponse) ProtoMessage() {}
 
 func (x *StatsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_impi_transport_v1_transport_proto_msgTypes[33]
+	mi := &file_impi_transport_v1_transport_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2008,7 +2070,7 @@ func (x *StatsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsResponse.ProtoReflect.Descriptor instead.
 func (*StatsResponse) Descriptor() ([]byte, []int) {
-	return file_impi_transport_v1_transport_proto_rawDescGZIP(), []int{33}
+	return file_impi_transport_v1_transport_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *StatsResponse) GetDials() uint64 {
@@ -2058,6 +2120,13 @@ func (x *StatsResponse) GetVendor() map[string]float64 {
 		return x.Vendor
 	}
 	return nil
+}
+
+func (x *StatsResponse) GetPumped() uint32 {
+	if x != nil {
+		return x.Pumped
+	}
+	return 0
 }
 
 var File_impi_transport_v1_transport_proto protoreflect.FileDescriptor
@@ -2190,7 +2259,11 @@ const file_impi_transport_v1_transport_proto_rawDesc = "" +
 	"parameters\x1a=\n" +
 	"\x0fParametersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"X\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"F\n" +
+	"\x05Frame\x12\x17\n" +
+	"\alink_id\x18\x01 \x01(\x04R\x06linkId\x12\x12\n" +
+	"\x04data\x18\x02 \x01(\fR\x04data\x12\x10\n" +
+	"\x03end\x18\x03 \x01(\bR\x03end\"X\n" +
 	"\x10CloseLinkRequest\x12+\n" +
 	"\x04call\x18\x01 \x01(\v2\x17.impi.transport.v1.CallR\x04call\x12\x17\n" +
 	"\alink_id\x18\x02 \x01(\x04R\x06linkId\"\x13\n" +
@@ -2202,7 +2275,7 @@ const file_impi_transport_v1_transport_proto_rawDesc = "" +
 	"unfinished\x18\x01 \x01(\rR\n" +
 	"unfinished\";\n" +
 	"\fStatsRequest\x12+\n" +
-	"\x04call\x18\x01 \x01(\v2\x17.impi.transport.v1.CallR\x04call\"\xba\x02\n" +
+	"\x04call\x18\x01 \x01(\v2\x17.impi.transport.v1.CallR\x04call\"\xd2\x02\n" +
 	"\rStatsResponse\x12\x14\n" +
 	"\x05dials\x18\x01 \x01(\x04R\x05dials\x12\x1f\n" +
 	"\vdial_errors\x18\x02 \x01(\x04R\n" +
@@ -2212,10 +2285,11 @@ const file_impi_transport_v1_transport_proto_rawDesc = "" +
 	"handedOver\x12\x1c\n" +
 	"\tlisteners\x18\x05 \x01(\rR\tlisteners\x12\x18\n" +
 	"\awaiting\x18\x06 \x01(\rR\awaiting\x12D\n" +
-	"\x06vendor\x18\a \x03(\v2,.impi.transport.v1.StatsResponse.VendorEntryR\x06vendor\x1a9\n" +
+	"\x06vendor\x18\a \x03(\v2,.impi.transport.v1.StatsResponse.VendorEntryR\x06vendor\x12\x16\n" +
+	"\x06pumped\x18\b \x01(\rR\x06pumped\x1a9\n" +
 	"\vVendorEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x012\xbd\b\n" +
+	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x012\xfd\b\n" +
 	"\tTransport\x12G\n" +
 	"\x04Info\x12\x1e.impi.transport.v1.InfoRequest\x1a\x1f.impi.transport.v1.InfoResponse\x12M\n" +
 	"\x06Schema\x12 .impi.transport.v1.SchemaRequest\x1a!.impi.transport.v1.SchemaResponse\x12V\n" +
@@ -2227,7 +2301,8 @@ const file_impi_transport_v1_transport_proto_rawDesc = "" +
 	"\x04Dial\x12\x1e.impi.transport.v1.DialRequest\x1a\x1f.impi.transport.v1.DialResponse\x12P\n" +
 	"\aAbandon\x12!.impi.transport.v1.AbandonRequest\x1a\".impi.transport.v1.AbandonResponse\x12F\n" +
 	"\x06Events\x12 .impi.transport.v1.EventsRequest\x1a\x18.impi.transport.v1.Event0\x01\x12b\n" +
-	"\rOpenDataPlane\x12'.impi.transport.v1.OpenDataPlaneRequest\x1a(.impi.transport.v1.OpenDataPlaneResponse\x12V\n" +
+	"\rOpenDataPlane\x12'.impi.transport.v1.OpenDataPlaneRequest\x1a(.impi.transport.v1.OpenDataPlaneResponse\x12>\n" +
+	"\x04Pipe\x12\x18.impi.transport.v1.Frame\x1a\x18.impi.transport.v1.Frame(\x010\x01\x12V\n" +
 	"\tCloseLink\x12#.impi.transport.v1.CloseLinkRequest\x1a$.impi.transport.v1.CloseLinkResponse\x12J\n" +
 	"\x05Drain\x12\x1f.impi.transport.v1.DrainRequest\x1a .impi.transport.v1.DrainResponse\x12J\n" +
 	"\x05Stats\x12\x1f.impi.transport.v1.StatsRequest\x1a .impi.transport.v1.StatsResponseB.Z,github.com/openimpi/impi/plugins/proto;protob\x06proto3"
@@ -2244,7 +2319,7 @@ func file_impi_transport_v1_transport_proto_rawDescGZIP() []byte {
 	return file_impi_transport_v1_transport_proto_rawDescData
 }
 
-var file_impi_transport_v1_transport_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
+var file_impi_transport_v1_transport_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
 var file_impi_transport_v1_transport_proto_goTypes = []any{
 	(*Call)(nil),                  // 0: impi.transport.v1.Call
 	(*Error)(nil),                 // 1: impi.transport.v1.Error
@@ -2274,15 +2349,16 @@ var file_impi_transport_v1_transport_proto_goTypes = []any{
 	(*ListenerFailed)(nil),        // 25: impi.transport.v1.ListenerFailed
 	(*OpenDataPlaneRequest)(nil),  // 26: impi.transport.v1.OpenDataPlaneRequest
 	(*OpenDataPlaneResponse)(nil), // 27: impi.transport.v1.OpenDataPlaneResponse
-	(*CloseLinkRequest)(nil),      // 28: impi.transport.v1.CloseLinkRequest
-	(*CloseLinkResponse)(nil),     // 29: impi.transport.v1.CloseLinkResponse
-	(*DrainRequest)(nil),          // 30: impi.transport.v1.DrainRequest
-	(*DrainResponse)(nil),         // 31: impi.transport.v1.DrainResponse
-	(*StatsRequest)(nil),          // 32: impi.transport.v1.StatsRequest
-	(*StatsResponse)(nil),         // 33: impi.transport.v1.StatsResponse
-	nil,                           // 34: impi.transport.v1.ConfigureRequest.SettingsEntry
-	nil,                           // 35: impi.transport.v1.OpenDataPlaneResponse.ParametersEntry
-	nil,                           // 36: impi.transport.v1.StatsResponse.VendorEntry
+	(*Frame)(nil),                 // 28: impi.transport.v1.Frame
+	(*CloseLinkRequest)(nil),      // 29: impi.transport.v1.CloseLinkRequest
+	(*CloseLinkResponse)(nil),     // 30: impi.transport.v1.CloseLinkResponse
+	(*DrainRequest)(nil),          // 31: impi.transport.v1.DrainRequest
+	(*DrainResponse)(nil),         // 32: impi.transport.v1.DrainResponse
+	(*StatsRequest)(nil),          // 33: impi.transport.v1.StatsRequest
+	(*StatsResponse)(nil),         // 34: impi.transport.v1.StatsResponse
+	nil,                           // 35: impi.transport.v1.ConfigureRequest.SettingsEntry
+	nil,                           // 36: impi.transport.v1.OpenDataPlaneResponse.ParametersEntry
+	nil,                           // 37: impi.transport.v1.StatsResponse.VendorEntry
 }
 var file_impi_transport_v1_transport_proto_depIdxs = []int32{
 	2,  // 0: impi.transport.v1.Error.settings:type_name -> impi.transport.v1.SettingError
@@ -2292,7 +2368,7 @@ var file_impi_transport_v1_transport_proto_depIdxs = []int32{
 	8,  // 4: impi.transport.v1.Setting.default:type_name -> impi.transport.v1.Value
 	9,  // 5: impi.transport.v1.Value.list:type_name -> impi.transport.v1.Strings
 	0,  // 6: impi.transport.v1.ConfigureRequest.call:type_name -> impi.transport.v1.Call
-	34, // 7: impi.transport.v1.ConfigureRequest.settings:type_name -> impi.transport.v1.ConfigureRequest.SettingsEntry
+	35, // 7: impi.transport.v1.ConfigureRequest.settings:type_name -> impi.transport.v1.ConfigureRequest.SettingsEntry
 	1,  // 8: impi.transport.v1.ConfigureResponse.error:type_name -> impi.transport.v1.Error
 	0,  // 9: impi.transport.v1.CapabilitiesRequest.call:type_name -> impi.transport.v1.Call
 	0,  // 10: impi.transport.v1.ListenRequest.call:type_name -> impi.transport.v1.Call
@@ -2306,11 +2382,11 @@ var file_impi_transport_v1_transport_proto_depIdxs = []int32{
 	1,  // 18: impi.transport.v1.ListenerFailed.error:type_name -> impi.transport.v1.Error
 	0,  // 19: impi.transport.v1.OpenDataPlaneRequest.call:type_name -> impi.transport.v1.Call
 	1,  // 20: impi.transport.v1.OpenDataPlaneResponse.error:type_name -> impi.transport.v1.Error
-	35, // 21: impi.transport.v1.OpenDataPlaneResponse.parameters:type_name -> impi.transport.v1.OpenDataPlaneResponse.ParametersEntry
+	36, // 21: impi.transport.v1.OpenDataPlaneResponse.parameters:type_name -> impi.transport.v1.OpenDataPlaneResponse.ParametersEntry
 	0,  // 22: impi.transport.v1.CloseLinkRequest.call:type_name -> impi.transport.v1.Call
 	0,  // 23: impi.transport.v1.DrainRequest.call:type_name -> impi.transport.v1.Call
 	0,  // 24: impi.transport.v1.StatsRequest.call:type_name -> impi.transport.v1.Call
-	36, // 25: impi.transport.v1.StatsResponse.vendor:type_name -> impi.transport.v1.StatsResponse.VendorEntry
+	37, // 25: impi.transport.v1.StatsResponse.vendor:type_name -> impi.transport.v1.StatsResponse.VendorEntry
 	8,  // 26: impi.transport.v1.ConfigureRequest.SettingsEntry.value:type_name -> impi.transport.v1.Value
 	3,  // 27: impi.transport.v1.Transport.Info:input_type -> impi.transport.v1.InfoRequest
 	5,  // 28: impi.transport.v1.Transport.Schema:input_type -> impi.transport.v1.SchemaRequest
@@ -2322,24 +2398,26 @@ var file_impi_transport_v1_transport_proto_depIdxs = []int32{
 	20, // 34: impi.transport.v1.Transport.Abandon:input_type -> impi.transport.v1.AbandonRequest
 	22, // 35: impi.transport.v1.Transport.Events:input_type -> impi.transport.v1.EventsRequest
 	26, // 36: impi.transport.v1.Transport.OpenDataPlane:input_type -> impi.transport.v1.OpenDataPlaneRequest
-	28, // 37: impi.transport.v1.Transport.CloseLink:input_type -> impi.transport.v1.CloseLinkRequest
-	30, // 38: impi.transport.v1.Transport.Drain:input_type -> impi.transport.v1.DrainRequest
-	32, // 39: impi.transport.v1.Transport.Stats:input_type -> impi.transport.v1.StatsRequest
-	4,  // 40: impi.transport.v1.Transport.Info:output_type -> impi.transport.v1.InfoResponse
-	6,  // 41: impi.transport.v1.Transport.Schema:output_type -> impi.transport.v1.SchemaResponse
-	11, // 42: impi.transport.v1.Transport.Configure:output_type -> impi.transport.v1.ConfigureResponse
-	13, // 43: impi.transport.v1.Transport.Capabilities:output_type -> impi.transport.v1.CapabilitiesResponse
-	15, // 44: impi.transport.v1.Transport.Listen:output_type -> impi.transport.v1.ListenResponse
-	17, // 45: impi.transport.v1.Transport.StopListen:output_type -> impi.transport.v1.StopListenResponse
-	19, // 46: impi.transport.v1.Transport.Dial:output_type -> impi.transport.v1.DialResponse
-	21, // 47: impi.transport.v1.Transport.Abandon:output_type -> impi.transport.v1.AbandonResponse
-	23, // 48: impi.transport.v1.Transport.Events:output_type -> impi.transport.v1.Event
-	27, // 49: impi.transport.v1.Transport.OpenDataPlane:output_type -> impi.transport.v1.OpenDataPlaneResponse
-	29, // 50: impi.transport.v1.Transport.CloseLink:output_type -> impi.transport.v1.CloseLinkResponse
-	31, // 51: impi.transport.v1.Transport.Drain:output_type -> impi.transport.v1.DrainResponse
-	33, // 52: impi.transport.v1.Transport.Stats:output_type -> impi.transport.v1.StatsResponse
-	40, // [40:53] is the sub-list for method output_type
-	27, // [27:40] is the sub-list for method input_type
+	28, // 37: impi.transport.v1.Transport.Pipe:input_type -> impi.transport.v1.Frame
+	29, // 38: impi.transport.v1.Transport.CloseLink:input_type -> impi.transport.v1.CloseLinkRequest
+	31, // 39: impi.transport.v1.Transport.Drain:input_type -> impi.transport.v1.DrainRequest
+	33, // 40: impi.transport.v1.Transport.Stats:input_type -> impi.transport.v1.StatsRequest
+	4,  // 41: impi.transport.v1.Transport.Info:output_type -> impi.transport.v1.InfoResponse
+	6,  // 42: impi.transport.v1.Transport.Schema:output_type -> impi.transport.v1.SchemaResponse
+	11, // 43: impi.transport.v1.Transport.Configure:output_type -> impi.transport.v1.ConfigureResponse
+	13, // 44: impi.transport.v1.Transport.Capabilities:output_type -> impi.transport.v1.CapabilitiesResponse
+	15, // 45: impi.transport.v1.Transport.Listen:output_type -> impi.transport.v1.ListenResponse
+	17, // 46: impi.transport.v1.Transport.StopListen:output_type -> impi.transport.v1.StopListenResponse
+	19, // 47: impi.transport.v1.Transport.Dial:output_type -> impi.transport.v1.DialResponse
+	21, // 48: impi.transport.v1.Transport.Abandon:output_type -> impi.transport.v1.AbandonResponse
+	23, // 49: impi.transport.v1.Transport.Events:output_type -> impi.transport.v1.Event
+	27, // 50: impi.transport.v1.Transport.OpenDataPlane:output_type -> impi.transport.v1.OpenDataPlaneResponse
+	28, // 51: impi.transport.v1.Transport.Pipe:output_type -> impi.transport.v1.Frame
+	30, // 52: impi.transport.v1.Transport.CloseLink:output_type -> impi.transport.v1.CloseLinkResponse
+	32, // 53: impi.transport.v1.Transport.Drain:output_type -> impi.transport.v1.DrainResponse
+	34, // 54: impi.transport.v1.Transport.Stats:output_type -> impi.transport.v1.StatsResponse
+	41, // [41:55] is the sub-list for method output_type
+	27, // [27:41] is the sub-list for method input_type
 	27, // [27:27] is the sub-list for extension type_name
 	27, // [27:27] is the sub-list for extension extendee
 	0,  // [0:27] is the sub-list for field type_name
@@ -2366,7 +2444,7 @@ func file_impi_transport_v1_transport_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_impi_transport_v1_transport_proto_rawDesc), len(file_impi_transport_v1_transport_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   37,
+			NumMessages:   38,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -1,6 +1,6 @@
-// The control plane between a node and a transport plugin. Bytes of a job never
-// travel here: a link's bytes leave the plugin by a data plane, and descriptors
-// by the channel that docs/plugin-protocol.md describes.
+// The control plane between a node and a transport plugin. Bytes of a job do not
+// travel here, but for Pipe: a link's bytes leave the plugin by a data plane, and
+// descriptors by the channel that docs/plugin-protocol.md describes.
 //
 // Rules of change: a field is never given a new meaning, unknown fields and
 // unknown features are ignored, and whatever cannot be expressed so is a new
@@ -37,6 +37,7 @@ const (
 	Transport_Abandon_FullMethodName       = "/impi.transport.v1.Transport/Abandon"
 	Transport_Events_FullMethodName        = "/impi.transport.v1.Transport/Events"
 	Transport_OpenDataPlane_FullMethodName = "/impi.transport.v1.Transport/OpenDataPlane"
+	Transport_Pipe_FullMethodName          = "/impi.transport.v1.Transport/Pipe"
 	Transport_CloseLink_FullMethodName     = "/impi.transport.v1.Transport/CloseLink"
 	Transport_Drain_FullMethodName         = "/impi.transport.v1.Transport/Drain"
 	Transport_Stats_FullMethodName         = "/impi.transport.v1.Transport/Stats"
@@ -74,8 +75,16 @@ type TransportClient interface {
 	// that a broken stream loses nothing.
 	Events(ctx context.Context, in *EventsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Event], error)
 	// OpenDataPlane attaches a link's bytes to the node. The descriptors have been
-	// sent when it answers. The plugin forgets the link when its mode is "fd".
+	// sent when it answers. The plugin forgets the link when its mode is "fd" or
+	// "peer-shm", passes its bytes on when it is "ring" or "stream", and waits for
+	// Pipe when it is "grpc".
 	OpenDataPlane(ctx context.Context, in *OpenDataPlaneRequest, opts ...grpc.CallOption) (*OpenDataPlaneResponse, error)
+	// Pipe carries the bytes of one link whose mode is "grpc", both ways. The node's
+	// first frame names the link. Each side sends a frame with end when it has no
+	// more; the call ends with OK when both have, and with another status when bytes
+	// were lost. A side that does not take frames stops the other one: the windows of
+	// HTTP/2 are those of the link.
+	Pipe(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[Frame, Frame], error)
 	// CloseLink closes a link that the plugin still holds. An unknown link is no
 	// error.
 	CloseLink(ctx context.Context, in *CloseLinkRequest, opts ...grpc.CallOption) (*CloseLinkResponse, error)
@@ -203,6 +212,19 @@ func (c *transportClient) OpenDataPlane(ctx context.Context, in *OpenDataPlaneRe
 	return out, nil
 }
 
+func (c *transportClient) Pipe(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[Frame, Frame], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Transport_ServiceDesc.Streams[1], Transport_Pipe_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[Frame, Frame]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Transport_PipeClient = grpc.BidiStreamingClient[Frame, Frame]
+
 func (c *transportClient) CloseLink(ctx context.Context, in *CloseLinkRequest, opts ...grpc.CallOption) (*CloseLinkResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(CloseLinkResponse)
@@ -265,8 +287,16 @@ type TransportServer interface {
 	// that a broken stream loses nothing.
 	Events(*EventsRequest, grpc.ServerStreamingServer[Event]) error
 	// OpenDataPlane attaches a link's bytes to the node. The descriptors have been
-	// sent when it answers. The plugin forgets the link when its mode is "fd".
+	// sent when it answers. The plugin forgets the link when its mode is "fd" or
+	// "peer-shm", passes its bytes on when it is "ring" or "stream", and waits for
+	// Pipe when it is "grpc".
 	OpenDataPlane(context.Context, *OpenDataPlaneRequest) (*OpenDataPlaneResponse, error)
+	// Pipe carries the bytes of one link whose mode is "grpc", both ways. The node's
+	// first frame names the link. Each side sends a frame with end when it has no
+	// more; the call ends with OK when both have, and with another status when bytes
+	// were lost. A side that does not take frames stops the other one: the windows of
+	// HTTP/2 are those of the link.
+	Pipe(grpc.BidiStreamingServer[Frame, Frame]) error
 	// CloseLink closes a link that the plugin still holds. An unknown link is no
 	// error.
 	CloseLink(context.Context, *CloseLinkRequest) (*CloseLinkResponse, error)
@@ -314,6 +344,9 @@ func (UnimplementedTransportServer) Events(*EventsRequest, grpc.ServerStreamingS
 }
 func (UnimplementedTransportServer) OpenDataPlane(context.Context, *OpenDataPlaneRequest) (*OpenDataPlaneResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method OpenDataPlane not implemented")
+}
+func (UnimplementedTransportServer) Pipe(grpc.BidiStreamingServer[Frame, Frame]) error {
+	return status.Error(codes.Unimplemented, "method Pipe not implemented")
 }
 func (UnimplementedTransportServer) CloseLink(context.Context, *CloseLinkRequest) (*CloseLinkResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method CloseLink not implemented")
@@ -518,6 +551,13 @@ func _Transport_OpenDataPlane_Handler(srv interface{}, ctx context.Context, dec 
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Transport_Pipe_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(TransportServer).Pipe(&grpc.GenericServerStream[Frame, Frame]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Transport_PipeServer = grpc.BidiStreamingServer[Frame, Frame]
+
 func _Transport_CloseLink_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(CloseLinkRequest)
 	if err := dec(in); err != nil {
@@ -633,6 +673,12 @@ var Transport_ServiceDesc = grpc.ServiceDesc{
 			StreamName:    "Events",
 			Handler:       _Transport_Events_Handler,
 			ServerStreams: true,
+		},
+		{
+			StreamName:    "Pipe",
+			Handler:       _Transport_Pipe_Handler,
+			ServerStreams: true,
+			ClientStreams: true,
 		},
 	},
 	Metadata: "impi/transport/v1/transport.proto",

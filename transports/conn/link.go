@@ -22,16 +22,23 @@ const linger = 10 * time.Second
 // between it and its connection.
 var ErrUsed = errors.New("link was used before it is handed on")
 
+var _ transports.Piped = (*Link)(nil)
+
 // Link is a link over a connection. It fulfils transports.Piped.
 type Link struct {
 	conn transports.Conn
-	ring atomic.Pointer[ring.Link] // set by the first use
-	pump *Pump                     // set before ring
+	use  atomic.Pointer[use] // from the first use to Close
 
 	mu     sync.Mutex
 	closed bool
 	failed error // why there is no ring
 	done   chan struct{}
+}
+
+// use is what a link has that is not just handed on.
+type use struct {
+	*ring.Link
+	pump *Pump
 }
 
 // New makes a link of a connection, and owns it. Nothing is read or written before
@@ -45,7 +52,7 @@ func (l *Link) Detach() (transports.Conn, error) {
 	switch {
 	case l.closed:
 		return nil, link.ErrClosed
-	case l.ring.Load() != nil:
+	case l.use.Load() != nil || l.failed != nil:
 		return nil, ErrUsed
 	}
 	l.closed = true
@@ -53,36 +60,40 @@ func (l *Link) Detach() (transports.Conn, error) {
 	return l.conn, nil
 }
 
-// open gives the ring, and makes it for the first caller.
-func (l *Link) open() (*ring.Link, error) {
-	if r := l.ring.Load(); r != nil {
-		return r, nil
+// open gives what the link works with, and makes it for the first caller.
+func (l *Link) open() (*use, error) {
+	if u := l.use.Load(); u != nil {
+		return u, nil
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case l.ring.Load() != nil:
-		return l.ring.Load(), nil
+	case l.use.Load() != nil:
+		return l.use.Load(), nil
 	case l.closed:
 		return nil, link.ErrClosed
 	case l.failed != nil:
 		return nil, l.failed
 	}
 	near, far, err := ringPair()
+	var side Near
 	if err == nil {
-		l.pump, err = NewPump(far, l.conn)
+		if side, err = NearRing(far); err != nil {
+			_ = near.Close()
+		}
 	}
 	if err != nil {
 		Break(l.conn)
 		l.failed = fmt.Errorf("%w: %w", link.ErrBroken, err)
 		return nil, l.failed
 	}
-	l.ring.Store(near)
+	u := &use{near, NewPump(side, l.conn)}
+	l.use.Store(u)
 	go func() {
 		defer close(l.done)
-		_ = l.pump.Run() // Err has it
+		_ = u.pump.Run() // Err has it
 	}()
-	return near, nil
+	return u, nil
 }
 
 // ringPair makes a ring with both sides in this process.
@@ -111,49 +122,46 @@ func ringPair() (near, far *ring.Link, err error) {
 
 // Send copies into the ring what there is room for.
 func (l *Link) Send(batch [][]byte) (int, error) {
-	r, err := l.open()
+	u, err := l.open()
 	if err != nil {
 		return 0, err
 	}
-	n, err := r.Send(batch)
-	return n, l.explain(err)
+	n, err := u.Send(batch)
+	return n, u.explain(err)
 }
 
 // Recv copies out of the ring what is there.
 func (l *Link) Recv(batch [][]byte) (int, error) {
-	r, err := l.open()
+	u, err := l.open()
 	if err != nil {
-		if link.Len(batch) == 0 && !errors.Is(err, link.ErrClosed) {
-			err = nil
-		}
 		return 0, err
 	}
-	n, err := r.Recv(batch)
-	return n, l.explain(err)
+	n, err := u.Recv(batch)
+	return n, u.explain(err)
 }
 
 // explain gives the connection's failure instead of the ring's, which follows from
 // it. It is the same for each call.
-func (l *Link) explain(err error) error {
-	if err == nil || !errors.Is(err, link.ErrBroken) || l.pump.Err() == nil {
+func (u *use) explain(err error) error {
+	if err == nil || !errors.Is(err, link.ErrBroken) || u.pump.Err() == nil {
 		return err
 	}
-	return fmt.Errorf("%w: %w", link.ErrBroken, l.pump.Err())
+	return fmt.Errorf("%w: %w", link.ErrBroken, u.pump.Err())
 }
 
 // Handle is the ring's socket, or NoHandle after Close.
 func (l *Link) Handle() int {
-	r, err := l.open()
+	u, err := l.open()
 	if err != nil {
 		return link.NoHandle
 	}
-	return r.Handle()
+	return u.Handle()
 }
 
 // Arm says that the caller is about to sleep on Handle.
 func (l *Link) Arm(want link.Interest) bool {
-	r, err := l.open()
-	return err != nil || r.Arm(want)
+	u, err := l.open()
+	return err != nil || u.Arm(want)
 }
 
 // Limits are those of a ring.
@@ -161,11 +169,11 @@ func (l *Link) Limits() link.Limits { return link.Limits{Stream: ring.DefaultSiz
 
 // CloseSend ends this side's bytes.
 func (l *Link) CloseSend() error {
-	r, err := l.open()
+	u, err := l.open()
 	if err != nil {
-		return link.ErrClosed
+		return err
 	}
-	return r.CloseSend()
+	return u.CloseSend()
 }
 
 // Close ends both directions. What was sent is written to the connection in the
@@ -177,15 +185,15 @@ func (l *Link) Close() error {
 		return nil
 	}
 	l.closed = true
-	r := l.ring.Load()
-	if r == nil {
+	u := l.use.Swap(nil) // its memory should not wait for ours
+	if u == nil {
 		if l.failed == nil {
 			_ = l.conn.Close()
 		}
 		close(l.done)
 		return nil
 	}
-	_ = r.Close()
+	_ = u.Close()
 	_ = l.conn.SetWriteDeadline(time.Now().Add(linger))
 	return nil
 }

@@ -4,77 +4,70 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"net"
 	"sync"
 	"sync/atomic"
-	"syscall"
-	"time"
-
-	"golang.org/x/sys/unix"
-
-	"github.com/openimpi/impi/core/link"
-	"github.com/openimpi/impi/transports"
-	"github.com/openimpi/impi/transports/ring"
 )
 
-// piece is the most that one Write takes: the ring's writer gets room again after
-// each.
-const piece = 64 << 10
+// Near is the side of a Pump that leads to who uses the link: NearRing, NearSocket.
+// One goroutine calls Outward and Gone, another Inward and CloseWrite; the rest may
+// be called at any time, and again.
+type Near interface {
+	// Outward writes to w what comes from the user, until the user's end of stream.
+	Outward(w io.Writer) error
 
-// Pump passes bytes between a side of a ring and a connection, both ways, in place:
-// the connection writes out of the ring's memory and reads into it. It sleeps when
-// there is nothing to do, in Go's network poller, and never spins: of two processes
-// that share cores the one that spins delays the other.
+	// Inward gives the user what r reads, until r's end of stream.
+	Inward(r io.Reader) error
+
+	// CloseWrite tells the user that nothing more comes.
+	CloseWrite() error
+
+	// Gone waits, after Outward, until the user has closed the link. An error means
+	// that this side was closed meanwhile.
+	Gone() error
+
+	// Alive tells whether the user still has the link.
+	Alive() bool
+
+	// Break closes this side; the user sees a broken link.
+	Break()
+
+	// Close closes this side.
+	Close() error
+}
+
+// Far is the side of a Pump that leads to the peer: a transports.Conn, or less.
+type Far interface {
+	io.ReadWriteCloser
+	CloseWrite() error
+}
+
+// Pump passes bytes between the user of a link and its connection, both ways. It
+// sleeps when there is nothing to do and never spins: of two processes that share
+// cores the one that spins delays the other.
 type Pump struct {
-	near *ring.Link
-	far  transports.Conn
-	bell *os.File // a duplicate of near's socket, to sleep on
-	raw  syscall.RawConn
-
-	left  atomic.Bool // near's other side has closed, and got its last bytes out
+	near  Near
+	far   Far
+	left  atomic.Bool // the user has closed the link, and all was passed on
 	once  sync.Once
 	cause atomic.Pointer[error]
 }
 
-// NewPump makes a pump, which owns both ends from here on, also after an error.
-func NewPump(near *ring.Link, far transports.Conn) (*Pump, error) {
-	p := &Pump{near: near, far: far}
-	err := p.listen()
-	if err != nil {
-		near.Break()
-		Break(far)
-		return nil, err
-	}
-	return p, nil
-}
+// NewPump makes a pump, which owns both sides.
+func NewPump(near Near, far Far) *Pump { return &Pump{near: near, far: far} }
 
-func (p *Pump) listen() error {
-	fd, err := unix.FcntlInt(uintptr(p.near.Handle()), unix.F_DUPFD_CLOEXEC, 0)
-	if err != nil {
-		return fmt.Errorf("duplicate the descriptor of a ring: %w", err)
-	}
-	p.bell = os.NewFile(uintptr(fd), "ring") // it does not block, so Go polls it
-	if p.raw, err = p.bell.SyscallConn(); err != nil {
-		return errors.Join(fmt.Errorf("wait for a ring: %w", err), p.bell.Close())
-	}
-	return nil
-}
-
-// Run passes bytes until the ring's other side has closed, or something failed. Then
-// both ends are closed. The error says what failed; both peers see their links
-// broken.
+// Run passes bytes until the user has closed the link or something failed. Then both
+// sides are closed. The error says what failed; both ends see their links broken.
 func (p *Pump) Run() error {
 	var wg sync.WaitGroup
-	wg.Go(func() { p.end(p.outward()) })
-	p.end(p.inward())
+	wg.Go(func() { p.fail(p.outward()) })
+	p.fail(p.inward())
 	wg.Wait()
-	if p.Err() == nil {
-		p.finish(func() { _, _ = p.near.Close(), p.far.Close() })
-	}
+	p.finish(func() { _, _ = p.near.Close(), p.far.Close() })
 	return p.Err()
 }
 
-// Err is what has ended the pump early, or nil. It is known before either peer can
+// Err is what has ended the pump early, or nil. It is known before either end can
 // see the consequences.
 func (p *Pump) Err() error {
 	if e := p.cause.Load(); e != nil {
@@ -83,18 +76,18 @@ func (p *Pump) Err() error {
 	return nil
 }
 
-// Left tells whether nobody is at the ring's other end any more. What is under way
-// to the connection may still be.
+// Left tells whether the user has closed the link, or died. What he sent may still
+// be under way to the connection.
 func (p *Pump) Left() bool { return p.left.Load() || !p.near.Alive() }
 
 // errEnded is why a pump that is told to end breaks its peers.
 var errEnded = errors.New("its process ends")
 
-// Close ends the pump at once. Bytes under way are lost, and both peers see that.
-func (p *Pump) Close() { p.end(errEnded) }
+// Close ends the pump at once. Bytes under way are lost, and both ends see that.
+func (p *Pump) Close() { p.fail(errEnded) }
 
-// end takes the result of one direction. A failure ends the other one too.
-func (p *Pump) end(err error) {
+// fail takes the result of one direction. A failure ends the other one too.
+func (p *Pump) fail(err error) {
 	if err == nil {
 		return
 	}
@@ -105,96 +98,48 @@ func (p *Pump) end(err error) {
 	})
 }
 
-func (p *Pump) finish(closing func()) {
-	p.once.Do(func() {
-		closing()
-		_ = p.bell.Close() // wakes who sleeps on it
-	})
-}
+func (p *Pump) finish(closing func()) { p.once.Do(closing) }
 
-// outward passes on what comes out of the ring, and waits at its end until the
-// other side has gone.
+// outward passes on what the user sends, and waits until he has gone.
 func (p *Pump) outward() error {
-	for {
-		first, _, err := p.near.Bytes()
-		switch {
-		case err == io.EOF: //nolint:errorlint // a link reports it bare
-			return p.outwardEnd()
-		case err != nil:
-			return fmt.Errorf("from the ring: %w", err)
-		case len(first) == 0:
-			if err := p.sleep(p.raw.Read, link.Readable); err != nil {
-				return err
-			}
-			continue
-		}
-		n, err := p.far.Write(first[:min(len(first), piece)])
-		p.near.Skip(n)
-		if err != nil {
-			return fmt.Errorf("to the connection: %w", err)
-		}
+	if err := p.near.Outward(p.far); err != nil {
+		return fmt.Errorf("to the connection: %w", err)
 	}
-}
-
-func (p *Pump) outwardEnd() error {
 	if err := p.far.CloseWrite(); err != nil && p.near.Alive() {
 		return fmt.Errorf("to the connection: %w", err)
 	}
-	gone := func(uintptr) bool { return !p.near.Alive() }
-	if err := p.raw.Read(gone); err != nil {
-		return nil //nolint:nilerr // the other direction has failed, and closed the bell
+	if err := p.near.Gone(); err != nil {
+		return nil //nolint:nilerr // the other direction has failed
 	}
 	p.left.Store(true)
-	if err := p.far.SetReadDeadline(time.Now()); err != nil {
-		_ = p.far.Close() // which ends the read too
-	}
+	_ = p.far.Close() // whose bytes nobody wants any more
 	return nil
 }
 
 // inward passes on what comes from the connection.
 func (p *Pump) inward() error {
-	for {
-		room, _, err := p.near.Space()
-		switch {
-		case p.left.Load():
-			return nil
-		case err != nil:
-			return fmt.Errorf("to the ring: %w", err)
-		case len(room) == 0:
-			if !p.near.Alive() {
-				return fmt.Errorf("to the ring: %w: the other side has died", link.ErrBroken)
-			}
-			if err := p.sleep(p.raw.Write, link.Writable); err != nil {
-				return err
-			}
-			continue
-		}
-		n, err := p.far.Read(room)
-		p.near.Fill(n)
-		switch {
-		case p.left.Load():
-			return nil
-		case err == io.EOF: //nolint:errorlint // net.Conn reports it bare
-			return p.near.CloseSend()
-		case err != nil:
-			return fmt.Errorf("from the connection: %w", err)
-		}
+	err := p.near.Inward(p.far)
+	if err == nil {
+		err = p.near.CloseWrite()
 	}
+	if err == nil || p.left.Load() {
+		return nil
+	}
+	return fmt.Errorf("from the connection: %w", err)
 }
 
-// sleep waits until the ring may have become want. wait is the half of raw that
-// fits.
-func (p *Pump) sleep(wait func(func(uintptr) bool) error, want link.Interest) error {
-	slept := false
-	err := wait(func(uintptr) bool {
-		if slept || p.near.Arm(want) {
-			return true
-		}
-		slept = true
-		return false
-	})
-	if err != nil {
-		return fmt.Errorf("wait for the ring: %w", err)
+// Break ends a connection on which bytes were lost, so that its peer sees a failure
+// and not an end, where the connection has a way to say so: a method Break, a
+// connection below it (TLS, whose peer misses the closing alert then), or the reset
+// of TCP.
+func Break(c io.Closer) {
+	switch x := c.(type) {
+	case interface{ Break() }:
+		x.Break()
+	case interface{ NetConn() net.Conn }:
+		Break(x.NetConn())
+	case interface{ SetLinger(int) error }:
+		_ = x.SetLinger(0) // it is as good as closed
 	}
-	return nil
+	_ = c.Close()
 }

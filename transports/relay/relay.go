@@ -1,0 +1,153 @@
+// Package relay is the near side of a link whose bytes pass through another
+// process, a transport plugin: data planes "ring", "stream" and "grpc". It tells a
+// plugin that has died, and a connection that broke behind it, from the end that
+// the peer meant.
+package relay
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/transports/ring"
+)
+
+// Link is a link that a plugin relays.
+type Link struct {
+	end    atomic.Pointer[end] // nil after Close: its memory should not wait for ours
+	limits link.Limits
+	plane  transports.DataPlane
+	via    string // name of the transport
+	dead   bool   // the plugin, as Send has found out
+}
+
+func newLink(e end, plane transports.DataPlane, via string) *Link {
+	l := &Link{limits: e.Limits(), plane: plane, via: via}
+	l.end.Store(&e)
+	return l
+}
+
+// end is this side of a data plane.
+type end interface {
+	link.Link
+
+	// alive tells whether the plugin still has its side, where Send does not.
+	alive() bool
+	// whole tells whether an end of stream is one that the peer meant.
+	whole() bool
+	// detach gives up the link: see Link.Detach.
+	detach() (fds []int, side int, err error)
+}
+
+// NewRing makes a link of one side of a region (package ring) whose other side a
+// plugin of the transport via pumps. It owns both descriptors, also after an error.
+func NewRing(region, sock, side int, via string) (*Link, error) {
+	l, err := ring.NewDetachable(region, sock, side)
+	if err != nil {
+		return nil, fmt.Errorf("plugin of transport %s: %w", via, err)
+	}
+	return newLink(ringEnd{l}, transports.PlaneRing, via), nil
+}
+
+// NewStream makes a link of a socket that is pumped, by a plugin of the transport
+// via (plane "stream") or, for it, by the node (plane "grpc"). tail is the reading
+// end of a pipe into which who pumps writes a byte before an end of stream that the
+// peer meant. It owns both descriptors, also after an error.
+func NewStream(sock, tail int, plane transports.DataPlane, via string) (*Link, error) {
+	e, err := newStreamEnd(sock, tail)
+	if err != nil {
+		return nil, fmt.Errorf("plugin of transport %s: %w", via, err)
+	}
+	return newLink(e, plane, via), nil
+}
+
+// Plane is "ring", "stream" or "grpc".
+func (l *Link) Plane() transports.DataPlane { return l.plane }
+
+// Detach gives up the link and returns what another process needs to go on with it:
+// the arguments of NewRing or NewStream. The caller owns the descriptors. No other
+// call may be in progress.
+func (l *Link) Detach() (fds []int, side int, err error) {
+	e := l.end.Swap(nil)
+	if e == nil {
+		return nil, 0, link.ErrClosed
+	}
+	return (*e).detach()
+}
+
+// Send takes what there is room for.
+func (l *Link) Send(batch [][]byte) (int, error) {
+	e := l.end.Load()
+	if e == nil {
+		return 0, link.ErrClosed
+	}
+	n, err := (*e).Send(batch)
+	if err == nil && n == 0 && link.Len(batch) > 0 && !l.dead {
+		l.dead = !(*e).alive()
+	}
+	if err == nil && l.dead {
+		return 0, l.explain(link.ErrBroken)
+	}
+	return n, l.explain(err)
+}
+
+// Recv gives what is there.
+func (l *Link) Recv(batch [][]byte) (int, error) {
+	e := l.end.Load()
+	if e == nil {
+		return 0, link.ErrClosed
+	}
+	n, err := (*e).Recv(batch)
+	if err == io.EOF && !(*e).whole() { //nolint:errorlint // a link reports it bare
+		err = link.ErrBroken
+	}
+	return n, l.explain(err)
+}
+
+// Handle is the socket, or NoHandle after Close.
+func (l *Link) Handle() int {
+	if e := l.end.Load(); e != nil {
+		return (*e).Handle()
+	}
+	return link.NoHandle
+}
+
+// Arm says that the caller is about to sleep on Handle.
+func (l *Link) Arm(want link.Interest) bool {
+	e := l.end.Load()
+	return e == nil || (*e).Arm(want)
+}
+
+// Limits are those of the ring or the socket.
+func (l *Link) Limits() link.Limits { return l.limits }
+
+// CloseSend ends this side's bytes.
+func (l *Link) CloseSend() error {
+	e := l.end.Load()
+	if e == nil {
+		return link.ErrClosed
+	}
+	return l.explain((*e).CloseSend())
+}
+
+// Close ends both directions. The plugin still passes on what was sent.
+func (l *Link) Close() error {
+	if e := l.end.Swap(nil); e != nil {
+		return (*e).Close()
+	}
+	return nil
+}
+
+// explain names the plugin in the error of a broken link.
+func (l *Link) explain(err error) error {
+	switch {
+	case !errors.Is(err, link.ErrBroken):
+		return err
+	case errors.Is(err, ring.ErrRegion):
+		return fmt.Errorf("%w: the plugin of transport %s has broken the rules of data plane %s: %w", link.ErrBroken, l.via, l.plane, err)
+	}
+	return fmt.Errorf("%w: the plugin of transport %s, which passes its bytes on (data plane %s), has died or has lost the connection", link.ErrBroken, l.via, l.plane)
+}
