@@ -7,19 +7,29 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
+// sink is told what one direction of a link carries. Slices are lent.
+type sink interface {
+	greeting(b []byte)
+	// header begins a packet; left bytes of data follow, in calls of data.
+	header(p *wire.Packet, raw []byte, left uint64)
+	data(b []byte)
+	// notice says how the stream ended, or what it is instead of IMPI.
+	notice(text string)
+}
+
 // decoder follows the packets of one direction of a link. Bytes come as the
 // link moves them: headers and data may be cut anywhere.
 type decoder struct {
 	dialect wire.Dialect
-	emit    func(line string)
+	to      sink
 
-	header   [wire.HeaderSize]byte
-	have     int    // bytes of header
-	data     uint64 // bytes of user data still to pass
-	skip     int    // bytes before the first packet, still to come
-	greeting []byte // those that came
-	offset   uint64 // of the next byte in the stream
-	start    uint64 // offset of the header at hand
+	head   [wire.HeaderSize]byte
+	have   int    // bytes of head
+	left   uint64 // bytes of user data still to pass
+	skip   int    // bytes before the first packet, still to come
+	early  []byte // those that came
+	offset uint64 // of the next byte in the stream
+	start  uint64 // offset of the header at hand
 	foreign,
 	ended bool
 }
@@ -39,17 +49,18 @@ func (d *decoder) step(b []byte) (n int) {
 	case d.skip > 0:
 		n = min(d.skip, len(b))
 		d.skip -= n
-		if d.greeting = append(d.greeting, b[:n]...); d.skip == 0 {
-			d.emit(fmt.Sprintf("greeting %x", d.greeting))
+		if d.early = append(d.early, b[:n]...); d.skip == 0 {
+			d.to.greeting(d.early)
 		}
-	case d.data > 0:
-		n = int(min(d.data, uint64(len(b))))
-		d.data -= uint64(n)
+	case d.left > 0:
+		n = int(min(d.left, uint64(len(b))))
+		d.left -= uint64(n)
+		d.to.data(b[:n])
 	default:
 		if d.have == 0 {
 			d.start = d.offset
 		}
-		n = copy(d.header[d.have:], b)
+		n = copy(d.head[d.have:], b)
 		d.have += n
 		if d.have >= 4 && !d.known() {
 			return n
@@ -65,23 +76,23 @@ func (d *decoder) step(b []byte) (n int) {
 // known gives the stream up when a header begins with a type that IMPI does not
 // have: without its length nobody knows where the next header is.
 func (d *decoder) known() bool {
-	typ := wire.PacketType(binary.BigEndian.Uint32(d.header[:]))
+	typ := wire.PacketType(binary.BigEndian.Uint32(d.head[:]))
 	if typ.Known() {
 		return true
 	}
 	d.foreign = true
-	d.emit(fmt.Sprintf("not IMPI at byte %d: % x; nothing more of this direction is shown", d.start, d.header[:4]))
+	d.to.notice(fmt.Sprintf("not IMPI at byte %d: % x; nothing more of this direction is shown", d.start, d.head[:4]))
 	return false
 }
 
 // packet shows the header.
 func (d *decoder) packet() {
 	var p wire.Packet
-	d.dialect.Header(d.header[:], &p)
+	d.dialect.Header(d.head[:], &p)
 	if p.Type.HasData() {
-		d.data = uint64(p.Len)
+		d.left = uint64(p.Len)
 	}
-	d.emit(p.String())
+	d.to.header(&p, d.head[:], d.left)
 }
 
 // end shows how the stream ended, once.
@@ -93,11 +104,11 @@ func (d *decoder) end(why string) {
 	switch {
 	case d.foreign:
 	case d.skip > 0:
-		why += fmt.Sprintf(", inside the greeting %x: %d bytes missing", d.greeting, d.skip)
+		why += fmt.Sprintf(", inside the greeting %x: %d bytes missing", d.early, d.skip)
 	case d.have > 0:
 		why += fmt.Sprintf(", inside a header: %d of %d bytes", d.have, wire.HeaderSize)
-	case d.data > 0:
-		why += fmt.Sprintf(", %d bytes of data missing", d.data)
+	case d.left > 0:
+		why += fmt.Sprintf(", %d bytes of data missing", d.left)
 	}
-	d.emit(why)
+	d.to.notice(why)
 }

@@ -2,7 +2,6 @@ package trace
 
 import (
 	"errors"
-	"fmt"
 	"io"
 
 	"github.com/openimpi/impi/core/link"
@@ -15,6 +14,9 @@ type Option func(*options)
 type options struct {
 	dialect        wire.Dialect
 	sent, received int
+	snap           int
+	rank           func(wire.Proc) (int, bool)
+	local, peer    int
 }
 
 // Dialect says which layout the headers have; wire.Published is the default.
@@ -30,29 +32,43 @@ func Greeting(dialled, accepted int) Option {
 	return func(o *options) { o.sent, o.received = dialled, accepted }
 }
 
+// Snap says how many bytes of each packet's data a capture keeps, and so how much
+// memory it takes for each direction of a link; DefaultSnap is the default.
+func Snap(n int) Option { return func(o *options) { o.snap = max(n, 0) } }
+
+// DefaultSnap keeps packets of the default size whole.
+const DefaultSnap = 64 << 10
+
+// Ranks says which rank a proc has, for a capture. It is called while the link is
+// in use, by both of its directions.
+func Ranks(of func(wire.Proc) (rank int, known bool)) Option {
+	return func(o *options) { o.rank = of }
+}
+
+// Between says which ranks the link's ends have, this side's first; NoRank for one
+// that has none. A capture shows them where no packet says it.
+func Between(local, peer int) Option { return func(o *options) { o.local, o.peer = local, peer } }
+
+// NoRank is the rank of what is no proc, an agent for one, or of who is not known.
+const NoRank = -1
+
 func collect(opts []Option) options {
-	var o options
+	o := options{
+		snap: DefaultSnap, local: NoRank, peer: NoRank,
+		rank: func(wire.Proc) (int, bool) { return NoRank, false },
+	}
 	for _, f := range opts {
 		f(&o)
 	}
 	return o
 }
 
-// Link shows the packets that l sends and receives on w, one line each, which
-// begins with name and "->" or "<-". Every line is one Write, from the goroutine
-// that calls the link; w may be written to by two of them at once. What w
-// reports is ignored: a trace does not disturb what it watches.
-func Link(l link.Link, name string, w io.Writer, opts ...Option) link.Link {
-	return newLink(l, name, w, collect(opts))
-}
-
-func newLink(l link.Link, name string, w io.Writer, o options) *traced {
-	direction := func(arrow string, skip int) decoder {
-		return decoder{dialect: o.dialect, skip: skip, emit: func(line string) {
-			fmt.Fprintf(w, "%s %s %s\n", name, arrow, line)
-		}}
+func newLink(l link.Link, o options, out, in sink) link.Link {
+	return &traced{
+		Link: l,
+		out:  decoder{dialect: o.dialect, skip: o.sent, to: out},
+		in:   decoder{dialect: o.dialect, skip: o.received, to: in},
 	}
-	return &traced{Link: l, out: direction("->", o.sent), in: direction("<-", o.received)}
 }
 
 // traced is a link whose bytes are watched. It hides that the link is a socket:

@@ -1,6 +1,6 @@
-// Package trace shows the IMPI packets that pass through links, one line of text
-// each. It wraps any link and any transport, and changes neither the bytes nor
-// how they are cut.
+// Package trace shows the IMPI packets that pass through links: one line of text
+// each, or as a pcapng file for Wireshark. It wraps any link and any transport, and
+// changes neither the bytes nor how they are cut.
 //
 // A direction that stops being IMPI, or never was, is reported once and then
 // passed in silence.
@@ -21,12 +21,20 @@ import (
 // the transport, a number, and whether it was dialled or accepted and where. One
 // Write at a time reaches w.
 func Wrap(t transports.Transport, w io.Writer, opts ...Option) transports.Transport {
-	return &transport{Transport: t, w: &serial{w: w}, o: collect(opts)}
+	one := &serial{w: w}
+	show := func(l link.Link, name string, o options) link.Link { return newText(l, name, one, o) }
+	return &transport{Transport: t, show: show, o: collect(opts)}
+}
+
+// Wrap makes a transport whose links are t's, captured, with names as those of
+// the function Wrap.
+func (c *Capture) Wrap(t transports.Transport, opts ...Option) transports.Transport {
+	return &transport{Transport: t, show: c.link, o: collect(opts)}
 }
 
 type transport struct {
 	transports.Transport
-	w     io.Writer
+	show  func(link.Link, string, options) link.Link
 	o     options
 	links atomic.Int64
 }
@@ -54,7 +62,7 @@ func (t *transport) Dial(ctx context.Context, to transports.DialSpec) (link.Link
 	if err != nil {
 		return nil, err
 	}
-	return newLink(l, t.name("to", to.Address), t.w, t.o), nil
+	return t.show(l, t.name("to", to.Address), t.o), nil
 }
 
 // name is a new link's.
@@ -74,8 +82,8 @@ func (l *listener) Accept(ctx context.Context) (link.Link, error) {
 		return nil, err
 	}
 	o := l.t.o
-	o.sent, o.received = o.received, o.sent
-	return newLink(made, l.t.name("at", l.Address()), l.t.w, o), nil
+	o.sent, o.received, o.local, o.peer = o.received, o.sent, o.peer, o.local
+	return l.t.show(made, l.t.name("at", l.Address()), o), nil
 }
 
 // serial lets one Write at a time through.

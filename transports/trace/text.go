@@ -1,0 +1,32 @@
+package trace
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/wire"
+)
+
+// Link shows the packets that l sends and receives on w, one line each, which
+// begins with name and "->" or "<-". Every line is one Write, from the goroutine
+// that calls the link; w may be written to by two of them at once. What w
+// reports is ignored: a trace does not disturb what it watches.
+func Link(l link.Link, name string, w io.Writer, opts ...Option) link.Link {
+	return newText(l, name, w, collect(opts))
+}
+
+func newText(l link.Link, name string, w io.Writer, o options) link.Link {
+	return newLink(l, o, &text{w, name + " ->"}, &text{w, name + " <-"})
+}
+
+// text shows one direction as lines.
+type text struct {
+	w    io.Writer
+	name string
+}
+
+func (t *text) greeting(b []byte)                         { t.notice(fmt.Sprintf("greeting %x", b)) }
+func (t *text) header(p *wire.Packet, _ []byte, _ uint64) { t.notice(p.String()) }
+func (t *text) data([]byte)                               {}
+func (t *text) notice(line string)                        { fmt.Fprintf(t.w, "%s %s\n", t.name, line) }
