@@ -66,6 +66,10 @@ func (p *process) hear(m wireup.Message, l link.Link) {
 	case wireup.KindDown:
 		// MPI_Abort ends every proc of the job. The node reports why.
 		p.machine.Exit(exitDown)
+	case wireup.KindStats:
+		if p.asked.CompareAndSwap(false, true) {
+			go p.describe() // which takes the lock
+		}
 	default: // a newer node's message that we do not need
 	}
 }

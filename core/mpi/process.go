@@ -55,6 +55,7 @@ type process struct {
 	machine   machine.Machine
 	control   machine.Node // nil in a program that no node started
 	news      atomic.Bool  // inbox holds something
+	asked     atomic.Bool  // the node wants to know of our links
 	inboxLock sync.Mutex
 	inbox     []delivery
 
