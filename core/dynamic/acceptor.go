@@ -69,7 +69,7 @@ func (a *Acceptor) Input(b []byte) (consumed int, err error) {
 
 func (a *Acceptor) sizeOf(k kind) int {
 	switch {
-	case k == kindHello && a.state == wantHello:
+	case (k == kindHello || k == kindProbe) && a.state == wantHello:
 		return helloSize
 	case k == kindProof && a.state == wantProof:
 		return proofSize
@@ -88,6 +88,8 @@ func (a *Acceptor) message(m []byte) {
 func (a *Acceptor) takeHello(m []byte) {
 	a.said = append(a.said, m...)
 	id := jobID(&a.token)
+	k, _ := parseHead(m) // sizeOf has seen it
+	a.hello.Probe = k == kindProbe
 	ranks := m[headSize+jobIDSize+NonceSize:]
 	a.hello.Src = wire.WorldRank(binary.BigEndian.Uint32(ranks))
 	a.hello.Dst = wire.WorldRank(binary.BigEndian.Uint32(ranks[4:]))

@@ -23,7 +23,11 @@ type Dialler struct {
 // NewDialler begins a greeting. The nonce must be random and never used before.
 func NewDialler(token Token, nonce Nonce, hello Hello) *Dialler {
 	id := jobID(&token)
-	b := append(appendHead(nil, kindHello), id[:]...)
+	k := kindHello
+	if hello.Probe {
+		k = kindProbe
+	}
+	b := append(appendHead(nil, k), id[:]...)
 	b = append(b, nonce[:]...)
 	b = binary.BigEndian.AppendUint32(b, uint32(hello.Src))
 	b = binary.BigEndian.AppendUint32(b, uint32(hello.Dst))

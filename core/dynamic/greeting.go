@@ -13,7 +13,7 @@ import (
 // The greeting is what both ends of a new direct link say before the packets:
 //
 //	dialler                          acceptor
-//	  HELLO job, nonce, src, dst  -->
+//	  HELLO job, nonce, src, dst  -->    (or PROBE, with the same fields)
 //	                              <--  CHALLENGE nonce
 //	  PROOF mac                   -->
 //	                              <--  VERDICT code, mac
@@ -41,6 +41,10 @@ type (
 // Hello says what a direct link is for.
 type Hello struct {
 	Src, Dst wire.WorldRank // the dialler's proc, and the one it wants
+
+	// Probe tells that the link is not for the procs, but to find out how fast
+	// their nodes can talk by it.
+	Probe bool
 }
 
 // Verdict is what an acceptor says to a dialler.
@@ -56,11 +60,12 @@ const (
 	Malformed   Verdict = 5 // the dialler does not speak this greeting
 	Leaving     Verdict = 6 // the job is ending here
 	NotAllowed  Verdict = 7 // the acceptor's routes do not want such a link
+	Busy        Verdict = 8 // the acceptor answers other probes
 )
 
 // String says what the verdict means.
 func (v Verdict) String() string {
-	names := [...]string{"accepted", "unknown rank", "another link is used", "wrong job", "wrong token", "malformed greeting", "the job is ending", "not allowed by the routes"}
+	names := [...]string{"accepted", "unknown rank", "another link is used", "wrong job", "wrong token", "malformed greeting", "the job is ending", "not allowed by the routes", "busy with other probes"}
 	if int(v) < len(names) {
 		return names[v]
 	}
@@ -97,6 +102,7 @@ const (
 	kindChallenge
 	kindProof
 	kindVerdict
+	kindProbe // a HELLO for a link that is measured; who does not know it refuses it as malformed
 )
 
 // magic begins every message; its last byte is the version of the greeting.

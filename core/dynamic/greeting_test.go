@@ -95,7 +95,7 @@ func TestGreetingLeavesThePackets(t *testing.T) {
 }
 
 func TestGreetingRefused(t *testing.T) {
-	for _, why := range []Verdict{UnknownRank, TieLost, Leaving, NotAllowed, 99} {
+	for _, why := range []Verdict{UnknownRank, TieLost, Leaving, NotAllowed, Busy, 99} {
 		d, a := NewDialler(testToken, nonceD, testHello), NewAcceptor(testToken, nonceA)
 		upToJudgement(t, d, a, 1000)
 		a.Refuse(why)
@@ -267,7 +267,7 @@ func TestGreetingSecondChallenge(t *testing.T) {
 }
 
 func TestGreetingBadRanks(t *testing.T) {
-	for _, h := range []Hello{{-1, 0}, {0, -1}, {5, 5}} {
+	for _, h := range []Hello{{Src: -1}, {Dst: -1}, {Src: 5, Dst: 5}, {Src: 5, Dst: 5, Probe: true}} {
 		d, a := NewDialler(testToken, nonceD, h), NewAcceptor(testToken, nonceA)
 		a.Input(d.Output())
 		d.Input(a.Output())
@@ -277,6 +277,28 @@ func TestGreetingBadRanks(t *testing.T) {
 		var refused *RefusedError
 		if _, err := d.Input(a.Output()); !errors.As(err, &refused) || refused.Verdict != UnknownRank || !refused.Proven {
 			t.Errorf("%+v: %v", h, err)
+		}
+	}
+}
+
+// TestProbeIsNoLink: a probe is known as one, and nobody on the way can make one
+// of a link, or a link of one.
+func TestProbeIsNoLink(t *testing.T) {
+	probe := testHello
+	probe.Probe = true
+	for _, said := range []Hello{testHello, probe} {
+		d, a := NewDialler(testToken, nonceD, said), NewAcceptor(testToken, nonceA)
+		upToJudgement(t, d, a, 1000)
+		if h, ok := a.Peer(); !ok || h != said {
+			t.Errorf("%+v arrives as %+v, %v", said, h, ok)
+		}
+		d, a = NewDialler(testToken, nonceD, said), NewAcceptor(testToken, nonceA)
+		hello := d.Output()
+		copy(hello, appendHead(nil, kindHello+kindProbe-kind(hello[headSize-1])))
+		a.Input(hello)
+		d.Input(a.Output())
+		if _, err := a.Input(d.Output()); !errors.Is(err, ErrToken) {
+			t.Errorf("%+v with its kind changed: %v", said, err)
 		}
 	}
 }

@@ -27,6 +27,9 @@ const (
 	// KindDown tells a proc that the job is ending and why: another proc died,
 	// somebody called Abort, the operator wants it. The proc should exit.
 	KindDown Kind = "down"
+	// KindStats without Stats asks a proc about its links; with Stats it is the
+	// answer, or a part of it. A library that does not know it does not answer.
+	KindStats Kind = "stats"
 )
 
 // Message is one record of the control socket. Which fields mean something
@@ -41,6 +44,7 @@ type Message struct {
 	Side      int            `json:"side,omitempty"`       // link by peer-shm: which side of the memory is the proc's
 	Code      int            `json:"code,omitempty"`       // abort: exit status
 	Reason    string         `json:"reason,omitempty"`     // link, abort, down
+	Stats     *Stats         `json:"stats,omitempty"`      // stats: the answer
 }
 
 // Version is the version of this protocol. Node and library of one job may

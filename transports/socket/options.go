@@ -1,8 +1,12 @@
 package socket
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"net/netip"
+	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -44,4 +48,35 @@ func SetBuffers(fd, send, receive int) error {
 		}
 	}
 	return nil
+}
+
+// Bind reads a setting that is an IP address; absent or empty it is none.
+func Bind(settings map[string]any, of transports.Setting) (netip.Addr, error) {
+	text, _ := settings[of.Name].(string)
+	if text == "" {
+		return netip.Addr{}, nil
+	}
+	a, err := netip.ParseAddr(text)
+	if err != nil {
+		return a, &transports.SettingError{
+			Name: of.Name, Problem: fmt.Sprintf("%q is not an IP address", text), Remedy: "write one like 192.0.2.7, or 0.0.0.0 for all"}
+	}
+	return a, nil
+}
+
+// PortRange reads a setting that is a range of ports, "first-last"; absent or
+// empty it is none: 0, 0.
+func PortRange(settings map[string]any, of transports.Setting) (first, last uint16, err error) {
+	text, _ := settings[of.Name].(string)
+	if text == "" {
+		return 0, 0, nil
+	}
+	low, high, _ := strings.Cut(text, "-")
+	a, errA := strconv.ParseUint(strings.TrimSpace(low), 10, 16)
+	b, errB := strconv.ParseUint(strings.TrimSpace(high), 10, 16)
+	if cmp.Or(errA, errB) != nil || a == 0 || a > b {
+		return 0, 0, &transports.SettingError{
+			Name: of.Name, Problem: fmt.Sprintf("%q is not a range of ports", text), Remedy: `write it like "7800-7899"`}
+	}
+	return uint16(a), uint16(b), nil
 }

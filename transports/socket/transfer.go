@@ -29,7 +29,8 @@ const (
 
 // half is what one direction needs for its calls.
 type half struct {
-	err    error // final
+	err    error  // final
+	moved  uint64 // bytes that went through the half's system calls
 	header unix.Msghdr
 	vec    [maxSlices]unix.Iovec
 }
@@ -131,6 +132,7 @@ func (l *Link) transfer(c *call, h *half, batch [][]byte, total int) (int, error
 			}
 			return 0, h.err
 		}
+		h.moved += uint64(n)
 		if total += n; c == &sending {
 			l.stage.sent += uint64(n)
 		}

@@ -1,0 +1,204 @@
+package links
+
+import "time"
+
+// Version is the version of the control socket's requests and answers. Unknown
+// fields are ignored by both sides, so that it changes only if a field changes
+// its meaning.
+const Version = 1
+
+// Phase is how far a node has got.
+type Phase string
+
+// The phases.
+const (
+	PhaseStarting Phase = "starting" // not all sites have met, or not all procs are in Init
+	PhaseRunning  Phase = "running"
+	PhaseEnding   Phase = "ending"
+)
+
+// Node is what one node says of its part of a job.
+type Node struct {
+	About
+	Phase      Phase       `json:"phase"`
+	Sites      []Site      `json:"sites,omitempty"` // of the whole job, by client rank
+	Hosts      []Host      `json:"hosts,omitempty"` // of this site
+	Procs      []Proc      `json:"procs,omitempty"` // of this site
+	Transports []Transport `json:"transports,omitempty"`
+	Views      []View      `json:"views,omitempty"` // of the pairs that this site's procs are part of
+	Channels   []Channel   `json:"channels,omitempty"`
+	Unused     int         `json:"unused,omitempty"` // pairs left out because nothing was sent between them
+	Left       int         `json:"left,omitempty"`   // pairs left out because the answer has MaxViews
+}
+
+// About identifies a node. It lies in its run directory, so that a node that
+// does not answer has a name too.
+type About struct {
+	Job    string `json:"job"`          // the job's name, from its file
+	ID     string `json:"id,omitempty"` // the same for all nodes of one job; empty before the sites have met
+	Site   string `json:"site"`
+	Client int    `json:"client"`
+	PID    int    `json:"pid"`
+	Parent int    `json:"parent"` // process that started the node
+}
+
+// Site is one site of a job.
+type Site struct {
+	Name   string   `json:"name"` // empty if the node's file does not name it
+	Client int      `json:"client"`
+	Own    bool     `json:"own"` // runs impi
+	First  int      `json:"first_rank"`
+	Procs  int      `json:"procs"`
+	Hosts  []string `json:"hosts"` // addresses
+}
+
+// Host is an agent.
+type Host struct {
+	Rank    int     `json:"rank"` // IMPI host rank
+	Address string  `json:"address"`
+	Wait    Waiting `json:"wait"`
+}
+
+// Waiting is how somebody waits for messages: by polling until the budget is
+// spent, and asleep from then on.
+type Waiting struct {
+	Setting string        `json:"setting"`     // "auto", or what the wait block says
+	Budget  time.Duration `json:"budget_ns"`   // of polling, for each wait
+	Crowded bool          `json:"crowded"`     // others want the cores: does not poll for now
+	State   string        `json:"state"`       // "polling", "asleep" or "computing" (not in MPI); empty: not known
+	Stolen  int           `json:"crowd_score"` // 0 to 16; polling is given up from 8
+}
+
+// Proc is a proc of the site.
+type Proc struct {
+	Rank   int     `json:"rank"`
+	PID    int     `json:"pid"`
+	Host   int     `json:"host"` // IMPI host rank of its agent
+	Wait   Waiting `json:"wait"`
+	Agent  Bytes   `json:"agent"`            // what went over the link to its agent
+	Silent string  `json:"silent,omitempty"` // why it did not answer; its wait and its counters are unknown then
+}
+
+// Transport is a transport that the node runs.
+type Transport struct {
+	Name   string   `json:"name"`
+	State  string   `json:"state"` // of its plugin
+	PID    int      `json:"pid"`
+	Links  int      `json:"links"` // made so far
+	Planes []string `json:"data_planes"`
+	Reach  string   `json:"reach"`
+	Error  string   `json:"error,omitempty"` // why its last process ended
+}
+
+// State is what became of a pair.
+type State string
+
+// The states of a pair. They are ordered: of two views the later one counts.
+const (
+	StateUnused  State = "unused"  // nothing was sent yet: links are made for the first message
+	StateOpening State = "opening" // the ways are being tried
+	StateWaiting State = "waiting" // both ends dialled: the other one's link is on its way
+	StateAgents  State = "agents"  // packets go through the agents
+	StateLinked  State = "linked"  // packets go over a link of the two procs
+	StateEnded   State = "ended"   // the proc has finished, or its link broke
+)
+
+// View is a pair of procs as one end's node sees it.
+type View struct {
+	Local       int         `json:"local"`
+	Peer        int         `json:"peer"`
+	State       State       `json:"state"`
+	Transport   string      `json:"transport,omitempty"`
+	Plane       string      `json:"data_plane,omitempty"`
+	PlaneReason string      `json:"data_plane_reason,omitempty"`
+	Dialled     bool        `json:"dialled,omitempty"` // by this end's node
+	Since       time.Time   `json:"since,omitzero"`
+	Reason      string      `json:"reason,omitempty"` // why the packets go through the agents
+	SameMachine bool        `json:"same_machine"`
+	Candidates  []Candidate `json:"candidates,omitempty"`
+	Route       Route       `json:"route"`
+	Traffic     *Traffic    `json:"traffic,omitempty"` // nil: the proc did not answer
+	Resumes     int         `json:"resumes"`
+}
+
+// Verdict is what a node thinks of a transport for a pair.
+type Verdict string
+
+// The verdicts.
+const (
+	Chosen   Verdict = "chosen"
+	Failed   Verdict = "failed"   // it was tried
+	Lost     Verdict = "lost"     // both ends dialled, and the other link is used
+	Possible Verdict = "possible" // not tried, as a better one works or nothing was sent
+	Excluded Verdict = "excluded" // by the rule that Rule names
+)
+
+// Rule is why a transport is no candidate.
+type Rule string
+
+// The rules.
+const (
+	RuleForeign      Rule = "foreign"       // a site of the job does not run impi
+	RuleDirectOff    Rule = "direct"        // direct = false
+	RuleNotPreferred Rule = "prefer"        // the route's list has it not
+	RuleNotRunning   Rule = "not-running"   // no plugin of it runs here
+	RuleNotOffered   Rule = "not-offered"   // the peer's card has it not
+	RuleOtherMachine Rule = "other-machine" // it does not leave the machine
+	RuleNotEncrypted Rule = "require-tls"
+	RulePlane        Rule = "data-plane" // it has none of those that the route pins
+)
+
+// Candidate is a transport that could link a pair, or not.
+type Candidate struct {
+	Transport string    `json:"transport"`
+	Address   string    `json:"address,omitempty"` // where the peer listens
+	Reach     string    `json:"reach,omitempty"`
+	Verdict   Verdict   `json:"verdict"`
+	Rule      Rule      `json:"rule,omitempty"` // of an excluded one
+	Reason    string    `json:"reason"`
+	At        time.Time `json:"at,omitzero"` // of the last try
+	Tries     int       `json:"tries,omitempty"`
+}
+
+// Route is the part of a site's file that holds for a pair.
+type Route struct {
+	Site       string   `json:"site"` // as in route "site"; empty: there is no block for it
+	Prefer     []string `json:"prefer"`
+	Direct     bool     `json:"direct"`
+	DataPlane  []string `json:"data_plane,omitempty"`
+	RequireTLS bool     `json:"require_tls,omitempty"`
+}
+
+// Bytes counts both directions, by one end. Nil: unknown.
+type Bytes struct {
+	Sent     *uint64 `json:"sent_bytes,omitempty"`
+	Received *uint64 `json:"received_bytes,omitempty"`
+}
+
+// Traffic is what a proc knows of its traffic with a peer.
+type Traffic struct {
+	Bytes                  // of the direct link, headers included
+	Messages uint64        `json:"sent_messages"`
+	RTT      time.Duration `json:"rtt_ns,omitempty"` // the kernel's estimate, of TCP
+	Ended    bool          `json:"ended,omitempty"`  // the proc has no link to the peer any more
+}
+
+// Channel is the connection between two hosts that carries what goes through
+// the agents.
+type Channel struct {
+	From    int           `json:"from"` // IMPI host ranks
+	To      int           `json:"to"`
+	Address string        `json:"address"` // of To
+	RTT     time.Duration `json:"rtt_ns,omitempty"`
+	Ended   bool          `json:"ended,omitempty"`
+	Bytes
+}
+
+// Measure is what a probe of a transport between two nodes found.
+type Measure struct {
+	HalfTrip time.Duration `json:"half_trip_ns"` // median, of 8 bytes
+	Best     time.Duration `json:"best_ns"`      // shortest
+	Rounds   int           `json:"rounds"`
+	Rate     float64       `json:"rate_bytes_per_s"` // of one stream
+	Plane    string        `json:"data_plane,omitempty"`
+}

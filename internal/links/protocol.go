@@ -1,0 +1,51 @@
+package links
+
+import "time"
+
+// SocketName and AboutName are the files in a node's run directory.
+const (
+	SocketName = "control"
+	AboutName  = "node.json"
+)
+
+// Bounds of what is asked and answered.
+const (
+	MaxViews     = 4096
+	maxRequest   = 16 << 10 // bytes
+	maxAnswer    = 64 << 20
+	maxAbout     = 16 << 10
+	maxAsking    = 8                // connections that a node serves at a time
+	requestLimit = 5 * time.Second  // for a request to arrive
+	serveLimit   = 30 * time.Second // for the answer to be made and taken
+)
+
+// Op is what is asked.
+type Op string
+
+// The requests.
+const (
+	OpLinks Op = "links" // answered by a Node
+	OpProbe Op = "probe" // answered by a Measure
+)
+
+// Request is one line of JSON, the only one of its connection.
+type Request struct {
+	Version int           `json:"version"`
+	Op      Op            `json:"op"`
+	Limit   time.Duration `json:"limit_ns,omitempty"` // the answer is of no use later
+	All     bool          `json:"all,omitempty"`      // links: pairs of which nothing is used too
+	Few     int           `json:"few,omitempty"`      // links: All if there are no more pairs than this
+
+	// probe: from a rank of the node's, by a transport.
+	Local     int    `json:"local,omitempty"`
+	Peer      int    `json:"peer,omitempty"`
+	Transport string `json:"transport,omitempty"`
+}
+
+// Answer is one line of JSON. Error is set, or what was asked for.
+type Answer struct {
+	Version int      `json:"version"`
+	Error   string   `json:"error,omitempty"`
+	Node    *Node    `json:"node,omitempty"`
+	Measure *Measure `json:"measure,omitempty"`
+}
