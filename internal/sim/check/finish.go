@@ -22,6 +22,11 @@ func (c *Checker) Finish(clean bool) error {
 			}
 		}
 	}
+	for h := range c.hosts {
+		if n := c.hosts[h].queued; n > 0 {
+			return c.end(c.fault(RuleMemory, "agent %d has %d bytes queued still", h, n))
+		}
+	}
 	for _, q := range c.made {
 		if err := c.delivered(q); err != nil {
 			return c.end(err)

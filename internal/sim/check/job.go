@@ -125,6 +125,7 @@ type host struct {
 	channels map[int]*link // by host
 	links    int
 	held     int64 // bytes read and not written
+	queued   int64 // bytes that its agent has queued, by its own word
 	through  int64 // pairs whose packets it passes on
 }
 

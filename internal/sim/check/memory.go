@@ -48,6 +48,7 @@ func (c *Checker) Bound(host int) int64 {
 // it has read, but for its FINIs. As for the memory, a chunk is kept as long as a part of it is in
 // use, so that n bytes keep at most twice as much; beside that a link has at most
 // three chunks for each of its two queues, and two chunks and a packet for reading.
+// What it has queued when it says so last must be nothing if the job ends in order.
 func (c *Checker) Memory(host int, queued, memory, chunk int64, now time.Duration) error {
 	if c.err != nil {
 		return c.err
@@ -57,6 +58,7 @@ func (c *Checker) Memory(host int, queued, memory, chunk int64, now time.Duratio
 		return c.end(c.fault(RuleWiring, "no host %d", host))
 	}
 	h := &c.hosts[host]
+	h.queued = queued
 	if most := min(h.held+int64(len(h.channels))*HeaderSize, c.Bound(host)); queued > most {
 		return c.end(c.fault(RuleMemory, "agent %d has %d bytes queued; it has read but %d bytes more than it wrote, and its %d pairs may need %d",
 			host, queued, h.held, h.through, c.Bound(host)))

@@ -35,6 +35,22 @@ func TestMemory(t *testing.T) {
 	}
 }
 
+// An agent that keeps what nobody will read has not ended in order.
+func TestNothingIsQueuedInTheEnd(t *testing.T) {
+	for _, queued := range []int64{0, 1} {
+		r := newRig(t)
+		r.carry(msg(0, 3, 8), msg(0, 3, 8), ack(3, 0))
+		r.note(r.c.Memory(1, 2*HeaderSize, 1000, 1000, 0))
+		r.note(r.c.Memory(1, queued, 1000, 1000, 0))
+		r.end()
+		want := Rule("")
+		if queued > 0 {
+			want = RuleMemory
+		}
+		wants(t, r.err, want)
+	}
+}
+
 // What passes through and what agents say or hear themselves is not held.
 func TestHeldIsNothingInTheEnd(t *testing.T) {
 	r := newRig(t)

@@ -269,9 +269,11 @@ func (p *plant) leave() {
 		p.step()
 	}
 	for h, a := range p.agents {
-		if s := a.Stats(); s.Memory > 0 || p.c.Held(h) != 0 {
+		s := a.Stats()
+		if s.Memory > 0 || p.c.Held(h) != 0 {
 			p.t.Errorf("agent %d has %d bytes of memory in the end, and holds %d", h, s.Memory, p.c.Held(h))
 		}
+		p.must(p.c.Memory(h, int64(s.Queued), int64(s.Memory), 300, time.Second))
 	}
 	p.must(p.c.Finish(true))
 }

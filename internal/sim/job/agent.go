@@ -60,7 +60,12 @@ func (s *packetSwitch) ready(p *port) {
 		s.flush(p)
 	}
 	s.output()
-	if o, ok := s.w.cfg.Observer.(AgentObserver); ok {
+	s.tell()
+}
+
+// tell lets the observer know how the agent is.
+func (s *packetSwitch) tell() {
+	if o, ok := s.w.cfg.Observer.(AgentObserver); ok && !s.dead {
 		o.Agent(int(s.host), s.a.Stats())
 	}
 }
@@ -164,6 +169,7 @@ func (s *packetSwitch) endChannel(l agent.LinkID) {
 		if s.ports[l] == p && !s.dead {
 			s.end(p, io.EOF)
 			s.output()
+			s.tell()
 		}
 	})
 }
@@ -182,6 +188,7 @@ func (s *packetSwitch) procDone(rank wire.WorldRank) {
 	case io.EOF:
 		s.finish(p)
 		s.output()
+		s.tell()
 	}
 }
 
