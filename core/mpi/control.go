@@ -109,7 +109,7 @@ func (p *process) take(d delivery) {
 	}
 	route := agentLink
 	if d.l != nil {
-		q, err := p.addPort(p.traced(d.l, fmt.Sprintf("%s to %d", d.msg.Transport, peer)), peer)
+		q, err := p.addPort(p.traced(d.l, fmt.Sprintf("%s to %d", d.msg.Transport, peer), peer), peer)
 		if err != nil {
 			_ = d.l.Close()
 		} else {

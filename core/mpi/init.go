@@ -147,7 +147,7 @@ func (r *Roster) newProcess(job *wireup.Job, agent link.Link, m machine.Machine,
 	p.flusher = m.AfterFunc(time.Hour, p.flushLate)
 	p.flusher.Stop()
 	if agent != nil {
-		if _, err := p.addPort(p.traced(agent, "agent"), message.NoPeer); err != nil {
+		if _, err := p.addPort(p.traced(agent, "agent", message.NoPeer), message.NoPeer); err != nil {
 			return nil, err
 		}
 	}

@@ -65,6 +65,7 @@ type process struct {
 	failure     error        // why the job is over, once it is
 	lost        error        // why there is no link to the agent, once there is none
 	grace       time.Duration
+	tracer      tracer // nil until a link is to be traced
 }
 
 // delivery is a link, or the refusal of one, that the node gave us.
