@@ -87,8 +87,8 @@ local r = {
   version  = ProtoField.uint8("impi_trace.version", "Version", base.DEC),
   kind     = ProtoField.uint8("impi_trace.kind", "Kind", base.DEC, { [0] = "packet", "greeting", "notice" }),
   dialect  = ProtoField.uint8("impi_trace.dialect", "Dialect", base.DEC, { [0] = "published", "draft" }),
-  from     = ProtoField.int32("impi_trace.src", "Source rank", base.DEC, { [-1] = "none, or not known" }),
-  to       = ProtoField.int32("impi_trace.dst", "Destination rank", base.DEC, { [-1] = "none, or not known" }),
+  from     = ProtoField.int32("impi_trace.src", "Source rank (-1: none, or not known)", base.DEC),
+  to       = ProtoField.int32("impi_trace.dst", "Destination rank (-1: none, or not known)", base.DEC),
   offset   = ProtoField.uint64("impi_trace.offset", "Offset in this direction of the link", base.DEC),
   notice   = ProtoField.string("impi_trace.notice", "Notice"),
   greeting = ProtoField.bytes("impi_trace.greeting", "Greeting"),
@@ -458,7 +458,7 @@ local function stream_of(pinfo)
   if not streams[id] then streams[id] = { dir = {} } end
   local s, port = streams[id], pinfo.src_port
   local name = tostring(pinfo.src) .. "/" .. port
-  if not s.dir[name] then s.dir[name] = { name = name, kinds = {}, found = 0 } end
+  if not s.dir[name] then s.dir[name] = { name = name, kinds = {}, found = 0, second = {} } end
   return s, s.dir[name]
 end
 
@@ -547,7 +547,14 @@ function impi.dissector(tvb, pinfo, tree)
     infos[#infos + 1] = show(kind, s, d, tvb, off, n, tree)
     off = off + n
   end
-  if #infos > 0 then pinfo.cols.info = table.concat(infos, "; ") end
+  -- A segment that completes something is seen as two pieces; the column is appended to
+  -- for the second.
+  local piece = pinfo.number .. "/" .. tvb:len()
+  if not pinfo.visited then
+    if d.last == pinfo.number then d.second[piece] = true end
+    if #infos > 0 then d.last = pinfo.number end
+  end
+  if #infos > 0 then pinfo.cols.info = (d.second[piece] and "; " or "") .. table.concat(infos, "; ") end
   return tvb:len()
 end
 
