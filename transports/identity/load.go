@@ -1,0 +1,168 @@
+package identity
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/openimpi/impi/transports"
+)
+
+// maxFile bounds the files that are read, in bytes.
+const maxFile = 1 << 20
+
+// Settings are what a transport's schema has for its identity. required says
+// whether the files must be given.
+func Settings(required bool) []transports.Setting {
+	s := []transports.Setting{
+		{Name: "cert", Type: transports.TypeString, Doc: "file of the site's certificate, PEM; impi-node cert makes one"},
+		{Name: "key", Type: transports.TypeString, Doc: "file of the certificate's private key, PEM, which nobody but its owner may read"},
+		{Name: "ca", Type: transports.TypeString, Doc: "file of the CA that has signed the certificates of all sites, PEM"},
+		{Name: "peers", Type: transports.TypeStrings, Default: []string{}, Doc: "names that peers' certificates may have; empty: all that the CA has signed"},
+	}
+	for i := range s[:3] {
+		s[i].Required = required
+		if !required {
+			s[i].Default = ""
+		}
+	}
+	return s
+}
+
+// Load reads the files that the settings name. All faults are reported, as
+// *transports.SettingError, joined.
+func Load(given map[string]any) (*Identity, error) {
+	id := &Identity{now: time.Now}
+	id.certFile, id.caFile = text(given, "cert"), text(given, "ca")
+	if peers, ok := given["peers"].([]string); ok && len(peers) > 0 {
+		id.peers = append([]string(nil), peers...)
+	}
+	certPEM, certErr := read("cert", id.certFile)
+	keyPEM, keyErr := read("key", text(given, "key"))
+	caPEM, caErr := read("ca", id.caFile)
+	if keyErr == nil {
+		keyErr = private(text(given, "key"))
+	}
+	if caErr == nil {
+		id.trusted, caErr = pool(id.caFile, caPEM)
+	}
+	if certErr == nil {
+		id.leaf, certErr = leaf(id.certFile, certPEM)
+	}
+	if err := errors.Join(certErr, keyErr, caErr); err != nil {
+		return nil, err
+	}
+	return id, id.complete(certPEM, keyPEM, text(given, "key"))
+}
+
+// complete puts certificate and key together and checks what only shows then.
+func (id *Identity) complete(certPEM, keyPEM []byte, keyFile string) (err error) {
+	if id.own, err = tls.X509KeyPair(certPEM, keyPEM); err != nil {
+		return &transports.SettingError{
+			Name: "key", Problem: fmt.Sprintf("%s is not the key of the certificate in %s: %v", keyFile, id.certFile, err),
+			Remedy: "give certificate and key of one site"}
+	}
+	id.own.Leaf = id.leaf
+	if id.leaf.IsCA {
+		return &transports.SettingError{
+			Name: "cert", Problem: fmt.Sprintf("%s is the certificate of a CA, not of a site", id.certFile),
+			Remedy: "give the site's own certificate, and leave the CA's key where nobody runs jobs"}
+	}
+	options := x509.VerifyOptions{Roots: id.trusted, CurrentTime: id.now(), Intermediates: x509.NewCertPool()}
+	for _, der := range id.own.Certificate[1:] {
+		if c, err := x509.ParseCertificate(der); err == nil {
+			options.Intermediates.AddCert(c)
+		}
+	}
+	for _, use := range []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth} {
+		options.KeyUsages = []x509.ExtKeyUsage{use}
+		if _, err := id.leaf.Verify(options); err != nil {
+			return &transports.SettingError{
+				Name: "cert", Problem: fmt.Sprintf("%s: no peer will accept it: %s", id.certFile, id.blame(id.leaf, err)),
+				Remedy: "make a new one with: impi-node cert issue"}
+		}
+	}
+	return nil
+}
+
+func text(given map[string]any, name string) string {
+	s, _ := given[name].(string)
+	return s
+}
+
+// read reads a file that a setting names.
+func read(setting, path string) ([]byte, error) {
+	if path == "" {
+		return nil, &transports.SettingError{
+			Name: setting, Problem: "no file is given", Remedy: "name one; impi-node cert init makes them all"}
+	}
+	info, err := os.Stat(path)
+	if err == nil && (info.IsDir() || info.Size() > maxFile) {
+		err = fmt.Errorf("%s is not a file of at most %d bytes", path, maxFile)
+	}
+	var b []byte
+	if err == nil {
+		b, err = os.ReadFile(path)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, &transports.SettingError{
+			Name: setting, Problem: fmt.Sprintf("there is no file %s", path), Remedy: "correct the name, or make the file with: impi-node cert"}
+	case err != nil:
+		return nil, &transports.SettingError{Name: setting, Problem: err.Error(), Remedy: "give a PEM file that can be read"}
+	}
+	return b, nil
+}
+
+// private wants a key that nobody else can read.
+func private(path string) error {
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm()&0o077 == 0 {
+		return nil // a file that is gone again was read
+	}
+	return &transports.SettingError{
+		Name: "key", Problem: fmt.Sprintf("others than its owner can read %s: its mode is %04o", path, info.Mode().Perm()), Remedy: "chmod 600 " + path}
+}
+
+// pool takes the authorities of a file.
+func pool(path string, b []byte) (*x509.CertPool, error) {
+	p := x509.NewCertPool()
+	found := false
+	for block := (*pem.Block)(nil); ; {
+		if block, b = pem.Decode(b); block == nil {
+			break
+		}
+		c, err := x509.ParseCertificate(block.Bytes)
+		if block.Type != "CERTIFICATE" || err != nil {
+			continue
+		}
+		if !c.IsCA {
+			return nil, &transports.SettingError{
+				Name: "ca", Problem: fmt.Sprintf("%s has the certificate of %s, which is no CA", path, describe(c)), Remedy: "give the file of the CA that has signed the sites' certificates"}
+		}
+		p.AddCert(c)
+		found = true
+	}
+	if !found {
+		return nil, &transports.SettingError{Name: "ca", Problem: path + " has no certificate in PEM form", Remedy: "give the file of the job's CA"}
+	}
+	return p, nil
+}
+
+// leaf reads the site's own certificate, the first one of its file.
+func leaf(path string, b []byte) (*x509.Certificate, error) {
+	block, _ := pem.Decode(b)
+	if block == nil || block.Type != "CERTIFICATE" {
+		return nil, &transports.SettingError{Name: "cert", Problem: path + " does not begin with a certificate in PEM form", Remedy: "give the file of the site's certificate"}
+	}
+	c, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return nil, &transports.SettingError{Name: "cert", Problem: fmt.Sprintf("%s: %v", path, err), Remedy: "give the file of the site's certificate"}
+	}
+	return c, nil
+}

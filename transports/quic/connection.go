@@ -1,0 +1,216 @@
+package quic
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/quic-go/quic-go"
+)
+
+const (
+	protocolName = "impi/1" // ALPN
+
+	controlVersion = 1 // the first byte of the control stream
+	linkOpen       = 1 // the first byte of a link's stream
+	linkTaken      = 1 // the answer to it
+)
+
+// Codes of the protocol, see the package's comment.
+const (
+	resetClosed quic.StreamErrorCode = 1
+	resetBusy   quic.StreamErrorCode = 2
+	resetLost   quic.StreamErrorCode = 3
+	stopClosed  quic.StreamErrorCode = 0
+
+	closeUnused quic.ApplicationErrorCode = 0
+	closeRules  quic.ApplicationErrorCode = 1
+	closeEnds   quic.ApplicationErrorCode = 2
+)
+
+// end is one end of a link, as this side sees it.
+type end uint8
+
+const (
+	ours end = 1 << iota
+	theirs
+)
+
+// connection is a QUIC connection and the links on it.
+type connection struct {
+	qc       *quic.Conn
+	settings *settings
+	unused   func() // called when there is no link any more
+
+	mu      sync.Mutex
+	links   map[quic.StreamID]end // which ends are closed
+	control *quic.Stream
+	notices []byte        // for control, not written yet
+	noticed chan struct{} // has an element when there are notices
+}
+
+func newConnection(qc *quic.Conn, s *settings, unused func()) *connection {
+	return &connection{
+		qc: qc, settings: s, unused: unused,
+		links: make(map[quic.StreamID]end), noticed: make(chan struct{}, 1),
+	}
+}
+
+// talk runs the control stream until the connection ends.
+func (c *connection) talk(control *quic.Stream) {
+	go c.tell(control)
+	if err := c.hear(control); err != nil {
+		c.close(closeRules, err.Error())
+	}
+}
+
+// tell writes notices.
+func (c *connection) tell(control *quic.Stream) {
+	for {
+		select {
+		case <-c.noticed:
+		case <-c.qc.Context().Done():
+			return
+		}
+		c.mu.Lock()
+		notices := c.notices
+		c.notices = nil
+		c.mu.Unlock()
+		if _, err := control.Write(notices); err != nil {
+			return // only the connection's end stops this stream
+		}
+	}
+}
+
+// hear reads notices. Its error is what the peer did wrong.
+func (c *connection) hear(control *quic.Stream) error {
+	var notice [8]byte
+	for {
+		_, err := io.ReadFull(control, notice[:])
+		switch {
+		case c.qc.Context().Err() != nil:
+			return nil
+		case err != nil:
+			return fmt.Errorf("the control stream ended: %w", err)
+		}
+		c.closed(quic.StreamID(binary.BigEndian.Uint64(notice[:])), theirs)
+	}
+}
+
+// begin adds a link.
+func (c *connection) begin(id quic.StreamID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.links[id] = 0
+}
+
+// closed notes that one end of a link was closed, and tells the peer if it was
+// ours. What the peer says of links that it does not have is ignored.
+func (c *connection) closed(id quic.StreamID, which end) {
+	c.mu.Lock()
+	state, known := c.links[id]
+	if known {
+		c.links[id] = state | which
+	}
+	if which == ours {
+		c.notices = binary.BigEndian.AppendUint64(c.notices, uint64(id))
+	}
+	over := known && state|which == ours|theirs
+	if over {
+		delete(c.links, id)
+	}
+	last := over && len(c.links) == 0
+	c.mu.Unlock()
+	if which == ours {
+		select {
+		case c.noticed <- struct{}{}:
+		default: // it is known already
+		}
+	}
+	if last {
+		c.unused()
+	}
+}
+
+// refused forgets a link that never was.
+func (c *connection) refused(id quic.StreamID) {
+	c.mu.Lock()
+	delete(c.links, id)
+	last := len(c.links) == 0
+	c.mu.Unlock()
+	if last {
+		c.unused()
+	}
+}
+
+// busy is how many links are not over.
+func (c *connection) busy() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.links)
+}
+
+// open makes a link. When the context ends first, it is closed once it is there.
+func (c *connection) open(ctx context.Context) (*stream, error) {
+	type result struct {
+		x   *stream
+		err error
+	}
+	made := make(chan result, 1)
+	go func() {
+		x, err := c.ask()
+		made <- result{x, err}
+	}()
+	select {
+	case r := <-made:
+		return r.x, r.err
+	case <-ctx.Done():
+		go func() {
+			if r := <-made; r.err == nil {
+				_ = r.x.Close()
+			}
+		}()
+		return nil, ctx.Err()
+	}
+}
+
+// ask opens a stream and waits for the peer's answer, as long as the connection
+// lives.
+func (c *connection) ask() (*stream, error) {
+	s, err := c.qc.OpenStreamSync(c.qc.Context())
+	if err != nil {
+		return nil, c.ending(err)
+	}
+	c.begin(s.StreamID())
+	var answer [1]byte
+	if _, err = s.Write([]byte{linkOpen}); err == nil {
+		_, err = io.ReadFull(s, answer[:])
+	}
+	if err == nil && answer[0] != linkTaken {
+		err = fmt.Errorf("%w: it answered %d on a new stream", errRules, answer[0])
+	}
+	if err != nil {
+		turnAway(s, resetClosed)
+		c.refused(s.StreamID())
+		return nil, c.ending(err)
+	}
+	return &stream{s: s, of: c}, nil
+}
+
+// ending gives the reason of the connection's end instead of that end.
+func (c *connection) ending(err error) error {
+	if errors.Is(err, context.Canceled) && c.qc.Context().Err() != nil {
+		return context.Cause(c.qc.Context())
+	}
+	return err
+}
+
+// errRules is wrapped when the peer broke the protocol.
+var errRules = errors.New("the peer broke the rules of " + protocolName)
+
+func (c *connection) close(code quic.ApplicationErrorCode, reason string) {
+	_ = c.qc.CloseWithError(code, reason) // nil, always
+}

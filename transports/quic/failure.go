@@ -1,0 +1,130 @@
+package quic
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/quic-go/quic-go"
+
+	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/transports/socket"
+)
+
+// failure makes the contract's error of what the library or the kernel said.
+func (s *settings) failure(op, address string, err error) *transports.Error {
+	e := socket.Failure(name, op, address, err)
+	if code, retry, reason := s.judge(err); reason != "" {
+		e.Code, e.Retryable, e.Reason = code, retry, reason
+	}
+	return e
+}
+
+// judge classifies errors of the library. No reason: it is none.
+func (s *settings) judge(err error) (code transports.Code, retry bool, reason string) {
+	var te *quic.TransportError
+	var ae *quic.ApplicationError
+	var se *quic.StreamError
+	var idle *quic.IdleTimeoutError
+	var late *quic.HandshakeTimeoutError
+	var reset *quic.StatelessResetError
+	var version *quic.VersionNegotiationError
+	switch {
+	case errors.As(err, &te):
+		return s.judgeTransport(te)
+	case errors.As(err, &ae) && ae.Remote:
+		return judgeClose(ae)
+	case errors.As(err, &ae):
+		return transports.CodeInternal, true, "the connection was closed here: " + closeReason(ae)
+	case errors.As(err, &se) && se.Remote:
+		return judgeReset(se)
+	case errors.As(err, &late):
+		return transports.CodeTimeout, true, "nobody answers there; a firewall may drop UDP"
+	case errors.As(err, &idle):
+		return transports.CodeTimeout, true, fmt.Sprintf("no sign of life from the peer for %v", s.idle)
+	case errors.As(err, &reset):
+		return transports.CodeRefused, true, "the peer does not know the connection any more: its process was started anew"
+	case errors.As(err, &version):
+		return transports.CodeProtocol, false, "the peer does not speak QUIC version 1"
+	case errors.Is(err, errRules):
+		return transports.CodeProtocol, false, err.Error()
+	}
+	return "", false, ""
+}
+
+// judgeTransport classifies the failures of QUIC itself, TLS included.
+func (s *settings) judgeTransport(te *quic.TransportError) (transports.Code, bool, string) {
+	switch {
+	case te.ErrorCode == quic.ConnectionRefused:
+		return transports.CodeRefused, true, "nobody listens there any more, or the peer has too much to do"
+	case te.ErrorCode.IsCryptoError() && te.Remote:
+		if text := s.id.ExplainAlert(uint8(te.ErrorCode)); text != "" {
+			return transports.CodeAuth, false, text
+		}
+	case te.ErrorCode.IsCryptoError():
+		if text := s.id.Explain(te); text != "" {
+			return transports.CodeAuth, false, text
+		}
+		if text := s.id.ExplainAlert(uint8(te.ErrorCode)); text != "" {
+			return transports.CodeAuth, false, text
+		}
+	}
+	return transports.CodeProtocol, false, te.Error()
+}
+
+func judgeClose(ae *quic.ApplicationError) (transports.Code, bool, string) {
+	if ae.ErrorCode == closeRules {
+		return transports.CodeProtocol, false, "the peer says that we broke the rules: " + closeReason(ae)
+	}
+	return transports.CodeRefused, true, closeReason(ae)
+}
+
+// closeReason says why a connection was closed.
+func closeReason(ae *quic.ApplicationError) string {
+	switch {
+	case ae.ErrorCode == closeUnused && ae.Remote:
+		return "the peer closed the connection, which was not used"
+	case ae.ErrorCode == closeEnds && ae.Remote:
+		return "the peer's process ended"
+	case ae.ErrorCode == closeEnds:
+		return "this process ends"
+	}
+	return fmt.Sprintf("%q (code %d)", ae.ErrorMessage, ae.ErrorCode)
+}
+
+// judgeReset classifies refusals of a link.
+func judgeReset(se *quic.StreamError) (transports.Code, bool, string) {
+	switch se.ErrorCode {
+	case resetClosed:
+		return transports.CodeRefused, true, "nobody listens there any more"
+	case resetBusy:
+		return transports.CodeResource, true, "too many links wait there to be accepted"
+	}
+	return transports.CodeProtocol, false, se.Error()
+}
+
+// explain says what ended a link's bytes. Deadlines stay what they are.
+func (c *connection) explain(err error) error {
+	var se *quic.StreamError
+	switch {
+	case err == nil, errors.Is(err, os.ErrDeadlineExceeded):
+		return err
+	case errors.As(err, &se) && se.Remote && se.ErrorCode == resetLost:
+		return fmt.Errorf("%s at %s has lost bytes of the link: %w", name, c.qc.RemoteAddr(), err)
+	case errors.As(err, &se) && se.Remote:
+		return fmt.Errorf("%s at %s has closed the link: %w", name, c.qc.RemoteAddr(), err)
+	}
+	if _, _, reason := c.settings.judge(err); reason != "" {
+		return fmt.Errorf("%s at %s: %s: %w", name, c.qc.RemoteAddr(), reason, err)
+	}
+	return fmt.Errorf("%s at %s: %w", name, c.qc.RemoteAddr(), err)
+}
+
+// stale tells whether a connection had ended before it was asked for a link: a new
+// one may do.
+func stale(err error) bool {
+	var ae *quic.ApplicationError
+	var idle *quic.IdleTimeoutError
+	var reset *quic.StatelessResetError
+	return errors.As(err, &ae) && ae.ErrorCode != closeRules || errors.As(err, &idle) || errors.As(err, &reset)
+}

@@ -1,0 +1,317 @@
+package quic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/quic-go/quic-go"
+
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/transports/conn"
+	"github.com/openimpi/impi/transports/socket"
+)
+
+// backlog is how many links may wait for Accept.
+const backlog = 1024
+
+// strangersEvery is the least time between two reports of peers that were turned
+// away: they come as fast as somebody likes.
+const strangersEvery = time.Second
+
+// listener is an open UDP port.
+type listener struct {
+	t        *Transport
+	settings *settings
+	endpoint *quic.Transport
+	quic     *quic.Listener
+	address  string
+	made     chan *stream
+	waiting  chan struct{} // has an element per link that waits
+	refused  chan error
+	closed   chan struct{}
+
+	mu     sync.Mutex
+	over   bool
+	conns  map[*connection]struct{}
+	told   time.Time // when a stranger was reported last
+	untold int       // strangers since then
+}
+
+// Listen opens a UDP port at at.Host, or at the setting bind if there is one; the
+// address that peers get has at.Host in either case. at.Port 0 is any port, or the
+// first free one of the setting port_range.
+func (t *Transport) Listen(_ context.Context, at transports.ListenSpec) (transports.Listener, error) {
+	s := t.settings.Load()
+	wanted := net.JoinHostPort(at.Host, strconv.Itoa(at.Port))
+	if s == nil {
+		return nil, socket.BadAddress(name, "listen", wanted, errNotConfigured.Error())
+	}
+	host, err := netip.ParseAddr(at.Host)
+	if err != nil {
+		return nil, socket.BadAddress(name, "listen", wanted, "the host must be given as an IP address")
+	}
+	if at.Port < 0 || at.Port > 65535 {
+		return nil, socket.BadAddress(name, "listen", wanted, "a port is a number from 0 to 65535")
+	}
+	udp, err := s.openPort(host, uint16(at.Port))
+	if err != nil {
+		return nil, s.failure("listen", wanted, err)
+	}
+	port := uint16(udp.LocalAddr().(*net.UDPAddr).Port)
+	l := &listener{
+		t: t, settings: s, endpoint: endpoint(udp), address: netip.AddrPortFrom(host, port).String(),
+		made: make(chan *stream), waiting: make(chan struct{}, backlog), refused: make(chan error, 1),
+		closed: make(chan struct{}), conns: make(map[*connection]struct{}),
+	}
+	if err := l.start(); err != nil {
+		closeEndpoint(l.endpoint)
+		return nil, s.failure("listen", wanted, err)
+	}
+	return l, nil
+}
+
+// openPort binds the port, or the first free one that the settings allow.
+func (s *settings) openPort(host netip.Addr, port uint16) (*net.UDPConn, error) {
+	if s.bind.IsValid() {
+		host = s.bind
+	}
+	first, last := port, port
+	if port == 0 && s.finalPort != 0 {
+		first, last = s.firstPort, s.finalPort
+	}
+	for p := first; ; p++ {
+		udp, err := s.bindUDP(netip.AddrPortFrom(host, p))
+		if err == nil || p == last || !errors.Is(err, syscall.EADDRINUSE) {
+			return udp, err
+		}
+	}
+}
+
+func (l *listener) start() (err error) {
+	tr := l.endpoint
+	tr.StatelessResetKey = l.settings.resetKey()
+	tr.ConnContext = l.observe
+	config := l.settings.config(maxLinks)
+	config.GetConfigForClient = func(*quic.ClientInfo) (*quic.Config, error) {
+		if l.isClosed() {
+			return nil, link.ErrClosed
+		}
+		return config, nil
+	}
+	if l.quic, err = tr.Listen(l.settings.id.Server(protocolName), config); err != nil {
+		return err
+	}
+	l.t.mu.Lock()
+	l.t.listeners[l] = struct{}{}
+	l.t.mu.Unlock()
+	go l.serve()
+	return nil
+}
+
+// observe reports handshakes that fail for who the peer is.
+func (l *listener) observe(ctx context.Context, peer *quic.ClientInfo) (context.Context, error) {
+	context.AfterFunc(ctx, func() {
+		var te *quic.TransportError
+		if cause := context.Cause(ctx); errors.As(cause, &te) && te.ErrorCode.IsCryptoError() {
+			l.stranger(peer.RemoteAddr, te)
+		}
+	})
+	return ctx, nil
+}
+
+// stranger has Accept report a peer that was turned away or that has turned away.
+func (l *listener) stranger(peer net.Addr, te *quic.TransportError) {
+	code, _, reason := l.settings.judgeTransport(te)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.untold++; time.Since(l.told) < strangersEvery {
+		return
+	}
+	verdict := "turned away"
+	if te.Remote {
+		verdict = "gone again"
+	}
+	e := &transports.Error{
+		Transport: name, Op: "accept", Address: l.address, Code: code, Retryable: true, Cause: te,
+		Reason: fmt.Sprintf("%s was %s: %s", peer, verdict, reason),
+	}
+	if l.untold > 1 {
+		e.Reason += fmt.Sprintf("; %d in all since the last report", l.untold)
+	}
+	select {
+	case l.refused <- e:
+		l.told, l.untold = time.Now(), 0
+	default:
+	}
+}
+
+// serve takes connections until the listener is closed and has none.
+func (l *listener) serve() {
+	for {
+		qc, err := l.quic.Accept(context.Background())
+		if err != nil {
+			return
+		}
+		c := newConnection(qc, l.settings, l.release)
+		l.mu.Lock()
+		l.conns[c] = struct{}{}
+		l.mu.Unlock()
+		l.t.counts.add(qc)
+		context.AfterFunc(qc.Context(), func() {
+			l.t.counts.remove(qc)
+			l.mu.Lock()
+			delete(l.conns, c)
+			l.mu.Unlock()
+			l.release()
+		})
+		go l.take(c)
+		l.release() // the listener may have been closed meanwhile
+	}
+}
+
+// take serves a connection: first its control stream, then its links.
+func (l *listener) take(c *connection) {
+	control, err := c.qc.AcceptStream(c.qc.Context())
+	if err != nil {
+		return
+	}
+	var version [1]byte
+	if _, err := io.ReadFull(control, version[:]); err != nil || version[0] != controlVersion {
+		c.close(closeRules, fmt.Sprintf("version %d of the control stream is not known here", version[0]))
+		return
+	}
+	go c.talk(control)
+	for {
+		s, err := c.qc.AcceptStream(c.qc.Context())
+		if err != nil {
+			return
+		}
+		go l.admit(c, s)
+	}
+}
+
+// admit answers a stream that wants to be a link, and hands it to Accept.
+func (l *listener) admit(c *connection, s *quic.Stream) {
+	var hello [1]byte
+	_ = s.SetReadDeadline(time.Now().Add(l.settings.handshake)) // nil, always
+	if _, err := io.ReadFull(s, hello[:]); err != nil || hello[0] != linkOpen {
+		turnAway(s, resetClosed)
+		return
+	}
+	_ = s.SetReadDeadline(time.Time{})
+	select {
+	case <-l.closed:
+		turnAway(s, resetClosed)
+		return
+	case l.waiting <- struct{}{}:
+	default:
+		turnAway(s, resetBusy)
+		return
+	}
+	defer func() { <-l.waiting }()
+	c.begin(s.StreamID())
+	x := &stream{s: s, of: c}
+	if _, err := s.Write([]byte{linkTaken}); err != nil {
+		x.Break()
+		return
+	}
+	select {
+	case l.made <- x:
+	case <-l.closed:
+		x.Break()
+	}
+}
+
+func turnAway(s *quic.Stream, code quic.StreamErrorCode) {
+	s.CancelRead(stopClosed)
+	s.CancelWrite(code)
+}
+
+// Accept waits for a link. A peer that was turned away is an error that leaves the
+// listener as it was.
+func (l *listener) Accept(ctx context.Context) (link.Link, error) {
+	if l.isClosed() {
+		return nil, link.ErrClosed
+	}
+	select {
+	case x := <-l.made:
+		return conn.New(x), nil
+	case err := <-l.refused:
+		return nil, err
+	case <-l.closed:
+		return nil, link.ErrClosed
+	case <-ctx.Done():
+		return nil, l.settings.failure("accept", l.address, ctx.Err())
+	}
+}
+
+// Address is "ip:port" or "[ip]:port".
+func (l *listener) Address() string { return l.address }
+
+// Close stops accepting. The UDP port is closed with the last link.
+func (l *listener) Close() error {
+	l.mu.Lock()
+	if !l.over {
+		l.over = true
+		close(l.closed)
+	}
+	l.mu.Unlock()
+	l.release()
+	return nil
+}
+
+func (l *listener) isClosed() bool {
+	select {
+	case <-l.closed:
+		return true
+	default:
+		return false
+	}
+}
+
+// release closes the port of a closed listener when nobody needs it any more.
+func (l *listener) release() {
+	if !l.isClosed() {
+		return
+	}
+	for _, c := range l.connections() {
+		if c.busy() > 0 {
+			return
+		}
+	}
+	go l.end() // it waits for those who may be calling this
+}
+
+func (l *listener) end() {
+	for _, c := range l.connections() {
+		c.close(closeUnused, "the listener is closed")
+	}
+	l.t.mu.Lock()
+	_, mine := l.t.listeners[l]
+	delete(l.t.listeners, l)
+	l.t.mu.Unlock()
+	if mine {
+		_ = l.quic.Close() // ends serve
+		closeEndpoint(l.endpoint)
+	}
+}
+
+// connections are those that have not ended.
+func (l *listener) connections() []*connection {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	list := make([]*connection, 0, len(l.conns))
+	for c := range l.conns {
+		list = append(list, c)
+	}
+	return list
+}

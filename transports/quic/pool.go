@@ -1,0 +1,197 @@
+package quic
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/quic-go/quic-go"
+)
+
+// linger is how long a dialled connection without links is kept for the next.
+const linger = 10 * time.Second
+
+// target is whom a connection leads to, and how.
+type target struct {
+	from     netip.Addr // invalid: any
+	to       netip.AddrPort
+	settings *settings
+}
+
+// lane is one of the connections to a target, or the attempt to make it.
+type lane struct {
+	t     *Transport
+	at    target
+	ready chan struct{} // closed when the attempt is over
+
+	conn *connection // what became of it, once ready
+	err  error
+
+	users int // links that this side has open or dials; under Transport.mu
+}
+
+// leased is a link's stream that counts as a user of its lane.
+type leased struct {
+	*stream
+	lane *lane
+	left sync.Once
+}
+
+// Close ends both directions. What Write has taken is still sent.
+func (x *leased) Close() error {
+	_ = x.stream.Close() // nil, always
+	x.left.Do(x.lane.leave)
+	return nil
+}
+
+// Break ends both directions, and tells the peer that bytes were lost.
+func (x *leased) Break() {
+	x.stream.Break()
+	x.left.Do(x.lane.leave)
+}
+
+// enter gives the connection for the next link to a target: a new one as long as
+// there may be more and all have links, else that with the fewest. fresh tells
+// that it is new. Its users have one more.
+func (t *Transport) enter(at target) (l *lane, fresh bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, x := range t.peers[at] {
+		if l == nil || x.users < l.users {
+			l = x
+		}
+	}
+	if fresh = l == nil || l.users > 0 && len(t.peers[at]) < at.settings.lanes; fresh {
+		l = &lane{t: t, at: at, ready: make(chan struct{})}
+		t.peers[at] = append(t.peers[at], l)
+		go l.connect()
+	}
+	l.users++
+	return l, fresh
+}
+
+// leave takes a user away.
+func (l *lane) leave() {
+	l.t.mu.Lock()
+	l.users--
+	idle := l.users == 0
+	l.t.mu.Unlock()
+	if idle {
+		l.rest()
+	}
+}
+
+// rest closes the connection some time later, if it still has no links then.
+func (l *lane) rest() {
+	time.AfterFunc(linger, func() {
+		l.t.mu.Lock()
+		idle := l.users == 0 && l.connection() != nil && l.conn.busy() == 0
+		if idle {
+			l.t.removeLane(l)
+		}
+		l.t.mu.Unlock()
+		if idle {
+			l.conn.close(closeUnused, "not used")
+		}
+	})
+}
+
+// drop makes the next link go over another connection.
+func (t *Transport) drop(l *lane) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.removeLane(l)
+}
+
+// removeLane takes a lane out of the pool. The caller holds mu.
+func (t *Transport) removeLane(l *lane) {
+	left := slices.DeleteFunc(t.peers[l.at], func(x *lane) bool { return x == l })
+	if len(left) == 0 {
+		delete(t.peers, l.at)
+	} else {
+		t.peers[l.at] = left
+	}
+}
+
+// connection gives the lane's connection, or nil as long as there is none.
+func (l *lane) connection() *connection {
+	select {
+	case <-l.ready:
+		return l.conn
+	default:
+		return nil
+	}
+}
+
+// open makes a link on the lane.
+func (l *lane) open(ctx context.Context) (*stream, error) {
+	select {
+	case <-l.ready:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if l.err != nil {
+		return nil, l.err
+	}
+	return l.conn.open(ctx)
+}
+
+// connect makes the lane's connection, for all who wait for it: it does not end
+// with the context of the Dial that began it.
+func (l *lane) connect() {
+	defer close(l.ready)
+	udp, err := l.at.settings.bindUDP(netip.AddrPortFrom(l.at.bindAddr(), 0))
+	if err == nil {
+		u := &udpSocket{UDPConn: udp, from: l.at.bindAddr(), count: &l.t.counts.moved}
+		e := endpoint(u)
+		if err = l.handshake(e, u); err != nil {
+			closeEndpoint(e)
+		}
+	}
+	if err != nil {
+		l.err = err
+		l.t.counts.failed.Add(1)
+		l.t.drop(l)
+	}
+}
+
+// handshake makes the connection over an endpoint, which is closed with it.
+func (l *lane) handshake(e *quic.Transport, u *udpSocket) error {
+	s := l.at.settings
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	go knock(ctx, l.at.from, l.at.to, cancel)
+	qc, err := e.Dial(ctx, net.UDPAddrFromAddrPort(l.at.to), s.id.Client(protocolName), s.config(-1))
+	if err != nil {
+		return err
+	}
+	control, err := qc.OpenStream()
+	if err == nil {
+		_, err = control.Write([]byte{controlVersion})
+	}
+	if err != nil {
+		_ = qc.CloseWithError(closeEnds, "no control stream")
+		return err
+	}
+	l.conn = newConnection(qc, s, l.rest)
+	l.t.counts.add(qc)
+	go l.conn.talk(control)
+	go l.conn.watch(u)
+	context.AfterFunc(qc.Context(), func() {
+		l.t.drop(l)
+		l.t.counts.remove(qc)
+		closeEndpoint(e)
+	})
+	return nil
+}
+
+// bindAddr is the address to dial from.
+func (at target) bindAddr() netip.Addr {
+	if at.from.IsValid() {
+		return at.from.Unmap()
+	}
+	return unspecified(at.to.Addr().Unmap())
+}

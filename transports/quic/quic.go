@@ -1,0 +1,123 @@
+package quic
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/transports/conn"
+	"github.com/openimpi/impi/transports/socket"
+)
+
+const name = "quic"
+
+// errNotConfigured is why nothing works before Configure.
+var errNotConfigured = errors.New("the settings cert, key and ca are missing")
+
+// Transport makes links over QUIC. It must be configured before anything else;
+// see New.
+type Transport struct {
+	settings atomic.Pointer[settings]
+
+	mu        sync.Mutex
+	peers     map[target][]*lane
+	listeners map[*listener]struct{}
+	counts    counts
+}
+
+// New makes a transport without settings.
+func New() *Transport {
+	return &Transport{
+		peers: make(map[target][]*lane), listeners: make(map[*listener]struct{}),
+	}
+}
+
+// Info names the transport.
+func (t *Transport) Info() transports.Info {
+	return transports.Info{Name: name, Version: "1", Vendor: "openimpi"}
+}
+
+// Capabilities are those of streams that live in this process.
+func (t *Transport) Capabilities() transports.Capabilities {
+	return transports.Capabilities{
+		DataPlanes: []transports.DataPlane{transports.PlaneRing, transports.PlaneStream, transports.PlaneGRPC},
+		Features:   []transports.Feature{transports.FeatureEncrypted, transports.FeaturePeerAuth},
+		Reach:      transports.ReachNetwork,
+	}
+}
+
+// Dial makes a link to "ip:port", on a connection that may have others.
+func (t *Transport) Dial(ctx context.Context, to transports.DialSpec) (link.Link, error) {
+	s := t.settings.Load()
+	if s == nil {
+		return nil, socket.BadAddress(name, "dial", to.Address, errNotConfigured.Error())
+	}
+	at, err := s.target(to)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, s.failure("dial", to.Address, err)
+		}
+		l, fresh := t.enter(at)
+		x, err := l.open(ctx)
+		if err == nil {
+			return conn.New(&leased{stream: x, lane: l}), nil
+		}
+		l.leave()
+		if fresh || ctx.Err() != nil || !stale(err) {
+			return nil, s.failure("dial", to.Address, err)
+		}
+		t.drop(l) // it had ended before
+	}
+}
+
+// target reads a DialSpec.
+func (s *settings) target(to transports.DialSpec) (target, error) {
+	far, err := netip.ParseAddrPort(to.Address)
+	if err != nil || far.Port() == 0 {
+		return target{}, socket.BadAddress(name, "dial", to.Address, `it should be "ip:port"`)
+	}
+	at := target{to: far, settings: s}
+	if to.From == "" {
+		return at, nil
+	}
+	if at.from, err = netip.ParseAddr(to.From); err != nil {
+		return target{}, socket.BadAddress(name, "dial", to.Address, "the address to dial from, "+to.From+", is not an IP address")
+	}
+	if at.from.Unmap().Is4() != far.Addr().Unmap().Is4() {
+		return target{}, socket.BadAddress(name, "dial", to.Address, "it cannot be reached from "+to.From+": one is IPv4, the other IPv6")
+	}
+	return at, nil
+}
+
+// Close ends all connections and listeners, and tells the peers so.
+func (t *Transport) Close() error {
+	t.mu.Lock()
+	var open []*connection
+	for _, lanes := range t.peers {
+		for _, l := range lanes {
+			if c := l.connection(); c != nil {
+				open = append(open, c)
+			}
+		}
+	}
+	listeners := make([]*listener, 0, len(t.listeners))
+	for l := range t.listeners {
+		listeners = append(listeners, l)
+	}
+	t.mu.Unlock()
+	for _, l := range listeners {
+		_ = l.Close() // nil, always
+		open = append(open, l.connections()...)
+	}
+	for _, c := range open {
+		c.close(closeEnds, "the process ends")
+	}
+	return nil
+}

@@ -1,0 +1,125 @@
+package quic
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/quic-go/quic-go"
+
+	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/transports/identity"
+	"github.com/openimpi/impi/transports/socket"
+)
+
+const (
+	mib = 1 << 20
+	// defaultWindow covers 1 Gbit/s over 100 ms, and is what the congestion window of
+	// the library can grow to.
+	defaultWindow = 16 * mib
+	// startWindow is what the receiver of a link grants at first; the library widens
+	// it while the bytes are taken as fast as they come. A link that nobody reads
+	// costs no more than this.
+	startWindow = mib
+	// defaultBuffer of the UDP sockets is what the library wants.
+	defaultBuffer = 7 * mib
+	// maxLinks bounds the links of one connection.
+	maxLinks = 1 << 14
+)
+
+// schema lists the settings, those of the identity first.
+var schema = append(identity.Settings(true), []transports.Setting{
+	{Name: "lanes", Type: transports.TypeNumber, Default: 2.0, Doc: "most connections to one peer; its links are spread over them, each on a stream of its own"},
+	{Name: "window", Type: transports.TypeNumber, Default: float64(defaultWindow), Doc: "bytes that may be under way on a link, from 65536; bandwidth times round trip"},
+	{Name: "keepalive", Type: transports.TypeNumber, Default: 10.0, Doc: "seconds of silence after which the peer is asked whether it lives; after twice the time without an answer another way to it is tried"},
+	{Name: "idle_timeout", Type: transports.TypeNumber, Default: 30.0, Doc: "seconds without a sign of life after which the peer is given up; more than twice keepalive"},
+	{Name: "handshake_timeout", Type: transports.TypeNumber, Default: 5.0, Doc: "seconds that a peer has for its part of a handshake"},
+	{Name: "udp_buffer", Type: transports.TypeNumber, Default: float64(defaultBuffer), Doc: "bytes of each buffer of a UDP socket; the kernel may give less, which is warned of"},
+	{Name: "bind", Type: transports.TypeString, Default: "", Doc: "IP address to listen on instead of the host's advertised one, for hosts behind address translation; 0.0.0.0 or :: for all"},
+	{Name: "port_range", Type: transports.TypeString, Default: "", Doc: `UDP ports to listen on, as "first-last", when no port is given; for firewalls`},
+}...)
+
+// settings are the values of one Configure; they never change.
+type settings struct {
+	id                   *identity.Identity
+	lanes                int
+	window               int
+	keepalive, idle      time.Duration
+	handshake            time.Duration
+	buffer               int
+	bind                 netip.Addr
+	firstPort, finalPort uint16
+}
+
+// Schema lists the settings.
+func (t *Transport) Schema() []transports.Setting {
+	return append([]transports.Setting(nil), schema...)
+}
+
+// Configure takes settings for the connections and listeners that are made from
+// now on.
+func (t *Transport) Configure(given map[string]any) error {
+	s := &settings{}
+	var errs [9]error
+	s.id, errs[0] = identity.Load(given)
+	s.lanes, errs[1] = socket.Whole(given, named("lanes"), 1, 64)
+	s.window, errs[2] = socket.Whole(given, named("window"), 64<<10, 1<<30)
+	s.keepalive, errs[3] = seconds(given, named("keepalive"))
+	s.idle, errs[4] = seconds(given, named("idle_timeout"))
+	s.handshake, errs[5] = seconds(given, named("handshake_timeout"))
+	s.buffer, errs[6] = socket.Whole(given, named("udp_buffer"), 64<<10, socket.MaxBuffer)
+	s.bind, errs[7] = socket.Bind(given, named("bind"))
+	s.firstPort, s.finalPort, errs[8] = socket.PortRange(given, named("port_range"))
+	if errs[3] == nil && errs[4] == nil && s.idle < 2*s.keepalive {
+		errs[4] = &transports.SettingError{
+			Name: "idle_timeout", Problem: fmt.Sprintf("%v is less than twice the keepalive of %v", s.idle, s.keepalive),
+			Remedy: "give it more, or ask more often with keepalive"}
+	}
+	if err := errors.Join(errs[:]...); err != nil {
+		return err
+	}
+	t.settings.Store(s)
+	return nil
+}
+
+// named is the setting of that name.
+func named(name string) transports.Setting {
+	for _, s := range schema {
+		if s.Name == name {
+			return s
+		}
+	}
+	panic("quic: no setting " + name)
+}
+
+// seconds reads a time.
+func seconds(given map[string]any, of transports.Setting) (time.Duration, error) {
+	v, ok := given[of.Name].(float64)
+	if !ok {
+		v = of.Default.(float64)
+	}
+	if v < 0.05 || v > 3600 || v != v {
+		return 0, &transports.SettingError{
+			Name: of.Name, Problem: fmt.Sprintf("%v is not possible", v), Remedy: "write seconds from 0.05 to 3600"}
+	}
+	return time.Duration(v * float64(time.Second)), nil
+}
+
+// config is what the library needs. links is how many streams the peer may open.
+func (s *settings) config(links int64) *quic.Config {
+	return &quic.Config{
+		Versions:                   []quic.Version{quic.Version1},
+		HandshakeIdleTimeout:       s.handshake,
+		MaxIdleTimeout:             s.idle,
+		KeepAlivePeriod:            s.keepalive,
+		InitialStreamReceiveWindow: uint64(min(startWindow, s.window)),
+		MaxStreamReceiveWindow:     uint64(s.window),
+		// One window for all links would let one that nobody reads stop the others.
+		// The links' own windows bound what a connection can hold.
+		InitialConnectionReceiveWindow: uint64(s.window) * maxLinks,
+		MaxConnectionReceiveWindow:     uint64(s.window) * maxLinks,
+		MaxIncomingStreams:             links,
+		MaxIncomingUniStreams:          -1,
+	}
+}

@@ -1,0 +1,62 @@
+package quic
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/quic-go/quic-go"
+)
+
+// counts are what the operator may see of a transport.
+type counts struct {
+	failed, moved atomic.Int64
+
+	mu    sync.Mutex
+	alive map[*quic.Conn]struct{}
+	made  int
+	lost  uint64 // packets, on connections that have ended
+}
+
+func (c *counts) add(qc *quic.Conn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.alive == nil {
+		c.alive = make(map[*quic.Conn]struct{})
+	}
+	c.alive[qc] = struct{}{}
+	c.made++
+}
+
+func (c *counts) remove(qc *quic.Conn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.alive, qc)
+	c.lost += qc.ConnectionStats().PacketsLost
+}
+
+// Stats gives numbers for the operator: connections, those whose packets the
+// kernel segments (GSO), packets lost, changes of path, and the longest of the
+// smoothed round trips in microseconds.
+func (t *Transport) Stats() map[string]float64 {
+	c := &t.counts
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	lost, gso, rtt := c.lost, 0, int64(0)
+	for qc := range c.alive {
+		s := qc.ConnectionStats()
+		lost += s.PacketsLost
+		rtt = max(rtt, s.SmoothedRTT.Microseconds())
+		if qc.ConnectionState().GSO {
+			gso++
+		}
+	}
+	return map[string]float64{
+		"connections":        float64(len(c.alive)),
+		"connections_made":   float64(c.made),
+		"connections_gso":    float64(gso),
+		"handshakes_failed":  float64(c.failed.Load()),
+		"packets_lost":       float64(lost),
+		"path_changes":       float64(c.moved.Load()),
+		"round_trip_longest": float64(rtt),
+	}
+}

@@ -1,0 +1,89 @@
+package quic
+
+import (
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/quic-go/quic-go"
+)
+
+// stream is a link's stream as a connection. It fulfils transports.Conn.
+type stream struct {
+	s     *quic.Stream
+	of    *connection
+	over  sync.Once
+	write sync.Mutex // held while the library writes
+	cut   bool       // a Write took less than all; under write
+}
+
+// Read gives the next bytes, or io.EOF after the peer's last.
+func (x *stream) Read(b []byte) (int, error) {
+	n, err := x.s.Read(b)
+	if err != nil && err != io.EOF { //nolint:errorlint // the library reports it bare
+		err = x.of.explain(err)
+	}
+	return n, err
+}
+
+// Write returns when the library has taken all of b, or fails.
+func (x *stream) Write(b []byte) (int, error) {
+	x.write.Lock()
+	defer x.write.Unlock()
+	n, err := x.s.Write(b)
+	if err != nil {
+		x.cut = true
+		err = x.of.explain(err)
+	}
+	return n, err
+}
+
+// CloseWrite ends this side's bytes.
+func (x *stream) CloseWrite() error {
+	x.write.Lock()
+	defer x.write.Unlock()
+	return x.of.explain(x.s.Close())
+}
+
+// Close ends both directions. What Write has taken is still sent.
+func (x *stream) Close() error {
+	x.end(func() {
+		_ = x.s.SetWriteDeadline(time.Unix(1, 0)) // a Write that waits must not be overtaken
+		x.write.Lock()
+		defer x.write.Unlock()
+		if x.cut {
+			x.s.CancelWrite(resetLost)
+		} else {
+			_ = x.s.Close() // fails if the peer wants no more
+		}
+	})
+	return nil
+}
+
+// Break ends both directions, and tells the peer that bytes were lost.
+func (x *stream) Break() { x.end(func() { x.s.CancelWrite(resetLost) }) }
+
+// end does what must be done once.
+func (x *stream) end(writing func()) {
+	x.over.Do(func() {
+		x.s.CancelRead(stopClosed)
+		writing()
+		x.of.closed(x.s.StreamID(), ours)
+	})
+}
+
+// LocalAddr is the address of the UDP socket.
+func (x *stream) LocalAddr() net.Addr { return x.of.qc.LocalAddr() }
+
+// RemoteAddr is where the peer is now.
+func (x *stream) RemoteAddr() net.Addr { return x.of.qc.RemoteAddr() }
+
+// SetDeadline bounds Read and Write.
+func (x *stream) SetDeadline(t time.Time) error { return x.s.SetDeadline(t) }
+
+// SetReadDeadline bounds Read.
+func (x *stream) SetReadDeadline(t time.Time) error { return x.s.SetReadDeadline(t) }
+
+// SetWriteDeadline bounds Write.
+func (x *stream) SetWriteDeadline(t time.Time) error { return x.s.SetWriteDeadline(t) }

@@ -1,0 +1,28 @@
+package quic_test
+
+import (
+	"testing"
+
+	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/transports/transporttest"
+)
+
+func TestSuite(t *testing.T) {
+	for name, c := range map[string]struct {
+		listen transports.ListenSpec
+		from   string
+		large  int64
+		more   map[string]any
+	}{
+		"IPv4":        {transports.ListenSpec{Host: "127.0.0.2"}, "127.0.0.3", 0, nil},
+		"IPv6":        {transports.ListenSpec{Host: "::1"}, "", 8 << 20, nil},
+		"SmallWindow": {transports.ListenSpec{Host: "127.0.0.1"}, "", 8 << 20, map[string]any{"window": 65536.0, "lanes": 1.0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			alpha, beta := two(t, c.more)
+			transporttest.Run(t, func(t *testing.T) transporttest.Harness {
+				return transporttest.Harness{Transport: alpha, Dialler: beta, Listen: c.listen, From: c.from, Large: c.large}
+			})
+		})
+	}
+}
