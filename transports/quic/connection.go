@@ -153,6 +153,18 @@ func (c *connection) busy() int {
 	return len(c.links)
 }
 
+// leaving is how many links this side has closed and the peer has not.
+func (c *connection) leaving() (n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, state := range c.links {
+		if state == ours {
+			n++
+		}
+	}
+	return n
+}
+
 // open makes a link. When the context ends first, it is closed once it is there.
 func (c *connection) open(ctx context.Context) (*stream, error) {
 	type result struct {

@@ -3,9 +3,13 @@ package quic
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/transports"
@@ -96,10 +100,49 @@ func (s *settings) target(to transports.DialSpec) (target, error) {
 	return at, nil
 }
 
-// Close ends all connections and listeners, and tells the peers so.
+// Drain waits until the peers have taken all bytes of the links that were closed
+// here.
+func (t *Transport) Drain(ctx context.Context) error {
+	tick := time.NewTicker(drainTick)
+	defer tick.Stop()
+	for {
+		links := 0
+		for _, c := range t.connections() {
+			links += c.leaving()
+		}
+		if links == 0 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("quic: %d links that were closed here are not finished by their peers: %w", links, ctx.Err())
+		case <-tick.C:
+		}
+	}
+}
+
+// drainTick is how often Drain looks.
+const drainTick = 5 * time.Millisecond
+
+// Close ends all connections and listeners at once, and tells the peers so.
 func (t *Transport) Close() error {
+	open := t.connections()
 	t.mu.Lock()
-	var open []*connection
+	listeners := slices.Collect(maps.Keys(t.listeners))
+	t.mu.Unlock()
+	for _, l := range listeners {
+		_ = l.Close() // nil, always
+	}
+	for _, c := range open {
+		c.close(closeEnds, "the process ends")
+	}
+	return nil
+}
+
+// connections are all that have not ended.
+func (t *Transport) connections() (open []*connection) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	for _, lanes := range t.peers {
 		for _, l := range lanes {
 			if c := l.connection(); c != nil {
@@ -107,17 +150,8 @@ func (t *Transport) Close() error {
 			}
 		}
 	}
-	listeners := make([]*listener, 0, len(t.listeners))
 	for l := range t.listeners {
-		listeners = append(listeners, l)
-	}
-	t.mu.Unlock()
-	for _, l := range listeners {
-		_ = l.Close() // nil, always
 		open = append(open, l.connections()...)
 	}
-	for _, c := range open {
-		c.close(closeEnds, "the process ends")
-	}
-	return nil
+	return open
 }
