@@ -98,6 +98,20 @@ type Piped interface {
 	Detach() (Conn, error)
 }
 
+// Relayed is the near side of a link whose bytes a plugin passes on (package
+// transports/relay).
+type Relayed interface {
+	link.Link
+
+	// Plane is "ring", "stream" or "grpc".
+	Plane() DataPlane
+
+	// Detach gives up the link and returns what another process makes the same link
+	// of: its descriptors, which the caller then owns, and which side of a ring is
+	// this one's. The link is closed. No other call may be in progress.
+	Detach() (fds []int, side int, err error)
+}
+
 // Info identifies a transport.
 type Info struct {
 	Name    string // as in the config: lower case, [a-z][a-z0-9-]*

@@ -9,6 +9,7 @@ import (
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/internal/wireup"
 	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/transports/relay"
 	"github.com/openimpi/impi/transports/ring"
 	"github.com/openimpi/impi/transports/socket"
 )
@@ -46,6 +47,10 @@ func openLink(m wireup.Message, fds []int) (link.Link, error) {
 	switch plane := transports.DataPlane(m.DataPlane); {
 	case plane == transports.PlanePeerSHM && len(fds) == 2:
 		return ring.New(fds[0], fds[1], m.Side)
+	case plane == transports.PlaneRing && len(fds) == 2:
+		return relay.NewRing(fds[0], fds[1], m.Side, m.Transport)
+	case (plane == transports.PlaneStream || plane == transports.PlaneGRPC) && len(fds) == 2:
+		return relay.NewStream(fds[0], fds[1], plane, m.Transport)
 	case (plane == transports.PlaneFD || plane == "") && len(fds) == 1:
 		return socket.New(fds[0], nil)
 	}

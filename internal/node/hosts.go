@@ -54,7 +54,7 @@ func (n *node) listenHost(ctx context.Context, h *ownHost, i int) (err error) {
 	}
 	for _, t := range n.transports {
 		at.Port, at.Name = 0, fmt.Sprintf("d%d-%s", i, t.name)
-		l, err := t.Listen(ctx, at)
+		l, err := n.accepting(t).Listen(ctx, at)
 		if err != nil {
 			return fmt.Errorf("site %s, host %v, direct links: %w", n.opt.Site.Name, h.config.Address, err)
 		}

@@ -15,9 +15,11 @@ const (
 	// KindOpen asks the node for a direct link to Peer.
 	KindOpen Kind = "open"
 	// KindLink gives the proc a link to Peer, which it asked for or which the
-	// peer opened, with its descriptors: a socket's, or those of memory and of the
-	// socket beside it (peer-shm). Without any, Reason says why no direct link could
-	// be had, and packets to Peer go through the agent.
+	// peer opened, with its descriptors: a socket's (fd), those of memory and of the
+	// socket beside it (peer-shm, ring), or those of a socket and of the pipe that
+	// tells of its end (stream, grpc); Reason says why that data plane. Without any,
+	// Reason says why no direct link could be had, and packets to Peer go through the
+	// agent.
 	KindLink Kind = "link"
 	// KindFini says that the proc has passed the barrier of Finalize and that
 	// everything it sent is on its links. It sends nothing after that.
@@ -41,7 +43,7 @@ type Message struct {
 	Peer      wire.WorldRank `json:"peer"`                 // open, link
 	Transport string         `json:"transport,omitempty"`  // link
 	DataPlane string         `json:"data_plane,omitempty"` // link; empty: fd
-	Side      int            `json:"side,omitempty"`       // link by peer-shm: which side of the memory is the proc's
+	Side      int            `json:"side,omitempty"`       // link by peer-shm or ring: which side of the memory is the proc's
 	Code      int            `json:"code,omitempty"`       // abort: exit status
 	Reason    string         `json:"reason,omitempty"`     // link, abort, down
 	Stats     *Stats         `json:"stats,omitempty"`      // stats: the answer

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -89,8 +90,8 @@ func (c *Config) complete() error {
 		}
 	}
 	for _, p := range c.DataPlanes {
-		if p != transports.PlaneFD {
-			errs = append(errs, fmt.Errorf("data plane %q: this node can do %q", p, transports.PlaneFD))
+		if !slices.Contains(planes, p) {
+			errs = append(errs, fmt.Errorf("data plane %q: this node can do %q", p, planes))
 		}
 	}
 	if c.StartTimeout <= 0 {
@@ -111,13 +112,18 @@ func (c *Config) complete() error {
 	return nil
 }
 
-// modes are the data planes to ask a plugin for.
-func (c *Config) modes() (modes []string, pinned bool) {
-	if len(c.DataPlanes) == 0 {
-		return []string{string(transports.PlaneFD), string(transports.PlanePeerSHM)}, false
+// planes are the data planes of this package, best first.
+var planes = []transports.DataPlane{
+	transports.PlaneFD, transports.PlanePeerSHM, transports.PlaneRing, transports.PlaneStream, transports.PlaneGRPC,
+}
+
+// modes are the data planes to ask a plugin for: those that are pinned, or all.
+func modes(pinned []transports.DataPlane) (names []string) {
+	if len(pinned) == 0 {
+		pinned = planes
 	}
-	for _, p := range c.DataPlanes {
-		modes = append(modes, string(p))
+	for _, p := range pinned {
+		names = append(names, string(p))
 	}
-	return modes, true
+	return names
 }

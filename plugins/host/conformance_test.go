@@ -7,15 +7,22 @@ import (
 	"github.com/openimpi/impi/transports/transporttest"
 )
 
-// The whole contract, through plugin processes: one that listens and one that
-// dials.
+// The whole contract, through plugin processes, one that listens and one that
+// dials, by every data plane.
 func TestConformance(t *testing.T) {
-	for _, name := range []string{"tcp", "unix"} {
-		t.Run(name, func(t *testing.T) {
-			near, far := builtin(name, "").start(t), builtin(name, "").start(t)
+	for _, c := range []struct {
+		name  string
+		plane transports.DataPlane
+	}{
+		{"tcp", transports.PlaneFD}, {"tcp", transports.PlaneRing}, {"tcp", transports.PlaneStream}, {"tcp", transports.PlaneGRPC},
+		{"unix", transports.PlaneFD}, {"unix", transports.PlaneRing},
+	} {
+		t.Run(c.name+"/"+string(c.plane), func(t *testing.T) {
+			planes := []transports.DataPlane{c.plane}
+			near, far := builtin(c.name, "").start(t).Pinned(planes), builtin(c.name, "").start(t).Pinned(planes)
 			transporttest.Run(t, func(t *testing.T) transporttest.Harness {
 				return transporttest.Harness{
-					Transport: near.Transport(), Dialler: far.Transport(),
+					Transport: near, Dialler: far,
 					Listen: transports.ListenSpec{Host: "127.0.0.1", Dir: privateDir(t), Name: "suite"},
 				}
 			})

@@ -5,12 +5,8 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/plugins/proto"
 	"github.com/openimpi/impi/plugins/proto/handover"
-	"github.com/openimpi/impi/transports"
-	"github.com/openimpi/impi/transports/ring"
-	"github.com/openimpi/impi/transports/socket"
 )
 
 // desk is where descriptors are claimed. One that nobody waits for is closed.
@@ -80,70 +76,6 @@ func (i *instance) deliver(r handover.Record) {
 		i.log.Warn("descriptor for a link that nobody opens, closed", "link", r.Link)
 		r.Close()
 	}
-}
-
-// open gets the descriptor of a link that the plugin holds, and makes a link of
-// it.
-func (i *instance) open(ctx context.Context, id uint64, op, address string) (link.Link, error) {
-	parcels, err := i.desk.expect(id)
-	if err != nil {
-		i.stop(i.violation(err), 0)
-		return nil, i.err
-	}
-	defer i.desk.forget(id)
-	modes, pinned := i.cfg.modes()
-	req := &proto.OpenDataPlaneRequest{Call: i.call(ctx), LinkId: id, Modes: modes, Pinned: pinned}
-	answer, err := i.rpc.OpenDataPlane(ctx, req)
-	if err != nil {
-		i.abandon(req.Call)
-		return nil, i.broken(ctx, "OpenDataPlane", err)
-	}
-	if answer.GetError() != nil {
-		return nil, answer.GetError().TransportError(i.cfg.Name, op, address)
-	}
-	i.log.Trace("data plane", "link", id, "mode", answer.GetMode(), "reason", answer.GetReason())
-	select {
-	case p := <-parcels:
-		return i.adopt(p, op, address)
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-i.dead:
-	}
-	select { // it may have come before the end
-	case p := <-parcels:
-		return i.adopt(p, op, address)
-	default:
-		return nil, i.err
-	}
-}
-
-// adopt makes a link of what a plugin sent.
-func (i *instance) adopt(p parcel, op, address string) (link.Link, error) {
-	fail := func(code transports.Code, cause error) error {
-		return &transports.Error{Transport: i.cfg.Name, Op: op, Address: address, Code: code,
-			Retryable: code == transports.CodeResource, Reason: cause.Error(), Cause: cause}
-	}
-	if p.err != nil {
-		return nil, fail(transports.CodeResource, p.err)
-	}
-	l, err := linkOf(p.record)
-	if err != nil {
-		return nil, fail(transports.CodeProtocol, err)
-	}
-	return l, nil
-}
-
-// linkOf makes a link of a record, which it uses up.
-func linkOf(r handover.Record) (link.Link, error) {
-	switch {
-	case r.Kind == handover.KindLink && r.Mode == handover.ModeFD && len(r.FDs) == 1:
-		return socket.New(r.FDs[0], r.Preread)
-	case r.Kind == handover.KindLink && r.Mode == handover.ModePeerSHM && len(r.FDs) == 2 && r.Side <= 1 && len(r.Preread) == 0:
-		return ring.NewDetachable(r.FDs[0], r.FDs[1], int(r.Side))
-	}
-	r.Close()
-	return nil, fmt.Errorf("record of kind %d, mode %d, side %d with %d descriptors and %d bytes: no data plane that was asked for",
-		r.Kind, r.Mode, r.Side, len(r.FDs), len(r.Preread))
 }
 
 // abandon takes a request back whose answer nobody waits for any more. It does

@@ -51,6 +51,7 @@ type instance struct {
 
 	desk  desk
 	halls halls
+	pipes pipes
 }
 
 func newInstance(cfg *Config, exe *executable, proc *process, client *plugin.Client, conn *grpc.ClientConn, fds *handover.Conn) *instance {

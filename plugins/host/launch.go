@@ -114,6 +114,7 @@ func clientConfig(cfg *Config, runDir string, run func(env []string, tmpDir stri
 		Logger:           hclog.NewNullLogger(), // it repeats what we log ourselves
 		GRPCDialOptions: []grpc.DialOption{
 			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(proto.MaxMessage), grpc.MaxCallSendMsgSize(proto.MaxMessage)),
+			grpc.WithInitialWindowSize(proto.StreamWindow), grpc.WithInitialConnWindowSize(proto.ConnWindow),
 			grpc.WithIdleTimeout(0), // a second connection cannot be made
 		},
 	}

@@ -15,6 +15,7 @@ import (
 type listener struct {
 	p       *Plugin
 	spec    transports.ListenSpec
+	pinned  []transports.DataPlane
 	address string
 
 	announced chan announcement
@@ -39,9 +40,9 @@ const readyLinks = 32
 
 var errAnnounced = errors.New("more links announced than a plugin may hold")
 
-func newListener(p *Plugin, spec transports.ListenSpec) *listener {
+func newListener(p *Plugin, spec transports.ListenSpec, pinned []transports.DataPlane) *listener {
 	l := &listener{
-		p: p, spec: spec,
+		p: p, spec: spec, pinned: pinned,
 		announced: make(chan announcement, proto.MaxWaiting),
 		ready:     make(chan link.Link, readyLinks),
 		done:      make(chan struct{}),
@@ -130,7 +131,7 @@ func (l *listener) serve() {
 		case <-l.done:
 			return
 		case a := <-l.announced:
-			x, err := a.inst.open(l.ctx, a.link, "accept", l.address)
+			x, err := a.inst.open(l.ctx, opening{a.link, l.pinned, "accept", l.address})
 			if err != nil {
 				// The peer sees the end of the link and dials again.
 				l.p.log.Debug("accepted link is lost", "address", l.address, "error", err)

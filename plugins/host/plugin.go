@@ -176,6 +176,7 @@ func (p *Plugin) Close() error {
 		l.shut(link.ErrClosed) // the plugin closes them all when it drains
 	}
 	if inst != nil {
+		inst.pipes.flush(drainTime)
 		patience := time.Duration(0)
 		if inst.drain(drainTime) {
 			patience = exitTime

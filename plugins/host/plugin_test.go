@@ -328,13 +328,13 @@ func TestAcceptIsBoundByContext(t *testing.T) {
 	}
 }
 
-// A transport whose links are no sockets is refused with a reason.
-func TestLinkInUserSpaceIsUnsupported(t *testing.T) {
+// A transport whose links are of no kind that the SDK knows is refused with a reason.
+func TestLinkOfNoKindIsUnsupported(t *testing.T) {
 	p := builtin("tcp", "userspace").start(t)
 	l := listen(t, p)
 	_, err := p.Transport().Dial(soon(t), transports.DialSpec{Address: l.Address()})
 	var te *transports.Error
-	if !errors.As(err, &te) || te.Code != transports.CodeUnsupported || !strings.Contains(te.Reason, "data plane fd") {
+	if !errors.As(err, &te) || te.Code != transports.CodeUnsupported || !strings.Contains(te.Reason, "it can do no data plane; the node can do fd, peer-shm") {
 		t.Errorf("got %v", err)
 	}
 }

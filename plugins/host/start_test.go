@@ -31,7 +31,7 @@ func TestStartErrors(t *testing.T) {
 	}{
 		{"no name", Config{Builtin: true}, ErrConfig, []string{"lower-case"}},
 		{"path and builtin", Config{Name: "tcp", Builtin: true, Path: other}, ErrConfig, []string{"exactly one of"}},
-		{"data plane", Config{Name: "tcp", Builtin: true, DataPlanes: []transports.DataPlane{"ring"}}, ErrConfig, []string{`"ring"`, `"fd"`}},
+		{"data plane", Config{Name: "tcp", Builtin: true, DataPlanes: []transports.DataPlane{"rings"}}, ErrConfig, []string{`"rings"`, `"fd"`}},
 		{"digest", Config{Name: "tcp", Builtin: true, SHA256: "12"}, ErrConfig, []string{"64 hexadecimal digits"}},
 		{"not there", Config{Name: "tcp", Path: dir + "/impi-transport-tcp"}, ErrNotFound, []string{"no such file", "plugin_dir"}},
 		{"no such directory", Config{Name: "tcp", Path: "/nonexistent/impi-transport-tcp"}, ErrNotFound, []string{"no such file"}},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"strconv"
 	"time"
 
@@ -12,13 +13,23 @@ import (
 	"github.com/openimpi/impi/transports"
 )
 
-// Transport gives the plugin's transport. Its links are transports.Socket: their
-// descriptors can be handed on. Its errors are *transports.Error; those that come
-// from the plugin's state wrap an *Error.
-func (p *Plugin) Transport() transports.Transport { return remote{p} }
+// Transport gives the plugin's transport. Its links can be handed on: they are
+// transports.Socket, transports.Memory or transports.Relayed, and OriginOf tells how
+// they came about. Its errors are *transports.Error; those that come from the
+// plugin's state wrap an *Error.
+func (p *Plugin) Transport() transports.Transport { return remote{p, p.cfg.DataPlanes} }
+
+// Pinned gives the plugin's transport with links that leave the plugin by one of
+// some data planes, the first that is possible, or not at all.
+func (p *Plugin) Pinned(planes []transports.DataPlane) transports.Transport {
+	return remote{p, slices.Clone(planes)}
+}
 
 // remote is a transport that lives in a plugin.
-type remote struct{ p *Plugin }
+type remote struct {
+	p      *Plugin
+	pinned []transports.DataPlane // empty: none
+}
 
 func (t remote) Info() transports.Info {
 	t.p.mu.Lock()
@@ -65,7 +76,7 @@ func (t remote) Configure(settings map[string]any) error {
 func (t remote) Dial(ctx context.Context, to transports.DialSpec) (link.Link, error) {
 	var l link.Link
 	err := t.p.withInstance(ctx, func(inst *instance) (err error) {
-		l, err = inst.dial(ctx, to)
+		l, err = inst.dial(ctx, to, t.pinned)
 		return err
 	})
 	if err != nil {
@@ -83,7 +94,7 @@ func (t remote) Listen(ctx context.Context, at transports.ListenSpec) (transport
 	}
 	var l *listener
 	err := t.p.withInstance(ctx, func(inst *instance) error {
-		l = newListener(t.p, at)
+		l = newListener(t.p, at, t.pinned)
 		err := inst.listen(ctx, l, "")
 		if err == nil {
 			err = t.p.keepListener(inst, l)
@@ -115,7 +126,7 @@ func (p *Plugin) withInstance(ctx context.Context, f func(*instance) error) erro
 }
 
 // dial has the plugin make a link and takes it over.
-func (i *instance) dial(ctx context.Context, to transports.DialSpec) (link.Link, error) {
+func (i *instance) dial(ctx context.Context, to transports.DialSpec, pinned []transports.DataPlane) (link.Link, error) {
 	req := &proto.DialRequest{Call: i.call(ctx), Address: to.Address, From: to.From}
 	answer, err := i.rpc.Dial(ctx, req)
 	if err != nil {
@@ -125,7 +136,7 @@ func (i *instance) dial(ctx context.Context, to transports.DialSpec) (link.Link,
 	if answer.GetError() != nil {
 		return nil, answer.GetError().TransportError(i.cfg.Name, "dial", to.Address)
 	}
-	l, err := i.open(ctx, answer.GetLinkId(), "dial", to.Address)
+	l, err := i.open(ctx, opening{answer.GetLinkId(), pinned, "dial", to.Address})
 	if err != nil {
 		i.closeLink(answer.GetLinkId())
 	}

@@ -32,6 +32,16 @@ const (
 	// MaxMessage is the size of the largest message that either side takes.
 	MaxMessage = 2 << 20
 
+	// RingLayout is the version of the layout of rings (package transports/ring), and
+	// WakeSocket how their sides wake each other.
+	RingLayout = 1
+	WakeSocket = "socket"
+
+	// Windows of HTTP/2, in bytes: what may be under way in one link whose data plane
+	// is "grpc", and in all together.
+	StreamWindow = 1 << 20
+	ConnWindow   = 8 << 20
+
 	// MaxWaiting is how many links a plugin holds that nobody has opened. It
 	// accepts no more until one of them is opened or closed.
 	MaxWaiting = 256

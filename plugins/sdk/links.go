@@ -4,14 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"syscall"
-	"time"
 
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/plugins/proto"
-	"github.com/openimpi/impi/plugins/proto/handover"
 	"github.com/openimpi/impi/transports"
 )
 
@@ -19,6 +15,7 @@ import (
 type held struct {
 	link     link.Link
 	listener uint64 // that accepted it; 0: dialled
+	piped    bool   // it was opened, in mode grpc, and waits for Pipe
 }
 
 // Dial has the transport dial and keeps the link.
@@ -76,6 +73,20 @@ func (s *server) hold(l link.Link, listener uint64) uint64 {
 	return id
 }
 
+// held gives a link that waits, or nil.
+func (s *server) held(id uint64) *held {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.links[id]
+}
+
+// isPiped tells whether a link waits for Pipe.
+func (s *server) isPiped(h *held) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return h.piped
+}
+
 // release gives a held link up, or nil when there is none of that number.
 func (s *server) release(id uint64) *held {
 	s.mu.Lock()
@@ -86,8 +97,13 @@ func (s *server) release(id uint64) *held {
 		return nil
 	}
 	<-s.room
-	s.events.settle(func(e *proto.Event) bool { return e.GetAccepted().GetLinkId() == id })
+	s.settleAccepted(id)
 	return h
+}
+
+// settleAccepted forgets that the node was told of a link.
+func (s *server) settleAccepted(id uint64) {
+	s.events.settle(func(e *proto.Event) bool { return e.GetAccepted().GetLinkId() == id })
 }
 
 func (s *server) closeLink(id uint64) {
@@ -100,72 +116,6 @@ func (s *server) closeLink(id uint64) {
 func (s *server) CloseLink(_ context.Context, req *proto.CloseLinkRequest) (*proto.CloseLinkResponse, error) {
 	s.closeLink(req.GetLinkId())
 	return &proto.CloseLinkResponse{}, nil
-}
-
-// OpenDataPlane hands a link over by the first data plane of the node's that the
-// link can do. Otherwise the link is closed.
-func (s *server) OpenDataPlane(ctx context.Context, req *proto.OpenDataPlaneRequest) (*proto.OpenDataPlaneResponse, error) {
-	h := s.release(req.GetLinkId())
-	if h == nil {
-		return opened(refusal(transports.CodeInternal, fmt.Sprintf("link %d does not wait here", req.GetLinkId())))
-	}
-	defer h.link.Close() // nothing, once it is detached
-	plane, what, pack := packing(h.link)
-	at := slices.Index(req.GetModes(), string(plane))
-	switch {
-	case pack == nil:
-		return opened(refusal(transports.CodeUnsupported, fmt.Sprintf(
-			"the link is neither a kernel socket, for data plane fd, nor shared memory, for peer-shm, and this plugin serves no other (the node can do %s)",
-			strings.Join(req.GetModes(), ", "))))
-	case at < 0:
-		return opened(refusal(transports.CodeUnsupported, fmt.Sprintf(
-			"the link is %s: it can do data plane %s, the node wants %s", what, plane, strings.Join(req.GetModes(), ", "))))
-	}
-	if err := s.handOver(ctx, req.GetLinkId(), pack); err != nil {
-		return opened(wireError(err))
-	}
-	s.handedOver.Add(1)
-	reason := what + ", and the node's first choice"
-	if at > 0 {
-		reason = what + "; the link cannot do " + strings.Join(req.GetModes()[:at], ", ")
-	}
-	return &proto.OpenDataPlaneResponse{Mode: string(plane), Reason: reason}, nil
-}
-
-// packing gives the data plane that a link can do, why, and how it is handed
-// over; nil if there is none.
-func packing(l link.Link) (transports.DataPlane, string, func() (*handover.Record, error)) {
-	switch x := l.(type) {
-	case transports.Socket:
-		return transports.PlaneFD, "a kernel socket", func() (*handover.Record, error) {
-			fd, preread, err := x.Detach()
-			return &handover.Record{Mode: handover.ModeFD, Preread: preread, FDs: []int{fd}}, err
-		}
-	case transports.Memory:
-		return transports.PlanePeerSHM, "memory shared with the peer", func() (*handover.Record, error) {
-			region, socket, side, err := x.Detach()
-			return &handover.Record{Mode: handover.ModePeerSHM, Side: uint32(side), FDs: []int{region, socket}}, err
-		}
-	}
-	return "", "", nil
-}
-
-func opened(e *proto.Error) (*proto.OpenDataPlaneResponse, error) {
-	return &proto.OpenDataPlaneResponse{Error: e}, nil
-}
-
-// handOver sends a link's descriptors to the node. No copy stays here.
-func (s *server) handOver(ctx context.Context, id uint64, pack func() (*handover.Record, error)) error {
-	r, err := pack()
-	if err != nil {
-		return fmt.Errorf("detach link %d: %w", id, err)
-	}
-	deadline, ok := ctx.Deadline()
-	if !ok {
-		deadline = time.Now().Add(time.Minute)
-	}
-	r.Kind, r.Link = handover.KindLink, id
-	return s.fds.Send(r, deadline)
 }
 
 func refusal(code transports.Code, reason string) *proto.Error {

@@ -3,7 +3,8 @@
 //	func main() { sdk.Serve(sdk.Options{Transport: mine.New()}) }
 //
 // It speaks the protocol of docs/plugin-protocol.md for a transports.Transport.
-// Links that are transports.Socket are handed to the node as descriptors.
+// Links that are transports.Socket or transports.Memory are handed to the node as
+// descriptors; the bytes of those that are transports.Piped are passed on here.
 //
 // Importing it has an effect in a process that a node has started as a plugin:
 // file descriptor 1, which carries the handshake, is put aside before main runs,
@@ -95,6 +96,7 @@ func serverOptions(s *server) []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.ChainUnaryInterceptor(s.calls.intercept),
 		grpc.MaxRecvMsgSize(proto.MaxMessage),
+		grpc.InitialWindowSize(proto.StreamWindow), grpc.InitialConnWindowSize(proto.ConnWindow),
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/openimpi/impi/plugins/proto"
 	"github.com/openimpi/impi/plugins/proto/handover"
 	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/transports/conn"
 )
 
 // sdkName identifies this library to the node.
@@ -43,6 +44,7 @@ type server struct {
 	lastID    uint64
 	links     map[uint64]*held
 	listeners map[uint64]*listening
+	pumps     map[*conn.Pump]chan struct{} // closed when it has ended
 
 	dials, dialErrors, accepts, handedOver atomic.Uint64
 }
@@ -52,6 +54,7 @@ func newServer(o Options, fds sender) *server {
 		t: o.Transport, stats: o.Stats, fds: fds, events: newEvents(),
 		room: make(chan struct{}, proto.MaxWaiting), quiet: make(chan struct{}),
 		links: make(map[uint64]*held), listeners: make(map[uint64]*listening),
+		pumps: make(map[*conn.Pump]chan struct{}),
 	}
 	s.life, s.end = context.WithCancel(context.Background())
 	s.calls = newCalls(s.life, s.undo)
@@ -79,18 +82,14 @@ func (s *server) Configure(_ context.Context, req *proto.ConfigureRequest) (*pro
 	return &proto.ConfigureResponse{Error: proto.FromConfigureError(err)}, nil
 }
 
-// Capabilities tells what the links can do, with those data planes that this
-// package serves.
+// Capabilities tells what the links can do, with all data planes that this package
+// has for them.
 func (s *server) Capabilities(context.Context, *proto.CapabilitiesRequest) (*proto.CapabilitiesResponse, error) {
 	c := s.t.Capabilities()
-	var planes []transports.DataPlane
-	for _, p := range c.DataPlanes {
-		if p == transports.PlaneFD {
-			planes = append(planes, p)
-		}
-	}
-	c.DataPlanes = planes
-	return proto.FromCapabilities(c), nil
+	c.DataPlanes = extended(c.DataPlanes)
+	answer := proto.FromCapabilities(c)
+	answer.RingLayouts, answer.WakeMethods = []uint32{proto.RingLayout}, []string{proto.WakeSocket}
+	return answer, nil
 }
 
 // Abandon takes an earlier request back.
@@ -114,7 +113,8 @@ func (s *server) Events(req *proto.EventsRequest, stream grpc.ServerStreamingSer
 	return s.events.follow(stream.Context(), req.GetAfter(), stream.Send)
 }
 
-// Drain ends the listeners and waits for the dials.
+// Drain ends the listeners and waits for the dials, and for what links that their
+// procs have closed still have to pass on.
 func (s *server) Drain(ctx context.Context, _ *proto.DrainRequest) (*proto.DrainResponse, error) {
 	s.mu.Lock()
 	if !s.draining {
@@ -125,6 +125,8 @@ func (s *server) Drain(ctx context.Context, _ *proto.DrainRequest) (*proto.Drain
 	s.stopListeners()
 	select {
 	case <-s.quiet:
+		s.flushPumps(ctx)
+		s.drainTransport(ctx)
 		return &proto.DrainResponse{}, nil
 	case <-ctx.Done():
 	}
@@ -151,6 +153,7 @@ func (s *server) Stats(context.Context, *proto.StatsRequest) (*proto.StatsRespon
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out.Listeners, out.Waiting = uint32(len(s.listeners)), uint32(len(s.links))
+	out.Pumped = uint32(len(s.pumps))
 	return out, nil
 }
 
@@ -158,11 +161,13 @@ func (s *server) Stats(context.Context, *proto.StatsRequest) (*proto.StatsRespon
 func (s *server) close() {
 	s.end()
 	s.stopListeners()
+	s.closePumps()
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	for _, h := range s.links {
 		h.link.Close()
 	}
+	s.mu.Unlock()
+	s.closeTransport()
 }
 
 // nextID numbers links and listeners. The caller holds mu.

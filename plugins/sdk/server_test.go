@@ -3,6 +3,7 @@ package sdk
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -24,8 +25,9 @@ func TestInfo(t *testing.T) {
 		t.Errorf("%v, %v", i, err)
 	}
 	c, err := s.TransportClient.Capabilities(soon(t), &proto.CapabilitiesRequest{Call: call("2")})
-	if err != nil || len(c.DataPlanes) != 1 || c.DataPlanes[0] != "fd" {
-		t.Errorf("data planes that nobody serves: %v, %v", c, err)
+	// A connection that can be handed to a ring can be passed on by the rest, too.
+	if err != nil || !slices.Equal(c.DataPlanes, []string{"ring", "fd", "stream", "grpc"}) {
+		t.Errorf("data planes: %v, %v", c, err)
 	}
 }
 
@@ -65,10 +67,12 @@ func TestOpenRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		modes  []string
 		hidden bool
+		says   string
 	}{
-		"user space link": {[]string{"fd"}, true},
-		"other mode":      {[]string{"ring", "stream"}, false},
-		"no mode":         {nil, false},
+		"a link of no kind": {[]string{"fd"}, true, "it can do no data plane; the site's config allows fd"},
+		"other mode":        {[]string{"peer-shm"}, false, "a kernel socket: it can do data plane fd, ring, stream, grpc; the site's config allows peer-shm"},
+		"other rings":       {[]string{"ring"}, false, "the site's config allows ring"},
+		"no mode":           {nil, false, "it can do data plane fd"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, far := socketLink(t)
@@ -80,7 +84,7 @@ func TestOpenRefused(t *testing.T) {
 			}})
 			d, _ := s.TransportClient.Dial(soon(t), &proto.DialRequest{Call: call("1")})
 			o, err := s.TransportClient.OpenDataPlane(soon(t), &proto.OpenDataPlaneRequest{Call: call("2"), LinkId: d.GetLinkId(), Modes: c.modes, Pinned: true})
-			if err != nil || o.GetError().GetCode() != "unsupported" || !strings.Contains(o.GetError().GetReason(), "data plane fd") {
+			if err != nil || o.GetError().GetCode() != "unsupported" || !strings.Contains(o.GetError().GetReason(), c.says) {
 				t.Errorf("%v, %v", o, err)
 			}
 			ended(t, far)

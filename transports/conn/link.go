@@ -7,8 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/transports"
 	"github.com/openimpi/impi/transports/ring"
@@ -75,11 +73,11 @@ func (l *Link) open() (*use, error) {
 	case l.failed != nil:
 		return nil, l.failed
 	}
-	near, far, err := ringPair()
-	var side Near
+	side, region, sock, err := NearRing(ring.DefaultSize)
+	var near *ring.Link
 	if err == nil {
-		if side, err = NearRing(far); err != nil {
-			_ = near.Close()
+		if near, err = ring.New(region, sock, 1); err != nil {
+			side.Break()
 		}
 	}
 	if err != nil {
@@ -94,30 +92,6 @@ func (l *Link) open() (*use, error) {
 		_ = u.pump.Run() // Err has it
 	}()
 	return u, nil
-}
-
-// ringPair makes a ring with both sides in this process.
-func ringPair() (near, far *ring.Link, err error) {
-	file, err := ring.Create(ring.DefaultSize)
-	if err != nil {
-		return nil, nil, err
-	}
-	other, err := unix.FcntlInt(uintptr(file), unix.F_DUPFD_CLOEXEC, 0)
-	if err != nil {
-		return nil, nil, errors.Join(err, unix.Close(file))
-	}
-	socks, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
-	if err != nil {
-		return nil, nil, errors.Join(err, unix.Close(file), unix.Close(other))
-	}
-	if far, err = ring.New(file, socks[0], 0); err != nil {
-		return nil, nil, errors.Join(err, unix.Close(other), unix.Close(socks[1]))
-	}
-	if near, err = ring.New(other, socks[1], 1); err != nil {
-		far.Break()
-		return nil, nil, err
-	}
-	return near, far, nil
 }
 
 // Send copies into the ring what there is room for.

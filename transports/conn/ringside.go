@@ -25,18 +25,43 @@ type ringSide struct {
 	raw  syscall.RawConn
 }
 
-// NearRing makes a Near of one side of a ring, which it owns, also after an error.
-func NearRing(l *ring.Link) (Near, error) {
-	s := &ringSide{l: l}
-	fd, err := unix.FcntlInt(uintptr(l.Handle()), unix.F_DUPFD_CLOEXEC, 0)
+// NearRing makes a Near of side 0 of a region with rings of size bytes, a power of
+// two, and the two descriptors with which the user makes the link of side 1: the
+// region's and the socket's. The caller owns them.
+func NearRing(size int) (near Near, region, sock int, err error) {
+	mine, err := ring.Create(size)
 	if err != nil {
-		l.Break()
-		return nil, fmt.Errorf("duplicate the socket of a ring: %w", err)
+		return nil, -1, -1, err
 	}
-	s.bell = os.NewFile(uintptr(fd), "ring") // it does not block, so Go polls it
-	if s.raw, err = s.bell.SyscallConn(); err != nil {
-		s.Break()
-		return nil, fmt.Errorf("wait for a ring: %w", err)
+	region, err = unix.FcntlInt(uintptr(mine), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, -1, -1, errors.Join(fmt.Errorf("duplicate the descriptor of a ring: %w", err), unix.Close(mine))
+	}
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return nil, -1, -1, errors.Join(fmt.Errorf("socket pair: %w", err), unix.Close(region), unix.Close(mine))
+	}
+	s, err := newRingSide(mine, pair[0])
+	if err != nil {
+		return nil, -1, -1, errors.Join(err, unix.Close(region), unix.Close(pair[1]))
+	}
+	return s, region, pair[1], nil
+}
+
+// newRingSide owns both descriptors, also after an error.
+func newRingSide(region, sock int) (*ringSide, error) {
+	bell, err := unix.FcntlInt(uintptr(sock), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("duplicate the socket of a ring: %w", err), unix.Close(region), unix.Close(sock))
+	}
+	s := &ringSide{bell: os.NewFile(uintptr(bell), "ring")} // it does not block, so Go polls it
+	if s.l, err = ring.New(region, sock, 0); err == nil {
+		if s.raw, err = s.bell.SyscallConn(); err != nil {
+			s.l.Break()
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.bell.Close())
 	}
 	return s, nil
 }

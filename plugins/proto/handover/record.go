@@ -35,8 +35,8 @@ const (
 // Mode is a data plane, as a number.
 type Mode uint16
 
-// The modes. ModeFD has one descriptor, ModePeerSHM two: the memory's and the
-// socket's.
+// The modes. ModeFD has one descriptor; ModePeerSHM and ModeRing have two, the
+// memory's and the socket's; ModeStream has the socket's and a pipe's.
 const (
 	ModeFD      Mode = 1
 	ModePeerSHM Mode = 2
@@ -49,7 +49,7 @@ type Record struct {
 	Kind    Kind
 	Link    uint64 // the link's number, as in the gRPC service
 	Mode    Mode
-	Side    uint32 // of the memory; ModePeerSHM only
+	Side    uint32 // of the memory; ModePeerSHM and ModeRing only
 	Preread []byte // what the peer sent and the plugin has read already
 	FDs     []int  // owned by whoever holds the record
 }

@@ -1,0 +1,91 @@
+package host
+
+import (
+	"sync"
+	"time"
+
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/plugins/proto/pipe"
+	"github.com/openimpi/impi/transports/conn"
+	"github.com/openimpi/impi/transports/relay"
+)
+
+// pipes are the links of an instance whose data plane is "grpc".
+type pipes struct {
+	warn sync.Once
+	mu   sync.Mutex
+	open map[*conn.Pump]chan struct{} // closed when it has ended
+}
+
+// pipe makes a link whose bytes go through the control connection: a socket pair,
+// pumped by this process.
+func (i *instance) pipe(id uint64, from Origin) (link.Link, error) {
+	i.pipes.warn.Do(func() {
+		i.log.Warn("links pass through the control connection (data plane grpc): "+
+			"expect several times the latency of a socket and a tenth of its throughput", "reason", from.Reason)
+	})
+	far, err := pipe.Open(i.ctx, i.rpc, id)
+	if err != nil {
+		return nil, i.broken(i.ctx, "Pipe", err)
+	}
+	near, sock, tail, err := conn.NearSocket()
+	if err != nil {
+		far.Break()
+		return nil, err
+	}
+	p := conn.NewPump(near, far)
+	started := i.spawn(func() {
+		defer i.pipes.enter(p)()
+		if err := p.Run(); err != nil {
+			i.log.Debug("link has broken", "link", id, "error", err)
+		}
+		far.Finish()
+	})
+	if !started {
+		p.Close()
+	}
+	l, err := relay.NewStream(sock, tail, from.Plane, from.Transport)
+	if err != nil {
+		p.Close()
+		return nil, err
+	}
+	return relayedLink{l, made{from}}, nil
+}
+
+// enter notes that a pump runs, until the function is called.
+func (p *pipes) enter(pump *conn.Pump) (leave func()) {
+	ended := make(chan struct{})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.open == nil {
+		p.open = make(map[*conn.Pump]chan struct{})
+	}
+	p.open[pump] = ended
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.open, pump)
+		close(ended)
+	}
+}
+
+// flush waits, for a time, until what procs have sent that have left their links is
+// in the plugin.
+func (p *pipes) flush(atMost time.Duration) {
+	p.mu.Lock()
+	var leaving []chan struct{}
+	for pump, ended := range p.open {
+		if pump.Left() {
+			leaving = append(leaving, ended)
+		}
+	}
+	p.mu.Unlock()
+	timeout := time.After(atMost)
+	for _, ended := range leaving {
+		select {
+		case <-ended:
+		case <-timeout:
+			return
+		}
+	}
+}

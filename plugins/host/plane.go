@@ -1,0 +1,135 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/plugins/proto"
+	"github.com/openimpi/impi/plugins/proto/handover"
+	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/transports/relay"
+	"github.com/openimpi/impi/transports/ring"
+	"github.com/openimpi/impi/transports/socket"
+)
+
+// opening is a link that a plugin holds and that is to leave it.
+type opening struct {
+	id          uint64
+	pinned      []transports.DataPlane // empty: any
+	op, address string                 // for errors
+}
+
+// open has the plugin choose a data plane for a link, and makes this side of it.
+func (i *instance) open(ctx context.Context, o opening) (link.Link, error) {
+	parcels, err := i.desk.expect(o.id)
+	if err != nil {
+		i.stop(i.violation(err), 0)
+		return nil, i.err
+	}
+	defer i.desk.forget(o.id)
+	req := &proto.OpenDataPlaneRequest{
+		Call: i.call(ctx), LinkId: o.id, Modes: modes(o.pinned), Pinned: len(o.pinned) > 0,
+		RingLayouts: []uint32{proto.RingLayout}, WakeMethods: []string{proto.WakeSocket}, RingBytes: ring.DefaultSize,
+	}
+	answer, err := i.rpc.OpenDataPlane(ctx, req)
+	if err != nil {
+		i.abandon(req.Call)
+		return nil, i.broken(ctx, "OpenDataPlane", err)
+	}
+	if answer.GetError() != nil {
+		return nil, answer.GetError().TransportError(i.cfg.Name, o.op, o.address)
+	}
+	if !slices.Contains(req.Modes, answer.GetMode()) {
+		i.stop(i.violation(fmt.Errorf("link %d leaves by data plane %q, which nobody asked for", o.id, answer.GetMode())), 0)
+		return nil, i.err
+	}
+	from := newOrigin(i.cfg.Name, answer)
+	i.log.Trace("data plane", "link", o.id, "mode", from.Plane, "reason", from.Reason)
+	if from.Plane == transports.PlaneGRPC {
+		return i.pipe(o.id, from)
+	}
+	return i.claim(ctx, parcels, o, from)
+}
+
+// claim waits for a link's descriptors.
+func (i *instance) claim(ctx context.Context, parcels <-chan parcel, o opening, from Origin) (link.Link, error) {
+	select {
+	case p := <-parcels:
+		return i.adopt(p, o, from)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-i.dead:
+	}
+	select { // they may have come before the end
+	case p := <-parcels:
+		return i.adopt(p, o, from)
+	default:
+		return nil, i.err
+	}
+}
+
+// adopt makes a link of what a plugin sent.
+func (i *instance) adopt(p parcel, o opening, from Origin) (link.Link, error) {
+	fail := func(code transports.Code, cause error) error {
+		return &transports.Error{Transport: i.cfg.Name, Op: o.op, Address: o.address, Code: code,
+			Retryable: code == transports.CodeResource, Reason: cause.Error(), Cause: cause}
+	}
+	if p.err != nil {
+		return nil, fail(transports.CodeResource, p.err)
+	}
+	l, err := linkOf(p.record, from)
+	if err != nil {
+		return nil, fail(transports.CodeProtocol, err)
+	}
+	return l, nil
+}
+
+// mostRegion is the size of a region that has the rings that were asked for, and
+// some more for its header.
+const mostRegion = 2*ring.DefaultSize + 64<<10
+
+// checkRegion wants memory that was paid for: a plugin's region must not take more of
+// ours, or of a proc's, than was asked for, nor any when it is touched.
+func checkRegion(fd int) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return fmt.Errorf("region of a ring: %w", err)
+	}
+	if st.Size > mostRegion || st.Blocks*512 < st.Size {
+		return fmt.Errorf("%w: %d bytes of which %d are allocated; at most %d, all allocated, were asked for",
+			ring.ErrRegion, st.Size, st.Blocks*512, mostRegion)
+	}
+	return nil
+}
+
+// linkOf makes a link of a record, which it uses up.
+func linkOf(r handover.Record, from Origin) (link.Link, error) {
+	plane, fds := from.Plane, r.FDs
+	alone := r.Kind == handover.KindLink && (len(r.Preread) == 0 || plane == transports.PlaneFD)
+	switch {
+	case !alone:
+	case plane == transports.PlaneFD && r.Mode == handover.ModeFD && len(fds) == 1:
+		l, err := socket.New(fds[0], r.Preread)
+		return socketLink{l, made{from}}, err
+	case plane == transports.PlanePeerSHM && r.Mode == handover.ModePeerSHM && len(fds) == 2 && r.Side <= 1:
+		l, err := ring.NewDetachable(fds[0], fds[1], int(r.Side))
+		return memoryLink{l, made{from}}, err
+	case plane == transports.PlaneRing && r.Mode == handover.ModeRing && len(fds) == 2 && r.Side <= 1:
+		if err := checkRegion(fds[0]); err != nil {
+			r.Close()
+			return nil, err
+		}
+		l, err := relay.NewRing(fds[0], fds[1], int(r.Side), from.Transport)
+		return relayedLink{l, made{from}}, err
+	case plane == transports.PlaneStream && r.Mode == handover.ModeStream && len(fds) == 2:
+		l, err := relay.NewStream(fds[0], fds[1], plane, from.Transport)
+		return relayedLink{l, made{from}}, err
+	}
+	r.Close()
+	return nil, fmt.Errorf("record of kind %d, mode %d, side %d with %d descriptors and %d bytes: not what data plane %s has",
+		r.Kind, r.Mode, r.Side, len(fds), len(r.Preread), plane)
+}

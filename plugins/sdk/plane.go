@@ -1,0 +1,165 @@
+package sdk
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/plugins/proto"
+	"github.com/openimpi/impi/plugins/proto/handover"
+	"github.com/openimpi/impi/transports"
+)
+
+// relayed are the data planes in which this process passes the bytes on.
+var relayed = []transports.DataPlane{transports.PlaneRing, transports.PlaneStream, transports.PlaneGRPC}
+
+// extended are the data planes of links whose transport declares some: what is
+// a socket or a connection can also be relayed.
+func extended(declared []transports.DataPlane) []transports.DataPlane {
+	planes := slices.Clone(declared)
+	if slices.ContainsFunc(declared, func(p transports.DataPlane) bool {
+		return p == transports.PlaneFD || slices.Contains(relayed, p)
+	}) {
+		for _, p := range relayed {
+			if !slices.Contains(planes, p) {
+				planes = append(planes, p)
+			}
+		}
+	}
+	return planes
+}
+
+// planesOf says what a link is, and by which data planes it can leave.
+func planesOf(l link.Link) (planes []transports.DataPlane, what string) {
+	switch l.(type) {
+	case transports.Socket:
+		return append([]transports.DataPlane{transports.PlaneFD}, relayed...), "a kernel socket"
+	case transports.Memory:
+		return []transports.DataPlane{transports.PlanePeerSHM}, "memory shared with the peer"
+	case transports.Piped:
+		return relayed, "a connection inside the plugin"
+	}
+	return nil, "neither a kernel socket (transports.Socket) nor shared memory (transports.Memory) nor a connection (transports.Piped)"
+}
+
+// OpenDataPlane attaches a link by the first data plane of the node's that the link
+// can do. Otherwise the link is closed.
+func (s *server) OpenDataPlane(ctx context.Context, req *proto.OpenDataPlaneRequest) (*proto.OpenDataPlaneResponse, error) {
+	h := s.held(req.GetLinkId())
+	if h == nil || s.isPiped(h) {
+		return opened(refusal(transports.CodeInternal, fmt.Sprintf("link %d does not wait here", req.GetLinkId())))
+	}
+	plane, reason, refused := choose(h.link, req)
+	if refused != nil {
+		s.closeLink(req.GetLinkId())
+		return opened(refused)
+	}
+	answer := &proto.OpenDataPlaneResponse{Mode: string(plane), Reason: reason}
+	if plane == transports.PlaneGRPC {
+		s.settleAccepted(req.GetLinkId())
+		s.mu.Lock()
+		h.piped = true // its place is taken until Pipe
+		s.mu.Unlock()
+		return answer, nil
+	}
+	if s.release(req.GetLinkId()) == nil {
+		return opened(refusal(transports.CodeInternal, fmt.Sprintf("link %d was closed meanwhile", req.GetLinkId())))
+	}
+	defer h.link.Close() // nothing, once it is detached
+	var err error
+	switch plane {
+	case transports.PlaneRing:
+		answer.RingLayout, answer.WakeMethod, answer.RingBytes = proto.RingLayout, proto.WakeSocket, ringBytes(req.GetRingBytes())
+		err = s.pumpRing(ctx, req.GetLinkId(), h.link, int(answer.RingBytes))
+	case transports.PlaneStream:
+		err = s.pumpSocket(ctx, req.GetLinkId(), h.link)
+	default:
+		err = s.handOver(ctx, req.GetLinkId(), h.link)
+	}
+	if err != nil {
+		return opened(wireError(err))
+	}
+	return answer, nil
+}
+
+// choose picks the data plane, and says why that one.
+func choose(l link.Link, req *proto.OpenDataPlaneRequest) (plane transports.DataPlane, reason string, refused *proto.Error) {
+	can, what := planesOf(l)
+	at := slices.IndexFunc(req.GetModes(), func(m string) bool {
+		return slices.Contains(can, transports.DataPlane(m)) && (m != string(transports.PlaneRing) || ringFits(req))
+	})
+	wanted := strings.Join(req.GetModes(), ", ")
+	if at < 0 {
+		who := "the node can do"
+		if req.GetPinned() {
+			who = "the site's config allows"
+		}
+		return "", "", refusal(transports.CodeUnsupported, fmt.Sprintf("the link is %s: it can do %s; %s %s", what, planeList(can), who, wanted))
+	}
+	reason = "the link is " + what
+	switch {
+	case at > 0:
+		reason += ", which cannot do " + strings.Join(req.GetModes()[:at], ", ")
+	case req.GetPinned():
+		reason += ", and the site's config wants " + wanted
+	default:
+		reason += ", which allows the best plane"
+	}
+	return transports.DataPlane(req.GetModes()[at]), reason, nil
+}
+
+func planeList(planes []transports.DataPlane) string {
+	if len(planes) == 0 {
+		return "no data plane"
+	}
+	names := make([]string, len(planes))
+	for i, p := range planes {
+		names[i] = string(p)
+	}
+	return "data plane " + strings.Join(names, ", ")
+}
+
+// ringFits tells whether the node knows the rings that this package makes.
+func ringFits(req *proto.OpenDataPlaneRequest) bool {
+	return slices.Contains(req.GetRingLayouts(), proto.RingLayout) && slices.Contains(req.GetWakeMethods(), proto.WakeSocket)
+}
+
+func opened(e *proto.Error) (*proto.OpenDataPlaneResponse, error) {
+	return &proto.OpenDataPlaneResponse{Error: e}, nil
+}
+
+// handOver gives a link to the node, and keeps nothing of it.
+func (s *server) handOver(ctx context.Context, id uint64, l link.Link) error {
+	r, err := pack(l)
+	if err != nil {
+		return fmt.Errorf("detach link %d: %w", id, err)
+	}
+	if err := s.sendRecord(ctx, id, r); err != nil {
+		return err
+	}
+	s.handedOver.Add(1)
+	return nil
+}
+
+// pack takes a link's descriptors out of it.
+func pack(l link.Link) (*handover.Record, error) {
+	if x, ok := l.(transports.Memory); ok {
+		region, socket, side, err := x.Detach()
+		return &handover.Record{Mode: handover.ModePeerSHM, Side: uint32(side), FDs: []int{region, socket}}, err
+	}
+	fd, preread, err := l.(transports.Socket).Detach()
+	return &handover.Record{Mode: handover.ModeFD, Preread: preread, FDs: []int{fd}}, err
+}
+
+// sendRecord sends a link's descriptors to the node. No copy stays here.
+func (s *server) sendRecord(ctx context.Context, id uint64, r *handover.Record) error {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		deadline = time.Now().Add(time.Minute)
+	}
+	r.Kind, r.Link = handover.KindLink, id
+	return s.fds.Send(r, deadline)
+}

@@ -1,0 +1,201 @@
+package sdk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/bits"
+	"net"
+	"os"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/plugins/proto"
+	"github.com/openimpi/impi/plugins/proto/handover"
+	"github.com/openimpi/impi/plugins/proto/pipe"
+	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/transports/conn"
+	"github.com/openimpi/impi/transports/ring"
+)
+
+// The sizes of rings that a node may ask for.
+const (
+	minRing = 64 << 10
+	maxRing = 16 << 20
+)
+
+// ringBytes is the size of the rings to make where the node asks for n.
+func ringBytes(n uint64) uint64 {
+	if n == 0 {
+		return ring.DefaultSize
+	}
+	n = min(max(n, minRing), maxRing)
+	return 1 << (bits.Len64(n) - 1)
+}
+
+// pumpRing opens the data plane "ring": the node gets one side of a ring and this
+// process pumps the other.
+func (s *server) pumpRing(ctx context.Context, id uint64, l link.Link, size int) error {
+	far, err := connOf(l)
+	if err != nil {
+		return err
+	}
+	near, region, sock, err := conn.NearRing(size)
+	if err != nil {
+		conn.Break(far)
+		return err
+	}
+	return s.attach(ctx, id, conn.NewPump(near, far), &handover.Record{Mode: handover.ModeRing, Side: 1, FDs: []int{region, sock}})
+}
+
+// pumpSocket opens the data plane "stream".
+func (s *server) pumpSocket(ctx context.Context, id uint64, l link.Link) error {
+	far, err := connOf(l)
+	if err != nil {
+		return err
+	}
+	near, sock, tail, err := conn.NearSocket()
+	if err != nil {
+		conn.Break(far)
+		return err
+	}
+	return s.attach(ctx, id, conn.NewPump(near, far), &handover.Record{Mode: handover.ModeStream, FDs: []int{sock, tail}})
+}
+
+// attach sends the node its side of a pump and starts it.
+func (s *server) attach(ctx context.Context, id uint64, p *conn.Pump, r *handover.Record) error {
+	if err := s.sendRecord(ctx, id, r); err != nil {
+		p.Close()
+		return err
+	}
+	go s.run(id, p)
+	return nil
+}
+
+// Pipe is the data plane "grpc" of one link.
+func (s *server) Pipe(call grpc.BidiStreamingServer[proto.Frame, proto.Frame]) error {
+	near, id, err := pipe.Accept(call)
+	if err != nil {
+		return err
+	}
+	if h := s.held(id); h == nil || !s.isPiped(h) {
+		return status.Errorf(codes.NotFound, "link %d does not wait for Pipe", id)
+	}
+	h := s.release(id)
+	if h == nil {
+		return status.Errorf(codes.NotFound, "link %d was closed", id)
+	}
+	far, err := connOf(h.link)
+	if err != nil {
+		_ = h.link.Close()
+		return status.Errorf(codes.Internal, "link %d: %v", id, err)
+	}
+	p := conn.NewPump(near, far)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.run(id, p)
+	}()
+	select {
+	case <-ended:
+	case <-near.Broken(): // returning is what wakes the pump
+	}
+	if err := p.Err(); err != nil {
+		return status.Errorf(codes.Aborted, "link %d: %v", id, err)
+	}
+	return nil
+}
+
+// run pumps a link until it ends.
+func (s *server) run(id uint64, p *conn.Pump) {
+	ended := make(chan struct{})
+	s.mu.Lock()
+	s.pumps[p] = ended
+	closing := s.life.Err() != nil
+	s.mu.Unlock()
+	if closing {
+		p.Close()
+	}
+	if err := p.Run(); err != nil && s.life.Err() == nil {
+		Logger().Debug("link has broken", "link", id, "error", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.pumps, p)
+	close(ended)
+}
+
+// flushPumps waits for the links whose procs have left.
+func (s *server) flushPumps(ctx context.Context) {
+	s.mu.Lock()
+	var leaving []chan struct{}
+	for p, ended := range s.pumps {
+		if p.Left() {
+			leaving = append(leaving, ended)
+		}
+	}
+	s.mu.Unlock()
+	for _, ended := range leaving {
+		select {
+		case <-ended:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// closePumps breaks all links that are left.
+func (s *server) closePumps() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for p := range s.pumps {
+		p.Close()
+	}
+}
+
+// connOf takes the connection out of a link. One that is a socket gets what package
+// net makes of it.
+func connOf(l link.Link) (transports.Conn, error) {
+	if x, ok := l.(transports.Piped); ok {
+		return x.Detach()
+	}
+	fd, preread, err := l.(transports.Socket).Detach()
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), "link")
+	c, err := net.FileConn(f) // dups
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, fmt.Errorf("a socket that cannot be passed on: %w", err)
+	}
+	x, ok := c.(transports.Conn)
+	if !ok {
+		return nil, errors.Join(fmt.Errorf("a %T, whose bytes cannot be passed on", c), c.Close())
+	}
+	if len(preread) > 0 {
+		return &ahead{x, preread}, nil
+	}
+	return x, nil
+}
+
+// ahead is a connection of which some bytes were read already.
+type ahead struct {
+	transports.Conn
+	rest []byte
+}
+
+// Read gives those first.
+func (a *ahead) Read(b []byte) (int, error) {
+	if len(a.rest) == 0 {
+		return a.Conn.Read(b)
+	}
+	n := copy(b, a.rest)
+	a.rest = a.rest[n:]
+	return n, nil
+}
+
+// NetConn is the connection itself.
+func (a *ahead) NetConn() net.Conn { return a.Conn }
