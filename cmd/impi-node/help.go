@@ -10,9 +10,10 @@ const help = `impi-node runs MPI programs, on one site or as one job across seve
 Usage:
   impi-node -n PROCS [flags] [--] PROGRAM [ARGS...]
   impi-node -config JOB.HCL [-site NAME] [flags]
+  impi-node links [-explain] [-measure] [-json]
   impi-node validate JOB.HCL [-json]
   impi-node version
-  impi-node help [exit|files|site]
+  impi-node help [exit|files|links|site]
 
 Examples:
   Four procs on this machine; no file is needed:
@@ -26,6 +27,9 @@ Examples:
 
   Is the file right? Every fault is shown with its line and what to write:
       impi-node validate job.hcl
+
+  Which transport am I on, and why? Of jobs that run, from another terminal:
+      impi-node links -explain
 
   Output as the program wrote it, to be read by another program:
       impi-node -no-prefix -n 1 ./prog > result.txt
@@ -50,6 +54,7 @@ The exit status is that of the first proc that failed; see: impi-node help exit
 `
 
 var topics = map[string]string{
+	"links": linksHelp,
 	"exit": `Exit statuses of impi-node:
 
   0        every proc of the site ended with status 0, after MPI Finalize
@@ -102,7 +107,7 @@ func printHelp(args []string, out, err io.Writer) int {
 	}
 	text, ok := topics[args[0]]
 	if !ok {
-		fmt.Fprintf(err, "impi-node: there is no help on %q; there is on exit, files and site\n", args[0])
+		fmt.Fprintf(err, "impi-node: there is no help on %q; there is on exit, files, links and site\n", args[0])
 		return statusUsage
 	}
 	fmt.Fprint(out, text)

@@ -36,6 +36,8 @@ func run(args []string, std streams) int {
 		switch args[0] {
 		case "help":
 			return printHelp(args[1:], std.out, std.err)
+		case "links":
+			return showLinks(args[1:], std)
 		case "validate":
 			return validate(args[1:], std)
 		case "version":

@@ -66,7 +66,7 @@ type Waiting struct {
 	Budget  time.Duration `json:"budget_ns"`   // of polling, for each wait
 	Crowded bool          `json:"crowded"`     // others want the cores: does not poll for now
 	State   string        `json:"state"`       // "polling", "asleep" or "computing" (not in MPI); empty: not known
-	Stolen  int           `json:"crowd_score"` // 0 to 16; polling is given up from 8
+	Score   int           `json:"crowd_score"` // 0 to 16; polling is given up from 8
 }
 
 // Proc is a proc of the site.
@@ -145,7 +145,8 @@ const (
 	RuleNotOffered   Rule = "not-offered"   // the peer's card has it not
 	RuleOtherMachine Rule = "other-machine" // it does not leave the machine
 	RuleNotEncrypted Rule = "require-tls"
-	RulePlane        Rule = "data-plane" // it has none of those that the route pins
+	RulePlane        Rule = "data-plane"  // it has none of those that the route pins
+	RulePeerRoutes   Rule = "peer-routes" // the peer's node refused it for one of the above
 )
 
 // Candidate is a transport that could link a pair, or not.
@@ -154,7 +155,7 @@ type Candidate struct {
 	Address   string    `json:"address,omitempty"` // where the peer listens
 	Reach     string    `json:"reach,omitempty"`
 	Verdict   Verdict   `json:"verdict"`
-	Rule      Rule      `json:"rule,omitempty"` // of an excluded one
+	Rule      Rule      `json:"rule,omitempty"` // of an excluded one, or of one that was refused
 	Reason    string    `json:"reason"`
 	At        time.Time `json:"at,omitzero"` // of the last try
 	Tries     int       `json:"tries,omitempty"`

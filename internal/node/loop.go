@@ -37,6 +37,7 @@ type port struct {
 	id       agent.LinkID
 	link     link.Link
 	rank     wire.WorldRank // of a proc, or agent.NoRank for a channel
+	host     wire.HostRank  // at the other end of a channel
 	interest link.Interest  // what the poll set waits for; 0: not in the set
 	streak   int            // reads that polling brought since the last sleep
 	ended    error          // why the link can be read no more
@@ -372,7 +373,7 @@ func (s *packetSwitch) endChannel(l agent.LinkID) {
 // attach makes a link part of the switch. It is called by the loop, or before
 // the loop runs.
 func (s *packetSwitch) attach(l link.Link, rank wire.WorldRank, host wire.HostRank) error {
-	p := &port{id: agent.LinkID(len(s.ports)), link: l, rank: rank, interest: link.Readable}
+	p := &port{id: agent.LinkID(len(s.ports)), link: l, rank: rank, host: host, interest: link.Readable}
 	h := l.Handle()
 	if h == link.NoHandle {
 		return errors.New("the link has no descriptor to wait for")

@@ -14,6 +14,7 @@ import (
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/internal/launch"
+	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/internal/rendezvous"
 	"github.com/openimpi/impi/plugins/host"
 )
@@ -52,6 +53,7 @@ type node struct {
 	job       *startup.Job
 	cards     []*dynamic.Card // by world rank; nil for who has none
 	direct    *directLinks
+	control   *links.Server // nil if it could not be opened
 
 	mu    sync.Mutex
 	after *Failure // of a proc that had passed Finalize
@@ -135,6 +137,9 @@ func (n *node) run(ctx context.Context) error {
 	}
 	n.log.Log(level, "the job runs", "procs", len(n.job.Procs), "sites", n.job.Size(), "first_rank", n.job.Clients[n.job.Self].FirstProc, "node_pid", os.Getpid())
 	close(n.ready)
+	if err := n.writeAbout(); err != nil {
+		n.log.Debug("cannot write to the runtime directory", "error", err)
+	}
 	return n.finish(ctx)
 }
 
@@ -143,6 +148,7 @@ func (n *node) start(ctx context.Context) (err error) {
 	if n.dir, err = host.NewRunDir(n.opt.RunBase); err != nil {
 		return err
 	}
+	n.openControl()
 	if err := n.startServer(); err != nil {
 		return err
 	}
@@ -268,6 +274,7 @@ func (n *node) shutDown(f *Failure) {
 		n.resign(f)
 		n.tellProcs(f.Text)
 	}
+	n.closeControl()
 	n.stopSwitches()
 	n.stopProcs()
 	if n.direct != nil {

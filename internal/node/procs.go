@@ -43,6 +43,7 @@ type proc struct {
 	phase   atomic.Int32
 	silent  chan struct{} // closed when the control socket has said all
 	judged  chan struct{} // closed when its end has been looked at
+	inquiry inquiry
 }
 
 func (p *proc) who() who {
@@ -175,6 +176,10 @@ func (p *proc) heard(m wireup.Message) {
 		p.n.hellos <- p
 	case m.Kind == wireup.KindOpen && phase == welcomed:
 		p.n.direct.open(p, m.Peer)
+	case m.Kind == wireup.KindStats && phase >= welcomed:
+		if !p.inquiry.heard(m.Stats, len(p.n.job.Procs)) {
+			p.n.log.Warn("a proc tells more of its links than was asked for", "proc", p.who())
+		}
 	case m.Kind == wireup.KindFini && phase == welcomed:
 		p.phase.Store(int32(finished))
 		p.host.loop.procDone(wire.WorldRank(p.rank.Load()))

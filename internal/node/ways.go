@@ -7,7 +7,6 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/wire"
-	"github.com/openimpi/impi/transports"
 )
 
 // way is one possibility to reach a proc.
@@ -56,18 +55,8 @@ func (n *node) allows(rank wire.WorldRank, t *transport) bool {
 
 // fits tells whether a transport's links meet what a route demands.
 func fits(r config.Route, t *transport, sameMachine bool) bool {
-	c := t.Capabilities()
-	switch {
-	case c.Reach == transports.ReachMachine && !sameMachine:
-		return false
-	case r.RequireTLS && !c.Has(transports.FeatureEncrypted):
-		return false
-	case len(r.DataPlane) == 0:
-		return true
-	}
-	return slices.ContainsFunc(r.DataPlane, func(p string) bool {
-		return slices.Contains(c.DataPlanes, transports.DataPlane(p))
-	})
+	rule, _ := unfit(r, t, sameMachine)
+	return rule == ""
 }
 
 // nonce makes a number that nobody can foresee.

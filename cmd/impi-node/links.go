@@ -1,0 +1,192 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/user"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/plugins/host"
+)
+
+// Exit statuses of impi-node links beside 0 and statusUsage.
+const (
+	statusNoJob   = 1 // no running job was found
+	statusPartial = 3 // some node did not answer
+)
+
+const linksHelp = `impi-node links shows how the procs of running jobs are linked, and why.
+
+Usage:
+  impi-node links [-explain] [-measure] [-json] [-all] [-job NAME] [-pid PID]
+
+Examples:
+  All jobs of yours on this machine:
+      impi-node links
+
+  Why this transport and not a better one? Every candidate, with its verdict:
+      impi-node links -explain
+
+  How fast is it? The nodes measure each transport in use, for some tenths of
+  a second, on links of their own:
+      impi-node links -measure
+
+  One job of several, for a program to read:
+      impi-node links -job heat2d -json
+
+Flags:
+  -explain         candidates, waiting procs, agents and plugins too; measures
+  -measure         measure half round trips and rates
+  -json            print JSON, as docs/impi-node.md describes it
+  -all             pairs that have sent nothing, too
+  -job NAME        the job of that name (its file's), or of that ID
+  -pid PID         the job of that process: a node, its launcher or a proc
+  -deadline TIME   wait for nobody any longer than this (2s)
+  -run-dir DIR     where the nodes' run directories are, if not in the usual place
+  -user NAME       that user's jobs (root only)
+
+Sites on other machines are named, but not asked: run the command there too.
+
+Exit status: 0; 1 if there is no such job; 2 for a wrong command line;
+3 if a node did not answer in time (what the others say is shown).
+`
+
+// linksOptions are the command line of impi-node links.
+type linksOptions struct {
+	explain, measure, json, all, help bool
+	job, runDir, user                 string
+	pid, uid                          int
+	deadline                          time.Duration
+}
+
+func parseLinks(args []string) (*linksOptions, error) {
+	o := &linksOptions{uid: os.Geteuid()}
+	f := flag.NewFlagSet("links", flag.ContinueOnError)
+	f.SetOutput(io.Discard)
+	f.BoolVar(&o.explain, "explain", false, "")
+	f.BoolVar(&o.measure, "measure", false, "")
+	f.BoolVar(&o.json, "json", false, "")
+	f.BoolVar(&o.all, "all", false, "")
+	f.StringVar(&o.job, "job", "", "")
+	f.StringVar(&o.runDir, "run-dir", "", "")
+	f.StringVar(&o.user, "user", "", "")
+	f.IntVar(&o.pid, "pid", 0, "")
+	f.DurationVar(&o.deadline, "deadline", 2*time.Second, "")
+	rest, err := parseMixed(f, args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		o.help = true
+		return o, nil
+	case err != nil:
+		return nil, err
+	case len(rest) > 0:
+		return nil, fmt.Errorf("%q: it takes flags only; a job is named by -job %s", rest[0], rest[0])
+	case o.deadline <= 0:
+		return nil, fmt.Errorf("-deadline %v: it must be more than nothing", o.deadline)
+	case o.user != "":
+		o.uid, err = uidOf(o.user)
+	}
+	return o, err
+}
+
+// uidOf gives the number of a user, whom only root may ask about.
+func uidOf(name string) (int, error) {
+	if os.Geteuid() != 0 {
+		return 0, errors.New("-user is for root: nodes answer nobody else but their own user")
+	}
+	if n, err := strconv.Atoi(name); err == nil {
+		return n, nil
+	}
+	u, err := user.Lookup(name)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(u.Uid)
+}
+
+// fewPairs is how many pairs a node has at most to show those that have sent
+// nothing without being asked to.
+const fewPairs = 16
+
+// showLinks is the subcommand.
+func showLinks(args []string, std streams) int {
+	o, err := parseLinks(args)
+	switch {
+	case err != nil:
+		fmt.Fprintf(std.err, "impi-node links: %v\nTry: impi-node help links\n", err)
+		return statusUsage
+	case o.help:
+		fmt.Fprint(std.out, linksHelp)
+		return statusOK
+	}
+	found := links.Survey(context.Background(), host.RunDirs(o.runDir, o.uid), o.deadline, links.Request{All: o.all, Few: fewPairs})
+	jobs := slices.DeleteFunc(links.Merge(found), func(j links.Job) bool { return !o.wants(&j) })
+	if len(jobs) == 0 {
+		fmt.Fprintf(std.err, "impi-node links: %s\n", o.nothing(len(found)))
+		return statusNoJob
+	}
+	if o.measure || o.explain {
+		links.MeasureAll(context.Background(), jobs, found, o.deadline)
+	}
+	report := links.Report{Schema: links.Schema, Jobs: jobs}
+	for i := range jobs {
+		links.Advise(&jobs[i])
+	}
+	if err := o.print(std.out, &report); err != nil {
+		fmt.Fprintf(std.err, "impi-node links: %v\n", err)
+		return statusPartial
+	}
+	return linksStatus(jobs)
+}
+
+// wants tells whether a job was asked for.
+func (o *linksOptions) wants(j *links.Job) bool {
+	if o.job != "" && o.job != j.Name && (j.ID == "" || !strings.HasPrefix(j.ID, o.job)) {
+		return false
+	}
+	return o.pid == 0 || j.HasPID(o.pid)
+}
+
+// nothing says that there is no such job, and where it may be.
+func (o *linksOptions) nothing(nodes int) string {
+	switch {
+	case o.job != "" && nodes > 0:
+		return fmt.Sprintf("no job %q runs here; impi-node links shows those that do", o.job)
+	case o.pid != 0 && nodes > 0:
+		return fmt.Sprintf("process %d is no node, launcher or proc of a job here; impi-node links shows those that are", o.pid)
+	case o.runDir != "":
+		return "no job runs with its run directories in " + o.runDir
+	}
+	return "no job of this user runs on this machine (XDG_RUNTIME_DIR and TMPDIR must be as where it was started)"
+}
+
+func (o *linksOptions) print(w io.Writer, r *links.Report) error {
+	if o.json {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		return e.Encode(r)
+	}
+	links.WriteText(w, r, links.Style{Explain: o.explain, Now: time.Now()})
+	return nil
+}
+
+// linksStatus is the exit status for what was found.
+func linksStatus(jobs []links.Job) int {
+	for _, j := range jobs {
+		for _, s := range j.Sites {
+			if s.Problem != "" {
+				return statusPartial
+			}
+		}
+	}
+	return statusOK
+}

@@ -1,0 +1,223 @@
+package links
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Advise fills in what would make the pairs of a job faster. Nothing is said of
+// pairs that use the best there is, nor where nobody can change anything.
+func Advise(j *Job) {
+	for i := range j.Pairs {
+		j.Pairs[i].Faster = advise(j, &j.Pairs[i])
+	}
+}
+
+// rule is one piece of advice: empty where it does not apply.
+type rule func(*Job, *Pair) []string
+
+// rules, those that gain most first.
+var rules = []rule{
+	linkThem, stayOnTheMachine, shareTheMachine, useMemory, leaveThePlane, waitLess,
+}
+
+func advise(j *Job, p *Pair) (all []string) {
+	for _, r := range rules {
+		for _, s := range r(j, p) {
+			if !slices.Contains(all, s) {
+				all = append(all, s)
+			}
+		}
+	}
+	return all
+}
+
+// linkThem is for pairs whose packets go through the agents: what keeps them from
+// a link of their own.
+func linkThem(j *Job, p *Pair) (all []string) {
+	if p.State != StateAgents {
+		return nil
+	}
+	for _, v := range p.Views {
+		switch {
+		case v.excludedBy(RuleForeign):
+			return nil // the other MPI knows nothing else
+		case !v.Route.Direct:
+			all = append(all, fmt.Sprintf("direct = true in %s: packets go through two agents now", j.routeOf(v)))
+		default:
+			all = append(all, j.whatFailed(v)...)
+		}
+	}
+	return all
+}
+
+// whatFailed tells what to do about a pair that has no transport.
+func (j *Job) whatFailed(v View) (all []string) {
+	for _, c := range v.Candidates {
+		if c.Verdict == Failed {
+			return append(all, j.repair(v, c))
+		}
+	}
+	for _, c := range v.Candidates {
+		if c.Verdict == Excluded && c.Rule != RuleOtherMachine {
+			all = append(all, j.admit(v, c))
+		}
+	}
+	return all
+}
+
+// admit says what to change so that an excluded transport becomes a candidate.
+func (j *Job) admit(v View, c Candidate) string {
+	switch c.Rule {
+	case RuleNotPreferred:
+		return fmt.Sprintf("%q in prefer of %s", c.Transport, j.routeOf(v))
+	case RuleNotOffered:
+		return fmt.Sprintf("%q in prefer of a route of site %s, which does not listen by it", c.Transport, j.siteOf(v.Peer))
+	case RuleNotRunning:
+		return fmt.Sprintf("a transport %q block at site %s", c.Transport, j.siteOf(v.Local))
+	case RuleNotEncrypted:
+		return fmt.Sprintf("%s without require_tls: %s is not encrypted", j.routeOf(v), c.Transport)
+	case RulePlane:
+		return fmt.Sprintf("%s without data_plane: %s has none of %q", j.routeOf(v), c.Transport, v.Route.DataPlane)
+	}
+	return fmt.Sprintf("%s: %s", c.Transport, c.Reason)
+}
+
+// stayOnTheMachine is for pairs of one machine whose bytes go through its network.
+func stayOnTheMachine(j *Job, p *Pair) (all []string) {
+	if p.State != StateLinked || !p.sameMachine() || p.reach(p.Transport) != "network" {
+		return nil
+	}
+	for _, v := range p.Views {
+		if s := j.better(v, p.Transport, func(c Candidate) bool { return c.Reach == "machine" || c.Transport == "shm" || c.Transport == "unix" }); s != "" {
+			all = append(all, "both are on one machine: "+s)
+		}
+	}
+	return all
+}
+
+// useMemory is for pairs that copy through the kernel where shared memory would do.
+func useMemory(j *Job, p *Pair) (all []string) {
+	if p.State != StateLinked || p.Transport != "unix" {
+		return nil
+	}
+	for _, v := range p.Views {
+		if s := j.better(v, p.Transport, func(c Candidate) bool { return c.Transport == "shm" }); s != "" {
+			all = append(all, "shared memory needs no system call: "+s)
+		}
+	}
+	return all
+}
+
+// better finds the first candidate that fits and was not chosen, and says what
+// keeps it from being used.
+func (j *Job) better(v View, chosen string, fits func(Candidate) bool) string {
+	for _, c := range v.Candidates {
+		if c.Transport == chosen || !fits(c) {
+			continue
+		}
+		switch c.Verdict {
+		case Excluded:
+			return j.admit(v, c)
+		case Possible:
+			if v.Dialled || slices.Index(v.Route.Prefer, c.Transport) > slices.Index(v.Route.Prefer, chosen) {
+				return fmt.Sprintf("%q before %q in prefer of %s", c.Transport, chosen, j.routeOf(v))
+			}
+		case Failed:
+			return j.repair(v, c)
+		}
+	}
+	return ""
+}
+
+// repair says what to do about a transport that was tried and failed.
+func (j *Job) repair(v View, c Candidate) string {
+	if c.Rule == RulePeerRoutes {
+		return fmt.Sprintf("%q in prefer of a route of site %s, which does not allow it", c.Transport, j.siteOf(v.Peer))
+	}
+	return fmt.Sprintf("make %s work, which failed: %s", c.Transport, c.Reason)
+}
+
+// shareTheMachine is for sites of one machine that do not know it.
+func shareTheMachine(j *Job, p *Pair) []string {
+	if p.State != StateLinked && p.State != StateAgents {
+		return nil
+	}
+	if p.SiteA == p.SiteB || len(p.Views) < 2 || p.sameMachine() || p.Views[0].excludedBy(RuleForeign) {
+		return nil // both nodes answered here, so that they are on one machine
+	}
+	return []string{"both nodes run on this machine, but not under one user and network namespace: run them so, and they can share memory"}
+}
+
+// leaveThePlane is for links whose bytes pass through a plugin without need.
+func leaveThePlane(j *Job, p *Pair) (all []string) {
+	if p.State != StateLinked || p.Plane != "grpc" && p.Plane != "stream" {
+		return nil
+	}
+	for _, v := range p.Views {
+		if slices.Contains(v.Route.DataPlane, p.Plane) {
+			all = append(all, fmt.Sprintf("no data_plane in %s: it pins %s, which copies every byte through the plugin", j.routeOf(v), p.Plane))
+		}
+	}
+	if all == nil {
+		all = append(all, fmt.Sprintf("a plugin %s that can do better than %s (%s)", p.Transport, p.Plane, p.PlaneReason))
+	}
+	return all
+}
+
+// waitLess is for ends that sleep where polling would be quicker.
+func waitLess(j *Job, p *Pair) (all []string) {
+	if p.State != StateLinked && p.State != StateAgents {
+		return nil
+	}
+	for _, rank := range []int{p.A, p.B} {
+		w, ok := j.waitOf(rank)
+		switch {
+		case !ok:
+		case w.Setting == "0" || w.Setting == "0s":
+			all = append(all, fmt.Sprintf(`wait { spin = "auto" } at site %s: its procs sleep at once, and waking one takes longer than most messages`, j.siteOf(rank)))
+		case w.Crowded:
+			all = append(all, fmt.Sprintf("a core for rank %d: others compute on its own, so that it has given polling up", rank))
+		}
+	}
+	return all
+}
+
+// waitOf gives how a proc waits, if it said so.
+func (j *Job) waitOf(rank int) (Waiting, bool) {
+	for _, s := range j.Sites {
+		for _, p := range s.Ranks {
+			if p.Rank == rank {
+				return p.Wait, p.Silent == ""
+			}
+		}
+	}
+	return Waiting{}, false
+}
+
+// routeOf names the route block that a view stands for.
+func (j *Job) routeOf(v View) string {
+	site := j.siteOf(v.Local)
+	if v.Route.Site == "" {
+		return fmt.Sprintf("a route %q block of site %s", j.siteOf(v.Peer), site)
+	}
+	return fmt.Sprintf("route %q of site %s", v.Route.Site, site)
+}
+
+func (v *View) excludedBy(r Rule) bool {
+	return len(v.Candidates) > 0 && v.Candidates[0].Rule == r
+}
+
+func (p *Pair) sameMachine() bool { return p.Views[0].SameMachine }
+
+// reach is that of a transport of the pair's; empty: not known.
+func (p *Pair) reach(transport string) string {
+	for _, v := range p.Views {
+		for _, c := range v.Candidates {
+			if c.Transport == transport && c.Reach != "" {
+				return c.Reach
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,107 @@
+package links
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Found is a node that was asked for its links.
+type Found struct {
+	Dir   string // run directory
+	About About  // what lies there, or the PID alone
+	Node  *Node  // its answer; nil: Err says why there is none
+	Err   error
+}
+
+// Survey asks the nodes of run directories, all at the same time, and gives
+// those that are there, in the order of the directories. Directories of
+// processes that are no nodes, or no more, are passed over. Nobody is waited
+// for longer than limit.
+func Survey(ctx context.Context, dirs []string, limit time.Duration, r Request) (found []Found) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	all := make([]*Found, len(dirs))
+	var wg sync.WaitGroup
+	for i, dir := range dirs {
+		wg.Go(func() { all[i] = survey(ctx, dir, r) })
+	}
+	wg.Wait()
+	for _, f := range all {
+		if f != nil {
+			found = append(found, *f)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b Found) int { return cmp.Compare(a.About.Client, b.About.Client) })
+	return found
+}
+
+func survey(ctx context.Context, dir string, r Request) *Found {
+	path := filepath.Join(dir, SocketName)
+	if st, err := os.Lstat(path); err != nil || st.Mode()&os.ModeSocket == 0 {
+		return nil // impi-bench and others have such directories too
+	}
+	f := &Found{Dir: dir, About: readAbout(dir)}
+	r.Op = OpLinks
+	a, err := Ask(ctx, path, r)
+	switch {
+	case errors.Is(err, ErrGone):
+		return nil
+	case err != nil:
+		f.Err = explain(err, f.About.PID)
+	case a.Node == nil:
+		f.Err = errors.New("the node did not say anything of its links")
+	default:
+		f.Node, f.About = a.Node, a.Node.About
+	}
+	return f
+}
+
+// readAbout reads what a node has left in its run directory.
+func readAbout(dir string) (a About) {
+	if f, err := os.Open(filepath.Join(dir, AboutName)); err == nil {
+		b, rerr := io.ReadAll(io.LimitReader(f, maxAbout))
+		_ = f.Close()
+		if rerr != nil || json.Unmarshal(b, &a) != nil {
+			a = About{}
+		}
+	}
+	if a.PID == 0 { // it is in the directory's name too
+		pid, _, _ := strings.Cut(filepath.Base(dir), "-")
+		a.PID, _ = strconv.Atoi(pid)
+	}
+	return a
+}
+
+// explain adds to the silence of a process what the kernel knows of it.
+func explain(err error, pid int) error {
+	if !errors.Is(err, ErrSilent) || pid <= 0 {
+		return err
+	}
+	b, rerr := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if rerr != nil {
+		return err
+	}
+	if i := strings.LastIndexByte(string(b), ')'); i >= 0 && i+2 < len(b) && (b[i+2] == 'T' || b[i+2] == 't') {
+		return stoppedError{err}
+	}
+	return err
+}
+
+// stoppedError is the silence of a process that cannot answer.
+type stoppedError struct{ cause error }
+
+func (e stoppedError) Error() string {
+	return e.cause.Error() + ": its process is stopped (SIGSTOP, or a debugger)"
+}
+
+func (e stoppedError) Unwrap() error { return e.cause }

@@ -1,0 +1,218 @@
+package links
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Schema is the version of a Report as JSON. Fields are added without changing
+// it.
+const Schema = 1
+
+// Report is what impi-node links prints.
+type Report struct {
+	Schema int   `json:"schema"`
+	Jobs   []Job `json:"jobs"`
+}
+
+// Job is what could be learnt of a job from this machine.
+type Job struct {
+	Name     string    `json:"name"`
+	ID       string    `json:"id,omitempty"` // empty: the job's sites have not met
+	Sites    []Part    `json:"sites"`        // by client rank
+	Pairs    []Pair    `json:"pairs"`        // of ranks, the lower one first
+	Unused   int       `json:"unused_pairs"` // not among Pairs: nothing was sent
+	Left     int       `json:"left_out_pairs"`
+	Channels []Channel `json:"channels"` // between hosts
+}
+
+// Part is a site of a job, and what of it could be asked.
+type Part struct {
+	Site
+	Here       bool        `json:"here"` // its node runs on this machine, under this user
+	PID        int         `json:"pid,omitempty"`
+	Parent     int         `json:"parent,omitempty"` // process that started the node
+	Phase      Phase       `json:"phase,omitempty"`
+	Problem    string      `json:"problem,omitempty"` // why its node did not answer
+	Nodes      []Host      `json:"agents,omitempty"`
+	Ranks      []Proc      `json:"procs,omitempty"`
+	Transports []Transport `json:"transports,omitempty"`
+}
+
+// Pair is two procs and what is between them.
+type Pair struct {
+	A           int       `json:"a"` // ranks
+	B           int       `json:"b"`
+	SiteA       string    `json:"site_a"`
+	SiteB       string    `json:"site_b"`
+	State       State     `json:"state"`
+	Transport   string    `json:"transport,omitempty"`
+	Plane       string    `json:"data_plane,omitempty"`
+	PlaneReason string    `json:"data_plane_reason,omitempty"`
+	Dialler     int       `json:"dialler"` // rank whose node dialled; -1: none, or not known
+	Since       time.Time `json:"since,omitzero"`
+	Why         string    `json:"why"` // this transport, or none
+	AToB        Count     `json:"a_to_b"`
+	BToA        Count     `json:"b_to_a"`
+	Speed       *Speed    `json:"speed,omitempty"`
+	Resumes     int       `json:"resumes"`
+	Views       []View    `json:"views"` // of those ends whose node answered
+	Faster      []string  `json:"faster,omitempty"`
+}
+
+// Count is what went one way. Nil: unknown.
+type Count struct {
+	Messages *uint64 `json:"messages,omitempty"`
+	Bytes    *uint64 `json:"bytes,omitempty"` // headers included
+}
+
+// How a speed was found out.
+const (
+	HowProbe  = "probe"  // the nodes measured it just now, on a link of its own
+	HowKernel = "kernel" // half of what TCP estimates for the round trip; no rate
+)
+
+// Speed is how fast a pair's link is.
+type Speed struct {
+	How string `json:"how"`
+	Measure
+	Problem string `json:"problem,omitempty"` // why it could not be measured
+}
+
+// NoRank is Pair.Dialler where nobody is known to have dialled.
+const NoRank = -1
+
+// Merge puts the answers of nodes together, by job.
+func Merge(found []Found) (jobs []Job) {
+	groups := make(map[string][]Found)
+	var order []string
+	for _, f := range found {
+		k := groupOf(f)
+		if _, known := groups[k]; !known {
+			order = append(order, k)
+		}
+		groups[k] = append(groups[k], f)
+	}
+	for _, k := range order {
+		jobs = append(jobs, mergeJob(groups[k]))
+	}
+	slices.SortStableFunc(jobs, func(a, b Job) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })
+	return jobs
+}
+
+// groupOf is equal for the nodes of a job. As long as its sites have not met,
+// only those of one launcher are known to be one.
+func groupOf(f Found) string {
+	if f.About.ID != "" {
+		return f.About.ID
+	}
+	return "starting " + f.About.Job + " " + itoa(f.About.Parent)
+}
+
+func mergeJob(found []Found) Job {
+	j := Job{Name: found[0].About.Job, ID: found[0].About.ID}
+	j.Sites = parts(found)
+	m := merger{job: &j, pairs: make(map[[2]int]*Pair)}
+	for _, f := range found {
+		if f.Node != nil {
+			j.Unused += f.Node.Unused
+			j.Left += f.Node.Left
+			j.Channels = append(j.Channels, f.Node.Channels...)
+			for _, v := range f.Node.Views {
+				m.add(v)
+			}
+		}
+	}
+	j.Pairs = make([]Pair, 0, len(m.pairs))
+	for _, p := range m.pairs {
+		p.finish()
+		j.Pairs = append(j.Pairs, *p)
+	}
+	slices.SortFunc(j.Pairs, func(a, b Pair) int { return cmp.Or(cmp.Compare(a.A, b.A), cmp.Compare(a.B, b.B)) })
+	j.Unused = unusedPairs(&j)
+	if j.Channels == nil {
+		j.Channels = []Channel{}
+	}
+	return j
+}
+
+// unusedPairs counts what the nodes did not list as nothing was sent, each pair
+// once.
+func unusedPairs(j *Job) int {
+	listed := make(map[[2]int]bool, len(j.Pairs))
+	for _, p := range j.Pairs {
+		listed[[2]int{p.A, p.B}] = true
+	}
+	if j.Unused == 0 || j.Left > 0 {
+		return j.Unused
+	}
+	return countUnlisted(j, listed)
+}
+
+// countUnlisted counts the pairs that a site which answered is part of and that
+// are not listed.
+func countUnlisted(j *Job, listed map[[2]int]bool) (n int) {
+	here := make(map[int]bool)
+	size := 0
+	for _, s := range j.Sites {
+		size += s.Procs
+		for _, p := range s.Ranks {
+			here[p.Rank] = true
+		}
+	}
+	for a := range size {
+		for b := a + 1; b < size; b++ {
+			if (here[a] || here[b]) && !listed[[2]int{a, b}] {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// HasPID tells whether a process is a node of the job, what started one, or one
+// of its procs.
+func (j *Job) HasPID(pid int) bool {
+	for _, s := range j.Sites {
+		if s.Here && (s.PID == pid || s.Parent == pid) {
+			return true
+		}
+		for _, p := range s.Ranks {
+			if p.PID == pid {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// parts lists the job's sites, as one of its nodes knows them.
+func parts(found []Found) (list []Part) {
+	for _, f := range found {
+		if f.Node != nil && len(f.Node.Sites) > 0 {
+			for _, s := range f.Node.Sites {
+				list = append(list, Part{Site: s})
+			}
+			break
+		}
+	}
+	for _, f := range found {
+		i := slices.IndexFunc(list, func(p Part) bool { return p.Client == f.About.Client })
+		if i < 0 {
+			list = append(list, Part{Site: Site{Name: f.About.Site, Client: f.About.Client, Own: true}})
+			i = len(list) - 1
+		}
+		p := &list[i]
+		p.Here, p.PID, p.Parent = true, f.About.PID, f.About.Parent
+		if p.Name == "" {
+			p.Name = f.About.Site
+		}
+		if f.Err != nil {
+			p.Problem = f.Err.Error()
+		} else {
+			p.Phase, p.Nodes, p.Ranks, p.Transports = f.Node.Phase, f.Node.Hosts, f.Node.Procs, f.Node.Transports
+		}
+	}
+	return list
+}

@@ -1,0 +1,148 @@
+package links
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+)
+
+// merger makes pairs of views.
+type merger struct {
+	job   *Job
+	pairs map[[2]int]*Pair
+}
+
+func (m *merger) add(v View) {
+	a, b := min(v.Local, v.Peer), max(v.Local, v.Peer)
+	p := m.pairs[[2]int{a, b}]
+	if p == nil {
+		p = &Pair{A: a, B: b, SiteA: m.job.siteOf(a), SiteB: m.job.siteOf(b), Dialler: NoRank}
+		m.pairs[[2]int{a, b}] = p
+	}
+	p.Views = append(p.Views, v)
+}
+
+// siteOf names the site of a rank.
+func (j *Job) siteOf(rank int) string {
+	for _, s := range j.Sites {
+		if rank >= s.First && rank < s.First+s.Procs {
+			return s.Label()
+		}
+	}
+	return "?"
+}
+
+// Label names a site that the file may not name.
+func (s Site) Label() string {
+	if s.Name != "" {
+		return s.Name
+	}
+	return "client " + itoa(s.Client)
+}
+
+// rankOf is the state's place in the list of states.
+func rankOf(s State) int {
+	return slices.Index([]State{StateUnused, StateOpening, StateWaiting, StateAgents, StateLinked, StateEnded}, s)
+}
+
+// finish settles what both ends say together. For a moment they may differ: the
+// end that is further knows more.
+func (p *Pair) finish() {
+	slices.SortFunc(p.Views, func(a, b View) int { return a.Local - b.Local })
+	p.State = StateUnused
+	for _, v := range p.Views {
+		if rankOf(v.State) > rankOf(p.State) || p.Transport == "" && v.State == p.State {
+			p.State = v.State
+			p.Transport, p.Plane, p.PlaneReason = v.Transport, v.Plane, v.PlaneReason
+			p.Since = v.Since
+		}
+		p.Resumes = max(p.Resumes, v.Resumes)
+	}
+	for _, v := range p.Views {
+		switch {
+		case v.Transport == "":
+		case v.Dialled:
+			p.Dialler = v.Local
+		case p.Dialler == NoRank:
+			p.Dialler = v.Peer
+		}
+		p.count(v)
+	}
+	p.Why = p.why()
+}
+
+// count takes over what one end has counted. What it received is what the other
+// one sent, if that does not say.
+func (p *Pair) count(v View) {
+	if v.Traffic == nil {
+		return
+	}
+	out, in := &p.AToB, &p.BToA
+	if v.Local == p.B {
+		out, in = in, out
+	}
+	messages := v.Traffic.Messages
+	out.Messages = &messages
+	if v.Traffic.Sent != nil {
+		out.Bytes = v.Traffic.Sent
+	}
+	if in.Bytes == nil {
+		in.Bytes = v.Traffic.Received
+	}
+	if v.Traffic.RTT > 0 && p.Speed == nil && p.Transport != "" {
+		p.Speed = &Speed{How: HowKernel, Measure: Measure{HalfTrip: v.Traffic.RTT / 2}}
+	}
+}
+
+// end gives the view of the end that knows best why a pair is as it is: the one
+// that dialled, or has a reason.
+func (p *Pair) end() *View {
+	for i := range p.Views {
+		if v := &p.Views[i]; v.Dialled || v.Transport == "" && v.Reason != "" && p.Transport == "" {
+			return v
+		}
+	}
+	return &p.Views[0]
+}
+
+// why says in a sentence how it came to the pair's transport, or to none.
+func (p *Pair) why() string {
+	v := p.end()
+	switch p.State {
+	case StateUnused:
+		return "nothing has been sent yet: a link is made for the first message"
+	case StateOpening:
+		return "the transports are being tried"
+	case StateWaiting:
+		return "both ends dialled: the other one's link is on its way"
+	case StateAgents:
+		return v.Reason
+	}
+	if !v.Dialled {
+		return fmt.Sprintf("rank %d's node chose it, which did not say why", v.Peer)
+	}
+	var failed, passed []string
+	for _, c := range v.Candidates {
+		switch c.Verdict {
+		case Chosen:
+			return reasonOf(failed, passed)
+		case Failed:
+			failed = append(failed, c.Transport)
+		case Excluded:
+			passed = append(passed, c.Transport)
+		}
+	}
+	return "it was chosen"
+}
+
+func reasonOf(failed, passed []string) string {
+	switch {
+	case len(failed) > 0:
+		return fmt.Sprintf("tried first, in vain: %s", list(failed))
+	case len(passed) > 0:
+		return fmt.Sprintf("the first of the route's prefer that fits the pair, which does not hold of %s", list(passed))
+	}
+	return "the first of the route's prefer"
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }

@@ -1,0 +1,369 @@
+package links
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Style is what WriteText shows beside the table.
+type Style struct {
+	Explain bool      // every candidate, with its verdict
+	Now     time.Time // that ages are told from
+}
+
+// Pictures of what is between two ranks.
+const (
+	drawMemory  = "==="
+	drawSocket  = "---"
+	drawPlugin  = "-#-"
+	drawAgents  = "-o-"
+	drawOpening = "..."
+	drawUnused  = "   "
+	drawEnded   = "-/-"
+)
+
+// draw gives a pair's picture, and what it means.
+func (p *Pair) draw() (picture, meaning string) {
+	switch p.State {
+	case StateUnused:
+		return drawUnused, ""
+	case StateOpening, StateWaiting:
+		return drawOpening, "being opened"
+	case StateAgents:
+		return drawAgents, "through the agents"
+	case StateEnded:
+		return drawEnded, "ended"
+	}
+	switch p.Plane {
+	case "peer-shm":
+		return drawMemory, "shared memory"
+	case "ring", "stream", "grpc":
+		return drawPlugin, "through a plugin"
+	}
+	return drawSocket, "socket"
+}
+
+func (p *Pair) ends() string {
+	picture, _ := p.draw()
+	return fmt.Sprintf("%d %s %d", p.A, picture, p.B)
+}
+
+// WriteText shows a report to people.
+func WriteText(w io.Writer, r *Report, s Style) {
+	for i := range r.Jobs {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		writeJob(w, &r.Jobs[i], s)
+	}
+}
+
+func writeJob(w io.Writer, j *Job, s Style) {
+	fmt.Fprintf(w, "job %s", j.Name)
+	if j.ID != "" {
+		fmt.Fprintf(w, "  (%s)", j.ID)
+	}
+	fmt.Fprint(w, "\n\n")
+	writeSites(w, j)
+	writePairs(w, j, s)
+	if s.Explain {
+		writeProcs(w, j)
+		writeReasons(w, j)
+	}
+	writeAdvice(w, j)
+}
+
+func writeSites(w io.Writer, j *Job) {
+	var t table
+	for i := range j.Sites {
+		p := &j.Sites[i]
+		t.add("site "+p.Label(), p.ranks(), strings.Join(p.Hosts, " "), p.node(), p.waits())
+	}
+	t.write(w, "  ")
+	fmt.Fprintln(w)
+}
+
+// ranks is "ranks 0-3".
+func (p *Part) ranks() string {
+	switch p.Procs {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf("rank %d", p.First)
+	}
+	return fmt.Sprintf("ranks %d-%d", p.First, p.First+p.Procs-1)
+}
+
+// node says who answered for a site, or why nobody did.
+func (p *Part) node() string {
+	switch {
+	case !p.Own:
+		return "another MPI"
+	case !p.Here:
+		return "elsewhere, or another user's: run impi-node links there too"
+	case p.Problem != "":
+		return fmt.Sprintf("node %d: %s", p.PID, p.Problem)
+	}
+	return fmt.Sprintf("node %d %s", p.PID, p.Phase)
+}
+
+// waits sums up how a site's procs wait.
+func (p *Part) waits() string {
+	if len(p.Ranks) == 0 {
+		return ""
+	}
+	states := make(map[string]int)
+	var order []string
+	budget, setting := time.Duration(-1), p.Ranks[0].Wait.Setting
+	for _, r := range p.Ranks {
+		state := r.Wait.State
+		if r.Silent != "" {
+			state = "silent"
+		} else {
+			budget = r.Wait.Budget
+		}
+		if states[state]++; states[state] == 1 {
+			order = append(order, state)
+		}
+		if r.Wait.Crowded {
+			if states["crowded"]++; states["crowded"] == 1 {
+				order = append(order, "crowded")
+			}
+		}
+	}
+	var now []string
+	for _, s := range order {
+		now = append(now, fmt.Sprintf("%d %s", states[s], s))
+	}
+	return fmt.Sprintf("wait %s: %s; now %s", setting, strategy(budget), strings.Join(now, ", "))
+}
+
+// strategy says what a polling budget means.
+func strategy(budget time.Duration) string {
+	switch {
+	case budget < 0:
+		return "not known"
+	case budget == 0:
+		return "sleep at once"
+	}
+	return fmt.Sprintf("poll %s, then sleep", strings.ReplaceAll(budget.String(), "µ", "u"))
+}
+
+func writePairs(w io.Writer, j *Job, s Style) {
+	var t table
+	t.add("RANKS", "TRANSPORT", "DATA PLANE", "HALF TRIP", "RATE", "MESSAGES > / <", "BYTES > / <", "RESUMES", "STATE")
+	var legend []string
+	estimated := false
+	for i := range j.Pairs {
+		p := &j.Pairs[i]
+		half, rate := p.speed()
+		estimated = estimated || strings.HasSuffix(half, "*")
+		t.add(p.ends(), cmp.Or(p.Transport, "-"), cmp.Or(p.Plane, "-"), half, rate,
+			both(p.AToB.Messages, p.BToA.Messages, ""), both(p.AToB.Bytes, p.BToA.Bytes, "B"), fmt.Sprint(p.Resumes), p.state(s.Now))
+		if picture, meaning := p.draw(); meaning != "" && !slices.Contains(legend, picture+" "+meaning) {
+			legend = append(legend, picture+" "+meaning)
+		}
+	}
+	if len(j.Pairs) > 0 {
+		t.write(w, "  ")
+		fmt.Fprintln(w)
+	}
+	if estimated {
+		legend = append(legend, "* half of TCP's estimate: -measure measures it")
+	}
+	if len(legend) > 0 {
+		fmt.Fprintf(w, "  %s\n", strings.Join(legend, "   "))
+	}
+	writeRest(w, j)
+}
+
+// writeRest tells of what the table does not show.
+func writeRest(w io.Writer, j *Job) {
+	if j.Unused > 0 {
+		fmt.Fprintf(w, "  %d more pairs have sent nothing to each other: -all shows them\n", j.Unused)
+	}
+	if j.Left > 0 {
+		fmt.Fprintf(w, "  %d more pairs are left out: a node tells of %d at most\n", j.Left, MaxViews)
+	}
+	for i := range j.Pairs {
+		if p := &j.Pairs[i]; p.Speed != nil && p.Speed.Problem != "" {
+			fmt.Fprintf(w, "  %s: %s\n", p.ends(), p.Speed.Problem)
+		}
+	}
+	if len(j.Pairs) == 0 && j.Unused == 0 {
+		fmt.Fprintln(w, "  no pairs are known yet: the sites have not met, or no node answers")
+	}
+}
+
+// speed shows what is known of a pair's.
+func (p *Pair) speed() (half, rate string) {
+	half, rate = "-", "-"
+	if p.Speed == nil || p.Speed.HalfTrip == 0 {
+		return half, rate
+	}
+	half = duration(p.Speed.HalfTrip)
+	if p.Speed.How == HowKernel {
+		half += "*"
+	}
+	if p.Speed.Rate > 0 {
+		rate = amount(p.Speed.Rate, "B/s")
+	}
+	return half, rate
+}
+
+func (p *Pair) state(now time.Time) string {
+	s := string(p.State)
+	if a := age(p.Since, now); a != "" {
+		s += " " + a
+	}
+	return s
+}
+
+func writeProcs(w io.Writer, j *Job) {
+	var t table
+	for _, s := range j.Sites {
+		for _, h := range s.Nodes {
+			t.add("agent "+h.Address, fmt.Sprintf("pid %d", s.PID), wait(h.Wait), "")
+		}
+		for _, p := range s.Ranks {
+			if p.Silent != "" {
+				t.add(fmt.Sprintf("rank %d", p.Rank), fmt.Sprintf("pid %d", p.PID), p.Silent)
+				continue
+			}
+			t.add(fmt.Sprintf("rank %d", p.Rank), fmt.Sprintf("pid %d", p.PID), wait(p.Wait), "to and from the agent "+both(p.Agent.Sent, p.Agent.Received, "B"))
+		}
+		for _, x := range s.Transports {
+			t.add("plugin "+x.Name, fmt.Sprintf("pid %d", x.PID), fmt.Sprintf("%s, %d links made", x.State, x.Links), x.Error)
+		}
+	}
+	fmt.Fprintln(w)
+	t.write(w, "  ")
+	writeChannels(w, j)
+}
+
+func writeChannels(w io.Writer, j *Job) {
+	var t table
+	for _, c := range j.Channels {
+		half := "-"
+		if c.RTT > 0 {
+			half = duration(c.RTT/2) + "*"
+		}
+		t.add(fmt.Sprintf("channel of host %d to host %d", c.From, c.To), c.Address, half, both(c.Sent, c.Received, "B"))
+	}
+	t.write(w, "  ")
+}
+
+func wait(w Waiting) string {
+	if w.State == "" && w.Budget == 0 && w.Setting != "0s" {
+		return "wait " + w.Setting
+	}
+	s := fmt.Sprintf("wait %s: %s", w.Setting, strategy(w.Budget))
+	if w.State != "" {
+		s += "; now " + w.State
+	}
+	if w.Crowded {
+		s += ", crowded: does not poll"
+	}
+	return s
+}
+
+// writeReasons tells why each pair is linked as it is; those of which the same
+// is true are shown once.
+func writeReasons(w io.Writer, j *Job) {
+	pairs := make(map[string][]string)
+	var order []string
+	for i := range j.Pairs {
+		var b strings.Builder
+		j.Pairs[i].reasons(&b, j)
+		if pairs[b.String()] == nil {
+			order = append(order, b.String())
+		}
+		pairs[b.String()] = append(pairs[b.String()], j.Pairs[i].ends())
+	}
+	for _, s := range order {
+		fmt.Fprintf(w, "\n  %s\n%s", few(pairs[s]), s)
+	}
+}
+
+func (p *Pair) reasons(w io.Writer, j *Job) {
+	fmt.Fprintf(w, "    %s: %s\n", cmp.Or(p.Transport, string(p.State)), p.Why)
+	if p.PlaneReason != "" {
+		fmt.Fprintf(w, "    data plane %s: %s\n", p.Plane, p.PlaneReason)
+	}
+	last := ""
+	for _, v := range p.Views {
+		var b strings.Builder
+		fmt.Fprintf(&b, "    site %s, %s\n", j.siteOf(v.Local), v.Route.describe())
+		var t table
+		for _, c := range v.Candidates {
+			t.add(c.Transport, string(c.Verdict), c.reason())
+		}
+		t.write(&b, "      ")
+		if b.String() != last { // both ends of a site say mostly the same
+			last = b.String()
+			fmt.Fprint(w, last)
+		}
+	}
+}
+
+func (r Route) describe() string {
+	s := "the default route: "
+	if r.Site != "" {
+		s = fmt.Sprintf("route %q: ", r.Site)
+	}
+	s += fmt.Sprintf("prefer %q", r.Prefer)
+	if !r.Direct {
+		s += ", direct = false"
+	}
+	if len(r.DataPlane) > 0 {
+		s += fmt.Sprintf(", data_plane %q", r.DataPlane)
+	}
+	if r.RequireTLS {
+		s += ", require_tls"
+	}
+	return s
+}
+
+func (c Candidate) reason() string {
+	s := c.Reason
+	if c.Verdict == Failed && c.Address != "" {
+		s += ", at " + c.Address
+	}
+	if c.Tries > 1 {
+		s += fmt.Sprintf(", tried %d times", c.Tries)
+	}
+	return s
+}
+
+// writeAdvice shows what would make pairs faster, each advice once.
+func writeAdvice(w io.Writer, j *Job) {
+	pairs := make(map[string][]string)
+	var order []string
+	for i := range j.Pairs {
+		for _, s := range j.Pairs[i].Faster {
+			if pairs[s] == nil {
+				order = append(order, s)
+			}
+			pairs[s] = append(pairs[s], j.Pairs[i].ends())
+		}
+	}
+	if len(order) > 0 {
+		fmt.Fprint(w, "\n  faster:\n")
+	}
+	for _, s := range order {
+		fmt.Fprintf(w, "    %s\n      %s\n", few(pairs[s]), s)
+	}
+}
+
+// few names the first of many.
+func few(pairs []string) string {
+	const shown = 6
+	if len(pairs) <= shown {
+		return strings.Join(pairs, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(pairs[:shown], ", "), len(pairs)-shown)
+}

@@ -1,0 +1,115 @@
+package node
+
+import (
+	"sync"
+	"time"
+
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/internal/wireup"
+)
+
+// history is what has been tried to link the pairs, for whoever asks why a pair
+// is linked as it is. Its zero value is empty.
+type history struct {
+	mu    sync.Mutex
+	pairs map[pair]*record
+}
+
+// record is the history of one pair: at most one try is kept for each way.
+type record struct {
+	tries       []try
+	transport   string // of the link that the proc was given; empty: none
+	plane       string
+	planeReason string
+	dialled     bool
+	since       time.Time // of the link, or of the decision to have none
+	reason      string    // why there is none
+}
+
+// try is what came of dialling by a way.
+type try struct {
+	transport, address string
+	verdict            links.Verdict
+	rule               links.Rule
+	reason             string
+	at                 time.Time
+	count              int
+}
+
+func (h *history) with(x pair, f func(*record)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.pairs == nil {
+		h.pairs = make(map[pair]*record)
+	}
+	r := h.pairs[x]
+	if r == nil {
+		r = &record{}
+		h.pairs[x] = r
+	}
+	f(r)
+}
+
+// tried notes what came of a way.
+func (h *history) tried(x pair, w way, v links.Verdict, rule links.Rule, reason string) {
+	h.with(x, func(r *record) {
+		for i := range r.tries {
+			if t := &r.tries[i]; t.transport == w.t.name && t.address == w.address {
+				t.verdict, t.rule, t.reason, t.at = v, rule, reason, time.Now()
+				t.count++
+				return
+			}
+		}
+		r.tries = append(r.tries, try{w.t.name, w.address, v, rule, reason, time.Now(), 1})
+	})
+}
+
+// failed notes that a way did not do.
+func (h *history) failed(x pair, w way, err error) {
+	if refused(err) == dynamic.NotAllowed {
+		h.tried(x, w, links.Failed, links.RulePeerRoutes, "the routes of the peer's site do not allow it")
+		return
+	}
+	h.tried(x, w, links.Failed, "", err.Error())
+}
+
+// given notes the link that a proc got.
+func (h *history) given(x pair, m *wireup.Message, planeReason string, dialled bool) {
+	h.with(x, func(r *record) {
+		r.transport, r.plane, r.planeReason = m.Transport, m.DataPlane, planeReason
+		r.dialled, r.since, r.reason = dialled, time.Now(), ""
+	})
+}
+
+// refused notes that a pair has no link, or none any more.
+func (h *history) refused(x pair, reason string) {
+	h.with(x, func(r *record) {
+		r.transport, r.plane, r.planeReason = "", "", ""
+		r.since, r.reason = time.Now(), reason
+	})
+}
+
+// of gives a copy of a pair's record.
+func (h *history) of(local, peer wire.WorldRank) record {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	r := h.pairs[pair{local, peer}]
+	if r == nil {
+		return record{}
+	}
+	c := *r
+	c.tries = append([]try(nil), r.tries...)
+	return c
+}
+
+// way gives the try of a way, if there was one.
+func (r *record) way(transport, address string) (try, bool) {
+	for _, t := range r.tries {
+		if t.transport == transport && t.address == address {
+			return t, true
+		}
+	}
+	return try{}, false
+}

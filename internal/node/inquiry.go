@@ -1,0 +1,88 @@
+package node
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+
+	"github.com/openimpi/impi/internal/wireup"
+)
+
+// inquiry asks a proc about its links. A proc that does not answer is asked
+// once: who else wants to know waits for the same answer.
+type inquiry struct {
+	mu     sync.Mutex
+	done   chan struct{} // closed when the answer is whole; nil: nobody asks
+	parts  *wireup.Stats // what has come of it
+	answer *wireup.Stats // the last whole one
+}
+
+// errSilent is the error of a proc that does not say how its links are.
+var errSilent = errors.New("it does not answer")
+
+// stats asks a proc that is in MPI, until ctx ends.
+func (p *proc) stats(ctx context.Context) (*wireup.Stats, error) {
+	switch procPhase(p.phase.Load()) {
+	case welcomed:
+	case finished:
+		return nil, errors.New("it has passed MPI Finalize")
+	default:
+		return nil, errors.New("it is not in MPI yet")
+	}
+	q := &p.inquiry
+	q.mu.Lock()
+	if q.done == nil {
+		q.done = make(chan struct{})
+		go func() { _ = p.tell(wireup.Message{Kind: wireup.KindStats}) }() // it may not read: then nobody answers
+	}
+	done := q.done
+	q.mu.Unlock()
+	select {
+	case <-done:
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		return q.answer, nil
+	case <-p.os.Exited():
+		return nil, errors.New("it has ended")
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%w%s", errSilent, stopped(p.os.PID()))
+	}
+}
+
+// heard takes a part of an answer. False: nobody asked for it, or it is too long.
+func (q *inquiry) heard(s *wireup.Stats, most int) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.done == nil || s == nil {
+		return false
+	}
+	if q.parts != nil {
+		s.Links = append(q.parts.Links, s.Links...)
+	}
+	if len(s.Links) > most {
+		return false
+	}
+	if q.parts = s; s.More {
+		return true
+	}
+	q.answer, q.parts = s, nil
+	close(q.done)
+	q.done = nil
+	return true
+}
+
+// stopped tells of a process that a signal has stopped.
+func stopped(pid int) string {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return ""
+	}
+	_, state, _ := bytes.Cut(b[bytes.LastIndexByte(b, ')')+1:], []byte(" "))
+	if len(state) > 0 && (state[0] == 'T' || state[0] == 't') {
+		return ": the process is stopped (SIGSTOP, or a debugger)"
+	}
+	return ""
+}

@@ -1,0 +1,62 @@
+package node
+
+import (
+	"context"
+	"time"
+
+	"github.com/openimpi/impi/core/agent"
+	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/internal/wireup"
+)
+
+// describe asks a host's switch, which answers between two packets.
+func (h *ownHost) describe(ctx context.Context, n *node) (links.Host, []links.Channel) {
+	d := links.Host{Rank: int(h.rank), Address: h.config.Address.String(), Wait: links.Waiting{Setting: spinSetting(n.opt.Site.Wait)}}
+	answer := make(chan switchState, 1)
+	h.loop.post(func() { answer <- h.loop.state() })
+	var s switchState
+	select {
+	case s = <-answer:
+	case <-h.loop.done:
+		return d, nil
+	case <-ctx.Done():
+		return d, nil
+	}
+	d.Wait.Budget, d.Wait.Crowded, d.Wait.Score, d.Wait.State = s.wait.Budget, s.wait.Crowded, s.wait.Score, s.wait.State
+	var channels []links.Channel
+	for _, c := range s.channels {
+		c.From = int(h.rank)
+		c.Address = n.job.Hosts[c.To].Address.Addr().String()
+		channels = append(channels, c)
+	}
+	return d, channels
+}
+
+// switchState is what a switch says of itself.
+type switchState struct {
+	wait     links.Waiting
+	channels []links.Channel
+}
+
+// state is called by the loop.
+func (s *packetSwitch) state() switchState {
+	w := s.spin.Waiting()
+	st := switchState{wait: links.Waiting{Budget: w.Budget, Crowded: w.Crowded, Score: w.Score}}
+	for _, p := range s.ports {
+		if p == nil || p.rank != agent.NoRank {
+			continue
+		}
+		c := links.Channel{To: int(p.host), Ended: p.ended != nil}
+		if k, ok := p.link.(interface {
+			Counts() (sent, received uint64)
+		}); ok {
+			sent, received := k.Counts()
+			c.Bytes = counted(wireup.LinkStats{Counted: true, Sent: sent, Received: received})
+		}
+		if k, ok := p.link.(interface{ RTT() (time.Duration, bool) }); ok {
+			c.RTT, _ = k.RTT()
+		}
+		st.channels = append(st.channels, c)
+	}
+	return st
+}
