@@ -1,0 +1,181 @@
+package chaos_test
+
+import (
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/transports/chaos"
+	"github.com/openimpi/impi/transports/tcp"
+)
+
+func TestConfigureReportsAllFaults(t *testing.T) {
+	for name, c := range map[string]struct {
+		set  map[string]any
+		want []string // settings that are wrong
+	}{
+		"defaults":        {},
+		"a duration":      {map[string]any{"delay": "fast", "jitter": "-1s", "cut_after": "2h"}, []string{"cut_after", "delay", "jitter"}},
+		"numbers":         {map[string]any{"seed": -1.0, "bandwidth": 0.5, "piece": 0.0, "cuts": 1e18}, []string{"bandwidth", "cuts", "piece", "seed"}},
+		"half a stall":    {map[string]any{"stall": "1s"}, []string{"stall"}},
+		"nobody":          {map[string]any{"around": "ipx"}, []string{"around"}},
+		"inner":           {map[string]any{"settings": []string{"nodelay=false", "port_range=7900-7999"}}, nil},
+		"unknown inner":   {map[string]any{"settings": []string{"colour=red"}}, []string{"settings"}},
+		"inner not bool":  {map[string]any{"settings": []string{"nodelay=perhaps"}}, []string{"settings"}},
+		"inner is judged": {map[string]any{"settings": []string{"port_range=9-1"}}, []string{"port_range"}},
+	} {
+		var said []string
+		tr := chaos.New(func(text string) { said = append(said, text) }, tcp.New())
+		all := transports.Defaults(tr.Schema())
+		for name, value := range c.set {
+			all[name] = value
+		}
+		err := tr.Configure(all)
+		if got := wrongSettings(err); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v is wrong, want %v (%v)", name, got, c.want, err)
+		}
+		if (len(said) == 1) != (err == nil) {
+			t.Errorf("%s: warnings %q", name, said)
+		}
+	}
+}
+
+func wrongSettings(err error) (names []string) {
+	if all, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // this walks the tree
+		for _, e := range all.Unwrap() {
+			names = append(names, wrongSettings(e)...)
+		}
+	} else if se := new(transports.SettingError); errors.As(err, &se) {
+		names = append(names, se.Name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+func TestEachStartWarns(t *testing.T) {
+	var said []string
+	tr := chaos.New(func(text string) { said = append(said, text) }, tcp.New())
+	all := transports.Defaults(tr.Schema())
+	all["delay"], all["stall"], all["stall_every"] = "2ms", "1s", 1e6
+	for range 2 {
+		if err := tr.Configure(all); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := "links over tcp are disturbed on purpose (delay=2ms, stall=1s, stall_every=1000000, seed=1): for tests and demonstrations only"
+	if len(said) != 2 || said[0] != want || said[1] != want {
+		t.Errorf("%q, want twice %q", said, want)
+	}
+}
+
+// It can do what is inside, but for the descriptor: bytes must come past.
+func TestCapabilitiesAreThoseInside(t *testing.T) {
+	tr := configured(t, map[string]any{"around": "unix"})
+	c := tr.Capabilities()
+	if c.Reach != transports.ReachMachine || slices.Contains(c.DataPlanes, transports.PlaneFD) || !slices.Contains(c.DataPlanes, transports.PlaneRing) {
+		t.Errorf("%+v", c)
+	}
+	if c := configured(t, nil).Capabilities(); c.Reach != transports.ReachNetwork || !c.Has(transports.FeatureIPChannel) {
+		t.Errorf("%+v", c)
+	}
+}
+
+// pair makes a link with both ends in this process.
+func pair(t *testing.T, tr transports.Transport) (dialled, accepted link.Link) {
+	t.Helper()
+	ln, err := tr.Listen(t.Context(), transports.ListenSpec{Host: "127.0.0.1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	if dialled, err = tr.Dial(t.Context(), transports.DialSpec{Address: ln.Address()}); err != nil {
+		t.Fatal(err)
+	}
+	if accepted, err = ln.Accept(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { dialled.Close(); accepted.Close() })
+	return dialled, accepted
+}
+
+// drain receives until an error and says how much came.
+func drain(l link.Link) (n int, err error) {
+	buf := make([]byte, 64<<10)
+	for {
+		m, err := l.Recv([][]byte{buf})
+		if n += m; err != nil {
+			return n, err
+		}
+		if m == 0 && !l.Arm(link.Readable) {
+			_, _ = unix.Poll([]unix.PollFd{{Fd: int32(l.Handle()), Events: unix.POLLIN}}, -1)
+		}
+	}
+}
+
+// push sends until all is sent or an error.
+func push(l link.Link, b []byte) error {
+	for len(b) > 0 {
+		n, err := l.Send([][]byte{b})
+		if err != nil {
+			return err
+		}
+		if b = b[n:]; n == 0 && !l.Arm(link.Writable) {
+			_, _ = unix.Poll([]unix.PollFd{{Fd: int32(l.Handle()), Events: unix.POLLOUT}}, -1)
+		}
+	}
+	return nil
+}
+
+// Both ends of a link that was cut see a failure, never an end of the stream, and
+// the bytes before it are the same in each run.
+func TestBothEndsSeeTheCut(t *testing.T) {
+	tr := configured(t, map[string]any{"cut_bytes": 1e5, "seed": 9.0})
+	a, b := pair(t, tr)
+	sent := make(chan error, 1)
+	go func() { sent <- push(a, make([]byte, 64<<20)) }()
+	n, err := drain(b)
+	if !errors.Is(err, link.ErrBroken) {
+		t.Errorf("the receiver sees %v", err)
+	}
+	// A reset overtakes what the kernel still holds, so less may have come.
+	if n > 150000 {
+		t.Errorf("%d bytes came, though the link was to be cut after 150000 at most", n)
+	}
+	if err := <-sent; !errors.Is(err, link.ErrBroken) {
+		t.Errorf("the sender sees %v", err)
+	}
+	if _, err := drain(a); !errors.Is(err, chaos.ErrCut) {
+		t.Errorf("the sender's error does not say that the link was cut: %v", err)
+	}
+}
+
+func TestCutsAreCounted(t *testing.T) {
+	tr := configured(t, map[string]any{"cut_bytes": 1000.0, "cuts": 1.0})
+	for i, broken := range []bool{true, false} {
+		a, b := pair(t, tr)
+		go func() {
+			if push(a, make([]byte, 1<<20)) == nil {
+				_ = a.CloseSend()
+			}
+		}()
+		n, err := drain(b)
+		if errors.Is(err, link.ErrBroken) != broken || !broken && (err != io.EOF || n != 1<<20) {
+			t.Errorf("link %d: %d bytes, %v", i, n, err)
+		}
+	}
+}
+
+func TestErrorsNameBoth(t *testing.T) {
+	tr := configured(t, nil)
+	_, err := tr.Dial(t.Context(), transports.DialSpec{Address: "nonsense"})
+	var te *transports.Error
+	if !errors.As(err, &te) || te.Transport != "chaos" || !strings.HasPrefix(te.Reason, "tcp: ") {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,55 @@
+package chaos_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/transports/chaos"
+	"github.com/openimpi/impi/transports/shm"
+	"github.com/openimpi/impi/transports/tcp"
+	"github.com/openimpi/impi/transports/transporttest"
+	"github.com/openimpi/impi/transports/unix"
+)
+
+// moderate faults, which the contract survives.
+var moderate = map[string]any{
+	"delay": "200us", "jitter": "100us", "bandwidth": 1e9, "piece": 8192.0, "stall": "1ms", "stall_every": 1e6, "buffer": 1 << 20 * 1.0,
+}
+
+// configured is a chaos with settings that Configure keeps: the suite configures
+// the defaults, which are no faults, in one of its cases only.
+func configured(t testing.TB, settings map[string]any) transports.Transport {
+	t.Helper()
+	c := chaos.New(func(string) {}, tcp.New(), unix.New(), shm.New())
+	all := transports.Defaults(c.Schema())
+	for name, value := range settings {
+		all[name] = value
+	}
+	if err := c.Configure(all); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestSuite(t *testing.T) {
+	for _, around := range []string{"tcp", "unix", "shm"} {
+		t.Run(around, func(t *testing.T) {
+			transporttest.Run(t, func(t *testing.T) transporttest.Harness {
+				settings := map[string]any{"around": around}
+				for name, value := range moderate {
+					settings[name] = value
+				}
+				dir := t.TempDir()
+				if err := os.Chmod(dir, 0o700); err != nil {
+					t.Fatal(err)
+				}
+				return transporttest.Harness{
+					Transport: configured(t, settings),
+					Listen:    transports.ListenSpec{Host: "127.0.0.2", Dir: dir, Name: "chaos"},
+					Large:     8 << 20,
+				}
+			})
+		})
+	}
+}
