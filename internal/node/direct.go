@@ -12,6 +12,7 @@ import (
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/internal/wireup"
 	"github.com/openimpi/impi/transports"
 )
@@ -51,6 +52,8 @@ type directLinks struct {
 	ctx   context.Context
 	token dynamic.Token
 	wg    sync.WaitGroup
+	past  history
+	desk  probeDesk
 
 	mu     sync.Mutex
 	pairs  map[pair]pairState
@@ -121,15 +124,18 @@ func (d *directLinks) tryWays(p *proc, x pair) (lost bool, reason string) {
 		l, err := d.dialPatiently(x, w)
 		if err == nil {
 			if d.move(x, linked, dialling) {
-				d.give(p, x.peer, l, w.t.name)
+				d.past.tried(x, w, links.Chosen, "", "the first of the route's prefer that works")
+				d.give(p, x.peer, l, w.t.name, true)
 			} else {
 				_ = l.Close() // the other end's link came, against the rule
 			}
 			return false, ""
 		}
 		if refused(err) == dynamic.TieLost {
+			d.past.tried(x, w, links.Lost, "", "both ends dialled at once: the link of the lower rank is used")
 			return true, ""
 		}
+		d.past.failed(x, w, err)
 		d.n.log.Debug("direct link failed", "from", x.local, "to", x.peer, "transport", w.t.name, "error", err)
 		reasons = append(reasons, fmt.Sprintf("%s: %v", w.t.name, err))
 	}
@@ -190,6 +196,7 @@ func (d *directLinks) fallBack(p *proc, x pair, reason string) {
 	if !d.move(x, byAgent, dialling) {
 		return
 	}
+	d.past.refused(x, reason)
 	d.n.log.Info("no direct link: packets go through the agents", "from", x.local, "to", x.peer, "reason", reason)
 	if err := p.tell(wireup.Message{Kind: wireup.KindLink, Peer: x.peer, Reason: reason}); err != nil {
 		d.n.log.Debug("cannot tell", "proc", p.who(), "error", err)
@@ -198,15 +205,20 @@ func (d *directLinks) fallBack(p *proc, x pair, reason string) {
 
 // dial makes a link by one way and greets the other node.
 func (d *directLinks) dial(x pair, w way) (link.Link, error) {
-	ctx, cancel := context.WithTimeout(d.ctx, dialLimit)
+	return d.dialFor(d.ctx, dynamic.Hello{Src: x.local, Dst: x.peer}, w)
+}
+
+// dialFor is dial for any purpose that a greeting can name.
+func (d *directLinks) dialFor(within context.Context, hello dynamic.Hello, w way) (link.Link, error) {
+	ctx, cancel := context.WithTimeout(within, dialLimit)
 	defer cancel()
-	l, err := w.t.Dial(ctx, transports.DialSpec{Address: w.address, From: w.from})
+	l, err := d.n.pinned(w.t, hello.Dst).Dial(ctx, transports.DialSpec{Address: w.address, From: w.from})
 	if err != nil {
 		return nil, err
 	}
-	ctx, stop := context.WithTimeout(d.ctx, greetLimit)
+	ctx, stop := context.WithTimeout(within, greetLimit)
 	defer stop()
-	g := dynamic.NewDialler(d.token, nonce(), dynamic.Hello{Src: x.local, Dst: x.peer})
+	g := dynamic.NewDialler(d.token, nonce(), hello)
 	if err := converse(ctx, l, g, g.Done); err != nil {
 		_ = l.Close()
 		return nil, err
@@ -251,7 +263,14 @@ func (d *directLinks) accept(l link.Link, t *transport) error {
 		return err
 	}
 	hello, _ := g.Peer()
-	p, verdict := d.judge(hello, t)
+	if hello.Probe {
+		return d.answerProbe(ctx, l, g, hello, t)
+	}
+	var p *proc
+	verdict := dynamic.NotAllowed
+	if d.n.allowsPlane(hello.Src, l) {
+		p, verdict = d.judge(hello, t)
+	}
 	if verdict == dynamic.Accepted {
 		g.Accept()
 	} else {
@@ -263,7 +282,7 @@ func (d *directLinks) accept(l link.Link, t *transport) error {
 		}
 		return err
 	}
-	d.give(p, hello.Src, l, t.name)
+	d.give(p, hello.Src, l, t.name, false)
 	return nil
 }
 
@@ -295,18 +314,22 @@ func (d *directLinks) judge(h dynamic.Hello, t *transport) (*proc, dynamic.Verdi
 }
 
 // give hands a link to its proc.
-func (d *directLinks) give(p *proc, peer wire.WorldRank, l link.Link, transport string) {
-	m := wireup.Message{Kind: wireup.KindLink, Peer: peer, Transport: transport}
+func (d *directLinks) give(p *proc, peer wire.WorldRank, l link.Link, transport string, dialled bool) {
+	x := pair{wire.WorldRank(p.rank.Load()), peer}
+	reason := planeReason(l)
+	m := wireup.Message{Kind: wireup.KindLink, Peer: peer, Transport: transport, Reason: reason}
 	fds, err := pack(l, &m)
 	if err == nil {
 		err = p.tell(m, fds...)
 		wireup.CloseAll(fds)
 	}
 	if err != nil {
+		d.past.refused(x, "the link could not be given to the proc: "+err.Error())
 		d.n.log.Debug("direct link is lost", "proc", p.who(), "peer", peer, "error", err)
 		return
 	}
-	d.n.log.Debug("direct link", "rank", p.rank.Load(), "peer", peer, "transport", transport, "data_plane", m.DataPlane)
+	d.past.given(x, &m, reason, dialled)
+	d.n.log.Debug("direct link", "rank", p.rank.Load(), "peer", peer, "transport", transport, "data_plane", m.DataPlane, "reason", m.Reason)
 }
 
 // pack takes the descriptors out of a link, and describes them in m.
@@ -320,6 +343,10 @@ func pack(l link.Link, m *wireup.Message) (fds []int, err error) {
 			return nil, fmt.Errorf("%d bytes of packets came with the greeting", len(preread))
 		}
 		return []int{fd}, err
+	case transports.Relayed:
+		m.DataPlane = string(x.Plane())
+		fds, m.Side, err = x.Detach()
+		return fds, err
 	case transports.Memory:
 		m.DataPlane = string(transports.PlanePeerSHM)
 		region, socket, side, err := x.Detach()
