@@ -15,6 +15,10 @@ type Memory interface {
 	// Commit sends what was reserved, and tells whether there was anything.
 	Commit() bool
 
+	// Ready tells whether Peek or Recv have something. It may say so too often, and
+	// does not tell of the end.
+	Ready() bool
+
 	// Peek gives bytes that have come, as many as lie in one piece; none if there
 	// is nothing, or only an error, which Recv tells of. The other side can still
 	// change them: each is to be read once. They are valid until Discard or Recv.

@@ -46,7 +46,7 @@ func (p *process) listen(node nodeConn) {
 func openLink(m wireup.Message, fds []int) (link.Link, error) {
 	switch plane := transports.DataPlane(m.DataPlane); {
 	case plane == transports.PlanePeerSHM && len(fds) == 2:
-		return ring.New(fds[0], fds[1], m.Side)
+		return openRing(fds[0], fds[1], m.Side)
 	case plane == transports.PlaneRing && len(fds) == 2:
 		return relay.NewRing(fds[0], fds[1], m.Side, m.Transport)
 	case (plane == transports.PlaneStream || plane == transports.PlaneGRPC) && len(fds) == 2:
@@ -56,6 +56,18 @@ func openLink(m wireup.Message, fds []int) (link.Link, error) {
 	}
 	wireup.CloseAll(fds)
 	return nil, fmt.Errorf("%w: a link by data plane %q with %d descriptors", ErrNode, m.DataPlane, len(fds))
+}
+
+// openRing makes a link of memory that is shared with the proc at the other end.
+func openRing(region, sock, side int) (link.Link, error) {
+	l, err := ring.New(region, sock, side)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.AllowLending(); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
 }
 
 // hear takes a message of the node's. It never takes the process's lock: links

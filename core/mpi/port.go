@@ -34,6 +34,7 @@ type port struct {
 	id       message.LinkID
 	peer     message.Peer // message.NoPeer for the agent
 	link     link.Link
+	lender   link.Lender   // link, if it is one
 	inplace  link.Memory   // link, if packets can be written and read in its own memory
 	interest link.Interest // what the poll set waits for; 0: not in the set
 	streak   int           // receives that polling brought since the last sleep
@@ -68,6 +69,7 @@ func (p *process) addPort(l link.Link, peer message.Peer) (*port, error) {
 		p.eng.AttachPeer(q.id, peer)
 		p.warm(q)
 	}
+	q.lender, _ = l.(link.Lender)
 	if m, ok := l.(link.Memory); ok {
 		q.inplace = m
 		p.eng.InPlace(q.id, m)
@@ -132,7 +134,7 @@ func (p *process) flush(q *port) (progress bool) {
 				continue
 			}
 		}
-		n, err := q.link.Send(out)
+		n, err := q.write(out)
 		q.full = n < link.Len(out) // before Sent, which reuses out
 		if n > 0 {
 			p.eng.Sent(q.id, n)
@@ -150,6 +152,15 @@ func (p *process) flush(q *port) (progress bool) {
 		}
 	}
 	return progress
+}
+
+// write gives the engine's output to the link. The engine leaves it where it is
+// until it is sent, so that it may be lent.
+func (q *port) write(out [][]byte) (int, error) {
+	if q.lender != nil {
+		return q.lender.Lend(out)
+	}
+	return q.link.Send(out)
 }
 
 // flushAll writes what is there for any port. A port whose link was full is

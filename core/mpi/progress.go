@@ -128,7 +128,7 @@ func (p *process) look() (progress bool) {
 	for _, q := range p.hot {
 		switch {
 		case q == nil:
-		case q.inplace != nil && len(q.inplace.Peek()) == 0 && !q.full: // quickest of all
+		case q.inplace != nil && !q.full && !q.inplace.Ready(): // quickest of all
 		case p.receive(q):
 			progress = true
 			p.hit(q)

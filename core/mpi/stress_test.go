@@ -73,7 +73,7 @@ func rings(size int) func() (a, b link.Link) {
 		}
 		ends := [2]link.Link{}
 		for i, file := range []int{region, other} {
-			if ends[i], err = ring.New(file, socks[i], i); err != nil {
+			if ends[i], err = openRing(file, socks[i], i); err != nil {
 				panic(err)
 			}
 		}

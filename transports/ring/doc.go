@@ -18,6 +18,8 @@
 //	    32      8  the offset of the data of ring 0; that of ring 1 follows it at once
 //	  1024   1024  control block of ring 0: side 0 writes, side 1 reads
 //	  2048   1024  control block of ring 1: side 1 writes, side 0 reads
+//	  3072    512  loans of ring 0
+//	  3584    512  loans of ring 1
 //
 // A control block, in lines of 128 bytes so that two sides never write to one
 // line, or to one that the processor fetches along with it:
@@ -28,6 +30,14 @@
 //	+384      4  writer sleeps: 1 while the writer wants to be woken
 //	+512      4  ended: 1 when the writer writes no more
 //	+640      4  gone: 1 when the reader reads no more
+//	+768      8  lent: loans since the beginning; this and the rest of the line are the writer's
+//	+776      4  lends: 1 once what follows holds
+//	+780      4  recalled: 1 once nothing lent may be used any more
+//	+784      4  pid: the writer's process
+//	+792      8  the address of a key in its memory
+//	+800     16  the key
+//	+896      8  taken: loans taken since the beginning; the reader's, as is
+//	+904      4  takes: 1 once the reader has found that it can read the writer's memory
 //
 // Byte number n of a direction is at n modulo size of the data. A writer copies
 // bytes in, then stores head; a reader loads head, then copies bytes out, then
@@ -36,18 +46,45 @@
 // else ends the link. A reader may be behind with the store of tail by an eighth
 // of size, but not when it sleeps.
 //
+// # Lending
+//
+// A side that does not know of this section leaves its words 0, and nothing is
+// ever lent.
+//
+// A writer need not copy a long piece of the stream into the ring. It can lend it:
+// say where in its own memory the piece lies, for the reader to take it from there
+// with process_vm_readv(2). A loan has 32 bytes: a position, an address, a length
+// from 1 to 2^30, and 8 bytes unused. The piece comes after the ring's first
+// position bytes, counted as head is, and does not itself count there. Loan number
+// n, from 0, is at place n modulo 16 of the table; lent - taken is at most 16. A
+// writer stores loan, then lent, then the head that covers bytes behind it, each
+// a release; a reader looks at head before it looks at lent.
+//
+// The writer leaves the memory alone until taken says that all of it was taken.
+// One that has to have it back before stores 1 into recalled and ends the link. The
+// reader looks at recalled after each copy, and throws away what it copied.
+//
+// Whether that is possible is found out at the beginning, because the pid may be of
+// another name space and the kernel may forbid it. A writer that is ready to lend
+// puts a random key into its memory, and its pid, the key's address and the key
+// into its block, and stores lends. A reader that wants to borrow reads the key from
+// the process's memory; if it is the same, it stores takes, and without that nothing
+// is lent. It reads the key again with each piece, lest the pid be another process's
+// by now. Only the two processes that keep the link do so, not one that hands it on.
+//
 // # Sleeping
 //
 // A reader that wants to sleep stores 1 into "reader sleeps", looks once more
 // whether there is something (sequentially consistent: the store must not pass
-// the load), and then waits until the socket is readable. Who has stored head or
-// ended looks at that word; if it is 1 and he manages to change it to 0 (compare
+// the load), and then waits until the socket is readable. Who has stored head, lent
+// or ended looks at that word; if it is 1 and he manages to change it to 0 (compare
 // and swap), he sends a byte on the socket, unless that is full.
 //
 // A writer that wants to sleep sends bytes until the socket takes no more, stores
-// 1 into "writer sleeps", looks once more whether a quarter of the ring is free,
-// and then waits until the socket is writable. Who has stored tail looks at that
-// word once a quarter is free; if he manages to change it from 1 to 0, he reads
+// 1 into "writer sleeps", looks once more whether a quarter of the ring is free, or
+// if it has lent something, whether any of that was taken, and then waits until the
+// socket is writable. Who has stored tail looks at that word once a quarter is free,
+// who has stored taken does at once; if he manages to change it from 1 to 0, he reads
 // the socket until it is empty.
 //
 // Bytes on the socket have no meaning of their own. Everybody reads them all

@@ -2,10 +2,16 @@ package ring
 
 // Reserve gives room in the ring, unless it ends within the next n bytes.
 func (l *Link) Reserve(n int) []byte {
-	if l.ended || l.sendErr != nil || l.closed.Load() {
+	if l.ended || l.sendErr != nil || l.out.given != l.out.back || l.closed.Load() {
 		return nil
 	}
 	return l.out.reserve(uint64(n))
+}
+
+// Ready tells whether something has come, or an impossible number.
+func (l *Link) Ready() bool {
+	n, err := l.in.waiting()
+	return n > 0 || l.in.due() || err != nil
 }
 
 // Commit publishes what was reserved.
@@ -60,12 +66,9 @@ func (w *writer) publish() bool {
 
 // peek gives what is there in one piece. An impossible head is for read to tell.
 func (r *reader) peek() []byte {
-	n := r.head - r.tail
-	if n == 0 {
-		var err error
-		if n, err = r.waiting(); err != nil || n == 0 {
-			return nil
-		}
+	n, err := r.waiting()
+	if err != nil || n == 0 {
+		return nil
 	}
 	at := r.tail & r.mask
 	return r.data[at:min(at+n, r.mask+1)]

@@ -29,6 +29,9 @@ type Link struct {
 	in     reader
 	sock   int // NoHandle after Close
 
+	key   *[2]uint64 // for who borrows from us
+	tried bool       // whether we can borrow
+
 	idle    int   // receives in a row that brought nothing
 	dead    bool  // the socket has ended; for Recv alone
 	sendErr error // final
@@ -109,6 +112,7 @@ func newLink(r *region, file, sock, side int) *Link {
 	mine, theirs := r.blocks[side], r.blocks[1-side]
 	l.out = writer{b: mine, data: r.data[side], mask: r.size - 1, head: mine.head.Load(), tail: mine.tail.Load()}
 	l.in = reader{b: theirs, data: r.data[1-side], mask: r.size - 1, tail: theirs.tail.Load()}
+	l.out.ledger.table, l.in.borrower.table = r.loans[side], r.loans[1-side]
 	l.in.stored, l.in.head = l.in.tail, l.in.tail
 	runtime.AddCleanup(l, (*region).unmap, r)
 	return l
@@ -188,7 +192,15 @@ func (l *Link) Recv(batch [][]byte) (int, error) {
 	if l.recvErr != nil && (l.recvErr != io.EOF || link.Len(batch) > 0) {
 		return 0, l.recvErr
 	}
+	if !l.tried {
+		l.tryBorrowing()
+	}
 	n, err := l.in.read(batch)
+	if n == 0 && err == nil && l.in.due() {
+		if n, err = l.in.take(batch); err == nil && n > 0 {
+			l.repay()
+		}
+	}
 	switch {
 	case err != nil:
 		l.recvErr = fmt.Errorf("%w: %w", link.ErrBroken, err)
@@ -215,6 +227,17 @@ func (l *Link) free() {
 	}
 }
 
+// repay lets the writer know that a loan was taken, if all of it was.
+func (l *Link) repay() {
+	if l.in.next.size > 0 {
+		return
+	}
+	l.in.b.taken.Store(l.in.taken)
+	if l.in.b.writerSleeps.Load() != 0 && l.in.b.writerSleeps.CompareAndSwap(1, 0) {
+		l.dead = l.drain() || l.dead
+	}
+}
+
 // atEnd finds out whether an empty ring stays empty.
 func (l *Link) atEnd() error {
 	if !l.dead {
@@ -224,7 +247,7 @@ func (l *Link) atEnd() error {
 	if !ended && !l.dead {
 		return nil
 	}
-	if n, err := l.in.waiting(); n > 0 || err != nil {
+	if n, err := l.in.waiting(); n > 0 || err != nil || l.in.due() {
 		return nil // written before the end; the next call reads it
 	}
 	l.recvErr = io.EOF
@@ -277,7 +300,7 @@ func (l *Link) Arm(want link.Interest) bool {
 		l.idle = lookEvery // who is woken looks at the socket too
 		l.in.publish(0)
 		l.in.b.readerSleeps.Store(1)
-		if n, err := l.in.waiting(); n > 0 || err != nil || l.in.b.ended.Load() != 0 || l.dead {
+		if n, err := l.in.waiting(); n > 0 || err != nil || l.in.due() || l.in.b.ended.Load() != 0 || l.dead {
 			l.in.b.readerSleeps.Store(0)
 			return true
 		}
@@ -285,7 +308,7 @@ func (l *Link) Arm(want link.Interest) bool {
 	if want&link.Writable != 0 {
 		l.plug()
 		l.out.b.writerSleeps.Store(1)
-		if n, err := l.out.room(l.out.mask/4 + 1); n > l.out.mask/4 || err != nil || l.sendErr != nil || l.out.b.gone.Load() != 0 {
+		if l.out.movable() || l.sendErr != nil || l.out.b.gone.Load() != 0 {
 			l.out.b.writerSleeps.Store(0)
 			return true
 		}
@@ -319,6 +342,7 @@ func (l *Link) Close() error {
 	if l.closed.Swap(true) {
 		return nil
 	}
+	l.out.b.recalled.Store(1)
 	l.out.b.ended.Store(1)
 	l.in.b.gone.Store(1)
 	l.mu.Lock()

@@ -21,6 +21,8 @@ const (
 	headerSize = 4096
 	blockSize  = 1024
 	line       = 128
+	loanTables = 3072 // each loanTable bytes
+	loanTable  = 512
 	minSize    = 4 << 10
 	maxSize    = 1 << 30
 
@@ -93,6 +95,7 @@ type region struct {
 	mapped bool
 	size   uint64
 	blocks [2]*block
+	loans  [2]*[loans]loan
 	data   [2][]byte
 }
 
@@ -110,6 +113,14 @@ type block struct {
 	_            [line - 4]byte
 	gone         atomic.Uint32
 	_            [line - 4]byte
+	lent         atomic.Uint64
+	lends        atomic.Uint32
+	recalled     atomic.Uint32
+	offer        offer
+	_            [line - 48]byte
+	taken        atomic.Uint64
+	takes        atomic.Uint32
+	_            [line - 12]byte
 }
 
 // open maps and checks a region.
@@ -157,6 +168,7 @@ func parse(mem []byte) (*region, error) {
 	r := &region{mem: mem, size: size}
 	for i := range r.blocks {
 		r.blocks[i] = (*block)(unsafe.Pointer(&mem[(i+1)*blockSize]))
+		r.loans[i] = (*[loans]loan)(unsafe.Pointer(&mem[loanTables+i*loanTable]))
 		r.data[i] = mem[data+uint64(i)*size:][:size:size]
 	}
 	return r, nil

@@ -15,6 +15,7 @@ type writer struct {
 	tail uint64 // as last seen
 
 	placed uint64 // bytes behind head that are reserved
+	ledger
 }
 
 // room gives how many bytes can be written now, asking for more than the last
@@ -69,20 +70,36 @@ type reader struct {
 	tail   uint64
 	stored uint64 // tail as in block: it may be behind
 	head   uint64 // as last seen
+
+	borrows bool // the writer may lend
+	borrower
 }
 
-// waiting gives how many bytes can be read now.
+// waiting gives how many bytes of the ring can be read now: up to the next loan.
 func (r *reader) waiting() (uint64, error) {
-	if n := r.head - r.tail; n > 0 {
-		return n, nil
+	if r.head == r.tail {
+		head := r.b.head.Load()
+		if head-r.tail > r.mask+1 {
+			return 0, fmt.Errorf("%w: the other side says that it has written %d bytes, %d were read of %d that fit", ErrRegion, head, r.tail, r.mask+1)
+		}
+		r.head = head
 	}
-	head := r.b.head.Load()
-	if head-r.tail > r.mask+1 {
-		return 0, fmt.Errorf("%w: the other side says that it has written %d bytes, %d were read of %d that fit", ErrRegion, head, r.tail, r.mask+1)
+	if !r.borrows {
+		return r.head - r.tail, nil
 	}
-	r.head = head
-	return head - r.tail, nil
+	if r.next.size == 0 { // after the look at head
+		if err := r.lookForLoan(); err != nil {
+			return 0, err
+		}
+	}
+	if r.next.size > 0 {
+		return min(r.head-r.tail, r.next.at-r.tail), nil
+	}
+	return r.head - r.tail, nil
 }
+
+// due tells whether what comes next is a loan.
+func (r *reader) due() bool { return r.next.size > 0 && r.next.at == r.tail }
 
 // read copies as much into batch as is there. It tells whether the writer should
 // look again: much has become free since tail was stored.
