@@ -21,6 +21,11 @@ type Options struct {
 	// Builtins are the names of the transports that need no block, best first.
 	Builtins []string
 
+	// Optional are the names of further transports that need no plugin, but a block:
+	// they have settings without a default. In the order of transports they come
+	// after Builtins.
+	Optional []string
+
 	// Local limits the checks of this machine's files, programs and ports to sites
 	// with a host whose address it accepts. Nil: check every site that is ours.
 	Local func(netip.Addr) bool

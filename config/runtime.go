@@ -112,7 +112,8 @@ type Transport struct {
 	Path     string // absolute path of Plugin; empty for built-in ones or if not found here
 	SHA256   string // of the plugin binary: 64 lower-case hex digits, or empty
 	Settings []Setting
-	Pos      Pos // zero without a block
+	Dir      string // where relative paths among Settings start from, absolute
+	Pos      Pos    // zero without a block
 
 	settings Pos // of the config block
 }

@@ -16,15 +16,23 @@ func (b *builder) transports(s *siteDraft) {
 		}
 		s.Transports = append(s.Transports, t)
 	}
+	for _, name := range b.opt.Optional {
+		if in := blocks[name]; in != nil {
+			s.Transports = append(s.Transports, b.transport(s, in))
+		}
+	}
 	for _, layer := range []*block{b.root, s.block} {
 		for _, in := range layer.all("transport") {
-			if blocks[in.label] != in || slices.Contains(b.opt.Builtins, in.label) {
+			if blocks[in.label] != in || slices.Contains(b.opt.Builtins, in.label) || slices.Contains(b.opt.Optional, in.label) {
 				continue
 			}
 			s.Transports = append(s.Transports, b.transport(s, in))
 		}
 	}
 }
+
+// builtins are the names of all transports that need no plugin.
+func (b *builder) builtins() []string { return append(slices.Clone(b.opt.Builtins), b.opt.Optional...) }
 
 // transportBlocks has the block that counts for each name.
 func (b *builder) transportBlocks(s *siteDraft) map[string]*block {
@@ -42,9 +50,10 @@ func (b *builder) transport(s *siteDraft, in *block) Transport {
 		Name:   in.label,
 		Plugin: pick("", "plugin", in),
 		SHA256: pick("", "sha256", in),
+		Dir:    b.dir,
 		Pos:    in.pos,
 	}
-	t.Builtin = t.Plugin == "" && slices.Contains(b.opt.Builtins, t.Name)
+	t.Builtin = t.Plugin == "" && slices.Contains(b.builtins(), t.Name)
 	b.checkTransport(s, in, &t)
 	if config := in.only("config"); config != nil {
 		t.settings = config.pos
@@ -64,7 +73,7 @@ func (b *builder) checkTransport(s *siteDraft, in *block, t *Transport) {
 		b.fault(in.at("sha256"), "transport "+quote(t.Name)+" is built in and has no binary to check", "remove sha256, or add plugin")
 	case t.Plugin == "" && !t.Builtin && !in.has("plugin"):
 		b.fault(in.pos, "transport "+quote(t.Name)+" is not built in and has no plugin",
-			`add plugin = "impi-transport-`+t.Name+`"; built in: `+strings.Join(b.opt.Builtins, ", "))
+			`add plugin = "impi-transport-`+t.Name+`"; built in: `+strings.Join(b.builtins(), ", "))
 	case t.Plugin != "" && b.here(s):
 		path := b.pluginPath(t.Plugin)
 		problem, _ := executableFault(absolute(b.dir, path), b.shown(path))

@@ -200,4 +200,7 @@ const (
 	TypeNumber  SettingType = "number"
 	TypeBool    SettingType = "bool"
 	TypeStrings SettingType = "list of string"
+	// TypePath is a string that names a file. In a job file relative ones start from
+	// its folder; the transport gets them absolute.
+	TypePath SettingType = "path"
 )

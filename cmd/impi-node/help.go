@@ -12,8 +12,9 @@ Usage:
   impi-node -config JOB.HCL [-site NAME] [flags]
   impi-node links [-explain] [-measure] [-json]
   impi-node validate JOB.HCL [-json]
+  impi-node cert init|issue|show ...
   impi-node version
-  impi-node help [exit|files|links|site]
+  impi-node help [cert|exit|files|links|site]
 
 Examples:
   Four procs on this machine; no file is needed:
@@ -30,6 +31,9 @@ Examples:
 
   Which transport am I on, and why? Of jobs that run, from another terminal:
       impi-node links -explain
+
+  Certificates, so that what leaves this machine is encrypted:
+      impi-node cert init -config job.hcl
 
   Output as the program wrote it, to be read by another program:
       impi-node -no-prefix -n 1 ./prog > result.txt
@@ -54,6 +58,7 @@ The exit status is that of the first proc that failed; see: impi-node help exit
 `
 
 var topics = map[string]string{
+	"cert":  certHelp,
 	"links": linksHelp,
 	"exit": `Exit statuses of impi-node:
 
@@ -107,7 +112,7 @@ func printHelp(args []string, out, err io.Writer) int {
 	}
 	text, ok := topics[args[0]]
 	if !ok {
-		fmt.Fprintf(err, "impi-node: there is no help on %q; there is on exit, files, links and site\n", args[0])
+		fmt.Fprintf(err, "impi-node: there is no help on %q; there is on cert, exit, files, links and site\n", args[0])
 		return statusUsage
 	}
 	fmt.Fprint(out, text)

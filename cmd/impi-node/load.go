@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -50,7 +51,8 @@ func checkPort(a netip.AddrPort) error {
 // load reads and checks a job file, the transports' settings included. ports
 // tells which listeners' ports to try; nil stands for none.
 func load(path string, isLocal func(netip.Addr) bool, ports func(netip.AddrPort) bool) (*config.Job, config.Diagnostics) {
-	opt := config.Options{Builtins: builtinNames(), Local: isLocal}
+	opt := loadOptions()
+	opt.Local = isLocal
 	if ports != nil {
 		opt.CheckPort = func(a netip.AddrPort) error {
 			if !ports(a) {
@@ -63,9 +65,11 @@ func load(path string, isLocal func(netip.Addr) bool, ports func(netip.AddrPort)
 	if job == nil {
 		return nil, found
 	}
+	ours := job.LocalSites(isLocal)
 	for _, s := range job.Sites {
+		here := slices.ContainsFunc(ours, func(o config.Site) bool { return o.Name == s.Name })
 		for _, t := range s.Transports {
-			found = append(found, checkSettings(job, t)...)
+			found = append(found, checkSettings(job, t, here)...)
 		}
 	}
 	return job, dedupe(found)
@@ -77,7 +81,9 @@ func allPorts(netip.AddrPort) bool { return true }
 // on this machine. A file with faults has none.
 func portsOf(path, site string, isLocal func(netip.Addr) bool) func(netip.AddrPort) bool {
 	ours := make(map[netip.AddrPort]bool)
-	if job, _ := config.Load(path, config.Options{Builtins: builtinNames(), Local: isLocal}); job != nil {
+	opt := loadOptions()
+	opt.Local = isLocal
+	if job, _ := config.Load(path, opt); job != nil {
 		s, _ := job.Site(site)
 		ours[s.Server.Address] = s.Server.Embedded
 		for _, h := range s.Hosts {
@@ -88,22 +94,31 @@ func portsOf(path, site string, isLocal func(netip.Addr) bool) func(netip.AddrPo
 }
 
 // checkSettings has a built-in transport judge its config block. What a plugin
-// from outside says is known when it has been started.
-func checkSettings(job *config.Job, t config.Transport) (found config.Diagnostics) {
-	for _, b := range builtins {
-		if b.name != t.Name || !t.Builtin {
-			continue
-		}
-		made := b.make()
-		settings, err := host.Complete(made.Schema(), t.SettingMap())
-		if err == nil {
-			err = made.Configure(settings)
-		}
-		for _, e := range settingErrors(err) {
-			found = append(found, job.TransportFault(t, e.Name, e.Problem, e.Remedy))
-		}
+// from outside says is known when it has been started. Files are looked for on the
+// site's own machines only.
+func checkSettings(job *config.Job, t config.Transport, here bool) (found config.Diagnostics) {
+	b, ok := findBuiltin(t.Name)
+	if !ok || !t.Builtin {
+		return nil
+	}
+	made := b.make()
+	schema, given := made.Schema(), t.SettingMap()
+	settings, err := host.Complete(schema, host.Absolute(schema, given, t.Dir))
+	if err == nil && (here || !namesFiles(schema, given)) {
+		err = made.Configure(settings)
+	}
+	for _, e := range settingErrors(err) {
+		found = append(found, job.TransportFault(t, e.Name, e.Problem, e.Remedy))
 	}
 	return found
+}
+
+// namesFiles tells whether there are paths among settings.
+func namesFiles(schema []transports.Setting, given map[string]any) bool {
+	return slices.ContainsFunc(schema, func(s transports.Setting) bool {
+		path, _ := given[s.Name].(string)
+		return s.Type == transports.TypePath && path != ""
+	})
 }
 
 // settingErrors gives the faults that are joined in an error.

@@ -38,6 +38,8 @@ func run(args []string, std streams) int {
 			return printHelp(args[1:], std.out, std.err)
 		case "links":
 			return showLinks(args[1:], std)
+		case "cert":
+			return cert(args[1:], std)
 		case "validate":
 			return validate(args[1:], std)
 		case "version":

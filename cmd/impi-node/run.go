@@ -66,7 +66,7 @@ func checkAlone(job *config.Job, site config.Site) error {
 // A launcher has looked at the ports, and may have opened one.
 func prepare(o *options, launched bool) (*config.Job, config.Diagnostics) {
 	if o.file == "" {
-		job := config.Default(o.procs, o.command, builtinNames()...)
+		job := config.Default(o.procs, o.command, names(builtins)...)
 		if job.Sites[0].Program.Path == "" {
 			return nil, config.Diagnostics{job.Fault(config.Pos{}, fmt.Sprintf("there is no program %q that can be run", o.command[0]),
 				"build it first, or correct its path; a name without a slash is looked for in PATH")}

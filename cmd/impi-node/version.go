@@ -15,7 +15,7 @@ const release = "0.1.0"
 
 func version(w io.Writer) int {
 	fmt.Fprintf(w, "impi-node %s%s\n", release, revision())
-	fmt.Fprintf(w, "IMPI 0.0, control protocol %d, transports %s\n", wireup.Version, strings.Join(builtinNames(), " "))
+	fmt.Fprintf(w, "IMPI 0.0, control protocol %d, transports %s\n", wireup.Version, strings.Join(append(names(builtins), names(optional)...), " "))
 	fmt.Fprintf(w, "%s %s/%s\n", runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return statusOK
 }

@@ -64,9 +64,9 @@ func (n *node) startTransport(ctx context.Context, name string) (*transport, err
 	}
 	p, err := host.Start(ctx, host.Config{
 		Name: t.Name, Path: t.Path, Builtin: t.Builtin, SHA256: t.SHA256,
-		Settings: t.SettingMap(),
-		RunDir:   n.dir.Path,
-		Logger:   quiet{n.log},
+		Settings: t.SettingMap(), Dir: t.Dir,
+		RunDir: n.dir.Path,
+		Logger: quiet{n.log},
 	})
 	if err != nil {
 		return nil, err

@@ -30,6 +30,10 @@ type Config struct {
 	// are filled in here.
 	Settings map[string]any
 
+	// Dir is where relative paths among the settings start from. Empty: the working
+	// folder of the plugin.
+	Dir string
+
 	// DeferConfigure leaves Configure to the caller, who wants to see the schema
 	// before. Settings are not looked at.
 	DeferConfigure bool

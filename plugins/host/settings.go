@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -55,10 +56,23 @@ func Complete(schema []transports.Setting, settings map[string]any) (map[string]
 	return out, nil
 }
 
+// Absolute makes paths among settings absolute that start from the folder dir, if
+// dir is not empty. The input is not changed.
+func Absolute(schema []transports.Setting, settings map[string]any, dir string) map[string]any {
+	out := maps.Clone(settings)
+	for _, s := range schema {
+		path, ok := settings[s.Name].(string)
+		if s.Type == transports.TypePath && ok && path != "" && dir != "" && !filepath.IsAbs(path) {
+			out[s.Name] = filepath.Join(dir, path)
+		}
+	}
+	return out
+}
+
 // coerce makes a value of a setting's type without changing its meaning.
 func coerce(t transports.SettingType, v any) (any, bool) {
 	switch t {
-	case transports.TypeString:
+	case transports.TypeString, transports.TypePath:
 		s, ok := v.(string)
 		return s, ok
 	case transports.TypeBool:
@@ -110,7 +124,7 @@ func list(v any) ([]string, bool) {
 
 // configure checks settings and gives them to the plugin.
 func (i *instance) configure(ctx context.Context, settings map[string]any) error {
-	full, err := Complete(i.schema, settings)
+	full, err := Complete(i.schema, Absolute(i.schema, settings, i.cfg.Dir))
 	if err != nil {
 		return err
 	}

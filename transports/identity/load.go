@@ -20,9 +20,9 @@ const maxFile = 1 << 20
 // whether the files must be given.
 func Settings(required bool) []transports.Setting {
 	s := []transports.Setting{
-		{Name: "cert", Type: transports.TypeString, Doc: "file of the site's certificate, PEM; impi-node cert makes one"},
-		{Name: "key", Type: transports.TypeString, Doc: "file of the certificate's private key, PEM, which nobody but its owner may read"},
-		{Name: "ca", Type: transports.TypeString, Doc: "file of the CA that has signed the certificates of all sites, PEM"},
+		{Name: "cert", Type: transports.TypePath, Doc: "file of the site's certificate, PEM; impi-node cert makes one"},
+		{Name: "key", Type: transports.TypePath, Doc: "file of the certificate's private key, PEM, which nobody but its owner may read"},
+		{Name: "ca", Type: transports.TypePath, Doc: "file of the CA that has signed the certificates of all sites, PEM"},
 		{Name: "peers", Type: transports.TypeStrings, Default: []string{}, Doc: "names that peers' certificates may have; empty: all that the CA has signed"},
 	}
 	for i := range s[:3] {

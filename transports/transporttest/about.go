@@ -60,7 +60,7 @@ func fits(s transports.Setting) (ok bool) {
 		return true
 	}
 	switch s.Type {
-	case transports.TypeString:
+	case transports.TypeString, transports.TypePath:
 		_, ok = s.Default.(string)
 	case transports.TypeNumber:
 		_, ok = s.Default.(float64)

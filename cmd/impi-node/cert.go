@@ -1,0 +1,304 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/pki"
+)
+
+const certHelp = `impi-node cert makes the certificates by which the sites of a job know each
+other: a CA for the job, and one certificate per site. The transports quic, and
+tcp with tls, want them.
+
+Usage:
+  impi-node cert init  [-dir certs] [-days 365] -sites NAME,NAME... | -config JOB.HCL
+  impi-node cert issue [-dir certs] [-days 365] [-renew] SITE...
+  impi-node cert show  FILE...
+
+Examples:
+  A CA and certificates for two sites, in the folder certs:
+      impi-node cert init -sites alpha,beta
+
+  The same for all sites of a job file:
+      impi-node cert init -config job.hcl
+
+  A third site joins:
+      impi-node cert issue gamma
+
+  New certificates before the old ones expire, from the same CA:
+      impi-node cert issue -renew alpha beta
+
+  Whose is this, and how long is it valid?
+      impi-node cert show certs/alpha.pem
+
+Flags:
+  -dir FOLDER      where the files are (certs)
+  -days N          how long the certificates are valid (365)
+  -sites NAMES     the sites, with commas between them
+  -config JOB.HCL  the sites of this job file
+  -renew           replace the certificate and key of a site that has some
+
+init makes ca.pem and ca.key, and NAME.pem and NAME.key for each site. A site's
+machines need ca.pem and the site's own two files, and nothing else. Who has
+ca.key can join any job of this CA under any name: keep it where no job runs.
+A file that exists is never replaced, except by issue -renew.
+`
+
+// certOptions are the command line of cert.
+type certOptions struct {
+	dir, sites, file string
+	days             int
+	renew            bool
+	args             []string
+}
+
+// cert is the subcommand.
+func cert(args []string, std streams) int {
+	if len(args) == 0 || args[0] == "help" || args[0] == "-h" || args[0] == "-help" || args[0] == "--help" {
+		fmt.Fprint(std.out, certHelp)
+		return statusOK
+	}
+	verbs := map[string]func(*certOptions, io.Writer) error{"init": certInit, "issue": certIssue, "show": certShow}
+	verb, ok := verbs[args[0]]
+	if !ok {
+		fmt.Fprintf(std.err, "impi-node cert: there is no %q; there are init, issue and show\nTry: impi-node cert help\n", args[0])
+		return statusUsage
+	}
+	o, err := parseCert(args[0], args[1:])
+	if errors.Is(err, flag.ErrHelp) {
+		fmt.Fprint(std.out, certHelp)
+		return statusOK
+	}
+	if err == nil {
+		err = verb(o, std.out)
+	}
+	if err != nil {
+		fmt.Fprintf(std.err, "impi-node cert %s: %v\n", args[0], err)
+		return statusUsage
+	}
+	return statusOK
+}
+
+func parseCert(verb string, args []string) (o *certOptions, err error) {
+	o = &certOptions{}
+	f := flag.NewFlagSet("cert "+verb, flag.ContinueOnError)
+	f.SetOutput(io.Discard)
+	if verb != "show" {
+		f.StringVar(&o.dir, "dir", "certs", "folder")
+		f.IntVar(&o.days, "days", 365, "validity")
+	}
+	switch verb {
+	case "init":
+		f.StringVar(&o.sites, "sites", "", "site names")
+		f.StringVar(&o.file, "config", "", "job file")
+	case "issue":
+		f.BoolVar(&o.renew, "renew", false, "replace")
+	}
+	if o.args, err = parseMixed(f, args); err != nil {
+		return nil, err
+	}
+	if verb != "show" && (o.days < 1 || o.days > 36500) {
+		return nil, fmt.Errorf("-days %d: it can be 1 to 36500", o.days)
+	}
+	return o, nil
+}
+
+// siteNames are the sites that init is to make certificates for.
+func (o *certOptions) siteNames() (names []string, err error) {
+	switch {
+	case len(o.args) > 0:
+		return nil, fmt.Errorf("%q: give the sites with -sites %s", o.args[0], strings.Join(o.args, ","))
+	case (o.sites == "") == (o.file == ""):
+		return nil, errors.New("say which sites: either -sites alpha,beta or -config job.hcl")
+	case o.sites != "":
+		names = strings.Split(o.sites, ",")
+	default:
+		// The file may name the very certificates that are to be made: its other
+		// faults are for validate.
+		if names, err = config.SiteNames(o.file); err != nil {
+			return nil, err
+		}
+	}
+	return names, checkNames(names)
+}
+
+func checkNames(names []string) error {
+	seen := map[string]bool{"ca": true}
+	for _, n := range names {
+		switch {
+		case !pki.ValidName(n):
+			return fmt.Errorf("%q: a site's name has letters, digits, '-', '_' and '.' in a certificate", n)
+		case n == "ca":
+			return errors.New(`a site cannot be called "ca": its files would be those of the CA`)
+		case seen[n]:
+			return fmt.Errorf("site %q is named twice", n)
+		}
+		seen[n] = true
+	}
+	return nil
+}
+
+// certInit makes a CA and the certificates of the first sites.
+func certInit(o *certOptions, out io.Writer) error {
+	names, err := o.siteNames()
+	if err != nil {
+		return err
+	}
+	for _, n := range append([]string{"ca"}, names...) {
+		if err := o.vacant(n); err != nil {
+			return err
+		}
+	}
+	if err := os.MkdirAll(o.dir, 0o700); err != nil {
+		return err
+	}
+	ca, err := pki.NewAuthority("impi job CA", time.Now(), o.validity())
+	if err != nil {
+		return err
+	}
+	if err := o.write("ca", ca.Pair()); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%s, %s: the job's CA. Keep the key where no job runs.\n", o.path("ca", ".pem"), o.path("ca", ".key"))
+	return o.issue(ca, names, out)
+}
+
+// certIssue makes certificates with the CA that is there.
+func certIssue(o *certOptions, out io.Writer) error {
+	if len(o.args) == 0 {
+		return errors.New("say for which sites, as in: impi-node cert issue gamma")
+	}
+	if err := checkNames(o.args); err != nil {
+		return err
+	}
+	certPEM, err := os.ReadFile(o.path("ca", ".pem"))
+	if err != nil {
+		return fmt.Errorf("%w; impi-node cert init makes a CA", err)
+	}
+	keyPEM, err := os.ReadFile(o.path("ca", ".key"))
+	if err != nil {
+		return fmt.Errorf("%w; certificates are made where the CA's key is", err)
+	}
+	ca, err := pki.Load(pki.Pair{Cert: certPEM, Key: keyPEM})
+	if err != nil {
+		return err
+	}
+	if now := time.Now(); now.After(ca.Cert().NotAfter) {
+		return fmt.Errorf("the CA in %s expired on %s: make another one with impi-node cert init, for all sites", o.path("ca", ".pem"), date(ca.Cert().NotAfter))
+	}
+	for _, n := range o.args {
+		if err := o.vacant(n); err != nil && !o.renew {
+			return fmt.Errorf("%w; to replace it: impi-node cert issue -renew %s", err, n)
+		}
+	}
+	return o.issue(ca, o.args, out)
+}
+
+// issue makes certificates and says what to write into the job file.
+func (o *certOptions) issue(ca *pki.Authority, names []string, out io.Writer) error {
+	for _, n := range names {
+		pair, err := ca.Issue(n, time.Now(), o.validity())
+		if err != nil {
+			return err
+		}
+		if err := o.write(n, pair); err != nil {
+			return err
+		}
+		made, err := pki.ParseCert(pair.Cert)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "%s, %s: site %s, valid until %s\n", o.path(n, ".pem"), o.path(n, ".key"), n, date(made.NotAfter))
+	}
+	fmt.Fprint(out, "\nIn the job file, inside each site's block:\n")
+	for _, n := range names {
+		fmt.Fprintf(out, "\n  # site %q\n  transport \"quic\" {\n    config {\n      cert = %q\n      key  = %q\n      ca   = %q\n    }\n  }\n",
+			n, o.path(n, ".pem"), o.path(n, ".key"), o.path("ca", ".pem"))
+	}
+	fmt.Fprint(out, "\nand once: route \"*\" { prefer = [\"shm\", \"unix\", \"quic\"] }\n"+
+		"For TLS over TCP write \"tcp\" for \"quic\", and tls = true beside the three files.\n")
+	return nil
+}
+
+func (o *certOptions) validity() time.Duration { return time.Duration(o.days) * 24 * time.Hour }
+
+func (o *certOptions) path(name, suffix string) string { return filepath.Join(o.dir, name+suffix) }
+
+// vacant reports a file that is there already.
+func (o *certOptions) vacant(name string) error {
+	for _, suffix := range []string{".pem", ".key"} {
+		if _, err := os.Lstat(o.path(name, suffix)); err == nil {
+			return fmt.Errorf("%s exists and is not replaced", o.path(name, suffix))
+		}
+	}
+	return nil
+}
+
+// write writes certificate and key, each at once: who reads them meanwhile gets
+// the old file or the new one.
+func (o *certOptions) write(name string, p pki.Pair) error {
+	for _, f := range []struct {
+		suffix  string
+		content []byte
+		mode    os.FileMode
+	}{{".key", p.Key, 0o600}, {".pem", p.Cert, 0o644}} {
+		if err := o.writeFile(o.path(name, f.suffix), f.content, f.mode); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o *certOptions) writeFile(path string, content []byte, mode os.FileMode) error {
+	next := path + ".new"
+	f, err := os.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil && o.renew {
+		return os.Rename(next, path)
+	}
+	if err == nil {
+		err = os.Link(next, path) // fails if somebody else was faster
+	}
+	return errors.Join(err, os.Remove(next))
+}
+
+// certShow prints what is in certificates.
+func certShow(o *certOptions, out io.Writer) error {
+	if len(o.args) == 0 {
+		return errors.New("say which files, as in: impi-node cert show certs/alpha.pem")
+	}
+	for _, path := range o.args {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		c, err := pki.ParseCert(b)
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		kind := "site " + strings.Join(c.DNSNames, ", ")
+		if c.IsCA {
+			kind = "CA " + c.Subject.CommonName
+		}
+		state := ""
+		if time.Now().After(c.NotAfter) {
+			state = ", EXPIRED"
+		}
+		fmt.Fprintf(out, "%s: %s, signed by %s, valid from %s until %s%s\n", path, kind, c.Issuer.CommonName, date(c.NotBefore), date(c.NotAfter), state)
+	}
+	return nil
+}
+
+func date(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 MST") }

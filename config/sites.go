@@ -1,0 +1,39 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/hashicorp/hcl/v2/hclparse"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+)
+
+// ErrNoSites is reported by SiteNames for a file without any.
+var ErrNoSites = errors.New("the job file has no site blocks")
+
+// SiteNames gives the names of a job file's sites that are ours, in the order of the
+// file, whatever else may be wrong with it.
+func SiteNames(path string) ([]string, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the job file: %w", err)
+	}
+	parsed, diags := hclparse.NewParser().ParseHCL(newSource(b).text, path)
+	if diags.HasErrors() {
+		return nil, fmt.Errorf("read the job file: %w", diags)
+	}
+	var names []string
+	for _, block := range parsed.Body.(*hclsyntax.Body).Blocks {
+		if block.Type != "site" || len(block.Labels) != 1 {
+			continue
+		}
+		if _, foreign := block.Body.Attributes["foreign"]; !foreign {
+			names = append(names, block.Labels[0])
+		}
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("%s: %w", path, ErrNoSites)
+	}
+	return names, nil
+}
