@@ -89,6 +89,9 @@ func Merge(found []Found) (jobs []Job) {
 	var order []string
 	for _, f := range found {
 		k := groupOf(f)
+		for slices.ContainsFunc(groups[k], func(g Found) bool { return g.About.Client == f.About.Client }) {
+			k += "'" // no job has a site twice: it is another one of the same shell
+		}
 		if _, known := groups[k]; !known {
 			order = append(order, k)
 		}

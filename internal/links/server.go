@@ -97,13 +97,13 @@ func (s *Server) serve(c *net.UnixConn) {
 }
 
 func (s *Server) answer(c *net.UnixConn) Answer {
-	if err := checkPeer(c); err != nil {
-		return Answer{Error: err.Error()}
-	}
 	if err := c.SetReadDeadline(time.Now().Add(requestLimit)); err != nil {
 		return Answer{Error: err.Error()}
 	}
 	r, err := readRequest(c)
+	if perr := checkPeer(c); perr != nil { // after reading: who is cut off while it writes hears nothing
+		return Answer{Error: perr.Error()}
+	}
 	if err != nil {
 		return Answer{Error: err.Error()}
 	}

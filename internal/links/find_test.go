@@ -1,0 +1,103 @@
+package links
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestSurvey(t *testing.T) {
+	alive := serve(t, func(_ context.Context, r Request) Answer {
+		return Answer{Node: &Node{About: About{Job: "ring", Site: "alpha", Client: 1, PID: 7}, Unused: r.Few}}
+	})
+	old := serve(t, func(context.Context, Request) Answer { return Answer{Error: "this node does not know it"} })
+	noNode := t.TempDir()
+	dead := t.TempDir()
+	stale(t, filepath.Join(dead, SocketName))
+	found := Survey(context.Background(), []string{alive, noNode, dead, old, "/nonexistent"}, time.Minute, Request{Few: 5})
+	if len(found) != 2 {
+		t.Fatalf("%+v", found)
+	}
+	if f := found[0]; f.Dir != old || f.Node != nil || f.Err == nil || f.Err.Error() != "this node does not know it" {
+		t.Errorf("%+v", f)
+	}
+	if f := found[1]; f.Dir != alive || f.Node == nil || f.About.Site != "alpha" || f.Node.Unused != 5 {
+		t.Errorf("%+v", f)
+	}
+}
+
+// stale leaves a socket at which nobody listens any more.
+func stale(t *testing.T, path string) {
+	t.Helper()
+	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln.SetUnlinkOnClose(false)
+	if err := ln.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestSurveyNamesTheStopped: the node of a socket that is not served is known by
+// what lies beside it, and the kernel tells that its process is stopped.
+func TestSurveyNamesTheStopped(t *testing.T) {
+	cmd := exec.Command("sleep", "1000")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+	if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	var ws syscall.WaitStatus
+	if _, err := syscall.Wait4(cmd.Process.Pid, &ws, syscall.WUNTRACED, nil); err != nil || !ws.Stopped() {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	ln, err := net.Listen("unix", filepath.Join(dir, SocketName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	about := `{"job":"ring","id":"0123","site":"beta","client":1,"pid":` + itoa(cmd.Process.Pid) + `}`
+	if err := os.WriteFile(filepath.Join(dir, AboutName), []byte(about), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	found := Survey(context.Background(), []string{dir}, 20*time.Millisecond, Request{})
+	if len(found) != 1 || !errors.Is(found[0].Err, ErrSilent) || !strings.Contains(found[0].Err.Error(), "is stopped") {
+		t.Fatalf("%+v", found)
+	}
+	if a := found[0].About; a.Site != "beta" || a.ID != "0123" || a.PID != cmd.Process.Pid {
+		t.Errorf("%+v", a)
+	}
+}
+
+func TestReadAbout(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "4711-123")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if a := readAbout(dir); a != (About{PID: 4711}) {
+		t.Errorf("without a file: %+v", a)
+	}
+	for text, want := range map[string]About{
+		`{"site":"x","pid":5}`: {Site: "x", PID: 5},
+		`{"site":"x"`:          {PID: 4711},
+		strings.Repeat(" ", maxAbout) + `{"site":"x"}`: {PID: 4711},
+	} {
+		if err := os.WriteFile(filepath.Join(dir, AboutName), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if a := readAbout(dir); a != want {
+			t.Errorf("%.20q: %+v, want %+v", text, a, want)
+		}
+	}
+}

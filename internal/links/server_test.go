@@ -1,0 +1,220 @@
+package links
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// strangerVariable makes the test binary ask the socket that it names.
+const strangerVariable = "IMPI_TEST_STRANGER"
+
+func TestMain(m *testing.M) {
+	if path := os.Getenv(strangerVariable); path != "" {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		_, err := Ask(ctx, path, Request{Op: OpLinks})
+		os.Stdout.WriteString(err.Error())
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// serve opens a control socket in a directory with a short name.
+func serve(t *testing.T, handle func(context.Context, Request) Answer) (dir string) {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "impi")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	s, err := Serve(filepath.Join(dir, SocketName), handle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return dir
+}
+
+func hello(context.Context, Request) Answer { return Answer{Node: &Node{Phase: PhaseRunning}} }
+
+func ask(t *testing.T, dir string, r Request) (*Answer, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	return Ask(ctx, filepath.Join(dir, SocketName), r)
+}
+
+func TestAskAndAnswer(t *testing.T) {
+	var got Request
+	dir := serve(t, func(ctx context.Context, r Request) Answer {
+		got = r
+		if _, ok := ctx.Deadline(); !ok {
+			t.Error("the answer may take any time")
+		}
+		return Answer{Measure: &Measure{Rounds: 7}}
+	})
+	a, err := ask(t, dir, Request{Op: OpProbe, Local: 1, Peer: 2, Transport: "tcp"})
+	if err != nil || a.Measure == nil || a.Measure.Rounds != 7 {
+		t.Fatalf("%+v %v", a, err)
+	}
+	if got.Op != OpProbe || got.Local != 1 || got.Peer != 2 || got.Transport != "tcp" || got.Limit <= 0 || got.Limit > time.Minute {
+		t.Errorf("%+v arrived", got)
+	}
+	if st, err := os.Stat(filepath.Join(dir, SocketName)); err != nil || st.Mode().Perm() != 0o600 {
+		t.Errorf("the socket's mode: %v %v", st.Mode(), err)
+	}
+}
+
+func TestAskWithoutDeadline(t *testing.T) {
+	if _, err := Ask(context.Background(), "nowhere", Request{}); !errors.Is(err, ErrRequest) {
+		t.Errorf("%v", err)
+	}
+}
+
+// say writes bytes to a control socket and gives all that comes back.
+func say(t *testing.T, dir string, b []byte) string {
+	t.Helper()
+	c, err := net.Dial("unix", filepath.Join(dir, SocketName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	go func() { _, _ = c.Write(b) }()
+	got, _ := io.ReadAll(c) // a reset, if bytes were left unread, is an end too
+	return string(got)
+}
+
+func TestBadRequests(t *testing.T) {
+	dir := serve(t, func(context.Context, Request) Answer {
+		t.Error("it was answered")
+		return Answer{}
+	})
+	for name, b := range map[string][]byte{
+		"not JSON":         []byte("GET / HTTP/1.1\n"),
+		"another version":  []byte(`{"version":9,"op":"links"}` + "\n"),
+		"an endless line":  bytes.Repeat([]byte("x"), maxRequest),
+		"a negative limit": []byte(`{"version":1,"limit_ns":"x"}` + "\n"),
+	} {
+		if got := say(t, dir, b); !strings.Contains(got, ErrRequest.Error()) {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
+func TestStrangers(t *testing.T) {
+	for _, c := range []struct {
+		peer, self uint32
+		ok         bool
+	}{{1000, 1000, true}, {0, 1000, true}, {0, 0, true}, {1001, 1000, false}, {1000, 0, false}} {
+		if err := judgePeer(c.peer, c.self); (err == nil) != c.ok || err != nil && !errors.Is(err, ErrStranger) {
+			t.Errorf("user %d at user %d's: %v", c.peer, c.self, err)
+		}
+	}
+}
+
+// TestOtherUserIsRefused has a real process of another user ask, at a socket that
+// somebody has opened to everybody.
+func TestOtherUserIsRefused(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can be another user")
+	}
+	dir := serve(t, hello)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(dir, "stranger")
+	for _, err := range []error{os.WriteFile(program, b, 0o755), os.Chmod(dir, 0o755), os.Chmod(filepath.Join(dir, SocketName), 0o666)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command(program)
+	cmd.Env = []string{strangerVariable + "=" + filepath.Join(dir, SocketName)}
+	cmd.Dir = dir
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	out, err := cmd.Output()
+	if err != nil || !strings.Contains(string(out), "peer of another user: user 65534; this is user 0's") {
+		t.Errorf("%q %v", out, err)
+	}
+	if got, err := ask(t, dir, Request{Op: OpLinks}); err != nil || got.Node == nil {
+		t.Errorf("its own user hears %v", err)
+	}
+}
+
+// TestHungNode: a socket at which nobody answers.
+func TestHungNode(t *testing.T) {
+	release := make(chan struct{})
+	dir := serve(t, func(context.Context, Request) Answer { <-release; return Answer{} })
+	defer close(release)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
+	defer cancel()
+	if _, err := Ask(ctx, filepath.Join(dir, SocketName), Request{Op: OpLinks}); !errors.Is(err, ErrSilent) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestCloseEndsEverything: a handler that waits for its context, and a caller who
+// says nothing, keep nobody.
+func TestCloseEndsEverything(t *testing.T) {
+	dir, err := os.MkdirTemp("/tmp", "impi")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, SocketName)
+	asked := make(chan struct{})
+	s, err := Serve(path, func(ctx context.Context, _ Request) Answer { close(asked); <-ctx.Done(); return Answer{} })
+	if err != nil {
+		t.Fatal(err)
+	}
+	mute, err := net.Dial("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mute.Close()
+	answered := make(chan error)
+	go func() {
+		_, err := ask(t, dir, Request{Op: OpLinks})
+		answered <- err
+	}()
+	<-asked
+	s.Close()
+	if err := <-answered; !errors.Is(err, ErrGone) {
+		t.Errorf("%v", err)
+	}
+	if _, err := ask(t, dir, Request{Op: OpLinks}); !errors.Is(err, ErrGone) {
+		t.Errorf("after Close: %v", err)
+	}
+}
+
+func FuzzRequest(f *testing.F) {
+	f.Add([]byte(`{"version":1,"op":"probe","local":1,"peer":2,"transport":"tcp","limit_ns":1000}` + "\n"))
+	f.Add([]byte("{}\n"))
+	f.Add([]byte("\x00"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		r, err := readRequest(bytes.NewReader(b))
+		if err == nil && r.Version != Version {
+			t.Fatalf("%q is a request of version %d", b, r.Version)
+		}
+		if err != nil && !errors.Is(err, ErrRequest) {
+			t.Fatalf("%q: %v", b, err)
+		}
+	})
+}
