@@ -49,7 +49,12 @@ var directions = []direction{
 	{from: "internal/launch", ours: nil},
 	{from: "internal/machine", ours: []string{"core/link", "internal/poll", "internal/wireup"}, others: noOthers},
 	{from: "internal/sim/...", ours: []string{"core/...", "internal/sim/...", "internal/machine", "internal/poll", "internal/wireup"}},
-	{from: "internal/conformance/...", ours: []string{"core/wire", "transports", "internal/conformance/..."}},
+	{
+		// It knows the contract, the protocol and the node's client; and our tcp, to
+		// compare with.
+		from: "internal/conformance/...",
+		ours: []string{"core/link", "transports", "transports/transporttest", "transports/tcp", "plugins/host", "plugins/proto/...", "internal/conformance/..."},
+	},
 	{
 		// The agent process knows the contract and no transport.
 		from: "internal/node/...",

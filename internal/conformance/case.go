@@ -1,0 +1,158 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/openimpi/impi/plugins/host"
+	"github.com/openimpi/impi/plugins/proto"
+	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/transports/transporttest"
+)
+
+// Kind says which half of the verdict a rule belongs to.
+type Kind string
+
+// The kinds.
+const (
+	Correct Kind = "correct" // it does what it should
+	Robust  Kind = "robust"  // also when something is not as it should be
+)
+
+// Case is one rule and the way to check it.
+type Case struct {
+	ID   string // as in "P-START-01"
+	Name string // as in "by-hand"
+	Rule string // what must hold, in a sentence
+	Kind Kind
+	Slow bool // not part of a quick run
+	run  func(*env)
+}
+
+// env is one run of a case.
+type env struct {
+	transporttest.T
+	c       Case
+	s       Subject
+	mtls    error                // what is wrong with AutoMTLS
+	plane   transports.DataPlane // empty for cases that need no link's bytes
+	quick   bool
+	workDir string
+}
+
+// Fatalf fails the case, with its number and its rule, if it is one.
+func (e *env) Fatalf(format string, args ...any) {
+	if e.c.ID == "" {
+		e.T.Fatalf(format, args...)
+	}
+	e.T.Fatalf("%s: %s (the rule: %s)", e.c.ID, fmt.Sprintf(format, args...), e.c.Rule)
+}
+
+func (e *env) must(err error) {
+	if err != nil {
+		e.Fatalf("%v", err)
+	}
+}
+
+// patience bounds whatever a case waits for.
+const patience = 30 * time.Second
+
+func (e *env) context() context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	e.Cleanup(cancel)
+	return ctx
+}
+
+// dir makes a private directory with a short name.
+func (e *env) dir() string {
+	d, err := os.MkdirTemp(e.workDir, "d")
+	e.must(err)
+	return d
+}
+
+// node starts the plugin under the simplest node.
+func (e *env) node(o nodeOptions) *node {
+	if o.dir == "" {
+		o.dir = e.dir()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
+	defer cancel()
+	n, err := startNode(ctx, e.s, o)
+	e.must(err)
+	e.Cleanup(n.end)
+	return n
+}
+
+// configured is node, with the plugin's settings applied.
+func (e *env) configured(o nodeOptions) *node {
+	n := e.node(o)
+	ctx := e.context()
+	answer, err := n.rpc.Schema(ctx, &proto.SchemaRequest{Call: n.call(ctx)})
+	e.must(err)
+	full, err := host.Complete(proto.ToSchema(answer.GetSettings()), e.s.Settings)
+	e.must(err)
+	values, err := proto.FromSettings(full)
+	e.must(err)
+	done, err := n.rpc.Configure(ctx, &proto.ConfigureRequest{Call: n.call(ctx), Settings: values})
+	e.must(err)
+	if done.GetError() != nil {
+		e.Fatalf("Configure with its defaults: %s", done.GetError().GetReason())
+	}
+	return n
+}
+
+// host starts the plugin under the node's own client.
+func (e *env) host(o hostOptions) *host.Plugin {
+	if o.plane == "" {
+		o.plane = e.plane
+	}
+	p, err := host.Start(e.context(), e.s.config(o))
+	e.must(err)
+	e.Cleanup(func() { _ = p.Close() })
+	return p
+}
+
+// at is where to listen.
+func (e *env) at() transports.ListenSpec {
+	return transports.ListenSpec{Host: e.s.Host, Dir: e.dir(), Name: "conform"}
+}
+
+// listenRequest is at, as a node asks for it.
+func (e *env) listenRequest(call *proto.Call) *proto.ListenRequest {
+	at := e.at()
+	return &proto.ListenRequest{Call: call, Host: at.Host, Dir: at.Dir, Name: at.Name}
+}
+
+// listen opens a listener in a bare plugin.
+func (e *env) listen(n *node) (id uint64, address string) {
+	ctx := e.context()
+	answer, err := n.rpc.Listen(ctx, e.listenRequest(n.call(ctx)))
+	e.must(err)
+	if answer.GetError() != nil {
+		e.Fatalf("Listen: %s (%s)", answer.GetError().GetReason(), answer.GetError().GetCode())
+	}
+	return answer.GetListenerId(), answer.GetAddress()
+}
+
+// dial has a bare plugin dial.
+func (e *env) dial(n *node, address string) *proto.DialResponse {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	answer, err := n.rpc.Dial(ctx, &proto.DialRequest{Call: n.call(ctx), Address: address})
+	e.must(err)
+	return answer
+}
+
+// filesIn counts what is left in a directory.
+func filesIn(dir string) (names []string) {
+	_ = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			names = append(names, path)
+		}
+		return nil
+	})
+	return names
+}

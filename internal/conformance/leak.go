@@ -1,0 +1,113 @@
+package conformance
+
+import (
+	"context"
+	"time"
+
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/plugins/host"
+	"github.com/openimpi/impi/transports"
+)
+
+// leakCases are done for each data plane.
+var leakCases = []Case{
+	{ID: "P-LEAK-01", Name: "process-holds-nothing", Kind: Robust, run: processHoldsNothing,
+		Rule: "links that were closed leave no descriptor, no thread and no memory in the plugin's process"},
+	{ID: "P-LEAK-02", Name: "process-stays-small", Kind: Robust, run: processStaysSmall,
+		Rule: "a reader that stops does not make the plugin's process grow"},
+}
+
+// What a process may hold more after thousands of links than before.
+const (
+	spareDescriptors = 20
+	spareThreads     = 12
+	spareMemory      = 24 << 20
+)
+
+// both looks at two plugins' processes.
+func (e *env) both(near, far *host.Plugin) (u [2]usage) {
+	for i, p := range []*host.Plugin{near, far} {
+		var err error
+		u[i], err = usageOf(p.Status().PID)
+		e.must(err)
+	}
+	return u
+}
+
+func grown(before, after [2]usage) bool {
+	for i := range before {
+		if after[i].descriptors > before[i].descriptors+spareDescriptors ||
+			after[i].threads > before[i].threads+spareThreads || after[i].resident > before[i].resident+spareMemory {
+			return true
+		}
+	}
+	return false
+}
+
+func processHoldsNothing(e *env) {
+	near, far := e.host(hostOptions{}), e.host(hostOptions{})
+	ln, err := near.Transport().Listen(e.context(), e.at())
+	e.must(err)
+	e.Cleanup(func() { ln.Close() })
+	links := 1000
+	if e.quick {
+		links = 150
+	}
+	e.churn(far, ln, 50)
+	before := e.both(near, far)
+	e.churn(far, ln, links)
+	after := e.both(near, far)
+	for end := time.Now().Add(patience); grown(before, after); after = e.both(near, far) {
+		if time.Now().After(end) {
+			e.Fatalf("the processes that accept and that dial have %v and %v; after %d links more they have %v and %v",
+				before[0], before[1], links, after[0], after[1])
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	e.Logf("the process that accepts has %v", after[0])
+}
+
+// churn makes and closes links, one after another.
+func (e *env) churn(from *host.Plugin, ln transports.Listener, links int) {
+	for range links {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		a, err := from.Transport().Dial(ctx, transports.DialSpec{Address: ln.Address()})
+		e.must(err)
+		b, err := ln.Accept(ctx)
+		e.must(err)
+		e.must(exchange(ctx, a, b))
+		a.Close()
+		b.Close()
+		cancel()
+	}
+}
+
+func processStaysSmall(e *env) {
+	near, far := e.host(hostOptions{}), e.host(hostOptions{})
+	ctx := e.context()
+	ln, err := near.Transport().Listen(ctx, e.at())
+	e.must(err)
+	e.Cleanup(func() { ln.Close() })
+	a, b, err := e.connect(ctx, far, ln)
+	e.must(err)
+	e.must(exchange(ctx, a, b))
+	before := e.both(near, far)
+	piece := make([]byte, 1<<20)
+	taken, idle := 0, 0
+	for idle < 10 && taken < 256<<20 {
+		n, err := a.Send([][]byte{piece})
+		e.must(err)
+		taken += n
+		if idle++; n > 0 {
+			idle = 0
+		} else {
+			e.must(await(ctx, a, link.Writable))
+		}
+	}
+	after := e.both(near, far)
+	e.Logf("the link takes %d bytes; the processes had %v and %v, and have %v and %v", taken, before[0], before[1], after[0], after[1])
+	if taken >= 256<<20 || grown(before, after) {
+		e.Fatalf("the link takes %d bytes that nobody reads; the processes had %v and %v, and have %v and %v",
+			taken, before[0], before[1], after[0], after[1])
+	}
+}

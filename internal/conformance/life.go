@@ -1,0 +1,225 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"io"
+	"syscall"
+	"time"
+
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/plugins/host"
+	"github.com/openimpi/impi/plugins/proto"
+	"github.com/openimpi/impi/transports"
+)
+
+var lifeCases = []Case{
+	{ID: "P-LIFE-01", Name: "node-dies", Kind: Robust, run: nodeDies,
+		Rule: "when descriptor 3 ends, because the node has died or wants no more, it exits within seconds and removes its files"},
+	{ID: "P-LIFE-02", Name: "shutdown", Kind: Robust, run: shutdown,
+		Rule: "it exits upon go-plugin's Shutdown"},
+	{ID: "P-LIFE-03", Name: "drain", Kind: Correct, run: drain,
+		Rule: "after Drain its listeners are closed, and Dial and Listen are answered with resource"},
+}
+
+// lifeLinkCases are done for each data plane.
+var lifeLinkCases = []Case{
+	{ID: "P-LIFE-04", Name: "killed", Kind: Robust, run: killed,
+		Rule: "when it is killed, links of fd and peer-shm live on and others fail; the listener comes back where it was"},
+	{ID: "P-LIFE-05", Name: "killed-meanwhile", Kind: Robust, run: killedMeanwhile, Slow: true,
+		Rule: "dials during which it is killed make a link or fail with a typed error, none hangs, and later ones succeed"},
+}
+
+// exitTime is how long a plugin may take to go.
+const exitTime = 5 * time.Second
+
+func nodeDies(e *env) {
+	dir, listenDir := e.dir(), e.dir()
+	n := e.configured(nodeOptions{dir: dir})
+	ctx := e.context()
+	made, err := n.rpc.Listen(ctx, &proto.ListenRequest{Call: n.call(ctx), Host: e.s.Host, Dir: listenDir, Name: "conform"})
+	e.must(err)
+	e.dial(n, made.GetAddress()) // a link waits, and its peer
+	n.fds.Close()
+	if !n.gone(exitTime) {
+		e.Fatalf("descriptor 3 has ended, and the process runs on %v later", exitTime)
+	}
+	if left := append(filesIn(dir), filesIn(listenDir)...); len(left) > 0 {
+		e.Fatalf("it leaves %q behind", left)
+	}
+}
+
+func shutdown(e *env) {
+	n := e.node(nodeOptions{})
+	// It may exit before it answers.
+	err := n.conn.Invoke(e.context(), "/plugin.GRPCController/Shutdown", &emptypb.Empty{}, &emptypb.Empty{})
+	if !n.gone(exitTime) {
+		e.Fatalf("Shutdown gives %v, and the process runs on %v later", err, exitTime)
+	}
+}
+
+func drain(e *env) {
+	n := e.configured(nodeOptions{})
+	_, address := e.listen(n)
+	ctx := e.context()
+	call := n.call(ctx)
+	call.TimeoutMs = 2000
+	_, err := n.rpc.Drain(ctx, &proto.DrainRequest{Call: call})
+	e.must(err)
+	resource := string(transports.CodeResource)
+	if answer := e.dial(n, address); answer.GetError().GetCode() != resource {
+		e.Fatalf("a Dial after Drain is answered with code %q", answer.GetError().GetCode())
+	}
+	listened, err := n.rpc.Listen(ctx, e.listenRequest(n.call(ctx)))
+	e.must(err)
+	if listened.GetError().GetCode() != resource {
+		e.Fatalf("a Listen after Drain is answered with code %q", listened.GetError().GetCode())
+	}
+	if answer := e.dial(e.configured(nodeOptions{}), address); answer.GetError() == nil {
+		e.Fatalf("its listener %s can be dialled after Drain", address)
+	}
+}
+
+// connect makes a link between two plugins.
+func (e *env) connect(ctx context.Context, from *host.Plugin, ln transports.Listener) (dialled, accepted link.Link, err error) {
+	dialled, err = from.Transport().Dial(ctx, transports.DialSpec{Address: ln.Address()})
+	if err != nil {
+		return nil, nil, err
+	}
+	e.Cleanup(func() { dialled.Close() })
+	if accepted, err = ln.Accept(ctx); err != nil {
+		return nil, nil, err
+	}
+	e.Cleanup(func() { accepted.Close() })
+	return dialled, accepted, nil
+}
+
+// survives tells whether links of a data plane live without the plugin.
+func survives(p transports.DataPlane) bool {
+	return p == transports.PlaneFD || p == transports.PlanePeerSHM
+}
+
+func killed(e *env) {
+	near, far := e.host(hostOptions{}), e.host(hostOptions{})
+	ctx := e.context()
+	ln, err := near.Transport().Listen(ctx, e.at())
+	e.must(err)
+	e.Cleanup(func() { ln.Close() })
+	a, b, err := e.connect(ctx, far, ln)
+	e.must(err)
+	e.must(exchange(ctx, a, b))
+	e.must(syscall.Kill(near.Status().PID, syscall.SIGKILL))
+	if survives(e.plane) {
+		e.must(exchange(ctx, a, b))
+	} else {
+		if err := failure(ctx, b); !errors.Is(err, link.ErrBroken) {
+			e.Fatalf("after the kill, its own node sees on the link: %v", err)
+		}
+		switch err := failure(ctx, a); {
+		case errors.Is(err, io.EOF):
+			e.Logf("after the kill, the peer sees an end and no failure, as with plain TCP")
+		case !errors.Is(err, link.ErrBroken):
+			e.Fatalf("after the kill, the peer sees on the link: %v", err)
+		}
+	}
+	e.comeBack(far, ln)
+}
+
+// comeBack dials a listener whose plugin has been killed until a link is made, and
+// accepts it. Links whose diallers have gone may come before it.
+func (e *env) comeBack(from *host.Plugin, ln transports.Listener) {
+	ctx := e.context()
+	for {
+		err := e.again(ctx, from, ln)
+		if err == nil {
+			return
+		}
+		if ctx.Err() != nil {
+			e.Fatalf("%v later the listener %s is not back: %v", patience, ln.Address(), err)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+func (e *env) again(ctx context.Context, from *host.Plugin, ln transports.Listener) error {
+	ctx, cancel := context.WithTimeout(ctx, patience/6)
+	defer cancel()
+	a, err := from.Transport().Dial(ctx, transports.DialSpec{Address: ln.Address()})
+	if err != nil {
+		return err
+	}
+	defer a.Close()
+	if err := send(ctx, a, []byte("it is me")); err != nil {
+		return err
+	}
+	for {
+		b, err := ln.Accept(ctx)
+		if err != nil {
+			return err
+		}
+		got := make([]byte, 8)
+		err = receive(ctx, b, got)
+		if err == nil {
+			err = send(ctx, b, got)
+		}
+		if err == nil {
+			err = receive(ctx, a, got)
+			b.Close()
+			return err
+		}
+		b.Close()
+	}
+}
+
+// failure waits for the error of a link from which nothing comes.
+func failure(ctx context.Context, l link.Link) error {
+	buf := make([]byte, 1000)
+	for {
+		if _, err := l.Recv([][]byte{buf}); err != nil {
+			return err
+		}
+		if err := await(ctx, l, link.Readable); err != nil {
+			return err
+		}
+	}
+}
+
+func killedMeanwhile(e *env) {
+	near, far := e.host(hostOptions{}), e.host(hostOptions{})
+	ctx := e.context()
+	ln, err := near.Transport().Listen(ctx, e.at())
+	e.must(err)
+	e.Cleanup(func() { ln.Close() })
+	for i := range 20 {
+		done := make(chan error, 1)
+		go func() {
+			short, cancel := context.WithTimeout(ctx, 5*time.Second)
+			defer cancel()
+			l, err := far.Transport().Dial(short, transports.DialSpec{Address: ln.Address()})
+			if err == nil {
+				err = l.Close()
+			}
+			done <- err
+		}()
+		time.Sleep(time.Duration(i) * 100 * time.Microsecond)
+		victim := near
+		if i%2 == 1 {
+			victim = far
+		}
+		if pid := victim.Status().PID; pid > 0 {
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have gone already
+		}
+		select {
+		case err = <-done:
+		case <-ctx.Done():
+			e.Fatalf("a dial hangs")
+		}
+		var te *transports.Error
+		if err != nil && !errors.As(err, &te) {
+			e.Fatalf("a dial fails with %T: %v", err, err)
+		}
+	}
+	e.comeBack(far, ln)
+}

@@ -1,0 +1,238 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/openimpi/impi/plugins/proto"
+	"github.com/openimpi/impi/plugins/proto/handover"
+)
+
+// node is the simplest node that there can be: a plugin's process with its three
+// ways, and no supervision. Cases do with it what a node does, and what none should.
+type node struct {
+	cmd    *exec.Cmd
+	fds    *handover.Conn
+	out    *lines // standard output, the handshake included
+	err    *lines
+	shake  handshake
+	conn   *grpc.ClientConn
+	rpc    proto.TransportClient
+	keys   atomic.Uint64
+	exited chan struct{}
+	status error // of Wait, valid when exited is closed
+}
+
+// nodeOptions is how a plugin is to be started.
+type nodeOptions struct {
+	dir      string // for its control socket, private
+	level    string // of its log; empty: info
+	versions string // of the protocol; empty: the current one
+	cookie   string // empty: the right one
+	absent   bool   // no cookie at all
+	mute     bool   // do not wait for a handshake
+	frozen   bool   // stop the process for a second as soon as it has begun
+}
+
+func (o *nodeOptions) complete() {
+	if o.level == "" {
+		o.level = "info"
+	}
+	if o.versions == "" {
+		o.versions = fmt.Sprint(proto.Version)
+	}
+	if o.cookie == "" {
+		o.cookie = proto.CookieValue
+	}
+}
+
+// startNode starts the plugin, waits for its handshake and connects.
+func startNode(ctx context.Context, s Subject, o nodeOptions) (*node, error) {
+	o.complete()
+	n := &node{out: newLines(), err: newLines(), exited: make(chan struct{})}
+	if err := n.spawn(s, o); err != nil {
+		return nil, err
+	}
+	if o.frozen {
+		n.freeze(time.Second)
+	}
+	if o.mute {
+		return n, nil
+	}
+	err := n.meet(ctx)
+	if err != nil {
+		n.end()
+		return nil, n.explain(err)
+	}
+	return n, nil
+}
+
+// explain adds the plugin's own words to an error.
+func (n *node) explain(err error) error {
+	if words := n.err.all(); len(words) > 0 {
+		return fmt.Errorf("%w; it wrote: %s", err, strings.Join(words[max(0, len(words)-5):], " | "))
+	}
+	return err
+}
+
+func (n *node) spawn(s Subject, o nodeOptions) error {
+	path := s.Path
+	if path == "" {
+		path = "/proc/self/exe"
+	}
+	fds, theirs, err := handover.Pair()
+	if err != nil {
+		return err
+	}
+	defer theirs.Close()
+	n.fds = fds
+	n.cmd = &exec.Cmd{
+		Path: path, Args: []string{path}, Env: environment(s, o), Stdout: n.out, Stderr: n.err,
+		ExtraFiles: []*os.File{theirs}, SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
+		WaitDelay: time.Second,
+	}
+	if err := n.cmd.Start(); err != nil {
+		fds.Close()
+		return fmt.Errorf("it cannot be executed: %w", err)
+	}
+	go func() {
+		n.status = n.cmd.Wait()
+		n.out.close()
+		n.err.close()
+		close(n.exited)
+	}()
+	return nil
+}
+
+func environment(s Subject, o nodeOptions) []string {
+	var env []string
+	for _, name := range []string{"PATH", "HOME", "USER", "LANG", "TMPDIR"} {
+		if v, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+v)
+		}
+	}
+	env = append(env, s.Env...)
+	if o.absent {
+		return env
+	}
+	env = append(env, proto.CookieKey+"="+o.cookie, "PLUGIN_PROTOCOL_VERSIONS="+o.versions, "PLUGIN_UNIX_SOCKET_DIR="+o.dir,
+		"PLUGIN_MIN_PORT=10000", "PLUGIN_MAX_PORT=25000", proto.EnvLogLevel+"="+o.level)
+	if s.Path == "" {
+		env = append(env, proto.EnvBuiltin+"="+s.Name)
+	}
+	return env
+}
+
+// freeze stops the process for a time, as a machine with too much to do does.
+func (n *node) freeze(d time.Duration) {
+	_ = n.cmd.Process.Signal(syscall.SIGSTOP) // it may have ended: that shows
+	time.Sleep(d)
+	_ = n.cmd.Process.Signal(syscall.SIGCONT)
+}
+
+// meet reads the handshake and makes the control connection.
+func (n *node) meet(ctx context.Context) error {
+	line, err := n.out.first(ctx)
+	if err != nil {
+		return fmt.Errorf("no handshake: %w", err)
+	}
+	if n.shake, err = parseHandshake(line); err != nil {
+		return err
+	}
+	n.conn, err = grpc.NewClient("unix:"+n.shake.address,
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(proto.MaxMessage)), grpc.WithIdleTimeout(0))
+	if err != nil {
+		return err
+	}
+	n.rpc = proto.NewTransportClient(n.conn)
+	if _, err := n.rpc.Info(ctx, &proto.InfoRequest{Call: n.call(ctx)}); err != nil {
+		return fmt.Errorf("it shook hands but does not answer Info: %w", err)
+	}
+	go n.followStdio()
+	_ = os.Remove(n.shake.address) // as a node does: connected, it needs no name any more
+	return nil
+}
+
+// followStdio collects what a plugin of go-plugin prints after its handshake: it comes
+// in the control connection. Others do not serve that.
+func (n *node) followStdio() {
+	stream, err := n.conn.NewStream(context.Background(), &grpc.StreamDesc{ServerStreams: true}, "/plugin.GRPCStdio/StreamStdio")
+	if err == nil {
+		err = errors.Join(stream.SendMsg(&emptypb.Empty{}), stream.CloseSend())
+	}
+	for err == nil {
+		// go-plugin's StdioData has a number and bytes in the same places.
+		var data proto.Frame
+		if err = stream.RecvMsg(&data); err == nil {
+			_, _ = n.err.Write(data.GetData())
+		}
+	}
+}
+
+// call makes a new request's identity and time.
+func (n *node) call(ctx context.Context) *proto.Call {
+	left := time.Minute
+	if at, ok := ctx.Deadline(); ok {
+		left = max(time.Until(at), time.Millisecond)
+	}
+	return &proto.Call{Key: fmt.Sprint(n.keys.Add(1)), TimeoutMs: uint32(left.Milliseconds() + 1)}
+}
+
+// end kills the process, if it still runs, and waits for it.
+func (n *node) end() {
+	if n.conn != nil {
+		_ = n.conn.Close()
+	}
+	_ = n.cmd.Process.Kill()
+	<-n.exited
+	n.fds.Close()
+}
+
+// gone waits for the process to end by itself.
+func (n *node) gone(within time.Duration) bool {
+	timer := time.NewTimer(within)
+	defer timer.Stop()
+	select {
+	case <-n.exited:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+// handshake is the line by which a plugin says that it is ready.
+type handshake struct {
+	core, version, network, address, protocol string
+}
+
+// errHandshake is wrapped by what is wrong with a handshake.
+var errHandshake = errors.New("the first line of its standard output is no handshake")
+
+func parseHandshake(line string) (handshake, error) {
+	parts := strings.Split(line, "|")
+	if len(parts) < 5 {
+		return handshake{}, fmt.Errorf("%w: %.80q", errHandshake, line)
+	}
+	h := handshake{parts[0], parts[1], parts[2], parts[3], strings.TrimSpace(parts[4])}
+	switch {
+	case h.core != "1":
+		return h, fmt.Errorf("%w: its first field is %.20q, not 1", errHandshake, h.core)
+	case h.network != "unix":
+		return h, fmt.Errorf("%w: its third field is %.20q, not unix", errHandshake, h.network)
+	case h.protocol != "grpc":
+		return h, fmt.Errorf("%w: its fifth field is %.20q, not grpc", errHandshake, h.protocol)
+	}
+	return h, nil
+}

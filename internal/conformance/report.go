@@ -1,0 +1,122 @@
+package conformance
+
+import (
+	"strings"
+	"time"
+
+	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/transports/transporttest"
+)
+
+// Result is how one case ended.
+type Result struct {
+	ID      string                `json:"id"`
+	Name    string                `json:"name"`
+	Rule    string                `json:"rule"`
+	Kind    Kind                  `json:"kind"`
+	Plane   transports.DataPlane  `json:"plane,omitempty"` // that the links used; empty: none did
+	Verdict transporttest.Verdict `json:"verdict"`
+	Reason  string                `json:"reason,omitempty"` // what was violated, or why it was skipped
+	Log     []string              `json:"log,omitempty"`
+	Seconds float64               `json:"seconds"`
+}
+
+// Setting is one attribute of the transport's config block.
+type Setting struct {
+	Name     string `json:"name"`
+	Type     string `json:"type"`
+	Required bool   `json:"required,omitempty"`
+	Default  any    `json:"default,omitempty"`
+	Doc      string `json:"doc"`
+}
+
+// Site is what a site sees of the plugin.
+type Site struct {
+	Name         string                 `json:"name"`
+	Version      string                 `json:"version"`
+	Vendor       string                 `json:"vendor"`
+	SDK          string                 `json:"sdk"`
+	Protocol     int                    `json:"protocol"`
+	MTLS         bool                   `json:"auto_mtls"`
+	Path         string                 `json:"path"`
+	SHA256       string                 `json:"sha256,omitempty"`
+	Planes       []transports.DataPlane `json:"data_planes"`
+	Features     []transports.Feature   `json:"features"`
+	Reach        transports.Reach       `json:"reach"`
+	Settings     []Setting              `json:"settings"`
+	Address      string                 `json:"address"`       // an example
+	StartSeconds float64                `json:"start_seconds"` // until it was ready
+	Resident     int64                  `json:"resident_bytes"`
+	Threads      int                    `json:"threads"`
+	Descriptors  int                    `json:"descriptors"`
+}
+
+// Report is everything that a run has found.
+type Report struct {
+	Verdict  transporttest.Verdict `json:"verdict"`
+	Correct  bool                  `json:"correct"`
+	Robust   bool                  `json:"robust"`
+	Quick    bool                  `json:"quick"`
+	Begun    time.Time             `json:"begun"`
+	Seconds  float64               `json:"seconds"`
+	Passed   int                   `json:"passed"`
+	Failed   int                   `json:"failed"`
+	Skipped  int                   `json:"skipped"`
+	Site     *Site                 `json:"site,omitempty"`
+	Speed    []Speed               `json:"speed,omitempty"`
+	NotTried []string              `json:"not_tried,omitempty"` // data planes that this node has not, and so on
+	Results  []Result              `json:"results"`
+}
+
+// count draws the conclusions.
+func (r *Report) count() {
+	r.Correct, r.Robust, r.Verdict = true, true, transporttest.Pass
+	r.Passed, r.Failed, r.Skipped = 0, 0, 0
+	for _, x := range r.Results {
+		switch x.Verdict {
+		case transporttest.Pass:
+			r.Passed++
+		case transporttest.Skip:
+			r.Skipped++
+		default:
+			r.Failed++
+			r.Verdict = transporttest.Fail
+			if x.Kind == Robust {
+				r.Robust = false
+			} else {
+				r.Correct = false
+			}
+		}
+	}
+	if r.Passed == 0 {
+		r.Verdict, r.Correct, r.Robust = transporttest.Fail, false, false
+	}
+}
+
+// failures lists the numbers of the rules of a kind that were violated.
+func (r *Report) failures(k Kind) string {
+	var ids []string
+	for _, x := range r.Results {
+		if x.Kind == k && x.Verdict == transporttest.Fail {
+			id := x.ID
+			if x.Plane != "" {
+				id += " (" + string(x.Plane) + ")"
+			}
+			ids = append(ids, id)
+		}
+	}
+	return strings.Join(ids, ", ")
+}
+
+// tally counts the results of a kind: those that passed and those that ran.
+func (r *Report) tally(k Kind) (passed, ran int) {
+	for _, x := range r.Results {
+		if x.Kind != k || x.Verdict == transporttest.Skip {
+			continue
+		}
+		if ran++; x.Verdict == transporttest.Pass {
+			passed++
+		}
+	}
+	return passed, ran
+}

@@ -1,0 +1,249 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/openimpi/impi/plugins/host"
+	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/transports/transporttest"
+)
+
+// Options say what to try.
+type Options struct {
+	// Run chooses cases: those whose number, name or "number name" it matches, or
+	// that behind the data plane and a colon, as in "ring:T-SIZE-01". Nil: all.
+	Run *regexp.Regexp
+
+	// Planes chooses data planes. Empty: all that the plugin offers.
+	Planes []transports.DataPlane
+
+	// Quick leaves out what takes long, and makes fewer links and smaller transfers.
+	Quick bool
+
+	// Progress, if any, is told of each case when it begins, with an empty verdict,
+	// and when it has ended.
+	Progress func(r Result, done, all int)
+}
+
+// ErrNotAPlugin is wrapped when there is nothing to judge: the plugin does not start.
+var ErrNotAPlugin = errors.New("it cannot be judged")
+
+// job is a case on a data plane.
+type job struct {
+	Case
+	plane transports.DataPlane
+}
+
+// matches tells whether a job is chosen.
+func (o Options) matches(j job) bool {
+	if o.Quick && j.Slow {
+		return false
+	}
+	text := j.ID + " " + j.Name
+	return o.Run == nil || o.Run.MatchString(text) || j.plane != "" && o.Run.MatchString(string(j.plane)+":"+text)
+}
+
+// Cases lists the rules for a plugin's process. Those of its links are
+// transporttest.Cases.
+func Cases() []Case {
+	return slices.Concat(startCases, outputCases, callCases, lifeCases, lifeLinkCases, leakCases)
+}
+
+// Run judges a plugin. The error wraps ErrNotAPlugin; whatever else is wrong is in
+// the report.
+func Run(ctx context.Context, s Subject, o Options) (*Report, error) {
+	dir, err := host.NewRunDir("")
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	s, _, err = s.settled(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNotAPlugin, err)
+	}
+	r := &runner{ctx: ctx, s: s, o: o, dir: dir.Path, report: &Report{Begun: time.Now(), Quick: o.Quick}}
+	if err := r.look(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNotAPlugin, err)
+	}
+	jobs := r.jobs()
+	for i, j := range jobs {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		r.do(j, i, len(jobs))
+	}
+	if o.Run == nil {
+		r.speed()
+	}
+	r.report.Seconds = time.Since(r.report.Begun).Seconds()
+	r.report.count()
+	return r.report, nil
+}
+
+// runner is one run.
+type runner struct {
+	ctx    context.Context
+	s      Subject
+	o      Options
+	dir    string
+	mtls   error                  // what is wrong with AutoMTLS
+	planes []transports.DataPlane // to try
+	report *Report
+}
+
+// look starts the plugin as a site does, and notes what the site sees.
+func (r *runner) look() error {
+	ctx, cancel := context.WithTimeout(r.ctx, 2*startLimit)
+	defer cancel()
+	begin := time.Now()
+	p, err := host.Start(ctx, r.s.config(hostOptions{}))
+	if errors.Is(err, host.ErrMTLS) { // a case of its own; the others want to be tried
+		r.mtls, r.s.NoMTLS = err, true
+		p, err = host.Start(ctx, r.s.config(hostOptions{}))
+	}
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	site := newSite(p.About())
+	site.StartSeconds = time.Since(begin).Seconds()
+	if u, err := usageOf(p.Status().PID); err == nil {
+		site.Resident, site.Threads, site.Descriptors = u.resident, u.threads, u.descriptors
+	}
+	e := env{s: r.s, workDir: r.dir}
+	out := transporttest.Record(func(t transporttest.T) {
+		e.T = t
+		ln, err := p.Transport().Listen(ctx, e.at())
+		e.must(err)
+		defer ln.Close()
+		site.Address = ln.Address()
+	}, patience)
+	if out.Verdict != transporttest.Pass {
+		r.report.NotTried = append(r.report.NotTried, "an example of an address: "+out.Reason)
+	}
+	r.report.Site = site
+	return nil
+}
+
+func newSite(a host.About) *Site {
+	site := &Site{
+		Name: a.Name, Version: a.Version, Vendor: a.Vendor, SDK: a.SDK, Protocol: a.Protocol, MTLS: a.MTLS,
+		Path: a.Path, SHA256: a.Digest, Planes: a.Capabilities.DataPlanes, Features: a.Capabilities.Features,
+		Reach: a.Capabilities.Reach,
+	}
+	for _, x := range a.Schema {
+		site.Settings = append(site.Settings, Setting{x.Name, string(x.Type), x.Required, x.Default, x.Doc})
+	}
+	return site
+}
+
+// jobs are the cases to do, in the order in which they are best read.
+func (r *runner) jobs() (jobs []job) {
+	add := func(plane transports.DataPlane, cases ...Case) {
+		for _, c := range cases {
+			if j := (job{c, plane}); r.o.matches(j) {
+				jobs = append(jobs, j)
+			}
+		}
+	}
+	add("", slices.Concat(startCases, outputCases, callCases, lifeCases)...)
+	r.choosePlanes()
+	for _, p := range r.planes {
+		for _, c := range transporttest.Cases() {
+			add(p, r.linkCase(c))
+		}
+		add(p, slices.Concat(lifeLinkCases, leakCases)...)
+	}
+	return jobs
+}
+
+// choosePlanes tries which data planes of the plugin this node can do.
+func (r *runner) choosePlanes() {
+	for _, p := range r.report.Site.Planes {
+		if len(r.o.Planes) > 0 && !slices.Contains(r.o.Planes, p) {
+			r.report.NotTried = append(r.report.NotTried, "data plane "+string(p)+": not chosen")
+			continue
+		}
+		out := transporttest.Record(func(t transporttest.T) {
+			e := &env{T: t, s: r.s, plane: p, workDir: r.dir}
+			e.host(hostOptions{})
+		}, patience)
+		if out.Verdict == transporttest.Pass {
+			r.planes = append(r.planes, p)
+			continue
+		}
+		r.report.NotTried = append(r.report.NotTried, "data plane "+string(p)+": "+out.Reason)
+	}
+}
+
+// KindOf says to which half of the verdict a rule of links belongs.
+func KindOf(id string) Kind {
+	for _, area := range []string{"T-PRESS-", "T-LOAD-", "T-LEAK-", "T-CLOSE-04", "T-DIAL-05"} {
+		if strings.HasPrefix(id, area) {
+			return Robust
+		}
+	}
+	return Correct
+}
+
+// linkCase makes a case of one of package transporttest. Two processes of the plugin
+// serve it: one that listens and one that dials.
+func (r *runner) linkCase(c transporttest.Case) Case {
+	return Case{ID: c.ID, Name: c.Name, Rule: c.Rule, Kind: KindOf(c.ID), run: func(e *env) {
+		h := transporttest.Harness{
+			Transport: e.host(hostOptions{}).Transport(), Dialler: e.host(hostOptions{}).Transport(),
+			Listen: e.at(), Large: 64 << 20, Links: 10000, Patience: patience,
+		}
+		if e.quick {
+			h.Large, h.Links = 4<<20, 300
+		}
+		c.Run(e.T, h)
+	}}
+}
+
+// limit is how long any case may take.
+const limit = 5 * time.Minute
+
+// do runs one case and notes the result.
+func (r *runner) do(j job, i, all int) {
+	res := Result{ID: j.ID, Name: j.Name, Rule: j.Rule, Kind: j.Kind, Plane: j.plane}
+	r.progress(res, i, all)
+	out := transporttest.Record(func(t transporttest.T) {
+		j.run(&env{T: t, c: j.Case, s: r.s, mtls: r.mtls, plane: j.plane, quick: r.o.Quick, workDir: r.dir})
+	}, limit)
+	res.Verdict, res.Reason, res.Log, res.Seconds = out.Verdict, out.Reason, out.Log, out.Took.Seconds()
+	r.report.Results = append(r.report.Results, res)
+	r.progress(res, i+1, all)
+}
+
+func (r *runner) progress(res Result, done, all int) {
+	if r.o.Progress != nil {
+		r.o.Progress(res, done, all)
+	}
+}
+
+// speed measures each data plane.
+func (r *runner) speed() {
+	m := measurement{rounds: 5, each: 200 * time.Millisecond}
+	if r.o.Quick {
+		m = measurement{rounds: 3, each: 50 * time.Millisecond}
+	}
+	for _, p := range r.planes {
+		var s Speed
+		out := transporttest.Record(func(t transporttest.T) {
+			e := &env{T: t, s: r.s, plane: p, workDir: r.dir}
+			s = e.measure(m)
+		}, limit)
+		if out.Verdict == transporttest.Pass {
+			r.report.Speed = append(r.report.Speed, s)
+		} else {
+			r.report.NotTried = append(r.report.NotTried, "speed of "+string(p)+": "+out.Reason)
+		}
+	}
+}

@@ -1,0 +1,262 @@
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/plugins/host"
+	"github.com/openimpi/impi/plugins/sdk"
+	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/transports/tcp"
+	"github.com/openimpi/impi/transports/transporttest"
+)
+
+// The test binary is also the plugin that is judged: our tcp, with a fault.
+const asFault = "IMPI_TEST_FAULT"
+
+func TestMain(m *testing.M) {
+	if sdk.IsPlugin() {
+		sdk.Serve(sdk.Options{Transport: &faulty{tcp.New(), os.Getenv(asFault)}})
+	}
+	os.Exit(m.Run())
+}
+
+// faulty is our tcp with a fault.
+type faulty struct {
+	transports.Transport
+	fault string
+}
+
+func (f *faulty) Schema() []transports.Setting {
+	list := f.Transport.Schema()
+	if f.fault == "schema" {
+		list[0].Doc = ""
+	}
+	return list
+}
+
+func (f *faulty) Configure(settings map[string]any) error {
+	switch f.fault {
+	case "chatty":
+		fmt.Fprintln(os.Stderr, `{"@level":"info","@message":"I am being configured"}`)
+	case "level":
+		fmt.Fprintln(os.Stderr, `{"severity":"info","text":"I am being configured"}`)
+	}
+	return f.Transport.Configure(settings)
+}
+
+func (f *faulty) Dial(ctx context.Context, to transports.DialSpec) (link.Link, error) {
+	switch f.fault {
+	case "leaks":
+		for range 2 {
+			_, _ = unix.Open(os.DevNull, unix.O_CLOEXEC, 0) // to be found
+		}
+	case "deaf":
+		ctx = context.WithoutCancel(ctx)
+	case "stuck":
+		if to.Address == "nonsense" {
+			select {}
+		}
+	}
+	l, err := f.Transport.Dial(ctx, to)
+	if err != nil && f.fault == "untyped" {
+		err = errors.New("no")
+	}
+	return l, err
+}
+
+// onlyFD is enough for faults that are not those of a data plane.
+var onlyFD = []transports.DataPlane{transports.PlaneFD}
+
+// judged runs cases on the faulty plugin.
+func judged(t *testing.T, fault, pattern string) *Report {
+	t.Helper()
+	r, err := Run(t.Context(), subject(fault), Options{Quick: true, Run: regexp.MustCompile(pattern), Planes: onlyFD})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func subject(fault string) Subject {
+	return Subject{Name: "tcp", Env: []string{asFault + "=" + fault, "GORACE=atexit_sleep_ms=0"}}
+}
+
+func TestFaultsAreFound(t *testing.T) {
+	for _, c := range []struct{ fault, id, words string }{
+		{"schema", "T-ABOUT-02", "has no text"},
+		{"chatty", "P-LOG-01", "errors only"},
+		{"level", "P-LOG-02", "how severe"},
+		{"leaks", "P-LEAK-01", "descriptors"},
+		{"untyped", "T-DIAL-01", "does not say what happened"},
+		{"stuck", "P-CALL-11", "no answer after 5"},
+	} {
+		t.Run(c.fault, func(t *testing.T) {
+			sound := judged(t, "", c.id)
+			if sound.Verdict != transporttest.Pass {
+				t.Fatalf("the sound plugin: %+v", sound.Results)
+			}
+			r := judged(t, c.fault, c.id)
+			if r.Verdict != transporttest.Fail || r.Failed != 1 {
+				t.Fatalf("not found: %+v", r.Results)
+			}
+			if why := r.Results[0].Reason; !strings.HasPrefix(why, c.id+": ") || !strings.Contains(why, c.words) {
+				t.Errorf("the reason is %q", why)
+			}
+		})
+	}
+}
+
+// install makes a plugin file of a script before the test binary.
+func install(t *testing.T, name, text string) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+strings.ReplaceAll(text, "REAL", "'"+self+"'")), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestFaultyProcessesAreFound(t *testing.T) {
+	for _, c := range []struct{ name, file, text, id, words string }{
+		{"exits in peace", "impi-transport-tcp", `[ -n "$IMPI_TRANSPORT_PLUGIN" ] || { echo hi; exit 0; }; exec REAL`, "P-START-01", "exits with status 0"},
+		{"is dumb", "impi-transport-tcp", `[ -n "$IMPI_TRANSPORT_PLUGIN" ] || exit 1; exec REAL`, "P-START-01", "without a word"},
+		{"has another file name", "impi-tcp", `exec REAL`, "P-START-06", "impi-transport-tcp"},
+		{"lives on", "impi-transport-tcp", `REAL; sleep 6`, "P-LIFE-01", "runs on"},
+		{"claims versions", "impi-transport-tcp", `if [ "$PLUGIN_PROTOCOL_VERSIONS" = 98,99 ]; then echo '1|99|unix|/x|grpc|'; sleep 1; fi; exec REAL`, "P-START-05", "version 99"},
+		{"prints after all", "impi-transport-tcp", `if [ "$IMPI_PLUGIN_LOG_LEVEL" = info ]; then echo hello; fi; exec REAL`, "P-START-02", "hello"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := Subject{Path: install(t, c.file, c.text), Env: []string{"GORACE=atexit_sleep_ms=0"}}
+			r, err := Run(t.Context(), s, Options{Run: regexp.MustCompile(c.id)})
+			if c.name == "prints after all" {
+				if !errors.Is(err, ErrNotAPlugin) && !errors.Is(err, nil) || err != nil && !strings.Contains(err.Error(), c.words) {
+					t.Fatal(err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Verdict != transporttest.Fail || !strings.Contains(r.Results[0].Reason, c.words) {
+				t.Errorf("%+v", r.Results)
+			}
+		})
+	}
+}
+
+func TestWhatIsNoPlugin(t *testing.T) {
+	for name, c := range map[string]struct {
+		s     Subject
+		kind  error
+		words string
+	}{
+		"nothing there":    {Subject{Path: filepath.Join(t.TempDir(), "none")}, nil, "no program"},
+		"another program":  {Subject{Path: install(t, "impi-transport-x", "echo hello")}, host.ErrNotPlugin, "hello"},
+		"another name":     {Subject{Name: "tcpip", Path: install(t, "impi-transport-tcpip", "exec REAL")}, nil, `"tcp"`},
+		"nothing to say":   {Subject{Path: install(t, "impi-transport-x", "exit 7")}, host.ErrNotPlugin, "status 7"},
+		"unknown settings": {Subject{Name: "tcp", Settings: map[string]any{"colour": "red"}}, host.ErrSettings, "colour"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Run(t.Context(), c.s, Options{Quick: true})
+			if !errors.Is(err, ErrNotAPlugin) || c.kind != nil && !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.words) {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+// Every rule of the contract holds for our own tcp, and the report says so in its
+// three forms.
+func TestOwnTransportIsSound(t *testing.T) {
+	var last, all int
+	r, err := Run(t.Context(), subject(""), Options{Quick: true, Planes: onlyFD, Progress: func(_ Result, done, of int) { last, all = done, of }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Verdict != transporttest.Pass || !r.Correct || !r.Robust || last != all || last != len(r.Results) {
+		t.Errorf("%d of %d done, %+v", last, all, r)
+	}
+	for _, x := range r.Results {
+		if x.Verdict == transporttest.Fail {
+			t.Errorf("%s %s", x.Plane, x.Reason)
+		}
+	}
+	if len(r.Speed) == 0 || r.Speed[0].Latency() <= 0 || r.Speed[0].Throughput() <= 0 {
+		t.Errorf("no speed: %+v", r.Speed)
+	}
+	var text bytes.Buffer
+	r.WriteSummary(&text)
+	for _, words := range []string{"correct  yes", "robust   yes", "a site sees", `transport "tcp" {`, "nodelay = true", "PASS: "} {
+		if !strings.Contains(text.String(), words) {
+			t.Errorf("%q is not in the summary:\n%s", words, &text)
+		}
+	}
+	checkForms(t, r)
+}
+
+// checkForms reads the report as programs do.
+func checkForms(t *testing.T, r *Report) {
+	t.Helper()
+	var text bytes.Buffer
+	if err := r.WriteJSON(&text); err != nil {
+		t.Fatal(err)
+	}
+	var back Report
+	if err := json.Unmarshal(text.Bytes(), &back); err != nil || len(back.Results) != len(r.Results) || back.Site.Name != r.Site.Name {
+		t.Errorf("%v: %+v", err, back)
+	}
+	text.Reset()
+	if err := r.WriteJUnit(&text); err != nil {
+		t.Fatal(err)
+	}
+	var suite junitSuite
+	if err := xml.Unmarshal(text.Bytes(), &suite); err != nil || suite.Tests != len(r.Results) || len(suite.Cases) != suite.Tests {
+		t.Errorf("%v: %d tests", err, suite.Tests)
+	}
+}
+
+// What failed is in all three forms too, with its rule.
+func TestReportOfFailure(t *testing.T) {
+	r := judged(t, "untyped", "T-DIAL-01|P-CALL-02")
+	checkForms(t, r)
+	var table, junit bytes.Buffer
+	r.WriteSummary(&table)
+	if err := r.WriteJUnit(&junit); err != nil {
+		t.Fatal(err)
+	}
+	for _, words := range []string{"correct  NO", "violated: T-DIAL-01 (fd)", "robust   yes, 1 of 1", "FAIL: "} {
+		if !strings.Contains(table.String(), words) {
+			t.Errorf("%q is not in\n%s", words, &table)
+		}
+	}
+	if !strings.Contains(junit.String(), `<failure message="dialling an address`) || !strings.Contains(junit.String(), `failures="`) {
+		t.Errorf("%s", &junit)
+	}
+}
+
+func TestNumbersAreUnique(t *testing.T) {
+	seen := map[string]bool{}
+	for _, c := range Cases() {
+		if seen[c.ID] || seen[c.Name] || !strings.HasPrefix(c.ID, "P-") || c.Rule == "" || c.Kind == "" {
+			t.Errorf("%+v", c)
+		}
+		seen[c.ID], seen[c.Name] = true, true
+	}
+}

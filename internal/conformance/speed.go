@@ -1,0 +1,147 @@
+package conformance
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/transports/tcp"
+)
+
+// Speed is what one data plane of the plugin does on this machine, and our tcp in
+// the same run, the two measured by turns. Absolute numbers of a shared machine mean
+// little; ratios mean something.
+type Speed struct {
+	Plane transports.DataPlane `json:"plane"`
+
+	// Half round trip of 64 bytes, in microseconds, median.
+	HalfRoundTrip    float64 `json:"half_round_trip_us"`
+	TCPHalfRoundTrip float64 `json:"tcp_half_round_trip_us"`
+
+	// Bytes per second of a stream of 64 KiB messages, one way.
+	Stream    float64 `json:"stream_bytes_per_second"`
+	TCPStream float64 `json:"tcp_stream_bytes_per_second"`
+}
+
+// Latency is the plugin's half round trip in units of our tcp's.
+func (s Speed) Latency() float64 { return s.HalfRoundTrip / s.TCPHalfRoundTrip }
+
+// Throughput is the plugin's stream in units of our tcp's.
+func (s Speed) Throughput() float64 { return s.Stream / s.TCPStream }
+
+// measurement is how long and how often to measure.
+type measurement struct {
+	rounds int
+	each   time.Duration
+}
+
+// measure compares a plugin's links with those of our tcp.
+func (e *env) measure(m measurement) Speed {
+	ours := tcp.New()
+	e.must(ours.Configure(transports.Defaults(ours.Schema())))
+	subjects := []transports.Transport{e.host(hostOptions{}).Transport(), ours}
+	var half, stream [2][]float64
+	var ends [2][2]link.Link
+	ctx, cancel := context.WithTimeout(context.Background(), 4*patience)
+	e.Cleanup(cancel)
+	for i, t := range subjects {
+		ln, err := t.Listen(ctx, e.at())
+		e.must(err)
+		e.Cleanup(func() { ln.Close() })
+		ends[i][0], err = t.Dial(ctx, transports.DialSpec{Address: ln.Address()})
+		e.must(err)
+		ends[i][1], err = ln.Accept(ctx)
+		e.must(err)
+		e.Cleanup(func() { ends[i][0].Close(); ends[i][1].Close() })
+	}
+	for range m.rounds {
+		for i := range subjects {
+			h, err := pingPong(ctx, ends[i][0], ends[i][1], m.each)
+			e.must(err)
+			s, err := pour(ctx, ends[i][0], ends[i][1], m.each)
+			e.must(err)
+			half[i], stream[i] = append(half[i], h), append(stream[i], s)
+		}
+	}
+	return Speed{Plane: e.plane, HalfRoundTrip: median(half[0]), TCPHalfRoundTrip: median(half[1]),
+		Stream: median(stream[0]), TCPStream: median(stream[1])}
+}
+
+func median(x []float64) float64 {
+	slices.Sort(x)
+	return x[len(x)/2]
+}
+
+// pingPong gives the half round trip of 64 bytes in microseconds.
+func pingPong(ctx context.Context, a, b link.Link, d time.Duration) (float64, error) {
+	echo := make(chan error, 1)
+	go func() {
+		buf := make([]byte, 64)
+		for {
+			if err := receive(ctx, b, buf); err != nil || buf[0] == 1 {
+				echo <- err
+				return
+			}
+			if err := send(ctx, b, buf); err != nil {
+				echo <- err
+				return
+			}
+		}
+	}()
+	buf := make([]byte, 64)
+	trips := 0
+	begin := time.Now()
+	for ; time.Since(begin) < d; trips++ {
+		if err := send(ctx, a, buf); err != nil {
+			return 0, err
+		}
+		if err := receive(ctx, a, buf); err != nil {
+			return 0, err
+		}
+	}
+	took := time.Since(begin)
+	buf[0] = 1
+	if err := send(ctx, a, buf); err != nil {
+		return 0, err
+	}
+	return float64(took.Nanoseconds()) / 2000 / float64(max(1, trips)), <-echo
+}
+
+// pour gives the bytes per second from a to b, timed until the receiver's count has
+// come back.
+func pour(ctx context.Context, a, b link.Link, d time.Duration) (float64, error) {
+	const size = 64 << 10
+	counted := make(chan error, 1)
+	go func() {
+		buf := make([]byte, size)
+		for {
+			if err := receive(ctx, b, buf); err != nil {
+				counted <- err
+				return
+			}
+			if buf[0] == 1 {
+				counted <- send(ctx, b, make([]byte, 8))
+				return
+			}
+		}
+	}()
+	buf := make([]byte, size)
+	begin := time.Now()
+	n := 1
+	for ; time.Since(begin) < d; n++ {
+		if err := send(ctx, a, buf); err != nil {
+			return 0, err
+		}
+	}
+	buf[0] = 1
+	if err := send(ctx, a, buf); err != nil {
+		return 0, err
+	}
+	answer := make([]byte, 8)
+	if err := receive(ctx, a, answer); err != nil {
+		return 0, err
+	}
+	return float64(n*size) / time.Since(begin).Seconds(), <-counted
+}

@@ -1,0 +1,114 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/openimpi/impi/plugins/host"
+	"github.com/openimpi/impi/plugins/proto"
+	"github.com/openimpi/impi/transports"
+)
+
+// Subject is the plugin that is judged.
+type Subject struct {
+	// Path of the binary. Empty: this very program serves the transport Name.
+	Path string
+
+	// Name of the transport. Empty: what the plugin calls itself.
+	Name string
+
+	// Settings are those of its config block that are not to have their default.
+	Settings map[string]any
+
+	// Env are further variables of its environment, "NAME=value".
+	Env []string
+
+	// NoMTLS says that it comes without AutoMTLS.
+	NoMTLS bool
+
+	// Host is the IP address at which it listens. Empty: 127.0.0.1.
+	Host string
+}
+
+// settled is the subject with everything filled in, and what the plugin says of
+// itself.
+func (s Subject) settled(ctx context.Context) (Subject, *proto.InfoResponse, error) {
+	if s.Host == "" {
+		s.Host = "127.0.0.1"
+	}
+	if s.Path != "" {
+		path, err := filepath.Abs(s.Path)
+		if err != nil {
+			return s, nil, err
+		}
+		if info, err := os.Stat(path); err != nil || info.IsDir() {
+			return s, nil, fmt.Errorf("%s is no program: give the path of a plugin's binary", s.Path)
+		}
+		s.Path = path
+	}
+	info, err := s.introduce(ctx)
+	if err != nil {
+		return s, nil, err
+	}
+	if s.Name != "" && s.Name != info.GetName() {
+		return s, info, fmt.Errorf("it calls its transport %q, not %q", info.GetName(), s.Name)
+	}
+	s.Name = info.GetName()
+	return s, info, nil
+}
+
+// introduce asks the plugin who it is, in a process of its own. One that does not
+// even get that far is asked by the node's client, which knows best what was wrong.
+func (s Subject) introduce(ctx context.Context) (*proto.InfoResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	dir, err := host.NewRunDir("")
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	n, err := startNode(ctx, s, nodeOptions{dir: dir.Path})
+	if err == nil {
+		defer n.end()
+		return n.rpc.Info(ctx, &proto.InfoRequest{Call: n.call(ctx)})
+	}
+	p, better := host.Start(ctx, s.config(hostOptions{}))
+	if better == nil {
+		_ = p.Close()
+		return nil, err
+	}
+	return nil, better
+}
+
+// fileName is the name that the plugin's file should have.
+func (s Subject) fileName() string { return host.Prefix + s.Name }
+
+// hostOptions is what a case wants of the node's client.
+type hostOptions struct {
+	plane  transports.DataPlane // pinned; empty: any
+	status func(host.Status)
+}
+
+// config is how a node would start the plugin.
+func (s Subject) config(o hostOptions) host.Config {
+	name := s.Name
+	if name == "" { // not known yet, and of no interest
+		name = strings.TrimPrefix(filepath.Base(s.Path), host.Prefix)
+	}
+	c := host.Config{
+		Name: name, Path: s.Path, Builtin: s.Path == "", Settings: s.Settings, Env: s.Env, NoMTLS: s.NoMTLS,
+		Restart:  host.Restart{Delay: time.Millisecond, MaxDelay: 50 * time.Millisecond, Attempts: 1000},
+		OnStatus: o.status,
+	}
+	if o.plane != "" {
+		c.DataPlanes = []transports.DataPlane{o.plane}
+	}
+	return c
+}
+
+// startLimit is how long a plugin may take to start.
+const startLimit = 10 * time.Second

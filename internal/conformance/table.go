@@ -1,0 +1,176 @@
+package conformance
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/openimpi/impi/transports/transporttest"
+)
+
+// marks are the words of the table.
+var marks = map[transporttest.Verdict]string{
+	transporttest.Pass: "ok", transporttest.Fail: "FAIL", transporttest.Skip: "skip", "": "...",
+}
+
+// Line is one result as a line of the table.
+func Line(r Result) string {
+	plane := string(r.Plane)
+	if plane == "" {
+		plane = "-"
+	}
+	line := fmt.Sprintf("%-4s  %-11s %-8s %-22s %6.2fs", marks[r.Verdict], r.ID, plane, r.Name, r.Seconds)
+	if r.Reason != "" {
+		line += "  " + firstLine(r.Reason)
+	}
+	return line
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
+}
+
+// WriteSummary writes what a run came to, for people: the verdict and its four
+// halves.
+func (r *Report) WriteSummary(w io.Writer) {
+	p := &printer{w: w}
+	for _, x := range r.Results {
+		if x.Verdict == transporttest.Fail {
+			p.line("\n%s %s %s\n  %s", x.ID, x.Name, x.Plane, strings.ReplaceAll(x.Reason, "\n", "\n  "))
+		}
+	}
+	p.line("")
+	p.line("correct  %s", r.half(Correct, r.Correct))
+	p.line("robust   %s", r.half(Robust, r.Robust))
+	r.writeSpeed(p)
+	if r.Site != nil {
+		r.Site.write(p)
+	}
+	for _, x := range r.NotTried {
+		p.line("not tried: %s", x)
+	}
+	word := "PASS"
+	if r.Verdict != transporttest.Pass {
+		word = "FAIL"
+	}
+	p.line("\n%s: %d passed, %d failed, %d skipped, in %.1f s", word, r.Passed, r.Failed, r.Skipped, r.Seconds)
+}
+
+func (r *Report) half(k Kind, good bool) string {
+	passed, ran := r.tally(k)
+	if ran == 0 {
+		return "not tried"
+	}
+	if good {
+		return fmt.Sprintf("yes, %d of %d rules", passed, ran)
+	}
+	return fmt.Sprintf("NO, %d of %d rules; violated: %s", passed, ran, r.failures(k))
+}
+
+func (r *Report) writeSpeed(p *printer) {
+	if len(r.Speed) == 0 {
+		p.line("fast     not measured")
+	}
+	for i, s := range r.Speed {
+		title := "fast"
+		if i > 0 {
+			title = ""
+		}
+		p.line("%-8s %-8s half round trip %7.2f us, %5.2fx our tcp (%.2f us); stream %6.2f GB/s, %5.2fx (%.2f)",
+			title, s.Plane, s.HalfRoundTrip, s.Latency(), s.TCPHalfRoundTrip, s.Stream/1e9, s.Throughput(), s.TCPStream/1e9)
+	}
+}
+
+// write is what a site sees.
+func (s *Site) write(p *printer) {
+	p.line("a site sees")
+	p.line("  %s %s by %s, written with %s, protocol %d%s", s.Name, s.Version, orNobody(s.Vendor), s.SDK, s.Protocol, mtlsWord(s.MTLS))
+	p.line("  data planes %s; reach %s; features %s", joined(s.Planes), s.Reach, joined(s.Features))
+	p.line("  starts in %.0f ms, %.1f MB of its own, %d threads, %d descriptors", s.StartSeconds*1000, float64(s.Resident)/1e6, s.Threads, s.Descriptors)
+	p.line("  addresses like %s", s.Address)
+	p.line("  in the job file:")
+	for line := range strings.Lines(s.Block()) {
+		p.line("    %s", strings.TrimRight(line, "\n"))
+	}
+}
+
+func orNobody(vendor string) string {
+	if vendor == "" {
+		return "nobody in particular"
+	}
+	return vendor
+}
+
+func mtlsWord(on bool) string {
+	if on {
+		return ", AutoMTLS"
+	}
+	return ", without AutoMTLS"
+}
+
+func joined[S ~string](list []S) string {
+	if len(list) == 0 {
+		return "none"
+	}
+	words := make([]string, len(list))
+	for i, x := range list {
+		words[i] = string(x)
+	}
+	return strings.Join(words, " ")
+}
+
+// Block is the transport's block for a job file, with every setting at its default.
+func (s *Site) Block() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "transport %q {\n", s.Name)
+	if s.SHA256 != "" {
+		fmt.Fprintf(&b, "  plugin = %q\n  sha256 = %q\n", "impi-transport-"+s.Name, s.SHA256)
+	}
+	if !s.MTLS {
+		b.WriteString("  auto_mtls = false\n")
+	}
+	if len(s.Settings) > 0 {
+		b.WriteString("  config {\n")
+		for _, x := range s.Settings {
+			fmt.Fprintf(&b, "    %s # %s\n", assignment(x), x.Doc)
+		}
+		b.WriteString("  }\n")
+	}
+	b.WriteString("}\n")
+	return b.String()
+}
+
+func assignment(s Setting) string {
+	switch {
+	case s.Default != nil:
+		return s.Name + " = " + literal(s.Default)
+	case s.Required:
+		return s.Name + " = ... (" + s.Type + ", required)"
+	default:
+		return "# " + s.Name + " = ... (" + s.Type + ")"
+	}
+}
+
+// literal writes a setting's value as HCL does.
+func literal(v any) string {
+	switch v := v.(type) {
+	case string:
+		return fmt.Sprintf("%q", v)
+	case []string:
+		words := make([]string, len(v))
+		for i, x := range v {
+			words[i] = fmt.Sprintf("%q", x)
+		}
+		return "[" + strings.Join(words, ", ") + "]"
+	default:
+		return fmt.Sprint(v)
+	}
+}
+
+// printer writes lines; nothing can be done about what fails.
+type printer struct{ w io.Writer }
+
+func (p *printer) line(format string, args ...any) {
+	_, _ = fmt.Fprintf(p.w, format+"\n", args...)
+}
