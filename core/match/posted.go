@@ -12,25 +12,14 @@ func (p *Posted[V]) Add(e *Entry[V], pattern Key) {
 	e.key, e.class = pattern, pattern.class()
 	p.push(e)
 	p.count[e.class]++
-	switch {
-	case p.indexed:
+	if p.indexed {
 		p.table.push(e, e.class)
-	case p.len > few:
-		p.indexed = true
-		for o := p.head; o != nil; o = o.order.next {
-			p.table.push(o, o.class)
-		}
 	}
 }
 
 // Match removes the oldest receive whose pattern admits the message.
 func (p *Posted[V]) Match(msg Key) (v V, ok bool) {
-	var e *Entry[V]
-	if p.indexed {
-		e = p.lookup(msg)
-	} else {
-		e = p.walk(&msg)
-	}
+	e := p.find(msg)
 	if e == nil {
 		return v, false
 	}
@@ -39,14 +28,31 @@ func (p *Posted[V]) Match(msg Key) (v V, ok bool) {
 	return v, true
 }
 
-func (p *Posted[V]) walk(msg *Key) *Entry[V] {
-	for e := p.head; e != nil; e = e.order.next {
+// find walks as long as messages find their receives among the oldest, as they
+// do where both come in one order, and makes the table when one does not.
+func (p *Posted[V]) find(msg Key) *Entry[V] {
+	if p.indexed {
+		return p.lookup(msg)
+	}
+	e := p.head
+	for range few {
+		if e == nil {
+			return nil
+		}
 		p.steps++
-		if e.key.admits(e.class, msg) {
+		if e.key.admits(e.class, &msg) {
 			return e
 		}
+		e = e.order.next
 	}
-	return nil
+	if e == nil {
+		return nil
+	}
+	p.indexed = true
+	for o := p.head; o != nil; o = o.order.next {
+		p.table.push(o, o.class)
+	}
+	return p.lookup(msg)
 }
 
 func (p *Posted[V]) lookup(msg Key) (oldest *Entry[V]) {
