@@ -122,8 +122,8 @@ func (p *Pump) inward() error {
 	if err == nil {
 		err = p.near.CloseWrite()
 	}
-	if err == nil || p.left.Load() {
-		return nil
+	if err == nil || p.left.Load() || !p.near.Alive() {
+		return nil // or the user has closed the link, and outward passes on what he sent
 	}
 	return fmt.Errorf("from the connection: %w", err)
 }
