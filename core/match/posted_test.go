@@ -155,7 +155,7 @@ func TestManyPostedMatchInConstantTime(t *testing.T) {
 				p.Add(&newItem(n+i).Entry, []Key{{5, -1, wire.Tag(i)}, {5, wire.CommRank(i), -1}, {5, -1, -1}}[i%3])
 			}
 		}
-		operations := p.Len() + n // the table may have been made by Add, or by the first Match
+		operations := p.Len() + n     // the table may have been made by Add, or by the first Match
 		for i := n - 1; i >= 0; i-- { // the worst order for a list
 			if v, ok := p.Match(key(i%100, i/100)); !ok || v.n != i {
 				t.Fatalf("message %d went to %+v", i, v)

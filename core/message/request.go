@@ -105,6 +105,9 @@ func (r *Request) Posted() bool { return r.state == statePosted }
 // Cancelled and Err mean anything.
 func (r *Request) Status() Status { return r.status }
 
+// Result is Status where it lies: until Release.
+func (r *Request) Result() *Status { return &r.status }
+
 // Err tells why the request failed, once it is done.
 func (r *Request) Err() error { return r.status.Err }
 

@@ -57,9 +57,27 @@ func (p *process) landing(b []byte, k datatype.Kind) []byte {
 	return make([]byte, len(b)/k.Size()*size)
 }
 
-// land converts what was received from peer, n bytes in landed, into b, and
-// gives its size there. Where landed is the larger, what does not fit is ErrTruncate.
-func (p *process) land(peer message.Peer, k datatype.Kind, b, landed []byte, n int64) (int64, error) {
+// landing is where a message arrives, and where it belongs.
+type landing struct {
+	kind   datatype.Kind
+	buf    []byte // the user's
+	landed []byte // what arrives there before conversion; mostly buf itself
+}
+
+// landed notes what landing has given; there is nothing to note, and nil, where
+// everybody has one representation.
+func (p *process) landed(b, landed []byte, k datatype.Kind) *landing {
+	if p.homogeneous {
+		return nil
+	}
+	return &landing{k, b, landed}
+}
+
+// land converts what was received from peer, n bytes in to.landed, into to.buf,
+// and gives its size there. Where landed is the larger, what does not fit is
+// ErrTruncate.
+func (p *process) land(peer message.Peer, to *landing, n int64) (int64, error) {
+	k, b, landed := to.kind, to.buf, to.landed
 	rep, differs := p.foreign(peer, k)
 	if !differs {
 		if len(b) > 0 && &b[0] != &landed[0] {

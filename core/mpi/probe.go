@@ -131,5 +131,5 @@ func Imrecv[T Type](m *Message, buf []T) (Request, error) {
 	defer p.unlock()
 	r := p.eng.RecvMessage(taken, in)
 	p.began(r)
-	return Request{p: p, r: r, gen: r.Generation(), state: active, recv: true, buf: b, landed: in, kind: k, fn: "Imrecv"}, nil
+	return Request{p: p, r: r, gen: r.Generation(), state: active, recv: true, land: p.landed(b, in, k), fn: "Imrecv"}, nil
 }

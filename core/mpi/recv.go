@@ -49,7 +49,7 @@ func (c *Comm) recv(b []byte, k datatype.Kind, src, tag int) (Status, error) {
 	r := p.eng.Recv(env, from, in)
 	p.began(r)
 	p.wait(r)
-	return p.received(r, b, in, k)
+	return p.received(r, p.landed(b, in, k))
 }
 
 func (c *Comm) irecv(fn string, b []byte, k datatype.Kind, src, tag int) (Request, error) {
@@ -66,21 +66,26 @@ func (c *Comm) irecv(fn string, b []byte, k datatype.Kind, src, tag int) (Reques
 	defer p.unlock()
 	r := p.eng.Recv(env, from, in)
 	p.began(r)
-	return Request{p: p, r: r, gen: r.Generation(), state: active, recv: true, buf: b, landed: in, kind: k, fn: fn}, nil
+	return Request{p: p, r: r, gen: r.Generation(), state: active, recv: true, land: p.landed(b, in, k), fn: fn}, nil
 }
 
 // received finishes a receive: status, conversion to what this machine
 // understands, and the request goes back.
-func (p *process) received(r *message.Request, b, landed []byte, k datatype.Kind) (Status, error) {
+func (p *process) received(r *message.Request, to *landing) (st Status, err error) {
 	if !r.Done() {
-		return Status{}, p.end(r)
+		return st, p.end(r)
 	}
-	m := r.Status()
-	st := statusOf(m)
-	err := r.Err()
-	if !st.cancelled {
+	m := r.Result()
+	err = m.Err
+	switch {
+	case m.Cancelled:
+		st = statusOf(m)
+	case to == nil:
+		st.Source, st.Tag, st.bytes = int(m.Source), int(m.Tag), m.Len
+	default:
+		st = statusOf(m)
 		var bad error
-		if st.bytes, bad = p.land(m.Peer, k, b, landed, m.Len); err == nil {
+		if st.bytes, bad = p.land(m.Peer, to, m.Len); err == nil {
 			err = bad
 		}
 	}
@@ -126,7 +131,7 @@ func (p *process) both(s, r *message.Request, in, landed []byte, k datatype.Kind
 	}
 	if r != nil {
 		p.wait(r)
-		st, err = p.received(r, in, landed, k)
+		st, err = p.received(r, p.landed(in, landed, k))
 	}
 	if err == nil {
 		err = serr

@@ -3,7 +3,6 @@ package mpi
 import (
 	"fmt"
 
-	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/core/message"
 )
 
@@ -12,17 +11,15 @@ import (
 // RecvInit becomes inactive. Copies of a Request denote the same operation; once
 // one of them was completed, using another is ErrRequest.
 type Request struct {
-	p      *process
-	r      *message.Request
-	gen    uint32
-	state  requestState
-	recv   bool
-	kind   datatype.Kind // of a receive's elements
-	buf    []byte        // of a receive
-	landed []byte        // what arrives there before conversion; mostly buf itself
-	fn     string        // that made it
-	plan   *plan         // of a persistent one
-	coll   *collective   // of a collective
+	p     *process
+	r     *message.Request
+	gen   uint32
+	state requestState
+	recv  bool
+	land  *landing    // of a receive in a job with several representations
+	fn    string      // that made it
+	plan  *plan       // of a persistent one
+	coll  *collective // of a collective
 }
 
 type requestState uint8
@@ -175,7 +172,7 @@ func (q *Request) finish() (st Status, err error) {
 	case q.coll != nil:
 		st, err = emptyStatus, q.coll.finish()
 	case q.recv:
-		st, err = q.p.received(q.r, q.buf, q.landed, q.kind)
+		st, err = q.p.received(q.r, q.land)
 	default:
 		st = emptyStatus
 		st.cancelled = q.r.Status().Cancelled

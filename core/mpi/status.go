@@ -38,7 +38,7 @@ func Count[T Type](s Status) (n int, whole bool) {
 	return int(s.bytes / size), s.bytes%size == 0
 }
 
-func statusOf(st message.Status) Status {
+func statusOf(st *message.Status) Status {
 	if st.Cancelled {
 		return Status{Source: AnySource, Tag: AnyTag, cancelled: true}
 	}
@@ -47,7 +47,7 @@ func statusOf(st message.Status) Status {
 
 // probed is the status of a message that was not received yet.
 func (p *process) probed(st message.Status) Status {
-	s := statusOf(st)
+	s := statusOf(&st)
 	if !p.homogeneous && st.Peer >= 0 {
 		s.rep = p.data[st.Peer]
 	}
