@@ -11,6 +11,7 @@ import (
 	quicgo "github.com/quic-go/quic-go"
 
 	"github.com/openimpi/impi/internal/pki"
+	"github.com/openimpi/impi/internal/pki/pkitest"
 	"github.com/openimpi/impi/transports"
 	"github.com/openimpi/impi/transports/quic"
 )
@@ -48,16 +49,16 @@ func authError(t *testing.T, err error, op, text string) {
 }
 
 func TestOtherAuthority(t *testing.T) {
-	ours, theirs := authority(t), authority(t)
+	ours, theirs := pkitest.Authority(t), pkitest.Authority(t)
 	t.Run("OfTheDialler", func(t *testing.T) {
 		// The dialler trusts the listener, but not the other way round.
-		alpha := started(t, site(t, "alpha", ours, ours, nil))
-		beta := started(t, both(t, site(t, "beta", theirs, theirs, nil), ours, theirs))
+		alpha := started(t, pkitest.Site(t, "alpha", ours, ours, nil))
+		beta := started(t, both(t, pkitest.Site(t, "beta", theirs, theirs, nil), ours, theirs))
 		turnedAway(t, alpha, beta, "does not trust our CA", `"beta" was not signed by the CA in `)
 	})
 	t.Run("OfTheListener", func(t *testing.T) {
-		alpha := started(t, site(t, "alpha", theirs, theirs, nil))
-		beta := started(t, site(t, "beta", ours, ours, nil))
+		alpha := started(t, pkitest.Site(t, "alpha", theirs, theirs, nil))
+		beta := started(t, pkitest.Site(t, "beta", ours, ours, nil))
 		turnedAway(t, alpha, beta, `"alpha" was not signed by the CA in `, "refuses our certificate")
 	})
 }
@@ -65,13 +66,13 @@ func TestOtherAuthority(t *testing.T) {
 // both makes a site trust two authorities.
 func both(t *testing.T, settings map[string]any, a, b *pki.Authority) map[string]any {
 	t.Helper()
-	settings["ca"] = write(t, append(append([]byte(nil), a.Pair().Cert...), b.Pair().Cert...))
+	settings["ca"] = pkitest.Write(t, append(append([]byte(nil), a.Pair().Cert...), b.Pair().Cert...))
 	return settings
 }
 
 // Configure refuses what has expired already; this expires afterwards.
 func TestExpiredLater(t *testing.T) {
-	ca := authority(t)
+	ca := pkitest.Authority(t)
 	for _, c := range []struct{ late, near, far string }{
 		{"beta", "refuses our certificate, which expired on", `"beta" expired on`},
 		{"alpha", `"alpha" expired on`, "which expired on"},
@@ -79,7 +80,7 @@ func TestExpiredLater(t *testing.T) {
 		t.Run(c.late, func(t *testing.T) {
 			sites := map[string]*quic.Transport{}
 			for _, name := range []string{"alpha", "beta"} {
-				sites[name] = started(t, site(t, name, ca, ca, nil))
+				sites[name] = started(t, pkitest.Site(t, name, ca, ca, nil))
 				if name != c.late {
 					quic.SetClock(sites[name], func() time.Time { return time.Now().Add(30 * time.Minute) })
 					continue
@@ -88,7 +89,7 @@ func TestExpiredLater(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				sites[name] = started(t, files(t, pair, ca, nil))
+				sites[name] = started(t, pkitest.Files(t, pair, ca, nil))
 				quic.SetClock(sites[name], func() time.Time { return time.Now().Add(30 * time.Minute) })
 			}
 			turnedAway(t, sites["alpha"], sites["beta"], c.near, c.far)
@@ -115,7 +116,7 @@ func stranger(t *testing.T, ca *pki.Authority, protocol string, withCert bool) *
 }
 
 func TestStrangersThatDial(t *testing.T) {
-	ca := authority(t)
+	ca := pkitest.Authority(t)
 	for name, c := range map[string]struct {
 		protocol string
 		withCert bool
@@ -125,34 +126,34 @@ func TestStrangersThatDial(t *testing.T) {
 		"NoCertificate": {"impi/1", false, "showed no certificate"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ln := listen(t, started(t, site(t, "alpha", ca, ca, nil)), "127.0.0.1")
+			ln := listen(t, started(t, pkitest.Site(t, "alpha", ca, ca, nil)), "127.0.0.1")
 			qc, err := quicgo.DialAddr(t.Context(), ln.Address(), stranger(t, ca, c.protocol, c.withCert), nil)
 			if err == nil { // TLS 1.3: the client learns it later
 				<-qc.Context().Done()
 			}
 			_, err = ln.Accept(t.Context())
 			authError(t, err, "accept", c.text)
-			join(t, started(t, site(t, "beta", ca, ca, nil)), ln, ln.Address())
+			join(t, started(t, pkitest.Site(t, "beta", ca, ca, nil)), ln, ln.Address())
 		})
 	}
 }
 
 func TestStrangersThatListen(t *testing.T) {
-	ca := authority(t)
+	ca := pkitest.Authority(t)
 	ln, err := quicgo.ListenAddr("127.0.0.1:0", stranger(t, ca, "h3", true), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer ln.Close()
-	_, err = started(t, site(t, "alpha", ca, ca, nil)).Dial(t.Context(), transports.DialSpec{Address: ln.Addr().String()})
+	_, err = started(t, pkitest.Site(t, "alpha", ca, ca, nil)).Dial(t.Context(), transports.DialSpec{Address: ln.Addr().String()})
 	authError(t, err, "dial", "speaks another protocol")
 }
 
 // A peer that has the right certificate and breaks the protocol loses its
 // connection, and the listener goes on.
 func TestControlStreamOfAnotherVersion(t *testing.T) {
-	ca := authority(t)
-	ln := listen(t, started(t, site(t, "alpha", ca, ca, nil)), "127.0.0.1")
+	ca := pkitest.Authority(t)
+	ln := listen(t, started(t, pkitest.Site(t, "alpha", ca, ca, nil)), "127.0.0.1")
 	qc, err := quicgo.DialAddr(t.Context(), ln.Address(), stranger(t, ca, "impi/1", true), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -169,13 +170,13 @@ func TestControlStreamOfAnotherVersion(t *testing.T) {
 	if !errors.As(context.Cause(qc.Context()), &ae) || !ae.Remote || !strings.Contains(ae.ErrorMessage, "version 9") {
 		t.Errorf("it is told: %v", context.Cause(qc.Context()))
 	}
-	join(t, started(t, site(t, "beta", ca, ca, nil)), ln, ln.Address())
+	join(t, started(t, pkitest.Site(t, "beta", ca, ca, nil)), ln, ln.Address())
 }
 
 func TestPeersByName(t *testing.T) {
-	ca := authority(t)
-	open := site(t, "gamma", ca, ca, nil)
-	strict := site(t, "alpha", ca, ca, map[string]any{"peers": []string{"beta", "delta"}})
+	ca := pkitest.Authority(t)
+	open := pkitest.Site(t, "gamma", ca, ca, nil)
+	strict := pkitest.Site(t, "alpha", ca, ca, map[string]any{"peers": []string{"beta", "delta"}})
 	t.Run("OfTheDialler", func(t *testing.T) {
 		turnedAway(t, started(t, strict), started(t, open), "peers", `"gamma", and the setting peers allows beta, delta only`)
 	})
@@ -184,13 +185,13 @@ func TestPeersByName(t *testing.T) {
 	})
 	t.Run("Allowed", func(t *testing.T) {
 		ln := listen(t, started(t, strict), "127.0.0.1")
-		join(t, started(t, site(t, "delta", ca, ca, nil)), ln, ln.Address())
+		join(t, started(t, pkitest.Site(t, "delta", ca, ca, nil)), ln, ln.Address())
 	})
 }
 
 func TestSettingsJudgeTheFiles(t *testing.T) {
-	ca, other := authority(t), authority(t)
-	good := site(t, "alpha", ca, ca, nil)
+	ca, other := pkitest.Authority(t), pkitest.Authority(t)
+	good := pkitest.Site(t, "alpha", ca, ca, nil)
 	old, err := ca.Issue("alpha", time.Now().Add(-2*time.Hour), time.Hour)
 	if err != nil {
 		t.Fatal(err)
@@ -203,13 +204,13 @@ func TestSettingsJudgeTheFiles(t *testing.T) {
 		"NoFile":     {map[string]any{"cert": "/nowhere.pem"}, "cert", "there is no file /nowhere.pem"},
 		"Nothing":    {map[string]any{"ca": ""}, "ca", "no file is given"},
 		"Folder":     {map[string]any{"key": t.TempDir()}, "key", "is not a file"},
-		"NoPEM":      {map[string]any{"cert": write(t, []byte("hello"))}, "cert", "does not begin with a certificate"},
-		"EmptyCA":    {map[string]any{"ca": write(t, nil)}, "ca", "no certificate"},
+		"NoPEM":      {map[string]any{"cert": pkitest.Write(t, []byte("hello"))}, "cert", "does not begin with a certificate"},
+		"EmptyCA":    {map[string]any{"ca": pkitest.Write(t, nil)}, "ca", "no certificate"},
 		"SiteAsCA":   {map[string]any{"ca": good["cert"]}, "ca", "which is no CA"},
-		"OtherCA":    {map[string]any{"ca": write(t, other.Pair().Cert)}, "cert", "was not signed by the CA"},
-		"OthersKey":  {map[string]any{"key": write(t, ca.Pair().Key)}, "key", "is not the key of the certificate"},
-		"Expired":    {map[string]any{"cert": write(t, old.Cert), "key": write(t, old.Key)}, "cert", "expired on"},
-		"Authority":  {map[string]any{"cert": write(t, ca.Pair().Cert), "key": write(t, ca.Pair().Key)}, "cert", "the certificate of a CA"},
+		"OtherCA":    {map[string]any{"ca": pkitest.Write(t, other.Pair().Cert)}, "cert", "was not signed by the CA"},
+		"OthersKey":  {map[string]any{"key": pkitest.Write(t, ca.Pair().Key)}, "key", "is not the key of the certificate"},
+		"Expired":    {map[string]any{"cert": pkitest.Write(t, old.Cert), "key": pkitest.Write(t, old.Key)}, "cert", "expired on"},
+		"Authority":  {map[string]any{"cert": pkitest.Write(t, ca.Pair().Cert), "key": pkitest.Write(t, ca.Pair().Key)}, "cert", "the certificate of a CA"},
 		"Lanes":      {map[string]any{"lanes": 0.0}, "lanes", "not possible"},
 		"Window":     {map[string]any{"window": 1.0}, "window", "not possible"},
 		"Idle":       {map[string]any{"idle_timeout": 15.0}, "idle_timeout", "less than twice"},

@@ -1,61 +1,23 @@
 package quic_test
 
 import (
+	"maps"
 	"os"
-	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/openimpi/impi/core/link"
-	"github.com/openimpi/impi/internal/pki"
+	"github.com/openimpi/impi/internal/pki/pkitest"
 	"github.com/openimpi/impi/transports"
 	"github.com/openimpi/impi/transports/quic"
 )
-
-// authority makes a CA that has just begun.
-func authority(t testing.TB) *pki.Authority {
-	t.Helper()
-	ca, err := pki.NewAuthority("test", time.Now(), time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return ca
-}
-
-// site gives the settings of a site with a certificate of ca, trusting only
-// trusted.
-func site(t testing.TB, name string, ca, trusted *pki.Authority, more map[string]any) map[string]any {
-	t.Helper()
-	pair, err := ca.Issue(name, time.Now(), time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return files(t, pair, trusted, more)
-}
-
-// files are the settings with a certificate that was made elsewhere.
-func files(t testing.TB, pair pki.Pair, trusted *pki.Authority, more map[string]any) map[string]any {
-	t.Helper()
-	dir := t.TempDir()
-	settings := transports.Defaults(quic.New().Schema())
-	for setting, content := range map[string][]byte{"cert": pair.Cert, "key": pair.Key, "ca": trusted.Pair().Cert} {
-		path := filepath.Join(dir, setting+".pem")
-		if err := os.WriteFile(path, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		settings[setting] = path
-	}
-	for k, v := range more {
-		settings[k] = v
-	}
-	return settings
-}
 
 // started makes a transport with settings; it ends with the test.
 func started(t testing.TB, settings map[string]any) *quic.Transport {
 	t.Helper()
 	x := quic.New()
-	if err := x.Configure(settings); err != nil {
+	full := transports.Defaults(x.Schema())
+	maps.Copy(full, settings)
+	if err := x.Configure(full); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { x.Close() })
@@ -65,8 +27,8 @@ func started(t testing.TB, settings map[string]any) *quic.Transport {
 // two are the transports of two sites of one job.
 func two(t testing.TB, more map[string]any) (alpha, beta *quic.Transport) {
 	t.Helper()
-	ca := authority(t)
-	return started(t, site(t, "alpha", ca, ca, more)), started(t, site(t, "beta", ca, ca, more))
+	ca := pkitest.Authority(t)
+	return started(t, pkitest.Site(t, "alpha", ca, ca, more)), started(t, pkitest.Site(t, "beta", ca, ca, more))
 }
 
 func listen(t testing.TB, x *quic.Transport, host string) transports.Listener {
@@ -95,16 +57,6 @@ func join(t testing.TB, x *quic.Transport, ln transports.Listener, address strin
 	return a, b
 }
 
-// write makes a file with some content.
-func write(t testing.TB, content []byte) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
 // readable is a copy of a file that everybody can read.
 func readable(t testing.TB, path string) string {
 	t.Helper()
@@ -112,7 +64,7 @@ func readable(t testing.TB, path string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	copied := write(t, b)
+	copied := pkitest.Write(t, b)
 	if err := os.Chmod(copied, 0o644); err != nil {
 		t.Fatal(err)
 	}

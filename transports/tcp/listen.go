@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/openimpi/impi/core/link"
@@ -14,8 +15,9 @@ import (
 )
 
 // Listen opens a port at at.Host, or at the setting bind if there is one; the
-// address that peers get has at.Host in either case. at.Port 0 is any port, or
-// the first free one of the setting port_range.
+// address that peers get has at.Host in either case, and those of the setting also
+// behind it. at.Port 0 is any port, or the first free one of the setting
+// port_range.
 func (t *Transport) Listen(ctx context.Context, at transports.ListenSpec) (transports.Listener, error) {
 	s := t.settings.Load()
 	wanted := net.JoinHostPort(at.Host, strconv.Itoa(at.Port))
@@ -26,62 +28,118 @@ func (t *Transport) Listen(ctx context.Context, at transports.ListenSpec) (trans
 	if at.Port < 0 || at.Port > 65535 {
 		return nil, socket.BadAddress(name, "listen", wanted, "a port is a number from 0 to 65535")
 	}
-	ln, err := s.open(ctx, host, uint16(at.Port))
+	lns, err := s.open(ctx, host, uint16(at.Port))
 	if err != nil {
-		return nil, socket.Failure(name, "listen", wanted, err)
+		return nil, s.failure("listen", wanted, err)
 	}
-	port := uint16(ln.Addr().(*net.TCPAddr).Port)
-	return &listener{
-		transport: t,
-		accept:    socket.NewAcceptor(ln.(*net.TCPListener)),
-		address:   netip.AddrPortFrom(host, port).String(),
-	}, nil
+	port := uint16(lns[0].Addr().(*net.TCPAddr).Port)
+	addresses := []string{netip.AddrPortFrom(host, port).String()}
+	for _, a := range s.also {
+		addresses = append(addresses, netip.AddrPortFrom(a, port).String())
+	}
+	l := &listener{transport: t, address: strings.Join(addresses, ",")}
+	for _, ln := range lns {
+		l.ports = append(l.ports, socket.NewAcceptor(ln.(*net.TCPListener)))
+	}
+	if s.id != nil || len(l.ports) > 1 {
+		l.gate = newGate(l.ports, l.admit)
+	}
+	return l, nil
 }
 
-// open listens on the port, or on the first free one that the settings allow.
-func (s *settings) open(ctx context.Context, host netip.Addr, port uint16) (net.Listener, error) {
+// open listens on the port, or on the first one that the settings allow and that
+// is free at all addresses.
+func (s *settings) open(ctx context.Context, host netip.Addr, port uint16) ([]net.Listener, error) {
+	hosts := append([]netip.Addr{host}, s.also...)
 	if s.bind.IsValid() {
-		host = s.bind
+		hosts = []netip.Addr{s.bind}
 	}
 	first, last := port, port
 	if port == 0 && s.lastPort != 0 {
 		first, last = s.firstPort, s.lastPort
 	}
-	lc := net.ListenConfig{KeepAlive: -1, Control: s.control}
-	lc.SetMultipathTCP(false)
-	for p := first; ; p++ {
-		ln, err := lc.Listen(ctx, "tcp", netip.AddrPortFrom(host, p).String())
-		if err == nil || p == last || !errors.Is(err, syscall.EADDRINUSE) {
-			return ln, err
+	// Any port that is free at one address may be taken at another.
+	for tries, p := 0, first; ; tries++ {
+		lns, err := s.openAll(ctx, hosts, p)
+		again := errors.Is(err, syscall.EADDRINUSE) && (p != last || p == 0 && len(hosts) > 1 && tries < 20)
+		if !again {
+			return lns, err
+		}
+		if p != last {
+			p++
 		}
 	}
 }
 
-// listener is an open port.
+// openAll listens on one port at several addresses. Port 0 is any, but the same at
+// each.
+func (s *settings) openAll(ctx context.Context, hosts []netip.Addr, port uint16) (lns []net.Listener, err error) {
+	lc := net.ListenConfig{KeepAlive: -1, Control: s.control}
+	lc.SetMultipathTCP(false)
+	for _, h := range hosts {
+		ln, err := lc.Listen(ctx, "tcp", netip.AddrPortFrom(h, port).String())
+		if err != nil {
+			for _, open := range lns {
+				open.Close()
+			}
+			return nil, err
+		}
+		lns = append(lns, ln)
+		port = uint16(ln.Addr().(*net.TCPAddr).Port)
+	}
+	return lns, nil
+}
+
+// listener is an open port, at one or several addresses.
 type listener struct {
 	transport *Transport
-	accept    *socket.Acceptor
 	address   string
+	ports     []*socket.Acceptor
+	gate      *gate // nil: one port, whose connections are links at once
 }
 
 // Accept waits for a connection.
-func (l *listener) Accept(ctx context.Context) (link.Link, error) {
-	conn, err := l.accept.Accept(ctx)
-	if errors.Is(err, link.ErrClosed) {
+func (l *listener) Accept(ctx context.Context) (made link.Link, err error) {
+	if l.gate != nil {
+		made, err = l.gate.accept(ctx)
+	} else {
+		var c socket.Conn
+		if c, err = l.ports[0].Accept(ctx); err == nil {
+			made, err = l.admit(ctx, c.(*net.TCPConn))
+		}
+	}
+	var te *transports.Error
+	switch {
+	case err == nil:
+		return made, nil
+	case errors.Is(err, link.ErrClosed):
 		return nil, link.ErrClosed
+	case errors.As(err, &te):
+		return nil, err
 	}
-	if err != nil {
-		return nil, socket.Failure(name, "accept", l.address, err)
+	return nil, socket.Failure(name, "accept", l.address, err)
+}
+
+// admit makes a link of a connection.
+func (l *listener) admit(ctx context.Context, c *net.TCPConn) (link.Link, error) {
+	s := l.transport.settings.Load()
+	if s.id != nil {
+		return s.secureAccept(ctx, c, l.address)
 	}
-	made, err := l.transport.settings.Load().link(conn)
+	made, err := s.link(c)
 	if err != nil {
-		return nil, socket.Failure(name, "accept", l.address, err)
+		return nil, err
 	}
 	return made, nil
 }
 
-// Address is "ip:port" or "[ip]:port".
+// Address is "ip:port" or "[ip]:port", or several with commas between them.
 func (l *listener) Address() string { return l.address }
 
 // Close closes the port.
-func (l *listener) Close() error { return l.accept.Close() }
+func (l *listener) Close() error {
+	if l.gate != nil {
+		return l.gate.close()
+	}
+	return l.ports[0].Close()
+}

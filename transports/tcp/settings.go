@@ -1,29 +1,32 @@
 package tcp
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
-	"strconv"
-	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/transports/identity"
 	"github.com/openimpi/impi/transports/socket"
 )
 
-var schema = []transports.Setting{
+var schema = append([]transports.Setting{
 	{Name: "nodelay", Type: transports.TypeBool, Default: true, Doc: "send small packets at once (TCP_NODELAY)"},
 	{Name: "send_buffer", Type: transports.TypeNumber, Default: 0.0, Doc: "bytes of the kernel's send buffer; 0 lets the kernel adapt it"},
 	{Name: "receive_buffer", Type: transports.TypeNumber, Default: 0.0, Doc: "bytes of the kernel's receive buffer; 0 lets the kernel adapt it"},
 	{Name: "keepalive", Type: transports.TypeNumber, Default: 30.0, Doc: "seconds of silence after which the peer is asked whether it lives; a dead one is noticed after twice the time; 0 never asks"},
 	{Name: "bind", Type: transports.TypeString, Default: "", Doc: "IP address to listen on instead of the host's advertised one, for hosts behind address translation; 0.0.0.0 or :: for all"},
+	{Name: "also", Type: transports.TypeStrings, Default: []string{}, Doc: "further IP addresses of the host, of either family, at which it listens too and which peers may try"},
 	{Name: "port_range", Type: transports.TypeString, Default: "", Doc: `ports to listen on, as "first-last", when no port is given; for firewalls`},
 	{Name: "congestion", Type: transports.TypeString, Default: autoCongestion, Doc: `congestion control, as the kernel names it; "auto" is the system's, but reno inside one machine, where pacing halves the bandwidth`},
-}
+	{Name: "tls", Type: transports.TypeBool, Default: false, Doc: "TLS 1.3 with certificates on both sides, which cert, key and ca name"},
+}, identity.Settings(false)...)
+
+// maxAlso bounds the setting also: peers try a bounded number of addresses.
+const maxAlso = maxAddresses - 1
 
 // settings are the values of one Configure; they never change.
 type settings struct {
@@ -32,7 +35,9 @@ type settings struct {
 	keepalive           int // seconds
 	congestion          string
 	bind                netip.Addr
+	also                []netip.Addr
 	firstPort, lastPort uint16
+	id                  *identity.Identity // nil: no TLS
 }
 
 // Schema lists the settings.
@@ -43,25 +48,51 @@ func (t *Transport) Schema() []transports.Setting {
 // Configure takes settings for the links and listeners that are made from now on.
 func (t *Transport) Configure(given map[string]any) error {
 	s := &settings{}
-	var errs [6]error
+	var errs [8]error
 	s.nodelay = value(given, "nodelay", true)
-	s.send, errs[0] = socket.Whole(given, schema[1], 0, socket.MaxBuffer)
-	s.receive, errs[1] = socket.Whole(given, schema[2], 0, socket.MaxBuffer)
-	s.keepalive, errs[2] = socket.Whole(given, schema[3], 0, 32767)
-	if text := value(given, "bind", ""); text != "" {
-		s.bind, errs[3] = netip.ParseAddr(text)
-		if errs[3] != nil {
-			errs[3] = &transports.SettingError{
-				Name: "bind", Problem: fmt.Sprintf("%q is not an IP address", text), Remedy: "write one like 192.0.2.7, or 0.0.0.0 for all"}
-		}
+	s.send, errs[0] = socket.Whole(given, named("send_buffer"), 0, socket.MaxBuffer)
+	s.receive, errs[1] = socket.Whole(given, named("receive_buffer"), 0, socket.MaxBuffer)
+	s.keepalive, errs[2] = socket.Whole(given, named("keepalive"), 0, 32767)
+	s.bind, errs[3] = socket.Bind(given, named("bind"))
+	s.also, errs[4] = addresses(value(given, "also", []string(nil)))
+	s.firstPort, s.lastPort, errs[5] = socket.PortRange(given, named("port_range"))
+	s.congestion, errs[6] = congestionControl(given)
+	if value(given, "tls", false) {
+		s.id, errs[7] = identity.Load(given)
 	}
-	s.firstPort, s.lastPort, errs[4] = portRange(value(given, "port_range", ""))
-	s.congestion, errs[5] = congestionControl(given)
 	if err := errors.Join(errs[:]...); err != nil {
 		return err
 	}
 	t.settings.Store(s)
 	return nil
+}
+
+// named is the setting of that name.
+func named(name string) transports.Setting {
+	for _, s := range schema {
+		if s.Name == name {
+			return s
+		}
+	}
+	panic("tcp: no setting " + name)
+}
+
+// addresses reads the setting also.
+func addresses(texts []string) ([]netip.Addr, error) {
+	if len(texts) > maxAlso {
+		return nil, &transports.SettingError{
+			Name: "also", Problem: fmt.Sprintf("%d addresses are too many", len(texts)), Remedy: fmt.Sprintf("give at most %d", maxAlso)}
+	}
+	list := make([]netip.Addr, len(texts))
+	for i, text := range texts {
+		a, err := netip.ParseAddr(text)
+		if err != nil || a.IsUnspecified() {
+			return nil, &transports.SettingError{
+				Name: "also", Problem: fmt.Sprintf("%q is not an address that peers can dial", text), Remedy: "write numeric ones like 2001:db8::7"}
+		}
+		list[i] = a
+	}
+	return list, nil
 }
 
 // value is a setting, or what stands for an absent one.
@@ -70,21 +101,6 @@ func value[T any](given map[string]any, name string, absent T) T {
 		return v
 	}
 	return absent
-}
-
-// portRange reads "first-last"; an empty text is no range: 0, 0.
-func portRange(text string) (first, last uint16, err error) {
-	if text == "" {
-		return 0, 0, nil
-	}
-	low, high, _ := strings.Cut(text, "-")
-	a, errA := strconv.ParseUint(strings.TrimSpace(low), 10, 16)
-	b, errB := strconv.ParseUint(strings.TrimSpace(high), 10, 16)
-	if cmp.Or(errA, errB) != nil || a == 0 || a > b {
-		return 0, 0, &transports.SettingError{
-			Name: "port_range", Problem: fmt.Sprintf("%q is not a range of ports", text), Remedy: `write it like "7800-7899"`}
-	}
-	return uint16(a), uint16(b), nil
 }
 
 // control prepares a socket before it listens or connects: the window that the

@@ -1,6 +1,7 @@
 // Package tcp is the transport over TCP/IP, the one that the standard mandates.
 // Its links are plain kernel sockets and its addresses "ip:port", so it also
-// makes the channels to foreign hosts.
+// makes the channels to foreign hosts. With TLS it does not: foreign hosts know
+// none, and its links live in the plugin's process.
 package tcp
 
 import (
@@ -35,54 +36,85 @@ func (t *Transport) Info() transports.Info {
 	return transports.Info{Name: name, Version: "1", Vendor: "openimpi"}
 }
 
-// Capabilities are those of a kernel socket between IP addresses.
+// Capabilities are those of a kernel socket between IP addresses, or of TLS.
 func (t *Transport) Capabilities() transports.Capabilities {
-	return transports.Capabilities{
+	s := t.settings.Load()
+	c := transports.Capabilities{
 		DataPlanes: []transports.DataPlane{transports.PlaneFD, transports.PlaneStream},
-		Features:   []transports.Feature{transports.FeatureIPChannel},
 		Reach:      transports.ReachNetwork,
 	}
+	switch {
+	case s.id != nil:
+		c.DataPlanes = []transports.DataPlane{transports.PlaneRing, transports.PlaneStream, transports.PlaneGRPC}
+		c.Features = []transports.Feature{transports.FeatureEncrypted, transports.FeaturePeerAuth}
+	case len(s.also) == 0:
+		c.Features = []transports.Feature{transports.FeatureIPChannel}
+	}
+	return c
 }
 
 // Dial connects to "ip:port", from the address that the caller asks for: peers
-// tell hosts apart by the address that a connection comes from.
+// tell hosts apart by the address that a connection comes from. Of several
+// addresses, with commas between them, it takes the one that answers first.
 func (t *Transport) Dial(ctx context.Context, to transports.DialSpec) (link.Link, error) {
-	dialer, err := t.settings.Load().dialer(to)
+	s := t.settings.Load()
+	list, err := parseAddresses(to)
 	if err != nil {
 		return nil, err
 	}
-	conn, err := dialer.DialContext(ctx, "tcp", to.Address)
+	from, err := parseFrom(to, list)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := race(ctx, list, func(ctx context.Context, far netip.AddrPort) (*net.TCPConn, error) {
+		return s.connect(ctx, from, far)
+	})
 	if err != nil {
 		if ctx.Err() != nil {
 			err = ctx.Err()
 		}
-		return nil, socket.Failure(name, "dial", to.Address, err)
+		return nil, s.failure("dial", to.Address, err)
 	}
-	l, err := t.settings.Load().link(conn.(*net.TCPConn))
+	if s.id != nil {
+		return s.secureDial(ctx, raw, to.Address)
+	}
+	l, err := s.link(raw)
 	if err != nil {
-		return nil, socket.Failure(name, "dial", to.Address, err)
+		return nil, s.failure("dial", to.Address, err)
 	}
 	return l, nil
 }
 
-// dialer has the settings of one Dial, or says what is wrong with to.
-func (s *settings) dialer(to transports.DialSpec) (*net.Dialer, error) {
-	far, err := netip.ParseAddrPort(to.Address)
-	if err != nil || far.Port() == 0 {
-		return nil, socket.BadAddress(name, "dial", to.Address, `it should be "ip:port"`)
+// parseFrom reads the address to dial from. One of the peer's must be of its kind.
+func parseFrom(to transports.DialSpec, list []netip.AddrPort) (from netip.Addr, err error) {
+	if to.From == "" {
+		return from, nil
 	}
+	if from, err = netip.ParseAddr(to.From); err != nil {
+		return from, socket.BadAddress(name, "dial", to.Address, "the address to dial from, "+to.From+", is not an IP address")
+	}
+	for _, far := range list {
+		if sameFamily(from, far.Addr()) {
+			return from, nil
+		}
+	}
+	return from, socket.BadAddress(name, "dial", to.Address, "it cannot be reached from "+to.From+": one is IPv4, the other IPv6")
+}
+
+func sameFamily(a, b netip.Addr) bool { return a.Unmap().Is4() == b.Unmap().Is4() }
+
+// connect makes a connection to one address. An address of the other family than
+// from is dialled from whatever the kernel takes.
+func (s *settings) connect(ctx context.Context, from netip.Addr, far netip.AddrPort) (*net.TCPConn, error) {
 	d := &net.Dialer{KeepAlive: -1, Control: s.control}
 	d.SetMultipathTCP(false)
-	if to.From != "" {
-		from, err := netip.ParseAddr(to.From)
-		if err != nil {
-			return nil, socket.BadAddress(name, "dial", to.Address, "the address to dial from, "+to.From+", is not an IP address")
-		}
-		if from.Unmap().Is4() != far.Addr().Unmap().Is4() {
-			return nil, socket.BadAddress(name, "dial", to.Address, "it cannot be reached from "+to.From+": one is IPv4, the other IPv6")
-		}
+	if from.IsValid() && sameFamily(from, far.Addr()) {
 		d.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(from, 0))
 		d.Control = s.controlBound
 	}
-	return d, nil
+	c, err := d.DialContext(ctx, "tcp", far.String())
+	if err != nil {
+		return nil, err
+	}
+	return c.(*net.TCPConn), nil
 }

@@ -1,0 +1,118 @@
+package tcp
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/transports/socket"
+)
+
+const (
+	// maxAddresses bounds the addresses of one peer.
+	maxAddresses = 8
+	// headStart is what each address has before the next one is tried beside it, see
+	// RFC 8305, Connection Attempts.
+	headStart = 250 * time.Millisecond
+)
+
+// parseAddresses reads "ip:port", or several with commas between them.
+func parseAddresses(to transports.DialSpec) ([]netip.AddrPort, error) {
+	texts := strings.SplitN(to.Address, ",", maxAddresses+1)
+	if len(texts) > maxAddresses {
+		return nil, socket.BadAddress(name, "dial", shortened(to.Address), "it has more parts than a peer has addresses")
+	}
+	list := make([]netip.AddrPort, len(texts))
+	for i, text := range texts {
+		a, err := netip.ParseAddrPort(text)
+		if err != nil || a.Port() == 0 {
+			return nil, socket.BadAddress(name, "dial", shortened(to.Address), `it should be "ip:port"`)
+		}
+		list[i] = a
+	}
+	return alternate(list), nil
+}
+
+func shortened(text string) string {
+	if len(text) > 100 {
+		return text[:100] + "..."
+	}
+	return text
+}
+
+// alternate puts the addresses in the order in which they are tried: as the peer
+// lists them, but IPv4 and IPv6 in turn, so that the lack of one costs little.
+func alternate(list []netip.AddrPort) []netip.AddrPort {
+	var same, other []netip.AddrPort
+	for _, a := range list {
+		if a.Addr().Unmap().Is4() == list[0].Addr().Unmap().Is4() {
+			same = append(same, a)
+		} else {
+			other = append(other, a)
+		}
+	}
+	out := make([]netip.AddrPort, 0, len(list))
+	for i := range max(len(same), len(other)) {
+		if i < len(same) {
+			out = append(out, same[i])
+		}
+		if i < len(other) {
+			out = append(out, other[i])
+		}
+	}
+	return out
+}
+
+// attempt is what became of one address.
+type attempt struct {
+	conn *net.TCPConn
+	err  error
+}
+
+// race connects to the address that answers first. Each has a head start before
+// the next one, which ends when it fails.
+func race(ctx context.Context, list []netip.AddrPort, dial func(context.Context, netip.AddrPort) (*net.TCPConn, error)) (*net.TCPConn, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	done := make(chan attempt, len(list))
+	start := func(to netip.AddrPort) {
+		c, err := dial(ctx, to)
+		done <- attempt{c, err}
+	}
+	var first error
+	running, next := 0, 0
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for next < len(list) || running > 0 {
+		select {
+		case <-timer.C:
+		case a := <-done:
+			running--
+			if a.err == nil {
+				go closeLate(done, running)
+				return a.conn, nil
+			}
+			if first == nil {
+				first = a.err // that of the address which the peer likes best
+			}
+		}
+		if next < len(list) {
+			go start(list[next])
+			next, running = next+1, running+1
+			timer.Reset(headStart)
+		}
+	}
+	return nil, first
+}
+
+// closeLate closes the connections of those who came too late.
+func closeLate(done chan attempt, running int) {
+	for range running {
+		if a := <-done; a.err == nil {
+			a.conn.Close()
+		}
+	}
+}

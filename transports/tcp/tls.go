@@ -1,0 +1,114 @@
+package tcp
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/transports/conn"
+	"github.com/openimpi/impi/transports/socket"
+)
+
+const (
+	protocolName = "impi-tcp/1" // ALPN
+	// welcome is what the accepting side sends first. In TLS 1.3 a dialler has
+	// finished before its certificate was looked at, so it waits for this.
+	welcome = 1
+	// handshakeTime is what a peer has for its part of a handshake.
+	handshakeTime = 10 * time.Second
+)
+
+// secureDial makes a link of a connection that was dialled, and closes it if that
+// fails.
+func (s *settings) secureDial(ctx context.Context, raw *net.TCPConn, address string) (link.Link, error) {
+	ctx, cancel := context.WithTimeout(ctx, handshakeTime)
+	defer cancel()
+	c, err := s.handshake(ctx, raw, func(raw net.Conn) *tls.Conn { return tls.Client(raw, s.id.Client(protocolName)) })
+	if err == nil {
+		var answer [1]byte
+		err = within(ctx, c, func() error {
+			if _, err := io.ReadFull(c, answer[:]); err != nil {
+				return err
+			}
+			if answer[0] != welcome {
+				return fmt.Errorf("the peer began with %d, not with %d", answer[0], welcome)
+			}
+			return nil
+		})
+	}
+	if err != nil {
+		raw.Close()
+		return nil, s.failure("dial", address, err)
+	}
+	return conn.New(c), nil
+}
+
+// secureAccept does so with a connection that was accepted.
+func (s *settings) secureAccept(ctx context.Context, raw *net.TCPConn, address string) (link.Link, error) {
+	ctx, cancel := context.WithTimeout(ctx, handshakeTime)
+	defer cancel()
+	c, err := s.handshake(ctx, raw, func(raw net.Conn) *tls.Conn { return tls.Server(raw, s.id.Server(protocolName)) })
+	if err == nil {
+		err = within(ctx, c, func() error {
+			_, err := c.Write([]byte{welcome})
+			return err
+		})
+	}
+	if err != nil {
+		raw.Close()
+		e := s.failure("accept", address, err)
+		e.Retryable = true
+		e.Reason = fmt.Sprintf("%s was turned away: %s", raw.RemoteAddr(), e.Reason)
+		return nil, e
+	}
+	return conn.New(c), nil
+}
+
+// handshake sets the socket's options and proves who both sides are.
+func (s *settings) handshake(ctx context.Context, raw *net.TCPConn, secure func(net.Conn) *tls.Conn) (*tls.Conn, error) {
+	control, err := raw.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	if cerr := control.Control(func(fd uintptr) { err = s.tune(int(fd)) }); cerr != nil || err != nil {
+		return nil, errors.Join(cerr, err)
+	}
+	c := secure(raw)
+	return c, c.HandshakeContext(ctx)
+}
+
+// within makes a call that ends with the context.
+func within(ctx context.Context, c *tls.Conn, call func() error) error {
+	expired := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(expired)
+		_ = c.SetDeadline(time.Unix(1, 0)) // fails if it is closed
+	})
+	err := call()
+	if !stop() {
+		<-expired
+		return errors.Join(ctx.Err(), err)
+	}
+	return err
+}
+
+// failure is that of a socket, or of who the two sides are.
+func (s *settings) failure(op, address string, err error) *transports.Error {
+	e := socket.Failure(name, op, address, err)
+	if s.id == nil {
+		return e
+	}
+	if reason := s.id.Explain(err); reason != "" {
+		e.Code, e.Retryable, e.Reason = transports.CodeAuth, false, reason
+	} else if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		e.Code, e.Retryable = transports.CodeProtocol, true
+		e.Reason = "the peer hung up in the handshake; perhaps it has tls off"
+	}
+	return e
+}
