@@ -62,6 +62,10 @@ func (n *node) startTransport(ctx context.Context, name string) (*transport, err
 	if !ok {
 		return nil, fmt.Errorf("site %s has no transport %q", n.opt.Site.Name, name)
 	}
+	return n.launchTransport(ctx, t)
+}
+
+func (n *node) launchTransport(ctx context.Context, t config.Transport) (*transport, error) {
 	p, err := host.Start(ctx, host.Config{
 		Name: t.Name, Path: t.Path, Builtin: t.Builtin, SHA256: t.SHA256,
 		Settings: t.SettingMap(), Dir: t.Dir,
@@ -71,34 +75,8 @@ func (n *node) startTransport(ctx context.Context, name string) (*transport, err
 	if err != nil {
 		return nil, err
 	}
-	n.log.Debug("transport started", "transport", name, "pid", p.Status().PID)
-	return &transport{Transport: p.Transport(), name: name, plugin: p}, nil
-}
-
-// chooseChannels finds the transport for the channels between hosts. Foreign
-// hosts know only TCP, so it has to be one whose listeners are "ip:port".
-func (n *node) chooseChannels(ctx context.Context) error {
-	for _, t := range n.transports {
-		if t.Capabilities().Has(transports.FeatureIPChannel) {
-			n.channels = t
-			return nil
-		}
-	}
-	for _, c := range n.opt.Site.Transports {
-		if n.transport(c.Name) != nil {
-			continue
-		}
-		t, err := n.startTransport(ctx, c.Name)
-		if err != nil {
-			return err
-		}
-		n.transports = append(n.transports, t)
-		if t.Capabilities().Has(transports.FeatureIPChannel) {
-			n.channels = t
-			return nil
-		}
-	}
-	return fmt.Errorf("site %s has no transport for channels to other hosts: keep the built-in \"tcp\"", n.opt.Site.Name)
+	n.log.Debug("transport started", "transport", t.Name, "pid", p.Status().PID)
+	return &transport{Transport: p.Transport(), name: t.Name, plugin: p}, nil
 }
 
 // transport gives a running transport, or nil.
@@ -113,7 +91,7 @@ func (n *node) transport(name string) *transport {
 // stopTransports ends all plugins. Links that they made are not touched.
 func (n *node) stopTransports() {
 	var wg sync.WaitGroup
-	for _, t := range n.transports {
+	for _, t := range n.running() {
 		wg.Go(func() {
 			if err := t.plugin.Close(); err != nil {
 				n.log.Warn("transport did not end in order", "transport", t.name, "error", err)

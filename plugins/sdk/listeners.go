@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/openimpi/impi/core/link"
@@ -48,7 +49,8 @@ func (s *server) Listen(ctx context.Context, req *proto.ListenRequest) (*proto.L
 // any, its address says which one it was.
 func listenSpec(req *proto.ListenRequest) transports.ListenSpec {
 	at := transports.ListenSpec{Host: req.GetHost(), Port: int(req.GetPort()), Dir: req.GetDir(), Name: req.GetName()}
-	if was, err := netip.ParseAddrPort(req.GetReopen()); err == nil && at.Port == 0 {
+	first, _, _ := strings.Cut(req.GetReopen(), ",") // all have one port
+	if was, err := netip.ParseAddrPort(first); err == nil && at.Port == 0 {
 		at.Port = int(was.Port())
 	}
 	return at

@@ -1,0 +1,68 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/transports"
+)
+
+// plainTransport is the built-in transport whose channels any host can make, and
+// these are its settings that foreign hosts cannot follow: they know no TLS, and
+// one address per host. See IMPI ch.2, H_IPV6 and H_PORT.
+const plainTransport = "tcp"
+
+var unfitForChannels = []string{"tls", "also"}
+
+// chooseChannels finds the transport for the channels between hosts. Foreign
+// hosts know only TCP, so it has to be one whose listeners are "ip:port".
+func (n *node) chooseChannels(ctx context.Context) error {
+	for _, t := range n.transports {
+		if t.Capabilities().Has(transports.FeatureIPChannel) {
+			n.channels = t
+			return nil
+		}
+	}
+	for _, c := range n.opt.Site.Transports {
+		if n.transport(c.Name) != nil {
+			continue
+		}
+		t, err := n.startTransport(ctx, c.Name)
+		if err != nil {
+			return err
+		}
+		n.transports = append(n.transports, t)
+		if t.Capabilities().Has(transports.FeatureIPChannel) {
+			n.channels = t
+			return nil
+		}
+	}
+	return n.plainChannels(ctx)
+}
+
+// plainChannels starts the built-in tcp for channels alone, beside one that
+// encrypts its links.
+func (n *node) plainChannels(ctx context.Context) error {
+	c, ok := n.opt.Site.Transport(plainTransport)
+	if !ok || !c.Builtin {
+		return fmt.Errorf("site %s has no transport for channels to other hosts: keep the built-in %q", n.opt.Site.Name, plainTransport)
+	}
+	c.Settings = slices.DeleteFunc(slices.Clone(c.Settings), func(s config.Setting) bool { return slices.Contains(unfitForChannels, s.Name) })
+	t, err := n.launchTransport(ctx, c)
+	if err != nil {
+		return err
+	}
+	n.channels = t
+	n.log.Debug("channels between hosts are plain TCP; direct links are not", "site", n.opt.Site.Name)
+	return nil
+}
+
+// running are all transports whose plugins run.
+func (n *node) running() []*transport {
+	if n.channels == nil || slices.Contains(n.transports, n.channels) {
+		return n.transports
+	}
+	return append(slices.Clone(n.transports), n.channels)
+}
