@@ -14,6 +14,8 @@ import (
 const (
 	// maxReads bounds how often one port is read before others have their turn.
 	maxReads = 4
+	// lendShared is how many bytes are lent, at least, where cores are shared.
+	lendShared = 128 << 10
 	// busy is how many receives in a row polling must bring before a port leaves
 	// the poll set.
 	busy = 64
@@ -41,6 +43,7 @@ type port struct {
 	misses   int           // receives in a row that brought nothing
 	mute     bool          // only reading tells whether something came
 	memory   bool          // reading it costs next to nothing
+	lent     bool          // some of the last output is lent
 	full     bool          // it did not take all of the last output
 	ended    bool          // our side of it is ended: nothing is written any more
 	burst    bool          // an Isend was written since the program last waited
@@ -134,7 +137,7 @@ func (p *process) flush(q *port) (progress bool) {
 				continue
 			}
 		}
-		n, err := q.write(out)
+		n, err := p.write(q, out)
 		q.full = n < link.Len(out) // before Sent, which reuses out
 		if n > 0 {
 			p.eng.Sent(q.id, n)
@@ -154,13 +157,17 @@ func (p *process) flush(q *port) (progress bool) {
 	return progress
 }
 
-// write gives the engine's output to the link. The engine leaves it where it is
-// until it is sent, so that it may be lent.
-func (q *port) write(out [][]byte) (int, error) {
-	if q.lender != nil {
-		return q.lender.Lend(out)
+// write gives output to the link. The engine leaves it where it is until it is
+// sent, so that it may be lent. Who lends has to wait until the receiver runs, which
+// is dearer than a copy if the receiver waits for a core.
+func (p *process) write(q *port, out [][]byte) (int, error) {
+	n := link.Len(out)
+	if q.lender == nil || !q.lent && n < lendShared && p.spin.Shared() {
+		return q.link.Send(out)
 	}
-	return q.link.Send(out)
+	k, err := q.lender.Lend(out)
+	q.lent = k < n
+	return k, err
 }
 
 // flushAll writes what is there for any port. A port whose link was full is

@@ -123,6 +123,10 @@ func (s *Spinner) sleep() bool {
 	return true
 }
 
+// Shared tells whether others have run on this core lately, so that whoever is
+// waited for may have to wait for a core first.
+func (s *Spinner) Shared() bool { return s.budget > 0 && s.eager < eagerMax/2 }
+
 // Crowded tells whether others compute on the cores, so that polling would keep
 // them from it.
 func (s *Spinner) Crowded() bool { return !s.fixed && s.score >= scoreCrowded }

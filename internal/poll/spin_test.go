@@ -86,3 +86,23 @@ func TestFixedBudgetStays(t *testing.T) {
 		t.Error("what the operator has set was overruled")
 	}
 }
+
+func TestSharedCoresAreNoticed(t *testing.T) {
+	s := spinner(t, "auto")
+	if s.Shared() {
+		t.Error("before anything was seen")
+	}
+	s.observe(2 * shared)
+	if !s.Shared() {
+		t.Error("somebody else ran")
+	}
+	for range eagerMax {
+		s.observe(shared / 2)
+	}
+	if s.Shared() {
+		t.Error("nobody else has run for long")
+	}
+	if s := spinner(t, "0"); s.Shared() {
+		t.Error("who never polls cannot know")
+	}
+}
