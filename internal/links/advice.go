@@ -160,9 +160,16 @@ func leaveThePlane(j *Job, p *Pair) (all []string) {
 		}
 	}
 	if all == nil {
-		all = append(all, fmt.Sprintf("a plugin %s that can do better than %s (%s)", p.Transport, p.Plane, p.PlaneReason))
+		all = append(all, fmt.Sprintf("a plugin %s that can do better than %s", p.Transport, p.Plane)+inBrackets(p.PlaneReason))
 	}
 	return all
+}
+
+func inBrackets(s string) string {
+	if s == "" {
+		return ""
+	}
+	return " (" + s + ")"
 }
 
 // waitLess is for ends that sleep where polling would be quicker.

@@ -237,7 +237,7 @@ func writeProcs(w io.Writer, j *Job) {
 			t.add(fmt.Sprintf("rank %d", p.Rank), fmt.Sprintf("pid %d", p.PID), wait(p.Wait), "to and from the agent "+both(p.Agent.Sent, p.Agent.Received, "B"))
 		}
 		for _, x := range s.Transports {
-			t.add("plugin "+x.Name, fmt.Sprintf("pid %d", x.PID), fmt.Sprintf("%s, %d links made", x.State, x.Links), x.Error)
+			t.add("plugin "+x.Name, process(x.PID), fmt.Sprintf("%s, %d links made", x.State, x.Links), x.Error)
 		}
 	}
 	fmt.Fprintln(w)
@@ -245,12 +245,19 @@ func writeProcs(w io.Writer, j *Job) {
 	writeChannels(w, j)
 }
 
+func process(pid int) string {
+	if pid == 0 {
+		return "no process"
+	}
+	return fmt.Sprintf("pid %d", pid)
+}
+
 func writeChannels(w io.Writer, j *Job) {
 	var t table
 	for _, c := range j.Channels {
 		half := "-"
 		if c.RTT > 0 {
-			half = duration(c.RTT/2) + "*"
+			half = "half trip " + duration(c.RTT/2) + " as TCP estimates"
 		}
 		t.add(fmt.Sprintf("channel of host %d to host %d", c.From, c.To), c.Address, half, both(c.Sent, c.Received, "B"))
 	}

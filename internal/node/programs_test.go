@@ -21,6 +21,11 @@ var programs = map[string]func(){
 	},
 	"idle":  hang,
 	"block": func() { initialize(); fmt.Println("blocked"); hang() },
+	"linked": func() { // computes for ever, once everybody has talked to everybody
+		w := initialize()
+		everybody(w)
+		hang()
+	},
 	"three": func() {
 		if initialize().Rank() == 1 {
 			os.Exit(3)

@@ -39,6 +39,7 @@ type ledger struct {
 	memory   [loans][]byte // keeps it from the garbage collector
 	starts   [loans]uint64 // of each, in bytes of both kinds
 	posted   uint64        // bytes of both kinds
+	lent     uint64        // bytes of all loans
 	returned uint64        // those that are the caller's again
 }
 
@@ -121,6 +122,7 @@ func (w *writer) post(b []byte) (int, error) {
 	w.memory[i], w.starts[i] = b, w.posted
 	w.table[i] = loan{at: w.head, addr: uint64(uintptr(unsafe.Pointer(&b[0]))), size: uint64(len(b))}
 	w.given++
+	w.lent += uint64(len(b))
 	return len(b), nil
 }
 
@@ -150,7 +152,8 @@ type borrower struct {
 	table  *[loans]loan
 	seen   uint64 // loans that the writer has given
 	taken  uint64
-	next   loan // not taken yet, if seen > taken: read from the table once
+	lent   uint64 // bytes that were taken
+	next   loan   // not taken yet, if seen > taken: read from the table once
 	pid    int
 	proof  unix.RemoteIovec // where the writer's key lies
 	key    [2]uint64        // what it is
@@ -211,6 +214,7 @@ func (r *reader) take(batch [][]byte) (int, error) {
 	if r.b.recalled.Load() != 0 {
 		return 0, errRecalled
 	}
+	r.lent += uint64(n)
 	r.next.addr += uint64(n)
 	if r.next.size -= uint64(n); r.next.size == 0 {
 		r.taken++

@@ -1,0 +1,97 @@
+package mpi
+
+import (
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/wireup"
+)
+
+// TestNodeAsksAboutLinks: a proc that computes, and one that waits, tell what went
+// over their links.
+func TestNodeAsksAboutLinks(t *testing.T) {
+	p, n, err := startUnder(t, layout{procs: 3}.job(0), goodWelcome)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, err := Isend(p.world, []byte("hello"), 1, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ask, _, err := n.control.Recv(); err != nil || ask.Kind != wireup.KindOpen {
+		t.Fatalf("%+v %v", ask, err)
+	}
+	direct, fd, err := ends()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := n.control.Send(wireup.Message{Kind: wireup.KindLink, Peer: 1, Transport: "unix"}, fd); err != nil {
+		t.Fatal(err)
+	}
+	_ = unix.Close(fd)
+	if _, err := request.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	packet(t, direct, 5)
+	s := askStats(t, n)
+	if s.State != "computing" || s.Budget == 0 || !s.Agent.Counted || s.Agent.Sent != 0 || s.More {
+		t.Errorf("%+v", s)
+	}
+	want := wireup.LinkStats{Peer: 1, Messages: 1, Counted: true, Sent: wire.HeaderSize + 5, Direct: true, Routed: true}
+	if len(s.Links) != 1 || s.Links[0] != want {
+		t.Errorf("%+v, want %+v", s.Links, want)
+	}
+	received := make(chan error, 1)
+	go func() {
+		_, err := Recv(p.world, make([]byte, 5), 1, 9)
+		received <- err
+	}()
+	for state := ""; state != "asleep"; state = askStats(t, n).State { // it polls before it sleeps
+	}
+	_ = direct.Close()
+	p.lock()
+	p.fail(ErrPeerGone)
+	p.unlock()
+	if err := <-received; err == nil {
+		t.Error("something came")
+	}
+}
+
+func askStats(t *testing.T, n *node) *wireup.Stats {
+	t.Helper()
+	if err := n.control.Send(wireup.Message{Kind: wireup.KindStats}); err != nil {
+		t.Fatal(err)
+	}
+	m, _, err := n.control.Recv()
+	if err != nil || m.Kind != wireup.KindStats || m.Stats == nil {
+		t.Fatalf("%+v %v", m, err)
+	}
+	return m.Stats
+}
+
+func TestStatsInParts(t *testing.T) {
+	for n, want := range map[int][]int{0: {0}, 3: {3}, 4: {4}, 5: {4, 1}, 9: {4, 4, 1}} {
+		s := &wireup.Stats{State: "asleep"}
+		for i := range n {
+			s.Links = append(s.Links, wireup.LinkStats{Peer: wire.WorldRank(i)})
+		}
+		next := 0
+		parts := inParts(s, 4)
+		if len(parts) != len(want) {
+			t.Fatalf("%d links: %d parts, want %d", n, len(parts), len(want))
+		}
+		for i, p := range parts {
+			if len(p.Links) != want[i] || p.More != (i < len(parts)-1) || p.State != "asleep" {
+				t.Errorf("%d links, part %d: %+v", n, i, p)
+			}
+			for _, l := range p.Links {
+				if int(l.Peer) != next {
+					t.Errorf("%d links: %d comes for %d", n, l.Peer, next)
+				}
+				next++
+			}
+		}
+	}
+}

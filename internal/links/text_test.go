@@ -1,0 +1,110 @@
+package links
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// report has one pair of every kind.
+func report() *Report {
+	at := time.Unix(1000, 0)
+	route := Route{Site: "*", Prefer: []string{"shm", "tcp"}, Direct: true}
+	tried := []Candidate{
+		{Transport: "shm", Reach: "machine", Verdict: Failed, Reason: "no memory", Address: "m!/run/shm.sock", Tries: 2, At: at},
+		{Transport: "tcp", Reach: "network", Verdict: Chosen, Reason: "the first of the route's prefer that works", Address: "127.0.0.3:1"},
+	}
+	j := jobOf(
+		Pair{A: 0, B: 1, State: StateLinked, Transport: "shm", Plane: "peer-shm", PlaneReason: "memory that both have", Since: at, Why: "the first of the route's prefer",
+			AToB: Count{Messages: number(1200), Bytes: number(1234567)}, BToA: Count{Messages: number(3)},
+			Speed: &Speed{How: HowProbe, Measure: Measure{HalfTrip: 450 * time.Nanosecond, Rate: 9.1e9}},
+			Views: []View{{Local: 0, Peer: 1, SameMachine: true, Route: route, Dialled: true}}},
+		Pair{A: 0, B: 2, State: StateLinked, Transport: "tcp", Plane: "fd", Since: at, Why: "tried first, in vain: shm",
+			Speed: &Speed{How: HowKernel, Measure: Measure{HalfTrip: 15 * time.Microsecond}},
+			Views: []View{{Local: 0, Peer: 2, SameMachine: true, Route: route, Dialled: true, Candidates: tried}}},
+		Pair{A: 0, B: 3, State: StateLinked, Transport: "tcp", Plane: "fd", Since: at, Why: "tried first, in vain: shm", Resumes: 2,
+			Speed: &Speed{How: HowProbe, Problem: "not measured: no answer in time"},
+			Views: []View{{Local: 0, Peer: 3, SameMachine: true, Route: route, Dialled: true, Candidates: tried}}},
+		Pair{A: 1, B: 2, State: StateAgents, Since: at, Why: "the route has direct = false",
+			Views: []View{{Local: 1, Peer: 2, Route: Route{Site: "beta", Prefer: []string{"tcp"}}, Candidates: []Candidate{{Transport: "tcp", Verdict: Excluded, Rule: RuleDirectOff, Reason: "the route has direct = false"}}}}},
+		Pair{A: 1, B: 3, State: StateOpening, Why: "the transports are being tried", Views: []View{{Local: 1, Peer: 3, Route: route}}},
+		Pair{A: 2, B: 3, State: StateLinked, Transport: "quic", Plane: "stream", Since: at, Why: "the first of the route's prefer",
+			Views: []View{{Local: 2, Peer: 3, Route: route, Dialled: true, Candidates: []Candidate{{Transport: "quic", Reach: "network", Verdict: Chosen}}}}},
+	)
+	j.Unused, j.Left = 12, 1
+	j.Sites[0].Hosts, j.Sites[0].Phase = []string{"127.0.0.2"}, PhaseRunning
+	j.Sites[0].Nodes = []Host{{Address: "127.0.0.2", Wait: Waiting{Setting: "auto", Budget: 200 * time.Microsecond}}}
+	j.Sites[0].Ranks[0].Agent = Bytes{Sent: number(2048), Received: number(0)}
+	j.Sites[0].Ranks[1].Silent = "it does not answer"
+	j.Sites[0].Transports = []Transport{{Name: "tcp", State: "healthy", PID: 300, Links: 4}, {Name: "shm", State: "backoff", Error: "exit status 1"}}
+	j.Sites[1].Hosts, j.Sites[1].Problem = []string{"127.0.0.3"}, "the node does not answer"
+	j.Sites[1].Ranks = nil
+	j.Sites = append(j.Sites,
+		Part{Site: Site{Name: "gamma", Client: 2, Own: true, First: 4, Procs: 1, Hosts: []string{"192.0.2.1"}}},
+		Part{Site: Site{Client: 3, First: 5, Procs: 2, Hosts: []string{"192.0.2.2"}}})
+	j.Channels = []Channel{{From: 0, To: 1, Address: "127.0.0.3", RTT: 40 * time.Microsecond, Bytes: Bytes{Sent: number(99), Received: number(1)}}}
+	Advise(j)
+	return &Report{Schema: Schema, Jobs: []Job{*j, {Name: "new", Sites: []Part{{Site: Site{Name: "alpha", Own: true}, Here: true, PID: 400, Phase: PhaseStarting}}}}}
+}
+
+// TestText compares with what was read and found good. IMPI_REWRITE=1 writes it
+// anew; then read the difference.
+func TestText(t *testing.T) {
+	for name, style := range map[string]Style{"table.txt": {}, "explain.txt": {Explain: true}} {
+		style.Now = time.Unix(1075, 0)
+		var b strings.Builder
+		WriteText(&b, report(), style)
+		path := filepath.Join("testdata", name)
+		if os.Getenv("IMPI_REWRITE") != "" {
+			if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b.String() != string(want) {
+			t.Errorf("%s:\n%s", name, b.String())
+		}
+	}
+}
+
+func TestNumbersForPeople(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		110: "0.11 us", 9990: "9.99 us", 12340: "12.3 us", 123400: "123 us", 1234567: "1.2 ms", 2 * time.Second: "2.0 s",
+	} {
+		if got := duration(d); got != want {
+			t.Errorf("%v is %q, want %q", d, got, want)
+		}
+	}
+	for x, want := range map[float64]string{0: "0 B", 999: "999 B", 1000: "1 kB", 1234567: "1.23 MB", 9.1e9: "9.1 GB", 2e16: "2e+04 TB"} {
+		if got := amount(x, "B"); got != want {
+			t.Errorf("%g is %q, want %q", x, got, want)
+		}
+	}
+	now := time.Unix(10000, 0)
+	for back, want := range map[time.Duration]string{0: "0 s", 59 * time.Second: "59 s", time.Minute: "1 min", 3 * time.Hour: "3 h"} {
+		if got := age(now.Add(-back), now); got != want {
+			t.Errorf("%v ago is %q, want %q", back, got, want)
+		}
+	}
+	if got := age(time.Time{}, now); got != "" {
+		t.Errorf("no moment is %q ago", got)
+	}
+}
+
+func TestWaitingForPeople(t *testing.T) {
+	for want, w := range map[string]Waiting{
+		"wait auto: poll 200us, then sleep; now asleep":                        {Setting: "auto", Budget: 200 * time.Microsecond, State: "asleep"},
+		"wait 0s: sleep at once; now computing":                                {Setting: "0s", State: "computing"},
+		"wait auto: poll 1ms, then sleep; now polling, crowded: does not poll": {Setting: "auto", Budget: time.Millisecond, State: "polling", Crowded: true},
+		"wait auto": {Setting: "auto"},
+	} {
+		if got := wait(w); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

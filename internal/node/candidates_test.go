@@ -1,0 +1,106 @@
+package node
+
+import (
+	"testing"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/internal/wireup"
+	"github.com/openimpi/impi/transports"
+)
+
+// TestCandidates: each rule that keeps a transport from a pair is named; what is
+// left is what ways has, in its order.
+func TestCandidates(t *testing.T) {
+	all := []string{"unix", "tcp", "quic"}
+	for _, c := range []struct {
+		name   string
+		route  config.Route
+		peer   wire.WorldRank
+		change func(*node)
+		want   string
+	}{
+		{"one machine", config.Route{Prefer: all, Direct: true}, 2, nil,
+			"unix possible, tcp possible, tcp possible, quic possible"},
+		{"another machine", config.Route{Prefer: all, Direct: true}, 3, nil,
+			"unix excluded by other-machine, tcp possible, tcp possible, quic possible"},
+		{"not in prefer", config.Route{Prefer: []string{"quic"}, Direct: true}, 2, nil,
+			"quic possible, unix excluded by prefer, tcp excluded by prefer"},
+		{"direct = false", config.Route{Prefer: []string{"tcp"}}, 2, nil,
+			"tcp excluded by direct, unix excluded by direct, quic excluded by direct"},
+		{"require_tls", config.Route{Prefer: all, Direct: true, RequireTLS: true}, 2, nil,
+			"unix excluded by require-tls, tcp excluded by require-tls, quic possible"},
+		{"data_plane", config.Route{Prefer: []string{"tcp"}, Direct: true, DataPlane: []string{"ring"}}, 2, nil,
+			"tcp excluded by data-plane, unix excluded by prefer, quic excluded by prefer"},
+		{"no plugin runs", config.Route{Prefer: []string{"shm"}, Direct: true}, 2, nil,
+			"shm excluded by not-running, unix excluded by prefer, tcp excluded by prefer, quic excluded by prefer"},
+		{"not offered", config.Route{Prefer: []string{"unix"}, Direct: true}, 2, func(n *node) { n.cards[2].Offers = n.cards[2].Offers[:1] },
+			"unix excluded by not-offered, tcp excluded by prefer, quic excluded by prefer"},
+		{"foreign", config.Route{Prefer: []string{"tcp"}, Direct: true}, 2, func(n *node) { n.cards[2] = nil },
+			"tcp excluded by foreign, unix excluded by foreign, quic excluded by foreign"},
+	} {
+		c.route.Site = "*"
+		n := twoSites(t, c.route)
+		if c.change != nil {
+			c.change(n)
+		}
+		x := pair{0, c.peer}
+		list := n.candidates(x, &record{})
+		if got := verdicts(links.View{Candidates: list}); got != c.want {
+			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
+		}
+		possible := 0
+		for i, k := range list {
+			if k.Reason == "" {
+				t.Errorf("%s: no reason for %s", c.name, k.Transport)
+			}
+			if k.Verdict == links.Possible {
+				if w := n.ways(x)[possible]; w.t.name != k.Transport || w.address != k.Address || i != possible && c.name == "one machine" {
+					t.Errorf("%s: %s at %s is not way %d", c.name, k.Transport, k.Address, possible)
+				}
+				possible++
+			}
+		}
+		if possible != len(n.ways(x)) {
+			t.Errorf("%s: %d candidates of %d ways", c.name, possible, len(n.ways(x)))
+		}
+	}
+}
+
+// TestCandidatesOfALinkedPair: who dialled has tried; who was dialled has not.
+func TestCandidatesOfALinkedPair(t *testing.T) {
+	n := twoSites(t, config.Route{Site: "*", Prefer: []string{"unix", "tcp"}, Direct: true})
+	x := pair{0, 2}
+	n.direct.past.given(x, &wireup.Message{Transport: "unix", DataPlane: "fd"}, "", false)
+	r := n.direct.past.of(0, 2)
+	if got, want := verdicts(links.View{Candidates: n.candidates(x, &r)}), "unix chosen, tcp possible, tcp possible, quic excluded by prefer"; got != want {
+		t.Errorf("dialled: %s, want %s", got, want)
+	}
+	// The acceptor's node allows what its own card does not offer any more.
+	r.transport = "quic"
+	if got, want := verdicts(links.View{Candidates: n.candidates(x, &r)}), "unix possible, tcp possible, tcp possible, quic chosen"; got != want {
+		t.Errorf("chosen by the peer: %s, want %s", got, want)
+	}
+}
+
+func TestUnfitIsFits(t *testing.T) {
+	for _, c := range []struct {
+		route config.Route
+		t     *transport
+		same  bool
+		want  links.Rule
+	}{
+		{config.Route{}, fakeTransport("shm", transports.ReachMachine), true, ""},
+		{config.Route{}, fakeTransport("shm", transports.ReachMachine), false, links.RuleOtherMachine},
+		{config.Route{RequireTLS: true}, fakeTransport("tcp", transports.ReachNetwork), false, links.RuleNotEncrypted},
+		{config.Route{RequireTLS: true}, fakeTransport("quic", transports.ReachNetwork, transports.FeatureEncrypted), false, ""},
+		{config.Route{DataPlane: []string{"ring", "fd"}}, fakeTransport("tcp", transports.ReachNetwork), false, ""},
+		{config.Route{DataPlane: []string{"ring"}}, fakeTransport("tcp", transports.ReachNetwork), false, links.RulePlane},
+	} {
+		rule, reason := unfit(c.route, c.t, c.same)
+		if rule != c.want || (reason == "") != (rule == "") || fits(c.route, c.t, c.same) != (rule == "") {
+			t.Errorf("%+v %s: %q %q", c.route, c.t.name, rule, reason)
+		}
+	}
+}

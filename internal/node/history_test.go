@@ -1,0 +1,58 @@
+package node
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/internal/wireup"
+	"github.com/openimpi/impi/transports"
+)
+
+func TestHistoryKeepsTheLastTryOfEachWay(t *testing.T) {
+	var h history
+	x := pair{0, 2}
+	tcp := fakeTransport("tcp", transports.ReachNetwork)
+	one, two := way{tcp, "t1", ""}, way{tcp, "t2", ""}
+	h.failed(x, one, errors.New("nobody there"))
+	h.failed(x, two, &dynamic.RefusedError{Verdict: dynamic.NotAllowed, Proven: true})
+	h.tried(x, one, links.Chosen, "", "it works")
+	r := h.of(0, 2)
+	if got, ok := r.way("tcp", "t1"); !ok || got.verdict != links.Chosen || got.count != 2 {
+		t.Errorf("%+v", got)
+	}
+	if got, _ := r.way("tcp", "t2"); got.verdict != links.Failed || got.rule != links.RulePeerRoutes {
+		t.Errorf("%+v", got)
+	}
+	if _, ok := r.way("unix", "t1"); ok {
+		t.Error("another transport's try is taken for it")
+	}
+	if r := h.of(2, 0); len(r.tries) != 0 {
+		t.Errorf("the other end has %+v", r)
+	}
+}
+
+// TestUnprovenRefusal: anybody may have said it, so it is no word about routes.
+func TestUnprovenRefusal(t *testing.T) {
+	var h history
+	w := way{fakeTransport("tcp", transports.ReachNetwork), "t1", ""}
+	h.failed(pair{0, 1}, w, &dynamic.RefusedError{Verdict: dynamic.NotAllowed})
+	r := h.of(0, 1)
+	if got, _ := r.way("tcp", "t1"); got.rule != "" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestHistoryOfALinkThatWasLost(t *testing.T) {
+	var h history
+	x := pair{0, 1}
+	h.given(x, &wireup.Message{Transport: "shm", DataPlane: "peer-shm"}, "why", true)
+	if r := h.of(0, 1); r.transport != "shm" || r.plane != "peer-shm" || r.planeReason != "why" || !r.dialled || r.since.IsZero() {
+		t.Errorf("%+v", r)
+	}
+	h.refused(x, "the proc has ended")
+	if r := h.of(0, 1); r.transport != "" || r.plane != "" || r.planeReason != "" || r.reason != "the proc has ended" {
+		t.Errorf("%+v", r)
+	}
+}

@@ -1,0 +1,276 @@
+package node
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/links"
+)
+
+// survey waits until all procs of a job have talked to each other, and asks its
+// nodes as impi-node links does.
+func survey(t *testing.T, all []*running, r links.Request) ([]links.Found, links.Job) {
+	t.Helper()
+	var dirs []string
+	for _, s := range all {
+		<-s.n.ready
+		for i := range s.n.procs {
+			s.out.line(t, prefixOf(s.n, i)+"sum ")
+		}
+		dirs = append(dirs, s.n.dir.Path)
+	}
+	found := links.Survey(t.Context(), dirs, 20*time.Second, r)
+	jobs := links.Merge(found)
+	if len(found) != len(all) || len(jobs) != 1 {
+		t.Fatalf("%d nodes answered, of %d jobs: %+v", len(found), len(jobs), found)
+	}
+	for _, f := range found {
+		if f.Err != nil {
+			t.Fatal(f.Err)
+		}
+	}
+	links.Advise(&jobs[0])
+	return found, jobs[0]
+}
+
+func prefixOf(n *node, i int) string { return n.procs[i].prefix() }
+
+// TestLinksOfTwoSites is the whole of it: what two nodes with four procs say.
+func TestLinksOfTwoSites(t *testing.T) {
+	all := start(t, route(testJob("linked", 2, 2), config.Route{Prefer: []string{"unix", "tcp"}, Direct: true}))
+	found, j := survey(t, all, links.Request{})
+	if len(j.Pairs) != 6 || j.Unused != 0 || j.ID == "" {
+		t.Fatalf("%+v", j)
+	}
+	for _, p := range j.Pairs {
+		if p.State != links.StateLinked || p.Transport != "unix" || p.Plane != "fd" || p.PlaneReason == "" || len(p.Views) != 2 || len(advice(p)) != 0 {
+			t.Errorf("ranks %d and %d: %+v", p.A, p.B, p)
+		}
+		if *p.AToB.Messages == 0 || *p.BToA.Messages == 0 || *p.AToB.Bytes < wire.HeaderSize || *p.BToA.Bytes < wire.HeaderSize {
+			t.Errorf("ranks %d and %d: %+v %+v", p.A, p.B, p.AToB, p.BToA)
+		}
+		v := p.Views[0]
+		if !v.Dialled {
+			v = p.Views[1]
+		}
+		if got := verdicts(v); !v.SameMachine || got != "unix chosen, tcp possible" {
+			t.Errorf("ranks %d and %d: %s", p.A, p.B, got)
+		}
+	}
+	for _, s := range j.Sites {
+		if !s.Here || s.Phase != links.PhaseRunning || len(s.Ranks) != 2 || len(s.Transports) != 2 || len(s.Nodes) != 1 {
+			t.Errorf("%+v", s)
+		}
+		for _, p := range s.Ranks {
+			if p.Silent != "" || p.Wait.Setting != "auto" || p.Wait.Budget == 0 || p.Wait.State != "computing" {
+				t.Errorf("%+v", p)
+			}
+		}
+	}
+	if len(j.Channels) != 2 || j.Channels[0].RTT == 0 || j.Channels[0].Sent == nil {
+		t.Errorf("channels %+v", j.Channels)
+	}
+	jobs := []links.Job{j}
+	links.MeasureAll(t.Context(), jobs, found, time.Minute)
+	for _, p := range jobs[0].Pairs {
+		if s := p.Speed; s == nil || s.Problem != "" || s.HalfTrip <= 0 || s.Best > s.HalfTrip || s.Rate <= 0 || s.How != links.HowProbe || s.Measure.Plane != "fd" {
+			t.Errorf("ranks %d and %d: %+v", p.A, p.B, p.Speed)
+		}
+	}
+	if f := slices.IndexFunc(j.Pairs, func(p links.Pair) bool { return p.Resumes != 0 }); f >= 0 {
+		t.Errorf("%+v", j.Pairs[f])
+	}
+}
+
+// advice is what would make a pair faster, but for less work on this machine.
+func advice(p links.Pair) []string {
+	return slices.DeleteFunc(slices.Clone(p.Faster), func(s string) bool { return strings.HasPrefix(s, "a core for") })
+}
+
+func verdicts(v links.View) string {
+	var s []string
+	for _, c := range v.Candidates {
+		word := c.Transport + " " + string(c.Verdict)
+		if c.Rule != "" {
+			word += " by " + string(c.Rule)
+		}
+		s = append(s, word)
+	}
+	return strings.Join(s, ", ")
+}
+
+func TestLinksByTCPCouldStayOnTheMachine(t *testing.T) {
+	all := start(t, route(testJob("linked", 1, 1), config.Route{Prefer: []string{"tcp"}, Direct: true}))
+	_, j := survey(t, all, links.Request{})
+	p := j.Pairs[0]
+	if p.Transport != "tcp" || p.Speed == nil || p.Speed.How != links.HowKernel || p.Speed.HalfTrip == 0 {
+		t.Errorf("%+v", p)
+	}
+	if got := verdicts(p.Views[0]); got != "tcp chosen, unix excluded by prefer" {
+		t.Error(got)
+	}
+	if want := `both are on one machine: "unix" in prefer of route "*" of site alpha`; !slices.Contains(p.Faster, want) {
+		t.Errorf("%q", p.Faster)
+	}
+}
+
+func TestLinksThroughTheAgents(t *testing.T) {
+	all := start(t, route(testJob("linked", 1, 1), config.Route{Prefer: []string{"unix", "tcp"}}))
+	_, j := survey(t, all, links.Request{})
+	p := j.Pairs[0]
+	if p.State != links.StateAgents || p.Transport != "" || p.Why != "the route has direct = false" || *p.AToB.Messages == 0 || p.AToB.Bytes != nil {
+		t.Errorf("%+v", p)
+	}
+	if got := verdicts(p.Views[0]); got != "unix excluded by direct, tcp excluded by direct" {
+		t.Error(got)
+	}
+	if a := advice(p); len(a) != 2 || !strings.HasPrefix(a[0], `direct = true in route "*"`) {
+		t.Errorf("%q", a)
+	}
+	if c := j.Channels[0]; *c.Sent < wire.HeaderSize || *c.Received < wire.HeaderSize {
+		t.Errorf("%+v", c)
+	}
+	if a := j.Sites[0].Ranks[0].Agent; *a.Sent < wire.HeaderSize || *a.Received < wire.HeaderSize {
+		t.Errorf("%+v", a)
+	}
+}
+
+// TestUnusedPairs: nothing was sent, and nothing is told of it unless asked.
+func TestUnusedPairs(t *testing.T) {
+	all := start(t, testJob("block", 2))
+	<-all[0].n.ready
+	for _, c := range []struct {
+		r             links.Request
+		listed, count int
+	}{{links.Request{}, 0, 1}, {links.Request{All: true}, 1, 0}, {links.Request{Few: 1}, 0, 1}, {links.Request{Few: 2}, 1, 0}} {
+		found := links.Survey(t.Context(), []string{all[0].n.dir.Path}, 20*time.Second, c.r)
+		j := links.Merge(found)[0]
+		if len(j.Pairs) != c.listed || j.Unused != c.count {
+			t.Errorf("%+v: %d listed, %d not", c.r, len(j.Pairs), j.Unused)
+			continue
+		}
+		if c.listed > 0 && (j.Pairs[0].State != links.StateUnused || verdicts(j.Pairs[0].Views[0]) != "unix possible, tcp possible") {
+			t.Errorf("%+v", j.Pairs[0])
+		}
+	}
+}
+
+// TestStoppedProc: a proc that cannot answer keeps nobody, is named, and answers
+// again when it runs again.
+func TestStoppedProc(t *testing.T) {
+	all := start(t, route(testJob("linked", 2), config.Route{Prefer: []string{"tcp"}, Direct: true}))
+	survey(t, all, links.Request{})
+	n := all[0].n
+	pid := n.procs[1].os.PID()
+	stop(t, pid)
+	for range 2 { // the second asks nobody anything: it waits for the same answer
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		d := n.describe(ctx, links.Request{})
+		cancel()
+		if d.Procs[0].Silent != "" || !strings.Contains(d.Procs[1].Silent, "is stopped") {
+			t.Fatalf("%+v", d.Procs)
+		}
+		if v := d.Views[1]; v.Local != 1 || v.State != links.StateLinked || v.Transport != "tcp" || v.Traffic != nil {
+			t.Errorf("what the node knows itself: %+v", v)
+		}
+	}
+	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := n.procs[1].stats(t.Context()); err != nil || len(s.Links) == 0 {
+		t.Errorf("%+v %v", s, err)
+	}
+}
+
+// stop stops a process and waits until it is.
+func stop(t *testing.T, pid int) {
+	t.Helper()
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	for stopped(pid) == "" { // the kernel is about to
+		runtime.Gosched()
+	}
+}
+
+func TestNodeThatStartsSaysSo(t *testing.T) {
+	all := start(t, testJob("idle", 1))
+	<-all[0].n.listening
+	found := links.Survey(t.Context(), []string{all[0].n.dir.Path}, 20*time.Second, links.Request{})
+	if len(found) != 1 || found[0].Err != nil || found[0].Node.Phase != links.PhaseStarting || found[0].About.Site != "alpha" {
+		t.Fatalf("%+v", found)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if _, err := links.Ask(ctx, filepath.Join(all[0].n.dir.Path, links.SocketName), links.Request{Op: links.OpProbe}); err == nil || !strings.Contains(err.Error(), "does not run yet") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestProbesThatCannotBe: what is asked for is checked, and a refusal says why.
+func TestProbesThatCannotBe(t *testing.T) {
+	all := start(t, route(testJob("linked", 1, 1), config.Route{Prefer: []string{"tcp"}, Direct: true}))
+	survey(t, all, links.Request{})
+	path := filepath.Join(all[0].n.dir.Path, links.SocketName)
+	for want, r := range map[string]links.Request{
+		"no pair of this site":                 {Op: links.OpProbe, Local: 1, Peer: 0, Transport: "tcp"},
+		"ranks 0 and 2 are no pair":            {Op: links.OpProbe, Local: 0, Peer: 2, Transport: "tcp"},
+		"ranks 0 and -1 are no pair":           {Op: links.OpProbe, Local: 0, Peer: -1, Transport: "tcp"},
+		"routes do not allow unix to rank 1":   {Op: links.OpProbe, Local: 0, Peer: 1, Transport: "unix"},
+		`this node does not know "everything"`: {Op: "everything"},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		_, err := links.Ask(ctx, path, r)
+		cancel()
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %q", r, err, want)
+		}
+	}
+}
+
+// TestProbeOfHungPeer: who accepts and says nothing is given up at the deadline.
+func TestProbeOfHungPeer(t *testing.T) {
+	all := start(t, route(testJob("linked", 1, 1), config.Route{Prefer: []string{"tcp"}, Direct: true}))
+	survey(t, all, links.Request{})
+	n := all[0].n
+	for range probeAnswers { // as if others were measured there
+		if !all[1].n.direct.desk.enter() {
+			t.Fatal("the desk is busy before anybody came")
+		}
+	}
+	x := pair{0, 1}
+	if _, err := n.direct.probe(t.Context(), x, "tcp"); err == nil || !strings.Contains(err.Error(), "busy") {
+		t.Errorf("%v", err)
+	}
+	mute := muteListener(t)
+	for i := range n.cards[1].Offers {
+		if n.cards[1].Offers[i].Transport == "tcp" {
+			n.cards[1].Offers[i].Address = mute
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := n.direct.probe(ctx, x, "tcp"); err == nil || ctx.Err() == nil {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestNothingIsLeft: neither socket nor directory survives the node.
+func TestNothingIsLeft(t *testing.T) {
+	all := start(t, testJob("ring", 2))
+	<-all[0].n.listening
+	dir := all[0].n.dir.Path
+	wantNone(t, all)
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("%v", err)
+	}
+}
