@@ -12,10 +12,6 @@ import (
 	"github.com/openimpi/impi/transports/ring"
 )
 
-// linger is how long a connection may take the last bytes of a link that was
-// closed.
-const linger = 10 * time.Second
-
 // ErrUsed is reported by Detach once the link was used: bytes may be on their way
 // between it and its connection.
 var ErrUsed = errors.New("link was used before it is handed on")

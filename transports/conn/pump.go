@@ -7,6 +7,7 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Near is the side of a Pump that leads to who uses the link: NearRing, NearSocket.
@@ -16,7 +17,8 @@ type Near interface {
 	// Outward writes to w what comes from the user, until the user's end of stream.
 	Outward(w io.Writer) error
 
-	// Inward gives the user what r reads, until r's end of stream.
+	// Inward gives the user what r reads, until r's end of stream. ErrGone means that
+	// he has closed the link and wants no more.
 	Inward(r io.Reader) error
 
 	// CloseWrite tells the user that nothing more comes.
@@ -36,6 +38,12 @@ type Near interface {
 	Close() error
 }
 
+// ErrGone is wrapped when the user of a link has closed it, or has died.
+var ErrGone = errors.New("the link was closed by its user")
+
+// linger is how long a connection may take the last bytes of a link that was closed.
+const linger = 10 * time.Second
+
 // Far is the side of a Pump that leads to the peer: a transports.Conn, or less.
 type Far interface {
 	io.ReadWriteCloser
@@ -51,6 +59,8 @@ type Pump struct {
 	left  atomic.Bool // the user has closed the link, and all was passed on
 	once  sync.Once
 	cause atomic.Pointer[error]
+
+	patience *time.Timer // ends a pump whose user has gone; of Run alone
 }
 
 // NewPump makes a pump, which owns both sides.
@@ -63,6 +73,9 @@ func (p *Pump) Run() error {
 	wg.Go(func() { p.fail(p.outward()) })
 	p.fail(p.inward())
 	wg.Wait()
+	if p.patience != nil {
+		p.patience.Stop()
+	}
 	p.finish(func() { _, _ = p.near.Close(), p.far.Close() })
 	return p.Err()
 }
@@ -122,8 +135,14 @@ func (p *Pump) inward() error {
 	if err == nil {
 		err = p.near.CloseWrite()
 	}
-	if err == nil || p.left.Load() || !p.near.Alive() {
-		return nil // or the user has closed the link, and outward passes on what he sent
+	switch {
+	case err == nil, p.left.Load():
+		return nil
+	case errors.Is(err, ErrGone), !p.near.Alive():
+		// What the user has sent is passed on, and whether he meant to end it is for
+		// the other direction to find out. But the peer may be stuck, as he was.
+		p.patience = time.AfterFunc(linger, func() { p.fail(err) })
+		return nil
 	}
 	return fmt.Errorf("from the connection: %w", err)
 }

@@ -94,11 +94,13 @@ func (s *ringSide) Inward(r io.Reader) error {
 	for {
 		room, _, err := s.l.Space()
 		switch {
-		case err != nil:
+		case errors.Is(err, ring.ErrRegion):
 			return err
+		case err != nil:
+			return fmt.Errorf("%w: %w", ErrGone, err)
 		case len(room) == 0:
 			if !s.l.Alive() {
-				return fmt.Errorf("%w: the other side of the ring has died", link.ErrBroken)
+				return ErrGone
 			}
 			if err := s.sleep(s.raw.Write, link.Writable); err != nil {
 				return err

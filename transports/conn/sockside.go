@@ -52,7 +52,19 @@ func NearSocket() (near Near, sock, tail int, err error) {
 func (s *socketSide) Outward(w io.Writer) error { return pass(w, s.UnixConn) }
 
 // Inward copies what he is to have.
-func (s *socketSide) Inward(r io.Reader) error { return pass(s.UnixConn, r) }
+func (s *socketSide) Inward(r io.Reader) error { return pass(toUser{s.UnixConn}, r) }
+
+// toUser says whose fault it is when a write fails.
+type toUser struct{ c *net.UnixConn }
+
+// Write passes b on.
+func (w toUser) Write(b []byte) (int, error) {
+	n, err := w.c.Write(b)
+	if err != nil {
+		err = fmt.Errorf("%w: %w", ErrGone, err)
+	}
+	return n, err
+}
 
 // pass copies until the end of from. It hides what the two could do for each
 // other: splice(2) would cost latency, and needs two system calls for each move.
