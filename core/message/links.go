@@ -34,7 +34,7 @@ func (e *Engine) attach(l LinkID) *linkState {
 	if e.links[l] != nil {
 		panic(fmt.Sprintf("message: link %d is attached already", l))
 	}
-	e.links[l] = &linkState{id: l, inputState: inputState{tight: true}}
+	e.links[l] = &linkState{id: l, outputState: outputState{limit: commitLimit}, inputState: inputState{tight: true}}
 	return e.links[l]
 }
 

@@ -5,11 +5,16 @@ package message
 // pass what is committed, is not late.
 const commitLimit = 256 << 10
 
+// memoryLimit is the same for a link that is memory, from which bytes leave so
+// much sooner: some of the largest packets, so that there is always one to take.
+const memoryLimit = 1 << 20
+
 // outputState is what leaves by a link.
 type outputState struct {
 	stage     stage
 	segments  fifo[segment] // committed, in order
 	committed int           // bytes in segments
+	limit     int           // of committed
 	owing     fifo[*peer]   // with PROTOACKs that are due
 	ready     fifo[*peer]   // with counted packets that may leave
 	outBatch  [][]byte
@@ -27,7 +32,10 @@ type Space interface {
 // InPlace lets packets for l be written into space as long as there is room and
 // nothing else waits to leave by l. After Output the driver makes them leave,
 // and then what Output gave.
-func (e *Engine) InPlace(l LinkID, space Space) { e.link(l).space = space }
+func (e *Engine) InPlace(l LinkID, space Space) {
+	s := e.link(l)
+	s.space, s.limit = space, memoryLimit
+}
 
 // segment is bytes that are committed to a link: staging memory, or the data of
 // a send.
@@ -134,7 +142,7 @@ func (e *Engine) fill(s *linkState) {
 		p.owing = false
 		s.owing.pop()
 	}
-	for s.committed < commitLimit && s.ready.len > 0 {
+	for s.committed < s.limit && s.ready.len > 0 {
 		p := *s.ready.at(0)
 		if p.down == nil && p.window.Open() && p.waiting() {
 			if !e.emit(s, p) {
