@@ -111,6 +111,7 @@ type Transport struct {
 	Plugin   string
 	Path     string // absolute path of Plugin; empty for built-in ones or if not found here
 	SHA256   string // of the plugin binary: 64 lower-case hex digits, or empty
+	NoMTLS   bool   // the plugin's control connection is not protected by AutoMTLS
 	Settings []Setting
 	Dir      string // where relative paths among Settings start from, absolute
 	Pos      Pos    // zero without a block

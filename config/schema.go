@@ -35,6 +35,7 @@ func blockTransport() *blockSpec {
 		attrs: []attrSpec{
 			{name: "plugin", kind: text("the plugin's file name", "impi-transport-x")},
 			{name: "sha256", kind: checksum()},
+			{name: "auto_mtls", kind: truth()},
 		},
 		blocks: []*blockSpec{{name: "config", open: true}},
 	}

@@ -50,6 +50,7 @@ func (b *builder) transport(s *siteDraft, in *block) Transport {
 		Name:   in.label,
 		Plugin: pick("", "plugin", in),
 		SHA256: pick("", "sha256", in),
+		NoMTLS: !pick(true, "auto_mtls", in),
 		Dir:    b.dir,
 		Pos:    in.pos,
 	}
@@ -71,6 +72,8 @@ func (b *builder) checkTransport(s *siteDraft, in *block, t *Transport) {
 		b.fault(in.pos, quote(t.Name)+" is not a transport's name", "write lower-case letters, digits and dashes")
 	case t.Builtin && t.SHA256 != "":
 		b.fault(in.at("sha256"), "transport "+quote(t.Name)+" is built in and has no binary to check", "remove sha256, or add plugin")
+	case t.Builtin && t.NoMTLS:
+		b.fault(in.at("auto_mtls"), "transport "+quote(t.Name)+" is built in and has AutoMTLS", "remove auto_mtls, or add plugin")
 	case t.Plugin == "" && !t.Builtin && !in.has("plugin"):
 		b.fault(in.pos, "transport "+quote(t.Name)+" is not built in and has no plugin",
 			`add plugin = "impi-transport-`+t.Name+`"; built in: `+strings.Join(b.builtins(), ", "))

@@ -13,8 +13,9 @@ Usage:
   impi-node links [-explain] [-measure] [-json]
   impi-node validate JOB.HCL [-json]
   impi-node cert init|issue|show ...
+  impi-node plugins list|info|verify|test|new ...
   impi-node version
-  impi-node help [cert|exit|files|links|site]
+  impi-node help [cert|exit|files|links|plugins|site]
 
 Examples:
   Four procs on this machine; no file is needed:
@@ -34,6 +35,9 @@ Examples:
 
   Certificates, so that what leaves this machine is encrypted:
       impi-node cert init -config job.hcl
+
+  Transports of others: which are there, and can they be trusted?
+      impi-node plugins list -dir plugins
 
   Output as the program wrote it, to be read by another program:
       impi-node -no-prefix -n 1 ./prog > result.txt
@@ -60,6 +64,8 @@ The exit status is that of the first proc that failed; see: impi-node help exit
 var topics = map[string]string{
 	"cert":  certHelp,
 	"links": linksHelp,
+
+	"plugins": pluginsHelp,
 	"exit": `Exit statuses of impi-node:
 
   0        every proc of the site ended with status 0, after MPI Finalize
@@ -112,7 +118,7 @@ func printHelp(args []string, out, err io.Writer) int {
 	}
 	text, ok := topics[args[0]]
 	if !ok {
-		fmt.Fprintf(err, "impi-node: there is no help on %q; there is on cert, exit, files, links and site\n", args[0])
+		fmt.Fprintf(err, "impi-node: there is no help on %q; there is on cert, exit, files, links, plugins and site\n", args[0])
 		return statusUsage
 	}
 	fmt.Fprint(out, text)

@@ -40,6 +40,8 @@ func run(args []string, std streams) int {
 			return showLinks(args[1:], std)
 		case "cert":
 			return cert(args[1:], std)
+		case "plugins":
+			return plugins(args[1:], std)
 		case "validate":
 			return validate(args[1:], std)
 		case "version":

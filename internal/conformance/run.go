@@ -111,7 +111,7 @@ func (r *runner) look() error {
 		return err
 	}
 	defer p.Close()
-	site := newSite(p.About())
+	site := NewSite(p.About())
 	site.StartSeconds = time.Since(begin).Seconds()
 	if u, err := usageOf(p.Status().PID); err == nil {
 		site.Resident, site.Threads, site.Descriptors = u.resident, u.threads, u.descriptors
@@ -131,7 +131,8 @@ func (r *runner) look() error {
 	return nil
 }
 
-func newSite(a host.About) *Site {
+// NewSite is what a site sees of a plugin before it has run it for long.
+func NewSite(a host.About) *Site {
 	site := &Site{
 		Name: a.Name, Version: a.Version, Vendor: a.Vendor, SDK: a.SDK, Protocol: a.Protocol, MTLS: a.MTLS,
 		Path: a.Path, SHA256: a.Digest, Planes: a.Capabilities.DataPlanes, Features: a.Capabilities.Features,

@@ -67,7 +67,7 @@ func (n *node) startTransport(ctx context.Context, name string) (*transport, err
 
 func (n *node) launchTransport(ctx context.Context, t config.Transport) (*transport, error) {
 	p, err := host.Start(ctx, host.Config{
-		Name: t.Name, Path: t.Path, Builtin: t.Builtin, SHA256: t.SHA256,
+		Name: t.Name, Path: t.Path, Builtin: t.Builtin, SHA256: t.SHA256, NoMTLS: t.NoMTLS,
 		Settings: t.SettingMap(), Dir: t.Dir,
 		RunDir: n.dir.Path,
 		Logger: quiet{n.log},

@@ -20,3 +20,4 @@ transport "w" {
     path { to = "nowhere" }
   }
 }
+transport "unix" { auto_mtls = false }

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/plugins/host"
+)
+
+// installed is a plugin that is there, or that a job file wants.
+type installed struct {
+	Name    string `json:"name"`
+	Builtin bool   `json:"builtin"`
+	Path    string `json:"path,omitempty"`
+	SHA256  string `json:"sha256,omitempty"`
+	Trusted string `json:"trusted,omitempty"` // the checksum in the job file
+	Error   string `json:"error,omitempty"`   // why it is unsafe or does not load
+
+	noMTLS bool
+}
+
+// inspect judges the file.
+func (p *installed) inspect() {
+	if p.Builtin {
+		return
+	}
+	dir, file := filepath.Split(p.Path)
+	path, err := host.Find(dir, file)
+	if err == nil {
+		p.Path = path
+		p.SHA256, err = host.Digest(path)
+	}
+	switch {
+	case err != nil:
+		p.Error = err.Error()
+	case p.Trusted != "" && !strings.EqualFold(p.Trusted, p.SHA256):
+		p.Error = fmt.Sprintf("the file has sha256 %s, the job file trusts %s", p.SHA256, p.Trusted)
+	}
+}
+
+// builtinPlugins are those in this program.
+func builtinPlugins() (list []installed) {
+	for _, b := range slices.Concat(builtins, optional) {
+		list = append(list, installed{Name: b.name, Builtin: true})
+	}
+	return list
+}
+
+// inDir are the plugins in a folder.
+func inDir(dir string) ([]installed, error) {
+	names, err := host.List(dir)
+	if err != nil {
+		return nil, err
+	}
+	var list []installed
+	for _, name := range names {
+		p := installed{Name: name, Path: filepath.Join(dir, host.Prefix+name)}
+		p.inspect()
+		list = append(list, p)
+	}
+	return list, nil
+}
+
+// inJob are the plugins that a job file names.
+func inJob(file string, errOut io.Writer) (list []installed, err error) {
+	isLocal, err := local()
+	if err != nil {
+		return nil, err
+	}
+	o := loadOptions()
+	o.Local = isLocal
+	job, found := config.Load(file, o)
+	if job == nil || found.HasErrors() {
+		_ = found.WriteText(errOut, false)
+		return nil, fmt.Errorf("%s has faults", file)
+	}
+	seen := map[string]bool{}
+	for _, s := range job.Sites {
+		for _, t := range s.Transports {
+			if t.Builtin || seen[t.Path] || t.Path == "" {
+				continue
+			}
+			seen[t.Path] = true
+			p := installed{Name: t.Name, Path: t.Path, Trusted: t.SHA256, noMTLS: t.NoMTLS}
+			p.inspect()
+			list = append(list, p)
+		}
+	}
+	return list, nil
+}
+
+// find gives the plugin that an argument means: a file, one in the folder, or a
+// built-in one.
+func (o *pluginOptions) find(arg string) (installed, error) {
+	p := installed{Name: strings.TrimPrefix(filepath.Base(arg), host.Prefix), Path: arg}
+	if !strings.Contains(arg, "/") {
+		p.Path = filepath.Join(o.dir, host.Prefix+p.Name)
+	}
+	p.inspect()
+	if p.Error == "" {
+		return p, nil
+	}
+	if _, ok := findBuiltin(arg); ok {
+		return installed{Name: arg, Builtin: true}, nil
+	}
+	return p, errors.New(p.Error)
+}
+
+// loadTime bounds the start of a plugin that is only asked.
+const loadTime = 15 * time.Second
+
+// ask starts a plugin as a node does and asks it who it is. One without AutoMTLS is
+// asked without.
+func ask(p installed) (host.About, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), loadTime)
+	defer cancel()
+	c := host.Config{Name: p.Name, Builtin: p.Builtin, SHA256: p.Trusted, NoMTLS: p.noMTLS, DeferConfigure: true}
+	if !p.Builtin {
+		c.Path = p.Path
+	}
+	run, err := host.Start(ctx, c)
+	if errors.Is(err, host.ErrMTLS) {
+		c.NoMTLS = true
+		run, err = host.Start(ctx, c)
+	}
+	if err != nil {
+		return host.About{}, err
+	}
+	defer run.Close()
+	return run.About(), nil
+}
+
+// words joins names for a table.
+func words[S ~string](list []S) string {
+	if len(list) == 0 {
+		return "-"
+	}
+	out := make([]string, len(list))
+	for i, x := range list {
+		out[i] = string(x)
+	}
+	return strings.Join(out, ",")
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/openimpi/impi/internal/conformance"
+)
+
+// listed is an installed plugin and, if it loads, what it says of itself.
+type listed struct {
+	installed
+	About *conformance.Site `json:"about,omitempty"`
+}
+
+// pluginsList is the verb.
+func pluginsList(o *pluginOptions, std streams) error {
+	found := builtinPlugins()
+	var more []installed
+	var err error
+	if o.file != "" {
+		more, err = inJob(o.file, std.err)
+	} else {
+		more, err = inDir(o.dir)
+	}
+	if err != nil {
+		return err
+	}
+	var list []listed
+	bad := false
+	for _, p := range append(found, more...) {
+		x := listed{installed: p}
+		if p.Error == "" {
+			if about, err := ask(p); err != nil {
+				x.Error = err.Error()
+			} else {
+				x.About = conformance.NewSite(about)
+			}
+		}
+		bad = bad || x.Error != ""
+		list = append(list, x)
+	}
+	if o.json {
+		err = writeJSON(std.out, map[string]any{"plugins": list})
+	} else {
+		err = writeList(std.out, list)
+	}
+	if err == nil && bad {
+		err = errBad
+	}
+	return err
+}
+
+func writeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+func writeList(w io.Writer, list []listed) error {
+	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(t, "NAME\tVERSION\tSDK\tPROTOCOL\tDATA PLANES\tREACH\tFEATURES\tSHA256\tWHERE")
+	for _, x := range list {
+		where, sum := "built in", "-"
+		if !x.Builtin {
+			where, sum = x.Path, short(x.SHA256)
+		}
+		if a := x.About; a != nil {
+			protocol := fmt.Sprint(a.Protocol)
+			if !a.MTLS {
+				protocol += ", no mtls"
+			}
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", x.Name, a.Version, a.SDK, protocol, words(a.Planes), a.Reach, words(a.Features), sum, where)
+		} else {
+			fmt.Fprintf(t, "%s\t-\t-\t-\t-\t-\t-\t%s\t%s\n", x.Name, sum, where)
+		}
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, x := range list {
+		if x.Error != "" {
+			fmt.Fprintf(w, "\n%s does not load: %s\n", x.Name, strings.ReplaceAll(x.Error, "\n", "\n  "))
+		}
+	}
+	return nil
+}
+
+// short is enough of a checksum to tell two files apart by eye.
+func short(sum string) string {
+	if sum == "" {
+		return "-"
+	}
+	return sum[:12]
+}
+
+// pluginsInfo is the verb.
+func pluginsInfo(o *pluginOptions, std streams) error {
+	p, err := o.find(o.args[0])
+	if err != nil {
+		return err
+	}
+	about, err := ask(p)
+	if err != nil {
+		return err
+	}
+	site := conformance.NewSite(about)
+	if o.json {
+		return writeJSON(std.out, site)
+	}
+	t := tabwriter.NewWriter(std.out, 0, 8, 2, ' ', 0)
+	where := site.Path
+	if p.Builtin {
+		where = "built in"
+	}
+	for _, row := range [][2]string{
+		{"transport", site.Name}, {"version", site.Version}, {"vendor", site.Vendor}, {"where", where}, {"sha256", site.SHA256},
+		{"written with", site.SDK}, {"protocol", fmt.Sprint(site.Protocol)}, {"AutoMTLS", yesNo(site.MTLS)},
+		{"data planes", words(site.Planes)}, {"reach", string(site.Reach)}, {"features", words(site.Features)},
+	} {
+		if row[1] != "" {
+			fmt.Fprintf(t, "%s\t%s\n", row[0], row[1])
+		}
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(std.out, "\nIn a job file, with every setting at its default:\n\n%s", site.Block())
+	return err
+}
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no: write auto_mtls = false"
+}

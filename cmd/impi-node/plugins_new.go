@@ -1,0 +1,133 @@
+package main
+
+import (
+	"bytes"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"text/template"
+
+	"github.com/openimpi/impi/plugins/host"
+)
+
+// scaffold is a whole transport plugin, as templates.
+//
+//go:embed scaffold/*.tmpl
+var scaffold embed.FS
+
+const ourModule = "github.com/openimpi/impi"
+
+// seed is what the templates are filled with.
+type seed struct {
+	Name, Module, Vendor, Go string
+	Version                  string   // of our module
+	Replace                  string   // a checkout of it, or empty
+	Requires                 []string // what the checkout requires
+}
+
+var transportName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
+
+// pluginsNew is the verb.
+func pluginsNew(o *pluginOptions, std streams) error {
+	name := strings.TrimPrefix(o.args[0], host.Prefix)
+	if !transportName.MatchString(name) {
+		return fmt.Errorf("%q is no name for a transport: use lower-case letters, digits and '-', beginning with a letter", name)
+	}
+	if strings.ContainsAny(o.vendor, "\"\\\n`") {
+		return fmt.Errorf("-vendor %q: leave out quotes, backslashes and line ends", o.vendor)
+	}
+	s := seed{Name: name, Module: o.module, Vendor: o.vendor, Go: goVersion(), Version: ourVersion()}
+	if s.Module == "" {
+		s.Module = "example.com/" + host.Prefix + name
+	}
+	dir := host.Prefix + name
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		if errors.Is(err, fs.ErrExist) {
+			err = fmt.Errorf("%s is there already; nothing was written", dir)
+		}
+		return err
+	}
+	if o.impi != "" {
+		if err := s.against(o.impi, dir); err != nil {
+			return errors.Join(err, os.RemoveAll(dir))
+		}
+	}
+	if err := s.write(dir); err != nil {
+		return errors.Join(err, os.RemoveAll(dir))
+	}
+	_, err := fmt.Fprintf(std.out, "%s is a working transport. Next:\n  cd %s\n  less README.md\n", dir, dir)
+	return err
+}
+
+// goVersion is the language version of a new module.
+func goVersion() string {
+	v := strings.TrimPrefix(runtime.Version(), "go")
+	parts := strings.SplitN(v, ".", 3)
+	if len(parts) < 2 {
+		return "1.26"
+	}
+	return parts[0] + "." + strings.TrimRight(parts[1], "-abcdefghijklmnopqrstuvwxyz ") + ".0"
+}
+
+// ourVersion is the release of impi that a new module requires.
+func ourVersion() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Path == ourModule && strings.HasPrefix(info.Main.Version, "v") && !strings.Contains(info.Main.Version, "+") {
+		return info.Main.Version
+	}
+	return "v" + release
+}
+
+var requirement = regexp.MustCompile(`(?m)^\s+(\S+ v\S+)( // indirect)?$`)
+
+// against makes the new module build against a checkout, without asking the network
+// for anything: it takes over what the checkout requires, and the checksums.
+func (s *seed) against(checkout, dir string) error {
+	root, err := filepath.Abs(checkout)
+	if err != nil {
+		return err
+	}
+	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	if err != nil || !bytes.HasPrefix(mod, []byte("module "+ourModule+"\n")) {
+		return fmt.Errorf("-impi %s: that is no checkout of %s", checkout, ourModule)
+	}
+	for _, m := range requirement.FindAllStringSubmatch(string(mod), -1) {
+		s.Requires = append(s.Requires, m[1]+" // indirect")
+	}
+	sums, err := os.ReadFile(filepath.Join(root, "go.sum"))
+	if err != nil {
+		return err
+	}
+	s.Replace, s.Version = root, "v0.0.0"
+	return os.WriteFile(filepath.Join(dir, "go.sum"), sums, 0o644)
+}
+
+func (s *seed) write(dir string) error {
+	t, err := template.New("").Delims("[[", "]]").ParseFS(scaffold, "scaffold/*.tmpl")
+	if err != nil {
+		return err
+	}
+	for _, x := range t.Templates() {
+		if x.Name() == "" {
+			continue
+		}
+		var b bytes.Buffer
+		if err := x.Execute(&b, s); err != nil {
+			return err
+		}
+		name := strings.TrimSuffix(x.Name(), ".tmpl")
+		if name == "gitignore" {
+			name = ".gitignore"
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), b.Bytes(), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
