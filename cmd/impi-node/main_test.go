@@ -46,6 +46,12 @@ func program(mode string) {
 			os.Exit(3)
 		}
 		hang()
+	case "exchange":
+		if err := exchange(); err != nil {
+			panic(err)
+		}
+		os.Stdout.WriteString("ready\n")
+		hang()
 	case "block":
 		os.Stdout.WriteString("ready\n")
 		hang()
