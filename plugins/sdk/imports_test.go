@@ -1,0 +1,31 @@
+package sdk
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A vendor's plugin carries the contract, the generated protocol and the ways in
+// which links are passed on, and nothing else of ours: directly or behind others.
+func TestImportsReachTheContractOnly(t *testing.T) {
+	tool, err := exec.LookPath("go")
+	if err != nil {
+		t.Skip("no go command")
+	}
+	out, err := exec.Command(tool, "list", "-deps", ".").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const ours = "github.com/openimpi/impi/"
+	allowed := []string{
+		"core/link", "transports", "transports/conn", "transports/ring", "transports/socket",
+		"plugins/proto", "plugins/proto/handover", "plugins/proto/pipe", "plugins/sdk",
+	}
+	for _, name := range strings.Fields(string(out)) {
+		if name, ok := strings.CutPrefix(name, ours); ok && !slices.Contains(allowed, name) {
+			t.Errorf("the sdk reaches %s", name)
+		}
+	}
+}
