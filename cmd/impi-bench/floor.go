@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -23,7 +24,7 @@ import (
 
 // runFloor starts both processes and returns the first one's figures.
 func (o *options) runFloor(ctx context.Context, bench string, sizes []int) ([]figure, error) {
-	ends, err := socketPair(o.transport)
+	ends, address, err := o.floorMedium()
 	if err != nil {
 		return nil, err
 	}
@@ -39,8 +40,11 @@ func (o *options) runFloor(ctx context.Context, bench string, sizes []int) ([]fi
 		}
 		cmds[i] = exec.CommandContext(ctx, self, args...)
 		cmds[i].Stderr = os.Stderr
-		cmds[i].ExtraFiles = []*os.File{end}
-		defer end.Close()
+		cmds[i].Env = append(os.Environ(), floorAddress+"="+address)
+		if end != nil {
+			cmds[i].ExtraFiles = []*os.File{end}
+			defer end.Close()
+		}
 	}
 	if err := cmds[1].Start(); err != nil {
 		return nil, err
@@ -51,6 +55,27 @@ func (o *options) runFloor(ctx context.Context, bench string, sizes []int) ([]fi
 		_ = cmds[1].Process.Kill()
 	}
 	return list, errors.Join(err, cmds[1].Wait())
+}
+
+// floorMedium makes what the two processes talk through: a socket each, or for
+// QUIC one for the second process and the address of that for the first.
+func (o *options) floorMedium() (ends [2]*os.File, address string, err error) {
+	if o.transport == "quic" {
+		ends[1], address, err = quicPort()
+		return ends, address, err
+	}
+	ends, err = socketPair(strings.TrimSuffix(o.transport, "+tls"))
+	return ends, "", err
+}
+
+// floorLink makes a process's end.
+func floorLink(first bool) (end io.ReadWriteCloser, l link.Link, err error) {
+	if address := os.Getenv(floorAddress); address != "" {
+		end, err = quicEnd(first, address)
+		return end, nil, err
+	}
+	l, err = socket.New(3, nil)
+	return nil, l, err
 }
 
 // socketPair makes two connected sockets of the kind that a transport uses.
@@ -100,7 +125,8 @@ func tcpPair() (fds [2]int, err error) {
 
 // floorEnd is one of the two processes.
 type floorEnd struct {
-	link    link.Link
+	link    link.Link          // polled
+	conn    io.ReadWriteCloser // or blocking
 	first   bool
 	buf     []byte
 	batch   [1][]byte
@@ -109,11 +135,11 @@ type floorEnd struct {
 
 // runFloorChild: 0|1 BENCHMARK SECONDS SIZE...
 func runFloorChild(args []string) error {
-	l, err := socket.New(3, nil)
-	if err != nil {
+	e := &floorEnd{first: args[0] == "0"}
+	var err error
+	if e.conn, e.link, err = floorLink(e.first); err != nil {
 		return err
 	}
-	e := &floorEnd{link: l, first: args[0] == "0"}
 	target, err := strconv.ParseFloat(args[2], 64)
 	if err != nil {
 		return err
@@ -128,7 +154,10 @@ func runFloorChild(args []string) error {
 			return err
 		}
 	}
-	return l.Close()
+	if e.conn != nil {
+		return e.conn.Close()
+	}
+	return e.link.Close()
 }
 
 // measure calibrates as the worker does.
@@ -197,6 +226,10 @@ func (e *floorEnd) iterate(bench string, n int64) (err error) {
 }
 
 func (e *floorEnd) send(b []byte) error {
+	if e.conn != nil {
+		_, err := e.conn.Write(b)
+		return err
+	}
 	for len(b) > 0 {
 		e.batch[0] = b
 		n, err := e.link.Send(e.batch[:])
@@ -209,6 +242,10 @@ func (e *floorEnd) send(b []byte) error {
 }
 
 func (e *floorEnd) recv(b []byte) error {
+	if e.conn != nil {
+		_, err := io.ReadFull(e.conn, b)
+		return err
+	}
 	for len(b) > 0 {
 		e.batch[0] = b
 		n, err := e.link.Recv(e.batch[:])

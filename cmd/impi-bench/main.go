@@ -42,6 +42,10 @@ examples:
   impi-bench -transport tcp -sizes 8 -floor -peer mpich,openmpi pingpong rate
         beside polling sockets, MPICH and Open MPI, all on TCP
   impi-bench -transport tcp -sizes 256K -peer mpich,openmpi stream
+  impi-bench -transport tcp -plane ring pingpong stream
+        what it costs when a plugin passes the bytes on
+  impi-bench -transport quic -floor -sizes 1M stream
+        two sites over QUIC beside the library alone
   impi-bench -path channel -sizes 8 pingpong
         through the agents of two sites instead of a direct link
   impi-bench -json all > figures.json
@@ -62,6 +66,7 @@ type options struct {
 	repeat    int
 	limit     time.Duration // of one run
 	transport string        // "auto", or a transport's name
+	plane     string        // data plane that the route pins; empty: none
 	path      string        // "direct" or "channel"
 	procs     int
 	floor     bool
@@ -128,7 +133,8 @@ func parse(args []string, w io.Writer) (o options, err error) {
 	f.Float64Var(&o.seconds, "seconds", 0.2, "how long each size is measured in each repetition")
 	f.IntVar(&o.repeat, "repeat", 5, "repetitions, of which the median counts")
 	f.DurationVar(&o.limit, "limit", time.Minute, "how long one run of one implementation may take")
-	f.StringVar(&o.transport, "transport", "auto", "transport to use: tcp, unix, a plugin's, or auto")
+	f.StringVar(&o.transport, "transport", "auto", "transport to use: shm, unix, tcp, tcp+tls, quic, or auto")
+	f.StringVar(&o.plane, "plane", "", "data plane that links must have: fd, peer-shm, ring, stream or grpc")
 	f.StringVar(&o.path, "path", "direct", "direct: links between procs; channel: through the agents of two sites")
 	f.IntVar(&o.procs, "procs", 2, "ranks, for allreduce")
 	f.BoolVar(&o.floor, "floor", false, "measure a bare polling socket pair as well (pingpong, stream)")

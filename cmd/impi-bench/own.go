@@ -73,15 +73,19 @@ func (w *own) job(bench string, procs int, sizes []int) string {
 	var b strings.Builder
 	direct := w.o.path == "direct"
 	sites := 2
-	if direct && bench != "start" {
+	if direct && bench != "start" && w.secure() == "" { // a plugin would talk to itself
 		sites = 1
 	}
 	prefer := ""
 	if w.o.transport != "auto" {
-		prefer = fmt.Sprintf("prefer = [%q]", w.o.transport)
+		prefer = fmt.Sprintf("prefer = [%q]", strings.TrimSuffix(w.o.transport, "+tls"))
+	}
+	if w.o.plane != "" {
+		prefer += fmt.Sprintf("\n  data_plane = [%q]", w.o.plane)
 	}
 	fmt.Fprintf(&b, "job {\n  embedded_server {}\n}\nprogram {\n  command = %s\n  prefix_output = false\n}\n", quoted)
 	fmt.Fprintf(&b, "route \"*\" {\n  %s\n  direct = %v\n}\nlog { level = \"warn\" }\n", prefer, direct)
+	b.WriteString(w.secure())
 	if sites == 1 {
 		fmt.Fprintf(&b, "site \"bench\" {\n  client = 0\n  host {\n    address = \"127.0.0.1\"\n    procs = %d\n  }\n}\n", procs)
 		return b.String()

@@ -25,10 +25,7 @@ func (n *node) chooseChannels(ctx context.Context) error {
 			return nil
 		}
 	}
-	for _, c := range n.opt.Site.Transports {
-		if n.transport(c.Name) != nil {
-			continue
-		}
+	for _, c := range n.candidatesForChannels() {
 		t, err := n.startTransport(ctx, c.Name)
 		if err != nil {
 			return err
@@ -40,6 +37,21 @@ func (n *node) chooseChannels(ctx context.Context) error {
 		}
 	}
 	return n.plainChannels(ctx)
+}
+
+// candidatesForChannels are the transports that no route wanted, first the one
+// that needs no trial.
+func (n *node) candidatesForChannels() (list []config.Transport) {
+	for _, c := range n.opt.Site.Transports {
+		switch {
+		case n.transport(c.Name) != nil:
+		case c.Name == plainTransport:
+			list = slices.Insert(list, 0, c)
+		default:
+			list = append(list, c)
+		}
+	}
+	return list
 }
 
 // plainChannels starts the built-in tcp for channels alone, beside one that
@@ -55,7 +67,7 @@ func (n *node) plainChannels(ctx context.Context) error {
 		return err
 	}
 	n.channels = t
-	n.log.Debug("channels between hosts are plain TCP; direct links are not", "site", n.opt.Site.Name)
+	n.log.Debug("channels between hosts are plain TCP; direct links are not")
 	return nil
 }
 
