@@ -35,8 +35,8 @@ type Part struct {
 	Parent     int         `json:"parent,omitempty"` // process that started the node
 	Phase      Phase       `json:"phase,omitempty"`
 	Problem    string      `json:"problem,omitempty"` // why its node did not answer
-	Nodes      []Host      `json:"agents,omitempty"`
-	Ranks      []Proc      `json:"procs,omitempty"`
+	Agents     []Host      `json:"agents,omitempty"`
+	Ranks      []Proc      `json:"ranks,omitempty"`
 	Transports []Transport `json:"transports,omitempty"`
 }
 
@@ -214,7 +214,7 @@ func parts(found []Found) (list []Part) {
 		if f.Err != nil {
 			p.Problem = f.Err.Error()
 		} else {
-			p.Phase, p.Nodes, p.Ranks, p.Transports = f.Node.Phase, f.Node.Hosts, f.Node.Procs, f.Node.Transports
+			p.Phase, p.Agents, p.Ranks, p.Transports = f.Node.Phase, f.Node.Hosts, f.Node.Procs, f.Node.Transports
 		}
 	}
 	return list

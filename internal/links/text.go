@@ -226,7 +226,7 @@ func (p *Pair) state(now time.Time) string {
 func writeProcs(w io.Writer, j *Job) {
 	var t table
 	for _, s := range j.Sites {
-		for _, h := range s.Nodes {
+		for _, h := range s.Agents {
 			t.add("agent "+h.Address, fmt.Sprintf("pid %d", s.PID), wait(h.Wait), "")
 		}
 		for _, p := range s.Ranks {

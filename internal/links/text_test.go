@@ -1,6 +1,7 @@
 package links
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -35,7 +36,7 @@ func report() *Report {
 	)
 	j.Unused, j.Left = 12, 1
 	j.Sites[0].Hosts, j.Sites[0].Phase = []string{"127.0.0.2"}, PhaseRunning
-	j.Sites[0].Nodes = []Host{{Address: "127.0.0.2", Wait: Waiting{Setting: "auto", Budget: 200 * time.Microsecond}}}
+	j.Sites[0].Agents = []Host{{Address: "127.0.0.2", Wait: Waiting{Setting: "auto", Budget: 200 * time.Microsecond}}}
 	j.Sites[0].Ranks[0].Agent = Bytes{Sent: number(2048), Received: number(0)}
 	j.Sites[0].Ranks[1].Silent = "it does not answer"
 	j.Sites[0].Transports = []Transport{{Name: "tcp", State: "healthy", PID: 300, Links: 4}, {Name: "shm", State: "backoff", Error: "exit status 1"}}
@@ -106,5 +107,28 @@ func TestWaitingForPeople(t *testing.T) {
 		if got := wait(w); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
+	}
+}
+
+// TestReportAsJSON: no field hides another, and none is lost.
+func TestReportAsJSON(t *testing.T) {
+	want := report()
+	b, err := json.Marshal(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got Report
+	if err := json.Unmarshal(b, &got); err != nil {
+		t.Fatal(err)
+	}
+	again, err := json.Marshal(got)
+	if err != nil || string(again) != string(b) {
+		t.Errorf("%v\n%s\n%s", err, again, b)
+	}
+	if s := got.Jobs[0].Sites[0]; s.Procs != 2 || len(s.Ranks) != 2 || s.Hosts[0] != "127.0.0.2" {
+		t.Errorf("%+v", s)
+	}
+	if p := got.Jobs[0].Pairs[0]; p.Speed.Rate != 9.1e9 || *p.AToB.Bytes != 1234567 || p.BToA.Bytes != nil || p.Views[0].Route.Prefer[1] != "tcp" {
+		t.Errorf("%+v", p)
 	}
 }

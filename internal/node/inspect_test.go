@@ -67,7 +67,7 @@ func TestLinksOfTwoSites(t *testing.T) {
 		}
 	}
 	for _, s := range j.Sites {
-		if !s.Here || s.Phase != links.PhaseRunning || len(s.Ranks) != 2 || len(s.Transports) != 2 || len(s.Nodes) != 1 {
+		if !s.Here || s.Phase != links.PhaseRunning || len(s.Ranks) != 2 || len(s.Transports) != 2 || len(s.Agents) != 1 {
 			t.Errorf("%+v", s)
 		}
 		for _, p := range s.Ranks {
