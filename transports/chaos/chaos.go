@@ -17,24 +17,50 @@ import (
 	"github.com/openimpi/impi/transports/conn"
 )
 
-// New makes a transport that disturbs the links of one of several; the setting
-// "around" names it, and the first is the default. warn is given a sentence for
-// the operator each time that the transport is configured.
-func New(warn func(text string), around transports.Transport, others ...transports.Transport) transports.Transport {
-	c := &chaos{warn: warn, known: append([]transports.Transport{around}, others...)}
-	c.now.of = around
-	c.now.f, _ = faultsOf(transports.Defaults(c.Schema()))
-	return c
+// Options say what to make.
+type Options struct {
+	// Name is the transport's name in the config; "" is "chaos". "chaos-" and the
+	// name of one of Around makes that the default of the setting "around".
+	Name string
+
+	// Around are the transports whose links can be disturbed; there must be one. The
+	// first is the default.
+	Around []transports.Transport
+
+	// Warn, if any, is given a sentence for the operator each time that the transport
+	// is configured.
+	Warn func(text string)
 }
 
-type chaos struct {
+// New makes a transport that disturbs the links of another one, which the setting
+// "around" names. Before Configure it disturbs nothing.
+func New(o Options) *Transport {
+	t := &Transport{name: o.Name, warn: o.Warn, known: o.Around, live: map[*disturbed]struct{}{}}
+	if t.name == "" {
+		t.name = "chaos"
+	}
+	if t.warn == nil {
+		t.warn = func(string) {}
+	}
+	first := slices.Index(t.names(), strings.TrimPrefix(t.name, "chaos-"))
+	t.first = max(first, 0)
+	t.now.of = t.known[t.first]
+	t.now.f, _ = faultsOf(transports.Defaults(t.Schema())) // there is nothing wrong with them
+	return t
+}
+
+// Transport disturbs links.
+type Transport struct {
+	name  string
 	warn  func(string)
 	known []transports.Transport
+	first int // of known: the default
 
 	mu    sync.Mutex
 	now   choice
 	links uint64 // made so far
 	cuts  int    // links cut so far
+	live  map[*disturbed]struct{}
 }
 
 // choice is what was configured.
@@ -43,119 +69,124 @@ type choice struct {
 	f  Faults
 }
 
-func (c *chaos) chosen() choice {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
+func (t *Transport) chosen() choice {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.now
 }
 
 // Info names this transport, whatever it is around.
-func (c *chaos) Info() transports.Info {
-	i := c.known[0].Info()
-	return transports.Info{Name: "chaos", Version: i.Version, Vendor: i.Vendor}
+func (t *Transport) Info() transports.Info {
+	return transports.Info{Name: t.name, Version: "1", Vendor: "openimpi"}
 }
 
 // Capabilities are those of the transport inside, but that its bytes pass through
-// here.
-func (c *chaos) Capabilities() transports.Capabilities {
-	all := c.chosen().of.Capabilities()
+// here. It makes no channels between hosts: a site that runs another MPI did not
+// ask for this.
+func (t *Transport) Capabilities() transports.Capabilities {
+	all := t.chosen().of.Capabilities()
 	all.DataPlanes = []transports.DataPlane{transports.PlaneRing, transports.PlaneStream, transports.PlaneGRPC}
+	all.Features = slices.DeleteFunc(slices.Clone(all.Features), func(f transports.Feature) bool {
+		return f == transports.FeatureIPChannel
+	})
 	return all
 }
 
 // Schema has the faults, and which transport they are for.
-func (c *chaos) Schema() []transports.Setting { return schema(c.names()) }
+func (t *Transport) Schema() []transports.Setting { return schema(t.names(), t.first) }
 
-func (c *chaos) names() (names []string) {
-	for _, t := range c.known {
-		names = append(names, t.Info().Name)
+func (t *Transport) names() (names []string) {
+	for _, x := range t.known {
+		names = append(names, x.Info().Name)
 	}
 	return names
 }
 
 // Configure chooses the transport and its faults for links made from now on.
-func (c *chaos) Configure(settings map[string]any) error {
+func (t *Transport) Configure(settings map[string]any) error {
 	f, err := faultsOf(settings)
 	name, _ := settings["around"].(string)
-	i := slices.Index(c.names(), name)
+	i := slices.Index(t.names(), name)
 	if i < 0 {
 		return errors.Join(err, &transports.SettingError{
 			Name: "around", Problem: fmt.Sprintf("there is no transport %q in this plugin", name),
-			Remedy: "choose one of " + strings.Join(c.names(), ", "),
+			Remedy: "choose one of " + strings.Join(t.names(), ", "),
 		})
 	}
 	r := &reader{settings: settings}
-	inner := r.inner(c.known[i])
+	inner := r.inner(t.known[i])
 	if err := errors.Join(append(r.faults, err)...); err != nil {
 		return err
 	}
-	if err := c.known[i].Configure(inner); err != nil {
+	if err := t.known[i].Configure(inner); err != nil {
 		return err
 	}
-	c.mu.Lock()
-	c.now = choice{c.known[i], f}
-	c.mu.Unlock()
-	c.warn(fmt.Sprintf("links over %s are disturbed on purpose (%v): for tests and demonstrations only", name, f))
+	t.mu.Lock()
+	t.now = choice{t.known[i], f}
+	t.mu.Unlock()
+	t.warn(fmt.Sprintf("links over %s are disturbed on purpose (%v): for tests and demonstrations only", name, f))
 	return nil
 }
 
 // Listen opens the inner transport's listener.
-func (c *chaos) Listen(ctx context.Context, at transports.ListenSpec) (transports.Listener, error) {
-	now := c.chosen()
+func (t *Transport) Listen(ctx context.Context, at transports.ListenSpec) (transports.Listener, error) {
+	now := t.chosen()
 	ln, err := now.of.Listen(ctx, at)
 	if err != nil {
-		return nil, ours(err)
+		return nil, t.ours(err)
 	}
-	return &listener{Listener: ln, c: c, now: now}, nil
+	return &listener{Listener: ln, t: t, now: now}, nil
 }
 
 // Dial makes a link that is disturbed.
-func (c *chaos) Dial(ctx context.Context, to transports.DialSpec) (link.Link, error) {
-	now := c.chosen()
+func (t *Transport) Dial(ctx context.Context, to transports.DialSpec) (link.Link, error) {
+	now := t.chosen()
 	l, err := now.of.Dial(ctx, to)
 	if err != nil {
-		return nil, ours(err)
+		return nil, t.ours(err)
 	}
-	return c.disturb(l, now, "dial", to.Address)
+	return t.disturb(l, now, "dial", to.Address)
 }
 
 // ours makes an error of the inner transport one of this transport.
-func ours(err error) error {
+func (t *Transport) ours(err error) error {
 	var te *transports.Error
 	if !errors.As(err, &te) {
 		return err
 	}
 	e := *te
-	e.Transport, e.Reason = "chaos", fmt.Sprintf("%s: %s", te.Transport, te.Reason)
+	e.Transport, e.Reason = t.name, fmt.Sprintf("%s: %s", te.Transport, te.Reason)
 	return &e
 }
 
-func (c *chaos) disturb(l link.Link, now choice, op, address string) (link.Link, error) {
-	c.mu.Lock()
-	number := c.links
-	c.links++
-	c.mu.Unlock()
+func (t *Transport) disturb(l link.Link, now choice, op, address string) (link.Link, error) {
 	inner, err := connOf(l)
 	if err != nil {
-		return nil, &transports.Error{Transport: "chaos", Op: op, Address: address, Code: transports.CodeInternal, Reason: err.Error(), Cause: err}
+		return nil, &transports.Error{Transport: t.name, Op: op, Address: address, Code: transports.CodeInternal, Reason: err.Error(), Cause: err}
 	}
-	return conn.New(disturb(inner, now.f, number, func() bool { return c.mayCut(now.f.Cuts) })), nil
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	d := disturb(inner, now.f, t.links, func() bool { return t.mayCut(now.f.Cuts) })
+	t.links++
+	t.live[d] = struct{}{}
+	go t.forget(d)
+	return conn.New(d), nil
 }
 
 // mayCut takes one of the cuts that there are.
-func (c *chaos) mayCut(most int) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if most > 0 && c.cuts >= most {
+func (t *Transport) mayCut(most int) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if most > 0 && t.cuts >= most {
 		return false
 	}
-	c.cuts++
+	t.cuts++
 	return true
 }
 
 type listener struct {
 	transports.Listener
-	c   *chaos
+	t   *Transport
 	now choice
 }
 
@@ -163,7 +194,7 @@ type listener struct {
 func (l *listener) Accept(ctx context.Context) (link.Link, error) {
 	made, err := l.Listener.Accept(ctx)
 	if err != nil {
-		return nil, ours(err)
+		return nil, l.t.ours(err)
 	}
-	return l.c.disturb(made, l.now, "accept", l.Address())
+	return l.t.disturb(made, l.now, "accept", l.Address())
 }

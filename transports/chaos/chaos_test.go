@@ -2,7 +2,9 @@ package chaos_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -12,7 +14,9 @@ import (
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/transports"
 	"github.com/openimpi/impi/transports/chaos"
+	"github.com/openimpi/impi/transports/conn"
 	"github.com/openimpi/impi/transports/tcp"
+	unixsocket "github.com/openimpi/impi/transports/unix"
 )
 
 func TestConfigureReportsAllFaults(t *testing.T) {
@@ -31,7 +35,9 @@ func TestConfigureReportsAllFaults(t *testing.T) {
 		"inner is judged": {map[string]any{"settings": []string{"port_range=9-1"}}, []string{"port_range"}},
 	} {
 		var said []string
-		tr := chaos.New(func(text string) { said = append(said, text) }, tcp.New())
+		tr := chaos.New(chaos.Options{
+			Around: []transports.Transport{tcp.New()}, Warn: func(text string) { said = append(said, text) },
+		})
 		all := transports.Defaults(tr.Schema())
 		for name, value := range c.set {
 			all[name] = value
@@ -60,7 +66,9 @@ func wrongSettings(err error) (names []string) {
 
 func TestEachStartWarns(t *testing.T) {
 	var said []string
-	tr := chaos.New(func(text string) { said = append(said, text) }, tcp.New())
+	tr := chaos.New(chaos.Options{
+		Around: []transports.Transport{tcp.New()}, Warn: func(text string) { said = append(said, text) },
+	})
 	all := transports.Defaults(tr.Schema())
 	all["delay"], all["stall"], all["stall_every"] = "2ms", "1s", 1e6
 	for range 2 {
@@ -74,14 +82,15 @@ func TestEachStartWarns(t *testing.T) {
 	}
 }
 
-// It can do what is inside, but for the descriptor: bytes must come past.
+// It can do what is inside, but for the descriptor, since bytes must come past, and
+// channels.
 func TestCapabilitiesAreThoseInside(t *testing.T) {
 	tr := configured(t, map[string]any{"around": "unix"})
 	c := tr.Capabilities()
 	if c.Reach != transports.ReachMachine || slices.Contains(c.DataPlanes, transports.PlaneFD) || !slices.Contains(c.DataPlanes, transports.PlaneRing) {
 		t.Errorf("%+v", c)
 	}
-	if c := configured(t, nil).Capabilities(); c.Reach != transports.ReachNetwork || !c.Has(transports.FeatureIPChannel) {
+	if c := configured(t, nil).Capabilities(); c.Reach != transports.ReachNetwork || c.Has(transports.FeatureIPChannel) {
 		t.Errorf("%+v", c)
 	}
 }
@@ -177,5 +186,83 @@ func TestErrorsNameBoth(t *testing.T) {
 	var te *transports.Error
 	if !errors.As(err, &te) || te.Transport != "chaos" || !strings.HasPrefix(te.Reason, "tcp: ") {
 		t.Errorf("%v", err)
+	}
+}
+
+// What was sent before Close leaves, though it takes its time; a plugin waits for
+// that.
+func TestDrainWaitsForClosedLinks(t *testing.T) {
+	tr := chaos.New(chaos.Options{Around: []transports.Transport{tcp.New()}})
+	all := transports.Defaults(tr.Schema())
+	all["delay"] = "50ms"
+	if err := tr.Configure(all); err != nil {
+		t.Fatal(err)
+	}
+	a, b := pair(t, tr)
+	if err := push(a, []byte("last words")); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.CloseSend(); err != nil {
+		t.Fatal(err)
+	}
+	a.Close()
+	<-a.(*conn.Link).Done() // the connection is closed, but not done
+	if err := tr.Drain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := drain(b); n != len("last words") || err != io.EOF {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+	if err := tr.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNameChoosesTheTransport(t *testing.T) {
+	around := []transports.Transport{tcp.New(), unixsocket.New()}
+	for name, want := range map[string]string{"": "tcp", "chaos": "tcp", "chaos-unix": "unix", "chaos-tcp": "tcp", "chaos-quic": "tcp", "mine": "tcp"} {
+		tr := chaos.New(chaos.Options{Name: name, Around: around})
+		if got := transports.Defaults(tr.Schema())["around"]; got != want {
+			t.Errorf("%q is around %v, want %s", name, got, want)
+		}
+		if got := tr.Info().Name; got != name && (name != "" || got != "chaos") {
+			t.Errorf("%q is called %q", name, got)
+		}
+	}
+}
+
+// The last bytes and the end come together, after an exchange with pauses.
+func TestEndRightAfterTheLastBytes(t *testing.T) {
+	tr := configured(t, map[string]any{"delay": "200us", "jitter": "50us", "bandwidth": 5e7})
+	ended := make(chan error)
+	const links = 20
+	for range links {
+		a, b := pair(t, tr)
+		for _, side := range [][2]link.Link{{a, b}, {b, a}} {
+			go func() {
+				sent := make(chan error, 1)
+				go func() {
+					for range 30 {
+						if err := push(side[0], make([]byte, 168)); err != nil {
+							sent <- err
+							return
+						}
+						runtime.Gosched()
+					}
+					sent <- side[0].CloseSend()
+				}()
+				n, err := drain(side[1])
+				if err != io.EOF || n != 30*168 {
+					ended <- fmt.Errorf("%d bytes, %w", n, err)
+					return
+				}
+				ended <- <-sent
+			}()
+		}
+	}
+	for range 2 * links {
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -39,6 +39,7 @@ type disturbed struct {
 	closed   bool          // Close was called
 	err      error         // why nothing more goes or comes
 	broken   chan struct{} // closed when err is set
+	gone     chan struct{} // closed when the connection is
 
 	alarm, age *time.Timer
 }
@@ -53,7 +54,7 @@ type parcel struct {
 // disturb has the bytes that are written to c suffer; it owns c. may is asked
 // before the link is cut.
 func disturb(c transports.Conn, f Faults, number uint64, may func() bool) *disturbed {
-	d := &disturbed{Conn: c, f: f, may: may, plan: newPlan(f, number), broken: make(chan struct{})}
+	d := &disturbed{Conn: c, f: f, may: may, plan: newPlan(f, number), broken: make(chan struct{}), gone: make(chan struct{})}
 	d.change.L = &d.mu
 	if f.CutAfter > 0 {
 		d.age = time.AfterFunc(f.CutAfter, func() { d.cut(fmt.Sprintf("when it was %v old", f.CutAfter)) })
@@ -257,6 +258,7 @@ func (d *disturbed) fail(err error) {
 	} else {
 		conn.Break(d.Conn)
 	}
+	close(d.gone)
 }
 
 // SetDeadline sets both.

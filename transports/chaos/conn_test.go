@@ -74,7 +74,7 @@ func expect(t *testing.T, f Faults, use func(t *testing.T, d *disturbed), want .
 		r := newRecorder()
 		d := disturb(r, f, 0, func() bool { return true })
 		use(t, d)
-		time.Sleep(time.Hour)
+		pass(time.Hour)
 		d.Close()
 		synctest.Wait()
 		r.mu.Lock()
@@ -84,6 +84,9 @@ func expect(t *testing.T, f Faults, use func(t *testing.T, d *disturbed), want .
 		}
 	})
 }
+
+// pass lets time go by, on the clock of a synctest bubble.
+func pass(d time.Duration) { <-time.NewTimer(d).C }
 
 func write(t *testing.T, d *disturbed, texts ...string) {
 	t.Helper()
@@ -106,7 +109,7 @@ func TestNoFaults(t *testing.T) {
 func TestDelayIsForEveryByteAndTheEnd(t *testing.T) {
 	expect(t, whole(Faults{Delay: time.Second}), func(t *testing.T, d *disturbed) {
 		write(t, d, "a")
-		time.Sleep(300 * time.Millisecond)
+		pass(300 * time.Millisecond)
 		write(t, d, "b")
 		d.CloseWrite()
 	}, "1s a", "1.3s b", "1.3s end", "1h0m0.3s close")
@@ -115,7 +118,7 @@ func TestDelayIsForEveryByteAndTheEnd(t *testing.T) {
 func TestBandwidthLetsBytesLeaveOneAfterTheOther(t *testing.T) {
 	expect(t, whole(Faults{Bandwidth: 10, Delay: time.Minute}), func(t *testing.T, d *disturbed) {
 		write(t, d, "ten bytes!", "five!")
-		time.Sleep(10 * time.Second) // the line is free again
+		pass(10 * time.Second) // the line is free again
 		write(t, d, "5more")
 	}, "1m1s ten bytes!", "1m1.5s five!", "1m10.5s 5more", "1h0m10s close")
 }
@@ -141,7 +144,7 @@ func TestJitterDoesNotReorder(t *testing.T) {
 		d := disturb(r, Faults{Jitter: time.Second, Piece: 3, Buffer: 1 << 20, Seed: 5}, 0, func() bool { return true })
 		text := strings.Repeat("abcdefghijklmnopqrstuvwxyz", 20)
 		write(t, d, text)
-		time.Sleep(time.Hour)
+		pass(time.Hour)
 		d.Close()
 		synctest.Wait()
 		var got strings.Builder
@@ -183,9 +186,9 @@ func TestCutAfterBytes(t *testing.T) {
 func TestCutAfterTime(t *testing.T) {
 	expect(t, whole(Faults{CutAfter: 5 * time.Second, Delay: 4 * time.Second}), func(t *testing.T, d *disturbed) {
 		write(t, d, "comes")
-		time.Sleep(2 * time.Second)
+		pass(2 * time.Second)
 		write(t, d, "is lost")
-		time.Sleep(4 * time.Second)
+		pass(4 * time.Second)
 		if _, err := d.Write([]byte("x")); !errors.Is(err, ErrCut) {
 			t.Errorf("Write gives %v", err)
 		}
@@ -197,7 +200,7 @@ func TestLinkThatMayNotBeCutLivesOn(t *testing.T) {
 		r := newRecorder()
 		d := disturb(r, whole(Faults{CutBytes: 6, CutAfter: time.Second, Seed: 3}), 0, func() bool { return false })
 		write(t, d, "abcdefghijklmnop", "and more")
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		write(t, d, "!")
 		d.Close()
 		synctest.Wait()

@@ -21,7 +21,7 @@ var moderate = map[string]any{
 // the defaults, which are no faults, in one of its cases only.
 func configured(t testing.TB, settings map[string]any) transports.Transport {
 	t.Helper()
-	c := chaos.New(func(string) {}, tcp.New(), unix.New(), shm.New())
+	c := chaos.New(chaos.Options{Around: []transports.Transport{tcp.New(), unix.New(), shm.New()}})
 	all := transports.Defaults(c.Schema())
 	for name, value := range settings {
 		all[name] = value
