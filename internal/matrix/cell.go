@@ -1,0 +1,140 @@
+package matrix
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Cell is one job.
+type Cell struct {
+	Transport string `json:"transport"`
+	Plane     string `json:"data_plane"`
+	Mode      string `json:"mode"`
+	Program   string `json:"program"`
+	Fault     string `json:"fault"`
+}
+
+// The modes, the programs and the faults.
+const (
+	Direct = "direct"
+	Agents = "agents"
+
+	NoFault      = "none"
+	PluginKilled = "plugin killed"
+	LinkCut      = "link cut"
+)
+
+// Modes, Programs and Faults are the axes beside transports and planes.
+var (
+	Modes    = []string{Direct, Agents}
+	Programs = []string{"ring", "heat2d", "wordcount", "collectives", "large"}
+	Faults   = []string{NoFault, PluginKilled, LinkCut}
+)
+
+// String names the cell.
+func (c Cell) String() string {
+	return strings.Join([]string{c.Transport, c.Plane, c.Mode, c.Program, c.Fault}, "/")
+}
+
+// Verdict is what came of a cell.
+type Verdict string
+
+// The verdicts.
+const (
+	OK          Verdict = "ok"
+	Failed      Verdict = "failed"
+	Unsupported Verdict = "unsupported" // Reason says why it was not run
+)
+
+// Result is a cell and its verdict.
+type Result struct {
+	Cell
+	Verdict Verdict       `json:"verdict"`
+	Reason  string        `json:"reason,omitempty"`
+	Took    time.Duration `json:"took_ns"`
+}
+
+// Transport is a row of the matrix.
+type Transport struct {
+	Name     string
+	Block    string   // HCL inside of a site's transport block, with DIR and SITE
+	As       string   // the transport's name in the job file
+	Planes   []string // that its links can do
+	Builtin  bool
+	Missing  string // why it cannot be run here; empty if it can
+	Channels bool   // its links can be the channels between agents
+	Machine  bool   // links stay on the machine
+}
+
+// Select lists the cells of some transports, and of a quick selection only
+// those that show each plane with each fault once.
+func Select(all []Transport, quick bool) []Cell {
+	var cells []Cell
+	for _, t := range all {
+		for _, plane := range t.Planes {
+			for _, mode := range Modes {
+				for _, program := range Programs {
+					for _, fault := range Faults {
+						c := Cell{t.Name, plane, mode, program, fault}
+						if !quick || c.telling(t) {
+							cells = append(cells, c)
+						}
+					}
+				}
+			}
+		}
+	}
+	return cells
+}
+
+// telling tells whether a quick run has the cell.
+func (c Cell) telling(t Transport) bool {
+	switch {
+	case c.Mode == Agents:
+		return c.Plane == t.Planes[0] && t.Channels && c.Program == "collectives"
+	case c.Fault != NoFault:
+		return c.Program == "collectives"
+	}
+	return c.Program == "collectives" || c.Program == "large" || c.Plane == t.Planes[0] && c.Program == "ring"
+}
+
+// breaks tells whether the cell's fault breaks links: those whose bytes no plugin
+// sees do not need it any more.
+func (c Cell) breaks() bool {
+	return c.Fault == LinkCut || c.Fault == PluginKilled && c.Plane != "fd" && c.Plane != "peer-shm"
+}
+
+// resumes tells whether jobs resume links that break.
+const resumes = false
+
+// unsupported says why a cell cannot be run, or nothing.
+func (c Cell) unsupported(t Transport) string {
+	switch {
+	case t.Missing != "":
+		return t.Missing
+	case c.Mode == Agents && !t.Channels:
+		return "channels between agents are TCP, as foreign hosts know nothing else"
+	case c.Mode == Agents && c.Plane != t.Planes[0]:
+		return "channels have one data plane, the first"
+	case c.Fault != NoFault && !slices.Contains([]string{"collectives", "large"}, c.Program):
+		return "this program does not wait for the fault; collectives and large do"
+	case c.breaks() && !resumes:
+		return "links of jobs are not resumed yet"
+	case c.Fault == LinkCut && c.Plane == "peer-shm":
+		return "memory cannot be cut; the death of a proc ends the job"
+	case c.Fault == LinkCut && t.Machine:
+		return "nothing but the kernel is between the two ends"
+	}
+	return ""
+}
+
+// Find gives the transport of a cell.
+func Find(all []Transport, name string) (Transport, error) {
+	i := slices.IndexFunc(all, func(t Transport) bool { return t.Name == name })
+	if i < 0 {
+		return Transport{}, fmt.Errorf("no transport %q", name)
+	}
+	return all[i], nil
+}

@@ -1,0 +1,118 @@
+package matrix
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestEveryCellRunsOrSaysWhyNot(t *testing.T) {
+	all := Known(t.TempDir())
+	cells := Select(all, false)
+	seen := make(map[Cell]bool)
+	for _, c := range cells {
+		if seen[c] {
+			t.Errorf("%s twice", c)
+		}
+		seen[c] = true
+		x, err := Find(all, c.Transport)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !x.Builtin && !strings.Contains(c.unsupported(x), "not built") {
+			t.Errorf("%s: %q", c, c.unsupported(x))
+		}
+	}
+	want := 0
+	for _, x := range all {
+		want += len(x.Planes) * len(Modes) * len(Programs) * len(Faults)
+	}
+	if len(cells) != want {
+		t.Errorf("%d cells, not %d", len(cells), want)
+	}
+}
+
+func TestTableSaysWhatDidNotRun(t *testing.T) {
+	c := Cell{"tcp", "fd", Direct, "ring", NoFault}
+	d := c
+	d.Program = "large"
+	e := c
+	e.Fault = LinkCut
+	var b strings.Builder
+	Table(&b, []Result{
+		{Cell: c, Verdict: OK}, {Cell: d, Verdict: Failed, Reason: "it\nbroke"}, {Cell: e, Verdict: Unsupported, Reason: "nobody can"},
+	})
+	for _, want := range []string{
+		"| tcp | fd | direct | none | ok | not run | not run | not run | **failed** (1) |",
+		"| tcp | fd | direct | link cut | – (2) |",
+		"1. tcp/fd/direct/large/none: it broke\n2. nobody can\n",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+}
+
+// TestQuickMatrix runs the quick selection of the built-in transports.
+func TestQuickMatrix(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs some dozen jobs; -short was given")
+	}
+	bin := t.TempDir()
+	build(t, bin)
+	r := &Runner{Bin: bin, PluginDir: bin, Temp: t.TempDir(), Limit: 2 * time.Minute, Transports: Known(bin)}
+	var err error
+	if r.Repository, err = filepath.Abs("../.."); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Prepare(); err != nil {
+		t.Fatal(err)
+	}
+	ran := 0
+	for _, c := range Select(r.Transports, true) {
+		switch res := r.Run(context.Background(), c); res.Verdict {
+		case OK:
+			ran++
+		case Failed:
+			t.Errorf("%s: %s", c, res.Reason)
+		case Unsupported:
+			t.Logf("%s: %s", c, res.Reason)
+		}
+	}
+	if ran < 20 {
+		t.Errorf("only %d cells ran", ran)
+	}
+}
+
+// TestFailingCell: a job that fails makes no green cell.
+func TestFailingCell(t *testing.T) {
+	bin := t.TempDir()
+	build(t, bin)
+	if err := os.WriteFile(filepath.Join(bin, "matrix-check"), []byte("#!/bin/sh\nexit 3\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	r := &Runner{Bin: bin, Temp: t.TempDir(), Limit: time.Minute, Transports: Known(bin), Repository: bin}
+	for _, fault := range []string{NoFault, PluginKilled} {
+		res := r.Run(context.Background(), Cell{"tcp", "fd", Direct, "collectives", fault})
+		if res.Verdict != Failed || res.Reason == "" {
+			t.Errorf("%s: %s %s", fault, res.Verdict, res.Reason)
+		}
+	}
+}
+
+func build(t *testing.T, bin string) {
+	t.Helper()
+	for _, args := range [][]string{
+		{"build", "-o", bin + "/", "../../cmd/impi-node", "../../examples/..."},
+		{"build", "-o", filepath.Join(bin, "matrix-check"), "./check"},
+	} {
+		cmd := exec.Command("go", args...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+	}
+}

@@ -1,0 +1,170 @@
+// Command run makes the matrix: real jobs over every transport, by every data
+// plane, with faults.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"runtime/debug"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/openimpi/impi/internal/matrix"
+)
+
+const help = `The matrix: jobs of 2+2 procs on two sites, over every transport, by every data
+plane, direct and through agents, with several programs and faults.
+
+usage: go run ./internal/matrix/run [flags]
+
+  -bin DIR       the programs, as make build makes them, and matrix-check (bin)
+  -plugins DIR   plugins that are not built in (bin)
+  -quick         only the cells that show each data plane with each fault once
+  -only REGEXP   only cells whose name, as tcp/fd/direct/ring/none, matches
+  -limit T       how long a job may take (2m)
+  -out FILE      write the table there, as docs/matrix.md is
+  -json          print the results as JSON instead of a table
+
+exit status: 0; 1 if a cell has failed; 2 for wrong flags
+
+examples:
+  make matrix
+  go run ./internal/matrix/run -only '^shm/' -limit 30s
+`
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx))
+}
+
+func run(ctx context.Context) int {
+	fs := flag.NewFlagSet("run", flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	bin := fs.String("bin", "bin", "")
+	plugins := fs.String("plugins", "bin", "")
+	quick := fs.Bool("quick", false, "")
+	only := fs.String("only", "", "")
+	limit := fs.Duration("limit", 2*time.Minute, "")
+	out := fs.String("out", "", "")
+	asJSON := fs.Bool("json", false, "")
+	if err := fs.Parse(os.Args[1:]); err != nil {
+		fmt.Fprint(os.Stderr, help)
+		return 2
+	}
+	pattern, err := regexp.Compile(*only)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "matrix: -only:", err)
+		return 2
+	}
+	results, err := sweep(ctx, *bin, *plugins, *quick, pattern, *limit)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "matrix:", err)
+		return 1
+	}
+	return report(results, *out, *asJSON)
+}
+
+// sweep runs the cells one after the other: each has the machine for itself.
+func sweep(ctx context.Context, bin, plugins string, quick bool, only *regexp.Regexp, limit time.Duration) ([]matrix.Result, error) {
+	temp, err := os.MkdirTemp("", "impi-matrix-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(temp)
+	r := &matrix.Runner{Temp: temp, Limit: limit}
+	if r.Bin, err = filepath.Abs(bin); err != nil {
+		return nil, err
+	}
+	if r.PluginDir, err = filepath.Abs(plugins); err != nil {
+		return nil, err
+	}
+	if r.Repository, err = os.Getwd(); err != nil {
+		return nil, err
+	}
+	r.Transports = matrix.Known(r.PluginDir)
+	if err := r.Prepare(); err != nil {
+		return nil, err
+	}
+	var cells []matrix.Cell
+	for _, c := range matrix.Select(r.Transports, quick) {
+		if only.MatchString(c.String()) {
+			cells = append(cells, c)
+		}
+	}
+	var results []matrix.Result
+	for i, c := range cells {
+		res := r.Run(ctx, c)
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		results = append(results, res)
+		if res.Verdict != matrix.Unsupported {
+			fmt.Fprintf(os.Stderr, "%d/%d %-50s %s %v\n", i+1, len(cells), c, res.Verdict, res.Took.Round(10*time.Millisecond))
+		}
+		if res.Verdict == matrix.Failed {
+			fmt.Fprintln(os.Stderr, "   ", strings.ReplaceAll(res.Reason, "\n", "\n    "))
+		}
+	}
+	return results, nil
+}
+
+// report prints or writes the table, and gives the exit status.
+func report(results []matrix.Result, out string, asJSON bool) int {
+	counts := make(map[matrix.Verdict]int)
+	for _, r := range results {
+		counts[r.Verdict]++
+	}
+	if asJSON {
+		e := json.NewEncoder(os.Stdout)
+		e.SetIndent("", "  ")
+		_ = e.Encode(results) // a closed output is the reader's wish
+	} else if err := write(results, counts, out); err != nil {
+		fmt.Fprintln(os.Stderr, "matrix:", err)
+		return 1
+	}
+	fmt.Fprintf(os.Stderr, "%d ok, %d failed, %d unsupported\n", counts[matrix.OK], counts[matrix.Failed], counts[matrix.Unsupported])
+	if counts[matrix.Failed] > 0 {
+		return 1
+	}
+	return 0
+}
+
+func write(results []matrix.Result, counts map[matrix.Verdict]int, out string) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# The matrix\n\nMade by `make matrix`: jobs of 2+2 procs on two sites of one machine. %d cells ran and are ok,\n"+
+		"%d failed, %d cannot be run for the reasons given. Faults are brought about while the program is\n"+
+		"in the middle of its work, with `resume = true`; it must still end with the right result.\n\n",
+		counts[matrix.OK], counts[matrix.Failed], counts[matrix.Unsupported])
+	fmt.Fprintf(&b, "With %s.\n\n", versions())
+	matrix.Table(&b, results)
+	if out == "" {
+		fmt.Print(b.String())
+		return nil
+	}
+	return os.WriteFile(out, []byte(b.String()), 0o644)
+}
+
+// versions names what was used.
+func versions() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "an unknown build"
+	}
+	parts := []string{info.GoVersion}
+	for _, d := range info.Deps {
+		switch d.Path {
+		case "github.com/hashicorp/go-plugin", "github.com/quic-go/quic-go", "google.golang.org/grpc":
+			parts = append(parts, d.Path+" "+d.Version)
+		}
+	}
+	return strings.Join(parts, ", ")
+}

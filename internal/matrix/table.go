@@ -1,0 +1,69 @@
+package matrix
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// marks are the verdicts in a table.
+var marks = map[Verdict]string{OK: "ok", Failed: "**failed**", Unsupported: "–"}
+
+// Table writes results as Markdown: a row for each transport, data plane, mode
+// and fault, a column for each program, and why cells are empty or failed.
+func Table(w io.Writer, results []Result) {
+	fmt.Fprintf(w, "| transport | data plane | mode | fault | %s |\n", strings.Join(Programs, " | "))
+	fmt.Fprintf(w, "|---|---|---|---|%s\n", strings.Repeat("---|", len(Programs)))
+	var notes []string
+	for _, row := range rows(results) {
+		first := row[0]
+		fmt.Fprintf(w, "| %s | %s | %s | %s |", first.Transport, first.Plane, first.Mode, first.Fault)
+		for _, program := range Programs {
+			i := slices.IndexFunc(row, func(r Result) bool { return r.Program == program })
+			if i < 0 {
+				fmt.Fprint(w, " not run |")
+				continue
+			}
+			fmt.Fprintf(w, " %s |", symbol(row[i], &notes))
+		}
+		fmt.Fprintln(w)
+	}
+	if len(notes) > 0 {
+		fmt.Fprintln(w)
+	}
+	for i, n := range notes {
+		fmt.Fprintf(w, "%d. %s\n", i+1, n)
+	}
+}
+
+// symbol is a cell's text; a reason becomes a note, each once.
+func symbol(r Result, notes *[]string) string {
+	if r.Reason == "" {
+		return marks[r.Verdict]
+	}
+	reason := strings.Join(strings.Fields(r.Reason), " ")
+	if r.Verdict == Failed {
+		reason = r.String() + ": " + reason
+	}
+	i := slices.Index(*notes, reason)
+	if i < 0 {
+		i = len(*notes)
+		*notes = append(*notes, reason)
+	}
+	return fmt.Sprintf("%s (%d)", marks[r.Verdict], i+1)
+}
+
+// rows puts the results together that differ in their program alone.
+func rows(results []Result) (all [][]Result) {
+	key := func(r Result) Cell { c := r.Cell; c.Program = ""; return c }
+	for _, r := range results {
+		i := slices.IndexFunc(all, func(row []Result) bool { return key(row[0]) == key(r) })
+		if i < 0 {
+			all = append(all, []Result{r})
+			continue
+		}
+		all[i] = append(all[i], r)
+	}
+	return all
+}
