@@ -21,6 +21,7 @@ import (
 	"github.com/openimpi/impi/plugins/proto/handover"
 	"github.com/openimpi/impi/plugins/sdk"
 	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/transports/quic"
 	"github.com/openimpi/impi/transports/socket"
 	"github.com/openimpi/impi/transports/tcp"
 	unixlink "github.com/openimpi/impi/transports/unix"
@@ -47,8 +48,11 @@ func TestMain(m *testing.M) {
 // servePlugin is the main of all plugins of these tests.
 func servePlugin(mode string) {
 	odd := &oddity{Transport: tcp.New(), mode: mode}
-	if sdk.Builtin() == "unix" {
+	switch sdk.Builtin() {
+	case "unix":
 		odd.Transport = unixlink.New()
+	case "quic":
+		odd.Transport = quic.New()
 	}
 	switch mode {
 	case "exit":
