@@ -41,6 +41,11 @@ func program(mode string) {
 	switch mode {
 	case "hello":
 		os.Stdout.WriteString("hello\n")
+	case "meet":
+		if err := mpi.Barrier(mpi.World()); err != nil {
+			panic(err)
+		}
+		os.Stdout.WriteString("met\n")
 	case "three":
 		if rank == 1 {
 			os.Exit(3)
