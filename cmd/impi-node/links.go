@@ -135,7 +135,7 @@ func showLinks(args []string, std streams) int {
 		return statusNoJob
 	}
 	if o.measure || o.explain {
-		links.MeasureAll(context.Background(), jobs, found, o.deadline)
+		links.MeasureAll(context.Background(), jobs, found, o.deadline, o.explain)
 	}
 	report := links.Report{Schema: links.Schema, Jobs: jobs}
 	for i := range jobs {

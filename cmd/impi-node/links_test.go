@@ -143,7 +143,7 @@ func TestLinksOfEachRoute(t *testing.T) {
 	}{
 		{`prefer = ["unix", "tcp"]`, "unix", "fd", `shared memory needs no system call: "shm" in prefer of route "*" of site alpha`, links.StateLinked},
 		{`prefer = ["tcp"]`, "tcp", "fd", `both are on one machine: "unix" in prefer of route "*" of site alpha`, links.StateLinked},
-		{`direct = false`, "", "", `direct = true in route "*" of site alpha: packets go through two agents now`, links.StateAgents},
+		{`direct = false`, "", "", `direct = true in route "*" of site alpha: packets go through the agents now`, links.StateAgents},
 	} {
 		t.Run(c.route, func(t *testing.T) {
 			r := startJob(t, 2, "-config", file(t, twoSites+`route "*" { `+c.route+` }`))

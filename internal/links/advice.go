@@ -18,7 +18,7 @@ type rule func(*Job, *Pair) []string
 
 // rules, those that gain most first.
 var rules = []rule{
-	linkThem, stayOnTheMachine, shareTheMachine, useMemory, leaveThePlane, waitLess,
+	linkThem, stayOnTheMachine, shareTheMachine, useMemory, takeTheFaster, leaveThePlane, waitLess,
 }
 
 func advise(j *Job, p *Pair) (all []string) {
@@ -43,7 +43,7 @@ func linkThem(j *Job, p *Pair) (all []string) {
 		case v.excludedBy(RuleForeign):
 			return nil // the other MPI knows nothing else
 		case !v.Route.Direct:
-			all = append(all, fmt.Sprintf("direct = true in %s: packets go through two agents now", j.routeOf(v)))
+			all = append(all, fmt.Sprintf("direct = true in %s: packets go through the agents now", j.routeOf(v)))
 		default:
 			all = append(all, j.whatFailed(v)...)
 		}
@@ -104,6 +104,25 @@ func useMemory(j *Job, p *Pair) (all []string) {
 	for _, v := range p.Views {
 		if s := j.better(v, p.Transport, func(c Candidate) bool { return c.Transport == "shm" }); s != "" {
 			all = append(all, "shared memory needs no system call: "+s)
+		}
+	}
+	return all
+}
+
+// takeTheFaster is for pairs whose route prefers a transport that was measured to
+// be slower than another one, by a factor that is no accident.
+func takeTheFaster(j *Job, p *Pair) (all []string) {
+	const clearly = 2
+	if p.State != StateLinked || p.Speed == nil || p.Speed.How != HowProbe || p.Speed.HalfTrip == 0 {
+		return nil
+	}
+	for _, v := range p.Views {
+		for _, c := range v.Candidates {
+			if c.Probe == nil || c.Probe.HalfTrip == 0 || clearly*c.Probe.HalfTrip > p.Speed.HalfTrip || c.Reach == "machine" {
+				continue // what stays on the machine has its own rules
+			}
+			all = append(all, fmt.Sprintf("%q before %q in prefer of %s: %s instead of %s",
+				c.Transport, p.Transport, j.routeOf(v), duration(c.Probe.HalfTrip), duration(p.Speed.HalfTrip)))
 		}
 	}
 	return all

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // jobOf is a job of sites alpha (ranks 0, 1) and beta (2, 3).
@@ -92,7 +93,7 @@ func TestAdvice(t *testing.T) {
 			linkedPair("quic", "ring", View{Local: 0, Peer: 2, Route: star, Candidates: []Candidate{{Transport: "quic", Reach: "network", Verdict: Chosen}}}), nil},
 		{"direct = false",
 			byAgents(View{Local: 0, Peer: 2, Route: Route{Site: "*"}, Candidates: []Candidate{excluded("tcp", "network", RuleDirectOff)}}),
-			[]string{`direct = true in route "*" of site alpha: packets go through two agents now`}},
+			[]string{`direct = true in route "*" of site alpha: packets go through the agents now`}},
 		{"a foreign site: nobody can help",
 			byAgents(View{Local: 0, Peer: 2, Route: Route{Site: "*"}, Candidates: []Candidate{excluded("tcp", "network", RuleForeign)}}), nil},
 		{"every transport failed",
@@ -109,6 +110,27 @@ func TestAdvice(t *testing.T) {
 		Advise(j)
 		if got := j.Pairs[0].Faster; !slices.Equal(got, c.want) {
 			t.Errorf("%s:\n got %q\nwant %q", c.name, got, c.want)
+		}
+	}
+}
+
+// TestAdviceOnWhatWasMeasured: a transport that was measured to be twice as quick,
+// and no less, is worth a change.
+func TestAdviceOnWhatWasMeasured(t *testing.T) {
+	for trip, want := range map[time.Duration]string{
+		10 * time.Microsecond: `"tcp" before "quic" in prefer of route "*" of site alpha: 10.0 us instead of 40.0 us`,
+		30 * time.Microsecond: "",
+		0:                     "",
+	} {
+		p := linkedPair("quic", "ring", View{Local: 0, Peer: 2, Route: Route{Site: "*", Prefer: []string{"quic", "tcp"}, Direct: true}, Dialled: true, Candidates: []Candidate{
+			{Transport: "quic", Reach: "network", Verdict: Chosen},
+			{Transport: "tcp", Reach: "network", Verdict: Possible, Probe: &Speed{How: HowProbe, Measure: Measure{HalfTrip: trip}}},
+		}})
+		p.Speed = &Speed{How: HowProbe, Measure: Measure{HalfTrip: 40 * time.Microsecond}}
+		j := jobOf(p)
+		Advise(j)
+		if got := strings.Join(j.Pairs[0].Faster, "; "); got != want {
+			t.Errorf("%v: %q, want %q", trip, got, want)
 		}
 	}
 }

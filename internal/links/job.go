@@ -71,6 +71,9 @@ type Count struct {
 const (
 	HowProbe  = "probe"  // the nodes measured it just now, on a link of its own
 	HowKernel = "kernel" // half of what TCP estimates for the round trip; no rate
+	// HowChannel is HowKernel for the agents' connection: the ways between the procs
+	// and their agents come on top.
+	HowChannel = "channel"
 )
 
 // Speed is how fast a pair's link is.
@@ -130,6 +133,7 @@ func mergeJob(found []Found) Job {
 	j.Pairs = make([]Pair, 0, len(m.pairs))
 	for _, p := range m.pairs {
 		p.finish()
+		j.byChannel(p)
 		j.Pairs = append(j.Pairs, *p)
 	}
 	slices.SortFunc(j.Pairs, func(a, b Pair) int { return cmp.Or(cmp.Compare(a.A, b.A), cmp.Compare(a.B, b.B)) })

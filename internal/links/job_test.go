@@ -142,3 +142,15 @@ func TestHasPID(t *testing.T) {
 		}
 	}
 }
+
+// TestSpeedThroughTheAgents is estimated from their channel, whichever end tells.
+func TestSpeedThroughTheAgents(t *testing.T) {
+	for _, c := range []Channel{{From: 0, To: 1, RTT: 40 * time.Microsecond}, {From: 1, To: 0, RTT: 40 * time.Microsecond}} {
+		found := nodes(View{Local: 1, Peer: 2, PeerHost: 1, State: StateAgents}, View{Local: 2, Peer: 1, LocalHost: 1, State: StateAgents})
+		found[0].Node.Channels = []Channel{{From: 0, To: 2, RTT: time.Second}, c}
+		p := Merge(found)[0].Pairs[0]
+		if p.Speed == nil || p.Speed.How != HowChannel || p.Speed.HalfTrip != 20*time.Microsecond {
+			t.Errorf("%+v: %+v", c, p.Speed)
+		}
+	}
+}

@@ -8,32 +8,35 @@ import (
 	"time"
 )
 
-// probing is one measurement that stands for all pairs of the same two hosts
-// and transport.
+// probing is one measurement that stands for whoever has the same two hosts and
+// transport.
 type probing struct {
 	dir         string // of the node that is to dial
+	host        int    // from which
+	address     string // where
 	local, peer int
 	transport   string
-	pairs       []*Pair
+	found       []**Speed // where the result goes
 }
 
-// MeasureAll has the nodes measure the transports that the pairs use, one after
-// the other so that they do not disturb each other, until limit has passed. A
-// transport between two hosts is measured once. Pairs that it did not come to
-// say so.
-func MeasureAll(ctx context.Context, jobs []Job, found []Found, limit time.Duration) {
+// MeasureAll has the nodes measure the transports that the pairs use, and if all
+// is set those too that they could use, one after the other so that they do not
+// disturb each other, until limit has passed. A transport between two hosts is
+// measured once. What it did not come to says so.
+func MeasureAll(ctx context.Context, jobs []Job, found []Found, limit time.Duration, all bool) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	todo := probings(jobs, found)
+	deadline, _ := ctx.Deadline()
+	todo := probings(jobs, found, all)
 	for i, t := range todo {
-		deadline, _ := ctx.Deadline()
-		share := time.Until(deadline) / time.Duration(len(todo)-i)
-		if len(todo)-i > 1 { // most take much less than their share
-			share = max(share, min(time.Until(deadline), limit/2))
+		// Most take much less than their share; one that hangs must not take it all.
+		share := time.Until(deadline)
+		if i < len(todo)-1 {
+			share = max(share/time.Duration(len(todo)-i), min(share, limit/2))
 		}
 		s := t.run(ctx, share)
-		for _, p := range t.pairs {
-			p.Speed = s
+		for _, to := range t.found {
+			*to = s
 		}
 	}
 }
@@ -57,78 +60,78 @@ func (t *probing) run(ctx context.Context, share time.Duration) *Speed {
 }
 
 // probings lists what is to be measured: of each pair that has a link, by the
-// node that dialled it, or else by whichever can.
-func probings(jobs []Job, found []Found) (todo []probing) {
-	for i := range jobs {
-		for k := range jobs[i].Pairs {
-			p := &jobs[i].Pairs[k]
-			if p.Transport == "" || p.State != StateLinked {
-				continue
-			}
-			t, ok := jobs[i].probing(p, found)
-			if !ok {
-				continue
-			}
-			same := slices.IndexFunc(todo, func(u probing) bool { return u.same(t, found) })
-			if same >= 0 {
-				todo[same].pairs = append(todo[same].pairs, p)
-				continue
-			}
+// node that dialled it, or else by whichever can; and then what else is possible.
+func probings(jobs []Job, found []Found, all bool) (todo []probing) {
+	add := func(t probing, to **Speed) {
+		same := slices.IndexFunc(todo, func(u probing) bool {
+			return t.dir == u.dir && t.host == u.host && t.transport == u.transport && t.address == u.address
+		})
+		if same < 0 {
+			same = len(todo)
 			todo = append(todo, t)
+		}
+		todo[same].found = append(todo[same].found, to)
+	}
+	for i := range jobs {
+		dirs := jobs[i].dirs(found)
+		for k := range jobs[i].Pairs {
+			if p := &jobs[i].Pairs[k]; p.State == StateLinked {
+				if t, ok := p.probing(dirs); ok {
+					add(t, &p.Speed)
+				}
+			}
+		}
+		for k := range jobs[i].Pairs {
+			if all {
+				jobs[i].Pairs[k].others(dirs, add)
+			}
 		}
 	}
 	return todo
 }
 
-func (j *Job) probing(p *Pair, found []Found) (probing, bool) {
-	best := -1
-	for i, v := range p.Views {
-		can := slices.ContainsFunc(v.Candidates, func(c Candidate) bool { return c.Transport == p.Transport && c.Address != "" })
-		if can && (best < 0 || v.Dialled) {
-			best = i
-		}
-	}
-	if best < 0 {
-		return probing{}, false
-	}
-	v := p.Views[best]
+// dirs gives the run directory of the node of each rank that answered.
+func (j *Job) dirs(found []Found) map[int]string {
+	dirs := make(map[int]string)
 	for _, f := range found {
-		if f.Node != nil && f.About.ID == j.ID && slices.ContainsFunc(f.Node.Procs, func(x Proc) bool { return x.Rank == v.Local }) {
-			return probing{dir: f.Dir, local: v.Local, peer: v.Peer, transport: p.Transport, pairs: []*Pair{p}}, true
-		}
-	}
-	return probing{}, false
-}
-
-// same tells whether one measurement stands for both.
-func (t *probing) same(u probing, found []Found) bool {
-	return t.dir == u.dir && t.transport == u.transport &&
-		t.address() == u.address() && t.host(found) == u.host(found)
-}
-
-// address is where the probe dials.
-func (t *probing) address() string {
-	for _, v := range t.pairs[0].Views {
-		for _, c := range v.Candidates {
-			if v.Local == t.local && c.Transport == t.transport {
-				return c.Address
+		if f.Node != nil && f.About.ID == j.ID {
+			for _, p := range f.Node.Procs {
+				dirs[p.Rank] = f.Dir
 			}
 		}
 	}
-	return ""
+	return dirs
 }
 
-// host is the agent's that the dialling proc belongs to.
-func (t *probing) host(found []Found) int {
-	for _, f := range found {
-		if f.Dir != t.dir || f.Node == nil {
+// probing is the measurement of the transport that a pair uses.
+func (p *Pair) probing(dirs map[int]string) (best probing, ok bool) {
+	for _, v := range p.Views {
+		for _, c := range v.Candidates {
+			if c.Transport == p.Transport && c.Address != "" && (!ok || v.Dialled) {
+				best, ok = v.probing(c, dirs), true
+			}
+		}
+	}
+	return best, ok && best.dir != ""
+}
+
+// others adds the measurements of transports that a pair could use and does not:
+// by the end that dialled, or by both if none did.
+func (p *Pair) others(dirs map[int]string, add func(probing, **Speed)) {
+	for i := range p.Views {
+		v := &p.Views[i]
+		if p.Dialler != NoRank && p.Dialler != v.Local {
 			continue
 		}
-		for _, p := range f.Node.Procs {
-			if p.Rank == t.local {
-				return p.Host
+		for k := range v.Candidates {
+			c := &v.Candidates[k]
+			if t := v.probing(*c, dirs); c.Verdict == Possible && c.Address != "" && t.dir != "" {
+				add(t, &c.Probe)
 			}
 		}
 	}
-	return -1
+}
+
+func (v *View) probing(c Candidate, dirs map[int]string) probing {
+	return probing{dir: dirs[v.Local], host: v.LocalHost, address: c.Address, local: v.Local, peer: v.Peer, transport: c.Transport}
 }

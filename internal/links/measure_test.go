@@ -2,6 +2,7 @@ package links
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -34,7 +35,7 @@ func TestMeasureOncePerPath(t *testing.T) {
 	unused := View{Local: 0, Peer: 3, State: StateUnused}
 	found[0].Node.Views = append(found[0].Node.Views, second, unused)
 	jobs := Merge(found)
-	MeasureAll(context.Background(), jobs, found, time.Minute)
+	MeasureAll(context.Background(), jobs, found, time.Minute, false)
 	if len(a.list) != 1 || a.list[0].Op != OpProbe || a.list[0].Peer != 2 || a.list[0].Transport != "tcp" {
 		t.Fatalf("asked %+v", a.list)
 	}
@@ -57,7 +58,7 @@ func TestMeasureSaysWhyNot(t *testing.T) {
 	found := nodes(dialled(), accepted())
 	found[0].Dir = dir
 	jobs := Merge(found)
-	MeasureAll(context.Background(), jobs, found, time.Minute)
+	MeasureAll(context.Background(), jobs, found, time.Minute, false)
 	if s := jobs[0].Pairs[0].Speed; s == nil || s.Problem != "not measured: the peer refused" || s.HalfTrip != 0 {
 		t.Errorf("%+v", s)
 	}
@@ -75,10 +76,40 @@ func TestMeasureIsBounded(t *testing.T) {
 	other.Peer, other.Candidates = 3, []Candidate{{Transport: "tcp", Verdict: Chosen, Address: "b:2"}}
 	found[0].Node.Views = append(found[0].Node.Views, other)
 	jobs := Merge(found)
-	MeasureAll(context.Background(), jobs, found, 30*time.Millisecond)
+	MeasureAll(context.Background(), jobs, found, 30*time.Millisecond, false)
 	for _, p := range jobs[0].Pairs {
 		if p.Speed == nil || p.Speed.Problem != "not measured: no answer in time" {
 			t.Errorf("%s: %+v", p.ends(), p.Speed)
 		}
+	}
+}
+
+// TestMeasureWhatElseIsPossible: by the end that dialled; whoever was turned down
+// already is not asked again.
+func TestMeasureWhatElseIsPossible(t *testing.T) {
+	var a asked
+	dir := serve(t, a.node(Answer{Measure: &Measure{HalfTrip: time.Microsecond, Rate: 5e9}}))
+	found := nodes(dialled(), accepted())
+	found[0].Dir, found[1].Dir = dir, dir
+	for i := range found {
+		v := &found[i].Node.Views[0]
+		v.Candidates = append(v.Candidates, Candidate{Transport: "quic", Verdict: Possible, Address: "q:1"})
+	}
+	unused := View{Local: 0, Peer: 3, State: StateUnused, Candidates: []Candidate{{Transport: "web", Verdict: Possible, Address: "w:1"}, {Transport: "shm", Verdict: Excluded}}}
+	found[0].Node.Views = append(found[0].Node.Views, unused)
+	jobs := Merge(found)
+	MeasureAll(context.Background(), jobs, found, time.Minute, true)
+	var got []string
+	for _, r := range a.list {
+		got = append(got, itoa(r.Local)+" "+r.Transport)
+	}
+	if want := []string{"1 tcp", "0 web", "1 quic"}; !slices.Equal(got, want) {
+		t.Errorf("asked for %q, want %q", got, want)
+	}
+	if c := jobs[0].Pairs[1].Views[0].Candidates[3]; c.Probe == nil || c.Probe.HalfTrip != time.Microsecond {
+		t.Errorf("%+v", c)
+	}
+	if c := jobs[0].Pairs[0].Views[0].Candidates[0]; c.Probe == nil || c.Probe.Problem != "" {
+		t.Errorf("%+v", c)
 	}
 }

@@ -94,6 +94,22 @@ func (p *Pair) count(v View) {
 	}
 }
 
+// byChannel estimates the speed of a pair whose packets go from agent to agent.
+func (j *Job) byChannel(p *Pair) {
+	if p.State != StateAgents {
+		return
+	}
+	v := p.Views[0]
+	for _, c := range j.Channels {
+		there := c.From == v.LocalHost && c.To == v.PeerHost
+		back := c.To == v.LocalHost && c.From == v.PeerHost
+		if (there || back) && c.RTT > 0 {
+			p.Speed = &Speed{How: HowChannel, Measure: Measure{HalfTrip: c.RTT / 2}}
+			return
+		}
+	}
+}
+
 // end gives the view of the end that knows best why a pair is as it is: the one
 // that dialled, or has a reason.
 func (p *Pair) end() *View {

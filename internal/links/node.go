@@ -107,6 +107,8 @@ const (
 type View struct {
 	Local       int         `json:"local"`
 	Peer        int         `json:"peer"`
+	LocalHost   int         `json:"local_host"` // IMPI host ranks of their agents
+	PeerHost    int         `json:"peer_host"`
 	State       State       `json:"state"`
 	Transport   string      `json:"transport,omitempty"`
 	Plane       string      `json:"data_plane,omitempty"`
@@ -159,6 +161,7 @@ type Candidate struct {
 	Reason    string    `json:"reason"`
 	At        time.Time `json:"at,omitzero"` // of the last try
 	Tries     int       `json:"tries,omitempty"`
+	Probe     *Speed    `json:"probe,omitempty"` // of one that is not in use, if it was measured
 }
 
 // Route is the part of a site's file that holds for a pair.

@@ -157,11 +157,12 @@ func writePairs(w io.Writer, j *Job, s Style) {
 	var t table
 	t.add("RANKS", "TRANSPORT", "DATA PLANE", "HALF TRIP", "RATE", "MESSAGES > / <", "BYTES > / <", "RESUMES", "STATE")
 	var legend []string
-	estimated := false
+	estimated, channels := false, false
 	for i := range j.Pairs {
 		p := &j.Pairs[i]
 		half, rate := p.speed()
 		estimated = estimated || strings.HasSuffix(half, "*")
+		channels = channels || strings.HasPrefix(half, ">")
 		t.add(p.ends(), cmp.Or(p.Transport, "-"), cmp.Or(p.Plane, "-"), half, rate,
 			both(p.AToB.Messages, p.BToA.Messages, ""), both(p.AToB.Bytes, p.BToA.Bytes, "B"), fmt.Sprint(p.Resumes), p.state(s.Now))
 		if picture, meaning := p.draw(); meaning != "" && !slices.Contains(legend, picture+" "+meaning) {
@@ -174,6 +175,9 @@ func writePairs(w io.Writer, j *Job, s Style) {
 	}
 	if estimated {
 		legend = append(legend, "* half of TCP's estimate: -measure measures it")
+	}
+	if channels {
+		legend = append(legend, "> the agents' channel alone")
 	}
 	if len(legend) > 0 {
 		fmt.Fprintf(w, "  %s\n", strings.Join(legend, "   "))
@@ -206,13 +210,24 @@ func (p *Pair) speed() (half, rate string) {
 		return half, rate
 	}
 	half = duration(p.Speed.HalfTrip)
-	if p.Speed.How == HowKernel {
+	switch p.Speed.How {
+	case HowKernel:
 		half += "*"
+	case HowChannel:
+		half = "> " + half + "*"
 	}
 	if p.Speed.Rate > 0 {
 		rate = amount(p.Speed.Rate, "B/s")
 	}
 	return half, rate
+}
+
+// describe is what was found of a transport that is not in use.
+func (s *Speed) describe() string {
+	if s.Problem != "" {
+		return s.Problem
+	}
+	return fmt.Sprintf("it can be reached: %s, %s", duration(s.HalfTrip), amount(s.Rate, "B/s"))
 }
 
 func (p *Pair) state(now time.Time) string {
@@ -339,6 +354,9 @@ func (c Candidate) reason() string {
 	s := c.Reason
 	if c.Verdict == Failed && c.Address != "" {
 		s += ", at " + c.Address
+	}
+	if c.Probe != nil {
+		s += "; " + c.Probe.describe()
 	}
 	if c.Tries > 1 {
 		s += fmt.Sprintf(", tried %d times", c.Tries)

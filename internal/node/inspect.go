@@ -224,6 +224,7 @@ func (n *node) describePair(d *links.Node, x pair, s *wireup.Stats, l *wireup.Li
 	rec := n.direct.past.of(x.local, x.peer)
 	v := links.View{
 		Local: int(x.local), Peer: int(x.peer), State: n.stateOf(x, s, l),
+		LocalHost: int(n.job.Procs[x.local].Host), PeerHost: int(n.job.Procs[x.peer].Host),
 		Transport: rec.transport, Plane: rec.plane, PlaneReason: rec.planeReason,
 		Dialled: rec.dialled, Since: rec.since, Reason: rec.reason,
 	}

@@ -80,10 +80,18 @@ func TestLinksOfTwoSites(t *testing.T) {
 		t.Errorf("channels %+v", j.Channels)
 	}
 	jobs := []links.Job{j}
-	links.MeasureAll(t.Context(), jobs, found, time.Minute)
+	links.MeasureAll(t.Context(), jobs, found, time.Minute, true)
 	for _, p := range jobs[0].Pairs {
 		if s := p.Speed; s == nil || s.Problem != "" || s.HalfTrip <= 0 || s.Best > s.HalfTrip || s.Rate <= 0 || s.How != links.HowProbe || s.Measure.Plane != "fd" {
 			t.Errorf("ranks %d and %d: %+v", p.A, p.B, p.Speed)
+		}
+	}
+	for _, p := range jobs[0].Pairs {
+		for _, v := range p.Views {
+			c := v.Candidates[1] // tcp, which nobody uses
+			if v.Dialled && (c.Probe == nil || c.Probe.Problem != "" || c.Probe.HalfTrip <= 0) {
+				t.Errorf("ranks %d and %d by tcp: %+v", p.A, p.B, c.Probe)
+			}
 		}
 	}
 	if f := slices.IndexFunc(j.Pairs, func(p links.Pair) bool { return p.Resumes != 0 }); f >= 0 {
@@ -135,6 +143,9 @@ func TestLinksThroughTheAgents(t *testing.T) {
 	}
 	if a := advice(p); len(a) != 2 || !strings.HasPrefix(a[0], `direct = true in route "*"`) {
 		t.Errorf("%q", a)
+	}
+	if p.Speed == nil || p.Speed.How != links.HowChannel || p.Speed.HalfTrip <= 0 {
+		t.Errorf("speed %+v", p.Speed)
 	}
 	if c := j.Channels[0]; *c.Sent < wire.HeaderSize || *c.Received < wire.HeaderSize {
 		t.Errorf("%+v", c)
