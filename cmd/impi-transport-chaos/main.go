@@ -1,5 +1,5 @@
 // Command impi-transport-chaos is a plugin that disturbs another transport's links
-// on purpose, for tests and demonstrations only: docs/tracing.md. Under the name
+// on purpose, for tests and demonstrations only: docs/chaos.md. Under the name
 // impi-transport-chaos-tcp it is the transport "chaos-tcp", and so on.
 package main
 
@@ -19,9 +19,10 @@ import (
 )
 
 func main() {
-	sdk.Serve(sdk.Options{Transport: chaos.New(chaos.Options{
+	t := chaos.New(chaos.Options{
 		Name:   strings.TrimPrefix(filepath.Base(os.Args[0]), "impi-transport-"),
 		Around: []transports.Transport{tcp.New(), unix.New(), shm.New(), quic.New()},
 		Warn:   func(text string) { fmt.Fprintln(os.Stderr, "[WARN] chaos:", text) },
-	})})
+	})
+	sdk.Serve(sdk.Options{Transport: t, Stats: t.Stats})
 }

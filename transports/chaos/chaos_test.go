@@ -178,6 +178,9 @@ func TestCutsAreCounted(t *testing.T) {
 			t.Errorf("link %d: %d bytes, %v", i, n, err)
 		}
 	}
+	if s := tr.(*chaos.Transport).Stats(); s["links_cut"] != 1 || s["links_disturbed"] != 4 {
+		t.Errorf("%v", s)
+	}
 }
 
 func TestErrorsNameBoth(t *testing.T) {

@@ -61,3 +61,12 @@ func (t *Transport) Close() error {
 	}
 	return all
 }
+
+// Stats counts links, for the operator.
+func (t *Transport) Stats() map[string]float64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return map[string]float64{
+		"links_disturbed": float64(t.links), "links_open": float64(len(t.live)), "links_cut": float64(t.cuts),
+	}
+}
