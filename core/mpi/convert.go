@@ -16,10 +16,13 @@ type Pair[V datatype.PairValue] = datatype.Pair[V]
 // on machines of one byte order that is memory as it stands, and the functions
 // below cost a comparison.
 
+// unconverted tells that nobody's elements of k need any conversion.
+func (p *process) unconverted(k datatype.Kind) bool { return p.plain>>k&1 != 0 }
+
 // foreign gives how k's elements travel to and from peer, and whether that
 // differs from how they lie in memory.
 func (p *process) foreign(peer message.Peer, k datatype.Kind) (datatype.Representation, bool) {
-	if p.homogeneous || peer < 0 {
+	if p.unconverted(k) || peer < 0 {
 		return datatype.Native, false
 	}
 	rep := p.data[peer]
@@ -40,7 +43,7 @@ func (p *process) pack(peer message.Peer, k datatype.Kind, b []byte) ([]byte, er
 // landing gives the memory to receive elements of k into: b itself, unless
 // somebody who may send them needs another size for them.
 func (p *process) landing(b []byte, k datatype.Kind) []byte {
-	if p.homogeneous {
+	if p.unconverted(k) {
 		return b
 	}
 	size := k.Size()
@@ -65,9 +68,9 @@ type landing struct {
 }
 
 // landed notes what landing has given; there is nothing to note, and nil, where
-// everybody has one representation.
+// nobody's need conversion.
 func (p *process) landed(b, landed []byte, k datatype.Kind) *landing {
-	if p.homogeneous {
+	if p.unconverted(k) {
 		return nil
 	}
 	return &landing{k, b, landed}

@@ -128,7 +128,7 @@ func newProcess(job *wireup.Job, agent link.Link, m machine.Machine, control mac
 
 func (r *Roster) newProcess(job *wireup.Job, agent link.Link, m machine.Machine, control machine.Node) (*process, error) {
 	p := &process{job: job, machine: m, control: control, grace: grace}
-	p.roster, p.data, p.kinds, p.homogeneous = r, r.data, r.kinds, r.homogeneous
+	p.roster, p.data, p.kinds, p.homogeneous, p.plain = r, r.data, r.kinds, r.homogeneous, r.plain
 	p.turns.L = &p.mu
 	var err error
 	p.eng, err = message.New(message.Config{

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/core/message"
 )
 
@@ -124,8 +125,9 @@ func TestEndOfAPeerInMemory(t *testing.T) {
 
 // Nothing is allocated for a message over memory, short or lent.
 func TestNoAllocationsOverMemory(t *testing.T) {
+	own := func(int, int) string { return datatype.HostOrder().String() } // as nodes say it of own sites
 	for _, n := range []int{8, 4 << 10, 300 << 10} {
-		procs := layout{procs: 2, dataLen: 256 << 10, ackMark: 64, hiWater: 256, link: rings(512 << 10)}.start(t)
+		procs := layout{procs: 2, dataLen: 256 << 10, ackMark: 64, hiWater: 256, link: rings(512 << 10), data: own}.start(t)
 		out, in := make([]byte, n), make([]byte, n)
 		message := func() {
 			s, err := Isend(procs[0].world, out, 1, 0)

@@ -36,10 +36,11 @@ type process struct {
 	told    uint64 // the engine's events that sleepers were roused for
 
 	job         *wireup.Job
-	roster      *Roster                   // its data, kinds and homogeneous are here once more:
+	roster      *Roster                   // its data, kinds, homogeneous and plain are here once more:
 	data        []datatype.Representation // of user data, by world rank
 	kinds       []datatype.Representation // the different ones of data
 	homogeneous bool                      // all of data is Native
+	plain       uint64                    // bit k: nobody's elements of kind k need conversion
 	eng         *message.Engine
 
 	ports    []*port  // by message.LinkID; nil once closed

@@ -25,6 +25,7 @@ type Roster struct {
 	data        []datatype.Representation // of user data, by world rank
 	kinds       []datatype.Representation // the different ones of data
 	homogeneous bool                      // all of data is Native
+	plain       uint64                    // bit k: elements of kind k travel as they lie in memory, whoever sends
 	external    []bool                    // by client: data to some of its ranks is external32
 }
 
@@ -76,6 +77,11 @@ func (r *Roster) readData(procs []wireup.Proc) error {
 		}
 		if rep == datatype.External32 {
 			r.external[procs[i].Client] = true
+		}
+	}
+	for k := datatype.Byte; k.Valid(); k++ {
+		if !slices.ContainsFunc(r.kinds, func(rep datatype.Representation) bool { return !rep.Identity(k) }) {
+			r.plain |= 1 << k
 		}
 	}
 	return nil
