@@ -96,12 +96,16 @@ func TestFullFile(t *testing.T) {
 		}
 	})
 	t.Run("transports", func(t *testing.T) {
-		if got := alpha.transportNames(); !reflect.DeepEqual(got, []string{"unix", "tcp", "x"}) {
+		if got := alpha.transportNames(); !reflect.DeepEqual(got, []string{"unix", "tcp", "quic", "x"}) {
 			t.Errorf("alpha has %v", got)
 		}
 		tcp, _ := alpha.Transport("tcp")
 		if !tcp.Builtin || tcp.SettingMap()["nodelay"] != true {
 			t.Errorf("tcp is %+v", tcp)
+		}
+		quic, _ := alpha.Transport("quic")
+		if !quic.Builtin || quic.SettingMap()["cert"] != "certs/alpha.pem" || quic.Dir != j.Dir {
+			t.Errorf("quic is %+v", quic)
 		}
 		x, _ := alpha.Transport("x")
 		settings := map[string]any{"servers": []string{"192.0.2.1", "192.0.2.2"}, "retries": 3.0}
@@ -118,7 +122,7 @@ func TestFullFile(t *testing.T) {
 		if r := beta.RouteTo("alpha"); r.Direct || !reflect.DeepEqual(r.Prefer, []string{"tcp"}) {
 			t.Errorf("beta to alpha: %+v", r)
 		}
-		if r := beta.RouteTo("lam"); r.Representation != External32 || len(r.Prefer) != 3 || !r.Direct {
+		if r := beta.RouteTo("lam"); r.Representation != External32 || len(r.Prefer) != 4 || !r.Direct {
 			t.Errorf("beta to lam: %+v", r)
 		}
 		if r := alpha.RouteTo("beta"); r.Site != "*" || !reflect.DeepEqual(r.Prefer, []string{"unix", "x", "tcp"}) ||
@@ -278,5 +282,41 @@ site "near" {
 	opt.Local = nil
 	if _, diags = load(&faults{file: "job.hcl"}, []byte(text), dir, opt); len(diags) != 5 {
 		t.Errorf("with all machines checked: %v", diags)
+	}
+}
+
+// A transport that has settings without a default is there with its block only,
+// behind those that every job has.
+func TestOptionalBuiltins(t *testing.T) {
+	const file = oneProgram + `site "a" { client = 0  embedded_server {}  auth "none" {}` + hostA + `}`
+	for text, want := range map[string][]string{
+		file:                         {"unix", "tcp"},
+		file + `transport "quic" {}`: {"unix", "tcp", "quic"},
+		`transport "tcp" {}` + file:  {"unix", "tcp"},
+		`transport "quic" { plugin = "bin/impi-transport-x" }` + file: {"unix", "tcp", "quic"},
+	} {
+		j, diags := loadText(t, text)
+		if len(diags) > 0 {
+			t.Fatalf("%s: %v", text, diags)
+		}
+		site := j.Sites[0]
+		if got := site.transportNames(); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: transports %v", text, got)
+		}
+		if quic, ok := site.Transport("quic"); ok && quic.Builtin == strings.Contains(text, "plugin") {
+			t.Errorf("%s: built in is %t", text, quic.Builtin)
+		}
+	}
+}
+
+func TestSiteNames(t *testing.T) {
+	got, err := SiteNames("testdata/full.hcl")
+	if err != nil || !reflect.DeepEqual(got, []string{"alpha", "beta", "gamma"}) {
+		t.Errorf("%v, %v", got, err)
+	}
+	for _, name := range []string{"testdata/nothing.hcl", "testdata/job.key"} {
+		if got, err := SiteNames(name); err == nil {
+			t.Errorf("%s: %v", name, got)
+		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2/hclparse"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
 )
 
 // ErrNoSites is reported by SiteNames for a file without any.
@@ -28,7 +29,7 @@ func SiteNames(path string) ([]string, error) {
 		if block.Type != "site" || len(block.Labels) != 1 {
 			continue
 		}
-		if _, foreign := block.Body.Attributes["foreign"]; !foreign {
+		if !foreign(block.Body.Attributes["foreign"]) {
 			names = append(names, block.Labels[0])
 		}
 	}
@@ -36,4 +37,13 @@ func SiteNames(path string) ([]string, error) {
 		return nil, fmt.Errorf("%s: %w", path, ErrNoSites)
 	}
 	return names, nil
+}
+
+// foreign tells whether an attribute, if there is one, says yes.
+func foreign(a *hclsyntax.Attribute) bool {
+	if a == nil {
+		return false
+	}
+	v, diags := a.Expr.Value(nil)
+	return !diags.HasErrors() && v.Type() == cty.Bool && v.IsKnown() && !v.IsNull() && v.True()
 }

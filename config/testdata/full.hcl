@@ -50,9 +50,24 @@ program {
   stdin         = 0    # the world rank that reads impi-node's stdin; -1: none
 }
 
-# The built-in transports, unix and tcp, need no block.
+# The built-in transports shm, unix and tcp need no block; quic has settings that
+# must be given, and is there when it has one. What stands in config, the transport
+# itself decides: docs/transports.md has the settings.
 transport "tcp" {
-  config { nodelay = true } # what stands here, the transport itself decides
+  config {
+    nodelay    = true
+    port_range = "7900-7999"
+    #: tls = true # with cert, key and ca as below: links are encrypted
+  }
+}
+transport "quic" {
+  config {
+    cert  = "certs/alpha.pem" # of the site; impi-node cert init makes the files
+    key   = "certs/alpha.key" # paths start from the folder of this file
+    ca    = "certs/ca.pem"
+    peers = ["alpha", "beta", "gamma"] # whose certificates are accepted; default: the CA's
+    lanes = 2 # connections to one peer
+  }
 }
 
 plugin_dir = "bin" # where plugins are; default: the folder of this file
@@ -68,7 +83,7 @@ transport "x" {
 }
 
 # How a site reaches another one: the route with its name, or else route "*".
-# Without any, the transports are tried in this order: unix, tcp, plugins.
+# Without any, the transports are tried in this order: shm, unix, tcp, quic, plugins.
 route "*" {
   prefer      = ["unix", "x", "tcp"] # best first; default: all
   direct      = true                 # procs may open links of their own; else through the agents
