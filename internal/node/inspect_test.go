@@ -183,7 +183,8 @@ func TestStoppedProc(t *testing.T) {
 	n := all[0].n
 	pid := n.procs[1].os.PID()
 	stop(t, pid)
-	for range 2 { // the second asks nobody anything: it waits for the same answer
+	var waited chan struct{}
+	for i := range 2 { // the second asks nobody anything: it waits for the same answer
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		d := n.describe(ctx, links.Request{})
 		cancel()
@@ -193,6 +194,10 @@ func TestStoppedProc(t *testing.T) {
 		if v := d.Views[1]; v.Local != 1 || v.State != links.StateLinked || v.Transport != "tcp" || v.Traffic != nil {
 			t.Errorf("what the node knows itself: %+v", v)
 		}
+		if i > 0 && n.procs[1].inquiry.done != waited {
+			t.Error("the proc was asked again")
+		}
+		waited = n.procs[1].inquiry.done
 	}
 	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
 		t.Fatal(err)
