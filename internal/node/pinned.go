@@ -1,7 +1,10 @@
 package node
 
 import (
+	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/link"
@@ -18,17 +21,50 @@ func dataPlanes(r config.Route) (planes []transports.DataPlane) {
 	return planes
 }
 
+// checkPins wants each route that pins data planes to prefer a transport that has one
+// of them: else its links would never be made.
+func (n *node) checkPins() error {
+	var errs []error
+	for _, r := range n.opt.Site.Routes {
+		if r.Direct && len(r.DataPlane) > 0 {
+			errs = append(errs, n.checkPin(r))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (n *node) checkPin(r config.Route) error {
+	var have []string
+	for _, name := range r.Prefer {
+		t := n.transport(name)
+		if t == nil {
+			return nil // it did not start, which is worse
+		}
+		c := t.Capabilities().DataPlanes
+		if slices.ContainsFunc(dataPlanes(r), func(p transports.DataPlane) bool { return slices.Contains(c, p) }) {
+			return nil
+		}
+		have = append(have, fmt.Sprintf("%s has %q", name, c))
+	}
+	return fmt.Errorf("%v: route %q pins data_plane = %q, and none of its transports has such links: %s; change data_plane or prefer",
+		r.Pos, r.Site, r.DataPlane, strings.Join(have, ", "))
+}
+
 // pinned gives a transport as the route to a rank wants its links: by the data
 // planes that it pins, or not at all.
 func (n *node) pinned(t *transport, rank wire.WorldRank) transports.Transport {
 	return t.through(dataPlanes(n.routeTo(rank)))
 }
 
-// accepting gives a transport as it should listen. A link that comes has a data
-// plane before it tells whom it is from, so it gets one that some route allows;
-// allowsPlane is asked when the peer is known.
+// accepting gives a transport as it should listen.
 func (n *node) accepting(t *transport) transports.Transport {
-	var planes []transports.DataPlane
+	return t.through(n.acceptingPlanes(t))
+}
+
+// acceptingPlanes are the data planes of links that come. Such a link has one before
+// it tells whom it is from, so it gets one that some route allows; allowsPlane is
+// asked when the peer is known.
+func (n *node) acceptingPlanes(t *transport) (planes []transports.DataPlane) {
 	routes := slices.Clone(n.opt.Site.Routes)
 	if !slices.ContainsFunc(routes, func(r config.Route) bool { return r.Site == "*" }) {
 		routes = append(routes, n.opt.Site.RouteTo("*"))
@@ -38,7 +74,7 @@ func (n *node) accepting(t *transport) transports.Transport {
 			continue
 		}
 		if len(r.DataPlane) == 0 {
-			return t
+			return nil
 		}
 		for _, p := range dataPlanes(r) {
 			if !slices.Contains(planes, p) {
@@ -46,7 +82,7 @@ func (n *node) accepting(t *transport) transports.Transport {
 			}
 		}
 	}
-	return t.through(planes)
+	return planes
 }
 
 // through gives a transport pinned to data planes; none means any.

@@ -35,6 +35,7 @@ func (n *node) startTransports(ctx context.Context) error {
 			n.transports = append(n.transports, t)
 		}
 	}
+	errs = append(errs, n.checkPins())
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}

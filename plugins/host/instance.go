@@ -152,7 +152,7 @@ func (i *instance) check(within time.Duration) {
 	if status.Code(err) == codes.DeadlineExceeded && i.ctx.Err() == nil {
 		i.stop(&Error{Plugin: i.cfg.Name, Path: i.path, Kind: ErrHung,
 			Problem: fmt.Sprintf("did not answer a health check within %v and is killed", within),
-			Remedy:  "it is started again when needed; running links are not affected"}, 0)
+			Remedy:  "it is started again when needed; links whose bytes it passed on are broken, others go on"}, 0)
 	}
 }
 
@@ -189,7 +189,7 @@ func (i *instance) crash() error {
 		problem += ": " + words
 	}
 	return &Error{Plugin: i.cfg.Name, Path: i.path, Kind: ErrCrashed, Problem: problem, Output: i.proc.said.String(),
-		Remedy: "it is started again when needed; running links are not affected"}
+		Remedy: "it is started again when needed; links whose bytes it passed on are broken, others go on"}
 }
 
 // violation is the error of a plugin that does what it must not.

@@ -1,0 +1,110 @@
+package node
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/core/mpi"
+	"github.com/openimpi/impi/transports"
+)
+
+func init() {
+	programs["stranded"] = func() { // rank 0 waits for what never comes
+		w := initialize()
+		everybody(w)
+		ring(w) // when rank 0 is through, nothing is under way any more
+		if w.Rank() == 0 {
+			fmt.Println("waits")
+			var x [1]int64
+			_, err := mpi.Recv(w, x[:], 1, 99)
+			check(err)
+		}
+		hang()
+	}
+}
+
+func pinning(planes ...string) config.Route {
+	return config.Route{Prefer: []string{"tcp"}, Direct: true, DataPlane: planes}
+}
+
+// A job runs by every data plane, and its nodes know which one it was and why.
+func TestPinnedPlanes(t *testing.T) {
+	for _, plane := range []string{"fd", "ring", "stream", "grpc"} {
+		t.Run(plane, func(t *testing.T) {
+			all := start(t, route(testJob("all", 2, 1), pinning(plane)))
+			wantNone(t, all)
+			if got := all[0].out.line(t, "[0] sum "); got != "3" {
+				t.Errorf("sum %s", got)
+			}
+			log := all[0].err.String() + all[1].err.String()
+			want := fmt.Sprintf(`data_plane=%s reason="the link is a kernel socket, and the site's config wants %s"`, plane, plane)
+			if !strings.Contains(log, want) {
+				t.Errorf("the logs do not have %s", want)
+			}
+		})
+	}
+}
+
+// A plane that no transport of the route has is a fault of the job file, not a slower
+// job.
+func TestPinnedPlaneThatNobodyHas(t *testing.T) {
+	r := pinning("peer-shm")
+	r.Pos = config.Pos{File: "job.hcl", Line: 7, Column: 1}
+	all := start(t, route(testJob("all", 1), r))
+	f := end(all)[0]
+	want := `job.hcl:7:1: route "*" pins data_plane = ["peer-shm"], and none of its transports has such links: tcp has ["fd" `
+	if f == nil || !strings.Contains(f.Error(), want) {
+		t.Errorf("%v", f)
+	}
+}
+
+// A proc whose link was passed on by a plugin that dies says so.
+func TestPluginKilledEndsItsRelayedLinks(t *testing.T) {
+	for _, plane := range []string{"ring", "stream", "grpc"} {
+		t.Run(plane, func(t *testing.T) {
+			all := start(t, route(testJob("stranded", 1, 1), pinning(plane)))
+			all[0].out.line(t, "[0] waits")
+			fd := pidfd(t, all[0].n.transport("tcp").plugin.Status().PID)
+			if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil {
+				t.Fatal(err)
+			}
+			wantAll(t, all, "rank 0 on site alpha exited with status 9")
+			want := fmt.Sprintf("the plugin of transport tcp, which passes its bytes on (data plane %s), has died", plane)
+			if said := all[0].err.String(); !strings.Contains(said, want) {
+				t.Errorf("the proc does not say why")
+			}
+		})
+	}
+}
+
+// The planes of a listener are those that any route wants, until the peer is known.
+func TestAcceptingPlanes(t *testing.T) {
+	any := config.Route{Site: "*", Prefer: []string{"tcp"}, Direct: true}
+	ring, stream := any, any
+	ring.DataPlane, stream.DataPlane = []string{"ring"}, []string{"stream", "ring"}
+	ring.Site = "beta"
+	elsewhere := config.Route{Site: "gamma", Prefer: []string{"unix"}, Direct: true}
+	for _, c := range []struct {
+		name   string
+		routes []config.Route
+		want   string
+	}{
+		{"not pinned", []config.Route{any}, ""},
+		{"not pinned for all", []config.Route{ring, any}, ""},
+		{"pinned", []config.Route{ring, stream, elsewhere}, "ring stream"},
+		{"another transport's route", []config.Route{stream, elsewhere}, "stream ring"},
+	} {
+		n := twoSites(t, c.routes...)
+		if got := strings.Trim(fmt.Sprint(n.acceptingPlanes(n.transport("tcp"))), "[]"); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+	n := twoSites(t, ring, any)
+	if !n.allowsPlane(2, nil) || len(dataPlanes(n.routeTo(2))) != 1 || dataPlanes(n.routeTo(2))[0] != transports.PlaneRing {
+		t.Errorf("%v", dataPlanes(n.routeTo(2)))
+	}
+}
