@@ -106,6 +106,8 @@ func (b *builder) limits() Limits {
 	return Limits{
 		Start: pick(DefaultStart, "start", l),
 		Stop:  pick(DefaultStop, "stop", l),
+
+		Resume: pick(DefaultResume, "resume", l),
 	}
 }
 

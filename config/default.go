@@ -14,6 +14,8 @@ const (
 	DefaultStart = 60 * time.Second // Limits.Start
 	DefaultStop  = 10 * time.Second // Limits.Stop
 
+	DefaultResume = 30 * time.Second // Limits.Resume
+
 	DefaultDataLen = 262144
 	DefaultAckMark = 32
 	DefaultHiWater = 128
@@ -30,7 +32,9 @@ func defaultProtocol() Protocol {
 	}
 }
 
-func defaultLimits() Limits { return Limits{Start: DefaultStart, Stop: DefaultStop} }
+func defaultLimits() Limits {
+	return Limits{Start: DefaultStart, Stop: DefaultStop, Resume: DefaultResume}
+}
 
 func defaultLog() Log { return Log{Level: "info", Format: "text"} }
 

@@ -217,7 +217,7 @@ func TestOneSiteFile(t *testing.T) {
 
 func TestSitesAreSortedAndDefaultsHold(t *testing.T) {
 	j := mustLoad(t, "testdata/two-sites.hcl")
-	if j.Sites[0].Name != "alpha" || j.Limits != (Limits{Start: time.Minute, Stop: 10 * time.Second}) {
+	if j.Sites[0].Name != "alpha" || j.Limits != (Limits{Start: time.Minute, Stop: 10 * time.Second, Resume: 30 * time.Second}) {
 		t.Fatalf("job %+v", j)
 	}
 	a, b := j.Sites[0], j.Sites[1]

@@ -136,6 +136,9 @@ func (t Transport) SettingMap() map[string]any {
 	return m
 }
 
+// defaultResume is Route.Resume where the file does not say it.
+const defaultResume = false
+
 // Route says how a site reaches another one.
 type Route struct {
 	Site           string   // the other site's name, or "*"
@@ -143,6 +146,7 @@ type Route struct {
 	Direct         bool     // procs may open links that pass the agents by
 	DataPlane      []string // the only data planes allowed, best first; nil: any
 	RequireTLS     bool     // only transports whose links are encrypted
+	Resume         bool     // links that break are made again and lose nothing
 	Representation Representation
 	Pos            Pos
 }
@@ -187,6 +191,9 @@ type Log struct {
 type Limits struct {
 	Start time.Duration // from the node's start until all sites are connected
 	Stop  time.Duration // from the first order to end until procs are killed
+
+	// Resume is how long a link that broke is dialled again.
+	Resume time.Duration
 }
 
 // Site gives the site called name.
@@ -253,7 +260,7 @@ func (s Site) RouteTo(name string) Route {
 			return s.Routes[i]
 		}
 	}
-	return Route{Site: "*", Prefer: s.transportNames(), Direct: true}
+	return Route{Site: "*", Prefer: s.transportNames(), Direct: true, Resume: defaultResume}
 }
 
 func (s Site) transportNames() []string {

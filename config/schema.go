@@ -49,6 +49,7 @@ func blockRoute() *blockSpec {
 			{name: "direct", kind: truth()},
 			{name: "data_plane", kind: wordsOf(dataPlanes)},
 			{name: "require_tls", kind: truth()},
+			{name: "resume", kind: truth()},
 			{name: "representation", kind: oneOf(representations)},
 		},
 	}
@@ -156,6 +157,7 @@ func fileSpec() *blockSpec {
 		attrs: []attrSpec{
 			{name: "start", kind: duration("60s")},
 			{name: "stop", kind: duration("10s")},
+			{name: "resume", kind: duration("30s")},
 		},
 	}
 	return &blockSpec{

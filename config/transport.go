@@ -106,6 +106,7 @@ func (b *builder) routes(s *siteDraft) {
 			Direct:         pick(true, "direct", in),
 			DataPlane:      pick([]string(nil), "data_plane", in),
 			RequireTLS:     pick(false, "require_tls", in),
+			Resume:         pick(defaultResume, "resume", in),
 			Representation: Representation(pick("", "representation", in)),
 			Pos:            in.pos,
 		})

@@ -68,6 +68,7 @@ type options struct {
 	transport string        // "auto", or a transport's name
 	plane     string        // data plane that the route pins; empty: none
 	path      string        // "direct" or "channel"
+	resume    string        // "true", "false", or what the node would choose
 	procs     int
 	floor     bool
 	peers     []string
@@ -136,6 +137,7 @@ func parse(args []string, w io.Writer) (o options, err error) {
 	f.StringVar(&o.transport, "transport", "auto", "transport to use: shm, unix, tcp, tcp+tls, quic, or auto")
 	f.StringVar(&o.plane, "plane", "", "data plane that links must have: fd, peer-shm, ring, stream or grpc")
 	f.StringVar(&o.path, "path", "direct", "direct: links between procs; channel: through the agents of two sites")
+	f.StringVar(&o.resume, "resume", "", "true or false: whether links that break are resumed (default: the node's choice)")
 	f.IntVar(&o.procs, "procs", 2, "ranks, for allreduce")
 	f.BoolVar(&o.floor, "floor", false, "measure a bare polling socket pair as well (pingpong, stream)")
 	peers := f.String("peer", "", "other implementations to measure: mpich,openmpi")
@@ -175,6 +177,8 @@ func (o *options) check() error {
 	switch {
 	case o.path != "direct" && o.path != "channel":
 		return fmt.Errorf("-path %q: want direct or channel", o.path)
+	case o.resume != "" && o.resume != "true" && o.resume != "false":
+		return fmt.Errorf("-resume %q: want true or false", o.resume)
 	case o.repeat < 1 || o.seconds <= 0:
 		return errors.New("-repeat and -seconds must be positive")
 	case o.procs < 2:

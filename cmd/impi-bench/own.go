@@ -83,6 +83,9 @@ func (w *own) job(bench string, procs int, sizes []int) string {
 	if w.o.plane != "" {
 		prefer += fmt.Sprintf("\n  data_plane = [%q]", w.o.plane)
 	}
+	if w.o.resume != "" {
+		prefer += "\n  resume = " + w.o.resume
+	}
 	fmt.Fprintf(&b, "job {\n  embedded_server {}\n}\nprogram {\n  command = %s\n  prefix_output = false\n}\n", quoted)
 	fmt.Fprintf(&b, "route \"*\" {\n  %s\n  direct = %v\n}\nlog { level = \"warn\" }\n", prefer, direct)
 	b.WriteString(w.secure())

@@ -36,6 +36,8 @@ job {
 limits {
   start = "60s" # from the start of a node until all sites are connected
   stop  = "10s" # from the first order to end until procs are killed
+
+  resume = "30s" # how long a link that broke is dialled again
 }
 
 # What holds for all sites. A site block can have the same blocks. Of program,
@@ -89,6 +91,7 @@ route "*" {
   direct      = true                 # procs may open links of their own; else through the agents
   data_plane  = ["fd"]               # a link without one of these fails; default: any
   require_tls = false                # true: only transports that encrypt
+  resume      = false                # true: links that break are made again and lose nothing
 }
 
 route "lam" {

@@ -15,6 +15,7 @@ type Acceptor struct {
 	token Token
 	nonce Nonce
 	hello Hello
+	named bool   // hello has a session
 	said  []byte // everything, both ways, that the next MAC covers
 	out   []byte
 	in    inbox
@@ -69,8 +70,8 @@ func (a *Acceptor) Input(b []byte) (consumed int, err error) {
 
 func (a *Acceptor) sizeOf(k kind) int {
 	switch {
-	case (k == kindHello || k == kindProbe) && a.state == wantHello:
-		return helloSize
+	case a.state == wantHello:
+		return helloSizeOf(k)
 	case k == kindProof && a.state == wantProof:
 		return proofSize
 	}
@@ -89,10 +90,12 @@ func (a *Acceptor) takeHello(m []byte) {
 	a.said = append(a.said, m...)
 	id := jobID(&a.token)
 	k, _ := parseHead(m) // sizeOf has seen it
-	a.hello.Probe = k == kindProbe
+	a.hello.set(k)
+	a.named = helloSizeOf(k) > helloSize
 	ranks := m[headSize+jobIDSize+NonceSize:]
 	a.hello.Src = wire.WorldRank(binary.BigEndian.Uint32(ranks))
 	a.hello.Dst = wire.WorldRank(binary.BigEndian.Uint32(ranks[4:]))
+	copy(a.hello.Session[:], ranks[8:])
 	if !hmac.Equal(m[headSize:headSize+jobIDSize], id[:]) {
 		a.refuse(WrongJob, a.fault(ErrJob))
 		return
@@ -110,8 +113,11 @@ func (a *Acceptor) takeProof(m []byte) {
 	}
 	a.said = append(a.said, m...)
 	a.state = wantJudgement
-	if a.hello.Src < 0 || a.hello.Dst < 0 || a.hello.Src == a.hello.Dst {
+	switch {
+	case a.hello.Src < 0 || a.hello.Dst < 0 || a.hello.Src == a.hello.Dst:
 		a.refuse(UnknownRank, a.fault(ErrGreeting))
+	case a.named && a.hello.Session == Session{}:
+		a.refuse(UnknownLink, a.fault(ErrGreeting))
 	}
 }
 

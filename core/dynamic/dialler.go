@@ -23,14 +23,14 @@ type Dialler struct {
 // NewDialler begins a greeting. The nonce must be random and never used before.
 func NewDialler(token Token, nonce Nonce, hello Hello) *Dialler {
 	id := jobID(&token)
-	k := kindHello
-	if hello.Probe {
-		k = kindProbe
-	}
+	k := hello.kind()
 	b := append(appendHead(nil, k), id[:]...)
 	b = append(b, nonce[:]...)
 	b = binary.BigEndian.AppendUint32(b, uint32(hello.Src))
 	b = binary.BigEndian.AppendUint32(b, uint32(hello.Dst))
+	if helloSizeOf(k) > helloSize {
+		b = append(b, hello.Session[:]...)
+	}
 	return &Dialler{token: token, hello: hello, said: bytes.Clone(b), out: b}
 }
 

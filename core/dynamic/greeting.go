@@ -13,7 +13,8 @@ import (
 // The greeting is what both ends of a new direct link say before the packets:
 //
 //	dialler                          acceptor
-//	  HELLO job, nonce, src, dst  -->    (or PROBE, with the same fields)
+//	  HELLO job, nonce, src, dst  -->    (or PROBE, with the same fields, or
+//	                                      LASTING, AGAIN, HOSTS, which add a session)
 //	                              <--  CHALLENGE nonce
 //	  PROOF mac                   -->
 //	                              <--  VERDICT code, mac
@@ -28,8 +29,10 @@ import (
 const (
 	TokenSize = 32
 	NonceSize = 32
-	jobIDSize = 16
-	macSize   = sha256.Size
+	// SessionSize is the size of a lasting link's name.
+	SessionSize = 16
+	jobIDSize   = 16
+	macSize     = sha256.Size
 )
 
 // Token is a job's secret. Nonce is random bytes, fresh for each greeting.
@@ -45,6 +48,50 @@ type Hello struct {
 	// Probe tells that the link is not for the procs, but to find out how fast
 	// their nodes can talk by it.
 	Probe bool
+
+	// Session is not zero for a link that outlives its connection: it names it.
+	// Again tells that this is a further connection for it, and Hosts that Src and
+	// Dst are ranks of hosts, between whose agents it goes.
+	Session Session
+	Again   bool
+	Hosts   bool
+}
+
+// Session names a link that outlives its connections. It is unguessable, but
+// shown on the way.
+type Session [SessionSize]byte
+
+// kind is how a Hello is said.
+func (h *Hello) kind() kind {
+	switch {
+	case h.Probe:
+		return kindProbe
+	case h.Session == Session{}:
+		return kindHello
+	case h.Hosts:
+		return kindHosts
+	case h.Again:
+		return kindAgain
+	}
+	return kindLasting
+}
+
+// set is the reverse of kind.
+func (h *Hello) set(k kind) {
+	h.Probe = k == kindProbe
+	h.Again = k == kindAgain || k == kindHosts
+	h.Hosts = k == kindHosts
+}
+
+// helloSizeOf is the size of what a dialler may begin with, or 0.
+func helloSizeOf(k kind) int {
+	switch k {
+	case kindHello, kindProbe:
+		return helloSize
+	case kindLasting, kindAgain, kindHosts:
+		return helloSize + SessionSize
+	}
+	return 0
 }
 
 // Verdict is what an acceptor says to a dialler.
@@ -61,11 +108,12 @@ const (
 	Leaving     Verdict = 6 // the job is ending here
 	NotAllowed  Verdict = 7 // the acceptor's routes do not want such a link
 	Busy        Verdict = 8 // the acceptor answers other probes
+	UnknownLink Verdict = 9 // the acceptor has no link of that session, or no longer
 )
 
 // String says what the verdict means.
 func (v Verdict) String() string {
-	names := [...]string{"accepted", "unknown rank", "another link is used", "wrong job", "wrong token", "malformed greeting", "the job is ending", "not allowed by the routes", "busy with other probes"}
+	names := [...]string{"accepted", "unknown rank", "another link is used", "wrong job", "wrong token", "malformed greeting", "the job is ending", "not allowed by the routes", "busy with other probes", "no link of that session is left"}
 	if int(v) < len(names) {
 		return names[v]
 	}
@@ -102,7 +150,10 @@ const (
 	kindChallenge
 	kindProof
 	kindVerdict
-	kindProbe // a HELLO for a link that is measured; who does not know it refuses it as malformed
+	kindProbe   // a HELLO for a link that is measured; who does not know it refuses it as malformed
+	kindLasting // a HELLO for a link that outlives this connection; then the session
+	kindAgain   // a HELLO for a further connection of such a link
+	kindHosts   // the same between agents: src and dst are ranks of hosts
 )
 
 // magic begins every message; its last byte is the version of the greeting.

@@ -95,7 +95,7 @@ func TestGreetingLeavesThePackets(t *testing.T) {
 }
 
 func TestGreetingRefused(t *testing.T) {
-	for _, why := range []Verdict{UnknownRank, TieLost, Leaving, NotAllowed, Busy, 99} {
+	for _, why := range []Verdict{UnknownRank, TieLost, Leaving, NotAllowed, Busy, UnknownLink, 99} {
 		d, a := NewDialler(testToken, nonceD, testHello), NewAcceptor(testToken, nonceA)
 		upToJudgement(t, d, a, 1000)
 		a.Refuse(why)
@@ -300,6 +300,59 @@ func TestProbeIsNoLink(t *testing.T) {
 		if _, err := a.Input(d.Output()); !errors.Is(err, ErrToken) {
 			t.Errorf("%+v with its kind changed: %v", said, err)
 		}
+	}
+}
+
+// TestSessions: what a lasting link is for arrives as it was said, and a byte of
+// the session cannot be changed on the way, nor one kind be made of another.
+func TestSessions(t *testing.T) {
+	session := Session{1, 15: 2}
+	all := []Hello{
+		{Src: 3, Dst: 4, Session: session},
+		{Src: 3, Dst: 4, Session: session, Again: true},
+		{Src: 3, Dst: 4, Session: session, Again: true, Hosts: true},
+	}
+	for _, said := range all {
+		for _, piece := range []int{1, 7, 1000} {
+			d, a := NewDialler(testToken, nonceD, said), NewAcceptor(testToken, nonceA)
+			hello, _, _ := upToJudgement(t, d, a, piece)
+			if h, ok := a.Peer(); !ok || h != said || len(hello) != helloSize+SessionSize {
+				t.Errorf("%+v arrives as %+v, %v, in %d bytes", said, h, ok, len(hello))
+			}
+			a.Refuse(UnknownLink)
+			_, err := d.Input(a.Output())
+			var refused *RefusedError
+			if !errors.As(err, &refused) || !refused.Proven || refused.Verdict != UnknownLink {
+				t.Errorf("%+v: %v", said, err)
+			}
+		}
+		for at := range SessionSize + 1 {
+			d, a := NewDialler(testToken, nonceD, said), NewAcceptor(testToken, nonceA)
+			hello := d.Output()
+			if at < SessionSize {
+				hello[helloSize+at] ^= 1
+			} else if hello[headSize-1]++; hello[headSize-1] > byte(kindHosts) {
+				hello[headSize-1] = byte(kindLasting)
+			}
+			a.Input(hello)
+			d.Input(a.Output())
+			if _, err := a.Input(d.Output()); !errors.Is(err, ErrToken) {
+				t.Errorf("%+v, changed at %d: %v", said, at, err)
+			}
+		}
+	}
+}
+
+func TestSessionMustNotBeZero(t *testing.T) {
+	d, a := NewDialler(testToken, nonceD, Hello{Src: 1, Dst: 2, Session: Session{1}}), NewAcceptor(testToken, nonceA)
+	d.hello.Session = Session{}
+	hello := d.Output()
+	copy(hello[helloSize:], make([]byte, SessionSize))
+	d.said = bytes.Clone(hello) // so that the MAC is right
+	a.Input(hello)
+	d.Input(a.Output())
+	if _, err := a.Input(d.Output()); !errors.Is(err, ErrGreeting) {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -113,6 +113,9 @@ func (p *process) takeDeliveries() bool {
 	for _, d := range inbox {
 		p.take(d)
 	}
+	if len(p.nursery.keepers) > 0 {
+		p.mend()
+	}
 	return len(inbox) > 0
 }
 
@@ -124,9 +127,13 @@ func (p *process) take(d delivery) {
 		}
 		return
 	}
+	if d.msg.Lasting != nil && d.msg.Lasting.Again {
+		p.again(&d, peer)
+		return
+	}
 	route := agentLink
 	if d.l != nil {
-		q, err := p.addPort(p.traced(d.l, fmt.Sprintf("%s to %d", d.msg.Transport, peer), peer), peer)
+		q, err := p.linkTo(&d, peer)
 		if err != nil {
 			_ = d.l.Close()
 		} else {
@@ -136,6 +143,14 @@ func (p *process) take(d delivery) {
 	if _, ok := p.eng.Route(peer); !ok {
 		p.route(peer, route)
 	}
+}
+
+// linkTo makes a port of a link that the node gave us.
+func (p *process) linkTo(d *delivery, peer message.Peer) (*port, error) {
+	if d.msg.Lasting != nil {
+		return p.keep(d, peer)
+	}
+	return p.addPort(p.traced(d.l, fmt.Sprintf("%s to %d", d.msg.Transport, peer), peer), peer)
 }
 
 // openDirect asks the node for a direct link to peer. False means that packets

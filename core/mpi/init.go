@@ -240,14 +240,15 @@ func (p *process) endDirect() {
 	}
 }
 
-// allEnded tells whether the peers have ended all direct links.
+// allEnded tells whether the peers have ended all direct links, and know of our
+// ends where that is not a matter of course.
 func (p *process) allEnded() bool {
 	for _, q := range p.ports {
 		if q != nil && q.peer != message.NoPeer {
 			return false
 		}
 	}
-	return true
+	return len(p.nursery.keepers) == 0
 }
 
 func (p *process) close() {
@@ -259,6 +260,7 @@ func (p *process) close() {
 		}
 	}
 	p.hot = [2]*port{}
+	p.nursery.close()
 	_ = p.set.Close()
 	p.flusher.Stop()
 }

@@ -48,6 +48,7 @@ type port struct {
 	ended    bool          // our side of it is ended: nothing is written any more
 	burst    bool          // an Isend was written since the program last waited
 	held     int           // bytes of Isends that wait for company
+	keeper   *keeper       // of a lasting link
 }
 
 // addPort makes l carry packets: of peer only, or of everybody for NoPeer.

@@ -67,6 +67,7 @@ type process struct {
 	lost        error        // why there is no link to the agent, once there is none
 	grace       time.Duration
 	tracer      tracer // nil until a link is to be traced
+	nursery     nursery
 }
 
 // delivery is a link, or the refusal of one, that the node gave us.

@@ -103,7 +103,7 @@ func (p *process) step() (progress bool) {
 	}
 	scan := p.polls%every == 0
 	p.polls++
-	if scan && p.scan(0) {
+	if scan && (p.scan(0) || p.lookStirred()) {
 		progress = true
 	}
 	if (progress || scan) && p.output() {
@@ -204,6 +204,9 @@ func (p *process) handle(events []poll.Event) (progress bool) {
 		if ev.Readable {
 			p.warm(q)
 		}
+		if ev.Writable && q.keeper != nil {
+			q.keeper.Push()
+		}
 		if ev.Writable && p.eng.HasOutput(q.id) {
 			p.flush(q)
 			progress = true
@@ -246,6 +249,9 @@ func (p *process) doze() ([]poll.Event, error) {
 
 // arm tells the poll set what q waits for. False means that we must not sleep.
 func (p *process) arm(q *port) bool {
+	if q.keeper != nil {
+		return p.armLasting(q)
+	}
 	h := q.link.Handle()
 	if h == link.NoHandle {
 		return false

@@ -55,9 +55,10 @@ type directLinks struct {
 	past  history
 	desk  probeDesk
 
-	mu     sync.Mutex
-	pairs  map[pair]pairState
-	closed bool // nothing is begun any more
+	mu       sync.Mutex
+	pairs    map[pair]pairState
+	sessions map[pair]*session // of links that last
+	closed   bool              // nothing is begun any more
 }
 
 func newDirectLinks(ctx context.Context, n *node) *directLinks {
@@ -121,11 +122,11 @@ func (d *directLinks) connect(p *proc, x pair) {
 func (d *directLinks) tryWays(p *proc, x pair) (lost bool, reason string) {
 	var reasons []string
 	for _, w := range d.n.ways(x) {
-		l, err := d.dialPatiently(x, w)
+		l, session, err := d.dialPatiently(x, w)
 		if err == nil {
 			if d.move(x, linked, dialling) {
 				d.past.tried(x, w, links.Chosen, "", "the first of the route's prefer that works")
-				d.give(p, x.peer, l, w.t.name, true)
+				d.give(p, x.peer, l, w.t.name, d.enrol(x, session, true), true)
 			} else {
 				_ = l.Close() // the other end's link came, against the rule
 			}
@@ -146,17 +147,17 @@ func (d *directLinks) tryWays(p *proc, x pair) (lost bool, reason string) {
 }
 
 // dialPatiently dials again while nobody listens where the card says.
-func (d *directLinks) dialPatiently(x pair, w way) (l link.Link, err error) {
+func (d *directLinks) dialPatiently(x pair, w way) (l link.Link, s dynamic.Session, err error) {
 	for _, pause := range retries {
-		l, err = d.dial(x, w)
+		l, s, err = d.dial(x, w)
 		var te *transports.Error
 		if !errors.As(err, &te) || te.Code != transports.CodeRefused || d.state(x) != dialling {
-			return l, err
+			return l, s, err
 		}
 		select {
 		case <-time.After(pause):
 		case <-d.ctx.Done():
-			return nil, err
+			return nil, s, err
 		}
 	}
 	return d.dial(x, w)
@@ -203,22 +204,32 @@ func (d *directLinks) fallBack(p *proc, x pair, reason string) {
 	}
 }
 
-// dial makes a link by one way and greets the other node.
-func (d *directLinks) dial(x pair, w way) (link.Link, error) {
-	return d.dialFor(d.ctx, dynamic.Hello{Src: x.local, Dst: x.peer}, w)
+// dial makes a link by one way and greets the other node. It is to last if there
+// is a session.
+func (d *directLinks) dial(x pair, w way) (link.Link, dynamic.Session, error) {
+	hello := dynamic.Hello{Src: x.local, Dst: x.peer}
+	if d.n.lasts(x.local, x.peer) {
+		hello.Session = newSession()
+	}
+	l, err := d.dialFor(d.ctx, &hello, w)
+	return l, hello.Session, err
 }
 
-// dialFor is dial for any purpose that a greeting can name.
-func (d *directLinks) dialFor(within context.Context, hello dynamic.Hello, w way) (link.Link, error) {
+// dialFor is dial for any purpose that a greeting can name. It takes the session
+// out of hello for a link that needs none.
+func (d *directLinks) dialFor(within context.Context, hello *dynamic.Hello, w way) (link.Link, error) {
 	ctx, cancel := context.WithTimeout(within, dialLimit)
 	defer cancel()
 	l, err := d.n.pinned(w.t, hello.Dst).Dial(ctx, transports.DialSpec{Address: w.address, From: w.from})
 	if err != nil {
 		return nil, err
 	}
+	if !hello.Again && !breakable(l, w.t) {
+		hello.Session = dynamic.Session{}
+	}
 	ctx, stop := context.WithTimeout(within, greetLimit)
 	defer stop()
-	g := dynamic.NewDialler(d.token, nonce(), hello)
+	g := dynamic.NewDialler(d.token, nonce(), *hello)
 	if err := converse(ctx, l, g, g.Done); err != nil {
 		_ = l.Close()
 		return nil, err
@@ -263,26 +274,32 @@ func (d *directLinks) accept(l link.Link, t *transport) error {
 		return err
 	}
 	hello, _ := g.Peer()
-	if hello.Probe {
+	switch {
+	case hello.Probe:
 		return d.answerProbe(ctx, l, g, hello, t)
+	case hello.Again:
+		return d.acceptAgain(ctx, l, g, hello, t)
 	}
 	var p *proc
 	verdict := dynamic.NotAllowed
 	if d.n.allowsPlane(hello.Src, l) {
 		p, verdict = d.judge(hello, t)
 	}
+	x := pair{hello.Dst, hello.Src}
+	var s *session
 	if verdict == dynamic.Accepted {
+		s = d.enrol(x, hello.Session, false) // before anybody can ask for it again
 		g.Accept()
 	} else {
 		g.Refuse(verdict)
 	}
 	if err := converse(ctx, l, g, g.Done); err != nil {
 		if verdict == dynamic.Accepted {
-			d.move(pair{hello.Dst, hello.Src}, unlinked, linked)
+			d.move(x, unlinked, linked)
 		}
 		return err
 	}
-	d.give(p, hello.Src, l, t.name, false)
+	d.give(p, hello.Src, l, t.name, s, false)
 	return nil
 }
 
@@ -294,7 +311,7 @@ func (d *directLinks) judge(h dynamic.Hello, t *transport) (*proc, dynamic.Verdi
 		return nil, dynamic.UnknownRank
 	case procPhase(p.phase.Load()) != welcomed:
 		return nil, dynamic.Leaving
-	case !d.n.allows(h.Src, t):
+	case !d.n.allows(h.Src, t) || h.Session != (dynamic.Session{}) && !d.n.lasts(h.Dst, h.Src):
 		return nil, dynamic.NotAllowed
 	}
 	x := pair{h.Dst, h.Src}
@@ -313,11 +330,14 @@ func (d *directLinks) judge(h dynamic.Hello, t *transport) (*proc, dynamic.Verdi
 	return nil, dynamic.TieLost
 }
 
-// give hands a link to its proc.
-func (d *directLinks) give(p *proc, peer wire.WorldRank, l link.Link, transport string, dialled bool) {
+// give hands a link to its proc; s is nil for one that does not last.
+func (d *directLinks) give(p *proc, peer wire.WorldRank, l link.Link, transport string, s *session, dialled bool) {
 	x := pair{wire.WorldRank(p.rank.Load()), peer}
 	reason := planeReason(l)
 	m := wireup.Message{Kind: wireup.KindLink, Peer: peer, Transport: transport, Reason: reason}
+	if s != nil {
+		m.Lasting = d.n.terms(x, s)
+	}
 	fds, err := pack(l, &m)
 	if err == nil {
 		err = p.tell(m, fds...)

@@ -71,7 +71,7 @@ func (n *node) listenHost(ctx context.Context, h *ownHost, i int) (err error) {
 func (n *node) card(h *ownHost) ([]byte, error) {
 	c := dynamic.Card{
 		Version: dynamic.CardVersion, Node: n.machine, ByteOrder: byteOrder(),
-		Features: wishes(n.opt.Job, n.opt.Site),
+		Features: trimmed(append(lastingFeatures(n.opt.Job, n.opt.Site), wishes(n.opt.Job, n.opt.Site)...)),
 	}
 	for _, l := range h.direct {
 		c.Offers = append(c.Offers, dynamic.Offer{Transport: l.t.name, Address: l.Address()})

@@ -34,6 +34,9 @@ func TestMain(m *testing.M) {
 		if sdk.Builtin() == "unix" {
 			sdk.Serve(sdk.Options{Transport: unixlink.New()})
 		}
+		if sdk.Builtin() == "cut" {
+			sdk.Serve(sdk.Options{Transport: newCutting()})
+		}
 		sdk.Serve(sdk.Options{Transport: tcp.New()})
 	}
 	switch os.Getenv(roleVariable) {

@@ -60,7 +60,7 @@ func (d *directLinks) probe(ctx context.Context, x pair, transport string) (*lin
 		return nil, fmt.Errorf("this site's routes do not allow %s to rank %d", transport, x.peer)
 	}
 	w := d.n.ways(x)[i]
-	l, err := d.dialFor(ctx, dynamic.Hello{Src: x.local, Dst: x.peer, Probe: true}, w)
+	l, err := d.dialFor(ctx, &dynamic.Hello{Src: x.local, Dst: x.peer, Probe: true}, w)
 	if err != nil {
 		return nil, err
 	}

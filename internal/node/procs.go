@@ -174,6 +174,8 @@ func (p *proc) heard(m wireup.Message) {
 		}
 		p.phase.Store(int32(greeted))
 		p.n.hellos <- p
+	case m.Kind == wireup.KindOpen && phase == welcomed && m.Lasting != nil:
+		p.n.direct.reopen(p, m)
 	case m.Kind == wireup.KindOpen && phase == welcomed:
 		p.n.direct.open(p, m.Peer)
 	case m.Kind == wireup.KindStats && phase >= welcomed:

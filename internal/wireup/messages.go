@@ -12,7 +12,8 @@ const (
 	// KindWelcome answers it once the whole job has been set up. It carries two
 	// descriptors: the link to the agent, and a memfd with the Job as JSON.
 	KindWelcome Kind = "welcome"
-	// KindOpen asks the node for a direct link to Peer.
+	// KindOpen asks the node for a direct link to Peer, or with Lasting for a
+	// further connection of one.
 	KindOpen Kind = "open"
 	// KindLink gives the proc a link to Peer, which it asked for or which the
 	// peer opened, with its descriptors: a socket's (fd), those of memory and of the
@@ -47,6 +48,7 @@ type Message struct {
 	Code      int            `json:"code,omitempty"`       // abort: exit status
 	Reason    string         `json:"reason,omitempty"`     // link, abort, down
 	Stats     *Stats         `json:"stats,omitempty"`      // stats: the answer
+	Lasting   *Lasting       `json:"lasting,omitempty"`    // link, open: of a link that outlives its connections
 }
 
 // Version is the version of this protocol. Node and library of one job may

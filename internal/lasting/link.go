@@ -1,0 +1,370 @@
+// Package lasting is what procs and nodes need around a core/resume Link: the
+// link below it that comes and goes in a poll set, bytes read ahead, and the
+// HELLOs of links that have arrived.
+//
+// A Link is for one goroutine at a time, its owner's, who also asks somebody for
+// links to run over and gives up: package resume says when.
+package lasting
+
+import (
+	"errors"
+	"time"
+
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/resume"
+)
+
+// Feature is the name, on business cards, of links that last.
+const Feature = "resume"
+
+// Window is how many bytes a link keeps for replay. Of what travels inside a
+// machine little is under way, and a small window stays in the cache.
+const (
+	WindowNear = 1 << 20
+	WindowFar  = 4 << 20
+)
+
+// JoinLimit is how long a link below may take until both ends have said HELLO.
+const JoinLimit = 5 * time.Second
+
+// maxArrivals is how many links a side keeps of which the HELLO has not come.
+const maxArrivals = 4
+
+// Config says what a Link is like.
+type Config struct {
+	Session resume.Session
+	Dialler bool
+	Window  int // bytes; 0: resume.DefaultWindow
+
+	// Released is called before the link below is closed, with its handle, which
+	// no poll set may have after that. It must not call the Link.
+	Released func(handle int)
+
+	// Blocked is called when the link below has not taken all that it was given:
+	// somebody should Push later. It must not call the Link.
+	Blocked func()
+}
+
+// Link is a link that outlives the links below it. It keeps the contract of
+// link.Link but for two things: its Handle is that of the link below, or
+// link.NoHandle where there is none, and who waits on it must wait for Wants.
+type Link struct {
+	machine  *resume.Link
+	released func(int)
+	blocked  func()
+	below    *below
+	dialler  bool
+	arrivals []arrival
+	stirred  bool // bytes may have come that nobody was given
+	made     int  // links below that both ends have used
+	up       bool
+	since    time.Time // of the present link below
+	sent     uint64
+	received uint64
+}
+
+// arrival is a link that the other end has dialled.
+type arrival struct {
+	resume.Arrival
+	l     link.Link
+	since time.Time
+}
+
+// New makes one end, without a link below.
+func New(c Config) *Link {
+	l := &Link{dialler: c.Dialler, released: c.Released, blocked: c.Blocked}
+	l.machine = resume.New(resume.Config{
+		Session: c.Session, Dialler: c.Dialler, Window: c.Window, Frame: frame(c.Window),
+	})
+	return l
+}
+
+// frame is the most bytes in a frame: few frames for many bytes, but several in a
+// window, so that they are acknowledged before it is full.
+func frame(window int) int {
+	if window == 0 {
+		window = resume.DefaultWindow
+	}
+	return max(1, window/4)
+}
+
+// Start goes on over a link that was dialled or has arrived, and owns it. now is
+// when that is.
+func (l *Link) Start(x link.Link, now time.Time) {
+	if l.dialler {
+		l.use(x, now, l.machine.Dial)
+		return
+	}
+	if len(l.arrivals) == maxArrivals {
+		_ = l.arrivals[0].l.Close()
+		l.arrivals = l.arrivals[1:]
+	}
+	l.arrivals = append(l.arrivals, arrival{l: x, since: now})
+	l.Welcome(now)
+}
+
+// use makes x the link below, unless the machine does not want it.
+func (l *Link) use(x link.Link, now time.Time, install func(link.Link) error) {
+	before, up, since := l.below, l.up, l.since
+	b := &below{Link: x, owner: l}
+	l.below, l.up, l.since = b, false, now
+	if err := install(b); err != nil { // the one before may be in use still
+		l.below, l.up, l.since = nil, up, since
+		if before != nil && !before.closed {
+			l.below = before
+		}
+		_ = x.Close()
+		return
+	}
+	l.stirred = true
+}
+
+// Welcome reads the HELLOs of links that have arrived, as far as they have come.
+func (l *Link) Welcome(now time.Time) {
+	left := l.arrivals[:0]
+	for i := range l.arrivals {
+		a := &l.arrivals[i]
+		switch h, ok, err := a.Read(a.l); {
+		case err != nil || !ok && now.Sub(a.since) > JoinLimit:
+			_ = a.l.Close()
+		case ok:
+			l.use(a.l, now, func(x link.Link) error { return l.machine.Accept(x, h) })
+		default:
+			left = append(left, *a)
+		}
+	}
+	clear(l.arrivals[len(left):])
+	l.arrivals = left
+}
+
+// errSlow is why a link below is let go of that does not answer.
+var errSlow = errors.New("the other end has not answered on it")
+
+// Status says how the Link is. Of a link below of which the other end says
+// nothing for long it lets go.
+func (l *Link) Status(now time.Time) resume.Status {
+	s := l.machine.Status()
+	if s.State == resume.Joining && now.Sub(l.since) > JoinLimit {
+		l.machine.Lost(s.Epoch, errSlow)
+		s = l.machine.Status()
+	}
+	if s.State == resume.Up && !l.up {
+		l.up = true
+		l.made++
+	}
+	return s
+}
+
+// Expects tells whether a link that has arrived, or the link below, still has to
+// say HELLO.
+func (l *Link) Expects() bool {
+	return len(l.arrivals) > 0 || l.machine.Status().State == resume.Joining
+}
+
+// Resumes is how many links below have replaced others.
+func (l *Link) Resumes() int { return max(0, l.made-1) }
+
+// Fail gives the Link up, as resume.Link does.
+func (l *Link) Fail(why error) { l.machine.Fail(why) }
+
+// Lost says that the link below is of no use, as the owner has heard.
+func (l *Link) Lost(why error) { l.machine.Lost(l.machine.Status().Epoch, why) }
+
+// Stirred tells whether Recv may have something although the link below, which a
+// poll set sees, has nothing.
+func (l *Link) Stirred() bool { return l.stirred }
+
+// Wants tells for what the link below should be waited.
+func (l *Link) Wants() link.Interest { return l.machine.Wants() }
+
+// Pump receives what has come and sends what is pending.
+func (l *Link) Pump() {
+	l.look()
+	l.machine.Pump()
+}
+
+// Push sends what is pending.
+func (l *Link) Push() {
+	l.look()
+	_, _ = l.machine.Send(nil) // fails if there is nothing to be sent any more
+}
+
+// look has the next Recv of the link below ask the kernel.
+func (l *Link) look() {
+	if l.below != nil {
+		l.below.dry = false
+	}
+}
+
+// Send takes what the window has room for.
+func (l *Link) Send(batch [][]byte) (int, error) {
+	l.look()
+	n, err := l.machine.Send(batch)
+	l.sent += uint64(n)
+	return n, err
+}
+
+// Recv delivers what has come.
+func (l *Link) Recv(batch [][]byte) (int, error) {
+	room := link.Len(batch)
+	b := l.below
+	l.look()
+	n, err := l.machine.Recv(batch)
+	l.received += uint64(n)
+	// Else the last thing that the machine did was to find nothing.
+	l.stirred = n > 0 && n == room || b != nil && (b.closed || len(b.ahead) > 0)
+	return n, err
+}
+
+// Counts tells how many bytes the owner has sent and received.
+func (l *Link) Counts() (sent, received uint64) { return l.sent, l.received }
+
+// RTT is that of the link below, if it knows.
+func (l *Link) RTT() (time.Duration, bool) {
+	if l.below == nil {
+		return 0, false
+	}
+	k, ok := l.below.Link.(interface{ RTT() (time.Duration, bool) })
+	if !ok {
+		return 0, false
+	}
+	return k.RTT()
+}
+
+// Handle is that of the link below, or link.NoHandle.
+func (l *Link) Handle() int {
+	if l.below == nil {
+		return link.NoHandle
+	}
+	return l.below.Handle()
+}
+
+// Arm tells whether one of want holds, and arms the link below if not.
+func (l *Link) Arm(want link.Interest) bool { return l.machine.Arm(want) }
+
+// Limits are those of the machine and of the link below.
+func (l *Link) Limits() link.Limits {
+	x := l.machine.Limits()
+	if l.below != nil {
+		x.Memory = l.below.Link.Limits().Memory
+	}
+	return x
+}
+
+// CloseSend ends this side's bytes.
+func (l *Link) CloseSend() error { return l.machine.CloseSend() }
+
+// Close releases the Link and all below it.
+func (l *Link) Close() error {
+	for _, a := range l.arrivals {
+		_ = a.l.Close()
+	}
+	l.arrivals = nil
+	return l.machine.Close()
+}
+
+const (
+	// short is the most bytes that are worth a copy to have them in one piece: the
+	// kernel takes and gives one slice quicker than several.
+	short = 2 << 10
+	// next is how much is read behind the bytes of a long frame, for the header of
+	// the next.
+	next = 512
+)
+
+// below is the link below. The machine asks for a header and then for what it
+// says there is; a system call for each would cost more than the copy of what
+// was read in advance.
+type below struct {
+	link.Link
+	owner  *Link
+	ahead  []byte // of in: received, not asked for yet
+	dry    bool   // the last call brought all there was, in this call of the owner's
+	closed bool
+	batch  [][]byte
+	in     [short]byte
+	out    [short]byte
+	one    [1][]byte
+}
+
+// Recv gives what was read ahead, and after that what there is.
+func (b *below) Recv(batch [][]byte) (n int, err error) {
+	b.owner.stirred = true // Recv of the owner knows better
+	switch room := link.Len(batch); {
+	case len(b.ahead) > 0:
+	case b.dry:
+		b.dry = false
+		return 0, nil
+	case room >= short:
+		return b.recvLong(batch, room)
+	default:
+		b.one[0] = b.in[:]
+		if n, err = b.Link.Recv(b.one[:]); err != nil {
+			return 0, err
+		}
+		b.ahead, b.dry = b.in[:n], 0 < n && n < len(b.in)
+	}
+	return b.take(batch), nil
+}
+
+// take gives what was read ahead.
+func (b *below) take(batch [][]byte) (n int) {
+	for _, to := range batch {
+		k := copy(to, b.ahead)
+		b.ahead = b.ahead[k:]
+		n += k
+	}
+	return n
+}
+
+// recvLong reads into place, and a little more.
+func (b *below) recvLong(batch [][]byte, room int) (n int, err error) {
+	b.batch = append(append(b.batch[:0], batch...), b.in[:next])
+	n, err = b.Link.Recv(b.batch)
+	clear(b.batch)
+	b.dry = n > 0 && n < room+next
+	if n > room {
+		b.ahead = b.in[:n-room]
+		n = room
+	}
+	return n, err
+}
+
+// Send tells the owner if bytes are left over.
+func (b *below) Send(batch [][]byte) (int, error) {
+	size := link.Len(batch)
+	if len(batch) > 1 && size <= short {
+		at := 0
+		for _, x := range batch {
+			at += copy(b.out[at:], x)
+		}
+		b.one[0] = b.out[:size]
+		batch = b.one[:]
+	}
+	n, err := b.Link.Send(batch)
+	if err == nil && b.owner.blocked != nil && n < size {
+		b.owner.blocked()
+	}
+	return n, err
+}
+
+// Arm knows of what was read ahead.
+func (b *below) Arm(want link.Interest) bool {
+	b.dry = false
+	return want&link.Readable != 0 && len(b.ahead) > 0 || b.Link.Arm(want)
+}
+
+// Close tells the owner first.
+func (b *below) Close() error {
+	if b.closed {
+		return nil
+	}
+	b.closed = true
+	if b.owner.below == b {
+		b.owner.below = nil
+	}
+	if b.owner.released != nil {
+		b.owner.released(b.Link.Handle())
+	}
+	return b.Link.Close()
+}

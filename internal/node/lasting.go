@@ -1,0 +1,259 @@
+package node
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/lasting"
+	"github.com/openimpi/impi/internal/wireup"
+	"github.com/openimpi/impi/transports"
+)
+
+const (
+	firstAgain = 10 * time.Millisecond // before a link is dialled again a second time; it doubles
+	lastAgain  = time.Second
+)
+
+// session is a lasting link between a local proc and another.
+type session struct {
+	id      dynamic.Session
+	dialled bool // by us: it is we who dial again
+	busy    bool // that is under way
+	resumes int
+}
+
+// lastingFeatures says on business cards to whom links should last: to all with
+// "resume", to client 1 with "resume-1", not to it with "no-resume-1".
+func lastingFeatures(job *config.Job, site config.Site) (features []string) {
+	always := site.RouteTo("*").Resume
+	if always {
+		features = append(features, lasting.Feature)
+	}
+	for _, s := range job.Sites {
+		switch resume := site.RouteTo(s.Name).Resume; {
+		case resume == always:
+		case resume:
+			features = append(features, fmt.Sprintf("%s-%d", lasting.Feature, s.Client))
+		default:
+			features = append(features, fmt.Sprintf("no-%s-%d", lasting.Feature, s.Client))
+		}
+	}
+	return features
+}
+
+// wantsLasting tells whether the owner of a card wants links to a client to last.
+func wantsLasting(c *dynamic.Card, to wire.ClientRank) bool {
+	switch {
+	case c.Has(fmt.Sprintf("no-%s-%d", lasting.Feature, to)):
+		return false
+	case c.Has(fmt.Sprintf("%s-%d", lasting.Feature, to)):
+		return true
+	}
+	return c.Has(lasting.Feature)
+}
+
+// lasts tells whether both ends of a pair want a link that can break to last.
+func (n *node) lasts(a, b wire.WorldRank) bool {
+	ours, theirs := n.cards[a], n.cards[b]
+	return ours != nil && theirs != nil &&
+		wantsLasting(ours, n.job.Procs[b].Client) && wantsLasting(theirs, n.job.Procs[a].Client)
+}
+
+// breakable tells whether a link can be lost although both its ends live. What
+// the kernel or the two procs themselves keep on one machine cannot.
+func breakable(l link.Link, t *transport) bool {
+	switch transports.DataPlane(planeOf(l)) {
+	case transports.PlanePeerSHM:
+		return false
+	case transports.PlaneFD:
+		return t.Capabilities().Reach != transports.ReachMachine
+	}
+	return true
+}
+
+func newSession() (s dynamic.Session) {
+	_, _ = rand.Read(s[:]) // never fails
+	return s
+}
+
+// terms are what a proc is told of a new lasting link.
+func (n *node) terms(x pair, s *session) *wireup.Lasting {
+	t := &wireup.Lasting{Session: s.id[:], Dialler: s.dialled, Window: lasting.WindowFar, Limit: n.resumeLimit()}
+	if n.cards[x.local].SameNode(n.cards[x.peer]) {
+		t.Window = lasting.WindowNear
+	}
+	return t
+}
+
+func (n *node) resumeLimit() time.Duration {
+	if d := n.opt.Job.Limits.Resume; d > 0 {
+		return d
+	}
+	return config.DefaultResume
+}
+
+// enrol notes a new lasting link, or that a link is none.
+func (d *directLinks) enrol(x pair, id dynamic.Session, dialled bool) *session {
+	if id == (dynamic.Session{}) {
+		return nil
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s := &session{id: id, dialled: dialled}
+	if d.sessions == nil {
+		d.sessions = make(map[pair]*session)
+	}
+	d.sessions[x] = s
+	return s
+}
+
+// resumes is how often a pair's link was resumed.
+func (d *directLinks) resumes(x pair) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if s := d.sessions[x]; s != nil {
+		return s.resumes
+	}
+	return 0
+}
+
+// reopen is a proc's wish for a further connection of its link to a peer.
+func (d *directLinks) reopen(p *proc, m wireup.Message) {
+	x := pair{wire.WorldRank(p.rank.Load()), m.Peer}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s := d.sessions[x]
+	if s == nil || !s.dialled || string(s.id[:]) != string(m.Lasting.Session) {
+		d.n.log.Warn("a proc asks for a link again that it does not have", "rank", x.local, "peer", m.Peer)
+		return
+	}
+	if s.busy || d.closed {
+		return
+	}
+	s.busy = true
+	d.n.log.Warn("a direct link is lost and dialled again", "from", x.local, "to", x.peer, "reason", m.Reason)
+	d.wg.Go(func() { d.resume(p, x, s) })
+}
+
+// resume dials until there is a connection, or none can be had.
+func (d *directLinks) resume(p *proc, x pair, s *session) {
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(d.ctx, d.n.resumeLimit())
+	defer cancel()
+	l, by, why := d.dialAgain(ctx, x, s)
+	m := wireup.Message{Kind: wireup.KindLink, Peer: x.peer, Transport: by, Lasting: &wireup.Lasting{Session: s.id[:], Again: true}}
+	d.mu.Lock()
+	s.busy = false
+	d.mu.Unlock()
+	switch {
+	case l != nil:
+		d.handAgain(p, x, s, l, m)
+		d.n.log.Info("a direct link is resumed", "from", x.local, "to", x.peer, "transport", by, "after", time.Since(began).Round(time.Millisecond))
+	case d.ctx.Err() == nil:
+		m.Reason, m.Lasting.Over = why.text, why.over
+		if !why.over {
+			d.n.log.Warn("a direct link cannot be resumed", "from", x.local, "to", x.peer, "reason", why.text)
+		}
+		_ = p.tell(m) // it may be gone
+	}
+}
+
+// futile is why it is of no use to dial again.
+type futile struct {
+	text string
+	over bool // the peer has finished in order
+}
+
+// dialAgain tries all ways again and again. It gives up when ctx ends, or when the
+// peer's node says that there is nothing to resume.
+func (d *directLinks) dialAgain(ctx context.Context, x pair, s *session) (l link.Link, by string, why futile) {
+	hello := dynamic.Hello{Src: x.local, Dst: x.peer, Session: s.id, Again: true}
+	for tries, wait := 1, firstAgain; ; tries, wait = tries+1, min(2*wait, lastAgain) {
+		var reasons []string
+		for _, w := range d.n.ways(x) {
+			l, err := d.dialFor(ctx, &hello, w)
+			if err == nil {
+				return l, w.t.name, why
+			}
+			switch v := refused(err); v {
+			case dynamic.Leaving, dynamic.UnknownLink, dynamic.UnknownRank:
+				return nil, "", futile{text: fmt.Sprintf("the node of rank %d says: %v", x.peer, v), over: v == dynamic.Leaving}
+			}
+			reasons = append(reasons, fmt.Sprintf("%s at %s: %v", w.t.name, w.address, err))
+		}
+		d.n.log.Debug("cannot resume yet", "from", x.local, "to", x.peer, "reasons", reasons)
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return nil, "", futile{text: fmt.Sprintf("dialled %d times within %v, at last: %s", tries, d.n.resumeLimit(), strings.Join(reasons, "; "))}
+		}
+	}
+}
+
+// handAgain gives a further connection to its proc.
+func (d *directLinks) handAgain(p *proc, x pair, s *session, l link.Link, m wireup.Message) {
+	d.mu.Lock()
+	s.resumes++
+	d.mu.Unlock()
+	reason := planeReason(l)
+	fds, err := pack(l, &m)
+	if err == nil {
+		err = p.tell(m, fds...)
+		wireup.CloseAll(fds)
+	}
+	if err != nil {
+		d.n.log.Debug("a further connection is lost", "proc", p.who(), "peer", x.peer, "error", err)
+		return
+	}
+	d.past.given(x, &m, reason, s.dialled)
+}
+
+// acceptAgain takes a further connection that a peer's node has made.
+func (d *directLinks) acceptAgain(ctx context.Context, l link.Link, g *dynamic.Acceptor, h dynamic.Hello, t *transport) error {
+	x := pair{h.Dst, h.Src}
+	p, s, verdict := d.judgeAgain(x, h, t)
+	if verdict == dynamic.Accepted {
+		g.Accept()
+	} else {
+		g.Refuse(verdict)
+	}
+	if err := converse(ctx, l, g, g.Done); err != nil {
+		return err
+	}
+	m := wireup.Message{Kind: wireup.KindLink, Peer: x.peer, Transport: t.name, Lasting: &wireup.Lasting{Session: s.id[:], Again: true}}
+	d.handAgain(p, x, s, l, m)
+	d.n.log.Debug("a direct link is resumed by its other end", "rank", x.local, "peer", x.peer, "transport", t.name)
+	return nil
+}
+
+func (d *directLinks) judgeAgain(x pair, h dynamic.Hello, t *transport) (*proc, *session, dynamic.Verdict) {
+	p := d.n.procOf(x.local)
+	switch {
+	case p == nil || int(x.peer) >= len(d.n.job.Procs):
+		return nil, nil, dynamic.UnknownRank
+	case procPhase(p.phase.Load()) == finished:
+		return nil, nil, dynamic.Leaving
+	case !d.n.allows(x.peer, t):
+		return nil, nil, dynamic.NotAllowed
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s := d.sessions[x]
+	if s == nil || s.id != h.Session || s.dialled || p.os.Over() {
+		return nil, nil, dynamic.UnknownLink
+	}
+	return p, s, dynamic.Accepted
+}
+
+// trimmed keeps the features that a card has room for.
+func trimmed(features []string) []string {
+	return slices.Clip(features[:min(len(features), dynamic.MaxFeatures)])
+}

@@ -1,0 +1,286 @@
+package node
+
+import (
+	"fmt"
+	"hash/crc32"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/mpi"
+	"github.com/openimpi/impi/core/wire"
+)
+
+func init() {
+	programs["big"] = func() { w := initialize(); exchange(w, 64<<20); finalize() }
+	programs["chat"] = func() { w := initialize(); chat(w, 3000); ring(w); finalize() }
+	programs["tick"] = func() { w := initialize(); tick(w); finalize() }
+}
+
+// exchange sends a long message to the next rank while another comes, both ways
+// round, and checks what came.
+func exchange(w *mpi.Comm, size int) {
+	me, n := w.Rank(), w.Size()
+	for _, step := range []int{1, n - 1} {
+		to, from := (me+step)%n, (me+n-step)%n
+		out, in := make([]byte, size), make([]byte, size)
+		fill(out, me*7+step)
+		s, err := mpi.Isend(w, out, to, 5)
+		check(err)
+		_, err = mpi.Recv(w, in, from, 5)
+		check(err)
+		_, err = s.Wait()
+		check(err)
+		fill(out, from*7+step)
+		if crc32.ChecksumIEEE(in) != crc32.ChecksumIEEE(out) {
+			fmt.Println("wrong bytes from", from)
+			os.Exit(7)
+		}
+	}
+	fmt.Println("exchanged", size)
+}
+
+func fill(b []byte, seed int) {
+	x := uint32(seed)*2654435761 + 1
+	for i := range b {
+		x ^= x << 13
+		x ^= x >> 17
+		x ^= x << 5
+		b[i] = byte(x)
+	}
+}
+
+// chat sends many short numbers to and fro.
+func chat(w *mpi.Comm, rounds int) {
+	me := w.Rank()
+	peer := me ^ 1
+	for i := range rounds {
+		out, in := []int64{int64(i*2 + me)}, make([]int64, 1)
+		if me < peer {
+			check(mpi.Send(w, out, peer, i%5))
+		}
+		_, err := mpi.Recv(w, in, peer, i%5)
+		check(err)
+		if me > peer {
+			check(mpi.Send(w, out, peer, i%5))
+		}
+		if in[0] != int64(i*2+peer) {
+			fmt.Println("wrong number", in[0], "in round", i)
+			os.Exit(7)
+		}
+	}
+	fmt.Println("chatted")
+}
+
+// tick sends a number to the next rank every time a line comes on standard input
+// of rank 0.
+func tick(w *mpi.Comm) {
+	for i := int64(0); ; i++ {
+		more := []int64{0}
+		if w.Rank() == 0 {
+			var line string
+			if _, err := fmt.Scanln(&line); err == nil {
+				more[0] = 1
+			}
+			check(mpi.Send(w, more, 1, 1))
+			_, err := mpi.Recv(w, more, 1, 1)
+			check(err)
+		} else {
+			_, err := mpi.Recv(w, more, 0, 1)
+			check(err)
+			check(mpi.Send(w, more, 0, 1))
+		}
+		if more[0] == 0 {
+			return
+		}
+		fmt.Println("tick", i)
+	}
+}
+
+// cutJob is a job whose links are cut after so many bytes, and resumed.
+func cutJob(mode string, every float64, procs ...int) *config.Job {
+	job := route(testJob(mode, procs...), config.Route{Prefer: []string{"cut"}, Direct: true, Resume: true})
+	for i := range job.Sites {
+		job.Sites[i].Transports = append(job.Sites[i].Transports,
+			config.Transport{Name: "cut", Builtin: true, Settings: []config.Setting{{Name: "every", Value: every}}})
+	}
+	return job
+}
+
+func resumes(all []*running, pairs ...pair) (n int) {
+	for _, r := range all {
+		for _, x := range pairs {
+			n += r.n.direct.resumes(x)
+		}
+	}
+	return n
+}
+
+func TestLongMessagesOverLinksThatAreCut(t *testing.T) {
+	all := start(t, cutJob("big", 20e6, 1, 1))
+	wantNone(t, all)
+	if got := resumes(all, pair{0, 1}, pair{1, 0}); got < 6 {
+		t.Errorf("%d resumes on both sides: nothing was shown", got)
+	}
+}
+
+func TestShortMessagesOverLinksThatAreCut(t *testing.T) {
+	all := start(t, cutJob("chat", 30e3, 2, 2))
+	wantNone(t, all)
+	if got := resumes(all, pair{0, 1}, pair{1, 0}, pair{2, 3}, pair{3, 2}); got < 8 {
+		t.Errorf("%d resumes on both sides: nothing was shown", got)
+	}
+}
+
+func TestCutLinkWithoutResume(t *testing.T) {
+	job := cutJob("big", 20e6, 1, 1)
+	for i := range job.Sites {
+		job.Sites[i].Routes[0].Resume = i == 0 // one end is enough
+	}
+	f := end(start(t, job))
+	for i := range f {
+		if f[i] == nil {
+			t.Errorf("site %d has not noticed", i)
+		}
+	}
+}
+
+func TestPluginKilledBetweenMessages(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	all := start(t, cutJob("tick", 1e12, 1, 1), func(o *Options) {
+		if o.Site.Client == 0 {
+			o.Stdin = r
+		}
+	})
+	for i := range 4 {
+		fmt.Fprintln(w, "go")
+		all[0].out.line(t, fmt.Sprintf("[0] tick %d", i))
+		fd := pidfd(t, all[0].n.transport("cut").plugin.Status().PID) // the dialler's, or the one that is dialled
+		if i%2 == 1 {
+			fd = pidfd(t, all[1].n.transport("cut").plugin.Status().PID)
+		}
+		if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil {
+			t.Fatal(err)
+		}
+		gone(t, fd)
+	}
+	w.Close()
+	wantNone(t, all)
+	if got := resumes(all, pair{0, 1}, pair{1, 0}); got < 2 {
+		t.Errorf("%d resumes", got)
+	}
+}
+
+// A proc that dies has its link dialled in vain for a moment; that must not keep
+// its job.
+func TestDeathIsNotResumed(t *testing.T) {
+	job := cutJob("tick", 1e12, 1, 1)
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	all := start(t, job, func(o *Options) {
+		if o.Site.Client == 0 {
+			o.Stdin = r
+		}
+	})
+	fmt.Fprintln(w, "go")
+	all[0].out.line(t, "[0] tick 0")
+	began := time.Now()
+	if err := unix.Kill(all[1].out.number(t, "[1] pid "), unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	wantAll(t, all, "rank 1 on site beta was killed by SIGKILL")
+	if d := time.Since(began); d > config.DefaultResume/2 {
+		t.Errorf("it took %v", d)
+	}
+}
+
+// Nobody listens any more: the link is given up after its time, and the error
+// says what was tried.
+func TestResumeGivesUp(t *testing.T) {
+	job := cutJob("tick", 1e12, 1, 1)
+	job.Limits.Resume = 300 * time.Millisecond
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	all := start(t, job, func(o *Options) {
+		if o.Site.Client == 0 {
+			o.Stdin = r
+		}
+	})
+	fmt.Fprintln(w, "go")
+	all[0].out.line(t, "[0] tick 0")
+	for _, x := range all {
+		for _, l := range x.n.hosts[0].direct {
+			_ = l.Close()
+		}
+		if err := unix.Kill(x.n.transport("cut").plugin.Status().PID, unix.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fmt.Fprintln(w, "go")
+	defer w.Close()
+	f := end(all)
+	for i := range f {
+		if f[i] == nil {
+			t.Errorf("site %d ended well", i)
+		}
+	}
+	said := all[0].err.String() + all[1].err.String()
+	for _, want := range []string{"lost and not resumed", "dialled", "within 300ms", "cut at 127.0.0"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("nobody says %q:\n%s", want, said)
+		}
+	}
+}
+
+func TestLastingFeatures(t *testing.T) {
+	on, off := config.Route{Resume: true}, config.Route{}
+	job := testJob("ring", 1, 1, 1)
+	site := func(routes map[string]config.Route) config.Site {
+		s := config.Site{}
+		for name, r := range routes {
+			r.Site = name
+			s.Routes = append(s.Routes, r)
+		}
+		return s
+	}
+	for _, c := range []struct {
+		routes map[string]config.Route
+		want   [3]bool
+	}{
+		{map[string]config.Route{"*": on}, [3]bool{true, true, true}},
+		{map[string]config.Route{"*": off}, [3]bool{}},
+		{map[string]config.Route{"*": on, "beta": off}, [3]bool{true, false, true}},
+		{map[string]config.Route{"*": off, "beta": on, "alpha": on}, [3]bool{true, true, false}},
+	} {
+		card := &dynamic.Card{Version: dynamic.CardVersion, Features: lastingFeatures(job, site(c.routes))}
+		text, err := card.AppendText(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		read, err := dynamic.ParseCard(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for client, want := range c.want {
+			if got := wantsLasting(&read, wire.ClientRank(client)); got != want {
+				t.Errorf("%v: to client %d: %t, want %t; the card is %s", c.routes, client, got, want, text)
+			}
+		}
+	}
+}

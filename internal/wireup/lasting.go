@@ -1,0 +1,20 @@
+package wireup
+
+import "time"
+
+// Lasting is what is said of a link to a peer that outlives its connections.
+// With KindLink it makes the link one, or comes with a further connection for it
+// (Again), or says that there is none (Again, no descriptors, Reason). With
+// KindOpen it asks for a further connection; Reason says what became of the last.
+type Lasting struct {
+	Session []byte `json:"session"` // 16 bytes
+	Again   bool   `json:"again,omitempty"`
+
+	// With the first KindLink.
+	Dialler bool          `json:"dialler,omitempty"` // the proc asks for further connections; else its peer does
+	Window  int           `json:"window,omitempty"`  // bytes kept for replay
+	Limit   time.Duration `json:"limit_ns,omitempty"`
+
+	// Over tells that the peer has finished, so that nothing is missing.
+	Over bool `json:"over,omitempty"`
+}
