@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"net/url"
 	"strings"
 	"time"
 
@@ -49,11 +50,23 @@ func (s *server) Listen(ctx context.Context, req *proto.ListenRequest) (*proto.L
 // any, its address says which one it was.
 func listenSpec(req *proto.ListenRequest) transports.ListenSpec {
 	at := transports.ListenSpec{Host: req.GetHost(), Port: int(req.GetPort()), Dir: req.GetDir(), Name: req.GetName()}
-	first, _, _ := strings.Cut(req.GetReopen(), ",") // all have one port
-	if was, err := netip.ParseAddrPort(first); err == nil && at.Port == 0 {
-		at.Port = int(was.Port())
+	if at.Port == 0 {
+		at.Port = portOf(req.GetReopen())
 	}
 	return at
+}
+
+// portOf gives the port of an address: of "ip:port", of the first of several with
+// commas between them, which all have one port, or of a URL. 0: none is found.
+func portOf(address string) int {
+	first, _, _ := strings.Cut(address, ",")
+	if u, err := url.Parse(first); err == nil && u.Host != "" {
+		first = u.Host
+	}
+	if was, err := netip.ParseAddrPort(first); err == nil {
+		return int(was.Port())
+	}
+	return 0
 }
 
 // How long and how often to try again when accepting fails. One peer that goes

@@ -169,3 +169,14 @@ func TestAnswersAreForgotten(t *testing.T) {
 		t.Errorf("%d entries, %d keys", len(s.calls.entries), len(s.calls.ended))
 	}
 }
+
+func TestPortOf(t *testing.T) {
+	for address, want := range map[string]int{
+		"127.0.0.1:80": 80, "[::1]:81": 81, "10.0.0.1:5,[::1]:5": 5, "ws://127.0.0.1:82/impi": 82, "wss://[::1]:83": 83,
+		"": 0, "/run/x.sock": 0, "67348e3e!/run/x": 0, "ws://somewhere/impi": 0,
+	} {
+		if got := portOf(address); got != want {
+			t.Errorf("%q has the port %d, want %d", address, got, want)
+		}
+	}
+}
