@@ -237,6 +237,13 @@ func (s *sabotage) draw() []byte {
 
 func (s *sabotage) hear(l int, raw []byte) {
 	s.fed += len(raw)
+	if l == 1 && s.left[l] { // a link that is memory: whole packets are taken where they lie
+		n, err := s.Arrived(LinkID(l), raw)
+		if err != nil {
+			s.refused(l, err)
+		}
+		raw = raw[n:]
+	}
 	for len(raw) > 0 && s.left[l] {
 		n := 0
 		for _, b := range s.Input(LinkID(l)) {
@@ -248,13 +255,18 @@ func (s *sabotage) hear(l int, raw []byte) {
 			n += k
 		}
 		if err := s.Received(LinkID(l), n); err != nil {
-			var pe *ProtocolError
-			if !errors.As(err, &pe) || pe.Link != LinkID(l) || pe.Field == "" || pe.Reason == "" {
-				s.t.Fatalf("not a precise error: %v", err)
-			}
-			s.cut(l, err)
+			s.refused(l, err)
 		}
 	}
+}
+
+// refused cuts a link whose peer broke the protocol.
+func (s *sabotage) refused(l int, err error) {
+	var pe *ProtocolError
+	if !errors.As(err, &pe) || pe.Link != LinkID(l) || pe.Field == "" || pe.Reason == "" {
+		s.t.Fatalf("not a precise error: %v", err)
+	}
+	s.cut(l, err)
 }
 
 // write lets a link take up to n bytes.
