@@ -58,14 +58,15 @@ type Result struct {
 
 // Transport is a row of the matrix.
 type Transport struct {
-	Name     string
-	Block    string   // HCL inside of a site's transport block, with DIR and SITE
-	As       string   // the transport's name in the job file
-	Planes   []string // that its links can do
-	Builtin  bool
-	Missing  string // why it cannot be run here; empty if it can
-	Channels bool   // its links can be the channels between agents
-	Machine  bool   // links stay on the machine
+	Name      string
+	Block     string   // HCL inside of a site's transport block, with DIR and SITE
+	As        string   // the transport's name in the job file
+	Planes    []string // that its links can do
+	Builtin   bool
+	Missing   string // why it cannot be run here; empty if it can
+	Channels  bool   // its links can be the channels between agents
+	Machine   bool   // links stay on the machine
+	Datagrams bool   // links are made of datagrams
 }
 
 // Select lists the cells of some transports, and of a quick selection only
@@ -106,8 +107,8 @@ func (c Cell) breaks() bool {
 	return c.Fault == LinkCut || c.Fault == PluginKilled && c.Plane != "fd" && c.Plane != "peer-shm"
 }
 
-// resumes tells whether jobs resume links that break.
-const resumes = false
+// channelsResume tells whether channels between agents are resumed.
+const channelsResume = false
 
 // unsupported says why a cell cannot be run, or nothing.
 func (c Cell) unsupported(t Transport) string {
@@ -120,10 +121,12 @@ func (c Cell) unsupported(t Transport) string {
 		return "channels have one data plane, the first"
 	case c.Fault != NoFault && !slices.Contains([]string{"collectives", "large"}, c.Program):
 		return "this program does not wait for the fault; collectives and large do"
-	case c.breaks() && !resumes:
-		return "links of jobs are not resumed yet"
+	case c.breaks() && c.Mode == Agents && !channelsResume:
+		return "channels between agents are not resumed yet"
 	case c.Fault == LinkCut && c.Plane == "peer-shm":
 		return "memory cannot be cut; the death of a proc ends the job"
+	case c.Fault == LinkCut && t.Datagrams:
+		return "there is no connection in the kernel that could be reset; the death of the plugin breaks all links"
 	case c.Fault == LinkCut && t.Machine:
 		return "nothing but the kernel is between the two ends"
 	}

@@ -20,7 +20,7 @@ func Known(dir string) []Transport {
 		{Name: "tcp+tls", As: "tcp", Planes: pumped, Builtin: true, Block: "config { tls = true  " + certificates + " }"},
 		{Name: "unix", As: "unix", Planes: append([]string{"fd"}, pumped...), Builtin: true, Machine: true},
 		{Name: "shm", As: "shm", Planes: []string{"peer-shm"}, Builtin: true, Machine: true},
-		{Name: "quic", As: "quic", Planes: pumped, Builtin: true, Block: "config { " + certificates + " }"},
+		{Name: "quic", As: "quic", Planes: pumped, Builtin: true, Datagrams: true, Block: "config { " + certificates + " }"},
 		{Name: "websocket", As: "websocket", Planes: pumped, Block: `plugin = "impi-transport-websocket"`},
 		{Name: "python", As: "python", Planes: []string{"stream"}, Block: `plugin = "impi-transport-python"`},
 	}
