@@ -68,7 +68,7 @@ func (t *Transport) Listen(_ context.Context, at transports.ListenSpec) (transpo
 	}
 	port := uint16(udp.LocalAddr().(*net.UDPAddr).Port)
 	l := &listener{
-		t: t, settings: s, endpoint: endpoint(udp), address: netip.AddrPortFrom(host, port).String(),
+		t: t, settings: s, endpoint: endpoint(portSocket{udp}), address: netip.AddrPortFrom(host, port).String(),
 		made: make(chan *stream), waiting: make(chan struct{}, backlog), refused: make(chan error, 1),
 		closed: make(chan struct{}), conns: make(map[*connection]struct{}),
 	}

@@ -14,6 +14,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// portSocket is the socket of a listener. When the network does not take a packet,
+// for an address has gone or an interface is down, it is lost like any other: the
+// peer may be elsewhere already.
+type portSocket struct{ *net.UDPConn }
+
+// WriteMsgUDP sends a packet.
+func (u portSocket) WriteMsgUDP(b, oob []byte, to *net.UDPAddr) (n, oobn int, err error) {
+	n, oobn, err = u.UDPConn.WriteMsgUDP(b, oob, to)
+	if err != nil && lostNetwork(err) {
+		return len(b), len(oob), nil
+	}
+	return n, oobn, err
+}
+
 // udpSocket is the socket of one dialled connection. It can change its address and
 // port while it is in use, as a device that translates addresses changes them; the
 // peer follows. The library's own way to do that, a second socket on which it
@@ -26,14 +40,18 @@ type udpSocket struct {
 	count *atomic.Int64
 }
 
-// WriteMsgUDP sends a packet. When the network does not take it, for the address
-// has gone or an interface is down, it is lost like any other packet.
+// rebindEvery is the least time between two changes for packets that the network
+// does not take.
+const rebindEvery = 100 * time.Millisecond
+
+// WriteMsgUDP sends a packet. When the network does not take it, it is lost, and
+// the next ones may come from another address.
 func (u *udpSocket) WriteMsgUDP(b, oob []byte, to *net.UDPAddr) (n, oobn int, err error) {
 	n, oobn, err = u.UDPConn.WriteMsgUDP(b, oob, to)
 	if err == nil || !lostNetwork(err) {
 		return n, oobn, err
 	}
-	if last := u.moved.Load(); time.Now().UnixNano()-last > int64(100*time.Millisecond) {
+	if time.Now().UnixNano()-u.moved.Load() > int64(rebindEvery) {
 		u.rebind()
 	}
 	return len(b), len(oob), nil

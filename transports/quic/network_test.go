@@ -63,6 +63,19 @@ func newNetwork(t *testing.T, to string) *network {
 
 func (n *network) address() string { return n.near.LocalAddr().String() }
 
+// worsen makes it lose and swap so much of what it gets from now on.
+func (n *network) worsen(loss, swap float64) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.loss, n.swap = loss, swap
+}
+
+func (n *network) losses() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.dropped
+}
+
 // outward passes packets of the clients on.
 func (n *network) outward() {
 	buf := make([]byte, 65536)
@@ -243,12 +256,10 @@ func TestLossAndDisorder(t *testing.T) {
 	ln := listen(t, alpha, "127.0.0.1")
 	n := newNetwork(t, ln.Address())
 	a, b := join(t, beta, ln, n.address())
-	n.mu.Lock()
-	n.loss, n.swap = 0.02, 0.1
-	n.mu.Unlock()
+	n.worsen(0.02, 0.1)
 	transfer(t, a, b, 4<<20, 1, func(int) {})
 	transfer(t, b, a, 4<<20, 1, func(int) {})
-	if n.dropped == 0 {
+	if n.losses() == 0 {
 		t.Error("the network has lost nothing")
 	}
 	if beta.Stats()["packets_lost"] == 0 {
@@ -261,7 +272,7 @@ func TestHandshakeWithLoss(t *testing.T) {
 	alpha, beta := two(t, map[string]any{"handshake_timeout": 30.0})
 	ln := listen(t, alpha, "127.0.0.1")
 	n := newNetwork(t, ln.Address())
-	n.loss = 0.2
+	n.worsen(0.2, 0)
 	join(t, beta, ln, n.address())
 }
 
@@ -297,9 +308,7 @@ func TestPeerVanishes(t *testing.T) {
 	ln := listen(t, alpha, "127.0.0.1")
 	n := newNetwork(t, ln.Address())
 	a, _ := join(t, beta, ln, n.address())
-	n.mu.Lock()
-	n.loss = 1
-	n.mu.Unlock()
+	n.worsen(1, 0)
 	err := recvAll(a, make([]byte, 1))
 	if !errors.Is(err, link.ErrBroken) || !bytes.Contains([]byte(err.Error()), []byte("no sign of life")) {
 		t.Errorf("the link ends with: %v", err)
@@ -390,5 +399,25 @@ func TestDialNobody(t *testing.T) {
 	var te *transports.Error
 	if !errors.As(err, &te) || te.Code != transports.CodeRefused || !te.Retryable {
 		t.Errorf("it is said: %v", err)
+	}
+}
+
+// Where the kernel can segment packets, it does.
+func TestSegmentationIsReported(t *testing.T) {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	if _, err := unix.GetsockoptInt(fd, unix.IPPROTO_UDP, unix.UDP_SEGMENT); err != nil {
+		t.Skipf("the kernel does not segment UDP: %v", err)
+	}
+	alpha, beta := two(t, nil)
+	ln := listen(t, alpha, "127.0.0.1")
+	join(t, beta, ln, ln.Address())
+	for name, x := range map[string]*quic.Transport{"dialler": beta, "listener": alpha} {
+		if s := x.Stats(); s["connections_gso"] != 1 || s["connections"] != 1 {
+			t.Errorf("%s: %v", name, s)
+		}
 	}
 }
