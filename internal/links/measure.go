@@ -36,9 +36,19 @@ func MeasureAll(ctx context.Context, jobs []Job, found []Found, limit time.Durat
 		}
 		s := t.run(ctx, share)
 		for _, to := range t.found {
-			*to = s
+			*to = s.over(*to)
 		}
 	}
+}
+
+// over is what is known after a measurement: if it failed, what was known before.
+func (s *Speed) over(old *Speed) *Speed {
+	if s.Problem == "" || old == nil {
+		return s
+	}
+	kept := *old
+	kept.Problem = s.Problem
+	return &kept
 }
 
 func (t *probing) run(ctx context.Context, share time.Duration) *Speed {

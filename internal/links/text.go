@@ -81,7 +81,7 @@ func writeSites(w io.Writer, j *Job) {
 	var t table
 	for i := range j.Sites {
 		p := &j.Sites[i]
-		t.add("site "+p.Label(), p.ranks(), strings.Join(p.Hosts, " "), p.node(), p.waits())
+		t.add("site "+p.Label(), p.ranks(), strings.Join(p.Hosts, " "), strings.TrimSpace(p.node()+"  "+p.waits()))
 	}
 	t.write(w, "  ")
 	fmt.Fprintln(w)
@@ -193,11 +193,13 @@ func writeRest(w io.Writer, j *Job) {
 	if j.Left > 0 {
 		fmt.Fprintf(w, "  %d more pairs are left out: a node tells of %d at most\n", j.Left, MaxViews)
 	}
+	var problems groups
 	for i := range j.Pairs {
 		if p := &j.Pairs[i]; p.Speed != nil && p.Speed.Problem != "" {
-			fmt.Fprintf(w, "  %s: %s\n", p.ends(), p.Speed.Problem)
+			problems.add(p.Speed.Problem, p)
 		}
 	}
+	problems.each(func(pairs, problem string) { fmt.Fprintf(w, "  %s: %s\n", pairs, problem) })
 	if len(j.Pairs) == 0 && j.Unused == 0 {
 		fmt.Fprintln(w, "  no pairs are known yet: the sites have not met, or no node answers")
 	}
@@ -238,149 +240,40 @@ func (p *Pair) state(now time.Time) string {
 	return s
 }
 
-func writeProcs(w io.Writer, j *Job) {
-	var t table
-	for _, s := range j.Sites {
-		for _, h := range s.Agents {
-			t.add("agent "+h.Address, fmt.Sprintf("pid %d", s.PID), wait(h.Wait), "")
-		}
-		for _, p := range s.Ranks {
-			if p.Silent != "" {
-				t.add(fmt.Sprintf("rank %d", p.Rank), fmt.Sprintf("pid %d", p.PID), p.Silent)
-				continue
-			}
-			t.add(fmt.Sprintf("rank %d", p.Rank), fmt.Sprintf("pid %d", p.PID), wait(p.Wait), "to and from the agent "+both(p.Agent.Sent, p.Agent.Received, "B"))
-		}
-		for _, x := range s.Transports {
-			t.add("plugin "+x.Name, process(x.PID), fmt.Sprintf("%s, %d links made", x.State, x.Links), x.Error)
-		}
-	}
-	fmt.Fprintln(w)
-	t.write(w, "  ")
-	writeChannels(w, j)
-}
-
-func process(pid int) string {
-	if pid == 0 {
-		return "no process"
-	}
-	return fmt.Sprintf("pid %d", pid)
-}
-
-func writeChannels(w io.Writer, j *Job) {
-	var t table
-	for _, c := range j.Channels {
-		half := "-"
-		if c.RTT > 0 {
-			half = "half trip " + duration(c.RTT/2) + " as TCP estimates"
-		}
-		t.add(fmt.Sprintf("channel of host %d to host %d", c.From, c.To), c.Address, half, both(c.Sent, c.Received, "B"))
-	}
-	t.write(w, "  ")
-}
-
-func wait(w Waiting) string {
-	if w.State == "" && w.Budget == 0 && w.Setting != "0s" {
-		return "wait " + w.Setting
-	}
-	s := fmt.Sprintf("wait %s: %s", w.Setting, strategy(w.Budget))
-	if w.State != "" {
-		s += "; now " + w.State
-	}
-	if w.Crowded {
-		s += ", crowded: does not poll"
-	}
-	return s
-}
-
-// writeReasons tells why each pair is linked as it is; those of which the same
-// is true are shown once.
-func writeReasons(w io.Writer, j *Job) {
-	pairs := make(map[string][]string)
-	var order []string
-	for i := range j.Pairs {
-		var b strings.Builder
-		j.Pairs[i].reasons(&b, j)
-		if pairs[b.String()] == nil {
-			order = append(order, b.String())
-		}
-		pairs[b.String()] = append(pairs[b.String()], j.Pairs[i].ends())
-	}
-	for _, s := range order {
-		fmt.Fprintf(w, "\n  %s\n%s", few(pairs[s]), s)
-	}
-}
-
-func (p *Pair) reasons(w io.Writer, j *Job) {
-	fmt.Fprintf(w, "    %s: %s\n", cmp.Or(p.Transport, string(p.State)), p.Why)
-	if p.PlaneReason != "" {
-		fmt.Fprintf(w, "    data plane %s: %s\n", p.Plane, p.PlaneReason)
-	}
-	last := ""
-	for _, v := range p.Views {
-		var b strings.Builder
-		fmt.Fprintf(&b, "    site %s, %s\n", j.siteOf(v.Local), v.Route.describe())
-		var t table
-		for _, c := range v.Candidates {
-			t.add(c.Transport, string(c.Verdict), c.reason())
-		}
-		t.write(&b, "      ")
-		if b.String() != last { // both ends of a site say mostly the same
-			last = b.String()
-			fmt.Fprint(w, last)
-		}
-	}
-}
-
-func (r Route) describe() string {
-	s := "the default route: "
-	if r.Site != "" {
-		s = fmt.Sprintf("route %q: ", r.Site)
-	}
-	s += fmt.Sprintf("prefer %q", r.Prefer)
-	if !r.Direct {
-		s += ", direct = false"
-	}
-	if len(r.DataPlane) > 0 {
-		s += fmt.Sprintf(", data_plane %q", r.DataPlane)
-	}
-	if r.RequireTLS {
-		s += ", require_tls"
-	}
-	return s
-}
-
-func (c Candidate) reason() string {
-	s := c.Reason
-	if c.Verdict == Failed && c.Address != "" {
-		s += ", at " + c.Address
-	}
-	if c.Probe != nil {
-		s += "; " + c.Probe.describe()
-	}
-	if c.Tries > 1 {
-		s += fmt.Sprintf(", tried %d times", c.Tries)
-	}
-	return s
-}
-
 // writeAdvice shows what would make pairs faster, each advice once.
 func writeAdvice(w io.Writer, j *Job) {
-	pairs := make(map[string][]string)
-	var order []string
+	var all groups
 	for i := range j.Pairs {
 		for _, s := range j.Pairs[i].Faster {
-			if pairs[s] == nil {
-				order = append(order, s)
-			}
-			pairs[s] = append(pairs[s], j.Pairs[i].ends())
+			all.add(s, &j.Pairs[i])
 		}
 	}
-	if len(order) > 0 {
+	if len(all.order) > 0 {
 		fmt.Fprint(w, "\n  faster:\n")
 	}
-	for _, s := range order {
-		fmt.Fprintf(w, "    %s\n      %s\n", few(pairs[s]), s)
+	all.each(func(pairs, advice string) { fmt.Fprintf(w, "    %s\n      %s\n", pairs, advice) })
+}
+
+// groups are pairs of which the same is to be said.
+type groups struct {
+	pairs map[string][]string
+	order []string
+}
+
+func (g *groups) add(text string, p *Pair) {
+	if g.pairs == nil {
+		g.pairs = make(map[string][]string)
+	}
+	if g.pairs[text] == nil {
+		g.order = append(g.order, text)
+	}
+	g.pairs[text] = append(g.pairs[text], p.ends())
+}
+
+// each gives each text with its pairs, in the order of the first of them.
+func (g *groups) each(f func(pairs, text string)) {
+	for _, s := range g.order {
+		f(few(g.pairs[s]), s)
 	}
 }
 

@@ -283,5 +283,9 @@ func (n *node) probeOf(ctx context.Context, r links.Request) (*links.Measure, er
 	if n.procOf(x.local) == nil || r.Peer < 0 || r.Peer >= len(n.job.Procs) || r.Local == r.Peer {
 		return nil, fmt.Errorf("%w: ranks %d and %d are no pair of this site", links.ErrRequest, r.Local, r.Peer)
 	}
-	return n.direct.probe(ctx, x, r.Transport)
+	m, err := n.direct.probe(ctx, x, r.Transport)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("the node of rank %d did not answer in time", r.Peer)
+	}
+	return m, err
 }

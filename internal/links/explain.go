@@ -1,0 +1,128 @@
+package links
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+)
+
+func writeProcs(w io.Writer, j *Job) {
+	var t table
+	for _, s := range j.Sites {
+		for _, h := range s.Agents {
+			t.add("agent "+h.Address, fmt.Sprintf("pid %d", s.PID), wait(h.Wait), "")
+		}
+		for _, p := range s.Ranks {
+			if p.Silent != "" {
+				t.add(fmt.Sprintf("rank %d", p.Rank), fmt.Sprintf("pid %d", p.PID), p.Silent)
+				continue
+			}
+			t.add(fmt.Sprintf("rank %d", p.Rank), fmt.Sprintf("pid %d", p.PID), wait(p.Wait), "to and from the agent "+both(p.Agent.Sent, p.Agent.Received, "B"))
+		}
+		for _, x := range s.Transports {
+			t.add("plugin "+x.Name, process(x.PID), fmt.Sprintf("%s, %d links made", x.State, x.Links), x.Error)
+		}
+	}
+	fmt.Fprintln(w)
+	t.write(w, "  ")
+	writeChannels(w, j)
+}
+
+func process(pid int) string {
+	if pid == 0 {
+		return "no process"
+	}
+	return fmt.Sprintf("pid %d", pid)
+}
+
+func writeChannels(w io.Writer, j *Job) {
+	var t table
+	for _, c := range j.Channels {
+		half := "-"
+		if c.RTT > 0 {
+			half = "half trip " + duration(c.RTT/2) + " as TCP estimates"
+		}
+		t.add(fmt.Sprintf("channel of host %d to host %d", c.From, c.To), c.Address, half, both(c.Sent, c.Received, "B"))
+	}
+	t.write(w, "  ")
+}
+
+func wait(w Waiting) string {
+	if w.State == "" && w.Budget == 0 && w.Setting != "0s" {
+		return "wait " + w.Setting
+	}
+	s := fmt.Sprintf("wait %s: %s", w.Setting, strategy(w.Budget))
+	if w.State != "" {
+		s += "; now " + w.State
+	}
+	if w.Crowded {
+		s += ", crowded: does not poll"
+	}
+	return s
+}
+
+// writeReasons tells why each pair is linked as it is; those of which the same
+// is true are shown once.
+func writeReasons(w io.Writer, j *Job) {
+	var all groups
+	for i := range j.Pairs {
+		var b strings.Builder
+		j.Pairs[i].reasons(&b, j)
+		all.add(b.String(), &j.Pairs[i])
+	}
+	all.each(func(pairs, reasons string) { fmt.Fprintf(w, "\n  %s\n%s", pairs, reasons) })
+}
+
+func (p *Pair) reasons(w io.Writer, j *Job) {
+	fmt.Fprintf(w, "    %s: %s\n", cmp.Or(p.Transport, string(p.State)), p.Why)
+	if p.PlaneReason != "" {
+		fmt.Fprintf(w, "    data plane %s: %s\n", p.Plane, p.PlaneReason)
+	}
+	last := ""
+	for _, v := range p.Views {
+		var b strings.Builder
+		fmt.Fprintf(&b, "    site %s, %s\n", j.siteOf(v.Local), v.Route.describe())
+		var t table
+		for _, c := range v.Candidates {
+			t.add(c.Transport, string(c.Verdict), c.reason())
+		}
+		t.write(&b, "      ")
+		if b.String() != last { // both ends of a site say mostly the same
+			last = b.String()
+			fmt.Fprint(w, last)
+		}
+	}
+}
+
+func (r Route) describe() string {
+	s := "the default route: "
+	if r.Site != "" {
+		s = fmt.Sprintf("route %q: ", r.Site)
+	}
+	s += fmt.Sprintf("prefer %q", r.Prefer)
+	if !r.Direct {
+		s += ", direct = false"
+	}
+	if len(r.DataPlane) > 0 {
+		s += fmt.Sprintf(", data_plane %q", r.DataPlane)
+	}
+	if r.RequireTLS {
+		s += ", require_tls"
+	}
+	return s
+}
+
+func (c Candidate) reason() string {
+	s := c.Reason
+	if c.Verdict == Failed && c.Address != "" {
+		s += ", at " + c.Address
+	}
+	if c.Probe != nil {
+		s += "; " + c.Probe.describe()
+	}
+	if c.Tries > 1 {
+		s += fmt.Sprintf(", tried %d times", c.Tries)
+	}
+	return s
+}
