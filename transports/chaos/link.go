@@ -58,7 +58,7 @@ func (b *blocking) Read(p []byte) (n int, err error) {
 	}
 	// What is there is looked for after the poller was told, which would forget what
 	// it has seen before.
-	wait := b.raw.Read(func(uintptr) bool {
+	wait := b.raw.Read(func(fd uintptr) bool {
 		b.reading.Lock()
 		defer b.reading.Unlock()
 		for {
@@ -66,7 +66,7 @@ func (b *blocking) Read(p []byte) (n int, err error) {
 			if n > 0 || err != nil {
 				return true
 			}
-			if !b.l.Arm(link.Readable) {
+			if !b.l.Arm(link.Readable) && !holds(fd, unix.POLLIN) {
 				return false
 			}
 		}
@@ -79,7 +79,7 @@ func (b *blocking) Read(p []byte) (n int, err error) {
 
 // Write waits until all of p is taken.
 func (b *blocking) Write(p []byte) (n int, err error) {
-	wait := b.raw.Write(func(uintptr) bool {
+	wait := b.raw.Write(func(fd uintptr) bool {
 		b.writing.Lock()
 		defer b.writing.Unlock()
 		for n < len(p) {
@@ -87,7 +87,7 @@ func (b *blocking) Write(p []byte) (n int, err error) {
 			if m, err = b.l.Send([][]byte{p[n:]}); err != nil {
 				return true
 			}
-			if n += m; m == 0 && !b.l.Arm(link.Writable) {
+			if n += m; m == 0 && !b.l.Arm(link.Writable) && !holds(fd, unix.POLLOUT) {
 				return false
 			}
 		}
@@ -97,6 +97,14 @@ func (b *blocking) Write(p []byte) (n int, err error) {
 		err = waitError(wait)
 	}
 	return n, err
+}
+
+// holds tells whether poll(2) would return at once, which is what Arm promises
+// something about. The poller tells only of changes, and several of them, such as a
+// ring of the bell and the end of who rang it, may have been one for it.
+func holds(fd uintptr, events int16) bool {
+	n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: events}}, 0)
+	return n > 0 && err == nil
 }
 
 // waitError is why a wait has ended without success.

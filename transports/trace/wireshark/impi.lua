@@ -264,10 +264,10 @@ function record.dissector(tvb, pinfo, tree)
     if not from then pinfo.cols.src = who(b(8, 16), b(24, 8)) end
     if not to then pinfo.cols.dst = who(b(32, 16), b(48, 8)) end
     pinfo.cols.info = packet(tvb, RECORD, tree, dialect, { from = from, to = to })
-  elseif kind == 1 then
+  elseif kind == 1 and tvb:len() > RECORD then
     t:add(r.greeting, tvb(RECORD))
     pinfo.cols.info = "greeting " .. tostring(tvb(RECORD):bytes())
-  elseif tvb:len() > RECORD then
+  elseif kind == 2 and tvb:len() > RECORD then
     local text = tvb(RECORD):string()
     local item = t:add(r.notice, tvb(RECORD))
     if text ~= "end of stream" then item:add_proto_expert_info(lost) end
