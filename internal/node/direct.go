@@ -218,9 +218,14 @@ func (d *directLinks) dial(x pair, w way) (link.Link, dynamic.Session, error) {
 // dialFor is dial for any purpose that a greeting can name. It takes the session
 // out of hello for a link that needs none.
 func (d *directLinks) dialFor(within context.Context, hello *dynamic.Hello, w way) (link.Link, error) {
+	return d.dialBy(within, d.n.pinned(w.t, hello.Dst), hello, w)
+}
+
+// dialBy is dialFor by a transport with what is pinned.
+func (d *directLinks) dialBy(within context.Context, t transports.Transport, hello *dynamic.Hello, w way) (link.Link, error) {
 	ctx, cancel := context.WithTimeout(within, dialLimit)
 	defer cancel()
-	l, err := d.n.pinned(w.t, hello.Dst).Dial(ctx, transports.DialSpec{Address: w.address, From: w.from})
+	l, err := t.Dial(ctx, transports.DialSpec{Address: w.address, From: w.from})
 	if err != nil {
 		return nil, err
 	}
@@ -256,7 +261,7 @@ func (d *directLinks) serve(l directListener) {
 		}
 		d.wg.Go(func() {
 			defer func() { <-slots }()
-			if err := d.accept(x, l.t); err != nil {
+			if err := d.accept(x, l); err != nil {
 				_ = x.Close()
 				d.n.log.Debug("refused a direct link", "transport", l.t.name, "error", err)
 			}
@@ -265,7 +270,8 @@ func (d *directLinks) serve(l directListener) {
 }
 
 // accept greets who has connected and gives the link to its proc.
-func (d *directLinks) accept(l link.Link, t *transport) error {
+func (d *directLinks) accept(l link.Link, at directListener) error {
+	t := at.t
 	ctx, cancel := context.WithTimeout(d.ctx, greetLimit)
 	defer cancel()
 	g := dynamic.NewAcceptor(d.token, nonce())
@@ -275,8 +281,13 @@ func (d *directLinks) accept(l link.Link, t *transport) error {
 	}
 	hello, _ := g.Peer()
 	switch {
+	case hello.Hosts != at.hosts:
+		g.Refuse(dynamic.NotAllowed)
+		return converse(ctx, l, g, g.Done)
 	case hello.Probe:
 		return d.answerProbe(ctx, l, g, hello, t)
+	case hello.Hosts:
+		return d.acceptChannel(ctx, l, g, hello)
 	case hello.Again:
 		return d.acceptAgain(ctx, l, g, hello, t)
 	}

@@ -22,6 +22,7 @@ type ownHost struct {
 	rank    wire.HostRank       // known once startup is over
 	loop    *packetSwitch       // once the dance is over
 	running bool                // the loop is
+	lasting []*keeper           // channels that survive their connections
 
 	finished chan struct{} // closed when all is switched and every channel has ended
 }
@@ -29,7 +30,8 @@ type ownHost struct {
 // directListener is where other nodes dial for direct links.
 type directListener struct {
 	transports.Listener
-	t *transport
+	t     *transport
+	hosts bool // it is for channels that are resumed, and for nothing else
 }
 
 // listen opens the listeners of all hosts.

@@ -69,7 +69,7 @@ func (n *node) startSwitches(channels []map[wire.HostRank]link.Link) error {
 			return err
 		}
 		for peer, l := range channels[i] {
-			if err := h.loop.attach(l, agent.NoRank, peer); err != nil {
+			if err := n.attachChannel(h, peer, l); err != nil {
 				return fmt.Errorf("channel to %s: %w", n.hostName(peer), err)
 			}
 		}

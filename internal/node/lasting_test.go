@@ -248,6 +248,50 @@ func TestResumeGivesUp(t *testing.T) {
 	}
 }
 
+// channelJob is a job whose procs talk through their agents, by channels that are
+// cut after so many bytes.
+func channelJob(mode string, every float64, procs ...int) *config.Job {
+	job := cutJob(mode, every, procs...)
+	for i := range job.Sites {
+		s := &job.Sites[i]
+		s.Routes[0].Direct = false
+		t := &s.Transports[len(s.Transports)-1]
+		t.Settings = append(t.Settings, config.Setting{Name: "channels", Value: true})
+	}
+	return job
+}
+
+func TestChannelsThatAreCut(t *testing.T) {
+	for _, c := range []struct {
+		mode  string
+		every float64
+		procs []int
+	}{
+		{"big", 20e6, []int{1, 1}},
+		{"chat", 30e3, []int{1, 1}}, // ranks 0 and 1 are on two sites
+		{"all", 3e3, []int{1, 2, 2}},
+	} {
+		t.Run(c.mode, func(t *testing.T) {
+			all := start(t, channelJob(c.mode, c.every, c.procs...))
+			wantNone(t, all)
+			said := all[0].err.String() + all[1].err.String()
+			if got := strings.Count(said, "a channel is resumed"); got < 3 && c.mode != "all" {
+				t.Errorf("%d resumes on both sides: nothing was shown", got)
+			}
+		})
+	}
+}
+
+func TestCutChannelWithoutResume(t *testing.T) {
+	job := channelJob("big", 20e6, 1, 1)
+	job.Sites[1].Routes[0].Resume = false
+	for i, f := range end(start(t, job)) {
+		if f == nil || !strings.Contains(f.Text, "closed its channel before the job's end") && !f.Remote {
+			t.Errorf("site %d: %v", i, f)
+		}
+	}
+}
+
 func TestLastingFeatures(t *testing.T) {
 	on, off := config.Route{Resume: true}, config.Route{}
 	job := testJob("ring", 1, 1, 1)

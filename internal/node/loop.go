@@ -32,6 +32,8 @@ const (
 	wakerKey = ^uint32(0)
 )
 
+var errNoHandle = errors.New("the link has no descriptor to wait for")
+
 // port is a link of a switch.
 type port struct {
 	id       agent.LinkID
@@ -42,6 +44,7 @@ type port struct {
 	streak   int            // reads that polling brought since the last sleep
 	ended    error          // why the link can be read no more
 	timer    *time.Timer    // bounds the wait for a channel's end
+	keeper   *keeper        // of a lasting channel
 }
 
 // packetSwitch drives the agent of one host: in one turn of its loop it asks
@@ -59,6 +62,8 @@ type packetSwitch struct {
 	spin   poll.Spinner
 	quit   bool
 	done   chan struct{}
+
+	keepers []*keeper // of the lasting channels, ended ones too
 
 	mu   sync.Mutex
 	work []func()
@@ -84,15 +89,17 @@ func newSwitch(a *agent.Agent, spin poll.Spinner, notify func(agent.Event)) (*pa
 	}, nil
 }
 
-// post has f called by the loop. It does nothing after the loop's end.
-func (s *packetSwitch) post(f func()) {
+// post has f called by the loop. It does nothing, and says so, after the loop's
+// end.
+func (s *packetSwitch) post(f func()) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over {
-		return
+		return false
 	}
 	s.work = append(s.work, f)
 	s.waker.Wake()
+	return true
 }
 
 // run is the loop. It ends after stop and closes every link.
@@ -127,7 +134,7 @@ func (s *packetSwitch) poll() (progress bool) {
 	if progress {
 		s.output()
 	}
-	if s.polls++; s.polls%scanEvery == 0 && s.turn(0) {
+	if s.polls++; s.polls%scanEvery == 0 && (s.turn(0) || s.readStirred()) {
 		progress = true
 	}
 	return progress
@@ -140,7 +147,9 @@ func (s *packetSwitch) sleep() {
 			s.cool(p)
 		}
 	}
-	s.turn(-1)
+	if len(s.keepers) == 0 || s.armLasting() {
+		s.turn(-1)
+	}
 }
 
 // hit says that polling p brought something.
@@ -201,6 +210,7 @@ func (s *packetSwitch) turn(timeout time.Duration) (progress bool) {
 		if ev.Key == wakerKey {
 			s.waker.Clear()
 			s.doWork()
+			s.mendLost()
 			continue
 		}
 		p := s.ports[ev.Key]
@@ -211,6 +221,9 @@ func (s *packetSwitch) turn(timeout time.Duration) (progress bool) {
 			s.warm(p)
 		}
 		if ev.Writable && s.ports[p.id] == p {
+			if p.keeper != nil {
+				p.keeper.Push()
+			}
 			s.flush(p)
 		}
 	}
@@ -235,6 +248,11 @@ func (s *packetSwitch) output() {
 	for _, l := range s.agent.Touched() {
 		if p := s.ports[l]; p != nil {
 			s.flush(p)
+		}
+	}
+	for _, k := range s.keepers {
+		if k.p.ended == nil && s.agent.HasOutput(k.p.id) {
+			s.flush(k.p) // for its window may have room again
 		}
 	}
 	for {
@@ -304,6 +322,10 @@ func (s *packetSwitch) want(p *port, what link.Interest) {
 	if p.ended != nil || p.interest == what {
 		return
 	}
+	if p.keeper != nil {
+		s.wantLasting(p)
+		return
+	}
 	change := s.set.Modify
 	if p.interest == 0 {
 		change = s.set.Add
@@ -325,13 +347,17 @@ func (s *packetSwitch) end(p *port, cause error) {
 	p.ended = cause
 	if p.interest != 0 {
 		_ = s.set.Remove(p.link.Handle()) // it is open, and in the set
+		p.interest = 0
 	}
 	for i := range s.hot {
 		if s.hot[i] == p {
 			s.hot[i] = nil
 		}
 	}
-	if p.rank == agent.NoRank || errors.Is(cause, agent.ErrProtocol) {
+	switch {
+	case p.lingers(cause):
+		p.keeper.leave()
+	case p.rank == agent.NoRank || errors.Is(cause, agent.ErrProtocol):
 		s.closed(p)
 	}
 }
@@ -348,6 +374,9 @@ func (p *port) stopTimer() {
 	if p.timer != nil {
 		p.timer.Stop()
 	}
+	if p.keeper != nil {
+		p.keeper.timer.Stop()
+	}
 }
 
 // endChannel ends our side of a channel and gives the peer time to end its own.
@@ -360,7 +389,11 @@ func (s *packetSwitch) endChannel(l agent.LinkID) {
 		s.end(p, err)
 		return
 	}
-	p.timer = time.AfterFunc(lingering, func() {
+	wait := lingering
+	if p.keeper != nil {
+		wait = p.keeper.limit
+	}
+	p.timer = time.AfterFunc(wait, func() {
 		s.post(func() {
 			if s.ports[l] == p {
 				s.end(p, io.EOF)
@@ -376,7 +409,7 @@ func (s *packetSwitch) attach(l link.Link, rank wire.WorldRank, host wire.HostRa
 	p := &port{id: agent.LinkID(len(s.ports)), link: l, rank: rank, host: host, interest: link.Readable}
 	h := l.Handle()
 	if h == link.NoHandle {
-		return errors.New("the link has no descriptor to wait for")
+		return errNoHandle
 	}
 	if err := s.set.Add(h, uint32(p.id), link.Readable); err != nil {
 		return err

@@ -119,11 +119,11 @@ func (n *node) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, h := range n.hosts {
-		_ = h.channel.Close() // nobody else is to come
-	}
 	n.direct = newDirectLinks(ctx, n)
-	for _, h := range n.hosts {
+	for i, h := range n.hosts {
+		if !n.keepsListening(h, channels[i]) {
+			_ = h.channel.Close() // nobody else is to come
+		}
 		for _, l := range h.direct {
 			n.direct.wg.Go(func() { n.direct.serve(l) })
 		}
