@@ -1,0 +1,178 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+
+	"github.com/coder/websocket"
+
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/transports/conn"
+	"github.com/openimpi/impi/transports/socket"
+)
+
+// protocol is the WebSocket subprotocol: frames of package conn in binary messages.
+const protocol = "impi.1"
+
+func dial(ctx context.Context, s settings, to transports.DialSpec) (link.Link, error) {
+	u, err := parseAddress(to.Address, s.names)
+	if err != nil {
+		return nil, socket.BadAddress(name, "dial", shown(to.Address), err.Error())
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	d := &dialler{settings: s}
+	if to.From != "" {
+		d.from = &net.TCPAddr{IP: net.ParseIP(to.From)}
+	}
+	header := http.Header{}
+	if s.token != "" {
+		header.Set("Authorization", "Bearer "+s.token)
+	}
+	c, answer, err := websocket.Dial(ctx, u.String(), &websocket.DialOptions{
+		HTTPClient: &http.Client{Transport: &http.Transport{DialContext: d.dial, DisableKeepAlives: true}, CheckRedirect: noRedirects},
+		HTTPHeader: header, Subprotocols: []string{protocol}, CompressionMode: websocket.CompressionDisabled,
+	})
+	if err != nil {
+		return nil, dialFailure(ctx, to.Address, answer, err)
+	}
+	if c.Subprotocol() != protocol {
+		_ = c.CloseNow() // what it has is not for us
+		return nil, failure("dial", to.Address, transports.CodeProtocol, "what answers there does not speak "+protocol)
+	}
+	return linkOf(c), nil
+}
+
+// linkOf makes a link of a WebSocket, which has no half-close: Framed gives it one.
+func linkOf(c *websocket.Conn) link.Link {
+	return conn.New(conn.Framed(quickly{websocket.NetConn(context.Background(), c, websocket.MessageBinary)}))
+}
+
+// quickly is a connection whose Close does not wait for the peer's part of it, which
+// may take seconds, while links must not block. What was written is on its way.
+type quickly struct{ net.Conn }
+
+// Close says goodbye and lets the peer do so in the background.
+func (q quickly) Close() error {
+	go func() { _ = q.Conn.Close() }() // there is nobody to tell
+	return nil
+}
+
+var errRedirect = errors.New("it wants to be asked elsewhere")
+
+func noRedirects(*http.Request, []*http.Request) error { return errRedirect }
+
+// shown is an address in an error: it may be anything, of any length.
+func shown(address string) string { return fmt.Sprintf("%.100q", address) }
+
+func failure(op, address string, code transports.Code, reason string) *transports.Error {
+	return &transports.Error{Transport: name, Op: op, Address: address, Code: code, Reason: reason,
+		Retryable: code == transports.CodeRefused || code == transports.CodeUnreachable}
+}
+
+// dialFailure makes the contract's error of why there is no WebSocket.
+func dialFailure(ctx context.Context, address string, answer *http.Response, err error) error {
+	var refused *proxyError
+	switch {
+	case ctx.Err() != nil:
+		return socket.Failure(name, "dial", address, ctx.Err())
+	case errors.As(err, &refused):
+		return failure("dial", address, refused.code, refused.Error())
+	case answer != nil && answer.StatusCode == http.StatusUnauthorized:
+		return failure("dial", address, transports.CodeAuth, "the peer wants another token")
+	case answer != nil:
+		return failure("dial", address, transports.CodeRefused, "the answer is "+answer.Status)
+	}
+	e := socket.Failure(name, "dial", address, err)
+	if e.Code == transports.CodeInternal {
+		e.Code, e.Retryable = transports.CodeUnreachable, true
+	}
+	return e
+}
+
+// dialler makes the TCP connection of one WebSocket.
+type dialler struct {
+	settings
+	from *net.TCPAddr
+}
+
+// proxyFor gives the proxy for an address, or nil.
+func (d *dialler) proxyFor(address string) (*url.URL, error) {
+	switch d.proxy {
+	case "":
+		return nil, nil
+	case "environment":
+		return http.ProxyFromEnvironment(&http.Request{URL: &url.URL{Scheme: "http", Host: address}})
+	default:
+		return url.Parse(d.proxy)
+	}
+}
+
+func (d *dialler) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	plain := &net.Dialer{}
+	if d.from != nil {
+		plain.LocalAddr = d.from
+	}
+	proxy, err := d.proxyFor(address)
+	if err != nil || proxy == nil {
+		return plain.DialContext(ctx, network, address)
+	}
+	c, err := (&net.Dialer{}).DialContext(ctx, network, proxy.Host)
+	if err != nil {
+		return nil, &proxyError{transports.CodeUnreachable, fmt.Sprintf("the proxy %s: %v", proxy.Host, err)}
+	}
+	tunnel, err := connect(ctx, c, proxy, address)
+	if err != nil {
+		_ = c.Close() // it did not become a tunnel
+		return nil, err
+	}
+	return tunnel, nil
+}
+
+// proxyError is why a proxy lets nobody through.
+type proxyError struct {
+	code   transports.Code
+	reason string
+}
+
+// Error says so.
+func (e *proxyError) Error() string { return e.reason }
+
+// connect asks a proxy for a tunnel.
+func connect(ctx context.Context, c net.Conn, proxy *url.URL, address string) (net.Conn, error) {
+	if at, ok := ctx.Deadline(); ok {
+		if err := c.SetDeadline(at); err != nil {
+			return nil, err
+		}
+	}
+	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
+	defer stop()
+	req := &http.Request{Method: http.MethodConnect, URL: &url.URL{Opaque: address}, Host: address, Header: http.Header{}}
+	if u := proxy.User; u != nil {
+		password, _ := u.Password()
+		req.Header.Set("Proxy-Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(u.Username()+":"+password)))
+	}
+	if err := req.Write(c); err != nil {
+		return nil, &proxyError{transports.CodeUnreachable, fmt.Sprintf("the proxy %s: %v", proxy.Host, err)}
+	}
+	r := bufio.NewReader(c)
+	answer, err := http.ReadResponse(r, req)
+	switch {
+	case err != nil:
+		return nil, &proxyError{transports.CodeUnreachable, fmt.Sprintf("the proxy %s: %v", proxy.Host, err)}
+	case answer.StatusCode == http.StatusProxyAuthRequired:
+		return nil, &proxyError{transports.CodeAuth, fmt.Sprintf("the proxy %s wants a user and a password: %s", proxy.Host, answer.Status)}
+	case answer.StatusCode != http.StatusOK:
+		return nil, &proxyError{transports.CodeRefused, fmt.Sprintf("the proxy %s answers %s", proxy.Host, answer.Status)}
+	case r.Buffered() > 0:
+		return nil, &proxyError{transports.CodeProtocol, fmt.Sprintf("the proxy %s talks before it is asked", proxy.Host)}
+	}
+	return c, c.SetDeadline(noDeadline)
+}

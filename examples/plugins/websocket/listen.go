@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/transports/socket"
+)
+
+var noDeadline time.Time
+
+// listener is an HTTP server that takes WebSockets at one path.
+type listener struct {
+	set     settings
+	address string
+	server  *http.Server
+	arrived chan link.Link
+	done    chan struct{}
+	once    sync.Once
+}
+
+func listen(ctx context.Context, s settings, at transports.ListenSpec) (transports.Listener, error) {
+	ip, err := netip.ParseAddr(at.Host)
+	if err != nil {
+		return nil, socket.BadAddress(name, "listen", shown(at.Host), "it should be an IP address")
+	}
+	where := netip.AddrPortFrom(ip, uint16(at.Port)).String()
+	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", where)
+	if err != nil {
+		return nil, socket.Failure(name, "listen", where, err)
+	}
+	l := &listener{set: s, address: s.advertise, arrived: make(chan link.Link), done: make(chan struct{})}
+	if l.address == "" {
+		l.address = (&url.URL{Scheme: "ws", Host: ln.Addr().String(), Path: s.path}).String()
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+s.path, l.take)
+	l.server = &http.Server{
+		Handler: mux, ReadHeaderTimeout: s.timeout, MaxHeaderBytes: 16 << 10,
+		ErrorLog: log.New(io.Discard, "", 0), // strangers' mistakes
+	}
+	go func() {
+		if err := l.server.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+			_ = l.Close() // it accepts nobody any more
+		}
+	}()
+	return l, nil
+}
+
+// take makes a link of a request and waits until somebody accepts it.
+func (l *listener) take(w http.ResponseWriter, r *http.Request) {
+	if l.set.token != "" && subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), []byte("Bearer "+l.set.token)) != 1 {
+		http.Error(w, "another token, please", http.StatusUnauthorized)
+		return
+	}
+	c, err := websocket.Accept(w, r, &websocket.AcceptOptions{
+		Subprotocols: []string{protocol}, CompressionMode: websocket.CompressionDisabled, InsecureSkipVerify: true, // no browser comes here
+	})
+	if err != nil {
+		return // the answer has been given
+	}
+	x := linkOf(c)
+	select {
+	case l.arrived <- x:
+	case <-l.done:
+		_ = c.CloseNow() // nobody listens any more
+		_ = x.Close()
+	}
+}
+
+// Accept waits for the next link.
+func (l *listener) Accept(ctx context.Context) (link.Link, error) {
+	select {
+	case <-l.done:
+		return nil, link.ErrClosed
+	default:
+	}
+	select {
+	case x := <-l.arrived:
+		return x, nil
+	case <-l.done:
+		return nil, link.ErrClosed
+	case <-ctx.Done():
+		e := socket.Failure(name, "accept", l.address, ctx.Err())
+		e.Retryable = true
+		return nil, e
+	}
+}
+
+// Address is the URL to dial.
+func (l *listener) Address() string { return l.address }
+
+// Close stops accepting. WebSockets that were accepted are not the server's any more.
+func (l *listener) Close() error {
+	l.once.Do(func() {
+		close(l.done)
+		_ = l.server.Close() // it can only report what is closed already
+	})
+	return nil
+}
