@@ -64,7 +64,7 @@ func quicPort() (*os.File, string, error) {
 	if err != nil {
 		return nil, "", fmt.Errorf("floor: %w", err)
 	}
-	defer c.Close()
+	defer func() { _ = c.Close() }() // the file is a duplicate
 	f, err := c.File()
 	if err != nil {
 		return nil, "", fmt.Errorf("floor: %w", err)

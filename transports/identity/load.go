@@ -133,7 +133,8 @@ func private(path string) error {
 func pool(path string, b []byte) (*x509.CertPool, error) {
 	p := x509.NewCertPool()
 	found := false
-	for block := (*pem.Block)(nil); ; {
+	for {
+		var block *pem.Block
 		if block, b = pem.Decode(b); block == nil {
 			break
 		}

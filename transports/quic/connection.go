@@ -47,9 +47,8 @@ type connection struct {
 
 	mu      sync.Mutex
 	links   map[quic.StreamID]end // which ends are closed
-	control *quic.Stream
-	notices []byte        // for control, not written yet
-	noticed chan struct{} // has an element when there are notices
+	notices []byte                // for control, not written yet
+	noticed chan struct{}         // has an element when there are notices
 }
 
 func newConnection(qc *quic.Conn, s *settings, unused func()) *connection {

@@ -145,7 +145,7 @@ func (n *network) pass(of *net.UDPConn, b []byte, send func([]byte)) {
 	}
 	n.mu.Unlock()
 	send(b)
-	if late != nil && len(late) > 0 {
+	if len(late) > 0 {
 		send(late)
 	}
 }

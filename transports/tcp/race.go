@@ -112,7 +112,7 @@ func race(ctx context.Context, list []netip.AddrPort, dial func(context.Context,
 func closeLate(done chan attempt, running int) {
 	for range running {
 		if a := <-done; a.err == nil {
-			a.conn.Close()
+			_ = a.conn.Close() // nobody has used it
 		}
 	}
 }

@@ -43,7 +43,7 @@ func (s *settings) secureDial(ctx context.Context, raw *net.TCPConn, address str
 		})
 	}
 	if err != nil {
-		raw.Close()
+		_ = raw.Close() // err says more
 		return nil, s.failure("dial", address, err)
 	}
 	return conn.New(c), nil
@@ -61,7 +61,7 @@ func (s *settings) secureAccept(ctx context.Context, raw *net.TCPConn, address s
 		})
 	}
 	if err != nil {
-		raw.Close()
+		_ = raw.Close() // err says more
 		e := s.failure("accept", address, err)
 		e.Retryable = true
 		e.Reason = fmt.Sprintf("%s was turned away: %s", raw.RemoteAddr(), e.Reason)
