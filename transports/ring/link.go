@@ -264,20 +264,18 @@ func (l *Link) drain() (ended bool) {
 	if l.sock < 0 {
 		return true
 	}
-	var b [64]byte
-	for {
+	var b [256]byte
+	for range maxPlugs { // no longer than a writer writes, whatever it does
 		n, err := unix.Read(l.sock, b[:])
 		switch {
-		case n == len(b):
-		case n > 0:
-			return false
-		case errors.Is(err, unix.EINTR):
+		case n > 0, errors.Is(err, unix.EINTR): // the end may be right behind, and an edge-triggered poller tells of both once
 		case errors.Is(err, unix.EAGAIN):
 			return false
 		default:
 			return true
 		}
 	}
+	return false
 }
 
 // Handle is the socket, or NoHandle after Close.

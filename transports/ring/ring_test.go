@@ -331,3 +331,16 @@ func BenchmarkRing(b *testing.B) {
 		y.Recv(in)
 	}
 }
+
+// TestEndRightBehindTheBell: both are seen in one look at the socket.
+func TestEndRightBehindTheBell(t *testing.T) {
+	a, b := pair(t, minSize)
+	if b.Arm(link.Readable) {
+		t.Fatal("there is something to read")
+	}
+	a.Send([][]byte{{1}}) // rings
+	a.Close()
+	if !b.drain() {
+		t.Error("the end behind the bell was not seen")
+	}
+}
