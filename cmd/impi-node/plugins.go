@@ -16,6 +16,7 @@ Usage:
   impi-node plugins info   [-dir FOLDER] [-json] NAME|FILE
   impi-node plugins verify [-dir FOLDER | -config JOB.HCL] [-json] [NAME|FILE...]
   impi-node plugins test   [-dir FOLDER] [-full] [-plane NAME] [-no-mtls] [-json] NAME|FILE
+  impi-node plugins reload [-job NAME] [-force] [-json] NAME
   impi-node plugins new    [-module PATH] [-vendor NAME] [-impi CHECKOUT] NAME
 
 Examples:
@@ -34,6 +35,9 @@ Examples:
   Does it keep the contract? Half a minute; -full takes some minutes:
       impi-node plugins test ./impi-transport-mine
 
+  The plugin of a running job was upgraded: its next process is the new file:
+      impi-node plugins reload quic
+
   A transport of your own in the folder impi-transport-mine, working and tested:
       impi-node plugins new mine
 
@@ -43,6 +47,9 @@ Flags:
   -json            for programs
   -full            everything that impi-conform tries
   -plane NAME      links of this data plane only
+  -job NAME        the running job of that name or ID; all of yours if not given
+  -run-dir DIR     where the nodes' run directories are, if not in the usual place
+  -force           even where links that are not resumed are lost by it
   -no-mtls         the plugin comes without AutoMTLS
   -module PATH     the module's path in go.mod (example.com/impi-transport-NAME)
   -vendor NAME     what the plugin says of its maker
@@ -50,7 +57,10 @@ Flags:
 
 A NAME is that of the transport; its file is impi-transport-NAME in the folder, or
 it is built in. A FILE has a slash in it. Plugins are started and asked, nothing
-else: no job needs to run. What list, info and verify print as JSON is one object.
+else: no job needs to run, but for reload. That one has each node of a job on this
+machine that runs the plugin start it again: links made afterwards use the new
+process, links that have left the plugin do not notice, and those whose bytes pass
+through it are resumed if their routes say resume = true. What list, info and verify print as JSON is one object.
 
 The exit status is 0; 1 if a plugin is unsafe, not the one that is trusted, does
 not load or breaks a rule; 2 if the command line is wrong.
@@ -66,6 +76,8 @@ type pluginOptions struct {
 	noMTLS               bool
 	plane                string
 	module, vendor, impi string
+	job, runDir          string
+	force                bool
 	args                 []string
 }
 
@@ -79,11 +91,11 @@ func plugins(args []string, std streams) int {
 		return statusOK
 	}
 	verbs := map[string]func(*pluginOptions, streams) error{
-		"list": pluginsList, "info": pluginsInfo, "verify": pluginsVerify, "test": pluginsTry, "new": pluginsNew,
+		"list": pluginsList, "info": pluginsInfo, "verify": pluginsVerify, "test": pluginsTry, "new": pluginsNew, "reload": pluginsReload,
 	}
 	verb, ok := verbs[args[0]]
 	if !ok {
-		fmt.Fprintf(std.err, "impi-node plugins: there is no %q; there are list, info, verify, test and new\nTry: impi-node plugins help\n", args[0])
+		fmt.Fprintf(std.err, "impi-node plugins: there is no %q; there are list, info, verify, test, reload and new\nTry: impi-node plugins help\n", args[0])
 		return statusUsage
 	}
 	o, err := parsePlugins(args[0], args[1:])
@@ -110,10 +122,16 @@ func parsePlugins(verb string, args []string) (*pluginOptions, error) {
 	f := flag.NewFlagSet("plugins "+verb, flag.ContinueOnError)
 	f.SetOutput(io.Discard)
 	if verb != "new" {
-		f.StringVar(&o.dir, "dir", "", "folder")
 		f.BoolVar(&o.json, "json", false, "for programs")
 	}
+	if verb != "new" && verb != "reload" {
+		f.StringVar(&o.dir, "dir", "", "folder")
+	}
 	switch verb {
+	case "reload":
+		f.StringVar(&o.job, "job", "", "job")
+		f.StringVar(&o.runDir, "run-dir", "", "run directories")
+		f.BoolVar(&o.force, "force", false, "lose links")
 	case "list", "verify":
 		f.StringVar(&o.file, "config", "", "job file")
 	case "test":
@@ -140,6 +158,8 @@ func (o *pluginOptions) check(verb string) error {
 		return fmt.Errorf("%q: list takes no names; see impi-node plugins info %s", o.args[0], o.args[0])
 	case (verb == "info" || verb == "test") && len(o.args) != 1:
 		return fmt.Errorf("give one plugin, by its transport's name or as a file with a slash in it, not %d", len(o.args))
+	case verb == "reload" && len(o.args) != 1:
+		return fmt.Errorf("give the name of one transport, not %d", len(o.args))
 	case verb == "new" && len(o.args) != 1:
 		return fmt.Errorf("give one name for the transport, not %d", len(o.args))
 	case o.file != "" && len(o.args) > 0:

@@ -26,6 +26,10 @@ type Op string
 const (
 	OpLinks Op = "links" // answered by a Node
 	OpProbe Op = "probe" // answered by a Measure
+
+	// OpReload has the node replace the process of a plugin by a new one. It is
+	// answered by a Reload.
+	OpReload Op = "reload"
 )
 
 // Request is one line of JSON, the only one of its connection.
@@ -39,7 +43,9 @@ type Request struct {
 	// probe: from a rank of the node's, by a transport.
 	Local     int    `json:"local,omitempty"`
 	Peer      int    `json:"peer,omitempty"`
-	Transport string `json:"transport,omitempty"`
+	Transport string `json:"transport,omitempty"` // reload: whose plugin
+
+	Force bool `json:"force,omitempty"` // reload: even if links are lost by it
 }
 
 // Answer is one line of JSON. Error is set, or what was asked for.
@@ -48,4 +54,22 @@ type Answer struct {
 	Error   string   `json:"error,omitempty"`
 	Node    *Node    `json:"node,omitempty"`
 	Measure *Measure `json:"measure,omitempty"`
+	Reload  *Reload  `json:"reload,omitempty"`
+}
+
+// Reload is what came of the request to replace a plugin's process.
+type Reload struct {
+	Site      string  `json:"site"`
+	Transport string  `json:"transport"`
+	Before    Process `json:"before"`
+	After     Process `json:"after"`
+	Resuming  int     `json:"resuming"` // links whose bytes passed through the old process, and that are resumed
+	Lost      int     `json:"lost"`     // such links that are not
+}
+
+// Process is a plugin's process.
+type Process struct {
+	PID     int    `json:"pid"`
+	Version string `json:"version"` // of the plugin
+	SHA256  string `json:"sha256,omitempty"`
 }

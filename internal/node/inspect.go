@@ -82,6 +82,11 @@ func (n *node) answer(ctx context.Context, r links.Request) (a links.Answer) {
 		if a.Measure = m; err != nil {
 			a.Error = err.Error()
 		}
+	case links.OpReload:
+		m, err := n.reloadWhenReady(ctx, r)
+		if a.Reload = m; err != nil {
+			a.Error = err.Error()
+		}
 	default:
 		a.Error = fmt.Sprintf("%v: this node does not know %q", links.ErrRequest, r.Op)
 	}
@@ -93,6 +98,13 @@ func (n *node) probeWhenReady(ctx context.Context, r links.Request) (*links.Meas
 		return nil, fmt.Errorf("%w: the job does not run yet", links.ErrRequest)
 	}
 	return n.probeOf(ctx, r)
+}
+
+func (n *node) reloadWhenReady(ctx context.Context, r links.Request) (*links.Reload, error) {
+	if !n.isReady() {
+		return nil, fmt.Errorf("%w: the job does not run yet", links.ErrRequest)
+	}
+	return n.reload(ctx, r)
 }
 
 // isReady tells whether startup is over, so that what it settles may be read.

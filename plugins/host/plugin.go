@@ -24,10 +24,13 @@ type Plugin struct {
 	end    context.CancelFunc
 	work   sync.WaitGroup // no Add once life has ended
 
+	reloading sync.Mutex // one at a time
+
 	mu        sync.Mutex
 	status    Status
 	cur       *instance // healthy one, or nil
 	last      *instance // latest one, maybe still being taken apart
+	leaving   *instance // the one before it, if it was replaced
 	attempt   *attempt  // start in progress, or nil
 	listeners map[*listener]struct{}
 	settings  map[string]any // last given to Configure, complete
@@ -126,13 +129,11 @@ func (p *Plugin) prepare(ctx context.Context, inst *instance, settings map[strin
 // reopen opens the listeners in a new instance, each where it was. One for which
 // that is impossible fails.
 func (p *Plugin) reopen(ctx context.Context, inst *instance) {
-	p.mu.Lock()
-	open := make([]*listener, 0, len(p.listeners))
-	for l := range p.listeners {
-		open = append(open, l)
-	}
-	p.mu.Unlock()
-	for _, l := range open {
+	p.reopenThose(ctx, inst, p.open())
+}
+
+func (p *Plugin) reopenThose(ctx context.Context, inst *instance, listeners []*listener) {
+	for _, l := range listeners {
 		err := inst.listen(ctx, l, l.address)
 		switch {
 		case err == nil && l.reason() != nil: // closed meanwhile

@@ -86,7 +86,7 @@ func (p *Plugin) begin() *attempt {
 // of the caller that caused it: others wait for it too.
 func (p *Plugin) try(a *attempt) {
 	p.mu.Lock()
-	wait, last := time.Until(p.status.NextTry), p.last
+	wait, last, leaving := time.Until(p.status.NextTry), p.last, p.leaving
 	p.mu.Unlock()
 	if wait > 0 {
 		timer := time.NewTimer(wait)
@@ -96,8 +96,10 @@ func (p *Plugin) try(a *attempt) {
 		case <-p.life.Done():
 		}
 	}
-	if last != nil { // it may hold the addresses that the new one needs
-		<-last.gone
+	for _, before := range []*instance{last, leaving} {
+		if before != nil { // it may hold the addresses that the new one needs
+			<-before.gone
+		}
 	}
 	p.mu.Lock()
 	if !p.isClosed() {

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/plugins/host"
+)
+
+// reloadLimit is how long a node may take to replace a plugin.
+const reloadLimit = 25 * time.Second
+
+// reloaded is what one node made of it.
+type reloaded struct {
+	PID int `json:"node_pid"`
+	*links.Reload
+	Error string `json:"error,omitempty"`
+}
+
+// pluginsReload has the nodes of running jobs replace a plugin's process.
+func pluginsReload(o *pluginOptions, std streams) error {
+	name := o.args[0]
+	var results []reloaded
+	found := links.Survey(context.Background(), host.RunDirs(o.runDir, os.Geteuid()), 2*time.Second, links.Request{})
+	for _, f := range found {
+		if !o.concerns(&f, name) {
+			continue
+		}
+		results = append(results, reloadAt(&f, links.Request{Op: links.OpReload, Transport: name, Force: o.force}))
+	}
+	if len(results) == 0 {
+		return fmt.Errorf("no node of a running job here has the transport %q; impi-node links shows the jobs", name)
+	}
+	bad := false
+	for _, r := range results {
+		bad = bad || r.Error != ""
+	}
+	if o.json {
+		e := json.NewEncoder(std.out)
+		e.SetIndent("", "  ")
+		if err := e.Encode(map[string]any{"reloads": results}); err != nil {
+			return err
+		}
+	} else {
+		printReloads(std, results)
+	}
+	if bad {
+		return errBad
+	}
+	return nil
+}
+
+// concerns tells whether a node is of the job that is meant, and runs the plugin.
+func (o *pluginOptions) concerns(f *links.Found, transport string) bool {
+	if o.job != "" && o.job != f.About.Job && (f.About.ID == "" || !strings.HasPrefix(f.About.ID, o.job)) {
+		return false
+	}
+	if f.Node == nil {
+		return f.Err != nil // it will say so again
+	}
+	for _, t := range f.Node.Transports {
+		if t.Name == transport {
+			return true
+		}
+	}
+	return false
+}
+
+func reloadAt(f *links.Found, r links.Request) reloaded {
+	ctx, cancel := context.WithTimeout(context.Background(), reloadLimit)
+	defer cancel()
+	a, err := links.Ask(ctx, filepath.Join(f.Dir, links.SocketName), r)
+	if err == nil && a.Reload == nil {
+		err = errors.New("it says nothing of it")
+	}
+	if err != nil {
+		return reloaded{PID: f.About.PID, Error: err.Error()}
+	}
+	return reloaded{PID: f.About.PID, Reload: a.Reload}
+}
+
+func printReloads(std streams, results []reloaded) {
+	for _, r := range results {
+		if r.Error != "" {
+			fmt.Fprintf(std.err, "node %d: %s\n", r.PID, r.Error)
+			if strings.Contains(r.Error, "would be lost") {
+				fmt.Fprintln(std.err, "  with resume = true in the route they would go on; -force loses them")
+			}
+			continue
+		}
+		fmt.Fprintf(std.out, "site %s: %s %s, process %d, replaced by %s, process %d", r.Site, r.Transport, r.Before.Version, r.Before.PID, r.After.Version, r.After.PID)
+		if r.Before.SHA256 != r.After.SHA256 {
+			fmt.Fprintf(std.out, " (sha256 %.12s, was %.12s)", r.After.SHA256, r.Before.SHA256)
+		}
+		switch {
+		case r.Lost > 0:
+			fmt.Fprintf(std.out, "; %d links were lost", r.Lost)
+		case r.Resuming > 0:
+			fmt.Fprintf(std.out, "; %d links are resumed", r.Resuming)
+		}
+		fmt.Fprintln(std.out)
+	}
+}

@@ -1,0 +1,89 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/links"
+)
+
+// ticking starts a job of two sites, of which each line that is written makes a
+// message go to and fro.
+func ticking(t *testing.T, r config.Route) (all []*running, tick func()) {
+	t.Helper()
+	in, out, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { in.Close(); out.Close() })
+	all = start(t, route(testJob("tick", 1, 1), r), func(o *Options) {
+		if o.Site.Client == 0 {
+			o.Stdin = in
+		}
+	})
+	n := 0
+	return all, func() {
+		t.Helper()
+		fmt.Fprintln(out, "go")
+		all[0].out.line(t, fmt.Sprintf("[0] tick %d", n))
+		all[1].out.line(t, fmt.Sprintf("[1] tick %d", n))
+		n++
+	}
+}
+
+func (r *running) reload(force bool) links.Answer {
+	return r.n.answer(context.Background(), links.Request{Op: links.OpReload, Transport: "tcp", Force: force})
+}
+
+// Links whose bytes pass through a plugin go on in its next process; those that
+// are in the procs' hands do not notice.
+func TestReloadOfAPluginInUse(t *testing.T) {
+	for plane, resuming := range map[string]int{"fd": 0, "stream": 1} {
+		t.Run(plane, func(t *testing.T) {
+			all, tick := ticking(t, config.Route{Prefer: []string{"tcp"}, Direct: true, DataPlane: []string{plane}, Resume: true})
+			tick()
+			for range 2 {
+				for _, r := range all {
+					a := r.reload(false)
+					if a.Error != "" || a.Reload.Resuming != resuming || a.Reload.Lost != 0 ||
+						a.Reload.After.PID == a.Reload.Before.PID || a.Reload.Site != r.n.opt.Site.Name {
+						t.Fatalf("%s: %+v", a.Error, a.Reload)
+					}
+					tick()
+				}
+			}
+			if got := resumes(all, pair{0, 1}, pair{1, 0}); got < 4*resuming {
+				t.Errorf("%d resumes", got)
+			}
+		})
+	}
+}
+
+// What would break a job is not done by mistake.
+func TestReloadThatWouldLoseLinks(t *testing.T) {
+	all, tick := ticking(t, config.Route{Prefer: []string{"tcp"}, Direct: true, DataPlane: []string{"stream"}})
+	tick()
+	pid := all[0].n.transport("tcp").plugin.Status().PID
+	if a := all[0].reload(false); !strings.Contains(a.Error, "links would be lost") || a.Reload != nil {
+		t.Errorf("%+v", a)
+	}
+	if a := all[0].n.answer(context.Background(), links.Request{Op: links.OpReload, Transport: "pigeon"}); !strings.Contains(a.Error, `"pigeon"`) {
+		t.Errorf("%+v", a)
+	}
+	if now := all[0].n.transport("tcp").plugin.Status().PID; now != pid {
+		t.Errorf("process %d was replaced by %d", pid, now)
+	}
+	tick()
+	if a := all[0].reload(true); a.Error != "" || a.Reload.Lost != 1 {
+		t.Errorf("%+v", a)
+	}
+	for i, f := range end(all) {
+		if f == nil {
+			t.Errorf("site %d has lost nothing", i)
+		}
+	}
+}

@@ -1,0 +1,110 @@
+package host
+
+import (
+	"context"
+
+	"github.com/openimpi/impi/plugins/proto"
+)
+
+// Reload replaces the plugin's process by one that is started now, from what its
+// path names now; the checksum that is pinned holds for that file too. Dials go to
+// the new process as soon as it is ready, listeners move and keep their
+// addresses, and the old process ends when its dials and its last bytes are out.
+// Links that were handed over do not notice; those whose bytes pass through
+// the old process end with it.
+//
+// An error means that the new process did not become ready, or that the plugin
+// was closed: the old one goes on. A listener that cannot be moved fails as after
+// a restart, which is logged.
+func (p *Plugin) Reload(ctx context.Context) error {
+	p.reloading.Lock()
+	defer p.reloading.Unlock()
+	old, err := p.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	next, err := p.successor(ctx)
+	if err != nil {
+		return err
+	}
+	if err := p.replace(old, next); err != nil {
+		next.stop(err, settle)
+		<-next.gone
+		return err
+	}
+	late := p.move(ctx, old, next)
+	patience := settle
+	if old.drain(drainTime) {
+		patience = exitTime
+	}
+	old.stop(&Error{Plugin: p.cfg.Name, Path: old.path, Kind: ErrClosed, Problem: "was replaced by its node", Remedy: "dial again"}, patience)
+	<-old.gone
+	p.reopenThose(ctx, next, late)
+	return nil
+}
+
+// successor starts a process and brings it to where it can dial.
+func (p *Plugin) successor(ctx context.Context) (*instance, error) {
+	ctx, cancel := context.WithTimeout(ctx, p.cfg.StartTimeout)
+	defer cancel()
+	inst, err := launch(ctx, &p.cfg, p.runDir)
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	settings, apply := p.settings, p.applied
+	p.mu.Unlock()
+	if apply {
+		err = inst.configure(ctx, settings)
+	}
+	if err != nil {
+		inst.stop(err, settle)
+		<-inst.gone
+		return nil, err
+	}
+	return inst, nil
+}
+
+// replace makes next the current instance. What becomes of the old one is no
+// failure from here on.
+func (p *Plugin) replace(old, next *instance) error {
+	caps, err := next.rpc.Capabilities(next.ctx, &proto.CapabilitiesRequest{Call: next.call(next.ctx)})
+	if err != nil {
+		return next.broken(next.ctx, "Capabilities", err)
+	}
+	next.run()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.isClosed() {
+		return p.errClosed()
+	}
+	p.info, p.schema, p.caps = next.info, next.schema, proto.ToCapabilities(caps)
+	p.leaving, p.last = old, next
+	p.status.Failures = 0
+	p.settled(next)
+	return nil
+}
+
+// move opens the listeners in next, each where it was, and gives those for which
+// the old instance has to be gone before: it may have the place in use.
+func (p *Plugin) move(ctx context.Context, old, next *instance) (late []*listener) {
+	for _, l := range p.open() {
+		p.dropFrom(old, l)
+		if err := next.listen(ctx, l, l.address); err != nil {
+			p.log.Debug("a listener moves when the old process is gone", "address", l.address, "error", err)
+			late = append(late, l)
+		}
+	}
+	return late
+}
+
+// open lists the listeners.
+func (p *Plugin) open() []*listener {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	open := make([]*listener, 0, len(p.listeners))
+	for l := range p.listeners {
+		open = append(open, l)
+	}
+	return open
+}

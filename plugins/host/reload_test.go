@@ -1,0 +1,110 @@
+package host
+
+import (
+	"errors"
+	"os"
+	"syscall"
+	"testing"
+)
+
+// A reload: another process, the same address, links that go on.
+func TestReload(t *testing.T) {
+	for _, name := range []string{"tcp", "unix"} {
+		t.Run(name, func(t *testing.T) {
+			w := builtin(name, "")
+			p := w.start(t)
+			l := listen(t, p)
+			a, b := pair(t, p, l)
+			address, before := l.Address(), p.Status().PID
+			for range 2 {
+				if err := p.Reload(soon(t)); err != nil {
+					t.Fatal(err)
+				}
+				s := p.Status()
+				if s.PID == before || s.State != StateHealthy || s.Failures != 0 {
+					t.Errorf("after process %d: %+v", before, s)
+				}
+				waitGone(t, before)
+				before = s.PID
+				exchange(t, a, b)
+				c, d := pair(t, p, l)
+				exchange(t, c, d)
+				if l.Address() != address {
+					t.Errorf("it listens at %s, not at %s", l.Address(), address)
+				}
+			}
+			if s := p.Status(); s.Starts != 3 {
+				t.Errorf("%d starts, want 3", s.Starts)
+			}
+		})
+	}
+}
+
+// What was not there when the plugin started is what runs after a reload; what is
+// not trusted is not started, and the old process goes on.
+func TestReloadTakesTheNewFile(t *testing.T) {
+	dir := t.TempDir()
+	w := builtin("tcp", "")
+	w.Builtin = false
+	text := "#!/bin/sh\nIMPI_BUILTIN_TRANSPORT=tcp exec '" + self(t) + "'\n"
+	w.Path = script(t, dir, "tcp", text)
+	first, err := Digest(w.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := w.start(t)
+	l := listen(t, p)
+	script(t, dir, "tcp", text+"# version 2\n")
+	if err := p.Reload(soon(t)); err != nil {
+		t.Fatal(err)
+	}
+	second := p.Status().Digest
+	if want, _ := Digest(w.Path); second != want || second == first {
+		t.Errorf("it runs %s, the file is %s, and was %s", second, want, first)
+	}
+	c, d := pair(t, p, l)
+	exchange(t, c, d)
+
+	p.cfg.SHA256 = second
+	script(t, dir, "tcp", text+"# version 3\n")
+	pid := p.Status().PID
+	if err := p.Reload(soon(t)); !errors.Is(err, ErrChecksum) {
+		t.Errorf("a file that is not pinned: %v", err)
+	}
+	if err := os.Remove(w.Path); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Reload(soon(t)); !errors.Is(err, ErrNotFound) {
+		t.Errorf("no file: %v", err)
+	}
+	if s := p.Status(); s.PID != pid || s.State != StateHealthy {
+		t.Errorf("the old process does not go on: %+v", s)
+	}
+	c, d = pair(t, p, l)
+	exchange(t, c, d)
+}
+
+// A new process that is killed at once is one more death: it is started again, with
+// its listeners.
+func TestKillAfterReload(t *testing.T) {
+	w := builtin("tcp", "")
+	p := w.start(t)
+	l := listen(t, p)
+	if err := p.Reload(soon(t)); err != nil {
+		t.Fatal(err)
+	}
+	strike(t, p, syscall.SIGKILL)
+	w.reach(t, StateBackoff)
+	a, b := pair(t, p, l)
+	exchange(t, a, b)
+}
+
+func TestReloadOfClosed(t *testing.T) {
+	p := builtin("tcp", "").start(t)
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Reload(soon(t)); !errors.Is(err, ErrClosed) {
+		t.Errorf("%v", err)
+	}
+}
