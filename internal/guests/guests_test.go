@@ -1,0 +1,135 @@
+package guests
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/openimpi/impi/internal/conformance"
+	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/transports/transporttest"
+)
+
+const root = "../.."
+
+// built gives a plugin's file, or says what was not run.
+func built(t *testing.T, g Guest) string {
+	t.Helper()
+	path, err := g.Build(root)
+	if errors.Is(err, ErrMissing) {
+		t.Skipf("NOT RUN: %v", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// The plugins of examples/plugins keep the whole contract on one of their planes.
+// impi-conform does the others.
+func TestGuestsKeepTheContract(t *testing.T) {
+	for _, g := range All {
+		t.Run(g.Name, func(t *testing.T) {
+			s := conformance.Subject{Path: built(t, g), NoMTLS: g.NoMTLS}
+			r, err := conformance.Run(t.Context(), s, conformance.Options{Quick: true, Planes: []transports.DataPlane{transports.PlaneStream}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, x := range r.Results {
+				if x.Verdict == transporttest.Fail {
+					t.Errorf("%s %s", x.Plane, x.Reason)
+				}
+			}
+			if r.Site.Name != g.Name || r.Passed < 50 {
+				t.Errorf("%s: only %d rules were tried", r.Site.Name, r.Passed)
+			}
+		})
+	}
+}
+
+// A vendor's own tests pass, and its code is formatted and vetted like ours.
+func TestGoGuest(t *testing.T) {
+	g, err := Find("websocket")
+	if err != nil {
+		t.Fatal(err)
+	}
+	built(t, g)
+	dir := filepath.Join(root, "examples", "plugins", g.Name)
+	for _, args := range [][]string{{"go", "vet", "./..."}, {"go", "test", "./..."}, {"gofmt", "-l", "."}} {
+		if _, err := exec.LookPath(args[0]); err != nil {
+			t.Skipf("NOT RUN: there is no %s", args[0])
+		}
+		cmd := exec.Command(args[0], args[1:]...)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "GOFLAGS=-mod=readonly", "GOWORK=off")
+		out, err := cmd.CombinedOutput()
+		if err != nil || args[0] == "gofmt" && len(out) > 0 {
+			t.Errorf("%s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "main.go"))
+	if n := strings.Count(string(text), "\n"); err != nil || n > 30 {
+		t.Errorf("%v: its main has %d lines", err, n)
+	}
+}
+
+// What the Go example uses of ours is what vendors get.
+func TestGoGuestUsesWhatVendorsGet(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(root, "examples", "plugins", "websocket", "*.go"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%v: %q", err, files)
+	}
+	allowed := []string{"core/link", "plugins/sdk", "transports", "transports/conn", "transports/socket", "transports/transporttest"}
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			path, ok := strings.CutPrefix(strings.Trim(line, "\t\"\n"), "github.com/openimpi/impi/")
+			if ok && !slices.Contains(allowed, path) {
+				t.Errorf("%s imports %s", name, path)
+			}
+		}
+	}
+}
+
+// The messages that the Python plugin carries are those of the protocol today.
+func TestPythonMessagesAreUpToDate(t *testing.T) {
+	path, err := exec.LookPath("protoc")
+	if err != nil {
+		t.Skip("NOT RUN: there is no protoc")
+	}
+	out := t.TempDir()
+	if text, err := exec.Command(path, "-I"+root+"/plugins/proto", "--python_out="+out, "transport.proto").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	want, err := os.ReadFile(filepath.Join(out, "transport_pb2.py"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(root + "/examples/plugins/python/src/transport_pb2.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if descriptor(got) != descriptor(want) {
+		t.Error("transport_pb2.py is not made of plugins/proto/transport.proto: run make in examples/plugins/python")
+	}
+}
+
+// descriptor is the part of a generated file that does not depend on protoc's version.
+func descriptor(text []byte) string {
+	_, rest, _ := strings.Cut(string(text), "AddSerializedFile(")
+	line, _, _ := strings.Cut(rest, "\n")
+	return line
+}
+
+func TestFind(t *testing.T) {
+	if _, err := Find("pigeon"); err == nil || !strings.Contains(err.Error(), "pigeon") {
+		t.Error(err)
+	}
+}
