@@ -1,0 +1,153 @@
+package guests
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// block is a piece of docs/plugin-howto.md: shell commands, or a file whose name is the
+// last thing in backquotes before it.
+type block struct{ kind, file, text string }
+
+var (
+	fence    = regexp.MustCompile("(?ms)^```(sh|go|hcl)\n(.*?)^```$")
+	fileName = regexp.MustCompile("`([a-z_]+\\.(?:go|hcl))`[^`]*$")
+)
+
+// blocks reads the page. A file's block that no name precedes is an illustration.
+func blocks(page string) (list []block) {
+	before := 0
+	for _, m := range fence.FindAllStringSubmatchIndex(page, -1) {
+		b := block{kind: page[m[2]:m[3]], text: page[m[4]:m[5]]}
+		if name := fileName.FindStringSubmatch(page[before:m[0]]); name != nil {
+			b.file = name[1]
+		}
+		if before = m[1]; b.kind == "sh" || b.file != "" {
+			list = append(list, b)
+		}
+	}
+	return list
+}
+
+// The page is followed to the letter: each block in turn, nothing else.
+func TestHowto(t *testing.T) {
+	for _, name := range []string{"go", "sh"} {
+		if _, err := exec.LookPath(name); err != nil {
+			t.Skipf("NOT RUN: there is no %s", name)
+		}
+	}
+	page, err := os.ReadFile(root + "/docs/plugin-howto.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkout, err := filepath.Abs(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin, dir := t.TempDir(), t.TempDir()
+	programs(t, bin, "./cmd/impi-node", "./cmd/impi-conform")
+	var said string
+	for i, b := range blocks(string(page)) {
+		if b.file != "" && b.kind != "sh" {
+			if err := os.WriteFile(filepath.Join(dir, b.file), []byte(b.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		// The folder that a block ends in is where the next one begins.
+		cmd := exec.Command("sh", "-e", "-c", b.text+"\npwd > '"+bin+"/where'\n")
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "IMPI="+checkout, "GOPROXY=off", "GOFLAGS=", "GOWORK=off")
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("block %d: %v\n%s\n%s", i, err, b.text, out)
+		}
+		where, err := os.ReadFile(bin + "/where")
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir, said = strings.TrimSpace(string(where)), said+string(out)
+	}
+	for _, words := range []string{"correct  yes", "robust   yes", "2 sites, 4 procs, no faults", "as it must be"} {
+		if !strings.Contains(said, words) {
+			t.Errorf("%q is not in what the commands say:\n%s", words, said)
+		}
+	}
+	if log := runJob(t, bin, dir, "job.hcl"); !strings.Contains(log, "transport=plain") {
+		t.Errorf("the job does not use the transport:\n%s", log)
+	}
+}
+
+// runJob runs a job and gives all that its nodes log.
+func runJob(t *testing.T, bin, dir, file string) string {
+	t.Helper()
+	cmd := exec.Command(filepath.Join(bin, "impi-node"), "-log-level", "debug", "-config", file)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return string(out)
+}
+
+// programs builds what a job needs.
+func programs(t *testing.T, bin string, names ...string) {
+	t.Helper()
+	build := exec.Command("go", append([]string{"build", "-o", bin + "/"}, names...)...)
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+// A job across two sites whose procs have nothing but a vendor's transport.
+func TestJobs(t *testing.T) {
+	bin := t.TempDir()
+	programs(t, bin, "./cmd/impi-node", "./examples/ring")
+	for _, g := range All {
+		t.Run(g.Name, func(t *testing.T) {
+			path := built(t, g)
+			dir := t.TempDir()
+			mtls := ""
+			if g.NoMTLS {
+				mtls = "auto_mtls = false"
+			}
+			job := `
+job { embedded_server {} }
+program { command = ["` + bin + `/ring"] }
+site "alpha" {
+  client = 0
+  host { address = "127.0.0.2"  procs = 2 }
+}
+site "beta" {
+  client = 1
+  host { address = "127.0.0.3"  procs = 2 }
+}
+transport "` + g.Name + `" {
+  plugin = "` + path + `"
+  ` + mtls + `
+}
+route "*" { prefer = ["` + g.Name + `"] }
+`
+			if err := os.WriteFile(filepath.Join(dir, "job.hcl"), []byte(job), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			log := runJob(t, bin, dir, "job.hcl")
+			if !strings.Contains(log, "as it must be") || !strings.Contains(log, "transport="+g.Name+" data_plane=") {
+				t.Errorf("%s", log)
+			}
+		})
+	}
+}
+
+func TestBlocks(t *testing.T) {
+	page := "a `x.go` b\n\n```go\none\n```\nthen\n```sh\ntwo\n```\n```hcl\nthree\n```\n`y.hcl`, which is\n```hcl\nfour\n```\n"
+	got := blocks(page)
+	if len(got) != 3 || got[0] != (block{"go", "x.go", "one\n"}) || got[1] != (block{"sh", "", "two\n"}) || got[2] != (block{"hcl", "y.hcl", "four\n"}) {
+		t.Errorf("%q", got)
+	}
+}
