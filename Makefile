@@ -57,7 +57,7 @@ sim-mutants: ## show that the simulator finds faults in core; MUTANTS=regexp
 
 matrix: build ## run jobs over every transport with every fault: docs/matrix.md
 	$(GO) build -o $(BIN)/matrix-check ./internal/matrix/check
-	$(GO) run ./internal/matrix/run -bin $(BIN) -plugins $(BIN) -out docs/matrix.md
+	$(GO) run ./internal/matrix/run -bin $(BIN) -out docs/matrix.md
 
 clean: ## remove what the other targets made
 	rm -rf $(BIN) out

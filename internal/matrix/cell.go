@@ -62,11 +62,10 @@ type Transport struct {
 	Block     string   // HCL inside of a site's transport block, with DIR and SITE
 	As        string   // the transport's name in the job file
 	Planes    []string // that its links can do
-	Builtin   bool
-	Missing   string // why it cannot be run here; empty if it can
-	Channels  bool   // its links can be the channels between agents
-	Machine   bool   // links stay on the machine
-	Datagrams bool   // links are made of datagrams
+	Missing   string   // why it cannot be run here; empty if it can
+	Channels  bool     // its links can be the channels between agents
+	Machine   bool     // links stay on the machine
+	Datagrams bool     // links are made of datagrams
 }
 
 // Select lists the cells of some transports, and of a quick selection only
@@ -98,7 +97,7 @@ func (c Cell) telling(t Transport) bool {
 	case c.Fault != NoFault:
 		return c.Program == "collectives"
 	}
-	return c.Program == "collectives" || c.Program == "large" || c.Plane == t.Planes[0] && c.Program == "ring"
+	return c.Program == "collectives" || c.Plane == t.Planes[0] && c.Program != "wordcount" && c.Program != "heat2d"
 }
 
 // breaks tells whether the cell's fault breaks links: those whose bytes no plugin
@@ -106,9 +105,6 @@ func (c Cell) telling(t Transport) bool {
 func (c Cell) breaks() bool {
 	return c.Fault == LinkCut || c.Fault == PluginKilled && c.Plane != "fd" && c.Plane != "peer-shm"
 }
-
-// channelsResume tells whether channels between agents are resumed.
-const channelsResume = false
 
 // unsupported says why a cell cannot be run, or nothing.
 func (c Cell) unsupported(t Transport) string {
@@ -121,8 +117,6 @@ func (c Cell) unsupported(t Transport) string {
 		return "channels have one data plane, the first"
 	case c.Fault != NoFault && !slices.Contains([]string{"collectives", "large"}, c.Program):
 		return "this program does not wait for the fault; collectives and large do"
-	case c.breaks() && c.Mode == Agents && !channelsResume:
-		return "channels between agents are not resumed yet"
 	case c.Fault == LinkCut && c.Plane == "peer-shm":
 		return "memory cannot be cut; the death of a proc ends the job"
 	case c.Fault == LinkCut && t.Datagrams:

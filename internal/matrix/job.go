@@ -20,7 +20,6 @@ var sites = []string{"alpha", "beta"}
 type Runner struct {
 	Bin        string // folder of the programs
 	Repository string // for the examples' data
-	PluginDir  string // plugins that are not built in
 	Temp       string // private folder
 	Limit      time.Duration
 	Transports []Transport
@@ -30,8 +29,7 @@ var jobFile = template.Must(template.New("job").Funcs(template.FuncMap{
 	"add":    func(a, b int) int { return a + b },
 	"inside": func(block, site string) string { return strings.ReplaceAll(block, "SITE", site) },
 }).Parse(`job { embedded_server {} }
-{{if .Plugins}}plugin_dir = "{{.Plugins}}"
-{{end}}limits { start = "30s" }
+limits { start = "30s" }
 program {
   command = [{{range .Command}}{{printf "%q" .}}, {{end}}]
   dir     = "{{.Dir}}"
@@ -131,7 +129,7 @@ func firstError(a, b error) error {
 func (r *Runner) write(dir string, c Cell, t Transport) (string, error) {
 	var b bytes.Buffer
 	err := jobFile.Execute(&b, map[string]any{
-		"Command": r.command(c, dir), "Dir": r.Repository, "Plugins": r.PluginDir,
+		"Command": r.command(c, dir), "Dir": r.Repository,
 		"Transport": t.As, "Block": strings.ReplaceAll(t.Block, "DIR", r.Temp), "Sites": sites,
 		"Direct": c.Mode == Direct, "Plane": c.Plane, "Resume": c.breaks(),
 	})

@@ -2,9 +2,10 @@ package matrix
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
+
+	"github.com/openimpi/impi/internal/guests"
 )
 
 // certificates is what the transports that want some are configured with.
@@ -13,24 +14,31 @@ const certificates = `cert = "DIR/certs/SITE.pem"  key = "DIR/certs/SITE.key"  c
 // pumped are the data planes of links that live in a plugin.
 var pumped = []string{"ring", "stream", "grpc"}
 
-// Known lists the transports. Plugins that are not in dir are rows that say so.
-func Known(dir string) []Transport {
+// Known lists the transports. The plugins of examples/plugins, which are not built
+// in, are built from the checkout in root; where that cannot be done, their rows
+// say why.
+func Known(root string) []Transport {
 	all := []Transport{
-		{Name: "tcp", As: "tcp", Planes: append([]string{"fd"}, pumped...), Builtin: true, Channels: true},
-		{Name: "tcp+tls", As: "tcp", Planes: pumped, Builtin: true, Block: "config { tls = true  " + certificates + " }"},
-		{Name: "unix", As: "unix", Planes: append([]string{"fd"}, pumped...), Builtin: true, Machine: true},
-		{Name: "shm", As: "shm", Planes: []string{"peer-shm"}, Builtin: true, Machine: true},
-		{Name: "quic", As: "quic", Planes: pumped, Builtin: true, Datagrams: true, Block: "config { " + certificates + " }"},
-		{Name: "websocket", As: "websocket", Planes: pumped, Block: `plugin = "impi-transport-websocket"`},
-		{Name: "python", As: "python", Planes: []string{"stream"}, Block: `plugin = "impi-transport-python"`},
+		{Name: "tcp", As: "tcp", Planes: append([]string{"fd"}, pumped...), Channels: true},
+		{Name: "tcp+tls", As: "tcp", Planes: pumped, Block: "config { tls = true  " + certificates + " }"},
+		{Name: "unix", As: "unix", Planes: append([]string{"fd"}, pumped...), Machine: true},
+		{Name: "shm", As: "shm", Planes: []string{"peer-shm"}, Machine: true},
+		{Name: "quic", As: "quic", Planes: pumped, Datagrams: true, Block: "config { " + certificates + " }"},
 	}
-	for i := range all {
-		if t := &all[i]; !t.Builtin {
-			file := filepath.Join(dir, "impi-transport-"+t.Name)
-			if _, err := os.Stat(file); err != nil {
-				t.Missing = "its plugin impi-transport-" + t.Name + " is not built"
-			}
+	for _, g := range guests.All {
+		t := Transport{Name: g.Name, As: g.Name, Planes: pumped}
+		if g.Name == "python" {
+			t.Planes = []string{"stream"}
 		}
+		file, err := g.Build(root)
+		if err != nil {
+			t.Missing = err.Error()
+		}
+		t.Block = fmt.Sprintf("plugin = %q", file)
+		if g.NoMTLS {
+			t.Block += "  auto_mtls = false"
+		}
+		all = append(all, t)
 	}
 	return all
 }

@@ -26,7 +26,6 @@ plane, direct and through agents, with several programs and faults.
 usage: go run ./internal/matrix/run [flags]
 
   -bin DIR       the programs, as make build makes them, and matrix-check (bin)
-  -plugins DIR   plugins that are not built in (bin)
   -quick         only the cells that show each data plane with each fault once
   -only REGEXP   only cells whose name, as tcp/fd/direct/ring/none, matches
   -limit T       how long a job may take (2m)
@@ -50,7 +49,6 @@ func run(ctx context.Context) int {
 	fs := flag.NewFlagSet("run", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
 	bin := fs.String("bin", "bin", "")
-	plugins := fs.String("plugins", "bin", "")
 	quick := fs.Bool("quick", false, "")
 	only := fs.String("only", "", "")
 	limit := fs.Duration("limit", 2*time.Minute, "")
@@ -65,7 +63,7 @@ func run(ctx context.Context) int {
 		fmt.Fprintln(os.Stderr, "matrix: -only:", err)
 		return 2
 	}
-	results, err := sweep(ctx, *bin, *plugins, *quick, pattern, *limit)
+	results, err := sweep(ctx, *bin, *quick, pattern, *limit)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "matrix:", err)
 		return 1
@@ -74,7 +72,7 @@ func run(ctx context.Context) int {
 }
 
 // sweep runs the cells one after the other: each has the machine for itself.
-func sweep(ctx context.Context, bin, plugins string, quick bool, only *regexp.Regexp, limit time.Duration) ([]matrix.Result, error) {
+func sweep(ctx context.Context, bin string, quick bool, only *regexp.Regexp, limit time.Duration) ([]matrix.Result, error) {
 	temp, err := os.MkdirTemp("", "impi-matrix-")
 	if err != nil {
 		return nil, err
@@ -84,13 +82,10 @@ func sweep(ctx context.Context, bin, plugins string, quick bool, only *regexp.Re
 	if r.Bin, err = filepath.Abs(bin); err != nil {
 		return nil, err
 	}
-	if r.PluginDir, err = filepath.Abs(plugins); err != nil {
-		return nil, err
-	}
 	if r.Repository, err = os.Getwd(); err != nil {
 		return nil, err
 	}
-	r.Transports = matrix.Known(r.PluginDir)
+	r.Transports = matrix.Known(r.Repository)
 	if err := r.Prepare(); err != nil {
 		return nil, err
 	}
