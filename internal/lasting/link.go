@@ -52,6 +52,7 @@ type Link struct {
 	machine  *resume.Link
 	released func(int)
 	blocked  func()
+	pending  bool // the link below has not taken all that it was given
 	below    *below
 	dialler  bool
 	arrivals []arrival
@@ -206,9 +207,11 @@ func (l *Link) Send(batch [][]byte) (int, error) {
 
 // Recv delivers what has come.
 func (l *Link) Recv(batch [][]byte) (int, error) {
-	room := link.Len(batch)
 	b := l.below
-	l.look()
+	if b != nil && !l.stirred && b.idle() {
+		return 0, nil
+	}
+	room := link.Len(batch)
 	n, err := l.machine.Recv(batch)
 	l.received += uint64(n)
 	// Else the last thing that the machine did was to find nothing.
@@ -280,6 +283,7 @@ type below struct {
 	owner  *Link
 	ahead  []byte // of in: received, not asked for yet
 	dry    bool   // the last call brought all there was, in this call of the owner's
+	inside bool   // a long frame, of which more is to come
 	closed bool
 	batch  [][]byte
 	in     [short]byte
@@ -307,6 +311,22 @@ func (b *below) Recv(batch [][]byte) (n int, err error) {
 	return b.take(batch), nil
 }
 
+// idle looks whether anything has come, without the machine, and tells whether
+// there is nothing to do. Most calls of one who polls end here.
+func (b *below) idle() bool {
+	b.dry = false
+	if b.inside || b.owner.pending || len(b.ahead) > 0 {
+		return false
+	}
+	b.one[0] = b.in[:]
+	n, err := b.Link.Recv(b.one[:])
+	if err != nil {
+		return false // the machine hears it too: it is final
+	}
+	b.ahead, b.dry = b.in[:n], 0 < n && n < len(b.in)
+	return n == 0
+}
+
 // take gives what was read ahead.
 func (b *below) take(batch [][]byte) (n int) {
 	for _, to := range batch {
@@ -323,6 +343,7 @@ func (b *below) recvLong(batch [][]byte, room int) (n int, err error) {
 	n, err = b.Link.Recv(b.batch)
 	clear(b.batch)
 	b.dry = n > 0 && n < room+next
+	b.inside = n < room
 	if n > room {
 		b.ahead = b.in[:n-room]
 		n = room
@@ -342,7 +363,7 @@ func (b *below) Send(batch [][]byte) (int, error) {
 		batch = b.one[:]
 	}
 	n, err := b.Link.Send(batch)
-	if err == nil && b.owner.blocked != nil && n < size {
+	if b.owner.pending = n < size; b.owner.pending && err == nil && b.owner.blocked != nil {
 		b.owner.blocked()
 	}
 	return n, err

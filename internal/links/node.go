@@ -195,6 +195,7 @@ type Channel struct {
 	Address string        `json:"address"` // of To
 	RTT     time.Duration `json:"rtt_ns,omitempty"`
 	Ended   bool          `json:"ended,omitempty"`
+	Resumes int           `json:"resumes,omitempty"`
 	Bytes
 }
 

@@ -238,7 +238,7 @@ func (n *node) describePair(d *links.Node, x pair, s *wireup.Stats, l *wireup.Li
 		Local: int(x.local), Peer: int(x.peer), State: n.stateOf(x, s, l),
 		LocalHost: int(n.job.Procs[x.local].Host), PeerHost: int(n.job.Procs[x.peer].Host),
 		Transport: rec.transport, Plane: rec.plane, PlaneReason: rec.planeReason,
-		Dialled: rec.dialled, Since: rec.since, Reason: rec.reason,
+		Resumes: n.direct.resumes(x), Dialled: rec.dialled, Since: rec.since, Reason: rec.reason,
 	}
 	switch {
 	case v.State == links.StateUnused && !all:

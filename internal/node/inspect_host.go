@@ -53,6 +53,9 @@ func (s *packetSwitch) state() switchState {
 			sent, received := k.Counts()
 			c.Bytes = counted(wireup.LinkStats{Counted: true, Sent: sent, Received: received})
 		}
+		if p.keeper != nil {
+			c.Resumes = p.keeper.Resumes()
+		}
 		if k, ok := p.link.(interface{ RTT() (time.Duration, bool) }); ok {
 			c.RTT, _ = k.RTT()
 		}

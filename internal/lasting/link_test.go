@@ -1,0 +1,334 @@
+package lasting
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/resume"
+)
+
+var start = time.Unix(1000, 0)
+
+// rig is both ends, and what connects them.
+type rig struct {
+	t     testing.TB
+	ends  [2]*Link // the first dials
+	cable [2]link.Link
+	room  int
+	gone  [2]int // calls of Released
+	full  [2]int // calls of Blocked
+}
+
+func newRig(t testing.TB, window int) *rig {
+	r := &rig{t: t, room: 1 << 20}
+	for i := range r.ends {
+		r.ends[i] = New(Config{
+			Session: resume.Session{7}, Dialler: i == 0, Window: window,
+			Released: func(int) { r.gone[i]++ }, Blocked: func() { r.full[i]++ },
+		})
+	}
+	return r
+}
+
+// connect gives both ends a link below.
+func (r *rig) connect() {
+	x, y := link.Pair(r.room)
+	r.cable = [2]link.Link{x, y}
+	r.ends[0].Start(x, start)
+	r.ends[1].Start(y, start)
+}
+
+func (r *rig) cut() { r.cable[0].(*link.End).Break(errors.New("cut")) }
+
+// settle lets the ends say what they have to say.
+func (r *rig) settle() {
+	for range 10 {
+		for _, e := range r.ends {
+			e.Welcome(start)
+			e.Pump()
+		}
+	}
+}
+
+func (r *rig) state(i int, want resume.State) {
+	r.t.Helper()
+	if s := r.ends[i].Status(start); s.State != want {
+		r.t.Fatalf("end %d is %v (%v), want %v", i, s.State, s.Err, want)
+	}
+}
+
+func recv(t testing.TB, l *Link, room int) string {
+	t.Helper()
+	b := make([]byte, room)
+	n, err := l.Recv([][]byte{b})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b[:n])
+}
+
+// TestStreams: whatever is cut whenever, all bytes come once and in order. The
+// reader is one that a poll set wakes: it reads when the link below has something
+// or the Link says that it has.
+func TestStreams(t *testing.T) {
+	for seed := range uint64(60) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		r := newRig(t, 100+rng.IntN(30_000))
+		r.room = 50 + rng.IntN(100_000)
+		r.connect()
+		var sent, got [2]int
+		const size = 200_000
+		byteAt := func(side, i int) byte { return byte(i*7 + i/251 + side) }
+		for step := 0; got[0] < size || got[1] < size; step++ {
+			if step > 100_000 {
+				t.Fatalf("seed %d: %v received of %v sent", seed, got, sent)
+			}
+			if rng.IntN(60) == 0 {
+				r.cut()
+			}
+			for i, e := range r.ends {
+				if s := e.Status(start); s.State == resume.Apart && rng.IntN(3) == 0 && i == 0 {
+					r.connect()
+				}
+				e.Welcome(start)
+				out := make([]byte, rng.IntN(20_000))
+				for k := range out {
+					out[k] = byteAt(i, sent[i]+k)
+				}
+				n, err := e.Send([][]byte{out[:len(out)/3], out[len(out)/3:]})
+				if err != nil {
+					t.Fatal(err)
+				}
+				sent[i] += n
+				if e.Wants()&link.Writable != 0 {
+					e.Push()
+				}
+				if !e.Stirred() && !readable(e) {
+					continue
+				}
+				in := make([]byte, 1+rng.IntN(10_000))
+				if n, err = e.Recv([][]byte{in}); err != nil {
+					t.Fatal(err)
+				}
+				for k, c := range in[:n] {
+					if c != byteAt(1-i, got[i]+k) {
+						t.Fatalf("seed %d: end %d, byte %d is %#x", seed, i, got[i]+k, c)
+					}
+				}
+				got[i] += n
+			}
+		}
+	}
+}
+
+// readable is what a poll set would say of the link below: bytes, or its end.
+func readable(l *Link) bool {
+	return l.below != nil && l.below.Link.Arm(link.Readable)
+}
+
+// What came in one piece with a packet is not forgotten, and needs no further call
+// of the kernel's.
+func TestReadAhead(t *testing.T) {
+	r := newRig(t, 0)
+	r.connect()
+	r.settle()
+	a, b := r.ends[0], r.ends[1]
+	for _, text := range []string{"one", "two", "three"} {
+		if _, err := a.Send([][]byte{[]byte(text)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := recv(t, b, 3); got != "one" || !b.Stirred() {
+		t.Fatalf("%q, stirred %t", got, b.Stirred())
+	}
+	if readable(b) {
+		t.Error("the link below was not read to its end")
+	}
+	if !b.Arm(link.Readable) {
+		t.Error("it would sleep on what it has")
+	}
+	if got := recv(t, b, 100); got != "twothree" || b.Stirred() || b.Arm(link.Readable) {
+		t.Errorf("%q, stirred %t", got, b.Stirred())
+	}
+}
+
+// A poll set must forget a handle before somebody else gets it.
+func TestReleasedBeforeClose(t *testing.T) {
+	var order []string
+	l := New(Config{Session: resume.Session{1}, Dialler: true, Released: func(h int) {
+		if h != 42 {
+			t.Errorf("handle %d", h)
+		}
+		order = append(order, "released")
+	}})
+	if l.Handle() != link.NoHandle {
+		t.Errorf("handle %d of nothing", l.Handle())
+	}
+	x, y := link.Pair(100)
+	l.Start(&told{x, func() { order = append(order, "closed") }}, start)
+	if l.Handle() != 42 {
+		t.Errorf("handle %d", l.Handle())
+	}
+	_ = y.Close()
+	l.Pump()
+	if len(order) != 2 || order[0] != "released" || l.Handle() != link.NoHandle {
+		t.Errorf("%v, handle %d", order, l.Handle())
+	}
+}
+
+// told is a link that tells of its end.
+type told struct {
+	link.Link
+	closed func()
+}
+
+func (l *told) Handle() int { return 42 }
+func (l *told) Close() error {
+	l.closed()
+	return l.Link.Close()
+}
+
+func TestBlockedAndPush(t *testing.T) {
+	r := newRig(t, 0)
+	r.room = 100
+	r.connect()
+	r.settle()
+	a, b := r.ends[0], r.ends[1]
+	long := bytes.Repeat([]byte("x"), 1000)
+	if n, err := a.Send([][]byte{long}); n != 1000 || err != nil {
+		t.Fatal(n, err)
+	}
+	if r.full[0] == 0 || a.Wants()&link.Writable == 0 {
+		t.Fatalf("nobody was told: %d, %v", r.full[0], a.Wants())
+	}
+	got := ""
+	for len(got) < 1000 {
+		got += recv(t, b, 1000)
+		a.Push()
+	}
+	if a.Wants()&link.Writable != 0 {
+		t.Error("it still waits for room")
+	}
+}
+
+func TestArrivals(t *testing.T) {
+	r := newRig(t, 0)
+	b := r.ends[1]
+	var silent []link.Link
+	for range maxArrivals + 1 {
+		x, y := link.Pair(1000)
+		silent = append(silent, x)
+		b.Start(y, start)
+	}
+	if _, err := silent[0].Recv([][]byte{{0}}); err != io.EOF && !errors.Is(err, link.ErrBroken) {
+		t.Errorf("the first of too many: %v", err)
+	}
+	if !b.Expects() {
+		t.Error("nothing is expected")
+	}
+	r.connect() // pushes out another one
+	r.settle()
+	r.state(1, resume.Up)
+	b.Welcome(start.Add(JoinLimit + 1))
+	if b.Expects() {
+		t.Error("those who say nothing are still waited for")
+	}
+	for i, x := range silent {
+		if _, err := x.Recv([][]byte{{0}}); err == nil {
+			t.Errorf("arrival %d is open", i)
+		}
+	}
+	r.state(1, resume.Up)
+}
+
+// One that was dialled and is never answered is let go of.
+func TestDialledInVain(t *testing.T) {
+	r := newRig(t, 0)
+	x, _ := link.Pair(1000)
+	a := r.ends[0]
+	a.Start(x, start)
+	if s := a.Status(start.Add(JoinLimit)); s.State != resume.Joining {
+		t.Fatal(s)
+	}
+	if s := a.Status(start.Add(JoinLimit + 1)); s.State != resume.Apart || !errors.Is(s.Err, errSlow) || r.gone[0] != 1 {
+		t.Fatalf("%+v, released %d times", s, r.gone[0])
+	}
+	r.connect()
+	r.settle()
+	r.state(0, resume.Up)
+	r.state(1, resume.Up)
+}
+
+// A link for a Link that was given up is closed, and so is one with another session.
+func TestUnwelcome(t *testing.T) {
+	r := newRig(t, 0)
+	r.connect()
+	r.settle()
+	other := New(Config{Session: resume.Session{9}, Dialler: true})
+	x, y := link.Pair(1000)
+	other.Start(x, start)
+	r.ends[1].Start(y, start)
+	r.settle()
+	other.Pump()
+	if s := other.Status(start); s.State != resume.Apart {
+		t.Errorf("another session: %+v", s)
+	}
+	r.state(1, resume.Up)
+	if r.ends[1].below == nil {
+		t.Error("the link in use is forgotten")
+	}
+	if _, err := r.ends[0].Send([][]byte{[]byte("hello")}); err != nil || recv(t, r.ends[1], 10) != "hello" {
+		t.Errorf("the link in use is gone: %v", err)
+	}
+	r.ends[0].Fail(errors.New("enough"))
+	x, _ = link.Pair(1000)
+	r.ends[0].Start(x, start)
+	if _, err := x.Send([][]byte{{1}}); !errors.Is(err, link.ErrClosed) {
+		t.Errorf("a link for nobody: %v", err)
+	}
+}
+
+func TestResumesAndCounts(t *testing.T) {
+	r := newRig(t, 0)
+	for range 3 {
+		r.connect()
+		r.settle()
+		r.state(0, resume.Up)
+		if _, err := r.ends[0].Send([][]byte{[]byte("hello")}); err != nil {
+			t.Fatal(err)
+		}
+		if got := recv(t, r.ends[1], 10); got != "hello" {
+			t.Fatal(got)
+		}
+	}
+	sent, _ := r.ends[0].Counts()
+	_, received := r.ends[1].Counts()
+	if r.ends[0].Resumes() != 2 || sent != 15 || received != 15 {
+		t.Errorf("%d resumes, %d sent, %d received", r.ends[0].Resumes(), sent, received)
+	}
+}
+
+func TestNothingIsAllocated(t *testing.T) {
+	r := newRig(t, 0)
+	r.connect()
+	r.settle()
+	out, in := [][]byte{make([]byte, 128), make([]byte, 8)}, [][]byte{make([]byte, 4096)}
+	if n := testing.AllocsPerRun(200, func() {
+		for i := range r.ends {
+			if k, err := r.ends[i].Send(out); k != 136 || err != nil {
+				t.Fatal(k, err)
+			}
+			if k, err := r.ends[1-i].Recv(in); k != 136 || err != nil {
+				t.Fatal(k, err)
+			}
+			_, _ = r.ends[1-i].Recv(in)
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations per message", n)
+	}
+}
