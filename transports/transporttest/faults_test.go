@@ -410,12 +410,13 @@ var transportFaults = []struct {
 		}}
 	}},
 	{"does not type the error of a dial that was given up", "dial-cancelled", func(*testing.T) *faultyTransport {
+		dials := 0
 		return &faultyTransport{dial: func(t transports.Transport, ctx context.Context, to transports.DialSpec) (link.Link, error) {
-			l, err := t.Dial(ctx, to)
-			if err != nil {
-				err = ctx.Err()
+			if dials++; dials > 1 {
+				return t.Dial(ctx, to)
 			}
-			return l, err
+			<-ctx.Done()
+			return nil, ctx.Err()
 		}}
 	}},
 	{"makes 300 links and no more", "short-links", func(*testing.T) *faultyTransport {
