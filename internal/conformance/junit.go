@@ -63,6 +63,7 @@ func (r *Report) WriteJUnit(w io.Writer) error {
 			c.Failure = &junitText{x.Rule, x.Reason}
 		case transporttest.Skip:
 			c.Skip = &junitText{Message: x.Reason}
+		case transporttest.Pass: // it has neither
 		}
 		s.Cases = append(s.Cases, c)
 	}

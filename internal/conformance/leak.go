@@ -24,6 +24,9 @@ const (
 	spareMemory      = 24 << 20
 )
 
+// settleTime is how long a process may take to give up what closed links held.
+const settleTime = 12 * time.Second
+
 // both looks at two plugins' processes.
 func (e *env) both(near, far *host.Plugin) (u [2]usage) {
 	for i, p := range []*host.Plugin{near, far} {
@@ -57,7 +60,7 @@ func processHoldsNothing(e *env) {
 	before := e.both(near, far)
 	e.churn(far, ln, links)
 	after := e.both(near, far)
-	for end := time.Now().Add(patience); grown(before, after); after = e.both(near, far) {
+	for end := time.Now().Add(settleTime); grown(before, after); after = e.both(near, far) {
 		if time.Now().After(end) {
 			e.Fatalf("the processes that accept and that dial have %v and %v; after %d links more they have %v and %v",
 				before[0], before[1], links, after[0], after[1])
