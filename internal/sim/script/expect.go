@@ -46,8 +46,9 @@ func (s *Collective) trial(n, me, root int) trial {
 		return s.scatter(n, me, root)
 	case Alltoall, Alltoallv:
 		return s.alltoall(n, me)
+	default: // it has an Op
+		return s.reduction(n, me, root)
 	}
-	return s.reduction(n, me, root)
 }
 
 // own is what a rank contributes, of n elements.
@@ -224,12 +225,14 @@ func (s *Collective) reduction(n, me, root int) trial {
 
 // folded combines the contributions of the ranks that count for me.
 func (s *Collective) folded(n, me, length int) vector {
-	ranks := n
+	var ranks int
 	switch s.Call {
 	case Scan:
 		ranks = me + 1
 	case Exscan:
 		ranks = max(me, 1)
+	default: // all count
+		ranks = n
 	}
 	v := s.own(0, length)
 	for r := 1; r < ranks; r++ {

@@ -18,12 +18,14 @@ func (g *generator) collective() {
 	if s.Call.reduces() {
 		s.Op = g.op(s.Kind)
 	}
-	share := n
+	var share int
 	switch s.Call {
 	case Bcast:
 		share = 1
 	case Alltoall, Alltoallv:
 		share = n * n
+	default: // one block for each rank
+		share = n
 	}
 	for range s.Call.counts(n) {
 		s.Counts = append(s.Counts, g.length(s.Kind, share))

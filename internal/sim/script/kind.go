@@ -169,8 +169,9 @@ func combineIntegers[T integer](op Op, a, b T) T {
 		return a | b
 	case OpBXor:
 		return a ^ b
+	default: // OpRight
+		return b
 	}
-	return b
 }
 
 func truth[T integer](b bool) T {
@@ -197,8 +198,9 @@ func floats[T float32 | float64](name string, size int) kindOf {
 				return max(a, b)
 			case OpMin:
 				return min(a, b)
+			default: // OpRight
+				return b
 			}
-			return b
 		},
 	}
 	return kindFrom(name, size, a, OpSum, OpProd, OpMax, OpMin)
@@ -218,8 +220,9 @@ func complexes[T complex64 | complex128](name string, size int) kindOf {
 				return a + b
 			case OpProd:
 				return a * b
+			default: // OpRight
+				return b
 			}
-			return b
 		},
 	}
 	return kindFrom(name, size, a, OpSum, OpProd)
@@ -252,8 +255,9 @@ func bools() kindOf {
 				return a || b
 			case OpLXor:
 				return a != b
+			default: // OpRight
+				return b
 			}
-			return b
 		},
 	}
 	return kindFrom("bool", 1, a, OpLAnd, OpLOr, OpLXor)

@@ -160,8 +160,9 @@ func (c Call) rooted() bool {
 	switch c {
 	case Bcast, Gather, Gatherv, Scatter, Scatterv, Reduce:
 		return true
+	default: // it has none
+		return false
 	}
-	return false
 }
 
 // reduces tells whether a collective operation has an Op.
@@ -176,8 +177,9 @@ func (c Call) counts(n int) int {
 		return n
 	case Alltoallv:
 		return n * n
+	default: // the same for all ranks
+		return 1
 	}
-	return 1
 }
 
 // displaced tells whether a collective operation takes displacements.

@@ -5,8 +5,8 @@ import "time"
 // World is the name of the communicator that exists from the start.
 const World = "w"
 
-// The tags of a program's own messages are below TagLimit. Some steps use tags
-// from there on for what they have to tell the other rank.
+// TagLimit is what the tags of a program's own messages are below. Some steps use
+// tags from there on for what they have to tell the other rank.
 const TagLimit = 30000
 
 const controlTags = 2000 // how many tags there are from TagLimit on for that

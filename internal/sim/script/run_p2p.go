@@ -89,9 +89,10 @@ func (r *runner) recv(m *Message) error {
 		return r.recvProbed(m, buf, c, src, tag)
 	case ByMprobe, ByImprobe:
 		return r.recvTaken(m, buf, c, src, tag)
+	default: // ByRecv
+		st, err := buf.recv(c, src, tag)
+		return r.received(m, buf, st, err)
 	}
-	st, err := buf.recv(c, src, tag)
-	return r.received(m, buf, st, err)
 }
 
 func (r *runner) recvProbed(m *Message, buf vector, c *mpi.Comm, src, tag int) error {

@@ -55,40 +55,43 @@ func (r *runner) complete(how How, w *waiting) error {
 		return r.oneByOne(how, w)
 	case HowWaitall, HowTestall:
 		return r.allAtOnce(how, w)
+	default: // a call completes one, or some
+		for w.left > 0 {
+			if err := r.oneOrSome(how, w); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
-	for w.left > 0 {
-		var err error
-		switch how {
-		case HowWaitany:
-			i, st, failure := mpi.Waitany(w.reqs)
-			err = w.completed(i, st, failure)
-		case HowTestany:
-			err = r.again(func() (bool, error) {
-				i, done, st, failure := mpi.Testany(w.reqs)
-				if !done {
-					return failure != nil, failed(failure)
-				}
-				return true, w.completed(i, st, failure)
-			})
-		case HowWaitsome:
+}
+
+func (r *runner) oneOrSome(how How, w *waiting) error {
+	switch how {
+	case HowWaitany:
+		i, st, failure := mpi.Waitany(w.reqs)
+		return w.completed(i, st, failure)
+	case HowTestany:
+		return r.again(func() (bool, error) {
+			i, done, st, failure := mpi.Testany(w.reqs)
+			if !done {
+				return failure != nil, failed(failure)
+			}
+			return true, w.completed(i, st, failure)
+		})
+	case HowWaitsome:
+		statuses := make([]mpi.Status, len(w.reqs))
+		indices, failure := mpi.Waitsome(w.reqs, statuses)
+		return w.some(indices, statuses, failure)
+	default: // HowTestsome
+		return r.again(func() (bool, error) {
 			statuses := make([]mpi.Status, len(w.reqs))
-			indices, failure := mpi.Waitsome(w.reqs, statuses)
-			err = w.some(indices, statuses, failure)
-		case HowTestsome:
-			err = r.again(func() (bool, error) {
-				statuses := make([]mpi.Status, len(w.reqs))
-				indices, done, failure := mpi.Testsome(w.reqs, statuses)
-				if !done && failure == nil {
-					return false, nil
-				}
-				return true, w.some(indices, statuses, failure)
-			})
-		}
-		if err != nil {
-			return err
-		}
+			indices, done, failure := mpi.Testsome(w.reqs, statuses)
+			if !done && failure == nil {
+				return false, nil
+			}
+			return true, w.some(indices, statuses, failure)
+		})
 	}
-	return nil
 }
 
 func (w *waiting) some(indices []int, statuses []mpi.Status, failure error) error {

@@ -186,19 +186,19 @@ func collectiveChange(change func(*Collective) bool) func(Step) Step {
 }
 
 // plain makes the elements bytes, with an operation that they have.
-func (c *Collective) plain() bool {
-	if !Uint8.takes(c.Op) {
-		c.Op = OpSum
+func (s *Collective) plain() bool {
+	if !Uint8.takes(s.Op) {
+		s.Op = OpSum
 	}
-	return set(&c.Kind, Uint8)
+	return set(&s.Kind, Uint8)
 }
 
-func (c *Collective) resize(count func(int) int) bool {
-	counts := make([]int, len(c.Counts))
-	for i, n := range c.Counts {
+func (s *Collective) resize(count func(int) int) bool {
+	counts := make([]int, len(s.Counts))
+	for i, n := range s.Counts {
 		counts[i] = count(n)
 	}
-	changed := !slices.Equal(counts, c.Counts)
-	c.Counts = counts
+	changed := !slices.Equal(counts, s.Counts)
+	s.Counts = counts
 	return changed
 }

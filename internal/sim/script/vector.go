@@ -176,8 +176,9 @@ func (e *elements[T]) collective(c *mpi.Comm, x *Collective, recv vector, root i
 		return mpi.Alltoall(c, e.v, in)
 	case Alltoallv:
 		return mpi.Alltoallv(c, e.v, l.counts, l.displs, in, l.rcounts, l.rdispls)
+	default: // Barrier
+		return mpi.Barrier(c)
 	}
-	return mpi.Barrier(c)
 }
 
 func (e *elements[T]) reduction(c *mpi.Comm, x *Collective, in []T, root int) error {
@@ -193,6 +194,7 @@ func (e *elements[T]) reduction(c *mpi.Comm, x *Collective, in []T, root int) er
 		return mpi.ReduceScatterBlock(c, e.v, in, op)
 	case Exscan:
 		return mpi.Exscan(c, e.v, in, op)
+	default: // Scan
+		return mpi.Scan(c, e.v, in, op)
 	}
-	return mpi.Scan(c, e.v, in, op)
 }
