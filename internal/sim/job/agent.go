@@ -38,7 +38,7 @@ type port struct {
 func (s *packetSwitch) attach(l end, rank wire.WorldRank, host wire.HostRank) error {
 	p := &port{id: agent.LinkID(len(s.ports)), rank: rank, link: l}
 	s.ports = append(s.ports, p)
-	err := error(nil)
+	var err error
 	if rank == agent.NoRank {
 		err = s.a.AttachHost(p.id, host)
 	} else {
@@ -88,7 +88,7 @@ func (s *packetSwitch) read(p *port) bool {
 }
 
 func (s *packetSwitch) flush(p *port) {
-	for (p.ended == nil || p.ended == io.EOF) && s.a.HasOutput(p.id) {
+	for (p.ended == nil || inOrder(p.ended)) && s.a.HasOutput(p.id) {
 		n, err := p.link.Send(s.a.Output(p.id))
 		if err != nil {
 			if p.rank == agent.NoRank {
@@ -133,13 +133,13 @@ func (s *packetSwitch) end(p *port, cause error) {
 		return
 	}
 	p.ended = cause
-	if cause != io.EOF { // then it may still want something
+	if !inOrder(cause) { // then it may still want something
 		p.link.OnReady(nil)
 	}
 	switch {
 	case p.rank == agent.NoRank || errors.Is(cause, agent.ErrProtocol):
 		s.closed(p)
-	case cause != io.EOF:
+	case !inOrder(cause):
 		s.s.fail(fmt.Errorf("rank %d: its link to host %d: %w", p.rank, s.host, cause))
 	case p.done:
 		s.finish(p)
@@ -182,10 +182,10 @@ func (s *packetSwitch) procDone(rank wire.WorldRank) {
 		return
 	}
 	p.done = true
-	switch p.ended {
-	case nil:
+	switch {
+	case p.ended == nil:
 		s.ready(p)
-	case io.EOF:
+	case inOrder(p.ended):
 		s.finish(p)
 		s.output()
 		s.tell()

@@ -32,7 +32,7 @@ func (c *conn) ready() {
 		if err != nil {
 			c.end.OnReady(nil)
 			c.close()
-			if err == io.EOF {
+			if inOrder(err) {
 				err = nil
 			}
 			c.gone(err)
@@ -44,6 +44,11 @@ func (c *conn) ready() {
 		c.data(c.buf[:n])
 	}
 	c.flush()
+}
+
+// inOrder tells whether what Recv returned says that the peer has ended in order.
+func inOrder(err error) bool {
+	return err == io.EOF //nolint:errorlint // links report io.EOF itself
 }
 
 func (c *conn) send(b []byte) {

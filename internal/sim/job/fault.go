@@ -181,6 +181,7 @@ func (w *World) harm(f Fault) {
 			w.cut(s.shown)
 		}
 		s.l.Cut(errors.New("it was cut"))
+	case CrashProc, CrashNode, CrashServer, PluginCrash: // they harm no link
 	}
 }
 

@@ -1,8 +1,6 @@
 package job
 
 import (
-	"io"
-
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/internal/sim/kernel"
 )
@@ -26,7 +24,7 @@ func (e *lastingEnd) Recv(batch [][]byte) (int, error) {
 	if n > 0 && e.watcher != nil {
 		tell(e.watcher, e.shown.Ends[e.me], front(batch, n))
 	}
-	if err == io.EOF {
+	if inOrder(err) {
 		e.sawEnd()
 	}
 	e.update()

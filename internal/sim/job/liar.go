@@ -109,14 +109,6 @@ func (s *scan) walk(b []byte, change func(*scan, byte) byte) {
 	}
 }
 
-// procEnd is what a proc of the site gets as its link to its agent.
-func (s *site) procEnd(e *kernel.End) link.Link {
-	if s.cfg.Foreign == nil || !s.cfg.Foreign.FalseLen {
-		return e
-	}
-	return newLiar(e, s.w.k.Rand().Uint64(), func(wire.PacketType) bool { return true })
-}
-
 // channelEnd is what an agent of the site gets as its end of a channel. What its
 // procs send was changed before.
 func (s *site) channelEnd(e *kernel.End) end {
