@@ -62,7 +62,7 @@ func (c *Checker) fault(r Rule, format string, args ...any) error {
 }
 
 // fault is a violation on the stream, by what begins at that offset.
-func (s *stream) fault(r Rule, at int64, format string, args ...any) error {
+func (s *stream) fault(r Rule, at int64, format string, args ...any) *Violation {
 	return &Violation{
 		Rule: r, Link: s.link.id, From: s.from, To: s.to, Offset: at, Now: s.c.now,
 		Text: fmt.Sprintf(format, args...),

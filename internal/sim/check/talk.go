@@ -179,7 +179,7 @@ func (t *talk) labelled(s *stream) error {
 func (t *talk) finish(s *stream) error {
 	if t.now.cmd == cmdFail {
 		if s.c.failed == nil {
-			s.c.failed = s.fault(RuleStartup, t.now.at, "%v says FAIL: %q", s.from, t.payload).(*Violation)
+			s.c.failed = s.fault(RuleStartup, t.now.at, "%v says FAIL: %q", s.from, t.payload)
 		}
 		return nil
 	}
@@ -204,14 +204,14 @@ func (t *talk) received(s *stream) {
 	}
 }
 
-func (t *talk) wrong(s *stream, format string, args ...any) error {
-	v := s.fault(RuleStartup, t.now.at, format, args...).(*Violation)
+func (t *talk) wrong(s *stream, format string, args ...any) *Violation {
+	v := s.fault(RuleStartup, t.now.at, format, args...)
 	v.Packet = t.now.line()
 	return v
 }
 
 func (t *talk) wrongLabel(s *stream, format string, args ...any) error {
-	v := t.wrong(s, format, args...).(*Violation)
+	v := t.wrong(s, format, args...)
 	v.Rule = RuleLabel
 	return v
 }
