@@ -66,8 +66,6 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-var everything = regexp.MustCompile("")
-
 func TestTool(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a program")
