@@ -79,8 +79,9 @@ func (j *Job) admit(v View, c Candidate) string {
 		return fmt.Sprintf("%s without require_tls: %s is not encrypted", j.routeOf(v), c.Transport)
 	case RulePlane:
 		return fmt.Sprintf("%s without data_plane: %s has none of %q", j.routeOf(v), c.Transport, v.Route.DataPlane)
+	default: // its reason says all
+		return fmt.Sprintf("%s: %s", c.Transport, c.Reason)
 	}
-	return fmt.Sprintf("%s: %s", c.Transport, c.Reason)
 }
 
 // stayOnTheMachine is for pairs of one machine whose bytes go through its network.
@@ -144,6 +145,7 @@ func (j *Job) better(v View, chosen string, fits func(Candidate) bool) string {
 			}
 		case Failed:
 			return j.repair(v, c)
+		case Chosen, Lost: // it worked
 		}
 	}
 	return ""

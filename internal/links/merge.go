@@ -133,6 +133,7 @@ func (p *Pair) why() string {
 		return "both ends dialled: the other one's link is on its way"
 	case StateAgents:
 		return v.Reason
+	case StateLinked, StateEnded: // who dialled knows
 	}
 	if !v.Dialled {
 		return fmt.Sprintf("rank %d's node chose it, which did not say why", v.Peer)
@@ -146,6 +147,7 @@ func (p *Pair) why() string {
 			failed = append(failed, c.Transport)
 		case Excluded:
 			passed = append(passed, c.Transport)
+		case Lost, Possible: // neither kept the next one waiting
 		}
 	}
 	return "it was chosen"

@@ -85,7 +85,7 @@ func (s *Server) accept() {
 
 // serve answers one request.
 func (s *Server) serve(c *net.UnixConn) {
-	defer c.Close()
+	defer func() { _ = c.Close() }()
 	stop := context.AfterFunc(s.ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 	a := s.answer(c)
