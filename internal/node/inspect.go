@@ -279,9 +279,10 @@ func (n *node) stateOf(x pair, s *wireup.Stats, l *wireup.LinkStats) links.State
 			return links.StateEnded
 		}
 		return links.StateLinked
-	}
-	if l != nil && (l.Routed || l.Messages > 0) {
-		return links.StateAgents
+	case unlinked:
+		if l != nil && (l.Routed || l.Messages > 0) {
+			return links.StateAgents
+		}
 	}
 	return links.StateUnused
 }

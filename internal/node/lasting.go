@@ -75,8 +75,9 @@ func breakable(l link.Link, t *transport) bool {
 		return false
 	case transports.PlaneFD:
 		return t.Capabilities().Reach != transports.ReachMachine
+	default: // the plugin moves the bytes, and can end
+		return true
 	}
-	return true
 }
 
 func newSession() (s dynamic.Session) {
@@ -186,6 +187,7 @@ func (d *directLinks) dialAgain(ctx context.Context, x pair, s *session) (l link
 			switch v := refused(err); v {
 			case dynamic.Leaving, dynamic.UnknownLink, dynamic.UnknownRank:
 				return nil, "", futile{text: fmt.Sprintf("the node of rank %d says: %v", x.peer, v), over: v == dynamic.Leaving}
+			default: // it may do better the next time
 			}
 			reasons = append(reasons, fmt.Sprintf("%s at %s: %v", w.t.name, w.address, err))
 		}

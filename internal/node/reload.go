@@ -57,8 +57,7 @@ func (d *directLinks) through(transport string) (lasting, others int) {
 			continue
 		}
 		r := d.past.of(x.local, x.peer)
-		switch transports.DataPlane(r.plane) {
-		case transports.PlaneFD, transports.PlanePeerSHM:
+		if p := transports.DataPlane(r.plane); p == transports.PlaneFD || p == transports.PlanePeerSHM {
 			continue
 		}
 		switch {
