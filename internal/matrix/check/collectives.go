@@ -53,7 +53,7 @@ func (x *round) vector(rank, n int) []int64 {
 
 func same(got, want []int64) error {
 	if !slices.Equal(got, want) {
-		return fmt.Errorf("got %v..., want %v...", got[:min(3, len(got))], want[:min(3, len(want))])
+		return fmt.Errorf("it begins with %v, not with %v", got[:min(3, len(got))], want[:min(3, len(want))])
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ func run(what, until, mark string) error {
 			return fmt.Errorf("round %d: %w", n, err)
 		}
 		if n == 0 && w.Rank() == 0 && mark != "" {
-			fmt.Println(mark)
+			fmt.Fprintln(os.Stdout, mark)
 		}
 		more, err := goOn(w, until)
 		if err != nil {

@@ -142,8 +142,8 @@ func write(results []matrix.Result, counts map[matrix.Verdict]int, out string) e
 	fmt.Fprintf(&b, "With %s.\n\n", versions())
 	matrix.Table(&b, results)
 	if out == "" {
-		fmt.Print(b.String())
-		return nil
+		_, err := io.WriteString(os.Stdout, b.String())
+		return err
 	}
 	return os.WriteFile(out, []byte(b.String()), 0o644)
 }
