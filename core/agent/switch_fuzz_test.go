@@ -52,7 +52,7 @@ type swarm struct {
 func FuzzSwitch(f *testing.F) {
 	link := func(kind, l int) byte { return byte(kind + swCount*l) }
 	good := []byte{
-		link(swPacket, 0), byte(wire.PkData), 4, 20, link(swPacket, 3), byte(wire.PkDataSync), 4<<3 | 0, 200,
+		link(swPacket, 0), byte(wire.PkData), 4, 20, link(swPacket, 3), byte(wire.PkDataSync), 4 << 3, 200,
 		link(swHalf, 3), byte(wire.PkData), 4<<3 | 1, 255, 130, link(swTake, 0), 9, link(swPacket, 2), 0, 2<<3 | 1, 3,
 		link(swBytes, 3), 3, 1, 2, 3, link(swDrain, 0), link(swDrain, 1),
 		link(swPacket, 1), byte(wire.PkProtoAck), 1<<3 | 4, 0, link(swPacket, 3), byte(wire.PkProtoAck), 4<<3 | 1, 0,
@@ -62,7 +62,7 @@ func FuzzSwitch(f *testing.F) {
 	f.Add(good, uint16(900))
 	var flood []byte
 	for i := range 9 {
-		flood = append(flood, link(swPacket, 3), byte(wire.PkData), 4<<3|0, byte(30*i), link(swFlip, 4), byte(wire.PkSyncAck), 6<<3|1, 5, byte(i*17), 1)
+		flood = append(flood, link(swPacket, 3), byte(wire.PkData), 4<<3, byte(30*i), link(swFlip, 4), byte(wire.PkSyncAck), 6<<3|1, 5, byte(i*17), 1)
 	}
 	f.Add(flood, uint16(3000))
 	f.Add([]byte{link(swClose, 0), link(swPacket, 3), byte(wire.PkData), 4 << 3, 250, link(swDone, 1), link(swDone, 0)}, uint16(100))

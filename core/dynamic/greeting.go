@@ -90,8 +90,9 @@ func helloSizeOf(k kind) int {
 		return helloSize
 	case kindLasting, kindAgain, kindHosts:
 		return helloSize + SessionSize
+	default: // nobody begins with it
+		return 0
 	}
-	return 0
 }
 
 // Verdict is what an acceptor says to a dialler.

@@ -190,7 +190,7 @@ func (p *process) flushAll() (progress bool) {
 // receive reads q and tells whether anything came.
 func (p *process) receive(q *port) (progress bool) {
 	if q.inplace != nil {
-		all := false
+		var all bool
 		if progress, all = p.takeInPlace(q); all {
 			return progress
 		}
