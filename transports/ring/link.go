@@ -189,7 +189,7 @@ func (l *Link) Recv(batch [][]byte) (int, error) {
 	if l.closed.Load() {
 		return 0, link.ErrClosed
 	}
-	if l.recvErr != nil && (l.recvErr != io.EOF || link.Len(batch) > 0) {
+	if l.recvErr != nil && (!errors.Is(l.recvErr, io.EOF) || link.Len(batch) > 0) {
 		return 0, l.recvErr
 	}
 	if !l.tried {

@@ -130,8 +130,11 @@ func open(fd int) (*region, error) {
 		return nil, fmt.Errorf("%w: %w", ErrRegion, err)
 	}
 	have, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0)
-	if err != nil || have&seals != seals {
-		return nil, fmt.Errorf("%w: its file can be made smaller: seals %#x of %#x (%v)", ErrRegion, have, seals, err)
+	if err != nil {
+		return nil, fmt.Errorf("%w: its file cannot be sealed: %w", ErrRegion, err)
+	}
+	if have&seals != seals {
+		return nil, fmt.Errorf("%w: its file can be made smaller: seals %#x of %#x", ErrRegion, have, seals)
 	}
 	if st.Size < headerSize+2*minSize || st.Size > headerSize+2*maxSize {
 		return nil, fmt.Errorf("%w: a file of %d bytes", ErrRegion, st.Size)
