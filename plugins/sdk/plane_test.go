@@ -168,13 +168,13 @@ func TestPipe(t *testing.T) {
 		t.Fatalf("%q, %v", b, err)
 	}
 	_ = unix.Shutdown(far, unix.SHUT_WR)
-	if n, err := c.Read(b); n != 0 || err != io.EOF { //nolint:errorlint // bare
+	if n, err := c.Read(b); n != 0 || err != io.EOF {
 		t.Errorf("the peer has ended: %d, %v", n, err)
 	}
 	if err := c.CloseWrite(); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := (fdReader(far)).Read(b); n != 0 || err != io.EOF { //nolint:errorlint // bare
+	if n, err := (fdReader(far)).Read(b); n != 0 || err != io.EOF {
 		t.Errorf("we have ended: %d, %v", n, err)
 	}
 	_ = c.Close()

@@ -54,7 +54,7 @@ func TestConfigureReportsAllFaults(t *testing.T) {
 }
 
 func wrongSettings(err error) (names []string) {
-	if all, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // this walks the tree
+	if all, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, e := range all.Unwrap() {
 			names = append(names, wrongSettings(e)...)
 		}

@@ -160,7 +160,7 @@ func parse(typ transports.SettingType, text string) (any, error) {
 		return strconv.ParseBool(text)
 	case transports.TypeStrings:
 		return strings.Split(text, ","), nil
-	case transports.TypeString:
+	case transports.TypeString, transports.TypePath:
 	}
 	return text, nil
 }

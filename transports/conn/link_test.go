@@ -175,7 +175,7 @@ func TestCloseFlushes(t *testing.T) {
 				n, err = recv(t, b, buf)
 				got += n
 			}
-			if got != size || err != io.EOF { //nolint:errorlint // bare
+			if got != size || err != io.EOF {
 				t.Errorf("%d bytes, then %v", got, err)
 			}
 		})

@@ -166,7 +166,7 @@ func TestMeantEnd(t *testing.T) {
 	unix.Close(sock)
 	for _, x := range []*relay.Link{l, s} {
 		for range 2 {
-			if n, err := x.Recv([][]byte{make([]byte, 1)}); n != 0 || err != io.EOF { //nolint:errorlint // bare
+			if n, err := x.Recv([][]byte{make([]byte, 1)}); n != 0 || err != io.EOF {
 				t.Errorf("%s: %d, %v", x.Plane(), n, err)
 			}
 		}
