@@ -122,7 +122,7 @@ func (o *options) span(seeds string) error {
 	}
 	switch {
 	case err != nil || !ok || last <= first:
-		return fmt.Errorf("-seeds %q: write A:B with B above A, or A:", seeds)
+		return fmt.Errorf("-seeds %q: write A:, or A:B with B above A", seeds)
 	case to == "" && o.time == 0:
 		return fmt.Errorf("-seeds %q has no end: say -time", seeds)
 	case to != "":
