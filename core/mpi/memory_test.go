@@ -146,7 +146,11 @@ func TestNoAllocationsOverMemory(t *testing.T) {
 		for range 300 {
 			message()
 		}
-		if got := testing.AllocsPerRun(100, message); got != 0 {
+		got := testing.AllocsPerRun(100, message)
+		for range 3 { // it counts the whole program, goroutines of earlier tests included
+			got = min(got, testing.AllocsPerRun(100, message))
+		}
+		if got != 0 {
 			t.Errorf("%d bytes: %v allocations", n, got)
 		}
 	}
