@@ -118,7 +118,7 @@ func TestPluginsVerify(t *testing.T) {
 
 func TestPluginsUsage(t *testing.T) {
 	for args, want := range map[string]string{
-		"plugins frobnicate":                    "list, info, verify, test and new",
+		"plugins frobnicate":                    "list, info, verify, test",
 		"plugins info":                          "one plugin",
 		"plugins test a b":                      "one plugin",
 		"plugins list tcp":                      "info tcp",
