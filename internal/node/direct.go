@@ -212,6 +212,9 @@ func (d *directLinks) dial(x pair, w way) (link.Link, dynamic.Session, error) {
 		hello.Session = newSession()
 	}
 	l, err := d.dialFor(d.ctx, &hello, w)
+	if errors.Is(err, errUncertain) && hello.Session != (dynamic.Session{}) {
+		l, err = d.dialOver(hello, w)
+	}
 	return l, hello.Session, err
 }
 
@@ -237,6 +240,9 @@ func (d *directLinks) dialBy(within context.Context, t transports.Transport, hel
 	g := dynamic.NewDialler(d.token, nonce(), *hello)
 	if err := converse(ctx, l, g, g.Done); err != nil {
 		_ = l.Close()
+		if refused(err) == dynamic.Accepted { // no word of the peer's
+			err = fmt.Errorf("%w: %w", errUncertain, err)
+		}
 		return nil, err
 	}
 	return l, nil
@@ -306,6 +312,7 @@ func (d *directLinks) accept(l link.Link, at directListener) error {
 	}
 	if err := converse(ctx, l, g, g.Done); err != nil {
 		if verdict == dynamic.Accepted {
+			d.dismiss(x, s)
 			d.move(x, unlinked, linked)
 		}
 		return err

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -114,6 +115,42 @@ func (d *directLinks) enrol(x pair, id dynamic.Session, dialled bool) *session {
 	}
 	d.sessions[x] = s
 	return s
+}
+
+// dismiss takes enrol back: the proc was not given the link.
+func (d *directLinks) dismiss(x pair, s *session) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if s != nil && d.sessions[x] == s {
+		delete(d.sessions, x)
+	}
+}
+
+// errUncertain is wrapped when a connection broke in its greeting: the peer's node
+// may have given its end to the proc, or not.
+var errUncertain = errors.New("lost in the greeting")
+
+// dialOver goes on with a link whose greeting broke. If the peer's proc has its end,
+// it waits for a further connection of it, and nothing else will do; if not, its
+// node knows no such link, and a first connection is made once more.
+func (d *directLinks) dialOver(hello dynamic.Hello, w way) (l link.Link, err error) {
+	ctx, cancel := context.WithTimeout(d.ctx, d.n.resumeLimit())
+	defer cancel()
+	again := hello
+	again.Again = true
+	for wait := firstAgain; ; wait = min(2*wait, lastAgain) {
+		if l, err = d.dialFor(ctx, &again, w); refused(err) == dynamic.UnknownLink {
+			l, err = d.dialFor(ctx, &hello, w)
+		}
+		if err == nil || refused(err) != dynamic.Accepted { // there is a link, or the peer's word that there will be none
+			return l, err
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return nil, err
+		}
+	}
 }
 
 // resumes is how often a pair's link was resumed.
