@@ -68,7 +68,7 @@ func run(ctx context.Context) int {
 		fmt.Fprintln(os.Stderr, "matrix:", err)
 		return 1
 	}
-	return report(results, *out, *asJSON)
+	return report(results, *out, *asJSON, *quick)
 }
 
 // sweep runs the cells one after the other: each has the machine for itself.
@@ -113,7 +113,7 @@ func sweep(ctx context.Context, bin string, quick bool, only *regexp.Regexp, lim
 }
 
 // report prints or writes the table, and gives the exit status.
-func report(results []matrix.Result, out string, asJSON bool) int {
+func report(results []matrix.Result, out string, asJSON, quick bool) int {
 	counts := make(map[matrix.Verdict]int)
 	for _, r := range results {
 		counts[r.Verdict]++
@@ -122,7 +122,7 @@ func report(results []matrix.Result, out string, asJSON bool) int {
 		e := json.NewEncoder(os.Stdout)
 		e.SetIndent("", "  ")
 		_ = e.Encode(results) // a closed output is the reader's wish
-	} else if err := write(results, counts, out); err != nil {
+	} else if err := write(results, counts, out, quick); err != nil {
 		fmt.Fprintln(os.Stderr, "matrix:", err)
 		return 1
 	}
@@ -133,12 +133,15 @@ func report(results []matrix.Result, out string, asJSON bool) int {
 	return 0
 }
 
-func write(results []matrix.Result, counts map[matrix.Verdict]int, out string) error {
+func write(results []matrix.Result, counts map[matrix.Verdict]int, out string, quick bool) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# The matrix\n\nMade by `make matrix`: jobs of 2+2 procs on two sites of one machine. %d cells ran and are ok,\n"+
 		"%d failed, %d cannot be run for the reasons given. Faults are brought about while the program is\n"+
 		"in the middle of its work, with `resume = true`; it must still end with the right result.\n\n",
 		counts[matrix.OK], counts[matrix.Failed], counts[matrix.Unsupported])
+	if quick {
+		fmt.Fprint(&b, "This is the quick selection (`-quick`), which shows each data plane with each fault once; \"not run\"\nis what it leaves out.\n\n")
+	}
 	fmt.Fprintf(&b, "With %s.\n\n", versions())
 	matrix.Table(&b, results)
 	if out == "" {
