@@ -20,7 +20,7 @@ import (
 
 const (
 	firstAgain = 10 * time.Millisecond // before a link is dialled again a second time; it doubles
-	lastAgain  = time.Second
+	lastAgain  = 250 * time.Millisecond
 )
 
 // session is a lasting link between a local proc and another.

@@ -180,6 +180,31 @@ func TestPluginKilledBetweenMessages(t *testing.T) {
 	}
 }
 
+// Plugins through which long messages pass are killed one after the other.
+func TestPluginKilledInTheMiddle(t *testing.T) {
+	job := route(testJob("big", 1, 1), config.Route{Prefer: []string{"tcp"}, Direct: true, DataPlane: []string{"stream"}, Resume: true})
+	all := start(t, job)
+	kill := func(r *running) {
+		fd := pidfd(t, r.n.transport("tcp").plugin.Status().PID)
+		if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil {
+			t.Fatal(err)
+		}
+		gone(t, fd)
+	}
+	all[0].err.says("direct link: site", 0)
+	kill(all[0])
+	for i := range 4 {
+		if !all[0].err.says("a direct link is resumed", i) {
+			break
+		}
+		kill(all[i%2])
+	}
+	wantNone(t, all)
+	if got := resumes(all, pair{0, 1}, pair{1, 0}); got == 0 { // the messages may be quicker than the later kills
+		t.Errorf("%d resumes on both sides", got)
+	}
+}
+
 // A proc that dies has its link dialled in vain for a moment; that must not keep
 // its job.
 func TestDeathIsNotResumed(t *testing.T) {

@@ -103,6 +103,19 @@ func (s *screen) line(t testing.TB, prefix string) string {
 	}
 }
 
+// says waits until text was said more than n times. False: it was not.
+func (s *screen) says(text string, n int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for strings.Count(s.buf.String(), text) <= n {
+		if s.over {
+			return false
+		}
+		s.cond.Wait()
+	}
+	return true
+}
+
 // number is line for a number.
 func (s *screen) number(t testing.TB, prefix string) int {
 	t.Helper()
@@ -190,6 +203,7 @@ func startSites(t testing.TB, job *config.Job, sites []config.Site, change ...fu
 		go func() {
 			defer close(r.done)
 			defer r.out.close()
+			defer r.err.close()
 			r.failure = r.n.life(ctx)
 		}()
 		t.Cleanup(func() {
