@@ -42,7 +42,8 @@ type Link struct {
 	// need no guard against Close. The socket needs one: its number may become
 	// somebody else's.
 	closed atomic.Bool
-	mu     sync.Mutex // of sock and file
+	mu     sync.Mutex // of sock, file and bells
+	bells  [256]byte  // what is read from the socket, and forgotten
 }
 
 // New makes the link of one side, 0 or 1, of a region. sock is connected to the
@@ -264,9 +265,8 @@ func (l *Link) drain() (ended bool) {
 	if l.sock < 0 {
 		return true
 	}
-	var b [256]byte
 	for range maxPlugs { // no longer than a writer writes, whatever it does
-		n, err := unix.Read(l.sock, b[:])
+		n, err := unix.Read(l.sock, l.bells[:])
 		switch {
 		case n > 0, errors.Is(err, unix.EINTR): // the end may be right behind, and an edge-triggered poller tells of both once
 		case errors.Is(err, unix.EAGAIN):
