@@ -110,5 +110,6 @@ func (s Subject) config(o hostOptions) host.Config {
 	return c
 }
 
-// startLimit is how long a plugin may take to start.
-const startLimit = 10 * time.Second
+// startLimit is how long a plugin may take to start: interpreters do, on machines
+// that are busy.
+const startLimit = 20 * time.Second
