@@ -92,7 +92,7 @@ func otherVersion(e *env) {
 	defer cancel()
 	line, err := n.out.first(ctx)
 	if err != nil {
-		if !n.gone(0) {
+		if !n.gone(startLimit) { // its output ends before it does
 			e.Fatalf("it neither shakes hands nor ends within %v", startLimit)
 		}
 		return
