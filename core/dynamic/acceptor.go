@@ -95,7 +95,10 @@ func (a *Acceptor) takeHello(m []byte) {
 	ranks := m[headSize+jobIDSize+NonceSize:]
 	a.hello.Src = wire.WorldRank(binary.BigEndian.Uint32(ranks))
 	a.hello.Dst = wire.WorldRank(binary.BigEndian.Uint32(ranks[4:]))
-	copy(a.hello.Session[:], ranks[8:])
+	rest := ranks[8+copy(a.hello.Session[:], ranks[8:]):]
+	if len(rest) > 0 {
+		a.hello.Epoch = binary.BigEndian.Uint64(rest)
+	}
 	if !hmac.Equal(m[headSize:headSize+jobIDSize], id[:]) {
 		a.refuse(WrongJob, a.fault(ErrJob))
 		return

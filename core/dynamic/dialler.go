@@ -31,6 +31,9 @@ func NewDialler(token Token, nonce Nonce, hello Hello) *Dialler {
 	if helloSizeOf(k) > helloSize {
 		b = append(b, hello.Session[:]...)
 	}
+	if k == kindLost {
+		b = binary.BigEndian.AppendUint64(b, hello.Epoch)
+	}
 	return &Dialler{token: token, hello: hello, said: bytes.Clone(b), out: b}
 }
 

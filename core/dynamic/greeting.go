@@ -14,7 +14,8 @@ import (
 //
 //	dialler                          acceptor
 //	  HELLO job, nonce, src, dst  -->    (or PROBE, with the same fields, or
-//	                                      LASTING, AGAIN, HOSTS, which add a session)
+//	                                      LASTING, AGAIN, HOSTS, which add a session,
+//	                                      or LOST, which adds an epoch too)
 //	                              <--  CHALLENGE nonce
 //	  PROOF mac                   -->
 //	                              <--  VERDICT code, mac
@@ -55,6 +56,12 @@ type Hello struct {
 	Session Session
 	Again   bool
 	Hosts   bool
+
+	// Lost tells that the dialler has lost the link, up to the connection Epoch,
+	// which the acceptor once dialled: it is the acceptor's to dial again. No packets
+	// follow.
+	Lost  bool
+	Epoch uint64
 }
 
 // Session names a link that outlives its connections. It is unguessable, but
@@ -70,6 +77,8 @@ func (h *Hello) kind() kind {
 		return kindHello
 	case h.Hosts:
 		return kindHosts
+	case h.Lost:
+		return kindLost
 	case h.Again:
 		return kindAgain
 	}
@@ -81,6 +90,7 @@ func (h *Hello) set(k kind) {
 	h.Probe = k == kindProbe
 	h.Again = k == kindAgain || k == kindHosts
 	h.Hosts = k == kindHosts
+	h.Lost = k == kindLost
 }
 
 // helloSizeOf is the size of what a dialler may begin with, or 0.
@@ -90,6 +100,8 @@ func helloSizeOf(k kind) int {
 		return helloSize
 	case kindLasting, kindAgain, kindHosts:
 		return helloSize + SessionSize
+	case kindLost:
+		return lostSize
 	default: // nobody begins with it
 		return 0
 	}
@@ -155,6 +167,7 @@ const (
 	kindLasting // a HELLO for a link that outlives this connection; then the session
 	kindAgain   // a HELLO for a further connection of such a link
 	kindHosts   // the same between agents: src and dst are ranks of hosts
+	kindLost    // instead of a HELLO: the acceptor should dial such a link again; then the epoch
 )
 
 // magic begins every message; its last byte is the version of the greeting.
@@ -165,6 +178,7 @@ const headSize = 8
 // Sizes of the messages.
 const (
 	helloSize     = headSize + jobIDSize + NonceSize + 8
+	lostSize      = helloSize + SessionSize + 8
 	challengeSize = headSize + NonceSize
 	proofSize     = headSize + macSize
 	verdictSize   = headSize + 4 + macSize

@@ -232,7 +232,7 @@ func TestGreetingMalformed(t *testing.T) {
 	for name, b := range map[string][]byte{
 		"a packet":           make([]byte, 128),
 		"another version":    {'I', 'D', 'L', 2, 0, 0, 0, 1},
-		"unknown kind":       {'I', 'D', 'L', 1, 0, 0, 0, 9},
+		"unknown kind":       {'I', 'D', 'L', 1, 0, 0, 0, 99},
 		"kind out of place":  {'I', 'D', 'L', 1, 0, 0, 0, 3},
 		"a web browser":      []byte("GET / HTTP/1.1\r\n\r\n"),
 		"an acceptor's word": appendHead(nil, kindChallenge),
@@ -311,12 +311,13 @@ func TestSessions(t *testing.T) {
 		{Src: 3, Dst: 4, Session: session},
 		{Src: 3, Dst: 4, Session: session, Again: true},
 		{Src: 3, Dst: 4, Session: session, Again: true, Hosts: true},
+		{Src: 3, Dst: 4, Session: session, Lost: true, Epoch: 1<<40 + 7},
 	}
 	for _, said := range all {
 		for _, piece := range []int{1, 7, 1000} {
 			d, a := NewDialler(testToken, nonceD, said), NewAcceptor(testToken, nonceA)
 			hello, _, _ := upToJudgement(t, d, a, piece)
-			if h, ok := a.Peer(); !ok || h != said || len(hello) != helloSize+SessionSize {
+			if h, ok := a.Peer(); !ok || h != said || len(hello) != helloSizeOf(said.kind()) {
 				t.Errorf("%+v arrives as %+v, %v, in %d bytes", said, h, ok, len(hello))
 			}
 			a.Refuse(UnknownLink)
@@ -330,7 +331,9 @@ func TestSessions(t *testing.T) {
 			d, a := NewDialler(testToken, nonceD, said), NewAcceptor(testToken, nonceA)
 			hello := d.Output()
 			if at < SessionSize {
-				hello[helloSize+at] ^= 1
+				hello[len(hello)-1-at] ^= 1
+			} else if said.Lost {
+				continue // no other kind is as long
 			} else if hello[headSize-1]++; hello[headSize-1] > byte(kindHosts) {
 				hello[headSize-1] = byte(kindLasting)
 			}

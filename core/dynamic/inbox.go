@@ -5,7 +5,7 @@ import "fmt"
 // inbox collects one message of the greeting at a time and takes not a byte
 // more, because packets come after the last.
 type inbox struct {
-	buf  [helloSize + SessionSize]byte
+	buf  [lostSize]byte
 	have int
 }
 

@@ -1,6 +1,7 @@
 package mpi
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"sync/atomic"
@@ -31,6 +32,11 @@ const (
 	// farewell is how long a link whose bytes have all come waits to be resumed for
 	// the peer's word that ours have. The peer may be content, and gone.
 	farewell = 2 * time.Second
+	// notice is how long the end that is dialled waits until it has the other one
+	// told, which mostly has noticed, too.
+	notice = 100 * time.Millisecond
+	// remind is how long it waits until it does so again.
+	remind = time.Second
 )
 
 // nursery has the lasting links of a process.
@@ -50,9 +56,11 @@ type keeper struct {
 	terms wireup.Lasting
 
 	apart   bool      // there is no link below
+	made    int       // links below before that
 	since   time.Time // of apart
 	why     error     // why the last link below was lost
-	asked   bool      // the node is to make one
+	asked   bool      // the node is to make one, or to have the peer's make one
+	told    time.Time // when it was asked
 	ended   bool      // the user has all of the peer's bytes
 	leaving bool      // and has closed the link
 }
@@ -207,12 +215,19 @@ func (p *process) again(d *delivery, peer message.Peer) {
 		k.Start(d.l, time.Now())
 		p.refit(k)
 		p.nursery.tendIn(tendAnswer)
+	case t.Lost:
+		if s := k.Status(time.Now()); s.Epoch <= t.Epoch {
+			k.Lost(errTold)
+		}
 	case t.Over && k.ended:
 		_ = k.Link.Close() // it has all of ours, else it would not have finished
 	default:
 		k.giveUp(d.msg.Reason)
 	}
 }
+
+// errTold is why a link below is let go of that seems to be well.
+var errTold = errors.New("the peer has lost it")
 
 func (p *process) keeperOf(peer message.Peer, session []byte) *keeper {
 	for _, k := range p.nursery.keepers {
@@ -262,7 +277,7 @@ func (p *process) update(k *keeper, now time.Time) bool {
 	switch s.State {
 	case resume.Up:
 		if k.apart {
-			k.apart = false
+			k.apart, k.asked = false, false
 			p.rouse() // for it takes bytes again
 		}
 	case resume.Failed:
@@ -284,8 +299,8 @@ func (p *process) update(k *keeper, now time.Time) bool {
 
 // parted sees to a link without one below: asks for one, or gives up.
 func (p *process) parted(k *keeper, why error, now time.Time) {
-	if !k.apart {
-		k.apart, k.since = true, now
+	if made := k.Made(); !k.apart || made != k.made { // it may have been up in between
+		k.apart, k.made, k.since, k.asked = true, made, now, false
 	}
 	if why != nil {
 		k.why = why
@@ -294,18 +309,21 @@ func (p *process) parted(k *keeper, why error, now time.Time) {
 	if k.terms.Dialler {
 		limit += slack
 	}
-	away := now.Sub(k.since)
+	away, epoch := now.Sub(k.since), k.Status(now).Epoch
+	if !k.terms.Dialler && now.Sub(k.told) > remind {
+		k.asked = false
+	}
 	switch {
 	case k.leaving && away > farewell:
 		_ = k.Link.Close()
 	case away > limit:
 		k.giveUp(fmt.Sprintf("nobody has connected again within %v", k.terms.Limit))
-	case k.terms.Dialler && !k.asked:
-		m := wireup.Message{Kind: wireup.KindOpen, Peer: rank(k.q.peer), Lasting: &wireup.Lasting{Session: k.terms.Session, Again: true}}
+	case !k.asked && (k.terms.Dialler || away > notice && epoch > 0 && !k.Expects()):
+		m := wireup.Message{Kind: wireup.KindOpen, Peer: rank(k.q.peer), Lasting: &wireup.Lasting{Session: k.terms.Session, Again: true, Epoch: epoch}}
 		if k.why != nil {
 			m.Reason = k.why.Error()
 		}
-		k.asked = p.control.Send(m) == nil
+		k.asked, k.told = p.control.Send(m) == nil, now
 	}
 }
 

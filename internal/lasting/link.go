@@ -118,6 +118,16 @@ func (l *Link) use(x link.Link, now time.Time, install func(link.Link) error) {
 		return
 	}
 	l.stirred = true
+	l.joined(!l.dialler)
+}
+
+// joined notes that both ends have used the link below, if they have: it may be
+// lost before anybody asks.
+func (l *Link) joined(yes bool) {
+	if !l.up && (yes || l.machine.Status().State == resume.Up) {
+		l.up = true
+		l.made++
+	}
 }
 
 // Welcome reads the HELLOs of links that have arrived, as far as they have come.
@@ -149,10 +159,7 @@ func (l *Link) Status(now time.Time) resume.Status {
 		l.machine.Lost(s.Epoch, errSlow)
 		s = l.machine.Status()
 	}
-	if s.State == resume.Up && !l.up {
-		l.up = true
-		l.made++
-	}
+	l.joined(s.State == resume.Up)
 	return s
 }
 
@@ -161,6 +168,9 @@ func (l *Link) Status(now time.Time) resume.Status {
 func (l *Link) Expects() bool {
 	return len(l.arrivals) > 0 || l.machine.Status().State == resume.Joining
 }
+
+// Made is how many links below both ends have used.
+func (l *Link) Made() int { return l.made }
 
 // Resumes is how many links below have replaced others.
 func (l *Link) Resumes() int { return max(0, l.made-1) }
@@ -214,6 +224,9 @@ func (l *Link) Recv(batch [][]byte) (int, error) {
 	room := link.Len(batch)
 	n, err := l.machine.Recv(batch)
 	l.received += uint64(n)
+	if !l.up {
+		l.joined(false)
+	}
 	// Else the last thing that the machine did was to find nothing.
 	l.stirred = n > 0 && n == room || b != nil && (b.closed || len(b.ahead) > 0)
 	return n, err

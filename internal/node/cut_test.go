@@ -19,6 +19,7 @@ type cutting struct {
 	transports.Transport
 	every    float64
 	channels bool
+	silent   bool // the dialler is told nothing: its connection stays, and nothing passes
 }
 
 func newCutting() *cutting { return &cutting{Transport: tcp.New()} }
@@ -33,6 +34,7 @@ func (c *cutting) Schema() []transports.Setting {
 	return []transports.Setting{
 		{Name: "every", Type: transports.TypeNumber, Default: 1e6, Doc: "bytes of a connection's life, on average"},
 		{Name: "channels", Type: transports.TypeBool, Default: false, Doc: "fit for channels"},
+		{Name: "silent", Type: transports.TypeBool, Default: false, Doc: "the dialler's end is not cut"},
 	}
 }
 
@@ -45,7 +47,7 @@ func (c *cutting) Capabilities() transports.Capabilities {
 }
 
 func (c *cutting) Configure(s map[string]any) error {
-	c.every, c.channels = s["every"].(float64), s["channels"].(bool)
+	c.every, c.channels, c.silent = s["every"].(float64), s["channels"].(bool), s["silent"].(bool)
 	defaults := make(map[string]any)
 	for _, x := range c.Transport.Schema() {
 		defaults[x.Name] = x.Default
@@ -63,7 +65,7 @@ func (c *cutting) Dial(ctx context.Context, to transports.DialSpec) (link.Link, 
 	if err != nil {
 		return nil, errors.Join(socket.Failure("cut", "dial", to.Address, err), near.Close(), mine.Close())
 	}
-	r := &relay{mine, far.(*net.TCPConn), atomic.Int64{}}
+	r := &relay{a: mine, b: far.(*net.TCPConn), silent: c.silent}
 	r.left.Store(int64(c.every * (0.5 + rand.Float64())))
 	go r.pump(r.a, r.b)
 	go r.pump(r.b, r.a)
@@ -90,8 +92,9 @@ func connected() (a, b *net.TCPConn, err error) {
 
 // relay passes bytes on until its life is over.
 type relay struct {
-	a, b *net.TCPConn
-	left atomic.Int64
+	a, b   *net.TCPConn
+	left   atomic.Int64
+	silent bool
 }
 
 func (r *relay) pump(from, to *net.TCPConn) {
@@ -104,6 +107,9 @@ func (r *relay) pump(from, to *net.TCPConn) {
 		}
 		if _, werr := to.Write(buf[:n]); werr != nil || err != nil {
 			for _, c := range []*net.TCPConn{from, to} {
+				if c == r.a && r.silent {
+					continue // until it ends
+				}
 				_ = c.SetLinger(0)
 				_ = c.Close()
 			}

@@ -232,7 +232,7 @@ func (d *directLinks) dialBy(within context.Context, t transports.Transport, hel
 	if err != nil {
 		return nil, err
 	}
-	if !hello.Again && !breakable(l, w.t) {
+	if !hello.Again && !hello.Lost && !breakable(l, w.t) {
 		hello.Session = dynamic.Session{}
 	}
 	ctx, stop := context.WithTimeout(within, greetLimit)
@@ -294,7 +294,7 @@ func (d *directLinks) accept(l link.Link, at directListener) error {
 		return d.answerProbe(ctx, l, g, hello, t)
 	case hello.Hosts:
 		return d.acceptChannel(ctx, l, g, hello)
-	case hello.Again:
+	case hello.Again, hello.Lost:
 		return d.acceptAgain(ctx, l, g, hello, t)
 	}
 	var p *proc

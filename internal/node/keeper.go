@@ -34,6 +34,7 @@ type keeper struct {
 
 	lost    bool      // the connection was let go of, and nobody has looked yet
 	apart   bool      // there is none
+	made    int       // connections before that
 	since   time.Time // of apart, or of leaving
 	why     error     // why the last one was lost
 	asked   bool      // again was called
@@ -178,8 +179,8 @@ func (s *packetSwitch) settle(k *keeper, now time.Time) bool {
 
 // parted sees to a channel without a connection.
 func (k *keeper) parted(why error, now time.Time) {
-	if !k.apart {
-		k.apart, k.since = true, now
+	if made := k.Made(); !k.apart || made != k.made { // it may have been up in between
+		k.apart, k.made, k.since = true, made, now
 	}
 	if why != nil {
 		k.why = why

@@ -26,8 +26,9 @@ const (
 // session is a lasting link between a local proc and another.
 type session struct {
 	id      dynamic.Session
-	dialled bool // by us: it is we who dial again
-	busy    bool // that is under way
+	dialled bool               // by us: it is we who dial again
+	busy    bool               // that is under way, or the other end is being told that it should
+	hush    context.CancelFunc // the latter is not needed any more; nil: it is not under way
 	resumes int
 }
 
@@ -169,7 +170,7 @@ func (d *directLinks) reopen(p *proc, m wireup.Message) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	s := d.sessions[x]
-	if s == nil || !s.dialled || string(s.id[:]) != string(m.Lasting.Session) {
+	if s == nil || string(s.id[:]) != string(m.Lasting.Session) {
 		d.n.log.Warn("a proc asks for a link again that it does not have", "rank", x.local, "peer", m.Peer)
 		return
 	}
@@ -177,8 +178,37 @@ func (d *directLinks) reopen(p *proc, m wireup.Message) {
 		return
 	}
 	s.busy = true
+	if !s.dialled {
+		d.wg.Go(func() { d.complain(p, x, s, m.Lasting.Epoch) })
+		return
+	}
 	d.n.log.Warn("a direct link is lost and dialled again", "from", x.local, "to", x.peer, "reason", m.Reason)
 	d.wg.Go(func() { d.resume(p, x, s) })
+}
+
+// complain has the other end told that its link is lost here, for it may not have
+// noticed: a connection can die without a word.
+func (d *directLinks) complain(p *proc, x pair, s *session, epoch uint64) {
+	ctx, cancel := context.WithTimeout(d.ctx, d.n.resumeLimit())
+	defer cancel()
+	d.mu.Lock()
+	s.hush = cancel
+	d.mu.Unlock()
+	hello := dynamic.Hello{Src: x.local, Dst: x.peer, Session: s.id, Lost: true, Epoch: epoch}
+	l, _, why := d.dialAgain(ctx, x, hello)
+	d.mu.Lock()
+	s.busy, s.hush = false, nil
+	d.mu.Unlock()
+	if l != nil {
+		_ = l.Close()
+		d.n.log.Debug("a direct link is lost, and its other end was told", "rank", x.local, "peer", x.peer)
+		return
+	}
+	if d.ctx.Err() == nil && why.final {
+		m := wireup.Message{Kind: wireup.KindLink, Peer: x.peer, Reason: why.text}
+		m.Lasting = &wireup.Lasting{Session: s.id[:], Again: true, Over: why.over}
+		_ = p.tell(m) // it may be gone
+	}
 }
 
 // resume dials until there is a connection, or none can be had.
@@ -186,7 +216,7 @@ func (d *directLinks) resume(p *proc, x pair, s *session) {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(d.ctx, d.n.resumeLimit())
 	defer cancel()
-	l, by, why := d.dialAgain(ctx, x, s)
+	l, by, why := d.dialAgain(ctx, x, dynamic.Hello{Src: x.local, Dst: x.peer, Session: s.id, Again: true})
 	m := wireup.Message{Kind: wireup.KindLink, Peer: x.peer, Transport: by, Lasting: &wireup.Lasting{Session: s.id[:], Again: true}}
 	d.mu.Lock()
 	s.busy = false
@@ -206,14 +236,14 @@ func (d *directLinks) resume(p *proc, x pair, s *session) {
 
 // futile is why it is of no use to dial again.
 type futile struct {
-	text string
-	over bool // the peer has finished in order
+	text  string
+	final bool // the peer's node says so
+	over  bool // the peer has finished in order
 }
 
 // dialAgain tries all ways again and again. It gives up when ctx ends, or when the
 // peer's node says that there is nothing to resume.
-func (d *directLinks) dialAgain(ctx context.Context, x pair, s *session) (l link.Link, by string, why futile) {
-	hello := dynamic.Hello{Src: x.local, Dst: x.peer, Session: s.id, Again: true}
+func (d *directLinks) dialAgain(ctx context.Context, x pair, hello dynamic.Hello) (l link.Link, by string, why futile) {
 	for tries, wait := 1, firstAgain; ; tries, wait = tries+1, min(2*wait, lastAgain) {
 		var reasons []string
 		for _, w := range d.n.ways(x) {
@@ -223,7 +253,7 @@ func (d *directLinks) dialAgain(ctx context.Context, x pair, s *session) (l link
 			}
 			switch v := refused(err); v {
 			case dynamic.Leaving, dynamic.UnknownLink, dynamic.UnknownRank:
-				return nil, "", futile{text: fmt.Sprintf("the node of rank %d says: %v", x.peer, v), over: v == dynamic.Leaving}
+				return nil, "", futile{text: fmt.Sprintf("the node of rank %d says: %v", x.peer, v), final: true, over: v == dynamic.Leaving}
 			default: // it may do better the next time
 			}
 			reasons = append(reasons, fmt.Sprintf("%s at %s: %v", w.t.name, w.address, err))
@@ -255,10 +285,18 @@ func (d *directLinks) handAgain(p *proc, x pair, s *session, l link.Link, m wire
 	d.past.given(x, &m, reason, s.dialled)
 }
 
-// acceptAgain takes a further connection that a peer's node has made.
+// acceptAgain takes a further connection that a peer's node has made, or its
+// complaint that we should make one.
 func (d *directLinks) acceptAgain(ctx context.Context, l link.Link, g *dynamic.Acceptor, h dynamic.Hello, t *transport) error {
 	x := pair{h.Dst, h.Src}
 	p, s, verdict := d.judgeAgain(x, h, t)
+	if verdict == dynamic.Accepted && h.Lost {
+		// Before the answer: who has it tells no more.
+		m := wireup.Message{Kind: wireup.KindLink, Peer: x.peer, Lasting: &wireup.Lasting{Session: s.id[:], Again: true, Lost: true, Epoch: h.Epoch}}
+		if p.tell(m) != nil {
+			verdict = dynamic.UnknownLink // the proc is gone
+		}
+	}
 	if verdict == dynamic.Accepted {
 		g.Accept()
 	} else {
@@ -267,6 +305,14 @@ func (d *directLinks) acceptAgain(ctx context.Context, l link.Link, g *dynamic.A
 	if err := converse(ctx, l, g, g.Done); err != nil {
 		return err
 	}
+	if h.Lost {
+		return l.Close()
+	}
+	d.mu.Lock()
+	if s.hush != nil {
+		s.hush()
+	}
+	d.mu.Unlock()
 	m := wireup.Message{Kind: wireup.KindLink, Peer: x.peer, Transport: t.name, Lasting: &wireup.Lasting{Session: s.id[:], Again: true}}
 	d.handAgain(p, x, s, l, m)
 	d.n.log.Debug("a direct link is resumed by its other end", "rank", x.local, "peer", x.peer, "transport", t.name)
@@ -286,7 +332,7 @@ func (d *directLinks) judgeAgain(x pair, h dynamic.Hello, t *transport) (*proc, 
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	s := d.sessions[x]
-	if s == nil || s.id != h.Session || s.dialled || p.os.Over() {
+	if s == nil || s.id != h.Session || s.dialled != h.Lost || p.os.Over() {
 		return nil, nil, dynamic.UnknownLink
 	}
 	return p, s, dynamic.Accepted

@@ -137,6 +137,24 @@ func TestShortMessagesOverLinksThatAreCut(t *testing.T) {
 	}
 }
 
+// The end that dialled does not notice that the other one has lost the link, and is
+// told.
+func TestLinksThatDieInSilence(t *testing.T) {
+	job := cutJob("chat", 60e3, 1, 1)
+	for i := range job.Sites {
+		x := &job.Sites[i].Transports[len(job.Sites[i].Transports)-1]
+		x.Settings = append(x.Settings, config.Setting{Name: "silent", Value: true})
+	}
+	all := start(t, job)
+	wantNone(t, all)
+	if got := resumes(all, pair{0, 1}, pair{1, 0}); got < 4 {
+		t.Errorf("%d resumes on both sides: nothing was shown", got)
+	}
+	if said := all[0].err.String() + all[1].err.String(); !strings.Contains(said, "its other end was told") {
+		t.Error("nobody was told")
+	}
+}
+
 func TestCutLinkWithoutResume(t *testing.T) {
 	job := cutJob("big", 20e6, 1, 1)
 	for i := range job.Sites {

@@ -15,6 +15,12 @@ type Lasting struct {
 	Window  int           `json:"window,omitempty"`  // bytes kept for replay
 	Limit   time.Duration `json:"limit_ns,omitempty"`
 
+	// Lost comes with KindLink, without descriptors, at the end that asks for
+	// connections: its peer has lost the one of Epoch. The other end sets Epoch in a
+	// KindOpen, which has the peer told.
+	Lost  bool   `json:"lost,omitempty"`
+	Epoch uint64 `json:"epoch,omitempty"`
+
 	// Over tells that the peer has finished, so that nothing is missing.
 	Over bool `json:"over,omitempty"`
 }
