@@ -18,22 +18,22 @@ func DimsCreate(n int, dims []int) error {
 // allows ranks to change, which they do not so far.
 func (c *Comm) CartCreate(dims []int, periodic []bool, reorder bool) (*Comm, error) {
 	if c == nil {
-		return nil, failed("CartCreate", noComm())
+		return nil, c.failed("CartCreate", noComm())
 	}
 	cart, err := comm.NewCart(dims, periodic, c.Size())
 	if err != nil {
-		return nil, failed("CartCreate", err)
+		return nil, c.failed("CartCreate", err)
 	}
 	var s comm.Spec
 	if c.Rank() < cart.Size() {
 		s.Cart = cart
 		s.Group, err = c.Group().RangeIncl([]comm.Range{{First: 0, Last: cart.Size() - 1, Stride: 1}})
 		if err != nil {
-			return nil, failed("CartCreate", err)
+			return nil, c.failed("CartCreate", err)
 		}
 	}
 	d, err := c.derive(s)
-	return d, failed("CartCreate", err)
+	return d, c.failed("CartCreate", err)
 }
 
 // grid gives the topology of c.
@@ -51,30 +51,30 @@ func (c *Comm) grid() (*comm.Cart, error) {
 func (c *Comm) CartGet() (dims []int, periodic []bool, coords []int, err error) {
 	g, err := c.grid()
 	if err != nil {
-		return nil, nil, nil, failed("CartGet", err)
+		return nil, nil, nil, c.failed("CartGet", err)
 	}
 	coords, err = g.Coords(c.Rank())
-	return g.Dims(), g.Periodic(), coords, failed("CartGet", err)
+	return g.Dims(), g.Periodic(), coords, c.failed("CartGet", err)
 }
 
 // CartCoords gives the coordinates of a rank.
 func (c *Comm) CartCoords(rank int) ([]int, error) {
 	g, err := c.grid()
 	if err != nil {
-		return nil, failed("CartCoords", err)
+		return nil, c.failed("CartCoords", err)
 	}
 	coords, err := g.Coords(rank)
-	return coords, failed("CartCoords", err)
+	return coords, c.failed("CartCoords", err)
 }
 
 // CartRank gives the rank at coordinates, which wrap in periodic dimensions.
 func (c *Comm) CartRank(coords []int) (int, error) {
 	g, err := c.grid()
 	if err != nil {
-		return 0, failed("CartRank", err)
+		return 0, c.failed("CartRank", err)
 	}
 	rank, err := g.Rank(coords)
-	return rank, failed("CartRank", err)
+	return rank, c.failed("CartRank", err)
 }
 
 // CartShift gives the caller's partners for moving data by disp along a
@@ -83,17 +83,17 @@ func (c *Comm) CartRank(coords []int) (int, error) {
 func (c *Comm) CartShift(dim, disp int) (source, dest int, err error) {
 	g, err := c.grid()
 	if err != nil {
-		return 0, 0, failed("CartShift", err)
+		return 0, 0, c.failed("CartShift", err)
 	}
 	source, dest, err = g.Shift(c.Rank(), dim, disp)
-	return source, dest, failed("CartShift", err)
+	return source, dest, c.failed("CartShift", err)
 }
 
 // CartSub makes a communicator of each slice of the grid, a grid of the
 // dimensions that keep says. All members of c call it.
 func (c *Comm) CartSub(keep []bool) (*Comm, error) {
 	d, err := c.cartSub(keep)
-	return d, failed("CartSub", err)
+	return d, c.failed("CartSub", err)
 }
 
 func (c *Comm) cartSub(keep []bool) (*Comm, error) {

@@ -14,10 +14,10 @@ import (
 // them runs another MPI library: then that is ErrContextRace at best.
 func (c *Comm) Dup() (*Comm, error) {
 	if c == nil {
-		return nil, failed("Dup", noComm())
+		return nil, c.failed("Dup", noComm())
 	}
 	d, err := c.derive(comm.Spec{Group: c.Group(), Masters: c.Masters(), Cart: c.Cart()})
-	return d, failed("Dup", err)
+	return d, c.failed("Dup", err)
 }
 
 // Split makes one communicator for each colour that members give, of those that
@@ -25,7 +25,7 @@ func (c *Comm) Dup() (*Comm, error) {
 // colour Undefined gives nil.
 func (c *Comm) Split(color, key int) (*Comm, error) {
 	d, err := c.split(color, key)
-	return d, failed("Split", err)
+	return d, c.failed("Split", err)
 }
 
 func (c *Comm) split(color, key int) (*Comm, error) {

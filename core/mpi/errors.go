@@ -27,3 +27,9 @@ func failed(fn string, err error) error {
 	}
 	return fmt.Errorf("mpi.%s: %w", fn, err)
 }
+
+// failed puts the function's name before an error of a call on c, which may be
+// nil, and tells c's error handler. The process must not be locked.
+func (c *Comm) failed(fn string, err error) error {
+	return failed(fn, err)
+}

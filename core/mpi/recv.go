@@ -10,7 +10,7 @@ import (
 // ErrTruncate.
 func Recv[T Type](c *Comm, buf []T, src, tag int) (Status, error) {
 	st, err := c.recv(datatype.Bytes(buf), datatype.KindOf[T](), src, tag)
-	return st, failed("Recv", err)
+	return st, c.failed("Recv", err)
 }
 
 // Irecv begins a Recv. buf belongs to the library until the request is complete.
@@ -22,7 +22,7 @@ func Irecv[T Type](c *Comm, buf []T, src, tag int) (Request, error) {
 // neighbours that exchange cannot block each other.
 func Sendrecv[T, U Type](c *Comm, sbuf []T, dst, stag int, rbuf []U, src, rtag int) (Status, error) {
 	st, err := c.sendrecv(datatype.Bytes(sbuf), datatype.KindOf[T](), dst, stag, datatype.Bytes(rbuf), datatype.KindOf[U](), src, rtag)
-	return st, failed("Sendrecv", err)
+	return st, c.failed("Sendrecv", err)
 }
 
 // SendrecvReplace is Sendrecv with one buffer: what it holds is sent, and what
@@ -31,7 +31,7 @@ func SendrecvReplace[T Type](c *Comm, buf []T, dst, stag, src, rtag int) (Status
 	b := datatype.Bytes(buf)
 	out := append(make([]byte, 0, len(b)), b...)
 	st, err := c.sendrecv(out, datatype.KindOf[T](), dst, stag, b, datatype.KindOf[T](), src, rtag)
-	return st, failed("SendrecvReplace", err)
+	return st, c.failed("SendrecvReplace", err)
 }
 
 func (c *Comm) recv(b []byte, k datatype.Kind, src, tag int) (Status, error) {

@@ -9,24 +9,24 @@ import (
 // Send sends buf to rank dst of c and blocks until buf can be used again, which
 // may be before the message is received. MPI standard mode.
 func Send[T Type](c *Comm, buf []T, dst, tag int) error {
-	return failed("Send", c.send(message.Standard, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag))
+	return c.failed("Send", c.send(message.Standard, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag))
 }
 
 // Ssend is Send in synchronous mode: it also waits until the receive has begun.
 func Ssend[T Type](c *Comm, buf []T, dst, tag int) error {
-	return failed("Ssend", c.send(message.Synchronous, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag))
+	return c.failed("Ssend", c.send(message.Synchronous, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag))
 }
 
 // Bsend is Send in buffered mode: it copies buf to the memory that BufferAttach
 // announced and returns at once. ErrBuffer means that it did not fit.
 func Bsend[T Type](c *Comm, buf []T, dst, tag int) error {
-	return failed("Bsend", c.send(message.Buffered, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag))
+	return c.failed("Bsend", c.send(message.Buffered, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag))
 }
 
 // Rsend is Send in ready mode: the program promises that the receive has been
 // posted. The promise is not needed here.
 func Rsend[T Type](c *Comm, buf []T, dst, tag int) error {
-	return failed("Rsend", c.send(message.Ready, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag))
+	return c.failed("Rsend", c.send(message.Ready, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag))
 }
 
 // Isend begins a Send. buf must not be changed until the request is complete.
