@@ -12,7 +12,7 @@ func BufferAttach(size int) error {
 	if err != nil {
 		return failed("BufferAttach", err)
 	}
-	return p.bufferAttach(size)
+	return p.failed("BufferAttach", p.bufferAttach(size))
 }
 
 // BufferDetach blocks until all messages of Bsends have left, takes the memory
@@ -22,23 +22,19 @@ func BufferDetach() (size int, err error) {
 	if err != nil {
 		return 0, failed("BufferDetach", err)
 	}
-	return p.bufferDetach()
+	size, err = p.bufferDetach()
+	return size, p.failed("BufferDetach", err)
 }
 
 func (p *process) bufferAttach(size int) error {
 	p.lock()
 	defer p.unlock()
-	return failed("BufferAttach", p.eng.AttachBuffer(size))
+	return p.eng.AttachBuffer(size)
 }
 
 func (p *process) bufferDetach() (size int, err error) {
 	p.lock()
 	defer p.unlock()
-	size, err = p.detachBuffer()
-	return size, failed("BufferDetach", err)
-}
-
-func (p *process) detachBuffer() (size int, err error) {
 	for p.failure == nil {
 		size, done := p.eng.DetachBuffer()
 		if done {

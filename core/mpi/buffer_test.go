@@ -9,17 +9,9 @@ import (
 )
 
 // attach and detach are BufferAttach and BufferDetach for a rank of a test.
-func attach(c *Comm, size int) error {
-	c.p.lock()
-	defer c.p.unlock()
-	return c.p.eng.AttachBuffer(size)
-}
+func attach(c *Comm, size int) error { return c.p.bufferAttach(size) }
 
-func detach(c *Comm) (int, error) {
-	c.p.lock()
-	defer c.p.unlock()
-	return c.p.detachBuffer()
-}
+func detach(c *Comm) (int, error) { return c.p.bufferDetach() }
 
 func TestBufferedSend(t *testing.T) {
 	layout{procs: 2, dataLen: 64, ackMark: 1, hiWater: 2}.run(t, func(t *testing.T, c *Comm) error {

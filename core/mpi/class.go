@@ -19,6 +19,7 @@ var classes = []mpierr.Row{
 	{Err: ErrRequest, Class: mpierr.Request},
 	{Err: ErrMessage, Class: mpierr.Request},
 	{Err: ErrArg, Class: mpierr.Arg},
+	{Err: ErrErrhandler, Class: mpierr.Errhandler},
 	{Err: ErrNotInitialized, Class: mpierr.Other},
 	{Err: ErrFinalized, Class: mpierr.Other},
 	{Err: ErrInitialized, Class: mpierr.Other},

@@ -62,9 +62,13 @@ func Scatterv[T Type](c *Comm, send []T, counts, displs []int, recv []T, root in
 
 // Allgather is Gather with the result for everybody.
 func Allgather[T Type](c *Comm, send, recv []T) error {
-	return c.failed("Allgather", c.collective(func(p *coll.Planner, s *coll.Schedule) error {
+	return c.failed("Allgather", allgather(c, send, recv))
+}
+
+func allgather[T Type](c *Comm, send, recv []T) error {
+	return c.collective(func(p *coll.Planner, s *coll.Schedule) error {
 		return p.Allgather(s, datatype.Bytes(send), datatype.Bytes(recv), datatype.KindOf[T]())
-	}))
+	})
 }
 
 // Allgatherv is Gatherv with the result for everybody. All give the same counts.

@@ -228,7 +228,12 @@ func (c *Comm) derive(s comm.Spec) (*Comm, error) {
 		return nil, err
 	}
 	s.Context = context
-	return c.p.newComm(s)
+	d, err := c.p.newComm(s)
+	if err != nil {
+		return nil, err
+	}
+	d.inherit(c)
+	return d, nil
 }
 
 // newContext agrees with the members of c on a context, again and again as long

@@ -22,7 +22,8 @@ const (
 type Comm struct {
 	p *process
 	*comm.Comm
-	colls collectives
+	colls   collectives
+	handler handlerSlot
 }
 
 // newComm makes a communicator of a group that this proc is a member of.

@@ -9,23 +9,30 @@ import (
 // it must then be as long as reqs. Where a request fails the others are still
 // completed, and the error wraps ErrInStatus and each failure.
 func Waitall(reqs []Request, statuses []Status) error {
+	c, err := waitall(reqs, statuses)
+	return c.failed("Waitall", err)
+}
+
+// waitall also gives the communicator whose handler is to hear of the error: that
+// of the first request that failed.
+func waitall(reqs []Request, statuses []Status) (*Comm, error) {
 	if err := checkLen(reqs, statuses); err != nil {
-		return failed("Waitall", err)
+		return noted(reqs), err
 	}
-	var faults []error
+	var f faults
 	var p *process // that is locked
 	for i := range reqs {
-		if q := &reqs[i]; q.state == active && q.p != p { // mostly all are of one
+		q, c := &reqs[i], reqs[i].c
+		if q.state == active && q.p != p { // mostly all are of one
 			if p != nil {
 				p.unlock()
 			}
 			p = q.p
 			p.lock()
 		}
-		st, err := reqs[i].wait()
+		st, err := q.wait()
 		if err != nil {
-			faults = append(faults, fmt.Errorf("request %d: %w", i, err))
-			st.Err = err
+			st.Err = f.add(c, i, err)
 		}
 		if statuses != nil {
 			statuses[i] = st
@@ -34,34 +41,37 @@ func Waitall(reqs []Request, statuses []Status) error {
 	if p != nil {
 		p.unlock()
 	}
-	return failed("Waitall", inStatus(faults))
+	return f.c, f.err()
 }
 
 // Testall completes all of reqs if that can be done without waiting, and none
 // of them if not.
 func Testall(reqs []Request, statuses []Status) (done bool, err error) {
+	done, c, err := testall(reqs, statuses)
+	return done, c.failed("Testall", err)
+}
+
+func testall(reqs []Request, statuses []Status) (done bool, c *Comm, err error) {
 	if err := checkLen(reqs, statuses); err != nil {
-		return false, failed("Testall", err)
+		return false, noted(reqs), err
 	}
 	for i := range reqs {
-		done, _, err := reqs[i].Status()
-		if err != nil {
-			return false, failed("Testall", err)
-		}
-		if !done {
-			return false, nil
+		done, _, err := reqs[i].status()
+		if err != nil || !done {
+			return false, reqs[i].c, err
 		}
 	}
-	return true, Waitall(reqs, statuses)
+	c, err = waitall(reqs, statuses)
+	return true, c, err
 }
 
 // Waitany waits for one of reqs and completes it. i is Undefined where none is
 // active.
 func Waitany(reqs []Request) (i int, st Status, err error) {
 	for {
-		i, any, st, err := testany(reqs)
+		i, any, c, st, err := testany(reqs)
 		if i != Undefined || !any {
-			return i, st, failed("Waitany", err)
+			return i, st, c.failed("Waitany", err)
 		}
 		await(reqs)
 	}
@@ -71,8 +81,8 @@ func Waitany(reqs []Request) (i int, st Status, err error) {
 // Undefined means that none is active.
 func Testany(reqs []Request) (i int, done bool, st Status, err error) {
 	progress(reqs)
-	i, any, st, err := testany(reqs)
-	return i, i != Undefined || !any, st, failed("Testany", err)
+	i, any, c, st, err := testany(reqs)
+	return i, i != Undefined || !any, st, c.failed("Testany", err)
 }
 
 // Waitsome waits until at least one of reqs is complete and completes all that
@@ -80,12 +90,12 @@ func Testany(reqs []Request) (i int, done bool, st Status, err error) {
 // indices[k]; it may be nil, and must else be as long as reqs.
 func Waitsome(reqs []Request, statuses []Status) (indices []int, err error) {
 	if err := checkLen(reqs, statuses); err != nil {
-		return nil, failed("Waitsome", err)
+		return nil, noted(reqs).failed("Waitsome", err)
 	}
 	for {
-		indices, any, err := some(reqs, statuses)
+		indices, any, c, err := some(reqs, statuses)
 		if len(indices) > 0 || !any {
-			return indices, failed("Waitsome", err)
+			return indices, c.failed("Waitsome", err)
 		}
 		await(reqs)
 	}
@@ -95,52 +105,51 @@ func Waitsome(reqs []Request, statuses []Status) (indices []int, err error) {
 // reqs is active.
 func Testsome(reqs []Request, statuses []Status) (indices []int, done bool, err error) {
 	if err := checkLen(reqs, statuses); err != nil {
-		return nil, false, failed("Testsome", err)
+		return nil, false, noted(reqs).failed("Testsome", err)
 	}
 	progress(reqs)
-	indices, any, err := some(reqs, statuses)
-	return indices, len(indices) > 0 || !any, failed("Testsome", err)
+	indices, any, c, err := some(reqs, statuses)
+	return indices, len(indices) > 0 || !any, c.failed("Testsome", err)
 }
 
-// testany completes the first request that is done. any tells whether one is
-// active at all.
-func testany(reqs []Request) (i int, any bool, st Status, err error) {
+// testany completes the first request that is done, one of c. any tells whether
+// one is active at all.
+func testany(reqs []Request) (i int, any bool, c *Comm, st Status, err error) {
 	for i := range reqs {
 		q := &reqs[i]
 		if q.state == null || q.state == inactive {
 			continue
 		}
-		any = true
+		any, c = true, q.c
 		if done, st, err := q.take(); done {
-			return i, any, st, err
+			return i, any, c, st, err
 		}
 	}
-	return Undefined, any, emptyStatus, nil
+	return Undefined, any, nil, emptyStatus, nil
 }
 
 // some completes all requests that are done.
-func some(reqs []Request, statuses []Status) (indices []int, any bool, err error) {
-	var faults []error
+func some(reqs []Request, statuses []Status) (indices []int, any bool, c *Comm, err error) {
+	var f faults
 	for i := range reqs {
 		q := &reqs[i]
 		if q.state == null || q.state == inactive {
 			continue
 		}
-		any = true
+		any, c = true, q.c
 		done, st, err := q.take()
 		if !done {
 			continue
 		}
 		if err != nil {
-			st.Err = err
-			faults = append(faults, fmt.Errorf("request %d: %w", i, err))
+			st.Err = f.add(c, i, err)
 		}
 		if statuses != nil {
 			statuses[len(indices)] = st
 		}
 		indices = append(indices, i)
 	}
-	return indices, any, inStatus(faults)
+	return indices, any, f.c, f.err()
 }
 
 // take completes q if it is done, without making progress.
@@ -204,9 +213,35 @@ func checkLen(reqs []Request, statuses []Status) error {
 	return nil
 }
 
-func inStatus(faults []error) error {
-	if len(faults) == 0 {
+// noted is the communicator whose handler hears of errors of calls on requests
+// that concern none of them: nil if there is none.
+func noted(reqs []Request) *Comm {
+	for i := range reqs {
+		if reqs[i].p != nil {
+			return reqs[i].p.noted()
+		}
+	}
+	return nil
+}
+
+// faults are the errors of several requests.
+type faults struct {
+	c    *Comm // of the first
+	errs []error
+}
+
+// add notes the error of request i, and gives it back.
+func (f *faults) add(c *Comm, i int, err error) error {
+	if f.errs == nil {
+		f.c = c
+	}
+	f.errs = append(f.errs, fmt.Errorf("request %d: %w", i, err))
+	return err
+}
+
+func (f *faults) err() error {
+	if f.errs == nil {
 		return nil
 	}
-	return fmt.Errorf("%w: %w", ErrInStatus, errors.Join(faults...))
+	return fmt.Errorf("%w: %w", ErrInStatus, errors.Join(f.errs...))
 }

@@ -40,7 +40,7 @@ func (c *Comm) split(color, key int) (*Comm, error) {
 	// IMPI ch.4, Comm_split: (colour, key) as two MPI_INT; no colour is -1.
 	all := make([]int32, 2*c.Size())
 	all[2*c.Rank()], all[2*c.Rank()+1] = int32(max(color, -1)), int32(key)
-	if err := Allgather(c, nil, all); err != nil {
+	if err := allgather(c, nil, all); err != nil {
 		return nil, err
 	}
 	var ranks []int

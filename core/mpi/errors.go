@@ -1,9 +1,6 @@
 package mpi
 
-import (
-	"errors"
-	"fmt"
-)
+import "errors"
 
 // The faults of arguments that no lower package knows.
 var (
@@ -19,17 +16,3 @@ var (
 	// each failure, and the statuses have them one by one.
 	ErrInStatus = errors.New("requests failed")
 )
-
-// failed puts the function's name before an error.
-func failed(fn string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("mpi.%s: %w", fn, err)
-}
-
-// failed puts the function's name before an error of a call on c, which may be
-// nil, and tells c's error handler. The process must not be locked.
-func (c *Comm) failed(fn string, err error) error {
-	return failed(fn, err)
-}

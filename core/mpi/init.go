@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/openimpi/impi/core/coll"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/wire"
@@ -50,15 +51,17 @@ var (
 //
 // Every function of this package may be called from several goroutines at a
 // time (MPI_THREAD_MULTIPLE).
-func Init() error {
+func Init() error { return failed("Init", initialize()) }
+
+func initialize() error {
 	theLock.Lock()
 	defer theLock.Unlock()
 	if the != nil {
-		return failed("Init", ErrInitialized)
+		return ErrInitialized
 	}
 	control, ok, err := wireup.Inherited()
 	if err != nil {
-		return failed("Init", err)
+		return err
 	}
 	var p *process
 	if !ok {
@@ -67,7 +70,7 @@ func Init() error {
 		p, err = join(nodeConn{control})
 	}
 	if err != nil {
-		return failed("Init", err)
+		return err
 	}
 	the = p
 	return nil
@@ -177,29 +180,29 @@ func Finalize() error {
 	if p == nil {
 		return failed("Finalize", ErrNotInitialized)
 	}
-	return p.finalize()
+	return p.failed("Finalize", p.finalize())
 }
 
 func (p *process) finalize() error {
 	if phase(p.state.Load()) == finalized {
-		return failed("Finalize", ErrFinalized)
+		return ErrFinalized
 	}
 	// First everything that was sent leaves: a proc that is past the barrier
 	// acknowledges nothing any more.
 	if err := p.settle(p.eng.Idle); err != nil {
-		return failed("Finalize", err)
+		return err
 	}
 	p.state.Store(int32(finalizing))
 	// LAM/MPI says that IMPI mandates this barrier.
-	if err := Barrier(p.world); err != nil {
-		return failed("Finalize", err)
+	if err := p.world.collective((*coll.Planner).Barrier); err != nil {
+		return err
 	}
 	if err := p.settle(p.eng.Idle); err != nil {
-		return failed("Finalize", err)
+		return err
 	}
 	p.endDirect()
 	if err := p.settle(p.allEnded); err != nil {
-		return failed("Finalize", err)
+		return err
 	}
 	p.lock()
 	defer p.unlock()
@@ -209,7 +212,7 @@ func (p *process) finalize() error {
 	}
 	p.state.Store(int32(finalized))
 	p.close()
-	return failed("Finalize", err)
+	return err
 }
 
 // settle makes progress until done says that it is enough.

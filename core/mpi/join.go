@@ -34,13 +34,18 @@ func (x *Proc) Self() *Comm { return x.p.self }
 func (x *Proc) Hear(m wireup.Message, l link.Link) { x.p.hear(m, l) }
 
 // BufferAttach is the function BufferAttach for this rank.
-func (x *Proc) BufferAttach(size int) error { return x.p.bufferAttach(size) }
+func (x *Proc) BufferAttach(size int) error {
+	return x.p.failed("BufferAttach", x.p.bufferAttach(size))
+}
 
 // BufferDetach is the function BufferDetach for this rank.
-func (x *Proc) BufferDetach() (size int, err error) { return x.p.bufferDetach() }
+func (x *Proc) BufferDetach() (size int, err error) {
+	size, err = x.p.bufferDetach()
+	return size, x.p.failed("BufferDetach", err)
+}
 
 // Finalize is the function Finalize for this rank.
-func (x *Proc) Finalize() error { return x.p.finalize() }
+func (x *Proc) Finalize() error { return x.p.failed("Finalize", x.p.finalize()) }
 
 // Abort is the function Abort for this rank. It does not return.
 func (x *Proc) Abort(code int, why string) { x.p.abort(code, why) }

@@ -51,17 +51,19 @@ func (c *Comm) plan(pl plan) (Request, error) {
 		_, _, err = c.partner(pl.peer, pl.tag)
 	}
 	if err != nil {
-		return Request{}, failed(pl.fn, err)
+		return Request{}, c.failed(pl.fn, err)
 	}
 	pl.c = c
-	return Request{p: c.p, plan: &pl, state: inactive}, nil
+	return Request{p: c.p, c: c, plan: &pl, state: inactive}, nil
 }
 
 // Start begins the operation of an inactive request. Starting an active one is
 // ErrRequest.
-func (q *Request) Start() error {
+func (q *Request) Start() error { return q.c.failed("Start", q.start()) }
+
+func (q *Request) start() error {
 	if q.plan == nil || q.state != inactive {
-		return failed("Start", fmt.Errorf("%w: only an inactive persistent request can be started", ErrRequest))
+		return fmt.Errorf("%w: only an inactive persistent request can be started", ErrRequest)
 	}
 	pl := q.plan
 	var next Request
@@ -72,7 +74,7 @@ func (q *Request) Start() error {
 		next, err = pl.c.isend(pl.fn, pl.mode, pl.buf, pl.kind, pl.peer, pl.tag)
 	}
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", pl.fn, err)
 	}
 	next.plan = pl
 	*q = next
@@ -82,8 +84,8 @@ func (q *Request) Start() error {
 // Startall starts each of reqs.
 func Startall(reqs []Request) error {
 	for i := range reqs {
-		if err := reqs[i].Start(); err != nil {
-			return failed("Startall", fmt.Errorf("request %d: %w", i, err))
+		if err := reqs[i].start(); err != nil {
+			return reqs[i].c.failed("Startall", fmt.Errorf("request %d: %w", i, err))
 		}
 	}
 	return nil

@@ -8,9 +8,14 @@ import (
 // Probe blocks until a message from src with tag could be received, and tells
 // about it without receiving it.
 func Probe(c *Comm, src, tag int) (Status, error) {
+	st, err := c.probe(src, tag)
+	return st, c.failed("Probe", err)
+}
+
+func (c *Comm) probe(src, tag int) (Status, error) {
 	env, from, none, err := c.wanted(src, tag)
 	if none || err != nil {
-		return procNullStatus, failed("Probe", err)
+		return procNullStatus, err
 	}
 	c.p.lock()
 	defer c.p.unlock()
@@ -19,7 +24,7 @@ func Probe(c *Comm, src, tag int) (Status, error) {
 			return c.p.probed(st), nil
 		}
 		if err := c.p.hopeless(from); err != nil {
-			return Status{}, failed("Probe", err)
+			return Status{}, err
 		}
 		c.p.turn()
 	}
@@ -36,9 +41,14 @@ func (p *process) hopeless(from message.Peer) error {
 
 // Iprobe tells whether a message from src with tag could be received now.
 func Iprobe(c *Comm, src, tag int) (found bool, st Status, err error) {
+	found, st, err = c.iprobe(src, tag)
+	return found, st, c.failed("Iprobe", err)
+}
+
+func (c *Comm) iprobe(src, tag int) (found bool, st Status, err error) {
 	env, from, none, err := c.wanted(src, tag)
 	if none || err != nil {
-		return none, procNullStatus, failed("Iprobe", err)
+		return none, procNullStatus, err
 	}
 	c.p.lock()
 	defer c.p.unlock()
@@ -48,7 +58,7 @@ func Iprobe(c *Comm, src, tag int) (found bool, st Status, err error) {
 		m, found = c.p.eng.Probe(env)
 	}
 	if !found {
-		return false, Status{}, failed("Iprobe", c.p.hopeless(from))
+		return false, Status{}, c.p.hopeless(from)
 	}
 	return true, c.p.probed(m), nil
 }
@@ -56,28 +66,33 @@ func Iprobe(c *Comm, src, tag int) (found bool, st Status, err error) {
 // Message is a message that Mprobe or Improbe has taken out of the queue: only
 // Mrecv or Imrecv with it can receive it.
 type Message struct {
-	p *process
+	c *Comm
 	m *message.Message // nil: from ProcNull
 }
 
 // Mprobe blocks until a message from src with tag could be received, and
 // reserves it for the caller.
 func Mprobe(c *Comm, src, tag int) (*Message, Status, error) {
+	m, st, err := c.mprobe(src, tag)
+	return m, st, c.failed("Mprobe", err)
+}
+
+func (c *Comm) mprobe(src, tag int) (*Message, Status, error) {
 	env, from, none, err := c.wanted(src, tag)
 	if err != nil {
-		return nil, Status{}, failed("Mprobe", err)
+		return nil, Status{}, err
 	}
 	if none {
-		return &Message{p: c.p}, procNullStatus, nil
+		return &Message{c: c}, procNullStatus, nil
 	}
 	c.p.lock()
 	defer c.p.unlock()
 	for {
 		if m, st, ok := c.p.eng.Take(env); ok {
-			return &Message{p: c.p, m: m}, c.p.probed(st), nil
+			return &Message{c: c, m: m}, c.p.probed(st), nil
 		}
 		if err := c.p.hopeless(from); err != nil {
-			return nil, Status{}, failed("Mprobe", err)
+			return nil, Status{}, err
 		}
 		c.p.turn()
 	}
@@ -85,12 +100,17 @@ func Mprobe(c *Comm, src, tag int) (*Message, Status, error) {
 
 // Improbe is Mprobe without waiting; the message is nil where there is none.
 func Improbe(c *Comm, src, tag int) (*Message, Status, error) {
+	m, st, err := c.improbe(src, tag)
+	return m, st, c.failed("Improbe", err)
+}
+
+func (c *Comm) improbe(src, tag int) (*Message, Status, error) {
 	env, from, none, err := c.wanted(src, tag)
 	if err != nil {
-		return nil, Status{}, failed("Improbe", err)
+		return nil, Status{}, err
 	}
 	if none {
-		return &Message{p: c.p}, procNullStatus, nil
+		return &Message{c: c}, procNullStatus, nil
 	}
 	c.p.lock()
 	defer c.p.unlock()
@@ -100,36 +120,50 @@ func Improbe(c *Comm, src, tag int) (*Message, Status, error) {
 		m, st, ok = c.p.eng.Take(env)
 	}
 	if !ok {
-		return nil, Status{}, failed("Improbe", c.p.hopeless(from))
+		return nil, Status{}, c.p.hopeless(from)
 	}
-	return &Message{p: c.p, m: m}, c.p.probed(st), nil
+	return &Message{c: c, m: m}, c.p.probed(st), nil
 }
 
 // Mrecv receives the message m, which is used up, into buf.
 func Mrecv[T Type](m *Message, buf []T) (Status, error) {
-	q, err := Imrecv(m, buf)
+	c := m.comm()
+	q, err := m.imrecv("", datatype.Bytes(buf), datatype.KindOf[T]())
 	if err != nil {
-		return Status{}, err
+		return Status{}, c.failed("Mrecv", err)
 	}
-	st, err := q.Wait()
-	return st, failed("Mrecv", err)
+	st, err := q.complete()
+	return st, c.failed("Mrecv", err)
 }
 
 // Imrecv begins to receive the message m, which is used up, into buf.
 func Imrecv[T Type](m *Message, buf []T) (Request, error) {
-	if m == nil || m.p == nil {
-		return Request{}, failed("Imrecv", ErrMessage)
+	c := m.comm()
+	q, err := m.imrecv("Imrecv", datatype.Bytes(buf), datatype.KindOf[T]())
+	return q, c.failed("Imrecv", err)
+}
+
+// comm is the communicator of the message, nil if it is none.
+func (m *Message) comm() *Comm {
+	if m == nil {
+		return nil
 	}
-	p, taken := m.p, m.m
+	return m.c
+}
+
+func (m *Message) imrecv(fn string, b []byte, k datatype.Kind) (Request, error) {
+	if m == nil || m.c == nil {
+		return Request{}, ErrMessage
+	}
+	c, p, taken := m.c, m.c.p, m.m
 	*m = Message{}
 	if taken == nil {
-		return Request{p: p, state: procNull, recv: true}, nil
+		return Request{p: p, c: c, state: procNull, recv: true}, nil
 	}
-	b, k := datatype.Bytes(buf), datatype.KindOf[T]()
 	in := p.landing(b, k)
 	p.lock()
 	defer p.unlock()
 	r := p.eng.RecvMessage(taken, in)
 	p.began(r)
-	return Request{p: p, r: r, gen: r.Generation(), state: active, recv: true, land: p.landed(b, in, k), fn: "Imrecv"}, nil
+	return Request{p: p, c: c, r: r, gen: r.Generation(), state: active, recv: true, land: p.landed(b, in, k), fn: fn}, nil
 }

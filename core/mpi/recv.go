@@ -15,7 +15,8 @@ func Recv[T Type](c *Comm, buf []T, src, tag int) (Status, error) {
 
 // Irecv begins a Recv. buf belongs to the library until the request is complete.
 func Irecv[T Type](c *Comm, buf []T, src, tag int) (Request, error) {
-	return c.irecv("Irecv", datatype.Bytes(buf), datatype.KindOf[T](), src, tag)
+	q, err := c.irecv("Irecv", datatype.Bytes(buf), datatype.KindOf[T](), src, tag)
+	return q, c.failed("Irecv", err)
 }
 
 // Sendrecv sends sbuf to dst and receives rbuf from src, both at a time, so that
@@ -55,10 +56,10 @@ func (c *Comm) recv(b []byte, k datatype.Kind, src, tag int) (Status, error) {
 func (c *Comm) irecv(fn string, b []byte, k datatype.Kind, src, tag int) (Request, error) {
 	env, from, none, err := c.wanted(src, tag)
 	if err != nil {
-		return Request{}, failed(fn, err)
+		return Request{}, err
 	}
 	if none {
-		return Request{p: c.p, state: procNull, recv: true}, nil
+		return Request{p: c.p, c: c, state: procNull, recv: true}, nil
 	}
 	p := c.p
 	in := p.landing(b, k)
@@ -66,7 +67,7 @@ func (c *Comm) irecv(fn string, b []byte, k datatype.Kind, src, tag int) (Reques
 	defer p.unlock()
 	r := p.eng.Recv(env, from, in)
 	p.began(r)
-	return Request{p: p, r: r, gen: r.Generation(), state: active, recv: true, land: p.landed(b, in, k), fn: fn}, nil
+	return Request{p: p, c: c, r: r, gen: r.Generation(), state: active, recv: true, land: p.landed(b, in, k), fn: fn}, nil
 }
 
 // received finishes a receive: status, conversion to what this machine

@@ -12,6 +12,7 @@ import (
 // one of them was completed, using another is ErrRequest.
 type Request struct {
 	p     *process
+	c     *Comm // whose handler hears of errors; nil: the calls without one
 	r     *message.Request
 	gen   uint32
 	state requestState
@@ -39,13 +40,20 @@ func (q *Request) Null() bool { return q.state == null }
 // whether it was cancelled. Null and inactive requests are complete, with an
 // empty status.
 func (q *Request) Wait() (Status, error) {
+	c := q.c
+	st, err := q.complete()
+	return st, c.failed("Wait", err)
+}
+
+// complete is Wait without the handler.
+func (q *Request) complete() (Status, error) {
 	if q.state != active {
 		return q.trivial(), nil
 	}
-	q.p.lock()
-	defer q.p.unlock()
-	st, err := q.wait()
-	return st, failed("Wait", err)
+	p := q.p
+	p.lock()
+	defer p.unlock()
+	return q.wait()
 }
 
 // wait is Wait for who has the lock.
@@ -67,21 +75,33 @@ func (q *Request) wait() (Status, error) {
 
 // Test completes the request if that can be done without waiting.
 func (q *Request) Test() (done bool, st Status, err error) {
+	c := q.c
+	done, st, err = q.test()
+	return done, st, c.failed("Test", err)
+}
+
+func (q *Request) test() (done bool, st Status, err error) {
 	if q.state != active {
 		return true, q.trivial(), nil
 	}
-	q.p.lock()
-	defer q.p.unlock()
+	p := q.p
+	p.lock()
+	defer p.unlock()
 	if done, err = q.poll(); err != nil || !done {
-		return false, Status{}, failed("Test", err)
+		return false, Status{}, err
 	}
 	st, err = q.finish()
-	return true, st, failed("Test", err)
+	return true, st, err
 }
 
 // Status tells whether the request is complete, as Test, but leaves it as it is
 // (MPI_Request_get_status).
 func (q *Request) Status() (done bool, st Status, err error) {
+	done, st, err = q.status()
+	return done, st, q.c.failed("Status", err)
+}
+
+func (q *Request) status() (done bool, st Status, err error) {
 	if q.state == procNull {
 		return true, procNullStatus, nil
 	}
@@ -91,7 +111,7 @@ func (q *Request) Status() (done bool, st Status, err error) {
 	q.p.lock()
 	defer q.p.unlock()
 	if done, err = q.poll(); err != nil || !done {
-		return false, Status{}, failed("Status", err)
+		return false, Status{}, err
 	}
 	st = emptyStatus
 	switch {
@@ -107,17 +127,19 @@ func (q *Request) Status() (done bool, st Status, err error) {
 // Cancel asks for the operation to be taken back, and returns at once. The
 // request must still be completed: it then tells whether it was cancelled or took
 // place; never both, never neither.
-func (q *Request) Cancel() error {
+func (q *Request) Cancel() error { return q.c.failed("Cancel", q.cancel()) }
+
+func (q *Request) cancel() error {
 	if q.state == procNull {
 		return nil
 	}
 	if q.state != active || q.r == nil {
-		return failed("Cancel", fmt.Errorf("%w: it is not active, or cannot be cancelled", ErrRequest))
+		return fmt.Errorf("%w: it is not active, or cannot be cancelled", ErrRequest)
 	}
 	q.p.lock()
 	defer q.p.unlock()
 	if _, err := q.done(); err != nil {
-		return failed("Cancel", err)
+		return err
 	}
 	q.p.eng.Cancel(q.r)
 	q.p.output()
@@ -127,16 +149,22 @@ func (q *Request) Cancel() error {
 // Free forgets the request, which becomes null. The operation still takes
 // place; buffers must stay untouched, though nothing tells until when.
 func (q *Request) Free() error {
+	c := q.c
+	return c.failed("Free", q.free())
+}
+
+func (q *Request) free() error {
 	defer func() { *q = Request{} }()
 	if q.state != active || q.r == nil {
 		return nil
 	}
-	q.p.lock()
-	defer q.p.unlock()
+	p := q.p
+	p.lock()
+	defer p.unlock()
 	if _, err := q.done(); err != nil {
-		return failed("Free", err)
+		return err
 	}
-	q.p.eng.Release(q.r)
+	p.eng.Release(q.r)
 	return nil
 }
 
@@ -202,5 +230,5 @@ func (q *Request) reset() {
 		*q = Request{}
 		return
 	}
-	*q = Request{p: q.p, plan: q.plan, state: inactive}
+	*q = Request{p: q.p, c: q.c, plan: q.plan, state: inactive}
 }

@@ -31,22 +31,26 @@ func Rsend[T Type](c *Comm, buf []T, dst, tag int) error {
 
 // Isend begins a Send. buf must not be changed until the request is complete.
 func Isend[T Type](c *Comm, buf []T, dst, tag int) (Request, error) {
-	return c.isend("Isend", message.Standard, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag)
+	q, err := c.isend("Isend", message.Standard, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag)
+	return q, c.failed("Isend", err)
 }
 
 // Issend begins an Ssend. buf must not be changed until the request is complete.
 func Issend[T Type](c *Comm, buf []T, dst, tag int) (Request, error) {
-	return c.isend("Issend", message.Synchronous, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag)
+	q, err := c.isend("Issend", message.Synchronous, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag)
+	return q, c.failed("Issend", err)
 }
 
 // Ibsend begins a Bsend. buf can be used again at once.
 func Ibsend[T Type](c *Comm, buf []T, dst, tag int) (Request, error) {
-	return c.isend("Ibsend", message.Buffered, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag)
+	q, err := c.isend("Ibsend", message.Buffered, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag)
+	return q, c.failed("Ibsend", err)
 }
 
 // Irsend begins an Rsend. buf must not be changed until the request is complete.
 func Irsend[T Type](c *Comm, buf []T, dst, tag int) (Request, error) {
-	return c.isend("Irsend", message.Ready, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag)
+	q, err := c.isend("Irsend", message.Ready, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag)
+	return q, c.failed("Irsend", err)
 }
 
 // send is a blocking send of any mode.
@@ -72,19 +76,19 @@ func (c *Comm) send(mode message.Mode, b []byte, k datatype.Kind, dst, tag int) 
 func (c *Comm) isend(fn string, mode message.Mode, b []byte, k datatype.Kind, dst, tag int) (Request, error) {
 	peer, none, err := c.partner(dst, tag)
 	if err != nil {
-		return Request{}, failed(fn, err)
+		return Request{}, err
 	}
 	if none {
-		return Request{p: c.p, state: procNull}, nil
+		return Request{p: c.p, c: c, state: procNull}, nil
 	}
 	p := c.p
 	if b, err = p.pack(peer, k, b); err != nil {
-		return Request{}, failed(fn, err)
+		return Request{}, err
 	}
 	p.lock()
 	defer p.unlock()
 	r := p.post(peer, c.envelope(tag), mode, b, k, false)
-	return Request{p: p, r: r, gen: r.Generation(), state: active, fn: fn}, nil
+	return Request{p: p, c: c, r: r, gen: r.Generation(), state: active, fn: fn}, nil
 }
 
 // envelope is what a message of ours in c is matched by.
