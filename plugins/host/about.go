@@ -10,6 +10,9 @@ type About struct {
 	transports.Info
 	SDK          string // name and version of the library that it is written with
 	Protocol     int    // version of the transport protocol that was agreed on
+	Newest       int    // version that the plugin could speak
+	Lacks        []proto.Addition
+	Problem      string // of its health when it started; empty: well
 	MTLS         bool   // the control connection is protected by AutoMTLS
 	Path         string // of the binary
 	Digest       string // its SHA-256, in hex; empty for a built-in one that is not pinned
@@ -22,11 +25,12 @@ func (p *Plugin) About() About {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	a := About{
-		Info: p.info, Protocol: proto.Version, MTLS: !p.cfg.NoMTLS, Path: p.status.Path, Digest: p.status.Digest,
+		Info: p.info, MTLS: !p.cfg.NoMTLS, Path: p.status.Path, Digest: p.status.Digest,
 		Schema: append([]transports.Setting(nil), p.schema...), Capabilities: p.caps,
 	}
 	if p.last != nil {
-		a.SDK = p.last.sdk
+		a.SDK, a.Protocol, a.Newest = p.last.sdk, p.last.protocol, p.last.newest
+		a.Lacks, a.Problem = proto.Lacking(p.last.protocol), p.last.problem
 	}
 	return a
 }

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	"github.com/openimpi/impi/plugins/proto"
 )
 
 // settle is how long a process that failed its start may take to end.
@@ -82,9 +80,7 @@ func judgeHandshake(cfg *Config, e *Error, line string) bool {
 	case parts[0] != "1":
 		e.Kind, e.Problem = ErrVersion, fmt.Sprintf("speaks version %.20q of go-plugin's handshake, this node 1", parts[0])
 		e.Remedy = "rebuild the plugin with the current sdk"
-	case parts[1] != fmt.Sprint(proto.Version):
-		e.Kind, e.Problem = ErrVersion, fmt.Sprintf("speaks version %.20q of the transport protocol, this node %d", parts[1], proto.Version)
-		e.Remedy = "install a plugin and a node of the same age"
+	case judgeVersion(e, parts[1]): // it has said what is wrong
 	case len(parts) < 5 || parts[4] != "grpc":
 		e.Kind, e.Problem = ErrVersion, "does not speak gRPC"
 		e.Remedy = "rebuild the plugin with the current sdk"

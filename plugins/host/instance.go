@@ -36,9 +36,12 @@ type instance struct {
 	born   time.Time
 	keys   atomic.Uint64
 
-	info   transports.Info
-	sdk    string
-	schema []transports.Setting
+	info     transports.Info
+	sdk      string
+	schema   []transports.Setting
+	protocol int    // version that is spoken
+	newest   int    // version that the plugin could speak
+	problem  string // of its health when it was started
 
 	ctx    context.Context // ends with the instance
 	cancel context.CancelFunc
@@ -94,6 +97,9 @@ func (i *instance) introduce(ctx context.Context) error {
 	}
 	i.info = transports.Info{Name: answer.GetName(), Version: answer.GetVersion(), Vendor: answer.GetVendor()}
 	i.sdk = answer.GetSdk()
+	if err := i.agree(i.client.NegotiatedVersion(), answer.GetProtocols()); err != nil {
+		return err
+	}
 	if i.info.Name != i.cfg.Name {
 		return &Error{Plugin: i.cfg.Name, Path: i.path, Kind: ErrName,
 			Problem: fmt.Sprintf("calls its transport %q, the config %q", i.info.Name, i.cfg.Name),
@@ -122,16 +128,17 @@ func (i *instance) call(ctx context.Context) *proto.Call {
 	}
 }
 
-// run starts what a healthy instance does by itself.
-func (i *instance) run() {
+// run starts what a healthy instance does by itself. felt is told what the plugin says
+// of its health.
+func (i *instance) run(felt func(problem string)) {
 	i.spawn(i.followEvents)
 	if i.cfg.Heartbeat > 0 {
-		i.spawn(func() { i.beat(i.cfg.Heartbeat) })
+		i.spawn(func() { i.beat(i.cfg.Heartbeat, felt) })
 	}
 }
 
 // beat looks after the plugin's health until the instance ends.
-func (i *instance) beat(every time.Duration) {
+func (i *instance) beat(every time.Duration, felt func(problem string)) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {
@@ -140,6 +147,11 @@ func (i *instance) beat(every time.Duration) {
 			return
 		case <-ticker.C:
 			i.check(every)
+			ctx, cancel := context.WithTimeout(i.ctx, every)
+			if problem, err := i.health(ctx); err == nil {
+				felt(problem)
+			}
+			cancel()
 		}
 	}
 }

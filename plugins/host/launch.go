@@ -32,7 +32,7 @@ func launch(ctx context.Context, cfg *Config, runDir string) (*instance, error) 
 
 	var proc atomic.Pointer[process]
 	client := plugin.NewClient(clientConfig(cfg, runDir, func(env []string, tmpDir string) runner.Runner {
-		p := newProcess(ctx, cfg.Logger, append(environment(cfg), env...), exe, theirs, tmpDir)
+		p := newProcess(ctx, cfg.Logger, append(environment(cfg), offering(env)...), exe, theirs, tmpDir)
 		proc.Store(p)
 		return p
 	}))
@@ -99,7 +99,7 @@ func clientConfig(cfg *Config, runDir string, run func(env []string, tmpDir stri
 		HandshakeConfig: plugin.HandshakeConfig{
 			ProtocolVersion: proto.Version, MagicCookieKey: proto.CookieKey, MagicCookieValue: proto.CookieValue,
 		},
-		VersionedPlugins: map[int]plugin.PluginSet{proto.Version: {proto.ServiceName: grpcClient{}}},
+		VersionedPlugins: acceptable(),
 		RunnerFunc: func(_ hclog.Logger, cmd *exec.Cmd, tmpDir string) (runner.Runner, error) {
 			return run(cmd.Env, tmpDir), nil
 		},

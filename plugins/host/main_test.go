@@ -2,12 +2,15 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"os"
 	"os/exec"
 	"os/signal"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -61,17 +64,14 @@ func servePlugin(mode string) {
 	case "print":
 		fmt.Println("hello from main")
 		unix.Write(1, []byte("hello from C\n"))
-	case "otherversion", "othercookie":
-		config := &plugin.ServeConfig{
-			HandshakeConfig:  plugin.HandshakeConfig{MagicCookieKey: proto.CookieKey, MagicCookieValue: proto.CookieValue},
-			VersionedPlugins: map[int]plugin.PluginSet{99: {proto.ServiceName: otherPlugin{}}},
-			GRPCServer:       plugin.DefaultGRPCServer,
-		}
-		if mode == "othercookie" {
-			config.MagicCookieValue = "something else"
-		}
-		os.Stdout = os.NewFile(uintptr(realStdout()), "stdout")
-		plugin.Serve(config)
+	case "otherversion":
+		serveOther(99, proto.CookieValue)
+		return
+	case "newerversion": // it cannot do with an older node
+		serveOther(proto.Version+1, proto.CookieValue)
+		return
+	case "othercookie":
+		serveOther(99, "something else")
 		return
 	case "nomtls":
 		os.Unsetenv("PLUGIN_CLIENT_CERT")
@@ -86,7 +86,33 @@ func servePlugin(mode string) {
 	case "stubborn":
 		signal.Ignore(syscall.SIGTERM)
 	}
-	sdk.Serve(sdk.Options{Transport: odd})
+	sdk.Serve(sdk.Options{Transport: odd, Protocols: protocolsOf(mode)})
+}
+
+// protocolsOf takes a mode such as "protocols 2 3" apart. Nil: what the sdk speaks.
+func protocolsOf(mode string) (list []int) {
+	words, ok := strings.CutPrefix(mode, "protocols ")
+	if !ok {
+		return nil
+	}
+	for _, w := range strings.Fields(words) {
+		v, err := strconv.Atoi(w)
+		if err != nil {
+			log.Fatal(err)
+		}
+		list = append(list, v)
+	}
+	return list
+}
+
+// serveOther is a plugin that is not made with our sdk.
+func serveOther(version int, cookie string) {
+	os.Stdout = os.NewFile(uintptr(realStdout()), "stdout")
+	plugin.Serve(&plugin.ServeConfig{
+		HandshakeConfig:  plugin.HandshakeConfig{MagicCookieKey: proto.CookieKey, MagicCookieValue: cookie},
+		VersionedPlugins: map[int]plugin.PluginSet{version: {proto.ServiceName: otherPlugin{version: version}}},
+		GRPCServer:       plugin.DefaultGRPCServer,
+	})
 }
 
 // realStdout finds the descriptor that the sdk has put the handshake's output
@@ -100,10 +126,23 @@ func realStdout() int {
 	return 1
 }
 
-// otherPlugin is a plugin of another program.
-type otherPlugin struct{ plugin.NetRPCUnsupportedPlugin }
+// otherPlugin is a plugin of which not much more is known than the version that it
+// speaks.
+type otherPlugin struct {
+	plugin.NetRPCUnsupportedPlugin
+	proto.UnimplementedTransportServer
+	version int
+}
 
-func (otherPlugin) GRPCServer(*plugin.GRPCBroker, *grpc.Server) error { return nil }
+func (o otherPlugin) GRPCServer(_ *plugin.GRPCBroker, to *grpc.Server) error {
+	proto.RegisterTransportServer(to, o)
+	return nil
+}
+
+func (o otherPlugin) Info(context.Context, *proto.InfoRequest) (*proto.InfoResponse, error) {
+	return &proto.InfoResponse{Name: sdk.Builtin(), Protocols: []uint32{uint32(o.version)}}, nil
+}
+
 func (otherPlugin) GRPCClient(context.Context, *plugin.GRPCBroker, *grpc.ClientConn) (any, error) {
 	return nil, nil
 }
@@ -113,6 +152,15 @@ type oddity struct {
 	transports.Transport
 	mode string
 	fds  *handover.Conn
+	ails atomic.Bool
+}
+
+// Health is what a Dial to "ail" or "heal" has made it.
+func (o *oddity) Health() error {
+	if o.ails.Load() {
+		return errors.New("the buffers are small")
+	}
+	return nil
 }
 
 func (o *oddity) Schema() []transports.Setting {
@@ -158,6 +206,9 @@ func (o *oddity) Configure(settings map[string]any) error {
 
 func (o *oddity) Dial(ctx context.Context, to transports.DialSpec) (link.Link, error) {
 	switch to.Address {
+	case "ail", "heal":
+		o.ails.Store(to.Address == "ail")
+		return nil, errors.New("felt")
 	case "crash":
 		panic("dialled into the abyss")
 	case "hang":

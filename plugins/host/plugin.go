@@ -115,10 +115,13 @@ func (p *Plugin) prepare(ctx context.Context, inst *instance, settings map[strin
 	if err != nil {
 		return inst.broken(ctx, "Capabilities", err)
 	}
+	if inst.problem, err = inst.health(ctx); err != nil {
+		return err
+	}
 	p.mu.Lock()
 	p.caps = proto.ToCapabilities(caps)
 	p.mu.Unlock()
-	inst.run()
+	inst.run(func(problem string) { p.felt(inst, problem) })
 	p.reopen(ctx, inst)
 	if inst.useless() {
 		return inst.err

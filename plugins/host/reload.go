@@ -72,7 +72,10 @@ func (p *Plugin) replace(old, next *instance) error {
 	if err != nil {
 		return next.broken(next.ctx, "Capabilities", err)
 	}
-	next.run()
+	if next.problem, err = next.health(next.ctx); err != nil {
+		return err
+	}
+	next.run(func(problem string) { p.felt(next, problem) })
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.isClosed() {

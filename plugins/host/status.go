@@ -9,9 +9,10 @@ type State string
 const (
 	StateStarting State = "starting" // process launched, not ready
 	StateHealthy  State = "healthy"
-	StateBackoff  State = "backoff" // dead; the next need of it, or a timer, starts it
-	StateFailed   State = "failed"  // died too often; tried again after the cool-down
-	StateStopped  State = "stopped" // closed
+	StateDegraded State = "degraded" // works, but less well than it could: see Problem
+	StateBackoff  State = "backoff"  // dead; the next need of it, or a timer, starts it
+	StateFailed   State = "failed"   // died too often; tried again after the cool-down
+	StateStopped  State = "stopped"  // closed
 )
 
 // Status is a plugin's state at one moment.
@@ -23,6 +24,9 @@ type Status struct {
 	Path     string    // of the binary
 	Digest   string    // its SHA-256, in hex; empty for a built-in one that is not pinned
 	Version  string    // of the plugin
+	Protocol int       // version of the protocol that is spoken
+	Lacks    []string  // what that version has not: see proto.Lacking
+	Problem  string    // degraded: what is less well than it could be
 	Starts   int       // processes that got healthy
 	Failures int       // deaths and failed starts in a row
 	NextTry  time.Time // backoff and failed: no start before

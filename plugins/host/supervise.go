@@ -17,15 +17,41 @@ func (p *Plugin) settled(inst *instance) {
 	p.cur = inst
 	p.status.PID = inst.proc.cmd.Process.Pid
 	p.status.Path, p.status.Digest, p.status.Version = inst.path, inst.digest, inst.info.Version
+	p.status.Protocol, p.status.Lacks = inst.protocol, lacks(inst.protocol)
 	p.status.Starts++
 	p.status.NextTry = time.Time{}
-	p.setState(StateHealthy)
-	p.log.Info("plugin is ready", "pid", p.status.PID, "version", inst.info.Version, "path", inst.path, "sha256", inst.digest)
+	p.log.Info("plugin is ready", "pid", p.status.PID, "version", inst.info.Version, "protocol", inst.protocol, "path", inst.path, "sha256", inst.digest)
+	inst.warnOfAge()
+	p.setHealth(inst.problem)
 	p.work.Go(func() {
 		<-inst.dead
 		p.died(inst)
 		<-inst.gone
 	})
+}
+
+// felt takes note of what a plugin says of its health.
+func (p *Plugin) felt(inst *instance, problem string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cur == inst && p.status.Problem != problem {
+		p.setHealth(problem)
+	}
+}
+
+// setHealth changes the state of a plugin that runs. The caller holds mu.
+func (p *Plugin) setHealth(problem string) {
+	was := p.status.Problem
+	p.status.Problem = problem
+	switch {
+	case problem != "":
+		p.log.Warn("plugin is degraded", "problem", problem)
+		p.setState(StateDegraded)
+		return
+	case was != "":
+		p.log.Info("plugin is well again", "problem_was", was)
+	}
+	p.setState(StateHealthy)
 }
 
 // died takes note of the end of the current instance.
@@ -48,7 +74,7 @@ func (p *Plugin) died(inst *instance) {
 // failed counts a death or a failed start and plans the next one. The caller
 // holds mu.
 func (p *Plugin) failed(err error) {
-	p.status.PID = 0
+	p.status.PID, p.status.Problem = 0, ""
 	p.status.LastErr = err
 	p.status.Failures++
 	wait, open := p.cfg.Restart.wait(p.status.Failures, rand.Float64())

@@ -3,9 +3,10 @@ package proto
 // The handshake. Everything here is part of the protocol: changing it needs
 // another protocol version.
 const (
-	// Version is go-plugin's application protocol version: the major version of
-	// the gRPC service.
-	Version = 1
+	// Version is go-plugin's application protocol version, the newest that is spoken
+	// here, and Oldest the oldest one: both sides use the highest that they share.
+	Version = 2
+	Oldest  = 1
 
 	// CookieKey and CookieValue tell a plugin that a node has started it.
 	CookieKey   = "IMPI_TRANSPORT_PLUGIN"

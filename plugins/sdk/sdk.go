@@ -32,6 +32,10 @@ type Options struct {
 
 	// Stats, if any, gives further numbers for the operator.
 	Stats func() map[string]float64
+
+	// Protocols are the versions of the protocol to say that the plugin speaks, for
+	// tests of how nodes deal with older and newer plugins. Nil: all that it does.
+	Protocols []int
 }
 
 // IsPlugin tells whether a node has started this process as its plugin. A
@@ -81,7 +85,7 @@ func serveConfig(s *server) *plugin.ServeConfig {
 		HandshakeConfig: plugin.HandshakeConfig{
 			ProtocolVersion: proto.Version, MagicCookieKey: proto.CookieKey, MagicCookieValue: proto.CookieValue,
 		},
-		VersionedPlugins: map[int]plugin.PluginSet{proto.Version: {proto.ServiceName: grpcServer{s: s}}},
+		VersionedPlugins: versioned(s),
 		GRPCServer: func(opts []grpc.ServerOption) *grpc.Server {
 			// The cookie has been looked at. Processes that we start are no plugins.
 			_ = os.Unsetenv(proto.CookieKey) // fails for names that cannot be
@@ -100,13 +104,24 @@ func serverOptions(s *server) []grpc.ServerOption {
 	}
 }
 
+// versioned is the service under each version that the plugin says to speak.
+func versioned(s *server) map[int]plugin.PluginSet {
+	sets := make(map[int]plugin.PluginSet)
+	for _, v := range s.protocols {
+		sets[v] = plugin.PluginSet{proto.ServiceName: grpcServer{s: s, version: v}}
+	}
+	return sets
+}
+
 // grpcServer registers the service with go-plugin.
 type grpcServer struct {
 	plugin.NetRPCUnsupportedPlugin
-	s *server
+	s       *server
+	version int
 }
 
 func (g grpcServer) GRPCServer(_ *plugin.GRPCBroker, to *grpc.Server) error {
+	g.s.speak(g.version)
 	proto.RegisterTransportServer(to, g.s)
 	return nil
 }

@@ -28,8 +28,12 @@ type sender interface {
 // server is the gRPC service over a transport.
 type server struct {
 	proto.UnimplementedTransportServer
-	t      transports.Transport
-	stats  func() map[string]float64
+	t     transports.Transport
+	stats func() map[string]float64
+
+	protocols []int        // versions of the protocol to offer
+	version   atomic.Int32 // the one that is spoken
+
 	fds    sender
 	life   context.Context // ends with the server
 	end    context.CancelFunc
@@ -54,8 +58,13 @@ func newServer(o Options, fds sender) *server {
 		t: o.Transport, stats: o.Stats, fds: fds, events: newEvents(),
 		room: make(chan struct{}, proto.MaxWaiting), quiet: make(chan struct{}),
 		links: make(map[uint64]*held), listeners: make(map[uint64]*listening),
-		pumps: make(map[*conn.Pump]chan struct{}),
+		pumps:     make(map[*conn.Pump]chan struct{}),
+		protocols: o.Protocols,
 	}
+	if s.protocols == nil {
+		s.protocols = proto.Versions()
+	}
+	s.version.Store(proto.Version)
 	s.life, s.end = context.WithCancel(context.Background())
 	s.calls = newCalls(s.life, s.undo)
 	return s
@@ -64,7 +73,11 @@ func newServer(o Options, fds sender) *server {
 // Info says what the plugin is.
 func (s *server) Info(context.Context, *proto.InfoRequest) (*proto.InfoResponse, error) {
 	i := s.t.Info()
-	return &proto.InfoResponse{Name: i.Name, Version: i.Version, Vendor: i.Vendor, Sdk: sdkName, Pid: uint32(os.Getpid())}, nil
+	answer := &proto.InfoResponse{Name: i.Name, Version: i.Version, Vendor: i.Vendor, Sdk: sdkName, Pid: uint32(os.Getpid())}
+	if s.version.Load() >= 2 {
+		answer.Protocols = s.speaks()
+	}
+	return answer, nil
 }
 
 // Schema lists the settings.

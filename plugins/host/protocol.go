@@ -1,0 +1,129 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hashicorp/go-plugin"
+
+	"github.com/openimpi/impi/plugins/proto"
+)
+
+// offer is the variable by which go-plugin tells a plugin what the node speaks.
+const offer = "PLUGIN_PROTOCOL_VERSIONS"
+
+// tolerated is the newest version that a handshake may state. A plugin of the next
+// release that can only say its newest version may still speak ours: it says so by
+// Info.
+const tolerated = proto.Version + 1
+
+// acceptable are the versions that go-plugin is to let pass.
+func acceptable() map[int]plugin.PluginSet {
+	sets := map[int]plugin.PluginSet{tolerated: {proto.ServiceName: grpcClient{}}}
+	for _, v := range proto.Versions() {
+		sets[v] = plugin.PluginSet{proto.ServiceName: grpcClient{}}
+	}
+	return sets
+}
+
+// offering replaces go-plugin's list of versions, which has all that are acceptable,
+// by those that this node speaks.
+func offering(env []string) []string {
+	env = slices.DeleteFunc(slices.Clone(env), func(v string) bool { return strings.HasPrefix(v, offer+"=") })
+	return append(env, offer+"="+spoken(","))
+}
+
+// spoken lists the versions of this node.
+func spoken(between string) string {
+	var words []string
+	for _, v := range proto.Versions() {
+		words = append(words, strconv.Itoa(v))
+	}
+	return strings.Join(words, between)
+}
+
+// judgeVersion judges the version in a handshake, and tells whether there is something
+// wrong with it.
+func judgeVersion(e *Error, text string) bool {
+	v, err := strconv.Atoi(text)
+	switch {
+	case err != nil:
+		e.mismatch(fmt.Sprintf("%.20q", text), "it is no impi transport plugin, or is broken: ask its vendor")
+	case v > tolerated:
+		e.mismatch(text, newerRemedy)
+	case v < proto.Oldest:
+		e.mismatch(text, fmt.Sprintf("the plugin is too old: install a release of it that speaks version %d or later, or rebuild it with the current sdk", proto.Oldest))
+	default:
+		return false
+	}
+	return true
+}
+
+const newerRemedy = "the plugin is newer than this node: update impi-node, or install an older release of the plugin"
+
+// mismatch makes e the error of a plugin with which no version is shared.
+func (e *Error) mismatch(theirs, remedy string) {
+	e.Kind, e.Remedy = ErrVersion, remedy
+	e.Problem = fmt.Sprintf("speaks version %s of the transport protocol, this node %s", theirs, spoken(" and "))
+}
+
+// agree settles the version that is spoken with a plugin whose handshake stated one,
+// and that says by Info which ones it speaks.
+func (i *instance) agree(shaken int, speaks []uint32) error {
+	i.protocol, i.newest = shaken, shaken
+	for _, v := range speaks {
+		i.newest = max(i.newest, int(min(v, maxShownVersion)))
+	}
+	if shaken <= proto.Version {
+		return nil
+	}
+	if i.protocol = proto.Common(speaks); i.protocol > 0 {
+		return nil
+	}
+	e := &Error{Plugin: i.cfg.Name, Path: i.path}
+	e.mismatch(strconv.Itoa(shaken), newerRemedy)
+	return e
+}
+
+// maxShownVersion bounds what a plugin can claim, for the log.
+const maxShownVersion = 9999
+
+// lacks names what a version has not.
+func lacks(version int) (names []string) {
+	for _, a := range proto.Lacking(version) {
+		names = append(names, a.Name)
+	}
+	return names
+}
+
+// warnOfAge says what is missing when the plugin and this node are not of one age.
+func (i *instance) warnOfAge() {
+	if missing := proto.Lacking(i.protocol); len(missing) > 0 {
+		why := make([]string, len(missing))
+		for n, a := range missing {
+			why[n] = a.Name + ": " + a.Without
+		}
+		i.log.Warn("plugin speaks an older version of the protocol than this node", "plugin", i.protocol, "node", proto.Version,
+			"it_lacks", strings.Join(why, "; "), "remedy", "install a newer release of it")
+	}
+	if i.newest > proto.Version {
+		i.log.Warn("plugin speaks a newer version of the protocol than this node", "plugin", i.newest, "node", proto.Version,
+			"spoken", i.protocol, "remedy", "update impi-node to have what the newer version added")
+	}
+}
+
+// health asks the transport how it is. Empty: well, or nobody knows.
+func (i *instance) health(ctx context.Context) (problem string, err error) {
+	if i.protocol < 2 {
+		return "", nil
+	}
+	answer, err := i.rpc.Health(ctx, &proto.HealthRequest{Call: i.call(ctx)})
+	if err != nil {
+		return "", i.broken(ctx, "Health", err)
+	}
+	problem = answer.GetProblem()
+	return problem[:min(len(problem), maxReason)], nil
+}

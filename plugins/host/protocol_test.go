@@ -1,0 +1,104 @@
+package host
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/openimpi/impi/plugins/proto"
+	"github.com/openimpi/impi/transports"
+)
+
+// A plugin one version older or newer makes links like any other, and what it lacks is
+// said: in the log, in its status and to operators.
+func TestProtocolVersions(t *testing.T) {
+	for _, c := range []struct {
+		mode          string
+		spoken, known int
+		lacks         []string
+		warns         []string
+	}{
+		{"", 2, 2, nil, nil},
+		{"protocols 1", 1, 1, []string{"health", "protocols"}, []string{"older version", `"node":2`, `"plugin":1`, "health: the transport cannot say"}},
+		{"protocols 1 2", 2, 2, nil, nil},
+		// The next release, which still speaks ours: the versions of its handshake meet,
+		// or it states its newest one to everybody, and says the rest by Info.
+		{"protocols 2 3", 2, 3, nil, []string{"newer version", `"node":2`, `"plugin":3`, `"spoken":2`, "update impi-node"}},
+		{"protocols 3", 2, 3, nil, []string{"newer version", `"node":2`, `"plugin":3`, `"spoken":2`}},
+	} {
+		t.Run(c.mode, func(t *testing.T) {
+			w := builtin("tcp", c.mode)
+			p := w.start(t)
+			a, b := pair(t, p, listen(t, p))
+			exchange(t, a, b)
+			if s := p.Status(); s.Protocol != c.spoken || !slices.Equal(s.Lacks, c.lacks) || s.State != StateHealthy {
+				t.Errorf("status %+v", s)
+			}
+			if about := p.About(); about.Protocol != c.spoken || about.Newest != c.known || len(about.Lacks) != len(c.lacks) {
+				t.Errorf("%+v", about)
+			}
+			if c.warns != nil {
+				w.log.wait(t, append(c.warns, `"@level":"warn"`)...)
+			} else if w.log.has(`"@level":"warn"`) {
+				t.Errorf("a warning without a reason:\n%s", w.log.text.String())
+			}
+			// What comes after a restart is of the same age.
+			if err := p.Reload(soon(t)); err != nil {
+				t.Fatal(err)
+			}
+			if s := p.Status(); s.Protocol != c.spoken {
+				t.Errorf("after a reload: %+v", s)
+			}
+		})
+	}
+}
+
+// The plugin is told what this node speaks, and not what it would put up with.
+func TestOffering(t *testing.T) {
+	got := offering([]string{"A=1", offer + "=3,1,2", "B=2"})
+	if want := []string{"A=1", "B=2", offer + "=1,2"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// Health is asked for again and again, and its changes are states.
+func TestHealth(t *testing.T) {
+	w := builtin("tcp", "")
+	w.Heartbeat = -1 // we do it
+	p := w.start(t)
+	feel := func(address string) {
+		t.Helper()
+		if _, err := p.Transport().Dial(soon(t), transports.DialSpec{Address: address}); err == nil || !strings.Contains(err.Error(), "felt") {
+			t.Fatal(err)
+		}
+		problem, err := p.cur.health(soon(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.felt(p.cur, problem)
+	}
+	w.reach(t, StateHealthy)
+	feel("ail")
+	if s := w.reach(t, StateDegraded); s.Problem != "the buffers are small" {
+		t.Errorf("%+v", s)
+	}
+	w.log.wait(t, `"@level":"warn"`, "degraded", "the buffers are small")
+	a, b := pair(t, p, listen(t, p)) // it works
+	exchange(t, a, b)
+	feel("heal")
+	if s := w.reach(t, StateHealthy); s.Problem != "" {
+		t.Errorf("%+v", s)
+	}
+	w.log.wait(t, `"@level":"info"`, "well again")
+}
+
+// A plugin of version 1 is not asked for what it has not.
+func TestHealthOfOldPlugin(t *testing.T) {
+	p := builtin("tcp", "protocols 1").start(t)
+	if problem, err := p.cur.health(soon(t)); problem != "" || err != nil {
+		t.Errorf("%q, %v", problem, err)
+	}
+	if _, err := p.cur.rpc.Health(soon(t), &proto.HealthRequest{Call: p.cur.call(soon(t))}); err == nil {
+		t.Error("it answers Health, so that the test proves nothing")
+	}
+}
