@@ -7,26 +7,27 @@ type benchmark struct {
 	higher bool   // is better
 	sizes  []int  // usual ones
 	floor  bool   // a bare socket pair can do the same
+	ranks  bool   // it is about messages between ranks
 	value  func(f figure) float64
 }
 
-var benchNames = []string{"pingpong", "stream", "rate", "allreduce", "start", "memory"}
+var benchNames = []string{"pingpong", "stream", "rate", "allreduce", "start", "memory", "plugins"}
 
 var benchmarks = map[string]benchmark{
 	"pingpong": {
-		unit: "us", floor: true, sizes: []int{8, 64, 512, 4 << 10, 32 << 10, 256 << 10, 1 << 20},
+		unit: "us", floor: true, ranks: true, sizes: []int{8, 64, 512, 4 << 10, 32 << 10, 256 << 10, 1 << 20},
 		value: func(f figure) float64 { return f.Seconds / float64(f.Iterations) / 2 * 1e6 },
 	},
 	"stream": {
-		unit: "MB/s", higher: true, floor: true, sizes: []int{4 << 10, 64 << 10, 256 << 10, 1 << 20},
+		unit: "MB/s", higher: true, floor: true, ranks: true, sizes: []int{4 << 10, 64 << 10, 256 << 10, 1 << 20},
 		value: func(f figure) float64 { return float64(f.Size) * depth * float64(f.Iterations) / f.Seconds / 1e6 },
 	},
 	"rate": {
-		unit: "k/s", higher: true, sizes: []int{8, 64, 512},
+		unit: "k/s", higher: true, ranks: true, sizes: []int{8, 64, 512},
 		value: func(f figure) float64 { return window * float64(f.Iterations) / f.Seconds / 1e3 },
 	},
 	"allreduce": {
-		unit: "us", sizes: []int{8, 1 << 10, 32 << 10, 1 << 20},
+		unit: "us", ranks: true, sizes: []int{8, 1 << 10, 32 << 10, 1 << 20},
 		value: func(f figure) float64 { return f.Seconds / float64(f.Iterations) * 1e6 },
 	},
 	"start": {
@@ -37,17 +38,18 @@ var benchmarks = map[string]benchmark{
 		unit: "MB", axis: "procs", sizes: []int{4},
 		value: func(f figure) float64 { return float64(f.Resident) / 1e6 },
 	},
+	"plugins": {
+		unit: "MB", axis: "procs", sizes: []int{4},
+		value: func(f figure) float64 { return float64(f.Resident) / 1e6 },
+	},
 }
 
 // procsOf is how many ranks a run of the benchmark has.
 func (o *options) procsOf(bench string, sizes []int) int {
-	switch bench {
-	case "start", "memory":
-		return sizes[0]
-	case "allreduce":
+	if benchmarks[bench].ranks {
 		return o.procs
 	}
-	return 2
+	return sizes[0]
 }
 
 // ratio tells how many times better ours is than theirs.

@@ -14,6 +14,8 @@ import (
 type contender struct {
 	name string
 	run  func(ctx context.Context, bench string, sizes []int) ([]figure, error)
+
+	skips func(bench string) bool // what it cannot do; nil: it can do all
 }
 
 // result is the figures of one benchmark.
@@ -58,7 +60,7 @@ func compare(ctx context.Context, o options, w io.Writer) error {
 	return nil
 }
 
-// contenders are ours first, then the floor, then the peers.
+// contenders are ours first, then its variants, the floor, the peers.
 func (o *options) contenders(ctx context.Context) (list []contender, cleanup func(), err error) {
 	dir, err := os.MkdirTemp("", "impi-bench-")
 	if err != nil {
@@ -69,16 +71,19 @@ func (o *options) contenders(ctx context.Context) (list []contender, cleanup fun
 	if err != nil {
 		return nil, cleanup, err
 	}
-	list = []contender{{ours, own.run}}
+	list = []contender{{name: ours, run: own.run}}
+	for _, name := range o.beside {
+		list = append(list, own.newVariant(name))
+	}
 	if o.floor {
-		list = append(list, contender{"floor", o.runFloor})
+		list = append(list, contender{name: "floor", run: o.runFloor, skips: func(bench string) bool { return !benchmarks[bench].floor }})
 	}
 	for _, name := range o.peers {
 		p, err := o.newPeer(ctx, name, dir)
 		if err != nil {
 			return nil, cleanup, err
 		}
-		list = append(list, contender{name, p.run})
+		list = append(list, contender{name: name, run: p.run, skips: func(bench string) bool { return bench == "plugins" }})
 	}
 	return list, cleanup, nil
 }
@@ -94,7 +99,7 @@ func (o *options) measure(ctx context.Context, name string, all []contender) (re
 	values := map[string]map[int][]float64{}
 	for rep := range o.repeat {
 		for _, c := range all {
-			if c.name == "floor" && !b.floor {
+			if c.skips != nil && c.skips(name) {
 				continue
 			}
 			if !o.quiet {

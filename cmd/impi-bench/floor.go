@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
 	"time"
@@ -28,33 +27,14 @@ func (o *options) runFloor(ctx context.Context, bench string, sizes []int) ([]fi
 	if err != nil {
 		return nil, err
 	}
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	var cmds [2]*exec.Cmd
-	for i, end := range ends {
-		args := []string{floorWord, strconv.Itoa(i), bench, fmt.Sprint(o.seconds)}
+	var args [2][]string
+	for i := range args {
+		args[i] = []string{floorWord, strconv.Itoa(i), bench, fmt.Sprint(o.seconds)}
 		for _, s := range sizes {
-			args = append(args, strconv.Itoa(s))
-		}
-		cmds[i] = exec.CommandContext(ctx, self, args...)
-		cmds[i].Stderr = os.Stderr
-		cmds[i].Env = append(os.Environ(), floorAddress+"="+address)
-		if end != nil {
-			cmds[i].ExtraFiles = []*os.File{end}
-			defer end.Close()
+			args[i] = append(args[i], strconv.Itoa(s))
 		}
 	}
-	if err := cmds[1].Start(); err != nil {
-		return nil, err
-	}
-	cmds[0].Stderr = nil
-	list, err := figures(cmds[0])
-	if err != nil {
-		_ = cmds[1].Process.Kill()
-	}
-	return list, errors.Join(err, cmds[1].Wait())
+	return runPair(ctx, args, ends, floorAddress+"="+address)
 }
 
 // floorMedium makes what the two processes talk through: a socket each, or for

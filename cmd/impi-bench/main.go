@@ -30,6 +30,8 @@ benchmarks:
   start      a program of 4 ranks that does nothing, from its start to its end, in
              seconds; ours on two sites
   memory     resident memory of one of those ranks, in MB
+  plugins    resident memory of shm, unix, tcp and quic as plugins of one node with 4
+             procs, all together, in MB
   all        each of these
 
 flags:
@@ -46,6 +48,12 @@ examples:
         what it costs when a plugin passes the bytes on
   impi-bench -transport quic -floor -sizes 1M stream
         two sites over QUIC beside the library alone
+  impi-bench -transport shm -sizes 8,1M -repeat 11 -beside in-process pingpong stream
+        the plugin's links beside the same transport called in the procs themselves
+  impi-bench -transport tcp -sizes 8,256K -beside resume,ring pingpong stream
+        what it costs to resume links, and to have a plugin pass the bytes on
+  impi-bench -transport shm -procs 4 -peer openmpi pingpong
+        two pairs of procs at the same time
   impi-bench -path channel -sizes 8 pingpong
         through the agents of two sites instead of a direct link
   impi-bench -json all > figures.json
@@ -53,7 +61,9 @@ examples:
 With -peer, the compilers and launchers mpicc.NAME and mpiexec.NAME are used
 (Debian: mpich libmpich-dev openmpi-bin libopenmpi-dev). Each implementation
 runs once per repetition, in turn; medians are printed, and under each peer how
-many times better ours is: above 1 is faster than the peer.
+many times better ours is: above 1 is faster than the peer. -beside measures ours
+once more with one thing changed, in turn too and never resumed unless it says so;
+the ratio is how many times better ours is without that change.
 
 exit status: 0; 1 if a run failed; 2 for wrong usage
 `
@@ -72,6 +82,7 @@ type options struct {
 	procs     int
 	floor     bool
 	peers     []string
+	beside    []string // names of variants
 	json      bool
 	quiet     bool
 	node      string
@@ -82,7 +93,7 @@ func main() {
 }
 
 func run(args []string) int {
-	if len(args) > 0 && (args[0] == workerWord || args[0] == floorWord) {
+	if len(args) > 0 && slices.Contains(childWords, args[0]) {
 		if err := child(args); err != nil {
 			fmt.Fprintln(os.Stderr, "impi-bench:", err)
 			return 1
@@ -110,14 +121,20 @@ func run(args []string) int {
 const (
 	workerWord = "worker"
 	floorWord  = "floor"
+	insideWord = "inside"
 )
+
+var childWords = []string{workerWord, floorWord, insideWord}
 
 func child(args []string) error {
 	if len(args) < 4 {
 		return fmt.Errorf("%s is started by impi-bench itself", args[0])
 	}
-	if args[0] == workerWord {
+	switch args[0] {
+	case workerWord:
 		return runWorker(args[1:])
+	case insideWord:
+		return runInsideChild(args[1:])
 	}
 	return runFloorChild(args[1:])
 }
@@ -138,9 +155,10 @@ func parse(args []string, w io.Writer) (o options, err error) {
 	f.StringVar(&o.plane, "plane", "", "data plane that links must have: fd, peer-shm, ring, stream or grpc")
 	f.StringVar(&o.path, "path", "direct", "direct: links between procs; channel: through the agents of two sites")
 	f.StringVar(&o.resume, "resume", "", "true or false: whether links that break are resumed (default: the node's choice)")
-	f.IntVar(&o.procs, "procs", 2, "ranks, for allreduce")
+	f.IntVar(&o.procs, "procs", 2, "ranks; pairs of them in pingpong, stream and rate")
 	f.BoolVar(&o.floor, "floor", false, "measure a bare polling socket pair as well (pingpong, stream)")
 	peers := f.String("peer", "", "other implementations to measure: mpich,openmpi")
+	beside := f.String("beside", "", "ours with one thing changed to measure as well: "+variantNames())
 	f.BoolVar(&o.json, "json", false, "print JSON instead of a table")
 	f.BoolVar(&o.quiet, "quiet", false, "print no progress")
 	f.StringVar(&o.node, "node", "", "the impi-node to use (default: beside impi-bench, or in PATH)")
@@ -152,6 +170,9 @@ func parse(args []string, w io.Writer) (o options, err error) {
 	}
 	if *peers != "" {
 		o.peers = strings.Split(*peers, ",")
+	}
+	if *beside != "" {
+		o.beside = strings.Split(*beside, ",")
 	}
 	o.benches = f.Args()
 	if slices.Contains(o.benches, "all") {
@@ -183,8 +204,10 @@ func (o *options) check() error {
 		return errors.New("-repeat and -seconds must be positive")
 	case o.procs < 2:
 		return errors.New("-procs must be at least 2")
+	case o.procs%2 != 0 && slices.ContainsFunc(o.benches, func(b string) bool { return benchmarks[b].ranks && b != "allreduce" }):
+		return errors.New("-procs must be even: pingpong, stream and rate have pairs of ranks")
 	}
-	return nil
+	return o.checkBeside()
 }
 
 // parseSizes reads "8,64K,1M".

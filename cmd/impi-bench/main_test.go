@@ -21,7 +21,7 @@ import (
 // TestMain lets the test binary be the processes that impi-bench starts of
 // itself: workers and floor ends.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && (os.Args[1] == workerWord || os.Args[1] == floorWord) {
+	if len(os.Args) > 1 && slices.Contains(childWords, os.Args[1]) {
 		os.Exit(run(os.Args[1:]))
 	}
 	os.Exit(m.Run())
@@ -50,6 +50,10 @@ func TestSizes(t *testing.T) {
 
 func TestUsage(t *testing.T) {
 	for _, args := range [][]string{
+		{"-beside", "x", "rate"}, {"-beside", "in-process", "rate"}, {"-transport", "tcp", "-procs", "3", "rate"},
+		{"-transport", "tcp", "-beside", "in-process", "-resume", "true", "rate"},
+		{"-transport", "tcp", "-beside", "in-process", "-path", "channel", "rate"},
+		{"-transport", "tcp", "-beside", "in-process", "-procs", "4", "rate"},
 		{}, {"dance"}, {"-peer", "lam", "pingpong"}, {"-path", "round", "rate"}, {"-repeat", "0", "rate"}, {"-procs", "1", "allreduce"},
 	} {
 		if _, err := parse(args, io.Discard); err == nil {
@@ -82,7 +86,7 @@ func TestRatiosSayHowMuchBetterOursIs(t *testing.T) {
 func TestValues(t *testing.T) {
 	f := figure{Size: 1000, Iterations: 10, Seconds: 1, Resident: 5e6}
 	for name, want := range map[string]float64{
-		"pingpong": 50_000, "stream": 0.16, "rate": 0.64, "allreduce": 100_000, "start": 1, "memory": 5,
+		"pingpong": 50_000, "stream": 0.16, "rate": 0.64, "allreduce": 100_000, "start": 1, "memory": 5, "plugins": 5,
 	} {
 		if got := benchmarks[name].value(f); got != want {
 			t.Errorf("%s: %v, want %v", name, got, want)
@@ -120,7 +124,7 @@ func TestJobFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{"pingpong"}, {"-transport", "tcp", "start"}, {"-path", "channel", "-procs", "5", "allreduce"}} {
+	for _, args := range [][]string{{"pingpong"}, {"-transport", "tcp", "start"}, {"plugins"}, {"-path", "channel", "-procs", "5", "allreduce"}} {
 		o := parsed(t, args...)
 		bench := o.benches[0]
 		w := &own{o: &o, self: self}
@@ -130,7 +134,7 @@ func TestJobFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		job, faults := config.Load(file, config.Options{
-			Builtins: []string{"unix", "tcp"}, Local: func(netip.Addr) bool { return true }, Environ: os.Environ(),
+			Builtins: []string{"shm", "unix", "tcp", "quic"}, Local: func(netip.Addr) bool { return true }, Environ: os.Environ(),
 		})
 		if faults.HasErrors() {
 			t.Fatalf("%v: %v", args, faults.Err())
@@ -191,7 +195,7 @@ func TestRunsUnderNode(t *testing.T) {
 
 func TestRunWithoutEnd(t *testing.T) {
 	o := parsed(t, "-limit", "20ms", "pingpong")
-	_, err := o.limited(context.Background(), contender{"stuck", func(ctx context.Context, _ string, _ []int) ([]figure, error) {
+	_, err := o.limited(context.Background(), contender{name: "stuck", run: func(ctx context.Context, _ string, _ []int) ([]figure, error) {
 		return figures(exec.CommandContext(ctx, "sh", "-c", "sleep 1000 & wait"))
 	}}, "pingpong", nil)
 	if err == nil || !strings.Contains(err.Error(), "-limit") {
@@ -210,12 +214,12 @@ func TestStuckRepetition(t *testing.T) {
 		}
 		return []figure{{Size: 8, Iterations: 1, Seconds: 4e-6}}, nil
 	}
-	r, err := o.measure(context.Background(), "pingpong", []contender{{"mpich", stuckOnce}})
+	r, err := o.measure(context.Background(), "pingpong", []contender{{name: "mpich", run: stuckOnce}})
 	if err != nil || r.Rows[0].Values["mpich"] != 2 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	runs = 0
-	if _, err := o.measure(context.Background(), "pingpong", []contender{{ours, stuckOnce}}); !errors.Is(err, errStuck) {
+	if _, err := o.measure(context.Background(), "pingpong", []contender{{name: ours, run: stuckOnce}}); !errors.Is(err, errStuck) {
 		t.Errorf("ours: %v", err)
 	}
 }
@@ -226,12 +230,62 @@ func TestStartAndMemory(t *testing.T) {
 	if out, err := exec.Command("go", "build", "-o", node, "../impi-node").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	o := parsed(t, "-node", node, "-repeat", "1", "-quiet", "start", "memory")
+	o := parsed(t, "-node", node, "-repeat", "1", "-quiet", "start", "memory", "plugins")
 	var out bytes.Buffer
 	if err := compare(context.Background(), o, &out); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(out.String(), "procs") || !strings.Contains(out.String(), "memory, MB") {
+	if !strings.Contains(out.String(), "procs") || !strings.Contains(out.String(), "memory, MB") || !strings.Contains(out.String(), "plugins, MB") {
 		t.Errorf("got %s", out.String())
+	}
+}
+
+// Each transport runs in the procs themselves, from the first byte to an orderly end.
+func TestInside(t *testing.T) {
+	for transport := range insideTransports {
+		o := parsed(t, "-transport", transport, "-beside", insideName, "-seconds", "0.001", "pingpong")
+		w := &own{o: &o, dir: t.TempDir()}
+		for _, bench := range []string{"pingpong", "stream", "rate", "allreduce"} {
+			list, err := w.runInside(t.Context(), bench, []int{8, 70_000})
+			if err != nil || len(list) != 2 || list[0].Iterations == 0 || list[1].Size != 70_000 {
+				t.Errorf("%s over %s: %+v, %v", bench, transport, list, err)
+			}
+		}
+	}
+}
+
+// A variant differs in one thing, and what it is compared with is fixed.
+func TestVariants(t *testing.T) {
+	o := parsed(t, "-transport", "tcp", "-beside", "resume,ring,unix,channel", "-path", "direct", "pingpong")
+	w := &own{o: &o, self: "self", dir: t.TempDir()}
+	job := func(o options) string { return (&own{o: &o, self: "self", dir: w.dir}).job("pingpong", 2, nil) }
+	base := job(o)
+	if !strings.Contains(base, "resume = false") {
+		t.Errorf("it is left to the node whether links are resumed: %s", base)
+	}
+	for name, want := range map[string]string{
+		"resume": "resume = true", "ring": `data_plane = ["ring"]`, "unix": `prefer = ["unix"]`, "channel": "direct = false",
+	} {
+		changed := o
+		variants[name](&changed)
+		if got := job(changed); strings.Contains(base, want) || !strings.Contains(got, want) {
+			t.Errorf("%s gives %s", name, got)
+		}
+	}
+	if c := w.newVariant(insideName); !c.skips("memory") || c.skips("rate") {
+		t.Error("what has no node has no plugins to count")
+	}
+}
+
+// Pairs of ranks run at the same time.
+func TestFourProcs(t *testing.T) {
+	if _, err := parse([]string{"-procs", "3", "allreduce"}, io.Discard); err != nil {
+		t.Error(err)
+	}
+	o := parsed(t, "-procs", "4", "pingpong")
+	for bench, want := range map[string]int{"pingpong": 4, "allreduce": 4, "start": 7, "plugins": 7} {
+		if got := o.procsOf(bench, []int{7}); got != want {
+			t.Errorf("%s has %d procs, want %d", bench, got, want)
+		}
 	}
 }

@@ -73,11 +73,14 @@ func (w *own) job(bench string, procs int, sizes []int) string {
 	var b strings.Builder
 	direct := w.o.path == "direct"
 	sites := 2
-	if direct && bench != "start" && w.secure() == "" { // a plugin would talk to itself
+	if direct && bench != "start" && !needsTwoSites(w.o.transport) || bench == "plugins" {
 		sites = 1
 	}
+	secure := w.o.transport
 	prefer := ""
-	if w.o.transport != "auto" {
+	if bench == "plugins" {
+		prefer, secure = `prefer = ["`+strings.Join(pluginTransports, `", "`)+`"]`, "quic"
+	} else if w.o.transport != "auto" {
 		prefer = fmt.Sprintf("prefer = [%q]", strings.TrimSuffix(w.o.transport, "+tls"))
 	}
 	if w.o.plane != "" {
@@ -88,7 +91,7 @@ func (w *own) job(bench string, procs int, sizes []int) string {
 	}
 	fmt.Fprintf(&b, "job {\n  embedded_server {}\n}\nprogram {\n  command = %s\n  prefix_output = false\n}\n", quoted)
 	fmt.Fprintf(&b, "route \"*\" {\n  %s\n  direct = %v\n}\nlog { level = \"warn\" }\n", prefer, direct)
-	b.WriteString(w.secure())
+	b.WriteString(w.secure(secure))
 	if sites == 1 {
 		fmt.Fprintf(&b, "site \"bench\" {\n  client = 0\n  host {\n    address = \"127.0.0.1\"\n    procs = %d\n  }\n}\n", procs)
 		return b.String()

@@ -21,25 +21,33 @@ const floorAddress = "IMPI_BENCH_FLOOR"
 
 // secure is the transport block of a transport that needs certificates, which it
 // makes. "tcp+tls" is tcp with TLS.
-func (w *own) secure() string {
-	name, tls := w.o.transport, ""
+func (w *own) secure(name string) string {
+	if !needsTwoSites(name) {
+		return ""
+	}
+	tls := ""
 	if name == secureTCP {
 		name, tls = "tcp", "    tls = true\n"
-	} else if name != "quic" {
-		return ""
 	}
 	if err := w.certificates(); err != nil {
 		panic(err) // the folder is ours and empty
 	}
-	return fmt.Sprintf("transport %q {\n  config {\n%s    cert = \"bench.pem\"\n    key = \"bench.key\"\n    ca = \"ca.pem\"\n  }\n}\n", name, tls)
+	return fmt.Sprintf("transport %q {\n  config {\n%s    cert = %q\n    key = %q\n    ca = %q\n  }\n}\n",
+		name, tls, credentials["cert"], credentials["key"], credentials["ca"])
 }
+
+// credentials are the files beside the job file, by the names of the settings.
+var credentials = map[string]string{"cert": "bench.pem", "key": "bench.key", "ca": "ca.pem"}
+
+// needsTwoSites tells of transports whose plugin would talk to itself in one site.
+func needsTwoSites(transport string) bool { return transport == secureTCP || transport == "quic" }
 
 // secureTCP is how -transport names tcp with TLS.
 const secureTCP = "tcp+tls"
 
 // certificates puts a CA and one certificate for all sites beside the job file.
 func (w *own) certificates() error {
-	if _, err := os.Stat(filepath.Join(w.dir, "ca.pem")); err == nil {
+	if _, err := os.Stat(filepath.Join(w.dir, credentials["ca"])); err == nil {
 		return nil
 	}
 	ca, err := pki.NewAuthority("impi-bench", time.Now(), time.Hour)
@@ -50,8 +58,8 @@ func (w *own) certificates() error {
 	if err != nil {
 		return err
 	}
-	for name, content := range map[string][]byte{"bench.pem": pair.Cert, "bench.key": pair.Key, "ca.pem": ca.Pair().Cert} {
-		if err := os.WriteFile(filepath.Join(w.dir, name), content, 0o600); err != nil {
+	for name, content := range map[string][]byte{"cert": pair.Cert, "key": pair.Key, "ca": ca.Pair().Cert} {
+		if err := os.WriteFile(filepath.Join(w.dir, credentials[name]), content, 0o600); err != nil {
 			return err
 		}
 	}

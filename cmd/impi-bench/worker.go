@@ -30,6 +30,7 @@ type figure struct {
 type worker struct {
 	world   *mpi.Comm
 	rank    int
+	peer    int // even ranks send to the odd ones above them
 	out, in []byte
 	sums    [2][]float64
 	reqs    [window]mpi.Request
@@ -40,13 +41,21 @@ func runWorker(args []string) (err error) {
 	if err := mpi.Init(); err != nil {
 		return err
 	}
+	if err := runLoops(mpi.World(), args); err != nil {
+		return err
+	}
+	return mpi.Finalize()
+}
+
+// runLoops is a rank's part: BENCHMARK SECONDS SIZE...
+func runLoops(world *mpi.Comm, args []string) error {
 	target, err := strconv.ParseFloat(args[1], 64)
 	if err != nil {
 		return err
 	}
-	w := &worker{world: mpi.World(), rank: mpi.World().Rank()}
-	if args[0] == "start" || args[0] == "memory" {
-		return w.exist()
+	w := &worker{world: world, rank: world.Rank(), peer: world.Rank() ^ 1}
+	if !benchmarks[args[0]].ranks {
+		return w.exist(args[0])
 	}
 	if w.world.Size() < 2 {
 		return fmt.Errorf("%s needs at least 2 ranks", args[0])
@@ -62,37 +71,50 @@ func runWorker(args []string) (err error) {
 			return err
 		}
 	}
-	return mpi.Finalize()
+	return nil
 }
 
 // filled is memory that was written to: pages that never were are all one page of
 // zeroes, which is copied faster than any message.
 func filled(n int) []byte { return bytes.Repeat([]byte{1}, n) }
 
-// exist is a program that does nothing; rank 0 says how much memory that took.
-func (w *worker) exist() error {
-	if w.rank == 0 {
-		resident, err := residentBytes()
-		if err != nil {
-			return err
-		}
-		f := figure{Size: w.world.Size(), Iterations: 1, Seconds: 1, Resident: resident}
-		if err := json.NewEncoder(os.Stdout).Encode(f); err != nil {
+// exist is a program that does nothing; rank 0 says how much memory that took, of
+// itself or of plugins that have made links between all ranks.
+func (w *worker) exist(bench string) error {
+	if bench == "plugins" {
+		if err := w.meet(); err != nil {
 			return err
 		}
 	}
-	return mpi.Finalize()
+	if w.rank != 0 {
+		return nil
+	}
+	measure := func() (int64, error) { return residentBytes("/proc/self/statm") }
+	if bench == "plugins" {
+		measure = pluginBytes
+	}
+	resident, err := measure()
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(os.Stdout).Encode(figure{Size: w.world.Size(), Iterations: 1, Seconds: 1, Resident: resident})
 }
 
-// residentBytes is this process's resident memory.
-func residentBytes() (int64, error) {
-	b, err := os.ReadFile("/proc/self/statm")
+// meet has each pair of ranks talk.
+func (w *worker) meet() error {
+	n := w.world.Size()
+	return mpi.Alltoall(w.world, make([]byte, n), make([]byte, n))
+}
+
+// residentBytes reads the resident memory of a process out of its statm.
+func residentBytes(statm string) (int64, error) {
+	b, err := os.ReadFile(statm)
 	if err != nil {
 		return 0, err
 	}
 	var size, resident int64
 	if _, err := fmt.Sscan(string(b), &size, &resident); err != nil {
-		return 0, fmt.Errorf("/proc/self/statm: %w", err)
+		return 0, fmt.Errorf("%s: %w", statm, err)
 	}
 	return resident * int64(os.Getpagesize()), nil
 }
@@ -161,47 +183,62 @@ func (w *worker) iterate(bench string, n int64) error {
 	}
 }
 
-// pingpong: half a round trip per iteration counts.
+// pingpong: half a round trip per iteration counts. Pairs of ranks do it at the
+// same time.
 func (w *worker) pingpong(n int64) (err error) {
+	if w.rank%2 == 0 {
+		for i := int64(0); i < n && err == nil; i++ {
+			if err = mpi.Send(w.world, w.out, w.peer, tagData); err == nil {
+				_, err = mpi.Recv(w.world, w.in, w.peer, tagData)
+			}
+		}
+		return err
+	}
 	for i := int64(0); i < n && err == nil; i++ {
-		switch w.rank {
-		case 0:
-			if err = mpi.Send(w.world, w.out, 1, tagData); err == nil {
-				_, err = mpi.Recv(w.world, w.in, 1, tagData)
-			}
-		case 1:
-			if _, err = mpi.Recv(w.world, w.in, 0, tagData); err == nil {
-				err = mpi.Send(w.world, w.out, 0, tagData)
-			}
+		if _, err = mpi.Recv(w.world, w.in, w.peer, tagData); err == nil {
+			err = mpi.Send(w.world, w.out, w.peer, tagData)
 		}
 	}
 	return err
 }
 
 // windows: one direction, depth messages at a time, an answer after each.
-func (w *worker) windows(n int64, depth int) (err error) {
+func (w *worker) windows(n int64, depth int) error {
 	token, reqs := make([]byte, 1), w.reqs[:depth]
-	for i := int64(0); i < n && err == nil; i++ {
-		switch w.rank {
-		case 0:
-			for k := range reqs {
-				if reqs[k], err = mpi.Isend(w.world, w.out, 1, tagData); err != nil {
-					return err
-				}
-			}
-			if err = mpi.Waitall(reqs, nil); err == nil {
-				_, err = mpi.Recv(w.world, token, 1, tagData)
-			}
-		case 1:
-			for k := range reqs {
-				if reqs[k], err = mpi.Irecv(w.world, w.in, 0, tagData); err != nil {
-					return err
-				}
-			}
-			if err = mpi.Waitall(reqs, nil); err == nil {
-				err = mpi.Send(w.world, token, 0, tagData)
-			}
+	for range n {
+		var err error
+		if w.rank%2 == 0 {
+			err = w.sendWindow(reqs, token)
+		} else {
+			err = w.recvWindow(reqs, token)
 		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *worker) sendWindow(reqs []mpi.Request, token []byte) (err error) {
+	for k := range reqs {
+		if reqs[k], err = mpi.Isend(w.world, w.out, w.peer, tagData); err != nil {
+			return err
+		}
+	}
+	if err = mpi.Waitall(reqs, nil); err == nil {
+		_, err = mpi.Recv(w.world, token, w.peer, tagData)
+	}
+	return err
+}
+
+func (w *worker) recvWindow(reqs []mpi.Request, token []byte) (err error) {
+	for k := range reqs {
+		if reqs[k], err = mpi.Irecv(w.world, w.in, w.peer, tagData); err != nil {
+			return err
+		}
+	}
+	if err = mpi.Waitall(reqs, nil); err == nil {
+		err = mpi.Send(w.world, token, w.peer, tagData)
 	}
 	return err
 }

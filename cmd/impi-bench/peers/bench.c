@@ -17,16 +17,17 @@ static char *out, *in;
 static MPI_Request reqs[WINDOW];
 static MPI_Status statuses[WINDOW];
 
-/* Half a round trip per iteration counts. */
+/* Half a round trip per iteration counts. Pairs of ranks do it at the same time. */
 static void pingpong(int64_t n, int len)
 {
+    int peer = rank ^ 1;
     for (int64_t i = 0; i < n; i++) {
-        if (rank == 0) {
-            MPI_Send(out, len, MPI_BYTE, 1, TAG, MPI_COMM_WORLD);
-            MPI_Recv(in, len, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        } else if (rank == 1) {
-            MPI_Recv(in, len, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-            MPI_Send(out, len, MPI_BYTE, 0, TAG, MPI_COMM_WORLD);
+        if (rank % 2 == 0) {
+            MPI_Send(out, len, MPI_BYTE, peer, TAG, MPI_COMM_WORLD);
+            MPI_Recv(in, len, MPI_BYTE, peer, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        } else {
+            MPI_Recv(in, len, MPI_BYTE, peer, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Send(out, len, MPI_BYTE, peer, TAG, MPI_COMM_WORLD);
         }
     }
 }
@@ -34,18 +35,19 @@ static void pingpong(int64_t n, int len)
 /* One direction, `depth` messages at a time, an answer after each such window. */
 static void windows(int64_t n, int len, int depth)
 {
+    int peer = rank ^ 1;
     char token = 0;
     for (int64_t i = 0; i < n; i++) {
-        if (rank == 0) {
+        if (rank % 2 == 0) {
             for (int k = 0; k < depth; k++)
-                MPI_Isend(out, len, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, &reqs[k]);
+                MPI_Isend(out, len, MPI_BYTE, peer, TAG, MPI_COMM_WORLD, &reqs[k]);
             MPI_Waitall(depth, reqs, statuses);
-            MPI_Recv(&token, 1, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        } else if (rank == 1) {
+            MPI_Recv(&token, 1, MPI_BYTE, peer, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        } else {
             for (int k = 0; k < depth; k++)
-                MPI_Irecv(in, len, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, &reqs[k]);
+                MPI_Irecv(in, len, MPI_BYTE, peer, TAG, MPI_COMM_WORLD, &reqs[k]);
             MPI_Waitall(depth, reqs, statuses);
-            MPI_Send(&token, 1, MPI_BYTE, 0, TAG, MPI_COMM_WORLD);
+            MPI_Send(&token, 1, MPI_BYTE, peer, TAG, MPI_COMM_WORLD);
         }
     }
 }

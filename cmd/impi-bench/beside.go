@@ -1,0 +1,68 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/openimpi/impi/transports"
+)
+
+// insideName is the variant without plugins.
+const insideName = "in-process"
+
+// variants are what -beside knows: ours once more, with one thing changed.
+var variants = map[string]func(*options){
+	insideName:  func(*options) {}, // a runner of its own
+	"resume":    func(o *options) { o.resume = "true" },
+	"no-resume": func(o *options) { o.resume = "false" },
+	"channel":   func(o *options) { o.path = "channel" },
+	"fd":        func(o *options) { o.plane = string(transports.PlaneFD) },
+	"peer-shm":  func(o *options) { o.plane = string(transports.PlanePeerSHM) },
+	"ring":      func(o *options) { o.plane = string(transports.PlaneRing) },
+	"stream":    func(o *options) { o.plane = string(transports.PlaneStream) },
+	"grpc":      func(o *options) { o.plane = string(transports.PlaneGRPC) },
+	"shm":       func(o *options) { o.transport = "shm" },
+	"unix":      func(o *options) { o.transport = "unix" },
+	"tcp":       func(o *options) { o.transport = "tcp" },
+	secureTCP:   func(o *options) { o.transport = secureTCP },
+	"quic":      func(o *options) { o.transport = "quic" },
+}
+
+func variantNames() string { return strings.Join(slices.Sorted(maps.Keys(variants)), ", ") }
+
+// checkBeside looks at the variants. What they are compared with is not left to the
+// node.
+func (o *options) checkBeside() error {
+	if len(o.beside) > 0 && o.resume == "" {
+		o.resume = "false"
+	}
+	for _, name := range o.beside {
+		if variants[name] == nil {
+			return fmt.Errorf("-beside %q: there are %s", name, variantNames())
+		}
+	}
+	if !slices.Contains(o.beside, insideName) {
+		return nil
+	}
+	if _, ok := insideTransports[o.transport]; !ok {
+		return fmt.Errorf("-beside %s needs -transport %s", insideName, strings.Join(slices.Sorted(maps.Keys(insideTransports)), ", "))
+	}
+	if o.resume == "true" || o.path != "direct" || o.procs != 2 {
+		return fmt.Errorf("-beside %s: two procs have one direct link, which is never resumed; leave out -resume true, -path channel and -procs", insideName)
+	}
+	return nil
+}
+
+// newVariant is ours with the change that name stands for.
+func (w *own) newVariant(name string) contender {
+	if name == insideName {
+		return contender{name: name, run: w.runInside, skips: func(bench string) bool { return !benchmarks[bench].ranks }}
+	}
+	o := *w.o
+	variants[name](&o)
+	v := *w
+	v.o = &o
+	return contender{name: name, run: v.run, skips: func(bench string) bool { return bench == "plugins" }}
+}
