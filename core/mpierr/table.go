@@ -32,6 +32,8 @@ var table = []Row{
 	{comm.ErrRange, Arg},
 	{comm.ErrDims, Dims},
 	{comm.ErrTopology, Topology},
+	{comm.ErrKeyval, Keyval},
+	{comm.ErrKeyvals, Other},
 	{comm.ErrContexts, Other},
 	{comm.ErrContextRace, Intern},
 

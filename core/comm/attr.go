@@ -1,0 +1,173 @@
+package comm
+
+import "slices"
+
+// Attrs are the attributes of an object, in the order of their attachment. The
+// zero value has none. A process's Keys guard it.
+type Attrs struct{ list []*attr }
+
+type attr struct {
+	key     *key
+	value   any
+	leaving bool // its Deleter is running
+}
+
+// rounds is how often what Deleters attach is deleted again.
+const rounds = 4
+
+// Set attaches a value to an object; a is its Attrs. A value that is there
+// already is deleted before, and stays if that fails.
+func (k *Keys) Set(f Family, a *Attrs, object any, n Keyval, value any) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	x, err := k.find(f, n)
+	if err != nil {
+		return err
+	}
+	x.holders++ // for the new attribute
+	for range rounds {
+		if old := a.find(n); old != nil {
+			if err := k.remove(a, object, old); err != nil {
+				k.release(x)
+				return err
+			}
+		}
+	}
+	if old := a.find(n); old != nil { // its Deleter attaches again, or is running
+		k.detach(a, old)
+	}
+	a.list = append(a.list, &attr{key: x, value: value})
+	return nil
+}
+
+// Get gives the value that is attached; ok is whether there is one.
+func (k *Keys) Get(f Family, a *Attrs, n Keyval) (value any, ok bool, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if _, err := k.find(f, n); err != nil {
+		return nil, false, err
+	}
+	if x := a.find(n); x != nil {
+		return x.value, true, nil
+	}
+	return nil, false, nil
+}
+
+// Delete removes the value that is attached, if there is one. It stays if its
+// Deleter fails.
+func (k *Keys) Delete(f Family, a *Attrs, object any, n Keyval) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if _, err := k.find(f, n); err != nil {
+		return err
+	}
+	if x := a.find(n); x != nil {
+		return k.remove(a, object, x)
+	}
+	return nil
+}
+
+// Copy asks, in the order of attachment, for each attribute of an object what a
+// duplicate of it gets. After an error the caller has to Drop what was copied.
+func (k *Keys) Copy(a *Attrs, object any) (copies Attrs, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, x := range slices.Clone(a.list) {
+		if x.key.copy == nil || !slices.Contains(a.list, x) {
+			continue
+		}
+		key := x.key
+		key.holders++
+		value, keep, err := k.callCopy(x, object)
+		switch {
+		case err != nil:
+			k.release(key)
+			return copies, err
+		case !keep:
+			k.release(key)
+		default:
+			copies.list = append(copies.list, &attr{key: key, value: value})
+		}
+	}
+	return copies, nil
+}
+
+// Clear deletes all attributes of an object that ceases to be, the last that was
+// attached first. It ends at the first that fails, which stays, with those that
+// were attached before.
+func (k *Keys) Clear(a *Attrs, object any) error { return k.clear(a, object, false) }
+
+// Drop is Clear that nothing can stop.
+func (k *Keys) Drop(a *Attrs, object any) { _ = k.clear(a, object, true) }
+
+func (k *Keys) clear(a *Attrs, object any, force bool) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for range rounds {
+		for _, x := range slices.Backward(slices.Clone(a.list)) {
+			if !slices.Contains(a.list, x) {
+				continue
+			}
+			if err := k.remove(a, object, x); err != nil && !force {
+				return err
+			}
+			k.detach(a, x)
+		}
+	}
+	for len(a.list) > 0 { // Deleters that attach again each time
+		k.detach(a, a.list[0])
+	}
+	return nil
+}
+
+// remove tells x's Deleter and takes x off, unless somebody did meanwhile. Who
+// removes what is being removed has nothing to do.
+func (k *Keys) remove(a *Attrs, object any, x *attr) error {
+	if x.leaving {
+		return nil
+	}
+	if x.key.delete != nil {
+		key := x.key
+		key.holders++
+		defer k.release(key)
+		if err := k.callDelete(x, object); err != nil {
+			return err
+		}
+	}
+	k.detach(a, x)
+	return nil
+}
+
+// callDelete calls x's Deleter without the lock.
+func (k *Keys) callDelete(x *attr, object any) error {
+	x.leaving = true
+	defer func() { x.leaving = false }()
+	del, n, value, extra := x.key.delete, x.key.number, x.value, x.key.extra
+	k.mu.Unlock()
+	defer k.mu.Lock()
+	return del(object, n, value, extra)
+}
+
+// callCopy calls x's Copier without the lock.
+func (k *Keys) callCopy(x *attr, object any) (value any, keep bool, err error) {
+	cp, n, value, extra := x.key.copy, x.key.number, x.value, x.key.extra
+	k.mu.Unlock()
+	defer k.mu.Lock()
+	return cp(object, n, extra, value)
+}
+
+func (k *Keys) detach(a *Attrs, x *attr) {
+	if i := slices.Index(a.list, x); i >= 0 {
+		a.list = slices.Delete(a.list, i, i+1)
+		k.release(x.key)
+	}
+}
+
+func (a *Attrs) find(n Keyval) *attr {
+	for _, x := range a.list {
+		if x.key.number == n {
+			return x
+		}
+	}
+	return nil
+}

@@ -1,0 +1,131 @@
+package comm
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// ErrKeyval is wrapped when an attribute's key is unknown, freed, predefined or
+// of another sort of object.
+var ErrKeyval = errors.New("invalid attribute key")
+
+// ErrKeyvals is wrapped when there are no keys left.
+var ErrKeyvals = errors.New("out of attribute keys")
+
+// Family is the sort of objects that a key is for.
+type Family uint8
+
+// The families.
+const (
+	CommFamily Family = iota
+	TypeFamily
+	WinFamily
+)
+
+// String names the objects of the family.
+func (f Family) String() string {
+	return [...]string{"communicators", "datatypes", "windows"}[f]
+}
+
+// Keyval names an attribute. Those below FirstKeyval are MPI's own.
+type Keyval int
+
+const (
+	// KeyvalInvalid is no key (MPI_KEYVAL_INVALID).
+	KeyvalInvalid Keyval = 0
+	// FirstKeyval is the least key that Create gives.
+	FirstKeyval Keyval = 1 << 16
+	lastKeyval  Keyval = 1<<31 - 1 // C has int
+	familyBits         = 2         // of a key, so that one of another family is known by its number
+)
+
+// Copier makes the value of a duplicate of an object; keep is whether the
+// duplicate gets one at all.
+type Copier func(old any, key Keyval, extra, value any) (copied any, keep bool, err error)
+
+// Deleter is told that an object loses a value. An error keeps it there.
+type Deleter func(object any, key Keyval, value, extra any) error
+
+// Keys are the attribute keys of a process, and guard the Attrs of its objects.
+// The callbacks are called without a lock: they may use Keys and the same Attrs.
+type Keys struct {
+	mu   sync.Mutex
+	next Keyval
+	keys map[Keyval]*key
+}
+
+type key struct {
+	number  Keyval
+	copy    Copier  // nil: not copied
+	delete  Deleter // nil: nothing to be done
+	extra   any
+	freed   bool
+	holders int // attributes and calls under way: it lives on for them
+}
+
+// Create makes a key, which is none that there ever was. A nil cp copies
+// nothing, a nil del does nothing. extra goes to both.
+func (k *Keys) Create(f Family, cp Copier, del Deleter, extra any) (Keyval, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.keys == nil {
+		k.keys, k.next = make(map[Keyval]*key), FirstKeyval
+	}
+	if k.next > lastKeyval-(1<<familyBits-1) {
+		return KeyvalInvalid, fmt.Errorf("comm: %w: all %d were given out", ErrKeyvals, (k.next-FirstKeyval)>>familyBits)
+	}
+	n := k.next | Keyval(f)
+	k.next += 1 << familyBits
+	k.keys[n] = &key{number: n, copy: cp, delete: del, extra: extra}
+	return n, nil
+}
+
+// Free says that nobody wants to use the key any more. It dies with the last
+// attribute of it; until then it can be used, and freed again.
+func (k *Keys) Free(f Family, n Keyval) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	x, err := k.find(f, n)
+	if err != nil {
+		return err
+	}
+	x.freed = true
+	k.bury(x)
+	return nil
+}
+
+// Len is how many keys are alive.
+func (k *Keys) Len() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return len(k.keys)
+}
+
+// find gives a living key.
+func (k *Keys) find(f Family, n Keyval) (*key, error) {
+	x := k.keys[n]
+	switch {
+	case n == KeyvalInvalid:
+		return nil, fmt.Errorf("comm: %w: MPI_KEYVAL_INVALID", ErrKeyval)
+	case n < FirstKeyval:
+		return nil, fmt.Errorf("comm: %w: %d is predefined, or none", ErrKeyval, n)
+	case x == nil:
+		return nil, fmt.Errorf("comm: %w: %d was never made, or is freed", ErrKeyval, n)
+	case Family(n&(1<<familyBits-1)) != f:
+		return nil, fmt.Errorf("comm: %w: %d is for %v, not for %v", ErrKeyval, n, Family(n&(1<<familyBits-1)), f)
+	}
+	return x, nil
+}
+
+// release ends a hold on x.
+func (k *Keys) release(x *key) {
+	x.holders--
+	k.bury(x)
+}
+
+func (k *Keys) bury(x *key) {
+	if x.freed && x.holders == 0 {
+		delete(k.keys, x.number)
+	}
+}
