@@ -23,14 +23,22 @@ type Spec struct {
 	// Masters are those of Group, if somebody has worked them out already.
 	Masters *Masters
 	Cart    *Cart // nil without a topology
-	Name    string
+	// Remote makes an intercommunicator of Group and it, which have no member in
+	// common. The two context IDs after those of an intracommunicator are then
+	// of the private one of Group's members.
+	Remote *Group
+	Name   string
 }
 
-// Comm is an intracommunicator as its owner sees it. All but the name is fixed
-// at its creation; any goroutine may use it.
+// Comm is a communicator as its owner sees it. All but the name is fixed at its
+// creation; any goroutine may use it.
+//
+// An intercommunicator's Group, Size, Rank, Proc and Masters are of the local
+// group; who messages go to and come from is numbered by Partners.
 type Comm struct {
 	spec    Spec
 	rank    int
+	local   *Comm // of an intercommunicator
 	once    sync.Once
 	masters *Masters
 	mu      sync.Mutex
@@ -49,7 +57,10 @@ func New(s Spec) (*Comm, error) {
 	}
 	c := &Comm{spec: s, rank: rank, masters: s.Masters}
 	c.SetName(s.Name)
-	return c, nil
+	if s.Remote == nil {
+		return c, nil
+	}
+	return c, c.join()
 }
 
 // Context is the context ID of point-to-point messages.
@@ -103,16 +114,4 @@ func (c *Comm) SetName(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.name = name[:min(len(name), MaxName)]
-}
-
-// Compare says how c and d relate: the same object (Identical), the same group
-// (Congruent), the same members in another order (Similar), or Unequal.
-func (c *Comm) Compare(d *Comm) Comparison {
-	if c == d {
-		return Identical
-	}
-	if r := c.spec.Group.Compare(d.spec.Group); r != Identical {
-		return r
-	}
-	return Congruent
 }

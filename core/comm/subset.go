@@ -35,6 +35,16 @@ func (g *Group) filter(h *Group, want bool) *Group {
 	return b.group()
 }
 
+// Meets gives a member that g and h have in common; ok is false if they have none.
+func (g *Group) Meets(h *Group) (p Proc, ok bool) {
+	for p := range g.All() {
+		if _, in := h.Rank(p); in {
+			return p, true
+		}
+	}
+	return -1, false
+}
+
 // Incl is the group whose rank i is g's ranks[i]. It is ErrRank if a rank is
 // outside g or listed twice.
 func (g *Group) Incl(ranks []int) (*Group, error) {

@@ -22,6 +22,7 @@ const (
 type Comm struct {
 	p *process
 	*comm.Comm
+	local   *Comm // the private one of an intercommunicator's own group
 	colls   collectives
 	handler handlerSlot
 }
@@ -34,7 +35,11 @@ func (p *process) newComm(s comm.Spec) (*Comm, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Comm{p: p, Comm: record}, nil
+	c := &Comm{p: p, Comm: record}
+	if record.Inter() {
+		c.local = &Comm{p: p, Comm: record.Local()}
+	}
+	return c, nil
 }
 
 // makeWorld makes the communicators that exist from the start.
@@ -86,12 +91,13 @@ func (c *Comm) partner(rank, tag int) (peer message.Peer, none bool, err error) 
 		return 0, false, noComm()
 	case rank == ProcNull:
 		return message.NoPeer, true, nil
-	case rank < 0 || rank >= c.Size():
-		return 0, false, fmt.Errorf("%w: %d, the communicator has 0 to %d", comm.ErrRank, rank, c.Size()-1)
 	case tag < 0 || tag > int(c.p.job.TagUB):
 		return 0, false, fmt.Errorf("%w: %d, the job has 0 to %d", ErrTag, tag, c.p.job.TagUB)
 	}
-	proc, _ := c.Proc(rank)
+	proc, ok := c.Partner(rank)
+	if !ok {
+		return 0, false, fmt.Errorf("%w: %d, the communicator has 0 to %d", comm.ErrRank, rank, c.Partners().Size()-1)
+	}
 	return message.Peer(proc), false, c.alive()
 }
 
