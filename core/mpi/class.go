@@ -2,15 +2,6 @@ package mpi
 
 import "github.com/openimpi/impi/core/mpierr"
 
-// ErrorClass gives the MPI error class of an error that a function of this
-// package has returned.
-func ErrorClass(err error) mpierr.Class {
-	if c, ok := mpierr.Lookup(err, classes); ok {
-		return c
-	}
-	return mpierr.Of(err)
-}
-
 // classes has the sentinels of this package; those of the packages below are in
 // mpierr.
 var classes = []mpierr.Row{
@@ -20,6 +11,11 @@ var classes = []mpierr.Row{
 	{Err: ErrMessage, Class: mpierr.Request},
 	{Err: ErrArg, Class: mpierr.Arg},
 	{Err: ErrErrhandler, Class: mpierr.Errhandler},
+	{Err: mpierr.ErrCode, Class: mpierr.Arg},
+	{Err: ErrInfo, Class: mpierr.Info},
+	{Err: ErrInfoKey, Class: mpierr.InfoKey},
+	{Err: ErrInfoValue, Class: mpierr.InfoValue},
+	{Err: ErrInfoNoKey, Class: mpierr.InfoNoKey},
 	{Err: ErrNotInitialized, Class: mpierr.Other},
 	{Err: ErrFinalized, Class: mpierr.Other},
 	{Err: ErrInitialized, Class: mpierr.Other},

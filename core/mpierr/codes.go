@@ -1,0 +1,181 @@
+package mpierr
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// ErrCode is wrapped when an error code or class is unknown, or not the
+// program's to change.
+var ErrCode = errors.New("invalid error code")
+
+// MaxString is the most bytes of the text of an error (MPI_MAX_ERROR_STRING,
+// which counts a terminator).
+const MaxString = 511
+
+// maxCode is the largest number that C has for a code.
+const maxCode = 1<<31 - 1
+
+// Error is an error with a code of its own: a program's, or a class of MPI's. It
+// takes the code through Go's errors.
+type Error struct {
+	Code  Class // every class is a code
+	Class Class
+	Text  string
+}
+
+// Error tells the text, or the number where there is none.
+func (e *Error) Error() string {
+	switch {
+	case e.Text != "":
+		return e.Text
+	case e.Code != e.Class:
+		return fmt.Sprintf("error code %d of %v", int(e.Code), e.Class)
+	}
+	return e.Class.String()
+}
+
+// Is tells whether target is an Error of the same code.
+func (e *Error) Is(target error) bool {
+	other, ok := target.(*Error)
+	return ok && other.Code == e.Code
+}
+
+// Codes are the error classes and codes that a program adds to those of MPI. The
+// zero value has none. It can be used by several goroutines.
+type Codes struct {
+	mu   sync.Mutex
+	last Class // given out; 0: none
+	own  map[Class]*ownCode
+}
+
+type ownCode struct {
+	class Class
+	text  string
+	codes int // of a class: those that belong to it
+}
+
+// Add makes a class. The numbers of classes and codes are never used again.
+func (c *Codes) Add() (Class, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.add(0)
+}
+
+// AddCode makes a code of a class, which may be one of MPI's.
+func (c *Codes) AddCode(class Class) (Class, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !class.Valid() {
+		own := c.own[class]
+		if own == nil || own.class != class {
+			return 0, fmt.Errorf("%w: %d is no class", ErrCode, int(class))
+		}
+		own.codes++
+	}
+	return c.add(class)
+}
+
+// add makes a code of a class, or a class for 0.
+func (c *Codes) add(class Class) (Class, error) {
+	if c.own == nil {
+		c.own, c.last = make(map[Class]*ownCode), LastCode
+	}
+	if c.last == maxCode {
+		return 0, fmt.Errorf("%w: all were given out", ErrCode)
+	}
+	c.last++
+	if class == 0 {
+		class = c.last
+	}
+	c.own[c.last] = &ownCode{class: class}
+	return c.last, nil
+}
+
+// SetText sets the text of an own class or code.
+func (c *Codes) SetText(code Class, text string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	own, err := c.find(code)
+	switch {
+	case err != nil:
+		return err
+	case len(text) > MaxString:
+		return fmt.Errorf("%w: a text of %d bytes, at most %d", ErrCode, len(text), MaxString)
+	}
+	own.text = text
+	return nil
+}
+
+// Remove forgets an own code, or class that has no codes any more.
+func (c *Codes) Remove(code Class, isClass bool) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	own, err := c.find(code)
+	switch {
+	case err != nil:
+		return err
+	case isClass != (own.class == code):
+		return fmt.Errorf("%w: %d is of class %d", ErrCode, int(code), int(own.class))
+	case own.codes > 0:
+		return fmt.Errorf("%w: class %d has %d codes", ErrCode, int(code), own.codes)
+	}
+	if class := c.own[own.class]; class != nil && !isClass {
+		class.codes--
+	}
+	delete(c.own, code)
+	return nil
+}
+
+func (c *Codes) find(code Class) (*ownCode, error) {
+	own := c.own[code]
+	switch {
+	case code >= 0 && code <= LastCode:
+		return nil, fmt.Errorf("%w: %d is MPI's", ErrCode, int(code))
+	case own == nil:
+		return nil, fmt.Errorf("%w: %d was never added, or is removed", ErrCode, int(code))
+	}
+	return own, nil
+}
+
+// Last is the largest code in use: LastCode, or the last that was given out
+// (MPI_LASTUSEDCODE). It never becomes less.
+func (c *Codes) Last() Class {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return max(c.last, LastCode)
+}
+
+// Class gives the class of a code or class.
+func (c *Codes) Class(code Class) (Class, error) {
+	if code.Valid() {
+		return code, nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if own := c.own[code]; own != nil {
+		return own.class, nil
+	}
+	return Unknown, fmt.Errorf("%w: %d", ErrCode, int(code))
+}
+
+// Text gives the text of a code or class: empty where an own one has none.
+func (c *Codes) Text(code Class) (string, error) {
+	if code.Valid() {
+		return code.Text(), nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if own := c.own[code]; own != nil {
+		return own.text, nil
+	}
+	return "", fmt.Errorf("%w: %d", ErrCode, int(code))
+}
+
+// New makes an error of a code. One that is unknown is of class Unknown.
+func (c *Codes) New(code Class) *Error {
+	class, _ := c.Class(code)
+	text, _ := c.Text(code)
+	return &Error{code, class, text}
+}
