@@ -48,9 +48,22 @@ func (e *Engine) reserveRoom(r *Request) bool {
 	return true
 }
 
+// keepSource packs all of a buffered send, so that it is one of memory.
+func (e *Engine) keepSource(r *Request) {
+	r.data, r.pooled = e.buffers.get(int(r.total)), true
+	if r.total > 0 {
+		r.pack(r.data)
+	}
+	r.source = nil
+}
+
 // keepData makes a buffered send independent of the user's memory and shows it
 // as done. Parts that are committed already are moved, too.
 func (e *Engine) keepData(r *Request) {
+	if r.pooled {
+		r.finish(e)
+		return
+	}
 	own := e.buffers.get(len(r.data))
 	copy(own, r.data)
 	if r.flights > 0 {

@@ -24,31 +24,55 @@ func (e *Engine) emitData(s *linkState, p *peer) bool {
 	turn := p.turn
 	r := p.nextSend()
 	n := min(r.total-r.pos, e.maxData)
-	staged := n <= int64(e.cfg.StageLimit)
-	room := headerSize
-	if staged {
-		room += int(n)
-	}
-	b := s.reserve(room)
+	b := e.packetRoom(s, r, int(n))
 	if b == nil {
 		p.turn = turn
 		return false
 	}
-	data := r.data[r.pos : r.pos+n]
 	if r.state == stateQueued {
 		p.firsts.remove(r)
 	}
 	e.putData(b, p, r, uint32(n))
-	if staged {
-		copy(b[headerSize:], data)
-	} else {
-		s.segments.push(segment{buf: data, req: r})
-		s.committed += int(n)
-		r.flights++
+	switch {
+	case len(b) == headerSize && n > 0:
+		s.commitData(r, int(n))
+	case r.source == nil:
+		copy(b[headerSize:], r.data[r.pos:])
+	case n > 0:
+		r.pack(b[headerSize:])
 	}
 	p.window.Sent()
 	e.packetCommitted(p, r, n)
 	return true
+}
+
+// packetRoom reserves memory for the header of the next packet of r, and for its
+// n data bytes if they are to be copied there.
+func (e *Engine) packetRoom(s *linkState, r *Request, n int) []byte {
+	packed := r.source == nil || r.packed == r.pos // or it is not the next to be packed
+	if n <= e.cfg.StageLimit && packed {
+		return s.reserve(headerSize + n)
+	}
+	if r.source != nil && packed {
+		if b := s.place(headerSize + n); b != nil {
+			return b
+		}
+	}
+	return s.reserve(headerSize)
+}
+
+// commitData has the next n bytes of r follow its packet's header from where they are.
+func (s *outputState) commitData(r *Request, n int) {
+	seg := segment{req: r}
+	if r.source == nil {
+		seg.buf = r.data[r.pos : r.pos+int64(n)]
+	} else {
+		seg.rest = n
+		s.unpacked++
+	}
+	s.segments.push(seg)
+	s.committed += n
+	r.flights++
 }
 
 // packetCommitted moves the send on after a packet of n bytes.

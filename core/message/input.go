@@ -29,7 +29,7 @@ type inputState struct {
 	sender  *peer
 	size    uint32   // all of it
 	dst     []byte   // where the next bytes go
-	skip    int      // bytes after dst that nobody wants
+	skip    int      // bytes after dst that nobody wants as they come
 	recv    *Request // whose message it is part of, or
 	msg     *Message // the first packet of a message that has no receive yet
 }
@@ -84,8 +84,16 @@ func (e *Engine) Received(l LinkID, n int) error {
 // Received. Somebody else may write to b meanwhile.
 func (e *Engine) Arrived(l LinkID, b []byte) (n int, err error) {
 	s := e.link(l)
+	if s.payload && len(s.dst) == 0 {
+		n = min(s.skip, len(b))
+		s.pass(b[:n])
+		if s.skip == 0 {
+			s.payload = false
+			e.packetArrived(s)
+		}
+	}
 	if s.payload || s.w > 0 {
-		return 0, s.err
+		return n, s.err
 	}
 	for len(b)-n >= headerSize && s.err == nil {
 		e.cfg.Dialect.Header(b[n:], &e.in)
@@ -97,8 +105,9 @@ func (e *Engine) Arrived(l LinkID, b []byte) (n int, err error) {
 			size += int(e.in.Len)
 		}
 		if s.err = e.header(s); s.payload {
-			copy(s.dst, b[n+headerSize:n+size])
-			s.payload, s.skip = false, 0
+			data := b[n+headerSize : n+size]
+			s.pass(data[copy(s.dst, data):])
+			s.payload = false
 			e.packetArrived(s)
 		}
 		n += size
@@ -152,14 +161,23 @@ func (s *inputState) takePayload() bool {
 	}
 	if s.skip > 0 {
 		k := min(s.skip, s.w-s.r)
-		s.skip -= k
+		s.pass(s.buf[s.r : s.r+k])
 		s.r += k
 	}
 	return len(s.dst) == 0 && s.skip == 0
 }
 
+// pass takes the next bytes of the payload that have no place to be read into:
+// to the Sink that wants them, or nowhere.
+func (s *inputState) pass(b []byte) {
+	if r := s.recv; r != nil && r.sink != nil && len(b) > 0 {
+		r.unpack(b, r.pos+int64(s.size)-int64(s.skip))
+	}
+	s.skip -= len(b)
+}
+
 // startPayload directs the data of the packet in e.in: into dst what fits, the
-// rest nowhere.
+// rest to the receive's Sink or nowhere.
 func (e *Engine) startPayload(s *linkState, p *peer, dst []byte) {
 	n := int(e.in.Len)
 	s.payload, s.sender, s.size = true, p, e.in.Len

@@ -20,6 +20,8 @@ type outputState struct {
 	outBatch  [][]byte
 	space     Space // of the link, if it has such
 	placed    int   // bytes in space that the driver was not told of yet
+	packed    stage // what Sources have packed elsewhere
+	unpacked  int   // segments of which a Source has not packed everything
 }
 
 // Space is memory of a link that packets are written into directly, as
@@ -44,6 +46,7 @@ type segment struct {
 	req    *Request // data of this send; nil: nobody waits for it
 	staged bool
 	end    int // of staged ones: offset in the staging memory
+	rest   int // bytes behind buf that req's Source has not packed yet
 }
 
 // HasOutput tells whether Output might have something. It costs next to nothing.
@@ -67,12 +70,16 @@ func (e *Engine) Output(l LinkID) [][]byte {
 	if s.owing.len > 0 || s.ready.len > 0 {
 		e.fill(s)
 	}
+	n := s.segments.len
+	if s.unpacked > 0 {
+		n = e.prepare(s)
+	}
 	s.placed = 0
-	if s.segments.len == 0 {
+	if n == 0 {
 		return nil
 	}
 	s.outBatch = s.outBatch[:0]
-	for i := range s.segments.len {
+	for i := range n {
 		s.outBatch = append(s.outBatch, s.segments.at(i).buf)
 	}
 	return s.outBatch
@@ -91,15 +98,18 @@ func (e *Engine) Sent(l LinkID, n int) {
 		n -= k
 		if seg.staged {
 			s.stage.consume(k)
+		} else if seg.req != nil && seg.req.source != nil {
+			s.packed.consume(k)
 		}
 		if k < len(seg.buf) {
 			seg.buf = seg.buf[k:]
 			return
 		}
-		if r := s.segments.pop().req; r != nil {
-			r.flights--
-			e.sendProgress(r)
+		if seg.rest > 0 {
+			seg.buf = nil
+			return
 		}
+		e.leave(s)
 	}
 }
 
@@ -142,7 +152,7 @@ func (e *Engine) fill(s *linkState) {
 		p.owing = false
 		s.owing.pop()
 	}
-	for s.committed < s.limit && s.ready.len > 0 {
+	for s.committed < s.limit && s.ready.len > 0 && (s.space == nil || s.unpacked == 0) {
 		p := *s.ready.at(0)
 		if p.down == nil && p.window.Open() && p.waiting() {
 			if !e.emit(s, p) {
@@ -158,11 +168,8 @@ func (e *Engine) fill(s *linkState) {
 // reserve commits n bytes of the link's own memory or of staging memory, which
 // the caller fills in. It gives nil if there is no room before something has been sent.
 func (s *outputState) reserve(n int) []byte {
-	if s.space != nil && s.committed == 0 {
-		if b := s.space.Reserve(n); b != nil {
-			s.placed += n
-			return b
-		}
+	if b := s.place(n); b != nil {
+		return b
 	}
 	b, at := s.stage.alloc(n)
 	if b == nil {
@@ -181,6 +188,17 @@ func (s *outputState) reserve(n int) []byte {
 		}
 	}
 	s.segments.push(segment{buf: b, staged: true, end: at + n})
+	return b
+}
+
+// place commits n bytes of the link's own memory, if it has so many and nothing
+// else is to leave before them.
+func (s *outputState) place(n int) []byte {
+	if s.space == nil || s.committed > 0 {
+		return nil
+	}
+	b := s.space.Reserve(n)
+	s.placed += len(b)
 	return b
 }
 
@@ -207,7 +225,7 @@ func (e *Engine) dropOutput(p *peer) {
 	for i := range p.link.segments.len {
 		if seg := p.link.segments.at(i); seg.req != nil && seg.req.peer == p {
 			r := seg.req
-			seg.buf, seg.req = append([]byte(nil), seg.buf...), nil
+			seg.detach()
 			if r.flights--; r.flights == 0 && r.state == stateSent {
 				e.end(r, p.down)
 			}

@@ -88,7 +88,7 @@ func (w *world) wire(i int, e *Engine) {
 		case w.direct:
 			e.AttachPeer(LinkID(p), Peer(p))
 			e.SetRoute(Peer(p), LinkID(p))
-			if size := rapid.SampledFrom([]int{0, 200, 1000}).Draw(w.t, "room"); size > 0 {
+			if size := rapid.SampledFrom([]int{0, 200, 1000, 20000}).Draw(w.t, "room"); size > 0 {
 				w.rooms[i][p] = &room{mem: make([]byte, size)}
 				e.InPlace(LinkID(p), w.rooms[i][p])
 			}
@@ -306,6 +306,24 @@ func drawMessage(w *world, seq int) *message {
 	return m
 }
 
+// send starts the send of m, from memory or from a Source.
+func (w *world) send(m *message) *Request {
+	e, n := w.engines[m.from], int64(len(m.data))
+	if rapid.Bool().Draw(w.t, "from a source") {
+		return e.SendFrom(Peer(m.to), m.envelope(), m.mode, &strewn{tb: w.t, data: m.data}, n, n, 0)
+	}
+	return e.Send(Peer(m.to), m.envelope(), m.mode, m.data, n, 0)
+}
+
+// recv posts a receive into memory or into a Sink.
+func (w *world) recv(at int, env Envelope, from Peer) (*Request, []byte) {
+	buf := make([]byte, 150000)
+	if rapid.Bool().Draw(w.t, "into a sink") {
+		return w.engines[at].RecvInto(env, from, &gathered{tb: w.t, data: buf}), buf
+	}
+	return w.engines[at].Recv(env, from, buf), buf
+}
+
 // received is a receive of a program and what came into its buffer.
 type received struct {
 	r   *Request
@@ -329,8 +347,8 @@ func TestRandomPrograms(t *testing.T) {
 		var unposted []*message
 		post := func(m *message) {
 			env, from := m.pattern()
-			buf := make([]byte, 150000)
-			receives = append(receives, received{w.engines[m.to].Recv(env, from, buf), buf, m})
+			r, buf := w.recv(m.to, env, from)
+			receives = append(receives, received{r, buf, m})
 		}
 		for seq := range rapid.IntRange(1, 40).Draw(t, "messages") {
 			m := drawMessage(w, seq)
@@ -346,7 +364,7 @@ func TestRandomPrograms(t *testing.T) {
 					continue
 				}
 			}
-			sends = append(sends, w.engines[m.from].Send(Peer(m.to), m.envelope(), m.mode, m.data, int64(len(m.data)), 0))
+			sends = append(sends, w.send(m))
 			for range rapid.IntRange(0, 4).Draw(t, "steps") {
 				w.step()
 			}
@@ -406,11 +424,10 @@ func TestRandomCancels(t *testing.T) {
 			m := drawMessage(w, tag)
 			m.mode, m.context, m.tag = Synchronous, 0, tag
 			q := try{to: m.to}
-			buf := make([]byte, 150000)
 			if rapid.Bool().Draw(t, "early") {
-				q.r = w.engines[m.to].Recv(m.envelope(), Peer(m.from), buf)
+				q.r, _ = w.recv(m.to, m.envelope(), Peer(m.from))
 			}
-			q.s = w.engines[m.from].Send(Peer(m.to), m.envelope(), m.mode, m.data, 0, 0)
+			q.s = w.send(m)
 			for range rapid.IntRange(0, 5).Draw(t, "steps") {
 				w.step()
 			}
@@ -421,7 +438,7 @@ func TestRandomCancels(t *testing.T) {
 				w.step()
 			}
 			if q.r == nil {
-				q.r = w.engines[m.to].Recv(m.envelope(), Peer(m.from), buf)
+				q.r, _ = w.recv(m.to, m.envelope(), Peer(m.from))
 			}
 			tries = append(tries, q)
 		}

@@ -10,27 +10,41 @@ import (
 // it goes down, the receive fails. What it had sent before is still received.
 func (e *Engine) Recv(env Envelope, from Peer, buf []byte) *Request {
 	r := e.newReceive(buf)
+	e.post(r, env, from)
+	return r
+}
+
+// RecvInto is Recv into sink, which belongs to the engine until the request is
+// done. It need not be Matched by then, if the receive failed.
+func (e *Engine) RecvInto(env Envelope, from Peer, sink Sink) *Request {
+	r := e.newReceive(nil)
+	r.sink = sink
+	e.post(r, env, from)
+	return r
+}
+
+// post matches a receive with a message that has come, or has it wait for one.
+func (e *Engine) post(r *Request, env Envelope, from Peer) {
 	r.env, r.from = env, from
 	key := env.key()
 	if m, ok := e.unexpected.Find(key); ok {
 		e.unexpected.Remove(&m.entry)
 		e.accept(m, r)
-		return r
+		return
 	}
 	if from != NoPeer && e.lost > 0 {
 		if down := e.Down(from); down != nil {
 			e.end(r, down)
-			return r
+			return
 		}
 	}
 	r.state = statePosted
 	e.posted.Add(&r.entry, key)
-	return r
 }
 
 func (e *Engine) newReceive(buf []byte) *Request {
 	r := e.newRequest()
-	r.kind, r.data = kindRecv, buf
+	r.kind, r.data, r.space = kindRecv, buf, int64(len(buf))
 	return r
 }
 
@@ -77,8 +91,11 @@ func (e *Engine) firstPacket(s *linkState, p *peer) {
 func (e *Engine) begin(r *Request, p *peer, key match.Key, total int64) {
 	r.peer, r.total = p, total
 	r.status.Source, r.status.Peer, r.status.Tag = key.Source, p.index, key.Tag
-	r.status.Len = min(total, int64(len(r.data)))
-	if total > int64(len(r.data)) {
+	if r.sink != nil {
+		r.space = max(0, r.sink.Matched(p.index, total))
+	}
+	r.status.Len = min(total, r.space)
+	if total > r.space {
 		r.status.Err = ErrTruncate
 	}
 }
@@ -113,7 +130,7 @@ func (e *Engine) continuation(s *linkState, p *peer) error {
 	}
 	s.recv = r
 	var dst []byte
-	if r.pos < int64(len(r.data)) {
+	if r.sink == nil && r.pos < r.space {
 		dst = r.data[r.pos:]
 	}
 	e.startPayload(s, p, dst)

@@ -65,6 +65,10 @@ type Request struct {
 	id      wire.RequestID
 	remote  wire.RequestID // the other side's id for the message
 	data    []byte         // sends: the whole message; receives: the user's buffer
+	source  Source         // sends: the message, instead of data
+	sink    Sink           // receives: the user's buffer, instead of data
+	packed  int64          // bytes that source has packed
+	space   int64          // receives: bytes of the message that fit
 	pooled  bool           // data is ours
 	pos     int64          // bytes committed to the link, or received
 	total   int64          // bytes of the message

@@ -18,13 +18,17 @@ func (e *Engine) sendSelf(s *Request) {
 		return
 	}
 	m.buf = e.buffers.get(int(s.total))
-	copy(m.buf, s.data)
+	if s.source == nil {
+		copy(m.buf, s.data)
+	} else if s.total > 0 {
+		s.pack(m.buf)
+	}
 	e.end(s, nil)
 }
 
 // copySelf ends a send and a receive of this proc that met.
 func (e *Engine) copySelf(s, r *Request) {
-	copy(r.data, s.data)
+	e.move(s, r)
 	e.end(s, nil)
 	e.end(r, nil)
 }

@@ -14,28 +14,50 @@ func (e *Engine) Send(to Peer, env Envelope, mode Mode, data []byte, count int64
 		p = e.newPeer(to)
 	}
 	r := e.newRequest()
-	r.kind, r.state = kindSend, stateQueued
 	r.peer, r.env, r.mode = p, env, mode
 	r.data, r.total = data, int64(len(data))
 	r.count, r.dtype = count, dtype
+	e.launch(r)
+	return r
+}
+
+// SendFrom is Send of size bytes that src packs. src belongs to the engine until
+// the request is done.
+func (e *Engine) SendFrom(to Peer, env Envelope, mode Mode, src Source, size, count int64, dtype uint64) *Request {
+	r := e.newRequest()
+	r.peer, r.env, r.mode = e.peer(to), env, mode
+	r.source, r.total = src, size
+	r.count, r.dtype = count, dtype
+	e.launch(r)
+	return r
+}
+
+// launch starts a send that is filled in.
+func (e *Engine) launch(r *Request) {
+	p := r.peer
+	r.kind, r.state = kindSend, stateQueued
 	e.sends++
 	if p.down != nil {
 		e.end(r, p.down)
-		return r
+		return
 	}
-	if mode == Buffered && !e.reserveRoom(r) {
-		e.end(r, ErrBuffer)
-		return r
+	if r.mode == Buffered {
+		if !e.reserveRoom(r) {
+			e.end(r, ErrBuffer)
+			return
+		}
+		if r.source != nil {
+			e.keepSource(r)
+		}
 	}
 	if p == e.self {
 		e.sendSelf(r)
 	} else {
 		e.sendRemote(p, r)
 	}
-	if mode == Buffered && r.busy {
+	if r.mode == Buffered && r.busy {
 		e.keepData(r)
 	}
-	return r
 }
 
 // SendNow is Send, in standard mode, for a short message that nothing keeps from

@@ -64,7 +64,7 @@ func (e *Engine) accept(m *Message, r *Request) {
 // is missing.
 func (e *Engine) deliver(m *Message, r *Request) {
 	n := int64(len(m.buf))
-	copy(r.data, m.buf)
+	r.store(m.buf)
 	long := n < m.total
 	if long && m.peer.down != nil {
 		down := m.peer.down
@@ -113,6 +113,14 @@ func (e *Engine) Take(env Envelope) (*Message, Status, bool) {
 // used again.
 func (e *Engine) RecvMessage(m *Message, buf []byte) *Request {
 	r := e.newReceive(buf)
+	e.accept(m, r)
+	return r
+}
+
+// RecvMessageInto is RecvMessage into a Sink, as RecvInto is Recv.
+func (e *Engine) RecvMessageInto(m *Message, sink Sink) *Request {
+	r := e.newReceive(nil)
+	r.sink = sink
 	e.accept(m, r)
 	return r
 }

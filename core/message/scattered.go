@@ -1,0 +1,171 @@
+package message
+
+// A Source is the data of a send that does not lie in memory as it travels.
+type Source interface {
+	// Pack writes the message's bytes from off on into dst, all of it. Each byte of
+	// the message is asked for once, in order.
+	Pack(dst []byte, off int64)
+}
+
+// A Sink takes the data of a receive that does not lie in memory as it travels.
+type Sink interface {
+	// Matched says who sends the message, and how long it is, before anything of
+	// it comes. It gives how many of the bytes fit; the others are dropped.
+	Matched(from Peer, total int64) (room int64)
+	// Unpack takes the message's bytes from off on, each byte once, in order. They
+	// may lie in memory that the sender can write to.
+	Unpack(src []byte, off int64)
+}
+
+// How much a Source packs at a time into memory that is not the link's own.
+const (
+	packAhead = stageSize / 2
+	// packBeside is as much for a link that has memory of its own, but no room in it.
+	packBeside = 4 << 10
+)
+
+// pack fills dst with the next bytes of r's Source.
+func (r *Request) pack(dst []byte) {
+	r.source.Pack(dst, r.packed)
+	r.packed += int64(len(dst))
+}
+
+// unpack gives to r's Sink what fits of the bytes from off on.
+func (r *Request) unpack(b []byte, off int64) {
+	if off < r.space {
+		r.sink.Unpack(b[:min(int64(len(b)), r.space-off)], off)
+	}
+}
+
+// store puts the first bytes of r's message where they belong.
+func (r *Request) store(b []byte) {
+	if r.sink == nil {
+		copy(r.data, b)
+	} else if len(b) > 0 {
+		r.unpack(b, 0)
+	}
+}
+
+// prepare packs what is committed to a link and not packed yet: into the link's
+// own memory if it has room, else into memory of the engine, as much as that
+// holds. It gives the number of segments that can leave now.
+func (e *Engine) prepare(s *linkState) int {
+	if s.space != nil {
+		e.placeHead(s)
+	}
+	for i := range s.segments.len {
+		seg := s.segments.at(i)
+		if seg.rest == 0 {
+			continue
+		}
+		if len(seg.buf) == 0 {
+			k := min(seg.rest, packAhead)
+			if s.space != nil {
+				k = min(k, packBeside)
+			}
+			b, _ := s.packing().alloc(k)
+			if b == nil {
+				return i
+			}
+			seg.req.pack(b)
+			seg.buf = b
+			seg.rest -= k
+		}
+		if seg.rest > 0 {
+			return i + 1
+		}
+		s.unpacked--
+	}
+	return s.segments.len
+}
+
+// placeHead packs the first segment into the link's own memory, piece by piece
+// as long as there is room.
+func (e *Engine) placeHead(s *linkState) {
+	for s.segments.len > 0 {
+		seg := s.segments.at(0)
+		if seg.rest == 0 || len(seg.buf) > 0 {
+			return
+		}
+		b := s.piece(seg.rest)
+		if b == nil {
+			return
+		}
+		seg.req.pack(b)
+		seg.rest -= len(b)
+		s.placed += len(b)
+		s.committed -= len(b)
+		if seg.rest == 0 {
+			s.unpacked--
+			e.leave(s)
+		}
+	}
+}
+
+// piece reserves up to n bytes of the link's own memory.
+func (s *outputState) piece(n int) []byte {
+	for {
+		if b := s.space.Reserve(n); b != nil || n <= packBeside {
+			return b
+		}
+		n = max(n/2, packBeside)
+	}
+}
+
+// leave takes off the first segment, all of which has left.
+func (e *Engine) leave(s *linkState) {
+	if r := s.segments.pop().req; r != nil {
+		r.flights--
+		e.sendProgress(r)
+	}
+}
+
+// packing is the memory into which Sources pack.
+func (s *outputState) packing() *stage {
+	if s.packed.buf == nil {
+		s.packed.buf = make([]byte, stageSize)
+	}
+	return &s.packed
+}
+
+// copied is a Source that has its bytes in memory, from a place of the message on.
+type copied struct {
+	bytes []byte
+	from  int64
+}
+
+func (h *copied) Pack(dst []byte, off int64) { copy(dst, h.bytes[off-h.from:]) }
+
+// detach makes what is left of a segment independent of its request.
+func (seg *segment) detach() {
+	r := seg.req
+	if r.source == nil {
+		seg.buf, seg.req = append([]byte(nil), seg.buf...), nil
+		return
+	}
+	own := &copied{make([]byte, seg.rest), r.packed}
+	seg.req = &Request{state: stateEnded, peer: r.peer, source: own, packed: own.from, flights: 1}
+	if seg.rest > 0 {
+		r.pack(own.bytes)
+	}
+}
+
+// move copies the message of s, a send to this proc itself, to the receive r.
+func (e *Engine) move(s, r *Request) {
+	n := min(s.total, r.space)
+	switch {
+	case n == 0:
+	case s.source == nil:
+		r.store(s.data[:n])
+	case r.sink == nil:
+		s.pack(r.data[:n])
+	default:
+		b := e.buffers.get(int(min(n, packAhead)))
+		for off := int64(0); off < n; off += int64(len(b)) {
+			b = b[:min(int64(len(b)), n-off)]
+			s.pack(b)
+			r.unpack(b, off)
+		}
+		e.buffers.put(b)
+	}
+}
