@@ -100,6 +100,11 @@ func FuzzEngine(f *testing.F) {
 		raw = append(raw, at(enBytes, 1), 1, b)
 	}
 	f.Add(raw)
+	f.Add(bytes.Join([][]byte{ // Sources and Sinks, and peers that go down in the middle
+		{at(enRecv, 1), 0x41, 100, at(enSend, 1), 0x50, 250, at(enSend, 2), 0x41, 20, at(enWrite, 1), 30, at(enSend, 1), 0x62, 200},
+		packet(1, wire.PkDataSync, 255, 30, 1, 7, 0), packet(1, wire.PkSyncAck, 0, 0, 0, 1, 9), {at(enWrite, 1), 50},
+		{at(enHalf, 1), byte(wire.PkData), 200, 0, 1, 0, 0, 170, at(enDown, 0), at(enDrain, 1), at(enRecv, 0), 0x4c, 50},
+	}, nil))
 	f.Add(bytes.Repeat(packet(0, wire.PkDataSync, 0, 255, 1, 1, 0), 30))
 	f.Add(bytes.Join([][]byte{
 		packet(0, wire.PkDataSync, 9, 254, 0x11, 1, 0), {at(enRecv, 1), 8, 40}, packet(0, wire.PkDataSync, 9, 254, 0x20, 1, 0),
@@ -168,7 +173,13 @@ func (s *sabotage) user(kind, who int) {
 		how := s.byte()
 		data := bytes.Repeat([]byte{how}, 3*int(s.byte()))
 		env := Envelope{Context: wire.ContextID(how >> 7), Tag: wire.Tag(how & 3)}
-		s.all = append(s.all, &held{r: s.Send(Peer(who%4), env, Mode(how>>4&3), data, 0, 0), buf: data})
+		h := &held{buf: data}
+		if how&0x40 != 0 {
+			h.r = s.SendFrom(Peer(who%4), env, Mode(how>>4&3), &strewn{tb: s.t, data: data}, int64(len(data)), 0, 0)
+		} else {
+			h.r = s.Send(Peer(who%4), env, Mode(how>>4&3), data, 0, 0)
+		}
+		s.all = append(s.all, h)
 	case enRecv:
 		s.recv(who, s.byte(), 3*int(s.byte()))
 	case enCancel, enRelease:
@@ -197,7 +208,8 @@ func (s *sabotage) user(kind, who int) {
 	}
 }
 
-// recv posts a receive: the tag's bits 2 and 3 mean any tag and any source.
+// recv posts a receive: the tag's bits 2 and 3 mean any tag and any source, bit 6
+// that it goes into a Sink.
 func (s *sabotage) recv(who int, how byte, n int) {
 	env, from := Envelope{Context: wire.ContextID(how >> 7), Rank: wire.CommRank(who % 4), Tag: wire.Tag(how & 3)}, Peer(who%4)
 	if how&4 != 0 {
@@ -207,7 +219,13 @@ func (s *sabotage) recv(who int, how byte, n int) {
 		env.Rank, from = AnySource, NoPeer
 	}
 	buf := make([]byte, n)
-	s.all = append(s.all, &held{r: s.Recv(env, from, buf), buf: buf})
+	h := &held{buf: buf}
+	if how&0x40 != 0 {
+		h.r = s.RecvInto(env, from, &gathered{tb: s.t, data: buf})
+	} else {
+		h.r = s.Recv(env, from, buf)
+	}
+	s.all = append(s.all, h)
 }
 
 // draw makes a packet of six bytes: type, length, how much longer the message is,
