@@ -66,21 +66,32 @@ func (r Representation) Size(k Kind) int {
 	}
 	l := &layouts[k]
 	if l.index > 0 {
-		return int(l.wireWidth) + 4
+		return l.wire(r) + 4
 	}
-	return int(l.wireWidth) * int(l.count)
+	return l.wire(r) * int(l.count)
+}
+
+// wire is the bytes of a component in r, which is not Native.
+func (l *layout) wire(r Representation) int {
+	if r == External32 {
+		return int(l.external)
+	}
+	return int(l.wireWidth)
 }
 
 // Identity tells that elements of k travel in r as they lie in memory, so that
 // neither Encode nor Decode is needed.
 func (r Representation) Identity(k Kind) bool {
-	if r == Native || k == Byte {
+	if r == Native || k == Byte || k == Packed {
 		return true
 	}
 	if k == Bool {
 		return false // Decode makes proper bools of what a peer sent
 	}
 	l := &layouts[k]
+	if l.quad && x87 {
+		return false
+	}
 	sameOrder := r.big() == hostBig || r.Size(k) == 1
 	return sameOrder && r.Size(k) == int(l.size)
 }
@@ -98,9 +109,11 @@ func (r Representation) Encode(dst, src []byte, k Kind, n int) error {
 	case r.Identity(k) || k == Bool:
 		copy(dst[:native], src[:native])
 	case l.index > 0:
-		encodePairs(dst[:wire], src[:native], l, r.big())
-	case l.width != l.wireWidth:
-		resize(dst[:wire], src[:native], l, hostBig, r.big(), true)
+		encodePairs(dst[:wire], src[:native], l, r)
+	case l.quad:
+		encodeQuads(dst[:wire], src[:native], l, r.big())
+	case int(l.width) != l.wire(r):
+		resize(dst[:wire], src[:native], l, r, true)
 	default:
 		swap(dst[:wire], src[:native], int(l.width))
 	}
@@ -121,9 +134,11 @@ func (r Representation) Decode(dst, src []byte, k Kind, n int) error {
 	case k == Bool:
 		decodeBools(dst[:native], src[:native])
 	case l.index > 0:
-		decodePairs(dst[:native], src[:wire], l, r.big())
-	case l.width != l.wireWidth:
-		resize(dst[:native], src[:wire], l, r.big(), hostBig, false)
+		decodePairs(dst[:native], src[:wire], l, r)
+	case l.quad:
+		decodeQuads(dst[:native], src[:wire], l, r.big())
+	case int(l.width) != l.wire(r):
+		resize(dst[:native], src[:wire], l, r, false)
 	default:
 		swap(dst[:native], src[:wire], int(l.width))
 	}

@@ -1,14 +1,8 @@
-// Package datatype has the basic element types of messages: their sizes, their
-// conversion between a host's own layout and what travels, and the reduction
-// operations over them.
-//
-// A buffer is a []byte that holds elements of one Kind exactly as the host's
-// compiler lays them out. Bytes and View go between such a buffer and a typed
-// slice without copying.
 package datatype
 
 import (
 	"math/bits"
+	"runtime"
 	"strconv"
 	"unsafe"
 )
@@ -19,6 +13,12 @@ type Kind uint8
 // The kinds. Byte is uninterpreted and never converted; Uint8 is Go's byte, a
 // number. Int and Uint are Go's own, 8 bytes wherever they travel whatever the
 // host's word is. The Pair kinds are Pair[int16] and so on.
+//
+// The kinds behind PairFloat64 are what C and Fortran have besides. Packed is
+// uninterpreted like Byte; Char is text and no number; Long and ULong are C's
+// long, a word here and 4 bytes in external32; WChar has 4 bytes here and 2
+// there; LongDouble is C's long double. The Logical kinds are Fortran's, by
+// bits. Pair2Float32 and Pair2Float64 are a value and an index of the same type.
 const (
 	Invalid Kind = iota
 	Byte
@@ -43,6 +43,21 @@ const (
 	PairInt
 	PairFloat32
 	PairFloat64
+	Packed
+	Char
+	WChar
+	Long
+	ULong
+	LongDouble
+	ComplexLongDouble
+	Logical8
+	Logical16
+	Logical32
+	Logical64
+	PairLong
+	PairLongDouble
+	Pair2Float32
+	Pair2Float64
 
 	kinds // how many there are
 )
@@ -61,17 +76,20 @@ type PairValue interface {
 const word = bits.UintSize / 8
 
 // layout says how one kind lies in memory and on the wire. A number is count
-// components of width bytes (wireWidth on the wire); a pair is a value of
-// width bytes and an int32 at offset index.
+// components of width bytes (wireWidth on the wire, external in external32); a
+// pair is a value of width bytes and an int32 at offset index.
 type layout struct {
 	name      string
 	size      uint8 // bytes of an element in memory, padding included
 	align     uint8
 	width     uint8
 	wireWidth uint8
+	external  uint8
 	count     uint8
 	signed    bool
 	index     uint8 // 0: not a pair
+	twin      bool  // the second component is an index
+	quad      bool  // components are long doubles, IEEE quads on the wire
 }
 
 var layouts = [kinds]layout{
@@ -98,7 +116,26 @@ var layouts = [kinds]layout{
 	PairInt:     pair[int]("pair[int]", 8),
 	PairFloat32: pair[float32]("pair[float32]", 4),
 	PairFloat64: pair[float64]("pair[float64]", 8),
+
+	Packed:            number("packed", 1, 1, 1, false),
+	Char:              number("char", 1, 1, 1, false),
+	WChar:             narrowed(number("wchar", 4, 4, 1, false), 2),
+	Long:              narrowed(number("long", word, 8, 1, true), 4),
+	ULong:             narrowed(number("ulong", word, 8, 1, false), 4),
+	LongDouble:        longDouble("longdouble", 1),
+	ComplexLongDouble: longDouble("complexlongdouble", 2),
+	Logical8:          number("logical8", 1, 1, 1, true),
+	Logical16:         number("logical16", 2, 2, 1, true),
+	Logical32:         number("logical32", 4, 4, 1, true),
+	Logical64:         number("logical64", 8, 8, 1, true),
+	PairLong:          narrowed(pair[int]("pair[long]", 8), 4),
+	PairLongDouble:    longDoublePair("pair[longdouble]"),
+	Pair2Float32:      twin("pair2[float32]", 4),
+	Pair2Float64:      twin("pair2[float64]", 8),
 }
+
+// pair tells whether l is a value and an index.
+func (l *layout) pair() bool { return l.index > 0 || l.twin }
 
 func number(name string, width, wire, count uint8, signed bool) layout {
 	align := width
@@ -106,13 +143,50 @@ func number(name string, width, wire, count uint8, signed bool) layout {
 		align = uint8(unsafe.Alignof(float64(0))) // 4 on 386
 	}
 	return layout{name: name, size: width * count, align: align, width: width,
-		wireWidth: wire, count: count, signed: signed}
+		wireWidth: wire, external: wire, count: count, signed: signed}
+}
+
+// narrowed is l with fewer bytes in external32.
+func narrowed(l layout, external uint8) layout {
+	l.external = external
+	return l
+}
+
+func twin(name string, width uint8) layout {
+	l := number(name, width, width, 2, false)
+	l.twin = true
+	return l
+}
+
+// C's long double: on x86 the 80 bits of the x87 and padding, else an IEEE quad.
+const (
+	x87       = runtime.GOARCH == "amd64" || runtime.GOARCH == "386"
+	quadWidth = 16
+)
+
+func longDouble(name string, count uint8) layout {
+	width, align := uint8(quadWidth), uint8(quadWidth)
+	switch runtime.GOARCH {
+	case "386":
+		width, align = 12, 4
+	case "s390x":
+		align = 8
+	}
+	return layout{name: name, size: width * count, align: align, width: width,
+		wireWidth: quadWidth, external: quadWidth, count: count, quad: true}
+}
+
+func longDoublePair(name string) layout {
+	l := longDouble(name, 1)
+	l.index = l.width
+	l.size = (l.width + 4 + l.align - 1) / l.align * l.align
+	return l
 }
 
 func pair[V PairValue](name string, wire uint8) layout {
 	var p Pair[V]
 	return layout{name: name, size: uint8(unsafe.Sizeof(p)), align: uint8(unsafe.Alignof(p)),
-		width: uint8(unsafe.Sizeof(p.Value)), wireWidth: wire, signed: true,
+		width: uint8(unsafe.Sizeof(p.Value)), wireWidth: wire, external: wire, signed: true,
 		index: uint8(unsafe.Offsetof(p.Index))}
 }
 

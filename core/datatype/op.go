@@ -23,7 +23,8 @@ type Op struct {
 	commutative bool
 	loops       *[kinds]loop // predefined
 	fn          Func         // user-defined
-	only        uint32       // bit per kind that fn is for; 0: all
+	whole       bool
+	only        uint64 // bit per kind that fn is for; 0: all
 }
 
 // loop runs one operation over n aligned elements.

@@ -3,36 +3,50 @@ package datatype
 import "encoding/binary"
 
 // resize converts integers whose width in memory is not their width on the
-// wire: Go's int on a 32-bit host. Narrowing cuts the upper bytes off.
-func resize(dst, src []byte, l *layout, srcBig, dstBig, toWire bool) {
-	from, to := int(l.width), int(l.wireWidth)
-	if !toWire {
-		from, to = to, from
+// wire: Go's int on a 32-bit host, C's long in external32. Narrowing cuts the
+// upper bytes off.
+func resize(dst, src []byte, l *layout, r Representation, toWire bool) {
+	if toWire {
+		resizeIntegers(dst, src, int(l.width), l.wire(r), l.signed, hostBig, r.big())
+	} else {
+		resizeIntegers(dst, src, l.wire(r), int(l.width), l.signed, r.big(), hostBig)
 	}
+}
+
+func resizeIntegers(dst, src []byte, from, to int, signed, srcBig, dstBig bool) {
 	for len(src) >= from && len(dst) >= to {
-		putInteger(dst[:to], integer(src[:from], srcBig, l.signed), dstBig)
+		putInteger(dst[:to], integer(src[:from], srcBig, signed), dstBig)
 		dst, src = dst[to:], src[from:]
 	}
 }
 
 // encodePairs packs value and index of each pair without the padding.
-func encodePairs(dst, src []byte, l *layout, big bool) {
-	size, wire := int(l.size), int(l.wireWidth)
+func encodePairs(dst, src []byte, l *layout, r Representation) {
+	size, wire, big := int(l.size), l.wire(r), r.big()
 	for len(src) >= size && len(dst) >= wire+4 {
-		putInteger(dst[:wire], integer(src[:l.width], hostBig, true), big)
+		if l.quad {
+			encodeQuads(dst[:wire], src[:l.width], l, big)
+		} else {
+			putInteger(dst[:wire], integer(src[:l.width], hostBig, true), big)
+		}
 		putInteger(dst[wire:wire+4], integer(src[l.index:l.index+4], hostBig, true), big)
 		dst, src = dst[wire+4:], src[size:]
 	}
 }
 
 // decodePairs is the inverse of encodePairs. The padding becomes zero.
-func decodePairs(dst, src []byte, l *layout, big bool) {
-	size, wire := int(l.size), int(l.wireWidth)
+func decodePairs(dst, src []byte, l *layout, r Representation) {
+	size, wire, big := int(l.size), l.wire(r), r.big()
 	for len(dst) >= size && len(src) >= wire+4 {
-		value := integer(src[:wire], big, true)
 		index := integer(src[wire:wire+4], big, true)
-		clear(dst[:size])
-		putInteger(dst[:l.width], value, hostBig)
+		if l.quad {
+			clear(dst[l.width:size])
+			decodeQuads(dst[:l.width], src[:wire], l, big)
+		} else {
+			value := integer(src[:wire], big, true)
+			clear(dst[:size])
+			putInteger(dst[:l.width], value, hostBig)
+		}
 		putInteger(dst[l.index:l.index+4], index, hostBig)
 		dst, src = dst[size:], src[wire+4:]
 	}

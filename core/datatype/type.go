@@ -1,24 +1,216 @@
 package datatype
 
-// Type is a datatype: a basic one or one derived from others.
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+)
+
+// The faults of datatypes and of the arguments that make them.
+var (
+	// ErrType means no datatype, a freed one, one that is not committed, or one
+	// that cannot be freed.
+	ErrType = errors.New("invalid datatype")
+	// ErrCount means a negative count.
+	ErrCount = errors.New("invalid count")
+	// ErrArg means another argument of a constructor or a query that is out of range.
+	ErrArg = errors.New("invalid argument of a datatype")
+	// ErrTooLarge means sizes or displacements that do not fit into 64 bits.
+	ErrTooLarge = errors.New("datatype too large")
+)
+
+// Type is a handle of a datatype. The datatype itself never changes; the handle
+// can be committed, named and freed, by several goroutines at a time. nil is
+// MPI_DATATYPE_NULL: its methods that return an error give ErrType, and the
+// others describe a type without elements.
 type Type struct {
-	kind Kind // of a basic one
+	d         *def
+	committed atomic.Bool
+	freed     atomic.Bool
+	name      atomic.Pointer[string]
+	attached  any
 }
 
-var basic = func() (all [kinds]Type) {
-	for k := range all {
-		all[k].kind = Kind(k)
-	}
-	return all
-}()
+// def is an immutable datatype, shared by handles and by the types made of it.
+type def struct {
+	shape
+	how
 
-// Basic gives the datatype of one element of k, nil for what is no kind.
-func Basic(k Kind) *Type {
-	if !k.Valid() {
+	size     int64     // as MPI counts
+	wire     [3]int64  // bytes that travel, by class
+	elements int64     // basic elements as MPI counts: a pair is two
+	sig      signature // of the sequence of kinds
+	kinds    uint64    // bit per kind among the elements
+	lb, ub   int64
+	tlb, tub int64 // of the elements alone
+	align    int64
+	marks    marks
+
+	prog atomic.Pointer[program]
+}
+
+// shape says what the items of a datatype are: blocks of children. A block is
+// lens[i] (or length) items of its child, each an extent of the child after the
+// one before; it begins disps[i]*unit (or i*stride) bytes from the origin.
+type shape struct {
+	form     form
+	kind     Kind    // basic
+	count    int64   // blocks
+	length   int64   // of each block, if lens is nil
+	stride   int64   // bytes between blocks, if disps is nil
+	unit     int64   // bytes that disps count
+	lens     []int64 // items of each block
+	disps    []int64 // of each block
+	child    *def
+	children []*def // of each block: a struct
+}
+
+// form is what kind of shape one has.
+type form uint8
+
+const (
+	formBasic  form = iota
+	formBlocks      // count blocks of child
+	formStruct      // blocks of children
+	formAlias       // child itself: resized, dup, subarray, darray
+)
+
+// marks tell which bounds were set by Resized, and are not the elements' own.
+type marks uint8
+
+const (
+	markLB marks = 1 << iota
+	markUB
+)
+
+// class is how the elements are counted in a stream: as in memory, at the
+// widths of a 64-bit host, or of external32.
+type class uint8
+
+const (
+	classMemory class = iota
+	classWide
+	classExternal
+)
+
+func (r Representation) class() class {
+	switch r {
+	case Native:
+		return classMemory
+	case External32:
+		return classExternal
+	}
+	return classWide
+}
+
+func handle(d *def) *Type { return &Type{d: d} }
+
+// usable gives what t is, or ErrType if it is nothing or freed.
+func (t *Type) usable() (*def, error) {
+	if t == nil || t.d == nil {
+		return nil, fmt.Errorf("datatype: %w: no datatype given", ErrType)
+	}
+	if t.freed.Load() {
+		return nil, fmt.Errorf("datatype: %w: %v has been freed", ErrType, t)
+	}
+	return t.d, nil
+}
+
+// Valid gives ErrType if t is nil or freed.
+func (t *Type) Valid() error {
+	_, err := t.usable()
+	return err
+}
+
+// Check gives ErrType if t cannot be used in communication: nil, freed or not
+// committed.
+func (t *Type) Check() error {
+	if t == nil || !t.committed.Load() || t.freed.Load() {
+		return t.whyNot()
+	}
+	return nil
+}
+
+func (t *Type) whyNot() error {
+	if err := t.Valid(); err != nil {
+		return err
+	}
+	return fmt.Errorf("datatype: %w: %v is not committed", ErrType, t)
+}
+
+// Commit makes t ready for communication. It is the only costly step: it finds
+// the way through memory that Pack and the others take.
+func (t *Type) Commit() error {
+	d, err := t.usable()
+	if err != nil {
+		return err
+	}
+	d.program()
+	t.committed.Store(true)
+	return nil
+}
+
+// Committed tells whether t has been committed. Named types always are.
+func (t *Type) Committed() bool { return t != nil && t.committed.Load() }
+
+// Named tells whether t is a predefined type, which cannot be freed.
+func (t *Type) Named() bool { return t != nil && t.d != nil && t.d.named() }
+
+// Free gives the handle up. Operations under way and types made of t go on as
+// before. Named types cannot be freed.
+func (t *Type) Free() error {
+	if _, err := t.usable(); err != nil {
+		return err
+	}
+	if t.Named() {
+		return fmt.Errorf("datatype: %w: %v is predefined and cannot be freed", ErrType, t)
+	}
+	if t.freed.Swap(true) {
+		return fmt.Errorf("datatype: %w: %v has been freed", ErrType, t)
+	}
+	return nil
+}
+
+// Name gives the name of t: MPI's own of a predefined type, else what SetName
+// said last.
+func (t *Type) Name() string {
+	if t == nil {
+		return "MPI_DATATYPE_NULL"
+	}
+	if name := t.name.Load(); name != nil {
+		return *name
+	}
+	return ""
+}
+
+// SetName names the handle.
+func (t *Type) SetName(name string) error {
+	if _, err := t.usable(); err != nil {
+		return err
+	}
+	t.name.Store(&name)
+	return nil
+}
+
+// String gives a name for messages.
+func (t *Type) String() string {
+	if name := t.Name(); name != "" {
+		return name
+	}
+	if t.d == nil {
+		return "MPI_DATATYPE_NULL"
+	}
+	return "a type made by " + t.d.combiner.String()
+}
+
+// Attach keeps something of the layer above with the handle, such as cached
+// attributes. The caller sees to it that nobody else does at the same time.
+func (t *Type) Attach(v any) { t.attached = v }
+
+// Attached gives what Attach was told last, or nil.
+func (t *Type) Attached() any {
+	if t == nil {
 		return nil
 	}
-	return &basic[k]
+	return t.attached
 }
-
-// Kind tells the kind of a basic datatype; Invalid for derived ones.
-func (t *Type) Kind() Kind { return t.kind }

@@ -1,0 +1,173 @@
+package datatype
+
+import "fmt"
+
+// Contiguous is count items of old one after the other.
+func Contiguous(count int64, old *Type) (*Type, error) {
+	return vector(how{combiner: CombinerContiguous}, count, 1, 0, old)
+}
+
+// Vector is count blocks of length items each, the blocks stride extents of old apart.
+func Vector(count, length, stride int64, old *Type) (*Type, error) {
+	return vector(how{combiner: CombinerVector, args: []int64{stride}}, count, length, stride, old)
+}
+
+// Hvector is Vector with the stride in bytes.
+func Hvector(count, length, stride int64, old *Type) (*Type, error) {
+	return vector(how{combiner: CombinerHvector}, count, length, stride, old)
+}
+
+func vector(h how, count, length, stride int64, old *Type) (*Type, error) {
+	d, err := old.usable()
+	if err != nil {
+		return nil, err
+	}
+	if count < 0 || length < 0 {
+		return nil, fmt.Errorf("datatype: %w: %v of %d blocks of %d items", ErrCount, h.combiner, count, length)
+	}
+	var c calc
+	switch h.combiner {
+	case CombinerContiguous:
+		stride = d.extent()
+	case CombinerVector:
+		stride = c.mul(stride, d.extent())
+	}
+	return finish(&def{how: h, shape: shape{form: formBlocks, count: count, length: length, stride: stride, child: d}}, c)
+}
+
+// Indexed is a block of lens[i] items of old at disps[i] extents of old, for all i.
+// It keeps neither slice.
+func Indexed(lens, disps []int64, old *Type) (*Type, error) {
+	return indexed(CombinerIndexed, lens, disps, 0, old)
+}
+
+// Hindexed is Indexed with displacements in bytes.
+func Hindexed(lens, disps []int64, old *Type) (*Type, error) {
+	return indexed(CombinerHindexed, lens, disps, 0, old)
+}
+
+// IndexedBlock is Indexed with blocks of equal length.
+func IndexedBlock(length int64, disps []int64, old *Type) (*Type, error) {
+	return indexed(CombinerIndexedBlock, nil, disps, length, old)
+}
+
+// HindexedBlock is Hindexed with blocks of equal length.
+func HindexedBlock(length int64, disps []int64, old *Type) (*Type, error) {
+	return indexed(CombinerHindexedBlock, nil, disps, length, old)
+}
+
+func indexed(combiner Combiner, lens, disps []int64, length int64, old *Type) (*Type, error) {
+	d, err := old.usable()
+	if err != nil {
+		return nil, err
+	}
+	each := combiner == CombinerIndexed || combiner == CombinerHindexed
+	if each {
+		if err := checkLengths(combiner, lens, disps); err != nil {
+			return nil, err
+		}
+	}
+	if length < 0 {
+		return nil, fmt.Errorf("datatype: %w: %v with blocks of %d items", ErrCount, combiner, length)
+	}
+	s := shape{form: formBlocks, count: int64(len(disps)), length: length, unit: 1, disps: cloned(disps), child: d}
+	if each {
+		s.lens = cloned(lens)
+	}
+	if combiner == CombinerIndexed || combiner == CombinerIndexedBlock {
+		s.unit = d.extent()
+	}
+	return finish(&def{how: how{combiner: combiner}, shape: s}, calc{})
+}
+
+// Struct is a block of lens[i] items of types[i] at disps[i] bytes, for all i. Its
+// extent is rounded up to the alignment that C would give it, unless a member
+// has bounds set by Resized. It keeps none of the slices.
+func Struct(lens, disps []int64, types []*Type) (*Type, error) {
+	if err := checkLengths(CombinerStruct, lens, disps); err != nil {
+		return nil, err
+	}
+	if len(types) != len(lens) {
+		return nil, fmt.Errorf("datatype: %w: %v with %d blocks and %d types", ErrArg, CombinerStruct, len(lens), len(types))
+	}
+	children := make([]*def, len(types))
+	for i, t := range types {
+		d, err := t.usable()
+		if err != nil {
+			return nil, fmt.Errorf("%v of block %d: %w", CombinerStruct, i, err)
+		}
+		children[i] = d
+	}
+	s := shape{form: formStruct, count: int64(len(lens)), unit: 1, lens: cloned(lens), disps: cloned(disps), children: children}
+	return finish(&def{how: how{combiner: CombinerStruct}, shape: s}, calc{})
+}
+
+func checkLengths(combiner Combiner, lens, disps []int64) error {
+	if len(lens) != len(disps) {
+		return fmt.Errorf("datatype: %w: %v with %d blocks and %d displacements", ErrArg, combiner, len(lens), len(disps))
+	}
+	for i, n := range lens {
+		if n < 0 {
+			return fmt.Errorf("datatype: %w: %v: block %d has %d items", ErrCount, combiner, i, n)
+		}
+	}
+	return nil
+}
+
+// cloned is a copy that is never nil, since that tells shapes apart.
+func cloned(s []int64) []int64 { return append(make([]int64, 0, len(s)), s...) }
+
+// Resized is old with other bounds: items follow each other extent bytes apart.
+// The bounds stick: types made of it have theirs from such bounds alone.
+func Resized(old *Type, lb, extent int64) (*Type, error) {
+	d, err := old.usable()
+	if err != nil {
+		return nil, err
+	}
+	r, err := resized(d, lb, extent)
+	if err != nil {
+		return nil, err
+	}
+	r.how = how{combiner: CombinerResized, args: []int64{lb, extent}}
+	return handle(r), nil
+}
+
+func resized(d *def, lb, extent int64) (*def, error) {
+	var c calc
+	r := alias(d)
+	r.lb, r.ub, r.marks = c.add(lb, 0), c.add(lb, extent), markLB|markUB
+	if c.over {
+		return nil, fmt.Errorf("datatype: %w: lower bound %d and extent %d", ErrTooLarge, lb, extent)
+	}
+	return r, nil
+}
+
+// Dup is another handle of the same datatype, committed if old is.
+func Dup(old *Type) (*Type, error) {
+	d, err := old.usable()
+	if err != nil {
+		return nil, err
+	}
+	r := alias(d)
+	r.how = how{combiner: CombinerDup}
+	t := handle(r)
+	if old.Committed() {
+		return t, t.Commit()
+	}
+	return t, nil
+}
+
+// alias is a def with the elements and bounds of d, to be told otherwise.
+func alias(d *def) *def {
+	return &def{shape: shape{form: formAlias, count: 1, length: 1, child: d},
+		size: d.size, wire: d.wire, elements: d.elements, sig: d.sig, kinds: d.kinds,
+		lb: d.lb, ub: d.ub, tlb: d.tlb, tub: d.tub, align: d.align, marks: d.marks}
+}
+
+// finish measures a new def, whose arguments c went through already.
+func finish(d *def, c calc) (*Type, error) {
+	if err := d.measure(c); err != nil {
+		return nil, err
+	}
+	return handle(d), nil
+}

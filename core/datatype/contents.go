@@ -1,0 +1,201 @@
+package datatype
+
+import (
+	"fmt"
+	"math"
+)
+
+// Combiner tells how a datatype was made. The values are those of MPI's ABI.
+type Combiner int
+
+// The combiners.
+const (
+	CombinerNamed         Combiner = 101
+	CombinerDup           Combiner = 102
+	CombinerContiguous    Combiner = 103
+	CombinerVector        Combiner = 104
+	CombinerHvector       Combiner = 105
+	CombinerIndexed       Combiner = 106
+	CombinerHindexed      Combiner = 107
+	CombinerIndexedBlock  Combiner = 108
+	CombinerHindexedBlock Combiner = 109
+	CombinerStruct        Combiner = 110
+	CombinerSubarray      Combiner = 111
+	CombinerDarray        Combiner = 112
+	CombinerF90Real       Combiner = 113
+	CombinerF90Complex    Combiner = 114
+	CombinerF90Integer    Combiner = 115
+	CombinerResized       Combiner = 116
+	CombinerValueIndex    Combiner = 117
+)
+
+var combinerNames = [...]string{
+	"NAMED", "DUP", "CONTIGUOUS", "VECTOR", "HVECTOR", "INDEXED", "HINDEXED", "INDEXED_BLOCK", "HINDEXED_BLOCK",
+	"STRUCT", "SUBARRAY", "DARRAY", "F90_REAL", "F90_COMPLEX", "F90_INTEGER", "RESIZED", "VALUE_INDEX",
+}
+
+// String gives the name in MPI without MPI_COMBINER_.
+func (c Combiner) String() string {
+	if i := int(c - CombinerNamed); i >= 0 && i < len(combinerNames) {
+		return combinerNames[i]
+	}
+	return fmt.Sprintf("COMBINER(%d)", int(c))
+}
+
+// how is what the constructor of a datatype was told beyond its shape.
+type how struct {
+	combiner Combiner
+	handle   int     // of a named type
+	args     []int64 // those that the shape does not show, in MPI's order
+	old      *def    // subarray, darray: of what
+	large    bool    // made by a constructor with large counts
+}
+
+// Contents are the arguments of a constructor in the order that MPI's
+// Type_get_contents gives them: integers, addresses, large counts, datatypes.
+type Contents struct {
+	Combiner Combiner
+	Ints     []int64
+	Addrs    []int64
+	Counts   []int64
+	Types    []*Type
+}
+
+// Large tells whether t's arguments are given as large counts: because WithLarge
+// says so, or because they do not fit into C's int.
+func (t *Type) Large() bool {
+	d := t.get()
+	if d.large || d.named() {
+		return d.large
+	}
+	ints, _ := d.arguments()
+	for _, v := range ints {
+		if v > math.MaxInt32 || v < math.MinInt32 {
+			return true
+		}
+	}
+	return false
+}
+
+// WithLarge is the same datatype in a new handle, with its arguments given as
+// large counts: what MPI's constructors that end in _c make.
+func (t *Type) WithLarge() (*Type, error) {
+	d, err := t.usable()
+	if err != nil {
+		return nil, err
+	}
+	if d.named() {
+		return nil, fmt.Errorf("datatype: %w: %v has no arguments", ErrType, t)
+	}
+	large := alias(d)
+	large.shape, large.how = d.shape, d.how
+	large.large = true
+	return handle(large), nil
+}
+
+// Contents gives how t was made. The types in it are new handles unless they are
+// named; the caller frees them. Named types have no contents: ErrType.
+func (t *Type) Contents() (Contents, error) {
+	d, err := t.usable()
+	if err != nil {
+		return Contents{}, err
+	}
+	if d.named() {
+		return Contents{}, fmt.Errorf("datatype: %w: %v is predefined and has no contents", ErrType, t)
+	}
+	c := t.arguments()
+	for _, child := range d.olds() {
+		c.Types = append(c.Types, known(child))
+	}
+	return c, nil
+}
+
+// Envelope is Contents with only the lengths of its lists.
+type Envelope struct {
+	Combiner                   Combiner
+	Ints, Addrs, Counts, Types int
+}
+
+// Envelope tells how t was made, and how long the lists of its Contents are.
+func (t *Type) Envelope() (Envelope, error) {
+	d, err := t.usable()
+	if err != nil {
+		return Envelope{}, err
+	}
+	if d.named() {
+		return Envelope{Combiner: CombinerNamed}, nil
+	}
+	c := t.arguments()
+	return Envelope{d.combiner, len(c.Ints), len(c.Addrs), len(c.Counts), len(d.olds())}, nil
+}
+
+// known is a handle for d: its only one if it is a named type.
+func known(d *def) *Type {
+	if d.named() {
+		return ByHandle(d.handle)
+	}
+	return handle(d)
+}
+
+// olds are the types that d was made of.
+func (d *def) olds() []*def {
+	switch {
+	case d.old != nil:
+		return []*def{d.old}
+	case d.form == formStruct:
+		return d.children
+	case d.child != nil:
+		return []*def{d.child}
+	}
+	return nil
+}
+
+func (t *Type) arguments() Contents {
+	d := t.d
+	c := Contents{Combiner: d.combiner}
+	ints, addrs := d.arguments()
+	if !t.Large() {
+		c.Ints, c.Addrs = ints, addrs
+		return c
+	}
+	switch d.combiner {
+	case CombinerSubarray: // dimensions and order stay integers
+		c.Ints, c.Counts = []int64{ints[0], ints[len(ints)-1]}, ints[1:len(ints)-1]
+	case CombinerDarray: // all do but for the sizes of the array
+		n := ints[2]
+		c.Counts = ints[3 : 3+n : 3+n]
+		c.Ints = append(append([]int64{}, ints[:3]...), ints[3+n:]...)
+	case CombinerF90Real, CombinerF90Complex, CombinerF90Integer:
+		c.Ints = ints
+	case CombinerHvector, CombinerHindexed, CombinerHindexedBlock, CombinerStruct, CombinerResized:
+		c.Counts = append(ints, addrs...)
+	default:
+		c.Counts = ints
+	}
+	return c
+}
+
+// arguments are the integers and addresses of d's constructor.
+func (d *def) arguments() (ints, addrs []int64) {
+	switch d.combiner {
+	case CombinerContiguous:
+		return []int64{d.count}, nil
+	case CombinerVector:
+		return []int64{d.count, d.length, d.args[0]}, nil
+	case CombinerHvector:
+		return []int64{d.count, d.length}, []int64{d.stride}
+	case CombinerIndexed:
+		return append(append([]int64{d.count}, d.lens...), d.disps...), nil
+	case CombinerHindexed, CombinerStruct:
+		return append([]int64{d.count}, d.lens...), cloned(d.disps)
+	case CombinerIndexedBlock:
+		return append([]int64{d.count, d.length}, d.disps...), nil
+	case CombinerHindexedBlock:
+		return []int64{d.count, d.length}, cloned(d.disps)
+	case CombinerResized:
+		return nil, cloned(d.args)
+	case CombinerSubarray, CombinerDarray, CombinerF90Real, CombinerF90Complex, CombinerF90Integer, CombinerValueIndex:
+		return cloned(d.args), nil
+	}
+	return nil, nil
+}

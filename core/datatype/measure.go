@@ -1,0 +1,249 @@
+package datatype
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+)
+
+// limit bounds all sizes and displacements, so that sums of two never overflow.
+const limit = 1 << 62
+
+// calc does arithmetic that notes when a result is out of limits.
+type calc struct{ over bool }
+
+func (c *calc) add(a, b int64) int64 {
+	s := a + b
+	if (a > 0 && b > 0 && s < 0) || (a < 0 && b < 0 && s >= 0) || s > limit || s < -limit {
+		c.over = true
+		return 0
+	}
+	return s
+}
+
+func (c *calc) mul(a, b int64) int64 {
+	hi, lo := bits.Mul64(magnitude(a), magnitude(b))
+	if hi != 0 || lo > limit {
+		c.over = true
+		return 0
+	}
+	if (a < 0) != (b < 0) {
+		return -int64(lo)
+	}
+	return int64(lo)
+}
+
+func magnitude(a int64) uint64 {
+	if a < 0 {
+		return -uint64(a)
+	}
+	return uint64(a)
+}
+
+func (d *def) extent() int64 { return d.ub - d.lb }
+
+func (d *def) named() bool { return d.combiner == CombinerNamed }
+
+// empty tells that d has neither elements nor bounds of its own.
+func (d *def) empty() bool { return d.elements == 0 && d.marks == 0 }
+
+// edges are the bounds of what has been placed so far, those that are marked
+// and those that are not; [2] is of the elements alone.
+type edges struct {
+	calc
+	lo, hi [3]int64
+	seen   [3]struct{ lo, hi bool }
+}
+
+const (
+	plainEdges = iota
+	markedEdges
+	trueEdges
+)
+
+func (e *edges) low(which int, at int64) {
+	if !e.seen[which].lo || at < e.lo[which] {
+		e.seen[which].lo, e.lo[which] = true, at
+	}
+}
+
+func (e *edges) high(which int, at int64) {
+	if !e.seen[which].hi || at > e.hi[which] {
+		e.seen[which].hi, e.hi[which] = true, at
+	}
+}
+
+// place has items of child at origins from first to last.
+func (e *edges) place(child *def, first, last int64) {
+	if child.elements > 0 {
+		e.low(trueEdges, e.add(first, child.tlb))
+		e.high(trueEdges, e.add(last, child.tub))
+	}
+	switch {
+	case child.marks&markLB != 0:
+		e.low(markedEdges, e.add(first, child.lb))
+	case child.elements > 0:
+		e.low(plainEdges, e.add(first, child.lb))
+	}
+	switch {
+	case child.marks&markUB != 0:
+		e.high(markedEdges, e.add(last, child.ub))
+	case child.elements > 0:
+		e.high(plainEdges, e.add(last, child.ub))
+	}
+}
+
+// block places n items of child from disp on.
+func (e *edges) block(child *def, disp, n int64) {
+	far := e.add(disp, e.mul(n-1, child.extent()))
+	e.place(child, min(disp, far), max(disp, far))
+}
+
+// grid places count blocks of n items.
+func (e *edges) grid(child *def, count, n, stride int64) {
+	rows, row := e.mul(count-1, stride), e.mul(n-1, child.extent())
+	e.place(child, e.add(min(0, rows), min(0, row)), e.add(max(0, rows), max(0, row)))
+}
+
+// measure fills in what follows from the shape.
+func (d *def) measure(c calc) error {
+	d.align, d.sig = 1, emptySignature
+	e := edges{calc: c}
+	switch {
+	case d.form == formStruct:
+		d.measureStruct(&e)
+	case d.disps == nil:
+		if d.count > 0 && d.length > 0 {
+			e.grid(d.child, d.count, d.length, d.stride)
+			d.contains(&e.calc, d.child, e.mul(d.count, d.length))
+		}
+	default:
+		total := int64(0)
+		for i := range d.disps {
+			if n := d.items(i); n > 0 {
+				e.block(d.child, e.mul(d.disps[i], d.unit), n)
+				total = e.add(total, n)
+			}
+		}
+		if total > 0 {
+			d.contains(&e.calc, d.child, total)
+		}
+	}
+	d.bound(&e)
+	if e.over {
+		return fmt.Errorf("datatype: %w: by %v", ErrTooLarge, d.combiner)
+	}
+	return nil
+}
+
+func (d *def) measureStruct(e *edges) {
+	for i, child := range d.children {
+		if n := d.items(i); n > 0 {
+			e.block(child, d.disps[i], n)
+			d.contains(&e.calc, child, n)
+		}
+	}
+}
+
+// items gives how many items block i has.
+func (d *def) items(i int) int64 {
+	if d.lens != nil {
+		return d.lens[i]
+	}
+	return d.length
+}
+
+// contains counts n more items of child.
+func (d *def) contains(c *calc, child *def, n int64) {
+	d.size = c.add(d.size, c.mul(n, child.size))
+	d.elements = c.add(d.elements, c.mul(n, child.elements))
+	for i := range d.wire {
+		d.wire[i] = c.add(d.wire[i], c.mul(n, child.wire[i]))
+	}
+	if c.over {
+		return
+	}
+	d.kinds |= child.kinds
+	d.sig = d.sig.then(child.sig.times(n))
+	d.align = max(d.align, child.align)
+}
+
+// bound sets the bounds. Marked ones count alone, if there are any.
+func (d *def) bound(e *edges) {
+	if e.seen[trueEdges].lo {
+		d.tlb, d.tub = e.lo[trueEdges], e.hi[trueEdges]
+	}
+	d.lb, d.ub = e.lo[plainEdges], e.hi[plainEdges]
+	if e.seen[markedEdges].lo {
+		d.lb, d.marks = e.lo[markedEdges], d.marks|markLB
+	}
+	if e.seen[markedEdges].hi {
+		d.ub, d.marks = e.hi[markedEdges], d.marks|markUB
+	}
+	switch lower, upper := e.seen[plainEdges].lo || d.marks&markLB != 0, e.seen[plainEdges].hi || d.marks&markUB != 0; {
+	case !upper: // a lone marker has both bounds there
+		d.ub = d.lb
+	case !lower:
+		d.lb = d.ub
+	}
+	if d.form == formStruct && d.marks&markUB == 0 {
+		if over := (d.ub - d.lb) % d.align; over > 0 {
+			d.ub = e.add(d.ub, d.align-over)
+		}
+	}
+}
+
+// Size is the bytes of the elements of one item, as MPI counts them: a pair
+// without its padding.
+func (t *Type) Size() int64 { return t.get().size }
+
+// LB is the lower bound of an item, in bytes from its origin.
+func (t *Type) LB() int64 { return t.get().lb }
+
+// UB is the upper bound of an item, in bytes from its origin.
+func (t *Type) UB() int64 { return t.get().ub }
+
+// Extent is how many bytes the next item is after an item. It can be negative.
+func (t *Type) Extent() int64 { return t.get().extent() }
+
+// TrueLB is the displacement of the lowest byte of the elements.
+func (t *Type) TrueLB() int64 { return t.get().tlb }
+
+// TrueExtent is the bytes from the lowest to behind the highest of the elements.
+func (t *Type) TrueExtent() int64 { return t.get().tub - t.get().tlb }
+
+// Packed is the bytes of the stream that one item is in r. For derived types in
+// the native representation it is Size, plus the padding of pairs.
+func (t *Type) Packed(r Representation) int64 { return t.get().wire[r.class()] }
+
+// nothing describes a nil Type.
+var nothing = &def{how: how{combiner: CombinerStruct}, shape: shape{form: formStruct}, sig: emptySignature, align: 1}
+
+func (t *Type) get() *def {
+	if t == nil || t.d == nil {
+		return nothing
+	}
+	return t.d
+}
+
+// Span gives the range of memory [lo, hi), in bytes from the origin of the first
+// item, that count items touch: nothing of it is padding at either end. It is
+// 0, 0 if they touch nothing; count < 0 gives ErrCount, what does not fit into
+// 64 bits ErrTooLarge.
+func (t *Type) Span(count int) (lo, hi int64, err error) {
+	if count < 0 {
+		return 0, 0, fmt.Errorf("datatype: %w: %d", ErrCount, count)
+	}
+	d := t.get()
+	if count == 0 || d.elements == 0 {
+		return 0, 0, nil
+	}
+	var c calc
+	far := c.mul(int64(count)-1, d.extent())
+	lo, hi = c.add(d.tlb, min(0, far)), c.add(d.tub, max(0, far))
+	c.mul(int64(count), max(d.size, d.wire[classMemory], d.wire[classWide]))
+	if c.over || hi-lo > math.MaxInt {
+		return 0, 0, fmt.Errorf("datatype: %w: %d items of %v", ErrTooLarge, count, t)
+	}
+	return lo, hi, nil
+}

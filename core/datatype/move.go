@@ -1,0 +1,223 @@
+package datatype
+
+import "unsafe"
+
+// mode is what a mover does.
+type mode uint8
+
+const (
+	packing mode = iota
+	unpacking
+	encoding
+	decoding
+)
+
+// mover moves between memory and what is left of a part of the stream.
+type mover struct {
+	buf   []byte
+	mode  mode
+	class class
+	rep   Representation
+	carry *Carry
+	stuck bool // decoding: an element is cut, and there is nowhere to keep it
+}
+
+// items moves count items of d, whose node is x, from byte off of the stream on,
+// and tells how many bytes of buf were used.
+func (m *mover) items(x *node, d *def, base unsafe.Pointer, count int, off int64) int {
+	if x == nil || count <= 0 || off >= int64(count)*x.size[m.class] {
+		return 0
+	}
+	before := len(m.buf)
+	all := x.times(int64(count), d.extent())
+	m.move(&all, base, 0, off)
+	return before - len(m.buf)
+}
+
+// done tells that m cannot go on.
+func (m *mover) done() bool { return len(m.buf) == 0 || m.stuck }
+
+// move moves x, whose surroundings have their origin disp bytes from base, from
+// byte off of its own stream on. Only addresses of elements are ever computed:
+// others might not be memory.
+func (m *mover) move(x *node, base unsafe.Pointer, disp, off int64) {
+	disp += x.disp
+	switch x.op {
+	case opRun:
+		m.run(x.kind, base, disp, x.n, off)
+	case opLoop:
+		m.loop(x, base, disp, off)
+	case opList:
+		m.list(x, base, disp, off)
+	case opSeq:
+		i := x.part(off, m.class)
+		off -= x.starts[i][m.class]
+		for ; i < len(x.parts) && !m.done(); i++ {
+			m.move(&x.parts[i], base, disp, off)
+			off = 0
+		}
+	}
+}
+
+func (m *mover) loop(x *node, base unsafe.Pointer, disp, off int64) {
+	i, off := x.child.split(off, m.class)
+	disp += i * x.stride
+	if x.child.op == opRun && m.mode <= unpacking {
+		m.strided(base, disp, x.stride, x.n-i, x.child.n, off)
+		return
+	}
+	for ; i < x.n && !m.done(); i++ {
+		m.move(x.child, base, disp, off)
+		disp, off = disp+x.stride, 0
+	}
+}
+
+func (m *mover) list(x *node, base unsafe.Pointer, disp, off int64) {
+	item, off := x.child.split(off, m.class)
+	if x.first == nil {
+		if x.child.op == opRun && m.mode <= unpacking {
+			m.scattered(base, disp, x.disps[item:], x.child.n, off)
+			return
+		}
+		for i := item; i < x.n && !m.done(); i++ {
+			m.move(x.child, base, disp+x.disps[i], off)
+			off = 0
+		}
+		return
+	}
+	i := x.block(item)
+	item -= x.first[i]
+	for ; i < len(x.disps) && !m.done(); i++ {
+		m.blockOf(x, base, disp+x.disps[i], item, x.first[i+1]-x.first[i], off)
+		item, off = 0, 0
+	}
+}
+
+// blockOf moves n items of a list's block from the given one on.
+func (m *mover) blockOf(x *node, base unsafe.Pointer, disp, item, n, off int64) {
+	if x.child.dense(x.stride) {
+		m.run(x.child.kind, base, disp, n*x.stride, item*x.child.size[m.class]+off)
+		return
+	}
+	for ; item < n && !m.done(); item++ {
+		m.move(x.child, base, disp+item*x.stride, off)
+		off = 0
+	}
+}
+
+// split tells how many whole items of x are before byte off of a stream of them,
+// and how far into the next one that is.
+func (x *node) split(off int64, c class) (items, rest int64) {
+	if off == 0 {
+		return 0, 0
+	}
+	size := x.size[c]
+	return off / size, off % size
+}
+
+// part finds the part that has byte off of the stream.
+func (x *node) part(off int64, c class) int {
+	lo, hi := 0, len(x.starts)
+	for hi-lo > 1 {
+		if mid := int(uint(lo+hi) / 2); x.starts[mid][c] <= off {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return lo
+}
+
+// block finds the block that has an item.
+func (x *node) block(item int64) int {
+	lo, hi := 0, len(x.disps)
+	for hi-lo > 1 {
+		if mid := int(uint(lo+hi) / 2); x.first[mid] <= item {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return lo
+}
+
+// run moves n bytes of memory at disp that are elements of kind.
+func (m *mover) run(kind Kind, base unsafe.Pointer, disp, n, off int64) {
+	switch m.mode {
+	case packing:
+		m.buf = m.buf[copy(m.buf, memory(base, disp+off, n-off)):]
+	case unpacking:
+		m.buf = m.buf[copy(memory(base, disp+off, n-off), m.buf):]
+	case encoding:
+		m.encode(kind, base, disp, n, off)
+	case decoding:
+		m.decode(kind, base, disp, n, off)
+	}
+}
+
+// memory is n bytes that begin disp bytes from base.
+func memory(base unsafe.Pointer, disp, n int64) []byte {
+	return unsafe.Slice((*byte)(unsafe.Add(base, int(disp))), int(n))
+}
+
+func (m *mover) encode(kind Kind, base unsafe.Pointer, disp, n, off int64) {
+	size, wire := int64(kind.Size()), int64(m.rep.Size(kind))
+	i, cut := off/wire, off%wire
+	if cut > 0 {
+		m.encodePart(kind, memory(base, disp+i*size, size), cut)
+		i++
+	}
+	if whole := min(n/size-i, int64(len(m.buf))/wire); whole > 0 {
+		_ = m.rep.Encode(m.buf, memory(base, disp+i*size, whole*size), kind, int(whole)) // sizes are right
+		m.buf = m.buf[whole*wire:]
+		i += whole
+	}
+	if i < n/size && len(m.buf) > 0 {
+		m.encodePart(kind, memory(base, disp+i*size, size), 0)
+	}
+}
+
+// encodePart encodes one element from its byte cut on, as far as there is room.
+func (m *mover) encodePart(kind Kind, element []byte, cut int64) {
+	var b [40]byte
+	_ = m.rep.Encode(b[:], element, kind, 1)
+	m.buf = m.buf[copy(m.buf, b[cut:m.rep.Size(kind)]):]
+}
+
+func (m *mover) decode(kind Kind, base unsafe.Pointer, disp, n, off int64) {
+	size, wire := int64(kind.Size()), int64(m.rep.Size(kind))
+	i, cut := off/wire, off%wire
+	if cut > 0 {
+		if !m.decodePart(kind, memory(base, disp+i*size, size), int(cut)) {
+			return
+		}
+		i++
+	}
+	if whole := min(n/size-i, int64(len(m.buf))/wire); whole > 0 {
+		_ = m.rep.Decode(memory(base, disp+i*size, whole*size), m.buf, kind, int(whole))
+		m.buf = m.buf[whole*wire:]
+		i += whole
+	}
+	if i < n/size && len(m.buf) > 0 {
+		m.decodePart(kind, memory(base, disp+i*size, size), 0)
+	}
+}
+
+// decodePart keeps bytes of one element from its byte cut on, and decodes it once
+// it has all of them.
+func (m *mover) decodePart(kind Kind, element []byte, cut int) bool {
+	c := m.carry
+	if c == nil || cut > 0 && c.n != cut {
+		m.stuck = true
+		return false
+	}
+	wire := m.rep.Size(kind)
+	c.n = cut + copy(c.b[cut:wire], m.buf)
+	m.buf = m.buf[c.n-cut:]
+	if c.n < wire {
+		return false
+	}
+	c.n = 0
+	_ = m.rep.Decode(element, c.b[:wire], kind, 1)
+	return true
+}

@@ -1,0 +1,269 @@
+package datatype
+
+import "math/bits"
+
+// program is the way that Pack and the others take through an item.
+type program struct {
+	bytes *node // by memory; nil: nothing to move
+	kinds *node // by kinds, where the elements of a run all have one
+}
+
+// op says what a node is.
+type op uint8
+
+const (
+	opRun  op = iota // n bytes of memory that are elements of kind
+	opLoop           // n times child, stride bytes apart
+	opList           // blocks of children at disps, which are stride bytes apart in their block
+	opSeq            // parts
+)
+
+// node is a piece of a typemap: disp bytes from the origin of what it is in.
+type node struct {
+	op     op
+	kind   Kind
+	disp   int64
+	n      int64
+	stride int64
+	child  *node      // its disp is 0
+	disps  []int64    // of blocks
+	first  []int64    // items before each block, and after the last; nil: a block is one child
+	parts  []node     // in the order of the stream
+	starts [][3]int64 // stream bytes before each part
+	size   [3]int64   // stream bytes, by class
+}
+
+// program gives the program of d, making it at the first call.
+func (d *def) program() *program {
+	if p := d.prog.Load(); p != nil {
+		return p
+	}
+	p := &program{kinds: build(d, true)}
+	p.bytes = p.kinds
+	if bits.OnesCount64(d.kinds) > 1 {
+		p.bytes = build(d, false)
+	}
+	d.prog.Store(p)
+	return p
+}
+
+// build makes the node of one item of d; nil if it has no elements. byKind keeps
+// runs of different kinds apart, which are one run of bytes otherwise.
+func build(d *def, byKind bool) *node {
+	if d.elements == 0 {
+		return nil
+	}
+	switch d.form {
+	case formBasic:
+		n := d.wire[classMemory]
+		if byKind {
+			return &node{op: opRun, kind: d.kind, n: n, size: d.wire}
+		}
+		return &node{op: opRun, kind: Byte, n: n, size: [3]int64{n, n, n}}
+	case formAlias:
+		return build(d.child, byKind)
+	case formStruct:
+		return buildStruct(d, byKind)
+	}
+	child := build(d.child, byKind)
+	if d.disps == nil {
+		return repeat(repeat(child, d.length, d.child.extent()), d.count, d.stride)
+	}
+	return listOf(d, child, d.child.extent())
+}
+
+func buildStruct(d *def, byKind bool) *node {
+	var parts []node
+	var last *def
+	var child *node
+	for i, c := range d.children {
+		if c != last {
+			child, last = build(c, byKind), c
+		}
+		if part := repeat(child, d.items(i), c.extent()); part != nil {
+			parts = append(parts, *part.at(d.disps[i]))
+		}
+	}
+	return seqOf(parts)
+}
+
+// at is x further up in memory.
+func (x *node) at(disp int64) *node {
+	y := *x
+	y.disp += disp
+	return &y
+}
+
+// repeat is n times x, stride bytes apart.
+func repeat(x *node, n, stride int64) *node {
+	if x == nil || n <= 0 {
+		return nil
+	}
+	y := x.times(n, stride)
+	return &y
+}
+
+// times is repeat without an allocation unless there is a loop to be made of x
+// that is not at its origin; n > 0.
+func (x *node) times(n, stride int64) node {
+	if n == 1 {
+		return *x
+	}
+	y := *x
+	for i := range y.size {
+		y.size[i] *= n
+	}
+	switch {
+	case x.op == opRun && stride == x.n:
+		y.n *= n
+	case x.op == opLoop && stride == x.n*x.stride:
+		y.n *= n
+	default:
+		child := x
+		if x.disp != 0 {
+			child = x.at(-x.disp)
+		}
+		y = node{op: opLoop, disp: x.disp, n: n, stride: stride, child: child, size: y.size}
+	}
+	return y
+}
+
+// dense tells that items of x, stride apart, have no gaps.
+func (x *node) dense(stride int64) bool { return x.op == opRun && x.n == stride }
+
+// listOf makes a node of blocks of x that d lists, joining neighbours.
+func listOf(d *def, x *node, stride int64) *node {
+	disps, first := make([]int64, 0, len(d.disps)), make([]int64, 1, len(d.disps)+1)
+	next, total := int64(0), int64(0) // where a neighbour would begin, items so far
+	for i := range d.disps {
+		n := d.items(i)
+		if n == 0 {
+			continue
+		}
+		at := d.disps[i] * d.unit
+		if len(disps) > 0 && at == next {
+			first = first[:len(first)-1]
+		} else {
+			disps = append(disps, at)
+			next = at
+		}
+		total += n
+		next += n * stride
+		first = append(first, total)
+	}
+	return blocksOf(x, stride, disps, first)
+}
+
+// blocksOf makes a node of blocks of x: a loop if they are regular.
+func blocksOf(x *node, stride int64, disps, first []int64) *node {
+	blocks := int64(len(disps))
+	if blocks == 0 {
+		return nil
+	}
+	n := first[1]
+	for i := range disps {
+		if first[i+1]-first[i] != n {
+			return irregular(x, stride, disps, first)
+		}
+	}
+	block := repeat(x, n, stride)
+	if blocks == 1 {
+		return block.at(disps[0])
+	}
+	step := disps[1] - disps[0]
+	for i := range disps[1:] {
+		if disps[i+1]-disps[i] != step {
+			return irregular(block, 0, disps, nil)
+		}
+	}
+	return repeat(block, blocks, step).at(disps[0])
+}
+
+func irregular(x *node, stride int64, disps, first []int64) *node {
+	y := &node{op: opList, disp: x.disp, n: int64(len(disps)), stride: stride, child: x, disps: fitted(disps), first: fitted(first)}
+	if x.disp != 0 {
+		y.child = x.at(-x.disp)
+	}
+	items := y.n
+	if first != nil {
+		items = first[len(first)-1]
+	}
+	for i := range y.size {
+		y.size[i] = items * x.size[i]
+	}
+	return y
+}
+
+// fitted is s without what append kept in hand, if that is much.
+func fitted(s []int64) []int64 {
+	if cap(s)-len(s) <= len(s)/8 {
+		return s
+	}
+	return append(make([]int64, 0, len(s)), s...)
+}
+
+// seqOf makes a node of parts, joining neighbours.
+func seqOf(parts []node) *node {
+	var flat []node
+	for i := range parts {
+		flat = appendPart(flat, &parts[i], 0)
+	}
+	switch {
+	case len(flat) == 0:
+		return nil
+	case len(flat) == 1:
+		return &flat[0]
+	}
+	if y := runsOf(flat); y != nil {
+		return y
+	}
+	y := &node{op: opSeq, parts: flat, starts: make([][3]int64, len(flat))}
+	for i := range flat {
+		y.starts[i] = y.size
+		for c := range y.size {
+			y.size[c] += flat[i].size[c]
+		}
+	}
+	return y
+}
+
+func appendPart(flat []node, x *node, disp int64) []node {
+	if x.op == opSeq {
+		for i := range x.parts {
+			flat = appendPart(flat, &x.parts[i], disp+x.disp)
+		}
+		return flat
+	}
+	y := *x
+	y.disp += disp
+	if len(flat) > 0 {
+		last := &flat[len(flat)-1]
+		if last.op == opRun && y.op == opRun && last.kind == y.kind && last.disp+last.n == y.disp {
+			last.n += y.n
+			for c := range y.size {
+				last.size[c] += y.size[c]
+			}
+			return flat
+		}
+	}
+	return append(flat, y)
+}
+
+// runsOf makes a list of parts that are all runs of one kind; nil if they are not.
+func runsOf(parts []node) *node {
+	kind := parts[0].kind
+	for i := range parts {
+		if parts[i].op != opRun || parts[i].kind != kind {
+			return nil
+		}
+	}
+	unit := &node{op: opRun, kind: kind, n: int64(kind.Size())}
+	for c := range unit.size {
+		unit.size[c] = parts[0].size[c] / (parts[0].n / unit.n)
+	}
+	disps, first := make([]int64, len(parts)), make([]int64, len(parts)+1)
+	for i := range parts {
+		disps[i], first[i+1] = parts[i].disp, first[i]+parts[i].n/unit.n
+	}
+	return blocksOf(unit, unit.n, disps, first)
+}

@@ -1,0 +1,117 @@
+package datatype
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// quad is the bits of an IEEE binary128 number: sign, 15 bits of exponent, and
+// 112 of the fraction.
+type quad struct{ hi, lo uint64 }
+
+const (
+	quadSign    = 1 << 63
+	quadExp     = 0x7fff
+	quadFrac    = 1<<48 - 1 // of hi
+	x87One      = 1 << 63   // the integer bit, which a quad does not have
+	x87Dropped  = 49        // bits of a quad's fraction that an x87 number lacks
+	quadQuietHi = 1 << 47
+)
+
+// encodeQuads writes the long doubles of src as IEEE quads.
+func encodeQuads(dst, src []byte, l *layout, big bool) {
+	width := int(l.width)
+	for len(src) >= width && len(dst) >= quadWidth {
+		putQuad(dst, loadLongDouble(src), big)
+		dst, src = dst[quadWidth:], src[width:]
+	}
+}
+
+// decodeQuads is the inverse of encodeQuads. What an x87 number cannot hold is
+// rounded to nearest even.
+func decodeQuads(dst, src []byte, l *layout, big bool) {
+	width := int(l.width)
+	for len(dst) >= width && len(src) >= quadWidth {
+		storeLongDouble(dst[:width], getQuad(src, big))
+		dst, src = dst[width:], src[quadWidth:]
+	}
+}
+
+// loadLongDouble reads a long double of this host.
+func loadLongDouble(b []byte) quad {
+	if x87 {
+		return fromX87(binary.LittleEndian.Uint16(b[8:]), binary.LittleEndian.Uint64(b))
+	}
+	return getQuad(b, hostBig)
+}
+
+// storeLongDouble is the inverse. Padding becomes zero.
+func storeLongDouble(b []byte, q quad) {
+	if !x87 {
+		putQuad(b, q, hostBig)
+		return
+	}
+	top, mant := q.x87()
+	clear(b)
+	binary.LittleEndian.PutUint64(b, mant)
+	binary.LittleEndian.PutUint16(b[8:], top)
+}
+
+func putQuad(b []byte, q quad, big bool) {
+	if big {
+		binary.BigEndian.PutUint64(b, q.hi)
+		binary.BigEndian.PutUint64(b[8:], q.lo)
+	} else {
+		binary.LittleEndian.PutUint64(b, q.lo)
+		binary.LittleEndian.PutUint64(b[8:], q.hi)
+	}
+}
+
+func getQuad(b []byte, big bool) quad {
+	if big {
+		return quad{binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])}
+	}
+	return quad{binary.LittleEndian.Uint64(b[8:]), binary.LittleEndian.Uint64(b)}
+}
+
+// fromX87 widens an x87 number: sign and exponent, and 64 bits with the integer
+// bit. Encodings that the processor itself rejects become NaN.
+func fromX87(top uint16, mant uint64) quad {
+	exp := uint64(top & quadExp)
+	switch {
+	case exp == 0 && mant&x87One != 0:
+		exp = 1
+	case exp != 0 && mant&x87One == 0:
+		exp, mant = quadExp, mant|1<<62
+	}
+	frac := mant << 1
+	return quad{uint64(top&0x8000)<<48 | exp<<48 | frac>>16, frac << 48}
+}
+
+// x87 rounds q to an x87 number.
+func (q quad) x87() (top uint16, mant uint64) {
+	top, exp := uint16(q.hi>>63)<<15, uint16(q.hi>>48)&quadExp
+	hi := q.hi & quadFrac
+	mant = hi<<(64-x87Dropped) | q.lo>>x87Dropped
+	if exp == quadExp {
+		if hi|q.lo != 0 && mant == 0 {
+			mant = 1 << 62 // a NaN whose payload is cut off stays one
+		}
+		return top | exp, mant | x87One
+	}
+	if exp != 0 {
+		mant |= x87One
+	}
+	rest, half := q.lo&(1<<x87Dropped-1), uint64(1)<<(x87Dropped-1)
+	if rest > half || rest == half && mant&1 != 0 {
+		var carry uint64
+		mant, carry = bits.Add64(mant, 1, 0)
+		switch {
+		case carry != 0:
+			mant, exp = x87One, exp+1
+		case exp == 0 && mant&x87One != 0:
+			exp = 1
+		}
+	}
+	return top | exp, mant
+}
