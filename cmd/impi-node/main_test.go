@@ -8,12 +8,14 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/openimpi/impi/core/mpi"
 	"github.com/openimpi/impi/plugins/sdk"
+	"github.com/openimpi/impi/transports/tcp"
 )
 
 // The test binary is also impi-node, and the program that the nodes run.
@@ -22,10 +24,20 @@ const (
 	asProgram = "IMPI_TEST_PROGRAM"
 )
 
+// envProtocols makes this binary a plugin of another version of the protocol.
+const envProtocols = "IMPI_TEST_PROTOCOLS"
+
 func TestMain(m *testing.M) {
 	if p := os.Getenv(asProgram); p != "" && !sdk.IsPlugin() && os.Getenv("IMPI_CONTROL_FD") != "" {
 		program(p)
 		os.Exit(0)
+	}
+	if v := os.Getenv(envProtocols); v != "" && sdk.IsPlugin() { // one of another age
+		n, err := strconv.Atoi(v)
+		if err != nil {
+			panic(err)
+		}
+		sdk.Serve(sdk.Options{Transport: tcp.New(), Protocols: []int{n}})
 	}
 	if os.Getenv(asNode) != "" || sdk.IsPlugin() {
 		main()

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/conformance"
 	"github.com/openimpi/impi/plugins/host"
 )
 
@@ -118,7 +119,7 @@ const loadTime = 15 * time.Second
 
 // ask starts a plugin as a node does and asks it who it is. One without AutoMTLS is
 // asked without.
-func ask(p installed) (host.About, error) {
+func ask(p installed) (*conformance.Site, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), loadTime)
 	defer cancel()
 	c := host.Config{Name: p.Name, Builtin: p.Builtin, SHA256: p.Trusted, NoMTLS: p.noMTLS, DeferConfigure: true}
@@ -131,10 +132,14 @@ func ask(p installed) (host.About, error) {
 		run, err = host.Start(ctx, c)
 	}
 	if err != nil {
-		return host.About{}, err
+		return nil, err
 	}
 	defer run.Close()
-	return run.About(), nil
+	site := conformance.NewSite(run.About())
+	if u, err := run.Usage(); err == nil {
+		site.Takes(u)
+	}
+	return site, nil
 }
 
 // words joins names for a table.

@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/openimpi/impi/internal/conformance"
+	"github.com/openimpi/impi/plugins/proto"
 )
 
 // listed is an installed plugin and, if it loads, what it says of itself.
@@ -37,7 +38,7 @@ func pluginsList(o *pluginOptions, std streams) error {
 			if about, err := ask(p); err != nil {
 				x.Error = err.Error()
 			} else {
-				x.About = conformance.NewSite(about)
+				x.About = about
 			}
 		}
 		bad = bad || x.Error != ""
@@ -62,7 +63,7 @@ func writeJSON(w io.Writer, v any) error {
 
 func writeList(w io.Writer, list []listed) error {
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(t, "NAME\tVERSION\tSDK\tPROTOCOL\tDATA PLANES\tREACH\tFEATURES\tSHA256\tWHERE")
+	fmt.Fprintln(t, "NAME\tVERSION\tSDK\tPROTOCOL\tDATA PLANES\tREACH\tFEATURES\tMEMORY\tSHA256\tWHERE")
 	for _, x := range list {
 		where, sum := "built in", "-"
 		if !x.Builtin {
@@ -73,20 +74,39 @@ func writeList(w io.Writer, list []listed) error {
 			if !a.MTLS {
 				protocol += ", no mtls"
 			}
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", x.Name, a.Version, a.SDK, protocol, words(a.Planes), a.Reach, words(a.Features), sum, where)
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%.1f MB\t%s\t%s\n", x.Name, a.Version, a.SDK, protocol, words(a.Planes), a.Reach, words(a.Features), float64(a.Resident)/1e6, sum, where)
 		} else {
-			fmt.Fprintf(t, "%s\t-\t-\t-\t-\t-\t-\t%s\t%s\n", x.Name, sum, where)
+			fmt.Fprintf(t, "%s\t-\t-\t-\t-\t-\t-\t-\t%s\t%s\n", x.Name, sum, where)
 		}
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
 	for _, x := range list {
+		if x.About != nil {
+			writeNotes(w, x.Name, x.About)
+		}
 		if x.Error != "" {
 			fmt.Fprintf(w, "\n%s does not load: %s\n", x.Name, strings.ReplaceAll(x.Error, "\n", "\n  "))
 		}
 	}
 	return nil
+}
+
+// writeNotes tells what a plugin lacks, and what it says of its health.
+func writeNotes(w io.Writer, name string, s *conformance.Site) {
+	if len(s.Lacks) > 0 {
+		fmt.Fprintf(w, "\n%s speaks version %d of the protocol, this node %d; it lacks\n", name, s.Protocol, proto.Version)
+	}
+	for _, x := range s.Lacks {
+		fmt.Fprintf(w, "  %s\n", x)
+	}
+	if s.Newest > proto.Version {
+		fmt.Fprintf(w, "\n%s could speak version %d of the protocol, this node %d: update impi-node to have what that adds\n", name, s.Newest, proto.Version)
+	}
+	if s.Problem != "" {
+		fmt.Fprintf(w, "\n%s is degraded: %s\n", name, s.Problem)
+	}
 }
 
 // short is enough of a checksum to tell two files apart by eye.
@@ -103,11 +123,10 @@ func pluginsInfo(o *pluginOptions, std streams) error {
 	if err != nil {
 		return err
 	}
-	about, err := ask(p)
+	site, err := ask(p)
 	if err != nil {
 		return err
 	}
-	site := conformance.NewSite(about)
 	if o.json {
 		return writeJSON(std.out, site)
 	}
@@ -120,6 +139,8 @@ func pluginsInfo(o *pluginOptions, std streams) error {
 		{"transport", site.Name}, {"version", site.Version}, {"vendor", site.Vendor}, {"where", where}, {"sha256", site.SHA256},
 		{"written with", site.SDK}, {"protocol", fmt.Sprint(site.Protocol)}, {"AutoMTLS", yesNo(site.MTLS)},
 		{"data planes", words(site.Planes)}, {"reach", string(site.Reach)}, {"features", words(site.Features)},
+		{"starts with", fmt.Sprintf("%.1f MB (%.1f of its own), %d descriptors, %d threads",
+			float64(site.Resident)/1e6, float64(site.Own)/1e6, site.Descriptors, site.Threads)},
 	} {
 		if row[1] != "" {
 			fmt.Fprintf(t, "%s\t%s\n", row[0], row[1])
@@ -128,6 +149,7 @@ func pluginsInfo(o *pluginOptions, std streams) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
+	writeNotes(std.out, site.Name, site)
 	_, err = fmt.Fprintf(std.out, "\nIn a job file, with every setting at its default:\n\n%s", site.Block())
 	return err
 }

@@ -57,10 +57,44 @@ func TestPluginsList(t *testing.T) {
 		t.Errorf("%d plugins", len(got.Plugins))
 	}
 	_, table, _ := impiNode(t, "", "plugins", "list", "-dir", dir)
-	for _, words := range []string{"DATA PLANES", "impi-go-sdk", "peer-shm", "liar does not load"} {
+	for _, words := range []string{"DATA PLANES", "impi-go-sdk", "peer-shm", "liar does not load", "MEMORY", " MB"} {
 		if !strings.Contains(table, words) {
 			t.Errorf("%q is not in\n%s", words, table)
 		}
+	}
+}
+
+// A plugin one version older is listed like any other, with what it lacks.
+func TestPluginsOfOtherAges(t *testing.T) {
+	dir := pluginDir(t)
+	path := filepath.Join(dir, "impi-transport-tcp")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for protocols, want := range map[string]string{
+		"1": "tcp speaks version 1 of the protocol, this node 2; it lacks\n  health: ",
+		"3": "tcp could speak version 3 of the protocol, this node 2: update impi-node",
+	} {
+		script := strings.Replace(string(text), "IMPI_TEST_NODE=1", "IMPI_TEST_NODE=1 "+envProtocols+"="+protocols, 1)
+		if err := os.WriteFile(path, []byte(script), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for _, verb := range [][]string{{"info", path}, {"list", "-dir", dir}} {
+			_, out, _ := impiNode(t, "", append([]string{"plugins"}, verb...)...)
+			if !strings.Contains(out, want) {
+				t.Errorf("%s of version %s: %q is not in\n%s", verb[0], protocols, want, out)
+			}
+		}
+	}
+	// Two versions newer: what is wrong, and what to do.
+	script := strings.Replace(string(text), "IMPI_TEST_NODE=1", "IMPI_TEST_NODE=1 "+envProtocols+"=4", 1)
+	if err := os.WriteFile(path, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if status, _, out := impiNode(t, "", "plugins", "info", path); status != statusBad ||
+		!strings.Contains(out, "speaks version 4 of the transport protocol, this node 1 and 2") || !strings.Contains(out, "update impi-node") {
+		t.Errorf("status %d\n%s", status, out)
 	}
 }
 

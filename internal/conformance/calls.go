@@ -39,6 +39,8 @@ var callCases = []Case{
 		Rule: "it holds 256 links that nobody opens, not more: further dials are answered with resource, and it goes on when there is room"},
 	{ID: "P-CALL-11", Name: "dial-time", Kind: Correct, run: dialTime,
 		Rule: "a dial ends with an error code, and not later than its time"},
+	{ID: "P-CALL-12", Name: "transports-health", Kind: Correct, run: transportsHealth,
+		Rule: "one that speaks version 2 of the protocol answers Health and lists its versions, that of its handshake among them"},
 }
 
 func introduction(e *env) {
@@ -62,6 +64,22 @@ func health(e *env) {
 	e.must(err)
 	if answer.GetStatus() != grpc_health_v1.HealthCheckResponse_SERVING {
 		e.Fatalf("it answers %v", answer.GetStatus())
+	}
+}
+
+func transportsHealth(e *env) {
+	n := e.configured(nodeOptions{})
+	if n.shake.version == "1" {
+		e.Skipf("it speaks version 1 of the protocol, which has no Health")
+	}
+	ctx := e.context()
+	answer, err := n.rpc.Health(ctx, &proto.HealthRequest{Call: n.call(ctx)})
+	e.must(err)
+	if answer.GetProblem() != "" {
+		e.Logf("it says that it is degraded: %s", answer.GetProblem())
+	}
+	if v, err := strconv.Atoi(n.shake.version); err != nil || !slices.Contains(n.speaks, uint32(v)) {
+		e.Fatalf("its handshake says version %s, Info says %v", n.shake.version, n.speaks)
 	}
 }
 

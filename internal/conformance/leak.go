@@ -28,19 +28,19 @@ const (
 const settleTime = 12 * time.Second
 
 // both looks at two plugins' processes.
-func (e *env) both(near, far *host.Plugin) (u [2]usage) {
+func (e *env) both(near, far *host.Plugin) (u [2]host.Usage) {
 	for i, p := range []*host.Plugin{near, far} {
 		var err error
-		u[i], err = usageOf(p.Status().PID)
+		u[i], err = host.UsageOf(p.Status().PID)
 		e.must(err)
 	}
 	return u
 }
 
-func grown(before, after [2]usage) bool {
+func grown(before, after [2]host.Usage) bool {
 	for i := range before {
-		if after[i].descriptors > before[i].descriptors+spareDescriptors ||
-			after[i].threads > before[i].threads+spareThreads || after[i].resident > before[i].resident+spareMemory {
+		if after[i].Descriptors > before[i].Descriptors+spareDescriptors ||
+			after[i].Threads > before[i].Threads+spareThreads || after[i].Own > before[i].Own+spareMemory {
 			return true
 		}
 	}

@@ -30,6 +30,7 @@ type node struct {
 	conn   *grpc.ClientConn
 	rpc    proto.TransportClient
 	keys   atomic.Uint64
+	speaks []uint32 // versions of the protocol, as Info says
 	exited chan struct{}
 	status error // of Wait, valid when exited is closed
 }
@@ -50,11 +51,21 @@ func (o *nodeOptions) complete() {
 		o.level = "info"
 	}
 	if o.versions == "" {
-		o.versions = fmt.Sprint(proto.Version)
+		o.versions = offered(0)
 	}
 	if o.cookie == "" {
 		o.cookie = proto.CookieValue
 	}
+}
+
+// offered lists the versions of the protocol that a node speaks which is that much newer
+// than this one.
+func offered(newer int) string {
+	var words []string
+	for _, v := range proto.Versions() {
+		words = append(words, fmt.Sprint(v+newer))
+	}
+	return strings.Join(words, ",")
 }
 
 // startNode starts the plugin, waits for its handshake and connects.
@@ -157,9 +168,11 @@ func (n *node) meet(ctx context.Context) error {
 		return err
 	}
 	n.rpc = proto.NewTransportClient(n.conn)
-	if _, err := n.rpc.Info(ctx, &proto.InfoRequest{Call: n.call(ctx)}); err != nil {
+	info, err := n.rpc.Info(ctx, &proto.InfoRequest{Call: n.call(ctx)})
+	if err != nil {
 		return fmt.Errorf("it shook hands but does not answer Info: %w", err)
 	}
+	n.speaks = info.GetProtocols()
 	go n.followStdio()
 	_ = os.Remove(n.shake.address) // as a node does: connected, it needs no name any more
 	return nil

@@ -36,7 +36,10 @@ type Site struct {
 	Version      string                 `json:"version"`
 	Vendor       string                 `json:"vendor"`
 	SDK          string                 `json:"sdk"`
-	Protocol     int                    `json:"protocol"`
+	Protocol     int                    `json:"protocol"`          // version that is spoken
+	Newest       int                    `json:"protocol_newest"`   // version that it could speak
+	Lacks        []string               `json:"lacks,omitempty"`   // what the version that is spoken has not
+	Problem      string                 `json:"problem,omitempty"` // what it says of its health
 	MTLS         bool                   `json:"auto_mtls"`
 	Path         string                 `json:"path"`
 	SHA256       string                 `json:"sha256,omitempty"`
@@ -47,6 +50,8 @@ type Site struct {
 	Address      string                 `json:"address"`       // an example
 	StartSeconds float64                `json:"start_seconds"` // until it was ready
 	Resident     int64                  `json:"resident_bytes"`
+	Own          int64                  `json:"own_bytes"` // of these, in no file and shared with nobody
+	CPUSeconds   float64                `json:"cpu_seconds"`
 	Threads      int                    `json:"threads"`
 	Descriptors  int                    `json:"descriptors"`
 }

@@ -113,8 +113,8 @@ func (r *runner) look() error {
 	defer p.Close()
 	site := NewSite(p.About())
 	site.StartSeconds = time.Since(begin).Seconds()
-	if u, err := usageOf(p.Status().PID); err == nil {
-		site.Resident, site.Threads, site.Descriptors = u.resident, u.threads, u.descriptors
+	if u, err := p.Usage(); err == nil {
+		site.Takes(u)
 	}
 	e := env{s: r.s, workDir: r.dir}
 	out := transporttest.Record(func(t transporttest.T) {
@@ -136,12 +136,20 @@ func NewSite(a host.About) *Site {
 	site := &Site{
 		Name: a.Name, Version: a.Version, Vendor: a.Vendor, SDK: a.SDK, Protocol: a.Protocol, MTLS: a.MTLS,
 		Path: a.Path, SHA256: a.Digest, Planes: a.Capabilities.DataPlanes, Features: a.Capabilities.Features,
-		Reach: a.Capabilities.Reach,
+		Reach: a.Capabilities.Reach, Newest: a.Newest, Problem: a.Problem,
+	}
+	for _, x := range a.Lacks {
+		site.Lacks = append(site.Lacks, x.Name+": "+x.Without)
 	}
 	for _, x := range a.Schema {
 		site.Settings = append(site.Settings, Setting{x.Name, string(x.Type), x.Required, x.Default, x.Doc})
 	}
 	return site
+}
+
+// Takes notes what the plugin's process takes of the machine.
+func (s *Site) Takes(u host.Usage) {
+	s.Resident, s.Own, s.CPUSeconds, s.Threads, s.Descriptors = u.Resident, u.Own, u.CPU.Seconds(), u.Threads, u.Descriptors
 }
 
 // jobs are the cases to do, in the order in which they are best read.

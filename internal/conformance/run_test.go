@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -26,9 +27,23 @@ import (
 // The test binary is also the plugin that is judged: our tcp, with a fault.
 const asFault = "IMPI_TEST_FAULT"
 
+// asProtocols has the versions of the protocol that it says to speak.
+const asProtocols = "IMPI_TEST_PROTOCOLS"
+
+func protocols(text string) (list []int) {
+	for _, w := range strings.Fields(text) {
+		v, err := strconv.Atoi(w)
+		if err != nil {
+			panic(err)
+		}
+		list = append(list, v)
+	}
+	return list
+}
+
 func TestMain(m *testing.M) {
 	if sdk.IsPlugin() {
-		sdk.Serve(sdk.Options{Transport: &faulty{tcp.New(), os.Getenv(asFault)}})
+		sdk.Serve(sdk.Options{Transport: &faulty{tcp.New(), os.Getenv(asFault)}, Protocols: protocols(os.Getenv(asProtocols))})
 	}
 	os.Exit(m.Run())
 }
@@ -158,6 +173,33 @@ func TestFaultyProcessesAreFound(t *testing.T) {
 				t.Errorf("%+v", r.Results)
 			}
 		})
+	}
+}
+
+// Plugins one version older and newer keep the rules that concern it; what the older one
+// has not is skipped, not failed.
+func TestOtherAges(t *testing.T) {
+	for protocols, skipped := range map[string]string{"": "", "1": "P-CALL-12 P-START-10", "2 3": "P-START-09", "3": "P-START-09"} {
+		s := subject("")
+		s.Env = append(s.Env, asProtocols+"="+protocols)
+		r, err := Run(t.Context(), s, Options{Quick: true, Run: regexp.MustCompile("P-START-02|P-START-05|P-START-09|P-START-10|P-CALL-12|T-DIAL-01"), Planes: onlyFD})
+		if err != nil {
+			t.Fatalf("%q: %v", protocols, err)
+		}
+		for _, x := range r.Results {
+			want := transporttest.Pass
+			if strings.Contains(skipped, x.ID) {
+				want = transporttest.Skip
+			}
+			if x.Verdict != want {
+				t.Errorf("versions %q: %s is %s: %s", protocols, x.ID, x.Verdict, x.Reason)
+			}
+		}
+		var text bytes.Buffer
+		r.WriteSummary(&text)
+		if got := strings.Contains(text.String(), "lacks health"); got != (protocols == "1") {
+			t.Errorf("versions %q:\n%s", protocols, &text)
+		}
 	}
 }
 

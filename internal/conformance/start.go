@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,6 +24,10 @@ var startCases = []Case{
 		Rule: "a node that connects seconds after the handshake is served"},
 	{ID: "P-START-05", Name: "other-version", Kind: Robust, run: otherVersion,
 		Rule: "to a node that speaks other versions of the protocol only, it does not say that it speaks one of them"},
+	{ID: "P-START-09", Name: "older-node", Kind: Robust, run: func(e *env) { otherAge(e, fmt.Sprint(proto.Version-1)) },
+		Rule: "to a node of the version before this one it speaks that version, and makes links, or says that it cannot"},
+	{ID: "P-START-10", Name: "newer-node", Kind: Robust, run: func(e *env) { otherAge(e, offered(1)) },
+		Rule: "to a node of the next version it speaks a version that the node has, and makes links"},
 	{ID: "P-START-06", Name: "safe-file", Kind: Correct, run: safeFile,
 		Rule: "its file and its directory cannot be written by others, and the file is called impi-transport-NAME"},
 	{ID: "P-START-07", Name: "mtls", Kind: Robust, run: mtls,
@@ -61,8 +66,8 @@ func byHand(e *env) {
 func handshakeFirst(e *env) {
 	dir := e.dir()
 	n := e.node(nodeOptions{dir: dir})
-	if n.shake.version != fmt.Sprint(proto.Version) {
-		e.Fatalf("it speaks version %q of the protocol, this node %d", n.shake.version, proto.Version)
+	if !slices.Contains(strings.Split(offered(0), ","), n.shake.version) && proto.Common(n.speaks) == 0 {
+		e.Fatalf("it speaks version %q of the protocol, this node %s", n.shake.version, offered(0))
 	}
 	inside, err := filepath.Rel(dir, n.shake.address)
 	if err != nil || strings.HasPrefix(inside, "..") {
@@ -101,6 +106,18 @@ func otherVersion(e *env) {
 	e.must(err)
 	if h.version == "98" || h.version == "99" {
 		e.Fatalf("it says that it speaks version %s", h.version)
+	}
+}
+
+// otherAge has the plugin make a link for a node that speaks other versions.
+func otherAge(e *env, versions string) {
+	n := e.configured(nodeOptions{versions: versions})
+	if !slices.Contains(strings.Split(versions, ","), n.shake.version) {
+		e.Skipf("it speaks version %s and cannot serve a node that speaks %s, and says so", n.shake.version, versions)
+	}
+	_, address := e.listen(n)
+	if answer := e.dial(n, address); answer.GetError() != nil {
+		e.Fatalf("a node that speaks %s cannot dial: %s", versions, answer.GetError().GetReason())
 	}
 }
 

@@ -86,8 +86,14 @@ func (r *Report) writeSpeed(p *printer) {
 func (s *Site) write(p *printer) {
 	p.line("a site sees")
 	p.line("  %s %s by %s, written with %s, protocol %d%s", s.Name, s.Version, orNobody(s.Vendor), s.SDK, s.Protocol, mtlsWord(s.MTLS))
+	for _, x := range s.Lacks {
+		p.line("  lacks %s", x)
+	}
+	if s.Problem != "" {
+		p.line("  degraded: %s", s.Problem)
+	}
 	p.line("  data planes %s; reach %s; features %s", joined(s.Planes), s.Reach, joined(s.Features))
-	p.line("  starts in %.0f ms, %.1f MB of its own, %d threads, %d descriptors", s.StartSeconds*1000, float64(s.Resident)/1e6, s.Threads, s.Descriptors)
+	p.line("  starts in %.0f ms, %.1f MB of its own, %d threads, %d descriptors", s.StartSeconds*1000, float64(s.Own)/1e6, s.Threads, s.Descriptors)
 	p.line("  addresses like %s", s.Address)
 	p.line("  in the job file:")
 	for line := range strings.Lines(s.Block()) {

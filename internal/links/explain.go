@@ -26,7 +26,42 @@ func writeProcs(w io.Writer, j *Job) {
 	}
 	fmt.Fprintln(w)
 	t.write(w, "  ")
+	writePlugins(w, j)
 	writeChannels(w, j)
+}
+
+// life is how often a plugin was started; empty: once, and it lives.
+func (x Transport) life() string {
+	if x.Starts <= 1 && x.Failures == 0 {
+		return ""
+	}
+	s := fmt.Sprintf("was started %d times, %d failures in a row", x.Starts, x.Failures)
+	if !x.NextTry.IsZero() {
+		s += ", not again before " + x.NextTry.Format("15:04:05.000")
+	}
+	return s
+}
+
+// writePlugins tells what plugins take, lack and suffer from.
+func writePlugins(w io.Writer, j *Job) {
+	for _, s := range j.Sites {
+		for _, x := range s.Transports {
+			head := fmt.Sprintf("  plugin %s of site %s", x.Name, s.Name)
+			if life := x.life(); life != "" {
+				fmt.Fprintf(w, "%s %s\n", head, life)
+			}
+			if u := x.Usage; u != nil {
+				fmt.Fprintf(w, "%s takes %s (%s of its own), %v CPU, %d descriptors, %d threads\n",
+					head, amount(float64(u.Resident), "B"), amount(float64(u.Own), "B"), u.CPU, u.Descriptors, u.Threads)
+			}
+			if len(x.Lacks) > 0 {
+				fmt.Fprintf(w, "%s speaks version %d of the protocol and lacks %s\n", head, x.Protocol, strings.Join(x.Lacks, ", "))
+			}
+			if x.Problem != "" {
+				fmt.Fprintf(w, "%s is degraded: %s\n", head, x.Problem)
+			}
+		}
+	}
 }
 
 func process(pid int) string {

@@ -88,6 +88,23 @@ type Transport struct {
 	Planes []string `json:"data_planes"`
 	Reach  string   `json:"reach"`
 	Error  string   `json:"error,omitempty"` // why its last process ended
+
+	Protocol int        `json:"protocol,omitempty"`  // version that is spoken with the plugin
+	Lacks    []string   `json:"lacks,omitempty"`     // what that version has not
+	Problem  string     `json:"problem,omitempty"`   // degraded: what is less well than it could be
+	Starts   int        `json:"starts,omitempty"`    // processes that got ready
+	Failures int        `json:"failures,omitempty"`  // deaths and failed starts in a row
+	NextTry  time.Time  `json:"next_start,omitzero"` // backoff and failed: not before
+	Usage    *Resources `json:"resources,omitempty"` // of its process
+}
+
+// Resources is what a process takes of its machine.
+type Resources struct {
+	Resident    int64         `json:"resident_bytes"`
+	Own         int64         `json:"own_bytes"` // of these, in no file and shared with nobody
+	CPU         time.Duration `json:"cpu_ns"`
+	Descriptors int           `json:"descriptors"`
+	Threads     int           `json:"threads"`
 }
 
 // State is what became of a pair.

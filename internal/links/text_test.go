@@ -39,7 +39,11 @@ func report() *Report {
 	j.Sites[0].Agents = []Host{{Address: "127.0.0.2", Wait: Waiting{Setting: "auto", Budget: 200 * time.Microsecond}}}
 	j.Sites[0].Ranks[0].Agent = Bytes{Sent: number(2048), Received: number(0)}
 	j.Sites[0].Ranks[1].Silent = "it does not answer"
-	j.Sites[0].Transports = []Transport{{Name: "tcp", State: "healthy", PID: 300, Links: 4}, {Name: "shm", State: "backoff", Error: "exit status 1"}}
+	j.Sites[0].Transports = []Transport{
+		{Name: "tcp", State: "degraded", PID: 300, Links: 4, Starts: 2, Protocol: 1, Lacks: []string{"health", "protocols"}, Problem: "small buffers",
+			Usage: &Resources{Resident: 21e6, Own: 9.5e6, CPU: 1250 * time.Millisecond, Descriptors: 12, Threads: 8}},
+		{Name: "shm", State: "backoff", Error: "exit status 1", Failures: 3, NextTry: time.Unix(1076, 0).UTC()},
+	}
 	j.Sites[1].Hosts, j.Sites[1].Problem = []string{"127.0.0.3"}, "the node does not answer"
 	j.Sites[1].Ranks = nil
 	j.Sites = append(j.Sites,

@@ -174,7 +174,14 @@ func (n *node) sites() (sites []links.Site) {
 func (n *node) describeTransports() (list []links.Transport) {
 	for _, t := range n.transports {
 		c, s := t.Capabilities(), t.plugin.Status()
-		x := links.Transport{Name: t.name, State: string(s.State), PID: s.PID, Links: s.Links, Planes: planes(c), Reach: string(c.Reach)}
+		x := links.Transport{
+			Name: t.name, State: string(s.State), PID: s.PID, Links: s.Links, Planes: planes(c), Reach: string(c.Reach),
+			Protocol: s.Protocol, Lacks: s.Lacks, Problem: s.Problem, Starts: s.Starts, Failures: s.Failures, NextTry: s.NextTry,
+		}
+		if u, err := t.plugin.Usage(); err == nil {
+			r := links.Resources(u)
+			x.Usage = &r
+		}
 		if s.LastErr != nil {
 			x.Error = s.LastErr.Error()
 		}
