@@ -29,6 +29,10 @@ const ContextLimit wire.ContextID = 1<<64 - 16
 // communicator. As it is larger than every ID, all members see it and agree again.
 const Busy wire.ContextID = 1<<64 - 1
 
+// Failed is what a process contributes that cannot make the communicator. All
+// members see it once nobody is busy, and none makes it.
+const Failed wire.ContextID = 1<<64 - 2
+
 // Contexts gives out context IDs by IMPI's rule: members agree on the largest
 // that any of them has in use, and the next are the new communicator's.
 //

@@ -33,27 +33,23 @@ const (
 )
 
 // Group is an ordered set of distinct processes, ranked from 0. It is immutable
-// and may be shared; the zero Group is the empty group. A group of regularly
-// spaced procs, like the world, takes no table.
+// and may be shared; the zero Group is the empty group. What it takes grows with
+// the number of its runs, regularly spaced members one after the other: the
+// world, parts of it by ranges, and all but a few of it are a few.
 type Group struct {
 	runs  []run
 	size  int
-	index []entry // by proc; only of groups of many runs
+	index *index // of groups of many runs
 }
 
-// run is part of a group: n procs from first in steps, of ranks from rank.
-type run struct {
-	rank, n, step int
-	first         Proc
-}
-
-type entry struct {
-	proc Proc
-	rank int32
+// index has the runs of a group in the order of their smallest members.
+type index struct {
+	order []int32
+	reach []Proc // the largest member of this run and those before
 }
 
 // scan is the number of runs up to which looking through them all is as quick
-// as an index, which takes 8 bytes per member.
+// as an index.
 const scan = 8
 
 // Empty is the group without members.
@@ -64,7 +60,7 @@ func NewGroup(first Proc, n int) *Group {
 	if n <= 0 {
 		return Empty
 	}
-	return &Group{runs: []run{{n: n, step: 1, first: first}}, size: n}
+	return &Group{runs: []run{{n: int32(n), step: 1, first: int32(first)}}, size: n}
 }
 
 // GroupOf is the group of procs in the given order. It is ErrRank if one
@@ -95,65 +91,13 @@ func duplicate[T int | Proc](s []T) int {
 	return -1
 }
 
-// builder makes a group of procs added one by one.
-type builder struct {
-	runs []run
-	size int
-}
-
-func (b *builder) add(p Proc) {
-	if len(b.runs) > 0 {
-		r := &b.runs[len(b.runs)-1]
-		if r.n == 1 {
-			r.step = int(p) - int(r.first)
-		}
-		if int64(p) == int64(r.first)+int64(r.n)*int64(r.step) {
-			r.n++
-			b.size++
-			return
-		}
-	}
-	b.runs = append(b.runs, run{rank: b.size, n: 1, step: 1, first: p})
-	b.size++
-}
-
-// addRange adds the procs from first to first+n-1, all of them above the last.
-func (b *builder) addRange(first Proc, n int) {
-	b.add(first)
-	if n == 1 {
-		return
-	}
-	if r := &b.runs[len(b.runs)-1]; r.step != 1 {
-		if r.n--; r.n == 1 {
-			r.step = 1
-		}
-		b.runs = append(b.runs, run{rank: b.size - 1, n: 1, step: 1, first: first})
-	}
-	b.runs[len(b.runs)-1].n += n - 1
-	b.size += n - 1
-}
-
-func (b *builder) group() *Group {
-	if b.size == 0 {
-		return Empty
-	}
-	g := &Group{runs: slices.Clip(b.runs), size: b.size}
-	if len(g.runs) > scan {
-		g.index = make([]entry, 0, g.size)
-		for p, r := range g.All() {
-			g.index = append(g.index, entry{p, int32(r)})
-		}
-		slices.SortFunc(g.index, func(a, b entry) int { return int(a.proc) - int(b.proc) })
-	}
-	return g
-}
-
 // All yields the members with their ranks, in rank order.
 func (g *Group) All() func(yield func(Proc, int) bool) {
 	return func(yield func(Proc, int) bool) {
-		for _, r := range g.runs {
-			for i := range r.n {
-				if !yield(r.first+Proc(i*r.step), r.rank+i) {
+		for k := range g.runs {
+			r := &g.runs[k]
+			for i := range int(r.n) {
+				if !yield(r.at(i), int(r.rank)+i) {
 					return
 				}
 			}
@@ -167,23 +111,25 @@ func (g *Group) Size() int { return g.size }
 // Rank gives the rank of p in g; ok is false if p is not a member.
 func (g *Group) Rank(p Proc) (rank int, ok bool) {
 	if g.index != nil {
-		i := sort.Search(len(g.index), func(i int) bool { return g.index[i].proc >= p })
-		if i < len(g.index) && g.index[i].proc == p {
-			return int(g.index[i].rank), true
-		}
-		return Undefined, false
+		return g.find(p)
 	}
 	for i := range g.runs {
-		r := &g.runs[i]
-		steps := int(p) - int(r.first)
-		if r.step != 1 {
-			if steps%r.step != 0 {
-				continue
-			}
-			steps /= r.step
+		if at, ok := g.runs[i].index(p); ok {
+			return int(g.runs[i].rank) + at, true
 		}
-		if uint(steps) < uint(r.n) {
-			return r.rank + steps, true
+	}
+	return Undefined, false
+}
+
+// find is Rank of a group with an index. Runs that begin below p may have it
+// as long as any of them reaches so far.
+func (g *Group) find(p Proc) (rank int, ok bool) {
+	x := g.index
+	i := sort.Search(len(x.order), func(i int) bool { return g.runs[x.order[i]].low() > p })
+	for i--; i >= 0 && x.reach[i] >= p; i-- {
+		r := &g.runs[x.order[i]]
+		if at, ok := r.index(p); ok {
+			return int(r.rank) + at, true
 		}
 	}
 	return Undefined, false
@@ -194,12 +140,16 @@ func (g *Group) At(rank int) (p Proc, ok bool) {
 	if uint(rank) >= uint(g.size) {
 		return -1, false
 	}
-	i := 0
-	if len(g.runs) > 1 {
-		i = sort.Search(len(g.runs), func(i int) bool { return g.runs[i].rank > rank }) - 1
+	r := &g.runs[g.run(rank)]
+	return r.at(rank - int(r.rank)), true
+}
+
+// run is which run has a rank that exists.
+func (g *Group) run(rank int) int {
+	if len(g.runs) == 1 {
+		return 0
 	}
-	r := &g.runs[i]
-	return r.first + Proc((rank-r.rank)*r.step), true
+	return sort.Search(len(g.runs), func(i int) bool { return int(g.runs[i].rank) > rank }) - 1
 }
 
 // Procs lists the members in rank order.
@@ -209,41 +159,6 @@ func (g *Group) Procs() []Proc {
 		procs = append(procs, p)
 	}
 	return procs
-}
-
-// Comparison is the result of comparing groups or communicators, with the
-// values of MPI's ABI.
-type Comparison int
-
-// The results. Only communicators can be Congruent: of equal groups, but of
-// different contexts.
-const (
-	Identical Comparison = 201 + iota
-	Congruent
-	Similar
-	Unequal
-)
-
-// Compare says whether g and h have the same members in the same order
-// (Identical), in another order (Similar), or not (Unequal).
-func (g *Group) Compare(h *Group) Comparison {
-	if g == h {
-		return Identical
-	}
-	if g.size != h.size {
-		return Unequal
-	}
-	result := Identical
-	for p, r := range g.All() {
-		hr, ok := h.Rank(p)
-		if !ok {
-			return Unequal
-		}
-		if hr != r {
-			result = Similar
-		}
-	}
-	return result
 }
 
 // Translate gives for each rank in g the rank of the same process in h, or

@@ -24,18 +24,19 @@ type Masters struct {
 func NewMasters(g *Group, table *Clients) *Masters {
 	m := &Masters{group: g, table: table}
 	var locals []builder
-	for _, r := range g.runs {
-		for i := 0; i < r.n; {
-			p := r.first + Proc(i*r.step)
+	for k := range g.runs {
+		r := &g.runs[k]
+		for i := 0; i < int(r.n); {
+			p := r.at(i)
 			client, first, end := table.span(p)
-			n := min(r.n-i, r.within(p, first, end))
+			n := min(int(r.n)-i, r.within(p, first, end))
 			number := slices.Index(m.clients, client)
 			if number < 0 {
 				number = len(locals)
 				m.clients = append(m.clients, client)
 				locals = append(locals, builder{})
 			}
-			locals[number].addRange(Proc(r.rank+i), n)
+			locals[number].addRange(Proc(int(r.rank)+i), n)
 			i += n
 		}
 	}
@@ -50,9 +51,9 @@ func NewMasters(g *Group, table *Clients) *Masters {
 // within is how many steps of a run from p on stay in the range that p is in.
 func (r *run) within(p, first, end Proc) int {
 	if r.step > 0 {
-		return int(end-1-p)/r.step + 1
+		return int(end-1-p)/int(r.step) + 1
 	}
-	return int(p-first)/-r.step + 1
+	return int(p-first)/-int(r.step) + 1
 }
 
 // Count is the number of masters, which is the number of clients spanned.

@@ -1,152 +1,143 @@
 package comm
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Union is all of g in order, then those members of h that g lacks, in h's order.
 func (g *Group) Union(h *Group) *Group {
-	if h.size == 0 || g == h {
+	switch {
+	case h.size == 0 || g == h:
+		return g
+	case g.size == 0:
+		return h
+	}
+	more := h.Difference(g)
+	if more.size == 0 {
 		return g
 	}
-	b := builder{}
-	for p := range g.All() {
-		b.add(p)
-	}
-	for p := range h.All() {
-		if _, in := g.Rank(p); !in {
-			b.add(p)
-		}
+	b := builder{runs: slices.Clone(g.runs), size: g.size}
+	for _, r := range more.runs {
+		b.addRun(r)
 	}
 	return b.group()
 }
 
 // Intersection is the members of g that h has too, in g's order.
-func (g *Group) Intersection(h *Group) *Group { return g.filter(h, true) }
-
-// Difference is the members of g that h lacks, in g's order.
-func (g *Group) Difference(h *Group) *Group { return g.filter(h, false) }
-
-func (g *Group) filter(h *Group, want bool) *Group {
-	b := builder{}
-	for p := range g.All() {
-		if _, in := h.Rank(p); in == want {
-			b.add(p)
+func (g *Group) Intersection(h *Group) *Group {
+	b, m := builder{}, newMeeting(g, h)
+	for k := range g.runs {
+		r := &g.runs[k]
+		for _, h := range m.of(r) {
+			b.addRun(r.part(h))
 		}
 	}
-	return b.group()
+	return g.or(&b)
 }
 
-// Meets gives a member that g and h have in common; ok is false if they have none.
-func (g *Group) Meets(h *Group) (p Proc, ok bool) {
-	for p := range g.All() {
-		if _, in := h.Rank(p); in {
-			return p, true
+// Difference is the members of g that h lacks, in g's order.
+func (g *Group) Difference(h *Group) *Group {
+	b, m := builder{}, newMeeting(g, h)
+	for k := range g.runs {
+		r := &g.runs[k]
+		next := 0
+		for _, h := range m.of(r) {
+			b.addRun(r.part(hits{next, 1, h.from - next}))
+			b.between(r, h)
+			next = h.last() + 1
 		}
+		b.addRun(r.part(hits{next, 1, int(r.n) - next}))
 	}
-	return -1, false
+	return g.or(&b)
+}
+
+// between adds what of r lies between hits of one sequence.
+func (b *builder) between(r *run, h hits) {
+	if h.step == 1 {
+		return
+	}
+	if h.step == 2 {
+		b.addRun(r.part(hits{h.from + 1, 2, h.n - 1}))
+		return
+	}
+	for i := range h.n - 1 {
+		b.addRun(r.part(hits{h.from + i*h.step + 1, 1, h.step - 1}))
+	}
+}
+
+// part is some members of r.
+func (r *run) part(h hits) run {
+	return run{first: int32(r.at(h.from)), step: r.step * int32(h.step), n: int32(h.n)}
+}
+
+// or is what was built of members of g, or g itself if that is all of them.
+func (g *Group) or(b *builder) *Group {
+	if b.size == g.size {
+		return g
+	}
+	return b.group()
 }
 
 // Incl is the group whose rank i is g's ranks[i]. It is ErrRank if a rank is
 // outside g or listed twice.
 func (g *Group) Incl(ranks []int) (*Group, error) {
-	if err := g.checkRanks(ranks); err != nil {
+	list, err := g.checkRanks(ranks)
+	if err != nil {
 		return nil, err
 	}
-	b := builder{}
-	for _, r := range ranks {
-		p, _ := g.At(r)
-		b.add(p)
-	}
-	return b.group(), nil
+	return g.pick(list), nil
 }
 
 // Excl is g without the listed ranks, in g's order. The errors are those of Incl.
 func (g *Group) Excl(ranks []int) (*Group, error) {
-	if err := g.checkRanks(ranks); err != nil {
+	list, err := g.checkRanks(ranks)
+	if err != nil {
 		return nil, err
 	}
-	if len(ranks) == 0 {
-		return g, nil
-	}
-	out := make([]bool, g.size)
-	for _, r := range ranks {
-		out[r] = true
-	}
+	return g.without(list), nil
+}
+
+// checkRanks makes a group of ranks, which are its members.
+func (g *Group) checkRanks(ranks []int) (*Group, error) {
 	b := builder{}
-	for p, r := range g.All() {
-		if !out[r] {
-			b.add(p)
+	for i, r := range ranks {
+		if uint(r) >= uint(g.size) {
+			return nil, fmt.Errorf("comm: %w: %d at %d, the group has %d members", ErrRank, r, i, g.size)
 		}
+		b.add(Proc(r))
+	}
+	if i := duplicate(ranks); i >= 0 {
+		return nil, fmt.Errorf("comm: %w: %d is listed twice", ErrRank, ranks[i])
 	}
 	return b.group(), nil
 }
 
-func (g *Group) checkRanks(ranks []int) error {
-	for i, r := range ranks {
-		if uint(r) >= uint(g.size) {
-			return fmt.Errorf("comm: %w: %d at %d, the group has %d members", ErrRank, r, i, g.size)
+// pick is the members of g whose ranks are the members of list, in its order.
+func (g *Group) pick(list *Group) *Group {
+	b := builder{}
+	for k := range list.runs {
+		r := &list.runs[k]
+		for i := 0; i < int(r.n); {
+			rank := int(r.at(i))
+			in := &g.runs[g.run(rank)]
+			first := run{first: in.rank, step: 1, n: in.n}
+			low, high := first.ends()
+			_, last := (&run{first: int32(rank), step: r.step, n: r.n - int32(i)}).between(low, high)
+			n := min(last+1, int(r.n)-i)
+			b.addRun(in.part(hits{rank - int(in.rank), int(r.step), n}))
+			i += n
 		}
 	}
-	if i := duplicate(ranks); i >= 0 {
-		return fmt.Errorf("comm: %w: %d is listed twice", ErrRank, ranks[i])
-	}
-	return nil
+	return b.group()
 }
 
-// Range stands for the ranks First, First+Stride, … that do not pass Last. Last
-// need not be among them. With First equal to Last the stride does not matter.
-type Range struct{ First, Last, Stride int }
-
-// expand lists the ranks of all ranges, all of which g must have.
-func (g *Group) expand(ranges []Range) ([]int, error) {
-	var ranks []int
-	for i, r := range ranges {
-		steps, err := r.steps()
-		if err != nil {
-			return nil, fmt.Errorf("comm: range %d: %w", i, err)
-		}
-		last := r.First + int(steps)*r.Stride // between the two ends, so it is an int
-		if size := uint(g.size); uint(r.First) >= size || uint(last) >= size {
-			return nil, fmt.Errorf("comm: range %d: %w: %d to %d, the group has %d members", i, ErrRank, r.First, r.Last, g.size)
-		}
-		for s := range int(steps) + 1 {
-			ranks = append(ranks, r.First+s*r.Stride)
-		}
+// without is the members of g whose ranks are not members of list.
+func (g *Group) without(list *Group) *Group {
+	all := NewGroup(0, g.size)
+	rest := all.Difference(list)
+	if rest == all {
+		return g
 	}
-	return ranks, nil
-}
-
-// steps is how often the stride is taken. Unsigned numbers hold the distance
-// between any two ints.
-func (r Range) steps() (uint, error) {
-	switch {
-	case r.First == r.Last:
-		return 0, nil
-	case r.Stride == 0:
-		return 0, fmt.Errorf("%w: stride 0 from %d to %d", ErrRange, r.First, r.Last)
-	case (r.Last > r.First) != (r.Stride > 0):
-		return 0, fmt.Errorf("%w: stride %d leads away from %d", ErrRange, r.Stride, r.Last)
-	case r.Stride > 0:
-		return (uint(r.Last) - uint(r.First)) / uint(r.Stride), nil
-	}
-	return (uint(r.First) - uint(r.Last)) / -uint(r.Stride), nil
-}
-
-// RangeIncl is Incl of the ranks that the ranges stand for. A stride of 0, or
-// one that leads away from the end, is ErrRange.
-func (g *Group) RangeIncl(ranges []Range) (*Group, error) {
-	ranks, err := g.expand(ranges)
-	if err != nil {
-		return nil, err
-	}
-	return g.Incl(ranks)
-}
-
-// RangeExcl is Excl of the ranks that the ranges stand for. The errors are those
-// of RangeIncl.
-func (g *Group) RangeExcl(ranges []Range) (*Group, error) {
-	ranks, err := g.expand(ranges)
-	if err != nil {
-		return nil, err
-	}
-	return g.Excl(ranks)
+	return g.pick(rest)
 }

@@ -1,0 +1,72 @@
+package comm
+
+// Comparison is the result of comparing groups or communicators, with the
+// values of MPI's ABI.
+type Comparison int
+
+// The results. Only communicators can be Congruent: of equal groups, but of
+// different contexts.
+const (
+	Identical Comparison = 201 + iota
+	Congruent
+	Similar
+	Unequal
+)
+
+// Compare says whether g and h have the same members in the same order
+// (Identical), in another order (Similar), or not (Unequal).
+func (g *Group) Compare(h *Group) Comparison {
+	switch {
+	case g == h || g.same(h):
+		return Identical
+	case g.size == h.size && g.count(h) == g.size:
+		return Similar
+	}
+	return Unequal
+}
+
+// same tells whether the members are the same in the same order, which may be
+// cut into runs in different ways.
+func (g *Group) same(h *Group) bool {
+	if g.size != h.size {
+		return false
+	}
+	for i, j, rank := 0, 0, 0; rank < g.size; {
+		r, s := &g.runs[i], &h.runs[j]
+		a, b := rank-int(r.rank), rank-int(s.rank)
+		n := min(int(r.n)-a, int(s.n)-b)
+		if r.at(a) != s.at(b) || n > 1 && r.step != s.step {
+			return false
+		}
+		if a+n == int(r.n) {
+			i++
+		}
+		if b+n == int(s.n) {
+			j++
+		}
+		rank += n
+	}
+	return true
+}
+
+// count is how many members g and h have in common.
+func (g *Group) count(h *Group) (n int) {
+	m := newMeeting(g, h)
+	for k := range g.runs {
+		for _, x := range m.of(&g.runs[k]) {
+			n += x.n
+		}
+	}
+	return n
+}
+
+// Meets gives a member that g and h have in common; ok is false if they have none.
+func (g *Group) Meets(h *Group) (p Proc, ok bool) {
+	m := newMeeting(g, h)
+	for k := range g.runs {
+		if x := m.of(&g.runs[k]); len(x) > 0 {
+			return g.runs[k].at(x[0].from), true
+		}
+	}
+	return -1, false
+}
