@@ -32,7 +32,7 @@ func (c *Comm) CartCreate(dims []int, periodic []bool, reorder bool) (*Comm, err
 			return nil, c.failed("CartCreate", err)
 		}
 	}
-	d, err := c.derive(s)
+	d, err := c.derive(s, nil)
 	return d, c.failed("CartCreate", err)
 }
 
@@ -117,5 +117,5 @@ func (c *Comm) cartSub(keep []bool) (*Comm, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.derive(comm.Spec{Group: group, Cart: sub})
+	return c.derive(comm.Spec{Group: group, Cart: sub}, nil)
 }

@@ -16,6 +16,7 @@ var classes = []mpierr.Row{
 	{Err: ErrInfoKey, Class: mpierr.InfoKey},
 	{Err: ErrInfoValue, Class: mpierr.InfoValue},
 	{Err: ErrInfoNoKey, Class: mpierr.InfoNoKey},
+	{Err: ErrElsewhere, Class: mpierr.Other},
 	{Err: ErrNotInitialized, Class: mpierr.Other},
 	{Err: ErrFinalized, Class: mpierr.Other},
 	{Err: ErrInitialized, Class: mpierr.Other},

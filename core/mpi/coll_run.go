@@ -1,6 +1,7 @@
 package mpi
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 
@@ -219,11 +220,12 @@ func (c *Comm) agree(mine wire.ContextID) (wire.ContextID, error) {
 
 // derive makes a communicator of a part of c, with the context that all members
 // of c agree on. All of them call it; it gives nil to those whose group is nil.
-func (c *Comm) derive(s comm.Spec) (*Comm, error) {
+// bad is why the caller cannot take part in it: then nobody gets anything.
+func (c *Comm) derive(s comm.Spec, bad error) (*Comm, error) {
 	if c == nil {
 		return nil, noComm()
 	}
-	context, err := c.newContext()
+	context, err := c.newContext(bad)
 	if err != nil || s.Group == nil {
 		return nil, err
 	}
@@ -238,7 +240,7 @@ func (c *Comm) derive(s comm.Spec) (*Comm, error) {
 
 // newContext agrees with the members of c on a context, again and again as long
 // as one of them is about to agree on another.
-func (c *Comm) newContext() (context wire.ContextID, err error) {
+func (c *Comm) newContext(bad error) (context wire.ContextID, err error) {
 	p, ours := c.p, c.ours()
 	p.lock()
 	defer p.unlock()
@@ -246,14 +248,25 @@ func (c *Comm) newContext() (context wire.ContextID, err error) {
 	defer p.contexts.End(c.Context())
 	for {
 		mine, ok := p.contexts.Offer(c.Context())
-		if !ok && ours {
+		switch {
+		case ours && !ok:
 			mine = comm.Busy
+		case ours && bad != nil:
+			mine = comm.Failed // the others would take it for a context
 		}
 		agreed, err := c.agree(mine)
 		if err != nil {
 			return 0, err
 		}
-		if agreed != comm.Busy || !ours {
+		switch {
+		case ours && agreed == comm.Failed && bad == nil:
+			return 0, ErrElsewhere
+		case ours && agreed == comm.Failed:
+			return 0, bad
+		case !ours && bad != nil:
+			_, err := p.contexts.Take(agreed)
+			return 0, errors.Join(bad, err)
+		case !ours || agreed != comm.Busy:
 			return p.contexts.Take(agreed)
 		}
 		p.contexts.Withdraw(c.Context())

@@ -25,6 +25,7 @@ type Comm struct {
 	local   *Comm // the private one of an intercommunicator's own group
 	colls   collectives
 	handler handlerSlot
+	attrs   comm.Attrs
 }
 
 // newComm makes a communicator of a group that this proc is a member of.

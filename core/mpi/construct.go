@@ -13,11 +13,24 @@ import (
 // communicators may run in several goroutines at a time, unless some member of
 // them runs another MPI library: then that is ErrContextRace at best.
 func (c *Comm) Dup() (*Comm, error) {
-	if c == nil {
-		return nil, c.failed("Dup", noComm())
-	}
-	d, err := c.derive(comm.Spec{Group: c.Group(), Masters: c.Masters(), Cart: c.Cart()})
+	d, err := c.dup()
 	return d, c.failed("Dup", err)
+}
+
+// dup copies the attributes first, so that no member gets a communicator where
+// one member's copying fails.
+func (c *Comm) dup() (*Comm, error) {
+	if c == nil {
+		return nil, noComm()
+	}
+	copies, bad := c.copyAttrs()
+	d, err := c.derive(comm.Spec{Group: c.Group(), Masters: c.Masters(), Cart: c.Cart()}, bad)
+	if err != nil {
+		c.dropAttrs(copies)
+		return nil, err
+	}
+	d.attrs = copies
+	return d, nil
 }
 
 // Split makes one communicator for each colour that members give, of those that
@@ -50,12 +63,12 @@ func (c *Comm) split(color, key int) (*Comm, error) {
 		}
 	}
 	if color < 0 {
-		return c.derive(comm.Spec{})
+		return c.derive(comm.Spec{}, nil)
 	}
 	slices.SortStableFunc(ranks, func(a, b int) int { return cmp.Compare(all[2*a+1], all[2*b+1]) })
 	group, err := c.Group().Incl(ranks)
 	if err != nil {
 		return nil, err
 	}
-	return c.derive(comm.Spec{Group: group})
+	return c.derive(comm.Spec{Group: group}, nil)
 }

@@ -12,6 +12,8 @@ var (
 	ErrMessage = errors.New("invalid message")
 	// ErrArg means an argument that is wrong in itself.
 	ErrArg = errors.New("invalid argument")
+	// ErrElsewhere means that the call failed on another member of the communicator.
+	ErrElsewhere = errors.New("another member could not make the communicator")
 	// ErrInStatus means that some of several requests failed: the error wraps
 	// each failure, and the statuses have them one by one.
 	ErrInStatus = errors.New("requests failed")

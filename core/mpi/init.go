@@ -173,6 +173,8 @@ func Finalized() bool {
 
 // Finalize leaves the job. It is collective over World: it waits until every
 // proc of every site has called it. Messages that were sent before are delivered.
+// Before anything else it deletes the attributes of Self, the last one first; where
+// that fails MPI goes on.
 func Finalize() error {
 	theLock.Lock()
 	p := the
@@ -187,7 +189,10 @@ func (p *process) finalize() error {
 	if phase(p.state.Load()) == finalized {
 		return ErrFinalized
 	}
-	// First everything that was sent leaves: a proc that is past the barrier
+	if err := p.self.deleteAttrs(); err != nil {
+		return err
+	}
+	// Everything that was sent leaves: a proc that is past the barrier
 	// acknowledges nothing any more.
 	if err := p.settle(p.eng.Idle); err != nil {
 		return err

@@ -144,7 +144,7 @@ func (n *node) welcome(p *proc) error {
 func (n *node) jobOf(p *proc) *wireup.Job {
 	rank := wire.WorldRank(p.rank.Load())
 	j := &wireup.Job{
-		Name: n.name(), Rank: rank,
+		Name: n.name(), Rank: rank, AppNum: appNum(n.opt.Job.Sites, n.opt.Site),
 		DataLen: n.job.DataLen, TagUB: int32(n.job.TagUB), XSize: n.job.XSize, MaxLinear: n.job.MaxLinear,
 		AckMark: n.job.AckMark, HiWater: n.job.HiWater,
 		Spin:  spinSetting(n.opt.Site.Wait),

@@ -60,6 +60,9 @@ type Job struct {
 	Name string         `json:"name"`
 	Rank wire.WorldRank `json:"rank"`
 
+	// AppNum is the place of the proc's program among those of the job file.
+	AppNum int `json:"appnum,omitempty"`
+
 	Procs []Proc `json:"procs"` // by world rank
 
 	DataLen   uint32 `json:"data_len"` // D: most user data bytes in one packet

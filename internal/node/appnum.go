@@ -1,0 +1,24 @@
+package node
+
+import (
+	"slices"
+
+	"github.com/openimpi/impi/config"
+)
+
+// appNum numbers the program of a site among those of the job file (MPI_APPNUM):
+// sites with the same command run the same one.
+func appNum(sites []config.Site, mine config.Site) int {
+	var commands [][]string
+	for _, s := range sites {
+		command := s.Program.Command
+		if s.Foreign || slices.ContainsFunc(commands, func(c []string) bool { return slices.Equal(c, command) }) {
+			continue
+		}
+		if slices.Equal(command, mine.Program.Command) {
+			break
+		}
+		commands = append(commands, command)
+	}
+	return len(commands)
+}
