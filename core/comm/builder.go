@@ -36,13 +36,14 @@ func (b *builder) addRun(r run) {
 	b.size += int(r.n)
 }
 
-// extend adds s to r if it goes on with it.
+// extend adds s to r if it goes on with it. The same member twice, which whoever
+// builds will find out about, does not.
 func (r *run) extend(s *run) bool {
 	step := int64(r.step)
 	if r.n == 1 {
 		step = int64(s.first) - int64(r.first)
 	}
-	if s.n > 1 && int64(s.step) != step || int64(r.first)+int64(r.n)*step != int64(s.first) {
+	if step == 0 || s.n > 1 && int64(s.step) != step || int64(r.first)+int64(r.n)*step != int64(s.first) {
 		return false
 	}
 	r.step, r.n = int32(step), r.n+s.n
