@@ -17,10 +17,10 @@ type Request struct {
 	gen   uint32
 	state requestState
 	recv  bool
-	land  *landing    // of a receive in a job with several representations
-	fn    string      // that made it
-	plan  *plan       // of a persistent one
-	coll  *collective // of a collective
+	land  *landing  // of a receive in a job with several representations
+	fn    string    // that made it
+	plan  *plan     // of a persistent one
+	op    operation // instead of r: what is no message
 }
 
 type requestState uint8
@@ -115,7 +115,9 @@ func (q *Request) status() (done bool, st Status, err error) {
 	}
 	st = emptyStatus
 	switch {
-	case q.r == nil:
+	case q.op != nil:
+		st, err = q.op.status()
+		return err == nil, st, err
 	case q.recv:
 		st = q.p.probed(q.r.Status())
 	default:
@@ -133,13 +135,16 @@ func (q *Request) cancel() error {
 	if q.state == procNull {
 		return nil
 	}
-	if q.state != active || q.r == nil {
-		return fmt.Errorf("%w: it is not active, or cannot be cancelled", ErrRequest)
+	if q.state != active {
+		return fmt.Errorf("%w: it is not active", ErrRequest)
 	}
 	q.p.lock()
 	defer q.p.unlock()
 	if _, err := q.done(); err != nil {
 		return err
+	}
+	if q.op != nil {
+		return q.op.cancel()
 	}
 	q.p.eng.Cancel(q.r)
 	q.p.output()
@@ -154,8 +159,11 @@ func (q *Request) Free() error {
 }
 
 func (q *Request) free() error {
-	defer func() { *q = Request{} }()
-	if q.state != active || q.r == nil {
+	if q.state == null {
+		return fmt.Errorf("%w: it is null", ErrRequest)
+	}
+	if q.state != active {
+		*q = Request{}
 		return nil
 	}
 	p := q.p
@@ -164,20 +172,35 @@ func (q *Request) free() error {
 	if _, err := q.done(); err != nil {
 		return err
 	}
-	p.eng.Release(q.r)
+	if q.op != nil {
+		if err := q.op.free(); err != nil {
+			return err
+		}
+	} else {
+		p.eng.Release(q.r)
+	}
+	*q = Request{}
 	return nil
 }
 
 // done tells whether an active request has completed. It fails for a copy of
 // one that was completed through another.
 func (q *Request) done() (bool, error) {
-	if q.coll != nil {
-		return q.coll.done(), nil
-	}
-	if q.r.Generation() != q.gen {
+	if q.generation() != q.gen {
 		return false, fmt.Errorf("%w: it has been completed through a copy of it", ErrRequest)
 	}
+	if q.op != nil {
+		return q.op.done(), nil
+	}
 	return q.r.Done(), nil
+}
+
+// generation is that of what the request is about now.
+func (q *Request) generation() uint32 {
+	if q.op != nil {
+		return q.op.generation()
+	}
+	return q.r.Generation()
 }
 
 // poll is done after some progress.
@@ -197,8 +220,8 @@ func (q *Request) poll() (bool, error) {
 // inactive.
 func (q *Request) finish() (st Status, err error) {
 	switch {
-	case q.coll != nil:
-		st, err = emptyStatus, q.coll.finish()
+	case q.op != nil:
+		st, err = q.op.finish()
 	case q.recv:
 		st, err = q.p.received(q.r, q.land)
 	default:
