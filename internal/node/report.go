@@ -45,19 +45,12 @@ func report(log hclog.Logger, deadline time.Time, what func() string) (stop func
 }
 
 // quiet is a logger for parts whose progress is a detail to the operator: what
-// they log as info becomes debug.
+// they log as info becomes debug. What they pass on by Log, such as the lines of a
+// plugin, keeps its level.
 type quiet struct{ hclog.Logger }
 
 // Info logs a detail.
 func (q quiet) Info(msg string, args ...any) { q.Debug(msg, args...) }
-
-// Log logs info as a detail, and the rest as it is.
-func (q quiet) Log(level hclog.Level, msg string, args ...any) {
-	if level == hclog.Info {
-		level = hclog.Debug
-	}
-	q.Logger.Log(level, msg, args...)
-}
 
 // Named stays quiet.
 func (q quiet) Named(name string) hclog.Logger { return quiet{q.Logger.Named(name)} }

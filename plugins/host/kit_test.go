@@ -140,6 +140,14 @@ func listen(t testing.TB, p *Plugin) transports.Listener {
 	return l
 }
 
+// dialInto makes a dial that must fail.
+func dialInto(t testing.TB, p *Plugin, address string) {
+	t.Helper()
+	if _, err := p.Transport().Dial(soon(t), transports.DialSpec{Address: address}); err == nil {
+		t.Fatalf("a dial to %s has succeeded", address)
+	}
+}
+
 func privateDir(t testing.TB) string {
 	dir := filepath.Join(t.TempDir(), "private")
 	if err := os.Mkdir(dir, 0o700); err != nil {

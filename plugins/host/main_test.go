@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin"
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
@@ -200,8 +201,28 @@ func (o *oddity) Configure(settings map[string]any) error {
 		l.Error("e-line")
 		log.Printf("[WARN] std-line")
 		fmt.Fprintln(os.Stderr, "err-line")
+	case "all levels":
+		sayAtAllLevels()
 	}
 	return o.Transport.Configure(settings)
+}
+
+// sayAtAllLevels writes a line of each level in each form that a node understands,
+// whatever the node wants to see but for the first form.
+func sayAtAllLevels() {
+	for _, level := range []hclog.Level{hclog.Trace, hclog.Debug, hclog.Info, hclog.Warn, hclog.Error} {
+		name, upper := level.String(), strings.ToUpper(level.String())
+		sdk.Logger().Log(level, "sdk "+name)
+		log.Printf("[%s] std %s", upper, name)
+		for _, format := range []string{
+			"[%[2]s] text %[1]s", `{"@level":"%[1]s","@message":"hclog %[1]s"}`,
+			`{"time":"2026-01-01T00:00:00Z","level":"%[2]s","msg":"slog %[1]s"}`, `{"level":"%[1]s","message":"zap %[1]s","ts":1}`,
+		} {
+			fmt.Fprintf(os.Stderr, format+"\n", name, upper)
+		}
+	}
+	fmt.Fprintln(os.Stderr, "plain debug")
+	fmt.Fprintln(os.Stderr, "[ERROR] the end")
 }
 
 func (o *oddity) Dial(ctx context.Context, to transports.DialSpec) (link.Link, error) {

@@ -1,4 +1,4 @@
-"""The plugin's side of docs/plugin-protocol.md, version 1, with grpcio alone.
+"""The plugin's side of docs/plugin-protocol.md, versions 1 and 2, with grpcio alone.
 
 serve(transport) starts it. AutoMTLS is not supported: the job file has to say
 auto_mtls = false.
@@ -20,7 +20,7 @@ import transport_pb2 as pb
 from service import Service
 
 COOKIE = ("IMPI_TRANSPORT_PLUGIN", "7d1f0d0e3b5c4a6f9a41c8c2d2f6be11")
-VERSION = "1"
+VERSIONS = ["1", "2"]  # the newest one last
 LEVELS = ["trace", "debug", "info", "warn", "error", "off"]
 MAX_MESSAGE = 2 << 20
 
@@ -71,7 +71,7 @@ def handlers(service):
             handle, request_deserializer=request.FromString, response_serializer=lambda m: m.SerializeToString())
 
     names = ["Info", "Schema", "Configure", "Capabilities", "Listen", "StopListen", "Dial", "Abandon",
-             "OpenDataPlane", "CloseLink", "Drain", "Stats"]
+             "OpenDataPlane", "CloseLink", "Drain", "Stats", "Health"]
     ours = {n: unary(n, getattr(pb, n + "Request")) for n in names}
     ours["Events"] = grpc.unary_stream_rpc_method_handler(
         service.events, request_deserializer=pb.EventsRequest.FromString,
@@ -90,8 +90,10 @@ def serve(transport):
     """Serves the transport until the node has no more use for it. It does not return."""
     if os.environ.get(COOKIE[0]) != COOKIE[1]:
         sys.exit(f"{sys.argv[0]} is a transport plugin of impi: impi-node starts it when a job's config says so.")
-    if VERSION not in os.environ.get("PLUGIN_PROTOCOL_VERSIONS", VERSION).split(","):
-        sys.exit(f"[ERROR] this plugin speaks version {VERSION} of the protocol only")
+    offered = os.environ.get("PLUGIN_PROTOCOL_VERSIONS", "1").split(",")
+    shared = [v for v in VERSIONS if v in offered]
+    # Without one in common the node is told our newest, and explains it to the operator.
+    version = (shared or VERSIONS)[-1]
     del os.environ[COOKIE[0]]  # processes that we start are no plugins
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # whatever is printed becomes log lines
@@ -108,13 +110,13 @@ def serve(transport):
 
         threading.Thread(target=end, daemon=True).start()
 
-    service = Service(transport, channel, log, leave)
+    service = Service(transport, channel, log, leave, [int(v) for v in VERSIONS])
     server = grpc.server(futures.ThreadPoolExecutor(max_workers=64), handlers=handlers(service), options=[
         ("grpc.max_receive_message_length", MAX_MESSAGE), ("grpc.so_reuseport", 0)])
     path = os.path.join(directory, "s")
     server.add_insecure_port("unix:" + path)
     server.start()
-    print(f"1|{VERSION}|unix|{path}|grpc|", file=out, flush=True)
+    print(f"1|{version}|unix|{path}|grpc|", file=out, flush=True)
     channel.wait()
     leave()
     threading.Event().wait()  # leave ends the process

@@ -30,8 +30,8 @@ class Listening:
 
 
 class Service:
-    def __init__(self, transport, channel, log, leave):
-        self.t, self.channel, self.log, self.leave = transport, channel, log, leave
+    def __init__(self, transport, channel, log, leave, versions):
+        self.t, self.channel, self.log, self.leave, self.versions = transport, channel, log, leave, versions
         self.lock = threading.Condition()
         self.calls, self.ended = {}, []
         self.links, self.listeners, self.pumps = {}, {}, set()
@@ -107,7 +107,8 @@ class Service:
     # What the plugin is.
 
     def _Info(self, req, deadline, cancelled):
-        return pb.InfoResponse(name=self.t.name, version=self.t.version, vendor=self.t.vendor, sdk=SDK, pid=os.getpid())
+        return pb.InfoResponse(name=self.t.name, version=self.t.version, vendor=self.t.vendor, sdk=SDK, pid=os.getpid(),
+                               protocols=self.versions)
 
     def _Schema(self, req, deadline, cancelled):
         out = pb.SchemaResponse()
@@ -137,6 +138,9 @@ class Service:
     def _Stats(self, req, deadline, cancelled):
         with self.lock:
             return pb.StatsResponse(listeners=len(self.listeners), waiting=len(self.links), pumped=len(self.pumps), **self.counts)
+
+    def _Health(self, req, deadline, cancelled):
+        return pb.HealthResponse(problem=self.t.problem())
 
     # Listeners.
 

@@ -27,6 +27,10 @@ class Transport:
             raise BadSetting("nodelay", "is neither true nor false", "write nodelay = true")
         self.nodelay = nodelay
 
+    def problem(self):
+        """What works less well than it could; empty: all is well."""
+        return ""
+
     def listen(self, host, port, directory, name):
         """Gives a listening socket and the address that peers are to dial."""
         try:

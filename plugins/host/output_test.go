@@ -1,0 +1,48 @@
+package host
+
+import (
+	"testing"
+
+	"github.com/hashicorp/go-hclog"
+)
+
+// A line of a plugin is a line of the node's log, under the plugin's name, at the level
+// that the plugin gave it in any of the forms, and there if the node's level wants it.
+func TestLogLevels(t *testing.T) {
+	levels := []hclog.Level{hclog.Trace, hclog.Debug, hclog.Info, hclog.Warn, hclog.Error}
+	for _, wanted := range levels {
+		t.Run(wanted.String(), func(t *testing.T) {
+			t.Parallel()
+			w := builtin("tcp", "all levels")
+			w.Logger = hclog.New(&hclog.LoggerOptions{Name: "node", Level: wanted, Output: w.log, JSONFormat: true})
+			w.start(t)
+			w.log.wait(t, `"@message":"the end"`)
+			w.log.mu.Lock()
+			defer w.log.mu.Unlock()
+			for _, level := range levels {
+				for _, form := range []string{"sdk", "std", "text", "hclog", "slog", "zap", "plain"} {
+					if form == "plain" && level != hclog.Debug {
+						continue
+					}
+					message := `"@message":"` + form + " " + level.String() + `"`
+					right := w.log.has(message, `"@level":"`+level.String()+`"`, `"@module":"node.tcp"`)
+					if right != (level >= wanted) || w.log.has(message) != right {
+						t.Errorf("%s at level %s: in the log with its name and level: %v, at all: %v", form, level, right, w.log.has(message))
+					}
+				}
+			}
+		})
+	}
+}
+
+// Of a plugin that panics every line is an error, also where the node shows no more
+// than errors.
+func TestLogOfPanic(t *testing.T) {
+	w := builtin("tcp", "")
+	w.Logger = hclog.New(&hclog.LoggerOptions{Name: "node", Level: hclog.Error, Output: w.log, JSONFormat: true})
+	p := w.start(t)
+	dialInto(t, p, "crash")
+	w.log.wait(t, `"@level":"error"`, "panic: dialled into the abyss", `"@module":"node.tcp"`)
+	w.log.wait(t, `"@level":"error"`, "goroutine ", "[running]:")
+	w.log.wait(t, `"@level":"error"`, "main_test.go:") // the stack
+}
