@@ -20,7 +20,7 @@ func unfit(r config.Route, t *transport, sameMachine bool) (rule links.Rule, rea
 	case c.Reach == transports.ReachMachine && !sameMachine:
 		return links.RuleOtherMachine, "it does not leave a machine, and the peer is not under this kernel, user and network namespace"
 	case r.RequireTLS && !c.Has(transports.FeatureEncrypted):
-		return links.RuleNotEncrypted, "the route has require_tls, and its links are not encrypted"
+		return links.RuleNotEncrypted, "the route, or that of the peer's site, has require_tls, and its links are not encrypted"
 	case len(r.DataPlane) > 0 && !slices.ContainsFunc(r.DataPlane, func(p string) bool {
 		return slices.Contains(c.DataPlanes, transports.DataPlane(p))
 	}):
@@ -50,7 +50,7 @@ func quoted(names []string) string {
 // each.
 func (n *node) candidates(x pair, r *record) (list []links.Candidate) {
 	ours, theirs := n.cards[x.local], n.cards[x.peer]
-	route := n.routeTo(x.peer)
+	route := n.sharedRoute(x.peer)
 	for _, name := range n.named(route, ours, theirs) {
 		c := links.Candidate{Transport: name}
 		t := n.transport(name)

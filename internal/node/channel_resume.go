@@ -5,15 +5,16 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/resume"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/transports"
 )
 
 // hostPair is one of our hosts and another.
@@ -55,7 +56,7 @@ func (n *node) attachChannel(h *ownHost, peer wire.HostRank, l link.Link) error 
 	var k *keeper
 	var again func(error)
 	if h.rank > peer { // who dials in the dance
-		again = func(why error) { n.redial(h, peer, id, why, k) }
+		again = func(why error) { n.redial(h, peer, why, k) }
 	}
 	k, err := h.loop.attachLasting(l, peer, resume.Session(id), n.resumeLimit(), again)
 	if err != nil {
@@ -79,7 +80,7 @@ func (n *node) keepsListening(h *ownHost, channels map[wire.HostRank]link.Link) 
 }
 
 // redial makes a further connection for a channel, in the background.
-func (n *node) redial(h *ownHost, peer wire.HostRank, id dynamic.Session, why error, k *keeper) {
+func (n *node) redial(h *ownHost, peer wire.HostRank, why error, k *keeper) {
 	d := n.direct
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -91,7 +92,7 @@ func (n *node) redial(h *ownHost, peer wire.HostRank, id dynamic.Session, why er
 		ctx, cancel := context.WithTimeout(d.ctx, n.resumeLimit())
 		defer cancel()
 		began := time.Now()
-		l, reason := d.dialChannel(ctx, h, peer, id)
+		l, reason := d.dialChannel(ctx, h, peer)
 		switch {
 		case l != nil:
 			n.log.Info("a channel is resumed", "from", h.rank, "to", n.hostName(peer), "after", time.Since(began).Round(time.Millisecond))
@@ -102,61 +103,121 @@ func (n *node) redial(h *ownHost, peer wire.HostRank, id dynamic.Session, why er
 	})
 }
 
-// dialChannel tries until it succeeds, ctx ends, or the peer has no such channel
-// any more.
-func (d *directLinks) dialChannel(ctx context.Context, h *ownHost, peer wire.HostRank, id dynamic.Session) (l link.Link, reason string) {
+// channelHello is what a host says to another one by a direct link's greeting.
+func (d *directLinks) channelHello(h *ownHost, peer wire.HostRank) dynamic.Hello {
+	return dynamic.Hello{
+		Src: wire.WorldRank(h.rank), Dst: wire.WorldRank(peer),
+		Session: channelSession(&d.token, h.rank, peer), Again: true, Hosts: true,
+	}
+}
+
+// dialHost makes a connection for a channel by a way.
+func (d *directLinks) dialHost(ctx context.Context, h *ownHost, peer wire.HostRank, w way) (link.Link, error) {
+	hello := d.channelHello(h, peer)
+	t := transports.Transport(w.t)
+	if r := d.n.firstOf(peer); r >= 0 && w.t != d.n.channels {
+		t = d.n.pinned(w.t, r)
+	}
+	return d.dialBy(ctx, t, &hello, w)
+}
+
+// redialWays lists how a channel may be made again.
+func (d *directLinks) redialWays(h *ownHost, peer wire.HostRank) []way {
+	ways, must := d.n.channelWays(h, peer)
+	if must {
+		return ways
+	}
 	x := d.n.job.Hosts[peer]
-	w := way{
+	return append(ways, way{
 		t:       d.n.channels,
 		address: netip.AddrPortFrom(x.Address.Addr(), uint16(x.Port)).String(),
 		from:    h.config.Address.String(),
-	}
-	hello := dynamic.Hello{Src: wire.WorldRank(h.rank), Dst: wire.WorldRank(peer), Session: id, Again: true, Hosts: true}
+	})
+}
+
+// dialChannel tries until it succeeds, ctx ends, or the peer has no such channel
+// any more.
+func (d *directLinks) dialChannel(ctx context.Context, h *ownHost, peer wire.HostRank) (l link.Link, reason string) {
 	for tries, wait := 1, firstAgain; ; tries, wait = tries+1, min(2*wait, lastAgain) {
-		l, err := d.dialBy(ctx, w.t.Transport, &hello, w)
-		if err == nil {
-			return l, ""
+		var reasons []string
+		for _, w := range d.redialWays(h, peer) {
+			l, err := d.dialHost(ctx, h, peer, w)
+			if err == nil {
+				return l, ""
+			}
+			if v := refused(err); v == dynamic.Leaving || v == dynamic.UnknownLink || v == dynamic.UnknownRank {
+				return nil, fmt.Sprintf("%s says: %v", d.n.hostName(peer), v)
+			}
+			reasons = append(reasons, fmt.Sprintf("%s at %s: %v", w.t.name, w.address, err))
 		}
-		if v := refused(err); v == dynamic.Leaving || v == dynamic.UnknownLink || v == dynamic.UnknownRank {
-			return nil, fmt.Sprintf("%s says: %v", d.n.hostName(peer), v)
-		}
-		d.n.log.Debug("cannot resume a channel yet", "to", d.n.hostName(peer), "error", err)
+		d.n.log.Debug("cannot resume a channel yet", "to", d.n.hostName(peer), "reasons", reasons)
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
-			return nil, fmt.Sprintf("%s was dialled %d times within %v, at last: %v", d.n.hostName(peer), tries, d.n.resumeLimit(), err)
+			return nil, fmt.Sprintf("%s was dialled %d times within %v, at last: %s", d.n.hostName(peer), tries, d.n.resumeLimit(), strings.Join(reasons, "; "))
 		}
 	}
 }
 
-// acceptChannel takes a further connection of a channel.
-func (d *directLinks) acceptChannel(ctx context.Context, l link.Link, g *dynamic.Acceptor, hello dynamic.Hello) error {
-	k := d.n.keeperOf(hostPair{wire.HostRank(hello.Dst), wire.HostRank(hello.Src)}, hello.Session)
-	if k == nil {
-		g.Refuse(dynamic.UnknownLink)
-	} else {
+// acceptChannel takes a connection of a channel, the first or a further one.
+func (d *directLinks) acceptChannel(ctx context.Context, l link.Link, g *dynamic.Acceptor, hello dynamic.Hello, t *transport) error {
+	take, verdict := d.judgeChannel(ctx, l, hello, t)
+	if verdict == dynamic.Accepted && l.Handle() == link.NoHandle {
+		verdict = dynamic.NotAllowed
+	}
+	if verdict == dynamic.Accepted {
 		g.Accept()
+	} else {
+		g.Refuse(verdict)
 	}
 	if err := converse(ctx, l, g, g.Done); err != nil {
 		return err
 	}
-	if l.Handle() == link.NoHandle {
-		return errors.Join(errNoHandle, l.Close())
+	if !take(l) {
+		return context.Cause(d.ctx)
 	}
-	k.take(l)
+	return nil
+}
+
+// judgeChannel decides about a connection between hosts, and gives who takes it.
+func (d *directLinks) judgeChannel(ctx context.Context, l link.Link, hello dynamic.Hello, t *transport) (take func(link.Link) bool, v dynamic.Verdict) {
+	x := hostPair{wire.HostRank(hello.Dst), wire.HostRank(hello.Src)}
+	h := d.n.hostOf(x.local)
+	switch {
+	case h == nil || x.peer <= x.local || int(x.peer) >= len(d.n.job.Hosts):
+		return nil, dynamic.UnknownRank // hosts connect to those of lower rank
+	case hello.Session != channelSession(&d.token, x.local, x.peer):
+		return nil, dynamic.UnknownLink
+	case !d.n.allowsChannel(x.peer, l, t):
+		return nil, dynamic.NotAllowed
+	}
+	if dance := h.dancing.Load(); dance != nil {
+		return func(l link.Link) bool { return dance.join(l, x.peer) }, dynamic.Accepted
+	}
+	if !d.awaitReady(ctx) {
+		return nil, dynamic.Leaving
+	}
+	if k := d.n.keeperOf(x); k != nil {
+		return func(l link.Link) bool { k.take(l); return true }, dynamic.Accepted
+	}
+	return nil, dynamic.UnknownLink
+}
+
+// hostOf gives the local host of a rank, or nil.
+func (n *node) hostOf(rank wire.HostRank) *ownHost {
+	for _, h := range n.hosts {
+		if h.rank == rank {
+			return h
+		}
+	}
 	return nil
 }
 
 // keeperOf finds a channel that somebody else dials again.
-func (n *node) keeperOf(x hostPair, id dynamic.Session) *keeper {
-	for _, h := range n.hosts {
-		if h.rank != x.local || id != channelSession(&n.direct.token, x.local, x.peer) {
-			continue
-		}
-		for _, k := range h.lasting {
-			if k.p.host == x.peer && k.again == nil {
-				return k
-			}
+func (n *node) keeperOf(x hostPair) *keeper {
+	for _, k := range n.hostOf(x.local).lasting {
+		if k.p.host == x.peer && k.again == nil {
+			return k
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -37,6 +38,9 @@ type dancer struct {
 
 // connect makes the channels from h to all other hosts of the job.
 func (n *node) connect(ctx context.Context, h *ownHost) (map[wire.HostRank]link.Link, error) {
+	if err := n.checkSecrecy(h); err != nil {
+		return nil, err
+	}
 	hosts := make([]agent.DanceHost, len(n.job.Hosts))
 	for i, x := range n.job.Hosts {
 		hosts[i] = agent.DanceHost{Address: x.Address, Port: uint16(x.Port)}
@@ -50,7 +54,9 @@ func (n *node) connect(ctx context.Context, h *ownHost) (map[wire.HostRank]link.
 	ctx, cancel := context.WithCancel(ctx)
 	d := &dancer{n: n, h: h, dance: dance, ctx: ctx, found: make(map[wire.HostRank]link.Link), happens: make(chan func())}
 	stop := n.report(d.waitingFor)
+	h.dancing.Store(d)
 	err = d.run()
+	h.dancing.Store(nil)
 	cancel() // before stop: the report may be asking the dance
 	stop()
 	d.wg.Wait()
@@ -102,7 +108,7 @@ func (d *dancer) steps() (over bool, err error) {
 		switch s.Kind {
 		case agent.Joined:
 			d.found[s.Host], d.conns[s.Conn] = d.conns[s.Conn], nil
-			d.n.log.Debug("channel", "from", d.h.rank, "to", s.Host)
+			d.n.log.Debug("channel", "from", d.h.rank, "to", s.Host, "transport", transportOf(d.found[s.Host]), "data_plane", planeOf(d.found[s.Host]))
 		case agent.Refuse:
 			d.n.log.Warn("refused a connection at the channel port", "host", d.h.config.Address, "reason", s.Err)
 			if l := d.conns[s.Conn]; l != nil {
@@ -129,12 +135,8 @@ func (d *dancer) tell(f func()) bool {
 
 // dial connects to a host of lower rank, again and again until it succeeds.
 func (d *dancer) dial(x agent.Dial) {
-	to := transports.DialSpec{
-		Address: netip.AddrPortFrom(x.Address.Address.Addr(), x.Address.Port).String(),
-		From:    d.h.config.Address.String(),
-	}
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
-		l, err := d.try(to, x.Greeting[:])
+		l, err := d.reach(x)
 		if err == nil {
 			if !d.tell(func() { d.dance.Dialed(d.add(l), x.Host) }) {
 				_ = l.Close()
@@ -153,12 +155,34 @@ func (d *dancer) dial(x agent.Dial) {
 	}
 }
 
+// reach connects to a host once: by the transports of the route where the channel
+// is better made by one of them, else as IMPI has it.
+func (d *dancer) reach(x agent.Dial) (link.Link, error) {
+	ways, must := d.n.channelWays(d.h, x.Host)
+	var errs []error
+	for _, w := range ways {
+		l, err := d.n.direct.dialHost(d.ctx, d.h, x.Host, w)
+		if err == nil {
+			return l, nil
+		}
+		errs = append(errs, fmt.Errorf("%s at %s: %w", w.t.name, w.address, err))
+	}
+	if must {
+		_, says := d.n.requireTLS(d.n.job.Hosts[x.Host].Client)
+		return nil, fmt.Errorf("%s, and it cannot be reached so: %w", says, errors.Join(errs...))
+	}
+	return d.try(transports.DialSpec{
+		Address: netip.AddrPortFrom(x.Address.Address.Addr(), x.Address.Port).String(),
+		From:    d.h.config.Address.String(),
+	}, x.Greeting[:])
+}
+
 // failed notes why a dial failed. Addresses that cannot be used at all do not
 // become better by waiting.
 func (d *dancer) failed(h wire.HostRank, err error) {
 	d.dance.DialFailed(h, err)
 	var t *transports.Error
-	if errors.As(err, &t) && (t.Code == transports.CodeAddress || t.Code == transports.CodeUnsupported) {
+	if errors.As(err, &t) && (t.Code == transports.CodeAddress || t.Code == transports.CodeUnsupported || t.Code == transports.CodeAuth) {
 		d.hopeless = fmt.Errorf("no channel to %s is possible: %w", d.n.hostName(h), err)
 	}
 }
@@ -217,12 +241,37 @@ func (d *dancer) greet(l link.Link) {
 			t.close()
 		}
 		d.tell(func() {
+			if err == nil {
+				err = d.plain(b)
+			}
 			if err != nil {
 				d.dance.Closed(conn, err)
 			} else {
 				d.dance.Input(conn, b[:])
 			}
 		})
+	})
+}
+
+// plain judges a host that came as IMPI has it and says its rank: anybody can.
+func (d *dancer) plain(greeting [agent.GreetingSize]byte) error {
+	h := binary.BigEndian.Uint32(greeting[:])
+	if uint64(h) >= uint64(len(d.n.job.Hosts)) {
+		return nil // the dance knows better words
+	}
+	if must, says := d.n.requireTLS(d.n.job.Hosts[h].Client); must {
+		return fmt.Errorf("it says it is host %d, and %s: %w", h, says, errPlain)
+	}
+	return nil
+}
+
+// join takes a link from a host that has greeted as direct links do. False: the
+// dance is over.
+func (d *dancer) join(l link.Link, from wire.HostRank) bool {
+	return d.tell(func() {
+		conn := d.add(l)
+		d.dance.Accepted(conn, wire.HostID{})
+		d.dance.Input(conn, binary.BigEndian.AppendUint32(nil, uint32(from)))
 	})
 }
 

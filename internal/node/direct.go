@@ -287,13 +287,15 @@ func (d *directLinks) accept(l link.Link, at directListener) error {
 	}
 	hello, _ := g.Peer()
 	switch {
-	case hello.Hosts != at.hosts:
+	case at.hosts && !hello.Hosts:
 		g.Refuse(dynamic.NotAllowed)
 		return converse(ctx, l, g, g.Done)
+	case hello.Hosts:
+		return d.acceptChannel(ctx, l, g, hello, t)
+	case !d.awaitReady(ctx):
+		return context.Cause(ctx)
 	case hello.Probe:
 		return d.answerProbe(ctx, l, g, hello, t)
-	case hello.Hosts:
-		return d.acceptChannel(ctx, l, g, hello)
 	case hello.Again, hello.Lost:
 		return d.acceptAgain(ctx, l, g, hello, t)
 	}
@@ -319,6 +321,17 @@ func (d *directLinks) accept(l link.Link, at directListener) error {
 	}
 	d.give(p, hello.Src, l, t.name, s, false)
 	return nil
+}
+
+// awaitReady waits until the procs have their links to the agents, and the agents
+// their channels: other nodes may be faster than this one. False: it took too long.
+func (d *directLinks) awaitReady(ctx context.Context) bool {
+	select {
+	case <-d.n.ready:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // judge decides about a link that a peer has made.

@@ -140,3 +140,6 @@ func TestAcceptorsRouteCounts(t *testing.T) {
 		}
 	}
 }
+
+// twoHosts are those of the two sites.
+func twoHosts() []startup.HostInfo { return []startup.HostInfo{{}, {Client: 1}} }

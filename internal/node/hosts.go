@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
+	"sync/atomic"
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/dynamic"
@@ -23,6 +25,8 @@ type ownHost struct {
 	loop    *packetSwitch       // once the dance is over
 	running bool                // the loop is
 	lasting []*keeper           // channels that survive their connections
+
+	dancing atomic.Pointer[dancer] // while channels are made
 
 	finished chan struct{} // closed when all is switched and every channel has ended
 }
@@ -73,7 +77,7 @@ func (n *node) listenHost(ctx context.Context, h *ownHost, i int) (err error) {
 func (n *node) card(h *ownHost) ([]byte, error) {
 	c := dynamic.Card{
 		Version: dynamic.CardVersion, Node: n.machine, ByteOrder: byteOrder(),
-		Features: trimmed(append(lastingFeatures(n.opt.Job, n.opt.Site), wishes(n.opt.Job, n.opt.Site)...)),
+		Features: trimmed(slices.Concat(secrecyFeatures(n.opt.Job, n.opt.Site), lastingFeatures(n.opt.Job, n.opt.Site), wishes(n.opt.Job, n.opt.Site))),
 	}
 	for _, l := range h.direct {
 		c.Offers = append(c.Offers, dynamic.Offer{Transport: l.t.name, Address: l.Address()})

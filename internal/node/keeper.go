@@ -32,6 +32,7 @@ type keeper struct {
 	limit time.Duration
 	again func(why error) // has somebody dial, who calls take or lose; nil at the end that is dialled
 
+	memory  bool      // the connection is one of which the poll set knows nothing without Arm
 	lost    bool      // the connection was let go of, and nobody has looked yet
 	apart   bool      // there is none
 	made    int       // connections before that
@@ -109,6 +110,7 @@ func (s *packetSwitch) refit(k *keeper) {
 	if k.p.ended != nil || k.p.interest != 0 || k.Handle() == link.NoHandle {
 		return
 	}
+	k.memory = k.Limits().Memory
 	s.want(k.p, link.Readable)
 	if k.p.interest != 0 {
 		s.warm(k.p)
@@ -226,11 +228,11 @@ func (s *packetSwitch) wantLasting(p *port) {
 	p.interest = what
 }
 
-// readStirred reads the channels that have bytes of which the poll set knows
+// readStirred reads the channels that may have bytes of which the poll set knows
 // nothing.
 func (s *packetSwitch) readStirred() (progress bool) {
 	for _, k := range s.keepers {
-		if k.p.ended == nil && k.Stirred() && s.read(k.p) {
+		if k.p.ended == nil && (k.Stirred() || k.memory) && s.read(k.p) {
 			progress = true
 		}
 	}

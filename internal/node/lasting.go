@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -32,35 +31,14 @@ type session struct {
 	resumes int
 }
 
-// lastingFeatures says on business cards to whom links should last: to all with
-// "resume", to client 1 with "resume-1", not to it with "no-resume-1".
-func lastingFeatures(job *config.Job, site config.Site) (features []string) {
-	always := site.RouteTo("*").Resume
-	if always {
-		features = append(features, lasting.Feature)
-	}
-	for _, s := range job.Sites {
-		switch resume := site.RouteTo(s.Name).Resume; {
-		case resume == always:
-		case resume:
-			features = append(features, fmt.Sprintf("%s-%d", lasting.Feature, s.Client))
-		default:
-			features = append(features, fmt.Sprintf("no-%s-%d", lasting.Feature, s.Client))
-		}
-	}
-	return features
+// lastingFeatures says on business cards to whom links should last, as
+// clientFeatures has it.
+func lastingFeatures(job *config.Job, site config.Site) []string {
+	return clientFeatures(lasting.Feature, job, site, func(r config.Route) bool { return r.Resume })
 }
 
 // wantsLasting tells whether the owner of a card wants links to a client to last.
-func wantsLasting(c *dynamic.Card, to wire.ClientRank) bool {
-	switch {
-	case c.Has(fmt.Sprintf("no-%s-%d", lasting.Feature, to)):
-		return false
-	case c.Has(fmt.Sprintf("%s-%d", lasting.Feature, to)):
-		return true
-	}
-	return c.Has(lasting.Feature)
-}
+func wantsLasting(c *dynamic.Card, to wire.ClientRank) bool { return wants(c, lasting.Feature, to) }
 
 // lasts tells whether both ends of a pair want a link that can break to last.
 func (n *node) lasts(a, b wire.WorldRank) bool {
@@ -336,9 +314,4 @@ func (d *directLinks) judgeAgain(x pair, h dynamic.Hello, t *transport) (*proc, 
 		return nil, nil, dynamic.UnknownLink
 	}
 	return p, s, dynamic.Accepted
-}
-
-// trimmed keeps the features that a card has room for.
-func trimmed(features []string) []string {
-	return slices.Clip(features[:min(len(features), dynamic.MaxFeatures)])
 }

@@ -41,6 +41,7 @@ type port struct {
 	rank     wire.WorldRank // of a proc, or agent.NoRank for a channel
 	host     wire.HostRank  // at the other end of a channel
 	interest link.Interest  // what the poll set waits for; 0: not in the set
+	memory   bool           // reading it costs next to nothing; the set tells of it only after Arm
 	streak   int            // reads that polling brought since the last sleep
 	ended    error          // why the link can be read no more
 	timer    *time.Timer    // bounds the wait for a channel's end
@@ -59,6 +60,7 @@ type packetSwitch struct {
 	waker  *poll.Waker
 	hot    [hotLinks]*port // the last that brought something
 	polls  uint            // made so far
+	unkept []*port         // those of which the set knows nothing without Arm
 	spin   poll.Spinner
 	quit   bool
 	done   chan struct{}
@@ -134,8 +136,10 @@ func (s *packetSwitch) poll() (progress bool) {
 	if progress {
 		s.output()
 	}
-	if s.polls++; s.polls%scanEvery == 0 && (s.turn(0) || s.readStirred()) {
-		progress = true
+	if s.polls++; s.polls%scanEvery == 0 {
+		progress = s.turn(0) || progress
+		progress = s.lookAround() || progress // whatever else is busy
+		progress = s.readStirred() || progress
 	}
 	return progress
 }
@@ -147,7 +151,7 @@ func (s *packetSwitch) sleep() {
 			s.cool(p)
 		}
 	}
-	if len(s.keepers) == 0 || s.armLasting() {
+	if ready := s.arm(); s.armLasting() && ready {
 		s.turn(-1)
 	}
 }
@@ -200,7 +204,8 @@ func (s *packetSwitch) close() {
 	_ = s.waker.Close()
 }
 
-// turn polls or sleeps once and moves what can be moved.
+// turn polls or sleeps once and moves what can be moved. A handle that is ready and
+// moves nothing is no progress: bells of links through memory may be left over.
 func (s *packetSwitch) turn(timeout time.Duration) (progress bool) {
 	events, err := s.set.Wait(timeout)
 	if err != nil {
@@ -211,26 +216,30 @@ func (s *packetSwitch) turn(timeout time.Duration) (progress bool) {
 			s.waker.Clear()
 			s.doWork()
 			s.mendLost()
+			progress = true
 			continue
 		}
 		p := s.ports[ev.Key]
 		if p == nil {
 			continue // closed in this turn
 		}
-		if ev.Readable && s.read(p) && p.ended == nil {
-			s.warm(p)
+		if ev.Readable && s.read(p) {
+			progress = true
+			if p.ended == nil {
+				s.warm(p)
+			}
 		}
 		if ev.Writable && s.ports[p.id] == p {
 			if p.keeper != nil {
 				p.keeper.Push()
 			}
-			s.flush(p)
+			progress = s.flush(p) || progress
 		}
 	}
 	if len(events) > 0 {
 		s.output()
 	}
-	return len(events) > 0
+	return progress
 }
 
 func (s *packetSwitch) doWork() {
@@ -292,9 +301,10 @@ func (s *packetSwitch) read(p *port) (progress bool) {
 	return progress
 }
 
-// flush writes until nothing is left or the link is full. A proc that reads no
-// more may have said something before, so it is reading that ends its link.
-func (s *packetSwitch) flush(p *port) {
+// flush writes until nothing is left or the link is full, and tells whether it
+// wrote any. A proc that reads no more may have said something before, so it is
+// reading that ends its link.
+func (s *packetSwitch) flush(p *port) (progress bool) {
 	for s.agent.HasOutput(p.id) {
 		out := s.agent.Output(p.id)
 		want := link.Len(out)
@@ -304,17 +314,19 @@ func (s *packetSwitch) flush(p *port) {
 		}
 		if err != nil {
 			s.end(p, err)
-			return
+			return true
 		}
 		s.agent.Sent(p.id, n)
+		progress = progress || n > 0
 		if n < want {
 			s.want(p, link.Readable|link.Writable)
-			return
+			return progress
 		}
 	}
 	if p.interest != 0 {
 		s.want(p, link.Readable)
 	}
+	return progress
 }
 
 // want changes what the set tells about p.
@@ -349,11 +361,7 @@ func (s *packetSwitch) end(p *port, cause error) {
 		_ = s.set.Remove(p.link.Handle()) // it is open, and in the set
 		p.interest = 0
 	}
-	for i := range s.hot {
-		if s.hot[i] == p {
-			s.hot[i] = nil
-		}
-	}
+	s.forget(p)
 	switch {
 	case p.lingers(cause):
 		p.keeper.leave()
@@ -406,7 +414,7 @@ func (s *packetSwitch) endChannel(l agent.LinkID) {
 // attach makes a link part of the switch. It is called by the loop, or before
 // the loop runs.
 func (s *packetSwitch) attach(l link.Link, rank wire.WorldRank, host wire.HostRank) error {
-	p := &port{id: agent.LinkID(len(s.ports)), link: l, rank: rank, host: host, interest: link.Readable}
+	p := &port{id: agent.LinkID(len(s.ports)), link: l, rank: rank, host: host, interest: link.Readable, memory: l.Limits().Memory}
 	h := l.Handle()
 	if h == link.NoHandle {
 		return errNoHandle
@@ -415,6 +423,9 @@ func (s *packetSwitch) attach(l link.Link, rank wire.WorldRank, host wire.HostRa
 		return err
 	}
 	s.ports = append(s.ports, p)
+	if unkept(l) {
+		s.unkept = append(s.unkept, p)
+	}
 	if rank == agent.NoRank {
 		return s.agent.AttachHost(p.id, host)
 	}

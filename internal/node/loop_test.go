@@ -11,6 +11,7 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/agent"
+	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/transports/socket"
 )
@@ -21,12 +22,26 @@ type bench struct {
 	s       *packetSwitch
 	events  chan agent.Event
 	procs   [2]*socket.Link
-	channel *socket.Link
+	channel link.Link
 }
 
 func id(rank int64) wire.Proc { return wire.Proc{PID: 100 + rank} }
 
 func newBench(t *testing.T) *bench {
+	t.Helper()
+	return newBenchOver(t, config.Wait{Auto: true}, socketPair)
+}
+
+// newBenchOver is newBench with another wait setting and another kind of channel.
+func newBenchOver(t *testing.T, wait config.Wait, pair func(*testing.T) (ours, theirs link.Link)) *bench {
+	t.Helper()
+	b := idleBench(t, wait, pair)
+	go b.s.run()
+	return b
+}
+
+// idleBench is newBenchOver before anybody runs the switch.
+func idleBench(t *testing.T, wait config.Wait, pair func(*testing.T) (ours, theirs link.Link)) *bench {
 	t.Helper()
 	a, err := agent.New(agent.Config{
 		Hosts: []agent.Host{{}, {Client: 1}}, MaxData: 1 << 20, AckMark: 8, HiWater: 64,
@@ -36,7 +51,7 @@ func newBench(t *testing.T) *bench {
 		t.Fatal(err)
 	}
 	b := &bench{events: make(chan agent.Event, 16)}
-	spin, err := newSpinner(config.Wait{Auto: true})
+	spin, err := newSpinner(wait)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,28 +60,36 @@ func newBench(t *testing.T) *bench {
 		t.Fatal(err)
 	}
 	for r := range b.procs {
-		b.procs[r] = b.attach(t, wire.WorldRank(r), 0)
+		b.procs[r] = b.attach(t, socketPair, wire.WorldRank(r), 0).(*socket.Link)
 	}
-	b.channel = b.attach(t, agent.NoRank, 1)
-	go b.s.run()
+	b.channel = b.attach(t, pair, agent.NoRank, 1)
 	t.Cleanup(b.s.stop)
 	return b
 }
 
-// attach gives the switch one end of a pair of sockets, and us the other.
-func (b *bench) attach(t *testing.T, rank wire.WorldRank, host wire.HostRank) *socket.Link {
+// attach gives the switch one end of a pair of links, and us the other.
+func (b *bench) attach(t *testing.T, pair func(*testing.T) (ours, theirs link.Link), rank wire.WorldRank, host wire.HostRank) link.Link {
+	t.Helper()
+	ours, theirs := pair(t)
+	if err := b.s.attach(theirs, rank, host); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = ours.Close() })
+	return ours
+}
+
+func socketPair(t *testing.T) (ours, theirs link.Link) {
 	t.Helper()
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ours, err1 := socket.New(fds[0], nil)
-	theirs, err2 := socket.New(fds[1], nil)
-	if err := errors.Join(err1, err2, b.s.attach(theirs, rank, host)); err != nil {
+	a, err1 := socket.New(fds[0], nil)
+	b, err2 := socket.New(fds[1], nil)
+	if err := errors.Join(err1, err2); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = ours.Close() })
-	return ours
+	return a, b
 }
 
 // packet is one DATA packet of n bytes.
@@ -79,7 +102,7 @@ func packet(src, dest int64, n int) []byte {
 	return b
 }
 
-func send(t *testing.T, l *socket.Link, b []byte) {
+func send(t *testing.T, l link.Link, b []byte) {
 	t.Helper()
 	x, err := newTalk(t.Context(), l)
 	if err != nil {
@@ -92,7 +115,7 @@ func send(t *testing.T, l *socket.Link, b []byte) {
 	}
 }
 
-func want(t *testing.T, l *socket.Link, b []byte) {
+func want(t *testing.T, l link.Link, b []byte) {
 	t.Helper()
 	x, err := newTalk(t.Context(), l)
 	if err != nil {
@@ -109,7 +132,7 @@ func want(t *testing.T, l *socket.Link, b []byte) {
 }
 
 // linkEnded waits for the end of a link.
-func linkEnded(t *testing.T, l *socket.Link) {
+func linkEnded(t *testing.T, l link.Link) {
 	t.Helper()
 	x, err := newTalk(t.Context(), l)
 	if err != nil {
@@ -225,7 +248,7 @@ func TestProcThatBreaksTheProtocol(t *testing.T) {
 func TestStopDropsTheChannel(t *testing.T) {
 	b := newBench(t)
 	b.s.stop()
-	for _, l := range []*socket.Link{b.channel, b.procs[0]} {
+	for _, l := range []link.Link{b.channel, b.procs[0]} {
 		if _, err := l.Recv([][]byte{make([]byte, 1)}); err != io.EOF {
 			t.Errorf("%v", err)
 		}

@@ -19,6 +19,9 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/plugins/sdk"
+	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/transports/quic"
+	"github.com/openimpi/impi/transports/shm"
 	"github.com/openimpi/impi/transports/tcp"
 	unixlink "github.com/openimpi/impi/transports/unix"
 )
@@ -31,13 +34,7 @@ const (
 
 func TestMain(m *testing.M) {
 	if sdk.IsPlugin() {
-		if sdk.Builtin() == "unix" {
-			sdk.Serve(sdk.Options{Transport: unixlink.New()})
-		}
-		if sdk.Builtin() == "cut" {
-			sdk.Serve(sdk.Options{Transport: newCutting()})
-		}
-		sdk.Serve(sdk.Options{Transport: tcp.New()})
+		sdk.Serve(sdk.Options{Transport: builtinTransport(sdk.Builtin())})
 	}
 	switch os.Getenv(roleVariable) {
 	case "proc":
@@ -49,6 +46,20 @@ func TestMain(m *testing.M) {
 	}
 	goleak.VerifyTestMain(m,
 		goleak.IgnoreTopFunction("github.com/openimpi/impi/plugins/host.serveStarts"))
+}
+
+func builtinTransport(name string) transports.Transport {
+	switch name {
+	case "unix":
+		return unixlink.New()
+	case "shm":
+		return shm.New()
+	case "quic":
+		return quic.New()
+	case "cut":
+		return newCutting()
+	}
+	return tcp.New()
 }
 
 // screen is a writer whose text can be waited for.

@@ -115,17 +115,19 @@ func (n *node) run(ctx context.Context) error {
 	if err := n.start(ctx); err != nil {
 		return err
 	}
+	n.direct = newDirectLinks(ctx, n)
+	for _, h := range n.hosts {
+		for _, l := range h.direct { // channels come there, too
+			n.direct.wg.Go(func() { n.direct.serve(l) })
+		}
+	}
 	channels, err := n.connectAll(ctx)
 	if err != nil {
 		return err
 	}
-	n.direct = newDirectLinks(ctx, n)
 	for i, h := range n.hosts {
 		if !n.keepsListening(h, channels[i]) {
 			_ = h.channel.Close() // nobody else is to come
-		}
-		for _, l := range h.direct {
-			n.direct.wg.Go(func() { n.direct.serve(l) })
 		}
 	}
 	if err := n.startSwitches(channels); err != nil {

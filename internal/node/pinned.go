@@ -70,7 +70,7 @@ func (n *node) acceptingPlanes(t *transport) (planes []transports.DataPlane) {
 		routes = append(routes, n.opt.Site.RouteTo("*"))
 	}
 	for _, r := range routes {
-		if !r.Direct || !slices.Contains(r.Prefer, t.name) {
+		if !slices.Contains(r.Prefer, t.name) { // who is not reached directly has channels by it
 			continue
 		}
 		if len(r.DataPlane) == 0 {

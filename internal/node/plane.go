@@ -28,3 +28,9 @@ func planeOf(l link.Link) string {
 	}
 	return ""
 }
+
+// transportOf names the transport that made a link, or nothing.
+func transportOf(l link.Link) string {
+	from, _ := host.OriginOf(l)
+	return from.Transport
+}

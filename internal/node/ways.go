@@ -24,15 +24,18 @@ func (n *node) routeTo(rank wire.WorldRank) config.Route {
 // ways lists how a pair could be linked, best first: the transports that the
 // route prefers and that both cards offer.
 func (n *node) ways(x pair) []way {
+	if n.cards[x.local] == nil || n.cards[x.peer] == nil {
+		return nil
+	}
+	return n.waysBy(n.sharedRoute(x.peer), x, n.procOf(x.local).host.config.Address.String())
+}
+
+// waysBy is ways by a route and from an address.
+func (n *node) waysBy(route config.Route, x pair, from string) (ways []way) {
 	ours, theirs := n.cards[x.local], n.cards[x.peer]
-	if ours == nil || theirs == nil {
+	if ours == nil || theirs == nil || !route.Direct {
 		return nil
 	}
-	route := n.routeTo(x.peer)
-	if !route.Direct {
-		return nil
-	}
-	var ways []way
 	for _, name := range route.Prefer {
 		t := n.transport(name)
 		if _, offered := ours.Offer(name); t == nil || !offered || !fits(route, t, ours.SameNode(theirs)) {
@@ -40,7 +43,7 @@ func (n *node) ways(x pair) []way {
 		}
 		for _, o := range theirs.Offers {
 			if o.Transport == name {
-				ways = append(ways, way{t, o.Address, n.procOf(x.local).host.config.Address.String()})
+				ways = append(ways, way{t, o.Address, from})
 			}
 		}
 	}
@@ -49,7 +52,7 @@ func (n *node) ways(x pair) []way {
 
 // allows tells whether a proc of ours may have a link that rank made by t.
 func (n *node) allows(rank wire.WorldRank, t *transport) bool {
-	route := n.routeTo(rank)
+	route := n.sharedRoute(rank)
 	return route.Direct && slices.Contains(route.Prefer, t.name) && fits(route, t, true)
 }
 

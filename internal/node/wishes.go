@@ -70,3 +70,39 @@ func known(w string) string {
 	}
 	return w
 }
+
+// clientFeatures says on business cards to whom a site's routes are such: to all
+// with the feature's name alone, to client 1 with "name-1", not to it with
+// "no-name-1".
+func clientFeatures(name string, job *config.Job, site config.Site, such func(config.Route) bool) (features []string) {
+	always := such(site.RouteTo("*"))
+	if always {
+		features = append(features, name)
+	}
+	for _, s := range job.Sites {
+		switch one := such(site.RouteTo(s.Name)); {
+		case one == always:
+		case one:
+			features = append(features, fmt.Sprintf("%s-%d", name, s.Client))
+		default:
+			features = append(features, fmt.Sprintf("no-%s-%d", name, s.Client))
+		}
+	}
+	return features
+}
+
+// wants tells whether the owner of a card has such a route to a client.
+func wants(c *dynamic.Card, name string, to wire.ClientRank) bool {
+	switch {
+	case c.Has(fmt.Sprintf("no-%s-%d", name, to)):
+		return false
+	case c.Has(fmt.Sprintf("%s-%d", name, to)):
+		return true
+	}
+	return c.Has(name)
+}
+
+// trimmed keeps the features that a card has room for.
+func trimmed(features []string) []string {
+	return slices.Clip(features[:min(len(features), dynamic.MaxFeatures)])
+}
