@@ -68,6 +68,8 @@ type process struct {
 	grace       time.Duration
 	tracer      tracer // nil until a link is to be traced
 	nursery     nursery
+	environment sync.Once // makes info
+	info        *Info     // MPI_INFO_ENV
 }
 
 // delivery is a link, or the refusal of one, that the node gave us.
