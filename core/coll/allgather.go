@@ -9,13 +9,21 @@ func (p *Planner) Allgather(s *Schedule, send, recv []byte, k datatype.Kind) err
 	if err := checkPair(send, recv, k); err != nil {
 		return err
 	}
+	if p.remote != nil {
+		err := p.interAllgather(s, send, recv, k)
+		s.finish()
+		return err
+	}
 	own, err := p.ownBlock("the receive buffer", send, recv, k)
 	if err != nil {
 		return err
 	}
-	if p.single() {
+	switch {
+	case p.single():
 		p.allgatherTeam(s, own, recv)
-	} else {
+	case p.sites.ours:
+		p.allgatherWide(s, own, recv, k)
+	default:
 		// IMPI has no messages of Allgather: it is Gather to rank 0 and Bcast.
 		p.gather(s, own, recv, k, 0)
 		s.wait()
@@ -62,6 +70,11 @@ func (p *Planner) Allgatherv(s *Schedule, send, recv []byte, counts, displs []in
 	if err := checkPair(send, recv, k); err != nil {
 		return err
 	}
+	if p.remote != nil {
+		err := p.interAllgatherv(s, send, recv, counts, displs, k)
+		s.finish()
+		return err
+	}
 	to, err := s.layout("the receive buffer", recv, counts, displs, k, p.n)
 	if err != nil {
 		return err
@@ -80,30 +93,42 @@ func (p *Planner) Allgatherv(s *Schedule, send, recv []byte, counts, displs []in
 	return nil
 }
 
-// allgathervClients is Gatherv to rank 0 and Bcast of all blocks in one piece.
+// allgathervClients is Gatherv to rank 0 and Bcast of all blocks in one piece, or
+// the like inside each client of ours once its master has all blocks.
 func (p *Planner) allgathervClients(s *Schedule, own []byte, to parts, k datatype.Kind) {
+	if p.sites.ours {
+		p.gathervWide(s, own, to, k)
+		p.spread(s, to, p.n, k, p.team.me == 0, p.bcastTeam)
+		return
+	}
 	p.gatherv(s, own, to, to.counts, k, 0)
 	s.wait()
-	total, packed := to.packed(p.n)
+	p.spread(s, to, p.n, k, p.me == 0, p.bcast)
+}
+
+// spread brings n parts from the first rank or place to the others in one piece.
+func (p *Planner) spread(s *Schedule, to parts, n int, k datatype.Kind, first bool,
+	bcast func(s *Schedule, buf []byte, k datatype.Kind, root int)) {
+	total, packed := to.packed(n)
 	if packed {
-		p.bcast(s, to.buf[:total:total], k, 0)
+		bcast(s, to.buf[:total:total], k, 0)
 		return
 	}
 	whole := s.scratch.get(total)
 	at := 0
-	for r := range p.n {
+	for r := range n {
 		part := to.at(r)
-		if p.me == 0 {
+		if first {
 			s.copy(whole[at:], part)
 		}
 		at += len(part)
 	}
-	p.bcast(s, whole, k, 0)
+	bcast(s, whole, k, 0)
 	s.wait()
-	if p.me == 0 {
+	if first {
 		return
 	}
-	for r := range p.n {
+	for r := range n {
 		part := to.at(r)
 		s.copy(part, whole[:len(part)])
 		whole = whole[len(part):]

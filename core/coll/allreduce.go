@@ -11,8 +11,13 @@ import (
 // to the last bit.
 func (p *Planner) Allreduce(s *Schedule, send, recv []byte, k datatype.Kind, op *datatype.Op) error {
 	s.Reset()
-	own, err := p.operand(send, recv, k, op, true)
+	own, err := p.operand(send, recv, k, op, p.remote == nil)
 	if err != nil {
+		return err
+	}
+	if p.remote != nil {
+		err := p.interAllreduce(s, send, recv, k, op)
+		s.finish()
 		return err
 	}
 	p.allreduce(s, own, recv, k, op)
@@ -22,6 +27,16 @@ func (p *Planner) Allreduce(s *Schedule, send, recv []byte, k datatype.Kind, op 
 
 func (p *Planner) allreduce(s *Schedule, own, recv []byte, k datatype.Kind, op *datatype.Op) {
 	switch {
+	case op.Commutative() && !op.Whole() && p.laned(own, k):
+		p.allreduceLanes(s, own, recv, k, op)
+	case p.sites.ours && p.m.Count() == 2 && p.combines(op) && exact(op, k):
+		a := p.accumulate(s, own, recv, k, op)
+		p.reduceTree(&a, 0)
+		s.wait() // own may be recv
+		if p.team.me == 0 {
+			p.allSites(&a, recv, p.m.Rank)
+		}
+		p.bcastTeam(s, recv, k, 0)
 	case !p.single():
 		// IMPI ch.4, Allreduce: Reduce to rank 0, then Bcast from it.
 		var result []byte

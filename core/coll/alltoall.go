@@ -18,6 +18,11 @@ func (p *Planner) Alltoall(s *Schedule, send, recv []byte, k datatype.Kind) erro
 	if err := checkPair(send, recv, k); err != nil {
 		return err
 	}
+	if p.remote != nil {
+		err := p.interAlltoall(s, send, recv, k)
+		s.finish()
+		return err
+	}
 	block := len(recv) / p.n
 	if block*p.n != len(recv) || block%k.Size() != 0 || send != nil && len(send) != len(recv) {
 		return fmt.Errorf("coll: %w: %d bytes to send and %d to receive for %d members", ErrBuffer, len(send), len(recv), p.n)
@@ -29,6 +34,8 @@ func (p *Planner) Alltoall(s *Schedule, send, recv []byte, k datatype.Kind) erro
 	from, to := even(send, block), even(recv, block)
 	if p.single() && p.n > 2 && block <= p.profile.Tuning.AlltoallShort {
 		p.alltoallDoubling(s, &from, &to)
+	} else if p.bundled(block) {
+		p.alltoallBundled(s, &from, &to, k)
 	} else {
 		p.exchange(s, tagAlltoall, &from, &to, k)
 	}
@@ -103,17 +110,22 @@ func (p *Planner) Alltoallv(s *Schedule, send []byte, scounts, sdispls []int,
 	if err := checkPair(send, recv, k); err != nil {
 		return err
 	}
-	to, err := s.layout("the receive buffer", recv, rcounts, rdispls, k, p.n)
+	to, err := s.layout("the receive buffer", recv, rcounts, rdispls, k, p.partners())
 	if err != nil {
 		return err
 	}
 	var from parts
-	if send == nil && scounts == nil {
+	if send == nil && scounts == nil && p.remote == nil {
 		from = to
 		from.buf = s.scratch.get(len(recv))
 		s.copy(from.buf, recv)
-	} else if from, err = s.layout("the send buffer", send, scounts, sdispls, k, p.n); err != nil {
+	} else if from, err = s.layout("the send buffer", send, scounts, sdispls, k, p.partners()); err != nil {
 		return err
+	}
+	if p.remote != nil {
+		p.interParts(s, &from, &to, k)
+		s.finish()
+		return nil
 	}
 	if from.counts[p.me] != to.counts[p.me] {
 		return fmt.Errorf("coll: %w: %d elements to itself, but %d from itself", ErrCount, from.counts[p.me], to.counts[p.me])

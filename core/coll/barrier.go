@@ -2,9 +2,20 @@ package coll
 
 import "github.com/openimpi/impi/core/datatype"
 
-// Barrier completes when every member has begun it.
+// Barrier completes when every member has begun it: of an intercommunicator, those
+// of the other group.
 func (p *Planner) Barrier(s *Schedule) error {
 	s.Reset()
+	if p.remote != nil {
+		p.interBarrier(s)
+	} else {
+		p.barrier(s)
+	}
+	s.finish()
+	return nil
+}
+
+func (p *Planner) barrier(s *Schedule) {
 	if p.single() {
 		p.disseminate(s)
 	} else {
@@ -14,8 +25,6 @@ func (p *Planner) Barrier(s *Schedule) error {
 		}
 		p.barrierOut(s)
 	}
-	s.finish()
-	return nil
 }
 
 // disseminate is the barrier of one client: after the round of distance d

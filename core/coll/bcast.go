@@ -14,32 +14,41 @@ func (p *Planner) Bcast(s *Schedule, buf []byte, k datatype.Kind, root int) erro
 	if err := checkBuffer("the buffer", buf, k); err != nil {
 		return err
 	}
-	p.bcast(s, buf, k, root)
+	if p.remote != nil {
+		p.interBcast(s, buf, k, root)
+	} else {
+		p.bcast(s, buf, k, root)
+	}
 	s.finish()
 	return nil
 }
 
 func (p *Planner) bcast(s *Schedule, buf []byte, k datatype.Kind, root int) {
+	if p.laned(buf, k) {
+		p.bcastLanes(s, buf, k, root)
+		return
+	}
 	from := p.delegate(p.mine, root)
 	if !p.single() && p.me == from {
-		p.bcastClients(s, buf, k, root)
+		p.down(s, buf, k, p.m.Number(root), func(i int) int { return p.delegate(i, root) })
 	}
 	p.bcastTeam(s, buf, k, p.m.Place(from))
 }
 
-// bcastClients is the phase between clients: the whole buffer in one message.
+// down is the phase between clients: the whole buffer in one message, from client
+// number rn to the others. stand gives the rank that stands for a client.
 // IMPI ch.4, Bcast: the root stands in for its master.
-func (p *Planner) bcastClients(s *Schedule, buf []byte, k datatype.Kind, root int) {
-	m, rn := p.m.Count(), p.m.Number(root)
+func (p *Planner) down(s *Schedule, buf []byte, k datatype.Kind, rn int, stand func(number int) int) {
+	m := p.m.Count()
 	if p.linear() {
-		if p.me != root {
-			p.recv(s, root, tagBcast, buf, k)
+		if p.mine != rn {
+			p.recv(s, stand(rn), tagBcast, buf, k)
 			s.wait()
 			return
 		}
 		for i := range m {
 			if i != rn {
-				p.send(s, p.m.Rank(i), tagBcast, buf, k)
+				p.send(s, stand(i), tagBcast, buf, k)
 			}
 		}
 		return
@@ -47,13 +56,12 @@ func (p *Planner) bcastClients(s *Schedule, buf []byte, k datatype.Kind, root in
 	w := (p.mine - rn + m) % m
 	h, d := hibit(w), dim(m)
 	if w > 0 {
-		parent := (w - 1<<h + rn) % m
-		p.recv(s, p.delegate(parent, root), tagBcast, buf, k)
+		p.recv(s, stand((w-1<<h+rn)%m), tagBcast, buf, k)
 		s.wait()
 	}
 	for i := h + 1; i < d; i++ {
 		if c := w + 1<<i; c < m {
-			p.send(s, p.m.Rank((c+rn)%m), tagBcast, buf, k)
+			p.send(s, stand((c+rn)%m), tagBcast, buf, k)
 		}
 	}
 }
@@ -104,19 +112,23 @@ func (p *Planner) bcastParts(s *Schedule, buf []byte, k datatype.Kind, root int)
 			}
 		}
 	}
-	p.ring(s, tagBcast, &b, v)
+	p.ringBut(s, tagBcast, &b, v, root)
 }
 
 // ring completes a buffer of which each place has its own part; place v is this
 // process's. Empty parts do not travel.
-func (p *Planner) ring(s *Schedule, tag wire.Tag, b *parts, v int) {
+func (p *Planner) ring(s *Schedule, tag wire.Tag, b *parts, v int) { p.ringBut(s, tag, b, v, -1) }
+
+// ringBut is ring where one of the team, in place full, has all parts already.
+func (p *Planner) ringBut(s *Schedule, tag wire.Tag, b *parts, v, full int) {
 	n := p.team.size()
+	next := (p.team.me + 1) % n
 	for i := range n - 1 {
 		s.wait()
-		if part := b.at((v - i + n) % n); len(part) > 0 {
-			p.sendLocal(s, p.team.rank(p.team.me+1), tag, part)
+		if part := b.at((v - i + n) % n); len(part) > 0 && next != full {
+			p.sendLocal(s, p.team.rank(next), tag, part)
 		}
-		if part := b.at((v - i - 1 + n) % n); len(part) > 0 {
+		if part := b.at((v - i - 1 + n) % n); len(part) > 0 && p.team.me != full {
 			p.recvLocal(s, p.team.rank(p.team.me-1), tag, part)
 		}
 	}

@@ -98,6 +98,7 @@ func (j *job) run(plan func(rank int, p *Planner, s *Schedule) error) {
 		}
 	}
 	var sends, recvs []*message
+	idle := 0
 	for alive := len(procs); alive > 0; {
 		moved, rests := false, false
 		for _, i := range j.rng.Perm(len(procs)) {
@@ -117,7 +118,10 @@ func (j *job) run(plan func(rank int, p *Planner, s *Schedule) error) {
 				alive--
 			}
 		}
-		if !moved && !rests {
+		if idle++; moved {
+			idle = 0
+		}
+		if !moved && (!rests || idle > 1000) {
 			j.t.Fatalf("deadlock; unmatched sends %v, receives %v", sends, recvs)
 		}
 	}
@@ -273,8 +277,9 @@ func everywhere(t *testing.T, f func(t *testing.T, j *job)) {
 			for i, l := range layouts(n, rng) {
 				profile := Profile{XSize: []int{0, 24, 1024}[rng.IntN(3)], MaxLinear: rng.IntN(6)}
 				if rng.IntN(2) == 0 {
-					profile.Tuning = Tuning{-1, -1, -1, -1, -1, -1}
+					profile.Tuning = Tuning{-1, -1, -1, -1, -1, -1, -1, -1, 64}
 				}
+				profile.Ours = rng.IntN(2) == 0
 				j := newJob(t, l, profile, mixedReps, uint64(100*n+i))
 				for _, j.sync = range []bool{false, true} {
 					f(t, j)

@@ -15,10 +15,13 @@ func (p *Planner) Gather(s *Schedule, send, recv []byte, k datatype.Kind, root i
 	if err := p.checkRoot(root); err != nil {
 		return err
 	}
-	if p.me != root {
-		recv = nil
-	}
+	send, recv = p.significant(send, recv, root)
 	if err := checkPair(send, recv, k); err != nil {
+		return err
+	}
+	if p.remote != nil {
+		err := p.interGather(s, send, recv, k, root)
+		s.finish()
 		return err
 	}
 	if p.me == root {

@@ -15,10 +15,13 @@ func (p *Planner) Gatherv(s *Schedule, send, recv []byte, counts, displs []int, 
 	if err := p.checkRoot(root); err != nil {
 		return err
 	}
-	if p.me != root {
-		recv = nil
-	}
+	send, recv = p.significant(send, recv, root)
 	if err := checkPair(send, recv, k); err != nil {
+		return err
+	}
+	if p.remote != nil {
+		err := p.interGatherv(s, send, recv, counts, displs, k, root)
+		s.finish()
 		return err
 	}
 	var to parts

@@ -23,7 +23,8 @@ type parts struct {
 // even is parts of block bytes each, one after the other.
 func even(buf []byte, block int) parts { return parts{buf: buf, block: block} }
 
-// divided is buf cut into n parts of nearly equal numbers of elements.
+// divided is buf cut into n parts of nearly equal numbers of elements; those from
+// n on are empty.
 func divided(buf []byte, k datatype.Kind, n int) parts {
 	return parts{buf: buf, size: k.Size(), n: n}
 }
@@ -37,6 +38,8 @@ func (b *parts) where(i int) (start, end int) {
 	switch {
 	case b.starts != nil:
 		return b.starts[i], b.starts[i] + b.counts[i]*b.size
+	case b.n > 0 && i >= b.n:
+		return len(b.buf), len(b.buf)
 	case b.n > 0:
 		elements := len(b.buf) / b.size
 		each, more := elements/b.n, elements%b.n

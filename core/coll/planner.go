@@ -44,7 +44,19 @@ const (
 	tagAllreduce     wire.Tag = 310
 	tagReduceScatter wire.Tag = 320
 	tagLengths       wire.Tag = 330
+	tagCheck         wire.Tag = 340
 )
+
+// tagBits is how many bits the tags above take.
+const tagBits = 11
+
+// Numbered is the tag of a step of operation number n of a communicator. Among
+// processes that all number the operations, those that are under way at the same
+// time cannot take each other's messages, and what a failed one has left behind
+// is not mistaken for a later one's.
+func Numbered(tag wire.Tag, n uint32) wire.Tag {
+	return wire.Tag(n<<tagBits&(1<<31-1)) | tag
+}
 
 // Peer is what collectives need to know of another client.
 type Peer struct {
@@ -60,10 +72,14 @@ type Profile struct {
 	MaxLinear int    // up to this many clients talk to one; more use a tree
 	Clients   []Peer // by client rank; those beyond get external32
 	Tuning    Tuning // must be the same in all processes of a client
+	// Ours says that all members run this library and plan with the same Tuning,
+	// so that they need not talk as IMPI has it.
+	Ours bool
 }
 
-// Tuning are the crossovers inside a client, in bytes of one process's buffer or
-// block. A negative value means zero, zero the default.
+// Tuning are the crossovers inside a client, and between clients that are all
+// ours, in bytes of one process's buffer or block. A negative value means zero,
+// zero the default.
 type Tuning struct {
 	BcastLong         int // scatter and allgather instead of a tree
 	GatherLong        int // straight to and from the root instead of a tree
@@ -71,6 +87,9 @@ type Tuning struct {
 	AlltoallShort     int // up to this size by way of others
 	AllreduceLong     int // in blocks around a ring instead of doubling
 	ReduceScatterLong int // block by block instead of by Allreduce
+	WideLong          int // blocks between clients one by one instead of all of a client's in one message
+	LanesLong         int // vectors between clients in parts, by several processes at once
+	AlltoallWide      int // up to this size blocks between clients go by way of the masters
 }
 
 func (t Tuning) withDefaults() Tuning {
@@ -91,6 +110,13 @@ func (t Tuning) withDefaults() Tuning {
 	return t
 }
 
+func (p *Profile) peer(c wire.ClientRank) Peer {
+	if int(c) < len(p.Clients) {
+		return p.Clients[c]
+	}
+	return Peer{Rep: datatype.External32}
+}
+
 // Planner writes the collectives of one communicator. It does not change, so
 // any goroutine may use it, with a Schedule of its own.
 //
@@ -106,6 +132,8 @@ type Planner struct {
 	n, me   int
 	mine    int // number of own master
 	team    team
+	sites   sites
+	remote  *remote // of an intercommunicator
 }
 
 // team is the local group: the ranks of one client, ascending.
@@ -136,12 +164,9 @@ func NewPlanner(c *comm.Comm, p Profile) *Planner {
 	pl.team = team{ranks: m.Locals(pl.mine), me: m.Place(pl.me)}
 	pl.peers = make([]Peer, m.Count())
 	for i := range pl.peers {
-		peer := Peer{Rep: datatype.External32}
-		if c := int(m.Client(i)); c < len(p.Clients) {
-			peer = p.Clients[c]
-		}
-		pl.peers[i] = peer
+		pl.peers[i] = p.peer(m.Client(i))
 	}
+	pl.sites = newSites(m, p.Ours)
 	return pl
 }
 
@@ -162,7 +187,11 @@ func (p *Planner) delegate(number, root int) int {
 
 // short says that a block of n elements goes the short way between clients.
 func (p *Planner) short(k datatype.Kind, n int) bool {
-	return n*datatype.External32.Size(k) < p.profile.XSize
+	limit := p.profile.XSize
+	if p.sites.ours {
+		limit = p.profile.Tuning.WideLong
+	}
+	return n*datatype.External32.Size(k) < limit
 }
 
 // send adds a message to rank: as it is to a process of the own client, in the
@@ -214,16 +243,22 @@ func (p *Planner) recv(s *Schedule, rank int, tag wire.Tag, buf []byte, k dataty
 		return
 	}
 	peer := &p.peers[p.m.Number(rank)]
-	into := buf
-	if len(buf) > 0 && !peer.Rep.Identity(k) {
-		n := len(buf) / k.Size()
-		if peer.Rep.Size(k) != k.Size() {
-			into = s.scratch.get(n * peer.Rep.Size(k))
-		}
-		s.afterwards(Step{Action: Decode, Rep: peer.Rep, Kind: k, Count: n, Src: into, Dst: buf})
-	}
 	s.add(Step{Action: Recv, Peer: wire.CommRank(rank), Tag: tag, Kind: k,
-		Context: p.context(peer, tag), Dst: into})
+		Context: p.context(peer, tag), Dst: s.landing(peer.Rep, buf, k)})
+}
+
+// landing gives the memory to receive what is r's into, to be converted to buf
+// after the round.
+func (s *Schedule) landing(r datatype.Representation, buf []byte, k datatype.Kind) []byte {
+	if len(buf) == 0 || r.Identity(k) {
+		return buf
+	}
+	into, n := buf, len(buf)/k.Size()
+	if r.Size(k) != k.Size() {
+		into = s.scratch.get(n * r.Size(k))
+	}
+	s.afterwards(Step{Action: Decode, Rep: r, Kind: k, Count: n, Src: into, Dst: buf})
+	return into
 }
 
 func (p *Planner) recvLocal(s *Schedule, rank int, tag wire.Tag, buf []byte) {
@@ -232,10 +267,27 @@ func (p *Planner) recvLocal(s *Schedule, rank int, tag wire.Tag, buf []byte) {
 }
 
 func (p *Planner) checkRoot(root int) error {
+	if p.remote != nil {
+		return p.interRoot(root)
+	}
 	if uint(root) >= uint(p.n) {
 		return fmt.Errorf("coll: %w: %d, the communicator has %d members", ErrRoot, root, p.n)
 	}
 	return nil
+}
+
+// significant leaves of the buffers of an operation with a root only those that
+// matter here: everybody's, and the root's.
+func (p *Planner) significant(everybody, roots []byte, root int) (e, r []byte) {
+	switch {
+	case p.remote == nil && p.me == root:
+		return everybody, roots
+	case p.remote == nil || root >= 0:
+		return everybody, nil
+	case root == Root:
+		return nil, roots
+	}
+	return nil, nil
 }
 
 // checkBuffer reports bytes that are not whole elements.

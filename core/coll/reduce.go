@@ -14,11 +14,14 @@ func (p *Planner) Reduce(s *Schedule, send, recv []byte, k datatype.Kind, op *da
 	if err := p.checkRoot(root); err != nil {
 		return err
 	}
-	if p.me != root {
-		recv = nil
-	}
-	own, err := p.operand(send, recv, k, op, p.me == root)
+	send, recv = p.significant(send, recv, root)
+	own, err := p.operand(send, recv, k, op, p.remote == nil && p.me == root)
 	if err != nil {
+		return err
+	}
+	if p.remote != nil {
+		err := p.interReduce(s, send, recv, k, op, root)
+		s.finish()
 		return err
 	}
 	p.reduce(s, own, recv, k, op, root)
@@ -52,53 +55,103 @@ func (p *Planner) reduce(s *Schedule, own, recv []byte, k datatype.Kind, op *dat
 	switch {
 	case p.single():
 		p.reduceTeam(s, own, recv, k, op, root)
+	case op.Commutative() && !op.Whole() && p.laned(own, k):
+		p.reduceLanes(s, own, recv, k, op, root)
 	case op.Commutative():
 		p.reduceClients(s, own, recv, k, op, root)
+	case p.combines(op):
+		p.reduceInOrder(s, own, recv, k, op, root)
 	case p.me == root:
-		p.reduceOrdered(s, own, recv, k, op)
+		a := p.accumulate(s, own, recv, k, op)
+		a.descend(p.n, p.me, func(r int, into []byte) { p.recv(s, r, tagReduce, into, k) })
+		s.copy(recv, a.cur)
 	default:
 		p.send(s, root, tagReduce, own, k)
 	}
 }
 
-// reduceOrdered is the root's part of an operation that is not commutative
-// between clients: everybody sends straight to it.
+// descend combines the values of n members in their order, its own being that of
+// member me.
+//
 // IMPI ch.4, Reduce: received and combined from the last rank to the first.
-func (p *Planner) reduceOrdered(s *Schedule, own, recv []byte, k datatype.Kind, op *datatype.Op) {
-	a := p.accumulate(s, own, recv, k, op)
-	operand := func(r int) []byte {
-		if r == p.me {
+func (a *accumulator) descend(n, me int, recv func(i int, into []byte)) {
+	own, overwrite := a.cur, a.mine
+	operand := func(i int) []byte {
+		if i == me {
 			return own
 		}
 		b := a.buffer()
-		p.recv(s, r, tagReduce, b, k)
+		recv(i, b)
 		return b
 	}
-	next := operand(p.n - 1)
-	s.wait()
-	a.cur, a.mine = next, p.me != p.n-1
-	if p.n > 1 {
-		next = operand(p.n - 2)
-		s.wait()
+	next := operand(n - 1)
+	a.s.wait()
+	a.cur, a.mine = next, me != n-1 || overwrite
+	if n > 1 {
+		next = operand(n - 2)
+		a.s.wait()
 	}
-	for r := p.n - 2; r >= 0; r-- {
+	for i := n - 2; i >= 0; i-- {
 		x := next
-		if r > 0 {
-			next = operand(r - 1)
+		if i > 0 {
+			next = operand(i - 1)
 		}
-		if r == p.me {
+		if i == me && !overwrite {
 			a.operand(x)
 		} else {
 			a.before(x)
 		}
-		s.wait()
+		a.s.wait()
 	}
-	s.copy(recv, a.cur)
+}
+
+// reduceInOrder is the operation between clients of ours that is not commutative
+// but has each client's ranks follow each other: first in each client, then over
+// them, and to the root in the end.
+func (p *Planner) reduceInOrder(s *Schedule, own, recv []byte, k datatype.Kind, op *datatype.Op, root int) {
+	a := p.accumulate(s, own, recv, k, op)
+	p.reduceTree(&a, 0)
+	m, holder := p.m.Count(), p.m.Number(root)
+	switch {
+	case !p.linear():
+		holder = 0 // a tree keeps the order only if its root is the first
+		if p.team.me == 0 {
+			p.climb(&a)
+		}
+	case p.team.me == 0 && p.mine == holder:
+		a.descend(m, holder, func(i int, into []byte) { p.recv(s, p.m.Rank(i), tagReduce, into, k) })
+	case p.team.me == 0:
+		p.send(s, p.m.Rank(holder), tagReduce, a.cur, k)
+	}
+	switch at := p.m.Rank(holder); {
+	case p.me == root && at == root:
+		s.copy(recv, a.cur)
+	case p.me == root:
+		s.wait() // own may be recv
+		p.recv(s, at, tagReduce, recv, k)
+	case p.me == at:
+		p.send(s, root, tagReduce, a.cur, k)
+	}
+}
+
+// climb combines the masters' values up a tree to master 0, in order.
+func (p *Planner) climb(a *accumulator) {
+	for mask := 1; mask < p.m.Count(); mask *= 2 {
+		if p.mine&mask != 0 {
+			p.send(a.s, p.m.Rank(p.mine-mask), tagReduce, a.cur, a.k)
+			return
+		}
+		if p.mine+mask < p.m.Count() {
+			x := a.buffer()
+			p.recv(a.s, p.m.Rank(p.mine+mask), tagReduce, x, a.k)
+			a.s.wait()
+			a.after(x)
+		}
+	}
 }
 
 // reduceClients is the commutative operation between clients: each reduces to
 // its delegate, and the delegates to the root.
-// IMPI ch.4, Reduce: what comes in is the first operand.
 func (p *Planner) reduceClients(s *Schedule, own, recv []byte, k datatype.Kind, op *datatype.Op, root int) {
 	from := p.delegate(p.mine, root)
 	a := p.accumulate(s, own, recv, k, op)
@@ -106,37 +159,42 @@ func (p *Planner) reduceClients(s *Schedule, own, recv []byte, k datatype.Kind, 
 	if p.me != from {
 		return
 	}
-	m, rn := p.m.Count(), p.m.Number(root)
-	switch {
-	case !p.linear():
-		p.reduceMasters(&a, root)
-	case p.me != root:
-		p.send(s, root, tagReduce, a.cur, k)
-	default:
-		a.fold(m-1, func(i int, into []byte) {
-			if i >= rn {
-				i++
-			}
-			p.recv(s, p.m.Rank(i), tagReduce, into, k)
-		})
-	}
+	p.up(&a, p.m.Number(root), func(i int) int { return p.delegate(i, root) })
 	if p.me == root {
 		s.copy(recv, a.cur)
 	}
 }
 
-// reduceMasters is the tree between clients.
-func (p *Planner) reduceMasters(a *accumulator, root int) {
-	m, rn := p.m.Count(), p.m.Number(root)
+// up combines the accumulators of the ranks that stand for the clients at that of
+// client number rn.
+// IMPI ch.4, Reduce: what comes in is the first operand.
+func (p *Planner) up(a *accumulator, rn int, stand func(number int) int) {
+	switch {
+	case !p.linear():
+		p.upTree(a, rn, stand)
+	case p.mine != rn:
+		p.send(a.s, stand(rn), tagReduce, a.cur, a.k)
+	default:
+		a.fold(p.m.Count()-1, func(i int, into []byte) {
+			if i >= rn {
+				i++
+			}
+			p.recv(a.s, stand(i), tagReduce, into, a.k)
+		})
+	}
+}
+
+func (p *Planner) upTree(a *accumulator, rn int, stand func(number int) int) {
+	m := p.m.Count()
 	w := (p.mine - rn + m) % m
 	for i := range dim(m) {
 		if w>>i&1 != 0 {
-			p.send(a.s, p.delegate((w-1<<i+rn)%m, root), tagReduce, a.cur, a.k)
+			p.send(a.s, stand((w-1<<i+rn)%m), tagReduce, a.cur, a.k)
 			return
 		}
 		if c := w + 1<<i; c < m {
 			x := a.buffer()
-			p.recv(a.s, p.m.Rank((c+rn)%m), tagReduce, x, a.k)
+			p.recv(a.s, stand((c+rn)%m), tagReduce, x, a.k)
 			a.s.wait()
 			a.before(x)
 		}
@@ -167,7 +225,7 @@ func (p *Planner) reduceTeam(s *Schedule, own, recv []byte, k datatype.Kind, op 
 }
 
 func (p *Planner) longReduction(own []byte, k datatype.Kind, op *datatype.Op) bool {
-	return op.Commutative() && p.n > 2 && len(own) >= p.profile.Tuning.AllreduceLong && len(own)/k.Size() >= p.n
+	return op.Commutative() && !op.Whole() && p.n > 2 && len(own) >= p.profile.Tuning.AllreduceLong && len(own)/k.Size() >= p.n
 }
 
 // reduceTree combines the team's values up a tree to a place. Each subtree is of

@@ -19,7 +19,7 @@ func (p *Planner) ReduceScatter(s *Schedule, send, recv []byte, counts []int, k 
 		return fmt.Errorf("coll: %w", err)
 	}
 	own := send
-	if send == nil {
+	if send == nil && p.remote == nil {
 		own = recv
 	}
 	b, err := s.layout("the send buffer", own, counts, nil, k, p.n)
@@ -28,7 +28,7 @@ func (p *Planner) ReduceScatter(s *Schedule, send, recv []byte, counts []int, k 
 	}
 	total, _ := b.packed(p.n)
 	result := counts[p.me] * k.Size()
-	if total != len(own) || len(recv) < result || send != nil && len(recv) != result {
+	if total != len(own) || len(recv) < result || (send != nil || p.remote != nil) && len(recv) != result {
 		return fmt.Errorf("coll: %w: %d bytes to reduce and %d for the result, the counts say %d and %d",
 			ErrBuffer, len(own), len(recv), total, result)
 	}
@@ -49,7 +49,7 @@ func (p *Planner) ReduceScatterBlock(s *Schedule, send, recv []byte, k datatype.
 		return fmt.Errorf("coll: %w", err)
 	}
 	own, block := send, len(recv)
-	if send == nil {
+	if send == nil && p.remote == nil {
 		own, block = recv, len(recv)/p.n
 	}
 	if block*p.n != len(own) || block%k.Size() != 0 {
@@ -71,6 +71,10 @@ func (p *Planner) ReduceScatterBlock(s *Schedule, send, recv []byte, k datatype.
 func (p *Planner) reduceScatter(s *Schedule, b parts, result []byte, k datatype.Kind, op *datatype.Op) {
 	own := b.buf
 	switch {
+	case p.remote != nil:
+		p.interReduceScatter(s, b, result, k, op)
+	case p.sites.ours && p.combines(op):
+		p.reduceScatterWide(s, b, result, k, op)
 	case !p.single():
 		// IMPI has no messages of Reduce_scatter: it is Reduce to rank 0 and Scatterv.
 		var all []byte

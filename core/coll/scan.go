@@ -3,9 +3,13 @@ package coll
 import "github.com/openimpi/impi/core/datatype"
 
 // Scan leaves in everybody's recv the combination of all operands up to its own,
-// in rank order. A nil send means that the operand is in recv.
+// in rank order. A nil send means that the operand is in recv. It is comm.ErrComm
+// on an intercommunicator, as is Exscan.
 func (p *Planner) Scan(s *Schedule, send, recv []byte, k datatype.Kind, op *datatype.Op) error {
 	s.Reset()
+	if err := p.only("Scan"); err != nil {
+		return err
+	}
 	own, err := p.operand(send, recv, k, op, true)
 	if err != nil {
 		return err
@@ -57,6 +61,9 @@ func (p *Planner) scanChain(a *accumulator) {
 // Exscan is Scan without the own operand. recv of rank 0 is left alone.
 func (p *Planner) Exscan(s *Schedule, send, recv []byte, k datatype.Kind, op *datatype.Op) error {
 	s.Reset()
+	if err := p.only("Exscan"); err != nil {
+		return err
+	}
 	own, err := p.operand(send, recv, k, op, true)
 	if err != nil {
 		return err

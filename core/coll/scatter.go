@@ -13,10 +13,13 @@ func (p *Planner) Scatter(s *Schedule, send, recv []byte, k datatype.Kind, root 
 	if err := p.checkRoot(root); err != nil {
 		return err
 	}
-	if p.me != root {
-		send = nil
-	}
+	recv, send = p.significant(recv, send, root)
 	if err := checkPair(send, recv, k); err != nil {
+		return err
+	}
+	if p.remote != nil {
+		err := p.interScatter(s, send, recv, k, root)
+		s.finish()
 		return err
 	}
 	if p.me == root {

@@ -11,10 +11,13 @@ func (p *Planner) Scatterv(s *Schedule, send []byte, counts, displs []int, recv 
 	if err := p.checkRoot(root); err != nil {
 		return err
 	}
-	if p.me != root {
-		send = nil
-	}
+	recv, send = p.significant(recv, send, root)
 	if err := checkPair(send, recv, k); err != nil {
+		return err
+	}
+	if p.remote != nil {
+		err := p.interScatterv(s, send, counts, displs, recv, k, root)
+		s.finish()
 		return err
 	}
 	var from parts

@@ -40,6 +40,7 @@ type Step struct {
 	Action  Action
 	Kind    datatype.Kind
 	Rep     datatype.Representation
+	Remote  bool // Peer is of the remote group of an intercommunicator
 	Peer    wire.CommRank
 	Tag     wire.Tag
 	Context wire.ContextID
