@@ -20,6 +20,11 @@ type cutting struct {
 	every    float64
 	channels bool
 	silent   bool // the dialler is told nothing: its connection stays, and nothing passes
+
+	// The first connections are cut when so many bytes have come from the dialler,
+	// or from the other end; 0: they are not.
+	asked, answered float64
+	first           atomic.Int32 // such connections to come
 }
 
 func newCutting() *cutting { return &cutting{Transport: tcp.New()} }
@@ -34,6 +39,9 @@ func (c *cutting) Schema() []transports.Setting {
 	return []transports.Setting{
 		{Name: "every", Type: transports.TypeNumber, Default: 1e6, Doc: "bytes of a connection's life, on average"},
 		{Name: "channels", Type: transports.TypeBool, Default: false, Doc: "fit for channels"},
+		{Name: "first", Type: transports.TypeNumber, Default: 0.0, Doc: "connections that are cut early"},
+		{Name: "asked", Type: transports.TypeNumber, Default: 0.0, Doc: "bytes from the dialler that they live for"},
+		{Name: "answered", Type: transports.TypeNumber, Default: 0.0, Doc: "bytes to the dialler that they live for"},
 		{Name: "silent", Type: transports.TypeBool, Default: false, Doc: "the dialler's end is not cut"},
 	}
 }
@@ -48,6 +56,8 @@ func (c *cutting) Capabilities() transports.Capabilities {
 
 func (c *cutting) Configure(s map[string]any) error {
 	c.every, c.channels, c.silent = s["every"].(float64), s["channels"].(bool), s["silent"].(bool)
+	c.asked, c.answered = s["asked"].(float64), s["answered"].(float64)
+	c.first.Store(int32(s["first"].(float64)))
 	defaults := make(map[string]any)
 	for _, x := range c.Transport.Schema() {
 		defaults[x.Name] = x.Default
@@ -67,8 +77,12 @@ func (c *cutting) Dial(ctx context.Context, to transports.DialSpec) (link.Link, 
 	}
 	r := &relay{a: mine, b: far.(*net.TCPConn), silent: c.silent}
 	r.left.Store(int64(c.every * (0.5 + rand.Float64())))
-	go r.pump(r.a, r.b)
-	go r.pump(r.b, r.a)
+	asked, answered := 0, 0
+	if c.first.Add(-1) >= 0 {
+		asked, answered = int(c.asked), int(c.answered)
+	}
+	go r.pump(r.a, r.b, asked)
+	go r.pump(r.b, r.a, answered)
 	return socket.FromConn(near)
 }
 
@@ -97,10 +111,15 @@ type relay struct {
 	silent bool
 }
 
-func (r *relay) pump(from, to *net.TCPConn) {
+// pump passes one direction on, most bytes of it if that is not 0.
+func (r *relay) pump(from, to *net.TCPConn, most int) {
 	buf := make([]byte, 64<<10)
-	for {
+	for passed := 0; ; {
 		n, err := from.Read(buf)
+		if passed += n; most > 0 && passed >= most {
+			n -= passed - most
+			err = net.ErrClosed
+		}
 		if left := r.left.Add(-int64(n)); left <= 0 {
 			n = max(0, n+int(left)) // some of the bytes arrive
 			err = net.ErrClosed

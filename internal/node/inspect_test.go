@@ -132,13 +132,13 @@ func TestLinksByTCPCouldStayOnTheMachine(t *testing.T) {
 }
 
 func TestLinksThroughTheAgents(t *testing.T) {
-	all := start(t, route(testJob("linked", 1, 1), config.Route{Prefer: []string{"unix", "tcp"}}))
+	all := start(t, route(testJob("linked", 1, 1), config.Route{Prefer: []string{"tcp", "unix"}}))
 	_, j := survey(t, all, links.Request{})
 	p := j.Pairs[0]
 	if p.State != links.StateAgents || p.Transport != "" || p.Why != "the route has direct = false" || *p.AToB.Messages == 0 || p.AToB.Bytes != nil {
 		t.Errorf("%+v", p)
 	}
-	if got := verdicts(p.Views[0]); got != "unix excluded by direct, tcp excluded by direct" {
+	if got := verdicts(p.Views[0]); got != "tcp excluded by direct, unix excluded by direct" {
 		t.Error(got)
 	}
 	if a := advice(p); len(a) != 2 || !strings.HasPrefix(a[0], `direct = true in route "*"`) {

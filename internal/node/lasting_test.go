@@ -156,6 +156,36 @@ func TestLinksThatDieInSilence(t *testing.T) {
 	}
 }
 
+// A link may break in its greeting, when the other end has its share and we do not
+// know, or the other way round. It is gone on with; nobody is left with half of it.
+func TestLinksThatBreakInTheirGreeting(t *testing.T) {
+	for name, cut := range map[string]config.Setting{
+		"before the challenge":     {Name: "answered", Value: 20.0},
+		"in the verdict":           {Name: "answered", Value: 60.0}, // the peer's proc has its end
+		"behind the hello":         {Name: "asked", Value: 80.0},
+		"behind the proof":         {Name: "asked", Value: 120.0}, // who knows what the peer makes of it
+		"behind the first packets": {Name: "asked", Value: 400.0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			job := cutJob("chat", 1e12, 1, 1)
+			for i := range job.Sites {
+				x := &job.Sites[i].Transports[len(job.Sites[i].Transports)-1]
+				x.Settings = append(x.Settings, cut, config.Setting{Name: "first", Value: 2.0})
+			}
+			all := start(t, job)
+			wantNone(t, all)
+			for _, r := range all {
+				if said := r.err.String(); strings.Contains(said, "no direct link") {
+					t.Error("the pair went by its agents")
+				}
+				if r.n.direct.state(pair{wire.WorldRank(r.n.opt.Site.Client), 1 - wire.WorldRank(r.n.opt.Site.Client)}) != linked {
+					t.Errorf("site %s has no link", r.n.opt.Site.Name)
+				}
+			}
+		})
+	}
+}
+
 func TestCutLinkWithoutResume(t *testing.T) {
 	job := cutJob("big", 20e6, 1, 1)
 	for i := range job.Sites {
