@@ -63,7 +63,7 @@ func (m *mover) loop(x *node, base unsafe.Pointer, disp, off int64) {
 	i, off := x.child.split(off, m.class)
 	disp += i * x.stride
 	if x.child.op == opRun && m.mode <= unpacking {
-		m.strided(base, disp, x.stride, x.n-i, x.child.n, off)
+		m.strided(base, disp+x.child.disp, x.stride, x.n-i, x.child.n, off)
 		return
 	}
 	for ; i < x.n && !m.done(); i++ {
@@ -76,7 +76,7 @@ func (m *mover) list(x *node, base unsafe.Pointer, disp, off int64) {
 	item, off := x.child.split(off, m.class)
 	if x.first == nil {
 		if x.child.op == opRun && m.mode <= unpacking {
-			m.scattered(base, disp, x.disps[item:], x.child.n, off)
+			m.scattered(base, disp+x.child.disp, x.disps[item:], x.child.n, off)
 			return
 		}
 		for i := item; i < x.n && !m.done(); i++ {
@@ -96,7 +96,7 @@ func (m *mover) list(x *node, base unsafe.Pointer, disp, off int64) {
 // blockOf moves n items of a list's block from the given one on.
 func (m *mover) blockOf(x *node, base unsafe.Pointer, disp, item, n, off int64) {
 	if x.child.dense(x.stride) {
-		m.run(x.child.kind, base, disp, n*x.stride, item*x.child.size[m.class]+off)
+		m.run(x.child.kind, base, disp+x.child.disp, n*x.stride, item*x.child.size[m.class]+off)
 		return
 	}
 	for ; item < n && !m.done(); item++ {

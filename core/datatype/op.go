@@ -24,7 +24,9 @@ type Op struct {
 	loops       *[kinds]loop // predefined
 	fn          Func         // user-defined
 	whole       bool
-	only        uint64 // bit per kind that fn is for; 0: all
+	only        uint64   // bit per kind that fn is for; 0: all
+	typed       TypeFunc // user-defined, for items of any type
+	target      bool     // for one-sided communication alone
 }
 
 // loop runs one operation over n aligned elements.
@@ -42,7 +44,12 @@ func NewOp(fn Func, commutative bool, kinds ...Kind) *Op {
 }
 
 // String gives the name of the operation.
-func (o *Op) String() string { return o.name }
+func (o *Op) String() string {
+	if o == nil {
+		return "no operation"
+	}
+	return o.name
+}
 
 // Commutative tells whether operands may be taken in any order.
 func (o *Op) Commutative() bool { return o.commutative }
@@ -78,12 +85,15 @@ func (o *Op) Apply(in, inout []byte, k Kind, n int) error {
 		return nil
 	}
 	a, b := unsafe.Pointer(unsafe.SliceData(in)), unsafe.Pointer(unsafe.SliceData(inout))
-	if (uintptr(a)|uintptr(b))&uintptr(k.Align()-1) != 0 {
+	if (uintptr(a)|uintptr(b))&uintptr(min(k.Align(), 8)-1) != 0 { // long doubles are not loaded as such
 		return fmt.Errorf("datatype: %w: %v of %v", ErrAlign, o, k)
 	}
-	if o.loops != nil {
+	switch {
+	case o.loops != nil:
 		o.loops[k](a, b, n)
-	} else {
+	case o.typed != nil:
+		o.typed(a, b, n, Basic(k))
+	default:
 		o.fn(in[:n*size], inout[:n*size], n, k)
 	}
 	return nil

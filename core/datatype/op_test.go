@@ -91,14 +91,15 @@ func TestLocation(t *testing.T) {
 
 // TestCombinations is the standard's table of operations and groups of types.
 func TestCombinations(t *testing.T) {
-	integers := []Kind{Int8, Int16, Int32, Int64, Int, Uint8, Uint16, Uint32, Uint64, Uint}
-	floats := []Kind{Float32, Float64}
-	complexes := []Kind{Complex64, Complex128}
-	pairs := []Kind{PairInt16, PairInt32, PairInt64, PairInt, PairFloat32, PairFloat64}
+	integers := []Kind{Int8, Int16, Int32, Int64, Int, Uint8, Uint16, Uint32, Uint64, Uint, Long, ULong}
+	floats := []Kind{Float32, Float64, LongDouble}
+	complexes := []Kind{Complex64, Complex128, ComplexLongDouble}
+	logicals := []Kind{Bool, Logical8, Logical16, Logical32, Logical64}
+	pairs := []Kind{PairInt16, PairInt32, PairInt64, PairInt, PairFloat32, PairFloat64, PairLong, PairLongDouble, Pair2Float32, Pair2Float64}
 	allowed := map[*Op][][]Kind{
 		Sum: {integers, floats, complexes}, Prod: {integers, floats, complexes},
 		Max: {integers, floats}, Min: {integers, floats},
-		LAnd: {integers, {Bool}}, LOr: {integers, {Bool}}, LXor: {integers, {Bool}},
+		LAnd: {integers, logicals}, LOr: {integers, logicals}, LXor: {integers, logicals},
 		BAnd: {integers, {Byte}}, BOr: {integers, {Byte}}, BXor: {integers, {Byte}},
 		MaxLoc: {pairs}, MinLoc: {pairs},
 	}

@@ -62,6 +62,7 @@ func arithmetic(w which) *[kinds]loop {
 		Int8: arith[int8](w), Int16: arith[int16](w), Int32: arith[int32](w), Int64: arith[int64](w), Int: arith[int](w),
 		Uint8: arith[uint8](w), Uint16: arith[uint16](w), Uint32: arith[uint32](w), Uint64: arith[uint64](w), Uint: arith[uint](w),
 		Float32: arith[float32](w), Float64: arith[float64](w), Complex64: arith[complex64](w), Complex128: arith[complex128](w),
+		Long: arith[int](w), ULong: arith[uint](w), LongDouble: longArith(w), ComplexLongDouble: longComplexArith(w),
 	}
 }
 
@@ -85,6 +86,7 @@ func order(w which) *[kinds]loop {
 		Int8: extreme[int8](w), Int16: extreme[int16](w), Int32: extreme[int32](w), Int64: extreme[int64](w), Int: extreme[int](w),
 		Uint8: extreme[uint8](w), Uint16: extreme[uint16](w), Uint32: extreme[uint32](w), Uint64: extreme[uint64](w), Uint: extreme[uint](w),
 		Float32: extreme[float32](w), Float64: extreme[float64](w),
+		Long: extreme[int](w), ULong: extreme[uint](w), LongDouble: longExtreme(w),
 	}
 }
 
@@ -108,6 +110,8 @@ func logical(w which) *[kinds]loop {
 		Bool: truth[uint8](w), // a Go bool is a byte of 0 or 1
 		Int8: truth[int8](w), Int16: truth[int16](w), Int32: truth[int32](w), Int64: truth[int64](w), Int: truth[int](w),
 		Uint8: truth[uint8](w), Uint16: truth[uint16](w), Uint32: truth[uint32](w), Uint64: truth[uint64](w), Uint: truth[uint](w),
+		Long: truth[int](w), ULong: truth[uint](w),
+		Logical8: truth[int8](w), Logical16: truth[int16](w), Logical32: truth[int32](w), Logical64: truth[int64](w),
 	}
 }
 
@@ -145,6 +149,7 @@ func bitwise(w which) *[kinds]loop {
 		Byte: bitsOf[uint8](w),
 		Int8: bitsOf[int8](w), Int16: bitsOf[int16](w), Int32: bitsOf[int32](w), Int64: bitsOf[int64](w), Int: bitsOf[int](w),
 		Uint8: bitsOf[uint8](w), Uint16: bitsOf[uint16](w), Uint32: bitsOf[uint32](w), Uint64: bitsOf[uint64](w), Uint: bitsOf[uint](w),
+		Long: bitsOf[int](w), ULong: bitsOf[uint](w),
 	}
 }
 
@@ -175,6 +180,8 @@ func location(w which) *[kinds]loop {
 	return &[kinds]loop{
 		PairInt16: located[int16](w), PairInt32: located[int32](w), PairInt64: located[int64](w),
 		PairInt: located[int](w), PairFloat32: located[float32](w), PairFloat64: located[float64](w),
+		PairLong: located[int](w), PairLongDouble: longLocated(w),
+		Pair2Float32: twins[float32](w), Pair2Float64: twins[float64](w),
 	}
 }
 
@@ -191,12 +198,27 @@ func located[V PairValue](w which) loop {
 // replaces decides between two pairs. NaN beats every number, as in Max and
 // Min, so that the result does not depend on the order of the operands.
 func replaces[V PairValue](a, b *Pair[V], larger bool) bool {
-	aNaN, bNaN := a.Value != a.Value, b.Value != b.Value
+	return beats(a.Value, b.Value, a.Index, b.Index, larger)
+}
+
+func beats[V PairValue, I int32 | float32 | float64](a, b V, ai, bi I, larger bool) bool {
+	aNaN, bNaN := a != a, b != b
 	switch {
 	case aNaN != bNaN:
 		return aNaN
-	case a.Value == b.Value || aNaN:
-		return a.Index < b.Index
+	case a == b || aNaN:
+		return ai < bi
 	}
-	return (a.Value > b.Value) == larger
+	return (a > b) == larger
+}
+
+// twins is located for pairs whose index is of the type of the value.
+func twins[V float32 | float64](w which) loop {
+	return over(func(in, inout [][2]V) {
+		for i := range in {
+			if beats(in[i][0], inout[i][0], in[i][1], inout[i][1], w == maxlocs) {
+				inout[i] = in[i]
+			}
+		}
+	})
 }

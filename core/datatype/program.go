@@ -25,7 +25,7 @@ type node struct {
 	disp   int64
 	n      int64
 	stride int64
-	child  *node      // its disp is 0
+	child  *node
 	disps  []int64    // of blocks
 	first  []int64    // items before each block, and after the last; nil: a block is one child
 	parts  []node     // in the order of the stream
@@ -103,8 +103,7 @@ func repeat(x *node, n, stride int64) *node {
 	return &y
 }
 
-// times is repeat without an allocation unless there is a loop to be made of x
-// that is not at its origin; n > 0.
+// times is repeat without an allocation; n > 0.
 func (x *node) times(n, stride int64) node {
 	if n == 1 {
 		return *x
@@ -119,11 +118,7 @@ func (x *node) times(n, stride int64) node {
 	case x.op == opLoop && stride == x.n*x.stride:
 		y.n *= n
 	default:
-		child := x
-		if x.disp != 0 {
-			child = x.at(-x.disp)
-		}
-		y = node{op: opLoop, disp: x.disp, n: n, stride: stride, child: child, size: y.size}
+		y = node{op: opLoop, n: n, stride: stride, child: x, size: y.size}
 	}
 	return y
 }
@@ -180,10 +175,7 @@ func blocksOf(x *node, stride int64, disps, first []int64) *node {
 }
 
 func irregular(x *node, stride int64, disps, first []int64) *node {
-	y := &node{op: opList, disp: x.disp, n: int64(len(disps)), stride: stride, child: x, disps: fitted(disps), first: fitted(first)}
-	if x.disp != 0 {
-		y.child = x.at(-x.disp)
-	}
+	y := &node{op: opList, n: int64(len(disps)), stride: stride, child: x, disps: fitted(disps), first: fitted(first)}
 	items := y.n
 	if first != nil {
 		items = first[len(first)-1]

@@ -53,3 +53,67 @@ func (a signature) times(n int64) signature {
 func kindSignature(k Kind) signature {
 	return signature{len: 1, hash: mulHash(uint64(k)+1, 0x1234_5678_9abc_def1), pow: hashBase}
 }
+
+// Signature identifies the sequence of basic elements of a message, so that
+// sender and receiver can be compared. Different sequences have the same one with
+// a probability of about one in 10^18.
+type Signature struct {
+	Len  int64  // elements; a pair counts once
+	Hash uint64 // anyHash if any other matches
+}
+
+// anyHash is the hash of what matches anything: packed data.
+const anyHash = 1<<64 - 1
+
+// Signature is that of count items of t.
+func (t *Type) Signature(count int) Signature {
+	d := t.get()
+	return d.signatureOf(d.sig.times(int64(count)))
+}
+
+// Prefix is the signature of the first n elements of count items of t; false if
+// they do not have as many.
+//
+// A receive takes what a prefix of its own elements was sent as.
+func (t *Type) Prefix(count int, n int64) (Signature, bool) {
+	d := t.get()
+	if d.sig.len == 0 || n > 0 && (n-1)/d.sig.len >= int64(count) {
+		return Signature{}, n == 0
+	}
+	return d.signatureOf(d.sig.times(n / d.sig.len).then(d.prefix(n % d.sig.len))), true
+}
+
+// Matches tells whether two sequences can be the two ends of a message.
+func (s Signature) Matches(o Signature) bool {
+	return s == o || s.Hash == anyHash || o.Hash == anyHash
+}
+
+func (d *def) signatureOf(s signature) Signature {
+	if d.kinds == 1<<Packed {
+		return Signature{Len: s.len, Hash: anyHash}
+	}
+	return Signature{Len: s.len, Hash: s.hash}
+}
+
+// prefix is the signature of the first n elements of an item.
+func (d *def) prefix(n int64) signature {
+	if n == 0 {
+		return emptySignature
+	}
+	switch d.form {
+	case formBasic:
+		return d.sig
+	case formStruct:
+		s := emptySignature
+		for i, child := range d.children {
+			items := d.items(i)
+			if n <= items*child.sig.len && items > 0 {
+				return s.then(child.sig.times(n / child.sig.len)).then(child.prefix(n % child.sig.len))
+			}
+			n -= items * child.sig.len
+			s = s.then(child.sig.times(items))
+		}
+		return s
+	}
+	return d.child.sig.times(n / d.child.sig.len).then(d.child.prefix(n % d.child.sig.len))
+}

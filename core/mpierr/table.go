@@ -25,6 +25,11 @@ var table = []Row{
 	{datatype.ErrBuffer, Buffer},
 	{datatype.ErrAlign, Buffer},
 	{datatype.ErrRepresentation, UnsupportedDatarep},
+	{datatype.ErrType, Type},
+	{datatype.ErrCount, Count},
+	{datatype.ErrArg, Arg},
+	{datatype.ErrTooLarge, ValueTooLarge},
+	{datatype.ErrTruncate, Truncate},
 
 	{comm.ErrComm, Comm},
 	{comm.ErrGroup, Group},

@@ -1,0 +1,97 @@
+package datatype
+
+import (
+	"fmt"
+	"unsafe"
+)
+
+// TypeFunc combines n items of t: each item at inout becomes in ∘ inout. in and
+// inout are the origins of the first items, which lie in memory as t says, gaps
+// included. It may be called for parts of a buffer, and must not keep either.
+type TypeFunc func(in, inout unsafe.Pointer, n int, t *Type)
+
+// NewTypeOp makes an operation of a user's function that takes items of any type.
+func NewTypeOp(fn TypeFunc, commutative bool) *Op {
+	return &Op{name: "user-defined", commutative: commutative, typed: fn}
+}
+
+// The operations of one-sided communication alone: Replace puts the operand in
+// the place of the target, NoOp leaves that as it is. They take every kind.
+var (
+	Replace = &Op{name: "replace", commutative: false, loops: &[kinds]loop{}, target: true}
+	NoOp    = &Op{name: "no_op", commutative: false, loops: &[kinds]loop{}, target: true}
+)
+
+// CheckType reports ErrOp if the operation is not defined for items of t. A
+// predefined one takes predefined types; a user's takes what its function does.
+func (o *Op) CheckType(t *Type) error {
+	if err := t.Check(); err != nil {
+		return err
+	}
+	if o != nil && o.typed != nil {
+		return nil
+	}
+	k, basic := t.Kind()
+	if !basic {
+		return fmt.Errorf("datatype: %w: %v of %v, which is not predefined", ErrOp, o, t)
+	}
+	return o.Check(k)
+}
+
+// CheckAccumulate reports ErrOp if the operation is not defined for the elements
+// of items of t at the target of one-sided communication: it is predefined, and
+// all elements are of one kind that it takes.
+func (o *Op) CheckAccumulate(t *Type) error {
+	if err := t.Check(); err != nil {
+		return err
+	}
+	switch k, ok := t.Homogeneous(); {
+	case o == nil || !o.Predefined():
+		return fmt.Errorf("datatype: %w: %v is not predefined", ErrOp, o)
+	case o.target || t.Size() == 0:
+		return nil
+	case !ok:
+		return fmt.Errorf("datatype: %w: %v of %v, whose elements are not of one kind", ErrOp, o, t)
+	default:
+		return o.Check(k)
+	}
+}
+
+// ApplyType sets n items at inout to in ∘ inout. Both are origins of items of t,
+// whose memory, as Span tells, is there, aligned, and does not overlap.
+func (o *Op) ApplyType(in, inout unsafe.Pointer, t *Type, n int) error {
+	if err := o.CheckType(t); err != nil {
+		return err
+	}
+	if n < 0 {
+		return fmt.Errorf("datatype: %w: %d", ErrCount, n)
+	}
+	if n == 0 {
+		return nil
+	}
+	if o.typed != nil {
+		o.typed(in, inout, n, t)
+		return nil
+	}
+	k, _ := t.Kind()
+	size := int64(n) * int64(k.Size())
+	return o.Apply(memory(in, 0, size), memory(inout, 0, size), k, n)
+}
+
+// Accumulate is Apply for the target of one-sided communication, which Replace
+// and NoOp are for.
+func (o *Op) Accumulate(in, inout []byte, k Kind, n int) error {
+	if o != Replace && o != NoOp {
+		return o.Apply(in, inout, k, n)
+	}
+	if !k.Valid() {
+		return fmt.Errorf("datatype: %w: %d", ErrKind, k)
+	}
+	if size := k.Size(); n < 0 || n > len(in)/size || n > len(inout)/size {
+		return fmt.Errorf("datatype: %w: %v of %d of %v from %d into %d bytes", ErrBuffer, o, n, k, len(in), len(inout))
+	}
+	if o == Replace {
+		copy(inout[:n*k.Size()], in)
+	}
+	return nil
+}
