@@ -235,8 +235,9 @@ func (o *oddity) Dial(ctx context.Context, to transports.DialSpec) (link.Link, e
 	case "hang":
 		<-ctx.Done()
 		return nil, ctx.Err()
-	case "exec": // a child that inherits what it can, and lives on
+	case "exec", "daemon": // a child that inherits what it can; a daemon leaves our group
 		cmd := exec.Command("/bin/sleep", "1000")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: to.Address == "daemon"}
 		cmd.Stderr = os.NewFile(2, "stderr")
 		err := cmd.Start()
 		return nil, fmt.Errorf("child %d %v", cmd.Process.Pid, err)

@@ -113,7 +113,7 @@ func TestKillByPlane(t *testing.T) {
 			for _, x := range []link.Link{a, idle} {
 				killed(t, x, plane)
 			}
-			if n, err := (stream{t, b}).Read(make([]byte, 1)); n != 0 || err == nil {
+			if n, err := (stream{t, b}).Read(make([]byte, 1)); n != 0 || !errors.Is(err, link.ErrBroken) {
 				t.Errorf("the other end: %d, %v", n, err)
 			}
 		})
@@ -142,11 +142,48 @@ func TestKillOfFarPlugin(t *testing.T) {
 			exchange(t, a, b)
 			strike(t, far, syscall.SIGKILL)
 			killed(t, b, plane)
-			// A bare TCP connection ends in order when its process is killed.
-			if _, err := (stream{t, a}).Read(make([]byte, 1)); err == nil {
-				t.Error("the near end goes on")
+			_, err := (stream{t, a}).Read(make([]byte, 1))
+			if want := "the plugin of transport tcp, which passes its bytes on"; !errors.Is(err, link.ErrBroken) || !strings.Contains(err.Error(), want) {
+				t.Errorf("the near end: %v", err)
 			}
 		})
+	}
+}
+
+// A proc that has its connection itself does not take the death of the peer's plugin
+// for an end that the peer meant either; after such an end it does no harm.
+func TestKillOfFarPluginBesideASocket(t *testing.T) {
+	for _, plane := range []transports.DataPlane{transports.PlaneRing, transports.PlaneStream} {
+		for _, meant := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/%t", plane, meant), func(t *testing.T) {
+				near, far := builtin("tcp", "").start(t), builtin("tcp", "").start(t)
+				l, err := far.Pinned([]transports.DataPlane{plane}).Listen(soon(t), transports.ListenSpec{Host: "127.0.0.1"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer l.Close()
+				a, b := pair(t, near, l)
+				if meant {
+					if _, err := (stream{t, b}).Write([]byte("last words")); err != nil {
+						t.Fatal(err)
+					}
+					if err := b.CloseSend(); err != nil {
+						t.Fatal(err)
+					}
+					got, err := io.ReadAll(stream{t, a})
+					if err != nil || string(got) != "last words" {
+						t.Errorf("%q, %v", got, err)
+					}
+				} else {
+					exchange(t, a, b)
+				}
+				strike(t, far, syscall.SIGKILL)
+				_, err = (stream{t, a}).Read(make([]byte, 1))
+				if errors.Is(err, link.ErrBroken) == meant || errors.Is(err, io.EOF) != meant {
+					t.Errorf("the peer's end was meant: %t; it is %v", meant, err)
+				}
+			})
+		}
 	}
 }
 

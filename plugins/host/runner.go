@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+	"golang.org/x/sys/unix"
 )
 
 // process is one plugin process, as go-plugin's runner. It differs from
@@ -116,6 +117,7 @@ func (p *process) watch() {
 		})
 	}()
 	go func() {
+		p.endFamily()
 		p.waitErr = p.cmd.Wait()
 		close(p.reaped)
 		late := time.Now().Add(lateOutput)
@@ -124,6 +126,19 @@ func (p *process) watch() {
 		p.pumps.Wait()
 		close(p.exited)
 	}()
+}
+
+// endFamily waits for the process to end and kills what it has started and left behind:
+// its group, whose number nobody else can have before the process is reaped.
+func (p *process) endFamily() {
+	pid := p.cmd.Process.Pid
+	for {
+		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		if !errors.Is(err, unix.EINTR) {
+			break
+		}
+	}
+	_ = unix.Kill(-pid, unix.SIGKILL) // there is at least the process itself, which does not care
 }
 
 // pumpStdout hands the first line to go-plugin and logs the rest.

@@ -288,15 +288,7 @@ func TestTrapCloseOnExec(t *testing.T) {
 func TestTrapChildOfPlugin(t *testing.T) {
 	w := builtin("tcp", "")
 	p := w.start(t)
-	_, err := p.Transport().Dial(soon(t), transports.DialSpec{Address: "exec"})
-	var te *transports.Error
-	var child int
-	if !errors.As(err, &te) {
-		t.Fatal(err)
-	}
-	if _, err := fmt.Sscanf(te.Reason, "child %d", &child); err != nil {
-		t.Fatal(te.Reason, err)
-	}
+	child := childOf(t, p, "daemon")
 	defer syscall.Kill(child, syscall.SIGKILL)
 	strike(t, p, syscall.SIGKILL)
 	w.reach(t, StateBackoff)
@@ -304,6 +296,36 @@ func TestTrapChildOfPlugin(t *testing.T) {
 	exchange(t, a, b)
 	if err := syscall.Kill(child, 0); err != nil {
 		t.Errorf("the child has died too, which proves nothing: %v", err)
+	}
+}
+
+// childOf has the plugin start a process.
+func childOf(t *testing.T, p *Plugin, kind string) (pid int) {
+	t.Helper()
+	_, err := p.Transport().Dial(soon(t), transports.DialSpec{Address: kind})
+	var te *transports.Error
+	if !errors.As(err, &te) {
+		t.Fatal(err)
+	}
+	if _, err := fmt.Sscanf(te.Reason, "child %d", &pid); err != nil {
+		t.Fatal(te.Reason, err)
+	}
+	return pid
+}
+
+// A child that is no daemon ends with the plugin, however that ends.
+func TestTrapOrphanOfPlugin(t *testing.T) {
+	for name, end := range map[string]func(*Plugin){
+		"killed": func(p *Plugin) { strike(t, p, syscall.SIGKILL) },
+		"closed": func(p *Plugin) { p.Close() },
+		"reload": func(p *Plugin) { p.Reload(soon(t)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := builtin("tcp", "").start(t)
+			child := childOf(t, p, "exec")
+			end(p)
+			waitGone(t, child)
+		})
 	}
 }
 
