@@ -13,92 +13,133 @@ type Type = datatype.Element
 type Pair[V datatype.PairValue] = datatype.Pair[V]
 
 // Data goes to a peer as that peer's representation says. Among our own procs
-// on machines of one byte order that is memory as it stands, and the functions
-// below cost a comparison.
+// on machines of one byte order that is memory as it stands, and finding that
+// out costs a comparison. All else, and what is not one piece of memory, is
+// packed and unpacked by a stream where its bytes leave and arrive.
+
+// cargo is the data of a message, on one side of it.
+type cargo struct {
+	mem   []byte  // as it travels
+	items *stream // instead of mem
+	count int     // of items, and what they are, for information
+	kind  datatype.Kind
+}
+
+// stream moves the items of a Buffer between memory and messages.
+type stream struct {
+	p     *process
+	buf   Buffer
+	rep   datatype.Representation // of the other side
+	carry datatype.Carry
+}
+
+// Pack is of message.Source.
+func (s *stream) Pack(dst []byte, off int64) {
+	s.buf.typ.Encode(s.rep, dst, s.buf.mem, s.buf.count, off)
+}
+
+// Matched is of message.Sink.
+func (s *stream) Matched(from message.Peer, _ int64) (room int64) {
+	s.rep = s.p.data[from]
+	return s.buf.size(s.rep)
+}
+
+// Unpack is of message.Sink.
+func (s *stream) Unpack(src []byte, off int64) {
+	s.buf.typ.Decode(s.rep, s.buf.mem, s.buf.count, off, src, &s.carry)
+}
+
+// came gives the size of the n bytes that s has taken, and what it counts: bytes
+// in memory, unless they are no whole elements.
+func (s *stream) came(n int64) (int64, datatype.Representation) {
+	t := s.buf.typ
+	if s.rep == datatype.Native || t.Identity(s.rep) {
+		return n, datatype.Native
+	}
+	if count, whole := t.Elements(s.rep, n); whole {
+		if n, ok := t.Stream(datatype.Native, count); ok {
+			return n, datatype.Native
+		}
+	}
+	return n, s.rep
+}
+
+// stream makes a stream. The process is locked.
+func (p *process) stream(b Buffer, rep datatype.Representation) *stream {
+	n := len(p.streams)
+	if n == 0 {
+		return &stream{p: p, buf: b, rep: rep}
+	}
+	s := p.streams[n-1]
+	p.streams = p.streams[:n-1]
+	*s = stream{p: p, buf: b, rep: rep}
+	return s
+}
+
+// keptStreams is how many streams are kept for reuse at most.
+const keptStreams = 64
+
+// retire takes back a stream, or nil, that no message uses any more.
+func (p *process) retire(s *stream) {
+	if s == nil || len(p.streams) == keptStreams {
+		return
+	}
+	*s = stream{}
+	p.streams = append(p.streams, s)
+}
 
 // unconverted tells that nobody's elements of k need any conversion.
 func (p *process) unconverted(k datatype.Kind) bool { return p.plain>>k&1 != 0 }
 
-// foreign gives how k's elements travel to and from peer, and whether that
-// differs from how they lie in memory.
-func (p *process) foreign(peer message.Peer, k datatype.Kind) (datatype.Representation, bool) {
-	if p.unconverted(k) || peer < 0 {
-		return datatype.Native, false
-	}
-	rep := p.data[peer]
-	return rep, !rep.Identity(k)
-}
-
-// pack gives b as peer wants it: b itself among our own kind of machine.
-func (p *process) pack(peer message.Peer, k datatype.Kind, b []byte) ([]byte, error) {
-	rep, differs := p.foreign(peer, k)
-	if !differs {
-		return b, nil
-	}
-	n := len(b) / k.Size()
-	packed := make([]byte, n*rep.Size(k))
-	return packed, rep.Encode(packed, b, k, n)
-}
-
-// landing gives the memory to receive elements of k into: b itself, unless
-// somebody who may send them needs another size for them.
-func (p *process) landing(b []byte, k datatype.Kind) []byte {
+// foreign tells whether elements of k travel to and from peer in another way than
+// they lie in memory; peer may be anybody.
+func (p *process) foreign(peer message.Peer, k datatype.Kind) bool {
 	if p.unconverted(k) {
-		return b
+		return false
 	}
-	size := k.Size()
+	return peer < 0 || !p.data[peer].Identity(k)
+}
+
+// foreignItems is foreign for items of a datatype.
+func (p *process) foreignItems(peer message.Peer, t *Datatype) bool {
+	switch {
+	case p.homogeneous:
+		return false
+	case peer >= 0:
+		return !t.Identity(p.data[peer])
+	}
 	for _, rep := range p.kinds {
-		size = max(size, rep.Size(k))
-	}
-	same := size == k.Size()
-	for _, rep := range p.kinds {
-		same = same && rep.Size(k) == size
-	}
-	if same {
-		return b
-	}
-	return make([]byte, len(b)/k.Size()*size)
-}
-
-// landing is where a message arrives, and where it belongs.
-type landing struct {
-	kind   datatype.Kind
-	buf    []byte // the user's
-	landed []byte // what arrives there before conversion; mostly buf itself
-}
-
-// landed notes what landing has given; there is nothing to note, and nil, where
-// nobody's need conversion.
-func (p *process) landed(b, landed []byte, k datatype.Kind) *landing {
-	if p.unconverted(k) {
-		return nil
-	}
-	return &landing{k, b, landed}
-}
-
-// land converts what was received from peer, n bytes in to.landed, into to.buf,
-// and gives its size there. Where landed is the larger, what does not fit is
-// ErrTruncate.
-func (p *process) land(peer message.Peer, to *landing, n int64) (int64, error) {
-	k, b, landed := to.kind, to.buf, to.landed
-	rep, differs := p.foreign(peer, k)
-	if !differs {
-		if len(b) > 0 && &b[0] != &landed[0] {
-			copy(b, landed[:n])
+		if !t.Identity(rep) {
+			return true
 		}
-		return min(n, int64(len(b))), truncated(n > int64(len(b)))
 	}
-	came, room := int(n)/rep.Size(k), len(b)/k.Size()
-	count := min(came, room)
-	if err := rep.Decode(b, landed, k, count); err != nil {
-		return int64(count * k.Size()), err
-	}
-	return int64(count * k.Size()), truncated(came > room)
+	return false
 }
 
-func truncated(is bool) error {
-	if is {
-		return message.ErrTruncate
+// cargo gives elements of k in b as they travel to or from peer, which may be
+// anybody for what is received. The process is locked.
+func (p *process) cargo(peer message.Peer, b []byte, k datatype.Kind) cargo {
+	if p.foreign(peer, k) {
+		return p.items(peer, elements(b, k))
 	}
-	return nil
+	return cargo{mem: b, count: len(b) / k.Size(), kind: k}
+}
+
+// items is cargo for a Buffer that has been checked.
+func (p *process) items(peer message.Peer, b Buffer) cargo {
+	x := cargo{count: b.count}
+	x.kind, _ = b.typ.Kind()
+	foreign := p.foreignItems(peer, b.typ)
+	if !foreign {
+		if mem, ok := b.run(); ok {
+			x.mem = mem
+			return x
+		}
+	}
+	rep := datatype.Native
+	if foreign && peer >= 0 {
+		rep = p.data[peer]
+	}
+	x.items = p.stream(b, rep)
+	return x
 }

@@ -1,7 +1,8 @@
 package mpi
 
 import (
-	"github.com/openimpi/impi/core/datatype"
+	"fmt"
+
 	"github.com/openimpi/impi/core/message"
 )
 
@@ -126,21 +127,35 @@ func (c *Comm) improbe(src, tag int) (*Message, Status, error) {
 }
 
 // Mrecv receives the message m, which is used up, into buf.
-func Mrecv[T Type](m *Message, buf []T) (Status, error) {
-	c := m.comm()
-	q, err := m.imrecv("", datatype.Bytes(buf), datatype.KindOf[T]())
-	if err != nil {
-		return Status{}, c.failed("Mrecv", err)
-	}
-	st, err := q.complete()
-	return st, c.failed("Mrecv", err)
-}
+func Mrecv[T Type](m *Message, buf []T) (Status, error) { return m.recv("Mrecv", Of(buf)) }
 
 // Imrecv begins to receive the message m, which is used up, into buf.
-func Imrecv[T Type](m *Message, buf []T) (Request, error) {
+func Imrecv[T Type](m *Message, buf []T) (Request, error) { return m.irecv("Imrecv", Of(buf)) }
+
+// Recv receives the message, which is used up, into b.
+func (m *Message) Recv(b Buffer) (Status, error) { return m.recv("Message.Recv", b) }
+
+// Irecv begins to receive the message, which is used up, into b.
+func (m *Message) Irecv(b Buffer) (Request, error) { return m.irecv("Message.Irecv", b) }
+
+// NoProc tells whether the message is that from ProcNull, which is received
+// without anything being stored (MPI_MESSAGE_NO_PROC).
+func (m *Message) NoProc() bool { return m != nil && m.c != nil && m.m == nil }
+
+func (m *Message) recv(fn string, b Buffer) (Status, error) {
 	c := m.comm()
-	q, err := m.imrecv("Imrecv", datatype.Bytes(buf), datatype.KindOf[T]())
-	return q, c.failed("Imrecv", err)
+	q, err := m.begin("", b)
+	if err != nil {
+		return Status{}, c.failed(fn, err)
+	}
+	st, err := q.complete()
+	return st, c.failed(fn, err)
+}
+
+func (m *Message) irecv(fn string, b Buffer) (Request, error) {
+	c := m.comm()
+	q, err := m.begin(fn, b)
+	return q, c.failed(fn, err)
 }
 
 // comm is the communicator of the message, nil if it is none.
@@ -151,19 +166,28 @@ func (m *Message) comm() *Comm {
 	return m.c
 }
 
-func (m *Message) imrecv(fn string, b []byte, k datatype.Kind) (Request, error) {
+// begin begins to receive the message, unless b is not fit for that.
+func (m *Message) begin(fn string, b Buffer) (Request, error) {
 	if m == nil || m.c == nil {
-		return Request{}, ErrMessage
+		return Request{}, fmt.Errorf("%w: it has been received, or is MPI_MESSAGE_NULL", ErrMessage)
+	}
+	if err := b.check(); err != nil {
+		return Request{}, err
 	}
 	c, p, taken := m.c, m.c.p, m.m
 	*m = Message{}
 	if taken == nil {
 		return Request{p: p, c: c, state: procNull, recv: true}, nil
 	}
-	in := p.landing(b, k)
 	p.lock()
 	defer p.unlock()
-	r := p.eng.RecvMessage(taken, in)
+	in := p.items(message.NoPeer, b)
+	var r *message.Request
+	if in.items != nil {
+		r = p.eng.RecvMessageInto(taken, in.items)
+	} else {
+		r = p.eng.RecvMessage(taken, in.mem)
+	}
 	p.began(r)
-	return Request{p: p, c: c, r: r, gen: r.Generation(), state: active, recv: true, land: p.landed(b, in, k), fn: fn}, nil
+	return c.active(fn, r, in.items), nil
 }

@@ -42,6 +42,7 @@ type process struct {
 	homogeneous bool                      // all of data is Native
 	plain       uint64                    // bit k: nobody's elements of kind k need conversion
 	eng         *message.Engine
+	streams     []*stream // to be used again
 
 	ports    []*port  // by message.LinkID; nil once closed
 	hot      [2]*port // the last that brought something

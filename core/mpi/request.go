@@ -17,7 +17,7 @@ type Request struct {
 	gen   uint32
 	state requestState
 	recv  bool
-	land  *landing  // of a receive in a job with several representations
+	items *stream   // that packs or unpacks the message, if it is not memory as it stands
 	fn    string    // that made it
 	plan  *plan     // of a persistent one
 	op    operation // instead of r: what is no message
@@ -102,10 +102,10 @@ func (q *Request) Status() (done bool, st Status, err error) {
 }
 
 func (q *Request) status() (done bool, st Status, err error) {
-	if q.state == procNull {
-		return true, procNullStatus, nil
-	}
 	if q.state != active {
+		if q.state == procNull && q.recv {
+			return true, procNullStatus, nil
+		}
 		return true, emptyStatus, nil
 	}
 	q.p.lock()
@@ -119,9 +119,9 @@ func (q *Request) status() (done bool, st Status, err error) {
 		st, err = q.op.status()
 		return err == nil, st, err
 	case q.recv:
-		st = q.p.probed(q.r.Status())
+		st = q.p.arrived(q.r, q.items)
 	default:
-		st.cancelled = q.r.Status().Cancelled
+		st.cancelled = q.r.Result().Cancelled
 	}
 	return true, st, nil
 }
@@ -223,11 +223,11 @@ func (q *Request) finish() (st Status, err error) {
 	case q.op != nil:
 		st, err = q.op.finish()
 	case q.recv:
-		st, err = q.p.received(q.r, q.land)
+		st, err = q.p.received(q.r, q.items)
 	default:
 		st = emptyStatus
-		st.cancelled = q.r.Status().Cancelled
-		err = q.p.end(q.r)
+		st.cancelled = q.r.Result().Cancelled
+		err = q.p.end(q.r, q.items)
 	}
 	if err != nil && q.fn != "" {
 		err = fmt.Errorf("%s: %w", q.fn, err)

@@ -18,7 +18,7 @@ func Ssend[T Type](c *Comm, buf []T, dst, tag int) error {
 }
 
 // Bsend is Send in buffered mode: it copies buf to the memory that BufferAttach
-// announced and returns at once. ErrBuffer means that it did not fit.
+// announced and returns at once. message.ErrBuffer means that it did not fit.
 func Bsend[T Type](c *Comm, buf []T, dst, tag int) error {
 	return c.failed("Bsend", c.send(message.Buffered, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag))
 }
@@ -60,17 +60,10 @@ func (c *Comm) send(mode message.Mode, b []byte, k datatype.Kind, dst, tag int) 
 		return err
 	}
 	p := c.p
-	if b, err = p.pack(peer, k, b); err != nil {
-		return err
-	}
 	p.lock()
 	defer p.unlock()
-	if mode == message.Standard && p.sendNow(peer, c.envelope(tag), b, k) {
-		return nil
-	}
-	r := p.post(peer, c.envelope(tag), mode, b, k, true)
-	p.wait(r)
-	return p.end(r)
+	out := p.cargo(peer, b, k)
+	return p.deliver(peer, c.envelope(tag), mode, &out)
 }
 
 func (c *Comm) isend(fn string, mode message.Mode, b []byte, k datatype.Kind, dst, tag int) (Request, error) {
@@ -82,13 +75,15 @@ func (c *Comm) isend(fn string, mode message.Mode, b []byte, k datatype.Kind, ds
 		return Request{p: c.p, c: c, state: procNull}, nil
 	}
 	p := c.p
-	if b, err = p.pack(peer, k, b); err != nil {
-		return Request{}, err
-	}
 	p.lock()
 	defer p.unlock()
-	r := p.post(peer, c.envelope(tag), mode, b, k, false)
-	return Request{p: p, c: c, r: r, gen: r.Generation(), state: active, fn: fn}, nil
+	out := p.cargo(peer, b, k)
+	return c.active(fn, p.post(peer, c.envelope(tag), mode, &out, false), out.items), nil
+}
+
+// active is the request of a message.
+func (c *Comm) active(fn string, r *message.Request, items *stream) Request {
+	return Request{p: c.p, c: c, r: r, gen: r.Generation(), state: active, recv: r.IsRecv(), items: items, fn: fn}
 }
 
 // envelope is what a message of ours in c is matched by.
@@ -96,9 +91,19 @@ func (c *Comm) envelope(tag int) message.Envelope {
 	return message.Envelope{Context: c.Context(), Rank: wire.CommRank(c.Rank()), Tag: wire.Tag(tag)}
 }
 
+// deliver sends a message and blocks until out can be used again.
+func (p *process) deliver(peer message.Peer, env message.Envelope, mode message.Mode, out *cargo) error {
+	if mode == message.Standard && out.items == nil && p.sendNow(peer, env, out) {
+		return nil
+	}
+	r := p.post(peer, env, mode, out, true)
+	p.wait(r)
+	return p.end(r, out.items)
+}
+
 // sendNow sends a message that is short and can leave at once.
-func (p *process) sendNow(peer message.Peer, env message.Envelope, b []byte, k datatype.Kind) bool {
-	l, ok := p.eng.SendNow(peer, env, b, int64(len(b)/k.Size()), uint64(k))
+func (p *process) sendNow(peer message.Peer, env message.Envelope, out *cargo) bool {
+	l, ok := p.eng.SendNow(peer, env, out.mem, int64(out.count), uint64(out.kind))
 	if !ok {
 		return false
 	}
@@ -110,17 +115,27 @@ func (p *process) sendNow(peer message.Peer, env message.Envelope, b []byte, k d
 }
 
 // post starts a send and gets it on its way.
-func (p *process) post(peer message.Peer, env message.Envelope, mode message.Mode, b []byte, k datatype.Kind, blocking bool) *message.Request {
-	r := p.eng.Send(peer, env, mode, b, int64(len(b)/k.Size()), uint64(k))
-	p.send(peer, len(b), blocking)
+func (p *process) post(peer message.Peer, env message.Envelope, mode message.Mode, out *cargo, blocking bool) *message.Request {
+	var r *message.Request
+	size := len(out.mem)
+	if s := out.items; s == nil {
+		r = p.eng.Send(peer, env, mode, out.mem, int64(out.count), uint64(out.kind))
+	} else {
+		n := s.buf.size(s.rep)
+		r = p.eng.SendFrom(peer, env, mode, s, n, int64(out.count), uint64(out.kind))
+		size = int(min(n, holdBack+1))
+	}
+	p.send(peer, size, blocking)
 	p.own(r)
 	return r
 }
 
-// end gives r back to the engine and tells how it ended.
-func (p *process) end(r *message.Request) error {
+// end gives r and the stream of its data, if any, back and tells how it ended.
+func (p *process) end(r *message.Request, items *stream) error {
 	err := r.Err()
-	if !r.Done() {
+	if r.Done() {
+		p.retire(items)
+	} else {
 		err = p.failure
 	}
 	p.eng.Release(r)

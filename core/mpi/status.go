@@ -1,6 +1,8 @@
 package mpi
 
 import (
+	"fmt"
+
 	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/core/message"
 )
@@ -14,13 +16,15 @@ type Status struct {
 	Err error
 
 	bytes     int64
-	rep       datatype.Representation // that bytes counts; Native once received
+	rep       datatype.Representation // that bytes counts; Native once whole elements are received
 	cancelled bool
 }
 
 var (
 	emptyStatus    = Status{Source: AnySource, Tag: AnyTag}
 	procNullStatus = Status{Source: ProcNull, Tag: AnyTag}
+	// cancelledStatus is of a receive; a send's has nothing more.
+	cancelledStatus = Status{Source: AnySource, Tag: AnyTag, cancelled: true}
 )
 
 // Bytes gives the message's size in bytes: of this machine once it is received,
@@ -38,18 +42,49 @@ func Count[T Type](s Status) (n int, whole bool) {
 	return int(s.bytes / size), s.bytes%size == 0
 }
 
-func statusOf(st *message.Status) Status {
-	if st.Cancelled {
-		return Status{Source: AnySource, Tag: AnyTag, cancelled: true}
+// Count gives the message's size in items of datatype t, Undefined if it is no
+// whole number of them (MPI_Get_count).
+func (s Status) Count(t *Datatype) (n int, err error) {
+	if err := t.Valid(); err != nil {
+		return Undefined, failed("Status.Count", err)
 	}
-	return Status{Source: int(st.Source), Tag: int(st.Tag), bytes: st.Len}
+	items, _ := t.Count(s.rep, s.bytes)
+	return int(items), nil
 }
 
+// Elements gives the message's size in basic elements, of which items of t are
+// made; Undefined if the last one is cut (MPI_Get_elements).
+func (s Status) Elements(t *Datatype) (n int, err error) {
+	if err := t.Valid(); err != nil {
+		return Undefined, failed("Status.Elements", err)
+	}
+	elements, _ := t.Elements(s.rep, s.bytes)
+	return int(elements), nil
+}
+
+// SetElements has Elements with datatype t give n. It is for the query function of
+// a generalized request.
+func (s *Status) SetElements(t *Datatype, n int) error {
+	if err := t.Valid(); err != nil {
+		return failed("Status.SetElements", err)
+	}
+	bytes, ok := t.Stream(datatype.Native, int64(n))
+	if !ok {
+		return failed("Status.SetElements", fmt.Errorf("%w: %d elements of %v", ErrArg, n, t))
+	}
+	s.bytes, s.rep = bytes, datatype.Native
+	return nil
+}
+
+// SetCancelled has Cancelled give flag. It is for the query function of a
+// generalized request.
+func (s *Status) SetCancelled(flag bool) { s.cancelled = flag }
+
 // probed is the status of a message that was not received yet.
-func (p *process) probed(st message.Status) Status {
-	s := statusOf(&st)
-	if !p.homogeneous && st.Peer >= 0 {
-		s.rep = p.data[st.Peer]
+func (p *process) probed(m message.Status) Status {
+	s := Status{Source: int(m.Source), Tag: int(m.Tag), bytes: m.Len}
+	if !p.homogeneous && m.Peer >= 0 {
+		s.rep = p.data[m.Peer]
 	}
 	return s
 }

@@ -2,6 +2,7 @@ package mpi
 
 import (
 	"errors"
+	"fmt"
 	"unsafe"
 
 	"github.com/openimpi/impi/core/datatype"
@@ -21,29 +22,32 @@ type Buffer struct {
 	inPlace bool
 }
 
-// unknown is the length of memory that only the caller knows.
-const unknown = -1
-
-// The faults of buffers.
-var (
-	// ErrBuffer means a buffer without memory, or with less than its items touch.
-	ErrBuffer = errors.New("invalid buffer")
-	// ErrCount means a negative count.
-	ErrCount = errors.New("invalid count")
+const (
+	// unknown is the length of memory that only the caller knows.
+	unknown = -1
+	// firstAddress is below all memory that programs have. Items at nil may lie
+	// above: their displacements are addresses (MPI_BOTTOM).
+	firstAddress = 4096
 )
+
+// ErrBuffer means a buffer without memory, or with less than its items touch.
+var ErrBuffer = errors.New("invalid buffer")
 
 // InPlace is the Buffer that stands for the other one of a collective operation
 // (MPI_IN_PLACE).
 var InPlace = Buffer{inPlace: true}
 
 // Of is all of s.
-func Of[T Type](s []T) Buffer {
-	b := datatype.Bytes(s)
-	return Buffer{mem: unsafe.Pointer(unsafe.SliceData(b)), len: int64(len(b)), count: len(s), typ: datatype.Basic(datatype.KindOf[T]())}
+func Of[T Type](s []T) Buffer { return elements(datatype.Bytes(s), datatype.KindOf[T]()) }
+
+// elements is all of b, which has elements of kind k.
+func elements(b []byte, k datatype.Kind) Buffer {
+	return Buffer{mem: unsafe.Pointer(unsafe.SliceData(b)), len: int64(len(b)), count: len(b) / k.Size(), typ: datatype.Basic(k)}
 }
 
 // Typed is count items of datatype t, the first of which begins where s does.
-// Calls fail with ErrBuffer if the items touch memory outside s.
+// Calls fail with ErrBuffer if the items touch memory outside s. T must not have
+// pointers: what arrives is any bytes.
 func Typed[T any](s []T, count int, t *Datatype) Buffer {
 	var zero T
 	return Buffer{mem: unsafe.Pointer(unsafe.SliceData(s)), len: int64(len(s)) * int64(unsafe.Sizeof(zero)), count: count, typ: t}
@@ -60,3 +64,45 @@ func (b Buffer) Count() int { return b.count }
 
 // Datatype gives what b's items are.
 func (b Buffer) Datatype() *Datatype { return b.typ }
+
+// check refuses what cannot be sent or received into.
+func (b *Buffer) check() error {
+	switch {
+	case b.inPlace:
+		return fmt.Errorf("%w: MPI_IN_PLACE means nothing here", ErrBuffer)
+	case b.count < 0:
+		return fmt.Errorf("%w: %d", datatype.ErrCount, b.count)
+	}
+	if err := b.typ.Check(); err != nil {
+		return err
+	}
+	lo, hi, err := b.typ.Span(b.count)
+	switch {
+	case err != nil || lo == hi:
+		return err
+	case b.mem == nil && lo < firstAddress:
+		return fmt.Errorf("%w: nil, for %d items of %v", ErrBuffer, b.count, b.typ)
+	case b.len != unknown && (lo < 0 || hi > b.len):
+		return fmt.Errorf("%w: %d items of %v are bytes %d to %d, and it has %d", ErrBuffer, b.count, b.typ, lo, hi, b.len)
+	}
+	return nil
+}
+
+// run gives the memory of b if its items travel as they lie there, all in one
+// piece, where representations do not differ.
+func (b *Buffer) run() (mem []byte, ok bool) {
+	disp, ok := b.typ.Run(b.count)
+	if !ok {
+		return nil, false
+	}
+	n := int(b.size(datatype.Native))
+	if n == 0 {
+		return nil, true
+	}
+	return unsafe.Slice((*byte)(unsafe.Add(b.mem, disp)), n), true
+}
+
+// size is how many bytes b is in a representation.
+func (b *Buffer) size(rep datatype.Representation) int64 {
+	return int64(b.count) * b.typ.Packed(rep)
+}
