@@ -161,7 +161,7 @@ func Dup(old *Type) (*Type, error) {
 func alias(d *def) *def {
 	return &def{shape: shape{form: formAlias, count: 1, length: 1, child: d},
 		size: d.size, wire: d.wire, elements: d.elements, sig: d.sig, kinds: d.kinds,
-		lb: d.lb, ub: d.ub, tlb: d.tlb, tub: d.tub, align: d.align, marks: d.marks}
+		lb: d.lb, ub: d.ub, tlb: d.tlb, tub: d.tub, end: d.end, align: d.align, marks: d.marks}
 }
 
 // finish measures a new def, whose arguments c went through already.

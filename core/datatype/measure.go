@@ -48,17 +48,18 @@ func (d *def) named() bool { return d.combiner == CombinerNamed }
 func (d *def) empty() bool { return d.elements == 0 && d.marks == 0 }
 
 // edges are the bounds of what has been placed so far, those that are marked
-// and those that are not; [2] is of the elements alone.
+// and those that are not, of the elements alone, and of these with their padding.
 type edges struct {
 	calc
-	lo, hi [3]int64
-	seen   [3]struct{ lo, hi bool }
+	lo, hi [4]int64
+	seen   [4]struct{ lo, hi bool }
 }
 
 const (
 	plainEdges = iota
 	markedEdges
 	trueEdges
+	memoryEdges
 )
 
 func (e *edges) low(which int, at int64) {
@@ -78,6 +79,7 @@ func (e *edges) place(child *def, first, last int64) {
 	if child.elements > 0 {
 		e.low(trueEdges, e.add(first, child.tlb))
 		e.high(trueEdges, e.add(last, child.tub))
+		e.high(memoryEdges, e.add(last, child.end))
 	}
 	switch {
 	case child.marks&markLB != 0:
@@ -171,7 +173,7 @@ func (d *def) contains(c *calc, child *def, n int64) {
 // bound sets the bounds. Marked ones count alone, if there are any.
 func (d *def) bound(e *edges) {
 	if e.seen[trueEdges].lo {
-		d.tlb, d.tub = e.lo[trueEdges], e.hi[trueEdges]
+		d.tlb, d.tub, d.end = e.lo[trueEdges], e.hi[trueEdges], e.hi[memoryEdges]
 	}
 	d.lb, d.ub = e.lo[plainEdges], e.hi[plainEdges]
 	if e.seen[markedEdges].lo {
@@ -227,8 +229,7 @@ func (t *Type) get() *def {
 }
 
 // Span gives the range of memory [lo, hi), in bytes from the origin of the first
-// item, that count items touch: nothing of it is padding at either end. It is
-// 0, 0 if they touch nothing; count < 0 gives ErrCount, what does not fit into
+// item, that count items touch; the padding of a pair is touched too. It is 0, 0 if they touch nothing; count < 0 gives ErrCount, what does not fit into
 // 64 bits ErrTooLarge.
 func (t *Type) Span(count int) (lo, hi int64, err error) {
 	if count < 0 {
@@ -240,7 +241,7 @@ func (t *Type) Span(count int) (lo, hi int64, err error) {
 	}
 	var c calc
 	far := c.mul(int64(count)-1, d.extent())
-	lo, hi = c.add(d.tlb, min(0, far)), c.add(d.tub, max(0, far))
+	lo, hi = c.add(d.tlb, min(0, far)), c.add(d.end, max(0, far))
 	c.mul(int64(count), max(d.size, d.wire[classMemory], d.wire[classWide]))
 	if c.over || hi-lo > math.MaxInt {
 		return 0, 0, fmt.Errorf("datatype: %w: %d items of %v", ErrTooLarge, count, t)

@@ -81,7 +81,7 @@ func basic(n named) *def {
 		how: how{combiner: CombinerNamed, handle: n.handle}, shape: shape{form: formBasic, kind: n.kind},
 		size: size, wire: [3]int64{size, int64(NativeLE.Size(n.kind)), int64(External32.Size(n.kind))},
 		elements: 1, sig: kindSignature(n.kind), kinds: 1 << n.kind,
-		ub: size, tub: size, align: int64(l.align),
+		ub: size, tub: size, end: size, align: int64(l.align),
 	}
 	if l.pair() {
 		d.size, d.elements = int64(l.width)*int64(l.count), 2

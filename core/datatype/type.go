@@ -43,6 +43,7 @@ type def struct {
 	kinds    uint64    // bit per kind among the elements
 	lb, ub   int64
 	tlb, tub int64 // of the elements alone
+	end      int64 // tub with the padding of pairs
 	align    int64
 	marks    marks
 
