@@ -81,6 +81,27 @@ func TestPluginKilledEndsItsRelayedLinks(t *testing.T) {
 	}
 }
 
+// A proc whose peer's plugin dies does not take that for the peer's end.
+func TestPeersPluginKilled(t *testing.T) {
+	for ours, theirs := range map[string]string{"fd": "stream", "stream": "ring", "ring": "stream"} {
+		t.Run(ours+" to "+theirs, func(t *testing.T) {
+			job := route(testJob("stranded", 1, 1), pinning(ours))
+			job.Sites[1].Routes = []config.Route{pinning(theirs)}
+			job.Sites[1].Routes[0].Site = "*"
+			all := start(t, job)
+			all[0].out.line(t, "[0] waits")
+			if err := unix.Kill(all[1].n.transport("tcp").plugin.Status().PID, unix.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			wantAll(t, all, "rank 0 on site alpha exited with status 9")
+			said := all[0].err.String()
+			if want := "link to rank 1"; !strings.Contains(said, want) || !strings.Contains(said, "link is broken") || strings.Contains(said, "ended it") {
+				t.Error("rank 0 takes it for the end of rank 1")
+			}
+		})
+	}
+}
+
 // The planes of a listener are those that any route wants, until the peer is known.
 func TestAcceptingPlanes(t *testing.T) {
 	any := config.Route{Site: "*", Prefer: []string{"tcp"}, Direct: true}

@@ -115,9 +115,11 @@ func (p *Pump) finish(closing func()) { p.once.Do(closing) }
 
 // outward passes on what the user sends, and waits until he has gone.
 func (p *Pump) outward() error {
+	mortal(p.far, true)
 	if err := p.near.Outward(p.far); err != nil {
 		return fmt.Errorf("to the connection: %w", err)
 	}
+	mortal(p.far, false)
 	if err := p.far.CloseWrite(); err != nil && p.near.Alive() {
 		return fmt.Errorf("to the connection: %w", err)
 	}
@@ -161,4 +163,20 @@ func Break(c io.Closer) {
 		_ = x.SetLinger(0) // it is as good as closed
 	}
 	_ = c.Close()
+}
+
+// mortal says whether the death of this process, of which the kernel alone tells the
+// peer, is to break a TCP connection. Else the peer would take it for the end that
+// the user never said.
+func mortal(c io.Closer, yes bool) {
+	switch x := c.(type) {
+	case interface{ NetConn() net.Conn }:
+		mortal(x.NetConn(), yes)
+	case interface{ SetLinger(int) error }:
+		seconds := -1 // the kernel sends on what it has
+		if yes {
+			seconds = 0
+		}
+		_ = x.SetLinger(seconds) // it is as good as closed
+	}
 }
