@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/openimpi/impi/plugins/host"
 )
@@ -61,23 +62,59 @@ func (g Guest) Build(root string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	target := filepath.Join(dir, host.Prefix+g.Name)
-	// Beside it first: somebody may be running the one that is there.
-	fresh := fmt.Sprintf("%s.%d", target, os.Getpid())
-	if err := g.build(source, fresh); err != nil {
-		return "", errors.Join(fmt.Errorf("the %s plugin: %w", g.Name, err), remove(fresh))
-	}
-	if err := os.Chmod(fresh, 0o755); err != nil {
+	fresh, err := os.MkdirTemp(dir, "new-")
+	if err != nil {
 		return "", err
 	}
-	return target, os.Rename(fresh, target)
+	defer os.RemoveAll(fresh)
+	target := filepath.Join(fresh, host.Prefix+g.Name)
+	if err := g.build(source, target); err != nil {
+		return "", fmt.Errorf("the %s plugin: %w", g.Name, err)
+	}
+	if err := os.Chmod(target, 0o755); err != nil {
+		return "", err
+	}
+	return keep(dir, target)
 }
 
-func remove(path string) error {
-	if err := os.Remove(path); !errors.Is(err, os.ErrNotExist) {
-		return err
+// keep moves a file into a folder that is named by what is in it. One that is there
+// already stays: somebody may be running it, and interpreters open their file more than
+// once.
+func keep(dir, file string) (string, error) {
+	sum, err := host.Digest(file)
+	if err != nil {
+		return "", err
 	}
-	return nil
+	folder := filepath.Join(dir, sum[:16])
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return "", err
+	}
+	target := filepath.Join(folder, filepath.Base(file))
+	switch _, err := os.Stat(target); {
+	case errors.Is(err, os.ErrNotExist):
+		err = os.Rename(file, target)
+		if err != nil {
+			return "", err
+		}
+	case err != nil:
+		return "", err
+	}
+	now := time.Now()
+	return target, errors.Join(os.Chtimes(folder, now, now), prune(dir, now.Add(-unused)))
+}
+
+// unused is how long a plugin is kept that nobody has asked for.
+const unused = 48 * time.Hour
+
+// prune removes the folders that were not asked for since a time.
+func prune(dir string, since time.Time) error {
+	list, err := os.ReadDir(dir)
+	for _, d := range list {
+		if info, gone := d.Info(); gone == nil && info.ModTime().Before(since) {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(dir, d.Name())))
+		}
+	}
+	return err
 }
 
 // tool finds a program.
@@ -96,7 +133,7 @@ func buildGo(source, target string) error {
 	if err != nil {
 		return err
 	}
-	for _, args := range [][]string{{"mod", "download"}, {"build", "-o", target, "."}} {
+	for _, args := range [][]string{{"mod", "download"}, {"build", "-trimpath", "-buildvcs=false", "-o", target, "."}} {
 		cmd := exec.Command(path, args...)
 		cmd.Dir = source
 		cmd.Env = append(os.Environ(), "GOFLAGS=-mod=readonly", "GOWORK=off")
@@ -122,6 +159,10 @@ func Python() (string, error) {
 	return "", fmt.Errorf("%w: there is no Python with grpcio; apt-get install python3-grpcio", ErrMissing)
 }
 
+// packed is when all files were written that are in a packed plugin, so that the same
+// ones make the same file.
+var packed = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
 // buildPython packs the plugin into one file.
 func buildPython(source, target string) error {
 	path, err := Python()
@@ -143,7 +184,11 @@ func buildPython(source, target string) error {
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(work, filepath.Base(f)), text, 0o600); err != nil {
+		name := filepath.Join(work, filepath.Base(f))
+		if err := os.WriteFile(name, text, 0o600); err != nil {
+			return err
+		}
+		if err := os.Chtimes(name, packed, packed); err != nil {
 			return err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/openimpi/impi/internal/conformance"
 	"github.com/openimpi/impi/transports"
@@ -126,6 +127,43 @@ func descriptor(text []byte) string {
 	_, rest, _ := strings.Cut(string(text), "AddSerializedFile(")
 	line, _, _ := strings.Cut(rest, "\n")
 	return line
+}
+
+// A plugin that is built again is the same file, which nobody has touched: it may be
+// running. What nobody asks for is removed after a time.
+func TestBuiltOnce(t *testing.T) {
+	for _, g := range All {
+		first := built(t, g)
+		before, err := os.Stat(first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		second := built(t, g)
+		after, err := os.Stat(second)
+		if err != nil || first != second || !os.SameFile(before, after) {
+			t.Errorf("%s: %s, then %s; %v", g.Name, first, second, err)
+		}
+	}
+}
+
+func TestPrune(t *testing.T) {
+	dir := t.TempDir()
+	now := time.Now()
+	for name, age := range map[string]time.Duration{"young": time.Hour, "old": 2 * unused} {
+		path := filepath.Join(dir, name)
+		if err := os.Mkdir(path, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(path, now, now.Add(-age)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := prune(dir, now.Add(-unused)); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 || left[0].Name() != "young" {
+		t.Errorf("%v, %v", left, err)
+	}
 }
 
 func TestFind(t *testing.T) {
