@@ -12,6 +12,9 @@ const (
 	decoding
 )
 
+// outward tells that the stream is written, not read.
+func (m mode) outward() bool { return m == packing || m == encoding }
+
 // mover moves between memory and what is left of a part of the stream.
 type mover struct {
 	buf   []byte
@@ -62,11 +65,19 @@ func (m *mover) move(x *node, base unsafe.Pointer, disp, off int64) {
 func (m *mover) loop(x *node, base unsafe.Pointer, disp, off int64) {
 	i, off := x.child.split(off, m.class)
 	disp += i * x.stride
-	if x.child.op == opRun && m.mode <= unpacking {
-		m.strided(base, disp+x.child.disp, x.stride, x.n-i, x.child.n, off)
-		return
+	if x.child.op == opRun {
+		if width := m.width(x.child.kind); width > 0 {
+			m.strided(x.child, width, base, disp+x.child.disp, x.stride, x.n-i, off)
+			return
+		}
 	}
 	for ; i < x.n && !m.done(); i++ {
+		if off == 0 && m.mode <= unpacking && x.child.tile() {
+			whole := m.tiles(x.child, base, disp, x.stride, x.n-i)
+			if i, disp = i+whole, disp+whole*x.stride; i == x.n || m.done() {
+				return
+			}
+		}
 		m.move(x.child, base, disp, off)
 		disp, off = disp+x.stride, 0
 	}
@@ -75,9 +86,11 @@ func (m *mover) loop(x *node, base unsafe.Pointer, disp, off int64) {
 func (m *mover) list(x *node, base unsafe.Pointer, disp, off int64) {
 	item, off := x.child.split(off, m.class)
 	if x.first == nil {
-		if x.child.op == opRun && m.mode <= unpacking {
-			m.scattered(base, disp+x.child.disp, x.disps[item:], x.child.n, off)
-			return
+		if x.child.op == opRun {
+			if width := m.width(x.child.kind); width > 0 {
+				m.scattered(x.child, width, base, disp+x.child.disp, x.disps[item:], off)
+				return
+			}
 		}
 		for i := item; i < x.n && !m.done(); i++ {
 			m.move(x.child, base, disp+x.disps[i], off)
@@ -141,6 +154,32 @@ func (x *node) block(item int64) int {
 	return lo
 }
 
+// width tells how elements of kind move: 1 means as they are, more that so many
+// bytes at a time are reversed, 0 that it is more than that.
+func (m *mover) width(kind Kind) int {
+	switch {
+	case m.mode <= unpacking || identities[m.rep]>>kind&1 != 0:
+		return 1
+	case reversed[m.rep]>>kind&1 != 0:
+		return int(layouts[kind].width)
+	}
+	return 0
+}
+
+// reversed are the kinds that a representation only reverses the components of.
+var reversed = func() (all [representations]uint64) {
+	for i := range all {
+		r := Representation(i)
+		for k := range kinds {
+			l := &layouts[k]
+			if k.Valid() && k != Bool && !l.quad && l.index == 0 && !r.Identity(k) && l.wire(r) == int(l.width) {
+				all[r] |= 1 << k
+			}
+		}
+	}
+	return all
+}()
+
 // run moves n bytes of memory at disp that are elements of kind.
 func (m *mover) run(kind Kind, base unsafe.Pointer, disp, n, off int64) {
 	switch m.mode {
@@ -168,7 +207,11 @@ func (m *mover) encode(kind Kind, base unsafe.Pointer, disp, n, off int64) {
 		i++
 	}
 	if whole := min(n/size-i, int64(len(m.buf))/wire); whole > 0 {
-		_ = m.rep.Encode(m.buf, memory(base, disp+i*size, whole*size), kind, int(whole)) // sizes are right
+		if mem := memory(base, disp+i*size, whole*size); reversed[m.rep]>>kind&1 != 0 {
+			swap(m.buf[:len(mem)], mem, int(layouts[kind].width))
+		} else {
+			_ = m.rep.Encode(m.buf, mem, kind, int(whole)) // sizes are right
+		}
 		m.buf = m.buf[whole*wire:]
 		i += whole
 	}
@@ -194,7 +237,11 @@ func (m *mover) decode(kind Kind, base unsafe.Pointer, disp, n, off int64) {
 		i++
 	}
 	if whole := min(n/size-i, int64(len(m.buf))/wire); whole > 0 {
-		_ = m.rep.Decode(memory(base, disp+i*size, whole*size), m.buf, kind, int(whole))
+		if mem := memory(base, disp+i*size, whole*size); reversed[m.rep]>>kind&1 != 0 {
+			swap(mem, m.buf[:len(mem)], int(layouts[kind].width))
+		} else {
+			_ = m.rep.Decode(mem, m.buf, kind, int(whole))
+		}
 		m.buf = m.buf[whole*wire:]
 		i += whole
 	}

@@ -1,6 +1,9 @@
 package datatype
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"math/bits"
+)
 
 // resize converts integers whose width in memory is not their width on the
 // wire: Go's int on a 32-bit host, C's long in external32. Narrowing cuts the
@@ -55,38 +58,49 @@ func decodePairs(dst, src []byte, l *layout, r Representation) {
 // integer reads 2, 4 or 8 bytes, extended to 64 bits. Floating values pass
 // through it as bit patterns of unchanged width.
 func integer(b []byte, big, signed bool) uint64 {
-	order := binary.ByteOrder(binary.LittleEndian)
-	if big {
-		order = binary.BigEndian
-	}
 	switch len(b) {
 	case 2:
-		v := order.Uint16(b)
+		v := binary.LittleEndian.Uint16(b)
+		if big {
+			v = bits.ReverseBytes16(v)
+		}
 		if signed {
 			return uint64(int16(v))
 		}
 		return uint64(v)
 	case 4:
-		v := order.Uint32(b)
+		v := binary.LittleEndian.Uint32(b)
+		if big {
+			v = bits.ReverseBytes32(v)
+		}
 		if signed {
 			return uint64(int32(v))
 		}
 		return uint64(v)
 	}
-	return order.Uint64(b)
+	v := binary.LittleEndian.Uint64(b)
+	if big {
+		v = bits.ReverseBytes64(v)
+	}
+	return v
 }
 
 func putInteger(b []byte, v uint64, big bool) {
-	order := binary.ByteOrder(binary.LittleEndian)
-	if big {
-		order = binary.BigEndian
-	}
 	switch len(b) {
 	case 2:
-		order.PutUint16(b, uint16(v))
+		if big {
+			v = uint64(bits.ReverseBytes16(uint16(v)))
+		}
+		binary.LittleEndian.PutUint16(b, uint16(v))
 	case 4:
-		order.PutUint32(b, uint32(v))
+		if big {
+			v = uint64(bits.ReverseBytes32(uint32(v)))
+		}
+		binary.LittleEndian.PutUint32(b, uint32(v))
 	default:
-		order.PutUint64(b, v)
+		if big {
+			v = bits.ReverseBytes64(v)
+		}
+		binary.LittleEndian.PutUint64(b, v)
 	}
 }

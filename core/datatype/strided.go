@@ -1,21 +1,29 @@
 package datatype
 
-import "unsafe"
+import (
+	"encoding/binary"
+	"unsafe"
+)
 
-// strided packs or unpacks count runs of n bytes, stride apart; the first one
-// from its byte off on.
-func (m *mover) strided(base unsafe.Pointer, disp, stride, count, n, off int64) {
+// strided moves count runs like x, stride apart, of elements of the given width;
+// the first one from its byte off on.
+func (m *mover) strided(x *node, width int, base unsafe.Pointer, disp, stride, count, off int64) {
+	n := x.n
 	if off > 0 {
-		m.run(Byte, base, disp, n, off)
+		m.run(x.kind, base, disp, n, off)
 		disp, count = disp+stride, count-1
 	}
 	whole := min(count, int64(len(m.buf))/n)
 	if whole > 0 {
-		m.wholeRuns(base, disp, stride, whole, n)
+		if width == 1 {
+			m.wholeRuns(base, disp, stride, whole, n)
+		} else {
+			m.reversedRuns(width, base, disp, stride, whole, int(n))
+		}
 		m.buf = m.buf[whole*n:]
 	}
 	if whole < count && len(m.buf) > 0 {
-		m.run(Byte, base, disp+whole*stride, n, 0)
+		m.run(x.kind, base, disp+whole*stride, n, 0)
 	}
 }
 
@@ -23,7 +31,7 @@ func (m *mover) wholeRuns(base unsafe.Pointer, disp, stride, count, n int64) {
 	buf := unsafe.Pointer(unsafe.SliceData(m.buf))
 	mem, inc := int(disp), int(stride)
 	end := int(count * n)
-	if m.mode == packing {
+	if m.mode.outward() {
 		switch n {
 		case 4:
 			gather[uint32](buf, base, mem, inc, end)
@@ -73,26 +81,55 @@ func scatter[W wordlike](base, buf unsafe.Pointer, mem, stride, end int) {
 	}
 }
 
-// scattered packs or unpacks runs of n bytes at disps; the first one from its
-// byte off on.
-func (m *mover) scattered(base unsafe.Pointer, disp int64, disps []int64, n, off int64) {
+// scattered moves runs like x at disps, of elements of the given width; the first
+// one from its byte off on.
+func (m *mover) scattered(x *node, width int, base unsafe.Pointer, disp int64, disps []int64, off int64) {
+	n := int(x.n)
 	if off > 0 {
-		m.run(Byte, base, disp+disps[0], n, off)
+		m.run(x.kind, base, disp+disps[0], x.n, off)
 		disps = disps[1:]
 	}
-	whole := min(len(disps), len(m.buf)/int(n))
+	whole := min(len(disps), len(m.buf)/n)
 	if whole > 0 {
-		m.wholeAt(base, disp, disps[:whole], int(n))
-		m.buf = m.buf[whole*int(n):]
+		if width == 1 {
+			m.wholeAt(base, disp, disps[:whole], n)
+		} else {
+			for i, d := range disps[:whole] {
+				m.reverse(width, m.buf[i*n:(i+1)*n], memory(base, disp+d, x.n))
+			}
+		}
+		m.buf = m.buf[whole*n:]
 	}
 	if whole < len(disps) && len(m.buf) > 0 {
-		m.run(Byte, base, disp+disps[whole], n, 0)
+		m.run(x.kind, base, disp+disps[whole], x.n, 0)
+	}
+}
+
+// reversedRuns is wholeRuns with elements of the given width reversed.
+func (m *mover) reversedRuns(width int, base unsafe.Pointer, disp, stride, count int64, n int) {
+	for i := range int(count) {
+		m.reverse(width, m.buf[i*n:(i+1)*n], memory(base, disp, int64(n)))
+		disp += stride
+	}
+}
+
+func (m *mover) reverse(width int, stream, mem []byte) {
+	if !m.mode.outward() {
+		stream, mem = mem, stream
+	}
+	switch {
+	case width == 8 && len(mem) == 8:
+		binary.LittleEndian.PutUint64(stream, binary.BigEndian.Uint64(mem))
+	case width == 4 && len(mem) == 4:
+		binary.LittleEndian.PutUint32(stream, binary.BigEndian.Uint32(mem))
+	default:
+		swap(stream, mem, width)
 	}
 }
 
 func (m *mover) wholeAt(base unsafe.Pointer, disp int64, disps []int64, n int) {
 	buf := unsafe.Pointer(unsafe.SliceData(m.buf))
-	pack := m.mode == packing
+	pack := m.mode.outward()
 	switch {
 	case pack && n == 4:
 		gatherAt[uint32](buf, base, disp, disps)
