@@ -45,6 +45,7 @@ var table = []Row{
 	{coll.ErrRoot, Root},
 	{coll.ErrCount, Count},
 	{coll.ErrBuffer, Buffer},
+	{coll.ErrMismatch, NotSame},
 
 	{message.ErrPeerDown, ProcAborted},
 	{message.ErrProtocol, Other},

@@ -74,6 +74,10 @@ type Job struct {
 
 	Spin  string `json:"spin,omitempty"`  // "auto", "0" or a duration: how long to poll before sleeping
 	Trace string `json:"trace,omitempty"` // file to print packets to; empty: none
+
+	// Check has the members of communicators compare what collective operations
+	// they call. All procs of the job have it, or none.
+	Check bool `json:"check,omitempty"`
 }
 
 // Proc is what a proc knows of another.
