@@ -20,6 +20,7 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/plugins/sdk"
 	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/transports/chaos"
 	"github.com/openimpi/impi/transports/quic"
 	"github.com/openimpi/impi/transports/shm"
 	"github.com/openimpi/impi/transports/tcp"
@@ -44,8 +45,17 @@ func TestMain(m *testing.M) {
 		nodeMain()
 		os.Exit(0)
 	}
-	goleak.VerifyTestMain(m,
+	goleak.VerifyTestMain(removing{m},
 		goleak.IgnoreTopFunction("github.com/openimpi/impi/plugins/host.serveStarts"))
+}
+
+// removing are the tests, after which what they have built goes.
+type removing struct{ *testing.M }
+
+// Run runs them.
+func (m removing) Run() int {
+	defer func() { _ = os.RemoveAll(built.dir) }()
+	return m.M.Run()
 }
 
 func builtinTransport(name string) transports.Transport {
@@ -58,6 +68,8 @@ func builtinTransport(name string) transports.Transport {
 		return quic.New()
 	case "cut":
 		return newCutting()
+	case "chaos":
+		return chaos.New(chaos.Options{Around: []transports.Transport{tcp.New()}})
 	}
 	return tcp.New()
 }
