@@ -82,7 +82,7 @@ func (s *ringSide) Outward(w io.Writer) error {
 			continue
 		}
 		n, err := w.Write(first[:min(len(first), piece)])
-		s.l.Skip(n)
+		s.l.Discard(n)
 		if err != nil {
 			return err
 		}

@@ -316,39 +316,3 @@ func (l *Link) Arm(want link.Interest) bool {
 
 // Limits has the size of a ring as Stream.
 func (l *Link) Limits() link.Limits { return link.Limits{Stream: int(l.out.mask) + 1, Memory: true} }
-
-// CloseSend ends this side's bytes.
-func (l *Link) CloseSend() error {
-	if l.closed.Load() {
-		return link.ErrClosed
-	}
-	l.end()
-	return nil
-}
-
-func (l *Link) end() {
-	if !l.ended {
-		l.ended = true
-		l.out.b.ended.Store(1)
-		l.wakeReader()
-	}
-}
-
-// Close ends both directions. The other side still reads what is in its ring,
-// and is woken.
-func (l *Link) Close() error {
-	if l.closed.Swap(true) {
-		return nil
-	}
-	l.out.b.recalled.Store(1)
-	l.out.b.ended.Store(1)
-	l.in.b.gone.Store(1)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	_ = unix.Close(l.sock)
-	l.sock = link.NoHandle
-	if l.file >= 0 {
-		_ = unix.Close(l.file)
-	}
-	return nil
-}
