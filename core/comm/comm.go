@@ -11,9 +11,6 @@ import (
 // ErrComm is wrapped when a communicator is missing, freed or of the wrong sort.
 var ErrComm = errors.New("invalid communicator")
 
-// MaxName is the most bytes of a communicator's name.
-const MaxName = 127
-
 // Spec says what a communicator is made of.
 type Spec struct {
 	Context wire.ContextID // of point-to-point messages; collectives use the next
@@ -27,11 +24,10 @@ type Spec struct {
 	// common. The two context IDs after those of an intracommunicator are then
 	// of the private one of Group's members.
 	Remote *Group
-	Name   string
 }
 
-// Comm is a communicator as its owner sees it. All but the name is fixed at its
-// creation; any goroutine may use it.
+// Comm is a communicator as its owner sees it. It does not change, so that any
+// goroutine may use it.
 //
 // An intercommunicator's Group, Size, Rank, Proc and Masters are of the local
 // group; who messages go to and come from is numbered by Partners.
@@ -41,8 +37,6 @@ type Comm struct {
 	local   *Comm // of an intercommunicator
 	once    sync.Once
 	masters *Masters
-	mu      sync.Mutex
-	name    string
 }
 
 // New makes a communicator. It is ErrGroup if the calling process is not a
@@ -56,11 +50,17 @@ func New(s Spec) (*Comm, error) {
 		return nil, fmt.Errorf("comm: %w: proc %d is not a member of context %d", ErrGroup, s.Self, s.Context)
 	}
 	c := &Comm{spec: s, rank: rank, masters: s.Masters}
-	c.SetName(s.Name)
 	if s.Remote == nil {
 		return c, nil
 	}
 	return c, c.join()
+}
+
+// Spec is what c is made of: with another context, that of a duplicate.
+func (c *Comm) Spec() Spec {
+	s := c.spec
+	s.Masters = c.Masters()
+	return s
 }
 
 // Context is the context ID of point-to-point messages.
@@ -100,18 +100,4 @@ func (c *Comm) Masters() *Masters {
 		}
 	})
 	return c.masters
-}
-
-// Name is the name last set; empty if none was.
-func (c *Comm) Name() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.name
-}
-
-// SetName sets the name, of which MaxName bytes are kept.
-func (c *Comm) SetName(name string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.name = name[:min(len(name), MaxName)]
 }

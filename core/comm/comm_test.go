@@ -3,7 +3,6 @@ package comm
 import (
 	"errors"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/openimpi/impi/core/wire"
@@ -19,7 +18,7 @@ var sites = func() *Clients {
 
 func newComm(t *testing.T, g *Group, self Proc) *Comm {
 	t.Helper()
-	c, err := New(Spec{Context: 8, Group: g, Self: self, Clients: sites, Name: "test"})
+	c, err := New(Spec{Context: 8, Group: g, Self: self, Clients: sites})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,17 +43,6 @@ func TestCommAccessors(t *testing.T) {
 		if _, err := New(s); !errors.Is(err, ErrGroup) {
 			t.Errorf("%+v: %v", s, err)
 		}
-	}
-}
-
-func TestCommName(t *testing.T) {
-	c := newComm(t, NewGroup(0, 1), 0)
-	if c.Name() != "test" {
-		t.Errorf("name %q", c.Name())
-	}
-	c.SetName(strings.Repeat("x", 200))
-	if len(c.Name()) != MaxName {
-		t.Errorf("%d bytes of a long name are kept", len(c.Name()))
 	}
 }
 
@@ -114,59 +102,4 @@ func TestCommMasters(t *testing.T) {
 	if m.Count() != 3 || m.Number(3) != 1 || m.Client(0) != 2 {
 		t.Errorf("%d masters, rank 3 has %d, client of the first is %d", m.Count(), m.Number(3), m.Client(0))
 	}
-}
-
-func TestContexts(t *testing.T) {
-	a, b := NewContexts(), NewContexts()
-	if a.Max() != 3 {
-		t.Errorf("%d is in use at the start", a.Max())
-	}
-	id, err := a.Take(a.Max())
-	if err != nil || id != 4 || a.Max() != 5 {
-		t.Errorf("id %d, %v, maximum %d", id, err, a.Max())
-	}
-	// b has been elsewhere; the agreement moves it to the same number.
-	if id, err = b.Take(a.Max()); err != nil || id != 6 || b.Max() != 7 {
-		t.Errorf("id %d, %v, maximum %d", id, err, b.Max())
-	}
-	if _, err = b.Take(5); !errors.Is(err, ErrContextRace) || b.Max() != 7 {
-		t.Errorf("an ID in use was given out: %v, maximum %d", err, b.Max())
-	}
-	if id, err = a.Take(ContextLimit - 1); err != nil || id != ContextLimit {
-		t.Errorf("the last ID: %d, %v", id, err)
-	}
-	for _, agreed := range []wire.ContextID{ContextLimit, a.Max(), 1<<64 - 1} {
-		if _, err = a.Take(agreed); !errors.Is(err, ErrContexts) {
-			t.Errorf("beyond the last ID, agreed on %d: %v", uint64(agreed), err)
-		}
-	}
-}
-
-func TestContextsOfSeveralAtATime(t *testing.T) {
-	a := NewContexts()
-	offer := func(parent wire.ContextID, want bool) {
-		t.Helper()
-		if mine, ok := a.Offer(parent); ok != want || mine != a.Max() {
-			t.Errorf("parent %d: %v, want %v", parent, ok, want)
-		}
-	}
-	a.Begin(8)
-	offer(8, true)
-	a.Begin(4)
-	offer(4, false) // 8's agreement is under way
-	a.Withdraw(4)   // which is not the business of 4
-	offer(4, false)
-	a.Withdraw(8) // somebody else was busy
-	offer(8, false)
-	offer(4, true)
-	if id, err := a.Take(a.Max()); err != nil || id != 4 {
-		t.Errorf("id %d, %v", id, err)
-	}
-	offer(8, false)
-	a.End(4)
-	offer(8, true)
-	if id, err := a.Take(a.Max()); err != nil || id != 6 {
-		t.Errorf("id %d, %v", id, err)
-	}
-	a.End(8)
 }

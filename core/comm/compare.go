@@ -70,3 +70,6 @@ func (g *Group) Meets(h *Group) (p Proc, ok bool) {
 	}
 	return -1, false
 }
+
+// Within tells whether all members of g are members of h.
+func (g *Group) Within(h *Group) bool { return g == h || g.count(h) == g.size }

@@ -3,7 +3,6 @@ package comm
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/openimpi/impi/core/wire"
 )
@@ -22,77 +21,113 @@ const (
 	SelfContext  wire.ContextID = 2
 )
 
-// ContextLimit is where context IDs end (IMPI_MAX_CID).
-const ContextLimit wire.ContextID = 1<<64 - 16
+// Context IDs below ContextLimit are agreed on by IMPI's rule. Those above are
+// private to our own sites: each process has its own to give.
+const (
+	ContextLimit wire.ContextID = 1 << 63
 
-// Busy is what a process contributes to an agreement while it makes another
-// communicator. As it is larger than every ID, all members see it and agree again.
-const Busy wire.ContextID = 1<<64 - 1
-
-// Failed is what a process contributes that cannot make the communicator. All
-// members see it once nobody is busy, and none makes it.
-const Failed wire.ContextID = 1<<64 - 2
+	originShift = 32
+	numberShift = 2 // each private number stands for InterContexts IDs
+	numbers     = 1 << (originShift - numberShift)
+)
 
 // Contexts gives out context IDs by IMPI's rule: members agree on the largest
 // that any of them has in use, and the next are the new communicator's.
 //
-// A process that makes several communicators at a time must take part in one
-// agreement only, or both come to the same ID. Which one is settled without a
-// deadlock, whatever the order in which processes begin: it has the parent with
-// the lowest context ID, which is the same everywhere.
+// A process that takes part in several agreements at a time would come to the
+// same ID in two of them. So only one of them counts as its own; in the others it
+// is busy, and where a member is busy the communicator gets a private ID, which
+// the leader has offered along with its part. Nobody ever waits for another
+// agreement, so that none can wait for each other, in whatever order the members
+// begin them. Sites that run another MPI know nothing of this: with them there
+// is one agreement at a time.
+//
+// IDs are never used again.
 type Contexts struct {
 	max    wire.ContextID
-	making []wire.ContextID // parents of the communicators that are being made
-	turn   wire.ContextID   // the parent of the one that takes part in an agreement
-	taken  bool             // there is one
+	origin wire.ContextID // of the private IDs
+	next   wire.ContextID // private number
+	held   bool           // there is an agreement that counts
 }
 
-// NewContexts has those of MPI_COMM_WORLD and MPI_COMM_SELF in use.
-func NewContexts() Contexts { return Contexts{max: SelfContext + 1} }
+// NewContexts has those of MPI_COMM_WORLD and MPI_COMM_SELF in use. No other
+// process that this one can ever share a communicator with has the same origin.
+func NewContexts(origin Proc) Contexts {
+	return Contexts{max: SelfContext + 1, origin: wire.ContextID(uint32(origin))}
+}
 
-// Begin says that a communicator is to be made of members of parent. End must follow.
-func (a *Contexts) Begin(parent wire.ContextID) { a.making = append(a.making, parent) }
+// Offer is what a process contributes to an agreement, and, with those of all
+// members combined, what they have agreed on.
+type Offer struct {
+	Max     wire.ContextID // the largest in use
+	Private wire.ContextID // to be used if somebody is busy; 0: none
+	Busy    bool           // with another agreement
+}
 
-// Offer gives what this process contributes to an agreement of parent's members.
-// False: it must be Busy instead, as another agreement comes first.
-func (a *Contexts) Offer(parent wire.ContextID) (mine wire.ContextID, ok bool) {
-	if a.taken || parent != slices.Min(a.making) {
-		return a.max, false
+// With combines two offers.
+func (o Offer) With(p Offer) Offer {
+	return Offer{max(o.Max, p.Max), max(o.Private, p.Private), o.Busy || p.Busy}
+}
+
+// Offer begins an agreement. One of the members leads it, whoever. Settle or
+// Withdraw must follow.
+func (a *Contexts) Offer(lead bool) Offer {
+	o := Offer{Max: a.max, Busy: a.held}
+	a.held = true
+	if lead && a.next < numbers {
+		o.Private = ContextLimit | a.origin<<originShift | a.next<<numberShift
+		a.next++
 	}
-	a.turn, a.taken = parent, true
-	return a.max, true
+	return o
 }
 
-// Withdraw ends this process's part in an agreement that came to nothing.
-func (a *Contexts) Withdraw(parent wire.ContextID) {
-	if a.taken && a.turn == parent {
-		a.taken = false
+// Held tells whether there is an agreement that another one would be busy with.
+func (a *Contexts) Held() bool { return a.held }
+
+// Withdraw ends an agreement that came to nothing.
+func (a *Contexts) Withdraw(mine Offer) {
+	if !mine.Busy {
+		a.held = false
 	}
 }
 
-// End says that the communicator is made, or has failed.
-func (a *Contexts) End(parent wire.ContextID) {
-	a.Withdraw(parent)
-	i := slices.Index(a.making, parent)
-	a.making = slices.Delete(a.making, i, i+1)
+// Settle ends an agreement and gives the first of the n context IDs of the new
+// communicator. Processes that do not become members call it as well. It is
+// ErrContexts, for all, if there are no IDs left.
+func (a *Contexts) Settle(mine, agreed Offer, n int) (wire.ContextID, error) {
+	a.Withdraw(mine)
+	if !agreed.Busy {
+		a.giveBack(mine)
+		return a.take(agreed.Max, n)
+	}
+	if agreed.Private == 0 {
+		return 0, fmt.Errorf("comm: %w: the leader has given %d private ones", ErrContexts, numbers)
+	}
+	return agreed.Private, nil
 }
 
-// Max is the largest context ID in use here.
+// giveBack has a private number that was not needed offered again, unless others
+// have been offered since.
+func (a *Contexts) giveBack(mine Offer) {
+	if mine.Private != 0 && mine.Private>>numberShift&(numbers-1) == a.next-1 {
+		a.next--
+	}
+}
+
+// Max is the largest context ID in use here, private ones aside.
 func (a *Contexts) Max() wire.ContextID { return a.max }
 
-// Take gives the context ID of a new communicator, agreed being the maximum of
-// Max over all members, as a reduction over them has found. The following ID is
-// taken too, for its collectives. Processes that do not become members call it
-// as well. ErrContexts is the same for all callers; ErrContextRace is not.
+// take gives the first of n context IDs after the one that members have agreed
+// on. ErrContexts is the same for all callers; ErrContextRace is not.
 //
 // IMPI ch.4, Context IDs: the maximum plus one, and everybody's maximum moves.
-func (a *Contexts) Take(agreed wire.ContextID) (wire.ContextID, error) {
-	if agreed >= ContextLimit {
+func (a *Contexts) take(agreed wire.ContextID, n int) (wire.ContextID, error) {
+	if agreed >= ContextLimit-InterContexts {
 		return 0, fmt.Errorf("comm: %w: %d is in use", ErrContexts, uint64(agreed))
 	}
 	if agreed < a.max {
 		return 0, fmt.Errorf("comm: %w: agreed on %d, %d is in use", ErrContextRace, uint64(agreed), uint64(a.max))
 	}
-	a.max = agreed + 2
+	a.max = agreed + wire.ContextID(n)
 	return agreed + 1, nil
 }

@@ -113,6 +113,19 @@ func (g *Group) checkRanks(ranks []int) (*Group, error) {
 	return b.group(), nil
 }
 
+// Select is the members of g whose ranks are the members of list, in its order.
+// It is ErrRank if g lacks one. All ranks in their order give g itself.
+func (g *Group) Select(list *Group) (*Group, error) {
+	all := NewGroup(0, g.size)
+	switch {
+	case list.same(all):
+		return g, nil
+	case !list.Within(all):
+		return nil, fmt.Errorf("comm: %w: not all of %d ranks are among the %d of the group", ErrRank, list.size, g.size)
+	}
+	return g.pick(list), nil
+}
+
 // pick is the members of g whose ranks are the members of list, in its order.
 func (g *Group) pick(list *Group) *Group {
 	b := builder{}

@@ -1,0 +1,141 @@
+package comm
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"slices"
+)
+
+// Part is what becomes a communicator of some members of another: their ranks,
+// in the order of the new ones. With Remote, ranks in the remote group, it is an
+// intercommunicator.
+type Part struct {
+	Color         int32
+	Group, Remote *Group
+}
+
+// Partition is how members of a communicator are divided: parts that have no
+// member in common.
+type Partition []Part
+
+// Choice is what a member wants of Split. A negative colour is none.
+type Choice struct{ Color, Key int32 }
+
+// ChoiceSize is the length of an encoded choice.
+const ChoiceSize = 8
+
+// Append encodes c.
+func (c Choice) Append(b []byte) []byte {
+	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(b, uint32(c.Color)), uint32(c.Key))
+}
+
+// ReadChoice decodes the first ChoiceSize bytes of b.
+func ReadChoice(b []byte) Choice {
+	return Choice{int32(binary.BigEndian.Uint32(b)), int32(binary.BigEndian.Uint32(b[4:]))}
+}
+
+// Divide makes a part of the ranks that have chosen the same colour, by colours
+// ascending; in each, ranks are ordered by key and then as they are.
+func Divide(choices []Choice) Partition {
+	ranks := make([]int32, 0, len(choices))
+	for r, c := range choices {
+		if c.Color >= 0 {
+			ranks = append(ranks, int32(r))
+		}
+	}
+	slices.SortStableFunc(ranks, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(choices[a].Color, choices[b].Color), cmp.Compare(choices[a].Key, choices[b].Key))
+	})
+	var parts Partition
+	for len(ranks) > 0 {
+		color := choices[ranks[0]].Color
+		n := slices.IndexFunc(ranks, func(r int32) bool { return choices[r].Color != color })
+		if n < 0 {
+			n = len(ranks)
+		}
+		b := builder{}
+		for _, r := range ranks[:n] {
+			b.add(Proc(r))
+		}
+		parts = append(parts, Part{Color: color, Group: b.group()})
+		ranks = ranks[n:]
+	}
+	return parts
+}
+
+// Join gives each part the group of the same colour on the other side. Parts
+// without one are left out.
+func (p Partition) Join(others Partition) Partition {
+	var joined Partition
+	for _, part := range p {
+		i, ok := slices.BinarySearchFunc(others, part.Color, func(o Part, color int32) int { return cmp.Compare(o.Color, color) })
+		if ok {
+			joined = append(joined, Part{part.Color, part.Group, others[i].Group})
+		}
+	}
+	return joined
+}
+
+// For gives the parts that any of the ranks are in.
+func (p Partition) For(ranks *Group) (some Partition) {
+	for _, part := range p {
+		if _, ok := part.Group.Meets(ranks); ok {
+			some = append(some, part)
+		}
+	}
+	return some
+}
+
+// Append encodes p.
+func (p Partition) Append(b []byte) []byte {
+	b = binary.BigEndian.AppendUint32(b, uint32(len(p)))
+	for _, part := range p {
+		b = binary.BigEndian.AppendUint32(b, uint32(part.Color))
+		b = AppendGroup(b, part.Group)
+		remote := part.Remote
+		if remote == nil {
+			remote = Empty
+		}
+		b = AppendGroup(b, remote)
+	}
+	return b
+}
+
+// PartitionLimit is the most bytes that the partition of a communicator of the
+// sizes takes, encoded.
+func PartitionLimit(size, remote int) int { return 4 + (size+remote)*(12+runSize) }
+
+// ReadPartition decodes all of b, which may come from anywhere: a partition of
+// ranks below size and remote. It is ErrMessage if there is none.
+func ReadPartition(b []byte, size, remote int) (p Partition, err error) {
+	if len(b) < 4 {
+		return nil, fmt.Errorf("comm: %w: a partition of %d bytes", ErrMessage, len(b))
+	}
+	n := int(binary.BigEndian.Uint32(b))
+	b = b[4:]
+	if n > size {
+		return nil, fmt.Errorf("comm: %w: %d parts of %d members", ErrMessage, n, size)
+	}
+	for range n {
+		var part Part
+		if len(b) < 4 {
+			return nil, fmt.Errorf("comm: %w: it ends after %d of %d parts", ErrMessage, len(p), n)
+		}
+		part.Color = int32(binary.BigEndian.Uint32(b))
+		if part.Group, b, err = ReadGroup(b[4:], size); err != nil {
+			return nil, err
+		}
+		if part.Remote, b, err = ReadGroup(b, remote); err != nil {
+			return nil, err
+		}
+		if part.Remote.size == 0 {
+			part.Remote = nil
+		}
+		p = append(p, part)
+	}
+	if len(b) > 0 {
+		return nil, fmt.Errorf("comm: %w: %d bytes after %d parts", ErrMessage, len(b), n)
+	}
+	return p, nil
+}

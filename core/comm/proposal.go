@@ -1,0 +1,54 @@
+package comm
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/openimpi/impi/core/wire"
+)
+
+// Proposal is what a process contributes to the making of a communicator, and,
+// with those of others combined, what becomes of it.
+type Proposal struct {
+	Offer
+	Fault uint32 // why it cannot be made, as the callers number such things; 0: it can
+	Flags uint32 // below 1<<31; those of several are or'ed
+}
+
+// ProposalSize is the length of an encoded proposal.
+const ProposalSize = 24
+
+const busyFlag = 1 << 31
+
+// With combines two proposals.
+func (p Proposal) With(q Proposal) Proposal {
+	return Proposal{p.Offer.With(q.Offer), max(p.Fault, q.Fault), p.Flags | q.Flags}
+}
+
+// Put encodes the proposal into the first ProposalSize bytes of b.
+func (p Proposal) Put(b []byte) {
+	flags := p.Flags
+	if p.Busy {
+		flags |= busyFlag
+	}
+	binary.BigEndian.PutUint64(b, uint64(p.Max))
+	binary.BigEndian.PutUint64(b[8:], uint64(p.Private))
+	binary.BigEndian.PutUint32(b[16:], p.Fault)
+	binary.BigEndian.PutUint32(b[20:], flags)
+}
+
+// ReadProposal decodes the first ProposalSize bytes of b, which may come from
+// anywhere: it is ErrMessage if they are fewer.
+func ReadProposal(b []byte) (p Proposal, err error) {
+	if len(b) < ProposalSize {
+		return p, fmt.Errorf("comm: %w: a proposal of %d bytes, want %d", ErrMessage, len(b), ProposalSize)
+	}
+	flags := binary.BigEndian.Uint32(b[20:])
+	return Proposal{
+		Offer: Offer{
+			Max: wire.ContextID(binary.BigEndian.Uint64(b)), Private: wire.ContextID(binary.BigEndian.Uint64(b[8:])),
+			Busy: flags&busyFlag != 0,
+		},
+		Fault: binary.BigEndian.Uint32(b[16:]), Flags: flags &^ busyFlag,
+	}, nil
+}

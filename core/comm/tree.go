@@ -1,0 +1,100 @@
+package comm
+
+import "math/bits"
+
+// Tree is how the members of a communicator gather to rank 0 and scatter from
+// it: a binomial tree inside each client, from its master, and one of the
+// masters. Its nodes are positions: the ranks of the first master's client come
+// first, then those of the second's, each ascending. Below a node are the
+// positions that follow it. It is a value that shares the Masters.
+type Tree struct {
+	m *Masters
+	// starts are the positions of the masters, and one past the last.
+	starts []int
+}
+
+// NewTree makes the tree of the members that the masters are of.
+func NewTree(m *Masters) Tree {
+	t := Tree{m: m, starts: make([]int, m.Count()+1)}
+	for n := range m.Count() {
+		t.starts[n+1] = t.starts[n] + m.Locals(n).Size()
+	}
+	return t
+}
+
+// Clients is how many clients the members are of.
+func (t Tree) Clients() int { return t.m.Count() }
+
+// Rank is the rank at a position.
+func (t Tree) Rank(position int) int {
+	n := t.number(position)
+	rank, _ := t.m.Locals(n).At(position - t.starts[n])
+	return int(rank)
+}
+
+// Position is where a rank is.
+func (t Tree) Position(rank int) int { return t.starts[t.m.Number(rank)] + t.m.Place(rank) }
+
+// number is that of a position's master.
+func (t Tree) number(position int) int {
+	n := 0
+	for t.starts[n+1] <= position {
+		n++
+	}
+	return n
+}
+
+// Parent is the position above; ok is false for the root, which is position 0.
+func (t Tree) Parent(position int) (parent int, ok bool) {
+	n := t.number(position)
+	switch place := position - t.starts[n]; {
+	case place > 0:
+		return t.starts[n] + place&(place-1), true
+	case n > 0:
+		return t.starts[n&(n-1)], true
+	}
+	return 0, false
+}
+
+// End is one past the last position of those at and below a position.
+func (t Tree) End(position int) int {
+	n := t.number(position)
+	if place := position - t.starts[n]; place > 0 {
+		return min(position+place&-place, t.starts[n+1])
+	}
+	if n == 0 {
+		return t.starts[len(t.starts)-1]
+	}
+	return t.starts[min(n+n&-n, len(t.starts)-1)]
+}
+
+// Children are the positions right below one, ascending.
+func (t Tree) Children(position int) []int {
+	n := t.number(position)
+	place := position - t.starts[n]
+	size := t.starts[n+1] - t.starts[n]
+	below := children(place, size)
+	for i := range below {
+		below[i] += t.starts[n]
+	}
+	if place == 0 {
+		for _, child := range children(n, len(t.starts)-1) {
+			below = append(below, t.starts[child])
+		}
+	}
+	return below
+}
+
+// children are those of node i of a binomial tree of n.
+func children(i, n int) (below []int) {
+	limit := bits.Len(uint(n))
+	if i > 0 {
+		limit = bits.TrailingZeros(uint(i))
+	}
+	for k := range limit {
+		if child := i + 1<<k; child < n {
+			below = append(below, child)
+		}
+	}
+	return below
+}
