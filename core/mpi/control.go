@@ -103,8 +103,9 @@ func (p *process) nodeGone(err error) {
 	p.machine.Exit(exitDown)
 }
 
-// takeDeliveries puts the links that the node gave us to use.
-func (p *process) takeDeliveries() bool {
+// takeDeliveries puts the links that the node gave us to use, and sees to those
+// that last.
+func (p *process) takeDeliveries() (progress bool) {
 	p.inboxLock.Lock()
 	inbox := p.inbox
 	p.inbox = nil
@@ -114,9 +115,9 @@ func (p *process) takeDeliveries() bool {
 		p.take(d)
 	}
 	if len(p.nursery.keepers) > 0 {
-		p.mend()
+		progress = p.mend()
 	}
-	return len(inbox) > 0
+	return progress || len(inbox) > 0
 }
 
 func (p *process) take(d delivery) {

@@ -247,8 +247,9 @@ func (k *keeper) giveUp(reason string) {
 	k.Fail(err)
 }
 
-// mend sees to all lasting links, whatever has become of them.
-func (p *process) mend() {
+// mend sees to all lasting links, whatever has become of them, and tells whether it
+// is done with one, which somebody may wait for.
+func (p *process) mend() (done bool) {
 	now := time.Now()
 	for _, k := range p.nursery.keepers {
 		before := k.Handle()
@@ -261,10 +262,12 @@ func (p *process) mend() {
 		if p.update(k, now) {
 			left = append(left, k)
 		} else {
+			done = true
 			p.rouse()
 		}
 	}
 	p.nursery.keepers = left
+	return done
 }
 
 // update acts on how a link is. False: nothing more is to be done for it.
