@@ -84,7 +84,7 @@ func TestGoGuestUsesWhatVendorsGet(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%v: %q", err, files)
 	}
-	allowed := []string{"core/link", "plugins/sdk", "transports", "transports/conn", "transports/socket", "transports/transporttest"}
+	allowed := []string{"core/link", "plugins/sdk", "transports", "transports/conn", "transports/identity", "transports/socket", "transports/transporttest"}
 	for _, name := range files {
 		text, err := os.ReadFile(name)
 		if err != nil {

@@ -63,7 +63,6 @@ type Transport struct {
 	As        string   // the transport's name in the job file
 	Planes    []string // that its links can do
 	Missing   string   // why it cannot be run here; empty if it can
-	Channels  bool     // its links can be the channels between agents
 	Machine   bool     // links stay on the machine
 	Datagrams bool     // links are made of datagrams
 }
@@ -93,7 +92,7 @@ func Select(all []Transport, quick bool) []Cell {
 func (c Cell) telling(t Transport) bool {
 	switch {
 	case c.Mode == Agents:
-		return c.Plane == t.Planes[0] && t.Channels && c.Program == "collectives"
+		return c.Plane == t.Planes[0] && c.Program == "collectives"
 	case c.Fault != NoFault:
 		return c.Program == "collectives"
 	}
@@ -111,10 +110,6 @@ func (c Cell) unsupported(t Transport) string {
 	switch {
 	case t.Missing != "":
 		return t.Missing
-	case c.Mode == Agents && !t.Channels:
-		return "channels between agents are TCP, as foreign hosts know nothing else"
-	case c.Mode == Agents && c.Plane != t.Planes[0]:
-		return "channels have one data plane, the first"
 	case c.Fault != NoFault && !slices.Contains([]string{"collectives", "large"}, c.Program):
 		return "this program does not wait for the fault; collectives and large do"
 	case c.Fault == LinkCut && c.Plane == "peer-shm":

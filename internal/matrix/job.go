@@ -77,7 +77,7 @@ func (r *Runner) run(ctx context.Context, c Cell, t Transport) error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, filepath.Join(r.Bin, "impi-node"), "-config", file)
+	cmd := exec.CommandContext(ctx, filepath.Join(r.Bin, "impi-node"), "-log-level", "debug", "-config", file)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second
 	out := &output{marked: make(chan struct{})}
@@ -96,7 +96,7 @@ func (r *Runner) run(ctx context.Context, c Cell, t Transport) error {
 	case err != nil:
 		return fmt.Errorf("%w\n%s", err, out.tail())
 	}
-	return nil
+	return c.prove(out.all(), t)
 }
 
 // strike brings about the cell's fault once the program runs, and lets it end.

@@ -104,6 +104,24 @@ func TestFailingCell(t *testing.T) {
 	}
 }
 
+// TestSilentCell: a program that ends well and says nothing makes no green cell.
+func TestSilentCell(t *testing.T) {
+	bin := t.TempDir()
+	build(t, bin)
+	script := "#!/bin/sh\nexec " + filepath.Join(bin, "quiet-ring") + " -rounds 2 >/dev/null\n"
+	if err := os.Rename(filepath.Join(bin, "ring"), filepath.Join(bin, "quiet-ring")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(bin, "ring"), []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	r := &Runner{Bin: bin, Temp: t.TempDir(), Limit: time.Minute, Transports: Known(bin), Repository: bin}
+	res := r.Run(context.Background(), Cell{"tcp", "fd", Direct, "ring", NoFault})
+	if res.Verdict != Failed || !strings.Contains(res.Reason, "did not print") {
+		t.Errorf("%s %s", res.Verdict, res.Reason)
+	}
+}
+
 func build(t *testing.T, bin string) {
 	t.Helper()
 	for _, args := range [][]string{

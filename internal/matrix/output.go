@@ -9,6 +9,9 @@ import (
 // mark is the line by which a program says that it is in the middle of its work.
 const mark = "matrix: at work"
 
+// most bounds what is kept of a job's output, in bytes.
+const most = 16 << 20
+
 // output keeps what a job prints, and notices the mark.
 type output struct {
 	mu     sync.Mutex
@@ -21,7 +24,7 @@ type output struct {
 func (o *output) Write(b []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.buf.Len() > 1<<20 {
+	if o.buf.Len() > most {
 		return len(b), nil
 	}
 	o.buf.Write(b)
@@ -30,6 +33,13 @@ func (o *output) Write(b []byte) (int, error) {
 		close(o.marked)
 	}
 	return len(b), nil
+}
+
+// all is what was printed.
+func (o *output) all() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.String()
 }
 
 // tail is the end of what was printed.

@@ -19,7 +19,7 @@ var pumped = []string{"ring", "stream", "grpc"}
 // say why.
 func Known(root string) []Transport {
 	all := []Transport{
-		{Name: "tcp", As: "tcp", Planes: append([]string{"fd"}, pumped...), Channels: true},
+		{Name: "tcp", As: "tcp", Planes: append([]string{"fd"}, pumped...)},
 		{Name: "tcp+tls", As: "tcp", Planes: pumped, Block: "config { tls = true  " + certificates + " }"},
 		{Name: "unix", As: "unix", Planes: append([]string{"fd"}, pumped...), Machine: true},
 		{Name: "shm", As: "shm", Planes: []string{"peer-shm"}, Machine: true},

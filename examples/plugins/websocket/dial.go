@@ -37,17 +37,31 @@ func dial(ctx context.Context, s settings, to transports.DialSpec) (link.Link, e
 		header.Set("Authorization", "Bearer "+s.token)
 	}
 	c, answer, err := websocket.Dial(ctx, u.String(), &websocket.DialOptions{
-		HTTPClient: &http.Client{Transport: &http.Transport{DialContext: d.dial, DisableKeepAlives: true}, CheckRedirect: noRedirects},
+		HTTPClient: &http.Client{Transport: d.roundTripper(), CheckRedirect: noRedirects},
 		HTTPHeader: header, Subprotocols: []string{protocol}, CompressionMode: websocket.CompressionDisabled,
 	})
 	if err != nil {
-		return nil, dialFailure(ctx, to.Address, answer, err)
+		return nil, s.dialFailure(ctx, to.Address, answer, err)
 	}
 	if c.Subprotocol() != protocol {
 		_ = c.CloseNow() // what it has is not for us
 		return nil, failure("dial", to.Address, transports.CodeProtocol, "what answers there does not speak "+protocol)
 	}
 	return linkOf(c), nil
+}
+
+// http1 is the ALPN name of what a WebSocket begins with.
+const http1 = "http/1.1"
+
+// roundTripper makes the HTTP request of one WebSocket. With an identity, both sides of
+// a wss URL prove that they are of the job; without, the system's authorities say whom
+// a gateway's certificate is good for.
+func (d *dialler) roundTripper() *http.Transport {
+	t := &http.Transport{DialContext: d.dial, DisableKeepAlives: true, TLSHandshakeTimeout: d.timeout}
+	if d.id != nil {
+		t.TLSClientConfig = d.id.Client(http1)
+	}
+	return t
 }
 
 // linkOf makes a link of a WebSocket, which has no half-close: Framed gives it one.
@@ -78,8 +92,13 @@ func failure(op, address string, code transports.Code, reason string) *transport
 }
 
 // dialFailure makes the contract's error of why there is no WebSocket.
-func dialFailure(ctx context.Context, address string, answer *http.Response, err error) error {
+func (s *settings) dialFailure(ctx context.Context, address string, answer *http.Response, err error) error {
 	var refused *proxyError
+	if s.id != nil {
+		if why := s.id.Explain(err); why != "" {
+			return failure("dial", address, transports.CodeAuth, why)
+		}
+	}
 	switch {
 	case ctx.Err() != nil:
 		return socket.Failure(name, "dial", address, ctx.Err())

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/subtle"
+	"crypto/tls"
 	"errors"
 	"io"
 	"log"
@@ -43,13 +44,18 @@ func listen(ctx context.Context, s settings, at transports.ListenSpec) (transpor
 		return nil, socket.Failure(name, "listen", where, err)
 	}
 	l := &listener{set: s, address: s.advertise, arrived: make(chan link.Link), done: make(chan struct{})}
+	scheme := "ws"
+	if s.id != nil {
+		scheme, ln = "wss", tls.NewListener(ln, s.id.Server(http1))
+	}
 	if l.address == "" {
-		l.address = (&url.URL{Scheme: "ws", Host: ln.Addr().String(), Path: s.path}).String()
+		l.address = (&url.URL{Scheme: scheme, Host: ln.Addr().String(), Path: s.path}).String()
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+s.path, l.take)
 	l.server = &http.Server{
-		Handler: mux, ReadHeaderTimeout: s.timeout, MaxHeaderBytes: 16 << 10,
+		Handler: mux, TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){}, // HTTP/1.1 alone
+		ReadHeaderTimeout: s.timeout, MaxHeaderBytes: 16 << 10,
 		ErrorLog: log.New(io.Discard, "", 0), // strangers' mistakes
 	}
 	go func() {

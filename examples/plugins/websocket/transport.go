@@ -11,6 +11,7 @@ import (
 
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/transports/identity"
 )
 
 const (
@@ -32,6 +33,7 @@ type settings struct {
 	token     string
 	names     bool
 	timeout   time.Duration
+	id        *identity.Identity // nil: links are not encrypted, or by a gateway
 }
 
 func newTransport() *transport {
@@ -46,23 +48,27 @@ func (*transport) Info() transports.Info {
 }
 
 // Capabilities: a WebSocket lives in this process, which passes its bytes on.
-func (*transport) Capabilities() transports.Capabilities {
-	return transports.Capabilities{
+func (t *transport) Capabilities() transports.Capabilities {
+	c := transports.Capabilities{
 		DataPlanes: []transports.DataPlane{transports.PlaneRing, transports.PlaneStream, transports.PlaneGRPC},
 		Reach:      transports.ReachNetwork,
 	}
+	if t.settings().id != nil {
+		c.Features = []transports.Feature{transports.FeatureEncrypted, transports.FeaturePeerAuth}
+	}
+	return c
 }
 
 // Schema lists the settings.
 func (*transport) Schema() []transports.Setting {
-	return []transports.Setting{
+	return append(identity.Settings(false), []transports.Setting{
 		{Name: "path", Type: transports.TypeString, Default: "/impi", Doc: "path of the URL at which links are taken"},
 		{Name: "proxy", Type: transports.TypeString, Default: "environment", Doc: `HTTP proxy to dial through, as "http://user:password@192.0.2.1:3128"; "environment" is what HTTP_PROXY and NO_PROXY say; "" is none`},
 		{Name: "advertise", Type: transports.TypeString, Default: "", Doc: `URL that peers are to dial instead of this host's own, such as a gateway's "wss://203.0.113.1/impi"`},
 		{Name: "token", Type: transports.TypeString, Default: "", Doc: "secret that both sides must have the same of; it is sent in the clear unless the URL is wss"},
 		{Name: "names", Type: transports.TypeBool, Default: false, Doc: "dial URLs with host names too, which the resolver is asked about, and not numeric addresses only"},
 		{Name: "timeout", Type: transports.TypeNumber, Default: 10.0, Doc: "seconds that a connection and its handshake may take"},
-	}
+	}...)
 }
 
 // Configure judges the settings and takes them all, or none.
@@ -94,6 +100,12 @@ func (t *transport) Configure(given map[string]any) error {
 	}
 	if s.timeout <= 0 {
 		fault("timeout", "is not positive", "write a number of seconds, such as 10")
+	}
+	if given["cert"] != "" || given["key"] != "" || given["ca"] != "" {
+		id, err := identity.Load(given)
+		if s.id = id; err != nil {
+			faults = append(faults, err)
+		}
 	}
 	if len(faults) > 0 {
 		return errors.Join(faults...)

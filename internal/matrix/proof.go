@@ -1,0 +1,60 @@
+package matrix
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// lastWords are what a program prints when everything that it has received was right. It
+// is the sign that it has run to its end, which the exit status alone is not.
+var lastWords = map[string]string{
+	"ring":        "as it must be",
+	"heat2d":      "one process computes the same, bit for bit",
+	"wordcount":   "equal to a sequential count",
+	"collectives": "matrix-check: every result of collectives was right",
+	"large":       "matrix-check: every result of large was right",
+}
+
+// What the nodes log, at level debug, of the ways that a job's bytes take.
+var (
+	madeLink    = regexp.MustCompile(`direct link: .*\btransport=(\S+) data_plane=(\S+)`)
+	madeChannel = regexp.MustCompile(`channel: .*\btransport=(\S+) data_plane=(\S+)`)
+	noLink      = regexp.MustCompile(`no direct link: packets go through the agents.*`)
+)
+
+// errUnproven is wrapped when a job ended well that is no proof for its cell.
+var errUnproven = errors.New("the job ended well, but proves nothing")
+
+// prove wants evidence that a job which ended well did what its cell says: the program
+// judged what it received, and the bytes went the way that they should.
+func (c Cell) prove(log string, t Transport) error {
+	if words := lastWords[c.Program]; words == "" || !strings.Contains(log, words) {
+		return fmt.Errorf("%w: %s did not print %q", errUnproven, c.Program, words)
+	}
+	links, channels := madeLink.FindAllStringSubmatch(log, -1), madeChannel.FindAllStringSubmatch(log, -1)
+	if c.Mode == Agents {
+		if len(links) > 0 {
+			return fmt.Errorf("%w: %q", errUnproven, links[0][0])
+		}
+		return c.used(channels, t)
+	}
+	if lost := noLink.FindString(log); lost != "" {
+		return fmt.Errorf("%w: %q", errUnproven, lost)
+	}
+	return c.used(links, t)
+}
+
+// used wants links, all of the cell's transport and data plane.
+func (c Cell) used(made [][]string, t Transport) error {
+	if len(made) == 0 {
+		return fmt.Errorf("%w: no link was made", errUnproven)
+	}
+	for _, m := range made {
+		if m[1] != t.As || m[2] != c.Plane {
+			return fmt.Errorf("%w: a link is %s by %s", errUnproven, m[1], m[2])
+		}
+	}
+	return nil
+}
