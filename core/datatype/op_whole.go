@@ -11,3 +11,6 @@ func NewWholeOp(fn Func, commutative bool, kinds ...Kind) *Op {
 
 // Whole tells whether buffers must not be cut for the operation.
 func (o *Op) Whole() bool { return o.whole }
+
+// Typed tells whether the operation is a user's that takes items of any type.
+func (o *Op) Typed() bool { return o != nil && o.typed != nil }
