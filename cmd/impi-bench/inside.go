@@ -226,8 +226,12 @@ func (e *inside) part() error {
 			return errors.New("the other process does not take the end of the link")
 		}
 	}
-	if t, ok := e.made.(interface{ Drain(context.Context) error }); ok {
-		return t.Drain(ctx)
+	t, ok := e.made.(interface {
+		Drain(context.Context) error
+		Close() error
+	})
+	if !ok {
+		return nil
 	}
-	return nil
+	return errors.Join(t.Drain(ctx), t.Close())
 }

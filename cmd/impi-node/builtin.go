@@ -63,6 +63,9 @@ func serveBuiltin(name string) {
 		if s, ok := o.Transport.(interface{ Stats() map[string]float64 }); ok {
 			o.Stats = s.Stats
 		}
+		if p, ok := o.Transport.(interface{ OwnProcess() }); ok {
+			p.OwnProcess()
+		}
 		sdk.Serve(o)
 	}
 	fmt.Fprintf(os.Stderr, "impi-node has no transport %q built in\n", name)

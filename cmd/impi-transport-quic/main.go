@@ -9,5 +9,6 @@ import (
 
 func main() {
 	t := quic.New()
+	t.OwnProcess()
 	sdk.Serve(sdk.Options{Transport: t, Stats: t.Stats})
 }
