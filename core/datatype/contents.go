@@ -129,10 +129,10 @@ func (t *Type) Envelope() (Envelope, error) {
 	return Envelope{d.combiner, len(c.Ints), len(c.Addrs), len(c.Counts), len(d.olds())}, nil
 }
 
-// known is a handle for d: its only one if it is a named type.
+// known is a handle for d: its only one if it is a predefined type.
 func known(d *def) *Type {
-	if d.named() {
-		return ByHandle(d.handle)
+	if d.own != nil {
+		return d.own
 	}
 	return handle(d)
 }

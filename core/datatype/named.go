@@ -67,11 +67,17 @@ func marker(name string, handle int, m marks) *Type {
 }
 
 func predefine(d *def, n named) *Type {
-	t := handle(d)
+	t := own(d)
 	t.name.Store(&n.name)
-	_ = t.Commit() // of a valid type there is nothing to fail
 	byName[n.name], byHandle[n.handle] = t, t
 	return t
+}
+
+// own makes the only handle of d, which is committed and cannot be freed.
+func own(d *def) *Type {
+	d.own = handle(d)
+	_ = d.own.Commit() // of a valid type there is nothing to fail
+	return d.own
 }
 
 func basic(n named) *def {

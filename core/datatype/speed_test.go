@@ -1,7 +1,6 @@
 package datatype
 
 import (
-	"fmt"
 	"testing"
 	"unsafe"
 )
@@ -100,15 +99,4 @@ func BenchmarkMemory(b *testing.B) {
 			copy(buf, mem)
 		}
 	})
-}
-
-// TestSeek packs the end of a type with many blocks as fast as its beginning: by
-// counting what it looks at would be to test the implementation, so this one only
-// sees that it comes to an end.
-func TestSeek(t *testing.T) {
-	huge := must(Vector(1<<40, 1, 3, Basic(Int32)))
-	for range 3 {
-		huge = must(Hvector(1<<3, 2, 1<<50, huge))
-	}
-	_ = fmt.Sprint(huge)
 }

@@ -47,6 +47,7 @@ type def struct {
 	align    int64
 	marks    marks
 
+	own  *Type // of a predefined type: its only handle
 	prog atomic.Pointer[program]
 }
 
@@ -154,16 +155,18 @@ func (t *Type) Commit() error {
 // Committed tells whether t has been committed. Named types always are.
 func (t *Type) Committed() bool { return t != nil && t.committed.Load() }
 
-// Named tells whether t is a predefined type, which cannot be freed.
+// Named tells whether t is a predefined type that has a name. These cannot be
+// freed, and neither can the parameterized types of Fortran, which have none.
 func (t *Type) Named() bool { return t != nil && t.d != nil && t.d.named() }
 
 // Free gives the handle up. Operations under way and types made of t go on as
-// before. Named types cannot be freed.
+// before. Predefined types cannot be freed.
 func (t *Type) Free() error {
-	if _, err := t.usable(); err != nil {
+	d, err := t.usable()
+	if err != nil {
 		return err
 	}
-	if t.Named() {
+	if d.own != nil {
 		return fmt.Errorf("datatype: %w: %v is predefined and cannot be freed", ErrType, t)
 	}
 	if t.freed.Swap(true) {

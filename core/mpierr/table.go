@@ -30,6 +30,7 @@ var table = []Row{
 	{datatype.ErrArg, Arg},
 	{datatype.ErrTooLarge, ValueTooLarge},
 	{datatype.ErrTruncate, Truncate},
+	{datatype.ErrEncoding, Other},
 
 	{comm.ErrComm, Comm},
 	{comm.ErrGroup, Group},

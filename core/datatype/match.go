@@ -1,0 +1,127 @@
+package datatype
+
+import (
+	"fmt"
+	"sync"
+)
+
+// TypeClass is a family of Fortran types. The values are those of MPI's ABI.
+type TypeClass int
+
+// The families.
+const (
+	TypeClassInteger TypeClass = 192
+	TypeClassReal    TypeClass = 193
+	TypeClassComplex TypeClass = 194
+)
+
+var sized = map[TypeClass]map[int64]string{
+	TypeClassInteger: {1: "MPI_INTEGER1", 2: "MPI_INTEGER2", 4: "MPI_INTEGER4", 8: "MPI_INTEGER8"},
+	TypeClassReal:    {4: "MPI_REAL4", 8: "MPI_REAL8"},
+	TypeClassComplex: {8: "MPI_COMPLEX8", 16: "MPI_COMPLEX16"},
+}
+
+// MatchSize gives the predefined Fortran type of a family that has size bytes.
+func MatchSize(family TypeClass, size int64) (*Type, error) {
+	if t := ByName(sized[family][size]); t != nil {
+		return t, nil
+	}
+	return nil, fmt.Errorf("datatype: %w: no type of %d bytes in the family %d", ErrArg, size, family)
+}
+
+// ValueIndex gives the predefined pair of a value and an index of these types;
+// nil without an error if there is none.
+func ValueIndex(value, index *Type) (*Type, error) {
+	v, err := value.usable()
+	if err != nil {
+		return nil, err
+	}
+	i, err := index.usable()
+	if err != nil {
+		return nil, err
+	}
+	if v.form != formBasic || i.form != formBasic {
+		return nil, nil
+	}
+	switch {
+	case i.kind == Int32:
+		return Basic(pairsOfInt[v.kind]), nil
+	case i.kind == v.kind && i.kind == Float32:
+		return Basic(Pair2Float32), nil
+	case i.kind == v.kind && i.kind == Float64:
+		return Basic(Pair2Float64), nil
+	}
+	return nil, nil
+}
+
+var pairsOfInt = [kinds]Kind{
+	Int16: PairInt16, Int32: PairInt32, Int64: PairInt64, Int: PairInt, Float32: PairFloat32, Float64: PairFloat64,
+	Long: PairLong, LongDouble: PairLongDouble,
+}
+
+// parameters are what a parameterized Fortran type was asked for with.
+type parameters struct {
+	combiner Combiner
+	p, r     int64
+}
+
+// parameterized are the types made so far: the same request gives the same handle.
+var parameterized struct {
+	sync.Mutex
+	types map[parameters]*Type
+}
+
+// The decimal digits and exponents of the IEEE types, and digits of integers.
+var (
+	realDigits    = []struct{ p, r, size int64 }{{6, 37, 4}, {15, 307, 8}}
+	integerDigits = []struct{ r, size int64 }{{2, 1}, {4, 2}, {9, 4}, {18, 8}}
+)
+
+// F90Real gives the predefined type of Fortran's reals with p digits and an
+// exponent of r; one of them can be Undefined.
+func F90Real(p, r int64) (*Type, error) { return f90(CombinerF90Real, TypeClassReal, 1, p, r) }
+
+// F90Complex is F90Real for complex numbers.
+func F90Complex(p, r int64) (*Type, error) { return f90(CombinerF90Complex, TypeClassComplex, 2, p, r) }
+
+// F90Integer gives the predefined type of Fortran's integers with r digits.
+func F90Integer(r int64) (*Type, error) {
+	for _, d := range integerDigits {
+		if r <= d.r && r >= 0 {
+			return parameterize(parameters{CombinerF90Integer, 0, r}, TypeClassInteger, d.size, r)
+		}
+	}
+	return nil, fmt.Errorf("datatype: %w: no integer of %d digits", ErrArg, r)
+}
+
+func f90(combiner Combiner, family TypeClass, components, p, r int64) (*Type, error) {
+	given := func(v int64) bool { return v >= 0 || v == Undefined }
+	if given(p) && given(r) && (p != Undefined || r != Undefined) {
+		for _, d := range realDigits {
+			if p <= d.p && r <= d.r {
+				return parameterize(parameters{combiner, p, r}, family, components*d.size, p, r)
+			}
+		}
+	}
+	return nil, fmt.Errorf("datatype: %w: no real of %d digits and exponent %d", ErrArg, p, r)
+}
+
+func parameterize(key parameters, family TypeClass, size int64, args ...int64) (*Type, error) {
+	basic, err := MatchSize(family, size)
+	if err != nil {
+		return nil, err
+	}
+	parameterized.Lock()
+	defer parameterized.Unlock()
+	if t := parameterized.types[key]; t != nil {
+		return t, nil
+	}
+	d := alias(basic.d)
+	d.shape, d.how = basic.d.shape, how{combiner: key.combiner, args: args}
+	t := own(d)
+	if parameterized.types == nil {
+		parameterized.types = make(map[parameters]*Type)
+	}
+	parameterized.types[key] = t
+	return t, nil
+}
