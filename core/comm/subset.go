@@ -126,6 +126,17 @@ func (g *Group) Select(list *Group) (*Group, error) {
 	return g.pick(list), nil
 }
 
+// Ranks are the ranks that the members of g, all of them members of h, have there.
+func (g *Group) Ranks(h *Group) *Group {
+	b := builder{}
+	for p := range g.All() {
+		if r, ok := h.Rank(p); ok {
+			b.add(Proc(r))
+		}
+	}
+	return b.group()
+}
+
 // pick is the members of g whose ranks are the members of list, in its order.
 func (g *Group) pick(list *Group) *Group {
 	b := builder{}

@@ -32,6 +32,23 @@ func (t Tree) Rank(position int) int {
 	return int(rank)
 }
 
+// Ranks are the ranks at the positions from one to before another, in the order
+// of positions.
+func (t Tree) Ranks(from, to int) *Group {
+	b := builder{}
+	for n := range t.m.Count() {
+		first, last := max(from, t.starts[n]), min(to, t.starts[n+1])
+		for _, r := range t.m.Locals(n).runs {
+			start := t.starts[n] + int(r.rank)
+			i, j := max(first-start, 0), min(last-start, int(r.n))
+			if i < j {
+				b.addRun(r.part(hits{i, 1, j - i}))
+			}
+		}
+	}
+	return b.group()
+}
+
 // Position is where a rank is.
 func (t Tree) Position(rank int) int { return t.starts[t.m.Number(rank)] + t.m.Place(rank) }
 

@@ -28,6 +28,15 @@ func TestTree(t *testing.T) {
 				t.Fatalf("rank %d of position %d is at %d", rank, x, tree.Position(rank))
 			}
 			seen[rank] = true
+			below := tree.Ranks(x, tree.End(x)).Procs()
+			for i, r := range below {
+				if int(r) != tree.Rank(x+i) {
+					t.Fatalf("ranks from %d to %d are %v", x, tree.End(x), below)
+				}
+			}
+			if len(below) != tree.End(x)-x {
+				t.Fatalf("ranks from %d to %d are %v", x, tree.End(x), below)
+			}
 			next := x + 1
 			for _, child := range tree.Children(x) {
 				if child != next {

@@ -27,7 +27,7 @@ func (c *Comm) CartCreate(dims []int, periodic []bool, reorder bool) (*Comm, err
 	var s comm.Spec
 	if c.Rank() < cart.Size() {
 		s.Cart = cart
-		s.Group, err = c.Group().RangeIncl([]comm.Range{{First: 0, Last: cart.Size() - 1, Stride: 1}})
+		s.Group, err = c.Comm.Group().RangeIncl([]comm.Range{{First: 0, Last: cart.Size() - 1, Stride: 1}})
 		if err != nil {
 			return nil, c.failed("CartCreate", err)
 		}
@@ -113,7 +113,7 @@ func (c *Comm) cartSub(keep []bool) (*Comm, error) {
 			ranks = append(ranks, r)
 		}
 	}
-	group, err := c.Group().Incl(ranks)
+	group, err := c.Comm.Group().Incl(ranks)
 	if err != nil {
 		return nil, err
 	}

@@ -485,8 +485,8 @@ func TestDup(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if d.Context() == c.Context() || d.Compare(c.Comm) != comm.Congruent || d.Name() != "" {
-			return fmt.Errorf("context %d, %v, name %q", d.Context(), d.Compare(c.Comm), d.Name())
+		if d.Context() == c.Context() || d.Comm.Compare(c.Comm) != comm.Congruent || d.Name() != "" {
+			return fmt.Errorf("context %d, %v, name %q", d.Context(), d.Comm.Compare(c.Comm), d.Name())
 		}
 		next, before := (c.Rank()+1)%4, (c.Rank()+3)%4
 		// The message of c comes first and must not be what d receives.

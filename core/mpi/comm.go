@@ -2,9 +2,9 @@ package mpi
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	"github.com/openimpi/impi/core/comm"
-
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/wire"
 )
@@ -23,36 +23,62 @@ type Comm struct {
 	p *process
 	*comm.Comm
 	local   *Comm // the private one of an intercommunicator's own group
+	life    atomic.Uint32
+	name    objectName
+	hints   *Info // nil: none
 	colls   collectives
 	handler handlerSlot
 	attrs   comm.Attrs
+
+	constructors uint32 // begun so far, guarded by the process's lock
+	fixed        bool   // World or Self
 }
+
+// The stages of a communicator's life.
+const (
+	usable uint32 = iota
+	unborn        // Idup has not completed
+	freed
+)
 
 // newComm makes a communicator of a group that this proc is a member of.
 func (p *process) newComm(s comm.Spec) (*Comm, error) {
-	s.Self = comm.Proc(p.job.Rank)
-	s.Clients = p.roster.clients
-	record, err := comm.New(s)
-	if err != nil {
+	c := &Comm{p: p}
+	if err := c.become(s); err != nil {
 		return nil, err
-	}
-	c := &Comm{p: p, Comm: record}
-	if record.Inter() {
-		c.local = &Comm{p: p, Comm: record.Local()}
 	}
 	return c, nil
 }
 
+// become gives c its groups and contexts.
+func (c *Comm) become(s comm.Spec) error {
+	s.Self, s.Clients = comm.Proc(c.p.job.Rank), c.p.roster.clients
+	record, err := comm.New(s)
+	if err != nil {
+		return err
+	}
+	c.Comm, c.local = record, nil
+	if record.Inter() {
+		c.local = &Comm{p: c.p, Comm: record.Local()}
+	}
+	return nil
+}
+
 // makeWorld makes the communicators that exist from the start.
 func (p *process) makeWorld() (err error) {
-	world := comm.Spec{Context: comm.WorldContext, Group: p.roster.world, Masters: p.roster.masters, Name: "MPI_COMM_WORLD"}
+	world := comm.Spec{Context: comm.WorldContext, Group: p.roster.world, Masters: p.roster.masters}
 	if p.world, err = p.newComm(world); err != nil {
 		return err
 	}
-	self := comm.Spec{Context: comm.SelfContext, Group: comm.NewGroup(comm.Proc(p.job.Rank), 1), Name: "MPI_COMM_SELF"}
-	p.self, err = p.newComm(self)
-	p.contexts = comm.NewContexts()
-	return err
+	self := comm.Spec{Context: comm.SelfContext, Group: comm.NewGroup(comm.Proc(p.job.Rank), 1)}
+	if p.self, err = p.newComm(self); err != nil {
+		return err
+	}
+	p.world.fixed, p.self.fixed = true, true
+	p.world.name.set("MPI_COMM_WORLD")
+	p.self.name.set("MPI_COMM_SELF")
+	p.contexts = comm.NewContexts(comm.Proc(p.job.Rank))
+	return nil
 }
 
 // World gives the communicator of all procs of all sites, or nil before Init.
@@ -122,10 +148,44 @@ func (c *Comm) wanted(rank, tag int) (env message.Envelope, from message.Peer, n
 	return env, from, none, err
 }
 
-// alive refuses to begin anything once the job is over.
+// alive refuses to begin anything once the job is over, or c is.
 func (c *Comm) alive() error {
 	if phase(c.p.state.Load()) == finalized {
 		return ErrFinalized
 	}
+	switch c.life.Load() {
+	case freed:
+		return fmt.Errorf("%w: it has been freed", comm.ErrComm)
+	case unborn:
+		return fmt.Errorf("%w: the Idup that makes it has not completed, or has failed", comm.ErrComm)
+	}
 	return nil
+}
+
+// check refuses communicators that cannot be used.
+func (c *Comm) check() error {
+	if c == nil {
+		return noComm()
+	}
+	return c.alive()
+}
+
+// Check tells whether c can be used: it is ErrComm for nil and for what has been
+// freed, of which Size, Rank and such make 0, Undefined and the like.
+func (c *Comm) Check() error { return c.failed("Comm.Check", c.check()) }
+
+// Size is the number of members; of an intercommunicator those of the local group.
+func (c *Comm) Size() int {
+	if c == nil {
+		return 0
+	}
+	return c.Comm.Size()
+}
+
+// Rank is the calling proc's rank; in an intercommunicator that in the local group.
+func (c *Comm) Rank() int {
+	if c == nil {
+		return Undefined
+	}
+	return c.Comm.Rank()
 }

@@ -1,74 +1,154 @@
 package mpi
 
 import (
-	"cmp"
+	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/openimpi/impi/core/comm"
+	"github.com/openimpi/impi/core/wire"
 )
 
+// Constructors of communicators are collective over all members of the one that
+// they are called on, of an intercommunicator on both sides, but for CreateGroup.
+// A new communicator inherits the error handler. Where one member cannot make it,
+// nobody does, unless some members run another MPI library. Several goroutines
+// may call constructors of different communicators at a time, in any order.
+
+// ErrForeign means a constructor that IMPI has nothing for, of a communicator
+// some of whose members run another MPI library.
+var ErrForeign = errors.New("not among different MPI libraries")
+
+func errForeign(what string) error {
+	return fmt.Errorf("%w: %s here, which IMPI does not define", ErrForeign, what)
+}
+
+// wireTag is the tag of messages of constructor number seq.
+func wireTag(seq uint32) wire.Tag { return wire.Tag(seq & (1<<31 - 1)) }
+
 // Dup makes a communicator of the same members and topology, whose messages are
-// kept apart from c's. All members of c call it. Constructors of different
-// communicators may run in several goroutines at a time, unless some member of
-// them runs another MPI library: then that is ErrContextRace at best.
+// kept apart from c's. Attributes are copied as their CopyFuncs say.
 func (c *Comm) Dup() (*Comm, error) {
-	d, err := c.dup()
+	d, err := c.dup(nil)
 	return d, c.failed("Dup", err)
+}
+
+// DupWithInfo is Dup with hints for the new communicator. A nil info has none.
+func (c *Comm) DupWithInfo(info *Info) (*Comm, error) {
+	d, err := c.dup(info)
+	return d, c.failed("DupWithInfo", err)
 }
 
 // dup copies the attributes first, so that no member gets a communicator where
 // one member's copying fails.
-func (c *Comm) dup() (*Comm, error) {
-	if c == nil {
-		return nil, noComm()
+func (c *Comm) dup(info *Info) (*Comm, error) {
+	if err := c.check(); err != nil {
+		return nil, err
 	}
-	copies, bad := c.copyAttrs()
-	d, err := c.derive(comm.Spec{Group: c.Group(), Masters: c.Masters(), Cart: c.Cart()}, bad)
+	hints, bad := snapshot(info)
+	copies, uncopied := c.copyAttrs()
+	if bad == nil {
+		bad = uncopied
+	}
+	d, err := c.derive(c.Spec(), bad)
 	if err != nil {
 		c.dropAttrs(copies)
 		return nil, err
 	}
-	d.attrs = copies
+	d.attrs, d.hints = copies, hints
 	return d, nil
 }
 
-// Split makes one communicator for each colour that members give, of those that
-// give it, ordered by key and then by rank in c. All members of c call it. The
-// colour Undefined gives nil.
-func (c *Comm) Split(color, key int) (*Comm, error) {
-	d, err := c.split(color, key)
-	return d, c.failed("Split", err)
+// Create makes a communicator of the members of group, which are members of c, in
+// the order of the group. Others get nil. Members may give different groups if
+// those have no member in common and each is in the one that it gives.
+//
+// Of an intercommunicator each side gives a part of its own group; nobody gets
+// anything if one side gives an empty one.
+func (c *Comm) Create(group *Group) (*Comm, error) {
+	d, err := c.create(group)
+	return d, c.failed("Create", err)
 }
 
-func (c *Comm) split(color, key int) (*Comm, error) {
-	switch {
-	case c == nil:
-		return nil, noComm()
-	case color < 0 && color != Undefined || color != int(int32(color)):
-		return nil, fmt.Errorf("%w: colour %d", ErrArg, color)
-	case key != int(int32(key)):
-		return nil, fmt.Errorf("%w: key %d", ErrArg, key)
-	}
-	// IMPI ch.4, Comm_split: (colour, key) as two MPI_INT; no colour is -1.
-	all := make([]int32, 2*c.Size())
-	all[2*c.Rank()], all[2*c.Rank()+1] = int32(max(color, -1)), int32(key)
-	if err := allgather(c, nil, all); err != nil {
+func (c *Comm) create(group *Group) (*Comm, error) {
+	if err := c.check(); err != nil {
 		return nil, err
 	}
-	var ranks []int
-	for r := range c.Size() {
-		if color >= 0 && all[2*r] == int32(color) {
-			ranks = append(ranks, r)
+	bad := c.holds(group)
+	if c.local != nil {
+		return c.createInter(group, bad)
+	}
+	var s comm.Spec
+	if bad == nil && group.Rank() != Undefined {
+		s.Group = group.g
+	}
+	return c.derive(s, bad)
+}
+
+// holds tells whether c has all members of a group.
+func (c *Comm) holds(group *Group) error {
+	if err := group.check(); err != nil {
+		return err
+	}
+	if !group.g.Within(c.Comm.Group()) {
+		return fmt.Errorf("%w: not all of its %d members are among the %d of the communicator",
+			comm.ErrGroup, group.Size(), c.Size())
+	}
+	return nil
+}
+
+// createInter has the leaders exchange the groups of their sides.
+func (c *Comm) createInter(group *Group, bad error) (*Comm, error) {
+	p := c.p
+	p.lock()
+	defer p.unlock()
+	if !c.ours() {
+		return nil, errors.Join(bad, errForeign("Create"))
+	}
+	return c.partition(bad, nil, func(*assembly, []byte) comm.Partition {
+		if group.Size() == 0 {
+			return nil
 		}
+		return comm.Partition{{Group: group.g.Ranks(c.Comm.Group())}}
+	})
+}
+
+// CreateGroup makes a communicator of the members of group, which are members of
+// c, in the order of the group. Only they need call it; others get nil at once.
+// The tag tells calls apart that are made by several goroutines at a time. c is
+// no intercommunicator.
+func (c *Comm) CreateGroup(group *Group, tag int) (*Comm, error) {
+	d, err := c.createGroup(group, tag)
+	return d, c.failed("CreateGroup", err)
+}
+
+func (c *Comm) createGroup(group *Group, tag int) (*Comm, error) {
+	if err := c.checkIntra(); err != nil {
+		return nil, err
 	}
-	if color < 0 {
-		return c.derive(comm.Spec{}, nil)
+	if err := c.holds(group); err != nil {
+		return nil, err
 	}
-	slices.SortStableFunc(ranks, func(a, b int) int { return cmp.Compare(all[2*a+1], all[2*b+1]) })
-	group, err := c.Group().Incl(ranks)
+	if tag < 0 || tag > int(c.p.job.TagUB) {
+		return nil, fmt.Errorf("%w: %d, the job has 0 to %d", ErrTag, tag, c.p.job.TagUB)
+	}
+	me := group.Rank()
+	if me == Undefined {
+		return nil, nil
+	}
+	p, masters := c.p, comm.NewMasters(group.g, c.p.roster.clients)
+	p.lock()
+	defer p.unlock()
+	if !p.ours(masters) {
+		return nil, errForeign("CreateGroup")
+	}
+	x := &pact{p: p, near: c.talk(byTag, wire.Tag(tag)), tree: comm.NewTree(masters), size: group.Size()}
+	x.near.group, x.near.self.Rank = group.g, byTag+wire.CommRank(me)
+	x.me = x.tree.Position(me)
+	x.propose(0, nil, func() {})
+	x.wait()
+	context, err := x.settle(comm.IntraContexts, nil)
 	if err != nil {
 		return nil, err
 	}
-	return c.derive(comm.Spec{Group: group}, nil)
+	return c.adopt(comm.Spec{Group: group.g, Masters: masters}, context)
 }

@@ -63,6 +63,8 @@ type process struct {
 
 	world, self *Comm
 	contexts    comm.Contexts
+	errands     []errand
+	check       bool         // compare what members call
 	state       atomic.Int32 // phase
 	failure     error        // why the job is over, once it is
 	lost        error        // why there is no link to the agent, once there is none

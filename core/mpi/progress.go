@@ -43,6 +43,9 @@ func (p *process) turn() {
 	if !p.flushAll() {
 		p.drive()
 	}
+	if len(p.errands) > 0 {
+		p.carryOn()
+	}
 	p.tell()
 	if p.wanted.Load() != 0 { // even if there is no end of progress
 		p.giveWay()
@@ -82,6 +85,9 @@ func (p *process) test() {
 	p.flushAll()
 	p.polls = 0 // Test and its like look everywhere
 	p.step()
+	if len(p.errands) > 0 {
+		p.carryOn()
+	}
 	p.driving = false
 }
 

@@ -80,7 +80,7 @@ func busyRank(tb testing.TB, roster *Roster, job wireup.Job, rank int) *Proc {
 		tb.Fatal(err)
 	}
 	p := x.p
-	d, err := p.newComm(comm.Spec{Context: 4, Group: p.world.Group(), Masters: p.world.Masters()})
+	d, err := p.newComm(comm.Spec{Context: 4, Group: p.world.Comm.Group(), Masters: p.world.Masters()})
 	if err != nil {
 		tb.Fatal(err)
 	}

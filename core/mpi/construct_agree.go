@@ -1,0 +1,123 @@
+package mpi
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/openimpi/impi/core/comm"
+	"github.com/openimpi/impi/core/wire"
+)
+
+// derive makes a communicator of a part of c, with the context that all members
+// of c agree on. All of them call it; it gives nil to those whose group is nil.
+// bad is why the caller cannot take part in it: then nobody gets anything.
+func (c *Comm) derive(s comm.Spec, bad error) (*Comm, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	n := comm.IntraContexts
+	if c.local != nil {
+		n = comm.InterContexts
+	}
+	context, err := c.newContext(n, bad)
+	if err != nil || s.Group == nil {
+		return nil, err
+	}
+	return c.adopt(s, context)
+}
+
+// adopt makes a communicator that inherits from c.
+func (c *Comm) adopt(s comm.Spec, context wire.ContextID) (*Comm, error) {
+	s.Context = context
+	d, err := c.p.newComm(s)
+	if err != nil {
+		return nil, err
+	}
+	d.inherit(c)
+	return d, nil
+}
+
+// newContext agrees with the members of c on the first of n contexts.
+func (c *Comm) newContext(n int, bad error) (wire.ContextID, error) {
+	p := c.p
+	p.lock()
+	defer p.unlock()
+	if !c.ours() {
+		return c.foreignContext(n, bad)
+	}
+	x := c.pact(c.ordinal())
+	x.propose(0, bad, func() {})
+	x.wait()
+	return x.settle(n, bad)
+}
+
+// ordinal numbers the constructors that all members of c call in the same order.
+// The process is locked.
+func (c *Comm) ordinal() uint32 {
+	c.constructors++
+	return c.constructors
+}
+
+// propose begins a pact. bad is why this member cannot make the communicator.
+func (x *pact) propose(flags uint32, bad error, ends func()) {
+	mine := comm.Proposal{Offer: x.p.contexts.Offer(x.leads()), Fault: faultCode(bad), Flags: flags}
+	x.begin(mine, ends)
+}
+
+// settle gives the first of n contexts that the pact has come to, once it is over.
+func (x *pact) settle(n int, bad error) (wire.ContextID, error) {
+	if x.err == nil && x.all.Fault == 0 {
+		defer x.p.rouse() // constructors with other MPIs wait for their turn
+		return x.p.contexts.Settle(x.mine, x.all.Offer, n)
+	}
+	x.p.contexts.Withdraw(x.mine)
+	x.p.rouse()
+	switch {
+	case bad != nil:
+		return 0, bad
+	case x.err != nil:
+		return 0, x.err
+	}
+	return 0, elsewhere(x.all.Fault)
+}
+
+// reasons are what members tell each other of when they cannot make a
+// communicator. Their numbers travel; one has what it cannot be told apart.
+var reasons = [...]error{1: ErrElsewhere, comm.ErrComm, comm.ErrGroup, comm.ErrRank, ErrTag, ErrArg, comm.ErrContexts}
+
+func faultCode(err error) uint32 {
+	if err == nil {
+		return 0
+	}
+	for code, f := range reasons {
+		if f != nil && errors.Is(err, f) {
+			return uint32(code)
+		}
+	}
+	return 1
+}
+
+// elsewhere is the error of members that could have made the communicator.
+func elsewhere(code uint32) error {
+	if code <= 1 || code >= uint32(len(reasons)) {
+		return ErrElsewhere
+	}
+	return fmt.Errorf("told by another member: %w", reasons[code])
+}
+
+// ours tells whether all members of c, on both sides, run this library: those of
+// other sites do if data travels to them as it lies in memory.
+func (c *Comm) ours() bool {
+	return c.p.ours(c.Masters()) && (c.local == nil || c.p.ours(comm.NewMasters(c.Remote(), c.p.roster.clients)))
+}
+
+// ours tells whether the members that the masters are of run this library.
+func (p *process) ours(m *comm.Masters) bool {
+	own := p.roster.clients.Of(comm.Proc(p.job.Rank))
+	for n := range m.Count() {
+		if client := m.Client(n); client != own && p.roster.external[client] {
+			return false
+		}
+	}
+	return true
+}

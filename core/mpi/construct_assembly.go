@@ -1,0 +1,141 @@
+package mpi
+
+import (
+	"fmt"
+
+	"github.com/openimpi/impi/core/comm"
+	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/core/wire"
+)
+
+// assembly is a meeting of the members of an intracommunicator, all of our own
+// sites, in which the leader, rank 0, hears everybody and then decides who gets
+// what communicator. What it says goes to those only whom it concerns: nobody is
+// told about all members unless they are irregular. The process is locked.
+type assembly struct {
+	c      *Comm
+	t      talk
+	tree   comm.Tree
+	me     int // position
+	each   int // bytes of what a member says, besides its proposal
+	remote int // size of the group that remote ranks are of; 0: none
+}
+
+// assemble begins a meeting of c's members that is the number seq'th constructor.
+func (c *Comm) assemble(seq uint32, each, remote int) *assembly {
+	tree := comm.NewTree(c.Masters())
+	return &assembly{
+		c: c, t: c.talk(inOrder, wire.Tag(seq&(1<<31-1))), tree: tree, me: tree.Position(c.Rank()), each: each, remote: remote,
+	}
+}
+
+func (a *assembly) leads() bool { return a.me == 0 }
+
+// verdict is what a meeting comes to: the sum of the proposals, and the parts
+// that have somebody below this place in the tree, or this process.
+type verdict struct {
+	comm.Proposal
+	parts comm.Partition
+}
+
+// hold holds the meeting. mine and words are what this member says; decide is
+// called at the leader with the sum of the proposals and everybody's words, by
+// position.
+func (a *assembly) hold(mine comm.Proposal, words []byte, decide func(all comm.Proposal, words []byte) verdict) (v verdict, err error) {
+	all, words, err := a.gather(mine, words)
+	if err != nil {
+		return v, err
+	}
+	if a.leads() {
+		v = decide(all, words)
+	} else if v, err = a.hear(all, words); err != nil {
+		return v, err
+	}
+	return v, a.tell(v)
+}
+
+// gather adds up what those below say, in the order of positions.
+func (a *assembly) gather(mine comm.Proposal, words []byte) (comm.Proposal, []byte, error) {
+	all := make([]byte, a.each*(a.tree.End(a.me)-a.me))
+	copy(all, words)
+	children := a.tree.Children(a.me)
+	in, open := make([][]byte, len(children)), make([]*message.Request, len(children))
+	for i, child := range children {
+		in[i] = make([]byte, comm.ProposalSize+a.each*(a.tree.End(child)-child))
+		open[i] = a.t.recv(a.tree.Rank(child), in[i])
+	}
+	var fault error
+	for i, child := range children {
+		n, err := a.t.done(open[i])
+		if err == nil && n != len(in[i]) {
+			err = fmt.Errorf("%w: %d bytes instead of %d", comm.ErrMessage, n, len(in[i]))
+		}
+		if err != nil {
+			fault = fmt.Errorf("rank %d: %w", a.tree.Rank(child), err)
+			continue
+		}
+		p, _ := comm.ReadProposal(in[i])
+		mine = mine.With(p)
+		copy(all[a.each*(child-a.me):], in[i][comm.ProposalSize:])
+	}
+	return mine, all, fault
+}
+
+// hear reports to the one above and hears the verdict from it.
+func (a *assembly) hear(all comm.Proposal, words []byte) (v verdict, err error) {
+	parent, _ := a.tree.Parent(a.me)
+	rank := a.tree.Rank(parent)
+	b := make([]byte, comm.ProposalSize, comm.ProposalSize+len(words))
+	all.Put(b)
+	if _, err = a.t.done(a.t.send(rank, append(b, words...))); err != nil {
+		return v, fmt.Errorf("rank %d: %w", rank, err)
+	}
+	size := a.c.Size()
+	text, err := a.t.read(rank, comm.ProposalSize+comm.PartitionLimit(size, a.remote))
+	if err != nil {
+		return v, err
+	}
+	if v.Proposal, err = comm.ReadProposal(text); err != nil {
+		return v, err
+	}
+	v.parts, err = comm.ReadPartition(text[comm.ProposalSize:], size, a.remote)
+	return v, err
+}
+
+// tell passes the verdict on to those below, each with the parts for its place.
+func (a *assembly) tell(v verdict) error {
+	var open []*message.Request
+	for _, child := range a.tree.Children(a.me) {
+		l := append(letter(), make([]byte, comm.ProposalSize)...)
+		v.Put(l[lengthLen:])
+		l = v.parts.For(a.tree.Ranks(child, a.tree.End(child))).Append(l)
+		open = append(open, a.t.post(a.tree.Rank(child), l)...)
+	}
+	return a.t.sent(open)
+}
+
+// part is the one that this process is in, if any.
+func (a *assembly) part(v verdict) (part comm.Part, ok bool) {
+	mine := v.parts.For(comm.NewGroup(comm.Proc(a.c.Rank()), 1))
+	if len(mine) == 0 {
+		return part, false
+	}
+	return mine[0], true
+}
+
+// conclude gives the first of n contexts that the meeting has come to; bad is why
+// this member, or fault why its messages, could not take part.
+func (p *process) conclude(mine comm.Offer, v verdict, n int, bad, fault error) (wire.ContextID, error) {
+	defer p.rouse() // constructors with other MPIs wait for their turn
+	if bad == nil && fault == nil && v.Fault == 0 {
+		return p.contexts.Settle(mine, v.Offer, n)
+	}
+	p.contexts.Withdraw(mine)
+	switch {
+	case bad != nil:
+		return 0, bad
+	case fault != nil:
+		return 0, fault
+	}
+	return 0, elsewhere(v.Fault)
+}

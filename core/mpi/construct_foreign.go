@@ -1,0 +1,149 @@
+package mpi
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/openimpi/impi/core/comm"
+	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/core/wire"
+)
+
+// The tags of constructors of intercommunicators whose members run other MPIs.
+//
+// IMPI ch.4, Collective tags.
+const (
+	tagDup   wire.Tag = 210
+	tagMerge wire.Tag = 220
+)
+
+// foreignContext is newContext where members run another MPI. They cannot be told
+// that this process is busy with another communicator, so it waits until it is
+// not, nor that it could not make this one.
+func (c *Comm) foreignContext(n int, bad error) (wire.ContextID, error) {
+	p := c.p
+	for p.contexts.Held() && p.failure == nil {
+		p.turn()
+	}
+	mine := p.contexts.Offer(false)
+	agreed, err := c.foreignMaximum(mine.Max)
+	if err != nil {
+		p.contexts.Withdraw(mine)
+		return 0, err
+	}
+	context, err := p.contexts.Settle(mine, comm.Offer{Max: agreed}, n)
+	p.rouse()
+	return context, errors.Join(bad, err)
+}
+
+// foreignMaximum gives the largest of what all members of c contribute. The
+// process is locked, but not meanwhile.
+func (c *Comm) foreignMaximum(mine wire.ContextID) (wire.ContextID, error) {
+	if c.local != nil {
+		agreed, _, err := c.crisscross(tagDup, mine, nil)
+		return agreed, err
+	}
+	c.p.unlock()
+	defer c.p.lock()
+	// IMPI ch.4, Context IDs: an Allreduce of one Uint8 with MAX.
+	value := []uint64{uint64(mine)}
+	err := allreduce(c, nil, value, Max)
+	return wire.ContextID(value[0]), err
+}
+
+// crisscross gives the largest of what all members on both sides contribute, and,
+// where high is not nil, what the leader of the other side has for it.
+//
+// IMPI ch.4, Intercomm_merge: everybody talks to the leader of the other side,
+// which is its rank 0, in Uint8s on the context of collectives.
+func (c *Comm) crisscross(tag wire.Tag, mine wire.ContextID, high *bool) (agreed wire.ContextID, theirs bool, err error) {
+	t := c.talk(0, tag)
+	values := []uint64{uint64(mine)}
+	if high != nil {
+		values = append(values, 0)
+		if *high {
+			values[1] = 1
+		}
+	}
+	var in []uint64
+	if c.Rank() == 0 {
+		in, err = t.leadCrisscross(values)
+	} else if err = t.sendValues(0, values[:1]); err == nil {
+		in, err = t.recvValues(0, len(values))
+	}
+	if err != nil {
+		return 0, false, err
+	}
+	return wire.ContextID(max(values[0], in[0])), in[len(in)-1] != 0, nil
+}
+
+// leadCrisscross is the leader's part: values[0] becomes the largest.
+func (t *talk) leadCrisscross(values []uint64) (theirs []uint64, err error) {
+	for r := 1; r < t.group.Size(); r++ {
+		in, err := t.recvValues(r, 1)
+		if err != nil {
+			return nil, err
+		}
+		values[0] = max(values[0], in[0])
+	}
+	if theirs, err = t.swapValues(0, values, len(values)); err != nil {
+		return nil, err
+	}
+	values[0] = max(values[0], theirs[0])
+	for r := 1; r < t.group.Size(); r++ {
+		if err := t.sendValues(r, values); err != nil {
+			return nil, err
+		}
+	}
+	return theirs, nil
+}
+
+// sendValues sends Uint8s in the form in which rank expects them.
+func (t *talk) sendValues(rank int, values []uint64) error {
+	r, err := t.postValues(rank, values)
+	if err == nil {
+		_, err = t.done(r)
+	}
+	return err
+}
+
+func (t *talk) postValues(rank int, values []uint64) (*message.Request, error) {
+	b := make([]byte, 8*len(values))
+	if err := t.p.data[t.peer(rank)].Encode(b, datatype.Bytes(values), datatype.Uint64, len(values)); err != nil {
+		return nil, err
+	}
+	return t.send(rank, b), nil
+}
+
+// recvValues receives n Uint8s.
+func (t *talk) recvValues(rank, n int) ([]uint64, error) {
+	b := make([]byte, 8*n)
+	return t.values(rank, b, t.recv(rank, b))
+}
+
+// swapValues sends values to rank and receives n from it at the same time.
+func (t *talk) swapValues(rank int, values []uint64, n int) ([]uint64, error) {
+	b := make([]byte, 8*n)
+	in := t.recv(rank, b)
+	out, err := t.postValues(rank, values)
+	if err != nil {
+		return nil, err
+	}
+	theirs, err := t.values(rank, b, in)
+	_, e := t.done(out)
+	return theirs, errors.Join(err, e)
+}
+
+// values takes out of b what r has received, which must fill it.
+func (t *talk) values(rank int, b []byte, r *message.Request) ([]uint64, error) {
+	n, err := t.done(r)
+	if err != nil {
+		return nil, err
+	}
+	if n != len(b) {
+		return nil, fmt.Errorf("%w: rank %d has sent %d bytes, want %d", comm.ErrMessage, rank, n, len(b))
+	}
+	values := make([]uint64, n/8)
+	return values, t.p.data[t.peer(rank)].Decode(datatype.Bytes(values), b, datatype.Uint64, len(values))
+}

@@ -1,0 +1,49 @@
+package mpi
+
+// SetInfo gives c hints, instead of those that it has. None of them changes what
+// c does so far.
+func (c *Comm) SetInfo(info *Info) error {
+	err := c.check()
+	if err == nil {
+		err = info.locked(func() error { return nil })
+	}
+	if err != nil {
+		return c.failed("SetInfo", err)
+	}
+	hints, err := snapshot(info)
+	c.p.lock()
+	c.hints = hints
+	c.p.unlock()
+	return c.failed("SetInfo", err)
+}
+
+// GetInfo gives a copy of the hints of c, which the caller has to Free.
+func (c *Comm) GetInfo() (*Info, error) {
+	if err := c.check(); err != nil {
+		return nil, c.failed("GetInfo", err)
+	}
+	c.p.lock()
+	hints := c.hints
+	c.p.unlock()
+	if hints == nil {
+		return NewInfo(), nil
+	}
+	return hints.copied()
+}
+
+// snapshot is a copy of what info says now; nil of nil, which says nothing.
+func snapshot(info *Info) (*Info, error) {
+	if info == nil {
+		return nil, nil
+	}
+	return info.copied()
+}
+
+// copied is Dup without the handler.
+func (i *Info) copied() (d *Info, err error) {
+	err = i.locked(func() error {
+		d = &Info{pairs: append([]infoPair(nil), i.pairs...)}
+		return nil
+	})
+	return d, err
+}

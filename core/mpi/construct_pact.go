@@ -1,0 +1,221 @@
+package mpi
+
+import (
+	"encoding/binary"
+
+	"github.com/openimpi/impi/core/comm"
+	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/core/wire"
+)
+
+// gossipers is up to how many members of one client agree by telling each other
+// directly, which takes fewer messages one after the other than a tree, but more
+// in all.
+const gossipers = 64
+
+// pactLen is the length of a pact's messages: a proposal and the flags of the
+// other side.
+const pactLen = comm.ProposalSize + 4
+
+// pact is an agreement of the members of a communicator, all of our own sites,
+// on the making of another one. It goes on in the background. Every member tells
+// what it proposes; afterwards all of them know the sum of it: on an
+// intercommunicator, of both sides.
+type pact struct {
+	p     *process
+	near  talk // with the members, or those of the local group
+	far   talk // with the leader of the other side
+	inter bool
+	tree  comm.Tree
+	me    int // position in the tree, or rank
+	size  int
+
+	mine comm.Offer
+	all  comm.Proposal
+	side uint32 // flags of the other side
+
+	open []*message.Request
+	in   [][]byte // what is received by the first of open
+	then func()   // after open is done
+	ends func()   // once the pact is over
+	err  error
+	over bool
+}
+
+// pact makes an agreement of the members of c, of which this is number seq.
+func (c *Comm) pact(seq uint32) *pact {
+	tag := wire.Tag(seq & (1<<31 - 1))
+	within := c
+	if c.local != nil {
+		within = c.local
+	}
+	x := &pact{p: c.p, near: within.talk(inOrder, tag), tree: comm.NewTree(within.Masters()), size: within.Size()}
+	x.me = x.tree.Position(within.Rank())
+	if x.inter = c.local != nil; x.inter {
+		x.far = c.talk(inOrder, tag)
+	}
+	return x
+}
+
+// leads tells whether this process leads its side.
+func (x *pact) leads() bool { return x.me == 0 }
+
+// begin proposes something, and calls ends once all is known here. The process
+// is locked.
+func (x *pact) begin(mine comm.Proposal, ends func()) {
+	x.mine, x.all, x.ends = mine.Offer, mine, ends
+	if !x.inter && x.size <= gossipers && x.tree.End(0) == x.size && x.single() {
+		x.gossip(1)
+	} else {
+		x.gather()
+	}
+	x.p.dispatch(x)
+}
+
+// single tells whether all members are of one client.
+func (x *pact) single() bool { return x.tree.Clients() == 1 }
+
+// carryOn is of errand.
+func (x *pact) carryOn() bool {
+	for !x.over {
+		if !x.arrived() {
+			return false
+		}
+		if x.err == nil {
+			x.then()
+		}
+		if x.err != nil && !x.over {
+			x.end()
+		}
+	}
+	return true
+}
+
+// arrived takes the messages that are done and tells whether all are.
+func (x *pact) arrived() bool {
+	for len(x.open) > 0 {
+		r := x.open[len(x.open)-1]
+		if !r.Done() {
+			return false
+		}
+		if err := x.p.end(r, nil); x.err == nil {
+			x.err = err
+		}
+		x.open = x.open[:len(x.open)-1]
+	}
+	return true
+}
+
+// recv receives from a rank, which in has then.
+func (x *pact) recv(t *talk, rank int) {
+	b := make([]byte, pactLen)
+	x.in = append(x.in, b)
+	x.open = append(x.open, t.recv(rank, b))
+}
+
+func (x *pact) send(t *talk, rank int) {
+	b := make([]byte, pactLen)
+	x.all.Put(b)
+	binary.BigEndian.PutUint32(b[comm.ProposalSize:], x.side)
+	x.open = append(x.open, t.send(rank, b))
+}
+
+// heard adds what was received.
+func (x *pact) heard() {
+	for _, b := range x.in {
+		p, err := comm.ReadProposal(b)
+		if err != nil {
+			x.err = err
+			return
+		}
+		x.all = x.all.With(p)
+	}
+	x.in = x.in[:0]
+}
+
+// gossip is a round of it: tell the one that many ranks further what is known,
+// and hear the same from before. Hearing something twice does no harm.
+func (x *pact) gossip(distance int) {
+	if distance >= x.size {
+		x.end()
+		return
+	}
+	x.recv(&x.near, (x.me+x.size-distance)%x.size)
+	x.send(&x.near, (x.me+distance)%x.size)
+	x.then = func() {
+		x.heard()
+		x.gossip(2 * distance)
+	}
+}
+
+// gather hears from below in the tree.
+func (x *pact) gather() {
+	for _, child := range x.tree.Children(x.me) {
+		x.recv(&x.near, x.tree.Rank(child))
+	}
+	x.then = func() {
+		x.heard()
+		x.report()
+	}
+}
+
+// report tells the one above, or the leader of the other side, and hears what it
+// has to say.
+func (x *pact) report() {
+	parent, below := x.tree.Parent(x.me)
+	switch {
+	case below:
+		x.recv(&x.near, x.tree.Rank(parent))
+		x.send(&x.near, x.tree.Rank(parent))
+	case x.inter:
+		x.recv(&x.far, 0)
+		x.send(&x.far, 0)
+	}
+	x.then = func() {
+		x.learn(below)
+		x.scatter()
+	}
+}
+
+// learn takes the answer to report: the flags are kept by sides.
+func (x *pact) learn(below bool) {
+	if len(x.in) == 0 {
+		return
+	}
+	flags, answer := x.all.Flags, x.in[0]
+	x.heard()
+	if below {
+		x.side = binary.BigEndian.Uint32(answer[comm.ProposalSize:])
+		return
+	}
+	theirs, _ := comm.ReadProposal(answer)
+	x.all.Flags, x.side = flags, theirs.Flags
+}
+
+// scatter tells those below.
+func (x *pact) scatter() {
+	for _, child := range x.tree.Children(x.me) {
+		x.send(&x.near, x.tree.Rank(child))
+	}
+	x.then = x.end
+}
+
+func (x *pact) end() {
+	for _, r := range x.open {
+		x.p.eng.Cancel(r)
+		x.p.eng.Release(r)
+	}
+	x.open, x.over = nil, true
+	x.ends()
+}
+
+// wait makes progress until the pact is over.
+func (x *pact) wait() {
+	for !x.over && x.p.failure == nil {
+		x.p.turn()
+	}
+	if !x.over {
+		x.err = x.p.failure
+		x.end()
+	}
+}
