@@ -37,6 +37,10 @@ func (e *Engine) DetachBuffer() (size int, done bool) {
 	return size, true
 }
 
+// Buffered is how many bytes of the attached buffer are taken: those of buffered
+// sends that have not left.
+func (e *Engine) Buffered() int { return e.attached.used }
+
 // reserveRoom takes the room that r needs, if there is so much.
 func (e *Engine) reserveRoom(r *Request) bool {
 	a := &e.attached

@@ -45,6 +45,50 @@ func (p *process) bufferDetach() (size int, err error) {
 	return 0, p.failure
 }
 
+// BufferFlush blocks until all messages of Bsends have left (MPI_Buffer_flush).
+func BufferFlush() error {
+	p, err := current()
+	if err != nil {
+		return failed("BufferFlush", err)
+	}
+	return p.failed("BufferFlush", p.bufferFlush())
+}
+
+// BufferIflush begins a BufferFlush.
+func BufferIflush() (Request, error) {
+	p, err := current()
+	if err != nil {
+		return Request{}, failed("BufferIflush", err)
+	}
+	return p.bufferIflush(), nil
+}
+
+func (p *process) bufferFlush() error {
+	q := p.bufferIflush()
+	_, err := q.complete()
+	return err
+}
+
+func (p *process) bufferIflush() Request { return p.begun(nil, "BufferIflush", &flush{p: p}) }
+
+// flush is complete once no buffered send is on its way.
+type flush struct {
+	steady
+	p *process
+}
+
+func (f *flush) done() bool { return f.p.eng.Buffered() == 0 }
+
+func (f *flush) status() (Status, error) { return emptyStatus, nil }
+
+func (f *flush) finish() (Status, error) {
+	f.gen++
+	if !f.done() {
+		return Status{}, f.p.failure
+	}
+	return emptyStatus, nil
+}
+
 // current is the program's process while it may use MPI.
 func current() (*process, error) {
 	theLock.Lock()

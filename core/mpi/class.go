@@ -12,6 +12,8 @@ var classes = []mpierr.Row{
 	{Err: ErrArg, Class: mpierr.Arg},
 	{Err: ErrErrhandler, Class: mpierr.Errhandler},
 	{Err: mpierr.ErrCode, Class: mpierr.Arg},
+	{Err: ErrBuffer, Class: mpierr.Buffer},
+	{Err: ErrPending, Class: mpierr.Pending},
 	{Err: ErrInfo, Class: mpierr.Info},
 	{Err: ErrInfoKey, Class: mpierr.InfoKey},
 	{Err: ErrInfoValue, Class: mpierr.InfoValue},

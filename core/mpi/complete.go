@@ -3,11 +3,19 @@ package mpi
 import (
 	"errors"
 	"fmt"
+
+	"github.com/openimpi/impi/core/message"
 )
+
+// ErrPending is in the status of a request that is neither complete nor has
+// failed, where another that was waited for with it has.
+var ErrPending = errors.New("request is pending")
 
 // Waitall waits for all of reqs. statuses gets their results if it is not nil;
 // it must then be as long as reqs. Where a request fails the others are still
-// completed, and the error wraps ErrInStatus and each failure.
+// completed, and the error wraps ErrInStatus and each failure. But once one has
+// failed because its peer is gone, those that are not complete are not waited for:
+// their status has ErrPending.
 func Waitall(reqs []Request, statuses []Status) error {
 	c, err := waitall(reqs, statuses)
 	return c.failed("Waitall", err)
@@ -30,8 +38,11 @@ func waitall(reqs []Request, statuses []Status) (*Comm, error) {
 			p = q.p
 			p.lock()
 		}
-		st, err := q.wait()
-		if err != nil {
+		st, err := q.waitBeside(f.down)
+		switch {
+		case errors.Is(err, ErrPending):
+			st.Err = err
+		case err != nil:
 			st.Err = f.add(c, i, err)
 		}
 		if statuses != nil {
@@ -56,8 +67,7 @@ func testall(reqs []Request, statuses []Status) (done bool, c *Comm, err error) 
 		return false, noted(reqs), err
 	}
 	for i := range reqs {
-		done, _, err := reqs[i].status()
-		if err != nil || !done {
+		if done, err := reqs[i].ready(); err != nil || !done {
 			return false, reqs[i].c, err
 		}
 	}
@@ -228,6 +238,7 @@ func noted(reqs []Request) *Comm {
 type faults struct {
 	c    *Comm // of the first
 	errs []error
+	down bool // one is that a peer is gone
 }
 
 // add notes the error of request i, and gives it back.
@@ -235,6 +246,7 @@ func (f *faults) add(c *Comm, i int, err error) error {
 	if f.errs == nil {
 		f.c = c
 	}
+	f.down = f.down || errors.Is(err, message.ErrPeerDown)
 	f.errs = append(f.errs, fmt.Errorf("request %d: %w", i, err))
 	return err
 }

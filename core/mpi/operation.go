@@ -29,6 +29,9 @@ type operation interface {
 // begun makes the request of an operation that the function fn has begun on c.
 // c is nil if it is of no communicator.
 func (p *process) begun(c *Comm, fn string, op operation) Request {
+	if c == nil {
+		c = p.noted()
+	}
 	return Request{p: p, c: c, op: op, gen: op.generation(), state: active, fn: fn}
 }
 
@@ -38,9 +41,9 @@ type steady struct{ gen uint32 }
 func (s *steady) generation() uint32 { return s.gen }
 
 func (s *steady) cancel() error {
-	return fmt.Errorf("%w: only sends, receives and generalized requests can be cancelled", ErrRequest)
+	return fmt.Errorf("%w: it is no send, receive or generalized request, which can be cancelled", ErrRequest)
 }
 
 func (s *steady) free() error {
-	return fmt.Errorf("%w: the request of a collective operation cannot be freed before it is complete", ErrRequest)
+	return fmt.Errorf("%w: an operation that is no message cannot be left alone before it is complete", ErrRequest)
 }

@@ -73,6 +73,18 @@ func (q *Request) wait() (Status, error) {
 	}
 }
 
+// waitBeside is wait, but not for what may never be: where a peer is down only what
+// is complete is completed, and the rest is ErrPending.
+func (q *Request) waitBeside(down bool) (Status, error) {
+	if !down || q.state != active {
+		return q.wait()
+	}
+	if done, err := q.poll(); err != nil || done {
+		return q.wait()
+	}
+	return Status{}, ErrPending
+}
+
 // Test completes the request if that can be done without waiting.
 func (q *Request) Test() (done bool, st Status, err error) {
 	c := q.c
@@ -94,6 +106,16 @@ func (q *Request) test() (done bool, st Status, err error) {
 	return true, st, err
 }
 
+// ready is Test that leaves the request as it is and has no status.
+func (q *Request) ready() (bool, error) {
+	if q.state != active {
+		return true, nil
+	}
+	q.p.lock()
+	defer q.p.unlock()
+	return q.poll()
+}
+
 // Status tells whether the request is complete, as Test, but leaves it as it is
 // (MPI_Request_get_status).
 func (q *Request) Status() (done bool, st Status, err error) {
@@ -102,6 +124,14 @@ func (q *Request) Status() (done bool, st Status, err error) {
 }
 
 func (q *Request) status() (done bool, st Status, err error) {
+	if done, err := q.ready(); err != nil || !done {
+		return false, Status{}, err
+	}
+	return q.peek()
+}
+
+// peek is status without progress.
+func (q *Request) peek() (done bool, st Status, err error) {
 	if q.state != active {
 		if q.state == procNull && q.recv {
 			return true, procNullStatus, nil
@@ -110,20 +140,19 @@ func (q *Request) status() (done bool, st Status, err error) {
 	}
 	q.p.lock()
 	defer q.p.unlock()
-	if done, err = q.poll(); err != nil || !done {
+	if done, err = q.done(); err != nil || !done {
 		return false, Status{}, err
 	}
 	st = emptyStatus
 	switch {
 	case q.op != nil:
 		st, err = q.op.status()
-		return err == nil, st, err
 	case q.recv:
 		st = q.p.arrived(q.r, q.items)
 	default:
 		st.cancelled = q.r.Result().Cancelled
 	}
-	return true, st, nil
+	return true, st, err
 }
 
 // Cancel asks for the operation to be taken back, and returns at once. The
