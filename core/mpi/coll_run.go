@@ -1,8 +1,8 @@
 package mpi
 
 import (
-	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/openimpi/impi/core/coll"
@@ -16,8 +16,13 @@ import (
 type collectives struct {
 	once    sync.Once
 	planner *coll.Planner
+	ours    bool // all members run this library and number the operations
 	mu      sync.Mutex
 	free    []*collective
+	number  uint32 // how many operations have been begun
+	// turns are the operations under way where they must take turns: messages to
+	// members of another library do not tell which of them they belong to.
+	turns []*collective
 }
 
 // bigStep is how many bytes of local work are done without the lock, so that
@@ -27,12 +32,18 @@ const bigStep = 32 << 10
 // collective is one operation under way: a schedule and the messages of its
 // current round. Its process is locked when it is used.
 type collective struct {
-	c     *Comm
-	sched coll.Schedule
-	open  []part
-	err   error
-	ended bool
-	begun bool // something was sent or received
+	steady
+	c        *Comm
+	number   uint32
+	sched    *coll.Schedule // main, or one that comes before it
+	main     coll.Schedule
+	checking *checking    // sched is the check before main
+	after    func() error // called once main has been executed; it may plan into main again
+	open     []part
+	err      error
+	ended    bool
+	begun    bool // something was sent or received
+	busy     bool // somebody works for it without the lock
 }
 
 // part is one message of the round. A receive expects exactly want bytes.
@@ -46,26 +57,40 @@ type part struct {
 // collective.
 func (c *Comm) collectivePlanner() *coll.Planner {
 	c.colls.once.Do(func() {
-		job := c.p.job
-		profile := coll.Profile{XSize: int(job.XSize), MaxLinear: int(job.MaxLinear)}
-		m := c.Masters()
-		for n := range m.Count() {
-			proc, _ := c.Proc(m.Rank(n))
-			client := int(m.Client(n))
-			for len(profile.Clients) <= client {
-				profile.Clients = append(profile.Clients, coll.Peer{Rep: datatype.External32})
-			}
-			profile.Clients[client] = coll.Peer{
-				Rep:                  c.p.data[proc],
-				ReduceOnPointToPoint: job.Procs[proc].ReduceOnPointToPoint,
-			}
+		profile := coll.Profile{XSize: int(c.p.job.XSize), MaxLinear: int(c.p.job.MaxLinear), Ours: true}
+		c.describePeers(&profile, c.Masters(), c.Comm.Group())
+		if !c.Inter() {
+			c.colls.planner = coll.NewPlanner(c.Comm, profile)
+		} else {
+			m := comm.NewMasters(c.Comm.Remote(), c.p.roster.clients)
+			c.describePeers(&profile, m, c.Comm.Remote())
+			c.colls.planner = coll.NewInterPlanner(c.Comm, m, profile)
 		}
-		c.colls.planner = coll.NewPlanner(c.Comm, profile)
+		c.colls.ours = profile.Ours
 	})
 	return c.colls.planner
 }
 
-// begin gets a collective to plan into.
+// describePeers enters into the profile the clients of a group.
+func (c *Comm) describePeers(profile *coll.Profile, m *comm.Masters, group *comm.Group) {
+	own := c.ClientOf(c.Self())
+	for n := range m.Count() {
+		proc, _ := group.At(m.Rank(n))
+		client := int(m.Client(n))
+		for len(profile.Clients) <= client {
+			profile.Clients = append(profile.Clients, coll.Peer{Rep: datatype.External32})
+		}
+		profile.Clients[client] = coll.Peer{
+			Rep:                  c.p.data[proc],
+			ReduceOnPointToPoint: c.p.job.Procs[proc].ReduceOnPointToPoint,
+		}
+		if m.Client(n) != own && c.p.roster.external[client] {
+			profile.Ours = false
+		}
+	}
+}
+
+// begin gets a collective to plan into, and its number.
 func (c *Comm) begin() (*collective, error) {
 	if c == nil {
 		return nil, noComm()
@@ -73,14 +98,24 @@ func (c *Comm) begin() (*collective, error) {
 	if err := c.alive(); err != nil {
 		return nil, err
 	}
+	c.collectivePlanner()
 	c.colls.mu.Lock()
 	defer c.colls.mu.Unlock()
+	var x *collective
 	if n := len(c.colls.free); n > 0 {
-		x := c.colls.free[n-1]
+		x = c.colls.free[n-1]
 		c.colls.free = c.colls.free[:n-1]
-		return x, nil
+		x.ended = false
+	} else {
+		x = &collective{c: c}
+		x.sched = &x.main
 	}
-	return &collective{c: c}, nil
+	x.number = c.colls.number
+	c.colls.number++ // whatever becomes of it, so that all members count the same
+	if !c.colls.ours {
+		c.colls.turns = append(c.colls.turns, x)
+	}
+	return x, nil
 }
 
 // collective plans an operation, executes it and blocks until it is done here.
@@ -89,7 +124,7 @@ func (c *Comm) collective(plan func(*coll.Planner, *coll.Schedule) error) error 
 	if err != nil {
 		return err
 	}
-	return x.run(plan(c.collectivePlanner(), &x.sched))
+	return x.run(plan(c.colls.planner, &x.main))
 }
 
 // run executes what was planned and blocks until it is done here. planned is
@@ -98,17 +133,51 @@ func (x *collective) run(planned error) error {
 	p := x.c.p
 	p.lock()
 	defer p.unlock()
-	x.err = planned
+	x.fail(planned)
 	for !x.done() && p.failure == nil {
 		p.turn()
 	}
-	return x.finish()
+	_, err := x.finish()
+	return err
 }
+
+// start begins to execute what was planned and gives the request of it. Whoever
+// makes progress carries it on.
+func (x *collective) start(fn string, planned error) (Request, error) {
+	p := x.c.p
+	p.lock()
+	defer p.unlock()
+	x.fail(planned)
+	if x.err != nil {
+		_, err := x.finish()
+		return Request{}, err
+	}
+	p.dispatch(x)
+	return p.begun(x.c, fn, x), nil
+}
+
+// fail ends the operation if there is an error.
+func (x *collective) fail(err error) {
+	if err != nil && x.checking != nil {
+		x.checking.bad = err // but the others must hear of it
+		return
+	}
+	x.err = err
+}
+
+// carryOn makes the operation an errand of the process.
+func (x *collective) carryOn() (over bool) { return x.done() }
+
+// over tells whether the operation has ended, well or not.
+func (x *collective) over() bool { return x.ended || x.err != nil }
 
 // done carries the operation on as far as it goes without waiting, and tells
 // whether it is over.
 func (x *collective) done() bool {
-	for !x.ended && x.err == nil {
+	if x.busy || !x.over() && !x.begun && !x.first() {
+		return false
+	}
+	for !x.over() {
 		if !x.collect() {
 			return false
 		}
@@ -116,14 +185,61 @@ func (x *collective) done() bool {
 			break
 		}
 		steps, err := x.sched.Next()
-		x.err, x.ended = err, len(steps) == 0
+		if x.err = err; len(steps) == 0 && err == nil {
+			x.next()
+		}
 		for i := range steps {
 			if x.err == nil {
-				x.err = x.start(&steps[i])
+				x.err = x.do(&steps[i])
 			}
 		}
 	}
+	x.leave()
 	return true
+}
+
+// next is called when a schedule has been executed.
+func (x *collective) next() {
+	if x.checking != nil {
+		x.err = x.checked()
+		return
+	}
+	if x.after != nil {
+		after := x.after
+		x.after = nil
+		x.err = after()
+		if x.after != nil {
+			return
+		}
+	}
+	x.ended = true
+}
+
+// first tells whether it is the operation's turn.
+func (x *collective) first() bool {
+	cs := &x.c.colls
+	if cs.ours {
+		return true
+	}
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	return len(cs.turns) == 0 || cs.turns[0] == x
+}
+
+// leave lets the next operation have its turn.
+func (x *collective) leave() {
+	cs := &x.c.colls
+	if cs.ours {
+		return
+	}
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	if i := slices.Index(cs.turns, x); i >= 0 {
+		cs.turns = slices.Delete(cs.turns, i, i+1)
+		if len(cs.turns) > 0 {
+			x.c.p.rouse()
+		}
+	}
 }
 
 // collect takes the messages of the round that are done, and tells whether all
@@ -150,52 +266,71 @@ func (x *collective) collect() bool {
 	return true
 }
 
-// start does a local step or starts a message.
-func (x *collective) start(t *coll.Step) error {
+// do does a local step or starts a message.
+func (x *collective) do(t *coll.Step) error {
 	if t.Local() {
-		return x.local(t)
+		if len(t.Dst) < bigStep {
+			return t.Run()
+		}
+		return x.outside(t.Run)
 	}
 	x.begun = true
 	p := x.c.p
 	proc, _ := x.c.Proc(int(t.Peer))
-	peer := message.Peer(proc)
+	if t.Remote {
+		proc, _ = x.c.Partner(int(t.Peer))
+	}
+	peer, tag := message.Peer(proc), t.Tag
+	if x.c.colls.ours {
+		tag = coll.Numbered(tag, x.number)
+	}
 	if t.Action == coll.Recv {
-		r := p.eng.Recv(message.Envelope{Context: t.Context, Rank: t.Peer, Tag: t.Tag}, peer, t.Dst)
+		r := p.eng.Recv(message.Envelope{Context: t.Context, Rank: t.Peer, Tag: tag}, peer, t.Dst)
 		x.open = append(x.open, part{r, len(t.Dst), t.Peer})
 		return nil
 	}
-	env := message.Envelope{Context: t.Context, Rank: wire.CommRank(x.c.Rank()), Tag: t.Tag}
+	env := message.Envelope{Context: t.Context, Rank: wire.CommRank(x.c.Rank()), Tag: tag}
 	r := p.eng.Send(peer, env, message.Standard, t.Src, int64(len(t.Src)), uint64(t.Kind))
 	p.send(peer, len(t.Src), true)
 	x.open = append(x.open, part{r, -1, t.Peer})
 	return nil
 }
 
-func (x *collective) local(t *coll.Step) error {
-	if len(t.Dst) < bigStep {
-		return t.Run()
-	}
-	x.c.p.unlock()
-	defer x.c.p.lock()
-	return t.Run()
+// outside works without the lock.
+func (x *collective) outside(work func() error) error {
+	p := x.c.p
+	x.busy = true
+	p.unlock()
+	err := work()
+	p.lock()
+	x.busy = false
+	p.rouse() // who waits for the operation has found it busy
+	return err
 }
 
+// status is what finish will give.
+func (x *collective) status() (Status, error) { return emptyStatus, x.err }
+
 // finish tells how the operation ended, and keeps its memory for the next.
-func (x *collective) finish() error {
+func (x *collective) finish() (Status, error) {
 	err := x.err
 	if err == nil && !x.ended {
 		err = x.c.p.failure
 	}
+	x.leave()
+	x.gen++
+	x.ended = true
 	if err != nil && x.begun {
 		x.abandon() // messages may still land in its memory
-		return err
+		return emptyStatus, err
 	}
-	x.sched.Reset()
-	x.err, x.ended, x.begun = nil, false, false
+	x.main.Reset()
+	x.sched, x.checking, x.after = &x.main, nil, nil
+	x.err, x.ended, x.begun = nil, true, false // ended: it may still be an errand
 	x.c.colls.mu.Lock()
 	defer x.c.colls.mu.Unlock()
 	x.c.colls.free = append(x.c.colls.free, x)
-	return err
+	return emptyStatus, err
 }
 
 // abandon takes back what is still under way, as far as that is possible.
@@ -205,83 +340,4 @@ func (x *collective) abandon() {
 		x.c.p.eng.Release(o.r)
 	}
 	x.open = nil
-}
-
-// agree gives the largest of what all members of c contribute.
-// The process is locked, but not meanwhile.
-// IMPI ch.4, Context IDs: an Allreduce of one Uint8 with MAX.
-func (c *Comm) agree(mine wire.ContextID) (wire.ContextID, error) {
-	c.p.unlock()
-	defer c.p.lock()
-	value := []uint64{uint64(mine)}
-	err := allreduce(c, nil, value, Max)
-	return wire.ContextID(value[0]), err
-}
-
-// derive makes a communicator of a part of c, with the context that all members
-// of c agree on. All of them call it; it gives nil to those whose group is nil.
-// bad is why the caller cannot take part in it: then nobody gets anything.
-func (c *Comm) derive(s comm.Spec, bad error) (*Comm, error) {
-	if c == nil {
-		return nil, noComm()
-	}
-	context, err := c.newContext(bad)
-	if err != nil || s.Group == nil {
-		return nil, err
-	}
-	s.Context = context
-	d, err := c.p.newComm(s)
-	if err != nil {
-		return nil, err
-	}
-	d.inherit(c)
-	return d, nil
-}
-
-// newContext agrees with the members of c on a context, again and again as long
-// as one of them is about to agree on another.
-func (c *Comm) newContext(bad error) (context wire.ContextID, err error) {
-	p, ours := c.p, c.ours()
-	p.lock()
-	defer p.unlock()
-	p.contexts.Begin(c.Context())
-	defer p.contexts.End(c.Context())
-	for {
-		mine, ok := p.contexts.Offer(c.Context())
-		switch {
-		case ours && !ok:
-			mine = comm.Busy
-		case ours && bad != nil:
-			mine = comm.Failed // the others would take it for a context
-		}
-		agreed, err := c.agree(mine)
-		if err != nil {
-			return 0, err
-		}
-		switch {
-		case ours && agreed == comm.Failed && bad == nil:
-			return 0, ErrElsewhere
-		case ours && agreed == comm.Failed:
-			return 0, bad
-		case !ours && bad != nil:
-			_, err := p.contexts.Take(agreed)
-			return 0, errors.Join(bad, err)
-		case !ours || agreed != comm.Busy:
-			return p.contexts.Take(agreed)
-		}
-		p.contexts.Withdraw(c.Context())
-	}
-}
-
-// ours tells whether all members of c run this library: those of other sites do
-// if data travels to them as it lies in memory.
-func (c *Comm) ours() bool {
-	m := c.Masters()
-	own := c.ClientOf(c.Self())
-	for n := range m.Count() {
-		if client := m.Client(n); client != own && c.p.roster.external[client] {
-			return false
-		}
-	}
-	return true
 }

@@ -133,6 +133,7 @@ func (r *Roster) newProcess(job *wireup.Job, agent link.Link, m machine.Machine,
 	p := &process{job: job, machine: m, control: control, grace: grace}
 	p.roster, p.data, p.kinds, p.homogeneous, p.plain = r, r.data, r.kinds, r.homogeneous, r.plain
 	p.turns.L = &p.mu
+	p.check = job.Check || os.Getenv(checkVariable) == "1"
 	var err error
 	p.eng, err = message.New(message.Config{
 		Self: message.Peer(job.Rank), Directory: r.directory,
