@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/plugins/host"
+	"github.com/openimpi/impi/transports"
 )
 
 // ErrMissing is wrapped when this machine has not what a plugin is built or run with.
@@ -24,13 +25,19 @@ var ErrMissing = errors.New("cannot be built here")
 type Guest struct {
 	Name   string // of the transport, and of its folder
 	NoMTLS bool   // it comes without AutoMTLS
+	Planes []transports.DataPlane
+	Others string // why it has no other data planes
 	build  func(source, target string) error
 }
 
 // All are the plugins that there are.
 var All = []Guest{
-	{Name: "websocket", build: buildGo},
-	{Name: "python", NoMTLS: true, build: buildPython},
+	{Name: "websocket", build: buildGo,
+		Planes: []transports.DataPlane{transports.PlaneRing, transports.PlaneStream, transports.PlaneGRPC},
+		Others: "a WebSocket lives in the plugin: what is in its socket are frames, maybe encrypted ones, and no bytes that a proc could read (fd, peer-shm)"},
+	{Name: "python", NoMTLS: true, build: buildPython,
+		Planes: []transports.DataPlane{transports.PlaneStream},
+		Others: "the example shows what any language can do: Python has no atomic loads and stores for ring and peer-shm; fd is possible, and is what keeps a plugin out of the bytes' way; grpc is slower than stream, and for where there are no descriptors"},
 }
 
 // Find gives the plugin for a transport.

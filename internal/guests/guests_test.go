@@ -45,6 +45,9 @@ func TestGuestsKeepTheContract(t *testing.T) {
 					t.Errorf("%s %s", x.Plane, x.Reason)
 				}
 			}
+			if g.Others == "" || !slices.Equal(r.Site.Planes, g.Planes) {
+				t.Errorf("%s offers %q, and %q is what is known of it", g.Name, r.Site.Planes, g.Planes)
+			}
 			if r.Site.Name != g.Name || r.Passed < 50 {
 				t.Errorf("%s: only %d rules were tried", r.Site.Name, r.Passed)
 			}

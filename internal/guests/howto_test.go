@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/openimpi/impi/transports"
 )
 
 // block is a piece of docs/plugin-howto.md: shell commands, or a file whose name is the
@@ -104,19 +106,26 @@ func programs(t *testing.T, bin string, names ...string) {
 	}
 }
 
-// A job across two sites whose procs have nothing but a vendor's transport.
+// A job across two sites whose procs have nothing but a vendor's transport, by each of
+// its data planes.
 func TestJobs(t *testing.T) {
 	bin := t.TempDir()
 	programs(t, bin, "./cmd/impi-node", "./examples/ring")
 	for _, g := range All {
-		t.Run(g.Name, func(t *testing.T) {
-			path := built(t, g)
-			dir := t.TempDir()
-			mtls := ""
-			if g.NoMTLS {
-				mtls = "auto_mtls = false"
-			}
-			job := `
+		for _, plane := range g.Planes {
+			t.Run(g.Name+" by "+string(plane), func(t *testing.T) { runJobBy(t, bin, g, plane) })
+		}
+	}
+}
+
+func runJobBy(t *testing.T, bin string, g Guest, plane transports.DataPlane) {
+	path := built(t, g)
+	dir := t.TempDir()
+	mtls := ""
+	if g.NoMTLS {
+		mtls = "auto_mtls = false"
+	}
+	job := `
 job { embedded_server {} }
 program { command = ["` + bin + `/ring"] }
 site "alpha" {
@@ -131,16 +140,17 @@ transport "` + g.Name + `" {
   plugin = "` + path + `"
   ` + mtls + `
 }
-route "*" { prefer = ["` + g.Name + `"] }
+route "*" {
+  prefer     = ["` + g.Name + `"]
+  data_plane = ["` + string(plane) + `"]
+}
 `
-			if err := os.WriteFile(filepath.Join(dir, "job.hcl"), []byte(job), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			log := runJob(t, bin, dir, "job.hcl")
-			if !strings.Contains(log, "as it must be") || !strings.Contains(log, "transport="+g.Name+" data_plane=") {
-				t.Errorf("%s", log)
-			}
-		})
+	if err := os.WriteFile(filepath.Join(dir, "job.hcl"), []byte(job), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	log := runJob(t, bin, dir, "job.hcl")
+	if !strings.Contains(log, "as it must be") || !strings.Contains(log, "transport="+g.Name+" data_plane="+string(plane)) || strings.Contains(log, "through the agents") {
+		t.Errorf("%s", log)
 	}
 }
 

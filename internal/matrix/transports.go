@@ -26,9 +26,9 @@ func Known(root string) []Transport {
 		{Name: "quic", As: "quic", Planes: pumped, Datagrams: true, Block: "config { " + certificates + " }"},
 	}
 	for _, g := range guests.All {
-		t := Transport{Name: g.Name, As: g.Name, Planes: pumped}
-		if g.Name == "python" {
-			t.Planes = []string{"stream"}
+		t := Transport{Name: g.Name, As: g.Name}
+		for _, p := range g.Planes {
+			t.Planes = append(t.Planes, string(p))
 		}
 		file, err := g.Build(root)
 		if err != nil {
