@@ -65,6 +65,7 @@ func TestChannelsByTheRoutesTransport(t *testing.T) {
 		{"shm", config.Route{Prefer: []string{"shm", "tcp"}}, "", "shm peer-shm"},
 		{"unix", config.Route{Prefer: []string{"unix", "tcp"}}, "", "unix fd"},
 		{"tcp", config.Route{Prefer: []string{"tcp", "shm"}}, "", "tcp fd"},
+		{"tcp by a ring", config.Route{Prefer: []string{"tcp"}, DataPlane: []string{"ring"}}, "", "tcp ring"},
 		{"tcp with TLS by a ring", config.Route{Prefer: []string{"tcp"}, DataPlane: []string{"ring"}}, "tcp", "tcp ring"},
 		{"tcp with TLS by a stream", config.Route{Prefer: []string{"tcp"}, DataPlane: []string{"stream"}}, "tcp", "tcp stream"},
 		{"quic", config.Route{Prefer: []string{"quic"}}, "quic", "quic ring"},

@@ -85,7 +85,7 @@ func (n *node) channelWays(h *ownHost, peer wire.HostRank) (ways []way, must boo
 	}
 	r.Direct = true
 	for _, w := range n.waysBy(r, pair{a, b}, h.config.Address.String()) {
-		if w.t == n.channels && !must {
+		if plain := len(r.DataPlane) == 0 || slices.Contains(r.DataPlane, string(transports.PlaneFD)); w.t == n.channels && plain && !must {
 			break // IMPI's own way is as good
 		}
 		ways = append(ways, w)
