@@ -43,7 +43,7 @@ type Link struct {
 	// somebody else's.
 	closed atomic.Bool
 	mu     sync.Mutex // of sock, file and bells
-	bells  [256]byte  // what is read from the socket, and forgotten
+	bells  [1024]byte // what is read from the socket, and forgotten
 }
 
 // New makes the link of one side, 0 or 1, of a region. sock is connected to the
@@ -154,6 +154,10 @@ const (
 	sendFlags = unix.MSG_DONTWAIT | unix.MSG_NOSIGNAL
 	// maxPlugs bounds what is sent into a socket whose other side reads at once.
 	maxPlugs = 64
+	// maxBells bounds how often the socket is read in a row: whatever its buffer has
+	// room for must go, or a sleeping writer of other making would not wake, but who
+	// writes for ever must not keep us.
+	maxBells = 4 << 10
 	// sockBuffer is asked of the kernel for the socket, which carries no data.
 	sockBuffer = 4 << 10
 )
@@ -265,7 +269,7 @@ func (l *Link) drain() (ended bool) {
 	if l.sock < 0 {
 		return true
 	}
-	for range maxPlugs { // no longer than a writer writes, whatever it does
+	for range maxBells {
 		n, err := unix.Read(l.sock, l.bells[:])
 		switch {
 		case n > 0, errors.Is(err, unix.EINTR): // the end may be right behind, and an edge-triggered poller tells of both once
