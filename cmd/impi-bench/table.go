@@ -52,7 +52,7 @@ func printJSON(w io.Writer, o options, results []result) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	return e.Encode(map[string]any{
-		"cpus": runtime.NumCPU(), "transport": o.transport, "path": o.path,
+		"cpus": runtime.NumCPU(), "transport": o.transport, "path": o.path, "procs": o.procs, "resume": o.resume,
 		"repeat": o.repeat, "seconds": o.seconds, "results": results,
 	})
 }
