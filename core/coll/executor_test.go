@@ -22,6 +22,7 @@ type job struct {
 	rng      *rand.Rand
 	sync     bool // sends complete when they are received
 	trace    []string
+	left     int // of an intercommunicator: how many of the members are of the first group
 }
 
 const testContext = 40
@@ -48,6 +49,44 @@ func newJob(t testing.TB, clients []wire.ClientRank, profile Profile, reps func(
 		}
 		j.planners = append(j.planners, NewPlanner(c, mine))
 		j.scheds[r].scratch.block = garbage()
+	}
+	return j
+}
+
+// place is a member's rank in its group.
+func (j *job) place(i int) int {
+	if j.left > 0 && i >= j.left {
+		return i - j.left
+	}
+	return i
+}
+
+// member is the member that a step of member i talks to.
+func (j *job) member(i int, t *Step) int {
+	base := 0
+	if j.left > 0 && (i >= j.left) != t.Remote {
+		base = j.left
+	}
+	return base + int(t.Peer)
+}
+
+// newInterJob makes an intercommunicator of two groups.
+func newInterJob(t testing.TB, clients []wire.ClientRank, left int, profile Profile, reps func(a, b int) Peer, seed uint64) *job {
+	j := newJob(t, clients, profile, reps, seed)
+	j.left = left
+	table := comm.NewClients(append(make([]wire.ClientRank, 100), clients...))
+	groups := []*comm.Group{comm.NewGroup(100, left), comm.NewGroup(comm.Proc(100+left), len(clients)-left)}
+	for i, p := range j.planners {
+		side := 0
+		if i >= left {
+			side = 1
+		}
+		c, err := comm.New(comm.Spec{Context: testContext, Group: groups[side], Remote: groups[1-side],
+			Self: comm.Proc(100 + i), Clients: table})
+		if err != nil {
+			t.Fatal(err)
+		}
+		j.planners[i] = NewInterPlanner(c, comm.NewMasters(groups[1-side], table), p.profile)
 	}
 	return j
 }
@@ -172,7 +211,7 @@ func (j *job) do(p *process, t *Step, sends, recvs *[]*message) {
 		}
 		return
 	}
-	m := &message{src: p.rank, dst: int(t.Peer), tag: t.Tag, context: t.Context, send: t.Action == Send, buf: t.Src}
+	m := &message{src: p.rank, dst: j.member(p.rank, t), tag: t.Tag, context: t.Context, send: t.Action == Send, buf: t.Src}
 	if m.dst == p.rank {
 		j.t.Fatalf("rank %d talks to itself", p.rank)
 	}
@@ -196,7 +235,8 @@ func (j *job) do(p *process, t *Step, sends, recvs *[]*message) {
 func (j *job) checkTag(m *message) {
 	j.t.Helper()
 	foreign := j.clients[m.src] != j.clients[m.dst]
-	if foreign != (m.tag < inner) {
+	across := j.left > 0 && (m.src < j.left) != (m.dst < j.left)
+	if between := m.tag >= tagInterBarrier && m.tag < inner; across != between || !across && foreign != (m.tag < inner) {
 		j.t.Fatalf("tag of the wrong side: %v", m)
 	}
 	onPointToPoint := m.context == testContext
@@ -216,7 +256,7 @@ func (j *job) checkTag(m *message) {
 // pair, tag and context do not overtake each other.
 func (j *job) match(sends, recvs *[]*message, m *message) {
 	j.t.Helper()
-	s, r := first(*sends, m), first(*recvs, m)
+	s, r := j.first(*sends, m), j.first(*recvs, m)
 	if s < 0 || r < 0 {
 		return
 	}
@@ -234,9 +274,11 @@ func (j *job) match(sends, recvs *[]*message, m *message) {
 	*recvs = append((*recvs)[:r:r], (*recvs)[r+1:]...)
 }
 
-func first(list []*message, like *message) int {
+// first finds the message that like is matched with: sources are known by their
+// ranks.
+func (j *job) first(list []*message, like *message) int {
 	for i, m := range list {
-		if m.src == like.src && m.dst == like.dst && m.tag == like.tag && m.context == like.context {
+		if j.place(m.src) == j.place(like.src) && m.dst == like.dst && m.tag == like.tag && m.context == like.context {
 			return i
 		}
 	}

@@ -171,8 +171,7 @@ func TestScatter(t *testing.T) {
 }
 
 // vector is random counts with displacements that leave gaps and change order.
-func (j *job) vector() (counts, displs []int, total int) {
-	n := len(j.clients)
+func (j *job) vector(n int) (counts, displs []int, total int) {
 	counts, displs = make([]int, n), make([]int, n)
 	for _, r := range j.rng.Perm(n) {
 		counts[r] = j.size()
@@ -200,7 +199,7 @@ func gaps(total int) []int64 { return spread(nil, nil, total) }
 func TestGatherv(t *testing.T) {
 	everywhere(t, func(t *testing.T, j *job) {
 		for root := range j.clients {
-			counts, displs, total := j.vector()
+			counts, displs, total := j.vector(len(j.clients))
 			recv := gaps(total)
 			inPlace := j.rng.IntN(2) == 0
 			if inPlace {
@@ -224,7 +223,7 @@ func TestGatherv(t *testing.T) {
 func TestScatterv(t *testing.T) {
 	everywhere(t, func(t *testing.T, j *job) {
 		for root := range j.clients {
-			counts, displs, total := j.vector()
+			counts, displs, total := j.vector(len(j.clients))
 			got := make([][]int64, len(counts))
 			j.run(func(r int, p *Planner, s *Schedule) error {
 				got[r] = make([]int64, counts[r])
@@ -265,7 +264,7 @@ func TestAllgather(t *testing.T) {
 
 func TestAllgatherv(t *testing.T) {
 	everywhere(t, func(t *testing.T, j *job) {
-		counts, displs, total := j.vector()
+		counts, displs, total := j.vector(len(j.clients))
 		if j.rng.IntN(3) == 0 { // packed
 			at := 0
 			for r, c := range counts {

@@ -99,6 +99,7 @@ func (t Tuning) withDefaults() Tuning {
 	}{
 		{&t.BcastLong, 64 << 10}, {&t.GatherLong, 2 << 10}, {&t.AllgatherLong, 8 << 10},
 		{&t.AlltoallShort, 256}, {&t.AllreduceLong, 32 << 10}, {&t.ReduceScatterLong, 2 << 10},
+		{&t.WideLong, 64 << 10}, {&t.LanesLong, 64 << 10}, {&t.AlltoallWide, 1 << 10},
 	} {
 		switch {
 		case *f.field == 0:
