@@ -13,6 +13,10 @@ func TestTypeBounds(t *testing.T) {
 	i32, f64, char := Basic(Int32), Basic(Float64), Basic(Char)
 	rowOf := must(Vector(3, 1, 4, i32))
 	wide := must(Resized(i32, -4, 16))
+	rounded := func(n int64) int64 { // to the alignment of a double, which is 4 on 386
+		align := int64(Float64.Align())
+		return (n + align - 1) / align * align
+	}
 	for _, c := range []struct {
 		name                              string
 		t                                 *Type
@@ -30,7 +34,7 @@ func TestTypeBounds(t *testing.T) {
 		{"indexed block", must(IndexedBlock(2, i64(4, 0), i32)), 16, 0, 24, 0, 24},
 		{"hindexed block", must(HindexedBlock(2, i64(4, 20), i32)), 16, 4, 24, 4, 24},
 		{"empty blocks do not count", must(Indexed(i64(0, 1), i64(-99, 1), i32)), 4, 4, 4, 4, 4},
-		{"struct is rounded to the alignment", must(Struct(i64(1, 1), i64(0, 8), []*Type{f64, char})), 9, 0, 16, 0, 9},
+		{"struct is rounded to the alignment", must(Struct(i64(1, 1), i64(0, 8), []*Type{f64, char})), 9, 0, rounded(9), 0, 9},
 		{"struct of one byte", must(Struct(i64(1), i64(3), []*Type{char})), 1, 3, 1, 3, 1},
 		{"struct, alignment from its lower bound on", must(Struct(i64(1, 1), i64(-4, 1), []*Type{i32, char})), 5, -4, 8, -4, 6},
 		{"struct, empty blocks do not align", must(Struct(i64(0, 1), i64(0, 0), []*Type{f64, char})), 1, 0, 1, 0, 1},
@@ -52,7 +56,7 @@ func TestTypeBounds(t *testing.T) {
 		{"struct of nothing", must(Struct(nil, nil, nil)), 0, 0, 0, 0, 0},
 		{"an empty member far away does not count", must(Struct(i64(1, 1), i64(0, 100), []*Type{i32, must(Contiguous(0, i32))})), 4, 0, 4, 0, 4},
 		{"2^40 items", must(Contiguous(1<<40, must(Vector(2, 1, 1<<10, f64)))), 1 << 44, 0, (1 << 40) * (8<<10 + 8), 0, (1 << 40) * (8<<10 + 8)},
-		{"double_int", Basic(PairFloat64), 12, 0, 16, 0, 12},
+		{"double_int", Basic(PairFloat64), 12, 0, rounded(12), 0, 12},
 		{"short_int", Basic(PairInt16), 6, 0, 8, 0, 8},
 		{"2int", Basic(PairInt32), 8, 0, 8, 0, 8},
 	} {
@@ -143,7 +147,7 @@ func TestSpan(t *testing.T) {
 		{"one", i32, 1, 0, 4}, {"three", i32, 3, 0, 12}, {"none", i32, 0, 0, 0},
 		{"with gaps", must(Vector(2, 1, 3, i32)), 2, 0, 32},
 		{"backwards", back, 3, -24, 12},
-		{"a pair travels with its padding", Basic(PairInt64), 2, 0, 32},
+		{"a pair travels with its padding", Basic(PairInt64), 2, 0, 2 * int64(PairInt64.Size())},
 		{"nothing", must(Contiguous(0, i32)), 9, 0, 0},
 	} {
 		if lo, hi, err := c.t.Span(c.count); lo != c.lo || hi != c.hi || err != nil {
