@@ -78,8 +78,8 @@ func FreeKeyval(key *Keyval) error {
 // SetAttr attaches a value to c. One that is there is deleted first; where its
 // DeleteFunc fails it stays.
 func (c *Comm) SetAttr(key Keyval, value any) error {
-	if c == nil {
-		return c.failed("SetAttr", noComm())
+	if err := c.check(); err != nil {
+		return c.failed("SetAttr", err)
 	}
 	return c.failed("SetAttr", keyvals.Set(comm.CommFamily, &c.attrs, c, key, value))
 }
@@ -87,8 +87,8 @@ func (c *Comm) SetAttr(key Keyval, value any) error {
 // Attr gives the value that c has for a key; ok is whether it has one. The
 // predefined keys have ints.
 func (c *Comm) Attr(key Keyval) (value any, ok bool, err error) {
-	if c == nil {
-		return nil, false, c.failed("Attr", noComm())
+	if err := c.check(); err != nil {
+		return nil, false, c.failed("Attr", err)
 	}
 	if value, ok := c.predefined(key); ok {
 		return value, true, nil
@@ -100,8 +100,8 @@ func (c *Comm) Attr(key Keyval) (value any, ok bool, err error) {
 // DeleteAttr deletes the value that c has for a key. If there is none, nothing
 // happens.
 func (c *Comm) DeleteAttr(key Keyval) error {
-	if c == nil {
-		return c.failed("DeleteAttr", noComm())
+	if err := c.check(); err != nil {
+		return c.failed("DeleteAttr", err)
 	}
 	return c.failed("DeleteAttr", keyvals.Delete(comm.CommFamily, &c.attrs, c, key))
 }

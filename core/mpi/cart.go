@@ -38,8 +38,8 @@ func (c *Comm) CartCreate(dims []int, periodic []bool, reorder bool) (*Comm, err
 
 // grid gives the topology of c.
 func (c *Comm) grid() (*comm.Cart, error) {
-	if c == nil {
-		return nil, noComm()
+	if err := c.check(); err != nil {
+		return nil, err
 	}
 	if c.Cart() == nil {
 		return nil, fmt.Errorf("%w: the communicator is not Cartesian", comm.ErrTopology)

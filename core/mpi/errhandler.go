@@ -113,10 +113,10 @@ func (s *handlerSlot) current() *Errhandler {
 
 // SetErrhandler makes h the handler of errors of calls on c by this proc.
 func (c *Comm) SetErrhandler(h *Errhandler) error {
-	if c == nil {
-		return c.failed("SetErrhandler", noComm())
+	err := c.check()
+	if err == nil {
+		err = h.check()
 	}
-	err := h.check()
 	if err == nil && h.action == callUser && h.comm == nil {
 		err = fmt.Errorf("%w: it is not for communicators", ErrErrhandler)
 	}
@@ -129,8 +129,8 @@ func (c *Comm) SetErrhandler(h *Errhandler) error {
 
 // GetErrhandler gives the handler of c, which the caller has to Free.
 func (c *Comm) GetErrhandler() (*Errhandler, error) {
-	if c == nil {
-		return nil, c.failed("GetErrhandler", noComm())
+	if err := c.check(); err != nil {
+		return nil, c.failed("GetErrhandler", err)
 	}
 	return c.handler.current().held(), nil
 }
@@ -138,8 +138,8 @@ func (c *Comm) GetErrhandler() (*Errhandler, error) {
 // CallErrhandler calls the handler of c with an error of the program's own. It
 // does nothing where err is nil.
 func (c *Comm) CallErrhandler(err error) error {
-	if c == nil {
-		return c.failed("CallErrhandler", noComm())
+	if err := c.check(); err != nil {
+		return c.failed("CallErrhandler", err)
 	}
 	if err != nil {
 		c.handle(err)
@@ -227,14 +227,17 @@ func failed(fn string, err error) error {
 	return err
 }
 
-// failed puts the function's name before an error of a call on c, which may be
-// nil, and tells c's error handler. The process must not be locked.
+// failed puts the function's name before an error of a call on c and tells c's
+// error handler, or that of calls without a communicator if c is none. The process
+// must not be locked.
 func (c *Comm) failed(fn string, err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case c == nil:
 		return failed(fn, err)
+	case c.life.Load() != usable:
+		return c.p.failed(fn, err)
 	}
 	err = named(fn, err)
 	c.handle(err)
