@@ -19,6 +19,7 @@ var classes = []mpierr.Row{
 	{Err: ErrInfoValue, Class: mpierr.InfoValue},
 	{Err: ErrInfoNoKey, Class: mpierr.InfoNoKey},
 	{Err: ErrElsewhere, Class: mpierr.Other},
+	{Err: ErrForeign, Class: mpierr.UnsupportedOperation},
 	{Err: ErrNotInitialized, Class: mpierr.Other},
 	{Err: ErrFinalized, Class: mpierr.Other},
 	{Err: ErrInitialized, Class: mpierr.Other},

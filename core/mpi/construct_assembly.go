@@ -19,6 +19,8 @@ type assembly struct {
 	me     int // position
 	each   int // bytes of what a member says, besides its proposal
 	remote int // size of the group that remote ranks are of; 0: none
+	// between is what this process does, unless it leads, after it has reported.
+	between func()
 }
 
 // assemble begins a meeting of c's members that is the number seq'th constructor.
@@ -30,13 +32,6 @@ func (c *Comm) assemble(seq uint32, each, remote int) *assembly {
 }
 
 func (a *assembly) leads() bool { return a.me == 0 }
-
-// verdict is what a meeting comes to: the sum of the proposals, and the parts
-// that have somebody below this place in the tree, or this process.
-type verdict struct {
-	comm.Proposal
-	parts comm.Partition
-}
 
 // hold holds the meeting. mine and words are what this member says; decide is
 // called at the leader with the sum of the proposals and everybody's words, by
@@ -90,26 +85,18 @@ func (a *assembly) hear(all comm.Proposal, words []byte) (v verdict, err error) 
 	if _, err = a.t.done(a.t.send(rank, append(b, words...))); err != nil {
 		return v, fmt.Errorf("rank %d: %w", rank, err)
 	}
-	size := a.c.Size()
-	text, err := a.t.read(rank, comm.ProposalSize+comm.PartitionLimit(size, a.remote))
-	if err != nil {
-		return v, err
+	if a.between != nil {
+		a.between()
 	}
-	if v.Proposal, err = comm.ReadProposal(text); err != nil {
-		return v, err
-	}
-	v.parts, err = comm.ReadPartition(text[comm.ProposalSize:], size, a.remote)
-	return v, err
+	return a.t.readVerdict(rank, a.c.Size(), a.remote)
 }
 
 // tell passes the verdict on to those below, each with the parts for its place.
 func (a *assembly) tell(v verdict) error {
-	var open []*message.Request
+	var open []sending
 	for _, child := range a.tree.Children(a.me) {
-		l := append(letter(), make([]byte, comm.ProposalSize)...)
-		v.Put(l[lengthLen:])
-		l = v.parts.For(a.tree.Ranks(child, a.tree.End(child))).Append(l)
-		open = append(open, a.t.post(a.tree.Rank(child), l)...)
+		below := verdict{v.Proposal, v.parts.For(a.tree.Ranks(child, a.tree.End(child)))}
+		open = append(open, a.t.postVerdict(a.tree.Rank(child), below)...)
 	}
 	return a.t.sent(open)
 }

@@ -18,23 +18,30 @@ const (
 	tagMerge wire.Tag = 220
 )
 
-// foreignContext is newContext where members run another MPI. They cannot be told
-// that this process is busy with another communicator, so it waits until it is
-// not, nor that it could not make this one.
+// foreignContext is newContext where members run another MPI, which cannot be
+// told that this process could not make the communicator.
 func (c *Comm) foreignContext(n int, bad error) (wire.ContextID, error) {
+	context, err := c.foreignAgreement(n, c.foreignMaximum)
+	return context, errors.Join(bad, err)
+}
+
+// foreignAgreement has agree find the largest of what all members contribute and
+// gives the first of n contexts after it. Members that run another MPI cannot be
+// told that this process is busy with another communicator, so it waits until it
+// is not.
+func (c *Comm) foreignAgreement(n int, agree func(mine wire.ContextID) (wire.ContextID, error)) (wire.ContextID, error) {
 	p := c.p
 	for p.contexts.Held() && p.failure == nil {
 		p.turn()
 	}
+	defer p.rouse()
 	mine := p.contexts.Offer(false)
-	agreed, err := c.foreignMaximum(mine.Max)
+	agreed, err := agree(mine.Max)
 	if err != nil {
 		p.contexts.Withdraw(mine)
 		return 0, err
 	}
-	context, err := p.contexts.Settle(mine, comm.Offer{Max: agreed}, n)
-	p.rouse()
-	return context, errors.Join(bad, err)
+	return p.contexts.Settle(mine, comm.Offer{Max: agreed}, n)
 }
 
 // foreignMaximum gives the largest of what all members of c contribute. The

@@ -99,20 +99,7 @@ func (c *Comm) partition(bad error, words []byte, divide func(*assembly, []byte)
 // parts of both. What goes wrong is told to this side's members.
 func (c *Comm) meetLeader(seq uint32, v *verdict) {
 	t := c.talk(inOrder, wireTag(seq))
-	l := append(letter(), make([]byte, comm.ProposalSize)...)
-	v.Put(l[lengthLen:])
-	open := t.post(0, v.parts.Append(l))
-	text, err := t.read(0, comm.ProposalSize+comm.PartitionLimit(c.Remote().Size(), 0))
-	if e := t.sent(open); err == nil {
-		err = e
-	}
-	var theirs verdict
-	if err == nil {
-		theirs.Proposal, err = comm.ReadProposal(text)
-	}
-	if err == nil {
-		theirs.parts, err = comm.ReadPartition(text[comm.ProposalSize:], c.Remote().Size(), 0)
-	}
+	theirs, err := t.swapVerdicts(0, *v, c.Remote().Size(), 0)
 	v.Proposal, v.parts = v.With(theirs.Proposal), v.parts.Join(theirs.parts)
 	v.Fault = max(v.Fault, faultCode(err))
 }

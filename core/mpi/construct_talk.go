@@ -13,8 +13,9 @@ import (
 // Messages of constructors among our own sites are in the context of collectives.
 // What keeps them apart from those are ranks that no communicator has.
 const (
+	leaders wire.CommRank = 1 << 27 // of IntercommCreate; the tag is the program's
 	inOrder wire.CommRank = 1 << 28 // the tag counts the constructors of the communicator
-	byTag   wire.CommRank = 1 << 29 // the tag is the program's
+	byTag   wire.CommRank = 1 << 29 // of CreateGroup; the tag is the program's
 )
 
 // talk is how a constructor's members exchange messages. Its process is locked.
@@ -71,14 +72,17 @@ const (
 // letter makes room for a letter's length, after which its text is appended.
 func letter() []byte { return make([]byte, lengthLen, page) }
 
+// sending is one message of a letter.
+type sending = *message.Request
+
 // post begins to send a letter.
-func (t *talk) post(rank int, l []byte) []*message.Request {
+func (t *talk) post(rank int, l []byte) []sending {
 	binary.BigEndian.PutUint32(l, uint32(len(l)))
 	first := t.send(rank, l[:min(page, len(l))])
 	if len(l) <= page {
-		return []*message.Request{first}
+		return []sending{first}
 	}
-	return []*message.Request{first, t.send(rank, l[page:])}
+	return []sending{first, t.send(rank, l[page:])}
 }
 
 // read receives the text of a letter, of at most limit bytes.
@@ -108,7 +112,7 @@ func (t *talk) read(rank, limit int) ([]byte, error) {
 }
 
 // sent waits for sends.
-func (t *talk) sent(requests []*message.Request) (err error) {
+func (t *talk) sent(requests []sending) (err error) {
 	for _, r := range requests {
 		if _, e := t.done(r); err == nil {
 			err = e

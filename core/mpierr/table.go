@@ -42,6 +42,7 @@ var table = []Row{
 	{comm.ErrKeyvals, Other},
 	{comm.ErrContexts, Other},
 	{comm.ErrContextRace, Intern},
+	{comm.ErrMessage, Other},
 
 	{coll.ErrRoot, Root},
 	{coll.ErrCount, Count},

@@ -157,6 +157,9 @@ func (n *node) jobOf(p *proc) *wireup.Job {
 			Host: append([]byte(nil), x.ID.Host[:]...), PID: x.ID.PID, Client: x.Client, Node: x.Host,
 			Path: n.path(pair{rank, to}), Data: n.data(pair{rank, to}),
 		}
+		if card := n.cards[to]; card != nil {
+			j.Procs[r].Machine = card.Node
+		}
 	}
 	return j
 }

@@ -88,6 +88,9 @@ type Proc struct {
 	Node   wire.HostRank   `json:"node"` // host rank of its agent
 	Path   Path            `json:"path"`
 	Data   string          `json:"data"` // representation of user data exchanged with it, as core/datatype names it
+	// Machine is the same for procs that share a kernel and a user, where that is
+	// known; those of one Node do anyway.
+	Machine string `json:"machine,omitempty"`
 
 	// ReduceOnPointToPoint says that its client uses the point-to-point context
 	// for Reduce, as LAM/MPI does.

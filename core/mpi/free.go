@@ -1,0 +1,90 @@
+package mpi
+
+import (
+	"fmt"
+
+	"github.com/openimpi/impi/core/comm"
+)
+
+// Free ends the use of c by this proc, after its attributes have been deleted. If
+// that fails c stays. What is under way on c still takes place. All members call
+// it.
+func (c *Comm) Free() error { return c.failed("Free", c.free()) }
+
+func (c *Comm) free() error {
+	if err := c.mayEnd(); err != nil {
+		return err
+	}
+	if c.local == nil && !c.ours() {
+		// IMPI ch.4, Comm_free: a Barrier before everybody's own part.
+		if err := c.meet(); err != nil {
+			return err
+		}
+	}
+	return c.end()
+}
+
+// mayEnd refuses communicators that cannot be freed.
+func (c *Comm) mayEnd() error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	if c.fixed {
+		return fmt.Errorf("%w: %s cannot be freed", comm.ErrComm, c.label())
+	}
+	return nil
+}
+
+// end deletes the attributes. Of several that free c at a time one does.
+func (c *Comm) end() error {
+	if err := c.deleteAttrs(); err != nil {
+		return err
+	}
+	if !c.life.CompareAndSwap(usable, freed) {
+		return c.alive()
+	}
+	return nil
+}
+
+// Disconnect waits until all sends and receives on c have taken place, on all
+// members, and then is Free.
+func (c *Comm) Disconnect() error { return c.failed("Disconnect", c.disconnect()) }
+
+func (c *Comm) disconnect() error {
+	if err := c.mayEnd(); err != nil {
+		return err
+	}
+	if err := c.p.settle(c.quiet); err != nil {
+		return err
+	}
+	if err := c.meet(); err != nil {
+		return err
+	}
+	return c.end()
+}
+
+// quiet tells whether no send or receive on c is under way. The process is locked.
+func (c *Comm) quiet() bool {
+	for x := range c.p.eng.Pending() {
+		if x.What != "message" && (x.Env.Context == c.Context() || x.Env.Context == c.CollectiveContext()) {
+			return false
+		}
+	}
+	return true
+}
+
+// meet is Barrier without the handler.
+func (c *Comm) meet() error {
+	p := c.p
+	p.lock()
+	ours := c.ours()
+	if !ours {
+		p.unlock()
+		return c.call(&call{what: barrier})
+	}
+	defer p.unlock()
+	x := c.pact(c.ordinal())
+	x.begin(comm.Proposal{}, func() {})
+	x.wait()
+	return x.err
+}

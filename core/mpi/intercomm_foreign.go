@@ -1,0 +1,124 @@
+package mpi
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/openimpi/impi/core/comm"
+	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/core/wire"
+)
+
+// noContext is what a leader that cannot make the intercommunicator has everybody
+// agree on: other MPIs take it for the end of the context IDs.
+const noContext wire.ContextID = math.MaxUint64
+
+// joinForeign makes an intercommunicator in a job in which some procs run another
+// MPI. The standard's page is lost; this is how it is with IMPI's means: an
+// Allreduce, the leaders' exchange on the peer communicator, and a Bcast.
+func (c *Comm) joinForeign(localLeader int, x *introduction) (*Comm, error) {
+	p := c.p
+	p.lock()
+	defer p.unlock()
+	var remote *comm.Group
+	var bad error
+	context, err := c.foreignAgreement(comm.InterContexts, func(mine wire.ContextID) (wire.ContextID, error) {
+		if x != nil && x.bad != nil {
+			bad, mine = x.bad, noContext
+		}
+		agreed, procs, err := c.introduce(localLeader, x, mine)
+		if err != nil {
+			return 0, err
+		}
+		remote, bad = c.others(procs, bad)
+		return agreed, nil
+	})
+	if bad != nil || err != nil {
+		return nil, errors.Join(bad, err)
+	}
+	return c.adopt(comm.Spec{Group: c.Comm.Group(), Masters: c.Masters(), Remote: remote}, context)
+}
+
+// introduce gives what both sides agree on and the world ranks of the other one.
+// The process is locked, but not meanwhile.
+func (c *Comm) introduce(localLeader int, x *introduction, mine wire.ContextID) (agreed wire.ContextID, procs []int32, err error) {
+	c.p.unlock()
+	defer c.p.lock()
+	m := []uint64{uint64(mine)}
+	if err := allreduce(c, nil, m, Max); err != nil {
+		return 0, nil, err
+	}
+	head := []uint64{m[0], 0}
+	if x != nil && x.bad == nil {
+		if head, procs, err = x.exchange(m[0]); err != nil {
+			head = []uint64{uint64(noContext), 0} // the others must not wait for ever
+		}
+	}
+	if e := broadcast(c, head, localLeader); e != nil {
+		return 0, nil, e
+	}
+	if procs == nil {
+		procs = make([]int32, min(head[1], uint64(c.p.roster.world.Size())))
+	}
+	if e := broadcast(c, procs, localLeader); e != nil {
+		return 0, nil, e
+	}
+	return wire.ContextID(head[0]), procs, err
+}
+
+// exchange is what leaders tell each other on the peer communicator: {largest
+// context ID, size of the group}, then the group's world ranks. What both agree
+// on, and the other group, is the result.
+func (x *introduction) exchange(m uint64) (head []uint64, procs []int32, err error) {
+	own := x.c.Comm.Group()
+	head = []uint64{m, uint64(own.Size())}
+	theirs := make([]uint64, 2)
+	if err = swapSlices(x, head, theirs); err != nil {
+		return nil, nil, err
+	}
+	if world := uint64(x.c.p.roster.world.Size()); theirs[1] == 0 || theirs[1] > world {
+		return nil, nil, fmt.Errorf("%w: a remote group of %d in a world of %d", comm.ErrMessage, theirs[1], world)
+	}
+	ranks := make([]int32, 0, own.Size())
+	for p := range own.All() {
+		ranks = append(ranks, int32(p))
+	}
+	procs = make([]int32, theirs[1])
+	if err = swapSlices(x, ranks, procs); err != nil {
+		return nil, nil, err
+	}
+	return []uint64{max(m, theirs[0]), theirs[1]}, procs, nil
+}
+
+// others makes the remote group of world ranks. Every member sees for itself what
+// is wrong with it.
+func (c *Comm) others(ranks []int32, bad error) (*comm.Group, error) {
+	if bad != nil {
+		return nil, bad
+	}
+	list := make([]int, len(ranks))
+	for i, r := range ranks {
+		list[i] = int(r)
+	}
+	g, err := c.p.roster.world.Incl(list)
+	if err != nil {
+		return nil, fmt.Errorf("remote group: %w", err)
+	}
+	if proc, overlap := c.Comm.Group().Meets(g); overlap {
+		return nil, fmt.Errorf("%w: proc %d is in both groups", comm.ErrComm, proc)
+	}
+	return g, nil
+}
+
+// swapSlices exchanges slices with the other leader, without the handler.
+func swapSlices[T Type](x *introduction, out, in []T) error {
+	tag := int(x.tag)
+	_, err := x.peer.sendrecv(swap{out: Of(out), dst: x.leader, stag: tag, in: Of(in), src: x.leader, rtag: tag})
+	return err
+}
+
+// broadcast is Bcast without the handler.
+func broadcast[T Type](c *Comm, buf []T, root int) error {
+	return c.call(&call{what: bcast, send: datatype.Bytes(buf), root: root, kind: datatype.KindOf[T]()})
+}
