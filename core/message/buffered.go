@@ -47,8 +47,8 @@ func (e *Engine) reserveRoom(r *Request) bool {
 	if !a.on || a.size-a.used < BsendOverhead || int64(a.size-a.used-BsendOverhead) < r.total {
 		return false
 	}
-	r.room = int(r.total) + BsendOverhead
-	a.used += r.room
+	r.room = r.total + BsendOverhead
+	a.used += int(r.room)
 	return true
 }
 
@@ -58,7 +58,7 @@ func (e *Engine) keepSource(r *Request) {
 	if r.total > 0 {
 		r.pack(r.data)
 	}
-	r.source = nil
+	e.putApart(r)
 }
 
 // keepData makes a buffered send independent of the user's memory and shows it

@@ -36,7 +36,7 @@ func (e *Engine) emitData(s *linkState, p *peer) bool {
 	switch {
 	case len(b) == headerSize && n > 0:
 		s.commitData(r, int(n))
-	case r.source == nil:
+	case r.apart == nil:
 		copy(b[headerSize:], r.data[r.pos:])
 	case n > 0:
 		r.pack(b[headerSize:])
@@ -49,11 +49,11 @@ func (e *Engine) emitData(s *linkState, p *peer) bool {
 // packetRoom reserves memory for the header of the next packet of r, and for its
 // n data bytes if they are to be copied there.
 func (e *Engine) packetRoom(s *linkState, r *Request, n int) []byte {
-	packed := r.source == nil || r.packed == r.pos // or it is not the next to be packed
+	packed := r.apart == nil || r.apart.packed == r.pos // or it is not the next to be packed
 	if n <= e.cfg.StageLimit && packed {
 		return s.reserve(headerSize + n)
 	}
-	if r.source != nil && packed {
+	if r.apart != nil && packed {
 		if b := s.place(headerSize + n); b != nil {
 			return b
 		}
@@ -64,7 +64,7 @@ func (e *Engine) packetRoom(s *linkState, r *Request, n int) []byte {
 // commitData has the next n bytes of r follow its packet's header from where they are.
 func (s *outputState) commitData(r *Request, n int) {
 	seg := segment{req: r}
-	if r.source == nil {
+	if r.apart == nil {
 		seg.buf = r.data[r.pos : r.pos+int64(n)]
 	} else {
 		seg.rest = n

@@ -52,6 +52,7 @@ type Engine struct {
 	ids        ids
 	requests   slab[Request]
 	messages   slab[Message]
+	aparts     slab[scattered]
 	buffers    buffers
 	attached   attached
 	sends      int // sends that the engine is not through with

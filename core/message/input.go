@@ -170,7 +170,7 @@ func (s *inputState) takePayload() bool {
 // pass takes the next bytes of the payload that have no place to be read into:
 // to the Sink that wants them, or nowhere.
 func (s *inputState) pass(b []byte) {
-	if r := s.recv; r != nil && r.sink != nil && len(b) > 0 {
+	if r := s.recv; r != nil && r.apart != nil && len(b) > 0 {
 		r.unpack(b, r.pos+int64(s.size)-int64(s.skip))
 	}
 	s.skip -= len(b)

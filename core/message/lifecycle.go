@@ -13,7 +13,7 @@ func (e *Engine) end(r *Request, err error) {
 	e.ids.drop(r)
 	if r.kind == kindSend {
 		e.sends--
-		e.attached.used -= r.room
+		e.attached.used -= int(r.room)
 		r.room = 0
 		if r.pooled {
 			e.buffers.put(r.data)
@@ -56,6 +56,9 @@ func (e *Engine) Release(r *Request) {
 }
 
 func (e *Engine) recycle(r *Request) {
+	if r.apart != nil {
+		e.putApart(r)
+	}
 	*r = Request{gen: r.gen, freed: true}
 	e.requests.put(r)
 }

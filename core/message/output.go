@@ -98,7 +98,7 @@ func (e *Engine) Sent(l LinkID, n int) {
 		n -= k
 		if seg.staged {
 			s.stage.consume(k)
-		} else if seg.req != nil && seg.req.source != nil {
+		} else if seg.req != nil && seg.req.apart != nil {
 			s.packed.consume(k)
 		}
 		if k < len(seg.buf) {

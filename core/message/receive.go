@@ -18,7 +18,7 @@ func (e *Engine) Recv(env Envelope, from Peer, buf []byte) *Request {
 // done. It need not be Matched by then, if the receive failed.
 func (e *Engine) RecvInto(env Envelope, from Peer, sink Sink) *Request {
 	r := e.newReceive(nil)
-	r.sink = sink
+	r.apart = e.newApart(scattered{sink: sink})
 	e.post(r, env, from)
 	return r
 }
@@ -44,7 +44,7 @@ func (e *Engine) post(r *Request, env Envelope, from Peer) {
 
 func (e *Engine) newReceive(buf []byte) *Request {
 	r := e.newRequest()
-	r.kind, r.data, r.space = kindRecv, buf, int64(len(buf))
+	r.kind, r.data, r.room = kindRecv, buf, int64(len(buf))
 	return r
 }
 
@@ -91,11 +91,11 @@ func (e *Engine) firstPacket(s *linkState, p *peer) {
 func (e *Engine) begin(r *Request, p *peer, key match.Key, total int64) {
 	r.peer, r.total = p, total
 	r.status.Source, r.status.Peer, r.status.Tag = key.Source, p.index, key.Tag
-	if r.sink != nil {
-		r.space = max(0, r.sink.Matched(p.index, total))
+	if r.apart != nil {
+		r.room = max(0, r.apart.sink.Matched(p.index, total))
 	}
-	r.status.Len = min(total, r.space)
-	if total > r.space {
+	r.status.Len = min(total, r.room)
+	if total > r.room {
 		r.status.Err = ErrTruncate
 	}
 }
@@ -130,7 +130,7 @@ func (e *Engine) continuation(s *linkState, p *peer) error {
 	}
 	s.recv = r
 	var dst []byte
-	if r.sink == nil && r.pos < r.space {
+	if r.apart == nil && r.pos < r.room {
 		dst = r.data[r.pos:]
 	}
 	e.startPayload(s, p, dst)

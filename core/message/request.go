@@ -60,15 +60,12 @@ type Request struct {
 	freed   bool // Release came before the end
 	needAck bool // sends: SYNCACK is outstanding
 	cancel  cancelState
-	room    int // of the attached buffer, given back at the end
+	room    int64 // sends: of the attached buffer, given back at the end; receives: bytes of the message that fit
 	gen     uint32
 	id      wire.RequestID
 	remote  wire.RequestID // the other side's id for the message
 	data    []byte         // sends: the whole message; receives: the user's buffer
-	source  Source         // sends: the message, instead of data
-	sink    Sink           // receives: the user's buffer, instead of data
-	packed  int64          // bytes that source has packed
-	space   int64          // receives: bytes of the message that fit
+	apart   *scattered     // instead of data
 	pooled  bool           // data is ours
 	pos     int64          // bytes committed to the link, or received
 	total   int64          // bytes of the message

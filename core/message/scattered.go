@@ -17,6 +17,26 @@ type Sink interface {
 	Unpack(src []byte, off int64)
 }
 
+// scattered is what a request has instead of memory.
+type scattered struct {
+	source Source // sends
+	sink   Sink   // receives
+	packed int64  // bytes that source has packed
+}
+
+func (e *Engine) newApart(x scattered) *scattered {
+	a := e.aparts.get()
+	*a = x
+	return a
+}
+
+// putApart gives back what r had instead of memory.
+func (e *Engine) putApart(r *Request) {
+	*r.apart = scattered{}
+	e.aparts.put(r.apart)
+	r.apart = nil
+}
+
 // How much a Source packs at a time into memory that is not the link's own.
 const (
 	packAhead = stageSize / 2
@@ -26,20 +46,20 @@ const (
 
 // pack fills dst with the next bytes of r's Source.
 func (r *Request) pack(dst []byte) {
-	r.source.Pack(dst, r.packed)
-	r.packed += int64(len(dst))
+	r.apart.source.Pack(dst, r.apart.packed)
+	r.apart.packed += int64(len(dst))
 }
 
 // unpack gives to r's Sink what fits of the bytes from off on.
 func (r *Request) unpack(b []byte, off int64) {
-	if off < r.space {
-		r.sink.Unpack(b[:min(int64(len(b)), r.space-off)], off)
+	if off < r.room {
+		r.apart.sink.Unpack(b[:min(int64(len(b)), r.room-off)], off)
 	}
 }
 
 // store puts the first bytes of r's message where they belong.
 func (r *Request) store(b []byte) {
-	if r.sink == nil {
+	if r.apart == nil {
 		copy(r.data, b)
 	} else if len(b) > 0 {
 		r.unpack(b, 0)
@@ -139,12 +159,12 @@ func (h *copied) Pack(dst []byte, off int64) { copy(dst, h.bytes[off-h.from:]) }
 // detach makes what is left of a segment independent of its request.
 func (seg *segment) detach() {
 	r := seg.req
-	if r.source == nil {
+	if r.apart == nil {
 		seg.buf, seg.req = append([]byte(nil), seg.buf...), nil
 		return
 	}
-	own := &copied{make([]byte, seg.rest), r.packed}
-	seg.req = &Request{state: stateEnded, peer: r.peer, source: own, packed: own.from, flights: 1}
+	own := &copied{make([]byte, seg.rest), r.apart.packed}
+	seg.req = &Request{state: stateEnded, peer: r.peer, apart: &scattered{source: own, packed: own.from}, flights: 1}
 	if seg.rest > 0 {
 		r.pack(own.bytes)
 	}
@@ -152,12 +172,12 @@ func (seg *segment) detach() {
 
 // move copies the message of s, a send to this proc itself, to the receive r.
 func (e *Engine) move(s, r *Request) {
-	n := min(s.total, r.space)
+	n := min(s.total, r.room)
 	switch {
 	case n == 0:
-	case s.source == nil:
+	case s.apart == nil:
 		r.store(s.data[:n])
-	case r.sink == nil:
+	case r.apart == nil:
 		s.pack(r.data[:n])
 	default:
 		b := e.buffers.get(int(min(n, packAhead)))

@@ -18,7 +18,7 @@ func (e *Engine) sendSelf(s *Request) {
 		return
 	}
 	m.buf = e.buffers.get(int(s.total))
-	if s.source == nil {
+	if s.apart == nil {
 		copy(m.buf, s.data)
 	} else if s.total > 0 {
 		s.pack(m.buf)

@@ -26,7 +26,7 @@ func (e *Engine) Send(to Peer, env Envelope, mode Mode, data []byte, count int64
 func (e *Engine) SendFrom(to Peer, env Envelope, mode Mode, src Source, size, count int64, dtype uint64) *Request {
 	r := e.newRequest()
 	r.peer, r.env, r.mode = e.peer(to), env, mode
-	r.source, r.total = src, size
+	r.apart, r.total = e.newApart(scattered{source: src}), size
 	r.count, r.dtype = count, dtype
 	e.launch(r)
 	return r
@@ -46,7 +46,7 @@ func (e *Engine) launch(r *Request) {
 			e.end(r, ErrBuffer)
 			return
 		}
-		if r.source != nil {
+		if r.apart != nil {
 			e.keepSource(r)
 		}
 	}

@@ -120,7 +120,7 @@ func (e *Engine) RecvMessage(m *Message, buf []byte) *Request {
 // RecvMessageInto is RecvMessage into a Sink, as RecvInto is Recv.
 func (e *Engine) RecvMessageInto(m *Message, sink Sink) *Request {
 	r := e.newReceive(nil)
-	r.sink = sink
+	r.apart = e.newApart(scattered{sink: sink})
 	e.accept(m, r)
 	return r
 }
