@@ -231,9 +231,14 @@ func failed(fn string, err error) error {
 // error handler, or that of calls without a communicator if c is none. The process
 // must not be locked.
 func (c *Comm) failed(fn string, err error) error {
+	if err == nil {
+		return nil // and is inlined
+	}
+	return c.tell(fn, err)
+}
+
+func (c *Comm) tell(fn string, err error) error {
 	switch {
-	case err == nil:
-		return nil
 	case c == nil:
 		return failed(fn, err)
 	case c.life.Load() != usable:

@@ -11,7 +11,8 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// listener is an error handler that notes what it hears.
+// listener is an error handler that notes what it hears, and uses MPI: a call
+// that still holds the lock would never come back from it.
 type listener struct {
 	h    *Errhandler
 	c    *Comm
@@ -22,7 +23,14 @@ func newListener(t *testing.T) *listener {
 	t.Helper()
 	l := new(listener)
 	var err error
-	l.h, err = NewErrhandler(func(c *Comm, err error) { l.c, l.errs = c, append(l.errs, err) })
+	l.h, err = NewErrhandler(func(c *Comm, err error) {
+		l.c, l.errs = c, append(l.errs, err)
+		if phase(c.p.state.Load()) != finalized {
+			if _, _, err := Iprobe(c.p.self, 0, 99); err != nil {
+				t.Errorf("in the handler: %v", err)
+			}
+		}
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
