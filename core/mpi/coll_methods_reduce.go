@@ -1,7 +1,5 @@
 package mpi
 
-import "fmt"
-
 // Reduce combines everybody's send, item by item, into the root's recv, which
 // matters at the root only. There send may be InPlace.
 func (c *Comm) Reduce(send, recv Buffer, op Op, root int) error {
@@ -46,22 +44,4 @@ func (c *Comm) Exscan(send, recv Buffer, op Op) error {
 	s := c.stage(exscan)
 	s.combine(send, recv, op)
 	return c.failed("Exscan", s.run())
-}
-
-// ReduceLocalItems sets each item of inout to in ∘ inout, as NewTypeOp and the
-// predefined operations have it.
-func ReduceLocalItems(in, inout Buffer, op Op) error {
-	return failed("ReduceLocal", reduceLocal(in, inout, op))
-}
-
-func reduceLocal(in, inout Buffer, op Op) error {
-	for _, b := range []*Buffer{&in, &inout} {
-		if err := b.check(); err != nil {
-			return err
-		}
-	}
-	if in.count != inout.count || in.typ != inout.typ {
-		return fmt.Errorf("%w: %d items of %v into %d of %v", ErrArg, in.count, in.typ, inout.count, inout.typ)
-	}
-	return op.ApplyType(in.mem, inout.mem, in.typ, in.count)
 }

@@ -92,10 +92,7 @@ func (c *Comm) describePeers(profile *coll.Profile, m *comm.Masters, group *comm
 
 // begin gets a collective to plan into, and its number.
 func (c *Comm) begin() (*collective, error) {
-	if c == nil {
-		return nil, noComm()
-	}
-	if err := c.alive(); err != nil {
+	if err := c.check(); err != nil {
 		return nil, err
 	}
 	c.collectivePlanner()
@@ -276,9 +273,9 @@ func (x *collective) do(t *coll.Step) error {
 	}
 	x.begun = true
 	p := x.c.p
-	proc, _ := x.c.Proc(int(t.Peer))
+	proc, _ := x.c.Comm.Proc(int(t.Peer))
 	if t.Remote {
-		proc, _ = x.c.Partner(int(t.Peer))
+		proc, _ = x.c.Comm.Partner(int(t.Peer))
 	}
 	peer, tag := message.Peer(proc), t.Tag
 	if x.c.colls.ours {
@@ -289,7 +286,7 @@ func (x *collective) do(t *coll.Step) error {
 		x.open = append(x.open, part{r, len(t.Dst), t.Peer})
 		return nil
 	}
-	env := message.Envelope{Context: t.Context, Rank: wire.CommRank(x.c.Rank()), Tag: tag}
+	env := message.Envelope{Context: t.Context, Rank: wire.CommRank(x.c.Comm.Rank()), Tag: tag}
 	r := p.eng.Send(peer, env, message.Standard, t.Src, int64(len(t.Src)), uint64(t.Kind))
 	p.send(peer, len(t.Src), true)
 	x.open = append(x.open, part{r, -1, t.Peer})

@@ -43,11 +43,7 @@ var nothing = []byte{}
 // stage begins a call.
 func (c *Comm) stage(w what) staging {
 	s := staging{c: c, call: call{what: w, kind: datatype.Byte}}
-	if c == nil {
-		s.err = noComm()
-	} else {
-		s.err = c.alive()
-	}
+	s.err = c.check()
 	return s
 }
 
