@@ -74,10 +74,8 @@ func (s *settings) setBuffers(fd int) error {
 			got, err = unix.GetsockoptInt(fd, unix.SOL_SOCKET, b.name)
 		}
 		if err == nil && got/2 < s.buffer {
-			warnOnce.Do(func() {
-				log.Printf("[WARN] quic: the kernel gives UDP sockets buffers of %d bytes, not %d: fast transfers will lose packets; "+
-					"as root: sysctl -w net.core.rmem_max=%d net.core.wmem_max=%d", got/2, s.buffer, s.buffer, s.buffer)
-			})
+			granted.Store(int64(got / 2))
+			warnOnce.Do(func() { log.Printf("[WARN] quic: %v", tooSmall(int64(got/2), s.buffer)) })
 		}
 	}
 	return nil

@@ -53,6 +53,9 @@ func (t *Transport) Capabilities() transports.Capabilities {
 	return c
 }
 
+// Health tells the node of a certificate that is about to expire.
+func (t *Transport) Health() error { return t.settings.Load().id.Health() }
+
 // Dial connects to "ip:port", from the address that the caller asks for: peers
 // tell hosts apart by the address that a connection comes from. Of several
 // addresses, with commas between them, it takes the one that answers first.

@@ -59,6 +59,9 @@ func (t *transport) Capabilities() transports.Capabilities {
 	return c
 }
 
+// Health tells the node of a certificate that is about to expire.
+func (t *transport) Health() error { return t.settings().id.Health() }
+
 // Schema lists the settings.
 func (*transport) Schema() []transports.Setting {
 	return append(identity.Settings(false), []transports.Setting{
