@@ -62,8 +62,11 @@ func (c *Comm) send(mode message.Mode, b []byte, k datatype.Kind, dst, tag int) 
 	p := c.p
 	p.lock()
 	defer p.unlock()
+	if mode == message.Standard && !p.foreign(peer, k) && p.sendNow(peer, c.envelope(tag), b, len(b)/k.Size(), k) {
+		return nil
+	}
 	out := p.cargo(peer, b, k)
-	return p.deliver(peer, c.envelope(tag), mode, &out)
+	return p.sendLater(peer, c.envelope(tag), mode, &out)
 }
 
 func (c *Comm) isend(fn string, mode message.Mode, b []byte, k datatype.Kind, dst, tag int) (Request, error) {
@@ -93,17 +96,22 @@ func (c *Comm) envelope(tag int) message.Envelope {
 
 // deliver sends a message and blocks until out can be used again.
 func (p *process) deliver(peer message.Peer, env message.Envelope, mode message.Mode, out *cargo) error {
-	if mode == message.Standard && out.items == nil && p.sendNow(peer, env, out) {
+	if mode == message.Standard && out.items == nil && p.sendNow(peer, env, out.mem, out.count, out.kind) {
 		return nil
 	}
+	return p.sendLater(peer, env, mode, out)
+}
+
+// sendLater is deliver for what has to wait.
+func (p *process) sendLater(peer message.Peer, env message.Envelope, mode message.Mode, out *cargo) error {
 	r := p.post(peer, env, mode, out, true)
 	p.wait(r)
 	return p.end(r, out.items)
 }
 
 // sendNow sends a message that is short and can leave at once.
-func (p *process) sendNow(peer message.Peer, env message.Envelope, out *cargo) bool {
-	l, ok := p.eng.SendNow(peer, env, out.mem, int64(out.count), uint64(out.kind))
+func (p *process) sendNow(peer message.Peer, env message.Envelope, b []byte, count int, k datatype.Kind) bool {
+	l, ok := p.eng.SendNow(peer, env, b, int64(count), uint64(k))
 	if !ok {
 		return false
 	}
