@@ -40,9 +40,10 @@ func (o *options) runScale(out, report io.Writer) int {
 	fmt.Fprintf(out, "startup: %v for all of them together; the server sends %d bytes to each client\n", r.Startup.Round(10*time.Millisecond), r.StartupSent)
 	fmt.Fprintf(out, "memory:  %d bytes for each proc, its links in the simulator included, and %d of stack\n\n", r.PerProc, r.Stacks)
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "\tbetween sites\tof one site\tbytes\tdeep\tdeep inside\t")
+	fmt.Fprintln(t, "\tbetween sites\tof one site\tbytes\tdeep\tdeep inside\tof procs\tbytes\tto one proc\ttook\t")
 	for _, op := range r.Operations {
-		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t\n", op.Name, op.Messages, op.PerSite, op.Bytes, op.FarDepth, op.Depth)
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%v\t\n", op.Name, op.Messages, op.PerSite, op.Bytes, op.FarDepth, op.Depth,
+			op.All, op.AllBytes, op.MostBytes, op.Took.Round(time.Millisecond))
 	}
 	_ = t.Flush()
 	return exitOK

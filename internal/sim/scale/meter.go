@@ -2,6 +2,7 @@ package scale
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/openimpi/impi/core/startup"
@@ -25,7 +26,10 @@ type meter struct {
 
 	perSite        []int
 	packets, bytes int
-	server         int // bytes that the server has sent
+	all, allBytes  int       // sent by procs
+	got            []int     // bytes, by rank
+	wall           time.Time // when the step began
+	server         int       // bytes that the server has sent
 }
 
 // gap is the time between steps, when everything has come to rest: each begins
@@ -57,7 +61,9 @@ func (m *meter) enter() {
 	if now := m.k.Now() / gap * gap; now != m.started {
 		m.started = now
 		m.packets, m.bytes = 0, 0
+		m.all, m.allBytes, m.wall = 0, 0, time.Now()
 		clear(m.perSite)
+		clear(m.got)
 	}
 }
 
@@ -77,7 +83,8 @@ func (m *meter) leave(name string, round int) {
 		return
 	}
 	took := m.last - m.started
-	op := Operation{Name: name, Messages: m.packets, Bytes: m.bytes, FarDepth: int(took / far), Depth: int(took % far / (2 * near))}
+	op := Operation{Name: name, Messages: m.packets, Bytes: m.bytes, FarDepth: int(took / far), Depth: int(took % far / (2 * near)),
+		All: m.all, AllBytes: m.allBytes, MostBytes: slices.Max(m.got), Took: time.Since(m.wall)}
 	for _, n := range m.perSite {
 		op.PerSite = max(op.PerSite, n)
 	}
@@ -94,13 +101,17 @@ func (m *meter) Begin(j *startup.Job) {
 	}
 }
 
-// Link watches the channels and the server's links.
+// Link watches the channels, the server's links and those of the procs.
 func (m *meter) Link(_ *kernel.Link, ends [2]job.Endpoint) kernel.Watcher {
 	switch {
 	case ends[0].Kind == job.AtClient:
 		return &serverWatch{m}
 	case ends[0].Kind == job.AtAgent && ends[1].Kind == job.AtAgent:
 		return &channelWatch{m: m, ends: ends}
+	case ends[0].Kind == job.AtProc && ends[1].Kind == job.AtAgent:
+		return &procWatch{m: m, rank: ends[0].Number}
+	case ends[0].Kind == job.AtAgent && ends[1].Kind == job.AtProc:
+		return &procWatch{m: m, rank: ends[1].Number, proc: 1}
 	}
 	return nil
 }

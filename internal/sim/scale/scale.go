@@ -30,6 +30,11 @@ type Operation struct {
 	FarDepth int    `json:"far_depth"`     // longest chain of messages between sites
 	Depth    int    `json:"near_depth"`    // longest chain of messages inside sites that led to the end
 	Bytes    int    `json:"bytes_between"` // between sites
+
+	All       int           `json:"messages_all"` // packets that procs sent, in all
+	AllBytes  int           `json:"bytes_all"`
+	MostBytes int           `json:"bytes_most"` // that one proc got
+	Took      time.Duration `json:"took_ns"`    // of this machine's time, all procs together
 }
 
 // Report is what a run has shown.
@@ -69,6 +74,25 @@ var steps = []struct {
 		n := int64(c.Size())
 		return expect("allreduce", got[0], n*(n-1)/2)
 	}},
+	{"dup", func(c *mpi.Comm) error { return made(c.Size())(c.Dup()) }},
+	{"split, one", func(c *mpi.Comm) error { return made(c.Size())(c.Split(0, c.Rank())) }},
+	{"split, halves", func(c *mpi.Comm) error {
+		return made((c.Size() + 1 - c.Rank()%2) / 2)(c.Split(c.Rank()%2, 0))
+	}},
+	{"split, backwards", func(c *mpi.Comm) error { return made(c.Size())(c.Split(7, -c.Rank())) }},
+	{"split, pairs", func(c *mpi.Comm) error {
+		return made(min(2, c.Size()-c.Rank()/2*2))(c.Split(c.Rank()/2, 0))
+	}},
+}
+
+// made checks the size of a new communicator and frees it.
+func made(size int) func(d *mpi.Comm, err error) error {
+	return func(d *mpi.Comm, err error) error {
+		if err != nil {
+			return err
+		}
+		return errors.Join(expect("size", int64(d.Size()), int64(size)), d.Free())
+	}
 }
 
 func expect(what string, got, want int64) error {
@@ -83,7 +107,7 @@ func Run(clients, procs int, progress func(string)) (Report, error) {
 	began := time.Now()
 	r := Report{Clients: clients, Procs: procs}
 	k := kernel.New(1)
-	m := &meter{k: k, r: &r, procs: procs, began: began, progress: progress, perSite: make([]int, clients)}
+	m := &meter{k: k, r: &r, procs: procs, began: began, progress: progress, perSite: make([]int, clients), got: make([]int, procs)}
 	cfg := job.Config{
 		Links: job.Links{
 			Server:  kernel.LinkSpec{Delay: time.Microsecond, Capacity: 64 << 20},

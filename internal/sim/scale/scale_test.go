@@ -2,6 +2,7 @@ package scale
 
 import (
 	"math/bits"
+	"strings"
 	"testing"
 )
 
@@ -24,12 +25,66 @@ func TestGrowth(t *testing.T) {
 	small, large := measure(t, 32, 320), measure(t, 32, 3200)
 	for i, s := range small.Operations {
 		l := large.Operations[i]
-		if s.Messages != l.Messages || s.PerSite != l.PerSite || s.FarDepth != l.FarDepth {
+		same := s.Messages == l.Messages && s.PerSite == l.PerSite
+		if s.Name == "split, pairs" { // half as many groups as procs do not go into one packet
+			same = l.Messages < 2*s.Messages
+		}
+		if !same || s.FarDepth != l.FarDepth {
 			t.Errorf("%s: between sites %+v with 320 procs, %+v with 3200", s.Name, s, l)
+		}
+		if s.constructs() {
+			grows(t, s, small.Procs, l, large.Procs)
 		}
 		// Up the tree, down the tree, and the site's master may be the last to know.
 		if most := 3 * (1 + bits.Len(3200/32)); l.Depth > most {
 			t.Errorf("%s: %d messages deep inside a site, more than %d", l.Name, l.Depth, most)
+		}
+	}
+}
+
+// constructs tells whether the step makes communicators.
+func (op Operation) constructs() bool { return op.Name == "dup" || strings.HasPrefix(op.Name, "split") }
+
+// grows: communicators of all, or of regular parts of them, cost each proc a few
+// messages, and nobody, whatever the size, hears of more than its place in the
+// trees needs.
+func grows(t *testing.T, s Operation, few int, l Operation, many int) {
+	t.Helper()
+	if s.All > 2*few+few/32 || l.All > 2*many+many/32 {
+		t.Errorf("%s: %d messages of %d procs, %d of %d", l.Name, s.All, few, l.All, many)
+	}
+	depth := bits.Len(uint(many))
+	if each := l.AllBytes / many; each > 512+16*depth {
+		t.Errorf("%s: %d bytes for each of %d procs", l.Name, each, many)
+	}
+	// What members say comes to rank 0, in 8 bytes each; acknowledgements and
+	// headers are for its children.
+	if most := 8*many + 20*many/2 + 400*(depth+l.PerSite); l.MostBytes > most {
+		t.Errorf("%s: a proc got %d bytes, more than %d", l.Name, l.MostBytes, most)
+	}
+}
+
+// TestWorldOf4096 is about counts; how long it takes is for the benchmark and
+// impi-sim to tell.
+func TestWorldOf4096(t *testing.T) {
+	r := measure(t, 2, 4096)
+	for _, op := range r.Operations {
+		if op.constructs() {
+			grows(t, op, r.Procs, op, r.Procs)
+		}
+	}
+}
+
+func BenchmarkWorldOf4096(b *testing.B) {
+	for b.Loop() {
+		r, err := Run(2, 4096, func(string) {})
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, op := range r.Operations {
+			if op.constructs() {
+				b.ReportMetric(op.Took.Seconds(), strings.ReplaceAll(op.Name, ", ", "-")+"-s")
+			}
 		}
 	}
 }

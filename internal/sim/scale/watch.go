@@ -49,31 +49,35 @@ func (w *channelWatch) Sent(from *kernel.End, data []byte) {
 		data = data[agent.GreetingSize:]
 	}
 	w.m.bytes += len(data)
+	for range d.packets(data) {
+		w.m.packets++
+		for _, e := range w.ends {
+			w.m.perSite[w.m.j.Hosts[e.Number].Client]++
+		}
+	}
+}
+
+// packets is how many headers of data packets end in data.
+func (d *direction) packets(data []byte) (n int) {
 	for len(data) > 0 {
 		if d.data > 0 {
 			n := min(d.data, len(data))
 			data, d.data = data[n:], d.data-n
 			continue
 		}
-		n := min(wire.HeaderSize-len(d.head), len(data))
-		d.head = append(d.head, data[:n]...)
-		data = data[n:]
+		k := min(wire.HeaderSize-len(d.head), len(data))
+		d.head = append(d.head, data[:k]...)
+		data = data[k:]
 		if len(d.head) == wire.HeaderSize {
 			var p wire.Packet
 			if wire.Published.Header(d.head, &p); p.Type <= wire.PkDataSync {
 				d.data = int(p.Len)
-				w.count()
+				n++
 			}
 			d.head = d.head[:0]
 		}
 	}
-}
-
-func (w *channelWatch) count() {
-	w.m.packets++
-	for _, e := range w.ends {
-		w.m.perSite[w.m.j.Hosts[e.Number].Client]++
-	}
+	return n
 }
 
 // Received does nothing.
@@ -81,3 +85,27 @@ func (w *channelWatch) Received(*kernel.End, int) {}
 
 // Ended does nothing.
 func (w *channelWatch) Ended(*kernel.End) {}
+
+// procWatch counts what a proc sends and gets.
+type procWatch struct {
+	m    *meter
+	rank int
+	proc int // its end of the link
+	out  direction
+}
+
+// Sent counts the packets that begin in data.
+func (w *procWatch) Sent(from *kernel.End, data []byte) {
+	if from == from.Link().Ends[w.proc] {
+		w.m.all += w.out.packets(data)
+		w.m.allBytes += len(data)
+		return
+	}
+	w.m.got[w.rank] += len(data)
+}
+
+// Received does nothing.
+func (w *procWatch) Received(*kernel.End, int) {}
+
+// Ended does nothing.
+func (w *procWatch) Ended(*kernel.End) {}
