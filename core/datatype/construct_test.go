@@ -148,6 +148,7 @@ func TestSpan(t *testing.T) {
 		{"with gaps", must(Vector(2, 1, 3, i32)), 2, 0, 32},
 		{"backwards", back, 3, -24, 12},
 		{"a pair travels with its padding", Basic(PairInt64), 2, 0, 2 * int64(PairInt64.Size())},
+		{"so does one in other types", must(Contiguous(2, Basic(PairInt64))), 1, 0, 2 * int64(PairInt64.Size())},
 		{"nothing", must(Contiguous(0, i32)), 9, 0, 0},
 	} {
 		if lo, hi, err := c.t.Span(c.count); lo != c.lo || hi != c.hi || err != nil {

@@ -2,6 +2,7 @@ package datatype
 
 import (
 	"bytes"
+	"fmt"
 	"testing"
 	"unsafe"
 
@@ -131,5 +132,83 @@ func unpacks(t *rapid.T, b both, r Representation, from arena, count int, stream
 	again := newArena(t, b, count)
 	if n := b.t.Decode(r, again.base(), count, 0, append(stream, 1, 2, 3), nil); n != len(stream) || !bytes.Equal(again.mem, want.mem) {
 		t.Fatalf("%s: %v of %d at once: %d of %d bytes", b.text, r, count, n, len(stream))
+	}
+}
+
+// repeated is a vector of b and its model.
+func (b both) repeated(count, stride int64) both {
+	var m model
+	for i := range count {
+		m.put(b.m, i*stride, 1)
+	}
+	return both{must(Hvector(count, 1, stride, b.t)), m, fmt.Sprintf("hvector(%d,1,%d,%s)", count, stride, b.text)}
+}
+
+// TestManyStructs has arrays of what C programs send: a few members each.
+func TestManyStructs(t *testing.T) {
+	i32, f64 := basicModel(Int32), basicModel(Float64)
+	member := model{natural: true}
+	member.put(i32, 8, 1)
+	member.put(f64, 16, 2)
+	far := must(Hindexed(i64(1), i64(24), Basic(Int32)))
+	var farModel, odd model
+	farModel.put(i32, 24, 1)
+	for i, n := range i64(1, 2, 1) {
+		odd.put(farModel, i64(8, 40, 90)[i], n)
+	}
+	for _, b := range []both{
+		{must(Struct(i64(1, 2), i64(8, 16), []*Type{Basic(Int32), Basic(Float64)})), member, "members"},
+		{must(Hindexed(i64(1, 2, 1), i64(8, 40, 90), far)), odd, "indexed away from the origin"},
+	} {
+		moved := must(Hindexed(i64(1), i64(4), b.t))
+		movedModel := model{}
+		movedModel.put(b.m, 4, 1)
+		for _, c := range []both{b.repeated(40, 100), both{moved, movedModel, b.text + " moved"}.repeated(40, 104), b.repeated(3, -112)} {
+			moves(t, c)
+		}
+	}
+}
+
+// TestCyclic has the parts of all ranks, with whole and cut blocks.
+func TestCyclic(t *testing.T) {
+	for _, block := range i64(1, 2, 3, 5, 40) {
+		for rank := range int64(6) {
+			for _, order := range []Order{OrderC, OrderFortran} {
+				spreads := []Spread{{17, DistributeCyclic, block, 2}, {11, DistributeCyclic, 2, 3}}
+				takes := [][]int64{owned(spreads[0], rank/3), owned(spreads[1], rank%3)}
+				moves(t, both{
+					must(Darray(6, rank, spreads, order, Basic(Int16))), arrayModel(basicModel(Int16), i64(17, 11), takes, order),
+					fmt.Sprintf("rank %d, blocks of %d, order %d", rank, block, order),
+				})
+			}
+		}
+	}
+}
+
+// moves packs two items as the model does, in parts of all small sizes, and back.
+func moves(t *testing.T, b both) {
+	t.Helper()
+	if err := b.t.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	lo, hi, err := b.t.Span(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lo, hi = min(lo, 0), max(hi, 0)
+	from := arena{make([]byte, hi-lo), -lo}
+	from.fill(b, 2)
+	want := b.m.pack(Native, from.mem, from.origin, 2)
+	for part := 1; part < 60; part++ {
+		to, landed := arena{make([]byte, hi-lo), -lo}, arena{make([]byte, hi-lo), -lo}
+		b.m.unpack(Native, landed.mem, landed.origin, 2, want)
+		got := make([]byte, len(want))
+		for off := 0; off < len(got); off += part {
+			n := b.t.Pack(got[off:min(off+part, len(got))], from.base(), 2, int64(off))
+			b.t.Unpack(to.base(), 2, int64(off), got[off:off+n])
+		}
+		if !bytes.Equal(got, want) || !bytes.Equal(to.mem, landed.mem) {
+			t.Fatalf("%s in parts of %d:\n% x, want\n% x", b.text, part, got, want)
+		}
 	}
 }

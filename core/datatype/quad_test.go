@@ -168,6 +168,10 @@ func TestLongDoubleSpecials(t *testing.T) {
 		{"0 + 1", zero.plus(one, 64), one}, {"1 + 0", one.plus(zero, 64), one}, {"1 - 1", one.plus(one.negated(), 64), zero},
 		{"-0 + -0", zero.negated().plus(zero.negated(), 64), zero.negated()}, {"0 + -0", zero.plus(zero.negated(), 64), zero},
 		{"inf * 0", inf.by(zero, 113), nan}, {"0 * inf", zero.by(inf, 113), nan}, {"inf * -1", inf.by(one.negated(), 113), inf.negated()},
+		{"1 + 2^-64, half way", one.plus(quad{hi: (quadBias - 64) << 48}, 64), one},
+		{"1 + 2^-63 + 2^-64, half way", quad{one.hi, 1 << 49}.plus(quad{hi: (quadBias - 64) << 48}, 64), quad{one.hi, 2 << 49}},
+		{"a little more than half way", one.plus(quad{(quadBias - 64) << 48, 1 << 49}, 64), quad{one.hi, 1 << 49}},
+		{"1 - 2^-65, half way below", one.plus(quad{hi: (quadBias - 65) << 48}.negated(), 64), one},
 		{"0 * -1", zero.by(one.negated(), 64), zero.negated()}, {"NaN * 0", nan.by(zero, 64), nan},
 	} {
 		if c.got != c.want {

@@ -75,3 +75,18 @@ func TestSignatures(t *testing.T) {
 		t.Errorf("%v", n)
 	}
 }
+
+// TestPrefixes cuts a struct in each of its members.
+func TestPrefixes(t *testing.T) {
+	kinds := []Kind{Int32, Float64, Char, Char, Int16}
+	typ := must(Struct(i64(1, 1, 2, 1), i64(0, 8, 16, 20), []*Type{Basic(Int32), Basic(Float64), Basic(Char), Basic(Int16)}))
+	for n := range len(kinds) {
+		var head []entry
+		for _, k := range kinds[:n] {
+			head = append(head, entry{kind: k})
+		}
+		if got, ok := typ.Prefix(1, int64(n)); !ok || got != flat(head, 1) {
+			t.Errorf("the first %d: %v, want %v", n, got, flat(head, 1))
+		}
+	}
+}

@@ -49,7 +49,8 @@ func TestCheckType(t *testing.T) {
 	i32 := Basic(Int32)
 	derived, loose := must(Contiguous(2, i32)), must(Contiguous(2, i32))
 	mixed := must(Struct(i64(1, 1), i64(0, 8), []*Type{i32, Basic(Float64)}))
-	if err := errors.Join(derived.Commit(), mixed.Commit()); err != nil {
+	none := must(Contiguous(0, i32))
+	if err := errors.Join(derived.Commit(), mixed.Commit(), none.Commit()); err != nil {
 		t.Fatal(err)
 	}
 	plain := NewOp(func(_, _ []byte, _ int, _ Kind) {}, true, Int32)
@@ -72,6 +73,7 @@ func TestCheckType(t *testing.T) {
 		{"bits of bytes", BOr, Basic(Byte), nil, nil},
 		{"a user's on elements", plain, i32, nil, ErrOp},
 		{"a user's on elements of derived types", plain, derived, ErrOp, ErrOp},
+		{"no elements", Sum, none, ErrOp, nil},
 		{"replace", Replace, i32, ErrOp, nil},
 		{"replace anything", Replace, mixed, ErrOp, nil},
 		{"no_op", NoOp, mixed, ErrOp, nil},
