@@ -115,7 +115,7 @@ func (d *directLinks) channelHello(h *ownHost, peer wire.HostRank) dynamic.Hello
 func (d *directLinks) dialHost(ctx context.Context, h *ownHost, peer wire.HostRank, w way) (link.Link, error) {
 	hello := d.channelHello(h, peer)
 	t := transports.Transport(w.t)
-	if r := d.n.firstOf(peer); r >= 0 && w.t != d.n.channels {
+	if r := d.n.firstOf(peer); r >= 0 && !w.plain {
 		t = d.n.pinned(w.t, r)
 	}
 	return d.dialBy(ctx, t, &hello, w)
@@ -132,6 +132,7 @@ func (d *directLinks) redialWays(h *ownHost, peer wire.HostRank) []way {
 		t:       d.n.channels,
 		address: netip.AddrPortFrom(x.Address.Addr(), uint16(x.Port)).String(),
 		from:    h.config.Address.String(),
+		plain:   true,
 	})
 }
 

@@ -14,6 +14,7 @@ type way struct {
 	t       *transport
 	address string
 	from    string
+	plain   bool // to the port of IMPI's channels, where nothing is pinned
 }
 
 // routeTo is the site's route to the site of a rank.
@@ -43,7 +44,7 @@ func (n *node) waysBy(route config.Route, x pair, from string) (ways []way) {
 		}
 		for _, o := range theirs.Offers {
 			if o.Transport == name {
-				ways = append(ways, way{t, o.Address, from})
+				ways = append(ways, way{t: t, address: o.Address, from: from})
 			}
 		}
 	}
