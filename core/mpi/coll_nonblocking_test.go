@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"testing"
 
 	"github.com/openimpi/impi/core/coll"
@@ -160,7 +161,7 @@ func TestNonblocking(t *testing.T) {
 				if err != nil {
 					return fmt.Errorf("%s: %w", name, err)
 				}
-				for done := false; !done; {
+				for done := false; !done; runtime.Gosched() {
 					if done, _, err = b.req.Test(); err != nil {
 						return fmt.Errorf("%s: %w", name, err)
 					}
