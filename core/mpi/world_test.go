@@ -27,6 +27,7 @@ type layout struct {
 	link             func() (a, b link.Link)   // nil: a pair of Unix sockets
 	spin             string                    // "": auto
 	maxLinear, xsize int32                     // 0: the defaults
+	check            bool                      // compare what members call
 	_                struct{}                  // keyed literals only
 }
 
@@ -49,6 +50,7 @@ func (l layout) job(rank int) *wireup.Job {
 	j := &wireup.Job{
 		Name: "test", Rank: wire.WorldRank(rank),
 		DataLen: 64 << 10, AckMark: 4, HiWater: 8, TagUB: 1<<31 - 1, XSize: 1024, MaxLinear: 4, Spin: l.spin,
+		Check: l.check,
 	}
 	if l.dataLen != 0 {
 		j.DataLen = l.dataLen
@@ -82,7 +84,12 @@ func (l layout) job(rank int) *wireup.Job {
 // engine and links of its own, and then finalizes the job.
 func (l layout) run(t *testing.T, body func(t *testing.T, world *Comm) error) {
 	t.Helper()
-	procs := l.start(t)
+	l.finish(t, l.start(t), body)
+}
+
+// finish is run for procs that have been started.
+func (l layout) finish(t *testing.T, procs []*process, body func(t *testing.T, world *Comm) error) {
+	t.Helper()
 	errs := make(chan error, len(procs))
 	for r, p := range procs {
 		go func() {
