@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/mpierr"
 )
@@ -276,4 +277,71 @@ func TestWaitallBesideAPeerThatIsGone(t *testing.T) {
 		class("complete", sts[2].Err, mpierr.Success), expect("tag", sts[2].Tag, 5), expect("still active", reqs[1].Null(), false)); err != nil {
 		t.Error(err)
 	}
+}
+
+func TestSendrecvAllocatesNothing(t *testing.T) {
+	c := layout{}.start(t)[0].world
+	v, out, in := columns(100), apart(100, 1), make([]float64, 100)
+	message := func() {
+		if _, err := c.Sendrecv(Typed(out, 1, v), 0, 1, Of(in), 0, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	message()
+	if n := testing.AllocsPerRun(100, message); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// Strided data over memory, beside as much in one piece: it is packed and
+// unpacked, and not copied besides.
+func BenchmarkStrided(b *testing.B) {
+	for _, n := range []int{1 << 10, 8 << 10, 128 << 10} {
+		mem, strided := filledFloats(2*n), must(datatype.Vector(int64(n), 1, 2, datatype.Basic(datatype.Float64)))
+		if err := strided.Commit(); err != nil {
+			b.Fatal(err)
+		}
+		for name, buf := range map[string]Buffer{"strided": Typed(mem, 1, strided), "plain": Of(mem[:n])} {
+			b.Run(fmt.Sprintf("%d/%s", 8*n, name), func(b *testing.B) {
+				c := ringPair(b)
+				b.SetBytes(int64(8 * n))
+				for b.Loop() {
+					s, err := c[0].Isend(buf, 1, 0)
+					if err != nil {
+						b.Fatal(err)
+					}
+					r, err := c[1].Irecv(buf, 0, 0)
+					if err != nil {
+						b.Fatal(err)
+					}
+					for done := [2]bool{}; !done[0] || !done[1]; {
+						done[0], _, _ = s.Test()
+						done[1], _, _ = r.Test()
+					}
+				}
+			})
+		}
+	}
+}
+
+func filledFloats(n int) []float64 {
+	f := make([]float64, n)
+	for i := range f {
+		f[i] = 1
+	}
+	return f
+}
+
+// ringPair is two procs of this goroutine, joined by memory.
+func ringPair(b *testing.B) (c [2]*Comm) {
+	b.Helper()
+	x, y := rings(512 << 10)()
+	for i, l := range []link.Link{x, y} {
+		p, err := twoProcs(i, l)
+		if err != nil {
+			b.Fatal(err)
+		}
+		c[i] = p.world
+	}
+	return c
 }
