@@ -49,7 +49,7 @@ func (c *Comm) dup(info *Info) (*Comm, error) {
 	if bad == nil {
 		bad = uncopied
 	}
-	d, err := c.derive(c.Spec(), bad)
+	d, err := c.deriveBy(doesDup, c.Spec(), bad)
 	if err != nil {
 		c.dropAttrs(copies)
 		return nil, err
@@ -81,7 +81,7 @@ func (c *Comm) create(group *Group) (*Comm, error) {
 	if bad == nil && group.Rank() != Undefined {
 		s.Group = group.g
 	}
-	return c.derive(s, bad)
+	return c.deriveBy(doesCreate, s, bad)
 }
 
 // holds tells whether c has all members of a group.
@@ -104,7 +104,7 @@ func (c *Comm) createInter(group *Group, bad error) (*Comm, error) {
 	if !c.ours() {
 		return nil, errors.Join(bad, errForeign("Create"))
 	}
-	return c.partition(bad, nil, func(*assembly, []byte) comm.Partition {
+	return c.partition(doesCreate, bad, nil, func(*assembly, []byte) comm.Partition {
 		if group.Size() == 0 {
 			return nil
 		}
@@ -144,7 +144,7 @@ func (c *Comm) createGroup(group *Group, tag int) (*Comm, error) {
 	x := &pact{p: p, near: c.talk(byTag, wire.Tag(tag)), tree: comm.NewTree(masters), size: group.Size()}
 	x.near.group, x.near.self.Rank = group.g, byTag+wire.CommRank(me)
 	x.me = x.tree.Position(me)
-	x.propose(0, nil, func() {})
+	x.propose(doesCreateGroup, nil, func() {})
 	x.wait()
 	context, err := x.settle(comm.IntraContexts, nil)
 	if err != nil {

@@ -3,7 +3,9 @@ package mpi
 import (
 	"errors"
 	"fmt"
+	"math/bits"
 
+	"github.com/openimpi/impi/core/coll"
 	"github.com/openimpi/impi/core/comm"
 	"github.com/openimpi/impi/core/wire"
 )
@@ -11,7 +13,10 @@ import (
 // derive makes a communicator of a part of c, with the context that all members
 // of c agree on. All of them call it; it gives nil to those whose group is nil.
 // bad is why the caller cannot take part in it: then nobody gets anything.
-func (c *Comm) derive(s comm.Spec, bad error) (*Comm, error) {
+func (c *Comm) derive(s comm.Spec, bad error) (*Comm, error) { return c.deriveBy(doesDerive, s, bad) }
+
+// deriveBy is derive for a constructor of the kind.
+func (c *Comm) deriveBy(does uint32, s comm.Spec, bad error) (*Comm, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
@@ -19,7 +24,7 @@ func (c *Comm) derive(s comm.Spec, bad error) (*Comm, error) {
 	if c.local != nil {
 		n = comm.InterContexts
 	}
-	context, err := c.newContext(n, bad)
+	context, err := c.newContext(does, n, bad)
 	if err != nil || s.Group == nil {
 		return nil, err
 	}
@@ -37,8 +42,31 @@ func (c *Comm) adopt(s comm.Spec, context wire.ContextID) (*Comm, error) {
 	return d, nil
 }
 
+// Which constructor a member has called, as a flag of its proposal: if there are
+// several, members call different ones.
+const (
+	doesDup uint32 = 1 << (iota + 8)
+	doesIdup
+	doesCreate
+	doesCreateGroup
+	doesDerive
+	doesSplit
+	doesJoin
+	doesMerge
+	doesMeet
+	doesAll = 1<<(iota+8) - doesDup
+)
+
+// inOneVoice is an error unless all members have called the same constructor.
+func inOneVoice(flags uint32) error {
+	if bits.OnesCount32(flags&doesAll) > 1 {
+		return fmt.Errorf("%w: they call different constructors", coll.ErrMismatch)
+	}
+	return nil
+}
+
 // newContext agrees with the members of c on the first of n contexts.
-func (c *Comm) newContext(n int, bad error) (wire.ContextID, error) {
+func (c *Comm) newContext(does uint32, n int, bad error) (wire.ContextID, error) {
 	p := c.p
 	p.lock()
 	defer p.unlock()
@@ -46,7 +74,7 @@ func (c *Comm) newContext(n int, bad error) (wire.ContextID, error) {
 		return c.foreignContext(n, bad)
 	}
 	x := c.pact(c.ordinal())
-	x.propose(0, bad, func() {})
+	x.propose(does, bad, func() {})
 	x.wait()
 	return x.settle(n, bad)
 }
@@ -66,24 +94,14 @@ func (x *pact) propose(flags uint32, bad error, ends func()) {
 
 // settle gives the first of n contexts that the pact has come to, once it is over.
 func (x *pact) settle(n int, bad error) (wire.ContextID, error) {
-	if x.err == nil && x.all.Fault == 0 {
-		defer x.p.rouse() // constructors with other MPIs wait for their turn
-		return x.p.contexts.Settle(x.mine, x.all.Offer, n)
-	}
-	x.p.contexts.Withdraw(x.mine)
-	x.p.rouse()
-	switch {
-	case bad != nil:
-		return 0, bad
-	case x.err != nil:
-		return 0, x.err
-	}
-	return 0, elsewhere(x.all.Fault)
+	v := verdict{Proposal: x.all}
+	v.Flags |= x.side
+	return x.p.conclude(x.mine, v, n, bad, x.err)
 }
 
 // reasons are what members tell each other of when they cannot make a
 // communicator. Their numbers travel; one has what it cannot be told apart.
-var reasons = [...]error{1: ErrElsewhere, comm.ErrComm, comm.ErrGroup, comm.ErrRank, ErrTag, ErrArg, comm.ErrContexts}
+var reasons = [...]error{1: ErrElsewhere, comm.ErrComm, comm.ErrGroup, comm.ErrRank, ErrTag, ErrArg, comm.ErrContexts, coll.ErrMismatch}
 
 func faultCode(err error) uint32 {
 	if err == nil {

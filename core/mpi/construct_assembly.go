@@ -1,8 +1,10 @@
 package mpi
 
 import (
+	"errors"
 	"fmt"
 
+	"github.com/openimpi/impi/core/coll"
 	"github.com/openimpi/impi/core/comm"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/wire"
@@ -37,20 +39,19 @@ func (a *assembly) leads() bool { return a.me == 0 }
 // called at the leader with the sum of the proposals and everybody's words, by
 // position.
 func (a *assembly) hold(mine comm.Proposal, words []byte, decide func(all comm.Proposal, words []byte) verdict) (v verdict, err error) {
-	all, words, err := a.gather(mine, words)
-	if err != nil {
-		return v, err
-	}
+	all, words := a.gather(mine, words)
 	if a.leads() {
 		v = decide(all, words)
 	} else if v, err = a.hear(all, words); err != nil {
-		return v, err
+		v = verdict{Proposal: all}
+		v.Fault = max(v.Fault, faultCode(err)) // so that those below do not wait
 	}
-	return v, a.tell(v)
+	return v, errors.Join(err, a.tell(v))
 }
 
-// gather adds up what those below say, in the order of positions.
-func (a *assembly) gather(mine comm.Proposal, words []byte) (comm.Proposal, []byte, error) {
+// gather adds up what those below say, in the order of positions. Whoever cannot
+// be understood makes the meeting fail, as it may have called something else.
+func (a *assembly) gather(mine comm.Proposal, words []byte) (comm.Proposal, []byte) {
 	all := make([]byte, a.each*(a.tree.End(a.me)-a.me))
 	copy(all, words)
 	children := a.tree.Children(a.me)
@@ -59,21 +60,17 @@ func (a *assembly) gather(mine comm.Proposal, words []byte) (comm.Proposal, []by
 		in[i] = make([]byte, comm.ProposalSize+a.each*(a.tree.End(child)-child))
 		open[i] = a.t.recv(a.tree.Rank(child), in[i])
 	}
-	var fault error
 	for i, child := range children {
 		n, err := a.t.done(open[i])
-		if err == nil && n != len(in[i]) {
-			err = fmt.Errorf("%w: %d bytes instead of %d", comm.ErrMessage, n, len(in[i]))
-		}
-		if err != nil {
-			fault = fmt.Errorf("rank %d: %w", a.tree.Rank(child), err)
+		if err != nil || n != len(in[i]) {
+			mine.Fault = max(mine.Fault, faultCode(coll.ErrMismatch))
 			continue
 		}
 		p, _ := comm.ReadProposal(in[i])
 		mine = mine.With(p)
 		copy(all[a.each*(child-a.me):], in[i][comm.ProposalSize:])
 	}
-	return mine, all, fault
+	return mine, all
 }
 
 // hear reports to the one above and hears the verdict from it.
@@ -114,13 +111,16 @@ func (a *assembly) part(v verdict) (part comm.Part, ok bool) {
 // this member, or fault why its messages, could not take part.
 func (p *process) conclude(mine comm.Offer, v verdict, n int, bad, fault error) (wire.ContextID, error) {
 	defer p.rouse() // constructors with other MPIs wait for their turn
-	if bad == nil && fault == nil && v.Fault == 0 {
+	different := inOneVoice(v.Flags)
+	if bad == nil && fault == nil && v.Fault == 0 && different == nil {
 		return p.contexts.Settle(mine, v.Offer, n)
 	}
 	p.contexts.Withdraw(mine)
 	switch {
 	case bad != nil:
 		return 0, bad
+	case different != nil:
+		return 0, different
 	case fault != nil:
 		return 0, fault
 	}

@@ -46,7 +46,7 @@ func (c *Comm) idup(fn string, info *Info) (*Comm, Request, error) {
 	p.lock()
 	defer p.unlock()
 	o := &duplication{c: c, d: d, copies: copies, x: c.pact(c.ordinal())}
-	o.x.propose(0, bad, func() { o.born(bad) })
+	o.x.propose(doesIdup, bad, func() { o.born(bad) })
 	return d, p.begun(c, fn, o), nil
 }
 

@@ -2,7 +2,9 @@ package mpi
 
 import (
 	"encoding/binary"
+	"errors"
 
+	"github.com/openimpi/impi/core/coll"
 	"github.com/openimpi/impi/core/comm"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/wire"
@@ -34,12 +36,18 @@ type pact struct {
 	all  comm.Proposal
 	side uint32 // flags of the other side
 
-	open []*message.Request
-	in   [][]byte // what is received by the first of open
+	open []pactMessage
+	in   [][]byte // what is received
 	then func()   // after open is done
 	ends func()   // once the pact is over
 	err  error
 	over bool
+}
+
+// pactMessage is one under way.
+type pactMessage struct {
+	r    *message.Request
+	recv bool
 }
 
 // pact makes an agreement of the members of c, of which this is number seq.
@@ -64,16 +72,13 @@ func (x *pact) leads() bool { return x.me == 0 }
 // is locked.
 func (x *pact) begin(mine comm.Proposal, ends func()) {
 	x.mine, x.all, x.ends = mine.Offer, mine, ends
-	if !x.inter && x.size <= gossipers && x.tree.End(0) == x.size && x.single() {
+	if !x.inter && x.size <= gossipers && x.tree.Clients() == 1 && !x.p.check {
 		x.gossip(1)
 	} else {
 		x.gather()
 	}
 	x.p.dispatch(x)
 }
-
-// single tells whether all members are of one client.
-func (x *pact) single() bool { return x.tree.Clients() == 1 }
 
 // carryOn is of errand.
 func (x *pact) carryOn() bool {
@@ -91,14 +96,19 @@ func (x *pact) carryOn() bool {
 	return true
 }
 
-// arrived takes the messages that are done and tells whether all are.
+// arrived takes the messages that are done and tells whether all are. A message
+// of another length is of another constructor, which all members have to hear of.
 func (x *pact) arrived() bool {
 	for len(x.open) > 0 {
-		r := x.open[len(x.open)-1]
-		if !r.Done() {
+		m := x.open[len(x.open)-1]
+		if !m.r.Done() {
 			return false
 		}
-		if err := x.p.end(r, nil); x.err == nil {
+		n := m.r.Status().Len
+		switch err := x.p.end(m.r, nil); {
+		case m.recv && (err == nil && n != pactLen || errors.Is(err, message.ErrTruncate)):
+			x.all.Fault = max(x.all.Fault, faultCode(coll.ErrMismatch))
+		case x.err == nil:
 			x.err = err
 		}
 		x.open = x.open[:len(x.open)-1]
@@ -110,14 +120,14 @@ func (x *pact) arrived() bool {
 func (x *pact) recv(t *talk, rank int) {
 	b := make([]byte, pactLen)
 	x.in = append(x.in, b)
-	x.open = append(x.open, t.recv(rank, b))
+	x.open = append(x.open, pactMessage{t.recv(rank, b), true})
 }
 
 func (x *pact) send(t *talk, rank int) {
 	b := make([]byte, pactLen)
 	x.all.Put(b)
 	binary.BigEndian.PutUint32(b[comm.ProposalSize:], x.side)
-	x.open = append(x.open, t.send(rank, b))
+	x.open = append(x.open, pactMessage{t.send(rank, b), false})
 }
 
 // heard adds what was received.
@@ -201,9 +211,9 @@ func (x *pact) scatter() {
 }
 
 func (x *pact) end() {
-	for _, r := range x.open {
-		x.p.eng.Cancel(r)
-		x.p.eng.Release(r)
+	for _, m := range x.open {
+		x.p.eng.Cancel(m.r)
+		x.p.eng.Release(m.r)
 	}
 	x.open, x.over = nil, true
 	x.ends()

@@ -50,7 +50,7 @@ func checkChoice(color, key int) error {
 // splitOurs has the leaders learn all choices, which go up a tree, and everybody
 // learn its own part, which comes down it.
 func (c *Comm) splitOurs(choice comm.Choice, bad error) (*Comm, error) {
-	return c.partition(bad, choice.Append(nil), func(a *assembly, words []byte) comm.Partition {
+	return c.partition(doesSplit, bad, choice.Append(nil), func(a *assembly, words []byte) comm.Partition {
 		choices := make([]comm.Choice, a.c.Size())
 		for position := range choices {
 			choices[a.tree.Rank(position)] = comm.ReadChoice(words[position*comm.ChoiceSize:])
@@ -62,7 +62,7 @@ func (c *Comm) splitOurs(choice comm.Choice, bad error) (*Comm, error) {
 // partition makes communicators of parts of c. The leaders of both sides, or of
 // the one, find the parts from what their members say, in words of equal length.
 // The process is locked.
-func (c *Comm) partition(bad error, words []byte, divide func(*assembly, []byte) comm.Partition) (*Comm, error) {
+func (c *Comm) partition(does uint32, bad error, words []byte, divide func(*assembly, []byte) comm.Partition) (*Comm, error) {
 	p, within, remote, n := c.p, c, 0, comm.IntraContexts
 	seq := c.ordinal()
 	if c.local != nil {
@@ -70,7 +70,7 @@ func (c *Comm) partition(bad error, words []byte, divide func(*assembly, []byte)
 	}
 	a := within.assemble(seq, len(words), remote)
 	mine := p.contexts.Offer(a.leads())
-	v, fault := a.hold(comm.Proposal{Offer: mine, Fault: faultCode(bad)}, words, func(all comm.Proposal, words []byte) verdict {
+	v, fault := a.hold(comm.Proposal{Offer: mine, Fault: faultCode(bad), Flags: does}, words, func(all comm.Proposal, words []byte) verdict {
 		v := verdict{Proposal: all}
 		if all.Fault == 0 {
 			v.parts = divide(a, words)

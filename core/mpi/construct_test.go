@@ -341,3 +341,60 @@ func TestConstructorsOfNil(t *testing.T) {
 }
 
 func selfOf(c *Comm) *Comm { return c.p.self }
+
+// Members that call different constructors all hear of it, and can go on. With
+// IMPI_CHECK that is so in any case.
+func TestDifferentConstructors(t *testing.T) {
+	for name, client := range clientsOf {
+		t.Run(name, func(t *testing.T) {
+			l := layout{procs: 6, client: client}
+			procs := l.start(t)
+			for _, p := range procs {
+				p.check = true
+			}
+			l.finish(t, procs, func(t *testing.T, c *Comm) error {
+				world, err := c.Group()
+				if err != nil {
+					return err
+				}
+				_, inter, err := halves(c, 3)
+				if err != nil {
+					return err
+				}
+				calls := []func(c *Comm) error{
+					func(c *Comm) error { return second(c.Dup()) },
+					func(c *Comm) error { return second(c.Split(0, 0)) },
+					func(c *Comm) error { return second(c.Create(world)) },
+					func(c *Comm) error {
+						_, q, err := c.Idup()
+						if err == nil {
+							_, err = q.Wait()
+						}
+						return err
+					},
+				}
+				for odd := range c.Size() {
+					for a := range calls {
+						for b := range calls {
+							call := calls[a]
+							if odd == c.Rank() {
+								call = calls[b]
+							}
+							if err := call(c); (err == nil) != (a == b) {
+								return fmt.Errorf("%d calls %d, the others %d: %v", odd, b, a, err)
+							}
+						}
+					}
+					call := func(c *Comm) error { return second(c.Merge(false)) }
+					if odd == c.Rank() {
+						call = calls[0]
+					}
+					if call(inter) == nil {
+						return fmt.Errorf("%d calls Dup, the others Merge", odd)
+					}
+				}
+				return errors.Join(talks(c, c, 0, 1, 2, 3, 4, 5), calls[0](inter))
+			})
+		})
+	}
+}

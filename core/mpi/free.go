@@ -1,6 +1,7 @@
 package mpi
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/openimpi/impi/core/comm"
@@ -84,7 +85,7 @@ func (c *Comm) meet() error {
 	}
 	defer p.unlock()
 	x := c.pact(c.ordinal())
-	x.begin(comm.Proposal{}, func() {})
+	x.begin(comm.Proposal{Flags: doesMeet}, func() {})
 	x.wait()
-	return x.err
+	return errors.Join(x.err, inOneVoice(x.all.Flags|x.side))
 }

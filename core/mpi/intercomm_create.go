@@ -80,7 +80,7 @@ func (c *Comm) joinOurs(localLeader int, x *introduction) (*Comm, error) {
 		}
 	}
 	mine := p.contexts.Offer(a.leads())
-	v, fault := a.hold(comm.Proposal{Offer: mine, Fault: faultCode(bad)}, nil, func(all comm.Proposal, _ []byte) verdict {
+	v, fault := a.hold(comm.Proposal{Offer: mine, Fault: faultCode(bad), Flags: doesJoin}, nil, func(all comm.Proposal, _ []byte) verdict {
 		v := verdict{Proposal: all}
 		if x != nil {
 			x.meet(&v)

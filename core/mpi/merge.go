@@ -11,6 +11,7 @@ import (
 const (
 	saidHigh = 1 << iota
 	saidLow
+	said = saidHigh | saidLow
 )
 
 // Merge makes an intracommunicator of both groups of an intercommunicator. All
@@ -52,16 +53,16 @@ func (c *Comm) mergeContext(high bool) (context wire.ContextID, theirs bool, err
 		})
 		return context, theirs, err
 	}
-	flags := uint32(saidLow)
+	flags := doesMerge | saidLow
 	if high {
-		flags = saidHigh
+		flags = doesMerge | saidHigh
 	}
 	x := c.pact(c.ordinal())
 	x.propose(flags, nil, func() {})
 	x.wait()
 	context, err = x.settle(comm.IntraContexts, nil)
-	if both := uint32(saidHigh | saidLow); err == nil && (x.all.Flags == both || x.side == both) {
+	if err == nil && (x.all.Flags&said == said || x.side&said == said) {
 		err = fmt.Errorf("%w: members of one group have given different values for high", ErrArg)
 	}
-	return context, x.side == saidHigh, err
+	return context, x.side&said == saidHigh, err
 }
