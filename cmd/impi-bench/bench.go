@@ -1,35 +1,45 @@
 package main
 
+import "slices"
+
 // benchmark is one of the loops, and how its figures are read.
 type benchmark struct {
 	unit   string
 	axis   string // what Size counts; "": bytes
 	higher bool   // is better
 	sizes  []int  // usual ones
+	fixed  bool   // there are no other sizes
 	floor  bool   // a bare socket pair can do the same
 	ranks  bool   // it is about messages between ranks
+	pairs  bool   // which are pairs
 	value  func(f figure) float64
 }
 
-var benchNames = []string{"pingpong", "stream", "rate", "allreduce", "start", "memory", "plugins"}
+var collectiveNames = []string{"barrier", "bcast", "reduce", "allreduce", "alltoall", "gather", "comm_dup", "comm_split"}
+
+var benchNames = slices.Concat([]string{"pingpong", "stream", "rate"}, collectiveNames, []string{"start", "memory", "plugins"})
 
 var benchmarks = map[string]benchmark{
 	"pingpong": {
-		unit: "us", floor: true, ranks: true, sizes: []int{8, 64, 512, 4 << 10, 32 << 10, 256 << 10, 1 << 20},
+		unit: "us", floor: true, ranks: true, pairs: true, sizes: []int{8, 64, 512, 4 << 10, 32 << 10, 256 << 10, 1 << 20},
 		value: func(f figure) float64 { return f.Seconds / float64(f.Iterations) / 2 * 1e6 },
 	},
 	"stream": {
-		unit: "MB/s", higher: true, floor: true, ranks: true, sizes: []int{4 << 10, 64 << 10, 256 << 10, 1 << 20},
+		unit: "MB/s", higher: true, floor: true, ranks: true, pairs: true, sizes: []int{4 << 10, 64 << 10, 256 << 10, 1 << 20},
 		value: func(f figure) float64 { return float64(f.Size) * depth * float64(f.Iterations) / f.Seconds / 1e6 },
 	},
 	"rate": {
-		unit: "k/s", higher: true, ranks: true, sizes: []int{8, 64, 512},
+		unit: "k/s", higher: true, ranks: true, pairs: true, sizes: []int{8, 64, 512},
 		value: func(f figure) float64 { return window * float64(f.Iterations) / f.Seconds / 1e3 },
 	},
-	"allreduce": {
-		unit: "us", ranks: true, sizes: []int{8, 1 << 10, 32 << 10, 1 << 20},
-		value: func(f figure) float64 { return f.Seconds / float64(f.Iterations) * 1e6 },
-	},
+	"barrier":    collectiveAlone,
+	"bcast":      collectiveSized,
+	"reduce":     collectiveSized,
+	"allreduce":  collectiveSized,
+	"alltoall":   collectiveSized,
+	"gather":     collectiveSized,
+	"comm_dup":   collectiveAlone,
+	"comm_split": collectiveAlone,
 	"start": {
 		unit: "s", axis: "procs", sizes: []int{4},
 		value: func(f figure) float64 { return f.Seconds },
@@ -42,6 +52,23 @@ var benchmarks = map[string]benchmark{
 		unit: "MB", axis: "procs", sizes: []int{4},
 		value: func(f figure) float64 { return float64(f.Resident) / 1e6 },
 	},
+}
+
+// The collective operations: of data, and those without.
+var (
+	collectiveSized = benchmark{unit: "us", ranks: true, sizes: []int{8, 1 << 10, 32 << 10, 1 << 20}, value: eachTakes}
+	collectiveAlone = benchmark{unit: "us", ranks: true, sizes: []int{0}, fixed: true, value: eachTakes}
+)
+
+// eachTakes is the microseconds of one iteration.
+func eachTakes(f figure) float64 { return f.Seconds / float64(f.Iterations) * 1e6 }
+
+// sizesOf is the sizes that a benchmark is measured with.
+func (o *options) sizesOf(bench string) []int {
+	if b := benchmarks[bench]; len(o.sizes) == 0 || b.fixed {
+		return b.sizes
+	}
+	return o.sizes
 }
 
 // procsOf is how many ranks a run of the benchmark has.

@@ -49,7 +49,7 @@ func (o *options) checkBeside() error {
 	if _, ok := insideTransports[o.transport]; !ok {
 		return fmt.Errorf("-beside %s needs -transport %s", insideName, strings.Join(slices.Sorted(maps.Keys(insideTransports)), ", "))
 	}
-	if o.resume == "true" || o.path != "direct" || o.procs != 2 {
+	if o.resume == "true" || o.path != "direct" || !slices.Equal(o.ranks, []int{2}) {
 		return fmt.Errorf("-beside %s: two procs have one direct link, which is never resumed; leave out -resume true, -path channel and -procs", insideName)
 	}
 	return nil

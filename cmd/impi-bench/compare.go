@@ -21,6 +21,7 @@ type contender struct {
 // result is the figures of one benchmark.
 type result struct {
 	Benchmark string `json:"benchmark"`
+	Procs     int    `json:"procs"`
 	Unit      string `json:"unit"`
 	Rows      []row  `json:"rows"`
 	names     []string
@@ -36,28 +37,44 @@ type row struct {
 
 const ours = "impi"
 
-// compare runs all benchmarks and prints the results.
+// compare runs all benchmarks, with each number of procs, and prints the results.
 func compare(ctx context.Context, o options, w io.Writer) error {
+	var results []result
+	for i, n := range o.ranks {
+		o.procs = n
+		if i > 0 { // of these the number of procs is given in another way
+			o.benches = slices.DeleteFunc(slices.Clone(o.benches), func(name string) bool { return !benchmarks[name].ranks })
+		}
+		list, err := o.compareOnce(ctx, w)
+		if err != nil {
+			return err
+		}
+		results = append(results, list...)
+	}
+	if o.json {
+		return printJSON(w, o, results)
+	}
+	return nil
+}
+
+// compareOnce runs all benchmarks with o.procs.
+func (o options) compareOnce(ctx context.Context, w io.Writer) (results []result, err error) {
 	contenders, cleanup, err := o.contenders(ctx)
 	defer cleanup()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var results []result
 	for _, name := range o.benches {
 		r, err := o.measure(ctx, name, contenders)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		results = append(results, r)
 		if !o.json {
 			r.print(w)
 		}
 	}
-	if o.json {
-		return printJSON(w, o, results)
-	}
-	return nil
+	return results, nil
 }
 
 // contenders are ours first, then its variants, the floor, the peers.
@@ -90,12 +107,8 @@ func (o *options) contenders(ctx context.Context) (list []contender, cleanup fun
 
 // measure runs one benchmark: the contenders in turn, repeated, and medians.
 func (o *options) measure(ctx context.Context, name string, all []contender) (result, error) {
-	b := benchmarks[name]
-	sizes := o.sizes
-	if len(sizes) == 0 {
-		sizes = b.sizes
-	}
-	r := result{Benchmark: name, Unit: b.unit}
+	b, sizes := benchmarks[name], o.sizesOf(name)
+	r := result{Benchmark: name, Procs: o.procsOf(name, sizes), Unit: b.unit}
 	values := map[string]map[int][]float64{}
 	for rep := range o.repeat {
 		for _, c := range all {

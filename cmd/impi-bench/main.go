@@ -26,13 +26,21 @@ benchmarks:
   pingpong   half a round trip of a blocking send and receive, in microseconds
   stream     one direction, 16 messages at a time, in MB/s
   rate       one direction, 64 messages at a time, in thousand messages per second
-  allreduce  sum of float64 over all ranks, in microseconds
+  barrier    these are collective operations of all ranks, in microseconds for each
+  bcast      from each rank in turn
+  reduce     sum of float64, to each rank in turn
+  allreduce  sum of float64
+  alltoall   a block of the size from each rank to each
+  gather     a block of the size from each rank, to each rank in turn
+  comm_dup   a copy of the world, freed again
+  comm_split the world into even and odd ranks, freed again
   start      a program of 4 ranks that does nothing, from its start to its end, in
              seconds; ours on two sites
   memory     resident memory of one of those ranks, in MB
   plugins    resident memory of shm, unix, tcp and quic as plugins of one node with 4
              procs, all together, in MB
-  all        each of these
+  collectives  the eight from barrier to comm_split
+  all          each of these
 
 flags:
 `
@@ -54,6 +62,10 @@ examples:
         what it costs to resume links, and to have a plugin pass the bytes on
   impi-bench -transport shm -procs 4 -peer openmpi pingpong
         two pairs of procs at the same time
+  impi-bench -transport shm -procs 2,4 -sizes 8,1K,32K,1M -peer mpich,openmpi collectives
+        all collective operations, of two and of four procs
+  impi-bench -procs 4 -path channel barrier comm_split
+        the same between two sites, through their agents
   impi-bench -path channel -sizes 8 pingpong
         through the agents of two sites instead of a direct link
   impi-bench -json all > figures.json
@@ -79,7 +91,8 @@ type options struct {
 	plane     string        // data plane that the route pins; empty: none
 	path      string        // "direct" or "channel"
 	resume    string        // "true", "false", or what the node would choose
-	procs     int
+	ranks     []int         // each value of -procs
+	procs     int           // the one that is measured
 	floor     bool
 	peers     []string
 	beside    []string // names of variants
@@ -155,7 +168,7 @@ func parse(args []string, w io.Writer) (o options, err error) {
 	f.StringVar(&o.plane, "plane", "", "data plane that links must have: fd, peer-shm, ring, stream or grpc")
 	f.StringVar(&o.path, "path", "direct", "direct: links between procs; channel: through the agents of two sites")
 	f.StringVar(&o.resume, "resume", "", "true or false: whether links that break are resumed (default: the node's choice)")
-	f.IntVar(&o.procs, "procs", 2, "ranks; pairs of them in pingpong, stream and rate")
+	ranks := f.String("procs", "2", "ranks, as 2,4; pairs of them in pingpong, stream and rate")
 	f.BoolVar(&o.floor, "floor", false, "measure a bare polling socket pair as well (pingpong, stream)")
 	peers := f.String("peer", "", "other implementations to measure: mpich,openmpi")
 	beside := f.String("beside", "", "ours with one thing changed to measure as well: "+variantNames())
@@ -168,26 +181,27 @@ func parse(args []string, w io.Writer) (o options, err error) {
 	if o.sizes, err = parseSizes(*sizes); err != nil {
 		return o, err
 	}
+	if o.ranks, err = parseProcs(*ranks); err != nil {
+		return o, err
+	}
+	o.procs = o.ranks[0]
 	if *peers != "" {
 		o.peers = strings.Split(*peers, ",")
 	}
 	if *beside != "" {
 		o.beside = strings.Split(*beside, ",")
 	}
-	o.benches = f.Args()
-	if slices.Contains(o.benches, "all") {
-		o.benches = benchNames
-	}
+	o.benches = spelled(f.Args())
 	return o, o.check()
 }
 
 func (o *options) check() error {
 	if len(o.benches) == 0 {
-		return fmt.Errorf("say what to measure: %s or all; -help shows examples", strings.Join(benchNames, ", "))
+		return fmt.Errorf("say what to measure: %s, collectives or all; -help shows examples", strings.Join(benchNames, ", "))
 	}
 	for _, b := range o.benches {
 		if !slices.Contains(benchNames, b) {
-			return fmt.Errorf("no benchmark %q; there are %s and all", b, strings.Join(benchNames, ", "))
+			return fmt.Errorf("no benchmark %q; there are %s, collectives and all", b, strings.Join(benchNames, ", "))
 		}
 	}
 	for _, p := range o.peers {
@@ -202,12 +216,41 @@ func (o *options) check() error {
 		return fmt.Errorf("-resume %q: want true or false", o.resume)
 	case o.repeat < 1 || o.seconds <= 0:
 		return errors.New("-repeat and -seconds must be positive")
-	case o.procs < 2:
-		return errors.New("-procs must be at least 2")
-	case o.procs%2 != 0 && slices.ContainsFunc(o.benches, func(b string) bool { return benchmarks[b].ranks && b != "allreduce" }):
+	case slices.ContainsFunc(o.ranks, func(n int) bool { return n%2 != 0 }) && slices.ContainsFunc(o.benches, func(b string) bool { return benchmarks[b].pairs }):
 		return errors.New("-procs must be even: pingpong, stream and rate have pairs of ranks")
 	}
 	return o.checkBeside()
+}
+
+// spelled replaces the names of groups of benchmarks by those of their members.
+func spelled(words []string) (names []string) {
+	for _, word := range words {
+		group := []string{word}
+		switch word {
+		case "all":
+			group = benchNames
+		case "collectives":
+			group = collectiveNames
+		}
+		for _, name := range group {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// parseProcs reads "2,4".
+func parseProcs(s string) (list []int, err error) {
+	for _, word := range strings.Split(s, ",") {
+		n, err := strconv.Atoi(word)
+		if err != nil || n < 2 {
+			return nil, fmt.Errorf("-procs: %q: write numbers of at least 2, as 2,4", word)
+		}
+		list = append(list, n)
+	}
+	return list, nil
 }
 
 // parseSizes reads "8,64K,1M".

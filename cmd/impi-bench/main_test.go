@@ -55,6 +55,7 @@ func TestUsage(t *testing.T) {
 		{"-transport", "tcp", "-beside", "in-process", "-path", "channel", "rate"},
 		{"-transport", "tcp", "-beside", "in-process", "-procs", "4", "rate"},
 		{}, {"dance"}, {"-peer", "lam", "pingpong"}, {"-path", "round", "rate"}, {"-repeat", "0", "rate"}, {"-procs", "1", "allreduce"},
+		{"-procs", "2,x", "allreduce"}, {"-procs", "4,5", "collectives", "rate"}, {"-transport", "tcp", "-procs", "2,4", "-beside", "in-process", "barrier"},
 	} {
 		if _, err := parse(args, io.Discard); err == nil {
 			t.Errorf("%v was taken", args)
@@ -71,6 +72,32 @@ func TestUsage(t *testing.T) {
 	}
 	if o := parsed(t, "all"); !slices.Equal(o.benches, benchNames) {
 		t.Errorf("all is %v", o.benches)
+	}
+}
+
+// A group stands for its members, once each.
+func TestGroups(t *testing.T) {
+	o := parsed(t, "bcast", "collectives", "pingpong")
+	if want := []string{"bcast", "barrier", "reduce", "allreduce", "alltoall", "gather", "comm_dup", "comm_split", "pingpong"}; !slices.Equal(o.benches, want) {
+		t.Errorf("got %v", o.benches)
+	}
+	if o := parsed(t, "-procs", "3,4", "collectives"); !slices.Equal(o.ranks, []int{3, 4}) {
+		t.Errorf("procs are %v", o.ranks)
+	}
+}
+
+// A size means nothing to a barrier.
+func TestSizesOf(t *testing.T) {
+	o := parsed(t, "-sizes", "8,64", "collectives")
+	if got := o.sizesOf("barrier"); !slices.Equal(got, []int{0}) {
+		t.Errorf("barrier: %v", got)
+	}
+	if got := o.sizesOf("gather"); !slices.Equal(got, []int{8, 64}) {
+		t.Errorf("gather: %v", got)
+	}
+	o = parsed(t, "gather")
+	if got := o.sizesOf("gather"); !slices.Contains(got, 1<<20) {
+		t.Errorf("usual sizes: %v", got)
 	}
 }
 
@@ -172,7 +199,7 @@ func TestRunsUnderNode(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	for _, path := range []string{"direct", "channel"} {
-		o := parsed(t, "-node", node, "-seconds", "0.001", "-repeat", "1", "-sizes", "8,5000", "-path", path, "-json", "-quiet", "pingpong", "stream", "rate", "allreduce")
+		o := parsed(t, "-node", node, "-seconds", "0.001", "-repeat", "1", "-sizes", "8,5000", "-path", path, "-json", "-quiet", "pingpong", "stream", "rate", "collectives")
 		var out bytes.Buffer
 		if err := compare(context.Background(), o, &out); err != nil {
 			t.Fatal(err)
@@ -180,7 +207,7 @@ func TestRunsUnderNode(t *testing.T) {
 		var got struct {
 			Results []result `json:"results"`
 		}
-		if err := json.Unmarshal(out.Bytes(), &got); err != nil || len(got.Results) != 4 {
+		if err := json.Unmarshal(out.Bytes(), &got); err != nil || len(got.Results) != 11 {
 			t.Fatalf("%v in %s", err, out.String())
 		}
 		for _, r := range got.Results {
@@ -283,7 +310,7 @@ func TestFourProcs(t *testing.T) {
 		t.Error(err)
 	}
 	o := parsed(t, "-procs", "4", "pingpong")
-	for bench, want := range map[string]int{"pingpong": 4, "allreduce": 4, "start": 7, "plugins": 7} {
+	for bench, want := range map[string]int{"pingpong": 4, "allreduce": 4, "comm_dup": 4, "start": 7, "plugins": 7} {
 		if got := o.procsOf(bench, []int{7}); got != want {
 			t.Errorf("%s has %d procs, want %d", bench, got, want)
 		}

@@ -14,7 +14,7 @@ import (
 // one how many times better ours is.
 func (r result) print(w io.Writer) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(w, "%s, %s\n", r.Benchmark, r.Unit)
+	fmt.Fprintf(w, "%s, %s, %d procs\n", r.Benchmark, r.Unit, r.Procs)
 	fmt.Fprintf(t, "%s\t", cmp.Or(benchmarks[r.Benchmark].axis, "bytes"))
 	for _, name := range r.names {
 		fmt.Fprintf(t, "%s\t", name)
@@ -52,7 +52,7 @@ func printJSON(w io.Writer, o options, results []result) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	return e.Encode(map[string]any{
-		"cpus": runtime.NumCPU(), "transport": o.transport, "path": o.path, "procs": o.procs, "resume": o.resume,
+		"cpus": runtime.NumCPU(), "transport": o.transport, "path": o.path, "procs": o.ranks, "resume": o.resume,
 		"repeat": o.repeat, "seconds": o.seconds, "results": results,
 	})
 }

@@ -30,8 +30,9 @@ type figure struct {
 type worker struct {
 	world   *mpi.Comm
 	rank    int
-	peer    int // even ranks send to the odd ones above them
-	out, in []byte
+	peer    int    // even ranks send to the odd ones above them
+	size    int    // of messages and blocks, in bytes
+	out, in []byte // a block for each rank
 	sums    [2][]float64
 	reqs    [window]mpi.Request
 }
@@ -65,8 +66,8 @@ func runLoops(world *mpi.Comm, args []string) error {
 		if err != nil {
 			return err
 		}
-		w.out, w.in = filled(size), filled(size)
-		w.sums = [2][]float64{make([]float64, size/8), make([]float64, size/8)}
+		w.size, w.out, w.in = size, filled(size*world.Size()), filled(size*world.Size())
+		w.sums = [2][]float64{filledNumbers(size / 8), filledNumbers(size / 8)}
 		if err := w.measure(args[0], size, target); err != nil {
 			return err
 		}
@@ -77,6 +78,14 @@ func runLoops(world *mpi.Comm, args []string) error {
 // filled is memory that was written to: pages that never were are all one page of
 // zeroes, which is copied faster than any message.
 func filled(n int) []byte { return bytes.Repeat([]byte{1}, n) }
+
+func filledNumbers(n int) []float64 {
+	v := make([]float64, n)
+	for i := range v {
+		v[i] = float64(i)
+	}
+	return v
+}
 
 // exist is a program that does nothing; rank 0 says how much memory that took, of
 // itself or of plugins that have made links between all ranks.
@@ -179,7 +188,7 @@ func (w *worker) iterate(bench string, n int64) error {
 	case "rate":
 		return w.windows(n, window)
 	default:
-		return w.allreduce(n)
+		return w.collectives(bench, n)
 	}
 }
 
@@ -188,15 +197,15 @@ func (w *worker) iterate(bench string, n int64) error {
 func (w *worker) pingpong(n int64) (err error) {
 	if w.rank%2 == 0 {
 		for i := int64(0); i < n && err == nil; i++ {
-			if err = mpi.Send(w.world, w.out, w.peer, tagData); err == nil {
-				_, err = mpi.Recv(w.world, w.in, w.peer, tagData)
+			if err = mpi.Send(w.world, w.out[:w.size], w.peer, tagData); err == nil {
+				_, err = mpi.Recv(w.world, w.in[:w.size], w.peer, tagData)
 			}
 		}
 		return err
 	}
 	for i := int64(0); i < n && err == nil; i++ {
-		if _, err = mpi.Recv(w.world, w.in, w.peer, tagData); err == nil {
-			err = mpi.Send(w.world, w.out, w.peer, tagData)
+		if _, err = mpi.Recv(w.world, w.in[:w.size], w.peer, tagData); err == nil {
+			err = mpi.Send(w.world, w.out[:w.size], w.peer, tagData)
 		}
 	}
 	return err
@@ -221,7 +230,7 @@ func (w *worker) windows(n int64, depth int) error {
 
 func (w *worker) sendWindow(reqs []mpi.Request, token []byte) (err error) {
 	for k := range reqs {
-		if reqs[k], err = mpi.Isend(w.world, w.out, w.peer, tagData); err != nil {
+		if reqs[k], err = mpi.Isend(w.world, w.out[:w.size], w.peer, tagData); err != nil {
 			return err
 		}
 	}
@@ -233,19 +242,12 @@ func (w *worker) sendWindow(reqs []mpi.Request, token []byte) (err error) {
 
 func (w *worker) recvWindow(reqs []mpi.Request, token []byte) (err error) {
 	for k := range reqs {
-		if reqs[k], err = mpi.Irecv(w.world, w.in, w.peer, tagData); err != nil {
+		if reqs[k], err = mpi.Irecv(w.world, w.in[:w.size], w.peer, tagData); err != nil {
 			return err
 		}
 	}
 	if err = mpi.Waitall(reqs, nil); err == nil {
 		err = mpi.Send(w.world, token, w.peer, tagData)
-	}
-	return err
-}
-
-func (w *worker) allreduce(n int64) (err error) {
-	for i := int64(0); i < n && err == nil; i++ {
-		err = mpi.Allreduce(w.world, w.sums[0], w.sums[1], mpi.Sum)
 	}
 	return err
 }

@@ -1,5 +1,5 @@
 /* The loops of impi-bench, for other MPI implementations. They are the same as
- * in worker.go, line by line, so that ratios compare libraries and not loops.
+ * in worker.go and collective.go, line by line, so that ratios compare libraries and not loops.
  *
  * usage: bench BENCHMARK TARGET_SECONDS SIZE...
  * Rank 0 prints one JSON object per size. */
@@ -13,7 +13,8 @@
 enum { WINDOW = 64, DEPTH = 16, TAG = 1, CONTROL = 2 };
 
 static int rank, size;
-static char *out, *in;
+static char *out, *in; /* a block for each rank */
+static double *sums[2];
 static MPI_Request reqs[WINDOW];
 static MPI_Status statuses[WINDOW];
 
@@ -52,22 +53,55 @@ static void windows(int64_t n, int len, int depth)
     }
 }
 
-static void allreduce(int64_t n, int len)
+static int is(const char *bench, const char *name) { return strcmp(bench, name) == 0; }
+
+static void collective(const char *bench, int len, int root)
 {
-    for (int64_t i = 0; i < n; i++)
-        MPI_Allreduce(out, in, len / 8, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Comm made;
+    if (is(bench, "barrier")) {
+        MPI_Barrier(MPI_COMM_WORLD);
+    } else if (is(bench, "bcast")) {
+        MPI_Bcast(out, len, MPI_BYTE, root, MPI_COMM_WORLD);
+    } else if (is(bench, "reduce")) {
+        MPI_Reduce(sums[0], sums[1], len / 8, MPI_DOUBLE, MPI_SUM, root, MPI_COMM_WORLD);
+    } else if (is(bench, "allreduce")) {
+        MPI_Allreduce(sums[0], sums[1], len / 8, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    } else if (is(bench, "alltoall")) {
+        MPI_Alltoall(out, len, MPI_BYTE, in, len, MPI_BYTE, MPI_COMM_WORLD);
+    } else if (is(bench, "gather")) {
+        MPI_Gather(out, len, MPI_BYTE, in, len, MPI_BYTE, root, MPI_COMM_WORLD);
+    } else if (is(bench, "comm_dup")) {
+        MPI_Comm_dup(MPI_COMM_WORLD, &made);
+        MPI_Comm_free(&made);
+    } else {
+        MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &made);
+        MPI_Comm_free(&made);
+    }
+}
+
+/* Each rank is the root in turn, so that none runs far ahead of the others, and a
+ * barrier follows the last operation that has one. */
+static void collectives(const char *bench, int64_t n, int len)
+{
+    int root = 0;
+    for (int64_t i = 0; i < n; i++) {
+        collective(bench, len, root);
+        root = root == size - 1 ? 0 : root + 1;
+    }
+    if (is(bench, "bcast") || is(bench, "reduce") || is(bench, "gather"))
+        MPI_Barrier(MPI_COMM_WORLD);
 }
 
 static void iterate(const char *bench, int64_t n, int len)
 {
-    if (strcmp(bench, "pingpong") == 0)
+    if (is(bench, "pingpong"))
         pingpong(n, len);
-    else if (strcmp(bench, "stream") == 0)
+    else if (is(bench, "stream"))
         windows(n, len, DEPTH);
-    else if (strcmp(bench, "rate") == 0)
+    else if (is(bench, "rate"))
         windows(n, len, WINDOW);
     else
-        allreduce(n, len);
+        collectives(bench, n, len);
 }
 
 /* Rank 0 tells the others how many iterations come next. */
@@ -124,6 +158,22 @@ static void exist(void)
         printf("{\"size\":%d,\"iterations\":1,\"seconds\":1,\"resident\":%ld}\n", size, resident * sysconf(_SC_PAGESIZE));
 }
 
+/* Memory that was written to: pages that never were are all one page of zeroes. */
+static char *filled(size_t n)
+{
+    char *p = malloc(n + 1);
+    memset(p, 1, n + 1);
+    return p;
+}
+
+static double *numbers(int n)
+{
+    double *v = malloc((n + 1) * sizeof *v);
+    for (int i = 0; i < n; i++)
+        v[i] = i;
+    return v;
+}
+
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
@@ -139,13 +189,15 @@ int main(int argc, char **argv)
     }
     for (int i = 3; i < argc; i++) {
         int len = atoi(argv[i]);
-        out = malloc(len + 1);
-        in = malloc(len + 1);
-        memset(out, 1, len + 1); /* pages never written to are all one page of zeroes */
-        memset(in, 1, len + 1);
+        out = filled((size_t)len * size);
+        in = filled((size_t)len * size);
+        sums[0] = numbers(len / 8);
+        sums[1] = numbers(len / 8);
         measure(argv[1], len, atof(argv[2]));
         free(out);
         free(in);
+        free(sums[0]);
+        free(sums[1]);
     }
     MPI_Finalize();
     return 0;

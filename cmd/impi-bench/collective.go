@@ -1,0 +1,56 @@
+package main
+
+import (
+	"slices"
+
+	"github.com/openimpi/impi/core/mpi"
+)
+
+// rooted are the operations with a root. Each rank is it in turn, so that none runs
+// far ahead of the others, and a barrier follows the last one.
+var rooted = []string{"bcast", "reduce", "gather"}
+
+// collectives does an operation n times.
+func (w *worker) collectives(bench string, n int64) (err error) {
+	root, size := 0, w.world.Size()
+	for i := int64(0); i < n && err == nil; i++ {
+		if err = w.collective(bench, root); root == size-1 {
+			root = 0
+		} else {
+			root++
+		}
+	}
+	if err == nil && slices.Contains(rooted, bench) {
+		err = mpi.Barrier(w.world)
+	}
+	return err
+}
+
+func (w *worker) collective(bench string, root int) error {
+	switch bench {
+	case "barrier":
+		return mpi.Barrier(w.world)
+	case "bcast":
+		return mpi.Bcast(w.world, w.out[:w.size], root)
+	case "reduce":
+		return mpi.Reduce(w.world, w.sums[0], w.sums[1], mpi.Sum, root)
+	case "allreduce":
+		return mpi.Allreduce(w.world, w.sums[0], w.sums[1], mpi.Sum)
+	case "alltoall":
+		return mpi.Alltoall(w.world, w.out, w.in)
+	case "gather":
+		return mpi.Gather(w.world, w.out[:w.size], w.in, root)
+	case "comm_dup":
+		return free(w.world.Dup())
+	default:
+		return free(w.world.Split(w.rank%2, w.rank))
+	}
+}
+
+// free frees a communicator that was just made.
+func free(c *mpi.Comm, err error) error {
+	if err != nil {
+		return err
+	}
+	return c.Free()
+}
