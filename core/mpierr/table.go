@@ -10,6 +10,7 @@ import (
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/resume"
+	"github.com/openimpi/impi/core/rma"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
 )
@@ -38,6 +39,7 @@ var table = []Row{
 	{comm.ErrRange, Arg},
 	{comm.ErrDims, Dims},
 	{comm.ErrTopology, Topology},
+	{comm.ErrGraph, Arg},
 	{comm.ErrKeyval, Keyval},
 	{comm.ErrKeyvals, Other},
 	{comm.ErrContexts, Other},
@@ -49,10 +51,25 @@ var table = []Row{
 	{coll.ErrBuffer, Buffer},
 	{coll.ErrMismatch, NotSame},
 
+	{rma.ErrWin, Win},
+	{rma.ErrSync, RMASync},
+	{rma.ErrConflict, RMAConflict},
+	{rma.ErrRange, RMARange},
+	{rma.ErrAttach, RMAAttach},
+	{rma.ErrShared, RMAShared},
+	{rma.ErrFlavor, RMAFlavor},
+	{rma.ErrBase, Base},
+	{rma.ErrSize, Size},
+	{rma.ErrDisp, Disp},
+	{rma.ErrAssert, Assert},
+	{rma.ErrLockType, LockType},
+
 	{message.ErrPeerDown, ProcAborted},
 	{message.ErrProtocol, Other},
 	{message.ErrConfig, Intern},
 	{flow.ErrLimits, Intern},
+
+	{rma.ErrHeader, Other},
 
 	{dynamic.ErrCard, Port},
 	{dynamic.ErrCardVersion, Port},

@@ -1,0 +1,97 @@
+package rma
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/openimpi/impi/core/datatype"
+)
+
+// Items are count items of a committed datatype in a window, whose origin is at
+// Mem, with the representation that their stream has outside.
+type Items struct {
+	Mem   unsafe.Pointer
+	Count int
+	Type  *datatype.Type
+	Rep   datatype.Representation
+}
+
+// Size is how many bytes the items are outside.
+func (x *Items) Size() int64 { return int64(x.Count) * x.Type.Packed(x.Rep) }
+
+// Whole tells whether the stream is no longer than the memory that the items
+// touch: those of accumulates do not overlap.
+func (x *Items) Whole() bool {
+	lo, hi, err := x.Type.Span(x.Count)
+	return err == nil && int64(x.Count)*x.Type.Packed(datatype.Native) <= hi-lo
+}
+
+// batch is how many bytes of elements are combined at a time.
+const batch = 4096
+
+// scratch is room for elements in a row. It is aligned for every kind.
+type scratch [batch / 8]uint64
+
+func (s *scratch) bytes() []byte { return unsafe.Slice((*byte)(unsafe.Pointer(s)), batch) }
+
+// Accumulate sets the items to what op makes of them and of data, a stream of as
+// many, and fills old, if it is not nil, with the stream of what they were. op has
+// been checked against the datatype; the data's length is Size.
+func (x *Items) Accumulate(op *datatype.Op, data, old []byte) error {
+	if old != nil {
+		x.Type.Encode(x.Rep, old, x.Mem, x.Count, 0)
+	}
+	switch {
+	case op == datatype.NoOp:
+		return nil
+	case int64(len(data)) != x.Size():
+		return fmt.Errorf("%w: %d bytes for %d", ErrHeader, len(data), x.Size())
+	case op == datatype.Replace:
+		var c datatype.Carry
+		x.Type.Decode(x.Rep, x.Mem, x.Count, 0, data, &c)
+		return nil
+	}
+	k, ok := x.Type.Homogeneous()
+	if !ok {
+		return nil // it has no elements
+	}
+	var in, inout scratch
+	wire, size := x.Rep.Size(k), k.Size()
+	step := batch / max(size, wire)
+	for first := 0; first < len(data)/wire; first += step {
+		n := min(step, len(data)/wire-first)
+		part, off := data[first*wire:(first+n)*wire], int64(first)*int64(size)
+		a, b := in.bytes()[:n*size], inout.bytes()[:n*size]
+		if err := x.Rep.Decode(a, part, k, n); err != nil {
+			return err
+		}
+		x.Type.Pack(b, x.Mem, x.Count, off)
+		if err := op.Accumulate(a, b, k, n); err != nil {
+			return err
+		}
+		x.Type.Unpack(x.Mem, x.Count, off, b)
+	}
+	return nil
+}
+
+// Swappable tells whether CompareAndSwap takes a kind: integers, logical values
+// and bytes.
+func Swappable(k datatype.Kind) bool {
+	switch k {
+	case datatype.Packed:
+		return false
+	case datatype.Bool, datatype.Byte, datatype.Char, datatype.WChar:
+		return true
+	}
+	return k.Valid() && (datatype.BAnd.Check(k) == nil || datatype.LAnd.Check(k) == nil)
+}
+
+// CompareAndSwap puts the first half of data in the place of the one element that x
+// is if that is what the second half says, and fills old with what it was.
+func (x *Items) CompareAndSwap(data, old []byte) {
+	n := len(data) / 2
+	x.Type.Encode(x.Rep, old, x.Mem, 1, 0)
+	if string(old) == string(data[n:]) {
+		x.Type.Decode(x.Rep, x.Mem, 1, 0, data[:n], nil)
+	}
+}

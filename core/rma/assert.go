@@ -1,0 +1,32 @@
+package rma
+
+import "fmt"
+
+// Assert is what a program promises about an epoch, with the values of the MPI
+// ABI. Several are combined by or.
+type Assert int
+
+// The assertions.
+const (
+	NoCheck   Assert = 1024  // no other lock conflicts, or all of the others have called
+	NoPrecede Assert = 2048  // this proc has begun no operations before the fence
+	NoPut     Assert = 4096  // nobody will change this window
+	NoStore   Assert = 8192  // this proc has not changed it by itself
+	NoSucceed Assert = 16384 // nobody will begin operations after the fence
+)
+
+// What each synchronisation takes.
+const (
+	FenceAsserts = NoStore | NoPut | NoPrecede | NoSucceed
+	PostAsserts  = NoCheck | NoStore | NoPut
+	StartAsserts = NoCheck
+	LockAsserts  = NoCheck
+)
+
+// Check gives ErrAssert if a has others than the allowed ones.
+func (a Assert) Check(allowed Assert) error {
+	if a&^allowed != 0 {
+		return fmt.Errorf("%w: %d, of which the function takes %d", ErrAssert, int(a), int(allowed))
+	}
+	return nil
+}

@@ -1,0 +1,214 @@
+package rma
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Epochs are those that one proc has open on a window: an access epoch, in which
+// it may begin operations, and an exposure epoch, in which others may. The zero
+// value has none. What does not fit gives ErrSync and changes nothing.
+type Epochs struct {
+	access  access
+	used    bool  // operations were begun since the fence
+	started []int // targets of Start, sorted
+	posted  []int // origins of Post
+	open    bool  // Post has been called
+	locks   map[int]LockType
+}
+
+// access is how the access epoch was opened.
+type access uint8
+
+const (
+	noAccess access = iota
+	byFence
+	byStart
+	byLock
+	byLockAll
+)
+
+var accessNames = [...]string{"no epoch is open", "an epoch opened by Fence is", "an epoch opened by Start is",
+	"locks are held", "LockAll is in force"}
+
+// wrong is the error of a call that does not fit.
+func (e *Epochs) wrong(what string) error {
+	return fmt.Errorf("%w: %s, while %s", ErrSync, what, accessNames[e.access])
+}
+
+// free tells whether another access epoch can be opened: after a fence that no
+// operations have followed, too.
+func (e *Epochs) free() bool { return e.access == noAccess || e.access == byFence && !e.used }
+
+// MayFence tells whether a fence fits.
+func (e *Epochs) MayFence() error {
+	if e.access > byFence {
+		return e.wrong("Fence")
+	}
+	if e.open {
+		return fmt.Errorf("%w: Fence, while an epoch opened by Post is open", ErrSync)
+	}
+	return nil
+}
+
+// Fence is called once a fence has ended the epochs before it. more tells whether
+// it opens others.
+func (e *Epochs) Fence(more bool) {
+	e.access, e.used = noAccess, false
+	if more {
+		e.access = byFence
+	}
+}
+
+// Start opens an access epoch to some targets.
+func (e *Epochs) Start(targets []int) error {
+	if !e.free() {
+		return e.wrong("Start")
+	}
+	e.access, e.started = byStart, slices.Sorted(slices.Values(targets))
+	return nil
+}
+
+// Started gives the targets of Start, sorted.
+func (e *Epochs) Started() ([]int, error) {
+	if e.access != byStart {
+		return nil, e.wrong("Complete")
+	}
+	return e.started, nil
+}
+
+// Complete closes the epoch that Start opened.
+func (e *Epochs) Complete() { e.access, e.started = noAccess, nil }
+
+// Post opens an exposure epoch to some origins.
+func (e *Epochs) Post(origins []int) error {
+	switch {
+	case e.open:
+		return fmt.Errorf("%w: Post, while an epoch opened by Post is open", ErrSync)
+	case e.access == byFence && e.used:
+		return e.wrong("Post")
+	}
+	e.open, e.posted = true, slices.Clone(origins)
+	return nil
+}
+
+// Posted gives the origins of Post.
+func (e *Epochs) Posted() ([]int, error) {
+	if !e.open {
+		return nil, fmt.Errorf("%w: Wait or Test without Post", ErrSync)
+	}
+	return e.posted, nil
+}
+
+// Wait closes the epoch that Post opened.
+func (e *Epochs) Wait() { e.open, e.posted = false, nil }
+
+// MayLock tells whether the target can be locked.
+func (e *Epochs) MayLock(target int) error {
+	if _, twice := e.locks[target]; twice {
+		return fmt.Errorf("%w: Lock of rank %d, which is locked already", ErrSync, target)
+	}
+	if e.access != byLock && !e.free() {
+		return e.wrong("Lock")
+	}
+	return nil
+}
+
+// Lock opens an access epoch to one target.
+func (e *Epochs) Lock(target int, t LockType) {
+	if e.locks == nil {
+		e.locks = make(map[int]LockType)
+	}
+	e.access, e.locks[target] = byLock, t
+}
+
+// Locked gives the type of the lock of a target.
+func (e *Epochs) Locked(target int) (LockType, error) {
+	t, ok := e.locks[target]
+	if !ok {
+		return 0, fmt.Errorf("%w: Unlock of rank %d, which Lock has not locked", ErrSync, target)
+	}
+	return t, nil
+}
+
+// Unlock closes the epoch that Lock opened.
+func (e *Epochs) Unlock(target int) {
+	if delete(e.locks, target); len(e.locks) == 0 {
+		e.access = noAccess
+	}
+}
+
+// MayLockAll tells whether all targets can be locked.
+func (e *Epochs) MayLockAll() error {
+	if !e.free() {
+		return e.wrong("LockAll")
+	}
+	return nil
+}
+
+// LockAll opens an access epoch to all targets.
+func (e *Epochs) LockAll() { e.access = byLockAll }
+
+// MayUnlockAll tells whether LockAll is in force.
+func (e *Epochs) MayUnlockAll() error {
+	if e.access != byLockAll {
+		return e.wrong("UnlockAll")
+	}
+	return nil
+}
+
+// UnlockAll closes the epoch that LockAll opened.
+func (e *Epochs) UnlockAll() { e.access = noAccess }
+
+// Operate tells whether an operation at a target can begin, and whether it is of
+// an epoch that locks opened, as those with requests must be.
+func (e *Epochs) Operate(target int, request bool) (passive bool, err error) {
+	passive, fits := e.admits(target)
+	if !fits || request && !passive {
+		return false, e.wrong(fmt.Sprintf("an operation at rank %d", target))
+	}
+	e.used = true
+	return passive, nil
+}
+
+func (e *Epochs) admits(target int) (passive, fits bool) {
+	switch e.access {
+	case byFence:
+		return false, true
+	case byStart:
+		_, fits = slices.BinarySearch(e.started, target)
+		return false, fits
+	case byLock:
+		_, fits = e.locks[target]
+		return true, fits
+	case byLockAll:
+		return true, true
+	}
+	return false, false
+}
+
+// MayFlush tells whether operations at a target can be flushed; at all that there
+// are of, for a negative one.
+func (e *Epochs) MayFlush(target int) error {
+	if e.access < byLock {
+		return e.wrong("a flush")
+	}
+	if target >= 0 {
+		if _, fits := e.admits(target); !fits {
+			return e.wrong(fmt.Sprintf("a flush of rank %d", target))
+		}
+	}
+	return nil
+}
+
+// MayFree tells whether the window can end: nothing is open but a fence that no
+// operations have followed.
+func (e *Epochs) MayFree() error {
+	if !e.free() {
+		return e.wrong("Free")
+	}
+	if e.open {
+		return fmt.Errorf("%w: Free, while an epoch opened by Post is open", ErrSync)
+	}
+	return nil
+}

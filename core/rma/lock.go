@@ -1,0 +1,73 @@
+package rma
+
+import "slices"
+
+// LockType is how a lock admits others, with the values of the MPI ABI.
+type LockType int
+
+// The types of locks.
+const (
+	LockExclusive LockType = 301
+	LockShared    LockType = 302
+)
+
+// Valid tells whether t is one of the types.
+func (t LockType) Valid() bool { return t == LockExclusive || t == LockShared }
+
+// Locks is the lock of one proc's window: who has it, and who waits for it. It is
+// given in the order of the requests, to several at a time if all are shared. The
+// zero value is free.
+type Locks struct {
+	exclusive bool
+	holders   []int
+	queue     []claim
+}
+
+type claim struct {
+	origin int
+	t      LockType
+}
+
+// Request asks for the lock, and tells whether it is granted at once. Otherwise a
+// Release will grant it. An origin that has it, or waits for it, gives ErrSync.
+func (l *Locks) Request(origin int, t LockType) (granted bool, err error) {
+	waits := slices.ContainsFunc(l.queue, func(c claim) bool { return c.origin == origin })
+	if waits || slices.Contains(l.holders, origin) {
+		return false, ErrSync
+	}
+	l.queue = append(l.queue, claim{origin, t})
+	return len(l.admit(nil)) > 0, nil
+}
+
+// Release gives the lock back and appends to granted the origins that have it now.
+// An origin that does not have it gives ErrSync.
+func (l *Locks) Release(origin int, granted []int) ([]int, error) {
+	i := slices.Index(l.holders, origin)
+	if i < 0 {
+		return granted, ErrSync
+	}
+	l.holders = slices.Delete(l.holders, i, i+1)
+	return l.admit(granted), nil
+}
+
+// admit gives the lock to the first in the queue, as many as go together.
+func (l *Locks) admit(granted []int) []int {
+	for len(l.queue) > 0 {
+		next := l.queue[0]
+		if len(l.holders) > 0 && (l.exclusive || next.t == LockExclusive) {
+			break
+		}
+		l.queue = slices.Delete(l.queue, 0, 1)
+		l.holders, l.exclusive = append(l.holders, next.origin), next.t == LockExclusive
+		granted = append(granted, next.origin)
+	}
+	return granted
+}
+
+// Excludes tells whether somebody else has the lock for himself.
+func (l *Locks) Excludes(origin int) bool {
+	return l.exclusive && len(l.holders) > 0 && l.holders[0] != origin
+}
+
+// Held tells whether anybody has the lock or waits for it.
+func (l *Locks) Held() bool { return len(l.holders)+len(l.queue) > 0 }

@@ -1,0 +1,58 @@
+package rma
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/openimpi/impi/core/datatype"
+)
+
+// Extent is the size of one proc's window in bytes, and its unit of displacements.
+type Extent struct {
+	Size int64
+	Unit int64
+}
+
+// Place gives where the first of count items of t is that are disp units up in the
+// window, in bytes. All of them are inside, or it is ErrRange.
+func (x Extent) Place(disp int64, count int64, t *datatype.Type) (off int64, err error) {
+	lo, hi, err := span(count, t)
+	if err != nil {
+		return 0, err
+	}
+	if lo == hi {
+		return 0, nil
+	}
+	high, low := bits.Mul64(uint64(disp), uint64(x.Unit))
+	if disp < 0 || high != 0 || low > uint64(x.Size) {
+		return 0, fmt.Errorf("%w: it has %d bytes in units of %d, and unit %d was asked for", ErrRange, x.Size, x.Unit, disp)
+	}
+	off = int64(low)
+	if lo < -off || hi > x.Size-off {
+		return 0, fmt.Errorf("%w: it has %d bytes, and bytes %d to %d from byte %d on were asked for", ErrRange, x.Size, lo, hi, off)
+	}
+	return off, nil
+}
+
+// maxStream is the most bytes that items are as they travel.
+const maxStream = 1 << 62
+
+// span is Span of a count from outside, of items whose stream has a length in all
+// representations, too: that of items which lie on each other may be much longer
+// than the memory.
+func span(count int64, t *datatype.Type) (lo, hi int64, err error) {
+	if count < 0 || int64(int(count)) != count {
+		return 0, 0, fmt.Errorf("%w: %d", datatype.ErrCount, count)
+	}
+	item := max(t.Packed(datatype.Native), t.Packed(datatype.External32), t.Packed(datatype.NativeLE))
+	if high, low := bits.Mul64(uint64(count), uint64(item)); high != 0 || low > maxStream {
+		return 0, 0, fmt.Errorf("%w: %d items of %v", datatype.ErrTooLarge, count, t)
+	}
+	return t.Span(int(count))
+}
+
+// Check gives the error of a count and a datatype that are wrong wherever they go.
+func Check(count int64, t *datatype.Type) error {
+	_, _, err := span(count, t)
+	return err
+}

@@ -1,0 +1,75 @@
+package rma
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/openimpi/impi/core/datatype"
+)
+
+// Regions is the memory that is attached to one proc's dynamic window, by address.
+// The zero value has none.
+type Regions struct{ list []region } // sorted, and apart from each other
+
+type region struct{ addr, size uint64 }
+
+// Attach adds memory. It is ErrAttach if some of it is attached, or it has no
+// address.
+func (r *Regions) Attach(addr, size uint64) error {
+	if addr == 0 || size == 0 || addr+size < addr {
+		return fmt.Errorf("%w: %d bytes at %#x", ErrAttach, size, addr)
+	}
+	i := r.after(addr)
+	if i > 0 && r.list[i-1].end() > addr || i < len(r.list) && r.list[i].addr < addr+size {
+		return fmt.Errorf("%w: %d bytes at %#x, of which some are attached", ErrAttach, size, addr)
+	}
+	r.list = slices.Insert(r.list, i, region{addr, size})
+	return nil
+}
+
+// Detach takes off the memory that was attached at addr.
+func (r *Regions) Detach(addr uint64) error {
+	i := r.after(addr) - 1
+	if i < 0 || r.list[i].addr != addr {
+		return fmt.Errorf("%w: nothing was attached at %#x", ErrAttach, addr)
+	}
+	r.list = slices.Delete(r.list, i, i+1)
+	return nil
+}
+
+// Place gives the region that has all of count items of t at an address, by where
+// it begins, and how far into it the first of them is. It is ErrRange if there is
+// none. Items without elements are anywhere.
+func (r *Regions) Place(addr, count int64, t *datatype.Type) (start uint64, off int64, err error) {
+	lo, hi, err := span(count, t)
+	if err != nil || lo == hi {
+		return 0, 0, err
+	}
+	first, ok := add(addr, lo)
+	if i := r.after(first) - 1; ok && i >= 0 {
+		x := r.list[i]
+		if uint64(hi-lo) <= x.size && first-x.addr <= x.size-uint64(hi-lo) {
+			return x.addr, addr - int64(x.addr), nil
+		}
+	}
+	return 0, 0, fmt.Errorf("%w: bytes %d to %d from %#x on are not all attached", ErrRange, lo, hi, addr)
+}
+
+// add is an address n bytes from another.
+func add(addr, n int64) (uint64, bool) {
+	sum := addr + n
+	return uint64(sum), addr >= 0 && sum >= 0 && (n >= 0) == (sum >= addr)
+}
+
+// after is the index of the first region that begins above addr.
+func (r *Regions) after(addr uint64) int {
+	i, _ := slices.BinarySearchFunc(r.list, addr, func(x region, addr uint64) int {
+		if x.addr <= addr {
+			return -1
+		}
+		return 1
+	})
+	return i
+}
+
+func (x region) end() uint64 { return x.addr + x.size }
