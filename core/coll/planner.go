@@ -135,6 +135,8 @@ type Planner struct {
 	team    team
 	sites   sites
 	remote  *remote // of an intercommunicator
+
+	neighbours neighbours
 }
 
 // team is the local group: the ranks of one client, ascending.

@@ -7,13 +7,8 @@ import (
 	"slices"
 )
 
-// Faults of Cartesian topologies.
-var (
-	// ErrDims is wrapped when the sizes of the dimensions make no sense.
-	ErrDims = errors.New("invalid dimensions")
-	// ErrTopology is wrapped when a communicator lacks the topology asked for.
-	ErrTopology = errors.New("invalid topology")
-)
+// ErrDims is wrapped when the sizes of the dimensions make no sense.
+var ErrDims = errors.New("invalid dimensions")
 
 // Cart is a Cartesian topology: ranks in row-major order, the last dimension
 // running fastest. It is immutable.
@@ -125,6 +120,20 @@ func (c *Cart) neighbour(base, stride, dim, x, disp int) int {
 		return ProcNull
 	}
 	return base + (x+disp)*stride
+}
+
+// Neighbours gives for each dimension the partners of a shift by one: the rank
+// below and the rank above, ProcNull beyond an open edge.
+func (c *Cart) Neighbours(rank int) (Neighbours, error) {
+	all := make([]int, 0, 2*len(c.dims))
+	for dim := range c.dims {
+		below, above, err := c.Shift(rank, dim, 1)
+		if err != nil {
+			return Neighbours{}, err
+		}
+		all = append(all, below, above)
+	}
+	return Neighbours{In: all, Out: all, Opposite: true}, nil
 }
 
 // Sub keeps the dimensions that keep says. It gives rank's slice: its topology,

@@ -18,8 +18,8 @@ type Spec struct {
 	Self    Proc     // the calling process, a member of Group
 	Clients *Clients // of all members
 	// Masters are those of Group, if somebody has worked them out already.
-	Masters *Masters
-	Cart    *Cart // nil without a topology
+	Masters  *Masters
+	Topology Topology // nil without one
 	// Remote makes an intercommunicator of Group and it, which have no member in
 	// common. The two context IDs after those of an intracommunicator are then
 	// of the private one of Group's members.
@@ -88,8 +88,14 @@ func (c *Comm) Proc(rank int) (p Proc, ok bool) { return c.spec.Group.At(rank) }
 // ClientOf gives the client of a proc that is a member.
 func (c *Comm) ClientOf(p Proc) wire.ClientRank { return c.spec.Clients.Of(p) }
 
+// Topology says which members are neighbours; nil if nobody has said.
+func (c *Comm) Topology() Topology { return c.spec.Topology }
+
 // Cart is the Cartesian topology, or nil.
-func (c *Comm) Cart() *Cart { return c.spec.Cart }
+func (c *Comm) Cart() *Cart {
+	t, _ := c.spec.Topology.(*Cart)
+	return t
+}
 
 // Masters numbers the clients that the communicator spans. It is worked out at
 // the first call, unless the Spec had it.

@@ -26,7 +26,7 @@ func (c *Comm) CartCreate(dims []int, periodic []bool, reorder bool) (*Comm, err
 	}
 	var s comm.Spec
 	if c.Rank() < cart.Size() {
-		s.Cart = cart
+		s.Topology = cart
 		s.Group, err = c.Comm.Group().RangeIncl([]comm.Range{{First: 0, Last: cart.Size() - 1, Stride: 1}})
 		if err != nil {
 			return nil, c.failed("CartCreate", err)
@@ -117,5 +117,5 @@ func (c *Comm) cartSub(keep []bool) (*Comm, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.derive(comm.Spec{Group: group, Cart: sub}, nil)
+	return c.derive(comm.Spec{Group: group, Topology: sub}, nil)
 }

@@ -1,0 +1,126 @@
+package comm
+
+import (
+	"fmt"
+	"slices"
+)
+
+// DistGraph is a topology of which each process knows its own neighbours only.
+// It is immutable.
+type DistGraph struct {
+	in, out   []int
+	inw, outw []int
+	weighted  bool
+}
+
+// Adjacent are the neighbours of one process: where edges come from and where
+// they lead to. Weights go with them; nil where there are edges means that the
+// graph has none, and where there are no edges nothing.
+type Adjacent struct {
+	Sources, SourceWeights []int
+	Dests, DestWeights     []int
+}
+
+// NewDistGraph makes a topology of size processes. It is ErrRank if a neighbour
+// is none of them, and ErrGraph if weights are negative, or too few, or there
+// for one direction only.
+func NewDistGraph(a Adjacent, size int) (*DistGraph, error) {
+	if err := checkEdges("sources", a.Sources, a.SourceWeights, size); err != nil {
+		return nil, err
+	}
+	if err := checkEdges("destinations", a.Dests, a.DestWeights, size); err != nil {
+		return nil, err
+	}
+	in, out := a.SourceWeights != nil, a.DestWeights != nil
+	if in && !out && len(a.Dests) > 0 || out && !in && len(a.Sources) > 0 {
+		return nil, fmt.Errorf("comm: %w: weights of one direction only", ErrGraph)
+	}
+	return &DistGraph{
+		in: slices.Clone(a.Sources), inw: slices.Clone(a.SourceWeights),
+		out: slices.Clone(a.Dests), outw: slices.Clone(a.DestWeights),
+		weighted: in || out,
+	}, nil
+}
+
+func checkEdges(what string, ranks, weights []int, size int) error {
+	for i, r := range ranks {
+		if uint(r) >= uint(size) {
+			return fmt.Errorf("comm: %w: %d at %d of the %s, the communicator has %d members", ErrRank, r, i, what, size)
+		}
+	}
+	return checkWeights(what, weights, len(ranks))
+}
+
+func checkWeights(what string, weights []int, n int) error {
+	if weights != nil && len(weights) != n {
+		return fmt.Errorf("comm: %w: %d weights for %d %s", ErrGraph, len(weights), n, what)
+	}
+	for i, w := range weights {
+		if w < 0 {
+			return fmt.Errorf("comm: %w: weight %d at %d of the %s", ErrGraph, w, i, what)
+		}
+	}
+	return nil
+}
+
+// Weighted tells whether edges have weights.
+func (g *DistGraph) Weighted() bool { return g.weighted }
+
+// Adjacent is a copy of the neighbours; without weights those are nil.
+func (g *DistGraph) Adjacent() Adjacent {
+	a := Adjacent{Sources: slices.Clone(g.in), Dests: slices.Clone(g.out)}
+	if g.weighted {
+		a.SourceWeights, a.DestWeights = append([]int{}, g.inw...), append([]int{}, g.outw...)
+	}
+	return a
+}
+
+// Degrees are the numbers of neighbours.
+func (g *DistGraph) Degrees() (in, out int) { return len(g.in), len(g.out) }
+
+// Neighbours are those of the calling process.
+func (g *DistGraph) Neighbours(int) (Neighbours, error) {
+	return Neighbours{In: g.in, Out: g.out}, nil
+}
+
+// Edge is an edge of a graph that any process may know of.
+type Edge struct{ Source, Dest, Weight int32 }
+
+// Edges are what one process contributes to a graph: the sources, how many edges
+// each has (degrees), where those lead to, one source after the other, and their
+// weights or nil. It is ErrRank if a rank is none of size, and ErrGraph if numbers
+// do not fit.
+func Edges(sources, degrees, dests, weights []int, size int) ([]Edge, error) {
+	if len(degrees) != len(sources) {
+		return nil, fmt.Errorf("comm: %w: %d sources and %d degrees", ErrGraph, len(sources), len(degrees))
+	}
+	rest := len(dests)
+	for i, d := range degrees {
+		if d < 0 || d > rest {
+			return nil, fmt.Errorf("comm: %w: source %d has %d edges, and %d are left", ErrGraph, sources[i], d, rest)
+		}
+		rest -= d
+	}
+	if rest > 0 {
+		return nil, fmt.Errorf("comm: %w: %d of %d destinations belong to no source", ErrGraph, rest, len(dests))
+	}
+	if err := checkEdges("sources", sources, nil, size); err != nil {
+		return nil, err
+	}
+	if err := checkEdges("destinations", dests, weights, size); err != nil {
+		return nil, err
+	}
+	edges := make([]Edge, 0, len(dests))
+	for i, d := range degrees {
+		for range d {
+			e := Edge{Source: int32(sources[i]), Dest: int32(dests[len(edges)])}
+			if weights != nil {
+				if e.Weight = int32(weights[len(edges)]); int(e.Weight) != weights[len(edges)] {
+					return nil, fmt.Errorf("comm: %w: weight %d", ErrGraph, weights[len(edges)])
+				}
+			}
+			edges = append(edges, e)
+		}
+	}
+	return edges, nil
+}

@@ -1,0 +1,106 @@
+package comm
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// ErrGraph is wrapped when what is given is no graph.
+var ErrGraph = errors.New("invalid graph")
+
+// Graph is a topology in which all neighbours of all ranks are known to
+// everybody. It is immutable.
+type Graph struct {
+	index, edges []int
+	once         sync.Once
+	lopsided     error
+}
+
+// NewGraph makes a topology of at most size processes. The neighbours of rank i
+// are those of edges from index[i-1], or 0, to before index[i]; a rank may be
+// there several times, and may be its own neighbour. It is ErrGraph if there are
+// more ranks than processes, or the index does not fit the edges, or an edge
+// leads nowhere.
+func NewGraph(index, edges []int, size int) (*Graph, error) {
+	if len(index) > size {
+		return nil, fmt.Errorf("comm: %w: %d nodes for %d processes", ErrGraph, len(index), size)
+	}
+	last := 0
+	for i, end := range index {
+		if end < last {
+			return nil, fmt.Errorf("comm: %w: the edges of node %d end at %d, before they begin", ErrGraph, i, end)
+		}
+		last = end
+	}
+	if last != len(edges) {
+		return nil, fmt.Errorf("comm: %w: the index ends at %d, there are %d edges", ErrGraph, last, len(edges))
+	}
+	for i, e := range edges {
+		if uint(e) >= uint(len(index)) {
+			return nil, fmt.Errorf("comm: %w: edge %d leads to node %d of %d", ErrGraph, i, e, len(index))
+		}
+	}
+	return &Graph{index: slices.Clone(index), edges: slices.Clone(edges)}, nil
+}
+
+// Size is the number of nodes: the ranks below it are in the topology.
+func (g *Graph) Size() int { return len(g.index) }
+
+// Index is a copy of where the edges of each node end.
+func (g *Graph) Index() []int { return slices.Clone(g.index) }
+
+// Edges is a copy of all edges.
+func (g *Graph) Edges() []int { return slices.Clone(g.edges) }
+
+// Of gives the neighbours of a rank. They must not be changed.
+func (g *Graph) Of(rank int) ([]int, error) {
+	if uint(rank) >= uint(len(g.index)) {
+		return nil, fmt.Errorf("comm: %w: %d, the graph has %d nodes", ErrRank, rank, len(g.index))
+	}
+	return g.of(rank), nil
+}
+
+func (g *Graph) of(rank int) []int {
+	from, to := 0, g.index[rank]
+	if rank > 0 {
+		from = g.index[rank-1]
+	}
+	return g.edges[from:to:to]
+}
+
+// Neighbours are the same in both directions. All members find out alike when
+// there are more edges from one rank to another than back.
+func (g *Graph) Neighbours(rank int) (Neighbours, error) {
+	all, err := g.Of(rank)
+	if err != nil {
+		return Neighbours{}, err
+	}
+	g.once.Do(func() { g.lopsided = g.balance() })
+	return Neighbours{In: all, Out: all}, g.lopsided
+}
+
+// balance compares all edges with all edges turned round.
+func (g *Graph) balance() error {
+	type edge struct{ from, to int }
+	there, back := make([]edge, 0, len(g.edges)), make([]edge, 0, len(g.edges))
+	for i := range g.index {
+		for _, e := range g.of(i) {
+			there, back = append(there, edge{i, e}), append(back, edge{e, i})
+		}
+	}
+	order := func(a, b edge) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) }
+	slices.SortFunc(there, order)
+	slices.SortFunc(back, order)
+	for i, e := range there {
+		if r := back[i]; e != r {
+			if order(r, e) < 0 {
+				e = r
+			}
+			return fmt.Errorf("comm: %w: the graph has not as many edges from node %d to %d as back", ErrTopology, e.from, e.to)
+		}
+	}
+	return nil
+}
