@@ -31,14 +31,29 @@ func (p *process) listen(node nodeConn) {
 		}
 		var l link.Link
 		if m.Kind == wireup.KindLink && len(fds) > 0 {
-			if l, err = openLink(m, fds); err != nil {
-				l, m.Reason = nil, err.Error()
+			if l, err = received(m, fds); err != nil {
+				m.Reason = err.Error()
 			}
 			fds = nil
 		}
 		wireup.CloseAll(fds)
 		p.hear(m, l)
 	}
+}
+
+// received is openLink, but that a connection of a lasting link which broke on its
+// way here is one that is broken: its user asks for another.
+func received(m wireup.Message, fds []int) (link.Link, error) {
+	l, err := openLink(m, fds)
+	switch {
+	case err == nil:
+		return l, nil
+	case m.Lasting == nil || errors.Is(err, ErrNode):
+		return nil, err
+	}
+	a, _ := link.Pair(1)
+	a.(*link.End).Break(err)
+	return a, nil
 }
 
 // openLink makes a link of the descriptors that came with a KindLink, and owns

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -132,6 +133,47 @@ func TestDirectLinkIsAskedForAndUsed(t *testing.T) {
 	wire.Published.PutHeader(b, &ack)
 	put(t, direct, b)
 	if err := <-sent; err != nil {
+		t.Error(err)
+	}
+}
+
+// A connection of a lasting link may break on its way from the node: it is lost as
+// any other, and a further one is asked for, not the end of the link.
+func TestLastingLinkThatArrivesBroken(t *testing.T) {
+	p, n, err := startUnder(t, layout{procs: 2}.job(0), goodWelcome)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent := make(chan error, 1)
+	go func() { sent <- Ssend(p.world, []byte("hello"), 1, 3) }()
+	terms := wireup.Lasting{Session: make([]byte, 16), Dialler: true, Window: 1 << 16, Limit: time.Hour}
+	for i := range 3 {
+		ask, _, err := n.control.Recv()
+		if err != nil || ask.Kind != wireup.KindOpen || ask.Peer != 1 || (ask.Lasting != nil) != (i > 0) {
+			t.Fatalf("ask %d: %+v, %v", i, ask, err)
+		}
+		if i > 0 && (!ask.Lasting.Again || !strings.Contains(ask.Reason, "not connected")) {
+			t.Errorf("ask %d: %+v", i, ask)
+		}
+		dead, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0) // as after a reset
+		if err != nil {
+			t.Fatal(err)
+		}
+		terms.Again = i > 0
+		if err := n.control.Send(wireup.Message{Kind: wireup.KindLink, Peer: 1, Transport: "tcp", Lasting: &terms}, dead); err != nil {
+			t.Fatal(err)
+		}
+		_ = unix.Close(dead)
+	}
+	select {
+	case err := <-sent:
+		t.Errorf("it does not wait for the link: %v", err)
+	default:
+	}
+	p.lock()
+	p.fail(errors.New("the test is over"))
+	p.unlock()
+	if err := <-sent; !errors.Is(err, ErrJobOver) {
 		t.Error(err)
 	}
 }
