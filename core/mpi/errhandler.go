@@ -20,6 +20,7 @@ type Errhandler struct {
 	name   string
 	action action
 	comm   func(c *Comm, err error) // of a user's for communicators
+	win    func(w *Win, err error)  // of a user's for windows
 	holds  atomic.Int64             // by New… and Get…; what is predefined needs none
 }
 

@@ -2,6 +2,7 @@ package rma
 
 import (
 	"fmt"
+	"math"
 	"math/bits"
 
 	"github.com/openimpi/impi/core/datatype"
@@ -24,7 +25,7 @@ func (x Extent) Place(disp int64, count int64, t *datatype.Type) (off int64, err
 		return 0, nil
 	}
 	high, low := bits.Mul64(uint64(disp), uint64(x.Unit))
-	if disp < 0 || high != 0 || low > uint64(x.Size) {
+	if disp < 0 || high != 0 || low > math.MaxInt64 {
 		return 0, fmt.Errorf("%w: it has %d bytes in units of %d, and unit %d was asked for", ErrRange, x.Size, x.Unit, disp)
 	}
 	off = int64(low)

@@ -1,0 +1,120 @@
+package mpi
+
+import (
+	"errors"
+
+	"github.com/openimpi/impi/core/rma"
+)
+
+// Flush completes all operations at a rank, here and there, in an epoch of Lock or
+// LockAll.
+func (w *Win) Flush(rank int) error { return w.failed("Flush", w.flushOne(rank, true)) }
+
+// FlushLocal completes all operations at a rank at this side: memory that they
+// take from and get into can be used again.
+func (w *Win) FlushLocal(rank int) error { return w.failed("FlushLocal", w.flushOne(rank, false)) }
+
+// FlushAll is Flush of all ranks.
+func (w *Win) FlushAll() error { return w.failed("FlushAll", w.flushEach(true)) }
+
+// FlushLocalAll is FlushLocal of all ranks.
+func (w *Win) FlushLocalAll() error { return w.failed("FlushLocalAll", w.flushEach(false)) }
+
+// Sync makes the caller's stores to the window's memory visible to operations, and
+// theirs to its loads; in a window of WinAllocateShared those of all members.
+func (w *Win) Sync() error { return w.failed("Sync", w.sync()) }
+
+// sync also makes progress: programs call it in loops that wait for a store.
+func (w *Win) sync() error {
+	if err := w.check(); err != nil {
+		return err
+	}
+	w.p.lock() // which is a fence for memory, too
+	defer w.p.unlock()
+	w.p.test()
+	w.carryOn()
+	return w.p.failure
+}
+
+func (w *Win) flushOne(rank int, remote bool) error {
+	if err := w.check(); err != nil {
+		return err
+	}
+	none, err := w.member(rank)
+	if none || err != nil {
+		return err
+	}
+	w.p.lock()
+	defer w.p.unlock()
+	if err := w.epochs.MayFlush(rank); err != nil {
+		return err
+	}
+	return w.flush([]int{rank}, remote)
+}
+
+func (w *Win) flushEach(remote bool) error {
+	if err := w.check(); err != nil {
+		return err
+	}
+	w.p.lock()
+	defer w.p.unlock()
+	if err := w.epochs.MayFlush(-1); err != nil {
+		return err
+	}
+	return w.flushAll(remote)
+}
+
+// flushAll is flush of all ranks that operations have gone to.
+func (w *Win) flushAll(remote bool) error {
+	ranks := w.dirty
+	if remote {
+		w.dirty = nil
+		for _, rank := range ranks {
+			w.targets[rank].listed = false
+		}
+	}
+	return w.flush(ranks, remote)
+}
+
+// flush completes the operations at some ranks here, and there too if remote. The
+// process is locked.
+func (w *Win) flush(ranks []int, remote bool) error {
+	var errs []error
+	if remote {
+		var unacked []int
+		for _, rank := range ranks {
+			if t := &w.targets[rank]; t.unacked {
+				t.unacked = false
+				unacked = append(unacked, rank)
+			}
+		}
+		errs = append(errs, w.askAll(unacked, rma.Header{Kind: rma.Flush}))
+	}
+	errs = append(errs, w.drain(ranks), w.fault(ranks))
+	return errors.Join(errs...)
+}
+
+// drain waits until nothing that was begun at some ranks needs memory here.
+func (w *Win) drain(ranks []int) error {
+	for _, rank := range ranks {
+		t := &w.targets[rank]
+		if err := w.until(func() (bool, error) {
+			t.reap()
+			return len(t.open) == 0, nil
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fault gives the first error of the operations at some ranks that nothing was
+// said of.
+func (w *Win) fault(ranks []int) error {
+	var errs []error
+	for _, rank := range ranks {
+		errs = append(errs, w.targets[rank].err)
+		w.targets[rank].err = nil
+	}
+	return errors.Join(errs...)
+}

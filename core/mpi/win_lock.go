@@ -1,0 +1,177 @@
+package mpi
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/openimpi/impi/core/rma"
+)
+
+// LockType is how a lock admits others.
+type LockType = rma.LockType
+
+// The types of locks, with the values of the MPI ABI: MPI_LOCK_EXCLUSIVE and
+// MPI_LOCK_SHARED.
+const (
+	LockExclusive = rma.LockExclusive
+	LockShared    = rma.LockShared
+)
+
+// Lock opens an access epoch to one rank, and blocks until the lock is granted. It
+// is given in the order of the requests. With NoCheck, which promises that nobody's
+// lock conflicts, none is asked for.
+func (w *Win) Lock(t LockType, rank int, assert Assert) error {
+	return w.failed("Lock", w.lock(t, rank, assert))
+}
+
+func (w *Win) lock(t LockType, rank int, assert Assert) error {
+	none, err := w.lockable(t, rank, assert)
+	if none || err != nil {
+		return err
+	}
+	w.p.lock()
+	defer w.p.unlock()
+	if err := w.epochs.MayLock(rank); err != nil {
+		return err
+	}
+	w.epochs.Lock(rank, t)
+	if err := w.locked([]int{rank}, t, assert); err != nil {
+		w.epochs.Unlock(rank)
+		return err
+	}
+	return nil
+}
+
+// lockable checks the arguments of Lock.
+func (w *Win) lockable(t LockType, rank int, assert Assert) (none bool, err error) {
+	if err := w.check(); err != nil {
+		return false, err
+	}
+	if !t.Valid() {
+		return false, fmt.Errorf("%w: %d", rma.ErrLockType, int(t))
+	}
+	if err := assert.Check(rma.LockAsserts); err != nil {
+		return false, err
+	}
+	return w.member(rank)
+}
+
+// member checks a rank; none tells that it is ProcNull.
+func (w *Win) member(rank int) (none bool, err error) {
+	if rank != ProcNull && (rank < 0 || rank >= w.c.Size()) {
+		return false, w.noRank(rank)
+	}
+	return rank == ProcNull, nil
+}
+
+// locked asks ranks for their locks, all at a time, and waits for them.
+func (w *Win) locked(ranks []int, t LockType, assert Assert) error {
+	unchecked := assert&rma.NoCheck != 0
+	for _, rank := range ranks {
+		w.targets[rank].unchecked = unchecked
+	}
+	if unchecked {
+		return nil
+	}
+	return w.askAll(ranks, rma.Header{Kind: rma.Lock, Lock: t})
+}
+
+// askAll asks ranks for something, all at a time, and waits for the answers.
+func (w *Win) askAll(ranks []int, h rma.Header) error {
+	asked := make([]*access, len(ranks))
+	for i, rank := range ranks {
+		asked[i] = w.ask(rank, h, parts{})
+	}
+	var errs []error
+	for _, a := range asked {
+		if err := w.until(func() (bool, error) { return a.done(), nil }); err != nil {
+			return err
+		}
+		errs = append(errs, a.err)
+		a.discard()
+	}
+	return errors.Join(errs...)
+}
+
+// LockAll opens an access epoch to all ranks: it locks them all, shared, and blocks
+// until the locks are granted.
+func (w *Win) LockAll(assert Assert) error { return w.failed("LockAll", w.lockAll(assert)) }
+
+func (w *Win) lockAll(assert Assert) error {
+	if err := w.check(); err != nil {
+		return err
+	}
+	if err := assert.Check(rma.LockAsserts); err != nil {
+		return err
+	}
+	w.p.lock()
+	defer w.p.unlock()
+	if err := w.epochs.MayLockAll(); err != nil {
+		return err
+	}
+	w.epochs.LockAll()
+	if err := w.locked(w.everybody(), rma.LockShared, assert); err != nil {
+		w.epochs.UnlockAll()
+		return err
+	}
+	return nil
+}
+
+func (w *Win) everybody() []int {
+	all := make([]int, w.c.Size())
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+// Unlock ends the epoch that Lock has opened to a rank. All operations there are
+// complete then, here and there.
+func (w *Win) Unlock(rank int) error { return w.failed("Unlock", w.unlock(rank)) }
+
+func (w *Win) unlock(rank int) error {
+	if err := w.check(); err != nil {
+		return err
+	}
+	if none, err := w.member(rank); none || err != nil {
+		return err
+	}
+	w.p.lock()
+	defer w.p.unlock()
+	if _, err := w.epochs.Locked(rank); err != nil {
+		return err
+	}
+	err := w.unlocked([]int{rank})
+	w.epochs.Unlock(rank)
+	return err
+}
+
+// unlocked gives locks back, or completes what was done without them.
+func (w *Win) unlocked(ranks []int) error {
+	if len(ranks) > 0 && w.targets[ranks[0]].unchecked {
+		return w.flush(ranks, true)
+	}
+	err := w.drain(ranks)
+	for _, rank := range ranks {
+		w.targets[rank].unacked = false
+	}
+	return errors.Join(err, w.askAll(ranks, rma.Header{Kind: rma.Unlock}), w.fault(ranks))
+}
+
+// UnlockAll ends the epoch that LockAll has opened. All operations are complete
+// then, here and there.
+func (w *Win) UnlockAll() error { return w.failed("UnlockAll", w.unlockAll()) }
+
+func (w *Win) unlockAll() error {
+	if err := w.check(); err != nil {
+		return err
+	}
+	w.p.lock()
+	defer w.p.unlock()
+	if err := w.epochs.MayUnlockAll(); err != nil {
+		return err
+	}
+	err := w.unlocked(w.everybody())
+	w.epochs.UnlockAll()
+	return err
+}

@@ -1,0 +1,146 @@
+package mpi
+
+import (
+	"fmt"
+
+	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/core/rma"
+)
+
+// sizes are how many bytes travel: what is at this side, and at the target.
+type sizes struct{ here, there int64 }
+
+// mayGo checks all of an operation but its epoch. none tells that there is nothing
+// to be done.
+func (w *Win) mayGo(to *Target, b *Buffer) (size sizes, none bool, err error) {
+	if err := w.check(); err != nil {
+		return size, false, err
+	}
+	if err := b.check(); err != nil {
+		return size, false, err
+	}
+	if to.Count < 0 {
+		return size, false, fmt.Errorf("%w: %d at the target", datatype.ErrCount, to.Count)
+	}
+	if err := to.Type.Check(); err != nil {
+		return size, false, err
+	}
+	switch {
+	case to.Rank == ProcNull:
+		return size, true, nil
+	case to.Rank < 0 || to.Rank >= w.c.Size():
+		return size, false, w.noRank(to.Rank)
+	case to.Disp < 0:
+		return size, false, fmt.Errorf("%w: %d", rma.ErrDisp, to.Disp)
+	}
+	if err := w.reach(to); err != nil {
+		return size, false, err
+	}
+	rep := w.p.data[w.peer(to.Rank)]
+	size = sizes{b.size(rep), int64(to.Count) * to.Type.Packed(rep)}
+	return size, false, nil
+}
+
+// reach tells whether the items are in the target's window, which only the target
+// knows of dynamic ones.
+func (w *Win) reach(to *Target) error {
+	if w.flavor == WinFlavorDynamic {
+		return rma.Check(int64(to.Count), to.Type)
+	}
+	if _, err := w.extents[to.Rank].Place(to.Disp, int64(to.Count), to.Type); err != nil {
+		return fmt.Errorf("rank %d: %w", to.Rank, err)
+	}
+	return nil
+}
+
+// nothing is the Request of what need not be done.
+func (w *Win) nothing() Request {
+	if w == nil || w.p == nil {
+		return Request{}
+	}
+	return Request{p: w.p, c: w.c, state: procNull}
+}
+
+// operate begins an operation that has been checked. size is how many bytes it is
+// about.
+func (w *Win) operate(fn string, to *Target, h rma.Header, x parts, size int64, request bool) (Request, error) {
+	p := w.p
+	p.lock()
+	defer p.unlock()
+	if p.failure != nil {
+		return Request{}, p.failure
+	}
+	passive, err := w.epochs.Operate(to.Rank, request)
+	switch {
+	case err != nil:
+		return Request{}, err
+	case size == 0:
+		return w.nothing(), nil
+	}
+	if h.Type, err = w.describe(to.Type); err != nil {
+		return Request{}, err
+	}
+	h.Passive = passive
+	if x.in != nil {
+		x.want = size
+	}
+	a := w.ask(to.Rank, h, x)
+	t := &w.targets[to.Rank]
+	t.unacked = t.unacked || x.in == nil
+	if !t.listed {
+		t.listed = true
+		w.dirty = append(w.dirty, to.Rank)
+	}
+	a.held = request
+	w.enlist(t, a)
+	if request {
+		return p.begun(w.c, fn, a), nil
+	}
+	return Request{}, nil
+}
+
+// describe gives a datatype as the target is told it.
+func (w *Win) describe(t *Datatype) (form []byte, err error) {
+	if w.form, err = t.AppendBinary(w.form[:0]); err != nil {
+		return nil, err
+	}
+	if len(w.form) > rma.MaxTypeLen {
+		return nil, fmt.Errorf("%w: %v takes %d bytes to be described", datatype.ErrTooLarge, t, len(w.form))
+	}
+	return w.form, nil
+}
+
+// enlist keeps an operation until it is complete here. Those before it that are
+// complete go.
+func (w *Win) enlist(t *target, a *access) {
+	t.reap()
+	if len(t.open) == 0 && a.done() {
+		t.note(a)
+		a.discard()
+		return
+	}
+	a.queued = true
+	t.open = append(t.open, a)
+}
+
+// reap takes out the operations that are complete, up to the first that is not.
+func (t *target) reap() {
+	n := 0
+	for ; n < len(t.open) && t.open[n].done(); n++ {
+		a := t.open[n]
+		a.queued = false
+		t.note(a)
+		a.discard()
+	}
+	if n > 0 {
+		clear(t.open[:n])
+		t.open = t.open[n:]
+	}
+}
+
+// note keeps the error of an operation that no Request will tell.
+func (t *target) note(a *access) {
+	if a.err != nil && !a.held && t.err == nil {
+		t.err = a.err
+	}
+}
