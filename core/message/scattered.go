@@ -148,13 +148,10 @@ func (s *outputState) packing() *stage {
 	return &s.packed
 }
 
-// copied is a Source that has its bytes in memory, from a place of the message on.
-type copied struct {
-	bytes []byte
-	from  int64
-}
+// copied is a Source that has its bytes in memory.
+type copied []byte
 
-func (h *copied) Pack(dst []byte, off int64) { copy(dst, h.bytes[off-h.from:]) }
+func (c copied) Pack(dst []byte, off int64) { copy(dst, c[off:]) }
 
 // detach makes what is left of a segment independent of its request.
 func (seg *segment) detach() {
@@ -163,11 +160,11 @@ func (seg *segment) detach() {
 		seg.buf, seg.req = append([]byte(nil), seg.buf...), nil
 		return
 	}
-	own := &copied{make([]byte, seg.rest), r.apart.packed}
-	seg.req = &Request{state: stateEnded, peer: r.peer, apart: &scattered{source: own, packed: own.from}, flights: 1}
+	own := make(copied, seg.rest)
 	if seg.rest > 0 {
-		r.pack(own.bytes)
+		r.pack(own)
 	}
+	seg.req = &Request{state: stateEnded, peer: r.peer, apart: &scattered{source: own}, flights: 1}
 }
 
 // move copies the message of s, a send to this proc itself, to the receive r.

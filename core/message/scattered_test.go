@@ -188,6 +188,9 @@ func TestSourcePacksInPiecesInPlace(t *testing.T) {
 		if beside := total(out); beside > packBeside+headerSize && int64(len(s.data)) > s.next {
 			t.Fatalf("%d bytes beside the link's memory", beside)
 		}
+		if int64(len(s.data)) > s.next && p.e[0].link(0).segments.len > 1 {
+			t.Fatal("the next packet is committed, and cannot be put into the link's memory any more")
+		}
 		came = append(came, bytes.Join(out, nil)...)
 		p.e[0].Sent(0, total(out))
 	}

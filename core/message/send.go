@@ -90,7 +90,7 @@ func (e *Engine) SendNow(to Peer, env Envelope, data []byte, count int64, dtype 
 func (p *peer) idle() bool {
 	s := p.link
 	return s != nil && !p.waiting() && p.window.Open() &&
-		s.owing.len == 0 && s.ready.len == 0 && s.committed < s.limit && s.err == nil
+		s.owing.len == 0 && s.ready.len == 0 && s.committed < s.limit && s.unpacked == 0 && s.err == nil
 }
 
 // sendRemote commits the first packet if nothing is before it, or queues it.
