@@ -15,9 +15,15 @@ func (p *Planner) Scan(s *Schedule, send, recv []byte, k datatype.Kind, op *data
 		return err
 	}
 	a := p.accumulate(s, own, recv, k, op)
-	if p.single() {
+	switch {
+	case p.single():
 		p.scanTeam(&a)
-	} else {
+	case p.sites.ours && p.sites.ordered:
+		p.scanTeam(&a)
+		if lower := p.lowerSites(&a); lower != nil {
+			a.operand(lower)
+		}
+	default:
 		p.scanChain(&a)
 	}
 	s.copy(recv, a.cur)
@@ -25,21 +31,54 @@ func (p *Planner) Scan(s *Schedule, send, recv []byte, k datatype.Kind, op *data
 	return nil
 }
 
-// scanTeam doubles in each round how many ranks before it a process has combined.
+// scanTeam doubles in each round how many places before it a process has combined.
 func (p *Planner) scanTeam(a *accumulator) {
-	for d := 1; d < p.n && len(a.cur) > 0; d *= 2 {
-		if p.me+d < p.n {
-			p.sendLocal(a.s, p.me+d, tagScan, a.cur)
+	me, n := p.team.me, p.team.size()
+	for d := 1; d < n && len(a.cur) > 0; d *= 2 {
+		if me+d < n {
+			p.sendLocal(a.s, p.team.rank(me+d), tagScan, a.cur)
 		}
-		if p.me < d {
+		if me < d {
 			continue
 		}
 		x := a.buffer()
-		p.recvLocal(a.s, p.me-d, tagScan, x)
+		p.recvLocal(a.s, p.team.rank(me-d), tagScan, x)
 		a.s.wait()
 		a.before(x)
 	}
 	a.s.wait()
+}
+
+// lowerSites gives everybody the combination of all clients before its own, nil in
+// the first. The last of each client, which has its client's in a, gets it from the
+// client before, sends the next what is its, and hands it out.
+func (p *Planner) lowerSites(a *accumulator) (lower []byte) {
+	last := p.team.size() - 1
+	end := func(number int) int {
+		rank, _ := p.m.Locals(number).At(p.m.Locals(number).Size() - 1)
+		return int(rank)
+	}
+	if p.mine > 0 {
+		lower = a.s.scratch.get(len(a.cur))
+	}
+	if p.team.me == last {
+		upTo := a.cur
+		if lower != nil {
+			p.recv(a.s, end(p.mine-1), tagScan, lower, a.k)
+			a.s.wait()
+			upTo = a.s.scratch.get(len(a.cur))
+			a.s.copy(upTo, a.cur)
+			a.reduce(lower, upTo)
+		}
+		if p.mine+1 < p.m.Count() {
+			p.send(a.s, end(p.mine+1), tagScan, upTo, a.k)
+		}
+	}
+	if lower != nil {
+		p.bcastTeam(a.s, lower, a.k, last)
+	}
+	a.s.wait()
+	return lower
 }
 
 // scanChain hands the result from rank to rank.
@@ -69,26 +108,49 @@ func (p *Planner) Exscan(s *Schedule, send, recv []byte, k datatype.Kind, op *da
 		return err
 	}
 	a := p.accumulate(s, own, nil, k, op)
-	if p.single() {
+	switch {
+	case p.single():
 		p.exscanTeam(&a, recv)
-	} else {
+	case p.sites.ours && p.sites.ordered:
+		p.exscanSites(&a, recv)
+	default:
 		p.exscanChain(&a, recv)
 	}
 	s.finish()
 	return nil
 }
 
-// exscanTeam is Scan and a shift by one rank.
+// exscanTeam is Scan and a shift by one place.
 func (p *Planner) exscanTeam(a *accumulator, recv []byte) {
 	p.scanTeam(a)
+	p.shift(a, recv)
+}
+
+// shift hands what scanTeam has found to the next place.
+func (p *Planner) shift(a *accumulator, recv []byte) {
 	if len(recv) == 0 {
 		return
 	}
-	if p.me+1 < p.n {
-		p.sendLocal(a.s, p.me+1, tagScan, a.cur)
+	if p.team.me+1 < p.team.size() {
+		p.sendLocal(a.s, p.team.rank(p.team.me+1), tagScan, a.cur)
 	}
-	if p.me > 0 {
-		p.recvLocal(a.s, p.me-1, tagScan, recv)
+	if p.team.me > 0 {
+		p.recvLocal(a.s, p.team.rank(p.team.me-1), tagScan, recv)
+	}
+}
+
+// exscanSites is exscanTeam in each client, and what the clients before it have.
+func (p *Planner) exscanSites(a *accumulator, recv []byte) {
+	p.scanTeam(a)
+	lower := p.lowerSites(a)
+	p.shift(a, recv)
+	a.s.wait()
+	switch {
+	case lower == nil:
+	case p.team.me == 0:
+		a.s.copy(recv, lower)
+	default:
+		a.reduce(lower, recv)
 	}
 }
 

@@ -102,6 +102,32 @@ func TestOrderedOneUpOneDown(t *testing.T) {
 	}
 }
 
+// TestScanOverSites has one message from each client to the next, whatever the
+// number of processes, where each client's ranks follow each other.
+func TestScanOverSites(t *testing.T) {
+	ordered, dealt := sitesOf(3)
+	for name, plan := range map[string]func(_ int, p *Planner, s *Schedule) error{
+		"scan": func(_ int, p *Planner, s *Schedule) error {
+			return p.Scan(s, nil, make([]byte, 64), datatype.Uint64, affine)
+		},
+		"exscan": func(_ int, p *Planner, s *Schedule) error {
+			return p.Exscan(s, nil, make([]byte, 64), datatype.Uint64, affine)
+		},
+	} {
+		j := newJob(t, ordered, ours, nil, 9)
+		j.run(plan)
+		slices.Sort(j.trace)
+		if want := []string{"3->7 200 64", "7->11 200 64"}; !slices.Equal(j.trace, want) {
+			t.Errorf("%s: %q, want %q", name, j.trace, want)
+		}
+		j = newJob(t, dealt, ours, nil, 9)
+		j.run(plan)
+		if len(j.trace) != 11 {
+			t.Errorf("%s of ranks dealt out: %d messages", name, len(j.trace))
+		}
+	}
+}
+
 // TestLanes moves long vectors: each of four processes has a part, and nobody
 // sends the whole.
 func TestLanes(t *testing.T) {
@@ -202,6 +228,9 @@ func TestWideModel(t *testing.T) {
 		for i := range clients {
 			clients[i] = wire.ClientRank(rng.IntN(1 + n/3))
 		}
+		if rng.IntN(2) == 0 {
+			slices.Sort(clients)
+		}
 		p := ours
 		p.MaxLinear = rng.IntN(5)
 		p.Tuning = Tuning{LanesLong: 1 + rng.IntN(2000), BcastLong: rng.IntN(3000), AllreduceLong: rng.IntN(3000)}
@@ -220,6 +249,19 @@ func TestWideModel(t *testing.T) {
 				return p.Reduce(s, bu(operands(r, count)), bu(at), datatype.Uint64, op, root)
 			})
 			equal(t, fmt.Sprintf("reduce %v over %v", op, clients), root, at, reduced(op, 0, n, count))
+			for from, plan := range []func(p *Planner, s *Schedule, send, recv []byte) error{
+				func(p *Planner, s *Schedule, send, recv []byte) error {
+					return p.Scan(s, send, recv, datatype.Uint64, op)
+				},
+				func(p *Planner, s *Schedule, send, recv []byte) error {
+					return p.Exscan(s, send, recv, datatype.Uint64, op)
+				},
+			} {
+				recv := each(j, count, plan)
+				for r := from; r < n; r++ {
+					equal(t, fmt.Sprintf("scan %d of %v over %v", from, op, clients), r, recv[r], reduced(op, 0, r+1-from, count))
+				}
+			}
 		}
 		bufs := make([][]int64, n)
 		j.run(func(r int, p *Planner, s *Schedule) error {
