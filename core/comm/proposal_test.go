@@ -1,6 +1,7 @@
 package comm
 
 import (
+	"bytes"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -32,4 +33,21 @@ func TestProposals(t *testing.T) {
 	})
 	_, err := ReadProposal(make([]byte, ProposalSize-1))
 	wrong(t, err, ErrMessage)
+}
+
+func FuzzReadProposal(f *testing.F) {
+	b := make([]byte, ProposalSize)
+	Proposal{Offer: Offer{Max: 5, Private: 1 << 63, Busy: true}, Fault: 2, Flags: 7}.Put(b)
+	f.Add(b)
+	f.Add(b[1:])
+	f.Fuzz(func(t *testing.T, b []byte) {
+		p, err := ReadProposal(b)
+		if err != nil {
+			return
+		}
+		again := make([]byte, ProposalSize)
+		if p.Put(again); !bytes.Equal(again, b[:ProposalSize]) {
+			t.Fatalf("%x became %x", b, again)
+		}
+	})
 }
