@@ -171,7 +171,8 @@ func (c *Comm) check() error {
 }
 
 // Check tells whether c can be used: it is ErrComm for nil and for what has been
-// freed, of which Size, Rank and such make 0, Undefined and the like.
+// freed. The functions that give no error say of nil that it has size 0 and rank
+// Undefined.
 func (c *Comm) Check() error { return c.failed("Comm.Check", c.check()) }
 
 // Size is the number of members; of an intercommunicator those of the local group.
