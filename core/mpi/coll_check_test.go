@@ -28,6 +28,8 @@ func TestMismatch(t *testing.T) {
 		"count":     func(c *Comm) error { return Reduce(c, b(5), b(5), Sum, 0) },
 		"kind":      func(c *Comm) error { return Reduce(c, make([]float32, 4), make([]float32, 4), Sum, 0) },
 		"arguments": func(c *Comm) error { return Reduce(c, b(4), b(4), MaxLoc, 0) },
+		"Dup":       func(c *Comm) error { _, err := c.Dup(); return err },
+		"Split":     func(c *Comm) error { _, err := c.Split(0, 0); return err },
 		"non-blocking": func(c *Comm) error {
 			q, err := Ibcast(c, b(4), 0)
 			if err == nil {
@@ -98,4 +100,31 @@ func TestUncheckedAmongForeigners(t *testing.T) {
 	layout{procs: 4, check: true, client: func(r int) int { return r % 3 }, data: byClient}.run(t, func(t *testing.T, c *Comm) error {
 		return together(c, 1)
 	})
+}
+
+// Constructors compare, too, and work if all is right.
+func TestCheckedConstructors(t *testing.T) {
+	for where, l := range checkLayouts {
+		t.Run(where, func(t *testing.T) {
+			l.run(t, func(t *testing.T, c *Comm) error {
+				other := c.Dup
+				if c.Rank() == 1 {
+					other = func() (*Comm, error) { return c.Split(0, 0) }
+				}
+				if _, err := other(); !errors.Is(err, coll.ErrMismatch) {
+					return fmt.Errorf("Dup and Split: %v", err)
+				}
+				local, inter, err := halves(c, 2)
+				if err != nil {
+					return err
+				}
+				merged, err := inter.Merge(c.Rank() < 2)
+				if err != nil {
+					return err
+				}
+				d, err := merged.Dup()
+				return first(err, Barrier(local), Barrier(inter), Barrier(d))
+			})
+		})
+	}
 }

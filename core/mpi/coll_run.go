@@ -130,7 +130,7 @@ func (x *collective) run(planned error) error {
 	p := x.c.p
 	p.lock()
 	defer p.unlock()
-	x.fail(planned)
+	x.err = planned
 	for !x.done() && p.failure == nil {
 		p.turn()
 	}
@@ -144,22 +144,13 @@ func (x *collective) start(fn string, planned error) (Request, error) {
 	p := x.c.p
 	p.lock()
 	defer p.unlock()
-	x.fail(planned)
+	x.err = planned
 	if x.err != nil {
 		_, err := x.finish()
 		return Request{}, err
 	}
 	p.dispatch(x)
 	return p.begun(x.c, fn, x), nil
-}
-
-// fail ends the operation if there is an error.
-func (x *collective) fail(err error) {
-	if err != nil && x.checking != nil {
-		x.checking.bad = err // but the others must hear of it
-		return
-	}
-	x.err = err
 }
 
 // carryOn makes the operation an errand of the process.

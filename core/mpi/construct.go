@@ -98,6 +98,9 @@ func (c *Comm) holds(group *Group) error {
 
 // createInter has the leaders exchange the groups of their sides.
 func (c *Comm) createInter(group *Group, bad error) (*Comm, error) {
+	if err := c.announce("Create"); err != nil {
+		return nil, err
+	}
 	p := c.p
 	p.lock()
 	defer p.unlock()

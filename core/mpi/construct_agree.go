@@ -20,6 +20,9 @@ func (c *Comm) deriveBy(does uint32, s comm.Spec, bad error) (*Comm, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
+	if err := c.announce(announced[does]); err != nil {
+		return nil, err
+	}
 	n := comm.IntraContexts
 	if c.local != nil {
 		n = comm.InterContexts

@@ -45,9 +45,15 @@ func (c *Comm) idup(fn string, info *Info) (*Comm, Request, error) {
 	d.inherit(c)
 	p.lock()
 	defer p.unlock()
-	o := &duplication{c: c, d: d, copies: copies, x: c.pact(c.ordinal())}
-	o.x.propose(doesIdup, bad, func() { o.born(bad) })
-	return d, p.begun(c, fn, o), nil
+	o := &duplication{c: c, d: d, copies: copies}
+	err := c.announceLater("Idup", func(seq uint32, verdict error) {
+		if o.err = verdict; verdict != nil {
+			return
+		}
+		o.x = c.pact(seq)
+		o.x.propose(doesIdup, bad, func() { o.born(bad) })
+	})
+	return d, p.begun(c, fn, o), err
 }
 
 // born makes the communicator one, now that its context is known.
@@ -67,7 +73,7 @@ func (o *duplication) born(bad error) {
 	o.d.life.Store(usable)
 }
 
-func (o *duplication) done() bool { return o.x.over }
+func (o *duplication) done() bool { return o.err != nil || o.x != nil && o.x.over }
 
 func (o *duplication) status() (Status, error) { return emptyStatus, nil }
 
@@ -75,12 +81,12 @@ func (o *duplication) status() (Status, error) { return emptyStatus, nil }
 // are called.
 func (o *duplication) finish() (Status, error) {
 	o.gen++
-	if !o.x.over {
-		return emptyStatus, o.x.p.failure
+	if !o.done() {
+		return emptyStatus, o.c.p.failure
 	}
 	if o.err != nil {
-		o.x.p.unlock()
-		defer o.x.p.lock()
+		o.c.p.unlock()
+		defer o.c.p.lock()
 		o.c.dropAttrs(o.copies)
 	}
 	return emptyStatus, o.err

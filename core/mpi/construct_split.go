@@ -22,6 +22,9 @@ func (c *Comm) split(color, key int) (*Comm, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
+	if err := c.announce("Split"); err != nil {
+		return nil, err
+	}
 	bad := checkChoice(color, key)
 	p := c.p
 	p.lock()

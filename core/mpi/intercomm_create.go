@@ -41,6 +41,9 @@ func (c *Comm) intercommCreate(localLeader int, peer *Comm, remoteLeader, tag in
 		x = &introduction{c: c, peer: peer, leader: remoteLeader, tag: wire.Tag(tag)}
 		x.bad = x.check()
 	}
+	if err := c.announce("IntercommCreate"); err != nil {
+		return nil, err
+	}
 	if c.p.allOurs() {
 		return c.joinOurs(localLeader, x)
 	}

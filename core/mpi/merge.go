@@ -27,6 +27,9 @@ func (c *Comm) merge(high bool) (*Comm, error) {
 	if err := c.checkInter(); err != nil {
 		return nil, err
 	}
+	if err := c.announce("Merge"); err != nil {
+		return nil, err
+	}
 	context, theirs, err := c.mergeContext(high)
 	if err != nil {
 		return nil, err
