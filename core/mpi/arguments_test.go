@@ -37,7 +37,7 @@ type badThings struct {
 // its rows here.
 var badCalls = map[string][]bad{
 	"point-to-point": badMessages, "requests": badRequests, "buffers": badBuffers, "collectives": badCollectives,
-	"communicators": badComms, "attributes": badAttrs,
+	"communicators": badComms, "attributes": badAttrs, "topologies": badTopologies,
 }
 
 var badMessages = []bad{

@@ -17,7 +17,7 @@ func TestCart(t *testing.T) {
 		if err := first(DimsCreate(6, dims), same("DimsCreate", dims, []int{3, 2})); err != nil {
 			return err
 		}
-		g, err := c.CartCreate([]int{2, 3}, []bool{false, true}, true)
+		g, err := c.CartCreate([]int{2, 3}, []bool{false, true}, false)
 		if err != nil {
 			return err
 		}
@@ -119,4 +119,69 @@ func TestCartDup(t *testing.T) {
 		}
 		return first(err, same("coordinates", coords, []int{1, 1}))
 	})
+}
+
+// The sites' ranks are dealt out by turns. With reorder the members of each have
+// rows of the grid of their own; the one who finds no place is the last of the last.
+func TestCartReorder(t *testing.T) {
+	twoSites(7).run(t, func(t *testing.T, c *Comm) error {
+		mapped, err := c.CartMap([]int{2, 3}, []bool{false, false})
+		if err != nil {
+			return err
+		}
+		want := []int{0, 4, 1, 5, 2, Undefined, 3}[c.Rank()]
+		g, err := c.CartCreate([]int{2, 3}, []bool{false, false}, true)
+		if err != nil || g == nil {
+			return first(err, expect("mapped", mapped, want), expect("rank", Undefined, want))
+		}
+		kept, err := g.CartCreate([]int{6}, []bool{false}, false)
+		if err != nil {
+			return err
+		}
+		n, err := g.CartdimGet()
+		return first(err, expect("mapped", mapped, want), expect("rank", g.Rank(), want), expect("rank kept", kept.Rank(), want),
+			expect("dimensions", n, 2), totals(g))
+	})
+}
+
+// A grid of no dimensions has one place; so has each slice that keeps none.
+func TestCartWithoutDimensions(t *testing.T) {
+	twoSites(2).run(t, func(t *testing.T, c *Comm) error {
+		g, err := c.CartCreate(nil, nil, false)
+		if err != nil {
+			return err
+		}
+		if (g != nil) != (c.Rank() == 0) {
+			return fmt.Errorf("rank %d gets %v", c.Rank(), g)
+		}
+		line, err := c.CartCreate([]int{2}, []bool{true}, false)
+		if err != nil {
+			return err
+		}
+		point, err := line.CartSub([]bool{false})
+		if err != nil {
+			return err
+		}
+		for _, g := range []*Comm{g, point} {
+			if g == nil {
+				continue
+			}
+			n, err := g.CartdimGet()
+			place, err2 := g.CartRank(nil)
+			in := []int{}
+			if err := first(err, err2, expect("size", g.Size(), 1), expect("dimensions", n, 0), expect("place", place, 0),
+				NeighborAllgather(g, []int{1}, in)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func TestDimsCreateFaults(t *testing.T) {
+	for name, dims := range map[string][]int{"negative": {-1, 0}, "indivisible": {4, 0}, "too few": {2, 2}} {
+		if class := ErrorClass(DimsCreate(6, dims)); class != mpierr.Dims {
+			t.Errorf("%s: class %v", name, class)
+		}
+	}
 }

@@ -28,10 +28,16 @@ const (
 	reduceScatterBlock
 	scan
 	exscan
+	neighborAllgather
+	neighborAllgatherv
+	neighborAlltoall
+	neighborAlltoallv
+	neighborAlltoallw
 )
 
 var whatNames = [...]string{"Barrier", "Bcast", "Gather", "Gatherv", "Scatter", "Scatterv", "Allgather", "Allgatherv",
-	"Alltoall", "Alltoallv", "Alltoallw", "Reduce", "Allreduce", "Reduce_scatter", "Reduce_scatter_block", "Scan", "Exscan"}
+	"Alltoall", "Alltoallv", "Alltoallw", "Reduce", "Allreduce", "Reduce_scatter", "Reduce_scatter_block", "Scan", "Exscan",
+	"Neighbor_allgather", "Neighbor_allgatherv", "Neighbor_alltoall", "Neighbor_alltoallv", "Neighbor_alltoallw"}
 
 // call is a collective operation and what it is called with, as the planner wants
 // it: native elements of one kind.
@@ -43,7 +49,7 @@ type call struct {
 	send, recv       []byte // of Bcast send alone
 	counts, displs   []int  // of send where there are two, else the only ones
 	rcounts, rdispls []int
-	out, in          []coll.Piece // of Alltoallw
+	out, in          []coll.Piece // of Alltoallw and NeighborAlltoallw
 }
 
 // plan has the planner write the operation.
@@ -71,6 +77,8 @@ func (a *call) plan(p *coll.Planner, s *coll.Schedule) error {
 		return p.Alltoallv(s, a.send, a.counts, a.displs, a.recv, a.rcounts, a.rdispls, a.kind)
 	case alltoallw:
 		return p.Alltoallw(s, a.out, a.in)
+	case neighborAllgather, neighborAllgatherv, neighborAlltoall, neighborAlltoallv, neighborAlltoallw:
+		return a.planNeighbors(p, s)
 	default:
 		return a.planReduction(p, s)
 	}
