@@ -52,6 +52,7 @@ type Win struct {
 	answers   []sending // under way
 	held      int       // headers that clients hold
 	types     typeCache
+	scratch   *rma.Scratch // nil before the first accumulate
 	locks     rma.Locks
 	granted   []int
 	posts     rma.Arrivals

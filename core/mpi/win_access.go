@@ -255,7 +255,7 @@ func (a *access) finish() (Status, error) {
 		return Status{}, a.w.p.failure
 	}
 	err := a.err
-	a.held = false
+	a.held, a.err = false, nil // which is told
 	a.discard()
 	return emptyStatus, err
 }

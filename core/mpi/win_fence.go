@@ -178,8 +178,9 @@ func (w *Win) ranks(group *Group, assert, allowed Assert) (ranks []int, err erro
 	return ranks, nil
 }
 
-// notify tells ranks something that they do not answer.
+// notify tells ranks something that they do not answer, and wait for.
 func (w *Win) notify(ranks []int, kind rma.Kind) {
+	defer w.p.flushAll()
 	for _, rank := range ranks {
 		a := w.ask(rank, rma.Header{Kind: kind}, parts{})
 		w.enlist(&w.targets[rank], a)

@@ -49,6 +49,7 @@ func (w *Win) flushOne(rank int, remote bool) error {
 	if err := w.epochs.MayFlush(rank); err != nil {
 		return err
 	}
+	w.p.test() // for the others, who wait while this proc works at itself
 	return w.flush([]int{rank}, remote)
 }
 
@@ -61,6 +62,7 @@ func (w *Win) flushEach(remote bool) error {
 	if err := w.epochs.MayFlush(-1); err != nil {
 		return err
 	}
+	w.p.test()
 	return w.flushAll(remote)
 }
 
@@ -78,8 +80,7 @@ func (w *Win) flushAll(remote bool) error {
 
 // flush completes the operations at some ranks here, and there too if remote. The
 // process is locked.
-func (w *Win) flush(ranks []int, remote bool) error {
-	var errs []error
+func (w *Win) flush(ranks []int, remote bool) (err error) {
 	if remote {
 		var unacked []int
 		for _, rank := range ranks {
@@ -88,16 +89,20 @@ func (w *Win) flush(ranks []int, remote bool) error {
 				unacked = append(unacked, rank)
 			}
 		}
-		errs = append(errs, w.askAll(unacked, rma.Header{Kind: rma.Flush}))
+		if len(unacked) > 0 {
+			err = w.askAll(unacked, rma.Header{Kind: rma.Flush})
+		}
 	}
-	errs = append(errs, w.drain(ranks), w.fault(ranks))
-	return errors.Join(errs...)
+	return errors.Join(err, w.drain(ranks), w.fault(ranks))
 }
 
 // drain waits until nothing that was begun at some ranks needs memory here.
 func (w *Win) drain(ranks []int) error {
 	for _, rank := range ranks {
 		t := &w.targets[rank]
+		if t.reap(); len(t.open) == 0 {
+			continue
+		}
 		if err := w.until(func() (bool, error) {
 			t.reap()
 			return len(t.open) == 0, nil
@@ -108,13 +113,13 @@ func (w *Win) drain(ranks []int) error {
 	return nil
 }
 
-// fault gives the first error of the operations at some ranks that nothing was
+// fault gives the first errors of the operations at some ranks that nothing was
 // said of.
-func (w *Win) fault(ranks []int) error {
-	var errs []error
+func (w *Win) fault(ranks []int) (err error) {
 	for _, rank := range ranks {
-		errs = append(errs, w.targets[rank].err)
-		w.targets[rank].err = nil
+		if t := &w.targets[rank]; t.err != nil {
+			err, t.err = errors.Join(err, t.err), nil
+		}
 	}
-	return errors.Join(errs...)
+	return err
 }

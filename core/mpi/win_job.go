@@ -158,7 +158,10 @@ func (w *Win) accumulated(c *client, h *rma.Header, at *rma.Items, data []byte) 
 	if h.Kind == rma.GetAccumulate {
 		old = make([]byte, at.Size())
 	}
-	if err := at.Accumulate(h.Op, data, old); err != nil {
+	if w.scratch == nil {
+		w.scratch = new(rma.Scratch)
+	}
+	if err := at.Accumulate(h.Op, data, old, w.scratch); err != nil {
 		return err
 	}
 	if old != nil {

@@ -187,7 +187,7 @@ func (w *Win) answer(c *client, tag int32, code rma.Code) {
 
 // reply sends what nobody here waits for, but Free.
 func (w *Win) reply(c *client, tag int32, x cargo) {
-	r := w.p.post(c.peer, w.c.envelope(int(tag)), message.Standard, &x, false)
+	r := w.p.post(c.peer, w.c.envelope(int(tag)), message.Standard, &x, true)
 	if r.Done() {
 		_ = w.p.end(r, nil) // if it failed the origin is gone
 		return

@@ -29,15 +29,17 @@ func (x *Items) Whole() bool {
 // batch is how many bytes of elements are combined at a time.
 const batch = 4096
 
-// scratch is room for elements in a row. It is aligned for every kind.
-type scratch [batch / 8]uint64
+// Scratch is room for the elements that are combined. It can be used again.
+type Scratch struct{ in, inout [batch / 8]uint64 } // aligned for every kind
 
-func (s *scratch) bytes() []byte { return unsafe.Slice((*byte)(unsafe.Pointer(s)), batch) }
+func room(words *[batch / 8]uint64, n int) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(words)), batch)[:n]
+}
 
 // Accumulate sets the items to what op makes of them and of data, a stream of as
 // many, and fills old, if it is not nil, with the stream of what they were. op has
 // been checked against the datatype; the data's length is Size.
-func (x *Items) Accumulate(op *datatype.Op, data, old []byte) error {
+func (x *Items) Accumulate(op *datatype.Op, data, old []byte, s *Scratch) error {
 	if old != nil {
 		x.Type.Encode(x.Rep, old, x.Mem, x.Count, 0)
 	}
@@ -51,25 +53,28 @@ func (x *Items) Accumulate(op *datatype.Op, data, old []byte) error {
 		x.Type.Decode(x.Rep, x.Mem, x.Count, 0, data, &c)
 		return nil
 	}
-	k, ok := x.Type.Homogeneous()
-	if !ok {
-		return nil // it has no elements
+	if k, ok := x.Type.Homogeneous(); ok { // or it has no elements
+		return x.combine(op, k, data, s)
 	}
-	var in, inout scratch
+	return nil
+}
+
+// combine does an accumulate whose elements are all of one kind.
+func (x *Items) combine(op *datatype.Op, k datatype.Kind, data []byte, s *Scratch) error {
 	wire, size := x.Rep.Size(k), k.Size()
 	step := batch / max(size, wire)
 	for first := 0; first < len(data)/wire; first += step {
 		n := min(step, len(data)/wire-first)
 		part, off := data[first*wire:(first+n)*wire], int64(first)*int64(size)
-		a, b := in.bytes()[:n*size], inout.bytes()[:n*size]
-		if err := x.Rep.Decode(a, part, k, n); err != nil {
+		in, inout := room(&s.in, n*size), room(&s.inout, n*size)
+		if err := x.Rep.Decode(in, part, k, n); err != nil {
 			return err
 		}
-		x.Type.Pack(b, x.Mem, x.Count, off)
-		if err := op.Accumulate(a, b, k, n); err != nil {
+		x.Type.Pack(inout, x.Mem, x.Count, off)
+		if err := op.Accumulate(in, inout, k, n); err != nil {
 			return err
 		}
-		x.Type.Unpack(x.Mem, x.Count, off, b)
+		x.Type.Unpack(x.Mem, x.Count, off, inout)
 	}
 	return nil
 }
