@@ -5,17 +5,20 @@ import (
 	"context"
 	"fmt"
 	"image/png"
+	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 )
 
 // programs are the examples.
-var programs = []string{"heat2d", "pi", "ring", "wordcount"}
+var programs = append([]string{"heat2d", "pi", "ring", "wordcount"}, slices.Sorted(maps.Keys(chapter))...)
 
 // checkout is a folder like the top of the repository after make build: bin/
 // with impi-node and the examples, and the job files where they belong.
@@ -63,12 +66,18 @@ const hung = 4 * time.Minute
 // node runs impi-node in the checkout and gives what it prints.
 func node(t *testing.T, args ...string) (stdout, stderr string, status int) {
 	t.Helper()
+	return nodeReads(t, nil, args...)
+}
+
+// nodeReads is node with a standard input.
+func nodeReads(t *testing.T, stdin io.Reader, args ...string) (stdout, stderr string, status int) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), hung)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, filepath.Join(checkout, "bin", "impi-node"), args...)
 	cmd.Dir = checkout
 	var out, problems bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &problems
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, &out, &problems
 	err := cmd.Run()
 	if ctx.Err() != nil {
 		t.Fatalf("impi-node %s does not end\n%s%s", strings.Join(args, " "), out.String(), problems.String())

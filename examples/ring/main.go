@@ -15,19 +15,20 @@ var errToken = errors.New("the token took a wrong way")
 
 func main() {
 	rounds := flag.Int("rounds", 1000, "how often the token goes round")
+	progress := flag.Int("progress", 0, "say how far it is every so many `rounds` (default: never)")
 	flag.Parse()
-	if err := run(*rounds); err != nil {
+	if err := run(*rounds, *progress); err != nil {
 		mpi.Abort(1, "ring: "+err.Error())
 	}
 }
 
-func run(rounds int) error {
+func run(rounds, progress int) error {
 	if err := mpi.Init(); err != nil {
 		return err
 	}
 	world := mpi.World()
 	started := mpi.Wtime()
-	t, err := turn(world, rounds)
+	t, err := turn(world, rounds, progress)
 	if err != nil {
 		return err
 	}
@@ -42,10 +43,11 @@ func run(rounds int) error {
 	return mpi.Finalize()
 }
 
-// turn passes the token on, rounds times. Rank 0 has it at the end.
-func turn(c *mpi.Comm, rounds int) (t token, err error) {
+// turn passes the token on, rounds times. Rank 0 has it at the end, and says now and
+// then how far it is.
+func turn(c *mpi.Comm, rounds, progress int) (t token, err error) {
 	next, before := (c.Rank()+1)%c.Size(), (c.Rank()+c.Size()-1)%c.Size()
-	for range rounds {
+	for round := 1; round <= rounds; round++ {
 		if c.Rank() == 0 {
 			// A ring of one rank sends to itself, which must not block.
 			err = exchange(c, &t, next, before)
@@ -55,6 +57,9 @@ func turn(c *mpi.Comm, rounds int) (t token, err error) {
 		}
 		if err != nil {
 			return t, err
+		}
+		if c.Rank() == 0 && progress > 0 && round%progress == 0 {
+			fmt.Printf("ring: round %d of %d\n", round, rounds)
 		}
 	}
 	return t, nil

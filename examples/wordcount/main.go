@@ -18,40 +18,60 @@ var errDiffers = errors.New("the count differs from a sequential one")
 func main() {
 	file := flag.String("text", "", "the `file` to count, plain or .gz (default: two books)")
 	top := flag.Int("top", 10, "how many of the most frequent words to print")
+	repeat := flag.Int("repeat", 1, "count the text so many `times`, each time from the start")
+	progress := flag.Int("progress", 0, "say how far it is every so many `times` (default: never)")
 	flag.Parse()
-	if err := run(*file, *top); err != nil {
+	if err := run(*file, *top, *repeat, *progress); err != nil {
 		mpi.Abort(1, "wordcount: "+err.Error())
 	}
 }
 
-func run(file string, top int) error {
+func run(file string, top, repeat, progress int) error {
 	if err := mpi.Init(); err != nil {
 		return err
 	}
 	world := mpi.World()
 	var text []byte
+	var alone *tally // what one process counts
 	if world.Rank() == 0 {
 		var err error
 		if text, err = load(file); err != nil {
 			return err
 		}
+		alone = count(text)
 	}
-	part, err := scatter(world, text)
-	if err != nil {
-		return err
-	}
-	own := count(part)
-	all, err := merge(world, own)
-	if err != nil {
-		return err
-	}
-	if world.Rank() == 0 {
-		if d := all.difference(count(text)); d != "" {
-			return fmt.Errorf("%w: %s", errDiffers, d)
+	for n := 1; n <= repeat; n++ {
+		all, err := together(world, text, alone)
+		switch {
+		case err != nil:
+			return err
+		case world.Rank() != 0:
+			continue
+		case progress > 0 && n%progress == 0:
+			fmt.Printf("wordcount: counted %d times of %d\n", n, repeat)
 		}
-		report(all, len(text), world.Size(), top)
+		if n == repeat {
+			report(all, len(text), world.Size(), top)
+		}
 	}
 	return mpi.Finalize()
+}
+
+// together counts the text on all ranks and compares with alone. Only rank 0 has
+// text and alone, and the result.
+func together(c *mpi.Comm, text []byte, alone *tally) (*tally, error) {
+	part, err := scatter(c, text)
+	if err != nil {
+		return nil, err
+	}
+	all, err := merge(c, count(part))
+	if err != nil || c.Rank() != 0 {
+		return nil, err
+	}
+	if d := all.difference(alone); d != "" {
+		return nil, fmt.Errorf("%w: %s", errDiffers, d)
+	}
+	return all, nil
 }
 
 // scatter gives each rank its part of the text, which only rank 0 has.

@@ -1,0 +1,16 @@
+# The operation's ring goes round two sites of this machine.
+#
+#   make build && bin/impi-node -config examples/gopcache/job.hcl
+job { embedded_server {} }
+
+program { command = ["../../bin/gopcache"] }
+
+site "alpha" {
+  client = 0
+  host { address = "127.0.0.2"  procs = 2 }
+}
+
+site "beta" {
+  client = 1
+  host { address = "127.0.0.3"  procs = 2 }
+}

@@ -1,0 +1,16 @@
+# The library's rings go round two sites of this machine.
+#
+#   make build && bin/impi-node -config examples/library1/job.hcl
+job { embedded_server {} }
+
+program { command = ["../../bin/library1"] }
+
+site "alpha" {
+  client = 0
+  host { address = "127.0.0.2"  procs = 2 }
+}
+
+site "beta" {
+  client = 1
+  host { address = "127.0.0.3"  procs = 2 }
+}
