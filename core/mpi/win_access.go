@@ -21,7 +21,8 @@ type Target struct {
 // target is what a proc knows of another that it begins operations at.
 type target struct {
 	open      []*access // not complete here, in the order of their beginning
-	unacked   bool      // some may not be complete there
+	begun     uint64    // operations that nothing comes back of
+	acked     uint64    // of which are complete there
 	listed    bool      // in dirty
 	unchecked bool      // locked with NoCheck, of which it was not told
 	err       error     // of the first that failed since it was asked

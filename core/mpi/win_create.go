@@ -133,6 +133,8 @@ func (c *Comm) unservedWin(s winSpec, info *Info) (*Win, error) {
 		return nil, err
 	}
 	w := &Win{p: c.p, c: d, flavor: s.flavor, mem: s.mem, hints: hints}
+	// Requests tell their communicator of errors.
+	d.handler.set.Store(&Errhandler{name: "a window's", action: callUser, comm: func(_ *Comm, err error) { w.handle(err) }})
 	return w, w.exchange(s.extent)
 }
 

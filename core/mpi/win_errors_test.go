@@ -16,6 +16,7 @@ type badWindow struct {
 	b, one      Buffer
 	all         *Group
 	uncommitted *Datatype
+	still       *Datatype // an int64 without extent
 }
 
 // at is a target that is right: one int64.
@@ -61,6 +62,12 @@ var badOperations = []badCall{
 	{"no operation", mpierr.Op, func(x *badWindow) error { return x.w.Accumulate(x.one, x.at(nil), nil) }},
 	{"an operation of the program's", mpierr.Op, func(x *badWindow) error {
 		return x.w.Accumulate(x.one, x.at(nil), NewOp(func(_, _ []int64) {}, true))
+	}},
+	{"accumulate of floats into integers", mpierr.Type, func(x *badWindow) error {
+		return x.w.Accumulate(Of([]float64{1}), x.at(nil), Sum)
+	}},
+	{"accumulate into items that lie on each other", mpierr.Type, func(x *badWindow) error {
+		return x.w.Accumulate(x.b, x.at(func(to *Target) { to.Count, to.Type = 10, x.still }), Sum)
 	}},
 	{"BAND of floats", mpierr.Op, func(x *badWindow) error {
 		return Accumulate(x.w, []float64{1}, x.other(), 0, BAnd)
@@ -147,12 +154,13 @@ func TestWindowErrors(t *testing.T) {
 		}
 		all, err1 := w.Group()
 		uncommitted, err2 := datatype.Contiguous(1, datatype.Basic(datatype.Int64))
+		still, err4 := datatype.Resized(datatype.Basic(datatype.Int64), 0, 0)
 		var heard []error
 		h, err3 := NewWinErrhandler(func(_ *Win, err error) { heard = append(heard, err) })
-		if err := errors.Join(err1, err2, err3, w.SetErrhandler(h), h.Free()); err != nil {
+		if err := errors.Join(err1, err2, err3, err4, still.Commit(), w.SetErrhandler(h), h.Free()); err != nil {
 			return err
 		}
-		x := &badWindow{w: w, b: Of(make([]int64, 10)), one: Of([]int64{3}), all: all, uncommitted: uncommitted}
+		x := &badWindow{w: w, b: Of(make([]int64, 10)), one: Of([]int64{3}), all: all, uncommitted: uncommitted, still: still}
 		try := func(calls []badCall) (err error) {
 			for _, bad := range calls {
 				heard = nil

@@ -84,8 +84,7 @@ func (w *Win) flush(ranks []int, remote bool) (err error) {
 	if remote {
 		var unacked []int
 		for _, rank := range ranks {
-			if t := &w.targets[rank]; t.unacked {
-				t.unacked = false
+			if t := &w.targets[rank]; t.acked < t.begun {
 				unacked = append(unacked, rank)
 			}
 		}

@@ -76,21 +76,31 @@ func (w *Win) locked(ranks []int, t LockType, assert Assert) error {
 	return w.askAll(ranks, rma.Header{Kind: rma.Lock, Lock: t})
 }
 
-// askAll asks ranks for something, all at a time, and waits for the answers.
-func (w *Win) askAll(ranks []int, h rma.Header) error {
-	asked := make([]*access, len(ranks))
+// question is something that a rank has been asked.
+type question struct {
+	*access
+	begun uint64 // operations before it
+}
+
+// askAll asks ranks for something, all at a time, and waits for the answers. What
+// drains tells that the operations before it are complete; those that another
+// goroutine begins meanwhile may not be.
+func (w *Win) askAll(ranks []int, h rma.Header) (err error) {
+	asked := make([]question, len(ranks))
 	for i, rank := range ranks {
-		asked[i] = w.ask(rank, h, parts{})
+		asked[i] = question{w.ask(rank, h, parts{}), w.targets[rank].begun}
 	}
-	var errs []error
 	for _, a := range asked {
 		if err := w.until(func() (bool, error) { return a.done(), nil }); err != nil {
 			return err
 		}
-		errs = append(errs, a.err)
+		if t := &w.targets[a.rank]; h.Kind.Drains() {
+			t.acked = max(t.acked, a.begun)
+		}
+		err = errors.Join(err, a.err)
 		a.discard()
 	}
-	return errors.Join(errs...)
+	return err
 }
 
 // LockAll opens an access epoch to all ranks: it locks them all, shared, and blocks
@@ -152,9 +162,6 @@ func (w *Win) unlocked(ranks []int) error {
 		return w.flush(ranks, true)
 	}
 	err := w.drain(ranks)
-	for _, rank := range ranks {
-		w.targets[rank].unacked = false
-	}
 	return errors.Join(err, w.askAll(ranks, rma.Header{Kind: rma.Unlock}), w.fault(ranks))
 }
 

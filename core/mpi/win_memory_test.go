@@ -38,8 +38,13 @@ func TestDynamicWindow(t *testing.T) {
 			w.Flush(other)); err != nil {
 			return err
 		}
+		heard := 0
+		h, err := NewWinErrhandler(func(*Win, error) { heard++ })
+		if err := errors.Join(err, w.SetErrhandler(h)); err != nil {
+			return err
+		}
 		wrong, err := w.Rget(Of(got), elementsAt(got, other, 8))
-		if err := errors.Join(err, classed("Rget", second(wrong.Wait()), mpierr.RMARange), w.UnlockAll()); err != nil {
+		if err := errors.Join(err, classed("Rget", second(wrong.Wait()), mpierr.RMARange), expect("heard", heard, 1), w.UnlockAll()); err != nil {
 			return err
 		}
 		if err := errors.Join(w.Fence(0), Put(w, []int64{9}, other, there+8*1000), classed("Fence", w.Fence(0), mpierr.RMARange), w.Fence(NoSucceed)); err != nil {

@@ -86,7 +86,9 @@ func (w *Win) operate(fn string, to *Target, h rma.Header, x parts, size int64, 
 	}
 	a := w.ask(to.Rank, h, x)
 	t := &w.targets[to.Rank]
-	t.unacked = t.unacked || x.in == nil
+	if x.in == nil {
+		t.begun++
+	}
 	if !t.listed {
 		t.listed = true
 		w.dirty = append(w.dirty, to.Rank)

@@ -114,7 +114,7 @@ func (w *Win) accumulate(fn string, b Buffer, to Target, op Op, request bool) (R
 	if none || err != nil {
 		return w.nothing(), err
 	}
-	if err := combines(op, to.Type, b.typ); err != nil {
+	if err := combines(op, &to, b.typ); err != nil {
 		return Request{}, err
 	}
 	if size.there != size.here {
@@ -129,7 +129,7 @@ func (w *Win) getAccumulate(fn string, b, result Buffer, to Target, op Op, reque
 	if none || err != nil {
 		return w.nothing(), err
 	}
-	if err := combines(op, to.Type, result.typ); err != nil {
+	if err := combines(op, &to, result.typ); err != nil {
 		return Request{}, err
 	}
 	x := parts{in: &result}
@@ -138,7 +138,7 @@ func (w *Win) getAccumulate(fn string, b, result Buffer, to Target, op Op, reque
 		if err != nil {
 			return Request{}, err
 		}
-		if err := combines(op, b.typ); err != nil {
+		if err := combines(op, &to, b.typ); err != nil {
 			return Request{}, err
 		}
 		size.here, x.out = min(size.here, mine.here), &b
@@ -151,12 +151,21 @@ func (w *Win) getAccumulate(fn string, b, result Buffer, to Target, op Op, reque
 	return w.operate(fn, &to, h, x, size.there, request)
 }
 
-// combines tells whether an operation of accumulates takes datatypes.
-func combines(op Op, types ...*Datatype) error {
-	for _, t := range types {
+// combines tells whether an accumulate can have a target and a datatype at this
+// side.
+func combines(op Op, to *Target, here *Datatype) error {
+	for _, t := range []*Datatype{to.Type, here} {
 		if err := op.CheckAccumulate(t); err != nil {
 			return err
 		}
+	}
+	mine, ok1 := here.Homogeneous()
+	theirs, ok2 := to.Type.Homogeneous()
+	if ok1 && ok2 && mine != theirs {
+		return fmt.Errorf("%w: %v here, and %v at the target", datatype.ErrType, here, to.Type)
+	}
+	if at := (rma.Items{Count: to.Count, Type: to.Type}); !at.Whole() {
+		return fmt.Errorf("%w: %d items of %v lie on each other at the target", datatype.ErrType, to.Count, to.Type)
 	}
 	return nil
 }
@@ -169,8 +178,8 @@ func (w *Win) fetchAndOp(b, result Buffer, rank int, disp int64, op Op) error {
 		if err := w.single(&b); err != nil {
 			return err
 		}
-		if b.typ != result.typ {
-			return fmt.Errorf("%w: %v and %v", datatype.ErrType, b.typ, result.typ)
+		if err := alike(&b, &result); err != nil {
+			return err
 		}
 	}
 	to := Target{rank, disp, 1, result.typ}
@@ -195,13 +204,22 @@ func (w *Win) single(b *Buffer) error {
 	return nil
 }
 
+// alike tells whether two items are of one predefined datatype.
+func alike(a, b *Buffer) error {
+	k, _ := a.typ.Kind()
+	if other, _ := b.typ.Kind(); k != other {
+		return fmt.Errorf("%w: %v and %v", datatype.ErrType, a.typ, b.typ)
+	}
+	return nil
+}
+
 func (w *Win) compareAndSwap(b, compare, result Buffer, rank int, disp int64) error {
 	for _, x := range []*Buffer{&b, &compare, &result} {
 		if err := w.single(x); err != nil {
 			return err
 		}
-		if x.typ != b.typ {
-			return fmt.Errorf("%w: %v and %v", datatype.ErrType, b.typ, x.typ)
+		if err := alike(&b, x); err != nil {
+			return err
 		}
 	}
 	if k, _ := b.typ.Kind(); !rma.Swappable(k) {

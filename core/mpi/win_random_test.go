@@ -216,7 +216,7 @@ var manners = map[string]manner{
 func TestWindowsAtRandom(t *testing.T) {
 	for name, how := range manners {
 		t.Run(name, func(t *testing.T) {
-			left := 25 // a job each
+			left := 12 // a job each
 			rapid.Check(t, func(rt *rapid.T) {
 				if left--; left < 0 {
 					return
