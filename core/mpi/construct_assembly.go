@@ -90,7 +90,7 @@ func (a *assembly) hear(all comm.Proposal, words []byte) (v verdict, err error) 
 
 // tell passes the verdict on to those below, each with the parts for its place.
 func (a *assembly) tell(v verdict) error {
-	var open []sending
+	var open []*message.Request
 	for _, child := range a.tree.Children(a.me) {
 		below := verdict{v.Proposal, v.parts.For(a.tree.Ranks(child, a.tree.End(child)))}
 		open = append(open, a.t.postVerdict(a.tree.Rank(child), below)...)

@@ -72,17 +72,17 @@ const (
 // letter makes room for a letter's length, after which its text is appended.
 func letter() []byte { return make([]byte, lengthLen, page) }
 
-// sending is one message of a letter.
+// sending is a send of a constructor or a window under way.
 type sending = *message.Request
 
 // post begins to send a letter.
-func (t *talk) post(rank int, l []byte) []sending {
+func (t *talk) post(rank int, l []byte) []*message.Request {
 	binary.BigEndian.PutUint32(l, uint32(len(l)))
 	first := t.send(rank, l[:min(page, len(l))])
 	if len(l) <= page {
-		return []sending{first}
+		return []*message.Request{first}
 	}
-	return []sending{first, t.send(rank, l[page:])}
+	return []*message.Request{first, t.send(rank, l[page:])}
 }
 
 // read receives the text of a letter, of at most limit bytes.
@@ -112,7 +112,7 @@ func (t *talk) read(rank, limit int) ([]byte, error) {
 }
 
 // sent waits for sends.
-func (t *talk) sent(requests []sending) (err error) {
+func (t *talk) sent(requests []*message.Request) (err error) {
 	for _, r := range requests {
 		if _, e := t.done(r); err == nil {
 			err = e

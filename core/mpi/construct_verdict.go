@@ -1,6 +1,9 @@
 package mpi
 
-import "github.com/openimpi/impi/core/comm"
+import (
+	"github.com/openimpi/impi/core/comm"
+	"github.com/openimpi/impi/core/message"
+)
 
 // verdict is what a meeting comes to: the sum of the proposals, and the parts
 // that concern whom it is for.
@@ -10,7 +13,7 @@ type verdict struct {
 }
 
 // postVerdict begins to send a verdict.
-func (t *talk) postVerdict(rank int, v verdict) []sending {
+func (t *talk) postVerdict(rank int, v verdict) []*message.Request {
 	l := append(letter(), make([]byte, comm.ProposalSize)...)
 	v.Put(l[lengthLen:])
 	return t.post(rank, v.parts.Append(l))

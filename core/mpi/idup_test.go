@@ -105,9 +105,16 @@ func TestConstructorsInAnotherOrder(t *testing.T) {
 			return err
 		}
 		if c.Rank() == 1 {
-			x, err1 := b.Dup()
-			y, err2 := a.Dup()
-			return errors.Join(err1, err2, talks(c, x, 0, 1), talks(c, y, 0, 1))
+			x, err := b.Dup()
+			if err != nil {
+				return err
+			}
+			y, q, err := a.Idup()
+			if err != nil {
+				return err
+			}
+			_, err = q.Wait()
+			return errors.Join(err, talks(c, x, 0, 1), talks(c, y, 0, 1))
 		}
 		x, q, err := a.Idup() // counts as this process's agreement from now on
 		if err != nil {
