@@ -50,6 +50,14 @@ func (p *Planner) allreduce(s *Schedule, own, recv []byte, k datatype.Kind, op *
 		p.reduceRing(s, own, recv, k, op)
 		b := divided(recv, k, p.n)
 		p.ring(s, tagAllreduce, &b, p.me)
+	case p.few() && len(own) > 0 && len(own) < p.profile.Tuning.FewLong:
+		var result []byte
+		if p.me == 0 {
+			result = recv
+		}
+		p.reduceTeam(s, own, result, k, op, 0)
+		s.wait() // own may be recv
+		p.bcastFew(s, recv, 0)
 	default:
 		p.allreduceDoubling(s, own, recv, k, op)
 	}

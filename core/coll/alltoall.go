@@ -32,7 +32,7 @@ func (p *Planner) Alltoall(s *Schedule, send, recv []byte, k datatype.Kind) erro
 		s.copy(send, recv)
 	}
 	from, to := even(send, block), even(recv, block)
-	if p.single() && p.n > 2 && block <= p.profile.Tuning.AlltoallShort {
+	if p.single() && p.n > 2 && !p.few() && block <= p.profile.Tuning.AlltoallShort {
 		p.alltoallDoubling(s, &from, &to)
 	} else if p.bundled(block) {
 		p.alltoallBundled(s, &from, &to, k)

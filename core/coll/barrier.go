@@ -16,9 +16,12 @@ func (p *Planner) Barrier(s *Schedule) error {
 }
 
 func (p *Planner) barrier(s *Schedule) {
-	if p.single() {
+	switch {
+	case p.single() && p.few():
+		p.barrierFew(s)
+	case p.single():
 		p.disseminate(s)
-	} else {
+	default:
 		p.barrierIn(s)
 		if p.team.me == 0 {
 			p.barrierMasters(s)

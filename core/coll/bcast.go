@@ -71,6 +71,8 @@ func (p *Planner) bcastTeam(s *Schedule, buf []byte, k datatype.Kind, root int) 
 	n := p.team.size()
 	switch {
 	case n == 1 || len(buf) == 0:
+	case p.few():
+		p.bcastFew(s, buf, root)
 	case len(buf) < p.profile.Tuning.BcastLong || n == 2:
 		p.bcastTree(s, buf, root)
 	default:

@@ -319,7 +319,7 @@ func everywhere(t *testing.T, f func(t *testing.T, j *job)) {
 			for i, l := range layouts(n, rng) {
 				profile := Profile{XSize: []int{0, 24, 1024}[rng.IntN(3)], MaxLinear: rng.IntN(6)}
 				if rng.IntN(2) == 0 {
-					profile.Tuning = Tuning{-1, -1, -1, -1, -1, -1, -1, -1, 64}
+					profile.Tuning = Tuning{-1, -1, -1, -1, -1, -1, -1, -1, 64, rng.IntN(12) - 1, rng.IntN(200) - 1}
 				}
 				profile.Ours = rng.IntN(2) == 0
 				j := newJob(t, l, profile, mixedReps, uint64(100*n+i))

@@ -118,7 +118,7 @@ func (p *Planner) gatherTeam(s *Schedule, tag wire.Tag, own []byte, to parts, ro
 	}
 	switch {
 	case len(own) == 0 || n == 1:
-	case len(own) < p.profile.Tuning.GatherLong:
+	case len(own) < p.profile.Tuning.GatherLong && !p.few():
 		p.gatherTree(s, tag, own, to, root)
 	case p.team.me != root:
 		p.sendLocal(s, p.team.rank(root), tag, own)

@@ -78,8 +78,8 @@ type Profile struct {
 }
 
 // Tuning are the crossovers inside a client, and between clients that are all
-// ours, in bytes of one process's buffer or block. A negative value means zero,
-// zero the default.
+// ours, in bytes of one process's buffer or block, but for Few. A negative value
+// means zero, zero the default.
 type Tuning struct {
 	BcastLong         int // scatter and allgather instead of a tree
 	GatherLong        int // straight to and from the root instead of a tree
@@ -90,6 +90,8 @@ type Tuning struct {
 	WideLong          int // blocks between clients one by one instead of all of a client's in one message
 	LanesLong         int // vectors between clients in parts, by several processes at once
 	AlltoallWide      int // up to this size blocks between clients go by way of the masters
+	Few               int // up to this many processes of a client do without trees
+	FewLong           int // AllreduceLong of few
 }
 
 func (t Tuning) withDefaults() Tuning {
@@ -100,6 +102,7 @@ func (t Tuning) withDefaults() Tuning {
 		{&t.BcastLong, 64 << 10}, {&t.GatherLong, 2 << 10}, {&t.AllgatherLong, 8 << 10},
 		{&t.AlltoallShort, 256}, {&t.AllreduceLong, 32 << 10}, {&t.ReduceScatterLong, 2 << 10},
 		{&t.WideLong, 64 << 10}, {&t.LanesLong, 64 << 10}, {&t.AlltoallWide, 1 << 10},
+		{&t.Few, 4}, {&t.FewLong, 128 << 10},
 	} {
 		switch {
 		case *f.field == 0:

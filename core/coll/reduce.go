@@ -225,7 +225,11 @@ func (p *Planner) reduceTeam(s *Schedule, own, recv []byte, k datatype.Kind, op 
 }
 
 func (p *Planner) longReduction(own []byte, k datatype.Kind, op *datatype.Op) bool {
-	return op.Commutative() && !op.Whole() && p.n > 2 && len(own) >= p.profile.Tuning.AllreduceLong && len(own)/k.Size() >= p.n
+	limit := p.profile.Tuning.AllreduceLong
+	if p.few() {
+		limit = p.profile.Tuning.FewLong
+	}
+	return op.Commutative() && !op.Whole() && p.n > 2 && len(own) >= limit && len(own)/k.Size() >= p.n
 }
 
 // reduceTree combines the team's values up a tree to a place. Each subtree is of
@@ -233,6 +237,10 @@ func (p *Planner) longReduction(own []byte, k datatype.Kind, op *datatype.Op) bo
 func (p *Planner) reduceTree(a *accumulator, root int) {
 	n := p.team.size()
 	if len(a.cur) == 0 || n == 1 {
+		return
+	}
+	if p.few() && len(a.cur) < p.profile.Tuning.FewLong {
+		p.reduceFew(a, root)
 		return
 	}
 	v := (p.team.me - root + n) % n

@@ -96,7 +96,7 @@ func (p *Planner) scatterTeam(s *Schedule, tag wire.Tag, own []byte, from parts,
 	}
 	switch {
 	case len(own) == 0 || n == 1:
-	case len(own) < p.profile.Tuning.GatherLong:
+	case len(own) < p.profile.Tuning.GatherLong && !p.few():
 		p.scatterTree(s, tag, own, from, root)
 	case p.team.me != root:
 		p.recvLocal(s, p.team.rank(root), tag, own)

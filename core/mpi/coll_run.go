@@ -59,6 +59,9 @@ func (c *Comm) collectivePlanner() *coll.Planner {
 	c.colls.once.Do(func() {
 		profile := coll.Profile{XSize: int(c.p.job.XSize), MaxLinear: int(c.p.job.MaxLinear), Ours: true}
 		c.describePeers(&profile, c.Masters(), c.Comm.Group())
+		if !c.closeBy() {
+			profile.Tuning.Few = -1
+		}
 		if !c.Inter() {
 			c.colls.planner = coll.NewPlanner(c.Comm, profile)
 		} else {
@@ -69,6 +72,23 @@ func (c *Comm) collectivePlanner() *coll.Planner {
 		c.colls.ours = profile.Ours
 	})
 	return c.colls.planner
+}
+
+// closeBy tells whether the members of this proc's client, if they are few, are on
+// one machine. All of them come to the same answer.
+func (c *Comm) closeBy() bool {
+	team := c.Masters().Locals(c.Masters().Number(c.Rank()))
+	if team.Size() > coll.MaxFew {
+		return false
+	}
+	procs := c.p.job.Procs
+	for rank := range team.All() {
+		proc, _ := c.Comm.Group().At(int(rank))
+		if !sameMachine(&procs[proc], &procs[c.Self()]) {
+			return false
+		}
+	}
+	return true
 }
 
 // describePeers enters into the profile the clients of a group.

@@ -268,7 +268,7 @@ func (p *process) close() {
 			_ = q.link.Close()
 		}
 	}
-	p.hot = [2]*port{}
+	p.hot = [hotPorts]*port{}
 	p.nursery.close()
 	_ = p.set.Close()
 	p.flusher.Stop()

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/openimpi/impi/core/link"
@@ -19,6 +20,10 @@ const (
 	// busy is how many receives in a row polling must bring before a port leaves
 	// the poll set.
 	busy = 64
+	// hotPorts is how many ports are polled at each step, which is nothing to those that
+	// are memory; hotCalls is how many of them may cost a system call.
+	hotPorts = 4
+	hotCalls = 2
 	// stale is how many receives in a row must bring nothing before a port that
 	// costs a system call leaves the hot ports to one that is memory.
 	stale = 256
@@ -87,10 +92,40 @@ func (p *process) warm(q *port) {
 	if p.hot[0] == q {
 		return
 	}
-	old := p.hot[1]
-	p.hot[1], p.hot[0] = p.hot[0], q
+	at := p.seat(q)
+	old := p.hot[at]
+	copy(p.hot[1:at+1], p.hot[:at])
+	p.hot[0] = q
 	if old != nil && old != q && old.interest == 0 {
 		p.arm(old)
+	}
+}
+
+// seat is the place among the hot ports that q is to take: its own, a free one, or
+// that of the one whose last message is longest ago. Of ports that cost a system
+// call each time at most hotCalls are hot.
+func (p *process) seat(q *port) int {
+	calls, at := 0, len(p.hot)-1
+	for i, h := range &p.hot {
+		switch {
+		case h == q:
+			return i
+		case h == nil:
+			return min(at, i)
+		case !h.memory && !q.memory:
+			if calls++; calls == hotCalls {
+				at = i
+			}
+		}
+	}
+	return at
+}
+
+// cool makes q none of the hot ports.
+func (p *process) cool(q *port) {
+	if i := slices.Index(p.hot[:], q); i >= 0 {
+		copy(p.hot[i:], p.hot[i+1:])
+		p.hot[len(p.hot)-1] = nil
 	}
 }
 
@@ -107,19 +142,15 @@ func (p *process) hit(q *port) {
 }
 
 // miss says that a system call was spent on q for nothing. If that goes on while
-// the other hot port is memory, which such calls delay, q is left to the set.
+// another hot port is memory, which such calls delay, q is left to the set.
 func (p *process) miss(q *port) {
 	if q.misses++; q.misses < stale {
 		return
 	}
-	i := 0
-	if p.hot[1] == q {
-		i = 1
-	}
-	if other := p.hot[1-i]; other == nil || !other.memory {
+	if !slices.ContainsFunc(p.hot[:], func(h *port) bool { return h != nil && h.memory }) {
 		return
 	}
-	p.hot[0], p.hot[1] = p.hot[1-i], nil
+	p.cool(q)
 	q.misses = 0
 	if q.interest == 0 {
 		p.arm(q)
@@ -240,11 +271,7 @@ func (p *process) drop(q *port, cause error) {
 		return
 	}
 	p.ports[q.id] = nil
-	for i := range p.hot {
-		if p.hot[i] == q {
-			p.hot[i] = nil
-		}
-	}
+	p.cool(q)
 	if q.interest != 0 {
 		_ = p.set.Remove(q.link.Handle()) // a descriptor that is closed leaves the set by itself
 		q.interest = 0

@@ -44,10 +44,10 @@ type process struct {
 	eng         *message.Engine
 	streams     []*stream // to be used again
 
-	ports    []*port  // by message.LinkID; nil once closed
-	hot      [2]*port // the last that brought something
-	mute     int      // ports of which only reading tells whether something came
-	polls    uint     // made so far
+	ports    []*port         // by message.LinkID; nil once closed
+	hot      [hotPorts]*port // the last that brought something; nil ones are last
+	mute     int             // ports of which only reading tells whether something came
+	polls    uint            // made so far
 	set      machine.Set
 	spin     poll.Spinner
 	deferred bool          // some port holds back output of an Isend

@@ -1,6 +1,7 @@
 package mpi
 
 import (
+	"slices"
 	"time"
 
 	"github.com/openimpi/impi/core/link"
@@ -149,8 +150,15 @@ func (p *process) look() (progress bool) {
 
 // quick tells whether nothing but memory is hot.
 func (p *process) quick() bool {
-	a, b := p.hot[0], p.hot[1]
-	return a != nil && a.memory && (b == nil || b.memory)
+	for i, q := range &p.hot {
+		if q == nil {
+			return i > 0
+		}
+		if !q.memory {
+			return false
+		}
+	}
+	return true
 }
 
 // lookAround reads the ports that only reading tells about: of their end, too.
@@ -160,7 +168,7 @@ func (p *process) lookAround() (progress bool) {
 			continue
 		}
 		progress = true
-		if p.ports[q.id] == q && q != p.hot[1] { // receive has not dropped it
+		if p.ports[q.id] == q && !slices.Contains(p.hot[:], q) { // receive has not dropped it
 			p.warm(q)
 		}
 	}

@@ -1,0 +1,61 @@
+package coll
+
+// What few processes of one machine do. Where they outnumber the cores, a switch
+// from one to another costs more than a message, and a tree makes those in its
+// middle wait twice. So the first, or the root, talks to each of the others.
+
+// MaxFew is the largest value of Tuning.Few that means anything.
+const MaxFew = 8
+
+func (p *Planner) few() bool {
+	n := p.team.size()
+	return n > 2 && n <= min(p.profile.Tuning.Few, MaxFew)
+}
+
+// barrierFew has everybody report to the first, who then lets them go.
+func (p *Planner) barrierFew(s *Schedule) {
+	n, first := p.team.size(), p.team.rank(0)
+	if p.team.me > 0 {
+		p.sendLocal(s, first, tagBarrier, nil)
+		p.recvLocal(s, first, tagBarrier, nil)
+		return
+	}
+	for i := 1; i < n; i++ {
+		p.recvLocal(s, p.team.rank(i), tagBarrier, nil)
+	}
+	s.wait()
+	for i := 1; i < n; i++ {
+		p.sendLocal(s, p.team.rank(i), tagBarrier, nil)
+	}
+}
+
+// bcastFew is bcastTree; long messages are copied by all receivers at once.
+func (p *Planner) bcastFew(s *Schedule, buf []byte, root int) {
+	if p.team.me != root {
+		p.recvLocal(s, p.team.rank(root), tagBcast, buf)
+		s.wait()
+		return
+	}
+	for i := 1; i < p.team.size(); i++ {
+		p.sendLocal(s, p.team.rank(root+i), tagBcast, buf)
+	}
+}
+
+// reduceFew is reduceTree, and keeps the order as that does. The root has memory
+// for all operands.
+func (p *Planner) reduceFew(a *accumulator, root int) {
+	n := p.team.size()
+	if p.team.me != root {
+		p.sendLocal(a.s, p.team.rank(root), tagReduce, a.cur)
+		return
+	}
+	var operands [MaxFew][]byte
+	for i := 1; i < n; i++ {
+		operands[i] = a.buffer()
+		p.recvLocal(a.s, p.team.rank(root+i), tagReduce, operands[i])
+	}
+	a.s.wait()
+	for _, x := range operands[1:n] {
+		a.after(x)
+	}
+}
