@@ -18,9 +18,10 @@ var errDiffers = errors.New("the count differs from a sequential one")
 func main() {
 	file := flag.String("text", "", "the `file` to count, plain or .gz (default: two books)")
 	top := flag.Int("top", 10, "how many of the most frequent words to print")
-	repeat := flag.Int("repeat", 1, "count the text so many `times`, each time from the start")
+	repeat := flag.Int("repeat", 1, "count the text so many `times`, at least once, each time from the start")
 	progress := flag.Int("progress", 0, "say how far it is every so many `times` (default: never)")
 	flag.Parse()
+	*repeat = max(*repeat, 1)
 	if err := run(*file, *top, *repeat, *progress); err != nil {
 		mpi.Abort(1, "wordcount: "+err.Error())
 	}

@@ -94,7 +94,7 @@ func (c Cell) telling(t Transport) bool {
 	case c.Mode == Agents:
 		return c.Plane == t.Planes[0] && c.Program == "collectives"
 	case c.Fault != NoFault:
-		return c.Program == "collectives"
+		return c.Program == "collectives" || t.Name == "tcp" && c.Plane == "ring" && c.Fault == LinkCut && c.Program != "large"
 	}
 	return c.Program == "collectives" || c.Plane == t.Planes[0] && c.Program != "wordcount" && c.Program != "heat2d"
 }
@@ -110,8 +110,6 @@ func (c Cell) unsupported(t Transport) string {
 	switch {
 	case t.Missing != "":
 		return t.Missing
-	case c.Fault != NoFault && !slices.Contains([]string{"collectives", "large"}, c.Program):
-		return "this program does not wait for the fault; collectives and large do"
 	case c.Fault == LinkCut && c.Plane == "peer-shm":
 		return "memory cannot be cut; the death of a proc ends the job"
 	case c.Fault == LinkCut && t.Datagrams:

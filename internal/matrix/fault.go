@@ -38,24 +38,23 @@ func isPlugin(pid int) bool {
 // errNothing says that there was nothing to break.
 var errNothing = errors.New("there was nothing of that kind")
 
-// killPlugins kills every transport plugin of a job.
-func killPlugins(pid int) error {
-	killed := 0
+// killPlugins kills every transport plugin of a job, and tells how many.
+func killPlugins(pid int) (killed int, err error) {
 	for _, p := range descendants(pid) {
 		if isPlugin(p) && unix.Kill(p, unix.SIGKILL) == nil {
 			killed++
 		}
 	}
 	if killed == 0 {
-		return errNothing
+		return 0, errNothing
 	}
-	return nil
+	return killed, nil
 }
 
 // cut resets the TCP connections of a cell's links: those of the procs if they
 // have the sockets, else those of the plugins, or of the nodes for channels.
 // Nothing is told to their owners.
-func cut(pid int, c Cell, t Transport) error {
+func cut(pid int, c Cell) (n int, err error) {
 	whose := func(p int) bool { return !isPlugin(p) && !isNode(p) }
 	switch {
 	case c.Mode == Agents && c.Plane == "fd":
@@ -63,16 +62,15 @@ func cut(pid int, c Cell, t Transport) error {
 	case c.Plane != "fd":
 		whose = isPlugin
 	}
-	n := 0
 	for _, p := range descendants(pid) {
 		if whose(p) {
 			n += reset(p)
 		}
 	}
 	if n == 0 {
-		return errNothing
+		return 0, errNothing
 	}
-	return nil
+	return n, nil
 }
 
 // isNode tells whether a process is a node.

@@ -3,10 +3,12 @@ package matrix
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"text/template"
@@ -65,7 +67,21 @@ func (r *Runner) Run(ctx context.Context, c Cell) Result {
 	return res
 }
 
-func (r *Runner) run(ctx context.Context, c Cell, t Transport) error {
+// lengths are how much longer than at first a program runs, one try after the other,
+// until it outlasts its fault.
+var lengths = []int{1, 4, 16, 64}
+
+func (r *Runner) run(ctx context.Context, c Cell, t Transport) (err error) {
+	for _, length := range lengths {
+		if err = r.try(ctx, c, t, length); !errors.Is(err, errTooShort) {
+			break
+		}
+	}
+	return err
+}
+
+// try runs a job once.
+func (r *Runner) try(ctx context.Context, c Cell, t Transport, length int) error {
 	dir, err := os.MkdirTemp(r.Temp, "cell-")
 	if err != nil {
 		return err
@@ -73,63 +89,39 @@ func (r *Runner) run(ctx context.Context, c Cell, t Transport) error {
 	defer os.RemoveAll(dir)
 	ctx, cancel := context.WithTimeout(ctx, r.Limit)
 	defer cancel()
-	file, err := r.write(dir, c, t)
+	file, err := r.write(dir, c, t, length)
 	if err != nil {
 		return err
 	}
 	cmd := exec.CommandContext(ctx, filepath.Join(r.Bin, "impi-node"), "-log-level", "debug", "-config", file)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second
-	out := &output{marked: make(chan struct{})}
+	out := &output{}
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	struck := make(chan error, 1)
-	go func() { struck <- r.strike(ctx, c, t, cmd.Process.Pid, out, dir) }()
+	struck := make(chan blow, 1)
+	go func() { struck <- r.strike(ctx, c, cmd.Process.Pid, out, dir) }()
 	err = cmd.Wait()
 	cancel()
 	fault := <-struck
 	switch {
-	case fault != nil:
-		return fmt.Errorf("the fault could not be brought about: %w\n%s", fault, out.tail())
 	case err != nil:
 		return fmt.Errorf("%w\n%s", err, out.tail())
+	case errors.Is(fault.err, errNothing):
+		return fmt.Errorf("%w: %w", errTooShort, fault.err)
+	case fault.err != nil:
+		return fmt.Errorf("the fault could not be brought about: %w\n%s", fault.err, out.tail())
 	}
-	return c.prove(out.all(), t)
-}
-
-// strike brings about the cell's fault once the program runs, and lets it end.
-func (r *Runner) strike(ctx context.Context, c Cell, t Transport, pid int, out *output, dir string) error {
-	if c.Fault == NoFault {
-		return nil
-	}
-	select {
-	case <-out.marked:
-	case <-ctx.Done():
-		return fmt.Errorf("the program was never ready")
-	}
-	var err error
-	if c.Fault == PluginKilled {
-		err = killPlugins(pid)
-	} else {
-		err = cut(pid, c, t)
-	}
-	return firstError(err, os.WriteFile(filepath.Join(dir, "go"), nil, 0o600))
-}
-
-func firstError(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
+	return firstError(c.prove(out.all(), t), c.outlasted(out.all(), fault))
 }
 
 // write makes the job file.
-func (r *Runner) write(dir string, c Cell, t Transport) (string, error) {
+func (r *Runner) write(dir string, c Cell, t Transport, length int) (string, error) {
 	var b bytes.Buffer
 	err := jobFile.Execute(&b, map[string]any{
-		"Command": r.command(c, dir), "Dir": r.Repository,
+		"Command": r.command(c, dir, length), "Dir": r.Repository,
 		"Transport": t.As, "Block": strings.ReplaceAll(t.Block, "DIR", r.Temp), "Sites": sites,
 		"Direct": c.Mode == Direct, "Plane": c.Plane, "Resume": c.breaks(),
 	})
@@ -140,21 +132,51 @@ func (r *Runner) write(dir string, c Cell, t Transport) (string, error) {
 	return file, os.WriteFile(file, b.Bytes(), 0o600)
 }
 
+// mark is the line by which matrix-check says that it is in the middle of its work.
+const mark = "matrix: at work"
+
+// How much a program does: with no fault, with one that breaks its links, which stops
+// it meanwhile, and with one that it has to outlast at its own speed.
+type workload struct{ whole, broken, unbroken int }
+
+var workloads = map[string]workload{
+	"ring":      {2000, 3000, 16000}, // rounds
+	"heat2d":    {5000, 1000, 3000},  // steps
+	"wordcount": {1, 20, 60},         // times
+}
+
+// amount is the work of a cell's program.
+func (w workload) amount(c Cell, length int) int {
+	switch {
+	case c.Fault == NoFault:
+		return w.whole
+	case c.breaks():
+		return w.broken * length
+	}
+	return w.unbroken * length
+}
+
 // command is the program of a cell. Those that wait for a fault go on until
-// there is a file.
-func (r *Runner) command(c Cell, dir string) []string {
-	bin := func(name string) string { return filepath.Join(r.Bin, name) }
+// there is a file; the others have as much to do as length says.
+func (r *Runner) command(c Cell, dir string, length int) []string {
+	n := workloads[c.Program].amount(c, length)
+	command := []string{filepath.Join(r.Bin, c.Program)}
+	add := func(args ...string) { command = append(command, args...) }
 	switch c.Program {
 	case "ring":
-		return []string{bin("ring"), "-rounds", "2000"}
+		add("-rounds", strconv.Itoa(n), "-progress", strconv.Itoa(n/20))
 	case "heat2d":
-		return []string{bin("heat2d"), "-verify", "-out", filepath.Join(dir, "out")}
+		add("-verify", "-out", filepath.Join(dir, "out"), "-steps", strconv.Itoa(n))
+		if c.Fault != NoFault {
+			add("-tolerance", "-1") // it does not stop early
+		}
 	case "wordcount":
-		return []string{bin("wordcount")}
-	}
-	command := []string{bin("matrix-check"), "-what", c.Program}
-	if c.Fault != NoFault {
-		command = append(command, "-until", filepath.Join(dir, "go"), "-mark", mark)
+		add("-repeat", strconv.Itoa(n), "-progress", strconv.Itoa(max(1, n/20)))
+	default:
+		command = []string{filepath.Join(r.Bin, "matrix-check"), "-what", c.Program}
+		if c.Fault != NoFault {
+			add("-until", filepath.Join(dir, "go"), "-mark", mark)
+		}
 	}
 	return command
 }

@@ -2,22 +2,19 @@ package matrix
 
 import (
 	"bytes"
+	"context"
 	"strings"
 	"sync"
 )
 
-// mark is the line by which a program says that it is in the middle of its work.
-const mark = "matrix: at work"
-
 // most bounds what is kept of a job's output, in bytes.
 const most = 16 << 20
 
-// output keeps what a job prints, and notices the mark.
+// output keeps what a job prints, and tells who waits for some of it.
 type output struct {
-	mu     sync.Mutex
-	buf    bytes.Buffer
-	marked chan struct{}
-	seen   bool
+	mu   sync.Mutex
+	buf  bytes.Buffer
+	more chan struct{} // closed by the next Write; nil: nobody waits
 }
 
 // Write keeps b.
@@ -28,11 +25,32 @@ func (o *output) Write(b []byte) (int, error) {
 		return len(b), nil
 	}
 	o.buf.Write(b)
-	if !o.seen && bytes.Contains(o.buf.Bytes(), []byte(mark)) {
-		o.seen = true
-		close(o.marked)
+	if o.more != nil {
+		close(o.more)
+		o.more = nil
 	}
 	return len(b), nil
+}
+
+// await waits until what was printed is enough, and tells whether it is: ctx may end
+// first.
+func (o *output) await(ctx context.Context, enough func(printed string) bool) bool {
+	for {
+		o.mu.Lock()
+		if o.more == nil {
+			o.more = make(chan struct{})
+		}
+		printed, more := o.buf.String(), o.more
+		o.mu.Unlock()
+		if enough(printed) {
+			return true
+		}
+		select {
+		case <-more:
+		case <-ctx.Done():
+			return enough(o.all())
+		}
+	}
 }
 
 // all is what was printed.
@@ -44,8 +62,6 @@ func (o *output) all() string {
 
 // tail is the end of what was printed.
 func (o *output) tail() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	lines := strings.Split(strings.TrimSpace(o.buf.String()), "\n")
+	lines := strings.Split(strings.TrimSpace(o.all()), "\n")
 	return strings.Join(lines[max(0, len(lines)-12):], "\n")
 }

@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -29,7 +30,10 @@ usage: go run ./internal/matrix/run [flags]
   -quick         only the cells that show each data plane with each fault once
   -only REGEXP   only cells whose name, as tcp/fd/direct/ring/none, matches
   -limit T       how long a job may take (2m)
+  -jobs N        run so many at once (1: each has the machine for itself)
   -out FILE      write the table there, as docs/matrix.md is
+  -keep FILE     take the results of cells that are not to run from there, where an
+                 earlier run of the same programs left them, and leave all there
   -json          print the results as JSON instead of a table
 
 exit status: 0; 1 if a cell has failed; 2 for wrong flags
@@ -37,6 +41,7 @@ exit status: 0; 1 if a cell has failed; 2 for wrong flags
 examples:
   make matrix
   go run ./internal/matrix/run -only '^shm/' -limit 30s
+  go run ./internal/matrix/run -only '/heat2d/' -keep matrix.json -out docs/matrix.md
 `
 
 func main() {
@@ -52,9 +57,11 @@ func run(ctx context.Context) int {
 	quick := fs.Bool("quick", false, "")
 	only := fs.String("only", "", "")
 	limit := fs.Duration("limit", 2*time.Minute, "")
+	jobs := fs.Int("jobs", 1, "")
 	out := fs.String("out", "", "")
+	keep := fs.String("keep", "", "")
 	asJSON := fs.Bool("json", false, "")
-	if err := fs.Parse(os.Args[1:]); err != nil {
+	if err := fs.Parse(os.Args[1:]); err != nil || *jobs < 1 {
 		fmt.Fprint(os.Stderr, help)
 		return 2
 	}
@@ -63,7 +70,10 @@ func run(ctx context.Context) int {
 		fmt.Fprintln(os.Stderr, "matrix: -only:", err)
 		return 2
 	}
-	results, err := sweep(ctx, *bin, *quick, pattern, *limit)
+	results, err := sweep(ctx, *bin, *quick, pattern, *limit, *jobs)
+	if err == nil && *keep != "" {
+		results, err = kept(*keep, results)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "matrix:", err)
 		return 1
@@ -71,8 +81,8 @@ func run(ctx context.Context) int {
 	return report(results, *out, *asJSON, *quick)
 }
 
-// sweep runs the cells one after the other: each has the machine for itself.
-func sweep(ctx context.Context, bin string, quick bool, only *regexp.Regexp, limit time.Duration) ([]matrix.Result, error) {
+// sweep runs the cells, some at once.
+func sweep(ctx context.Context, bin string, quick bool, only *regexp.Regexp, limit time.Duration, jobs int) ([]matrix.Result, error) {
 	temp, err := os.MkdirTemp("", "impi-matrix-")
 	if err != nil {
 		return nil, err
@@ -95,21 +105,35 @@ func sweep(ctx context.Context, bin string, quick bool, only *regexp.Regexp, lim
 			cells = append(cells, c)
 		}
 	}
-	var results []matrix.Result
+	results := make([]matrix.Result, len(cells))
+	slots := make(chan struct{}, jobs)
+	var wg sync.WaitGroup
 	for i, c := range cells {
-		res := r.Run(ctx, c)
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		results = append(results, res)
-		if res.Verdict != matrix.Unsupported {
-			fmt.Fprintf(os.Stderr, "%d/%d %-50s %s %v\n", i+1, len(cells), c, res.Verdict, res.Took.Round(10*time.Millisecond))
-		}
-		if res.Verdict == matrix.Failed {
-			fmt.Fprintln(os.Stderr, "   ", strings.ReplaceAll(res.Reason, "\n", "\n    "))
-		}
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			results[i] = r.Run(ctx, c)
+			say(results[i], i+1, len(cells))
+		})
+	}
+	wg.Wait()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
 	return results, nil
+}
+
+// say tells of a cell that has run.
+func say(res matrix.Result, i, of int) {
+	line := fmt.Sprintf("%d/%d %-50s %s %v\n", i, of, res.Cell, res.Verdict, res.Took.Round(10*time.Millisecond))
+	switch res.Verdict {
+	case matrix.Unsupported:
+		return
+	case matrix.Failed:
+		line += "    " + strings.ReplaceAll(res.Reason, "\n", "\n    ") + "\n"
+	case matrix.OK:
+	}
+	fmt.Fprint(os.Stderr, line)
 }
 
 // report prints or writes the table, and gives the exit status.
@@ -137,7 +161,8 @@ func write(results []matrix.Result, counts map[matrix.Verdict]int, out string, q
 	var b strings.Builder
 	fmt.Fprintf(&b, "# The matrix\n\nMade by `make matrix`: jobs of 2+2 procs on two sites of one machine. %d cells ran and are ok,\n"+
 		"%d failed, %d cannot be run for the reasons given. Faults are brought about while the program is\n"+
-		"in the middle of its work, with `resume = true`; it must still end with the right result.\n\n",
+		"in the middle of its work, with `resume = true` where they break links. It must still end with the right\n"+
+		"result, and the log must show that the fault was felt and mended before, and that the program went on.\n\n",
 		counts[matrix.OK], counts[matrix.Failed], counts[matrix.Unsupported])
 	if quick {
 		fmt.Fprint(&b, "This is the quick selection (`-quick`), which shows each data plane with each fault once; \"not run\"\nis what it leaves out.\n\n")

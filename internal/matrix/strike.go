@@ -1,0 +1,112 @@
+package matrix
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// progress is what a program prints while it is in the middle of its work.
+var progress = map[string]*regexp.Regexp{
+	"ring":        regexp.MustCompile(`ring: round \d+ of`),
+	"heat2d":      regexp.MustCompile(`heat2d: step +\d+ of`),
+	"wordcount":   regexp.MustCompile(`wordcount: counted \d+ times of`),
+	"collectives": regexp.MustCompile(mark),
+	"large":       regexp.MustCompile(mark),
+}
+
+// What the nodes log, at level debug, of faults.
+var (
+	pluginDown  = regexp.MustCompile(`plugin is down`)
+	pluginReady = regexp.MustCompile(`plugin is ready`)
+	lostLink    = regexp.MustCompile(`is lost and dialled again`)
+	resumedLink = regexp.MustCompile(`a (?:direct link|channel) is resumed`)
+)
+
+// moreProgress is how much of it a program has to print after a fault whose end was
+// logged: a single line may have been under way since before.
+const moreProgress = 2
+
+// blow is a fault as it was brought about.
+type blow struct {
+	at   int // bytes that had been printed before
+	hits int // plugins killed, or connections reset
+	err  error
+}
+
+// errTooShort is wrapped when a program was done too early for its fault.
+var errTooShort = errors.New("the program did not outlast the fault")
+
+// mended finds out where in the log after a blow its effect and the repair end: links
+// that were lost are resumed, and plugins that were killed run again. -1: not yet.
+func (c Cell) mended(after string, hits int) int {
+	first, then, times := pluginDown, pluginReady, hits
+	if c.breaks() {
+		first, then, times = lostLink, resumedLink, 1
+	}
+	at := first.FindStringIndex(after)
+	if at == nil {
+		return -1
+	}
+	all := then.FindAllStringIndex(after[at[1]:], times)
+	if len(all) < times {
+		return -1
+	}
+	return at[1] + all[times-1][1]
+}
+
+// waits tells whether the cell's program goes on until it is told not to.
+func (c Cell) waits() bool { return c.Program == "collectives" || c.Program == "large" }
+
+// outlasted wants evidence that a fault met a program that was running and went on
+// to run when all was mended.
+func (c Cell) outlasted(log string, b blow) error {
+	if c.Fault == NoFault {
+		return nil
+	}
+	after := log[b.at:]
+	i := c.mended(after, b.hits)
+	switch {
+	case i < 0:
+		return fmt.Errorf("%w: it ended before %d hits were felt and mended", errTooShort, b.hits)
+	case c.waits(): // it was told to end after that
+	case len(progress[c.Program].FindAllString(after[i:], moreProgress)) < moreProgress:
+		return fmt.Errorf("%w: no progress of it was seen after the repair", errTooShort)
+	}
+	if !strings.Contains(after[i:], lastWords[c.Program]) {
+		return fmt.Errorf("%w: its last words came before the repair", errTooShort)
+	}
+	return nil
+}
+
+// strike brings about the cell's fault once the program is at work, and lets one that
+// waits for it end when all is mended.
+func (r *Runner) strike(ctx context.Context, c Cell, pid int, out *output, dir string) (b blow) {
+	if c.Fault == NoFault {
+		return b
+	}
+	if !out.await(ctx, progress[c.Program].MatchString) {
+		return blow{err: errors.New("the program was never at work")}
+	}
+	b.at = len(out.all())
+	if c.Fault == PluginKilled {
+		b.hits, b.err = killPlugins(pid)
+	} else {
+		b.hits, b.err = cut(pid, c)
+	}
+	if b.err == nil && c.waits() {
+		out.await(ctx, func(s string) bool { return c.mended(s[b.at:], b.hits) >= 0 })
+	}
+	return blow{b.at, b.hits, firstError(b.err, os.WriteFile(filepath.Join(dir, "go"), nil, 0o600))}
+}
+
+func firstError(a, b error) error {
+	if a != nil {
+		return a
+	}
+	return b
+}
