@@ -39,6 +39,26 @@ func (e *Engine) InPlace(l LinkID, space Space) {
 	s.space, s.limit = space, memoryLimit
 }
 
+// Keeps says that what leaves by l may stay in use, until Sent says otherwise,
+// after it was written: up to n bytes of it.
+func (e *Engine) Keeps(l LinkID, n int) {
+	s := e.link(l)
+	s.limit = max(s.limit, n)
+}
+
+// Fresh tells whether Output would have more than the last time.
+func (e *Engine) Fresh(l LinkID) bool {
+	s := e.linkOrNil(l)
+	return s != nil && (s.owing.len > 0 || s.ready.len > 0 && s.committed < s.limit)
+}
+
+// Packing tells whether some of what leaves by l is packed piece by piece, the next
+// piece once the last one is sent.
+func (e *Engine) Packing(l LinkID) bool {
+	s := e.linkOrNil(l)
+	return s != nil && s.unpacked > 0
+}
+
 // segment is bytes that are committed to a link: staging memory, or the data of
 // a send.
 type segment struct {

@@ -45,6 +45,8 @@ type nursery struct {
 	timer   machine.Timer // nil before the first link
 	pace    atomic.Int64  // nanoseconds between its calls
 	soon    bool          // it was made to come soon, for pending bytes
+	owed    bool          // a link owes bytes that were lent to it
+	lent    int           // ports of which some output is lent
 }
 
 // keeper is a lasting link and what is done to keep it. It is the link of a port,
@@ -63,6 +65,7 @@ type keeper struct {
 	told    time.Time // when it was asked
 	ended   bool      // the user has all of the peer's bytes
 	leaving bool      // and has closed the link
+	front   [][]byte  // for keepLent
 }
 
 // keep makes a port of the first link below a lasting link.
@@ -80,6 +83,7 @@ func (p *process) keep(d *delivery, peer message.Peer) (*port, error) {
 		return nil, err
 	}
 	k.q, q.keeper = q, k
+	p.eng.Keeps(q.id, t.Window)
 	n := &p.nursery
 	n.keepers = append(n.keepers, k)
 	if n.timer == nil {
@@ -97,7 +101,73 @@ func (k *keeper) Recv(batch [][]byte) (int, error) {
 	if err == io.EOF { //nolint:errorlint // links report io.EOF itself
 		k.ended = true
 	}
+	if k.q != nil && k.q.lent && k.Owes() {
+		k.p.nursery.owed = true
+	}
 	return n, err
+}
+
+const (
+	// lendLasting is how many bytes are lent, at least, to a link that keeps a copy
+	// of what it is not lent.
+	lendLasting = 16 << 10
+	// patience is how many steps that bring nothing a blocking call makes before it
+	// has the links copy what they are lent, keepChunk bytes at a time: the peer may
+	// still be reading them, and say so soon.
+	patience  = 32
+	keepChunk = 128 << 10
+)
+
+// writeLasting is write for a lasting link: what the engine keeps until it is
+// acknowledged need not be copied.
+func (p *process) writeLasting(q *port, out [][]byte, size int) (n int, err error) {
+	if !q.lent && size < lendLasting || q.lender == nil || p.eng.Packing(q.id) {
+		n, err = q.link.Send(out)
+	} else {
+		n, err = q.lender.Lend(out)
+	}
+	if q.lent || n < size {
+		p.setLent(q, q.keeper.Lending())
+	}
+	return n, err
+}
+
+func (p *process) setLent(q *port, lent bool) {
+	if q.lent == lent {
+		return
+	}
+	q.lent = lent
+	if lent {
+		p.nursery.lent++
+	} else {
+		p.nursery.lent--
+	}
+}
+
+// keepLent makes lasting links copy some of what they are lent, so that it is sent
+// as far as the program is concerned: of bytes that were not written, too, if all is
+// set. It tells whether any did.
+func (p *process) keepLent(all bool) (progress bool) {
+	for _, k := range p.nursery.keepers {
+		q := k.q
+		if !q.lent || p.ports[q.id] != q || !p.eng.HasOutput(q.id) || !all && k.Behind() {
+			continue
+		}
+		out := p.eng.Output(q.id)
+		k.front = link.Front(k.front, out, keepChunk)
+		n, err := q.link.Send(k.front)
+		clear(k.front)
+		if n > 0 {
+			progress = true
+			p.eng.Sent(q.id, n)
+			p.setLent(q, k.Lending())
+		}
+		if err != nil {
+			p.drop(q, err)
+			progress = true
+		}
+	}
+	return progress
 }
 
 // Close is the user's. A link that has ended in order stays until the peer has
@@ -165,7 +235,7 @@ func (p *process) refit(k *keeper) {
 func (p *process) armLasting(q *port) bool {
 	k := q.keeper
 	want := link.Readable
-	if !q.ended && p.eng.HasOutput(q.id) {
+	if !q.ended && p.eng.HasOutput(q.id) && (!q.lent || k.Owes() || k.Behind()) {
 		want |= link.Writable
 	}
 	q.streak = 0
@@ -247,6 +317,16 @@ func (k *keeper) giveUp(reason string) {
 	k.Fail(err)
 }
 
+// renounce has the node refuse further connections, so that the peer learns that
+// the link is lost instead of making one after the other.
+func (k *keeper) renounce(why error) {
+	m := wireup.Message{Kind: wireup.KindOpen, Peer: rank(k.q.peer), Lasting: &wireup.Lasting{Session: k.terms.Session, Again: true, Over: true}}
+	m.Reason = why.Error()
+	if k.p.control != nil {
+		_ = k.p.control.Send(m) // it may be gone
+	}
+}
+
 // mend sees to all lasting links, whatever has become of them, and tells whether it
 // is done with one, which somebody may wait for.
 func (p *process) mend() (done bool) {
@@ -284,6 +364,7 @@ func (p *process) update(k *keeper, now time.Time) bool {
 			p.rouse() // for it takes bytes again
 		}
 	case resume.Failed:
+		k.renounce(s.Err)
 		if p.ports[k.q.id] == k.q {
 			p.drop(k.q, s.Err)
 		}
@@ -321,7 +402,7 @@ func (p *process) parted(k *keeper, why error, now time.Time) {
 		_ = k.Link.Close()
 	case away > limit:
 		k.giveUp(fmt.Sprintf("nobody has connected again within %v", k.terms.Limit))
-	case !k.asked && (k.terms.Dialler || away > notice && epoch > 0 && !k.Expects()):
+	case !k.asked && (k.terms.Dialler && away >= k.Pause() || !k.terms.Dialler && away > notice && epoch > 0 && !k.Expects()):
 		m := wireup.Message{Kind: wireup.KindOpen, Peer: rank(k.q.peer), Lasting: &wireup.Lasting{Session: k.terms.Session, Again: true, Epoch: epoch}}
 		if k.why != nil {
 			m.Reason = k.why.Error()
@@ -347,6 +428,8 @@ func (p *process) tend() {
 	for _, k := range n.keepers {
 		if !p.driving || k.leaving {
 			k.Pump()
+		} else if q := k.q; q.lent && k.Behind() && p.ports[q.id] == q {
+			p.flush(q)
 		} else if k.Wants()&link.Writable != 0 {
 			k.Push()
 		}

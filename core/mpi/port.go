@@ -161,7 +161,7 @@ func (p *process) miss(q *port) {
 // full, and tells whether anything was.
 func (p *process) flush(q *port) (progress bool) {
 	q.held, q.full = 0, false
-	for !q.ended && p.eng.HasOutput(q.id) {
+	for !q.ended && p.due(q) {
 		out := p.eng.Output(q.id)
 		if q.inplace != nil && q.inplace.Commit() {
 			progress = true
@@ -170,7 +170,11 @@ func (p *process) flush(q *port) (progress bool) {
 			}
 		}
 		n, err := p.write(q, out)
-		q.full = n < link.Len(out) // before Sent, which reuses out
+		short := n < link.Len(out) // before Sent, which reuses out
+		q.full = short
+		if q.keeper != nil && q.lent {
+			q.full = q.keeper.Behind()
+		}
 		if n > 0 {
 			p.eng.Sent(q.id, n)
 			progress = true
@@ -185,8 +189,21 @@ func (p *process) flush(q *port) (progress bool) {
 			}
 			break
 		}
+		if short && n == 0 {
+			break
+		}
 	}
 	return progress
+}
+
+// due tells whether flush has something to do: of a lasting link to which
+// everything was lent there may only be the rest to wait for.
+func (p *process) due(q *port) bool {
+	if !p.eng.HasOutput(q.id) {
+		return false
+	}
+	k := q.keeper
+	return k == nil || !q.lent || k.Owes() || k.Behind() || p.eng.Fresh(q.id)
 }
 
 // write gives output to the link. The engine leaves it where it is until it is
@@ -194,6 +211,9 @@ func (p *process) flush(q *port) (progress bool) {
 // is dearer than a copy if the receiver waits for a core.
 func (p *process) write(q *port, out [][]byte) (int, error) {
 	n := link.Len(out)
+	if q.keeper != nil {
+		return p.writeLasting(q, out, n)
+	}
 	if q.lender == nil || !q.lent && n < lendShared && p.spin.Shared() {
 		return q.link.Send(out)
 	}
@@ -211,7 +231,7 @@ func (p *process) flushAll() (progress bool) {
 			continue
 		}
 		q.burst = false
-		if p.eng.HasOutput(q.id) && p.flush(q) {
+		if p.due(q) && p.flush(q) {
 			progress = true
 		}
 	}
@@ -278,6 +298,9 @@ func (p *process) drop(q *port, cause error) {
 	}
 	if q.mute {
 		p.mute--
+	}
+	if q.keeper != nil {
+		p.setLent(q, false)
 	}
 	_ = q.link.Close()
 	if errors.Is(cause, io.EOF) {

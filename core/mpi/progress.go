@@ -69,6 +69,9 @@ func (p *process) watch() {
 func (p *process) drive() {
 	p.spin.Begin()
 	for i := 0; !p.step() && p.wanted.Load() == 0; i++ {
+		if i >= patience && p.nursery.lent > 0 && p.keepLent(false) {
+			return
+		}
 		if p.spin.Over(i) {
 			p.park()
 			return
@@ -113,7 +116,7 @@ func (p *process) step() (progress bool) {
 	if scan && (p.scan(0) || p.lookStirred()) {
 		progress = true
 	}
-	if (progress || scan) && p.output() {
+	if (progress || scan || p.nursery.owed) && p.output() {
 		progress = true
 	}
 	return progress
@@ -179,9 +182,10 @@ func (p *process) lookAround() (progress bool) {
 // long messages, what waited for a window. It tells whether anything left, which
 // may be what somebody waits for.
 func (p *process) output() (progress bool) {
+	p.nursery.owed = false
 	p.findRoutes()
 	for _, q := range p.ports {
-		if q != nil && p.eng.HasOutput(q.id) && p.flush(q) {
+		if q != nil && p.due(q) && p.flush(q) {
 			progress = true
 		}
 	}
@@ -221,7 +225,7 @@ func (p *process) handle(events []poll.Event) (progress bool) {
 		if ev.Writable && q.keeper != nil {
 			q.keeper.Push()
 		}
-		if ev.Writable && p.eng.HasOutput(q.id) {
+		if ev.Writable && p.due(q) {
 			p.flush(q)
 			progress = true
 		}
@@ -232,7 +236,7 @@ func (p *process) handle(events []poll.Event) (progress bool) {
 // park sleeps until a link or the waker has something. Other goroutines may
 // use p meanwhile.
 func (p *process) park() {
-	sleepless := p.output() || p.news.Load()
+	sleepless := p.output() || p.news.Load() || p.nursery.lent > 0 && p.keepLent(true)
 	for _, q := range p.ports {
 		if q != nil && !p.arm(q) {
 			sleepless = true
@@ -302,7 +306,7 @@ func (p *process) send(to message.Peer, size int, blocking bool) {
 		}
 	}
 	q := p.ports[id]
-	if q == nil || !p.eng.HasOutput(id) {
+	if q == nil || !p.due(q) {
 		return
 	}
 	limit := holdBack
@@ -330,7 +334,7 @@ func (p *process) began(r *message.Request) {
 	}
 	p.findRoutes()
 	for _, q := range p.ports {
-		if q != nil && (q.held == 0 || p.driving) && p.eng.HasOutput(q.id) {
+		if q != nil && (q.held == 0 || p.driving) && p.due(q) {
 			p.flush(q)
 		}
 	}

@@ -40,8 +40,8 @@ type Status struct {
 // Status says how the Link is. It changes by the calls of Link's methods only,
 // the user's included.
 func (l *Link) Status() Status {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.lock()
+	defer l.unlock()
 	s := Status{Epoch: l.epoch}
 	switch {
 	case l.closed:
@@ -68,8 +68,8 @@ func (l *state) done() bool { return l.out.complete() && l.in.fin }
 // Link owns lower then. It is an error if the Link was closed or given up;
 // lower is not touched then.
 func (l *Link) Dial(lower link.Link) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.lock()
+	defer l.unlock()
 	if !l.config.Dialler {
 		panic("resume: Dial by the end that accepts")
 	}
@@ -88,8 +88,8 @@ func (l *Link) Dial(lower link.Link) error {
 // as it was, as do the errors of a Link that was closed or given up; any other
 // means that the two ends do not fit together any more and ends the Link.
 func (l *Link) Accept(lower link.Link, h Hello) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.lock()
+	defer l.unlock()
 	if l.config.Dialler {
 		panic("resume: Accept by the end that dials")
 	}
@@ -124,8 +124,8 @@ func (l *state) over() error {
 // Lost says that the underlying link of an epoch is of no use any more, for a
 // reason that the driver knows. It does nothing if that link is not in use.
 func (l *Link) Lost(epoch uint64, why error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.lock()
+	defer l.unlock()
 	if l.lower != nil && epoch == l.epoch {
 		l.lose(why)
 	}
@@ -136,8 +136,8 @@ func (l *Link) Lost(epoch uint64, why error) {
 // why. A Link that is done, failed or closed stays so; it only loses the
 // underlying link.
 func (l *Link) Fail(why error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.lock()
+	defer l.unlock()
 	l.fail(why)
 }
 
@@ -146,8 +146,8 @@ func (l *Link) Fail(why error) {
 // underlying link; Send and Recv do the same on their own. It tells whether
 // anything was received; if so, there may be more.
 func (l *Link) Pump() (received bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.lock()
+	defer l.unlock()
 	if l.closed {
 		return false
 	}
@@ -158,8 +158,8 @@ func (l *Link) Pump() (received bool) {
 
 // Wants tells for what the underlying link should be waited, 0 if there is none.
 func (l *Link) Wants() link.Interest {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.lock()
+	defer l.unlock()
 	return l.wants()
 }
 
@@ -249,5 +249,6 @@ func (l *state) adopt(h *Hello) {
 	l.theirs = h.Window
 	l.window = min(uint64(l.config.Window), uint64(h.Window))
 	l.summed = l.config.Checksum || h.Checksum
-	l.out.acked, l.out.next = h.Ack, h.Received
+	l.out.acknowledge(h.Ack)
+	l.out.next = h.Received
 }

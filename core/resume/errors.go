@@ -17,3 +17,6 @@ var (
 	ErrStale    = errors.New("not newer than the link in use")
 	ErrGone     = errors.New("the peer has closed it")
 )
+
+// errLent is why a Link is given up whose user ends it in the middle.
+var errLent = errors.New("it was ended while some of its bytes were lent")

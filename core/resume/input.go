@@ -34,8 +34,12 @@ func (l *state) drain() (received bool) {
 
 // receive fills dst, from the ring and then from the underlying link.
 func (l *state) receive() {
+	owed, before := l.out.owed, l.in.delivered
 	for range maxSteps {
 		l.dst = l.in.deliver(l.dst)
+		if l.out.owed > owed && l.in.delivered == before && l.in.delivered == l.in.have {
+			return
+		}
 		if link.Len(l.dst) == 0 || l.lower == nil || !l.step() {
 			break
 		}
@@ -127,7 +131,7 @@ func (l *state) acknowledge(ack uint64) error {
 	if o := &l.out; ack < o.acked || ack > o.next {
 		return fmt.Errorf("%w: of position %d, not between %d, known before, and %d, sent", ErrAck, ack, o.acked, o.next)
 	}
-	l.out.acked = ack
+	l.out.acknowledge(ack)
 	return nil
 }
 
@@ -216,7 +220,10 @@ func (l *state) stepData() bool {
 // verify checks a DATA frame that is complete.
 func (l *state) verify() {
 	in, r := &l.in, &l.rx
-	if sum := in.sum(in.have, r.got); sum != r.head.sum {
+	l.scratch = in.parts(l.scratch[:0], in.have, r.got)
+	sum := sum(l.scratch)
+	clear(l.scratch)
+	if sum != r.head.sum {
 		l.reject(fmt.Errorf("DATA at position %d: %w: %08x, not %08x", in.have, ErrChecksum, sum, r.head.sum))
 		return
 	}

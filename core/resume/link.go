@@ -42,6 +42,9 @@ type Config struct {
 	// at the receiver.
 	Checksum bool
 
+	// Single promises that no two calls overlap, so that the Link needs no lock.
+	Single bool
+
 	// Handle is what the Link's Handle reports; 0 means link.NoHandle. It must not
 	// be the handle of an underlying link, which does not last.
 	Handle int
@@ -59,6 +62,18 @@ type Link struct {
 	state
 }
 
+func (l *Link) lock() {
+	if !l.config.Single {
+		l.mu.Lock()
+	}
+}
+
+func (l *Link) unlock() {
+	if !l.config.Single {
+		l.mu.Unlock()
+	}
+}
+
 // state is a Link without its lock.
 type state struct {
 	config Config
@@ -67,6 +82,7 @@ type state struct {
 	window uint64 // of both directions; own one before the first handshake
 	theirs uint32 // window that the peer has announced, or 0
 	told   uint64 // acknowledgement in the last frame
+	hurry  bool   // any further one is to be told at once
 
 	epoch   uint64
 	lower   link.Link // nil between two of them
@@ -82,9 +98,11 @@ type state struct {
 	batch   [][]byte // copy of the user's batch in Recv
 	dst     [][]byte // what is left of it
 	scratch [][]byte // for a call of lower
+	quick   [headerSize + quickSize]byte
+	one     [1][]byte
 }
 
-var _ link.Link = (*Link)(nil)
+var _ link.Lender = (*Link)(nil)
 
 // New makes one end of a Link, without an underlying link yet. It panics if a size
 // is negative or the window larger than MaxWindow.
@@ -111,10 +129,13 @@ func New(c Config) *Link {
 // Send copies what the window has room for and passes it on as far as the
 // underlying link takes it.
 func (l *Link) Send(batch [][]byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.lock()
+	defer l.unlock()
 	if err := l.sendError(); err != nil {
 		return 0, err
+	}
+	if n, ok := l.sendQuick(batch); ok {
+		return n, nil
 	}
 	if l.joining || uint64(link.Len(batch)) > l.out.room() {
 		l.drain() // the answer to HELLO, or acknowledgements, may have come
@@ -127,6 +148,64 @@ func (l *Link) Send(batch [][]byte) (int, error) {
 	return n, nil
 }
 
+// Lend passes bytes on from where they are, which is where they are kept for replay:
+// they are the caller's again once the peer's user has them. It differs from what
+// link.Lender says in that Send may follow, with the same bytes: it copies those
+// that the peer has not acknowledged. To end the stream while bytes are lent gives
+// the Link up.
+func (l *Link) Lend(batch [][]byte) (int, error) {
+	l.lock()
+	defer l.unlock()
+	if err := l.sendError(); err != nil {
+		return 0, err
+	}
+	if o := &l.out; l.joining || o.next >= o.acked+l.window {
+		l.drain() // the answer to HELLO, or acknowledgements, may have come
+		if err := l.sendError(); err != nil {
+			return 0, err
+		}
+	}
+	l.out.lend(batch)
+	l.flush()
+	return l.out.settle(), nil
+}
+
+// Owes tells whether Lend, or Send, would give lent bytes back.
+func (l *Link) Owes() bool {
+	l.lock()
+	defer l.unlock()
+	return l.out.owed > 0
+}
+
+// Lending tells whether bytes are lent of which Lend and Send have not said that
+// they are the user's again.
+func (l *Link) Lending() bool {
+	l.lock()
+	defer l.unlock()
+	return l.out.lending()
+}
+
+// Behind tells whether there are lent bytes that the window has room for and the
+// present underlying link has not taken, if there is one.
+func (l *Link) Behind() bool {
+	l.lock()
+	defer l.unlock()
+	o := &l.out
+	return l.lower != nil && !l.joining && (l.tx.busy() || o.next < min(o.shown, o.acked+l.window))
+}
+
+// Acknowledge tells the peer what was delivered, if that is least bytes or more of
+// which it does not know. Somebody with nothing else to do calls it, so that the
+// peer has its memory back.
+func (l *Link) Acknowledge(least int) {
+	l.lock()
+	defer l.unlock()
+	if l.lower != nil && !l.joining && l.in.ack()-l.told >= uint64(max(1, least)) {
+		l.hurry = true
+		l.flush()
+	}
+}
+
 func (l *state) sendError() error {
 	switch {
 	case l.closed || l.out.fin:
@@ -137,10 +216,12 @@ func (l *state) sendError() error {
 }
 
 // Recv delivers what has come. Bytes that are still in the underlying link go
-// straight to batch, unless they have a checksum.
+// straight to batch, unless they have a checksum. Before that, once, it delivers
+// nothing if lent bytes have come back: who waits for these may want what follows
+// elsewhere then.
 func (l *Link) Recv(batch [][]byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.lock()
+	defer l.unlock()
 	switch {
 	case l.closed:
 		return 0, link.ErrClosed
@@ -175,8 +256,8 @@ func (l *Link) Handle() int { return l.config.Handle }
 // who sleep on Handle when Wants holds for the underlying link, and after each
 // call of its own.
 func (l *Link) Arm(want link.Interest) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.lock()
+	defer l.unlock()
 	for range maxArm {
 		if l.holds(want) {
 			return true
@@ -200,7 +281,14 @@ func (l *state) holds(want link.Interest) bool {
 		return true
 	}
 	readable := l.in.delivered < l.in.have || l.in.ended()
-	writable := l.out.fin || l.out.room() > 0
+	writable := l.out.fin || l.out.owed > 0
+	switch o := &l.out; {
+	case writable:
+	case !o.lending():
+		writable = o.room() > 0
+	default:
+		writable = l.lower != nil && !l.joining && !l.tx.busy() && o.next < o.acked+l.window
+	}
 	return want&link.Readable != 0 && readable || want&link.Writable != 0 && writable
 }
 
@@ -209,14 +297,18 @@ func (l *Link) Limits() link.Limits { return link.Limits{Stream: l.config.Window
 
 // CloseSend ends this side's bytes. The end is replayed like them.
 func (l *Link) CloseSend() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.lock()
+	defer l.unlock()
 	switch {
 	case l.closed:
 		return link.ErrClosed
 	case l.out.fin:
 		return nil
 	case l.err != nil:
+		return l.err
+	}
+	if max(l.out.reached, l.out.next+l.tx.left) > l.out.end {
+		l.fail(errLent)
 		return l.err
 	}
 	l.out.fin = true
@@ -227,8 +319,8 @@ func (l *Link) CloseSend() error {
 // Close releases the Link and its underlying link. It tells the peer, after what
 // can be sent at once; the rest is lost.
 func (l *Link) Close() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.lock()
+	defer l.unlock()
 	if l.closed {
 		return nil
 	}

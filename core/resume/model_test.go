@@ -32,6 +32,13 @@ func TestModel(t *testing.T) {
 		{name: "headers in two parts", sizes: [2]int{1, 0}, window: 1, faults: 1, fine: true},
 		{name: "frames of one byte", sizes: [2]int{3, 0}, window: 3, frame: 1, faults: 1},
 		{name: "checksums", sizes: [2]int{3, 0}, window: 2, faults: 1, checksum: true},
+		{name: "lent", sizes: [2]int{3, 0}, window: 2, lends: true, faults: 1},
+		{name: "lent, window of one", sizes: [2]int{2, 1}, window: 1, lends: true, faults: 1},
+		{name: "lent, frames of one byte", sizes: [2]int{2, 0}, window: 2, frame: 1, lends: true, faults: 1},
+		{name: "lent, acks after two bytes", sizes: [2]int{2, 0}, window: 8, lends: true, faults: 1},
+		{name: "lent, narrow cables", sizes: [2]int{1, 0}, window: 2, lends: true, faults: 1, capacity: 33},
+		{name: "lent, checksums", sizes: [2]int{2, 0}, window: 2, lends: true, faults: 1, checksum: true},
+		{name: "lent, close at any time", sizes: [2]int{1, 0}, window: 1, lends: true, faults: 1, closes: true},
 		{name: "close at any time", sizes: [2]int{1, 0}, window: 1, faults: 1, closes: true},
 	} {
 		t.Run(c.name, func(t *testing.T) { explore(t, c) })
@@ -50,6 +57,7 @@ type modelConfig struct {
 	fine     bool // headers come in two parts, without cuts too
 	faults   int  // cuts, and links that are dialled although there is one
 	closes   bool // users may Close at any time
+	lends    bool // users lend bytes as well, and read the underlying links themselves
 }
 
 // explore visits each state once, depth first.
@@ -180,6 +188,7 @@ type world struct {
 
 // user is what the user of an end knows.
 type user struct {
+	sent  int   // bytes that are not the user's any more, or his again
 	got   int   // bytes received
 	final error // of Recv
 	ended bool  // has called CloseSend
@@ -375,6 +384,8 @@ type what int
 
 const (
 	userSends what = iota
+	userLends
+	driverAcknowledges
 	userEnds
 	userCloses
 	userReceives
@@ -389,7 +400,7 @@ const (
 func (m move) String() string {
 	end := [...]string{"dialler", "acceptor"}[m.side]
 	return fmt.Sprintf([...]string{
-		"%s: Send %d%.0v", "%s: CloseSend%.0d%.0v", "%s: Close%.0d%.0v", "%s: Recv %d%.0v", "%s: Pump%.0d%.0v", "%s: Dial %d%.0v", "%s: Accept %d%.0v",
+		"%s: Send %d%.0v", "%s: Lend %d%.0v", "%s: Acknowledge%.0d%.0v", "%s: CloseSend%.0d%.0v", "%s: Close%.0d%.0v", "%s: Recv %d%.0v", "%s: Pump%.0d%.0v", "%s: Dial %d%.0v", "%s: Accept %d%.0v",
 		"%s: Fail%.0d%.0v", "to %s: bytes arrive by cable %d%.0v", "cut%.0s: cable %d %v",
 	}[m.what], end, m.arg, m.units)
 }
@@ -400,6 +411,9 @@ func (w *world) moves(ms []move) []move {
 		ms = w.userMoves(ms, side, l)
 		if !l.closed && (l.lower != nil) {
 			ms = append(ms, move{what: driverPumps, side: side})
+			if w.config.lends && l.in.ack() > l.told {
+				ms = append(ms, move{what: driverAcknowledges, side: side})
+			}
 		}
 	}
 	ms = w.driverMoves(ms)
@@ -428,11 +442,17 @@ func (w *world) userMoves(ms []move, side int, l *Link) []move {
 	if l.closed {
 		return ms
 	}
-	if left := w.config.sizes[side] - int(l.out.end); !w.users[side].ended && l.err == nil {
+	if left := w.config.sizes[side] - w.users[side].sent; !w.users[side].ended && l.err == nil {
+		shown := int(l.out.shown) - w.users[side].sent
 		for n := 1; n <= left; n++ {
 			ms = append(ms, move{what: userSends, side: side, arg: n})
+			if w.config.lends && n >= shown {
+				ms = append(ms, move{what: userLends, side: side, arg: n})
+			}
 		}
-		ms = append(ms, move{what: userEnds, side: side})
+		if shown <= 0 || l.out.shown == l.out.end {
+			ms = append(ms, move{what: userEnds, side: side})
+		}
 	}
 	if w.users[side].final == nil {
 		ms = append(ms, move{what: userReceives, side: side, arg: 1})
@@ -485,7 +505,11 @@ func (w *world) do(m move) error {
 	l := w.ends[m.side]
 	switch m.what {
 	case userSends:
-		return w.send(l, m.side, m.arg)
+		return w.send(l.Send, m.side, m.arg)
+	case userLends:
+		return w.send(l.Lend, m.side, m.arg)
+	case driverAcknowledges:
+		l.Acknowledge(1)
 	case userEnds:
 		w.users[m.side].ended = true
 		return l.CloseSend()
@@ -521,12 +545,16 @@ func (w *world) do(m move) error {
 // content is byte i of the stream of a side.
 func content(side, i int) byte { return byte(16*(side+1) + i) }
 
-func (w *world) send(l *Link, side, n int) error {
+// send gives bytes to an end, and takes back what was lent: what is in b is
+// overwritten, and what it says may not matter any more.
+func (w *world) send(give func([][]byte) (int, error), side, n int) error {
 	var b []byte
 	for i := range n {
-		b = append(b, content(side, int(l.out.end)+i))
+		b = append(b, content(side, w.users[side].sent+i))
 	}
-	_, err := l.Send([][]byte{b})
+	n, err := give([][]byte{b[:n/2], b[n/2:]})
+	w.users[side].sent += n
+	clear(b)
 	if err != nil && !w.config.closes {
 		return err
 	}
@@ -535,7 +563,11 @@ func (w *world) send(l *Link, side, n int) error {
 
 func (w *world) receive(l *Link, side, room int) error {
 	buf := make([]byte, room)
-	n, err := l.Recv([][]byte{buf[:room/2], buf[room/2:]})
+	n, answer := w.feed(l, [][]byte{buf[:room/2], buf[room/2:]})
+	var err error
+	if n == 0 && !answer {
+		n, err = l.Recv([][]byte{buf[:room/2], buf[room/2:]})
+	}
 	u := &w.users[side]
 	for i, b := range buf[:n] {
 		if want := content(1-side, u.got+i); b != want {
@@ -545,6 +577,22 @@ func (w *world) receive(l *Link, side, room int) error {
 	u.got += n
 	u.final = err
 	return nil
+}
+
+// feed gives an end what has come, without a call of Recv.
+func (w *world) feed(l *Link, batch [][]byte) (n int, answer bool) {
+	p, ok := l.lower.(*plug)
+	if !w.config.lends || !ok {
+		return 0, false
+	}
+	in := &w.cables[p.cable].pipes[1-p.side]
+	used, n, answer := l.Feed(in.bytes[:in.arrived], batch)
+	in.bytes = in.bytes[used:]
+	in.arrived -= used
+	if answer {
+		l.Flush()
+	}
+	return n, answer
 }
 
 // accept does what an acceptor's driver does with a cable that has come.
@@ -581,6 +629,9 @@ func (w *world) accept(l *Link, i int) error {
 // check is what must hold in each state.
 func (w *world) check() error {
 	for side, l := range w.ends {
+		if sent := int(l.out.end - l.out.owed); sent != w.users[side].sent {
+			return fmt.Errorf("end %d has %d bytes, its user knows of %d", side, sent, w.users[side].sent)
+		}
 		if err := w.checkStream(l, w.ends[1-side], w.users[1-side].got); err != nil {
 			return fmt.Errorf("stream of end %d: %w", side, err)
 		}
@@ -609,7 +660,7 @@ func (w *world) check() error {
 // checkStream compares the two ends of one direction, whose user got so many bytes.
 func (w *world) checkStream(from, to *Link, got int) error {
 	o, i := &from.out, &to.in
-	end, delivered := o.end, uint64(got)
+	end, delivered := max(o.end, o.shown), uint64(got)
 	if o.fin {
 		end++
 	}
@@ -624,7 +675,7 @@ func (w *world) checkStream(from, to *Link, got int) error {
 		return fmt.Errorf("%d is acknowledged, %d was delivered", o.acked, delivered)
 	case i.received() > o.reached:
 		return fmt.Errorf("%d were received, %d sent", i.received(), o.reached)
-	case min(o.reached, o.end) > o.acked+window || o.end > o.acked+o.size:
+	case !o.fin && o.reached > o.acked+window || min(o.reached, o.end) > o.acked+window || o.end > o.acked+o.size:
 		return fmt.Errorf("%d sent and %d taken with %d acknowledged, the window is %d", o.reached, o.end, o.acked, window)
 	case i.have > i.delivered+window:
 		return fmt.Errorf("%d received, %d delivered, the window is %d", i.have, i.delivered, window)
@@ -675,7 +726,7 @@ func (l *Link) key(b []byte) []byte {
 	if p, ok := l.lower.(*plug); ok {
 		at = byte(p.cable)
 	}
-	b = append(b, byte(o.acked), byte(o.next), byte(o.reached), byte(o.end), byte(i.delivered), byte(i.have),
+	b = append(b, byte(o.acked), byte(o.next), byte(o.reached), byte(o.end), byte(o.shown), byte(o.owed), byte(i.delivered), byte(i.have),
 		byte(l.theirs), byte(l.told), byte(l.epoch), at,
 		flags(o.fin, i.fin, l.joining, l.summed, l.err == nil, l.closed, t.err == nil),
 		byte(r.n), byte(r.left), byte(r.got), byte(t.kind), byte(t.size-t.off), byte(t.left))

@@ -58,16 +58,18 @@ func (l *state) compose() bool {
 	case n > 0:
 		h.kind, h.length = kindData, uint32(n)
 		if l.summed {
-			h.sum = o.sum(o.next, n)
+			l.scratch = o.parts(l.scratch[:0], o.next, n)
+			h.sum = sum(l.scratch)
+			clear(l.scratch)
 		}
 	case o.fin && o.next == o.end:
 		h.kind = kindFin
-	case l.ackIsDue(h.ack):
+	case l.ackIsDue(h.ack), l.hurry && h.ack > l.told:
 		h.kind = kindAck
 	default:
 		return false
 	}
-	l.told = h.ack
+	l.told, l.hurry = h.ack, false
 	l.tx.begin(h)
 	return true
 }
@@ -91,6 +93,9 @@ func (l *state) push() bool {
 		l.scratch = append(l.scratch, w.head[w.off:w.size])
 	}
 	l.scratch = l.out.parts(l.scratch, l.out.next, w.left)
+	if len(l.scratch) == 0 { // the rest of the frame is in memory that the user lends again
+		return false
+	}
 	n, err := l.lower.Send(l.scratch)
 	clear(l.scratch)
 	if err != nil {

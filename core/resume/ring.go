@@ -5,9 +5,14 @@ import "github.com/openimpi/impi/core/link"
 // ring has room for size bytes of a stream; who uses it knows which positions it
 // holds. The memory is allocated when it is first needed.
 type ring struct {
-	buf  []byte
-	size uint64
+	buf    []byte
+	size   uint64
+	origin uint64 // a position, no later than any that is held, that is at the beginning of buf
 }
+
+// restart says that nothing is held and that position at comes next: memory that was
+// just used, and is in the cache, is used again.
+func (r *ring) restart(at uint64) { r.origin = at }
 
 // parts appends to dst the memory of n bytes from position at on, n <= size: one
 // slice, or two where the ring wraps round.
@@ -18,7 +23,10 @@ func (r *ring) parts(dst [][]byte, at, n uint64) [][]byte {
 	if r.buf == nil {
 		r.buf = make([]byte, r.size)
 	}
-	i := at % r.size
+	i := at - r.origin
+	if i >= r.size { // seldom, and a division
+		i %= r.size
+	}
 	if rest := r.size - i; n > rest {
 		return append(dst, r.buf[i:], r.buf[:n-rest])
 	}
@@ -33,24 +41,30 @@ func (r *ring) write(at uint64, b []byte) {
 	}
 }
 
-// sum extends a CRC-32C by n bytes from a position on.
-func (r *ring) sum(at, n uint64) (sum uint32) {
-	var room [2][]byte
-	for _, part := range r.parts(room[:0], at, n) {
+// sum is the CRC-32C of what parts gives.
+func sum(parts [][]byte) (sum uint32) {
+	for _, part := range parts {
 		sum = checksum(sum, part)
 	}
 	return sum
 }
 
 // outgoing is this side's stream. Positions: acked <= next <= reached, and all are
-// at most end, or end+1 once there is a FIN.
+// at most end, or shown, or end+1 once there is a FIN. Bytes from acked to end are
+// in the ring; those from end to shown are in the user's memory, who has lent them.
 type outgoing struct {
 	ring
 	acked   uint64 // the peer's user has what is before
 	next    uint64 // what this underlying link has taken is before
 	reached uint64 // what any underlying link has taken is before
-	end     uint64 // bytes accepted from the user
+	end     uint64 // bytes accepted from the user: copied, or lent and acknowledged
 	fin     bool   // there will be no more
+
+	shown  uint64   // bytes that the user has lent or sent are before
+	owed   uint64   // lent bytes before end of which the user does not know that they are his
+	lent   [][]byte // while Lend runs: the user's memory,
+	lentAt uint64   // from this position
+	stop   uint64   // to this one
 }
 
 // room is the number of bytes that can be accepted.
@@ -61,9 +75,17 @@ func (o *outgoing) room() uint64 {
 	return o.size - (o.end - o.acked)
 }
 
-// take copies what fits of batch.
+// take copies what fits of batch, behind what it has of it because it was lent.
 func (o *outgoing) take(batch [][]byte) (n int) {
+	if o.acked == o.end {
+		o.restart(o.end)
+	}
 	for _, b := range batch {
+		if k := min(o.owed, uint64(len(b))); k > 0 {
+			o.owed -= k
+			n += int(k)
+			b = b[k:]
+		}
 		if room := o.room(); uint64(len(b)) > room {
 			b = b[:room]
 		}
@@ -71,12 +93,66 @@ func (o *outgoing) take(batch [][]byte) (n int) {
 		o.end += uint64(len(b))
 		n += len(b)
 	}
+	o.shown = max(o.shown, o.end)
 	return n
+}
+
+// lend begins a call of Lend.
+func (o *outgoing) lend(batch [][]byte) {
+	o.lent, o.lentAt = batch, o.end-o.owed
+	o.stop = o.lentAt + uint64(link.Len(batch))
+	o.shown = max(o.shown, o.stop)
+}
+
+// settle ends it, and says how many bytes of the batch are the user's again.
+func (o *outgoing) settle() (n int) {
+	n = int(o.owed)
+	o.lent, o.stop, o.owed = nil, 0, 0
+	return n
+}
+
+// lending tells whether bytes of the user's are lent that he has not back.
+func (o *outgoing) lending() bool { return o.shown > o.end || o.owed > 0 }
+
+// acknowledge notes that the peer's user has what is before a position.
+func (o *outgoing) acknowledge(at uint64) {
+	o.acked = at
+	if at > o.end && !o.fin {
+		o.owed += at - o.end
+		o.end = at
+	}
+}
+
+// parts is that of the ring, and goes on in lent memory as far as there is some.
+func (o *outgoing) parts(dst [][]byte, at, n uint64) [][]byte {
+	if at < o.end {
+		k := min(n, o.end-at)
+		dst = o.ring.parts(dst, at, k)
+		at, n = at+k, n-k
+	}
+	if n == 0 || at >= o.stop {
+		return dst
+	}
+	skip := at - o.lentAt
+	for _, b := range o.lent {
+		size := uint64(len(b))
+		if skip >= size {
+			skip -= size
+			continue
+		}
+		b = b[skip:min(size, skip+n)]
+		dst = append(dst, b)
+		skip = 0
+		if n -= uint64(len(b)); n == 0 {
+			break
+		}
+	}
+	return dst
 }
 
 // unsent is the number of bytes that may leave now under a window.
 func (o *outgoing) unsent(window uint64) uint64 {
-	limit := min(o.end, o.acked+window)
+	limit := min(max(o.end, o.stop), o.acked+window)
 	return limit - min(limit, o.next)
 }
 

@@ -17,15 +17,28 @@ import (
 // Feature is the name, on business cards, of links that last.
 const Feature = "resume"
 
-// Window is how many bytes a link keeps for replay. Of what travels inside a
-// machine little is under way, and a small window stays in the cache.
+// Window is how many bytes a link has under way. Whoever lends bytes keeps them
+// himself, so that a large one costs nothing but seldom acknowledgements.
+const Window = 4 << 20
+
 const (
-	WindowNear = 1 << 20
-	WindowFar  = 4 << 20
+	// bored is after how many receives in a row that bring nothing the peer is told
+	// what has come, and modest how many bytes that must be: its program may wait
+	// for them to be its own again.
+	bored  = 4
+	modest = 4 << 10
 )
 
 // JoinLimit is how long a link below may take until both ends have said HELLO.
 const JoinLimit = 5 * time.Second
+
+// How long to wait before a link below is asked for that replaces one by which no
+// bytes were moved; it doubles. Two in a row may be an accident.
+const (
+	accidents  = 2
+	firstPause = 10 * time.Millisecond
+	lastPause  = 250 * time.Millisecond
+)
 
 // maxArrivals is how many links a side keeps of which the HELLO has not come.
 const maxArrivals = 4
@@ -57,7 +70,10 @@ type Link struct {
 	dialler  bool
 	arrivals []arrival
 	stirred  bool // bytes may have come that nobody was given
+	misses   int  // receives in a row that brought nothing
 	made     int  // links below that both ends have used
+	vain     int  // how many links below in a row have moved nothing, the present one included so far
+	moved    uint64
 	up       bool
 	since    time.Time // of the present link below
 	sent     uint64
@@ -75,7 +91,7 @@ type arrival struct {
 func New(c Config) *Link {
 	l := &Link{dialler: c.Dialler, released: c.Released, blocked: c.Blocked}
 	l.machine = resume.New(resume.Config{
-		Session: c.Session, Dialler: c.Dialler, Window: c.Window, Frame: frame(c.Window),
+		Session: c.Session, Dialler: c.Dialler, Window: c.Window, Frame: frame(c.Window), Single: true,
 	})
 	return l
 }
@@ -118,7 +134,19 @@ func (l *Link) use(x link.Link, now time.Time, install func(link.Link) error) {
 		return
 	}
 	l.stirred = true
+	if all := l.sent + l.received; all != l.moved {
+		l.moved, l.vain = all, 0
+	}
+	l.vain++
 	l.joined(!l.dialler)
+}
+
+// Pause is how long the owner should be without a link below before he asks for one.
+func (l *Link) Pause() time.Duration {
+	if l.sent+l.received != l.moved || l.vain <= accidents {
+		return 0
+	}
+	return min(firstPause<<min(l.vain-accidents-1, 10), lastPause)
 }
 
 // joined notes that both ends have used the link below, if they have: it may be
@@ -215,12 +243,40 @@ func (l *Link) Send(batch [][]byte) (int, error) {
 	return n, err
 }
 
+// Lend passes bytes on and leaves them where they are until the peer has them, as
+// resume.Link does: Send may follow, and takes them.
+func (l *Link) Lend(batch [][]byte) (int, error) {
+	l.look()
+	n, err := l.machine.Lend(batch)
+	l.sent += uint64(n)
+	return n, err
+}
+
+// Owes tells whether lent bytes are the owner's again.
+func (l *Link) Owes() bool { return l.machine.Owes() }
+
+// Lending tells whether bytes are lent that the owner has not back.
+func (l *Link) Lending() bool { return l.machine.Lending() }
+
+// Behind tells whether the link below would be given lent bytes.
+func (l *Link) Behind() bool { return l.machine.Behind() }
+
 // Recv delivers what has come.
 func (l *Link) Recv(batch [][]byte) (int, error) {
 	b := l.below
-	if b != nil && !l.stirred && b.idle() {
-		return 0, nil
+	if b != nil && !l.stirred {
+		if b.idle() {
+			if l.misses++; l.misses == bored {
+				l.machine.Acknowledge(modest)
+			}
+			return 0, nil
+		}
+		l.misses = 0
+		if n, ok := l.feed(b, batch); ok {
+			return n, nil
+		}
 	}
+	l.misses = 0
 	room := link.Len(batch)
 	n, err := l.machine.Recv(batch)
 	l.received += uint64(n)
@@ -230,6 +286,22 @@ func (l *Link) Recv(batch [][]byte) (int, error) {
 	// Else the last thing that the machine did was to find nothing.
 	l.stirred = n > 0 && n == room || b != nil && (b.closed || len(b.ahead) > 0)
 	return n, err
+}
+
+// feed gives the machine what idle has read, in the quickest way. It tells how many
+// bytes came of that, and whether it was of use.
+func (l *Link) feed(b *below, batch [][]byte) (n int, ok bool) {
+	used, n, answer := l.machine.Feed(b.ahead, batch)
+	if n == 0 && !answer {
+		return 0, false
+	}
+	b.ahead = b.ahead[used:]
+	l.received += uint64(n)
+	if answer {
+		l.machine.Flush()
+	}
+	l.stirred = b.closed || len(b.ahead) > 0 || !b.dry
+	return n, true
 }
 
 // Counts tells how many bytes the owner has sent and received.
@@ -283,6 +355,9 @@ const (
 	// short is the most bytes that are worth a copy to have them in one piece: the
 	// kernel takes and gives one slice quicker than several.
 	short = 2 << 10
+	// first is how much is read when nothing is known of what comes: the frame of a
+	// packet of a page.
+	first = 4<<10 + 512
 	// next is how much is read behind the bytes of a long frame, for the header of
 	// the next.
 	next = 512
@@ -299,9 +374,9 @@ type below struct {
 	inside bool   // a long frame, of which more is to come
 	closed bool
 	batch  [][]byte
-	in     [short]byte
-	out    [short]byte
 	one    [1][]byte
+	in     [first]byte
+	out    [short]byte
 }
 
 // Recv gives what was read ahead, and after that what there is.

@@ -313,11 +313,121 @@ func TestResumesAndCounts(t *testing.T) {
 	}
 }
 
+// Links below that bring nothing are asked for more and more seldom.
+func TestPause(t *testing.T) {
+	r := newRig(t, 0)
+	a := r.ends[0]
+	var got []time.Duration
+	for range 9 {
+		r.connect()
+		r.settle()
+		r.cut()
+		r.settle()
+		got = append(got, a.Pause())
+	}
+	want := []time.Duration{0, 0, 10, 20, 40, 80, 160, 250, 250}
+	for i := range want {
+		if got[i] != want[i]*time.Millisecond {
+			t.Fatalf("pauses %v", got)
+		}
+	}
+	r.connect()
+	r.settle()
+	if _, err := a.Send([][]byte{[]byte("hello")}); err != nil || a.Pause() != 0 {
+		t.Errorf("%v, pause %v although bytes were moved", err, a.Pause())
+	}
+}
+
+// lender gives bytes by reference and wipes what is his again.
+type lender struct {
+	t    testing.TB
+	buf  []byte
+	made int // bytes ever put into buf
+	want func(i int) byte
+}
+
+func (s *lender) more(n int) {
+	for range n {
+		s.buf = append(s.buf, s.want(s.made))
+		s.made++
+	}
+}
+
+func (s *lender) give(send func([][]byte) (int, error), upTo int) {
+	b := s.buf[:min(len(s.buf), upTo)]
+	n, err := send([][]byte{b[:len(b)/3], b[len(b)/3 : len(b)/2], b[len(b)/2:]})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	clear(s.buf[:n])
+	s.buf = append([]byte(nil), s.buf[n:]...) // it may lie elsewhere the next time
+}
+
+// TestLent: bytes that are lent come once and in order, wherever the links below are
+// cut, although they are wiped as soon as they are the sender's again.
+func TestLent(t *testing.T) {
+	for seed := range uint64(80) {
+		rng := rand.New(rand.NewPCG(seed, 2))
+		r := newRig(t, 100+rng.IntN(60_000))
+		r.room = 50 + rng.IntN(200_000)
+		const size = 300_000
+		var from [2]*lender
+		var got [2]int
+		for i := range r.ends {
+			from[i] = &lender{t: t, want: func(k int) byte { return byte(k*7 + k/251 + i + 1) }}
+		}
+		r.connect()
+		for step := 0; got[0] < size || got[1] < size; step++ {
+			if step > 100_000 {
+				t.Fatalf("seed %d: %v received", seed, got)
+			}
+			if rng.IntN(40) == 0 {
+				r.cut()
+			}
+			if r.ends[0].Status(start).State == resume.Apart && rng.IntN(3) == 0 {
+				r.connect()
+			}
+			for i, e := range r.ends {
+				s := from[i]
+				e.Welcome(start)
+				if s.made < size {
+					s.more(rng.IntN(20_000))
+				}
+				switch rng.IntN(8) {
+				case 0:
+					s.give(e.Send, 1+rng.IntN(30_000))
+				case 1:
+					e.Push()
+				case 2:
+					e.Pump()
+				default:
+					s.give(e.Lend, len(s.buf))
+				}
+				if !e.Stirred() && !readable(e) && rng.IntN(3) > 0 {
+					continue
+				}
+				in := make([]byte, 1+rng.IntN(10_000))
+				n, err := e.Recv([][]byte{in[:len(in)/2], in[len(in)/2:]})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for k, c := range in[:n] {
+					if c != from[1-i].want(got[i]+k) {
+						t.Fatalf("seed %d: end %d, byte %d is %#x", seed, i, got[i]+k, c)
+					}
+				}
+				got[i] += n
+			}
+		}
+	}
+}
+
 func TestNothingIsAllocated(t *testing.T) {
 	r := newRig(t, 0)
 	r.connect()
 	r.settle()
 	out, in := [][]byte{make([]byte, 128), make([]byte, 8)}, [][]byte{make([]byte, 4096)}
+	long := [][]byte{make([]byte, 20_000), make([]byte, 20_000)}
 	if n := testing.AllocsPerRun(200, func() {
 		for i := range r.ends {
 			if k, err := r.ends[i].Send(out); k != 136 || err != nil {
@@ -327,6 +437,23 @@ func TestNothingIsAllocated(t *testing.T) {
 				t.Fatal(k, err)
 			}
 			_, _ = r.ends[1-i].Recv(in)
+			if k, err := r.ends[i].Lend(long); k != 0 || err != nil {
+				t.Fatal(k, err)
+			}
+			for k := 0; k < 2*len(long[0]); {
+				n, err := r.ends[1-i].Recv(in)
+				if err != nil {
+					t.Fatal(err)
+				}
+				k += n
+			}
+			r.ends[1-i].machine.Acknowledge(1)
+			if k, err := r.ends[i].Recv(in); k != 0 || err != nil || !r.ends[i].Owes() {
+				t.Fatal(k, err)
+			}
+			if k, err := r.ends[i].Lend(long); k != 2*len(long[0]) || err != nil || r.ends[i].Lending() {
+				t.Fatal(k, err)
+			}
 		}
 	}); n != 0 {
 		t.Errorf("%v allocations per message", n)

@@ -367,7 +367,7 @@ func (d *directLinks) give(p *proc, peer wire.WorldRank, l link.Link, transport 
 	reason := planeReason(l)
 	m := wireup.Message{Kind: wireup.KindLink, Peer: peer, Transport: transport, Reason: reason}
 	if s != nil {
-		m.Lasting = d.n.terms(x, s)
+		m.Lasting = d.n.terms(s)
 	}
 	fds, err := pack(l, &m)
 	if err == nil {

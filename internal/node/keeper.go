@@ -48,7 +48,7 @@ type keeper struct {
 func (s *packetSwitch) attachLasting(l link.Link, host wire.HostRank, id resume.Session, limit time.Duration, again func(error)) (*keeper, error) {
 	k := &keeper{s: s, limit: limit, again: again}
 	k.Link = lasting.New(lasting.Config{
-		Session: id, Dialler: again != nil, Window: lasting.WindowFar, Released: k.released,
+		Session: id, Dialler: again != nil, Window: lasting.Window, Released: k.released,
 	})
 	k.p = &port{id: agent.LinkID(len(s.ports)), link: k, rank: agent.NoRank, host: host, keeper: k}
 	if l.Handle() == link.NoHandle {
@@ -193,7 +193,7 @@ func (k *keeper) parted(why error, now time.Time) {
 		k.giveUp("the peer has what it needs") // nobody hears it
 	case away > k.limit && (k.again == nil || away > k.limit+lingering):
 		k.giveUp(fmt.Sprintf("nobody has connected again within %v", k.limit))
-	case k.again != nil && !k.asked:
+	case k.again != nil && !k.asked && away >= k.Pause():
 		k.asked = true
 		k.again(k.why)
 	}

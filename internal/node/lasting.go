@@ -29,6 +29,7 @@ type session struct {
 	busy    bool               // that is under way, or the other end is being told that it should
 	hush    context.CancelFunc // the latter is not needed any more; nil: it is not under way
 	resumes int
+	over    bool // the proc has given it up
 }
 
 // lastingFeatures says on business cards to whom links should last, as
@@ -66,12 +67,8 @@ func newSession() (s dynamic.Session) {
 }
 
 // terms are what a proc is told of a new lasting link.
-func (n *node) terms(x pair, s *session) *wireup.Lasting {
-	t := &wireup.Lasting{Session: s.id[:], Dialler: s.dialled, Window: lasting.WindowFar, Limit: n.resumeLimit()}
-	if n.cards[x.local].SameNode(n.cards[x.peer]) {
-		t.Window = lasting.WindowNear
-	}
-	return t
+func (n *node) terms(s *session) *wireup.Lasting {
+	return &wireup.Lasting{Session: s.id[:], Dialler: s.dialled, Window: lasting.Window, Limit: n.resumeLimit()}
 }
 
 func (n *node) resumeLimit() time.Duration {
@@ -150,6 +147,10 @@ func (d *directLinks) reopen(p *proc, m wireup.Message) {
 	s := d.sessions[x]
 	if s == nil || string(s.id[:]) != string(m.Lasting.Session) {
 		d.n.log.Warn("a proc asks for a link again that it does not have", "rank", x.local, "peer", m.Peer)
+		return
+	}
+	if s.over = s.over || m.Lasting.Over; s.over {
+		d.n.log.Warn("a direct link is given up", "rank", x.local, "peer", x.peer, "reason", m.Reason)
 		return
 	}
 	if s.busy || d.closed {
@@ -310,7 +311,7 @@ func (d *directLinks) judgeAgain(x pair, h dynamic.Hello, t *transport) (*proc, 
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	s := d.sessions[x]
-	if s == nil || s.id != h.Session || s.dialled != h.Lost || p.os.Over() {
+	if s == nil || s.id != h.Session || s.dialled != h.Lost || s.over || p.os.Over() {
 		return nil, nil, dynamic.UnknownLink
 	}
 	return p, s, dynamic.Accepted

@@ -14,6 +14,7 @@ import (
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/mpi"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/wireup"
 )
 
 func init() {
@@ -279,6 +280,48 @@ func TestDeathIsNotResumed(t *testing.T) {
 	if d := time.Since(began); d > config.DefaultResume/2 {
 		t.Errorf("it took %v", d)
 	}
+}
+
+// A proc that has given its link up says so, and then further connections are
+// refused, which ends the other end's attempts.
+func TestGivenUpIsRefused(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	all := start(t, cutJob("tick", 1e12, 1, 1), func(o *Options) {
+		if o.Site.Client == 0 {
+			o.Stdin = r
+		}
+	})
+	fmt.Fprintln(w, "go")
+	all[0].out.line(t, "[0] tick 0")
+	asked := 0
+	for i, x := range []pair{{0, 1}, {1, 0}} {
+		d := all[i].n.direct
+		d.mu.Lock()
+		s := d.sessions[x]
+		d.mu.Unlock()
+		if s.dialled {
+			continue
+		}
+		hello := dynamic.Hello{Src: x.peer, Dst: x.local, Session: s.id, Again: true}
+		p, _, v := d.judgeAgain(x, hello, all[i].n.transport("cut"))
+		if v != dynamic.Accepted {
+			t.Fatalf("before: %v", v)
+		}
+		d.reopen(p, wireup.Message{Kind: wireup.KindOpen, Peer: x.peer, Reason: "enough", Lasting: &wireup.Lasting{Session: s.id[:], Again: true, Over: true}})
+		if _, _, v = d.judgeAgain(x, hello, all[i].n.transport("cut")); v != dynamic.UnknownLink {
+			t.Errorf("after: %v", v)
+		}
+		asked++
+	}
+	if asked != 1 {
+		t.Errorf("%d ends are dialled", asked)
+	}
+	w.Close()
+	wantNone(t, all)
 }
 
 // Nobody listens any more: the link is given up after its time, and the error

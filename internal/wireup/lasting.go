@@ -21,6 +21,7 @@ type Lasting struct {
 	Lost  bool   `json:"lost,omitempty"`
 	Epoch uint64 `json:"epoch,omitempty"`
 
-	// Over tells that the peer has finished, so that nothing is missing.
+	// Over tells that the peer has finished, so that nothing is missing; in a
+	// KindOpen, that the proc has given the link up and takes no connections for it.
 	Over bool `json:"over,omitempty"`
 }
