@@ -38,7 +38,7 @@ type dancer struct {
 
 // connect makes the channels from h to all other hosts of the job.
 func (n *node) connect(ctx context.Context, h *ownHost) (map[wire.HostRank]link.Link, error) {
-	if err := n.checkSecrecy(h); err != nil {
+	if err := n.checkChannels(h); err != nil {
 		return nil, err
 	}
 	hosts := make([]agent.DanceHost, len(n.job.Hosts))
@@ -168,7 +168,7 @@ func (d *dancer) reach(x agent.Dial) (link.Link, error) {
 		errs = append(errs, fmt.Errorf("%s at %s: %w", w.t.name, w.address, err))
 	}
 	if must {
-		_, says := d.n.requireTLS(d.n.job.Hosts[x.Host].Client)
+		_, says := d.n.forbidsPlain(d.n.job.Hosts[x.Host].Client)
 		return nil, fmt.Errorf("%s, and it cannot be reached so: %w", says, errors.Join(errs...))
 	}
 	return d.try(transports.DialSpec{
@@ -259,7 +259,7 @@ func (d *dancer) plain(greeting [agent.GreetingSize]byte) error {
 	if uint64(h) >= uint64(len(d.n.job.Hosts)) {
 		return nil // the dance knows better words
 	}
-	if must, says := d.n.requireTLS(d.n.job.Hosts[h].Client); must {
+	if must, says := d.n.forbidsPlain(d.n.job.Hosts[h].Client); must {
 		return fmt.Errorf("it says it is host %d, and %s: %w", h, says, errPlain)
 	}
 	return nil

@@ -59,12 +59,17 @@ func (n *node) listenHost(ctx context.Context, h *ownHost, i int) (err error) {
 		return fmt.Errorf("site %s, host %v: %w", n.opt.Site.Name, h.config.Address, err)
 	}
 	for _, t := range n.transports {
-		at.Port, at.Name = 0, fmt.Sprintf("d%d-%s", i, t.name)
-		l, err := n.accepting(t).Listen(ctx, at)
-		if err != nil {
-			return fmt.Errorf("site %s, host %v, direct links: %w", n.opt.Site.Name, h.config.Address, err)
+		for k, planes := range n.acceptingPlanes(t) {
+			at.Port, at.Name = 0, fmt.Sprintf("d%d-%s", i, t.name)
+			if k > 0 {
+				at.Name += fmt.Sprintf("-%d", k)
+			}
+			l, err := t.through(planes).Listen(ctx, at)
+			if err != nil {
+				return fmt.Errorf("site %s, host %v, direct links: %w", n.opt.Site.Name, h.config.Address, err)
+			}
+			h.direct = append(h.direct, directListener{Listener: l, t: t})
 		}
-		h.direct = append(h.direct, directListener{Listener: l, t: t})
 	}
 	if h.card, err = n.card(h); err != nil {
 		return fmt.Errorf("site %s, host %v: %w", n.opt.Site.Name, h.config.Address, err)
@@ -77,7 +82,7 @@ func (n *node) listenHost(ctx context.Context, h *ownHost, i int) (err error) {
 func (n *node) card(h *ownHost) ([]byte, error) {
 	c := dynamic.Card{
 		Version: dynamic.CardVersion, Node: n.machine, ByteOrder: byteOrder(),
-		Features: trimmed(slices.Concat(secrecyFeatures(n.opt.Job, n.opt.Site), lastingFeatures(n.opt.Job, n.opt.Site), wishes(n.opt.Job, n.opt.Site))),
+		Features: trimmed(slices.Concat(secrecyFeatures(n.opt.Job, n.opt.Site), lastingFeatures(n.opt.Job, n.opt.Site), pinFeatures(n.opt.Job, n.opt.Site), wishes(n.opt.Job, n.opt.Site))),
 	}
 	for _, l := range h.direct {
 		c.Offers = append(c.Offers, dynamic.Offer{Transport: l.t.name, Address: l.Address()})

@@ -26,7 +26,7 @@ func dataPlanes(r config.Route) (planes []transports.DataPlane) {
 func (n *node) checkPins() error {
 	var errs []error
 	for _, r := range n.opt.Site.Routes {
-		if r.Direct && len(r.DataPlane) > 0 {
+		if len(r.DataPlane) > 0 {
 			errs = append(errs, n.checkPin(r))
 		}
 	}
@@ -44,10 +44,10 @@ func (n *node) checkPin(r config.Route) error {
 		if slices.ContainsFunc(dataPlanes(r), func(p transports.DataPlane) bool { return slices.Contains(c, p) }) {
 			return nil
 		}
-		have = append(have, fmt.Sprintf("%s has %q", name, c))
+		have = append(have, fmt.Sprintf("%s has %s", name, quoted(planes(t.Capabilities()))))
 	}
-	return fmt.Errorf("%v: route %q pins data_plane = %q, and none of its transports has such links: %s; change data_plane or prefer",
-		r.Pos, r.Site, r.DataPlane, strings.Join(have, ", "))
+	return fmt.Errorf("%v: route %q pins data_plane = %s, and none of its transports has such links: %s; change data_plane or prefer",
+		r.Pos, r.Site, quoted(r.DataPlane), strings.Join(have, ", "))
 }
 
 // pinned gives a transport as the route to a rank wants its links: by the data
@@ -56,33 +56,34 @@ func (n *node) pinned(t *transport, rank wire.WorldRank) transports.Transport {
 	return t.through(dataPlanes(n.routeTo(rank)))
 }
 
-// accepting gives a transport as it should listen.
-func (n *node) accepting(t *transport) transports.Transport {
-	return t.through(n.acceptingPlanes(t))
-}
+// maxListeners is how many listeners a transport has at most on a host: a card has
+// little room.
+const maxListeners = 3
 
-// acceptingPlanes are the data planes of links that come. Such a link has one before
-// it tells whom it is from, so it gets one that some route allows; allowsPlane is
-// asked when the peer is known.
-func (n *node) acceptingPlanes(t *transport) (planes []transports.DataPlane) {
+// acceptingPlanes are what the listeners of a transport are pinned to; nil is any. A
+// link has its data plane before it tells whom it is from, so there is a listener for
+// each list of planes that a route has, and allowsPlane is asked when the peer is known.
+func (n *node) acceptingPlanes(t *transport) (lists [][]transports.DataPlane) {
 	routes := slices.Clone(n.opt.Site.Routes)
 	if !slices.ContainsFunc(routes, func(r config.Route) bool { return r.Site == "*" }) {
 		routes = append(routes, n.opt.Site.RouteTo("*"))
 	}
+	c := t.Capabilities().DataPlanes
 	for _, r := range routes {
-		if !slices.Contains(r.Prefer, t.name) { // who is not reached directly has channels by it
-			continue
-		}
-		if len(r.DataPlane) == 0 {
-			return nil
-		}
-		for _, p := range dataPlanes(r) {
-			if !slices.Contains(planes, p) {
-				planes = append(planes, p)
-			}
+		planes := slices.DeleteFunc(dataPlanes(r), func(p transports.DataPlane) bool { return !slices.Contains(c, p) })
+		known := slices.ContainsFunc(lists, func(x []transports.DataPlane) bool { return slices.Equal(x, planes) })
+		switch {
+		case !slices.Contains(r.Prefer, t.name), known, len(planes) == 0 && len(r.DataPlane) > 0:
+		case len(planes) == 0: // most peers come there, so it is the first that is dialled
+			lists = slices.Insert(lists, 0, nil)
+		default:
+			lists = append(lists, planes)
 		}
 	}
-	return planes
+	if len(lists) == 0 {
+		return [][]transports.DataPlane{nil}
+	}
+	return lists[:min(len(lists), maxListeners)]
 }
 
 // through gives a transport pinned to data planes; none means any.

@@ -56,7 +56,7 @@ func TestPinnedPlaneThatNobodyHas(t *testing.T) {
 	r.Pos = config.Pos{File: "job.hcl", Line: 7, Column: 1}
 	all := start(t, route(testJob("all", 1), r))
 	f := end(all)[0]
-	want := `job.hcl:7:1: route "*" pins data_plane = ["peer-shm"], and none of its transports has such links: tcp has ["fd" `
+	want := `job.hcl:7:1: route "*" pins data_plane = ["peer-shm"], and none of its transports has such links: tcp has ["fd", `
 	if f == nil || !strings.Contains(f.Error(), want) {
 		t.Errorf("%v", f)
 	}
@@ -102,25 +102,34 @@ func TestPeersPluginKilled(t *testing.T) {
 	}
 }
 
-// The planes of a listener are those that any route wants, until the peer is known.
+// There is a listener for each list of planes that a route has, first the one for any.
 func TestAcceptingPlanes(t *testing.T) {
 	any := config.Route{Site: "*", Prefer: []string{"tcp"}, Direct: true}
 	ring, stream := any, any
 	ring.DataPlane, stream.DataPlane = []string{"ring"}, []string{"stream", "ring"}
 	ring.Site = "beta"
+	again, fd, memory := stream, any, any
+	again.Site, fd.Site, fd.DataPlane, memory.DataPlane = "beta", "gamma", []string{"fd"}, []string{"peer-shm"}
 	elsewhere := config.Route{Site: "gamma", Prefer: []string{"unix"}, Direct: true}
 	for _, c := range []struct {
 		name   string
 		routes []config.Route
 		want   string
 	}{
-		{"not pinned", []config.Route{any}, ""},
-		{"not pinned for all", []config.Route{ring, any}, ""},
-		{"pinned", []config.Route{ring, stream, elsewhere}, "ring stream"},
-		{"another transport's route", []config.Route{stream, elsewhere}, "stream ring"},
+		{"not pinned", []config.Route{any}, "[]"},
+		{"not pinned for all", []config.Route{ring, any}, "[] [ring]"},
+		{"the default is not pinned", []config.Route{ring}, "[] [ring]"},
+		{"pinned", []config.Route{ring, stream, elsewhere}, "[ring] [stream ring]"},
+		{"the same twice", []config.Route{stream, again}, "[stream ring]"},
+		{"another transport's route", []config.Route{stream, elsewhere}, "[stream ring]"},
+		{"planes that it has not", []config.Route{memory, stream}, "[stream ring]"},
+		{"nothing that it has", []config.Route{memory, elsewhere}, "[]"},
+		{"too many", []config.Route{fd, ring, stream, any}, "[] [fd] [ring]"},
 	} {
 		n := twoSites(t, c.routes...)
-		if got := strings.Trim(fmt.Sprint(n.acceptingPlanes(n.transport("tcp"))), "[]"); got != c.want {
+		tcp := n.transport("tcp")
+		tcp.Transport = havingPlanes{tcp.Transport}
+		if got := fmt.Sprint(n.acceptingPlanes(tcp)); got != "["+c.want+"]" {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}

@@ -27,7 +27,7 @@ func secrecyFeatures(job *config.Job, site config.Site) []string {
 }
 
 // errPlain is why a host is sent away that comes by plain TCP.
-var errPlain = errors.New("it is not encrypted")
+var errPlain = errors.New("it comes by plain TCP, as IMPI has it")
 
 // requireTLS tells whether any link to a client must be encrypted, and who says so.
 func (n *node) requireTLS(to wire.ClientRank) (must bool, says string) {
@@ -74,7 +74,7 @@ func (n *node) sharedRoute(to wire.WorldRank) config.Route {
 // first: for who may not be reached by plain TCP, and for who is not to be reached
 // directly, whose packets all go by it. must tells that IMPI's own way is no choice.
 func (n *node) channelWays(h *ownHost, peer wire.HostRank) (ways []way, must bool) {
-	must, _ = n.requireTLS(n.job.Hosts[peer].Client)
+	must, _ = n.forbidsPlain(n.job.Hosts[peer].Client)
 	a, b := n.firstOf(h.rank), n.firstOf(peer)
 	if a < 0 || b < 0 {
 		return nil, must
@@ -93,16 +93,29 @@ func (n *node) channelWays(h *ownHost, peer wire.HostRank) (ways []way, must boo
 	return ways, must
 }
 
-// checkSecrecy wants a way to every host whose channel must be encrypted.
-func (n *node) checkSecrecy(h *ownHost) error {
+// forbidsPlain tells whether the channel to a client may not be made in IMPI's own
+// way, and who says so.
+func (n *node) forbidsPlain(to wire.ClientRank) (must bool, says string) {
+	if must, says = n.requireTLS(to); must {
+		return must, says
+	}
+	return n.pinsChannel(to)
+}
+
+// checkChannels wants a way to every host whose channel may not be made in IMPI's.
+func (n *node) checkChannels(h *ownHost) error {
 	var errs []error
 	for i, x := range n.job.Hosts {
 		peer := wire.HostRank(i)
 		if ways, must := n.channelWays(h, peer); peer == h.rank || !must || len(ways) > 0 {
 			continue
 		}
-		_, says := n.requireTLS(x.Client)
-		errs = append(errs, fmt.Errorf("no channel to %s may be made, for %s, and %s", n.hostName(peer), says, n.whyPlain(peer)))
+		_, says := n.forbidsPlain(x.Client)
+		why := n.whyPlain(peer)
+		if secret, _ := n.requireTLS(x.Client); !secret {
+			why = n.whyUnpinned()
+		}
+		errs = append(errs, fmt.Errorf("no channel to %s may be made, for %s, and %s", n.hostName(peer), says, why))
 	}
 	return errors.Join(errs...)
 }

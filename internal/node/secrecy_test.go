@@ -188,14 +188,14 @@ func TestForeignClientCannotEncrypt(t *testing.T) {
 	n := twoSites(t, config.Route{Site: "beta", RequireTLS: true, Prefer: []string{"quic"}, Pos: config.Pos{File: "job.hcl", Line: 3, Column: 1}})
 	n.job.Hosts = twoHosts()
 	n.job.Procs[2].Host, n.job.Procs[3].Host = 1, 1
-	if err := n.checkSecrecy(n.hosts[0]); err != nil {
+	if err := n.checkChannels(n.hosts[0]); err != nil {
 		t.Errorf("both have quic: %v", err)
 	}
 	n.job.Clients[0].Own = true
 	for i := range n.cards {
 		n.cards[i] = nil
 	}
-	err := n.checkSecrecy(n.hosts[0])
+	err := n.checkChannels(n.hosts[0])
 	if err == nil || !strings.Contains(err.Error(), "another MPI") || !strings.Contains(err.Error(), "job.hcl:3:1") {
 		t.Errorf("%v", err)
 	}
