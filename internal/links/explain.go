@@ -27,7 +27,7 @@ func writeProcs(w io.Writer, j *Job) {
 	fmt.Fprintln(w)
 	t.write(w, "  ")
 	writePlugins(w, j)
-	writeChannels(w, j)
+	writeChannelReasons(w, j)
 }
 
 // life is how often a plugin was started; empty: once, and it lives.
@@ -69,18 +69,6 @@ func process(pid int) string {
 		return "no process"
 	}
 	return fmt.Sprintf("pid %d", pid)
-}
-
-func writeChannels(w io.Writer, j *Job) {
-	var t table
-	for _, c := range j.Channels {
-		half := "-"
-		if c.RTT > 0 {
-			half = "half trip " + duration(c.RTT/2) + " as TCP estimates"
-		}
-		t.add(fmt.Sprintf("channel of host %d to host %d", c.From, c.To), c.Address, half, both(c.Sent, c.Received, "B"))
-	}
-	t.write(w, "  ")
 }
 
 func wait(w Waiting) string {

@@ -118,6 +118,10 @@ const (
 	StateAgents  State = "agents"  // packets go through the agents
 	StateLinked  State = "linked"  // packets go over a link of the two procs
 	StateEnded   State = "ended"   // the proc has finished, or its link broke
+
+	// StateLost is a channel's whose connection was lost and is made again; others are
+	// StateLinked or StateEnded.
+	StateLost State = "lost"
 )
 
 // View is a pair of procs as one end's node sees it.
@@ -207,12 +211,18 @@ type Traffic struct {
 // Channel is the connection between two hosts that carries what goes through
 // the agents.
 type Channel struct {
-	From    int           `json:"from"` // IMPI host ranks
-	To      int           `json:"to"`
-	Address string        `json:"address"` // of To
-	RTT     time.Duration `json:"rtt_ns,omitempty"`
-	Ended   bool          `json:"ended,omitempty"`
-	Resumes int           `json:"resumes,omitempty"`
+	From        int           `json:"from"` // IMPI host ranks
+	To          int           `json:"to"`
+	Address     string        `json:"address"`              // of To
+	Transport   string        `json:"transport,omitempty"`  // of the connection, or of the last one
+	Plane       string        `json:"data_plane,omitempty"` // at From's end
+	PlaneReason string        `json:"data_plane_reason,omitempty"`
+	RTT         time.Duration `json:"rtt_ns,omitempty"`
+	State       State         `json:"state"`
+	Ended       bool          `json:"ended,omitempty"`
+	Lasting     bool          `json:"lasting,omitempty"` // it is made again when its connection is lost
+	Lost        string        `json:"lost,omitempty"`    // why the last connection was
+	Resumes     int           `json:"resumes"`
 	Bytes
 }
 

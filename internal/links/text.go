@@ -71,6 +71,7 @@ func writeJob(w io.Writer, j *Job, s Style) {
 	fmt.Fprint(w, "\n\n")
 	writeSites(w, j)
 	writePairs(w, j, s)
+	writeChannels(w, j, s)
 	if s.Explain {
 		writeProcs(w, j)
 		writeReasons(w, j)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/core/agent"
+	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/internal/wireup"
 )
@@ -46,7 +47,8 @@ func (s *packetSwitch) state() switchState {
 		if p == nil || p.rank != agent.NoRank {
 			continue
 		}
-		c := links.Channel{To: int(p.host), Ended: p.ended != nil}
+		c := links.Channel{To: int(p.host), State: links.StateLinked, Ended: p.ended != nil}
+		from := originOf(p.link)
 		if k, ok := p.link.(interface {
 			Counts() (sent, received uint64)
 		}); ok {
@@ -54,7 +56,12 @@ func (s *packetSwitch) state() switchState {
 			c.Bytes = counted(wireup.LinkStats{Counted: true, Sent: sent, Received: received})
 		}
 		if p.keeper != nil {
-			c.Resumes = p.keeper.Resumes()
+			from = p.keeper.from
+			p.keeper.describe(&c)
+		}
+		c.Transport, c.Plane, c.PlaneReason = from.transport, from.plane, from.reason
+		if c.Ended {
+			c.State = links.StateEnded
 		}
 		if k, ok := p.link.(interface{ RTT() (time.Duration, bool) }); ok {
 			c.RTT, _ = k.RTT()
@@ -62,4 +69,15 @@ func (s *packetSwitch) state() switchState {
 		st.channels = append(st.channels, c)
 	}
 	return st
+}
+
+// describe tells how a channel that lasts is kept.
+func (k *keeper) describe(c *links.Channel) {
+	c.Lasting, c.Resumes = true, k.Resumes()
+	if k.why != nil {
+		c.Lost = k.why.Error()
+	}
+	if k.apart || k.Handle() == link.NoHandle {
+		c.State = links.StateLost
+	}
 }

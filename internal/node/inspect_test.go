@@ -147,7 +147,8 @@ func TestLinksThroughTheAgents(t *testing.T) {
 	if p.Speed == nil || p.Speed.How != links.HowChannel || p.Speed.HalfTrip <= 0 {
 		t.Errorf("speed %+v", p.Speed)
 	}
-	if c := j.Channels[0]; *c.Sent < wire.HeaderSize || *c.Received < wire.HeaderSize {
+	if c := j.Channels[0]; *c.Sent < wire.HeaderSize || *c.Received < wire.HeaderSize ||
+		c.Transport != "tcp" || c.Plane != "fd" || c.PlaneReason == "" || c.State != links.StateLinked || c.Lasting {
 		t.Errorf("%+v", c)
 	}
 	if a := j.Sites[0].Ranks[0].Agent; *a.Sent < wire.HeaderSize || *a.Received < wire.HeaderSize {

@@ -31,6 +31,7 @@ type keeper struct {
 	p     *port
 	limit time.Duration
 	again func(why error) // has somebody dial, who calls take or lose; nil at the end that is dialled
+	from  origin          // of the connection, or of the last one
 
 	memory  bool      // the connection is one of which the poll set knows nothing without Arm
 	lost    bool      // the connection was let go of, and nobody has looked yet
@@ -46,7 +47,7 @@ type keeper struct {
 // attachLasting makes a channel part of the switch that is to outlive l, its
 // first connection. It is called before the loop runs.
 func (s *packetSwitch) attachLasting(l link.Link, host wire.HostRank, id resume.Session, limit time.Duration, again func(error)) (*keeper, error) {
-	k := &keeper{s: s, limit: limit, again: again}
+	k := &keeper{s: s, limit: limit, again: again, from: originOf(l)}
 	k.Link = lasting.New(lasting.Config{
 		Session: id, Dialler: again != nil, Window: lasting.Window, Released: k.released,
 	})
@@ -80,6 +81,7 @@ func (k *keeper) take(l link.Link) {
 			_ = l.Close()
 			return
 		}
+		k.from = originOf(l)
 		k.Start(l, time.Now())
 		k.s.refit(k)
 		k.s.mend(k)

@@ -34,3 +34,8 @@ func transportOf(l link.Link) string {
 	from, _ := host.OriginOf(l)
 	return from.Transport
 }
+
+// origin is where a link comes from, for those who ask.
+type origin struct{ transport, plane, reason string }
+
+func originOf(l link.Link) origin { return origin{transportOf(l), planeOf(l), planeReason(l)} }

@@ -1,0 +1,55 @@
+package links
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+)
+
+// fewChannels is how many channels are shown without being asked for.
+const fewChannels = 16
+
+// writeChannels shows the connections of the agents, as each end's node tells of them.
+func writeChannels(w io.Writer, j *Job, s Style) {
+	if len(j.Channels) == 0 {
+		return
+	}
+	if len(j.Channels) > fewChannels && !s.Explain {
+		fmt.Fprintf(w, "\n  %d channels between hosts: -explain shows them\n", len(j.Channels))
+		return
+	}
+	estimated := false
+	var t table
+	t.add("CHANNEL", "TRANSPORT", "DATA PLANE", "HALF TRIP", "BYTES > / <", "RESUMES", "STATE", "TO")
+	for _, c := range j.Channels {
+		half := "-"
+		if c.RTT > 0 {
+			half, estimated = duration(c.RTT/2)+"*", true
+		}
+		resumes := "-" // it would end the job
+		if c.Lasting {
+			resumes = fmt.Sprint(c.Resumes)
+		}
+		t.add(c.ends(), cmp.Or(c.Transport, "-"), cmp.Or(c.Plane, "-"), half, both(c.Sent, c.Received, "B"), resumes, string(c.State), c.Address)
+	}
+	fmt.Fprintln(w)
+	t.write(w, "  ")
+	if estimated {
+		fmt.Fprint(w, "\n  * half of TCP's estimate\n")
+	}
+}
+
+func (c Channel) ends() string { return fmt.Sprintf("host %d > %d", c.From, c.To) }
+
+// writeChannelReasons tells why channels have their data planes, and what has befallen
+// them.
+func writeChannelReasons(w io.Writer, j *Job) {
+	for _, c := range j.Channels {
+		if c.PlaneReason != "" {
+			fmt.Fprintf(w, "  channel of %s: data plane %s: %s\n", c.ends(), c.Plane, c.PlaneReason)
+		}
+		if c.Lost != "" {
+			fmt.Fprintf(w, "  channel of %s was lost: %s\n", c.ends(), c.Lost)
+		}
+	}
+}
