@@ -122,7 +122,7 @@ func TestAccumulatesInOrder(t *testing.T) {
 func TestAccumulateKinds(t *testing.T) {
 	orders(2, "native-be").run(t, func(_ *testing.T, c *Comm) error {
 		return errors.Join(
-			combined(c, []Pair[float64]{{2.5, 7}, {1, 3}}, []Pair[float64]{{2.5, 4}, {0, 9}}, MinLoc, []Pair[float64]{{2.5, 4}, {0, 9}}),
+			combined(c, []Pair[float64]{{Value: 2.5, Index: 7}, {Value: 1, Index: 3}}, []Pair[float64]{{Value: 2.5, Index: 4}, {Value: 0, Index: 9}}, MinLoc, []Pair[float64]{{Value: 2.5, Index: 4}, {Value: 0, Index: 9}}),
 			combined(c, []bool{true, false}, []bool{true, true}, LXor, []bool{false, true}),
 			combined(c, []complex128{1i, 2}, []complex128{1i, 3i}, Prod, []complex128{-1, 6i}),
 			combined(c, []uint8{12, 255}, []uint8{10, 1}, BAnd, []uint8{8, 1}),
