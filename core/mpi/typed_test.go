@@ -187,6 +187,9 @@ func TestRandomTypesArrive(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
+		if overlaps(typ, count, hi) {
+			rt.Skip("the bounds of a part make items overlap, into which nobody may receive")
+		}
 		out, in := make([]byte, hi), make([]byte, hi)
 		for i := range out {
 			out[i] = byte(i % 2) // a proper bool, too
@@ -214,6 +217,16 @@ func TestRandomTypesArrive(t *testing.T) {
 			rt.Fatalf("%d of %v: %v became %v", count, typ, out, in)
 		}
 	})
+}
+
+// overlaps tells whether items that reach up to hi have bytes in common.
+func overlaps(typ *Datatype, count int, hi int64) bool {
+	mem := make([]byte, hi+1)
+	data := pattern(int(int64(count)*typ.Packed(datatype.Native)), 1)
+	again := make([]byte, len(data))
+	typ.Unpack(unsafe.Pointer(&mem[0]), count, 0, data)
+	typ.Pack(again, unsafe.Pointer(&mem[0]), count, 0)
+	return !slices.Equal(again, data)
 }
 
 // stored is the data of items, without the gaps: as external32, which pairs have
