@@ -59,6 +59,6 @@ func (e *Engine) recycle(r *Request) {
 	if r.apart != nil {
 		e.putApart(r)
 	}
-	*r = Request{gen: r.gen, freed: true}
+	r.course = course{}
 	e.requests.put(r)
 }

@@ -34,8 +34,8 @@ type Status struct {
 	Source    wire.CommRank // sender's rank in the communicator
 	Peer      Peer          // the sender
 	Tag       wire.Tag
-	Len       int64 // bytes of the message, or what of it was stored
 	Cancelled bool
+	Len       int64 // bytes of the message, or what of it was stored
 	Err       error // ErrTruncate, ErrPeerDown or nil
 }
 
@@ -45,31 +45,37 @@ type Request struct {
 	// User is the driver's own; the engine only clears it in Release.
 	User any
 
+	course
+	gen   uint32
+	freed bool                  // Release came before the end
+	entry match.Entry[*Request] // of a posted receive
+	prev  *Request              // in a peer's queue
+	next  *Request
+}
+
+// course is what one use of a request leaves behind in it, and the next must not
+// see. Request keeps the rest: who leaves a queue leaves no trace of it.
+type course struct {
 	status  Status
-	entry   match.Entry[*Request] // of a posted receive
-	prev    *Request              // in a peer's queue
-	next    *Request
-	peer    *peer // sends: destination; receives: source, once matched
-	from    Peer  // receives: the only possible source, or NoPeer
-	env     Envelope
 	kind    requestKind
 	state   requestState
 	mode    Mode
 	done    bool // as the user sees it
 	busy    bool // the engine still holds references
-	freed   bool // Release came before the end
 	needAck bool // sends: SYNCACK is outstanding
 	cancel  cancelState
+	pooled  bool  // data is ours
+	peer    *peer // sends: destination; receives: source, once matched
+	from    Peer  // receives: the only possible source, or NoPeer
+	flights int32 // parts of data that a link has not taken yet
+	env     Envelope
 	room    int64 // sends: of the attached buffer, given back at the end; receives: bytes of the message that fit
-	gen     uint32
 	id      wire.RequestID
 	remote  wire.RequestID // the other side's id for the message
 	data    []byte         // sends: the whole message; receives: the user's buffer
 	apart   *scattered     // instead of data
-	pooled  bool           // data is ours
 	pos     int64          // bytes committed to the link, or received
 	total   int64          // bytes of the message
-	flights int32          // parts of data that a link has not taken yet
 	count   int64
 	dtype   uint64
 	seq     uint64

@@ -164,7 +164,7 @@ func (seg *segment) detach() {
 	if seg.rest > 0 {
 		r.pack(own)
 	}
-	seg.req = &Request{state: stateEnded, peer: r.peer, apart: &scattered{source: own}, flights: 1}
+	seg.req = &Request{course: course{state: stateEnded, peer: r.peer, apart: &scattered{source: own}, flights: 1}}
 }
 
 // move copies the message of s, a send to this proc itself, to the receive r.

@@ -31,12 +31,15 @@ func waitall(reqs []Request, statuses []Status) (*Comm, error) {
 	var p *process // that is locked
 	for i := range reqs {
 		q, c := &reqs[i], reqs[i].c
-		if q.state == active && q.p != p { // mostly all are of one
+		if q.state == active && c.p != p { // mostly all are of one
 			if p != nil {
 				p.unlock()
 			}
-			p = q.p
+			p = c.p
 			p.lock()
+		}
+		if statuses == nil && !f.down && q.settle() {
+			continue
 		}
 		st, err := q.waitBeside(f.down)
 		switch {
@@ -53,6 +56,26 @@ func waitall(reqs []Request, statuses []Status) (*Comm, error) {
 		p.unlock()
 	}
 	return f.c, f.err()
+}
+
+// settle completes the request of a message as almost all are: without an error, and
+// nobody asks for its status. It gives false if the request has to be completed
+// as others are. The process is locked.
+func (q *Request) settle() bool {
+	r := q.r
+	if q.state != active || q.extra != nil {
+		return false
+	}
+	p := q.c.p
+	for r.Generation() == q.gen && !r.Done() && p.failure == nil {
+		p.turn()
+	}
+	if r.Generation() != q.gen || !r.Done() || r.Err() != nil || r.User != nil {
+		return false
+	}
+	p.eng.Release(r)
+	*q = Request{}
+	return true
 }
 
 // Testall completes all of reqs if that can be done without waiting, and none
@@ -167,12 +190,12 @@ func (q *Request) take() (done bool, st Status, err error) {
 	if q.state != active {
 		return true, q.trivial(), nil
 	}
-	q.p.lock()
-	defer q.p.unlock()
+	q.c.p.lock()
+	defer q.c.p.unlock()
 	if done, err = q.done(); err != nil {
 		return true, Status{}, err
 	}
-	if !done && q.p.failure == nil {
+	if !done && q.c.p.failure == nil {
 		return false, Status{}, nil
 	}
 	st, err = q.finish()
@@ -184,7 +207,7 @@ func await(reqs []Request) {
 	var p *process
 	for i := range reqs {
 		if reqs[i].state == active {
-			p = reqs[i].p
+			p = reqs[i].c.p
 			break
 		}
 	}
@@ -208,9 +231,9 @@ func await(reqs []Request) {
 func progress(reqs []Request) {
 	for i := range reqs {
 		if reqs[i].state == active {
-			reqs[i].p.lock()
-			reqs[i].p.test()
-			reqs[i].p.unlock()
+			reqs[i].c.p.lock()
+			reqs[i].c.p.test()
+			reqs[i].c.p.unlock()
 			return
 		}
 	}
@@ -227,8 +250,8 @@ func checkLen(reqs []Request, statuses []Status) error {
 // that concern none of them: nil if there is none.
 func noted(reqs []Request) *Comm {
 	for i := range reqs {
-		if reqs[i].p != nil {
-			return reqs[i].p.noted()
+		if reqs[i].c != nil {
+			return reqs[i].c.p.noted()
 		}
 	}
 	return nil

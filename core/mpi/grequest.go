@@ -47,7 +47,7 @@ type generalized struct {
 // Complete says that the operation of a generalized request is complete
 // (MPI_Grequest_complete). The request has still to be completed by Wait or its like.
 func (q *Request) Complete() error {
-	g, ok := q.op.(*generalized)
+	g, ok := q.op().(*generalized)
 	if !ok {
 		return q.c.failed("Request.Complete", fmt.Errorf("%w: it is no generalized request", ErrRequest))
 	}

@@ -32,7 +32,7 @@ func (p *process) begun(c *Comm, fn string, op operation) Request {
 	if c == nil {
 		c = p.noted()
 	}
-	return Request{p: p, c: c, op: op, gen: op.generation(), state: active, fn: fn}
+	return Request{c: c, extra: &extra{op: op, fn: fn}, standing: standing{gen: op.generation(), state: active}}
 }
 
 // steady is the part of an operation that nothing can be done about but to wait.

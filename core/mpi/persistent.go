@@ -54,7 +54,7 @@ func (c *Comm) plan(pl plan) (Request, error) {
 		return Request{}, c.failed(pl.fn, err)
 	}
 	pl.c = c
-	return Request{p: c.p, c: c, plan: &pl, state: inactive}, nil
+	return Request{c: c, extra: &extra{fn: pl.fn, plan: &pl}, standing: standing{state: inactive}}, nil
 }
 
 // Start begins the operation of an inactive request. Starting an active one is
@@ -63,7 +63,7 @@ func (q *Request) Start() error { return q.c.failed("Start", q.start()) }
 
 // idle refuses requests that cannot be started.
 func (q *Request) idle() error {
-	if q.plan == nil || q.state != inactive {
+	if q.plan() == nil || q.state != inactive {
 		return fmt.Errorf("%w: only an inactive persistent request can be started", ErrRequest)
 	}
 	return nil
@@ -73,18 +73,18 @@ func (q *Request) start() error {
 	if err := q.idle(); err != nil {
 		return err
 	}
-	pl := q.plan
+	pl := q.plan()
 	var next Request
 	var err error
 	if pl.recv {
-		next, err = pl.c.startRecv(pl.fn, pl.buf, pl.peer, pl.tag)
+		next, err = pl.c.startRecv(byIrecv, pl.buf, pl.peer, pl.tag)
 	} else {
-		next, err = pl.c.startSend(pl.fn, pl.mode, pl.buf, pl.peer, pl.tag)
+		next, err = pl.c.startSend(byIsend, pl.mode, pl.buf, pl.peer, pl.tag)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", pl.fn, err)
 	}
-	next.plan = pl
+	next.extra = q.extra
 	*q = next
 	return nil
 }

@@ -130,13 +130,13 @@ func (c *Comm) improbe(src, tag int) (*Message, Status, error) {
 func Mrecv[T Type](m *Message, buf []T) (Status, error) { return m.recv("Mrecv", Of(buf)) }
 
 // Imrecv begins to receive the message m, which is used up, into buf.
-func Imrecv[T Type](m *Message, buf []T) (Request, error) { return m.irecv("Imrecv", Of(buf)) }
+func Imrecv[T Type](m *Message, buf []T) (Request, error) { return m.irecv(byImrecv, Of(buf)) }
 
 // Recv receives the message, which is used up, into b.
 func (m *Message) Recv(b Buffer) (Status, error) { return m.recv("Message.Recv", b) }
 
 // Irecv begins to receive the message, which is used up, into b.
-func (m *Message) Irecv(b Buffer) (Request, error) { return m.irecv("Message.Irecv", b) }
+func (m *Message) Irecv(b Buffer) (Request, error) { return m.irecv(byMessageIrecv, b) }
 
 // NoProc tells whether the message is that from ProcNull, which is received
 // without anything being stored (MPI_MESSAGE_NO_PROC).
@@ -144,7 +144,7 @@ func (m *Message) NoProc() bool { return m != nil && m.c != nil && m.m == nil }
 
 func (m *Message) recv(fn string, b Buffer) (Status, error) {
 	c := m.comm()
-	q, err := m.begin("", b)
+	q, err := m.begin(byMrecv, b)
 	if err != nil {
 		return Status{}, c.failed(fn, err)
 	}
@@ -152,10 +152,10 @@ func (m *Message) recv(fn string, b Buffer) (Status, error) {
 	return st, c.failed(fn, err)
 }
 
-func (m *Message) irecv(fn string, b Buffer) (Request, error) {
+func (m *Message) irecv(fn maker, b Buffer) (Request, error) {
 	c := m.comm()
 	q, err := m.begin(fn, b)
-	return q, c.failed(fn, err)
+	return q, c.failed(makers[fn], err)
 }
 
 // comm is the communicator of the message, nil if it is none.
@@ -167,7 +167,7 @@ func (m *Message) comm() *Comm {
 }
 
 // begin begins to receive the message, unless b is not fit for that.
-func (m *Message) begin(fn string, b Buffer) (Request, error) {
+func (m *Message) begin(fn maker, b Buffer) (Request, error) {
 	if m == nil || m.c == nil {
 		return Request{}, fmt.Errorf("%w: it has been received, or is MPI_MESSAGE_NULL", ErrMessage)
 	}
@@ -177,7 +177,7 @@ func (m *Message) begin(fn string, b Buffer) (Request, error) {
 	c, p, taken := m.c, m.c.p, m.m
 	*m = Message{}
 	if taken == nil {
-		return Request{p: p, c: c, state: procNull, recv: true}, nil
+		return Request{c: c, standing: standing{state: procNull, fn: fn}}, nil
 	}
 	p.lock()
 	defer p.unlock()

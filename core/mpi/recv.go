@@ -15,7 +15,7 @@ func Recv[T Type](c *Comm, buf []T, src, tag int) (Status, error) {
 
 // Irecv begins a Recv. buf belongs to the library until the request is complete.
 func Irecv[T Type](c *Comm, buf []T, src, tag int) (Request, error) {
-	q, err := c.irecv("Irecv", datatype.Bytes(buf), datatype.KindOf[T](), src, tag)
+	q, err := c.irecv(byIrecv, datatype.Bytes(buf), datatype.KindOf[T](), src, tag)
 	return q, c.failed("Irecv", err)
 }
 
@@ -40,13 +40,13 @@ func (c *Comm) recv(b []byte, k datatype.Kind, src, tag int) (Status, error) {
 	return p.received(r, nil)
 }
 
-func (c *Comm) irecv(fn string, b []byte, k datatype.Kind, src, tag int) (Request, error) {
+func (c *Comm) irecv(fn maker, b []byte, k datatype.Kind, src, tag int) (Request, error) {
 	env, from, none, err := c.wanted(src, tag)
 	if err != nil {
 		return Request{}, err
 	}
 	if none {
-		return Request{p: c.p, c: c, state: procNull, recv: true}, nil
+		return Request{c: c, standing: standing{state: procNull, fn: fn}}, nil
 	}
 	p := c.p
 	p.lock()

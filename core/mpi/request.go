@@ -11,16 +11,76 @@ import (
 // RecvInit becomes inactive. Copies of a Request denote the same operation; once
 // one of them was completed, using another is ErrRequest.
 type Request struct {
-	p     *process
-	c     *Comm // whose handler hears of errors; nil: the calls without one
+	// Four fields, four words: a request is returned and copied in registers. Its
+	// message's stream, if any, is message.Request.User.
+	c     *Comm // whose handler hears of errors; nil: none was ever made
 	r     *message.Request
+	extra *extra // nil, mostly
+	standing
+}
+
+// standing is where a request is.
+type standing struct {
 	gen   uint32
 	state requestState
-	recv  bool
-	items *stream   // that packs or unpacks the message, if it is not memory as it stands
-	fn    string    // that made it
-	plan  *plan     // of a persistent one
-	op    operation // instead of r: what is no message
+	fn    maker
+}
+
+// extra is what a request has that is no message of its own.
+type extra struct {
+	op   operation // instead of a message
+	fn   string    // that made it
+	plan *plan     // of a persistent one
+}
+
+// maker is the function that made a message's request.
+type maker uint8
+
+const (
+	byIsend maker = iota
+	byIssend
+	byIbsend
+	byIrsend
+	byIrecv // those from here on receive
+	byImrecv
+	byMessageIrecv
+	byMrecv // which waits for it at once
+)
+
+var makers = [...]string{"Isend", "Issend", "Ibsend", "Irsend", "Irecv", "Imrecv", "Message.Irecv", ""}
+
+func (m maker) receives() bool { return m >= byIrecv }
+
+// op is what the request is about if it is no message.
+func (q *Request) op() operation {
+	if q.extra == nil {
+		return nil
+	}
+	return q.extra.op
+}
+
+// plan is that of a persistent request.
+func (q *Request) plan() *plan {
+	if q.extra == nil {
+		return nil
+	}
+	return q.extra.plan
+}
+
+// name is the function that made the request, for people.
+func (q *Request) name() string {
+	if q.extra == nil {
+		return makers[q.fn]
+	}
+	return q.extra.fn
+}
+
+// streamOf packs or unpacks the message of r, if it is not memory as it stands.
+func streamOf(r *message.Request) *stream {
+	if r.User == nil {
+		return nil
+	}
+	return r.User.(*stream)
 }
 
 type requestState uint8
@@ -50,7 +110,7 @@ func (q *Request) complete() (Status, error) {
 	if q.state != active {
 		return q.trivial(), nil
 	}
-	p := q.p
+	p := q.c.p
 	p.lock()
 	defer p.unlock()
 	return q.wait()
@@ -66,10 +126,10 @@ func (q *Request) wait() (Status, error) {
 		if err != nil {
 			return Status{}, err
 		}
-		if done || q.p.failure != nil {
+		if done || q.c.p.failure != nil {
 			return q.finish()
 		}
-		q.p.turn()
+		q.c.p.turn()
 	}
 }
 
@@ -96,7 +156,7 @@ func (q *Request) test() (done bool, st Status, err error) {
 	if q.state != active {
 		return true, q.trivial(), nil
 	}
-	p := q.p
+	p := q.c.p
 	p.lock()
 	defer p.unlock()
 	if done, err = q.poll(); err != nil || !done {
@@ -111,8 +171,8 @@ func (q *Request) ready() (bool, error) {
 	if q.state != active {
 		return true, nil
 	}
-	q.p.lock()
-	defer q.p.unlock()
+	q.c.p.lock()
+	defer q.c.p.unlock()
 	return q.poll()
 }
 
@@ -133,22 +193,22 @@ func (q *Request) status() (done bool, st Status, err error) {
 // peek is status without progress.
 func (q *Request) peek() (done bool, st Status, err error) {
 	if q.state != active {
-		if q.state == procNull && q.recv {
+		if q.state == procNull && q.fn.receives() {
 			return true, procNullStatus, nil
 		}
 		return true, emptyStatus, nil
 	}
-	q.p.lock()
-	defer q.p.unlock()
+	q.c.p.lock()
+	defer q.c.p.unlock()
 	if done, err = q.done(); err != nil || !done {
 		return false, Status{}, err
 	}
 	st = emptyStatus
 	switch {
-	case q.op != nil:
-		st, err = q.op.status()
-	case q.recv:
-		st = q.p.arrived(q.r, q.items)
+	case q.op() != nil:
+		st, err = q.op().status()
+	case q.fn.receives():
+		st = q.c.p.arrived(q.r, streamOf(q.r))
 	default:
 		st.cancelled = q.r.Result().Cancelled
 	}
@@ -167,16 +227,16 @@ func (q *Request) cancel() error {
 	if q.state != active {
 		return fmt.Errorf("%w: it is not active", ErrRequest)
 	}
-	q.p.lock()
-	defer q.p.unlock()
+	q.c.p.lock()
+	defer q.c.p.unlock()
 	if _, err := q.done(); err != nil {
 		return err
 	}
-	if q.op != nil {
-		return q.op.cancel()
+	if q.op() != nil {
+		return q.op().cancel()
 	}
-	q.p.eng.Cancel(q.r)
-	q.p.output()
+	q.c.p.eng.Cancel(q.r)
+	q.c.p.output()
 	return nil
 }
 
@@ -195,14 +255,14 @@ func (q *Request) free() error {
 		*q = Request{}
 		return nil
 	}
-	p := q.p
+	p := q.c.p
 	p.lock()
 	defer p.unlock()
 	if _, err := q.done(); err != nil {
 		return err
 	}
-	if q.op != nil {
-		if err := q.op.free(); err != nil {
+	if q.op() != nil {
+		if err := q.op().free(); err != nil {
 			return err
 		}
 	} else {
@@ -218,16 +278,16 @@ func (q *Request) done() (bool, error) {
 	if q.generation() != q.gen {
 		return false, fmt.Errorf("%w: it has been completed through a copy of it", ErrRequest)
 	}
-	if q.op != nil {
-		return q.op.done(), nil
+	if q.op() != nil {
+		return q.op().done(), nil
 	}
 	return q.r.Done(), nil
 }
 
 // generation is that of what the request is about now.
 func (q *Request) generation() uint32 {
-	if q.op != nil {
-		return q.op.generation()
+	if q.op() != nil {
+		return q.op().generation()
 	}
 	return q.r.Generation()
 }
@@ -238,10 +298,10 @@ func (q *Request) poll() (bool, error) {
 	if done || err != nil {
 		return done, err
 	}
-	if q.p.failure != nil {
-		return false, q.p.failure
+	if q.c.p.failure != nil {
+		return false, q.c.p.failure
 	}
-	q.p.test()
+	q.c.p.test()
 	return q.done()
 }
 
@@ -249,17 +309,19 @@ func (q *Request) poll() (bool, error) {
 // inactive.
 func (q *Request) finish() (st Status, err error) {
 	switch {
-	case q.op != nil:
-		st, err = q.op.finish()
-	case q.recv:
-		st, err = q.p.received(q.r, q.items)
+	case q.op() != nil:
+		st, err = q.op().finish()
+	case q.fn.receives():
+		st, err = q.c.p.received(q.r, streamOf(q.r))
 	default:
 		st = emptyStatus
 		st.cancelled = q.r.Result().Cancelled
-		err = q.p.end(q.r, q.items)
+		err = q.c.p.end(q.r, streamOf(q.r))
 	}
-	if err != nil && q.fn != "" {
-		err = fmt.Errorf("%s: %w", q.fn, err)
+	if err != nil {
+		if fn := q.name(); fn != "" {
+			err = fmt.Errorf("%s: %w", fn, err)
+		}
 	}
 	q.reset()
 	return st, err
@@ -269,7 +331,7 @@ func (q *Request) finish() (st Status, err error) {
 func (q *Request) trivial() Status {
 	st := emptyStatus
 	if q.state == procNull {
-		if q.recv {
+		if q.fn.receives() {
 			st = procNullStatus
 		}
 		q.reset()
@@ -278,9 +340,9 @@ func (q *Request) trivial() Status {
 }
 
 func (q *Request) reset() {
-	if q.plan == nil {
+	if q.plan() == nil {
 		*q = Request{}
 		return
 	}
-	*q = Request{p: q.p, c: q.c, plan: q.plan, state: inactive}
+	*q = Request{c: q.c, extra: q.extra, standing: standing{state: inactive}}
 }

@@ -31,25 +31,25 @@ func Rsend[T Type](c *Comm, buf []T, dst, tag int) error {
 
 // Isend begins a Send. buf must not be changed until the request is complete.
 func Isend[T Type](c *Comm, buf []T, dst, tag int) (Request, error) {
-	q, err := c.isend("Isend", message.Standard, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag)
+	q, err := c.isend(byIsend, message.Standard, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag)
 	return q, c.failed("Isend", err)
 }
 
 // Issend begins an Ssend. buf must not be changed until the request is complete.
 func Issend[T Type](c *Comm, buf []T, dst, tag int) (Request, error) {
-	q, err := c.isend("Issend", message.Synchronous, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag)
+	q, err := c.isend(byIssend, message.Synchronous, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag)
 	return q, c.failed("Issend", err)
 }
 
 // Ibsend begins a Bsend. buf can be used again at once.
 func Ibsend[T Type](c *Comm, buf []T, dst, tag int) (Request, error) {
-	q, err := c.isend("Ibsend", message.Buffered, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag)
+	q, err := c.isend(byIbsend, message.Buffered, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag)
 	return q, c.failed("Ibsend", err)
 }
 
 // Irsend begins an Rsend. buf must not be changed until the request is complete.
 func Irsend[T Type](c *Comm, buf []T, dst, tag int) (Request, error) {
-	q, err := c.isend("Irsend", message.Ready, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag)
+	q, err := c.isend(byIrsend, message.Ready, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag)
 	return q, c.failed("Irsend", err)
 }
 
@@ -69,13 +69,13 @@ func (c *Comm) send(mode message.Mode, b []byte, k datatype.Kind, dst, tag int) 
 	return p.sendLater(peer, c.envelope(tag), mode, &out)
 }
 
-func (c *Comm) isend(fn string, mode message.Mode, b []byte, k datatype.Kind, dst, tag int) (Request, error) {
+func (c *Comm) isend(fn maker, mode message.Mode, b []byte, k datatype.Kind, dst, tag int) (Request, error) {
 	peer, none, err := c.partner(dst, tag)
 	if err != nil {
 		return Request{}, err
 	}
 	if none {
-		return Request{p: c.p, c: c, state: procNull}, nil
+		return Request{c: c, standing: standing{state: procNull, fn: fn}}, nil
 	}
 	p := c.p
 	p.lock()
@@ -85,8 +85,11 @@ func (c *Comm) isend(fn string, mode message.Mode, b []byte, k datatype.Kind, ds
 }
 
 // active is the request of a message.
-func (c *Comm) active(fn string, r *message.Request, items *stream) Request {
-	return Request{p: c.p, c: c, r: r, gen: r.Generation(), state: active, recv: r.IsRecv(), items: items, fn: fn}
+func (c *Comm) active(fn maker, r *message.Request, items *stream) Request {
+	if items != nil {
+		r.User = items
+	}
+	return Request{c: c, r: r, standing: standing{r.Generation(), active, fn}}
 }
 
 // envelope is what a message of ours in c is matched by.

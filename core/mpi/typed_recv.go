@@ -10,7 +10,7 @@ func (c *Comm) Recv(b Buffer, src, tag int) (Status, error) {
 
 // Irecv begins a Recv. b belongs to the library until the request is complete.
 func (c *Comm) Irecv(b Buffer, src, tag int) (Request, error) {
-	q, err := c.irecvItems("Irecv", b, src, tag)
+	q, err := c.irecvItems(byIrecv, b, src, tag)
 	return q, c.failed("Irecv", err)
 }
 
@@ -34,7 +34,7 @@ func (c *Comm) recvItems(b Buffer, src, tag int) (Status, error) {
 }
 
 // irecvItems is irecv for Buffers.
-func (c *Comm) irecvItems(fn string, b Buffer, src, tag int) (Request, error) {
+func (c *Comm) irecvItems(fn maker, b Buffer, src, tag int) (Request, error) {
 	if err := c.fits(&b); err != nil {
 		return Request{}, err
 	}
@@ -42,13 +42,13 @@ func (c *Comm) irecvItems(fn string, b Buffer, src, tag int) (Request, error) {
 }
 
 // startRecv begins to receive into a Buffer that has been checked.
-func (c *Comm) startRecv(fn string, b Buffer, src, tag int) (Request, error) {
+func (c *Comm) startRecv(fn maker, b Buffer, src, tag int) (Request, error) {
 	env, from, none, err := c.wanted(src, tag)
 	switch {
 	case err != nil:
 		return Request{}, err
 	case none:
-		return Request{p: c.p, c: c, state: procNull, recv: true}, nil
+		return Request{c: c, standing: standing{state: procNull, fn: fn}}, nil
 	}
 	p := c.p
 	p.lock()

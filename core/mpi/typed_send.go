@@ -27,25 +27,25 @@ func (c *Comm) Rsend(b Buffer, dst, tag int) error {
 
 // Isend begins a Send. b must not be changed until the request is complete.
 func (c *Comm) Isend(b Buffer, dst, tag int) (Request, error) {
-	q, err := c.isendItems("Isend", message.Standard, b, dst, tag)
+	q, err := c.isendItems(byIsend, message.Standard, b, dst, tag)
 	return q, c.failed("Isend", err)
 }
 
 // Issend begins an Ssend. b must not be changed until the request is complete.
 func (c *Comm) Issend(b Buffer, dst, tag int) (Request, error) {
-	q, err := c.isendItems("Issend", message.Synchronous, b, dst, tag)
+	q, err := c.isendItems(byIssend, message.Synchronous, b, dst, tag)
 	return q, c.failed("Issend", err)
 }
 
 // Ibsend begins a Bsend. b can be used again at once.
 func (c *Comm) Ibsend(b Buffer, dst, tag int) (Request, error) {
-	q, err := c.isendItems("Ibsend", message.Buffered, b, dst, tag)
+	q, err := c.isendItems(byIbsend, message.Buffered, b, dst, tag)
 	return q, c.failed("Ibsend", err)
 }
 
 // Irsend begins an Rsend. b must not be changed until the request is complete.
 func (c *Comm) Irsend(b Buffer, dst, tag int) (Request, error) {
-	q, err := c.isendItems("Irsend", message.Ready, b, dst, tag)
+	q, err := c.isendItems(byIrsend, message.Ready, b, dst, tag)
 	return q, c.failed("Irsend", err)
 }
 
@@ -66,7 +66,7 @@ func (c *Comm) sendItems(mode message.Mode, b Buffer, dst, tag int) error {
 }
 
 // isendItems is isend for Buffers.
-func (c *Comm) isendItems(fn string, mode message.Mode, b Buffer, dst, tag int) (Request, error) {
+func (c *Comm) isendItems(fn maker, mode message.Mode, b Buffer, dst, tag int) (Request, error) {
 	if err := c.fits(&b); err != nil {
 		return Request{}, err
 	}
@@ -82,13 +82,13 @@ func (c *Comm) fits(b *Buffer) error {
 }
 
 // startSend begins to send a Buffer that has been checked.
-func (c *Comm) startSend(fn string, mode message.Mode, b Buffer, dst, tag int) (Request, error) {
+func (c *Comm) startSend(fn maker, mode message.Mode, b Buffer, dst, tag int) (Request, error) {
 	peer, none, err := c.partner(dst, tag)
 	switch {
 	case err != nil:
 		return Request{}, err
 	case none:
-		return Request{p: c.p, c: c, state: procNull}, nil
+		return Request{c: c, standing: standing{state: procNull, fn: fn}}, nil
 	}
 	p := c.p
 	p.lock()

@@ -58,7 +58,7 @@ func (w *Win) nothing() Request {
 	if w == nil || w.p == nil {
 		return Request{}
 	}
-	return Request{p: w.p, c: w.c, state: procNull}
+	return Request{c: w.c, standing: standing{state: procNull}}
 }
 
 // operate begins an operation that has been checked. size is how many bytes it is
