@@ -50,7 +50,7 @@ func TestLinksOfChannels(t *testing.T) {
 func TestChannelWithoutAConnection(t *testing.T) {
 	k := &keeper{apart: true, why: errNotResumed}
 	var c links.Channel
-	k.Link = lasting.New(lasting.Config{Dialler: true, Window: lasting.WindowFar})
+	k.Link = lasting.New(lasting.Config{Dialler: true, Window: lasting.Window})
 	if k.describe(&c); c.State != links.StateLost || !c.Lasting || c.Lost != errNotResumed.Error() || c.Resumes != 0 {
 		t.Errorf("%+v", c)
 	}
