@@ -31,6 +31,7 @@ func vector(h how, count, length, stride int64, old *Type) (*Type, error) {
 		stride = d.extent()
 	case CombinerVector:
 		stride = c.mul(stride, d.extent())
+	default: // it is in bytes
 	}
 	return finish(&def{how: h, shape: shape{form: formBlocks, count: count, length: length, stride: stride, child: d}}, c)
 }

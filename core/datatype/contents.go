@@ -196,6 +196,7 @@ func (d *def) arguments() (ints, addrs []int64) {
 		return nil, cloned(d.args)
 	case CombinerSubarray, CombinerDarray, CombinerF90Real, CombinerF90Complex, CombinerF90Integer, CombinerValueIndex:
 		return cloned(d.args), nil
+	default:
+		return nil, nil
 	}
-	return nil, nil
 }

@@ -80,9 +80,10 @@ func (d *def) elementsIn(c class, n int64) (int64, bool) {
 			total += child.elements * d.items(i)
 		}
 		return total, n == 0
+	default:
+		part, ok := d.child.elementsIn(c, n%d.child.wire[c])
+		return n/d.child.wire[c]*d.child.elements + part, ok
 	}
-	part, ok := d.child.elementsIn(c, n%d.child.wire[c])
-	return n/d.child.wire[c]*d.child.elements + part, ok
 }
 
 // bytesOf is the inverse of elementsIn.
@@ -107,8 +108,9 @@ func (d *def) bytesOf(c class, n int64) int64 {
 			total += child.wire[c] * d.items(i)
 		}
 		return total
+	default:
+		return n/d.child.elements*d.child.wire[c] + d.child.bytesOf(c, n%d.child.elements)
 	}
-	return n/d.child.elements*d.child.wire[c] + d.child.bytesOf(c, n%d.child.elements)
 }
 
 // valueBytes is the bytes of the value of a pair.

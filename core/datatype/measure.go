@@ -44,9 +44,6 @@ func (d *def) extent() int64 { return d.ub - d.lb }
 
 func (d *def) named() bool { return d.combiner == CombinerNamed }
 
-// empty tells that d has neither elements nor bounds of its own.
-func (d *def) empty() bool { return d.elements == 0 && d.marks == 0 }
-
 // edges are the bounds of what has been placed so far, those that are marked
 // and those that are not, of the elements alone, and of these with their padding.
 type edges struct {

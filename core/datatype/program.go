@@ -64,12 +64,13 @@ func build(d *def, byKind bool) *node {
 		return build(d.child, byKind)
 	case formStruct:
 		return buildStruct(d, byKind)
+	default:
+		child := build(d.child, byKind)
+		if d.disps == nil {
+			return repeat(repeat(child, d.length, d.child.extent()), d.count, d.stride)
+		}
+		return listOf(d, child, d.child.extent())
 	}
-	child := build(d.child, byKind)
-	if d.disps == nil {
-		return repeat(repeat(child, d.length, d.child.extent()), d.count, d.stride)
-	}
-	return listOf(d, child, d.child.extent())
 }
 
 func buildStruct(d *def, byKind bool) *node {

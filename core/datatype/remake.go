@@ -56,8 +56,9 @@ func arity(combiner Combiner, ints []int64, addrs int) bool {
 		return n >= 5 && (n-2)%3 == 0 && first == int64(n-2)/3 && addrs == 0
 	case CombinerDarray:
 		return n >= 8 && (n-4)%4 == 0 && ints[2] == int64(n-4)/4 && addrs == 0
+	default:
+		return false
 	}
-	return false
 }
 
 // ofOne makes a type of one other.

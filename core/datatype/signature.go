@@ -114,6 +114,7 @@ func (d *def) prefix(n int64) signature {
 			s = s.then(child.sig.times(items))
 		}
 		return s
+	default:
+		return d.child.sig.times(n / d.child.sig.len).then(d.child.prefix(n % d.child.sig.len))
 	}
-	return d.child.sig.times(n / d.child.sig.len).then(d.child.prefix(n % d.child.sig.len))
 }

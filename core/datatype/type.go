@@ -101,8 +101,9 @@ func (r Representation) class() class {
 		return classMemory
 	case External32:
 		return classExternal
+	default:
+		return classWide
 	}
-	return classWide
 }
 
 func handle(d *def) *Type { return &Type{d: d} }

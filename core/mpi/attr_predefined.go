@@ -41,6 +41,7 @@ func (c *Comm) predefined(key Keyval) (value int, ok bool) {
 		return int(codes.Last()), true
 	case UniverseSize:
 		return len(job.Procs), true
+	default:
+		return 0, false
 	}
-	return 0, false
 }

@@ -267,12 +267,11 @@ func (s *staging) run() error {
 
 // start begins what was staged.
 func (s *staging) start(fn string) (Request, error) {
-	q, err := Request{}, error(nil)
-	if x, bad := s.c.begin(); bad != nil {
-		err = bad
-	} else {
-		q, err = x.start(fn, x.planStaged(s))
+	x, err := s.c.begin()
+	if err != nil {
+		return Request{}, s.c.failed(fn, err)
 	}
+	q, err := x.start(fn, x.planStaged(s))
 	return q, s.c.failed(fn, err)
 }
 

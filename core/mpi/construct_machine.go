@@ -2,8 +2,6 @@ package mpi
 
 import (
 	"fmt"
-
-	"github.com/openimpi/impi/core/comm"
 )
 
 // The types of SplitType, with the values of the MPI ABI.
@@ -57,7 +55,7 @@ func (c *Comm) neighbour() int {
 	procs := c.p.job.Procs
 	self := &procs[c.Self()]
 	for p, rank := range c.Comm.Group().All() {
-		if x := &procs[p]; p == comm.Proc(c.Self()) || x.Machine != "" && x.Machine == self.Machine ||
+		if x := &procs[p]; p == c.Self() || x.Machine != "" && x.Machine == self.Machine ||
 			x.Client == self.Client && x.Node == self.Node {
 			return rank
 		}

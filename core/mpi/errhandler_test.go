@@ -87,7 +87,7 @@ func TestHandlerIsToldOnce(t *testing.T) {
 func TestHandlerMayCallMPI(t *testing.T) {
 	p, ends := withStrangers(t)
 	c, calls := p.world, 0
-	h, err := NewErrhandler(func(c *Comm, err error) {
+	h, err := NewErrhandler(func(c *Comm, _ error) {
 		calls++
 		buf := make([]byte, 1)
 		q, err := Isend(c, []byte{7}, 0, 5)

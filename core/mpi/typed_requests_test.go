@@ -158,7 +158,7 @@ func checkStatusFamilies(t *testing.T, c *Comm) error {
 		return err
 	}
 	is, done, err := Statussome(reqs, sts)
-	if err := first(err, equal("some", is, []int{0}), expect("tag", sts[0].Tag, 1)); err != nil {
+	if err := first(err, equal("some", is, []int{0}), expect("done", done, true), expect("tag", sts[0].Tag, 1)); err != nil {
 		return err
 	}
 	if done, err := Statusall(reqs, sts); done || err != nil {

@@ -62,6 +62,7 @@ func (w *Win) predefined(key Keyval) (value any, ok bool) {
 		return int(w.flavor), true
 	case WinModel:
 		return WinUnified, true
+	default:
+		return nil, false
 	}
-	return nil, false
 }

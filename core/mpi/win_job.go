@@ -90,7 +90,7 @@ func (w *Win) perform(c *client, h *rma.Header, t *Datatype) error {
 // fitting tells whether the data goes with the items.
 func fitting(h *rma.Header, at *rma.Items) error {
 	size := at.Size()
-	ok := true
+	var ok bool
 	switch h.Kind {
 	case rma.Put:
 		ok = h.Len <= size

@@ -87,6 +87,7 @@ func (m *move) apply(mem []int64) {
 			*x += v
 		case raising:
 			*x = max(*x, v)
+		case getting, noMoves:
 		}
 	}
 }
@@ -118,8 +119,9 @@ func (m *move) begin(w *Win) error {
 		return w.Accumulate(mine, to, Max)
 	case replacing:
 		return w.Accumulate(mine, to, Replace)
+	default:
+		return w.GetAccumulate(mine, Of(m.got), to, Replace)
 	}
-	return w.GetAccumulate(mine, Of(m.got), to, Replace)
 }
 
 // buffer has values in one run, or with gaps.

@@ -50,7 +50,7 @@ func (c *Comm) together() error {
 	procs := c.p.job.Procs
 	self := &procs[c.Self()]
 	for p, rank := range c.Comm.Group().All() {
-		if p != comm.Proc(c.Self()) && !sameMachine(self, &procs[p]) {
+		if p != c.Self() && !sameMachine(self, &procs[p]) {
 			return fmt.Errorf("%w: rank %d is on another machine", rma.ErrShared, rank)
 		}
 	}

@@ -87,8 +87,9 @@ func Swappable(k datatype.Kind) bool {
 		return false
 	case datatype.Bool, datatype.Byte, datatype.Char, datatype.WChar:
 		return true
+	default:
+		return k.Valid() && (datatype.BAnd.Check(k) == nil || datatype.LAnd.Check(k) == nil)
 	}
-	return k.Valid() && (datatype.BAnd.Check(k) == nil || datatype.LAnd.Check(k) == nil)
 }
 
 // CompareAndSwap puts the first half of data in the place of the one element that x

@@ -21,6 +21,7 @@ func (c Code) Err() error {
 		return ErrRange
 	case Conflicting:
 		return ErrConflict
+	default:
+		return ErrHeader
 	}
-	return ErrHeader
 }

@@ -183,8 +183,9 @@ func (e *Epochs) admits(target int) (passive, fits bool) {
 		return true, fits
 	case byLockAll:
 		return true, true
+	default:
+		return false, false
 	}
-	return false, false
 }
 
 // MayFlush tells whether operations at a target can be flushed; at all that there

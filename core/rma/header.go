@@ -44,8 +44,9 @@ func (k Kind) Answered() bool {
 	switch k {
 	case Get, GetAccumulate, CompareAndSwap, Lock, Unlock, Flush:
 		return true
+	default:
+		return false
 	}
-	return false
 }
 
 // Atomic tells whether k is done element by element without others in between,

@@ -133,7 +133,7 @@ func (p *Pair) why() string {
 		return "both ends dialled: the other one's link is on its way"
 	case StateAgents:
 		return v.Reason
-	case StateLinked, StateEnded: // who dialled knows
+	case StateLinked, StateLost, StateEnded: // who dialled knows
 	}
 	if !v.Dialled {
 		return fmt.Sprintf("rank %d's node chose it, which did not say why", v.Peer)

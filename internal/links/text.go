@@ -37,7 +37,7 @@ func (p *Pair) draw() (picture, meaning string) {
 		return drawAgents, "through the agents"
 	case StateEnded:
 		return drawEnded, "ended"
-	case StateLinked: // over what it goes is drawn
+	case StateLinked, StateLost: // over what it goes is drawn
 	}
 	switch p.Plane {
 	case "peer-shm":
