@@ -19,12 +19,13 @@
 // impi-node starts the procs of a program: impi-node -n 4 -- ./prog, or as a job
 // file says. A program that is started by itself is a job of one rank.
 //
-// Buffers are slices of Go's numbers (and bool, and Pair): their length is the
-// count, their element type the datatype. Inside one site, and between sites of
-// one byte order, memory travels as it is; to others as external32.
+// Functions take slices of Go's numbers (and bool, and Pair): their length is the
+// count, their element type the datatype. Methods take Buffers, which can have any
+// datatype. Inside one site, and between sites of one byte order, memory travels as
+// it is; to others as external32.
 //
 // Errors are values. They wrap what went wrong, for errors.Is, and ErrorClass
-// gives the MPI error class.
+// gives the MPI error class. A communicator's error handler is told of them, too.
 //
 // All functions may be called from several goroutines at once
 // (MPI_THREAD_MULTIPLE). Communication makes progress in whichever goroutine
