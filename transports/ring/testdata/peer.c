@@ -231,11 +231,10 @@ int main(void) {
 	CHECK(all != NULL);
 	while ((got = receive(all + n, most - n)) > 0)
 		n += got;
-	int gives = atomic_load_explicit(TAKES(&out), memory_order_acquire);
 	size_t piece = 9000;
 	for (size_t at = 0, i = 0; at < n; at += piece, i++) {
 		size_t k = n - at < piece ? n - at : piece;
-		if (gives && i % 2)
+		if (i % 2 && atomic_load_explicit(TAKES(&out), memory_order_acquire)) /* the other side may say so late */
 			lend(all + at, k);
 		else
 			copy_out(all + at, k);
