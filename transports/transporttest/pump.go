@@ -60,7 +60,10 @@ func ready(l link.Link, want link.Interest, milliseconds int) bool {
 		p[0].Events |= unix.POLLOUT
 	}
 	n, err := unix.Poll(p, milliseconds)
-	return n > 0 || err == unix.EINTR
+	for errors.Is(err, unix.EINTR) { // the runtime's signals say nothing about the link
+		n, err = unix.Poll(p, milliseconds)
+	}
+	return n > 0
 }
 
 // send sends all of batch, which it uses up.

@@ -106,8 +106,12 @@ func (c *Client) Close() (err error) {
 	return err
 }
 
-// Break ends the call: the plugin breaks the link.
-func (c *Client) Break() { c.cancel() }
+// Break ends the call: the plugin breaks the link. Close does nothing after it: gRPC
+// allows no CloseSend beside a Send, which another goroutine may be in.
+func (c *Client) Break() {
+	c.cancel()
+	c.ending.Do(func() {})
+}
 
 // Finish waits until the plugin has ended the call, and frees what it took.
 func (c *Client) Finish() {
