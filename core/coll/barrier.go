@@ -17,8 +17,6 @@ func (p *Planner) Barrier(s *Schedule) error {
 
 func (p *Planner) barrier(s *Schedule) {
 	switch {
-	case p.single() && p.few():
-		p.barrierFew(s)
 	case p.single():
 		p.disseminate(s)
 	default:

@@ -12,23 +12,6 @@ func (p *Planner) few() bool {
 	return n > 2 && n <= min(p.profile.Tuning.Few, MaxFew)
 }
 
-// barrierFew has everybody report to the first, who then lets them go.
-func (p *Planner) barrierFew(s *Schedule) {
-	n, first := p.team.size(), p.team.rank(0)
-	if p.team.me > 0 {
-		p.sendLocal(s, first, tagBarrier, nil)
-		p.recvLocal(s, first, tagBarrier, nil)
-		return
-	}
-	for i := 1; i < n; i++ {
-		p.recvLocal(s, p.team.rank(i), tagBarrier, nil)
-	}
-	s.wait()
-	for i := 1; i < n; i++ {
-		p.sendLocal(s, p.team.rank(i), tagBarrier, nil)
-	}
-}
-
 // bcastFew is bcastTree; long messages are copied by all receivers at once.
 func (p *Planner) bcastFew(s *Schedule, buf []byte, root int) {
 	if p.team.me != root {
