@@ -64,18 +64,31 @@ func (d *dialler) roundTripper() *http.Transport {
 	return t
 }
 
-// linkOf makes a link of a WebSocket, which has no half-close: Framed gives it one.
-func linkOf(c *websocket.Conn) link.Link {
-	return conn.New(conn.Framed(quickly{websocket.NetConn(context.Background(), c, websocket.MessageBinary)}))
+// linkOf makes a link of a WebSocket.
+func linkOf(c *websocket.Conn) link.Link { return conn.New(streamOf(c)) }
+
+// streamOf makes a stream of a WebSocket, which has no half-close: Framed gives it one.
+func streamOf(c *websocket.Conn) transports.Conn {
+	return conn.Framed(careful{websocket.NetConn(context.Background(), c, websocket.MessageBinary)})
 }
 
-// quickly is a connection whose Close does not wait for the peer's part of it, which
-// may take seconds, while links must not block. What was written is on its way.
-type quickly struct{ net.Conn }
+// careful is a WebSocket as a connection, but for two things that links do not bear.
+type careful struct{ net.Conn }
 
-// Close says goodbye and lets the peer do so in the background.
-func (q quickly) Close() error {
-	go func() { _ = q.Conn.Close() }() // there is nobody to tell
+// Read gives no bytes with an error. Of a frame that was cut off the library gives what
+// has come as it travelled: from a client masked, which is anything but what was sent.
+func (c careful) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if err != nil {
+		return 0, err
+	}
+	return n, nil
+}
+
+// Close says goodbye and lets the peer do so in the background: waiting for his part of
+// it may take seconds, while links must not block. What was written is on its way.
+func (c careful) Close() error {
+	go func() { _ = c.Conn.Close() }() // there is nobody to tell
 	return nil
 }
 
