@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -63,33 +62,7 @@ func (t *tool) prepare(ctx context.Context) (done func(), err error) {
 
 // build makes a program of cmd/impi-sim that has all faults, with a switch.
 func (t *tool) build(ctx context.Context) error {
-	at := func(name string) string { return filepath.Join(t.root, filepath.FromSlash(name)) }
-	files, err := mutant.Weave(t.faults, func(name string) ([]byte, error) { return os.ReadFile(at(name)) })
-	if err != nil {
-		return err
-	}
-	replace := map[string]string{}
-	for name, text := range files {
-		other := filepath.Join(t.dir, fmt.Sprintf("%d.go", len(replace)))
-		replace[at(name)] = other
-		if err := os.WriteFile(other, text, 0o666); err != nil {
-			return err
-		}
-	}
-	overlay, err := json.Marshal(map[string]any{"Replace": replace})
-	if err != nil {
-		return err
-	}
-	list := filepath.Join(t.dir, "overlay.json")
-	if err := os.WriteFile(list, overlay, 0o666); err != nil {
-		return err
-	}
-	cmd := exec.CommandContext(ctx, "go", "build", "-overlay", list, "-o", t.program(), "./cmd/impi-sim")
-	cmd.Dir = t.root
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("go build: %w\n%s", err, out)
-	}
-	return nil
+	return mutant.Build(ctx, t.root, t.dir, t.faults, "./cmd/impi-sim")
 }
 
 func (t *tool) program() string { return filepath.Join(t.dir, "impi-sim") }
