@@ -2,6 +2,7 @@ package startup
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/openimpi/impi/core/wire"
@@ -26,8 +27,9 @@ const (
 // sending Output after each call. The first error is final: the owner sends
 // what Output still has and closes.
 //
-// It submits every label of IMPI 0.0 in ascending order and waits for each
-// answer before the next, as all implementations in the field do.
+// It submits every label of IMPI 0.0 in ascending order, but for those it is told
+// to omit, and waits for each answer before the next, as all implementations in
+// the field do.
 type Client struct {
 	cfg      ClientConfig
 	state    clientState
@@ -36,6 +38,7 @@ type Client struct {
 	deadline time.Time
 	mech     wire.Mechanism
 	labels   []wire.Label // that are still to come; labels[0] is on its way
+	taken    wire.Label   // the highest one whose answer was used
 	d        *derivation
 	err      error
 }
@@ -188,9 +191,7 @@ func (c *Client) takeSize(payload []byte, now time.Time) error {
 		return fmt.Errorf("%w: we are client %d, the job has %d clients", ErrRank, c.cfg.Rank, n)
 	}
 	c.d = newDerivation(c.cfg.Rank, int(n), c.cfg.Dialect)
-	for _, info := range wire.StandardLabels() {
-		c.labels = append(c.labels, info.Label)
-	}
+	c.labels = c.cfg.labels()
 	c.state = clientColl
 	c.deadline = now.Add(c.cfg.limit())
 	c.submit()
@@ -208,6 +209,9 @@ func (c *Client) takeAnswer(payload []byte) error {
 		if mask.Has(c.cfg.Rank) {
 			return fmt.Errorf("%w: the server answered %v for us while we waited for %s", ErrProtocol, l, c.awaited())
 		}
+		if slices.Contains(c.cfg.Omit, l) {
+			return c.takeOmitted(l, mask, data)
+		}
 		return c.dropAnswer(l)
 	}
 	if !mask.Has(c.cfg.Rank) {
@@ -216,6 +220,7 @@ func (c *Client) takeAnswer(payload []byte) error {
 	if err := c.d.take(l, mask, data); err != nil {
 		return err
 	}
+	c.taken = l
 	if l == wire.LabelVersion && c.d.job.AllOwn {
 		c.labels = append(c.labels, wire.LabelCards)
 	}
@@ -226,6 +231,16 @@ func (c *Client) takeAnswer(payload []byte) error {
 	c.out = wire.AppendCommand(c.out, wire.CmdDone, 0)
 	c.state = clientDone
 	return nil
+}
+
+// takeOmitted uses what others say with a label that we leave out. It must come
+// in its place: the values of hosts, say, belong to hosts that are known by then.
+func (c *Client) takeOmitted(l wire.Label, mask wire.ClientMask, data []byte) error {
+	if l <= c.taken || l > c.labels[0] {
+		return fmt.Errorf("%w: the server answered %v after %v while we waited for %s", ErrProtocol, l, c.taken, c.awaited())
+	}
+	c.taken = l
+	return c.d.take(l, mask, data)
 }
 
 // dropAnswer refuses to drop the answer to a label that is still to be sent:

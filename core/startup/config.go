@@ -2,6 +2,7 @@ package startup
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/openimpi/impi/core/wire"
@@ -37,6 +38,12 @@ type ClientConfig struct {
 	// Foreign hides that the client is one of ours: wire.PrivateVersion is not
 	// listed and no card is sent.
 	Foreign bool
+	// Versions are listed besides 0.0 and wire.PrivateVersion, in any order. Nobody
+	// speaks them yet.
+	Versions []wire.Version
+	// Omit has labels that are not sent; they must be optional. What the job then
+	// runs with is what the others say, as for everybody else.
+	Omit []wire.Label
 
 	// Token is random bytes. Client 0's become the job's token if all are ours.
 	Token [TokenSize]byte
@@ -89,6 +96,9 @@ func (c *ClientConfig) Validate() error {
 	if err := c.Params.validate(); err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
+	if err := c.validateLabels(); err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
 	return c.validateHosts()
 }
 
@@ -106,6 +116,42 @@ func (p *Params) validate() error {
 		return fmt.Errorf("%w: ackmark %d is not in 1 to hiwater, which is %d", ErrValue, p.AckMark, p.HiWater)
 	}
 	return nil
+}
+
+// validateLabels looks at what is listed and what is left out.
+func (c *ClientConfig) validateLabels() error {
+	if n := len(c.versions()); n > MaxVersions {
+		return fmt.Errorf("%w: %d versions; a client may list %d", ErrTooLong, n, MaxVersions)
+	}
+	for _, l := range c.Omit {
+		switch info, _ := l.Info(); {
+		case l == wire.LabelCards:
+			return fmt.Errorf("%w: %v is sent whenever all clients are ours; Foreign avoids that", ErrValue, l)
+		case !info.Optional:
+			return fmt.Errorf("%w: %v cannot be left out", ErrValue, l)
+		}
+	}
+	return nil
+}
+
+// versions is what the client lists: 0.0 first, ascending, none twice.
+func (c *ClientConfig) versions() []wire.Version {
+	list := append([]wire.Version{wire.Version00}, c.Versions...)
+	if !c.Foreign {
+		list = append(list, wire.PrivateVersion)
+	}
+	slices.SortFunc(list, wire.Version.Compare)
+	return slices.Compact(list)
+}
+
+// labels gives what the client sends at least, in ascending order.
+func (c *ClientConfig) labels() (list []wire.Label) {
+	for _, info := range wire.StandardLabels() {
+		if !slices.Contains(c.Omit, info.Label) {
+			list = append(list, info.Label)
+		}
+	}
+	return list
 }
 
 func (c *ClientConfig) validateHosts() error {

@@ -17,6 +17,7 @@ type derivation struct {
 
 	// hostMarks has each host's ackmark, 0 if it sent none, until its hiwater comes.
 	hostMarks []uint32
+	said      map[wire.Label]bool // by at least one client
 }
 
 func newDerivation(self wire.ClientRank, size int, dialect wire.Dialect) *derivation {
@@ -28,8 +29,9 @@ func newDerivation(self wire.ClientRank, size int, dialect wire.Dialect) *deriva
 	}
 	for c := range j.Clients {
 		j.Clients[c].Rank = wire.ClientRank(c)
+		j.Clients[c].Versions = []wire.Version{wire.Version00}
 	}
-	return &derivation{job: j, size: size, dialect: dialect}
+	return &derivation{job: j, size: size, dialect: dialect, said: make(map[wire.Label]bool)}
 }
 
 // take uses one answer. The error names the label.
@@ -44,6 +46,7 @@ func (d *derivation) take(l wire.Label, mask wire.ClientMask, data []byte) error
 	if silent := wire.MaskOf(d.size) &^ mask; silent != 0 && !info.Optional {
 		return d.fault(info, fmt.Errorf("%w: clients %v did not send it", ErrValue, silent))
 	}
+	d.said[l] = mask != 0
 	if err := d.dispatch(info, mask, data); err != nil {
 		return d.fault(info, err)
 	}
@@ -153,6 +156,7 @@ func (d *derivation) finish(l wire.Label) error {
 	case wire.LabelHiWater:
 		return d.checkMarks()
 	case wire.LabelProcPID:
+		d.unsaid()
 		return d.checkIdentities()
 	}
 	return nil

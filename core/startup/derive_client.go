@@ -15,9 +15,6 @@ func (d *derivation) takeVersions(mask wire.ClientMask, data []byte) error {
 	if len(data)%wire.VersionSize != 0 {
 		return fmt.Errorf("%w: %d bytes are no whole number of versions", ErrValue, len(data))
 	}
-	for c := range d.job.Clients {
-		d.job.Clients[c].Versions = []wire.Version{wire.Version00}
-	}
 	next := wire.ClientRank(-1)
 	for ; len(data) > 0; data = data[wire.VersionSize:] {
 		v := wire.ParseVersion(data)

@@ -94,6 +94,28 @@ func (d *derivation) checkMarks() error {
 	return nil
 }
 
+// unsaid settles what no client has said, so that no answer came. The data length
+// and the bound of tags are those that every implementation can take. No window
+// is safe with peers that keep to another one, so it is what we propose otherwise.
+func (d *derivation) unsaid() {
+	j := d.job
+	if !d.said[wire.LabelDataLen] {
+		j.DataLen = 1
+	}
+	if !d.said[wire.LabelTagUB] {
+		j.TagUB = MinTagUB
+	}
+	if !d.said[wire.LabelHiWater] {
+		j.HiWater = DefaultHiWater
+		if d.said[wire.LabelAckMark] {
+			j.HiWater = max(j.HiWater, j.AckMark)
+		}
+	}
+	if !d.said[wire.LabelAckMark] {
+		j.AckMark = min(DefaultAckMark, j.HiWater)
+	}
+}
+
 func (d *derivation) makeProcs() []ProcInfo {
 	n := 0
 	for c := range d.job.Clients {

@@ -67,8 +67,13 @@ func (c *conn) expected() string {
 	return [...]string{"AUTH", "the key", "IMPI", "COLL or DONE", "FINI", "nothing more"}[c.state]
 }
 
-// takeAuth chooses a mechanism. IMPI ch.2, Authentication.
+// takeAuth chooses a mechanism. IMPI ch.2, Authentication. The draft of March 1999
+// has two texts: that one, and an older one in which AUTH carries the key itself
+// and is not answered.
 func (s *Server) takeAuth(c *conn, payload []byte) error {
+	if len(payload) == wire.KeySize && s.cfg.Auth.HasKey {
+		return s.takeKey(c, payload)
+	}
 	mask, err := wire.ParseAuth(payload)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrProtocol, err)

@@ -12,11 +12,7 @@ func (c *ClientConfig) submission(l wire.Label) []byte {
 	be := binary.BigEndian
 	switch l {
 	case wire.LabelVersion:
-		b := wire.AppendVersion(nil, wire.Version00)
-		if !c.Foreign {
-			b = wire.AppendVersion(b, wire.PrivateVersion)
-		}
-		return b
+		return c.versionList()
 	case wire.LabelNHosts:
 		return be.AppendUint32(nil, uint32(len(c.Hosts)))
 	case wire.LabelNProcs:
@@ -35,6 +31,13 @@ func (c *ClientConfig) submission(l wire.Label) []byte {
 		return c.appendCards(nil)
 	}
 	return c.hostValues(l)
+}
+
+func (c *ClientConfig) versionList() (b []byte) {
+	for _, v := range c.versions() {
+		b = wire.AppendVersion(b, v)
+	}
+	return b
 }
 
 func (c *ClientConfig) hostValues(l wire.Label) (b []byte) {
