@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openimpi/impi/internal/conformance/report"
 	"github.com/openimpi/impi/transports"
 	"github.com/openimpi/impi/transports/transporttest"
 )
@@ -76,21 +77,16 @@ type Report struct {
 // count draws the conclusions.
 func (r *Report) count() {
 	r.Correct, r.Robust, r.Verdict = true, true, transporttest.Pass
-	r.Passed, r.Failed, r.Skipped = 0, 0, 0
+	r.Passed, r.Failed, r.Skipped = report.Tally(r.rows())
 	for _, x := range r.Results {
-		switch x.Verdict {
-		case transporttest.Pass:
-			r.Passed++
-		case transporttest.Skip:
-			r.Skipped++
-		default:
-			r.Failed++
-			r.Verdict = transporttest.Fail
-			if x.Kind == Robust {
-				r.Robust = false
-			} else {
-				r.Correct = false
-			}
+		if x.Verdict == transporttest.Pass || x.Verdict == transporttest.Skip {
+			continue
+		}
+		r.Verdict = transporttest.Fail
+		if x.Kind == Robust {
+			r.Robust = false
+		} else {
+			r.Correct = false
 		}
 	}
 	if r.Passed == 0 {

@@ -5,13 +5,9 @@ import (
 	"io"
 	"strings"
 
+	"github.com/openimpi/impi/internal/conformance/report"
 	"github.com/openimpi/impi/transports/transporttest"
 )
-
-// marks are the words of the table.
-var marks = map[transporttest.Verdict]string{
-	transporttest.Pass: "ok", transporttest.Fail: "FAIL", transporttest.Skip: "skip", "": "...",
-}
 
 // Line is one result as a line of the table.
 func Line(r Result) string {
@@ -19,42 +15,33 @@ func Line(r Result) string {
 	if plane == "" {
 		plane = "-"
 	}
-	line := fmt.Sprintf("%-4s  %-11s %-8s %-22s %6.2fs", marks[r.Verdict], r.ID, plane, r.Name, r.Seconds)
+	line := fmt.Sprintf("%-4s  %-11s %-8s %-22s %6.2fs", report.Mark(r.Verdict), r.ID, plane, r.Name, r.Seconds)
 	if r.Reason != "" {
-		line += "  " + firstLine(r.Reason)
+		line += "  " + report.FirstLine(r.Reason)
 	}
-	return line
-}
-
-func firstLine(s string) string {
-	line, _, _ := strings.Cut(s, "\n")
 	return line
 }
 
 // WriteSummary writes what a run came to, for people: the verdict and its four
 // halves.
 func (r *Report) WriteSummary(w io.Writer) {
-	p := &printer{w: w}
-	for _, x := range r.Results {
-		if x.Verdict == transporttest.Fail {
-			p.line("\n%s %s %s\n  %s", x.ID, x.Name, x.Plane, strings.ReplaceAll(x.Reason, "\n", "\n  "))
-		}
-	}
-	p.line("")
-	p.line("correct  %s", r.half(Correct, r.Correct))
-	p.line("robust   %s", r.half(Robust, r.Robust))
+	p := report.Printer{W: w}
+	p.Failures(r.rows())
+	p.Line("")
+	p.Line("correct  %s", r.half(Correct, r.Correct))
+	p.Line("robust   %s", r.half(Robust, r.Robust))
 	r.writeSpeed(p)
 	if r.Site != nil {
 		r.Site.write(p)
 	}
 	for _, x := range r.NotTried {
-		p.line("not tried: %s", x)
+		p.Line("not tried: %s", x)
 	}
 	word := "PASS"
 	if r.Verdict != transporttest.Pass {
 		word = "FAIL"
 	}
-	p.line("\n%s: %d passed, %d failed, %d skipped, in %.1f s", word, r.Passed, r.Failed, r.Skipped, r.Seconds)
+	p.Line("\n%s: %d passed, %d failed, %d skipped, in %.1f s", word, r.Passed, r.Failed, r.Skipped, r.Seconds)
 }
 
 func (r *Report) half(k Kind, good bool) string {
@@ -68,36 +55,36 @@ func (r *Report) half(k Kind, good bool) string {
 	return fmt.Sprintf("NO, %d of %d rules; violated: %s", passed, ran, r.failures(k))
 }
 
-func (r *Report) writeSpeed(p *printer) {
+func (r *Report) writeSpeed(p report.Printer) {
 	if len(r.Speed) == 0 {
-		p.line("fast     not measured")
+		p.Line("fast     not measured")
 	}
 	for i, s := range r.Speed {
 		title := "fast"
 		if i > 0 {
 			title = ""
 		}
-		p.line("%-8s %-8s half round trip %7.2f us, %5.2fx our tcp (%.2f us); stream %6.2f GB/s, %5.2fx (%.2f)",
+		p.Line("%-8s %-8s half round trip %7.2f us, %5.2fx our tcp (%.2f us); stream %6.2f GB/s, %5.2fx (%.2f)",
 			title, s.Plane, s.HalfRoundTrip, s.Latency(), s.TCPHalfRoundTrip, s.Stream/1e9, s.Throughput(), s.TCPStream/1e9)
 	}
 }
 
 // write is what a site sees.
-func (s *Site) write(p *printer) {
-	p.line("a site sees")
-	p.line("  %s %s by %s, written with %s, protocol %d%s", s.Name, s.Version, orNobody(s.Vendor), s.SDK, s.Protocol, mtlsWord(s.MTLS))
+func (s *Site) write(p report.Printer) {
+	p.Line("a site sees")
+	p.Line("  %s %s by %s, written with %s, protocol %d%s", s.Name, s.Version, orNobody(s.Vendor), s.SDK, s.Protocol, mtlsWord(s.MTLS))
 	for _, x := range s.Lacks {
-		p.line("  lacks %s", x)
+		p.Line("  lacks %s", x)
 	}
 	if s.Problem != "" {
-		p.line("  degraded: %s", s.Problem)
+		p.Line("  degraded: %s", s.Problem)
 	}
-	p.line("  data planes %s; reach %s; features %s", joined(s.Planes), s.Reach, joined(s.Features))
-	p.line("  starts in %.0f ms, %.1f MB of its own, %d threads, %d descriptors", s.StartSeconds*1000, float64(s.Own)/1e6, s.Threads, s.Descriptors)
-	p.line("  addresses like %s", s.Address)
-	p.line("  in the job file:")
+	p.Line("  data planes %s; reach %s; features %s", joined(s.Planes), s.Reach, joined(s.Features))
+	p.Line("  starts in %.0f ms, %.1f MB of its own, %d threads, %d descriptors", s.StartSeconds*1000, float64(s.Own)/1e6, s.Threads, s.Descriptors)
+	p.Line("  addresses like %s", s.Address)
+	p.Line("  in the job file:")
 	for line := range strings.Lines(s.Block()) {
-		p.line("    %s", strings.TrimRight(line, "\n"))
+		p.Line("    %s", strings.TrimRight(line, "\n"))
 	}
 }
 
@@ -172,11 +159,4 @@ func literal(v any) string {
 	default:
 		return fmt.Sprint(v)
 	}
-}
-
-// printer writes lines; nothing can be done about what fails.
-type printer struct{ w io.Writer }
-
-func (p *printer) line(format string, args ...any) {
-	_, _ = fmt.Fprintf(p.w, format+"\n", args...)
 }

@@ -1,0 +1,155 @@
+package protocol
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// process is a program of the IUT that runs.
+type process struct {
+	t     *T
+	name  string
+	cmd   *exec.Cmd
+	lines chan string // of standard output, for who wants them
+	ended chan struct{}
+	err   error // after ended
+}
+
+// run starts a command. It is killed, with all its descendants that stay in its
+// group, when the case ends.
+func (t *T) run(name string, cmd *exec.Cmd) *process {
+	p := &process{t: t, name: name, cmd: cmd, lines: make(chan string, 1000), ended: make(chan struct{})}
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Setpgid = true
+	out, err := cmd.StdoutPipe()
+	t.must(err)
+	diagnostics, err := cmd.StderrPipe()
+	t.must(err)
+	t.trace.add("## %s: %v", name, cmd)
+	if err := cmd.Start(); err != nil {
+		t.Fatalf("%s cannot be started: %v", name, err)
+	}
+	var reading sync.WaitGroup
+	reading.Go(func() { p.show(out, p.lines); close(p.lines) })
+	reading.Go(func() { p.show(diagnostics, nil) })
+	go func() {
+		reading.Wait()
+		p.err = cmd.Wait()
+		t.trace.add("## %s: ended, %v", name, cmd.ProcessState)
+		close(p.ended)
+	}()
+	t.Cleanup(p.kill)
+	return p
+}
+
+// show puts the output into the trace.
+func (p *process) show(r io.Reader, lines chan<- string) {
+	in := bufio.NewScanner(r)
+	for in.Scan() {
+		p.t.trace.add("## %s prints: %s", p.name, in.Text())
+		if lines != nil {
+			select {
+			case lines <- in.Text():
+			default: // nobody wants so many
+			}
+		}
+	}
+	_, _ = io.Copy(io.Discard, r) // behind a line that is too long
+}
+
+// kill ends what still runs.
+func (p *process) kill() {
+	if !p.running() {
+		return
+	}
+	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGTERM)
+	select {
+	case <-p.ended:
+	case <-time.After(2 * time.Second):
+		_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
+		select {
+		case <-p.ended:
+		case <-time.After(2 * time.Second): // a descendant that left the group holds its output
+		}
+	}
+}
+
+func (p *process) running() bool {
+	select {
+	case <-p.ended:
+		return false
+	default:
+		return true
+	}
+}
+
+// line waits for a line of standard output.
+func (p *process) line(what string) string {
+	select {
+	case s, ok := <-p.lines:
+		if ok {
+			return s
+		}
+		<-p.ended
+		p.t.Fatalf("%s ended (%v) before it printed %s", p.name, p.cmd.ProcessState, what)
+	case <-time.After(p.t.patience):
+		p.t.Fatalf("%s has not printed %s within %v", p.name, what, p.t.patience)
+	}
+	return ""
+}
+
+// status waits for the end and gives the exit status, 128 and more for signals.
+func (p *process) status() int {
+	select {
+	case <-p.ended:
+	case <-time.After(p.t.patience):
+		p.t.Fatalf("%s still runs after %v", p.name, p.t.patience)
+	}
+	var exit *exec.ExitError
+	if errors.As(p.err, &exit) {
+		if s, ok := exit.Sys().(syscall.WaitStatus); ok && s.Signaled() {
+			return 128 + int(s.Signal())
+		}
+		return exit.ExitCode()
+	}
+	p.t.must(p.err)
+	return 0
+}
+
+// succeeds waits for an end with status 0, fails for one with another.
+func (p *process) succeeds() {
+	if s := p.status(); s != 0 {
+		p.t.Fatalf("%s ended with status %d", p.name, s)
+	}
+}
+
+func (p *process) fails(why string) {
+	if p.status() == 0 {
+		p.t.Fatalf("%s ended with status 0: %s", p.name, why)
+	}
+}
+
+// alive ends the case if the process has ended.
+func (p *process) alive(why string) {
+	if !p.running() {
+		p.t.Fatalf("%s has ended (%v): %s", p.name, p.cmd.ProcessState, why)
+	}
+}
+
+var errNoServer = errors.New("the IUT's server cannot be started: give -server")
+var errNoClient = errors.New("the IUT's client cannot be started: give -client")
+
+func notGiven(n Needs) error {
+	if n == Server {
+		return fmt.Errorf("%w", errNoServer)
+	}
+	return errNoClient
+}

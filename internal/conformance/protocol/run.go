@@ -1,0 +1,203 @@
+package protocol
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/openimpi/impi/internal/conformance/report"
+	"github.com/openimpi/impi/transports/transporttest"
+)
+
+// Options say what to try.
+type Options struct {
+	// Run chooses cases: those whose number, chapter or "chapter number" it matches.
+	// Nil: all.
+	Run *regexp.Regexp
+
+	// Level leaves out cases of the other level, if it is not empty.
+	Level Level
+
+	// Quick leaves out what takes long.
+	Quick bool
+
+	// Patience is how long the IUT may take for anything; 0 means 10 s.
+	Patience time.Duration
+
+	// Trace keeps the packets of cases that pass, too.
+	Trace bool
+
+	// Progress, if any, is told of each case when it begins, with an empty verdict,
+	// and when it has ended.
+	Progress func(r Result, done, all int)
+}
+
+// Result is how one case ended.
+type Result struct {
+	ID        string                `json:"id"`
+	Chapter   string                `json:"chapter"`
+	Level     Level                 `json:"level"`
+	Expect    string                `json:"expect"`
+	Reference string                `json:"reference"`
+	Verdict   transporttest.Verdict `json:"verdict"`
+	Reason    string                `json:"reason,omitempty"` // what was wrong, or why the case was skipped
+	Trace     []string              `json:"trace,omitempty"`  // every packet and record, on failure
+	Seconds   float64               `json:"seconds"`
+}
+
+// Report is everything that a run has found.
+type Report struct {
+	IUT     string    `json:"iut"`
+	Version string    `json:"version"`
+	Begun   time.Time `json:"begun"`
+	Seconds float64   `json:"seconds"`
+
+	// Verdict is Fail if a MUST was violated, or if nothing passed.
+	Verdict transporttest.Verdict `json:"verdict"`
+	Passed  int                   `json:"passed"`
+	Failed  int                   `json:"failed"`
+	Skipped int                   `json:"skipped"`
+	Musts   int                   `json:"failed_must"` // of those that failed
+
+	Results []Result `json:"results"`
+}
+
+// ErrNothing is wrapped when no case fits the options.
+var ErrNothing = errors.New("no case is chosen")
+
+// Chosen gives the cases that the options choose.
+func (o Options) Chosen() (all []Case) {
+	for _, c := range Cases() {
+		fits := o.Run == nil || o.Run.MatchString(c.ID) || o.Run.MatchString(c.Chapter) || o.Run.MatchString(c.Chapter+" "+c.ID)
+		if fits && (o.Level == "" || o.Level == c.Level) && !(o.Quick && c.Slow) {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// limit is how long any case may take, in times of Options.Patience.
+const limit = 12
+
+// Run judges an implementation. What is wrong with it is in the report.
+func Run(ctx context.Context, s Subject, o Options) (*Report, error) {
+	if o.Patience <= 0 {
+		o.Patience = 10 * time.Second
+	}
+	cases := o.Chosen()
+	if len(cases) == 0 {
+		return nil, ErrNothing
+	}
+	r := &Report{IUT: s.Name(), Version: s.Version(), Begun: time.Now()}
+	for i, c := range cases {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		o.progress(c.result(), i, len(cases))
+		res := try(c, s, o)
+		r.Results = append(r.Results, res)
+		o.progress(res, i+1, len(cases))
+	}
+	r.Seconds = time.Since(r.Begun).Seconds()
+	r.count()
+	return r, nil
+}
+
+func (o Options) progress(r Result, done, all int) {
+	if o.Progress != nil {
+		o.Progress(r, done, all)
+	}
+}
+
+func (c Case) result() Result {
+	return Result{ID: c.ID, Chapter: c.Chapter, Level: c.Level, Expect: c.Expect, Reference: c.Reference}
+}
+
+// try runs one case.
+func try(c Case, s Subject, o Options) Result {
+	res := c.result()
+	if ok, reason := s.Has(c.Needs); !ok {
+		res.Verdict, res.Reason = transporttest.Skip, reason
+		return res
+	}
+	dir, err := tempDir()
+	if err != nil {
+		res.Verdict, res.Reason = transporttest.Fail, err.Error()
+		return res
+	}
+	defer os.RemoveAll(dir)
+	tr := newTrace()
+	out := transporttest.Record(func(inner transporttest.T) {
+		c.Run(&T{T: inner, Case: c, subject: s, trace: tr, patience: o.Patience, dir: dir})
+	}, limit*o.Patience)
+	res.Verdict, res.Reason, res.Seconds = out.Verdict, out.Reason, out.Took.Seconds()
+	if out.Verdict == transporttest.Fail || o.Trace {
+		res.Trace = tr.lines()
+	}
+	return res
+}
+
+// count draws the conclusions.
+func (r *Report) count() {
+	r.Passed, r.Failed, r.Skipped = report.Tally(r.rows())
+	for _, x := range r.Results {
+		if x.Verdict == transporttest.Fail && x.Level == Must {
+			r.Musts++
+		}
+	}
+	r.Verdict = transporttest.Pass
+	if r.Musts > 0 || r.Passed == 0 {
+		r.Verdict = transporttest.Fail
+	}
+}
+
+func (r *Report) rows() []report.Row {
+	rows := make([]report.Row, len(r.Results))
+	for i, x := range r.Results {
+		rows[i] = report.Row{
+			ID: x.ID, Name: string(x.Level), Part: strings.ReplaceAll(x.Chapter, " ", "-"), Rule: x.Expect + " (" + x.Reference + ")",
+			Verdict: x.Verdict, Reason: x.Reason, Log: x.Trace, Seconds: x.Seconds,
+		}
+	}
+	return rows
+}
+
+// WriteJSON writes the report as one JSON object.
+func (r *Report) WriteJSON(w io.Writer) error { return report.WriteJSON(w, r) }
+
+// WriteJUnit writes the report as JUnit's XML.
+func (r *Report) WriteJUnit(w io.Writer) error {
+	return report.WriteJUnit(w, report.Suite{Subject: r.IUT, Begun: r.Begun, Seconds: r.Seconds}, r.rows())
+}
+
+// Line is one result as a line of the table.
+func Line(r Result) string {
+	line := fmt.Sprintf("%-4s  %-18s %-6s %-14s %6.2fs", report.Mark(r.Verdict), r.ID, r.Level, r.Chapter, r.Seconds)
+	if r.Reason != "" {
+		line += "  " + report.FirstLine(r.Reason)
+	}
+	return line
+}
+
+// WriteSummary writes what a run came to, for people: each violation with what was
+// expected, what happened and the packets before it, and the count.
+func (r *Report) WriteSummary(w io.Writer) {
+	p := report.Printer{W: w}
+	for _, x := range r.Results {
+		if x.Verdict != transporttest.Fail {
+			continue
+		}
+		p.Line("\n%s (%s, %s)\n  expected: %s\n  but:      %s", x.ID, x.Level, x.Reference, x.Expect, x.Reason)
+		for _, line := range x.Trace {
+			p.Line("  | %s", line)
+		}
+	}
+	word := map[transporttest.Verdict]string{transporttest.Pass: "PASS", transporttest.Fail: "FAIL"}[r.Verdict]
+	p.Line("\n%s: %s %s: %d passed, %d failed (%d MUST, %d SHOULD), %d skipped, in %.1f s",
+		word, r.IUT, r.Version, r.Passed, r.Failed, r.Musts, r.Failed-r.Musts, r.Skipped, r.Seconds)
+}

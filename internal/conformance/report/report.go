@@ -1,0 +1,84 @@
+// Package report writes what a conformance run has found, for people and for CI: a
+// line for each case, JUnit's XML, JSON. Both of impi-conform's testers use it.
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/openimpi/impi/transports/transporttest"
+)
+
+// Row is one case and how it ended.
+type Row struct {
+	ID      string
+	Name    string // behind the number; may be empty
+	Part    string // of the subject that was tried, such as a data plane; may be empty
+	Rule    string
+	Verdict transporttest.Verdict
+	Reason  string   // what was violated, or why the case was skipped
+	Log     []string // what it had to say
+	Seconds float64
+}
+
+// Tally counts rows by verdict. Whatever is neither Pass nor Skip has failed.
+func Tally(rows []Row) (passed, failed, skipped int) {
+	for _, r := range rows {
+		switch r.Verdict {
+		case transporttest.Pass:
+			passed++
+		case transporttest.Skip:
+			skipped++
+		default:
+			failed++
+		}
+	}
+	return passed, failed, skipped
+}
+
+// Mark is the word for a verdict at the begin of a line: "ok", "FAIL", "skip", or "..."
+// for a case that runs.
+func Mark(v transporttest.Verdict) string {
+	switch v {
+	case transporttest.Pass:
+		return "ok"
+	case transporttest.Skip:
+		return "skip"
+	case "":
+		return "..."
+	default:
+		return "FAIL"
+	}
+}
+
+// FirstLine cuts off what is behind the first line.
+func FirstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
+}
+
+// WriteJSON writes any report as one indented JSON value.
+func WriteJSON(w io.Writer, report any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(report)
+}
+
+// Printer writes lines. What fails to be written is lost.
+type Printer struct{ W io.Writer }
+
+// Line writes one.
+func (p Printer) Line(format string, args ...any) {
+	_, _ = fmt.Fprintf(p.W, format+"\n", args...)
+}
+
+// Failures writes each row that has failed, with its whole reason.
+func (p Printer) Failures(rows []Row) {
+	for _, r := range rows {
+		if r.Verdict == transporttest.Fail {
+			p.Line("\n%s\n  %s", strings.Join(strings.Fields(r.ID+" "+r.Name+" "+r.Part), " "), strings.ReplaceAll(r.Reason, "\n", "\n  "))
+		}
+	}
+}
