@@ -12,7 +12,8 @@ import (
 // there the owner must call Accept or Refuse. The first error is final; Output
 // has the refusal then, which the owner sends before it closes.
 type Acceptor struct {
-	token Token
+	keys  Keys
+	token Token // once the dialler has said which
 	nonce Nonce
 	hello Hello
 	named bool   // hello has a session
@@ -32,9 +33,18 @@ const (
 	judged
 )
 
+// Keys gives the token that goes by a name for a purpose, if there is one.
+type Keys func(name World, of Purpose) (Token, bool)
+
+// KeysOfJob are the keys of a job that has neither ports nor met anybody.
+func KeysOfJob(token Token) Keys {
+	name := token.World()
+	return func(w World, of Purpose) (Token, bool) { return token, of == OfJob && w == name }
+}
+
 // NewAcceptor begins a greeting. The nonce must be random and never used before.
-func NewAcceptor(token Token, nonce Nonce) *Acceptor {
-	return &Acceptor{token: token, nonce: nonce}
+func NewAcceptor(keys Keys, nonce Nonce) *Acceptor {
+	return &Acceptor{keys: keys, nonce: nonce}
 }
 
 // Output takes the bytes that are to be sent now.
@@ -88,25 +98,46 @@ func (a *Acceptor) message(m []byte) {
 
 func (a *Acceptor) takeHello(m []byte) {
 	a.said = append(a.said, m...)
-	id := jobID(&a.token)
 	k, _ := parseHead(m) // sizeOf has seen it
-	a.hello.set(k)
-	a.named = helloSizeOf(k) > helloSize
-	ranks := m[headSize+jobIDSize+NonceSize:]
-	a.hello.Src = wire.WorldRank(binary.BigEndian.Uint32(ranks))
-	a.hello.Dst = wire.WorldRank(binary.BigEndian.Uint32(ranks[4:]))
-	rest := ranks[8+copy(a.hello.Session[:], ranks[8:]):]
-	if len(rest) > 0 {
-		a.hello.Epoch = binary.BigEndian.Uint64(rest)
-	}
-	if !hmac.Equal(m[headSize:headSize+jobIDSize], id[:]) {
-		a.refuse(WrongJob, a.fault(ErrJob))
+	a.readHello(k, m[headSize+jobIDSize+NonceSize:])
+	name, known := World(m[headSize:headSize+jobIDSize]), false
+	if a.token, known = a.keys(name, k.purpose()); !known {
+		a.refuse(unknown(k), a.fault(ErrJob))
 		return
+	}
+	if k == kindCall {
+		a.hello.Port = name
 	}
 	challenge := append(appendHead(nil, kindChallenge), a.nonce[:]...)
 	a.said = append(a.said, challenge...)
 	a.out = append(a.out, challenge...)
 	a.state = wantProof
+}
+
+// readHello reads what follows the nonce.
+func (a *Acceptor) readHello(k kind, b []byte) {
+	a.hello.set(k)
+	a.hello.Src = wire.WorldRank(binary.BigEndian.Uint32(b))
+	a.hello.Dst = wire.WorldRank(binary.BigEndian.Uint32(b[4:]))
+	b = b[8:]
+	switch {
+	case k == kindMeet:
+		copy(a.hello.World[:], b)
+	case len(b) > 0:
+		a.named = true
+		b = b[copy(a.hello.Session[:], b):]
+	}
+	if k == kindLost {
+		a.hello.Epoch = binary.BigEndian.Uint64(b)
+	}
+}
+
+// unknown is what a dialler hears whose token is none of ours.
+func unknown(k kind) Verdict {
+	if k == kindCall {
+		return ClosedPort
+	}
+	return WrongJob
 }
 
 func (a *Acceptor) takeProof(m []byte) {
@@ -116,8 +147,10 @@ func (a *Acceptor) takeProof(m []byte) {
 	}
 	a.said = append(a.said, m...)
 	a.state = wantJudgement
+	h := &a.hello
 	switch {
-	case a.hello.Src < 0 || a.hello.Dst < 0 || a.hello.Src == a.hello.Dst:
+	case h.Call:
+	case h.Src < 0 || h.Dst < 0 || h.Src == h.Dst && h.World == World{}:
 		a.refuse(UnknownRank, a.fault(ErrGreeting))
 	case a.named && a.hello.Session == Session{}:
 		a.refuse(UnknownLink, a.fault(ErrGreeting))
@@ -126,6 +159,9 @@ func (a *Acceptor) takeProof(m []byte) {
 
 // fault names the ranks that the dialler claims.
 func (a *Acceptor) fault(err error) error {
+	if a.hello.Call {
+		return fmt.Errorf("dynamic: a call of a port: %w", err)
+	}
 	return fmt.Errorf("dynamic: direct link that claims to be from rank %d to rank %d: %w", a.hello.Src, a.hello.Dst, err)
 }
 

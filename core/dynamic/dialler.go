@@ -28,7 +28,10 @@ func NewDialler(token Token, nonce Nonce, hello Hello) *Dialler {
 	b = append(b, nonce[:]...)
 	b = binary.BigEndian.AppendUint32(b, uint32(hello.Src))
 	b = binary.BigEndian.AppendUint32(b, uint32(hello.Dst))
-	if helloSizeOf(k) > helloSize {
+	switch {
+	case k == kindMeet:
+		b = append(b, hello.World[:]...)
+	case helloSizeOf(k) > helloSize:
 		b = append(b, hello.Session[:]...)
 	}
 	if k == kindLost {
@@ -93,7 +96,7 @@ func (d *Dialler) verdict(m []byte) error {
 	case v != Accepted:
 		return &RefusedError{Hello: d.hello, Verdict: v, Proven: proven}
 	case !proven:
-		return fmt.Errorf("dynamic: direct link from rank %d to rank %d: %w", d.hello.Src, d.hello.Dst, ErrToken)
+		return fmt.Errorf("dynamic: %v: %w", &d.hello, ErrToken)
 	}
 	d.done = true
 	return nil

@@ -13,9 +13,10 @@ import (
 // The greeting is what both ends of a new direct link say before the packets:
 //
 //	dialler                          acceptor
-//	  HELLO job, nonce, src, dst  -->    (or PROBE, with the same fields, or
+//	  HELLO job, nonce, src, dst  -->    (or PROBE, ERRAND, CALL, with the same fields,
 //	                                      LASTING, AGAIN, HOSTS, which add a session,
-//	                                      or LOST, which adds an epoch too)
+//	                                      LOST, which adds an epoch too,
+//	                                      or MEET, which adds the dialler's world)
 //	                              <--  CHALLENGE nonce
 //	  PROOF mac                   -->
 //	                              <--  VERDICT code, mac
@@ -25,6 +26,10 @@ import (
 // that was said so far; the nonces keep recordings from being of use. The
 // acceptor shows nothing that depends on the token before the dialler has
 // proven that it has it, and judges only then whom the link is for.
+//
+// CALL is keyed with a port's key and MEET with what a world tells those that it
+// has met, instead of the job's token; what stands for the job is derived from
+// them alike.
 
 // Sizes of what the greeting is made from.
 const (
@@ -62,6 +67,54 @@ type Hello struct {
 	// follow.
 	Lost  bool
 	Epoch uint64
+
+	// Errand tells that a node wants something of another one; Src and Dst are ranks
+	// of hosts. No packets follow.
+	Errand bool
+
+	// Call tells that the link is for whoever opened the port Port, which stands in
+	// for the job. Src and Dst mean nothing.
+	Call bool
+	Port World
+
+	// World is not zero for a link to a proc of another world: it is the dialler's,
+	// in which Src is a rank.
+	World World
+}
+
+// Purpose says what kind of token a greeting is about.
+type Purpose uint8
+
+// The purposes.
+const (
+	OfJob   Purpose = iota // links inside a job, with its token
+	OfPort                 // calls of a port, with its key
+	OfWorld                // links from other worlds, with the secret of those that met
+)
+
+// purpose is what a Hello's greeting is about.
+func (k kind) purpose() Purpose {
+	switch k {
+	case kindCall:
+		return OfPort
+	case kindMeet:
+		return OfWorld
+	default:
+		return OfJob
+	}
+}
+
+// String says what the link is.
+func (h *Hello) String() string {
+	switch {
+	case h.Call:
+		return "call of a port"
+	case h.Errand:
+		return fmt.Sprintf("errand from host %d to host %d", h.Src, h.Dst)
+	case h.World != World{}:
+		return fmt.Sprintf("link from %v to rank %d", Member{h.World, h.Src}, h.Dst)
+	}
+	return fmt.Sprintf("direct link from rank %d to rank %d", h.Src, h.Dst)
 }
 
 // Session names a link that outlives its connections. It is unguessable, but
@@ -73,6 +126,12 @@ func (h *Hello) kind() kind {
 	switch {
 	case h.Probe:
 		return kindProbe
+	case h.Errand:
+		return kindErrand
+	case h.Call:
+		return kindCall
+	case h.World != World{}:
+		return kindMeet
 	case h.Session == Session{}:
 		return kindHello
 	case h.Hosts:
@@ -91,15 +150,19 @@ func (h *Hello) set(k kind) {
 	h.Again = k == kindAgain || k == kindHosts
 	h.Hosts = k == kindHosts
 	h.Lost = k == kindLost
+	h.Errand = k == kindErrand
+	h.Call = k == kindCall
 }
 
 // helloSizeOf is the size of what a dialler may begin with, or 0.
 func helloSizeOf(k kind) int {
 	switch k {
-	case kindHello, kindProbe:
+	case kindHello, kindProbe, kindErrand, kindCall:
 		return helloSize
 	case kindLasting, kindAgain, kindHosts:
 		return helloSize + SessionSize
+	case kindMeet:
+		return helloSize + WorldSize
 	case kindLost:
 		return lostSize
 	default: // nobody begins with it
@@ -113,20 +176,22 @@ type Verdict uint32
 // The verdicts.
 const (
 	Accepted    Verdict = 0
-	UnknownRank Verdict = 1 // the destination is none of the acceptor's procs, or the source not in the job
-	TieLost     Verdict = 2 // both dialled at once, and the other link is used
-	WrongJob    Verdict = 3 // the dialler belongs to another job
-	BadToken    Verdict = 4 // the dialler does not have the job's token
-	Malformed   Verdict = 5 // the dialler does not speak this greeting
-	Leaving     Verdict = 6 // the job is ending here
-	NotAllowed  Verdict = 7 // the acceptor's routes do not want such a link
-	Busy        Verdict = 8 // the acceptor answers other probes
-	UnknownLink Verdict = 9 // the acceptor has no link of that session, or no longer
+	UnknownRank Verdict = 1  // the destination is none of the acceptor's procs, or the source not in the job
+	TieLost     Verdict = 2  // both dialled at once, and the other link is used
+	WrongJob    Verdict = 3  // the dialler belongs to another job
+	BadToken    Verdict = 4  // the dialler does not have the job's token
+	Malformed   Verdict = 5  // the dialler does not speak this greeting
+	Leaving     Verdict = 6  // the job is ending here
+	NotAllowed  Verdict = 7  // the acceptor's routes do not want such a link
+	Busy        Verdict = 8  // the acceptor answers other probes
+	UnknownLink Verdict = 9  // the acceptor has no link of that session, or no longer
+	ClosedPort  Verdict = 10 // the port is closed
+	Crowded     Verdict = 11 // too many wait at the port already
 )
 
 // String says what the verdict means.
 func (v Verdict) String() string {
-	names := [...]string{"accepted", "unknown rank", "another link is used", "wrong job", "wrong token", "malformed greeting", "the job is ending", "not allowed by the routes", "busy with other probes", "no link of that session is left"}
+	names := [...]string{"accepted", "unknown rank", "another link is used", "wrong job", "wrong token", "malformed greeting", "the job is ending", "not allowed by the routes", "busy with other probes", "no link of that session is left", "the port is closed", "too many wait at the port"}
 	if int(v) < len(names) {
 		return names[v]
 	}
@@ -152,7 +217,7 @@ type RefusedError struct {
 
 // Error names the ranks and the reason.
 func (e *RefusedError) Error() string {
-	return fmt.Sprintf("dynamic: direct link from rank %d to rank %d was refused: %v", e.Hello.Src, e.Hello.Dst, e.Verdict)
+	return fmt.Sprintf("dynamic: %v was refused: %v", &e.Hello, e.Verdict)
 }
 
 // kind is the kind of a message of the greeting.
@@ -168,6 +233,9 @@ const (
 	kindAgain   // a HELLO for a further connection of such a link
 	kindHosts   // the same between agents: src and dst are ranks of hosts
 	kindLost    // instead of a HELLO: the acceptor should dial such a link again; then the epoch
+	kindErrand  // a HELLO between nodes, of hosts: a request follows, no packets
+	kindCall    // a HELLO with a port's key
+	kindMeet    // a HELLO with the secret of a world that was met; then the dialler's world
 )
 
 // magic begins every message; its last byte is the version of the greeting.

@@ -48,7 +48,7 @@ func upToJudgement(t testing.TB, d *Dialler, a *Acceptor, piece int) (hello, cha
 
 func TestGreetingAccepted(t *testing.T) {
 	for piece := range 200 {
-		d, a := NewDialler(testToken, nonceD, testHello), NewAcceptor(testToken, nonceA)
+		d, a := NewDialler(testToken, nonceD, testHello), NewAcceptor(KeysOfJob(testToken), nonceA)
 		if _, ok := a.Peer(); ok || a.Done() || d.Done() {
 			t.Fatal("nothing was said yet")
 		}
@@ -71,7 +71,7 @@ func TestGreetingAccepted(t *testing.T) {
 // TestGreetingLeavesThePackets: bytes after the last message are not taken, on
 // either side, even when they come in the same read.
 func TestGreetingLeavesThePackets(t *testing.T) {
-	d, a := NewDialler(testToken, nonceD, testHello), NewAcceptor(testToken, nonceA)
+	d, a := NewDialler(testToken, nonceD, testHello), NewAcceptor(KeysOfJob(testToken), nonceA)
 	a.Input(d.Output())
 	d.Input(a.Output())
 	packets := []byte("packets follow")
@@ -96,7 +96,7 @@ func TestGreetingLeavesThePackets(t *testing.T) {
 
 func TestGreetingRefused(t *testing.T) {
 	for _, why := range []Verdict{UnknownRank, TieLost, Leaving, NotAllowed, Busy, UnknownLink, 99} {
-		d, a := NewDialler(testToken, nonceD, testHello), NewAcceptor(testToken, nonceA)
+		d, a := NewDialler(testToken, nonceD, testHello), NewAcceptor(KeysOfJob(testToken), nonceA)
 		upToJudgement(t, d, a, 1000)
 		a.Refuse(why)
 		_, err := d.Input(a.Output())
@@ -110,7 +110,7 @@ func TestGreetingRefused(t *testing.T) {
 // TestGreetingWrongJob: the token of another job ends at the first message, and
 // the refusal says so though it cannot be proven.
 func TestGreetingWrongJob(t *testing.T) {
-	d, a := NewDialler(otherToken, nonceD, testHello), NewAcceptor(testToken, nonceA)
+	d, a := NewDialler(otherToken, nonceD, testHello), NewAcceptor(KeysOfJob(testToken), nonceA)
 	if _, err := a.Input(d.Output()); !errors.Is(err, ErrJob) {
 		t.Errorf("acceptor: %v", err)
 	}
@@ -127,12 +127,12 @@ func TestGreetingWrongJob(t *testing.T) {
 // TestGreetingReplay: a recording of a good dialler is of no use, because the
 // challenge differs; and one of a good acceptor, because the nonce does.
 func TestGreetingReplay(t *testing.T) {
-	d, a := NewDialler(testToken, nonceD, testHello), NewAcceptor(testToken, nonceA)
+	d, a := NewDialler(testToken, nonceD, testHello), NewAcceptor(KeysOfJob(testToken), nonceA)
 	hello, challenge, proof := upToJudgement(t, d, a, 1000)
 	a.Accept()
 	verdict := a.Output()
 
-	again := NewAcceptor(testToken, Nonce{21})
+	again := NewAcceptor(KeysOfJob(testToken), Nonce{21})
 	if _, err := again.Input(append(bytes.Clone(hello), proof...)); !errors.Is(err, ErrToken) {
 		t.Errorf("acceptor: %v", err)
 	}
@@ -165,7 +165,7 @@ func TestGreetingForgedAcceptor(t *testing.T) {
 
 // TestGreetingRefusalCannotBecomeYes: the code is under the MAC.
 func TestGreetingRefusalCannotBecomeYes(t *testing.T) {
-	d, a := NewDialler(testToken, nonceD, testHello), NewAcceptor(testToken, nonceA)
+	d, a := NewDialler(testToken, nonceD, testHello), NewAcceptor(KeysOfJob(testToken), nonceA)
 	upToJudgement(t, d, a, 1000)
 	a.Refuse(TieLost)
 	b := a.Output()
@@ -178,7 +178,7 @@ func TestGreetingRefusalCannotBecomeYes(t *testing.T) {
 // TestGreetingBitFlips: no bit of any message can be changed.
 func TestGreetingBitFlips(t *testing.T) {
 	run := func(flip func(message int, b []byte)) (ok bool) {
-		d, a := NewDialler(testToken, nonceD, testHello), NewAcceptor(testToken, nonceA)
+		d, a := NewDialler(testToken, nonceD, testHello), NewAcceptor(KeysOfJob(testToken), nonceA)
 		for message := 0; message < 4; message += 2 {
 			up := d.Output()
 			flip(message, up)
@@ -214,11 +214,11 @@ func TestGreetingBitFlips(t *testing.T) {
 
 // TestGreetingTruncated: no prefix is enough, and none is an error by itself.
 func TestGreetingTruncated(t *testing.T) {
-	d, a := NewDialler(testToken, nonceD, testHello), NewAcceptor(testToken, nonceA)
+	d, a := NewDialler(testToken, nonceD, testHello), NewAcceptor(KeysOfJob(testToken), nonceA)
 	hello, _, proof := upToJudgement(t, d, a, 1000)
 	all := append(hello, proof...)
 	for n := range all {
-		b := NewAcceptor(testToken, nonceA)
+		b := NewAcceptor(KeysOfJob(testToken), nonceA)
 		if took, err := b.Input(all[:n]); took != n || err != nil {
 			t.Fatalf("%d bytes: %d taken, %v", n, took, err)
 		}
@@ -237,7 +237,7 @@ func TestGreetingMalformed(t *testing.T) {
 		"a web browser":      []byte("GET / HTTP/1.1\r\n\r\n"),
 		"an acceptor's word": appendHead(nil, kindChallenge),
 	} {
-		a := NewAcceptor(testToken, nonceA)
+		a := NewAcceptor(KeysOfJob(testToken), nonceA)
 		if _, err := a.Input(b); !errors.Is(err, ErrGreeting) {
 			t.Errorf("%s: acceptor: %v", name, err)
 		}
@@ -268,7 +268,7 @@ func TestGreetingSecondChallenge(t *testing.T) {
 
 func TestGreetingBadRanks(t *testing.T) {
 	for _, h := range []Hello{{Src: -1}, {Dst: -1}, {Src: 5, Dst: 5}, {Src: 5, Dst: 5, Probe: true}} {
-		d, a := NewDialler(testToken, nonceD, h), NewAcceptor(testToken, nonceA)
+		d, a := NewDialler(testToken, nonceD, h), NewAcceptor(KeysOfJob(testToken), nonceA)
 		a.Input(d.Output())
 		d.Input(a.Output())
 		if _, err := a.Input(d.Output()); !errors.Is(err, ErrGreeting) {
@@ -287,12 +287,12 @@ func TestProbeIsNoLink(t *testing.T) {
 	probe := testHello
 	probe.Probe = true
 	for _, said := range []Hello{testHello, probe} {
-		d, a := NewDialler(testToken, nonceD, said), NewAcceptor(testToken, nonceA)
+		d, a := NewDialler(testToken, nonceD, said), NewAcceptor(KeysOfJob(testToken), nonceA)
 		upToJudgement(t, d, a, 1000)
 		if h, ok := a.Peer(); !ok || h != said {
 			t.Errorf("%+v arrives as %+v, %v", said, h, ok)
 		}
-		d, a = NewDialler(testToken, nonceD, said), NewAcceptor(testToken, nonceA)
+		d, a = NewDialler(testToken, nonceD, said), NewAcceptor(KeysOfJob(testToken), nonceA)
 		hello := d.Output()
 		copy(hello, appendHead(nil, kindHello+kindProbe-kind(hello[headSize-1])))
 		a.Input(hello)
@@ -315,7 +315,7 @@ func TestSessions(t *testing.T) {
 	}
 	for _, said := range all {
 		for _, piece := range []int{1, 7, 1000} {
-			d, a := NewDialler(testToken, nonceD, said), NewAcceptor(testToken, nonceA)
+			d, a := NewDialler(testToken, nonceD, said), NewAcceptor(KeysOfJob(testToken), nonceA)
 			hello, _, _ := upToJudgement(t, d, a, piece)
 			if h, ok := a.Peer(); !ok || h != said || len(hello) != helloSizeOf(said.kind()) {
 				t.Errorf("%+v arrives as %+v, %v, in %d bytes", said, h, ok, len(hello))
@@ -328,7 +328,7 @@ func TestSessions(t *testing.T) {
 			}
 		}
 		for at := range SessionSize + 1 {
-			d, a := NewDialler(testToken, nonceD, said), NewAcceptor(testToken, nonceA)
+			d, a := NewDialler(testToken, nonceD, said), NewAcceptor(KeysOfJob(testToken), nonceA)
 			hello := d.Output()
 			if at < SessionSize {
 				hello[len(hello)-1-at] ^= 1
@@ -347,7 +347,7 @@ func TestSessions(t *testing.T) {
 }
 
 func TestSessionMustNotBeZero(t *testing.T) {
-	d, a := NewDialler(testToken, nonceD, Hello{Src: 1, Dst: 2, Session: Session{1}}), NewAcceptor(testToken, nonceA)
+	d, a := NewDialler(testToken, nonceD, Hello{Src: 1, Dst: 2, Session: Session{1}}), NewAcceptor(KeysOfJob(testToken), nonceA)
 	d.hello.Session = Session{}
 	hello := d.Output()
 	copy(hello[helloSize:], make([]byte, SessionSize))
@@ -360,7 +360,7 @@ func TestSessionMustNotBeZero(t *testing.T) {
 }
 
 func TestGreetingJudgedOutOfTurn(t *testing.T) {
-	a := NewAcceptor(testToken, nonceA)
+	a := NewAcceptor(KeysOfJob(testToken), nonceA)
 	for name, f := range map[string]func(){"accept": a.Accept, "refuse": func() { a.Refuse(TieLost) }} {
 		func() {
 			defer func() {
@@ -374,14 +374,14 @@ func TestGreetingJudgedOutOfTurn(t *testing.T) {
 }
 
 func FuzzAcceptor(f *testing.F) {
-	d, a := NewDialler(testToken, nonceD, testHello), NewAcceptor(testToken, nonceA)
+	d, a := NewDialler(testToken, nonceD, testHello), NewAcceptor(KeysOfJob(testToken), nonceA)
 	hello, _, proof := upToJudgement(f, d, a, 1000)
 	good := append(hello, proof...)
 	f.Add(good, uint8(255))
 	f.Add(good[:70], uint8(1))
 	f.Fuzz(func(t *testing.T, b []byte, piece uint8) {
 		defer watchdog.Start()()
-		a := NewAcceptor(testToken, nonceA)
+		a := NewAcceptor(KeysOfJob(testToken), nonceA)
 		left, err := feed(a.Input, b, int(piece)+1)
 		used := b[:len(b)-len(left)]
 		if _, ok := a.Peer(); ok != bytes.Equal(used, good) {
@@ -397,7 +397,7 @@ func FuzzAcceptor(f *testing.F) {
 }
 
 func FuzzDialler(f *testing.F) {
-	d, a := NewDialler(testToken, nonceD, testHello), NewAcceptor(testToken, nonceA)
+	d, a := NewDialler(testToken, nonceD, testHello), NewAcceptor(KeysOfJob(testToken), nonceA)
 	_, challenge, _ := upToJudgement(f, d, a, 1000)
 	a.Accept()
 	good := append(challenge, a.Output()...)
@@ -411,4 +411,57 @@ func FuzzDialler(f *testing.F) {
 			t.Fatalf("%x: done %v, %v", b, d.Done(), err)
 		}
 	})
+}
+
+// keysOf has each token for one purpose only.
+func keysOf(job, port, world Token) Keys {
+	return func(name World, of Purpose) (Token, bool) {
+		t := map[Purpose]Token{OfJob: job, OfPort: port, OfWorld: world}[of]
+		return t, t.World() == name
+	}
+}
+
+// TestGreetingPurposes: what a token is for decides what its owner can ask for.
+func TestGreetingPurposes(t *testing.T) {
+	job, port := testToken, otherToken
+	keys := keysOf(job, port, job.Meeting())
+	for _, c := range []struct {
+		token Token
+		hello Hello
+		want  Verdict
+	}{
+		{job, Hello{Src: 1, Dst: 2}, Accepted},
+		{job, Hello{Src: 1, Dst: 2, Errand: true}, Accepted},
+		{job, Hello{Call: true}, ClosedPort},
+		{job, Hello{Src: 1, Dst: 2, World: World{9}}, WrongJob},
+		{port, Hello{Call: true, Port: port.World()}, Accepted},
+		{port, Hello{Src: 1, Dst: 2}, WrongJob},
+		{port, Hello{Src: 1, Dst: 2, World: World{9}}, WrongJob},
+		{job.Meeting(), Hello{Src: 2, Dst: 2, World: World{9}}, Accepted},
+		{job.Meeting(), Hello{Src: 1, Dst: 2}, WrongJob},
+		{job.Meeting(), Hello{Src: 1, Dst: 2, Probe: true}, WrongJob},
+		{job.Meeting(), Hello{Call: true}, ClosedPort},
+		{job.Meeting(), Hello{Src: -1, Dst: 2, World: World{9}}, UnknownRank},
+	} {
+		d, a := NewDialler(c.token, nonceD, c.hello), NewAcceptor(keys, nonceA)
+		for range 2 {
+			a.Input(d.Output())
+			d.Input(a.Output())
+		}
+		got := Accepted
+		if h, ok := a.Peer(); ok {
+			if h != c.hello {
+				t.Errorf("%v arrived as %v", &c.hello, &h)
+			}
+			a.Accept()
+		}
+		_, err := d.Input(a.Output())
+		var refused *RefusedError
+		if errors.As(d.err, &refused) {
+			got = refused.Verdict
+		}
+		if got != c.want || d.Done() != (c.want == Accepted) {
+			t.Errorf("%v: %v, want %v: %v", &c.hello, got, c.want, err)
+		}
+	}
 }

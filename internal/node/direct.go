@@ -280,14 +280,14 @@ func (d *directLinks) accept(l link.Link, at directListener) error {
 	t := at.t
 	ctx, cancel := context.WithTimeout(d.ctx, greetLimit)
 	defer cancel()
-	g := dynamic.NewAcceptor(d.token, nonce())
+	g := dynamic.NewAcceptor(dynamic.KeysOfJob(d.token), nonce())
 	known := func() bool { _, ok := g.Peer(); return ok }
 	if err := converse(ctx, l, g, known); err != nil {
 		return err
 	}
 	hello, _ := g.Peer()
 	switch {
-	case at.hosts && !hello.Hosts:
+	case at.hosts && !hello.Hosts, hello.Errand:
 		g.Refuse(dynamic.NotAllowed)
 		return converse(ctx, l, g, g.Done)
 	case hello.Hosts:

@@ -32,7 +32,7 @@ func TestGreetingLeavesThePacketsAlone(t *testing.T) {
 	a, b := sockets(t)
 	token := dynamic.Token{1}
 	d := dynamic.NewDialler(token, nonce(), dynamic.Hello{Src: 1, Dst: 2})
-	g := dynamic.NewAcceptor(token, nonce())
+	g := dynamic.NewAcceptor(dynamic.KeysOfJob(token), nonce())
 	done := make(chan error)
 	go func() {
 		known := func() bool { _, ok := g.Peer(); return ok }
