@@ -73,6 +73,8 @@ var table = []Row{
 
 	{dynamic.ErrCard, Port},
 	{dynamic.ErrCardVersion, Port},
+	{dynamic.ErrPort, Port},
+	{dynamic.ErrDescription, Other},
 	{dynamic.ErrGreeting, Other},
 	{dynamic.ErrToken, Other},
 	{dynamic.ErrJob, Other},

@@ -1,0 +1,200 @@
+package dynamic
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// DescriptionVersion is the version of the descriptions that this package writes.
+const DescriptionVersion = 1
+
+// Bounds of a description.
+const (
+	MaxWorldProcs  = 1 << 24 // procs of a world
+	MaxDescription = 16 << 20
+)
+
+// ErrDescription means that bytes do not describe a world.
+var ErrDescription = errors.New("malformed description of a world")
+
+// Description is what those that a world meets have to know of it: who is in it
+// and how to reach them, also those that are not in the communicator that meets,
+// because they may be in one that is made of it.
+type Description struct {
+	World  World
+	Secret Token // Meeting of the job's token
+	Limits Limits
+	Groups []Group
+}
+
+// Limits are those parameters of a job that both sides of a link, or all members
+// of a communicator, must share. Where worlds differ they take the smaller ones.
+type Limits struct {
+	DataLen          uint32 // most user data bytes in one packet
+	AckMark, HiWater uint32 // packets
+	TagUB            int32
+	XSize            int32 // short collectives, bytes; negative: without limit
+	MaxLinear        int32 // masters; negative: without limit
+	Check            bool  // the members compare what they call
+}
+
+// Group is a number of procs with consecutive ranks that can be reached alike.
+type Group struct {
+	Count int
+	Site  int // procs with the same number, of the same world, are of one site
+	Card  Card
+}
+
+// Size is the number of procs.
+func (d *Description) Size() (n int) {
+	for i := range d.Groups {
+		n += d.Groups[i].Count
+	}
+	return n
+}
+
+// Least gives what two worlds have in common.
+func (l Limits) Least(o Limits) Limits {
+	return Limits{
+		DataLen: min(l.DataLen, o.DataLen), AckMark: min(l.AckMark, o.AckMark), HiWater: min(l.HiWater, o.HiWater),
+		TagUB: min(l.TagUB, o.TagUB), XSize: least(l.XSize, o.XSize), MaxLinear: least(l.MaxLinear, o.MaxLinear),
+		Check: l.Check && o.Check,
+	}
+}
+
+// least is the smaller one, where negative ones have no limit.
+func least(a, b int32) int32 {
+	if a < 0 || b >= 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// check tells what is wrong with limits that came from elsewhere.
+func (l *Limits) check() error {
+	switch {
+	case l.DataLen < 1 || l.DataLen > 1<<31-1:
+		return fmt.Errorf("%w: data length %d", ErrDescription, l.DataLen)
+	case l.AckMark < 1 || l.AckMark > l.HiWater || l.HiWater > 1<<31-1:
+		return fmt.Errorf("%w: ackmark %d, hiwater %d", ErrDescription, l.AckMark, l.HiWater)
+	case l.TagUB < 0:
+		return fmt.Errorf("%w: largest tag %d", ErrDescription, l.TagUB)
+	}
+	return nil
+}
+
+// Sizes and flags of the encoding. Flags that are not known are a fault: a later
+// version may mean by them what both sides have to do.
+const (
+	flagCheck       = 1
+	descriptionHead = 4 + WorldSize + TokenSize + 8*4
+	groupHead       = 4 + 4 + 2
+)
+
+// Append encodes d. It is ErrDescription, or ErrCard, where Read would refuse it.
+func (d *Description) Append(b []byte) ([]byte, error) {
+	out := binary.BigEndian.AppendUint32(b, DescriptionVersion)
+	out = append(out, d.World[:]...)
+	out = append(out, d.Secret[:]...)
+	l := &d.Limits
+	var flags uint32
+	if l.Check {
+		flags = flagCheck
+	}
+	for _, v := range [...]uint32{l.DataLen, l.AckMark, l.HiWater, uint32(l.TagUB), uint32(l.XSize), uint32(l.MaxLinear), flags, uint32(len(d.Groups))} {
+		out = binary.BigEndian.AppendUint32(out, v)
+	}
+	for i := range d.Groups {
+		g := &d.Groups[i]
+		card, err := g.Card.AppendText(nil)
+		if err != nil {
+			return b, err
+		}
+		out = binary.BigEndian.AppendUint32(out, uint32(g.Count))
+		out = binary.BigEndian.AppendUint32(out, uint32(g.Site))
+		out = binary.BigEndian.AppendUint16(out, uint16(len(card)))
+		out = append(out, card...)
+	}
+	if _, err := ReadDescription(out[len(b):]); err != nil {
+		return b, err
+	}
+	return out, nil
+}
+
+// ReadDescription decodes all of b, which may come from anywhere. It keeps
+// nothing of b.
+func ReadDescription(b []byte) (*Description, error) {
+	d, err := readDescription(b)
+	if err != nil {
+		return nil, fmt.Errorf("dynamic: %w", err)
+	}
+	return d, nil
+}
+
+func readDescription(b []byte) (*Description, error) {
+	switch {
+	case len(b) > MaxDescription:
+		return nil, fmt.Errorf("%w: %d bytes, more than %d", ErrDescription, len(b), MaxDescription)
+	case len(b) < descriptionHead:
+		return nil, fmt.Errorf("%w: %d bytes", ErrDescription, len(b))
+	}
+	if v := binary.BigEndian.Uint32(b); v != DescriptionVersion {
+		return nil, fmt.Errorf("%w: version %d, this program knows %d", ErrDescription, v, DescriptionVersion)
+	}
+	d := &Description{}
+	b = b[4:]
+	b = b[copy(d.World[:], b):]
+	b = b[copy(d.Secret[:], b):]
+	n, err := d.Limits.read(b)
+	if err != nil {
+		return nil, err
+	}
+	return d, d.readGroups(b[8*4:], n)
+}
+
+// read decodes the words of the head, of which the last one is the number of groups.
+func (l *Limits) read(b []byte) (groups uint32, err error) {
+	var w [8]uint32
+	for i := range w {
+		w[i] = binary.BigEndian.Uint32(b[4*i:])
+	}
+	*l = Limits{w[0], w[1], w[2], int32(w[3]), int32(w[4]), int32(w[5]), w[6]&flagCheck != 0}
+	if w[6]&^flagCheck != 0 {
+		return 0, fmt.Errorf("%w: flags %#x", ErrDescription, w[6])
+	}
+	return w[7], l.check()
+}
+
+func (d *Description) readGroups(b []byte, n uint32) error {
+	if n == 0 || int64(n) > int64(len(b)/groupHead) {
+		return fmt.Errorf("%w: %d groups in %d bytes", ErrDescription, n, len(b))
+	}
+	total := 0
+	for i := range n {
+		if len(b) < groupHead {
+			return fmt.Errorf("%w: it ends in group %d of %d", ErrDescription, i, n)
+		}
+		count, site := binary.BigEndian.Uint32(b), binary.BigEndian.Uint32(b[4:])
+		text := int(binary.BigEndian.Uint16(b[8:]))
+		b = b[groupHead:]
+		switch {
+		case count == 0 || count > MaxWorldProcs-uint32(total):
+			return fmt.Errorf("%w: group %d has %d procs after %d, a world has at most %d", ErrDescription, i, count, total, MaxWorldProcs)
+		case site > 1<<31-1:
+			return fmt.Errorf("%w: group %d is of site %d", ErrDescription, i, site)
+		case text > len(b):
+			return fmt.Errorf("%w: it ends in the card of group %d", ErrDescription, i)
+		}
+		card, err := parseCard(b[:text])
+		if err != nil {
+			return fmt.Errorf("%w: group %d: %w", ErrDescription, i, err)
+		}
+		b, total = b[text:], total+int(count)
+		d.Groups = append(d.Groups, Group{int(count), int(site), card})
+	}
+	if len(b) > 0 {
+		return fmt.Errorf("%w: %d bytes after %d groups", ErrDescription, len(b), n)
+	}
+	return nil
+}
