@@ -64,20 +64,13 @@ func (b *builder) draft(sb *block) *siteDraft {
 		b.fault(sb.pos, `a site cannot be called "*"`, "give it a name; routes use it")
 	}
 	if s.Foreign {
+		s.Implementation = Implementation(pick("", "implementation", sb))
+		s.Representation = Representation(pick("", "representation", sb))
 		b.checkForeign(sb)
+	} else {
+		b.checkOurs(sb)
 	}
 	return s
-}
-
-// checkForeign reports what somebody wants to run on a site that we do not run.
-func (b *builder) checkForeign(sb *block) {
-	const remedy = "remove it, or remove foreign = true"
-	if sb.has("server") {
-		b.fault(sb.at("server"), "site "+quote(sb.label)+" is foreign and finds the server by its own means", remedy)
-	}
-	for _, in := range sb.blocks {
-		b.fault(in.pos, "site "+quote(sb.label)+" is foreign: nothing of it is run from here", remedy)
-	}
 }
 
 // ours are the sites that are not foreign.

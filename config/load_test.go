@@ -80,7 +80,7 @@ func TestFullFile(t *testing.T) {
 		if alpha.Procs() != 3 || len(alpha.Hosts) != 2 || alpha.Hosts[0].Port != 7801 || alpha.Hosts[1].Procs != 1 {
 			t.Errorf("alpha has %+v", alpha.Hosts)
 		}
-		if lam.Procs() != 0 || !lam.Foreign {
+		if lam.Procs() != 0 || !lam.Foreign || lam.Implementation != LAM71 || lam.Representation != NativeX86 {
 			t.Errorf("lam is %+v", lam)
 		}
 	})

@@ -42,7 +42,11 @@ type Job struct {
 type Site struct {
 	Name    string
 	Client  int  // IMPI client rank
-	Foreign bool // run by somebody else; only Name and Client mean something
+	Foreign bool // run by somebody else; only Name, Client and the next two mean something
+
+	Implementation Implementation // of a foreign site, where the file says it
+	Representation Representation // of user data to and from a foreign site, where the file says it
+
 	Server  Server
 	Auth    Auth
 	Hosts   []Host
@@ -150,18 +154,6 @@ type Route struct {
 	Representation Representation
 	Pos            Pos
 }
-
-// Representation is the form of user data on the way to a peer.
-type Representation string
-
-// The representations. The empty one is native between sites of ours that
-// have one byte order, and external32 otherwise.
-const (
-	RepresentationAuto Representation = ""
-	External32         Representation = "external32"
-	NativeLE           Representation = "native-le"
-	NativeBE           Representation = "native-be"
-)
 
 // Protocol has the values that a site submits at startup. See IMPI ch.2,
 // COLL labels.

@@ -24,7 +24,8 @@ var (
 	logLevels       = []string{"trace", "debug", "info", "warn", "error"}
 	logFormats      = []string{"text", "json"}
 	dataPlanes      = []string{"fd", "peer-shm", "ring", "stream", "grpc"}
-	representations = []string{string(External32), string(NativeLE), string(NativeBE)}
+	representations = []string{string(External32), string(NativeLE), string(NativeBE), string(NativeX86)}
+	implementations = []string{string(LAM71)}
 )
 
 const maxClients = 32 // IMPI ch.2: client_mask has 32 bits
@@ -140,6 +141,8 @@ func fileSpec() *blockSpec {
 		attrs: []attrSpec{
 			{name: "client", kind: integer(0, maxClients-1), required: true},
 			{name: "foreign", kind: truth()},
+			{name: "implementation", kind: oneOf(implementations)},
+			{name: "representation", kind: oneOf(representations)},
 			{name: "server", kind: endpoint(1)},
 		},
 		blocks: append([]*blockSpec{blockEmbeddedServer(), blockAuth()}, shared...),

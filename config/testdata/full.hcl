@@ -95,9 +95,10 @@ route "*" {
 }
 
 route "lam" {
-  # Of user data: external32 as the standard wants it, or what a peer that is
-  # known to be alike has in memory: native-le or native-be. Default: native
-  # between sites of ours with one byte order, external32 otherwise.
+  # Of user data: external32 as the standard wants it, or what a peer is known
+  # to have in memory: native-le, native-be, or native-x86, which is native-le but
+  # for long doubles. Default: native between sites of ours with one byte order,
+  # what the site block of a foreign one says, external32 otherwise.
   representation = "external32"
 }
 
@@ -156,9 +157,15 @@ site "gamma" {
   auth "key" { file = "job.key" }
 }
 
-# A site that somebody else runs, like LAM/MPI: only its name and rank are here,
-# so that a route can name it.
+# A site that somebody else runs, like LAM/MPI: its name and rank, so that a route
+# can name it, and what is known of it.
 site "lam" {
   client  = 3
   foreign = true
+
+  # Its MPI, if that has habits of its own: lam-7.1 sends what it has in memory,
+  # native-x86 unless representation says otherwise, and puts MPI_Reduce into the
+  # point-to-point context. Default: it keeps to the standard.
+  implementation = "lam-7.1"
+  representation = "native-x86"
 }

@@ -23,7 +23,9 @@ type Representation uint8
 // Kind's elements follow each other without gaps, big-endian, a pair as its
 // members. NativeLE and NativeBE are the same in the byte order they say, with
 // the sizes that a 64-bit host uses in memory: they are for peers known to use
-// them. Native is this host's memory as it stands, for peers of the same build.
+// them. NativeX86 is NativeLE but for long doubles, which are an x87's 80 bits in
+// 16 bytes instead of an IEEE quad: so a C library on x86-64 packs its memory.
+// Native is this host's memory as it stands, for peers of the same build.
 //
 // IMPI ch.1, Data Format: user data between clients is external32.
 const (
@@ -31,11 +33,12 @@ const (
 	External32
 	NativeLE
 	NativeBE
+	NativeX86
 
 	representations
 )
 
-var representationNames = [representations]string{"native", "external32", "native-le", "native-be"}
+var representationNames = [representations]string{"native", "external32", "native-le", "native-be", "native-x86"}
 
 // String gives the name used in messages.
 func (r Representation) String() string {
@@ -89,7 +92,7 @@ func (r Representation) Identity(k Kind) bool {
 		return false // Decode makes proper bools of what a peer sent
 	}
 	l := &layouts[k]
-	if l.quad && x87 {
+	if l.quad && x87 != (r == NativeX86) {
 		return false
 	}
 	sameOrder := r.big() == hostBig || r.Size(k) == 1
@@ -111,7 +114,7 @@ func (r Representation) Encode(dst, src []byte, k Kind, n int) error {
 	case l.index > 0:
 		encodePairs(dst[:wire], src[:native], l, r)
 	case l.quad:
-		encodeQuads(dst[:wire], src[:native], l, r.big())
+		encodeQuads(dst[:wire], src[:native], l, r)
 	case int(l.width) != l.wire(r):
 		resize(dst[:wire], src[:native], l, r, true)
 	default:
@@ -136,7 +139,7 @@ func (r Representation) Decode(dst, src []byte, k Kind, n int) error {
 	case l.index > 0:
 		decodePairs(dst[:native], src[:wire], l, r)
 	case l.quad:
-		decodeQuads(dst[:native], src[:wire], l, r.big())
+		decodeQuads(dst[:native], src[:wire], l, r)
 	case int(l.width) != l.wire(r):
 		resize(dst[:native], src[:wire], l, r, false)
 	default:

@@ -53,7 +53,7 @@ func naive[T any](order binary.ByteOrder, v T) []byte {
 }
 
 // orders are the representations with a byte order of their own.
-var orders = map[Representation]binary.ByteOrder{External32: binary.BigEndian, NativeBE: binary.BigEndian, NativeLE: binary.LittleEndian}
+var orders = map[Representation]binary.ByteOrder{External32: binary.BigEndian, NativeBE: binary.BigEndian, NativeLE: binary.LittleEndian, NativeX86: binary.LittleEndian}
 
 // travels: what Encode makes is what encoding/binary makes, Decode gives the
 // values back, and both leave alone what is behind.

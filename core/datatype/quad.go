@@ -18,39 +18,64 @@ const (
 	quadQuietHi = 1 << 47
 )
 
-// encodeQuads writes the long doubles of src as IEEE quads.
-func encodeQuads(dst, src []byte, l *layout, big bool) {
+// encodeQuads writes the long doubles of src as r has them.
+func encodeQuads(dst, src []byte, l *layout, r Representation) {
 	width := int(l.width)
 	for len(src) >= width && len(dst) >= quadWidth {
-		putQuad(dst, loadLongDouble(src), big)
+		r.putLong(dst[:quadWidth], loadLongDouble(src))
 		dst, src = dst[quadWidth:], src[width:]
 	}
 }
 
 // decodeQuads is the inverse of encodeQuads. What an x87 number cannot hold is
 // rounded to nearest even.
-func decodeQuads(dst, src []byte, l *layout, big bool) {
+func decodeQuads(dst, src []byte, l *layout, r Representation) {
 	width := int(l.width)
 	for len(dst) >= width && len(src) >= quadWidth {
-		storeLongDouble(dst[:width], getQuad(src, big))
+		storeLongDouble(dst[:width], r.getLong(src))
 		dst, src = dst[width:], src[quadWidth:]
 	}
+}
+
+// putLong writes a long double into 16 bytes.
+func (r Representation) putLong(b []byte, q quad) {
+	if r == NativeX86 {
+		putX87(b, q)
+	} else {
+		putQuad(b, q, r.big())
+	}
+}
+
+func (r Representation) getLong(b []byte) quad {
+	if r == NativeX86 {
+		return getX87(b)
+	}
+	return getQuad(b, r.big())
 }
 
 // loadLongDouble reads a long double of this host.
 func loadLongDouble(b []byte) quad {
 	if x87 {
-		return fromX87(binary.LittleEndian.Uint16(b[8:]), binary.LittleEndian.Uint64(b))
+		return getX87(b)
 	}
 	return getQuad(b, hostBig)
 }
 
 // storeLongDouble is the inverse. Padding becomes zero.
 func storeLongDouble(b []byte, q quad) {
-	if !x87 {
+	if x87 {
+		putX87(b, q)
+	} else {
 		putQuad(b, q, hostBig)
-		return
 	}
+}
+
+func getX87(b []byte) quad {
+	return fromX87(binary.LittleEndian.Uint16(b[8:]), binary.LittleEndian.Uint64(b))
+}
+
+// putX87 fills b with an x87 number and zeros behind it.
+func putX87(b []byte, q quad) {
 	top, mant := q.x87()
 	clear(b)
 	binary.LittleEndian.PutUint64(b, mant)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"runtime"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -262,4 +263,36 @@ func TestTwins(t *testing.T) {
 	}
 	apply(MaxLoc, []float64{3, 9, 1, 1, 2, 1}, []float64{2, 1, 2, 9, 2, 5}, []float64{3, 9, 2, 9, 2, 1})
 	apply(MinLoc, []float64{3, 9, 1, 1, 2, 6}, []float64{2, 1, 2, 9, 2, 5}, []float64{2, 1, 1, 1, 2, 5})
+}
+
+// TestNativeX86 has long doubles as a C library on x86-64 packs them: ten bytes
+// of the x87 and six of padding, which are zero.
+func TestNativeX86(t *testing.T) {
+	for _, c := range []struct {
+		k    Kind
+		mem  []byte
+		want string
+	}{
+		{LongDouble, longDoubles(1), "00 00 00 00 00 00 00 80 ff 3f 00 00 00 00 00 00"},
+		{LongDouble, longDoubles(-3), "00 00 00 00 00 00 00 c0 00 c0 00 00 00 00 00 00"},
+		{ComplexLongDouble, longDoubles(1, -3), "00 00 00 00 00 00 00 80 ff 3f 00 00 00 00 00 00 00 00 00 00 00 00 00 c0 00 c0 00 00 00 00 00 00"},
+	} {
+		wire := make([]byte, NativeX86.Size(c.k))
+		if err := NativeX86.Encode(wire, c.mem, c.k, 1); err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprintf("% x", wire); got != c.want {
+			t.Errorf("%v: %s, want %s", c.k, got, c.want)
+		}
+		back := make([]byte, len(c.mem))
+		if err := NativeX86.Decode(back, wire, c.k, 1); err != nil || !bytes.Equal(back, c.mem) {
+			t.Errorf("%v came back as % x (%v), was % x", c.k, back, err, c.mem)
+		}
+	}
+	if want := runtime.GOARCH == "amd64"; NativeX86.Identity(LongDouble) != want {
+		t.Errorf("on %s long doubles travel as they are: %v", runtime.GOARCH, !want)
+	}
+	if n := NativeX86.Size(PairLongDouble); n != 20 {
+		t.Errorf("a long double and an index take %d bytes, want 20", n)
+	}
 }

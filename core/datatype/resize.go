@@ -28,7 +28,7 @@ func encodePairs(dst, src []byte, l *layout, r Representation) {
 	size, wire, big := int(l.size), l.wire(r), r.big()
 	for len(src) >= size && len(dst) >= wire+4 {
 		if l.quad {
-			encodeQuads(dst[:wire], src[:l.width], l, big)
+			encodeQuads(dst[:wire], src[:l.width], l, r)
 		} else {
 			putInteger(dst[:wire], integer(src[:l.width], hostBig, true), big)
 		}
@@ -44,7 +44,7 @@ func decodePairs(dst, src []byte, l *layout, r Representation) {
 		index := integer(src[wire:wire+4], big, true)
 		if l.quad {
 			clear(dst[l.width:size])
-			decodeQuads(dst[:l.width], src[:wire], l, big)
+			decodeQuads(dst[:l.width], src[:wire], l, r)
 		} else {
 			value := integer(src[:wire], big, true)
 			clear(dst[:size])

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/openimpi/impi/core/coll"
 	"github.com/openimpi/impi/core/comm"
@@ -19,10 +20,14 @@ type collectives struct {
 	ours    bool // all members run this library and number the operations
 	mu      sync.Mutex
 	free    []*collective
-	number  uint32 // how many operations have been begun
+	number  atomic.Uint64 // how many operations have been begun
 	// turns are the operations under way where they must take turns: messages to
 	// members of another library do not tell which of them they belong to.
 	turns []*collective
+
+	seating sync.Mutex
+	settled atomic.Bool // seat says whether the communicator is on the board
+	seat    *seat
 }
 
 // bigStep is how many bytes of local work are done without the lock, so that
@@ -104,7 +109,7 @@ func (c *Comm) describePeers(profile *coll.Profile, m *comm.Masters, group *comm
 			Rep:                  c.p.data[proc],
 			ReduceOnPointToPoint: c.p.job.Procs[proc].ReduceOnPointToPoint,
 		}
-		if m.Client(n) != own && c.p.roster.external[client] {
+		if m.Client(n) != own && c.p.roster.foreign[client] {
 			profile.Ours = false
 		}
 	}
@@ -127,8 +132,7 @@ func (c *Comm) begin() (*collective, error) {
 		x = &collective{c: c}
 		x.sched = &x.main
 	}
-	x.number = c.colls.number
-	c.colls.number++ // whatever becomes of it, so that all members count the same
+	x.number = uint32(c.colls.number.Add(1) - 1) // whatever becomes of it, so that all members count the same
 	if !c.colls.ours {
 		c.colls.turns = append(c.colls.turns, x)
 	}

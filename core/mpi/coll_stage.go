@@ -12,7 +12,7 @@ import (
 // staging is a collective operation over Buffers on its way to the planner, which
 // wants native elements of one kind. Items that lie in memory so are left where
 // they are. Others are copied: to elements of their kind if all are of one, else
-// packed, as they are among equal machines and in external32 elsewhere.
+// packed, as they are among equal machines and in a form that all know elsewhere.
 type staging struct {
 	c     *Comm
 	call  call
@@ -60,7 +60,7 @@ func (s *staging) form(t *Datatype) form {
 	}
 	rep := datatype.Native
 	if !s.c.p.homogeneous {
-		rep = datatype.External32
+		rep = s.c.p.roster.common
 	}
 	return form{datatype.Byte, rep, int(t.Packed(rep))}
 }
@@ -230,13 +230,18 @@ func (x *collective) settle(temps []temp) {
 	}
 	x.after = func() error {
 		return x.outside(func() error {
-			for i := range temps {
-				t := &temps[i]
-				t.each(func(p unsafe.Pointer, items int, part []byte) {
-					t.b.typ.Decode(t.rep, p, items, 0, part, nil)
-				})
-			}
+			unpackAll(temps)
 			return nil
+		})
+	}
+}
+
+// unpackAll unpacks what was received into copies.
+func unpackAll(temps []temp) {
+	for i := range temps {
+		t := &temps[i]
+		t.each(func(p unsafe.Pointer, items int, part []byte) {
+			t.b.typ.Decode(t.rep, p, items, 0, part, nil)
 		})
 	}
 }
@@ -258,6 +263,17 @@ func (x *collective) planStaged(s *staging) error {
 
 // run executes what was staged.
 func (s *staging) run() error {
+	if s.err == nil {
+		if seat := s.c.seat(); seat != nil {
+			if block, ok := seat.fits(&s.call); ok {
+				err := seat.run(&s.call, block)
+				if err == nil {
+					unpackAll(s.temps)
+				}
+				return err
+			}
+		}
+	}
 	x, err := s.c.begin()
 	if err != nil {
 		return err

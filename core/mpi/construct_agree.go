@@ -127,7 +127,7 @@ func elsewhere(code uint32) error {
 }
 
 // ours tells whether all members of c, on both sides, run this library: those of
-// other sites do if data travels to them as it lies in memory.
+// other sites do if the node says nothing else, and data to them is not external32.
 func (c *Comm) ours() bool {
 	return c.p.ours(c.Masters()) && (c.local == nil || c.p.ours(comm.NewMasters(c.Remote(), c.p.roster.clients)))
 }
@@ -136,7 +136,7 @@ func (c *Comm) ours() bool {
 func (p *process) ours(m *comm.Masters) bool {
 	own := p.roster.clients.Of(comm.Proc(p.job.Rank))
 	for n := range m.Count() {
-		if client := m.Client(n); client != own && p.roster.external[client] {
+		if client := m.Client(n); client != own && p.roster.foreign[client] {
 			return false
 		}
 	}

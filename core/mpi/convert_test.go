@@ -21,7 +21,7 @@ func mixed(rep string) layout {
 }
 
 func TestForeignRepresentations(t *testing.T) {
-	for _, rep := range []string{"external32", "native-le", "native-be"} {
+	for _, rep := range []string{"external32", "native-le", "native-be", "native-x86"} {
 		t.Run(rep, func(t *testing.T) {
 			mixed(rep).run(t, func(t *testing.T, c *Comm) error {
 				return first(

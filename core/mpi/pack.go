@@ -62,6 +62,9 @@ func (p *process) packedAs() datatype.Representation {
 	if p.homogeneous {
 		return datatype.Native
 	}
+	if p.roster.common != datatype.External32 {
+		return p.roster.common // another library unpacks its own only
+	}
 	as := datatype.Native
 	for _, rep := range p.kinds {
 		switch {

@@ -26,7 +26,8 @@ type Roster struct {
 	kinds       []datatype.Representation // the different ones of data
 	homogeneous bool                      // all of data is Native
 	plain       uint64                    // bit k: elements of kind k travel as they lie in memory, whoever sends
-	external    []bool                    // by client: data to some of its ranks is external32
+	common      datatype.Representation   // of what all read as one stream of bytes: items of several kinds in collectives
+	foreign     []bool                    // by client: some of its ranks run, or may run, another library
 }
 
 // NewRoster makes the roster of the ranks to which a job's procs look like this.
@@ -58,7 +59,7 @@ func NewRoster(procs []wireup.Proc, like *Roster) (*Roster, error) {
 // readData takes the representations out of the procs.
 func (r *Roster) readData(procs []wireup.Proc) error {
 	r.data = make([]datatype.Representation, len(procs))
-	r.homogeneous = true
+	r.homogeneous, r.common = true, commonForm(procs)
 	for i := range procs {
 		rep, err := datatype.ParseRepresentation(procs[i].Data)
 		if err != nil {
@@ -72,11 +73,11 @@ func (r *Roster) readData(procs []wireup.Proc) error {
 		if c := procs[i].Client; c < 0 || c >= wire.MaxClients {
 			return fmt.Errorf("rank %d: %w: client %d, a job has at most %d", i, ErrNode, c, wire.MaxClients)
 		}
-		for int(procs[i].Client) >= len(r.external) {
-			r.external = append(r.external, false)
+		for int(procs[i].Client) >= len(r.foreign) {
+			r.foreign = append(r.foreign, false)
 		}
-		if rep == datatype.External32 {
-			r.external[procs[i].Client] = true
+		if rep == datatype.External32 || procs[i].Foreign {
+			r.foreign[procs[i].Client] = true
 		}
 	}
 	for k := datatype.Byte; k.Valid(); k++ {
@@ -85,6 +86,26 @@ func (r *Roster) readData(procs []wireup.Proc) error {
 		}
 	}
 	return nil
+}
+
+// commonForm is the representation that all procs of the job understand: that of
+// the other libraries, if theirs is the same, as this one reads any; else external32.
+func commonForm(procs []wireup.Proc) datatype.Representation {
+	common := datatype.Native
+	for i := range procs {
+		rep, err := datatype.ParseRepresentation(procs[i].Data)
+		if !procs[i].Foreign || err != nil {
+			continue
+		}
+		if common != datatype.Native && common != rep {
+			return datatype.External32
+		}
+		common = rep
+	}
+	if common == datatype.Native {
+		return datatype.External32
+	}
+	return common
 }
 
 // sameProcs tells whether these are the procs that the roster was made of.

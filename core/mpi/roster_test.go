@@ -3,6 +3,7 @@ package mpi
 import (
 	"errors"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -134,6 +135,42 @@ func TestRankMemoryDoesNotGrowWithTheJob(t *testing.T) {
 	}
 	if large > 24<<10 {
 		t.Errorf("%d bytes for a rank of 100,000", large)
+	}
+}
+
+// A proc of another library is foreign in whatever form its data is, and if all of
+// those have one form, streams of items of several kinds have it as well.
+func TestForeignProcs(t *testing.T) {
+	for _, c := range []struct {
+		name           string
+		first, second  string // representations of clients 1 and 2
+		alien1, alien2 bool
+		foreign        []bool
+		common         datatype.Representation
+	}{
+		{"all ours", "native-le", "native-le", false, false, []bool{false, false, false}, datatype.External32},
+		{"external32", "native-le", "external32", false, false, []bool{false, false, true}, datatype.External32},
+		{"one", "native-le", "native-x86", false, true, []bool{false, false, true}, datatype.NativeX86},
+		{"one and a site of ours", "external32", "native-x86", false, true, []bool{false, true, true}, datatype.NativeX86},
+		{"two alike", "native-x86", "native-x86", true, true, []bool{false, true, true}, datatype.NativeX86},
+		{"two that differ", "native-be", "native-x86", true, true, []bool{false, true, true}, datatype.External32},
+	} {
+		job := wide(3)
+		job.Procs = job.Procs[:9]
+		for r := range job.Procs {
+			switch p := &job.Procs[r]; p.Client {
+			case 0:
+				p.Data = datatype.HostOrder().String()
+			case 1:
+				p.Data, p.Foreign = c.first, c.alien1
+			default:
+				p.Data, p.Foreign = c.second, c.alien2
+			}
+		}
+		r := rosterOf(t, job, nil)
+		if !slices.Equal(r.foreign, c.foreign) || r.common != c.common {
+			t.Errorf("%s: foreign clients %v, common form %v; want %v and %v", c.name, r.foreign, r.common, c.foreign, c.common)
+		}
 	}
 }
 

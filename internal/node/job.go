@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/agent"
 	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/core/dynamic"
@@ -157,6 +158,9 @@ func (n *node) jobOf(p *proc) *wireup.Job {
 			Host: append([]byte(nil), x.ID.Host[:]...), PID: x.ID.PID, Client: x.Client, Node: x.Host,
 			Path: n.path(pair{rank, to}), Data: n.data(pair{rank, to}),
 		}
+		if site, foreign := n.foreignSite(x.Client); foreign {
+			j.Procs[r].Foreign, j.Procs[r].ReduceOnPointToPoint = true, site.Implementation.ReduceOnPointToPoint()
+		}
 		if card := n.cards[to]; card != nil {
 			j.Procs[r].Machine = card.Node
 		}
@@ -185,13 +189,28 @@ func (n *node) path(x pair) wireup.Path {
 func (n *node) data(x pair) string {
 	a, b := n.job.Procs[x.local].Client, n.job.Procs[x.peer].Client
 	ours, theirs := n.cards[x.local], n.cards[x.peer]
-	switch {
-	case a == b:
+	if a == b {
 		return datatype.HostOrder().String()
-	case ours == nil || theirs == nil:
+	}
+	if site, foreign := n.foreignSite(b); foreign {
+		return string(n.opt.Site.DataTo(site))
+	}
+	if ours == nil || theirs == nil {
 		return datatype.External32.String()
 	}
 	return representation(ours, theirs, a, b)
+}
+
+// foreignSite gives the site of a client that somebody else runs, with what the
+// job file says of it; a client that the file does not have is one of ours if it
+// has said so at startup.
+func (n *node) foreignSite(c wire.ClientRank) (site config.Site, foreign bool) {
+	for _, s := range n.opt.Job.Sites {
+		if s.Client == int(c) {
+			return s, s.Foreign
+		}
+	}
+	return config.Site{}, !n.job.Clients[c].Own
 }
 
 // noticed gives the function that hears from a host's switch.

@@ -92,6 +92,10 @@ type Proc struct {
 	// known; those of one Node do anyway.
 	Machine string `json:"machine,omitempty"`
 
+	// Foreign says that it runs another MPI library, or may: nothing is known of it
+	// but what IMPI has all libraries do.
+	Foreign bool `json:"foreign,omitempty"`
+
 	// ReduceOnPointToPoint says that its client uses the point-to-point context
 	// for Reduce, as LAM/MPI does.
 	ReduceOnPointToPoint bool `json:"reduce_on_p2p,omitempty"`

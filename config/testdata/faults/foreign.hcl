@@ -4,12 +4,15 @@ job {
 }
 program { command = ["../bin/prog"] }
 site "a" {
-  client = 0
+  client         = 0
+  implementation = "lam-7.1"
+  representation = "native-le"
 }
 site "lam" {
   client  = 1
   foreign = true
   server  = "127.0.0.1:7800"
+  implementation = "lam"
   host {
     address = "127.0.0.1"
     procs   = 1

@@ -1,0 +1,83 @@
+package config
+
+// Representation is the form of user data on the way to a peer.
+type Representation string
+
+// The representations. The empty one is native between sites of ours that
+// have one byte order, and external32 otherwise.
+const (
+	RepresentationAuto Representation = ""
+	External32         Representation = "external32"
+	NativeLE           Representation = "native-le"
+	NativeBE           Representation = "native-be"
+	NativeX86          Representation = "native-x86" // NativeLE with the long doubles of x86-64
+)
+
+// Implementation is the MPI that runs a foreign site.
+type Implementation string
+
+// The implementations whose habits are known. The empty one keeps to the standard.
+const (
+	Standard Implementation = ""
+	LAM71    Implementation = "lam-7.1" // LAM/MPI 7.1
+)
+
+// habits are what an implementation does in its own way, and nobody else need.
+type habits struct {
+	representation       Representation
+	reduceOnPointToPoint bool
+}
+
+var implementationHabits = map[Implementation]habits{
+	// LAM packs its memory, and swaps bytes only if its own nodes differ. That they
+	// are x86-64 is by far the likeliest; a site's representation says otherwise.
+	LAM71: {representation: NativeX86, reduceOnPointToPoint: true},
+}
+
+// ReduceOnPointToPoint tells whether the site's MPI sends and expects the messages
+// of Reduce in the communicator's point-to-point context. IMPI ch.4, Context IDs,
+// has the collective one for it.
+func (i Implementation) ReduceOnPointToPoint() bool {
+	return implementationHabits[i].reduceOnPointToPoint
+}
+
+// DataTo is the representation of user data between s and a foreign site: what the
+// route with its name says, or its site block, or what its implementation is known
+// for, or the route "*", or the standard. IMPI ch.1, Data Format.
+func (s Site) DataTo(peer Site) Representation {
+	route := s.RouteTo(peer.Name)
+	named := RepresentationAuto
+	if route.Site == peer.Name {
+		named = route.Representation
+	}
+	for _, r := range []Representation{named, peer.Representation, implementationHabits[peer.Implementation].representation, route.Representation} {
+		if r != RepresentationAuto {
+			return r
+		}
+	}
+	return External32
+}
+
+// checkForeign reports what somebody wants to run on a site that we do not run.
+func (b *builder) checkForeign(sb *block) {
+	const remedy = "remove it, or remove foreign = true"
+	if sb.has("server") {
+		b.fault(sb.at("server"), "site "+quote(sb.label)+" is foreign and finds the server by its own means", remedy)
+	}
+	for _, in := range sb.blocks {
+		b.fault(in.pos, "site "+quote(sb.label)+" is foreign: nothing of it is run from here", remedy)
+	}
+}
+
+// checkOurs reports what is said of sites that we do not run, in the block of one
+// that we do.
+func (b *builder) checkOurs(sb *block) {
+	for _, c := range []struct{ name, remedy string }{
+		{"implementation", "remove it, or add foreign = true"},
+		{"representation", "remove it, or add foreign = true; between sites of ours a route says it"},
+	} {
+		if sb.has(c.name) {
+			b.fault(sb.at(c.name), "site "+quote(sb.label)+" is ours, and "+c.name+" is for foreign ones", c.remedy)
+		}
+	}
+}
