@@ -200,7 +200,7 @@ func (j *job) step(p *process, sends, recvs *[]*message) bool {
 func (j *job) do(p *process, t *Step, sends, recvs *[]*message) {
 	j.t.Helper()
 	if t.Local() {
-		if overlap(t.Src, t.Dst) && !(t.Action == Decode && same(t.Src, t.Dst)) {
+		if Overlap(t.Src, t.Dst) && !(t.Action == Decode && same(t.Src, t.Dst)) {
 			j.t.Fatalf("rank %d: %v of overlapping buffers", p.rank, t.Action)
 		}
 		if t.Action == Copy && len(t.Dst) < len(t.Src) {

@@ -315,13 +315,14 @@ func checkPair(send, recv []byte, k datatype.Kind) error {
 	if err := checkBuffer("the receive buffer", recv, k); err != nil {
 		return err
 	}
-	if overlap(send, recv) {
+	if Overlap(send, recv) {
 		return fmt.Errorf("coll: %w: send and receive buffers overlap; for in place pass no send buffer", ErrBuffer)
 	}
 	return nil
 }
 
-func overlap(a, b []byte) bool {
+// Overlap tells whether two buffers have memory in common.
+func Overlap(a, b []byte) bool {
 	if len(a) == 0 || len(b) == 0 {
 		return false
 	}

@@ -101,7 +101,7 @@ func (p *Planner) reduceScatter(s *Schedule, b parts, result []byte, k datatype.
 func (p *Planner) reduceScatterDirect(s *Schedule, b parts, result []byte, k datatype.Kind, op *datatype.Op) {
 	mine := b.at(p.me)
 	var into []byte
-	if !overlap(b.buf, result) {
+	if !Overlap(b.buf, result) {
 		into = result
 	}
 	a := p.accumulate(s, mine, into, k, op)

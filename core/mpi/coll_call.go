@@ -178,6 +178,14 @@ func (x *collective) plan(a *call) error {
 
 // call executes a collective operation.
 func (c *Comm) call(a *call) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	if s := c.seat(); s != nil {
+		if block, ok := s.fits(a); ok {
+			return s.run(a, block)
+		}
+	}
 	x, err := c.begin()
 	if err != nil {
 		return err

@@ -44,6 +44,7 @@ func (c *Comm) end() error {
 	if !c.life.CompareAndSwap(usable, freed) {
 		return c.alive()
 	}
+	c.leaveBoard()
 	return nil
 }
 

@@ -54,6 +54,7 @@ type process struct {
 	flusher  machine.Timer // sends what is held back if the program does not come back
 	armed    bool
 
+	aboard    aboard
 	machine   machine.Machine
 	control   machine.Node // nil in a program that no node started
 	news      atomic.Bool  // inbox holds something

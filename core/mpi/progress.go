@@ -111,6 +111,9 @@ func (p *process) step() (progress bool) {
 	if p.mute > 0 && !progress {
 		progress = p.lookAround()
 	}
+	if p.waiters > 0 && p.lookAboard() {
+		progress = true
+	}
 	scan := p.polls%every == 0
 	p.polls++
 	if scan && (p.scan(0) || p.lookStirred()) {
@@ -204,8 +207,13 @@ func (p *process) scan(timeout time.Duration) (progress bool) {
 
 func (p *process) handle(events []poll.Event) (progress bool) {
 	for _, ev := range events {
-		if ev.Key == machine.WakeKey {
+		switch ev.Key {
+		case machine.WakeKey:
 			p.set.Clear()
+			progress = true
+			continue
+		case boardKey:
+			p.rung()
 			progress = true
 			continue
 		}
@@ -245,6 +253,13 @@ func (p *process) park() {
 	if p.tell() || sleepless || p.failure != nil {
 		p.giveWay()
 		return
+	}
+	if len(p.aboard.seats) > 0 {
+		defer p.wakeAboard()
+		if !p.sleepAboard() {
+			p.giveWay()
+			return
+		}
 	}
 	p.asleep = true
 	events, err := p.doze()

@@ -28,6 +28,7 @@ type layout struct {
 	spin             string                    // "": auto
 	maxLinear, xsize int32                     // 0: the defaults
 	check            bool                      // compare what members call
+	messages         bool                      // no board: all goes by messages
 	_                struct{}                  // keyed literals only
 }
 
@@ -144,6 +145,9 @@ func (l layout) start(t *testing.T) []*process {
 			connect(t, procs[a], b, la)
 			connect(t, procs[b], a, lb)
 		}
+	}
+	if !l.messages && !boardOff {
+		putOnBoards(t, procs)
 	}
 	return procs
 }

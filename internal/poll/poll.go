@@ -141,3 +141,7 @@ func (w *Waker) Close() error { return unix.Close(w.fd) }
 
 // Yield lets another runnable thread of this core go first.
 func Yield() { _, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) }
+
+// AdoptWaker makes a Waker of an eventfd that somebody else has made, and takes it
+// over.
+func AdoptWaker(fd int) *Waker { return &Waker{fd: fd} }

@@ -1,0 +1,127 @@
+package board
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/bits"
+	"sync/atomic"
+	"unsafe"
+)
+
+// The layout: see the package comment.
+const (
+	version    = 1
+	byteOrder  = 0x01020304
+	page       = 4096
+	headerSize = page
+	line       = 128
+	entrySize  = 64
+	entries    = 8
+	slotHead   = 2 * line
+	memberSize = line + entries*entrySize
+	roomSize   = 4 << 10
+	halfSize   = 128 << 10
+	areaSize   = entries*roomSize + 2*halfSize
+
+	atVersion = 8
+	atOrder   = 12
+	atProcs   = 16
+	atTaken   = 128
+)
+
+const (
+	// MaxProcs is how many procs can share a board: each has a bit in a word.
+	MaxProcs = 64
+	// Slots is how many communicators can be on a board at a time.
+	Slots = 16
+	// MaxPost is the most bytes that a member can post in one step.
+	MaxPost = halfSize
+	// inline is how many bytes an entry has room for.
+	inline = entrySize - 16
+)
+
+var magic = [8]byte{'i', 'm', 'p', 'i', 'b', 'o', 'a', 'r'}
+
+// ErrBoard is wrapped when memory that should be a board is not, or when what
+// another proc has written on it cannot be.
+var ErrBoard = errors.New("no valid board")
+
+// Board is memory that has a board in it.
+type Board struct {
+	mem   []byte
+	procs int
+}
+
+func slotSize(procs int) int { return slotHead + procs*memberSize }
+
+// Control is how many bytes from the start of a board for so many procs are used
+// by all of its communicators. The rest are areas.
+func Control(procs int) int { return (headerSize + Slots*slotSize(procs) + page - 1) &^ (page - 1) }
+
+// Size is how many bytes a board for so many procs takes, most of which are never
+// touched.
+func Size(procs int) int { return Control(procs) + Slots*procs*areaSize }
+
+// Header is what is at the start of a board for so many procs. The rest are zeroes.
+func Header(procs int) ([]byte, error) {
+	if procs < 2 || procs > MaxProcs {
+		return nil, fmt.Errorf("board: %w: it is for 2 to %d procs, not for %d", ErrBoard, MaxProcs, procs)
+	}
+	h := make([]byte, atTaken+8)
+	copy(h, magic[:])
+	binary.NativeEndian.PutUint32(h[atVersion:], version)
+	binary.NativeEndian.PutUint32(h[atOrder:], byteOrder)
+	binary.NativeEndian.PutUint32(h[atProcs:], uint32(procs))
+	binary.NativeEndian.PutUint64(h[atTaken:], 1) // the world's
+	return h, nil
+}
+
+// Open checks memory that begins with a Header for procs procs. It is used from
+// then on until nobody uses the Board any more, and begins at a multiple of 8.
+func Open(mem []byte, procs int) (*Board, error) {
+	want, err := Header(procs)
+	if err != nil {
+		return nil, err
+	}
+	if len(mem) != Size(procs) {
+		return nil, fmt.Errorf("board: %w: %d bytes, for %d procs it has %d", ErrBoard, len(mem), procs, Size(procs))
+	}
+	if uintptr(unsafe.Pointer(&mem[0]))%8 != 0 {
+		return nil, fmt.Errorf("board: %w: its memory is not aligned", ErrBoard)
+	}
+	if string(mem[:atProcs+4]) != string(want[:atProcs+4]) {
+		return nil, fmt.Errorf("board: %w: it begins with %q, want %q", ErrBoard, mem[:atProcs+4], want[:atProcs+4])
+	}
+	return &Board{mem: mem, procs: procs}, nil
+}
+
+func (b *Board) word(at int) *atomic.Uint64 { return (*atomic.Uint64)(unsafe.Pointer(&b.mem[at])) }
+
+// Take takes a slot for a communicator, false if none is left. One member does and
+// tells the others. Slot 0 is never given: it is that of the communicator of all procs
+// of the board, if there is one.
+func (b *Board) Take() (slot int, ok bool) {
+	taken := b.word(atTaken)
+	for {
+		was := taken.Load()
+		slot = bits.TrailingZeros64(^was)
+		if slot >= Slots {
+			return 0, false
+		}
+		if taken.CompareAndSwap(was, was|1<<slot) {
+			return slot, true
+		}
+	}
+}
+
+func (b *Board) free(slot int) { b.word(atTaken).And(^(uint64(1) << slot)) }
+
+// Place gives member me of a communicator of members its part of a slot. Members
+// with a higher number than the board has procs, or a slot that is not, are ErrBoard.
+func (b *Board) Place(slot, members, me int) (*Place, error) {
+	if slot < 0 || slot >= Slots || members < 1 || members > b.procs || me < 0 || me >= members {
+		return nil, fmt.Errorf("board: %w: member %d of %d in slot %d; there are %d slots for %d", ErrBoard, me, members, slot, Slots, b.procs)
+	}
+	return &Place{b: b, slot: slot, n: members, me: me, base: headerSize + slot*slotSize(b.procs)}, nil
+}

@@ -1,0 +1,259 @@
+package board
+
+import (
+	"fmt"
+	"math/bits"
+	"sync/atomic"
+	"unsafe"
+)
+
+// Turn is an operation and a step of it. Later ones are larger.
+type Turn uint64
+
+const (
+	stepBits = 16
+	doneBit  = 1
+
+	// MaxSteps is how many steps an operation can have.
+	MaxSteps = 1 << (stepBits - 1)
+)
+
+// NewTurn is the first step of operation number n, from 0 on.
+func NewTurn(n uint64) Turn { return Turn((n + 1) << stepBits) }
+
+// Step is step i of the operation that t is the first step of.
+func (t Turn) Step(i int) Turn { return t + Turn(i)<<1 }
+
+// index counts steps, so that those in a row differ.
+func (t Turn) index() int { return int(t>>stepBits + t>>1&(MaxSteps-1)) }
+
+// Place is the part of one member in a slot, and its view of the others'. One
+// goroutine at a time may use it.
+type Place struct {
+	b           *Board
+	slot, n, me int
+	base        int // of the slot
+
+	written [entries]Turn // when the member wrote each entry last
+	rooms   [2]Turn       // and each half
+	backed  [2]bool       // rooms and halves have memory
+	took    bool          // something of an area was read in this turn
+	seen    Turn          // the others were so far when they were asked last
+}
+
+func (p *Place) part(m int) int { return p.base + slotHead + m*memberSize }
+
+// turn is how far a member is.
+func (p *Place) turn(m int) *atomic.Uint64 { return p.b.word(p.part(m)) }
+
+func (p *Place) entry(m int, t Turn) int {
+	return p.part(m) + line + t.index()%entries*entrySize
+}
+
+func (p *Place) area(m int) int { return Control(p.b.procs) + (p.slot*p.b.procs+m)*areaSize }
+
+// data is where a member has the n bytes that it posts in t.
+func (p *Place) data(m int, t Turn, n int) []byte {
+	at := p.entry(m, t) + 16
+	switch i := t.index(); {
+	case n > roomSize:
+		at = p.area(m) + entries*roomSize + i%2*halfSize
+	case n > inline:
+		at = p.area(m) + i%entries*roomSize
+	}
+	return p.b.mem[at : at+n : at+n]
+}
+
+// Members is the set of all members but this one, a bit for each rank.
+func (p *Place) Members() uint64 {
+	return ^uint64(0) >> (64 - p.n) &^ (1 << p.me)
+}
+
+// Member is the set of one.
+func Member(m int) uint64 { return 1 << m }
+
+// Begin says that this member is in t, and has taken all that it wants of what came before.
+func (p *Place) Begin(t Turn) {
+	p.took = false
+	p.turn(p.me).Store(uint64(t))
+}
+
+// End says that this member has taken all that it wants of t. It writes nothing,
+// and is false, where nobody is held up by that for long.
+func (p *Place) End(t Turn) bool {
+	if !p.took {
+		return false
+	}
+	p.took = false
+	p.turn(p.me).Store(uint64(t | doneBit))
+	return true
+}
+
+// Backing is the part of the memory that posting n bytes in t needs, from its
+// start, if it was not asked for before: it may have to be allocated.
+func (p *Place) Backing(n int) (at, size int) {
+	long := n > roomSize
+	switch {
+	case n <= inline, long && p.backed[1], !long && p.backed[0]:
+		return 0, 0
+	case long:
+		p.backed[1] = true
+		return p.area(p.me) + entries*roomSize, 2 * halfSize
+	}
+	p.backed[0] = true
+	return p.area(p.me), entries * roomSize
+}
+
+// Room gives the memory for the n bytes that this member will post in t, at most
+// MaxPost. Vacant has told that nobody reads there any more.
+func (p *Place) Room(t Turn, n int) []byte { return p.data(p.me, t, n) }
+
+// Post says that what belongs into Room is there. what tells operations apart.
+func (p *Place) Post(t Turn, what uint8, n int) {
+	e := p.entry(p.me, t)
+	*(*uint64)(unsafe.Pointer(&p.b.mem[e+8])) = header(what, n)
+	p.written[t.index()%entries] = t
+	if n > roomSize {
+		p.rooms[t.index()%2] = t
+	}
+	p.b.word(e).Store(uint64(t))
+}
+
+func header(what uint8, n int) uint64 { return uint64(what)<<56 | uint64(n) }
+
+// Look gives the n bytes that member m has posted in t, which a Wait has told. They
+// are good until End, and may change when somebody breaks the rules. It is an error if
+// the member has posted something else.
+func (p *Place) Look(m int, t Turn, what uint8, n int) ([]byte, error) {
+	e := p.entry(m, t)
+	if at := Turn(p.b.word(e).Load()); at != t {
+		return nil, fmt.Errorf("board: %w: member %d is in operation %d, not %d", ErrBoard, m, at>>stepBits, t>>stepBits)
+	}
+	if h := *(*uint64)(unsafe.Pointer(&p.b.mem[e+8])); h != header(what, n) {
+		return nil, &Mismatch{Member: m, What: uint8(h >> 56), Bytes: h << 8 >> 8, WantWhat: what, WantBytes: n}
+	}
+	if n > inline {
+		p.took = true
+	}
+	return p.data(m, t, n), nil
+}
+
+// Mismatch is the error of members that do not do the same.
+type Mismatch struct {
+	Member    int
+	What      uint8
+	Bytes     uint64
+	WantWhat  uint8
+	WantBytes int
+}
+
+// Error tells both sides.
+func (e *Mismatch) Error() string {
+	if e.What != e.WantWhat {
+		return fmt.Sprintf("rank %d calls another operation, number %d where %d is expected", e.Member, e.What, e.WantWhat)
+	}
+	return fmt.Sprintf("rank %d sent %d bytes, %d are expected", e.Member, e.Bytes, e.WantBytes)
+}
+
+// Sleepers gives the members that have gone to sleep, all but this one, and takes
+// note that they will be woken. It is asked after whatever another may wait for has been written.
+func (p *Place) Sleepers() uint64 {
+	w := p.b.word(p.base)
+	if w.Load() == 0 {
+		return 0
+	}
+	others := p.Members()
+	return w.And(^others) & others
+}
+
+// Sleep says that this member is about to sleep, and must be woken from then on.
+func (p *Place) Sleep() { p.b.word(p.base).Or(1 << p.me) }
+
+// Awake says that it is not asleep.
+func (p *Place) Awake() { p.b.word(p.base).And(^(uint64(1) << p.me)) }
+
+// Leave says that this member will not use the slot any more. The last one gives
+// it back; before, nobody has any use for what is in it.
+func (p *Place) Leave() {
+	left := p.b.word(p.base + line)
+	if left.Add(1) != uint64(p.n) {
+		return
+	}
+	for m := range p.n {
+		p.turn(m).Store(0)
+		for i := range entries {
+			p.b.word(p.part(m) + line + i*entrySize).Store(0)
+		}
+	}
+	p.b.word(p.base).Store(0)
+	left.Store(0)
+	if p.slot != 0 {
+		p.b.free(p.slot)
+	}
+}
+
+// Wait is what a member waits for: that some others are so far.
+type Wait struct {
+	p     *Place
+	left  uint64 // members that are not, as far as is known
+	entry Turn   // whose entry is looked at; 0: their turns
+	want  uint64
+}
+
+// Arrived waits until members have begun t's operation.
+func (p *Place) Arrived(members uint64, t Turn) Wait {
+	return Wait{p: p, left: members, want: uint64(t)}
+}
+
+// Posted waits until members have posted in t.
+func (p *Place) Posted(members uint64, t Turn) Wait {
+	return Wait{p: p, left: members, entry: t, want: uint64(t)}
+}
+
+// Taken waits until members have ended t, or begun something later.
+func (p *Place) Taken(members uint64, t Turn) Wait {
+	return Wait{p: p, left: members, want: uint64(t | doneBit)}
+}
+
+// Vacant waits until n bytes can be posted in t.
+func (p *Place) Vacant(t Turn, n int) Wait {
+	was := p.written[t.index()%entries]
+	if n > roomSize {
+		was = max(was, p.rooms[t.index()%2])
+	}
+	if was == 0 || p.seen > was {
+		return Wait{}
+	}
+	p.seen = p.slowest()
+	return p.Taken(p.Members(), was)
+}
+
+// slowest is how far all the others are.
+func (p *Place) slowest() Turn {
+	least := ^uint64(0)
+	for m := range p.n {
+		if m != p.me {
+			least = min(least, p.turn(m).Load())
+		}
+	}
+	return Turn(least)
+}
+
+// Over tells whether the wait is.
+func (w *Wait) Over() bool {
+	for w.left != 0 {
+		m := bits.TrailingZeros64(w.left)
+		at := w.p.turn(m)
+		if w.entry != 0 {
+			at = w.p.b.word(w.p.entry(m, w.entry))
+		}
+		if at.Load() < w.want {
+			return false
+		}
+		w.left &= w.left - 1
+	}
+	return true
+}
+
+// Left is the set of the members that are still waited for.
+func (w *Wait) Left() uint64 { return w.left }

@@ -1,0 +1,150 @@
+package mpi
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/openimpi/impi/core/board"
+	"github.com/openimpi/impi/core/comm"
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/machine"
+	"github.com/openimpi/impi/internal/poll"
+)
+
+// boardKey is the key of the bell's event in the poll set.
+const boardKey = machine.WakeKey - 1
+
+// aboard is what a proc has of the board of its host: see core/board.
+type aboard struct {
+	board  *board.Board
+	ranks  []wire.WorldRank // whose it is, ascending
+	bells  []*poll.Waker    // of each, to be woken by
+	bell   *poll.Waker      // this proc's
+	back   func(at, size int) error
+	seats  []*seat // those whose goroutines wait
+	asleep bool    // they have said that they sleep
+}
+
+// onBoard gives the proc the board that it shares with the procs of its host. back
+// allocates a part of it. Nothing was communicated before.
+func (p *process) onBoard(b *board.Board, bells []*poll.Waker, back func(at, size int) error) error {
+	a := &p.aboard
+	a.ranks = p.housemates()
+	at := slices.Index(a.ranks, p.job.Rank)
+	if len(bells) != len(a.ranks) {
+		return fmt.Errorf("%w: a board for %d procs on a host that has %d", ErrNode, len(bells), len(a.ranks))
+	}
+	if err := p.set.Add(bells[at].FD(), boardKey, link.Readable); err != nil {
+		return err
+	}
+	a.board, a.bells, a.bell, a.back = b, bells, bells[at], back
+	return nil
+}
+
+// housemates are the procs of this one's host.
+func (p *process) housemates() []wire.WorldRank {
+	var ranks []wire.WorldRank
+	own := &p.job.Procs[p.job.Rank]
+	for r := range p.job.Procs {
+		if x := &p.job.Procs[r]; x.Client == own.Client && x.Node == own.Node {
+			ranks = append(ranks, wire.WorldRank(r))
+		}
+	}
+	return ranks
+}
+
+// seat is a communicator's place on the board. It is guarded by the process's lock,
+// and while busy belongs to one operation.
+type seat struct {
+	c       *Comm
+	place   *board.Place
+	bells   []*poll.Waker // by rank
+	procs   []comm.Proc   // by rank
+	wait    board.Wait
+	busy    bool
+	scratch [2][]byte
+	ops     uint
+}
+
+// seat gives the communicator's place on the board, nil if it has none. The first
+// time it may be a collective operation. All members come to the same answer.
+func (c *Comm) seat() *seat {
+	cs := &c.colls
+	if cs.settled.Load() {
+		return cs.seat
+	}
+	cs.seating.Lock()
+	defer cs.seating.Unlock()
+	if !cs.settled.Load() {
+		cs.seat = c.takeSeat()
+		cs.settled.Store(true)
+	}
+	return cs.seat
+}
+
+// takeSeat has rank 0 take a slot of the board for all members. Where that fails,
+// they do without.
+func (c *Comm) takeSeat() *seat {
+	s := &seat{c: c}
+	if c.p.check || !s.locate() {
+		return nil
+	}
+	var told [1]byte // the slot; 0 is that of the communicator of all procs of the host
+	if c != c.p.world {
+		if c.Rank() == 0 {
+			slot, _ := c.p.aboard.board.Take()
+			told[0] = byte(slot)
+		}
+		if err := c.collective(bcastBytes(told[:])); err != nil || told[0] == 0 {
+			return nil
+		}
+	}
+	var err error
+	if s.place, err = c.p.aboard.board.Place(int(told[0]), c.Size(), c.Rank()); err != nil {
+		return nil
+	}
+	return s
+}
+
+// locate finds the members on the board, and tells whether all are there.
+func (s *seat) locate() bool {
+	a, n := &s.c.p.aboard, s.c.Size()
+	if a.board == nil || s.c.Inter() || n < 2 || n > len(a.ranks) {
+		return false
+	}
+	for rank := range n {
+		proc, _ := s.c.Comm.Proc(rank)
+		at, ok := slices.BinarySearch(a.ranks, wire.WorldRank(proc))
+		if !ok {
+			return false
+		}
+		s.bells, s.procs = append(s.bells, a.bells[at]), append(s.procs, proc)
+	}
+	return true
+}
+
+// leaveBoard gives the communicator's place up.
+func (c *Comm) leaveBoard() {
+	c.colls.seating.Lock()
+	defer c.colls.seating.Unlock()
+	if s := c.colls.seat; s != nil {
+		s.place.Leave()
+		c.colls.seat = nil
+	}
+	c.colls.settled.Store(true)
+}
+
+// lost tells why one of those that are waited for will not come.
+func (s *seat) lost() error {
+	for rank, proc := range s.procs {
+		if s.wait.Left()&board.Member(rank) == 0 {
+			continue
+		}
+		if err := s.c.p.eng.Down(message.Peer(proc)); err != nil {
+			return fmt.Errorf("rank %d: %w", rank, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,60 @@
+package mpi
+
+import "github.com/openimpi/impi/core/board"
+
+// reduce is Reduce and Allreduce: each member posts its operand, and those that get
+// the result combine all of them, from the last rank to the first. So the order is that
+// of the ranks, and all compute the same to the last bit.
+func (s *seat) reduce(a *call, t board.Turn, block int) error {
+	me, all := s.c.Rank(), a.what == allreduceAll
+	own := a.send
+	if own == nil {
+		own = a.recv
+	}
+	if all || me != a.root {
+		if err := s.post(a, t, own); err != nil || !all && me != a.root {
+			return err
+		}
+	} else if a.send == nil {
+		own = s.keep(0, own)
+	}
+	last := s.c.Size() - 1
+	for m := last; m >= 0; m-- {
+		x := own
+		if m != me || all {
+			var err error
+			if x, err = s.look(a, t, m, block); err != nil {
+				return err
+			}
+		}
+		if m == last {
+			s.copy(a.recv, x)
+		} else if err := s.combine(a, x); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keep copies b to memory number i of the communicator's, where it stays.
+func (s *seat) keep(i int, b []byte) []byte {
+	if len(s.scratch[i]) < len(b) {
+		s.scratch[i] = aligned(len(b))
+	}
+	return s.scratch[i][:copy(s.scratch[i], b)]
+}
+
+// combine adds an operand of lower ranks to the result. A function of the user's
+// gets nothing to look at that others can write to meanwhile.
+func (s *seat) combine(a *call, x []byte) error {
+	p, count := s.c.p, len(a.recv)/a.kind.Size()
+	if len(x) < bigStep && a.op.Predefined() {
+		return a.op.Apply(x, a.recv, a.kind, count)
+	}
+	p.unlock()
+	defer p.lock()
+	if !a.op.Predefined() {
+		x = s.keep(1, x)
+	}
+	return a.op.Apply(x, a.recv, a.kind, count)
+}

@@ -1,0 +1,197 @@
+package mpi
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"github.com/openimpi/impi/core/board"
+	"github.com/openimpi/impi/internal/poll"
+)
+
+const (
+	// glances is how many times a waiter looks at the board before it sees to the
+	// links, and offers its core before each if there are others who want it.
+	glances = 8
+	// seldom is how many operations on the board go by, at most, before links are
+	// seen to.
+	seldom = 32
+)
+
+// await waits for what the others do on the board. The process is locked, but may
+// be unlocked in between.
+func (s *seat) await(w board.Wait) error {
+	if w.Over() {
+		return nil
+	}
+	s.wait = w
+	s.notify()
+	p := s.c.p
+	p.aboard.seats = append(p.aboard.seats, s)
+	err := s.linger()
+	if i := slices.Index(p.aboard.seats, s); i >= 0 {
+		p.aboard.seats = slices.Delete(p.aboard.seats, i, i+1)
+	}
+	if p.aboard.asleep { // whoever drives sleeps for the others, too
+		s.place.Awake()
+	}
+	return err
+}
+
+func (s *seat) linger() error {
+	p := s.c.p
+	for !s.wait.Over() {
+		if p.failure != nil {
+			return p.failure
+		}
+		if err := s.lost(); err != nil {
+			return err
+		}
+		p.turnAboard(s)
+	}
+	return nil
+}
+
+// notify wakes those that sleep and may wait for what was written last.
+func (s *seat) notify() {
+	for m := s.place.Sleepers(); m != 0; m &= m - 1 {
+		s.bells[bits.TrailingZeros64(m)].Wake()
+	}
+}
+
+// turnAboard is turn for one that waits for something on the board.
+func (p *process) turnAboard(s *seat) {
+	if p.driving {
+		if p.asleep { // the driver does not look at s yet
+			p.set.Wake()
+		}
+		p.watch()
+		return
+	}
+	p.driving = true
+	p.driveAboard(s)
+	if len(p.errands) > 0 {
+		p.carryOn()
+	}
+	p.tell()
+	if p.wanted.Load() != 0 {
+		p.giveWay()
+	}
+	p.driving = false
+}
+
+// driveAboard looks at the board, and now and then at the links, and sleeps in the
+// end. After each switch of procs the caches are cold: so it is little that it
+// looks at most times.
+func (p *process) driveAboard(s *seat) {
+	if p.deferred {
+		p.flushAll()
+	}
+	p.spin.Begin()
+	for i := 0; !p.glance(s); i++ {
+		if i%glances == glances-1 && p.step() || p.wanted.Load() != 0 {
+			return
+		}
+		if i >= patience && p.nursery.lent > 0 && p.keepLent(false) {
+			return
+		}
+		if p.spin.Over(i) {
+			p.park()
+			return
+		}
+	}
+}
+
+// glance looks at the board: once where others want the core, else for a while.
+func (p *process) glance(s *seat) bool {
+	if p.spin.Shared() {
+		return s.wait.Over()
+	}
+	for range looks {
+		if s.wait.Over() {
+			return true
+		}
+		poll.Pause()
+	}
+	return false
+}
+
+// lookAboard tells goroutines that sleep on turns that what they wait for on the board is there.
+func (p *process) lookAboard() (progress bool) {
+	for _, s := range p.aboard.seats {
+		if s.wait.Over() {
+			p.rouse()
+			return true
+		}
+	}
+	return false
+}
+
+// sleepAboard says on the board that those who wait sleep, and tells whether they
+// may.
+func (p *process) sleepAboard() bool {
+	p.aboard.asleep = true
+	for _, s := range p.aboard.seats {
+		s.place.Sleep()
+		if s.wait.Over() {
+			return false
+		}
+	}
+	return true
+}
+
+// wakeAboard ends that.
+func (p *process) wakeAboard() {
+	p.aboard.asleep = false
+	for _, s := range p.aboard.seats {
+		s.place.Awake()
+	}
+}
+
+// rung takes the bell's event.
+func (p *process) rung() {
+	p.aboard.bell.Clear()
+	p.lookAboard()
+}
+
+// enter waits until the communicator's last operation is over, if it is not, and
+// begins another.
+func (s *seat) enter() (board.Turn, error) {
+	p := s.c.p
+	if s.ops++; s.ops%seldom == 0 {
+		p.test()
+	}
+	for s.busy && p.failure == nil {
+		p.turn()
+	}
+	if p.failure != nil {
+		return 0, p.failure
+	}
+	s.busy = true
+	t := board.NewTurn(s.c.colls.number.Add(1) - 1)
+	s.place.Begin(t)
+	return t, nil
+}
+
+// leave ends an operation.
+func (s *seat) leave(t board.Turn) {
+	s.place.End(t)
+	s.notify()
+	s.busy = false
+	if s.c.p.waiters > 0 {
+		s.c.p.rouse()
+	}
+}
+
+// room waits for the memory to post n bytes.
+func (s *seat) room(t board.Turn, n int) ([]byte, error) {
+	if at, size := s.place.Backing(n); size > 0 && s.c.p.aboard.back != nil {
+		if err := s.c.p.aboard.back(at, size); err != nil {
+			return nil, fmt.Errorf("%d bytes of shared memory: %w", size, err)
+		}
+	}
+	if err := s.await(s.place.Vacant(t, n)); err != nil {
+		return nil, err
+	}
+	return s.place.Room(t, n), nil
+}
