@@ -48,7 +48,7 @@ func TestDirectoryRefusesTheSameProcTwice(t *testing.T) {
 	}
 }
 
-// A proc that one engine adds is no business of the others.
+// A world that one engine meets is no business of the others.
 func TestEnginesShareADirectory(t *testing.T) {
 	d := jobOf(t, 2)
 	var e [2]*Engine
@@ -58,10 +58,13 @@ func TestEnginesShareADirectory(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if p := e[0].AddPeer(wire.Proc{PID: 9}); p != 2 || e[0].Peers() != 3 || e[1].Peers() != 2 || d.Len() != 2 {
-		t.Errorf("added as peer %d; %d, %d and %d procs", p, e[0].Peers(), e[1].Peers(), d.Len())
+	for i := range e {
+		w := World{Host: wire.HostID{byte(i + 1)}, Size: i + 1, MaxData: 1, AckMark: 1, HiWater: 1}
+		if p, err := e[i].AddWorld(w); err != nil || p != 2 || e[i].Peers() != 3+i || d.Len() != 2 {
+			t.Errorf("added as peer %d of %d: %v", p, e[i].Peers(), err)
+		}
 	}
-	if p := e[1].AddPeer(wire.Proc{PID: 10}); p != 2 || e[1].Proc(2).PID != 10 || e[0].Proc(2).PID != 9 {
-		t.Errorf("peer %d: %v and %v", p, e[1].Proc(2), e[0].Proc(2))
+	if e[0].Proc(2).Host[0] != 1 || e[1].Proc(3).Host[0] != 2 || e[1].Proc(3).PID != 1 {
+		t.Errorf("%v and %v", e[0].Proc(2), e[1].Proc(3))
 	}
 }

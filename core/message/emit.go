@@ -23,7 +23,7 @@ func (e *Engine) emit(s *linkState, p *peer) bool {
 func (e *Engine) emitData(s *linkState, p *peer) bool {
 	turn := p.turn
 	r := p.nextSend()
-	n := min(r.total-r.pos, e.maxData)
+	n := min(r.total-r.pos, p.as.maxData)
 	b := e.packetRoom(s, r, int(n))
 	if b == nil {
 		p.turn = turn
@@ -98,11 +98,11 @@ func (e *Engine) packetCommitted(p *peer, r *Request, n int64) {
 // DATASYNC; the rest follows the SYNCACK as DATA that name its pk_drqid.
 func (e *Engine) putData(b []byte, p *peer, r *Request, n uint32) {
 	o := &e.out
-	o.Type, o.DestReq = wire.PkData, 0
+	o.Type, o.Src, o.DestReq = wire.PkData, p.as.self, 0
 	switch {
 	case r.state == stateRest:
 		o.DestReq = r.remote
-	case r.mode == Synchronous || r.total > e.maxData:
+	case r.mode == Synchronous || r.total > p.as.maxData:
 		o.Type = wire.PkDataSync
 		r.needAck = true
 		e.ids.add(r)
@@ -119,11 +119,11 @@ func (e *Engine) putData(b []byte, p *peer, r *Request, n uint32) {
 
 // putControl writes a counted packet without data.
 func (e *Engine) putControl(b []byte, p *peer, c control) {
-	h := wire.Packet{Type: c.typ, Src: e.self.proc, Dest: p.proc, SrcReq: c.srcReq, DestReq: c.dstReq}
+	h := wire.Packet{Type: c.typ, Src: p.as.self, Dest: p.proc, SrcReq: c.srcReq, DestReq: c.dstReq}
 	e.cfg.Dialect.PutHeader(b, &h)
 }
 
 func (e *Engine) putProtoAck(b []byte, p *peer) {
-	h := wire.Packet{Type: wire.PkProtoAck, Src: e.self.proc, Dest: p.proc}
+	h := wire.Packet{Type: wire.PkProtoAck, Src: p.as.self, Dest: p.proc}
 	e.cfg.Dialect.PutHeader(b, &h)
 }

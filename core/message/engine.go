@@ -10,7 +10,7 @@ import (
 )
 
 // Peer is an index into the engine's table of procs. The first ones are the
-// world ranks in order, AddPeer appends.
+// world ranks in order, AddWorld appends.
 type Peer int32
 
 // NoPeer stands for nobody in particular.
@@ -37,12 +37,11 @@ type Config struct {
 // a time.
 type Engine struct {
 	cfg        Config
-	limits     flow.Limits
-	maxData    int64
+	own        standing // among the job's procs
 	self       *peer
 	directory  *Directory
-	added      []wire.Proc // by AddPeer, numbered after those of the directory
-	byAdded    map[wire.Proc]Peer
+	worlds     []*met // by AddWorld, ascending
+	next       Peer   // where the next world begins
 	peers      peers
 	lost       int          // peers that are down
 	links      []*linkState // by LinkID; nil: not attached
@@ -79,17 +78,15 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.FirstRequest == 0 {
 		cfg.FirstRequest = 1
 	}
-	limits := flow.Limits{AckMark: cfg.AckMark, HiWater: cfg.HiWater}
-	if err := limits.Check(); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+	own := standing{maxData: int64(cfg.MaxData), limits: flow.Limits{AckMark: cfg.AckMark, HiWater: cfg.HiWater}}
+	if err := own.check(); err != nil {
+		return nil, err
 	}
 	switch {
 	case cfg.Directory == nil:
 		return nil, fmt.Errorf("%w: no directory of the job's procs", ErrConfig)
 	case cfg.Self < 0 || int(cfg.Self) >= cfg.Directory.Len():
 		return nil, fmt.Errorf("%w: own rank %d in a job of %d procs", ErrConfig, cfg.Self, cfg.Directory.Len())
-	case cfg.MaxData < 1 || cfg.MaxData > math.MaxInt32:
-		return nil, fmt.Errorf("%w: data length %d, must be 1 to %d", ErrConfig, cfg.MaxData, math.MaxInt32)
 	case cfg.StageLimit < 0 || cfg.StageLimit > stageSize/4:
 		return nil, fmt.Errorf("%w: stage limit %d, must be 0 to %d", ErrConfig, cfg.StageLimit, stageSize/4)
 	case cfg.FirstRequest > math.MaxInt64:
@@ -97,13 +94,13 @@ func New(cfg Config) (*Engine, error) {
 	}
 	e := &Engine{
 		cfg:       cfg,
-		limits:    limits,
-		maxData:   int64(cfg.MaxData),
+		own:       own,
 		directory: cfg.Directory,
+		next:      Peer(cfg.Directory.Len()),
 		ids:       ids{first: cfg.FirstRequest},
 	}
+	e.own.self = cfg.Directory.Proc(cfg.Self)
 	e.self = e.newPeer(cfg.Self)
-	e.out.Src = e.self.proc
 	return e, nil
 }
 

@@ -39,25 +39,6 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-func TestAddPeer(t *testing.T) {
-	p := newPair(t, roomy)
-	e := p.e[0]
-	third := wire.Proc{PID: 33}
-	n := e.AddPeer(third)
-	if n != 2 || e.Peers() != 3 || e.Proc(n) != third || e.AddPeer(third) != n || e.AddPeer(wire.Proc{PID: 2}) != 1 {
-		t.Fatalf("peer %d of %d", n, e.Peers())
-	}
-	e.Send(n, Envelope{}, Standard, []byte{1}, 0, 0)
-	if u, ok := e.Unrouted(); !ok || u != n {
-		t.Fatal("no route is asked for")
-	}
-	e.AttachPeer(4, n)
-	e.SetRoute(n, 4)
-	if l, ok := e.Route(n); !ok || l != 4 || !e.HasOutput(4) {
-		t.Error("the message does not leave by its link")
-	}
-}
-
 func TestDriverMistakesPanic(t *testing.T) {
 	for name, f := range map[string]func(e *Engine){
 		"attach twice":      func(e *Engine) { e.Attach(0) },
@@ -66,6 +47,8 @@ func TestDriverMistakesPanic(t *testing.T) {
 		"route to oneself":  func(e *Engine) { e.SetRoute(0, 0) },
 		"input of no link":  func(e *Engine) { e.Input(7) },
 		"lose oneself":      func(e *Engine) { e.PeerDown(0, errCut) },
+		"ask for nobody":    func(e *Engine) { e.Proc(2) },
+		"forget the job":    func(e *Engine) { e.ForgetWorld(0) },
 		"release twice":     func(e *Engine) { r := e.Recv(Envelope{}, 1, nil); e.Release(r); e.Release(r) },
 		"release when done": func(e *Engine) { r := e.Send(1, Envelope{}, Standard, nil, 0, 0); e.Release(r); e.Release(r) },
 	} {

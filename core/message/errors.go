@@ -22,8 +22,11 @@ var (
 // ErrProtocol is wrapped by every *ProtocolError.
 var ErrProtocol = errors.New("message: peer breaks the IMPI protocol")
 
-// ErrConfig is wrapped by the errors of New.
+// ErrConfig is wrapped by the errors of New and AddWorld.
 var ErrConfig = errors.New("message: configuration")
+
+// errForgotten is why requests of a world end that is not known any more.
+var errForgotten = errors.New("its world is not connected any more")
 
 // ProtocolError says what a peer did that the standard forbids. The link it came
 // from cannot be used any further.

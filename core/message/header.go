@@ -64,8 +64,8 @@ func (e *Engine) late(s *linkState, p *peer) error {
 	if !e.in.Type.HasData() {
 		return nil
 	}
-	if !e.plausible() {
-		return e.implausible(s)
+	if !e.plausible(p) {
+		return e.implausible(s, p)
 	}
 	e.startPayload(s, p, nil)
 	return nil
@@ -83,7 +83,7 @@ func (e *Engine) sender(s *linkState) (*peer, error) {
 	case s.last != nil && s.last.proc == *src:
 		p = s.last
 	default:
-		i, ok := e.lookup(*src)
+		i, ok := e.directory.Find(*src) // others have links of their own
 		if !ok {
 			return nil, e.faultProc(s, "pk_src", src, "no such proc in this job")
 		}
@@ -93,25 +93,25 @@ func (e *Engine) sender(s *linkState) (*peer, error) {
 	if p == e.self {
 		return nil, e.faultProc(s, "pk_src", src, "that is the receiver itself")
 	}
-	if e.in.Dest != e.self.proc {
-		return nil, e.faultProc(s, "pk_dest", &e.in.Dest, "this is peer "+strconv.Itoa(int(e.self.index))+" ("+e.self.proc.String()+")")
+	if e.in.Dest != p.as.self {
+		return nil, e.faultProc(s, "pk_dest", &e.in.Dest, "this is peer "+strconv.Itoa(int(e.self.index))+" ("+p.as.self.String()+")")
 	}
 	return p, nil
 }
 
 // plausible tells whether the fields of a packet with data can be right.
-func (e *Engine) plausible() bool {
+func (e *Engine) plausible(p *peer) bool {
 	in := &e.in
-	return uint64(in.Len) <= uint64(e.maxData) && uint64(in.Len) <= in.MsgLen &&
+	return uint64(in.Len) <= uint64(p.as.maxData) && uint64(in.Len) <= in.MsgLen &&
 		in.MsgLen <= math.MaxInt64 && in.Tag != wire.TagOutOfRange
 }
 
 // implausible says what is wrong with a packet that is not plausible.
-func (e *Engine) implausible(s *linkState) error {
+func (e *Engine) implausible(s *linkState, p *peer) error {
 	in := &e.in
 	switch {
-	case uint64(in.Len) > uint64(e.maxData):
-		return e.fault(s, "pk_len", uint64(in.Len), fmt.Sprintf("the job's data length is %d", e.maxData))
+	case uint64(in.Len) > uint64(p.as.maxData):
+		return e.fault(s, "pk_len", uint64(in.Len), fmt.Sprintf("the job's data length is %d", p.as.maxData))
 	case uint64(in.Len) > in.MsgLen:
 		return e.fault(s, "pk_len", uint64(in.Len), fmt.Sprintf("pk_msglen is %d", in.MsgLen))
 	case in.MsgLen > math.MaxInt64:
@@ -123,8 +123,8 @@ func (e *Engine) implausible(s *linkState) error {
 
 // dataHeader acts on the header of a packet with data.
 func (e *Engine) dataHeader(s *linkState, p *peer) error {
-	if !e.plausible() {
-		return e.implausible(s)
+	if !e.plausible(p) {
+		return e.implausible(s, p)
 	}
 	in := &e.in
 	// IMPI ch.3, Long Messages: a DATA that is not its whole message goes on
@@ -145,7 +145,9 @@ func (e *Engine) fault(s *linkState, field string, value uint64, reason string) 
 		Link: s.id, Peer: NoPeer, Proc: e.in.Src, Type: e.in.Type,
 		Field: field, Value: strconv.FormatUint(value, 10), Reason: reason,
 	}
-	if i, ok := e.lookup(e.in.Src); ok {
+	if p := s.peer; p != nil && p.proc == e.in.Src {
+		err.Peer = p.index
+	} else if i, ok := e.directory.Find(e.in.Src); ok {
 		err.Peer = i
 	}
 	return err

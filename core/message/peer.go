@@ -11,6 +11,7 @@ import (
 type peer struct {
 	index  Peer
 	proc   wire.Proc
+	as     *standing // how we deal with it
 	window flow.Window
 	down   error      // why it cannot be reached, wraps ErrPeerDown
 	link   *linkState // where its packets leave, nil: no route yet

@@ -2,7 +2,6 @@ package message
 
 import (
 	"cmp"
-	"fmt"
 	"math/bits"
 	"slices"
 
@@ -40,11 +39,22 @@ func (t *peers) add(p *peer) {
 		t.put(p)
 		return
 	}
-	t.slots = make([]*peer, max(firstPeers, 2*len(t.slots)))
-	t.shift = uint8(32 - bits.Len(uint(len(t.slots)-1)))
+	t.rebuild(max(firstPeers, 2*len(t.slots)))
+}
+
+// rebuild puts all into a table of n places.
+func (t *peers) rebuild(n int) {
+	t.slots = make([]*peer, n)
+	t.shift = uint8(32 - bits.Len(uint(n-1)))
 	for _, q := range t.made {
 		t.put(q)
 	}
+}
+
+// remove takes out whom gone says.
+func (t *peers) remove(gone func(p *peer) bool) {
+	t.made = slices.DeleteFunc(t.made, gone)
+	t.rebuild(len(t.slots))
 }
 
 // sorted gives those that are made, by index.
@@ -69,47 +79,19 @@ func (e *Engine) peer(i Peer) *peer {
 }
 
 func (e *Engine) newPeer(i Peer) *peer {
-	p := &peer{index: i, proc: e.Proc(i), window: flow.New(e.limits)}
+	proc, as := e.identity(i)
+	p := &peer{index: i, proc: proc, as: as, window: flow.New(as.limits)}
 	e.peers.add(p)
 	return p
 }
 
-// AddPeer adds a proc to the table and gives its index. A proc that is known
-// keeps the index it has.
-func (e *Engine) AddPeer(proc wire.Proc) Peer {
-	if p, known := e.lookup(proc); known {
-		return p
-	}
-	if e.byAdded == nil {
-		e.byAdded = make(map[wire.Proc]Peer)
-	}
-	p := Peer(e.Peers())
-	e.added = append(e.added, proc)
-	e.byAdded[proc] = p
-	return p
-}
-
-// lookup gives the index of a proc of the job or one that AddPeer added.
-func (e *Engine) lookup(proc wire.Proc) (p Peer, known bool) {
-	if p, known = e.directory.Find(proc); !known {
-		p, known = e.byAdded[proc]
-	}
-	return p, known
-}
-
-// Peers is the number of procs in the table, this one included.
-func (e *Engine) Peers() int { return e.directory.Len() + len(e.added) }
+// Peers is the number of procs that the table has or had, this one included.
+func (e *Engine) Peers() int { return int(e.next) }
 
 // Proc gives the identity of a peer.
 func (e *Engine) Proc(p Peer) wire.Proc {
-	switch n := e.directory.Len(); {
-	case p < 0 || int(p) >= e.Peers():
-		panic(fmt.Sprintf("message: peer %d of %d", p, e.Peers()))
-	case int(p) < n:
-		return e.directory.Proc(p)
-	default:
-		return e.added[int(p)-n]
-	}
+	proc, _ := e.identity(p)
+	return proc
 }
 
 // Down tells why p cannot be reached; nil: it can, as far as is known.

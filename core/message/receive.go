@@ -59,7 +59,7 @@ func (env Envelope) key() match.Key {
 // that this proc does not know yet is no reason to refuse it.
 func (e *Engine) firstPacket(s *linkState, p *peer) {
 	in := &e.in
-	if in.Type == wire.PkDataSync && in.MsgLen > uint64(in.Len) && int64(in.Len) < e.maxData {
+	if in.Type == wire.PkDataSync && in.MsgLen > uint64(in.Len) && int64(in.Len) < p.as.maxData {
 		e.counters.ShortPackets++
 	}
 	rank := in.LSRank
@@ -125,7 +125,7 @@ func (e *Engine) continuation(s *linkState, p *peer) error {
 	if int64(in.Len) > r.total-r.pos {
 		return e.fault(s, "pk_len", uint64(in.Len), "the message has fewer bytes to come")
 	}
-	if int64(in.Len) < min(r.total-r.pos, e.maxData) {
+	if int64(in.Len) < min(r.total-r.pos, p.as.maxData) {
 		e.counters.ShortPackets++
 	}
 	s.recv = r

@@ -12,7 +12,7 @@ func (e *Engine) sendSelf(s *Request) {
 	m.whole = true
 	e.unexpected.Add(&m.entry, key)
 	e.events++
-	if s.mode == Synchronous || s.total > e.maxData {
+	if s.mode == Synchronous || s.total > e.own.maxData {
 		m.send = s
 		s.state, s.msg = stateWaiting, m
 		return

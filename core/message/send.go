@@ -66,7 +66,7 @@ func (e *Engine) launch(r *Request) {
 // this is no such message; then nothing has happened.
 func (e *Engine) SendNow(to Peer, env Envelope, data []byte, count int64, dtype uint64) (l LinkID, ok bool) {
 	p := e.peers.find(to)
-	if p == nil || len(data) > e.cfg.StageLimit || int64(len(data)) > e.maxData || !p.idle() {
+	if p == nil || len(data) > e.cfg.StageLimit || int64(len(data)) > p.as.maxData || !p.idle() {
 		return NoLink, false
 	}
 	b := p.link.reserve(headerSize + len(data))
@@ -75,7 +75,8 @@ func (e *Engine) SendNow(to Peer, env Envelope, data []byte, count int64, dtype 
 	}
 	p.sent++
 	o := &e.out
-	o.Type, o.Len, o.MsgLen, o.Dest = wire.PkData, uint32(len(data)), uint64(len(data)), p.proc
+	o.Type, o.Len, o.MsgLen = wire.PkData, uint32(len(data)), uint64(len(data))
+	o.Src, o.Dest = p.as.self, p.proc
 	o.SrcReq, o.DestReq, o.Seq = 0, 0, p.sent
 	o.LSRank, o.Tag, o.Context = env.Rank, env.Tag, env.Context
 	o.Count, o.Datatype = count, dtype
