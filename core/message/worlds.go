@@ -1,0 +1,110 @@
+package message
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+
+	"github.com/openimpi/impi/core/flow"
+	"github.com/openimpi/impi/core/wire"
+)
+
+// World is a number of procs of another job, which this one has met. Packets to
+// and from them go by links of their own only, and have other identities than in
+// the job itself: those may be the same in two jobs.
+type World struct {
+	Host wire.HostID // of all of them; their process numbers are their ranks, from 0
+	Size int
+	Self wire.Proc // what they call this proc
+
+	// What both jobs have in common; see Config.
+	MaxData          uint32
+	AckMark, HiWater uint32
+}
+
+// standing is how this proc and those of one world deal with each other.
+type standing struct {
+	self    wire.Proc
+	maxData int64
+	limits  flow.Limits
+}
+
+func (s *standing) check() error {
+	if err := s.limits.Check(); err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	if s.maxData < 1 || s.maxData > math.MaxInt32 {
+		return fmt.Errorf("%w: data length %d, must be 1 to %d", ErrConfig, s.maxData, math.MaxInt32)
+	}
+	return nil
+}
+
+// met is a World in the table of peers.
+type met struct {
+	first Peer
+	size  int32
+	host  wire.HostID
+	standing
+}
+
+// AddWorld adds the procs of a world to the table: rank r is Peer first+r. Each
+// world gets numbers that no other one has or had.
+func (e *Engine) AddWorld(w World) (first Peer, err error) {
+	m := &met{
+		first: e.next, host: w.Host,
+		standing: standing{w.Self, int64(w.MaxData), flow.Limits{AckMark: w.AckMark, HiWater: w.HiWater}},
+	}
+	if err := m.check(); err != nil {
+		return NoPeer, err
+	}
+	if w.Size < 1 || w.Size > math.MaxInt32-int(e.next) {
+		return NoPeer, fmt.Errorf("%w: a world of %d procs after %d", ErrConfig, w.Size, e.next)
+	}
+	m.size = int32(w.Size)
+	e.next += Peer(w.Size)
+	e.worlds = append(e.worlds, m)
+	return m.first, nil
+}
+
+// ForgetWorld takes the world whose first proc is first out of the table. Its
+// links must have been detached; requests that wait for its procs fail.
+func (e *Engine) ForgetWorld(first Peer) {
+	w := e.worldOf(first)
+	if w == nil || w.first != first {
+		panic(fmt.Sprintf("message: peer %d is not the first of a world", first))
+	}
+	for _, p := range slices.Clone(e.peers.made) {
+		if p.as != &w.standing {
+			continue
+		}
+		if p.link != nil {
+			panic(fmt.Sprintf("message: peer %d of a world to be forgotten has link %d", p.index, p.link.id))
+		}
+		e.PeerDown(p.index, errForgotten)
+		e.lost--
+	}
+	e.peers.remove(func(p *peer) bool { return p.as == &w.standing })
+	e.worlds = slices.DeleteFunc(e.worlds, func(m *met) bool { return m == w })
+}
+
+// worldOf gives the world of a peer, nil if it is not in the table or of the job.
+func (e *Engine) worldOf(p Peer) *met {
+	i := sort.Search(len(e.worlds), func(i int) bool { return p < e.worlds[i].first+Peer(e.worlds[i].size) })
+	if i == len(e.worlds) || p < e.worlds[i].first {
+		return nil
+	}
+	return e.worlds[i]
+}
+
+// identity gives what a peer is called on the wire, and how we deal with it.
+func (e *Engine) identity(p Peer) (wire.Proc, *standing) {
+	if p >= 0 && int(p) < e.directory.Len() {
+		return e.directory.Proc(p), &e.own
+	}
+	w := e.worldOf(p)
+	if w == nil {
+		panic(fmt.Sprintf("message: no peer %d: the job has %d, and worlds that were met end at %d", p, e.directory.Len(), e.next))
+	}
+	return wire.Proc{Host: w.host, PID: int64(p - w.first)}, &w.standing
+}
