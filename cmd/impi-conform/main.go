@@ -1,6 +1,7 @@
-// Command impi-conform judges transport plugins: it tries every rule of the
-// contract on a vendor's binary and says what a site would see. See
-// docs/plugin-howto.md.
+// Command impi-conform judges what others have made. Transport plugins: it tries
+// every rule of the contract on a vendor's binary and says what a site would see
+// (docs/plugin-howto.md). Implementations of IMPI: it plays server, clients, hosts
+// and procs against them, case by case (docs/conformance).
 package main
 
 import (
@@ -8,6 +9,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/openimpi/impi/internal/interpreter"
 	"github.com/openimpi/impi/plugins/sdk"
 	"github.com/openimpi/impi/transports/tcp"
 )
@@ -38,22 +40,35 @@ func run(args []string, out, err io.Writer) int {
 		return transport(args[1:], out, err)
 	case "rules":
 		return rules(out)
+	case "protocol":
+		return tryProtocol(args[1:], out, err)
+	case "program":
+		fmt.Fprint(out, interpreter.C)
+		return statusPass
+	case "interpreter": // the same in Go, started by an impi-node
+		return interpreter.Main()
 	case "help", "-h", "-help", "--help":
-		fmt.Fprint(out, help)
+		if len(args) > 1 && args[1] == "protocol" {
+			fmt.Fprint(out, helpProtocol)
+		} else {
+			fmt.Fprint(out, help)
+		}
 		return statusPass
 	}
-	fmt.Fprintf(err, "impi-conform: there is no %q; it can be transport, rules or help\nTry: impi-conform help\n", args[0])
+	fmt.Fprintf(err, "impi-conform: there is no %q; it can be transport, rules, protocol, program or help\nTry: impi-conform help\n", args[0])
 	return statusUsage
 }
 
-const help = `impi-conform judges a transport plugin.
+const help = `impi-conform judges a transport plugin, or an implementation of IMPI.
 
 Usage:
   impi-conform transport [flags] ./impi-transport-NAME
   impi-conform rules
-  impi-conform help
+  impi-conform protocol [flags] [PATTERN]        (impi-conform help protocol)
+  impi-conform program > interpreter.c
+  impi-conform help [protocol]
 
-Examples:
+Examples of transports:
   The whole contract, some minutes; a table on the terminal:
       impi-conform transport ./impi-transport-mine
 
@@ -67,7 +82,7 @@ Examples:
   For CI: a file for it, and an object for your own programs:
       impi-conform transport -junit report.xml -json ./impi-transport-mine > report.json
 
-Flags:
+Flags of transport:
   -run REGEXP        the cases whose number or name it matches; before it there
                      may be a data plane and a colon
   -plane NAME        this data plane only; may be given several times

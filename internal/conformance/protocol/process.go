@@ -3,7 +3,6 @@ package protocol
 import (
 	"bufio"
 	"errors"
-	"fmt"
 	"io"
 	"os/exec"
 	"sync"
@@ -142,14 +141,4 @@ func (p *process) alive(why string) {
 	if !p.running() {
 		p.t.Fatalf("%s has ended (%v): %s", p.name, p.cmd.ProcessState, why)
 	}
-}
-
-var errNoServer = errors.New("the IUT's server cannot be started: give -server")
-var errNoClient = errors.New("the IUT's client cannot be started: give -client")
-
-func notGiven(n Needs) error {
-	if n == Server {
-		return fmt.Errorf("%w", errNoServer)
-	}
-	return errNoClient
 }

@@ -1,0 +1,208 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"regexp"
+	"syscall"
+	"time"
+
+	"github.com/openimpi/impi/internal/conformance/protocol"
+	"github.com/openimpi/impi/internal/conformance/report"
+	"github.com/openimpi/impi/internal/interpreter"
+	"github.com/openimpi/impi/transports/transporttest"
+)
+
+// trial is a command line of "impi-conform protocol".
+type trial struct {
+	iut      string // a preset; empty: commands
+	prefix   string // where it is installed
+	commands protocol.Commands
+	options  protocol.Options
+	list     bool
+	asJSON   bool
+	quiet    bool
+	junit    string
+}
+
+func parseTrial(args []string) (*trial, error) {
+	r := &trial{}
+	f := flag.NewFlagSet("protocol", flag.ContinueOnError)
+	f.SetOutput(io.Discard)
+	f.StringVar(&r.iut, "iut", "", "")
+	f.StringVar(&r.prefix, "prefix", "", "")
+	f.StringVar(&r.commands.ClientCommand, "client", "", "")
+	f.StringVar(&r.commands.ServerCommand, "server", "", "")
+	f.StringVar(&r.commands.Program, "program", "", "")
+	f.StringVar(&r.commands.Title, "name", "the IUT", "")
+	f.StringVar(&r.commands.Release, "release", "", "")
+	f.BoolVar(&r.commands.ManyHosts, "many-hosts", false, "")
+	f.DurationVar(&r.options.Patience, "patience", 10*time.Second, "")
+	f.BoolVar(&r.options.Quick, "quick", false, "")
+	f.BoolVar(&r.options.Trace, "trace", false, "")
+	f.BoolVar(&r.list, "list", false, "")
+	f.BoolVar(&r.asJSON, "json", false, "")
+	f.BoolVar(&r.quiet, "q", false, "")
+	f.StringVar(&r.junit, "junit", "", "")
+	f.Func("level", "", func(s string) error {
+		if r.options.Level = protocol.Level(s); r.options.Level != protocol.Must && r.options.Level != protocol.Should {
+			return errors.New("it is MUST or SHOULD")
+		}
+		return nil
+	})
+	pattern := f.String("run", "", "")
+	rest, err := parseMixed(f, args)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(rest) > 1 || len(rest) == 1 && *pattern != "":
+		return nil, fmt.Errorf("give one pattern, not %q", rest)
+	case len(rest) == 1:
+		*pattern = rest[0]
+	}
+	if *pattern != "" {
+		if r.options.Run, err = regexp.Compile(*pattern); err != nil {
+			return nil, fmt.Errorf("-run: %w", err)
+		}
+	}
+	return r, r.complete()
+}
+
+// complete looks whether there is something to judge.
+func (r *trial) complete() error {
+	own := r.commands.ClientCommand != "" || r.commands.ServerCommand != ""
+	switch {
+	case r.list:
+	case r.iut == "" && !own:
+		return errors.New("say what is to be judged: -iut impi, -iut lam, or -client and -server")
+	case r.iut != "" && own:
+		return errors.New("-iut has its own commands: give it, or -client and -server")
+	case r.iut != "" && r.iut != "impi" && r.iut != "lam":
+		return fmt.Errorf("-iut %q is not known; it can be impi or lam", r.iut)
+	case r.iut == "lam" && r.prefix == "":
+		return errors.New("-iut lam: give -prefix, the folder where LAM/MPI is installed (bin/mpicc is in it)")
+	case r.commands.ClientCommand != "" && r.commands.Program == "":
+		return errors.New("-client: give -program, the interpreter that you have compiled (impi-conform program prints its source)")
+	}
+	return nil
+}
+
+// subject makes what is judged. dir is for files of the run.
+func (r *trial) subject(dir string) (protocol.Subject, error) {
+	switch r.iut {
+	case "impi":
+		self, err := os.Executable()
+		if err != nil {
+			return nil, err
+		}
+		return protocol.Impi(r.prefix, []string{self, "interpreter"})
+	case "lam":
+		return protocol.LAM(r.prefix, interpreter.C, dir)
+	}
+	return &r.commands, nil
+}
+
+// tryProtocol is the subcommand.
+func tryProtocol(args []string, out, errOut io.Writer) int {
+	r, err := parseTrial(args)
+	if err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			fmt.Fprint(out, helpProtocol)
+			return statusPass
+		}
+		fmt.Fprintf(errOut, "impi-conform protocol: %v\nTry: impi-conform help protocol\n", err)
+		return statusUsage
+	}
+	if r.list {
+		return listProtocol(r.options, out)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	found, err := r.run(ctx, out, errOut)
+	switch {
+	case errors.Is(err, protocol.ErrNothing):
+		fmt.Fprintf(errOut, "impi-conform protocol: %v\nTry: impi-conform protocol -list\n", err)
+		return statusUsage
+	case err != nil:
+		fmt.Fprintf(errOut, "impi-conform: %v\n", err)
+		return statusNone
+	case found.Verdict != transporttest.Pass:
+		return statusFail
+	}
+	return statusPass
+}
+
+// run judges and writes the report.
+func (r *trial) run(ctx context.Context, out, errOut io.Writer) (*protocol.Report, error) {
+	dir, err := os.MkdirTemp("", "impi-conform-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // the IUT may run as another user
+		return nil, err
+	}
+	subject, err := r.subject(dir)
+	if err != nil {
+		return nil, err
+	}
+	table := out
+	if r.asJSON {
+		table = errOut
+	}
+	if !r.quiet {
+		r.options.Progress = protocolProgress(table)
+	}
+	found, err := protocol.Run(ctx, subject, r.options)
+	if err != nil {
+		return nil, err
+	}
+	if r.junit != "" {
+		f, err := os.Create(r.junit)
+		if err != nil {
+			return nil, err
+		}
+		if err := errors.Join(found.WriteJUnit(f), f.Close()); err != nil {
+			return nil, err
+		}
+	}
+	if r.asJSON {
+		return found, found.WriteJSON(out)
+	}
+	found.WriteSummary(table)
+	return found, nil
+}
+
+// protocolProgress prints a line for each case that has ended and, on a terminal, one
+// for the case that runs.
+func protocolProgress(w io.Writer) func(protocol.Result, int, int) {
+	f, isFile := w.(*os.File)
+	terminal := isFile && isTerminal(f)
+	return func(r protocol.Result, done, all int) {
+		switch {
+		case r.Verdict != "":
+			fmt.Fprintln(w, protocol.Line(r))
+		case terminal:
+			fmt.Fprintf(w, "%d/%d  %s\r", done+1, all, r.ID)
+		}
+	}
+}
+
+// listProtocol lists the cases that are chosen.
+func listProtocol(o protocol.Options, out io.Writer) int {
+	p := report.Printer{W: out}
+	chapter := ""
+	for _, c := range o.Chosen() {
+		if c.Chapter != chapter {
+			chapter = c.Chapter
+			p.Line("\n%s", chapter)
+		}
+		p.Line("  %-18s %-6s %-7s %s", c.ID, c.Level, c.Needs, c.Expect)
+	}
+	return statusPass
+}

@@ -1,0 +1,187 @@
+package protocol
+
+import (
+	"bytes"
+	"errors"
+	"time"
+)
+
+// talk is what a case is about, as a rule: one proc of the IUT, one of the tester's,
+// and the channel between them.
+type talk struct {
+	*job
+	u  *proc // the IUT's
+	p  *proc // the tester's
+	ch *channel
+}
+
+// talk joins a job and picks the first proc of both sides.
+func (t *T) talk(s setup) *talk {
+	j := t.join(s)
+	return j.between2(j.iut(0), j.peer(0))
+}
+
+// between2 is the talk of any two procs.
+func (j *job) between2(u, p *proc) *talk { return &talk{j, u, p, j.channelOf(u, p)} }
+
+// tell gives the IUT's proc a command and waits until it is done; begin does not wait.
+func (k *talk) tell(format string, args ...any) answers { return k.do(k.u, format, args...) }
+func (k *talk) begin(format string, args ...any) *call  { return k.start(k.u, format, args...) }
+
+// out is a message packet to the IUT's proc.
+func (k *talk) out(typ pkType, tag int32, data []byte) packet {
+	return k.packet(typ, k.p, k.u, tag, data)
+}
+
+// answer is a packet without data to the IUT's proc.
+func (k *talk) answer(typ pkType, srqid, drqid uint64) packet {
+	return packet{typ: typ, src: k.p.id, dest: k.u.id, srqid: srqid, drqid: drqid}
+}
+
+// give sends a message packet when the window lets it.
+func (k *talk) give(p packet) {
+	if p.typ.counted() && !k.ch.open(p.src, p.dest) {
+		k.t.Fatalf("%s: no PROTOACK from %v to %v within %v, the window stays closed", k.ch.c.name, p.dest, p.src, k.t.patience)
+	}
+	k.send(p)
+}
+
+// acks sends the PROTOACK that is due, in a case that handles them itself.
+func (k *talk) acks() {
+	k.ch.mu.Lock()
+	k.ch.window(k.p.id, k.u.id).told++
+	k.ch.mu.Unlock()
+	k.send(k.answer(pkProtoAck, 0, 0))
+}
+
+// take waits for a packet of the pair, of that type.
+func (k *talk) take(typ pkType, what string) packet { return k.next(k.u, k.p, typ, what) }
+
+// whole takes a short message and checks everything that its only packet says.
+func (k *talk) whole(typ pkType, tag int32, data []byte, what string) packet {
+	p := k.take(typ, what)
+	k.isFirst(&p, tag, len(data), what)
+	k.hasData(&p, data, what)
+	return p
+}
+
+// isFirst checks the fields of the first packet of a message on MPI_COMM_WORLD.
+func (k *talk) isFirst(p *packet, tag int32, msglen int, what string) {
+	k.isMessage(p, tag, worldCID, k.u.rank, msglen, what)
+	equal(k.t, "pk_len of "+what, int(p.len), min(msglen, int(k.datalen)))
+}
+
+// isMessage checks what all packets of a message have in common.
+func (j *job) isMessage(p *packet, tag int32, cid uint64, lsrank, msglen int, what string) {
+	equal(j.t, "pk_msglen of "+what, p.msglen, uint64(msglen))
+	equal(j.t, "pk_tag of "+what, p.tag, tag)
+	equal(j.t, "pk_cid of "+what, p.cid, cid)
+	equal(j.t, "pk_lsrank of "+what, int(p.lsrank), lsrank)
+}
+
+// hasData compares data.
+func (j *job) hasData(p *packet, data []byte, what string) {
+	if !bytes.Equal(p.data, data) {
+		j.t.Fatalf("the data of %s is %s, not %s", what, shortHex(p.data), shortHex(data))
+	}
+}
+
+// long gives a message that is longer than the data length to the IUT, up to its first
+// packet.
+func (k *talk) long(tag int32, srqid uint64, data []byte) packet {
+	p := k.out(pkDataSync, tag, data[:k.datalen])
+	p.srqid, p.msglen, p.count = srqid, uint64(len(data)), int64(len(data))
+	k.give(p)
+	return p
+}
+
+// rest gives what follows the first packet of data, in packets of the data length.
+func (k *talk) rest(first packet, drqid uint64, data []byte) {
+	for at := int(k.datalen); at < len(data); at += int(k.datalen) {
+		k.give(piece(first, drqid, data[at:min(at+int(k.datalen), len(data))]))
+	}
+}
+
+// piece is a continuation packet.
+func piece(first packet, drqid uint64, data []byte) packet {
+	first.typ, first.drqid, first.data, first.len = pkData, drqid, data, uint32(len(data))
+	return first
+}
+
+// syncAcked waits for the SYNCACK of a message that was given.
+func (k *talk) syncAcked(first packet, what string) packet {
+	p := k.take(pkSyncAck, "the SYNCACK of "+what)
+	equal(k.t, "pk_srqid of the SYNCACK of "+what, p.srqid, first.srqid)
+	return p
+}
+
+// rests takes the continuation packets of a message of the IUT after its SYNCACK, and
+// checks all their fields. data is the whole message.
+func (k *talk) rests(first packet, drqid uint64, data []byte, what string) {
+	for at := len(first.data); at < len(data); {
+		p := k.take(pkData, "a continuation of "+what)
+		k.continues(&p, &first, drqid, what)
+		n := min(int(k.datalen), len(data)-at)
+		equal(k.t, "pk_len of a continuation of "+what, int(p.len), n)
+		k.hasData(&p, data[at:at+n], "a continuation of "+what)
+		at += n
+	}
+}
+
+// continues checks that a packet belongs to the message.
+func (k *talk) continues(p, first *packet, drqid uint64, what string) {
+	equal(k.t, "pk_drqid of a continuation of "+what, p.drqid, drqid)
+	equal(k.t, "pk_srqid of a continuation of "+what, p.srqid, first.srqid)
+	k.isMessage(p, first.tag, first.cid, int(first.lsrank), int(first.msglen), "a continuation of "+what)
+}
+
+// still watches a channel for a moment: nothing may come. Where the program can be
+// asked quiet is better, as it proves it.
+func (ch *channel) still(why string) {
+	end := time.After(glance)
+	for {
+		ch.mu.Lock()
+		change, n := ch.change, len(ch.queue)
+		ch.mu.Unlock()
+		if n > 0 {
+			break
+		}
+		select {
+		case <-change:
+			continue
+		case <-end:
+		}
+		break
+	}
+	ch.empty(why)
+}
+
+// idle has the program say that it is through, after which nothing may have come.
+func (k *talk) idle(why string) { k.quiet(why) }
+
+// chopped writes packets in pieces of n bytes each, or all in one for 0.
+func (ch *channel) chopped(n int, packets ...packet) {
+	var all []byte
+	ch.wmu.Lock()
+	defer ch.wmu.Unlock()
+	for i := range packets {
+		p := &packets[i]
+		ch.t.trace.add("-> %s: in pieces: %v", ch.c.name, p)
+		if p.typ.counted() {
+			ch.mu.Lock()
+			ch.window(p.src, p.dest).sent++
+			ch.mu.Unlock()
+		}
+		all = append(all, p.bytes()...)
+	}
+	if n == 0 {
+		n = len(all)
+	}
+	for len(all) > 0 {
+		k := min(n, len(all))
+		if _, err := ch.c.tcp.Write(all[:k]); err != nil {
+			ch.t.Fatalf("%s: %v", ch.c.name, errors.Unwrap(err))
+		}
+		all = all[k:]
+	}
+}

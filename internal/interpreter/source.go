@@ -1,0 +1,8 @@
+package interpreter
+
+import _ "embed" // of the program in C
+
+// C is the interpreter in C.
+//
+//go:embed c/interpreter.c
+var C string
