@@ -18,11 +18,11 @@ type talk struct {
 // talk joins a job and picks the first proc of both sides.
 func (t *T) talk(s setup) *talk {
 	j := t.join(s)
-	return j.between2(j.iut(0), j.peer(0))
+	return j.talkOf(j.iut(0), j.peer(0))
 }
 
-// between2 is the talk of any two procs.
-func (j *job) between2(u, p *proc) *talk { return &talk{j, u, p, j.channelOf(u, p)} }
+// talkOf is the talk of any two procs.
+func (j *job) talkOf(u, p *proc) *talk { return &talk{j, u, p, j.channelOf(u, p)} }
 
 // tell gives the IUT's proc a command and waits until it is done; begin does not wait.
 func (k *talk) tell(format string, args ...any) answers { return k.do(k.u, format, args...) }
