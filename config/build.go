@@ -132,6 +132,7 @@ func (b *builder) hosts(s *siteDraft) {
 			Address: pick(netip.Addr{}, "address", h),
 			Procs:   int(pick(int64(1), "procs", h)),
 			Port:    uint16(pick(int64(0), "port", h)),
+			NoBoard: !pick(true, "board", h),
 			Pos:     h.pos,
 		})
 	}

@@ -94,6 +94,7 @@ type Host struct {
 	Address netip.Addr // numeric and specific; advertised and dialled from
 	Procs   int        // at least 1
 	Port    uint16     // of the IMPI channels' listener; 0: any
+	NoBoard bool       // its procs share no memory for collective operations
 	Pos     Pos
 }
 

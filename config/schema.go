@@ -63,6 +63,7 @@ func blockHost() *blockSpec {
 			{name: "address", kind: address(), required: true},
 			{name: "procs", kind: integer(1, 1<<20), required: true},
 			{name: "port", kind: integer(0, math.MaxUint16)},
+			{name: "board", kind: truth()},
 		},
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/machine"
 	"github.com/openimpi/impi/internal/poll"
+	"github.com/openimpi/impi/internal/wireup"
 )
 
 // boardKey is the key of the bell's event in the poll set.
@@ -41,6 +42,22 @@ func (p *process) onBoard(b *board.Board, bells []*poll.Waker, back func(at, siz
 	}
 	a.board, a.bells, a.bell, a.back = b, bells, bells[at], back
 	return nil
+}
+
+// takeBoard takes the board whose descriptors came with the welcome, if any did.
+func (p *process) takeBoard(fds []int) error {
+	if len(fds) == 0 {
+		return nil
+	}
+	bells := make([]*poll.Waker, len(fds)-1)
+	for i, fd := range fds[1:] {
+		bells[i] = poll.AdoptWaker(fd)
+	}
+	b, back, err := wireup.OpenBoard(fds[0], len(bells))
+	if err != nil {
+		return fmt.Errorf("%w; with board = false in its host block the job does without", err)
+	}
+	return p.onBoard(b, bells, back)
 }
 
 // housemates are the procs of this one's host.

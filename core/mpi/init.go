@@ -87,7 +87,7 @@ func singleton() *wireup.Job {
 
 // join says hello to the node and waits for the job to be set up.
 func join(control nodeConn) (*process, error) {
-	hello := wireup.Message{Kind: wireup.KindHello, Version: wireup.Version, Library: Library}
+	hello := wireup.Message{Kind: wireup.KindHello, Version: wireup.Version, Library: Library, Board: wireup.BoardPossible}
 	if err := control.Send(hello); err != nil {
 		return nil, err
 	}
@@ -98,11 +98,25 @@ func join(control nodeConn) (*process, error) {
 	case m.Kind == wireup.KindDown:
 		wireup.CloseAll(fds)
 		os.Exit(exitDown) // the node says why
-	case m.Kind != wireup.KindWelcome || m.Version != wireup.Version || len(fds) != 2:
+	case m.Kind != wireup.KindWelcome || m.Version != wireup.Version || len(fds) < 2 || len(fds) > 2 != m.Board:
 		wireup.CloseAll(fds)
 		return nil, fmt.Errorf("it sent %q version %d with %d descriptors, want %q version %d with 2: %w",
 			m.Kind, m.Version, len(fds), wireup.KindWelcome, wireup.Version, ErrNode)
 	}
+	p, err := welcomed(fds, control)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.takeBoard(fds[2:]); err != nil {
+		return nil, err
+	}
+	go p.listen(control)
+	return p, nil
+}
+
+// welcomed makes the proc of the descriptors that came with a welcome, but for
+// those of a board.
+func welcomed(fds []int, control nodeConn) (*process, error) {
 	job, err := wireup.OpenJob(fds[1])
 	if err != nil {
 		wireup.CloseAll(fds[:1])
@@ -116,7 +130,6 @@ func join(control nodeConn) (*process, error) {
 	if err != nil {
 		return nil, errors.Join(err, agent.Close())
 	}
-	go p.listen(control)
 	return p, nil
 }
 

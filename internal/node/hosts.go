@@ -25,6 +25,7 @@ type ownHost struct {
 	loop    *packetSwitch       // once the dance is over
 	running bool                // the loop is
 	lasting []*keeper           // channels that survive their connections
+	noBoard string              // why its procs have no board; empty: they have one
 
 	dancing atomic.Pointer[dancer] // while channels are made
 

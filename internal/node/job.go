@@ -74,10 +74,8 @@ func (n *node) startSwitches(channels []map[wire.HostRank]link.Link) error {
 				return fmt.Errorf("channel to %s: %w", n.hostName(peer), err)
 			}
 		}
-		for _, p := range h.procs {
-			if err := n.welcome(p); err != nil {
-				return fmt.Errorf("%v: %w", p.who(), err)
-			}
+		if err := n.welcomeAll(h); err != nil {
+			return err
 		}
 	}
 	for _, h := range n.hosts {
@@ -110,8 +108,24 @@ func (n *node) agentConfig(h *ownHost) agent.Config {
 	return c
 }
 
-// welcome links a proc to its agent and sends it the job.
-func (n *node) welcome(p *proc) error {
+// welcomeAll welcomes the procs of a host.
+func (n *node) welcomeAll(h *ownHost) error {
+	b, why := n.boardFor(h)
+	if b != nil {
+		defer b.Close()
+	}
+	h.noBoard = why
+	for _, p := range h.procs {
+		if err := n.welcome(p, b); err != nil {
+			return fmt.Errorf("%v: %w", p.who(), err)
+		}
+	}
+	return nil
+}
+
+// welcome links a proc to its agent and sends it the job, and its host's board if
+// there is one.
+func (n *node) welcome(p *proc, b *wireup.Board) error {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("link to the agent: %w", err)
@@ -134,8 +148,12 @@ func (n *node) welcome(p *proc) error {
 	}
 	defer job.Close()
 	p.phase.Store(int32(welcomed))
-	m := wireup.Message{Kind: wireup.KindWelcome, Version: wireup.Version}
-	if err := p.tell(m, fds[1], int(job.Fd())); err != nil {
+	m := wireup.Message{Kind: wireup.KindWelcome, Version: wireup.Version, Board: b != nil}
+	send := []int{fds[1], int(job.Fd())}
+	if b != nil {
+		send = append(send, b.Descriptors()...)
+	}
+	if err := p.tell(m, send...); err != nil {
 		n.log.Debug("cannot welcome", "proc", p.who(), "error", err) // its end is noticed elsewhere
 	}
 	return nil

@@ -44,6 +44,7 @@ type proc struct {
 	silent  chan struct{} // closed when the control socket has said all
 	judged  chan struct{} // closed when its end has been looked at
 	inquiry inquiry
+	board   bool // its library can use one; known once it is greeted
 }
 
 func (p *proc) who() who {
@@ -172,6 +173,7 @@ func (p *proc) heard(m wireup.Message) {
 				p.who(), m.Library, m.Version, wireup.Version)))
 			return
 		}
+		p.board = m.Board
 		p.phase.Store(int32(greeted))
 		p.n.hellos <- p
 	case m.Kind == wireup.KindOpen && phase == welcomed && m.Lasting != nil:

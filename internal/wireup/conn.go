@@ -22,7 +22,7 @@ const EnvSocket = "IMPI_CONTROL_FD"
 
 const (
 	maxMessage = 64 << 10 // bytes of one record
-	maxFDs     = 4        // descriptors that come with one record
+	maxFDs     = 72       // descriptors that come with one record: a board has one for each proc
 )
 
 // ErrMessage is wrapped by the error for a record that breaks the protocol.

@@ -10,7 +10,8 @@ const (
 	// KindHello is the proc's first message, from mpi.Init.
 	KindHello Kind = "hello"
 	// KindWelcome answers it once the whole job has been set up. It carries two
-	// descriptors: the link to the agent, and a memfd with the Job as JSON.
+	// descriptors: the link to the agent, and a memfd with the Job as JSON; with
+	// Board those of the host's Board follow.
 	KindWelcome Kind = "welcome"
 	// KindOpen asks the node for a direct link to Peer, or with Lasting for a
 	// further connection of one.
@@ -41,6 +42,7 @@ type Message struct {
 	Kind      Kind           `json:"kind"`
 	Version   int            `json:"version,omitempty"`    // hello, welcome: of this protocol
 	Library   string         `json:"library,omitempty"`    // hello: the MPI library and its version
+	Board     bool           `json:"board,omitempty"`      // hello: can use one; welcome: gets one
 	Peer      wire.WorldRank `json:"peer"`                 // open, link
 	Transport string         `json:"transport,omitempty"`  // link
 	DataPlane string         `json:"data_plane,omitempty"` // link; empty: fd

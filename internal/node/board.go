@@ -1,0 +1,51 @@
+package node
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/openimpi/impi/core/board"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/wireup"
+	"github.com/openimpi/impi/transports"
+)
+
+// boardFor makes the board of a host's procs. Without one, why says the reason:
+// collective operations go by messages then.
+func (n *node) boardFor(h *ownHost) (b *wireup.Board, why string) {
+	if why = n.noBoard(h); why != "" {
+		return nil, why
+	}
+	b, err := wireup.NewBoard(len(h.procs))
+	if err != nil {
+		n.log.Warn("collective operations go by messages", "host", h.config.Address, "error", err)
+		return nil, err.Error()
+	}
+	return b, ""
+}
+
+// noBoard tells why the procs of a host have no board: it is memory that they share, so
+// they get it where that is what they would be linked by.
+func (n *node) noBoard(h *ownHost) string {
+	switch {
+	case h.config.NoBoard:
+		return "board = false"
+	case len(h.procs) < 2:
+		return "there is one proc"
+	case len(h.procs) > board.MaxProcs:
+		return fmt.Sprintf("there are more than %d procs", board.MaxProcs)
+	case n.opt.Site.Log.Trace != "":
+		return "packets are traced"
+	}
+	for _, p := range h.procs {
+		if !p.board {
+			return fmt.Sprintf("the library of %v does not know boards", p.who())
+		}
+	}
+	a, b := wire.WorldRank(h.procs[0].rank.Load()), wire.WorldRank(h.procs[1].rank.Load())
+	ways := n.ways(pair{a, b}) // the route is that of the site to itself, for all pairs
+	if len(ways) == 0 || !slices.Contains(ways[0].t.Capabilities().DataPlanes, transports.PlanePeerSHM) {
+		return "links of its procs are not of shared memory"
+	}
+	return ""
+}

@@ -1,0 +1,113 @@
+package wireup
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/openimpi/impi/core/board"
+)
+
+// BoardPossible tells whether this process can use a board: it takes more
+// addresses than a 32-bit process has to spare.
+const BoardPossible = strconv.IntSize == 64
+
+// Board is the memory that the procs of a host share for their collective
+// operations, and an eventfd for each of them, to wake it by. The node makes both
+// and sends them with KindWelcome, the eventfds by world rank.
+type Board struct {
+	Memory *os.File
+	Bells  []int
+}
+
+const boardSeals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_SEAL
+
+// NewBoard makes the board of so many procs. Whoever made it closes it.
+func NewBoard(procs int) (*Board, error) {
+	header, err := board.Header(procs)
+	if err != nil {
+		return nil, err
+	}
+	fd, err := unix.MemfdCreate("impi-board", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return nil, fmt.Errorf("board: memfd: %w", err)
+	}
+	b := &Board{Memory: os.NewFile(uintptr(fd), "impi-board")}
+	if err := b.fill(header, procs); err != nil {
+		b.Close()
+		return nil, err
+	}
+	for range procs {
+		bell, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+		if err != nil {
+			b.Close()
+			return nil, fmt.Errorf("board: eventfd: %w", err)
+		}
+		b.Bells = append(b.Bells, bell)
+	}
+	return b, nil
+}
+
+// fill gives the memory its size and its header. Areas are allocated by those who
+// use them.
+func (b *Board) fill(header []byte, procs int) error {
+	fd := int(b.Memory.Fd())
+	if err := unix.Ftruncate(fd, int64(board.Size(procs))); err != nil {
+		return fmt.Errorf("board: %d bytes: %w", board.Size(procs), err)
+	}
+	if err := unix.Fallocate(fd, 0, 0, int64(board.Control(procs))); err != nil {
+		return fmt.Errorf("board: %d bytes of shared memory: %w", board.Control(procs), err)
+	}
+	if _, err := unix.Pwrite(fd, header, 0); err != nil {
+		return fmt.Errorf("board: header: %w", err)
+	}
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, boardSeals); err != nil {
+		return fmt.Errorf("board: seal: %w", err)
+	}
+	return nil
+}
+
+// Descriptors are those to be sent.
+func (b *Board) Descriptors() []int { return append([]int{int(b.Memory.Fd())}, b.Bells...) }
+
+// Close closes the maker's descriptors. Procs that have got theirs keep the board.
+func (b *Board) Close() {
+	_ = b.Memory.Close()
+	CloseAll(b.Bells)
+}
+
+// OpenBoard maps the memory of a board for procs procs and checks it. back allocates
+// a part of it, which must be done before that part is written to. The descriptor
+// becomes the board's, which is never unmapped.
+func OpenBoard(fd, procs int) (b *board.Board, back func(at, size int) error, err error) {
+	mem, err := mapBoard(fd, procs)
+	if err != nil {
+		return nil, nil, errors.Join(err, unix.Close(fd))
+	}
+	if b, err = board.Open(mem, procs); err != nil {
+		return nil, nil, errors.Join(err, unix.Munmap(mem), unix.Close(fd))
+	}
+	return b, func(at, size int) error { return unix.Fallocate(fd, 0, int64(at), int64(size)) }, nil
+}
+
+func mapBoard(fd, procs int) ([]byte, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return nil, fmt.Errorf("board: %w", err)
+	}
+	have, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0)
+	if err != nil || have&boardSeals != boardSeals {
+		return nil, fmt.Errorf("board: %w: its file has seals %#x of %#x, so that it could be made smaller", board.ErrBoard, have, boardSeals)
+	}
+	if st.Size != int64(board.Size(procs)) {
+		return nil, fmt.Errorf("board: %w: a file of %d bytes, for %d procs it has %d", board.ErrBoard, st.Size, procs, board.Size(procs))
+	}
+	mem, err := unix.Mmap(fd, 0, int(st.Size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_NORESERVE)
+	if err != nil {
+		return nil, fmt.Errorf("board: %d bytes: %w", st.Size, err)
+	}
+	return mem, nil
+}
