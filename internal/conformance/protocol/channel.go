@@ -349,6 +349,12 @@ func (ch *channel) ends(why string) error {
 	}
 }
 
+// hangUp closes our direction.
+func (ch *channel) hangUp() {
+	ch.t.trace.add("-> %s: closed", ch.c.name)
+	_ = ch.c.tcp.CloseWrite()
+}
+
 // takesFini waits for FINI.
 func (ch *channel) takesFini() {
 	end := time.After(ch.t.patience)

@@ -11,14 +11,15 @@ func (j *job) finish() {
 	}
 	for _, ch := range j.channels {
 		ch.takesFini()
+		ch.hangUp()
 	}
-	j.finished()
-	j.run.succeeds()
 	for _, ch := range j.channels {
 		if err := ch.ends("both sides have sent FINI"); ending(err) != "the channel was closed" {
 			j.t.Fatalf("%s: %v", ch.c.name, err)
 		}
 	}
+	j.finished()
+	j.run.succeeds()
 }
 
 // finalize tells all procs of the IUT to call MPI_Finalize.

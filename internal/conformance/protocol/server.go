@@ -69,26 +69,59 @@ func (j *job) takeLabel() (label, []byte) {
 	return label(binary.BigEndian.Uint32(r.data)), r.data[4:]
 }
 
-// collect takes the IUT's labels and answers them with everybody's, until DONE.
+// collect takes the IUT's labels and answers them with everybody's, until DONE, which
+// it answers too.
 func (j *job) collect() {
+	j.until(0)
+	j.conn.record(record{cmd: cmdDone})
+}
+
+// until takes and answers labels until the IUT has sent this one (DONE for 0), which is
+// left unanswered.
+func (j *job) until(end label) {
 	for {
 		l, values := j.takeLabel()
 		if _, twice := j.self.values[l]; twice {
 			j.t.Fatalf("COLL %v comes twice", l)
 		}
+		if l != 0 {
+			j.self.values[l] = values
+		}
 		if j.setup.before != nil {
 			j.setup.before(j.conn, l)
 		}
-		if l == 0 {
-			j.conn.record(record{cmd: cmdDone})
+		if l == end {
 			return
 		}
-		j.self.values[l] = values
-		mask, all := j.everybody(l)
-		if j.setup.answers != nil {
-			mask, all = j.setup.answers(l, mask, all)
+		if l == 0 {
+			j.t.Fatalf("DONE comes, and %v has not come", end)
 		}
-		j.conn.record(answer(l, mask, all))
+		j.answer(l)
+	}
+}
+
+// answer answers a label with everybody's values.
+func (j *job) answer(l label) {
+	mask, all := j.everybody(l)
+	if j.setup.answers != nil {
+		mask, all = j.setup.answers(l, mask, all)
+	}
+	j.conn.record(answer(l, mask, all))
+}
+
+// begin starts the IUT and does AUTH and IMPI.
+func (j *job) begin() {
+	j.launch()
+	j.connected()
+	j.authenticate()
+	j.rank()
+}
+
+// refuses waits until the IUT ends because of what it was told: by itself, with a status
+// that is not 0, and not killed by a signal.
+func (j *job) refuses(why string) {
+	if s := j.run.status(); s == 0 || s >= 128 {
+		j.t.Fatalf("the client ended with status %d: %s", s, why)
 	}
 }
 
@@ -199,4 +232,5 @@ func (j *job) finished() {
 	if r := j.conn.closed("the client has sent FINI"); len(r.data) > 0 {
 		j.t.Fatalf("%s: %s came after FINI", j.conn.name, shortHex(r.data))
 	}
+	j.conn.close()
 }
