@@ -47,6 +47,7 @@ Flags:
   -level MUST        only these; or SHOULD, what the text leaves open
   -quick             leave out what takes long
   -patience TIME     how long the implementation may take for any step (default 10s)
+  -parallel N        so many cases at a time (default 1)
   -list              list the cases and what each expects
   -trace             keep the packets of cases that pass, too (in -json and -junit)
   -json              the report as one JSON object on the standard output

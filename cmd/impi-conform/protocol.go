@@ -43,6 +43,7 @@ func parseTrial(args []string) (*trial, error) {
 	f.StringVar(&r.commands.Release, "release", "", "")
 	f.BoolVar(&r.commands.ManyHosts, "many-hosts", false, "")
 	f.DurationVar(&r.options.Patience, "patience", 10*time.Second, "")
+	f.IntVar(&r.options.Parallel, "parallel", 1, "")
 	f.BoolVar(&r.options.Quick, "quick", false, "")
 	f.BoolVar(&r.options.Trace, "trace", false, "")
 	f.BoolVar(&r.list, "list", false, "")

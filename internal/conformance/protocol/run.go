@@ -8,6 +8,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/openimpi/impi/internal/conformance/report"
@@ -32,8 +33,11 @@ type Options struct {
 	// Trace keeps the packets of cases that pass, too.
 	Trace bool
 
+	// Parallel is how many cases run at a time; 0 means one.
+	Parallel int
+
 	// Progress, if any, is told of each case when it begins, with an empty verdict,
-	// and when it has ended.
+	// and when it has ended. Calls do not overlap.
 	Progress func(r Result, done, all int)
 }
 
@@ -93,24 +97,62 @@ func Run(ctx context.Context, s Subject, o Options) (*Report, error) {
 	if len(cases) == 0 {
 		return nil, ErrNothing
 	}
-	r := &Report{IUT: s.Name(), Version: s.Version(), Begun: time.Now()}
-	for i, c := range cases {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		o.progress(c.result(), i, len(cases))
-		res := try(c, s, o)
-		r.Results = append(r.Results, res)
-		o.progress(res, i+1, len(cases))
+	r := &runner{s: s, o: o, cases: cases}
+	r.report = &Report{IUT: s.Name(), Version: s.Version(), Begun: time.Now(), Results: make([]Result, len(cases))}
+	var workers sync.WaitGroup
+	for range max(1, o.Parallel) {
+		workers.Go(func() {
+			for r.one(ctx) {
+			}
+		})
 	}
-	r.Seconds = time.Since(r.Begun).Seconds()
-	r.count()
-	return r, nil
+	workers.Wait()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	r.report.Seconds = time.Since(r.report.Begun).Seconds()
+	r.report.count()
+	return r.report, nil
 }
 
-func (o Options) progress(r Result, done, all int) {
-	if o.Progress != nil {
-		o.Progress(r, done, all)
+// runner is one run.
+type runner struct {
+	s     Subject
+	o     Options
+	cases []Case
+
+	mu     sync.Mutex
+	begun  int
+	done   int
+	report *Report
+}
+
+// one runs the next case, if there is one.
+func (r *runner) one(ctx context.Context) bool {
+	r.mu.Lock()
+	i := r.begun
+	if i == len(r.cases) || ctx.Err() != nil {
+		r.mu.Unlock()
+		return false
+	}
+	r.begun++
+	r.progress(r.cases[i].result())
+	r.mu.Unlock()
+
+	res := try(r.cases[i], r.s, r.o)
+
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.done++
+	r.report.Results[i] = res
+	r.progress(res)
+	return true
+}
+
+// progress tells of a case. The caller holds mu.
+func (r *runner) progress(res Result) {
+	if r.o.Progress != nil {
+		r.o.Progress(res, r.done, len(r.cases))
 	}
 }
 
