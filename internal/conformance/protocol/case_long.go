@@ -219,18 +219,7 @@ func longBig(t *T) {
 	first := k.long(2, 5, data)
 	ack := k.syncAcked(first, "the long message")
 	k.send(k.answer(pkSyncAck, theirs.srqid, 6))
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for at := int(k.datalen); at < n; at += int(k.datalen) {
-			p := piece(first, ack.drqid, data[at:min(at+int(k.datalen), n)])
-			if !k.ch.open(p.src, p.dest) || k.ch.write(&p) != nil {
-				return // what is missing is noticed below
-			}
-		}
-	}()
-	k.rests(theirs, 6, bytesOf(1, n), "the long message")
-	<-done
+	k.crossing(first, ack.drqid, data, func() { k.rests(theirs, 6, bytesOf(1, n), "the long message") })
 	got.ok().received(k.p, 2, 2, n)
 	k.finish()
 }

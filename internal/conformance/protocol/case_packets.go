@@ -79,7 +79,7 @@ func protoAckHeader(t *T) {
 	for range 2 {
 		k.tell("recv src=1 tag=5 n=0").received(k.p, 5, 0, 0)
 	}
-	j.finish()
+	k.finish()
 }
 
 // spoilt fills all fields that the packet's type has no use for.

@@ -54,6 +54,35 @@ func (k *talk) acks() {
 	k.send(k.answer(pkProtoAck, 0, 0))
 }
 
+// finish has channels acknowledge by themselves again, and ends the job.
+func (k *talk) finish() {
+	k.release()
+	k.job.finish()
+}
+
+// release ends what handle began, on all channels: what is due is acknowledged.
+func (j *job) release() {
+	for _, ch := range j.channels {
+		for _, p := range ch.due() {
+			ch.send(p)
+		}
+	}
+}
+
+// due is what release sends.
+func (ch *channel) due() (all []packet) {
+	ch.mu.Lock()
+	defer ch.mu.Unlock()
+	ch.manual = false
+	for x, w := range ch.flow {
+		for w.got-w.told*int(ch.j.ackmark) >= int(ch.j.ackmark) {
+			w.told++
+			all = append(all, packet{typ: pkProtoAck, src: x.from, dest: x.to})
+		}
+	}
+	return all
+}
+
 // take waits for a packet of the pair, of that type.
 func (k *talk) take(typ pkType, what string) packet { return k.next(k.u, k.p, typ, what) }
 
@@ -108,6 +137,22 @@ func piece(first packet, drqid uint64, data []byte) packet {
 	return first
 }
 
+// crossing is rest while meanwhile takes what comes.
+func (k *talk) crossing(first packet, drqid uint64, data []byte, meanwhile func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for at := int(k.datalen); at < len(data); at += int(k.datalen) {
+			p := piece(first, drqid, data[at:min(at+int(k.datalen), len(data))])
+			if !k.ch.open(p.src, p.dest) || k.ch.write(&p) != nil {
+				return // the IUT's side notices what is missing
+			}
+		}
+	}()
+	meanwhile()
+	<-done
+}
+
 // syncAcked waits for the SYNCACK of a message that was given.
 func (k *talk) syncAcked(first packet, what string) packet {
 	p := k.take(pkSyncAck, "the SYNCACK of "+what)
@@ -138,22 +183,38 @@ func (k *talk) continues(p, first *packet, drqid uint64, what string) {
 // still watches a channel for a moment: nothing may come. Where the program can be
 // asked quiet is better, as it proves it.
 func (ch *channel) still(why string) {
-	end := time.After(glance)
+	ch.watch(glance)
+	ch.empty(why)
+}
+
+// watch waits until a packet has come that the script has not taken, or the channel has
+// ended, but only so long.
+func (ch *channel) watch(d time.Duration) {
+	ch.watchFor(d, func() bool { return len(ch.queue) > 0 || ch.err != nil })
+}
+
+// watchErr is watch for the end, whatever comes before it.
+func (ch *channel) watchErr(d time.Duration) (err error) {
+	ch.watchFor(d, func() bool { err = ch.err; return err != nil })
+	return err
+}
+
+// watchFor waits until over says so; it is called with mu held.
+func (ch *channel) watchFor(d time.Duration, over func() bool) {
+	end := time.After(d)
 	for {
 		ch.mu.Lock()
-		change, n := ch.change, len(ch.queue)
+		change, stop := ch.change, over()
 		ch.mu.Unlock()
-		if n > 0 {
-			break
+		if stop {
+			return
 		}
 		select {
 		case <-change:
-			continue
 		case <-end:
+			return
 		}
-		break
 	}
-	ch.empty(why)
 }
 
 // idle has the program say that it is through, after which nothing may have come.
