@@ -83,6 +83,12 @@ var badOperations = []badCall{
 		return x.w.FetchAndOp(Of([]float64{1}), x.one, x.other(), 0, Sum)
 	}},
 	{"FetchAndOp to nowhere", mpierr.Buffer, func(x *badWindow) error { return FetchAndOp[int64](x.w, 1, nil, x.other(), 0, Sum) }},
+	{"Put of a slice to rank 2", mpierr.Rank, func(x *badWindow) error { return Put(x.w, []int64{1}, 2, 0) }},
+	{"Get of a slice outside", mpierr.RMARange, func(x *badWindow) error { return Get(x.w, []int64{1}, x.other(), 10) }},
+	{"GetAccumulate of slices by nothing", mpierr.Op, func(x *badWindow) error {
+		return GetAccumulate(x.w, []int64{1}, []int64{1}, x.other(), 0, nil)
+	}},
+	{"CompareAndSwap of rank 2", mpierr.Rank, func(x *badWindow) error { return CompareAndSwap(x.w, 1, 2, new(int64), 2, 0) }},
 	{"CompareAndSwap of floats", mpierr.Type, func(x *badWindow) error {
 		f := Of([]float64{1})
 		return x.w.CompareAndSwap(f, f, f, x.other(), 0)
