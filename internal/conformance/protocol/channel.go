@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -329,6 +330,25 @@ func (ch *channel) empty(why string) {
 		ch.t.Fatalf("%s: %s: %s", ch.c.name, ending(err), why)
 	}
 }
+
+// stays looks whether something has come that must not, FINI included.
+func (ch *channel) stays(why string) {
+	time.Sleep(glance)
+	ch.empty(why)
+	if ch.finished() {
+		ch.t.Fatalf("%s: FINI came: %s", ch.c.name, why)
+	}
+}
+
+// failure is why nothing more comes, nil if something may.
+func (ch *channel) failure() error {
+	ch.mu.Lock()
+	defer ch.mu.Unlock()
+	return ch.err
+}
+
+// isReset tells whether a connection was torn down rather than closed.
+func isReset(err error) bool { return errors.Is(err, syscall.ECONNRESET) }
 
 // ends waits for the end of the channel, and gives what ended it: io.EOF, or what was
 // wrong. Packets before it are dropped.

@@ -183,9 +183,10 @@ type rest struct {
 	err  error // nil: an orderly end
 }
 
-// closed waits for the end of the connection, orderly or not. What comes before it
-// is given back.
+// closed waits for the end of the connection, orderly or not, and closes our side.
+// What comes before it is given back.
 func (c *conn) closed(why string) rest {
+	defer c.tcp.Close()
 	r := rest{}
 	b := make([]byte, 4096)
 	end := time.Now().Add(c.t.patience)

@@ -6,6 +6,11 @@ package protocol
 func (j *job) finish() {
 	j.finalize()
 	j.barrier()
+	j.farewell()
+}
+
+// farewell is finish from behind the barrier.
+func (j *job) farewell() {
 	for _, ch := range j.channels {
 		ch.send(packet{typ: pkFini})
 	}
@@ -84,7 +89,7 @@ func barrierTree(v, m, maxlinear int) (parent int, children []int) {
 		return -1, children
 	}
 	h := highBit(v)
-	for i := highBit(m-1) + 1; i > h; i-- {
+	for i := highBit(m - 1); i > h; i-- {
 		if c := v + 1<<i; c < m {
 			children = append(children, c)
 		}
