@@ -1,0 +1,188 @@
+package peers
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// How LAM/MPI is built. Its code relies on what compilers stopped doing: with
+// strict aliasing it fails in MPI_Init, and its headers take for granted what
+// newer ones of C++ do not include.
+var (
+	lamOptions = []string{
+		"--with-impi", "--without-fc", "--without-romio", "--without-mpi2cpp", "--with-rsh=/bin/false",
+		"--disable-dependency-tracking",
+	}
+	lamFlags = []string{
+		"CFLAGS=-O1 -fno-strict-aliasing -fcommon -std=gnu89",
+		"CXXFLAGS=-O1 -fno-strict-aliasing -fpermissive -std=gnu++98 -include cstring -include cstdlib -include cstdio",
+	}
+)
+
+// recipe names what is built and how, so that a change of either is seen.
+func recipe() string {
+	h := sha256.Sum256([]byte(strings.Join(append(append([]string{lamSHA256}, lamOptions...), lamFlags...), "\n")))
+	return hex.EncodeToString(h[:8])
+}
+
+// builder builds LAM/MPI.
+type builder struct {
+	dir     string    // of all peers
+	out     io.Writer // what is done
+	log     io.Writer // what the tools say
+	began   time.Time
+	lastLog string
+}
+
+// Build builds LAM/MPI unless it is there, and says on out what it does. It goes
+// on where an earlier one has stopped, and waits for one that is at it. The error
+// wraps ErrImpossible if this machine lacks something.
+func Build(ctx context.Context, out io.Writer) (*Install, error) {
+	dir, err := Dir()
+	if err != nil {
+		return nil, err
+	}
+	b := &builder{dir: dir, out: out, began: time.Now()}
+	if in, err := find(dir); err == nil {
+		b.say("LAM/MPI %s is in %s", lamVersion, in.Prefix)
+		return in, nil
+	}
+	if err := b.tools(); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("peers: %w; set %s to another folder", err, DirVariable)
+	}
+	unlock, err := lock(ctx, dir, func() { b.say("waiting for another one that is building in %s", dir) })
+	if err != nil {
+		return nil, fmt.Errorf("peers: %w", err)
+	}
+	defer unlock()
+	if in, err := find(dir); err == nil {
+		return in, nil // the other one has done it
+	}
+	in, err := b.build(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("peers: LAM/MPI %s: %w", lamVersion, err)
+	}
+	b.say("LAM/MPI %s is in %s", lamVersion, in.Prefix)
+	return in, nil
+}
+
+// tools reports what the machine lacks.
+func (b *builder) tools() error {
+	for _, t := range []struct{ name, of string }{
+		{"apt-get", "Debian's package tool"}, {"tar", "to unpack the source"}, {"make", "to build it"},
+		{"gcc", "a C compiler"}, {"g++", "a C++ compiler, as LAM's IMPI daemon is C++"},
+	} {
+		if _, err := exec.LookPath(t.name); err != nil {
+			return fmt.Errorf("peers: %w: no %s (%s)", ErrImpossible, t.name, t.of)
+		}
+	}
+	return nil
+}
+
+func (b *builder) build(ctx context.Context) (*Install, error) {
+	log, err := os.OpenFile(filepath.Join(b.dir, "build.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	b.log, b.lastLog = log, log.Name()
+	if err := b.fetch(ctx); err != nil {
+		return nil, err
+	}
+	src := filepath.Join(b.dir, "lam-src-"+recipe())
+	if err := b.configure(ctx, src); err != nil {
+		return nil, err
+	}
+	b.say("compiling, which takes some minutes (%s)", b.lastLog)
+	if err := b.run(ctx, src, nil, "make", "-s", fmt.Sprintf("-j%d", runtime.NumCPU())); err != nil {
+		return nil, err
+	}
+	b.say("installing")
+	if err := os.RemoveAll(prefix(b.dir)); err != nil {
+		return nil, err
+	}
+	if err := b.run(ctx, src, nil, "make", "-s", "install"); err != nil {
+		return nil, err
+	}
+	in := &Install{Prefix: prefix(b.dir), Recipe: recipe()}
+	if err := in.write(b.dir); err != nil {
+		return nil, err
+	}
+	return in, os.RemoveAll(src)
+}
+
+// configure unpacks the source and configures it, unless that has been done.
+func (b *builder) configure(ctx context.Context, src string) error {
+	done := filepath.Join(src, "impi-configured")
+	if _, err := os.Stat(done); err == nil {
+		return nil
+	}
+	if err := os.RemoveAll(src); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(src, 0o755); err != nil {
+		return err
+	}
+	if err := b.run(ctx, src, nil, "tar", "-xzf", filepath.Join(b.dir, lamArchive), "--strip-components=1", "--no-same-owner"); err != nil {
+		return err
+	}
+	b.say("configuring, which takes some minutes (%s)", b.lastLog)
+	args := append([]string{"--prefix=" + prefix(b.dir)}, lamOptions...)
+	if err := b.run(ctx, src, lamFlags, "./configure", args...); err != nil {
+		return err
+	}
+	return os.WriteFile(done, nil, 0o644)
+}
+
+// run runs a tool with its output in the log, and quotes the end of that if it
+// fails.
+func (b *builder) run(ctx context.Context, dir string, env []string, name string, args ...string) error {
+	last := &tail{}
+	c := exec.CommandContext(ctx, name, args...)
+	c.Dir, c.Env = dir, append(append(os.Environ(), "LC_ALL=C", "DEBIAN_FRONTEND=noninteractive"), env...)
+	c.Stdout = io.MultiWriter(b.log, last)
+	c.Stderr = c.Stdout
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
+	if err := c.Run(); err != nil {
+		if ctx.Err() != nil {
+			err = errors.Join(context.Cause(ctx), err)
+		}
+		return fmt.Errorf("%s: %w\n%s", filepath.Base(name), err, last)
+	}
+	return nil
+}
+
+func (b *builder) say(format string, args ...any) {
+	fmt.Fprintf(b.out, "peers: %3.0f s: %s\n", time.Since(b.began).Seconds(), fmt.Sprintf(format, args...))
+}
+
+// tail keeps the last of what is written to it.
+type tail struct{ b []byte }
+
+const tailBytes = 2000
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.b = append(t.b, p...)
+	if len(t.b) > 2*tailBytes {
+		t.b = bytes.Clone(t.b[len(t.b)-tailBytes:])
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string { return string(t.b[max(0, len(t.b)-tailBytes):]) }

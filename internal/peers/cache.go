@@ -1,0 +1,111 @@
+package peers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrMissing is wrapped when a peer has not been built.
+var ErrMissing = errors.New("not built; run make peers")
+
+// DirVariable is the environment variable that says where peers are kept.
+const DirVariable = "IMPI_PEERS"
+
+// Dir is the folder of all peers: that of DirVariable, or a cache of the user's.
+// Root's is not in its home, which the user that a peer runs as cannot enter.
+func Dir() (string, error) {
+	if dir := os.Getenv(DirVariable); dir != "" {
+		return filepath.Abs(dir)
+	}
+	if os.Geteuid() == 0 {
+		return "/var/cache/impi/peers", nil
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("peers: no folder for them: %w; set %s", err, DirVariable)
+	}
+	return filepath.Join(cache, "impi", "peers"), nil
+}
+
+// Install is a LAM/MPI that can be run.
+type Install struct {
+	Prefix string `json:"prefix"`
+	Recipe string `json:"recipe"` // what it was built from, and how
+}
+
+// Bin is the path of one of its programs.
+func (in *Install) Bin(name string) string { return filepath.Join(in.Prefix, "bin", name) }
+
+// Find gives the LAM/MPI that Build has built. The error wraps ErrMissing if there
+// is none, or one that was built in another way.
+func Find() (*Install, error) {
+	dir, err := Dir()
+	if err != nil {
+		return nil, err
+	}
+	return find(dir)
+}
+
+func find(dir string) (*Install, error) {
+	in := &Install{}
+	b, err := os.ReadFile(stamp(dir))
+	if err == nil {
+		err = json.Unmarshal(b, in)
+	}
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("LAM/MPI %s: %w (looked in %s)", lamVersion, ErrMissing, dir)
+	case in.Recipe != recipe() || in.Prefix != prefix(dir):
+		return nil, fmt.Errorf("LAM/MPI %s: %w (the one in %s was built in another way)", lamVersion, ErrMissing, dir)
+	}
+	if _, err := os.Stat(in.Bin("mpirun")); err != nil {
+		return nil, fmt.Errorf("LAM/MPI %s: %w (%w)", lamVersion, ErrMissing, err)
+	}
+	return in, nil
+}
+
+func prefix(dir string) string { return filepath.Join(dir, "lam-"+lamVersion) }
+
+// stamp is the file that says that the build is complete.
+func stamp(dir string) string { return filepath.Join(prefix(dir), "impi-peer.json") }
+
+func (in *Install) write(dir string) error {
+	b, err := json.MarshalIndent(in, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(stamp(dir), append(b, '\n'), 0o644)
+}
+
+// lock keeps other builders out of dir until unlock. It tells wait when it has to
+// wait for one.
+func lock(ctx context.Context, dir string, wait func()) (unlock func(), err error) {
+	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		wait()
+		got := make(chan error, 1)
+		go func() { got <- unix.Flock(int(f.Fd()), unix.LOCK_EX) }()
+		select {
+		case err = <-got:
+		case <-ctx.Done():
+			// The goroutine keeps the file until the other builder is done; the command
+			// is about to end.
+			return nil, context.Cause(ctx)
+		}
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, fmt.Errorf("lock %s: %w", f.Name(), err)
+	}
+	return func() { _ = f.Close() }, nil
+}

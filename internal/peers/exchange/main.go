@@ -1,0 +1,118 @@
+// Command exchange, in Go: what internal/peers/testdata/exchange.c does, call by
+// call. Both run in one job, and talk to each other.
+//
+// usage: exchange TEST [NUMBER...] [+ TEST [NUMBER...]]...
+//
+// Every rank runs the same tests. One that finds a fault says so and aborts.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+
+	"github.com/openimpi/impi/core/mpi"
+)
+
+// rank of this proc, how many there are, and the communicator of all.
+var (
+	world      *mpi.Comm
+	rank, size int
+)
+
+// test is one of the tests, with its numbers.
+type test struct {
+	run   func(a []int) error
+	least int // numbers
+}
+
+var tests = map[string]test{
+	"ring": {ring, 1}, "pingpong": {pingpong, 4}, "ssend": {ssend, 4}, "flood": {flood, 3}, "wild": {wild, 0},
+	"pairs": {pairs, 2}, "barrier": {barrier, 1}, "bcast": {bcast, 1}, "reduce": {reduce, 1}, "allreduce": {allreduce, 1},
+	"types": {types, 2}, "derived": {derived, 3}, "pump": {pump, 2},
+}
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		mpi.Abort(1, "exchange: "+err.Error())
+	}
+}
+
+func run(args []string) error {
+	if err := mpi.Init(); err != nil {
+		return err
+	}
+	world = mpi.World()
+	rank, size = world.Rank(), world.Size()
+	for len(args) > 0 {
+		one := args
+		if i := slices.Index(args, "+"); i >= 0 {
+			one, args = args[:i], args[i+1:]
+		} else {
+			args = nil
+		}
+		if err := runTest(one); err != nil {
+			return err
+		}
+	}
+	if err := mpi.Finalize(); err != nil {
+		return err
+	}
+	fmt.Printf("exchange: rank %d: finalized\n", rank)
+	return nil
+}
+
+func runTest(args []string) error {
+	numbers := make([]int, 0, len(args))
+	for _, s := range args[1:] {
+		n, err := strconv.Atoi(s)
+		if err != nil {
+			return err
+		}
+		numbers = append(numbers, n)
+	}
+	t, known := tests[args[0]]
+	if !known || len(numbers) < t.least {
+		return fmt.Errorf("%s: no such test, or too few numbers (%d)", args[0], len(numbers))
+	}
+	if err := t.run(numbers); err != nil {
+		return fmt.Errorf("%s: rank %d: %w", args[0], rank, err)
+	}
+	fmt.Printf("exchange: %s: rank %d of %d: ok\n", args[0], rank, size)
+	return nil
+}
+
+// errContents means that a message is not what was sent.
+var errContents = errors.New("wrong message")
+
+// letter is the byte at i of the message with a seed.
+func letter(i, seed int) byte { return byte(i*31 + i/251 + seed) }
+
+func writeLetters(b []byte, seed int) {
+	for i := range b {
+		b[i] = letter(i, seed)
+	}
+}
+
+func readLetters(b []byte, seed int) error {
+	for i, x := range b {
+		if x != letter(i, seed) {
+			return fmt.Errorf("%w: byte %d of %d is %d, want %d", errContents, i, len(b), x, letter(i, seed))
+		}
+	}
+	return nil
+}
+
+// receive receives n bytes of the seed into b, and checks what the status says.
+func receive(b []byte, n, seed, source, tag, from, with int) error {
+	st, err := mpi.Recv(world, b, source, tag)
+	if err != nil {
+		return err
+	}
+	if st.Source != from || st.Tag != with || st.Bytes() != int64(n) {
+		return fmt.Errorf("%w: %d bytes from %d with tag %d; want %d from %d with %d", errContents, st.Bytes(), st.Source, st.Tag, n, from, with)
+	}
+	return readLetters(b[:n], seed)
+}

@@ -1,0 +1,221 @@
+package peers
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"text/template"
+	"time"
+)
+
+// Site is one client of a job.
+type Site struct {
+	LAM   bool // run by LAM/MPI; else by us
+	Procs int
+}
+
+// Job is one job of sites of ours and of LAM, all on this machine, at our server.
+// Each host has an address of its own, because LAM knows those that connect to it
+// by nothing else.
+type Job struct {
+	Install *Install
+	Bin     string // folder of our programs: impi-node and impi-server
+	Dir     string // private, and open to all for reading
+	Sites   []Site // by client rank
+	Ours    []string
+	LAMs    []string // the programs and their arguments
+	Key     uint64   // how clients prove who they are; 0: not at all
+	DataLen int      // of our sites; 0: as always
+	Habits  string   // of the LAM sites, as HCL; empty: implementation = "lam-7.1"
+	Trace   string   // file of our procs' packets, with %r; empty: none
+}
+
+// The parties of a running job.
+const (
+	Server = "server"
+	Node   = "node" // all sites of ours
+)
+
+// Client is the name of a LAM site.
+func Client(rank int) string { return fmt.Sprintf("client %d", rank) }
+
+// Ended is how a party ended.
+type Ended struct {
+	Err  error  // nil: with status 0
+	Text string // what it said
+}
+
+// Running is a job under way.
+type Running struct {
+	job      *Job
+	server   *exec.Cmd
+	node     *exec.Cmd
+	sessions map[int]*Session
+	outputs  map[string]*Output
+	mu       sync.Mutex
+	ended    map[string]Ended
+	left     []string
+	wg       sync.WaitGroup
+}
+
+var jobFile = template.Must(template.New("job").Parse(`job {
+  server = "{{.Server}}"
+{{if .Key}}  auth "key" { file = "job.key" }
+{{else}}  auth "none" {}
+{{end}}}
+limits { start = "60s" }
+program { command = [{{range .Ours}}{{printf "%q" .}}, {{end}}] }
+{{if .DataLen}}protocol { datalen = {{.DataLen}} }
+{{end}}{{if .Trace}}log { trace = "{{.Trace}}" }
+{{end}}{{range $i, $s := .Sites}}{{if $s.LAM}}site "lam{{$i}}" {
+  client  = {{$i}}
+  foreign = true
+  {{$.Habits}}
+}
+{{else}}site "ours{{$i}}" {
+  client = {{$i}}
+  host { address = "{{$.Address $i}}"  procs = {{$s.Procs}} }
+}
+{{end}}{{end}}`))
+
+// Address is that of a site's host.
+func (j *Job) Address(client int) netip.Addr {
+	return netip.AddrFrom4([4]byte{127, 0, 0, byte(10 + client)})
+}
+
+// Start starts the server, the universes and all sites.
+func (j *Job) Start(ctx context.Context) (*Running, error) {
+	r := &Running{job: j, sessions: map[int]*Session{}, outputs: map[string]*Output{}, ended: map[string]Ended{}}
+	env := "IMPI_AUTH_NONE=1"
+	if j.Key != 0 {
+		env = "IMPI_AUTH_KEY=" + strconv.FormatUint(j.Key, 10)
+	}
+	at, err := r.serve(ctx, env)
+	if err != nil {
+		return nil, err
+	}
+	for i, s := range j.Sites {
+		if !s.LAM {
+			continue
+		}
+		if r.sessions[i], err = j.Install.Boot(ctx, filepath.Join(j.Dir, fmt.Sprintf("lam%d", i)), j.Address(i), env); err != nil {
+			r.KillAll()
+			return nil, err
+		}
+	}
+	if err := r.startNode(ctx, at); err != nil {
+		r.KillAll()
+		return nil, err
+	}
+	for i, s := range r.sessions {
+		out := r.output(Client(i))
+		r.wg.Go(func() { r.note(Client(i), s.Run(ctx, out, i, at, j.Sites[i].Procs, j.LAMs...)) })
+	}
+	return r, nil
+}
+
+// serve starts the server and gives its address.
+func (r *Running) serve(ctx context.Context, env string) (netip.AddrPort, error) {
+	r.server = exec.CommandContext(ctx, filepath.Join(r.job.Bin, "impi-server"), "-host", "127.0.0.1", "-clients", strconv.Itoa(len(r.job.Sites)))
+	r.server.Env = append(os.Environ(), env)
+	r.server.Stderr = r.output(Server)
+	pipe, err := r.server.StdoutPipe()
+	if err == nil {
+		err = r.server.Start()
+	}
+	if err != nil {
+		return netip.AddrPort{}, err
+	}
+	line, _ := bufio.NewReader(pipe).ReadString('\n')
+	at, err := netip.ParseAddrPort(strings.TrimSpace(line))
+	if err != nil {
+		_ = r.server.Process.Kill()
+		return at, errors.Join(err, r.server.Wait())
+	}
+	r.wg.Go(func() { r.note(Server, r.server.Wait()) })
+	return at, nil
+}
+
+// startNode starts all sites of ours.
+func (r *Running) startNode(ctx context.Context, at netip.AddrPort) error {
+	j := *r.job
+	if j.Habits == "" {
+		j.Habits = `implementation = "lam-7.1"`
+	}
+	var text bytes.Buffer
+	if err := jobFile.Execute(&text, struct {
+		*Job
+		Server netip.AddrPort
+	}{&j, at}); err != nil {
+		return err
+	}
+	file := filepath.Join(j.Dir, "job.hcl")
+	key := []byte(strconv.FormatUint(j.Key, 10))
+	if err := errors.Join(os.WriteFile(file, text.Bytes(), 0o600), os.WriteFile(filepath.Join(j.Dir, "job.key"), key, 0o600)); err != nil {
+		return err
+	}
+	r.node = exec.CommandContext(ctx, filepath.Join(j.Bin, "impi-node"), "-config", file)
+	r.node.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	r.node.Cancel = func() error { return r.node.Process.Signal(syscall.SIGTERM) }
+	r.node.WaitDelay = 20 * time.Second
+	r.node.Stdout = r.output(Node)
+	r.node.Stderr = r.node.Stdout
+	if err := r.node.Start(); err != nil {
+		return err
+	}
+	r.wg.Go(func() { r.note(Node, r.node.Wait()) })
+	return nil
+}
+
+func (r *Running) output(party string) *Output {
+	o := &Output{}
+	r.outputs[party] = o
+	return o
+}
+
+func (r *Running) note(party string, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ended[party] = Ended{Err: err, Text: r.outputs[party].String()}
+}
+
+// Output is what a party says, while it runs.
+func (r *Running) Output(party string) *Output { return r.outputs[party] }
+
+// Session is the universe of a LAM site.
+func (r *Running) Session(client int) *Session { return r.sessions[client] }
+
+// KillOurs kills the nodes of our sites, without a word to anybody.
+func (r *Running) KillOurs() error { return syscall.Kill(-r.node.Process.Pid, syscall.SIGKILL) }
+
+// KillAll ends whatever runs.
+func (r *Running) KillAll() {
+	_ = r.server.Process.Kill()
+	if r.node != nil && r.node.Process != nil {
+		_ = r.KillOurs()
+	}
+	for _, s := range r.sessions {
+		_ = s.Kill()
+	}
+}
+
+// Wait waits for all parties, halts the universes and gives how each party ended,
+// and the processes of LAM that were left over.
+func (r *Running) Wait(ctx context.Context) (ended map[string]Ended, left []string, err error) {
+	r.wg.Wait()
+	for _, s := range r.sessions {
+		more, failed := s.Halt(ctx)
+		left, err = append(left, more...), errors.Join(err, failed)
+	}
+	return r.ended, left, err
+}

@@ -1,0 +1,54 @@
+package peers
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"sync"
+)
+
+// Output takes what a party says.
+type Output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+	more chan struct{} // closed at the next write, if somebody waits
+}
+
+// Write is of io.Writer.
+func (o *Output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.more != nil {
+		close(o.more)
+		o.more = nil
+	}
+	return o.text.Write(p)
+}
+
+// String is all that was said.
+func (o *Output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+// Await waits until some text has been said.
+func (o *Output) Await(ctx context.Context, text string) error {
+	for {
+		o.mu.Lock()
+		if bytes.Contains(o.text.Bytes(), []byte(text)) {
+			o.mu.Unlock()
+			return nil
+		}
+		if o.more == nil {
+			o.more = make(chan struct{})
+		}
+		more := o.more
+		o.mu.Unlock()
+		select {
+		case <-more:
+		case <-ctx.Done():
+			return fmt.Errorf("%q was not said: %w\n%s", text, context.Cause(ctx), o)
+		}
+	}
+}

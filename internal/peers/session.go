@@ -1,0 +1,179 @@
+package peers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// nobody is who runs LAM where we are root, whom it refuses.
+const nobody = 65534
+
+// The variables by which LAM's programs find the universe they belong to. All
+// processes of one have them, and so they are found when they are left over.
+const (
+	sessionPrefix = "LAM_MPI_SESSION_PREFIX"
+	sessionSuffix = "LAM_MPI_SESSION_SUFFIX"
+)
+
+// Session is one LAM universe: a daemon on this machine, and what runs under it.
+type Session struct {
+	in  *Install
+	dir string
+	env []string
+}
+
+// Compile makes a program of one C file with LAM's compiler.
+func (in *Install) Compile(ctx context.Context, out, source string) error {
+	c := exec.CommandContext(ctx, in.Bin("mpicc"), "-O1", "-o", out, source)
+	c.Env = append(os.Environ(), "PATH="+filepath.Join(in.Prefix, "bin")+":"+os.Getenv("PATH"))
+	if text, err := c.CombinedOutput(); err != nil {
+		return fmt.Errorf("peers: mpicc: %w\n%s", err, text)
+	}
+	return nil
+}
+
+// Boot starts a universe whose IMPI host advertises address. dir is its own, and
+// all in it goes with it; it is made. env is for its programs.
+func (in *Install) Boot(ctx context.Context, dir string, address netip.Addr, env ...string) (*Session, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	if os.Geteuid() == 0 {
+		if err := os.Chown(dir, nobody, nobody); err != nil {
+			return nil, err
+		}
+	}
+	hosts := filepath.Join(dir, "hosts")
+	if err := os.WriteFile(hosts, []byte("127.0.0.1\n"), 0o644); err != nil {
+		return nil, err
+	}
+	s := &Session{in: in, dir: dir, env: append([]string{
+		"PATH=" + filepath.Join(in.Prefix, "bin") + ":/usr/bin:/bin", "HOME=" + dir, "TMPDIR=" + dir,
+		sessionPrefix + "=" + dir, sessionSuffix + "=impi", "IMPI_HOST_NAME=" + address.String(),
+	}, env...)}
+	if err := s.tool(ctx, "lamboot", hosts); err != nil {
+		return nil, errors.Join(err, s.Kill())
+	}
+	return s, nil
+}
+
+// tool runs one of LAM's programs that say nothing if all is well. Its output is a
+// file, because the daemon inherits it and keeps it.
+func (s *Session) tool(ctx context.Context, name string, args ...string) error {
+	out, err := os.Create(filepath.Join(s.dir, name+".txt"))
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	c := s.Command(ctx, name, args...)
+	c.Stdout, c.Stderr = out, out
+	if err := c.Run(); err != nil {
+		text, _ := os.ReadFile(out.Name())
+		return fmt.Errorf("peers: %s: %w\n%s", name, err, text)
+	}
+	return nil
+}
+
+// Command is one of LAM's programs in the universe.
+func (s *Session) Command(ctx context.Context, name string, args ...string) *exec.Cmd {
+	c := exec.CommandContext(ctx, s.in.Bin(name), args...)
+	c.Dir, c.Env = s.dir, s.env
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if os.Geteuid() == 0 {
+		c.SysProcAttr.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}
+	}
+	return c
+}
+
+// Run runs a program as one client of a job. What it says goes to out.
+func (s *Session) Run(ctx context.Context, out io.Writer, client int, server netip.AddrPort, procs int, command ...string) error {
+	args := append([]string{"-client", strconv.Itoa(client), server.String(), "-np", strconv.Itoa(procs), command[0], "--"}, command[1:]...)
+	c := s.Command(ctx, "mpirun", args...)
+	c.Stdout, c.Stderr = out, out
+	c.WaitDelay = 5 * time.Second
+	return c.Run()
+}
+
+// Halt ends the universe and gives the processes that were left over, which it
+// kills.
+func (s *Session) Halt(ctx context.Context) (left []string, err error) {
+	for _, p := range s.processes() {
+		if name := p.name(); name != "lamd" {
+			left = append(left, name)
+		}
+	}
+	if len(s.processes()) > 0 {
+		err = s.tool(ctx, "lamhalt")
+	}
+	return left, errors.Join(err, s.Kill())
+}
+
+// Kill kills all processes of the universe, and returns when they are gone.
+func (s *Session) Kill() error {
+	const patience = 10 * time.Second
+	for range 5 { // some may start others meanwhile
+		all := s.processes()
+		if len(all) == 0 {
+			return nil
+		}
+		for _, p := range all {
+			_ = unix.Kill(int(p), unix.SIGKILL)
+		}
+		for _, p := range all {
+			p.gone(patience)
+		}
+	}
+	return fmt.Errorf("peers: processes of %s cannot be killed", s.dir)
+}
+
+// process is the number of one.
+type process int
+
+// processes are those of the universe.
+func (s *Session) processes() (all []process) {
+	entries, _ := os.ReadDir("/proc")
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		env, err := os.ReadFile(filepath.Join("/proc", e.Name(), "environ"))
+		if err == nil && slices.Contains(strings.Split(string(env), "\x00"), sessionPrefix+"="+s.dir) {
+			all = append(all, process(pid))
+		}
+	}
+	return all
+}
+
+func (p process) name() string {
+	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", int(p)))
+	return strings.TrimSpace(string(b))
+}
+
+// gone waits until p has ended, or until patience has.
+func (p process) gone(patience time.Duration) {
+	fd, err := unix.PidfdOpen(int(p), 0)
+	if err != nil {
+		return // it has
+	}
+	defer unix.Close(fd)
+	for until := time.Now().Add(patience); time.Now().Before(until); {
+		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+		if n, err := unix.Poll(fds, int(time.Until(until).Milliseconds())); n > 0 || err != nil && !errors.Is(err, unix.EINTR) {
+			return
+		}
+	}
+}
