@@ -2,6 +2,7 @@ package mpi
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -122,12 +123,14 @@ func (c *Comm) section(part comm.Part) (s comm.Spec, err error) {
 }
 
 // splitForeign splits an intracommunicator some of whose members run another MPI.
+// Those cannot be told of a bad choice: whoever makes one takes part without a
+// colour, and nobody waits for it.
 func (c *Comm) splitForeign(color, key int, bad error) (*Comm, error) {
-	if bad != nil {
-		return nil, bad
-	}
 	if c.local != nil {
-		return nil, errForeign("Split")
+		return nil, errors.Join(bad, errForeign("Split"))
+	}
+	if bad != nil {
+		color, key = Undefined, 0
 	}
 	// IMPI ch.4, Comm_split: (colour, key) as two MPI_INT; no colour is -1.
 	all := make([]int32, 2*c.Size())
@@ -142,7 +145,8 @@ func (c *Comm) splitForeign(color, key int, bad error) (*Comm, error) {
 		}
 	}
 	if color < 0 {
-		return c.derive(comm.Spec{}, nil)
+		d, err := c.derive(comm.Spec{}, nil)
+		return d, errors.Join(bad, err)
 	}
 	slices.SortStableFunc(ranks, func(a, b int) int { return cmp.Compare(all[2*a+1], all[2*b+1]) })
 	group, err := c.Comm.Group().Incl(ranks)
