@@ -21,7 +21,7 @@ func init() {
 			Expect: "Only DATA and DATASYNC are followed by data, and fields that a type does not use are not looked at, whatever is in them."},
 		Case{ID: "IMPI-3-PACKET-06", Level: Must, Needs: Program, Reference: refFormat, Run: informational,
 			Expect: "pk_seqnum, pk_count, pk_dtype and pk_reserved of a message may have any value."},
-		Case{ID: "IMPI-3-PACKET-07", Level: Must, Needs: Program, Reference: "ch. 3, Channels", Run: inPieces,
+		Case{ID: "IMPI-3-PACKET-07", Level: Must, Needs: Program, Reference: "ch. 3, Channels", Run: streamOfBytes,
 			Expect: "The channel is a stream of bytes: packets are understood however they are cut or joined on their way."},
 		Case{ID: "IMPI-3-PACKET-08", Level: Must, Needs: Program, Reference: "ch. 2, C_TAGUB; " + refFormat, Run: tagEdges,
 			Expect: "Tags from 0 to the least C_TAGUB of all clients are sent and received."},
@@ -129,7 +129,7 @@ func informational(t *T) {
 	k.finish()
 }
 
-func inPieces(t *T) {
+func streamOfBytes(t *T) {
 	k := t.talk(setup{datalen: 200, ackmark: 20, hiwater: 40})
 	sizes := []int{0, 1, 127, 128, 200}
 	for _, n := range []int{1, 3, 127, 128, 129, 0} {
