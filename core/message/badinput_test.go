@@ -162,7 +162,7 @@ func TestLengthsDoNotAllocate(t *testing.T) {
 	raw := make([]byte, headerSize+1)
 	wire.Published.PutHeader(raw, &h)
 	put(t, e, 1, raw)
-	if st, ok := e.Probe(Envelope{Rank: 1, Tag: 77}); !ok || st.Len != 1<<63-1 {
+	if st, ok := e.Probe(Envelope{Rank: 1, Tag: 77}, 1); !ok || st.Len != 1<<63-1 {
 		t.Fatalf("probed %+v", st)
 	}
 	r := e.Recv(Envelope{Rank: 1, Tag: 77}, 1, make([]byte, 10))

@@ -63,6 +63,7 @@ func (j *job) cmdJob(d *datadriven.TestData) {
 			MaxData: uint32(a.num("maxdata", 4)),
 			AckMark: uint32(a.num("ackmark", 10)), HiWater: uint32(a.num("hiwater", 20)),
 			StageLimit: int(a.num("stage", 0)),
+			RankOf:     draftRank,
 		})
 		if err != nil {
 			j.printf("%v", err)
@@ -72,6 +73,14 @@ func (j *job) cmdJob(d *datadriven.TestData) {
 		j.links(a, i, e)
 	}
 	j.printf("ok")
+}
+
+// draftRank has contexts 4 and 5 be of a communicator of procs 2, 1, 0.
+func draftRank(c wire.ContextID, p Peer) wire.CommRank {
+	if c == 4 || c == 5 {
+		return wire.CommRank(2 - p)
+	}
+	return wire.CommRank(p)
 }
 
 func (j *job) links(a args, self int, e *Engine) {
@@ -119,15 +128,20 @@ func (j *job) cmdSend(d *datadriven.TestData) {
 	j.track(a, e, r, data)
 }
 
+// from is the only peer that src admits, or NoPeer.
+func (a args) from() Peer {
+	if from := Peer(a.num("from", a.num("src", 0))); from >= 0 {
+		return from
+	}
+	return NoPeer
+}
+
 // recv 1 src=0 tag=7 len=10 id=r [from=0]
 func (j *job) cmdRecv(d *datadriven.TestData) {
 	a := parseArgs(j.t, d)
 	at, _ := a.who()
 	src := a.num("src", 0)
-	from := Peer(a.num("from", src))
-	if from < 0 {
-		from = NoPeer
-	}
+	from := a.from()
 	buf := make([]byte, a.num("len", 100))
 	e := j.engines[at]
 	j.track(a, e, e.Recv(j.envelope(a, src), from, buf), buf)
@@ -144,14 +158,14 @@ func (j *job) printStatus(st Status, ok bool) {
 func (j *job) cmdProbe(d *datadriven.TestData) {
 	a := parseArgs(j.t, d)
 	at, _ := a.who()
-	j.printStatus(j.engines[at].Probe(j.envelope(a, a.num("src", 0))))
+	j.printStatus(j.engines[at].Probe(j.envelope(a, a.num("src", 0)), a.from()))
 }
 
 // take 1 src=any tag=any as=m
 func (j *job) cmdTake(d *datadriven.TestData) {
 	a := parseArgs(j.t, d)
 	at, _ := a.who()
-	m, st, ok := j.engines[at].Take(j.envelope(a, a.num("src", 0)))
+	m, st, ok := j.engines[at].Take(j.envelope(a, a.num("src", 0)), a.from())
 	j.printStatus(st, ok)
 	j.taken[a.word("as", "m")] = m
 }

@@ -114,6 +114,9 @@ func (e *Engine) putData(b []byte, p *peer, r *Request, n uint32) {
 	o.Len, o.Dest, o.SrcReq, o.MsgLen = n, p.proc, r.id, uint64(r.total)
 	o.LSRank, o.Tag, o.Context = r.env.Rank, r.env.Tag, r.env.Context
 	o.Seq, o.Count, o.Datatype = r.seq, r.count, r.dtype
+	if e.cfg.Dialect == wire.Draft {
+		draftOut(o)
+	}
 	e.cfg.Dialect.PutHeader(b, o)
 }
 

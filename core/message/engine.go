@@ -29,6 +29,11 @@ type Config struct {
 	AckMark      uint32
 	HiWater      uint32
 	Dialect      wire.Dialect
+
+	// RankOf gives the rank that a peer has among those whom a context is for. It is
+	// needed with wire.Draft only, and not even then if all contexts are of the world.
+	RankOf func(wire.ContextID, Peer) wire.CommRank
+
 	StageLimit   int    // packets with up to so many data bytes are copied into the link's staging memory; 0: default
 	FirstRequest uint64 // where request ids begin; 0: 1
 }

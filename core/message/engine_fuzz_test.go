@@ -196,8 +196,8 @@ func (s *sabotage) user(kind, who int) {
 		}
 	case enTake:
 		env := Envelope{Context: wire.ContextID(who & 1), Rank: AnySource, Tag: AnyTag}
-		st, ok := s.Probe(env)
-		m, again, took := s.Take(env)
+		st, ok := s.Probe(env, NoPeer)
+		m, again, took := s.Take(env, NoPeer)
 		if ok != took || st != again {
 			s.t.Fatalf("probed %+v %v, took %+v %v", st, ok, again, took)
 		}

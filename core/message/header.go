@@ -127,6 +127,12 @@ func (e *Engine) dataHeader(s *linkState, p *peer) error {
 		return e.implausible(s, p)
 	}
 	in := &e.in
+	if e.cfg.Dialect == wire.Draft {
+		if in.Context > maxDraftContext {
+			return e.fault(s, "pk_cid", uint64(in.Context), "context IDs have 63 bits here")
+		}
+		draftIn(in, p)
+	}
 	// IMPI ch.3, Long Messages: a DATA that is not its whole message goes on
 	// with a message that began with a DATASYNC.
 	if in.Type == wire.PkData && uint64(in.Len) < in.MsgLen {

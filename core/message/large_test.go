@@ -60,7 +60,7 @@ func TestMessageOfMoreThan32Bits(t *testing.T) {
 		s := p.send(0, Standard, out)
 		for p.moveHuge(0) {
 		}
-		if st, ok := p.e[1].Probe(Envelope{Rank: 0, Tag: 7}); !ok || st.Len != huge {
+		if st, ok := p.e[1].Probe(Envelope{Rank: 0, Tag: 7}, 0); !ok || st.Len != huge {
 			t.Fatalf("probed %+v, %v", st, ok)
 		}
 		r := p.recv(1, in)

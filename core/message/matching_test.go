@@ -142,7 +142,7 @@ func (x *textbook) revoke() {
 // probe asks with Probe, and sometimes takes the message away.
 func (x *textbook) probe() {
 	env := drawEnvelope(x.t, -1)
-	st, ok := x.Probe(env)
+	st, ok := x.Probe(env, NoPeer)
 	i := x.find(env)
 	if ok != (i >= 0) {
 		x.t.Fatalf("probe %+v: %v, want %v", env, ok, i >= 0)
@@ -155,7 +155,7 @@ func (x *textbook) probe() {
 		x.t.Fatalf("probe %+v: %+v, want message %d of %+v", env, st, a.n, a.env)
 	}
 	if rapid.Bool().Draw(x.t, "take") {
-		m, _, ok := x.Take(env)
+		m, _, ok := x.Take(env, NoPeer)
 		if !ok {
 			x.t.Fatalf("message %d cannot be taken", a.n)
 		}

@@ -123,7 +123,7 @@ func (e *Engine) pendingSends(yield func(Pending) bool) bool {
 
 func (e *Engine) pendingMessages(yield func(Pending) bool) bool {
 	for m := range e.unexpected.All() {
-		st := m.status()
+		st := e.status(m)
 		p := Pending{
 			What: "message", Why: "a receive", Peer: st.Peer, Bytes: int64(len(m.buf)), Total: m.total,
 			Env: Envelope{Context: m.entry.Key().Context, Rank: st.Source, Tag: st.Tag},

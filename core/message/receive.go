@@ -26,7 +26,7 @@ func (e *Engine) RecvInto(env Envelope, from Peer, sink Sink) *Request {
 // post matches a receive with a message that has come, or has it wait for one.
 func (e *Engine) post(r *Request, env Envelope, from Peer) {
 	r.env, r.from = env, from
-	key := env.key()
+	key := e.key(&env, from)
 	if m, ok := e.unexpected.Find(key); ok {
 		e.unexpected.Remove(&m.entry)
 		e.accept(m, r)
@@ -48,10 +48,6 @@ func (e *Engine) newReceive(buf []byte) *Request {
 	return r
 }
 
-func (env Envelope) key() match.Key {
-	return match.Key{Context: env.Context, Source: env.Rank, Tag: env.Tag}
-}
-
 // firstPacket takes the first packet of a message to the receive that waits for
 // it, or keeps the message.
 //
@@ -62,11 +58,7 @@ func (e *Engine) firstPacket(s *linkState, p *peer) {
 	if in.Type == wire.PkDataSync && in.MsgLen > uint64(in.Len) && int64(in.Len) < p.as.maxData {
 		e.counters.ShortPackets++
 	}
-	rank := in.LSRank
-	if e.cfg.Dialect == wire.Draft { // has no pk_lsrank
-		rank = wire.CommRank(p.index)
-	}
-	key := match.Key{Context: in.Context, Source: rank, Tag: in.Tag}
+	key := match.Key{Context: in.Context, Source: in.LSRank, Tag: in.Tag}
 	r, ok := e.posted.Match(key)
 	if !ok {
 		m := e.newMessage(p, int64(in.MsgLen))
@@ -90,7 +82,7 @@ func (e *Engine) firstPacket(s *linkState, p *peer) {
 // begin notes what message the receive got.
 func (e *Engine) begin(r *Request, p *peer, key match.Key, total int64) {
 	r.peer, r.total = p, total
-	r.status.Source, r.status.Peer, r.status.Tag = key.Source, p.index, key.Tag
+	r.status.Source, r.status.Peer, r.status.Tag = e.source(key, p), p.index, key.Tag
 	if r.apart != nil {
 		r.room = max(0, r.apart.sink.Matched(p.index, total))
 	}

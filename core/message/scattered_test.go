@@ -314,7 +314,7 @@ func TestTakenIntoSink(t *testing.T) {
 	p := newPair(t, Config{MaxData: 64, AckMark: 2, HiWater: 4})
 	p.sendFrom(&strewn{tb: t, data: alphabet(150)}, Standard)
 	p.settle()
-	m, _, ok := p.e[1].Take(scatterEnv)
+	m, _, ok := p.e[1].Take(scatterEnv, NoPeer)
 	if !ok {
 		t.Fatal("nothing came")
 	}

@@ -2,7 +2,7 @@ package message
 
 // sendSelf sends to this proc itself, without a link.
 func (e *Engine) sendSelf(s *Request) {
-	key := s.env.key()
+	key := e.key(&s.env, e.self.index)
 	if r, ok := e.posted.Match(key); ok {
 		e.begin(r, e.self, key, s.total)
 		e.copySelf(s, r)

@@ -80,6 +80,9 @@ func (e *Engine) SendNow(to Peer, env Envelope, data []byte, count int64, dtype 
 	o.SrcReq, o.DestReq, o.Seq = 0, 0, p.sent
 	o.LSRank, o.Tag, o.Context = env.Rank, env.Tag, env.Context
 	o.Count, o.Datatype = count, dtype
+	if e.cfg.Dialect == wire.Draft {
+		draftOut(o)
+	}
 	e.cfg.Dialect.PutHeader(b, o)
 	copy(b[headerSize:], data)
 	p.window.Sent()

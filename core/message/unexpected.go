@@ -40,9 +40,9 @@ func (e *Engine) lose(m *Message) {
 	e.freeMessage(m)
 }
 
-func (m *Message) status() Status {
+func (e *Engine) status(m *Message) Status {
 	key := m.entry.Key()
-	return Status{Source: key.Source, Peer: m.peer.index, Tag: key.Tag, Len: m.total}
+	return Status{Source: e.source(key, m.peer), Peer: m.peer.index, Tag: key.Tag, Len: m.total}
 }
 
 // accept matches message m, which is out of the queue, with receive r.
@@ -80,18 +80,19 @@ func (e *Engine) deliver(m *Message, r *Request) {
 	e.recvProgress(r, n)
 }
 
-// Probe looks for a message that a receive with env would get. It is there as
-// soon as its first packet has arrived; its length is that of the whole message.
-func (e *Engine) Probe(env Envelope) (Status, bool) {
-	m := e.probe(env)
+// Probe looks for a message that a receive with env and from would get. It is
+// there as soon as its first packet has arrived; its length is that of the whole
+// message.
+func (e *Engine) Probe(env Envelope, from Peer) (Status, bool) {
+	m := e.probe(env, from)
 	if m == nil {
 		return Status{}, false
 	}
-	return m.status(), true
+	return e.status(m), true
 }
 
-func (e *Engine) probe(env Envelope) *Message {
-	m, ok := e.unexpected.Find(env.key())
+func (e *Engine) probe(env Envelope, from Peer) *Message {
+	m, ok := e.unexpected.Find(e.key(&env, from))
 	if !ok || !m.whole {
 		return nil
 	}
@@ -100,13 +101,13 @@ func (e *Engine) probe(env Envelope) *Message {
 
 // Take is Probe for a message that nobody else shall get: it is to be received
 // with RecvMessage. Its sender cannot cancel it any more.
-func (e *Engine) Take(env Envelope) (*Message, Status, bool) {
-	m := e.probe(env)
+func (e *Engine) Take(env Envelope, from Peer) (*Message, Status, bool) {
+	m := e.probe(env, from)
 	if m == nil {
 		return nil, Status{}, false
 	}
 	e.unexpected.Remove(&m.entry)
-	return m, m.status(), true
+	return m, e.status(m), true
 }
 
 // RecvMessage starts the receive of a message that Take gave, which must not be

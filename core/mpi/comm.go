@@ -61,6 +61,7 @@ func (c *Comm) become(s comm.Spec) error {
 	if record.Inter() {
 		c.local = &Comm{p: c.p, Comm: record.Local()}
 	}
+	c.p.enroll(record)
 	return nil
 }
 

@@ -31,6 +31,9 @@ func (c *Comm) foreignContext(n int, bad error) (wire.ContextID, error) {
 // is not.
 func (c *Comm) foreignAgreement(n int, agree func(mine wire.ContextID) (wire.ContextID, error)) (wire.ContextID, error) {
 	p := c.p
+	if p.job.Dialect == wire.Draft {
+		agree = draftAgreement(agree)
+	}
 	for p.contexts.Held() && p.failure == nil {
 		p.turn()
 	}

@@ -45,6 +45,7 @@ func (c *Comm) end() error {
 		return c.alive()
 	}
 	c.leaveBoard()
+	c.p.strike(c.Comm)
 	return nil
 }
 

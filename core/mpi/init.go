@@ -151,6 +151,7 @@ func (r *Roster) newProcess(job *wireup.Job, agent link.Link, m machine.Machine,
 	p.eng, err = message.New(message.Config{
 		Self: message.Peer(job.Rank), Directory: r.directory,
 		MaxData: job.DataLen, AckMark: job.AckMark, HiWater: job.HiWater,
+		Dialect: job.Dialect, RankOf: p.rankIn,
 	})
 	if err != nil {
 		return nil, err

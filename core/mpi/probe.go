@@ -21,7 +21,7 @@ func (c *Comm) probe(src, tag int) (Status, error) {
 	c.p.lock()
 	defer c.p.unlock()
 	for {
-		if st, ok := c.p.eng.Probe(env); ok {
+		if st, ok := c.p.eng.Probe(env, from); ok {
 			return c.p.probed(st), nil
 		}
 		if err := c.p.hopeless(from); err != nil {
@@ -53,10 +53,10 @@ func (c *Comm) iprobe(src, tag int) (found bool, st Status, err error) {
 	}
 	c.p.lock()
 	defer c.p.unlock()
-	m, found := c.p.eng.Probe(env)
+	m, found := c.p.eng.Probe(env, from)
 	if !found {
 		c.p.test()
-		m, found = c.p.eng.Probe(env)
+		m, found = c.p.eng.Probe(env, from)
 	}
 	if !found {
 		return false, Status{}, c.p.hopeless(from)
@@ -89,7 +89,7 @@ func (c *Comm) mprobe(src, tag int) (*Message, Status, error) {
 	c.p.lock()
 	defer c.p.unlock()
 	for {
-		if m, st, ok := c.p.eng.Take(env); ok {
+		if m, st, ok := c.p.eng.Take(env, from); ok {
 			return &Message{c: c, m: m}, c.p.probed(st), nil
 		}
 		if err := c.p.hopeless(from); err != nil {
@@ -115,10 +115,10 @@ func (c *Comm) improbe(src, tag int) (*Message, Status, error) {
 	}
 	c.p.lock()
 	defer c.p.unlock()
-	m, st, ok := c.p.eng.Take(env)
+	m, st, ok := c.p.eng.Take(env, from)
 	if !ok {
 		c.p.test()
-		m, st, ok = c.p.eng.Take(env)
+		m, st, ok = c.p.eng.Take(env, from)
 	}
 	if !ok {
 		return nil, Status{}, c.p.hopeless(from)

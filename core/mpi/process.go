@@ -62,6 +62,8 @@ type process struct {
 	inboxLock sync.Mutex
 	inbox     []delivery
 
+	groups sync.Map // by a communicator's first context: *comm.Group; empty unless the dialect is the draft's
+
 	world, self *Comm
 	contexts    comm.Contexts
 	errands     []errand

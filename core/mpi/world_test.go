@@ -29,6 +29,7 @@ type layout struct {
 	maxLinear, xsize int32                     // 0: the defaults
 	check            bool                      // compare what members call
 	messages         bool                      // no board: all goes by messages
+	dialect          wire.Dialect              // of all packets
 	_                struct{}                  // keyed literals only
 }
 
@@ -51,7 +52,7 @@ func (l layout) job(rank int) *wireup.Job {
 	j := &wireup.Job{
 		Name: "test", Rank: wire.WorldRank(rank),
 		DataLen: 64 << 10, AckMark: 4, HiWater: 8, TagUB: 1<<31 - 1, XSize: 1024, MaxLinear: 4, Spin: l.spin,
-		Check: l.check,
+		Check: l.check, Dialect: l.dialect,
 	}
 	if l.dataLen != 0 {
 		j.DataLen = l.dataLen

@@ -64,6 +64,8 @@ func (j *Job) check() error {
 	switch {
 	case int(j.Rank) < 0 || int(j.Rank) >= len(j.Procs):
 		return fmt.Errorf("job description: rank %d of %d: %w", j.Rank, len(j.Procs), ErrMessage)
+	case j.Dialect > wire.Draft:
+		return fmt.Errorf("job description: dialect %d: %w", j.Dialect, ErrMessage)
 	case j.DataLen < 1 || j.AckMark < 1 || j.AckMark > j.HiWater:
 		return fmt.Errorf("job description: datalen %d, ackmark %d, hiwater %d: %w", j.DataLen, j.AckMark, j.HiWater, ErrMessage)
 	}

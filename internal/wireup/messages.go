@@ -74,6 +74,10 @@ type Job struct {
 	AckMark   uint32 `json:"ackmark"`
 	HiWater   uint32 `json:"hiwater"`
 
+	// Dialect is how packets are written to procs of other clients, and to all others
+	// as well: one job has one.
+	Dialect wire.Dialect `json:"dialect,omitempty"`
+
 	Spin  string `json:"spin,omitempty"`  // "auto", "0" or a duration: how long to poll before sleeping
 	Trace string `json:"trace,omitempty"` // file to print packets to; empty: none
 

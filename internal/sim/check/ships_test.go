@@ -211,7 +211,7 @@ func (p *plant) act() {
 			r.User.(*message.Engine).Cancel(r)
 		}
 	case 4:
-		if _, ok := e.Probe(any); ok {
+		if _, ok := e.Probe(any, message.NoPeer); ok {
 			p.recvs = append(p.recvs, e.Recv(any, message.NoPeer, make([]byte, 100)))
 		}
 	default:
@@ -235,7 +235,7 @@ func (p *plant) drain() {
 			p.step()
 		}
 		for _, e := range p.engines {
-			if _, ok := e.Probe(any); ok {
+			if _, ok := e.Probe(any, message.NoPeer); ok {
 				p.recvs = append(p.recvs, e.Recv(any, message.NoPeer, make([]byte, 100)))
 			}
 		}
