@@ -63,6 +63,7 @@ type Agent struct {
 	self    wire.HostRank
 	hosts   int
 	maxData uint32
+	silent  bool   // the dialect has no FINI
 	ports   []port // other hosts and self by rank, then the local procs
 	links   []*port
 	procs   []proc // by world rank
@@ -91,6 +92,7 @@ func New(c Config) (*Agent, error) {
 		self:    c.Self,
 		hosts:   len(c.Hosts),
 		maxData: c.MaxData,
+		silent:  c.Dialect == wire.Draft,
 		sizes:   make([]int, len(c.Hosts)),
 		pool:    pool{size: c.ChunkSize},
 	}
@@ -192,6 +194,7 @@ func (a *Agent) attach(l LinkID, p *port) error {
 	if p.hasOutput() {
 		a.touch(p)
 	}
+	a.channelDone(p) // where there is no FINI to be sent
 	return nil
 }
 

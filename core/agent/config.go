@@ -49,6 +49,11 @@ type Config struct {
 	AckMark uint32 // packets that one PROTOACK stands for
 	HiWater uint32 // most counted packets of a pair that are not acknowledged
 
+	// Dialect is the job's. wire.Draft has no FINI: the end of a channel's stream
+	// stands for it, whenever it comes between two packets. So a host that dies there
+	// is not told from one that has finished; the job's server can tell.
+	Dialect wire.Dialect
+
 	ChunkSize int // bytes; 0 means DefaultChunkSize
 }
 

@@ -10,10 +10,12 @@ type EventKind uint8
 
 // The events of an agent.
 const (
-	// HostFinished: the host sent FINI. It sends no more messages.
+	// HostFinished: the host sent FINI, or has ended its stream where there is none.
+	// It sends no more messages.
 	HostFinished EventKind = iota + 1
 
-	// ChannelDone: FINI went both ways, nothing is left to send. The driver ends
+	// ChannelDone: FINI went both ways, nothing is left to send. In the draft, which
+	// has no FINI, only the latter: the peer may still send. The driver ends
 	// its sending side (CloseSend), goes on reading until the peer's end or a short
 	// time has passed, closes the link and calls Closed. Closing at once could make
 	// the kernel throw away what the peer has not read, our FINI included.

@@ -32,7 +32,8 @@ var fini = func() (b [wire.HeaderSize]byte) {
 }()
 
 // allDone sends FINI to all hosts once the last local proc is done. What the
-// procs sent before is queued already, so FINI is behind it.
+// procs sent before is queued already, so FINI is behind it. Where there is no FINI
+// the channel is done when that has been sent.
 //
 // IMPI ch.3, Finalization: one PK_FINI for each channel, when all procs of the
 // host have passed the barrier.
@@ -42,7 +43,12 @@ func (a *Agent) allDone() {
 	}
 	for h := range a.hosts {
 		if p := &a.ports[h]; p.state != gone {
-			p.ended, p.out.final = true, true
+			p.ended = true
+			if a.silent {
+				a.channelDone(p)
+				continue
+			}
+			p.out.final = true
 			p.out.copyIn(&a.pool, fini[:], false)
 			a.touch(p)
 		}
@@ -66,7 +72,7 @@ func (a *Agent) fini(p *port) *ProtocolError {
 
 // channelDone tells the driver when a channel has served its purpose.
 func (a *Agent) channelDone(p *port) {
-	if p.isProc() || p.over || !p.done || !p.ended || p.hasOutput() {
+	if p.isProc() || p.over || !p.done && !a.silent || !p.ended || p.hasOutput() || p.state != open {
 		return
 	}
 	p.over = true
@@ -86,6 +92,10 @@ func (a *Agent) Closed(l LinkID, cause error) {
 	p.link, p.state = NoLink, gone
 	p.in.abandon(&a.pool)
 	a.stats.Discarded += uint64(p.out.clear(&a.pool) + p.urgent.clear(&a.pool))
+	if a.silent && !p.isProc() && errors.Is(cause, errNoFini) {
+		p.done = true
+		a.emit(Event{Kind: HostFinished, Peer: p.peer, Link: NoLink})
+	}
 	early := !p.done || p.err != nil
 	switch {
 	case early && p.isProc():
@@ -112,8 +122,11 @@ func (p *port) ending(cause error) error {
 	case p.isProc():
 		return fmt.Errorf("the link ended before the proc was done: %w", io.EOF)
 	}
-	return fmt.Errorf("the channel ended before FINI: %w", io.EOF)
+	return errNoFini
 }
+
+// errNoFini is the end of a channel between two packets.
+var errNoFini = fmt.Errorf("the channel ended before FINI: %w", io.EOF)
 
 // checkFinished tells when all is over. A host that died never lets it come.
 func (a *Agent) checkFinished() {

@@ -30,10 +30,10 @@ func (a *Agent) header(p *port, h []byte) *ProtocolError {
 		in.size += int(n)
 	}
 	in.left = in.size
-	if in.kind == wire.PkFini {
+	if in.kind == wire.PkFini && !a.silent {
 		return a.fini(p)
 	}
-	if !in.kind.Known() {
+	if !in.kind.Known() || in.kind == wire.PkFini {
 		return p.violation("pk_type", uint32(in.kind), "IMPI 0.0 has no such type, so nobody knows where the packet ends")
 	}
 	if p.done && in.kind != wire.PkProtoAck {

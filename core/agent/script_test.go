@@ -17,7 +17,7 @@ import (
 // TestScripts plays the dialogues of testdata/agent. Each command answers with
 // its error, the links that got something to send, and the events.
 //
-//	job self=1 hosts=1,2,1 [clients=0,0,1] [own=(0,2)] [unlinked=(0)] [maxdata= ackmark= hiwater= chunk=]
+//	job self=1 hosts=1,2,1 [clients=0,0,1] [own=(0,2)] [unlinked=(0)] [maxdata= ackmark= hiwater= chunk=] [draft]
 //	attach proc=0 | attach host=1 | attach all
 //	from proc=0 | from host=1 [step=N]   lines: "DATA 0->2 5", "FINI", "hex 00 01", "cut 60 DATA 0->2 5" (its first 60 bytes)
 //	read proc=0 | read host=1 [n=bytes]  what the agent sends there
@@ -119,6 +119,9 @@ func (s *script) job(t *testing.T, d *datadriven.TestData) error {
 	d.MaybeScanArgs(t, "chunk", &chunk)
 	c := job(self, ints(d, "hosts")...)
 	c.MaxData, c.AckMark, c.HiWater, c.ChunkSize = uint32(maxdata), uint32(ackmark), uint32(hiwater), chunk
+	if d.HasArg("draft") {
+		c.Dialect = wire.Draft
+	}
 	for h, n := range ints(d, "clients") {
 		c.Hosts[h].Client = wire.ClientRank(n)
 	}
