@@ -111,6 +111,7 @@ func (b *builder) site(s *siteDraft) {
 	b.transports(s)
 	b.routes(s)
 	b.protocol(s)
+	b.labels(s)
 	own, shared := b.layers(s, "wait")
 	s.Wait = pick(Wait{Auto: true}, "spin", own, shared)
 	b.log(s)
@@ -171,6 +172,8 @@ func (b *builder) protocol(s *siteDraft) {
 		TagUB:     int32(number(int64(d.TagUB), "tag_ub")),
 		XSize:     int32(number(int64(d.XSize), "xsize")),
 		MaxLinear: int32(number(int64(d.MaxLinear), "maxlinear")),
+		Dialect:   Dialect(pick(string(d.Dialect), "dialect", own, shared)),
+		IPv4:      IPv4Form(pick(string(d.IPv4), "ipv4", own, shared)),
 	}
 	if s.Protocol.AckMark <= s.Protocol.HiWater {
 		return

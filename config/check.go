@@ -63,6 +63,7 @@ func (b *builder) checkTrace(s *siteDraft, pos Pos, trace string) {
 func (b *builder) checkTogether() {
 	b.checkPorts()
 	b.checkAgreement()
+	b.checkDialects()
 	b.checkKeys()
 }
 

@@ -29,6 +29,7 @@ func defaultProtocol() Protocol {
 		HiWater: DefaultHiWater,
 		TagUB:   DefaultTagUB,
 		XSize:   -1, MaxLinear: -1,
+		Dialect: Published, IPv4: IPv4Compatible,
 	}
 }
 
@@ -61,6 +62,7 @@ func Default(procs int, command []string, builtins ...string) *Job {
 		Hosts:    []Host{{Address: loopback, Procs: procs}},
 		Program:  Program{Command: command, Path: path, Dir: dir, PrefixOutput: true},
 		Protocol: defaultProtocol(),
+		Labels:   Labels{Versions: []Version{{}, OwnVersion}},
 		Wait:     Wait{Auto: true},
 		Log:      defaultLog(),
 	}

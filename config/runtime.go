@@ -57,6 +57,7 @@ type Site struct {
 	Transports []Transport
 	Routes     []Route // the route blocks that hold for this site; see RouteTo
 	Protocol   Protocol
+	Labels     Labels
 	Wait       Wait
 	Log        Log
 	Pos        Pos
@@ -165,6 +166,9 @@ type Protocol struct {
 	TagUB     int32  // highest user tag, at least 32767
 	XSize     int32  // crossover of short and long collectives in bytes; -1: default
 	MaxLinear int32  // crossover of linear and tree collectives in clients; -1: default
+
+	Dialect Dialect  // the same in all sites of a job; empty: Published
+	IPv4    IPv4Form // of addresses that are sent; both are understood; empty: IPv4Compatible
 }
 
 // Wait says how procs wait for links.

@@ -91,6 +91,10 @@ func blockProtocol() *blockSpec {
 			{name: "tag_ub", kind: integer(32767, math.MaxInt32)},
 			{name: "xsize", kind: integer(-1, math.MaxInt32)},
 			{name: "maxlinear", kind: integer(-1, math.MaxInt32)},
+			{name: "dialect", kind: oneOf(dialects)},
+			{name: "ipv4", kind: oneOf(ipv4Forms)},
+			{name: "versions", kind: versions()},
+			{name: "omit", kind: wordsOf(optionalLabels)},
 		},
 	}
 }

@@ -111,6 +111,12 @@ protocol {
   tag_ub    = 2147483647 # highest tag, from 32767
   xsize     = -1         # bytes from which collectives use their long form; -1: 1024
   maxlinear = -1         # most clients for linear collectives; -1: 4
+
+  # For peers that know another IMPI than ours. All sites have one dialect;
+  # draft-1999 is the text of March 1999.
+  dialect  = "published"
+  ipv4     = "compatible"        # how IPv4 addresses are sent: compatible ::192.0.2.1, mapped ::ffff:192.0.2.1
+  versions = ["0.0", "0.65537"]  # listed at startup; without 0.65537 others do not see that a site is ours
 }
 
 # How procs wait: "auto" spins as long as it was seen to pay, "20us" spins that
@@ -142,7 +148,10 @@ site "beta" {
   program { env = { OMP_NUM_THREADS = 4 } }
   transport "x" { plugin = "./bin/impi-transport-x" }
   route "alpha" { prefer = ["tcp"]  direct = false }
-  protocol { datalen = 1024 }
+  protocol {
+    datalen = 1024
+    omit    = ["C_TAGUB"] # optional labels of startup that the site does not send; default: none
+  }
   wait { spin = "20us" }
   log { level = "debug" }
 }

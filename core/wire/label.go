@@ -109,6 +109,16 @@ func (l Label) Info() (info LabelInfo, known bool) {
 	return LabelInfo{Label: l}, false
 }
 
+// LabelCalled finds a label by the name that it has in the published standard.
+func LabelCalled(name string) (Label, bool) {
+	for i := range labels {
+		if labels[i].Name == name {
+			return labels[i].Label, true
+		}
+	}
+	return NoLabel, false
+}
+
 // String gives the standard's name, or the number.
 func (l Label) String() string {
 	if info, ok := l.Info(); ok {

@@ -61,13 +61,16 @@ func (n *node) clientConfig() (startup.ClientConfig, error) {
 		},
 		Limit: n.opt.Job.Limits.Start,
 	}
+	if err := announce(&c, site); err != nil {
+		return c, err
+	}
 	_, _ = rand.Read(c.Token[:]) // never fails
 	for _, h := range n.hosts {
 		port, err := h.port()
 		if err != nil {
 			return c, err
 		}
-		id := wire.HostIDFrom(h.config.Address, wire.IPv4Compatible)
+		id := wire.HostIDFrom(h.config.Address, hostIDForm(site))
 		hc := startup.HostConfig{Address: id, Port: port}
 		for _, p := range h.procs {
 			hc.Procs = append(hc.Procs, startup.ProcConfig{ID: wire.Proc{Host: id, PID: int64(p.os.PID())}, Card: h.card})

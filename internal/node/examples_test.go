@@ -42,7 +42,7 @@ func exampleJob(t *testing.T, name string, args []string, r config.Route) *confi
 		if built.dir, built.err = os.MkdirTemp("", "impi-node-examples-"); built.err != nil {
 			return
 		}
-		out, err := exec.Command("go", "build", "-o", built.dir+"/", "../../examples/ring", "../../examples/heat2d").CombinedOutput()
+		out, err := exec.Command("go", "build", "-o", built.dir+"/", "../../examples/ring", "../../examples/heat2d", "../matrix/check").CombinedOutput()
 		if err != nil {
 			built.err = fmt.Errorf("go build: %w\n%s", err, out)
 		}

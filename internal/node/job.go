@@ -69,6 +69,9 @@ func (n *node) startSwitches(channels []map[wire.HostRank]link.Link) error {
 		if h.loop, err = newSwitch(a, spin, n.noticed(h)); err != nil {
 			return err
 		}
+		if dialect(n.opt.Site) == wire.Draft {
+			h.loop.patience = n.opt.Job.Limits.Start
+		}
 		for peer, l := range channels[i] {
 			if err := n.attachChannel(h, peer, l); err != nil {
 				return fmt.Errorf("channel to %s: %w", n.hostName(peer), err)
@@ -98,7 +101,7 @@ func (n *node) stopSwitches() {
 }
 
 func (n *node) agentConfig(h *ownHost) agent.Config {
-	c := agent.Config{Self: h.rank, MaxData: n.job.DataLen, AckMark: n.job.AckMark, HiWater: n.job.HiWater}
+	c := agent.Config{Self: h.rank, MaxData: n.job.DataLen, AckMark: n.job.AckMark, HiWater: n.job.HiWater, Dialect: dialect(n.opt.Site)}
 	for _, x := range n.job.Hosts {
 		c.Hosts = append(c.Hosts, agent.Host{Client: x.Client, Own: n.job.Clients[x.Client].Own})
 	}
@@ -165,7 +168,7 @@ func (n *node) jobOf(p *proc) *wireup.Job {
 	j := &wireup.Job{
 		Name: n.name(), Rank: rank, AppNum: appNum(n.opt.Job.Sites, n.opt.Site),
 		DataLen: n.job.DataLen, TagUB: int32(n.job.TagUB), XSize: n.job.XSize, MaxLinear: n.job.MaxLinear,
-		AckMark: n.job.AckMark, HiWater: n.job.HiWater,
+		AckMark: n.job.AckMark, HiWater: n.job.HiWater, Dialect: dialect(n.opt.Site),
 		Spin:  spinSetting(n.opt.Site.Wait),
 		Trace: strings.ReplaceAll(n.opt.Site.Log.Trace, "%r", strconv.Itoa(int(rank))),
 		Procs: make([]wireup.Proc, len(n.job.Procs)),

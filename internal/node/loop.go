@@ -65,6 +65,10 @@ type packetSwitch struct {
 	quit   bool
 	done   chan struct{}
 
+	// patience is how long a channel waits for the peer's end when it has ended here:
+	// lingering, and longer where the peer has not said before that it is about to.
+	patience time.Duration
+
 	keepers []*keeper // of the lasting channels, ended ones too
 
 	mu   sync.Mutex
@@ -87,7 +91,7 @@ func newSwitch(a *agent.Agent, spin poll.Spinner, notify func(agent.Event)) (*pa
 	}
 	return &packetSwitch{
 		agent: a, notify: notify, set: set, waker: waker, spin: spin,
-		byRank: make(map[wire.WorldRank]*port), done: make(chan struct{}),
+		byRank: make(map[wire.WorldRank]*port), done: make(chan struct{}), patience: lingering,
 	}, nil
 }
 
@@ -397,7 +401,7 @@ func (s *packetSwitch) endChannel(l agent.LinkID) {
 		s.end(p, err)
 		return
 	}
-	wait := lingering
+	wait := s.patience
 	if p.keeper != nil {
 		wait = p.keeper.limit
 	}

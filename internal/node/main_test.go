@@ -159,7 +159,7 @@ func testJob(mode string, procs ...int) *config.Job {
 	job := &config.Job{Dir: "/", Complete: true, Limits: config.Limits{Start: 30 * time.Second, Stop: 5 * time.Second}}
 	for i, n := range procs {
 		job.Sites = append(job.Sites, config.Site{
-			Name: [...]string{"alpha", "beta", "gamma"}[i], Client: i,
+			Name: siteName(i), Client: i,
 			Server: config.Server{
 				Embedded: len(procs) == 1, Address: netip.MustParseAddrPort("127.0.0.1:0"),
 				Clients: len(procs), Timeout: 30 * time.Second,
@@ -177,6 +177,14 @@ func testJob(mode string, procs ...int) *config.Job {
 		})
 	}
 	return job
+}
+
+// siteName is alpha, beta, gamma, and then a number.
+func siteName(i int) string {
+	if names := []string{"alpha", "beta", "gamma"}; i < len(names) {
+		return names[i]
+	}
+	return fmt.Sprint("site", i)
 }
 
 // route gives all sites one route to everybody.

@@ -1,0 +1,44 @@
+package node
+
+import (
+	"fmt"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/core/startup"
+	"github.com/openimpi/impi/core/wire"
+)
+
+// dialect is how the site's packets are written.
+func dialect(site config.Site) wire.Dialect {
+	if site.Protocol.Dialect == config.Draft1999 {
+		return wire.Draft
+	}
+	return wire.Published
+}
+
+// hostIDForm is how the site writes its IPv4 addresses.
+func hostIDForm(site config.Site) wire.HostIDForm {
+	if site.Protocol.IPv4 == config.IPv4Mapped {
+		return wire.IPv4Mapped
+	}
+	return wire.IPv4Compatible
+}
+
+// announce settles which labels and versions the site sends.
+func announce(c *startup.ClientConfig, site config.Site) error {
+	c.Dialect = dialect(site)
+	c.Foreign = !site.Labels.Own()
+	for _, v := range site.Labels.Versions {
+		if v := wire.Version(v); v != wire.Version00 && v != wire.PrivateVersion {
+			c.Versions = append(c.Versions, v)
+		}
+	}
+	for _, name := range site.Labels.Omit {
+		l, ok := wire.LabelCalled(name)
+		if !ok {
+			return fmt.Errorf("site %s: no label is called %q", site.Name, name)
+		}
+		c.Omit = append(c.Omit, l)
+	}
+	return nil
+}
