@@ -34,7 +34,9 @@ func (p *process) newTracer() tracer {
 		return func(l link.Link, _ string, _ message.Peer) link.Link { return l }
 	}
 	if filepath.Ext(p.job.Trace) != ".pcapng" {
-		return func(l link.Link, name string, _ message.Peer) link.Link { return trace.Link(l, name, f, trace.Dialect(p.job.Dialect)) }
+		return func(l link.Link, name string, _ message.Peer) link.Link {
+			return trace.Link(l, name, f, trace.Dialect(p.job.Dialect))
+		}
 	}
 	capture := trace.NewCapture(f, fmt.Sprintf("rank %d of %s, pid %d", p.job.Rank, p.job.Name, os.Getpid()))
 	return func(l link.Link, name string, peer message.Peer) link.Link {
