@@ -137,6 +137,7 @@ site "alpha" {
     address = "127.0.0.2" # numeric; advertised to peers and dialled from
     procs   = 2
     port    = 7801        # of the channels from other hosts; 0 (the default): any
+    board   = true        # the default: its procs share memory for collective operations
   }
   host { address = "127.0.0.3"  procs = 1 }
 }

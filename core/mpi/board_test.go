@@ -1,12 +1,19 @@
 package mpi
 
 import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
 	"os"
+	"slices"
 	"sync"
 	"testing"
 	"unsafe"
 
 	"github.com/openimpi/impi/core/board"
+	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/internal/poll"
 )
 
@@ -16,25 +23,54 @@ var boardOff = os.Getenv("IMPI_TEST_BOARD") == "off"
 // maxTestBoard is the largest job whose procs get boards for the tests.
 const maxTestBoard = 8
 
-// blank are boards that were used before, by the number of procs.
-var blank struct {
-	sync.Mutex
-	memory map[int][][]uint64
+// testBoard is a board of procs that are all in this process.
+type testBoard struct {
+	memory []uint64
+	bells  []*poll.Waker
 }
 
-// newBoard makes a board. What was used before is used again: boards are large.
-func newBoard(t *testing.T, procs int) *board.Board {
+// blank are boards that were used before, by the number of procs: boards are large.
+var blank struct {
+	sync.Mutex
+	boards map[int][]*testBoard
+}
+
+// newBoard gives a board for the time of a test.
+func newBoard(t *testing.T, procs int) (*board.Board, []*poll.Waker) {
 	t.Helper()
 	blank.Lock()
 	defer blank.Unlock()
-	var words []uint64
-	if free := blank.memory[procs]; len(free) > 0 {
-		words = free[len(free)-1]
-		blank.memory[procs] = free[:len(free)-1]
+	x := &testBoard{}
+	if free := blank.boards[procs]; len(free) > 0 {
+		x = free[len(free)-1]
+		blank.boards[procs] = free[:len(free)-1]
 	} else {
-		words = make([]uint64, board.Size(procs)/8)
+		x.memory = make([]uint64, board.Size(procs)/8)
+		for range procs {
+			w, err := poll.NewWaker()
+			if err != nil {
+				t.Fatal(err)
+			}
+			x.bells = append(x.bells, w)
+		}
 	}
-	mem := unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), board.Size(procs))
+	t.Cleanup(func() {
+		if t.Failed() { // somebody may still be at it
+			return
+		}
+		blank.Lock()
+		defer blank.Unlock()
+		if blank.boards == nil {
+			blank.boards = map[int][]*testBoard{}
+		}
+		blank.boards[procs] = append(blank.boards[procs], x)
+	})
+	return x.open(t, procs), x.bells
+}
+
+func (x *testBoard) open(t *testing.T, procs int) *board.Board {
+	t.Helper()
+	mem := unsafe.Slice((*byte)(unsafe.Pointer(&x.memory[0])), board.Size(procs))
 	clear(mem[:board.Control(procs)])
 	header, err := board.Header(procs)
 	if err != nil {
@@ -56,18 +92,382 @@ func putOnBoards(t *testing.T, procs []*process) {
 		if n := len(mates); n < 2 || n > maxTestBoard || mates[0] != p.job.Rank {
 			continue
 		}
-		b, bells := newBoard(t, len(mates)), make([]*poll.Waker, len(mates))
-		for i := range bells {
-			w, err := poll.NewWaker()
-			if err != nil {
-				t.Fatal(err)
-			}
-			bells[i] = w
-		}
+		b, bells := newBoard(t, len(mates))
 		for _, r := range mates {
 			if err := procs[r].onBoard(b, bells, nil); err != nil {
 				t.Fatal(err)
 			}
 		}
+	}
+}
+
+// onlyBoards skips a test about boards where there are none.
+func onlyBoards(t *testing.T) {
+	t.Helper()
+	if boardOff {
+		t.Skip("IMPI_TEST_BOARD=off")
+	}
+}
+
+// boardOps are the operations that go by way of the board, with blocks of n elements.
+var boardOps = map[string]func(c *Comm, root, n int) error{
+	"barrier": func(c *Comm, _, _ int) error { return Barrier(c) },
+	"bcast": func(c *Comm, root, n int) error {
+		b := make([]int32, n)
+		if c.Rank() == root {
+			b = boardNumbers(n, root)
+		}
+		return agrees(Bcast(c, b, root), b, boardNumbers(n, root))
+	},
+	"gather": func(c *Comm, root, n int) error {
+		all := make([]int32, n*c.Size())
+		err := Gather(c, boardNumbers(n, c.Rank()), all, root)
+		if c.Rank() != root {
+			return err
+		}
+		return agrees(err, all, boardBlocks(c, n))
+	},
+	"gather in place": func(c *Comm, root, n int) error {
+		if c.Rank() != root {
+			return Gather(c, boardNumbers(n, c.Rank()), nil, root)
+		}
+		all := make([]int32, n*c.Size())
+		copy(all[n*root:], boardNumbers(n, root))
+		return agrees(Gather(c, nil, all, root), all, boardBlocks(c, n))
+	},
+	"scatter": func(c *Comm, root, n int) error {
+		var all []int32
+		if c.Rank() == root {
+			all = boardBlocks(c, n)
+		}
+		b := make([]int32, n)
+		return agrees(Scatter(c, all, b, root), b, boardNumbers(n, c.Rank()))
+	},
+	"allgather": func(c *Comm, _, n int) error {
+		all := make([]int32, n*c.Size())
+		return agrees(Allgather(c, boardNumbers(n, c.Rank()), all), all, boardBlocks(c, n))
+	},
+	"allgather in place": func(c *Comm, _, n int) error {
+		all := make([]int32, n*c.Size())
+		copy(all[n*c.Rank():], boardNumbers(n, c.Rank()))
+		return agrees(Allgather(c, nil, all), all, boardBlocks(c, n))
+	},
+	"alltoall": func(c *Comm, _, n int) error {
+		send, recv, want := boardCrossing(c, n)
+		return agrees(Alltoall(c, send, recv), recv, want)
+	},
+	"alltoall in place": func(c *Comm, _, n int) error {
+		send, _, want := boardCrossing(c, n)
+		return agrees(Alltoall(c, nil, send), send, want)
+	},
+	"reduce": func(c *Comm, root, n int) error {
+		sum := make([]int32, n)
+		err := Reduce(c, boardNumbers(n, c.Rank()), sum, Sum, root)
+		if c.Rank() != root {
+			return err
+		}
+		return agrees(err, sum, boardSums(c, n))
+	},
+	"reduce in place, in order": func(c *Comm, root, n int) error {
+		b := boardLines(n, c.Rank(), c.Rank()+1)
+		if c.Rank() != root {
+			return Reduce(c, b, nil, joined, root)
+		}
+		return agrees(Reduce(c, nil, b, joined, root), b, boardLines(n, 0, c.Size()))
+	},
+	"allreduce": func(c *Comm, _, n int) error {
+		sum := make([]int32, n)
+		return agrees(Allreduce(c, boardNumbers(n, c.Rank()), sum, Sum), sum, boardSums(c, n))
+	},
+	"allreduce in place, in order": func(c *Comm, _, n int) error {
+		b := boardLines(n, c.Rank(), c.Rank()+1)
+		return agrees(Allreduce(c, nil, b, joined), b, boardLines(n, 0, c.Size()))
+	},
+	"a type with gaps": func(c *Comm, root, n int) error {
+		gaps, err := TypeResized(datatype.Basic(datatype.Int32), 0, 8)
+		if err == nil {
+			err = gaps.Commit()
+		}
+		if err != nil {
+			return err
+		}
+		b := make([]int32, 2*n)
+		if c.Rank() == root {
+			b = boardNumbers(2*n, 5)
+		}
+		err = c.Bcast(Typed(b, n, gaps), root)
+		for i := range n {
+			if err == nil && b[2*i] != boardNumbers(2*n, 5)[2*i] {
+				return fmt.Errorf("item %d is %d", i, b[2*i])
+			}
+		}
+		return err
+	},
+}
+
+// joined joins intervals of ranks, low<<8 | high, that follow each other.
+var joined = NewOp(func(in, inout []int32) {
+	for i := range inout {
+		if in[i]&255 != inout[i]>>8 {
+			inout[i] = -1
+			continue
+		}
+		inout[i] = in[i]&^255 | inout[i]&255
+	}
+}, false)
+
+func boardLines(n, low, high int) []int32 {
+	return slices.Repeat([]int32{int32(low<<8 | high)}, n)
+}
+
+func boardNumbers(n, seed int) []int32 {
+	b := make([]int32, n)
+	for i := range b {
+		b[i] = int32(seed*100003 + i)
+	}
+	return b
+}
+
+func boardBlocks(c *Comm, n int) (all []int32) {
+	for r := range c.Size() {
+		all = append(all, boardNumbers(n, r)...)
+	}
+	return all
+}
+
+func boardSums(c *Comm, n int) []int32 {
+	b := make([]int32, n)
+	for r := range c.Size() {
+		for i, x := range boardNumbers(n, r) {
+			b[i] += x
+		}
+	}
+	return b
+}
+
+func boardCrossing(c *Comm, n int) (send, recv, want []int32) {
+	for r := range c.Size() {
+		send = append(send, boardNumbers(n, c.Rank()<<8+r)...)
+		want = append(want, boardNumbers(n, r<<8+c.Rank())...)
+	}
+	return send, make([]int32, len(send)), want
+}
+
+func agrees(err error, got, want []int32) error {
+	if err == nil && !slices.Equal(got, want) {
+		at := 0
+		for got[at] == want[at] {
+			at++
+		}
+		return fmt.Errorf("element %d of %d is %d, want %d", at, len(want), got[at], want[at])
+	}
+	return err
+}
+
+// All operations give what they should in any order, at all lengths and however the
+// procs wait, and between them come some that go by messages.
+func TestBoardOperations(t *testing.T) {
+	onlyBoards(t)
+	sizes := []int{1, 2, 12, 13, 300, 1024, 1025, 5000, 9000, 17000}
+	for _, x := range []struct {
+		procs int
+		spin  string
+	}{{2, "auto"}, {3, "0"}, {5, "auto"}, {8, "0"}} {
+		layout{procs: x.procs, spin: x.spin}.run(t, func(_ *testing.T, c *Comm) error {
+			random := rand.New(rand.NewPCG(1, uint64(x.procs)))
+			for range 80 {
+				what := slices.Sorted(maps.Keys(boardOps))[random.IntN(len(boardOps))]
+				root, n := random.IntN(c.Size()), sizes[random.IntN(len(sizes))]
+				if random.IntN(5) == 0 {
+					if q, err := Ibarrier(c); err != nil || second(q.Wait()) != nil {
+						return fmt.Errorf("ibarrier: %w", err)
+					}
+				}
+				if err := boardOps[what](c, root, n); err != nil {
+					return fmt.Errorf("%s of %d from %d: %w", what, n, root, err)
+				}
+			}
+			if s := c.seat(); s == nil || s.ops < 50 {
+				return errors.New("the board was not used")
+			}
+			return nil
+		})
+	}
+}
+
+// Whoever waits on the board hears of a member that dies, asleep or not.
+func TestBoardPeerDies(t *testing.T) {
+	onlyBoards(t)
+	for _, name := range []string{"barrier", "allgather", "alltoall", "allreduce", "bcast", "scatter"} {
+		procs := layout{procs: 3}.start(t)
+		done := make(chan error)
+		for _, p := range procs[:2] {
+			go func() { done <- boardOps[name](p.world, 2, 10) }()
+			sleeping(p, 1)
+		}
+		p := procs[2]
+		p.lock()
+		p.close()
+		p.unlock()
+		for range 2 {
+			if err := <-done; !errors.Is(err, message.ErrPeerDown) {
+				t.Errorf("%s without the third: %v", name, err)
+			}
+		}
+		if err := Barrier(procs[0].world); !errors.Is(err, message.ErrPeerDown) {
+			t.Errorf("after %s: %v", name, err)
+		}
+	}
+}
+
+func TestBoardJobEnds(t *testing.T) {
+	onlyBoards(t)
+	procs := layout{procs: 2}.start(t)
+	done := make(chan error)
+	go func() { done <- Barrier(procs[0].world) }()
+	sleeping(procs[0], 1)
+	procs[0].lock()
+	procs[0].fail(errors.New("for the test"))
+	procs[0].unlock()
+	if err := <-done; !errors.Is(err, ErrJobOver) {
+		t.Errorf("asleep: %v", err)
+	}
+	if err := Bcast(procs[0].world, []byte{1}, 0); !errors.Is(err, ErrJobOver) {
+		t.Errorf("afterwards: %v", err)
+	}
+}
+
+// A sleeper is woken by what others write on the board.
+func TestBoardWakes(t *testing.T) {
+	onlyBoards(t)
+	for name, op := range boardOps {
+		procs := layout{procs: 3, spin: "0"}.start(t)
+		done := make(chan error)
+		for _, p := range procs[:2] {
+			go func() { done <- op(p.world, 2, 10) }()
+		}
+		if name != "gather" && name != "gather in place" && name != "reduce" && name != "reduce in place, in order" { // there they do not wait
+			sleeping(procs[0], 1)
+			sleeping(procs[1], 1)
+		}
+		if err := op(procs[2].world, 2, 10); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		for range 2 {
+			if err := <-done; err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+}
+
+// Communicators beyond those that there is room for do without, and who is freed
+// makes room.
+func TestBoardSlots(t *testing.T) {
+	onlyBoards(t)
+	layout{procs: 3}.run(t, func(_ *testing.T, c *Comm) error {
+		for range 3 {
+			var dups []*Comm
+			seated := 0
+			for range board.Slots + 3 {
+				d, err := c.Dup()
+				if err != nil {
+					return err
+				}
+				if err := boardOps["allreduce"](d, 0, 5); err != nil {
+					return err
+				}
+				if d.seat() != nil {
+					seated++
+				}
+				dups = append(dups, d)
+			}
+			if err := expect("on the board", seated, board.Slots-1); err != nil {
+				return err
+			}
+			for _, d := range dups {
+				if err := first(boardOps["bcast"](d, 1, 5), d.Free()); err != nil {
+					return err
+				}
+			}
+			if err := Barrier(c); err != nil { // or some have not left yet
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Goroutines use communicators of their own at the same time, and messages.
+func TestBoardThreads(t *testing.T) {
+	onlyBoards(t)
+	for _, spin := range []string{"auto", "0"} {
+		layout{procs: 3, spin: spin}.run(t, func(_ *testing.T, c *Comm) error {
+			const threads = 4
+			errs := make(chan error, threads)
+			for i := range threads {
+				d, err := c.Dup()
+				if err != nil {
+					return err
+				}
+				go func() { errs <- threadOnBoard(d, i) }()
+			}
+			var all error
+			for range threads {
+				all = first(all, <-errs)
+			}
+			return all
+		})
+	}
+}
+
+func threadOnBoard(c *Comm, seed int) error {
+	random := rand.New(rand.NewPCG(2, uint64(seed)))
+	next, before := (c.Rank()+1)%c.Size(), (c.Rank()+c.Size()-1)%c.Size()
+	for i := range 30 {
+		names := slices.Sorted(maps.Keys(boardOps))
+		name, root, n := names[random.IntN(len(names))], random.IntN(c.Size()), 1+random.IntN(3000)
+		if err := boardOps[name](c, root, n); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		got := []int32{0}
+		if _, err := Sendrecv(c, []int32{int32(i)}, next, 1, got, before, 1); err != nil || got[0] != int32(i) {
+			return fmt.Errorf("message %d: got %d, %w", i, got[0], err)
+		}
+	}
+	return nil
+}
+
+// Who waits on the board sees to messages, and so does who never has to wait.
+func TestBoardProgress(t *testing.T) {
+	onlyBoards(t)
+	layout{procs: 3}.run(t, func(_ *testing.T, c *Comm) error {
+		long := pattern(1<<20, 3)
+		if c.Rank() == 2 {
+			if err := Send(c, long, 0, 1); err != nil { // takes rank 0's library, which waits in Barrier
+				return err
+			}
+			return Barrier(c)
+		}
+		got := make([]byte, len(long))
+		q, err := Irecv(c, got, 2, 1)
+		if c.Rank() == 1 {
+			return first(err, q.Cancel(), second(q.Wait()), Barrier(c))
+		}
+		return first(err, Barrier(c), second(q.Wait()))
+	})
+}
+
+// Memory that cannot be had is an error of who wanted it.
+func TestBoardMemory(t *testing.T) {
+	onlyBoards(t)
+	procs := layout{procs: 2}.start(t)
+	bad := errors.New("no memory")
+	procs[0].aboard.back = func(int, int) error { return bad }
+	if err := Bcast(procs[0].world, make([]byte, 1000), 0); !errors.Is(err, bad) {
+		t.Errorf("got %v", err)
+	}
+	if err := Bcast(procs[0].world, make([]byte, 8), 0); err != nil {
+		t.Errorf("what needs none: %v", err)
 	}
 }

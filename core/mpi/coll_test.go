@@ -392,7 +392,7 @@ func TestReduceLocal(t *testing.T) {
 
 // Faults that everybody sees leave the communicator as it was.
 func TestCollectiveArguments(t *testing.T) {
-	layout{procs: 3, client: func(r int) int { return r % 2 }}.run(t, func(t *testing.T, c *Comm) error {
+	layout{procs: 3, client: func(r int) int { return r % 2 }}.runBoth(t, func(t *testing.T, c *Comm) error {
 		b := make([]int32, 12)
 		for _, f := range []struct {
 			name  string
@@ -480,7 +480,7 @@ func TestCollectivesAllocateNothing(t *testing.T) {
 
 // Collectives and messages of users do not see each other, nor do communicators.
 func TestDup(t *testing.T) {
-	layout{procs: 4, client: func(r int) int { return r % 2 }}.run(t, func(t *testing.T, c *Comm) error {
+	layout{procs: 4, client: func(r int) int { return r % 2 }}.runBoth(t, func(t *testing.T, c *Comm) error {
 		d, err := c.Dup()
 		if err != nil {
 			return err
@@ -503,7 +503,7 @@ func TestDup(t *testing.T) {
 }
 
 func TestSplit(t *testing.T) {
-	layout{procs: 6, client: func(r int) int { return r / 2 }}.run(t, func(t *testing.T, c *Comm) error {
+	layout{procs: 6, client: func(r int) int { return r / 2 }}.runBoth(t, func(t *testing.T, c *Comm) error {
 		color := c.Rank() % 2
 		if c.Rank() == 5 {
 			color = Undefined
@@ -526,7 +526,7 @@ func TestSplit(t *testing.T) {
 		want := [][]int{{4, 2, 0}, {3, 1}}[color]
 		return first(expect("size", d.Size(), sizes[color]), same("members", ranks, want))
 	})
-	layout{}.run(t, func(t *testing.T, c *Comm) error {
+	layout{}.runBoth(t, func(t *testing.T, c *Comm) error {
 		tooMuch := int64(1) << 40 // more than travels
 		for _, color := range []int{-1, -5, int(tooMuch)} {
 			if color == 0 {

@@ -497,7 +497,7 @@ func TestTypedArguments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	layout{procs: 2, client: func(r int) int { return r }}.run(t, func(t *testing.T, c *Comm) error {
+	layout{procs: 2, client: func(r int) int { return r }}.runBoth(t, func(t *testing.T, c *Comm) error {
 		b := make([]int32, 16)
 		x := func(from, n int) Buffer { return Of(b[from : from+n]) }
 		second := func(_ Request, err error) error { return err }
@@ -548,7 +548,7 @@ func TestTypedArguments(t *testing.T) {
 // Of a type with its elements out of order nothing is lost.
 func TestTypedBackwards(t *testing.T) {
 	back := made(datatype.Hindexed([]int64{1, 1}, []int64{8, 0}, datatype.Basic(datatype.Int64)))
-	layout{procs: 3, client: func(r int) int { return r % 2 }}.run(t, func(t *testing.T, c *Comm) error {
+	layout{procs: 3, client: func(r int) int { return r % 2 }}.runBoth(t, func(t *testing.T, c *Comm) error {
 		b := []int64{0, 0}
 		if c.Rank() == 1 {
 			b = []int64{5, 6}

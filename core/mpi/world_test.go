@@ -89,6 +89,17 @@ func (l layout) run(t *testing.T, body func(t *testing.T, world *Comm) error) {
 	l.finish(t, l.start(t), body)
 }
 
+// runBoth runs body by the board and by messages.
+func (l layout) runBoth(t *testing.T, body func(t *testing.T, world *Comm) error) {
+	t.Helper()
+	for name, messages := range map[string]bool{"board": false, "messages": true} {
+		t.Run(name, func(t *testing.T) {
+			l.messages = messages
+			l.run(t, body)
+		})
+	}
+}
+
 // finish is run for procs that have been started.
 func (l layout) finish(t *testing.T, procs []*process, body func(t *testing.T, world *Comm) error) {
 	t.Helper()

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -115,10 +116,10 @@ func TestMalformedMessageLeaksNoDescriptor(t *testing.T) {
 func TestTooManyDescriptors(t *testing.T) {
 	node, proc := pair(t)
 	fd := int(os.Stderr.Fd())
-	if err := node.Send(Message{Kind: KindLink}, fd, fd, fd, fd, fd); !errors.Is(err, ErrMessage) {
+	if err := node.Send(Message{Kind: KindLink}, slices.Repeat([]int{fd}, maxFDs+1)...); !errors.Is(err, ErrMessage) {
 		t.Errorf("Send: %v", err)
 	}
-	if _, _, err := node.conn.WriteMsgUnix([]byte("{}"), unix.UnixRights(fd, fd, fd, fd, fd, fd, fd), nil); err != nil {
+	if _, _, err := node.conn.WriteMsgUnix([]byte("{}"), unix.UnixRights(slices.Repeat([]int{fd}, maxFDs+3)...), nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, fds, err := proc.Recv(); !errors.Is(err, ErrMessage) || fds != nil {

@@ -1,0 +1,245 @@
+package board
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+)
+
+func post(tb testing.TB, p *Place, turn Turn, what string) {
+	tb.Helper()
+	if w := p.Vacant(turn, len(what)); !w.Over() {
+		tb.Fatalf("turn %#x: no room for %d bytes", turn, len(what))
+	}
+	copy(p.Room(turn, len(what)), what)
+	p.Post(turn, 7, len(what))
+}
+
+func pattern(n, seed int) string {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(i*7 + i>>8 + seed)
+	}
+	return string(b)
+}
+
+func TestBarrier(t *testing.T) {
+	p, q := pair(t, open(t, 2), 0)
+	for n := range uint64(20) {
+		turn := NewTurn(n)
+		p.Begin(turn)
+		w := p.Arrived(p.Members(), turn)
+		if w.Over() || w.Left() != Member(1) {
+			t.Fatalf("operation %d: over before the other has come, left %b", n, w.Left())
+		}
+		q.Begin(turn)
+		if w2 := q.Arrived(q.Members(), turn); !w.Over() || !w2.Over() {
+			t.Fatalf("operation %d: not over", n)
+		}
+	}
+}
+
+// Data of every length come over, and those of so many operations as there is
+// room for are there at a time.
+func TestPosts(t *testing.T) {
+	for _, n := range []int{1, inline, inline + 1, roomSize, roomSize + 1, MaxPost} {
+		p, q := pair(t, open(t, 2), 3)
+		ahead := entries
+		if n > roomSize {
+			ahead = 2
+		}
+		for i := range 3 * entries {
+			turn := NewTurn(uint64(i))
+			p.Begin(turn)
+			if i >= ahead {
+				w := p.Vacant(turn, n)
+				if w.Over() {
+					t.Fatalf("%d bytes: room for operation %d while nothing was read", n, i)
+				}
+				read(t, q, NewTurn(uint64(i-ahead)), pattern(n, i-ahead))
+				q.Begin(NewTurn(uint64(i - ahead + 1)))
+				if !w.Over() {
+					t.Fatalf("%d bytes: no room for operation %d", n, i)
+				}
+			}
+			post(t, p, turn, pattern(n, i))
+		}
+	}
+}
+
+func read(tb testing.TB, q *Place, turn Turn, want string) {
+	tb.Helper()
+	q.Begin(turn)
+	if w := q.Posted(Member(0), turn); !w.Over() {
+		tb.Fatalf("turn %#x: not posted", turn)
+	}
+	got, err := q.Look(0, turn, 7, len(want))
+	if err != nil || string(got) != want {
+		tb.Fatalf("turn %#x: %v, %d bytes", turn, err, len(got))
+	}
+}
+
+// End makes room where data are in an area, and says nothing where there is room
+// for long.
+func TestEnd(t *testing.T) {
+	p, q := pair(t, open(t, 2), 0)
+	long := pattern(roomSize+1, 1)
+	for i := range uint64(2) {
+		p.Begin(NewTurn(i))
+		post(t, p, NewTurn(i), long)
+	}
+	p.Begin(NewTurn(2))
+	w := p.Vacant(NewTurn(2), len(long))
+	read(t, q, NewTurn(0), long)
+	if w.Over() {
+		t.Fatal("room before the reader has finished")
+	}
+	if !q.End(NewTurn(0)) || !w.Over() {
+		t.Fatal("no room after End")
+	}
+	q.Begin(NewTurn(1))
+	if q.End(NewTurn(1)) {
+		t.Error("End of a turn in which nothing long was read")
+	}
+}
+
+// A member that has done the operations in between otherwise makes room by
+// beginning the next one.
+func TestOperationsElsewhere(t *testing.T) {
+	p, q := pair(t, open(t, 2), 0)
+	p.Begin(NewTurn(0))
+	post(t, p, NewTurn(0), "a")
+	read(t, q, NewTurn(0), "a")
+	p.Begin(NewTurn(4 * entries))
+	w := p.Vacant(NewTurn(4*entries), 1)
+	if w.Over() {
+		t.Fatal("the reader may still be at operation 0")
+	}
+	q.Begin(NewTurn(4 * entries))
+	if !w.Over() {
+		t.Error("the reader has begun the next operation")
+	}
+}
+
+func TestMembersThatDiffer(t *testing.T) {
+	p, q := pair(t, open(t, 2), 0)
+	p.Begin(NewTurn(0))
+	post(t, p, NewTurn(0), "abc")
+	q.Begin(NewTurn(0))
+	for _, x := range []struct {
+		what uint8
+		n    int
+		want string
+	}{{7, 4, "rank 0 sent 3 bytes, 4 are expected"}, {8, 3, "rank 0 calls another operation"}} {
+		var m *Mismatch
+		_, err := q.Look(0, NewTurn(0), x.what, x.n)
+		if !errors.As(err, &m) || !strings.Contains(err.Error(), x.want) {
+			t.Errorf("operation %d of %d bytes: %v", x.what, x.n, err)
+		}
+	}
+	q.Begin(NewTurn(1))
+	p.Begin(NewTurn(entries))
+	post(t, p, NewTurn(entries), "later")
+	if _, err := q.Look(0, NewTurn(0), 7, 3); !errors.Is(err, ErrBoard) {
+		t.Errorf("what was written over: %v", err)
+	}
+}
+
+func TestSleepers(t *testing.T) {
+	p, q := pair(t, open(t, 2), 1)
+	if q.Sleep(); q.Sleepers() != 0 {
+		t.Error("a member is its own waker")
+	}
+	if p.Sleepers() != Member(1) || p.Sleepers() != 0 {
+		t.Error("a sleeper is to be woken once")
+	}
+	q.Sleep()
+	if q.Awake(); p.Sleepers() != 0 {
+		t.Error("awake, and woken all the same")
+	}
+}
+
+func TestBackingIsAskedForOnce(t *testing.T) {
+	p, _ := pair(t, open(t, 2), 1)
+	for _, x := range []struct{ n, at, size int }{
+		{inline, 0, 0}, {inline + 1, p.area(0), entries * roomSize}, {roomSize, 0, 0},
+		{roomSize + 1, p.area(0) + entries*roomSize, 2 * halfSize}, {MaxPost, 0, 0},
+	} {
+		if at, size := p.Backing(x.n); size != x.size || size > 0 && at != x.at {
+			t.Errorf("for %d bytes: %d bytes at %d", x.n, size, at)
+		}
+	}
+	for _, n := range []int{1, inline, inline + 1, roomSize, roomSize + 1, MaxPost} {
+		for i := range uint64(entries) {
+			room := p.Room(NewTurn(i), n)
+			if len(room) != n || cap(room) != n {
+				t.Errorf("room of %d bytes for %d", len(room), n)
+			}
+		}
+	}
+}
+
+func TestNothingIsAllocated(t *testing.T) {
+	p, q := pair(t, open(t, 2), 0)
+	n, data := uint64(0), bytes.Repeat([]byte{1}, 100)
+	if a := testing.AllocsPerRun(100, func() {
+		turn := NewTurn(n)
+		n++
+		p.Begin(turn)
+		q.Begin(turn)
+		w := p.Vacant(turn, len(data))
+		w.Over()
+		copy(p.Room(turn, len(data)), data)
+		p.Post(turn, 1, len(data))
+		p.Sleepers()
+		w = q.Posted(q.Members(), turn)
+		w.Over()
+		_, _ = q.Look(0, turn, 1, len(data))
+		q.End(turn)
+	}); a > 0 {
+		t.Errorf("%v allocations", a)
+	}
+}
+
+// Whatever is in the memory, nothing is read or written outside of it, and what is
+// found has the length that was expected.
+func FuzzHostileBoard(f *testing.F) {
+	f.Add([]byte{}, uint64(0), 10)
+	f.Add(bytes.Repeat([]byte{0xff}, 3000), uint64(1)<<47, MaxPost)
+	f.Fuzz(func(t *testing.T, junk []byte, number uint64, n int) {
+		if n <= 0 || n > MaxPost {
+			return
+		}
+		mem := memory(t, 2)
+		b, err := Open(mem, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		copy(mem[atTaken:Control(2)], junk)
+		if s, ok := b.Take(); ok && (s < 0 || s >= Slots) {
+			t.Fatalf("slot %d", s)
+		}
+		p, q := pair(t, b, 0)
+		turn := NewTurn(number)
+		p.Begin(turn)
+		for _, w := range []Wait{p.Arrived(p.Members(), turn), p.Posted(p.Members(), turn), p.Vacant(turn, n)} {
+			if w.Over() != (w.Left() == 0) {
+				t.Fatal("over, with somebody left")
+			}
+		}
+		if got, err := q.Look(0, turn, 1, n); err == nil && len(got) != n {
+			t.Fatalf("%d bytes for %d", len(got), n)
+		}
+		copy(p.Room(turn, n), junk)
+		p.Post(turn, 1, n)
+		if got, err := q.Look(0, turn, 1, n); err != nil || len(got) != n {
+			t.Fatal(err)
+		}
+		if m := p.Sleepers(); m&^p.Members() != 0 {
+			t.Fatalf("sleepers %b", m)
+		}
+		p.Leave()
+		q.Leave()
+	})
+}
