@@ -28,6 +28,7 @@ type setup struct {
 	datalen, ackmark, hiwater uint32 // what the tester's clients submit; default: 1000, 10, 20
 	tagub                     int32  // default: 2^31-1
 	xsize, maxlinear          int32  // default: what the IUT submits
+	iutMaxLinear              int32  // what the IUT should submit; default: its own
 	versions                  [][2]uint32
 	mapped                    bool // host IDs of the tester are IPv4-mapped; default: IPv4-compatible
 
@@ -212,7 +213,7 @@ func (j *job) submit(c *client) {
 func (j *job) launch() {
 	spec := ClientSpec{
 		Server: j.server.addr.String(), Rank: j.self.rank, Clients: len(j.clients),
-		Auth: j.setup.iutAuth, Dir: j.t.dir,
+		Auth: j.setup.iutAuth, Dir: j.t.dir, MaxLinear: j.setup.iutMaxLinear,
 	}
 	for i, h := range j.self.hosts {
 		spec.Hosts = append(spec.Hosts, HostSpec{h.addr.String(), j.setup.iutHosts[i]})

@@ -30,6 +30,8 @@ type ClientSpec struct {
 	Auth    Auth
 	Hosts   []HostSpec
 	Dir     string // a directory of its own
+
+	MaxLinear int32 // that it should submit; 0: its default
 }
 
 // HostSpec is a host of that client.

@@ -44,9 +44,13 @@ func (s *Commands) Client(ctx context.Context, c ClientSpec) (*exec.Cmd, error) 
 	for _, h := range c.Hosts {
 		addresses, procs = append(addresses, h.Address), append(procs, strconv.Itoa(h.Procs))
 	}
-	return shell(ctx, s.ClientCommand, c.Dir, c.Auth,
+	cmd := shell(ctx, s.ClientCommand, c.Dir, c.Auth,
 		"{server}", c.Server, "{rank}", strconv.Itoa(c.Rank), "{clients}", strconv.Itoa(c.Clients),
-		"{procs}", strings.Join(procs, ","), "{address}", strings.Join(addresses, ","), "{program}", s.Program), nil
+		"{procs}", strings.Join(procs, ","), "{address}", strings.Join(addresses, ","), "{program}", s.Program)
+	if c.MaxLinear != 0 {
+		cmd.Env = append(cmd.Env, "IMPI_COLL_MAXLINEAR="+strconv.Itoa(int(c.MaxLinear)))
+	}
+	return cmd, nil
 }
 
 // Server fills in the server's command.

@@ -76,6 +76,9 @@ func (s *impi) Client(ctx context.Context, c ClientSpec) (*exec.Cmd, error) {
 	if c.Auth.None {
 		b.WriteString("  auth \"none\" {}\n")
 	}
+	if c.MaxLinear != 0 {
+		fmt.Fprintf(&b, "  protocol { maxlinear = %d }\n", c.MaxLinear)
+	}
 	for _, h := range c.Hosts {
 		fmt.Fprintf(&b, "  host {\n    address = %q\n    procs   = %d\n  }\n", h.Address, h.Procs)
 	}
