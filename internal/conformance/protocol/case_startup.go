@@ -274,24 +274,7 @@ func disagreement(t *T, l label, v uint32) {
 		t.Skipf("the client's own value is %d", v)
 	}
 	j.answer(l)
-	for { // it may take the other labels before it compares
-		r, err := j.conn.tryNext(t.patience)
-		if err != nil {
-			break
-		}
-		if r.cmd == cmdDone {
-			j.conn.record(record{cmd: cmdDone})
-			break
-		}
-		if r.cmd != cmdColl {
-			break // its own way to say goodbye
-		}
-		next := label(uint32s(r.data)[0])
-		j.self.values[next] = r.data[4:]
-		if mask, all := j.everybody(next); j.conn.trySend("the answer to "+next.String(), answer(next, mask, all).bytes()) != nil {
-			break
-		}
-	}
+	j.untilGone() // it may take the other labels before it compares
 	j.refuses(l.String() + " is not the same for all")
 }
 

@@ -2,9 +2,13 @@ package protocol
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -28,6 +32,10 @@ func (t *T) run(name string, cmd *exec.Cmd) *process {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
 	cmd.SysProcAttr.Setpgid = true
+	if cmd.Env == nil {
+		cmd.Env = os.Environ()
+	}
+	cmd.Env = append(cmd.Env, caseVariable+"="+t.dir)
 	out, err := cmd.StdoutPipe()
 	t.must(err)
 	diagnostics, err := cmd.StderrPipe()
@@ -47,6 +55,27 @@ func (t *T) run(name string, cmd *exec.Cmd) *process {
 	}()
 	t.Cleanup(p.kill)
 	return p
+}
+
+// caseVariable is in the environment of everything that a case starts, its directory.
+const caseVariable = "IMPI_CONFORM_CASE"
+
+// sweep kills what a case has left behind: daemons and the like, which have left the
+// group of the process that was started. Where there is no /proc it does nothing.
+func sweep(dir string) {
+	mark := []byte(caseVariable + "=" + dir + "\x00")
+	for found := true; found; {
+		found = false
+		files, _ := filepath.Glob("/proc/[0-9]*/environ")
+		for _, f := range files {
+			if b, err := os.ReadFile(f); err != nil || !bytes.Contains(b, mark) {
+				continue
+			}
+			if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(f))); err == nil && pid != os.Getpid() {
+				found = syscall.Kill(pid, syscall.SIGKILL) == nil || found
+			}
+		}
+	}
 }
 
 // show puts the output into the trace.

@@ -173,6 +173,7 @@ func try(c Case, s Subject, o Options) Result {
 		return res
 	}
 	defer os.RemoveAll(dir)
+	defer sweep(dir)
 	tr := newTrace()
 	out := transporttest.Record(func(inner transporttest.T) {
 		c.Run(&T{T: inner, Case: c, subject: s, trace: tr, patience: o.Patience, dir: dir})

@@ -117,9 +117,25 @@ func (j *job) begin() {
 	j.rank()
 }
 
-// refuses waits until the IUT ends because of what it was told: by itself, with a status
-// that is not 0, and not killed by a signal.
+// refuses waits until the IUT gives up because of what it was told: it closes its
+// connection to the server, and says nothing before that but, if it wants to, something
+// of its own.
 func (j *job) refuses(why string) {
+	r := j.conn.closed(why)
+	if len(r.data) >= recordHeader {
+		switch c := command(uint32s(r.data)[0]); c {
+		case cmdAuth, cmdIMPI, cmdColl, cmdDone, cmdFini:
+			j.t.Fatalf("the client goes on with %v: %s", c, why)
+		}
+	}
+	if !j.run.running() && j.run.status() >= 128 {
+		j.t.Fatalf("the client died with status %d: %s", j.run.status(), why)
+	}
+}
+
+// dies waits until the IUT's client has ended with a status that is neither 0 nor a
+// signal's.
+func (j *job) dies(why string) {
 	if s := j.run.status(); s == 0 || s >= 128 {
 		j.t.Fatalf("the client ended with status %d: %s", s, why)
 	}

@@ -626,8 +626,10 @@ static void command(char *text) {
     size_t i;
     parse(text);
     strcpy(out, "ok");
-    for (i = 0; i < sizeof groups / sizeof groups[0] && err == UNKNOWN; i++)
+    for (i = 0; i < sizeof groups / sizeof groups[0] && err == UNKNOWN; i++) {
+        wrong = NULL; /* a group may have looked at arguments of a command that is not its own */
         err = groups[i]();
+    }
     if (err == MPI_SUCCESS && wrong == NULL)
         return;
     if (err == UNKNOWN) {
