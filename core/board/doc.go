@@ -30,7 +30,7 @@
 // # Turns
 //
 // Operations of a communicator are numbered by all members alike. A Turn is an
-// operation's number and a step of it. A member writes its turn when it begins an
+// operation's number and a step of it; steps come in pairs, of which the first may post. A member writes its turn when it begins an
 // operation and when it has taken all that it wants of the step, and in both cases
 // has taken all that it wanted of everything before. So who wants to write over
 // something knows from the others' turns whether they have still to read it.

@@ -24,8 +24,8 @@ func NewTurn(n uint64) Turn { return Turn((n + 1) << stepBits) }
 // Step is step i of the operation that t is the first step of.
 func (t Turn) Step(i int) Turn { return t + Turn(i)<<1 }
 
-// index counts steps, so that those in a row differ.
-func (t Turn) index() int { return int(t>>stepBits + t>>1&(MaxSteps-1)) }
+// index counts pairs of steps, so that those in a row differ.
+func (t Turn) index() int { return int(t>>stepBits + t>>2&(MaxSteps/2-1)) }
 
 // Place is the part of one member in a slot, and its view of the others'. One
 // goroutine at a time may use it.
@@ -38,6 +38,7 @@ type Place struct {
 	rooms   [2]Turn       // and each half
 	backed  [2]bool       // rooms and halves have memory
 	took    bool          // something of an area was read in this turn
+	now     Turn          // how far this member is
 	seen    Turn          // the others were so far when they were asked last
 }
 
@@ -74,18 +75,18 @@ func Member(m int) uint64 { return 1 << m }
 
 // Begin says that this member is in t, and has taken all that it wants of what came before.
 func (p *Place) Begin(t Turn) {
-	p.took = false
+	p.took, p.now = false, t
 	p.turn(p.me).Store(uint64(t))
 }
 
-// End says that this member has taken all that it wants of t. It writes nothing,
-// and is false, where nobody is held up by that for long.
-func (p *Place) End(t Turn) bool {
+// End says that this member has taken all that it wants of the turn that it has
+// begun last. It writes nothing, and is false, where nobody is held up by that for long.
+func (p *Place) End() bool {
 	if !p.took {
 		return false
 	}
 	p.took = false
-	p.turn(p.me).Store(uint64(t | doneBit))
+	p.turn(p.me).Store(uint64(p.now | doneBit))
 	return true
 }
 
@@ -117,6 +118,15 @@ func (p *Place) Post(t Turn, what uint8, n int) {
 		p.rooms[t.index()%2] = t
 	}
 	p.b.word(e).Store(uint64(t))
+}
+
+// Keep says that what was posted in t, of n bytes, stays in use until the others have taken
+// what they want of a later turn.
+func (p *Place) Keep(t Turn, n int, until Turn) {
+	p.written[t.index()%entries] = until
+	if n > roomSize {
+		p.rooms[t.index()%2] = until
+	}
 }
 
 func header(what uint8, n int) uint64 { return uint64(what)<<56 | uint64(n) }

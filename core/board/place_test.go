@@ -95,11 +95,11 @@ func TestEnd(t *testing.T) {
 	if w.Over() {
 		t.Fatal("room before the reader has finished")
 	}
-	if !q.End(NewTurn(0)) || !w.Over() {
+	if !q.End() || !w.Over() {
 		t.Fatal("no room after End")
 	}
 	q.Begin(NewTurn(1))
-	if q.End(NewTurn(1)) {
+	if q.End() {
 		t.Error("End of a turn in which nothing long was read")
 	}
 }
@@ -196,7 +196,7 @@ func TestNothingIsAllocated(t *testing.T) {
 		w = q.Posted(q.Members(), turn)
 		w.Over()
 		_, _ = q.Look(0, turn, 1, len(data))
-		q.End(turn)
+		q.End()
 	}); a > 0 {
 		t.Errorf("%v allocations", a)
 	}

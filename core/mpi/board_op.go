@@ -18,8 +18,12 @@ func bcastBytes(b []byte) func(*coll.Planner, *coll.Schedule) error {
 // them it is faster than messages, see docs/performance.md.
 var boardLimits = [...]int{
 	barrier: 0, bcast: board.MaxPost, gather: 64 << 10, scatter: 64 << 10, allgatherAll: 64 << 10,
-	alltoall: 64 << 10, reduce: 64 << 10, allreduceAll: 64 << 10,
+	alltoall: 64 << 10, reduce: 64 << 10, allreduceAll: 4 << 10,
 }
+
+// boardPieces is up to how many bytes vectors of reductions go by way of the board piece
+// by piece.
+const boardPieces = 16 << 20
 
 // fits tells whether the operation goes by way of the board, and how many bytes
 // each member's block has, which is the same for all. What is wrong with the arguments
@@ -52,7 +56,12 @@ func (s *seat) fits(a *call) (block int, ok bool) {
 	if !ok || block == 0 || block%a.kind.Size() != 0 || overlapping(a, me) {
 		return 0, false
 	}
-	return block, block <= boardLimits[a.what] && all*block <= board.MaxPost
+	return block, block <= boardLimits[a.what] && all*block <= board.MaxPost || s.piecemeal(a, block)
+}
+
+// piecemeal tells whether a reduction too long for one post is done in pieces.
+func (s *seat) piecemeal(a *call, block int) bool {
+	return (a.what == reduce || a.what == allreduceAll) && block > boardLimits[a.what] && block <= boardPieces && a.op.Commutative() && a.op.Predefined()
 }
 
 // share is the length of a block of which those that have whole have one for each of
@@ -102,7 +111,7 @@ func (s *seat) run(a *call, block int) error {
 		return err
 	}
 	err = s.do(a, t, block)
-	s.leave(t)
+	s.leave()
 	if err != nil {
 		return misread(err)
 	}
@@ -137,6 +146,9 @@ func (s *seat) do(a *call, t board.Turn, block int) error {
 	case alltoall:
 		return s.alltoall(a, t, block)
 	default:
+		if s.piecemeal(a, block) {
+			return s.reducePieces(a, t, block)
+		}
 		return s.reduce(a, t, block)
 	}
 }

@@ -47,14 +47,23 @@ func (s *seat) keep(i int, b []byte) []byte {
 // combine adds an operand of lower ranks to the result. A function of the user's
 // gets nothing to look at that others can write to meanwhile.
 func (s *seat) combine(a *call, x []byte) error {
-	p, count := s.c.p, len(a.recv)/a.kind.Size()
-	if len(x) < bigStep && a.op.Predefined() {
-		return a.op.Apply(x, a.recv, a.kind, count)
+	if a.op.Predefined() {
+		return s.apply(a, x, a.recv)
 	}
+	p := s.c.p
 	p.unlock()
 	defer p.lock()
-	if !a.op.Predefined() {
-		x = s.keep(1, x)
+	return a.op.Apply(s.keep(1, x), a.recv, a.kind, len(a.recv)/a.kind.Size())
+}
+
+// apply applies a predefined operation; to much without the lock.
+func (s *seat) apply(a *call, x, result []byte) error {
+	count := len(result) / a.kind.Size()
+	if len(x) < bigStep {
+		return a.op.Apply(x, result, a.kind, count)
 	}
-	return a.op.Apply(x, a.recv, a.kind, count)
+	p := s.c.p
+	p.unlock()
+	defer p.lock()
+	return a.op.Apply(x, result, a.kind, count)
 }

@@ -196,8 +196,9 @@ var boardOps = map[string]func(c *Comm, root, n int) error{
 			b = boardNumbers(2*n, 5)
 		}
 		err = c.Bcast(Typed(b, n, gaps), root)
+		want := boardNumbers(2*n, 5)
 		for i := range n {
-			if err == nil && b[2*i] != boardNumbers(2*n, 5)[2*i] {
+			if err == nil && b[2*i] != want[2*i] {
 				return fmt.Errorf("item %d is %d", i, b[2*i])
 			}
 		}
@@ -268,7 +269,7 @@ func agrees(err error, got, want []int32) error {
 // procs wait, and between them come some that go by messages.
 func TestBoardOperations(t *testing.T) {
 	onlyBoards(t)
-	sizes := []int{1, 2, 12, 13, 300, 1024, 1025, 5000, 9000, 17000}
+	sizes := []int{1, 2, 12, 13, 300, 1024, 1025, 5000, 9000, 17000, 70001}
 	for _, x := range []struct {
 		procs int
 		spin  string

@@ -96,7 +96,9 @@ func (p *process) driveAboard(s *seat) {
 			return
 		}
 		if p.spin.Over(i) {
-			p.park()
+			if !p.step() { // what lies in memory keeps park from sleeping, and is not read there
+				p.park()
+			}
 			return
 		}
 	}
@@ -174,8 +176,8 @@ func (s *seat) enter() (board.Turn, error) {
 }
 
 // leave ends an operation.
-func (s *seat) leave(t board.Turn) {
-	s.place.End(t)
+func (s *seat) leave() {
+	s.place.End()
 	s.notify()
 	s.busy = false
 	if s.c.p.waiters > 0 {
