@@ -83,6 +83,7 @@ func (p *process) keep(d *delivery, peer message.Peer) (*port, error) {
 		return nil, err
 	}
 	k.q, q.keeper = q, k
+	q.untraced = q.link == link.Link(k)
 	p.eng.Keeps(q.id, t.Window)
 	n := &p.nursery
 	n.keepers = append(n.keepers, k)
@@ -105,6 +106,30 @@ func (k *keeper) Recv(batch [][]byte) (int, error) {
 		k.p.nursery.owed = true
 	}
 	return n, err
+}
+
+// takeFrames takes the packets that lie whole in what has come for a lasting link, and
+// tells whether there were any, and whether that was all.
+func (p *process) takeFrames(q *port) (progress, all bool) {
+	for range maxReads {
+		data, more := q.keeper.Peek()
+		if len(data) == 0 {
+			return progress, !more
+		}
+		n, err := p.eng.Arrived(q.id, data)
+		progress = progress || n > 0
+		stirred := q.keeper.Discard(n)
+		switch {
+		case err != nil:
+			p.drop(q, err)
+			return true, true
+		case n < len(data):
+			return progress, false
+		case !stirred:
+			return progress, true
+		}
+	}
+	return progress, false
 }
 
 const (

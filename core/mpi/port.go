@@ -54,6 +54,7 @@ type port struct {
 	burst    bool          // an Isend was written since the program last waited
 	held     int           // bytes of Isends that wait for company
 	keeper   *keeper       // of a lasting link
+	untraced bool          // and nobody is to see what passes by
 }
 
 // addPort makes l carry packets: of peer only, or of everybody for NoPeer.
@@ -243,6 +244,12 @@ func (p *process) receive(q *port) (progress bool) {
 	if q.inplace != nil {
 		var all bool
 		if progress, all = p.takeInPlace(q); all {
+			return progress
+		}
+	}
+	if q.untraced && !q.lent {
+		var all bool
+		if progress, all = p.takeFrames(q); all {
 			return progress
 		}
 	}

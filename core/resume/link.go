@@ -98,8 +98,10 @@ type state struct {
 	batch   [][]byte // copy of the user's batch in Recv
 	dst     [][]byte // what is left of it
 	scratch [][]byte // for a call of lower
-	quick   [headerSize + quickSize]byte
-	one     [1][]byte
+	quick   []byte   // memory of its own, as the kernel reads what is aligned quicker
+
+	peeked    int    // bytes that the last Peek gave,
+	peekedAck uint64 // and what their frame acknowledges
 }
 
 var _ link.Lender = (*Link)(nil)
@@ -121,6 +123,7 @@ func New(c Config) *Link {
 	}
 	l := &Link{}
 	l.config = c
+	l.quick = make([]byte, headerSize+quickSize)
 	l.window = uint64(c.Window)
 	l.out.size, l.in.size = l.window, l.window
 	return l
@@ -130,12 +133,13 @@ func New(c Config) *Link {
 // underlying link takes it.
 func (l *Link) Send(batch [][]byte) (int, error) {
 	l.lock()
+	if n, ok := l.sendQuick(batch); ok {
+		l.unlock()
+		return n, nil
+	}
 	defer l.unlock()
 	if err := l.sendError(); err != nil {
 		return 0, err
-	}
-	if n, ok := l.sendQuick(batch); ok {
-		return n, nil
 	}
 	if l.joining || uint64(link.Len(batch)) > l.out.room() {
 		l.drain() // the answer to HELLO, or acknowledgements, may have come

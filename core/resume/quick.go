@@ -6,44 +6,33 @@ import (
 	"github.com/openimpi/impi/core/link"
 )
 
-// quickSize is the most bytes that are worth a copy to have frame and header in one
-// piece, for the sake of the call of the underlying link.
+// quickSize is the most bytes that are worth a copy to have them and the frame's header
+// in one piece, for the sake of the call of the underlying link.
 const quickSize = 2 << 10
 
 // plainData is how a DATA frame without checksums begins.
 const plainData = uint32(Version)<<24 | uint32(kindData)<<16
 
-// sendQuick is Send for a few bytes on a link that is up and has nothing else to
-// send: one frame, one call. It tells whether it was that.
+// sendQuick is Send for bytes on a link that is up and has nothing else to send: one
+// frame, one call. They are kept for replay after that, when they are on their way. It
+// tells whether it was that.
 func (l *state) sendQuick(batch [][]byte) (n int, ok bool) {
 	o, w := &l.out, &l.tx
 	if l.lower == nil || l.joining || l.summed || o.fin || w.err != nil || o.owed > 0 || o.next != o.end || w.busy() {
 		return 0, false
 	}
-	buf := &l.quick // where header and bytes are in one piece
-	at := headerSize
-	for _, b := range batch {
-		if len(b) > len(buf)-at {
-			return 0, false
-		}
-		at += copy(buf[at:], b)
-	}
-	size := uint64(at - headerSize)
+	size := uint64(link.Len(batch))
 	if size == 0 || size > uint64(l.config.Frame) || o.end-o.acked+size > min(l.window, o.size) {
 		return 0, false
 	}
 	h := header{kind: kindData, length: uint32(size), seq: o.next, ack: l.in.ack()}
-	h.putPlain(buf[:])
-	if o.acked == o.end {
-		o.restart(o.end)
-	}
-	o.write(o.end, buf[headerSize:at])
-	o.end += size
-	o.shown = max(o.shown, o.end)
+	h.putPlain(l.quick)
+	frame := l.gather(batch)
+	k, err := l.lower.Send(frame)
+	o.keep(batch)
+	clear(frame)
 	l.told, l.hurry = h.ack, false
-	l.one[0] = buf[:at]
-	k, err := l.lower.Send(l.one[:])
-	if err == nil && k == at {
+	if err == nil && k == headerSize+int(size) {
 		o.next = o.end
 		o.reached = max(o.reached, o.end)
 		return int(size), true
@@ -58,6 +47,30 @@ func (l *state) sendQuick(batch [][]byte) (n int, ok bool) {
 	return int(size), true
 }
 
+// gather gives the frame of which the header is in quick: what is short is copied behind
+// that, as the kernel takes one slice quicker than several.
+func (l *state) gather(batch [][]byte) [][]byte {
+	at := headerSize
+	for len(batch) > 0 && len(batch[0]) <= len(l.quick)-at {
+		at += copy(l.quick[at:], batch[0])
+		batch = batch[1:]
+	}
+	l.scratch = append(append(l.scratch[:0], l.quick[:at]), batch...)
+	return l.scratch
+}
+
+// keep copies all of batch, for which there is room, for replay.
+func (o *outgoing) keep(batch [][]byte) {
+	if o.acked == o.end {
+		o.restart(o.end)
+	}
+	for _, b := range batch {
+		o.write(o.end, b)
+		o.end += uint64(len(b))
+	}
+	o.shown = max(o.shown, o.end)
+}
+
 // putPlain is put for a frame without checksums.
 func (h *header) putPlain(b []byte) {
 	_ = b[headerSize-1]
@@ -67,6 +80,68 @@ func (h *header) putPlain(b []byte) {
 	binary.BigEndian.PutUint64(b[16:], h.ack)
 	binary.BigEndian.PutUint64(b[24:], 0)
 }
+
+// plain tells whether a DATA frame without a checksum may come next, and nothing is
+// there that comes before it.
+func (l *state) plain() bool {
+	in, r := &l.in, &l.rx
+	return r.n == 0 && r.left == 0 && l.lower != nil && !l.joining && !l.summed && !in.fin && in.delivered == in.have && !l.closed && l.err == nil
+}
+
+// frame judges what b begins with. It tells how many bytes a DATA frame has that is
+// whole and in order; 0 if there is none.
+func (l *state) frame(b []byte) (size int, ack uint64) {
+	if len(b) <= headerSize {
+		return 0, 0
+	}
+	n := binary.BigEndian.Uint32(b[4:])
+	ack = binary.BigEndian.Uint64(b[16:])
+	if binary.BigEndian.Uint32(b) != plainData || binary.BigEndian.Uint64(b[8:]) != l.in.have || binary.BigEndian.Uint64(b[24:]) != 0 ||
+		ack < l.out.acked || ack > l.out.next || uint64(n) > min(l.window, uint64(len(b)-headerSize)) {
+		return 0, 0
+	}
+	return int(n), ack
+}
+
+// came notes that n bytes of a frame were delivered, and what it acknowledges.
+func (l *state) came(n int, ack uint64) {
+	l.in.have += uint64(n)
+	l.in.delivered = l.in.have
+	l.out.acknowledge(ack)
+}
+
+// Peek gives the bytes of the DATA frame at the front of raw, which has all that came
+// since the last call of any method that receives; none if there is no such frame, or it
+// is not whole, or has more to say: Feed and Recv are for those. Discard follows.
+func (l *Link) Peek(raw []byte) (data []byte) {
+	l.lock()
+	if l.plain() {
+		if size, ack := l.frame(raw); size > 0 && ack <= l.out.end {
+			l.peeked, l.peekedAck = size, ack
+			data = raw[headerSize : headerSize+size]
+		}
+	}
+	l.unlock()
+	return data
+}
+
+// Discard says that the first n bytes of what the last call, Peek, gave are delivered;
+// Recv must get the others. It tells how many bytes of raw were used by that, and, like
+// Feed, whether Flush is to be called.
+func (l *Link) Discard(n int) (used int, answer bool) {
+	if n == 0 {
+		return 0, false
+	}
+	l.lock()
+	l.came(n, l.peekedAck)
+	l.rx.left = uint64(l.peeked - n)
+	answer = l.answers()
+	l.unlock()
+	return headerSize + n, answer
+}
+
+// answers tells whether something is to be sent because bytes were delivered.
+func (l *state) answers() bool { return l.tx.busy() || l.ackIsDue(l.in.delivered) }
 
 // Feed is Recv for bytes that the caller has received from the underlying link, all
 // that came since the last call of any method that receives. It takes DATA frames
@@ -78,25 +153,20 @@ func (h *header) putPlain(b []byte) {
 func (l *Link) Feed(raw []byte, batch [][]byte) (used, n int, answer bool) {
 	l.lock()
 	defer l.unlock()
-	in, r := &l.in, &l.rx
-	if r.n > 0 || r.left > 0 || l.lower == nil || l.joining || l.summed || in.fin || in.delivered != in.have || l.closed || l.err != nil {
+	if !l.plain() {
 		return 0, 0, false
 	}
 	slice, off := 0, 0
-	for room := link.Len(batch); len(raw)-used > headerSize; {
-		b := raw[used:]
-		size := binary.BigEndian.Uint32(b[4:])
-		ack := binary.BigEndian.Uint64(b[16:])
-		if binary.BigEndian.Uint32(b) != plainData || binary.BigEndian.Uint64(b[8:]) != in.have || binary.BigEndian.Uint64(b[24:]) != 0 ||
-			ack < l.out.acked || ack > l.out.next ||
-			size == 0 || uint64(size) > min(l.window, uint64(len(b)-headerSize), uint64(room-n)) {
+	for room := link.Len(batch); ; {
+		size, ack := l.frame(raw[used:])
+		if size == 0 || size > room-n {
 			break
 		}
 		if ack > l.out.end && n == 0 {
 			l.out.acknowledge(ack)
 			return 0, 0, true
 		}
-		for data := b[headerSize : headerSize+size]; len(data) > 0; {
+		for data := raw[used+headerSize:][:size]; len(data) > 0; {
 			if off == len(batch[slice]) {
 				slice, off = slice+1, 0
 			}
@@ -104,13 +174,11 @@ func (l *Link) Feed(raw []byte, batch [][]byte) (used, n int, answer bool) {
 			off += k
 			data = data[k:]
 		}
-		in.have += uint64(size)
-		in.delivered = in.have
-		l.out.acknowledge(ack)
-		used += headerSize + int(size)
-		n += int(size)
+		l.came(size, ack)
+		used += headerSize + size
+		n += size
 	}
-	return used, n, n > 0 && (l.tx.busy() || l.ackIsDue(in.delivered))
+	return used, n, n > 0 && l.answers()
 }
 
 // Flush sends what is pending.

@@ -123,7 +123,7 @@ func (l *Link) Start(x link.Link, now time.Time) {
 // use makes x the link below, unless the machine does not want it.
 func (l *Link) use(x link.Link, now time.Time, install func(link.Link) error) {
 	before, up, since := l.below, l.up, l.since
-	b := &below{Link: x, owner: l}
+	b := &below{Link: x, owner: l, in: make([]byte, first)}
 	l.below, l.up, l.since = b, false, now
 	if err := install(b); err != nil { // the one before may be in use still
 		l.below, l.up, l.since = nil, up, since
@@ -266,9 +266,7 @@ func (l *Link) Recv(batch [][]byte) (int, error) {
 	b := l.below
 	if b != nil && !l.stirred {
 		if b.idle() {
-			if l.misses++; l.misses == bored {
-				l.machine.Acknowledge(modest)
-			}
+			l.missed()
 			return 0, nil
 		}
 		l.misses = 0
@@ -288,6 +286,38 @@ func (l *Link) Recv(batch [][]byte) (int, error) {
 	return n, err
 }
 
+// Peek gives bytes that have come where they lie: those of one frame, valid until
+// Discard, which follows, or Recv. If there are none, more tells whether Recv may have
+// something nevertheless.
+func (l *Link) Peek() (data []byte, more bool) {
+	b := l.below
+	switch {
+	case b == nil, len(b.ahead) == 0 && l.stirred:
+		return nil, true
+	case len(b.ahead) == 0 && b.idle():
+		l.missed()
+		return nil, false
+	}
+	l.misses = 0
+	return l.machine.Peek(b.ahead), true
+}
+
+// Discard says that the first n bytes of the last Peek are done with. It tells whether
+// there may be more than the poll set knows, as Stirred does.
+func (l *Link) Discard(n int) (stirred bool) {
+	b := l.below
+	used, answer := l.machine.Discard(n)
+	l.fed(b, used, n, answer)
+	return l.stirred
+}
+
+// missed notes that nothing had come.
+func (l *Link) missed() {
+	if l.misses++; l.misses == bored {
+		l.machine.Acknowledge(modest)
+	}
+}
+
 // feed gives the machine what idle has read, in the quickest way. It tells how many
 // bytes came of that, and whether it was of use.
 func (l *Link) feed(b *below, batch [][]byte) (n int, ok bool) {
@@ -295,13 +325,18 @@ func (l *Link) feed(b *below, batch [][]byte) (n int, ok bool) {
 	if n == 0 && !answer {
 		return 0, false
 	}
+	l.fed(b, used, n, answer)
+	return n, true
+}
+
+// fed notes what the machine has taken of what was read ahead.
+func (l *Link) fed(b *below, used, n int, answer bool) {
 	b.ahead = b.ahead[used:]
 	l.received += uint64(n)
 	if answer {
 		l.machine.Flush()
 	}
 	l.stirred = b.closed || len(b.ahead) > 0 || !b.dry
-	return n, true
 }
 
 // Counts tells how many bytes the owner has sent and received.
@@ -375,7 +410,7 @@ type below struct {
 	closed bool
 	batch  [][]byte
 	one    [1][]byte
-	in     [first]byte
+	in     []byte // first; memory of its own, for the kernel writes what is aligned quicker
 	out    [short]byte
 }
 
@@ -390,7 +425,7 @@ func (b *below) Recv(batch [][]byte) (n int, err error) {
 	case room >= short:
 		return b.recvLong(batch, room)
 	default:
-		b.one[0] = b.in[:]
+		b.one[0] = b.in
 		if n, err = b.Link.Recv(b.one[:]); err != nil {
 			return 0, err
 		}
@@ -402,11 +437,14 @@ func (b *below) Recv(batch [][]byte) (n int, err error) {
 // idle looks whether anything has come, without the machine, and tells whether
 // there is nothing to do. Most calls of one who polls end here.
 func (b *below) idle() bool {
-	b.dry = false
-	if b.inside || b.owner.pending || len(b.ahead) > 0 {
+	if len(b.ahead) > 0 {
 		return false
 	}
-	b.one[0] = b.in[:]
+	b.dry = false
+	if b.inside || b.owner.pending {
+		return false
+	}
+	b.one[0] = b.in
 	n, err := b.Link.Recv(b.one[:])
 	if err != nil {
 		return false // the machine hears it too: it is final
