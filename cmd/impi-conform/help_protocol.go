@@ -52,6 +52,7 @@ Flags:
   -trace             keep the packets of cases that pass, too (in -json and -junit)
   -json              the report as one JSON object on the standard output
   -junit FILE        the report as JUnit's XML too
+  -markdown FILE     the report as a page to publish, too
   -q                 no progress
 
 Everything happens on the loopback network: the server at 127.0.0.1, each host at an

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/openimpi/impi/internal/conformance"
+	"github.com/openimpi/impi/internal/conformance/protocol"
 	"github.com/openimpi/impi/plugins/sdk"
 )
 
@@ -49,6 +50,22 @@ func TestStatuses(t *testing.T) {
 		{"transport -q -run P-CALL-02 -set nodelay=false -set send_buffer=65536 builtin:tcp", 0, "PASS"},
 		{"rules", 0, "T-ORDER-03"},
 		{"rules", 0, "P-LIFE-04"},
+		{"help protocol", 0, "impi-conform protocol -list"},
+		{"protocol -h", 0, "impi-conform protocol -list"},
+		{"protocol", 2, "say what is to be judged"},
+		{"protocol -iut mpich", 2, "impi or lam"},
+		{"protocol -iut lam", 2, "-prefix"},
+		{"protocol -iut impi -client x", 2, "-iut has its own commands"},
+		{"protocol -client x", 2, "-program"},
+		{"protocol -list a b", 2, "one pattern"},
+		{"protocol -list -run a b", 2, "one pattern"},
+		{"protocol -list [", 2, "-run"},
+		{"protocol -list -level PERHAPS", 2, "MUST or SHOULD"},
+		{"protocol -server x zebra", 2, "no case is chosen"},
+		{"protocol -iut lam -prefix /nowhere", 3, "mpicc"},
+		{"protocol -list AUTH-01", 0, "IMPI-2-AUTH-01"},
+		{"protocol -q -patience 200ms -server false AUTH-11", 1, "FAIL: the IUT"},
+		{"program", 0, "MPI_Init"},
 	} {
 		status, out, err := conform(strings.Fields(c.args)...)
 		if status != c.status || !strings.Contains(out+err, c.words) {
@@ -72,6 +89,25 @@ func TestReportsForPrograms(t *testing.T) {
 		t.Errorf("%v: %s", err, xml)
 	}
 	if status, _, _ := conform("transport", "-q", "-junit", filepath.Join(file, "x"), "-run", "P-CALL-01", "builtin:tcp"); status != statusUsage {
+		t.Errorf("a file that cannot be written: status %d", status)
+	}
+}
+
+// The page and the file for CI are written; the page does not say where things are kept.
+func TestProtocolReports(t *testing.T) {
+	dir := t.TempDir()
+	junit, page := filepath.Join(dir, "report.xml"), filepath.Join(dir, "page.md")
+	status, out, _ := conform("protocol", "-q", "-json", "-junit", junit, "-markdown", page, "-patience", "200ms", "-server", "false", "-prefix", dir, "AUTH-11")
+	var r protocol.Report
+	if err := json.Unmarshal([]byte(out), &r); err != nil || status != statusFail || r.Failed != 1 || len(r.Results[0].Trace) == 0 {
+		t.Errorf("status %d, %v: %s", status, err, out)
+	}
+	for name, words := range map[string]string{junit: `<testcase classname="the IUT.startup" name="IMPI-2-AUTH-11 MUST"`, page: "`impi-conform protocol -patience 200ms -server false -prefix DIR AUTH-11`"} {
+		if text, err := os.ReadFile(name); err != nil || !strings.Contains(string(text), words) {
+			t.Errorf("%v: %s", err, text)
+		}
+	}
+	if status, _, _ := conform("protocol", "-q", "-markdown", filepath.Join(page, "x"), "-patience", "200ms", "-server", "false", "AUTH-11"); status != statusNone {
 		t.Errorf("a file that cannot be written: status %d", status)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
+	"strings"
 	"syscall"
 	"time"
 
@@ -28,10 +29,12 @@ type trial struct {
 	asJSON   bool
 	quiet    bool
 	junit    string
+	markdown string
+	args     []string // for the page
 }
 
 func parseTrial(args []string) (*trial, error) {
-	r := &trial{}
+	r := &trial{args: args}
 	f := flag.NewFlagSet("protocol", flag.ContinueOnError)
 	f.SetOutput(io.Discard)
 	f.StringVar(&r.iut, "iut", "", "")
@@ -50,6 +53,7 @@ func parseTrial(args []string) (*trial, error) {
 	f.BoolVar(&r.asJSON, "json", false, "")
 	f.BoolVar(&r.quiet, "q", false, "")
 	f.StringVar(&r.junit, "junit", "", "")
+	f.StringVar(&r.markdown, "markdown", "", "")
 	f.Func("level", "", func(s string) error {
 		if r.options.Level = protocol.Level(s); r.options.Level != protocol.Must && r.options.Level != protocol.Should {
 			return errors.New("it is MUST or SHOULD")
@@ -163,20 +167,48 @@ func (r *trial) run(ctx context.Context, out, errOut io.Writer) (*protocol.Repor
 	if err != nil {
 		return nil, err
 	}
-	if r.junit != "" {
-		f, err := os.Create(r.junit)
-		if err != nil {
-			return nil, err
-		}
-		if err := errors.Join(found.WriteJUnit(f), f.Close()); err != nil {
-			return nil, err
-		}
+	page := func(w io.Writer) error {
+		found.WriteMarkdown(w, "impi-conform protocol "+strings.Join(r.shown(), " "))
+		return nil
+	}
+	if err := errors.Join(toFile(r.junit, found.WriteJUnit), toFile(r.markdown, page)); err != nil {
+		return nil, err
 	}
 	if r.asJSON {
 		return found, found.WriteJSON(out)
 	}
 	found.WriteSummary(table)
 	return found, nil
+}
+
+// toFile has a file written, if it has a name.
+func toFile(name string, write func(io.Writer) error) error {
+	if name == "" {
+		return nil
+	}
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(f), f.Close())
+}
+
+// shown are the arguments as the page tells them: without where its author keeps
+// things.
+func (r *trial) shown() (words []string) {
+	for i := 0; i < len(r.args); i++ {
+		switch name := strings.TrimLeft(r.args[i], "-"); name {
+		case "markdown", "junit":
+			i++
+		case "prefix":
+			words = append(words, r.args[i], "DIR")
+			i++
+		case "q", "json":
+		default:
+			words = append(words, r.args[i])
+		}
+	}
+	return words
 }
 
 // protocolProgress prints a line for each case that has ended and, on a terminal, one

@@ -75,10 +75,12 @@ exec impirun -client $RANK $SERVER -np $PROCS "$PROGRAM"
 // nobody is the user that LAM/MPI runs as if this is root, which it refuses.
 const nobody = 65534
 
-// Client boots and runs.
+// Client boots and runs. Its procs have TCP among them: in the module for shared memory,
+// which is LAM's choice otherwise, receives from MPI_ANY_SOURCE crash
+// (lam_ssi_rpi_usysv_start), and there would be little left to judge.
 func (s *lam) Client(ctx context.Context, c ClientSpec) (*exec.Cmd, error) {
 	cmd := exec.CommandContext(ctx, "sh", "-c", lamScript)
-	cmd.Env = append(cleanEnviron(), s.path(), "HOME="+c.Dir, "TMPDIR="+c.Dir, "DIR="+c.Dir, "LAM_MPI_SESSION_SUFFIX="+filepath.Base(c.Dir),
+	cmd.Env = append(cleanEnviron(), s.path(), "LAM_MPI_SSI_rpi=tcp", "HOME="+c.Dir, "TMPDIR="+c.Dir, "DIR="+c.Dir, "LAM_MPI_SESSION_SUFFIX="+filepath.Base(c.Dir),
 		"IMPI_HOST_NAME="+c.Hosts[0].Address, "RANK="+strconv.Itoa(c.Rank), "SERVER="+c.Server,
 		"PROCS="+strconv.Itoa(c.Procs()), "PROGRAM="+s.program)
 	cmd.Env = append(cmd.Env, c.Auth.environ()...)
