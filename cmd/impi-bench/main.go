@@ -21,6 +21,7 @@ import (
 const usage = `impi-bench: message latency, bandwidth and rate, as ratios
 
 usage: impi-bench [flags] BENCHMARK...
+       impi-bench startup [flags]
 
 benchmarks:
   pingpong   half a round trip of a blocking send and receive, in microseconds
@@ -41,6 +42,9 @@ benchmarks:
              procs, all together, in MB
   collectives  the eight from barrier to comm_split
   all          each of these
+
+  startup    a whole job's agreement on who is who, of 32 clients and a million
+             procs: time and memory; it has flags of its own (startup -help)
 
 flags:
 `
@@ -113,6 +117,9 @@ func run(args []string) int {
 		}
 		return 0
 	}
+	if len(args) > 0 && args[0] == startupWord {
+		return runStartup(args)
+	}
 	o, err := parse(args, os.Stderr)
 	if errors.Is(err, flag.ErrHelp) {
 		return 0
@@ -123,11 +130,34 @@ func run(args []string) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := compare(ctx, o, os.Stdout); err != nil {
+	return exitStatus(compare(ctx, o, os.Stdout))
+}
+
+// exitStatus is that of a command that ended with err, which it prints.
+func exitStatus(err error) int {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "impi-bench:", err)
 		return 1
 	}
 	return 0
+}
+
+// runStartup is the benchmark of startup, or one of its processes.
+func runStartup(args []string) int {
+	if isStartupPart(args) {
+		return exitStatus(runStartupPart(args[1:]))
+	}
+	o, err := parseStartup(args[1:], os.Stderr)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return 0
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "impi-bench:", err)
+		return 2
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	return exitStatus(benchStartup(ctx, o, os.Stdout))
 }
 
 // The hidden first words of the processes that impi-bench starts of itself.

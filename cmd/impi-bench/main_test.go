@@ -21,7 +21,7 @@ import (
 // TestMain lets the test binary be the processes that impi-bench starts of
 // itself: workers and floor ends.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && slices.Contains(childWords, os.Args[1]) {
+	if len(os.Args) > 1 && (slices.Contains(childWords, os.Args[1]) || isStartupPart(os.Args[1:])) {
 		os.Exit(run(os.Args[1:]))
 	}
 	os.Exit(m.Run())
@@ -314,5 +314,48 @@ func TestFourProcs(t *testing.T) {
 		if got := o.procsOf(bench, []int{7}); got != want {
 			t.Errorf("%s has %d procs, want %d", bench, got, want)
 		}
+	}
+}
+
+// TestStartup: a small job goes through both processes, and every client knows it.
+func TestStartup(t *testing.T) {
+	o, err := parseStartup([]string{"-clients", "4", "-hosts", "2", "-procs", "2048", "-repeat", "2", "-json"}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := benchStartup(t.Context(), o, &out); err != nil {
+		t.Fatal(err)
+	}
+	var r struct {
+		Medians startupFigures
+		Runs    []startupFigures
+	}
+	if err := json.Unmarshal(out.Bytes(), &r); err != nil || len(r.Runs) != 2 {
+		t.Fatalf("%v\n%s", err, out.String())
+	}
+	// P_IPV6 and P_PID alone are 24 bytes for each proc, once up and four times down.
+	m := r.Medians
+	if m.Up < 24*2048 || m.Up > 26*2048 || m.Down < 4*24*2048 || m.Down > 4*26*2048 || m.Server <= 0 || m.Everything <= m.Server {
+		t.Errorf("%+v", m)
+	}
+}
+
+func TestStartupUsage(t *testing.T) {
+	for args, want := range map[string]string{
+		"-clients 33":           "-clients 33: a job has 1 to 32",
+		"-procs 7":              "-procs 7: write 32 to 1048576",
+		"-procs 33":             "-procs 33: write a multiple of 32",
+		"-procs 2097152":        "-procs 2097152",
+		"-repeat 0":             "-repeat and -limit must be positive",
+		"-clients 2 -procs 4 x": `"x" is no flag`,
+	} {
+		if _, err := parseStartup(strings.Fields(args), io.Discard); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", args, err, want)
+		}
+	}
+	var help bytes.Buffer
+	if _, err := parseStartup([]string{"-help"}, &help); !errors.Is(err, flag.ErrHelp) || !strings.Contains(help.String(), "-clients") || !strings.Contains(help.String(), "examples:") {
+		t.Errorf("%v\n%s", err, help.String())
 	}
 }

@@ -44,6 +44,7 @@ func (d *derivation) takeCards(mask wire.ClientMask, data []byte) error {
 	if all := wire.MaskOf(d.size); mask != all {
 		return fmt.Errorf("%w: came from clients %v only", ErrValue, mask)
 	}
+	d.settleProcs()
 	data = append([]byte(nil), data...) // the job keeps slices of it
 	for c := range d.job.Clients {
 		var err error

@@ -68,6 +68,9 @@ func (c *Client) Output() []byte {
 	return b
 }
 
+// HasOutput tells whether there is anything to be sent now.
+func (c *Client) HasOutput() bool { return len(c.out) > 0 }
+
 // Deadline gives the time at which Tick must be called, if there is one.
 func (c *Client) Deadline() (time.Time, bool) {
 	return c.deadline, c.state > clientNew && c.state < clientRunning
@@ -108,6 +111,7 @@ func (c *Client) Receive(b []byte, now time.Time) error {
 		return c.err
 	}
 	c.in.feed(b)
+	defer c.in.rest()
 	for c.err == nil {
 		more, err := c.step(now)
 		if err != nil {
@@ -173,6 +177,7 @@ func (c *Client) command(f frame, now time.Time) error {
 	case f.cmd == wire.CmdColl && c.state > clientColl:
 		return nil // of labels that others sent and we did not
 	case f.cmd == wire.CmdDone && c.state == clientDone:
+		c.d.settleProcs()
 		c.state = clientRunning
 		return nil
 	}

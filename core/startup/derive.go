@@ -18,6 +18,8 @@ type derivation struct {
 	// hostMarks has each host's ackmark, 0 if it sent none, until its hiwater comes.
 	hostMarks []uint32
 	said      map[wire.Label]bool // by at least one client
+	homes     []home              // of the procs, by rank
+	pids      []int64             // by rank
 }
 
 func newDerivation(self wire.ClientRank, size int, dialect wire.Dialect) *derivation {
@@ -75,8 +77,8 @@ func (d *derivation) dispatch(info wire.LabelInfo, mask wire.ClientMask, data []
 	case wire.LabelHostIPv6:
 		d.job.Hosts = d.makeHosts()
 		d.hostMarks = make([]uint32, len(d.job.Hosts))
-	case wire.LabelProcIPv6:
-		d.job.Procs = d.makeProcs()
+	case wire.LabelProcPID:
+		d.pids = make([]int64, d.nprocs())
 	}
 	width := info.WidthIn(d.dialect)
 	for c := range d.job.Clients {

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/openimpi/impi/core/wire"
 )
@@ -114,55 +113,4 @@ func (d *derivation) unsaid() {
 	if !d.said[wire.LabelAckMark] {
 		j.AckMark = min(DefaultAckMark, j.HiWater)
 	}
-}
-
-func (d *derivation) makeProcs() []ProcInfo {
-	n := 0
-	for c := range d.job.Clients {
-		n += d.job.Clients[c].NProcs // checkTotal has bounded them
-	}
-	procs := make([]ProcInfo, 0, n)
-	for i := range d.job.Hosts {
-		h := &d.job.Hosts[i]
-		for range h.NProcs {
-			procs = append(procs, ProcInfo{Client: h.Client, Host: wire.HostRank(i)})
-		}
-	}
-	return procs
-}
-
-// takeProcValue uses one half of a proc's identity. Any value may be one.
-func (d *derivation) takeProcValue(l wire.Label, rank int, data []byte) {
-	p := &d.job.Procs[rank]
-	switch {
-	case l == wire.LabelProcIPv6:
-		p.ID.Host = wire.HostID(data)
-	case len(data) == 4:
-		p.ID.PID = int64(binary.BigEndian.Uint32(data))
-	default:
-		p.ID.PID = int64(binary.BigEndian.Uint64(data))
-	}
-}
-
-// checkIdentities refuses two procs with one identity: packets could not be
-// told apart. IMPI ch.2, Proc labels.
-func (d *derivation) checkIdentities() error {
-	order := make([]int, len(d.job.Procs))
-	for i := range order {
-		order[i] = i
-	}
-	id := func(rank int) wire.Proc { return d.job.Procs[rank].ID }
-	slices.SortFunc(order, func(a, b int) int {
-		if c := compareProcs(id(a), id(b)); c != 0 {
-			return c
-		}
-		return a - b
-	})
-	for i := 1; i < len(order); i++ {
-		if a, b := order[i-1], order[i]; id(a) == id(b) {
-			return fmt.Errorf("%w: ranks %d (client %d) and %d (client %d) are both %v", ErrValue,
-				a, d.job.Procs[a].Client, b, d.job.Procs[b].Client, id(a))
-		}
-	}
-	return nil
 }

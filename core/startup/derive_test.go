@@ -47,6 +47,7 @@ func (m answers) derive() (*Job, error) {
 		a := m[wire.LabelCards]
 		return d.job, d.take(wire.LabelCards, a.mask, a.data)
 	}
+	d.settleProcs()
 	return d.job, nil
 }
 

@@ -1,7 +1,6 @@
 package startup
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/openimpi/impi/core/wire"
@@ -74,11 +73,4 @@ func (j *Job) VersionFor(a, b wire.ClientRank) wire.Version {
 // HostOf gives the host rank of the host at index local of client c.
 func (j *Job) HostOf(c wire.ClientRank, local int) wire.HostRank {
 	return j.Clients[c].FirstHost + wire.HostRank(local)
-}
-
-func compareProcs(a, b wire.Proc) int {
-	if c := slices.Compare(a.Host[:], b.Host[:]); c != 0 {
-		return c
-	}
-	return cmp.Compare(a.PID, b.PID)
 }

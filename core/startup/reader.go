@@ -12,6 +12,7 @@ type reader struct {
 	buf  []byte
 	off  int // buf[:off] has been used
 	skip int // bytes of an unknown command that are still to come
+	want int // bytes of the command that is not complete, its header included
 }
 
 // frame is one command. The payload is valid until the next feed.
@@ -29,7 +30,34 @@ func (r *reader) feed(b []byte) {
 	} else if r.off > len(r.buf)/2 {
 		r.buf, r.off = r.buf[:copy(r.buf, r.buf[r.off:])], 0
 	}
+	r.reserve(len(b) - n)
 	r.buf = append(r.buf, b[n:]...)
+}
+
+// maxIdle is the most memory that is kept when nothing is in it.
+const maxIdle = 1 << 20
+
+// reserve makes room for n bytes more. It grows with what has come, so that a
+// length alone costs nothing, and not beyond what a large command needs.
+func (r *reader) reserve(n int) {
+	need := len(r.buf) + n
+	if need <= cap(r.buf) || r.want <= need {
+		return
+	}
+	size, all := 2*need, r.off+r.want
+	if size > all-all/8 { // else it would grow once more for the rest
+		size = max(all, need)
+	}
+	r.buf = append(make([]byte, 0, size), r.buf...)
+}
+
+// rest gives up the memory of a large command that has been used. Whoever feeds
+// the reader calls it when no payload is needed any more: the next bytes may be
+// long in coming.
+func (r *reader) rest() {
+	if r.off == len(r.buf) && cap(r.buf) > maxIdle {
+		r.buf, r.off = nil, 0
+	}
 }
 
 // peek gives the next n bytes if they are there, and leaves them.
@@ -62,10 +90,12 @@ func (r *reader) next(limit int, known func(wire.Command) bool) (f frame, ok boo
 			return frame{}, false, fmt.Errorf("%w: %v of %d bytes; at most %d are taken", ErrTooLong, cmd, n, limit)
 		}
 		if known(cmd) {
-			b, ok := r.raw(wire.CommandSize + int(n))
+			r.want = wire.CommandSize + int(n)
+			b, ok := r.raw(r.want)
 			if !ok {
 				return frame{}, false, nil
 			}
+			r.want = 0
 			return frame{cmd, b[wire.CommandSize:]}, true, nil
 		}
 		r.off += wire.CommandSize

@@ -198,6 +198,7 @@ func (s *Server) Receive(id ConnID, b []byte, now time.Time) {
 		return
 	}
 	c.in.feed(b)
+	defer c.in.rest()
 	for s.state != serverEnded && s.conn(id) != nil {
 		more, err := s.step(c, now)
 		if err != nil {

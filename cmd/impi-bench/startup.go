@@ -1,0 +1,214 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/openimpi/impi/core/startup"
+	"github.com/openimpi/impi/core/wire"
+)
+
+const startupUsage = `impi-bench startup: how long a job takes to agree on who is who
+
+One server and all clients of a job, each client a machine of core/startup with a
+TCP connection of its own over loopback. They go from AUTH to FINI with every
+label of IMPI 0.0; every client works out the whole job and checks it. The server
+is one process, the clients together are another.
+
+usage: impi-bench startup [flags]
+
+flags:
+`
+
+const startupExamples = `
+examples:
+  impi-bench startup
+  impi-bench startup -clients 4 -hosts 16 -procs 65536 -json
+
+Printed are medians of the repetitions and (max-min)/median: seconds from the first
+connection to the last client that knows the job, the most resident memory that the
+server and both processes together had, and the bytes of startup that went to and
+from the server.
+
+exit status: 0; 1 if a run failed; 2 for wrong usage
+`
+
+// startupOptions say how large the job is.
+type startupOptions struct {
+	clients, hosts, procs int
+	repeat                int
+	limit                 time.Duration
+	json                  bool
+}
+
+// startupWord is both the command and, with a part after it, its processes.
+const startupWord = "startup"
+
+func parseStartup(args []string, w io.Writer) (o startupOptions, err error) {
+	f := flag.NewFlagSet("impi-bench startup", flag.ContinueOnError)
+	f.SetOutput(w)
+	f.Usage = func() {
+		fmt.Fprint(w, startupUsage)
+		f.PrintDefaults()
+		fmt.Fprint(w, startupExamples)
+	}
+	f.IntVar(&o.clients, "clients", wire.MaxClients, "clients of the job")
+	f.IntVar(&o.hosts, "hosts", 1, "hosts of each client")
+	f.IntVar(&o.procs, "procs", startup.MaxProcs, "procs of all clients together")
+	f.IntVar(&o.repeat, "repeat", 5, "repetitions, of which the median counts")
+	f.DurationVar(&o.limit, "limit", time.Minute, "how long one repetition may take")
+	f.BoolVar(&o.json, "json", false, "print JSON instead of a table")
+	if err := f.Parse(args); err != nil {
+		return o, err
+	}
+	return o, o.check(f.Args())
+}
+
+func (o *startupOptions) check(rest []string) error {
+	switch {
+	case len(rest) > 0:
+		return fmt.Errorf("%q is no flag of impi-bench startup", rest[0])
+	case o.clients < 1 || o.clients > wire.MaxClients:
+		return fmt.Errorf("-clients %d: a job has 1 to %d", o.clients, wire.MaxClients)
+	case o.hosts < 1 || o.procs < o.clients*o.hosts || o.procs > startup.MaxProcs:
+		return fmt.Errorf("-procs %d: write %d to %d, for each host of each client one at least", o.procs, o.clients*o.hosts, startup.MaxProcs)
+	case o.procs%(o.clients*o.hosts) != 0:
+		return fmt.Errorf("-procs %d: write a multiple of %d, so that each host has as many", o.procs, o.clients*o.hosts)
+	case o.repeat < 1 || o.limit <= 0:
+		return errors.New("-repeat and -limit must be positive")
+	}
+	return nil
+}
+
+// startupFigures are what a repetition has measured, in seconds and bytes.
+type startupFigures struct {
+	Seconds    float64 `json:"seconds"`
+	Server     float64 `json:"server_peak_rss"`
+	Everything float64 `json:"peak_rss"`
+	Up         float64 `json:"bytes_to_server"`
+	Down       float64 `json:"bytes_from_server"`
+}
+
+// startupColumns are its figures with their units, as they are printed.
+var startupColumns = []struct {
+	name, key string
+	unit      float64
+	of        func(startupFigures) float64
+}{
+	{"seconds", "seconds", 1, func(f startupFigures) float64 { return f.Seconds }},
+	{"server, MB", "server_peak_rss", 1e6, func(f startupFigures) float64 { return f.Server }},
+	{"everything, MB", "peak_rss", 1e6, func(f startupFigures) float64 { return f.Everything }},
+	{"to server, MB", "bytes_to_server", 1e6, func(f startupFigures) float64 { return f.Up }},
+	{"from server, MB", "bytes_from_server", 1e6, func(f startupFigures) float64 { return f.Down }},
+}
+
+// benchStartup measures and prints.
+func benchStartup(ctx context.Context, o startupOptions, w io.Writer) error {
+	var runs []startupFigures
+	for range o.repeat {
+		f, err := o.run(ctx)
+		if err != nil {
+			return err
+		}
+		runs = append(runs, f)
+	}
+	medians, spreads := map[string]float64{}, map[string]float64{}
+	for _, c := range startupColumns {
+		var v []float64
+		for _, f := range runs {
+			v = append(v, c.of(f))
+		}
+		medians[c.key] = median(v)
+		spreads[c.key] = (slices.Max(v) - slices.Min(v)) / medians[c.key]
+	}
+	if o.json {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		return e.Encode(map[string]any{
+			"benchmark": startupWord, "clients": o.clients, "hosts": o.hosts, "procs": o.procs,
+			"repeat": o.repeat, "medians": medians, "spreads": spreads, "runs": runs,
+		})
+	}
+	fmt.Fprintf(w, "startup, %d clients with %d hosts each, %d procs, %d repetitions\n", o.clients, o.hosts, o.procs, o.repeat)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	for _, c := range startupColumns {
+		fmt.Fprintf(t, "%s\t%.4g\t± %.0f%%\t\n", c.name, medians[c.key]/c.unit, 100*spreads[c.key])
+	}
+	return t.Flush()
+}
+
+// run starts server and clients once.
+func (o startupOptions) run(ctx context.Context) (f startupFigures, err error) {
+	ctx, cancel := context.WithTimeout(ctx, o.limit)
+	defer cancel()
+	dir, err := os.MkdirTemp("", "impi-bench-")
+	if err != nil {
+		return f, err
+	}
+	defer os.RemoveAll(dir)
+	where := filepath.Join(dir, "server")
+	results := make(chan partResult, 2)
+	for _, part := range []string{serverPart, clientsPart} {
+		go func() {
+			r := o.runPart(ctx, part, where)
+			if r.err != nil {
+				cancel() // the other one waits for it
+			}
+			results <- r
+		}()
+	}
+	for range 2 {
+		r := <-results
+		err = errors.Join(err, r.err)
+		f.Everything += float64(r.PeakRSS)
+		if r.part == serverPart {
+			f.Server = float64(r.PeakRSS)
+		} else {
+			f.Seconds, f.Up, f.Down = r.Seconds, float64(r.Up), float64(r.Down)
+		}
+	}
+	return f, err
+}
+
+// partResult is what one of the two processes has to say.
+type partResult struct {
+	part string
+	err  error
+
+	PeakRSS  int64   `json:"peak_rss"`
+	Seconds  float64 `json:"seconds"`
+	Up, Down int64
+}
+
+func (o startupOptions) runPart(ctx context.Context, part, where string) (r partResult) {
+	r.part = part
+	self, err := os.Executable()
+	if err != nil {
+		r.err = err
+		return r
+	}
+	cmd := exec.CommandContext(ctx, self, startupWord, part, where, fmt.Sprint(o.clients), fmt.Sprint(o.hosts), fmt.Sprint(o.procs))
+	var errs strings.Builder
+	cmd.Stderr = &errs
+	cmd.WaitDelay = time.Second
+	out, err := cmd.Output()
+	if err != nil {
+		r.err = fmt.Errorf("startup: %s: %w\n%s", part, err, errs.String())
+		return r
+	}
+	if err := json.Unmarshal(out, &r); err != nil {
+		r.err = fmt.Errorf("startup: %s: its figures: %w", part, err)
+	}
+	return r
+}

@@ -1,0 +1,128 @@
+package startup
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/openimpi/impi/core/wire"
+)
+
+// home is a host ID that consecutive ranks have in common. Jobs have many procs
+// and few of these, so that the first half of the identities takes no memory worth
+// mentioning while everybody waits for the other half.
+type home struct {
+	id    wire.HostID
+	first int // rank
+	end   int
+}
+
+// takeProcValue uses one half of a proc's identity. Any value may be one.
+func (d *derivation) takeProcValue(l wire.Label, rank int, data []byte) {
+	switch {
+	case l == wire.LabelProcIPv6:
+		id := wire.HostID(data)
+		if n := len(d.homes); n > 0 && d.homes[n-1].id == id {
+			d.homes[n-1].end = rank + 1
+			return
+		}
+		d.homes = append(d.homes, home{id, rank, rank + 1})
+	case len(data) == 4:
+		d.pids[rank] = int64(binary.BigEndian.Uint32(data))
+	default:
+		d.pids[rank] = int64(binary.BigEndian.Uint64(data))
+	}
+}
+
+// nprocs counts the procs of all clients. checkTotal has bounded them.
+func (d *derivation) nprocs() (n int) {
+	for c := range d.job.Clients {
+		n += d.job.Clients[c].NProcs
+	}
+	return n
+}
+
+// settleProcs makes the job's procs of what is known of them, which takes several
+// times the memory. It is for the end: until then nobody needs them.
+func (d *derivation) settleProcs() {
+	if d.job.Procs != nil {
+		return
+	}
+	procs := make([]ProcInfo, 0, len(d.pids))
+	for i := range d.job.Hosts {
+		h := &d.job.Hosts[i]
+		for range h.NProcs {
+			procs = append(procs, ProcInfo{Client: h.Client, Host: wire.HostRank(i)})
+		}
+	}
+	for _, h := range d.homes {
+		for r := h.first; r < h.end; r++ {
+			procs[r].ID = wire.Proc{Host: h.id, PID: d.pids[r]}
+		}
+	}
+	d.job.Procs, d.homes, d.pids = procs, nil, nil
+}
+
+// checkIdentities refuses two procs with one identity: packets could not be
+// told apart. IMPI ch.2, Proc labels. Where pids ascend, as they mostly do, that
+// takes one look at each.
+func (d *derivation) checkIdentities() error {
+	homes := slices.Clone(d.homes)
+	slices.SortFunc(homes, func(a, b home) int {
+		return cmp.Or(slices.Compare(a.id[:], b.id[:]), cmp.Compare(a.first, b.first))
+	})
+	for len(homes) > 0 {
+		n := 1
+		for n < len(homes) && homes[n].id == homes[0].id {
+			n++
+		}
+		if err := d.checkPIDs(homes[:n]); err != nil {
+			return err
+		}
+		homes = homes[n:]
+	}
+	return nil
+}
+
+// checkPIDs looks at all procs with one host ID.
+func (d *derivation) checkPIDs(homes []home) error {
+	ascending, n := true, 0
+	last := int64(0)
+	for _, h := range homes {
+		for r := h.first; r < h.end; r++ {
+			pid := d.pids[r]
+			ascending = ascending && (n == 0 || pid > last)
+			last = pid
+			n++
+		}
+	}
+	if ascending {
+		return nil
+	}
+	order := make([]int32, 0, n)
+	for _, h := range homes {
+		for r := h.first; r < h.end; r++ {
+			order = append(order, int32(r))
+		}
+	}
+	slices.SortFunc(order, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(d.pids[a], d.pids[b]), cmp.Compare(a, b))
+	})
+	for i := 1; i < len(order); i++ {
+		if a, b := order[i-1], order[i]; d.pids[a] == d.pids[b] {
+			return fmt.Errorf("%w: ranks %d (client %d) and %d (client %d) are both %v", ErrValue,
+				a, d.clientOf(a), b, d.clientOf(b), wire.Proc{Host: homes[0].id, PID: d.pids[a]})
+		}
+	}
+	return nil
+}
+
+// clientOf gives the client that a rank belongs to.
+func (d *derivation) clientOf(rank int32) wire.ClientRank {
+	c := len(d.job.Clients) - 1
+	for c > 0 && int32(d.job.Clients[c].FirstProc) > rank {
+		c--
+	}
+	return wire.ClientRank(c)
+}
