@@ -26,8 +26,22 @@ func writeProcs(w io.Writer, j *Job) {
 	}
 	fmt.Fprintln(w)
 	t.write(w, "  ")
+	writeBoards(w, j)
 	writePlugins(w, j)
 	writeChannelReasons(w, j)
+}
+
+// writeBoards tells how the procs of each host do collective operations among themselves.
+func writeBoards(w io.Writer, j *Job) {
+	for _, s := range j.Sites {
+		for _, h := range s.Agents {
+			how := "by a board, memory that they share"
+			if h.NoBoard != "" {
+				how = "by messages: " + h.NoBoard
+			}
+			fmt.Fprintf(w, "  collective operations among the procs of host %d: %s\n", h.Rank, how)
+		}
+	}
 }
 
 // life is how often a plugin was started; empty: once, and it lives.

@@ -57,6 +57,7 @@ type Host struct {
 	Rank    int     `json:"rank"` // IMPI host rank
 	Address string  `json:"address"`
 	Wait    Waiting `json:"wait"`
+	NoBoard string  `json:"no_board,omitempty"` // why its procs share no memory for collective operations; empty: they do
 }
 
 // Waiting is how somebody waits for messages: by polling until the budget is

@@ -12,7 +12,8 @@ import (
 
 // describe asks a host's switch, which answers between two packets.
 func (h *ownHost) describe(ctx context.Context, n *node) (links.Host, []links.Channel) {
-	d := links.Host{Rank: int(h.rank), Address: h.config.Address.String(), Wait: links.Waiting{Setting: spinSetting(n.opt.Site.Wait)}}
+	d := links.Host{Rank: int(h.rank), Address: h.config.Address.String(), NoBoard: h.noBoard,
+		Wait: links.Waiting{Setting: spinSetting(n.opt.Site.Wait)}}
 	answer := make(chan switchState, 1)
 	h.loop.post(func() { answer <- h.loop.state() })
 	var s switchState

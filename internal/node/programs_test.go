@@ -26,6 +26,18 @@ var programs = map[string]func(){
 		everybody(w)
 		hang()
 	},
+	"board": func() { // waits for rank 1 on the board of its host
+		w := initialize()
+		if err := mpi.Barrier(w); err != nil {
+			panic(err)
+		}
+		fmt.Println("pid", os.Getpid())
+		if w.Rank() == 1 {
+			hang()
+		}
+		_ = mpi.Barrier(w)
+		panic("the barrier was passed without rank 1")
+	},
 	"three": func() {
 		if initialize().Rank() == 1 {
 			os.Exit(3)

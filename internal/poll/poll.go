@@ -109,7 +109,13 @@ func (s *Set) wait(timeout time.Duration) (int, unix.Errno) {
 func (s *Set) Close() error { return unix.Close(s.fd) }
 
 // Waker ends another thread's Wait.
-type Waker struct{ fd int }
+type Waker struct {
+	fd   int
+	last [8]byte // what Clear has read
+}
+
+// one is what Wake writes.
+var one = binary.NativeEndian.AppendUint64(nil, 1)
 
 // NewWaker makes a Waker; put its FD into a Set.
 func NewWaker() (*Waker, error) {
@@ -125,15 +131,12 @@ func (w *Waker) FD() int { return w.fd }
 
 // Wake makes FD readable. It may be called by anybody, any number of times.
 func (w *Waker) Wake() {
-	var one [8]byte
-	binary.NativeEndian.PutUint64(one[:], 1)
-	_, _ = unix.Write(w.fd, one[:]) // fails only when it is readable 2^64-2 times over
+	_, _ = unix.Write(w.fd, one) // fails only when it is readable 2^64-2 times over
 }
 
-// Clear makes FD unreadable again.
+// Clear makes FD unreadable again. It is for one goroutine at a time.
 func (w *Waker) Clear() {
-	var n [8]byte
-	_, _ = unix.Read(w.fd, n[:]) // EAGAIN: it was clear
+	_, _ = unix.Read(w.fd, w.last[:]) // EAGAIN: it was clear
 }
 
 // Close releases the descriptor.
