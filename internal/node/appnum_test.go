@@ -1,6 +1,7 @@
 package node
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/openimpi/impi/config"
@@ -18,5 +19,18 @@ func TestAppNumCountsDifferentPrograms(t *testing.T) {
 	}
 	if got := appNum(nil, program("./a")); got != 0 {
 		t.Errorf("without a job file: %d", got)
+	}
+}
+
+// Procs of a job whose sites run several programs know which theirs is.
+func TestAppNumOfPrograms(t *testing.T) {
+	job := testJob("appnum", 1, 2, 1)
+	job.Sites[1].Program.Command = []string{"prog", "of beta"}
+	all := start(t, job)
+	wantNone(t, all)
+	for site, want := range []string{"appnum 0 true <nil>", "appnum 1 true <nil>", "appnum 0 true <nil>"} {
+		if n := strings.Count(all[site].out.String(), want); n != job.Sites[site].Hosts[0].Procs {
+			t.Errorf("site %d: %d procs say %q:\n%s", site, n, want, all[site].out)
+		}
 	}
 }

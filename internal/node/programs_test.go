@@ -19,6 +19,12 @@ var programs = map[string]func(){
 		everybody(w)
 		finalize()
 	},
+	"appnum": func() {
+		w := initialize()
+		n, ok, err := w.Attr(mpi.AppNum)
+		fmt.Println("appnum", n, ok, err)
+		finalize()
+	},
 	"idle":  hang,
 	"block": func() { initialize(); fmt.Println("blocked"); hang() },
 	"linked": func() { // computes for ever, once everybody has talked to everybody

@@ -74,6 +74,7 @@ func Rules() []Rule {
 		{"test-habits", TestHabits},
 		{"error-classes", ErrorClasses},
 		{"machine-paths", MachinePaths},
+		{"semantics", Semantics},
 	}
 }
 

@@ -41,6 +41,16 @@ var examples = map[string][]example{
 			"config: this", "core: this", "docs: this", "examples: this", "internal: this", "plugins: this", "transports: this",
 		}},
 	},
+	"semantics": {
+		{"good", map[string]string{
+			"core/p/p_test.go":  "package p\nfunc TestA() { run(`a b`) }\n",
+			"docs/semantics.md": "| rule | b | c |\n|---|---|---|\n| f | g | `core/p.TestA`, `core/p.TestA/a b` |\n",
+		}, nil},
+		{"bad", map[string]string{
+			"core/p/p_test.go":  "package p\nfunc TestA() {}\n",
+			"docs/semantics.md": "| f | g | none |\n| f | g | `core/p.TestB` |\n| f | g | `core/p.TestA/x` |\n| f | `core/p.TestA` |\n",
+		}, []string{"docs/semantics.md:1: a row", "docs/semantics.md:2: there is no test TestB", "docs/semantics.md:3: no test file", "docs/semantics.md:4: a row"}},
+	},
 	"imports": {
 		{"good", map[string]string{
 			"core/message/a.go":   imp("core/flow", "core/wire"),
