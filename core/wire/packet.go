@@ -27,8 +27,8 @@ type Packet struct {
 // Dialect is one of the two byte layouts in the field.
 type Dialect uint8
 
-// The dialects of IMPI. All jobs speak Published; Draft exists for peers built
-// from the text of March 1999.
+// The dialects of IMPI. Jobs speak Published unless their job file says otherwise;
+// Draft exists for peers built from the text of March 1999.
 const (
 	Published Dialect = iota // pk_lsrank and pk_tag of 4 bytes each, pids of 8 bytes
 	Draft                    // pk_tag of 8 bytes, no pk_lsrank, pids of 4 bytes at startup
