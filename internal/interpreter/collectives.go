@@ -3,7 +3,6 @@ package interpreter
 import (
 	"fmt"
 
-	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/core/mpi"
 )
 
@@ -89,25 +88,24 @@ func reduction(word string, a *arguments, c *mpi.Comm, root int) (string, error)
 
 func equalBlocks(word string, a *arguments, c *mpi.Comm, root int) (string, error) {
 	n, all := a.num("n", 0), c.Size()*a.num("n", 0)
-	each := func(b *buffer) mpi.Buffer { return mpi.Typed(b.mem, n, datatype.Basic(b.kind)) }
 	switch word {
 	case "gather":
 		out, into := a.outgoing(n), a.buffer(all)
-		if err := c.Gather(out.items(), each(into), root); err != nil || c.Rank() != root {
+		if err := c.Gather(out.items(), into.items(), root); err != nil || c.Rank() != root {
 			return "", err
 		}
 		return into.tell(all), nil
 	case "scatter":
 		out, into := a.outgoing(all), a.buffer(n)
-		err := c.Scatter(each(out), into.items(), root)
+		err := c.Scatter(out.items(), into.items(), root)
 		return into.tell(n), err
 	case "allgather":
 		out, into := a.outgoing(n), a.buffer(all)
-		err := c.Allgather(out.items(), each(into))
+		err := c.Allgather(out.items(), into.items())
 		return into.tell(all), err
 	}
 	out, into := a.outgoing(all), a.buffer(all)
-	err := c.Alltoall(each(out), each(into))
+	err := c.Alltoall(out.items(), into.items())
 	return into.tell(all), err
 }
 

@@ -99,7 +99,9 @@ func (q *request) told(st mpi.Status) string {
 
 func (in *interpreter) probe(word string, a *arguments) (string, error) {
 	c, src, tag := in.comm(a, "comm"), a.wild("src", mpi.AnySource), a.wild("tag", mpi.AnyTag)
-	found, st, err := true, mpi.Status{}, error(nil)
+	found := true
+	var st mpi.Status
+	var err error
 	if word == "probe" {
 		st, err = mpi.Probe(c, src, tag)
 	} else {

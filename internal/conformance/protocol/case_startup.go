@@ -307,13 +307,10 @@ func strangeIdentities(t *T) {
 func foreignLabel(t *T) {
 	j := t.newJob(setup{})
 	j.setup.before = func(c *conn, l label) {
-		switch l {
-		case hIPv6:
-			c.record(answer(0x1700, 1, u32(7, 8, 9)))
-		case pPID:
-			c.record(answer(0x3001, 1, nil))
-		case 0:
-			c.record(answer(0x7fff0000, 1, u32(1)))
+		if foreign := map[label]record{
+			hIPv6: answer(0x1700, 1, u32(7, 8, 9)), pPID: answer(0x3001, 1, nil), 0: answer(0x7fff0000, 1, u32(1)),
+		}[l]; foreign.cmd != 0 {
+			c.record(foreign)
 		}
 	}
 	j.launch()

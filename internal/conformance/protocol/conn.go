@@ -186,7 +186,7 @@ type rest struct {
 // closed waits for the end of the connection, orderly or not, and closes our side.
 // What comes before it is given back.
 func (c *conn) closed(why string) rest {
-	defer c.tcp.Close()
+	defer func() { _ = c.tcp.Close() }()
 	r := rest{}
 	b := make([]byte, 4096)
 	end := time.Now().Add(c.t.patience)

@@ -2,7 +2,6 @@ package protocol
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -28,7 +27,6 @@ type control struct {
 	long    map[uint64]*reply  // replies in several packets, by drqid
 	acks    map[uint64]chan packet
 	last    uint64 // request ID
-	failed  error
 }
 
 // Request IDs of commands and their replies; scripts choose smaller ones.
@@ -173,15 +171,6 @@ func (a answers) is(name string, want any) {
 	if got := a.values[name]; got != fmt.Sprint(want) {
 		a.t.Fatalf("the program's %s is %s, not %v, in %q", name, got, want, a.text)
 	}
-}
-
-// int gives a value that is a number.
-func (a answers) int(name string) int {
-	n, err := strconv.Atoi(a.values[name])
-	if err != nil {
-		a.t.Fatalf("the program's %s is no number in %q", name, a.text)
-	}
-	return n
 }
 
 // send sends a command.

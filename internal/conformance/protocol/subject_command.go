@@ -23,8 +23,10 @@ type Commands struct {
 	ManyHosts     bool   // a client can have several, with {address} and {procs} being lists with commas
 }
 
-// Name and Version say who it is.
-func (s *Commands) Name() string    { return s.Title }
+// Name says who it is.
+func (s *Commands) Name() string { return s.Title }
+
+// Version says which release it is.
 func (s *Commands) Version() string { return s.Release }
 
 // Has tells whether there is a command for that part.
