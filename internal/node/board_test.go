@@ -9,9 +9,16 @@ import (
 	"github.com/openimpi/impi/internal/links"
 )
 
+// withMemory adds the transport by shared memory.
+func withMemory(job *config.Job) *config.Job {
+	s := &job.Sites[0]
+	s.Transports = append(s.Transports, config.Transport{Name: "shm", Builtin: true})
+	return job
+}
+
 // Who waits on the board ends with the job when the proc that is waited for is killed.
 func TestProcKilledWhileOthersWaitOnTheBoard(t *testing.T) {
-	all := start(t, route(testJob("board", 3), config.Route{Prefer: []string{"shm"}, Direct: true}))
+	all := start(t, withMemory(route(testJob("board", 3), config.Route{Prefer: []string{"shm"}, Direct: true})))
 	pid := all[0].out.number(t, "[1] pid ")
 	all[0].out.line(t, "[0] pid")
 	if err := unix.Kill(pid, unix.SIGKILL); err != nil {
@@ -36,7 +43,7 @@ func TestBoards(t *testing.T) {
 		"tcp":           {config.Route{Prefer: []string{"tcp", "shm"}, Direct: true}, 2, false, "links of its procs are not of shared memory"},
 		"by agents":     {config.Route{Prefer: []string{"shm"}}, 2, false, "links of its procs are not of shared memory"},
 	} {
-		job := route(testJob("linked", x.procs), x.route)
+		job := withMemory(route(testJob("linked", x.procs), x.route))
 		job.Sites[0].Hosts[0].NoBoard = x.off
 		_, j := survey(t, start(t, job), links.Request{})
 		if got := j.Sites[0].Agents[0].NoBoard; got != x.want {
