@@ -59,6 +59,7 @@ func init() {
 		refuse("IMPI-2-BADSERVER-15", "a client gives up when another one's ackmark is above its hiwater", Should, values, value(hHiWater, u32(3))),
 		refuse("IMPI-2-BADSERVER-16", "a client gives up when another one's H_NPROCS do not add up to its C_NPROCS", Should, values, value(hNProcs, u32(5))),
 		refuse("IMPI-2-BADSERVER-17", "a client gives up when two procs have one identity", Should, "IMPI ch.2, Proc labels", value(pPID, u64(9, 9))),
+		refuse("IMPI-2-BADSERVER-20", "a client gives up when another one's H_PORT has 2 bytes: all ports behind it are out of step", Should, values, value(hPort, []byte{0x1f, 0x90})),
 		refuse("IMPI-2-BADSERVER-18", "a client gives up when another one says it has 4,000,000,000 hosts or procs", Should, values, func(j *job) {
 			j.clients[0].values[cNHosts], j.clients[0].values[cNProcs] = u32(4e9), u32(4e9)
 			j.begin()

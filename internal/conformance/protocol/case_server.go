@@ -32,6 +32,14 @@ func init() {
 		Case{ID: "IMPI-2-SERVER-12", Level: Must, Needs: Server, Run: largeValues, Reference: refColl,
 			Expect: "the P_IPV6 of 4096 procs of each of two clients is collected"},
 	)
+	register("shutdown",
+		Case{ID: "IMPI-2-FINI-01", Level: Must, Needs: Server, Run: finiFromAll, Reference: refFiniCommand,
+			Expect: "a server ends with status 0 when all clients have sent FINI and not before; it answers FINI with nothing, and a connection whose client has sent it may close"},
+		Case{ID: "IMPI-2-FINI-02", Level: Should, Needs: Server, Run: reversedFini, Reference: refFiniCommand,
+			Expect: "FINI with its four bytes reversed counts as FINI: early LAM on little-endian machines sends it so"},
+		Case{ID: "IMPI-2-FINI-03", Level: Should, Needs: Server, Run: longFini, Reference: refFiniCommand,
+			Expect: "data of a DONE or a FINI are skipped"},
+	)
 	register("bad clients",
 		Case{ID: "IMPI-2-BADCLIENT-01", Level: Should, Needs: Server, Run: strangers, Reference: "IMPI ch.2",
 			Expect: "connections that come to nothing before IMPI (closed at once, reset, garbage, half a record) do not end the job"},
@@ -75,7 +83,58 @@ func allRanks(t *T) {
 	s.end(ms)
 }
 
-// all waits for the same answer at all clients.
+const refFiniCommand = "IMPI ch.2, FINI command"
+
+// running brings a job of two clients as far as DONE.
+func (t *T) running() (*served, []*member) {
+	s, ms := t.members(2)
+	for _, m := range ms {
+		m.done()
+	}
+	for _, m := range ms {
+		m.takesDone()
+	}
+	return s, ms
+}
+
+func finiFromAll(t *T) {
+	s, ms := t.running()
+	ms[1].fini()
+	ms[1].close()
+	ms[0].silent("nothing is to be said to a client whose peer has finished")
+	s.run.alive("client 0 has not sent FINI")
+	ms[0].fini()
+	if r := ms[0].closed("all have sent FINI"); len(r.data) > 0 {
+		t.Fatalf("%s: the answer to FINI is %s", ms[0].name, shortHex(r.data))
+	}
+	s.run.succeeds()
+}
+
+func reversedFini(t *T) {
+	s, ms := t.running()
+	for _, m := range ms {
+		m.send("FINI reversed", rawHeader(0x494E4946, 0))
+	}
+	for _, m := range ms {
+		m.closed("all have sent FINI")
+	}
+	s.run.succeeds()
+}
+
+func longFini(t *T) {
+	s, ms := t.members(2)
+	for _, m := range ms {
+		m.record(record{cmdDone, []byte("skip")})
+	}
+	for _, m := range ms {
+		m.takesDone()
+		m.record(record{cmdFini, []byte("skip this")})
+		m.close()
+	}
+	s.run.succeeds()
+}
+
+// takeAll waits for the same answer at all clients.
 func takeAll(ms []*member, l label, mask uint32, values []byte) {
 	for _, m := range ms {
 		m.takes(l, mask, values)

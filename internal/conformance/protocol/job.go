@@ -48,6 +48,7 @@ type client struct {
 	iut    bool
 	hosts  []*host
 	values map[label][]byte // submitted
+	omits  map[label]bool   // left out
 }
 
 // host is one host of the job.

@@ -146,6 +146,9 @@ func (j *job) dies(why string) {
 func (j *job) everybody(l label) (mask uint32, all []byte) {
 	for _, c := range j.clients {
 		v, has := c.values[l]
+		if c.omits[l] {
+			continue
+		}
 		if !has && (l == cXSize || l == cMaxLinear) {
 			v, has = j.self.values[l]
 		}
