@@ -183,7 +183,6 @@ func (s *synthetic) client(c int) error {
 	if err := s.talk(nc, m, c); err != nil {
 		return err
 	}
-	m = nil // and with it the job
 	_ = nc.(*net.TCPConn).CloseWrite()
 	_, err = io.Copy(io.Discard, nc)
 	return err
