@@ -102,6 +102,7 @@ func (s *server) take(e event) {
 	switch {
 	case e.nc != nil:
 		s.last++
+		unpaced(e.nc)
 		c := newConn(s.last, e.nc)
 		s.conns[c.id] = c
 		s.m.Accept(c.id, e.nc.RemoteAddr().String(), time.Now())
