@@ -72,7 +72,8 @@ var badTypes = []bad{
 		return second(TypeSubarray([]int64{2}, []int64{2}, []int64{1}, OrderC, TypeOf[byte]()))
 	}},
 	{"TypeDarray of rank 2 of 2", mpierr.Arg, func(x *badThings) error {
-		return second(TypeDarray(2, 2, []Spread{{4, DistributeBlock, DistributeDefault, 2}}, OrderC, TypeOf[byte]()))
+		spread := Spread{Size: 4, How: DistributeBlock, Arg: DistributeDefault, Procs: 2}
+		return second(TypeDarray(2, 2, []Spread{spread}, OrderC, TypeOf[byte]()))
 	}},
 	{"TypeDup of a freed one", mpierr.Type, func(x *badThings) error { return second(TypeDup(x.dead)) }},
 	{"TypeFree of a named one", mpierr.Type, func(x *badThings) error { return TypeFree(TypeOf[byte]()) }},

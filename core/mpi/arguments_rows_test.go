@@ -2,10 +2,7 @@ package mpi
 
 import (
 	"go/ast"
-	"go/parser"
-	"go/token"
 	"go/types"
-	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -41,13 +38,9 @@ func TestEveryFunctionHasABadCall(t *testing.T) {
 // literals with a badThings or badWindow.
 func badCallees(t *testing.T) map[string]bool {
 	t.Helper()
-	set := token.NewFileSet()
-	pkgs, err := parser.ParseDir(set, ".", func(f fs.FileInfo) bool { return strings.HasSuffix(f.Name(), "_test.go") }, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := sources(t, true)
 	fields, called := map[string]string{}, map[string]bool{}
-	for _, file := range pkgs["mpi"].Files {
+	for _, file := range files {
 		ast.Inspect(file, func(n ast.Node) bool {
 			if s, ok := n.(*ast.TypeSpec); ok && thing(s.Name.Name) {
 				for _, f := range s.Type.(*ast.StructType).Fields.List {
@@ -59,7 +52,7 @@ func badCallees(t *testing.T) map[string]bool {
 			return true
 		})
 	}
-	for _, file := range pkgs["mpi"].Files {
+	for _, file := range files {
 		ast.Inspect(file, func(n ast.Node) bool {
 			if f, ok := n.(*ast.FuncLit); ok && len(f.Type.Params.List) == 1 {
 				if what := strings.TrimPrefix(types.ExprString(f.Type.Params.List[0].Type), "*"); thing(what) {
