@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -21,7 +22,8 @@ type process struct {
 	cmd   *exec.Cmd
 	lines chan string // of standard output, for who wants them
 	ended chan struct{}
-	err   error // after ended
+	words atomic.Int32 // lines that it has printed
+	err   error        // after ended
 }
 
 // run starts a command. It is killed, with all its descendants that stay in its
@@ -83,6 +85,7 @@ func (p *process) show(r io.Reader, lines chan<- string) {
 	in := bufio.NewScanner(r)
 	for in.Scan() {
 		p.t.trace.add("## %s prints: %s", p.name, in.Text())
+		p.words.Add(1)
 		if lines != nil {
 			select {
 			case lines <- in.Text():
