@@ -63,6 +63,9 @@ func (in *Install) Boot(ctx context.Context, dir string, address netip.Addr, env
 	s := &Session{in: in, dir: dir, env: append([]string{
 		"PATH=" + filepath.Join(in.Prefix, "bin") + ":/usr/bin:/bin", "HOME=" + dir, "TMPDIR=" + dir,
 		sessionPrefix + "=" + dir, sessionSuffix + "=impi", "IMPI_HOST_NAME=" + address.String(),
+		// How long, in ms, its daemon sleeps between two looks at what its own procs
+		// send, as long as no packet arrives: 1 is the least.
+		"LAM_IMPID_SPIN_TIMEOUT=1",
 	}, env...)}
 	if err := s.tool(ctx, "lamboot", hosts); err != nil {
 		return nil, errors.Join(err, s.Kill())
