@@ -47,6 +47,9 @@ Flags:
   -level MUST        only these; or SHOULD, what the text leaves open
   -quick             leave out what takes long
   -patience TIME     how long the implementation may take for any step (default 10s)
+  -data FORM         how elements of collective operations travel: external32 (default), or
+                     native-le, which LAM/MPI does against the standard and which would
+                     hide everything else; the chapter about data wants external32 anyway
   -parallel N        so many cases at a time (default 1)
   -list              list the cases and what each expects
   -trace             keep the packets of cases that pass, too (in -json and -junit)

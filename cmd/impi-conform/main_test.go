@@ -61,6 +61,7 @@ func TestStatuses(t *testing.T) {
 		{"protocol -list -run a b", 2, "one pattern"},
 		{"protocol -list [", 2, "-run"},
 		{"protocol -list -level PERHAPS", 2, "MUST or SHOULD"},
+		{"protocol -list -data ebcdic", 2, "external32 or native-le"},
 		{"protocol -server x zebra", 2, "no case is chosen"},
 		{"protocol -iut lam -prefix /nowhere", 3, "mpicc"},
 		{"protocol -list AUTH-01", 0, "IMPI-2-AUTH-01"},

@@ -60,6 +60,12 @@ func parseTrial(args []string) (*trial, error) {
 		}
 		return nil
 	})
+	f.Func("data", "", func(s string) error {
+		if r.options.Data = protocol.Data(s); r.options.Data != protocol.External32 && r.options.Data != protocol.NativeLittle {
+			return errors.New("it is external32 or native-le")
+		}
+		return nil
+	})
 	pattern := f.String("run", "", "")
 	rest, err := parseMixed(f, args)
 	switch {

@@ -77,6 +77,7 @@ type T struct {
 	subject  Subject
 	trace    *trace
 	patience time.Duration
+	data     Data
 	dir      string // private to this run, may be used by anybody on this machine
 }
 

@@ -183,7 +183,7 @@ func bcastAs(s setup, root func(*job) *proc, n int) func(*T) {
 }
 
 func (g *group) bcast(root *proc, seed, n int) {
-	e := kindOf("int")
+	e := g.t.kindOf("int")
 	data := e.pattern(seed, n)
 	from := g.delegate(g.self, root)
 	parent, children := g.bcastTree(g.number(root))
@@ -215,7 +215,7 @@ func reduceAs(s setup, root func(*job) *proc) func(*T) {
 // end. The values of the IUT's members have seeds 100, 200 ...
 func (g *group) reduce(root *proc, command func(int) string) ([]int64, []*call) {
 	const n = 5
-	e := kindOf("int")
+	e := g.t.kindOf("int")
 	sum := make([]int64, n)
 	add := func(seed int) []byte {
 		for i, v := range e.values(seed, n) {
@@ -259,7 +259,7 @@ func concat(n int) []int64 {
 
 func reduceInOrderFrom(t *T) {
 	j := t.join(setup{iutHosts: []int{2}, others: [][]int{{3}}})
-	g, e := j.world(), kindOf("int")
+	g, e := j.world(), t.kindOf("int")
 	root := j.peer(1)
 	begun := g.all(func(i int) string {
 		return fmt.Sprintf("reduce root=%d op=concat type=int n=2 seed=%d", root.rank, g.own()[i].rank+1)
@@ -284,7 +284,7 @@ func reduceInOrderFrom(t *T) {
 
 func reduceInOrderAt(t *T) {
 	j := t.join(setup{place: middle, iutHosts: []int{2}, others: [][]int{{2}, {2}}})
-	g, e := j.world(), kindOf("int")
+	g, e := j.world(), t.kindOf("int")
 	root := j.iut(1)
 	begun := g.all(func(i int) string {
 		return fmt.Sprintf("reduce root=%d op=concat type=int n=2 seed=%d", root.rank, g.own()[i].rank+1)
@@ -309,7 +309,7 @@ func allreduceAs(s setup) func(*T) {
 }
 
 func (g *group) allreduce(command func(int) string) {
-	e := kindOf("int")
+	e := g.t.kindOf("int")
 	root := g.members[0]
 	sum, begun := g.reduce(root, command)
 	own := g.delegate(g.self, root)
@@ -329,7 +329,7 @@ func (g *group) allreduce(command func(int) string) {
 // twoAtOnce gives messages of three collectives before the IUT begins the first.
 func twoAtOnce(t *T) {
 	j := t.join(setup{others: clients(2)})
-	g, e := j.world(), kindOf("int")
+	g, e := j.world(), t.kindOf("int")
 	own := j.iut(0)
 	g.gives(g.masters[0], own, tagBcast, e.pattern(1, 3))
 	g.gives(g.masters[0], own, tagBarrier, nil)

@@ -146,10 +146,10 @@ func contextsInUse(t *T) {
 	k.give(k.out(pkData, 5, bytesOf(2, 4)))
 	k.tell("recv src=0 tag=5 n=9").received(k.p, 5, 2, 4)
 	k.tell("recv comm=1 src=0 tag=5 n=9").received(k.p, 5, 1, 3)
-	d.gives(k.p, k.u, tagBcast, kindOf("int").pattern(1, 3))
-	w.gives(k.p, k.u, tagBcast, kindOf("int").pattern(2, 3))
-	k.tell("bcast root=0 type=int n=3 seed=0").holds(kindOf("int").values(2, 3))
-	k.tell("bcast comm=1 root=0 type=int n=3 seed=0").holds(kindOf("int").values(1, 3))
+	d.gives(k.p, k.u, tagBcast, t.kindOf("int").pattern(1, 3))
+	w.gives(k.p, k.u, tagBcast, t.kindOf("int").pattern(2, 3))
+	k.tell("bcast root=0 type=int n=3 seed=0").holds(t.kindOf("int").values(2, 3))
+	k.tell("bcast comm=1 root=0 type=int n=3 seed=0").holds(t.kindOf("int").values(1, 3))
 	begun := k.begin("barrier comm=1")
 	d.takes(k.u, k.p, tagBarrier, nil, "the barrier's message")
 	d.gives(k.p, k.u, tagBarrier, nil)
@@ -273,7 +273,7 @@ func mastersOfPart(t *T) {
 	for _, c := range begun {
 		c.ok()
 	}
-	e := kindOf("int")
+	e := t.kindOf("int")
 	begun = g.all(same("bcast comm=1 root=2 type=int n=3 seed=4")) // rank 2 of the world, no master
 	g.takes(j.procs[2], j.procs[4], tagBcast, e.pattern(4, 3), "the broadcast's message")
 	g.takes(j.procs[2], j.procs[0], tagBcast, e.pattern(4, 3), "the broadcast's message")
@@ -288,7 +288,7 @@ func mastersOfPart(t *T) {
 // (color 1, key 7) and rank 1 without a color.
 func splits(t *T) {
 	j := t.join(setup{iutHosts: []int{2}})
-	w, e := j.world(), kindOf("int")
+	w, e := j.world(), t.kindOf("int")
 	begun := w.all(func(i int) string { return []string{"split new=1 color=1 key=9", "split new=1 color=1 key=5"}[i] })
 	w.takes(w.masters[1], w.masters[0], tagGather, e.encode([]int64{1, 9, 1, 5}), "colors and keys")
 	w.gives(w.masters[0], w.masters[1], tagBcast, e.encode([]int64{1, 7, -1, 0, 1, 9, 1, 5}))

@@ -34,7 +34,7 @@ func init() {
 // profileJob has two procs of the IUT with ranks 3 and 4, or 0 and 1.
 func (t *T) profileJob(at place) (*group, kind) {
 	j := t.join(setup{place: at, iutHosts: []int{2}, others: [][]int{{3}}, datalen: 4000})
-	return j.world(), kindOf("int")
+	return j.world(), t.kindOf("int")
 }
 
 // joined is the blocks that ranks have, one after the other. The block of rank r has
@@ -189,7 +189,7 @@ func alltoalls(t *T) {
 
 func scans(t *T) {
 	j := t.join(setup{place: middle, iutHosts: []int{2}, others: [][]int{{2}, {1}}})
-	g, e := j.world(), kindOf("int")
+	g, e := j.world(), t.kindOf("int")
 	begun := g.all(g.seeded("scan op=sum type=int n=%d", shortBlock)) // ranks 2 and 3
 	prefix := e.values(1, shortBlock)
 	g.gives(g.procs[1], g.procs[2], tagScan, e.encode(prefix))
@@ -206,7 +206,7 @@ func scans(t *T) {
 
 func gathersUneven(t *T) {
 	j := t.join(setup{iutHosts: []int{4}, others: [][]int{{2}}, datalen: 4000})
-	g, e := j.world(), kindOf("int")
+	g, e := j.world(), t.kindOf("int")
 	counts := "1,1,3,300,0,4" // of ranks 2 to 5: short, long, none, short
 	begun := g.all(g.seeded("gatherv root=0 type=int counts=%s", counts))
 	ch := g.channelOf(g.own()[0], g.procs[0])

@@ -12,13 +12,27 @@ type kind struct {
 	width int   // bytes on the wire
 	mask  int64 // values are cut to it
 	float bool
+
+	// little says that elements travel as they lie in the memory of most machines.
+	// It is for implementations that are known to send so, in all chapters but that
+	// about data.
+	little bool
 }
 
 // kinds are all that the interpreter has.
 var kinds = []kind{
-	{"byte", 1, 0xff, false}, {"char", 1, 0x7f, false}, {"short", 2, 0x7fff, false}, {"ushort", 2, 0x7fff, false},
-	{"int", 4, -1, false}, {"uint", 4, -1, false}, {"long", 4, -1, false}, {"ulong", 4, -1, false},
-	{"llong", 8, -1, false}, {"float", 4, 0x7fff, true}, {"double", 8, -1, true},
+	{name: "byte", width: 1, mask: 0xff}, {name: "char", width: 1, mask: 0x7f},
+	{name: "short", width: 2, mask: 0x7fff}, {name: "ushort", width: 2, mask: 0x7fff},
+	{name: "int", width: 4, mask: -1}, {name: "uint", width: 4, mask: -1}, {name: "long", width: 4, mask: -1}, {name: "ulong", width: 4, mask: -1},
+	{name: "llong", width: 8, mask: -1}, {name: "float", width: 4, mask: 0x7fff, float: true}, {name: "double", width: 8, mask: -1, float: true},
+}
+
+// kindOf finds a type whose elements travel as the run's options say, unless it is the
+// case's matter to look at that.
+func (t *T) kindOf(name string) kind {
+	k := kindOf(name)
+	k.little = t.data == NativeLittle && t.Case.Chapter != "data"
+	return k
 }
 
 // kindOf finds a type by its name.
@@ -53,6 +67,10 @@ func (k kind) encode(values []int64) []byte {
 			bits = uint64(math.Float32bits(float32(v)))
 		case k.float:
 			bits = math.Float64bits(float64(v))
+		}
+		if k.little {
+			b = append(b, binary.LittleEndian.AppendUint64(nil, bits)[:k.width]...)
+			continue
 		}
 		b = append(b, binary.BigEndian.AppendUint64(nil, bits)[8-k.width:]...)
 	}

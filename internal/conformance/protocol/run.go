@@ -15,6 +15,17 @@ import (
 	"github.com/openimpi/impi/transports/transporttest"
 )
 
+// Data is a form of elements on the wire.
+type Data string
+
+// The forms. NativeLittle is what the standard forbids and LAM/MPI does where all its
+// machines have one byte order; without it no collective operation with LAM could be
+// judged for anything else.
+const (
+	External32   Data = "external32"
+	NativeLittle Data = "native-le"
+)
+
 // Options say what to try.
 type Options struct {
 	// Run chooses cases: those whose number, chapter or "chapter number" it matches.
@@ -29,6 +40,10 @@ type Options struct {
 
 	// Patience is how long the IUT may take for anything; 0 means 10 s.
 	Patience time.Duration
+
+	// Data is how the tester's collective operations send and expect elements; empty
+	// is External32. The chapter about data always wants External32.
+	Data Data
 
 	// Trace keeps the packets of cases that pass, too.
 	Trace bool
@@ -176,7 +191,7 @@ func try(c Case, s Subject, o Options) Result {
 	defer sweep(dir)
 	tr := newTrace()
 	out := transporttest.Record(func(inner transporttest.T) {
-		c.Run(&T{T: inner, Case: c, subject: s, trace: tr, patience: o.Patience, dir: dir})
+		c.Run(&T{T: inner, Case: c, subject: s, trace: tr, patience: o.Patience, data: o.Data, dir: dir})
 	}, limit*o.Patience)
 	res.Verdict, res.Reason, res.Seconds = out.Verdict, out.Reason, out.Took.Seconds()
 	if out.Verdict == transporttest.Fail || o.Trace {
