@@ -20,7 +20,7 @@ RACE := $(shell test "$$($(GO) env CGO_ENABLED)" = 1 && command -v "$$($(GO) env
 LINT := $(GO) tool -modfile=tools.mod golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test lint bench fuzz sim sim-mutants matrix clean
+.PHONY: help build demo test lint bench fuzz sim sim-mutants peers matrix clean
 
 help: ## say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,6 +54,9 @@ sim: ## simulate 2,000 jobs with faults, or those of SEEDS=A:B
 
 sim-mutants: ## show that the simulator finds faults in core; MUTANTS=regexp
 	$(GO) run ./internal/sim/mutant/run -only '$(MUTANTS)'
+
+peers: ## fetch and build LAM/MPI, which some tests run with, outside of the tree
+	$(GO) run ./internal/peers/make
 
 matrix: build ## run jobs over every transport with every fault: docs/matrix.md
 	$(GO) build -o $(BIN)/matrix-check ./internal/matrix/check

@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -204,39 +203,4 @@ func numbers(test string, n ...int) string {
 		test += " " + strconv.Itoa(x)
 	}
 	return test
-}
-
-// all are the tests that any shape passes.
-func (s shape) all() []string {
-	ours, lams := s.ranks(false), s.ranks(true)
-	o, l := ours[0], lams[len(lams)-1]
-	roots := ours
-	if len(s.sites) == 2 {
-		roots = append(slices.Clone(ours), lams...) // with three clients, LAM as the root loses operands
-	}
-	tests := []string{
-		"ring 100", numbers("pingpong", o, l, datalen, 1<<20), numbers("pingpong", l, o, datalen, 1<<20),
-		numbers("ssend", o, l, 50, 4), numbers("ssend", o, l, 60, 3*datalen+1),
-		numbers("flood", o, l, 10000), numbers("flood", l, o, 10000), "wild", numbers("pairs", 12, datalen),
-		"barrier 20", numbers("bcast", datalen), numbers("reduce", append([]int{len(roots)}, roots...)...),
-		numbers("types", o, l), numbers("types", l, o), numbers("derived", o, l, datalen), numbers("derived", l, o, datalen),
-	}
-	if len(s.sites) == 2 || roots[0] == 0 {
-		tests = append(tests, "allreduce 1", "allreduce 10000") // whose root is rank 0
-	}
-	return tests
-}
-
-func TestLAM(t *testing.T) {
-	k := needLAM(t)
-	for _, s := range shapes {
-		t.Run(s.name, func(t *testing.T) {
-			tests := s.all()
-			var names []string
-			for _, x := range tests {
-				names = append(names, strings.Fields(x)[0])
-			}
-			succeed(t, k.job(t, s.sites, strings.Join(tests, " + ")), names...)
-		})
-	}
 }

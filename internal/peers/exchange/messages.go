@@ -123,6 +123,44 @@ func ssendTo(b []byte, to, tag int) error {
 	return mpi.Ssend(world, b, to, tag)
 }
 
+// lostAck: sender, receiver, tag. Whether a synchronous send is complete after its
+// acknowledgement has come: it was sent before 100 round trips of other messages.
+func lostAck(a []int) error {
+	if rank != a[0] && rank != a[1] {
+		return nil
+	}
+	note, peer := make([]byte, 1), a[0]+a[1]-rank
+	var r mpi.Request
+	var err error
+	if rank == a[0] {
+		r, err = world.Issend(mpi.Of(make([]byte, 1)), peer, a[2])
+	} else {
+		_, err = mpi.Recv(world, note, peer, a[2])
+	}
+	for range 100 {
+		if err == nil && rank == a[1] {
+			err = mpi.Send(world, note, peer, 71)
+		}
+		if err == nil {
+			_, err = mpi.Recv(world, note, peer, 71)
+		}
+		if err == nil && rank == a[0] {
+			err = mpi.Send(world, note, peer, 71)
+		}
+	}
+	if err != nil || rank != a[0] {
+		return err
+	}
+	done, _, err := r.Test()
+	if done {
+		fmt.Printf("exchange: tag %d: complete\n", a[2])
+		return err
+	}
+	fmt.Printf("exchange: tag %d: never acknowledged\n", a[2])
+	_, err = r.Wait()
+	return err
+}
+
 // flood: sender, receiver, messages. None is received before the last is there.
 func flood(a []int) error {
 	from, to, n, b := a[0], a[1], a[2], make([]byte, 64)

@@ -6,10 +6,10 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// wild: everybody sends to each rank in turn, which does not say from whom it wants
-// what; then any source with a tag, and any tag of a source.
-func wild([]int) error {
-	for to := range size {
+// wild: how many receivers, the receivers. Everybody sends to each of them in turn,
+// which does not say from whom it wants what; then any tag of a source.
+func wild(a []int) error {
+	for _, to := range a[1:][:a[0]] {
 		var err error
 		if rank == to {
 			err = takeAnything()
@@ -23,7 +23,7 @@ func wild([]int) error {
 			return err
 		}
 	}
-	for to := range size {
+	for _, to := range a[1:][:a[0]] {
 		var err error
 		if rank == to {
 			err = takeByHalves()

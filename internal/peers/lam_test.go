@@ -1,0 +1,213 @@
+package peers
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// ackTag is a tag whose four bytes read the same from both ends: LAM on
+// little-endian machines completes synchronous sends with no others, see
+// TestLAMLosesAcknowledgements.
+const ackTag = 0x01000001
+
+// all are the tests that LAM passes in a shape, with so many messages in a flood.
+// What LAM is not asked, docs/peers.md says, with the reason.
+func (s shape) all(messages int) []string {
+	ours, lams := s.ranks(false), s.ranks(true)
+	o, l, two := ours[0], lams[len(lams)-1], len(s.sites) == 2
+	everybody := append(slices.Clone(ours), lams...)
+	roots := ours // with three clients, LAM as the root forgets operands
+	if two {
+		roots = everybody
+	}
+	tests := []string{
+		"ring 100", numbers("pingpong", o, l, datalen, 1<<20), numbers("pingpong", l, o, datalen, 1<<20),
+		numbers("ssend", o, l, 50, 4), numbers("ssend", o, l, 60, 3*datalen+1), numbers("ssend", l, o, ackTag, 4),
+		numbers("flood", o, l, messages), numbers("flood", l, o, messages), numbers("wild", append([]int{len(ours)}, ours...)...),
+		numbers("pairs", 12, datalen), "barrier 20",
+		numbers("bcast", append([]int{datalen, datalen / 4, len(everybody)}, everybody...)...),
+		numbers("reduce", append([]int{len(roots)}, roots...)...),
+		numbers("types", o, l), numbers("types", l, o), numbers("derived", o, l, datalen), numbers("derived", l, o, datalen),
+	}
+	if two { // longer than a packet, but not to LAM
+		tests = append(tests, numbers("bcast", append([]int{datalen, datalen, len(lams)}, lams...)...))
+	}
+	if two || roots[0] == 0 {
+		tests = append(tests, "allreduce 1", numbers("allreduce", datalen/8)) // rank 0 is the root
+	}
+	return tests
+}
+
+// pass runs a job with some tests, which all ranks must pass.
+func pass(t *testing.T, k *kit, s shape, tests []string, change func(*Job)) {
+	t.Helper()
+	var names []string
+	for _, x := range tests {
+		names = append(names, strings.Fields(x)[0])
+	}
+	j := k.job(t, s.sites, strings.Join(tests, " + "))
+	if change != nil {
+		change(j)
+	}
+	succeed(t, j, names...)
+}
+
+// TestLAM: jobs of ours and LAM/MPI in all shapes.
+func TestLAM(t *testing.T) {
+	k := needLAM(t)
+	for i, s := range shapes {
+		t.Run(s.name, func(t *testing.T) {
+			messages := 300
+			if i < 2 {
+				messages = 10000
+			}
+			pass(t, k, s, s.all(messages), nil)
+		})
+	}
+}
+
+// TestLAMKey: startup with a key.
+func TestLAMKey(t *testing.T) {
+	k := needLAM(t)
+	for _, s := range shapes[:2] {
+		t.Run(s.name, func(t *testing.T) {
+			pass(t, k, s, []string{"ring 10"}, func(j *Job) { j.Key = 1<<62 + 5678 })
+		})
+	}
+}
+
+// TestLAMLong: messages up to 64 MiB, and packets as small as our site wants them.
+func TestLAMLong(t *testing.T) {
+	k := needLAM(t)
+	for i, s := range shapes[2:4] {
+		t.Run(s.name, func(t *testing.T) {
+			pass(t, k, s, []string{numbers("pingpong", i, 1-i, datalen, 64<<20)}, nil)
+		})
+		t.Run(s.name+", packets of 1000 bytes", func(t *testing.T) {
+			tests := []string{numbers("pingpong", 0, 1, 1000, 1<<20), numbers("pairs", 30, 1000), numbers("derived", i, 1-i, 1000)}
+			pass(t, k, s, tests, func(j *Job) { j.DataLen = 1000 })
+		})
+	}
+}
+
+// TestLAMLosesAcknowledgements: a synchronous send of LAM is complete if its tag
+// reads the same from both ends, and never else, though our SYNCACK is the same and
+// LAM has read what came behind it.
+func TestLAMLosesAcknowledgements(t *testing.T) {
+	k := needLAM(t)
+	for _, c := range []struct{ tag, want string }{{"0", "complete"}, {"16777217", "complete"}, {"5", "never acknowledged"}, {"16777216", "never acknowledged"}} {
+		t.Run("tag "+c.tag, func(t *testing.T) {
+			j := k.job(t, []Site{{Procs: 1}, {LAM: true, Procs: 1}}, "lostack 1 0 "+c.tag)
+			j.Trace = filepath.Join(j.Dir, "packets-%r.txt")
+			ctx, r := start(t, j)
+			if err := r.Output(Client(1)).Await(ctx, "exchange: tag "+c.tag+": "); err != nil {
+				t.Fatal(err)
+			}
+			if said := r.Output(Client(1)).String(); !strings.Contains(said, "tag "+c.tag+": "+c.want) {
+				t.Errorf("LAM says %s", said)
+			}
+			if err := r.Output(Node).Await(ctx, "exchange: lostack: rank 0 of 2: ok"); err != nil {
+				t.Fatal(err)
+			}
+			if c.want == "complete" {
+				if ended, _, err := r.Wait(ctx); err != nil || ended[Node].Err != nil || ended[Client(1)].Err != nil {
+					t.Errorf("the job ended with %v, %v", ended, err)
+				}
+			} else {
+				r.KillAll()
+				_, _, _ = r.Wait(ctx)
+			}
+			trace, err := os.ReadFile(filepath.Join(j.Dir, "packets-0.txt"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := strings.Count(string(trace), "SYNCACK"); n != 1 {
+				t.Errorf("%d SYNCACK packets, want 1:\n%.3000s", n, trace)
+			}
+		})
+	}
+}
+
+// TestLAMDiesOfWildcards: a receive from MPI_ANY_SOURCE kills a proc of LAM, and our
+// side ends with it and says who.
+func TestLAMDiesOfWildcards(t *testing.T) {
+	k := needLAM(t)
+	ctx, r := start(t, k.job(t, []Site{{Procs: 1}, {LAM: true, Procs: 1}}, "wild 1 1"))
+	ended, _, err := r.Wait(ctx)
+	if err != nil || !strings.Contains(ended[Client(1)].Text, "due to signal 11") {
+		t.Errorf("LAM (%v) says %s", err, ended[Client(1)].Text)
+	}
+	wantLost(t, ended)
+}
+
+// wantLost checks that our side failed, and says because of whom.
+func wantLost(t *testing.T, ended map[string]Ended) {
+	t.Helper()
+	if e := ended[Node]; e.Err == nil || !strings.Contains(e.Text, "impi-node: site lam1 (client 1)") {
+		t.Errorf("our node ended with %v and says %s", e.Err, e.Text)
+	}
+	if e := ended[Server]; e.Err == nil || !strings.Contains(e.Text, "client 1 (") {
+		t.Errorf("the server ended with %v and says %s", e.Err, e.Text)
+	}
+}
+
+// pumping starts a job that goes on for ever, and waits until it does.
+func pumping(t *testing.T, k *kit, sites []Site, tests string) (context.Context, *Running) {
+	t.Helper()
+	ctx, r := start(t, k.job(t, sites, tests))
+	for i, s := range sites {
+		party := Node
+		if s.LAM {
+			party = Client(i)
+		}
+		if err := r.Output(party).Await(ctx, " runs\n"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return ctx, r
+}
+
+// TestLAMKilled: all of LAM dies in the middle. Our side ends, and says who left.
+func TestLAMKilled(t *testing.T) {
+	k := needLAM(t)
+	ctx, r := pumping(t, k, []Site{{Procs: 2}, {LAM: true, Procs: 2}}, "pump 0 3")
+	if err := r.Session(1).Kill(); err != nil {
+		t.Fatal(err)
+	}
+	ended, _, err := r.Wait(ctx)
+	if err != nil {
+		t.Error(err)
+	}
+	wantLost(t, ended)
+}
+
+// TestKilledBesideLAM: all of ours dies in the middle. The server says so; LAM says
+// so, and goes on waiting for what cannot come.
+func TestKilledBesideLAM(t *testing.T) {
+	k := needLAM(t)
+	for _, sites := range [][]Site{{{Procs: 2}, {LAM: true, Procs: 2}}, {{LAM: true, Procs: 2}, {Procs: 2}}} {
+		lam := slices.IndexFunc(sites, func(s Site) bool { return s.LAM })
+		t.Run("LAM as "+Client(lam), func(t *testing.T) {
+			ctx, r := pumping(t, k, sites, "pump 0 3")
+			if err := r.KillOurs(); err != nil {
+				t.Fatal(err)
+			}
+			if err := r.Output(Client(lam)).Await(ctx, "Closing connection (good luck)"); err != nil {
+				t.Fatal(err)
+			}
+			if err := r.Output(Server).Await(ctx, "connection was lost before FINI"); err != nil {
+				t.Fatal(err)
+			}
+			if err := r.Session(lam).Kill(); err != nil {
+				t.Fatal(err)
+			}
+			if ended, _, _ := r.Wait(ctx); ended[Server].Err == nil {
+				t.Errorf("the server ended well: %s", ended[Server].Text)
+			}
+		})
+	}
+}
