@@ -76,7 +76,7 @@ func Member(m int) uint64 { return 1 << m }
 // Begin says that this member is in t, and has taken all that it wants of what came before.
 func (p *Place) Begin(t Turn) {
 	p.took, p.now = false, t
-	p.turn(p.me).Store(uint64(t))
+	p.turn(p.me).Swap(uint64(t))
 }
 
 // End says that this member has taken all that it wants of the turn that it has
@@ -86,7 +86,7 @@ func (p *Place) End() bool {
 		return false
 	}
 	p.took = false
-	p.turn(p.me).Store(uint64(p.now | doneBit))
+	p.turn(p.me).Swap(uint64(p.now | doneBit))
 	return true
 }
 
@@ -117,7 +117,7 @@ func (p *Place) Post(t Turn, what uint8, n int) {
 	if n > roomSize {
 		p.rooms[t.index()%2] = t
 	}
-	p.b.word(e).Store(uint64(t))
+	p.b.word(e).Swap(uint64(t))
 }
 
 // Keep says that what was posted in t, of n bytes, stays in use until the others have taken
@@ -166,7 +166,9 @@ func (e *Mismatch) Error() string {
 }
 
 // Sleepers gives the members that have gone to sleep, all but this one, and takes
-// note that they will be woken. It is asked after whatever another may wait for has been written.
+// note that they will be woken. It is asked after whatever another may wait for has been written,
+// by Swap: under the race detector a Store to memory that is not Go's own may come
+// after the look at the sleepers.
 func (p *Place) Sleepers() uint64 {
 	w := p.b.word(p.base)
 	if w.Load() == 0 {

@@ -98,7 +98,7 @@ func (l *Link) Space() (first, second []byte, err error) {
 // Fill sends the first n bytes of Space.
 func (l *Link) Fill(n int) {
 	l.out.head += uint64(n)
-	l.out.b.head.Store(l.out.head)
+	l.out.b.head.Swap(l.out.head)
 	if n > 0 && l.out.b.readerSleeps.Load() != 0 {
 		l.wakeReader()
 	}
@@ -133,7 +133,7 @@ func (w *writer) publish() bool {
 	}
 	w.head += w.placed
 	w.placed = 0
-	w.b.head.Store(w.head)
+	w.b.head.Swap(w.head)
 	return true
 }
 

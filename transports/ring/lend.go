@@ -86,9 +86,9 @@ func (w *writer) lend(batch [][]byte) (int, error) {
 			break
 		}
 	}
-	w.b.lent.Store(w.given) // before head: who sees bytes behind a loan sees the loan
+	w.b.lent.Swap(w.given) // before head: who sees bytes behind a loan sees the loan
 	if w.head != before {
-		w.b.head.Store(w.head)
+		w.b.head.Swap(w.head)
 	}
 	free := w.posted
 	if w.given > w.back {

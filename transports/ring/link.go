@@ -237,7 +237,7 @@ func (l *Link) repay() {
 	if l.in.next.size > 0 {
 		return
 	}
-	l.in.b.taken.Store(l.in.taken)
+	l.in.b.taken.Swap(l.in.taken)
 	if l.in.b.writerSleeps.Load() != 0 && l.in.b.writerSleeps.CompareAndSwap(1, 0) {
 		l.dead = l.drain() || l.dead
 	}
@@ -301,7 +301,7 @@ func (l *Link) Arm(want link.Interest) bool {
 		}
 		l.idle = lookEvery // who is woken looks at the socket too
 		l.in.publish(0)
-		l.in.b.readerSleeps.Store(1)
+		l.in.b.readerSleeps.Swap(1)
 		if n, err := l.in.waiting(); n > 0 || err != nil || l.in.due() || l.in.b.ended.Load() != 0 || l.dead {
 			l.in.b.readerSleeps.Store(0)
 			return true
@@ -309,7 +309,7 @@ func (l *Link) Arm(want link.Interest) bool {
 	}
 	if want&link.Writable != 0 {
 		l.plug()
-		l.out.b.writerSleeps.Store(1)
+		l.out.b.writerSleeps.Swap(1)
 		if l.out.movable() || l.sendErr != nil || l.out.b.gone.Load() != 0 {
 			l.out.b.writerSleeps.Store(0)
 			return true

@@ -100,6 +100,11 @@ type region struct {
 }
 
 // block is the control block of one ring, as the layout has it.
+//
+// What is written before a look at whether the other side sleeps, or before going to
+// sleep and looking once more, is written with Swap: write and look must not
+// change places. A Store would do by Go's memory model, but under the race detector it
+// is no more than a release where the memory is not Go's own, and a wake-up gets lost.
 type block struct {
 	head         atomic.Uint64
 	_            [line - 8]byte

@@ -57,7 +57,7 @@ func (w *writer) write(batch [][]byte) (int, error) {
 	}
 	if n > 0 {
 		w.head += n
-		w.b.head.Store(w.head)
+		w.b.head.Swap(w.head)
 	}
 	return int(n), nil
 }
@@ -133,6 +133,6 @@ func (r *reader) publish(lag uint64) bool {
 		return false
 	}
 	r.stored = r.tail
-	r.b.tail.Store(r.tail)
+	r.b.tail.Swap(r.tail)
 	return true
 }
