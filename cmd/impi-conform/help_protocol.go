@@ -17,8 +17,10 @@ Examples:
       impi-conform protocol -iut impi
       impi-conform protocol -iut impi -trace -json IMPI-2-AUTH-01
 
-  LAM/MPI that was built with --with-impi, as the user nobody if you are root:
-      impi-conform protocol -iut lam -prefix /opt/lam
+  LAM/MPI, as make peers has built it, or another one that was built with --with-impi.
+  It runs as the user nobody if you are root, which it refuses:
+      impi-conform protocol -iut lam -data native-le
+      impi-conform protocol -iut lam -data native-le -prefix /opt/lam
 
   Any other. Its procs must run our interpreter, which is one file of C:
       impi-conform program > interpreter.c && theirmpicc -o interpreter interpreter.c
@@ -32,7 +34,7 @@ Examples:
 Flags:
   -iut NAME          impi or lam: how to start it is known
   -prefix DIR        impi: folder of its binaries (default: that of this program, PATH);
-                     lam: where it is installed
+                     lam: where it is installed (default: what make peers has built)
   -client COMMAND    starts a client of the job; -server COMMAND a server. The shell
                      runs them, with IMPI_AUTH_NONE and IMPI_AUTH_KEY set as the case
                      wants. Filled in: {server} address:port, {rank} of the client,

@@ -54,7 +54,6 @@ func TestStatuses(t *testing.T) {
 		{"protocol -h", 0, "impi-conform protocol -list"},
 		{"protocol", 2, "say what is to be judged"},
 		{"protocol -iut mpich", 2, "impi or lam"},
-		{"protocol -iut lam", 2, "-prefix"},
 		{"protocol -iut impi -client x", 2, "-iut has its own commands"},
 		{"protocol -client x", 2, "-program"},
 		{"protocol -list a b", 2, "one pattern"},

@@ -16,6 +16,7 @@ import (
 	"github.com/openimpi/impi/internal/conformance/protocol"
 	"github.com/openimpi/impi/internal/conformance/report"
 	"github.com/openimpi/impi/internal/interpreter"
+	"github.com/openimpi/impi/internal/peers"
 	"github.com/openimpi/impi/transports/transporttest"
 )
 
@@ -95,8 +96,6 @@ func (r *trial) complete() error {
 		return errors.New("-iut has its own commands: give it, or -client and -server")
 	case r.iut != "" && r.iut != "impi" && r.iut != "lam":
 		return fmt.Errorf("-iut %q is not known; it can be impi or lam", r.iut)
-	case r.iut == "lam" && r.prefix == "":
-		return errors.New("-iut lam: give -prefix, the folder where LAM/MPI is installed (bin/mpicc is in it)")
 	case r.commands.ClientCommand != "" && r.commands.Program == "":
 		return errors.New("-client: give -program, the interpreter that you have compiled (impi-conform program prints its source)")
 	}
@@ -113,6 +112,13 @@ func (r *trial) subject(dir string) (protocol.Subject, error) {
 		}
 		return protocol.Impi(r.prefix, []string{self, "interpreter"})
 	case "lam":
+		if r.prefix == "" {
+			in, err := peers.Find()
+			if err != nil {
+				return nil, fmt.Errorf("%w; or give -prefix, the folder where LAM/MPI is installed", err)
+			}
+			r.prefix = in.Prefix
+		}
 		return protocol.LAM(r.prefix, interpreter.C, dir)
 	}
 	return &r.commands, nil
