@@ -51,6 +51,7 @@ type Message struct {
 	Reason    string         `json:"reason,omitempty"`     // link, abort, down
 	Stats     *Stats         `json:"stats,omitempty"`      // stats: the answer
 	Lasting   *Lasting       `json:"lasting,omitempty"`    // link, open: of a link that outlives its connections
+	Meeting   *Meeting       `json:"meeting,omitempty"`    // open, link: of a peer in another world; and the messages of meeting.go
 }
 
 // Version is the version of this protocol. Node and library of one job may
@@ -80,6 +81,15 @@ type Job struct {
 
 	Spin  string `json:"spin,omitempty"`  // "auto", "0" or a duration: how long to poll before sleeping
 	Trace string `json:"trace,omitempty"` // file to print packets to; empty: none
+
+	// World describes this job to others, as core/dynamic encodes a Description, and
+	// Card is this proc's business card. Both are empty where the node cannot meet other
+	// worlds: it has no transports for direct links.
+	World []byte `json:"world,omitempty"`
+	Card  string `json:"card,omitempty"`
+
+	// Parent is the port that the procs of a spawned job call in Init.
+	Parent string `json:"parent,omitempty"`
 
 	// Check has the members of communicators compare what collective operations
 	// they call. All procs of the job have it, or none.
