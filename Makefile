@@ -20,7 +20,7 @@ RACE := $(shell test "$$($(GO) env CGO_ENABLED)" = 1 && command -v "$$($(GO) env
 LINT := $(GO) tool -modfile=tools.mod golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test lint bench fuzz sim sim-mutants peers matrix clean
+.PHONY: help build demo test lint bench fuzz sim sim-mutants conform peers matrix clean
 
 help: ## say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,6 +54,9 @@ sim: ## simulate 2,000 jobs with faults, or those of SEEDS=A:B
 
 sim-mutants: ## show that the simulator finds faults in core; MUTANTS=regexp
 	$(GO) run ./internal/sim/mutant/run -only '$(MUTANTS)'
+
+conform: build ## judge ours against the standard: docs/conformance/impi.md
+	$(BIN)/impi-conform protocol -iut impi -parallel 2 -markdown docs/conformance/impi.md
 
 peers: ## fetch and build LAM/MPI, which some tests run with, outside of the tree
 	$(GO) run ./internal/peers/make
