@@ -47,6 +47,7 @@ Flags:
   -name, -release    what the report calls it
   -run REGEXP        the same as PATTERN: the cases whose number or chapter it matches
   -level MUST        only these; or SHOULD, what the text leaves open
+  -strict            a violated SHOULD is a failure, too
   -quick             leave out what takes long
   -patience TIME     how long the implementation may take for any step (default 10s)
   -data FORM         how elements of collective operations travel: external32 (default), or
@@ -63,6 +64,6 @@ Flags:
 Everything happens on the loopback network: the server at 127.0.0.1, each host at an
 address of its own from 127.0.0.2 on.
 
-Exit status: 0 if no MUST was violated, 1 if one was, 2 for a wrong command line, 3 if
+Exit status: 0 if no MUST was violated (with -strict: nothing), 1 if one was, 2 for a wrong command line, 3 if
 there is nothing to judge.
 `

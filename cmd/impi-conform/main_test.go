@@ -65,6 +65,7 @@ func TestStatuses(t *testing.T) {
 		{"protocol -iut lam -prefix /nowhere", 3, "mpicc"},
 		{"protocol -list AUTH-01", 0, "IMPI-2-AUTH-01"},
 		{"protocol -q -patience 200ms -server false AUTH-11", 1, "FAIL: the IUT"},
+		{"protocol -q -patience 200ms -strict -server cat AUTH-13", 1, "0 passed, 1 failed (0 MUST, 1 SHOULD)"},
 		{"program", 0, "MPI_Init"},
 	} {
 		status, out, err := conform(strings.Fields(c.args)...)

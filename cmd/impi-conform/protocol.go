@@ -27,6 +27,7 @@ type trial struct {
 	commands protocol.Commands
 	options  protocol.Options
 	list     bool
+	strict   bool
 	asJSON   bool
 	quiet    bool
 	junit    string
@@ -51,6 +52,7 @@ func parseTrial(args []string) (*trial, error) {
 	f.BoolVar(&r.options.Quick, "quick", false, "")
 	f.BoolVar(&r.options.Trace, "trace", false, "")
 	f.BoolVar(&r.list, "list", false, "")
+	f.BoolVar(&r.strict, "strict", false, "")
 	f.BoolVar(&r.asJSON, "json", false, "")
 	f.BoolVar(&r.quiet, "q", false, "")
 	f.StringVar(&r.junit, "junit", "", "")
@@ -148,7 +150,7 @@ func tryProtocol(args []string, out, errOut io.Writer) int {
 	case err != nil:
 		fmt.Fprintf(errOut, "impi-conform: %v\n", err)
 		return statusNone
-	case found.Verdict != transporttest.Pass:
+	case found.Verdict != transporttest.Pass, r.strict && found.Failed > 0:
 		return statusFail
 	}
 	return statusPass
