@@ -11,6 +11,7 @@ import (
 	"github.com/openimpi/impi/internal/conformance"
 	"github.com/openimpi/impi/internal/conformance/protocol"
 	"github.com/openimpi/impi/plugins/sdk"
+	"github.com/openimpi/impi/transports/transporttest"
 )
 
 // The test binary is also the plugin that is judged.
@@ -65,7 +66,6 @@ func TestStatuses(t *testing.T) {
 		{"protocol -iut lam -prefix /nowhere", 3, "mpicc"},
 		{"protocol -list AUTH-01", 0, "IMPI-2-AUTH-01"},
 		{"protocol -q -patience 200ms -server false AUTH-11", 1, "FAIL: the IUT"},
-		{"protocol -q -patience 200ms -strict -server cat AUTH-13", 1, "0 passed, 1 failed (0 MUST, 1 SHOULD)"},
 		{"program", 0, "MPI_Init"},
 	} {
 		status, out, err := conform(strings.Fields(c.args)...)
@@ -110,6 +110,17 @@ func TestProtocolReports(t *testing.T) {
 	}
 	if status, _, _ := conform("protocol", "-q", "-markdown", filepath.Join(page, "x"), "-patience", "200ms", "-server", "false", "AUTH-11"); status != statusNone {
 		t.Errorf("a file that cannot be written: status %d", status)
+	}
+}
+
+// A violated SHOULD alone is a failure to those who want it.
+func TestStrict(t *testing.T) {
+	only := &protocol.Report{Verdict: transporttest.Pass, Passed: 1, Failed: 1}
+	for args, want := range map[string]int{"-iut impi": statusPass, "-iut impi -strict": statusFail} {
+		r, err := parseTrial(strings.Fields(args))
+		if err != nil || r.status(only) != want {
+			t.Errorf("%s: %v, not %d", args, err, want)
+		}
 	}
 }
 

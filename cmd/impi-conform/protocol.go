@@ -150,7 +150,13 @@ func tryProtocol(args []string, out, errOut io.Writer) int {
 	case err != nil:
 		fmt.Fprintf(errOut, "impi-conform: %v\n", err)
 		return statusNone
-	case found.Verdict != transporttest.Pass, r.strict && found.Failed > 0:
+	}
+	return r.status(found)
+}
+
+// status is the exit status that a report means.
+func (r *trial) status(found *protocol.Report) int {
+	if found.Verdict != transporttest.Pass || r.strict && found.Failed > 0 {
 		return statusFail
 	}
 	return statusPass
