@@ -36,7 +36,7 @@ type Case struct {
 	Chapter   string // as in "startup"
 	Level     Level
 	Expect    string // what a right implementation does, in a sentence
-	Reference string // where the standard says so
+	Reference string // where the standard says so, as in "ch. 3, Packet Protocol"
 	Needs     Needs
 	Slow      bool // not part of a quick run
 

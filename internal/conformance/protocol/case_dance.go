@@ -7,38 +7,38 @@ import (
 	"time"
 )
 
-const refDance = "IMPI ch.2, Host-to-host connections"
+const refDance = "ch. 2, Host-to-host connections"
 
 func init() {
 	register("dance",
 		Case{ID: "IMPI-2-DANCE-01", Level: Must, Needs: Client, Run: dialsAll, Reference: refDance,
-			Expect: "the last host connects to every other one, and says its host rank (not its client's) in 4 bytes, big-endian; nothing more comes until a program sends"},
+			Expect: "The last host connects to every other one, and says its host rank (not its client's) in 4 bytes, big-endian; nothing more comes until a program sends."},
 		Case{ID: "IMPI-2-DANCE-02", Level: Must, Needs: Program, Run: acceptsAll, Reference: refDance,
-			Expect: "host 0 connects to nobody, and accepts the others in any order"},
+			Expect: "Host 0 connects to nobody, and accepts the others in any order."},
 		Case{ID: "IMPI-2-DANCE-03", Level: Must, Needs: Program, Run: betweenOthers, Reference: refDance,
-			Expect: "a host in the middle connects to lower ones and accepts higher ones, even if they come before it has connected"},
+			Expect: "A host in the middle connects to lower ones and accepts higher ones, even if they come before it has connected."},
 		Case{ID: "IMPI-2-DANCE-04", Level: Must, Needs: Program, Run: listensEarly, Reference: refDance,
-			Expect: "a host can be connected to as soon as it has told its port, though its own client does not have DONE yet"},
+			Expect: "A host can be connected to as soon as it has told its port, though its own client does not have DONE yet."},
 		Case{ID: "IMPI-2-DANCE-05", Level: Must, Needs: Client, Run: ownRanks, Reference: refDance,
-			Expect: "each host of a client connects by itself, with its own rank"},
+			Expect: "Each host of a client connects by itself, with its own rank."},
 		Case{ID: "IMPI-2-DANCE-06", Level: Must, Needs: Program, Run: packetsAtOnce, Reference: refDance,
-			Expect: "packets may follow the host's rank at once, in the same segment"},
+			Expect: "Packets may follow the host's rank at once, in the same segment."},
 		Case{ID: "IMPI-2-DANCE-07", Level: Must, Needs: Program, Run: rankInPieces, Reference: refDance,
-			Expect: "the host's rank may come in pieces"},
+			Expect: "The host's rank may come in pieces."},
 		Case{ID: "IMPI-2-DANCE-08", Level: Should, Needs: Client, Run: fromItsAddress, Reference: refDance,
-			Expect: "a host connects from the address that it told in H_IPV6: some peers know hosts by nothing else"},
+			Expect: "A host connects from the address that it told in H_IPV6: some peers know hosts by nothing else."},
 		Case{ID: "IMPI-2-DANCE-11", Level: Should, Needs: Program, Run: func(t *T) { intruder(t, u32(99)) }, Reference: refDance,
-			Expect: "a connection that says it is a host that the job has not is closed, and the dance goes on"},
+			Expect: "A connection that says it is a host that the job has not is closed, and the dance goes on."},
 		Case{ID: "IMPI-2-DANCE-12", Level: Should, Needs: Program, Run: func(t *T) { intruder(t, u32(0)) }, Reference: refDance,
-			Expect: "a connection that says it is the host itself is closed, and the dance goes on"},
+			Expect: "A connection that says it is the host itself is closed, and the dance goes on."},
 		Case{ID: "IMPI-2-DANCE-13", Level: Should, Needs: Program, Run: func(t *T) { intruder(t, []byte("GET / HTTP/1.0\r\n\r\n")) }, Reference: refDance,
-			Expect: "a connection of something that is no host is closed, and the dance goes on"},
+			Expect: "A connection of something that is no host is closed, and the dance goes on."},
 		Case{ID: "IMPI-2-DANCE-14", Level: Should, Needs: Program, Run: halfIntruder, Reference: refDance,
-			Expect: "connections that close or are reset before they have told a whole rank do not disturb the dance"},
+			Expect: "Connections that close or are reset before they have told a whole rank do not disturb the dance."},
 		Case{ID: "IMPI-2-DANCE-15", Level: Should, Needs: Program, Run: silentIntruder, Reference: refDance,
-			Expect: "a connection that says nothing does not keep the hosts waiting that come after it"},
+			Expect: "A connection that says nothing does not keep the hosts waiting that come after it."},
 		Case{ID: "IMPI-2-DANCE-16", Level: Should, Needs: Program, Run: sameHostTwice, Reference: refDance,
-			Expect: "of two connections that say they are the same host one is closed, and the job goes on with the other"},
+			Expect: "Of two connections that say they are the same host one is closed, and the job goes on with the other."},
 	)
 }
 

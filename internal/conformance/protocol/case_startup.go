@@ -6,61 +6,61 @@ import (
 )
 
 const (
-	refImpi = "IMPI ch.2, IMPI command"
-	refColl = "IMPI ch.2, COLL command"
-	refDone = "IMPI ch.2, DONE command"
+	refImpi = "ch. 2, IMPI command"
+	refColl = "ch. 2, COLL command"
+	refDone = "ch. 2, DONE command"
 )
 
 func init() {
 	register("startup",
-		Case{ID: "IMPI-2-JOB-01", Level: Must, Needs: Program, Run: wholeJob(setup{}), Reference: "IMPI ch.2",
-			Expect: "a client takes part in a whole job as the last one: AUTH, IMPI, labels, DONE, dance, a program, MPI_Finalize, FINI"},
-		Case{ID: "IMPI-2-JOB-02", Level: Must, Needs: Program, Run: wholeJob(setup{place: first}), Reference: "IMPI ch.2",
-			Expect: "a client takes part in a whole job as client 0"},
-		Case{ID: "IMPI-2-JOB-03", Level: Must, Needs: Program, Run: wholeJob(setup{place: middle, iutHosts: []int{3}, others: [][]int{{2}, {2}}}), Reference: "IMPI ch.2",
-			Expect: "a client with several procs takes part in a whole job as client 1 of three; its procs have consecutive ranks behind those of client 0"},
-		Case{ID: "IMPI-2-JOB-04", Level: Must, Needs: Program, Run: wholeJob(setup{iutHosts: []int{2, 1}, others: [][]int{{1, 2}}}), Reference: "IMPI ch.2, Host labels",
-			Expect: "a client with several hosts takes part in a whole job with another that has several"},
-		Case{ID: "IMPI-2-JOB-05", Level: Must, Needs: Program, Run: wholeJob(setup{others: many(31)}), Reference: "IMPI ch.2, COLL command", Slow: true,
-			Expect: "a job has 32 clients, as many as the client mask has bits"},
+		Case{ID: "IMPI-2-JOB-01", Level: Must, Needs: Program, Run: wholeJob(setup{}), Reference: "ch. 2",
+			Expect: "A client takes part in a whole job as the last one: AUTH, IMPI, labels, DONE, dance, a program, MPI_Finalize, FINI."},
+		Case{ID: "IMPI-2-JOB-02", Level: Must, Needs: Program, Run: wholeJob(setup{place: first}), Reference: "ch. 2",
+			Expect: "A client takes part in a whole job as client 0."},
+		Case{ID: "IMPI-2-JOB-03", Level: Must, Needs: Program, Run: wholeJob(setup{place: middle, iutHosts: []int{3}, others: [][]int{{2}, {2}}}), Reference: "ch. 2",
+			Expect: "A client with several procs takes part in a whole job as client 1 of three; its procs have consecutive ranks behind those of client 0."},
+		Case{ID: "IMPI-2-JOB-04", Level: Must, Needs: Program, Run: wholeJob(setup{iutHosts: []int{2, 1}, others: [][]int{{1, 2}}}), Reference: "ch. 2, Host labels",
+			Expect: "A client with several hosts takes part in a whole job with another that has several."},
+		Case{ID: "IMPI-2-JOB-05", Level: Must, Needs: Program, Run: wholeJob(setup{others: many(31)}), Reference: "ch. 2, COLL command", Slow: true,
+			Expect: "A job has 32 clients, as many as the client mask has bits."},
 		Case{ID: "IMPI-2-IMPI-01", Level: Must, Needs: Client, Run: waitsForSize, Reference: refImpi,
-			Expect: "a client sends IMPI with its rank, and nothing more before the server has told the number of clients"},
+			Expect: "A client sends IMPI with its rank, and nothing more before the server has told the number of clients."},
 		Case{ID: "IMPI-2-IMPI-02", Level: Must, Needs: Client, Run: func(t *T) { badSize(t, 1) }, Reference: refImpi,
-			Expect: "a client gives up when the number of clients is not above its rank"},
+			Expect: "A client gives up when the number of clients is not above its rank."},
 		Case{ID: "IMPI-2-IMPI-03", Level: Should, Needs: Client, Run: func(t *T) { badSize(t, 33) }, Reference: refImpi,
-			Expect: "a client gives up when the number of clients is above 32"},
+			Expect: "A client gives up when the number of clients is above 32."},
 		Case{ID: "IMPI-2-COLL-01", Level: Must, Needs: Client, Run: lockStep, Reference: refColl,
-			Expect: "a client submits its labels in ascending order, each once, and waits for each answer before the next"},
-		Case{ID: "IMPI-2-COLL-02", Level: Must, Needs: Program, Run: otherVersions, Reference: "IMPI ch.2, Client labels",
-			Expect: "a client works with others that list several versions, of which one is 0.0"},
-		Case{ID: "IMPI-2-COLL-03", Level: Must, Needs: Program, Run: leastValues, Reference: "IMPI ch.2, Client labels",
-			Expect: "MPI_TAG_UB is the least C_TAGUB of all clients"},
-		Case{ID: "IMPI-2-COLL-04", Level: Must, Needs: Client, Run: func(t *T) { disagreement(t, cXSize, 512) }, Reference: "IMPI ch.2, Client labels",
-			Expect: "a client gives up when C_COLL_XSIZE is not the same for all"},
-		Case{ID: "IMPI-2-COLL-05", Level: Must, Needs: Client, Run: func(t *T) { disagreement(t, cMaxLinear, 2) }, Reference: "IMPI ch.2, Client labels",
-			Expect: "a client gives up when C_COLL_MAXLINEAR is not the same for all"},
-		Case{ID: "IMPI-2-COLL-06", Level: Must, Needs: Program, Run: defaultsAgree, Reference: "IMPI ch.2, Client labels",
-			Expect: "-1 stands for 1024 in C_COLL_XSIZE and for 4 in C_COLL_MAXLINEAR, and agrees with them"},
-		Case{ID: "IMPI-2-COLL-07", Level: Must, Needs: Program, Run: wholeJob(setup{mapped: true}), Reference: "IMPI ch.1, Data types",
-			Expect: "host IDs of others that embed IPv4 as ::ffff:a.b.c.d are understood, and echoed as they are"},
-		Case{ID: "IMPI-2-COLL-08", Level: Must, Needs: Program, Run: strangeIdentities, Reference: "IMPI ch.2, Proc labels",
-			Expect: "a proc's identity is its P_IPV6 and P_PID, any 24 bytes: P_IPV6 need not be the address of a host, P_PID has 64 bits"},
+			Expect: "A client submits its labels in ascending order, each once, and waits for each answer before the next."},
+		Case{ID: "IMPI-2-COLL-02", Level: Must, Needs: Program, Run: otherVersions, Reference: "ch. 2, Client labels",
+			Expect: "A client works with others that list several versions, of which one is 0.0."},
+		Case{ID: "IMPI-2-COLL-03", Level: Must, Needs: Program, Run: leastValues, Reference: "ch. 2, Client labels",
+			Expect: "MPI_TAG_UB is the least C_TAGUB of all clients."},
+		Case{ID: "IMPI-2-COLL-04", Level: Must, Needs: Client, Run: func(t *T) { disagreement(t, cXSize, 512) }, Reference: "ch. 2, Client labels",
+			Expect: "A client gives up when C_COLL_XSIZE is not the same for all."},
+		Case{ID: "IMPI-2-COLL-05", Level: Must, Needs: Client, Run: func(t *T) { disagreement(t, cMaxLinear, 2) }, Reference: "ch. 2, Client labels",
+			Expect: "A client gives up when C_COLL_MAXLINEAR is not the same for all."},
+		Case{ID: "IMPI-2-COLL-06", Level: Must, Needs: Program, Run: defaultsAgree, Reference: "ch. 2, Client labels",
+			Expect: "-1 stands for 1024 in C_COLL_XSIZE and for 4 in C_COLL_MAXLINEAR, and agrees with them."},
+		Case{ID: "IMPI-2-COLL-07", Level: Must, Needs: Program, Run: wholeJob(setup{mapped: true}), Reference: "ch. 1, Data types",
+			Expect: "Host IDs of others that embed IPv4 as ::ffff:a.b.c.d are understood, and echoed as they are."},
+		Case{ID: "IMPI-2-COLL-08", Level: Must, Needs: Program, Run: strangeIdentities, Reference: "ch. 2, Proc labels",
+			Expect: "A proc's identity is its P_IPV6 and P_PID, any 24 bytes: P_IPV6 need not be the address of a host, P_PID has 64 bits."},
 		Case{ID: "IMPI-2-COLL-09", Level: Should, Needs: Program, Run: foreignLabel, Reference: refColl,
-			Expect: "a client drops the answer to a label that it does not know and has not sent"},
+			Expect: "A client drops the answer to a label that it does not know and has not sent."},
 		Case{ID: "IMPI-2-COLL-10", Level: Should, Needs: Program, Run: withoutLabels(cTagUB, hAckMark, hHiWater), Reference: refColl,
-			Expect: "a client goes on when another one has not submitted C_TAGUB, H_ACKMARK and H_HIWATER, as the mask says"},
+			Expect: "A client goes on when another one has not submitted C_TAGUB, H_ACKMARK and H_HIWATER, as the mask says."},
 		Case{ID: "IMPI-2-COLL-12", Level: Should, Needs: Program, Run: withoutLabels(cVersion, cXSize, cMaxLinear), Reference: refColl,
-			Expect: "a client goes on when another one has not submitted C_VERSION, C_COLL_XSIZE and C_COLL_MAXLINEAR: it has 0.0 and the defaults"},
-		Case{ID: "IMPI-2-COLL-11", Level: Should, Needs: Program, Run: unknownCommand, Reference: "IMPI ch.2",
-			Expect: "a client skips a command that it does not know"},
+			Expect: "A client goes on when another one has not submitted C_VERSION, C_COLL_XSIZE and C_COLL_MAXLINEAR: it has 0.0 and the defaults."},
+		Case{ID: "IMPI-2-COLL-11", Level: Should, Needs: Program, Run: unknownCommand, Reference: "ch. 2",
+			Expect: "A client skips a command that it does not know."},
 		Case{ID: "IMPI-2-DONE-01", Level: Must, Needs: Program, Run: waitsForDone, Reference: refDone,
-			Expect: "a client neither connects to other hosts nor sends anything before the server's DONE"},
+			Expect: "A client neither connects to other hosts nor sends anything before the server's DONE."},
 		Case{ID: "IMPI-2-DONE-02", Level: Should, Needs: Program, Run: longDone, Reference: refDone,
-			Expect: "data of a DONE are skipped"},
+			Expect: "Data of a DONE are skipped."},
 	)
 	for i, x := range labels {
 		register("startup", Case{ID: fmt.Sprintf("IMPI-2-LABEL-%02d", i+1), Level: Must, Needs: Client, Run: func(t *T) { submitted(t, x.label) },
-			Reference: "IMPI ch.2, Client, Host and Proc labels", Expect: fmt.Sprintf("a client submits %v, %s", x.label, valueRules[x.label].text)})
+			Reference: "ch. 2, Client, Host and Proc labels", Expect: fmt.Sprintf("A client submits %v, %s.", x.label, valueRules[x.label].text)})
 	}
 }
 
