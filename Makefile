@@ -12,7 +12,7 @@ FUZZ       ?=
 COUNT      ?= 6
 # The seeds that are simulated, the last one not included.
 SEEDS      ?= 0:2000
-# The faults in core that sim-mutants tries, a regular expression; empty: all.
+# The faults that sim-mutants and conform-mutants try, a regular expression; empty: all.
 MUTANTS    ?=
 
 # The race detector needs cgo, and cgo needs a compiler.
@@ -20,7 +20,7 @@ RACE := $(shell test "$$($(GO) env CGO_ENABLED)" = 1 && command -v "$$($(GO) env
 LINT := $(GO) tool -modfile=tools.mod golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test lint bench fuzz sim sim-mutants conform peers matrix clean
+.PHONY: help build demo test lint bench fuzz sim sim-mutants conform-mutants conform peers matrix clean
 
 help: ## say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -61,9 +61,14 @@ conform: build ## judge ours against the standard: docs/conformance/impi.md
 peers: ## fetch and build LAM/MPI, which some tests run with, outside of the tree
 	$(GO) run ./internal/peers/make
 
+conform-mutants: ## show that impi-conform protocol finds faults in ours; MUTANTS=regexp
+	$(GO) run ./internal/conformance/faults/run -only '$(MUTANTS)'
+
 matrix: build ## run jobs over every transport with every fault: docs/matrix.md
 	$(GO) build -o $(BIN)/matrix-check ./internal/matrix/check
+	$(GO) build -o $(BIN)/ ./internal/peers/exchange
 	$(GO) run ./internal/matrix/run -bin $(BIN) -out docs/matrix.md
+	$(GO) run ./internal/matrix/run -peers -bin $(BIN) -out docs/matrix.md
 
 clean: ## remove what the other targets made
 	rm -rf $(BIN) out

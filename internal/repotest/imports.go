@@ -50,6 +50,7 @@ var directions = []direction{
 	{from: "internal/lasting", ours: []string{"core/link", "core/resume"}, others: noOthers},
 	{from: "internal/machine", ours: []string{"core/link", "internal/poll", "internal/wireup"}, others: noOthers},
 	{from: "internal/sim/...", ours: []string{"core/...", "internal/sim/...", "internal/machine", "internal/poll", "internal/wireup"}},
+	{from: "internal/conformance/faults/...", ours: []string{"internal/conformance/...", "internal/sim/mutant"}, others: noOthers},
 	{
 		// It knows the contract, the protocol and the node's client; and our tcp, to
 		// compare with.

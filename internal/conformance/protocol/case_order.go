@@ -46,28 +46,38 @@ func orderMixed(t *T) {
 	k.finish()
 }
 
+// orderOut keeps the window closed while the sends are begun, so that they wait for each
+// other.
 func orderOut(t *T) {
-	k := t.talk(setup{datalen: 100})
+	k := t.talk(setup{datalen: 100, ackmark: 1, hiwater: 1})
+	k.ch.handle()
 	sends := []struct {
 		op string
 		n  int
-	}{{"isend", 250}, {"isend", 3}, {"issend", 4}, {"isend", 101}, {"isend", 0}, {"issend", 300}, {"isend", 100}}
+	}{{"isend", 1}, {"isend", 250}, {"isend", 3}, {"issend", 4}, {"isend", 101}, {"isend", 0}, {"issend", 300}, {"isend", 100}}
+	var begun []*call
+	for i, s := range sends {
+		begun = append(begun, k.begin("%s dst=0 tag=5 n=%d seed=%d req=%d", s.op, s.n, i, i))
+	}
 	var firsts []packet
 	for i, s := range sends {
-		k.tell("%s dst=0 tag=5 n=%d seed=%d req=%d", s.op, s.n, i, i)
-	}
-	for _, s := range sends {
 		p := k.ch.next("a first packet")
 		if int(p.msglen) != s.n || p.src != k.u.id {
 			t.Fatalf("%v where the message of %d bytes should begin", &p, s.n)
 		}
 		firsts = append(firsts, p)
+		if i == 0 {
+			k.ch.still("hiwater packets are not acknowledged")
+		}
+		k.acks()
 	}
+	k.release()
 	for i, s := range sends {
 		if p := firsts[i]; p.typ == pkDataSync {
-			k.send(k.answer(pkSyncAck, p.srqid, uint64(i)))
+			k.give(k.answer(pkSyncAck, p.srqid, uint64(i)))
 			k.rests(p, uint64(i), bytesOf(i, s.n), "a message")
 		}
+		begun[i].ok()
 		k.tell("wait req=%d", i)
 	}
 	k.finish()

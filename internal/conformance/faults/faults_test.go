@@ -1,0 +1,57 @@
+package faults
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/openimpi/impi/internal/conformance/protocol"
+	"github.com/openimpi/impi/internal/sim/mutant"
+)
+
+// TestFit keeps the list from rotting: each fault has its place in a function of the
+// sources as they are.
+func TestFit(t *testing.T) {
+	all := load(t)
+	read := func(name string) ([]byte, error) {
+		return os.ReadFile(filepath.Join("../../..", filepath.FromSlash(name)))
+	}
+	for i, m := range Mutants(all) {
+		if _, err := mutant.Weave([]mutant.Mutant{m}, read); err != nil {
+			t.Error(err)
+		}
+		if strings.Contains(all[i].What, "[") {
+			t.Errorf("%s: its cases cannot be read: %q", m.Name, all[i].What)
+		}
+	}
+}
+
+// TestEveryMustHasAFault wants a fault for each MUST, and no fault for a case that is
+// none.
+func TestEveryMustHasAFault(t *testing.T) {
+	named := map[string]bool{}
+	for _, f := range load(t) {
+		for _, id := range f.Cases {
+			named[id] = true
+		}
+	}
+	for _, c := range protocol.Cases() {
+		if c.Level == protocol.Must && !named[c.ID] {
+			t.Errorf("no fault is there to show that %s can fail: %s", c.ID, c.Expect)
+		}
+		delete(named, c.ID)
+	}
+	for id := range named {
+		t.Errorf("there is no case %s", id)
+	}
+}
+
+func load(t *testing.T) []Fault {
+	t.Helper()
+	all, err := All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
