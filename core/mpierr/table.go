@@ -2,6 +2,7 @@ package mpierr
 
 import (
 	"github.com/openimpi/impi/core/agent"
+	"github.com/openimpi/impi/core/board"
 	"github.com/openimpi/impi/core/coll"
 	"github.com/openimpi/impi/core/comm"
 	"github.com/openimpi/impi/core/datatype"
@@ -75,6 +76,7 @@ var table = []Row{
 	{dynamic.ErrCardVersion, Port},
 	{dynamic.ErrPort, Port},
 	{dynamic.ErrDescription, Other},
+	{board.ErrBoard, Other},
 	{dynamic.ErrGreeting, Other},
 	{dynamic.ErrToken, Other},
 	{dynamic.ErrJob, Other},

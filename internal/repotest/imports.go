@@ -7,7 +7,7 @@ import (
 
 // layers of core: a package imports only packages with a lower number.
 var layers = map[string]int{
-	"core/wire": 0, "core/link": 0,
+	"core/wire": 0, "core/link": 0, "core/board": 0,
 	"core/datatype": 1, "core/flow": 1, "core/match": 1, "core/comm": 1, "core/dynamic": 1, "core/resume": 1,
 	"core/startup": 2, "core/message": 2, "core/coll": 2, "core/rma": 2,
 	"core/agent":  3,
@@ -45,7 +45,7 @@ var directions = []direction{
 	{from: "config/...", ours: nil, others: []string{"github.com/hashicorp/hcl/v2/...", "github.com/zclconf/go-cty/..."}},
 	{from: "internal/repotest", ours: nil, others: noOthers},
 	{from: "internal/poll", ours: []string{"core/link", "core/wire"}},
-	{from: "internal/wireup", ours: []string{"core/wire", "core/dynamic"}},
+	{from: "internal/wireup", ours: []string{"core/wire", "core/dynamic", "core/board"}},
 	{from: "internal/launch", ours: nil},
 	{from: "internal/lasting", ours: []string{"core/link", "core/resume"}, others: noOthers},
 	{from: "internal/machine", ours: []string{"core/link", "internal/poll", "internal/wireup"}, others: noOthers},
