@@ -69,7 +69,11 @@ func init() {
 		Case{ID: "IMPI-4-BCAST-09", Level: Should, Needs: Program, Reference: refBcast,
 			Run:    bcastAs(setup{others: clients(2)}, iutRoot(0), 0),
 			Expect: "A broadcast of nothing is a message of 0 bytes."},
+	)
+}
 
+func init() {
+	register("collectives",
 		Case{ID: "IMPI-4-REDUCE-01", Level: Must, Needs: Program, Reference: refReduce,
 			Run:    reduceAs(setup{place: first, iutHosts: []int{2}, others: clients(3)}, iutRoot(0)),
 			Expect: "Up to MAXLINEAR clients: the root combines one message of each other master with the values of its own client, tag 190 on the context of collectives."},
