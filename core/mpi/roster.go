@@ -89,7 +89,8 @@ func (r *Roster) readData(procs []wireup.Proc) error {
 }
 
 // commonForm is the representation that all procs of the job understand: that of
-// the other libraries, if theirs is the same, as this one reads any; else external32.
+// the other libraries, if theirs is the same, as this one reads any; external32, if
+// theirs differ. Among ourselves it is one that loses nothing of a long.
 func commonForm(procs []wireup.Proc) datatype.Representation {
 	common := datatype.Native
 	for i := range procs {
@@ -103,7 +104,7 @@ func commonForm(procs []wireup.Proc) datatype.Representation {
 		common = rep
 	}
 	if common == datatype.Native {
-		return datatype.External32
+		return datatype.NativeLE
 	}
 	return common
 }

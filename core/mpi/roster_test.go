@@ -148,8 +148,9 @@ func TestForeignProcs(t *testing.T) {
 		foreign        []bool
 		common         datatype.Representation
 	}{
-		{"all ours", "native-le", "native-le", false, false, []bool{false, false, false}, datatype.External32},
-		{"external32", "native-le", "external32", false, false, []bool{false, false, true}, datatype.External32},
+		{"all ours", "native-le", "native-le", false, false, []bool{false, false, false}, datatype.NativeLE},
+		{"external32 among ours", "native-le", "external32", false, false, []bool{false, false, true}, datatype.NativeLE},
+		{"external32", "native-le", "external32", false, true, []bool{false, false, true}, datatype.External32},
 		{"one", "native-le", "native-x86", false, true, []bool{false, false, true}, datatype.NativeX86},
 		{"one and a site of ours", "external32", "native-x86", false, true, []bool{false, true, true}, datatype.NativeX86},
 		{"two alike", "native-x86", "native-x86", true, true, []bool{false, true, true}, datatype.NativeX86},

@@ -25,7 +25,7 @@ func Table(w io.Writer, results []Result) {
 				fmt.Fprint(w, " not run |")
 				continue
 			}
-			fmt.Fprintf(w, " %s |", symbol(row[i], &notes))
+			fmt.Fprintf(w, " %s |", symbol(row[i].Verdict, row[i].Reason, row[i].String(), &notes))
 		}
 		fmt.Fprintln(w)
 	}
@@ -37,21 +37,21 @@ func Table(w io.Writer, results []Result) {
 	}
 }
 
-// symbol is a cell's text; a reason becomes a note, each once.
-func symbol(r Result, notes *[]string) string {
-	if r.Reason == "" {
-		return marks[r.Verdict]
+// symbol is the text of the cell called name; a reason becomes a note, each once.
+func symbol(v Verdict, reason, name string, notes *[]string) string {
+	if reason == "" {
+		return marks[v]
 	}
-	reason := strings.Join(strings.Fields(r.Reason), " ")
-	if r.Verdict == Failed {
-		reason = r.String() + ": " + reason
+	reason = strings.Join(strings.Fields(reason), " ")
+	if v == Failed {
+		reason = name + ": " + reason
 	}
 	i := slices.Index(*notes, reason)
 	if i < 0 {
 		i = len(*notes)
 		*notes = append(*notes, reason)
 	}
-	return fmt.Sprintf("%s (%d)", marks[r.Verdict], i+1)
+	return fmt.Sprintf("%s (%d)", marks[v], i+1)
 }
 
 // rows puts the results together that differ in their program alone.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -88,8 +89,14 @@ program { command = [{{range .Ours}}{{printf "%q" .}}, {{end}}] }
 }
 {{end}}{{end}}`))
 
-// Address is that of a site's host.
+// Address is that of a site's host. LAM dials without choosing a source, which makes
+// it 127.0.0.1; so one that dials another LAM, which knows it by that, has to
+// advertise it. There can be one such on a machine.
 func (j *Job) Address(client int) netip.Addr {
+	isLAM := func(s Site) bool { return s.LAM }
+	if j.Sites[client].LAM && slices.ContainsFunc(j.Sites[:client], isLAM) {
+		return netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	}
 	return netip.AddrFrom4([4]byte{127, 0, 0, byte(10 + client)})
 }
 

@@ -66,6 +66,9 @@ func (in *Install) Boot(ctx context.Context, dir string, address netip.Addr, env
 		// How long, in ms, its daemon sleeps between two looks at what its own procs
 		// send, as long as no packet arrives: 1 is the least.
 		"LAM_IMPID_SPIN_TIMEOUT=1",
+		// Its procs talk over TCP: over shared memory MPI_ANY_SOURCE kills one that has
+		// another proc of LAM beside it.
+		"LAM_MPI_SSI_rpi=tcp",
 	}, env...)}
 	if err := s.tool(ctx, "lamboot", hosts); err != nil {
 		return nil, errors.Join(err, s.Kill())

@@ -34,6 +34,8 @@ usage: go run ./internal/matrix/run [flags]
   -out FILE      write the table there, as docs/matrix.md is
   -keep FILE     take the results of cells that are not to run from there, where an
                  earlier run of the same programs left them, and leave all there
+  -peers         only the jobs with other MPIs (make peers), which with -out take
+                 the place of their part of the file
   -json          print the results as JSON instead of a table
 
 exit status: 0; 1 if a cell has failed; 2 for wrong flags
@@ -61,6 +63,7 @@ func run(ctx context.Context) int {
 	out := fs.String("out", "", "")
 	keep := fs.String("keep", "", "")
 	asJSON := fs.Bool("json", false, "")
+	withPeers := fs.Bool("peers", false, "")
 	if err := fs.Parse(os.Args[1:]); err != nil || *jobs < 1 {
 		fmt.Fprint(os.Stderr, help)
 		return 2
@@ -69,6 +72,9 @@ func run(ctx context.Context) int {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "matrix: -only:", err)
 		return 2
+	}
+	if *withPeers {
+		return runPeers(ctx, *bin, pattern, *limit, *out, *asJSON)
 	}
 	results, err := sweep(ctx, *bin, *quick, pattern, *limit, *jobs)
 	if err == nil && *keep != "" {
@@ -173,7 +179,7 @@ func write(results []matrix.Result, counts map[matrix.Verdict]int, out string, q
 		_, err := io.WriteString(os.Stdout, b.String())
 		return err
 	}
-	return os.WriteFile(out, []byte(b.String()), 0o644)
+	return os.WriteFile(out, []byte(b.String()+peersOf(out)), 0o644)
 }
 
 // versions names what was used.
