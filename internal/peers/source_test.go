@@ -1,0 +1,113 @@
+package peers
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestSourcePackages: of a machine's package sources, the one for its release with
+// main gives the source packages, in either format.
+func TestSourcePackages(t *testing.T) {
+	const want = "Types: deb-src\nURIs: http://mirror.example/debian\nSuites: bookworm\nComponents: main\nSigned-By: /k.gpg\n"
+	for _, c := range []struct {
+		name, text string
+		deb822, ok bool
+	}{
+		{"stanzas", "Types: deb\nURIs: http://mirror.example/other\nSuites: other\nComponents: main\n\n# why\nTypes: deb\nURIs: http://mirror.example/debian\n" +
+			"Suites: bookworm bookworm-updates\nComponents: main\nSigned-By: /k.gpg\n", true, true},
+		{"lines", "# deb http://mirror.example/no bookworm main\ndeb [arch=amd64 signed-by=/k.gpg] http://mirror.example/debian bookworm main contrib\n", false, true},
+		{"disabled", "Types: deb\nEnabled: no\nURIs: http://mirror.example/debian\nSuites: bookworm\nComponents: main\n", true, false},
+		{"another release", "deb http://mirror.example/debian trixie main\n", false, false},
+		{"not main", "deb http://mirror.example/debian bookworm contrib\n", false, false},
+		{"nonsense", "deb [ http\ndeb x\n\n", false, false},
+	} {
+		all, err := readSources(strings.NewReader(c.text), c.deb822)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, ok := sourcePackages(all, "bookworm")
+		if ok != c.ok || ok && got != want {
+			t.Errorf("%s: %v %q", c.name, ok, got)
+		}
+	}
+}
+
+func TestCodename(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "os-release")
+	for _, c := range []struct {
+		text, want string
+		err        error
+	}{
+		{"ID=debian\nVERSION_CODENAME=bookworm\n", "bookworm", nil},
+		{"ID=\"fedora\"\nPRETTY_NAME=\"Fedora 40\"\n", "", ErrImpossible},
+	} {
+		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := codename(file); got != c.want || !errors.Is(err, c.err) {
+			t.Errorf("%q, %v", got, err)
+		}
+	}
+}
+
+// TestFind: an install counts only if it was built as it would be now, where it is.
+func TestFind(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := find(dir); !errors.Is(err, ErrMissing) {
+		t.Errorf("nothing there: %v", err)
+	}
+	in := &Install{Prefix: prefix(dir), Recipe: recipe()}
+	if err := errors.Join(os.MkdirAll(filepath.Join(in.Prefix, "bin"), 0o755), os.WriteFile(in.Bin("mpirun"), nil, 0o755), in.write(dir)); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := find(dir); err != nil || *got != *in {
+		t.Errorf("%+v, %v", got, err)
+	}
+	in.Recipe = "another"
+	if err := in.write(dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := find(dir); !errors.Is(err, ErrMissing) {
+		t.Errorf("built in another way: %v", err)
+	}
+}
+
+// TestLock: the second builder is told that it waits, and has its turn after the
+// first.
+func TestLock(t *testing.T) {
+	dir := t.TempDir()
+	unlock, err := lock(t.Context(), dir, func() { t.Error("the first waits") })
+	if err != nil {
+		t.Fatal(err)
+	}
+	waits := 0
+	unlockToo, err := lock(t.Context(), dir, func() { waits++; unlock() })
+	if err != nil || waits != 1 {
+		t.Fatalf("%v, told %d times", err, waits)
+	}
+	unlockToo()
+}
+
+func TestChecksumOfTheArchive(t *testing.T) {
+	file := filepath.Join(t.TempDir(), lamArchive)
+	if err := os.WriteFile(file, []byte("something else"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := checkSum(file); err == nil || !strings.Contains(err.Error(), lamSHA256) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestTailKeepsTheEnd(t *testing.T) {
+	var x tail
+	for range 1000 {
+		_, _ = x.Write([]byte("0123456789"))
+	}
+	_, _ = x.Write([]byte("end"))
+	if s := x.String(); len(s) != tailBytes || !strings.HasSuffix(s, "789end") {
+		t.Errorf("%d bytes: %s", len(s), s)
+	}
+}
