@@ -21,8 +21,8 @@ type tally struct {
 func (r *Report) WriteMarkdown(w io.Writer, command string) {
 	p := report.Printer{W: w}
 	p.Line("# %s\n", strings.TrimSpace(r.IUT+" "+r.Version))
-	p.Line("Made by `%s` on %s (%s/%s), in %.0f s. What the words mean is in [README.md](README.md).\n",
-		command, r.Begun.UTC().Format("2 January 2006"), runtime.GOOS, runtime.GOARCH, r.Seconds)
+	p.Line("Made by `%s`%s on %s (%s/%s), in %.0f s. What the words mean is in [README.md](README.md).\n",
+		command, r.commit(), r.Begun.UTC().Format("2 January 2006"), runtime.GOOS, runtime.GOARCH, r.Seconds)
 	p.Line("%d passed, %d failed (%d MUST, %d SHOULD), %d could not be tried.\n", r.Passed, r.Failed, r.Musts, r.Failed-r.Musts, r.Skipped)
 	r.markChapters(p)
 	r.markViolations(p)
@@ -30,6 +30,13 @@ func (r *Report) WriteMarkdown(w io.Writer, command string) {
 	for _, x := range r.Results {
 		p.Line("| %s | %s | %s | %s |", x.ID, x.Level, report.Mark(x.Verdict), cell(x.Expect))
 	}
+}
+
+func (r *Report) commit() string {
+	if r.Tester == "" {
+		return ""
+	}
+	return ", commit " + r.Tester + ","
 }
 
 func (r *Report) markChapters(p report.Printer) {

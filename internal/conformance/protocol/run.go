@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -73,6 +74,7 @@ type Result struct {
 type Report struct {
 	IUT     string    `json:"iut"`
 	Version string    `json:"version"`
+	Tester  string    `json:"tester"` // the commit that this program was built from
 	Begun   time.Time `json:"begun"`
 	Seconds float64   `json:"seconds"`
 
@@ -113,7 +115,7 @@ func Run(ctx context.Context, s Subject, o Options) (*Report, error) {
 		return nil, ErrNothing
 	}
 	r := &runner{s: s, o: o, cases: cases}
-	r.report = &Report{IUT: s.Name(), Version: s.Version(), Begun: time.Now(), Results: make([]Result, len(cases))}
+	r.report = &Report{IUT: s.Name(), Version: s.Version(), Tester: tester(), Begun: time.Now(), Results: make([]Result, len(cases))}
 	var workers sync.WaitGroup
 	for range max(1, o.Parallel) {
 		workers.Go(func() {
@@ -128,6 +130,24 @@ func Run(ctx context.Context, s Subject, o Options) (*Report, error) {
 	r.report.Seconds = time.Since(r.report.Begun).Seconds()
 	r.report.count()
 	return r.report, nil
+}
+
+// tester tells the commit of this program, if it was built from a repository.
+func tester() string {
+	info, _ := debug.ReadBuildInfo()
+	if info == nil {
+		return ""
+	}
+	commit := ""
+	for _, x := range info.Settings {
+		switch {
+		case x.Key == "vcs.revision":
+			commit = x.Value[:min(12, len(x.Value))]
+		case x.Key == "vcs.modified" && x.Value == "true" && commit != "":
+			commit += ", with changes"
+		}
+	}
+	return commit
 }
 
 // runner is one run.
