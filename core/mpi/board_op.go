@@ -21,6 +21,10 @@ var boardLimits = [...]int{
 	alltoall: 64 << 10, reduce: 64 << 10, allreduceAll: 4 << 10,
 }
 
+// pairLimit is the limit of two members, who copy no less by way of the board than
+// by messages.
+const pairLimit = 8 << 10
+
 // boardPieces is up to how many bytes vectors of reductions go by way of the board piece
 // by piece.
 const boardPieces = 16 << 20
@@ -54,6 +58,9 @@ func (s *seat) fits(a *call) (block int, ok bool) {
 		block, ok = operands(a, me == a.root || a.what == allreduceAll)
 	}
 	if !ok || block == 0 || block%a.kind.Size() != 0 || overlapping(a, me) {
+		return 0, false
+	}
+	if n == 2 && a.what != bcast && block > pairLimit {
 		return 0, false
 	}
 	return block, block <= boardLimits[a.what] && all*block <= board.MaxPost || s.piecemeal(a, block)
