@@ -92,7 +92,7 @@ func (r Representation) Identity(k Kind) bool {
 		return false // Decode makes proper bools of what a peer sent
 	}
 	l := &layouts[k]
-	if l.quad && x87 != (r == NativeX86) {
+	if l.quad && (x87 && r != NativeX86 || !x87 && r == NativeX86) {
 		return false
 	}
 	sameOrder := r.big() == hostBig || r.Size(k) == 1

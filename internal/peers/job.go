@@ -65,7 +65,6 @@ type Running struct {
 	outputs  map[string]*Output
 	mu       sync.Mutex
 	ended    map[string]Ended
-	left     []string
 	wg       sync.WaitGroup
 }
 
