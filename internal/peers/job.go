@@ -125,7 +125,7 @@ func (j *Job) Start(ctx context.Context) (*Running, error) {
 	}
 	for i, s := range r.sessions {
 		out := r.output(Client(i))
-		r.wg.Go(func() { r.note(Client(i), s.Run(ctx, out, i, at, j.Sites[i].Procs, j.LAMs...)) })
+		r.wg.Go(func() { r.note(Client(i), out, s.Run(ctx, out, i, at, j.Sites[i].Procs, j.LAMs...)) })
 	}
 	return r, nil
 }
@@ -134,7 +134,8 @@ func (j *Job) Start(ctx context.Context) (*Running, error) {
 func (r *Running) serve(ctx context.Context, env string) (netip.AddrPort, error) {
 	r.server = exec.CommandContext(ctx, filepath.Join(r.job.Bin, "impi-server"), "-host", "127.0.0.1", "-clients", strconv.Itoa(len(r.job.Sites)))
 	r.server.Env = append(os.Environ(), env)
-	r.server.Stderr = r.output(Server)
+	out := r.output(Server)
+	r.server.Stderr = out
 	pipe, err := r.server.StdoutPipe()
 	if err == nil {
 		err = r.server.Start()
@@ -148,7 +149,7 @@ func (r *Running) serve(ctx context.Context, env string) (netip.AddrPort, error)
 		_ = r.server.Process.Kill()
 		return at, errors.Join(err, r.server.Wait())
 	}
-	r.wg.Go(func() { r.note(Server, r.server.Wait()) })
+	r.wg.Go(func() { r.note(Server, out, r.server.Wait()) })
 	return at, nil
 }
 
@@ -174,12 +175,12 @@ func (r *Running) startNode(ctx context.Context, at netip.AddrPort) error {
 	r.node.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	r.node.Cancel = func() error { return r.node.Process.Signal(syscall.SIGTERM) }
 	r.node.WaitDelay = 20 * time.Second
-	r.node.Stdout = r.output(Node)
-	r.node.Stderr = r.node.Stdout
+	out := r.output(Node)
+	r.node.Stdout, r.node.Stderr = out, out
 	if err := r.node.Start(); err != nil {
 		return err
 	}
-	r.wg.Go(func() { r.note(Node, r.node.Wait()) })
+	r.wg.Go(func() { r.note(Node, out, r.node.Wait()) })
 	return nil
 }
 
@@ -189,10 +190,10 @@ func (r *Running) output(party string) *Output {
 	return o
 }
 
-func (r *Running) note(party string, err error) {
+func (r *Running) note(party string, out *Output, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.ended[party] = Ended{Err: err, Text: r.outputs[party].String()}
+	r.ended[party] = Ended{Err: err, Text: out.String()}
 }
 
 // Output is what a party says, while it runs.
