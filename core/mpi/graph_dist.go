@@ -3,9 +3,8 @@ package mpi
 import (
 	"fmt"
 
-	"github.com/openimpi/impi/core/coll"
 	"github.com/openimpi/impi/core/comm"
-	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/core/wire"
 )
 
 // Weights of edges of distributed graphs. All members give weights or none does.
@@ -68,115 +67,60 @@ func (c *Comm) distGraphCreate(sources, degrees, dests, weights []int, info *Inf
 	if !c.ours() {
 		return nil, errForeign("DistGraphCreate")
 	}
-	edges, bad := comm.Edges(sources, degrees, dests, weights, c.Size())
-	x := dealing{c: c}
-	switch {
-	case bad != nil: // the others need not wait for what does not come
-	case weights != nil:
-		x.weights = someWeights
-	case len(edges) > 0:
-		x.weights = noWeights
+	if err := c.announce(announced[doesDerive]); err != nil {
+		return nil, err
 	}
-	a, err := x.deal(edges)
+	hints, bad := snapshot(info)
+	edges, err := comm.Edges(sources, degrees, dests, weights, c.Size())
+	if err != nil {
+		bad = err
+	}
+	says := uint32(0)
+	switch {
+	case weights != nil:
+		says = someWeights
+	case len(edges) > 0:
+		says = noWeights
+	}
+	context, all, err := c.agreeOnWeights(says, bad)
 	if err != nil {
 		return nil, err
 	}
-	if bad == nil {
-		bad = x.bad
+	x := dealing{c: c, context: context + comm.IntraContexts}
+	g, err := x.deal(edges, all == someWeights)
+	if err != nil {
+		return nil, err
 	}
-	return c.distGraph(a, info, bad)
+	d, err := c.adopt(comm.Spec{Group: c.Comm.Group(), Masters: c.Masters(), Topology: g}, context)
+	if err != nil {
+		return nil, err
+	}
+	d.hints = hints
+	return d, nil
 }
 
-// dealing brings edges to those that they concern.
-type dealing struct {
-	c       *Comm
-	weights int32 // what this member says of them, then what all say
-	bad     error // all members have it alike
-}
-
-// What members say of weights; both is what must not be.
+// What members say of weights, as flags of their proposals.
 const (
-	noWeights int32 = 1 << iota
+	noWeights uint32 = 1 << iota
 	someWeights
+	saidOfWeights = noWeights | someWeights
 )
 
-// edgeWords is how many numbers an edge travels as.
-const edgeWords = 3
-
-// deal sends each edge to its source and its destination. Edges that several
-// members give arrive in the order of those at both.
-func (x *dealing) deal(edges []comm.Edge) (a comm.Adjacent, err error) {
-	n, me := x.c.Size(), int32(x.c.Rank())
-	words := make([][]int32, n)
-	give := func(rank int32, e comm.Edge) { words[rank] = append(words[rank], e.Source, e.Dest, e.Weight) }
-	for _, e := range edges {
-		give(e.Source, e)
-		if e.Dest != e.Source {
-			give(e.Dest, e)
-		}
+// agreeOnWeights agrees on the contexts of the new communicator, with one more for
+// the edges, and tells what all members say of weights.
+func (c *Comm) agreeOnWeights(says uint32, bad error) (context wire.ContextID, all uint32, err error) {
+	p := c.p
+	p.lock()
+	defer p.unlock()
+	x := c.pact(c.ordinal())
+	x.propose(doesDerive|says, bad, func() {})
+	x.wait()
+	context, err = x.settle(comm.InterContexts, bad)
+	all = x.all.Flags & saidOfWeights
+	if err == nil && all == saidOfWeights {
+		err = fmt.Errorf("%w: some members give weights and some do not", comm.ErrGraph)
 	}
-	all, err := x.exchange(words)
-	if err != nil {
-		return a, err
-	}
-	if x.weights == someWeights {
-		a.SourceWeights, a.DestWeights = []int{}, []int{}
-	}
-	for ; len(all) > 0; all = all[edgeWords:] {
-		e := comm.Edge{Source: all[0], Dest: all[1], Weight: all[2]}
-		if e.Dest == me {
-			a.Sources = append(a.Sources, int(e.Source))
-			a.SourceWeights = x.weigh(a.SourceWeights, e)
-		}
-		if e.Source == me {
-			a.Dests = append(a.Dests, int(e.Dest))
-			a.DestWeights = x.weigh(a.DestWeights, e)
-		}
-	}
-	return a, nil
-}
-
-func (x *dealing) weigh(weights []int, e comm.Edge) []int {
-	if x.weights != someWeights {
-		return nil
-	}
-	return append(weights, int(e.Weight))
-}
-
-// exchange sends words[r] to rank r and gives what comes, by rank.
-func (x *dealing) exchange(words [][]int32) ([]int32, error) {
-	n := len(words)
-	heads, theirs := make([]int32, 2*n), make([]int32, 2*n)
-	for r := range words {
-		heads[2*r], heads[2*r+1] = int32(len(words[r])), x.weights
-	}
-	err := x.c.call(&call{what: alltoall, send: datatype.Bytes(heads), recv: datatype.Bytes(theirs), kind: datatype.Int32})
-	if err != nil {
-		return nil, err
-	}
-	var out, in, scounts, rcounts []int
-	var send []int32
-	total := 0
-	for r := range words {
-		if len(words[r]) > 0 {
-			out, scounts, send = append(out, r), append(scounts, len(words[r])), append(send, words[r]...)
-		}
-		got := int(theirs[2*r])
-		if got < 0 || got%edgeWords != 0 {
-			return nil, fmt.Errorf("%w: rank %d has edges of %d words", comm.ErrMessage, r, got)
-		}
-		if got > 0 {
-			in, rcounts, total = append(in, r), append(rcounts, got), total+got
-		}
-		x.weights |= theirs[2*r+1]
-	}
-	if x.weights == noWeights|someWeights {
-		x.bad = fmt.Errorf("%w: some members give weights and some do not", comm.ErrGraph)
-	}
-	recv := make([]int32, total)
-	return recv, x.c.collective(func(p *coll.Planner, s *coll.Schedule) error {
-		return p.Sparse(s, out, datatype.Bytes(send), scounts, in, datatype.Bytes(recv), rcounts, datatype.Int32)
-	})
+	return context, all, err
 }
 
 // distributed gives the topology of c.
