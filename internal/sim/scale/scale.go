@@ -83,6 +83,24 @@ var steps = []struct {
 	{"split, pairs", func(c *mpi.Comm) error {
 		return made(min(2, c.Size()-c.Rank()/2*2))(c.Split(c.Rank()/2, 0))
 	}},
+	{distGraph, foreignEdges},
+}
+
+const distGraph = "dist_graph"
+
+// foreignEdges makes a ring in which each member gives an edge that is between the
+// next two, so that nobody knows its own.
+func foreignEdges(c *mpi.Comm) error {
+	n, me := c.Size(), c.Rank()
+	d, err := c.DistGraphCreate([]int{(me + 1) % n}, []int{1}, []int{(me + 2) % n}, mpi.Unweighted, nil, false)
+	if err != nil {
+		return err
+	}
+	in, _, out, _, err := d.DistGraphNeighbors()
+	if err == nil && (len(in) != 1 || len(out) != 1 || in[0] != (me+n-1)%n || out[0] != (me+1)%n) {
+		err = fmt.Errorf("rank %d of %d has sources %v and destinations %v", me, n, in, out)
+	}
+	return errors.Join(err, d.Free())
 }
 
 // made checks the size of a new communicator and frees it.

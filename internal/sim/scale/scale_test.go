@@ -36,7 +36,13 @@ func TestGrowth(t *testing.T) {
 			grows(t, s, small.Procs, l, large.Procs)
 		}
 		// Up the tree, down the tree, and the site's master may be the last to know.
-		if most := 3 * (1 + bits.Len(3200/32)); l.Depth > most {
+		most := 3 * (1 + bits.Len(3200/32))
+		if l.Name == distGraph { // twice, for the contexts and at the end, and two letters with their acknowledgements
+			most = 2*most + 4
+			fewLetters(t, s, small.Procs)
+			fewLetters(t, l, large.Procs)
+		}
+		if l.Depth > most {
 			t.Errorf("%s: %d messages deep inside a site, more than %d", l.Name, l.Depth, most)
 		}
 	}
@@ -64,6 +70,22 @@ func grows(t *testing.T, s Operation, few int, l Operation, many int) {
 	}
 }
 
+// fewLetters: of a graph in which each member tells of one edge between two others
+// each costs two letters, and everybody together twice what a barrier does.
+func fewLetters(t *testing.T, op Operation, procs int) {
+	t.Helper()
+	if most := 6 * procs; op.All > most {
+		t.Errorf("%s: %d messages of %d procs, more than %d", op.Name, op.All, procs, most)
+	}
+	if each := op.AllBytes / procs; each > 1200 {
+		t.Errorf("%s: %d bytes for each of %d procs", op.Name, each, procs)
+	}
+	// Those of the trees, and letters with their acknowledgements.
+	if most := 400 * (bits.Len(uint(procs)) + op.PerSite/10); op.MostBytes > most {
+		t.Errorf("%s: a proc got %d bytes, more than %d", op.Name, op.MostBytes, most)
+	}
+}
+
 // TestWorldOf4096 is about counts; how long it takes is for the benchmark and
 // impi-sim to tell.
 func TestWorldOf4096(t *testing.T) {
@@ -71,6 +93,9 @@ func TestWorldOf4096(t *testing.T) {
 	for _, op := range r.Operations {
 		if op.constructs() {
 			grows(t, op, r.Procs, op, r.Procs)
+		}
+		if op.Name == distGraph {
+			fewLetters(t, op, r.Procs)
 		}
 	}
 }
@@ -82,7 +107,7 @@ func BenchmarkWorldOf4096(b *testing.B) {
 			b.Fatal(err)
 		}
 		for _, op := range r.Operations {
-			if op.constructs() {
+			if op.constructs() || op.Name == distGraph {
 				b.ReportMetric(op.Took.Seconds(), strings.ReplaceAll(op.Name, ", ", "-")+"-s")
 			}
 		}
