@@ -194,9 +194,5 @@ func answersInPieces(t *T) {
 // pieces sends to the IUT byte by byte.
 func (j *job) pieces(b []byte) {
 	j.t.trace.add("-> %s: %s, byte by byte", j.conn.name, shortHex(b))
-	j.t.must(j.conn.tcp.SetNoDelay(true))
-	for i := range b {
-		_, err := j.conn.tcp.Write(b[i : i+1])
-		j.t.must(err)
-	}
+	j.t.must(inPieces(j.conn.tcp, b, 1))
 }

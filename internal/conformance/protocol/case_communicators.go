@@ -38,6 +38,8 @@ func init() {
 			Expect: "Intercomm_merge: a leader hears from the remote others, swaps {largest ID, high} with the remote leader and tells the remote others, tag 220."},
 		Case{ID: "IMPI-4-COMM-14", Level: Must, Needs: Program, Reference: refMerge, Run: mergesAsOther,
 			Expect: "Intercomm_merge: who is no leader tells the remote leader its largest ID and hears {largest ID, high} from it."},
+		Case{ID: "IMPI-4-COMM-15", Level: Should, Needs: Program, Reference: refProfile, Run: dupsInter,
+			Expect: "Comm_dup of an intercommunicator agrees as Intercomm_merge does, without high and with tag 210."},
 	)
 }
 
@@ -344,16 +346,16 @@ func createsInter(t *T) {
 	j.finish()
 }
 
-// crissGives sends a message of Intercomm_merge. rank is the sender's in its own group.
-func (k *talk) crissGives(cid uint64, rank int, values ...uint64) {
-	m := k.out(pkData, tagMerge, u64(values...))
+// crissGives sends a message of Intercomm_merge or Comm_dup. rank is the sender's in its own group.
+func (k *talk) crissGives(tag int32, cid uint64, rank int, values ...uint64) {
+	m := k.out(pkData, tag, u64(values...))
 	m.cid, m.lsrank = cid, int32(rank)
 	k.give(m)
 }
 
-func (k *talk) crissTakes(cid uint64, rank, n int, what string) []uint64 {
+func (k *talk) crissTakes(tag int32, cid uint64, rank, n int, what string) []uint64 {
 	m := k.take(pkData, what)
-	k.isMessage(&m, tagMerge, cid, rank, 8*n, what)
+	k.isMessage(&m, tag, cid, rank, 8*n, what)
 	return uint8s(m.data)
 }
 
@@ -361,7 +363,7 @@ func mergesAsLeader(t *T) {
 	merges(t, func(j *job, cid uint64) {
 		leaders, toOther := j.talkOf(j.iut(0), j.procs[0]), j.talkOf(j.iut(0), j.procs[1])
 		fromOther := j.talkOf(j.iut(1), j.procs[0])
-		toOther.crissGives(cid, 1, 5000)
+		toOther.crissGives(tagMerge, cid, 1, 5000)
 		var ours []uint64
 		for range 2 { // the IUT's other proc and its leader say something, in any order
 			p := leaders.ch.expect(pkData, "a message of Intercomm_merge")
@@ -375,9 +377,9 @@ func mergesAsLeader(t *T) {
 		if ours == nil || ours[0] != 5000 || ours[1] != 1 {
 			t.Fatalf("the leader says %d, not {5000, 1}", ours)
 		}
-		leaders.crissGives(cid, 0, 3000, 0)
-		fromOther.crissGives(cid, 0, 5000, 0)
-		got := toOther.crissTakes(cid, 0, 2, "the leader's word for our other proc")
+		leaders.crissGives(tagMerge, cid, 0, 3000, 0)
+		fromOther.crissGives(tagMerge, cid, 0, 5000, 0)
+		got := toOther.crissTakes(tagMerge, cid, 0, 2, "the leader's word for our other proc")
 		if got[0] != 5000 || got[1] != 1 {
 			t.Fatalf("the leader tells our other proc %d, not {5000, 1}", got)
 		}
@@ -388,7 +390,7 @@ func mergesAsOther(t *T) {
 	merges(t, func(j *job, cid uint64) {
 		leaders, toOther := j.talkOf(j.iut(0), j.procs[0]), j.talkOf(j.iut(0), j.procs[1])
 		fromOther := j.talkOf(j.iut(1), j.procs[0])
-		toOther.crissGives(cid, 1, 10)
+		toOther.crissGives(tagMerge, cid, 1, 10)
 		for range 2 {
 			p := leaders.ch.expect(pkData, "a message of Intercomm_merge")
 			if p.src == j.iut(1).id {
@@ -398,9 +400,9 @@ func mergesAsOther(t *T) {
 				}
 			}
 		}
-		leaders.crissGives(cid, 0, 7000, 0)
-		fromOther.crissGives(cid, 0, 7000, 0)
-		toOther.crissTakes(cid, 0, 2, "the leader's word for our other proc")
+		leaders.crissGives(tagMerge, cid, 0, 7000, 0)
+		fromOther.crissGives(tagMerge, cid, 0, 7000, 0)
+		toOther.crissTakes(tagMerge, cid, 0, 2, "the leader's word for our other proc")
 	}, 7001)
 }
 
@@ -415,5 +417,33 @@ func merges(t *T, play func(j *job, cid uint64), id uint64) {
 	}
 	g := j.group(id+1, []*proc{j.procs[0], j.procs[1], j.procs[3], j.procs[4]})
 	g.exchange(3, j.procs[4], j.procs[1])
+	j.finish()
+}
+
+func dupsInter(t *T) {
+	j := t.interJob()
+	const cid = 2002
+	begun := j.world().all(same("dup comm=2 new=3"))
+	leaders, toOther := j.talkOf(j.iut(0), j.procs[0]), j.talkOf(j.iut(0), j.procs[1])
+	fromOther := j.talkOf(j.iut(1), j.procs[0])
+	toOther.crissGives(tagDup, cid, 1, 5000)
+	for range 2 { // the IUT's other proc and its leader, in any order
+		p := leaders.ch.expect(pkData, "a message of Comm_dup")
+		rank := 0
+		if p.src == j.iut(1).id {
+			rank = 1
+		}
+		j.isMessage(&p, tagDup, cid, rank, 8, "a message of Comm_dup")
+	}
+	leaders.crissGives(tagDup, cid, 0, 4000)
+	fromOther.crissGives(tagDup, cid, 0, 5000)
+	equal(t, "the largest ID that the leader tells our other proc", toOther.crissTakes(tagDup, cid, 0, 1, "the leader's word for our other proc")[0], 5000)
+	for _, c := range begun {
+		c.ok().is("size", 2)
+	}
+	k := j.talkOf(j.iut(1), j.procs[1])
+	k.tell("send comm=3 dst=1 tag=5 n=3 seed=1")
+	m := k.take(pkData, "a message on the new intercommunicator")
+	k.isMessage(&m, 5, 5001, 1, 3, "a message on the new intercommunicator")
 	j.finish()
 }

@@ -263,10 +263,7 @@ func byteByByte(t *T) {
 	m := s.connect(0)
 	pieces := func(what string, b []byte) {
 		t.trace.add("-> %s: %s, byte by byte", m.name, what)
-		for i := range b {
-			_, err := m.tcp.Write(b[i : i+1])
-			t.must(err)
-		}
+		t.must(inPieces(m.tcp, b, 1))
 	}
 	pieces("AUTH", record{cmdAuth, u32(1 << authKey)}.bytes())
 	equal(t, "the mechanism", uint32s(m.read(8, "the answer to AUTH"))[0], authKey)

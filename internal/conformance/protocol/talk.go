@@ -2,7 +2,7 @@ package protocol
 
 import (
 	"bytes"
-	"errors"
+	"net"
 	"time"
 )
 
@@ -238,11 +238,24 @@ func (ch *channel) chopped(n int, packets ...packet) {
 	if n == 0 {
 		n = len(all)
 	}
-	for len(all) > 0 {
-		k := min(n, len(all))
-		if _, err := ch.c.tcp.Write(all[:k]); err != nil {
-			ch.t.Fatalf("%s: %v", ch.c.name, errors.Unwrap(err))
-		}
-		all = all[k:]
+	if err := inPieces(ch.c.tcp, all, n); err != nil {
+		ch.t.Fatalf("%s: %v", ch.c.name, err)
 	}
+}
+
+// pause is between pieces that should not be joined on their way. Nothing depends on
+// it: pieces that are joined prove less.
+const pause = 200 * time.Microsecond
+
+// inPieces writes n bytes at a time.
+func inPieces(c *net.TCPConn, b []byte, n int) error {
+	for ; len(b) > 0; b = b[min(n, len(b)):] {
+		if _, err := c.Write(b[:min(n, len(b))]); err != nil {
+			return err
+		}
+		if len(b) > n {
+			<-time.After(pause)
+		}
+	}
+	return nil
 }
