@@ -125,7 +125,7 @@ func (l layout) finish(t *testing.T, procs []*process, body func(t *testing.T, w
 		}
 	}
 	for r, p := range procs { // a driver that thinks it is wanted would never sleep
-		for i := 0; i < 1000 && p.wanted.Load() != 0; i++ { // a timer may be about to look
+		for i := 0; i < 1_000_000 && p.wanted.Load() != 0; i++ { // a timer may be about to look, on a busy machine long after
 			p.lock()
 			p.unlock()
 			runtime.Gosched()
