@@ -42,6 +42,6 @@ func (c *Comm) predefined(key Keyval) (value int, ok bool) {
 	case UniverseSize:
 		return len(job.Procs), true
 	default:
-		return 0, false
+		return c.ofIMPI(key)
 	}
 }
