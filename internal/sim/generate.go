@@ -51,6 +51,7 @@ func Generate(seed uint64, l Limits) *Case {
 	}
 	g.sites(c)
 	c.Links = g.links()
+	lends(c)
 	if g.one(4) {
 		c.Resume = &job.Resume{
 			Window: g.between(200, 20_000), Checksum: g.one(2),
@@ -197,6 +198,17 @@ func (g *generator) links() job.Links {
 		l.Server = g.link(10 * time.Millisecond)
 	}
 	return l
+}
+
+// lends has procs lend what they send, in half of the cases. That has its own
+// numbers too.
+func lends(c *Case) {
+	g := &generator{rng: rand.New(rand.NewPCG(c.Seed, stream+1))}
+	for _, l := range []*kernel.LinkSpec{&c.Links.Proc, &c.Links.Direct} {
+		if g.one(2) {
+			l.Lend = g.pick(0.1, 0.5, 1)
+		}
+	}
 }
 
 func (g *generator) link(slowest time.Duration) kernel.LinkSpec {

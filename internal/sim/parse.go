@@ -135,6 +135,8 @@ func (c *Case) parseLink(words []string) error {
 				s.Capacity = int(n)
 			case "chop":
 				s.Chop, err = chance(value)
+			case "lend":
+				s.Lend, err = chance(value)
 			case "reset":
 				s.Reset, err = chance(value)
 			default:

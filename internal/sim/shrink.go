@@ -126,6 +126,7 @@ var simplifications = []func(c *Case){
 	func(c *Case) { c.Links.Channel = kernel.LinkSpec{} },
 	func(c *Case) { c.Links.Direct = kernel.LinkSpec{} },
 	func(c *Case) { eachLink(c, func(l *kernel.LinkSpec) { l.Chop = 0 }) },
+	func(c *Case) { eachLink(c, func(l *kernel.LinkSpec) { l.Lend = 0 }) },
 	func(c *Case) { eachLink(c, func(l *kernel.LinkSpec) { l.Reset = 0 }) },
 	func(c *Case) { eachLink(c, func(l *kernel.LinkSpec) { l.Jitter = 0 }) },
 	func(c *Case) { eachLink(c, func(l *kernel.LinkSpec) { l.Capacity = 64 << 10 }) },

@@ -21,7 +21,7 @@ func (c *Case) String() string {
 	links := c.Links
 	for _, l := range linkNames {
 		if s := l.of(&links); *s != (kernel.LinkSpec{}) {
-			fmt.Fprintf(&b, "link %s delay=%v jitter=%v capacity=%d chop=%v reset=%v\n", l.name, s.Delay, s.Jitter, s.Capacity, s.Chop, s.Reset)
+			fmt.Fprintf(&b, "link %s delay=%v jitter=%v capacity=%d chop=%v lend=%v reset=%v\n", l.name, s.Delay, s.Jitter, s.Capacity, s.Chop, s.Lend, s.Reset)
 		}
 	}
 	for i := range c.Sites {

@@ -16,6 +16,7 @@ type LinkSpec struct {
 	Jitter   time.Duration // at most this much is added to Delay
 	Capacity int           // bytes that are under way, or arrived and not received
 	Chop     float64       // how likely Send and Recv move less than they could
+	Lend     float64       // how likely Lend does not copy
 	Reset    float64       // how likely bytes that come to a closed end destroy what it has sent, as with TCP
 }
 
@@ -66,6 +67,7 @@ type End struct {
 	told    bool          // and its owner knows
 	closed  bool
 	broken  error
+	owed    debt // to the owner
 }
 
 // piece is what one Send gave, on its way to the end that holds it.
@@ -117,7 +119,14 @@ func (e *End) readable() bool {
 }
 
 func (e *End) writable() bool {
-	return e.closed || e.broken != nil || e.ended || e.peer.closed || e.peer.load() < e.l.spec.Capacity
+	if e.closed || e.broken != nil || e.ended || e.peer.closed {
+		return true
+	}
+	room := e.peer.load() < e.l.spec.Capacity
+	if d := &e.owed; d.shown > 0 {
+		return d.back > 0 || d.short && room
+	}
+	return room
 }
 
 func (e *End) gone() bool { return e.closed }
@@ -134,10 +143,17 @@ func (e *End) Send(batch [][]byte) (int, error) {
 		return 0, e.broken
 	case e.peer.closed:
 		return 0, e.refused()
+	case e.owed.shown > 0 && len(batch) > 0:
+		panic(fmt.Errorf("%w: %s sends while it has lent %d bytes", ErrLoan, e.Name, e.owed.shown))
 	}
+	return e.push(batch), nil
+}
+
+// push sends what there is room for, or less.
+func (e *End) push(batch [][]byte) int {
 	n := min(link.Len(batch), e.l.spec.Capacity-e.peer.load())
 	if n <= 0 {
-		return 0, nil
+		return 0
 	}
 	if len(batch) > 1 && e.l.k.Chance(e.l.spec.Chop) {
 		n = min(n, e.l.whole(batch))
@@ -150,7 +166,7 @@ func (e *End) Send(batch [][]byte) (int, error) {
 	}
 	e.l.k.mix(data)
 	e.dispatch(piece{size: n})
-	return n, nil
+	return n
 }
 
 var errClosed = errors.New("the peer has closed it")
@@ -265,6 +281,7 @@ func (e *End) Recv(batch [][]byte) (int, error) {
 	}
 	n := e.l.chop(min(len(have), link.Len(batch)))
 	have = have[:n]
+	e.collect(have)
 	for _, b := range batch {
 		have = have[copy(b, have):]
 	}
@@ -304,6 +321,7 @@ func (e *End) CloseSend() error {
 
 func (e *End) end() {
 	e.ended = true
+	e.owed.keep()
 	if e.l.watcher != nil {
 		e.l.watcher.Ended(e)
 	}
@@ -316,10 +334,16 @@ func (e *End) Close() error {
 	if e.closed {
 		return nil
 	}
+	lent := e.owed.untaken() > 0
+	if lent {
+		e.forfeit()
+	}
 	if !e.ended && e.broken == nil {
 		e.end()
 	}
-	if e.load() > 0 && e.l.k.Chance(e.l.spec.Reset) {
+	if lent {
+		e.peer.reset()
+	} else if e.load() > 0 && e.l.k.Chance(e.l.spec.Reset) {
 		e.peer.reset()
 	}
 	e.closed, e.notify = true, nil
@@ -353,6 +377,7 @@ func (e *End) drop(why error) {
 
 // lose drops what is under way to e.
 func (e *End) lose() {
+	e.peer.forfeit()
 	if e.landing != nil {
 		e.landing.Stop()
 	}
