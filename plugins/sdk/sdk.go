@@ -62,6 +62,7 @@ func Serve(o Options) {
 		os.Exit(1)
 	}
 	nameProcess(o.Transport.Info().Name)
+	askForShortSlices()
 	captureStdLog()
 	s := newServer(o, fds)
 	go watchNode(fds, s)
