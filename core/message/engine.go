@@ -23,12 +23,12 @@ const defaultStageLimit = 2 << 10
 
 // Config says what the engine has to know of the job.
 type Config struct {
-	Self         Peer
-	Directory    *Directory // of the job
-	MaxData      uint32     // C_DATALEN of the job: most data bytes in one packet
-	AckMark      uint32
-	HiWater      uint32
-	Dialect      wire.Dialect
+	Self      Peer
+	Directory *Directory // of the job
+	MaxData   uint32     // C_DATALEN of the job: most data bytes in one packet
+	AckMark   uint32
+	HiWater   uint32
+	Dialect   wire.Dialect
 
 	// RankOf gives the rank that a peer has among those whom a context is for. It is
 	// needed with wire.Draft only, and not even then if all contexts are of the world.
