@@ -40,6 +40,7 @@ type server struct {
 	calls  *calls
 	events *events
 	room   chan struct{} // has an element per link that waits
+	vigil  *vigil
 
 	mu        sync.Mutex
 	draining  bool
@@ -55,7 +56,7 @@ type server struct {
 
 func newServer(o Options, fds sender) *server {
 	s := &server{
-		t: o.Transport, stats: o.Stats, fds: fds, events: newEvents(),
+		t: o.Transport, stats: o.Stats, fds: fds, events: newEvents(), vigil: newVigil(),
 		room: make(chan struct{}, proto.MaxWaiting), quiet: make(chan struct{}),
 		links: make(map[uint64]*held), listeners: make(map[uint64]*listening),
 		pumps:     make(map[*conn.Pump]chan struct{}),

@@ -1,0 +1,134 @@
+package sdk
+
+import (
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// traffic is a process whose threads fall asleep so often between two looks.
+type traffic struct {
+	vigil
+	each  atomic.Int64
+	asked atomic.Int64
+	naps  atomic.Int64
+}
+
+// pass lets the bubble's clock, which costs no time, go on by d.
+func pass(d time.Duration) { <-time.After(d) }
+
+func newTraffic(each int64) *traffic {
+	x := &traffic{}
+	x.each.Store(each)
+	x.tick = vigilLook
+	x.sleeps = func() int64 { return x.asked.Add(x.each.Load()) }
+	x.nap = func() { x.naps.Add(1); pass(vigilNap) }
+	return x
+}
+
+func TestVigilIsForTraffic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		before := runtime.GOMAXPROCS(0)
+		x := newTraffic(vigilBusy - 1)
+		x.enter()
+		pass(vigilLook / 2)
+		if x.naps.Load() == 0 || runtime.GOMAXPROCS(0) != before+1 {
+			t.Errorf("at first: %d naps, %d processors of %d", x.naps.Load(), runtime.GOMAXPROCS(0), before)
+		}
+		pass(vigilLook)
+		first := x.naps.Load()
+		pass(5 * vigilLook)
+		if n := x.naps.Load() - first; n != 0 || runtime.GOMAXPROCS(0) != before {
+			t.Errorf("an idle process: %d naps, %d processors of %d", n, runtime.GOMAXPROCS(0), before)
+		}
+		x.each.Store(vigilBusy)
+		pass(5 * vigilLook)
+		if x.naps.Load() == first || runtime.GOMAXPROCS(0) != before+1 {
+			t.Errorf("a busy process: %d naps, %d processors of %d", x.naps.Load()-first, runtime.GOMAXPROCS(0), before)
+		}
+		x.each.Store(0)
+		pass(3 * vigilLook)
+		done := x.naps.Load()
+		pass(5 * vigilLook)
+		if x.naps.Load() != done || runtime.GOMAXPROCS(0) != before {
+			t.Errorf("idle again: %d further naps, %d processors of %d", x.naps.Load()-done, runtime.GOMAXPROCS(0), before)
+		}
+		x.leave()
+	})
+}
+
+// The last link ends a vigil, not the first that goes; the next one begins another.
+func TestVigilEndsWithTheLastLink(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		before := runtime.GOMAXPROCS(0)
+		x := newTraffic(vigilBusy)
+		for range 2 {
+			x.enter()
+			x.enter()
+			pass(2 * vigilLook)
+			x.leave()
+			pass(2 * vigilLook)
+			if runtime.GOMAXPROCS(0) != before+1 {
+				t.Error("it ended with a link that was not the last one")
+			}
+			x.leave()
+			pass(2 * vigilNap)
+			if synctest.Wait(); runtime.GOMAXPROCS(0) != before {
+				t.Error("it outlives its links")
+			}
+		}
+	})
+}
+
+// The collector stops the world, whoever naps.
+func TestNapsYieldToTheCollector(t *testing.T) {
+	v := newVigil()
+	v.tick = time.Hour // it does not end by itself
+	var naps atomic.Int64
+	begun := make(chan struct{})
+	v.nap = func() {
+		if naps.Add(1) == 1 {
+			close(begun)
+		}
+		nap()
+	}
+	stop, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		v.keep(stop)
+	}()
+	<-begun
+	for range 3 {
+		runtime.GC()
+	}
+	close(stop)
+	<-ended
+	if naps.Load() == 0 {
+		t.Error("nobody napped")
+	}
+}
+
+func TestSleepsAreCounted(t *testing.T) {
+	before := sleepsOfThreads()
+	c, back := make(chan int), make(chan int)
+	go func() {
+		runtime.LockOSThread() // so that each answer is another thread's
+		for n := range c {
+			back <- n
+		}
+		close(back)
+	}()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	for i := range 100 {
+		c <- i
+		<-back
+	}
+	close(c)
+	<-back
+	if n := sleepsOfThreads() - before; n < 50 {
+		t.Errorf("100 exchanges of two threads count %d", n)
+	}
+}
