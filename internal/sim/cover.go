@@ -30,7 +30,7 @@ func counters() []string {
 		"receives by recv", "receives by probe", "receives by iprobe", "receives by mprobe", "receives by improbe",
 		"cancels of sends won", "cancels of sends lost", "cancels of receives won", "cancels of receives lost",
 		"steps exchange", "steps replace", "steps lone", "steps null", "steps pause", "steps attach", "steps detach",
-		"steps dup", "steps split", "steps cart", "steps cartsub", "steps free",
+		"steps dup", "steps split", "steps cart", "steps cartsub", "steps window", "steps free",
 	}
 	for h := script.HowWait; h <= script.HowGetStatus; h++ {
 		names = append(names, "steps "+h.String())
@@ -218,6 +218,8 @@ func (c Coverage) step(s script.Step) {
 		name = "cart"
 	case script.CartSub:
 		name = "cartsub"
+	case script.Window:
+		name = "window"
 	case script.Free:
 		name = "free"
 	case script.Collective:

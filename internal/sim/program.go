@@ -1,6 +1,12 @@
 package sim
 
-import "github.com/openimpi/impi/internal/sim/script"
+import (
+	"math/rand/v2"
+	"slices"
+
+	"github.com/openimpi/impi/internal/sim/job"
+	"github.com/openimpi/impi/internal/sim/script"
+)
 
 // program makes what the procs of a case do. Short programs are more frequent:
 // they find as much, and sooner. Where packets are tiny, messages are few and
@@ -12,7 +18,25 @@ func (g *generator) program(c *Case) *script.Program {
 	if o.DataLen < 16 {
 		o.MaxBytes = 64 + 16*o.DataLen
 	}
-	return script.Generate(g.rng, o)
+	p := script.Generate(g.rng, o)
+	windows(c, p)
+	return p
+}
+
+// windows puts windows into a third of the programs whose procs can have them.
+// That has its own numbers, as what lends has.
+func windows(c *Case, p *script.Program) {
+	g := &generator{rng: rand.New(rand.NewPCG(c.Seed, stream+2))}
+	foreign := slices.ContainsFunc(c.Sites, func(s job.Site) bool { return s.Foreign != nil })
+	length := int(c.params().DataLen)
+	if foreign || !g.one(3) || length < 16 && !g.one(4) { // tiny packets are many
+		return
+	}
+	most := min(512, 4+length/2)
+	for range 1 + g.rng.IntN(4)/3 {
+		at := g.rng.IntN(len(p.Steps) + 1)
+		p.Steps = slices.Insert(p.Steps, at, script.Step(script.Window{Comm: script.World, Seed: g.between(0, 1<<20), Len: g.between(0, most>>g.rng.IntN(4))}))
+	}
 }
 
 // maxLength is about the longest packet that programs fill.

@@ -56,6 +56,11 @@ func (c *checker) step(i int, s Step) error {
 		return c.memory(i, s)
 	case Collective:
 		return c.collective(s)
+	case Window:
+		if s.Seed < 0 || s.Len < 0 || s.Len > maxStretch {
+			return errors.New("a window with stretches of no such length")
+		}
+		return nil
 	case Free:
 		return c.free(i, s)
 	}

@@ -122,6 +122,14 @@ func (c *comms) apply(s Step) (parent *group, made []*group, err error) {
 		name, split = s.Comm, s.groups
 	case CartSub:
 		name, split = s.Comm, s.groups
+	case Window:
+		g, err := c.get(s.Comm)
+		if err != nil {
+			return nil, nil, err
+		}
+		c.pass(g, 2) // the window's communicator
+		c.pass(g, 4) // the graph's
+		return g, nil, nil
 	case Free:
 		g, err := c.get(s.Comm)
 		if err == nil && g.name == World {
@@ -147,13 +155,7 @@ func (c *comms) apply(s Step) (parent *group, made []*group, err error) {
 // IMPI ch.4, Context IDs: the largest of all members of the parent and one more,
 // and the next for collectives; also for those that are in none of the new ones.
 func (c *comms) make(parent *group, made []*group) error {
-	top := uint64(0)
-	for _, p := range parent.members {
-		top = max(top, c.max[p])
-	}
-	for _, p := range parent.members {
-		c.max[p] = top + 2
-	}
+	top := c.pass(parent, 2)
 	for _, g := range made {
 		if g.name == "" || c.byName[g.name] != nil {
 			return fmt.Errorf("there has been a communicator %q before", g.name)
@@ -162,6 +164,17 @@ func (c *comms) make(parent *group, made []*group) error {
 		c.add(g)
 	}
 	return nil
+}
+
+// pass uses up n contexts and gives the largest before them.
+func (c *comms) pass(parent *group, n uint64) (top uint64) {
+	for _, p := range parent.members {
+		top = max(top, c.max[p])
+	}
+	for _, p := range parent.members {
+		c.max[p] = top + n
+	}
+	return top
 }
 
 func (s Split) groups(g *group) ([]*group, error) {

@@ -103,7 +103,10 @@ var stepReaders = map[string]func(*reader) Step{
 		return Cart{l.name(), l.text("new"), l.numbers("dims", 1, maxCount), l.flags("periodic")}
 	},
 	"cartsub": func(l *reader) Step { return CartSub{l.name(), l.names("new"), l.flags("keep")} },
-	"free":    func(l *reader) Step { return Free{l.name()} },
+	"window": func(l *reader) Step {
+		return Window{l.name(), l.keyed("seed", 0, maxCount), l.keyed("len", 0, maxStretch)}
+	},
+	"free": func(l *reader) Step { return Free{l.name()} },
 }
 
 // reader takes the words of a line one after the other, and keeps the first

@@ -78,7 +78,7 @@ func TestParseErrorsNameTheLine(t *testing.T) {
 // has an opinion of it.
 func FuzzParse(f *testing.F) {
 	f.Add("procs 2\nmessage 1 0>1 comm=w tag=1 type=int8 len=1\nexchange 1\nbarrier w\nwait 0 s1 r1")
-	f.Add("procs 3\nsplit w new=a,b colors=7,none,0 keys=1,-1,0\ncart w new=c dims=3,1 periodic=1,0\ncartsub c new=d keep=1,0\nfree a")
+	f.Add("procs 3\nwindow w seed=4 len=70\nsplit w new=a,b colors=7,none,0 keys=1,-1,0\ncart w new=c dims=3,1 periodic=1,0\ncartsub c new=d keep=1,0\nfree a")
 	f.Add("procs 3\nattach 0 100\ndetach 0\nlone 0 comm=w source=any tag=1\nnull 0 comm=w call=recv\nscan w id=1 type=int8 op=sum counts=1")
 	f.Fuzz(func(t *testing.T, text string) {
 		p, err := Parse(text)

@@ -90,6 +90,8 @@ func (r *runner) do(s Step) error {
 		return r.collective(s)
 	case Dup, Split, Cart, CartSub, Free:
 		return r.construct(s)
+	case Window:
+		return r.window(s)
 	}
 	return r.alone(s)
 }

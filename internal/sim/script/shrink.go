@@ -133,6 +133,8 @@ func uses(s Step) (comm string, made []string) {
 		return s.Comm, []string{s.New}
 	case CartSub:
 		return s.Comm, s.New
+	case Window:
+		return s.Comm, nil
 	case Free:
 		return s.Comm, nil
 	}

@@ -141,6 +141,7 @@ var stepChanges = []func(Step) Step{
 		return nil
 	},
 	ofWorld,
+	shorter,
 	collectiveChange(func(c *Collective) bool { return set(&c.InPlace, false) }),
 	collectiveChange(func(c *Collective) bool { return set(&c.Gap, 0) }),
 	collectiveChange(func(c *Collective) bool { return set(&c.Op, OpSum) }),
@@ -155,6 +156,15 @@ var stepChanges = []func(Step) Step{
 	collectiveChange(func(c *Collective) bool { return c.resize(func(n int) int { return (n + 1) / 2 }) }),
 	collectiveChange(func(c *Collective) bool { return c.resize(func(n int) int { return max(n-1, min(n, 1)) }) }),
 	collectiveChange(func(c *Collective) bool { return set(&c.Comm, World) }),
+}
+
+// shorter makes a window's stretches shorter.
+func shorter(s Step) Step {
+	if w, ok := s.(Window); ok && w.Len > 1 {
+		w.Len /= 2
+		return w
+	}
+	return nil
 }
 
 // ofWorld makes a communicator of World.
