@@ -100,7 +100,8 @@ func (a *Acceptor) takeHello(m []byte) {
 	a.said = append(a.said, m...)
 	k, _ := parseHead(m) // sizeOf has seen it
 	a.readHello(k, m[headSize+jobIDSize+NonceSize:])
-	name, known := World(m[headSize:headSize+jobIDSize]), false
+	name := World(m[headSize : headSize+jobIDSize])
+	var known bool
 	if a.token, known = a.keys(name, k.purpose()); !known {
 		a.refuse(unknown(k), a.fault(ErrJob))
 		return

@@ -51,7 +51,8 @@ func TestDraftBetween(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		got, st := []int64{0}, Status{}
+		got := []int64{0}
+		var st Status
 		if me := inter.Rank(); c.Rank() < 2 {
 			err = Send(inter, []int64{int64(c.Rank())}, 2-me, 4)
 		} else if me > 0 {
