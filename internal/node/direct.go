@@ -53,6 +53,7 @@ type directLinks struct {
 	token dynamic.Token
 	wg    sync.WaitGroup
 	past  history
+	meet  *meetings
 	desk  probeDesk
 
 	mu       sync.Mutex
@@ -62,7 +63,9 @@ type directLinks struct {
 }
 
 func newDirectLinks(ctx context.Context, n *node) *directLinks {
-	return &directLinks{n: n, ctx: ctx, token: n.job.Token, pairs: make(map[pair]pairState)}
+	d := &directLinks{n: n, ctx: ctx, token: n.job.Token, pairs: make(map[pair]pairState)}
+	d.meet = newMeetings(d)
+	return d
 }
 
 // move changes a pair's state from one of those in from. False: it was another.
@@ -97,6 +100,28 @@ func (d *directLinks) close() {
 	d.closed = true
 	d.mu.Unlock()
 	d.wg.Wait()
+	d.meet.close()
+}
+
+// begin runs f until close at the latest, which it is to notice by the context.
+// False: close came first.
+func (d *directLinks) begin(f func()) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.closed {
+		d.wg.Go(f)
+	}
+	return !d.closed
+}
+
+// wait waits. False: the context has ended.
+func (d *directLinks) wait(t time.Duration) bool {
+	select {
+	case <-d.ctx.Done():
+		return false
+	case <-time.After(t):
+		return true
+	}
 }
 
 // connect makes a link, or waits for the other end's, or gives up.
@@ -184,12 +209,7 @@ func (d *directLinks) yield(x pair) (again bool) {
 	if !d.move(x, yielding, dialling) {
 		return false // it is there already
 	}
-	select {
-	case <-d.ctx.Done():
-		return false
-	case <-time.After(yieldTime):
-		return d.move(x, dialling, yielding)
-	}
+	return d.wait(yieldTime) && d.move(x, dialling, yielding)
 }
 
 // fallBack sends the pair's packets through the agent, unless a link has come.
@@ -226,6 +246,11 @@ func (d *directLinks) dialFor(within context.Context, hello *dynamic.Hello, w wa
 
 // dialBy is dialFor by a transport with what is pinned.
 func (d *directLinks) dialBy(within context.Context, t transports.Transport, hello *dynamic.Hello, w way) (link.Link, error) {
+	return d.dialWith(within, d.token, t, hello, w)
+}
+
+// dialWith is dialBy with a greeting that another token keys than the job's.
+func (d *directLinks) dialWith(within context.Context, token dynamic.Token, t transports.Transport, hello *dynamic.Hello, w way) (link.Link, error) {
 	ctx, cancel := context.WithTimeout(within, dialLimit)
 	defer cancel()
 	l, err := t.Dial(ctx, transports.DialSpec{Address: w.address, From: w.from})
@@ -237,7 +262,7 @@ func (d *directLinks) dialBy(within context.Context, t transports.Transport, hel
 	}
 	ctx, stop := context.WithTimeout(within, greetLimit)
 	defer stop()
-	g := dynamic.NewDialler(d.token, nonce(), *hello)
+	g := dynamic.NewDialler(token, nonce(), *hello)
 	if err := converse(ctx, l, g, g.Done); err != nil {
 		_ = l.Close()
 		if refused(err) == dynamic.Accepted { // no word of the peer's
@@ -280,7 +305,7 @@ func (d *directLinks) accept(l link.Link, at directListener) error {
 	t := at.t
 	ctx, cancel := context.WithTimeout(d.ctx, greetLimit)
 	defer cancel()
-	g := dynamic.NewAcceptor(dynamic.KeysOfJob(d.token), nonce())
+	g := dynamic.NewAcceptor(d.meet.keys(), nonce())
 	known := func() bool { _, ok := g.Peer(); return ok }
 	if err := converse(ctx, l, g, known); err != nil {
 		return err
@@ -294,6 +319,10 @@ func (d *directLinks) accept(l link.Link, at directListener) error {
 		return d.acceptChannel(ctx, l, g, hello, t)
 	case !d.awaitReady(ctx):
 		return context.Cause(ctx)
+	case hello.Call:
+		return d.meet.acceptCall(ctx, l, g, hello, t)
+	case hello.World != dynamic.World{}:
+		return d.meet.acceptMeet(ctx, l, g, hello, t)
 	case hello.Probe:
 		return d.answerProbe(ctx, l, g, hello, t)
 	case hello.Again, hello.Lost:

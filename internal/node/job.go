@@ -42,6 +42,7 @@ func (n *node) place() error {
 		}
 		n.cards[r] = &c
 	}
+	n.placeWorld()
 	return nil
 }
 
@@ -172,6 +173,9 @@ func (n *node) jobOf(p *proc) *wireup.Job {
 		Spin:  spinSetting(n.opt.Site.Wait),
 		Trace: strings.ReplaceAll(n.opt.Site.Log.Trace, "%r", strconv.Itoa(int(rank))),
 		Procs: make([]wireup.Proc, len(n.job.Procs)),
+	}
+	if c := n.cards[rank]; n.world != nil && len(c.Offers) > 0 {
+		j.World, j.Card = n.world, string(n.job.Procs[rank].Card)
 	}
 	for r, x := range n.job.Procs {
 		to := wire.WorldRank(r)

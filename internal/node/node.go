@@ -52,6 +52,7 @@ type node struct {
 	ready     chan struct{} // closed when the procs run in MPI
 	job       *startup.Job
 	cards     []*dynamic.Card // by world rank; nil for who has none
+	world     []byte          // describes the job to other worlds; nil: it cannot meet any
 	direct    *directLinks
 	control   *links.Server // nil if it could not be opened
 

@@ -176,6 +176,7 @@ func (p *proc) heard(m wireup.Message) {
 		p.board = m.Board
 		p.phase.Store(int32(greeted))
 		p.n.hellos <- p
+	case phase == welcomed && p.n.direct.meet.heard(p, m):
 	case m.Kind == wireup.KindOpen && phase == welcomed && m.Lasting != nil:
 		p.n.direct.reopen(p, m)
 	case m.Kind == wireup.KindOpen && phase == welcomed:
@@ -186,6 +187,7 @@ func (p *proc) heard(m wireup.Message) {
 		}
 	case m.Kind == wireup.KindFini && phase == welcomed:
 		p.phase.Store(int32(finished))
+		p.n.direct.meet.gone(p)
 		p.host.loop.procDone(wire.WorldRank(p.rank.Load()))
 	default:
 		p.n.log.Warn("a proc said something out of place", "proc", p.who(), "kind", m.Kind)
@@ -215,6 +217,9 @@ func (p *proc) watch() {
 	case <-time.After(lastWords):
 	}
 	_ = p.control.Close() // listen ends, if it has not
+	if p.rank.Load() != int32(noRank) && procPhase(p.phase.Load()) == welcomed {
+		p.n.direct.meet.gone(p)
+	}
 	phase := procPhase(p.phase.Load())
 	switch {
 	case phase != finished:

@@ -6,7 +6,9 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/plugins/host"
 )
 
 // way is one possibility to reach a proc.
@@ -32,8 +34,17 @@ func (n *node) ways(x pair) []way {
 }
 
 // waysBy is ways by a route and from an address.
-func (n *node) waysBy(route config.Route, x pair, from string) (ways []way) {
-	ours, theirs := n.cards[x.local], n.cards[x.peer]
+func (n *node) waysBy(route config.Route, x pair, from string) []way {
+	return n.waysTo(route, n.cards[x.local], n.cards[x.peer], from)
+}
+
+// waysAbroad lists how a proc of ours can reach one of another world: as the route
+// to any site says.
+func (n *node) waysAbroad(p *proc, theirs *dynamic.Card) []way {
+	return n.waysTo(n.routeAbroad(theirs), n.cards[p.rank.Load()], theirs, p.host.config.Address.String())
+}
+
+func (n *node) waysTo(route config.Route, ours, theirs *dynamic.Card, from string) (ways []way) {
 	if ours == nil || theirs == nil || !route.Direct {
 		return nil
 	}
@@ -55,6 +66,18 @@ func (n *node) waysBy(route config.Route, x pair, from string) (ways []way) {
 func (n *node) allows(rank wire.WorldRank, t *transport) bool {
 	route := n.sharedRoute(rank)
 	return route.Direct && slices.Contains(route.Prefer, t.name) && fits(route, t, true)
+}
+
+// allowsAbroad tells whether procs of ours may have a link that another world made
+// by t.
+func (n *node) allowsAbroad(l link.Link, t *transport) bool {
+	route := n.routeAbroad(nil)
+	if !route.Direct || !slices.Contains(route.Prefer, t.name) || !fits(route, t, true) {
+		return false
+	}
+	pinned := dataPlanes(route)
+	from, known := host.OriginOf(l)
+	return !known || len(pinned) == 0 || slices.Contains(pinned, from.Plane)
 }
 
 // fits tells whether a transport's links meet what a route demands.

@@ -6,7 +6,8 @@ import "time"
 // not know them gives no World in its Job.
 const (
 	// KindPort opens a port (Meeting.Key, Backlog). From then on the node keeps who
-	// calls it.
+	// calls it. With a Request it is answered by a KindPort, once callers can come, or
+	// with a Reason.
 	KindPort Kind = "port"
 	// KindUnport closes a port (Key). Those who wait there are refused.
 	KindUnport Kind = "unport"
@@ -20,6 +21,9 @@ const (
 	// same Request, as that to KindTake.
 	KindCall   Kind = "call"
 	KindCalled Kind = "called"
+	// KindForget tells that the proc has closed its link to Peer of World, so that
+	// another one can be made: the node refuses what comes beside a link.
+	KindForget Kind = "forget"
 	// KindPublish, KindUnpublish and KindLookup are about names of ports (Service,
 	// Port, Info). The answer is a KindNamed with the same Request.
 	KindPublish   Kind = "publish"

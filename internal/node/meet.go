@@ -1,0 +1,175 @@
+package node
+
+import (
+	"context"
+	"slices"
+
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/mpierr"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/wireup"
+)
+
+// meetPair is a local proc and one of another world. Its links are not resumed, and
+// no packets go by agents instead.
+type meetPair struct {
+	local wire.WorldRank
+	peer  dynamic.Member
+}
+
+// open is a proc's wish for a link to a proc of another world.
+func (m *meetings) open(p *proc, peer wire.WorldRank, x *wireup.Meeting) {
+	pair := meetPair{wire.WorldRank(p.rank.Load()), dynamic.Member{Rank: peer}}
+	to := abroad{hello: dynamic.Hello{Src: pair.local, Dst: peer, World: m.world}}
+	secret, ok := keyIn(x.Secret)
+	card, err := dynamic.ParseCard([]byte(x.Card))
+	switch {
+	case !worldIn(x.World, &pair.peer.World), pair.peer.World == m.world, peer < 0, !ok:
+		m.noLink(p, pair, "the peer's world, rank or secret is none")
+		return
+	case err != nil:
+		m.noLink(p, pair, err.Error())
+		return
+	case !m.able():
+		m.noLink(p, pair, "the job cannot meet others")
+		return
+	}
+	to.token, to.card = secret, card
+	if !m.move(pair, dialling, unlinked) {
+		return // it is under way, or there
+	}
+	if !m.d.begin(func() { m.connect(p, pair, &to) }) {
+		m.move(pair, unlinked, dialling)
+	}
+}
+
+func worldIn(b []byte, to *dynamic.World) bool {
+	return copy(to[:], b) == len(to) && len(b) == len(to) && *to != dynamic.World{}
+}
+
+// connect makes a link, or waits for the other end's, or gives up.
+func (m *meetings) connect(p *proc, x meetPair, to *abroad) {
+	reason := "the peer was about to connect and did not"
+	for range maxYields {
+		l, transport, err := m.reach(m.d.ctx, p, to, func() bool { return m.state(x) == dialling })
+		if err == nil {
+			m.linked(p, x, l, transport)
+			return
+		}
+		if refused(err) != dynamic.TieLost {
+			reason = err.Error()
+			break
+		}
+		if !m.yield(x) {
+			return
+		}
+	}
+	if m.d.ctx.Err() == nil && m.move(x, unlinked, dialling) {
+		m.noLink(p, x, reason)
+	}
+}
+
+// linked gives a link that we dialled to its proc, unless the other end's came.
+func (m *meetings) linked(p *proc, x meetPair, l link.Link, transport string) {
+	if !m.move(x, linked, dialling) {
+		_ = l.Close()
+		return
+	}
+	m.deliver(p, x, l, transport)
+}
+
+func (m *meetings) deliver(p *proc, x meetPair, l link.Link, transport string) {
+	if m.hand(p, message(x), l, transport) != nil {
+		m.move(x, unlinked, linked)
+	}
+}
+
+func message(x meetPair) wireup.Message {
+	return wireup.Message{Kind: wireup.KindLink, Peer: x.peer.Rank, Meeting: &wireup.Meeting{World: x.peer.World[:]}}
+}
+
+// noLink tells a proc that there is no link. It may ask again.
+func (m *meetings) noLink(p *proc, x meetPair, reason string) {
+	m.d.n.log.Info("no link to a proc of another world", "from", x.local, "to", x.peer, "reason", reason)
+	no := message(x)
+	no.Reason, no.Meeting.Class = reason, int(mpierr.Port)
+	m.answer(p, no)
+}
+
+// forget lets go of a link that the proc has closed: another one can be made.
+func (m *meetings) forget(p *proc, peer wire.WorldRank, x *wireup.Meeting) {
+	pair := meetPair{wire.WorldRank(p.rank.Load()), dynamic.Member{Rank: peer}}
+	if worldIn(x.World, &pair.peer.World) {
+		m.move(pair, unlinked, linked)
+	}
+}
+
+// move changes a pair's state from one of those in from. False: it was another.
+func (m *meetings) move(x meetPair, to pairState, from ...pairState) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !slices.Contains(from, m.pairs[x]) {
+		return false
+	}
+	if to == unlinked {
+		delete(m.pairs, x)
+	} else {
+		m.pairs[x] = to
+	}
+	return true
+}
+
+func (m *meetings) state(x meetPair) pairState {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.pairs[x]
+}
+
+// yield waits for the link that won the tie. True: it did not come.
+func (m *meetings) yield(x meetPair) (again bool) {
+	if !m.move(x, yielding, dialling) {
+		return false
+	}
+	return m.d.wait(yieldTime) && m.move(x, dialling, yielding)
+}
+
+// acceptMeet gives a link from another world to the proc that it is for.
+func (m *meetings) acceptMeet(ctx context.Context, l link.Link, g *dynamic.Acceptor, hello dynamic.Hello, t *transport) error {
+	x := meetPair{hello.Dst, dynamic.Member{World: hello.World, Rank: hello.Src}}
+	p, verdict := m.judge(x, l, t)
+	if verdict == dynamic.Accepted {
+		g.Accept()
+	} else {
+		g.Refuse(verdict)
+	}
+	if err := converse(ctx, l, g, g.Done); err != nil {
+		if verdict == dynamic.Accepted {
+			m.move(x, unlinked, linked)
+		}
+		return err
+	}
+	m.deliver(p, x, l, t.name)
+	return nil
+}
+
+// judge decides about a link from another world.
+func (m *meetings) judge(x meetPair, l link.Link, t *transport) (*proc, dynamic.Verdict) {
+	p := m.d.n.procOf(x.local)
+	switch {
+	case p == nil || x.peer.World == m.world:
+		return nil, dynamic.UnknownRank
+	case procPhase(p.phase.Load()) != welcomed:
+		return nil, dynamic.Leaving
+	case !m.d.n.allowsAbroad(l, t):
+		return nil, dynamic.NotAllowed
+	}
+	free := []pairState{unlinked, yielding}
+	if x.peer.Compare(dynamic.Member{World: m.world, Rank: x.local}) < 0 {
+		free = append(free, dialling)
+	}
+	if !m.move(x, linked, free...) {
+		return nil, dynamic.TieLost
+	}
+	return p, dynamic.Accepted
+}

@@ -1,0 +1,159 @@
+package node
+
+import (
+	"sync"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/mpierr"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/wireup"
+)
+
+// meetings are what the node does about other worlds: ports of its procs, calls of
+// others' ports, and links between procs of different worlds.
+//
+// The node greets who calls a port and lets it wait there, so that callers are
+// answered while the port's owner computes. What they say next is the owner's.
+type meetings struct {
+	d      *directLinks
+	world  dynamic.World // our own
+	secret dynamic.Token // what worlds that met us greet us with
+
+	mu    sync.Mutex
+	ports map[dynamic.World]*callPort // by the name of the key
+	calls map[*proc]int               // under way
+	pairs map[meetPair]pairState
+}
+
+func newMeetings(d *directLinks) *meetings {
+	return &meetings{
+		d: d, world: d.token.World(), secret: d.token.Meeting(),
+		ports: make(map[dynamic.World]*callPort), calls: make(map[*proc]int), pairs: make(map[meetPair]pairState),
+	}
+}
+
+// able tells whether this job can meet others at all.
+func (m *meetings) able() bool { return m.d.n.world != nil }
+
+// keys are what diallers may greet this node with.
+func (m *meetings) keys() dynamic.Keys {
+	own := dynamic.KeysOfJob(m.d.token)
+	met := m.secret.World()
+	return func(name dynamic.World, of dynamic.Purpose) (dynamic.Token, bool) {
+		switch of {
+		case dynamic.OfPort:
+			return m.keyOf(name)
+		case dynamic.OfWorld:
+			return m.secret, m.able() && name == met
+		default:
+			return own(name, of)
+		}
+	}
+}
+
+func (m *meetings) keyOf(port dynamic.World) (key dynamic.Token, open bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if c := m.ports[port]; c != nil {
+		return c.key, true
+	}
+	return key, false
+}
+
+// heard is a proc's message about other worlds. False: it is none.
+func (m *meetings) heard(p *proc, x wireup.Message) bool {
+	if x.Meeting == nil {
+		return false
+	}
+	about := x.Meeting
+	switch x.Kind {
+	case wireup.KindPort:
+		m.openPort(p, about)
+	case wireup.KindUnport:
+		m.closePort(p, about)
+	case wireup.KindTake:
+		m.take(p, about)
+	case wireup.KindCall:
+		m.call(p, about)
+	case wireup.KindOpen:
+		m.open(p, x.Peer, about)
+	case wireup.KindForget:
+		m.forget(p, x.Peer, about)
+	case wireup.KindPublish, wireup.KindUnpublish, wireup.KindLookup:
+		m.refuse(p, wireup.KindNamed, about.Request, mpierr.Service, "the job has no server for names")
+	case wireup.KindSpawn:
+		m.refuse(p, wireup.KindSpawned, about.Request, mpierr.Spawn, "the site does not start procs for others")
+	default:
+		return false
+	}
+	return true
+}
+
+// refuse answers a request that failed.
+func (m *meetings) refuse(p *proc, kind wireup.Kind, request uint64, class mpierr.Class, reason string) {
+	m.answer(p, wireup.Message{Kind: kind, Reason: reason, Meeting: &wireup.Meeting{Request: request, Class: int(class)}})
+}
+
+func (m *meetings) answer(p *proc, x wireup.Message) {
+	if err := p.tell(x); err != nil {
+		m.d.n.log.Debug("cannot tell", "proc", p.who(), "kind", x.Kind, "error", err)
+	}
+}
+
+// hand gives a proc a link, which is gone in any case, with the message that is
+// about it, which has kind and meeting.
+func (m *meetings) hand(p *proc, x wireup.Message, l link.Link, transport string) error {
+	x.Transport, x.Reason = transport, planeReason(l)
+	fds, err := pack(l, &x)
+	if err != nil {
+		_ = l.Close()
+	} else {
+		err = p.tell(x, fds...)
+		wireup.CloseAll(fds)
+	}
+	if err != nil {
+		m.d.n.log.Debug("link of another world is lost", "proc", p.who(), "kind", x.Kind, "error", err)
+		return err
+	}
+	m.d.n.log.Debug("link of another world", "proc", p.who(), "kind", x.Kind, "transport", transport, "data_plane", x.DataPlane)
+	return nil
+}
+
+// gone ends what a proc had to do with other worlds.
+func (m *meetings) gone(p *proc) {
+	m.mu.Lock()
+	var closing []*callPort
+	for name, c := range m.ports {
+		if c.owner == p {
+			closing = append(closing, c)
+			delete(m.ports, name)
+		}
+	}
+	rank := wire.WorldRank(p.rank.Load())
+	for x := range m.pairs {
+		if x.local == rank {
+			delete(m.pairs, x)
+		}
+	}
+	m.mu.Unlock()
+	for _, c := range closing {
+		c.hangUp()
+	}
+}
+
+// close ends all ports. Nothing arrives any more.
+func (m *meetings) close() {
+	for _, p := range m.d.n.procs {
+		m.gone(p)
+	}
+}
+
+// routeAbroad is the site's route to procs of other worlds with what the other side
+// demands, whose card is nil if it is not known.
+func (n *node) routeAbroad(theirs *dynamic.Card) config.Route {
+	r := n.opt.Site.RouteTo("*")
+	r.RequireTLS = r.RequireTLS || theirs != nil && theirs.Has(tlsFeature)
+	return r
+}

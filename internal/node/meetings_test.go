@@ -1,0 +1,134 @@
+package node
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/core/mpierr"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/wireup"
+)
+
+var portKey = []byte("a key of thirty-two bytes, or so")
+
+// openPort has a visitor open a port and waits until callers can come.
+func (v *visitor) openPort(backlog int) {
+	v.t.Helper()
+	v.say(wireup.Message{Kind: wireup.KindPort, Meeting: &wireup.Meeting{Request: 1, Key: portKey, Backlog: backlog}})
+	if h := v.hear(); h.Kind != wireup.KindPort || h.Reason != "" || h.Meeting.Request != 1 {
+		v.t.Fatalf("%+v", h)
+	}
+}
+
+func (v *visitor) call(to *visitor, request uint64) {
+	v.say(wireup.Message{Kind: wireup.KindCall, Meeting: &wireup.Meeting{Request: request, Key: portKey, Card: to.card}})
+}
+
+func (v *visitor) take(request uint64) {
+	v.say(wireup.Message{Kind: wireup.KindTake, Meeting: &wireup.Meeting{Request: request, Key: portKey}})
+}
+
+// meets has a visitor ask for a link to rank 0 of another's world.
+func (v *visitor) meets(to *visitor) {
+	v.say(wireup.Message{Kind: wireup.KindOpen, Peer: 0, Meeting: &wireup.Meeting{
+		World: to.world.World[:], Secret: to.world.Secret[:], Card: to.card,
+	}})
+}
+
+// wants wants an answer of that kind with a link by which text came, or by memory.
+func (v *visitor) wants(kind wireup.Kind, request uint64, text string) heardByVisitor {
+	v.t.Helper()
+	h := v.hear()
+	if h.Kind != kind || h.Meeting == nil || h.Meeting.Request != request || h.FDs == 0 || h.DataPlane == "fd" && h.Said != text {
+		v.t.Fatalf("heard %+v %+v, want %s %d with %q", h, h.Meeting, kind, request, text)
+	}
+	return h
+}
+
+// wantsNo wants an answer of that kind with a reason.
+func (v *visitor) wantsNo(kind wireup.Kind, request uint64, class mpierr.Class, reason string) {
+	v.t.Helper()
+	h := v.hear()
+	if h.Kind != kind || h.Meeting == nil || h.Meeting.Request != request || h.FDs != 0 || h.Meeting.Class != int(class) || !strings.Contains(h.Reason, reason) {
+		v.t.Fatalf("heard %+v %+v, want %s %d: %s", h, h.Meeting, kind, request, reason)
+	}
+}
+
+// TestWorldsMeet goes through a meeting by each transport: a call that waits for its
+// taker, a taker that waits for a call, and a link that both open at once.
+func TestWorldsMeet(t *testing.T) {
+	for _, name := range []string{"tcp", "unix", "shm"} {
+		t.Run(name, func(t *testing.T) {
+			only := func(j *config.Job) {
+				for _, x := range []string{"shm"} {
+					j.Sites[0].Transports = append(j.Sites[0].Transports, config.Transport{Name: x, Builtin: true})
+				}
+				route(j, config.Route{Prefer: []string{name}, Direct: true})
+			}
+			a, b := startVisitor(t, "alfa", only), startVisitor(t, "beta", only)
+			if a.world.World == b.world.World || a.world.Size() != 1 {
+				t.Fatalf("worlds %v and %v of %d", a.world.World, b.world.World, a.world.Size())
+			}
+			a.openPort(0)
+			a.take(7)
+			b.call(a, 8)
+			a.wants(wireup.KindCaller, 7, "beta")
+			b.wants(wireup.KindCalled, 8, "alfa")
+			a.meets(b)
+			b.meets(a)
+			for _, v := range []struct {
+				at, from *visitor
+				tag      string
+			}{{a, b, "beta"}, {b, a, "alfa"}} {
+				h := v.at.wants(wireup.KindLink, 0, v.tag)
+				if h.Transport != name || h.Peer != wire.WorldRank(0) || string(h.Meeting.World) != string(v.from.world.World[:]) {
+					t.Errorf("%+v %+v", h, h.Meeting)
+				}
+			}
+		})
+	}
+}
+
+func TestCallersWaitAndAreRefused(t *testing.T) {
+	a, b := startVisitor(t, "alfa"), startVisitor(t, "beta")
+	b.call(a, 1)
+	b.wantsNo(wireup.KindCalled, 1, mpierr.Port, "the port is closed")
+	a.take(2)
+	a.wantsNo(wireup.KindCaller, 2, mpierr.Port, "not open")
+	a.openPort(1)
+	a.take(3)
+	a.say(wireup.Message{Kind: wireup.KindTake, Meeting: &wireup.Meeting{Request: 3, Key: portKey, Cancel: true}})
+	a.wantsNo(wireup.KindCaller, 3, mpierr.Port, "given up")
+	a.take(4)
+	a.say(wireup.Message{Kind: wireup.KindUnport, Meeting: &wireup.Meeting{Key: portKey}})
+	a.wantsNo(wireup.KindCaller, 4, mpierr.Port, "closed")
+	b.call(a, 5)
+	b.wantsNo(wireup.KindCalled, 5, mpierr.Port, "the port is closed")
+	a.openPort(1)
+	a.say(wireup.Message{Kind: wireup.KindPort, Meeting: &wireup.Meeting{Request: 6, Key: portKey}})
+	a.wantsNo(wireup.KindPort, 6, mpierr.Port, "open already")
+}
+
+// TestLinkAgain has a link made anew after both ends have closed it.
+func TestLinkAgain(t *testing.T) {
+	a, b := startVisitor(t, "alfa"), startVisitor(t, "beta")
+	for range 3 {
+		a.meets(b)
+		a.wants(wireup.KindLink, 0, "beta")
+		b.wants(wireup.KindLink, 0, "alfa")
+		a.say(wireup.Message{Kind: wireup.KindForget, Meeting: &wireup.Meeting{World: b.world.World[:]}})
+		b.say(wireup.Message{Kind: wireup.KindForget, Meeting: &wireup.Meeting{World: a.world.World[:]}})
+	}
+}
+
+// TestNoLinkWithoutTheSecret has a wish fail that does not have the world's secret.
+func TestNoLinkWithoutTheSecret(t *testing.T) {
+	a, b := startVisitor(t, "alfa"), startVisitor(t, "beta")
+	b.world.Secret[0] ^= 1
+	a.meets(b)
+	a.wantsNo(wireup.KindLink, 0, mpierr.Port, "wrong job")
+	b.world.Secret[0] ^= 1
+	a.meets(b)
+	a.wants(wireup.KindLink, 0, "beta")
+}
