@@ -128,7 +128,8 @@ func (c *comms) apply(s Step) (parent *group, made []*group, err error) {
 			return nil, nil, err
 		}
 		c.pass(g, 2) // the window's communicator
-		c.pass(g, 4) // the graph's
+		c.pass(g, 4) // the graphs'
+		c.pass(g, 4)
 		return g, nil, nil
 	case Free:
 		g, err := c.get(s.Comm)

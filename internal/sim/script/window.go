@@ -61,7 +61,7 @@ func (r *runner) window(s Window) error {
 	if x.w, err = mpi.WinCreate(x.c, x.base, nil); err != nil {
 		return failed(err)
 	}
-	for _, phase := range []func() error{x.fences, x.locks, x.groups, x.w.Free, x.neighbours} {
+	for _, phase := range []func() error{x.fences, x.alone, x.locks, x.groups, x.w.Free, x.neighbours, x.star} {
 		if err := phase(); err != nil {
 			return failed(err)
 		}
@@ -113,13 +113,26 @@ func (x *exposed) fences() error {
 		x.want("accumulate", 0, x.base[summed], int64(x.n*(x.n+1)/2))
 	}
 	got := make([]int64, x.len)
-	if err := errors.Join(mpi.Get(x.w, got, to, counters), x.w.Fence(mpi.NoSucceed)); err != nil {
+	if err := errors.Join(mpi.Get(x.w, got, to, counters), x.w.Fence(0)); err != nil {
 		return err
 	}
 	for i, v := range got {
 		x.want("get", i, v, text(x.me, i))
 	}
 	return nil
+}
+
+// alone puts once between two fences.
+func (x *exposed) alone() error {
+	mine := make([]int64, x.len)
+	for i := range mine {
+		mine[i] = text(x.me, -i)
+	}
+	err := errors.Join(mpi.Put(x.w, mine, x.rank(x.hop), int64(counters)), x.w.Fence(mpi.NoSucceed))
+	for i := range x.len {
+		x.want("single put", i, x.base[counters+i], text(x.rank(-x.hop), -i))
+	}
+	return err
 }
 
 // locks counts at one member, by reading and writing alone with a lock, and by
@@ -190,4 +203,28 @@ func (x *exposed) neighbours() error {
 		x.want("of a neighbour", i, v, text(x.rank(-x.hop), i))
 	}
 	return ring.Free()
+}
+
+// star makes a graph in which each member gives the edge from one to itself; that
+// one has them in the order of the members.
+func (x *exposed) star() error {
+	star, err := x.c.DistGraphCreate([]int{x.owner}, []int{1}, []int{x.me}, []int{x.me}, nil, false)
+	if err != nil {
+		return err
+	}
+	in, _, out, weights, err := star.DistGraphNeighbors()
+	if err != nil {
+		return err
+	}
+	most := 0
+	if x.me == x.owner {
+		most = x.n
+	}
+	x.want("sources of a star", 0, int64(len(in)), 1)
+	x.want("destinations of a star", 0, int64(len(out)), int64(most))
+	for i := range out {
+		x.want("destinations of a star", i, int64(out[i]), int64(i))
+		x.want("weights of a star", i, int64(weights[i]), int64(i))
+	}
+	return star.Free()
 }
