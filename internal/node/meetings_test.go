@@ -7,6 +7,7 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/mpierr"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/pki/pkitest"
 	"github.com/openimpi/impi/internal/wireup"
 )
 
@@ -88,6 +89,41 @@ func TestWorldsMeet(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestWorldsMeetEncrypted has worlds that trust one authority meet by QUIC, and by
+// TCP with TLS, where the route to anybody wants links to be encrypted.
+func TestWorldsMeetEncrypted(t *testing.T) {
+	for _, name := range []string{"quic", "tcp"} {
+		t.Run(name, func(t *testing.T) {
+			ca := pkitest.Authority(t)
+			only := func(j *config.Job) {
+				more := map[string]map[string]any{"tcp": {"tls": true}}[name]
+				withTransport(j, name, func(site string) map[string]any { return pkitest.Site(t, site, ca, ca, more) })
+				route(j, config.Route{Prefer: []string{name}, Direct: true, RequireTLS: true})
+			}
+			a, b := startVisitor(t, "alfa", only), startVisitor(t, "beta", only)
+			a.openPort(0)
+			b.call(a, 8)
+			b.wants(wireup.KindCalled, 8, "alfa")
+			a.take(7)
+			a.wants(wireup.KindCaller, 7, "beta")
+			b.meets(a)
+			a.wants(wireup.KindLink, 0, "beta")
+			b.wants(wireup.KindLink, 0, "alfa")
+		})
+	}
+}
+
+// TestWorldsWithoutAWay has worlds call each other whose routes name different transports.
+func TestWorldsWithoutAWay(t *testing.T) {
+	a := startVisitor(t, "alfa", func(j *config.Job) { route(j, config.Route{Prefer: []string{"unix"}, Direct: true}) })
+	b := startVisitor(t, "beta", func(j *config.Job) { route(j, config.Route{Prefer: []string{"tcp"}, Direct: true}) })
+	a.openPort(0)
+	b.call(a, 1)
+	b.wantsNo(wireup.KindCalled, 1, mpierr.Port, "not allowed by the routes") // a listens by tcp for its channels
+	a.call(b, 2)
+	a.wantsNo(wireup.KindCalled, 2, mpierr.Port, "no transport is common to both worlds")
 }
 
 func TestCallersWaitAndAreRefused(t *testing.T) {

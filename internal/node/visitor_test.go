@@ -27,7 +27,7 @@ func init() { programs["visitor"] = visit }
 
 // visit is a proc that says to its node what stands on its standard input, and
 // prints what it hears. It writes four bytes, its tag, on each link that is a socket,
-// reads four, and closes it.
+// reads four, and closes it; others it keeps.
 func visit() {
 	c, _, err := wireup.Inherited()
 	check(err)
@@ -51,8 +51,8 @@ func visit() {
 		h := heardByVisitor{Message: m, FDs: len(fds)}
 		if m.DataPlane == string(transports.PlaneFD) {
 			h.Said = swapTags(fds[0])
+			wireup.CloseAll(fds) // what goes by a plugin must not end before the other end has it
 		}
-		wireup.CloseAll(fds)
 		check(out.Encode(h))
 	}
 }
