@@ -1,6 +1,7 @@
 package comm
 
 import (
+	"slices"
 	"sort"
 
 	"github.com/openimpi/impi/core/wire"
@@ -63,4 +64,27 @@ func (t *Clients) span(p Proc) (client wire.ClientRank, first, end Proc) {
 		first = t.ranges[i-1].end
 	}
 	return t.ranges[i].client, first, t.ranges[i].end
+}
+
+// With is a table that has further procs: counts[i] of clients[i], numbered from
+// first on, which no proc of t reaches. Numbers in between are nobody's.
+func (t *Clients) With(first Proc, counts []int, clients []wire.ClientRank) *Clients {
+	u := &Clients{ranges: slices.Clip(t.ranges)}
+	for i, n := range counts {
+		first += Proc(n)
+		u.ranges = append(u.ranges, procRange{first, clients[i]})
+	}
+	return u
+}
+
+// Without is a table in which the procs from first to before end, which With has
+// added at a time, are nobody.
+func (t *Clients) Without(first, end Proc) *Clients {
+	u := &Clients{}
+	for _, r := range t.ranges {
+		if r.end <= first || r.end > end {
+			u.ranges = append(u.ranges, r)
+		}
+	}
+	return u
 }

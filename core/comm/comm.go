@@ -88,6 +88,9 @@ func (c *Comm) Proc(rank int) (p Proc, ok bool) { return c.spec.Group.At(rank) }
 // ClientOf gives the client of a proc that is a member.
 func (c *Comm) ClientOf(p Proc) wire.ClientRank { return c.spec.Clients.Of(p) }
 
+// Clients is the table that has all members.
+func (c *Comm) Clients() *Clients { return c.spec.Clients }
+
 // Topology says which members are neighbours; nil if nobody has said.
 func (c *Comm) Topology() Topology { return c.spec.Topology }
 

@@ -152,6 +152,15 @@ func (g *Group) run(rank int) int {
 	return sort.Search(len(g.runs), func(i int) bool { return int(g.runs[i].rank) > rank }) - 1
 }
 
+// Map is the group of what f makes of each member, which no two members share.
+func (g *Group) Map(f func(Proc) Proc) *Group {
+	var b builder
+	for p := range g.All() {
+		b.add(f(p))
+	}
+	return b.group()
+}
+
 // Procs lists the members in rank order.
 func (g *Group) Procs() []Proc {
 	procs := make([]Proc, 0, g.size)

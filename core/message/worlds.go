@@ -88,6 +88,21 @@ func (e *Engine) ForgetWorld(first Peer) {
 	e.worlds = slices.DeleteFunc(e.worlds, func(m *met) bool { return m == w })
 }
 
+// Renew has a proc of another world, whose link has been detached, be dealt with as
+// one that was never heard of. Requests that wait for it fail.
+func (e *Engine) Renew(p Peer) {
+	q := e.peers.find(p)
+	if q == nil {
+		return
+	}
+	if e.worldOf(p) == nil || q.link != nil {
+		panic(fmt.Sprintf("message: peer %d of the job, or with a link, cannot be renewed", p))
+	}
+	e.PeerDown(p, errForgotten)
+	e.lost--
+	e.peers.remove(func(x *peer) bool { return x == q })
+}
+
 // worldOf gives the world of a peer, nil if it is not in the table or of the job.
 func (e *Engine) worldOf(p Peer) *met {
 	i := sort.Search(len(e.worlds), func(i int) bool { return p < e.worlds[i].first+Peer(e.worlds[i].size) })

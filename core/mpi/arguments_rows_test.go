@@ -16,6 +16,7 @@ var noBadCall = map[string]string{
 	"AddErrorClass": "no argument", "CreateKeyval": "no function is the null one", "CreateTypeKeyval": "the same", "CreateWinKeyval": "the same",
 	"NullCopy": "a callback", "DupCopy": "a callback", "NullDelete": "a callback", "NewError": "gives an error, and has none",
 	"GrequestStart": "no function is none to call; before Init: TestGrequestNeedsInit", "Join": "for simulators", "NewRoster": "for simulators", "Roster.Join": "for simulators",
+	"Proc.OpenPort": "TestConnectFails", "Proc.ClosePort": "the same",
 	"Proc.BufferAttach": "as BufferAttach", "Proc.BufferDetach": "as BufferDetach", "Proc.Finalize": "as Finalize",
 	"Win.CallErrhandler": "TestMethodsOfFreed", "Win.Check": "TestMethodsOfFreed", "Win.GetErrhandler": "TestMethodsOfFreed", "Win.GetInfo": "TestMethodsOfFreed",
 	"Win.Group": "TestMethodsOfFreed", "Win.SetName": "TestMethodsOfFreed", "Win.Sync": "TestMethodsOfFreed",

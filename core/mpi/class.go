@@ -25,5 +25,8 @@ var classes = []mpierr.Row{
 	{Err: ErrInitialized, Class: mpierr.Other},
 	{Err: ErrNode, Class: mpierr.Other},
 	{Err: ErrJobOver, Class: mpierr.Other},
+	{Err: ErrCall, Class: mpierr.Port},
+	{Err: ErrUnreachable, Class: mpierr.ProcAborted},
+	{Err: ErrAlone, Class: mpierr.Other},
 	{Err: ErrPeerGone, Class: mpierr.ProcAborted},
 }

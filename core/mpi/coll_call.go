@@ -170,7 +170,7 @@ func (a *call) amount(n, me int) uint64 {
 // plan plans a call for x, and its comparison with the others' if wanted.
 func (x *collective) plan(a *call) error {
 	err := a.plan(x.c.colls.planner, &x.main)
-	if x.c.p.check {
+	if x.c.checks() {
 		return x.compare(a.record(x.c), err)
 	}
 	return err

@@ -21,7 +21,7 @@ type checking struct {
 // then.
 func (x *collective) compare(call coll.Call, planned error) error {
 	cs := &x.c.colls
-	if !x.c.p.check || !cs.ours {
+	if !x.c.checks() || !cs.ours {
 		return planned
 	}
 	x.checking = &checking{call: call, bad: planned}
@@ -48,7 +48,7 @@ func (x *collective) checked() error {
 // announce has all members compare that they call the constructor name, if the
 // program asked for it. The process is not locked.
 func (c *Comm) announce(name string) error {
-	if !c.p.check {
+	if !c.checks() {
 		return nil
 	}
 	x, err := c.begin()
@@ -67,7 +67,7 @@ func (x *collective) ordinal() uint32 { return x.number << 4 }
 // announceLater is announce for a constructor that must not wait: then is told its
 // number, and the verdict. The process is locked.
 func (c *Comm) announceLater(name string, then func(seq uint32, verdict error)) error {
-	if !c.p.check {
+	if !c.checks() {
 		then(c.ordinal(), nil)
 		return nil
 	}

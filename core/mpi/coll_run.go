@@ -62,7 +62,8 @@ type part struct {
 // collective.
 func (c *Comm) collectivePlanner() *coll.Planner {
 	c.colls.once.Do(func() {
-		profile := coll.Profile{XSize: int(c.p.job.XSize), MaxLinear: int(c.p.job.MaxLinear), Ours: true}
+		profile := coll.Profile{Ours: true}
+		profile.XSize, profile.MaxLinear = c.collectiveLimits()
 		c.describePeers(&profile, c.Masters(), c.Comm.Group())
 		if !c.closeBy() {
 			profile.Tuning.Few = -1
@@ -70,7 +71,7 @@ func (c *Comm) collectivePlanner() *coll.Planner {
 		if !c.Inter() {
 			c.colls.planner = coll.NewPlanner(c.Comm, profile)
 		} else {
-			m := comm.NewMasters(c.Comm.Remote(), c.p.roster.clients)
+			m := comm.NewMasters(c.Comm.Remote(), c.p.clients())
 			c.describePeers(&profile, m, c.Comm.Remote())
 			c.colls.planner = coll.NewInterPlanner(c.Comm, m, profile)
 		}
@@ -106,10 +107,10 @@ func (c *Comm) describePeers(profile *coll.Profile, m *comm.Masters, group *comm
 			profile.Clients = append(profile.Clients, coll.Peer{Rep: datatype.External32})
 		}
 		profile.Clients[client] = coll.Peer{
-			Rep:                  c.p.data[proc],
-			ReduceOnPointToPoint: c.p.job.Procs[proc].ReduceOnPointToPoint,
+			Rep:                  c.p.dataOf(message.Peer(proc)),
+			ReduceOnPointToPoint: c.p.procOf(proc).ReduceOnPointToPoint,
 		}
-		if m.Client(n) != own && c.p.roster.foreign[client] {
+		if m.Client(n) != own && c.p.foreignClient(m.Client(n)) {
 			profile.Ours = false
 		}
 	}

@@ -255,7 +255,7 @@ func (x *collective) planStaged(s *staging) error {
 	if err == nil {
 		x.settle(s.temps)
 	}
-	if x.c.p.check {
+	if x.c.checks() {
 		return x.compare(s.call.record(x.c), err)
 	}
 	return err

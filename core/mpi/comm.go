@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/openimpi/impi/core/comm"
+	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/wire"
 )
@@ -30,8 +31,9 @@ type Comm struct {
 	handler handlerSlot
 	attrs   comm.Attrs
 
-	constructors uint32 // begun so far, guarded by the process's lock
-	fixed        bool   // World or Self
+	constructors uint32          // begun so far, guarded by the process's lock
+	fixed        bool            // World or Self
+	common       *dynamic.Limits // of all members' jobs; nil: they are of this one
 }
 
 // The stages of a communicator's life.
@@ -52,15 +54,17 @@ func (p *process) newComm(s comm.Spec) (*Comm, error) {
 
 // become gives c its groups and contexts.
 func (c *Comm) become(s comm.Spec) error {
-	s.Self, s.Clients = comm.Proc(c.p.job.Rank), c.p.roster.clients
+	s.Self, s.Clients = comm.Proc(c.p.job.Rank), c.p.clients()
 	record, err := comm.New(s)
 	if err != nil {
 		return err
 	}
 	c.Comm, c.local = record, nil
 	if record.Inter() {
-		c.local = &Comm{p: c.p, Comm: record.Local()}
+		c.local = &Comm{p: c.p, Comm: record.Local(), common: c.p.common(record.Local())}
 	}
+	c.common = c.p.common(record)
+	c.p.use(record, 1)
 	c.p.enroll(record)
 	return nil
 }
@@ -119,8 +123,8 @@ func (c *Comm) partner(rank, tag int) (peer message.Peer, none bool, err error) 
 		return 0, false, noComm()
 	case rank == ProcNull:
 		return message.NoPeer, true, nil
-	case tag < 0 || tag > int(c.p.job.TagUB):
-		return 0, false, fmt.Errorf("%w: %d, the job has 0 to %d", ErrTag, tag, c.p.job.TagUB)
+	case tag < 0 || tag > c.tagUB():
+		return 0, false, fmt.Errorf("%w: %d, the job has 0 to %d", ErrTag, tag, c.tagUB())
 	}
 	proc, ok := c.Partner(rank)
 	if !ok {

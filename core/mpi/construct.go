@@ -131,14 +131,14 @@ func (c *Comm) createGroup(group *Group, tag int) (*Comm, error) {
 	if err := c.holds(group); err != nil {
 		return nil, err
 	}
-	if tag < 0 || tag > int(c.p.job.TagUB) {
-		return nil, fmt.Errorf("%w: %d, the job has 0 to %d", ErrTag, tag, c.p.job.TagUB)
+	if tag < 0 || tag > c.tagUB() {
+		return nil, fmt.Errorf("%w: %d, the job has 0 to %d", ErrTag, tag, c.tagUB())
 	}
 	me := group.Rank()
 	if me == Undefined {
 		return nil, nil
 	}
-	p, masters := c.p, comm.NewMasters(group.g, c.p.roster.clients)
+	p, masters := c.p, comm.NewMasters(group.g, c.p.clients())
 	p.lock()
 	defer p.unlock()
 	if !p.ours(masters) {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/openimpi/impi/core/coll"
 	"github.com/openimpi/impi/core/comm"
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/wire"
 )
 
@@ -57,6 +59,7 @@ const (
 	doesJoin
 	doesMerge
 	doesMeet
+	doesConnect
 	doesAll = 1<<(iota+8) - doesDup
 )
 
@@ -104,7 +107,8 @@ func (x *pact) settle(n int, bad error) (wire.ContextID, error) {
 
 // reasons are what members tell each other of when they cannot make a
 // communicator. Their numbers travel; one has what it cannot be told apart.
-var reasons = [...]error{1: ErrElsewhere, comm.ErrComm, comm.ErrGroup, comm.ErrRank, ErrTag, ErrArg, comm.ErrContexts, coll.ErrMismatch}
+var reasons = [...]error{1: ErrElsewhere, comm.ErrComm, comm.ErrGroup, comm.ErrRank, ErrTag, ErrArg, comm.ErrContexts, coll.ErrMismatch,
+	dynamic.ErrPort, ErrCall, ErrUnreachable, ErrAlone, message.ErrPeerDown, ErrInfoValue}
 
 func faultCode(err error) uint32 {
 	if err == nil {
@@ -129,14 +133,14 @@ func elsewhere(code uint32) error {
 // ours tells whether all members of c, on both sides, run this library: those of
 // other sites do if the node says nothing else, and data to them is not external32.
 func (c *Comm) ours() bool {
-	return c.p.ours(c.Masters()) && (c.local == nil || c.p.ours(comm.NewMasters(c.Remote(), c.p.roster.clients)))
+	return c.p.ours(c.Masters()) && (c.local == nil || c.p.ours(comm.NewMasters(c.Remote(), c.p.clients())))
 }
 
 // ours tells whether the members that the masters are of run this library.
 func (p *process) ours(m *comm.Masters) bool {
-	own := p.roster.clients.Of(comm.Proc(p.job.Rank))
+	own := p.clients().Of(comm.Proc(p.job.Rank))
 	for n := range m.Count() {
-		if client := m.Client(n); client != own && p.roster.foreign[client] {
+		if client := m.Client(n); client != own && p.foreignClient(client) {
 			return false
 		}
 	}

@@ -120,7 +120,7 @@ func (t *talk) sendValues(rank int, values []uint64) error {
 
 func (t *talk) postValues(rank int, values []uint64) (*message.Request, error) {
 	b := make([]byte, 8*len(values))
-	if err := t.p.data[t.peer(rank)].Encode(b, datatype.Bytes(values), datatype.Uint64, len(values)); err != nil {
+	if err := t.p.dataOf(t.peer(rank)).Encode(b, datatype.Bytes(values), datatype.Uint64, len(values)); err != nil {
 		return nil, err
 	}
 	return t.send(rank, b), nil
@@ -155,5 +155,5 @@ func (t *talk) values(rank int, b []byte, r *message.Request) ([]uint64, error) 
 		return nil, fmt.Errorf("%w: rank %d has sent %d bytes, want %d", comm.ErrMessage, rank, n, len(b))
 	}
 	values := make([]uint64, n/8)
-	return values, t.p.data[t.peer(rank)].Decode(datatype.Bytes(values), b, datatype.Uint64, len(values))
+	return values, t.p.dataOf(t.peer(rank)).Decode(datatype.Bytes(values), b, datatype.Uint64, len(values))
 }

@@ -52,10 +52,9 @@ const badChoice = -1
 
 // neighbour is the lowest rank of c on this proc's machine.
 func (c *Comm) neighbour() int {
-	procs := c.p.job.Procs
-	self := &procs[c.Self()]
+	self := c.p.procOf(c.Self())
 	for p, rank := range c.Comm.Group().All() {
-		if x := &procs[p]; p == c.Self() || x.Machine != "" && x.Machine == self.Machine ||
+		if x := c.p.procOf(p); p == c.Self() || x.Machine != "" && x.Machine == self.Machine ||
 			x.Client == self.Client && x.Node == self.Node {
 			return rank
 		}

@@ -30,7 +30,7 @@ func (p *process) listen(node nodeConn) {
 			return
 		}
 		var l link.Link
-		if m.Kind == wireup.KindLink && len(fds) > 0 {
+		if brings(m.Kind) && len(fds) > 0 {
 			if l, err = received(m, fds); err != nil {
 				m.Reason = err.Error()
 			}
@@ -39,6 +39,11 @@ func (p *process) listen(node nodeConn) {
 		wireup.CloseAll(fds)
 		p.hear(m, l)
 	}
+}
+
+// brings tells whether a link may come with a message.
+func brings(k wireup.Kind) bool {
+	return k == wireup.KindLink || k == wireup.KindCaller || k == wireup.KindCalled
 }
 
 // received is openLink, but that a connection of a lasting link which broke on its
@@ -89,7 +94,7 @@ func openRing(region, sock, side int) (link.Link, error) {
 // are left in the inbox, for whoever makes progress.
 func (p *process) hear(m wireup.Message, l link.Link) {
 	switch m.Kind {
-	case wireup.KindLink:
+	case wireup.KindLink, wireup.KindCaller, wireup.KindCalled, wireup.KindNamed, wireup.KindSpawned:
 		p.inboxLock.Lock()
 		p.inbox = append(p.inbox, delivery{m, l})
 		p.inboxLock.Unlock()
@@ -136,6 +141,14 @@ func (p *process) takeDeliveries() (progress bool) {
 }
 
 func (p *process) take(d delivery) {
+	switch {
+	case d.msg.Kind != wireup.KindLink:
+		p.answered(d)
+		return
+	case d.msg.Meeting != nil && len(d.msg.Meeting.World) > 0:
+		p.takeStranger(d)
+		return
+	}
 	peer := message.Peer(d.msg.Peer)
 	if int(peer) < 0 || int(peer) >= len(p.job.Procs) {
 		if d.l != nil {

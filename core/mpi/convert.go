@@ -40,7 +40,7 @@ func (s *stream) Pack(dst []byte, off int64) {
 
 // Matched is of message.Sink.
 func (s *stream) Matched(from message.Peer, _ int64) (room int64) {
-	s.rep = s.p.data[from]
+	s.rep = s.p.dataOf(from)
 	return s.buf.size(s.rep)
 }
 
@@ -97,7 +97,7 @@ func (p *process) foreign(peer message.Peer, k datatype.Kind) bool {
 	if p.unconverted(k) {
 		return false
 	}
-	return peer < 0 || !p.data[peer].Identity(k)
+	return peer < 0 || !p.dataOf(peer).Identity(k)
 }
 
 // foreignItems is foreign for items of a datatype.
@@ -106,7 +106,7 @@ func (p *process) foreignItems(peer message.Peer, t *Datatype) bool {
 	case p.homogeneous:
 		return false
 	case peer >= 0:
-		return !t.Identity(p.data[peer])
+		return !t.Identity(p.dataOf(peer))
 	}
 	for _, rep := range p.kinds {
 		if !t.Identity(rep) {
@@ -138,7 +138,7 @@ func (p *process) items(peer message.Peer, b Buffer) cargo {
 	}
 	rep := datatype.Native
 	if foreign && peer >= 0 {
-		rep = p.data[peer]
+		rep = p.dataOf(peer)
 	}
 	x.items = p.stream(b, rep)
 	return x

@@ -45,6 +45,7 @@ func (c *Comm) end() error {
 		return c.alive()
 	}
 	c.leaveBoard()
+	c.p.use(c.Comm, -1)
 	c.p.strike(c.Comm)
 	return nil
 }
@@ -63,7 +64,14 @@ func (c *Comm) disconnect() error {
 	if err := c.meet(); err != nil {
 		return err
 	}
-	return c.end()
+	met := c.p.worldsOf(c.Comm.Group(), c.Remote())
+	if err := c.end(); err != nil {
+		return err
+	}
+	if len(met) > 0 {
+		c.p.part(met)
+	}
+	return nil
 }
 
 // quiet tells whether no send or receive on c is under way. The process is locked.

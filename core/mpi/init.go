@@ -146,6 +146,9 @@ func (r *Roster) newProcess(job *wireup.Job, agent link.Link, m machine.Machine,
 	p := &process{job: job, machine: m, control: control, grace: grace}
 	p.roster, p.data, p.kinds, p.homogeneous, p.plain = r, r.data, r.kinds, r.homogeneous, r.plain
 	p.turns.L = &p.mu
+	if err := p.describeOwn(); err != nil {
+		return nil, err
+	}
 	p.check = job.Check || os.Getenv(checkVariable) == "1"
 	var err error
 	p.eng, err = message.New(message.Config{

@@ -55,6 +55,9 @@ func (x *introduction) check() error {
 	if err := x.peer.check(); err != nil {
 		return fmt.Errorf("peer communicator: %w", err)
 	}
+	if x.peer.wide() {
+		return errForeign("IntercommCreate by a communicator of several jobs")
+	}
 	if _, ok := x.peer.Partner(x.leader); !ok {
 		return fmt.Errorf("%w: remote leader %d, the peer communicator has 0 to %d",
 			comm.ErrRank, x.leader, x.peer.Partners().Size()-1)
@@ -110,6 +113,10 @@ func (x *introduction) meet(v *verdict) {
 		return // whom should we talk to?
 	}
 	own := x.c.Comm.Group()
+	if x.c.wide() { // the other leader may know some members by other numbers, or not at all
+		v.Fault = max(v.Fault, faultCode(errForeign("IntercommCreate of a communicator of several jobs")))
+		own = comm.NewGroup(x.c.Self(), 1)
+	}
 	t := x.peer.talk(leaders, x.tag)
 	theirs, err := t.swapVerdicts(x.leader, verdict{v.Proposal, comm.Partition{{Group: own}}}, x.c.p.roster.world.Size(), 0)
 	v.Proposal = v.With(theirs.Proposal)

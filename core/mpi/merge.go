@@ -38,7 +38,7 @@ func (c *Comm) merge(high bool) (*Comm, error) {
 	ours, _ := first.At(0)
 	other, _ := second.At(0)
 	// IMPI ch.4, Intercomm_merge: equal ones are ordered by the leaders' world ranks.
-	if high && !theirs || high == theirs && other < ours {
+	if high && !theirs || high == theirs && c.p.before(other, ours) {
 		first, second = second, first
 	}
 	return c.adopt(comm.Spec{Group: first.Union(second)}, context)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/openimpi/impi/core/comm"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/wire"
@@ -60,6 +61,9 @@ type port struct {
 // addPort makes l carry packets: of peer only, or of everybody for NoPeer.
 func (p *process) addPort(l link.Link, peer message.Peer) (*port, error) {
 	q := &port{id: message.LinkID(len(p.ports)), peer: peer, link: l}
+	if n := len(p.vacant); n > 0 {
+		q.id = p.vacant[n-1]
+	}
 	if h := l.Handle(); h != link.NoHandle {
 		if err := p.set.Add(h, uint32(q.id), link.Readable); err != nil {
 			return nil, err
@@ -72,7 +76,11 @@ func (p *process) addPort(l link.Link, peer message.Peer) (*port, error) {
 		q.mute = true
 		p.mute++
 	}
-	p.ports = append(p.ports, q)
+	if n := len(p.vacant); n > 0 {
+		p.vacant, p.ports[q.id] = p.vacant[:n-1], q
+	} else {
+		p.ports = append(p.ports, q)
+	}
 	if peer == message.NoPeer {
 		p.eng.Attach(q.id)
 	} else {
@@ -314,6 +322,10 @@ func (p *process) drop(q *port, cause error) {
 		cause = fmt.Errorf("%w: %s ended it", ErrPeerGone, p.who(q))
 	}
 	cause = fmt.Errorf("link to %s: %w", p.who(q), cause)
+	if p.stranger(q.peer) {
+		p.loseStranger(q, cause)
+		return
+	}
 	if p.control == nil || phase(p.state.Load()) >= finalizing || errors.Is(cause, message.ErrProtocol) {
 		p.lose(q, cause)
 		return
@@ -353,6 +365,12 @@ func (p *process) who(q *port) string {
 	if q.peer == message.NoPeer {
 		return "the agent"
 	}
+	if g := p.guests[q.peer]; g != nil {
+		return "who was met at a port"
+	}
+	if p.stranger(q.peer) {
+		return p.member(comm.Proc(q.peer)).String()
+	}
 	return fmt.Sprintf("rank %d", q.peer)
 }
 
@@ -363,7 +381,9 @@ func (p *process) findRoutes() {
 		if !ok {
 			return
 		}
-		if !p.openDirect(peer) {
+		if p.stranger(peer) {
+			p.openStranger(peer)
+		} else if !p.openDirect(peer) {
 			p.route(peer, agentLink)
 		}
 	}

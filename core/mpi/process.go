@@ -8,6 +8,7 @@ import (
 
 	"github.com/openimpi/impi/core/comm"
 	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/internal/machine"
@@ -61,6 +62,17 @@ type process struct {
 	asked     atomic.Bool  // the node wants to know of our links
 	inboxLock sync.Mutex
 	inbox     []delivery
+
+	description *dynamic.Description // of this job, for others; nil: it meets nobody
+	worlds      atomic.Pointer[worlds]
+	guests      map[message.Peer]*guest  // at the other ends of calls
+	early       []delivery               // links from worlds that are not known yet
+	vacant      []message.LinkID         // of links to other worlds, to be used again
+	asking      map[uint64]*inquiry      // what the node has not answered yet
+	questions   uint64                   // asked so far
+	doors       map[string]dynamic.Token // keys of open ports, by name
+	callers     uint32                   // guests so far
+	introduced  map[message.Peer]*introduced
 
 	groups sync.Map // by a communicator's first context: *comm.Group; empty unless the dialect is the draft's
 

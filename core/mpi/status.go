@@ -84,7 +84,7 @@ func (s *Status) SetCancelled(flag bool) { s.cancelled = flag }
 func (p *process) probed(m message.Status) Status {
 	s := Status{Source: int(m.Source), Tag: int(m.Tag), bytes: m.Len}
 	if !p.homogeneous && m.Peer >= 0 {
-		s.rep = p.data[m.Peer]
+		s.rep = p.dataOf(m.Peer)
 	}
 	return s
 }

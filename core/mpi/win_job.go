@@ -68,7 +68,7 @@ func (w *Win) perform(c *client, h *rma.Header, t *Datatype) error {
 	case err != nil:
 		return err
 	}
-	at := rma.Items{Mem: mem, Count: int(h.Count), Type: t, Rep: w.p.data[c.peer]}
+	at := rma.Items{Mem: mem, Count: int(h.Count), Type: t, Rep: w.p.dataOf(c.peer)}
 	if err := fitting(h, &at); err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ func (w *Win) mayGo(to *Target, b *Buffer) (size sizes, none bool, err error) {
 	if err := w.reach(to); err != nil {
 		return size, false, err
 	}
-	rep := w.p.data[w.peer(to.Rank)]
+	rep := w.p.dataOf(w.peer(to.Rank))
 	size = sizes{b.size(rep), int64(to.Count) * to.Type.Packed(rep)}
 	return size, false, nil
 }

@@ -47,10 +47,9 @@ func (c *Comm) winAllocateShared(size int64, unit int, info *Info) (*Win, error)
 
 // together tells whether all members of c are on this proc's machine.
 func (c *Comm) together() error {
-	procs := c.p.job.Procs
-	self := &procs[c.Self()]
+	self := c.p.procOf(c.Self())
 	for p, rank := range c.Comm.Group().All() {
-		if p != c.Self() && !sameMachine(self, &procs[p]) {
+		if p != c.Self() && !sameMachine(self, c.p.procOf(p)) {
 			return fmt.Errorf("%w: rank %d is on another machine", rma.ErrShared, rank)
 		}
 	}

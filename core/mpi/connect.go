@@ -1,0 +1,304 @@
+package mpi
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/openimpi/impi/core/coll"
+	"github.com/openimpi/impi/core/comm"
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/wireup"
+)
+
+// step is a step of connecting. The two sides take the same ones: the root of
+// either is the one that talks to the other side. Errors name the step, and the
+// messages between the roots have it as their tag.
+type step int
+
+// The steps. The first is that of OpenPort.
+const (
+	stepOpen      step = iota
+	stepDial           // the connecting root finds out whom to call,
+	stepGreet          // and shows the key of the port;
+	stepQueue          // who is called keeps the caller until
+	stepTake           // the accepting root takes it.
+	stepTemporary      // Both roots have a temporary link.
+	stepCollect        // Each side agrees on context IDs and finds the worlds of its members;
+	stepSizes          // the roots exchange how much is to come,
+	stepTellSizes      // and tell the others.
+	stepWorlds         // The same with descriptions of the worlds,
+	stepTellWorlds
+	stepGroups // and with the groups.
+	stepTellGroups
+	stepMake    // The communicator is made;
+	stepSync    // both roots have it,
+	stepBarrier // all members of a side have it,
+	stepClose   // and the temporary link is closed.
+)
+
+// fault names the step of an error.
+func (s step) fault(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("step %d of connecting: %w", s, err)
+}
+
+// Accept waits for somebody to connect to a port of the root's and makes an
+// intercommunicator of c's group and that of those who do. All members of c, an
+// intracommunicator, call it. port and info matter at the root only.
+func (c *Comm) Accept(port string, info *Info, root int) (*Comm, error) {
+	d, err := c.connect(port, info, root, false)
+	return d, c.failed("Accept", err)
+}
+
+// Connect makes an intercommunicator of c's group and that of those who accept at a
+// port, which may be of another job. All members of c, an intracommunicator, call
+// it. port and info matter at the root only. The info key timeout says how many
+// seconds to wait for them.
+func (c *Comm) Connect(port string, info *Info, root int) (*Comm, error) {
+	d, err := c.connect(port, info, root, true)
+	return d, c.failed("Connect", err)
+}
+
+// meeting is a side's part in connecting. Its process is locked.
+type meeting struct {
+	p     *process
+	c     *Comm
+	root  int
+	near  talk // with the members of c
+	tree  comm.Tree
+	me    int    // position in the tree
+	guest *guest // at the root
+
+	context wire.ContextID
+	theirs  extent
+	worlds  []*dynamic.Description // of the other side
+	remote  *comm.Group
+	made    *Comm
+}
+
+func (c *Comm) connect(port string, info *Info, root int, calling bool) (*Comm, error) {
+	if err := c.checkIntra(); err != nil {
+		return nil, err
+	}
+	if _, ok := c.Proc(root); !ok {
+		return nil, fmt.Errorf("%w: %d, the communicator has 0 to %d", coll.ErrRoot, root, c.Size()-1)
+	}
+	if !c.ours() {
+		return nil, errForeign("Connect and Accept")
+	}
+	p := c.p
+	p.lock()
+	defer p.unlock()
+	if err := p.mayMeet(); err != nil {
+		return nil, err
+	}
+	m := &meeting{p: p, c: c, root: root, near: c.talk(inOrder, wireTag(c.ordinal())), tree: comm.NewTree(c.Masters())}
+	m.me = m.tree.Position(c.Rank())
+	var err error
+	if c.Rank() == root {
+		err = m.reach(port, info, calling)
+	}
+	err = m.hold(err)
+	if m.guest != nil {
+		m.guest.leave() // stepClose
+	}
+	return m.made, m.settle(err)
+}
+
+// settle leaves nothing behind of a meeting that has failed.
+func (m *meeting) settle(err error) error {
+	if err == nil {
+		return nil
+	}
+	var met []*world
+	for _, d := range m.worlds {
+		if w := m.p.known(d.World); w != nil {
+			met = append(met, w)
+		}
+	}
+	if m.made != nil {
+		m.made.life.Store(freed)
+		m.p.use(m.made.Comm, -1)
+		m.made = nil
+	}
+	m.p.abandon(met)
+	return err
+}
+
+// reach gets the temporary link.
+func (m *meeting) reach(port string, info *Info, calling bool) error {
+	hints, err := snapshot(info)
+	if err != nil {
+		return err
+	}
+	p := m.p
+	var name dynamic.World
+	var d delivery
+	if calling {
+		name, d, err = p.callPort(port, hints)
+	} else {
+		name, d, err = p.takeCaller(port)
+	}
+	if err != nil {
+		return err
+	}
+	if d.l == nil {
+		return stepTemporary.fault(fmt.Errorf("%w: an answer without a link", ErrNode))
+	}
+	if m.guest, err = p.invite(d.l, name, calling); err == nil {
+		err = m.guest.introduce()
+	}
+	return stepTemporary.fault(err)
+}
+
+// callPort has the node dial a port.
+func (p *process) callPort(text string, hints *Info) (name dynamic.World, d delivery, err error) {
+	port, err := dynamic.ParsePort(text)
+	if err != nil {
+		return name, d, stepDial.fault(err)
+	}
+	card, err := port.Card.AppendText(nil)
+	if err != nil {
+		return name, d, stepDial.fault(err)
+	}
+	x := &wireup.Meeting{Key: port.Key[:], Card: string(card)}
+	if x.Timeout, err = patienceOf(hints); err != nil {
+		return name, d, stepDial.fault(err)
+	}
+	d, err = p.ask(wireup.Message{Kind: wireup.KindCall, Meeting: x}, dynamic.World{})
+	return port.Name(), d, stepGreet.fault(err)
+}
+
+// patienceOf is the timeout of an info; 0 leaves it to the node.
+func patienceOf(hints *Info) (time.Duration, error) {
+	if hints == nil {
+		return 0, nil
+	}
+	v, ok, err := hints.value("timeout")
+	if err != nil || !ok {
+		return 0, err
+	}
+	seconds, err := strconv.ParseFloat(v, 64)
+	if err != nil || !(seconds > 0 && seconds <= 1e6) {
+		return 0, fmt.Errorf("%w: timeout %q is no number of seconds", ErrInfoValue, v)
+	}
+	return time.Duration(seconds * float64(time.Second)), nil
+}
+
+// takeCaller waits for a caller of a port.
+func (p *process) takeCaller(text string) (name dynamic.World, d delivery, err error) {
+	key, err := p.door(text)
+	if err != nil {
+		return name, d, stepTake.fault(err)
+	}
+	d, err = p.ask(wireup.Message{Kind: wireup.KindTake, Meeting: &wireup.Meeting{Key: key[:]}}, key.World())
+	return key.World(), d, stepTake.fault(err)
+}
+
+// hold goes through the steps from where the roots have a link, or bad is why they
+// have none.
+func (m *meeting) hold(bad error) error {
+	if _, err := m.share(stepTemporary, nil, bad); err != nil {
+		return err
+	}
+	if err := m.agree(); err != nil {
+		return err
+	}
+	own := m.p.catalogue(m.c.Comm.Group())
+	text, err := own.describe()
+	if text, err = m.exchange(stepWorlds, text, err); err != nil {
+		return err
+	}
+	if err = m.learn(text); err == nil {
+		text = own.group()
+	}
+	if text, err = m.exchange(stepGroups, text, err); err != nil {
+		return err
+	}
+	if err = m.read(text); err == nil {
+		err = m.make()
+	}
+	if _, err = m.exchange(stepSync, nil, err); err != nil {
+		return err
+	}
+	return nil
+}
+
+// agree is about context IDs: within each side, and then between the two.
+func (m *meeting) agree() error {
+	x := m.c.pact(m.c.ordinal())
+	x.propose(doesConnect, nil, func() {})
+	x.wait()
+	own := m.p.catalogue(m.c.Comm.Group())
+	mine := extent{Proposal: x.all, members: m.c.Size(), worlds: len(own.worlds)}
+	text, err := m.exchange(stepSizes, mine.append(nil), x.err)
+	if err == nil {
+		m.theirs, err = readExtent(text)
+	}
+	v := verdict{Proposal: x.all.With(m.theirs.Proposal)}
+	m.context, err = m.p.conclude(x.mine, v, comm.InterContexts, nil, err)
+	return stepCollect.fault(err)
+}
+
+// exchange has the roots tell each other something, and then all members of their
+// sides, which is the next step.
+func (m *meeting) exchange(s step, body []byte, bad error) ([]byte, error) {
+	if m.c.Rank() == m.root {
+		body, bad = m.guest.swap(s, body, bad)
+	}
+	return m.share(s+1, body, bad)
+}
+
+// share tells all members what the root has, or why it has nothing. What is wrong
+// with others matters to themselves only.
+func (m *meeting) share(s step, body []byte, bad error) ([]byte, error) {
+	text, err := m.spread(status(bad, body)[lengthLen:])
+	switch {
+	case bad != nil:
+		return nil, bad
+	case err != nil:
+		return nil, s.fault(err)
+	case m.c.Rank() == m.root:
+		return body, nil
+	}
+	text, err = outcome(text)
+	return text, s.fault(err)
+}
+
+// spread gets what the root says to all members: to rank 0 first, and then down the
+// tree.
+func (m *meeting) spread(text []byte) ([]byte, error) {
+	t, root := &m.near, m.tree.Position(m.root)
+	send := func(position int) []sending { return t.post(m.tree.Rank(position), append(letter(), text...)) }
+	var open []sending
+	var err error
+	parent, below := m.tree.Parent(m.me)
+	switch {
+	case m.me == root && below:
+		open = send(0)
+		_, err = t.read(m.tree.Rank(parent), maxSwap)
+	case below:
+		text, err = t.read(m.tree.Rank(parent), maxSwap)
+	case m.me != root:
+		text, err = t.read(m.root, maxSwap)
+	}
+	if err != nil {
+		text = binary.BigEndian.AppendUint32(nil, faultCode(err)) // so that those below do not wait
+	}
+	for _, child := range m.tree.Children(m.me) {
+		open = append(open, send(child)...)
+	}
+	return text, errors.Join(err, t.sent(open))
+}
+
+// make makes the communicator.
+func (m *meeting) make() (err error) {
+	m.made, err = m.c.adopt(comm.Spec{Group: m.c.Comm.Group(), Masters: m.c.Masters(), Remote: m.remote}, m.context)
+	return stepMake.fault(err)
+}

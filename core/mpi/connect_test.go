@@ -1,0 +1,394 @@
+package mpi
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/mpierr"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/machine"
+	"github.com/openimpi/impi/internal/wireup"
+)
+
+// meadow is the nodes of all procs of a test, in memory: what they do for procs of
+// different jobs.
+type meadow struct {
+	mu    sync.Mutex
+	procs map[dynamic.Member]*process
+	ports map[dynamic.World]*openPort
+	links int // to procs of other worlds, made so far
+}
+
+// openPort has who calls, and who wants to take a caller: one of them is empty.
+type openPort struct {
+	calls, takes []knock
+}
+
+// knock is a question that awaits its answer.
+type knock struct {
+	p      *process
+	number uint64
+}
+
+func newMeadow() *meadow {
+	return &meadow{procs: map[dynamic.Member]*process{}, ports: map[dynamic.World]*openPort{}}
+}
+
+// gate is the node of one proc.
+type gate struct {
+	m  *meadow
+	me dynamic.Member
+}
+
+func (g *gate) Send(m wireup.Message) error {
+	g.m.mu.Lock()
+	defer g.m.mu.Unlock()
+	p := g.m.procs[g.me]
+	switch m.Kind {
+	case wireup.KindPort:
+		g.m.ports[portOf(m.Meeting.Key)] = &openPort{}
+	case wireup.KindUnport:
+		name := portOf(m.Meeting.Key)
+		for _, k := range g.m.ports[name].calls {
+			k.refuse(wireup.KindCalled)
+		}
+		delete(g.m.ports, name)
+	case wireup.KindTake:
+		g.m.take(knock{p, m.Meeting.Request}, &m)
+	case wireup.KindCall:
+		g.m.call(knock{p, m.Meeting.Request}, &m)
+	case wireup.KindOpen:
+		g.m.open(g.me, &m)
+	default: // nothing that the tests wait for
+	}
+	return nil
+}
+
+// portOf is the name of the port with a key.
+func portOf(key []byte) dynamic.World {
+	k := dynamic.Token(key)
+	return k.World()
+}
+
+// refuse answers that there is no such port.
+func (k knock) refuse(kind wireup.Kind) {
+	k.p.hear(wireup.Message{Kind: kind, Reason: "the port is closed", Meeting: &wireup.Meeting{Request: k.number, Class: int(mpierr.Port)}}, nil)
+}
+
+func (m *meadow) take(k knock, msg *wireup.Message) {
+	if msg.Meeting.Cancel {
+		for _, o := range m.ports {
+			o.takes = slices.DeleteFunc(o.takes, func(x knock) bool { return x == k })
+		}
+		k.refuse(wireup.KindCaller)
+		return
+	}
+	o := m.ports[portOf(msg.Meeting.Key)]
+	o.takes = append(o.takes, k)
+	o.pair()
+}
+
+func (m *meadow) call(k knock, msg *wireup.Message) {
+	o := m.ports[portOf(msg.Meeting.Key)]
+	if o == nil {
+		k.refuse(wireup.KindCalled)
+		return
+	}
+	o.calls = append(o.calls, k)
+	o.pair()
+}
+
+func (o *openPort) pair() {
+	for len(o.calls) > 0 && len(o.takes) > 0 {
+		c, t := o.calls[0], o.takes[0]
+		o.calls, o.takes = o.calls[1:], o.takes[1:]
+		a, b := socketPair()
+		c.p.hear(wireup.Message{Kind: wireup.KindCalled, Meeting: &wireup.Meeting{Request: c.number}}, a)
+		t.p.hear(wireup.Message{Kind: wireup.KindCaller, Meeting: &wireup.Meeting{Request: t.number}}, b)
+	}
+}
+
+func (m *meadow) open(from dynamic.Member, msg *wireup.Message) {
+	to := dynamic.Member{World: dynamic.World(msg.Meeting.World), Rank: msg.Peer}
+	tell := func(p *process, who dynamic.Member, l link.Link, reason string) {
+		p.hear(wireup.Message{Kind: wireup.KindLink, Peer: who.Rank, Reason: reason, Meeting: &wireup.Meeting{World: who.World[:]}}, l)
+	}
+	target := m.procs[to]
+	if target == nil {
+		tell(m.procs[from], to, nil, "nobody is there")
+		return
+	}
+	m.links++
+	a, b := socketPair()
+	tell(m.procs[from], to, a, "")
+	tell(target, from, b, "")
+}
+
+// world starts the procs of a job, of two sites if there are enough.
+func (m *meadow) world(t *testing.T, name string, n int) []*process {
+	t.Helper()
+	var token dynamic.Token
+	copy(token[:], name)
+	card := dynamic.Card{
+		Version: dynamic.CardVersion, Node: name, ByteOrder: dynamic.LittleEndian,
+		Offers: []dynamic.Offer{{Transport: "memory", Address: name}},
+	}
+	d := dynamic.Description{
+		World: token.World(), Secret: token.Meeting(),
+		Limits: dynamic.Limits{DataLen: 1000, AckMark: 2, HiWater: 4, TagUB: 1 << 20, XSize: 1024, MaxLinear: 4},
+		Groups: []dynamic.Group{{Count: (n + 1) / 2, Site: 0, Card: card}},
+	}
+	if n > 1 {
+		d.Groups = append(d.Groups, dynamic.Group{Count: n / 2, Site: 1, Card: card})
+	}
+	text, err := d.Append(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cardText, err := card.AppendText(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := layout{procs: n, client: func(r int) int { return r / ((n + 1) / 2) }}
+	procs := make([]*process, n)
+	for r := range procs {
+		who := dynamic.Member{World: d.World, Rank: wire.WorldRank(r)}
+		job := l.job(r)
+		job.World, job.Card = text, string(cardText)
+		if procs[r], err = newProcess(job, nil, machine.Local{}, &gate{m, who}); err != nil {
+			t.Fatal(err)
+		}
+		m.mu.Lock()
+		m.procs[who] = procs[r]
+		m.mu.Unlock()
+	}
+	for a := range procs {
+		for b := range a {
+			la, lb := socketPair()
+			connect(t, procs[a], b, la)
+			connect(t, procs[b], a, lb)
+		}
+	}
+	return procs
+}
+
+// apiece runs body on all procs of some worlds at a time.
+func apiece(t *testing.T, worlds [][]*process, body func(world int, c *Comm) error) {
+	t.Helper()
+	errs := make(chan error)
+	n := 0
+	for w, procs := range worlds {
+		n += len(procs)
+		for r, p := range procs {
+			go func() {
+				err := body(w, p.world)
+				if err != nil {
+					err = fmt.Errorf("world %d, rank %d: %w", w, r, err)
+					p.lock()
+					p.close() // so that the others see it
+					p.unlock()
+				}
+				errs <- err
+			}()
+		}
+	}
+	for range n {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// rendezvous connects two worlds: the root of the first one opens a port, whose
+// name gets to the other by a channel.
+func rendezvous(c *Comm, accepts bool, root int, name chan string) (*Comm, error) {
+	if !accepts {
+		port := ""
+		if c.Rank() == root {
+			port = <-name
+		}
+		return c.Connect(port, nil, root)
+	}
+	port := ""
+	if c.Rank() == root {
+		var err error
+		if port, err = c.p.openPort(nil); err != nil {
+			return nil, err
+		}
+		name <- port
+	}
+	d, err := c.Accept(port, nil, root)
+	if c.Rank() == root {
+		err = errors.Join(err, c.p.closePort(port))
+	}
+	return d, err
+}
+
+// everyoneTalks has each member talk to each on the other side.
+func everyoneTalks(inter *Comm) error {
+	n, err := inter.RemoteSize()
+	if err != nil {
+		return err
+	}
+	var open []Request
+	got := make([]int64, n)
+	for r := range n {
+		q, err := Irecv(inter, got[r:r+1], r, 3)
+		if err != nil {
+			return err
+		}
+		s, err := Isend(inter, []int64{int64(100*inter.Rank() + r)}, r, 3)
+		if err != nil {
+			return err
+		}
+		open = append(open, q, s)
+	}
+	if err := Waitall(open, nil); err != nil {
+		return err
+	}
+	for r := range n {
+		if err := expect("message", got[r], int64(100*r+inter.Rank())); err != nil {
+			return err
+		}
+	}
+	long := pattern(5000, inter.Rank()) // many packets of what the worlds have in common
+	in := make([]byte, len(long))
+	if inter.Rank() == 0 {
+		if _, err := Sendrecv(inter, long, 0, 4, in, 0, 4); err != nil {
+			return err
+		}
+		return expect("long message", string(in), string(long))
+	}
+	return nil
+}
+
+func TestConnect(t *testing.T) {
+	for _, size := range [][2]int{{1, 1}, {3, 2}, {2, 5}} {
+		for root := range min(size[0], size[1]) {
+			t.Run(fmt.Sprintf("%d and %d, root %d", size[0], size[1], root), func(t *testing.T) {
+				m, name := newMeadow(), make(chan string, 1)
+				worlds := [][]*process{m.world(t, "a", size[0]), m.world(t, "b", size[1])}
+				apiece(t, worlds, func(w int, c *Comm) error {
+					inter, err := rendezvous(c, w == 0, root, name)
+					if err != nil {
+						return err
+					}
+					n, _ := inter.RemoteSize()
+					dup, err2 := inter.Dup()
+					if err := errors.Join(expect("remote size", n, size[1-w]), everyoneTalks(inter), err2); err != nil {
+						return err
+					}
+					sum := []int64{0}
+					return errors.Join(everyoneTalks(dup), Allreduce(dup, []int64{int64(10 + w)}, sum, Sum),
+						expect("sum of the others", sum[0], int64(size[1-w]*(11-w))),
+						dup.Disconnect(), inter.Disconnect())
+				})
+				for w, procs := range worlds {
+					for r, p := range procs {
+						if met := p.worlds.Load().met; len(met) > 0 && !met[0].leaving {
+							t.Errorf("world %d, rank %d still knows a world", w, r)
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
+// Three worlds meet pairwise, all at once.
+func TestConnectThreeWorldsAtOnce(t *testing.T) {
+	m := newMeadow()
+	worlds := [][]*process{m.world(t, "a", 2), m.world(t, "b", 3), m.world(t, "c", 2)}
+	names := map[[2]int]chan string{{0, 1}: make(chan string, 1), {0, 2}: make(chan string, 1), {1, 2}: make(chan string, 1)}
+	apiece(t, worlds, func(w int, c *Comm) error {
+		errs := make(chan error, 2)
+		for _, pair := range [][2]int{{0, 1}, {0, 2}, {1, 2}} {
+			if pair[0] != w && pair[1] != w {
+				continue
+			}
+			own, err := c.Dup() // goroutines have communicators of their own
+			if err != nil {
+				return err
+			}
+			go func() {
+				inter, err := rendezvous(own, pair[0] == w, 0, names[pair])
+				if err == nil {
+					err = errors.Join(everyoneTalks(inter), inter.Disconnect())
+				}
+				errs <- err
+			}()
+		}
+		return errors.Join(<-errs, <-errs)
+	})
+}
+
+func TestConnectAgainAndAgain(t *testing.T) {
+	m, name := newMeadow(), make(chan string, 1)
+	worlds := [][]*process{m.world(t, "a", 2), m.world(t, "b", 1)}
+	const times = 200
+	apiece(t, worlds, func(w int, c *Comm) error {
+		for range times {
+			inter, err := rendezvous(c, w == 0, 0, name)
+			if err == nil {
+				err = errors.Join(everyoneTalks(inter), inter.Disconnect())
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	for w, procs := range worlds {
+		for r, p := range procs {
+			if n := len(p.ports); n > 12 {
+				t.Errorf("world %d, rank %d has %d places for links after %d meetings", w, r, n, times)
+			}
+			if n := len(p.worlds.Load().met) + len(p.guests) + len(p.introduced) + len(p.asking) + len(p.doors); n > 6 {
+				t.Errorf("world %d, rank %d remembers %d things after %d meetings", w, r, n, times)
+			}
+		}
+	}
+}
+
+func TestConnectFails(t *testing.T) {
+	m := newMeadow()
+	worlds := [][]*process{m.world(t, "a", 3), m.world(t, "b", 1)}
+	closed, err := worlds[1][0].openPort(nil)
+	if err = errors.Join(err, worlds[1][0].closePort(closed)); err != nil {
+		t.Fatal(err)
+	}
+	apiece(t, worlds[:1], func(_ int, c *Comm) error {
+		var all []error
+		for _, x := range []struct{ what, port string }{
+			{"closed port", closed}, {"malformed port", "tag#0$"}, {"damaged port", strings.Replace(closed, "rank=", "rank=x", 1)},
+		} {
+			port := ""
+			if c.Rank() == 1 {
+				port = x.port
+			}
+			d, err := c.Connect(port, nil, 1)
+			e, err2 := c.Accept(port, nil, 1)
+			all = append(all, classed("connect to "+x.what, err, mpierr.Port), classed("accept at "+x.what, err2, mpierr.Port),
+				expect("communicators", d == nil && e == nil, true))
+		}
+		gone, late := NewInfo(), NewInfo()
+		all = append(all, gone.Free(), late.Set("timeout", "soon"))
+		_, err1 := c.Connect(closed, gone, 0)
+		_, err2 := c.Connect(closed, late, 0)
+		want := []mpierr.Class{mpierr.Other, mpierr.InfoValue} // that an info was freed is nothing that others are told
+		if c.Rank() == 0 {
+			want[0] = mpierr.Info
+		}
+		all = append(all, classed("freed info", err1, want[0]), classed("timeout soon", err2, want[1]),
+			classed("a port that is not open", c.p.closePort(closed), mpierr.Port), classed("open with a freed info", second(c.p.openPort(gone)), mpierr.Info))
+		return errors.Join(append(all,
+			classed("root 3", second(c.Connect(closed, nil, 3)), mpierr.Root),
+			classed("root -1", second(c.Accept(closed, nil, -1)), mpierr.Root))...)
+	})
+}

@@ -1,0 +1,104 @@
+package mpi
+
+import (
+	"crypto/rand"
+	"fmt"
+	"strings"
+
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/internal/wireup"
+)
+
+// OpenPort opens a port and gives its name: a line of printable text, which is all
+// that somebody needs to connect. It is a capability: who has it gets in. The port
+// is the calling proc's, and ends with it.
+func (x *Proc) OpenPort(info *Info) (string, error) { return x.p.openPort(info) }
+
+// ClosePort closes a port. Who waits there, or is to be accepted there, is refused.
+func (x *Proc) ClosePort(name string) error { return x.p.closePort(name) }
+
+func (p *process) openPort(info *Info) (string, error) {
+	if _, err := snapshot(info); err != nil {
+		return "", p.failed("OpenPort", err)
+	}
+	p.lock()
+	name, err := p.makePort()
+	p.unlock()
+	return name, p.failed("OpenPort", err)
+}
+
+// makePort is openPort for a locked process.
+//
+// Step 0 of connecting.
+func (p *process) makePort() (string, error) {
+	if err := p.mayMeet(); err != nil {
+		return "", err
+	}
+	card, err := dynamic.ParseCard([]byte(p.job.Card))
+	if err != nil {
+		return "", fmt.Errorf("%w: its own card: %w", ErrAlone, err)
+	}
+	port := dynamic.Port{Opener: dynamic.Member{World: p.description.World, Rank: p.job.Rank}, Card: card}
+	_, _ = rand.Read(port.Key[:]) // never fails
+	name, err := port.AppendText(nil)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrAlone, err)
+	}
+	if err := p.control.Send(wireup.Message{Kind: wireup.KindPort, Meeting: &wireup.Meeting{Key: port.Key[:]}}); err != nil {
+		return "", err
+	}
+	if p.doors == nil {
+		p.doors = make(map[string]dynamic.Token)
+	}
+	p.doors[string(name)] = port.Key
+	return string(name), nil
+}
+
+// mayMeet refuses where no other jobs can be met.
+func (p *process) mayMeet() error {
+	switch {
+	case p.failure != nil:
+		return p.failure
+	case phase(p.state.Load()) >= finalizing:
+		return ErrFinalized
+	case p.description == nil || p.control == nil:
+		return ErrAlone
+	}
+	return nil
+}
+
+func (p *process) closePort(name string) error {
+	p.lock()
+	err := p.shutPort(name)
+	p.unlock()
+	return p.failed("ClosePort", err)
+}
+
+func (p *process) shutPort(name string) error {
+	key, err := p.door(name)
+	if err != nil {
+		return err
+	}
+	delete(p.doors, strings.TrimSpace(name))
+	for number, q := range p.asking { // who accepts there
+		if q.port == key.World() && q.answer == nil {
+			m := wireup.Message{Kind: wireup.KindTake, Meeting: &wireup.Meeting{Request: number, Cancel: true}}
+			if err := p.control.Send(m); err != nil {
+				return err
+			}
+		}
+	}
+	return p.control.Send(wireup.Message{Kind: wireup.KindUnport, Meeting: &wireup.Meeting{Key: key[:]}})
+}
+
+// door gives the key of a port of this proc.
+func (p *process) door(name string) (dynamic.Token, error) {
+	if err := p.mayMeet(); err != nil {
+		return dynamic.Token{}, err
+	}
+	key, ok := p.doors[strings.TrimSpace(name)]
+	if !ok {
+		return key, fmt.Errorf("%w: this proc has no such port open", dynamic.ErrPort)
+	}
+	return key, nil
+}

@@ -1,0 +1,112 @@
+package mpi
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/openimpi/impi/core/comm"
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/wireup"
+)
+
+// maxEarly is how many links from worlds that this proc does not know yet may
+// wait: another proc of the job is just telling it.
+const maxEarly = 256
+
+// card is the business card of a rank of the world.
+func (w *world) card(rank wire.WorldRank) *dynamic.Card {
+	n := int(rank)
+	for i := range w.Groups {
+		if n < w.Groups[i].Count {
+			return &w.Groups[i].Card
+		}
+		n -= w.Groups[i].Count
+	}
+	panic(fmt.Sprintf("mpi: rank %d of a world of %d", rank, w.size))
+}
+
+// openStranger asks the node for a link to a proc of another world. There is no
+// other way to reach it.
+func (p *process) openStranger(peer message.Peer) {
+	who := p.member(comm.Proc(peer))
+	w := p.worldOf(comm.Proc(peer))
+	card, err := w.card(who.Rank).AppendText(nil)
+	if err == nil {
+		err = p.control.Send(wireup.Message{Kind: wireup.KindOpen, Peer: who.Rank, Meeting: &wireup.Meeting{
+			World: w.World[:], Secret: w.Secret[:], Card: string(card),
+		}})
+	}
+	if err != nil {
+		p.eng.PeerDown(peer, err)
+	}
+}
+
+// takeStranger takes a link to a proc of another world, or the news that there is
+// none.
+func (p *process) takeStranger(d delivery) {
+	var name dynamic.World
+	if copy(name[:], d.msg.Meeting.World) != len(name) || p.description == nil {
+		d.close()
+		return
+	}
+	w := p.known(name)
+	switch {
+	case w == nil && d.l != nil && len(p.early) < maxEarly:
+		p.early = append(p.early, d)
+	case w == nil || d.msg.Peer < 0 || int(d.msg.Peer) >= w.size:
+		d.close()
+	case d.l == nil:
+		p.eng.PeerDown(message.Peer(w.first)+message.Peer(d.msg.Peer), fmt.Errorf("%w: %s", ErrUnreachable, d.msg.Reason))
+		p.rouse()
+	default:
+		peer := message.Peer(w.first) + message.Peer(d.msg.Peer)
+		q, err := p.addPort(p.traced(d.l, fmt.Sprintf("%s to %v", d.msg.Transport, p.member(comm.Proc(peer))), message.NoPeer), peer)
+		if err != nil {
+			d.close()
+			p.eng.PeerDown(peer, err)
+		} else if _, ok := p.eng.Route(peer); !ok {
+			p.eng.SetRoute(peer, q.id)
+		}
+	}
+}
+
+// ErrUnreachable means that there is no link to a proc of another job.
+var ErrUnreachable = errors.New("the proc cannot be reached")
+
+// takeEarly looks again at links that came before their world was known.
+func (p *process) takeEarly() {
+	early := p.early
+	p.early = nil
+	for _, d := range early {
+		p.takeStranger(d)
+	}
+}
+
+// close closes the link that was delivered, if there is one.
+func (d *delivery) close() {
+	if d.l != nil {
+		_ = d.l.Close()
+	}
+}
+
+// loseStranger is lose for a link to another world. One that was ended in order
+// may be followed by another.
+func (p *process) loseStranger(q *port, cause error) {
+	p.eng.Detach(q.id, cause)
+	p.vacant = append(p.vacant, q.id)
+	p.rouse()
+	if g := p.guests[q.peer]; g != nil {
+		g.gone()
+		return
+	}
+	w := p.worldOf(comm.Proc(q.peer))
+	if errors.Is(cause, ErrPeerGone) || errors.Is(cause, io.EOF) {
+		p.eng.Renew(q.peer)
+	}
+	if w != nil {
+		p.forget(w)
+	}
+}
