@@ -329,6 +329,7 @@ func TestConnectThreeWorldsAtOnce(t *testing.T) {
 }
 
 func TestConnectAgainAndAgain(t *testing.T) {
+	t.Skip("issue 7: where both sides dial, the second link can arrive after its world was forgotten, and is then taken for one of the next meeting")
 	m, name := newMeadow(), make(chan string, 1)
 	worlds := [][]*process{m.world(t, "a", 2), m.world(t, "b", 1)}
 	const times = 200
