@@ -62,7 +62,6 @@ func Serve(o Options) {
 		os.Exit(1)
 	}
 	nameProcess(o.Transport.Info().Name)
-	askForShortSlices()
 	captureStdLog()
 	s := newServer(o, fds)
 	go watchNode(fds, s)
