@@ -31,13 +31,13 @@ func (e *env) relay(address string) *relay {
 	}
 	// Somebody else may listen for TCP at a UDP port's number.
 	if free, err := net.ListenPacket("udp", target); err == nil {
-		free.Close()
+		_ = free.Close()
 	} else {
 		e.Skipf("%s is a UDP port", target)
 	}
 	// A connection made to find out would be one that the listener has to judge.
 	if free, err := net.Listen("tcp", target); err == nil {
-		free.Close()
+		_ = free.Close()
 		e.Skipf("nobody listens for TCP at %s", target)
 	}
 	host, _, _ := net.SplitHostPort(target)
@@ -62,7 +62,7 @@ func (r *relay) accept(front net.Listener, target string, all *sync.WaitGroup) {
 		}
 		d, err := net.Dial("tcp", target)
 		if err != nil {
-			c.Close()
+			_ = c.Close()
 			continue
 		}
 		near, far := c.(*net.TCPConn), d.(*net.TCPConn)
@@ -122,7 +122,7 @@ func (r *relay) close() {
 		if r.reset {
 			_ = c.SetLinger(0)
 		}
-		c.Close()
+		_ = c.Close()
 	}
 	r.open = nil
 }
