@@ -105,7 +105,7 @@ func putOnBoards(t *testing.T, procs []*process) {
 func onlyBoards(t *testing.T) {
 	t.Helper()
 	if boardOff {
-		t.Skip("IMPI_TEST_BOARD=off")
+		t.Skip("NOT RUN: it is about boards, and IMPI_TEST_BOARD=off takes them away")
 	}
 }
 

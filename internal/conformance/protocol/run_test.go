@@ -20,7 +20,7 @@ import (
 // Our own implementation keeps every rule, SHOULDs included.
 func TestOurs(t *testing.T) {
 	if testing.Short() {
-		t.Skip("builds and runs some 250 jobs")
+		t.Skip("NOT RUN: the cases against ours, some 250 jobs, and -short is given")
 	}
 	dir := t.TempDir()
 	build := exec.Command("go", "build", "-o", dir+"/", "../../../cmd/impi-node", "../../../cmd/impi-server", "../../../cmd/impi-conform")
@@ -172,10 +172,10 @@ func TestShouldIsNoFailure(t *testing.T) {
 // Daemons that have left their process group end with the case.
 func TestNothingIsLeft(t *testing.T) {
 	if _, err := os.Stat("/proc/self/environ"); err != nil {
-		t.Skip("there is no /proc")
+		t.Skip("NOT RUN: what daemons leave is found by /proc, and there is none")
 	}
 	if _, err := exec.LookPath("setsid"); err != nil {
-		t.Skip("there is no setsid")
+		t.Skip("NOT RUN: a daemon is made by setsid, and there is none")
 	}
 	file := filepath.Join(t.TempDir(), "pid")
 	judged(t, &Commands{ClientCommand: "setsid sh -c 'echo $$ > " + file + "; exec sleep 1000' & sleep 1000"}, "AUTH-01")

@@ -15,7 +15,7 @@ const quick = "^(window-too-wide|syncack-before-match|ack-of-one|stray-syncack-f
 // TestQuick does with a few faults what make conform-mutants does with all.
 func TestQuick(t *testing.T) {
 	if testing.Short() {
-		t.Skip("builds three programs")
+		t.Skip("NOT RUN: it builds three programs with faults, and -short is given")
 	}
 	var report bytes.Buffer
 	tool := tool{report: &report, patience: 4 * time.Second, workers: 2}
@@ -41,7 +41,7 @@ func TestQuick(t *testing.T) {
 // A fault that the case named for it cannot see is told, with the case.
 func TestNotNoticed(t *testing.T) {
 	if testing.Short() {
-		t.Skip("builds three programs")
+		t.Skip("NOT RUN: it builds three programs with faults, and -short is given")
 	}
 	var report bytes.Buffer
 	tool := tool{report: &report, patience: 4 * time.Second, workers: 1}
