@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/internal/machine"
 	"github.com/openimpi/impi/internal/wireup"
 )
 
@@ -39,7 +40,7 @@ func (p *process) makePort() (string, error) {
 		return "", fmt.Errorf("%w: its own card: %w", ErrAlone, err)
 	}
 	port := dynamic.Port{Opener: dynamic.Member{World: p.description.World, Rank: p.job.Rank}, Card: card}
-	_, _ = rand.Read(port.Key[:]) // never fails
+	p.random(port.Key[:])
 	name, err := port.AppendText(nil)
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrAlone, err)
@@ -52,6 +53,15 @@ func (p *process) makePort() (string, error) {
 	}
 	p.doors[string(name)] = port.Key
 	return string(name), nil
+}
+
+// random fills b with what nobody can guess.
+func (p *process) random(b []byte) {
+	if r, ok := p.machine.(machine.Random); ok {
+		r.Random(b)
+		return
+	}
+	_, _ = rand.Read(b) // never fails
 }
 
 // mayMeet refuses where no other jobs can be met.

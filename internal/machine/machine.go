@@ -25,6 +25,13 @@ type Machine interface {
 	Exit(code int)
 }
 
+// Random is a Machine with random bytes of its own, for keys. Of others the proc asks
+// crypto/rand.
+type Random interface {
+	// Random fills b.
+	Random(b []byte)
+}
+
 // Set is a set of links to wait for. Wait is for one goroutine at a time; the
 // other methods may be called meanwhile.
 type Set interface {
