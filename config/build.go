@@ -115,6 +115,7 @@ func (b *builder) site(s *siteDraft) {
 	own, shared := b.layers(s, "wait")
 	s.Wait = pick(Wait{Auto: true}, "spin", own, shared)
 	b.log(s)
+	b.spawn(s)
 }
 
 // hosts takes s's host blocks. Those at the top of the file are meant for the

@@ -65,6 +65,7 @@ func Default(procs int, command []string, builtins ...string) *Job {
 		Labels:   Labels{Versions: []Version{{}, OwnVersion}},
 		Wait:     Wait{Auto: true},
 		Log:      defaultLog(),
+		Spawn:    Spawn{Slots: DefaultSlots},
 	}
 	for _, name := range builtins {
 		site.Transports = append(site.Transports, Transport{Name: name, Builtin: true})

@@ -60,6 +60,7 @@ type Site struct {
 	Labels     Labels
 	Wait       Wait
 	Log        Log
+	Spawn      Spawn
 	Pos        Pos
 }
 

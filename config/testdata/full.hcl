@@ -41,7 +41,7 @@ limits {
 }
 
 # What holds for all sites. A site block can have the same blocks. Of program,
-# protocol, wait and log, the site's attributes win one by one; a transport or
+# protocol, wait, log and spawn, the site's attributes win one by one; a transport or
 # route in the site stands for the whole of the one here with the same label.
 program {
   command = ["./bin/prog", "--rounds", "1000"] # without a slash: looked up in PATH
@@ -123,6 +123,13 @@ protocol {
 # long and then sleeps, "0" sleeps at once.
 wait { spin = "auto" }
 
+# What may be started while the job runs, by MPI_Comm_spawn. Without the block, and
+# without allow, procs of the site itself spawn what they like and others nothing.
+spawn {
+  slots = 256                   # most spawned procs that live at a time; 0: none
+  allow = ["./bin/*", "/opt/x"] # patterns of file names of programs, for all who spawn here
+}
+
 log {
   level  = "info" # trace, debug, info, warn, error
   format = "text" # text, json
@@ -155,6 +162,7 @@ site "beta" {
   }
   wait { spin = "20us" }
   log { level = "debug" }
+  spawn { slots = 8 }
 }
 
 site "gamma" {

@@ -1,0 +1,74 @@
+package config
+
+import (
+	"path/filepath"
+	"slices"
+)
+
+// DefaultSlots is how many spawned procs a site may have at a time without a
+// spawn block.
+const DefaultSlots = 256
+
+// Spawn says which programs may be started at a site while the job runs
+// (MPI_Comm_spawn), and how many procs of them there may be.
+type Spawn struct {
+	Slots int // most living procs that were spawned, whoever asked for them
+
+	// Allow has absolute file name patterns of programs. Only with it procs of other
+	// sites may spawn here. nil stands for no list, which is not an empty one.
+	Allow []string
+}
+
+// Allows tells whether a program may be spawned, which is a clean absolute path, by
+// a proc of the site itself or by a guest: one of another site. Without a list the
+// site's own may start any, as they may in other ways: they run as the same user.
+func (s *Spawn) Allows(path string, guest bool) bool {
+	if s.Allow == nil {
+		return !guest
+	}
+	return slices.ContainsFunc(s.Allow, func(pattern string) bool {
+		ok, err := filepath.Match(pattern, path)
+		return err == nil && ok
+	})
+}
+
+// spawn merges s's spawn blocks. One without a list lets only the site itself spawn.
+func (b *builder) spawn(s *siteDraft) {
+	own, shared := b.layers(s, "spawn")
+	s.Spawn = Spawn{Slots: int(pick(int64(DefaultSlots), "slots", own, shared))}
+	for i, pattern := range pick([]string(nil), "allow", own, shared) {
+		if _, err := filepath.Match(pattern, ""); err != nil {
+			b.fault(elementOf("allow", i, own, shared), quote(pattern)+" is no pattern of file names",
+				`write a path; * stands for any characters but /, ? for one, [a-c] for one of these`)
+		}
+		s.Spawn.Allow = append(s.Spawn.Allow, absolute(b.dir, pattern))
+	}
+}
+
+// elementOf is the place of an element of a list in the first block that has it.
+func elementOf(name string, i int, blocks ...*block) Pos {
+	for _, in := range blocks {
+		if elements := in.list(name); i < len(elements) {
+			return elements[i]
+		}
+	}
+	return placeOf(name, blocks...)
+}
+
+// list has the places of a list's elements, if it is written out in b.
+func (b *block) list(name string) []Pos {
+	if !b.has(name) {
+		return nil
+	}
+	return b.values[name].elements
+}
+
+func blockSpawn() *blockSpec {
+	return &blockSpec{
+		name: "spawn",
+		attrs: []attrSpec{
+			{name: "slots", kind: integer(0, 1<<20)},
+			{name: "allow", kind: words(`["./bin/*"]`)},
+		},
+	}
+}
