@@ -43,6 +43,7 @@ var directions = []direction{
 	{from: "plugins/sdk/...", ours: []string{"transports", "transports/socket", "transports/ring", "transports/conn", "core/link", "plugins/proto/...", "plugins/sdk/..."}},
 	{from: "plugins/...", ours: []string{"transports", "transports/socket", "transports/ring", "transports/relay", "transports/conn", "core/link", "plugins/...", "internal/launch"}},
 	{from: "config/...", ours: nil, others: []string{"github.com/hashicorp/hcl/v2/...", "github.com/zclconf/go-cty/..."}},
+	{from: "include", ours: nil, others: noOthers},
 	{from: "internal/repotest", ours: nil, others: noOthers},
 	{from: "internal/poll", ours: []string{"core/link", "core/wire"}},
 	{from: "internal/wireup", ours: []string{"core/wire", "core/dynamic", "core/board"}},
@@ -65,9 +66,9 @@ var directions = []direction{
 			"internal/...",
 		},
 	},
-	{from: "internal/...", ours: []string{"core/...", "transports/...", "plugins/...", "config", "internal/..."}},
+	{from: "internal/...", ours: []string{"core/...", "transports/...", "plugins/...", "config", "include", "internal/..."}},
 	{from: "examples/...", ours: []string{"core/mpi", "examples/..."}, others: noOthers},
-	{from: "cmd/...", ours: []string{"core/...", "transports/...", "plugins/...", "config", "internal/..."}},
+	{from: "cmd/...", ours: []string{"core/...", "transports/...", "plugins/...", "config", "include", "internal/..."}},
 }
 
 // Imports wants imports to go down: design, folders.

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-var topLevel = []string{"cmd", "config", "core", "docs", "examples", "internal", "plugins", "transports"}
+var topLevel = []string{"cmd", "config", "core", "docs", "examples", "include", "internal", "plugins", "transports"}
 
 // TopLevel wants the folders at the top to be exactly those of the design.
 func TopLevel(r *Repo) []Problem {

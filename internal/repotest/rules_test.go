@@ -38,7 +38,7 @@ var examples = map[string][]example{
 		{"good", allFolders(".ci"), nil},
 		{"one too many", allFolders("pkg"), []string{"pkg: no folder"}},
 		{"one missing", one("cmd/x", ""), []string{
-			"config: this", "core: this", "docs: this", "examples: this", "internal: this", "plugins: this", "transports: this",
+			"config: this", "core: this", "docs: this", "examples: this", "include: this", "internal: this", "plugins: this", "transports: this",
 		}},
 	},
 	"semantics": {

@@ -1,0 +1,12 @@
+// Package include is the folder of the C header with the standard ABI of MPI
+// 5.0. C programs include mpi.h; Go code that has to know the functions reads
+// it from Header.
+package include
+
+import _ "embed"
+
+// Header is the text of mpi.h. It declares each function on a line of its own,
+// as "type name(parameters);", every parameter with its name.
+//
+//go:embed mpi.h
+var Header string
