@@ -1,0 +1,145 @@
+// Package wrapper is what the commands impicc and impicxx do: they call the
+// compiler with what a program needs to find mpi.h and the library beside the
+// arguments that they were given.
+package wrapper
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+)
+
+// Language is what a wrapper compiles.
+type Language struct {
+	Name      string   // of the wrapper
+	What      string   // C or C++
+	Variables []string // of the environment that may name the compiler, the strongest first
+	Options   []string // that name the compiler, as in -cc=clang
+	Compilers []string // to look for in PATH, the best first
+}
+
+// The two wrappers.
+var (
+	C = Language{
+		Name: "impicc", What: "C", Variables: []string{"IMPI_CC", "CC"},
+		Options: []string{"-cc="}, Compilers: []string{"cc", "gcc", "clang"},
+	}
+	CXX = Language{
+		Name: "impicxx", What: "C++", Variables: []string{"IMPI_CXX", "CXX"},
+		Options: []string{"-cxx=", "-CC="}, Compilers: []string{"c++", "g++", "clang++"},
+	}
+)
+
+// Main does a wrapper's work: the process becomes the compiler, or prints what
+// was asked for. It returns the exit status.
+func Main(lang Language) int {
+	self, err := os.Executable()
+	if err != nil {
+		return fail(os.Stderr, lang, err)
+	}
+	asked := parse(lang, os.Args[1:])
+	if asked.help {
+		fmt.Print(help(lang))
+		return 0
+	}
+	c, err := newCommand(lang, asked, self, os.Getenv)
+	if err != nil {
+		return fail(os.Stderr, lang, err)
+	}
+	if asked.show != "" {
+		text, err := c.show(asked.show)
+		if err != nil {
+			return fail(os.Stderr, lang, err)
+		}
+		fmt.Println(text)
+		return 0
+	}
+	path, err := c.program()
+	if err != nil {
+		return fail(os.Stderr, lang, err)
+	}
+	return fail(os.Stderr, lang, fmt.Errorf("%s: %w", path, syscall.Exec(path, c.words(), os.Environ())))
+}
+
+func fail(w io.Writer, lang Language, err error) int {
+	fmt.Fprintf(w, "%s: %v\n", lang.Name, err)
+	return 1
+}
+
+// request is a wrapper's command line: what is for itself, and what is for the
+// compiler.
+type request struct {
+	help     bool
+	show     string // what to print; empty: compile
+	compiler string // given by an option
+	noPath   bool   // the program is not told where the library is
+	args     []string
+}
+
+// shows are the options that print something. Both families are known by
+// habit, and CMake asks with each of them.
+var shows = map[string]string{
+	"-show": "all", "-showme": "all", "-showme:command": "command",
+	"-showme:compile": "compile", "-showme:link": "link",
+	"-showme:incdirs": "incdirs", "-showme:libdirs": "libdirs", "-showme:libs": "libs",
+	"-compile_info": "compile command", "-compile-info": "compile command",
+	"-link_info": "link command", "-link-info": "link command",
+}
+
+func parse(lang Language, args []string) request {
+	var r request
+	for _, a := range args {
+		what, shown := shows[strings.Replace(a, "--show", "-show", 1)]
+		compiler, named := cutAny(a, lang.Options)
+		switch {
+		case shown:
+			r.show = what
+		case named:
+			r.compiler = compiler
+		case a == "-norpath":
+			r.noPath = true
+		case a == "-help" || a == "-showme:help":
+			r.help = true
+		default:
+			r.args = append(r.args, a)
+		}
+	}
+	return r
+}
+
+func cutAny(s string, prefixes []string) (rest string, ok bool) {
+	for _, p := range prefixes {
+		if rest, ok = strings.CutPrefix(s, p); ok {
+			return rest, true
+		}
+	}
+	return "", false
+}
+
+func help(lang Language) string {
+	return strings.NewReplacer("NAME", lang.Name, "WHAT", lang.What, "OPTION", lang.Options[0],
+		"FIRST", lang.Variables[0], "SECOND", lang.Variables[1]).Replace(`NAME compiles and links WHAT programs that use MPI.
+
+Usage: NAME [options] [the compiler's options and files]
+
+Examples:
+  NAME -O2 -o prog prog.c             then: impiexec -n 4 ./prog
+  NAME -c part.c
+  NAME -show -o prog prog.c           print the command, run nothing
+
+Options of its own; all others are for the compiler:
+  -show, -showme          print the whole command
+  -showme:compile         print what is added to compile; also :link, :incdirs,
+                          :libdirs, :libs and :command
+  -compile_info           print the command that compiles; -link_info: that links
+  OPTIONPROG               use this compiler
+  -norpath                do not write the library's folder into the program
+  -help                   print this
+
+The compiler is that of OPTION, else of FIRST or SECOND in the environment, else
+the system's. The library is looked for beside the folder of NAME itself. Programs
+remember its folder (RUNPATH); LD_LIBRARY_PATH is looked at before that.
+`)
+}
