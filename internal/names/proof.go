@@ -1,0 +1,135 @@
+package names
+
+import (
+	"crypto/ed25519"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/big"
+	"time"
+
+	"github.com/openimpi/impi/core/startup"
+)
+
+// FirstByte is how a client of names begins: with a record of TLS. Nothing that a site
+// says in startup begins so, and one port can serve both.
+const FirstByte = 0x16
+
+const (
+	protocol  = "impi-names/1" // in TLS's ALPN
+	label     = "EXPORTER-impi-names"
+	proofSize = sha256.Size
+	helloSize = 1 + proofSize
+)
+
+// The mechanisms that a hello offers.
+const (
+	offersNone = 1 << iota
+	offersKey
+)
+
+// proof shows that who made it has the key and is an end of the connection whose
+// secret that is. The two ends' are different, so that none can be sent back.
+func proof(key uint64, secret []byte, side string) []byte {
+	var k [8]byte
+	binary.BigEndian.PutUint64(k[:], key)
+	h := hmac.New(sha256.New, k[:])
+	h.Write([]byte("impi names: " + side))
+	h.Write(secret)
+	return h.Sum(nil)
+}
+
+// hello is what a client says first: what it offers, and its proof.
+func hello(a startup.Auth, secret []byte) []byte {
+	b := make([]byte, helloSize)
+	if a.None {
+		b[0] |= offersNone
+	}
+	if a.HasKey {
+		b[0] |= offersKey
+		copy(b[1:], proof(a.Key, secret, "client"))
+	}
+	return b
+}
+
+// judge is the server's answer to a hello: its own proof, if both have a key, which
+// goes before no key.
+func judge(a startup.Auth, b, secret []byte) Answer {
+	switch {
+	case a.HasKey && b[0]&offersKey != 0:
+		if !hmac.Equal(b[1:helloSize], proof(a.Key, secret, "client")) {
+			return Answer{CodeDenied, "wrong key"}
+		}
+		return Answer{CodeOK, string(proof(a.Key, secret, "server"))}
+	case a.None && b[0]&offersNone != 0:
+		return Answer{}
+	case a.HasKey:
+		return Answer{CodeDenied, "this server wants a key"}
+	}
+	return Answer{CodeDenied, "this server has no key to compare yours with"}
+}
+
+// believe judges the server's answer to a hello.
+func believe(a startup.Auth, answer Answer, secret []byte) error {
+	switch {
+	case answer.Code != CodeOK:
+		return fmt.Errorf("%w: %s", ErrDenied, answer.Text)
+	case answer.Text == "" && a.None:
+		return nil
+	case answer.Text == "":
+		return fmt.Errorf("%w: the server did not ask for the key", ErrDenied)
+	case !a.HasKey || !hmac.Equal([]byte(answer.Text), proof(a.Key, secret, "server")):
+		return fmt.Errorf("%w: the server does not have the key", ErrDenied)
+	}
+	return nil
+}
+
+// secretOf gives what only the two ends of a connection know.
+func secretOf(c *tls.Conn) ([]byte, error) {
+	s := c.ConnectionState()
+	if s.NegotiatedProtocol != protocol {
+		return nil, errors.New("the other side speaks another protocol")
+	}
+	return s.ExportKeyingMaterial(label, nil, 32)
+}
+
+// serverTLS makes up a certificate. It proves nothing: the key does.
+func serverTLS() (*tls.Config, error) {
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	t := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "impi names"},
+		NotBefore: time.Unix(0, 0), NotAfter: time.Unix(1<<35, 0),
+	}
+	der, err := x509.CreateCertificate(rand.Reader, t, t, public, private)
+	if err != nil {
+		return nil, err
+	}
+	return &tls.Config{
+		MinVersion: tls.VersionTLS13, NextProtos: []string{protocol}, SessionTicketsDisabled: true,
+		Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: private}},
+	}, nil
+}
+
+// clientTLS takes any certificate: who is there is proved by the key, which is bound
+// to the connection.
+func clientTLS() *tls.Config {
+	return &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: []string{protocol}, InsecureSkipVerify: true}
+}
+
+// OwnerOf derives what proves to be of a job from the job's token, which it does not
+// give away.
+func OwnerOf(token []byte) (o Owner) {
+	h := hmac.New(sha256.New, token)
+	h.Write([]byte("impi: names of the job"))
+	copy(o[:], h.Sum(nil))
+	return o
+}

@@ -1,0 +1,430 @@
+package names
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/openimpi/impi/core/startup"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var theKey = startup.Auth{HasKey: true, Key: 42}
+
+// serving starts a server on a loopback port.
+func serving(t *testing.T, cfg ServerConfig) (s *Server, address string) {
+	t.Helper()
+	if cfg.Auth.Mask() == 0 {
+		cfg.Auth = theKey
+	}
+	s, err := NewServer(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	result := make(chan error, 1)
+	go func() { result <- s.Serve(ctx, ln) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-result; err != nil {
+			t.Error(err)
+		}
+	})
+	return s, ln.Addr().String()
+}
+
+func session(t *testing.T, set Settings) *Session {
+	t.Helper()
+	if set.Auth.Mask() == 0 {
+		set.Auth = theKey
+	}
+	s := NewSession(set)
+	t.Cleanup(s.Close)
+	return s
+}
+
+func wants(t *testing.T, what string, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("%s: %v, want %v", what, err, want)
+	}
+}
+
+func looksUp(t *testing.T, s *Session, scope, service, want string) {
+	t.Helper()
+	if got, err := s.Lookup(t.Context(), scope, service); err != nil || got != want {
+		t.Errorf("%s of scope %q is %q: %v; want %q", service, scope, got, err, want)
+	}
+}
+
+// TestTwoJobsShareNames goes through the life of a name.
+func TestTwoJobsShareNames(t *testing.T) {
+	srv, at := serving(t, ServerConfig{})
+	a, b := session(t, Settings{Server: at, Owner: Owner{1}}), session(t, Settings{Server: at, Owner: Owner{2}})
+	other := session(t, Settings{Server: at, Owner: Owner{1}}) // another site of a's job
+	ctx := t.Context()
+	for range 100 {
+		_, err := b.Lookup(ctx, "", "heat")
+		wants(t, "before", err, ErrNotFound)
+	}
+	if err := a.Publish(ctx, "", "heat", "port"); err != nil {
+		t.Fatal(err)
+	}
+	looksUp(t, b, "", "heat", "port")
+	_, err := b.Lookup(ctx, "chem", "heat")
+	wants(t, "in another scope", err, ErrNotFound)
+	wants(t, "again", b.Publish(ctx, "", "heat", "x"), ErrPublished)
+	wants(t, "not one's own", b.Unpublish(ctx, "", "heat"), ErrUnknown)
+	wants(t, "no service", b.Publish(ctx, "", "", "x"), ErrMessage)
+	if err := other.Unpublish(ctx, "", "heat"); err != nil {
+		t.Error(err)
+	}
+	wants(t, "after", a.Unpublish(ctx, "", "heat"), ErrUnknown)
+	if srv.Len() != 0 {
+		t.Errorf("%d names are left", srv.Len())
+	}
+}
+
+func TestNamesEndWithTheirJob(t *testing.T) {
+	_, at := serving(t, ServerConfig{})
+	a, b := session(t, Settings{Server: at}), session(t, Settings{Server: at})
+	if err := a.Publish(t.Context(), "", "heat", "port"); err != nil {
+		t.Fatal(err)
+	}
+	looksUp(t, b, "", "heat", "port")
+	a.Close()
+	for { // the server hears of the end by itself
+		if _, err := b.Lookup(t.Context(), "", "heat"); errors.Is(err, ErrNotFound) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+	wants(t, "closed", a.Publish(t.Context(), "", "heat", "port"), ErrUnreachable)
+}
+
+// TestNobodyWithoutTheKey goes through the pairs of what two sides have.
+func TestNobodyWithoutTheKey(t *testing.T) {
+	none, wrong := startup.Auth{None: true}, startup.Auth{HasKey: true, Key: 43}
+	both := startup.Auth{None: true, HasKey: true, Key: 42}
+	for _, c := range []struct {
+		server, client startup.Auth
+		says           string // empty: they get on
+	}{
+		{theKey, theKey, ""}, {none, none, ""}, {both, theKey, ""}, {theKey, both, ""}, {both, none, ""},
+		{theKey, wrong, "wrong key"}, {theKey, none, "wants a key"}, {both, wrong, "wrong key"},
+		{none, theKey, "no key"}, {wrong, both, "wrong key"},
+	} {
+		srv, at := serving(t, ServerConfig{Auth: c.server})
+		s := session(t, Settings{Server: at, Auth: c.client})
+		err := s.Publish(t.Context(), "", "heat", "port")
+		if c.says == "" {
+			if err != nil || srv.Len() != 1 {
+				t.Errorf("server %v, client %v: %v", c.server, c.client, err)
+			}
+			continue
+		}
+		if !errors.Is(err, ErrDenied) || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("server %v, client %v: %v, want %q", c.server, c.client, err, c.says)
+		}
+		if _, err := s.Lookup(t.Context(), "", "heat"); !errors.Is(err, ErrDenied) {
+			t.Errorf("server %v, client %v: %v", c.server, c.client, err)
+		}
+		if srv.Len() != 0 {
+			t.Errorf("server %v, client %v: %d names", c.server, c.client, srv.Len())
+		}
+	}
+}
+
+// TestNobodyInBetween has somebody without the key pass on what two sides who have it
+// say, by two safe connections of its own.
+func TestNobodyInBetween(t *testing.T) {
+	srv, at := serving(t, ServerConfig{})
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		nc, err := ln.Accept()
+		if err != nil {
+			return
+		}
+		defer nc.Close()
+		cfg, err := serverTLS()
+		if err != nil {
+			return
+		}
+		near := tls.Server(nc, cfg)
+		far, err := tls.Dial("tcp", at, clientTLS())
+		if err != nil {
+			return
+		}
+		defer far.Close()
+		go func() { _, _ = io.Copy(far, near) }()
+		_, _ = io.Copy(near, far)
+	}()
+	s := session(t, Settings{Server: ln.Addr().String()})
+	wants(t, "in between", s.Publish(t.Context(), "", "heat", "port"), ErrDenied)
+	ln.Close()
+	<-done
+	if srv.Len() != 0 {
+		t.Errorf("%d names", srv.Len())
+	}
+}
+
+// TestServerThatHasNotTheKey: one that lets everybody in learns nothing.
+func TestServerThatHasNotTheKey(t *testing.T) {
+	secret := []byte("secret")
+	for name, answer := range map[string]Answer{
+		"asks for none":    {},
+		"with no proof":    {CodeOK, "I have it"},
+		"with the wrong":   {CodeOK, string(proof(43, secret, "server"))},
+		"sends ours back":  {CodeOK, string(hello(theKey, secret)[1:])},
+		"of another":       {CodeOK, string(proof(42, []byte("other"), "server"))},
+		"turns us away":    {CodeDenied, "no"},
+		"cannot serve now": {CodeFull, "no"},
+	} {
+		wants(t, name, believe(theKey, answer, secret), ErrDenied)
+	}
+	if err := believe(theKey, judge(theKey, hello(theKey, secret), secret), secret); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNoServer(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := session(t, Settings{Server: ln.Addr().String()})
+	ln.Close()
+	err = s.Publish(t.Context(), "", "heat", "port")
+	if !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), ln.Addr().String()) {
+		t.Errorf("%v, which should name %v", err, ln.Addr())
+	}
+}
+
+// TestSilentServer: a request ends when its time is over, also one that waits for
+// another.
+func TestSilentServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		s := NewSession(Settings{Auth: theKey, Dial: func(context.Context, string, string) (net.Conn, error) {
+			near, far := net.Pipe()
+			go func() { _, _ = io.Copy(io.Discard, far) }()
+			return near, nil
+		}})
+		defer s.Close()
+		errs := make(chan error)
+		for range 2 {
+			go func() {
+				ctx, cancel := context.WithTimeoutCause(context.Background(), 3*time.Second, errors.New("3 s are over"))
+				defer cancel()
+				_, err := s.Lookup(ctx, "", "heat")
+				errs <- err
+			}()
+		}
+		for range 2 {
+			if err := <-errs; !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), "3 s are over") {
+				t.Error(err)
+			}
+		}
+		if took := time.Since(begin); took != 3*time.Second {
+			t.Errorf("it took %v", took)
+		}
+	})
+}
+
+// piped is a server whose clients come by pipes, so that time is the test's.
+func piped(t *testing.T, cfg ServerConfig) (*Server, func() net.Conn) {
+	t.Helper()
+	cfg.Auth = theKey
+	s, err := NewServer(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, func() net.Conn {
+		near, far := net.Pipe()
+		go s.Handle(far)
+		return near
+	}
+}
+
+func dialPipe(connect func() net.Conn) func(context.Context, string, string) (net.Conn, error) {
+	return func(context.Context, string, string) (net.Conn, error) { return connect(), nil }
+}
+
+// gone wants a connection to be closed by the server after that time.
+func gone(t *testing.T, nc net.Conn, after time.Duration) {
+	t.Helper()
+	begin := time.Now()
+	_, err := io.Copy(io.Discard, nc)
+	if took := time.Since(begin); took != after {
+		t.Errorf("closed after %v (%v), want %v", took, err, after)
+	}
+	nc.Close()
+}
+
+// TestSlowClients do not stay.
+func TestSlowClients(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, connect := piped(t, ServerConfig{Greet: 7 * time.Second, Idle: 20 * time.Second})
+		defer s.Close()
+		gone(t, connect(), 7*time.Second) // says nothing
+
+		ctx := context.Background()
+		c, err := greet(ctx, connect(), theKey) // nothing after the key
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.ask(ctx, &Request{Op: OpPublish, Service: "s", Port: "p"}); err != nil || s.Len() != 1 {
+			t.Fatal(err)
+		}
+		gone(t, c.NetConn(), 20*time.Second)
+		synctest.Wait()
+		if s.Len() != 0 {
+			t.Error("its name is still there")
+		}
+
+		c, err = greet(ctx, connect(), theKey) // does not take its answers
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Write((&Request{Op: OpPublish, Service: "s", Port: "p"}).Append(nil)); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(writeLimit + time.Second) // of the bubble's clock
+		synctest.Wait()
+		if s.Len() != 0 || len(s.clients) != 0 {
+			t.Errorf("%d names and %d clients", s.Len(), len(s.clients))
+		}
+		c.NetConn().Close()
+
+		c, err = greet(ctx, connect(), theKey) // sends what is no request
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := c.say(ctx, []byte("\x00\x05hello"))
+		if err != nil || a.Code != CodeBad {
+			t.Errorf("%v: %v", a, err)
+		}
+		gone(t, c.NetConn(), 0)
+	})
+}
+
+// TestManySilentClients do not keep those out who have the key.
+func TestManySilentClients(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, connect := piped(t, ServerConfig{})
+		defer s.Close()
+		var idle []net.Conn
+		for range 3 * maxUnknown {
+			idle = append(idle, connect())
+			synctest.Wait()
+		}
+		if len(s.unknown) != maxUnknown {
+			t.Errorf("%d wait", len(s.unknown))
+		}
+		n := NewSession(Settings{Auth: theKey, Dial: dialPipe(connect)})
+		defer n.Close()
+		if err := n.Publish(context.Background(), "", "heat", "port"); err != nil {
+			t.Error(err)
+		}
+		for _, nc := range idle {
+			nc.Close()
+		}
+	})
+}
+
+// TestServerComesBack: names are published again by a server that has forgotten them,
+// but for what somebody else took meanwhile.
+func TestServerComesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := context.Background()
+		s, connect := piped(t, ServerConfig{})
+		var down bool
+		n := NewSession(Settings{Auth: theKey, Owner: Owner{1}, Dial: func(context.Context, string, string) (net.Conn, error) {
+			if down {
+				return nil, errors.New("nobody listens")
+			}
+			return connect(), nil
+		}})
+		defer n.Close()
+		for i := range 3 {
+			if err := n.Publish(ctx, "", fmt.Sprint("s", i), "port"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		down = true
+		s.Close()
+		<-time.After(5 * time.Minute) // of the bubble's clock
+		s, connect = piped(t, ServerConfig{})
+		defer s.Close()
+		thief := NewSession(Settings{Auth: theKey, Owner: Owner{2}, Dial: dialPipe(connect)})
+		defer thief.Close()
+		if err := thief.Publish(ctx, "", "s1", "mine"); err != nil {
+			t.Fatal(err)
+		}
+		down = false
+		<-time.After(lastPause + time.Second) // of the bubble's clock
+		for i, want := range []string{"port", "mine", "port"} {
+			looksUp(t, thief, "", fmt.Sprint("s", i), want)
+		}
+		wants(t, "lost", n.Unpublish(ctx, "", "s1"), ErrUnknown)
+		if err := n.Unpublish(ctx, "", "s0"); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestConnectionsEnd that nobody needs, and stay where there are names.
+func TestConnectionsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := context.Background()
+		s, connect := piped(t, ServerConfig{})
+		defer s.Close()
+		n := NewSession(Settings{Auth: theKey, Dial: dialPipe(connect)})
+		defer n.Close()
+		clients := func(want int) {
+			t.Helper()
+			synctest.Wait()
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if len(s.clients) != want {
+				t.Errorf("%d clients, want %d", len(s.clients), want)
+			}
+		}
+		_, err := n.Lookup(ctx, "", "heat")
+		wants(t, "nothing", err, ErrNotFound)
+		clients(1)
+		<-time.After(3 * pingEvery) // of the bubble's clock
+		clients(0)
+		if err := n.Publish(ctx, "", "heat", "port"); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(10 * idleLimit) // of the bubble's clock
+		clients(1)
+		looksUp(t, n, "", "heat", "port")
+		if err := n.Unpublish(ctx, "", "heat"); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(3 * pingEvery) // of the bubble's clock
+		clients(0)
+	})
+}
