@@ -51,6 +51,7 @@ type Site struct {
 	Auth    Auth
 	Hosts   []Host
 	Program Program
+	Parts   []Part // programs of the procs in their order, instead of Program; usually none
 
 	// Transports are the built-in ones, in the order given to Load, and then the
 	// ones that only a plugin offers, in file order.
@@ -61,6 +62,7 @@ type Site struct {
 	Wait       Wait
 	Log        Log
 	Spawn      Spawn
+	Names      Names
 	Pos        Pos
 }
 
@@ -108,7 +110,12 @@ type Program struct {
 	Env          map[string]string
 	PrefixOutput bool // "[rank] " before each line of output
 	Stdin        int  // world rank of the proc that reads the node's stdin; -1: none
-	Pos          Pos
+
+	// OutFile and ErrFile name files for what a proc prints, %r being its rank. Empty:
+	// the node's own standard output and error.
+	OutFile, ErrFile string
+
+	Pos Pos
 }
 
 // Transport is one transport that a site's routes may name.

@@ -19,6 +19,7 @@ type options struct {
 	site     string
 	procs    int
 	command  []string
+	programs string // several programs, as JSON
 	logLevel string
 	logJSON  bool
 	noPrefix bool
@@ -33,6 +34,7 @@ func (o *options) flags() *flag.FlagSet {
 	f.StringVar(&o.file, "config", "", "job file")
 	f.StringVar(&o.site, "site", "", "run this site of the job file only")
 	f.IntVar(&o.procs, "n", 0, "number of procs, without a job file")
+	f.StringVar(&o.programs, "programs", "", "several programs, as JSON")
 	f.StringVar(&o.logLevel, "log-level", "", "trace, debug, info, warn or error")
 	f.BoolVar(&o.logJSON, "log-json", false, "log in JSON")
 	f.BoolVar(&o.noPrefix, "no-prefix", false, "do not begin lines of output with [rank]")
@@ -56,6 +58,12 @@ func parseFlags(args []string) (*options, error) {
 
 func (o *options) check() error {
 	switch {
+	case o.programs != "" && (o.file != "" || o.procs != 0 || len(o.command) > 0):
+		return errors.New("-programs says what to run: leave out -config, -n and what is behind the flags")
+	case o.programs != "" && o.site != "":
+		return errors.New("-site needs a job file (-config job.hcl)")
+	case o.programs != "":
+		return o.checkLog()
 	case o.file == "" && o.procs == 0 && len(o.command) == 0:
 		return errors.New("nothing to run: give a job file (-config job.hcl), or a number of procs and a program (-n 4 ./prog)")
 	case o.file == "" && len(o.command) == 0:
@@ -66,7 +74,12 @@ func (o *options) check() error {
 		return errors.New("-site needs a job file (-config job.hcl)")
 	case o.file == "" && o.procs < 1:
 		return fmt.Errorf("-n %d: at least one proc is needed", o.procs)
-	case o.logLevel != "" && !slices.Contains(levels, o.logLevel):
+	}
+	return o.checkLog()
+}
+
+func (o *options) checkLog() error {
+	if o.logLevel != "" && !slices.Contains(levels, o.logLevel) {
 		return fmt.Errorf("-log-level %q: it can be trace, debug, info, warn or error", o.logLevel)
 	}
 	return nil
@@ -82,6 +95,9 @@ func (o *options) apply(s *config.Site) {
 	}
 	if o.noPrefix {
 		s.Program.PrefixOutput = false
+		for i := range s.Parts {
+			s.Parts[i].Program.PrefixOutput = false
+		}
 	}
 }
 

@@ -49,6 +49,7 @@ Flags:
   -config FILE       the job file
   -site NAME         run this site of it only
   -n PROCS           how many procs, if there is no job file
+  -programs JSON     several programs, each with its procs; impiexec writes it
   -log-level LEVEL   trace, debug, info, warn or error (job file: log block)
   -log-json          log as JSON, one object per line
   -no-prefix         lines of output do not begin with [rank]

@@ -65,6 +65,17 @@ func checkAlone(job *config.Job, site config.Site) error {
 // prepare reads the job file, or makes the job of a command line without one.
 // A launcher has looked at the ports, and may have opened one.
 func prepare(o *options, launched bool) (*config.Job, config.Diagnostics) {
+	if o.programs != "" {
+		parts, err := readParts(o.programs)
+		var job *config.Job
+		if err == nil {
+			job, err = config.DefaultParts(parts, names(builtins)...)
+		}
+		if err != nil {
+			return nil, config.Diagnostics{{Severity: config.Error, Problem: err.Error()}}
+		}
+		return job, nil
+	}
 	if o.file == "" {
 		job := config.Default(o.procs, o.command, names(builtins)...)
 		if job.Sites[0].Program.Path == "" {

@@ -1,0 +1,70 @@
+// Command impiexec runs MPI programs with the options of mpiexec. It reads them
+// and becomes impi-node. See docs/c-programs.md.
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/openimpi/impi/internal/mpiexec"
+)
+
+// statusUsage is the exit status for a wrong command line, as of impi-node.
+const statusUsage = 2
+
+func main() { os.Exit(run(os.Args[1:])) }
+
+func run(args []string) int {
+	r, err := mpiexec.Parse(args, mpiexec.ThisMachine())
+	if err != nil {
+		return complain(fmt.Errorf("%w\nTry: impiexec -help", err))
+	}
+	if r.Help {
+		fmt.Print(mpiexec.Help())
+		return 0
+	}
+	node, err := findNode()
+	if err != nil {
+		return complain(err)
+	}
+	command := []string{"impi-node", "version"}
+	if !r.Version {
+		words, err := r.Args()
+		if err != nil {
+			return complain(err)
+		}
+		command = append(command[:1], words...)
+	}
+	for _, note := range r.Notes {
+		fmt.Fprintf(os.Stderr, "impiexec: %s\n", note)
+	}
+	if r.Verbose {
+		fmt.Fprintf(os.Stderr, "impiexec: %s %s\n", node, strings.Join(command[1:], " "))
+	}
+	return complain(fmt.Errorf("%s: %w", node, syscall.Exec(node, command, os.Environ())))
+}
+
+func complain(err error) int {
+	fmt.Fprintf(os.Stderr, "impiexec: %v\n", err)
+	return statusUsage
+}
+
+// findNode looks for impi-node beside this program, then in PATH.
+func findNode() (string, error) {
+	self, err := os.Executable()
+	if err == nil {
+		beside := filepath.Join(filepath.Dir(self), "impi-node")
+		if _, err := os.Stat(beside); err == nil {
+			return beside, nil
+		}
+	}
+	path, err := exec.LookPath("impi-node")
+	if err != nil {
+		return "", fmt.Errorf("impi-node is neither beside impiexec nor in PATH: %w", err)
+	}
+	return filepath.Abs(path)
+}

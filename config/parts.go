@@ -1,0 +1,64 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+)
+
+// Part is a share of a site's procs that runs a program of its own.
+type Part struct {
+	Procs   int // at least 1
+	Program Program
+}
+
+// ProgramOf gives the program of one of the site's procs, counted from 0, and the
+// number of its part; a site without parts has one.
+func (s Site) ProgramOf(proc int) (p Program, part int) {
+	for i, part := range s.Parts {
+		if proc < part.Procs {
+			return part.Program, i
+		}
+		proc -= part.Procs
+	}
+	return s.Program, 0
+}
+
+// DefaultParts is Default for several programs: of each part the number of procs and
+// of its program Command, Env and Dir count, which may be relative or empty. Ranks
+// follow the order of the parts. The error names a program or folder that is not there.
+func DefaultParts(parts []Part, builtins ...string) (*Job, error) {
+	total := 0
+	for i, p := range parts {
+		if p.Procs < 1 || len(p.Program.Command) == 0 {
+			return nil, fmt.Errorf("program %d of %d: %d procs, command %q", i+1, len(parts), p.Procs, p.Program.Command)
+		}
+		total += p.Procs
+	}
+	if total == 0 {
+		return nil, fmt.Errorf("no program is given")
+	}
+	job := Default(total, parts[0].Program.Command, builtins...)
+	site := &job.Sites[0]
+	for _, p := range parts {
+		command := p.Program.Command
+		dir := absolute(job.Dir, p.Program.Dir)
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			return nil, fmt.Errorf("there is no folder %q for %s to run in", dir, command[0])
+		}
+		path, problem, remedy := findCommand(dir, command[0], command[0])
+		if problem != "" && dir != job.Dir {
+			path, problem, remedy = findCommand(job.Dir, command[0], command[0])
+		}
+		if problem != "" {
+			return nil, fmt.Errorf("%s: %s", problem, remedy)
+		}
+		site.Parts = append(site.Parts, Part{Procs: p.Procs, Program: Program{
+			Command: slices.Clone(command), Path: path, Dir: dir, Env: maps.Clone(p.Program.Env),
+			OutFile: p.Program.OutFile, ErrFile: p.Program.ErrFile, PrefixOutput: true,
+		}})
+	}
+	site.Program = site.Parts[0].Program
+	return job, nil
+}

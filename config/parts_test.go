@@ -1,0 +1,51 @@
+package config
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestDefaultParts(t *testing.T) {
+	prog := Program{Command: []string{"testdata/bin/prog", "-x"}}
+	elsewhere := Program{Command: []string{"bin/prog"}, Dir: "testdata", Env: map[string]string{"A": "1"}, OutFile: "out.%r"}
+	job, err := DefaultParts([]Part{{Procs: 2, Program: prog}, {Procs: 3, Program: elsewhere}}, "tcp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := job.Sites[0]
+	if s.Procs() != 5 || len(s.Parts) != 2 || s.Transports[0].Name != "tcp" {
+		t.Errorf("%+v", s)
+	}
+	dir, err := filepath.Abs("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for proc, part := range []int{0, 0, 1, 1, 1} {
+		p, n := s.ProgramOf(proc)
+		if n != part || p.Path != filepath.Join(dir, "bin/prog") || !p.PrefixOutput {
+			t.Errorf("proc %d: part %d, %+v", proc, n, p)
+		}
+	}
+	if p, _ := s.ProgramOf(4); p.Dir != dir || p.Env["A"] != "1" || p.OutFile != "out.%r" || p.Command[0] != "bin/prog" {
+		t.Errorf("%+v", p)
+	}
+	if p, part := (Site{Program: prog}).ProgramOf(7); part != 0 || p.Command[1] != "-x" {
+		t.Errorf("a site without parts: part %d, %+v", part, p)
+	}
+}
+
+func TestDefaultPartsFaults(t *testing.T) {
+	prog := Program{Command: []string{"testdata/bin/prog"}}
+	for want, parts := range map[string][]Part{
+		"no program":             nil,
+		"0 procs":                {{Program: prog}},
+		"program 2 of 2: -1":     {{Procs: 1, Program: prog}, {Procs: -1, Program: prog}},
+		`no folder`:              {{Procs: 1, Program: Program{Command: prog.Command, Dir: "nowhere"}}},
+		`no program "./missing"`: {{Procs: 1, Program: prog}, {Procs: 1, Program: Program{Command: []string{"./missing"}}}},
+	} {
+		if _, err := DefaultParts(parts); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}

@@ -1,0 +1,76 @@
+package mpiexec
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// part is a program as impi-node reads it.
+type part struct {
+	Procs   int               `json:"procs"`
+	Command []string          `json:"command"`
+	Env     map[string]string `json:"env,omitempty"`
+	Dir     string            `json:"dir,omitempty"`
+	Out     string            `json:"out,omitempty"`
+	Err     string            `json:"err,omitempty"`
+}
+
+// Args are the arguments of impi-node that do what the run asks for.
+func (r *Run) Args() ([]string, error) {
+	var args []string
+	if !r.Prefix {
+		args = append(args, "-no-prefix")
+	}
+	if r.LogLevel != "" {
+		args = append(args, "-log-level", r.LogLevel)
+	}
+	if p := r.Programs[0]; len(r.Programs) == 1 && p.plain() {
+		return append(append(args, "-n", strconv.Itoa(p.Procs), "--"), p.Command...), nil
+	}
+	var parts []part
+	for _, p := range r.Programs {
+		parts = append(parts, part(p))
+	}
+	text, err := json.Marshal(parts)
+	if err != nil {
+		return nil, fmt.Errorf("the programs cannot be written as JSON: %w", err)
+	}
+	return append(args, "-programs", string(text)), nil
+}
+
+// plain tells whether there is nothing to say of a program but its command and
+// its procs.
+func (p Program) plain() bool { return len(p.Env) == 0 && p.Dir == "" && p.Out == "" && p.Err == "" }
+
+// Help is what impiexec -help prints.
+func Help() string {
+	var b strings.Builder
+	b.WriteString(`impiexec runs MPI programs on this machine, with the options of mpiexec.
+
+Usage: impiexec [options] PROGRAM [ARGS...] [: [options] PROGRAM [ARGS...]]...
+
+Examples:
+  impiexec -n 4 ./prog input.txt
+  impiexec -n 2 -env OMP_NUM_THREADS 2 ./prog
+  impiexec -n 4 -l ./prog                    each line of output behind its rank
+  impiexec -n 1 ./master : -n 3 ./worker     MPI_APPNUM is 0 and 1
+  impiexec -n 4 -outfile-pattern out.%r ./prog
+
+Options, with one dash or two:
+`)
+	for _, o := range options {
+		if o.help != "" {
+			fmt.Fprintf(&b, "  %-38s %s\n", o.usage(strings.Join(o.names, ", ")), o.help)
+		}
+	}
+	b.WriteString(`
+All variables of the environment are passed on. Rank 0 reads standard input. The
+exit status is that of the first proc that failed; see: impi-node help exit
+
+Several machines, other networks, LAM/MPI at another site: that is a job file,
+which impi-node -config runs.
+`)
+	return b.String()
+}

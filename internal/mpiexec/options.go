@@ -1,0 +1,204 @@
+package mpiexec
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// option is one option, by all its names.
+type option struct {
+	names []string // with one dash; two are the same
+	args  []string // what follows it
+	help  string   // empty: known, and not shown
+	set   func(p *parser, values []string) error
+}
+
+func (o *option) usage(name string) string {
+	return strings.Join(append([]string{name}, o.args...), " ")
+}
+
+// options is filled by init, because help is an option and prints all.
+var options []option
+
+func init() { options = slices.Concat(common, environment, places, output, ignored, refused) }
+
+var common = []option{
+	{[]string{"-n", "-np", "-c"}, []string{"PROCS"}, "how many procs; 1 without it", func(p *parser, v []string) (err error) {
+		p.now.Procs, err = number(v[0])
+		return err
+	}},
+	{[]string{"-wdir", "-wd", "-cwd"}, []string{"DIR"}, "run the program in this folder", func(p *parser, v []string) error {
+		p.now.Dir = v[0]
+		return nil
+	}},
+	{[]string{"-gwdir"}, []string{"DIR"}, "the same for all programs", func(p *parser, v []string) error {
+		p.dir = v[0]
+		return nil
+	}},
+	{[]string{"-h", "-help"}, nil, "print this", func(p *parser, _ []string) error {
+		p.run.Help = true
+		return nil
+	}},
+	{[]string{"-V", "-version"}, nil, "print the version", func(p *parser, _ []string) error {
+		p.run.Version = true
+		return nil
+	}},
+	{[]string{"-v", "-verbose"}, nil, "print the command of impi-node that is run", func(p *parser, _ []string) error {
+		p.run.Verbose = true
+		return nil
+	}},
+	{[]string{"-log-level"}, []string{"LEVEL"}, "log of impi-node: trace, debug, info, warn or error", func(p *parser, v []string) error {
+		p.run.LogLevel = v[0]
+		return nil
+	}},
+}
+
+var environment = []option{
+	{[]string{"-env"}, []string{"NAME", "VALUE"}, "set a variable", func(p *parser, v []string) error {
+		p.now.setEnv(v[0], v[1])
+		return variable(v[0])
+	}},
+	{[]string{"-genv"}, []string{"NAME", "VALUE"}, "the same for all programs", func(p *parser, v []string) error {
+		p.global[v[0]] = v[1]
+		return variable(v[0])
+	}},
+	{[]string{"-x"}, []string{"NAME[=VALUE]"}, "set a variable, or pass it on", func(p *parser, v []string) error {
+		if name, value, set := strings.Cut(v[0], "="); set {
+			p.now.setEnv(name, value)
+			return variable(name)
+		}
+		return p.pass(v, p.now.setEnv)
+	}},
+	{[]string{"-envlist"}, []string{"NAMES"}, "pass on variables, with commas between", func(p *parser, v []string) error {
+		return p.pass(strings.Split(v[0], ","), p.now.setEnv)
+	}},
+	{[]string{"-genvlist"}, []string{"NAMES"}, "the same for all programs", func(p *parser, v []string) error {
+		return p.pass(strings.Split(v[0], ","), func(name, value string) { p.global[name] = value })
+	}},
+	{[]string{"-envall", "-genvall"}, nil, "", nothing}, // all variables are passed on
+}
+
+var places = []option{
+	{[]string{"-hostfile", "-machinefile", "-f"}, []string{"FILE"}, "hosts, one a line: all must be this machine", func(p *parser, v []string) error {
+		return p.hostFile(v[0])
+	}},
+	{[]string{"-host", "-hosts", "-H"}, []string{"HOSTS"}, "the same, with commas between", func(p *parser, v []string) error {
+		for _, h := range strings.Split(v[0], ",") {
+			if err := p.host(h); err != nil {
+				return err
+			}
+		}
+		return nil
+	}},
+	{[]string{"-ppn", "-perhost", "-N", "-npernode"}, []string{"PROCS"}, "procs on this machine, where -n is not given", func(p *parser, v []string) (err error) {
+		p.perHost, err = number(v[0])
+		return err
+	}},
+}
+
+var output = []option{
+	{[]string{"-l", "-prepend-rank", "-tag-output"}, nil, "lines of output begin with [rank]", func(p *parser, _ []string) error {
+		p.run.Prefix = true
+		return nil
+	}},
+	{[]string{"-outfile-pattern", "-outfile"}, []string{"FILE"}, "standard output goes to files; %r is the rank", func(p *parser, v []string) (err error) {
+		p.now.Out, err = pattern(v[0])
+		return err
+	}},
+	{[]string{"-errfile-pattern", "-errfile"}, []string{"FILE"}, "the same for standard error", func(p *parser, v []string) (err error) {
+		p.now.Err, err = pattern(v[0])
+		return err
+	}},
+}
+
+func nothing(*parser, []string) error { return nil }
+
+// ignored are options that ask for what is done anyway.
+var ignored = []option{
+	{[]string{"-oversubscribe", "-allow-run-as-root", "-q", "-quiet", "-report-bindings", "-use-hwthread-cpus", "-bind-to-none"}, nil, "", nothing},
+	{[]string{"-bind-to", "-binding"}, []string{"WHAT"}, "", func(_ *parser, v []string) error {
+		if v[0] == "none" {
+			return nil
+		}
+		return errors.New("procs are not bound to cores here; leave it out, or start the program through taskset or numactl")
+	}},
+}
+
+// refused are options that cannot be done, and what to do instead.
+var refused = []option{
+	refuse(2, "this is a setting of Open MPI; transports are chosen by the routes of a job file, see docs/config.md", "-mca", "-gmca"),
+	refuse(1, "ranks follow the order of the programs; leave it out", "-map-by", "-rank-by", "-rmk", "-launcher", "-bootstrap", "-iface"),
+	refuse(1, "write timeout SECONDS impiexec ...", "-timeout"),
+	refuse(1, "write the programs on the command line, with a colon between two of them", "-configfile", "-app"),
+	refuse(1, "write impi-node -config FILE", "-config"),
+	refuse(1, "write -outfile-pattern NAME.%r, and -errfile-pattern for standard error", "-output-filename"),
+	refuse(1, "rank 0 reads standard input; a job file can name another one (program block: stdin)", "-stdin", "-s"),
+	refuse(1, "give the program with its folder", "-path", "-gpath"),
+	refuse(1, "the number of procs is fixed: -n PROCS", "-soft"),
+	refuse(0, "start impiexec through env -i, with the variables that are wanted", "-envnone", "-genvnone"),
+}
+
+func refuse(args int, hint string, names ...string) option {
+	return option{names, make([]string, args), "", func(*parser, []string) error { return errors.New(hint) }}
+}
+
+// pattern checks the name of a file for output.
+func pattern(name string) (string, error) {
+	for _, after := range strings.Split(name, "%")[1:] {
+		if !strings.HasPrefix(after, "r") {
+			return "", fmt.Errorf("%%%.1s means nothing here; %%r is the rank", after)
+		}
+	}
+	if name == "" {
+		return "", errors.New("the file has no name")
+	}
+	return name, nil
+}
+
+func find(name string) (*option, bool) {
+	for i := range options {
+		if slices.Contains(options[i].names, name) {
+			return &options[i], true
+		}
+	}
+	return nil, false
+}
+
+// unknown names the option that was meant, if one is alike.
+func unknown(word string) error {
+	name := "-" + strings.TrimLeft(word, "-")
+	best, least := "", 3
+	for _, o := range options {
+		for _, n := range o.names {
+			if d := distance(name, n); d < least && o.help != "" && len(n) > 2 {
+				best, least = n, d
+			}
+		}
+	}
+	if best != "" {
+		return fmt.Errorf("there is no option %s; is it %s?", word, best)
+	}
+	return fmt.Errorf("there is no option %s; impiexec -help has all. Options of the program stand behind its name", word)
+}
+
+// distance counts the letters to change, add and leave out.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			diagonal, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diagonal+cost)
+		}
+	}
+	return row[len(b)]
+}

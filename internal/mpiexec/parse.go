@@ -1,0 +1,188 @@
+// Package mpiexec reads command lines as people write them for mpiexec and
+// mpirun, and says the same to impi-node.
+package mpiexec
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Run is what a command line asks for.
+type Run struct {
+	Programs []Program // in the order of their ranks
+	Prefix   bool      // output is to begin with the rank
+	Verbose  bool      // print what is done
+	LogLevel string    // of impi-node; empty: its own
+	Help     bool
+	Version  bool
+	Notes    []string // for the user: what was passed over
+}
+
+// Program is one of the programs that colons separate.
+type Program struct {
+	Procs   int
+	Command []string
+	Env     map[string]string
+	Dir     string // empty: this one
+	Out     string // file for standard output, %r is the rank; empty: ours
+	Err     string // the same for standard error
+}
+
+// Machine is what parsing has to know of this machine.
+type Machine struct {
+	Getenv func(name string) (value string, set bool)
+	Read   func(file string) (string, error)
+	Local  func(host string) bool // whether a host's name or address is this machine's
+}
+
+// ErrUsage is wrapped by all errors of Parse.
+var ErrUsage = errors.New("wrong command line")
+
+// parser holds what has been read.
+type parser struct {
+	machine Machine
+	run     Run
+	global  map[string]string // environment of all programs
+	dir     string            // of all programs
+	now     Program           // the program that is being read
+	perHost int               // procs on each host, if n is not given
+}
+
+// Parse reads a command line, without the command's own name.
+func Parse(args []string, machine Machine) (*Run, error) {
+	p := &parser{machine: machine, global: map[string]string{}}
+	for {
+		rest, err := p.options(args)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrUsage, err)
+		}
+		if p.run.Help || p.run.Version {
+			return &p.run, nil
+		}
+		colon := slices.Index(rest, ":")
+		last := colon < 0
+		if last {
+			colon = len(rest)
+		}
+		if err := p.finish(rest[:colon]); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrUsage, err)
+		}
+		if last {
+			break
+		}
+		args = rest[colon+1:]
+	}
+	p.share()
+	return &p.run, nil
+}
+
+// options reads options up to the program.
+func (p *parser) options(args []string) (rest []string, err error) {
+	for len(args) > 0 {
+		word := args[0]
+		switch {
+		case word == "--":
+			return args[1:], nil
+		case word == "-" || !strings.HasPrefix(word, "-"):
+			return args, nil
+		}
+		name, value, joined := strings.Cut("-"+strings.TrimLeft(word, "-"), "=")
+		o, known := find(name)
+		if !known {
+			return nil, unknown(word)
+		}
+		args = args[1:]
+		var values []string
+		if joined {
+			values = []string{value}
+		} else {
+			k := min(len(o.args), len(args))
+			values, args = args[:k], args[k:]
+		}
+		if len(values) != len(o.args) {
+			return nil, fmt.Errorf("%s: it is written %s", word, o.usage(strings.TrimSuffix(word, "="+value)))
+		}
+		if err := o.set(p, values); err != nil {
+			return nil, fmt.Errorf("%s: %w", strings.Join(append([]string{word}, values...), " "), err)
+		}
+		if p.run.Help || p.run.Version {
+			return nil, nil
+		}
+	}
+	return nil, nil
+}
+
+// finish ends the reading of a program.
+func (p *parser) finish(command []string) error {
+	if len(command) == 0 {
+		if len(p.run.Programs) > 0 {
+			return errors.New("there is no program behind the last colon")
+		}
+		return errors.New("no program is given: write it behind the options, as in impiexec -n 4 ./prog")
+	}
+	if p.now.Procs == 0 {
+		p.now.Procs = max(p.perHost, 1)
+	}
+	p.now.Command = command
+	p.run.Programs = append(p.run.Programs, p.now)
+	p.now = Program{Out: p.now.Out, Err: p.now.Err} // these are of the whole run
+	return nil
+}
+
+// share gives each program what was said for all.
+func (p *parser) share() {
+	for i := range p.run.Programs {
+		program := &p.run.Programs[i]
+		for name, value := range p.global {
+			if _, own := program.Env[name]; !own {
+				program.setEnv(name, value)
+			}
+		}
+		if program.Dir == "" {
+			program.Dir = p.dir
+		}
+		program.Out, program.Err = p.now.Out, p.now.Err
+	}
+}
+
+func (p *Program) setEnv(name, value string) {
+	if p.Env == nil {
+		p.Env = map[string]string{}
+	}
+	p.Env[name] = value
+}
+
+func number(text string) (int, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		return 0, errors.New("a number of procs is needed, 1 or more")
+	}
+	return n, nil
+}
+
+// variable checks the name of an environment variable.
+func variable(name string) error {
+	if name == "" || strings.ContainsAny(name, "= \t") {
+		return fmt.Errorf("%q cannot be the name of a variable", name)
+	}
+	return nil
+}
+
+// pass hands on variables that this process has.
+func (p *parser) pass(names []string, set func(name, value string)) error {
+	for _, name := range names {
+		if err := variable(name); err != nil {
+			return err
+		}
+		value, there := p.machine.Getenv(name)
+		if !there {
+			p.run.Notes = append(p.run.Notes, "the variable "+name+" is not set here, so it is not passed on")
+			continue
+		}
+		set(name, value)
+	}
+	return nil
+}
