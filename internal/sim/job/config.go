@@ -36,6 +36,9 @@ type Config struct {
 	ChunkSize int
 
 	Quiet bool // keep no trace
+
+	// Abroad is where the job's procs meet those of other jobs; nil: nowhere.
+	Abroad *Abroad
 }
 
 // Site is one client.

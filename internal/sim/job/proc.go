@@ -86,6 +86,7 @@ func (p *proc) exited() {
 	p.closeLinks()
 	k := p.s.w.k
 	k.After(k.Between(0, time.Millisecond), func() {
+		p.s.w.cfg.Abroad.gone(p)
 		switch {
 		case p.err != nil:
 			p.s.fail(fmt.Errorf("rank %d: %w", p.rank, p.err))
@@ -122,7 +123,10 @@ func (p *proc) crash() {
 	p.down()
 	w := p.s.w
 	w.crashed(Endpoint{AtProc, int(p.rank)})
-	w.k.After(w.k.Between(0, time.Millisecond), func() { p.s.fail(fmt.Errorf("rank %d was killed", p.rank)) })
+	w.k.After(w.k.Between(0, time.Millisecond), func() {
+		w.cfg.Abroad.gone(p)
+		p.s.fail(fmt.Errorf("rank %d was killed", p.rank))
+	})
 }
 
 // World is the proc's MPI_COMM_WORLD.
@@ -174,6 +178,9 @@ func (p *proc) Send(m wireup.Message) error {
 
 // told is the node's part.
 func (s *site) told(p *proc, m wireup.Message) {
+	if m.Meeting != nil && s.w.cfg.Abroad.heard(p, &m) {
+		return
+	}
 	switch m.Kind {
 	case wireup.KindOpen:
 		s.w.open(p, m.Peer)
@@ -210,3 +217,13 @@ func (p *proc) take(d delivery) {
 	}
 	p.mpi.Hear(d.m, l)
 }
+
+// Random gives keys that are the seed's.
+func (p *proc) Random(b []byte) {
+	for i := range b {
+		b[i] = byte(p.s.w.k.Rand().Uint32())
+	}
+}
+
+// MPI is the proc itself, for what is not of a communicator.
+func (p *proc) MPI() *mpi.Proc { return p.mpi }

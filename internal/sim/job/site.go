@@ -85,7 +85,7 @@ func newSite(w *World, rank wire.ClientRank, cfg Site) (*site, error) {
 	s := &site{w: w, rank: rank, cfg: cfg}
 	pid := int64(100)
 	config := startup.ClientConfig{Rank: rank, Auth: w.cfg.Auth, Params: cfg.Params, Limit: w.cfg.Limit, Foreign: cfg.Foreign != nil}
-	config.Token[0], config.Token[1] = byte(w.k.Rand().Uint32()), 1
+	config.Token[0], config.Token[1], config.Token[2] = byte(w.k.Rand().Uint32()), 1, byte(w.number)
 	for i, procs := range cfg.Hosts {
 		h := &host{s: s, number: i, links: make(map[wire.HostRank]*kernel.End)}
 		s.hosts = append(s.hosts, h)
@@ -244,11 +244,15 @@ func (s *site) newProc(h *host, r wire.WorldRank) (*proc, error) {
 // jobOf describes the job to a proc.
 func (s *site) jobOf(r wire.WorldRank) *wireup.Job {
 	j := s.job
-	return &wireup.Job{
+	x := &wireup.Job{
 		Name: "sim", Rank: r, Procs: s.table,
 		DataLen: j.DataLen, TagUB: int32(j.TagUB), XSize: j.XSize, MaxLinear: j.MaxLinear,
 		AckMark: j.AckMark, HiWater: j.HiWater, Spin: "0",
 	}
+	if s.w.cfg.Abroad != nil && j.AllOwn {
+		x.World, x.Card = s.w.describe()
+	}
+	return x
 }
 
 // noticed hears from an agent.
@@ -313,6 +317,7 @@ func (s *site) shutDown() {
 	s.done = true
 	for _, p := range s.procs {
 		p.down()
+		s.w.cfg.Abroad.gone(p)
 	}
 	for _, h := range s.hosts {
 		h.close()
@@ -352,5 +357,6 @@ func (s *site) crash() {
 	}
 	for _, p := range s.procs {
 		s.w.k.After(s.w.k.Between(0, 100*time.Microsecond), p.down)
+		s.w.cfg.Abroad.gone(p)
 	}
 }

@@ -40,6 +40,8 @@ type World struct {
 	broke       *moment           // when it became certain that the job fails
 	met         map[FaultKind]int // how many faults
 	resumed     int               // how often a link was dialled again
+	number      int               // of the world, among those of cfg.Abroad
+	ended       *moment           // when it was over
 	stalls      time.Duration     // how long links were held up, all together
 }
 
@@ -53,6 +55,9 @@ func New(k *kernel.Kernel, cfg Config) (*World, error) {
 		k: k, cfg: cfg, hosts: make(map[wire.HostRank]*host), procs: make([]*proc, cfg.Procs()),
 		pairs: make(map[pair]*pairState), pluginsBack: make([]time.Duration, len(cfg.Sites)),
 		buf: make([]byte, 16<<10), met: make(map[FaultKind]int), sessions: make(map[resume.Session]*lasting), channels: make(map[*kernel.Link]*lasting),
+	}
+	if cfg.Abroad != nil {
+		cfg.Abroad.join(w)
 	}
 	var err error
 	if w.server, err = newServer(w); err != nil {
@@ -76,11 +81,45 @@ type Bounds struct {
 
 // Run lets the job run to its end.
 func (w *World) Run(b Bounds) Result {
-	defer w.k.Close()
-	err := w.k.Run(b.Events, b.Time, func() bool { return w.over() || w.fault() != nil })
+	return RunAll(w.k, b, w)[0]
+}
+
+// RunAll lets several jobs that are on one kernel run to their ends, or until one of
+// them does what must not be.
+func RunAll(k *kernel.Kernel, b Bounds, worlds ...*World) []Result {
+	defer k.Close()
+	err := k.Run(b.Events, b.Time, func() bool { return over(worlds) })
+	all := make([]Result, len(worlds))
+	for i, w := range worlds {
+		all[i] = w.result(err)
+	}
+	return all
+}
+
+// over tells whether nothing is to be waited for: all have ended, or one is at fault.
+func over(worlds []*World) bool {
+	all := true
+	for _, w := range worlds {
+		if w.fault() != nil {
+			return true
+		}
+		if w.ended == nil && w.over() {
+			w.ended = &moment{at: w.k.Now(), event: w.k.Events()}
+		}
+		all = all && w.ended != nil
+	}
+	return all
+}
+
+// result is how the job ended, where err is why nothing happens any more.
+func (w *World) result(err error) Result {
 	r := Result{World: w, Struck: len(w.hits) > 0, Hits: w.hits}
-	if err == nil && !w.over() {
+	over := w.over()
+	if err == nil && !over {
 		err = errors.New("nothing happens any more")
+	}
+	if over {
+		err = nil
 	}
 	switch {
 	case w.fault() != nil:

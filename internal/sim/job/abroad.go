@@ -1,0 +1,196 @@
+package job
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/internal/sim/kernel"
+	"github.com/openimpi/impi/internal/wireup"
+)
+
+// Abroad is what nodes do for procs of different jobs, all of them on one kernel:
+// ports, calls of ports, and links between worlds. Make it with NewAbroad, and give
+// it to the Configs of all.
+type Abroad struct {
+	k      *kernel.Kernel
+	cfg    AbroadConfig
+	worlds []*World
+	byName map[dynamic.World]*World
+	ports  map[dynamic.World]*callPort // by the name of the key
+	pairs  map[meetPair]pairPhase
+	links  []*kernel.Link // that were made and may be in use
+	Counts Counts
+}
+
+// AbroadConfig says how nodes of different jobs get on with each other.
+type AbroadConfig struct {
+	Link     kernel.LinkSpec // between procs of different worlds
+	Backlog  int             // callers that may wait at a port; 0: 256
+	DialFail float64         // how likely no link can be made, though both are there
+
+	// Calls, if it is not nil, sees the links of calls: the caller's end is the first.
+	Calls func(caller, opener dynamic.Member) kernel.Watcher
+}
+
+// Counts are of what has happened between worlds.
+type Counts struct {
+	Calls, Refused, Waited   int // calls of ports; those that found none, or it full; those that waited there
+	Links, Ties, Failed, Cut int // between worlds: made, lost ties, not made by chance
+}
+
+// patience bounds ties between two that dial each other, as in the node.
+const (
+	yieldTime = time.Second
+	maxYields = 20
+)
+
+// NewAbroad makes a place for jobs to meet.
+func NewAbroad(k *kernel.Kernel, cfg AbroadConfig) *Abroad {
+	if cfg.Backlog == 0 {
+		cfg.Backlog = 256
+	}
+	if cfg.Link.Capacity == 0 {
+		cfg.Link.Capacity = 64 << 10
+	}
+	return &Abroad{
+		k: k, cfg: cfg, byName: make(map[dynamic.World]*World),
+		ports: make(map[dynamic.World]*callPort), pairs: make(map[meetPair]pairPhase),
+	}
+}
+
+// join adds a job.
+func (a *Abroad) join(w *World) {
+	w.number = len(a.worlds)
+	a.worlds = append(a.worlds, w)
+}
+
+// describe gives what others have to know of the job, and the card of its procs.
+func (w *World) describe() (world []byte, card string) {
+	c := dynamic.Card{
+		Version: dynamic.CardVersion, Node: fmt.Sprintf("w%d", w.number), ByteOrder: dynamic.LittleEndian,
+		Offers: []dynamic.Offer{{Transport: "sim", Address: fmt.Sprintf("w%d", w.number)}},
+	}
+	token := dynamic.Token(w.job.Token)
+	d := dynamic.Description{World: token.World(), Secret: token.Meeting(), Limits: dynamic.Limits{
+		DataLen: w.job.DataLen, AckMark: w.job.AckMark, HiWater: w.job.HiWater,
+		TagUB: int32(w.job.TagUB), XSize: w.job.XSize, MaxLinear: w.job.MaxLinear,
+	}}
+	for _, p := range w.job.Procs {
+		if k := len(d.Groups) - 1; k >= 0 && d.Groups[k].Site == int(p.Client) {
+			d.Groups[k].Count++
+			continue
+		}
+		d.Groups = append(d.Groups, dynamic.Group{Count: 1, Site: int(p.Client), Card: c})
+	}
+	world, err := d.Append(nil)
+	if err != nil {
+		panic(fmt.Sprintf("job: a world that cannot be described: %v", err))
+	}
+	text, err := c.AppendText(nil)
+	if err != nil {
+		panic(fmt.Sprintf("job: a card that cannot be written: %v", err))
+	}
+	w.cfg.Abroad.byName[d.World] = w
+	return world, string(text)
+}
+
+// name is that of the job's world.
+func (w *World) name() dynamic.World {
+	token := dynamic.Token(w.job.Token)
+	return token.World()
+}
+
+func (p *proc) member() dynamic.Member { return dynamic.Member{World: p.s.w.name(), Rank: p.rank} }
+
+// procOf gives a proc that has been started; nil if there is none.
+func (a *Abroad) procOf(m dynamic.Member) *proc {
+	w := a.byName[m.World]
+	if w == nil || m.Rank < 0 || int(m.Rank) >= len(w.procs) {
+		return nil
+	}
+	return w.procs[m.Rank]
+}
+
+// there tells whether a proc can be talked to.
+func (p *proc) there() bool { return p != nil && !p.task.Ended() && !p.fini && !p.s.left }
+
+// heard is a proc's message about other worlds. False: it is none.
+func (a *Abroad) heard(p *proc, m *wireup.Message) bool {
+	if a == nil {
+		return false
+	}
+	switch x := m.Meeting; m.Kind {
+	case wireup.KindPort:
+		a.openPort(p, x)
+	case wireup.KindUnport:
+		a.closePort(p, x)
+	case wireup.KindTake:
+		a.take(p, x)
+	case wireup.KindCall:
+		a.call(p, x)
+	case wireup.KindOpen:
+		a.open(p, m.Peer, x)
+	case wireup.KindForget:
+		a.forget(p, m.Peer, x)
+	default:
+		return false
+	}
+	return true
+}
+
+// gone ends what a proc had to do with other worlds. Its links are closed already.
+func (a *Abroad) gone(p *proc) {
+	if a == nil || p.s.w.job == nil {
+		return
+	}
+	for _, name := range a.portNames() {
+		if c := a.ports[name]; c.owner == p {
+			delete(a.ports, name)
+			c.hangUp()
+		}
+	}
+	me := p.member()
+	for x := range a.pairs {
+		if x.local == me {
+			delete(a.pairs, x)
+		}
+	}
+}
+
+// tell brings a message, and perhaps a link, from the node to a proc.
+func (a *Abroad) tell(p *proc, m wireup.Message, e *kernel.End) {
+	a.k.After(a.k.Between(0, 100*time.Microsecond), func() {
+		if e == nil {
+			p.give(m, nil)
+		} else {
+			p.give(m, e)
+		}
+	})
+}
+
+// Left tells what the nodes still have when all procs have left: ports, pairs that
+// have a link, and links that are not closed.
+func (a *Abroad) Left() (ports, pairs, links int) {
+	for _, l := range a.links {
+		if !l.Over() {
+			links++
+		}
+	}
+	return len(a.ports), len(a.pairs), links
+}
+
+// link makes a link between worlds.
+func (a *Abroad) link(name string, w kernel.Watcher) *kernel.Link {
+	spec := a.cfg.Link
+	spec.Name = name
+	l := a.k.NewLink(spec, w)
+	kept := a.links[:0]
+	for _, x := range a.links {
+		if !x.Over() {
+			kept = append(kept, x)
+		}
+	}
+	a.links = append(kept, l)
+	return l
+}

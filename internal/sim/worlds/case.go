@@ -1,0 +1,232 @@
+package worlds
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/openimpi/impi/core/mpi"
+	"github.com/openimpi/impi/core/startup"
+	"github.com/openimpi/impi/internal/sim/job"
+	"github.com/openimpi/impi/internal/sim/kernel"
+)
+
+// Case is everything that is decided before the worlds begin.
+type Case struct {
+	Seed    uint64
+	Program *Program
+	Sites   [][]job.Site // of each world
+	Links   job.Links
+	Abroad  job.AbroadConfig
+	Direct  bool
+}
+
+// Generate makes the case that a seed decides.
+func Generate(seed uint64, l Limits) *Case {
+	rng := rand.New(rand.NewPCG(seed, 0x776f726c6473))
+	c := &Case{Seed: seed, Program: generate(rng, l), Direct: rng.IntN(4) > 0}
+	spec := func() kernel.LinkSpec {
+		return kernel.LinkSpec{
+			Delay: time.Duration(rng.IntN(100)) * time.Microsecond, Jitter: time.Duration(rng.IntN(500)) * time.Microsecond,
+			Capacity: 1 << (9 + rng.IntN(8)), Chop: 0.3 * float64(rng.IntN(2)), Lend: 0.5 * float64(rng.IntN(2)),
+		}
+	}
+	c.Links = job.Links{Server: spec(), Proc: spec(), Channel: spec(), Direct: spec()}
+	c.Abroad = job.AbroadConfig{Link: spec()}
+	for _, size := range c.Program.Worlds {
+		c.Sites = append(c.Sites, sitesOf(rng, size))
+	}
+	return c
+}
+
+// sitesOf puts procs at one or two sites.
+func sitesOf(rng *rand.Rand, procs int) []job.Site {
+	params := startup.DefaultParams()
+	if rng.IntN(2) == 0 {
+		params.DataLen = 1 << (4 + rng.IntN(8))
+		params.HiWater = uint32(1 + rng.IntN(8))
+		params.AckMark = 1 + uint32(rng.IntN(int(params.HiWater)))
+	}
+	if procs == 1 || rng.IntN(2) == 0 {
+		return []job.Site{{Hosts: []int{procs}, Params: params}}
+	}
+	n := 1 + rng.IntN(procs-1)
+	return []job.Site{{Hosts: []int{n}, Params: params}, {Hosts: []int{procs - n}, Params: params}}
+}
+
+// String is the case as text.
+func (c *Case) String() string {
+	return fmt.Sprintf("seed %d, direct links %v\n%v", c.Seed, c.Direct, c.Program)
+}
+
+// Verdict is how a run went.
+type Verdict struct {
+	Oracle  string // who found what is wrong; empty: nothing is
+	Err     error
+	Trace   string
+	Events  uint64
+	Time    time.Duration // virtual
+	Digest  uint64
+	Covered map[string]int64
+}
+
+// Bounds of a run.
+const (
+	maxEvents = 10_000_000
+	maxTime   = 10 * time.Minute
+)
+
+// Run runs a case and judges it. trace is how many events are kept for Verdict.Trace.
+func Run(c *Case, trace int) (v *Verdict) {
+	v = &Verdict{Covered: map[string]int64{}}
+	k := kernel.New(c.Seed)
+	k.Keep(trace)
+	defer func() {
+		if r := recover(); r != nil {
+			v.Oracle, v.Err = "panic", fmt.Errorf("%v", r)
+		}
+		v.Trace, v.Events, v.Time, v.Digest = k.Trace(), k.Events(), k.Now(), k.Digest()
+	}()
+	x, err := newExecution(k, c, v.Covered)
+	if err != nil {
+		v.Oracle, v.Err = "case", err
+		return v
+	}
+	v.Oracle, v.Err = x.judge(job.RunAll(k, job.Bounds{Events: maxEvents, Time: maxTime}, x.worlds...))
+	return v
+}
+
+// execution is a case that is being run.
+type execution struct {
+	k       *kernel.Kernel
+	seed    uint64
+	program *Program
+	groups  map[int]*group
+	abroad  *job.Abroad
+	worlds  []*job.World
+	ports   map[int]string // by operation
+	cover   map[string]int64
+	results map[result]outcome
+	gone    map[int]bool // procs that have died
+	wrong   error        // the first that a proc has found
+}
+
+// result is of a new communicator, for one member.
+type result struct{ op, number, proc int }
+
+// outcome is what the member got.
+type outcome struct {
+	context uint64
+	class   mpi.Class
+	failed  bool
+}
+
+func newExecution(k *kernel.Kernel, c *Case, cover map[string]int64) (*execution, error) {
+	m := newModel(c.Program)
+	for _, o := range c.Program.Ops {
+		if err := m.apply(o); err != nil {
+			return nil, err
+		}
+	}
+	x := &execution{
+		k: k, seed: c.Seed, program: c.Program, groups: m.groups, cover: cover, abroad: job.NewAbroad(k, c.Abroad),
+		ports: map[int]string{}, results: map[result]outcome{}, gone: map[int]bool{},
+	}
+	for w := range c.Program.Worlds {
+		first := c.Program.first(w)
+		world, err := job.New(k, job.Config{
+			Sites: c.Sites[w], Direct: c.Direct, Links: c.Links, Abroad: x.abroad,
+			Program: func(e job.Env) error {
+				err := x.newRank(e.(proc), first+e.World().Rank()).run()
+				if err != nil && x.wrong == nil {
+					x.wrong = err
+				}
+				return err
+			},
+		})
+		if err != nil {
+			return nil, err
+		}
+		x.worlds = append(x.worlds, world)
+	}
+	return x, nil
+}
+
+// name is b1 for rank 1 of the second world.
+func (x *execution) name(proc int) string {
+	w := x.program.worldOf(proc)
+	return fmt.Sprintf("%c%d", 'a'+w, proc-x.program.first(w))
+}
+
+func (x *execution) dead(proc int) bool { return x.gone[proc] }
+
+func (x *execution) between(lo, hi time.Duration) time.Duration { return x.k.Between(lo, hi) }
+
+// note keeps what a member got.
+func (x *execution) note(op, me, number int, c *mpi.Comm, err error) {
+	o := outcome{failed: err != nil}
+	if err == nil {
+		o.context = uint64(c.Context())
+	} else {
+		o.class = mpi.ErrorClass(err)
+	}
+	x.results[result{op, number, me}] = o
+}
+
+// judge says what is wrong with how the worlds have ended, and who found it.
+func (x *execution) judge(all []job.Result) (oracle string, err error) {
+	switch {
+	case errors.Is(x.wrong, ErrContexts):
+		return "contexts", x.wrong
+	case errors.Is(x.wrong, ErrLeak):
+		return "leak", x.wrong
+	case errors.Is(x.wrong, ErrResult):
+		return "result", x.wrong
+	case x.wrong != nil:
+		return "order", x.wrong
+	}
+	for w, r := range all {
+		switch {
+		case errors.Is(r.Err, job.ErrStuck):
+			return "liveness", fmt.Errorf("world %c: %w", 'a'+w, r.Err)
+		case r.Err != nil:
+			return "order", fmt.Errorf("world %c: %w", 'a'+w, r.Err)
+		}
+		if err := errors.Join(append(r.Sites(), r.Server())...); err != nil {
+			return "order", fmt.Errorf("world %c: %w", 'a'+w, err)
+		}
+	}
+	if err := x.agree(); err != nil {
+		return "result", err
+	}
+	if ports, pairs, links := x.abroad.Left(); ports+links > 0 || pairs > 0 {
+		return "leak", fmt.Errorf("%w: the nodes have %d ports, %d pairs and %d links", ErrLeak, ports, pairs, links)
+	}
+	x.count()
+	return "", nil
+}
+
+// agree compares what members got.
+func (x *execution) agree() error {
+	for key, o := range x.results {
+		for _, proc := range x.groups[key.number].all() {
+			other, ok := x.results[result{key.op, key.number, proc}]
+			if ok && other != o {
+				return fmt.Errorf("%w: step %d: %s has %+v of communicator %d, %s has %+v",
+					ErrResult, key.op+1, x.name(key.proc), o, key.number, x.name(proc), other)
+			}
+		}
+	}
+	return nil
+}
+
+func (x *execution) count() {
+	n := x.abroad.Counts
+	for name, v := range map[string]int{
+		"calls": n.Calls, "calls that waited": n.Waited, "links between worlds": n.Links, "ties": n.Ties,
+	} {
+		x.cover[name] += int64(v)
+	}
+	x.cover["cases"]++
+}
