@@ -174,15 +174,29 @@ func errorsFirst(a, b error) error {
 	return b
 }
 
-// leave ends our side of the link. Once the other side has done so too, nothing is
-// left of the guest.
+// leave ends our side of the link once all is written. When the other side has done
+// so too, nothing is left of the guest.
 func (g *guest) leave() {
 	g.left = true
 	if g.lost {
 		g.forget()
 	} else {
-		g.p.endPort(g.q)
+		g.p.dispatch(departure{g})
 	}
+}
+
+// departure ends the link to a guest.
+type departure struct{ *guest }
+
+// carryOn is of errand.
+func (d departure) carryOn() bool {
+	if !d.lost && d.p.eng.HasOutput(d.q.id) {
+		return false // a send may be done, and its packet still wait for the link
+	}
+	if !d.lost {
+		d.p.endPort(d.q)
+	}
+	return true
 }
 
 // gone says that the link is closed.
