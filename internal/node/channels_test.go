@@ -73,19 +73,17 @@ func TestChannelsByTheRoutesTransport(t *testing.T) {
 		{"quic that lasts", config.Route{Prefer: []string{"quic"}, Resume: true}, "quic", "quic ring"},
 		{"direct links", config.Route{Prefer: []string{"shm"}, Direct: true}, "", "tcp fd"},
 	} {
-		for _, mode := range []string{"mid", "chat"} {
-			t.Run(c.name+"/"+mode, func(t *testing.T) {
-				job := route(withTransport(testJob(mode, 1, 1), "shm", nil), c.route)
-				if c.secure != "" {
-					secured(t, job, c.secure)
-				}
-				all := start(t, job)
-				wantNone(t, all)
-				if got := channelsOf(all); len(got) != 2 || got[0] != c.want || got[1] != c.want {
-					t.Errorf("channels %q, want %q on both sides", got, c.want)
-				}
-			})
-		}
+		t.Run(c.name, func(t *testing.T) {
+			job := route(withTransport(testJob("long and short", 1, 1), "shm", nil), c.route)
+			if c.secure != "" {
+				secured(t, job, c.secure)
+			}
+			all := start(t, job)
+			wantNone(t, all)
+			if got := channelsOf(all); len(got) != 2 || got[0] != c.want || got[1] != c.want {
+				t.Errorf("channels %q, want %q on both sides", got, c.want)
+			}
+		})
 	}
 }
 

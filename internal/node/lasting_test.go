@@ -21,6 +21,7 @@ func init() {
 	programs["big"] = func() { w := initialize(); exchange(w, 64<<20); finalize() }
 	programs["mid"] = func() { w := initialize(); exchange(w, 5<<20); finalize() }
 	programs["chat"] = func() { w := initialize(); chat(w, 3000); ring(w); finalize() }
+	programs["long and short"] = func() { w := initialize(); exchange(w, 5<<20); chat(w, 3000); ring(w); finalize() }
 	programs["tick"] = func() { w := initialize(); tick(w); finalize() }
 }
 
