@@ -116,6 +116,7 @@ func (b *builder) site(s *siteDraft) {
 	s.Wait = pick(Wait{Auto: true}, "spin", own, shared)
 	b.log(s)
 	b.spawn(s)
+	b.names(s)
 }
 
 // hosts takes s's host blocks. Those at the top of the file are meant for the

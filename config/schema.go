@@ -139,7 +139,7 @@ func fileSpec() *blockSpec {
 	// Blocks that a site may have of its own, and that otherwise hold for all.
 	shared := []*blockSpec{
 		blockHost(), blockProgram(), blockTransport(), blockRoute(),
-		blockProtocol(), blockWait(), blockLog(), blockSpawn(),
+		blockProtocol(), blockWait(), blockLog(), blockSpawn(), blockNames(),
 	}
 	site := &blockSpec{
 		name: "site", label: "the site's name", example: "alpha", repeated: true,

@@ -41,7 +41,7 @@ limits {
 }
 
 # What holds for all sites. A site block can have the same blocks. Of program,
-# protocol, wait, log and spawn, the site's attributes win one by one; a transport or
+# protocol, wait, log and spawn, the site's attributes win one by one; a names, transport or
 # route in the site stands for the whole of the one here with the same label.
 program {
   command = ["./bin/prog", "--rounds", "1000"] # without a slash: looked up in PATH
@@ -130,6 +130,15 @@ spawn {
   allow = ["./bin/*", "/opt/x"] # patterns of file names of programs, for all who spawn here
 }
 
+# Who keeps the names of ports that the procs publish (MPI_Publish_name): a server that
+# several jobs share, started with impi-server -names. Without the block the job's own
+# server does, and only this job sees them.
+names {
+  server = "127.0.0.1:7900"
+  scope  = "chem"                    # names of other scopes are not seen; default: none
+  auth "key" { file = "job.key" }    # the server's key, or: auth "none" {}
+}
+
 log {
   level  = "info" # trace, debug, info, warn, error
   format = "text" # text, json
@@ -163,6 +172,7 @@ site "beta" {
   wait { spin = "20us" }
   log { level = "debug" }
   spawn { slots = 8 }
+  names { server = "127.0.0.1:7901"  auth "none" {} }
 }
 
 site "gamma" {

@@ -1,0 +1,62 @@
+package config
+
+import "net/netip"
+
+// maxScope is the most bytes of a scope, as internal/names has it.
+const maxScope = 64
+
+// Names says where a site's procs publish and look up the names of ports, and who may.
+type Names struct {
+	// Server is the address of an impi-server -names, which several jobs share. The zero
+	// value stands for the job's own server, whose names only this job sees.
+	Server netip.AddrPort
+	Scope  string // of names where the program says none
+	Auth   Auth   // at Server
+	Pos    Pos    // zero without a block
+}
+
+// Shared tells whether names are kept by a server that other jobs use too.
+func (n *Names) Shared() bool { return n.Server.IsValid() }
+
+// names takes s's names block or that of the whole file: one of them holds, with all
+// that it says, since the key belongs to the server.
+func (b *builder) names(s *siteDraft) {
+	in := s.block.only("names")
+	if in == nil {
+		in = b.root.only("names")
+	}
+	if in == nil {
+		return
+	}
+	s.Names = Names{Scope: pick("", "scope", in), Server: pick(netip.AddrPort{}, "server", in), Pos: in.pos}
+	if len(s.Names.Scope) > maxScope || s.Names.Scope == "job" {
+		b.fault(in.at("scope"), quote(s.Names.Scope)+" cannot be a scope", "write another word, of at most "+itoa(maxScope)+" bytes")
+	}
+	for _, a := range in.all("auth") {
+		switch a.label {
+		case "none":
+			s.Names.Auth.None = true
+			b.checkNone(a)
+		case "key":
+			s.Names.Auth.Keyed = true
+			s.Names.Auth.Key = b.key(s, a)
+		default:
+			b.fault(a.pos, "there is no authentication "+quote(a.label), meant(a.label, []string{"key", "none"}))
+		}
+	}
+	if len(in.all("auth")) == 0 {
+		b.fault(in.pos, "names has no auth: anybody could stand in for the server",
+			`add auth "key" { file = "names.key" }, or auth "none" {} if that is wanted`)
+	}
+}
+
+func blockNames() *blockSpec {
+	return &blockSpec{
+		name: "names",
+		attrs: []attrSpec{
+			{name: "server", kind: endpoint(1), required: true},
+			{name: "scope", kind: text("a word", "chem")},
+		},
+		blocks: []*blockSpec{blockAuth()},
+	}
+}
