@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -64,5 +65,13 @@ func (w *own) newVariant(name string) contender {
 	variants[name](&o)
 	v := *w
 	v.o = &o
-	return contender{name: name, run: v.run, skips: func(bench string) bool { return bench == "plugins" }}
+	c := v.contender(name)
+	c.skips = func(bench string) bool { return bench == "plugins" }
+	return c
+}
+
+func (w *own) contender(name string) contender {
+	return contender{name: name, run: w.run, begin: func(ctx context.Context, bench string, sizes []int) (*session, error) {
+		return w.begin(ctx, name, bench, sizes)
+	}}
 }

@@ -15,6 +15,8 @@ type contender struct {
 	name string
 	run  func(ctx context.Context, bench string, sizes []int) ([]figure, error)
 
+	begin func(ctx context.Context, bench string, sizes []int) (*session, error) // nil: it cannot take turns
+
 	skips func(bench string) bool // what it cannot do; nil: it can do all
 }
 
@@ -25,14 +27,6 @@ type result struct {
 	Unit      string `json:"unit"`
 	Rows      []row  `json:"rows"`
 	names     []string
-}
-
-// row is the medians for one message size.
-type row struct {
-	Size    int                `json:"size"`
-	Values  map[string]float64 `json:"values"`  // by contender
-	Ratios  map[string]float64 `json:"ratios"`  // by contender: how many times better ours is
-	Spreads map[string]float64 `json:"spreads"` // by contender: (max-min)/median of the repetitions
 }
 
 const ours = "impi"
@@ -88,7 +82,7 @@ func (o *options) contenders(ctx context.Context) (list []contender, cleanup fun
 	if err != nil {
 		return nil, cleanup, err
 	}
-	list = []contender{{name: ours, run: own.run}}
+	list = []contender{own.contender(ours)}
 	for _, name := range o.beside {
 		list = append(list, own.newVariant(name))
 	}
@@ -109,15 +103,18 @@ func (o *options) contenders(ctx context.Context) (list []contender, cleanup fun
 func (o *options) measure(ctx context.Context, name string, all []contender) (result, error) {
 	b, sizes := benchmarks[name], o.sizesOf(name)
 	r := result{Benchmark: name, Procs: o.procsOf(name, sizes), Unit: b.unit}
-	values := map[string]map[int][]float64{}
+	all = slices.DeleteFunc(slices.Clone(all), func(c contender) bool { return c.skips != nil && c.skips(name) })
+	together, alone := o.split(name, all)
+	t := newTally(b)
 	for rep := range o.repeat {
-		for _, c := range all {
-			if c.skips != nil && c.skips(name) {
-				continue
+		if len(together) > 0 {
+			o.progress("%s: %d take turns, repetition %d of %d", name, len(together), rep+1, o.repeat)
+			if err := o.takeTurns(ctx, name, sizes, together, t); err != nil {
+				return r, fmt.Errorf("%s: %w", name, err)
 			}
-			if !o.quiet {
-				fmt.Fprintf(os.Stderr, "\r\033[K%s: %s, repetition %d of %d", name, c.name, rep+1, o.repeat)
-			}
+		}
+		for _, c := range alone {
+			o.progress("%s: %s, repetition %d of %d", name, c.name, rep+1, o.repeat)
 			figures, err := o.limited(ctx, c, name, sizes)
 			if errors.Is(err, errStuck) && c.name != ours && ctx.Err() == nil {
 				fmt.Fprintf(os.Stderr, "\r\033[Kimpi-bench: %s: %s, repetition %d is left out: %v\n", name, c.name, rep+1, err)
@@ -126,22 +123,43 @@ func (o *options) measure(ctx context.Context, name string, all []contender) (re
 			if err != nil {
 				return r, fmt.Errorf("%s: %s: %w", name, c.name, err)
 			}
-			if values[c.name] == nil {
-				values[c.name] = map[int][]float64{}
-				r.names = append(r.names, c.name)
-			}
 			for _, f := range figures {
-				values[c.name][f.Size] = append(values[c.name][f.Size], b.value(f))
+				t.add(c.name, f.Size, b.value(f))
 			}
 		}
 	}
-	if !o.quiet {
-		fmt.Fprint(os.Stderr, "\r\033[K")
+	o.progress("")
+	for _, c := range all {
+		if t.values[c.name] != nil {
+			r.names = append(r.names, c.name)
+		}
 	}
 	for _, size := range sizes {
-		r.Rows = append(r.Rows, newRow(b, size, values))
+		r.Rows = append(r.Rows, t.row(size))
 	}
 	return r, nil
+}
+
+// progress says on the terminal what is done at the moment.
+func (o *options) progress(format string, args ...any) {
+	if !o.quiet {
+		fmt.Fprintf(os.Stderr, "\r\033[K"+format, args...)
+	}
+}
+
+// split tells which contenders take turns, ours first, and which run one after the other.
+func (o *options) split(bench string, all []contender) (together, alone []contender) {
+	for _, c := range all {
+		if c.begin != nil && o.rounds > 1 && benchmarks[bench].ranks {
+			together = append(together, c)
+		} else {
+			alone = append(alone, c)
+		}
+	}
+	if len(together) < 2 {
+		return nil, all
+	}
+	return together, alone
 }
 
 // errStuck is a run that was stopped. A peer's is left out of the medians; ours
@@ -158,28 +176,4 @@ func (o *options) limited(ctx context.Context, c contender, bench string, sizes 
 		return nil, fmt.Errorf("%w within %v (flag -limit); is the machine busy, or are there fewer cores than ranks?", errStuck, o.limit)
 	}
 	return figures, err
-}
-
-func newRow(b benchmark, size int, values map[string]map[int][]float64) row {
-	r := row{Size: size, Values: map[string]float64{}, Ratios: map[string]float64{}, Spreads: map[string]float64{}}
-	for name, bySize := range values {
-		if v := bySize[size]; len(v) > 0 {
-			r.Values[name] = median(v)
-			r.Spreads[name] = (slices.Max(v) - slices.Min(v)) / r.Values[name]
-		}
-	}
-	for name, v := range r.Values {
-		if name != ours {
-			r.Ratios[name] = b.ratio(r.Values[ours], v)
-		}
-	}
-	return r
-}
-
-func median(v []float64) float64 {
-	s := slices.Sorted(slices.Values(v))
-	if n := len(s); n%2 == 0 {
-		return (s[n/2-1] + s[n/2]) / 2
-	}
-	return s[len(s)/2]
 }

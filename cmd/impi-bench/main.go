@@ -78,8 +78,11 @@ With -peer, the compilers and launchers mpicc.NAME and mpiexec.NAME are used
 (Debian: mpich libmpich-dev openmpi-bin libopenmpi-dev). Each implementation
 runs once per repetition, in turn; medians are printed, and under each peer how
 many times better ours is: above 1 is faster than the peer. -beside measures ours
-once more with one thing changed, in turn too and never resumed unless it says so;
-the ratio is how many times better ours is without that change.
+once more with one thing changed, and never resumed unless it says so; the ratio is how
+many times better ours is without that change. All jobs live at the same time then and
+take turns of -seconds/-rounds: the ratio is the median of those of turns beside each
+other, and from 6 repetitions on the 95 % interval of a repetition's median is
+printed. in-process, the floor and the peers run one after the other as ever.
 
 exit status: 0; 1 if a run failed; 2 for wrong usage
 `
@@ -90,6 +93,7 @@ type options struct {
 	sizes     []int // empty: those of each benchmark
 	seconds   float64
 	repeat    int
+	rounds    int           // turns of each variant in a repetition
 	limit     time.Duration // of one run
 	transport string        // "auto", or a transport's name
 	plane     string        // data plane that the route pins; empty: none
@@ -165,9 +169,10 @@ const (
 	workerWord = "worker"
 	floorWord  = "floor"
 	insideWord = "inside"
+	turnsWord  = "turns"
 )
 
-var childWords = []string{workerWord, floorWord, insideWord}
+var childWords = []string{workerWord, floorWord, insideWord, turnsWord}
 
 func child(args []string) error {
 	if len(args) < 4 {
@@ -176,6 +181,8 @@ func child(args []string) error {
 	switch args[0] {
 	case workerWord:
 		return runWorker(args[1:])
+	case turnsWord:
+		return runTurns(args[1:])
 	case insideWord:
 		return runInsideChild(args[1:])
 	}
@@ -193,6 +200,7 @@ func parse(args []string, w io.Writer) (o options, err error) {
 	sizes := f.String("sizes", "", "message sizes in bytes, as 8,64K,1M (default: depends on the benchmark)")
 	f.Float64Var(&o.seconds, "seconds", 0.2, "how long each size is measured in each repetition")
 	f.IntVar(&o.repeat, "repeat", 5, "repetitions, of which the median counts")
+	f.IntVar(&o.rounds, "rounds", 10, "with -beside: turns that each takes in a repetition; 1: whole runs, one after the other")
 	f.DurationVar(&o.limit, "limit", time.Minute, "how long one run of one implementation may take")
 	f.StringVar(&o.transport, "transport", "auto", "transport to use: shm, unix, tcp, tcp+tls, quic, or auto")
 	f.StringVar(&o.plane, "plane", "", "data plane that links must have: fd, peer-shm, ring, stream or grpc")
@@ -244,8 +252,8 @@ func (o *options) check() error {
 		return fmt.Errorf("-path %q: want direct or channel", o.path)
 	case o.resume != "" && o.resume != "true" && o.resume != "false":
 		return fmt.Errorf("-resume %q: want true or false", o.resume)
-	case o.repeat < 1 || o.seconds <= 0:
-		return errors.New("-repeat and -seconds must be positive")
+	case o.repeat < 1 || o.rounds < 1 || o.seconds <= 0:
+		return errors.New("-repeat, -rounds and -seconds must be positive")
 	case slices.ContainsFunc(o.ranks, func(n int) bool { return n%2 != 0 }) && slices.ContainsFunc(o.benches, func(b string) bool { return benchmarks[b].pairs }):
 		return errors.New("-procs must be even: pingpong, stream and rate have pairs of ranks")
 	}

@@ -54,7 +54,7 @@ func TestUsage(t *testing.T) {
 		{"-transport", "tcp", "-beside", "in-process", "-resume", "true", "rate"},
 		{"-transport", "tcp", "-beside", "in-process", "-path", "channel", "rate"},
 		{"-transport", "tcp", "-beside", "in-process", "-procs", "4", "rate"},
-		{}, {"dance"}, {"-peer", "lam", "pingpong"}, {"-path", "round", "rate"}, {"-repeat", "0", "rate"}, {"-procs", "1", "allreduce"},
+		{"-rounds", "0", "-transport", "tcp", "-beside", "resume", "rate"}, {}, {"dance"}, {"-peer", "lam", "pingpong"}, {"-path", "round", "rate"}, {"-repeat", "0", "rate"}, {"-procs", "1", "allreduce"},
 		{"-procs", "2,x", "allreduce"}, {"-procs", "4,5", "collectives", "rate"}, {"-transport", "tcp", "-procs", "2,4", "-beside", "in-process", "barrier"},
 	} {
 		if _, err := parse(args, io.Discard); err == nil {
@@ -118,21 +118,6 @@ func TestValues(t *testing.T) {
 		if got := benchmarks[name].value(f); got != want {
 			t.Errorf("%s: %v, want %v", name, got, want)
 		}
-	}
-}
-
-func TestMedianAndSpread(t *testing.T) {
-	if m := median([]float64{5, 1, 3}); m != 3 {
-		t.Errorf("odd: %v", m)
-	}
-	if m := median([]float64{4, 1, 3, 2}); m != 2.5 {
-		t.Errorf("even: %v", m)
-	}
-	r := newRow(benchmarks["pingpong"], 8, map[string]map[int][]float64{
-		ours: {8: {2, 1, 4}}, "mpich": {8: {3}, 64: {9}},
-	})
-	if r.Values[ours] != 2 || r.Spreads[ours] != 1.5 || r.Ratios["mpich"] != 1.5 || len(r.Ratios) != 1 {
-		t.Errorf("got %+v", r)
 	}
 }
 

@@ -62,10 +62,19 @@ func timed(bench string, cmd *exec.Cmd) ([]figure, error) {
 // job is the job file of one run: one site with direct links, or two sites,
 // whose procs talk through their agents if the path is "channel".
 func (w *own) job(bench string, procs int, sizes []int) string {
-	command := []string{w.self, workerWord, bench, fmt.Sprint(w.o.seconds)}
+	return w.jobOf(w.command([]string{workerWord, bench, fmt.Sprint(w.o.seconds)}, sizes), bench, procs)
+}
+
+// command is that of a program of ours, with the sizes behind its words.
+func (w *own) command(words []string, sizes []int) []string {
+	command := append([]string{w.self}, words...)
 	for _, s := range sizes {
 		command = append(command, strconv.Itoa(s))
 	}
+	return command
+}
+
+func (w *own) jobOf(command []string, bench string, procs int) string {
 	quoted, err := json.Marshal(command) // a list of JSON strings is one of HCL
 	if err != nil {
 		panic(err)
@@ -106,10 +115,7 @@ func (w *own) job(bench string, procs int, sizes []int) string {
 func figures(cmd *exec.Cmd) (list []figure, err error) {
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	// Launchers have children, which would live on with our pipes in their hands.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
-	cmd.WaitDelay = 5 * time.Second
+	grouped(cmd)
 	if err := cmd.Run(); err != nil {
 		return nil, fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, errs.String())
 	}
@@ -124,4 +130,12 @@ func figures(cmd *exec.Cmd) (list []figure, err error) {
 		return nil, fmt.Errorf("%s: no figures in its output:\n%s%s", strings.Join(cmd.Args, " "), out.String(), errs.String())
 	}
 	return list, lines.Err()
+}
+
+// grouped has a command end with all that it has started. Launchers have children, which
+// would live on with our pipes in their hands.
+func grouped(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+	cmd.WaitDelay = 5 * time.Second
 }

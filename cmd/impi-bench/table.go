@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"strconv"
 	"text/tabwriter"
 )
@@ -21,6 +22,9 @@ func (r result) print(w io.Writer) {
 		if name != ours {
 			fmt.Fprint(t, "ratio\t")
 		}
+		if r.paired(name) {
+			fmt.Fprint(t, "95 %\t")
+		}
 	}
 	fmt.Fprintln(t)
 	for _, row := range r.Rows {
@@ -28,13 +32,32 @@ func (r result) print(w io.Writer) {
 		for _, name := range r.names {
 			fmt.Fprintf(t, "%.4g\t", row.Values[name])
 			if name != ours {
-				fmt.Fprintf(t, "%.2fx\t", row.Ratios[name])
+				r.printRatio(t, row, name)
 			}
 		}
 		fmt.Fprintln(t)
 	}
 	_ = t.Flush() // w is standard output: nobody is left to be told
 	fmt.Fprintln(w)
+}
+
+// printRatio writes how many times better ours is. Pairs tell it with a digit more, and where
+// it may be.
+func (r result) printRatio(w io.Writer, row row, name string) {
+	in, ok := row.Intervals[name]
+	switch {
+	case ok:
+		fmt.Fprintf(w, "%.3fx\t%.3f-%.3f\t", row.Ratios[name], in[0], in[1])
+	case r.paired(name):
+		fmt.Fprintf(w, "%.2fx\t\t", row.Ratios[name])
+	default:
+		fmt.Fprintf(w, "%.2fx\t", row.Ratios[name])
+	}
+}
+
+// paired tells whether there are intervals of a contender's ratios.
+func (r result) paired(name string) bool {
+	return slices.ContainsFunc(r.Rows, func(row row) bool { _, ok := row.Intervals[name]; return ok })
 }
 
 func sizeText(n int) string {
@@ -53,6 +76,6 @@ func printJSON(w io.Writer, o options, results []result) error {
 	e.SetIndent("", "  ")
 	return e.Encode(map[string]any{
 		"cpus": runtime.NumCPU(), "transport": o.transport, "path": o.path, "procs": o.ranks, "resume": o.resume,
-		"repeat": o.repeat, "seconds": o.seconds, "results": results,
+		"repeat": o.repeat, "rounds": o.rounds, "seconds": o.seconds, "results": results,
 	})
 }

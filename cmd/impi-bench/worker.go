@@ -28,13 +28,19 @@ type figure struct {
 
 // worker is one rank of a measured job. The loops are those of peers/bench.c.
 type worker struct {
-	world   *mpi.Comm
-	rank    int
-	peer    int    // even ranks send to the odd ones above them
+	world *mpi.Comm
+	rank  int
+	peer  int // even ranks send to the odd ones above them
+	buffer
+	buffers map[int]buffer // by size
+	reqs    [window]mpi.Request
+}
+
+// buffer is the memory of messages of one size.
+type buffer struct {
 	size    int    // of messages and blocks, in bytes
 	out, in []byte // a block for each rank
 	sums    [2][]float64
-	reqs    [window]mpi.Request
 }
 
 // runWorker is the program that impi-node starts: BENCHMARK SECONDS SIZE...
@@ -54,7 +60,7 @@ func runLoops(world *mpi.Comm, args []string) error {
 	if err != nil {
 		return err
 	}
-	w := &worker{world: world, rank: world.Rank(), peer: world.Rank() ^ 1}
+	w := newWorker(world)
 	if !benchmarks[args[0]].ranks {
 		return w.exist(args[0])
 	}
@@ -66,13 +72,31 @@ func runLoops(world *mpi.Comm, args []string) error {
 		if err != nil {
 			return err
 		}
-		w.size, w.out, w.in = size, filled(size*world.Size()), filled(size*world.Size())
-		w.sums = [2][]float64{filledNumbers(size / 8), filledNumbers(size / 8)}
+		w.buffers = nil // those of other sizes are not needed any more
+		w.prepare(size)
 		if err := w.measure(args[0], size, target); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func newWorker(world *mpi.Comm) *worker {
+	return &worker{world: world, rank: world.Rank(), peer: world.Rank() ^ 1}
+}
+
+// prepare has memory for messages of a size, the same each time.
+func (w *worker) prepare(size int) {
+	if b, ok := w.buffers[size]; ok {
+		w.buffer = b
+		return
+	}
+	if w.buffers == nil {
+		w.buffers = map[int]buffer{}
+	}
+	n := size * w.world.Size()
+	w.buffer = buffer{size, filled(n), filled(n), [2][]float64{filledNumbers(size / 8), filledNumbers(size / 8)}}
+	w.buffers[size] = w.buffer
 }
 
 // filled is memory that was written to: pages that never were are all one page of
@@ -128,30 +152,61 @@ func residentBytes(statm string) (int64, error) {
 	return resident * int64(os.Getpagesize()), nil
 }
 
-// measure doubles the iterations until they take a tenth of the target, and
-// then measures as many as fill it.
+// measure writes a figure for the size, of as many iterations as fill the target.
 func (w *worker) measure(bench string, size int, target float64) error {
-	var err error
-	for n, final := int64(8), false; ; {
-		if n, err = w.agree(n); err != nil || n == 0 {
+	if w.rank != 0 {
+		return w.follow(bench)
+	}
+	n, err := w.calibrate(bench, target)
+	if err != nil {
+		return err
+	}
+	t, err := w.timed(bench, n)
+	if err != nil {
+		return err
+	}
+	if err := json.NewEncoder(os.Stdout).Encode(figure{Size: size, Iterations: n, Seconds: t}); err != nil {
+		return err
+	}
+	_, err = w.agree(0)
+	return err
+}
+
+// calibrate doubles the iterations until they take a tenth of the target, in
+// seconds, and tells how many fill it. It is for rank 0, like timed.
+func (w *worker) calibrate(bench string, target float64) (int64, error) {
+	for n := int64(8); ; {
+		t, err := w.timed(bench, n)
+		if err != nil {
+			return 0, err
+		}
+		var final bool
+		if n, final = next(n, t, target); final {
+			return n, nil
+		}
+	}
+}
+
+// timed is how many seconds n iterations take.
+func (w *worker) timed(bench string, n int64) (float64, error) {
+	if _, err := w.agree(n); err != nil {
+		return 0, err
+	}
+	start := time.Now()
+	err := w.iterate(bench, n)
+	return time.Since(start).Seconds(), err
+}
+
+// follow is what the other ranks do, until rank 0 agrees on no iterations.
+func (w *worker) follow(bench string) error {
+	for {
+		n, err := w.agree(0)
+		if err != nil || n == 0 {
 			return err
 		}
-		start := time.Now()
 		if err := w.iterate(bench, n); err != nil {
 			return err
 		}
-		t := time.Since(start).Seconds()
-		if w.rank != 0 {
-			continue
-		}
-		if final {
-			if err := json.NewEncoder(os.Stdout).Encode(figure{Size: size, Iterations: n, Seconds: t}); err != nil {
-				return err
-			}
-			_, err := w.agree(0)
-			return err
-		}
-		n, final = next(n, t, target)
 	}
 }
 
@@ -161,8 +216,11 @@ func next(n int64, t, target float64) (int64, bool) {
 	if t < target/10 {
 		return 2 * n, false
 	}
-	return int64(float64(n)*target/t) + 1, true
+	return fill(n, t, target), true
 }
+
+// fill is how many iterations fill the target if n took t seconds.
+func fill(n int64, t, target float64) int64 { return int64(float64(n)*target/t) + 1 }
 
 // agree tells all ranks how many iterations come next, as rank 0 has decided.
 func (w *worker) agree(n int64) (int64, error) {

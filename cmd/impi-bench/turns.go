@@ -1,0 +1,282 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/openimpi/impi/core/mpi"
+)
+
+// Variants of ours that run one after the other differ by more than what was changed:
+// the machine is another one a second later. So their jobs live at the same time and
+// take turns of some milliseconds, and each turn is compared with the other's beside it.
+
+// session is a job of ours that measures when it is told to.
+type session struct {
+	name  string
+	cmd   *exec.Cmd
+	errs  *bytes.Buffer
+	ended chan error
+	conn  *net.UnixConn // to rank 0
+	lines *bufio.Scanner
+}
+
+// begin starts a job, in a directory of its own, and waits for rank 0.
+func (w *own) begin(ctx context.Context, name, bench string, sizes []int) (*session, error) {
+	dir, err := os.MkdirTemp(w.dir, name+"-")
+	if err != nil {
+		return nil, err
+	}
+	v := *w
+	v.dir = dir
+	at := filepath.Join(dir, "turns")
+	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: at, Net: "unix"})
+	if err != nil {
+		return nil, err
+	}
+	defer ln.Close()
+	file := filepath.Join(dir, "job.hcl")
+	text := v.jobOf(v.command([]string{turnsWord, at, bench, fmt.Sprint(v.o.seconds / float64(v.o.rounds))}, sizes), bench, v.o.procsOf(bench, sizes))
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		return nil, err
+	}
+	s := &session{name: name, cmd: exec.CommandContext(ctx, v.node, "-config", file), errs: new(bytes.Buffer), ended: make(chan error, 1)}
+	s.cmd.Stderr = s.errs
+	grouped(s.cmd)
+	if err := s.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() {
+		s.ended <- s.cmd.Wait()
+		_ = ln.Close()
+	}()
+	s.conn, err = ln.AcceptUnix()
+	if err != nil {
+		return nil, s.failure(<-s.ended)
+	}
+	s.lines = bufio.NewScanner(s.conn)
+	return s, nil
+}
+
+// failure says how the job has ended.
+func (s *session) failure(err error) error {
+	return fmt.Errorf("%s: %s: %w\n%s", s.name, strings.Join(s.cmd.Args, " "), err, s.errs.String())
+}
+
+// turn measures a size for a while.
+func (s *session) turn(size int) (f figure, err error) {
+	if _, err := fmt.Fprintln(s.conn, size); err != nil {
+		return f, s.failure(err)
+	}
+	if !s.lines.Scan() {
+		return f, s.failure(errors.Join(errors.New("its rank 0 has gone"), s.lines.Err()))
+	}
+	if err := json.Unmarshal(s.lines.Bytes(), &f); err != nil || f.Size != size || f.Iterations <= 0 || f.Seconds <= 0 {
+		return f, s.failure(fmt.Errorf("%q is no figure for %d bytes: %w", s.lines.Text(), size, err))
+	}
+	return f, nil
+}
+
+// end lets the job finish.
+func (s *session) end() error {
+	_ = s.conn.Close()
+	if err := <-s.ended; err != nil {
+		return s.failure(err)
+	}
+	return nil
+}
+
+// takeTurns is one repetition of contenders that can: all their jobs at the same time,
+// each measuring for a little while when it is its turn.
+func (o *options) takeTurns(ctx context.Context, bench string, sizes []int, all []contender, t *tally) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, o.limit)
+	defer cancel()
+	defer func() {
+		if ctx.Err() == context.DeadlineExceeded {
+			err = fmt.Errorf("%w within %v (flag -limit); is the machine busy, or are there fewer cores than ranks?", errStuck, o.limit)
+		}
+	}()
+	var open []*session
+	for _, c := range all {
+		s, err := c.begin(ctx, bench, sizes)
+		if err != nil {
+			return err
+		}
+		defer s.conn.Close()
+		open = append(open, s)
+	}
+	for _, size := range sizes {
+		pairs := map[string][]float64{}
+		for round := range o.rounds {
+			if err := o.round(open, size, round, bench, t, pairs); err != nil {
+				return err
+			}
+		}
+		t.repeated(size, pairs)
+	}
+	for _, s := range open {
+		err = errors.Join(err, s.end())
+	}
+	return err
+}
+
+// round is a turn of each. Who comes first changes, so that it makes no difference.
+func (o *options) round(open []*session, size, round int, bench string, t *tally, pairs map[string][]float64) error {
+	b, values := benchmarks[bench], make([]float64, len(open))
+	for i := range open {
+		if round%2 == 1 {
+			i = len(open) - 1 - i
+		}
+		f, err := open[i].turn(size)
+		if err != nil {
+			return err
+		}
+		values[i] = b.value(f)
+		t.add(open[i].name, size, values[i])
+	}
+	for i, s := range open[1:] {
+		pairs[s.name] = append(pairs[s.name], b.ratio(values[0], values[i+1]))
+	}
+	return nil
+}
+
+// runTurns is the program of such a job: SOCKET BENCHMARK SECONDS SIZE...
+func runTurns(args []string) error {
+	if err := mpi.Init(); err != nil {
+		return err
+	}
+	w := newWorker(mpi.World())
+	if err := w.settle(); err != nil {
+		return err
+	}
+	for _, word := range args[3:] {
+		size, err := strconv.Atoi(word)
+		if err != nil {
+			return err
+		}
+		w.prepare(size)
+	}
+	turns := w.takeOrders
+	if w.rank == 0 {
+		turns = func(bench string) error { return w.giveOrders(bench, args[0], args[2]) }
+	}
+	if err := turns(args[1]); err != nil {
+		return err
+	}
+	return mpi.Finalize()
+}
+
+// giveOrders is rank 0's part: a line with a size comes, a figure goes back.
+func (w *worker) giveOrders(bench, socket, seconds string) error {
+	target, err := strconv.ParseFloat(seconds, 64)
+	if err != nil {
+		return err
+	}
+	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: socket, Net: "unix"})
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	iterations := map[int]int64{}
+	for lines := bufio.NewScanner(conn); lines.Scan(); {
+		size, err := strconv.Atoi(lines.Text())
+		if err != nil {
+			return err
+		}
+		f, err := w.turn(bench, size, target, iterations)
+		if err != nil {
+			return err
+		}
+		if err := json.NewEncoder(conn).Encode(f); err != nil {
+			return err
+		}
+	}
+	_, err = w.agree(-1)
+	return err
+}
+
+// turn measures a size, after it has found back to it. How many iterations that takes is
+// known from the last turn.
+func (w *worker) turn(bench string, size int, target float64, iterations map[int]int64) (f figure, err error) {
+	if _, err = w.agree(int64(size)); err != nil {
+		return f, err
+	}
+	w.prepare(size)
+	n := iterations[size]
+	if n == 0 {
+		if n, err = w.calibrate(bench, target); err != nil {
+			return f, err
+		}
+	}
+	t, err := w.timed(bench, n) // of which the beginning is slow: others had the cores
+	if err != nil {
+		return f, err
+	}
+	n = fill(n, t, target)
+	f = figure{Size: size, Iterations: n}
+	if f.Seconds, err = w.timed(bench, n); err != nil {
+		return f, err
+	}
+	iterations[size] = fill(n, f.Seconds, target*warming)
+	_, err = w.agree(0)
+	return f, err
+}
+
+// warming is how long a turn goes on before it is measured, as a part of what is measured.
+const warming = 0.3
+
+// takeOrders is the part of the other ranks.
+func (w *worker) takeOrders(bench string) error {
+	for {
+		size, err := w.agree(0)
+		if err != nil || size < 0 {
+			return err
+		}
+		w.prepare(int(size))
+		if err := w.follow(bench); err != nil {
+			return err
+		}
+	}
+}
+
+// settle has all threads of this process run on one core, another for each rank if there
+// are so many: where the scheduler puts the ranks of one job it may not put another's.
+func (w *worker) settle() error {
+	var all, own unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &all); err != nil || all.Count() < w.world.Size() {
+		return err
+	}
+	for cpu, nth := 0, 0; nth <= w.rank; cpu++ {
+		if all.IsSet(cpu) {
+			own.Zero()
+			own.Set(cpu)
+			nth++
+		}
+	}
+	threads, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		return err
+	}
+	for _, thread := range threads {
+		id, err := strconv.Atoi(thread.Name())
+		if err != nil {
+			return err
+		}
+		if err := unix.SchedSetaffinity(id, &own); err != nil && err != unix.ESRCH { //nolint:errorlint // package unix gives the number itself
+			return fmt.Errorf("thread %d: %w", id, err)
+		}
+	}
+	return nil
+}
