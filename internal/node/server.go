@@ -15,6 +15,7 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/names"
 	"github.com/openimpi/impi/internal/rendezvous"
 )
 
@@ -41,6 +42,10 @@ const noClient wire.ClientRank = -1
 
 // serve does not tell the operator that self is waited for.
 func serve(job *config.Job, site config.Site, log hclog.Logger, self wire.ClientRank) (*Server, error) {
+	kept, err := names.NewServer(names.ServerConfig{Auth: authOf(site.Auth), Logger: quiet{log.Named("names")}})
+	if err != nil {
+		return nil, fmt.Errorf("the job's server: %w", err)
+	}
 	ln, err := net.Listen("tcp", site.Server.Address.String())
 	if err != nil {
 		return nil, fmt.Errorf("the job's server: %w", err)
@@ -54,7 +59,7 @@ func serve(job *config.Job, site config.Site, log hclog.Logger, self wire.Client
 	cfg := rendezvous.Config{
 		Server: startup.ServerConfig{Clients: site.Server.Clients, Auth: authOf(site.Auth), Limit: site.Server.Timeout},
 		Logger: quiet{log.Named("server")},
-		Notify: s.heard,
+		Notify: s.heard, Names: kept,
 	}
 	go func() {
 		defer close(s.done)

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/openimpi/impi/core/startup"
+	"github.com/openimpi/impi/internal/names"
 )
 
 // Config is what Serve needs to know.
@@ -20,6 +21,10 @@ type Config struct {
 
 	// Notify, if any, hears of each event. It must not block.
 	Notify func(startup.Event)
+
+	// Names, if any, serves who wants the names of ports of this job once all clients
+	// have come. Serve closes it.
+	Names *names.Server
 }
 
 // Serve is the server of one job. It returns nil when every client has
@@ -39,6 +44,7 @@ func Serve(ctx context.Context, ln net.Listener, cfg Config) error {
 		m: m, log: cfg.Logger, notify: cfg.Notify,
 		conns:  make(map[startup.ConnID]*conn),
 		events: make(chan event), stop: make(chan struct{}),
+		names: cfg.Names,
 	}
 	s.wg.Go(func() { s.accept(ln) })
 	err = s.run(ctx)
@@ -47,6 +53,7 @@ func Serve(ctx context.Context, ln net.Listener, cfg Config) error {
 	for _, c := range s.conns {
 		c.finish()
 	}
+	s.endNames()
 	s.wg.Wait()
 	return err
 }
@@ -61,12 +68,17 @@ type server struct {
 	events chan event
 	stop   chan struct{} // closed when nobody takes events any more
 	wg     sync.WaitGroup
+
+	names *names.Server // nil: none
+	full  bool          // all clients have come
+	mute  []net.Conn    // that have come since, and not said what they want, in their order
 }
 
 // event is something that happened on the listener (conn is nil) or on a connection.
 type event struct {
 	conn *conn
 	nc   net.Conn // new
+	want wish     // of nc
 	data []byte   // lent until conn.ack
 	err  error    // the end
 }
@@ -100,6 +112,8 @@ func (s *server) run(ctx context.Context) error {
 // take tells the machine what happened.
 func (s *server) take(e event) {
 	switch {
+	case e.nc != nil && s.sorted(e):
+		return
 	case e.nc != nil:
 		s.last++
 		unpaced(e.nc)
@@ -148,6 +162,9 @@ func (s *server) tell(e startup.Event) {
 		s.notify(e)
 	}
 	switch e.Kind {
+	case startup.EventAllHere:
+		s.full = true
+		s.log.Info(e.String())
 	case startup.EventJoined:
 		s.log.Info("client joined", "client", e.Client, "peer", e.Peer)
 	case startup.EventRefused:
