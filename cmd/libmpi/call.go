@@ -1,0 +1,192 @@
+//go:build cgo && !386 && !arm
+
+package main
+
+import "C"
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"runtime/debug"
+	"sync/atomic"
+
+	"github.com/openimpi/impi/core/mpi"
+	"github.com/openimpi/impi/core/mpierr"
+	"github.com/openimpi/impi/internal/abi"
+)
+
+const success = 0
+
+// phase is how far the program has got.
+var phase atomic.Int32
+
+const (
+	before  = iota // MPI_Init
+	during         // or, with sessions alone, between the first and the last
+	finally        // MPI_Finalize was called
+)
+
+// usable is the error of calls before MPI_Init and after MPI_Finalize.
+func usable() error {
+	switch phase.Load() {
+	case before:
+		return mpi.ErrNotInitialized
+	case finally:
+		return mpi.ErrFinalized
+	}
+	return nil
+}
+
+// onComm is a call on a communicator: it does f, and takes its error to the
+// communicator's handler. fn is the function's name without MPI_, and which is 1
+// if it was called by the name that ends in _c.
+func onComm(fn string, which int32, h uintptr, f func(c *commObject) error) (code int32) {
+	c := commOf(h)
+	defer rescue(fn, which, &code)
+	if c == nil {
+		_, err := takeComm("comm", h)
+		return fail(fn, which, nil, err)
+	}
+	if err := f(c); err != nil {
+		return fail(fn, which, &c.object, err)
+	}
+	return success
+}
+
+// onWin is onComm for windows.
+func onWin(fn string, which int32, h uintptr, f func(w *winObject) error) (code int32) {
+	w := winOf(h)
+	defer rescue(fn, which, &code)
+	if w == nil {
+		return fail(fn, which, nil, badWin(h))
+	}
+	if err := f(w); err != nil {
+		return fail(fn, which, &w.object, err)
+	}
+	return success
+}
+
+// on is a call on nothing that has an error handler, between MPI_Init and
+// MPI_Finalize.
+func on(fn string, which int32, f func() error) (code int32) {
+	defer rescue(fn, which, &code)
+	err := usable()
+	if err == nil {
+		err = f()
+	}
+	if err != nil {
+		return fail(fn, which, nil, err)
+	}
+	return success
+}
+
+// anytime is on for what can be called at any time.
+func anytime(fn string, f func() error) (code int32) {
+	defer rescue(fn, 0, &code)
+	if err := f(); err != nil {
+		return fail(fn, 0, nil, err)
+	}
+	return success
+}
+
+// rescue makes an error of a fault in the library or in an address that the program
+// gave.
+func rescue(fn string, which int32, code *int32) {
+	if r := recover(); r != nil {
+		if os.Getenv("IMPI_TRACEBACK") != "" {
+			debug.PrintStack()
+		}
+		*code = fail(fn, which, nil, &mpierr.Error{Code: mpierr.Intern, Class: mpierr.Intern, Text: fmt.Sprint(r)})
+	}
+}
+
+// fail tells the error handler of an object, or of what has none, about an error,
+// and gives its code.
+func fail(fn string, which int32, o *object, err error) int32 {
+	code := int32(mpi.ErrorCode(err))
+	h := handlerOf(o)
+	switch h.action {
+	case returns:
+	case aborts:
+		mpi.Abort(exitStatus(err), fatal(fn, which, o, err))
+	case calls:
+		var handle uintptr = commWorld
+		if o != nil {
+			handle = o.handle
+		}
+		callErrhandler(h.fn, handle, code)
+	}
+	return code
+}
+
+// handlerOf is the handler in force for an object.
+func handlerOf(o *object) *errhandler {
+	if o == nil {
+		if c := self.Load(); c != nil {
+			if h := c.handler.Load(); h != nil {
+				return h
+			}
+		}
+		if c := world.Load(); c != nil {
+			o = &c.object
+		}
+	}
+	if o != nil {
+		if h := o.handler.Load(); h != nil {
+			return h
+		}
+	}
+	return errorsAreFatal
+}
+
+// exitStatus tells the class of an error, as far as it fits.
+func exitStatus(err error) int {
+	if class := mpi.ErrorClass(err); class > mpierr.Success && class <= mpierr.ABI {
+		return int(class)
+	}
+	return int(mpierr.Other)
+}
+
+// prefix is what core/mpi puts before its errors: a name of Go's.
+var prefix = regexp.MustCompile(`^mpi\.[A-Za-z.]+: `)
+
+// describe is an error for people, with the name of the function of C.
+func describe(fn string, which int32, err error) string {
+	suffix := ""
+	if which != 0 {
+		suffix = "_c"
+	}
+	return fmt.Sprintf("MPI_%s%s: %s: %s", fn, suffix, mpi.ErrorClass(err), prefix.ReplaceAllString(err.Error(), ""))
+}
+
+func fatal(fn string, which int32, o *object, err error) string {
+	where := ""
+	if o != nil {
+		where = fmt.Sprintf(" (%s %#x)", o.sort, o.handle)
+	}
+	return describe(fn, which, err) + where
+}
+
+// abiUnsupported is what functions that are not implemented do.
+//
+//export abiUnsupported
+func abiUnsupported(number, sort int32, h uintptr) (code int32) {
+	fn := abi.Name(int(number))[len("MPI_"):]
+	defer rescue(fn, 0, &code)
+	var o *object
+	switch {
+	case sort == 1 && commOf(h) != nil:
+		o = &commOf(h).object
+	case sort == 2 && winOf(h) != nil:
+		o = &winOf(h).object
+	}
+	err := usable()
+	if err == nil {
+		err = &mpierr.Error{
+			Code: mpierr.UnsupportedOperation, Class: mpierr.UnsupportedOperation,
+			Text: "this library does not implement it",
+		}
+	}
+	return fail(fn, 0, o, err)
+}

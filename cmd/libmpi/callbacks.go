@@ -1,0 +1,109 @@
+//go:build cgo && !386 && !arm
+
+package main
+
+/*
+#cgo CFLAGS: -I${SRCDIR}/../../include -O2
+#include <stdint.h>
+#include <mpi.h>
+
+// How Go calls functions of the program. Handles and pointers come as integers, as
+// some of them are no addresses.
+
+static inline void callOp(uintptr_t f, uintptr_t in, uintptr_t inout, int n, uintptr_t type) {
+	MPI_Datatype t = (MPI_Datatype)type;
+	((MPI_User_function *)f)((void *)in, (void *)inout, &n, &t);
+}
+
+static inline void callOpLarge(uintptr_t f, uintptr_t in, uintptr_t inout, MPI_Count n, uintptr_t type) {
+	MPI_Datatype t = (MPI_Datatype)type;
+	((MPI_User_function_c *)f)((void *)in, (void *)inout, &n, &t);
+}
+
+typedef int copyFunction(void *, int, void *, void *, void *, int *);
+typedef int deleteFunction(void *, int, void *, void *);
+
+static inline int callCopy(uintptr_t f, uintptr_t object, int key, uintptr_t extra, uintptr_t value, uintptr_t *copied, int *keep) {
+	return ((copyFunction *)f)((void *)object, key, (void *)extra, (void *)value, copied, keep);
+}
+
+static inline int callDelete(uintptr_t f, uintptr_t object, int key, uintptr_t value, uintptr_t extra) {
+	return ((deleteFunction *)f)((void *)object, key, (void *)value, (void *)extra);
+}
+
+typedef void errorFunction(void **, int *, ...);
+
+static inline void callErrhandler(uintptr_t f, uintptr_t object, int code) {
+	void *o = (void *)object;
+	((errorFunction *)f)(&o, &code);
+}
+
+static inline int callQuery(uintptr_t f, uintptr_t extra, int *words) {
+	return ((MPI_Grequest_query_function *)f)((void *)extra, (MPI_Status *)words);
+}
+
+static inline int callFree(uintptr_t f, uintptr_t extra) {
+	return ((MPI_Grequest_free_function *)f)((void *)extra);
+}
+
+static inline int callCancel(uintptr_t f, uintptr_t extra, int complete) {
+	return ((MPI_Grequest_cancel_function *)f)((void *)extra, complete);
+}
+*/
+import "C"
+
+import (
+	"math"
+	"unsafe"
+
+	"github.com/openimpi/impi/core/mpi"
+)
+
+// callOp calls a user's operation, in parts that its int can count.
+func callOp(fn uintptr, large bool, in, inout unsafe.Pointer, n int, t *mpi.Datatype) {
+	h, a, b := typeHandle(t), uintptr(in), uintptr(inout)
+	if large {
+		C.callOpLarge(C.uintptr_t(fn), C.uintptr_t(a), C.uintptr_t(b), C.MPI_Count(n), C.uintptr_t(h))
+		return
+	}
+	step := uintptr(t.Extent()) // negative ones wrap
+	for n > 0 {
+		part := min(n, math.MaxInt32)
+		C.callOp(C.uintptr_t(fn), C.uintptr_t(a), C.uintptr_t(b), C.int(part), C.uintptr_t(h))
+		n -= part
+		a, b = a+uintptr(part)*step, b+uintptr(part)*step
+	}
+}
+
+// callCopy calls a function that copies an attribute.
+func callCopy(fn, object uintptr, key int32, extra, value uintptr) (copied uintptr, keep bool, code int32) {
+	var out C.uintptr_t
+	var flag C.int
+	code = int32(C.callCopy(C.uintptr_t(fn), C.uintptr_t(object), C.int(key), C.uintptr_t(extra), C.uintptr_t(value), &out, &flag))
+	return uintptr(out), flag != 0, code
+}
+
+// callDelete calls a function that deletes an attribute.
+func callDelete(fn, object uintptr, key int32, value, extra uintptr) int32 {
+	return int32(C.callDelete(C.uintptr_t(fn), C.uintptr_t(object), C.int(key), C.uintptr_t(value), C.uintptr_t(extra)))
+}
+
+// callErrhandler calls an error handler for an object.
+func callErrhandler(fn, object uintptr, code int32) {
+	C.callErrhandler(C.uintptr_t(fn), C.uintptr_t(object), C.int(code))
+}
+
+// callQuery has a generalized request fill in its status.
+func callQuery(fn, extra uintptr, words *status) int32 {
+	return int32(C.callQuery(C.uintptr_t(fn), C.uintptr_t(extra), (*C.int)(&words[0])))
+}
+
+// callFree ends a generalized request.
+func callFree(fn, extra uintptr) int32 {
+	return int32(C.callFree(C.uintptr_t(fn), C.uintptr_t(extra)))
+}
+
+// callCancel asks a generalized request to be taken back.
+func callCancel(fn, extra uintptr, complete bool) int32 {
+	return int32(C.callCancel(C.uintptr_t(fn), C.uintptr_t(extra), C.int(cbool(complete))))
+}

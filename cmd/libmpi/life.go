@@ -1,0 +1,123 @@
+//go:build cgo && !386 && !arm
+
+package main
+
+/*
+#include <stdint.h>
+#include <pthread.h>
+
+static inline uintptr_t thisThread(void) { return (uintptr_t)pthread_self(); }
+*/
+import "C"
+
+import (
+	"fmt"
+
+	"github.com/openimpi/impi/core/mpi"
+)
+
+// Thread levels.
+const (
+	threadSingle   = 0
+	threadMultiple = 4096
+)
+
+// level and mainThread are of the call of MPI_Init or MPI_Init_thread.
+var (
+	level      int32
+	mainThread C.uintptr_t
+)
+
+//export abiInit
+func abiInit(argc, argv uintptr) int32 { return initialize("Init", threadSingle) }
+
+//export abiInitThread
+func abiInitThread(argc, argv uintptr, required int32, provided uintptr) int32 {
+	given := threadLevel(required)
+	if code := initialize("Init_thread", given); code != success {
+		return code
+	}
+	return anytime("Init_thread", func() error { return put("provided", provided, given) })
+}
+
+// threadLevel is the level that is given where one is required: that, or the next
+// above.
+func threadLevel(required int32) int32 {
+	return min(max((required+1023)/1024*1024, threadSingle), threadMultiple)
+}
+
+func initialize(fn string, given int32) int32 {
+	return anytime(fn, func() error {
+		if err := mpi.Init(); err != nil {
+			return err
+		}
+		level, mainThread = given, C.thisThread()
+		w := &commObject{Comm: mpi.World(), object: object{sort: "Comm", handle: commWorld}}
+		s := &commObject{Comm: mpi.Self(), object: object{sort: "Comm", handle: commSelf}}
+		world.Store(w)
+		self.Store(s)
+		phase.Store(during)
+		return nil
+	})
+}
+
+//export abiFinalize
+func abiFinalize() int32 {
+	return on("Finalize", 0, func() error {
+		if err := mpi.Finalize(); err != nil {
+			return err
+		}
+		phase.Store(finally)
+		return nil
+	})
+}
+
+//export abiInitialized
+func abiInitialized(flag uintptr) int32 {
+	return anytime("Initialized", func() error { return putFlag("flag", flag, phase.Load() != before) })
+}
+
+//export abiFinalized
+func abiFinalized(flag uintptr) int32 {
+	return anytime("Finalized", func() error { return putFlag("flag", flag, phase.Load() == finally) })
+}
+
+//export abiQueryThread
+func abiQueryThread(provided uintptr) int32 {
+	return on("Query_thread", 0, func() error { return put("provided", provided, level) })
+}
+
+//export abiIsThreadMain
+func abiIsThreadMain(flag uintptr) int32 {
+	return on("Is_thread_main", 0, func() error { return putFlag("flag", flag, C.thisThread() == mainThread) })
+}
+
+//export abiAbort
+func abiAbort(c uintptr, code int32) int32 {
+	return onComm("Abort", 0, c, func(*commObject) error {
+		mpi.Abort(int(code), fmt.Sprintf("MPI_Abort with code %d", code))
+		return nil
+	})
+}
+
+//export abiGetProcessorName
+func abiGetProcessorName(name, length uintptr) int32 {
+	return on("Get_processor_name", 0, func() error {
+		n, err := putText("name", name, 256, mpi.ProcessorName())
+		if err != nil {
+			return err
+		}
+		return putInt("resultlen", length, n)
+	})
+}
+
+//export abiGetLibraryVersion
+func abiGetLibraryVersion(version, length uintptr) int32 {
+	return anytime("Get_library_version", func() error {
+		n, err := putText("version", version, 8192, mpi.Library)
+		if err != nil {
+			return err
+		}
+		return putInt("resultlen", length, n)
+	})
+}

@@ -1,0 +1,190 @@
+//go:build cgo && !386 && !arm
+
+package main
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"unsafe"
+
+	"github.com/openimpi/impi/core/mpi"
+)
+
+// Addresses that are none.
+const (
+	inPlace      = 1
+	unweighted   = 10
+	weightsEmpty = 11
+
+	firstAddress = 4096 // nothing is mapped below
+)
+
+// pointer is the address that the program gave.
+func pointer(p uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&p)) }
+
+// missing is the error of an argument that has to be an address and is none.
+func missing(name string, p uintptr) error {
+	return fmt.Errorf("%w: %s is no address: %#x", mpi.ErrArg, name, p)
+}
+
+// result gives the place of an int, or of another thing, that the function
+// stores at p.
+func result[T any](name string, p uintptr) (*T, error) {
+	if p < firstAddress {
+		return nil, missing(name, p)
+	}
+	return (*T)(pointer(p)), nil
+}
+
+// put stores a result.
+func put[T any](name string, p uintptr, v T) error {
+	to, err := result[T](name, p)
+	if err == nil {
+		*to = v
+	}
+	return err
+}
+
+// putInt stores an int.
+func putInt(name string, p uintptr, v int) error { return put(name, p, int32(v)) }
+
+// putFlag stores a truth value.
+func putFlag(name string, p uintptr, v bool) error { return put(name, p, cbool(v)) }
+
+// putWide stores a number that the function gives as an int, or MPI_UNDEFINED
+// where it does not fit, or as an MPI_Count if which is 1.
+func putWide(name string, p uintptr, which int32, v int64) error {
+	if which != 0 {
+		return put(name, p, v)
+	}
+	if v > math.MaxInt32 || v < math.MinInt32 {
+		v = mpi.Undefined
+	}
+	return put(name, p, int32(v))
+}
+
+func cbool(b bool) int32 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// array gives the n elements at p. That they are there is for the program to know.
+func array[T any](name string, p uintptr, n int) ([]T, error) {
+	switch {
+	case n < 0:
+		return nil, fmt.Errorf("%w: %d elements of %s", mpi.ErrArg, n, name)
+	case n == 0:
+		return nil, nil
+	case p < firstAddress:
+		return nil, missing(name, p)
+	}
+	return unsafe.Slice((*T)(pointer(p)), n), nil
+}
+
+// ints gives a copy of the n ints at p.
+func ints(name string, p uintptr, n int) ([]int, error) {
+	return wideInts(name, p, n, 0)
+}
+
+// wideInts is ints of what are MPI_Counts if which is 1.
+func wideInts(name string, p uintptr, n int, which int32) ([]int, error) {
+	out := make([]int, max(n, 0))
+	if which != 0 {
+		a, err := array[int64](name, p, n)
+		for i, v := range a {
+			out[i] = int(v)
+		}
+		return out, err
+	}
+	a, err := array[int32](name, p, n)
+	for i, v := range a {
+		out[i] = int(v)
+	}
+	return out, err
+}
+
+// counts is wideInts as int64.
+func counts(name string, p uintptr, n int, which int32) ([]int64, error) {
+	if which != 0 {
+		a, err := array[int64](name, p, n)
+		return append([]int64(nil), a...), err
+	}
+	a, err := array[int32](name, p, n)
+	out := make([]int64, len(a))
+	for i, v := range a {
+		out[i] = int64(v)
+	}
+	return out, err
+}
+
+// putInts stores as many ints at p as there is room for.
+func putInts(name string, p uintptr, room int, v []int) error {
+	n := min(len(v), max(room, 0))
+	to, err := array[int32](name, p, n)
+	for i := range to {
+		to[i] = int32(v[i])
+	}
+	return err
+}
+
+// text gives the string at p, at most most bytes of it.
+func text(name string, p uintptr, most int) (string, error) {
+	if p < firstAddress {
+		return "", missing(name, p)
+	}
+	for n := range most + 1 {
+		if *(*byte)(pointer(p + uintptr(n))) == 0 {
+			return string(unsafe.Slice((*byte)(pointer(p)), n)), nil
+		}
+	}
+	return "", fmt.Errorf("%w: %s has more than %d bytes", mpi.ErrArg, name, most)
+}
+
+// putText stores a string and a terminator in room bytes at p.
+func putText(name string, p uintptr, room int, s string) (n int, err error) {
+	to, err := array[byte](name, p, room)
+	if err != nil || room == 0 {
+		return 0, err
+	}
+	if i := strings.IndexByte(s, 0); i >= 0 {
+		s = s[:i]
+	}
+	n = copy(to[:room-1], s)
+	to[n] = 0
+	return n, nil
+}
+
+// status is MPI_Status: source, tag, error and the private words.
+type status [8]int32
+
+const (
+	statusSource = iota
+	statusTag
+	statusError
+	statusPrivate
+)
+
+// store stores what a call tells, but for the error.
+func (s *status) store(st *mpi.Status) {
+	w := st.Words()
+	s[statusSource], s[statusTag] = int32(st.Source), int32(st.Tag)
+	copy(s[statusPrivate:], w[:])
+}
+
+// load is the inverse of store.
+func (s *status) load() mpi.Status {
+	return mpi.StatusOf(int(s[statusSource]), int(s[statusTag]), mpi.StatusWords(s[statusPrivate:]))
+}
+
+// putStatus stores a status, unless the program ignores it.
+func putStatus(p uintptr, st *mpi.Status) {
+	if p >= firstAddress {
+		(*status)(pointer(p)).store(st)
+	}
+}
+
+// takeStatus gives the status at p.
+func takeStatus(p uintptr) (*status, error) { return result[status]("status", p) }

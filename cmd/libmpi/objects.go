@@ -1,0 +1,323 @@
+//go:build cgo && !386 && !arm
+
+package main
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/openimpi/impi/core/comm"
+	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/core/mpi"
+	"github.com/openimpi/impi/core/rma"
+	"github.com/openimpi/impi/internal/abi/handles"
+)
+
+// The constant handles of the ABI that functions know by name.
+const (
+	opNull         = 0x020
+	commNull       = 0x100
+	commWorld      = 0x101
+	commSelf       = 0x102
+	groupNull      = 0x108
+	groupEmpty     = 0x109
+	winNull        = 0x110
+	fileNull       = 0x118
+	sessionNull    = 0x120
+	messageNull    = 0x128
+	messageNoProc  = 0x129
+	infoNull       = 0x130
+	infoEnv        = 0x131
+	errhandlerNull = 0x140
+	requestNull    = 0x180
+	datatypeNull   = 0x200
+	datatypes      = 0x400 // behind all constants
+)
+
+// object is what an object that has an error handler has for C.
+type object struct {
+	sort    string // of handlers: "Comm", "Win", "File", "Session"
+	handle  uintptr
+	handler atomic.Pointer[errhandler]
+}
+
+// commObject is a communicator.
+type commObject struct {
+	*mpi.Comm
+	object
+	ints atomic.Pointer[[predefinedKeys]int32] // the values of predefined attributes, in C's memory
+}
+
+// winObject is a window.
+type winObject struct {
+	*mpi.Win
+	object
+	values *winValues
+}
+
+// requestObject is a request.
+type requestObject struct {
+	q     mpi.Request
+	owner *object // whose handler hears of errors; nil: that of what has none
+}
+
+// The objects that C programs hold.
+var (
+	comms       = handles.NewTable[*commObject](handles.Comm)
+	groups      = handles.NewTable[*mpi.Group](handles.Group)
+	types       = handles.NewTable[*mpi.Datatype](handles.Datatype)
+	ops         = handles.NewTable[mpi.Op](handles.Op)
+	requests    = handles.NewTable[requestObject](handles.Request)
+	infos       = handles.NewTable[*mpi.Info](handles.Info)
+	errhandlers = handles.NewTable[*errhandler](handles.Errhandler)
+	wins        = handles.NewTable[*winObject](handles.Win)
+	messages    = handles.NewTable[messageObject](handles.Message)
+)
+
+// messageObject is a matched message.
+type messageObject struct {
+	*mpi.Message
+	owner *object
+}
+
+// world and self are there between Init and Finalize.
+var world, self atomic.Pointer[commObject]
+
+// The predefined datatypes and operations, by handle.
+var (
+	namedTypes [datatypes]*mpi.Datatype
+	namedOps   = map[uintptr]mpi.Op{
+		0x021: mpi.Sum, 0x022: mpi.Min, 0x023: mpi.Max, 0x024: mpi.Prod,
+		0x028: mpi.BAnd, 0x029: mpi.BOr, 0x02a: mpi.BXor,
+		0x030: mpi.LAnd, 0x031: mpi.LOr, 0x032: mpi.LXor,
+		0x038: mpi.MinLoc, 0x039: mpi.MaxLoc, 0x03c: mpi.Replace, 0x03d: mpi.NoOp,
+	}
+	namedOpTable [64]mpi.Op
+)
+
+func init() {
+	for h := range namedTypes {
+		namedTypes[h] = datatype.ByHandle(h)
+	}
+	for h, op := range namedOps {
+		namedOpTable[h] = op
+	}
+}
+
+// The names of the constants' kinds, by what their bits say, for people.
+func kindOf(h uintptr) string {
+	switch {
+	case h == 0:
+		return "0, which was never set"
+	case h >= 0x020 && h < 0x040:
+		return "an operation"
+	case h >= 0x100 && h < 0x108:
+		return "a communicator"
+	case h >= 0x108 && h < 0x110:
+		return "a group"
+	case h >= 0x110 && h < 0x118:
+		return "a window"
+	case h >= 0x118 && h < 0x120:
+		return "a file"
+	case h >= 0x120 && h < 0x128:
+		return "a session"
+	case h >= 0x128 && h < 0x130:
+		return "a message"
+	case h >= 0x130 && h < 0x138:
+		return "info"
+	case h >= 0x140 && h < 0x148:
+		return "an error handler"
+	case h >= 0x180 && h < 0x188:
+		return "a request"
+	case h >= 0x200 && h < 0x400:
+		return "a datatype"
+	}
+	return "freed, or none that MPI gave"
+}
+
+// bad is the error of a handle that cannot be used. null is the null handle of its
+// kind.
+func bad(sentinel error, name string, h, null uintptr) error {
+	if err := usable(); err != nil {
+		return err
+	}
+	if h == null {
+		return fmt.Errorf("%w: argument %s is the null handle", sentinel, name)
+	}
+	return fmt.Errorf("%w: argument %s is %#x: %s", sentinel, name, h, kindOf(h))
+}
+
+// commOf gives a communicator, or nil.
+func commOf(h uintptr) *commObject {
+	switch {
+	case h == commWorld:
+		return world.Load()
+	case h == commSelf:
+		return self.Load()
+	}
+	if p := comms.Get(h); p != nil {
+		return *p
+	}
+	return nil
+}
+
+// takeComm is commOf for an argument.
+func takeComm(name string, h uintptr) (*commObject, error) {
+	if c := commOf(h); c != nil {
+		return c, nil
+	}
+	return nil, bad(comm.ErrComm, name, h, commNull)
+}
+
+// newComm makes the handle of a communicator, which may be nil, and gives it the
+// error handler of another.
+func newComm(c *mpi.Comm, like *commObject) uintptr {
+	if c == nil {
+		return commNull
+	}
+	o := &commObject{Comm: c, object: object{sort: "Comm"}}
+	if like != nil {
+		o.handler.Store(like.handler.Load())
+	}
+	h, p := comms.New()
+	if p == nil {
+		return commNull
+	}
+	o.handle = h
+	*p = o
+	comms.Set(h)
+	return h
+}
+
+// groupOf gives a group.
+func groupOf(name string, h uintptr) (*mpi.Group, error) {
+	if h == groupEmpty {
+		return mpi.GroupEmpty, nil
+	}
+	if p := groups.Get(h); p != nil {
+		return *p, nil
+	}
+	return nil, bad(comm.ErrGroup, name, h, groupNull)
+}
+
+func newGroup(g *mpi.Group) uintptr {
+	if g.Size() == 0 {
+		return groupEmpty
+	}
+	return groups.Add(g)
+}
+
+// typeOf gives a datatype, or nil.
+func typeOf(h uintptr) *mpi.Datatype {
+	if h < datatypes {
+		return namedTypes[h]
+	}
+	if p := types.Get(h); p != nil {
+		return *p
+	}
+	return nil
+}
+
+// takeType is typeOf for an argument.
+func takeType(name string, h uintptr) (*mpi.Datatype, error) {
+	if t := typeOf(h); t != nil {
+		return t, nil
+	}
+	if h > datatypeNull && h < datatypes && kindOf(h) == "a datatype" && usable() == nil {
+		return nil, fmt.Errorf("%w: argument %s is %#x, an optional datatype that is not supported", datatype.ErrType, name, h)
+	}
+	return nil, bad(datatype.ErrType, name, h, datatypeNull)
+}
+
+// typeHandles finds the handle of a datatype that a callback gets.
+var typeHandles sync.Map
+
+// newType makes the handle of a datatype.
+func newType(t *mpi.Datatype) uintptr {
+	if h := t.Handle(); h != 0 {
+		return uintptr(h)
+	}
+	h := types.Add(t)
+	typeHandles.Store(t, h)
+	return h
+}
+
+// typeHandle gives the handle of a datatype that the library itself may have
+// made: MPI_DATATYPE_NULL then.
+func typeHandle(t *mpi.Datatype) uintptr {
+	if h := t.Handle(); h != 0 {
+		return uintptr(h)
+	}
+	if h, ok := typeHandles.Load(t); ok {
+		return h.(uintptr)
+	}
+	return datatypeNull
+}
+
+// opOf gives an operation.
+func opOf(h uintptr) (mpi.Op, error) {
+	if h < uintptr(len(namedOpTable)) && namedOpTable[h] != nil {
+		return namedOpTable[h], nil
+	}
+	if p := ops.Get(h); p != nil {
+		return *p, nil
+	}
+	return nil, bad(datatype.ErrOp, "op", h, opNull)
+}
+
+// infoOf gives info, nil for MPI_INFO_NULL.
+func infoOf(h uintptr) (*mpi.Info, error) {
+	if h == infoNull {
+		return nil, nil
+	}
+	return takeInfo(h)
+}
+
+// takeInfo is infoOf where MPI_INFO_NULL is an error.
+func takeInfo(h uintptr) (*mpi.Info, error) {
+	if h == infoEnv {
+		if i := mpi.InfoEnv(); i != nil {
+			return i, nil
+		}
+	}
+	if p := infos.Get(h); p != nil {
+		return *p, nil
+	}
+	if h == infoNull {
+		return nil, fmt.Errorf("%w: argument info is the null handle", mpi.ErrInfo)
+	}
+	return nil, fmt.Errorf("%w: argument info is %#x: %s", mpi.ErrInfo, h, kindOf(h))
+}
+
+// winOf gives a window, or nil.
+func winOf(h uintptr) *winObject {
+	if p := wins.Get(h); p != nil {
+		return *p
+	}
+	return nil
+}
+
+func badWin(h uintptr) error { return bad(rma.ErrWin, "win", h, winNull) }
+
+// buffer is the memory of a message. Whether it can be one is for the call to
+// say, but for constants that mean nothing there.
+func buffer(p uintptr, count int64, t uintptr) (mpi.Buffer, error) {
+	dt := typeOf(t)
+	if dt == nil {
+		_, err := takeType("datatype", t)
+		return mpi.Buffer{}, err
+	}
+	if p < firstAddress && p != 0 {
+		return mpi.Buffer{}, fmt.Errorf("%w: argument buf is %#x, which is no address", mpi.ErrBuffer, p)
+	}
+	return mpi.At(pointer(p), int(count), dt), nil
+}
+
+// buffer2 is buffer that may be MPI_IN_PLACE.
+func buffer2(p uintptr, count int64, t uintptr) (mpi.Buffer, error) {
+	if p == inPlace {
+		return mpi.InPlace, nil
+	}
+	return buffer(p, count, t)
+}

@@ -1,0 +1,195 @@
+//go:build cgo && !386 && !arm
+
+package main
+
+import "C"
+
+import "github.com/openimpi/impi/core/mpi"
+
+// send is a blocking send of any mode.
+func send(fn string, which int32, buf uintptr, count int64, t uintptr, c uintptr, f func(c *commObject, b mpi.Buffer) error) int32 {
+	return onComm(fn, which, c, func(c *commObject) error {
+		b, err := buffer(buf, count, t)
+		if err != nil {
+			return err
+		}
+		return f(c, b)
+	})
+}
+
+//export abiSend
+func abiSend(buf uintptr, count int64, t uintptr, dst, tag int32, c uintptr, which int32) int32 {
+	return send("Send", which, buf, count, t, c, func(c *commObject, b mpi.Buffer) error {
+		return c.Send(b, int(dst), int(tag))
+	})
+}
+
+//export abiSsend
+func abiSsend(buf uintptr, count int64, t uintptr, dst, tag int32, c uintptr, which int32) int32 {
+	return send("Ssend", which, buf, count, t, c, func(c *commObject, b mpi.Buffer) error {
+		return c.Ssend(b, int(dst), int(tag))
+	})
+}
+
+//export abiBsend
+func abiBsend(buf uintptr, count int64, t uintptr, dst, tag int32, c uintptr, which int32) int32 {
+	return send("Bsend", which, buf, count, t, c, func(c *commObject, b mpi.Buffer) error {
+		return c.Bsend(b, int(dst), int(tag))
+	})
+}
+
+//export abiRsend
+func abiRsend(buf uintptr, count int64, t uintptr, dst, tag int32, c uintptr, which int32) int32 {
+	return send("Rsend", which, buf, count, t, c, func(c *commObject, b mpi.Buffer) error {
+		return c.Rsend(b, int(dst), int(tag))
+	})
+}
+
+//export abiRecv
+func abiRecv(buf uintptr, count int64, t uintptr, src, tag int32, c, st uintptr, which int32) int32 {
+	return send("Recv", which, buf, count, t, c, func(c *commObject, b mpi.Buffer) error {
+		s, err := c.Recv(b, int(src), int(tag))
+		putStatus(st, &s)
+		return err
+	})
+}
+
+//export abiSendrecv
+func abiSendrecv(sbuf uintptr, scount int64, stype uintptr, dst, stag int32, rbuf uintptr, rcount int64, rtype uintptr, src, rtag int32, c, st uintptr, which int32) int32 {
+	return onComm("Sendrecv", which, c, func(c *commObject) error {
+		out, in, err := buffers(sbuf, scount, stype, rbuf, rcount, rtype)
+		if err != nil {
+			return err
+		}
+		s, err := c.Sendrecv(out, int(dst), int(stag), in, int(src), int(rtag))
+		putStatus(st, &s)
+		return err
+	})
+}
+
+// buffers are two, neither in place.
+func buffers(sbuf uintptr, scount int64, stype uintptr, rbuf uintptr, rcount int64, rtype uintptr) (out, in mpi.Buffer, err error) {
+	if out, err = buffer(sbuf, scount, stype); err == nil {
+		in, err = buffer(rbuf, rcount, rtype)
+	}
+	return out, in, err
+}
+
+//export abiSendrecvReplace
+func abiSendrecvReplace(buf uintptr, count int64, t uintptr, dst, stag, src, rtag int32, c, st uintptr, which int32) int32 {
+	return send("Sendrecv_replace", which, buf, count, t, c, func(c *commObject, b mpi.Buffer) error {
+		s, err := c.SendrecvReplace(b, int(dst), int(stag), int(src), int(rtag))
+		putStatus(st, &s)
+		return err
+	})
+}
+
+// begin is a call that makes a request on a communicator.
+func begin(fn string, which int32, c, out uintptr, f func(c *commObject) (mpi.Request, error)) int32 {
+	return onComm(fn, which, c, func(c *commObject) error {
+		q, err := f(c)
+		if err != nil {
+			return err
+		}
+		return newRequest(&c.object, q, out)
+	})
+}
+
+// isend is begin of a send or receive.
+func isend(fn string, which int32, buf uintptr, count int64, t uintptr, c, out uintptr, f func(c *commObject, b mpi.Buffer) (mpi.Request, error)) int32 {
+	return begin(fn, which, c, out, func(c *commObject) (mpi.Request, error) {
+		b, err := buffer(buf, count, t)
+		if err != nil {
+			return mpi.Request{}, err
+		}
+		return f(c, b)
+	})
+}
+
+//export abiIsend
+func abiIsend(buf uintptr, count int64, t uintptr, dst, tag int32, c, q uintptr, which int32) int32 {
+	return isend("Isend", which, buf, count, t, c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
+		return c.Isend(b, int(dst), int(tag))
+	})
+}
+
+//export abiIssend
+func abiIssend(buf uintptr, count int64, t uintptr, dst, tag int32, c, q uintptr, which int32) int32 {
+	return isend("Issend", which, buf, count, t, c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
+		return c.Issend(b, int(dst), int(tag))
+	})
+}
+
+//export abiIbsend
+func abiIbsend(buf uintptr, count int64, t uintptr, dst, tag int32, c, q uintptr, which int32) int32 {
+	return isend("Ibsend", which, buf, count, t, c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
+		return c.Ibsend(b, int(dst), int(tag))
+	})
+}
+
+//export abiIrsend
+func abiIrsend(buf uintptr, count int64, t uintptr, dst, tag int32, c, q uintptr, which int32) int32 {
+	return isend("Irsend", which, buf, count, t, c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
+		return c.Irsend(b, int(dst), int(tag))
+	})
+}
+
+//export abiIrecv
+func abiIrecv(buf uintptr, count int64, t uintptr, src, tag int32, c, q uintptr, which int32) int32 {
+	return isend("Irecv", which, buf, count, t, c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
+		return c.Irecv(b, int(src), int(tag))
+	})
+}
+
+//export abiIsendrecv
+func abiIsendrecv(sbuf uintptr, scount int64, stype uintptr, dst, stag int32, rbuf uintptr, rcount int64, rtype uintptr, src, rtag int32, c, q uintptr, which int32) int32 {
+	return begin("Isendrecv", which, c, q, func(c *commObject) (mpi.Request, error) {
+		out, in, err := buffers(sbuf, scount, stype, rbuf, rcount, rtype)
+		if err != nil {
+			return mpi.Request{}, err
+		}
+		return c.Isendrecv(out, int(dst), int(stag), in, int(src), int(rtag))
+	})
+}
+
+//export abiIsendrecvReplace
+func abiIsendrecvReplace(buf uintptr, count int64, t uintptr, dst, stag, src, rtag int32, c, q uintptr, which int32) int32 {
+	return isend("Isendrecv_replace", which, buf, count, t, c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
+		return c.IsendrecvReplace(b, int(dst), int(stag), int(src), int(rtag))
+	})
+}
+
+//export abiSendInit
+func abiSendInit(buf uintptr, count int64, t uintptr, dst, tag int32, c, q uintptr, which int32) int32 {
+	return isend("Send_init", which, buf, count, t, c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
+		return c.SendInit(b, int(dst), int(tag))
+	})
+}
+
+//export abiSsendInit
+func abiSsendInit(buf uintptr, count int64, t uintptr, dst, tag int32, c, q uintptr, which int32) int32 {
+	return isend("Ssend_init", which, buf, count, t, c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
+		return c.SsendInit(b, int(dst), int(tag))
+	})
+}
+
+//export abiBsendInit
+func abiBsendInit(buf uintptr, count int64, t uintptr, dst, tag int32, c, q uintptr, which int32) int32 {
+	return isend("Bsend_init", which, buf, count, t, c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
+		return c.BsendInit(b, int(dst), int(tag))
+	})
+}
+
+//export abiRsendInit
+func abiRsendInit(buf uintptr, count int64, t uintptr, dst, tag int32, c, q uintptr, which int32) int32 {
+	return isend("Rsend_init", which, buf, count, t, c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
+		return c.RsendInit(b, int(dst), int(tag))
+	})
+}
+
+//export abiRecvInit
+func abiRecvInit(buf uintptr, count int64, t uintptr, src, tag int32, c, q uintptr, which int32) int32 {
+	return isend("Recv_init", which, buf, count, t, c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
+		return c.RecvInit(b, int(src), int(tag))
+	})
+}

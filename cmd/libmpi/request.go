@@ -1,0 +1,461 @@
+//go:build cgo && !386 && !arm
+
+package main
+
+import "C"
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/openimpi/impi/core/mpi"
+)
+
+// newRequest makes the handle of a request and stores it.
+func newRequest(owner *object, q mpi.Request, out uintptr) error {
+	to, err := result[uintptr]("request", out)
+	if err != nil {
+		return err
+	}
+	if q.Null() {
+		*to = requestNull
+		return nil
+	}
+	h, r := requests.New()
+	if r == nil {
+		return fmt.Errorf("there are as many requests as there can be: %w", mpi.ErrRequest)
+	}
+	r.q, r.owner = q, owner
+	requests.Set(h)
+	*to = h
+	return nil
+}
+
+// drop ends a request that is null.
+func drop(h *uintptr, r *requestObject) {
+	*r = requestObject{}
+	requests.Free(*h)
+	*h = requestNull
+}
+
+// onRequest is a call on the request at p; r is nil where that is
+// MPI_REQUEST_NULL.
+func onRequest(fn string, p uintptr, f func(r *requestObject) error) (code int32) {
+	defer rescue(fn, 0, &code)
+	var r *requestObject
+	h, err := result[uintptr]("request", p)
+	if err == nil {
+		if r = requests.Get(*h); r == nil && *h != requestNull {
+			err = bad(mpi.ErrRequest, "request", *h, requestNull)
+		} else if r == nil {
+			err = usable()
+		}
+	}
+	var owner *object
+	if err == nil {
+		if r != nil {
+			owner = r.owner
+		}
+		if err = f(r); r != nil && r.q.Null() {
+			drop(h, r)
+		}
+	}
+	if err != nil {
+		return fail(fn, 0, owner, err)
+	}
+	return success
+}
+
+// empty is the status of nothing.
+var empty = mpi.Status{Source: mpi.AnySource, Tag: mpi.AnyTag}
+
+//export abiWait
+func abiWait(request, st uintptr) int32 {
+	return onRequest("Wait", request, func(r *requestObject) error {
+		s, err := empty, error(nil)
+		if r != nil {
+			s, err = r.q.Wait()
+		}
+		putStatus(st, &s)
+		return err
+	})
+}
+
+//export abiTest
+func abiTest(request, flag, st uintptr) int32 {
+	return onRequest("Test", request, func(r *requestObject) error {
+		s, done, err := empty, true, error(nil)
+		if r != nil {
+			done, s, err = r.q.Test()
+		}
+		if done {
+			putStatus(st, &s)
+		}
+		if err != nil {
+			return err
+		}
+		return putFlag("flag", flag, done)
+	})
+}
+
+//export abiRequestFree
+func abiRequestFree(request uintptr) int32 {
+	return onRequest("Request_free", request, func(r *requestObject) error {
+		if r == nil {
+			return fmt.Errorf("%w: argument request is the null handle", mpi.ErrRequest)
+		}
+		return r.q.Free()
+	})
+}
+
+//export abiCancel
+func abiCancel(request uintptr) int32 {
+	return onRequest("Cancel", request, func(r *requestObject) error {
+		if r == nil {
+			return fmt.Errorf("%w: argument request is the null handle", mpi.ErrRequest)
+		}
+		return r.q.Cancel()
+	})
+}
+
+//export abiStart
+func abiStart(request uintptr) int32 {
+	return onRequest("Start", request, func(r *requestObject) error {
+		if r == nil {
+			return fmt.Errorf("%w: argument request is the null handle", mpi.ErrRequest)
+		}
+		return r.q.Start()
+	})
+}
+
+// requestStatus is a call that leaves the request as it is.
+func requestStatus(fn string, h uintptr, f func(r *requestObject) error) (code int32) {
+	defer rescue(fn, 0, &code)
+	r, err := requests.Get(h), usable()
+	if r == nil && h != requestNull {
+		err = bad(mpi.ErrRequest, "request", h, requestNull)
+	}
+	var owner *object
+	if err == nil {
+		if r != nil {
+			owner = r.owner
+		}
+		err = f(r)
+	}
+	if err != nil {
+		return fail(fn, 0, owner, err)
+	}
+	return success
+}
+
+//export abiRequestGetStatus
+func abiRequestGetStatus(h, flag, st uintptr) int32 {
+	return requestStatus("Request_get_status", h, func(r *requestObject) error {
+		s, done, err := empty, true, error(nil)
+		if r != nil {
+			done, s, err = r.q.Status()
+		}
+		if err != nil {
+			return err
+		}
+		if done {
+			putStatus(st, &s)
+		}
+		return putFlag("flag", flag, done)
+	})
+}
+
+// batch are several requests of a call.
+type batch struct {
+	handles  []uintptr // in the program's memory
+	reqs     []mpi.Request
+	statuses []mpi.Status
+	active   bool // one of them is not null
+}
+
+var batches = sync.Pool{New: func() any { return new(batch) }}
+
+// take collects the n requests at p.
+func (b *batch) take(n int32, p uintptr) (err error) {
+	if n < 0 {
+		return fmt.Errorf("%w: count is %d", mpi.ErrArg, n)
+	}
+	if b.handles, err = array[uintptr]("array_of_requests", p, int(n)); err != nil {
+		return err
+	}
+	b.reqs, b.active = b.reqs[:0], false
+	for i, h := range b.handles {
+		r := requests.Get(h)
+		switch {
+		case r != nil:
+			b.reqs, b.active = append(b.reqs, r.q), true
+		case h == requestNull:
+			b.reqs = append(b.reqs, mpi.Request{})
+		default:
+			return fmt.Errorf("array_of_requests[%d]: %w", i, bad(mpi.ErrRequest, "request", h, requestNull))
+		}
+	}
+	return usable()
+}
+
+// put gives the requests back, as they are now.
+func (b *batch) put() {
+	for i := range b.reqs {
+		r := requests.Get(b.handles[i])
+		switch {
+		case r == nil:
+		case b.reqs[i].Null():
+			drop(&b.handles[i], r)
+		default:
+			r.q = b.reqs[i]
+		}
+	}
+}
+
+// owner is the object whose handler hears of errors.
+func (b *batch) owner() *object {
+	for _, h := range b.handles {
+		if r := requests.Get(h); r != nil {
+			return r.owner
+		}
+	}
+	return nil
+}
+
+// room makes place for a status of each request, unless the program ignores them.
+func (b *batch) room(p uintptr) []mpi.Status {
+	if p < firstAddress {
+		return nil
+	}
+	if cap(b.statuses) < len(b.reqs) {
+		b.statuses = make([]mpi.Status, len(b.reqs))
+	}
+	return b.statuses[:len(b.reqs)]
+}
+
+// putStatuses stores the statuses, with errors if some failed.
+func putStatuses(p uintptr, sts []mpi.Status, err error) {
+	to, bad := array[status]("array_of_statuses", p, len(sts))
+	if bad != nil {
+		return // ignored
+	}
+	failed := err != nil && mpi.ErrorClass(err) == inStatus
+	for i := range sts {
+		to[i].store(&sts[i])
+		if failed {
+			to[i][statusError] = int32(mpi.ErrorCode(sts[i].Err))
+		}
+		sts[i].Err = nil
+	}
+}
+
+const inStatus mpi.Class = 19
+
+// onBatch is a call on several requests.
+func onBatch(fn string, n int32, p uintptr, f func(b *batch) error) (code int32) {
+	defer rescue(fn, 0, &code)
+	b := batches.Get().(*batch)
+	err := b.take(n, p)
+	var owner *object
+	if err == nil {
+		if err = f(b); err != nil {
+			owner = b.owner()
+		}
+		b.put()
+	}
+	clear(b.reqs)
+	b.handles = nil
+	batches.Put(b)
+	if err != nil {
+		return fail(fn, 0, owner, err)
+	}
+	return success
+}
+
+//export abiWaitall
+func abiWaitall(n int32, reqs, statuses uintptr) int32 {
+	return onBatch("Waitall", n, reqs, func(b *batch) error {
+		sts := b.room(statuses)
+		err := mpi.Waitall(b.reqs, sts)
+		putStatuses(statuses, sts, err)
+		return err
+	})
+}
+
+//export abiTestall
+func abiTestall(n int32, reqs, flag, statuses uintptr) int32 {
+	return onBatch("Testall", n, reqs, func(b *batch) error {
+		sts := b.room(statuses)
+		done, err := mpi.Testall(b.reqs, sts)
+		if done {
+			putStatuses(statuses, sts, err)
+		}
+		if err != nil {
+			return err
+		}
+		return putFlag("flag", flag, done)
+	})
+}
+
+//export abiWaitany
+func abiWaitany(n int32, reqs, index, st uintptr) int32 {
+	return onBatch("Waitany", n, reqs, func(b *batch) error {
+		i, s, err := mpi.Waitany(b.reqs)
+		putStatus(st, &s)
+		if bad := putInt("index", index, i); bad != nil {
+			return bad
+		}
+		return err
+	})
+}
+
+//export abiTestany
+func abiTestany(n int32, reqs, index, flag, st uintptr) int32 {
+	return onBatch("Testany", n, reqs, func(b *batch) error {
+		i, done, s, err := mpi.Testany(b.reqs)
+		if done {
+			putStatus(st, &s)
+		}
+		if bad := putInt("index", index, i); bad != nil {
+			return bad
+		}
+		if bad := putFlag("flag", flag, done); bad != nil {
+			return bad
+		}
+		return err
+	})
+}
+
+// putSome stores what Waitsome and its like give.
+func (b *batch) putSome(outcount, indices, statuses uintptr, which []int, done bool, sts []mpi.Status, err error) error {
+	n := len(which)
+	if n == 0 && done {
+		n = mpi.Undefined
+	}
+	if sts != nil {
+		putStatuses(statuses, sts[:len(which)], err)
+	}
+	if bad := putInts("array_of_indices", indices, len(b.reqs), which); bad != nil {
+		return bad
+	}
+	if bad := putInt("outcount", outcount, n); bad != nil {
+		return bad
+	}
+	return err
+}
+
+//export abiWaitsome
+func abiWaitsome(n int32, reqs, outcount, indices, statuses uintptr) int32 {
+	return onBatch("Waitsome", n, reqs, func(b *batch) error {
+		sts := b.room(statuses)
+		which, err := mpi.Waitsome(b.reqs, sts)
+		return b.putSome(outcount, indices, statuses, which, true, sts, err)
+	})
+}
+
+//export abiTestsome
+func abiTestsome(n int32, reqs, outcount, indices, statuses uintptr) int32 {
+	return onBatch("Testsome", n, reqs, func(b *batch) error {
+		sts := b.room(statuses)
+		which, done, err := mpi.Testsome(b.reqs, sts)
+		return b.putSome(outcount, indices, statuses, which, done, sts, err)
+	})
+}
+
+//export abiRequestGetStatusAny
+func abiRequestGetStatusAny(n int32, reqs, index, flag, st uintptr) int32 {
+	return onBatch("Request_get_status_any", n, reqs, func(b *batch) error {
+		i, done, s, err := mpi.Statusany(b.reqs)
+		if err != nil {
+			return err
+		}
+		if done {
+			putStatus(st, &s)
+		}
+		if err := putInt("index", index, i); err != nil {
+			return err
+		}
+		return putFlag("flag", flag, done)
+	})
+}
+
+//export abiRequestGetStatusAll
+func abiRequestGetStatusAll(n int32, reqs, flag, statuses uintptr) int32 {
+	return onBatch("Request_get_status_all", n, reqs, func(b *batch) error {
+		sts := b.room(statuses)
+		done, err := mpi.Statusall(b.reqs, sts)
+		if err != nil {
+			return err
+		}
+		if done {
+			putStatuses(statuses, sts, nil)
+		}
+		return putFlag("flag", flag, done)
+	})
+}
+
+//export abiRequestGetStatusSome
+func abiRequestGetStatusSome(n int32, reqs, outcount, indices, statuses uintptr) int32 {
+	return onBatch("Request_get_status_some", n, reqs, func(b *batch) error {
+		sts := b.room(statuses)
+		which, done, err := mpi.Statussome(b.reqs, sts)
+		return b.putSome(outcount, indices, statuses, which, done, sts, err)
+	})
+}
+
+//export abiStartall
+func abiStartall(n int32, reqs uintptr) int32 {
+	return onBatch("Startall", n, reqs, func(b *batch) error {
+		for i, h := range b.handles {
+			if h == requestNull {
+				return fmt.Errorf("%w: array_of_requests[%d] is the null handle", mpi.ErrRequest, i)
+			}
+		}
+		return mpi.Startall(b.reqs)
+	})
+}
+
+//export abiGrequestStart
+func abiGrequestStart(query, free, cancel, extra, out uintptr) int32 {
+	return on("Grequest_start", 0, func() error {
+		var g mpi.Generalized
+		if query >= firstAddress {
+			g.Query = func(st *mpi.Status) error {
+				var s status
+				s.store(st)
+				code := callQuery(query, extra, &s)
+				*st = s.load()
+				return codeError(code)
+			}
+		}
+		if free >= firstAddress {
+			g.Free = func() error { return codeError(callFree(free, extra)) }
+		}
+		if cancel >= firstAddress {
+			g.Cancel = func(complete bool) error { return codeError(callCancel(cancel, extra, complete)) }
+		}
+		q, err := mpi.GrequestStart(g)
+		if err != nil {
+			return err
+		}
+		return newRequest(nil, q, out)
+	})
+}
+
+// codeError is the error that a callback has returned.
+func codeError(code int32) error {
+	if code == success {
+		return nil
+	}
+	return mpi.NewError(mpi.Class(code))
+}
+
+//export abiGrequestComplete
+func abiGrequestComplete(h uintptr) int32 {
+	return requestStatus("Grequest_complete", h, func(r *requestObject) error {
+		if r == nil {
+			return fmt.Errorf("%w: argument request is the null handle", mpi.ErrRequest)
+		}
+		return r.q.Complete()
+	})
+}

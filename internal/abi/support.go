@@ -1,0 +1,28 @@
+package abi
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Support says whether the C library implements a function. One that it does not
+// returns MPI_ERR_UNSUPPORTED_OPERATION through the error handler.
+type Support struct {
+	Name        string `json:"name"`
+	Implemented bool   `json:"implemented"`
+}
+
+// Functions gives all functions of the ABI, by name.
+func Functions() []Support {
+	all := slices.Clone(functions[:])
+	slices.SortFunc(all, func(a, b Support) int { return cmp.Compare(a.Name, b.Name) })
+	return all
+}
+
+// Name gives the name of the function with a number that the generated C code has.
+func Name(number int) string {
+	if number < 0 || number >= len(functions) {
+		return "MPI"
+	}
+	return functions[number].Name
+}
