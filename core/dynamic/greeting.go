@@ -187,11 +187,12 @@ const (
 	UnknownLink Verdict = 9  // the acceptor has no link of that session, or no longer
 	ClosedPort  Verdict = 10 // the port is closed
 	Crowded     Verdict = 11 // too many wait at the port already
+	StillLinked Verdict = 12 // the acceptor's proc has not closed the last link to the dialler's yet
 )
 
 // String says what the verdict means.
 func (v Verdict) String() string {
-	names := [...]string{"accepted", "unknown rank", "another link is used", "wrong job", "wrong token", "malformed greeting", "the job is ending", "not allowed by the routes", "busy with other probes", "no link of that session is left", "the port is closed", "too many wait at the port"}
+	names := [...]string{"accepted", "unknown rank", "another link is used", "wrong job", "wrong token", "malformed greeting", "the job is ending", "not allowed by the routes", "busy with other probes", "no link of that session is left", "the port is closed", "too many wait at the port", "the last link is not closed yet"}
 	if int(v) < len(names) {
 		return names[v]
 	}

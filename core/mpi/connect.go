@@ -100,6 +100,8 @@ func (c *Comm) connect(port string, info *Info, root int, calling bool) (*Comm, 
 	}
 	m := &meeting{p: p, c: c, root: root, near: c.talk(inOrder, wireTag(c.ordinal())), tree: comm.NewTree(c.Masters())}
 	m.me = m.tree.Position(c.Rank())
+	p.beginMeeting()
+	defer p.endMeeting()
 	var err error
 	if c.Rank() == root {
 		err = m.reach(port, info, calling)
@@ -223,6 +225,9 @@ func (m *meeting) hold(bad error) error {
 	}
 	if err = m.read(text); err == nil {
 		err = m.make()
+	}
+	if err == nil {
+		err = stepMake.fault(m.p.arrive(m.remote))
 	}
 	if _, err = m.exchange(stepSync, nil, err); err != nil {
 		return err

@@ -6,7 +6,6 @@ import (
 
 	"github.com/openimpi/impi/core/comm"
 	"github.com/openimpi/impi/core/dynamic"
-	"github.com/openimpi/impi/core/message"
 )
 
 // maxWorldsOfGroup is how many worlds the members of one communicator may be of.
@@ -159,15 +158,9 @@ func (m *meeting) read(text []byte) error {
 // abandon is part for a locked process.
 func (p *process) abandon(met []*world) {
 	for _, w := range met {
-		if w.uses.Load() > 0 || w.leaving {
-			continue
+		if w.uses.Load() == 0 {
+			w.leaving = true
+			p.leave(w)
 		}
-		w.leaving = true
-		for _, q := range p.ports {
-			if q != nil && q.peer != message.NoPeer && w.has(comm.Proc(q.peer)) {
-				p.endPort(q)
-			}
-		}
-		p.forget(w)
 	}
 }

@@ -3,6 +3,7 @@ package mpi
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"sync"
 	"time"
@@ -257,11 +258,12 @@ func (p *process) endDirect() {
 	p.lock()
 	defer p.unlock()
 	for _, q := range p.ports {
-		if q != nil && q.peer != message.NoPeer {
-			q.ended = true
-			if err := q.link.CloseSend(); err != nil {
-				p.drop(q, err)
-			}
+		if q == nil || q.peer == message.NoPeer {
+			continue
+		}
+		p.endPort(q)
+		if p.stranger(q.peer) && p.ports[q.id] == q && p.left(q) {
+			p.drop(q, io.EOF) // who is there may be computing
 		}
 	}
 }

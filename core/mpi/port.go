@@ -52,10 +52,16 @@ type port struct {
 	lent     bool          // some of the last output is lent
 	full     bool          // it did not take all of the last output
 	ended    bool          // our side of it is ended: nothing is written any more
-	burst    bool          // an Isend was written since the program last waited
-	held     int           // bytes of Isends that wait for company
-	keeper   *keeper       // of a lasting link
-	untraced bool          // and nobody is to see what passes by
+
+	// Of links to procs of other worlds:
+	parting   parting
+	word      *message.Request // wordPart
+	forgotten bool             // the node knows that there may be another
+
+	burst    bool    // an Isend was written since the program last waited
+	held     int     // bytes of Isends that wait for company
+	keeper   *keeper // of a lasting link
+	untraced bool    // and nobody is to see what passes by
 }
 
 // addPort makes l carry packets: of peer only, or of everybody for NoPeer.

@@ -67,6 +67,8 @@ type process struct {
 	worlds      atomic.Pointer[worlds]
 	guests      map[message.Peer]*guest  // at the other ends of calls
 	early       []delivery               // links from worlds that are not known yet
+	meetings    int                      // that go on
+	hearing     *hearing                 // nil: no world is known
 	vacant      []message.LinkID         // of links to other worlds, to be used again
 	asking      map[uint64]*inquiry      // what the node has not answered yet
 	questions   uint64                   // asked so far

@@ -26,8 +26,9 @@ type world struct {
 	size    int
 	clients wire.ClientRank // the first of them
 	sites   int
-	uses    atomic.Int32 // communicators with members of it
-	leaving bool         // nothing refers to it; guarded by the process's lock
+	uses    atomic.Int32          // communicators with members of it
+	leaving bool                  // nothing refers to it; guarded by the process's lock
+	opening map[message.Peer]bool // links that the node was asked for
 }
 
 func (w *world) has(p comm.Proc) bool { return p >= w.first && int(p-w.first) < w.size }
@@ -70,11 +71,11 @@ func (p *process) worldOf(proc comm.Proc) *world {
 	return nil
 }
 
-// known gives a world that was met; nil if it was not, or nothing refers to it any
-// more. The process is locked.
+// known gives a world that was met and is remembered; nil if there is none. The
+// process is locked.
 func (p *process) known(name dynamic.World) *world {
 	for _, w := range p.worlds.Load().met {
-		if w.World == name && !w.leaving {
+		if w.World == name {
 			return w
 		}
 	}
@@ -107,6 +108,7 @@ func (p *process) member(proc comm.Proc) dynamic.Member {
 // meet makes a world known, unless it is. The process is locked.
 func (p *process) meet(d *dynamic.Description) (*world, error) {
 	if w := p.known(d.World); w != nil {
+		w.leaving = false
 		return w, nil
 	}
 	if own, theirs := p.description.Groups[0].Card.ByteOrder, d.Groups[0].Card.ByteOrder; own != theirs {
@@ -120,7 +122,7 @@ func (p *process) meet(d *dynamic.Description) (*world, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &world{Description: d, first: comm.Proc(first), size: d.Size(), clients: p.freeClients()}
+	w := &world{Description: d, first: comm.Proc(first), size: d.Size(), clients: p.freeClients(), opening: map[message.Peer]bool{}}
 	counts, clients := make([]int, len(d.Groups)), make([]wire.ClientRank, len(d.Groups))
 	sites := map[int]wire.ClientRank{}
 	for i := range d.Groups {
@@ -133,6 +135,7 @@ func (p *process) meet(d *dynamic.Description) (*world, error) {
 	w.sites = len(sites)
 	old := p.worlds.Load()
 	p.worlds.Store(&worlds{old.clients.With(w.first, counts, clients), append(slices.Clip(old.met), w)})
+	p.listenForWords()
 	p.takeEarly()
 	return w, nil
 }
@@ -189,10 +192,11 @@ func (p *process) endPort(q *port) {
 	}
 }
 
-// forget takes a world out of the tables once it is left and has no links.
+// forget takes a world out of the tables once it is left and has no links, nor will
+// have any.
 func (p *process) forget(w *world) {
 	old := p.worlds.Load()
-	if !w.leaving || !slices.Contains(old.met, w) {
+	if !w.leaving || p.meetings > 0 || len(w.opening) > 0 || !slices.Contains(old.met, w) {
 		return
 	}
 	for _, q := range p.ports {

@@ -35,6 +35,7 @@ func (p *process) openStranger(peer message.Peer) {
 	w := p.worldOf(comm.Proc(peer))
 	card, err := w.card(who.Rank).AppendText(nil)
 	if err == nil {
+		w.opening[peer] = true
 		err = p.control.Send(wireup.Message{Kind: wireup.KindOpen, Peer: who.Rank, Meeting: &wireup.Meeting{
 			World: w.World[:], Secret: w.Secret[:], Card: string(card),
 		}})
@@ -57,19 +58,36 @@ func (p *process) takeStranger(d delivery) {
 	case w == nil && d.l != nil && len(p.early) < maxEarly:
 		p.early = append(p.early, d)
 	case w == nil || d.msg.Peer < 0 || int(d.msg.Peer) >= w.size:
-		d.close()
-	case d.l == nil:
-		p.eng.PeerDown(message.Peer(w.first)+message.Peer(d.msg.Peer), fmt.Errorf("%w: %s", ErrUnreachable, d.msg.Reason))
-		p.rouse()
-	default:
-		peer := message.Peer(w.first) + message.Peer(d.msg.Peer)
-		q, err := p.addPort(p.traced(d.l, fmt.Sprintf("%s to %v", d.msg.Transport, p.member(comm.Proc(peer))), message.NoPeer), peer)
-		if err != nil {
-			d.close()
-			p.eng.PeerDown(peer, err)
-		} else if _, ok := p.eng.Route(peer); !ok {
-			p.eng.SetRoute(peer, q.id)
+		if d.l != nil {
+			p.tellForgotten(name[:], d.msg.Peer)
 		}
+		d.close()
+	default:
+		p.takeLink(d, w, message.Peer(w.first)+message.Peer(d.msg.Peer))
+		delete(w.opening, message.Peer(w.first)+message.Peer(d.msg.Peer))
+		p.forget(w)
+	}
+}
+
+// takeLink takes a link to a proc of a world that is known, or that there is none.
+func (p *process) takeLink(d delivery, w *world, peer message.Peer) {
+	if d.l == nil {
+		p.eng.PeerDown(peer, fmt.Errorf("%w: %s", ErrUnreachable, d.msg.Reason))
+		p.rouse()
+		return
+	}
+	w.opening[peer] = true // it is needed, even if it is left
+	p.supersede(peer)
+	q, err := p.addPort(p.traced(d.l, fmt.Sprintf("%s to %v", d.msg.Transport, p.member(comm.Proc(peer))), message.NoPeer), peer)
+	if err != nil {
+		d.close()
+		p.tellForgotten(w.World[:], d.msg.Peer)
+		p.eng.PeerDown(peer, err)
+		return
+	}
+	p.eng.SetRoute(peer, q.id)
+	if w.leaving && p.meetings == 0 {
+		p.askToPart(q)
 	}
 }
 
@@ -95,8 +113,13 @@ func (d *delivery) close() {
 // loseStranger is lose for a link to another world. One that was ended in order
 // may be followed by another.
 func (p *process) loseStranger(q *port, cause error) {
+	p.forgetLink(q)
 	p.eng.Detach(q.id, cause)
 	p.vacant = append(p.vacant, q.id)
+	if q.word != nil {
+		p.eng.Release(q.word)
+		q.word = nil
+	}
 	p.rouse()
 	if g := p.guests[q.peer]; g != nil {
 		g.gone()

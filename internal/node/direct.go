@@ -22,6 +22,7 @@ const (
 	greetLimit   = 10 * time.Second // for the greeting behind it
 	yieldTime    = time.Second      // for the other end's link after a tie was lost
 	maxYields    = 20               // such waits until we give up
+	shortPause   = time.Millisecond // until a link to another world is tried again, at first
 	maxGreetings = 64               // accepted links that have not greeted, per listener
 )
 
@@ -312,13 +313,15 @@ func (d *directLinks) accept(l link.Link, at directListener) error {
 	}
 	hello, _ := g.Peer()
 	switch {
-	case at.hosts && !hello.Hosts, hello.Errand:
+	case at.hosts && !hello.Hosts:
 		g.Refuse(dynamic.NotAllowed)
 		return converse(ctx, l, g, g.Done)
 	case hello.Hosts:
 		return d.acceptChannel(ctx, l, g, hello, t)
 	case !d.awaitReady(ctx):
 		return context.Cause(ctx)
+	case hello.Errand:
+		return d.acceptErrand(ctx, l, g, hello, t)
 	case hello.Call:
 		return d.meet.acceptCall(ctx, l, g, hello, t)
 	case hello.World != dynamic.World{}:

@@ -51,18 +51,26 @@ func worldIn(b []byte, to *dynamic.World) bool {
 // connect makes a link, or waits for the other end's, or gives up.
 func (m *meetings) connect(p *proc, x meetPair, to *abroad) {
 	reason := "the peer was about to connect and did not"
-	for range maxYields {
+	again := true
+	for yields, pause := 0, shortPause; yields < maxYields && again; pause = min(2*pause, yieldTime) {
 		l, transport, err := m.reach(m.d.ctx, p, to, func() bool { return m.state(x) == dialling })
 		if err == nil {
 			m.linked(p, x, l, transport)
 			return
 		}
-		if refused(err) != dynamic.TieLost {
-			reason = err.Error()
-			break
-		}
-		if !m.yield(x) {
-			return
+		switch refused(err) {
+		case dynamic.TieLost:
+			if !m.yield(x) {
+				return
+			}
+			yields++
+		case dynamic.StillLinked: // both procs have closed it, and the other node is about to hear of it
+			reason, again = err.Error(), m.d.wait(pause) && m.state(x) == dialling
+			if pause == yieldTime {
+				yields++
+			}
+		default:
+			reason, again = err.Error(), false
 		}
 	}
 	if m.d.ctx.Err() == nil && m.move(x, unlinked, dialling) {
@@ -168,8 +176,11 @@ func (m *meetings) judge(x meetPair, l link.Link, t *transport) (*proc, dynamic.
 	if x.peer.Compare(dynamic.Member{World: m.world, Rank: x.local}) < 0 {
 		free = append(free, dialling)
 	}
-	if !m.move(x, linked, free...) {
-		return nil, dynamic.TieLost
+	switch {
+	case m.move(x, linked, free...):
+		return p, dynamic.Accepted
+	case m.state(x) == linked:
+		return nil, dynamic.StillLinked
 	}
-	return p, dynamic.Accepted
+	return nil, dynamic.TieLost
 }

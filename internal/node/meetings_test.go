@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/mpierr"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/pki/pkitest"
@@ -155,6 +156,31 @@ func TestLinkAgain(t *testing.T) {
 		b.wants(wireup.KindLink, 0, "alfa")
 		a.say(wireup.Message{Kind: wireup.KindForget, Meeting: &wireup.Meeting{World: b.world.World[:]}})
 		b.say(wireup.Message{Kind: wireup.KindForget, Meeting: &wireup.Meeting{World: a.world.World[:]}})
+	}
+}
+
+// TestLinkWaitsForTheLastOne has a proc ask for a link while the other one's node does
+// not know yet that the last one is closed: it comes as soon as that does.
+func TestLinkWaitsForTheLastOne(t *testing.T) {
+	a, b := startVisitor(t, "alfa"), startVisitor(t, "beta")
+	forget := func(v, other *visitor) {
+		v.say(wireup.Message{Kind: wireup.KindForget, Meeting: &wireup.Meeting{World: other.world.World[:]}})
+	}
+	for range 3 {
+		a.meets(b)
+		a.wants(wireup.KindLink, 0, "beta")
+		b.wants(wireup.KindLink, 0, "alfa")
+		forget(a, b)
+		before := strings.Count(a.r.err.String(), dynamic.StillLinked.String())
+		a.meets(b)
+		if !a.r.err.says(dynamic.StillLinked.String(), before) {
+			t.Fatal("the link was not refused")
+		}
+		forget(b, a)
+		a.wants(wireup.KindLink, 0, "beta")
+		b.wants(wireup.KindLink, 0, "alfa")
+		forget(a, b)
+		forget(b, a)
 	}
 }
 
