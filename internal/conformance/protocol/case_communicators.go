@@ -287,7 +287,7 @@ func mastersOfPart(t *T) {
 }
 
 // splits has rank 3 of the world (color 1, key 5), rank 2 (color 1, key 9), rank 0
-// (color 1, key 7) and rank 1 without a color.
+// (color 1, key 7) and rank 1 without a color, and then rank 2 without a color, too.
 func splits(t *T) {
 	j := t.join(setup{iutHosts: []int{2}})
 	w, e := j.world(), t.kindOf("int")
@@ -298,8 +298,15 @@ func splits(t *T) {
 	for i, c := range begun {
 		c.ok().is("rank", []int{2, 0}[i])
 	}
-	g := j.group(1002, []*proc{j.procs[3], j.procs[0], j.procs[2]})
-	g.exchange(1, j.procs[2], j.procs[0])
+	j.group(1002, []*proc{j.procs[3], j.procs[0], j.procs[2]}).exchange(1, j.procs[2], j.procs[0])
+
+	begun = w.all(func(i int) string { return []string{"split new=2 color=-1 key=3", "split new=2 color=1 key=4"}[i] })
+	w.takes(w.masters[1], w.masters[0], tagGather, e.encode([]int64{-1, 3, 1, 4}), "colors and keys")
+	w.gives(w.masters[0], w.masters[1], tagBcast, e.encode([]int64{1, 7, -1, 0, -1, 3, 1, 4}))
+	w.agree(1002)
+	begun[0].ok().is("member", 0)
+	begun[1].ok().is("rank", 0)
+	j.group(1004, []*proc{j.procs[3], j.procs[0]}).exchange(2, j.procs[3], j.procs[0])
 	j.finish()
 }
 

@@ -82,16 +82,21 @@ func (m *member) fini() { m.record(record{cmd: cmdFini}) }
 // members starts a server and brings all its clients as far as the answer to IMPI.
 func (t *T) members(n int) (*served, []*member) {
 	s := t.serve(n, Auth{None: true})
-	all := make([]*member, n)
+	return s, s.join()
+}
+
+// join brings all clients of the job as far as the answer to IMPI.
+func (s *served) join() []*member {
+	all := make([]*member, s.n)
 	for i := range all {
 		all[i] = s.connect(i)
-		equal(t, "the mechanism", all[i].auth(1<<authNone), authNone)
+		equal(s.t, "the mechanism", all[i].auth(1<<authNone), authNone)
 		all[i].joins(i)
 	}
 	for _, m := range all {
-		m.takesSize(n)
+		m.takesSize(s.n)
 	}
-	return s, all
+	return all
 }
 
 // end is the orderly end of a job, from DONE on.

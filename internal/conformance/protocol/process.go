@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -23,6 +24,7 @@ type process struct {
 	lines chan string // of standard output, for who wants them
 	ended chan struct{}
 	words atomic.Int32 // lines that it has printed
+	trap  atomic.Bool  // one of them is how a program in Go dies
 	err   error        // after ended
 }
 
@@ -86,6 +88,9 @@ func (p *process) show(r io.Reader, lines chan<- string) {
 	for in.Scan() {
 		p.t.trace.add("## %s prints: %s", p.name, in.Text())
 		p.words.Add(1)
+		if goroutine.MatchString(in.Text()) {
+			p.trap.Store(true)
+		}
 		if lines != nil {
 			select {
 			case lines <- in.Text():
@@ -95,6 +100,10 @@ func (p *process) show(r io.Reader, lines chan<- string) {
 	}
 	_, _ = io.Copy(io.Discard, r) // behind a line that is too long
 }
+
+// goroutine is in the last words of a program in Go that has tripped over its own data,
+// and that ends with an ordinary status then: where others would be ended by a signal.
+var goroutine = regexp.MustCompile(`(^| )goroutine \d+( .*)? \[running.*\]:$`)
 
 // kill ends what still runs.
 func (p *process) kill() {
@@ -137,7 +146,8 @@ func (p *process) line(what string) string {
 	return ""
 }
 
-// status waits for the end and gives the exit status, 128 and more for signals.
+// status waits for the end and gives the exit status, 128 and more for signals and what
+// comes to the same.
 func (p *process) status() int {
 	select {
 	case <-p.ended:
@@ -148,6 +158,9 @@ func (p *process) status() int {
 	if errors.As(p.err, &exit) {
 		if s, ok := exit.Sys().(syscall.WaitStatus); ok && s.Signaled() {
 			return 128 + int(s.Signal())
+		}
+		if p.trap.Load() {
+			return 128 + int(syscall.SIGABRT)
 		}
 		return exit.ExitCode()
 	}
@@ -162,9 +175,23 @@ func (p *process) succeeds() {
 	}
 }
 
+// fails waits for an end that the process has chosen, with a status that is not 0.
 func (p *process) fails(why string) {
-	if p.status() == 0 {
-		p.t.Fatalf("%s ended with status 0: %s", p.name, why)
+	if s := p.status(); s == 0 || s >= 128 {
+		p.t.Fatalf("%s ended with status %d: %s", p.name, s, why)
+	}
+}
+
+// survives ends the case if the process dies of something. It may go on, or end by
+// itself: a connection that was closed is the first that is seen of either.
+func (p *process) survives(why string) {
+	select {
+	case <-p.ended:
+	case <-time.After(p.t.patience / 4):
+		return
+	}
+	if p.status() >= 128 {
+		p.t.Fatalf("%s died with status %d: %s", p.name, p.status(), why)
 	}
 }
 

@@ -60,8 +60,11 @@ func (t *tool) prepare(ctx context.Context, match *regexp.Regexp) (done func(), 
 	return done, err
 }
 
+// verdict is what the tester says of a case.
+type verdict struct{ ID, Verdict, Reason string }
+
 // verdicts plays cases with fault number n, 0 being none, and gives the verdict of each.
-func (t *tool) verdicts(ctx context.Context, n int, patience time.Duration, cases []string) (map[string]string, error) {
+func (t *tool) verdicts(ctx context.Context, n int, patience time.Duration, cases []string) (map[string]verdict, error) {
 	cmd := exec.CommandContext(ctx, filepath.Join(t.dir, "impi-conform"), "protocol", "-iut", "impi", "-q", "-json",
 		"-patience", patience.String(), "-run", "^("+strings.Join(cases, "|")+")$")
 	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", mutant.Switch, n))
@@ -69,14 +72,14 @@ func (t *tool) verdicts(ctx context.Context, n int, patience time.Duration, case
 	cmd.Stdout, cmd.Stderr = &out, &said
 	failed := cmd.Run()
 	var report struct {
-		Results []struct{ ID, Verdict string }
+		Results []verdict
 	}
 	if err := json.Unmarshal(out.Bytes(), &report); err != nil || len(report.Results) == 0 {
 		return nil, fmt.Errorf("impi-conform: %w: %s", errors.Join(err, failed), said.String())
 	}
-	found := map[string]string{}
+	found := map[string]verdict{}
 	for _, r := range report.Results {
-		found[r.ID] = r.Verdict
+		found[r.ID] = r
 	}
 	return found, nil
 }
@@ -94,8 +97,8 @@ func (t *tool) baseline(ctx context.Context) error {
 		return err
 	}
 	for _, id := range cases {
-		if found[id] != "pass" {
-			return fmt.Errorf("without any fault, %s: %s", id, found[id])
+		if v := found[id]; v.Verdict != "pass" {
+			return fmt.Errorf("without any fault, %s: %s %s", id, v.Verdict, v.Reason)
 		}
 	}
 	fmt.Fprintf(t.report, "without any fault, %d cases pass\n", len(cases))
@@ -111,15 +114,14 @@ func (t *tool) all(ctx context.Context) (missed []string) {
 	for range t.workers {
 		wg.Go(func() {
 			for i := range next {
-				text := t.try(ctx, i)
+				how, text := t.try(ctx, i)
 				mu.Lock()
 				tried++
 				if text != "" {
 					missed = append(missed, t.faults[i].Name+": "+text)
-					fmt.Fprintf(t.report, "[%d/%d] %s: %s\n", tried, len(t.chosen), t.faults[i].Name, text)
-				} else {
-					fmt.Fprintf(t.report, "[%d/%d] %s: noticed by %s\n", tried, len(t.chosen), t.faults[i].Name, strings.Join(t.faults[i].Cases, " "))
+					how = text
 				}
+				fmt.Fprintf(t.report, "[%d/%d] %s: %s\n", tried, len(t.chosen), t.faults[i].Name, how)
 				mu.Unlock()
 			}
 		})
@@ -134,20 +136,23 @@ func (t *tool) all(ctx context.Context) (missed []string) {
 	return missed
 }
 
-// try plays the cases of one fault and says which have not noticed it.
-func (t *tool) try(ctx context.Context, i int) string {
+// try plays the cases of one fault. It says by which it is noticed and how, or else
+// which have missed it.
+func (t *tool) try(ctx context.Context, i int) (how, missed string) {
 	found, err := t.verdicts(ctx, i+1, t.patience, t.faults[i].Cases)
 	if err != nil {
-		return err.Error()
+		return "", err.Error()
 	}
-	var not []string
+	var noticed, not []string
 	for _, id := range t.faults[i].Cases {
-		if found[id] != "fail" {
+		if v := found[id]; v.Verdict == "fail" {
+			noticed = append(noticed, fmt.Sprintf("%s (%s)", id, v.Reason))
+		} else {
 			not = append(not, id)
 		}
 	}
 	if len(not) > 0 {
-		return "NOT NOTICED by " + strings.Join(not, " ")
+		return "", "NOT NOTICED by " + strings.Join(not, " ")
 	}
-	return ""
+	return "noticed by " + strings.Join(noticed, ", "), ""
 }
