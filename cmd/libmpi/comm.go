@@ -18,11 +18,6 @@ func abiCommSize(c, size uintptr) int32 {
 	return onComm("Comm_size", 0, c, func(c *commObject) error { return putInt("size", size, c.Size()) })
 }
 
-//export abiBarrier
-func abiBarrier(c uintptr) int32 {
-	return onComm("Barrier", 0, c, func(c *commObject) error { return c.Barrier() })
-}
-
 const predefinedKeys = 8 // of communicators: MPI_TAG_UB to MPI_UNIVERSE_SIZE, and one
 
 type winValues struct{}

@@ -59,7 +59,8 @@ type winObject struct {
 // requestObject is a request.
 type requestObject struct {
 	q     mpi.Request
-	owner *object // whose handler hears of errors; nil: that of what has none
+	owner *object                     // whose handler hears of errors; nil: that of what has none
+	again func() (mpi.Request, error) // begins it once more, of a persistent collective operation
 }
 
 // The objects that C programs hold.

@@ -56,7 +56,7 @@ func onRequest(fn string, p uintptr, f func(r *requestObject) error) (code int32
 		if r != nil {
 			owner = r.owner
 		}
-		if err = f(r); r != nil && r.q.Null() {
+		if err = f(r); r != nil && r.q.Null() && r.again == nil {
 			drop(h, r)
 		}
 	}
@@ -104,7 +104,15 @@ func abiRequestFree(request uintptr) int32 {
 		if r == nil {
 			return fmt.Errorf("%w: argument request is the null handle", mpi.ErrRequest)
 		}
-		return r.q.Free()
+		if r.again != nil && r.q.Null() {
+			r.again = nil
+			return nil
+		}
+		err := r.q.Free()
+		if err == nil {
+			r.again = nil
+		}
+		return err
 	})
 }
 
@@ -124,8 +132,20 @@ func abiStart(request uintptr) int32 {
 		if r == nil {
 			return fmt.Errorf("%w: argument request is the null handle", mpi.ErrRequest)
 		}
-		return r.q.Start()
+		return r.start()
 	})
+}
+
+// start starts a persistent request.
+func (r *requestObject) start() (err error) {
+	if r.again == nil {
+		return r.q.Start()
+	}
+	if !r.q.Null() {
+		return fmt.Errorf("%w: it is active", mpi.ErrRequest)
+	}
+	r.q, err = r.again()
+	return err
 }
 
 // requestStatus is a call that leaves the request as it is.
@@ -204,7 +224,7 @@ func (b *batch) put() {
 		r := requests.Get(b.handles[i])
 		switch {
 		case r == nil:
-		case b.reqs[i].Null():
+		case b.reqs[i].Null() && r.again == nil:
 			drop(&b.handles[i], r)
 		default:
 			r.q = b.reqs[i]
@@ -407,11 +427,16 @@ func abiRequestGetStatusSome(n int32, reqs, outcount, indices, statuses uintptr)
 func abiStartall(n int32, reqs uintptr) int32 {
 	return onBatch("Startall", n, reqs, func(b *batch) error {
 		for i, h := range b.handles {
-			if h == requestNull {
+			r := requests.Get(h)
+			if r == nil {
 				return fmt.Errorf("%w: array_of_requests[%d] is the null handle", mpi.ErrRequest, i)
 			}
+			if err := r.start(); err != nil {
+				return fmt.Errorf("array_of_requests[%d]: %w", i, err)
+			}
+			b.reqs[i] = r.q
 		}
-		return mpi.Startall(b.reqs)
+		return nil
 	})
 }
 
