@@ -17,10 +17,10 @@ func TestNamesBlock(t *testing.T) {
 		{`names { server = "192.0.2.9:7900"  auth "none" {} }`, Names{Server: at, Auth: Auth{None: true}}},
 		{`names { server = "192.0.2.9:7900"  scope = "chem"  auth "key" { env = "JOB_KEY" } }`,
 			Names{Server: at, Scope: "chem", Auth: Auth{Keyed: true, Key: 0xc0ffee}}},
-		{`names { server = "192.0.2.9:7900"  auth "key" { file = "job.key" } }`, Names{Server: at, Auth: Auth{Keyed: true, Key: 12345}}},
+		{`names { server = "192.0.2.9:7900"  auth "key" { file = "open.key" } }`, Names{Server: at, Auth: Auth{Keyed: true, Key: 12345}}},
 	} {
 		job, diags := loadText(t, spawnSite+tt.text)
-		if len(diags) > 0 {
+		if diags.Err() != nil {
 			t.Fatalf("%s: %v", tt.text, diags)
 		}
 		got := job.Sites[0].Names

@@ -2,16 +2,23 @@ package main
 
 const help = `impi-server is where the sites of one MPI job meet. Start it first. It prints the
 address that the sites need, waits for all of them, passes on what they have to
-tell each other, and ends when the last site has finished.
+tell each other, and ends when the last site has finished. The names of ports that
+procs of the job publish (MPI_Publish_name) are kept here, for this job only.
+
+With -names it keeps names for several jobs, which meet by them, and ends when it
+gets SIGINT or SIGTERM. Names end with the jobs that published them.
 
 Usage:
   impi-server -clients N [flags]
+  impi-server -names [flags]
 
 Flags:
   -clients N        number of sites ("clients") of the job, 1 to 32
+  -names            keep names of ports for several jobs
   -host ADDRESS     address to listen on                 (default: all of this machine)
   -port P           TCP port to listen on                (default: any free one)
-  -auth none|key    how sites prove that they belong to the job
+  -auth none|key    how sites prove that they belong to the job, or with -names
+                    that they may read and write names
   -key-file FILE    file with the key, a decimal 64-bit integer
   -timeout TIME     how long to wait for all sites, and then for their data (default 60s)
   -log-level LEVEL  trace, debug, info, warn, error or off (default info)
@@ -29,7 +36,7 @@ Output:
   Everything else goes to standard error.
 
 Exit status:
-  0  every site has finished
+  0  every site has finished; with -names, a signal has come
   1  the job failed: a site did not come in time, came twice, broke the protocol,
      or died; the last line says which and why, and sites running impi heard the same
   2  wrong flags, environment or key file
@@ -41,6 +48,11 @@ Examples:
   Three sites with a key that only they know:
     (umask 077; od -An -N8 -tu8 /dev/urandom > job.key)
     impi-server -clients 3 -key-file job.key -host 192.0.2.1 -port 7800
+
+  Names of ports for all jobs that have the key; each job file says
+  names { server = "192.0.2.1:7900"  auth "key" { file = "names.key" } }:
+    (umask 077; od -An -N8 -tu8 /dev/urandom > names.key)
+    impi-server -names -key-file names.key -host 192.0.2.1 -port 7900
 
   In a script that starts a site of LAM/MPI once the address is known:
     export IMPI_AUTH_NONE=1

@@ -1,5 +1,6 @@
 // Command impi-server is the rendezvous of one IMPI job: every site connects to
-// it, learns of the others, and tells it when it has finished.
+// it, learns of the others, and tells it when it has finished. Or it keeps the names of
+// ports for several jobs.
 package main
 
 import (
@@ -16,6 +17,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/openimpi/impi/core/startup"
+	"github.com/openimpi/impi/internal/names"
 	"github.com/openimpi/impi/internal/rendezvous"
 )
 
@@ -54,7 +56,7 @@ func run(args []string, env environment, stdout, stderr io.Writer) int {
 	return exitOK
 }
 
-// serve runs the job.
+// serve runs the job, or keeps names until a signal comes.
 func serve(o *options, stdout, stderr io.Writer) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -68,9 +70,18 @@ func serve(o *options, stdout, stderr io.Writer) error {
 		return fmt.Errorf("stdout: %w", err)
 	}
 	log := hclog.New(&hclog.LoggerOptions{Name: "impi-server", Level: o.level, JSONFormat: o.json, Output: stderr})
+	kept, err := names.NewServer(names.ServerConfig{Auth: o.auth, Logger: log.Named("names")})
+	if err != nil {
+		ln.Close()
+		return err
+	}
+	if o.names {
+		log.Info("keeping names of ports", "address", ln.Addr(), "auth", o.auth)
+		return kept.Serve(ctx, ln)
+	}
 	log.Info("waiting for clients", "clients", o.clients, "address", ln.Addr(), "auth", o.auth, "timeout", o.timeout)
 	return rendezvous.Serve(ctx, ln, rendezvous.Config{
 		Server: startup.ServerConfig{Clients: o.clients, Auth: o.auth, Limit: o.timeout},
-		Logger: log,
+		Logger: log, Names: kept,
 	})
 }

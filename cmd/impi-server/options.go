@@ -29,6 +29,7 @@ type environment func(name string) (value string, set bool)
 // options are what the command line and the environment say.
 type options struct {
 	clients int
+	names   bool // keep names of ports for several jobs, instead of being a job's server
 	host    string
 	port    int
 	auth    startup.Auth
@@ -41,6 +42,7 @@ type options struct {
 // raw are options as they are written.
 type raw struct {
 	auth, keyFile, level string
+	timed                bool // there is a -timeout
 }
 
 // parse reads flags and environment and checks them.
@@ -49,6 +51,7 @@ func parse(args []string, env environment) (*options, error) {
 	fs := flag.NewFlagSet("impi-server", flag.ContinueOnError)
 	fs.SetOutput(io.Discard) // run prints what is wrong, once
 	fs.IntVar(&o.clients, "clients", 0, "")
+	fs.BoolVar(&o.names, "names", false, "")
 	fs.StringVar(&o.host, "host", "", "")
 	fs.IntVar(&o.port, "port", 0, "")
 	fs.StringVar(&r.auth, "auth", "", "")
@@ -68,6 +71,7 @@ func parse(args []string, env environment) (*options, error) {
 	case o.version:
 		return o, nil
 	}
+	fs.Visit(func(f *flag.Flag) { r.timed = r.timed || f.Name == "timeout" })
 	if err := o.check(r); err != nil {
 		return nil, err
 	}
@@ -78,9 +82,13 @@ func parse(args []string, env environment) (*options, error) {
 func (o *options) check(r *raw) error {
 	o.level = hclog.LevelFromString(r.level)
 	switch {
-	case o.clients == 0:
-		return errors.New("-clients is missing: say how many sites the job has")
-	case o.clients < 1 || o.clients > wire.MaxClients:
+	case o.names && o.clients != 0:
+		return errors.New("-clients has no use with -names: that server is of no job, and a job's own server keeps names anyway")
+	case o.names && r.timed:
+		return errors.New("-timeout has no use with -names: nobody is waited for")
+	case !o.names && o.clients == 0:
+		return errors.New("-clients is missing: say how many sites the job has; or -names, for the names of several jobs' ports")
+	case !o.names && (o.clients < 1 || o.clients > wire.MaxClients):
 		return fmt.Errorf("-clients %d: a job has 1 to %d", o.clients, wire.MaxClients)
 	case o.port < 0 || o.port > 65535:
 		return fmt.Errorf("-port %d: a TCP port is 0 (any) to 65535", o.port)

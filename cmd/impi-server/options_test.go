@@ -74,6 +74,9 @@ func TestParseFaults(t *testing.T) {
 		"-clients 2 -auth none -key-file x": "-key-file has no use",
 		"-clients 2 -auth none extra":       "\"extra\" is no flag",
 		"-clients 2 -verbose":               "-verbose",
+		"-names -clients 2 -auth none":      "-clients has no use with -names",
+		"-names -timeout 5s -auth none":     "-timeout has no use with -names",
+		"-names":                            "say how clients prove",
 	} {
 		if _, err := parse(strings.Fields(args), env()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", args, err, want)

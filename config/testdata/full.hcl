@@ -172,7 +172,11 @@ site "beta" {
   wait { spin = "20us" }
   log { level = "debug" }
   spawn { slots = 8 }
-  names { server = "127.0.0.1:7901"  auth "none" {} }
+  names {
+    server = "127.0.0.1:7901"
+    #: auth "key" { env = "IMPI_AUTH_KEY" }
+    auth "none" {}
+  }
 }
 
 site "gamma" {

@@ -28,5 +28,9 @@ var classes = []mpierr.Row{
 	{Err: ErrCall, Class: mpierr.Port},
 	{Err: ErrUnreachable, Class: mpierr.ProcAborted},
 	{Err: ErrAlone, Class: mpierr.Other},
+	{Err: ErrService, Class: mpierr.Service},
+	{Err: ErrName, Class: mpierr.Name},
+	{Err: ErrNames, Class: mpierr.Other},
+	{Err: ErrNamesDenied, Class: mpierr.Access},
 	{Err: ErrPeerGone, Class: mpierr.ProcAborted},
 }

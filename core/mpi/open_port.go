@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/internal/machine"
@@ -12,26 +13,53 @@ import (
 
 // OpenPort opens a port and gives its name: a line of printable text, which is all
 // that somebody needs to connect. It is a capability: who has it gets in. The port
-// is the calling proc's, and ends with it.
+// is the calling proc's, and ends with it (MPI_Open_port).
+//
+// The info key lifetime says after how many seconds the port closes by itself: who
+// calls it then, waits there or accepts there is refused.
+func OpenPort(info *Info) (string, error) {
+	p, err := current()
+	if err != nil {
+		return "", failed("OpenPort", err)
+	}
+	return p.openPort(info)
+}
+
+// ClosePort closes a port. Who waits there, or is to be accepted there, is refused
+// (MPI_Close_port). Communicators that were made by it stay.
+func ClosePort(name string) error {
+	p, err := current()
+	if err != nil {
+		return failed("ClosePort", err)
+	}
+	return p.closePort(name)
+}
+
+// OpenPort is the function OpenPort for this rank.
 func (x *Proc) OpenPort(info *Info) (string, error) { return x.p.openPort(info) }
 
-// ClosePort closes a port. Who waits there, or is to be accepted there, is refused.
+// ClosePort is the function ClosePort for this rank.
 func (x *Proc) ClosePort(name string) error { return x.p.closePort(name) }
 
 func (p *process) openPort(info *Info) (string, error) {
-	if _, err := snapshot(info); err != nil {
+	hints, err := snapshot(info)
+	if err != nil {
+		return "", p.failed("OpenPort", err)
+	}
+	lifetime, err := seconds(hints, "lifetime")
+	if err != nil {
 		return "", p.failed("OpenPort", err)
 	}
 	p.lock()
-	name, err := p.makePort()
+	name, err := p.makePort(lifetime)
 	p.unlock()
 	return name, p.failed("OpenPort", err)
 }
 
-// makePort is openPort for a locked process.
+// makePort is openPort for a locked process. A port without a lifetime stays open.
 //
 // Step 0 of connecting.
-func (p *process) makePort() (string, error) {
+func (p *process) makePort(lifetime time.Duration) (string, error) {
 	if err := p.mayMeet(); err != nil {
 		return "", err
 	}
@@ -45,7 +73,7 @@ func (p *process) makePort() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrAlone, err)
 	}
-	if err := p.control.Send(wireup.Message{Kind: wireup.KindPort, Meeting: &wireup.Meeting{Key: port.Key[:]}}); err != nil {
+	if err := p.control.Send(wireup.Message{Kind: wireup.KindPort, Meeting: &wireup.Meeting{Key: port.Key[:], Timeout: lifetime}}); err != nil {
 		return "", err
 	}
 	if p.doors == nil {
