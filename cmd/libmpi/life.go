@@ -54,6 +54,8 @@ func initialize(fn string, given int32) int32 {
 		level, mainThread = given, C.thisThread()
 		w := &commObject{Comm: mpi.World(), object: object{sort: "Comm", handle: commWorld}}
 		s := &commObject{Comm: mpi.Self(), object: object{sort: "Comm", handle: commSelf}}
+		commHandles.Store(w.Comm, w.handle)
+		commHandles.Store(s.Comm, s.handle)
 		world.Store(w)
 		self.Store(s)
 		phase.Store(during)

@@ -188,6 +188,7 @@ func newComm(c *mpi.Comm, like *commObject) uintptr {
 	o.handle = h
 	*p = o
 	comms.Set(h)
+	commHandles.Store(c, h)
 	return h
 }
 
@@ -250,10 +251,7 @@ func typeHandle(t *mpi.Datatype) uintptr {
 	if h := t.Handle(); h != 0 {
 		return uintptr(h)
 	}
-	if h, ok := typeHandles.Load(t); ok {
-		return h.(uintptr)
-	}
-	return datatypeNull
+	return known(&typeHandles, t, datatypeNull)
 }
 
 // opOf gives an operation.

@@ -236,37 +236,37 @@ int MPI_Comm_create_from_group(MPI_Group group, const char *stringtag, MPI_Info 
 int PMPI_Intercomm_create_from_groups(MPI_Group local_group, int local_leader, MPI_Group remote_group, int remote_leader, const char *stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm *newintercomm) { return abiUnsupported(81, 0, 0); }
 int MPI_Intercomm_create_from_groups(MPI_Group local_group, int local_leader, MPI_Group remote_group, int remote_leader, const char *stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm *newintercomm) __attribute__((weak, alias("PMPI_Intercomm_create_from_groups")));
 
-int PMPI_Info_create(MPI_Info *info) { return abiUnsupported(82, 0, 0); }
+int PMPI_Info_create(MPI_Info *info) { return abiInfoCreate(W(info)); }
 int MPI_Info_create(MPI_Info *info) __attribute__((weak, alias("PMPI_Info_create")));
 
-int PMPI_Info_create_env(int argc, char *argv[], MPI_Info *info) { return abiUnsupported(83, 0, 0); }
+int PMPI_Info_create_env(int argc, char *argv[], MPI_Info *info) { return abiInfoCreateEnv(argc, W(argv), W(info)); }
 int MPI_Info_create_env(int argc, char *argv[], MPI_Info *info) __attribute__((weak, alias("PMPI_Info_create_env")));
 
-int PMPI_Info_dup(MPI_Info info, MPI_Info *newinfo) { return abiUnsupported(84, 0, 0); }
+int PMPI_Info_dup(MPI_Info info, MPI_Info *newinfo) { return abiInfoDup(W(info), W(newinfo)); }
 int MPI_Info_dup(MPI_Info info, MPI_Info *newinfo) __attribute__((weak, alias("PMPI_Info_dup")));
 
-int PMPI_Info_free(MPI_Info *info) { return abiUnsupported(85, 0, 0); }
+int PMPI_Info_free(MPI_Info *info) { return abiInfoFree(W(info)); }
 int MPI_Info_free(MPI_Info *info) __attribute__((weak, alias("PMPI_Info_free")));
 
-int PMPI_Info_set(MPI_Info info, const char *key, const char *value) { return abiUnsupported(86, 0, 0); }
+int PMPI_Info_set(MPI_Info info, const char *key, const char *value) { return abiInfoSet(W(info), W(key), W(value)); }
 int MPI_Info_set(MPI_Info info, const char *key, const char *value) __attribute__((weak, alias("PMPI_Info_set")));
 
-int PMPI_Info_delete(MPI_Info info, const char *key) { return abiUnsupported(87, 0, 0); }
+int PMPI_Info_delete(MPI_Info info, const char *key) { return abiInfoDelete(W(info), W(key)); }
 int MPI_Info_delete(MPI_Info info, const char *key) __attribute__((weak, alias("PMPI_Info_delete")));
 
-int PMPI_Info_get(MPI_Info info, const char *key, int valuelen, char *value, int *flag) { return abiUnsupported(88, 0, 0); }
+int PMPI_Info_get(MPI_Info info, const char *key, int valuelen, char *value, int *flag) { return abiInfoGet(W(info), W(key), valuelen, W(value), W(flag)); }
 int MPI_Info_get(MPI_Info info, const char *key, int valuelen, char *value, int *flag) __attribute__((weak, alias("PMPI_Info_get")));
 
-int PMPI_Info_get_string(MPI_Info info, const char *key, int *buflen, char *value, int *flag) { return abiUnsupported(89, 0, 0); }
+int PMPI_Info_get_string(MPI_Info info, const char *key, int *buflen, char *value, int *flag) { return abiInfoGetString(W(info), W(key), W(buflen), W(value), W(flag)); }
 int MPI_Info_get_string(MPI_Info info, const char *key, int *buflen, char *value, int *flag) __attribute__((weak, alias("PMPI_Info_get_string")));
 
-int PMPI_Info_get_valuelen(MPI_Info info, const char *key, int *valuelen, int *flag) { return abiUnsupported(90, 0, 0); }
+int PMPI_Info_get_valuelen(MPI_Info info, const char *key, int *valuelen, int *flag) { return abiInfoGetValuelen(W(info), W(key), W(valuelen), W(flag)); }
 int MPI_Info_get_valuelen(MPI_Info info, const char *key, int *valuelen, int *flag) __attribute__((weak, alias("PMPI_Info_get_valuelen")));
 
-int PMPI_Info_get_nkeys(MPI_Info info, int *nkeys) { return abiUnsupported(91, 0, 0); }
+int PMPI_Info_get_nkeys(MPI_Info info, int *nkeys) { return abiInfoGetNkeys(W(info), W(nkeys)); }
 int MPI_Info_get_nkeys(MPI_Info info, int *nkeys) __attribute__((weak, alias("PMPI_Info_get_nkeys")));
 
-int PMPI_Info_get_nthkey(MPI_Info info, int n, char *key) { return abiUnsupported(92, 0, 0); }
+int PMPI_Info_get_nthkey(MPI_Info info, int n, char *key) { return abiInfoGetNthkey(W(info), n, W(key)); }
 int MPI_Info_get_nthkey(MPI_Info info, int n, char *key) __attribute__((weak, alias("PMPI_Info_get_nthkey")));
 
 int PMPI_Send(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) { return abiSend(W(buf), count, W(datatype), dest, tag, W(comm), 0); }
@@ -383,28 +383,28 @@ int MPI_Isendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest,
 int PMPI_Isendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request *request) { return abiIsendrecvReplace(W(buf), count, W(datatype), dest, sendtag, source, recvtag, W(comm), W(request), 1); }
 int MPI_Isendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Isendrecv_replace_c")));
 
-int PMPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status) { return abiUnsupported(131, 1, W(comm)); }
+int PMPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status) { return abiProbe(source, tag, W(comm), W(status)); }
 int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status) __attribute__((weak, alias("PMPI_Probe")));
 
-int PMPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status) { return abiUnsupported(132, 1, W(comm)); }
+int PMPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status) { return abiIprobe(source, tag, W(comm), W(flag), W(status)); }
 int MPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status) __attribute__((weak, alias("PMPI_Iprobe")));
 
-int PMPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status) { return abiUnsupported(133, 1, W(comm)); }
+int PMPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status) { return abiMprobe(source, tag, W(comm), W(message), W(status)); }
 int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status) __attribute__((weak, alias("PMPI_Mprobe")));
 
-int PMPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message, MPI_Status *status) { return abiUnsupported(134, 1, W(comm)); }
+int PMPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message, MPI_Status *status) { return abiImprobe(source, tag, W(comm), W(flag), W(message), W(status)); }
 int MPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message, MPI_Status *status) __attribute__((weak, alias("PMPI_Improbe")));
 
-int PMPI_Mrecv(void *buf, int count, MPI_Datatype datatype, MPI_Message *message, MPI_Status *status) { return abiUnsupported(135, 0, 0); }
+int PMPI_Mrecv(void *buf, int count, MPI_Datatype datatype, MPI_Message *message, MPI_Status *status) { return abiMrecv(W(buf), count, W(datatype), W(message), W(status), 0); }
 int MPI_Mrecv(void *buf, int count, MPI_Datatype datatype, MPI_Message *message, MPI_Status *status) __attribute__((weak, alias("PMPI_Mrecv")));
 
-int PMPI_Mrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message *message, MPI_Status *status) { return abiUnsupported(136, 0, 0); }
+int PMPI_Mrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message *message, MPI_Status *status) { return abiMrecv(W(buf), count, W(datatype), W(message), W(status), 1); }
 int MPI_Mrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message *message, MPI_Status *status) __attribute__((weak, alias("PMPI_Mrecv_c")));
 
-int PMPI_Imrecv(void *buf, int count, MPI_Datatype datatype, MPI_Message *message, MPI_Request *request) { return abiUnsupported(137, 0, 0); }
+int PMPI_Imrecv(void *buf, int count, MPI_Datatype datatype, MPI_Message *message, MPI_Request *request) { return abiImrecv(W(buf), count, W(datatype), W(message), W(request), 0); }
 int MPI_Imrecv(void *buf, int count, MPI_Datatype datatype, MPI_Message *message, MPI_Request *request) __attribute__((weak, alias("PMPI_Imrecv")));
 
-int PMPI_Imrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message *message, MPI_Request *request) { return abiUnsupported(138, 0, 0); }
+int PMPI_Imrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message *message, MPI_Request *request) { return abiImrecv(W(buf), count, W(datatype), W(message), W(request), 1); }
 int MPI_Imrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message *message, MPI_Request *request) __attribute__((weak, alias("PMPI_Imrecv_c")));
 
 int PMPI_Get_count(const MPI_Status *status, MPI_Datatype datatype, int *count) { return abiGetCount(W(status), W(datatype), W(count), 0); }
@@ -455,22 +455,22 @@ int MPI_Status_set_elements_x(MPI_Status *status, MPI_Datatype datatype, MPI_Cou
 int PMPI_Test_cancelled(const MPI_Status *status, int *flag) { return abiTestCancelled(W(status), W(flag)); }
 int MPI_Test_cancelled(const MPI_Status *status, int *flag) __attribute__((weak, alias("PMPI_Test_cancelled")));
 
-int PMPI_Buffer_attach(void *buffer, int size) { return abiUnsupported(155, 0, 0); }
+int PMPI_Buffer_attach(void *buffer, int size) { return abiBufferAttach(W(buffer), size, 0); }
 int MPI_Buffer_attach(void *buffer, int size) __attribute__((weak, alias("PMPI_Buffer_attach")));
 
-int PMPI_Buffer_attach_c(void *buffer, MPI_Count size) { return abiUnsupported(156, 0, 0); }
+int PMPI_Buffer_attach_c(void *buffer, MPI_Count size) { return abiBufferAttach(W(buffer), size, 1); }
 int MPI_Buffer_attach_c(void *buffer, MPI_Count size) __attribute__((weak, alias("PMPI_Buffer_attach_c")));
 
-int PMPI_Buffer_detach(void *buffer_addr, int *size) { return abiUnsupported(157, 0, 0); }
+int PMPI_Buffer_detach(void *buffer_addr, int *size) { return abiBufferDetach(W(buffer_addr), W(size), 0); }
 int MPI_Buffer_detach(void *buffer_addr, int *size) __attribute__((weak, alias("PMPI_Buffer_detach")));
 
-int PMPI_Buffer_detach_c(void *buffer_addr, MPI_Count *size) { return abiUnsupported(158, 0, 0); }
+int PMPI_Buffer_detach_c(void *buffer_addr, MPI_Count *size) { return abiBufferDetach(W(buffer_addr), W(size), 1); }
 int MPI_Buffer_detach_c(void *buffer_addr, MPI_Count *size) __attribute__((weak, alias("PMPI_Buffer_detach_c")));
 
-int PMPI_Buffer_flush(void) { return abiUnsupported(159, 0, 0); }
+int PMPI_Buffer_flush(void) { return abiBufferFlush(); }
 int MPI_Buffer_flush(void) __attribute__((weak, alias("PMPI_Buffer_flush")));
 
-int PMPI_Buffer_iflush(MPI_Request *request) { return abiUnsupported(160, 0, 0); }
+int PMPI_Buffer_iflush(MPI_Request *request) { return abiBufferIflush(W(request)); }
 int MPI_Buffer_iflush(MPI_Request *request) __attribute__((weak, alias("PMPI_Buffer_iflush")));
 
 int PMPI_Comm_attach_buffer(MPI_Comm comm, void *buffer, int size) { return abiUnsupported(161, 1, W(comm)); }
@@ -587,289 +587,289 @@ int MPI_Pready_list(int length, const int array_of_partitions[], MPI_Request req
 int PMPI_Parrived(MPI_Request request, int partition, int *flag) { return abiUnsupported(198, 0, 0); }
 int MPI_Parrived(MPI_Request request, int partition, int *flag) __attribute__((weak, alias("PMPI_Parrived")));
 
-int PMPI_Type_contiguous(int count, MPI_Datatype oldtype, MPI_Datatype *newtype) { return abiUnsupported(199, 0, 0); }
+int PMPI_Type_contiguous(int count, MPI_Datatype oldtype, MPI_Datatype *newtype) { return abiTypeContiguous(count, W(oldtype), W(newtype), 0); }
 int MPI_Type_contiguous(int count, MPI_Datatype oldtype, MPI_Datatype *newtype) __attribute__((weak, alias("PMPI_Type_contiguous")));
 
-int PMPI_Type_contiguous_c(MPI_Count count, MPI_Datatype oldtype, MPI_Datatype *newtype) { return abiUnsupported(200, 0, 0); }
+int PMPI_Type_contiguous_c(MPI_Count count, MPI_Datatype oldtype, MPI_Datatype *newtype) { return abiTypeContiguous(count, W(oldtype), W(newtype), 1); }
 int MPI_Type_contiguous_c(MPI_Count count, MPI_Datatype oldtype, MPI_Datatype *newtype) __attribute__((weak, alias("PMPI_Type_contiguous_c")));
 
-int PMPI_Type_vector(int count, int blocklength, int stride, MPI_Datatype oldtype, MPI_Datatype *newtype) { return abiUnsupported(201, 0, 0); }
+int PMPI_Type_vector(int count, int blocklength, int stride, MPI_Datatype oldtype, MPI_Datatype *newtype) { return abiTypeVector(count, blocklength, stride, W(oldtype), W(newtype), 0); }
 int MPI_Type_vector(int count, int blocklength, int stride, MPI_Datatype oldtype, MPI_Datatype *newtype) __attribute__((weak, alias("PMPI_Type_vector")));
 
-int PMPI_Type_vector_c(MPI_Count count, MPI_Count blocklength, MPI_Count stride, MPI_Datatype oldtype, MPI_Datatype *newtype) { return abiUnsupported(202, 0, 0); }
+int PMPI_Type_vector_c(MPI_Count count, MPI_Count blocklength, MPI_Count stride, MPI_Datatype oldtype, MPI_Datatype *newtype) { return abiTypeVector(count, blocklength, stride, W(oldtype), W(newtype), 1); }
 int MPI_Type_vector_c(MPI_Count count, MPI_Count blocklength, MPI_Count stride, MPI_Datatype oldtype, MPI_Datatype *newtype) __attribute__((weak, alias("PMPI_Type_vector_c")));
 
-int PMPI_Type_create_hvector(int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype, MPI_Datatype *newtype) { return abiUnsupported(203, 0, 0); }
+int PMPI_Type_create_hvector(int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype, MPI_Datatype *newtype) { return abiTypeCreateHvector(count, blocklength, stride, W(oldtype), W(newtype), 0); }
 int MPI_Type_create_hvector(int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype, MPI_Datatype *newtype) __attribute__((weak, alias("PMPI_Type_create_hvector")));
 
-int PMPI_Type_create_hvector_c(MPI_Count count, MPI_Count blocklength, MPI_Count stride, MPI_Datatype oldtype, MPI_Datatype *newtype) { return abiUnsupported(204, 0, 0); }
+int PMPI_Type_create_hvector_c(MPI_Count count, MPI_Count blocklength, MPI_Count stride, MPI_Datatype oldtype, MPI_Datatype *newtype) { return abiTypeCreateHvector(count, blocklength, stride, W(oldtype), W(newtype), 1); }
 int MPI_Type_create_hvector_c(MPI_Count count, MPI_Count blocklength, MPI_Count stride, MPI_Datatype oldtype, MPI_Datatype *newtype) __attribute__((weak, alias("PMPI_Type_create_hvector_c")));
 
-int PMPI_Type_indexed(int count, const int array_of_blocklengths[], const int array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype) { return abiUnsupported(205, 0, 0); }
+int PMPI_Type_indexed(int count, const int array_of_blocklengths[], const int array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype) { return abiTypeIndexed(count, W(array_of_blocklengths), W(array_of_displacements), W(oldtype), W(newtype), 0); }
 int MPI_Type_indexed(int count, const int array_of_blocklengths[], const int array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype) __attribute__((weak, alias("PMPI_Type_indexed")));
 
-int PMPI_Type_indexed_c(MPI_Count count, const MPI_Count array_of_blocklengths[], const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype) { return abiUnsupported(206, 0, 0); }
+int PMPI_Type_indexed_c(MPI_Count count, const MPI_Count array_of_blocklengths[], const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype) { return abiTypeIndexed(count, W(array_of_blocklengths), W(array_of_displacements), W(oldtype), W(newtype), 1); }
 int MPI_Type_indexed_c(MPI_Count count, const MPI_Count array_of_blocklengths[], const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype) __attribute__((weak, alias("PMPI_Type_indexed_c")));
 
-int PMPI_Type_create_hindexed(int count, const int array_of_blocklengths[], const MPI_Aint array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype) { return abiUnsupported(207, 0, 0); }
+int PMPI_Type_create_hindexed(int count, const int array_of_blocklengths[], const MPI_Aint array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype) { return abiTypeCreateHindexed(count, W(array_of_blocklengths), W(array_of_displacements), W(oldtype), W(newtype), 0); }
 int MPI_Type_create_hindexed(int count, const int array_of_blocklengths[], const MPI_Aint array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype) __attribute__((weak, alias("PMPI_Type_create_hindexed")));
 
-int PMPI_Type_create_hindexed_c(MPI_Count count, const MPI_Count array_of_blocklengths[], const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype) { return abiUnsupported(208, 0, 0); }
+int PMPI_Type_create_hindexed_c(MPI_Count count, const MPI_Count array_of_blocklengths[], const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype) { return abiTypeCreateHindexed(count, W(array_of_blocklengths), W(array_of_displacements), W(oldtype), W(newtype), 1); }
 int MPI_Type_create_hindexed_c(MPI_Count count, const MPI_Count array_of_blocklengths[], const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype) __attribute__((weak, alias("PMPI_Type_create_hindexed_c")));
 
-int PMPI_Type_create_indexed_block(int count, int blocklength, const int array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype) { return abiUnsupported(209, 0, 0); }
+int PMPI_Type_create_indexed_block(int count, int blocklength, const int array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype) { return abiTypeCreateIndexedBlock(count, blocklength, W(array_of_displacements), W(oldtype), W(newtype), 0); }
 int MPI_Type_create_indexed_block(int count, int blocklength, const int array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype) __attribute__((weak, alias("PMPI_Type_create_indexed_block")));
 
-int PMPI_Type_create_indexed_block_c(MPI_Count count, MPI_Count blocklength, const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype) { return abiUnsupported(210, 0, 0); }
+int PMPI_Type_create_indexed_block_c(MPI_Count count, MPI_Count blocklength, const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype) { return abiTypeCreateIndexedBlock(count, blocklength, W(array_of_displacements), W(oldtype), W(newtype), 1); }
 int MPI_Type_create_indexed_block_c(MPI_Count count, MPI_Count blocklength, const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype) __attribute__((weak, alias("PMPI_Type_create_indexed_block_c")));
 
-int PMPI_Type_create_hindexed_block(int count, int blocklength, const MPI_Aint array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype) { return abiUnsupported(211, 0, 0); }
+int PMPI_Type_create_hindexed_block(int count, int blocklength, const MPI_Aint array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype) { return abiTypeCreateHindexedBlock(count, blocklength, W(array_of_displacements), W(oldtype), W(newtype), 0); }
 int MPI_Type_create_hindexed_block(int count, int blocklength, const MPI_Aint array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype) __attribute__((weak, alias("PMPI_Type_create_hindexed_block")));
 
-int PMPI_Type_create_hindexed_block_c(MPI_Count count, MPI_Count blocklength, const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype) { return abiUnsupported(212, 0, 0); }
+int PMPI_Type_create_hindexed_block_c(MPI_Count count, MPI_Count blocklength, const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype) { return abiTypeCreateHindexedBlock(count, blocklength, W(array_of_displacements), W(oldtype), W(newtype), 1); }
 int MPI_Type_create_hindexed_block_c(MPI_Count count, MPI_Count blocklength, const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype) __attribute__((weak, alias("PMPI_Type_create_hindexed_block_c")));
 
-int PMPI_Type_create_struct(int count, const int array_of_blocklengths[], const MPI_Aint array_of_displacements[], const MPI_Datatype array_of_types[], MPI_Datatype *newtype) { return abiUnsupported(213, 0, 0); }
+int PMPI_Type_create_struct(int count, const int array_of_blocklengths[], const MPI_Aint array_of_displacements[], const MPI_Datatype array_of_types[], MPI_Datatype *newtype) { return abiTypeCreateStruct(count, W(array_of_blocklengths), W(array_of_displacements), W(array_of_types), W(newtype), 0); }
 int MPI_Type_create_struct(int count, const int array_of_blocklengths[], const MPI_Aint array_of_displacements[], const MPI_Datatype array_of_types[], MPI_Datatype *newtype) __attribute__((weak, alias("PMPI_Type_create_struct")));
 
-int PMPI_Type_create_struct_c(MPI_Count count, const MPI_Count array_of_blocklengths[], const MPI_Count array_of_displacements[], const MPI_Datatype array_of_types[], MPI_Datatype *newtype) { return abiUnsupported(214, 0, 0); }
+int PMPI_Type_create_struct_c(MPI_Count count, const MPI_Count array_of_blocklengths[], const MPI_Count array_of_displacements[], const MPI_Datatype array_of_types[], MPI_Datatype *newtype) { return abiTypeCreateStruct(count, W(array_of_blocklengths), W(array_of_displacements), W(array_of_types), W(newtype), 1); }
 int MPI_Type_create_struct_c(MPI_Count count, const MPI_Count array_of_blocklengths[], const MPI_Count array_of_displacements[], const MPI_Datatype array_of_types[], MPI_Datatype *newtype) __attribute__((weak, alias("PMPI_Type_create_struct_c")));
 
-int PMPI_Type_create_subarray(int ndims, const int array_of_sizes[], const int array_of_subsizes[], const int array_of_starts[], int order, MPI_Datatype oldtype, MPI_Datatype *newtype) { return abiUnsupported(215, 0, 0); }
+int PMPI_Type_create_subarray(int ndims, const int array_of_sizes[], const int array_of_subsizes[], const int array_of_starts[], int order, MPI_Datatype oldtype, MPI_Datatype *newtype) { return abiTypeCreateSubarray(ndims, W(array_of_sizes), W(array_of_subsizes), W(array_of_starts), order, W(oldtype), W(newtype), 0); }
 int MPI_Type_create_subarray(int ndims, const int array_of_sizes[], const int array_of_subsizes[], const int array_of_starts[], int order, MPI_Datatype oldtype, MPI_Datatype *newtype) __attribute__((weak, alias("PMPI_Type_create_subarray")));
 
-int PMPI_Type_create_subarray_c(int ndims, const MPI_Count array_of_sizes[], const MPI_Count array_of_subsizes[], const MPI_Count array_of_starts[], int order, MPI_Datatype oldtype, MPI_Datatype *newtype) { return abiUnsupported(216, 0, 0); }
+int PMPI_Type_create_subarray_c(int ndims, const MPI_Count array_of_sizes[], const MPI_Count array_of_subsizes[], const MPI_Count array_of_starts[], int order, MPI_Datatype oldtype, MPI_Datatype *newtype) { return abiTypeCreateSubarray(ndims, W(array_of_sizes), W(array_of_subsizes), W(array_of_starts), order, W(oldtype), W(newtype), 1); }
 int MPI_Type_create_subarray_c(int ndims, const MPI_Count array_of_sizes[], const MPI_Count array_of_subsizes[], const MPI_Count array_of_starts[], int order, MPI_Datatype oldtype, MPI_Datatype *newtype) __attribute__((weak, alias("PMPI_Type_create_subarray_c")));
 
-int PMPI_Type_create_darray(int size, int rank, int ndims, const int array_of_gsizes[], const int array_of_distribs[], const int array_of_dargs[], const int array_of_psizes[], int order, MPI_Datatype oldtype, MPI_Datatype *newtype) { return abiUnsupported(217, 0, 0); }
+int PMPI_Type_create_darray(int size, int rank, int ndims, const int array_of_gsizes[], const int array_of_distribs[], const int array_of_dargs[], const int array_of_psizes[], int order, MPI_Datatype oldtype, MPI_Datatype *newtype) { return abiTypeCreateDarray(size, rank, ndims, W(array_of_gsizes), W(array_of_distribs), W(array_of_dargs), W(array_of_psizes), order, W(oldtype), W(newtype), 0); }
 int MPI_Type_create_darray(int size, int rank, int ndims, const int array_of_gsizes[], const int array_of_distribs[], const int array_of_dargs[], const int array_of_psizes[], int order, MPI_Datatype oldtype, MPI_Datatype *newtype) __attribute__((weak, alias("PMPI_Type_create_darray")));
 
-int PMPI_Type_create_darray_c(int size, int rank, int ndims, const MPI_Count array_of_gsizes[], const int array_of_distribs[], const int array_of_dargs[], const int array_of_psizes[], int order, MPI_Datatype oldtype, MPI_Datatype *newtype) { return abiUnsupported(218, 0, 0); }
+int PMPI_Type_create_darray_c(int size, int rank, int ndims, const MPI_Count array_of_gsizes[], const int array_of_distribs[], const int array_of_dargs[], const int array_of_psizes[], int order, MPI_Datatype oldtype, MPI_Datatype *newtype) { return abiTypeCreateDarray(size, rank, ndims, W(array_of_gsizes), W(array_of_distribs), W(array_of_dargs), W(array_of_psizes), order, W(oldtype), W(newtype), 1); }
 int MPI_Type_create_darray_c(int size, int rank, int ndims, const MPI_Count array_of_gsizes[], const int array_of_distribs[], const int array_of_dargs[], const int array_of_psizes[], int order, MPI_Datatype oldtype, MPI_Datatype *newtype) __attribute__((weak, alias("PMPI_Type_create_darray_c")));
 
-int PMPI_Type_create_resized(MPI_Datatype oldtype, MPI_Aint lb, MPI_Aint extent, MPI_Datatype *newtype) { return abiUnsupported(219, 0, 0); }
+int PMPI_Type_create_resized(MPI_Datatype oldtype, MPI_Aint lb, MPI_Aint extent, MPI_Datatype *newtype) { return abiTypeCreateResized(W(oldtype), lb, extent, W(newtype), 0); }
 int MPI_Type_create_resized(MPI_Datatype oldtype, MPI_Aint lb, MPI_Aint extent, MPI_Datatype *newtype) __attribute__((weak, alias("PMPI_Type_create_resized")));
 
-int PMPI_Type_create_resized_c(MPI_Datatype oldtype, MPI_Count lb, MPI_Count extent, MPI_Datatype *newtype) { return abiUnsupported(220, 0, 0); }
+int PMPI_Type_create_resized_c(MPI_Datatype oldtype, MPI_Count lb, MPI_Count extent, MPI_Datatype *newtype) { return abiTypeCreateResized(W(oldtype), lb, extent, W(newtype), 1); }
 int MPI_Type_create_resized_c(MPI_Datatype oldtype, MPI_Count lb, MPI_Count extent, MPI_Datatype *newtype) __attribute__((weak, alias("PMPI_Type_create_resized_c")));
 
-int PMPI_Type_create_f90_integer(int r, MPI_Datatype *newtype) { return abiUnsupported(221, 0, 0); }
+int PMPI_Type_create_f90_integer(int r, MPI_Datatype *newtype) { return abiTypeCreateF90Integer(r, W(newtype)); }
 int MPI_Type_create_f90_integer(int r, MPI_Datatype *newtype) __attribute__((weak, alias("PMPI_Type_create_f90_integer")));
 
-int PMPI_Type_create_f90_real(int p, int r, MPI_Datatype *newtype) { return abiUnsupported(222, 0, 0); }
+int PMPI_Type_create_f90_real(int p, int r, MPI_Datatype *newtype) { return abiTypeCreateF90Real(p, r, W(newtype)); }
 int MPI_Type_create_f90_real(int p, int r, MPI_Datatype *newtype) __attribute__((weak, alias("PMPI_Type_create_f90_real")));
 
-int PMPI_Type_create_f90_complex(int p, int r, MPI_Datatype *newtype) { return abiUnsupported(223, 0, 0); }
+int PMPI_Type_create_f90_complex(int p, int r, MPI_Datatype *newtype) { return abiTypeCreateF90Complex(p, r, W(newtype)); }
 int MPI_Type_create_f90_complex(int p, int r, MPI_Datatype *newtype) __attribute__((weak, alias("PMPI_Type_create_f90_complex")));
 
-int PMPI_Type_dup(MPI_Datatype oldtype, MPI_Datatype *newtype) { return abiUnsupported(224, 0, 0); }
+int PMPI_Type_dup(MPI_Datatype oldtype, MPI_Datatype *newtype) { return abiTypeDup(W(oldtype), W(newtype)); }
 int MPI_Type_dup(MPI_Datatype oldtype, MPI_Datatype *newtype) __attribute__((weak, alias("PMPI_Type_dup")));
 
-int PMPI_Type_commit(MPI_Datatype *datatype) { return abiUnsupported(225, 0, 0); }
+int PMPI_Type_commit(MPI_Datatype *datatype) { return abiTypeCommit(W(datatype)); }
 int MPI_Type_commit(MPI_Datatype *datatype) __attribute__((weak, alias("PMPI_Type_commit")));
 
-int PMPI_Type_free(MPI_Datatype *datatype) { return abiUnsupported(226, 0, 0); }
+int PMPI_Type_free(MPI_Datatype *datatype) { return abiTypeFree(W(datatype)); }
 int MPI_Type_free(MPI_Datatype *datatype) __attribute__((weak, alias("PMPI_Type_free")));
 
-int PMPI_Type_size(MPI_Datatype datatype, int *size) { return abiUnsupported(227, 0, 0); }
+int PMPI_Type_size(MPI_Datatype datatype, int *size) { return abiTypeSize(W(datatype), W(size), 0); }
 int MPI_Type_size(MPI_Datatype datatype, int *size) __attribute__((weak, alias("PMPI_Type_size")));
 
-int PMPI_Type_size_c(MPI_Datatype datatype, MPI_Count *size) { return abiUnsupported(228, 0, 0); }
+int PMPI_Type_size_c(MPI_Datatype datatype, MPI_Count *size) { return abiTypeSize(W(datatype), W(size), 1); }
 int MPI_Type_size_c(MPI_Datatype datatype, MPI_Count *size) __attribute__((weak, alias("PMPI_Type_size_c")));
 
-int PMPI_Type_size_x(MPI_Datatype datatype, MPI_Count *size) { return abiUnsupported(229, 0, 0); }
+int PMPI_Type_size_x(MPI_Datatype datatype, MPI_Count *size) { return abiTypeSizeX(W(datatype), W(size)); }
 int MPI_Type_size_x(MPI_Datatype datatype, MPI_Count *size) __attribute__((weak, alias("PMPI_Type_size_x")));
 
-int PMPI_Type_get_extent(MPI_Datatype datatype, MPI_Aint *lb, MPI_Aint *extent) { return abiUnsupported(230, 0, 0); }
+int PMPI_Type_get_extent(MPI_Datatype datatype, MPI_Aint *lb, MPI_Aint *extent) { return abiTypeGetExtent(W(datatype), W(lb), W(extent), 0); }
 int MPI_Type_get_extent(MPI_Datatype datatype, MPI_Aint *lb, MPI_Aint *extent) __attribute__((weak, alias("PMPI_Type_get_extent")));
 
-int PMPI_Type_get_extent_c(MPI_Datatype datatype, MPI_Count *lb, MPI_Count *extent) { return abiUnsupported(231, 0, 0); }
+int PMPI_Type_get_extent_c(MPI_Datatype datatype, MPI_Count *lb, MPI_Count *extent) { return abiTypeGetExtent(W(datatype), W(lb), W(extent), 1); }
 int MPI_Type_get_extent_c(MPI_Datatype datatype, MPI_Count *lb, MPI_Count *extent) __attribute__((weak, alias("PMPI_Type_get_extent_c")));
 
-int PMPI_Type_get_extent_x(MPI_Datatype datatype, MPI_Count *lb, MPI_Count *extent) { return abiUnsupported(232, 0, 0); }
+int PMPI_Type_get_extent_x(MPI_Datatype datatype, MPI_Count *lb, MPI_Count *extent) { return abiTypeGetExtentX(W(datatype), W(lb), W(extent)); }
 int MPI_Type_get_extent_x(MPI_Datatype datatype, MPI_Count *lb, MPI_Count *extent) __attribute__((weak, alias("PMPI_Type_get_extent_x")));
 
-int PMPI_Type_get_true_extent(MPI_Datatype datatype, MPI_Aint *true_lb, MPI_Aint *true_extent) { return abiUnsupported(233, 0, 0); }
+int PMPI_Type_get_true_extent(MPI_Datatype datatype, MPI_Aint *true_lb, MPI_Aint *true_extent) { return abiTypeGetTrueExtent(W(datatype), W(true_lb), W(true_extent), 0); }
 int MPI_Type_get_true_extent(MPI_Datatype datatype, MPI_Aint *true_lb, MPI_Aint *true_extent) __attribute__((weak, alias("PMPI_Type_get_true_extent")));
 
-int PMPI_Type_get_true_extent_c(MPI_Datatype datatype, MPI_Count *true_lb, MPI_Count *true_extent) { return abiUnsupported(234, 0, 0); }
+int PMPI_Type_get_true_extent_c(MPI_Datatype datatype, MPI_Count *true_lb, MPI_Count *true_extent) { return abiTypeGetTrueExtent(W(datatype), W(true_lb), W(true_extent), 1); }
 int MPI_Type_get_true_extent_c(MPI_Datatype datatype, MPI_Count *true_lb, MPI_Count *true_extent) __attribute__((weak, alias("PMPI_Type_get_true_extent_c")));
 
-int PMPI_Type_get_true_extent_x(MPI_Datatype datatype, MPI_Count *true_lb, MPI_Count *true_extent) { return abiUnsupported(235, 0, 0); }
+int PMPI_Type_get_true_extent_x(MPI_Datatype datatype, MPI_Count *true_lb, MPI_Count *true_extent) { return abiTypeGetTrueExtentX(W(datatype), W(true_lb), W(true_extent)); }
 int MPI_Type_get_true_extent_x(MPI_Datatype datatype, MPI_Count *true_lb, MPI_Count *true_extent) __attribute__((weak, alias("PMPI_Type_get_true_extent_x")));
 
-int PMPI_Type_get_envelope(MPI_Datatype datatype, int *num_integers, int *num_addresses, int *num_datatypes, int *combiner) { return abiUnsupported(236, 0, 0); }
+int PMPI_Type_get_envelope(MPI_Datatype datatype, int *num_integers, int *num_addresses, int *num_datatypes, int *combiner) { return abiTypeGetEnvelope(W(datatype), W(num_integers), W(num_addresses), W(num_datatypes), W(combiner)); }
 int MPI_Type_get_envelope(MPI_Datatype datatype, int *num_integers, int *num_addresses, int *num_datatypes, int *combiner) __attribute__((weak, alias("PMPI_Type_get_envelope")));
 
-int PMPI_Type_get_envelope_c(MPI_Datatype datatype, MPI_Count *num_integers, MPI_Count *num_addresses, MPI_Count *num_large_counts, MPI_Count *num_datatypes, int *combiner) { return abiUnsupported(237, 0, 0); }
+int PMPI_Type_get_envelope_c(MPI_Datatype datatype, MPI_Count *num_integers, MPI_Count *num_addresses, MPI_Count *num_large_counts, MPI_Count *num_datatypes, int *combiner) { return abiTypeGetEnvelopeC(W(datatype), W(num_integers), W(num_addresses), W(num_large_counts), W(num_datatypes), W(combiner)); }
 int MPI_Type_get_envelope_c(MPI_Datatype datatype, MPI_Count *num_integers, MPI_Count *num_addresses, MPI_Count *num_large_counts, MPI_Count *num_datatypes, int *combiner) __attribute__((weak, alias("PMPI_Type_get_envelope_c")));
 
-int PMPI_Type_get_contents(MPI_Datatype datatype, int max_integers, int max_addresses, int max_datatypes, int array_of_integers[], MPI_Aint array_of_addresses[], MPI_Datatype array_of_datatypes[]) { return abiUnsupported(238, 0, 0); }
+int PMPI_Type_get_contents(MPI_Datatype datatype, int max_integers, int max_addresses, int max_datatypes, int array_of_integers[], MPI_Aint array_of_addresses[], MPI_Datatype array_of_datatypes[]) { return abiTypeGetContents(W(datatype), max_integers, max_addresses, max_datatypes, W(array_of_integers), W(array_of_addresses), W(array_of_datatypes)); }
 int MPI_Type_get_contents(MPI_Datatype datatype, int max_integers, int max_addresses, int max_datatypes, int array_of_integers[], MPI_Aint array_of_addresses[], MPI_Datatype array_of_datatypes[]) __attribute__((weak, alias("PMPI_Type_get_contents")));
 
-int PMPI_Type_get_contents_c(MPI_Datatype datatype, MPI_Count max_integers, MPI_Count max_addresses, MPI_Count max_large_counts, MPI_Count max_datatypes, int array_of_integers[], MPI_Aint array_of_addresses[], MPI_Count array_of_large_counts[], MPI_Datatype array_of_datatypes[]) { return abiUnsupported(239, 0, 0); }
+int PMPI_Type_get_contents_c(MPI_Datatype datatype, MPI_Count max_integers, MPI_Count max_addresses, MPI_Count max_large_counts, MPI_Count max_datatypes, int array_of_integers[], MPI_Aint array_of_addresses[], MPI_Count array_of_large_counts[], MPI_Datatype array_of_datatypes[]) { return abiTypeGetContentsC(W(datatype), max_integers, max_addresses, max_large_counts, max_datatypes, W(array_of_integers), W(array_of_addresses), W(array_of_large_counts), W(array_of_datatypes)); }
 int MPI_Type_get_contents_c(MPI_Datatype datatype, MPI_Count max_integers, MPI_Count max_addresses, MPI_Count max_large_counts, MPI_Count max_datatypes, int array_of_integers[], MPI_Aint array_of_addresses[], MPI_Count array_of_large_counts[], MPI_Datatype array_of_datatypes[]) __attribute__((weak, alias("PMPI_Type_get_contents_c")));
 
-int PMPI_Type_match_size(int typeclass, int size, MPI_Datatype *datatype) { return abiUnsupported(240, 0, 0); }
+int PMPI_Type_match_size(int typeclass, int size, MPI_Datatype *datatype) { return abiTypeMatchSize(typeclass, size, W(datatype)); }
 int MPI_Type_match_size(int typeclass, int size, MPI_Datatype *datatype) __attribute__((weak, alias("PMPI_Type_match_size")));
 
-int PMPI_Type_get_value_index(MPI_Datatype value_type, MPI_Datatype index_type, MPI_Datatype *pair_type) { return abiUnsupported(241, 0, 0); }
+int PMPI_Type_get_value_index(MPI_Datatype value_type, MPI_Datatype index_type, MPI_Datatype *pair_type) { return abiTypeGetValueIndex(W(value_type), W(index_type), W(pair_type)); }
 int MPI_Type_get_value_index(MPI_Datatype value_type, MPI_Datatype index_type, MPI_Datatype *pair_type) __attribute__((weak, alias("PMPI_Type_get_value_index")));
 
-int PMPI_Type_get_name(MPI_Datatype datatype, char *type_name, int *resultlen) { return abiUnsupported(242, 0, 0); }
+int PMPI_Type_get_name(MPI_Datatype datatype, char *type_name, int *resultlen) { return abiTypeGetName(W(datatype), W(type_name), W(resultlen)); }
 int MPI_Type_get_name(MPI_Datatype datatype, char *type_name, int *resultlen) __attribute__((weak, alias("PMPI_Type_get_name")));
 
-int PMPI_Type_set_name(MPI_Datatype datatype, const char *type_name) { return abiUnsupported(243, 0, 0); }
+int PMPI_Type_set_name(MPI_Datatype datatype, const char *type_name) { return abiTypeSetName(W(datatype), W(type_name)); }
 int MPI_Type_set_name(MPI_Datatype datatype, const char *type_name) __attribute__((weak, alias("PMPI_Type_set_name")));
 
-int PMPI_Pack(const void *inbuf, int incount, MPI_Datatype datatype, void *outbuf, int outsize, int *position, MPI_Comm comm) { return abiUnsupported(244, 1, W(comm)); }
+int PMPI_Pack(const void *inbuf, int incount, MPI_Datatype datatype, void *outbuf, int outsize, int *position, MPI_Comm comm) { return abiPack(W(inbuf), incount, W(datatype), W(outbuf), outsize, W(position), W(comm), 0); }
 int MPI_Pack(const void *inbuf, int incount, MPI_Datatype datatype, void *outbuf, int outsize, int *position, MPI_Comm comm) __attribute__((weak, alias("PMPI_Pack")));
 
-int PMPI_Pack_c(const void *inbuf, MPI_Count incount, MPI_Datatype datatype, void *outbuf, MPI_Count outsize, MPI_Count *position, MPI_Comm comm) { return abiUnsupported(245, 1, W(comm)); }
+int PMPI_Pack_c(const void *inbuf, MPI_Count incount, MPI_Datatype datatype, void *outbuf, MPI_Count outsize, MPI_Count *position, MPI_Comm comm) { return abiPack(W(inbuf), incount, W(datatype), W(outbuf), outsize, W(position), W(comm), 1); }
 int MPI_Pack_c(const void *inbuf, MPI_Count incount, MPI_Datatype datatype, void *outbuf, MPI_Count outsize, MPI_Count *position, MPI_Comm comm) __attribute__((weak, alias("PMPI_Pack_c")));
 
-int PMPI_Unpack(const void *inbuf, int insize, int *position, void *outbuf, int outcount, MPI_Datatype datatype, MPI_Comm comm) { return abiUnsupported(246, 1, W(comm)); }
+int PMPI_Unpack(const void *inbuf, int insize, int *position, void *outbuf, int outcount, MPI_Datatype datatype, MPI_Comm comm) { return abiUnpack(W(inbuf), insize, W(position), W(outbuf), outcount, W(datatype), W(comm), 0); }
 int MPI_Unpack(const void *inbuf, int insize, int *position, void *outbuf, int outcount, MPI_Datatype datatype, MPI_Comm comm) __attribute__((weak, alias("PMPI_Unpack")));
 
-int PMPI_Unpack_c(const void *inbuf, MPI_Count insize, MPI_Count *position, void *outbuf, MPI_Count outcount, MPI_Datatype datatype, MPI_Comm comm) { return abiUnsupported(247, 1, W(comm)); }
+int PMPI_Unpack_c(const void *inbuf, MPI_Count insize, MPI_Count *position, void *outbuf, MPI_Count outcount, MPI_Datatype datatype, MPI_Comm comm) { return abiUnpack(W(inbuf), insize, W(position), W(outbuf), outcount, W(datatype), W(comm), 1); }
 int MPI_Unpack_c(const void *inbuf, MPI_Count insize, MPI_Count *position, void *outbuf, MPI_Count outcount, MPI_Datatype datatype, MPI_Comm comm) __attribute__((weak, alias("PMPI_Unpack_c")));
 
-int PMPI_Pack_size(int incount, MPI_Datatype datatype, MPI_Comm comm, int *size) { return abiUnsupported(248, 1, W(comm)); }
+int PMPI_Pack_size(int incount, MPI_Datatype datatype, MPI_Comm comm, int *size) { return abiPackSize(incount, W(datatype), W(comm), W(size), 0); }
 int MPI_Pack_size(int incount, MPI_Datatype datatype, MPI_Comm comm, int *size) __attribute__((weak, alias("PMPI_Pack_size")));
 
-int PMPI_Pack_size_c(MPI_Count incount, MPI_Datatype datatype, MPI_Comm comm, MPI_Count *size) { return abiUnsupported(249, 1, W(comm)); }
+int PMPI_Pack_size_c(MPI_Count incount, MPI_Datatype datatype, MPI_Comm comm, MPI_Count *size) { return abiPackSize(incount, W(datatype), W(comm), W(size), 1); }
 int MPI_Pack_size_c(MPI_Count incount, MPI_Datatype datatype, MPI_Comm comm, MPI_Count *size) __attribute__((weak, alias("PMPI_Pack_size_c")));
 
-int PMPI_Pack_external(const char datarep[], const void *inbuf, int incount, MPI_Datatype datatype, void *outbuf, MPI_Aint outsize, MPI_Aint *position) { return abiUnsupported(250, 0, 0); }
+int PMPI_Pack_external(const char datarep[], const void *inbuf, int incount, MPI_Datatype datatype, void *outbuf, MPI_Aint outsize, MPI_Aint *position) { return abiPackExternal(W(datarep), W(inbuf), incount, W(datatype), W(outbuf), outsize, W(position), 0); }
 int MPI_Pack_external(const char datarep[], const void *inbuf, int incount, MPI_Datatype datatype, void *outbuf, MPI_Aint outsize, MPI_Aint *position) __attribute__((weak, alias("PMPI_Pack_external")));
 
-int PMPI_Pack_external_c(const char datarep[], const void *inbuf, MPI_Count incount, MPI_Datatype datatype, void *outbuf, MPI_Count outsize, MPI_Count *position) { return abiUnsupported(251, 0, 0); }
+int PMPI_Pack_external_c(const char datarep[], const void *inbuf, MPI_Count incount, MPI_Datatype datatype, void *outbuf, MPI_Count outsize, MPI_Count *position) { return abiPackExternal(W(datarep), W(inbuf), incount, W(datatype), W(outbuf), outsize, W(position), 1); }
 int MPI_Pack_external_c(const char datarep[], const void *inbuf, MPI_Count incount, MPI_Datatype datatype, void *outbuf, MPI_Count outsize, MPI_Count *position) __attribute__((weak, alias("PMPI_Pack_external_c")));
 
-int PMPI_Unpack_external(const char datarep[], const void *inbuf, MPI_Aint insize, MPI_Aint *position, void *outbuf, int outcount, MPI_Datatype datatype) { return abiUnsupported(252, 0, 0); }
+int PMPI_Unpack_external(const char datarep[], const void *inbuf, MPI_Aint insize, MPI_Aint *position, void *outbuf, int outcount, MPI_Datatype datatype) { return abiUnpackExternal(W(datarep), W(inbuf), insize, W(position), W(outbuf), outcount, W(datatype), 0); }
 int MPI_Unpack_external(const char datarep[], const void *inbuf, MPI_Aint insize, MPI_Aint *position, void *outbuf, int outcount, MPI_Datatype datatype) __attribute__((weak, alias("PMPI_Unpack_external")));
 
-int PMPI_Unpack_external_c(const char datarep[], const void *inbuf, MPI_Count insize, MPI_Count *position, void *outbuf, MPI_Count outcount, MPI_Datatype datatype) { return abiUnsupported(253, 0, 0); }
+int PMPI_Unpack_external_c(const char datarep[], const void *inbuf, MPI_Count insize, MPI_Count *position, void *outbuf, MPI_Count outcount, MPI_Datatype datatype) { return abiUnpackExternal(W(datarep), W(inbuf), insize, W(position), W(outbuf), outcount, W(datatype), 1); }
 int MPI_Unpack_external_c(const char datarep[], const void *inbuf, MPI_Count insize, MPI_Count *position, void *outbuf, MPI_Count outcount, MPI_Datatype datatype) __attribute__((weak, alias("PMPI_Unpack_external_c")));
 
-int PMPI_Pack_external_size(const char datarep[], int incount, MPI_Datatype datatype, MPI_Aint *size) { return abiUnsupported(254, 0, 0); }
+int PMPI_Pack_external_size(const char datarep[], int incount, MPI_Datatype datatype, MPI_Aint *size) { return abiPackExternalSize(W(datarep), incount, W(datatype), W(size), 0); }
 int MPI_Pack_external_size(const char datarep[], int incount, MPI_Datatype datatype, MPI_Aint *size) __attribute__((weak, alias("PMPI_Pack_external_size")));
 
-int PMPI_Pack_external_size_c(const char datarep[], MPI_Count incount, MPI_Datatype datatype, MPI_Count *size) { return abiUnsupported(255, 0, 0); }
+int PMPI_Pack_external_size_c(const char datarep[], MPI_Count incount, MPI_Datatype datatype, MPI_Count *size) { return abiPackExternalSize(W(datarep), incount, W(datatype), W(size), 1); }
 int MPI_Pack_external_size_c(const char datarep[], MPI_Count incount, MPI_Datatype datatype, MPI_Count *size) __attribute__((weak, alias("PMPI_Pack_external_size_c")));
 
-int PMPI_Comm_create_keyval(MPI_Comm_copy_attr_function *comm_copy_attr_fn, MPI_Comm_delete_attr_function *comm_delete_attr_fn, int *comm_keyval, void *extra_state) { return abiUnsupported(256, 0, 0); }
+int PMPI_Comm_create_keyval(MPI_Comm_copy_attr_function *comm_copy_attr_fn, MPI_Comm_delete_attr_function *comm_delete_attr_fn, int *comm_keyval, void *extra_state) { return abiCommCreateKeyval(W(comm_copy_attr_fn), W(comm_delete_attr_fn), W(comm_keyval), W(extra_state)); }
 int MPI_Comm_create_keyval(MPI_Comm_copy_attr_function *comm_copy_attr_fn, MPI_Comm_delete_attr_function *comm_delete_attr_fn, int *comm_keyval, void *extra_state) __attribute__((weak, alias("PMPI_Comm_create_keyval")));
 
-int PMPI_Comm_free_keyval(int *comm_keyval) { return abiUnsupported(257, 0, 0); }
+int PMPI_Comm_free_keyval(int *comm_keyval) { return abiCommFreeKeyval(W(comm_keyval)); }
 int MPI_Comm_free_keyval(int *comm_keyval) __attribute__((weak, alias("PMPI_Comm_free_keyval")));
 
-int PMPI_Comm_set_attr(MPI_Comm comm, int comm_keyval, void *attribute_val) { return abiUnsupported(258, 1, W(comm)); }
+int PMPI_Comm_set_attr(MPI_Comm comm, int comm_keyval, void *attribute_val) { return abiCommSetAttr(W(comm), comm_keyval, W(attribute_val)); }
 int MPI_Comm_set_attr(MPI_Comm comm, int comm_keyval, void *attribute_val) __attribute__((weak, alias("PMPI_Comm_set_attr")));
 
-int PMPI_Comm_get_attr(MPI_Comm comm, int comm_keyval, void *attribute_val, int *flag) { return abiUnsupported(259, 1, W(comm)); }
+int PMPI_Comm_get_attr(MPI_Comm comm, int comm_keyval, void *attribute_val, int *flag) { return abiCommGetAttr(W(comm), comm_keyval, W(attribute_val), W(flag)); }
 int MPI_Comm_get_attr(MPI_Comm comm, int comm_keyval, void *attribute_val, int *flag) __attribute__((weak, alias("PMPI_Comm_get_attr")));
 
-int PMPI_Comm_delete_attr(MPI_Comm comm, int comm_keyval) { return abiUnsupported(260, 1, W(comm)); }
+int PMPI_Comm_delete_attr(MPI_Comm comm, int comm_keyval) { return abiCommDeleteAttr(W(comm), comm_keyval); }
 int MPI_Comm_delete_attr(MPI_Comm comm, int comm_keyval) __attribute__((weak, alias("PMPI_Comm_delete_attr")));
 
-int PMPI_Type_create_keyval(MPI_Type_copy_attr_function *type_copy_attr_fn, MPI_Type_delete_attr_function *type_delete_attr_fn, int *type_keyval, void *extra_state) { return abiUnsupported(261, 0, 0); }
+int PMPI_Type_create_keyval(MPI_Type_copy_attr_function *type_copy_attr_fn, MPI_Type_delete_attr_function *type_delete_attr_fn, int *type_keyval, void *extra_state) { return abiTypeCreateKeyval(W(type_copy_attr_fn), W(type_delete_attr_fn), W(type_keyval), W(extra_state)); }
 int MPI_Type_create_keyval(MPI_Type_copy_attr_function *type_copy_attr_fn, MPI_Type_delete_attr_function *type_delete_attr_fn, int *type_keyval, void *extra_state) __attribute__((weak, alias("PMPI_Type_create_keyval")));
 
-int PMPI_Type_free_keyval(int *type_keyval) { return abiUnsupported(262, 0, 0); }
+int PMPI_Type_free_keyval(int *type_keyval) { return abiTypeFreeKeyval(W(type_keyval)); }
 int MPI_Type_free_keyval(int *type_keyval) __attribute__((weak, alias("PMPI_Type_free_keyval")));
 
-int PMPI_Type_set_attr(MPI_Datatype datatype, int type_keyval, void *attribute_val) { return abiUnsupported(263, 0, 0); }
+int PMPI_Type_set_attr(MPI_Datatype datatype, int type_keyval, void *attribute_val) { return abiTypeSetAttr(W(datatype), type_keyval, W(attribute_val)); }
 int MPI_Type_set_attr(MPI_Datatype datatype, int type_keyval, void *attribute_val) __attribute__((weak, alias("PMPI_Type_set_attr")));
 
-int PMPI_Type_get_attr(MPI_Datatype datatype, int type_keyval, void *attribute_val, int *flag) { return abiUnsupported(264, 0, 0); }
+int PMPI_Type_get_attr(MPI_Datatype datatype, int type_keyval, void *attribute_val, int *flag) { return abiTypeGetAttr(W(datatype), type_keyval, W(attribute_val), W(flag)); }
 int MPI_Type_get_attr(MPI_Datatype datatype, int type_keyval, void *attribute_val, int *flag) __attribute__((weak, alias("PMPI_Type_get_attr")));
 
-int PMPI_Type_delete_attr(MPI_Datatype datatype, int type_keyval) { return abiUnsupported(265, 0, 0); }
+int PMPI_Type_delete_attr(MPI_Datatype datatype, int type_keyval) { return abiTypeDeleteAttr(W(datatype), type_keyval); }
 int MPI_Type_delete_attr(MPI_Datatype datatype, int type_keyval) __attribute__((weak, alias("PMPI_Type_delete_attr")));
 
-int PMPI_Win_create_keyval(MPI_Win_copy_attr_function *win_copy_attr_fn, MPI_Win_delete_attr_function *win_delete_attr_fn, int *win_keyval, void *extra_state) { return abiUnsupported(266, 0, 0); }
+int PMPI_Win_create_keyval(MPI_Win_copy_attr_function *win_copy_attr_fn, MPI_Win_delete_attr_function *win_delete_attr_fn, int *win_keyval, void *extra_state) { return abiWinCreateKeyval(W(win_copy_attr_fn), W(win_delete_attr_fn), W(win_keyval), W(extra_state)); }
 int MPI_Win_create_keyval(MPI_Win_copy_attr_function *win_copy_attr_fn, MPI_Win_delete_attr_function *win_delete_attr_fn, int *win_keyval, void *extra_state) __attribute__((weak, alias("PMPI_Win_create_keyval")));
 
-int PMPI_Win_free_keyval(int *win_keyval) { return abiUnsupported(267, 0, 0); }
+int PMPI_Win_free_keyval(int *win_keyval) { return abiWinFreeKeyval(W(win_keyval)); }
 int MPI_Win_free_keyval(int *win_keyval) __attribute__((weak, alias("PMPI_Win_free_keyval")));
 
-int PMPI_Win_set_attr(MPI_Win win, int win_keyval, void *attribute_val) { return abiUnsupported(268, 2, W(win)); }
+int PMPI_Win_set_attr(MPI_Win win, int win_keyval, void *attribute_val) { return abiWinSetAttr(W(win), win_keyval, W(attribute_val)); }
 int MPI_Win_set_attr(MPI_Win win, int win_keyval, void *attribute_val) __attribute__((weak, alias("PMPI_Win_set_attr")));
 
-int PMPI_Win_get_attr(MPI_Win win, int win_keyval, void *attribute_val, int *flag) { return abiUnsupported(269, 2, W(win)); }
+int PMPI_Win_get_attr(MPI_Win win, int win_keyval, void *attribute_val, int *flag) { return abiWinGetAttr(W(win), win_keyval, W(attribute_val), W(flag)); }
 int MPI_Win_get_attr(MPI_Win win, int win_keyval, void *attribute_val, int *flag) __attribute__((weak, alias("PMPI_Win_get_attr")));
 
-int PMPI_Win_delete_attr(MPI_Win win, int win_keyval) { return abiUnsupported(270, 2, W(win)); }
+int PMPI_Win_delete_attr(MPI_Win win, int win_keyval) { return abiWinDeleteAttr(W(win), win_keyval); }
 int MPI_Win_delete_attr(MPI_Win win, int win_keyval) __attribute__((weak, alias("PMPI_Win_delete_attr")));
 
-int PMPI_Keyval_create(MPI_Copy_function *copy_fn, MPI_Delete_function *delete_fn, int *keyval, void *extra_state) { return abiUnsupported(271, 0, 0); }
+int PMPI_Keyval_create(MPI_Copy_function *copy_fn, MPI_Delete_function *delete_fn, int *keyval, void *extra_state) { return abiKeyvalCreate(W(copy_fn), W(delete_fn), W(keyval), W(extra_state)); }
 int MPI_Keyval_create(MPI_Copy_function *copy_fn, MPI_Delete_function *delete_fn, int *keyval, void *extra_state) __attribute__((weak, alias("PMPI_Keyval_create")));
 
-int PMPI_Keyval_free(int *keyval) { return abiUnsupported(272, 0, 0); }
+int PMPI_Keyval_free(int *keyval) { return abiKeyvalFree(W(keyval)); }
 int MPI_Keyval_free(int *keyval) __attribute__((weak, alias("PMPI_Keyval_free")));
 
-int PMPI_Attr_put(MPI_Comm comm, int keyval, void *attribute_val) { return abiUnsupported(273, 1, W(comm)); }
+int PMPI_Attr_put(MPI_Comm comm, int keyval, void *attribute_val) { return abiAttrPut(W(comm), keyval, W(attribute_val)); }
 int MPI_Attr_put(MPI_Comm comm, int keyval, void *attribute_val) __attribute__((weak, alias("PMPI_Attr_put")));
 
-int PMPI_Attr_get(MPI_Comm comm, int keyval, void *attribute_val, int *flag) { return abiUnsupported(274, 1, W(comm)); }
+int PMPI_Attr_get(MPI_Comm comm, int keyval, void *attribute_val, int *flag) { return abiAttrGet(W(comm), keyval, W(attribute_val), W(flag)); }
 int MPI_Attr_get(MPI_Comm comm, int keyval, void *attribute_val, int *flag) __attribute__((weak, alias("PMPI_Attr_get")));
 
-int PMPI_Attr_delete(MPI_Comm comm, int keyval) { return abiUnsupported(275, 1, W(comm)); }
+int PMPI_Attr_delete(MPI_Comm comm, int keyval) { return abiAttrDelete(W(comm), keyval); }
 int MPI_Attr_delete(MPI_Comm comm, int keyval) __attribute__((weak, alias("PMPI_Attr_delete")));
 
-int PMPI_Op_create(MPI_User_function *user_fn, int commute, MPI_Op *op) { return abiUnsupported(276, 0, 0); }
+int PMPI_Op_create(MPI_User_function *user_fn, int commute, MPI_Op *op) { return abiOpCreate(W(user_fn), commute, W(op), 0); }
 int MPI_Op_create(MPI_User_function *user_fn, int commute, MPI_Op *op) __attribute__((weak, alias("PMPI_Op_create")));
 
-int PMPI_Op_create_c(MPI_User_function_c *user_fn, int commute, MPI_Op *op) { return abiUnsupported(277, 0, 0); }
+int PMPI_Op_create_c(MPI_User_function_c *user_fn, int commute, MPI_Op *op) { return abiOpCreate(W(user_fn), commute, W(op), 1); }
 int MPI_Op_create_c(MPI_User_function_c *user_fn, int commute, MPI_Op *op) __attribute__((weak, alias("PMPI_Op_create_c")));
 
-int PMPI_Op_commutative(MPI_Op op, int *commute) { return abiUnsupported(278, 0, 0); }
+int PMPI_Op_commutative(MPI_Op op, int *commute) { return abiOpCommutative(W(op), W(commute)); }
 int MPI_Op_commutative(MPI_Op op, int *commute) __attribute__((weak, alias("PMPI_Op_commutative")));
 
-int PMPI_Op_free(MPI_Op *op) { return abiUnsupported(279, 0, 0); }
+int PMPI_Op_free(MPI_Op *op) { return abiOpFree(W(op)); }
 int MPI_Op_free(MPI_Op *op) __attribute__((weak, alias("PMPI_Op_free")));
 
-int PMPI_Reduce_local(const void *inbuf, void *inoutbuf, int count, MPI_Datatype datatype, MPI_Op op) { return abiUnsupported(280, 0, 0); }
+int PMPI_Reduce_local(const void *inbuf, void *inoutbuf, int count, MPI_Datatype datatype, MPI_Op op) { return abiReduceLocal(W(inbuf), W(inoutbuf), count, W(datatype), W(op), 0); }
 int MPI_Reduce_local(const void *inbuf, void *inoutbuf, int count, MPI_Datatype datatype, MPI_Op op) __attribute__((weak, alias("PMPI_Reduce_local")));
 
-int PMPI_Reduce_local_c(const void *inbuf, void *inoutbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op) { return abiUnsupported(281, 0, 0); }
+int PMPI_Reduce_local_c(const void *inbuf, void *inoutbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op) { return abiReduceLocal(W(inbuf), W(inoutbuf), count, W(datatype), W(op), 1); }
 int MPI_Reduce_local_c(const void *inbuf, void *inoutbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op) __attribute__((weak, alias("PMPI_Reduce_local_c")));
 
-int PMPI_Group_size(MPI_Group group, int *size) { return abiUnsupported(282, 0, 0); }
+int PMPI_Group_size(MPI_Group group, int *size) { return abiGroupSize(W(group), W(size)); }
 int MPI_Group_size(MPI_Group group, int *size) __attribute__((weak, alias("PMPI_Group_size")));
 
-int PMPI_Group_rank(MPI_Group group, int *rank) { return abiUnsupported(283, 0, 0); }
+int PMPI_Group_rank(MPI_Group group, int *rank) { return abiGroupRank(W(group), W(rank)); }
 int MPI_Group_rank(MPI_Group group, int *rank) __attribute__((weak, alias("PMPI_Group_rank")));
 
-int PMPI_Group_translate_ranks(MPI_Group group1, int n, const int ranks1[], MPI_Group group2, int ranks2[]) { return abiUnsupported(284, 0, 0); }
+int PMPI_Group_translate_ranks(MPI_Group group1, int n, const int ranks1[], MPI_Group group2, int ranks2[]) { return abiGroupTranslateRanks(W(group1), n, W(ranks1), W(group2), W(ranks2)); }
 int MPI_Group_translate_ranks(MPI_Group group1, int n, const int ranks1[], MPI_Group group2, int ranks2[]) __attribute__((weak, alias("PMPI_Group_translate_ranks")));
 
-int PMPI_Group_compare(MPI_Group group1, MPI_Group group2, int *result) { return abiUnsupported(285, 0, 0); }
+int PMPI_Group_compare(MPI_Group group1, MPI_Group group2, int *result) { return abiGroupCompare(W(group1), W(group2), W(result)); }
 int MPI_Group_compare(MPI_Group group1, MPI_Group group2, int *result) __attribute__((weak, alias("PMPI_Group_compare")));
 
-int PMPI_Group_union(MPI_Group group1, MPI_Group group2, MPI_Group *newgroup) { return abiUnsupported(286, 0, 0); }
+int PMPI_Group_union(MPI_Group group1, MPI_Group group2, MPI_Group *newgroup) { return abiGroupUnion(W(group1), W(group2), W(newgroup)); }
 int MPI_Group_union(MPI_Group group1, MPI_Group group2, MPI_Group *newgroup) __attribute__((weak, alias("PMPI_Group_union")));
 
-int PMPI_Group_intersection(MPI_Group group1, MPI_Group group2, MPI_Group *newgroup) { return abiUnsupported(287, 0, 0); }
+int PMPI_Group_intersection(MPI_Group group1, MPI_Group group2, MPI_Group *newgroup) { return abiGroupIntersection(W(group1), W(group2), W(newgroup)); }
 int MPI_Group_intersection(MPI_Group group1, MPI_Group group2, MPI_Group *newgroup) __attribute__((weak, alias("PMPI_Group_intersection")));
 
-int PMPI_Group_difference(MPI_Group group1, MPI_Group group2, MPI_Group *newgroup) { return abiUnsupported(288, 0, 0); }
+int PMPI_Group_difference(MPI_Group group1, MPI_Group group2, MPI_Group *newgroup) { return abiGroupDifference(W(group1), W(group2), W(newgroup)); }
 int MPI_Group_difference(MPI_Group group1, MPI_Group group2, MPI_Group *newgroup) __attribute__((weak, alias("PMPI_Group_difference")));
 
-int PMPI_Group_incl(MPI_Group group, int n, const int ranks[], MPI_Group *newgroup) { return abiUnsupported(289, 0, 0); }
+int PMPI_Group_incl(MPI_Group group, int n, const int ranks[], MPI_Group *newgroup) { return abiGroupIncl(W(group), n, W(ranks), W(newgroup)); }
 int MPI_Group_incl(MPI_Group group, int n, const int ranks[], MPI_Group *newgroup) __attribute__((weak, alias("PMPI_Group_incl")));
 
-int PMPI_Group_excl(MPI_Group group, int n, const int ranks[], MPI_Group *newgroup) { return abiUnsupported(290, 0, 0); }
+int PMPI_Group_excl(MPI_Group group, int n, const int ranks[], MPI_Group *newgroup) { return abiGroupExcl(W(group), n, W(ranks), W(newgroup)); }
 int MPI_Group_excl(MPI_Group group, int n, const int ranks[], MPI_Group *newgroup) __attribute__((weak, alias("PMPI_Group_excl")));
 
-int PMPI_Group_range_incl(MPI_Group group, int n, int ranges[][3], MPI_Group *newgroup) { return abiUnsupported(291, 0, 0); }
+int PMPI_Group_range_incl(MPI_Group group, int n, int ranges[][3], MPI_Group *newgroup) { return abiGroupRangeIncl(W(group), n, W(ranges), W(newgroup)); }
 int MPI_Group_range_incl(MPI_Group group, int n, int ranges[][3], MPI_Group *newgroup) __attribute__((weak, alias("PMPI_Group_range_incl")));
 
-int PMPI_Group_range_excl(MPI_Group group, int n, int ranges[][3], MPI_Group *newgroup) { return abiUnsupported(292, 0, 0); }
+int PMPI_Group_range_excl(MPI_Group group, int n, int ranges[][3], MPI_Group *newgroup) { return abiGroupRangeExcl(W(group), n, W(ranges), W(newgroup)); }
 int MPI_Group_range_excl(MPI_Group group, int n, int ranges[][3], MPI_Group *newgroup) __attribute__((weak, alias("PMPI_Group_range_excl")));
 
-int PMPI_Group_free(MPI_Group *group) { return abiUnsupported(293, 0, 0); }
+int PMPI_Group_free(MPI_Group *group) { return abiGroupFree(W(group)); }
 int MPI_Group_free(MPI_Group *group) __attribute__((weak, alias("PMPI_Group_free")));
 
 int PMPI_Comm_size(MPI_Comm comm, int *size) { return abiCommSize(W(comm), W(size)); }
@@ -878,64 +878,64 @@ int MPI_Comm_size(MPI_Comm comm, int *size) __attribute__((weak, alias("PMPI_Com
 int PMPI_Comm_rank(MPI_Comm comm, int *rank) { return abiCommRank(W(comm), W(rank)); }
 int MPI_Comm_rank(MPI_Comm comm, int *rank) __attribute__((weak, alias("PMPI_Comm_rank")));
 
-int PMPI_Comm_compare(MPI_Comm comm1, MPI_Comm comm2, int *result) { return abiUnsupported(296, 1, W(comm1)); }
+int PMPI_Comm_compare(MPI_Comm comm1, MPI_Comm comm2, int *result) { return abiCommCompare(W(comm1), W(comm2), W(result)); }
 int MPI_Comm_compare(MPI_Comm comm1, MPI_Comm comm2, int *result) __attribute__((weak, alias("PMPI_Comm_compare")));
 
-int PMPI_Comm_group(MPI_Comm comm, MPI_Group *group) { return abiUnsupported(297, 1, W(comm)); }
+int PMPI_Comm_group(MPI_Comm comm, MPI_Group *group) { return abiCommGroup(W(comm), W(group)); }
 int MPI_Comm_group(MPI_Comm comm, MPI_Group *group) __attribute__((weak, alias("PMPI_Comm_group")));
 
-int PMPI_Comm_remote_size(MPI_Comm comm, int *size) { return abiUnsupported(298, 1, W(comm)); }
+int PMPI_Comm_remote_size(MPI_Comm comm, int *size) { return abiCommRemoteSize(W(comm), W(size)); }
 int MPI_Comm_remote_size(MPI_Comm comm, int *size) __attribute__((weak, alias("PMPI_Comm_remote_size")));
 
-int PMPI_Comm_remote_group(MPI_Comm comm, MPI_Group *group) { return abiUnsupported(299, 1, W(comm)); }
+int PMPI_Comm_remote_group(MPI_Comm comm, MPI_Group *group) { return abiCommRemoteGroup(W(comm), W(group)); }
 int MPI_Comm_remote_group(MPI_Comm comm, MPI_Group *group) __attribute__((weak, alias("PMPI_Comm_remote_group")));
 
-int PMPI_Comm_test_inter(MPI_Comm comm, int *flag) { return abiUnsupported(300, 1, W(comm)); }
+int PMPI_Comm_test_inter(MPI_Comm comm, int *flag) { return abiCommTestInter(W(comm), W(flag)); }
 int MPI_Comm_test_inter(MPI_Comm comm, int *flag) __attribute__((weak, alias("PMPI_Comm_test_inter")));
 
-int PMPI_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm) { return abiUnsupported(301, 1, W(comm)); }
+int PMPI_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm) { return abiCommDup(W(comm), W(newcomm)); }
 int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm) __attribute__((weak, alias("PMPI_Comm_dup")));
 
-int PMPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm) { return abiUnsupported(302, 1, W(comm)); }
+int PMPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm) { return abiCommDupWithInfo(W(comm), W(info), W(newcomm)); }
 int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm) __attribute__((weak, alias("PMPI_Comm_dup_with_info")));
 
-int PMPI_Comm_idup(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request) { return abiUnsupported(303, 1, W(comm)); }
+int PMPI_Comm_idup(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request) { return abiCommIdup(W(comm), W(newcomm), W(request)); }
 int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request) __attribute__((weak, alias("PMPI_Comm_idup")));
 
-int PMPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm, MPI_Request *request) { return abiUnsupported(304, 1, W(comm)); }
+int PMPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm, MPI_Request *request) { return abiCommIdupWithInfo(W(comm), W(info), W(newcomm), W(request)); }
 int MPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm, MPI_Request *request) __attribute__((weak, alias("PMPI_Comm_idup_with_info")));
 
-int PMPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm) { return abiUnsupported(305, 1, W(comm)); }
+int PMPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm) { return abiCommCreate(W(comm), W(group), W(newcomm)); }
 int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm) __attribute__((weak, alias("PMPI_Comm_create")));
 
-int PMPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *newcomm) { return abiUnsupported(306, 1, W(comm)); }
+int PMPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *newcomm) { return abiCommCreateGroup(W(comm), W(group), tag, W(newcomm)); }
 int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *newcomm) __attribute__((weak, alias("PMPI_Comm_create_group")));
 
-int PMPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm) { return abiUnsupported(307, 1, W(comm)); }
+int PMPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm) { return abiCommSplit(W(comm), color, key, W(newcomm)); }
 int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm) __attribute__((weak, alias("PMPI_Comm_split")));
 
-int PMPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm *newcomm) { return abiUnsupported(308, 1, W(comm)); }
+int PMPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm *newcomm) { return abiCommSplitType(W(comm), split_type, key, W(info), W(newcomm)); }
 int MPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm *newcomm) __attribute__((weak, alias("PMPI_Comm_split_type")));
 
-int PMPI_Comm_free(MPI_Comm *comm) { return abiUnsupported(309, 0, 0); }
+int PMPI_Comm_free(MPI_Comm *comm) { return abiCommFree(W(comm)); }
 int MPI_Comm_free(MPI_Comm *comm) __attribute__((weak, alias("PMPI_Comm_free")));
 
-int PMPI_Comm_set_info(MPI_Comm comm, MPI_Info info) { return abiUnsupported(310, 1, W(comm)); }
+int PMPI_Comm_set_info(MPI_Comm comm, MPI_Info info) { return abiCommSetInfo(W(comm), W(info)); }
 int MPI_Comm_set_info(MPI_Comm comm, MPI_Info info) __attribute__((weak, alias("PMPI_Comm_set_info")));
 
-int PMPI_Comm_get_info(MPI_Comm comm, MPI_Info *info_used) { return abiUnsupported(311, 1, W(comm)); }
+int PMPI_Comm_get_info(MPI_Comm comm, MPI_Info *info_used) { return abiCommGetInfo(W(comm), W(info_used)); }
 int MPI_Comm_get_info(MPI_Comm comm, MPI_Info *info_used) __attribute__((weak, alias("PMPI_Comm_get_info")));
 
-int PMPI_Comm_set_name(MPI_Comm comm, const char *comm_name) { return abiUnsupported(312, 1, W(comm)); }
+int PMPI_Comm_set_name(MPI_Comm comm, const char *comm_name) { return abiCommSetName(W(comm), W(comm_name)); }
 int MPI_Comm_set_name(MPI_Comm comm, const char *comm_name) __attribute__((weak, alias("PMPI_Comm_set_name")));
 
-int PMPI_Comm_get_name(MPI_Comm comm, char *comm_name, int *resultlen) { return abiUnsupported(313, 1, W(comm)); }
+int PMPI_Comm_get_name(MPI_Comm comm, char *comm_name, int *resultlen) { return abiCommGetName(W(comm), W(comm_name), W(resultlen)); }
 int MPI_Comm_get_name(MPI_Comm comm, char *comm_name, int *resultlen) __attribute__((weak, alias("PMPI_Comm_get_name")));
 
-int PMPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, int remote_leader, int tag, MPI_Comm *newintercomm) { return abiUnsupported(314, 1, W(local_comm)); }
+int PMPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, int remote_leader, int tag, MPI_Comm *newintercomm) { return abiIntercommCreate(W(local_comm), local_leader, W(peer_comm), remote_leader, tag, W(newintercomm)); }
 int MPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, int remote_leader, int tag, MPI_Comm *newintercomm) __attribute__((weak, alias("PMPI_Intercomm_create")));
 
-int PMPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintracomm) { return abiUnsupported(315, 1, W(intercomm)); }
+int PMPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintracomm) { return abiIntercommMerge(W(intercomm), high, W(newintracomm)); }
 int MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintracomm) __attribute__((weak, alias("PMPI_Intercomm_merge")));
 
 int PMPI_Topo_test(MPI_Comm comm, int *status) { return abiUnsupported(316, 1, W(comm)); }
@@ -1406,7 +1406,7 @@ int MPI_Comm_accept(const char *port_name, MPI_Info info, int root, MPI_Comm com
 int PMPI_Comm_connect(const char *port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm) { return abiUnsupported(471, 1, W(comm)); }
 int MPI_Comm_connect(const char *port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm) __attribute__((weak, alias("PMPI_Comm_connect")));
 
-int PMPI_Comm_disconnect(MPI_Comm *comm) { return abiUnsupported(472, 0, 0); }
+int PMPI_Comm_disconnect(MPI_Comm *comm) { return abiCommDisconnect(W(comm)); }
 int MPI_Comm_disconnect(MPI_Comm *comm) __attribute__((weak, alias("PMPI_Comm_disconnect")));
 
 int PMPI_Comm_join(int fd, MPI_Comm *intercomm) { return abiUnsupported(473, 0, 0); }

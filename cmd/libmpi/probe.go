@@ -1,0 +1,189 @@
+//go:build cgo && !386 && !arm
+
+package main
+
+import "C"
+
+import (
+	"github.com/openimpi/impi/core/mpi"
+)
+
+//export abiProbe
+func abiProbe(src, tag int32, c, st uintptr) int32 {
+	return onComm("Probe", 0, c, func(c *commObject) error {
+		s, err := mpi.Probe(c.Comm, int(src), int(tag))
+		if err == nil {
+			putStatus(st, &s)
+		}
+		return err
+	})
+}
+
+//export abiIprobe
+func abiIprobe(src, tag int32, c, flag, st uintptr) int32 {
+	return onComm("Iprobe", 0, c, func(c *commObject) error {
+		found, s, err := mpi.Iprobe(c.Comm, int(src), int(tag))
+		if err != nil {
+			return err
+		}
+		if found {
+			putStatus(st, &s)
+		}
+		return putFlag("flag", flag, found)
+	})
+}
+
+// newMessage makes the handle of a matched message.
+func newMessage(m *mpi.Message, c *commObject) uintptr {
+	switch {
+	case m == nil:
+		return messageNull
+	case m.NoProc():
+		return messageNoProc
+	}
+	return messages.Add(messageObject{m, &c.object})
+}
+
+//export abiMprobe
+func abiMprobe(src, tag int32, c, out, st uintptr) int32 {
+	return onComm("Mprobe", 0, c, func(c *commObject) error {
+		to, err := result[uintptr]("message", out)
+		if err != nil {
+			return err
+		}
+		m, s, err := mpi.Mprobe(c.Comm, int(src), int(tag))
+		if err == nil {
+			putStatus(st, &s)
+			*to = newMessage(m, c)
+		}
+		return err
+	})
+}
+
+//export abiImprobe
+func abiImprobe(src, tag int32, c, flag, out, st uintptr) int32 {
+	return onComm("Improbe", 0, c, func(c *commObject) error {
+		to, err := result[uintptr]("message", out)
+		if err != nil {
+			return err
+		}
+		m, s, err := mpi.Improbe(c.Comm, int(src), int(tag))
+		if err != nil {
+			return err
+		}
+		if m != nil {
+			putStatus(st, &s)
+			*to = newMessage(m, c)
+		}
+		return putFlag("flag", flag, m != nil)
+	})
+}
+
+// onMessage receives the message at p, which is used up.
+func onMessage(fn string, which int32, buf uintptr, count int64, t, p uintptr, f func(m messageObject, b mpi.Buffer) error) (code int32) {
+	defer rescue(fn, which, &code)
+	var owner *object
+	err := func() error {
+		h, err := result[uintptr]("message", p)
+		if err != nil {
+			return err
+		}
+		b, err := buffer(buf, count, t)
+		if err != nil {
+			return err
+		}
+		m := messageObject{owner: &self.Load().object}
+		if *h != messageNoProc {
+			found := messages.Get(*h)
+			if found == nil {
+				return bad(mpi.ErrMessage, "message", *h, messageNull)
+			}
+			m = *found
+			*found = messageObject{}
+			messages.Free(*h)
+		}
+		owner = m.owner
+		*h = messageNull
+		return f(m, b)
+	}()
+	if err != nil {
+		return fail(fn, which, owner, err)
+	}
+	return success
+}
+
+// nobody is the status of what is received from MPI_PROC_NULL.
+var nobody = mpi.Status{Source: mpi.ProcNull, Tag: mpi.AnyTag}
+
+//export abiMrecv
+func abiMrecv(buf uintptr, count int64, t, message, st uintptr, which int32) int32 {
+	return onMessage("Mrecv", which, buf, count, t, message, func(m messageObject, b mpi.Buffer) error {
+		s, err := nobody, error(nil)
+		if m.Message != nil {
+			s, err = m.Recv(b)
+		}
+		putStatus(st, &s)
+		return err
+	})
+}
+
+//export abiImrecv
+func abiImrecv(buf uintptr, count int64, t, message, q uintptr, which int32) int32 {
+	return onMessage("Imrecv", which, buf, count, t, message, func(m messageObject, b mpi.Buffer) error {
+		var r mpi.Request
+		var err error
+		if m.Message != nil {
+			r, err = m.Irecv(b)
+		} else {
+			r, err = self.Load().Irecv(b, mpi.ProcNull, mpi.AnyTag)
+		}
+		if err != nil {
+			return err
+		}
+		return newRequest(m.owner, r, q)
+	})
+}
+
+// attached is the memory that the program gave for buffered sends.
+var attached uintptr
+
+//export abiBufferAttach
+func abiBufferAttach(buf uintptr, size int64, which int32) int32 {
+	return on("Buffer_attach", which, func() error {
+		if err := mpi.BufferAttach(int(size)); err != nil {
+			return err
+		}
+		attached = buf
+		return nil
+	})
+}
+
+//export abiBufferDetach
+func abiBufferDetach(buf, size uintptr, which int32) int32 {
+	return on("Buffer_detach", which, func() error {
+		to, err := result[uintptr]("buffer_addr", buf)
+		if err != nil {
+			return err
+		}
+		n, err := mpi.BufferDetach()
+		if err != nil {
+			return err
+		}
+		*to, attached = attached, 0
+		return putWide("size", size, which, int64(n))
+	})
+}
+
+//export abiBufferFlush
+func abiBufferFlush() int32 { return on("Buffer_flush", 0, mpi.BufferFlush) }
+
+//export abiBufferIflush
+func abiBufferIflush(q uintptr) int32 {
+	return on("Buffer_iflush", 0, func() error {
+		r, err := mpi.BufferIflush()
+		if err != nil {
+			return err
+		}
+		return newRequest(nil, r, q)
+	})
+}
