@@ -2,6 +2,7 @@ package node
 
 import (
 	"slices"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -32,7 +33,8 @@ type callPort struct {
 	backlog int
 	held    int // places of those who are being greeted
 	callers []caller
-	takes   []uint64 // requests of the owner, first come first served
+	takes   []uint64    // requests of the owner, first come first served
+	timer   *time.Timer // of the lifetime; nil: it has none
 }
 
 // hold keeps a place for a caller until enter or letGo. False: the port is crowded.
@@ -87,6 +89,9 @@ func (c *callPort) cancel(request uint64) bool {
 
 // hangUp ends a port that nobody finds any more, and gives the requests that waited.
 func (c *callPort) hangUp() (requests []uint64) {
+	if c.timer != nil {
+		c.timer.Stop()
+	}
 	for _, x := range c.callers {
 		_ = x.link.Close()
 	}

@@ -20,6 +20,7 @@ type meetings struct {
 	d      *directLinks
 	world  dynamic.World // our own
 	secret dynamic.Token // what worlds that met us greet us with
+	names  registrar
 
 	mu    sync.Mutex
 	ports map[dynamic.World]*callPort // by the name of the key
@@ -29,7 +30,7 @@ type meetings struct {
 
 func newMeetings(d *directLinks) *meetings {
 	return &meetings{
-		d: d, world: d.token.World(), secret: d.token.Meeting(),
+		d: d, world: d.token.World(), secret: d.token.Meeting(), names: registrar{n: d.n},
 		ports: make(map[dynamic.World]*callPort), calls: make(map[*proc]int), pairs: make(map[meetPair]pairState),
 	}
 }
@@ -82,7 +83,7 @@ func (m *meetings) heard(p *proc, x wireup.Message) bool {
 	case wireup.KindForget:
 		m.forget(p, x.Peer, about)
 	case wireup.KindPublish, wireup.KindUnpublish, wireup.KindLookup:
-		m.refuse(p, wireup.KindNamed, about.Request, mpierr.Service, "the job has no server for names")
+		m.heardName(p, x.Kind, about)
 	case wireup.KindSpawn:
 		m.refuse(p, wireup.KindSpawned, about.Request, mpierr.Spawn, "the site does not start procs for others")
 	default:
@@ -148,6 +149,7 @@ func (m *meetings) close() {
 	for _, p := range m.d.n.procs {
 		m.gone(p)
 	}
+	m.names.close()
 }
 
 // routeAbroad is the site's route to procs of other worlds with what the other side

@@ -48,7 +48,9 @@ func (m *meetings) addPort(p *proc, x *wireup.Meeting) (problem string) {
 	case mine >= maxPorts:
 		return "the proc has too many ports"
 	}
-	m.ports[key.World()] = &callPort{owner: p, key: key, backlog: min(backlog, maxBacklog)}
+	c := &callPort{owner: p, key: key, backlog: min(backlog, maxBacklog)}
+	m.ports[key.World()] = c
+	m.expires(c, x.Timeout)
 	return ""
 }
 
