@@ -72,3 +72,14 @@ func blockSpawn() *blockSpec {
 		},
 	}
 }
+
+// FindProgram gives the clean absolute path of a program that can be run. One without
+// a slash is looked for in PATH, another relative one starts from dir. problem tells
+// why there is none.
+func FindProgram(dir, command string) (path, problem string) {
+	path, problem, remedy := findCommand(dir, command, command)
+	if problem != "" {
+		return "", problem + ": " + remedy
+	}
+	return path, ""
+}

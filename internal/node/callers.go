@@ -35,6 +35,9 @@ type callPort struct {
 	callers []caller
 	takes   []uint64    // requests of the owner, first come first served
 	timer   *time.Timer // of the lifetime; nil: it has none
+
+	spawned *offspring // who is to call
+	broken  string     // why nobody will; empty: somebody may
 }
 
 // hold keeps a place for a caller until enter or letGo. False: the port is crowded.

@@ -21,6 +21,7 @@ type Failure struct {
 	Remote bool // another site found it out and told us
 	weight weight
 	cause  error
+	local  int // 1 + the number at its site of the proc that is to blame; 0: none
 }
 
 // Error is the text.
@@ -58,7 +59,7 @@ func (w who) String() string {
 
 // procEnded is the failure of a proc that ended in the given phase of its life.
 func procEnded(w who, phase procPhase, e launch.Exit) *Failure {
-	f := &Failure{Text: fmt.Sprintf("%v %v", w, e), Status: e.Status(), weight: exited}
+	f := &Failure{Text: fmt.Sprintf("%v %v", w, e), Status: e.Status(), weight: exited, local: w.local + 1}
 	if e.Signal != 0 {
 		f.weight = killed
 	}
@@ -76,7 +77,7 @@ func procEnded(w who, phase procPhase, e launch.Exit) *Failure {
 
 // procAborted is the failure of a proc that called Abort.
 func procAborted(w who, code int, reason string) *Failure {
-	f := &Failure{Text: fmt.Sprintf("%v called MPI Abort with code %d", w, code), Status: code & 0xff, weight: decided}
+	f := &Failure{Text: fmt.Sprintf("%v called MPI Abort with code %d", w, code), Status: code & 0xff, weight: decided, local: w.local + 1}
 	if reason != "" {
 		f.Text += ": " + reason
 	}

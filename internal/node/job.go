@@ -167,7 +167,7 @@ func (n *node) welcome(p *proc, b *wireup.Board) error {
 func (n *node) jobOf(p *proc) *wireup.Job {
 	rank := wire.WorldRank(p.rank.Load())
 	j := &wireup.Job{
-		Name: n.name(), Rank: rank, AppNum: appNum(n.opt.Job.Sites, n.opt.Site),
+		Name: n.name(), Rank: rank, AppNum: n.appNum(p), Parent: n.parent(),
 		DataLen: n.job.DataLen, TagUB: int32(n.job.TagUB), XSize: n.job.XSize, MaxLinear: n.job.MaxLinear,
 		AckMark: n.job.AckMark, HiWater: n.job.HiWater, Dialect: dialect(n.opt.Site),
 		Spin:  spinSetting(n.opt.Site.Wait),
@@ -194,10 +194,14 @@ func (n *node) jobOf(p *proc) *wireup.Job {
 }
 
 func (n *node) name() string {
+	name := strings.TrimSuffix(filepath.Base(n.opt.Job.File), filepath.Ext(n.opt.Job.File))
 	if n.opt.Job.File == "" {
-		return "job"
+		name = "job"
 	}
-	return strings.TrimSuffix(filepath.Base(n.opt.Job.File), filepath.Ext(n.opt.Job.File))
+	if s := n.opt.share; s != nil {
+		name += "/" + s.part.World
+	}
+	return name
 }
 
 func (n *node) path(x pair) wireup.Path {

@@ -26,12 +26,15 @@ type meetings struct {
 	ports map[dynamic.World]*callPort // by the name of the key
 	calls map[*proc]int               // under way
 	pairs map[meetPair]pairState
+
+	spawned map[spawnID]*offspring // that live
 }
 
 func newMeetings(d *directLinks) *meetings {
 	return &meetings{
 		d: d, world: d.token.World(), secret: d.token.Meeting(), names: registrar{n: d.n},
 		ports: make(map[dynamic.World]*callPort), calls: make(map[*proc]int), pairs: make(map[meetPair]pairState),
+		spawned: make(map[spawnID]*offspring),
 	}
 }
 
@@ -85,7 +88,9 @@ func (m *meetings) heard(p *proc, x wireup.Message) bool {
 	case wireup.KindPublish, wireup.KindUnpublish, wireup.KindLookup:
 		m.heardName(p, x.Kind, about)
 	case wireup.KindSpawn:
-		m.refuse(p, wireup.KindSpawned, about.Request, mpierr.Spawn, "the site does not start procs for others")
+		m.spawn(p, about)
+	case wireup.KindPart:
+		m.part(p, about)
 	default:
 		return false
 	}

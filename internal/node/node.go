@@ -29,6 +29,7 @@ func (i Interrupt) Error() string { return launch.SignalName(i.Signal) }
 type node struct {
 	opt      Options
 	log      hclog.Logger
+	spawning *spawnDesk // of the site; those of spawned worlds share it
 	machine  string
 	deadline time.Time // for everything until all sites are connected
 	ending   *ending
@@ -58,6 +59,7 @@ type node struct {
 
 	mu    sync.Mutex
 	after *Failure // of a proc that had passed Finalize
+	over  bool     // the node has ended
 }
 
 // Run runs a site from the start of its plugins to the end of its procs. It
@@ -74,10 +76,17 @@ func Run(ctx context.Context, opt Options) error {
 
 // life is the whole of a node's.
 func (n *node) life(ctx context.Context) *Failure {
+	if n.opt.share == nil {
+		n.spawning = newSpawnDesk(ctx, n)
+		defer n.spawning.stop(nil)
+	}
 	n.ending, ctx = newEnding(ctx)
 	err := n.run(ctx)
 	f := n.verdict(ctx, err)
 	n.shutDown(f)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.over = true
 	if f == nil {
 		f = n.after
 	}
@@ -91,6 +100,10 @@ func newNode(opt Options) *node {
 		left:     make(chan struct{}), listening: make(chan struct{}), ready: make(chan struct{}),
 		hellos:   make(chan *proc, opt.Site.Procs()),
 		deadline: time.Now().Add(opt.Job.Limits.Start),
+	}
+	if n.opt.share != nil {
+		n.moveIn()
+		return n
 	}
 	n.stdout = launch.NewOutput(opt.Stdout, n.outputLost)
 	n.stderr = launch.NewOutput(opt.Stderr, n.outputLost)
@@ -108,6 +121,7 @@ func (n *node) outputLost(err error) {
 		f.Status = 128 + int(syscall.SIGPIPE)
 	}
 	n.ending.fail(f)
+	n.spawning.stop(f)
 }
 
 // run is the life of a job that goes well. Steps return early when the ending
@@ -176,35 +190,42 @@ func (n *node) start(ctx context.Context) (err error) {
 
 // awaitHellos waits until all procs are in Init.
 func (n *node) awaitHellos(ctx context.Context) error {
-	greetedBy := make(map[*proc]bool)
-	var mu sync.Mutex
-	missing := func() string {
-		mu.Lock()
-		defer mu.Unlock()
-		for _, p := range n.procs {
-			if !greetedBy[p] {
-				return fmt.Sprintf("MPI Init of %v and %d others", p.who(), len(n.procs)-len(greetedBy)-1)
-			}
-		}
-		return ""
-	}
-	stop := n.report(missing)
+	stop := n.report(func() string { text, _ := n.missing(); return text })
 	defer stop()
 	limit := time.NewTimer(time.Until(n.deadline))
 	defer limit.Stop()
 	for range n.procs {
 		select {
-		case p := <-n.hellos:
-			mu.Lock()
-			greetedBy[p] = true
-			mu.Unlock()
+		case <-n.hellos:
 		case <-limit.C:
-			return timedOut("site %s: %v passed while waiting for %s: the program must call it", n.opt.Site.Name, n.opt.Job.Limits.Start, missing())
+			who, first := n.missing()
+			f := timedOut("site %s: %v passed while waiting for %s: the program must call it", n.opt.Site.Name, n.opt.Job.Limits.Start, who)
+			f.local = first + 1
+			return f
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
 	}
 	return nil
+}
+
+// missing names the procs that are not in Init yet; first is the number of the first
+// of them at the site, -1 for none.
+func (n *node) missing() (who string, first int) {
+	first = -1
+	others := -1
+	for i, p := range n.procs {
+		if procPhase(p.phase.Load()) != starting {
+			continue
+		}
+		if others++; first < 0 {
+			first = i
+		}
+	}
+	if first < 0 {
+		return "", first
+	}
+	return fmt.Sprintf("MPI Init of %v and %d others", n.procs[first].who(), others), first
 }
 
 // finish waits for the end of a job that runs: of all packets, then of the procs,
@@ -278,11 +299,13 @@ func (n *node) shutDown(f *Failure) {
 		n.tellProcs(f.Text)
 	}
 	n.closeControl()
+	n.endSpawned(f)
 	n.stopSwitches()
 	n.stopProcs()
 	if n.direct != nil {
 		n.direct.close()
 	}
+	n.awaitSpawned()
 	n.closeListeners()
 	n.stopTransports()
 	n.stopServer()

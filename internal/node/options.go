@@ -26,6 +26,8 @@ type Options struct {
 	// RunBase is the directory for the node's own one; empty stands for the
 	// system's place for such things.
 	RunBase string
+
+	share *share // the node is of a spawned world: what it is to run, and in whose place
 }
 
 // names gives each client's site name, as far as the file knows it.

@@ -22,6 +22,10 @@ type transport struct {
 // startTransports starts the plugins of all transports that a route of the site
 // names, and one that can make IMPI channels.
 func (n *node) startTransports(ctx context.Context) error {
+	if n.opt.share != nil {
+		n.borrowTransports()
+		return nil
+	}
 	names := n.wantedTransports()
 	started := make([]*transport, len(names))
 	errs := make([]error, len(names))
@@ -91,6 +95,9 @@ func (n *node) transport(name string) *transport {
 
 // stopTransports ends all plugins. Links that they made are not touched.
 func (n *node) stopTransports() {
+	if n.opt.share != nil {
+		return // they are the site's
+	}
 	var wg sync.WaitGroup
 	for _, t := range n.running() {
 		wg.Go(func() {

@@ -82,6 +82,9 @@ func (m *meetings) closePort(p *proc, x *wireup.Meeting) {
 	if c == nil {
 		return
 	}
+	if c.spawned != nil {
+		c.spawned.become(bound, called)
+	}
 	for _, request := range c.hangUp() {
 		m.refuse(p, wireup.KindCaller, request, mpierr.Port, "the port was closed")
 	}
@@ -96,9 +99,12 @@ func (m *meetings) take(p *proc, x *wireup.Meeting) {
 		ok      bool
 		problem string
 	)
+	class := mpierr.Port
 	switch {
 	case c == nil:
 		problem = "the port is not open"
+	case c.broken != "" && !x.Cancel:
+		problem, class = c.broken, mpierr.Spawn
 	case x.Cancel:
 		if c.cancel(x.Request) {
 			problem = "given up"
@@ -112,7 +118,7 @@ func (m *meetings) take(p *proc, x *wireup.Meeting) {
 	m.mu.Unlock()
 	switch {
 	case problem != "" && (c != nil || !x.Cancel):
-		m.refuse(p, wireup.KindCaller, x.Request, mpierr.Port, problem)
+		m.refuse(p, wireup.KindCaller, x.Request, class, problem)
 	case ok:
 		m.give(p, x.Request, got)
 	}

@@ -48,11 +48,14 @@ type proc struct {
 }
 
 func (p *proc) who() who {
-	return who{site: p.n.opt.Site.Name, rank: wire.WorldRank(p.rank.Load()), local: p.local}
+	return who{site: p.n.siteLabel(), rank: wire.WorldRank(p.rank.Load()), local: p.local}
 }
 
 // prefix starts each line of the proc's output.
 func (p *proc) prefix() string {
+	if s := p.n.opt.share; s != nil {
+		return s.prefix(p)
+	}
 	if r := p.rank.Load(); r != int32(noRank) {
 		return fmt.Sprintf("[%d] ", r)
 	}
@@ -65,7 +68,9 @@ func (n *node) startProcs() error {
 		for i := range h.config.Procs {
 			p, err := n.startProc(h, i)
 			if err != nil {
-				return fmt.Errorf("proc %d of site %s: %w", len(n.procs), n.opt.Site.Name, err)
+				f := nodeFailed(fmt.Errorf("site %s: proc %d of site %[1]s: %[3]w", n.opt.Site.Name, len(n.procs), err))
+				f.local = len(n.procs) + 1
+				return f
 			}
 			n.procs = append(n.procs, p)
 			h.procs = append(h.procs, p)
@@ -106,7 +111,7 @@ func (n *node) startProc(h *ownHost, index int) (*proc, error) {
 
 // spec says how to start p, but for its files.
 func (n *node) spec(p *proc) launch.Spec {
-	program := n.opt.Site.Program
+	program := n.program(p.local)
 	var prefix func() string
 	if program.PrefixOutput {
 		prefix = p.prefix

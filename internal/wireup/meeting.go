@@ -31,9 +31,16 @@ const (
 	KindLookup    Kind = "lookup"
 	KindNamed     Kind = "named"
 	// KindSpawn starts procs (Spawn, and Port, which they call). The answer is a
-	// KindSpawned with the same Request.
+	// KindSpawned with the same Request, when all are in Init or none is left. With
+	// Cancel it ends those that the one with the same Request has started: they and the
+	// parents could not connect.
 	KindSpawn   Kind = "spawn"
 	KindSpawned Kind = "spawned"
+	// KindPart tells that the proc has no communicator any more with the procs that
+	// its KindSpawn with the same Request has started. Until then, and from when the
+	// proc has closed the port that they called, a failure of one world is one of
+	// both.
+	KindPart Kind = "part"
 )
 
 // Meeting is what is said of other worlds. In KindOpen and KindLink it tells that

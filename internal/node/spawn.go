@@ -1,0 +1,196 @@
+package node
+
+import (
+	"context"
+	"slices"
+
+	"github.com/openimpi/impi/core/mpierr"
+	"github.com/openimpi/impi/internal/wireup"
+)
+
+// spawnID is how a proc calls what it has spawned.
+type spawnID struct {
+	by      *proc
+	request uint64
+}
+
+// spawn starts procs for one of ours, or gives up those that it could not connect
+// with.
+func (m *meetings) spawn(p *proc, x *wireup.Meeting) {
+	if x.Cancel {
+		if o := m.offspringOf(p, x.Request); o != nil && o.become(parted, called) {
+			o.end(endedBy("its parents could not connect with it"))
+		}
+		return
+	}
+	work := func() {
+		codes, r := m.bear(p, x)
+		answer := wireup.Message{Kind: wireup.KindSpawned, Meeting: &wireup.Meeting{Request: x.Request, Codes: codes}}
+		if r != nil {
+			answer.Reason, answer.Meeting.Class = r.Reason, int(mpierr.Spawn)
+		}
+		m.answer(p, answer)
+	}
+	if !m.begin(p, work) {
+		m.refuse(p, wireup.KindSpawned, x.Request, mpierr.Spawn, "too much of the proc is under way, or the job is ending")
+	}
+}
+
+// part notes that a proc has no communicator any more with a world that it has
+// spawned: from now on the end of one is no matter of the other.
+func (m *meetings) part(p *proc, x *wireup.Meeting) {
+	if o := m.offspringOf(p, x.Request); o != nil {
+		o.become(parted, called, bound)
+	}
+}
+
+func (m *meetings) offspringOf(p *proc, request uint64) *offspring {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.spawned[spawnID{p, request}]
+}
+
+// bear starts a world and waits until its procs are in Init. If that fails, nothing
+// is left of it. codes has the error class of each proc that was asked for.
+func (m *meetings) bear(p *proc, x *wireup.Meeting) (codes []int, r *refusal) {
+	n := m.d.n
+	if r := m.fitToSpawn(x); r != nil {
+		return nil, r
+	}
+	o := &offspring{n: n, by: p, request: x.Request, granted: make([]int, len(x.Spawn.Commands))}
+	o.ctx, o.cancel = context.WithCancel(m.d.ctx)
+	defer o.cancel()
+	if r = o.found(x); r == nil {
+		r = o.awaitInit()
+	}
+	if r != nil {
+		n.log.Debug("procs could not be spawned", "world", o.name, "for", p.who(), "reason", r.Reason)
+		o.giveUp(endedBy("it could not be spawned: " + r.Reason))
+		return codesOf(x.Spawn, nil, r), r
+	}
+	n.log.Debug("procs are spawned", "world", o.name, "for", p.who())
+	o.await()
+	m.mu.Lock()
+	m.spawned[spawnID{p, x.Request}] = o
+	if c := m.ports[o.port]; c != nil {
+		c.spawned = o
+	}
+	m.mu.Unlock()
+	n.spawning.wg.Go(o.follow)
+	return codesOf(x.Spawn, o.granted, nil), nil
+}
+
+// fitToSpawn checks what does not depend on places.
+func (m *meetings) fitToSpawn(x *wireup.Meeting) *refusal {
+	switch {
+	case !m.able():
+		return refusing(-1, "the job cannot meet others, nor spawn them: a site of it is run by another MPI, or has no transports for direct links")
+	case x.Spawn == nil || len(x.Spawn.Commands) == 0 || len(x.Spawn.Commands) > maxCommands:
+		return refusing(-1, "a spawn has 1 to %d commands", maxCommands)
+	}
+	total := 0
+	for i := range x.Spawn.Commands {
+		c := &x.Spawn.Commands[i]
+		if c.Procs < 1 || c.Procs > maxSpawnProcs {
+			return refusing(i, "command %d (%s): %d procs; 1 to %d are possible", i, c.Path, c.Procs, maxSpawnProcs)
+		}
+		total += c.Procs
+	}
+	if total > maxSpawnProcs {
+		return refusing(-1, "%d procs, at most %d are possible", total, maxSpawnProcs)
+	}
+	return nil
+}
+
+// codesOf has the error class of each proc that was asked for. Where the spawn has
+// failed none runs: those of the command that is to blame could not be spawned, the
+// others have not been.
+func codesOf(s *wireup.Spawn, granted []int, r *refusal) (codes []int) {
+	for i := range s.Commands {
+		for k := range s.Commands[i].Procs {
+			class := mpierr.Success
+			switch {
+			case r != nil && r.Command >= 0 && r.Command != i:
+				class = mpierr.Other
+			case r != nil || k >= granted[i]:
+				class = mpierr.Spawn
+			}
+			codes = append(codes, int(class))
+		}
+	}
+	return codes
+}
+
+// breakPort tells who waits at the port that spawned procs were to call, or will, that
+// they do not.
+func (m *meetings) breakPort(o *offspring, reason string) {
+	m.mu.Lock()
+	c := m.ports[o.port]
+	var waiting []uint64
+	if c != nil && c.owner == o.by {
+		c.broken = reason
+		waiting, c.takes = c.takes, nil
+	}
+	delete(m.spawned, spawnID{o.by, o.request})
+	m.mu.Unlock()
+	for _, request := range waiting {
+		m.refuse(o.by, wireup.KindCaller, request, mpierr.Spawn, reason)
+	}
+}
+
+// endSpawned ends what was spawned here, if the job has failed: all worlds that have
+// not parted from their parents.
+func (n *node) endSpawned(f *Failure) {
+	if n.direct == nil || f == nil {
+		return
+	}
+	m := n.direct.meet
+	m.mu.Lock()
+	var all []*offspring
+	for _, o := range m.spawned {
+		all = append(all, o)
+	}
+	m.mu.Unlock()
+	for _, o := range all {
+		if !o.is(parted) {
+			o.end(endedBy("the job of its parents is over: " + f.Text))
+		}
+	}
+}
+
+// awaitSpawned waits, at a site's own node, for the end of all that was spawned here.
+func (n *node) awaitSpawned() {
+	if n.opt.share != nil {
+		return
+	}
+	if shares := n.spawning.living(); shares > 0 {
+		n.log.Info("the job is over; what it has spawned goes on", "worlds", shares)
+	}
+	n.spawning.wg.Wait()
+}
+
+// inherit is for a failure of procs that this job's have spawned and are connected
+// with: it is the job's own. If the job is over, it is that of the one that has
+// spawned it, if there is one.
+func (n *node) inherit(f *Failure, late bool) {
+	n.mu.Lock()
+	gone := n.over
+	if !gone && n.after == nil {
+		n.after = f
+	}
+	n.mu.Unlock()
+	switch s := n.opt.share; {
+	case !gone && !late:
+		n.ending.fail(f)
+	case gone && s != nil && s.of != nil && s.of.is(bound):
+		s.of.n.inherit(f, late)
+	}
+}
+
+// endedBy is the failure of a world that somebody ends.
+func endedBy(text string) *Failure { return &Failure{Text: text, Status: 1, weight: decided} }
+
+// anyProcs tells whether any of the numbers is one.
+func anyProcs(granted []int) bool {
+	return slices.ContainsFunc(granted, func(n int) bool { return n > 0 })
+}

@@ -1,0 +1,291 @@
+package node
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/wire"
+)
+
+// A node sends another one of its job on an errand to have procs spawned there: over
+// a link like that between two procs of the sites, by JSON objects behind their
+// lengths.
+//
+//	spawnPart   -->
+//	            <--  spawnReply: what it grants, or why not
+//	spawnStart  -->
+//	            <--  spawnReply: the procs are in Init, or why not
+//
+// Who ends the link before the last one gives up. After that the spawned world's own
+// server tells of its end.
+
+// maxErrand is the most bytes of such an object.
+const maxErrand = 1 << 17
+
+// spawnReply answers a spawnPart or a spawnStart.
+type spawnReply struct {
+	Granted []int    `json:"granted,omitempty"` // procs, by command of the part
+	Refused *refusal `json:"refused,omitempty"`
+}
+
+// errand is the dialler's end.
+type errand struct {
+	part    *plannedPart
+	link    link.Link
+	talk    *talk
+	granted []int
+	begun   bool
+	cancel  context.CancelFunc
+}
+
+var errErrand = errors.New("malformed message between nodes")
+
+// say writes an object.
+func (t *talk) say(x any) error {
+	b, err := json.Marshal(x)
+	if err != nil {
+		return err
+	}
+	if len(b) > maxErrand {
+		return fmt.Errorf("%w: %d bytes, at most %d", errErrand, len(b), maxErrand)
+	}
+	return t.write(append(binary.BigEndian.AppendUint32(nil, uint32(len(b))), b...))
+}
+
+// hear reads an object.
+func (t *talk) hear(x any) error {
+	var size [4]byte
+	if err := t.read(size[:]); err != nil {
+		return err
+	}
+	n := binary.BigEndian.Uint32(size[:])
+	if n > maxErrand {
+		return fmt.Errorf("%w: %d bytes, at most %d", errErrand, n, maxErrand)
+	}
+	b := make([]byte, n)
+	if err := t.read(b); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(b, x); err != nil {
+		return fmt.Errorf("%w: %w", errErrand, err)
+	}
+	return nil
+}
+
+// send asks another site of the job for a part. ctx bounds the whole errand.
+func (d *spawnDesk) send(ctx context.Context, part *plannedPart) (*errand, *refusal) {
+	first, peer := &part.Commands[0], d.root.clientName(part.client)
+	l, err := d.dial(ctx, part.client)
+	if err != nil {
+		return nil, first.about(fmt.Sprintf("%s cannot be asked: %v", peer, err))
+	}
+	e := &errand{part: part, link: l}
+	ctx, e.cancel = context.WithCancel(ctx)
+	if e.talk, err = newTalk(ctx, l); err != nil {
+		_ = l.Close()
+		return nil, first.about(err.Error())
+	}
+	var reply spawnReply
+	if err = e.talk.say(&part.spawnPart); err == nil {
+		err = e.talk.hear(&reply)
+	}
+	e.granted = reply.Granted
+	switch {
+	case err != nil:
+		e.end(nil)
+		return nil, first.about(fmt.Sprintf("%s does not answer: %v", peer, err))
+	case reply.Refused != nil:
+		e.end(nil)
+		return nil, reply.Refused
+	case !sensible(&part.spawnPart, reply.Granted):
+		e.end(nil)
+		return nil, first.about(fmt.Sprintf("%s grants %v procs", peer, reply.Granted))
+	}
+	return e, nil
+}
+
+func sensible(part *spawnPart, granted []int) bool {
+	if len(granted) != len(part.Commands) {
+		return false
+	}
+	for i, n := range granted {
+		if n < 0 || n > part.Commands[i].Procs {
+			return false
+		}
+	}
+	return true
+}
+
+// dial makes a link to the node of another site.
+func (d *spawnDesk) dial(ctx context.Context, to wire.ClientRank) (link.Link, error) {
+	n := d.root
+	x := pair{n.job.Clients[n.job.Self].FirstProc, n.job.Clients[to].FirstProc}
+	var reasons []string
+	for _, w := range n.ways(x) {
+		hello := dynamic.Hello{Errand: true, Src: wire.WorldRank(n.job.Procs[x.local].Host), Dst: wire.WorldRank(n.job.Procs[x.peer].Host)}
+		l, err := n.direct.dialBy(ctx, n.pinned(w.t, x.peer), &hello, w)
+		if err == nil {
+			return l, nil
+		}
+		reasons = append(reasons, fmt.Sprintf("%s: %v", w.t.name, err))
+	}
+	if reasons == nil {
+		return nil, errNoWay
+	}
+	return nil, errors.New(strings.Join(reasons, "; "))
+}
+
+var errNoWay = errors.New("no transport is common to both sites, or the route has direct = false")
+
+func (e *errand) site() string { return e.part.site }
+
+func (e *errand) begin(s *spawnStart) error {
+	e.begun = true
+	if err := e.talk.say(s); err != nil {
+		e.close()
+		return err
+	}
+	return nil
+}
+
+// settled waits for the last answer. After it the link is of no use.
+func (e *errand) settled() *refusal {
+	defer e.close()
+	var reply spawnReply
+	if err := e.talk.hear(&reply); err != nil {
+		return e.part.Commands[0].about(fmt.Sprintf("the node of site %s is gone: %v", e.part.site, err))
+	}
+	return reply.Refused
+}
+
+// end gives up, if the procs are not in Init yet.
+func (e *errand) end(*Failure) {
+	e.cancel()
+	if !e.begun {
+		e.close()
+	}
+}
+
+func (e *errand) close() {
+	e.cancel()
+	e.talk.close()
+	_ = e.link.Close()
+}
+
+// acceptErrand greets a node that wants something, which is done beside everything else.
+func (d *directLinks) acceptErrand(ctx context.Context, l link.Link, g *dynamic.Acceptor, hello dynamic.Hello, t *transport) error {
+	verdict := d.judgeErrand(hello, l, t)
+	if verdict == dynamic.Accepted {
+		g.Accept()
+	} else {
+		g.Refuse(verdict)
+	}
+	if err := converse(ctx, l, g, g.Done); err != nil {
+		return err
+	}
+	if verdict != dynamic.Accepted || !d.begin(func() { d.runErrand(l) }) {
+		return l.Close()
+	}
+	return nil
+}
+
+// judgeErrand lets the nodes of the job's other sites in by the links that their
+// procs may have.
+func (d *directLinks) judgeErrand(hello dynamic.Hello, l link.Link, t *transport) dynamic.Verdict {
+	from := noRank
+	if hello.Src >= 0 && int(hello.Src) < len(d.n.job.Hosts) {
+		from = d.n.firstOf(wire.HostRank(hello.Src))
+	}
+	switch {
+	case d.n.opt.share != nil, from == noRank, d.n.job.Procs[from].Client == d.n.job.Self:
+		return dynamic.UnknownRank
+	case !d.n.allows(from, t), !d.n.allowsPlane(from, l):
+		return dynamic.NotAllowed
+	}
+	return dynamic.Accepted
+}
+
+// runErrand does what another node wants.
+func (d *directLinks) runErrand(l link.Link) {
+	defer l.Close()
+	limit := d.n.opt.Job.Limits.Start
+	ctx, cancel := context.WithTimeout(d.ctx, limit+greetLimit)
+	defer cancel()
+	t, err := newTalk(ctx, l)
+	if err != nil {
+		return
+	}
+	defer t.close()
+	var part spawnPart
+	if err := t.hear(&part); err != nil {
+		d.n.log.Debug("an errand ends", "error", err)
+		return
+	}
+	s, r := d.n.spawning.serveErrand(ctx, &part)
+	if r != nil {
+		_ = t.say(spawnReply{Refused: r})
+		return
+	}
+	var order spawnStart
+	if err = t.say(spawnReply{Granted: s.granted}); err == nil {
+		err = t.hear(&order)
+	}
+	if err != nil || order.Client < 0 || order.Client >= len(order.Sites) || len(order.Sites) > maxShares || s.slots == 0 {
+		d.n.log.Debug("a spawn is given up by who wanted it", "world", part.World, "error", err)
+		s.end(nil)
+		return
+	}
+	_ = s.begin(&order)
+	d.watchErrand(ctx, l, s)
+	if t.say(spawnReply{Refused: s.settled()}) == nil {
+		_ = t.read(make([]byte, 1)) // who asked ends the link
+	}
+}
+
+// watchErrand waits until a share runs or has failed; if the other node ends the link
+// before that, the share ends.
+func (d *directLinks) watchErrand(ctx context.Context, l link.Link, s *share) {
+	watch, settled := context.WithCancel(ctx)
+	defer settled()
+	d.wg.Go(func() {
+		defer settled()
+		select {
+		case <-s.node.ready:
+		case <-s.done:
+		case <-watch.Done():
+		}
+	})
+	t, err := newTalk(watch, l)
+	if err == nil {
+		err = t.read(make([]byte, 1))
+		t.close()
+	}
+	if watch.Err() == nil || ctx.Err() != nil {
+		s.cancel(toldBy(fmt.Sprintf("the site that spawned %s gave it up: %v", s.part.World, err)))
+	}
+}
+
+// worldName is how spawned worlds are named.
+var worldName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,100}$`)
+
+// serveErrand reserves a part for a guest.
+func (d *spawnDesk) serveErrand(ctx context.Context, part *spawnPart) (*share, *refusal) {
+	total := 0
+	for i := range part.Commands {
+		if n := part.Commands[i].Procs; n < 1 || n > maxSpawnProcs {
+			return nil, refusing(-1, "a command with %d procs", n)
+		}
+		total += part.Commands[i].Procs
+	}
+	if len(part.Commands) == 0 || len(part.Commands) > maxCommands || total > maxSpawnProcs || !worldName.MatchString(part.World) {
+		return nil, refusing(-1, "%d commands, %d procs in world %q", len(part.Commands), total, part.World)
+	}
+	return d.reserve(ctx, part, true)
+}

@@ -1,0 +1,165 @@
+package node
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/wireup"
+)
+
+// Bounds of a spawn.
+const (
+	maxCommands   = 1024    // of one spawn
+	maxSoft       = 256     // numbers and ranges of an info key soft
+	maxSpawnProcs = 1 << 13 // that one spawn may ask for: an answer has a number for each
+)
+
+// arches are the names of machines' architectures that stand for one another in the
+// info key arch.
+var arches = map[string]string{"x86_64": "amd64", "aarch64": "arm64", "i386": "386", "i686": "386"}
+
+// programOf is what a command of a spawn means at this site, or why it means nothing.
+func (d *spawnDesk) programOf(c *wireup.Command, guest bool) (p config.Program, problem string) {
+	site := &d.root.opt.Site
+	if arch := c.Info["arch"]; arch != "" {
+		if also, ok := arches[arch]; ok {
+			arch = also
+		}
+		if arch != runtime.GOARCH {
+			return p, fmt.Sprintf("arch is %q, and this site's machine is %s", c.Info["arch"], runtime.GOARCH)
+		}
+	}
+	p = config.Program{Dir: site.Program.Dir, Env: maps.Clone(site.Program.Env), PrefixOutput: site.Program.PrefixOutput, Stdin: -1}
+	if p.Path, problem = findSpawned(site.Program.Dir, c.Path, c.Info["path"]); problem != "" {
+		return p, problem
+	}
+	if !site.Spawn.Allows(p.Path, guest) {
+		return p, notAllowed(site, p.Path, guest)
+	}
+	if wdir := c.Info["wdir"]; wdir != "" {
+		if !filepath.IsAbs(wdir) {
+			wdir = filepath.Join(p.Dir, wdir)
+		}
+		if info, err := os.Stat(wdir); err != nil || !info.IsDir() {
+			return p, fmt.Sprintf("there is no folder %q to be its wdir", wdir)
+		}
+		p.Dir = wdir
+	}
+	problem = addEnv(&p, c.Info["env"], guest)
+	p.Command = append([]string{c.Path}, c.Args...)
+	return p, problem
+}
+
+// notAllowed says why a program may not be spawned.
+func notAllowed(site *config.Site, path string, guest bool) string {
+	if site.Spawn.Allow == nil {
+		return fmt.Sprintf("site %s lets no other site spawn: its file needs a spawn block with allow", site.Name)
+	}
+	return fmt.Sprintf("%s is not in the allow list of the spawn block of site %s", path, site.Name)
+}
+
+// findSpawned looks for a program: in the folders of the info key path, separated
+// by colons, if its name has no slash, and else as the program of a job file.
+func findSpawned(dir, name, folders string) (path, problem string) {
+	if name == "" {
+		return "", "it has no name"
+	}
+	if folders == "" || strings.Contains(name, "/") {
+		return config.FindProgram(dir, name)
+	}
+	for _, folder := range filepath.SplitList(folders) {
+		if path, problem = config.FindProgram(dir, "./"+filepath.Join(folder, name)); filepath.IsAbs(folder) {
+			path, problem = config.FindProgram(dir, filepath.Join(folder, name))
+		}
+		if problem == "" {
+			return path, ""
+		}
+	}
+	return "", fmt.Sprintf("there is no program %q in %s, its path", name, folders)
+}
+
+// addEnv adds the variables of the info key env, a line NAME=value for each. The
+// environment of a site is no matter of others: it could make an allowed program
+// run another.
+func addEnv(p *config.Program, env string, guest bool) (problem string) {
+	if env == "" {
+		return ""
+	}
+	if guest {
+		return "env is for procs that are spawned at one's own site"
+	}
+	if p.Env == nil {
+		p.Env = make(map[string]string)
+	}
+	for line := range strings.Lines(env) {
+		name, value, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
+		if !ok || name == "" || slices.Contains(private, name) || strings.ContainsRune(line, 0) {
+			return fmt.Sprintf("env has %q, which is no NAME=value that a proc can have", line)
+		}
+		p.Env[name] = value
+	}
+	return ""
+}
+
+// soft is the set of numbers of procs that a command may be started with: single
+// numbers and ranges from:to or from:to:step, separated by commas, as in
+// 1:16:2,20. An empty one is all of them, or nothing.
+type soft []softRange
+
+type softRange struct{ from, to, step int }
+
+func readSoft(text string, procs int) (s soft, problem string) {
+	if text == "" {
+		return soft{{procs, procs, 1}}, ""
+	}
+	for part := range strings.SplitSeq(text, ",") {
+		var n [3]int
+		words := strings.Split(part, ":")
+		if len(words) > len(n) || len(s) == maxSoft {
+			return nil, softProblem(text)
+		}
+		for i, w := range words {
+			v, err := strconv.Atoi(strings.TrimSpace(w))
+			if err != nil || v > maxSpawnProcs || v < -maxSpawnProcs {
+				return nil, softProblem(text)
+			}
+			n[i] = v
+		}
+		r := softRange{n[0], n[0], 1}
+		if len(words) > 1 {
+			r.to = n[1]
+		}
+		if len(words) > 2 {
+			r.step = n[2]
+		}
+		if r.step == 0 {
+			return nil, softProblem(text)
+		}
+		s = append(s, r)
+	}
+	return s, ""
+}
+
+func softProblem(text string) string {
+	return fmt.Sprintf("soft is %q, which is no list of numbers and ranges such as 1:16:2,20", text)
+}
+
+// most is the largest number of the set that is at most limit; -1 if there is none.
+func (s soft) most(limit int) int {
+	best := -1
+	for _, r := range s {
+		for v := r.from; r.step > 0 && v <= r.to || r.step < 0 && v >= r.to; v += r.step {
+			if v >= 0 && v <= limit {
+				best = max(best, v)
+			}
+		}
+	}
+	return best
+}

@@ -1,0 +1,56 @@
+package node
+
+import (
+	"slices"
+
+	"github.com/openimpi/impi/config"
+)
+
+// What is different in a node of a spawned world: where it writes, whose transports
+// it uses, what its procs run.
+
+// moveIn has a new node of a spawned world use what the site's own has.
+func (n *node) moveIn() {
+	s := n.opt.share
+	n.spawning = s.desk
+	root := s.desk.root
+	n.stdout, n.stderr = root.stdout, root.stderr
+	n.log = root.log.With("world", s.part.World)
+}
+
+func (n *node) borrowTransports() {
+	root := n.opt.share.desk.root
+	n.transports, n.channels = slices.Clone(root.transports), root.channels
+}
+
+// program is what a proc runs.
+func (n *node) program(local int) config.Program {
+	if s := n.opt.share; s != nil {
+		return s.programs[s.runs[local]]
+	}
+	return n.opt.Site.Program
+}
+
+// appNum is a proc's MPI_APPNUM.
+func (n *node) appNum(p *proc) int {
+	if s := n.opt.share; s != nil {
+		return s.numbers[p.local]
+	}
+	return appNum(n.opt.Job.Sites, n.opt.Site)
+}
+
+// parent is the port that the procs call in Init; empty if nobody has spawned them.
+func (n *node) parent() string {
+	if s := n.opt.share; s != nil {
+		return s.parent
+	}
+	return ""
+}
+
+// siteLabel is how messages call the site's part of the job.
+func (n *node) siteLabel() string {
+	if s := n.opt.share; s != nil {
+		return n.opt.Site.Name + ", " + s.part.World
+	}
+	return n.opt.Site.Name
+}

@@ -1,0 +1,163 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/openimpi/impi/config"
+)
+
+// share is one site's part of a spawned world: procs on one host of the site, with a
+// node of their own. The node is in the process of the site's and has its output and
+// its transports.
+type share struct {
+	desk     *spawnDesk
+	part     *spawnPart
+	host     config.Host
+	programs []config.Program // by command
+	granted  []int            // procs, by command
+	slots    int              // taken
+
+	of *offspring // whose part it is, if a proc of this site has spawned it
+
+	numbers []int  // by proc: its command among all of the spawn
+	runs    []int  // by proc: its command among the share's
+	parent  string // the port that the procs call
+
+	node    *node
+	cancel  context.CancelCauseFunc
+	done    chan struct{} // closed when nothing of it is left
+	failure *Failure      // valid then
+	late    bool          // it came after the end of the share's job
+}
+
+// spawnStart is what the shares of a spawned world have to know of each other. It
+// is for their nodes only: it has the world's key.
+type spawnStart struct {
+	Server netip.AddrPort `json:"server"`
+	Key    uint64         `json:"key"`
+	Sites  []string       `json:"sites"` // names, by client
+	Client int            `json:"client"`
+	Parent string         `json:"parent"` // port
+}
+
+// begin starts the procs and their node.
+func (s *share) begin(o *spawnStart) error {
+	s.parent = o.Parent
+	for i, n := range s.granted {
+		for range n {
+			s.runs, s.numbers = append(s.runs, i), append(s.numbers, s.part.Commands[i].Number)
+		}
+	}
+	root := s.desk.root
+	site := s.asClient(o)
+	s.node = newNode(Options{
+		Job: s.job(o, site), Site: site, Now: root.opt.Now, RunBase: root.opt.RunBase, share: s,
+	})
+	ctx, cancel := context.WithCancelCause(s.desk.ctx)
+	s.cancel, s.done = cancel, make(chan struct{})
+	s.desk.mu.Lock()
+	s.desk.shares[s] = struct{}{}
+	s.desk.mu.Unlock()
+	s.desk.wg.Go(func() {
+		defer cancel(nil)
+		s.failure = s.node.life(ctx)
+		s.late = s.failure != nil && s.failure == s.node.after
+		s.desk.release(s)
+		close(s.done)
+	})
+	return nil
+}
+
+func (s *share) site() string { return s.desk.root.opt.Site.Name }
+
+// settled waits until the procs are in Init.
+func (s *share) settled() *refusal {
+	select {
+	case <-s.node.ready:
+		return nil
+	case <-s.done:
+	}
+	switch f := s.failure; {
+	case f == nil:
+		return refusing(-1, "%s ended", s.part.World)
+	case f.local > 0:
+		i := s.runs[f.local-1]
+		return s.part.Commands[i].about(f.Text)
+	default:
+		return refusing(-1, "%s", f.Text)
+	}
+}
+
+// end gives back what was reserved, or ends what was started.
+func (s *share) end(f *Failure) {
+	if s.done == nil {
+		s.desk.release(s)
+		return
+	}
+	s.cancel(f)
+}
+
+// gone waits until nothing is left of the share.
+func (s *share) gone() {
+	if s.done != nil {
+		<-s.done
+	}
+}
+
+// asClient is the site as the share's node sees it: one client of another job.
+func (s *share) asClient(o *spawnStart) config.Site {
+	site := s.desk.root.opt.Site
+	site.Client = o.Client
+	site.Server = config.Server{Address: o.Server}
+	site.Auth = config.Auth{Keyed: true, Key: o.Key}
+	site.Hosts = []config.Host{{Address: s.host.Address, Procs: len(s.runs), NoBoard: s.host.NoBoard}}
+	site.Program = s.programs[0]
+	if trace := site.Log.Trace; trace != "" && !strings.Contains(trace, "%r") {
+		site.Log.Trace = trace + "." + s.part.World + ".%r"
+	} else {
+		site.Log.Trace = strings.ReplaceAll(trace, "%r", s.part.World+".%r")
+	}
+	return site
+}
+
+// job is the spawned world as far as the site's file knows the others of it.
+func (s *share) job(o *spawnStart, own config.Site) *config.Job {
+	of := s.desk.root.opt.Job
+	job := &config.Job{File: of.File, Dir: of.Dir, Complete: true, Limits: of.Limits}
+	for client, name := range o.Sites {
+		site, ok := of.Site(name)
+		switch {
+		case client == o.Client:
+			site = own
+		case !ok:
+			site = config.Site{Name: name}
+		}
+		site.Client = client
+		job.Sites = append(job.Sites, site)
+	}
+	return job
+}
+
+// leaving tells whether procs of the share have finished.
+func (s *share) leaving() bool {
+	if !s.node.isReady() {
+		return false
+	}
+	for _, p := range s.node.procs {
+		if procPhase(p.phase.Load()) == finished {
+			return true
+		}
+	}
+	return false
+}
+
+// prefix starts each line of output of one of the share's procs.
+func (s *share) prefix(p *proc) string {
+	if r := p.rank.Load(); r != int32(noRank) {
+		return fmt.Sprintf("[%s.%d] ", s.part.World, r)
+	}
+	return fmt.Sprintf("[%s.%s.%d] ", s.part.World, p.n.opt.Site.Name, p.local)
+}
