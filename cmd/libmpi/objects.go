@@ -53,7 +53,9 @@ type commObject struct {
 type winObject struct {
 	*mpi.Win
 	object
-	values *winValues
+	values   *winValues
+	mu       sync.Mutex
+	attached map[uintptr]mpi.Buffer // to a dynamic window, by address
 }
 
 // requestObject is a request.

@@ -84,6 +84,9 @@ func onMessage(fn string, which int32, buf uintptr, count int64, t, p uintptr, f
 	defer rescue(fn, which, &code)
 	var owner *object
 	err := func() error {
+		if err := usable(); err != nil {
+			return err
+		}
 		h, err := result[uintptr]("message", p)
 		if err != nil {
 			return err

@@ -938,64 +938,64 @@ int MPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_co
 int PMPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintracomm) { return abiIntercommMerge(W(intercomm), high, W(newintracomm)); }
 int MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintracomm) __attribute__((weak, alias("PMPI_Intercomm_merge")));
 
-int PMPI_Topo_test(MPI_Comm comm, int *status) { return abiUnsupported(316, 1, W(comm)); }
+int PMPI_Topo_test(MPI_Comm comm, int *status) { return abiTopoTest(W(comm), W(status)); }
 int MPI_Topo_test(MPI_Comm comm, int *status) __attribute__((weak, alias("PMPI_Topo_test")));
 
-int PMPI_Dims_create(int nnodes, int ndims, int dims[]) { return abiUnsupported(317, 0, 0); }
+int PMPI_Dims_create(int nnodes, int ndims, int dims[]) { return abiDimsCreate(nnodes, ndims, W(dims)); }
 int MPI_Dims_create(int nnodes, int ndims, int dims[]) __attribute__((weak, alias("PMPI_Dims_create")));
 
-int PMPI_Cart_create(MPI_Comm comm_old, int ndims, const int dims[], const int periods[], int reorder, MPI_Comm *comm_cart) { return abiUnsupported(318, 1, W(comm_old)); }
+int PMPI_Cart_create(MPI_Comm comm_old, int ndims, const int dims[], const int periods[], int reorder, MPI_Comm *comm_cart) { return abiCartCreate(W(comm_old), ndims, W(dims), W(periods), reorder, W(comm_cart)); }
 int MPI_Cart_create(MPI_Comm comm_old, int ndims, const int dims[], const int periods[], int reorder, MPI_Comm *comm_cart) __attribute__((weak, alias("PMPI_Cart_create")));
 
-int PMPI_Cartdim_get(MPI_Comm comm, int *ndims) { return abiUnsupported(319, 1, W(comm)); }
+int PMPI_Cartdim_get(MPI_Comm comm, int *ndims) { return abiCartdimGet(W(comm), W(ndims)); }
 int MPI_Cartdim_get(MPI_Comm comm, int *ndims) __attribute__((weak, alias("PMPI_Cartdim_get")));
 
-int PMPI_Cart_get(MPI_Comm comm, int maxdims, int dims[], int periods[], int coords[]) { return abiUnsupported(320, 1, W(comm)); }
+int PMPI_Cart_get(MPI_Comm comm, int maxdims, int dims[], int periods[], int coords[]) { return abiCartGet(W(comm), maxdims, W(dims), W(periods), W(coords)); }
 int MPI_Cart_get(MPI_Comm comm, int maxdims, int dims[], int periods[], int coords[]) __attribute__((weak, alias("PMPI_Cart_get")));
 
-int PMPI_Cart_rank(MPI_Comm comm, const int coords[], int *rank) { return abiUnsupported(321, 1, W(comm)); }
+int PMPI_Cart_rank(MPI_Comm comm, const int coords[], int *rank) { return abiCartRank(W(comm), W(coords), W(rank)); }
 int MPI_Cart_rank(MPI_Comm comm, const int coords[], int *rank) __attribute__((weak, alias("PMPI_Cart_rank")));
 
-int PMPI_Cart_coords(MPI_Comm comm, int rank, int maxdims, int coords[]) { return abiUnsupported(322, 1, W(comm)); }
+int PMPI_Cart_coords(MPI_Comm comm, int rank, int maxdims, int coords[]) { return abiCartCoords(W(comm), rank, maxdims, W(coords)); }
 int MPI_Cart_coords(MPI_Comm comm, int rank, int maxdims, int coords[]) __attribute__((weak, alias("PMPI_Cart_coords")));
 
-int PMPI_Cart_shift(MPI_Comm comm, int direction, int disp, int *rank_source, int *rank_dest) { return abiUnsupported(323, 1, W(comm)); }
+int PMPI_Cart_shift(MPI_Comm comm, int direction, int disp, int *rank_source, int *rank_dest) { return abiCartShift(W(comm), direction, disp, W(rank_source), W(rank_dest)); }
 int MPI_Cart_shift(MPI_Comm comm, int direction, int disp, int *rank_source, int *rank_dest) __attribute__((weak, alias("PMPI_Cart_shift")));
 
-int PMPI_Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm *newcomm) { return abiUnsupported(324, 1, W(comm)); }
+int PMPI_Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm *newcomm) { return abiCartSub(W(comm), W(remain_dims), W(newcomm)); }
 int MPI_Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm *newcomm) __attribute__((weak, alias("PMPI_Cart_sub")));
 
-int PMPI_Cart_map(MPI_Comm comm, int ndims, const int dims[], const int periods[], int *newrank) { return abiUnsupported(325, 1, W(comm)); }
+int PMPI_Cart_map(MPI_Comm comm, int ndims, const int dims[], const int periods[], int *newrank) { return abiCartMap(W(comm), ndims, W(dims), W(periods), W(newrank)); }
 int MPI_Cart_map(MPI_Comm comm, int ndims, const int dims[], const int periods[], int *newrank) __attribute__((weak, alias("PMPI_Cart_map")));
 
-int PMPI_Graph_create(MPI_Comm comm_old, int nnodes, const int index[], const int edges[], int reorder, MPI_Comm *comm_graph) { return abiUnsupported(326, 1, W(comm_old)); }
+int PMPI_Graph_create(MPI_Comm comm_old, int nnodes, const int index[], const int edges[], int reorder, MPI_Comm *comm_graph) { return abiGraphCreate(W(comm_old), nnodes, W(index), W(edges), reorder, W(comm_graph)); }
 int MPI_Graph_create(MPI_Comm comm_old, int nnodes, const int index[], const int edges[], int reorder, MPI_Comm *comm_graph) __attribute__((weak, alias("PMPI_Graph_create")));
 
-int PMPI_Graphdims_get(MPI_Comm comm, int *nnodes, int *nedges) { return abiUnsupported(327, 1, W(comm)); }
+int PMPI_Graphdims_get(MPI_Comm comm, int *nnodes, int *nedges) { return abiGraphdimsGet(W(comm), W(nnodes), W(nedges)); }
 int MPI_Graphdims_get(MPI_Comm comm, int *nnodes, int *nedges) __attribute__((weak, alias("PMPI_Graphdims_get")));
 
-int PMPI_Graph_get(MPI_Comm comm, int maxindex, int maxedges, int index[], int edges[]) { return abiUnsupported(328, 1, W(comm)); }
+int PMPI_Graph_get(MPI_Comm comm, int maxindex, int maxedges, int index[], int edges[]) { return abiGraphGet(W(comm), maxindex, maxedges, W(index), W(edges)); }
 int MPI_Graph_get(MPI_Comm comm, int maxindex, int maxedges, int index[], int edges[]) __attribute__((weak, alias("PMPI_Graph_get")));
 
-int PMPI_Graph_neighbors_count(MPI_Comm comm, int rank, int *nneighbors) { return abiUnsupported(329, 1, W(comm)); }
+int PMPI_Graph_neighbors_count(MPI_Comm comm, int rank, int *nneighbors) { return abiGraphNeighborsCount(W(comm), rank, W(nneighbors)); }
 int MPI_Graph_neighbors_count(MPI_Comm comm, int rank, int *nneighbors) __attribute__((weak, alias("PMPI_Graph_neighbors_count")));
 
-int PMPI_Graph_neighbors(MPI_Comm comm, int rank, int maxneighbors, int neighbors[]) { return abiUnsupported(330, 1, W(comm)); }
+int PMPI_Graph_neighbors(MPI_Comm comm, int rank, int maxneighbors, int neighbors[]) { return abiGraphNeighbors(W(comm), rank, maxneighbors, W(neighbors)); }
 int MPI_Graph_neighbors(MPI_Comm comm, int rank, int maxneighbors, int neighbors[]) __attribute__((weak, alias("PMPI_Graph_neighbors")));
 
-int PMPI_Graph_map(MPI_Comm comm, int nnodes, const int index[], const int edges[], int *newrank) { return abiUnsupported(331, 1, W(comm)); }
+int PMPI_Graph_map(MPI_Comm comm, int nnodes, const int index[], const int edges[], int *newrank) { return abiGraphMap(W(comm), nnodes, W(index), W(edges), W(newrank)); }
 int MPI_Graph_map(MPI_Comm comm, int nnodes, const int index[], const int edges[], int *newrank) __attribute__((weak, alias("PMPI_Graph_map")));
 
-int PMPI_Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const int degrees[], const int destinations[], const int weights[], MPI_Info info, int reorder, MPI_Comm *comm_dist_graph) { return abiUnsupported(332, 1, W(comm_old)); }
+int PMPI_Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const int degrees[], const int destinations[], const int weights[], MPI_Info info, int reorder, MPI_Comm *comm_dist_graph) { return abiDistGraphCreate(W(comm_old), n, W(sources), W(degrees), W(destinations), W(weights), W(info), reorder, W(comm_dist_graph)); }
 int MPI_Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const int degrees[], const int destinations[], const int weights[], MPI_Info info, int reorder, MPI_Comm *comm_dist_graph) __attribute__((weak, alias("PMPI_Dist_graph_create")));
 
-int PMPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int sources[], const int sourceweights[], int outdegree, const int destinations[], const int destweights[], MPI_Info info, int reorder, MPI_Comm *comm_dist_graph) { return abiUnsupported(333, 1, W(comm_old)); }
+int PMPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int sources[], const int sourceweights[], int outdegree, const int destinations[], const int destweights[], MPI_Info info, int reorder, MPI_Comm *comm_dist_graph) { return abiDistGraphCreateAdjacent(W(comm_old), indegree, W(sources), W(sourceweights), outdegree, W(destinations), W(destweights), W(info), reorder, W(comm_dist_graph)); }
 int MPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int sources[], const int sourceweights[], int outdegree, const int destinations[], const int destweights[], MPI_Info info, int reorder, MPI_Comm *comm_dist_graph) __attribute__((weak, alias("PMPI_Dist_graph_create_adjacent")));
 
-int PMPI_Dist_graph_neighbors_count(MPI_Comm comm, int *indegree, int *outdegree, int *weighted) { return abiUnsupported(334, 1, W(comm)); }
+int PMPI_Dist_graph_neighbors_count(MPI_Comm comm, int *indegree, int *outdegree, int *weighted) { return abiDistGraphNeighborsCount(W(comm), W(indegree), W(outdegree), W(weighted)); }
 int MPI_Dist_graph_neighbors_count(MPI_Comm comm, int *indegree, int *outdegree, int *weighted) __attribute__((weak, alias("PMPI_Dist_graph_neighbors_count")));
 
-int PMPI_Dist_graph_neighbors(MPI_Comm comm, int maxindegree, int sources[], int sourceweights[], int maxoutdegree, int destinations[], int destweights[]) { return abiUnsupported(335, 1, W(comm)); }
+int PMPI_Dist_graph_neighbors(MPI_Comm comm, int maxindegree, int sources[], int sourceweights[], int maxoutdegree, int destinations[], int destweights[]) { return abiDistGraphNeighbors(W(comm), maxindegree, W(sources), W(sourceweights), maxoutdegree, W(destinations), W(destweights)); }
 int MPI_Dist_graph_neighbors(MPI_Comm comm, int maxindegree, int sources[], int sourceweights[], int maxoutdegree, int destinations[], int destweights[]) __attribute__((weak, alias("PMPI_Dist_graph_neighbors")));
 
 int PMPI_Barrier(MPI_Comm comm) { return abiBarrier(W(comm)); }
@@ -1394,16 +1394,16 @@ int MPI_Comm_spawn_multiple(int count, char *array_of_commands[], char **array_o
 int PMPI_Comm_get_parent(MPI_Comm *parent) { return abiUnsupported(467, 0, 0); }
 int MPI_Comm_get_parent(MPI_Comm *parent) __attribute__((weak, alias("PMPI_Comm_get_parent")));
 
-int PMPI_Open_port(MPI_Info info, char *port_name) { return abiUnsupported(468, 0, 0); }
+int PMPI_Open_port(MPI_Info info, char *port_name) { return abiOpenPort(W(info), W(port_name)); }
 int MPI_Open_port(MPI_Info info, char *port_name) __attribute__((weak, alias("PMPI_Open_port")));
 
-int PMPI_Close_port(const char *port_name) { return abiUnsupported(469, 0, 0); }
+int PMPI_Close_port(const char *port_name) { return abiClosePort(W(port_name)); }
 int MPI_Close_port(const char *port_name) __attribute__((weak, alias("PMPI_Close_port")));
 
-int PMPI_Comm_accept(const char *port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm) { return abiUnsupported(470, 1, W(comm)); }
+int PMPI_Comm_accept(const char *port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm) { return abiCommAccept(W(port_name), W(info), root, W(comm), W(newcomm)); }
 int MPI_Comm_accept(const char *port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm) __attribute__((weak, alias("PMPI_Comm_accept")));
 
-int PMPI_Comm_connect(const char *port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm) { return abiUnsupported(471, 1, W(comm)); }
+int PMPI_Comm_connect(const char *port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm) { return abiCommConnect(W(port_name), W(info), root, W(comm), W(newcomm)); }
 int MPI_Comm_connect(const char *port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm) __attribute__((weak, alias("PMPI_Comm_connect")));
 
 int PMPI_Comm_disconnect(MPI_Comm *comm) { return abiCommDisconnect(W(comm)); }
@@ -1421,154 +1421,154 @@ int MPI_Unpublish_name(const char *service_name, MPI_Info info, const char *port
 int PMPI_Lookup_name(const char *service_name, MPI_Info info, char *port_name) { return abiUnsupported(476, 0, 0); }
 int MPI_Lookup_name(const char *service_name, MPI_Info info, char *port_name) __attribute__((weak, alias("PMPI_Lookup_name")));
 
-int PMPI_Win_create(void *base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win) { return abiUnsupported(477, 1, W(comm)); }
+int PMPI_Win_create(void *base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win) { return abiWinCreate(W(base), size, disp_unit, W(info), W(comm), W(win), 0); }
 int MPI_Win_create(void *base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win) __attribute__((weak, alias("PMPI_Win_create")));
 
-int PMPI_Win_create_c(void *base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win) { return abiUnsupported(478, 1, W(comm)); }
+int PMPI_Win_create_c(void *base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win) { return abiWinCreate(W(base), size, disp_unit, W(info), W(comm), W(win), 1); }
 int MPI_Win_create_c(void *base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win) __attribute__((weak, alias("PMPI_Win_create_c")));
 
-int PMPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win) { return abiUnsupported(479, 1, W(comm)); }
+int PMPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win) { return abiWinAllocate(size, disp_unit, W(info), W(comm), W(baseptr), W(win), 0); }
 int MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win) __attribute__((weak, alias("PMPI_Win_allocate")));
 
-int PMPI_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win) { return abiUnsupported(480, 1, W(comm)); }
+int PMPI_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win) { return abiWinAllocate(size, disp_unit, W(info), W(comm), W(baseptr), W(win), 1); }
 int MPI_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win) __attribute__((weak, alias("PMPI_Win_allocate_c")));
 
-int PMPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win) { return abiUnsupported(481, 1, W(comm)); }
+int PMPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win) { return abiWinAllocateShared(size, disp_unit, W(info), W(comm), W(baseptr), W(win), 0); }
 int MPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win) __attribute__((weak, alias("PMPI_Win_allocate_shared")));
 
-int PMPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win) { return abiUnsupported(482, 1, W(comm)); }
+int PMPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win) { return abiWinAllocateShared(size, disp_unit, W(info), W(comm), W(baseptr), W(win), 1); }
 int MPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win) __attribute__((weak, alias("PMPI_Win_allocate_shared_c")));
 
-int PMPI_Win_shared_query(MPI_Win win, int rank, MPI_Aint *size, int *disp_unit, void *baseptr) { return abiUnsupported(483, 2, W(win)); }
+int PMPI_Win_shared_query(MPI_Win win, int rank, MPI_Aint *size, int *disp_unit, void *baseptr) { return abiWinSharedQuery(W(win), rank, W(size), W(disp_unit), W(baseptr), 0); }
 int MPI_Win_shared_query(MPI_Win win, int rank, MPI_Aint *size, int *disp_unit, void *baseptr) __attribute__((weak, alias("PMPI_Win_shared_query")));
 
-int PMPI_Win_shared_query_c(MPI_Win win, int rank, MPI_Aint *size, MPI_Aint *disp_unit, void *baseptr) { return abiUnsupported(484, 2, W(win)); }
+int PMPI_Win_shared_query_c(MPI_Win win, int rank, MPI_Aint *size, MPI_Aint *disp_unit, void *baseptr) { return abiWinSharedQuery(W(win), rank, W(size), W(disp_unit), W(baseptr), 1); }
 int MPI_Win_shared_query_c(MPI_Win win, int rank, MPI_Aint *size, MPI_Aint *disp_unit, void *baseptr) __attribute__((weak, alias("PMPI_Win_shared_query_c")));
 
-int PMPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win) { return abiUnsupported(485, 1, W(comm)); }
+int PMPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win) { return abiWinCreateDynamic(W(info), W(comm), W(win)); }
 int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win) __attribute__((weak, alias("PMPI_Win_create_dynamic")));
 
-int PMPI_Win_attach(MPI_Win win, void *base, MPI_Aint size) { return abiUnsupported(486, 2, W(win)); }
+int PMPI_Win_attach(MPI_Win win, void *base, MPI_Aint size) { return abiWinAttach(W(win), W(base), size); }
 int MPI_Win_attach(MPI_Win win, void *base, MPI_Aint size) __attribute__((weak, alias("PMPI_Win_attach")));
 
-int PMPI_Win_detach(MPI_Win win, const void *base) { return abiUnsupported(487, 2, W(win)); }
+int PMPI_Win_detach(MPI_Win win, const void *base) { return abiWinDetach(W(win), W(base)); }
 int MPI_Win_detach(MPI_Win win, const void *base) __attribute__((weak, alias("PMPI_Win_detach")));
 
-int PMPI_Win_free(MPI_Win *win) { return abiUnsupported(488, 0, 0); }
+int PMPI_Win_free(MPI_Win *win) { return abiWinFree(W(win)); }
 int MPI_Win_free(MPI_Win *win) __attribute__((weak, alias("PMPI_Win_free")));
 
-int PMPI_Win_get_group(MPI_Win win, MPI_Group *group) { return abiUnsupported(489, 2, W(win)); }
+int PMPI_Win_get_group(MPI_Win win, MPI_Group *group) { return abiWinGetGroup(W(win), W(group)); }
 int MPI_Win_get_group(MPI_Win win, MPI_Group *group) __attribute__((weak, alias("PMPI_Win_get_group")));
 
-int PMPI_Win_set_info(MPI_Win win, MPI_Info info) { return abiUnsupported(490, 2, W(win)); }
+int PMPI_Win_set_info(MPI_Win win, MPI_Info info) { return abiWinSetInfo(W(win), W(info)); }
 int MPI_Win_set_info(MPI_Win win, MPI_Info info) __attribute__((weak, alias("PMPI_Win_set_info")));
 
-int PMPI_Win_get_info(MPI_Win win, MPI_Info *info_used) { return abiUnsupported(491, 2, W(win)); }
+int PMPI_Win_get_info(MPI_Win win, MPI_Info *info_used) { return abiWinGetInfo(W(win), W(info_used)); }
 int MPI_Win_get_info(MPI_Win win, MPI_Info *info_used) __attribute__((weak, alias("PMPI_Win_get_info")));
 
-int PMPI_Win_set_name(MPI_Win win, const char *win_name) { return abiUnsupported(492, 2, W(win)); }
+int PMPI_Win_set_name(MPI_Win win, const char *win_name) { return abiWinSetName(W(win), W(win_name)); }
 int MPI_Win_set_name(MPI_Win win, const char *win_name) __attribute__((weak, alias("PMPI_Win_set_name")));
 
-int PMPI_Win_get_name(MPI_Win win, char *win_name, int *resultlen) { return abiUnsupported(493, 2, W(win)); }
+int PMPI_Win_get_name(MPI_Win win, char *win_name, int *resultlen) { return abiWinGetName(W(win), W(win_name), W(resultlen)); }
 int MPI_Win_get_name(MPI_Win win, char *win_name, int *resultlen) __attribute__((weak, alias("PMPI_Win_get_name")));
 
-int PMPI_Win_fence(int assert, MPI_Win win) { return abiUnsupported(494, 2, W(win)); }
+int PMPI_Win_fence(int assert, MPI_Win win) { return abiWinFence(assert, W(win)); }
 int MPI_Win_fence(int assert, MPI_Win win) __attribute__((weak, alias("PMPI_Win_fence")));
 
-int PMPI_Win_start(MPI_Group group, int assert, MPI_Win win) { return abiUnsupported(495, 2, W(win)); }
+int PMPI_Win_start(MPI_Group group, int assert, MPI_Win win) { return abiWinStart(W(group), assert, W(win)); }
 int MPI_Win_start(MPI_Group group, int assert, MPI_Win win) __attribute__((weak, alias("PMPI_Win_start")));
 
-int PMPI_Win_complete(MPI_Win win) { return abiUnsupported(496, 2, W(win)); }
+int PMPI_Win_complete(MPI_Win win) { return abiWinComplete(W(win)); }
 int MPI_Win_complete(MPI_Win win) __attribute__((weak, alias("PMPI_Win_complete")));
 
-int PMPI_Win_post(MPI_Group group, int assert, MPI_Win win) { return abiUnsupported(497, 2, W(win)); }
+int PMPI_Win_post(MPI_Group group, int assert, MPI_Win win) { return abiWinPost(W(group), assert, W(win)); }
 int MPI_Win_post(MPI_Group group, int assert, MPI_Win win) __attribute__((weak, alias("PMPI_Win_post")));
 
-int PMPI_Win_wait(MPI_Win win) { return abiUnsupported(498, 2, W(win)); }
+int PMPI_Win_wait(MPI_Win win) { return abiWinWait(W(win)); }
 int MPI_Win_wait(MPI_Win win) __attribute__((weak, alias("PMPI_Win_wait")));
 
-int PMPI_Win_test(MPI_Win win, int *flag) { return abiUnsupported(499, 2, W(win)); }
+int PMPI_Win_test(MPI_Win win, int *flag) { return abiWinTest(W(win), W(flag)); }
 int MPI_Win_test(MPI_Win win, int *flag) __attribute__((weak, alias("PMPI_Win_test")));
 
-int PMPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win) { return abiUnsupported(500, 2, W(win)); }
+int PMPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win) { return abiWinLock(lock_type, rank, assert, W(win)); }
 int MPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win) __attribute__((weak, alias("PMPI_Win_lock")));
 
-int PMPI_Win_lock_all(int assert, MPI_Win win) { return abiUnsupported(501, 2, W(win)); }
+int PMPI_Win_lock_all(int assert, MPI_Win win) { return abiWinLockAll(assert, W(win)); }
 int MPI_Win_lock_all(int assert, MPI_Win win) __attribute__((weak, alias("PMPI_Win_lock_all")));
 
-int PMPI_Win_unlock(int rank, MPI_Win win) { return abiUnsupported(502, 2, W(win)); }
+int PMPI_Win_unlock(int rank, MPI_Win win) { return abiWinUnlock(rank, W(win)); }
 int MPI_Win_unlock(int rank, MPI_Win win) __attribute__((weak, alias("PMPI_Win_unlock")));
 
-int PMPI_Win_unlock_all(MPI_Win win) { return abiUnsupported(503, 2, W(win)); }
+int PMPI_Win_unlock_all(MPI_Win win) { return abiWinUnlockAll(W(win)); }
 int MPI_Win_unlock_all(MPI_Win win) __attribute__((weak, alias("PMPI_Win_unlock_all")));
 
-int PMPI_Win_flush(int rank, MPI_Win win) { return abiUnsupported(504, 2, W(win)); }
+int PMPI_Win_flush(int rank, MPI_Win win) { return abiWinFlush(rank, W(win)); }
 int MPI_Win_flush(int rank, MPI_Win win) __attribute__((weak, alias("PMPI_Win_flush")));
 
-int PMPI_Win_flush_all(MPI_Win win) { return abiUnsupported(505, 2, W(win)); }
+int PMPI_Win_flush_all(MPI_Win win) { return abiWinFlushAll(W(win)); }
 int MPI_Win_flush_all(MPI_Win win) __attribute__((weak, alias("PMPI_Win_flush_all")));
 
-int PMPI_Win_flush_local(int rank, MPI_Win win) { return abiUnsupported(506, 2, W(win)); }
+int PMPI_Win_flush_local(int rank, MPI_Win win) { return abiWinFlushLocal(rank, W(win)); }
 int MPI_Win_flush_local(int rank, MPI_Win win) __attribute__((weak, alias("PMPI_Win_flush_local")));
 
-int PMPI_Win_flush_local_all(MPI_Win win) { return abiUnsupported(507, 2, W(win)); }
+int PMPI_Win_flush_local_all(MPI_Win win) { return abiWinFlushLocalAll(W(win)); }
 int MPI_Win_flush_local_all(MPI_Win win) __attribute__((weak, alias("PMPI_Win_flush_local_all")));
 
-int PMPI_Win_sync(MPI_Win win) { return abiUnsupported(508, 2, W(win)); }
+int PMPI_Win_sync(MPI_Win win) { return abiWinSync(W(win)); }
 int MPI_Win_sync(MPI_Win win) __attribute__((weak, alias("PMPI_Win_sync")));
 
-int PMPI_Put(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win) { return abiUnsupported(509, 2, W(win)); }
+int PMPI_Put(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win) { return abiPut(W(origin_addr), origin_count, W(origin_datatype), target_rank, target_disp, target_count, W(target_datatype), W(win), 0); }
 int MPI_Put(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win) __attribute__((weak, alias("PMPI_Put")));
 
-int PMPI_Put_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win) { return abiUnsupported(510, 2, W(win)); }
+int PMPI_Put_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win) { return abiPut(W(origin_addr), origin_count, W(origin_datatype), target_rank, target_disp, target_count, W(target_datatype), W(win), 1); }
 int MPI_Put_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win) __attribute__((weak, alias("PMPI_Put_c")));
 
-int PMPI_Get(void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win) { return abiUnsupported(511, 2, W(win)); }
+int PMPI_Get(void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win) { return abiGet(W(origin_addr), origin_count, W(origin_datatype), target_rank, target_disp, target_count, W(target_datatype), W(win), 0); }
 int MPI_Get(void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win) __attribute__((weak, alias("PMPI_Get")));
 
-int PMPI_Get_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win) { return abiUnsupported(512, 2, W(win)); }
+int PMPI_Get_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win) { return abiGet(W(origin_addr), origin_count, W(origin_datatype), target_rank, target_disp, target_count, W(target_datatype), W(win), 1); }
 int MPI_Get_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win) __attribute__((weak, alias("PMPI_Get_c")));
 
-int PMPI_Accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) { return abiUnsupported(513, 2, W(win)); }
+int PMPI_Accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) { return abiAccumulate(W(origin_addr), origin_count, W(origin_datatype), target_rank, target_disp, target_count, W(target_datatype), W(op), W(win), 0); }
 int MPI_Accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) __attribute__((weak, alias("PMPI_Accumulate")));
 
-int PMPI_Accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) { return abiUnsupported(514, 2, W(win)); }
+int PMPI_Accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) { return abiAccumulate(W(origin_addr), origin_count, W(origin_datatype), target_rank, target_disp, target_count, W(target_datatype), W(op), W(win), 1); }
 int MPI_Accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) __attribute__((weak, alias("PMPI_Accumulate_c")));
 
-int PMPI_Get_accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, void *result_addr, int result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) { return abiUnsupported(515, 2, W(win)); }
+int PMPI_Get_accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, void *result_addr, int result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) { return abiGetAccumulate(W(origin_addr), origin_count, W(origin_datatype), W(result_addr), result_count, W(result_datatype), target_rank, target_disp, target_count, W(target_datatype), W(op), W(win), 0); }
 int MPI_Get_accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, void *result_addr, int result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) __attribute__((weak, alias("PMPI_Get_accumulate")));
 
-int PMPI_Get_accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, void *result_addr, MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) { return abiUnsupported(516, 2, W(win)); }
+int PMPI_Get_accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, void *result_addr, MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) { return abiGetAccumulate(W(origin_addr), origin_count, W(origin_datatype), W(result_addr), result_count, W(result_datatype), target_rank, target_disp, target_count, W(target_datatype), W(op), W(win), 1); }
 int MPI_Get_accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, void *result_addr, MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) __attribute__((weak, alias("PMPI_Get_accumulate_c")));
 
-int PMPI_Fetch_and_op(const void *origin_addr, void *result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Op op, MPI_Win win) { return abiUnsupported(517, 2, W(win)); }
+int PMPI_Fetch_and_op(const void *origin_addr, void *result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Op op, MPI_Win win) { return abiFetchAndOp(W(origin_addr), W(result_addr), W(datatype), target_rank, target_disp, W(op), W(win)); }
 int MPI_Fetch_and_op(const void *origin_addr, void *result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Op op, MPI_Win win) __attribute__((weak, alias("PMPI_Fetch_and_op")));
 
-int PMPI_Compare_and_swap(const void *origin_addr, const void *compare_addr, void *result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Win win) { return abiUnsupported(518, 2, W(win)); }
+int PMPI_Compare_and_swap(const void *origin_addr, const void *compare_addr, void *result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Win win) { return abiCompareAndSwap(W(origin_addr), W(compare_addr), W(result_addr), W(datatype), target_rank, target_disp, W(win)); }
 int MPI_Compare_and_swap(const void *origin_addr, const void *compare_addr, void *result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Win win) __attribute__((weak, alias("PMPI_Compare_and_swap")));
 
-int PMPI_Rput(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request) { return abiUnsupported(519, 2, W(win)); }
+int PMPI_Rput(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request) { return abiRput(W(origin_addr), origin_count, W(origin_datatype), target_rank, target_disp, target_count, W(target_datatype), W(win), W(request), 0); }
 int MPI_Rput(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request) __attribute__((weak, alias("PMPI_Rput")));
 
-int PMPI_Rput_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request) { return abiUnsupported(520, 2, W(win)); }
+int PMPI_Rput_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request) { return abiRput(W(origin_addr), origin_count, W(origin_datatype), target_rank, target_disp, target_count, W(target_datatype), W(win), W(request), 1); }
 int MPI_Rput_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request) __attribute__((weak, alias("PMPI_Rput_c")));
 
-int PMPI_Rget(void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request) { return abiUnsupported(521, 2, W(win)); }
+int PMPI_Rget(void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request) { return abiRget(W(origin_addr), origin_count, W(origin_datatype), target_rank, target_disp, target_count, W(target_datatype), W(win), W(request), 0); }
 int MPI_Rget(void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request) __attribute__((weak, alias("PMPI_Rget")));
 
-int PMPI_Rget_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request) { return abiUnsupported(522, 2, W(win)); }
+int PMPI_Rget_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request) { return abiRget(W(origin_addr), origin_count, W(origin_datatype), target_rank, target_disp, target_count, W(target_datatype), W(win), W(request), 1); }
 int MPI_Rget_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request) __attribute__((weak, alias("PMPI_Rget_c")));
 
-int PMPI_Raccumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request) { return abiUnsupported(523, 2, W(win)); }
+int PMPI_Raccumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request) { return abiRaccumulate(W(origin_addr), origin_count, W(origin_datatype), target_rank, target_disp, target_count, W(target_datatype), W(op), W(win), W(request), 0); }
 int MPI_Raccumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request) __attribute__((weak, alias("PMPI_Raccumulate")));
 
-int PMPI_Raccumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request) { return abiUnsupported(524, 2, W(win)); }
+int PMPI_Raccumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request) { return abiRaccumulate(W(origin_addr), origin_count, W(origin_datatype), target_rank, target_disp, target_count, W(target_datatype), W(op), W(win), W(request), 1); }
 int MPI_Raccumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request) __attribute__((weak, alias("PMPI_Raccumulate_c")));
 
-int PMPI_Rget_accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, void *result_addr, int result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request) { return abiUnsupported(525, 2, W(win)); }
+int PMPI_Rget_accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, void *result_addr, int result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request) { return abiRgetAccumulate(W(origin_addr), origin_count, W(origin_datatype), W(result_addr), result_count, W(result_datatype), target_rank, target_disp, target_count, W(target_datatype), W(op), W(win), W(request), 0); }
 int MPI_Rget_accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, void *result_addr, int result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request) __attribute__((weak, alias("PMPI_Rget_accumulate")));
 
-int PMPI_Rget_accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, void *result_addr, MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request) { return abiUnsupported(526, 2, W(win)); }
+int PMPI_Rget_accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, void *result_addr, MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request) { return abiRgetAccumulate(W(origin_addr), origin_count, W(origin_datatype), W(result_addr), result_count, W(result_datatype), target_rank, target_disp, target_count, W(target_datatype), W(op), W(win), W(request), 1); }
 int MPI_Rget_accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, void *result_addr, MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request) __attribute__((weak, alias("PMPI_Rget_accumulate_c")));
 
 int PMPI_File_open(MPI_Comm comm, const char *filename, int amode, MPI_Info info, MPI_File *fh) { return abiUnsupported(527, 1, W(comm)); }
