@@ -73,6 +73,7 @@ func flowStops(t *T) {
 	for got := 0; got < n; {
 		next := min(got+3, n)
 		k.drops(got, next)
+		k.told()
 		k.ch.settle()
 		if got = next; got%3 == 0 {
 			k.acks()
@@ -82,9 +83,15 @@ func flowStops(t *T) {
 	k.finish()
 }
 
+// told gives the program time to do all that it was told. A program whose replies wait
+// for a window has only a moment.
+func (k *talk) told() { k.begin("ping").over(while) }
+
 // settle gives the IUT a moment to send more than it may, which ends the channel.
 func (ch *channel) settle() {
-	if err := ch.watchErr(glance); err != nil {
+	ch.watchFor(glance, func() bool { return ch.err != nil })
+	ch.probe()
+	if err := ch.failure(); err != nil {
 		ch.t.Fatalf("%s: %s", ch.c.name, ending(err))
 	}
 }
@@ -96,6 +103,7 @@ func flowAll(t *T) {
 	begun := k.flood(n)
 	for got := 0; got+4 <= n; got += 4 {
 		k.drops(got, got+4)
+		k.told()
 		k.ch.still("hiwater packets are not acknowledged")
 		k.acks()
 	}
@@ -109,6 +117,7 @@ func flowFull(t *T) {
 	k.ch.handle()
 	begun := k.flood(9)
 	k.drops(0, 5)
+	k.told()
 	k.ch.still("hiwater packets are not acknowledged")
 	k.acks()
 	k.drops(5, 7)
@@ -244,6 +253,7 @@ func flowAckNow(t *T) {
 	k.ch.handle()
 	begun := k.flood(3)
 	k.drops(0, 2)
+	k.told()
 	k.ch.still("hiwater packets are not acknowledged")
 	for range 3 {
 		k.give(k.out(pkData, 9, nil))
@@ -262,6 +272,7 @@ func flowPairs(t *T) {
 	k.ch.handle()
 	begun := k.flood(4)
 	k.drops(0, 3)
+	k.told()
 	k.ch.still("hiwater packets are not acknowledged")
 	c := other.begin("send dst=1 tag=2 n=5 seed=1")
 	other.whole(pkData, 2, bytesOf(1, 5), "the message to another proc")
@@ -339,6 +350,7 @@ func flowLeast(t *T) {
 		k.ch.handle()
 		begun := k.flood(5)
 		k.drops(0, 3)
+		k.told()
 		k.ch.still("hiwater packets are not acknowledged")
 		k.acks()
 		k.drops(3, 5)
@@ -353,6 +365,8 @@ func flowLeast(t *T) {
 	j.finish()
 }
 
+// flowStream lets two streams run as they can, and then two that are held back wherever
+// they may be.
 func flowStream(t *T) {
 	k := t.talk(setup{datalen: 20, ackmark: 3, hiwater: 7})
 	const n = 60000
@@ -364,6 +378,18 @@ func flowStream(t *T) {
 	k.send(k.answer(pkSyncAck, theirs.srqid, 6))
 	k.crossing(first, ack.drqid, data, func() { k.rests(theirs, 6, bytesOf(1, n), "the long message") })
 	got.ok().received(k.p, 2, 2, n)
+
+	const out, in = 12000, 6000
+	s := &stream{talk: k, drqid: 8, want: bytesOf(3, out), data: bytesOf(4, in), taken: 20, gone: 20}
+	got = k.begin("sendrecv dst=0 stag=3 n=%d seed=3 src=0 rtag=4 rn=%d", out, in)
+	s.theirs = k.take(pkDataSync, "the first packet")
+	k.isFirst(&s.theirs, 3, out, "the first packet")
+	s.ours = k.long(4, 7, s.data)
+	s.asked = k.syncAcked(s.ours, "the long message").drqid
+	k.ch.handle()
+	k.send(k.answer(pkSyncAck, s.theirs.srqid, s.drqid))
+	s.run()
+	got.ok().received(k.p, 4, 4, in)
 	k.finish()
 }
 

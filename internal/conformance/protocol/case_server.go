@@ -289,6 +289,8 @@ func doneFromAll(t *T) {
 			m.silent("client 0 has not sent DONE")
 		}
 	}
+	ms[0].submits(pPID, u64(7))
+	takeAll(ms, pPID, 1, u64(7)) // DONE would be there before it
 	ms[0].done()
 	for _, m := range ms {
 		m.takesDone()

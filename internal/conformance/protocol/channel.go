@@ -123,7 +123,7 @@ func (ch *channel) take(p packet) error {
 	if p.typ == pkProtoAck && !ch.watched(p.dest) {
 		return nil
 	}
-	if ch.j.control.take(ch, p) {
+	if ch.j.control.answered(&p) || ch.j.control.take(ch, p) {
 		return nil
 	}
 	ch.mu.Lock()
@@ -333,7 +333,8 @@ func (ch *channel) empty(why string) {
 
 // stays looks whether something has come that must not, FINI included.
 func (ch *channel) stays(why string) {
-	time.Sleep(glance)
+	ch.watchFor(glance, func() bool { return len(ch.queue) > 0 || ch.err != nil || ch.fini })
+	ch.probe()
 	ch.empty(why)
 	if ch.finished() {
 		ch.t.Fatalf("%s: FINI came: %s", ch.c.name, why)

@@ -164,10 +164,12 @@ func same(format string, args ...any) func(int) string {
 	return func(int) string { return fmt.Sprintf(format, args...) }
 }
 
-// still watches all channels for a moment: nothing may come.
+// still watches all channels for a moment, and then until the IUT has said something on
+// each: nothing else may come.
 func (j *job) still(why string) {
 	j.channels[0].watch(glance)
 	for _, ch := range j.channels {
+		ch.probe()
 		ch.empty(why)
 	}
 }

@@ -217,10 +217,6 @@ func before(b []byte) string {
 	return shortHex(b) + ", then "
 }
 
-// glance is how long a connection on which nothing may come is watched. What proves
-// silence is the order of events, as a rule; this is for what is on its way.
-const glance = 100 * time.Millisecond
-
 // silent looks whether something came that must not.
 func (c *conn) silent(why string) {
 	b, err := c.tryRead(1, glance)

@@ -26,13 +26,15 @@ type control struct {
 	waiting map[procID][]*call // by proc of the IUT, oldest first
 	long    map[uint64]*reply  // replies in several packets, by drqid
 	acks    map[uint64]chan packet
-	last    uint64 // request ID
+	probes  map[uint64]chan struct{} // by srqid, closed when the answer comes
+	last    uint64                   // request ID
 }
 
 // Request IDs of commands and their replies; scripts choose smaller ones.
 const (
 	controlRequests = 1 << 40
 	controlReplies  = 1 << 41
+	controlProbes   = 1 << 42
 )
 
 // reply is one that has not arrived completely.
@@ -53,7 +55,7 @@ type call struct {
 }
 
 func newControl(j *job) *control {
-	return &control{j: j, waiting: map[procID][]*call{}, long: map[uint64]*reply{}, acks: map[uint64]chan packet{}, last: controlRequests}
+	return &control{j: j, waiting: map[procID][]*call{}, long: map[uint64]*reply{}, acks: map[uint64]chan packet{}, probes: map[uint64]chan struct{}{}, last: controlRequests}
 }
 
 // begin is called when the job's procs are known.
@@ -163,6 +165,14 @@ func (x *call) pending() bool {
 		return false
 	default:
 		return true
+	}
+}
+
+// over waits for the reply, but only so long.
+func (x *call) over(d time.Duration) {
+	select {
+	case <-x.done:
+	case <-time.After(d):
 	}
 }
 

@@ -180,10 +180,12 @@ func (k *talk) continues(p, first *packet, drqid uint64, what string) {
 	k.isMessage(p, first.tag, first.cid, int(first.lsrank), int(first.msglen), "a continuation of "+what)
 }
 
-// still watches a channel for a moment: nothing may come. Where the program can be
-// asked quiet is better, as it proves it.
+// still watches a channel for a moment, and then until the IUT has said something:
+// nothing else may come. Where the program can be asked quiet is better, as it proves
+// that of all channels.
 func (ch *channel) still(why string) {
 	ch.watch(glance)
+	ch.probe()
 	ch.empty(why)
 }
 
@@ -191,12 +193,6 @@ func (ch *channel) still(why string) {
 // ended, but only so long.
 func (ch *channel) watch(d time.Duration) {
 	ch.watchFor(d, func() bool { return len(ch.queue) > 0 || ch.err != nil })
-}
-
-// watchErr is watch for the end, whatever comes before it.
-func (ch *channel) watchErr(d time.Duration) (err error) {
-	ch.watchFor(d, func() bool { err = ch.err; return err != nil })
-	return err
 }
 
 // watchFor waits until over says so; it is called with mu held.

@@ -1,0 +1,101 @@
+package protocol
+
+import "time"
+
+// glance is how long a connection on which nothing may come is watched at least. What
+// proves silence is the order of events; this is for where there is none, and for an
+// IUT that needs a moment to do wrong.
+const glance = 100 * time.Millisecond
+
+// while is how long something is waited for that an IUT need not say.
+const while = 10 * glance
+
+// probe has the IUT say something on a channel: a channel keeps its order, so whatever
+// was sent before has come then. It asks each proc behind the channel to cancel a
+// message that never was. An MPI must answer that by itself, whatever its program waits
+// for; one that does not is not waited for long, other cases judge it.
+func (ch *channel) probe() {
+	from := ch.prober()
+	if from == nil {
+		return
+	}
+	end := time.After(while)
+	for _, to := range ch.remote.procs {
+		if !ch.room(from.id, to.id) {
+			continue
+		}
+		id, answered := ch.j.control.expectAnswer()
+		if ch.write(&packet{typ: pkCancel, src: from.id, dest: to.id, srqid: id}) != nil {
+			return // its reader has noticed
+		}
+		if !ch.until(answered, end) {
+			return
+		}
+	}
+}
+
+// prober is the proc of the tester that asks. Its windows must be open and nobody else's
+// business.
+func (ch *channel) prober() *proc {
+	self := ch.j.control.self
+	if self != nil && self.host == ch.local {
+		return self
+	}
+	ch.mu.Lock()
+	defer ch.mu.Unlock()
+	if ch.manual {
+		return nil
+	}
+	return ch.local.procs[len(ch.local.procs)-1]
+}
+
+// room tells whether one more packet may be sent now.
+func (ch *channel) room(from, to procID) bool {
+	ch.mu.Lock()
+	defer ch.mu.Unlock()
+	w := ch.window(from, to)
+	return w.sent-w.acked*int(ch.j.ackmark) < int(ch.j.hiwater)
+}
+
+// until waits for the answer, unless the channel ends or it takes too long.
+func (ch *channel) until(answered <-chan struct{}, end <-chan time.Time) bool {
+	for {
+		ch.mu.Lock()
+		change, broken := ch.change, ch.err != nil
+		ch.mu.Unlock()
+		if broken {
+			return false
+		}
+		select {
+		case <-answered:
+			return true
+		case <-change:
+		case <-end:
+			return false
+		}
+	}
+}
+
+// expectAnswer gives a request ID and what is closed when CANCELNO comes for it.
+func (c *control) expectAnswer() (id uint64, answered <-chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last++
+	id = controlProbes + c.last
+	done := make(chan struct{})
+	c.probes[id] = done
+	return id, done
+}
+
+// answered tells whether the packet is the answer to a probe.
+func (c *control) answered(p *packet) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	done := c.probes[p.srqid]
+	if p.typ != pkCancelNo || done == nil {
+		return false
+	}
+	close(done)
+	delete(c.probes, p.srqid)
+	return true
+}
