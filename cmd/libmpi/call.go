@@ -136,8 +136,9 @@ func handlerOf(o *object) *errhandler {
 		if h := o.handler.Load(); h != nil {
 			return h
 		}
+		return errorsAreFatal
 	}
-	return errorsAreFatal
+	return afterwards
 }
 
 // exitStatus tells the class of an error, as far as it fits.

@@ -66,3 +66,52 @@ func abiCommConnect(name, info uintptr, root int32, c, out uintptr) int32 {
 		return c.Connect(port, i, int(root))
 	})
 }
+
+// naming is a call about a service's name.
+func naming(fn string, service, info uintptr, f func(name string, i *mpi.Info) error) int32 {
+	return on(fn, 0, func() error {
+		name, err := text("service_name", service, 1<<16)
+		if err != nil {
+			return err
+		}
+		i, err := infoOf(info)
+		if err != nil {
+			return err
+		}
+		return f(name, i)
+	})
+}
+
+//export abiPublishName
+func abiPublishName(service, info, name uintptr) int32 {
+	return naming("Publish_name", service, info, func(s string, i *mpi.Info) error {
+		port, err := text("port_name", name, maxPortName)
+		if err != nil {
+			return err
+		}
+		return mpi.PublishName(s, i, port)
+	})
+}
+
+//export abiUnpublishName
+func abiUnpublishName(service, info, name uintptr) int32 {
+	return naming("Unpublish_name", service, info, func(s string, i *mpi.Info) error {
+		port, err := text("port_name", name, maxPortName)
+		if err != nil {
+			return err
+		}
+		return mpi.UnpublishName(s, i, port)
+	})
+}
+
+//export abiLookupName
+func abiLookupName(service, info, name uintptr) int32 {
+	return naming("Lookup_name", service, info, func(s string, i *mpi.Info) error {
+		port, err := mpi.LookupName(s, i)
+		if err != nil {
+			return err
+		}
+		_, err = putText("port_name", name, maxPortName, port)
+		return err
+	})
+}

@@ -12,6 +12,7 @@ import "C"
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	"github.com/openimpi/impi/core/mpi"
 )
@@ -46,19 +47,22 @@ func threadLevel(required int32) int32 {
 	return min(max((required+1023)/1024*1024, threadSingle), threadMultiple)
 }
 
+// started and ended tell that MPI_Init and MPI_Finalize were called.
+var started, ended atomic.Bool
+
 func initialize(fn string, given int32) int32 {
 	return anytime(fn, func() error {
-		if err := mpi.Init(); err != nil {
+		if ended.Load() {
+			return mpi.ErrFinalized
+		}
+		if !started.CompareAndSwap(false, true) {
+			return mpi.ErrInitialized
+		}
+		if err := join(); err != nil {
+			started.Store(false)
 			return err
 		}
 		level, mainThread = given, C.thisThread()
-		w := &commObject{Comm: mpi.World(), object: object{sort: "Comm", handle: commWorld}}
-		s := &commObject{Comm: mpi.Self(), object: object{sort: "Comm", handle: commSelf}}
-		commHandles.Store(w.Comm, w.handle)
-		commHandles.Store(s.Comm, s.handle)
-		world.Store(w)
-		self.Store(s)
-		phase.Store(during)
 		return nil
 	})
 }
@@ -66,22 +70,28 @@ func initialize(fn string, given int32) int32 {
 //export abiFinalize
 func abiFinalize() int32 {
 	return on("Finalize", 0, func() error {
-		if err := mpi.Finalize(); err != nil {
+		if !started.Load() {
+			return mpi.ErrNotInitialized
+		}
+		if ended.Load() {
+			return mpi.ErrFinalized
+		}
+		if err := leave(); err != nil {
 			return err
 		}
-		phase.Store(finally)
+		ended.Store(true)
 		return nil
 	})
 }
 
 //export abiInitialized
 func abiInitialized(flag uintptr) int32 {
-	return anytime("Initialized", func() error { return putFlag("flag", flag, phase.Load() != before) })
+	return anytime("Initialized", func() error { return putFlag("flag", flag, started.Load()) })
 }
 
 //export abiFinalized
 func abiFinalized(flag uintptr) int32 {
-	return anytime("Finalized", func() error { return putFlag("flag", flag, phase.Load() == finally) })
+	return anytime("Finalized", func() error { return putFlag("flag", flag, ended.Load()) })
 }
 
 //export abiQueryThread

@@ -29,9 +29,6 @@ int MPI_Query_thread(int *provided) __attribute__((weak, alias("PMPI_Query_threa
 int PMPI_Is_thread_main(int *flag) { return abiIsThreadMain(W(flag)); }
 int MPI_Is_thread_main(int *flag) __attribute__((weak, alias("PMPI_Is_thread_main")));
 
-int PMPI_Get_version(int *version, int *subversion) { return abiUnsupported(8, 0, 0); }
-int MPI_Get_version(int *version, int *subversion) __attribute__((weak, alias("PMPI_Get_version")));
-
 int PMPI_Get_library_version(char *version, int *resultlen) { return abiGetLibraryVersion(W(version), W(resultlen)); }
 int MPI_Get_library_version(char *version, int *resultlen) __attribute__((weak, alias("PMPI_Get_library_version")));
 
@@ -41,98 +38,29 @@ int MPI_Get_processor_name(char *name, int *resultlen) __attribute__((weak, alia
 int PMPI_Get_hw_resource_info(MPI_Info *hw_info) { return abiUnsupported(11, 0, 0); }
 int MPI_Get_hw_resource_info(MPI_Info *hw_info) __attribute__((weak, alias("PMPI_Get_hw_resource_info")));
 
-int PMPI_Alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr) { return abiUnsupported(15, 0, 0); }
+int PMPI_Alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr) { return abiAllocMem(size, W(info), W(baseptr)); }
 int MPI_Alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr) __attribute__((weak, alias("PMPI_Alloc_mem")));
 
-int PMPI_Free_mem(void *base) { return abiUnsupported(16, 0, 0); }
+int PMPI_Free_mem(void *base) { return abiFreeMem(W(base)); }
 int MPI_Free_mem(void *base) __attribute__((weak, alias("PMPI_Free_mem")));
 
-int PMPI_Get_address(const void *location, MPI_Aint *address) { return abiUnsupported(17, 0, 0); }
+int PMPI_Get_address(const void *location, MPI_Aint *address) { return abiGetAddress(W(location), W(address)); }
 int MPI_Get_address(const void *location, MPI_Aint *address) __attribute__((weak, alias("PMPI_Get_address")));
 
-int PMPI_Abi_get_version(int *abi_major, int *abi_minor) { return abiUnsupported(20, 0, 0); }
-int MPI_Abi_get_version(int *abi_major, int *abi_minor) __attribute__((weak, alias("PMPI_Abi_get_version")));
-
-int PMPI_Abi_get_info(MPI_Info *info) { return abiUnsupported(21, 0, 0); }
+int PMPI_Abi_get_info(MPI_Info *info) { return abiAbiGetInfo(W(info)); }
 int MPI_Abi_get_info(MPI_Info *info) __attribute__((weak, alias("PMPI_Abi_get_info")));
 
-int PMPI_Abi_get_fortran_info(MPI_Info *info) { return abiUnsupported(22, 0, 0); }
+int PMPI_Abi_get_fortran_info(MPI_Info *info) { return abiAbiGetFortranInfo(W(info)); }
 int MPI_Abi_get_fortran_info(MPI_Info *info) __attribute__((weak, alias("PMPI_Abi_get_fortran_info")));
 
-int PMPI_Abi_set_fortran_info(MPI_Info info) { return abiUnsupported(23, 0, 0); }
+int PMPI_Abi_set_fortran_info(MPI_Info info) { return abiAbiSetFortranInfo(W(info)); }
 int MPI_Abi_set_fortran_info(MPI_Info info) __attribute__((weak, alias("PMPI_Abi_set_fortran_info")));
 
-int PMPI_Abi_get_fortran_booleans(int logical_size, void *logical_true, void *logical_false, int *is_set) { return abiUnsupported(24, 0, 0); }
+int PMPI_Abi_get_fortran_booleans(int logical_size, void *logical_true, void *logical_false, int *is_set) { return abiAbiGetFortranBooleans(logical_size, W(logical_true), W(logical_false), W(is_set)); }
 int MPI_Abi_get_fortran_booleans(int logical_size, void *logical_true, void *logical_false, int *is_set) __attribute__((weak, alias("PMPI_Abi_get_fortran_booleans")));
 
-int PMPI_Abi_set_fortran_booleans(int logical_size, void *logical_true, void *logical_false) { return abiUnsupported(25, 0, 0); }
+int PMPI_Abi_set_fortran_booleans(int logical_size, void *logical_true, void *logical_false) { return abiAbiSetFortranBooleans(logical_size, W(logical_true), W(logical_false)); }
 int MPI_Abi_set_fortran_booleans(int logical_size, void *logical_true, void *logical_false) __attribute__((weak, alias("PMPI_Abi_set_fortran_booleans")));
-
-int PMPI_Comm_toint(MPI_Comm comm) { return abiUnsupported(26, 1, W(comm)); }
-int MPI_Comm_toint(MPI_Comm comm) __attribute__((weak, alias("PMPI_Comm_toint")));
-
-MPI_Comm PMPI_Comm_fromint(int comm) { return 0; }
-MPI_Comm MPI_Comm_fromint(int comm) __attribute__((weak, alias("PMPI_Comm_fromint")));
-
-int PMPI_Errhandler_toint(MPI_Errhandler errhandler) { return abiUnsupported(28, 0, 0); }
-int MPI_Errhandler_toint(MPI_Errhandler errhandler) __attribute__((weak, alias("PMPI_Errhandler_toint")));
-
-MPI_Errhandler PMPI_Errhandler_fromint(int errhandler) { return 0; }
-MPI_Errhandler MPI_Errhandler_fromint(int errhandler) __attribute__((weak, alias("PMPI_Errhandler_fromint")));
-
-int PMPI_File_toint(MPI_File file) { return abiUnsupported(30, 3, W(file)); }
-int MPI_File_toint(MPI_File file) __attribute__((weak, alias("PMPI_File_toint")));
-
-MPI_File PMPI_File_fromint(int file) { return 0; }
-MPI_File MPI_File_fromint(int file) __attribute__((weak, alias("PMPI_File_fromint")));
-
-int PMPI_Group_toint(MPI_Group group) { return abiUnsupported(32, 0, 0); }
-int MPI_Group_toint(MPI_Group group) __attribute__((weak, alias("PMPI_Group_toint")));
-
-MPI_Group PMPI_Group_fromint(int group) { return 0; }
-MPI_Group MPI_Group_fromint(int group) __attribute__((weak, alias("PMPI_Group_fromint")));
-
-int PMPI_Info_toint(MPI_Info info) { return abiUnsupported(34, 0, 0); }
-int MPI_Info_toint(MPI_Info info) __attribute__((weak, alias("PMPI_Info_toint")));
-
-MPI_Info PMPI_Info_fromint(int info) { return 0; }
-MPI_Info MPI_Info_fromint(int info) __attribute__((weak, alias("PMPI_Info_fromint")));
-
-int PMPI_Message_toint(MPI_Message message) { return abiUnsupported(36, 0, 0); }
-int MPI_Message_toint(MPI_Message message) __attribute__((weak, alias("PMPI_Message_toint")));
-
-MPI_Message PMPI_Message_fromint(int message) { return 0; }
-MPI_Message MPI_Message_fromint(int message) __attribute__((weak, alias("PMPI_Message_fromint")));
-
-int PMPI_Op_toint(MPI_Op op) { return abiUnsupported(38, 0, 0); }
-int MPI_Op_toint(MPI_Op op) __attribute__((weak, alias("PMPI_Op_toint")));
-
-MPI_Op PMPI_Op_fromint(int op) { return 0; }
-MPI_Op MPI_Op_fromint(int op) __attribute__((weak, alias("PMPI_Op_fromint")));
-
-int PMPI_Request_toint(MPI_Request request) { return abiUnsupported(40, 0, 0); }
-int MPI_Request_toint(MPI_Request request) __attribute__((weak, alias("PMPI_Request_toint")));
-
-MPI_Request PMPI_Request_fromint(int request) { return 0; }
-MPI_Request MPI_Request_fromint(int request) __attribute__((weak, alias("PMPI_Request_fromint")));
-
-int PMPI_Session_toint(MPI_Session session) { return abiUnsupported(42, 4, W(session)); }
-int MPI_Session_toint(MPI_Session session) __attribute__((weak, alias("PMPI_Session_toint")));
-
-MPI_Session PMPI_Session_fromint(int session) { return 0; }
-MPI_Session MPI_Session_fromint(int session) __attribute__((weak, alias("PMPI_Session_fromint")));
-
-int PMPI_Type_toint(MPI_Datatype datatype) { return abiUnsupported(44, 0, 0); }
-int MPI_Type_toint(MPI_Datatype datatype) __attribute__((weak, alias("PMPI_Type_toint")));
-
-MPI_Datatype PMPI_Type_fromint(int datatype) { return 0; }
-MPI_Datatype MPI_Type_fromint(int datatype) __attribute__((weak, alias("PMPI_Type_fromint")));
-
-int PMPI_Win_toint(MPI_Win win) { return abiUnsupported(46, 2, W(win)); }
-int MPI_Win_toint(MPI_Win win) __attribute__((weak, alias("PMPI_Win_toint")));
-
-MPI_Win PMPI_Win_fromint(int win) { return 0; }
-MPI_Win MPI_Win_fromint(int win) __attribute__((weak, alias("PMPI_Win_fromint")));
 
 int PMPI_Error_class(int errorcode, int *errorclass) { return abiErrorClass(errorcode, W(errorclass)); }
 int MPI_Error_class(int errorcode, int *errorclass) __attribute__((weak, alias("PMPI_Error_class")));
@@ -200,37 +128,37 @@ int MPI_File_call_errhandler(MPI_File fh, int errorcode) __attribute__((weak, al
 int PMPI_Session_create_errhandler(MPI_Session_errhandler_function *session_errhandler_fn, MPI_Errhandler *errhandler) { return abiSessionCreateErrhandler(W(session_errhandler_fn), W(errhandler)); }
 int MPI_Session_create_errhandler(MPI_Session_errhandler_function *session_errhandler_fn, MPI_Errhandler *errhandler) __attribute__((weak, alias("PMPI_Session_create_errhandler")));
 
-int PMPI_Session_set_errhandler(MPI_Session session, MPI_Errhandler errhandler) { return abiUnsupported(70, 4, W(session)); }
+int PMPI_Session_set_errhandler(MPI_Session session, MPI_Errhandler errhandler) { return abiSessionSetErrhandler(W(session), W(errhandler)); }
 int MPI_Session_set_errhandler(MPI_Session session, MPI_Errhandler errhandler) __attribute__((weak, alias("PMPI_Session_set_errhandler")));
 
-int PMPI_Session_get_errhandler(MPI_Session session, MPI_Errhandler *errhandler) { return abiUnsupported(71, 4, W(session)); }
+int PMPI_Session_get_errhandler(MPI_Session session, MPI_Errhandler *errhandler) { return abiSessionGetErrhandler(W(session), W(errhandler)); }
 int MPI_Session_get_errhandler(MPI_Session session, MPI_Errhandler *errhandler) __attribute__((weak, alias("PMPI_Session_get_errhandler")));
 
-int PMPI_Session_call_errhandler(MPI_Session session, int errorcode) { return abiUnsupported(72, 4, W(session)); }
+int PMPI_Session_call_errhandler(MPI_Session session, int errorcode) { return abiSessionCallErrhandler(W(session), errorcode); }
 int MPI_Session_call_errhandler(MPI_Session session, int errorcode) __attribute__((weak, alias("PMPI_Session_call_errhandler")));
 
-int PMPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session) { return abiUnsupported(73, 0, 0); }
+int PMPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session) { return abiSessionInit(W(info), W(errhandler), W(session)); }
 int MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session) __attribute__((weak, alias("PMPI_Session_init")));
 
-int PMPI_Session_finalize(MPI_Session *session) { return abiUnsupported(74, 0, 0); }
+int PMPI_Session_finalize(MPI_Session *session) { return abiSessionFinalize(W(session)); }
 int MPI_Session_finalize(MPI_Session *session) __attribute__((weak, alias("PMPI_Session_finalize")));
 
-int PMPI_Session_get_info(MPI_Session session, MPI_Info *info_used) { return abiUnsupported(75, 4, W(session)); }
+int PMPI_Session_get_info(MPI_Session session, MPI_Info *info_used) { return abiSessionGetInfo(W(session), W(info_used)); }
 int MPI_Session_get_info(MPI_Session session, MPI_Info *info_used) __attribute__((weak, alias("PMPI_Session_get_info")));
 
-int PMPI_Session_get_num_psets(MPI_Session session, MPI_Info info, int *npset_names) { return abiUnsupported(76, 4, W(session)); }
+int PMPI_Session_get_num_psets(MPI_Session session, MPI_Info info, int *npset_names) { return abiSessionGetNumPsets(W(session), W(info), W(npset_names)); }
 int MPI_Session_get_num_psets(MPI_Session session, MPI_Info info, int *npset_names) __attribute__((weak, alias("PMPI_Session_get_num_psets")));
 
-int PMPI_Session_get_nth_pset(MPI_Session session, MPI_Info info, int n, int *pset_len, char *pset_name) { return abiUnsupported(77, 4, W(session)); }
+int PMPI_Session_get_nth_pset(MPI_Session session, MPI_Info info, int n, int *pset_len, char *pset_name) { return abiSessionGetNthPset(W(session), W(info), n, W(pset_len), W(pset_name)); }
 int MPI_Session_get_nth_pset(MPI_Session session, MPI_Info info, int n, int *pset_len, char *pset_name) __attribute__((weak, alias("PMPI_Session_get_nth_pset")));
 
-int PMPI_Session_get_pset_info(MPI_Session session, const char *pset_name, MPI_Info *info) { return abiUnsupported(78, 4, W(session)); }
+int PMPI_Session_get_pset_info(MPI_Session session, const char *pset_name, MPI_Info *info) { return abiSessionGetPsetInfo(W(session), W(pset_name), W(info)); }
 int MPI_Session_get_pset_info(MPI_Session session, const char *pset_name, MPI_Info *info) __attribute__((weak, alias("PMPI_Session_get_pset_info")));
 
-int PMPI_Group_from_session_pset(MPI_Session session, const char *pset_name, MPI_Group *newgroup) { return abiUnsupported(79, 4, W(session)); }
+int PMPI_Group_from_session_pset(MPI_Session session, const char *pset_name, MPI_Group *newgroup) { return abiGroupFromSessionPset(W(session), W(pset_name), W(newgroup)); }
 int MPI_Group_from_session_pset(MPI_Session session, const char *pset_name, MPI_Group *newgroup) __attribute__((weak, alias("PMPI_Group_from_session_pset")));
 
-int PMPI_Comm_create_from_group(MPI_Group group, const char *stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm *newcomm) { return abiUnsupported(80, 0, 0); }
+int PMPI_Comm_create_from_group(MPI_Group group, const char *stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm *newcomm) { return abiCommCreateFromGroup(W(group), W(stringtag), W(info), W(errhandler), W(newcomm)); }
 int MPI_Comm_create_from_group(MPI_Group group, const char *stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm *newcomm) __attribute__((weak, alias("PMPI_Comm_create_from_group")));
 
 int PMPI_Intercomm_create_from_groups(MPI_Group local_group, int local_leader, MPI_Group remote_group, int remote_leader, const char *stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm *newintercomm) { return abiUnsupported(81, 0, 0); }
@@ -1412,13 +1340,13 @@ int MPI_Comm_disconnect(MPI_Comm *comm) __attribute__((weak, alias("PMPI_Comm_di
 int PMPI_Comm_join(int fd, MPI_Comm *intercomm) { return abiUnsupported(473, 0, 0); }
 int MPI_Comm_join(int fd, MPI_Comm *intercomm) __attribute__((weak, alias("PMPI_Comm_join")));
 
-int PMPI_Publish_name(const char *service_name, MPI_Info info, const char *port_name) { return abiUnsupported(474, 0, 0); }
+int PMPI_Publish_name(const char *service_name, MPI_Info info, const char *port_name) { return abiPublishName(W(service_name), W(info), W(port_name)); }
 int MPI_Publish_name(const char *service_name, MPI_Info info, const char *port_name) __attribute__((weak, alias("PMPI_Publish_name")));
 
-int PMPI_Unpublish_name(const char *service_name, MPI_Info info, const char *port_name) { return abiUnsupported(475, 0, 0); }
+int PMPI_Unpublish_name(const char *service_name, MPI_Info info, const char *port_name) { return abiUnpublishName(W(service_name), W(info), W(port_name)); }
 int MPI_Unpublish_name(const char *service_name, MPI_Info info, const char *port_name) __attribute__((weak, alias("PMPI_Unpublish_name")));
 
-int PMPI_Lookup_name(const char *service_name, MPI_Info info, char *port_name) { return abiUnsupported(476, 0, 0); }
+int PMPI_Lookup_name(const char *service_name, MPI_Info info, char *port_name) { return abiLookupName(W(service_name), W(info), W(port_name)); }
 int MPI_Lookup_name(const char *service_name, MPI_Info info, char *port_name) __attribute__((weak, alias("PMPI_Lookup_name")));
 
 int PMPI_Win_create(void *base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win) { return abiWinCreate(W(base), size, disp_unit, W(info), W(comm), W(win), 0); }
@@ -1829,155 +1757,119 @@ int MPI_File_get_atomicity(MPI_File fh, int *flag) __attribute__((weak, alias("P
 int PMPI_File_sync(MPI_File fh) { return abiUnsupported(612, 3, W(fh)); }
 int MPI_File_sync(MPI_File fh) __attribute__((weak, alias("PMPI_File_sync")));
 
-int PMPI_T_init_thread(int required, int *provided) { return abiUnsupported(613, 0, 0); }
-int MPI_T_init_thread(int required, int *provided) __attribute__((weak, alias("PMPI_T_init_thread")));
-
-int PMPI_T_finalize(void) { return abiUnsupported(614, 0, 0); }
-int MPI_T_finalize(void) __attribute__((weak, alias("PMPI_T_finalize")));
-
-int PMPI_T_enum_get_info(MPI_T_enum enumtype, int *num, char *name, int *name_len) { return abiUnsupported(615, 0, 0); }
+int PMPI_T_enum_get_info(MPI_T_enum enumtype, int *num, char *name, int *name_len) { return MPI_T_ERR_NOT_SUPPORTED; }
 int MPI_T_enum_get_info(MPI_T_enum enumtype, int *num, char *name, int *name_len) __attribute__((weak, alias("PMPI_T_enum_get_info")));
 
-int PMPI_T_enum_get_item(MPI_T_enum enumtype, int index, int *value, char *name, int *name_len) { return abiUnsupported(616, 0, 0); }
+int PMPI_T_enum_get_item(MPI_T_enum enumtype, int index, int *value, char *name, int *name_len) { return MPI_T_ERR_NOT_SUPPORTED; }
 int MPI_T_enum_get_item(MPI_T_enum enumtype, int index, int *value, char *name, int *name_len) __attribute__((weak, alias("PMPI_T_enum_get_item")));
 
-int PMPI_T_cvar_get_num(int *num_cvar) { return abiUnsupported(617, 0, 0); }
-int MPI_T_cvar_get_num(int *num_cvar) __attribute__((weak, alias("PMPI_T_cvar_get_num")));
-
-int PMPI_T_cvar_get_info(int cvar_index, char *name, int *name_len, int *verbosity, MPI_Datatype *datatype, MPI_T_enum *enumtype, char *desc, int *desc_len, int *bind, int *scope) { return abiUnsupported(618, 0, 0); }
+int PMPI_T_cvar_get_info(int cvar_index, char *name, int *name_len, int *verbosity, MPI_Datatype *datatype, MPI_T_enum *enumtype, char *desc, int *desc_len, int *bind, int *scope) { return MPI_T_ERR_NOT_SUPPORTED; }
 int MPI_T_cvar_get_info(int cvar_index, char *name, int *name_len, int *verbosity, MPI_Datatype *datatype, MPI_T_enum *enumtype, char *desc, int *desc_len, int *bind, int *scope) __attribute__((weak, alias("PMPI_T_cvar_get_info")));
 
-int PMPI_T_cvar_get_index(const char *name, int *cvar_index) { return abiUnsupported(619, 0, 0); }
-int MPI_T_cvar_get_index(const char *name, int *cvar_index) __attribute__((weak, alias("PMPI_T_cvar_get_index")));
-
-int PMPI_T_cvar_handle_alloc(int cvar_index, void *obj_handle, MPI_T_cvar_handle *handle, int *count) { return abiUnsupported(620, 0, 0); }
+int PMPI_T_cvar_handle_alloc(int cvar_index, void *obj_handle, MPI_T_cvar_handle *handle, int *count) { return MPI_T_ERR_NOT_SUPPORTED; }
 int MPI_T_cvar_handle_alloc(int cvar_index, void *obj_handle, MPI_T_cvar_handle *handle, int *count) __attribute__((weak, alias("PMPI_T_cvar_handle_alloc")));
 
-int PMPI_T_cvar_handle_free(MPI_T_cvar_handle *handle) { return abiUnsupported(621, 0, 0); }
+int PMPI_T_cvar_handle_free(MPI_T_cvar_handle *handle) { return MPI_T_ERR_NOT_SUPPORTED; }
 int MPI_T_cvar_handle_free(MPI_T_cvar_handle *handle) __attribute__((weak, alias("PMPI_T_cvar_handle_free")));
 
-int PMPI_T_cvar_read(MPI_T_cvar_handle handle, void *buf) { return abiUnsupported(622, 0, 0); }
+int PMPI_T_cvar_read(MPI_T_cvar_handle handle, void *buf) { return MPI_T_ERR_NOT_SUPPORTED; }
 int MPI_T_cvar_read(MPI_T_cvar_handle handle, void *buf) __attribute__((weak, alias("PMPI_T_cvar_read")));
 
-int PMPI_T_cvar_write(MPI_T_cvar_handle handle, const void *buf) { return abiUnsupported(623, 0, 0); }
+int PMPI_T_cvar_write(MPI_T_cvar_handle handle, const void *buf) { return MPI_T_ERR_NOT_SUPPORTED; }
 int MPI_T_cvar_write(MPI_T_cvar_handle handle, const void *buf) __attribute__((weak, alias("PMPI_T_cvar_write")));
 
-int PMPI_T_pvar_get_num(int *num_pvar) { return abiUnsupported(624, 0, 0); }
-int MPI_T_pvar_get_num(int *num_pvar) __attribute__((weak, alias("PMPI_T_pvar_get_num")));
-
-int PMPI_T_pvar_get_info(int pvar_index, char *name, int *name_len, int *verbosity, int *var_class, MPI_Datatype *datatype, MPI_T_enum *enumtype, char *desc, int *desc_len, int *bind, int *readonly, int *continuous, int *atomic) { return abiUnsupported(625, 0, 0); }
+int PMPI_T_pvar_get_info(int pvar_index, char *name, int *name_len, int *verbosity, int *var_class, MPI_Datatype *datatype, MPI_T_enum *enumtype, char *desc, int *desc_len, int *bind, int *readonly, int *continuous, int *atomic) { return MPI_T_ERR_NOT_SUPPORTED; }
 int MPI_T_pvar_get_info(int pvar_index, char *name, int *name_len, int *verbosity, int *var_class, MPI_Datatype *datatype, MPI_T_enum *enumtype, char *desc, int *desc_len, int *bind, int *readonly, int *continuous, int *atomic) __attribute__((weak, alias("PMPI_T_pvar_get_info")));
 
-int PMPI_T_pvar_get_index(const char *name, int var_class, int *pvar_index) { return abiUnsupported(626, 0, 0); }
-int MPI_T_pvar_get_index(const char *name, int var_class, int *pvar_index) __attribute__((weak, alias("PMPI_T_pvar_get_index")));
-
-int PMPI_T_pvar_session_create(MPI_T_pvar_session *pe_session) { return abiUnsupported(627, 0, 0); }
+int PMPI_T_pvar_session_create(MPI_T_pvar_session *pe_session) { return MPI_T_ERR_NOT_SUPPORTED; }
 int MPI_T_pvar_session_create(MPI_T_pvar_session *pe_session) __attribute__((weak, alias("PMPI_T_pvar_session_create")));
 
-int PMPI_T_pvar_session_free(MPI_T_pvar_session *pe_session) { return abiUnsupported(628, 0, 0); }
+int PMPI_T_pvar_session_free(MPI_T_pvar_session *pe_session) { return MPI_T_ERR_NOT_SUPPORTED; }
 int MPI_T_pvar_session_free(MPI_T_pvar_session *pe_session) __attribute__((weak, alias("PMPI_T_pvar_session_free")));
 
-int PMPI_T_pvar_handle_alloc(MPI_T_pvar_session pe_session, int pvar_index, void *obj_handle, MPI_T_pvar_handle *handle, int *count) { return abiUnsupported(629, 0, 0); }
+int PMPI_T_pvar_handle_alloc(MPI_T_pvar_session pe_session, int pvar_index, void *obj_handle, MPI_T_pvar_handle *handle, int *count) { return MPI_T_ERR_NOT_SUPPORTED; }
 int MPI_T_pvar_handle_alloc(MPI_T_pvar_session pe_session, int pvar_index, void *obj_handle, MPI_T_pvar_handle *handle, int *count) __attribute__((weak, alias("PMPI_T_pvar_handle_alloc")));
 
-int PMPI_T_pvar_handle_free(MPI_T_pvar_session pe_session, MPI_T_pvar_handle *handle) { return abiUnsupported(630, 0, 0); }
+int PMPI_T_pvar_handle_free(MPI_T_pvar_session pe_session, MPI_T_pvar_handle *handle) { return MPI_T_ERR_NOT_SUPPORTED; }
 int MPI_T_pvar_handle_free(MPI_T_pvar_session pe_session, MPI_T_pvar_handle *handle) __attribute__((weak, alias("PMPI_T_pvar_handle_free")));
 
-int PMPI_T_pvar_start(MPI_T_pvar_session pe_session, MPI_T_pvar_handle handle) { return abiUnsupported(631, 0, 0); }
+int PMPI_T_pvar_start(MPI_T_pvar_session pe_session, MPI_T_pvar_handle handle) { return MPI_T_ERR_NOT_SUPPORTED; }
 int MPI_T_pvar_start(MPI_T_pvar_session pe_session, MPI_T_pvar_handle handle) __attribute__((weak, alias("PMPI_T_pvar_start")));
 
-int PMPI_T_pvar_stop(MPI_T_pvar_session pe_session, MPI_T_pvar_handle handle) { return abiUnsupported(632, 0, 0); }
+int PMPI_T_pvar_stop(MPI_T_pvar_session pe_session, MPI_T_pvar_handle handle) { return MPI_T_ERR_NOT_SUPPORTED; }
 int MPI_T_pvar_stop(MPI_T_pvar_session pe_session, MPI_T_pvar_handle handle) __attribute__((weak, alias("PMPI_T_pvar_stop")));
 
-int PMPI_T_pvar_read(MPI_T_pvar_session pe_session, MPI_T_pvar_handle handle, void *buf) { return abiUnsupported(633, 0, 0); }
+int PMPI_T_pvar_read(MPI_T_pvar_session pe_session, MPI_T_pvar_handle handle, void *buf) { return MPI_T_ERR_NOT_SUPPORTED; }
 int MPI_T_pvar_read(MPI_T_pvar_session pe_session, MPI_T_pvar_handle handle, void *buf) __attribute__((weak, alias("PMPI_T_pvar_read")));
 
-int PMPI_T_pvar_write(MPI_T_pvar_session pe_session, MPI_T_pvar_handle handle, const void *buf) { return abiUnsupported(634, 0, 0); }
+int PMPI_T_pvar_write(MPI_T_pvar_session pe_session, MPI_T_pvar_handle handle, const void *buf) { return MPI_T_ERR_NOT_SUPPORTED; }
 int MPI_T_pvar_write(MPI_T_pvar_session pe_session, MPI_T_pvar_handle handle, const void *buf) __attribute__((weak, alias("PMPI_T_pvar_write")));
 
-int PMPI_T_pvar_reset(MPI_T_pvar_session pe_session, MPI_T_pvar_handle handle) { return abiUnsupported(635, 0, 0); }
+int PMPI_T_pvar_reset(MPI_T_pvar_session pe_session, MPI_T_pvar_handle handle) { return MPI_T_ERR_NOT_SUPPORTED; }
 int MPI_T_pvar_reset(MPI_T_pvar_session pe_session, MPI_T_pvar_handle handle) __attribute__((weak, alias("PMPI_T_pvar_reset")));
 
-int PMPI_T_pvar_readreset(MPI_T_pvar_session pe_session, MPI_T_pvar_handle handle, void *buf) { return abiUnsupported(636, 0, 0); }
+int PMPI_T_pvar_readreset(MPI_T_pvar_session pe_session, MPI_T_pvar_handle handle, void *buf) { return MPI_T_ERR_NOT_SUPPORTED; }
 int MPI_T_pvar_readreset(MPI_T_pvar_session pe_session, MPI_T_pvar_handle handle, void *buf) __attribute__((weak, alias("PMPI_T_pvar_readreset")));
 
-int PMPI_T_category_get_num(int *num_cat) { return abiUnsupported(637, 0, 0); }
-int MPI_T_category_get_num(int *num_cat) __attribute__((weak, alias("PMPI_T_category_get_num")));
-
-int PMPI_T_category_get_info(int cat_index, char *name, int *name_len, char *desc, int *desc_len, int *num_cvars, int *num_pvars, int *num_categories) { return abiUnsupported(638, 0, 0); }
+int PMPI_T_category_get_info(int cat_index, char *name, int *name_len, char *desc, int *desc_len, int *num_cvars, int *num_pvars, int *num_categories) { return MPI_T_ERR_NOT_SUPPORTED; }
 int MPI_T_category_get_info(int cat_index, char *name, int *name_len, char *desc, int *desc_len, int *num_cvars, int *num_pvars, int *num_categories) __attribute__((weak, alias("PMPI_T_category_get_info")));
 
-int PMPI_T_category_get_num_events(int cat_index, int *num_events) { return abiUnsupported(639, 0, 0); }
+int PMPI_T_category_get_num_events(int cat_index, int *num_events) { return MPI_T_ERR_NOT_SUPPORTED; }
 int MPI_T_category_get_num_events(int cat_index, int *num_events) __attribute__((weak, alias("PMPI_T_category_get_num_events")));
 
-int PMPI_T_category_get_index(const char *name, int *cat_index) { return abiUnsupported(640, 0, 0); }
-int MPI_T_category_get_index(const char *name, int *cat_index) __attribute__((weak, alias("PMPI_T_category_get_index")));
-
-int PMPI_T_category_get_cvars(int cat_index, int len, int indices[]) { return abiUnsupported(641, 0, 0); }
+int PMPI_T_category_get_cvars(int cat_index, int len, int indices[]) { return MPI_T_ERR_NOT_SUPPORTED; }
 int MPI_T_category_get_cvars(int cat_index, int len, int indices[]) __attribute__((weak, alias("PMPI_T_category_get_cvars")));
 
-int PMPI_T_category_get_pvars(int cat_index, int len, int indices[]) { return abiUnsupported(642, 0, 0); }
+int PMPI_T_category_get_pvars(int cat_index, int len, int indices[]) { return MPI_T_ERR_NOT_SUPPORTED; }
 int MPI_T_category_get_pvars(int cat_index, int len, int indices[]) __attribute__((weak, alias("PMPI_T_category_get_pvars")));
 
-int PMPI_T_category_get_events(int cat_index, int len, int indices[]) { return abiUnsupported(643, 0, 0); }
+int PMPI_T_category_get_events(int cat_index, int len, int indices[]) { return MPI_T_ERR_NOT_SUPPORTED; }
 int MPI_T_category_get_events(int cat_index, int len, int indices[]) __attribute__((weak, alias("PMPI_T_category_get_events")));
 
-int PMPI_T_category_get_categories(int cat_index, int len, int indices[]) { return abiUnsupported(644, 0, 0); }
+int PMPI_T_category_get_categories(int cat_index, int len, int indices[]) { return MPI_T_ERR_NOT_SUPPORTED; }
 int MPI_T_category_get_categories(int cat_index, int len, int indices[]) __attribute__((weak, alias("PMPI_T_category_get_categories")));
 
-int PMPI_T_category_changed(int *update_number) { return abiUnsupported(645, 0, 0); }
-int MPI_T_category_changed(int *update_number) __attribute__((weak, alias("PMPI_T_category_changed")));
-
-int PMPI_T_source_get_num(int *num_sources) { return abiUnsupported(646, 0, 0); }
-int MPI_T_source_get_num(int *num_sources) __attribute__((weak, alias("PMPI_T_source_get_num")));
-
-int PMPI_T_source_get_info(int source_index, char *name, int *name_len, char *desc, int *desc_len, MPI_T_source_order *ordering, MPI_Count *ticks_per_second, MPI_Count *max_ticks, MPI_Info *info) { return abiUnsupported(647, 0, 0); }
+int PMPI_T_source_get_info(int source_index, char *name, int *name_len, char *desc, int *desc_len, MPI_T_source_order *ordering, MPI_Count *ticks_per_second, MPI_Count *max_ticks, MPI_Info *info) { return MPI_T_ERR_NOT_SUPPORTED; }
 int MPI_T_source_get_info(int source_index, char *name, int *name_len, char *desc, int *desc_len, MPI_T_source_order *ordering, MPI_Count *ticks_per_second, MPI_Count *max_ticks, MPI_Info *info) __attribute__((weak, alias("PMPI_T_source_get_info")));
 
-int PMPI_T_source_get_timestamp(int source_index, MPI_Count *timestamp) { return abiUnsupported(648, 0, 0); }
+int PMPI_T_source_get_timestamp(int source_index, MPI_Count *timestamp) { return MPI_T_ERR_NOT_SUPPORTED; }
 int MPI_T_source_get_timestamp(int source_index, MPI_Count *timestamp) __attribute__((weak, alias("PMPI_T_source_get_timestamp")));
 
-int PMPI_T_event_get_num(int *num_events) { return abiUnsupported(649, 0, 0); }
-int MPI_T_event_get_num(int *num_events) __attribute__((weak, alias("PMPI_T_event_get_num")));
-
-int PMPI_T_event_get_info(int event_index, char *name, int *name_len, int *verbosity, MPI_Datatype array_of_datatypes[], MPI_Aint array_of_displacements[], int *num_elements, MPI_T_enum *enumtype, MPI_Info *info, char *desc, int *desc_len, int *bind) { return abiUnsupported(650, 0, 0); }
+int PMPI_T_event_get_info(int event_index, char *name, int *name_len, int *verbosity, MPI_Datatype array_of_datatypes[], MPI_Aint array_of_displacements[], int *num_elements, MPI_T_enum *enumtype, MPI_Info *info, char *desc, int *desc_len, int *bind) { return MPI_T_ERR_NOT_SUPPORTED; }
 int MPI_T_event_get_info(int event_index, char *name, int *name_len, int *verbosity, MPI_Datatype array_of_datatypes[], MPI_Aint array_of_displacements[], int *num_elements, MPI_T_enum *enumtype, MPI_Info *info, char *desc, int *desc_len, int *bind) __attribute__((weak, alias("PMPI_T_event_get_info")));
 
-int PMPI_T_event_get_index(const char *name, int *event_index) { return abiUnsupported(651, 0, 0); }
-int MPI_T_event_get_index(const char *name, int *event_index) __attribute__((weak, alias("PMPI_T_event_get_index")));
-
-int PMPI_T_event_handle_alloc(int event_index, void *obj_handle, MPI_Info info, MPI_T_event_registration *event_registration) { return abiUnsupported(652, 0, 0); }
+int PMPI_T_event_handle_alloc(int event_index, void *obj_handle, MPI_Info info, MPI_T_event_registration *event_registration) { return MPI_T_ERR_NOT_SUPPORTED; }
 int MPI_T_event_handle_alloc(int event_index, void *obj_handle, MPI_Info info, MPI_T_event_registration *event_registration) __attribute__((weak, alias("PMPI_T_event_handle_alloc")));
 
-int PMPI_T_event_handle_set_info(MPI_T_event_registration event_registration, MPI_Info info) { return abiUnsupported(653, 0, 0); }
+int PMPI_T_event_handle_set_info(MPI_T_event_registration event_registration, MPI_Info info) { return MPI_T_ERR_NOT_SUPPORTED; }
 int MPI_T_event_handle_set_info(MPI_T_event_registration event_registration, MPI_Info info) __attribute__((weak, alias("PMPI_T_event_handle_set_info")));
 
-int PMPI_T_event_handle_get_info(MPI_T_event_registration event_registration, MPI_Info *info_used) { return abiUnsupported(654, 0, 0); }
+int PMPI_T_event_handle_get_info(MPI_T_event_registration event_registration, MPI_Info *info_used) { return MPI_T_ERR_NOT_SUPPORTED; }
 int MPI_T_event_handle_get_info(MPI_T_event_registration event_registration, MPI_Info *info_used) __attribute__((weak, alias("PMPI_T_event_handle_get_info")));
 
-int PMPI_T_event_handle_free(MPI_T_event_registration event_registration, void *user_data, MPI_T_event_free_cb_function free_cb_function) { return abiUnsupported(655, 0, 0); }
+int PMPI_T_event_handle_free(MPI_T_event_registration event_registration, void *user_data, MPI_T_event_free_cb_function free_cb_function) { return MPI_T_ERR_NOT_SUPPORTED; }
 int MPI_T_event_handle_free(MPI_T_event_registration event_registration, void *user_data, MPI_T_event_free_cb_function free_cb_function) __attribute__((weak, alias("PMPI_T_event_handle_free")));
 
-int PMPI_T_event_register_callback(MPI_T_event_registration event_registration, MPI_T_cb_safety cb_safety, MPI_Info info, void *user_data, MPI_T_event_cb_function event_cb_function) { return abiUnsupported(656, 0, 0); }
+int PMPI_T_event_register_callback(MPI_T_event_registration event_registration, MPI_T_cb_safety cb_safety, MPI_Info info, void *user_data, MPI_T_event_cb_function event_cb_function) { return MPI_T_ERR_NOT_SUPPORTED; }
 int MPI_T_event_register_callback(MPI_T_event_registration event_registration, MPI_T_cb_safety cb_safety, MPI_Info info, void *user_data, MPI_T_event_cb_function event_cb_function) __attribute__((weak, alias("PMPI_T_event_register_callback")));
 
-int PMPI_T_event_callback_set_info(MPI_T_event_registration event_registration, MPI_T_cb_safety cb_safety, MPI_Info info) { return abiUnsupported(657, 0, 0); }
+int PMPI_T_event_callback_set_info(MPI_T_event_registration event_registration, MPI_T_cb_safety cb_safety, MPI_Info info) { return MPI_T_ERR_NOT_SUPPORTED; }
 int MPI_T_event_callback_set_info(MPI_T_event_registration event_registration, MPI_T_cb_safety cb_safety, MPI_Info info) __attribute__((weak, alias("PMPI_T_event_callback_set_info")));
 
-int PMPI_T_event_callback_get_info(MPI_T_event_registration event_registration, MPI_T_cb_safety cb_safety, MPI_Info *info_used) { return abiUnsupported(658, 0, 0); }
+int PMPI_T_event_callback_get_info(MPI_T_event_registration event_registration, MPI_T_cb_safety cb_safety, MPI_Info *info_used) { return MPI_T_ERR_NOT_SUPPORTED; }
 int MPI_T_event_callback_get_info(MPI_T_event_registration event_registration, MPI_T_cb_safety cb_safety, MPI_Info *info_used) __attribute__((weak, alias("PMPI_T_event_callback_get_info")));
 
-int PMPI_T_event_set_dropped_handler(MPI_T_event_registration event_registration, MPI_T_event_dropped_cb_function dropped_cb_function) { return abiUnsupported(659, 0, 0); }
+int PMPI_T_event_set_dropped_handler(MPI_T_event_registration event_registration, MPI_T_event_dropped_cb_function dropped_cb_function) { return MPI_T_ERR_NOT_SUPPORTED; }
 int MPI_T_event_set_dropped_handler(MPI_T_event_registration event_registration, MPI_T_event_dropped_cb_function dropped_cb_function) __attribute__((weak, alias("PMPI_T_event_set_dropped_handler")));
 
-int PMPI_T_event_read(MPI_T_event_instance event_instance, int element_index, void *buffer) { return abiUnsupported(660, 0, 0); }
+int PMPI_T_event_read(MPI_T_event_instance event_instance, int element_index, void *buffer) { return MPI_T_ERR_NOT_SUPPORTED; }
 int MPI_T_event_read(MPI_T_event_instance event_instance, int element_index, void *buffer) __attribute__((weak, alias("PMPI_T_event_read")));
 
-int PMPI_T_event_copy(MPI_T_event_instance event_instance, void *buffer) { return abiUnsupported(661, 0, 0); }
+int PMPI_T_event_copy(MPI_T_event_instance event_instance, void *buffer) { return MPI_T_ERR_NOT_SUPPORTED; }
 int MPI_T_event_copy(MPI_T_event_instance event_instance, void *buffer) __attribute__((weak, alias("PMPI_T_event_copy")));
 
-int PMPI_T_event_get_timestamp(MPI_T_event_instance event_instance, MPI_Count *event_timestamp) { return abiUnsupported(662, 0, 0); }
+int PMPI_T_event_get_timestamp(MPI_T_event_instance event_instance, MPI_Count *event_timestamp) { return MPI_T_ERR_NOT_SUPPORTED; }
 int MPI_T_event_get_timestamp(MPI_T_event_instance event_instance, MPI_Count *event_timestamp) __attribute__((weak, alias("PMPI_T_event_get_timestamp")));
 
-int PMPI_T_event_get_source(MPI_T_event_instance event_instance, int *source_index) { return abiUnsupported(663, 0, 0); }
+int PMPI_T_event_get_source(MPI_T_event_instance event_instance, int *source_index) { return MPI_T_ERR_NOT_SUPPORTED; }
 int MPI_T_event_get_source(MPI_T_event_instance event_instance, int *source_index) __attribute__((weak, alias("PMPI_T_event_get_source")));

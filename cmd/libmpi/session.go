@@ -1,0 +1,266 @@
+//go:build cgo && !386 && !arm
+
+package main
+
+import "C"
+
+import (
+	"fmt"
+	"hash/fnv"
+	"sync"
+
+	"github.com/openimpi/impi/core/comm"
+	"github.com/openimpi/impi/core/mpi"
+	"github.com/openimpi/impi/core/mpierr"
+	"github.com/openimpi/impi/internal/abi/handles"
+)
+
+// sessionObject is a session. All see the same job: MPI_Init and sessions together
+// join it once, and the last one that ends leaves it, for good.
+type sessionObject struct {
+	object
+	info *mpi.Info
+}
+
+var sessions = handles.NewTable[*sessionObject](handles.Session)
+
+// users are MPI_Init, and the sessions that are not finalized.
+var users struct {
+	sync.Mutex
+	n int
+}
+
+// join joins the job for one more user.
+func join() error {
+	users.Lock()
+	defer users.Unlock()
+	if phase.Load() == finally {
+		return mpi.ErrFinalized
+	}
+	if users.n == 0 {
+		if err := mpi.Init(); err != nil {
+			return err
+		}
+		w := &commObject{Comm: mpi.World(), object: object{sort: "Comm", handle: commWorld}}
+		s := &commObject{Comm: mpi.Self(), object: object{sort: "Comm", handle: commSelf}}
+		commHandles.Store(w.Comm, w.handle)
+		commHandles.Store(s.Comm, s.handle)
+		world.Store(w)
+		self.Store(s)
+		phase.Store(during)
+	}
+	users.n++
+	return nil
+}
+
+// leave is the inverse of join. The last user waits for those of other procs.
+func leave() error {
+	users.Lock()
+	defer users.Unlock()
+	if users.n == 1 {
+		if err := mpi.Finalize(); err != nil {
+			return err
+		}
+		afterwards = handlerOf(nil)
+		world.Store(nil)
+		self.Store(nil)
+		phase.Store(finally)
+	}
+	users.n--
+	return nil
+}
+
+// afterwards is the handler of errors before MPI_Init and after MPI_Finalize.
+var afterwards = errorsAreFatal
+
+// The process sets that there are.
+var psets = [...]string{"mpi://WORLD", "mpi://SELF"}
+
+// onSession is a call on a session.
+func onSession(fn string, h uintptr, f func(s *sessionObject) error) (code int32) {
+	defer rescue(fn, 0, &code)
+	p := sessions.Get(h)
+	if p == nil {
+		return fail(fn, 0, nil, &mpierr.Error{
+			Code: mpierr.Session, Class: mpierr.Session, Text: fmt.Sprintf("argument session is %#x: %s", h, kindOf(h)),
+		})
+	}
+	if err := f(*p); err != nil {
+		return fail(fn, 0, &(*p).object, err)
+	}
+	return success
+}
+
+//export abiSessionInit
+func abiSessionInit(info, errh, out uintptr) int32 {
+	return anytime("Session_init", func() error {
+		to, err := result[uintptr]("session", out)
+		if err != nil {
+			return err
+		}
+		i, err := infoOf(info)
+		if err != nil {
+			return err
+		}
+		s := &sessionObject{object: object{sort: "Session"}}
+		if err := setErrhandler(&s.object, errh); err != nil {
+			return err
+		}
+		if i == nil {
+			i = mpi.NewInfo()
+		}
+		if s.info, err = i.Dup(); err != nil {
+			return err
+		}
+		if err := join(); err != nil {
+			return err
+		}
+		s.handle = sessions.Add(s)
+		*to = s.handle
+		return nil
+	})
+}
+
+//export abiSessionFinalize
+func abiSessionFinalize(p uintptr) int32 {
+	h, err := result[uintptr]("session", p)
+	if err != nil {
+		return anytime("Session_finalize", func() error { return err })
+	}
+	return onSession("Session_finalize", *h, func(*sessionObject) error {
+		if err := leave(); err != nil {
+			return err
+		}
+		sessions.Free(*h)
+		*h = sessionNull
+		return nil
+	})
+}
+
+//export abiSessionGetInfo
+func abiSessionGetInfo(h, out uintptr) int32 {
+	return onSession("Session_get_info", h, func(s *sessionObject) error { return putInfo(out, s.info.Dup) })
+}
+
+//export abiSessionGetNumPsets
+func abiSessionGetNumPsets(h, info, out uintptr) int32 {
+	return onSession("Session_get_num_psets", h, func(*sessionObject) error {
+		return putInt("npset_names", out, len(psets))
+	})
+}
+
+//export abiSessionGetNthPset
+func abiSessionGetNthPset(h, info uintptr, n int32, length, name uintptr) int32 {
+	return onSession("Session_get_nth_pset", h, func(*sessionObject) error {
+		if n < 0 || int(n) >= len(psets) {
+			return fmt.Errorf("%w: there are %d process sets, and none with number %d", mpi.ErrArg, len(psets), n)
+		}
+		room, err := result[int32]("pset_len", length)
+		if err != nil {
+			return err
+		}
+		if *room > 0 {
+			if _, err := putText("pset_name", name, int(*room), psets[n]); err != nil {
+				return err
+			}
+		}
+		*room = int32(len(psets[n]) + 1)
+		return nil
+	})
+}
+
+// pset gives the group of a process set.
+func pset(p uintptr) (*mpi.Group, error) {
+	name, err := text("pset_name", p, 1024)
+	if err != nil {
+		return nil, err
+	}
+	switch name {
+	case psets[0]:
+		return world.Load().Group()
+	case psets[1]:
+		return self.Load().Group()
+	}
+	return nil, fmt.Errorf("%w: there is no process set %q", mpi.ErrArg, name)
+}
+
+//export abiSessionGetPsetInfo
+func abiSessionGetPsetInfo(h, name, out uintptr) int32 {
+	return onSession("Session_get_pset_info", h, func(*sessionObject) error {
+		g, err := pset(name)
+		if err != nil {
+			return err
+		}
+		return putInfo(out, func() (*mpi.Info, error) { return newInfo("mpi_size", fmt.Sprint(g.Size())) })
+	})
+}
+
+//export abiGroupFromSessionPset
+func abiGroupFromSessionPset(h, name, out uintptr) int32 {
+	return onSession("Group_from_session_pset", h, func(*sessionObject) error {
+		g, err := pset(name)
+		if err != nil {
+			return err
+		}
+		return put("newgroup", out, newGroup(g))
+	})
+}
+
+//export abiCommCreateFromGroup
+func abiCommCreateFromGroup(g, tag, info, errh, out uintptr) int32 {
+	return on("Comm_create_from_group", 0, func() error {
+		to, err := result[uintptr]("newcomm", out)
+		if err != nil {
+			return err
+		}
+		group, err := groupOf("group", g)
+		if err != nil {
+			return err
+		}
+		name, err := text("stringtag", tag, 1024)
+		if err != nil {
+			return err
+		}
+		e, err := errhandlerOf("Comm", errh)
+		if err != nil {
+			return err
+		}
+		if group.Size() == 0 {
+			return fmt.Errorf("%w: it is empty", comm.ErrGroup)
+		}
+		sum := fnv.New32a()
+		sum.Write([]byte(name))
+		c, err := world.Load().CreateGroup(group, int(sum.Sum32()&(1<<15-1)))
+		if err != nil {
+			return err
+		}
+		*to = newComm(c, nil)
+		if o := commOf(*to); o != nil {
+			o.handler.Store(e)
+		}
+		return nil
+	})
+}
+
+// sessionErrhandler is a call about the handler of a session.
+func sessionErrhandler(fn string, h uintptr, f func(o *object) error) int32 {
+	return onSession(fn, h, func(s *sessionObject) error { return f(&s.object) })
+}
+
+//export abiSessionSetErrhandler
+func abiSessionSetErrhandler(h, e uintptr) int32 {
+	return sessionErrhandler("Session_set_errhandler", h, func(o *object) error { return setErrhandler(o, e) })
+}
+
+//export abiSessionGetErrhandler
+func abiSessionGetErrhandler(h, out uintptr) int32 {
+	return sessionErrhandler("Session_get_errhandler", h, func(o *object) error { return getErrhandler(o, out) })
+}
+
+//export abiSessionCallErrhandler
+func abiSessionCallErrhandler(h uintptr, code int32) int32 {
+	return sessionErrhandler("Session_call_errhandler", h, func(o *object) error {
+		fail("Session_call_errhandler", 0, o, mpi.NewError(mpi.Class(code)))
+		return nil
+	})
+}
