@@ -37,7 +37,8 @@ const (
 // A process that takes part in several agreements at a time would come to the
 // same ID in two of them. So only one of them counts as its own; in the others it
 // is busy, and where a member is busy the communicator gets a private ID, which
-// the leader has offered along with its part. Nobody ever waits for another
+// the leader has offered along with its part or, if there are members of several
+// worlds, which a Confirmation finds. Nobody ever waits for another
 // agreement, so that none can wait for each other, in whatever order the members
 // begin them. Sites that run another MPI know nothing of this: with them there
 // is one agreement at a time.
@@ -48,12 +49,18 @@ type Contexts struct {
 	origin wire.ContextID // of the private IDs
 	next   wire.ContextID // private number
 	held   bool           // there is an agreement that counts
+
+	// Of private IDs of several worlds:
+	home    [16]byte
+	bits    uint
+	draws   uint64
+	claimed map[wire.ContextID]bool
 }
 
 // NewContexts has those of MPI_COMM_WORLD and MPI_COMM_SELF in use. No other
-// process that this one can ever share a communicator with has the same origin.
+// process of the same world has the same origin, which is below 1<<30.
 func NewContexts(origin Proc) Contexts {
-	return Contexts{max: SelfContext + 1, origin: wire.ContextID(uint32(origin))}
+	return Contexts{max: SelfContext + 1, origin: wire.ContextID(uint32(origin)), bits: PrivateBits}
 }
 
 // Offer is what a process contributes to an agreement, and, with those of all

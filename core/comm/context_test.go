@@ -64,11 +64,11 @@ func TestContextsRunOut(t *testing.T) {
 }
 
 func TestPrivateContextsRunOut(t *testing.T) {
-	a := NewContexts(1<<31 - 1)
+	a := NewContexts(1<<30 - 1)
 	a.next = numbers - 1
 	own := a.Offer(true)
-	if last := own.Private + InterContexts - 1; last != 1<<64-1 {
-		t.Errorf("the last of all IDs is %d", uint64(last))
+	if last := own.Private + InterContexts - 1; last != WideLimit-1 {
+		t.Errorf("the last private ID of one world is %x", uint64(last))
 	}
 	mine := a.Offer(true)
 	if mine.Private != 0 || !mine.Busy {
