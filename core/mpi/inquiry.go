@@ -58,13 +58,16 @@ func (p *process) answered(d delivery) {
 	p.rouse()
 }
 
-// refusal is the error that an answer is.
+// refusal is the error that an answer is. One with a link says why it is by that data
+// plane.
 func refusal(m *wireup.Message) error {
 	switch {
-	case m.Meeting.Class == 0 && m.Reason == "":
+	case m.Meeting.Class == 0: // with a link, the reason is that of its data plane
 		return nil
 	case mpierr.Class(m.Meeting.Class) == mpierr.Port:
 		return fmt.Errorf("%w: %s", ErrCall, m.Reason)
+	case mpierr.Class(m.Meeting.Class) == mpierr.Spawn:
+		return fmt.Errorf("%w: %s", ErrSpawn, m.Reason)
 	}
 	return fmt.Errorf("%w: %s", ErrUnreachable, m.Reason)
 }
