@@ -3,6 +3,11 @@
 
 GO      ?= go
 BIN     ?= bin
+# Where the C library goes: beside BIN, so that bin/impicc finds it.
+LIB     ?= lib
+# Where make install puts everything, behind DESTDIR if that is set.
+PREFIX  ?= /usr/local
+DESTDIR ?=
 PKGS    ?= ./...
 # How long all fuzz targets run together, and how often each Go benchmark runs.
 # FUZZTIME gives each target that time instead; FUZZ chooses some of them.
@@ -20,14 +25,36 @@ RACE := $(shell test "$$($(GO) env CGO_ENABLED)" = 1 && command -v "$$($(GO) env
 LINT := $(GO) tool -modfile=tools.mod golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test lint bench fuzz sim sim-mutants conform-mutants conform peers matrix clean
+.PHONY: help build library install demo test lint bench fuzz sim sim-mutants conform-mutants conform peers matrix clean
 
 help: ## say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-build: ## build all programs and examples into bin/
+build: library ## build all programs and examples into bin/, and the C library into lib/
 	@mkdir -p $(BIN)
-	$(GO) build -o $(BIN)/ ./cmd/... ./examples/...
+	$(GO) build -o $(BIN)/ $$($(GO) list ./cmd/... ./examples/... | grep -v '/cmd/libmpi$$')
+	@ln -sf impicc $(BIN)/mpicc_abi; ln -sf impicxx $(BIN)/mpicxx_abi
+
+# The ABI has version 1. Programs linked with MPICH 5.0.x ask for libmpi_abi.so.0.
+library: ## build lib/libmpi_abi.so.1 for C programs, which takes a C compiler
+	@if ! command -v "$$($(GO) env CC)" >/dev/null 2>&1; then \
+		echo "there is no C compiler: $(LIB)/libmpi_abi.so.1 is not built, C programs cannot be linked"; \
+	elif [ "$$($(GO) list ./cmd/libmpi 2>/dev/null)" = "" ]; then \
+		echo "cgo does not work here, or this is no 64-bit Linux: $(LIB)/libmpi_abi.so.1 is not built"; \
+	else \
+		set -e; mkdir -p $(LIB)/pkgconfig; \
+		$(GO) build -buildmode=c-shared -o $(LIB)/libmpi_abi.so.1 -ldflags "-extldflags '-Wl,-soname,libmpi_abi.so.1 -Wl,--version-script=$(CURDIR)/cmd/libmpi/exports.map'" ./cmd/libmpi; \
+		rm -f $(LIB)/libmpi_abi.so.h $(LIB)/libmpi_abi.h; \
+		ln -sf libmpi_abi.so.1 $(LIB)/libmpi_abi.so; ln -sf libmpi_abi.so.1 $(LIB)/libmpi_abi.so.0; \
+		cp cmd/impicc/impi.pc $(LIB)/pkgconfig/impi.pc; \
+	fi
+
+install: build ## install commands, library and header under PREFIX=/usr/local
+	@for d in bin lib/pkgconfig include; do mkdir -p $(DESTDIR)$(PREFIX)/$$d; done
+	cp -a $(BIN)/impi-* $(BIN)/impicc $(BIN)/impicxx $(BIN)/impiexec $(BIN)/mpicc_abi $(BIN)/mpicxx_abi $(DESTDIR)$(PREFIX)/bin/
+	cp include/mpi.h $(DESTDIR)$(PREFIX)/include/
+	@if test -e $(LIB)/libmpi_abi.so.1; then set -x; cp -a $(LIB)/libmpi_abi.so* $(DESTDIR)$(PREFIX)/lib/; fi
+	cp cmd/impicc/impi.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig/
 
 demo: build ## run heat2d on two sites of this machine
 	$(BIN)/impi-node -config examples/heat2d/job.hcl
@@ -71,4 +98,4 @@ matrix: build ## run jobs over every transport with every fault: docs/matrix.md
 	$(GO) run ./internal/matrix/run -peers -bin $(BIN) -out docs/matrix.md
 
 clean: ## remove what the other targets made
-	rm -rf $(BIN) out
+	rm -rf $(BIN) $(LIB) out

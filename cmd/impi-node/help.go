@@ -14,8 +14,9 @@ Usage:
   impi-node validate JOB.HCL [-json]
   impi-node cert init|issue|show ...
   impi-node plugins list|info|verify|test|reload|new ...
+  impi-node abi [-json]
   impi-node version
-  impi-node help [cert|exit|files|links|plugins|site]
+  impi-node help [abi|cert|exit|files|links|plugins|site]
 
 Examples:
   Four procs on this machine; no file is needed:
@@ -63,6 +64,7 @@ The exit status is that of the first proc that failed; see: impi-node help exit
 `
 
 var topics = map[string]string{
+	"abi":   abiHelp,
 	"cert":  certHelp,
 	"links": linksHelp,
 

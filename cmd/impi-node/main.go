@@ -36,6 +36,8 @@ func run(args []string, std streams) int {
 		switch args[0] {
 		case "help":
 			return printHelp(args[1:], std.out, std.err)
+		case "abi":
+			return showABI(args[1:], std)
 		case "links":
 			return showLinks(args[1:], std)
 		case "cert":

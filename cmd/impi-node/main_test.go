@@ -291,7 +291,7 @@ func TestUsage(t *testing.T) {
 
 func TestHelpAndVersion(t *testing.T) {
 	for args, want := range map[string]string{
-		"help": "-config JOB.HCL", "-h": "Examples:", "help exit": "123", "help files": "embedded_server", "help site": "-site alpha", "version": "IMPI 0.0",
+		"help": "-config JOB.HCL", "help abi": "MPI_ERR_UNSUPPORTED_OPERATION", "-h": "Examples:", "help exit": "123", "help files": "embedded_server", "help site": "-site alpha", "version": "IMPI 0.0",
 	} {
 		if status, out, err := impiNode(t, "", strings.Fields(args)...); status != 0 || !strings.Contains(out, want) || err != "" {
 			t.Errorf("%s: status %d\n%s%s", args, status, out, err)

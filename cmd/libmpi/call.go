@@ -105,6 +105,7 @@ func rescue(fn string, which int32, code *int32) {
 // and gives its code.
 func fail(fn string, which int32, o *object, err error) int32 {
 	code := int32(mpi.ErrorCode(err))
+	remember(code, describe(fn, which, err))
 	h := handlerOf(o)
 	switch h.action {
 	case returns:
@@ -118,6 +119,27 @@ func fail(fn string, which int32, o *object, err error) int32 {
 		callErrhandler(h.fn, handle, code)
 	}
 	return code
+}
+
+// lastTexts are those of the last errors, by class.
+var lastTexts [mpierr.ABI + 1]atomic.Pointer[string]
+
+// remember keeps the text of an error for MPI_Error_string: codes are classes, so
+// that programs can compare them, and it is the last one of its class.
+func remember(code int32, text string) {
+	if code > success && int(code) < len(lastTexts) {
+		lastTexts[code].Store(&text)
+	}
+}
+
+// lastText gives the text of the last error of a class, empty if there was none.
+func lastText(code int32) string {
+	if code > success && int(code) < len(lastTexts) {
+		if s := lastTexts[code].Load(); s != nil {
+			return *s
+		}
+	}
+	return ""
 }
 
 // handlerOf is the handler in force for an object.

@@ -123,6 +123,9 @@ func constructLater(fn string, h, out, q uintptr, f func(c *commObject) (*mpi.Co
 		if err != nil {
 			return err
 		}
+		if q < firstAddress {
+			return missing("request", q)
+		}
 		n, r, err := f(c)
 		if err != nil {
 			return err

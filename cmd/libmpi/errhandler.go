@@ -6,6 +6,7 @@ import "C"
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/openimpi/impi/core/mpi"
 )
@@ -15,6 +16,30 @@ type errhandler struct {
 	action action
 	sort   string // of objects that a user's is for
 	fn     uintptr
+
+	mu     sync.Mutex
+	handle uintptr // 0: the program has none
+	holds  int     // of the program's; objects keep the handler without any
+}
+
+// hold gives the program a handle once more.
+func (e *errhandler) hold() uintptr {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.holds++; e.handle == 0 {
+		e.handle = errhandlers.Add(e)
+	}
+	return e.handle
+}
+
+// release is the inverse of hold.
+func (e *errhandler) release() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.holds--; e.holds == 0 {
+		errhandlers.Free(e.handle)
+		e.handle = 0
+	}
 }
 
 type action uint8
@@ -54,7 +79,11 @@ func createErrhandler(name, sort string, fn, out uintptr) int32 {
 		if fn < firstAddress {
 			return missing("the function", fn)
 		}
-		return put("errhandler", out, errhandlers.Add(&errhandler{action: calls, sort: sort, fn: fn}))
+		to, err := result[uintptr]("errhandler", out)
+		if err == nil {
+			*to = (&errhandler{action: calls, sort: sort, fn: fn}).hold()
+		}
+		return err
 	})
 }
 
@@ -78,7 +107,11 @@ func getErrhandler(o *object, out uintptr) error {
 			return put("errhandler", out, h)
 		}
 	}
-	return put("errhandler", out, errhandlers.Add(e))
+	to, err := result[uintptr]("errhandler", out)
+	if err == nil {
+		*to = e.hold()
+	}
+	return err
 }
 
 //export abiCommCreateErrhandler
@@ -144,11 +177,12 @@ func abiErrhandlerFree(p uintptr) int32 {
 		if err != nil {
 			return err
 		}
-		if _, err := errhandlerOf("", *h); err != nil {
+		e, err := errhandlerOf("", *h)
+		if err != nil {
 			return err
 		}
 		if namedErrhandlers[*h] == nil {
-			errhandlers.Free(*h)
+			e.release()
 		}
 		*h = errhandlerNull
 		return nil
@@ -174,6 +208,9 @@ func abiErrorString(code int32, out, length uintptr) int32 {
 		s, err := mpi.ErrorString(mpi.Class(code))
 		if err != nil {
 			return err
+		}
+		if last := lastText(code); last != "" {
+			s = last
 		}
 		n, err := putText("string", out, maxErrorString, s)
 		if err != nil {

@@ -87,6 +87,9 @@ func abiSendrecvReplace(buf uintptr, count int64, t uintptr, dst, stag, src, rta
 // begin is a call that makes a request on a communicator.
 func begin(fn string, which int32, c, out uintptr, f func(c *commObject) (mpi.Request, error)) int32 {
 	return onComm(fn, which, c, func(c *commObject) error {
+		if out < firstAddress {
+			return missing("request", out)
+		}
 		q, err := f(c)
 		if err != nil {
 			return err

@@ -133,6 +133,9 @@ func abiMrecv(buf uintptr, count int64, t, message, st uintptr, which int32) int
 //export abiImrecv
 func abiImrecv(buf uintptr, count int64, t, message, q uintptr, which int32) int32 {
 	return onMessage("Imrecv", which, buf, count, t, message, func(m messageObject, b mpi.Buffer) error {
+		if q < firstAddress {
+			return missing("request", q)
+		}
 		var r mpi.Request
 		var err error
 		if m.Message != nil {

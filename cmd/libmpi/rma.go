@@ -51,6 +51,9 @@ func abiGet(buf uintptr, count int64, t uintptr, rank int32, disp, tcount int64,
 //export abiRput
 func abiRput(buf uintptr, count int64, t uintptr, rank int32, disp, tcount int64, tt, w, q uintptr, which int32) int32 {
 	return access("Rput", which, buf, count, t, remote{rank, disp, tcount, tt}, w, func(w *winObject, b mpi.Buffer, to mpi.Target) error {
+		if q < firstAddress {
+			return missing("request", q)
+		}
 		r, err := w.Rput(b, to)
 		if err != nil {
 			return err
@@ -62,6 +65,9 @@ func abiRput(buf uintptr, count int64, t uintptr, rank int32, disp, tcount int64
 //export abiRget
 func abiRget(buf uintptr, count int64, t uintptr, rank int32, disp, tcount int64, tt, w, q uintptr, which int32) int32 {
 	return access("Rget", which, buf, count, t, remote{rank, disp, tcount, tt}, w, func(w *winObject, b mpi.Buffer, to mpi.Target) error {
+		if q < firstAddress {
+			return missing("request", q)
+		}
 		r, err := w.Rget(b, to)
 		if err != nil {
 			return err
@@ -87,6 +93,9 @@ func abiRaccumulate(buf uintptr, count int64, t uintptr, rank int32, disp, tcoun
 		o, err := opOf(op)
 		if err != nil {
 			return err
+		}
+		if q < firstAddress {
+			return missing("request", q)
 		}
 		r, err := w.Raccumulate(b, to, o)
 		if err != nil {
@@ -136,6 +145,9 @@ func abiRgetAccumulate(buf uintptr, count int64, t, res uintptr, rcount int64, r
 		target, err := remote{rank, disp, tcount, tt}.target()
 		if err != nil {
 			return err
+		}
+		if q < firstAddress {
+			return missing("request", q)
 		}
 		r, err := w.RgetAccumulate(b, to, target, o)
 		if err != nil {

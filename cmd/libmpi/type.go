@@ -300,7 +300,7 @@ func abiTypeFree(p uintptr) int32 {
 //export abiTypeSize
 func abiTypeSize(h, out uintptr, which int32) int32 {
 	return on("Type_size", which, func() error {
-		if typeOf(h) == nil && h > datatypeNull && h < datatypes && kindOf(h) == "a datatype" {
+		if optional(h) {
 			return putWide("size", out, which, mpi.Undefined) // one that is not supported
 		}
 		t, err := takeType("datatype", h)
