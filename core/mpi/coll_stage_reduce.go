@@ -18,6 +18,9 @@ func (s *staging) operation(op Op, t *Datatype) {
 		return
 	}
 	s.call.op = op
+	if k, ok := t.Homogeneous(); ok && !s.typed {
+		s.call.kind = k // also where there are no items
+	}
 	if op.Typed() {
 		s.call.op = packedOp(op, t, s.form(t))
 	}
