@@ -1,0 +1,278 @@
+package ctest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// runLimit ends a job that hangs, with what it printed.
+const runLimit = 2 * time.Minute
+
+var built struct {
+	sync.Once
+	kit *Kit
+	dir string
+	err error
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if built.dir != "" {
+		_ = os.RemoveAll(built.dir) // the folder is of the test's own
+	}
+	os.Exit(code)
+}
+
+// kit is the installation that all tests share.
+func kit(t *testing.T) *Kit {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("NOT RUN: -short is given, and the C library takes a minute to build")
+	}
+	built.Do(func() {
+		if built.dir, built.err = os.MkdirTemp("", "impi-ctest-"); built.err == nil {
+			built.kit, built.err = Build(context.Background(), built.dir)
+		}
+	})
+	if errors.Is(built.err, ErrNotHere) {
+		t.Skipf("NOT RUN: %v", built.err)
+	}
+	if built.err != nil {
+		t.Fatal(built.err)
+	}
+	return built.kit
+}
+
+// compiled makes a program of a file in testdata.
+func compiled(t *testing.T, k *Kit, source string, args ...string) string {
+	t.Helper()
+	name, _, _ := strings.Cut(source, ".")
+	program := filepath.Join(t.TempDir(), name)
+	if err := k.Compile(t.Context(), program, filepath.Join("testdata", source), args...); err != nil {
+		t.Fatal(err)
+	}
+	return program
+}
+
+// job is a job file of two sites with two procs each.
+const job = `job { embedded_server {} }
+program { command = [%s]  prefix_output = false }
+%s
+site "alpha" {
+  client = 0
+  host { address = "127.0.0.2"  procs = 2 }
+}
+site "beta" {
+  client = 1
+  host { address = "127.0.0.3"  procs = 2 }
+}
+`
+
+// shapes are the jobs that programs run in: four procs each.
+var shapes = []struct {
+	name  string
+	start func(t *testing.T, k *Kit, command []string) []string
+}{
+	{"one site", func(_ *testing.T, k *Kit, command []string) []string {
+		return append([]string{k.Command("impiexec"), "-n", "4"}, command...)
+	}},
+	{"two sites", func(t *testing.T, k *Kit, command []string) []string { return onSites(t, k, command, "") }},
+	{"two sites over tcp", func(t *testing.T, k *Kit, command []string) []string {
+		return onSites(t, k, command, `route "*" { prefer = ["tcp"] }`)
+	}},
+}
+
+func onSites(t *testing.T, k *Kit, command []string, more string) []string {
+	t.Helper()
+	var words []string
+	for _, w := range command {
+		words = append(words, fmt.Sprintf("%q", w))
+	}
+	file := filepath.Join(t.TempDir(), "job.hcl")
+	if err := os.WriteFile(file, []byte(fmt.Sprintf(job, strings.Join(words, ", "), more)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return []string{k.Command("impi-node"), "-config", file}
+}
+
+// run runs a job to its end. What it printed never tells of a fault inside Go.
+func run(t *testing.T, words []string, env ...string) (output string, status int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), runLimit)
+	defer cancel()
+	output, err := Run(ctx, t.TempDir(), env, words[0], words[1:]...)
+	if ctx.Err() != nil {
+		t.Fatalf("after %v the job was not over:\n%s", runLimit, output)
+	}
+	for _, sign := range []string{"goroutine ", "fatal error:", "panic:", "SIGSEGV: segmentation violation"} {
+		if strings.Contains(output, sign) {
+			t.Errorf("a fault inside Go:\n%s", output)
+			break
+		}
+	}
+	if exit := new(exec.ExitError); errors.As(err, &exit) {
+		return output, exit.ExitCode()
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	return output, 0
+}
+
+// succeed wants a job that ends well, and rank 0 to have printed OK and a name.
+func succeed(t *testing.T, words []string, name string, env ...string) (output string) {
+	t.Helper()
+	output, status := run(t, words, env...)
+	if status != 0 || !strings.Contains(output, "OK "+name+"\n") {
+		t.Errorf("%s: status %d, want 0 and OK %s:\n%s", strings.Join(words, " "), status, name, output)
+	}
+	return output
+}
+
+// TestPrograms runs each program in each shape.
+func TestPrograms(t *testing.T) {
+	k := kit(t)
+	for _, p := range []struct {
+		source string
+		args   []string // DIR stands for a folder of the run's own, LIB for the library
+		link   []string
+	}{
+		{source: "pingpong.c"},
+		{source: "ring.c"},
+		{source: "collectives.c"},
+		{source: "nonblocking.c"},
+		{source: "datatypes.c"},
+		{source: "comms.c"},
+		{source: "attributes.c"},
+		{source: "errors.c"},
+		{source: "badinput.c"},
+		{source: "misc.c"},
+		{source: "rma.c"},
+		{source: "files.c", args: []string{"DIR/data"}},
+		{source: "dynamic.c", args: []string{"spawn"}},
+		{source: "threads.c", link: []string{"-pthread"}},
+		{source: "signals.c", link: []string{"-pthread"}},
+		{source: "children.c"},
+		{source: "ctors.cc"},
+		{source: "dlopen.c", args: []string{"LIB"}, link: []string{"-ldl", "-Wl,--as-needed"}},
+	} {
+		name, _, _ := strings.Cut(p.source, ".")
+		t.Run(name, func(t *testing.T) {
+			program := compiled(t, k, p.source, p.link...)
+			for _, s := range shapes {
+				t.Run(s.name, func(t *testing.T) {
+					command := []string{program}
+					for _, a := range p.args {
+						command = append(command, strings.NewReplacer("DIR", t.TempDir(), "LIB", k.Library()).Replace(a))
+					}
+					succeed(t, s.start(t, k, command), name)
+				})
+			}
+		})
+	}
+}
+
+// TestSingleton starts a program without any launcher.
+func TestSingleton(t *testing.T) {
+	k := kit(t)
+	for _, source := range []string{"ring.c", "collectives.c", "misc.c"} {
+		name, _, _ := strings.Cut(source, ".")
+		t.Run(name, func(t *testing.T) {
+			succeed(t, []string{compiled(t, k, source)}, name)
+		})
+	}
+}
+
+// TestProfiling puts a library of the program's own before MPI's: it sees the
+// calls of the program, and not those that the library makes of itself.
+func TestProfiling(t *testing.T) {
+	k := kit(t)
+	dir := t.TempDir()
+	library := filepath.Join(dir, "libprofile.so")
+	if err := k.Compile(t.Context(), library, "testdata/profile.c", "-shared", "-fPIC"); err != nil {
+		t.Fatal(err)
+	}
+	count := func(t *testing.T, output string) {
+		t.Helper()
+		for r := range 4 {
+			if want := fmt.Sprintf("profile of rank %d: 2 sends, 2 reductions\n", r); !strings.Contains(output, want) {
+				t.Errorf("no %q in\n%s", want, output)
+			}
+		}
+	}
+	t.Run("preloaded", func(t *testing.T) {
+		program := compiled(t, k, "profiled.c")
+		words := []string{k.Command("impiexec"), "-n", "4", "-env", "LD_PRELOAD", library, program}
+		count(t, succeed(t, words, "profiled"))
+	})
+	t.Run("linked", func(t *testing.T) {
+		program := compiled(t, k, "profiled.c", "-L"+dir, "-lprofile", "-Wl,-rpath,"+dir)
+		count(t, succeed(t, []string{k.Command("impiexec"), "-n", "4", program}, "profiled"))
+	})
+	t.Run("in the program", func(t *testing.T) {
+		program := compiled(t, k, "profiled.c", "testdata/profile.c")
+		count(t, succeed(t, []string{k.Command("impiexec"), "-n", "4", program}, "profiled"))
+	})
+}
+
+// TestEnds runs programs that end badly: the job ends with them, its status is
+// theirs, and what is printed names the function.
+func TestEnds(t *testing.T) {
+	k := kit(t)
+	program := compiled(t, k, "fatal.c")
+	for _, tc := range []struct {
+		way    string
+		status int // -1: any but 0
+		says   string
+	}{
+		{"", 0, "OK fatal"},
+		{"before-init", -1, "MPI_Comm_rank"},
+		{"send-before-init", -1, "MPI_Send"},
+		{"init-twice", -1, "MPI_Init"},
+		{"rank", -1, "MPI_Send"},
+		{"null", -1, "MPI_Bcast"},
+		{"handle", -1, "MPI_Type_size"},
+		{"after-finalize", -1, "MPI_Comm_rank"},
+		{"barrier-after-finalize", -1, "MPI_Barrier"},
+		{"finalize-twice", -1, "MPI_Finalize"},
+		{"abort", 42, "rank 1"},
+		{"exit", 7, "rank 1"},
+		{"_exit", 8, "rank 1"},
+		{"return-0", -1, "rank 1"},
+		{"c-abort", 128 + 6, "rank 1"},
+		{"kill", 128 + 9, "rank 1"},
+		{"exit-after", 9, "rank 1"},
+	} {
+		t.Run("way "+tc.way, func(t *testing.T) {
+			output, status := run(t, []string{k.Command("impiexec"), "-n", "2", program, tc.way})
+			if status != tc.status && (tc.status != -1 || status == 0) || !strings.Contains(output, tc.says) {
+				t.Errorf("status %d, want %d and %q:\n%s", status, tc.status, tc.says, output)
+			}
+		})
+	}
+}
+
+// TestCrash wants a fault of the program itself to end it by its signal, as
+// without MPI: a debugger and the shell see what they know.
+func TestCrash(t *testing.T) {
+	k := kit(t)
+	program := compiled(t, k, "fatal.c")
+	for _, way := range []string{"segv", "pointer"} {
+		t.Run(way, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), runLimit)
+			defer cancel()
+			output, err := Run(ctx, t.TempDir(), nil, k.Command("impiexec"), "-n", "2", program, way)
+			exit := new(exec.ExitError)
+			if !errors.As(err, &exit) || exit.ExitCode() != 128+11 || !strings.Contains(output, "rank 1") {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}

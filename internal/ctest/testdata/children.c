@@ -1,0 +1,69 @@
+/* The program makes processes of its own while MPI runs. */
+#include "test.h"
+#include <sys/wait.h>
+#include <unistd.h>
+#include <fcntl.h>
+
+static void forks(void) {
+  int status, i, count = 0, fd;
+  pid_t pid = fork();
+  CHECK(pid >= 0);
+  if (pid == 0) _exit(rank + 3); /* does nothing with MPI */
+  CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == rank + 3);
+  pid = fork();
+  if (pid == 0) {
+    execl("/bin/sh", "sh", "-c", "exit 5", (char *)NULL);
+    _exit(99);
+  }
+  CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 5);
+  /* Many at a time, while messages travel. */
+  for (i = 0; i < 20; i++) {
+    int in;
+    pid = fork();
+    if (pid == 0) {
+      for (fd = 3; fd < 256; fd++) close(fd);
+      _exit(0);
+    }
+    count += pid > 0;
+    CALL(MPI_Sendrecv(&i, 1, MPI_INT, (rank + 1) % size, 1, &in, 1, MPI_INT, (rank + size - 1) % size, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    CHECK(in == i);
+  }
+  while (count > 0 && wait(&status) > 0) count--;
+  CHECK(count == 0);
+}
+
+static void shells(void) {
+  char line[100] = "";
+  FILE *p;
+  CHECK(system("exit 6") >> 8 == 6);
+  p = popen("echo hello from a shell", "r");
+  CHECK(p && fgets(line, sizeof line, p) && strcmp(line, "hello from a shell\n") == 0);
+  if (p) pclose(p);
+}
+
+/* A program that is started from here is not taken for an MPI process of the
+   job: the descriptors of MPI are closed in it. */
+#ifdef MPI_ABI_VERSION
+static void clean(void) {
+  char line[4096] = "";
+  size_t n;
+  FILE *p = popen("ls /proc/self/fd | wc -l", "r");
+  n = p ? fread(line, 1, sizeof line - 1, p) : 0;
+  CHECK(n > 0);
+  CHECK(atoi(line) <= 5); /* 0, 1, 2, ls's own, and one that a shell may keep */
+  if (atoi(line) > 5) fprintf(stderr, "rank %d: a child has %d descriptors\n", rank, atoi(line));
+  if (p) pclose(p);
+}
+#endif
+
+int main(int argc, char **argv) {
+  begin(&argc, &argv);
+  forks();
+  shells();
+#ifdef MPI_ABI_VERSION
+  clean();
+#endif
+  forks();
+  CALL(MPI_Barrier(MPI_COMM_WORLD));
+  return end("children");
+}
