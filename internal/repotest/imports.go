@@ -50,8 +50,9 @@ var directions = []direction{
 	{from: "internal/launch", ours: nil},
 	{from: "internal/lasting", ours: []string{"core/link", "core/resume"}, others: noOthers},
 	{from: "internal/machine", ours: []string{"core/link", "internal/poll", "internal/wireup"}, others: noOthers},
-	{from: "internal/sim/...", ours: []string{"core/...", "internal/sim/...", "internal/machine", "internal/poll", "internal/wireup"}},
-	{from: "internal/conformance/faults/...", ours: []string{"internal/conformance/...", "internal/sim/mutant"}, others: noOthers},
+	{from: "internal/mutant", ours: nil, others: noOthers},
+	{from: "internal/sim/...", ours: []string{"core/...", "internal/sim/...", "internal/mutant", "internal/machine", "internal/poll", "internal/wireup"}},
+	{from: "internal/conformance/faults/...", ours: []string{"internal/conformance/...", "internal/mutant"}, others: noOthers},
 	{
 		// It knows the contract, the protocol and the node's client; and our tcp, to
 		// compare with.

@@ -3,7 +3,7 @@
 // interpreter with all of them, turns on one at a time, and plays the cases that must
 // catch it. A case that no fault is named for proves nothing.
 //
-// The list is faults.txt, in the form of package mutant of the simulator; the numbers of
+// The list is faults.txt, in the form of package mutant; the numbers of
 // the cases are at the end of a fault's head, in brackets. Nothing is ever written to the
 // sources.
 package faults
@@ -13,7 +13,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/openimpi/impi/internal/sim/mutant"
+	"github.com/openimpi/impi/internal/mutant"
 )
 
 //go:embed faults.txt

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/openimpi/impi/internal/conformance/protocol"
-	"github.com/openimpi/impi/internal/sim/mutant"
+	"github.com/openimpi/impi/internal/mutant"
 )
 
 // TestFit keeps the list from rotting: each fault has its place in a function of the

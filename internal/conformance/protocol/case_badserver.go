@@ -5,41 +5,50 @@ import (
 	"maps"
 )
 
+// refuse is a case in which a client gives up after each of the things that are bad.
+func refuse(id, expect string, level Level, reference string, bad ...func(j *job)) Case {
+	return Case{ID: id, Level: level, Needs: Client, Expect: expect, Reference: reference, Run: func(t *T) {
+		for _, f := range bad {
+			j := t.newJob(setup{})
+			f(j)
+			j.refuses(expect)
+		}
+	}}
+}
+
+// spoil has the server answer a label otherwise.
+func spoil(l label, f func(mask uint32, v []byte) (uint32, []byte)) func(j *job) {
+	return func(j *job) {
+		j.setup.answers = func(x label, mask uint32, v []byte) (uint32, []byte) {
+			if x == l {
+				return f(mask, v)
+			}
+			return mask, v
+		}
+		j.begin()
+		j.untilGone()
+	}
+}
+
+// submit has another client submit something else.
+func submit(v map[label][]byte) func(j *job) {
+	return func(j *job) {
+		maps.Copy(j.clients[0].values, v)
+		j.begin()
+		j.untilGone()
+	}
+}
+
+func value(l label, v []byte) func(j *job) { return submit(map[label][]byte{l: v}) }
+
+// What follows from a count may show that it is impossible. With these nothing does.
+var nobody = map[label][]byte{
+	cNHosts: u32(0), cNProcs: u32(0), hIPv6: nil, hPort: nil, hNProcs: nil, hAckMark: nil, hHiWater: nil, pIPv6: nil, pPID: nil,
+}
+
+const billions = 0xee6b0000 // none in 16 bits
+
 func init() {
-	refuse := func(id, expect string, level Level, reference string, bad ...func(j *job)) Case {
-		return Case{ID: id, Level: level, Needs: Client, Expect: expect, Reference: reference, Run: func(t *T) {
-			for _, f := range bad {
-				j := t.newJob(setup{})
-				f(j)
-				j.refuses(expect)
-			}
-		}}
-	}
-	spoil := func(l label, f func(mask uint32, v []byte) (uint32, []byte)) func(j *job) {
-		return func(j *job) {
-			j.setup.answers = func(x label, mask uint32, v []byte) (uint32, []byte) {
-				if x == l {
-					return f(mask, v)
-				}
-				return mask, v
-			}
-			j.begin()
-			j.untilGone()
-		}
-	}
-	all := func(v map[label][]byte) func(j *job) {
-		return func(j *job) {
-			maps.Copy(j.clients[0].values, v)
-			j.begin()
-			j.untilGone()
-		}
-	}
-	value := func(l label, v []byte) func(j *job) { return all(map[label][]byte{l: v}) }
-	// What follows from a count may show that it is impossible. Here nothing does.
-	nobody := map[label][]byte{
-		cNHosts: u32(0), cNProcs: u32(0), hIPv6: nil, hPort: nil, hNProcs: nil, hAckMark: nil, hHiWater: nil, pIPv6: nil, pPID: nil,
-	}
-	const billions = 0xee6b0000 // hosts and procs, and none in 16 bits
 	const values = "ch. 2, Client, Host and Proc labels"
 	register("bad servers",
 		Case{ID: "IMPI-2-BADSERVER-01", Level: Must, Needs: Client, Run: closedServer, Reference: "ch. 2",
@@ -63,17 +72,17 @@ func init() {
 		refuse("IMPI-2-BADSERVER-09", "A client gives up when the mask has a client that the job has not.", Should, refColl,
 			spoil(cDataLen, func(m uint32, v []byte) (uint32, []byte) { return m | 1<<5, append(v, u32(1)...) })),
 		refuse("IMPI-2-BADSERVER-10", "A client gives up when another one does not list version 0.0.", Should, "ch. 2, Client labels", value(cVersion, u32(1, 0))),
-		refuse("IMPI-2-BADSERVER-11", "A client gives up when another one has no hosts.", Should, values, value(cNHosts, u32(0)), all(nobody)),
+		refuse("IMPI-2-BADSERVER-11", "A client gives up when another one has no hosts.", Should, values, value(cNHosts, u32(0)), submit(nobody)),
 		refuse("IMPI-2-BADSERVER-12", "A client gives up when another one has a data length of 0.", Should, values, value(cDataLen, u32(0))),
 		refuse("IMPI-2-BADSERVER-13", "A client gives up when another one's C_TAGUB is below 32767.", Should, values, value(cTagUB, u32(100))),
 		refuse("IMPI-2-BADSERVER-14", "A client gives up when another one's ackmark is 0.", Should, values, value(hAckMark, u32(0))),
 		refuse("IMPI-2-BADSERVER-15", "A client gives up when another one's ackmark is above its hiwater.", Should, values,
-			value(hHiWater, u32(3)), all(map[label][]byte{hAckMark: u32(1 << 20), hHiWater: u32(1<<20 - 1)})),
+			value(hHiWater, u32(3)), submit(map[label][]byte{hAckMark: u32(1 << 20), hHiWater: u32(1<<20 - 1)})),
 		refuse("IMPI-2-BADSERVER-16", "A client gives up when another one's H_NPROCS do not add up to its C_NPROCS.", Should, values, value(hNProcs, u32(5))),
 		refuse("IMPI-2-BADSERVER-17", "A client gives up when two procs have one identity.", Should, "ch. 2, Proc labels", value(pPID, u64(9, 9))),
 		refuse("IMPI-2-BADSERVER-20", "A client gives up when another one's H_PORT has 2 bytes: all ports behind it are out of step.", Should, values, value(hPort, []byte{0x1f, 0x90})),
 		refuse("IMPI-2-BADSERVER-18", "A client gives up when another one says it has 4,000,000,000 hosts or procs.", Should, values,
-			all(map[label][]byte{cNHosts: u32(4e9), cNProcs: u32(4e9)}), all(map[label][]byte{cNHosts: u32(billions + 1), cNProcs: u32(billions + 2)})),
+			submit(map[label][]byte{cNHosts: u32(4e9), cNProcs: u32(4e9)}), submit(map[label][]byte{cNHosts: u32(billions + 1), cNProcs: u32(billions + 2)})),
 	)
 }
 

@@ -2,39 +2,44 @@ package main
 
 import (
 	"bytes"
-	"regexp"
+	"slices"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/openimpi/impi/internal/conformance/faults"
+	"github.com/openimpi/impi/internal/mutant"
 )
 
 // quick are faults of each kind: what is sent, what is done with what comes, what
 // hangs, what crashes, and what the server does.
 const quick = "^(window-too-wide|syncack-before-match|ack-of-one|stray-syncack-fatal|bcast-root|label-pid|answer-in-reverse)$"
 
+// run tries faults, and gives the exit status and what was printed.
+func run(t *testing.T, all []faults.Fault, args ...string) (status int, out, report string) {
+	t.Helper()
+	var o, r bytes.Buffer
+	status = newJudge(all).command.Run(t.Context(), args, &o, &r)
+	return status, o.String(), r.String()
+}
+
+func load(t *testing.T) []faults.Fault {
+	t.Helper()
+	all, err := faults.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
 // TestQuick does with a few faults what make conform-mutants does with all.
 func TestQuick(t *testing.T) {
 	if testing.Short() {
 		t.Skip("NOT RUN: it builds three programs with faults, and -short is given")
 	}
-	var report bytes.Buffer
-	tool := tool{report: &report, patience: 4 * time.Second, workers: 2}
-	done, err := tool.prepare(t.Context(), regexp.MustCompile(quick))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer done()
-	if want := strings.Count(quick, "|") + 1; len(tool.chosen) != want {
-		t.Errorf("%d of %d faults are in the list", len(tool.chosen), want)
-	}
-	if err := tool.baseline(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if missed := tool.all(t.Context()); len(missed) > 0 {
-		t.Errorf("%s\n%s", strings.Join(missed, "\n"), report.String())
-	}
-	if n := strings.Count(report.String(), ": noticed by "); n != len(tool.chosen) {
-		t.Errorf("%d of %d faults are noticed:\n%s", n, len(tool.chosen), report.String())
+	status, out, report := run(t, load(t), "-only", quick, "-j", "2")
+	want := strings.Count(quick, "|") + 1
+	if n := strings.Count(report, ": noticed by "); status != mutant.Caught || n != want {
+		t.Errorf("status %d, %d of %d faults are noticed:\n%s%s", status, n, want, report, out)
 	}
 }
 
@@ -43,29 +48,12 @@ func TestNotNoticed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("NOT RUN: it builds three programs with faults, and -short is given")
 	}
-	var report bytes.Buffer
-	tool := tool{report: &report, patience: 4 * time.Second, workers: 1}
-	done, err := tool.prepare(t.Context(), regexp.MustCompile("^cancel-oldest$"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer done()
-	tool.faults[tool.chosen[0]].Cases = []string{"IMPI-3-SHORT-01", "IMPI-3-CANCEL-05"}
-	missed := tool.all(t.Context())
-	if len(missed) != 1 || missed[0] != "cancel-oldest: NOT NOTICED by IMPI-3-SHORT-01" {
-		t.Errorf("%q", missed)
-	}
-}
-
-func TestFlags(t *testing.T) {
-	for _, args := range [][]string{{"-j", "0"}, {"more"}, {"-no-such"}, {"-only", "("}} {
-		var out, report bytes.Buffer
-		if got := run(t.Context(), args, &out, &report); got != exitUsage || report.Len() == 0 {
-			t.Errorf("%v: status %d, %q", args, got, report.String())
-		}
-	}
-	var out, report bytes.Buffer
-	if got := run(t.Context(), []string{"-only", "^no such$"}, &out, &report); got != exitSurvived || report.Len() == 0 {
-		t.Errorf("status %d, %q", got, report.String())
+	all := load(t)
+	i := slices.IndexFunc(all, func(f faults.Fault) bool { return f.Name == "cancel-oldest" })
+	all[i].Cases = []string{"IMPI-3-SHORT-01", "IMPI-3-CANCEL-05"}
+	status, out, report := run(t, all, "-only", "^cancel-oldest$")
+	want := "cancel-oldest: NOT NOTICED by IMPI-3-SHORT-01\n0 of 1 faults are noticed"
+	if status != mutant.Survived || !strings.HasPrefix(out, want) {
+		t.Errorf("status %d:\n%s%s", status, report, out)
 	}
 }

@@ -4,42 +4,117 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"flag"
 	"fmt"
-	"os"
-	"os/exec"
+	"io"
 	"strings"
 	"time"
 
-	"github.com/openimpi/impi/internal/sim/mutant"
+	"github.com/openimpi/impi/internal/mutant"
 )
+
+// sweeper runs seeds with faults.
+type sweeper struct {
+	command      mutant.Command
+	first, seeds uint64
+	limit        time.Duration // for the seeds of one fault
+	hang         time.Duration // how long the last of them may take then
+	asJSON       bool
+
+	numbers []int    // of the faults that are tried
+	results []result // by number less 1
+}
+
+// result is what became of a fault.
+type result struct {
+	Name    string  `json:"name"`
+	File    string  `json:"file"`
+	What    string  `json:"what"`
+	Caught  bool    `json:"caught"`
+	By      string  `json:"by"`    // the checker that found it, "panic", "crash" or "hang"
+	Seeds   uint64  `json:"seeds"` // how many were run until then; 0: not known
+	Text    string  `json:"text"`  // what the checker said, in one line
+	Seconds float64 `json:"seconds"`
+}
+
+func newSweeper(all []mutant.Mutant) *sweeper {
+	s := &sweeper{hang: 30 * time.Second, results: make([]result, len(all))}
+	s.command = mutant.Command{
+		Name:  "sim-mutants",
+		Bench: mutant.Bench{Faults: all, Programs: []string{"./cmd/impi-sim"}, Workers: 2},
+		Flags: func(fs *flag.FlagSet) {
+			fs.Uint64Var(&s.first, "first", 0, "the first seed")
+			fs.Uint64Var(&s.seeds, "seeds", 2000, "how many seeds a fault may survive at most")
+			fs.DurationVar(&s.limit, "time", 2*time.Minute, "how long the seeds of a fault may take")
+			fs.BoolVar(&s.asJSON, "json", false, "print the table as JSON")
+		},
+		Check: func() error {
+			if s.seeds < 1 {
+				return errors.New("-seeds 0: at least one seed is run")
+			}
+			return nil
+		},
+		Baseline: s.baseline, Conclude: s.conclude,
+		Try: func(ctx context.Context, number int) string {
+			s.results[number-1] = s.sweep(ctx, number)
+			return s.results[number-1].line()
+		},
+	}
+	return s
+}
+
+// baseline wants no seed to fail as things are.
+func (s *sweeper) baseline(ctx context.Context, numbers []int) error {
+	s.numbers = numbers
+	r := s.sweep(ctx, 0)
+	if r.Caught || r.By != "" {
+		return fmt.Errorf("%s fails: %s", r.By, r.Text)
+	}
+	fmt.Fprintf(s.command.Bench.Report, "without any fault, %d seeds are good\n", r.Seeds)
+	return nil
+}
+
+// conclude prints the table.
+func (s *sweeper) conclude(out io.Writer, took time.Duration) (all bool) {
+	sum := summary{Seconds: took.Seconds()}
+	for _, n := range s.numbers {
+		sum.Results = append(sum.Results, s.results[n-1])
+	}
+	if s.asJSON {
+		sum.json(out)
+	} else {
+		sum.table(out)
+	}
+	return sum.caught() == len(sum.Results)
+}
 
 // sweep runs seeds with a fault until one fails. Number 0 is none: then all seeds
 // are run, however long that takes.
-func (t *tool) sweep(ctx context.Context, number int) (r result) {
+func (s *sweeper) sweep(ctx context.Context, number int) (r result) {
 	args := []string{
-		"-seeds", fmt.Sprintf("%d:%d", t.first, t.first+t.seeds),
+		"-seeds", fmt.Sprintf("%d:%d", s.first, s.first+s.seeds),
 		"-json", "-failures", "1", "-shrink=false", "-trace", "0",
 	}
 	bounded, stop := context.WithCancel(ctx)
 	defer stop()
 	if number > 0 {
-		args = append(args, "-j", "1", "-time", t.limit.String())
-		bounded, stop = context.WithTimeout(ctx, t.limit+t.hang)
+		args = append(args, "-j", "1", "-time", s.limit.String())
+		bounded, stop = context.WithTimeout(ctx, s.limit+s.hang)
 		defer stop()
 	}
 	begin := time.Now()
-	cmd := exec.CommandContext(bounded, t.program(), args...)
-	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", mutant.Switch, number))
+	cmd := s.command.Bench.Command(bounded, number, "impi-sim", args...)
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
 	err := cmd.Run()
 	if bounded.Err() != nil {
-		r = result{Caught: true, By: "hang", Text: fmt.Sprintf("not over %v after the last seed was begun", t.hang)}
+		r = result{Caught: true, By: "hang", Text: fmt.Sprintf("not over %v after the last seed was begun", s.hang)}
 	} else {
-		r = t.read(out.Bytes(), said.String(), err)
+		r = s.read(out.Bytes(), said.String(), err)
 	}
 	if number > 0 {
-		m := &t.faults[number-1]
+		m := &s.command.Bench.Faults[number-1]
 		r.Name, r.File, r.What = m.Name, m.File, m.What
 	}
 	r.Seconds = time.Since(begin).Seconds()
@@ -47,8 +122,8 @@ func (t *tool) sweep(ctx context.Context, number int) (r result) {
 }
 
 // read makes sense of what impi-sim has printed and of how it ended.
-func (t *tool) read(out []byte, said string, err error) result {
-	var s struct {
+func (s *sweeper) read(out []byte, said string, err error) result {
+	var sim struct {
 		Seeds  uint64 `json:"seeds"`
 		Failed []struct {
 			Seed   uint64 `json:"seed"`
@@ -56,16 +131,16 @@ func (t *tool) read(out []byte, said string, err error) result {
 			Text   string `json:"text"`
 		} `json:"failed"`
 	}
-	switch bad := json.Unmarshal(out, &s); {
+	switch bad := json.Unmarshal(out, &sim); {
 	case bad != nil:
 		return result{Caught: true, By: "crash", Text: crash(said, err)}
-	case len(s.Failed) > 0:
-		f := s.Failed[0]
-		return result{Caught: true, By: f.Oracle, Seeds: f.Seed - t.first + 1, Text: firstLine(f.Text)}
+	case len(sim.Failed) > 0:
+		f := sim.Failed[0]
+		return result{Caught: true, By: f.Oracle, Seeds: f.Seed - s.first + 1, Text: firstLine(f.Text)}
 	case err != nil:
 		return result{By: "not run", Text: err.Error()}
 	}
-	return result{Seeds: s.Seeds}
+	return result{Seeds: sim.Seeds}
 }
 
 // crash finds out what a program has died of.

@@ -46,7 +46,7 @@ func (s *summary) table(w io.Writer) {
 	fmt.Fprintf(w, ", in %.0f s\n", s.Seconds)
 	for i := range s.Results {
 		if r := &s.Results[i]; !r.Caught {
-			fmt.Fprintf(w, "%s\n", r.line())
+			fmt.Fprintf(w, "%s: %s\n", r.Name, r.line())
 		}
 	}
 }
@@ -84,11 +84,11 @@ func (r *result) count() string {
 func (r *result) line() string {
 	switch {
 	case r.Caught && r.Seeds > 0:
-		return fmt.Sprintf("%s: caught by %s at seed number %d", r.Name, r.By, r.Seeds)
+		return fmt.Sprintf("caught by %s at seed number %d", r.By, r.Seeds)
 	case r.Caught:
-		return fmt.Sprintf("%s: caught: %s, %s", r.Name, r.By, r.Text)
+		return fmt.Sprintf("caught: %s, %s", r.By, r.Text)
 	case r.By != "":
-		return fmt.Sprintf("%s: %s: %s", r.Name, r.By, r.Text)
+		return fmt.Sprintf("%s: %s", r.By, r.Text)
 	}
-	return fmt.Sprintf("%s: SURVIVED %d seeds", r.Name, r.Seeds)
+	return fmt.Sprintf("SURVIVED %d seeds", r.Seeds)
 }

@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 )
 
-// Build makes programs of the module at root with all faults of a list, each with
+// build makes programs of the module at root with all faults of a list, each with
 // its switch, and puts them into the folder dir, which also gets what the build needs.
-func Build(ctx context.Context, root, dir string, list []Mutant, packages ...string) error {
+func build(ctx context.Context, root, dir string, list []Mutant, packages []string) error {
 	at := func(name string) string { return filepath.Join(root, filepath.FromSlash(name)) }
 	files, err := Weave(list, func(name string) ([]byte, error) { return os.ReadFile(at(name)) })
 	if err != nil {

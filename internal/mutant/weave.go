@@ -13,7 +13,7 @@ import (
 
 // Switch is the environment variable that turns a fault on, by its number in the
 // list, from 1.
-const Switch = "IMPI_SIM_MUTANT"
+const Switch = "IMPI_MUTANT"
 
 // Weave puts all faults of a list into the files that read gives, each with a
 // switch, so that one build has them all. It gives the contents of the files that
