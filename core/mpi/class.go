@@ -6,6 +6,7 @@ import "github.com/openimpi/impi/core/mpierr"
 // mpierr.
 var classes = []mpierr.Row{
 	{Err: ErrInStatus, Class: mpierr.InStatus},
+	{Err: ErrSpawn, Class: mpierr.Spawn},
 	{Err: ErrTag, Class: mpierr.Tag},
 	{Err: ErrRequest, Class: mpierr.Request},
 	{Err: ErrMessage, Class: mpierr.Request},

@@ -83,14 +83,8 @@ type meeting struct {
 }
 
 func (c *Comm) connect(port string, info *Info, root int, calling bool) (*Comm, error) {
-	if err := c.checkIntra(); err != nil {
+	if err := c.mayConnect(root, "Connect and Accept"); err != nil {
 		return nil, err
-	}
-	if _, ok := c.Proc(root); !ok {
-		return nil, fmt.Errorf("%w: %d, the communicator has 0 to %d", coll.ErrRoot, root, c.Size()-1)
-	}
-	if !c.ours() {
-		return nil, errForeign("Connect and Accept")
 	}
 	p := c.p
 	p.lock()
@@ -98,19 +92,47 @@ func (c *Comm) connect(port string, info *Info, root int, calling bool) (*Comm, 
 	if err := p.mayMeet(); err != nil {
 		return nil, err
 	}
-	m := &meeting{p: p, c: c, root: root, near: c.talk(inOrder, wireTag(c.ordinal())), tree: comm.NewTree(c.Masters())}
-	m.me = m.tree.Position(c.Rank())
-	p.beginMeeting()
+	m := c.newMeeting(root)
 	defer p.endMeeting()
 	var err error
 	if c.Rank() == root {
 		err = m.reach(port, info, calling)
 	}
-	err = m.hold(err)
+	return m.complete(err)
+}
+
+// mayConnect refuses communicators and roots that cannot take part in a meeting.
+func (c *Comm) mayConnect(root int, what string) error {
+	if err := c.checkIntra(); err != nil {
+		return err
+	}
+	if _, ok := c.Proc(root); !ok {
+		return fmt.Errorf("%w: %d, the communicator has 0 to %d", coll.ErrRoot, root, c.Size()-1)
+	}
+	if !c.ours() {
+		return errForeign(what)
+	}
+	return nil
+}
+
+// newMeeting begins a meeting, which endMeeting ends.
+func (c *Comm) newMeeting(root int) *meeting {
+	p := c.p
+	m := &meeting{p: p, c: c, root: root, near: c.talk(inOrder, wireTag(c.ordinal())), tree: comm.NewTree(c.Masters())}
+	m.me = m.tree.Position(c.Rank())
+	p.beginMeeting()
+	return m
+}
+
+// complete goes through the steps once the roots have a link, or bad is why not, and
+// ends that link.
+func (m *meeting) complete(bad error) (*Comm, error) {
+	err := m.hold(bad)
 	if m.guest != nil {
 		m.guest.leave() // stepClose
 	}
-	return m.made, m.settle(err)
+	err = m.settle(err)
+	return m.made, err
 }
 
 // settle leaves nothing behind of a meeting that has failed.

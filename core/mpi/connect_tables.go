@@ -160,6 +160,7 @@ func (p *process) abandon(met []*world) {
 	for _, w := range met {
 		if w.uses.Load() == 0 {
 			w.leaving = true
+			p.partFromSpawned(w)
 			p.leave(w)
 		}
 	}

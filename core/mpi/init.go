@@ -112,7 +112,7 @@ func join(control nodeConn) (*process, error) {
 		return nil, err
 	}
 	go p.listen(control)
-	return p, nil
+	return p, p.findParents()
 }
 
 // welcomed makes the proc of the descriptors that came with a welcome, but for

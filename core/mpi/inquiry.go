@@ -66,6 +66,8 @@ func refusal(m *wireup.Message) error {
 		return nil
 	case mpierr.Class(m.Meeting.Class) == mpierr.Port:
 		return fmt.Errorf("%w: %s", ErrCall, m.Reason)
+	case mpierr.Class(m.Meeting.Class) == mpierr.Spawn:
+		return fmt.Errorf("%w: %s", ErrSpawn, m.Reason)
 	}
 	return fmt.Errorf("%w: %s", ErrUnreachable, m.Reason)
 }

@@ -79,6 +79,7 @@ type process struct {
 	groups sync.Map // by a communicator's first context: *comm.Group; empty unless the dialect is the draft's
 
 	world, self *Comm
+	parent      atomic.Pointer[Comm] // nil: nobody has spawned this world
 	contexts    comm.Contexts
 	errands     []errand
 	check       bool         // compare what members call

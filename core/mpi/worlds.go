@@ -28,6 +28,7 @@ type world struct {
 	sites   int
 	uses    atomic.Int32          // communicators with members of it
 	leaving bool                  // nothing refers to it; guarded by the process's lock
+	spawn   uint64                // how the node calls it, if this proc has spawned it; else 0
 	opening map[message.Peer]bool // links that the node was asked for
 }
 

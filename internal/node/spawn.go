@@ -18,7 +18,7 @@ type spawnID struct {
 // with.
 func (m *meetings) spawn(p *proc, x *wireup.Meeting) {
 	if x.Cancel {
-		if o := m.offspringOf(p, x.Request); o != nil && o.become(parted, called) {
+		if o := m.offspringOf(p, x.Request); o != nil && o.become(forsaken, called) {
 			o.end(endedBy("its parents could not connect with it"))
 		}
 		return

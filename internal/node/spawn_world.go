@@ -31,10 +31,11 @@ type place interface {
 type bond uint8
 
 const (
-	unborn bond = iota
-	called      // its procs are in Init, where they call the parents
-	bound       // the proc that spawned them has a communicator with them
-	parted      // it has none any more, or never will
+	unborn   bond = iota
+	called        // its procs are in Init, where they call the parents
+	bound         // the proc that spawned them has a communicator with them
+	parted        // it has none any more
+	forsaken      // they could not connect: it is ended
 )
 
 // offspring is a world that a proc of this node has spawned. Its server is here.
@@ -173,7 +174,7 @@ func (o *offspring) awaitInit() *refusal {
 
 // giveUp ends what was started, and waits until nothing of it is left here.
 func (o *offspring) giveUp(f *Failure) {
-	o.become(parted, unborn)
+	o.become(forsaken, unborn)
 	o.end(f)
 	for _, s := range o.shares {
 		s.gone()
@@ -246,7 +247,7 @@ func (o *offspring) follow() {
 	}
 	log := o.n.log
 	switch {
-	case o.become(parted, called):
+	case o.become(forsaken, called), o.is(forsaken):
 		log.Debug("a spawned world has ended too early", "world", o.name, "reason", reason)
 	case f == nil:
 	case o.is(bound), o.n.spawning.ctx.Err() != nil:
