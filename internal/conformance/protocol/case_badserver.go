@@ -42,7 +42,7 @@ func submit(v map[label][]byte) func(j *job) {
 func value(l label, v []byte) func(j *job) { return submit(map[label][]byte{l: v}) }
 
 // What follows from a count may show that it is impossible. With these nothing does.
-var nobody = map[label][]byte{
+var empty = map[label][]byte{
 	cNHosts: u32(0), cNProcs: u32(0), hIPv6: nil, hPort: nil, hNProcs: nil, hAckMark: nil, hHiWater: nil, pIPv6: nil, pPID: nil,
 }
 
@@ -72,7 +72,7 @@ func init() {
 		refuse("IMPI-2-BADSERVER-09", "A client gives up when the mask has a client that the job has not.", Should, refColl,
 			spoil(cDataLen, func(m uint32, v []byte) (uint32, []byte) { return m | 1<<5, append(v, u32(1)...) })),
 		refuse("IMPI-2-BADSERVER-10", "A client gives up when another one does not list version 0.0.", Should, "ch. 2, Client labels", value(cVersion, u32(1, 0))),
-		refuse("IMPI-2-BADSERVER-11", "A client gives up when another one has no hosts.", Should, values, value(cNHosts, u32(0)), submit(nobody)),
+		refuse("IMPI-2-BADSERVER-11", "A client gives up when another one has no hosts.", Should, values, value(cNHosts, u32(0)), submit(empty)),
 		refuse("IMPI-2-BADSERVER-12", "A client gives up when another one has a data length of 0.", Should, values, value(cDataLen, u32(0))),
 		refuse("IMPI-2-BADSERVER-13", "A client gives up when another one's C_TAGUB is below 32767.", Should, values, value(cTagUB, u32(100))),
 		refuse("IMPI-2-BADSERVER-14", "A client gives up when another one's ackmark is 0.", Should, values, value(hAckMark, u32(0))),
