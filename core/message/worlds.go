@@ -68,7 +68,8 @@ func (e *Engine) AddWorld(w World) (first Peer, err error) {
 }
 
 // ForgetWorld takes the world whose first proc is first out of the table. Its
-// links must have been detached; requests that wait for its procs fail.
+// links must have been detached; requests that wait for its procs fail, and what has
+// come from them and nobody has received is dropped.
 func (e *Engine) ForgetWorld(first Peer) {
 	w := e.worldOf(first)
 	if w == nil || w.first != first {
@@ -83,6 +84,11 @@ func (e *Engine) ForgetWorld(first Peer) {
 		}
 		e.PeerDown(p.index, errForgotten)
 		e.lost--
+	}
+	for m := range e.unexpected.All() {
+		if m.peer.as == &w.standing {
+			e.lose(m)
+		}
 	}
 	e.peers.remove(func(p *peer) bool { return p.as == &w.standing })
 	e.worlds = slices.DeleteFunc(e.worlds, func(m *met) bool { return m == w })

@@ -108,7 +108,7 @@ func (x *pact) settle(n int, bad error) (wire.ContextID, error) {
 // reasons are what members tell each other of when they cannot make a
 // communicator. Their numbers travel; one has what it cannot be told apart.
 var reasons = [...]error{1: ErrElsewhere, comm.ErrComm, comm.ErrGroup, comm.ErrRank, ErrTag, ErrArg, comm.ErrContexts, coll.ErrMismatch,
-	dynamic.ErrPort, ErrCall, ErrUnreachable, ErrAlone, message.ErrPeerDown, ErrInfoValue}
+	dynamic.ErrPort, ErrCall, ErrUnreachable, ErrAlone, message.ErrPeerDown, ErrInfoValue, ErrPeerGone}
 
 func faultCode(err error) uint32 {
 	if err == nil {

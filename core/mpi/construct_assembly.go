@@ -62,6 +62,10 @@ func (a *assembly) gather(mine comm.Proposal, words []byte) (comm.Proposal, []by
 	}
 	for i, child := range children {
 		n, err := a.t.done(open[i])
+		if errors.Is(err, message.ErrPeerDown) {
+			mine.Fault = max(mine.Fault, faultCode(err))
+			continue
+		}
 		if err != nil || n != len(in[i]) {
 			mine.Fault = max(mine.Fault, faultCode(coll.ErrMismatch))
 			continue

@@ -41,6 +41,7 @@ type pact struct {
 	then func()   // after open is done
 	ends func()   // once the pact is over
 	err  error
+	told bool // it is settled, and those below are being told
 	over bool
 }
 
@@ -86,18 +87,14 @@ func (x *pact) carryOn() bool {
 		if !x.arrived() {
 			return false
 		}
-		if x.err == nil {
-			x.then()
-		}
-		if x.err != nil && !x.over {
-			x.end()
-		}
+		x.then()
 	}
 	return true
 }
 
 // arrived takes the messages that are done and tells whether all are. A message
-// of another length is of another constructor, which all members have to hear of.
+// of another length is of another constructor, and one that fails is of somebody who
+// has died: the others have to hear of it, and do not wait for each other then.
 func (x *pact) arrived() bool {
 	for len(x.open) > 0 {
 		m := x.open[len(x.open)-1]
@@ -108,12 +105,20 @@ func (x *pact) arrived() bool {
 		switch err := x.p.end(m.r, nil); {
 		case m.recv && (err == nil && n != pactLen || errors.Is(err, message.ErrTruncate)):
 			x.all.Fault = max(x.all.Fault, faultCode(coll.ErrMismatch))
-		case x.err == nil:
-			x.err = err
+		case err != nil && (m.recv || !x.told):
+			x.fail(err)
 		}
 		x.open = x.open[:len(x.open)-1]
 	}
 	return true
+}
+
+// fail makes the pact come to nothing.
+func (x *pact) fail(err error) {
+	x.all.Fault = max(x.all.Fault, faultCode(err))
+	if x.err == nil {
+		x.err = err
+	}
 }
 
 // recv receives from a rank, which in has then.
@@ -135,8 +140,8 @@ func (x *pact) heard() {
 	for _, b := range x.in {
 		p, err := comm.ReadProposal(b)
 		if err != nil {
-			x.err = err
-			return
+			x.fail(err)
+			continue
 		}
 		x.all = x.all.With(p)
 	}
@@ -202,8 +207,9 @@ func (x *pact) learn(below bool) {
 	x.all.Flags, x.side = flags, theirs.Flags
 }
 
-// scatter tells those below.
+// scatter tells those below. Whoever of them has died changes nothing any more.
 func (x *pact) scatter() {
+	x.told = true
 	for _, child := range x.tree.Children(x.me) {
 		x.send(&x.near, x.tree.Rank(child))
 	}

@@ -45,13 +45,16 @@ func (c *Comm) end() error {
 		return c.alive()
 	}
 	c.leaveBoard()
-	c.p.use(c.Comm, -1)
+	if met := c.p.use(c.Comm, -1); len(met) > 0 {
+		c.p.bury(met)
+	}
 	c.p.strike(c.Comm)
 	return nil
 }
 
 // Disconnect waits until all sends and receives on c have taken place, on all
-// members, and then is Free.
+// members, and then is Free. Where members have died it fails, on all others; those
+// can free c.
 func (c *Comm) Disconnect() error { return c.failed("Disconnect", c.disconnect()) }
 
 func (c *Comm) disconnect() error {
@@ -61,10 +64,11 @@ func (c *Comm) disconnect() error {
 	if err := c.p.settle(c.quiet); err != nil {
 		return err
 	}
+	met := c.p.worldsOf(c.Comm.Group(), c.Remote())
 	if err := c.meet(); err != nil {
+		c.p.doubt(met, err)
 		return err
 	}
-	met := c.p.worldsOf(c.Comm.Group(), c.Remote())
 	if err := c.end(); err != nil {
 		return err
 	}
@@ -97,5 +101,9 @@ func (c *Comm) meet() error {
 	x := c.pact(c.ordinal())
 	x.begin(comm.Proposal{Flags: doesMeet}, func() {})
 	x.wait()
-	return errors.Join(x.err, inOneVoice(x.all.Flags|x.side))
+	err := errors.Join(x.err, inOneVoice(x.all.Flags|x.side))
+	if err == nil && x.all.Fault != 0 {
+		err = elsewhere(x.all.Fault)
+	}
+	return err
 }

@@ -28,6 +28,7 @@ type world struct {
 	sites   int
 	uses    atomic.Int32          // communicators with members of it
 	leaving bool                  // nothing refers to it; guarded by the process's lock
+	lost    bool                  // a link to it broke, or could not be had
 	spawn   uint64                // how the node calls it, if this proc has spawned it; else 0
 	opening map[message.Peer]bool // links that the node was asked for
 }
@@ -176,6 +177,26 @@ func (p *process) use(c *comm.Comm, n int32) []*world {
 		w.uses.Add(n)
 	}
 	return met
+}
+
+// bury parts from worlds whose jobs are over, as it seems: to remain connected with them
+// is of no use.
+func (p *process) bury(met []*world) {
+	p.lock()
+	defer p.unlock()
+	p.abandon(slices.DeleteFunc(met, func(w *world) bool { return !w.lost }))
+}
+
+// doubt notes that worlds may be over, where a communicator with members of them has
+// failed because somebody has died.
+func (p *process) doubt(met []*world, why error) {
+	if errors.Is(why, message.ErrPeerDown) || errors.Is(why, ErrPeerGone) || errors.Is(why, ErrUnreachable) {
+		p.lock()
+		for _, w := range met {
+			w.lost = true
+		}
+		p.unlock()
+	}
 }
 
 // part ends the links to worlds that nothing refers to any more.

@@ -72,6 +72,7 @@ func (p *process) takeStranger(d delivery) {
 // takeLink takes a link to a proc of a world that is known, or that there is none.
 func (p *process) takeLink(d delivery, w *world, peer message.Peer) {
 	if d.l == nil {
+		w.lost = true
 		p.eng.PeerDown(peer, fmt.Errorf("%w: %s", ErrUnreachable, d.msg.Reason))
 		p.rouse()
 		return
@@ -130,6 +131,7 @@ func (p *process) loseStranger(q *port, cause error) {
 		p.eng.Renew(q.peer)
 	}
 	if w != nil {
+		w.lost = w.lost || q.parting != agreed
 		p.forget(w)
 	}
 }
