@@ -93,6 +93,11 @@ func (n *node) startProc(h *ownHost, index int) (*proc, error) {
 	defer theirs.Close()
 	spec := n.spec(p)
 	spec.Files = []*os.File{theirs}
+	closeFiles, err := n.intoFiles(&spec, p.local)
+	if err != nil {
+		return nil, errors.Join(err, control.Close())
+	}
+	defer closeFiles()
 	if spec.Stdin, err = n.stdinOf(p.local); err != nil {
 		return nil, errors.Join(err, control.Close())
 	}

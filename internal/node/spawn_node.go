@@ -28,7 +28,8 @@ func (n *node) program(local int) config.Program {
 	if s := n.opt.share; s != nil {
 		return s.programs[s.runs[local]]
 	}
-	return n.opt.Site.Program
+	program, _ := n.opt.Site.ProgramOf(local)
+	return program
 }
 
 // appNum is a proc's MPI_APPNUM.
@@ -36,7 +37,8 @@ func (n *node) appNum(p *proc) int {
 	if s := n.opt.share; s != nil {
 		return s.numbers[p.local]
 	}
-	return appNum(n.opt.Job.Sites, n.opt.Site)
+	_, part := n.opt.Site.ProgramOf(p.local)
+	return appNum(n.opt.Job.Sites, n.opt.Site) + part
 }
 
 // parent is the port that the procs call in Init; empty if nobody has spawned them.

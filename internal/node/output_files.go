@@ -1,0 +1,70 @@
+package node
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/openimpi/impi/internal/launch"
+)
+
+// intoFiles sends what a proc prints to the files that its program names, if it
+// names any. The files are the proc's once it has been started; close closes ours.
+func (n *node) intoFiles(spec *launch.Spec, local int) (close func(), err error) {
+	var files []*os.File
+	close = func() {
+		for _, f := range files {
+			_ = f.Close() // nothing was written by this process
+		}
+	}
+	program := n.program(local)
+	if program.ErrFile == program.OutFile {
+		program.ErrFile = ""
+	}
+	for _, out := range []struct {
+		pattern string
+		to      *io.Writer
+	}{{program.OutFile, &spec.Stdout}, {program.ErrFile, &spec.Stderr}} {
+		if out.pattern == "" {
+			continue
+		}
+		f, err := n.openOutput(out.pattern, local)
+		if err != nil {
+			close()
+			return nil, fmt.Errorf("file for output: %w", err)
+		}
+		files = append(files, f)
+		*out.to = f
+	}
+	if p := n.program(local); p.ErrFile != "" && p.ErrFile == p.OutFile {
+		spec.Stderr = spec.Stdout
+	}
+	return close, nil
+}
+
+// openOutput opens a file for output. Procs may share one: what each writes at once
+// stays together.
+func (n *node) openOutput(pattern string, local int) (*os.File, error) {
+	name, flags := n.outputName(pattern, local), os.O_WRONLY|os.O_CREATE|os.O_APPEND|os.O_TRUNC
+	for before := range local {
+		if p := n.program(before); n.outputName(p.OutFile, before) == name || n.outputName(p.ErrFile, before) == name {
+			flags &^= os.O_TRUNC
+			break
+		}
+	}
+	return os.OpenFile(name, flags, 0o666)
+}
+
+// outputName is the path that a pattern stands for: %r is the proc's rank, or its
+// number at the site as long as ranks are not known.
+func (n *node) outputName(pattern string, local int) string {
+	first, _ := n.firstRank()
+	name := strings.ReplaceAll(pattern, "%r", strconv.Itoa(first+local))
+	if name != "" && !filepath.IsAbs(name) {
+		name = filepath.Join(n.opt.Job.Dir, name)
+	}
+	return name
+}
