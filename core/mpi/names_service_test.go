@@ -125,6 +125,7 @@ func TestBadNames(t *testing.T) {
 		"publish with a freed info": {x.PublishName("s", freed, "p"), ErrInfo, mpierr.Info},
 		"timeout that is none":      {second(x.LookupName("s", infoOf(t, "timeout", "soon"))), ErrInfoValue, mpierr.InfoValue},
 		"timeout below zero":        {x.UnpublishName("s", infoOf(t, "timeout", "-1"), "p"), ErrInfoValue, mpierr.InfoValue},
+		"port with a bad backlog":   {second(x.OpenPort(infoOf(t, "backlog", "0"))), ErrInfoValue, mpierr.InfoValue},
 		"port with a bad lifetime":  {second(x.OpenPort(infoOf(t, "lifetime", "NaN"))), ErrInfoValue, mpierr.InfoValue},
 	} {
 		wantClass(t, what, c.err, c.sentinel, c.class)
@@ -153,10 +154,10 @@ func TestNamesNeedInit(t *testing.T) {
 // TestPortWithALifetime: the node is told how long.
 func TestPortWithALifetime(t *testing.T) {
 	x, r := newRegistry(t)
-	if _, err := x.OpenPort(infoOf(t, "lifetime", "2.5")); err != nil {
+	if _, err := x.OpenPort(infoOf(t, "lifetime", "2.5", "backlog", "7")); err != nil {
 		t.Fatal(err)
 	}
-	if len(r.heard) != 1 || r.heard[0].Timeout != 2500*time.Millisecond {
+	if len(r.heard) != 1 || r.heard[0].Timeout != 2500*time.Millisecond || r.heard[0].Backlog != 7 {
 		t.Errorf("the node heard %+v", r.heard)
 	}
 }

@@ -3,6 +3,7 @@ package mpi
 import (
 	"crypto/rand"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,7 +17,8 @@ import (
 // is the calling proc's, and ends with it (MPI_Open_port).
 //
 // The info key lifetime says after how many seconds the port closes by itself: who
-// calls it then, waits there or accepts there is refused.
+// calls it then, waits there or accepts there is refused. The key backlog says how
+// many who call may wait to be accepted (256); the next one is refused.
 func OpenPort(info *Info) (string, error) {
 	p, err := current()
 	if err != nil {
@@ -46,20 +48,43 @@ func (p *process) openPort(info *Info) (string, error) {
 	if err != nil {
 		return "", p.failed("OpenPort", err)
 	}
-	lifetime, err := seconds(hints, "lifetime")
+	x, err := portHints(hints)
 	if err != nil {
 		return "", p.failed("OpenPort", err)
 	}
 	p.lock()
-	name, err := p.makePort(lifetime)
+	name, err := p.makePortAs(x)
 	p.unlock()
 	return name, p.failed("OpenPort", err)
 }
 
-// makePort is openPort for a locked process. A port without a lifetime stays open.
+// maxBacklog is the largest backlog that can be asked for.
+const maxBacklog = 4096
+
+// portHints takes the info keys of ports.
+func portHints(hints *Info) (x wireup.Meeting, err error) {
+	if x.Timeout, err = seconds(hints, "lifetime"); err != nil || hints == nil {
+		return x, err
+	}
+	v, ok, err := hints.value("backlog")
+	if err != nil || !ok {
+		return x, err
+	}
+	if x.Backlog, err = strconv.Atoi(v); err != nil || x.Backlog < 1 || x.Backlog > maxBacklog {
+		return x, fmt.Errorf("%w: backlog %q is no number from 1 to %d", ErrInfoValue, v, maxBacklog)
+	}
+	return x, nil
+}
+
+// makePort is openPort for a locked process. A lifetime of 0 has no end.
+func (p *process) makePort(lifetime time.Duration) (string, error) {
+	return p.makePortAs(wireup.Meeting{Timeout: lifetime})
+}
+
+// makePortAs is makePort with what portHints gives.
 //
 // Step 0 of connecting.
-func (p *process) makePort(lifetime time.Duration) (string, error) {
+func (p *process) makePortAs(x wireup.Meeting) (string, error) {
 	if err := p.mayMeet(); err != nil {
 		return "", err
 	}
@@ -73,7 +98,8 @@ func (p *process) makePort(lifetime time.Duration) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrAlone, err)
 	}
-	if err := p.control.Send(wireup.Message{Kind: wireup.KindPort, Meeting: &wireup.Meeting{Key: port.Key[:], Timeout: lifetime}}); err != nil {
+	x.Key = port.Key[:]
+	if err := p.control.Send(wireup.Message{Kind: wireup.KindPort, Meeting: &x}); err != nil {
 		return "", err
 	}
 	if p.doors == nil {
