@@ -277,6 +277,14 @@ func (ch *channel) open(from, to procID) bool {
 	}
 }
 
+// shut ends the case: open has given up.
+func (ch *channel) shut(p *packet, what string) {
+	if err := ch.failure(); err != nil {
+		ch.t.Fatalf("%s: %s", ch.c.name, ending(err))
+	}
+	ch.t.Fatalf("%s: no PROTOACK from %v to %v within %v: %s", ch.c.name, p.dest, p.src, ch.t.patience, what)
+}
+
 // next gives the next packet that is the script's. what says what should come.
 func (ch *channel) next(what string) packet {
 	end := time.After(ch.t.patience)

@@ -220,7 +220,7 @@ func (c *control) send(to *proc, text []byte) {
 // piece sends one packet of a command when the window lets it.
 func (c *control) piece(ch *channel, p packet, data []byte) {
 	if !ch.open(p.src, p.dest) {
-		ch.t.Fatalf("%s: no PROTOACK from %v to %v within %v: the window for commands stays closed", ch.c.name, p.dest, p.src, ch.t.patience)
+		ch.shut(&p, "the window for commands stays closed")
 	}
 	p.data, p.len = data, uint32(len(data))
 	ch.send(p)

@@ -131,7 +131,11 @@ func (p *process) running() bool {
 	}
 }
 
-// line waits for a line of standard output.
+// begins is how long a program of the IUT may take to begin, in patiences: a machine that
+// has much else to do lets it wait, and no rule speaks of that.
+const begins = 8
+
+// line waits for the first line of standard output.
 func (p *process) line(what string) string {
 	select {
 	case s, ok := <-p.lines:
@@ -140,8 +144,8 @@ func (p *process) line(what string) string {
 		}
 		<-p.ended
 		p.t.Fatalf("%s ended (%v) before it printed %s", p.name, p.cmd.ProcessState, what)
-	case <-time.After(p.t.patience):
-		p.t.Fatalf("%s has not printed %s within %v", p.name, what, p.t.patience)
+	case <-time.After(begins * p.t.patience):
+		p.t.Fatalf("%s has not printed %s within %v", p.name, what, begins*p.t.patience)
 	}
 	return ""
 }

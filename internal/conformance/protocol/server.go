@@ -16,7 +16,7 @@ func (j *job) startup() {
 
 // connected waits for the IUT's connection to the server.
 func (j *job) connected() {
-	j.conn = j.server.accept("client to server")
+	j.conn = j.server.acceptWithin(begins*j.t.patience, "client to server")
 }
 
 // takeAuth reads AUTH and gives the mask.

@@ -41,7 +41,7 @@ func (k *talk) answer(typ pkType, srqid, drqid uint64) packet {
 // give sends a message packet when the window lets it.
 func (k *talk) give(p packet) {
 	if p.typ.counted() && !k.ch.open(p.src, p.dest) {
-		k.t.Fatalf("%s: no PROTOACK from %v to %v within %v, the window stays closed", k.ch.c.name, p.dest, p.src, k.t.patience)
+		k.ch.shut(&p, "the window stays closed")
 	}
 	k.send(p)
 }
