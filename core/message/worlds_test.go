@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/openimpi/impi/core/flow"
+	"github.com/openimpi/impi/core/match"
 	"github.com/openimpi/impi/core/wire"
 )
 
@@ -157,7 +158,12 @@ func TestForgetWorld(t *testing.T) {
 	r := a.Recv(Envelope{}, to, nil)
 	a.Detach(5, errCut)
 	before := len(a.peers.made)
+	early := a.newMessage(a.peer(to), 0) // that nobody has received
+	a.unexpected.Add(&early.entry, match.Key{Tag: 7})
 	a.ForgetWorld(3)
+	for x := range a.Pending() {
+		t.Errorf("left: %v", x)
+	}
 	if !r.Done() || len(a.peers.made) != before-1 || len(a.worlds) != 0 || a.lost != 0 {
 		t.Errorf("request %v, %d peers, %d worlds, %d lost", r.Done(), len(a.peers.made), len(a.worlds), a.lost)
 	}

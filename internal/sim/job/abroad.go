@@ -29,8 +29,17 @@ type AbroadConfig struct {
 	Backlog  int             // callers that may wait at a port; 0: 256
 	DialFail float64         // how likely no link can be made, though both are there
 
-	// Calls, if it is not nil, sees the links of calls: the caller's end is the first.
-	Calls func(caller, opener dynamic.Member) kernel.Watcher
+	Calls CallObserver // if it is not nil
+}
+
+// CallObserver sees how calls of ports proceed.
+type CallObserver interface {
+	// Step says that a proc has come to one of the steps of connecting up to 5, as
+	// core/mpi numbers them: 0, 3 and 4 are its port's, 1 and 2 its call's.
+	Step(who dynamic.Member, step int)
+	// Link announces the link of a call, whose first end is the caller's, and gives who
+	// watches it.
+	Link(caller, opener dynamic.Member) kernel.Watcher
 }
 
 // Counts are of what has happened between worlds.
@@ -95,13 +104,16 @@ func (w *World) describe() (world []byte, card string) {
 	return world, string(text)
 }
 
-// name is that of the job's world.
-func (w *World) name() dynamic.World {
+// Name is that of the job's world, once that is known.
+func (w *World) Name() dynamic.World {
+	if w.job == nil {
+		return dynamic.World{}
+	}
 	token := dynamic.Token(w.job.Token)
 	return token.World()
 }
 
-func (p *proc) member() dynamic.Member { return dynamic.Member{World: p.s.w.name(), Rank: p.rank} }
+func (p *proc) member() dynamic.Member { return dynamic.Member{World: p.s.w.Name(), Rank: p.rank} }
 
 // procOf gives a proc that has been started; nil if there is none.
 func (a *Abroad) procOf(m dynamic.Member) *proc {
@@ -158,13 +170,23 @@ func (a *Abroad) gone(p *proc) {
 	}
 }
 
+// step tells the observer of calls.
+func (a *Abroad) step(p *proc, step int) {
+	if a.cfg.Calls != nil {
+		a.cfg.Calls.Step(p.member(), step)
+	}
+}
+
 // tell brings a message, and perhaps a link, from the node to a proc.
 func (a *Abroad) tell(p *proc, m wireup.Message, e *kernel.End) {
 	a.k.After(a.k.Between(0, 100*time.Microsecond), func() {
 		if e == nil {
 			p.give(m, nil)
-		} else {
-			p.give(m, e)
+			return
+		}
+		p.give(m, e)
+		if m.Kind != wireup.KindLink {
+			a.step(p, 5)
 		}
 	})
 }

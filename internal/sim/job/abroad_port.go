@@ -34,6 +34,7 @@ func (a *Abroad) portNames() []dynamic.World {
 
 func (a *Abroad) openPort(p *proc, x *wireup.Meeting) {
 	a.ports[portOf(x)] = &callPort{owner: p}
+	a.step(p, 0)
 	if x.Request != 0 {
 		a.tell(p, wireup.Message{Kind: wireup.KindPort, Meeting: &wireup.Meeting{Request: x.Request}}, nil)
 	}
@@ -89,6 +90,7 @@ func (a *Abroad) take(p *proc, x *wireup.Meeting) {
 	}
 	e := c.callers[0]
 	c.callers = c.callers[1:]
+	a.step(p, 4)
 	a.tell(p, wireup.Message{Kind: wireup.KindCaller, Meeting: &wireup.Meeting{Request: x.Request}}, e)
 }
 
@@ -117,6 +119,7 @@ func (c *callPort) sweep() {
 // call greets a port for a proc, which gets the link or the reason why there is none.
 func (a *Abroad) call(p *proc, x *wireup.Meeting) {
 	a.Counts.Calls++
+	a.step(p, 1)
 	a.k.After(a.k.Between(10*time.Microsecond, 2*time.Millisecond), func() { a.called(p, x) })
 }
 
@@ -141,17 +144,21 @@ func (a *Abroad) called(p *proc, x *wireup.Meeting) {
 	}
 	var watch kernel.Watcher
 	if a.cfg.Calls != nil {
-		watch = a.cfg.Calls(p.member(), c.owner.member())
+		watch = a.cfg.Calls.Link(p.member(), c.owner.member())
 	}
+	a.step(p, 2)
 	l := a.link(fmt.Sprintf("call of %s by %s", c.owner.title(), p.title()), watch)
 	a.tell(p, wireup.Message{Kind: wireup.KindCalled, Meeting: &wireup.Meeting{Request: x.Request}}, l.Ends[0])
 	if len(c.takes) == 0 {
 		a.Counts.Waited++
 		c.callers = append(c.callers, l.Ends[1])
+		a.step(c.owner, 3)
+		a.step(p, 3)
 		return
 	}
 	request := c.takes[0]
 	c.takes = c.takes[1:]
+	a.step(c.owner, 4)
 	a.tell(c.owner, wireup.Message{Kind: wireup.KindCaller, Meeting: &wireup.Meeting{Request: request}}, l.Ends[1])
 }
 

@@ -92,6 +92,9 @@ func (w *World) Plan(f Fault) {
 	w.k.After(f.At, func() { w.commit(f) })
 }
 
+// Strike has a fault happen now.
+func (w *World) Strike(f Fault) { w.commit(f) }
+
 // Hit is a fault that has met something that had not ended.
 type Hit struct {
 	Fault Fault

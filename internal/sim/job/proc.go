@@ -26,6 +26,7 @@ type proc struct {
 	said    bool          // it has told its node so
 	heard   time.Duration // when its node hears its last message
 	crashed bool
+	frozen  bool  // in the middle of something, until it dies
 	err     error // of its program
 }
 
@@ -154,7 +155,7 @@ func (p *proc) NewSet() (machine.Set, error) { return p.task.NewSet(), nil }
 // AfterFunc sets a timer, which a dead proc does not hear.
 func (p *proc) AfterFunc(d time.Duration, f func()) machine.Timer {
 	return p.s.w.k.After(d, func() {
-		if !p.task.Ended() {
+		if !p.task.Ended() && !p.frozen {
 			f()
 		}
 	})
@@ -222,6 +223,17 @@ func (p *proc) take(d delivery) {
 func (p *proc) Random(b []byte) {
 	for i := range b {
 		b[i] = byte(p.s.w.k.Rand().Uint32())
+	}
+}
+
+// Freeze stops the proc where it is, until it is killed. False: it is not its turn.
+func (p *proc) Freeze() bool {
+	if !p.task.Running() {
+		return false
+	}
+	p.frozen = true
+	for {
+		p.task.Sleep(time.Hour, "is frozen")
 	}
 }
 

@@ -127,6 +127,9 @@ func (t *Task) Kill() {
 	t.stop()
 }
 
+// Running tells whether it is the task's turn.
+func (t *Task) Running() bool { return t.k.current == t }
+
 // Ended tells whether the task has returned or was killed.
 func (t *Task) Ended() bool { return t.ended }
 

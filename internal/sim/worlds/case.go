@@ -1,11 +1,15 @@
 package worlds
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"time"
 
+	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/mpi"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/internal/sim/job"
@@ -78,7 +82,10 @@ const (
 )
 
 // Run runs a case and judges it. trace is how many events are kept for Verdict.Trace.
-func Run(c *Case, trace int) (v *Verdict) {
+func Run(c *Case, trace int) *Verdict { return runWith(c, trace, func(*execution) {}) }
+
+// runWith lets the caller settle more of what is about to be run.
+func runWith(c *Case, trace int, settle func(x *execution)) (v *Verdict) {
 	v = &Verdict{Covered: map[string]int64{}}
 	k := kernel.New(c.Seed)
 	k.Keep(trace)
@@ -93,6 +100,7 @@ func Run(c *Case, trace int) (v *Verdict) {
 		v.Oracle, v.Err = "case", err
 		return v
 	}
+	settle(x)
 	v.Oracle, v.Err = x.judge(job.RunAll(k, job.Bounds{Events: maxEvents, Time: maxTime}, x.worlds...))
 	return v
 }
@@ -108,12 +116,23 @@ type execution struct {
 	ports   map[int]string // by operation
 	cover   map[string]int64
 	results map[result]outcome
-	gone    map[int]bool // procs that have died
-	wrong   error        // the first that a proc has found
+	ranks   map[int]*rank // that have begun
+	gone    map[int]bool  // procs that have died
+	wrong   error         // the first that a proc has found
+
+	steps  *steps
+	death  *Death            // nil: everybody runs the program
+	doomed bool              // the death was decided
+	names  map[string]string // ports
+	twist  func(r *rank)     // what a test does to each proc before it begins; nil: nothing
 }
 
 // result is of a new communicator, for one member.
 type result struct{ op, number, proc int }
+
+func (r result) compare(s result) int {
+	return cmp.Or(cmp.Compare(r.op, s.op), cmp.Compare(r.number, s.number), cmp.Compare(r.proc, s.proc))
+}
 
 // outcome is what the member got.
 type outcome struct {
@@ -130,16 +149,28 @@ func newExecution(k *kernel.Kernel, c *Case, cover map[string]int64) (*execution
 		}
 	}
 	x := &execution{
-		k: k, seed: c.Seed, program: c.Program, groups: m.groups, cover: cover, abroad: job.NewAbroad(k, c.Abroad),
-		ports: map[int]string{}, results: map[result]outcome{}, gone: map[int]bool{},
+		k: k, seed: c.Seed, program: c.Program, groups: m.groups, cover: cover,
+		ports: map[int]string{}, results: map[result]outcome{}, gone: map[int]bool{}, ranks: map[int]*rank{}, names: map[string]string{},
 	}
+	x.steps = &steps{x: x, at: map[int]int{}, reached: func(int, int) {}}
+	c.Abroad.Calls = x.steps
+	x.abroad = job.NewAbroad(k, c.Abroad)
 	for w := range c.Program.Worlds {
 		first := c.Program.first(w)
 		world, err := job.New(k, job.Config{
 			Sites: c.Sites[w], Direct: c.Direct, Links: c.Links, Abroad: x.abroad,
 			Program: func(e job.Env) error {
-				err := x.newRank(e.(proc), first+e.World().Rank()).run()
-				if err != nil && x.wrong == nil {
+				r := x.newRank(e.(proc), first+e.World().Rank())
+				x.ranks[r.me] = r
+				if x.twist != nil {
+					x.twist(r)
+				}
+				run := r.run
+				if x.death != nil {
+					run = r.live
+				}
+				err := run()
+				if err != nil && x.wrong == nil && !x.gone[r.me] {
 					x.wrong = err
 				}
 				return err
@@ -157,6 +188,16 @@ func newExecution(k *kernel.Kernel, c *Case, cover map[string]int64) (*execution
 func (x *execution) name(proc int) string {
 	w := x.program.worldOf(proc)
 	return fmt.Sprintf("%c%d", 'a'+w, proc-x.program.first(w))
+}
+
+// procOf is the reverse of member.
+func (x *execution) procOf(m dynamic.Member) int {
+	for w := range x.worlds {
+		if x.worlds[w].Name() == m.World {
+			return x.program.first(w) + int(m.Rank)
+		}
+	}
+	panic(fmt.Sprintf("worlds: nobody is %v", m))
 }
 
 func (x *execution) dead(proc int) bool { return x.gone[proc] }
@@ -186,7 +227,15 @@ func (x *execution) judge(all []job.Result) (oracle string, err error) {
 	case x.wrong != nil:
 		return "order", x.wrong
 	}
+	if x.death != nil {
+		if oracle, err := x.survived(all); err != nil {
+			return oracle, err
+		}
+	}
 	for w, r := range all {
+		if x.death != nil && r.Struck {
+			continue
+		}
 		switch {
 		case errors.Is(r.Err, job.ErrStuck):
 			return "liveness", fmt.Errorf("world %c: %w", 'a'+w, r.Err)
@@ -209,7 +258,8 @@ func (x *execution) judge(all []job.Result) (oracle string, err error) {
 
 // agree compares what members got.
 func (x *execution) agree() error {
-	for key, o := range x.results {
+	for _, key := range slices.SortedFunc(maps.Keys(x.results), result.compare) {
+		o := x.results[key]
 		for _, proc := range x.groups[key.number].all() {
 			other, ok := x.results[result{key.op, key.number, proc}]
 			if ok && other != o {

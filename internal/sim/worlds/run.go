@@ -27,15 +27,16 @@ var (
 
 // rank is a proc that runs its part of a program.
 type rank struct {
-	x     *execution
-	env   job.Env
-	mpi   *mpi.Proc
-	me    int
-	op    int // that is under way
-	comms map[int]*mpi.Comm
-	idups map[int]*idup
-	had   []span // context IDs of all its communicators, past and present
-	seed  uint64
+	x      *execution
+	env    job.Env
+	mpi    *mpi.Proc
+	freeze func() bool
+	me     int
+	op     int // that is under way
+	comms  map[int]*mpi.Comm
+	idups  map[int]*idup
+	had    []span // context IDs of all its communicators, past and present
+	seed   uint64
 }
 
 // span is context IDs from lo to below hi.
@@ -53,11 +54,12 @@ type idup struct {
 type proc interface {
 	job.Env
 	MPI() *mpi.Proc
+	Freeze() bool
 }
 
 func (x *execution) newRank(env proc, me int) *rank {
 	r := &rank{
-		x: x, env: env, mpi: env.MPI(), me: me, idups: map[int]*idup{},
+		x: x, env: env, freeze: env.Freeze, mpi: env.MPI(), me: me, idups: map[int]*idup{},
 		comms: map[int]*mpi.Comm{x.program.worldOf(me): env.World(), len(x.program.Worlds) + me: env.MPI().Self()},
 		had:   []span{{comm.WorldContext, comm.SelfContext + comm.IntraContexts, -1}},
 	}
