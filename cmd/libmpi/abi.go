@@ -38,6 +38,8 @@ func handleFromInt(kind, n int32) uintptr {
 		return errhandlers.FromInt(n)
 	case handles.Win:
 		return wins.FromInt(n)
+	case handles.File:
+		return files.FromInt(n)
 	case handles.Session:
 		return sessions.FromInt(n)
 	case handles.Message:

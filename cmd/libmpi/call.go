@@ -203,6 +203,11 @@ func abiUnsupported(number, sort int32, h uintptr) (code int32) {
 		o = &commOf(h).object
 	case sort == 2 && winOf(h) != nil:
 		o = &winOf(h).object
+	case sort == 3:
+		o = noFile
+		if p := files.Get(h); p != nil {
+			o = &(*p).object
+		}
 	}
 	err := usable()
 	if err == nil {

@@ -116,13 +116,13 @@ int MPI_Win_call_errhandler(MPI_Win win, int errorcode) __attribute__((weak, ali
 int PMPI_File_create_errhandler(MPI_File_errhandler_function *file_errhandler_fn, MPI_Errhandler *errhandler) { return abiFileCreateErrhandler(W(file_errhandler_fn), W(errhandler)); }
 int MPI_File_create_errhandler(MPI_File_errhandler_function *file_errhandler_fn, MPI_Errhandler *errhandler) __attribute__((weak, alias("PMPI_File_create_errhandler")));
 
-int PMPI_File_set_errhandler(MPI_File file, MPI_Errhandler errhandler) { return abiUnsupported(66, 3, W(file)); }
+int PMPI_File_set_errhandler(MPI_File file, MPI_Errhandler errhandler) { return abiFileSetErrhandler(W(file), W(errhandler)); }
 int MPI_File_set_errhandler(MPI_File file, MPI_Errhandler errhandler) __attribute__((weak, alias("PMPI_File_set_errhandler")));
 
-int PMPI_File_get_errhandler(MPI_File file, MPI_Errhandler *errhandler) { return abiUnsupported(67, 3, W(file)); }
+int PMPI_File_get_errhandler(MPI_File file, MPI_Errhandler *errhandler) { return abiFileGetErrhandler(W(file), W(errhandler)); }
 int MPI_File_get_errhandler(MPI_File file, MPI_Errhandler *errhandler) __attribute__((weak, alias("PMPI_File_get_errhandler")));
 
-int PMPI_File_call_errhandler(MPI_File fh, int errorcode) { return abiUnsupported(68, 3, W(fh)); }
+int PMPI_File_call_errhandler(MPI_File fh, int errorcode) { return abiFileCallErrhandler(W(fh), errorcode); }
 int MPI_File_call_errhandler(MPI_File fh, int errorcode) __attribute__((weak, alias("PMPI_File_call_errhandler")));
 
 int PMPI_Session_create_errhandler(MPI_Session_errhandler_function *session_errhandler_fn, MPI_Errhandler *errhandler) { return abiSessionCreateErrhandler(W(session_errhandler_fn), W(errhandler)); }
@@ -1313,13 +1313,13 @@ int MPI_Neighbor_alltoallw_init(const void *sendbuf, const int sendcounts[], con
 int PMPI_Neighbor_alltoallw_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiNeighborAlltoallwInit(W(sendbuf), W(sendcounts), W(sdispls), W(sendtypes), W(recvbuf), W(recvcounts), W(rdispls), W(recvtypes), W(comm), W(info), W(request), 1); }
 int MPI_Neighbor_alltoallw_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request *request) __attribute__((weak, alias("PMPI_Neighbor_alltoallw_init_c")));
 
-int PMPI_Comm_spawn(const char *command, char *argv[], int maxprocs, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *intercomm, int array_of_errcodes[]) { return abiUnsupported(465, 1, W(comm)); }
+int PMPI_Comm_spawn(const char *command, char *argv[], int maxprocs, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *intercomm, int array_of_errcodes[]) { return abiCommSpawn(W(command), W(argv), maxprocs, W(info), root, W(comm), W(intercomm), W(array_of_errcodes)); }
 int MPI_Comm_spawn(const char *command, char *argv[], int maxprocs, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *intercomm, int array_of_errcodes[]) __attribute__((weak, alias("PMPI_Comm_spawn")));
 
-int PMPI_Comm_spawn_multiple(int count, char *array_of_commands[], char **array_of_argv[], const int array_of_maxprocs[], const MPI_Info array_of_info[], int root, MPI_Comm comm, MPI_Comm *intercomm, int array_of_errcodes[]) { return abiUnsupported(466, 1, W(comm)); }
+int PMPI_Comm_spawn_multiple(int count, char *array_of_commands[], char **array_of_argv[], const int array_of_maxprocs[], const MPI_Info array_of_info[], int root, MPI_Comm comm, MPI_Comm *intercomm, int array_of_errcodes[]) { return abiCommSpawnMultiple(count, W(array_of_commands), W(array_of_argv), W(array_of_maxprocs), W(array_of_info), root, W(comm), W(intercomm), W(array_of_errcodes)); }
 int MPI_Comm_spawn_multiple(int count, char *array_of_commands[], char **array_of_argv[], const int array_of_maxprocs[], const MPI_Info array_of_info[], int root, MPI_Comm comm, MPI_Comm *intercomm, int array_of_errcodes[]) __attribute__((weak, alias("PMPI_Comm_spawn_multiple")));
 
-int PMPI_Comm_get_parent(MPI_Comm *parent) { return abiUnsupported(467, 0, 0); }
+int PMPI_Comm_get_parent(MPI_Comm *parent) { return abiCommGetParent(W(parent)); }
 int MPI_Comm_get_parent(MPI_Comm *parent) __attribute__((weak, alias("PMPI_Comm_get_parent")));
 
 int PMPI_Open_port(MPI_Info info, char *port_name) { return abiOpenPort(W(info), W(port_name)); }
@@ -1499,145 +1499,145 @@ int MPI_Rget_accumulate(const void *origin_addr, int origin_count, MPI_Datatype 
 int PMPI_Rget_accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, void *result_addr, MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request) { return abiRgetAccumulate(W(origin_addr), origin_count, W(origin_datatype), W(result_addr), result_count, W(result_datatype), target_rank, target_disp, target_count, W(target_datatype), W(op), W(win), W(request), 1); }
 int MPI_Rget_accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, void *result_addr, MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request) __attribute__((weak, alias("PMPI_Rget_accumulate_c")));
 
-int PMPI_File_open(MPI_Comm comm, const char *filename, int amode, MPI_Info info, MPI_File *fh) { return abiUnsupported(527, 1, W(comm)); }
+int PMPI_File_open(MPI_Comm comm, const char *filename, int amode, MPI_Info info, MPI_File *fh) { return abiFileOpen(W(comm), W(filename), amode, W(info), W(fh)); }
 int MPI_File_open(MPI_Comm comm, const char *filename, int amode, MPI_Info info, MPI_File *fh) __attribute__((weak, alias("PMPI_File_open")));
 
-int PMPI_File_close(MPI_File *fh) { return abiUnsupported(528, 0, 0); }
+int PMPI_File_close(MPI_File *fh) { return abiFileClose(W(fh)); }
 int MPI_File_close(MPI_File *fh) __attribute__((weak, alias("PMPI_File_close")));
 
-int PMPI_File_delete(const char *filename, MPI_Info info) { return abiUnsupported(529, 0, 0); }
+int PMPI_File_delete(const char *filename, MPI_Info info) { return abiFileDelete(W(filename), W(info)); }
 int MPI_File_delete(const char *filename, MPI_Info info) __attribute__((weak, alias("PMPI_File_delete")));
 
-int PMPI_File_set_size(MPI_File fh, MPI_Offset size) { return abiUnsupported(530, 3, W(fh)); }
+int PMPI_File_set_size(MPI_File fh, MPI_Offset size) { return abiFileSetSize(W(fh), size); }
 int MPI_File_set_size(MPI_File fh, MPI_Offset size) __attribute__((weak, alias("PMPI_File_set_size")));
 
-int PMPI_File_preallocate(MPI_File fh, MPI_Offset size) { return abiUnsupported(531, 3, W(fh)); }
+int PMPI_File_preallocate(MPI_File fh, MPI_Offset size) { return abiFilePreallocate(W(fh), size); }
 int MPI_File_preallocate(MPI_File fh, MPI_Offset size) __attribute__((weak, alias("PMPI_File_preallocate")));
 
-int PMPI_File_get_size(MPI_File fh, MPI_Offset *size) { return abiUnsupported(532, 3, W(fh)); }
+int PMPI_File_get_size(MPI_File fh, MPI_Offset *size) { return abiFileGetSize(W(fh), W(size)); }
 int MPI_File_get_size(MPI_File fh, MPI_Offset *size) __attribute__((weak, alias("PMPI_File_get_size")));
 
-int PMPI_File_get_group(MPI_File fh, MPI_Group *group) { return abiUnsupported(533, 3, W(fh)); }
+int PMPI_File_get_group(MPI_File fh, MPI_Group *group) { return abiFileGetGroup(W(fh), W(group)); }
 int MPI_File_get_group(MPI_File fh, MPI_Group *group) __attribute__((weak, alias("PMPI_File_get_group")));
 
-int PMPI_File_get_amode(MPI_File fh, int *amode) { return abiUnsupported(534, 3, W(fh)); }
+int PMPI_File_get_amode(MPI_File fh, int *amode) { return abiFileGetAmode(W(fh), W(amode)); }
 int MPI_File_get_amode(MPI_File fh, int *amode) __attribute__((weak, alias("PMPI_File_get_amode")));
 
-int PMPI_File_set_info(MPI_File fh, MPI_Info info) { return abiUnsupported(535, 3, W(fh)); }
+int PMPI_File_set_info(MPI_File fh, MPI_Info info) { return abiFileSetInfo(W(fh), W(info)); }
 int MPI_File_set_info(MPI_File fh, MPI_Info info) __attribute__((weak, alias("PMPI_File_set_info")));
 
-int PMPI_File_get_info(MPI_File fh, MPI_Info *info_used) { return abiUnsupported(536, 3, W(fh)); }
+int PMPI_File_get_info(MPI_File fh, MPI_Info *info_used) { return abiFileGetInfo(W(fh), W(info_used)); }
 int MPI_File_get_info(MPI_File fh, MPI_Info *info_used) __attribute__((weak, alias("PMPI_File_get_info")));
 
-int PMPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype, const char *datarep, MPI_Info info) { return abiUnsupported(537, 3, W(fh)); }
+int PMPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype, const char *datarep, MPI_Info info) { return abiFileSetView(W(fh), disp, W(etype), W(filetype), W(datarep), W(info)); }
 int MPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype, const char *datarep, MPI_Info info) __attribute__((weak, alias("PMPI_File_set_view")));
 
-int PMPI_File_get_view(MPI_File fh, MPI_Offset *disp, MPI_Datatype *etype, MPI_Datatype *filetype, char *datarep) { return abiUnsupported(538, 3, W(fh)); }
+int PMPI_File_get_view(MPI_File fh, MPI_Offset *disp, MPI_Datatype *etype, MPI_Datatype *filetype, char *datarep) { return abiFileGetView(W(fh), W(disp), W(etype), W(filetype), W(datarep)); }
 int MPI_File_get_view(MPI_File fh, MPI_Offset *disp, MPI_Datatype *etype, MPI_Datatype *filetype, char *datarep) __attribute__((weak, alias("PMPI_File_get_view")));
 
-int PMPI_File_read_at(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Status *status) { return abiUnsupported(539, 3, W(fh)); }
+int PMPI_File_read_at(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Status *status) { return abiFileReadAt(W(fh), offset, W(buf), count, W(datatype), W(status), 0); }
 int MPI_File_read_at(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Status *status) __attribute__((weak, alias("PMPI_File_read_at")));
 
-int PMPI_File_read_at_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) { return abiUnsupported(540, 3, W(fh)); }
+int PMPI_File_read_at_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) { return abiFileReadAt(W(fh), offset, W(buf), count, W(datatype), W(status), 1); }
 int MPI_File_read_at_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) __attribute__((weak, alias("PMPI_File_read_at_c")));
 
-int PMPI_File_read_at_all(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Status *status) { return abiUnsupported(541, 3, W(fh)); }
+int PMPI_File_read_at_all(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Status *status) { return abiFileReadAtAll(W(fh), offset, W(buf), count, W(datatype), W(status), 0); }
 int MPI_File_read_at_all(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Status *status) __attribute__((weak, alias("PMPI_File_read_at_all")));
 
-int PMPI_File_read_at_all_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) { return abiUnsupported(542, 3, W(fh)); }
+int PMPI_File_read_at_all_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) { return abiFileReadAtAll(W(fh), offset, W(buf), count, W(datatype), W(status), 1); }
 int MPI_File_read_at_all_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) __attribute__((weak, alias("PMPI_File_read_at_all_c")));
 
-int PMPI_File_write_at(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status) { return abiUnsupported(543, 3, W(fh)); }
+int PMPI_File_write_at(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status) { return abiFileWriteAt(W(fh), offset, W(buf), count, W(datatype), W(status), 0); }
 int MPI_File_write_at(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status) __attribute__((weak, alias("PMPI_File_write_at")));
 
-int PMPI_File_write_at_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) { return abiUnsupported(544, 3, W(fh)); }
+int PMPI_File_write_at_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) { return abiFileWriteAt(W(fh), offset, W(buf), count, W(datatype), W(status), 1); }
 int MPI_File_write_at_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) __attribute__((weak, alias("PMPI_File_write_at_c")));
 
-int PMPI_File_write_at_all(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status) { return abiUnsupported(545, 3, W(fh)); }
+int PMPI_File_write_at_all(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status) { return abiFileWriteAtAll(W(fh), offset, W(buf), count, W(datatype), W(status), 0); }
 int MPI_File_write_at_all(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status) __attribute__((weak, alias("PMPI_File_write_at_all")));
 
-int PMPI_File_write_at_all_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) { return abiUnsupported(546, 3, W(fh)); }
+int PMPI_File_write_at_all_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) { return abiFileWriteAtAll(W(fh), offset, W(buf), count, W(datatype), W(status), 1); }
 int MPI_File_write_at_all_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) __attribute__((weak, alias("PMPI_File_write_at_all_c")));
 
-int PMPI_File_iread_at(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Request *request) { return abiUnsupported(547, 3, W(fh)); }
+int PMPI_File_iread_at(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Request *request) { return abiFileIreadAt(W(fh), offset, W(buf), count, W(datatype), W(request), 0); }
 int MPI_File_iread_at(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Request *request) __attribute__((weak, alias("PMPI_File_iread_at")));
 
-int PMPI_File_iread_at_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) { return abiUnsupported(548, 3, W(fh)); }
+int PMPI_File_iread_at_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) { return abiFileIreadAt(W(fh), offset, W(buf), count, W(datatype), W(request), 1); }
 int MPI_File_iread_at_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) __attribute__((weak, alias("PMPI_File_iread_at_c")));
 
-int PMPI_File_iread_at_all(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Request *request) { return abiUnsupported(549, 3, W(fh)); }
+int PMPI_File_iread_at_all(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Request *request) { return abiFileIreadAtAll(W(fh), offset, W(buf), count, W(datatype), W(request), 0); }
 int MPI_File_iread_at_all(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Request *request) __attribute__((weak, alias("PMPI_File_iread_at_all")));
 
-int PMPI_File_iread_at_all_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) { return abiUnsupported(550, 3, W(fh)); }
+int PMPI_File_iread_at_all_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) { return abiFileIreadAtAll(W(fh), offset, W(buf), count, W(datatype), W(request), 1); }
 int MPI_File_iread_at_all_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) __attribute__((weak, alias("PMPI_File_iread_at_all_c")));
 
-int PMPI_File_iwrite_at(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request) { return abiUnsupported(551, 3, W(fh)); }
+int PMPI_File_iwrite_at(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request) { return abiFileIwriteAt(W(fh), offset, W(buf), count, W(datatype), W(request), 0); }
 int MPI_File_iwrite_at(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request) __attribute__((weak, alias("PMPI_File_iwrite_at")));
 
-int PMPI_File_iwrite_at_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) { return abiUnsupported(552, 3, W(fh)); }
+int PMPI_File_iwrite_at_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) { return abiFileIwriteAt(W(fh), offset, W(buf), count, W(datatype), W(request), 1); }
 int MPI_File_iwrite_at_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) __attribute__((weak, alias("PMPI_File_iwrite_at_c")));
 
-int PMPI_File_iwrite_at_all(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request) { return abiUnsupported(553, 3, W(fh)); }
+int PMPI_File_iwrite_at_all(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request) { return abiFileIwriteAtAll(W(fh), offset, W(buf), count, W(datatype), W(request), 0); }
 int MPI_File_iwrite_at_all(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request) __attribute__((weak, alias("PMPI_File_iwrite_at_all")));
 
-int PMPI_File_iwrite_at_all_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) { return abiUnsupported(554, 3, W(fh)); }
+int PMPI_File_iwrite_at_all_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) { return abiFileIwriteAtAll(W(fh), offset, W(buf), count, W(datatype), W(request), 1); }
 int MPI_File_iwrite_at_all_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) __attribute__((weak, alias("PMPI_File_iwrite_at_all_c")));
 
-int PMPI_File_read(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status) { return abiUnsupported(555, 3, W(fh)); }
+int PMPI_File_read(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status) { return abiFileRead(W(fh), W(buf), count, W(datatype), W(status), 0); }
 int MPI_File_read(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status) __attribute__((weak, alias("PMPI_File_read")));
 
-int PMPI_File_read_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) { return abiUnsupported(556, 3, W(fh)); }
+int PMPI_File_read_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) { return abiFileRead(W(fh), W(buf), count, W(datatype), W(status), 1); }
 int MPI_File_read_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) __attribute__((weak, alias("PMPI_File_read_c")));
 
-int PMPI_File_read_all(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status) { return abiUnsupported(557, 3, W(fh)); }
+int PMPI_File_read_all(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status) { return abiFileReadAll(W(fh), W(buf), count, W(datatype), W(status), 0); }
 int MPI_File_read_all(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status) __attribute__((weak, alias("PMPI_File_read_all")));
 
-int PMPI_File_read_all_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) { return abiUnsupported(558, 3, W(fh)); }
+int PMPI_File_read_all_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) { return abiFileReadAll(W(fh), W(buf), count, W(datatype), W(status), 1); }
 int MPI_File_read_all_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) __attribute__((weak, alias("PMPI_File_read_all_c")));
 
-int PMPI_File_write(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status) { return abiUnsupported(559, 3, W(fh)); }
+int PMPI_File_write(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status) { return abiFileWrite(W(fh), W(buf), count, W(datatype), W(status), 0); }
 int MPI_File_write(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status) __attribute__((weak, alias("PMPI_File_write")));
 
-int PMPI_File_write_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) { return abiUnsupported(560, 3, W(fh)); }
+int PMPI_File_write_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) { return abiFileWrite(W(fh), W(buf), count, W(datatype), W(status), 1); }
 int MPI_File_write_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) __attribute__((weak, alias("PMPI_File_write_c")));
 
-int PMPI_File_write_all(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status) { return abiUnsupported(561, 3, W(fh)); }
+int PMPI_File_write_all(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status) { return abiFileWriteAll(W(fh), W(buf), count, W(datatype), W(status), 0); }
 int MPI_File_write_all(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status) __attribute__((weak, alias("PMPI_File_write_all")));
 
-int PMPI_File_write_all_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) { return abiUnsupported(562, 3, W(fh)); }
+int PMPI_File_write_all_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) { return abiFileWriteAll(W(fh), W(buf), count, W(datatype), W(status), 1); }
 int MPI_File_write_all_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) __attribute__((weak, alias("PMPI_File_write_all_c")));
 
-int PMPI_File_iread(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Request *request) { return abiUnsupported(563, 3, W(fh)); }
+int PMPI_File_iread(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Request *request) { return abiFileIread(W(fh), W(buf), count, W(datatype), W(request), 0); }
 int MPI_File_iread(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Request *request) __attribute__((weak, alias("PMPI_File_iread")));
 
-int PMPI_File_iread_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) { return abiUnsupported(564, 3, W(fh)); }
+int PMPI_File_iread_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) { return abiFileIread(W(fh), W(buf), count, W(datatype), W(request), 1); }
 int MPI_File_iread_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) __attribute__((weak, alias("PMPI_File_iread_c")));
 
-int PMPI_File_iread_all(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Request *request) { return abiUnsupported(565, 3, W(fh)); }
+int PMPI_File_iread_all(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Request *request) { return abiFileIreadAll(W(fh), W(buf), count, W(datatype), W(request), 0); }
 int MPI_File_iread_all(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Request *request) __attribute__((weak, alias("PMPI_File_iread_all")));
 
-int PMPI_File_iread_all_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) { return abiUnsupported(566, 3, W(fh)); }
+int PMPI_File_iread_all_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) { return abiFileIreadAll(W(fh), W(buf), count, W(datatype), W(request), 1); }
 int MPI_File_iread_all_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) __attribute__((weak, alias("PMPI_File_iread_all_c")));
 
-int PMPI_File_iwrite(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request) { return abiUnsupported(567, 3, W(fh)); }
+int PMPI_File_iwrite(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request) { return abiFileIwrite(W(fh), W(buf), count, W(datatype), W(request), 0); }
 int MPI_File_iwrite(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request) __attribute__((weak, alias("PMPI_File_iwrite")));
 
-int PMPI_File_iwrite_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) { return abiUnsupported(568, 3, W(fh)); }
+int PMPI_File_iwrite_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) { return abiFileIwrite(W(fh), W(buf), count, W(datatype), W(request), 1); }
 int MPI_File_iwrite_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) __attribute__((weak, alias("PMPI_File_iwrite_c")));
 
-int PMPI_File_iwrite_all(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request) { return abiUnsupported(569, 3, W(fh)); }
+int PMPI_File_iwrite_all(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request) { return abiFileIwriteAll(W(fh), W(buf), count, W(datatype), W(request), 0); }
 int MPI_File_iwrite_all(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request) __attribute__((weak, alias("PMPI_File_iwrite_all")));
 
-int PMPI_File_iwrite_all_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) { return abiUnsupported(570, 3, W(fh)); }
+int PMPI_File_iwrite_all_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) { return abiFileIwriteAll(W(fh), W(buf), count, W(datatype), W(request), 1); }
 int MPI_File_iwrite_all_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) __attribute__((weak, alias("PMPI_File_iwrite_all_c")));
 
-int PMPI_File_seek(MPI_File fh, MPI_Offset offset, int whence) { return abiUnsupported(571, 3, W(fh)); }
+int PMPI_File_seek(MPI_File fh, MPI_Offset offset, int whence) { return abiFileSeek(W(fh), offset, whence); }
 int MPI_File_seek(MPI_File fh, MPI_Offset offset, int whence) __attribute__((weak, alias("PMPI_File_seek")));
 
-int PMPI_File_get_position(MPI_File fh, MPI_Offset *offset) { return abiUnsupported(572, 3, W(fh)); }
+int PMPI_File_get_position(MPI_File fh, MPI_Offset *offset) { return abiFileGetPosition(W(fh), W(offset)); }
 int MPI_File_get_position(MPI_File fh, MPI_Offset *offset) __attribute__((weak, alias("PMPI_File_get_position")));
 
-int PMPI_File_get_byte_offset(MPI_File fh, MPI_Offset offset, MPI_Offset *disp) { return abiUnsupported(573, 3, W(fh)); }
+int PMPI_File_get_byte_offset(MPI_File fh, MPI_Offset offset, MPI_Offset *disp) { return abiFileGetByteOffset(W(fh), offset, W(disp)); }
 int MPI_File_get_byte_offset(MPI_File fh, MPI_Offset offset, MPI_Offset *disp) __attribute__((weak, alias("PMPI_File_get_byte_offset")));
 
 int PMPI_File_read_shared(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status) { return abiUnsupported(574, 3, W(fh)); }
@@ -1682,40 +1682,40 @@ int MPI_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence) __attribute
 int PMPI_File_get_position_shared(MPI_File fh, MPI_Offset *offset) { return abiUnsupported(587, 3, W(fh)); }
 int MPI_File_get_position_shared(MPI_File fh, MPI_Offset *offset) __attribute__((weak, alias("PMPI_File_get_position_shared")));
 
-int PMPI_File_read_at_all_begin(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype) { return abiUnsupported(588, 3, W(fh)); }
+int PMPI_File_read_at_all_begin(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype) { return abiFileReadAtAllBegin(W(fh), offset, W(buf), count, W(datatype), 0); }
 int MPI_File_read_at_all_begin(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype) __attribute__((weak, alias("PMPI_File_read_at_all_begin")));
 
-int PMPI_File_read_at_all_begin_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype) { return abiUnsupported(589, 3, W(fh)); }
+int PMPI_File_read_at_all_begin_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype) { return abiFileReadAtAllBegin(W(fh), offset, W(buf), count, W(datatype), 1); }
 int MPI_File_read_at_all_begin_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype) __attribute__((weak, alias("PMPI_File_read_at_all_begin_c")));
 
-int PMPI_File_read_at_all_end(MPI_File fh, void *buf, MPI_Status *status) { return abiUnsupported(590, 3, W(fh)); }
+int PMPI_File_read_at_all_end(MPI_File fh, void *buf, MPI_Status *status) { return abiFileReadAtAllEnd(W(fh), W(buf), W(status)); }
 int MPI_File_read_at_all_end(MPI_File fh, void *buf, MPI_Status *status) __attribute__((weak, alias("PMPI_File_read_at_all_end")));
 
-int PMPI_File_write_at_all_begin(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype) { return abiUnsupported(591, 3, W(fh)); }
+int PMPI_File_write_at_all_begin(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype) { return abiFileWriteAtAllBegin(W(fh), offset, W(buf), count, W(datatype), 0); }
 int MPI_File_write_at_all_begin(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype) __attribute__((weak, alias("PMPI_File_write_at_all_begin")));
 
-int PMPI_File_write_at_all_begin_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype) { return abiUnsupported(592, 3, W(fh)); }
+int PMPI_File_write_at_all_begin_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype) { return abiFileWriteAtAllBegin(W(fh), offset, W(buf), count, W(datatype), 1); }
 int MPI_File_write_at_all_begin_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype) __attribute__((weak, alias("PMPI_File_write_at_all_begin_c")));
 
-int PMPI_File_write_at_all_end(MPI_File fh, const void *buf, MPI_Status *status) { return abiUnsupported(593, 3, W(fh)); }
+int PMPI_File_write_at_all_end(MPI_File fh, const void *buf, MPI_Status *status) { return abiFileWriteAtAllEnd(W(fh), W(buf), W(status)); }
 int MPI_File_write_at_all_end(MPI_File fh, const void *buf, MPI_Status *status) __attribute__((weak, alias("PMPI_File_write_at_all_end")));
 
-int PMPI_File_read_all_begin(MPI_File fh, void *buf, int count, MPI_Datatype datatype) { return abiUnsupported(594, 3, W(fh)); }
+int PMPI_File_read_all_begin(MPI_File fh, void *buf, int count, MPI_Datatype datatype) { return abiFileReadAllBegin(W(fh), W(buf), count, W(datatype), 0); }
 int MPI_File_read_all_begin(MPI_File fh, void *buf, int count, MPI_Datatype datatype) __attribute__((weak, alias("PMPI_File_read_all_begin")));
 
-int PMPI_File_read_all_begin_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype) { return abiUnsupported(595, 3, W(fh)); }
+int PMPI_File_read_all_begin_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype) { return abiFileReadAllBegin(W(fh), W(buf), count, W(datatype), 1); }
 int MPI_File_read_all_begin_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype) __attribute__((weak, alias("PMPI_File_read_all_begin_c")));
 
-int PMPI_File_read_all_end(MPI_File fh, void *buf, MPI_Status *status) { return abiUnsupported(596, 3, W(fh)); }
+int PMPI_File_read_all_end(MPI_File fh, void *buf, MPI_Status *status) { return abiFileReadAllEnd(W(fh), W(buf), W(status)); }
 int MPI_File_read_all_end(MPI_File fh, void *buf, MPI_Status *status) __attribute__((weak, alias("PMPI_File_read_all_end")));
 
-int PMPI_File_write_all_begin(MPI_File fh, const void *buf, int count, MPI_Datatype datatype) { return abiUnsupported(597, 3, W(fh)); }
+int PMPI_File_write_all_begin(MPI_File fh, const void *buf, int count, MPI_Datatype datatype) { return abiFileWriteAllBegin(W(fh), W(buf), count, W(datatype), 0); }
 int MPI_File_write_all_begin(MPI_File fh, const void *buf, int count, MPI_Datatype datatype) __attribute__((weak, alias("PMPI_File_write_all_begin")));
 
-int PMPI_File_write_all_begin_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype) { return abiUnsupported(598, 3, W(fh)); }
+int PMPI_File_write_all_begin_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype) { return abiFileWriteAllBegin(W(fh), W(buf), count, W(datatype), 1); }
 int MPI_File_write_all_begin_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype) __attribute__((weak, alias("PMPI_File_write_all_begin_c")));
 
-int PMPI_File_write_all_end(MPI_File fh, const void *buf, MPI_Status *status) { return abiUnsupported(599, 3, W(fh)); }
+int PMPI_File_write_all_end(MPI_File fh, const void *buf, MPI_Status *status) { return abiFileWriteAllEnd(W(fh), W(buf), W(status)); }
 int MPI_File_write_all_end(MPI_File fh, const void *buf, MPI_Status *status) __attribute__((weak, alias("PMPI_File_write_all_end")));
 
 int PMPI_File_read_ordered_begin(MPI_File fh, void *buf, int count, MPI_Datatype datatype) { return abiUnsupported(600, 3, W(fh)); }
@@ -1736,10 +1736,10 @@ int MPI_File_write_ordered_begin_c(MPI_File fh, const void *buf, MPI_Count count
 int PMPI_File_write_ordered_end(MPI_File fh, const void *buf, MPI_Status *status) { return abiUnsupported(605, 3, W(fh)); }
 int MPI_File_write_ordered_end(MPI_File fh, const void *buf, MPI_Status *status) __attribute__((weak, alias("PMPI_File_write_ordered_end")));
 
-int PMPI_File_get_type_extent(MPI_File fh, MPI_Datatype datatype, MPI_Aint *extent) { return abiUnsupported(606, 3, W(fh)); }
+int PMPI_File_get_type_extent(MPI_File fh, MPI_Datatype datatype, MPI_Aint *extent) { return abiFileGetTypeExtent(W(fh), W(datatype), W(extent), 0); }
 int MPI_File_get_type_extent(MPI_File fh, MPI_Datatype datatype, MPI_Aint *extent) __attribute__((weak, alias("PMPI_File_get_type_extent")));
 
-int PMPI_File_get_type_extent_c(MPI_File fh, MPI_Datatype datatype, MPI_Count *extent) { return abiUnsupported(607, 3, W(fh)); }
+int PMPI_File_get_type_extent_c(MPI_File fh, MPI_Datatype datatype, MPI_Count *extent) { return abiFileGetTypeExtent(W(fh), W(datatype), W(extent), 1); }
 int MPI_File_get_type_extent_c(MPI_File fh, MPI_Datatype datatype, MPI_Count *extent) __attribute__((weak, alias("PMPI_File_get_type_extent_c")));
 
 int PMPI_Register_datarep(const char *datarep, MPI_Datarep_conversion_function *read_conversion_fn, MPI_Datarep_conversion_function *write_conversion_fn, MPI_Datarep_extent_function *dtype_file_extent_fn, void *extra_state) { return abiUnsupported(608, 0, 0); }
@@ -1748,13 +1748,13 @@ int MPI_Register_datarep(const char *datarep, MPI_Datarep_conversion_function *r
 int PMPI_Register_datarep_c(const char *datarep, MPI_Datarep_conversion_function_c *read_conversion_fn, MPI_Datarep_conversion_function_c *write_conversion_fn, MPI_Datarep_extent_function *dtype_file_extent_fn, void *extra_state) { return abiUnsupported(609, 0, 0); }
 int MPI_Register_datarep_c(const char *datarep, MPI_Datarep_conversion_function_c *read_conversion_fn, MPI_Datarep_conversion_function_c *write_conversion_fn, MPI_Datarep_extent_function *dtype_file_extent_fn, void *extra_state) __attribute__((weak, alias("PMPI_Register_datarep_c")));
 
-int PMPI_File_set_atomicity(MPI_File fh, int flag) { return abiUnsupported(610, 3, W(fh)); }
+int PMPI_File_set_atomicity(MPI_File fh, int flag) { return abiFileSetAtomicity(W(fh), flag); }
 int MPI_File_set_atomicity(MPI_File fh, int flag) __attribute__((weak, alias("PMPI_File_set_atomicity")));
 
-int PMPI_File_get_atomicity(MPI_File fh, int *flag) { return abiUnsupported(611, 3, W(fh)); }
+int PMPI_File_get_atomicity(MPI_File fh, int *flag) { return abiFileGetAtomicity(W(fh), W(flag)); }
 int MPI_File_get_atomicity(MPI_File fh, int *flag) __attribute__((weak, alias("PMPI_File_get_atomicity")));
 
-int PMPI_File_sync(MPI_File fh) { return abiUnsupported(612, 3, W(fh)); }
+int PMPI_File_sync(MPI_File fh) { return abiFileSync(W(fh)); }
 int MPI_File_sync(MPI_File fh) __attribute__((weak, alias("PMPI_File_sync")));
 
 int PMPI_T_enum_get_info(MPI_T_enum enumtype, int *num, char *name, int *name_len) { return MPI_T_ERR_NOT_SUPPORTED; }

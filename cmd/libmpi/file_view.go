@@ -1,0 +1,160 @@
+//go:build cgo && !386 && !arm
+
+package main
+
+import "C"
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/core/mpi"
+	"github.com/openimpi/impi/core/mpierr"
+	"github.com/openimpi/impi/internal/fileview"
+)
+
+// Where seeks count from, and the displacement that stands for the current place.
+const (
+	seekCur             = 401
+	seekEnd             = 402
+	seekSet             = 403
+	displacementCurrent = -1
+)
+
+//export abiFileSetView
+func abiFileSetView(h uintptr, disp int64, etype, ftype, rep, info uintptr) int32 {
+	return onFile("File_set_view", 0, h, func(o *fileObject) error {
+		return o.agree(o.setView(disp, etype, ftype, rep, info))
+	})
+}
+
+func (o *fileObject) setView(disp int64, etype, ftype, rep, info uintptr) error {
+	e, err := takeType("etype", etype)
+	if err != nil {
+		return err
+	}
+	f, err := takeType("filetype", ftype)
+	if err != nil {
+		return err
+	}
+	name, err := text("datarep", rep, 128)
+	if err != nil {
+		return err
+	}
+	if name != "native" && name != "internal" {
+		return fault(mpierr.UnsupportedDatarep, "data representation %q: native and internal are known", name)
+	}
+	if _, err := infoOf(info); err != nil {
+		return err
+	}
+	if disp == displacementCurrent {
+		return fault(mpierr.UnsupportedOperation, "MPI_DISPLACEMENT_CURRENT is for sequential files, which have no shared pointer here")
+	}
+	if err := errors.Join(e.Check(), f.Check()); err != nil {
+		return err
+	}
+	v, err := fileview.New(disp, e, f)
+	switch {
+	case errors.Is(err, fileview.ErrType):
+		return fmt.Errorf("%w: %w", datatype.ErrType, err)
+	case err != nil:
+		return fmt.Errorf("%w: %w", mpi.ErrArg, err)
+	}
+	if e, err = kept(e); err != nil {
+		return err
+	}
+	if f, err = kept(f); err != nil {
+		return err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.view, o.disp, o.etype, o.ftype, o.pos = v, disp, e, f, 0
+	return nil
+}
+
+// kept is a datatype that the program may free.
+func kept(t *mpi.Datatype) (*mpi.Datatype, error) {
+	if t.Named() {
+		return t, nil
+	}
+	return mpi.TypeDup(t)
+}
+
+//export abiFileGetView
+func abiFileGetView(h, disp, etype, ftype, rep uintptr) int32 {
+	return onFile("File_get_view", 0, h, func(o *fileObject) error {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if err := put("disp", disp, o.disp); err != nil {
+			return err
+		}
+		for _, x := range []struct {
+			p uintptr
+			t *mpi.Datatype
+		}{{etype, o.etype}, {ftype, o.ftype}} {
+			t := x.t
+			if t == nil {
+				t = namedTypes[typeByte]
+			}
+			t, err := kept(t)
+			if err != nil {
+				return err
+			}
+			if err := put("etype or filetype", x.p, newType(t)); err != nil {
+				return err
+			}
+		}
+		_, err := putText("datarep", rep, 128, "native")
+		return err
+	})
+}
+
+//export abiFileSeek
+func abiFileSeek(h uintptr, offset int64, whence int32) int32 {
+	return onFile("File_seek", 0, h, func(o *fileObject) error {
+		size, err := o.size()
+		if err != nil {
+			return err
+		}
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		to := offset * o.view.Unit()
+		switch whence {
+		case seekSet:
+		case seekCur:
+			to += o.pos
+		case seekEnd:
+			to += o.view.Before(size)
+		default:
+			return fmt.Errorf("%w: whence is %d", mpi.ErrArg, whence)
+		}
+		if to < 0 {
+			return fmt.Errorf("%w: a place before the file", mpi.ErrArg)
+		}
+		o.pos = to
+		return nil
+	})
+}
+
+//export abiFileGetPosition
+func abiFileGetPosition(h, out uintptr) int32 {
+	return onFile("File_get_position", 0, h, func(o *fileObject) error {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		return put("offset", out, o.pos/o.view.Unit())
+	})
+}
+
+//export abiFileGetByteOffset
+func abiFileGetByteOffset(h uintptr, offset int64, out uintptr) int32 {
+	return onFile("File_get_byte_offset", 0, h, func(o *fileObject) error {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		at, err := o.view.At(offset)
+		if err != nil {
+			return fmt.Errorf("%w: %w", mpi.ErrArg, err)
+		}
+		return put("disp", out, at)
+	})
+}

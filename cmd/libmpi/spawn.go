@@ -1,0 +1,140 @@
+//go:build cgo && !386 && !arm
+
+package main
+
+import "C"
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/openimpi/impi/core/mpi"
+)
+
+// maxArguments is how many arguments a program that is spawned can have.
+const maxArguments = 1 << 16
+
+// arguments gives the strings of a list that ends with a null pointer.
+func arguments(p uintptr) ([]string, error) {
+	if p == 0 {
+		return nil, nil
+	}
+	var out []string
+	for i := range maxArguments {
+		at, err := result[uintptr]("argv", p+uintptr(i)*8)
+		if err != nil {
+			return nil, err
+		}
+		if *at == 0 {
+			return out, nil
+		}
+		s, err := text("argv", *at, 1<<20)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, s)
+	}
+	return nil, fmt.Errorf("%w: argv has more than %d strings", mpi.ErrArg, maxArguments)
+}
+
+// command gives a program that is to be spawned.
+func command(path, argv uintptr, procs int32, info uintptr) (c mpi.Command, err error) {
+	if c.Path, err = text("command", path, 1<<16); err != nil {
+		return c, err
+	}
+	if c.Args, err = arguments(argv); err != nil {
+		return c, err
+	}
+	c.Procs = int(procs)
+	c.Info, err = infoOf(info)
+	return c, err
+}
+
+// putCodes stores the error codes of the procs, unless the program ignores them.
+func putCodes(p uintptr, codes []mpi.Class) {
+	to, err := array[int32]("array_of_errcodes", p, len(codes))
+	if err != nil {
+		return
+	}
+	for i, c := range codes {
+		to[i] = int32(c)
+	}
+}
+
+//export abiCommSpawn
+func abiCommSpawn(path, argv uintptr, procs int32, info uintptr, root int32, c, out, codes uintptr) int32 {
+	return construct("Comm_spawn", c, out, func(c *commObject) (*mpi.Comm, error) {
+		var what mpi.Command
+		var err error
+		if int(root) == c.Rank() {
+			if what, err = command(path, argv, procs, info); err != nil {
+				return nil, err
+			}
+		}
+		children, errs, err := c.Spawn(what, int(root))
+		putCodes(codes, errs)
+		return children, err
+	})
+}
+
+//export abiCommSpawnMultiple
+func abiCommSpawnMultiple(n int32, paths, argvs, procs, is uintptr, root int32, c, out, codes uintptr) int32 {
+	return construct("Comm_spawn_multiple", c, out, func(c *commObject) (*mpi.Comm, error) {
+		var what []mpi.Command
+		if int(root) == c.Rank() {
+			var err error
+			if what, err = commands(n, paths, argvs, procs, is); err != nil {
+				return nil, err
+			}
+		}
+		children, errs, err := c.SpawnMultiple(what, int(root))
+		putCodes(codes, errs)
+		return children, err
+	})
+}
+
+// commands gives the n programs of a Comm_spawn_multiple.
+func commands(n int32, paths, argvs, procs, is uintptr) ([]mpi.Command, error) {
+	names, err := array[uintptr]("array_of_commands", paths, int(n))
+	if err != nil {
+		return nil, err
+	}
+	counts, err := array[int32]("array_of_maxprocs", procs, int(n))
+	if err != nil {
+		return nil, err
+	}
+	hints, err := array[uintptr]("array_of_info", is, int(n))
+	if err != nil {
+		return nil, err
+	}
+	args := make([]uintptr, len(names))
+	if argvs != 0 {
+		if args, err = array[uintptr]("array_of_argv", argvs, int(n)); err != nil {
+			return nil, err
+		}
+	}
+	what := make([]mpi.Command, len(names))
+	for i := range what {
+		if what[i], err = command(names[i], args[i], counts[i], hints[i]); err != nil {
+			return nil, fmt.Errorf("program %d: %w", i, err)
+		}
+	}
+	return what, nil
+}
+
+// parent is the handle of the communicator with the procs that have spawned this one.
+var parent struct {
+	sync.Once
+	handle uintptr
+}
+
+//export abiCommGetParent
+func abiCommGetParent(out uintptr) int32 {
+	return on("Comm_get_parent", 0, func() error {
+		parent.Do(func() { parent.handle = newComm(mpi.Parent(), nil) })
+		if commOf(parent.handle) == nil {
+			return put("parent", out, uintptr(commNull)) // there is none, or none any more
+		}
+		return put("parent", out, parent.handle)
+	})
+}
