@@ -83,6 +83,9 @@ func (p *process) makeWorld() (err error) {
 	p.world.name.set("MPI_COMM_WORLD")
 	p.self.name.set("MPI_COMM_SELF")
 	p.contexts = comm.NewContexts(comm.Proc(p.job.Rank))
+	if p.description != nil {
+		p.contexts.Qualify(p.description.World, comm.PrivateBits)
+	}
 	return nil
 }
 

@@ -149,6 +149,7 @@ func (m *meeting) settle(err error) error {
 	if m.made != nil {
 		m.made.life.Store(freed)
 		m.p.use(m.made.Comm, -1)
+		m.p.release(m.made.Context())
 		m.made = nil
 	}
 	m.p.abandon(met)
@@ -260,6 +261,7 @@ func (m *meeting) hold(bad error) error {
 // agree is about context IDs: within each side, and then between the two.
 func (m *meeting) agree() error {
 	x := m.c.pact(m.c.ordinal())
+	x.wide = false // the other side takes part
 	x.propose(doesConnect, nil, func() {})
 	x.wait()
 	own := m.p.catalogue(m.c.Comm.Group())
@@ -269,6 +271,9 @@ func (m *meeting) agree() error {
 		m.theirs, err = readExtent(text)
 	}
 	v := verdict{Proposal: x.all.With(m.theirs.Proposal)}
+	if err == nil && unconfirmed(&v.Proposal, 0) {
+		err = m.confirm(&v)
+	}
 	m.context, err = m.p.conclude(x.mine, v, comm.InterContexts, nil, err)
 	return stepCollect.fault(err)
 }

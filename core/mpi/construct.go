@@ -144,7 +144,7 @@ func (c *Comm) createGroup(group *Group, tag int) (*Comm, error) {
 	if !p.ours(masters) {
 		return nil, errForeign("CreateGroup")
 	}
-	x := &pact{p: p, near: c.talk(byTag, wire.Tag(tag)), tree: comm.NewTree(masters), size: group.Size()}
+	x := &pact{p: p, near: c.talk(byTag, wire.Tag(tag)), tree: comm.NewTree(masters), size: group.Size(), wide: c.wide()}
 	x.near.group, x.near.self.Rank = group.g, byTag+wire.CommRank(me)
 	x.me = x.tree.Position(me)
 	x.propose(doesCreateGroup, nil, func() {})

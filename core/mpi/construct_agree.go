@@ -30,8 +30,14 @@ func (c *Comm) deriveBy(does uint32, s comm.Spec, bad error) (*Comm, error) {
 		n = comm.InterContexts
 	}
 	context, err := c.newContext(does, n, bad)
-	if err != nil || s.Group == nil {
+	if err != nil {
 		return nil, err
+	}
+	if s.Group == nil {
+		c.p.lock()
+		defer c.p.unlock()
+		c.p.release(context)
+		return nil, nil
 	}
 	return c.adopt(s, context)
 }

@@ -43,6 +43,11 @@ type pact struct {
 	err  error
 	told bool // it is settled, and those below are being told
 	over bool
+
+	wide      bool               // some members are of other worlds
+	confirm   *comm.Confirmation // nil: it is the first round
+	first     comm.Proposal      // what that has come to
+	firstSide uint32
 }
 
 // pactMessage is one under way.
@@ -58,7 +63,7 @@ func (c *Comm) pact(seq uint32) *pact {
 	if c.local != nil {
 		within = c.local
 	}
-	x := &pact{p: c.p, near: within.talk(inOrder, tag), tree: comm.NewTree(within.Masters()), size: within.Size()}
+	x := &pact{p: c.p, near: within.talk(inOrder, tag), tree: comm.NewTree(within.Masters()), size: within.Size(), wide: c.wide()}
 	x.me = x.tree.Position(within.Rank())
 	if x.inter = c.local != nil; x.inter {
 		x.far = c.talk(inOrder, tag)
@@ -73,12 +78,17 @@ func (x *pact) leads() bool { return x.me == 0 }
 // is locked.
 func (x *pact) begin(mine comm.Proposal, ends func()) {
 	x.mine, x.all, x.ends = mine.Offer, mine, ends
+	x.start()
+	x.p.dispatch(x)
+}
+
+// start begins a round.
+func (x *pact) start() {
 	if !x.inter && x.size <= gossipers && x.tree.Clients() == 1 && !x.p.check {
 		x.gossip(1)
 	} else {
 		x.gather()
 	}
-	x.p.dispatch(x)
 }
 
 // carryOn is of errand.
@@ -221,7 +231,10 @@ func (x *pact) end() {
 		x.p.eng.Cancel(m.r)
 		x.p.eng.Release(m.r)
 	}
-	x.open, x.over = nil, true
+	if x.open = nil; x.p.failure == nil && x.next() {
+		return
+	}
+	x.over = true
 	x.ends()
 }
 

@@ -84,16 +84,19 @@ func (c *Comm) partition(does uint32, bad error, words []byte, divide func(*asse
 		}
 		return v
 	})
+	fault = c.confirm(seq, &v, fault)
 	context, err := p.conclude(mine, v, n, bad, fault)
 	if err != nil {
 		return nil, err
 	}
 	part, ok := a.part(v)
 	if !ok {
+		p.release(context)
 		return nil, nil
 	}
 	s, err := c.section(part)
 	if err != nil {
+		p.release(context)
 		return nil, err
 	}
 	return c.adopt(s, context)

@@ -49,6 +49,11 @@ func (c *Comm) end() error {
 		c.p.bury(met)
 	}
 	c.p.strike(c.Comm)
+	if c.wide() {
+		c.p.lock()
+		c.p.release(c.Context())
+		c.p.unlock()
+	}
 	return nil
 }
 
