@@ -20,14 +20,14 @@ static void deep(int n) {
 static void on_alarm(int s) {
   (void)s;
   alarms++;
-  deep(16); /* 64 KiB: more than the stack of a goroutine */
+  deep(4); /* 16 KiB: more than the stack of a goroutine */
 }
 
 static void on_user(int s, siginfo_t *info, void *context) {
   (void)s;
   (void)context;
   if (info->si_pid == getpid()) users++;
-  deep(16);
+  deep(4);
 }
 
 static void on_prof(int s) {
