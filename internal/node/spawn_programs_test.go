@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -41,7 +42,7 @@ func spawnOrders(orders ...order) map[string]string {
 
 func init() {
 	programs["spawn"] = func() {
-		w := initialize()
+		w := joined()
 		var orders []order
 		check(json.Unmarshal([]byte(os.Getenv("SPAWN_ORDERS")), &orders))
 		for _, o := range orders {
@@ -52,8 +53,16 @@ func init() {
 		}
 		finalize()
 	}
+	programs["either"] = func() { // what stands for all of a site's procs
+		check(mpi.Init())
+		if mpi.Parent() != nil {
+			programs["child"]()
+			return
+		}
+		programs["spawn"]()
+	}
 	programs["child"] = func() {
-		w := initialize()
+		w := joined()
 		parents := mpi.Parent()
 		n, ok, err := w.Attr(mpi.AppNum)
 		check(err)
@@ -128,7 +137,7 @@ func carryOut(w *mpi.Comm, o order) {
 			if x.Info["env"] != "" {
 				env = append(env, x.Info["env"])
 			}
-			if x.Info["host"] == "" { // a site's environment is its own
+			if !slices.Contains([]string{"beta", "127.0.0.3"}, x.Info["host"]) { // whose environment is its own
 				check(info.Set("env", strings.Join(env, "\n")))
 			}
 			for k, v := range x.Info {
@@ -223,4 +232,12 @@ func welcome() (*wireup.Conn, *wireup.Job) {
 	job, err := wireup.OpenJob(fds[1])
 	check(err)
 	return c, job
+}
+
+// joined is initialize, unless Init was called.
+func joined() *mpi.Comm {
+	if !mpi.Initialized() {
+		return initialize()
+	}
+	return mpi.World()
 }

@@ -141,8 +141,12 @@ func (s *share) job(o *spawnStart, own config.Site) *config.Job {
 	return job
 }
 
-// leaving tells whether procs of the share have finished.
+// leaving tells whether procs of the share may be about to end: they have parted from
+// their parents, or some have finished.
 func (s *share) leaving() bool {
+	if s.of != nil && s.of.is(parted) {
+		return true
+	}
 	if !s.node.isReady() {
 		return false
 	}
