@@ -201,6 +201,15 @@ func abiFreeMem(p uintptr) int32 {
 	})
 }
 
+// No hardware is told apart, so that the info has no keys.
+//
+//export abiGetHwResourceInfo
+func abiGetHwResourceInfo(out uintptr) int32 {
+	return on("Get_hw_resource_info", 0, func() error {
+		return putInfo(out, func() (*mpi.Info, error) { return mpi.NewInfo(), nil })
+	})
+}
+
 //export abiGetAddress
 func abiGetAddress(p, out uintptr) int32 {
 	return on("Get_address", 0, func() error { return put("address", out, int64(p)) })

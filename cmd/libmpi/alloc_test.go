@@ -166,3 +166,17 @@ func TestErrorText(t *testing.T) {
 	}
 	want(t, "Type_size", abiTypeSize(0x3ff, at(&n), 0), 3)
 }
+
+// TestNoMemory wants an error for memory that is not there, and a library that goes
+// on.
+func TestNoMemory(t *testing.T) {
+	initOnce(t)
+	m := new(memory)
+	const nowhere = 0x5a5a5a5a000
+	want(t, "Send", abiSend(nowhere, 8, typeChar, 0, 3, commSelf, 0), 1)
+	want(t, "Comm_rank", abiCommRank(commSelf, nowhere), 1)
+	want(t, "Wait", abiWait(nowhere, 0), 1)
+	want(t, "Send", abiSend(at(&m.out), 8, typeChar, 0, 3, commSelf, 0), success)
+	want(t, "Recv", abiRecv(at(&m.in), 8, typeChar, 0, 3, commSelf, 0, 0), success)
+	runtime.KeepAlive(m)
+}

@@ -43,6 +43,7 @@ func usable() error {
 // if it was called by the name that ends in _c.
 func onComm(fn string, which int32, h uintptr, f func(c *commObject) error) (code int32) {
 	c := commOf(h)
+	guard()
 	defer rescue(fn, which, &code)
 	if c == nil {
 		_, err := takeComm("comm", h)
@@ -57,6 +58,7 @@ func onComm(fn string, which int32, h uintptr, f func(c *commObject) error) (cod
 // onWin is onComm for windows.
 func onWin(fn string, which int32, h uintptr, f func(w *winObject) error) (code int32) {
 	w := winOf(h)
+	guard()
 	defer rescue(fn, which, &code)
 	if w == nil {
 		return fail(fn, which, nil, badWin(h))
@@ -70,6 +72,7 @@ func onWin(fn string, which int32, h uintptr, f func(w *winObject) error) (code 
 // on is a call on nothing that has an error handler, between MPI_Init and
 // MPI_Finalize.
 func on(fn string, which int32, f func() error) (code int32) {
+	guard()
 	defer rescue(fn, which, &code)
 	err := usable()
 	if err == nil {
@@ -83,6 +86,7 @@ func on(fn string, which int32, f func() error) (code int32) {
 
 // anytime is on for what can be called at any time.
 func anytime(fn string, f func() error) (code int32) {
+	guard()
 	defer rescue(fn, 0, &code)
 	if err := f(); err != nil {
 		return fail(fn, 0, nil, err)
@@ -90,16 +94,25 @@ func anytime(fn string, f func() error) (code int32) {
 	return success
 }
 
-// rescue makes an error of a fault in the library or in an address that the program
-// gave.
+// rescue makes an error of a fault in the library, or in memory that the program said
+// was there. guard has to be called before.
 func rescue(fn string, which int32, code *int32) {
-	if r := recover(); r != nil {
-		if os.Getenv("IMPI_TRACEBACK") != "" {
-			debug.PrintStack()
-		}
-		*code = fail(fn, which, nil, &mpierr.Error{Code: mpierr.Intern, Class: mpierr.Intern, Text: fmt.Sprint(r)})
+	r := recover()
+	if r == nil {
+		return
 	}
+	if os.Getenv("IMPI_TRACEBACK") != "" {
+		debug.PrintStack()
+	}
+	err := fault(mpierr.Intern, "%v", r)
+	if at, ok := r.(interface{ Addr() uintptr }); ok {
+		err = fmt.Errorf("%w: there is no memory at %#x", mpi.ErrBuffer, at.Addr())
+	}
+	*code = fail(fn, which, nil, err)
 }
+
+// guard has faults of memory come to rescue instead of ending the process.
+func guard() { debug.SetPanicOnFault(true) }
 
 // fail tells the error handler of an object, or of what has none, about an error,
 // and gives its code.
@@ -196,6 +209,7 @@ func fatal(fn string, which int32, o *object, err error) string {
 //export abiUnsupported
 func abiUnsupported(number, sort int32, h uintptr) (code int32) {
 	fn := abi.Name(int(number))[len("MPI_"):]
+	guard()
 	defer rescue(fn, 0, &code)
 	var o *object
 	switch {

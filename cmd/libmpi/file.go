@@ -62,6 +62,7 @@ var noFile = func() *object {
 
 // onFile is a call on a file.
 func onFile(fn string, which int32, h uintptr, f func(o *fileObject) error) (code int32) {
+	guard()
 	defer rescue(fn, which, &code)
 	p := files.Get(h)
 	if p == nil {
@@ -75,6 +76,7 @@ func onFile(fn string, which int32, h uintptr, f func(o *fileObject) error) (cod
 
 // withoutFile is a call about files that has none.
 func withoutFile(fn string, f func() error) (code int32) {
+	guard()
 	defer rescue(fn, 0, &code)
 	err := usable()
 	if err == nil {

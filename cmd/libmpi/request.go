@@ -41,6 +41,7 @@ func drop(h *uintptr, r *requestObject) {
 // onRequest is a call on the request at p; r is nil where that is
 // MPI_REQUEST_NULL.
 func onRequest(fn string, p uintptr, f func(r *requestObject) error) (code int32) {
+	guard()
 	defer rescue(fn, 0, &code)
 	var r *requestObject
 	h, err := result[uintptr]("request", p)
@@ -150,6 +151,7 @@ func (r *requestObject) start() (err error) {
 
 // requestStatus is a call that leaves the request as it is.
 func requestStatus(fn string, h uintptr, f func(r *requestObject) error) (code int32) {
+	guard()
 	defer rescue(fn, 0, &code)
 	r, err := requests.Get(h), usable()
 	if r == nil && h != requestNull {
@@ -273,6 +275,7 @@ const inStatus mpi.Class = 19
 
 // onBatch is a call on several requests.
 func onBatch(fn string, n int32, p uintptr, f func(b *batch) error) (code int32) {
+	guard()
 	defer rescue(fn, 0, &code)
 	b := batches.Get().(*batch)
 	err := b.take(n, p)

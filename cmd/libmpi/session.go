@@ -5,6 +5,7 @@ package main
 import "C"
 
 import (
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"sync"
@@ -78,6 +79,7 @@ var psets = [...]string{"mpi://WORLD", "mpi://SELF"}
 
 // onSession is a call on a session.
 func onSession(fn string, h uintptr, f func(s *sessionObject) error) (code int32) {
+	guard()
 	defer rescue(fn, 0, &code)
 	p := sessions.Get(h)
 	if p == nil {
@@ -228,18 +230,84 @@ func abiCommCreateFromGroup(g, tag, info, errh, out uintptr) int32 {
 		if group.Size() == 0 {
 			return fmt.Errorf("%w: it is empty", comm.ErrGroup)
 		}
-		sum := fnv.New32a()
-		sum.Write([]byte(name))
-		c, err := world.Load().CreateGroup(group, int(sum.Sum32()&(1<<15-1)))
+		c, err := world.Load().CreateGroup(group, tagOf(name))
 		if err != nil {
 			return err
 		}
-		*to = newComm(c, nil)
-		if o := commOf(*to); o != nil {
-			o.handler.Store(e)
-		}
+		*to = handledComm(c, e)
 		return nil
 	})
+}
+
+// tagOf is the tag of a string that tells calls apart.
+func tagOf(name string) int {
+	sum := fnv.New32a()
+	sum.Write([]byte(name))
+	return int(sum.Sum32() & (1<<15 - 1))
+}
+
+// handledComm is newComm with an error handler.
+func handledComm(c *mpi.Comm, e *errhandler) uintptr {
+	h := newComm(c, nil)
+	if o := commOf(h); o != nil {
+		o.handler.Store(e)
+	}
+	return h
+}
+
+//export abiIntercommCreateFromGroups
+func abiIntercommCreateFromGroups(local uintptr, leader int32, remote uintptr, remoteLeader int32, tag, info, errh, out uintptr) int32 {
+	return on("Intercomm_create_from_groups", 0, func() error {
+		to, err := result[uintptr]("newintercomm", out)
+		if err != nil {
+			return err
+		}
+		mine, err := groupOf("local_group", local)
+		if err != nil {
+			return err
+		}
+		name, err := text("stringtag", tag, 1024)
+		if err != nil {
+			return err
+		}
+		e, err := errhandlerOf("Comm", errh)
+		if err != nil {
+			return err
+		}
+		far := 0
+		if int(leader) == mine.Rank() { // whom the other group matters to
+			if far, err = worldRank(remote, remoteLeader); err != nil {
+				return err
+			}
+		}
+		c, err := world.Load().CreateGroup(mine, tagOf(name))
+		if err != nil {
+			return err
+		}
+		both, err := c.IntercommCreate(int(leader), world.Load().Comm, far, tagOf(name))
+		if err := errors.Join(err, c.Free()); err != nil {
+			return err
+		}
+		*to = handledComm(both, e)
+		return nil
+	})
+}
+
+// worldRank is the rank in MPI_COMM_WORLD of a member of a group.
+func worldRank(h uintptr, rank int32) (int, error) {
+	g, err := groupOf("remote_group", h)
+	if err != nil {
+		return 0, err
+	}
+	all, err := world.Load().Group()
+	if err != nil {
+		return 0, err
+	}
+	ranks, err := g.Translate([]int{int(rank)}, all)
+	if err != nil {
+		return 0, err
+	}
+	return ranks[0], nil
 }
 
 // sessionErrhandler is a call about the handler of a session.

@@ -5,8 +5,12 @@ package main
 import "C"
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"sync"
+	"syscall"
 
 	"github.com/openimpi/impi/core/mpi"
 )
@@ -137,4 +141,50 @@ func abiCommGetParent(out uintptr) int32 {
 		}
 		return put("parent", out, parent.handle)
 	})
+}
+
+//export abiCommJoin
+func abiCommJoin(fd int32, out uintptr) int32 {
+	return construct("Comm_join", commSelf, out, func(c *commObject) (*mpi.Comm, error) {
+		mine, err := mpi.OpenPort(nil)
+		if err != nil {
+			return nil, err
+		}
+		theirs, err := swapPorts(int(fd), mine)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("%w: argument fd: %w", mpi.ErrArg, err), mpi.ClosePort(mine))
+		}
+		var joined *mpi.Comm
+		if mine < theirs { // one accepts, the other connects
+			joined, err = c.Accept(mine, nil, 0)
+		} else {
+			joined, err = c.Connect(theirs, nil, 0)
+		}
+		return joined, errors.Join(err, mpi.ClosePort(mine))
+	})
+}
+
+// swapPorts exchanges the names of ports over a socket in blocking mode, in as many
+// bytes as names can have.
+func swapPorts(fd int, mine string) (theirs string, err error) {
+	var out, in [maxPortName]byte
+	copy(out[:], mine)
+	for n := 0; n < len(out); {
+		k, err := syscall.Write(fd, out[n:])
+		if err != nil && !errors.Is(err, syscall.EINTR) {
+			return "", err
+		}
+		n += max(k, 0)
+	}
+	for n := 0; n < len(in); {
+		k, err := syscall.Read(fd, in[n:])
+		if err != nil && !errors.Is(err, syscall.EINTR) {
+			return "", err
+		}
+		if k == 0 {
+			return "", io.ErrUnexpectedEOF
+		}
+		n += max(k, 0)
+	}
+	return string(bytes.TrimRight(in[:], "\x00")), nil
 }

@@ -35,7 +35,7 @@ int MPI_Get_library_version(char *version, int *resultlen) __attribute__((weak, 
 int PMPI_Get_processor_name(char *name, int *resultlen) { return abiGetProcessorName(W(name), W(resultlen)); }
 int MPI_Get_processor_name(char *name, int *resultlen) __attribute__((weak, alias("PMPI_Get_processor_name")));
 
-int PMPI_Get_hw_resource_info(MPI_Info *hw_info) { return abiUnsupported(11, 0, 0); }
+int PMPI_Get_hw_resource_info(MPI_Info *hw_info) { return abiGetHwResourceInfo(W(hw_info)); }
 int MPI_Get_hw_resource_info(MPI_Info *hw_info) __attribute__((weak, alias("PMPI_Get_hw_resource_info")));
 
 int PMPI_Alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr) { return abiAllocMem(size, W(info), W(baseptr)); }
@@ -161,7 +161,7 @@ int MPI_Group_from_session_pset(MPI_Session session, const char *pset_name, MPI_
 int PMPI_Comm_create_from_group(MPI_Group group, const char *stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm *newcomm) { return abiCommCreateFromGroup(W(group), W(stringtag), W(info), W(errhandler), W(newcomm)); }
 int MPI_Comm_create_from_group(MPI_Group group, const char *stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm *newcomm) __attribute__((weak, alias("PMPI_Comm_create_from_group")));
 
-int PMPI_Intercomm_create_from_groups(MPI_Group local_group, int local_leader, MPI_Group remote_group, int remote_leader, const char *stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm *newintercomm) { return abiUnsupported(81, 0, 0); }
+int PMPI_Intercomm_create_from_groups(MPI_Group local_group, int local_leader, MPI_Group remote_group, int remote_leader, const char *stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm *newintercomm) { return abiIntercommCreateFromGroups(W(local_group), local_leader, W(remote_group), remote_leader, W(stringtag), W(info), W(errhandler), W(newintercomm)); }
 int MPI_Intercomm_create_from_groups(MPI_Group local_group, int local_leader, MPI_Group remote_group, int remote_leader, const char *stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm *newintercomm) __attribute__((weak, alias("PMPI_Intercomm_create_from_groups")));
 
 int PMPI_Info_create(MPI_Info *info) { return abiInfoCreate(W(info)); }
@@ -1337,7 +1337,7 @@ int MPI_Comm_connect(const char *port_name, MPI_Info info, int root, MPI_Comm co
 int PMPI_Comm_disconnect(MPI_Comm *comm) { return abiCommDisconnect(W(comm)); }
 int MPI_Comm_disconnect(MPI_Comm *comm) __attribute__((weak, alias("PMPI_Comm_disconnect")));
 
-int PMPI_Comm_join(int fd, MPI_Comm *intercomm) { return abiUnsupported(473, 0, 0); }
+int PMPI_Comm_join(int fd, MPI_Comm *intercomm) { return abiCommJoin(fd, W(intercomm)); }
 int MPI_Comm_join(int fd, MPI_Comm *intercomm) __attribute__((weak, alias("PMPI_Comm_join")));
 
 int PMPI_Publish_name(const char *service_name, MPI_Info info, const char *port_name) { return abiPublishName(W(service_name), W(info), W(port_name)); }

@@ -41,8 +41,10 @@ func constructWin(fn string, which int32, c, info, out uintptr, f func(c *commOb
 	})
 }
 
-// bytes is memory that is no items of anything.
-func bytes(p uintptr, n int64) mpi.Buffer { return mpi.At(pointer(p), int(n), namedTypes[typeByte]) }
+// plainBytes is memory that is no items of anything.
+func plainBytes(p uintptr, n int64) mpi.Buffer {
+	return mpi.At(pointer(p), int(n), namedTypes[typeByte])
+}
 
 // sizes checks the size of a window.
 func sizes(n int64) error {
@@ -58,7 +60,7 @@ func abiWinCreate(base uintptr, size, unit int64, info, c, out uintptr, which in
 		if err := sizes(size); err != nil {
 			return nil, err
 		}
-		return c.WinCreate(bytes(base, size), int(unit), i)
+		return c.WinCreate(plainBytes(base, size), int(unit), i)
 	})
 }
 
@@ -124,7 +126,7 @@ func abiWinAttach(w, base uintptr, size int64) int32 {
 		if err := sizes(size); err != nil {
 			return err
 		}
-		b := bytes(base, size)
+		b := plainBytes(base, size)
 		if err := w.Attach(b); err != nil {
 			return err
 		}
