@@ -61,13 +61,15 @@ func (t *T) listen(at netip.Addr) *listener {
 }
 
 // accept waits for a connection. what says who should come and why.
-func (l *listener) accept(what string) *conn { return l.acceptWithin(l.t.patience, what) }
-
-func (l *listener) acceptWithin(d time.Duration, what string) *conn {
-	c := l.tryAccept(d)
+func (l *listener) accept(what string) *conn {
+	c := l.tryAccept(l.t.patience)
 	if c == nil {
-		l.t.Fatalf("no connection came within %v: %s", d, what)
+		l.t.Fatalf("no connection came within %v: %s", l.t.patience, what)
 	}
+	return l.take(c, what)
+}
+
+func (l *listener) take(c *net.TCPConn, what string) *conn {
 	l.t.trace.add("<- %s: connected from %v", what, c.RemoteAddr())
 	return l.t.newConn(what, c)
 }
