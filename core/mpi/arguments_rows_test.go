@@ -17,6 +17,7 @@ var noBadCall = map[string]string{
 	"NullCopy": "a callback", "DupCopy": "a callback", "NullDelete": "a callback", "NewError": "gives an error, and has none",
 	"GrequestStart": "no function is none to call; before Init: TestGrequestNeedsInit", "Join": "for simulators", "NewRoster": "for simulators", "Roster.Join": "for simulators",
 	"Proc.OpenPort": "TestConnectFails", "Proc.ClosePort": "the same", "OpenPort": "as Proc.OpenPort", "ClosePort": "the same",
+	"CommJoin": "as Proc.CommJoin", "Proc.CommJoin": "TestCommJoinBadDescriptors",
 	"Proc.PublishName": "TestBadNames", "Proc.UnpublishName": "the same", "Proc.LookupName": "the same",
 	"PublishName": "as Proc.PublishName; before Init: TestNamesNeedInit", "UnpublishName": "the same", "LookupName": "the same",
 	"Proc.BufferAttach": "as BufferAttach", "Proc.BufferDetach": "as BufferDetach", "Proc.Finalize": "as Finalize",

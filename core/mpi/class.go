@@ -29,6 +29,7 @@ var classes = []mpierr.Row{
 	{Err: ErrCall, Class: mpierr.Port},
 	{Err: ErrUnreachable, Class: mpierr.ProcAborted},
 	{Err: ErrAlone, Class: mpierr.Other},
+	{Err: ErrJoin, Class: mpierr.Other},
 	{Err: ErrService, Class: mpierr.Service},
 	{Err: ErrName, Class: mpierr.Name},
 	{Err: ErrNames, Class: mpierr.Other},

@@ -11,6 +11,7 @@ import (
 	"github.com/openimpi/impi/core/comm"
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/machine"
 	"github.com/openimpi/impi/internal/wireup"
 )
 
@@ -50,7 +51,13 @@ func (s step) fault(err error) error {
 
 // Accept waits for somebody to connect to a port of the root's and makes an
 // intercommunicator of c's group and that of those who do. All members of c, an
-// intracommunicator, call it. port and info matter at the root only.
+// intracommunicator, call it. port and info matter at the root only
+// (MPI_Comm_accept). It waits for as long as nobody comes and the port is open.
+//
+// Errors: dynamic.ErrPort for a port that is not the root's; ErrCall once the port is
+// closed; coll.ErrRoot; ErrAlone where no other jobs can be met; ErrPeerGone, or
+// message.ErrPeerDown, where somebody dies on the way. All members of both sides get an
+// error then, of the class that the root's has, and no communicator.
 func (c *Comm) Accept(port string, info *Info, root int) (*Comm, error) {
 	d, err := c.connect(port, info, root, false)
 	return d, c.failed("Accept", err)
@@ -58,8 +65,10 @@ func (c *Comm) Accept(port string, info *Info, root int) (*Comm, error) {
 
 // Connect makes an intercommunicator of c's group and that of those who accept at a
 // port, which may be of another job. All members of c, an intracommunicator, call
-// it. port and info matter at the root only. The info key timeout says how many
-// seconds to wait for them.
+// it. port and info matter at the root only (MPI_Comm_connect). The info key timeout
+// says how many seconds to wait at most until somebody accepts (60).
+//
+// The errors are those of Accept: ErrCall where nobody listens, or accepts in time.
 func (c *Comm) Connect(port string, info *Info, root int) (*Comm, error) {
 	d, err := c.connect(port, info, root, true)
 	return d, c.failed("Connect", err)
@@ -156,34 +165,92 @@ func (m *meeting) settle(err error) error {
 	return err
 }
 
-// reach gets the temporary link.
+// reach gets the temporary link. Who has called has only so much time until it is
+// accepted; who accepts takes the next caller where one has gone away or says nothing.
 func (m *meeting) reach(port string, info *Info, calling bool) error {
 	hints, err := snapshot(info)
 	if err != nil {
 		return err
 	}
-	p := m.p
-	var name dynamic.World
-	var d delivery
 	if calling {
-		name, d, err = p.callPort(port, hints)
-	} else {
-		name, d, err = p.takeCaller(port)
+		return m.reachOut(port, hints)
 	}
+	for m.guest == nil {
+		name, d, err := m.p.takeCaller(port)
+		if err != nil {
+			return err
+		}
+		late := m.p.deadline(callLimit)
+		err = m.welcome(d, name, false, late)
+		late.stop()
+		if err != nil && m.p.failure != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reachOut is reach for who calls.
+func (m *meeting) reachOut(port string, hints *Info) error {
+	limit, err := patienceOf(hints)
+	if err != nil {
+		return stepDial.fault(err)
+	}
+	late := m.p.deadline(limit)
+	defer late.stop()
+	name, d, err := m.p.callPort(port, limit)
 	if err != nil {
 		return err
 	}
+	if err := m.welcome(d, name, true, late); err != nil {
+		return err
+	}
+	return nil
+}
+
+// welcome makes a guest of who is at the other end of a link.
+func (m *meeting) welcome(d delivery, name dynamic.World, calling bool, late *deadline) error {
 	if d.l == nil {
 		return stepTemporary.fault(fmt.Errorf("%w: an answer without a link", ErrNode))
 	}
-	if m.guest, err = p.invite(d.l, name, calling); err == nil {
-		err = m.guest.introduce()
+	g, err := m.p.invite(d.l, name, calling)
+	if err != nil {
+		return stepTemporary.fault(err)
 	}
-	return stepTemporary.fault(err)
+	if err := g.introduce(late); err != nil {
+		g.leave()
+		return stepTemporary.fault(err)
+	}
+	m.guest = g
+	return nil
 }
 
+// callLimit is how long a call may take where nothing else is said, and how long who
+// accepts waits for a caller's first words.
+const callLimit = time.Minute
+
+// deadline is an end of waiting. The process's lock guards it.
+type deadline struct {
+	timer machine.Timer
+	limit time.Duration
+	over  bool
+}
+
+func (p *process) deadline(limit time.Duration) *deadline {
+	d := &deadline{limit: limit}
+	d.timer = p.machine.AfterFunc(limit, func() {
+		p.lock()
+		d.over = true
+		p.rouse()
+		p.unlock()
+	})
+	return d
+}
+
+func (d *deadline) stop() { d.timer.Stop() }
+
 // callPort has the node dial a port.
-func (p *process) callPort(text string, hints *Info) (name dynamic.World, d delivery, err error) {
+func (p *process) callPort(text string, limit time.Duration) (name dynamic.World, d delivery, err error) {
 	port, err := dynamic.ParsePort(text)
 	if err != nil {
 		return name, d, stepDial.fault(err)
@@ -192,22 +259,19 @@ func (p *process) callPort(text string, hints *Info) (name dynamic.World, d deli
 	if err != nil {
 		return name, d, stepDial.fault(err)
 	}
-	x := &wireup.Meeting{Key: port.Key[:], Card: string(card)}
-	if x.Timeout, err = patienceOf(hints); err != nil {
-		return name, d, stepDial.fault(err)
-	}
+	x := &wireup.Meeting{Key: port.Key[:], Card: string(card), Timeout: limit}
 	d, err = p.ask(wireup.Message{Kind: wireup.KindCall, Meeting: x}, dynamic.World{})
 	return port.Name(), d, stepGreet.fault(err)
 }
 
-// patienceOf is the timeout of an info; 0 leaves it to the node.
+// patienceOf is the timeout of an info.
 func patienceOf(hints *Info) (time.Duration, error) {
 	if hints == nil {
-		return 0, nil
+		return callLimit, nil
 	}
 	v, ok, err := hints.value("timeout")
 	if err != nil || !ok {
-		return 0, err
+		return callLimit, err
 	}
 	seconds, err := strconv.ParseFloat(v, 64)
 	if err != nil || !(seconds > 0 && seconds <= 1e6) {

@@ -60,6 +60,7 @@ func (g *gate) Send(m wireup.Message) error {
 	switch m.Kind {
 	case wireup.KindPort:
 		g.m.ports[portOf(m.Meeting.Key)] = &openPort{}
+		p.hear(wireup.Message{Kind: wireup.KindPort, Meeting: &wireup.Meeting{Request: m.Meeting.Request}}, nil)
 	case wireup.KindUnport:
 		name := portOf(m.Meeting.Key)
 		for _, k := range g.m.ports[name].calls {

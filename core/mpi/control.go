@@ -94,7 +94,7 @@ func openRing(region, sock, side int) (link.Link, error) {
 // are left in the inbox, for whoever makes progress.
 func (p *process) hear(m wireup.Message, l link.Link) {
 	switch m.Kind {
-	case wireup.KindLink, wireup.KindCaller, wireup.KindCalled, wireup.KindNamed, wireup.KindSpawned:
+	case wireup.KindLink, wireup.KindCaller, wireup.KindCalled, wireup.KindPort, wireup.KindNamed, wireup.KindSpawned:
 		p.inboxLock.Lock()
 		p.inbox = append(p.inbox, delivery{m, l})
 		p.inboxLock.Unlock()

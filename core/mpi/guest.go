@@ -69,16 +69,21 @@ func (p *process) invite(l link.Link, name dynamic.World, calling bool) (*guest,
 // introduce tells the guest by which rank to call us, and hears the same from it.
 // All guests' first messages look alike, so that who waits for one takes those of
 // others as well.
-func (g *guest) introduce() error {
+func (g *guest) introduce(late *deadline) error {
 	p := g.p
 	b := binary.BigEndian.AppendUint32(nil, introduction1)
 	sent := g.talk.send(0, binary.BigEndian.AppendUint32(b, uint32(g.talk.base)))
 	var theirs *introduced
-	for theirs == nil && !g.lost && p.failure == nil {
+	for theirs == nil && !g.lost && !late.over && p.failure == nil {
 		p.takeIntroductions()
 		if theirs = p.introduced[g.q.peer]; theirs == nil {
 			p.turn()
 		}
+	}
+	if theirs == nil && late.over {
+		p.eng.Cancel(sent)
+		p.eng.Release(sent)
+		return fmt.Errorf("%w: nobody has said anything there for %v", ErrCall, late.limit)
 	}
 	if theirs == nil {
 		_, err := g.talk.done(sent)

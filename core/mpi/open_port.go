@@ -99,8 +99,8 @@ func (p *process) makePortAs(x wireup.Meeting) (string, error) {
 		return "", fmt.Errorf("%w: %w", ErrAlone, err)
 	}
 	x.Key = port.Key[:]
-	if err := p.control.Send(wireup.Message{Kind: wireup.KindPort, Meeting: &x}); err != nil {
-		return "", err
+	if _, err := p.ask(wireup.Message{Kind: wireup.KindPort, Meeting: &x}, dynamic.World{}); err != nil {
+		return "", err // nobody could call it yet, or ever
 	}
 	if p.doors == nil {
 		p.doors = make(map[string]dynamic.Token)
