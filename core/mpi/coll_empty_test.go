@@ -18,3 +18,23 @@ func TestReduceNothing(t *testing.T) {
 		return c.Scan(none, none, Sum)
 	})
 }
+
+// Who takes no part in a reduction between groups has no buffers, and may name any
+// operation.
+func TestReduceBesideTheRoot(t *testing.T) {
+	acrossGroups(t, func(c *Comm, left bool) error {
+		root := argument(c, left, 0)
+		value, sum := []int32{3}, []int32{0}
+		send, recv := Of(value), Of(sum)
+		if root == ProcNull {
+			send, recv = Buffer{}, Buffer{}
+		}
+		if err := c.Reduce(send, recv, Sum, root); err != nil {
+			return err
+		}
+		if n := int32(c.Comm.Remote().Size()); root == Root && sum[0] != 3*n {
+			return fmt.Errorf("the sum is %d, want %d", sum[0], 3*n)
+		}
+		return nil
+	})
+}

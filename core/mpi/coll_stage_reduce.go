@@ -83,10 +83,20 @@ func (s *staging) reduce(send, recv Buffer, op Op, root int) {
 		s.operation(op, recv.typ)
 		s.call.recv = s.recv(recv, false)
 	case s.err == nil && !other:
-		s.call.op, s.call.send = op, nothing
+		s.call.op, s.call.send, s.call.kind = op, nothing, takenBy(op)
 	default:
 		s.operands(send, recv, op, is)
 	}
+}
+
+// takenBy gives a kind that op is defined for, for who has no operands.
+func takenBy(op Op) datatype.Kind {
+	for k := datatype.Byte; k.Valid(); k++ {
+		if op.Check(k) == nil {
+			return k
+		}
+	}
+	return datatype.Byte
 }
 
 // combine stages what gives everybody a result: Allreduce, Scan and Exscan, and
