@@ -76,6 +76,9 @@ func barrier(c *commObject, how form) (mpi.Request, error) {
 
 func bcast(buf uintptr, count int64, t uintptr, root int32) collective {
 	return func(c *commObject, how form) (mpi.Request, error) {
+		if c.Inter() && root == mpi.ProcNull {
+			buf, count, t = 0, 0, typeByte // whatever they are
+		}
 		b, err := buffer(buf, count, t)
 		if err != nil {
 			return mpi.Request{}, err
@@ -383,6 +386,9 @@ func reduce(sbuf, rbuf uintptr, count int64, t, op uintptr, root int32) collecti
 		}
 		if !other {
 			sbuf = 0
+		}
+		if !is && !other {
+			count, t = 0, typeByte
 		}
 		send, recv, o, err := operands(sbuf, rbuf, count, count, t, op)
 		if err != nil {
