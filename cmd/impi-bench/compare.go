@@ -90,11 +90,21 @@ func (o *options) contenders(ctx context.Context) (list []contender, cleanup fun
 		list = append(list, contender{name: "floor", run: o.runFloor, skips: func(bench string) bool { return !benchmarks[bench].floor }})
 	}
 	for _, name := range o.peers {
-		p, err := o.newPeer(ctx, name, dir)
-		if err != nil {
-			return nil, cleanup, err
+		c := contender{name: name, skips: func(bench string) bool { return bench == "plugins" }}
+		if name == cName {
+			p, err := own.newCProgram(ctx)
+			if err != nil {
+				return nil, cleanup, err
+			}
+			c.name, c.run = "impi in C", p.run
+		} else {
+			p, err := o.newPeer(ctx, name, dir)
+			if err != nil {
+				return nil, cleanup, err
+			}
+			c.run = p.run
 		}
-		list = append(list, contender{name: name, run: p.run, skips: func(bench string) bool { return bench == "plugins" }})
+		list = append(list, c)
 	}
 	return list, cleanup, nil
 }

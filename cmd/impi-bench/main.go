@@ -68,6 +68,8 @@ examples:
         two pairs of procs at the same time
   impi-bench -transport shm -procs 2,4 -sizes 8,1K,32K,1M -peer mpich,openmpi collectives
         all collective operations, of two and of four procs
+  impi-bench -transport shm -sizes 8,1M -peer c,mpich,openmpi pingpong stream rate allreduce
+        the same C loops with our library and theirs
   impi-bench -procs 4 -path channel barrier comm_split
         the same between two sites, through their agents
   impi-bench -path channel -sizes 8 pingpong
@@ -75,7 +77,8 @@ examples:
   impi-bench -json all > figures.json
 
 With -peer, the compilers and launchers mpicc.NAME and mpiexec.NAME are used
-(Debian: mpich libmpich-dev openmpi-bin libopenmpi-dev). Each implementation
+(Debian: mpich libmpich-dev openmpi-bin libopenmpi-dev). The peer c is ours: the
+peers' loops compiled with the impicc beside impi-node. Each implementation
 runs once per repetition, in turn; medians are printed, and under each peer how
 many times better ours is: above 1 is faster than the peer. -beside measures ours
 once more with one thing changed, and never resumed unless it says so; the ratio is how
@@ -208,7 +211,7 @@ func parse(args []string, w io.Writer) (o options, err error) {
 	f.StringVar(&o.resume, "resume", "", "true or false: whether links that break are resumed (default: the node's choice)")
 	ranks := f.String("procs", "2", "ranks, as 2,4; pairs of them in pingpong, stream and rate")
 	f.BoolVar(&o.floor, "floor", false, "measure a bare polling socket pair as well (pingpong, stream)")
-	peers := f.String("peer", "", "other implementations to measure: mpich,openmpi")
+	peers := f.String("peer", "", "other implementations to measure: mpich,openmpi, and c: our library in C programs")
 	beside := f.String("beside", "", "ours with one thing changed to measure as well: "+variantNames())
 	f.BoolVar(&o.json, "json", false, "print JSON instead of a table")
 	f.BoolVar(&o.quiet, "quiet", false, "print no progress")
@@ -243,8 +246,8 @@ func (o *options) check() error {
 		}
 	}
 	for _, p := range o.peers {
-		if p != "mpich" && p != "openmpi" {
-			return fmt.Errorf("no peer %q; there are mpich and openmpi", p)
+		if p != "mpich" && p != "openmpi" && p != cName {
+			return fmt.Errorf("no peer %q; there are mpich, openmpi, and %s for our own library in C programs", p, cName)
 		}
 	}
 	switch {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 )
 
@@ -29,16 +28,11 @@ func (o *options) newPeer(ctx context.Context, name, dir string) (*peer, error) 
 	if err != nil {
 		return nil, fmt.Errorf("%s is not installed (Debian: %s): %w", name, packages[name], err)
 	}
-	source := filepath.Join(dir, "bench.c")
-	if err := os.WriteFile(source, peerSource, 0o600); err != nil {
+	program, err := compileLoops(ctx, compiler, dir, name)
+	if err != nil {
 		return nil, err
 	}
-	p := &peer{name: name, program: filepath.Join(dir, "bench-"+name), launcher: launcher, o: o}
-	cmd := exec.CommandContext(ctx, compiler, "-O2", "-o", p.program, source)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("%s: %w\n%s", compiler, err, out)
-	}
-	return p, nil
+	return &peer{name: name, program: program, launcher: launcher, o: o}, nil
 }
 
 var packages = map[string]string{

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+)
+
+// cName is the peer that is our own library: the peers' C loops, compiled with
+// impicc and run by impi-node as our Go loops are.
+const cName = "c"
+
+// cProgram runs the C loops with our library.
+type cProgram struct {
+	w       *own
+	program string
+}
+
+// newCProgram compiles the loops with the impicc beside impi-node.
+func (w *own) newCProgram(ctx context.Context) (*cProgram, error) {
+	compiler := filepath.Join(filepath.Dir(w.node), "impicc")
+	if _, err := os.Stat(compiler); err != nil {
+		return nil, fmt.Errorf("-peer %s: impicc is not beside impi-node; make build puts both into bin/: %w", cName, err)
+	}
+	program, err := compileLoops(ctx, compiler, w.dir, cName)
+	return &cProgram{w, program}, err
+}
+
+func (p *cProgram) run(ctx context.Context, bench string, sizes []int) ([]figure, error) {
+	procs := p.w.o.procsOf(bench, sizes)
+	command := []string{p.program, bench, fmt.Sprint(p.w.o.seconds)}
+	for _, s := range sizes {
+		command = append(command, strconv.Itoa(s))
+	}
+	file := filepath.Join(p.w.dir, "c.hcl")
+	if err := os.WriteFile(file, []byte(p.w.jobOf(command, bench, procs)), 0o600); err != nil {
+		return nil, err
+	}
+	return timed(bench, exec.CommandContext(ctx, p.w.node, "-config", file))
+}
+
+// compileLoops compiles the loops of the peers. It returns the program.
+func compileLoops(ctx context.Context, compiler, dir, name string) (string, error) {
+	source, program := filepath.Join(dir, "bench.c"), filepath.Join(dir, "bench-"+name)
+	if err := os.WriteFile(source, peerSource, 0o600); err != nil {
+		return "", err
+	}
+	if out, err := exec.CommandContext(ctx, compiler, "-O2", "-o", program, source).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%s: %w\n%s", compiler, err, out)
+	}
+	return program, nil
+}
