@@ -3,7 +3,6 @@ package mpi
 import (
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/openimpi/impi/core/comm"
 	"github.com/openimpi/impi/core/dynamic"
@@ -111,8 +110,9 @@ func (d *delivery) close() {
 	}
 }
 
-// loseStranger is lose for a link to another world. One that was ended in order
-// may be followed by another.
+// loseStranger is lose for a link to another world. One that this proc has asked to
+// close may be followed by another: the other end's word may not have been heard yet.
+// Otherwise the proc there is gone, and what needs it fails from now on.
 func (p *process) loseStranger(q *port, cause error) {
 	p.forgetLink(q)
 	p.eng.Detach(q.id, cause)
@@ -127,7 +127,7 @@ func (p *process) loseStranger(q *port, cause error) {
 		return
 	}
 	w := p.worldOf(comm.Proc(q.peer))
-	if errors.Is(cause, ErrPeerGone) || errors.Is(cause, io.EOF) {
+	if q.parting != staying {
 		p.eng.Renew(q.peer)
 	}
 	if w != nil {
