@@ -1,6 +1,7 @@
 package node
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"os"
@@ -138,7 +139,9 @@ func holds() {
 	}
 	check(err)
 	talkAcross(c)
+	check(mpi.Barrier(w))
 	fmt.Println("met")
+	check(mpi.Barrier(w))
 	switch end := os.Getenv("MEET_END"); end {
 	case "abort":
 		if w.Rank() == 0 {
@@ -233,4 +236,80 @@ func ports() {
 	call("expired", short)
 	tellClass("close expired", mpi.ClosePort(short))
 	finalize()
+}
+
+func init() {
+	programs["latecomer"] = latecomer
+	programs["crowd"] = crowd
+	programs["stuck"] = stuck
+}
+
+// latecomer opens a port, and accepts when a line comes on its standard input.
+func latecomer() {
+	w := initialize()
+	info := mpi.NewInfo()
+	check(info.Set("backlog", "100"))
+	port, err := mpi.OpenPort(info)
+	check(err)
+	check(mpi.PublishName(os.Getenv(serviceVariable), nil, port))
+	fmt.Println("published")
+	_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
+	if os.Getenv("MEET_END") == "closes" {
+		check(mpi.ClosePort(port))
+		finalize()
+		return
+	}
+	for range numberOf(timesVariable, 1) {
+		c, err := w.Accept(port, nil, 0)
+		check(err)
+		talkAcross(c)
+		check(c.Disconnect())
+	}
+	fmt.Println("done")
+	finalize()
+}
+
+// crowd has many connect at once, and tells how many were refused.
+func crowd() {
+	w := initialize()
+	port := found(w)
+	n := numberOf(timesVariable, 1)
+	ends := make(chan error, n)
+	for range n {
+		self, err := mpi.Self().Dup()
+		check(err)
+		go func() {
+			c, err := self.Connect(port, nil, 0)
+			if err == nil {
+				talkAcross(c)
+				check(c.Disconnect())
+			}
+			ends <- err
+		}()
+	}
+	for range n {
+		if err := <-ends; err != nil {
+			tellClass("refused", err)
+		} else {
+			fmt.Println("met")
+		}
+	}
+	fmt.Println("done")
+	finalize()
+}
+
+// stuck has rank 0 accept or connect, and the others not take part.
+func stuck() {
+	w := initialize()
+	var err error
+	switch {
+	case w.Rank() > 0:
+		hang()
+	case os.Getenv(portVariable) == "opens":
+		_, err = w.Accept(opened(w), nil, 0)
+	default:
+		_, err = w.Connect(found(w), nil, 0)
+	}
+	tellClass("ended", err)
+	hang()
 }
