@@ -20,6 +20,8 @@ What to run:
   -procs P          at most P procs in a job              (default 12)
   -steps S          programs of about S steps at most     (default 120)
   -no-faults        the same jobs and programs, but nothing goes wrong
+  -worlds           seeds are of several jobs that meet: ports, connecting, parting, and
+                    roots that die meanwhile
 
 How:
   -j N              so many worlds at a time              (default: one per core)
@@ -44,6 +46,9 @@ Exit status:
   2  wrong flags or case
 
 Examples:
+  Jobs that meet:
+    impi-sim -worlds -seeds 0:2000 -coverage
+
   Look at one seed:
     impi-sim -seed 42 -print
     impi-sim -seed 42 -trace 1000

@@ -64,6 +64,24 @@ func TestManySeeds(t *testing.T) {
 	}
 }
 
+// TestWorlds runs seeds of jobs that meet.
+func TestWorlds(t *testing.T) {
+	status, _, report := do(t, "-worlds", "-seeds", "0:20", "-coverage")
+	if status != exitOK || !strings.Contains(report, "20 seeds in ") || !strings.Contains(report, "  ops meet: ") {
+		t.Errorf("%d\n%s", status, report)
+	}
+	_, text, _ := do(t, "-worlds", "-seed", "5", "-print")
+	status, _, report = do(t, "-worlds", "-seed", "5", "-trace", "9")
+	if status != exitOK || !strings.Contains(text, "seed 5") || strings.Count(report, "\n") != 10 {
+		t.Errorf("%d\n%s\n%s", status, text, report)
+	}
+	var w bytes.Buffer
+	(&options{worlds: true, limits: sim.Limits{Procs: sim.DefaultProcs, Steps: sim.DefaultSteps}}).explainWorlds(5, &sim.Verdict{Failure: &sim.Failure{Oracle: "leak", Err: os.ErrClosed}}, &w)
+	if got := w.String(); !strings.Contains(got, "FAIL seed 5: leak: ") || !strings.HasSuffix(got, "\nagain: impi-sim -worlds -seed 5\n") {
+		t.Errorf("%s", got)
+	}
+}
+
 func TestTimeIsABound(t *testing.T) {
 	if status, _, report := do(t, "-seeds", "0:", "-time", "50ms"); status != exitOK {
 		t.Errorf("%d\n%s", status, report)
@@ -116,7 +134,7 @@ func TestWrongUsage(t *testing.T) {
 	for _, args := range [][]string{
 		{}, {"-seed", "x"}, {"-seed", "1", "-seeds", "1:2"}, {"-seeds", "5"}, {"-seeds", "5:5"}, {"-seeds", "7:5"}, {"-seeds", "5:"},
 		{"-seed", "1", "extra"}, {"-what"}, {"-seed", "1", "-procs", "0"}, {"-seed", "1", "-steps", "0"}, {"-seed", "1", "-j", "0"},
-		{"-seed", "1", "-time", "-1s"}, {"-seed", "1", "-trace", "-1"}, {"-seeds", "1:5", "-print"}, {"-case", "nowhere.txt"},
+		{"-seed", "1", "-time", "-1s"}, {"-seed", "1", "-trace", "-1"}, {"-worlds", "-scale", "1:2"}, {"-seeds", "1:5", "-print"}, {"-case", "nowhere.txt"},
 	} {
 		status, out, report := do(t, args...)
 		if status != exitUsage || out != "" || !strings.HasPrefix(report, "impi-sim: ") || strings.Count(report, "\n") != 1 {

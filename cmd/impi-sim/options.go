@@ -27,6 +27,7 @@ type options struct {
 	limits       sim.Limits
 	workers      int
 	twice        bool
+	worlds       bool
 	failures     int
 	shrink       bool
 	shrinkTime   time.Duration
@@ -74,6 +75,7 @@ func newFlags(o *options) *flag.FlagSet {
 	fs.BoolVar(&o.limits.NoFaults, "no-faults", false, "")
 	fs.IntVar(&o.workers, "j", runtime.GOMAXPROCS(0), "")
 	fs.BoolVar(&o.twice, "twice", false, "")
+	fs.BoolVar(&o.worlds, "worlds", false, "")
 	fs.IntVar(&o.failures, "failures", 1, "")
 	fs.BoolVar(&o.shrink, "shrink", true, "")
 	fs.DurationVar(&o.shrinkTime, "shrink-time", 30*time.Second, "")
@@ -97,6 +99,8 @@ func (o *options) what() (err error) {
 	switch {
 	case given > 1:
 		return errors.New("-seed, -seeds, -case and -scale exclude each other")
+	case o.worlds && (o.file != "" || o.scale != ""):
+		return errors.New("-worlds is for -seed and -seeds")
 	case o.seed != "":
 		o.one, o.count = true, 1
 		if o.first, err = strconv.ParseUint(o.seed, 10, 64); err != nil {
@@ -153,6 +157,9 @@ func (o *options) check() error {
 // again is the command that runs a seed as it was run here.
 func (o *options) again(seed uint64) string {
 	s := fmt.Sprintf("impi-sim -seed %d", seed)
+	if o.worlds {
+		s = fmt.Sprintf("impi-sim -worlds -seed %d", seed)
+	}
 	if o.limits.Procs != sim.DefaultProcs {
 		s += fmt.Sprintf(" -procs %d", o.limits.Procs)
 	}

@@ -48,7 +48,10 @@ func (o *options) keep(seed uint64, c *sim.Case, f *sim.Failure) (path string, e
 
 // end prints the summary and gives the exit status.
 func (o *options) end(t sim.Tally, remark string, out, report io.Writer) int {
-	if o.coverage {
+	switch {
+	case o.coverage && o.worlds:
+		coverageOfWorlds(t.Coverage, report)
+	case o.coverage:
 		fmt.Fprintf(report, "per 1000 jobs:\n%v", t.Coverage)
 	}
 	if o.json {

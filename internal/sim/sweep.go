@@ -11,6 +11,7 @@ type Sweep struct {
 	First, Count uint64
 	Workers      int // goroutines; each runs one world at a time
 	Limits       Limits
+	Worlds       bool // the seeds are of jobs that meet
 	Options      Options
 	Twice        uint64 // every how many seeds a run is repeated, to see that it is the same; 0: never
 	Failures     int    // how many end the sweep; 0: any number
@@ -42,7 +43,11 @@ type Tally struct {
 func (s Sweep) Run(ctx context.Context) Tally {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	if s.one == nil {
+	switch {
+	case s.one != nil:
+	case s.Worlds:
+		s.one = runWorlds
+	default:
 		s.one = runSeed
 	}
 	begin := time.Now()

@@ -81,6 +81,25 @@ const (
 	maxTime   = 10 * time.Minute
 )
 
+// RunSeed runs what a seed decides: mostly a program, and the death of a root otherwise.
+func RunSeed(seed uint64, l Limits, trace int) *Verdict {
+	if isDeath(seed, l) {
+		return NewDeath(seed).Run(trace)
+	}
+	return Run(Generate(seed, l), trace)
+}
+
+// isDeath tells whether it is the latter.
+func isDeath(seed uint64, l Limits) bool { return seed%4 == 3 && !l.NoFaults }
+
+// Describe is what RunSeed runs, as text.
+func Describe(seed uint64, l Limits) string {
+	if isDeath(seed, l) {
+		return fmt.Sprintf("seed %d\n%v\n", seed, NewDeath(seed))
+	}
+	return Generate(seed, l).String()
+}
+
 // Run runs a case and judges it. trace is how many events are kept for Verdict.Trace.
 func Run(c *Case, trace int) *Verdict { return runWith(c, trace, func(*execution) {}) }
 

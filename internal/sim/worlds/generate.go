@@ -7,14 +7,16 @@ import (
 
 // Limits bound what a seed may decide.
 type Limits struct {
-	Procs int // of all worlds
-	Steps int
+	Procs    int // of all worlds
+	Steps    int
+	NoFaults bool // nobody dies
 }
 
 // Bounds of ordinary cases.
 const (
 	DefaultProcs = 9
 	DefaultSteps = 16
+	MostProcs    = 15 // so that a sum has a digit for each
 )
 
 // generator makes a program step by step, each of which the model allows.

@@ -9,7 +9,7 @@ import (
 func TestGenerate(t *testing.T) {
 	kindsSeen := map[Kind]int{}
 	for seed := range uint64(300) {
-		p := generate(rand.New(rand.NewPCG(seed, 1)), Limits{DefaultProcs, DefaultSteps})
+		p := generate(rand.New(rand.NewPCG(seed, 1)), limits)
 		m := newModel(p)
 		if n := p.Procs(); n < 2 || n > DefaultProcs || len(p.Worlds) < 2 {
 			t.Fatalf("seed %d has worlds of %v procs", seed, p.Worlds)

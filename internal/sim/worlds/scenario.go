@@ -76,7 +76,7 @@ func (d *Death) String() string {
 
 // Run lets it happen, and says what is wrong.
 func (d *Death) Run(trace int) *Verdict {
-	c := Generate(d.Seed, Limits{DefaultProcs, DefaultSteps}) // its links
+	c := Generate(d.Seed, Limits{Procs: DefaultProcs, Steps: DefaultSteps}) // its links
 	c.Program = &Program{Worlds: d.Worlds}
 	c.Sites = nil
 	if d.Stopped { // it may be in the middle of lending

@@ -12,7 +12,7 @@ var (
 	only   = flag.Uint64("seed", 0, "run this seed only, with its trace")
 )
 
-var limits = Limits{DefaultProcs, DefaultSteps}
+var limits = Limits{Procs: DefaultProcs, Steps: DefaultSteps}
 
 // TestSeeds runs seeds and wants everything as it must be, and nothing left out.
 func TestSeeds(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -64,14 +65,28 @@ func newSweeper(all []mutant.Mutant) *sweeper {
 	return s
 }
 
-// baseline wants no seed to fail as things are.
+// worldsPrefix begins the names of faults that are looked for in jobs that meet.
+const worldsPrefix = "worlds-"
+
+// ofWorlds tells whether a fault is one of those.
+func (s *sweeper) ofWorlds(number int) bool {
+	return strings.HasPrefix(s.command.Bench.Faults[number-1].Name, worldsPrefix)
+}
+
+// baseline wants no seed to fail as things are, of the kinds that faults are looked for
+// in.
 func (s *sweeper) baseline(ctx context.Context, numbers []int) error {
 	s.numbers = numbers
-	r := s.sweep(ctx, 0)
-	if r.Caught || r.By != "" {
-		return fmt.Errorf("%s fails: %s", r.By, r.Text)
+	for _, worlds := range []bool{false, true} {
+		if !slices.ContainsFunc(numbers, func(n int) bool { return s.ofWorlds(n) == worlds }) {
+			continue
+		}
+		r := s.run(ctx, 0, worlds)
+		if r.Caught || r.By != "" {
+			return fmt.Errorf("%s fails: %s", r.By, r.Text)
+		}
+		fmt.Fprintf(s.command.Bench.Report, "without any fault, %d seeds are good\n", r.Seeds)
 	}
-	fmt.Fprintf(s.command.Bench.Report, "without any fault, %d seeds are good\n", r.Seeds)
 	return nil
 }
 
@@ -89,12 +104,20 @@ func (s *sweeper) conclude(out io.Writer, took time.Duration) (all bool) {
 	return sum.caught() == len(sum.Results)
 }
 
-// sweep runs seeds with a fault until one fails. Number 0 is none: then all seeds
-// are run, however long that takes.
-func (s *sweeper) sweep(ctx context.Context, number int) (r result) {
+// sweep runs seeds with a fault until one fails.
+func (s *sweeper) sweep(ctx context.Context, number int) result {
+	return s.run(ctx, number, s.ofWorlds(number))
+}
+
+// run is sweep for seeds of jobs that meet, or of single ones. Number 0 is no fault:
+// then all seeds are run, however long that takes.
+func (s *sweeper) run(ctx context.Context, number int, worlds bool) (r result) {
 	args := []string{
 		"-seeds", fmt.Sprintf("%d:%d", s.first, s.first+s.seeds),
 		"-json", "-failures", "1", "-shrink=false", "-trace", "0",
+	}
+	if worlds {
+		args = append(args, "-worlds")
 	}
 	bounded, stop := context.WithCancel(ctx)
 	defer stop()
