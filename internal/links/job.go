@@ -25,6 +25,9 @@ type Job struct {
 	Unused   int       `json:"unused_pairs"` // not among Pairs: nothing was sent
 	Left     int       `json:"left_out_pairs"`
 	Channels []Channel `json:"channels"` // between hosts
+	World    string    `json:"world,omitempty"`
+	Ports    int       `json:"ports,omitempty"`
+	Abroad   []Abroad  `json:"other_worlds,omitempty"` // links to procs of other jobs
 }
 
 // Part is a site of a job, and what of it could be asked.
@@ -125,6 +128,8 @@ func mergeJob(found []Found) Job {
 			j.Unused += f.Node.Unused
 			j.Left += f.Node.Left
 			j.Channels = append(j.Channels, f.Node.Channels...)
+			j.World, j.Ports = cmp.Or(j.World, f.Node.World), j.Ports+f.Node.Ports
+			j.Abroad = append(j.Abroad, f.Node.Abroad...)
 			for _, v := range f.Node.Views {
 				m.add(v)
 			}
@@ -137,6 +142,7 @@ func mergeJob(found []Found) Job {
 		j.Pairs = append(j.Pairs, *p)
 	}
 	slices.SortFunc(j.Pairs, func(a, b Pair) int { return cmp.Or(cmp.Compare(a.A, b.A), cmp.Compare(a.B, b.B)) })
+	sortAbroad(j.Abroad)
 	j.Unused = unusedPairs(&j)
 	if j.Channels == nil {
 		j.Channels = []Channel{}

@@ -29,6 +29,9 @@ type Node struct {
 	Channels   []Channel   `json:"channels,omitempty"`
 	Unused     int         `json:"unused,omitempty"` // pairs left out because nothing was sent between them
 	Left       int         `json:"left,omitempty"`   // pairs left out because the answer has MaxViews
+	World      string      `json:"world,omitempty"`  // what other jobs call this one; empty: it meets none
+	Ports      int         `json:"ports,omitempty"`  // open, at which other jobs can connect
+	Abroad     []Abroad    `json:"other_worlds,omitempty"`
 }
 
 // About identifies a node. It lies in its run directory, so that a node that

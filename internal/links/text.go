@@ -59,11 +59,11 @@ func WriteText(w io.Writer, r *Report, s Style) {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		writeJob(w, &r.Jobs[i], s)
+		writeJob(w, &r.Jobs[i], worldsOf(r), s)
 	}
 }
 
-func writeJob(w io.Writer, j *Job, s Style) {
+func writeJob(w io.Writer, j *Job, worlds map[string]string, s Style) {
 	fmt.Fprintf(w, "job %s", j.Name)
 	if j.ID != "" {
 		fmt.Fprintf(w, "  (%s)", j.ID)
@@ -72,6 +72,7 @@ func writeJob(w io.Writer, j *Job, s Style) {
 	writeSites(w, j)
 	writePairs(w, j, s)
 	writeChannels(w, j, s)
+	writeAbroad(w, j, worlds, s)
 	if s.Explain {
 		writeProcs(w, j)
 		writeReasons(w, j)

@@ -144,6 +144,7 @@ func (n *node) describe(ctx context.Context, r links.Request) *links.Node {
 		d.Channels = append(d.Channels, c...)
 	}
 	n.describePairs(d, stats, r)
+	n.direct.meet.describe(d)
 	return d
 }
 

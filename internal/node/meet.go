@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/link"
@@ -84,10 +85,11 @@ func (m *meetings) linked(p *proc, x meetPair, l link.Link, transport string) {
 		_ = l.Close()
 		return
 	}
-	m.deliver(p, x, l, transport)
+	m.deliver(p, x, l, transport, true)
 }
 
-func (m *meetings) deliver(p *proc, x meetPair, l link.Link, transport string) {
+func (m *meetings) deliver(p *proc, x meetPair, l link.Link, transport string, dialled bool) {
+	m.note(x, metLink{transport, planeOf(l), dialled, time.Now()})
 	if m.hand(p, message(x), l, transport) != nil {
 		m.move(x, unlinked, linked)
 	}
@@ -122,6 +124,7 @@ func (m *meetings) move(x meetPair, to pairState, from ...pairState) bool {
 	}
 	if to == unlinked {
 		delete(m.pairs, x)
+		delete(m.links, x)
 	} else {
 		m.pairs[x] = to
 	}
@@ -157,7 +160,7 @@ func (m *meetings) acceptMeet(ctx context.Context, l link.Link, g *dynamic.Accep
 		}
 		return err
 	}
-	m.deliver(p, x, l, t.name)
+	m.deliver(p, x, l, t.name, false)
 	return nil
 }
 

@@ -26,6 +26,7 @@ type meetings struct {
 	ports map[dynamic.World]*callPort // by the name of the key
 	calls map[*proc]int               // under way
 	pairs map[meetPair]pairState
+	links map[meetPair]metLink // of those that are linked
 
 	spawned map[spawnID]*offspring // that live
 }
@@ -33,7 +34,7 @@ type meetings struct {
 func newMeetings(d *directLinks) *meetings {
 	return &meetings{
 		d: d, world: d.token.World(), secret: d.token.Meeting(), names: registrar{n: d.n},
-		ports: make(map[dynamic.World]*callPort), calls: make(map[*proc]int), pairs: make(map[meetPair]pairState),
+		ports: make(map[dynamic.World]*callPort), calls: make(map[*proc]int), pairs: make(map[meetPair]pairState), links: make(map[meetPair]metLink),
 		spawned: make(map[spawnID]*offspring),
 	}
 }
@@ -141,6 +142,7 @@ func (m *meetings) gone(p *proc) {
 	for x := range m.pairs {
 		if x.local == rank {
 			delete(m.pairs, x)
+			delete(m.links, x)
 		}
 	}
 	m.mu.Unlock()

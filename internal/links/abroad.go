@@ -1,0 +1,67 @@
+package links
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+)
+
+// Abroad is a link of a proc to one of another job, which it has met at a port.
+type Abroad struct {
+	Local     int       `json:"local"`
+	World     string    `json:"world"` // of the other proc; its job has the same World
+	Peer      int       `json:"peer"`  // rank there
+	State     State     `json:"state"`
+	Transport string    `json:"transport,omitempty"`
+	Plane     string    `json:"data_plane,omitempty"`
+	Dialled   bool      `json:"dialled,omitempty"` // by this end's node
+	Since     time.Time `json:"since,omitzero"`
+}
+
+// sortAbroad sorts by rank, world, and rank there.
+func sortAbroad(list []Abroad) {
+	slices.SortFunc(list, func(a, b Abroad) int {
+		return cmp.Or(cmp.Compare(a.Local, b.Local), cmp.Compare(a.World, b.World), cmp.Compare(a.Peer, b.Peer))
+	})
+}
+
+// shortWorld is how much of a world's name people see.
+const shortWorld = 8
+
+// writeAbroad shows the links to procs of other jobs, which have names where they run
+// here.
+func writeAbroad(w io.Writer, j *Job, known map[string]string, s Style) {
+	if len(j.Abroad) == 0 && j.Ports == 0 {
+		return
+	}
+	fmt.Fprintf(w, "  other jobs: this one is world %s, %d open ports\n", j.World[:min(len(j.World), shortWorld)], j.Ports)
+	var t table
+	for _, a := range j.Abroad {
+		p := Pair{State: a.State, Plane: a.Plane}
+		picture, meaning := p.draw()
+		who := "world " + a.World[:min(len(a.World), shortWorld)]
+		if name, ok := known[a.World]; ok {
+			who += ", job " + name
+		}
+		age := ""
+		if !a.Since.IsZero() {
+			age = s.Now.Sub(a.Since).Round(time.Second).String()
+		}
+		t.add(fmt.Sprintf("%d %s %d", a.Local, picture, a.Peer), who, a.Transport, a.Plane, meaning, age)
+	}
+	t.write(w, "    ")
+	fmt.Fprintln(w)
+}
+
+// worldsOf gives the names of the jobs of a report, by their worlds.
+func worldsOf(r *Report) map[string]string {
+	known := make(map[string]string)
+	for _, j := range r.Jobs {
+		if j.World != "" {
+			known[j.World] = j.Name
+		}
+	}
+	return known
+}
