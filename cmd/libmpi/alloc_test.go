@@ -38,7 +38,13 @@ type memory struct {
 	flag     int32
 }
 
-func at[T any](p *T) uintptr { return uintptr(unsafe.Pointer(p)) }
+// escaped has what C is told the address of: it is not on a stack, which moves.
+var escaped any
+
+func at[T any](p *T) uintptr {
+	escaped = p
+	return uintptr(unsafe.Pointer(p))
+}
 
 const typeChar = 0x243
 
