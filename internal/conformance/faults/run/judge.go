@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -45,10 +46,10 @@ func newJudge(all []faults.Fault) *judge {
 // verdict is what the tester says of a case.
 type verdict struct{ ID, Verdict, Reason string }
 
-// verdicts plays cases with a fault and gives the verdict of each.
-func (j *judge) verdicts(ctx context.Context, number int, patience time.Duration, cases []string) (map[string]verdict, error) {
+// verdicts plays cases with a fault, some at a time, and gives the verdict of each.
+func (j *judge) verdicts(ctx context.Context, number, parallel int, patience time.Duration, cases []string) (map[string]verdict, error) {
 	cmd := j.command.Bench.Command(ctx, number, "impi-conform", "protocol", "-iut", "impi", "-q", "-json",
-		"-patience", patience.String(), "-run", "^("+strings.Join(cases, "|")+")$")
+		"-patience", patience.String(), "-parallel", strconv.Itoa(parallel), "-run", "^("+strings.Join(cases, "|")+")$")
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
 	failed := cmd.Run()
@@ -72,7 +73,7 @@ func (j *judge) baseline(ctx context.Context, numbers []int) error {
 	}
 	slices.Sort(cases)
 	cases = slices.Compact(cases)
-	found, err := j.verdicts(ctx, 0, 10*time.Second, cases)
+	found, err := j.verdicts(ctx, 0, j.command.Bench.Workers, 10*time.Second, cases)
 	if err != nil {
 		return err
 	}
@@ -89,7 +90,7 @@ func (j *judge) baseline(ctx context.Context, numbers []int) error {
 // which have missed it.
 func (j *judge) try(ctx context.Context, number int) string {
 	cases := j.faults[number-1].Cases
-	found, err := j.verdicts(ctx, number, j.patience, cases)
+	found, err := j.verdicts(ctx, number, 1, j.patience, cases)
 	if err != nil {
 		j.missed[number-1] = err.Error()
 		return err.Error()
