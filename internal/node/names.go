@@ -101,17 +101,27 @@ func (r *registrar) session(scope string, given bool) (*names.Session, string, e
 		return r.shared, scope, nil
 	}
 	if r.own == nil {
-		at := r.n.opt.Site.Server.Address
-		if r.n.server != nil {
-			at = r.n.server.Address()
+		root := r.root()
+		at := root.opt.Site.Server.Address
+		if root.server != nil {
+			at = root.server.Address()
 		}
-		r.own = r.open(at, r.n.opt.Site.Auth)
+		r.own = r.open(at, root.opt.Site.Auth)
 	}
 	return r.own, scope, nil
 }
 
+// root is the node whose job's names these are: a spawned world has those of the job
+// that it was spawned in.
+func (r *registrar) root() *node {
+	if s := r.n.opt.share; s != nil {
+		return s.desk.root
+	}
+	return r.n
+}
+
 func (r *registrar) open(at netip.AddrPort, auth config.Auth) *names.Session {
-	token := r.n.direct.token
+	token := r.root().direct.token
 	if token == (dynamic.Token{}) {
 		_, _ = rand.Read(token[:]) // never fails
 	}
