@@ -187,7 +187,7 @@ func TestPortsThatCannotBeCalled(t *testing.T) {
 	r := start(t, testJob("ports", 1))[0]
 	wantNone(t, []*running{r})
 	out := r.out.String()
-	for _, what := range []string{"malformed", "empty", "wrong key", "closed", "close again", "accept closed", "accept expired", "expired"} {
+	for _, what := range []string{"malformed", "empty", "wrong key", "unaccepted", "closed", "close again", "accept closed", "accept expired", "expired"} {
 		if !strings.Contains(out, "[0] "+what+" MPI_ERR_PORT\n") {
 			t.Errorf("%s: want MPI_ERR_PORT in\n%s", what, out)
 		}

@@ -222,6 +222,10 @@ func ports() {
 		}
 	}
 	call("wrong key", string(damaged))
+	impatient := mpi.NewInfo()
+	check(impatient.Set("timeout", "0.2"))
+	_, err = self.Connect(good, impatient, 0) // nobody accepts
+	tellClass("unaccepted", err)
 	check(mpi.ClosePort(good))
 	call("closed", good)
 	tellClass("close again", mpi.ClosePort(good))
