@@ -3,6 +3,7 @@
 package main
 
 import (
+	"fmt"
 	"runtime"
 	"testing"
 	"unsafe"
@@ -185,4 +186,18 @@ func TestNoMemory(t *testing.T) {
 	want(t, "Send", abiSend(at(&m.out), 8, typeChar, 0, 3, commSelf, 0), success)
 	want(t, "Recv", abiRecv(at(&m.in), 8, typeChar, 0, 3, commSelf, 0, 0), success)
 	runtime.KeepAlive(m)
+}
+
+func TestDescribe(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{mpi.ErrNotInitialized, "MPI_Send: MPI_ERR_OTHER: MPI_Init has not been called"},
+		{fmt.Errorf("mpi.Waitall: %w", mpi.ErrTag), "MPI_Send: MPI_ERR_TAG: invalid tag"},
+	} {
+		if got := describe("Send", 0, c.err); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
 }

@@ -187,13 +187,17 @@ func exitStatus(err error) int {
 // prefix is what core/mpi puts before its errors: a name of Go's.
 var prefix = regexp.MustCompile(`^mpi\.[A-Za-z.]+: `)
 
+// goName is a function's name as Go programs know it: mpi.Init.
+var goName = regexp.MustCompile(`\bmpi\.([A-Z])`)
+
 // describe is an error for people, with the name of the function of C.
 func describe(fn string, which int32, err error) string {
 	suffix := ""
 	if which != 0 {
 		suffix = "_c"
 	}
-	return fmt.Sprintf("MPI_%s%s: %s: %s", fn, suffix, mpi.ErrorClass(err), prefix.ReplaceAllString(err.Error(), ""))
+	text := goName.ReplaceAllString(prefix.ReplaceAllString(err.Error(), ""), "MPI_$1")
+	return fmt.Sprintf("MPI_%s%s: %s: %s", fn, suffix, mpi.ErrorClass(err), text)
 }
 
 func fatal(fn string, which int32, o *object, err error) string {
