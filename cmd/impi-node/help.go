@@ -81,6 +81,9 @@ var topics = map[string]string{
   129, 130, 143
            the operator ended the job with SIGHUP, SIGINT or SIGTERM
   141      nobody reads the node's output any more, as with impi-node ... | head
+
+Procs that were spawned while the job ran count as its own as long as the proc
+that spawned them has a communicator with them; docs/dynamic.md tells more.
 `,
 	"files": `A job file for two sites on two loopback addresses:
 

@@ -51,11 +51,17 @@ type running struct {
 // startJob runs a job of that file; procs are how many lines "ready" to wait for.
 func startJob(t *testing.T, procs int, args ...string) *running {
 	t.Helper()
+	return startProgram(t, "exchange", procs, args...)
+}
+
+// startProgram is startJob for any program that says ready.
+func startProgram(t *testing.T, program string, procs int, args ...string) *running {
+	t.Helper()
 	base, err := os.MkdirTemp("/tmp", "impi")
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd, _, errs := command(t, "exchange", args...)
+	cmd, _, errs := command(t, program, args...)
 	cmd.Env = append(cmd.Env, "XDG_RUNTIME_DIR="+base)
 	cmd.Stdout = nil
 	out, err := cmd.StdoutPipe()

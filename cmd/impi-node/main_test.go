@@ -69,6 +69,12 @@ func program(mode string) {
 		}
 		os.Stdout.WriteString("ready\n")
 		hang()
+	case "family":
+		if err := family(); err != nil {
+			panic(err)
+		}
+		os.Stdout.WriteString("ready\n")
+		hang()
 	case "block":
 		os.Stdout.WriteString("ready\n")
 		hang()

@@ -140,6 +140,10 @@ func (x *callers) wrongs(method, param string, typ reflect.Type) []wrong {
 		return list
 	}
 	switch typ {
+	case reflect.TypeFor[Command]():
+		return []wrong{{Command{Procs: 1}, mpierr.Arg}, {Command{Path: "a"}, mpierr.Arg}, {Command{Path: "a", Procs: 1, Info: x.nothing}, mpierr.Info}}
+	case reflect.TypeFor[[]Command]():
+		return []wrong{{[]Command{}, mpierr.Arg}, {[]Command{{Path: "a", Procs: -1}}, mpierr.Arg}, {[]Command{{Path: "a", Procs: 1, Info: x.nothing}}, mpierr.Info}}
 	case reflect.TypeFor[Buffer]():
 		return x.wrongBuffers(itemsOf(method, param))
 	case reflect.TypeFor[[]Buffer]():

@@ -88,14 +88,17 @@ func (c *Comm) spawn(commands []Command, root int) (*Comm, []Class, error) {
 	p := c.p
 	p.lock()
 	defer p.unlock()
+	var s spawning
+	if c.Rank() == root {
+		s.order, s.err = orderOf(commands)
+	}
 	if err := p.mayMeet(); err != nil {
-		return nil, nil, err
+		return nil, nil, errorsFirst(s.err, err)
 	}
 	m := c.newMeeting(root)
 	defer p.endMeeting()
-	var s spawning
 	if c.Rank() == root {
-		s = p.begin(commands)
+		p.begin(&s)
 	}
 	codes, err := m.tellOfSpawn(&s)
 	if err != nil {
@@ -116,21 +119,21 @@ func (c *Comm) spawn(commands []Command, root int) (*Comm, []Class, error) {
 // spawning is what the root of a spawn knows of it.
 type spawning struct {
 	outcomeOfSpawn
+	order   *wireup.Spawn
 	err     error
 	port    string
 	request uint64 // to the node; 0: none
 }
 
 // begin opens the port and has the node start the procs.
-func (p *process) begin(commands []Command) (s spawning) {
-	var x *wireup.Spawn
-	if x, s.err = orderOf(commands); s.err == nil {
+func (p *process) begin(s *spawning) {
+	if s.err == nil {
 		s.port, s.err = p.makePort(0)
 		s.err = spawnPort.fault(s.err)
 	}
 	if s.err == nil {
 		var d delivery
-		question := wireup.Message{Kind: wireup.KindSpawn, Meeting: &wireup.Meeting{Port: s.port, Spawn: x}}
+		question := wireup.Message{Kind: wireup.KindSpawn, Meeting: &wireup.Meeting{Port: s.port, Spawn: s.order}}
 		d, s.err = p.ask(question, dynamic.World{})
 		s.err = spawnStart.fault(s.err)
 		if m := d.msg.Meeting; m != nil {
@@ -144,7 +147,6 @@ func (p *process) begin(commands []Command) (s spawning) {
 	if s.err != nil {
 		s.Reason = s.err.Error()
 	}
-	return s
 }
 
 // orderOf checks the commands and puts them as the node wants them.
