@@ -54,6 +54,9 @@ func TestMain(m *testing.M) {
 	if k, err := programs(); err == nil {
 		_ = os.RemoveAll(k.bin)
 	}
+	if ownCDir != "" {
+		_ = os.RemoveAll(ownCDir)
+	}
 	os.Exit(code)
 }
 
