@@ -82,7 +82,8 @@ type meeting struct {
 	near  talk // with the members of c
 	tree  comm.Tree
 	me    int    // position in the tree
-	guest *guest // at the root
+	guest *guest // at the root, while there is a temporary link
+	far   far    // at the root: the other side's
 
 	context wire.ContextID
 	theirs  extent
@@ -110,6 +111,12 @@ func (c *Comm) connect(port string, info *Info, root int, calling bool) (*Comm, 
 	return m.complete(err)
 }
 
+// far is the root of the other side, as the root of this one talks to it.
+type far interface {
+	// swap tells it body, or why there is none, and hears the same from it.
+	swap(s step, body []byte, bad error) ([]byte, error)
+}
+
 // mayConnect refuses communicators and roots that cannot take part in a meeting.
 func (c *Comm) mayConnect(root int, what string) error {
 	if err := c.checkIntra(); err != nil {
@@ -127,9 +134,13 @@ func (c *Comm) mayConnect(root int, what string) error {
 // newMeeting begins a meeting, which endMeeting ends.
 func (c *Comm) newMeeting(root int) *meeting {
 	p := c.p
-	m := &meeting{p: p, c: c, root: root, near: c.talk(inOrder, wireTag(c.ordinal())), tree: comm.NewTree(c.Masters())}
-	m.me = m.tree.Position(c.Rank())
 	p.beginMeeting()
+	return c.meeting(root)
+}
+
+func (c *Comm) meeting(root int) *meeting {
+	m := &meeting{p: c.p, c: c, root: root, near: c.talk(inOrder, wireTag(c.ordinal())), tree: comm.NewTree(c.Masters())}
+	m.me = m.tree.Position(c.Rank())
 	return m
 }
 
@@ -221,7 +232,7 @@ func (m *meeting) welcome(d delivery, name dynamic.World, calling bool, late *de
 		g.leave()
 		return stepTemporary.fault(err)
 	}
-	m.guest = g
+	m.guest, m.far = g, g
 	return nil
 }
 
@@ -299,8 +310,17 @@ func (m *meeting) hold(bad error) error {
 	if err := m.agree(); err != nil {
 		return err
 	}
+	return m.acquaint(nil)
+}
+
+// acquaint has both sides know each other, and makes the communicator, whose context is
+// known. bad is why it cannot be made.
+func (m *meeting) acquaint(bad error) error {
 	own := m.p.catalogue(m.c.Comm.Group())
 	text, err := own.describe()
+	if bad != nil {
+		err = bad
+	}
 	if text, err = m.exchange(stepWorlds, text, err); err != nil {
 		return err
 	}
@@ -328,12 +348,7 @@ func (m *meeting) agree() error {
 	x.wide = false // the other side takes part
 	x.propose(doesConnect, nil, func() {})
 	x.wait()
-	own := m.p.catalogue(m.c.Comm.Group())
-	mine := extent{Proposal: x.all, members: m.c.Size(), worlds: len(own.worlds)}
-	text, err := m.exchange(stepSizes, mine.append(nil), x.err)
-	if err == nil {
-		m.theirs, err = readExtent(text)
-	}
+	err := m.sizes(x.all, x.err)
 	v := verdict{Proposal: x.all.With(m.theirs.Proposal)}
 	if err == nil && unconfirmed(&v.Proposal, 0) {
 		err = m.confirm(&v)
@@ -342,11 +357,22 @@ func (m *meeting) agree() error {
 	return stepCollect.fault(err)
 }
 
+// sizes has the sides tell each other how much is to come, and what they propose.
+func (m *meeting) sizes(all comm.Proposal, bad error) error {
+	own := m.p.catalogue(m.c.Comm.Group())
+	mine := extent{Proposal: all, members: m.c.Size(), worlds: len(own.worlds)}
+	text, err := m.exchange(stepSizes, mine.append(nil), bad)
+	if err == nil {
+		m.theirs, err = readExtent(text)
+	}
+	return err
+}
+
 // exchange has the roots tell each other something, and then all members of their
 // sides, which is the next step.
 func (m *meeting) exchange(s step, body []byte, bad error) ([]byte, error) {
 	if m.c.Rank() == m.root {
-		body, bad = m.guest.swap(s, body, bad)
+		body, bad = m.far.swap(s, body, bad)
 	}
 	return m.share(s+1, body, bad)
 }

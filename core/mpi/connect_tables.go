@@ -152,6 +152,10 @@ func (m *meeting) read(text []byte) error {
 		}
 		return k.first[i] + n
 	})
+	if proc, overlap := m.c.Comm.Group().Meets(m.remote); overlap {
+		rank, _ := m.c.Comm.Group().Rank(proc)
+		return stepTellGroups.fault(fmt.Errorf("%w: rank %d is in both groups", comm.ErrComm, rank))
+	}
 	return nil
 }
 

@@ -136,10 +136,14 @@ func (g *guest) swap(step step, body []byte, bad error) ([]byte, error) {
 	if g.lost {
 		return nil, step.fault(errorsFirst(bad, ErrPeerGone))
 	}
-	t := &g.talk
-	t.self.Tag = wire.Tag(step)
-	open := t.post(0, status(bad, body))
-	text, err := t.read(0, maxSwap)
+	g.talk.self.Tag = wire.Tag(step)
+	return g.talk.swap(0, step, body, bad)
+}
+
+// swap tells a rank body, or why there is none, and hears the same from it.
+func (t *talk) swap(rank int, step step, body []byte, bad error) ([]byte, error) {
+	open := t.post(rank, status(bad, body))
+	text, err := t.read(rank, maxSwap)
 	if e := t.sent(open); err == nil {
 		err = e
 	}

@@ -55,8 +55,8 @@ func (x *introduction) check() error {
 	if err := x.peer.check(); err != nil {
 		return fmt.Errorf("peer communicator: %w", err)
 	}
-	if x.peer.wide() {
-		return errForeign("IntercommCreate by a communicator of several jobs")
+	if int(x.tag) > x.peer.tagUB() {
+		return fmt.Errorf("%w: %d, the peer communicator has 0 to %d", ErrTag, x.tag, x.peer.tagUB())
 	}
 	if _, ok := x.peer.Partner(x.leader); !ok {
 		return fmt.Errorf("%w: remote leader %d, the peer communicator has 0 to %d",
@@ -75,6 +75,8 @@ func (c *Comm) joinOurs(localLeader int, x *introduction) (*Comm, error) {
 	p := c.p
 	p.lock()
 	defer p.unlock()
+	p.beginMeeting() // somebody of the other side may be of a job that is not known yet
+	defer p.endMeeting()
 	seq := c.ordinal()
 	a := c.assemble(seq, 0, p.roster.world.Size())
 	inner := c.talk(inOrder+leaders, wireTag(seq))
@@ -95,6 +97,9 @@ func (c *Comm) joinOurs(localLeader int, x *introduction) (*Comm, error) {
 		}
 		return v
 	})
+	if v.Flags&abroad != 0 && bad == nil && fault == nil && v.Fault == 0 {
+		return c.joinAbroad(localLeader, x, mine, v)
+	}
 	context, err := p.conclude(mine, v, comm.InterContexts, bad, fault)
 	if err != nil {
 		return nil, err
@@ -113,13 +118,17 @@ func (x *introduction) meet(v *verdict) {
 		return // whom should we talk to?
 	}
 	own := x.c.Comm.Group()
-	if x.c.wide() { // the other leader may know some members by other numbers, or not at all
-		v.Fault = max(v.Fault, faultCode(errForeign("IntercommCreate of a communicator of several jobs")))
-		own = comm.NewGroup(x.c.Self(), 1)
+	if x.c.wide() || x.peer.wide() { // the other leader may know some members by other numbers, or not at all
+		v.Flags |= abroad
+		own = comm.NewGroup(0, 1)
 	}
 	t := x.peer.talk(leaders, x.tag)
 	theirs, err := t.swapVerdicts(x.leader, verdict{v.Proposal, comm.Partition{{Group: own}}}, x.c.p.roster.world.Size(), 0)
 	v.Proposal = v.With(theirs.Proposal)
+	if v.Flags&abroad != 0 {
+		v.Fault = max(v.Fault, faultCode(err))
+		return // who is on the other side is told in other words
+	}
 	if err == nil && len(theirs.parts) == 1 {
 		remote := theirs.parts[0].Group
 		if proc, overlap := own.Meets(remote); overlap {

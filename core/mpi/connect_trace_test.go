@@ -1,0 +1,53 @@
+package mpi
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestStepsInATrace looks for the steps of connecting in what a root has traced: what
+// the roots tell each other has the step as its tag, in a context of its own.
+func TestStepsInATrace(t *testing.T) {
+	m, name := newMeadow(), make(chan string, 1)
+	worlds := [][]*process{m.world(t, "a", 1), m.world(t, "b", 1)}
+	path := filepath.Join(t.TempDir(), "trace.txt")
+	worlds[0][0].job.Trace = path
+	apiece(t, worlds, func(w int, c *Comm) error {
+		inter, err := rendezvous(c, w == 0, 0, name)
+		if err != nil {
+			return err
+		}
+		return errors.Join(everyoneTalks(inter), inter.Disconnect())
+	})
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, at := strings.Split(string(b), "\n"), 0
+	for _, s := range []step{stepSizes, stepWorlds, stepGroups, stepSync} {
+		for _, way := range []string{"->", "<-"} {
+			begin, end := "met at a port "+way+" DATA ", fmt.Sprintf(" tag=%d cid=%d", s, uint64(guestContext))
+			found := -1
+			for i, line := range lines {
+				if strings.HasPrefix(line, begin) && strings.HasSuffix(line, end) {
+					found = max(found, i)
+				}
+			}
+			if found < at {
+				t.Errorf("no line %q...%q after line %d of\n%s", begin, end, at, b)
+			}
+		}
+		for i, line := range lines {
+			if strings.HasSuffix(line, fmt.Sprintf(" tag=%d cid=%d", s, uint64(guestContext))) {
+				at = max(at, i)
+			}
+		}
+	}
+	if !strings.Contains(string(b), "met at a port -> end of stream") {
+		t.Errorf("no end of the temporary link in\n%s", b)
+	}
+}
