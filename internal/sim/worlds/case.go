@@ -142,6 +142,7 @@ type execution struct {
 	steps  *steps
 	death  *Death            // nil: everybody runs the program
 	doomed bool              // the death was decided
+	crowd  *Crowd            // nil: everybody runs the program
 	names  map[string]string // ports
 	twist  func(r *rank)     // what a test does to each proc before it begins; nil: nothing
 }
@@ -185,8 +186,11 @@ func newExecution(k *kernel.Kernel, c *Case, cover map[string]int64) (*execution
 					x.twist(r)
 				}
 				run := r.run
-				if x.death != nil {
+				switch {
+				case x.death != nil:
 					run = r.live
+				case x.crowd != nil:
+					run = r.throng
 				}
 				err := run()
 				if err != nil && x.wrong == nil && !x.gone[r.me] {
