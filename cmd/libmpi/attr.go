@@ -272,6 +272,7 @@ func abiWinGetAttr(w uintptr, key int32, out, flag uintptr) int32 {
 			case mpi.WinModel:
 				v.model = int32(n)
 				value = uintptr(unsafe.Pointer(&v.model))
+			default: // the program's own
 			}
 		}
 		return putAttr(out, flag, value, ok, err)
