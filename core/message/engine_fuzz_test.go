@@ -257,6 +257,9 @@ func (s *sabotage) hear(l int, raw []byte) {
 	s.fed += len(raw)
 	if l == 1 && s.left[l] { // a link that is memory: whole packets are taken where they lie
 		n, err := s.Arrived(LinkID(l), raw)
+		if n == 0 && err == nil && len(raw)%2 == 0 {
+			n, err = s.Begun(LinkID(l), raw)
+		}
 		if err != nil {
 			s.refused(l, err)
 		}

@@ -115,6 +115,30 @@ func (e *Engine) Arrived(l LinkID, b []byte) (n int, err error) {
 	return n, s.err
 }
 
+// Begun is Arrived for the first bytes of a packet that is longer than b: it takes all of
+// b, and the rest has to come by Input and Received. It tells how many bytes it took, 0 if
+// b is no such packet.
+func (e *Engine) Begun(l LinkID, b []byte) (n int, err error) {
+	s := e.link(l)
+	if s.err != nil || s.payload || s.w > 0 || len(b) < headerSize {
+		return 0, s.err
+	}
+	e.cfg.Dialect.Header(b, &e.in)
+	data := b[headerSize:]
+	if !e.in.Type.HasData() || uint64(e.in.Len) <= uint64(len(data)) {
+		return 0, nil
+	}
+	if s.err = e.header(s); s.err != nil || !s.payload {
+		return headerSize, s.err
+	}
+	k := copy(s.dst, data)
+	s.dst = s.dst[k:]
+	if k < len(data) {
+		s.pass(data[k:])
+	}
+	return len(b), nil
+}
+
 // growInput makes the receive buffer larger, up to inputSize. What is in it is
 // the beginning of a header at most.
 func (s *inputState) growInput() {

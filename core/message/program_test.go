@@ -203,6 +203,9 @@ func (w *world) feed(i int, l LinkID, from *[]byte) bool {
 	n := 0
 	if rapid.Bool().Draw(w.t, "in place") {
 		n, err := w.engines[i].Arrived(l, raw)
+		if n == 0 && err == nil && rapid.Bool().Draw(w.t, "in part") {
+			n, err = w.engines[i].Begun(l, raw)
+		}
 		if err != nil {
 			w.t.Fatal(err)
 		}

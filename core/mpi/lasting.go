@@ -83,7 +83,9 @@ func (p *process) keep(d *delivery, peer message.Peer) (*port, error) {
 		return nil, err
 	}
 	k.q, q.keeper = q, k
-	q.untraced = q.link == link.Link(k)
+	if q.link == link.Link(k) {
+		q.frames = k.Link
+	}
 	p.eng.Keeps(q.id, t.Window)
 	n := &p.nursery
 	n.keepers = append(n.keepers, k)
@@ -108,54 +110,18 @@ func (k *keeper) Recv(batch [][]byte) (int, error) {
 	return n, err
 }
 
-// takeFrames takes the packets that lie whole in what has come for a lasting link, and
-// tells whether there were any, and whether that was all.
-func (p *process) takeFrames(q *port) (progress, all bool) {
-	for range maxReads {
-		data, more := q.keeper.Peek()
-		if len(data) == 0 {
-			return progress, !more
-		}
-		n, err := p.eng.Arrived(q.id, data)
-		progress = progress || n > 0
-		stirred := q.keeper.Discard(n)
-		switch {
-		case err != nil:
-			p.drop(q, err)
-			return true, true
-		case n < len(data):
-			return progress, false
-		case !stirred:
-			return progress, true
-		}
-	}
-	return progress, false
-}
-
 const (
 	// lendLasting is how many bytes are lent, at least, to a link that keeps a copy
-	// of what it is not lent.
-	lendLasting = 16 << 10
+	// of what it is not lent; lendBlocking where the program waits until they are its own
+	// again: then the copy is made sooner than the peer has them.
+	lendLasting  = 16 << 10
+	lendBlocking = 128 << 10
 	// patience is how many steps that bring nothing a blocking call makes before it
 	// has the links copy what they are lent, keepChunk bytes at a time: the peer may
 	// still be reading them, and say so soon.
 	patience  = 32
 	keepChunk = 128 << 10
 )
-
-// writeLasting is write for a lasting link: what the engine keeps until it is
-// acknowledged need not be copied.
-func (p *process) writeLasting(q *port, out [][]byte, size int) (n int, err error) {
-	if !q.lent && size < lendLasting || q.lender == nil || p.eng.Packing(q.id) {
-		n, err = q.link.Send(out)
-	} else {
-		n, err = q.lender.Lend(out)
-	}
-	if q.lent || n < size {
-		p.setLent(q, q.keeper.Lending())
-	}
-	return n, err
-}
 
 func (p *process) setLent(q *port, lent bool) {
 	if q.lent == lent {

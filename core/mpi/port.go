@@ -11,6 +11,7 @@ import (
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/lasting"
 )
 
 const (
@@ -52,16 +53,16 @@ type port struct {
 	lent     bool          // some of the last output is lent
 	full     bool          // it did not take all of the last output
 	ended    bool          // our side of it is ended: nothing is written any more
+	burst    bool          // an Isend was written since the program last waited
+	awaited  bool          // what is written is a blocking send's
+	held     int           // bytes of Isends that wait for company
+	keeper   *keeper       // of a lasting link
+	frames   *lasting.Link // it, if nobody is to see what passes by
 
 	// Of links to procs of other worlds:
 	parting   parting
 	word      *message.Request // wordPart
 	forgotten bool             // the node knows that there may be another
-
-	burst    bool    // an Isend was written since the program last waited
-	held     int     // bytes of Isends that wait for company
-	keeper   *keeper // of a lasting link
-	untraced bool    // and nobody is to see what passes by
 }
 
 // addPort makes l carry packets: of peer only, or of everybody for NoPeer.
@@ -237,6 +238,25 @@ func (p *process) write(q *port, out [][]byte) (int, error) {
 	return k, err
 }
 
+// writeLasting is write for a lasting link: what the engine keeps until it is
+// acknowledged need not be copied.
+func (p *process) writeLasting(q *port, out [][]byte, size int) (n int, err error) {
+	switch {
+	case !q.lent && size < lendLasting, !q.lent && q.awaited && size < lendBlocking, q.lender == nil, p.eng.Packing(q.id):
+		if q.frames != nil {
+			n, err = q.frames.Send(out)
+		} else {
+			n, err = q.link.Send(out)
+		}
+	default:
+		n, err = q.lender.Lend(out)
+	}
+	if q.lent || n < size {
+		p.setLent(q, q.keeper.Lending())
+	}
+	return n, err
+}
+
 // flushAll writes what is there for any port. A port whose link was full is
 // tried again too: that is the only way to learn that it is not.
 func (p *process) flushAll() (progress bool) {
@@ -261,7 +281,7 @@ func (p *process) receive(q *port) (progress bool) {
 			return progress
 		}
 	}
-	if q.untraced && !q.lent {
+	if q.frames != nil && !q.lent {
 		var all bool
 		if progress, all = p.takeFrames(q); all {
 			return progress
@@ -288,6 +308,36 @@ func (p *process) receive(q *port) (progress bool) {
 		return progress
 	}
 	return progress
+}
+
+// takeFrames takes the packets that lie whole in what has come for a lasting link, or the
+// beginning of a long one, and tells whether there were any, and whether that was all.
+func (p *process) takeFrames(q *port) (progress, all bool) {
+	for range maxReads {
+		data, whole, more := q.frames.Peek()
+		if len(data) == 0 {
+			return progress, !more
+		}
+		var n int
+		var err error
+		if whole {
+			n, err = p.eng.Arrived(q.id, data)
+		} else {
+			n, err = p.eng.Begun(q.id, data)
+		}
+		progress = progress || n > 0
+		stirred := q.frames.Discard(n)
+		switch {
+		case err != nil:
+			p.drop(q, err)
+			return true, true
+		case !whole, n < len(data):
+			return progress, false
+		case !stirred:
+			return progress, true
+		}
+	}
+	return progress, false
 }
 
 // takeInPlace takes the packets that lie whole in the link's memory, and tells

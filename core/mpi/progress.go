@@ -329,8 +329,9 @@ func (p *process) send(to message.Peer, size int, blocking bool) {
 		size, limit = size+wire.HeaderSize, holdBackMemory
 	}
 	if blocking || p.driving || !q.burst || q.held+size > limit {
-		q.burst = !blocking
+		q.burst, q.awaited = !blocking, blocking
 		p.flush(q)
+		q.awaited = false
 		return
 	}
 	q.held += size

@@ -179,7 +179,7 @@ func (l *state) install(lower link.Link) {
 	if l.lower != nil {
 		l.lower.Close()
 	}
-	l.lower = lower
+	l.lower, l.plain = lower, nil
 	l.cause = nil
 	l.joining = false
 	l.rx, l.tx = reader{}, writer{}
@@ -247,8 +247,9 @@ func (l *state) check(h *Hello) error {
 func (l *state) adopt(h *Hello) {
 	l.joining = false
 	l.theirs = h.Window
-	l.window = min(uint64(l.config.Window), uint64(h.Window))
+	l.setWindow(min(uint64(l.config.Window), uint64(h.Window)))
 	l.summed = l.config.Checksum || h.Checksum
 	l.out.acknowledge(h.Ack)
 	l.out.next = h.Received
+	l.hasten()
 }

@@ -14,11 +14,11 @@ const maxSteps = 256
 
 // reader is the frame that is coming.
 type reader struct {
-	buf  [HelloSize]byte // the header, and the rest of a HELLO
-	n    int             // bytes of it that have come
-	head header          // once it has come
+	n    int             // bytes of buf that have come
 	left uint64          // DATA: bytes that are to come
 	got  uint64          // DATA with a checksum: bytes in the ring beyond have
+	buf  [HelloSize]byte // the header, and the rest of a HELLO
+	head header          // once it has come
 }
 
 // drain receives into the ring until nothing is there.
@@ -155,6 +155,7 @@ func (l *state) enter(h *header) error {
 			return fmt.Errorf("FIN: %w: behind the end at %d", ErrSequence, in.have)
 		}
 		in.fin = true
+		l.hasten()
 	case kindGone:
 		if h.seq != 0 {
 			return fmt.Errorf("GONE: %w: position %d instead of 0", ErrSequence, h.seq)

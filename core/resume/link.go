@@ -1,6 +1,7 @@
 package resume
 
 import (
+	"encoding/binary"
 	"fmt"
 	"io"
 	"sync"
@@ -60,6 +61,8 @@ type Config struct {
 type Link struct {
 	mu sync.Mutex
 	state
+	_      [48]byte                     // so that a line of the cache begins with
+	memory [headerSize + quickSize]byte // of quick
 }
 
 func (l *Link) lock() {
@@ -74,34 +77,47 @@ func (l *Link) unlock() {
 	}
 }
 
-// state is a Link without its lock.
+// state is a Link without its lock. What each packet needs stands together: a call of the
+// kernel leaves little of it in the cache.
 type state struct {
 	config Config
-	out    outgoing
-	in     incoming
-	window uint64 // of both directions; own one before the first handshake
-	theirs uint32 // window that the peer has announced, or 0
-	told   uint64 // acknowledgement in the last frame
-	hurry  bool   // any further one is to be told at once
+	plain  link.Link // for frames in a hurry: see hasten and Bare; nil if there cannot be any
+	window uint64    // of both directions; own one before the first handshake
+	told   uint64    // acknowledgement in the last frame
+	due    uint64    // by how much a further one must be more to be worth a frame
+	hurry  bool      // any further one is to be told at once
+	quick  []byte    // a frame in one piece
+
+	scratch   [][]byte  // for a call of lower or plain
+	slices    [4][]byte // memory of scratch, mostly
+	peeked    int       // bytes that the last Peek gave,
+	peekedAck uint64    // and what their frame acknowledges
+
+	out outgoing
+	in  incoming
+	tx  writer
+	rx  reader
 
 	epoch   uint64
 	lower   link.Link // nil between two of them
 	joining bool      // the peer's HELLO has not come
 	summed  bool      // frames have checksums
-	rx      reader
-	tx      writer
-	cause   error // why the last underlying link was lost
+	theirs  uint32    // window that the peer has announced, or 0
+	cause   error     // why the last underlying link was lost
 
 	err    error // why the Link was given up
 	closed bool
 
-	batch   [][]byte // copy of the user's batch in Recv
-	dst     [][]byte // what is left of it
-	scratch [][]byte // for a call of lower
-	quick   []byte   // memory of its own, as the kernel reads what is aligned quicker
+	batch [][]byte // copy of the user's batch in Recv
+	dst   [][]byte // what is left of it
+}
 
-	peeked    int    // bytes that the last Peek gave,
-	peekedAck uint64 // and what their frame acknowledges
+// Bare is what an underlying link may be that adds something to another one below it, where
+// it has nothing to add to a Send that takes all it is given. What is in a hurry is sent on
+// that one, and the rest, if it does not take all, as usual.
+type Bare interface {
+	link.Link
+	Bare() link.Link
 }
 
 var _ link.Lender = (*Link)(nil)
@@ -109,6 +125,13 @@ var _ link.Lender = (*Link)(nil)
 // New makes one end of a Link, without an underlying link yet. It panics if a size
 // is negative or the window larger than MaxWindow.
 func New(c Config) *Link {
+	l := &Link{}
+	l.Init(c)
+	return l
+}
+
+// Init is New for memory of the caller's, who has not used it.
+func (l *Link) Init(c Config) {
 	if c.Window < 0 || c.Window > MaxWindow || c.Ack < 0 || c.Frame < 0 {
 		panic(fmt.Sprintf("resume: window of %d bytes, ack after %d, frames of %d", c.Window, c.Ack, c.Frame))
 	}
@@ -121,19 +144,19 @@ func New(c Config) *Link {
 	if c.Handle == 0 {
 		c.Handle = link.NoHandle
 	}
-	l := &Link{}
 	l.config = c
-	l.quick = make([]byte, headerSize+quickSize)
-	l.window = uint64(c.Window)
+	l.quick = l.memory[:]
+	binary.BigEndian.PutUint32(l.quick, plainData)
+	l.setWindow(uint64(c.Window))
 	l.out.size, l.in.size = l.window, l.window
-	return l
+	l.scratch = l.slices[:0]
 }
 
 // Send copies what the window has room for and passes it on as far as the
 // underlying link takes it.
 func (l *Link) Send(batch [][]byte) (int, error) {
 	l.lock()
-	if n, ok := l.sendQuick(batch); ok {
+	if n := l.sendQuick(batch); n > 0 {
 		l.unlock()
 		return n, nil
 	}
@@ -316,6 +339,7 @@ func (l *Link) CloseSend() error {
 		return l.err
 	}
 	l.out.fin = true
+	l.hasten()
 	l.flush()
 	return nil
 }

@@ -356,9 +356,12 @@ func (w *world) copy(o *world) {
 		*m = l.state
 		m.out.buf = reuse(old.out.buf, m.out.buf)
 		m.in.buf = reuse(old.in.buf, m.in.buf)
-		m.batch, m.dst, m.scratch = old.batch, nil, old.scratch
+		m.batch, m.dst, m.scratch = old.batch, nil, m.slices[:0]
 		if p, ok := m.lower.(*plug); ok {
 			m.lower = &w.cables[p.cable].plugs[i]
+		}
+		if m.plain != nil {
+			m.plain = m.lower
 		}
 	}
 }
@@ -586,7 +589,21 @@ func (w *world) feed(l *Link, batch [][]byte) (n int, answer bool) {
 		return 0, false
 	}
 	in := &w.cables[p.cable].pipes[1-p.side]
-	used, n, answer := l.Feed(in.bytes[:in.arrived], batch)
+	used := 0
+	if rest := l.Rest(); rest > 0 && in.arrived > 0 {
+		for _, b := range batch {
+			k := copy(b, in.bytes[used:min(in.arrived, rest)])
+			used += k
+		}
+		n, answer = used, l.Took(used)
+	} else if data, whole := l.Peek(in.bytes[:in.arrived]); len(data) > 0 && !whole {
+		for _, b := range batch {
+			n += copy(b, data[n:])
+		}
+		used, answer = l.Discard(n)
+	} else {
+		used, n, answer = l.Feed(in.bytes[:in.arrived], batch)
+	}
 	in.bytes = in.bytes[used:]
 	in.arrived -= used
 	if answer {
@@ -629,6 +646,9 @@ func (w *world) accept(l *Link, i int) error {
 // check is what must hold in each state.
 func (w *world) check() error {
 	for side, l := range w.ends {
+		if up := l.lower != nil && !l.joining && !l.summed && !l.out.fin && !l.in.fin; up != (l.plain != nil) || up && l.plain != l.lower {
+			return fmt.Errorf("end %d has %v for packets in a hurry, and %v below", side, l.plain, l.lower)
+		}
 		if sent := int(l.out.end - l.out.owed); sent != w.users[side].sent {
 			return fmt.Errorf("end %d has %d bytes, its user knows of %d", side, sent, w.users[side].sent)
 		}

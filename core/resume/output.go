@@ -2,12 +2,12 @@ package resume
 
 // writer is the frame that the underlying link is being given.
 type writer struct {
-	kind kind
-	head [HelloSize]byte
 	size int    // of head
 	off  int    // bytes of head that are gone
 	left uint64 // bytes of the stream that follow
 	err  error  // of the underlying link
+	kind kind
+	head [HelloSize]byte
 }
 
 // busy tells whether a frame has begun and not ended.
@@ -74,14 +74,18 @@ func (l *state) compose() bool {
 	return true
 }
 
-// ackIsDue tells whether an acknowledgement is worth a frame. The peer may have
-// sent only a window beyond the last one, so it must not be more than that.
+// ackIsDue tells whether an acknowledgement is worth a frame.
 func (l *state) ackIsDue(ack uint64) bool {
-	after := max(1, l.window/4)
+	return ack-l.told >= l.due || ack > l.told && l.in.ended()
+}
+
+// setWindow has the window of both directions. The peer may have sent only so much beyond
+// the last acknowledgement, so it must not be more than that until the next.
+func (l *state) setWindow(window uint64) {
+	l.window, l.due = window, max(1, window/4)
 	if a := uint64(l.config.Ack); a > 0 {
-		after = min(after, a)
+		l.due = min(l.due, a)
 	}
-	return ack-l.told >= after || ack > l.told && l.in.ended()
 }
 
 // push offers the frame to the underlying link and tells whether all of it was

@@ -13,50 +13,56 @@ const quickSize = 2 << 10
 // plainData is how a DATA frame without checksums begins.
 const plainData = uint32(Version)<<24 | uint32(kindData)<<16
 
-// sendQuick is Send for bytes on a link that is up and has nothing else to send: one
-// frame, one call. They are kept for replay after that, when they are on their way. It
-// tells whether it was that.
-func (l *state) sendQuick(batch [][]byte) (n int, ok bool) {
-	o, w := &l.out, &l.tx
-	if l.lower == nil || l.joining || l.summed || o.fin || w.err != nil || o.owed > 0 || o.next != o.end || w.busy() {
-		return 0, false
-	}
-	size := uint64(link.Len(batch))
-	if size == 0 || size > uint64(l.config.Frame) || o.end-o.acked+size > min(l.window, o.size) {
-		return 0, false
-	}
-	h := header{kind: kindData, length: uint32(size), seq: o.next, ack: l.in.ack()}
-	h.putPlain(l.quick)
-	frame := l.gather(batch)
-	k, err := l.lower.Send(frame)
-	o.keep(batch)
-	clear(frame)
-	l.told, l.hurry = h.ack, false
-	if err == nil && k == headerSize+int(size) {
-		o.next = o.end
-		o.reached = max(o.reached, o.end)
-		return int(size), true
-	}
-	w.begin(h)
-	w.off = min(k, headerSize)
-	w.left -= uint64(k - w.off)
-	o.sent(uint64(k - w.off))
-	if w.err = err; err != nil {
-		l.settle()
-	}
-	return int(size), true
+// SendQuick is Send for what can leave at once in one frame, which is most of what ever
+// leaves: it takes all of batch, or nothing, and then it is for Send.
+func (l *Link) SendQuick(batch [][]byte) (n int) {
+	l.lock()
+	n = l.sendQuick(batch)
+	l.unlock()
+	return n
 }
 
-// gather gives the frame of which the header is in quick: what is short is copied behind
-// that, as the kernel takes one slice quicker than several.
-func (l *state) gather(batch [][]byte) [][]byte {
-	at := headerSize
-	for len(batch) > 0 && len(batch[0]) <= len(l.quick)-at {
-		at += copy(l.quick[at:], batch[0])
-		batch = batch[1:]
+// sendQuick is Send for bytes on a link that is up and has nothing else to send: one
+// frame, one call. They are kept for replay after that, when they are on their way. It
+// takes all or, if it was not that, nothing.
+func (l *state) sendQuick(batch [][]byte) int {
+	o, w := &l.out, &l.tx
+	if l.plain == nil || (o.next-o.end)|o.owed|w.left|uint64(w.size-w.off) != 0 {
+		return 0
 	}
-	l.scratch = append(append(l.scratch[:0], l.quick[:at]), batch...)
-	return l.scratch
+	size := uint64(link.Len(batch))
+	if size-1 >= uint64(l.config.Frame) || o.end-o.acked+size > l.window {
+		return 0
+	}
+	ack, quick := l.in.delivered, l.quick
+	binary.BigEndian.PutUint32(quick[4:], uint32(size))
+	binary.BigEndian.PutUint64(quick[8:], o.next)
+	binary.BigEndian.PutUint64(quick[16:], ack)
+	// What is short is copied behind the header, as the kernel takes one slice quicker
+	// than several.
+	at, long := headerSize, batch
+	for len(long) > 0 && len(long[0]) <= len(quick)-at {
+		at += copy(quick[at:], long[0])
+		long = long[1:]
+	}
+	frame := append(l.scratch[:0], quick[:at])
+	if len(long) > 0 {
+		frame = append(frame, long...)
+	}
+	l.scratch = frame
+	k, err := l.plain.Send(frame)
+	if len(long) > 0 {
+		clear(frame) // the user's memory is not ours to keep
+	}
+	l.told, l.hurry = ack, false
+	o.keep(batch)
+	if k == headerSize+int(size) && err == nil {
+		o.next = o.end
+		o.reached = max(o.reached, o.end)
+	} else {
+		l.goOn(header{kind: kindData, length: uint32(size), seq: o.next, ack: ack}, k, err)
+	}
+	return int(size)
 }
 
 // keep copies all of batch, for which there is room, for replay.
@@ -65,31 +71,85 @@ func (o *outgoing) keep(batch [][]byte) {
 		o.restart(o.end)
 	}
 	for _, b := range batch {
-		o.write(o.end, b)
+		if i := o.end - o.origin; i+uint64(len(b)) <= uint64(len(o.buf)) { // nearly always
+			copy(o.buf[i:], b)
+		} else {
+			o.write(o.end, b)
+		}
 		o.end += uint64(len(b))
 	}
 	o.shown = max(o.shown, o.end)
 }
 
-// putPlain is put for a frame without checksums.
-func (h *header) putPlain(b []byte) {
-	_ = b[headerSize-1]
-	binary.BigEndian.PutUint32(b, uint32(Version)<<24|uint32(h.kind)<<16)
-	binary.BigEndian.PutUint32(b[4:], h.length)
-	binary.BigEndian.PutUint64(b[8:], h.seq)
-	binary.BigEndian.PutUint64(b[16:], h.ack)
-	binary.BigEndian.PutUint64(b[24:], 0)
+// Peek gives the bytes of the DATA frame at the front of raw, which has all that came
+// since the last call of any method that receives, and tells whether that is all of the
+// frame. There are none if there is no such frame, or if it has more to say: Feed and Recv
+// are for those. Discard follows.
+func (l *Link) Peek(raw []byte) (data []byte, whole bool) {
+	l.lock()
+	if l.fresh() {
+		if size, ack := l.frame(raw); size > 0 && ack <= l.out.end {
+			l.peeked, l.peekedAck = size, ack
+			data = raw[headerSize:]
+			if whole = size <= len(data); whole {
+				data = data[:size]
+			}
+		}
+	}
+	l.unlock()
+	return data, whole
 }
 
-// plain tells whether a DATA frame without a checksum may come next, and nothing is
+// Discard says that the first n bytes of what the last call, Peek, gave are delivered;
+// Recv, or Rest, must get the others. It tells how many bytes of raw were used by that, and, like
+// Feed, whether Flush is to be called.
+func (l *Link) Discard(n int) (used int, answer bool) {
+	if n == 0 {
+		return 0, false
+	}
+	l.lock()
+	in := &l.in
+	in.have += uint64(n)
+	in.delivered = in.have
+	l.out.acked = l.peekedAck // no more than what was copied: nothing comes back by that
+	l.rx.left = uint64(l.peeked - n)
+	answer = in.have-l.told >= l.due || l.tx.busy()
+	l.unlock()
+	return headerSize + n, answer
+}
+
+// goOn sees to a frame of which plain has taken n bytes: lower is offered the others.
+func (l *state) goOn(h header, n int, err error) {
+	w := &l.tx
+	w.begin(h)
+	w.off = min(n, headerSize)
+	w.left -= uint64(n - w.off)
+	l.out.sent(uint64(n - w.off))
+	w.err = err
+	l.flush()
+}
+
+// fresh tells whether a DATA frame without a checksum may come next, and nothing is
 // there that comes before it.
-func (l *state) plain() bool {
+func (l *state) fresh() bool {
 	in, r := &l.in, &l.rx
-	return r.n == 0 && r.left == 0 && l.lower != nil && !l.joining && !l.summed && !in.fin && in.delivered == in.have && !l.closed && l.err == nil
+	return l.plain != nil && (in.have-in.delivered)|r.left|uint64(r.n) == 0
 }
 
-// frame judges what b begins with. It tells how many bytes a DATA frame has that is
-// whole and in order; 0 if there is none.
+// hasten sets plain, after what it depends on has changed.
+func (l *state) hasten() {
+	l.plain = nil
+	if l.lower == nil || l.joining || l.summed || l.out.fin || l.in.fin {
+		return
+	}
+	l.plain = l.lower
+	if b, ok := l.lower.(Bare); ok {
+		l.plain = b.Bare()
+	}
+}
+
+// frame judges what b begins with. It tells how many bytes a DATA frame has that is in
+// order, whole or not; 0 if there is none.
 func (l *state) frame(b []byte) (size int, ack uint64) {
 	if len(b) <= headerSize {
 		return 0, 0
@@ -97,7 +157,7 @@ func (l *state) frame(b []byte) (size int, ack uint64) {
 	n := binary.BigEndian.Uint32(b[4:])
 	ack = binary.BigEndian.Uint64(b[16:])
 	if binary.BigEndian.Uint32(b) != plainData || binary.BigEndian.Uint64(b[8:]) != l.in.have || binary.BigEndian.Uint64(b[24:]) != 0 ||
-		ack < l.out.acked || ack > l.out.next || uint64(n) > min(l.window, uint64(len(b)-headerSize)) {
+		ack < l.out.acked || ack > l.out.next || uint64(n) > l.window {
 		return 0, 0
 	}
 	return int(n), ack
@@ -108,36 +168,6 @@ func (l *state) came(n int, ack uint64) {
 	l.in.have += uint64(n)
 	l.in.delivered = l.in.have
 	l.out.acknowledge(ack)
-}
-
-// Peek gives the bytes of the DATA frame at the front of raw, which has all that came
-// since the last call of any method that receives; none if there is no such frame, or it
-// is not whole, or has more to say: Feed and Recv are for those. Discard follows.
-func (l *Link) Peek(raw []byte) (data []byte) {
-	l.lock()
-	if l.plain() {
-		if size, ack := l.frame(raw); size > 0 && ack <= l.out.end {
-			l.peeked, l.peekedAck = size, ack
-			data = raw[headerSize : headerSize+size]
-		}
-	}
-	l.unlock()
-	return data
-}
-
-// Discard says that the first n bytes of what the last call, Peek, gave are delivered;
-// Recv must get the others. It tells how many bytes of raw were used by that, and, like
-// Feed, whether Flush is to be called.
-func (l *Link) Discard(n int) (used int, answer bool) {
-	if n == 0 {
-		return 0, false
-	}
-	l.lock()
-	l.came(n, l.peekedAck)
-	l.rx.left = uint64(l.peeked - n)
-	answer = l.answers()
-	l.unlock()
-	return headerSize + n, answer
 }
 
 // answers tells whether something is to be sent because bytes were delivered.
@@ -153,13 +183,13 @@ func (l *state) answers() bool { return l.tx.busy() || l.ackIsDue(l.in.delivered
 func (l *Link) Feed(raw []byte, batch [][]byte) (used, n int, answer bool) {
 	l.lock()
 	defer l.unlock()
-	if !l.plain() {
+	if !l.fresh() {
 		return 0, 0, false
 	}
 	slice, off := 0, 0
 	for room := link.Len(batch); ; {
 		size, ack := l.frame(raw[used:])
-		if size == 0 || size > room-n {
+		if size == 0 || size > min(room-n, len(raw)-used-headerSize) {
 			break
 		}
 		if ack > l.out.end && n == 0 {
@@ -179,6 +209,28 @@ func (l *Link) Feed(raw []byte, batch [][]byte) (used, n int, answer bool) {
 		n += size
 	}
 	return used, n, n > 0 && l.answers()
+}
+
+// Rest is how many bytes of a DATA frame that has begun are to come and may go where the
+// user wants them at once; 0 if Recv has to see to what comes. Took follows.
+func (l *Link) Rest() (n int) {
+	l.lock()
+	if l.plain != nil && l.in.delivered == l.in.have {
+		n = int(l.rx.left)
+	}
+	l.unlock()
+	return n
+}
+
+// Took says that the caller has received n bytes of those, and that the user has them. It
+// tells whether Flush is to be called.
+func (l *Link) Took(n int) (answer bool) {
+	l.lock()
+	l.rx.left -= uint64(n)
+	l.came(n, l.out.acked)
+	answer = l.answers()
+	l.unlock()
+	return answer
 }
 
 // Flush sends what is pending.

@@ -35,10 +35,6 @@ func (r *ring) parts(dst [][]byte, at, n uint64) [][]byte {
 
 // write puts b, which must fit, at a position.
 func (r *ring) write(at uint64, b []byte) {
-	if i := at - r.origin; i+uint64(len(b)) <= uint64(len(r.buf)) { // nearly always
-		copy(r.buf[i:], b)
-		return
-	}
 	var room [2][]byte
 	for _, part := range r.parts(room[:0], at, uint64(len(b))) {
 		b = b[copy(part, b):]

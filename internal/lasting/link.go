@@ -58,26 +58,33 @@ type Config struct {
 	Blocked func()
 }
 
-// Link is a link that outlives the links below it. It keeps the contract of
+// Link is a link that outlives the links below it. All that a short packet needs of it is
+// in one page of memory: a call of the kernel leaves few of them at hand. It keeps the contract of
 // link.Link but for two things: its Handle is that of the link below, or
 // link.NoHandle where there is none, and who waits on it must wait for Wants.
 type Link struct {
-	machine  *resume.Link
-	released func(int)
-	blocked  func()
-	pending  bool // the link below has not taken all that it was given
-	below    *below
-	dialler  bool
-	arrivals []arrival
-	stirred  bool // bytes may have come that nobody was given
-	misses   int  // receives in a row that brought nothing
-	made     int  // links below that both ends have used
-	vain     int  // how many links below in a row have moved nothing, the present one included so far
-	moved    uint64
+	below    *below // one of places
+	stirred  bool   // bytes may have come that nobody was given
+	pending  bool   // the link below has not taken all that it was given
 	up       bool
-	since    time.Time // of the present link below
+	dialler  bool
+	misses   int // receives in a row that brought nothing
 	sent     uint64
 	received uint64
+	places   [2]below // for one, and the one that replaces it
+
+	_       [40]byte // so that lines of the cache begin with what follows
+	machine resume.Link
+	_       [32]byte
+	in      [first]byte // what is read ahead
+
+	released func(int)
+	blocked  func()
+	arrivals []arrival
+	made     int // links below that both ends have used
+	vain     int // how many links below in a row have moved nothing, the present one included so far
+	moved    uint64
+	since    time.Time // of the present link below
 }
 
 // arrival is a link that the other end has dialled.
@@ -90,7 +97,7 @@ type arrival struct {
 // New makes one end, without a link below.
 func New(c Config) *Link {
 	l := &Link{dialler: c.Dialler, released: c.Released, blocked: c.Blocked}
-	l.machine = resume.New(resume.Config{
+	l.machine.Init(resume.Config{
 		Session: c.Session, Dialler: c.Dialler, Window: c.Window, Frame: frame(c.Window), Single: true,
 	})
 	return l
@@ -123,7 +130,11 @@ func (l *Link) Start(x link.Link, now time.Time) {
 // use makes x the link below, unless the machine does not want it.
 func (l *Link) use(x link.Link, now time.Time, install func(link.Link) error) {
 	before, up, since := l.below, l.up, l.since
-	b := &below{Link: x, owner: l, in: make([]byte, first)}
+	b := &l.places[0]
+	if b == before {
+		b = &l.places[1]
+	}
+	*b = below{Link: x, owner: l, in: l.in[:]}
 	l.below, l.up, l.since = b, false, now
 	if err := install(b); err != nil { // the one before may be in use still
 		l.below, l.up, l.since = nil, up, since
@@ -235,14 +246,6 @@ func (l *Link) look() {
 	}
 }
 
-// Send takes what the window has room for.
-func (l *Link) Send(batch [][]byte) (int, error) {
-	l.look()
-	n, err := l.machine.Send(batch)
-	l.sent += uint64(n)
-	return n, err
-}
-
 // Lend passes bytes on and leaves them where they are until the peer has them, as
 // resume.Link does: Send may follow, and takes them.
 func (l *Link) Lend(batch [][]byte) (int, error) {
@@ -264,7 +267,13 @@ func (l *Link) Behind() bool { return l.machine.Behind() }
 // Recv delivers what has come.
 func (l *Link) Recv(batch [][]byte) (int, error) {
 	b := l.below
-	if b != nil && !l.stirred {
+	switch {
+	case b == nil:
+	case b.inside:
+		if n, ok := l.rest(b, batch); ok {
+			return n, nil
+		}
+	case !l.stirred:
 		if b.idle() {
 			l.missed()
 			return 0, nil
@@ -274,6 +283,12 @@ func (l *Link) Recv(batch [][]byte) (int, error) {
 			return n, nil
 		}
 	}
+	return l.recv(batch)
+}
+
+// recv is Recv for what the machine has to see to.
+func (l *Link) recv(batch [][]byte) (int, error) {
+	b := l.below
 	l.misses = 0
 	room := link.Len(batch)
 	n, err := l.machine.Recv(batch)
@@ -287,19 +302,21 @@ func (l *Link) Recv(batch [][]byte) (int, error) {
 }
 
 // Peek gives bytes that have come where they lie: those of one frame, valid until
-// Discard, which follows, or Recv. If there are none, more tells whether Recv may have
-// something nevertheless.
-func (l *Link) Peek() (data []byte, more bool) {
+// Discard, which follows, or Recv. whole tells whether they are all of the frame. If there
+// are none, more tells whether Recv may have something nevertheless.
+func (l *Link) Peek() (data []byte, whole, more bool) {
 	b := l.below
 	switch {
-	case b == nil, len(b.ahead) == 0 && l.stirred:
-		return nil, true
+	case b == nil, b.inside, len(b.ahead) == 0 && l.stirred:
+		return nil, false, true
 	case len(b.ahead) == 0 && b.idle():
 		l.missed()
-		return nil, false
+		return nil, false, false
 	}
 	l.misses = 0
-	return l.machine.Peek(b.ahead), true
+	data, whole = l.machine.Peek(b.ahead)
+	b.bulk = len(data) > 0 && !whole
+	return data, whole, true
 }
 
 // Discard says that the first n bytes of the last Peek are done with. It tells whether
@@ -307,8 +324,43 @@ func (l *Link) Peek() (data []byte, more bool) {
 func (l *Link) Discard(n int) (stirred bool) {
 	b := l.below
 	used, answer := l.machine.Discard(n)
+	b.bulk = b.bulk && n > 0
+	b.inside = b.bulk
 	l.fed(b, used, n, answer)
 	return l.stirred
+}
+
+// idle looks whether anything has come, without the machine, and tells whether
+// there is nothing to do. Most calls of one who polls end here.
+func (b *below) idle() bool {
+	if len(b.ahead) > 0 {
+		return false
+	}
+	b.dry = false
+	if b.inside || b.owner.pending {
+		return false
+	}
+	room := b.in
+	if b.bulk {
+		room = room[:bulk]
+	}
+	b.one[0] = room
+	n, err := b.Link.Recv(b.one[:])
+	if err != nil {
+		return false // the machine hears it too: it is final
+	}
+	b.ahead, b.dry = b.in[:n], 0 < n && n < len(room)
+	return n == 0
+}
+
+// Send takes what the window has room for.
+func (l *Link) Send(batch [][]byte) (n int, err error) {
+	if n = l.machine.SendQuick(batch); n == 0 {
+		l.look()
+		n, err = l.machine.Send(batch)
+	}
+	l.sent += uint64(n)
+	return n, err
 }
 
 // missed notes that nothing had come.
@@ -326,6 +378,27 @@ func (l *Link) feed(b *below, batch [][]byte) (n int, ok bool) {
 		return 0, false
 	}
 	l.fed(b, used, n, answer)
+	return n, true
+}
+
+// rest reads what comes of a frame that has begun to where it belongs, like feed.
+func (l *Link) rest(b *below, batch [][]byte) (n int, ok bool) {
+	rest := l.machine.Rest()
+	if rest == 0 || l.pending || len(batch) == 0 {
+		return 0, false
+	}
+	n, err := b.recvRest(batch, rest)
+	switch {
+	case n == 0 && err != nil:
+		return 0, false // the machine hears it too: it is final
+	case n == 0:
+		l.stirred = false
+		l.missed()
+		return 0, true
+	}
+	l.misses = 0
+	b.inside = n < rest
+	l.fed(b, 0, n, l.machine.Took(n))
 	return n, true
 }
 
@@ -393,6 +466,9 @@ const (
 	// first is how much is read when nothing is known of what comes: the frame of a
 	// packet of a page.
 	first = 4<<10 + 512
+	// bulk is how much is read after a frame of which more than that has come: the next
+	// may be as long, and its bytes should go to where they belong.
+	bulk = 1<<10 + 64
 	// next is how much is read behind the bytes of a long frame, for the header of
 	// the next.
 	next = 512
@@ -407,11 +483,12 @@ type below struct {
 	ahead  []byte // of in: received, not asked for yet
 	dry    bool   // the last call brought all there was, in this call of the owner's
 	inside bool   // a long frame, of which more is to come
+	bulk   bool   // the last frame was one, or is
 	closed bool
 	batch  [][]byte
 	one    [1][]byte
-	in     []byte // first; memory of its own, for the kernel writes what is aligned quicker
-	out    [short]byte
+	in     []byte // first bytes, the owner's
+	out    []byte // short bytes, made when they are needed
 }
 
 // Recv gives what was read ahead, and after that what there is.
@@ -434,23 +511,35 @@ func (b *below) Recv(batch [][]byte) (n int, err error) {
 	return b.take(batch), nil
 }
 
-// idle looks whether anything has come, without the machine, and tells whether
-// there is nothing to do. Most calls of one who polls end here.
-func (b *below) idle() bool {
+// recvRest gives up to size bytes, those that were read ahead first, and reads a little
+// more if there is room for all of them.
+func (b *below) recvRest(batch [][]byte, size int) (n int, err error) {
 	if len(b.ahead) > 0 {
-		return false
+		b.batch = link.Front(b.batch, batch, size)
+		n = b.take(b.batch)
+		clear(b.batch)
+		return n, nil
 	}
-	b.dry = false
-	if b.inside || b.owner.pending {
-		return false
+	room := len(batch[0])
+	if room < size {
+		b.batch = link.Front(b.batch, batch, size)
+		room = link.Len(b.batch)
+	} else {
+		room = size
+		b.batch = append(b.batch[:0], batch[0][:size])
 	}
-	b.one[0] = b.in
-	n, err := b.Link.Recv(b.one[:])
-	if err != nil {
-		return false // the machine hears it too: it is final
+	offered := room
+	if room == size {
+		b.batch = append(b.batch, b.in[:next])
+		offered += next
 	}
-	b.ahead, b.dry = b.in[:n], 0 < n && n < len(b.in)
-	return n == 0
+	n, err = b.Link.Recv(b.batch)
+	clear(b.batch)
+	b.dry = 0 < n && n < offered
+	if n > room {
+		b.ahead, n = b.in[:n-room], room
+	}
+	return n, err
 }
 
 // take gives what was read ahead.
@@ -481,6 +570,9 @@ func (b *below) recvLong(batch [][]byte, room int) (n int, err error) {
 func (b *below) Send(batch [][]byte) (int, error) {
 	size := link.Len(batch)
 	if len(batch) > 1 && size <= short {
+		if b.out == nil {
+			b.out = make([]byte, short)
+		}
 		at := 0
 		for _, x := range batch {
 			at += copy(b.out[at:], x)
@@ -494,6 +586,9 @@ func (b *below) Send(batch [][]byte) (int, error) {
 	}
 	return n, err
 }
+
+// Bare is the link itself, for frames that it takes whole: then nothing is pending.
+func (b *below) Bare() link.Link { return b.Link }
 
 // Arm knows of what was read ahead.
 func (b *below) Arm(want link.Interest) bool {

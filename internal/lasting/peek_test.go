@@ -17,7 +17,7 @@ func TestPeek(t *testing.T) {
 			if _, err := ends[0].Send([][]byte{[]byte(word[:2]), []byte(word[2:])}); err != nil {
 				t.Fatal(err)
 			}
-			data, _ := ends[1].Peek()
+			data, _, _ := ends[1].Peek()
 			k := min(used, len(data))
 			got = append(got, data[:k]...)
 			ends[1].Discard(k)
@@ -48,13 +48,55 @@ func TestPeekOfNothing(t *testing.T) {
 			t.Fatal(n, err)
 		}
 	}
-	if data, more := ends[1].Peek(); len(data) != 0 || more {
+	if data, _, more := ends[1].Peek(); len(data) != 0 || more {
 		t.Errorf("%q, more %v", data, more)
 	}
 	if _, err := ends[0].Send([][]byte{[]byte("word")}); err != nil {
 		t.Fatal(err)
 	}
-	if data, more := ends[1].Peek(); string(data) != "word" || !more {
-		t.Errorf("%q, more %v", data, more)
+	if data, whole, more := ends[1].Peek(); string(data) != "word" || !whole || !more {
+		t.Errorf("%q, whole %v, more %v", data, whole, more)
+	}
+}
+
+// Of a frame that is longer than what is read at once Peek shows the beginning; the rest
+// comes by Recv to where it belongs, whatever of the beginning was taken and however large
+// the pieces are in which it comes, and then Peek goes on.
+func TestPeekOfLongFrame(t *testing.T) {
+	for _, used := range []int{0, 1, 100, bulk - 40, first} {
+		for _, piece := range []int{1 << 20, 7000, 1000, 100} {
+			pair := lastingPair(t)
+			ends := [2]*Link{pair[0].(*Link), pair[1].(*Link)}
+			var got, want []byte
+			in := make([]byte, piece)
+			for i := range 4 {
+				size := 20_000
+				if i == 3 {
+					size = 50
+				}
+				b := bytes.Repeat([]byte{byte(i), 7, 9}, size)
+				want = append(want, b...)
+				if n, err := ends[0].Send([][]byte{b[:9], b[9:]}); n != len(b) || err != nil {
+					t.Fatal(n, err)
+				}
+				data, whole, _ := ends[1].Peek()
+				if i == 3 && len(data) > 0 && !whole {
+					t.Errorf("a short frame, of which %d bytes are shown, is not whole", len(data))
+				}
+				k := min(used, len(data))
+				got = append(got, data[:k]...)
+				ends[1].Discard(k)
+				for len(got) < len(want) {
+					n, err := ends[1].Recv([][]byte{in[:min(len(in), 1000)], in[min(len(in), 1000):]})
+					if err != nil || n == 0 {
+						t.Fatalf("%d bytes of %d, then %d, %v", len(got), len(want), n, err)
+					}
+					got = append(got, in[:n]...)
+				}
+			}
+			if !bytes.Equal(got, want) {
+				t.Errorf("other bytes, with %d of each frame discarded and pieces of %d", used, piece)
+			}
+		}
 	}
 }
