@@ -17,6 +17,8 @@ FUZZ       ?=
 COUNT      ?= 6
 # The seeds that are simulated, the last one not included.
 SEEDS      ?= 0:2000
+# Those of jobs that meet.
+WORLDS     ?= 0:1000
 # The faults that sim-mutants and conform-mutants try, a regular expression; empty: all.
 MUTANTS    ?=
 
@@ -74,10 +76,11 @@ bench: ## run the Go benchmarks; bin/impi-bench measures whole jobs
 fuzz: ## fuzz all targets within FUZZBUDGET=10m, or each for FUZZTIME; FUZZ=regexp
 	$(GO) run ./internal/fuzz -budget $(FUZZBUDGET) -each $(FUZZTIME) -only '$(FUZZ)' $(PKGS)
 
-sim: ## simulate 2,000 jobs with faults, or those of SEEDS=A:B
+sim: ## simulate 2,000 jobs with faults, or those of SEEDS=A:B, and 1,000 times some that meet, or WORLDS=A:B
 	@mkdir -p $(BIN)
 	$(GO) build -o $(BIN)/ ./cmd/impi-sim
 	$(BIN)/impi-sim -seeds $(SEEDS) -failures 5 -coverage -progress
+	$(BIN)/impi-sim -worlds -seeds $(WORLDS) -failures 5 -coverage -progress
 
 sim-mutants: ## show that the simulator finds faults in core; MUTANTS=regexp
 	$(GO) run ./internal/sim/mutant/run -only '$(MUTANTS)'
