@@ -4,20 +4,21 @@ import "slices"
 
 // benchmark is one of the loops, and how its figures are read.
 type benchmark struct {
-	unit   string
-	axis   string // what Size counts; "": bytes
-	higher bool   // is better
-	sizes  []int  // usual ones
-	fixed  bool   // there are no other sizes
-	floor  bool   // a bare socket pair can do the same
-	ranks  bool   // it is about messages between ranks
-	pairs  bool   // which are pairs
-	value  func(f figure) float64
+	unit     string
+	axis     string // what Size counts; "": bytes
+	higher   bool   // is better
+	sizes    []int  // usual ones
+	fixed    bool   // there are no other sizes
+	floor    bool   // a bare socket pair can do the same
+	ranks    bool   // it is about messages between ranks
+	pairs    bool   // which are pairs
+	optional bool   // not every library can do it
+	value    func(f figure) float64
 }
 
 var collectiveNames = []string{"barrier", "bcast", "reduce", "allreduce", "alltoall", "gather", "comm_dup", "comm_split"}
 
-var benchNames = slices.Concat([]string{"pingpong", "stream", "rate"}, collectiveNames, []string{"start", "memory", "plugins"})
+var benchNames = slices.Concat([]string{"pingpong", "stream", "rate"}, collectiveNames, []string{"connect", "spawn", "start", "memory", "plugins"})
 
 var benchmarks = map[string]benchmark{
 	"pingpong": {
@@ -40,6 +41,11 @@ var benchmarks = map[string]benchmark{
 	"gather":     collectiveSized,
 	"comm_dup":   collectiveAlone,
 	"comm_split": collectiveAlone,
+	"connect":    {unit: "us", ranks: true, sizes: []int{0}, fixed: true, optional: true, value: eachTakes},
+	"spawn": {
+		unit: "ms", axis: "procs", ranks: true, sizes: []int{1, 4}, fixed: true, optional: true,
+		value: func(f figure) float64 { return eachTakes(f) / 1e3 },
+	},
 	"start": {
 		unit: "s", axis: "procs", sizes: []int{4},
 		value: func(f figure) float64 { return f.Seconds },

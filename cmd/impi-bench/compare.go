@@ -114,7 +114,7 @@ func (o *options) measure(ctx context.Context, name string, all []contender) (re
 	b, sizes := benchmarks[name], o.sizesOf(name)
 	r := result{Benchmark: name, Procs: o.procsOf(name, sizes), Unit: b.unit}
 	all = slices.DeleteFunc(slices.Clone(all), func(c contender) bool { return c.skips != nil && c.skips(name) })
-	together, alone := o.split(name, all)
+	together, alone := o.split(name, slices.Clone(all))
 	t := newTally(b)
 	for rep := range o.repeat {
 		if len(together) > 0 {
@@ -123,11 +123,18 @@ func (o *options) measure(ctx context.Context, name string, all []contender) (re
 				return r, fmt.Errorf("%s: %w", name, err)
 			}
 		}
-		for _, c := range alone {
+		for i := 0; i < len(alone); i++ {
+			c := alone[i]
 			o.progress("%s: %s, repetition %d of %d", name, c.name, rep+1, o.repeat)
 			figures, err := o.limited(ctx, c, name, sizes)
 			if errors.Is(err, errStuck) && c.name != ours && ctx.Err() == nil {
 				fmt.Fprintf(os.Stderr, "\r\033[Kimpi-bench: %s: %s, repetition %d is left out: %v\n", name, c.name, rep+1, err)
+				continue
+			}
+			if err != nil && b.optional && slices.Contains(o.peers, c.name) && ctx.Err() == nil {
+				fmt.Fprintf(os.Stderr, "\r\033[Kimpi-bench: %s: without %s, which cannot do that here: %v\n", name, c.name, err)
+				alone = slices.Delete(alone, i, i+1)
+				i--
 				continue
 			}
 			if err != nil {

@@ -35,6 +35,10 @@ benchmarks:
   gather     a block of the size from each rank, to each rank in turn
   comm_dup   a copy of the world, freed again
   comm_split the world into even and odd ranks, freed again
+  connect    MPI_Comm_accept of a proc of another world, which connects, and
+             MPI_Comm_disconnect, in microseconds
+  spawn      a world of 1 or 4 procs, from MPI_Comm_spawn to MPI_Comm_disconnect, in
+             milliseconds
   start      a program of 4 ranks that does nothing, from its start to its end, in
              seconds; ours on two sites
   memory     resident memory of one of those ranks, in MB
@@ -74,6 +78,7 @@ examples:
         the same between two sites, through their agents
   impi-bench -path channel -sizes 8 pingpong
         through the agents of two sites instead of a direct link
+  impi-bench -transport shm -repeat 5 -peer mpich,openmpi connect spawn
   impi-bench -json all > figures.json
 
 With -peer, the compilers and launchers mpicc.NAME and mpiexec.NAME are used
@@ -169,15 +174,19 @@ func runStartup(args []string) int {
 
 // The hidden first words of the processes that impi-bench starts of itself.
 const (
-	workerWord = "worker"
-	floorWord  = "floor"
-	insideWord = "inside"
-	turnsWord  = "turns"
+	workerWord  = "worker"
+	floorWord   = "floor"
+	insideWord  = "inside"
+	turnsWord   = "turns"
+	partnerWord = "partner"
 )
 
-var childWords = []string{workerWord, floorWord, insideWord, turnsWord}
+var childWords = []string{workerWord, floorWord, insideWord, turnsWord, partnerWord}
 
 func child(args []string) error {
+	if args[0] == partnerWord {
+		return runPartner()
+	}
 	if len(args) < 4 {
 		return fmt.Errorf("%s is started by impi-bench itself", args[0])
 	}

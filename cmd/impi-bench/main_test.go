@@ -236,6 +236,28 @@ func TestStuckRepetition(t *testing.T) {
 	}
 }
 
+// A library without dynamic processes is left out of what it cannot do, ours never.
+func TestPeerThatCannot(t *testing.T) {
+	o := parsed(t, "-repeat", "2", "-quiet", "-peer", "mpich,openmpi", "spawn")
+	runs := map[string]int{}
+	of := func(name string, err error) contender {
+		return contender{name: name, run: func(context.Context, string, []int) ([]figure, error) {
+			runs[name]++
+			return []figure{{Size: 1, Iterations: 1, Seconds: 0.002}, {Size: 4, Iterations: 1, Seconds: 0.004}}, err
+		}}
+	}
+	cannot := errors.New("not supported")
+	r, err := o.measure(context.Background(), "spawn", []contender{of(ours, nil), of("mpich", cannot), of("openmpi", nil)})
+	if err != nil || !slices.Equal(r.names, []string{ours, "openmpi"}) || runs["mpich"] != 1 || runs["openmpi"] != 2 || r.Rows[1].Values["openmpi"] != 4 {
+		t.Errorf("%+v, %v, runs %v", r, err, runs)
+	}
+	for bench, c := range map[string]contender{"spawn": of(ours, cannot), "pingpong": of("mpich", cannot)} {
+		if _, err := o.measure(context.Background(), bench, []contender{c}); !errors.Is(err, cannot) {
+			t.Errorf("%s: %v", bench, err)
+		}
+	}
+}
+
 func TestStartAndMemory(t *testing.T) {
 	dir := t.TempDir()
 	node := filepath.Join(dir, "impi-node")

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -34,6 +35,7 @@ type worker struct {
 	buffer
 	buffers map[int]buffer // by size
 	reqs    [window]mpi.Request
+	partner *partner // of rank 0, in `connect`
 }
 
 // buffer is the memory of messages of one size.
@@ -153,9 +155,15 @@ func residentBytes(statm string) (int64, error) {
 }
 
 // measure writes a figure for the size, of as many iterations as fill the target.
-func (w *worker) measure(bench string, size int, target float64) error {
+func (w *worker) measure(bench string, size int, target float64) (err error) {
 	if w.rank != 0 {
 		return w.follow(bench)
+	}
+	if bench == "connect" {
+		if w.partner, err = takePartner(); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, w.partner.leave()) }()
 	}
 	n, err := w.calibrate(bench, target)
 	if err != nil {
@@ -245,6 +253,14 @@ func (w *worker) iterate(bench string, n int64) error {
 		return w.windows(n, depth)
 	case "rate":
 		return w.windows(n, window)
+	case "connect", "spawn":
+		if w.rank != 0 {
+			return nil
+		}
+		if bench == "spawn" {
+			return w.spawn(n)
+		}
+		return w.partner.connect(n)
 	default:
 		return w.collectives(bench, n)
 	}

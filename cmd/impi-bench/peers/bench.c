@@ -13,6 +13,9 @@
 enum { WINDOW = 64, DEPTH = 16, TAG = 1, CONTROL = 2 };
 
 static int rank, size;
+static const char *program;
+static MPI_Comm other; /* rank 0 to its partner */
+static char port[MPI_MAX_PORT_NAME];
 static char *out, *in; /* a block for each rank */
 static double *sums[2];
 static MPI_Request reqs[WINDOW];
@@ -92,6 +95,71 @@ static void collectives(const char *bench, int64_t n, int len)
         MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* A proc that rank 0 has spawned, a world of its own; an empty port means that it is
+ * to go. */
+static void partner(MPI_Comm parent)
+{
+    char port[MPI_MAX_PORT_NAME];
+    int64_t n = 1;
+    int len;
+    MPI_Comm made;
+    MPI_Status status;
+    MPI_Recv(port, sizeof port, MPI_CHAR, 0, TAG, parent, &status);
+    MPI_Get_count(&status, MPI_CHAR, &len);
+    while (len > 0 && n > 0) {
+        MPI_Recv(&n, 1, MPI_INT64_T, 0, CONTROL, parent, MPI_STATUS_IGNORE);
+        for (int64_t i = 0; i < n; i++) {
+            MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &made);
+            MPI_Comm_disconnect(&made);
+        }
+    }
+    MPI_Comm_disconnect(&parent);
+}
+
+static MPI_Comm spawned(int procs)
+{
+    static char word[] = "partner";
+    char *args[] = {word, NULL};
+    MPI_Comm made;
+    MPI_Comm_spawn(program, args, procs, MPI_INFO_NULL, 0, MPI_COMM_SELF, &made, MPI_ERRCODES_IGNORE);
+    return made;
+}
+
+static void take_partner(void)
+{
+    MPI_Open_port(MPI_INFO_NULL, port);
+    other = spawned(1);
+    MPI_Send(port, (int)strlen(port) + 1, MPI_CHAR, 0, TAG, other);
+}
+
+static void leave_partner(void)
+{
+    int64_t never = 0;
+    MPI_Send(&never, 1, MPI_INT64_T, 0, CONTROL, other);
+    MPI_Comm_disconnect(&other);
+    MPI_Close_port(port);
+}
+
+static void connects(int64_t n)
+{
+    MPI_Comm made;
+    MPI_Send(&n, 1, MPI_INT64_T, 0, CONTROL, other);
+    for (int64_t i = 0; i < n; i++) {
+        MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &made);
+        MPI_Comm_disconnect(&made);
+    }
+}
+
+static void spawns(int64_t n, int procs)
+{
+    for (int64_t i = 0; i < n; i++) {
+        MPI_Comm made = spawned(procs);
+        for (int r = 0; r < procs; r++)
+            MPI_Send(NULL, 0, MPI_CHAR, r, TAG, made);
+        MPI_Comm_disconnect(&made);
+    }
+}
+
 static void iterate(const char *bench, int64_t n, int len)
 {
     if (is(bench, "pingpong"))
@@ -100,7 +168,12 @@ static void iterate(const char *bench, int64_t n, int len)
         windows(n, len, DEPTH);
     else if (is(bench, "rate"))
         windows(n, len, WINDOW);
-    else
+    else if (is(bench, "connect") || is(bench, "spawn")) {
+        if (rank == 0 && is(bench, "spawn"))
+            spawns(n, len);
+        else if (rank == 0)
+            connects(n);
+    } else
         collectives(bench, n, len);
 }
 
@@ -122,6 +195,8 @@ static void measure(const char *bench, int len, double target)
 {
     int64_t n = 8;
     int final = 0;
+    if (rank == 0 && is(bench, "connect"))
+        take_partner();
     for (;;) {
         n = agree(n);
         if (n == 0)
@@ -134,6 +209,8 @@ static void measure(const char *bench, int len, double target)
         if (final) {
             printf("{\"size\":%d,\"iterations\":%lld,\"seconds\":%.9f}\n", len, (long long)n, t);
             fflush(stdout);
+            if (is(bench, "connect"))
+                leave_partner();
             n = 0;
         } else if (t < target / 10) {
             n *= 2;
@@ -179,6 +256,14 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Comm parent;
+    MPI_Comm_get_parent(&parent);
+    if (parent != MPI_COMM_NULL) {
+        partner(parent);
+        MPI_Finalize();
+        return 0;
+    }
+    program = argv[0];
     if (argc < 4 || size < 2) {
         fprintf(stderr, "usage: bench BENCHMARK TARGET_SECONDS SIZE... (at least 2 ranks)\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
