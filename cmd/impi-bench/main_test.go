@@ -258,19 +258,21 @@ func TestPeerThatCannot(t *testing.T) {
 	}
 }
 
-func TestStartAndMemory(t *testing.T) {
+func TestWholePrograms(t *testing.T) {
 	dir := t.TempDir()
 	node := filepath.Join(dir, "impi-node")
 	if out, err := exec.Command("go", "build", "-o", node, "../impi-node").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	o := parsed(t, "-node", node, "-repeat", "1", "-quiet", "start", "memory", "plugins")
+	o := parsed(t, "-node", node, "-repeat", "1", "-quiet", "-seconds", "0.01", "start", "memory", "plugins", "connect", "spawn")
 	var out bytes.Buffer
 	if err := compare(context.Background(), o, &out); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(out.String(), "procs") || !strings.Contains(out.String(), "memory, MB") || !strings.Contains(out.String(), "plugins, MB") {
-		t.Errorf("got %s", out.String())
+	for _, want := range []string{"procs", "memory, MB", "plugins, MB", "connect, us", "spawn, ms"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in %s", want, out.String())
+		}
 	}
 }
 
