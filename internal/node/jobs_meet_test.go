@@ -57,9 +57,9 @@ func with(job *config.Job, pairs ...string) *config.Job {
 func TestJobsMeet(t *testing.T) {
 	for _, name := range []string{"tcp", "unix", "shm", "quic", "websocket"} {
 		t.Run(name, func(t *testing.T) {
-			names, shared := sharedNames(t)
-			var ca = pkitest.Authority(t)
-			make := func(mode string, procs ...int) *config.Job {
+			kept, shared := sharedNames(t)
+			ca := pkitest.Authority(t)
+			job := func(mode string, procs ...int) *config.Job {
 				j := with(testJob(mode, procs...), serviceVariable, "heat", timesVariable, "3")
 				shared(j)
 				switch name {
@@ -72,19 +72,29 @@ func TestJobsMeet(t *testing.T) {
 				}
 				return route(j, config.Route{Prefer: []string{name}, Direct: true})
 			}
-			a, b := start(t, make("accepts", 2, 1)), start(t, make("connects", 1, 1))
+			a, b := start(t, job("accepts", 2, 1)), start(t, job("connects", 1, 1))
 			wantNone(t, a)
 			wantNone(t, b)
-			used := 0
 			for _, r := range append(a, b...) {
 				r.out.line(t, fmt.Sprintf("[%d] done", r.n.job.Clients[r.n.job.Self].FirstProc))
 				log := r.err.String()
-				used += strings.Count(log, "link of another world: ") - strings.Count(log, "transport="+name)
+				links := 0
+				for line := range strings.Lines(log) {
+					if strings.Contains(line, "link of another world: ") {
+						links++
+						if !strings.Contains(line, "transport="+name+" ") {
+							t.Errorf("another transport: %s", line)
+						}
+					}
+				}
+				if links < 2 { // to each proc of the other job
+					t.Errorf("site %s had %d links", r.n.opt.Site.Name, links)
+				}
 				if strings.Contains(log, "key=") {
 					t.Errorf("a log has the name of a port:\n%s", log)
 				}
 			}
-			if n := names.Len(); n != 0 {
+			if n := kept.Len(); n != 0 {
 				t.Errorf("%d names are left", n)
 			}
 		})

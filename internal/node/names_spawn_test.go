@@ -1,7 +1,6 @@
 package node
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -39,7 +38,7 @@ func TestSpawnedProcsHaveTheNamesOfTheirJob(t *testing.T) {
 	wantNone(t, all)
 	out := all[0].out.String()
 	for _, line := range []string{"the parent's hunter2 MPI_SUCCESS", "publish MPI_SUCCESS", "unpublish MPI_SUCCESS", "the child's  MPI_ERR_NAME"} {
-		if !strings.Contains(out, fmt.Sprintf("[0] %s\n", line)) {
+		if !strings.Contains(out, "0] "+line+"\n") {
 			t.Errorf("%q is missing in\n%s", line, out)
 		}
 	}
