@@ -23,11 +23,17 @@ func (j *job) connected() {
 	for end := time.Now().Add((begins - 1) * j.t.patience); c == nil && j.run.running() && time.Now().Before(end); {
 		c = j.server.tryAccept(glance)
 	}
-	if c != nil {
-		j.conn = j.server.take(c, what)
-		return
+	if c == nil {
+		c = j.server.tryAccept(j.t.patience) // a command that has ended may have left a daemon
 	}
-	j.conn = j.server.accept(what) // a command that has ended may have left a daemon
+	switch {
+	case c != nil:
+		j.conn = j.server.take(c, what)
+	case !j.run.running():
+		j.t.Fatalf("no connection came: %s: the client has ended (%v)", what, j.run.cmd.ProcessState)
+	default:
+		j.t.Fatalf("no connection came within %v: %s", begins*j.t.patience, what)
+	}
 }
 
 // takeAuth reads AUTH and gives the mask.
