@@ -76,6 +76,9 @@ func (n *node) launchTransport(ctx context.Context, t config.Transport) (*transp
 		Settings: t.SettingMap(), Dir: t.Dir,
 		RunDir: n.dir.Path,
 		Logger: quiet{n.log},
+
+		// Who gives a job more time to start, on a busy machine, gives it to plugins too.
+		StartTimeout: max(host.DefaultStartTimeout, n.opt.Job.Limits.Start/6),
 	})
 	if err != nil {
 		return nil, err
