@@ -101,7 +101,7 @@ func (b *builder) build(ctx context.Context) (*Install, error) {
 	}
 	defer log.Close()
 	b.log, b.lastLog = log, log.Name()
-	if err := b.fetch(ctx); err != nil {
+	if err := b.fetch(ctx, lamOrigin); err != nil {
 		return nil, err
 	}
 	src := filepath.Join(b.dir, "lam-src-"+recipe())

@@ -137,10 +137,20 @@ func codename(release string) (string, error) {
 	return fields["VERSION_CODENAME"], nil
 }
 
-// fetch gets the archive into dir, unless it is there.
-func (b *builder) fetch(ctx context.Context) error {
-	archive := filepath.Join(b.dir, lamArchive)
-	if checkSum(archive) == nil {
+// origin is the upstream archive of one of Debian's source packages.
+type origin struct {
+	name    string // for people
+	source  string // the source package
+	archive string
+	sha256  string
+}
+
+var lamOrigin = origin{"LAM/MPI", "lam", lamArchive, lamSHA256}
+
+// fetch gets an archive into dir, unless it is there.
+func (b *builder) fetch(ctx context.Context, o origin) error {
+	archive := filepath.Join(b.dir, o.archive)
+	if o.checkSum(archive) == nil {
 		return nil
 	}
 	_ = os.Remove(archive)
@@ -169,16 +179,16 @@ func (b *builder) fetch(ctx context.Context) error {
 	if err := b.run(ctx, b.dir, nil, "apt-get", append(own, "update")...); err != nil {
 		return fmt.Errorf("is there a network? %w", err)
 	}
-	b.say("fetching %s", lamArchive)
-	err = b.run(ctx, b.dir, nil, "apt-get", append(own, "source", "--download-only", "--tar-only", "lam")...)
-	if sum := checkSum(archive); sum != nil {
-		return fmt.Errorf("fetch LAM/MPI: %w", errors.Join(err, sum))
+	b.say("fetching %s", o.archive)
+	err = b.run(ctx, b.dir, nil, "apt-get", append(own, "source", "--download-only", "--tar-only", o.source)...)
+	if sum := o.checkSum(archive); sum != nil {
+		return fmt.Errorf("fetch %s: %w", o.name, errors.Join(err, sum))
 	}
 	return nil // whatever else of the package could not be had
 }
 
 // checkSum reports a file that is not the archive.
-func checkSum(name string) error {
+func (o origin) checkSum(name string) error {
 	f, err := os.Open(name)
 	if err != nil {
 		return err
@@ -188,8 +198,8 @@ func checkSum(name string) error {
 	if _, err := io.Copy(h, f); err != nil {
 		return err
 	}
-	if sum := hex.EncodeToString(h.Sum(nil)); sum != lamSHA256 {
-		return fmt.Errorf("%s has the SHA-256 %s, want %s", name, sum, lamSHA256)
+	if sum := hex.EncodeToString(h.Sum(nil)); sum != o.sha256 {
+		return fmt.Errorf("%s has the SHA-256 %s, want %s", name, sum, o.sha256)
 	}
 	return nil
 }

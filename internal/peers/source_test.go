@@ -96,7 +96,7 @@ func TestChecksumOfTheArchive(t *testing.T) {
 	if err := os.WriteFile(file, []byte("something else"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := checkSum(file); err == nil || !strings.Contains(err.Error(), lamSHA256) {
+	if err := lamOrigin.checkSum(file); err == nil || !strings.Contains(err.Error(), lamSHA256) {
 		t.Errorf("%v", err)
 	}
 }
