@@ -170,26 +170,15 @@ func (g *generator) merge() {
 	}
 }
 
-// wide tells whether members of a group are of several worlds.
-func (g *generator) wide(c *group) bool {
-	all := c.all()
-	return slices.ContainsFunc(all, func(x int) bool { return g.p.worldOf(x) != g.p.worldOf(all[0]) })
-}
-
-// wideJoins has IntercommCreate called for groups of several worlds.
-const wideJoins = false
-
 // join makes an intercommunicator of two groups whose leaders are in a third.
 func (g *generator) join() {
-	peer := g.any(g.living(func(c *group) bool { return len(c.all()) > 1 && (wideJoins || !g.wide(c)) }))
+	peer := g.any(g.living(func(c *group) bool { return len(c.all()) > 1 }))
 	if peer == nil {
 		return
 	}
-	c := g.any(g.living(func(c *group) bool {
-		return isIntra(c) && slices.ContainsFunc(c.members, peer.has) && (wideJoins || !g.wide(c))
-	}))
+	c := g.any(g.living(func(c *group) bool { return isIntra(c) && slices.ContainsFunc(c.members, peer.has) }))
 	d := g.any(g.living(func(d *group) bool {
-		return isIntra(d) && slices.ContainsFunc(d.members, peer.has) && !slices.ContainsFunc(d.members, c.has) && (wideJoins || !g.wide(d))
+		return isIntra(d) && slices.ContainsFunc(d.members, peer.has) && !slices.ContainsFunc(d.members, c.has)
 	}))
 	if d == nil {
 		return
