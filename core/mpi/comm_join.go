@@ -78,7 +78,7 @@ func (p *process) joinBy(fd int) (*Comm, error) {
 		c, err = p.self.connect(theirs.port, nil, 0, true)
 	}
 	if err != nil {
-		err = fmt.Errorf("%w: %v", ErrJoin, err) // not the class of a port, of which the program knows nothing
+		err = fmt.Errorf("%w: %s", ErrJoin, err.Error()) // not the class of a port, of which the program knows nothing
 	}
 	return c, err
 }
