@@ -79,11 +79,20 @@ func (m *meetings) connect(p *proc, x meetPair, to *abroad) {
 	}
 }
 
-// linked gives a link that we dialled to its proc, unless the other end's came.
+// linked gives a link that we dialled to its proc. The other node has accepted it, so
+// that its proc uses it from now on: it must not be closed here, even if ours has got
+// another link in the meantime and has agreed to close that, of which the other node
+// has heard already and we are about to hear. Then ours has a link that it has not
+// asked for, as the other one does.
 func (m *meetings) linked(p *proc, x meetPair, l link.Link, transport string) {
-	if !m.move(x, linked, dialling) {
-		_ = l.Close()
-		return
+	for pause := shortPause; !m.move(x, linked, dialling, yielding, unlinked); pause = min(2*pause, yieldTime) {
+		if pause == shortPause {
+			m.d.n.log.Debug("link to another world waits until the last one is forgotten", "from", x.local, "to", x.peer)
+		}
+		if !m.d.wait(pause) {
+			_ = l.Close()
+			return
+		}
 	}
 	m.deliver(p, x, l, transport, true)
 }

@@ -184,6 +184,36 @@ func TestLinkWaitsForTheLastOne(t *testing.T) {
 	}
 }
 
+// TestLinkBeforeTheLastOneIsForgotten has a link accepted, by a node whose proc has closed
+// the last one, before the dialling node hears that its proc has closed it as well.
+// The new link is the one that both procs have then.
+func TestLinkBeforeTheLastOneIsForgotten(t *testing.T) {
+	a, b := startVisitor(t, "alfa"), startVisitor(t, "beta")
+	a.meets(b)
+	a.wants(wireup.KindLink, 0, "beta")
+	b.wants(wireup.KindLink, 0, "alfa")
+	b.say(wireup.Message{Kind: wireup.KindForget, Meeting: &wireup.Meeting{World: a.world.World[:]}})
+	a.world.Secret[0] ^= 1
+	b.meets(a) // and is answered: its node has heard the other message
+	b.wantsNo(wireup.KindLink, 0, mpierr.Port, "wrong job")
+	a.world.Secret[0] ^= 1
+
+	m := a.r.n.direct.meet
+	pair := meetPair{0, dynamic.Member{World: b.world.World}}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		m.connect(a.r.n.procOf(0), pair, &abroad{
+			hello: dynamic.Hello{World: m.world}, token: b.world.Secret, card: b.world.Groups[0].Card,
+		})
+	}()
+	a.r.err.says("link to another world waits", 0)
+	a.say(wireup.Message{Kind: wireup.KindForget, Meeting: &wireup.Meeting{World: b.world.World[:]}})
+	a.wants(wireup.KindLink, 0, "beta")
+	b.wants(wireup.KindLink, 0, "alfa")
+	<-done
+}
+
 // TestNoLinkWithoutTheSecret has a wish fail that does not have the world's secret.
 func TestNoLinkWithoutTheSecret(t *testing.T) {
 	a, b := startVisitor(t, "alfa"), startVisitor(t, "beta")
