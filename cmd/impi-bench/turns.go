@@ -46,7 +46,7 @@ func (w *own) begin(ctx context.Context, name, bench string, sizes []int) (*sess
 	if err != nil {
 		return nil, err
 	}
-	defer ln.Close()
+	defer func() { _ = ln.Close() }()
 	file := filepath.Join(dir, "job.hcl")
 	text := v.jobOf(v.command([]string{turnsWord, at, bench, fmt.Sprint(v.o.seconds / float64(v.o.rounds))}, sizes), bench, v.o.procsOf(bench, sizes))
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -114,7 +114,7 @@ func (o *options) takeTurns(ctx context.Context, bench string, sizes []int, all 
 		if err != nil {
 			return err
 		}
-		defer s.conn.Close()
+		defer func() { _ = s.conn.Close() }()
 		open = append(open, s)
 	}
 	for _, size := range sizes {
@@ -188,7 +188,7 @@ func (w *worker) giveOrders(bench, socket, seconds string) error {
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	iterations := map[int]int64{}
 	for lines := bufio.NewScanner(conn); lines.Scan(); {
 		size, err := strconv.Atoi(lines.Text())
@@ -274,7 +274,7 @@ func (w *worker) settle() error {
 		if err != nil {
 			return err
 		}
-		if err := unix.SchedSetaffinity(id, &own); err != nil && err != unix.ESRCH { //nolint:errorlint // package unix gives the number itself
+		if err := unix.SchedSetaffinity(id, &own); err != nil && err != unix.ESRCH {
 			return fmt.Errorf("thread %d: %w", id, err)
 		}
 	}

@@ -27,6 +27,8 @@ func (r *registry) Send(m wireup.Message) error {
 	answer := wireup.Message{Kind: wireup.KindNamed, Meeting: &wireup.Meeting{Request: m.Meeting.Request}}
 	op, ok := ops[m.Kind]
 	if !ok {
+		answer.Kind = m.Kind
+		r.p.hear(answer, nil)
 		return nil
 	}
 	q := names.Request{Op: op, Scope: m.Meeting.Info["scope"], Service: m.Meeting.Service, Port: m.Meeting.Port}

@@ -57,8 +57,11 @@ func run(listen, dial string, patience time.Duration) error {
 		return err
 	}
 	line, err := bufio.NewReader(conn).ReadString('\n')
-	if err != nil || line != "done\n" {
-		return fmt.Errorf("%w: the other job says %q by the connection: %v", errAnswer, line, err)
+	if err != nil {
+		return err
+	}
+	if line != "done\n" {
+		return fmt.Errorf("%w: the other job says %q by the connection", errAnswer, line)
 	}
 	fmt.Println("joinpair: joined, disconnected, and the connection is as it was")
 	return mpi.Finalize()

@@ -13,7 +13,7 @@ import (
 )
 
 // ErrNotHere is reported where C programs cannot be built: it says what is missing.
-var ErrNotHere = errors.New("C programs cannot be built on this machine")
+var ErrNotHere = errors.New("no C programs can be built on this machine")
 
 // Installed names a variable of the environment: a folder that make install has
 // filled. Build takes it as it is, and builds nothing.

@@ -272,7 +272,7 @@ func (s *Server) converse(c *tls.Conn, by Holder) error {
 	var buf [maxFrame]byte
 	var out []byte
 	for {
-		c.SetReadDeadline(time.Now().Add(s.cfg.Idle))
+		_ = c.SetReadDeadline(time.Now().Add(s.cfg.Idle)) // a connection that is over says so when it is read
 		b, err := readFrame(in, &buf)
 		switch {
 		case errors.Is(err, os.ErrDeadlineExceeded):
@@ -291,7 +291,7 @@ func (s *Server) converse(c *tls.Conn, by Holder) error {
 			s.log(c, &r, &a)
 		}
 		out = a.Append(out[:0])
-		c.SetWriteDeadline(time.Now().Add(writeLimit))
+		_ = c.SetWriteDeadline(time.Now().Add(writeLimit))
 		if _, err := c.Write(out); err != nil {
 			return err
 		}

@@ -154,7 +154,7 @@ func TestNamesOfAJob(t *testing.T) {
 			if where == "embedded" {
 				job = with(testJob("names", 1), serviceVariable, "heat")
 			}
-			in := "0"
+			var in string
 			if where == "shared" {
 				s, shared := sharedNames(t)
 				shared(job)

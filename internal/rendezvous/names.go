@@ -65,8 +65,8 @@ func wishOf(nc net.Conn) wish {
 	if err != nil {
 		return wishStartup
 	}
-	nc.SetReadDeadline(time.Now().Add(muteLimit))
-	defer nc.SetReadDeadline(time.Time{})
+	_ = nc.SetReadDeadline(time.Now().Add(muteLimit)) // a connection that is over says so when it is read
+	defer func() { _ = nc.SetReadDeadline(time.Time{}) }()
 	var b [1]byte
 	n := 0
 	err = raw.Read(func(fd uintptr) bool {

@@ -41,7 +41,7 @@ func Main(lang Language) int {
 	}
 	asked := parse(lang, os.Args[1:])
 	if asked.help {
-		fmt.Print(help(lang))
+		fmt.Fprint(os.Stdout, help(lang))
 		return 0
 	}
 	c, err := newCommand(lang, asked, self, os.Getenv)
@@ -53,7 +53,7 @@ func Main(lang Language) int {
 		if err != nil {
 			return fail(os.Stderr, lang, err)
 		}
-		fmt.Println(text)
+		fmt.Fprintln(os.Stdout, text)
 		return 0
 	}
 	path, err := c.program()

@@ -27,6 +27,7 @@ type channel struct {
 	fini   bool
 	flow   map[pair]*window
 	manual bool
+	deaf   bool // probes are not answered
 }
 
 // pair is one direction between two procs.

@@ -13,10 +13,11 @@ const while = 10 * glance
 // probe has the IUT say something on a channel: a channel keeps its order, so whatever
 // was sent before has come then. It asks each proc behind the channel to cancel a
 // message that never was. An MPI must answer that by itself, whatever its program waits
-// for; one that does not is not waited for long, other cases judge it.
+// for; one that does not is not waited for long, and is not asked again: other cases judge
+// it. It has not counted the packet either, then, as far as anybody can tell.
 func (ch *channel) probe() {
 	from := ch.prober()
-	if from == nil {
+	if from == nil || ch.deaf {
 		return
 	}
 	end := time.After(while)
@@ -29,6 +30,10 @@ func (ch *channel) probe() {
 			return // its reader has noticed
 		}
 		if !ch.until(answered, end) {
+			ch.mu.Lock()
+			ch.deaf = true
+			ch.window(from.id, to.id).sent--
+			ch.mu.Unlock()
 			return
 		}
 	}

@@ -36,7 +36,6 @@ type rank struct {
 	comms  map[int]*mpi.Comm
 	idups  map[int]*idup
 	had    []span // context IDs of all its communicators, past and present
-	seed   uint64
 }
 
 // span is context IDs from lo to below hi.
