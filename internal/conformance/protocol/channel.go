@@ -38,6 +38,7 @@ type pair struct{ from, to procID }
 type window struct {
 	sent, acked int // counted packets to the IUT; PROTOACKs from it
 	got, told   int // counted packets from the IUT; PROTOACKs to it
+	unsure      int // packets to the IUT that it may have counted or not
 }
 
 func (j *job) addChannel(c *conn, local, remote *host) *channel {
@@ -205,7 +206,7 @@ func (ch *channel) count(p *packet) error {
 	a, h := int(ch.j.ackmark), int(ch.j.hiwater)
 	if p.typ == pkProtoAck {
 		w.acked++
-		early := w.acked*a > w.sent
+		early := w.acked*a > w.sent+w.unsure
 		ch.changed()
 		ch.mu.Unlock()
 		if early {

@@ -14,7 +14,7 @@ const while = 10 * glance
 // was sent before has come then. It asks each proc behind the channel to cancel a
 // message that never was. An MPI must answer that by itself, whatever its program waits
 // for; one that does not is not waited for long, and is not asked again: other cases judge
-// it. It has not counted the packet either, then, as far as anybody can tell.
+// it. Nobody can tell then whether it has counted the packet.
 func (ch *channel) probe() {
 	from := ch.prober()
 	if from == nil || ch.deaf {
@@ -32,7 +32,8 @@ func (ch *channel) probe() {
 		if !ch.until(answered, end) {
 			ch.mu.Lock()
 			ch.deaf = true
-			ch.window(from.id, to.id).sent--
+			w := ch.window(from.id, to.id)
+			w.sent, w.unsure = w.sent-1, w.unsure+1
 			ch.mu.Unlock()
 			return
 		}
