@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -358,12 +359,13 @@ func TestServerComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := context.Background()
 		s, connect := piped(t, ServerConfig{})
-		var down bool
+		var up atomic.Pointer[func() net.Conn]
+		up.Store(&connect)
 		n := NewSession(Settings{Auth: theKey, Owner: Owner{1}, Dial: func(context.Context, string, string) (net.Conn, error) {
-			if down {
-				return nil, errors.New("nobody listens")
+			if f := up.Load(); f != nil {
+				return (*f)(), nil
 			}
-			return connect(), nil
+			return nil, errors.New("nobody listens")
 		}})
 		defer n.Close()
 		for i := range 3 {
@@ -371,17 +373,17 @@ func TestServerComesBack(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		down = true
+		up.Store(nil)
 		s.Close()
 		<-time.After(5 * time.Minute) // of the bubble's clock
-		s, connect = piped(t, ServerConfig{})
+		s, again := piped(t, ServerConfig{})
 		defer s.Close()
-		thief := NewSession(Settings{Auth: theKey, Owner: Owner{2}, Dial: dialPipe(connect)})
+		thief := NewSession(Settings{Auth: theKey, Owner: Owner{2}, Dial: dialPipe(again)})
 		defer thief.Close()
 		if err := thief.Publish(ctx, "", "s1", "mine"); err != nil {
 			t.Fatal(err)
 		}
-		down = false
+		up.Store(&again)
 		<-time.After(lastPause + time.Second) // of the bubble's clock
 		for i, want := range []string{"port", "mine", "port"} {
 			looksUp(t, thief, "", fmt.Sprint("s", i), want)
