@@ -62,7 +62,7 @@ demo: build ## run heat2d on two sites of this machine
 	$(BIN)/impi-node -config examples/heat2d/job.hcl
 
 test: ## run all tests, with the race detector where cgo works
-	$(GO) test $(RACE) -timeout 25m $(PKGS)
+	$(GO) test $(RACE) -timeout 40m $(PKGS)
 
 lint: ## gofmt, go vet and golangci-lint (its first run builds it)
 	@unformatted=$$(gofmt -l cmd config core examples internal plugins transports); \
