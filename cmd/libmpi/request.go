@@ -6,7 +6,7 @@ import "C"
 
 import (
 	"fmt"
-	"sync"
+	"sync/atomic"
 
 	"github.com/openimpi/impi/core/mpi"
 )
@@ -195,7 +195,30 @@ type batch struct {
 	active   bool // one of them is not null
 }
 
-var batches = sync.Pool{New: func() any { return new(batch) }}
+// spare is the batch of the last call, for the next one. A pool would not do: it
+// forgets what it holds at every collection of garbage. Calls at the same time
+// that find none make their own.
+var spare atomic.Pointer[batch]
+
+// most is how many requests the spare batch may have room for.
+const most = 4096
+
+// aBatch is for one call, which owns it until keep.
+func aBatch() *batch {
+	if b := spare.Swap(nil); b != nil {
+		return b
+	}
+	return new(batch)
+}
+
+// keep ends the call's use of b, and remembers no request of it.
+func (b *batch) keep() {
+	clear(b.reqs)
+	b.handles = nil
+	if cap(b.reqs) <= most && cap(b.statuses) <= most {
+		spare.Store(b)
+	}
+}
 
 // take collects the n requests at p.
 func (b *batch) take(n int32, p uintptr) (err error) {
@@ -277,7 +300,7 @@ const inStatus mpi.Class = 19
 func onBatch(fn string, n int32, p uintptr, f func(b *batch) error) (code int32) {
 	guard()
 	defer rescue(fn, 0, &code)
-	b := batches.Get().(*batch)
+	b := aBatch()
 	err := b.take(n, p)
 	var owner *object
 	if err == nil {
@@ -286,9 +309,7 @@ func onBatch(fn string, n int32, p uintptr, f func(b *batch) error) (code int32)
 		}
 		b.put()
 	}
-	clear(b.reqs)
-	b.handles = nil
-	batches.Put(b)
+	b.keep()
 	if err != nil {
 		return fail(fn, 0, owner, err)
 	}
