@@ -22,6 +22,7 @@ type Capture struct {
 	mu         sync.Mutex
 	w          io.Writer
 	interfaces uint32
+	steps      *records // nil: none yet
 	broken     bool
 }
 
@@ -84,6 +85,7 @@ const (
 	recordPacket   = 0 // header and data
 	recordGreeting = 1 // bytes before the first packet
 	recordNotice   = 2 // text: how the direction has ended
+	recordStep     = 3 // a Step
 )
 
 // records writes one direction of a link.
@@ -117,6 +119,11 @@ func (r *records) begin(kind byte, from, to int) {
 func (r *records) finish() {
 	r.c.mu.Lock()
 	defer r.c.mu.Unlock()
+	r.write()
+}
+
+// write is finish for who has the capture's mu.
+func (r *records) write() {
 	r.block = closePacket(r.block, r.network, time.Now(), r.cut, r.direction)
 	r.c.put(r.block)
 	r.open = false

@@ -45,6 +45,10 @@ local f = {
   dtype    = ProtoField.uint64("impi.dtype", "Datatype, informational (pk_dtype)", base.HEX),
   reserved = ProtoField.uint64("impi.reserved", "Reserved (pk_reserved)", base.HEX),
   data     = ProtoField.bytes("impi.data", "Data"),
+  connect  = ProtoField.uint32("impi.step", "Step of connecting", base.DEC, {
+    [0] = "introduction", [7] = "sizes", "sizes, to all members", "worlds", "worlds, to all members", "groups", "groups, to all members",
+    [14] = "both have it", "all members have it",
+  }),
 
   host_rank = ProtoField.uint32("impi.greeting.host", "Host rank", base.DEC),
 
@@ -85,13 +89,16 @@ local f = {
 
 local r = {
   version  = ProtoField.uint8("impi_trace.version", "Version", base.DEC),
-  kind     = ProtoField.uint8("impi_trace.kind", "Kind", base.DEC, { [0] = "packet", "greeting", "notice" }),
+  kind     = ProtoField.uint8("impi_trace.kind", "Kind", base.DEC, { [0] = "packet", "greeting", "notice", "step" }),
   dialect  = ProtoField.uint8("impi_trace.dialect", "Dialect", base.DEC, { [0] = "published", "draft" }),
   from     = ProtoField.int32("impi_trace.src", "Source rank (-1: none, or not known)", base.DEC),
   to       = ProtoField.int32("impi_trace.dst", "Destination rank (-1: none, or not known)", base.DEC),
   offset   = ProtoField.uint64("impi_trace.offset", "Offset in this direction of the link", base.DEC),
   notice   = ProtoField.string("impi_trace.notice", "Notice"),
   greeting = ProtoField.bytes("impi_trace.greeting", "Greeting"),
+  procedure = ProtoField.string("impi_trace.procedure", "Procedure"),
+  step     = ProtoField.int32("impi_trace.step", "Step (-1: begin or end)", base.DEC),
+  text     = ProtoField.string("impi_trace.text", "What has come of it"),
 }
 
 local function values(t)
@@ -163,6 +170,17 @@ local function add_host(tree, v6, v4, host)
   end
 end
 
+-- Two jobs that connect: the roots' messages have the step as their tag, in a context of
+-- their own; those in a side have it in the tag's last five bits, and a rank that no
+-- communicator has.
+local MEETING, BY_STEP, BY_STEP_END = UInt64.new(0xfffffff0, 0xffffffff), 0x30000000, 0x38000000
+
+-- step_of gives the step of connecting that a message belongs to, if any.
+local function step_of(lsrank, tag, cid)
+  if cid == MEETING then return tag end
+  if lsrank >= BY_STEP and lsrank < BY_STEP_END and tag >= 0 then return tag % 32 end
+end
+
 -- packet shows a packet that fills tvb from off on, as far as it was captured, and gives
 -- the text for the info column. names has the ends' names, if they are known.
 local function packet(tvb, off, tree, dialect, names)
@@ -207,6 +225,8 @@ local function packet(tvb, off, tree, dialect, names)
   end
   if typ <= 1 and type(tag) == "number" and tag < 0 then item:add_proto_expert_info(e.negative) end
   t:add(f.cid, b(88, 8))
+  local step = typ <= 1 and dialect ~= DRAFT and step_of(b(80, 4):int(), tag, b(88, 8):uint64())
+  if step then t:add(f.connect, b(84, 4), step):set_generated() end
   t:add(f.seqnum, b(96, 8))
   t:add(f.count, b(104, 8))
   t:add(f.dtype, b(112, 8))
@@ -229,6 +249,7 @@ local function packet(tvb, off, tree, dialect, names)
   if typ <= 1 then
     info = info .. " tag " .. tag .. " cid " .. tostring(b(88, 8):uint64()) .. " len " .. length .. "/" .. tostring(msglen)
     if b(64, 8):uint64() ~= zero then info = info .. " drqid " .. tostring(b(64, 8):uint64()) end
+    if step then info = info .. " step " .. step .. " of connecting" end
   elseif typ >= 3 and typ <= 6 then
     info = info .. " srqid " .. tostring(b(56, 8):uint64())
     if typ == 3 then info = info .. " drqid " .. tostring(b(64, 8):uint64()) end
@@ -239,7 +260,7 @@ end
 
 -- Traces --------------------------------------------------------------------------------
 
-local RECORD, MAGIC = 24, 0xb6b2afb6
+local RECORD, STEP, MAGIC = 24, 5, 0xb6b2afb6
 
 local function rank_name(rank)
   if rank >= 0 then return tostring(rank) end
@@ -272,6 +293,16 @@ function record.dissector(tvb, pinfo, tree)
     local item = t:add(r.notice, tvb(RECORD))
     if text ~= "end of stream" then item:add_proto_expert_info(lost) end
     pinfo.cols.info = text
+  elseif kind == 3 and tvb:len() >= RECORD + STEP then
+    local number, n = tvb(RECORD, 4):int(), tvb(RECORD + 4, 1):uint()
+    local at = RECORD + STEP + n
+    if n == 0 or at >= tvb:len() then return tvb:len() end
+    local info = tvb(RECORD + STEP, n):string()
+    t:add(r.procedure, tvb(RECORD + STEP, n))
+    t:add(r.step, tvb(RECORD, 4))
+    t:add(r.text, tvb(at))
+    if number >= 0 then info = info .. " step " .. number end
+    pinfo.cols.info = info .. ": " .. tvb(at):string()
   end
   return tvb:len()
 end
