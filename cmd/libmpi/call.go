@@ -101,7 +101,7 @@ func rescue(fn string, which int32, code *int32) {
 	if r == nil {
 		return
 	}
-	if os.Getenv("IMPI_TRACEBACK") != "" {
+	if os.Getenv(tracebackVariable) != "" {
 		debug.PrintStack()
 	}
 	err := fault(mpierr.Intern, "%v", r)

@@ -345,7 +345,12 @@ func (a blocks) pieces(n int, wide bool) ([]mpi.Buffer, error) {
 	return bufs, nil
 }
 
-const typeByte = 0x247
+// Datatypes by name.
+const (
+	typeInt              = 0x209
+	typeUnsignedLongLong = 0x20f
+	typeByte             = 0x247
+)
 
 func alltoallw(from, to blocks) collective {
 	return func(c *commObject, how form) (mpi.Request, error) {

@@ -1757,119 +1757,155 @@ int MPI_File_get_atomicity(MPI_File fh, int *flag) __attribute__((weak, alias("P
 int PMPI_File_sync(MPI_File fh) { return abiFileSync(W(fh)); }
 int MPI_File_sync(MPI_File fh) __attribute__((weak, alias("PMPI_File_sync")));
 
-int PMPI_T_enum_get_info(MPI_T_enum enumtype, int *num, char *name, int *name_len) { return MPI_T_ERR_NOT_SUPPORTED; }
+int PMPI_T_init_thread(int required, int *provided) { return abiTInitThread(required, W(provided)); }
+int MPI_T_init_thread(int required, int *provided) __attribute__((weak, alias("PMPI_T_init_thread")));
+
+int PMPI_T_finalize(void) { return abiTFinalize(); }
+int MPI_T_finalize(void) __attribute__((weak, alias("PMPI_T_finalize")));
+
+int PMPI_T_enum_get_info(MPI_T_enum enumtype, int *num, char *name, int *name_len) { return abiTEnumGetInfo(W(enumtype), W(num), W(name), W(name_len)); }
 int MPI_T_enum_get_info(MPI_T_enum enumtype, int *num, char *name, int *name_len) __attribute__((weak, alias("PMPI_T_enum_get_info")));
 
-int PMPI_T_enum_get_item(MPI_T_enum enumtype, int index, int *value, char *name, int *name_len) { return MPI_T_ERR_NOT_SUPPORTED; }
+int PMPI_T_enum_get_item(MPI_T_enum enumtype, int index, int *value, char *name, int *name_len) { return abiTEnumGetItem(W(enumtype), index, W(value), W(name), W(name_len)); }
 int MPI_T_enum_get_item(MPI_T_enum enumtype, int index, int *value, char *name, int *name_len) __attribute__((weak, alias("PMPI_T_enum_get_item")));
 
-int PMPI_T_cvar_get_info(int cvar_index, char *name, int *name_len, int *verbosity, MPI_Datatype *datatype, MPI_T_enum *enumtype, char *desc, int *desc_len, int *bind, int *scope) { return MPI_T_ERR_NOT_SUPPORTED; }
+int PMPI_T_cvar_get_num(int *num_cvar) { return abiTCvarGetNum(W(num_cvar)); }
+int MPI_T_cvar_get_num(int *num_cvar) __attribute__((weak, alias("PMPI_T_cvar_get_num")));
+
+int PMPI_T_cvar_get_info(int cvar_index, char *name, int *name_len, int *verbosity, MPI_Datatype *datatype, MPI_T_enum *enumtype, char *desc, int *desc_len, int *bind, int *scope) { return abiTCvarGetInfo(cvar_index, W(name), W(name_len), W(verbosity), W(datatype), W(enumtype), W(desc), W(desc_len), W(bind), W(scope)); }
 int MPI_T_cvar_get_info(int cvar_index, char *name, int *name_len, int *verbosity, MPI_Datatype *datatype, MPI_T_enum *enumtype, char *desc, int *desc_len, int *bind, int *scope) __attribute__((weak, alias("PMPI_T_cvar_get_info")));
 
-int PMPI_T_cvar_handle_alloc(int cvar_index, void *obj_handle, MPI_T_cvar_handle *handle, int *count) { return MPI_T_ERR_NOT_SUPPORTED; }
+int PMPI_T_cvar_get_index(const char *name, int *cvar_index) { return abiTCvarGetIndex(W(name), W(cvar_index)); }
+int MPI_T_cvar_get_index(const char *name, int *cvar_index) __attribute__((weak, alias("PMPI_T_cvar_get_index")));
+
+int PMPI_T_cvar_handle_alloc(int cvar_index, void *obj_handle, MPI_T_cvar_handle *handle, int *count) { return abiTCvarHandleAlloc(cvar_index, W(obj_handle), W(handle), W(count)); }
 int MPI_T_cvar_handle_alloc(int cvar_index, void *obj_handle, MPI_T_cvar_handle *handle, int *count) __attribute__((weak, alias("PMPI_T_cvar_handle_alloc")));
 
-int PMPI_T_cvar_handle_free(MPI_T_cvar_handle *handle) { return MPI_T_ERR_NOT_SUPPORTED; }
+int PMPI_T_cvar_handle_free(MPI_T_cvar_handle *handle) { return abiTCvarHandleFree(W(handle)); }
 int MPI_T_cvar_handle_free(MPI_T_cvar_handle *handle) __attribute__((weak, alias("PMPI_T_cvar_handle_free")));
 
-int PMPI_T_cvar_read(MPI_T_cvar_handle handle, void *buf) { return MPI_T_ERR_NOT_SUPPORTED; }
+int PMPI_T_cvar_read(MPI_T_cvar_handle handle, void *buf) { return abiTCvarRead(W(handle), W(buf)); }
 int MPI_T_cvar_read(MPI_T_cvar_handle handle, void *buf) __attribute__((weak, alias("PMPI_T_cvar_read")));
 
-int PMPI_T_cvar_write(MPI_T_cvar_handle handle, const void *buf) { return MPI_T_ERR_NOT_SUPPORTED; }
+int PMPI_T_cvar_write(MPI_T_cvar_handle handle, const void *buf) { return abiTCvarWrite(W(handle), W(buf)); }
 int MPI_T_cvar_write(MPI_T_cvar_handle handle, const void *buf) __attribute__((weak, alias("PMPI_T_cvar_write")));
 
-int PMPI_T_pvar_get_info(int pvar_index, char *name, int *name_len, int *verbosity, int *var_class, MPI_Datatype *datatype, MPI_T_enum *enumtype, char *desc, int *desc_len, int *bind, int *readonly, int *continuous, int *atomic) { return MPI_T_ERR_NOT_SUPPORTED; }
+int PMPI_T_pvar_get_num(int *num_pvar) { return abiTPvarGetNum(W(num_pvar)); }
+int MPI_T_pvar_get_num(int *num_pvar) __attribute__((weak, alias("PMPI_T_pvar_get_num")));
+
+int PMPI_T_pvar_get_info(int pvar_index, char *name, int *name_len, int *verbosity, int *var_class, MPI_Datatype *datatype, MPI_T_enum *enumtype, char *desc, int *desc_len, int *bind, int *readonly, int *continuous, int *atomic) { return abiTPvarGetInfo(pvar_index, W(name), W(name_len), W(verbosity), W(var_class), W(datatype), W(enumtype), W(desc), W(desc_len), W(bind), W(readonly), W(continuous), W(atomic)); }
 int MPI_T_pvar_get_info(int pvar_index, char *name, int *name_len, int *verbosity, int *var_class, MPI_Datatype *datatype, MPI_T_enum *enumtype, char *desc, int *desc_len, int *bind, int *readonly, int *continuous, int *atomic) __attribute__((weak, alias("PMPI_T_pvar_get_info")));
 
-int PMPI_T_pvar_session_create(MPI_T_pvar_session *pe_session) { return MPI_T_ERR_NOT_SUPPORTED; }
+int PMPI_T_pvar_get_index(const char *name, int var_class, int *pvar_index) { return abiTPvarGetIndex(W(name), var_class, W(pvar_index)); }
+int MPI_T_pvar_get_index(const char *name, int var_class, int *pvar_index) __attribute__((weak, alias("PMPI_T_pvar_get_index")));
+
+int PMPI_T_pvar_session_create(MPI_T_pvar_session *pe_session) { return abiTPvarSessionCreate(W(pe_session)); }
 int MPI_T_pvar_session_create(MPI_T_pvar_session *pe_session) __attribute__((weak, alias("PMPI_T_pvar_session_create")));
 
-int PMPI_T_pvar_session_free(MPI_T_pvar_session *pe_session) { return MPI_T_ERR_NOT_SUPPORTED; }
+int PMPI_T_pvar_session_free(MPI_T_pvar_session *pe_session) { return abiTPvarSessionFree(W(pe_session)); }
 int MPI_T_pvar_session_free(MPI_T_pvar_session *pe_session) __attribute__((weak, alias("PMPI_T_pvar_session_free")));
 
-int PMPI_T_pvar_handle_alloc(MPI_T_pvar_session pe_session, int pvar_index, void *obj_handle, MPI_T_pvar_handle *handle, int *count) { return MPI_T_ERR_NOT_SUPPORTED; }
+int PMPI_T_pvar_handle_alloc(MPI_T_pvar_session pe_session, int pvar_index, void *obj_handle, MPI_T_pvar_handle *handle, int *count) { return abiTPvarHandleAlloc(W(pe_session), pvar_index, W(obj_handle), W(handle), W(count)); }
 int MPI_T_pvar_handle_alloc(MPI_T_pvar_session pe_session, int pvar_index, void *obj_handle, MPI_T_pvar_handle *handle, int *count) __attribute__((weak, alias("PMPI_T_pvar_handle_alloc")));
 
-int PMPI_T_pvar_handle_free(MPI_T_pvar_session pe_session, MPI_T_pvar_handle *handle) { return MPI_T_ERR_NOT_SUPPORTED; }
+int PMPI_T_pvar_handle_free(MPI_T_pvar_session pe_session, MPI_T_pvar_handle *handle) { return abiTPvarHandleFree(W(pe_session), W(handle)); }
 int MPI_T_pvar_handle_free(MPI_T_pvar_session pe_session, MPI_T_pvar_handle *handle) __attribute__((weak, alias("PMPI_T_pvar_handle_free")));
 
-int PMPI_T_pvar_start(MPI_T_pvar_session pe_session, MPI_T_pvar_handle handle) { return MPI_T_ERR_NOT_SUPPORTED; }
+int PMPI_T_pvar_start(MPI_T_pvar_session pe_session, MPI_T_pvar_handle handle) { return abiTPvarStart(W(pe_session), W(handle)); }
 int MPI_T_pvar_start(MPI_T_pvar_session pe_session, MPI_T_pvar_handle handle) __attribute__((weak, alias("PMPI_T_pvar_start")));
 
-int PMPI_T_pvar_stop(MPI_T_pvar_session pe_session, MPI_T_pvar_handle handle) { return MPI_T_ERR_NOT_SUPPORTED; }
+int PMPI_T_pvar_stop(MPI_T_pvar_session pe_session, MPI_T_pvar_handle handle) { return abiTPvarStop(W(pe_session), W(handle)); }
 int MPI_T_pvar_stop(MPI_T_pvar_session pe_session, MPI_T_pvar_handle handle) __attribute__((weak, alias("PMPI_T_pvar_stop")));
 
-int PMPI_T_pvar_read(MPI_T_pvar_session pe_session, MPI_T_pvar_handle handle, void *buf) { return MPI_T_ERR_NOT_SUPPORTED; }
+int PMPI_T_pvar_read(MPI_T_pvar_session pe_session, MPI_T_pvar_handle handle, void *buf) { return abiTPvarRead(W(pe_session), W(handle), W(buf)); }
 int MPI_T_pvar_read(MPI_T_pvar_session pe_session, MPI_T_pvar_handle handle, void *buf) __attribute__((weak, alias("PMPI_T_pvar_read")));
 
-int PMPI_T_pvar_write(MPI_T_pvar_session pe_session, MPI_T_pvar_handle handle, const void *buf) { return MPI_T_ERR_NOT_SUPPORTED; }
+int PMPI_T_pvar_write(MPI_T_pvar_session pe_session, MPI_T_pvar_handle handle, const void *buf) { return abiTPvarWrite(W(pe_session), W(handle), W(buf)); }
 int MPI_T_pvar_write(MPI_T_pvar_session pe_session, MPI_T_pvar_handle handle, const void *buf) __attribute__((weak, alias("PMPI_T_pvar_write")));
 
-int PMPI_T_pvar_reset(MPI_T_pvar_session pe_session, MPI_T_pvar_handle handle) { return MPI_T_ERR_NOT_SUPPORTED; }
+int PMPI_T_pvar_reset(MPI_T_pvar_session pe_session, MPI_T_pvar_handle handle) { return abiTPvarReset(W(pe_session), W(handle)); }
 int MPI_T_pvar_reset(MPI_T_pvar_session pe_session, MPI_T_pvar_handle handle) __attribute__((weak, alias("PMPI_T_pvar_reset")));
 
-int PMPI_T_pvar_readreset(MPI_T_pvar_session pe_session, MPI_T_pvar_handle handle, void *buf) { return MPI_T_ERR_NOT_SUPPORTED; }
+int PMPI_T_pvar_readreset(MPI_T_pvar_session pe_session, MPI_T_pvar_handle handle, void *buf) { return abiTPvarReadreset(W(pe_session), W(handle), W(buf)); }
 int MPI_T_pvar_readreset(MPI_T_pvar_session pe_session, MPI_T_pvar_handle handle, void *buf) __attribute__((weak, alias("PMPI_T_pvar_readreset")));
 
-int PMPI_T_category_get_info(int cat_index, char *name, int *name_len, char *desc, int *desc_len, int *num_cvars, int *num_pvars, int *num_categories) { return MPI_T_ERR_NOT_SUPPORTED; }
+int PMPI_T_category_get_num(int *num_cat) { return abiTCategoryGetNum(W(num_cat)); }
+int MPI_T_category_get_num(int *num_cat) __attribute__((weak, alias("PMPI_T_category_get_num")));
+
+int PMPI_T_category_get_info(int cat_index, char *name, int *name_len, char *desc, int *desc_len, int *num_cvars, int *num_pvars, int *num_categories) { return abiTCategoryGetInfo(cat_index, W(name), W(name_len), W(desc), W(desc_len), W(num_cvars), W(num_pvars), W(num_categories)); }
 int MPI_T_category_get_info(int cat_index, char *name, int *name_len, char *desc, int *desc_len, int *num_cvars, int *num_pvars, int *num_categories) __attribute__((weak, alias("PMPI_T_category_get_info")));
 
-int PMPI_T_category_get_num_events(int cat_index, int *num_events) { return MPI_T_ERR_NOT_SUPPORTED; }
+int PMPI_T_category_get_num_events(int cat_index, int *num_events) { return abiTCategoryGetNumEvents(cat_index, W(num_events)); }
 int MPI_T_category_get_num_events(int cat_index, int *num_events) __attribute__((weak, alias("PMPI_T_category_get_num_events")));
 
-int PMPI_T_category_get_cvars(int cat_index, int len, int indices[]) { return MPI_T_ERR_NOT_SUPPORTED; }
+int PMPI_T_category_get_index(const char *name, int *cat_index) { return abiTCategoryGetIndex(W(name), W(cat_index)); }
+int MPI_T_category_get_index(const char *name, int *cat_index) __attribute__((weak, alias("PMPI_T_category_get_index")));
+
+int PMPI_T_category_get_cvars(int cat_index, int len, int indices[]) { return abiTCategoryGetCvars(cat_index, len, W(indices)); }
 int MPI_T_category_get_cvars(int cat_index, int len, int indices[]) __attribute__((weak, alias("PMPI_T_category_get_cvars")));
 
-int PMPI_T_category_get_pvars(int cat_index, int len, int indices[]) { return MPI_T_ERR_NOT_SUPPORTED; }
+int PMPI_T_category_get_pvars(int cat_index, int len, int indices[]) { return abiTCategoryGetPvars(cat_index, len, W(indices)); }
 int MPI_T_category_get_pvars(int cat_index, int len, int indices[]) __attribute__((weak, alias("PMPI_T_category_get_pvars")));
 
-int PMPI_T_category_get_events(int cat_index, int len, int indices[]) { return MPI_T_ERR_NOT_SUPPORTED; }
+int PMPI_T_category_get_events(int cat_index, int len, int indices[]) { return abiTCategoryGetEvents(cat_index, len, W(indices)); }
 int MPI_T_category_get_events(int cat_index, int len, int indices[]) __attribute__((weak, alias("PMPI_T_category_get_events")));
 
-int PMPI_T_category_get_categories(int cat_index, int len, int indices[]) { return MPI_T_ERR_NOT_SUPPORTED; }
+int PMPI_T_category_get_categories(int cat_index, int len, int indices[]) { return abiTCategoryGetCategories(cat_index, len, W(indices)); }
 int MPI_T_category_get_categories(int cat_index, int len, int indices[]) __attribute__((weak, alias("PMPI_T_category_get_categories")));
 
-int PMPI_T_source_get_info(int source_index, char *name, int *name_len, char *desc, int *desc_len, MPI_T_source_order *ordering, MPI_Count *ticks_per_second, MPI_Count *max_ticks, MPI_Info *info) { return MPI_T_ERR_NOT_SUPPORTED; }
+int PMPI_T_category_changed(int *update_number) { return abiTCategoryChanged(W(update_number)); }
+int MPI_T_category_changed(int *update_number) __attribute__((weak, alias("PMPI_T_category_changed")));
+
+int PMPI_T_source_get_num(int *num_sources) { return abiTSourceGetNum(W(num_sources)); }
+int MPI_T_source_get_num(int *num_sources) __attribute__((weak, alias("PMPI_T_source_get_num")));
+
+int PMPI_T_source_get_info(int source_index, char *name, int *name_len, char *desc, int *desc_len, MPI_T_source_order *ordering, MPI_Count *ticks_per_second, MPI_Count *max_ticks, MPI_Info *info) { return abiTSourceGetInfo(source_index, W(name), W(name_len), W(desc), W(desc_len), W(ordering), W(ticks_per_second), W(max_ticks), W(info)); }
 int MPI_T_source_get_info(int source_index, char *name, int *name_len, char *desc, int *desc_len, MPI_T_source_order *ordering, MPI_Count *ticks_per_second, MPI_Count *max_ticks, MPI_Info *info) __attribute__((weak, alias("PMPI_T_source_get_info")));
 
-int PMPI_T_source_get_timestamp(int source_index, MPI_Count *timestamp) { return MPI_T_ERR_NOT_SUPPORTED; }
+int PMPI_T_source_get_timestamp(int source_index, MPI_Count *timestamp) { return abiTSourceGetTimestamp(source_index, W(timestamp)); }
 int MPI_T_source_get_timestamp(int source_index, MPI_Count *timestamp) __attribute__((weak, alias("PMPI_T_source_get_timestamp")));
 
-int PMPI_T_event_get_info(int event_index, char *name, int *name_len, int *verbosity, MPI_Datatype array_of_datatypes[], MPI_Aint array_of_displacements[], int *num_elements, MPI_T_enum *enumtype, MPI_Info *info, char *desc, int *desc_len, int *bind) { return MPI_T_ERR_NOT_SUPPORTED; }
+int PMPI_T_event_get_num(int *num_events) { return abiTEventGetNum(W(num_events)); }
+int MPI_T_event_get_num(int *num_events) __attribute__((weak, alias("PMPI_T_event_get_num")));
+
+int PMPI_T_event_get_info(int event_index, char *name, int *name_len, int *verbosity, MPI_Datatype array_of_datatypes[], MPI_Aint array_of_displacements[], int *num_elements, MPI_T_enum *enumtype, MPI_Info *info, char *desc, int *desc_len, int *bind) { return abiTEventGetInfo(event_index, W(name), W(name_len), W(verbosity), W(array_of_datatypes), W(array_of_displacements), W(num_elements), W(enumtype), W(info), W(desc), W(desc_len), W(bind)); }
 int MPI_T_event_get_info(int event_index, char *name, int *name_len, int *verbosity, MPI_Datatype array_of_datatypes[], MPI_Aint array_of_displacements[], int *num_elements, MPI_T_enum *enumtype, MPI_Info *info, char *desc, int *desc_len, int *bind) __attribute__((weak, alias("PMPI_T_event_get_info")));
 
-int PMPI_T_event_handle_alloc(int event_index, void *obj_handle, MPI_Info info, MPI_T_event_registration *event_registration) { return MPI_T_ERR_NOT_SUPPORTED; }
+int PMPI_T_event_get_index(const char *name, int *event_index) { return abiTEventGetIndex(W(name), W(event_index)); }
+int MPI_T_event_get_index(const char *name, int *event_index) __attribute__((weak, alias("PMPI_T_event_get_index")));
+
+int PMPI_T_event_handle_alloc(int event_index, void *obj_handle, MPI_Info info, MPI_T_event_registration *event_registration) { return abiTEventHandleAlloc(event_index, W(obj_handle), W(info), W(event_registration)); }
 int MPI_T_event_handle_alloc(int event_index, void *obj_handle, MPI_Info info, MPI_T_event_registration *event_registration) __attribute__((weak, alias("PMPI_T_event_handle_alloc")));
 
-int PMPI_T_event_handle_set_info(MPI_T_event_registration event_registration, MPI_Info info) { return MPI_T_ERR_NOT_SUPPORTED; }
+int PMPI_T_event_handle_set_info(MPI_T_event_registration event_registration, MPI_Info info) { return abiTEventHandleSetInfo(W(event_registration), W(info)); }
 int MPI_T_event_handle_set_info(MPI_T_event_registration event_registration, MPI_Info info) __attribute__((weak, alias("PMPI_T_event_handle_set_info")));
 
-int PMPI_T_event_handle_get_info(MPI_T_event_registration event_registration, MPI_Info *info_used) { return MPI_T_ERR_NOT_SUPPORTED; }
+int PMPI_T_event_handle_get_info(MPI_T_event_registration event_registration, MPI_Info *info_used) { return abiTEventHandleGetInfo(W(event_registration), W(info_used)); }
 int MPI_T_event_handle_get_info(MPI_T_event_registration event_registration, MPI_Info *info_used) __attribute__((weak, alias("PMPI_T_event_handle_get_info")));
 
-int PMPI_T_event_handle_free(MPI_T_event_registration event_registration, void *user_data, MPI_T_event_free_cb_function free_cb_function) { return MPI_T_ERR_NOT_SUPPORTED; }
+int PMPI_T_event_handle_free(MPI_T_event_registration event_registration, void *user_data, MPI_T_event_free_cb_function free_cb_function) { return abiTEventHandleFree(W(event_registration), W(user_data), W(free_cb_function)); }
 int MPI_T_event_handle_free(MPI_T_event_registration event_registration, void *user_data, MPI_T_event_free_cb_function free_cb_function) __attribute__((weak, alias("PMPI_T_event_handle_free")));
 
-int PMPI_T_event_register_callback(MPI_T_event_registration event_registration, MPI_T_cb_safety cb_safety, MPI_Info info, void *user_data, MPI_T_event_cb_function event_cb_function) { return MPI_T_ERR_NOT_SUPPORTED; }
+int PMPI_T_event_register_callback(MPI_T_event_registration event_registration, MPI_T_cb_safety cb_safety, MPI_Info info, void *user_data, MPI_T_event_cb_function event_cb_function) { return abiTEventRegisterCallback(W(event_registration), cb_safety, W(info), W(user_data), W(event_cb_function)); }
 int MPI_T_event_register_callback(MPI_T_event_registration event_registration, MPI_T_cb_safety cb_safety, MPI_Info info, void *user_data, MPI_T_event_cb_function event_cb_function) __attribute__((weak, alias("PMPI_T_event_register_callback")));
 
-int PMPI_T_event_callback_set_info(MPI_T_event_registration event_registration, MPI_T_cb_safety cb_safety, MPI_Info info) { return MPI_T_ERR_NOT_SUPPORTED; }
+int PMPI_T_event_callback_set_info(MPI_T_event_registration event_registration, MPI_T_cb_safety cb_safety, MPI_Info info) { return abiTEventCallbackSetInfo(W(event_registration), cb_safety, W(info)); }
 int MPI_T_event_callback_set_info(MPI_T_event_registration event_registration, MPI_T_cb_safety cb_safety, MPI_Info info) __attribute__((weak, alias("PMPI_T_event_callback_set_info")));
 
-int PMPI_T_event_callback_get_info(MPI_T_event_registration event_registration, MPI_T_cb_safety cb_safety, MPI_Info *info_used) { return MPI_T_ERR_NOT_SUPPORTED; }
+int PMPI_T_event_callback_get_info(MPI_T_event_registration event_registration, MPI_T_cb_safety cb_safety, MPI_Info *info_used) { return abiTEventCallbackGetInfo(W(event_registration), cb_safety, W(info_used)); }
 int MPI_T_event_callback_get_info(MPI_T_event_registration event_registration, MPI_T_cb_safety cb_safety, MPI_Info *info_used) __attribute__((weak, alias("PMPI_T_event_callback_get_info")));
 
-int PMPI_T_event_set_dropped_handler(MPI_T_event_registration event_registration, MPI_T_event_dropped_cb_function dropped_cb_function) { return MPI_T_ERR_NOT_SUPPORTED; }
+int PMPI_T_event_set_dropped_handler(MPI_T_event_registration event_registration, MPI_T_event_dropped_cb_function dropped_cb_function) { return abiTEventSetDroppedHandler(W(event_registration), W(dropped_cb_function)); }
 int MPI_T_event_set_dropped_handler(MPI_T_event_registration event_registration, MPI_T_event_dropped_cb_function dropped_cb_function) __attribute__((weak, alias("PMPI_T_event_set_dropped_handler")));
 
-int PMPI_T_event_read(MPI_T_event_instance event_instance, int element_index, void *buffer) { return MPI_T_ERR_NOT_SUPPORTED; }
+int PMPI_T_event_read(MPI_T_event_instance event_instance, int element_index, void *buffer) { return abiTEventRead(W(event_instance), element_index, W(buffer)); }
 int MPI_T_event_read(MPI_T_event_instance event_instance, int element_index, void *buffer) __attribute__((weak, alias("PMPI_T_event_read")));
 
-int PMPI_T_event_copy(MPI_T_event_instance event_instance, void *buffer) { return MPI_T_ERR_NOT_SUPPORTED; }
+int PMPI_T_event_copy(MPI_T_event_instance event_instance, void *buffer) { return abiTEventCopy(W(event_instance), W(buffer)); }
 int MPI_T_event_copy(MPI_T_event_instance event_instance, void *buffer) __attribute__((weak, alias("PMPI_T_event_copy")));
 
-int PMPI_T_event_get_timestamp(MPI_T_event_instance event_instance, MPI_Count *event_timestamp) { return MPI_T_ERR_NOT_SUPPORTED; }
+int PMPI_T_event_get_timestamp(MPI_T_event_instance event_instance, MPI_Count *event_timestamp) { return abiTEventGetTimestamp(W(event_instance), W(event_timestamp)); }
 int MPI_T_event_get_timestamp(MPI_T_event_instance event_instance, MPI_Count *event_timestamp) __attribute__((weak, alias("PMPI_T_event_get_timestamp")));
 
-int PMPI_T_event_get_source(MPI_T_event_instance event_instance, int *source_index) { return MPI_T_ERR_NOT_SUPPORTED; }
+int PMPI_T_event_get_source(MPI_T_event_instance event_instance, int *source_index) { return abiTEventGetSource(W(event_instance), W(source_index)); }
 int MPI_T_event_get_source(MPI_T_event_instance event_instance, int *source_index) __attribute__((weak, alias("PMPI_T_event_get_source")));

@@ -7,3 +7,15 @@ func (e *Engine) SentTo(p Peer) uint64 {
 	}
 	return 0
 }
+
+// Waiting counts the messages that wait for a receive, and the receives that wait
+// for a message.
+func (e *Engine) Waiting() (messages, receives int) {
+	for range e.unexpected.All() {
+		messages++
+	}
+	for range e.posted.All() {
+		receives++
+	}
+	return messages, receives
+}

@@ -34,6 +34,9 @@ const (
 	File
 	Session
 	Message
+	ToolControl // a handle of a control variable
+	ToolMeasure // a handle of a performance variable
+	ToolSession
 )
 
 // A handle is generation<<32 | kind<<27 | index<<3. Its lower half is a

@@ -1,0 +1,181 @@
+//go:build cgo && !386 && !arm
+
+package main
+
+import "C"
+
+import (
+	"fmt"
+	"os"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+)
+
+// The tool interface: it can be used before MPI_Init and after MPI_Finalize, has codes
+// of its own, and never calls an error handler.
+
+// The codes of the tool interface.
+const (
+	toolNotAccessible  = 1002
+	toolNotInitialized = 1003
+	toolMemory         = 1005
+	toolInvalid        = 1006
+	toolInvalidIndex   = 1007
+	toolInvalidItem    = 1008
+	toolInvalidSession = 1009
+	toolInvalidHandle  = 1010
+	toolInvalidName    = 1011
+	toolNotNow         = 1014
+	toolNever          = 1015
+	toolNoWrite        = 1016
+	toolNoStartStop    = 1017
+)
+
+// toolUsers are the calls of MPI_T_init_thread that MPI_T_finalize has not undone.
+var toolUsers atomic.Int32
+
+// tooled is a call of the tool interface between its start and its end.
+func tooled(f func() int32) int32 {
+	return tool(func() int32 {
+		if toolUsers.Load() == 0 {
+			return toolNotInitialized
+		}
+		return f()
+	})
+}
+
+// tool is tooled at any time. Memory that is not there is an invalid argument.
+func tool(f func() int32) (code int32) {
+	guard()
+	defer func() {
+		if r := recover(); r != nil {
+			if os.Getenv(tracebackVariable) != "" {
+				fmt.Fprintf(os.Stderr, "%v\n%s", r, debug.Stack())
+			}
+			code = toolInvalid
+		}
+	}()
+	return f()
+}
+
+//export abiTInitThread
+func abiTInitThread(required int32, provided uintptr) int32 {
+	return tool(func() int32 {
+		if put("provided", provided, int32(threadMultiple)) != nil {
+			return toolInvalid
+		}
+		toolUsers.Add(1)
+		return success
+	})
+}
+
+//export abiTFinalize
+func abiTFinalize() int32 {
+	return tool(func() int32 {
+		for n := toolUsers.Load(); n > 0; n = toolUsers.Load() {
+			if toolUsers.CompareAndSwap(n, n-1) {
+				return success
+			}
+		}
+		return toolNotInitialized
+	})
+}
+
+// toolNumber stores how many there are of something.
+func toolNumber(out uintptr, n int) int32 {
+	return tooled(func() int32 {
+		if putInt("num", out, n) != nil {
+			return toolInvalid
+		}
+		return success
+	})
+}
+
+// toolIndex stores the index of what has a name, of n that name tells.
+func toolIndex(p, out uintptr, n int, name func(i int) string) int32 {
+	return tooled(func() int32 {
+		wanted, err := text("name", p, 1<<10)
+		if err != nil || out < firstAddress {
+			return toolInvalid
+		}
+		for i := range n {
+			if name(i) == wanted {
+				*(*int32)(pointer(out)) = int32(i)
+				return success
+			}
+		}
+		return toolInvalidName
+	})
+}
+
+// tell stores a result that the caller may not want to know.
+func tell[T any](p uintptr, v T) {
+	if p >= firstAddress {
+		*(*T)(pointer(p)) = v
+	}
+}
+
+// tellText stores a string in as many bytes as length says there are, and how many it
+// needs. A caller that gives no room is told that only.
+func tellText(p, length uintptr, s string) {
+	if length < firstAddress {
+		return
+	}
+	room := (*int32)(pointer(length))
+	if p >= firstAddress && *room > 0 {
+		_, _ = putText("text", p, int(*room), s) // there is room, and p is an address
+	}
+	*room = int32(len(s) + 1)
+}
+
+// toolEnum is the meaning of the values of a variable.
+type toolEnum struct {
+	name  string
+	items []string // by value
+}
+
+// offOn is the only enumeration. Its handle is a number that no object has.
+var offOn = toolEnum{"impi_switch", []string{"off", "on"}}
+
+const (
+	enumNull  = 0
+	enumOffOn = firstAddress
+)
+
+//export abiTEnumGetInfo
+func abiTEnumGetInfo(h, num, name, length uintptr) int32 {
+	return tooled(func() int32 {
+		if h != enumOffOn {
+			return toolInvalidHandle
+		}
+		tell(num, int32(len(offOn.items)))
+		tellText(name, length, offOn.name)
+		return success
+	})
+}
+
+//export abiTEnumGetItem
+func abiTEnumGetItem(h uintptr, index int32, value, name, length uintptr) int32 {
+	return tooled(func() int32 {
+		switch {
+		case h != enumOffOn:
+			return toolInvalidHandle
+		case index < 0 || int(index) >= len(offOn.items):
+			return toolInvalidItem
+		}
+		tell(value, index)
+		tellText(name, length, offOn.items[index])
+		return success
+	})
+}
+
+// toolLock guards what handles of the tool interface stand for.
+var toolLock sync.Mutex
+
+// Verbosities, scopes and bindings.
+const (
+	verbosityUser  = 9
+	verbosityTuner = 17
+	bindNothing    = 1
+)
