@@ -195,14 +195,20 @@ func flowCountsControl(t *T) {
 }
 
 // flowOwnControl has the program receive more synchronous messages than it may
-// answer before a PROTOACK comes.
+// answer before a PROTOACK comes. When the PROTOACKs of the IUT come is another rule.
 func flowOwnControl(t *T) {
 	k := t.talk(setup{ackmark: 2, hiwater: 3})
 	k.ch.handle()
+	acked := 0
 	answers := func(n int) {
-		for got := 0; got < n; {
-			if p := k.ch.next("SYNCACK or PROTOACK"); p.typ == pkSyncAck || p.typ == pkCancelNo {
-				got++
+		for n > 0 {
+			switch p := k.ch.next("SYNCACK, CANCELNO or PROTOACK"); p.typ {
+			case pkSyncAck, pkCancelNo:
+				n--
+			case pkProtoAck:
+				acked++
+			default:
+				t.Fatalf("%s: %v came where SYNCACKs, CANCELNOs and PROTOACKs should be", k.ch.c.name, &p)
 			}
 		}
 	}
@@ -222,6 +228,9 @@ func flowOwnControl(t *T) {
 	k.acks()
 	answers(2)
 	k.acks()
+	for ; acked < 3; acked++ {
+		k.take(pkProtoAck, "the PROTOACK for two of five messages and CANCEL")
+	}
 	for _, c := range begun {
 		c.ok()
 	}

@@ -125,7 +125,13 @@ func (ch *channel) take(p packet) error {
 	if p.typ == pkProtoAck && !ch.watched(p.dest) {
 		return nil
 	}
-	if ch.j.control.answered(&p) || ch.j.control.take(ch, p) {
+	if q := ch.j.control.answered(&p); q != nil {
+		if q.late {
+			ch.settled(pair{p.dest, p.src}, 1)
+		}
+		return nil
+	}
+	if ch.j.control.take(ch, p) {
 		return nil
 	}
 	ch.mu.Lock()

@@ -26,8 +26,8 @@ type control struct {
 	waiting map[procID][]*call // by proc of the IUT, oldest first
 	long    map[uint64]*reply  // replies in several packets, by drqid
 	acks    map[uint64]chan packet
-	probes  map[uint64]chan struct{} // by srqid, closed when the answer comes
-	last    uint64                   // request ID
+	probes  map[uint64]*question // by srqid, those that are not answered
+	last    uint64               // request ID
 }
 
 // Request IDs of commands and their replies; scripts choose smaller ones.
@@ -55,7 +55,7 @@ type call struct {
 }
 
 func newControl(j *job) *control {
-	return &control{j: j, waiting: map[procID][]*call{}, long: map[uint64]*reply{}, acks: map[uint64]chan packet{}, probes: map[uint64]chan struct{}{}, last: controlRequests}
+	return &control{j: j, waiting: map[procID][]*call{}, long: map[uint64]*reply{}, acks: map[uint64]chan packet{}, probes: map[uint64]*question{}, last: controlRequests}
 }
 
 // begin is called when the job's procs are known.

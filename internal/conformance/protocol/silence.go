@@ -25,19 +25,31 @@ func (ch *channel) probe() {
 		if !ch.room(from.id, to.id) {
 			continue
 		}
-		id, answered := ch.j.control.expectAnswer()
+		id, answered := ch.j.control.ask()
 		if ch.write(&packet{typ: pkCancel, src: from.id, dest: to.id, srqid: id}) != nil {
 			return // its reader has noticed
 		}
-		if !ch.until(answered, end) {
-			ch.mu.Lock()
-			ch.deaf = true
-			w := ch.window(from.id, to.id)
-			w.sent, w.unsure = w.sent-1, w.unsure+1
-			ch.mu.Unlock()
-			return
+		if ch.until(answered, end) {
+			continue
 		}
+		ch.mu.Lock()
+		ch.deaf = true
+		ch.mu.Unlock()
+		if ch.j.control.giveUp(id) {
+			ch.settled(pair{from.id, to.id}, -1)
+		}
+		return
 	}
+}
+
+// settled says whether the IUT has counted a probe: -1 for one that was written, and now
+// nobody knows; 1 for one of these that was answered after all.
+func (ch *channel) settled(x pair, n int) {
+	ch.mu.Lock()
+	defer ch.mu.Unlock()
+	w := ch.window(x.from, x.to)
+	w.sent, w.unsure = w.sent+n, w.unsure-n
+	ch.changed()
 }
 
 // prober is the proc of the tester that asks. Its windows must be open and nobody else's
@@ -82,26 +94,43 @@ func (ch *channel) until(answered <-chan struct{}, end <-chan time.Time) bool {
 	}
 }
 
-// expectAnswer gives a request ID and what is closed when CANCELNO comes for it.
-func (c *control) expectAnswer() (id uint64, answered <-chan struct{}) {
+// question is a probe that was not answered yet.
+type question struct {
+	answered chan struct{} // closed by the answer
+	late     bool          // nobody waits for it any more
+}
+
+// ask gives the request ID of a new probe, and what is closed when CANCELNO comes for it.
+func (c *control) ask() (id uint64, answered <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.last++
 	id = controlProbes + c.last
-	done := make(chan struct{})
-	c.probes[id] = done
-	return id, done
+	q := &question{answered: make(chan struct{})}
+	c.probes[id] = q
+	return id, q.answered
 }
 
-// answered tells whether the packet is the answer to a probe.
-func (c *control) answered(p *packet) bool {
+// giveUp says that nobody waits for the answer any more. It is false if that has come.
+func (c *control) giveUp(id uint64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	done := c.probes[p.srqid]
-	if p.typ != pkCancelNo || done == nil {
-		return false
+	q := c.probes[id]
+	if q != nil {
+		q.late = true
 	}
-	close(done)
+	return q != nil
+}
+
+// answered gives the probe that the packet answers, nil if it is something else.
+func (c *control) answered(p *packet) *question {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	q := c.probes[p.srqid]
+	if p.typ != pkCancelNo || q == nil {
+		return nil
+	}
+	close(q.answered)
 	delete(c.probes, p.srqid)
-	return true
+	return q
 }

@@ -73,3 +73,36 @@ func peered(t *T, peer func(asked packet) []packet) *channel {
 	}()
 	return j.addChannel(l.accept("the wrong host"), ours, theirs)
 }
+
+// A probe that is answered when nobody waits for it any more was counted by the peer: it
+// takes its place in the window after all.
+func TestLateAnswer(t *testing.T) {
+	var asked packet
+	out := transporttest.Record(func(inner transporttest.T) {
+		ch := peered(&T{T: inner, trace: newTrace(), patience: 10 * time.Second}, func(p packet) []packet {
+			if p.typ == pkCancel {
+				asked = p
+				return nil
+			}
+			return []packet{no(asked), {typ: pkData}}
+		})
+		from, to := ch.local.procs[0], ch.remote.procs[0]
+		sent := func() int {
+			ch.mu.Lock()
+			defer ch.mu.Unlock()
+			return ch.window(from.id, to.id).sent
+		}
+		ch.probe()
+		if n := sent(); n != 0 || !ch.deaf {
+			t.Errorf("%d packets of a window are in use by a probe that was not answered, deaf %v", n, ch.deaf)
+		}
+		ch.send(packet{typ: pkProtoAck, src: from.id, dest: to.id})
+		ch.expect(pkData, "what comes behind the answer")
+		if n := sent(); n != 1 {
+			t.Errorf("%d packets of a window are in use by a probe that was answered late", n)
+		}
+	}, time.Minute)
+	if out.Verdict != transporttest.Pass {
+		t.Errorf("%s %q", out.Verdict, out.Reason)
+	}
+}
