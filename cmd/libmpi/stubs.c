@@ -491,28 +491,28 @@ int MPI_Grequest_start(MPI_Grequest_query_function *query_fn, MPI_Grequest_free_
 int PMPI_Grequest_complete(MPI_Request request) { return abiGrequestComplete(W(request)); }
 int MPI_Grequest_complete(MPI_Request request) __attribute__((weak, alias("PMPI_Grequest_complete")));
 
-int PMPI_Psend_init(const void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiUnsupported(191, 1, W(comm)); }
+int PMPI_Psend_init(const void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiPsendInit(W(buf), partitions, count, W(datatype), dest, tag, W(comm), W(info), W(request), 0); }
 int MPI_Psend_init(const void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request) __attribute__((weak, alias("PMPI_Psend_init")));
 
-int PMPI_Psend_init_c(const void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiUnsupported(192, 1, W(comm)); }
+int PMPI_Psend_init_c(const void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiPsendInit(W(buf), partitions, count, W(datatype), dest, tag, W(comm), W(info), W(request), 1); }
 int MPI_Psend_init_c(const void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request) __attribute__((weak, alias("PMPI_Psend_init_c")));
 
-int PMPI_Precv_init(void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiUnsupported(193, 1, W(comm)); }
+int PMPI_Precv_init(void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiPrecvInit(W(buf), partitions, count, W(datatype), source, tag, W(comm), W(info), W(request), 0); }
 int MPI_Precv_init(void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request) __attribute__((weak, alias("PMPI_Precv_init")));
 
-int PMPI_Precv_init_c(void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiUnsupported(194, 1, W(comm)); }
+int PMPI_Precv_init_c(void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiPrecvInit(W(buf), partitions, count, W(datatype), source, tag, W(comm), W(info), W(request), 1); }
 int MPI_Precv_init_c(void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request) __attribute__((weak, alias("PMPI_Precv_init_c")));
 
-int PMPI_Pready(int partition, MPI_Request request) { return abiUnsupported(195, 0, 0); }
+int PMPI_Pready(int partition, MPI_Request request) { return abiPready(partition, W(request)); }
 int MPI_Pready(int partition, MPI_Request request) __attribute__((weak, alias("PMPI_Pready")));
 
-int PMPI_Pready_range(int partition_low, int partition_high, MPI_Request request) { return abiUnsupported(196, 0, 0); }
+int PMPI_Pready_range(int partition_low, int partition_high, MPI_Request request) { return abiPreadyRange(partition_low, partition_high, W(request)); }
 int MPI_Pready_range(int partition_low, int partition_high, MPI_Request request) __attribute__((weak, alias("PMPI_Pready_range")));
 
-int PMPI_Pready_list(int length, const int array_of_partitions[], MPI_Request request) { return abiUnsupported(197, 0, 0); }
+int PMPI_Pready_list(int length, const int array_of_partitions[], MPI_Request request) { return abiPreadyList(length, W(array_of_partitions), W(request)); }
 int MPI_Pready_list(int length, const int array_of_partitions[], MPI_Request request) __attribute__((weak, alias("PMPI_Pready_list")));
 
-int PMPI_Parrived(MPI_Request request, int partition, int *flag) { return abiUnsupported(198, 0, 0); }
+int PMPI_Parrived(MPI_Request request, int partition, int *flag) { return abiParrived(W(request), partition, W(flag)); }
 int MPI_Parrived(MPI_Request request, int partition, int *flag) __attribute__((weak, alias("PMPI_Parrived")));
 
 int PMPI_Type_contiguous(int count, MPI_Datatype oldtype, MPI_Datatype *newtype) { return abiTypeContiguous(count, W(oldtype), W(newtype), 0); }

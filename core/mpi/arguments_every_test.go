@@ -111,7 +111,7 @@ func (x *callers) good(method, param string, typ reflect.Type) reflect.Value {
 	default:
 		v = map[string]any{
 			"dst": 1 - me, "src": 1 - me, "root": me, "counts": []int{1, 1}, "scounts": []int{1, 1}, "rcounts": []int{1, 1},
-			"displs": []int{0, 1}, "sdispls": []int{0, 1}, "rdispls": []int{0, 1}, "unit": 8, "kind": CommTypeShared,
+			"displs": []int{0, 1}, "sdispls": []int{0, 1}, "rdispls": []int{0, 1}, "unit": 8, "parts": 1, "kind": CommTypeShared,
 			"dims": []int{2}, "periodic": []bool{false}, "keep": []bool{true}, "coords": []int{0}, "index": []int{1, 2}, "edges": []int{1, 0},
 			"remoteLeader": 1 - me, "out": make([]byte, 8), "in": make([]byte, 8),
 		}[param]
@@ -191,7 +191,7 @@ func (x *callers) named() map[string][]wrong {
 		"localLeader": ranks, "remoteLeader": ranks,
 		"sources": {{[]int{2}, mpierr.Rank}}, "dests": {{[]int{2}, mpierr.Rank}}, "degrees": {{[]int{-1}, mpierr.Arg}},
 		"weights": weights, "sourceWeights": weights, "destWeights": weights,
-		"size": {{int64(-1), mpierr.Size}}, "unit": {{0, mpierr.Disp}, {-8, mpierr.Disp}}, "count": {{-1, mpierr.Count}},
+		"size": {{int64(-1), mpierr.Size}}, "unit": {{0, mpierr.Disp}, {-8, mpierr.Disp}}, "count": {{-1, mpierr.Count}}, "parts": {{-1, mpierr.Arg}},
 		"position": {{int64(-1), mpierr.Arg}, {int64(9), mpierr.Truncate}}, "out": {{make([]byte, 7), mpierr.Truncate}}, "in": {{make([]byte, 7), mpierr.Truncate}},
 	}
 }

@@ -86,6 +86,10 @@ var badRequests = []bad{
 	{"Cancel of an inactive one", mpierr.Request, func(x *badThings) error { return x.inactive.Cancel() }},
 	{"Start of an active one", mpierr.Request, func(x *badThings) error { return x.active.Start() }},
 	{"Startall of an active one", mpierr.Request, func(x *badThings) error { return Startall([]Request{x.active}) }},
+	{"Pready of a message", mpierr.Request, func(x *badThings) error { return x.active.Pready(0) }},
+	{"PreadyRange of a message", mpierr.Request, func(x *badThings) error { return x.active.PreadyRange(0, 0) }},
+	{"PreadyList of a message", mpierr.Request, func(x *badThings) error { return x.active.PreadyList([]int{0}) }},
+	{"Parrived of a message", mpierr.Request, func(x *badThings) error { return second(x.active.Parrived(0)) }},
 	{"Start of one that is not persistent", mpierr.Request, func(x *badThings) error { return x.done.Start() }},
 }
 

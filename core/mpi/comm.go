@@ -31,9 +31,10 @@ type Comm struct {
 	handler handlerSlot
 	attrs   comm.Attrs
 
-	constructors uint32          // begun so far, guarded by the process's lock
-	fixed        bool            // World or Self
-	common       *dynamic.Limits // of all members' jobs; nil: they are of this one
+	constructors uint32             // begun so far, guarded by the process's lock
+	pairings     map[pairing]uint32 // partitioned operations that were made, guarded by the same
+	fixed        bool               // World or Self
+	common       *dynamic.Limits    // of all members' jobs; nil: they are of this one
 }
 
 // The stages of a communicator's life.

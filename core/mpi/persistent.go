@@ -14,6 +14,7 @@ type plan struct {
 	mode      message.Mode
 	buf       Buffer
 	peer, tag int
+	parts     *partitioned // instead of all the above, of a partitioned one
 }
 
 // SendInit makes an inactive request that sends buf each time it is started.
@@ -74,6 +75,9 @@ func (q *Request) start() error {
 		return err
 	}
 	pl := q.plan()
+	if pl.parts != nil {
+		return pl.parts.start(q)
+	}
 	var next Request
 	var err error
 	if pl.recv {
