@@ -41,11 +41,17 @@ func init() {
 const aKey = 0x0102030405060708
 
 func authentication(t *T, a Auth, which uint32) {
-	j := t.newJob(setup{iutAuth: a})
-	j.launch()
-	j.connected()
-	equal(t, "the mask of AUTH", j.takeAuth(), a.mask())
-	j.conn.silent("the server has not answered AUTH yet")
+	asked := func() *job {
+		j := t.newJob(setup{iutAuth: a})
+		j.launch()
+		j.connected()
+		equal(t, "the mask of AUTH", j.takeAuth(), a.mask())
+		return j
+	}
+	const why = "the server has not answered AUTH yet"
+	asked().unanswered(why)
+	j := asked()
+	j.conn.silent(why)
 	j.choose(which)
 	if which == authKey {
 		equal(t, "the key", j.takeKey(), a.Key)
@@ -85,6 +91,7 @@ func serverNone(t *T) {
 	equal(t, "the mechanism", uint32s(c.read(8, "the answer to AUTH"))[0], authNone)
 	c.joins(0)
 	c.silent("client 1 is missing")
+	unanswered("client 1 is missing", c.conn)
 }
 
 func serverKey(t *T) {

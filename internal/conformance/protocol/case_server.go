@@ -67,14 +67,20 @@ func init() {
 }
 
 func allRanks(t *T) {
-	s := t.serve(3, Auth{None: true})
-	ms := []*member{s.connect(0), s.connect(1), s.connect(2)}
-	for i, m := range []*member{ms[2], ms[0]} {
-		m.auth(1 << authNone)
-		m.joins([]int{2, 0}[i])
-		m.silent("client 1 is missing")
+	joined := func() (*served, []*member) {
+		s := t.serve(3, Auth{None: true})
+		ms := []*member{s.connect(0), s.connect(1), s.connect(2)}
+		for i, m := range []*member{ms[2], ms[0]} {
+			m.auth(1 << authNone)
+			m.joins([]int{2, 0}[i])
+			m.silent("client 1 is missing")
+		}
+		ms[1].auth(1 << authNone)
+		return s, ms
 	}
-	ms[1].auth(1 << authNone)
+	_, ms := joined()
+	unanswered("client 1 has not sent IMPI", ms[2].conn, ms[0].conn)
+	s, ms := joined()
 	ms[0].silent("client 1 has not sent IMPI")
 	ms[1].joins(1)
 	for _, m := range ms {
@@ -282,11 +288,16 @@ func byteByByte(t *T) {
 }
 
 func doneFromAll(t *T) {
+	const why = "client 0 has not sent DONE"
+	_, ms := t.members(3)
+	ms[1].done()
+	ms[2].done()
+	unanswered(why, ms[1].conn, ms[2].conn, ms[0].conn)
 	s, ms := t.members(3)
 	for _, i := range []int{1, 2} {
 		ms[i].done()
 		for _, m := range ms {
-			m.silent("client 0 has not sent DONE")
+			m.silent(why)
 		}
 	}
 	ms[0].submits(pPID, u64(7))

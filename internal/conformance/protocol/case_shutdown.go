@@ -82,14 +82,20 @@ func oneFiniEach(t *T) {
 }
 
 func waitsForFinis(t *T) {
-	j := t.join(setup{others: [][]int{{2}, {1}}})
-	j.finalize()
-	j.barrier()
-	for _, ch := range j.channels {
-		ch.takesFini()
+	half := func() *job {
+		j := t.join(setup{others: [][]int{{2}, {1}}})
+		j.finalize()
+		j.barrier()
+		for _, ch := range j.channels {
+			ch.takesFini()
+		}
+		j.channels[0].send(packet{typ: pkFini})
+		return j
 	}
-	j.channels[0].send(packet{typ: pkFini})
-	j.conn.silent("FINI has not gone over one of the channels")
+	const why = "FINI has not gone over one of the channels"
+	half().unanswered(why)
+	j := half()
+	j.conn.silent(why)
 	if err := j.channels[1].failure(); err != nil {
 		t.Fatalf("%s: %s before FINI went the other way", j.channels[1].c.name, ending(err))
 	}

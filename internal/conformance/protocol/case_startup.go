@@ -89,12 +89,18 @@ func wholeJob(s setup) func(*T) {
 }
 
 func waitsForSize(t *T) {
-	j := t.newJob(setup{})
-	j.launch()
-	j.connected()
-	j.authenticate()
-	j.conn.expect(cmdIMPI, 4)
-	j.conn.silent("the server has not said how many clients there are")
+	asked := func() *job {
+		j := t.newJob(setup{})
+		j.launch()
+		j.connected()
+		j.authenticate()
+		j.conn.expect(cmdIMPI, 4)
+		return j
+	}
+	const why = "the server has not said how many clients there are"
+	asked().unanswered(why)
+	j := asked()
+	j.conn.silent(why)
 	j.conn.record(record{cmdIMPI, u32(2)})
 	j.conn.expect(cmdColl, -1)
 }
@@ -110,6 +116,12 @@ func badSize(t *T, n uint32) {
 }
 
 func lockStep(t *T) {
+	for _, l := range []label{cVersion, hPort, pPID} {
+		j := t.newJob(setup{})
+		j.begin()
+		j.until(l)
+		j.unanswered(l.String() + " has not been answered")
+	}
 	j := t.newJob(setup{})
 	var before label
 	j.setup.before = func(c *conn, l label) {
@@ -353,10 +365,16 @@ func unknownCommand(t *T) {
 }
 
 func waitsForDone(t *T) {
-	j := t.newJob(setup{})
-	j.begin()
-	j.until(0)
-	j.conn.silent("the server has not said DONE")
+	asked := func() *job {
+		j := t.newJob(setup{})
+		j.begin()
+		j.until(0)
+		return j
+	}
+	const why = "the server has not said DONE"
+	asked().unanswered(why)
+	j := asked()
+	j.conn.silent(why)
 	if c := j.hosts[0].listen.tryAccept(glance); c != nil {
 		t.Fatalf("it connected to our host before the server's DONE")
 	}

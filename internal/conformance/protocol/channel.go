@@ -312,7 +312,7 @@ func (ch *channel) next(what string) packet {
 		select {
 		case <-change:
 		case <-end:
-			ch.t.Fatalf("%s: %s did not come within %v", ch.c.name, what, ch.t.patience)
+			ch.t.Fatalf("%s: %s did not come within %v%s", ch.c.name, what, ch.t.patience, ch.j.control.because())
 		}
 	}
 }

@@ -227,11 +227,19 @@ func (c *conn) silent(why string) {
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 	case err == nil:
-		more, _ := c.tryRead(recordHeader-1, glance)
-		c.t.Fatalf("%s: %s came: %s", c.name, shortHex(append(b, more...)), why)
+		c.said(b, why)
 	default:
 		c.t.Fatalf("%s: %s: %s", c.name, howRead(b, err, glance), why)
 	}
+}
+
+// said ends the case: b came, and what follows.
+func (c *conn) said(b []byte, why string) {
+	if len(b) < recordHeader {
+		more, _ := c.tryRead(recordHeader-len(b), glance)
+		b = append(b, more...)
+	}
+	c.t.Fatalf("%s: %s came: %s", c.name, shortHex(b), why)
 }
 
 // close ends our side.

@@ -27,6 +27,7 @@ type control struct {
 	long    map[uint64]*reply  // replies in several packets, by drqid
 	acks    map[uint64]chan packet
 	probes  map[uint64]*question // by srqid, those that are not answered
+	refused string               // the last command that was answered with an error, and the answer
 	last    uint64               // request ID
 }
 
@@ -217,6 +218,17 @@ func (c *control) send(to *proc, text []byte) {
 	}
 }
 
+// because says what may be why something has not come: a program that could not do what
+// it was told.
+func (c *control) because() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.refused == "" {
+		return ""
+	}
+	return "; " + c.refused
+}
+
 // piece sends one packet of a command when the window lets it.
 func (c *control) piece(ch *channel, p packet, data []byte) {
 	if !ch.open(p.src, p.dest) {
@@ -270,6 +282,9 @@ func (c *control) append(handle uint64, r *reply, data []byte) {
 	c.j.t.trace.add("-- it replies: %s", r.data)
 	if w := c.waiting[r.from]; len(w) > 0 {
 		w[0].out = string(r.data)
+		if !strings.HasPrefix(w[0].out, "ok") {
+			c.refused = fmt.Sprintf("rank %d answered %q with %q", w[0].to.rank, w[0].text, w[0].out)
+		}
 		close(w[0].done)
 		c.waiting[r.from] = w[1:]
 	}

@@ -26,6 +26,15 @@ func (c command) String() string {
 	return string(b[:])
 }
 
+// known tells whether IMPI has the command. Others are an implementation's own.
+func (c command) known() bool {
+	switch c {
+	case cmdAuth, cmdIMPI, cmdColl, cmdDone, cmdFini:
+		return true
+	}
+	return false
+}
+
 // Mechanisms of authentication; their bits in the mask of AUTH are 1<<mechanism.
 const (
 	authNone = 0

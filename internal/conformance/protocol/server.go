@@ -141,17 +141,25 @@ func (j *job) begin() {
 func (j *job) refuses(why string) {
 	r := j.conn.closed(why)
 	if len(r.data) >= recordHeader {
-		switch c := command(uint32s(r.data)[0]); c {
-		case cmdAuth, cmdIMPI, cmdColl, cmdDone, cmdFini:
+		if c := command(uint32s(r.data)[0]); c.known() {
 			j.t.Fatalf("the client goes on with %v: %s", c, why)
 		}
 	}
 	j.run.survives(why)
+	if h := j.visited(); h != nil {
+		j.t.Fatalf("the client has gone on and connected to host %d: %s", h.rank, why)
+	}
+}
+
+// visited gives a host of the tester to which somebody has connected, and was not
+// accepted yet.
+func (j *job) visited() *host {
 	for _, h := range j.hosts {
 		if h.listen != nil && h.listen.tryAccept(glance/10) != nil {
-			j.t.Fatalf("the client has gone on and connected to host %d: %s", h.rank, why)
+			return h
 		}
 	}
+	return nil
 }
 
 // everybody gives the answer to a label. What setup leaves open, the tester's clients

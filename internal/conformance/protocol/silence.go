@@ -94,6 +94,46 @@ func (ch *channel) until(answered <-chan struct{}, end <-chan time.Time) bool {
 	}
 }
 
+// unanswered proves that the IUT says nothing to the server where it waits for it. No
+// more comes from there, which a client must take for the loss of its server; whatever it
+// would have said without waiting, and whatever host it would have connected to, it has
+// before it ends. One that does not end is not waited for long: other cases judge it.
+func (j *job) unanswered(why string) {
+	j.conn.hangUp()
+	if b, err := j.conn.tryRead(1, while); err == nil {
+		j.conn.said(b, why)
+	}
+	select {
+	case <-j.run.ended:
+	case <-time.After(while):
+	}
+	if h := j.visited(); h != nil {
+		j.t.Fatalf("host %d was connected to: %s", h.rank, why)
+	}
+}
+
+// unanswered proves the same of a server, for connections of which the first is closed
+// one way: a client is lost, and the server must close them all. It may say why it does,
+// in a command of its own.
+func unanswered(why string, all ...*conn) {
+	all[0].hangUp()
+	for _, c := range all {
+		b, err := c.tryRead(recordHeader, while)
+		if err == nil && !command(uint32s(b)[0]).known() {
+			continue
+		}
+		if len(b) > 0 {
+			c.said(b, why)
+		}
+	}
+}
+
+// hangUp closes our direction.
+func (c *conn) hangUp() {
+	c.t.trace.add("-> %s: closed, one way", c.name)
+	_ = c.tcp.CloseWrite()
+}
+
 // question is a probe that was not answered yet.
 type question struct {
 	answered chan struct{} // closed by the answer

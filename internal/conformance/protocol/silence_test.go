@@ -56,10 +56,7 @@ func peered(t *T, peer func(asked packet) []packet) *channel {
 		h.procs = []*proc{{rank: i, host: h, id: procID{pid: int64(i + 1)}}}
 	}
 	j.control.self = ours.procs[0]
-	l := t.listen(loopback(1))
-	far, err := net.Dial("tcp", l.addr.String())
-	t.must(err)
-	t.Cleanup(func() { _ = far.Close() })
+	near, far := connected(t)
 	go func() {
 		for b := make([]byte, headerSize); ; {
 			if _, err := io.ReadFull(far, b); err != nil {
@@ -71,7 +68,7 @@ func peered(t *T, peer func(asked packet) []packet) *channel {
 			}
 		}
 	}()
-	return j.addChannel(l.accept("the wrong host"), ours, theirs)
+	return j.addChannel(near, ours, theirs)
 }
 
 // A probe that is answered when nobody waits for it any more was counted by the peer: it
@@ -105,4 +102,85 @@ func TestLateAnswer(t *testing.T) {
 	if out.Verdict != transporttest.Pass {
 		t.Errorf("%s %q", out.Verdict, out.Reason)
 	}
+}
+
+// A client that has not waited for the server is found out when that hangs up, whenever
+// it has said what it must not.
+func TestUnanswered(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		client func(server net.Conn, host *listener)
+		reason string
+	}{
+		{"waits", func(s net.Conn, _ *listener) { _ = s.Close() }, ""},
+		{"says", func(s net.Conn, _ *listener) { _, _ = s.Write(record{cmd: cmdDone}.bytes()); _ = s.Close() }, "444f4e45"},
+		{"says one byte", func(s net.Conn, _ *listener) { _, _ = s.Write([]byte{7}); _ = s.Close() }, "07 came"},
+		{"connects", func(s net.Conn, h *listener) {
+			if c, err := net.Dial("tcp", h.addr.String()); err == nil {
+				defer c.Close()
+			}
+			_ = s.Close()
+		}, "host 0 was connected to"},
+		{"stays", func(net.Conn, *listener) {}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			out := transporttest.Record(func(inner transporttest.T) {
+				tt := &T{T: inner, trace: newTrace(), patience: 10 * time.Second}
+				h := tt.listen(loopback(1))
+				server, client := connected(tt)
+				j := &job{t: tt, conn: server, hosts: []*host{{listen: h}}, run: &process{ended: make(chan struct{})}}
+				go func() {
+					_, _ = io.Copy(io.Discard, client) // until the server has hung up
+					c.client(client, h)
+					close(j.run.ended)
+				}()
+				j.unanswered("the server has said nothing")
+			}, time.Minute)
+			if pass := out.Verdict == transporttest.Pass; pass != (c.reason == "") || !strings.Contains(out.Reason, c.reason) {
+				t.Errorf("%s %q", out.Verdict, out.Reason)
+			}
+		})
+	}
+}
+
+// A server may say why it gives up in a command of its own, and nothing else.
+func TestUnansweredByServer(t *testing.T) {
+	for name, c := range map[string]struct {
+		said   []byte
+		reason string
+	}{
+		"nothing":     {nil, ""},
+		"its own":     {record{0x4641494c, []byte("why")}.bytes(), ""},
+		"an answer":   {record{cmdIMPI, u32(3)}.bytes(), "494d5049"},
+		"half of one": {[]byte("IMP"), "494d50 came"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			out := transporttest.Record(func(inner transporttest.T) {
+				tt := &T{T: inner, trace: newTrace(), patience: 10 * time.Second}
+				first, one := connected(tt)
+				second, other := connected(tt)
+				go func() {
+					_, _ = io.Copy(io.Discard, one)
+					_, _ = other.Write(c.said)
+					_ = one.Close()
+					_ = other.Close()
+				}()
+				unanswered("a client is missing", first, second)
+			}, time.Minute)
+			if pass := out.Verdict == transporttest.Pass; pass != (c.reason == "") || !strings.Contains(out.Reason, c.reason) {
+				t.Errorf("%s %q", out.Verdict, out.Reason)
+			}
+		})
+	}
+}
+
+// connected gives the tester's end of a connection and the other one.
+func connected(t *T) (ours *conn, theirs net.Conn) {
+	l := t.listen(loopback(1))
+	theirs, err := net.Dial("tcp", l.addr.String())
+	t.must(err)
+	t.Cleanup(func() { _ = theirs.Close() })
+	return l.accept("the IUT"), theirs
 }
