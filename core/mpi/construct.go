@@ -145,7 +145,9 @@ func (c *Comm) createGroup(group *Group, tag int) (*Comm, error) {
 		return nil, errForeign("CreateGroup")
 	}
 	x := &pact{p: p, near: c.talk(byTag, wire.Tag(tag)), tree: comm.NewTree(masters), size: group.Size(), wide: c.wide()}
-	x.near.group, x.near.self.Rank = group.g, byTag+wire.CommRank(me)
+	// Members are told apart by their ranks in c: in another group with the tag, which
+	// somebody may be ahead with, another proc has the same rank.
+	x.near.names, x.near.group = x.near.group, group.g
 	x.me = x.tree.Position(me)
 	x.propose(doesCreateGroup, nil, func() {})
 	x.wait()

@@ -16,19 +16,22 @@ const (
 	leaders wire.CommRank = 1 << 27 // of IntercommCreate; the tag is the program's
 	inOrder wire.CommRank = 1 << 28 // the tag counts the constructors of the communicator
 	byTag   wire.CommRank = 1 << 29 // of CreateGroup; the tag is the program's
+	byStep  wire.CommRank = 3 << 28 // of connecting; the tag is the constructor's number and the step
 )
 
 // talk is how a constructor's members exchange messages. Its process is locked.
 type talk struct {
 	p     *process
 	group *comm.Group      // who is to be talked to, by rank
+	names *comm.Group      // whose ranks tell senders apart; nil: those of group
 	self  message.Envelope // of messages from here; the ranks of others count from base
 	base  wire.CommRank
 }
 
 // talk makes a conversation with the partners of c, in its context of collectives.
 func (c *Comm) talk(base wire.CommRank, tag wire.Tag) talk {
-	return talk{c.p, c.Partners(), message.Envelope{Context: c.CollectiveContext(), Rank: base + wire.CommRank(c.Rank()), Tag: tag}, base}
+	self := message.Envelope{Context: c.CollectiveContext(), Rank: base + wire.CommRank(c.Rank()), Tag: tag}
+	return talk{p: c.p, group: c.Partners(), self: self, base: base}
 }
 
 func (t *talk) peer(rank int) message.Peer {
@@ -46,8 +49,12 @@ func (t *talk) send(rank int, b []byte) *message.Request {
 
 // recv begins to receive into b.
 func (t *talk) recv(rank int, b []byte) *message.Request {
+	from := t.peer(rank)
+	if t.names != nil {
+		rank, _ = t.names.Rank(comm.Proc(from))
+	}
 	env := message.Envelope{Context: t.self.Context, Rank: t.base + wire.CommRank(rank), Tag: t.self.Tag}
-	r := t.p.eng.Recv(env, t.peer(rank), b)
+	r := t.p.eng.Recv(env, from, b)
 	t.p.began(r)
 	return r
 }

@@ -153,6 +153,59 @@ func TestCreateGroup(t *testing.T) {
 	})
 }
 
+// TestCreateGroupOverlapping: rank 1 is ahead with a group of its own and rank 0, in
+// which it has the rank that 3 has in the group that rank 0 makes first.
+func TestCreateGroupOverlapping(t *testing.T) {
+	for name, client := range clientsOf {
+		t.Run(name, func(t *testing.T) {
+			layout{procs: 4, client: client}.run(t, func(t *testing.T, c *Comm) error {
+				if c.Rank() == 3 { // not before rank 1 has told rank 0
+					if _, err := Recv(c, []byte{0}, 0, 1); err != nil {
+						return err
+					}
+				} else if c.Rank() == 0 {
+					c.waitAhead()
+					if err := Send(c, []byte{0}, 3, 1); err != nil {
+						return err
+					}
+				}
+				return errors.Join(makeGroup(c, 0, 3), makeGroup(c, 0, 1))
+			})
+		})
+	}
+}
+
+// makeGroup makes a communicator of a group of c, of whose members it is one.
+func makeGroup(c *Comm, ranks ...int) error {
+	if !slices.Contains(ranks, c.Rank()) {
+		return nil
+	}
+	world, _ := c.Group()
+	g, err := world.Incl(ranks)
+	if err != nil {
+		return err
+	}
+	d, err := c.CreateGroup(g, 1)
+	if err != nil {
+		return err
+	}
+	return talks(c, d, ranks...)
+}
+
+// waitAhead waits for a message of CreateGroup that nobody is waiting for.
+func (c *Comm) waitAhead() {
+	c.p.lock()
+	defer c.p.unlock()
+	for {
+		for x := range c.p.eng.Pending() {
+			if x.What == "message" && x.Env.Rank >= byTag {
+				return
+			}
+		}
+		c.p.turn()
+	}
+}
+
 func TestSplitRows(t *testing.T) {
 	everywhere(t, 6, func(t *testing.T, c *Comm) error {
 		for _, x := range []struct {
