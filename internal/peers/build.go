@@ -17,27 +17,40 @@ import (
 	"time"
 )
 
-// How LAM/MPI is built. Its code relies on what compilers stopped doing: with
-// strict aliasing it fails in MPI_Init, and its headers take for granted what
-// newer ones of C++ do not include.
-var (
-	lamOptions = []string{
+// product is an implementation that is built from source.
+type product struct {
+	origin
+	version string
+	options []string // of configure
+	flags   []string // variables of the environment of configure
+	program string   // it is there if this is
+}
+
+// lam is built with old habits of compilers. Its code relies on what they stopped
+// doing: with strict aliasing it fails in MPI_Init, and its headers take for granted
+// what newer ones of C++ do not include.
+var lam = product{
+	origin: lamOrigin, version: "7.1.4", program: "mpirun",
+	options: []string{
 		"--with-impi", "--without-fc", "--without-romio", "--without-mpi2cpp", "--with-rsh=/bin/false",
 		"--disable-dependency-tracking",
-	}
-	lamFlags = []string{
+	},
+	flags: []string{
 		"CFLAGS=-O1 -fno-strict-aliasing -fcommon -std=gnu89",
 		"CXXFLAGS=-O1 -fno-strict-aliasing -fpermissive -std=gnu++98 -include cstring -include cstdlib -include cstdio",
-	}
-)
+	},
+}
 
 // recipe names what is built and how, so that a change of either is seen.
-func recipe() string {
-	h := sha256.Sum256([]byte(strings.Join(append(append([]string{lamSHA256}, lamOptions...), lamFlags...), "\n")))
+func (p product) recipe() string {
+	h := sha256.Sum256([]byte(strings.Join(append(append([]string{p.sha256}, p.options...), p.flags...), "\n")))
 	return hex.EncodeToString(h[:8])
 }
 
-// builder builds LAM/MPI.
+// String is for people: the name and the version.
+func (p product) String() string { return p.name + " " + p.version }
+
+// builder fetches and builds peers.
 type builder struct {
 	dir     string    // of all peers
 	out     io.Writer // what is done
@@ -49,14 +62,17 @@ type builder struct {
 // Build builds LAM/MPI unless it is there, and says on out what it does. It goes
 // on where an earlier one has stopped, and waits for one that is at it. The error
 // wraps ErrImpossible if this machine lacks something.
-func Build(ctx context.Context, out io.Writer) (*Install, error) {
+func Build(ctx context.Context, out io.Writer) (*Install, error) { return lam.make(ctx, out) }
+
+// make is Build for any product.
+func (p product) make(ctx context.Context, out io.Writer) (*Install, error) {
 	dir, err := Dir()
 	if err != nil {
 		return nil, err
 	}
 	b := &builder{dir: dir, out: out, began: time.Now()}
-	if in, err := find(dir); err == nil {
-		b.say("LAM/MPI %s is in %s", lamVersion, in.Prefix)
+	if in, err := p.find(dir); err == nil {
+		b.say("%v is in %s", p, in.Prefix)
 		return in, nil
 	}
 	if err := b.tools(); err != nil {
@@ -70,14 +86,14 @@ func Build(ctx context.Context, out io.Writer) (*Install, error) {
 		return nil, fmt.Errorf("peers: %w", err)
 	}
 	defer unlock()
-	if in, err := find(dir); err == nil {
+	if in, err := p.find(dir); err == nil {
 		return in, nil // the other one has done it
 	}
-	in, err := b.build(ctx)
+	in, err := b.build(ctx, p)
 	if err != nil {
-		return nil, fmt.Errorf("peers: LAM/MPI %s: %w", lamVersion, err)
+		return nil, fmt.Errorf("peers: %v: %w", p, err)
 	}
-	b.say("LAM/MPI %s is in %s", lamVersion, in.Prefix)
+	b.say("%v is in %s", p, in.Prefix)
 	return in, nil
 }
 
@@ -94,18 +110,18 @@ func (b *builder) tools() error {
 	return nil
 }
 
-func (b *builder) build(ctx context.Context) (*Install, error) {
+func (b *builder) build(ctx context.Context, p product) (*Install, error) {
 	log, err := os.OpenFile(filepath.Join(b.dir, "build.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return nil, err
 	}
 	defer log.Close()
 	b.log, b.lastLog = log, log.Name()
-	if err := b.fetch(ctx, lamOrigin); err != nil {
+	if err := b.fetch(ctx, p.origin); err != nil {
 		return nil, err
 	}
-	src := filepath.Join(b.dir, "lam-src-"+recipe())
-	if err := b.configure(ctx, src); err != nil {
+	src := filepath.Join(b.dir, p.source+"-src-"+p.recipe())
+	if err := b.configure(ctx, p, src); err != nil {
 		return nil, err
 	}
 	b.say("compiling, which takes some minutes (%s)", b.lastLog)
@@ -113,21 +129,21 @@ func (b *builder) build(ctx context.Context) (*Install, error) {
 		return nil, err
 	}
 	b.say("installing")
-	if err := os.RemoveAll(prefix(b.dir)); err != nil {
+	if err := os.RemoveAll(p.prefix(b.dir)); err != nil {
 		return nil, err
 	}
 	if err := b.run(ctx, src, nil, "make", "-s", "install"); err != nil {
 		return nil, err
 	}
-	in := &Install{Prefix: prefix(b.dir), Recipe: recipe()}
-	if err := in.write(b.dir); err != nil {
+	in := &Install{Prefix: p.prefix(b.dir), Recipe: p.recipe()}
+	if err := in.write(); err != nil {
 		return nil, err
 	}
 	return in, os.RemoveAll(src)
 }
 
 // configure unpacks the source and configures it, unless that has been done.
-func (b *builder) configure(ctx context.Context, src string) error {
+func (b *builder) configure(ctx context.Context, p product, src string) error {
 	done := filepath.Join(src, "impi-configured")
 	if _, err := os.Stat(done); err == nil {
 		return nil
@@ -138,12 +154,12 @@ func (b *builder) configure(ctx context.Context, src string) error {
 	if err := os.MkdirAll(src, 0o755); err != nil {
 		return err
 	}
-	if err := b.run(ctx, src, nil, "tar", "-xzf", filepath.Join(b.dir, lamArchive), "--strip-components=1", "--no-same-owner"); err != nil {
+	if err := b.run(ctx, src, nil, "tar", "-xf", filepath.Join(b.dir, p.archive), "--strip-components=1", "--no-same-owner"); err != nil {
 		return err
 	}
 	b.say("configuring, which takes some minutes (%s)", b.lastLog)
-	args := append([]string{"--prefix=" + prefix(b.dir)}, lamOptions...)
-	if err := b.run(ctx, src, lamFlags, "./configure", args...); err != nil {
+	args := append([]string{"--prefix=" + p.prefix(b.dir)}, p.options...)
+	if err := b.run(ctx, src, p.flags, "./configure", args...); err != nil {
 		return err
 	}
 	return os.WriteFile(done, nil, 0o644)

@@ -33,7 +33,7 @@ func Dir() (string, error) {
 	return filepath.Join(cache, "impi", "peers"), nil
 }
 
-// Install is a LAM/MPI that can be run.
+// Install is an implementation that can be run.
 type Install struct {
 	Prefix string `json:"prefix"`
 	Recipe string `json:"recipe"` // what it was built from, and how
@@ -49,38 +49,38 @@ func Find() (*Install, error) {
 	if err != nil {
 		return nil, err
 	}
-	return find(dir)
+	return lam.find(dir)
 }
 
-func find(dir string) (*Install, error) {
+func (p product) find(dir string) (*Install, error) {
 	in := &Install{}
-	b, err := os.ReadFile(stamp(dir))
+	b, err := os.ReadFile(filepath.Join(p.prefix(dir), stamp))
 	if err == nil {
 		err = json.Unmarshal(b, in)
 	}
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("LAM/MPI %s: %w (looked in %s)", lamVersion, ErrMissing, dir)
-	case in.Recipe != recipe() || in.Prefix != prefix(dir):
-		return nil, fmt.Errorf("LAM/MPI %s: %w (the one in %s was built in another way)", lamVersion, ErrMissing, dir)
+		return nil, fmt.Errorf("%v: %w (looked in %s)", p, ErrMissing, dir)
+	case in.Recipe != p.recipe() || in.Prefix != p.prefix(dir):
+		return nil, fmt.Errorf("%v: %w (the one in %s was built in another way)", p, ErrMissing, dir)
 	}
-	if _, err := os.Stat(in.Bin("mpirun")); err != nil {
-		return nil, fmt.Errorf("LAM/MPI %s: %w (%w)", lamVersion, ErrMissing, err)
+	if _, err := os.Stat(in.Bin(p.program)); err != nil {
+		return nil, fmt.Errorf("%v: %w (%w)", p, ErrMissing, err)
 	}
 	return in, nil
 }
 
-func prefix(dir string) string { return filepath.Join(dir, "lam-"+lamVersion) }
+func (p product) prefix(dir string) string { return filepath.Join(dir, p.source+"-"+p.version) }
 
 // stamp is the file that says that the build is complete.
-func stamp(dir string) string { return filepath.Join(prefix(dir), "impi-peer.json") }
+const stamp = "impi-peer.json"
 
-func (in *Install) write(dir string) error {
+func (in *Install) write() error {
 	b, err := json.MarshalIndent(in, "", "  ")
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(stamp(dir), append(b, '\n'), 0o644)
+	return os.WriteFile(filepath.Join(in.Prefix, stamp), append(b, '\n'), 0o644)
 }
 
 // lock keeps other builders out of dir until unlock. It tells wait when it has to

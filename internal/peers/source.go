@@ -18,14 +18,6 @@ import (
 // network is like.
 var ErrImpossible = errors.New("not possible here")
 
-// What is fetched: the upstream archive in Debian's source package, which is what
-// Debian checked when it took it. The sum is that of the archive itself.
-const (
-	lamVersion = "7.1.4"
-	lamArchive = "lam_7.1.4.orig.tar.gz"
-	lamSHA256  = "7cd5f289b9e4887d2a62532c33d93265a049b372ae23d0a6309e6870fef811ae"
-)
-
 // stanza is one entry of the machine's package sources, with its fields in the
 // names of the newer format.
 type stanza map[string]string
@@ -137,15 +129,19 @@ func codename(release string) (string, error) {
 	return fields["VERSION_CODENAME"], nil
 }
 
-// origin is the upstream archive of one of Debian's source packages.
+// origin is the upstream archive in one of Debian's source packages, which is what
+// Debian checked when it took it.
 type origin struct {
 	name    string // for people
 	source  string // the source package
 	archive string
-	sha256  string
+	sha256  string // of the archive itself
 }
 
-var lamOrigin = origin{"LAM/MPI", "lam", lamArchive, lamSHA256}
+var lamOrigin = origin{
+	"LAM/MPI", "lam", "lam_7.1.4.orig.tar.gz",
+	"7cd5f289b9e4887d2a62532c33d93265a049b372ae23d0a6309e6870fef811ae",
+}
 
 // fetch gets an archive into dir, unless it is there.
 func (b *builder) fetch(ctx context.Context, o origin) error {

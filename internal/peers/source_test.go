@@ -56,21 +56,21 @@ func TestCodename(t *testing.T) {
 // TestFind: an install counts only if it was built as it would be now, where it is.
 func TestFind(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := find(dir); !errors.Is(err, ErrMissing) {
+	if _, err := lam.find(dir); !errors.Is(err, ErrMissing) {
 		t.Errorf("nothing there: %v", err)
 	}
-	in := &Install{Prefix: prefix(dir), Recipe: recipe()}
-	if err := errors.Join(os.MkdirAll(filepath.Join(in.Prefix, "bin"), 0o755), os.WriteFile(in.Bin("mpirun"), nil, 0o755), in.write(dir)); err != nil {
+	in := &Install{Prefix: lam.prefix(dir), Recipe: lam.recipe()}
+	if err := errors.Join(os.MkdirAll(filepath.Join(in.Prefix, "bin"), 0o755), os.WriteFile(in.Bin("mpirun"), nil, 0o755), in.write()); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := find(dir); err != nil || *got != *in {
+	if got, err := lam.find(dir); err != nil || *got != *in {
 		t.Errorf("%+v, %v", got, err)
 	}
 	in.Recipe = "another"
-	if err := in.write(dir); err != nil {
+	if err := in.write(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := find(dir); !errors.Is(err, ErrMissing) {
+	if _, err := lam.find(dir); !errors.Is(err, ErrMissing) {
 		t.Errorf("built in another way: %v", err)
 	}
 }
@@ -92,11 +92,11 @@ func TestLock(t *testing.T) {
 }
 
 func TestChecksumOfTheArchive(t *testing.T) {
-	file := filepath.Join(t.TempDir(), lamArchive)
+	file := filepath.Join(t.TempDir(), lamOrigin.archive)
 	if err := os.WriteFile(file, []byte("something else"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := lamOrigin.checkSum(file); err == nil || !strings.Contains(err.Error(), lamSHA256) {
+	if err := lamOrigin.checkSum(file); err == nil || !strings.Contains(err.Error(), lamOrigin.sha256) {
 		t.Errorf("%v", err)
 	}
 }
