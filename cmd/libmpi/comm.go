@@ -72,7 +72,7 @@ func group(fn string, h, out uintptr, f func(c *mpi.Comm) (*mpi.Group, error)) i
 		if err != nil {
 			return err
 		}
-		return put("group", out, newGroup(g))
+		return put("group", out, newGroup(g, c.session))
 	})
 }
 

@@ -333,7 +333,7 @@ func abiFileGetGroup(h, out uintptr) int32 {
 		if err != nil {
 			return err
 		}
-		return put("group", out, newGroup(g))
+		return put("group", out, newGroup(g, nil))
 	})
 }
 

@@ -80,7 +80,7 @@ func makeGroup(fn string, a, b, out uintptr, f func(g, h *mpi.Group) (*mpi.Group
 		if err != nil {
 			return err
 		}
-		return put("newgroup", out, newGroup(n))
+		return put("newgroup", out, newGroup(n, sessionOf(g, h)))
 	})
 }
 
@@ -110,7 +110,7 @@ func selectRanks(fn string, h uintptr, n int32, ranks, out uintptr, f func(g *mp
 		if err != nil {
 			return err
 		}
-		return put("newgroup", out, newGroup(made))
+		return put("newgroup", out, newGroup(made, sessionOf(g)))
 	})
 }
 
@@ -139,7 +139,7 @@ func selectRanges(fn string, h uintptr, n int32, ranges, out uintptr, f func(g *
 		if err != nil {
 			return err
 		}
-		return put("newgroup", out, newGroup(made))
+		return put("newgroup", out, newGroup(made, sessionOf(g)))
 	})
 }
 
@@ -168,6 +168,7 @@ func abiGroupFree(p uintptr) int32 {
 			if err := (*g).Free(); err != nil {
 				return err
 			}
+			groupSessions.Delete(*g)
 		}
 		if !groups.Free(*h) {
 			return fmt.Errorf("%w: argument group is %#x: %s", comm.ErrGroup, *h, kindOf(*h))

@@ -46,7 +46,10 @@ type object struct {
 type commObject struct {
 	*mpi.Comm
 	object
-	ints atomic.Pointer[[predefinedKeys]int32] // the values of predefined attributes, in C's memory
+	ints     atomic.Pointer[[predefinedKeys]int32] // the values of predefined attributes, in C's memory
+	attached attachment
+	session  *sessionObject // that it comes from; nil: none
+	serves   atomic.Bool    // buffered sends know the session's memory
 }
 
 // winObject is a window.
@@ -182,6 +185,7 @@ func newComm(c *mpi.Comm, like *commObject) uintptr {
 	o := &commObject{Comm: c, object: object{sort: "Comm"}}
 	if like != nil {
 		o.handler.Store(like.handler.Load())
+		o.session = like.session
 	}
 	h, p := comms.New()
 	if p == nil {
@@ -205,11 +209,28 @@ func groupOf(name string, h uintptr) (*mpi.Group, error) {
 	return nil, bad(comm.ErrGroup, name, h, groupNull)
 }
 
-func newGroup(g *mpi.Group) uintptr {
+// newGroup makes the handle of a group that comes from a session, or from none.
+func newGroup(g *mpi.Group, s *sessionObject) uintptr {
 	if g.Size() == 0 {
 		return groupEmpty
 	}
+	if s != nil {
+		groupSessions.Store(g, s)
+	}
 	return groups.Add(g)
+}
+
+// groupSessions has the sessions that groups come from.
+var groupSessions sync.Map
+
+// sessionOf gives the session that a group comes from, nil if there is none.
+func sessionOf(gs ...*mpi.Group) *sessionObject {
+	for _, g := range gs {
+		if s, ok := groupSessions.Load(g); ok {
+			return s.(*sessionObject)
+		}
+	}
+	return nil
 }
 
 // typeOf gives a datatype, or nil.

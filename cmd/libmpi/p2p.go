@@ -34,6 +34,9 @@ func abiSsend(buf uintptr, count int64, t uintptr, dst, tag int32, c uintptr, wh
 //export abiBsend
 func abiBsend(buf uintptr, count int64, t uintptr, dst, tag int32, c uintptr, which int32) int32 {
 	return send("Bsend", which, buf, count, t, c, func(c *commObject, b mpi.Buffer) error {
+		if err := c.served(); err != nil {
+			return err
+		}
 		return c.Bsend(b, int(dst), int(tag))
 	})
 }
@@ -126,6 +129,9 @@ func abiIssend(buf uintptr, count int64, t uintptr, dst, tag int32, c, q uintptr
 //export abiIbsend
 func abiIbsend(buf uintptr, count int64, t uintptr, dst, tag int32, c, q uintptr, which int32) int32 {
 	return isend("Ibsend", which, buf, count, t, c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
+		if err := c.served(); err != nil {
+			return mpi.Request{}, err
+		}
 		return c.Ibsend(b, int(dst), int(tag))
 	})
 }
@@ -179,6 +185,9 @@ func abiSsendInit(buf uintptr, count int64, t uintptr, dst, tag int32, c, q uint
 //export abiBsendInit
 func abiBsendInit(buf uintptr, count int64, t uintptr, dst, tag int32, c, q uintptr, which int32) int32 {
 	return isend("Bsend_init", which, buf, count, t, c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
+		if err := c.served(); err != nil {
+			return mpi.Request{}, err
+		}
 		return c.BsendInit(b, int(dst), int(tag))
 	})
 }

@@ -20,7 +20,9 @@ import (
 // join it once, and the last one that ends leaves it, for good.
 type sessionObject struct {
 	object
-	info *mpi.Info
+	info     *mpi.Info
+	buffer   *mpi.SendBuffer // of buffered sends on its communicators
+	attached attachment
 }
 
 var sessions = handles.NewTable[*sessionObject](handles.Session)
@@ -117,6 +119,9 @@ func abiSessionInit(info, errh, out uintptr) int32 {
 		if err := join(); err != nil {
 			return err
 		}
+		if s.buffer, err = mpi.NewSendBuffer(); err != nil {
+			return err
+		}
 		s.handle = sessions.Add(s)
 		*to = s.handle
 		return nil
@@ -199,12 +204,12 @@ func abiSessionGetPsetInfo(h, name, out uintptr) int32 {
 
 //export abiGroupFromSessionPset
 func abiGroupFromSessionPset(h, name, out uintptr) int32 {
-	return onSession("Group_from_session_pset", h, func(*sessionObject) error {
+	return onSession("Group_from_session_pset", h, func(s *sessionObject) error {
 		g, err := pset(name)
 		if err != nil {
 			return err
 		}
-		return put("newgroup", out, newGroup(g))
+		return put("newgroup", out, newGroup(g, s))
 	})
 }
 
@@ -234,7 +239,7 @@ func abiCommCreateFromGroup(g, tag, info, errh, out uintptr) int32 {
 		if err != nil {
 			return err
 		}
-		*to = handledComm(c, e)
+		*to = handledComm(c, e, sessionOf(group))
 		return nil
 	})
 }
@@ -246,11 +251,12 @@ func tagOf(name string) int {
 	return int(sum.Sum32() & (1<<15 - 1))
 }
 
-// handledComm is newComm with an error handler.
-func handledComm(c *mpi.Comm, e *errhandler) uintptr {
+// handledComm is newComm with an error handler and a session, which may be nil.
+func handledComm(c *mpi.Comm, e *errhandler, s *sessionObject) uintptr {
 	h := newComm(c, nil)
 	if o := commOf(h); o != nil {
 		o.handler.Store(e)
+		o.session = s
 	}
 	return h
 }
@@ -288,7 +294,7 @@ func abiIntercommCreateFromGroups(local uintptr, leader int32, remote uintptr, r
 		if err := errors.Join(err, c.Free()); err != nil {
 			return err
 		}
-		*to = handledComm(both, e)
+		*to = handledComm(both, e, sessionOf(mine))
 		return nil
 	})
 }

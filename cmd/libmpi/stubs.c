@@ -401,40 +401,40 @@ int MPI_Buffer_flush(void) __attribute__((weak, alias("PMPI_Buffer_flush")));
 int PMPI_Buffer_iflush(MPI_Request *request) { return abiBufferIflush(W(request)); }
 int MPI_Buffer_iflush(MPI_Request *request) __attribute__((weak, alias("PMPI_Buffer_iflush")));
 
-int PMPI_Comm_attach_buffer(MPI_Comm comm, void *buffer, int size) { return abiUnsupported(161, 1, W(comm)); }
+int PMPI_Comm_attach_buffer(MPI_Comm comm, void *buffer, int size) { return abiCommAttachBuffer(W(comm), W(buffer), size, 0); }
 int MPI_Comm_attach_buffer(MPI_Comm comm, void *buffer, int size) __attribute__((weak, alias("PMPI_Comm_attach_buffer")));
 
-int PMPI_Comm_attach_buffer_c(MPI_Comm comm, void *buffer, MPI_Count size) { return abiUnsupported(162, 1, W(comm)); }
+int PMPI_Comm_attach_buffer_c(MPI_Comm comm, void *buffer, MPI_Count size) { return abiCommAttachBuffer(W(comm), W(buffer), size, 1); }
 int MPI_Comm_attach_buffer_c(MPI_Comm comm, void *buffer, MPI_Count size) __attribute__((weak, alias("PMPI_Comm_attach_buffer_c")));
 
-int PMPI_Comm_detach_buffer(MPI_Comm comm, void *buffer_addr, int *size) { return abiUnsupported(163, 1, W(comm)); }
+int PMPI_Comm_detach_buffer(MPI_Comm comm, void *buffer_addr, int *size) { return abiCommDetachBuffer(W(comm), W(buffer_addr), W(size), 0); }
 int MPI_Comm_detach_buffer(MPI_Comm comm, void *buffer_addr, int *size) __attribute__((weak, alias("PMPI_Comm_detach_buffer")));
 
-int PMPI_Comm_detach_buffer_c(MPI_Comm comm, void *buffer_addr, MPI_Count *size) { return abiUnsupported(164, 1, W(comm)); }
+int PMPI_Comm_detach_buffer_c(MPI_Comm comm, void *buffer_addr, MPI_Count *size) { return abiCommDetachBuffer(W(comm), W(buffer_addr), W(size), 1); }
 int MPI_Comm_detach_buffer_c(MPI_Comm comm, void *buffer_addr, MPI_Count *size) __attribute__((weak, alias("PMPI_Comm_detach_buffer_c")));
 
-int PMPI_Comm_flush_buffer(MPI_Comm comm) { return abiUnsupported(165, 1, W(comm)); }
+int PMPI_Comm_flush_buffer(MPI_Comm comm) { return abiCommFlushBuffer(W(comm)); }
 int MPI_Comm_flush_buffer(MPI_Comm comm) __attribute__((weak, alias("PMPI_Comm_flush_buffer")));
 
-int PMPI_Comm_iflush_buffer(MPI_Comm comm, MPI_Request *request) { return abiUnsupported(166, 1, W(comm)); }
+int PMPI_Comm_iflush_buffer(MPI_Comm comm, MPI_Request *request) { return abiCommIflushBuffer(W(comm), W(request)); }
 int MPI_Comm_iflush_buffer(MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Comm_iflush_buffer")));
 
-int PMPI_Session_attach_buffer(MPI_Session session, void *buffer, int size) { return abiUnsupported(167, 4, W(session)); }
+int PMPI_Session_attach_buffer(MPI_Session session, void *buffer, int size) { return abiSessionAttachBuffer(W(session), W(buffer), size, 0); }
 int MPI_Session_attach_buffer(MPI_Session session, void *buffer, int size) __attribute__((weak, alias("PMPI_Session_attach_buffer")));
 
-int PMPI_Session_attach_buffer_c(MPI_Session session, void *buffer, MPI_Count size) { return abiUnsupported(168, 4, W(session)); }
+int PMPI_Session_attach_buffer_c(MPI_Session session, void *buffer, MPI_Count size) { return abiSessionAttachBuffer(W(session), W(buffer), size, 1); }
 int MPI_Session_attach_buffer_c(MPI_Session session, void *buffer, MPI_Count size) __attribute__((weak, alias("PMPI_Session_attach_buffer_c")));
 
-int PMPI_Session_detach_buffer(MPI_Session session, void *buffer_addr, int *size) { return abiUnsupported(169, 4, W(session)); }
+int PMPI_Session_detach_buffer(MPI_Session session, void *buffer_addr, int *size) { return abiSessionDetachBuffer(W(session), W(buffer_addr), W(size), 0); }
 int MPI_Session_detach_buffer(MPI_Session session, void *buffer_addr, int *size) __attribute__((weak, alias("PMPI_Session_detach_buffer")));
 
-int PMPI_Session_detach_buffer_c(MPI_Session session, void *buffer_addr, MPI_Count *size) { return abiUnsupported(170, 4, W(session)); }
+int PMPI_Session_detach_buffer_c(MPI_Session session, void *buffer_addr, MPI_Count *size) { return abiSessionDetachBuffer(W(session), W(buffer_addr), W(size), 1); }
 int MPI_Session_detach_buffer_c(MPI_Session session, void *buffer_addr, MPI_Count *size) __attribute__((weak, alias("PMPI_Session_detach_buffer_c")));
 
-int PMPI_Session_flush_buffer(MPI_Session session) { return abiUnsupported(171, 4, W(session)); }
+int PMPI_Session_flush_buffer(MPI_Session session) { return abiSessionFlushBuffer(W(session)); }
 int MPI_Session_flush_buffer(MPI_Session session) __attribute__((weak, alias("PMPI_Session_flush_buffer")));
 
-int PMPI_Session_iflush_buffer(MPI_Session session, MPI_Request *request) { return abiUnsupported(172, 4, W(session)); }
+int PMPI_Session_iflush_buffer(MPI_Session session, MPI_Request *request) { return abiSessionIflushBuffer(W(session), W(request)); }
 int MPI_Session_iflush_buffer(MPI_Session session, MPI_Request *request) __attribute__((weak, alias("PMPI_Session_iflush_buffer")));
 
 int PMPI_Wait(MPI_Request *request, MPI_Status *status) { return abiWait(W(request), W(status)); }

@@ -178,7 +178,7 @@ func abiWinGetGroup(w, out uintptr) int32 {
 		if err != nil {
 			return err
 		}
-		return put("group", out, newGroup(g))
+		return put("group", out, newGroup(g, nil))
 	})
 }
 

@@ -58,8 +58,9 @@ type Engine struct {
 	messages   slab[Message]
 	aparts     slab[scattered]
 	buffers    buffers
-	attached   attached
-	sends      int // sends that the engine is not through with
+	room       Room                     // of buffered sends
+	rooms      map[wire.ContextID]*Room // of those in some contexts
+	sends      int                      // sends that the engine is not through with
 	completed  uint64
 	events     uint64
 	counters   Counters

@@ -13,8 +13,7 @@ func (e *Engine) end(r *Request, err error) {
 	e.ids.drop(r)
 	if r.kind == kindSend {
 		e.sends--
-		e.attached.used -= int(r.room)
-		r.room = 0
+		r.giveRoom()
 		if r.pooled {
 			e.buffers.put(r.data)
 			r.pooled = false

@@ -25,7 +25,7 @@ type Mode uint8
 const (
 	Standard    Mode = iota // when the buffer can be used again
 	Synchronous             // when, besides, the matching receive has started
-	Buffered                // at once, out of the memory of AttachBuffer
+	Buffered                // at once, out of a Room
 	Ready                   // as Standard; the receive is posted already, says the caller
 )
 
@@ -70,6 +70,7 @@ type course struct {
 	flights int32 // parts of data that a link has not taken yet
 	env     Envelope
 	room    int64 // sends: of the attached buffer, given back at the end; receives: bytes of the message that fit
+	taken   *Room // sends: what room is of
 	id      wire.RequestID
 	remote  wire.RequestID // the other side's id for the message
 	data    []byte         // sends: the whole message; receives: the user's buffer

@@ -12,6 +12,7 @@ import (
 // loose is everything of badThings that a process needs nobody else for.
 func (x *badThings) loose() (err error) {
 	var errs [7]error
+	x.buffer = x.c.p.sendBuffer()
 	x.group, errs[0] = x.c.Group()
 	x.gone, errs[1] = x.group.Incl([]int{0})
 	x.info, x.nothing = NewInfo(), NewInfo()
@@ -111,6 +112,8 @@ var badOthers = []bad{
 	{"NewWinErrhandler of no function", mpierr.Arg, func(x *badThings) error { return second(NewWinErrhandler(nil)) }},
 	{"Free of a freed handler", mpierr.Errhandler, func(x *badThings) error { return x.handler.Free() }},
 	{"SetDefaultErrhandler of a freed one", mpierr.Errhandler, func(x *badThings) error { return SetDefaultErrhandler(x.handler) }},
+	{"SendBuffer of -1", mpierr.Buffer, func(x *badThings) error { return x.buffer.Attach(-1) }},
+	{"SendBuffer of a freed communicator", mpierr.Comm, func(x *badThings) error { return x.buffer.Serve(x.freed) }},
 	{"BufferAttach of -1", mpierr.Buffer, func(x *badThings) error { return BufferAttach(-1) }},
 	{"DimsCreate of 7 in 2 by any", mpierr.Dims, func(x *badThings) error { return DimsCreate(7, []int{2, 0}) }},
 	{"ReduceLocal by no operation", mpierr.Op, func(x *badThings) error { return ReduceLocal([]int{1}, []int{2}, nil) }},

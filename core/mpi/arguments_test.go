@@ -41,6 +41,7 @@ type badThings struct {
 	ofComms       Keyval
 	null          Request
 	st            Status
+	buffer        *SendBuffer
 }
 
 // badCalls are all of them, by what they are about. Whoever adds a function adds

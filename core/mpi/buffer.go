@@ -26,24 +26,12 @@ func BufferDetach() (size int, err error) {
 	return size, p.failed("BufferDetach", err)
 }
 
-func (p *process) bufferAttach(size int) error {
-	p.lock()
-	defer p.unlock()
-	return p.eng.AttachBuffer(size)
-}
+func (p *process) bufferAttach(size int) error { return p.buffer().attach(size) }
 
-func (p *process) bufferDetach() (size int, err error) {
-	p.lock()
-	defer p.unlock()
-	for p.failure == nil {
-		size, done := p.eng.DetachBuffer()
-		if done {
-			return size, nil
-		}
-		p.turn()
-	}
-	return 0, p.failure
-}
+func (p *process) bufferDetach() (size int, err error) { return p.buffer().detach() }
+
+// buffer is what BufferAttach and its like are about.
+func (p *process) buffer() *SendBuffer { return &SendBuffer{p: p, room: p.eng.Room()} }
 
 // BufferFlush blocks until all messages of Bsends have left (MPI_Buffer_flush).
 func BufferFlush() error {
@@ -63,31 +51,9 @@ func BufferIflush() (Request, error) {
 	return p.bufferIflush(), nil
 }
 
-func (p *process) bufferFlush() error {
-	q := p.bufferIflush()
-	_, err := q.complete()
-	return err
-}
+func (p *process) bufferFlush() error { return p.buffer().flush("BufferFlush") }
 
-func (p *process) bufferIflush() Request { return p.begun(nil, "BufferIflush", &flush{p: p}) }
-
-// flush is complete once no buffered send is on its way.
-type flush struct {
-	steady
-	p *process
-}
-
-func (f *flush) done() bool { return f.p.eng.Buffered() == 0 }
-
-func (f *flush) status() (Status, error) { return emptyStatus, nil }
-
-func (f *flush) finish() (Status, error) {
-	f.gen++
-	if !f.done() {
-		return Status{}, f.p.failure
-	}
-	return emptyStatus, nil
-}
+func (p *process) bufferIflush() Request { return p.buffer().iflush("BufferIflush") }
 
 // current is the program's process while it may use MPI.
 func current() (*process, error) {

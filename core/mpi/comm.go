@@ -34,6 +34,7 @@ type Comm struct {
 	constructors uint32             // begun so far, guarded by the process's lock
 	pairings     map[pairing]uint32 // partitioned operations that were made, guarded by the same
 	fixed        bool               // World or Self
+	buffer       *SendBuffer        // of buffered sends, guarded by the same; nil: nobody has asked for it
 	common       *dynamic.Limits    // of all members' jobs; nil: they are of this one
 }
 

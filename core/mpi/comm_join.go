@@ -73,9 +73,9 @@ func (p *process) joinBy(fd int) (*Comm, error) {
 	}
 	var c *Comm
 	if mine.before(theirs) {
-		c, err = p.self.connect(port, nil, 0, false)
+		c, err = p.self.connect(port, nil, 0, toAccept)
 	} else {
-		c, err = p.self.connect(theirs.port, nil, 0, true)
+		c, err = p.self.connect(theirs.port, nil, 0, toConnect)
 	}
 	if err != nil {
 		err = fmt.Errorf("%w: %s", ErrJoin, err.Error()) // not the class of a port, of which the program knows nothing

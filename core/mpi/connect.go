@@ -59,7 +59,7 @@ func (s step) fault(err error) error {
 // message.ErrPeerDown, where somebody dies on the way. All members of both sides get an
 // error then, of the class that the root's has, and no communicator.
 func (c *Comm) Accept(port string, info *Info, root int) (*Comm, error) {
-	d, err := c.connect(port, info, root, false)
+	d, err := c.connect(port, info, root, toAccept)
 	return d, c.failed("Accept", err)
 }
 
@@ -70,7 +70,7 @@ func (c *Comm) Accept(port string, info *Info, root int) (*Comm, error) {
 //
 // The errors are those of Accept: ErrCall where nobody listens, or accepts in time.
 func (c *Comm) Connect(port string, info *Info, root int) (*Comm, error) {
-	d, err := c.connect(port, info, root, true)
+	d, err := c.connect(port, info, root, toConnect)
 	return d, c.failed("Connect", err)
 }
 
@@ -79,7 +79,9 @@ type meeting struct {
 	p     *process
 	c     *Comm
 	root  int
-	near  talk // with the members of c
+	shown *procedure
+	seq   uint32 // of the constructor
+	near  talk   // with the members of c
 	tree  comm.Tree
 	me    int    // position in the tree
 	guest *guest // at the root, while there is a temporary link
@@ -92,7 +94,7 @@ type meeting struct {
 	made    *Comm
 }
 
-func (c *Comm) connect(port string, info *Info, root int, calling bool) (*Comm, error) {
+func (c *Comm) connect(port string, info *Info, root int, kind string) (*Comm, error) {
 	if err := c.mayConnect(root, "Connect and Accept"); err != nil {
 		return nil, err
 	}
@@ -104,9 +106,10 @@ func (c *Comm) connect(port string, info *Info, root int, calling bool) (*Comm, 
 	}
 	m := c.newMeeting(root)
 	defer p.endMeeting()
+	m.show(kind)
 	var err error
 	if c.Rank() == root {
-		err = m.reach(port, info, calling)
+		err = m.reach(port, info, kind == toConnect)
 	}
 	return m.complete(err)
 }
@@ -139,17 +142,42 @@ func (c *Comm) newMeeting(root int) *meeting {
 }
 
 func (c *Comm) meeting(root int) *meeting {
-	m := &meeting{p: c.p, c: c, root: root, near: c.talk(inOrder, wireTag(c.ordinal())), tree: comm.NewTree(c.Masters())}
+	m := &meeting{p: c.p, c: c, root: root, seq: c.ordinal(), tree: comm.NewTree(c.Masters())}
+	m.near = c.talk(inOrder, wireTag(m.seq))
 	m.me = m.tree.Position(c.Rank())
 	return m
 }
+
+// show has a trace show the steps.
+func (m *meeting) show(kind string) {
+	m.shown = m.p.procedure(kind)
+	m.shown.says(func() string {
+		return fmt.Sprintf("begins, rank %d of %d, root %d, context %d", m.c.Rank(), m.c.Size(), m.root, m.c.Context())
+	})
+}
+
+// took has a trace show that this proc has taken a step.
+func (m *meeting) took(s step, what func() string) { m.shown.took(int(s), what) }
+
+// label has messages to the members of c say of which step they are, as far as all of
+// them are known to connect: up to there they look like those of other constructors, so
+// that who calls another one is found out.
+func (m *meeting) label(s step) {
+	if s > stepCollect {
+		m.near = m.c.talk(byStep, stepTag(m.seq, s))
+	}
+}
+
+// stepTag is the tag of the messages of a step in a side, for constructor number seq.
+func stepTag(seq uint32, s step) wire.Tag { return wireTag(seq<<5) | wire.Tag(s) }
 
 // complete goes through the steps once the roots have a link, or bad is why not, and
 // ends that link.
 func (m *meeting) complete(bad error) (*Comm, error) {
 	err := m.hold(bad)
 	if m.guest != nil {
-		m.guest.leave() // stepClose
+		m.guest.leave()
+		m.took(stepClose, func() string { return "the temporary link is given up" })
 	}
 	err = m.settle(err)
 	return m.made, err
@@ -158,8 +186,10 @@ func (m *meeting) complete(bad error) (*Comm, error) {
 // settle leaves nothing behind of a meeting that has failed.
 func (m *meeting) settle(err error) error {
 	if err == nil {
+		m.shown.ends(nil, m.made)
 		return nil
 	}
+	m.shown.ends(err, nil)
 	var met []*world
 	for _, d := range m.worlds {
 		if w := m.p.known(d.World); w != nil {
@@ -187,7 +217,7 @@ func (m *meeting) reach(port string, info *Info, calling bool) error {
 		return m.reachOut(port, hints)
 	}
 	for m.guest == nil {
-		name, d, err := m.p.takeCaller(port)
+		name, d, err := m.takeCaller(port)
 		if err != nil {
 			return err
 		}
@@ -209,7 +239,7 @@ func (m *meeting) reachOut(port string, hints *Info) error {
 	}
 	late := m.p.deadline(limit)
 	defer late.stop()
-	name, d, err := m.p.callPort(port, limit)
+	name, d, err := m.callPort(port, limit)
 	if err != nil {
 		return err
 	}
@@ -233,6 +263,9 @@ func (m *meeting) welcome(d delivery, name dynamic.World, calling bool, late *de
 		return stepTemporary.fault(err)
 	}
 	m.guest, m.far = g, g
+	m.took(stepTemporary, func() string {
+		return fmt.Sprintf("both roots have a temporary link, with context %d; this one is %d there, the other %d", guestContext, g.talk.base, g.talk.self.Rank)
+	})
 	return nil
 }
 
@@ -261,7 +294,7 @@ func (p *process) deadline(limit time.Duration) *deadline {
 func (d *deadline) stop() { d.timer.Stop() }
 
 // callPort has the node dial a port.
-func (p *process) callPort(text string, limit time.Duration) (name dynamic.World, d delivery, err error) {
+func (m *meeting) callPort(text string, limit time.Duration) (name dynamic.World, d delivery, err error) {
 	port, err := dynamic.ParsePort(text)
 	if err != nil {
 		return name, d, stepDial.fault(err)
@@ -271,7 +304,11 @@ func (p *process) callPort(text string, limit time.Duration) (name dynamic.World
 		return name, d, stepDial.fault(err)
 	}
 	x := &wireup.Meeting{Key: port.Key[:], Card: string(card), Timeout: limit}
-	d, err = p.ask(wireup.Message{Kind: wireup.KindCall, Meeting: x}, dynamic.World{})
+	m.took(stepDial, func() string { return fmt.Sprintf("calls %s of %v", portLabel(port.Name()), port.Opener) })
+	d, err = m.p.ask(wireup.Message{Kind: wireup.KindCall, Meeting: x}, dynamic.World{})
+	if err == nil {
+		m.took(stepGreet, func() string { return "let in, by " + d.msg.Transport })
+	}
 	return port.Name(), d, stepGreet.fault(err)
 }
 
@@ -292,13 +329,19 @@ func patienceOf(hints *Info) (time.Duration, error) {
 }
 
 // takeCaller waits for a caller of a port.
-func (p *process) takeCaller(text string) (name dynamic.World, d delivery, err error) {
-	key, err := p.door(text)
+func (m *meeting) takeCaller(text string) (name dynamic.World, d delivery, err error) {
+	key, err := m.p.door(text)
 	if err != nil {
 		return name, d, stepTake.fault(err)
 	}
-	d, err = p.ask(wireup.Message{Kind: wireup.KindTake, Meeting: &wireup.Meeting{Key: key[:]}}, key.World())
-	return key.World(), d, stepTake.fault(err)
+	name = key.World()
+	m.shown.says(func() string { return "waits for a caller of " + portLabel(name) })
+	d, err = m.p.ask(wireup.Message{Kind: wireup.KindTake, Meeting: &wireup.Meeting{Key: key[:]}}, name)
+	if err == nil {
+		m.took(stepQueue, func() string { return fmt.Sprintf("the node kept a caller for %v", d.msg.Meeting.Waited) })
+		m.took(stepTake, func() string { return fmt.Sprintf("takes the caller, who came by %s", d.msg.Transport) })
+	}
+	return name, d, stepTake.fault(err)
 }
 
 // hold goes through the steps from where the roots have a link, or bad is why they
@@ -306,6 +349,9 @@ func (p *process) takeCaller(text string) (name dynamic.World, d delivery, err e
 func (m *meeting) hold(bad error) error {
 	if _, err := m.share(stepTemporary, nil, bad); err != nil {
 		return err
+	}
+	if m.guest == nil {
+		m.took(stepTemporary, func() string { return fmt.Sprintf("the root, rank %d, has a temporary link", m.root) })
 	}
 	if err := m.agree(); err != nil {
 		return err
@@ -336,9 +382,15 @@ func (m *meeting) acquaint(bad error) error {
 	if err == nil {
 		err = stepMake.fault(m.p.arrive(m.remote))
 	}
+	if err == nil {
+		m.took(stepMake, func() string {
+			return fmt.Sprintf("the communicator is made, context %d, %d members here and %d there", m.context, m.c.Size(), m.remote.Size())
+		})
+	}
 	if _, err = m.exchange(stepSync, nil, err); err != nil {
 		return err
 	}
+	m.took(stepBarrier, func() string { return "the root says that both have it" })
 	return nil
 }
 
@@ -361,9 +413,15 @@ func (m *meeting) agree() error {
 func (m *meeting) sizes(all comm.Proposal, bad error) error {
 	own := m.p.catalogue(m.c.Comm.Group())
 	mine := extent{Proposal: all, members: m.c.Size(), worlds: len(own.worlds)}
+	if bad == nil {
+		m.took(stepCollect, func() string { return "this side agrees: " + mine.String() })
+	}
 	text, err := m.exchange(stepSizes, mine.append(nil), bad)
 	if err == nil {
 		m.theirs, err = readExtent(text)
+	}
+	if err == nil {
+		m.took(stepTellSizes, func() string { return "known to all members: the other side has " + m.theirs.String() })
 	}
 	return err
 }
@@ -372,7 +430,10 @@ func (m *meeting) sizes(all comm.Proposal, bad error) error {
 // sides, which is the next step.
 func (m *meeting) exchange(s step, body []byte, bad error) ([]byte, error) {
 	if m.c.Rank() == m.root {
-		body, bad = m.far.swap(s, body, bad)
+		n := len(body)
+		if body, bad = m.far.swap(s, body, bad); bad == nil {
+			m.took(s, func() string { return fmt.Sprintf("told the other root %d bytes and heard %d", n, len(body)) })
+		}
 	}
 	return m.share(s+1, body, bad)
 }
@@ -380,6 +441,7 @@ func (m *meeting) exchange(s step, body []byte, bad error) ([]byte, error) {
 // share tells all members what the root has, or why it has nothing. What is wrong
 // with others matters to themselves only.
 func (m *meeting) share(s step, body []byte, bad error) ([]byte, error) {
+	m.label(s)
 	text, err := m.spread(status(bad, body)[lengthLen:])
 	switch {
 	case bad != nil:

@@ -19,6 +19,11 @@ type extent struct {
 
 const extentLen = comm.ProposalSize + 2*4
 
+// String is what a trace shows.
+func (s *extent) String() string {
+	return fmt.Sprintf("%d members of %d worlds, context IDs up to %d in use", s.members, s.worlds, s.Max)
+}
+
 func (s *extent) append(b []byte) []byte {
 	b = append(b, make([]byte, comm.ProposalSize)...)
 	s.Put(b[len(b)-comm.ProposalSize:])
@@ -123,6 +128,13 @@ func (m *meeting) learn(text []byte) error {
 		}
 		m.worlds = append(m.worlds, d)
 	}
+	m.took(stepTellWorlds, func() string {
+		text := "known to all members:"
+		for _, d := range m.worlds {
+			text += fmt.Sprintf(" world %s of %d procs", d.World.String()[:8], d.Size())
+		}
+		return text
+	})
 	return nil
 }
 
@@ -156,6 +168,10 @@ func (m *meeting) read(text []byte) error {
 		rank, _ := m.c.Comm.Group().Rank(proc)
 		return stepTellGroups.fault(fmt.Errorf("%w: rank %d is in both groups", comm.ErrComm, rank))
 	}
+	m.took(stepTellGroups, func() string {
+		first, _ := m.remote.At(0)
+		return fmt.Sprintf("known to all members: the other group has %d, the first is %v", m.remote.Size(), m.p.member(first))
+	})
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -27,6 +28,8 @@ type meadow struct {
 	pairs map[[2]dynamic.Member]bool // the node of the first one has a link of it to the second one
 	waits map[[2]dynamic.Member]bool // it is to dial once the second one's node has no link any more
 	links int                        // to procs of other worlds, made so far
+
+	traces string // folder for a trace of each proc; empty: none
 }
 
 // openPort has who calls, and who wants to take a caller: one of them is empty.
@@ -159,6 +162,11 @@ func (m *meadow) forget(from, to dynamic.Member) {
 	}
 }
 
+// traceOf is the file of a proc's trace.
+func (m *meadow) traceOf(name string, rank int) string {
+	return filepath.Join(m.traces, fmt.Sprintf("%s-%d.txt", name, rank))
+}
+
 // world starts the procs of a job, of two sites if there are enough.
 func (m *meadow) world(t *testing.T, name string, n int) []*process {
 	t.Helper()
@@ -190,6 +198,9 @@ func (m *meadow) world(t *testing.T, name string, n int) []*process {
 		who := dynamic.Member{World: d.World, Rank: wire.WorldRank(r)}
 		job := l.job(r)
 		job.World, job.Card = text, string(cardText)
+		if m.traces != "" {
+			job.Trace = m.traceOf(name, r)
+		}
 		if procs[r], err = newProcess(job, nil, machine.Local{}, &gate{m, who}); err != nil {
 			t.Fatal(err)
 		}

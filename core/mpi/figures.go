@@ -34,7 +34,7 @@ func (p *process) figures() Figures {
 	p.lock()
 	defer p.unlock()
 	f := Figures{
-		Completed: p.eng.Completed(), Buffered: p.eng.Buffered(), Check: p.check,
+		Completed: p.eng.Completed(), Buffered: p.eng.Room().Used(), Check: p.check,
 		PacketData: int(p.job.DataLen), AckMark: int(p.job.AckMark), HiWater: int(p.job.HiWater),
 	}
 	f.Unexpected, f.Posted = p.eng.Waiting()

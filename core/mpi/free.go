@@ -45,6 +45,7 @@ func (c *Comm) end() error {
 		return c.alive()
 	}
 	c.leaveBoard()
+	c.dropBuffer()
 	if met := c.p.use(c.Comm, -1); len(met) > 0 {
 		c.p.bury(met)
 	}

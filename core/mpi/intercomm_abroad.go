@@ -11,6 +11,7 @@ const abroad uint32 = 1 << 6
 // the leaders in the place of a temporary link. The process is locked.
 func (c *Comm) joinAbroad(localLeader int, x *introduction, mine comm.Offer, v verdict) (*Comm, error) {
 	m := c.meeting(localLeader)
+	m.show(toCreate)
 	if x != nil {
 		m.far = &otherLeader{x.peer.talk(leaders, x.tag), x.leader}
 	}

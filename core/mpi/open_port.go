@@ -106,6 +106,7 @@ func (p *process) makePortAs(x wireup.Meeting) (string, error) {
 		p.doors = make(map[string]dynamic.Token)
 	}
 	p.doors[string(name)] = port.Key
+	p.opened(port.Name())
 	return string(name), nil
 }
 

@@ -30,11 +30,22 @@ func (p *process) findParents() error {
 	if p.job.Parent == "" {
 		return nil
 	}
-	c, err := p.world.connect(p.job.Parent, nil, 0, true)
+	p.lock()
+	x := p.procedure(toSpawn)
+	p.unlock()
+	x.took(int(spawnTell), func() string {
+		return fmt.Sprintf("started, %v of %d procs, which all are there", p.member(p.self.Self()), p.world.Size())
+	})
+	x.took(int(spawnTellHow), func() string { return "the parents are at " + portLabelOf(p.job.Parent) })
+	c, err := p.world.connect(p.job.Parent, nil, 0, toConnect)
 	if err != nil {
-		return fmt.Errorf("%w: the parents do not answer: %w", ErrSpawn, err)
+		err = fmt.Errorf("%w: the parents do not answer: %w", ErrSpawn, err)
+		x.ends(err, nil)
+		return err
 	}
+	x.took(int(spawnConnect), func() string { return "connected with the parents" })
 	c.name.set("MPI_COMM_PARENT")
 	p.parent.Store(c)
+	x.took(int(spawnClose), func() string { return "Init returns" })
 	return nil
 }

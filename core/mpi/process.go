@@ -87,7 +87,7 @@ type process struct {
 	failure     error        // why the job is over, once it is
 	lost        error        // why there is no link to the agent, once there is none
 	grace       time.Duration
-	tracer      tracer // nil until a link is to be traced
+	tracer      *tracer // nil until something is to be traced
 	nursery     nursery
 	environment sync.Once // makes info
 	info        *Info     // MPI_INFO_ENV

@@ -97,23 +97,36 @@ func (c *Comm) spawn(commands []Command, root int) (*Comm, []Class, error) {
 	}
 	m := c.newMeeting(root)
 	defer p.endMeeting()
+	s.shown = p.procedure(toSpawn)
+	s.shown.says(func() string {
+		return fmt.Sprintf("begins, rank %d of %d, root %d, context %d", c.Rank(), c.Size(), root, c.Context())
+	})
 	if c.Rank() == root {
 		p.begin(&s)
 	}
-	codes, err := m.tellOfSpawn(&s)
-	if err != nil {
-		p.finishSpawn(&s, nil, err)
+	made, codes, err := m.spawn(&s)
+	p.finishSpawn(&s, m.worlds, err)
+	if c.Rank() != root {
+		s.shown.took(int(spawnClose), func() string { return "Spawn returns" })
+	}
+	s.shown.ends(err, made)
+	return made, codes, err
+}
+
+// spawn connects with the procs that the root has started, if it has.
+func (m *meeting) spawn(s *spawning) (made *Comm, codes []Class, err error) {
+	if codes, err = m.tellOfSpawn(s); err != nil {
 		return nil, codes, err
 	}
-	if c.Rank() == root {
+	m.show(toAccept)
+	if m.c.Rank() == m.root {
 		err = m.reach(s.port, nil, false)
 	}
-	made, err := m.complete(err)
-	if err != nil {
-		err = spawnConnect.fault(fmt.Errorf("%w: %w", ErrSpawn, err))
+	if made, err = m.complete(err); err != nil {
+		return nil, codes, spawnConnect.fault(fmt.Errorf("%w: %w", ErrSpawn, err))
 	}
-	p.finishSpawn(&s, m.worlds, err)
-	return made, codes, err
+	s.shown.took(int(spawnConnect), func() string { return "connected with them" })
+	return made, codes, nil
 }
 
 // spawning is what the root of a spawn knows of it.
@@ -121,6 +134,7 @@ type spawning struct {
 	outcomeOfSpawn
 	order   *wireup.Spawn
 	err     error
+	shown   *procedure
 	port    string
 	request uint64 // to the node; 0: none
 }
@@ -132,10 +146,16 @@ func (p *process) begin(s *spawning) {
 		s.err = spawnPort.fault(s.err)
 	}
 	if s.err == nil {
+		s.shown.took(int(spawnPort), func() string { return portLabelOf(s.port) + " is for the procs to be started" })
+	}
+	if s.err == nil {
 		var d delivery
 		question := wireup.Message{Kind: wireup.KindSpawn, Meeting: &wireup.Meeting{Port: s.port, Spawn: s.order}}
 		d, s.err = p.ask(question, dynamic.World{})
 		s.err = spawnStart.fault(s.err)
+		if s.err == nil {
+			s.shown.took(int(spawnStart), func() string { return "the node has started them" })
+		}
 		if m := d.msg.Meeting; m != nil {
 			s.request = m.Request
 			for _, code := range m.Codes {
@@ -195,12 +215,32 @@ func (m *meeting) tellOfSpawn(s *spawning) ([]Class, error) {
 	switch {
 	case err != nil:
 		return nil, spawnTell.fault(fmt.Errorf("%w: %w", ErrSpawn, err))
+	}
+	s.tookNews()
+	switch {
 	case own:
 		return s.Codes, s.err
 	case s.Class != mpierr.Success:
 		return s.Codes, fmt.Errorf("told by the root: %w: %s", sentinelOf(s.Class), s.Reason)
 	}
 	return s.Codes, nil
+}
+
+// tookNews shows what all members have been told.
+func (s *spawning) tookNews() {
+	s.shown.took(int(spawnTell), func() string { return fmt.Sprintf("known to all members: %v", s.Class) })
+	s.shown.took(int(spawnTellHow), func() string {
+		running := 0
+		for _, c := range s.Codes {
+			if c == mpierr.Success {
+				running++
+			}
+		}
+		return fmt.Sprintf("known to all members: %d run", running)
+	})
+	s.shown.took(int(spawnTellWho), func() string {
+		return fmt.Sprintf("known to all members: the codes of %d procs that were asked for", len(s.Codes))
+	})
 }
 
 // sentinelOf is the error of members that the root has told of a class.
@@ -228,6 +268,7 @@ func (p *process) finishSpawn(s *spawning, met []*dynamic.Description, err error
 		}
 	}
 	_ = p.shutPort(s.port) // without a node there is no port either
+	s.shown.took(int(spawnClose), func() string { return portLabelOf(s.port) + " is closed" })
 }
 
 // partFromSpawned tells the node that a world that this proc has spawned is on its own

@@ -166,7 +166,7 @@ func (l layout) start(t *testing.T) []*process {
 
 func connect(t *testing.T, p *process, peer int, l link.Link) {
 	t.Helper()
-	q, err := p.addPort(l, message.Peer(peer))
+	q, err := p.addPort(p.traced(l, fmt.Sprintf("memory to %d", peer), message.Peer(peer)), message.Peer(peer))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -154,6 +154,7 @@ func TestPrograms(t *testing.T) {
 		{source: "errors.c"},
 		{source: "badinput.c"},
 		{source: "misc.c"},
+		{source: "buffers.c"},
 		{source: "partitioned.c", link: []string{"-pthread"}},
 		{source: "tool.c"},
 		{source: "rma.c"},
