@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 )
 
 // contender is one implementation in a comparison: it runs a benchmark once and
@@ -89,7 +90,8 @@ func (o *options) contenders(ctx context.Context) (list []contender, cleanup fun
 	if o.floor {
 		list = append(list, contender{name: "floor", run: o.runFloor, skips: func(bench string) bool { return !benchmarks[bench].floor }})
 	}
-	for _, name := range o.peers {
+	for _, word := range o.peers {
+		name, _, _ := strings.Cut(word, "=")
 		c := contender{name: name, skips: func(bench string) bool { return bench == "plugins" }}
 		if name == cName {
 			p, err := own.newCProgram(ctx)
@@ -98,7 +100,7 @@ func (o *options) contenders(ctx context.Context) (list []contender, cleanup fun
 			}
 			c.name, c.run = "impi in C", p.run
 		} else {
-			p, err := o.newPeer(ctx, name, dir)
+			p, err := o.newPeer(ctx, word, dir)
 			if err != nil {
 				return nil, cleanup, err
 			}
@@ -107,6 +109,11 @@ func (o *options) contenders(ctx context.Context) (list []contender, cleanup fun
 		list = append(list, c)
 	}
 	return list, cleanup, nil
+}
+
+// hasPeer tells whether a contender is one of the peers.
+func (o *options) hasPeer(name string) bool {
+	return slices.ContainsFunc(o.peers, func(word string) bool { peer, _, _ := strings.Cut(word, "="); return peer == name })
 }
 
 // measure runs one benchmark: the contenders in turn, repeated, and medians.
@@ -131,7 +138,7 @@ func (o *options) measure(ctx context.Context, name string, all []contender) (re
 				fmt.Fprintf(os.Stderr, "\r\033[Kimpi-bench: %s: %s, repetition %d is left out: %v\n", name, c.name, rep+1, err)
 				continue
 			}
-			if err != nil && b.optional && slices.Contains(o.peers, c.name) && ctx.Err() == nil {
+			if err != nil && b.optional && o.hasPeer(c.name) && ctx.Err() == nil {
 				fmt.Fprintf(os.Stderr, "\r\033[Kimpi-bench: %s: without %s, which cannot do that here: %v\n", name, c.name, err)
 				alone = slices.Delete(alone, i, i+1)
 				i--

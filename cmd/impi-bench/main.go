@@ -82,7 +82,9 @@ examples:
   impi-bench -json all > figures.json
 
 With -peer, the compilers and launchers mpicc.NAME and mpiexec.NAME are used
-(Debian: mpich libmpich-dev openmpi-bin libopenmpi-dev). The peer c is ours: the
+(Debian: mpich libmpich-dev openmpi-bin libopenmpi-dev), or with -peer NAME=FOLDER
+those in FOLDER/bin. As Debian's MPICH can neither open ports nor spawn, connect and spawn use the one
+that make peers has built, if it has. The peer c is ours: the
 peers' loops compiled with the impicc beside impi-node. Each implementation
 runs once per repetition, in turn; medians are printed, and under each peer how
 many times better ours is: above 1 is faster than the peer. -beside measures ours
@@ -254,7 +256,11 @@ func (o *options) check() error {
 			return fmt.Errorf("no benchmark %q; there are %s, collectives and all", b, strings.Join(benchNames, ", "))
 		}
 	}
-	for _, p := range o.peers {
+	for _, word := range o.peers {
+		p, folder, given := strings.Cut(word, "=")
+		if given && (p == cName || folder == "") {
+			return fmt.Errorf("-peer %s: a folder with bin/mpicc and bin/mpiexec belongs behind mpich= or openmpi=", word)
+		}
 		if p != "mpich" && p != "openmpi" && p != cName {
 			return fmt.Errorf("no peer %q; there are mpich, openmpi, and %s for our own library in C programs", p, cName)
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"net/netip"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/openimpi/impi/config"
@@ -24,7 +26,33 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && (slices.Contains(childWords, os.Args[1]) || isStartupPart(os.Args[1:])) {
 		os.Exit(run(os.Args[1:]))
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	_ = os.RemoveAll(built.dir)
+	os.Exit(code)
+}
+
+// built is the folder of the impi-node of this tree. All tests share it.
+var built = struct {
+	sync.Once
+	dir string
+	err error
+}{}
+
+// impiNode gives the file of the impi-node of this tree.
+func impiNode(t *testing.T) string {
+	t.Helper()
+	built.Do(func() {
+		if built.dir, built.err = os.MkdirTemp("", "impi-bench-bin-"); built.err != nil {
+			return
+		}
+		if out, err := exec.Command("go", "build", "-o", built.dir+"/", "../impi-node").CombinedOutput(); err != nil {
+			built.err = fmt.Errorf("go build: %w\n%s", err, out)
+		}
+	})
+	if built.err != nil {
+		t.Fatal(built.err)
+	}
+	return filepath.Join(built.dir, "impi-node")
 }
 
 func parsed(t *testing.T, args ...string) options {
@@ -54,7 +82,7 @@ func TestUsage(t *testing.T) {
 		{"-transport", "tcp", "-beside", "in-process", "-resume", "true", "rate"},
 		{"-transport", "tcp", "-beside", "in-process", "-path", "channel", "rate"},
 		{"-transport", "tcp", "-beside", "in-process", "-procs", "4", "rate"},
-		{"-rounds", "0", "-transport", "tcp", "-beside", "resume", "rate"}, {}, {"dance"}, {"-peer", "lam", "pingpong"}, {"-path", "round", "rate"}, {"-repeat", "0", "rate"}, {"-procs", "1", "allreduce"},
+		{"-rounds", "0", "-transport", "tcp", "-beside", "resume", "rate"}, {}, {"dance"}, {"-peer", "lam", "pingpong"}, {"-peer", "c=/opt", "pingpong"}, {"-peer", "mpich=", "pingpong"}, {"-path", "round", "rate"}, {"-repeat", "0", "rate"}, {"-procs", "1", "allreduce"},
 		{"-procs", "2,x", "allreduce"}, {"-procs", "4,5", "collectives", "rate"}, {"-transport", "tcp", "-procs", "2,4", "-beside", "in-process", "barrier"},
 	} {
 		if _, err := parse(args, io.Discard); err == nil {
@@ -178,11 +206,7 @@ func TestFloor(t *testing.T) {
 
 // The whole command, with the impi-node of this tree.
 func TestRunsUnderNode(t *testing.T) {
-	dir := t.TempDir()
-	node := filepath.Join(dir, "impi-node")
-	if out, err := exec.Command("go", "build", "-o", node, "../impi-node").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	node := impiNode(t)
 	for _, path := range []string{"direct", "channel"} {
 		o := parsed(t, "-node", node, "-seconds", "0.001", "-repeat", "1", "-sizes", "8,5000", "-path", path, "-json", "-quiet", "pingpong", "stream", "rate", "collectives")
 		var out bytes.Buffer
@@ -259,11 +283,7 @@ func TestPeerThatCannot(t *testing.T) {
 }
 
 func TestWholePrograms(t *testing.T) {
-	dir := t.TempDir()
-	node := filepath.Join(dir, "impi-node")
-	if out, err := exec.Command("go", "build", "-o", node, "../impi-node").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	node := impiNode(t)
 	o := parsed(t, "-node", node, "-repeat", "1", "-quiet", "-seconds", "0.01", "start", "memory", "plugins", "connect", "spawn")
 	var out bytes.Buffer
 	if err := compare(context.Background(), o, &out); err != nil {

@@ -1,12 +1,19 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
+	"hash/fnv"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
+
+	"github.com/openimpi/impi/internal/peers"
 )
 
 //go:embed peers/bench.c
@@ -14,25 +21,58 @@ var peerSource []byte
 
 // peer runs the same loops, in C, under another MPI implementation.
 type peer struct {
-	name, program, launcher string
-	o                       *options
+	name    string
+	o       *options
+	usual   installed
+	dynamic installed // for benchmarks that Debian's packages cannot do; no program: as usual
 }
 
-// newPeer compiles the loops with the peer's compiler.
-func (o *options) newPeer(ctx context.Context, name, dir string) (*peer, error) {
-	compiler, err := exec.LookPath("mpicc." + name)
-	if err != nil {
-		return nil, fmt.Errorf("%s is not installed (Debian: %s): %w", name, packages[name], err)
+// installed is an implementation that is there, with the loops compiled.
+type installed struct{ launcher, program string }
+
+// newPeer compiles the loops with the peer's compiler. The word is its name, with
+// =FOLDER if it is not one of Debian's packages.
+func (o *options) newPeer(ctx context.Context, word, dir string) (*peer, error) {
+	name, folder, _ := strings.Cut(word, "=")
+	p := &peer{name: name, o: o}
+	dynamic := ""
+	if folder == "" && name == "mpich" && slices.ContainsFunc(o.benches, optional) {
+		if in, err := peers.FindMPICH(); err == nil {
+			dynamic = in.Prefix
+			fmt.Fprintf(os.Stderr, "impi-bench: connect, spawn: mpich is %s (device %s)\n", in.Prefix, peers.MPICHDevice)
+		}
 	}
-	launcher, err := exec.LookPath("mpiexec." + name)
-	if err != nil {
-		return nil, fmt.Errorf("%s is not installed (Debian: %s): %w", name, packages[name], err)
+	if !slices.ContainsFunc(o.benches, func(b string) bool { return !optional(b) }) {
+		folder = cmp.Or(folder, dynamic)
 	}
-	program, err := compileLoops(ctx, compiler, dir, name)
-	if err != nil {
-		return nil, err
+	var err error
+	if p.usual, err = install(ctx, name, folder, dir); err == nil && dynamic != "" {
+		p.dynamic, err = install(ctx, name, dynamic, dir)
 	}
-	return &peer{name: name, program: program, launcher: launcher, o: o}, nil
+	return p, err
+}
+
+// optional tells whether not every library can do a benchmark.
+func optional(bench string) bool { return benchmarks[bench].optional }
+
+// install compiles the loops, for the implementation in a folder, or that of the package.
+func install(ctx context.Context, name, folder, dir string) (in installed, err error) {
+	compiler := filepath.Join(folder, "bin", "mpicc")
+	in.launcher = filepath.Join(folder, "bin", "mpiexec")
+	if folder == "" {
+		compiler, in.launcher = "mpicc."+name, "mpiexec."+name
+	}
+	for _, tool := range []*string{&compiler, &in.launcher} {
+		found, err := exec.LookPath(*tool)
+		if err != nil {
+			return in, fmt.Errorf("%s is not installed (Debian: %s; -peer %s=FOLDER is for one that is elsewhere): %w", name, packages[name], name, err)
+		}
+		*tool = found
+	}
+	sum := fnv.New32a()
+	sum.Write([]byte(folder))
+	in.program, err = compileLoops(ctx, compiler, dir, fmt.Sprintf("%s-%x", name, sum.Sum32()))
+	return in, err
 }
 
 var packages = map[string]string{
@@ -41,12 +81,16 @@ var packages = map[string]string{
 }
 
 func (p *peer) run(ctx context.Context, bench string, sizes []int) ([]figure, error) {
+	in := p.usual
+	if optional(bench) && p.dynamic.program != "" {
+		in = p.dynamic
+	}
 	procs := p.o.procsOf(bench, sizes)
-	args := append(p.medium(), "-n", strconv.Itoa(procs), p.program, bench, fmt.Sprint(p.o.seconds))
+	args := append(p.medium(), "-n", strconv.Itoa(procs), in.program, bench, fmt.Sprint(p.o.seconds))
 	for _, s := range sizes {
 		args = append(args, strconv.Itoa(s))
 	}
-	cmd := exec.CommandContext(ctx, p.launcher, args...)
+	cmd := exec.CommandContext(ctx, in.launcher, args...)
 	cmd.Env = append(os.Environ(), p.environment()...)
 	return timed(bench, cmd)
 }
