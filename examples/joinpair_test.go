@@ -2,12 +2,13 @@ package examples
 
 import (
 	"bytes"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/openimpi/impi/internal/loopback"
 )
 
 // TestJoinPair runs two jobs as their README says, but at a port that is free: the one
@@ -17,12 +18,8 @@ func TestJoinPair(t *testing.T) {
 	if err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	at, err := loopback.Free()
 	if err != nil {
-		t.Fatal(err)
-	}
-	at := l.Addr().String()
-	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
 	folder := filepath.Join(checkout, "examples", "joinpair")
@@ -34,7 +31,7 @@ func TestJoinPair(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text := strings.ReplaceAll(string(job), "127.0.0.1:7950", at)
+		text := strings.ReplaceAll(string(job), "127.0.0.1:7950", at.String())
 		if text == string(job) {
 			t.Fatalf("%s does not say where the jobs meet", name)
 		}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,10 +13,7 @@ import (
 
 // Variants live at the same time and take turns; what cannot runs alone.
 func TestTurns(t *testing.T) {
-	node := filepath.Join(t.TempDir(), "impi-node")
-	if out, err := exec.Command("go", "build", "-o", node, "../impi-node").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	node := impiNode(t)
 	o := parsed(t, "-node", node, "-transport", "tcp", "-seconds", "0.006", "-rounds", "3", "-repeat", "6", "-sizes", "8,5000",
 		"-beside", "resume,in-process", "-json", "-quiet", "pingpong", "rate")
 	var out bytes.Buffer

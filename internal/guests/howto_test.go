@@ -1,11 +1,13 @@
 package guests
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/openimpi/impi/transports"
@@ -50,9 +52,8 @@ func TestHowto(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bin, dir := t.TempDir(), t.TempDir()
-	programs(t, bin, "./cmd/impi-node", "./cmd/impi-conform")
-	var said string
+	bin, dir := programs(t), t.TempDir()
+	said, where := "", filepath.Join(t.TempDir(), "where")
 	for i, b := range blocks(string(page)) {
 		if b.file != "" && b.kind != "sh" {
 			if err := os.WriteFile(filepath.Join(dir, b.file), []byte(b.text), 0o600); err != nil {
@@ -61,18 +62,18 @@ func TestHowto(t *testing.T) {
 			continue
 		}
 		// The folder that a block ends in is where the next one begins.
-		cmd := exec.Command("sh", "-e", "-c", b.text+"\npwd > '"+bin+"/where'\n")
+		cmd := exec.Command("sh", "-e", "-c", b.text+"\npwd > '"+where+"'\n")
 		cmd.Dir = dir
 		cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "IMPI="+checkout, "GOPROXY=off", "GOFLAGS=", "GOWORK=off")
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Fatalf("block %d: %v\n%s\n%s", i, err, b.text, out)
 		}
-		where, err := os.ReadFile(bin + "/where")
+		now, err := os.ReadFile(where)
 		if err != nil {
 			t.Fatal(err)
 		}
-		dir, said = strings.TrimSpace(string(where)), said+string(out)
+		dir, said = strings.TrimSpace(string(now)), said+string(out)
 	}
 	for _, words := range []string{"correct  yes", "robust   yes", "2 sites, 4 procs, no faults", "as it must be"} {
 		if !strings.Contains(said, words) {
@@ -96,21 +97,42 @@ func runJob(t *testing.T, bin, dir, file string) string {
 	return string(out)
 }
 
-// programs builds what a job needs.
-func programs(t *testing.T, bin string, names ...string) {
+// ours is the folder of our programs. All tests share it.
+var ours = struct {
+	sync.Once
+	dir string
+	err error
+}{}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	_ = os.RemoveAll(ours.dir)
+	os.Exit(code)
+}
+
+// programs gives the folder of what jobs need, and impi-conform.
+func programs(t *testing.T) (bin string) {
 	t.Helper()
-	build := exec.Command("go", append([]string{"build", "-o", bin + "/"}, names...)...)
-	build.Dir = root
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	ours.Do(func() {
+		if ours.dir, ours.err = os.MkdirTemp("", "impi-guests-bin-"); ours.err != nil {
+			return
+		}
+		build := exec.Command("go", "build", "-o", ours.dir+"/", "./cmd/impi-node", "./cmd/impi-conform", "./examples/ring")
+		build.Dir = root
+		if out, err := build.CombinedOutput(); err != nil {
+			ours.err = fmt.Errorf("%w\n%s", err, out)
+		}
+	})
+	if ours.err != nil {
+		t.Fatal(ours.err)
 	}
+	return ours.dir
 }
 
 // A job across two sites whose procs have nothing but a vendor's transport, by each of
 // its data planes.
 func TestJobs(t *testing.T) {
-	bin := t.TempDir()
-	programs(t, bin, "./cmd/impi-node", "./examples/ring")
+	bin := programs(t)
 	for _, g := range All {
 		for _, plane := range g.Planes {
 			t.Run(g.Name+" by "+string(plane), func(t *testing.T) { runJobBy(t, bin, g, plane) })

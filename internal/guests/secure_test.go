@@ -76,8 +76,7 @@ func TestSecureJobThroughProxy(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := built(t, g)
-	bin, dir := t.TempDir(), t.TempDir()
-	programs(t, bin, "./cmd/impi-node", "./examples/ring")
+	bin, dir := programs(t), t.TempDir()
 	cert := exec.Command(filepath.Join(bin, "impi-node"), "cert", "init", "-dir", filepath.Join(dir, "certs"), "-sites", "alpha,beta")
 	if out, err := cert.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

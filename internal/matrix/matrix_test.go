@@ -2,8 +2,6 @@ package matrix
 
 import (
 	"context"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -101,9 +99,7 @@ func TestQuickMatrix(t *testing.T) {
 func TestFailingCell(t *testing.T) {
 	bin := t.TempDir()
 	build(t, bin)
-	if err := os.WriteFile(filepath.Join(bin, "matrix-check"), []byte("#!/bin/sh\nexit 3\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	replace(t, bin, "matrix-check", "#!/bin/sh\nexit 3\n")
 	r := &Runner{Bin: bin, Temp: t.TempDir(), Limit: time.Minute, Transports: Known(bin), Repository: bin}
 	for _, fault := range []string{NoFault, PluginKilled} {
 		res := r.Run(context.Background(), Cell{"tcp", "fd", Direct, "collectives", fault})
@@ -117,29 +113,10 @@ func TestFailingCell(t *testing.T) {
 func TestSilentCell(t *testing.T) {
 	bin := t.TempDir()
 	build(t, bin)
-	script := "#!/bin/sh\nexec " + filepath.Join(bin, "quiet-ring") + " -rounds 2 >/dev/null\n"
-	if err := os.Rename(filepath.Join(bin, "ring"), filepath.Join(bin, "quiet-ring")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(bin, "ring"), []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	replace(t, bin, "ring", "#!/bin/sh\nexec "+filepath.Join(built.dir, "ring")+" -rounds 2 >/dev/null\n")
 	r := &Runner{Bin: bin, Temp: t.TempDir(), Limit: time.Minute, Transports: Known(bin), Repository: bin}
 	res := r.Run(context.Background(), Cell{"tcp", "fd", Direct, "ring", NoFault})
 	if res.Verdict != Failed || !strings.Contains(res.Reason, "did not print") {
 		t.Errorf("%s %s", res.Verdict, res.Reason)
-	}
-}
-
-func build(t *testing.T, bin string) {
-	t.Helper()
-	for _, args := range [][]string{
-		{"build", "-o", bin + "/", "../../cmd/impi-node", "../../examples/..."},
-		{"build", "-o", filepath.Join(bin, "matrix-check"), "./check"},
-	} {
-		cmd := exec.Command("go", args...)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
-		}
 	}
 }

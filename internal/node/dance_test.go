@@ -1,6 +1,7 @@
 package node
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"net"
@@ -16,32 +17,38 @@ import (
 
 // foreigner joins a job of two as client 1, with one host and one proc, as an
 // implementation does that has never heard of us. It gives the job and the way out.
-func foreigner(t *testing.T, server netip.AddrPort) (*startup.Job, *rendezvous.Session) {
-	t.Helper()
+func foreigner(ctx context.Context, server netip.AddrPort) (*rendezvous.Session, *startup.Job, error) {
 	host := wire.HostIDFrom(netip.MustParseAddr("127.0.0.3"), wire.IPv4Mapped)
-	s, job, err := rendezvous.Join(t.Context(), rendezvous.Settings{Server: server.String()}, startup.ClientConfig{
+	return rendezvous.Join(ctx, rendezvous.Settings{Server: server.String()}, startup.ClientConfig{
 		Rank: 1, Auth: startup.Auth{HasKey: true, Key: 42}, Params: startup.DefaultParams(), Foreign: true,
 		Hosts: []startup.HostConfig{{Address: host, Port: 9, Procs: []startup.ProcConfig{{ID: wire.Proc{Host: host, PID: 7}}}}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return job, s
 }
 
 func TestHostThatDoesNotConnect(t *testing.T) {
-	job := testJob("block", 1, 1)
-	serveApart(t, job)
-	job.Limits.Start = 3 * time.Second
-	alpha := startSites(t, job, job.Sites[:1])
-	_, s := foreigner(t, job.Sites[1].Server.Address)
-	f := end(alpha)
-	if f[0] == nil || f[0].Status != StatusTimeout || !strings.Contains(f[0].Text, "missing: site beta (client 1) at 127.0.0.3:9") {
-		t.Errorf("%v", f[0])
+	var heard error
+	f, _ := endsInTime(t, 3*time.Second, func(limit time.Duration) *Failure {
+		job := testJob("block", 1, 1)
+		serveApart(t, job)
+		job.Limits.Start = limit
+		alpha := startSites(t, job, job.Sites[:1])
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go func() {
+			<-alpha[0].done
+			cancel() // it may never have joined
+		}()
+		if s, _, err := foreigner(ctx, job.Sites[1].Server.Address); err == nil {
+			<-s.Lost()
+			heard = s.Err()
+		}
+		return end(alpha)[0]
+	})
+	if f == nil || f.Status != StatusTimeout || !strings.Contains(f.Text, "missing: site beta (client 1) at 127.0.0.3:9") {
+		t.Errorf("%v", f)
 	}
-	<-s.Lost()
-	if !strings.Contains(s.Err().Error(), "site beta (client 1)") {
-		t.Errorf("the other side heard %v", s.Err())
+	if heard == nil || !strings.Contains(heard.Error(), "site beta (client 1)") {
+		t.Errorf("the other side heard %v", heard)
 	}
 }
 
@@ -52,11 +59,14 @@ func TestForeignPeer(t *testing.T) {
 	serveApart(t, job)
 	job.Sites[1].Foreign = true
 	alpha := startSites(t, job, job.Sites[:1])
-	it, s := foreigner(t, job.Sites[1].Server.Address)
+	s, it, err := foreigner(t.Context(), job.Sites[1].Server.Address)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if it.AllOwn || it.Procs[0].Card != nil {
 		t.Error("we sent what a foreign client does not know")
 	}
-	c, err := net.DialTimeout("tcp", fmt.Sprintf("%v:%d", it.Hosts[0].Address, it.Hosts[0].Port), 10*time.Second)
+	c, err := net.DialTimeout("tcp", fmt.Sprintf("%v:%d", it.Hosts[0].Address, it.Hosts[0].Port), patience)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -136,7 +136,7 @@ func TestSmallestPackets(t *testing.T) {
 		"draft":  isDraft,
 	} {
 		t.Run(name, func(t *testing.T) {
-			job := protocol(checkedJob(t, someRounds, 2, 1), change)
+			job := protocol(checkedJob(t, []string{"ring", "-rounds", "40"}, 2, 1), change)
 			p := &job.Sites[1].Protocol // one site's wish is everybody's
 			p.DataLen, p.AckMark, p.HiWater = 1, 1, 1
 			j := runs(t, job, "as it must be")
@@ -154,12 +154,12 @@ func TestThirtyTwoSites(t *testing.T) {
 		t.Skip("32 nodes with their procs")
 	}
 	procs := slices.Repeat([]int{1}, wire.MaxClients)
-	job := protocol(checkedJob(t, []string{"ring", "-rounds", "20"}, procs...), func(s *config.Site) {
+	job := protocol(checkedJob(t, []string{"ring", "-rounds", "5"}, procs...), func(s *config.Site) {
 		s.Labels.Versions = []config.Version{{}}
 		s.Server.Timeout = 5 * time.Minute // 32 plugins for IMPI's channels start at once
 	})
 	job.Limits.Start = 5 * time.Minute
-	j := runs(t, job, "ring: 32 ranks, 20 rounds")
+	j := runs(t, job, "ring: 32 ranks, 5 rounds")
 	if j.Size() != 32 || len(j.Procs) != 32 || j.Procs[31].Client != 31 {
 		t.Errorf("%d clients, %d procs", j.Size(), len(j.Procs))
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/openimpi/impi/internal/guests"
 	"github.com/openimpi/impi/internal/names"
 	"github.com/openimpi/impi/internal/pki/pkitest"
+	"github.com/openimpi/impi/internal/soak"
 )
 
 // sharedNames starts a server for names, and gives what has a job use it.
@@ -117,10 +118,12 @@ func withPlugin(t *testing.T, j *config.Job, name string) {
 	}
 }
 
-// TestJobsMeetAgainAndAgain: nothing grows in procs or nodes.
+// TestJobsMeetAgainAndAgain: nothing grows in procs or nodes. A descriptor or goroutine
+// that is lost each time shows soon; memory is looked at when there is enough of it to
+// tell growth from noise.
 func TestJobsMeetAgainAndAgain(t *testing.T) {
 	_, shared := sharedNames(t)
-	const times = 1000
+	times := soak.Times(200, 1000)
 	job := func(mode string) *config.Job {
 		j := with(testJob(mode, 1), serviceVariable, "heat", timesVariable, fmt.Sprint(times))
 		shared(j)
@@ -133,7 +136,7 @@ func TestJobsMeetAgainAndAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Logf("%d descriptors, %d goroutines, %d KiB more after %d times", fds, routines, kib, times)
-		if fds > 2 || routines > 2 || kib > 1024 {
+		if fds > 2 || routines > 2 || kib > max(256, times) {
 			t.Errorf("%d descriptors, %d goroutines, %d KiB more", fds, routines, kib)
 		}
 	}

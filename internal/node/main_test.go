@@ -45,8 +45,17 @@ func TestMain(m *testing.M) {
 		nodeMain()
 		os.Exit(0)
 	}
+	quickExits()
 	goleak.VerifyTestMain(removing{m},
 		goleak.IgnoreTopFunction("github.com/openimpi/impi/plugins/host.serveStarts"))
+}
+
+// quickExits keeps the race detector from having every proc and plugin sleep a second
+// before it exits, unless somebody has other wishes.
+func quickExits() {
+	if os.Getenv("GORACE") == "" {
+		_ = os.Setenv("GORACE", "atexit_sleep_ms=0")
+	}
 }
 
 // removing are the tests, after which what they have built goes.
@@ -149,6 +158,11 @@ func (s *screen) number(t testing.TB, prefix string) int {
 	return n
 }
 
+// patience is what a job of these tests may take to start, and a plugin a sixth of it.
+// It only keeps tests from hanging: a start takes well below a second, and a hundred
+// times that on a machine that is busy with other tests.
+const patience = 5 * time.Minute
+
 // testJob makes a job of sites alpha, beta, ... on 127.0.0.2, 127.0.0.3, ...,
 // each with that many procs that run the program of mode.
 func testJob(mode string, procs ...int) *config.Job {
@@ -156,13 +170,13 @@ func testJob(mode string, procs ...int) *config.Job {
 	if err != nil {
 		panic(err)
 	}
-	job := &config.Job{Dir: "/", Complete: true, Limits: config.Limits{Start: 30 * time.Second, Stop: 5 * time.Second}}
+	job := &config.Job{Dir: "/", Complete: true, Limits: config.Limits{Start: patience, Stop: 5 * time.Second}}
 	for i, n := range procs {
 		job.Sites = append(job.Sites, config.Site{
 			Name: siteName(i), Client: i,
 			Server: config.Server{
 				Embedded: len(procs) == 1, Address: netip.MustParseAddrPort("127.0.0.1:0"),
-				Clients: len(procs), Timeout: 30 * time.Second,
+				Clients: len(procs), Timeout: patience,
 			},
 			Auth:  config.Auth{Keyed: true, Key: 42},
 			Hosts: []config.Host{{Address: netip.AddrFrom4([4]byte{127, 0, 0, byte(2 + i)}), Procs: n}},
@@ -299,6 +313,22 @@ func wantNone(t *testing.T, all []*running) {
 	for i, f := range end(all) {
 		if f != nil {
 			t.Errorf("site %d failed: %v", i, f)
+		}
+	}
+}
+
+// tooLate is what a job says whose procs have not started within its limit.
+const tooLate = "passed while waiting for MPI Init of proc"
+
+// endsInTime gives the failure of a job that must end by its own limit for starting.
+// That limit has to be longer than the job's own procs need to start, which depends on
+// the machine: where it was not, try has another go with one that is four times as long.
+func endsInTime(t *testing.T, first time.Duration, try func(limit time.Duration) *Failure) (f *Failure, limit time.Duration) {
+	t.Helper()
+	for limit = first; ; limit *= 4 {
+		f = try(limit)
+		if f == nil || !strings.Contains(f.Text, tooLate) || limit > patience {
+			return f, limit
 		}
 	}
 }

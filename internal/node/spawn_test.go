@@ -163,15 +163,25 @@ func TestSpawnFails(t *testing.T) {
 // parents.
 func TestSpawnWaitsInVain(t *testing.T) {
 	for mode, want := range map[string]string{
-		"never-init": `.*2s passed while waiting for MPI Init of proc 0 of site alpha, spawn1.*`,
-		"never-call": `.*2s passed while spawn1 and its parents connected`,
+		"never-init": `.*%v passed while waiting for MPI Init of proc 0 of site alpha, spawn1.*`,
+		"never-call": `.*%v passed while spawn1 and its parents connected`,
 	} {
 		t.Run(mode, func(t *testing.T) {
-			job := spawnJob([]order{spawns(mode, 1)}, 1)
-			job.Limits.Start = 2 * time.Second
-			all := start(t, job)
-			wantNone(t, all)
-			wantLines(t, all[0].out, map[string]int{`\[0\] codes .* class MPI_ERR_SPAWN error` + want: 1})
+			var all []*running
+			f, limit := endsInTime(t, 2*time.Second, func(limit time.Duration) *Failure {
+				job := spawnJob([]order{spawns(mode, 1)}, 1)
+				job.Limits.Start = limit
+				all = start(t, job)
+				f := end(all)[0]
+				if late := tooLate + " 0 of site alpha, spawn1"; f == nil && mode == "never-call" && strings.Contains(all[0].out.String(), late) {
+					return &Failure{Text: late} // the child was not there either
+				}
+				return f
+			})
+			if f != nil {
+				t.Error(f)
+			}
+			wantLines(t, all[0].out, map[string]int{`\[0\] codes .* class MPI_ERR_SPAWN error` + fmt.Sprintf(want, limit): 1})
 			wantNothingLeft(t, all)
 		})
 	}

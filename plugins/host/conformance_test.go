@@ -3,9 +3,17 @@ package host
 import (
 	"testing"
 
+	"github.com/openimpi/impi/internal/soak"
 	"github.com/openimpi/impi/transports"
 	"github.com/openimpi/impi/transports/transporttest"
 )
+
+// suiteLarge and suiteLinks are how much the suite moves and how many links it makes one
+// after another, through plugins: some times what their rings and sockets hold. The
+// suite's own figures are for the transports without plugins, and for make soak.
+func suiteLarge() int64 { return int64(soak.Times(8<<20, 64<<20)) }
+
+func suiteLinks() int { return soak.Times(100, 500) }
 
 // The whole contract, through plugin processes, one that listens and one that
 // dials, by every data plane.
@@ -22,7 +30,7 @@ func TestConformance(t *testing.T) {
 			near, far := builtin(c.name, "").start(t).Pinned(planes), builtin(c.name, "").start(t).Pinned(planes)
 			transporttest.Run(t, func(t *testing.T) transporttest.Harness {
 				return transporttest.Harness{
-					Transport: near, Dialler: far,
+					Transport: near, Dialler: far, Large: suiteLarge(), Links: suiteLinks(),
 					Listen: transports.ListenSpec{Host: "127.0.0.1", Dir: privateDir(t), Name: "suite"},
 				}
 			})

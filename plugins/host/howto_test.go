@@ -38,8 +38,8 @@ func TestHowto(t *testing.T) {
 	p := w.start(t)
 	transporttest.Run(t, func(t *testing.T) transporttest.Harness {
 		return transporttest.Harness{
-			Transport: p.Transport(),
-			Listen:    transports.ListenSpec{Host: "127.0.0.1", Dir: privateDir(t), Name: "suite"},
+			Transport: p.Transport(), Large: suiteLarge(), Links: suiteLinks(),
+			Listen: transports.ListenSpec{Host: "127.0.0.1", Dir: privateDir(t), Name: "suite"},
 		}
 	})
 }

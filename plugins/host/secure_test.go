@@ -29,7 +29,7 @@ func TestConformanceSecure(t *testing.T) {
 			}
 			transporttest.Run(t, func(t *testing.T) transporttest.Harness {
 				return transporttest.Harness{
-					Transport: sites[0], Dialler: sites[1], Large: 16 << 20,
+					Transport: sites[0], Dialler: sites[1], Large: suiteLarge(), Links: suiteLinks(),
 					Listen: transports.ListenSpec{Host: "127.0.0.1", Dir: privateDir(t), Name: "suite"},
 				}
 			})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/internal/loopback"
 	"github.com/openimpi/impi/transports"
 	"github.com/openimpi/impi/transports/socket"
 	"github.com/openimpi/impi/transports/tcp"
@@ -144,21 +144,20 @@ func TestIPv6Address(t *testing.T) {
 	}
 }
 
-// freePort is a port that is free at 127.0.0.8 and at the next few numbers.
+// freePort is a port that is free at an address of our own, and so are the next few.
 func freePort(t *testing.T) int {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.8:0")
+	at, err := loopback.Free()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer ln.Close()
-	return min(ln.Addr().(*net.TCPAddr).Port, 65000)
+	return min(int(at.Port()), 65000)
 }
 
 func TestPortRange(t *testing.T) {
 	first := freePort(t)
 	tr := configured(t, map[string]any{"port_range": fmt.Sprintf("%d - %d", first, first+1)})
-	at := transports.ListenSpec{Host: "127.0.0.8"}
+	at := transports.ListenSpec{Host: loopback.Address().String()}
 	seen := map[string]bool{}
 	for range 2 {
 		a := listen(t, tr, at).Address()
@@ -172,7 +171,7 @@ func TestPortRange(t *testing.T) {
 		t.Errorf("with the range used up: %v", err)
 	}
 	at.Port = freePort(t)
-	if a := listen(t, tr, at).Address(); a != fmt.Sprintf("127.0.0.8:%d", at.Port) {
+	if a := listen(t, tr, at).Address(); a != fmt.Sprintf("%s:%d", at.Host, at.Port) {
 		t.Errorf("a given port outside the range: it listens at %s", a)
 	}
 }
