@@ -24,10 +24,15 @@ MUTANTS    ?=
 
 # The race detector needs cgo, and cgo needs a compiler.
 RACE := $(shell test "$$($(GO) env CGO_ENABLED)" = 1 && command -v "$$($(GO) env CC)" >/dev/null 2>&1 && echo -race)
+# The packages whose tests take longest begin first, so that the others fill the time.
+LONGEST := ./internal/node ./cmd/impi-node ./internal/peers ./plugins/host ./internal/guests ./internal/conformance ./internal/matrix ./core/mpi
+# The race detector would have every process, of which tests start thousands, sleep a
+# second before it exits.
+export GORACE ?= atexit_sleep_ms=0
 LINT := $(GO) tool -modfile=tools.mod golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: help build library install demo test lint bench fuzz sim sim-mutants conform-mutants conform peers matrix clean
+.PHONY: help build library install demo test soak lint bench fuzz sim sim-mutants conform-mutants conform peers matrix clean
 
 help: ## say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -62,7 +67,10 @@ demo: build ## run heat2d on two sites of this machine
 	$(BIN)/impi-node -config examples/heat2d/job.hcl
 
 test: ## run all tests, with the race detector where cgo works
-	$(GO) test $(RACE) -timeout 40m $(PKGS)
+	$(GO) test $(RACE) -timeout 40m $(if $(filter ./...,$(PKGS)),$(LONGEST)) $(PKGS)
+
+soak: ## run all tests with every repetition, for rare faults: hours, not minutes
+	IMPI_TEST_SOAK=1 $(GO) test $(RACE) -count 1 -timeout 4h $(PKGS)
 
 lint: ## gofmt, go vet and golangci-lint (its first run builds it)
 	@unformatted=$$(gofmt -l cmd config core examples internal plugins transports); \
