@@ -1,10 +1,7 @@
 package mpi
 
 import (
-	"encoding/binary"
-	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/openimpi/impi/core/coll"
@@ -36,8 +33,8 @@ const (
 	stepGroups // and with the groups.
 	stepTellGroups
 	stepMake    // The communicator is made;
-	stepSync    // both roots have it,
-	stepBarrier // all members of a side have it,
+	stepSync    // both roots know that their members have it,
+	stepBarrier // and so do all members,
 	stepClose   // and the temporary link is closed.
 )
 
@@ -52,11 +49,14 @@ func (s step) fault(err error) error {
 // Accept waits for somebody to connect to a port of the root's and makes an
 // intercommunicator of c's group and that of those who do. All members of c, an
 // intracommunicator, call it. port and info matter at the root only
-// (MPI_Comm_accept). It waits for as long as nobody comes and the port is open.
+// (MPI_Comm_accept). It waits for as long as nobody comes and the port is open. The info
+// key timeout says after how many seconds it is to be over at most, whoever is waited
+// for.
 //
 // Errors: dynamic.ErrPort for a port that is not the root's; ErrCall once the port is
-// closed; coll.ErrRoot; ErrAlone where no other jobs can be met; ErrPeerGone, or
-// message.ErrPeerDown, where somebody dies on the way. All members of both sides get an
+// closed, or in time; coll.ErrRoot; ErrAlone where no other jobs can be met; ErrPeerGone, or
+// message.ErrPeerDown, where somebody dies on the way; comm.ErrComm for who connects to a
+// port of its own. All members of both sides get an
 // error then, of the class that the root's has, and no communicator.
 func (c *Comm) Accept(port string, info *Info, root int) (*Comm, error) {
 	d, err := c.connect(port, info, root, toAccept)
@@ -65,8 +65,9 @@ func (c *Comm) Accept(port string, info *Info, root int) (*Comm, error) {
 
 // Connect makes an intercommunicator of c's group and that of those who accept at a
 // port, which may be of another job. All members of c, an intracommunicator, call
-// it. port and info matter at the root only (MPI_Comm_connect). The info key timeout
-// says how many seconds to wait at most until somebody accepts (60).
+// it. port and info matter at the root only (MPI_Comm_connect). It waits 60 seconds
+// until somebody accepts, and for as long as members of either side take from then on.
+// The info key timeout says after how many seconds it is to be over at most, instead.
 //
 // The errors are those of Accept: ErrCall where nobody listens, or accepts in time.
 func (c *Comm) Connect(port string, info *Info, root int) (*Comm, error) {
@@ -87,6 +88,10 @@ type meeting struct {
 	guest *guest // at the root, while there is a temporary link
 	far   far    // at the root: the other side's
 
+	late   *deadline // of it all; nil: it may take as long as it does
+	taking uint64    // the request for a caller that waits at the node; 0: none
+
+	bad     error // why this proc cannot have the communicator, though it goes on
 	context wire.ContextID
 	theirs  extent
 	worlds  []*dynamic.Description // of the other side
@@ -179,6 +184,9 @@ func (m *meeting) complete(bad error) (*Comm, error) {
 		m.guest.leave()
 		m.took(stepClose, func() string { return "the temporary link is given up" })
 	}
+	if m.late != nil {
+		m.late.stop()
+	}
 	err = m.settle(err)
 	return m.made, err
 }
@@ -213,40 +221,68 @@ func (m *meeting) reach(port string, info *Info, calling bool) error {
 	if err != nil {
 		return err
 	}
+	limit, err := seconds(hints, "timeout")
+	if err != nil {
+		return err
+	}
+	if limit > 0 {
+		m.late = m.p.deadline(limit, m.cut)
+	} else {
+		limit = callLimit
+	}
 	if calling {
-		return m.reachOut(port, hints)
+		return m.reachOut(port, limit)
 	}
 	for m.guest == nil {
 		name, d, err := m.takeCaller(port)
 		if err != nil {
 			return err
 		}
-		late := m.p.deadline(callLimit)
+		late := m.p.deadline(callLimit, nil)
 		err = m.welcome(d, name, false, late)
 		late.stop()
-		if err != nil && m.p.failure != nil {
-			return err
+		if err != nil && (m.p.failure != nil || m.overdue()) {
+			return m.because(err)
 		}
 	}
 	return nil
 }
 
 // reachOut is reach for who calls.
-func (m *meeting) reachOut(port string, hints *Info) error {
-	limit, err := patienceOf(hints)
-	if err != nil {
-		return stepDial.fault(err)
-	}
-	late := m.p.deadline(limit)
+func (m *meeting) reachOut(port string, limit time.Duration) error {
+	late := m.p.deadline(limit, nil)
 	defer late.stop()
-	name, d, err := m.callPort(port, limit)
-	if err != nil {
+	opener, name, d, err := m.callPort(port, limit)
+	if err == nil {
+		err = m.welcome(d, name, true, late)
+	}
+	if err != nil || opener != m.p.member(comm.Proc(m.p.job.Rank)) {
 		return err
 	}
-	if err := m.welcome(d, name, true, late); err != nil {
+	_, err = m.far.swap(stepSizes, nil, stepTemporary.fault(fmt.Errorf("%w: the port is this proc's own, and it cannot be in both groups", comm.ErrComm)))
+	return err
+}
+
+// cut ends what the root waits for at its node or from the other side, as the time is
+// over.
+func (m *meeting) cut() {
+	if m.taking != 0 {
+		_ = m.p.control.Send(wireup.Message{Kind: wireup.KindTake, Meeting: &wireup.Meeting{Request: m.taking, Cancel: true}})
+	}
+	if m.guest != nil && !m.guest.lost && !m.guest.left {
+		m.p.drop(m.guest.q, ErrCall)
+	}
+}
+
+// overdue tells whether the time is over that the program allows.
+func (m *meeting) overdue() bool { return m.late != nil && m.late.over }
+
+// because says of an error that the time was over, if so.
+func (m *meeting) because(err error) error {
+	if err == nil || !m.overdue() {
 		return err
 	}
-	return nil
+	return fmt.Errorf("%w: the two sides have not connected for %v: %s", ErrCall, m.late.limit, err.Error())
 }
 
 // welcome makes a guest of who is at the other end of a link.
@@ -280,11 +316,15 @@ type deadline struct {
 	over  bool
 }
 
-func (p *process) deadline(limit time.Duration) *deadline {
+// deadline begins to wait; then, if there is something, is done at the end.
+func (p *process) deadline(limit time.Duration, then func()) *deadline {
 	d := &deadline{limit: limit}
 	d.timer = p.machine.AfterFunc(limit, func() {
 		p.lock()
 		d.over = true
+		if then != nil {
+			then()
+		}
 		p.rouse()
 		p.unlock()
 	})
@@ -294,14 +334,14 @@ func (p *process) deadline(limit time.Duration) *deadline {
 func (d *deadline) stop() { d.timer.Stop() }
 
 // callPort has the node dial a port.
-func (m *meeting) callPort(text string, limit time.Duration) (name dynamic.World, d delivery, err error) {
+func (m *meeting) callPort(text string, limit time.Duration) (opener dynamic.Member, name dynamic.World, d delivery, err error) {
 	port, err := dynamic.ParsePort(text)
 	if err != nil {
-		return name, d, stepDial.fault(err)
+		return opener, name, d, stepDial.fault(err)
 	}
 	card, err := port.Card.AppendText(nil)
 	if err != nil {
-		return name, d, stepDial.fault(err)
+		return opener, name, d, stepDial.fault(err)
 	}
 	x := &wireup.Meeting{Key: port.Key[:], Card: string(card), Timeout: limit}
 	m.took(stepDial, func() string { return fmt.Sprintf("calls %s of %v", portLabel(port.Name()), port.Opener) })
@@ -309,23 +349,7 @@ func (m *meeting) callPort(text string, limit time.Duration) (name dynamic.World
 	if err == nil {
 		m.took(stepGreet, func() string { return "let in, by " + d.msg.Transport })
 	}
-	return port.Name(), d, stepGreet.fault(err)
-}
-
-// patienceOf is the timeout of an info.
-func patienceOf(hints *Info) (time.Duration, error) {
-	if hints == nil {
-		return callLimit, nil
-	}
-	v, ok, err := hints.value("timeout")
-	if err != nil || !ok {
-		return callLimit, err
-	}
-	seconds, err := strconv.ParseFloat(v, 64)
-	if err != nil || !(seconds > 0 && seconds <= 1e6) {
-		return 0, fmt.Errorf("%w: timeout %q is no number of seconds", ErrInfoValue, v)
-	}
-	return time.Duration(seconds * float64(time.Second)), nil
+	return port.Opener, port.Name(), d, stepGreet.fault(err)
 }
 
 // takeCaller waits for a caller of a port.
@@ -334,14 +358,15 @@ func (m *meeting) takeCaller(text string) (name dynamic.World, d delivery, err e
 	if err != nil {
 		return name, d, stepTake.fault(err)
 	}
-	name = key.World()
+	name, m.taking = key.World(), m.p.questions+1 // which ask gives it
+	defer func() { m.taking = 0 }()
 	m.shown.says(func() string { return "waits for a caller of " + portLabel(name) })
 	d, err = m.p.ask(wireup.Message{Kind: wireup.KindTake, Meeting: &wireup.Meeting{Key: key[:]}}, name)
 	if err == nil {
 		m.took(stepQueue, func() string { return fmt.Sprintf("the node kept a caller for %v", d.msg.Meeting.Waited) })
 		m.took(stepTake, func() string { return fmt.Sprintf("takes the caller, who came by %s", d.msg.Transport) })
 	}
-	return name, d, stepTake.fault(err)
+	return name, d, m.because(stepTake.fault(err))
 }
 
 // hold goes through the steps from where the roots have a link, or bad is why they
@@ -360,39 +385,34 @@ func (m *meeting) hold(bad error) error {
 }
 
 // acquaint has both sides know each other, and makes the communicator, whose context is
-// known. bad is why it cannot be made.
+// known. bad is why it cannot be made. Who has trouble of its own goes on with the
+// others, who wait for it, and tells them when they ask.
 func (m *meeting) acquaint(bad error) error {
 	own := m.p.catalogue(m.c.Comm.Group())
 	text, err := own.describe()
-	if bad != nil {
-		err = bad
-	}
-	if text, err = m.exchange(stepWorlds, text, err); err != nil {
+	m.ails(errorsFirst(bad, err))
+	if text, err = m.exchange(stepWorlds, text, nil); err != nil {
 		return err
 	}
-	if err = m.learn(text); err == nil {
-		text = own.group()
-	}
-	if text, err = m.exchange(stepGroups, text, err); err != nil {
+	m.ails(m.learn(text))
+	if text, err = m.exchange(stepGroups, own.group(), nil); err != nil {
 		return err
 	}
-	if err = m.read(text); err == nil {
-		err = m.make()
+	for _, f := range []func() error{func() error { return m.read(text) }, m.make, m.arrive} {
+		if m.bad == nil {
+			m.ails(f())
+		}
 	}
-	if err == nil {
-		err = stepMake.fault(m.p.arrive(m.remote))
+	m.gather()
+	_, err = m.exchange(stepSync, nil, nil)
+	if err = errorsFirst(m.bad, err); err == nil {
+		m.took(stepBarrier, func() string { return "all members of both sides have it" })
 	}
-	if err == nil {
-		m.took(stepMake, func() string {
-			return fmt.Sprintf("the communicator is made, context %d, %d members here and %d there", m.context, m.c.Size(), m.remote.Size())
-		})
-	}
-	if _, err = m.exchange(stepSync, nil, err); err != nil {
-		return err
-	}
-	m.took(stepBarrier, func() string { return "the root says that both have it" })
-	return nil
+	return err
 }
+
+// ails notes why this proc cannot have the communicator.
+func (m *meeting) ails(err error) { m.bad = errorsFirst(m.bad, err) }
 
 // agree is about context IDs: within each side, and then between the two.
 func (m *meeting) agree() error {
@@ -423,66 +443,22 @@ func (m *meeting) sizes(all comm.Proposal, bad error) error {
 	if err == nil {
 		m.took(stepTellSizes, func() string { return "known to all members: the other side has " + m.theirs.String() })
 	}
-	return err
-}
-
-// exchange has the roots tell each other something, and then all members of their
-// sides, which is the next step.
-func (m *meeting) exchange(s step, body []byte, bad error) ([]byte, error) {
-	if m.c.Rank() == m.root {
-		n := len(body)
-		if body, bad = m.far.swap(s, body, bad); bad == nil {
-			m.took(s, func() string { return fmt.Sprintf("told the other root %d bytes and heard %d", n, len(body)) })
-		}
-	}
-	return m.share(s+1, body, bad)
-}
-
-// share tells all members what the root has, or why it has nothing. What is wrong
-// with others matters to themselves only.
-func (m *meeting) share(s step, body []byte, bad error) ([]byte, error) {
-	m.label(s)
-	text, err := m.spread(status(bad, body)[lengthLen:])
-	switch {
-	case bad != nil:
-		return nil, bad
-	case err != nil:
-		return nil, s.fault(err)
-	case m.c.Rank() == m.root:
-		return body, nil
-	}
-	text, err = outcome(text)
-	return text, s.fault(err)
-}
-
-// spread gets what the root says to all members: to rank 0 first, and then down the
-// tree.
-func (m *meeting) spread(text []byte) ([]byte, error) {
-	t, root := &m.near, m.tree.Position(m.root)
-	send := func(position int) []sending { return t.post(m.tree.Rank(position), append(letter(), text...)) }
-	var open []sending
-	var err error
-	parent, below := m.tree.Parent(m.me)
-	switch {
-	case m.me == root && below:
-		open = send(0)
-		_, err = t.read(m.tree.Rank(parent), maxSwap)
-	case below:
-		text, err = t.read(m.tree.Rank(parent), maxSwap)
-	case m.me != root:
-		text, err = t.read(m.root, maxSwap)
-	}
-	if err != nil {
-		text = binary.BigEndian.AppendUint32(nil, faultCode(err)) // so that those below do not wait
-	}
-	for _, child := range m.tree.Children(m.me) {
-		open = append(open, send(child)...)
-	}
-	return text, errors.Join(err, t.sent(open))
+	return errorsFirst(err, bad)
 }
 
 // make makes the communicator.
 func (m *meeting) make() (err error) {
 	m.made, err = m.c.adopt(comm.Spec{Group: m.c.Comm.Group(), Masters: m.c.Masters(), Remote: m.remote}, m.context)
 	return stepMake.fault(err)
+}
+
+// arrive waits until the links to the others can be used.
+func (m *meeting) arrive() error {
+	if err := m.p.arrive(m.remote); err != nil {
+		return stepMake.fault(err)
+	}
+	m.took(stepMake, func() string {
+		return fmt.Sprintf("the communicator is made, context %d, %d members here and %d there", m.context, m.c.Size(), m.remote.Size())
+	})
+	return nil
 }

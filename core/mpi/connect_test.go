@@ -29,12 +29,14 @@ type meadow struct {
 	waits map[[2]dynamic.Member]bool // it is to dial once the second one's node has no link any more
 	links int                        // to procs of other worlds, made so far
 
-	traces string // folder for a trace of each proc; empty: none
+	kept   []link.Link // ends that nobody uses, and that stay open
+	traces string      // folder for a trace of each proc; empty: none
 }
 
 // openPort has who calls, and who wants to take a caller: one of them is empty.
 type openPort struct {
 	calls, takes []knock
+	silent       bool // callers are let in, and hear nothing
 }
 
 // knock is a question that awaits its answer.
@@ -111,6 +113,12 @@ func (m *meadow) call(k knock, msg *wireup.Message) {
 	o := m.ports[portOf(msg.Meeting.Key)]
 	if o == nil {
 		k.refuse(wireup.KindCalled)
+		return
+	}
+	if o.silent {
+		a, b := socketPair()
+		m.kept = append(m.kept, b)
+		k.p.hear(wireup.Message{Kind: wireup.KindCalled, Meeting: &wireup.Meeting{Request: k.number}}, a)
 		return
 	}
 	o.calls = append(o.calls, k)
@@ -451,4 +459,163 @@ func TestConnectFails(t *testing.T) {
 			classed("root 3", second(c.Connect(closed, nil, 3)), mpierr.Root),
 			classed("root -1", second(c.Accept(closed, nil, -1)), mpierr.Root))...)
 	})
+}
+
+// brief is an info with a timeout.
+func brief(t *testing.T, seconds string) *Info {
+	t.Helper()
+	info := NewInfo()
+	if err := info.Set("timeout", seconds); err != nil {
+		t.Fatal(err)
+	}
+	return info
+}
+
+// TestTimeouts has roots wait for what does not come: all members of both sides are told.
+func TestTimeouts(t *testing.T) {
+	timedOut := func(inter *Comm, err error) error {
+		if inter != nil || !errors.Is(err, ErrCall) || ErrorClass(err) != mpierr.Port {
+			return fmt.Errorf("class %v of %w", ErrorClass(err), err)
+		}
+		return nil
+	}
+	t.Run("nobody calls", func(t *testing.T) {
+		apiece(t, [][]*process{newMeadow().world(t, "a", 3)}, func(_ int, c *Comm) (err error) {
+			port := ""
+			if c.Rank() == 1 {
+				if port, err = c.p.openPort(nil); err != nil {
+					return err
+				}
+			}
+			inter, err := c.Accept(port, brief(t, "0.05"), 1)
+			return errors.Join(timedOut(inter, err), Barrier(c))
+		})
+	})
+	t.Run("nobody speaks there", func(t *testing.T) {
+		m, name := newMeadow(), make(chan string, 2)
+		worlds := [][]*process{m.world(t, "a", 1), m.world(t, "b", 3)}
+		over := make(chan bool)
+		apiece(t, worlds, func(w int, c *Comm) error {
+			if w == 0 { // takes the caller, and has no more to say
+				port, err := c.p.openPort(nil)
+				if err != nil {
+					return err
+				}
+				key := c.p.doors[port]
+				silence(m, key.World())
+				name <- port
+				<-over
+				return nil
+			}
+			port := ""
+			if c.Rank() == 0 {
+				port = <-name
+			}
+			inter, err := c.Connect(port, brief(t, "0.05"), 0)
+			if c.Rank() == 0 {
+				close(over)
+			}
+			return errors.Join(timedOut(inter, err), Barrier(c))
+		})
+	})
+	for _, impatient := range []int{0, 1} { // the side whose root has a timeout
+		t.Run(fmt.Sprintf("a member of side %d does not come", 1-impatient), func(t *testing.T) {
+			m, name, over := newMeadow(), make(chan string, 1), make(chan bool)
+			apiece(t, [][]*process{m.world(t, "a", 2), m.world(t, "b", 2)}, func(w int, c *Comm) (err error) {
+				info, port := NewInfo(), ""
+				switch {
+				case w != impatient && c.Rank() == 1:
+					<-over // the others have given up
+				case w == impatient:
+					info = brief(t, "0.2")
+				}
+				var inter *Comm
+				if w == 0 {
+					if c.Rank() == 0 {
+						if port, err = c.p.openPort(nil); err != nil {
+							return err
+						}
+						name <- port
+					}
+					inter, err = c.Accept(port, info, 0)
+				} else {
+					if c.Rank() == 0 {
+						port = <-name
+					}
+					inter, err = c.Connect(port, info, 0)
+				}
+				if w == impatient {
+					if c.Rank() == 0 {
+						close(over)
+					}
+					return errors.Join(timedOut(inter, err), Barrier(c))
+				}
+				if inter != nil || err == nil {
+					return fmt.Errorf("connected with who has given up: %w", err)
+				}
+				return Barrier(c)
+			})
+		})
+	}
+	t.Run("no number", func(t *testing.T) {
+		apiece(t, [][]*process{newMeadow().world(t, "a", 1)}, func(_ int, c *Comm) error {
+			for _, text := range []string{"soon", "-1", "0", "1e9"} {
+				if _, err := c.Connect("", brief(t, text), 0); ErrorClass(err) != mpierr.InfoValue {
+					return fmt.Errorf("timeout %q: class %v of %w", text, ErrorClass(err), err)
+				}
+			}
+			return nil
+		})
+	})
+}
+
+// silence has a port take every caller and say nothing to it.
+func silence(m *meadow, port dynamic.World) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ports[port].silent = true
+}
+
+// TestConnectWithOneself: a proc cannot be on both sides.
+func TestConnectWithOneself(t *testing.T) {
+	p := newMeadow().world(t, "a", 1)[0]
+	other, err := p.self.Dup()
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, err := p.openPort(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	errs := make(chan error, 1)
+	go func() {
+		_, err := other.Accept(port, nil, 0)
+		errs <- err
+	}()
+	_, err = p.self.Connect(port, nil, 0)
+	for side, err := range map[string]error{"connects": err, "accepts": <-errs} {
+		if ErrorClass(err) != mpierr.Comm {
+			t.Errorf("who %s: class %v of %v", side, ErrorClass(err), err)
+		}
+	}
+}
+
+// TestConnectThatOneMemberCannot: where a member of one side cannot make the
+// communicator nobody has it.
+func TestConnectThatOneMemberCannot(t *testing.T) {
+	for _, who := range []int{1, 2, 4} { // the root is 2
+		m, name := newMeadow(), make(chan string, 1)
+		worlds := [][]*process{m.world(t, "a", 5), m.world(t, "b", 2)}
+		worlds[0][who].description.Groups[0].Card.ByteOrder = dynamic.BigEndian
+		apiece(t, worlds, func(w int, c *Comm) error {
+			inter, err := rendezvous(c, w == 0, 2*(1-w), name)
+			if inter != nil || err == nil {
+				return fmt.Errorf("it has a communicator though rank %d has none, error %w", who, err)
+			}
+			if w == 0 && c.Rank() == who && !errors.Is(err, ErrAlone) {
+				return fmt.Errorf("who cannot is told %w", err)
+			}
+			return Barrier(c)
+		})
+	}
 }

@@ -22,6 +22,7 @@ const (
 type caller struct {
 	link      link.Link
 	transport string
+	since     time.Time // when it was let in
 }
 
 // callPort is an open port: those who called it, or those who wait for callers,

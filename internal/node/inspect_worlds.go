@@ -19,6 +19,7 @@ func (m *meetings) note(x meetPair, l metLink) {
 	defer m.mu.Unlock()
 	if m.pairs[x] == linked {
 		m.links[x] = l
+		delete(m.wants, x)
 	}
 }
 

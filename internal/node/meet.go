@@ -37,12 +37,27 @@ func (m *meetings) open(p *proc, peer wire.WorldRank, x *wireup.Meeting) {
 		return
 	}
 	to.token, to.card = secret, card
-	if !m.move(pair, dialling, unlinked) {
+	if !m.want(pair, x) {
 		return // it is under way, or there
 	}
 	if !m.d.begin(func() { m.connect(p, pair, &to) }) {
 		m.move(pair, unlinked, dialling)
 	}
+}
+
+// want notes that a proc has asked for a link. False: it is under way, or there.
+func (m *meetings) want(x meetPair, what *wireup.Meeting) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, there := m.links[x]; there {
+		return false
+	}
+	m.wants[x] = what
+	if m.pairs[x] != unlinked {
+		return false
+	}
+	m.pairs[x] = dialling
+	return true
 }
 
 func worldIn(b []byte, to *dynamic.World) bool {
@@ -110,6 +125,9 @@ func message(x meetPair) wireup.Message {
 
 // noLink tells a proc that there is no link. It may ask again.
 func (m *meetings) noLink(p *proc, x meetPair, reason string) {
+	m.mu.Lock()
+	delete(m.wants, x)
+	m.mu.Unlock()
 	m.d.n.log.Info("no link to a proc of another world", "from", x.local, "to", x.peer, "reason", reason)
 	no := message(x)
 	no.Reason, no.Meeting.Class = reason, int(mpierr.Port)
@@ -165,12 +183,24 @@ func (m *meetings) acceptMeet(ctx context.Context, l link.Link, g *dynamic.Accep
 	}
 	if err := converse(ctx, l, g, g.Done); err != nil {
 		if verdict == dynamic.Accepted {
-			m.move(x, unlinked, linked)
+			m.drop(p, x)
 		}
 		return err
 	}
 	m.deliver(p, x, l, t.name, false)
 	return nil
+}
+
+// drop is for a link that was let in and broke before our proc had it. If that has asked
+// for one, for which the link in would have done, it gets another.
+func (m *meetings) drop(p *proc, x meetPair) {
+	m.move(x, unlinked, linked)
+	m.mu.Lock()
+	wanted := m.wants[x]
+	m.mu.Unlock()
+	if wanted != nil {
+		m.open(p, x.peer.Rank, wanted)
+	}
 }
 
 // judge decides about a link from another world.

@@ -26,7 +26,8 @@ type meetings struct {
 	ports map[dynamic.World]*callPort // by the name of the key
 	calls map[*proc]int               // under way
 	pairs map[meetPair]pairState
-	links map[meetPair]metLink // of those that are linked
+	links map[meetPair]metLink         // of those whose procs have the link
+	wants map[meetPair]*wireup.Meeting // what procs asked for that do not have it yet
 
 	spawned map[spawnID]*offspring // that live
 }
@@ -35,6 +36,7 @@ func newMeetings(d *directLinks) *meetings {
 	return &meetings{
 		d: d, world: d.token.World(), secret: d.token.Meeting(), names: registrar{n: d.n},
 		ports: make(map[dynamic.World]*callPort), calls: make(map[*proc]int), pairs: make(map[meetPair]pairState), links: make(map[meetPair]metLink),
+		wants:   make(map[meetPair]*wireup.Meeting),
 		spawned: make(map[spawnID]*offspring),
 	}
 }
@@ -143,6 +145,7 @@ func (m *meetings) gone(p *proc) {
 		if x.local == rank {
 			delete(m.pairs, x)
 			delete(m.links, x)
+			delete(m.wants, x)
 		}
 	}
 	m.mu.Unlock()

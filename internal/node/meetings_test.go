@@ -214,6 +214,31 @@ func TestLinkBeforeTheLastOneIsForgotten(t *testing.T) {
 	<-done
 }
 
+// TestLinkThatBreaksWhileItIsLetIn has a proc ask for a link while its node lets one in,
+// which breaks: the proc gets another.
+func TestLinkThatBreaksWhileItIsLetIn(t *testing.T) {
+	a, b := startVisitor(t, "alfa"), startVisitor(t, "beta")
+	m := a.r.n.direct.meet
+	pair := meetPair{0, dynamic.Member{World: b.world.World}}
+	if !m.move(pair, linked, unlinked) { // as judge does
+		t.Fatal("there is a link already")
+	}
+	a.meets(b)
+	a.openPort(0) // whose answer tells that the node has heard the other message
+	m.drop(a.r.n.procOf(0), pair)
+	a.wants(wireup.KindLink, 0, "beta")
+	b.wants(wireup.KindLink, 0, "alfa")
+	m.mu.Lock()
+	if len(m.wants) != 0 {
+		t.Errorf("%d wishes are left", len(m.wants))
+	}
+	m.mu.Unlock()
+	m.drop(a.r.n.procOf(0), pair) // nobody has asked
+	if s := m.state(pair); s != unlinked {
+		t.Errorf("the node has made state %v of it by itself", s)
+	}
+}
+
 // TestNoLinkWithoutTheSecret has a wish fail that does not have the world's secret.
 func TestNoLinkWithoutTheSecret(t *testing.T) {
 	a, b := startVisitor(t, "alfa"), startVisitor(t, "beta")

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"time"
 
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/link"
@@ -126,7 +127,7 @@ func (m *meetings) take(p *proc, x *wireup.Meeting) {
 
 // give hands a caller to who waits for it.
 func (m *meetings) give(p *proc, request uint64, x caller) {
-	to := wireup.Message{Kind: wireup.KindCaller, Meeting: &wireup.Meeting{Request: request}}
+	to := wireup.Message{Kind: wireup.KindCaller, Meeting: &wireup.Meeting{Request: request, Waited: time.Since(x.since)}}
 	_ = m.hand(p, to, x.link, x.transport)
 }
 
@@ -136,6 +137,7 @@ func (m *meetings) acceptCall(ctx context.Context, l link.Link, g *dynamic.Accep
 	if verdict == dynamic.Accepted {
 		g.Accept()
 	} else {
+		m.d.n.log.Debug("a caller of a port is refused", "port", hello.Port.String()[:8], "transport", t.name, "reason", verdict)
 		g.Refuse(verdict)
 	}
 	err := converse(ctx, l, g, g.Done)
@@ -153,10 +155,12 @@ func (m *meetings) acceptCall(ctx context.Context, l link.Link, g *dynamic.Accep
 		m.mu.Unlock()
 		return err
 	}
-	request, taken := c.enter(caller{l, t.name})
+	x := caller{l, t.name, time.Now()}
+	request, taken := c.enter(x)
 	m.mu.Unlock()
+	m.d.n.log.Debug("a caller of a port is let in", "port", hello.Port.String()[:8], "transport", t.name, "awaited", taken)
 	if taken {
-		m.give(c.owner, request, caller{l, t.name})
+		m.give(c.owner, request, x)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/openimpi/impi/core/mpierr"
 	"github.com/openimpi/impi/internal/wireup"
@@ -158,14 +159,21 @@ func (n *node) endSpawned(f *Failure) {
 	}
 }
 
+// goesOn is how long what was spawned may take to end with its parents before the
+// operator is told that it has not.
+const goesOn = time.Second
+
 // awaitSpawned waits, at a site's own node, for the end of all that was spawned here.
 func (n *node) awaitSpawned() {
 	if n.opt.share != nil {
 		return
 	}
-	if shares := n.spawning.living(); shares > 0 {
-		n.log.Info("the job is over; what it has spawned goes on", "worlds", shares)
-	}
+	late := time.AfterFunc(goesOn, func() {
+		if shares := n.spawning.living(); shares > 0 {
+			n.log.Info("the job is over; what it has spawned goes on", "worlds", shares)
+		}
+	})
+	defer late.Stop()
 	n.spawning.wg.Wait()
 }
 

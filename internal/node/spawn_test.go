@@ -307,6 +307,17 @@ func TestParentsEnd(t *testing.T) {
 		gone(t, child)
 		wantNothingLeft(t, all)
 	})
+	t.Run("at another site", func(t *testing.T) {
+		stays := spawns("steady", 2)
+		stays.Stop = "hang"
+		all := start(t, spawnJob([]order{stays}, 1, 1))
+		child := pidfd(t, all[0].out.number(t, "[alpha.spawn1.0] pid "))
+		all[0].out.line(t, "[alpha.spawn1.1] steady")
+		kill(t, all[1].out.number(t, "[1] pid "))
+		wantAll(t, all, "rank 1 on site beta was killed by SIGKILL")
+		gone(t, child)
+		wantNothingLeft(t, all)
+	})
 	t.Run("parted", func(t *testing.T) {
 		all := start(t, spawnJob([]order{spawns("free", 1)}, 1))
 		child := all[0].out.number(t, "[spawn1.0] pid ")

@@ -58,6 +58,7 @@ type Meeting struct {
 
 	Backlog int           `json:"backlog,omitempty"` // callers that may wait; 0: the node's default
 	Timeout time.Duration `json:"timeout_ns,omitempty"`
+	Waited  time.Duration `json:"waited_ns,omitempty"` // caller: at the port, before it was taken
 
 	Service string            `json:"service,omitempty"`
 	Port    string            `json:"port,omitempty"` // dynamic.Port's text, or what was published

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/mpierr"
 	"github.com/openimpi/impi/internal/sim/kernel"
 	"github.com/openimpi/impi/internal/wireup"
 )
@@ -145,6 +146,11 @@ func (a *Abroad) heard(p *proc, m *wireup.Message) bool {
 		a.open(p, m.Peer, x)
 	case wireup.KindForget:
 		a.forget(p, m.Peer, x)
+	case wireup.KindPublish, wireup.KindUnpublish, wireup.KindLookup:
+		a.tell(p, wireup.Message{
+			Kind: wireup.KindNamed, Reason: "simulated jobs have no server for names",
+			Meeting: &wireup.Meeting{Request: x.Request, Class: int(mpierr.Other)},
+		}, nil)
 	default:
 		return false
 	}

@@ -113,3 +113,23 @@ func TestAbroadRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestAbroadHasNoNames: what is asked about names is answered.
+func TestAbroadHasNoNames(t *testing.T) {
+	ask := func(e Env) error {
+		x := rankOf(e)
+		_, err := x.LookupName("heat", nil)
+		for what, err := range map[string]error{"publish": x.PublishName("heat", nil, "port"), "look up": err, "unpublish": x.UnpublishName("heat", nil, "port")} {
+			if class := mpi.ErrorClass(err); class != mpierr.Other {
+				return fmt.Errorf("%s: class %v of %w", what, class, err)
+			}
+		}
+		return nil
+	}
+	_, results := two(t, 1, AbroadConfig{}, ask, ask)
+	for w, r := range results {
+		if err := errors.Join(append(r.Procs(), r.Err)...); err != nil {
+			t.Errorf("world %d: %v", w, err)
+		}
+	}
+}
