@@ -120,7 +120,7 @@ func TestArena(t *testing.T) {
 		}
 		a.reset()
 	}
-	if n := testing.AllocsPerRun(10, func() { a.get(3000); a.get(40000); a.reset() }); n > 0 {
+	if n := testing.AllocsPerRun(100, func() { a.get(3000); a.get(40000); a.reset() }); n > 0 {
 		t.Errorf("%v allocations in a used arena", n)
 	}
 	a.get(keep + 1)

@@ -256,7 +256,7 @@ func TestConvertAllocates(t *testing.T) {
 	src, dst := make([]byte, 3200), make([]byte, 3200)
 	for r := Native; r < representations; r++ {
 		for _, k := range allKinds() {
-			if n := testing.AllocsPerRun(5, func() {
+			if n := testing.AllocsPerRun(50, func() {
 				_ = r.Encode(dst, src, k, 100)
 				_ = r.Decode(src, dst, k, 100)
 			}); n > 0 {

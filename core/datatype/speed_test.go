@@ -39,7 +39,7 @@ func TestPackAllocates(t *testing.T) {
 	for name, typ := range regular() {
 		for r := range representations {
 			var carry Carry
-			if n := testing.AllocsPerRun(5, func() {
+			if n := testing.AllocsPerRun(20, func() {
 				for off := int64(0); ; {
 					n := typ.Encode(r, buf[:1001], base, 2, off)
 					if n == 0 {

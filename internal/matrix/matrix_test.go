@@ -68,7 +68,7 @@ func TestQuickMatrix(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &Runner{Bin: bin, Repository: root, Temp: t.TempDir(), Limit: 2 * time.Minute, Transports: Known(root)}
+	r := &Runner{Bin: bin, Repository: root, Temp: t.TempDir(), Limit: 10 * time.Minute, Transports: Known(root)}
 	if err := r.Prepare(); err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestFailingCell(t *testing.T) {
 	bin := t.TempDir()
 	build(t, bin)
 	replace(t, bin, "matrix-check", "#!/bin/sh\nexit 3\n")
-	r := &Runner{Bin: bin, Temp: t.TempDir(), Limit: time.Minute, Transports: Known(bin), Repository: bin}
+	r := &Runner{Bin: bin, Temp: t.TempDir(), Limit: 10 * time.Minute, Transports: Known(bin), Repository: bin}
 	for _, fault := range []string{NoFault, PluginKilled} {
 		res := r.Run(context.Background(), Cell{"tcp", "fd", Direct, "collectives", fault})
 		if res.Verdict != Failed || res.Reason == "" {
@@ -114,7 +114,7 @@ func TestSilentCell(t *testing.T) {
 	bin := t.TempDir()
 	build(t, bin)
 	replace(t, bin, "ring", "#!/bin/sh\nexec "+filepath.Join(built.dir, "ring")+" -rounds 2 >/dev/null\n")
-	r := &Runner{Bin: bin, Temp: t.TempDir(), Limit: time.Minute, Transports: Known(bin), Repository: bin}
+	r := &Runner{Bin: bin, Temp: t.TempDir(), Limit: 10 * time.Minute, Transports: Known(bin), Repository: bin}
 	res := r.Run(context.Background(), Cell{"tcp", "fd", Direct, "ring", NoFault})
 	if res.Verdict != Failed || !strings.Contains(res.Reason, "did not print") {
 		t.Errorf("%s %s", res.Verdict, res.Reason)

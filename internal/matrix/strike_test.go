@@ -106,7 +106,7 @@ func TestProgramThatIsAlwaysDone(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(bin, "impi-node"), []byte(node), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	r := &Runner{Bin: bin, Temp: t.TempDir(), Limit: time.Minute, Transports: Known(bin), Repository: bin}
+	r := &Runner{Bin: bin, Temp: t.TempDir(), Limit: 10 * time.Minute, Transports: Known(bin), Repository: bin}
 	for _, fault := range []string{LinkCut, PluginKilled} {
 		_ = os.Remove(tried)
 		res := r.Run(t.Context(), Cell{"tcp", "fd", Direct, "ring", fault})

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 }
 
 // limit is how long a test waits for something before it is called a hang.
-const limit = 30 * time.Second
+const limit = 2 * time.Minute
 
 func soon(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)

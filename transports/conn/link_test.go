@@ -17,7 +17,7 @@ import (
 )
 
 // limit is how long a test waits for something before it is called a hang.
-const limit = 30 * time.Second
+const limit = 2 * time.Minute
 
 // await calls until something comes of it.
 func await(t testing.TB, l link.Link, want link.Interest, call func() (int, error)) (int, error) {

@@ -27,7 +27,7 @@ func turnedAway(t *testing.T, alpha, beta *quic.Transport, near, far string) {
 		t.Fatal("a link was made")
 	}
 	authError(t, err, "dial", near)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	_, err = ln.Accept(ctx)
 	authError(t, err, "accept", far)
