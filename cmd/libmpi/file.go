@@ -48,6 +48,8 @@ type fileObject struct {
 	pos          int64         // of the individual pointer, in bytes of data
 	atomic       bool
 	split        *mpi.Status // of a split operation that has begun
+
+	shared sharedPointer
 }
 
 var files = handles.NewTable[*fileObject](handles.File)
@@ -168,10 +170,16 @@ func (o *fileObject) openFile() error {
 	if o.comm.Rank() == 0 {
 		o.file, err = os.OpenFile(o.name, made, 0o666)
 	}
-	first := []int32{int32(mpi.ErrorClass(ofSystem(err)))}
+	id, bad := newID()
+	err = errors.Join(err, bad)
+	first := []int64{int64(mpi.ErrorClass(ofSystem(err))), id, 0}
+	if o.comm.Rank() == 0 && err == nil && o.amode&modeAppend != 0 {
+		first[2], _ = o.size() // else the others are told of an empty file
+	}
 	if bad := mpi.Bcast(o.comm, first, 0); bad != nil {
 		return bad
 	}
+	o.shared.id, o.shared.start, o.pos = first[1], first[2], first[2]
 	if o.comm.Rank() != 0 && first[0] == success {
 		o.file, err = os.OpenFile(o.name, f, 0o666)
 	} else if o.comm.Rank() != 0 {
@@ -218,11 +226,6 @@ func abiFileOpen(c, name uintptr, amode int32, info, out uintptr) (code int32) {
 			}
 			return errors.Join(err, o.comm.Free())
 		}
-		if amode&modeAppend != 0 {
-			if size, err := o.size(); err == nil {
-				o.pos = size
-			}
-		}
 		o.handle = files.Add(o)
 		*to = o.handle
 		return nil
@@ -237,6 +240,7 @@ func abiFileClose(p uintptr) int32 {
 	}
 	return onFile("File_close", 0, *h, func(o *fileObject) error {
 		err := o.agree(ofSystem(o.file.Close()))
+		err = errors.Join(err, o.dropShared())
 		if o.amode&modeDeleteOnClose != 0 && o.comm.Rank() == 0 {
 			err = errors.Join(err, ofSystem(os.Remove(o.name)))
 		}

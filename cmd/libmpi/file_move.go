@@ -27,8 +27,13 @@ func moveAt(fn string, which int32, h uintptr, offset int64, x transfer, write b
 
 // moveOn is a call that moves data at the individual pointer.
 func moveOn(fn string, which int32, h uintptr, x transfer, write bool, then func(o *fileObject, st mpi.Status) error) int32 {
+	return moveFrom(fn, which, h, x, write, then, func(o *fileObject) (int64, error) { return o.advance(x) })
+}
+
+// moveFrom is a call that moves data at a place that where gives.
+func moveFrom(fn string, which int32, h uintptr, x transfer, write bool, then func(o *fileObject, st mpi.Status) error, where func(o *fileObject) (int64, error)) int32 {
 	return onFile(fn, which, h, func(o *fileObject) error {
-		pos, err := o.advance(x)
+		pos, err := where(o)
 		if err != nil {
 			return err
 		}

@@ -25,8 +25,31 @@ const (
 //export abiFileSetView
 func abiFileSetView(h uintptr, disp int64, etype, ftype, rep, info uintptr) int32 {
 	return onFile("File_set_view", 0, h, func(o *fileObject) error {
-		return o.agree(o.setView(disp, etype, ftype, rep, info))
+		if disp == displacementCurrent && o.amode&modeSequential != 0 {
+			var err error
+			if disp, err = o.current(); err != nil {
+				return err
+			}
+		}
+		if err := o.agree(o.setView(disp, etype, ftype, rep, info)); err != nil {
+			return err
+		}
+		return o.dropShared()
 	})
+}
+
+// current gives where in the file the shared pointer is, to all members.
+func (o *fileObject) current() (int64, error) {
+	if err := o.agree(nil); err != nil { // they do not move it any more
+		return 0, err
+	}
+	pos, err := o.moveShared(0)
+	if err != nil {
+		return 0, err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.view.At(pos / o.view.Unit())
 }
 
 func (o *fileObject) setView(disp int64, etype, ftype, rep, info uintptr) error {
@@ -49,7 +72,7 @@ func (o *fileObject) setView(disp int64, etype, ftype, rep, info uintptr) error 
 		return err
 	}
 	if disp == displacementCurrent {
-		return fault(mpierr.UnsupportedOperation, "MPI_DISPLACEMENT_CURRENT is for sequential files, which have no shared pointer here")
+		return fault(mpierr.UnsupportedOperation, "MPI_DISPLACEMENT_CURRENT is for files that were opened with MPI_MODE_SEQUENTIAL")
 	}
 	if err := errors.Join(e.Check(), f.Check()); err != nil {
 		return err
@@ -113,28 +136,46 @@ func abiFileGetView(h, disp, etype, ftype, rep uintptr) int32 {
 //export abiFileSeek
 func abiFileSeek(h uintptr, offset int64, whence int32) int32 {
 	return onFile("File_seek", 0, h, func(o *fileObject) error {
-		size, err := o.size()
+		o.mu.Lock()
+		now := o.pos
+		o.mu.Unlock()
+		to, err := o.target(offset, whence, now)
 		if err != nil {
 			return err
 		}
 		o.mu.Lock()
 		defer o.mu.Unlock()
-		to := offset * o.view.Unit()
-		switch whence {
-		case seekSet:
-		case seekCur:
-			to += o.pos
-		case seekEnd:
-			to += o.view.Before(size)
-		default:
-			return fmt.Errorf("%w: whence is %d", mpi.ErrArg, whence)
-		}
-		if to < 0 {
-			return fmt.Errorf("%w: a place before the file", mpi.ErrArg)
-		}
 		o.pos = to
 		return nil
 	})
+}
+
+// target is where a seek goes to from now, in bytes of data.
+func (o *fileObject) target(offset int64, whence int32, now int64) (int64, error) {
+	size, err := o.size()
+	if err != nil {
+		return 0, err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	unit := o.view.Unit()
+	if offset > (1<<62)/unit || offset < -(1<<62)/unit {
+		return 0, fmt.Errorf("%w: offset is %d", mpi.ErrArg, offset)
+	}
+	to := offset * unit
+	switch whence {
+	case seekSet:
+	case seekCur:
+		to += now
+	case seekEnd:
+		to += o.view.Before(size)
+	default:
+		return 0, fmt.Errorf("%w: whence is %d", mpi.ErrArg, whence)
+	}
+	if to < 0 {
+		return 0, fmt.Errorf("%w: a place before the file", mpi.ErrArg)
+	}
+	return to, nil
 }
 
 //export abiFileGetPosition

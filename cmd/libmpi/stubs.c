@@ -1640,46 +1640,46 @@ int MPI_File_get_position(MPI_File fh, MPI_Offset *offset) __attribute__((weak, 
 int PMPI_File_get_byte_offset(MPI_File fh, MPI_Offset offset, MPI_Offset *disp) { return abiFileGetByteOffset(W(fh), offset, W(disp)); }
 int MPI_File_get_byte_offset(MPI_File fh, MPI_Offset offset, MPI_Offset *disp) __attribute__((weak, alias("PMPI_File_get_byte_offset")));
 
-int PMPI_File_read_shared(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status) { return abiUnsupported(574, 3, W(fh)); }
+int PMPI_File_read_shared(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status) { return abiFileReadShared(W(fh), W(buf), count, W(datatype), W(status), 0); }
 int MPI_File_read_shared(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status) __attribute__((weak, alias("PMPI_File_read_shared")));
 
-int PMPI_File_read_shared_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) { return abiUnsupported(575, 3, W(fh)); }
+int PMPI_File_read_shared_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) { return abiFileReadShared(W(fh), W(buf), count, W(datatype), W(status), 1); }
 int MPI_File_read_shared_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) __attribute__((weak, alias("PMPI_File_read_shared_c")));
 
-int PMPI_File_write_shared(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status) { return abiUnsupported(576, 3, W(fh)); }
+int PMPI_File_write_shared(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status) { return abiFileWriteShared(W(fh), W(buf), count, W(datatype), W(status), 0); }
 int MPI_File_write_shared(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status) __attribute__((weak, alias("PMPI_File_write_shared")));
 
-int PMPI_File_write_shared_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) { return abiUnsupported(577, 3, W(fh)); }
+int PMPI_File_write_shared_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) { return abiFileWriteShared(W(fh), W(buf), count, W(datatype), W(status), 1); }
 int MPI_File_write_shared_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) __attribute__((weak, alias("PMPI_File_write_shared_c")));
 
-int PMPI_File_iread_shared(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Request *request) { return abiUnsupported(578, 3, W(fh)); }
+int PMPI_File_iread_shared(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Request *request) { return abiFileIreadShared(W(fh), W(buf), count, W(datatype), W(request), 0); }
 int MPI_File_iread_shared(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Request *request) __attribute__((weak, alias("PMPI_File_iread_shared")));
 
-int PMPI_File_iread_shared_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) { return abiUnsupported(579, 3, W(fh)); }
+int PMPI_File_iread_shared_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) { return abiFileIreadShared(W(fh), W(buf), count, W(datatype), W(request), 1); }
 int MPI_File_iread_shared_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) __attribute__((weak, alias("PMPI_File_iread_shared_c")));
 
-int PMPI_File_iwrite_shared(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request) { return abiUnsupported(580, 3, W(fh)); }
+int PMPI_File_iwrite_shared(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request) { return abiFileIwriteShared(W(fh), W(buf), count, W(datatype), W(request), 0); }
 int MPI_File_iwrite_shared(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request) __attribute__((weak, alias("PMPI_File_iwrite_shared")));
 
-int PMPI_File_iwrite_shared_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) { return abiUnsupported(581, 3, W(fh)); }
+int PMPI_File_iwrite_shared_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) { return abiFileIwriteShared(W(fh), W(buf), count, W(datatype), W(request), 1); }
 int MPI_File_iwrite_shared_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) __attribute__((weak, alias("PMPI_File_iwrite_shared_c")));
 
-int PMPI_File_read_ordered(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status) { return abiUnsupported(582, 3, W(fh)); }
+int PMPI_File_read_ordered(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status) { return abiFileReadOrdered(W(fh), W(buf), count, W(datatype), W(status), 0); }
 int MPI_File_read_ordered(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status) __attribute__((weak, alias("PMPI_File_read_ordered")));
 
-int PMPI_File_read_ordered_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) { return abiUnsupported(583, 3, W(fh)); }
+int PMPI_File_read_ordered_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) { return abiFileReadOrdered(W(fh), W(buf), count, W(datatype), W(status), 1); }
 int MPI_File_read_ordered_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) __attribute__((weak, alias("PMPI_File_read_ordered_c")));
 
-int PMPI_File_write_ordered(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status) { return abiUnsupported(584, 3, W(fh)); }
+int PMPI_File_write_ordered(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status) { return abiFileWriteOrdered(W(fh), W(buf), count, W(datatype), W(status), 0); }
 int MPI_File_write_ordered(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status) __attribute__((weak, alias("PMPI_File_write_ordered")));
 
-int PMPI_File_write_ordered_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) { return abiUnsupported(585, 3, W(fh)); }
+int PMPI_File_write_ordered_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) { return abiFileWriteOrdered(W(fh), W(buf), count, W(datatype), W(status), 1); }
 int MPI_File_write_ordered_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) __attribute__((weak, alias("PMPI_File_write_ordered_c")));
 
-int PMPI_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence) { return abiUnsupported(586, 3, W(fh)); }
+int PMPI_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence) { return abiFileSeekShared(W(fh), offset, whence); }
 int MPI_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence) __attribute__((weak, alias("PMPI_File_seek_shared")));
 
-int PMPI_File_get_position_shared(MPI_File fh, MPI_Offset *offset) { return abiUnsupported(587, 3, W(fh)); }
+int PMPI_File_get_position_shared(MPI_File fh, MPI_Offset *offset) { return abiFileGetPositionShared(W(fh), W(offset)); }
 int MPI_File_get_position_shared(MPI_File fh, MPI_Offset *offset) __attribute__((weak, alias("PMPI_File_get_position_shared")));
 
 int PMPI_File_read_at_all_begin(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype) { return abiFileReadAtAllBegin(W(fh), offset, W(buf), count, W(datatype), 0); }
@@ -1718,22 +1718,22 @@ int MPI_File_write_all_begin_c(MPI_File fh, const void *buf, MPI_Count count, MP
 int PMPI_File_write_all_end(MPI_File fh, const void *buf, MPI_Status *status) { return abiFileWriteAllEnd(W(fh), W(buf), W(status)); }
 int MPI_File_write_all_end(MPI_File fh, const void *buf, MPI_Status *status) __attribute__((weak, alias("PMPI_File_write_all_end")));
 
-int PMPI_File_read_ordered_begin(MPI_File fh, void *buf, int count, MPI_Datatype datatype) { return abiUnsupported(600, 3, W(fh)); }
+int PMPI_File_read_ordered_begin(MPI_File fh, void *buf, int count, MPI_Datatype datatype) { return abiFileReadOrderedBegin(W(fh), W(buf), count, W(datatype), 0); }
 int MPI_File_read_ordered_begin(MPI_File fh, void *buf, int count, MPI_Datatype datatype) __attribute__((weak, alias("PMPI_File_read_ordered_begin")));
 
-int PMPI_File_read_ordered_begin_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype) { return abiUnsupported(601, 3, W(fh)); }
+int PMPI_File_read_ordered_begin_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype) { return abiFileReadOrderedBegin(W(fh), W(buf), count, W(datatype), 1); }
 int MPI_File_read_ordered_begin_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype) __attribute__((weak, alias("PMPI_File_read_ordered_begin_c")));
 
-int PMPI_File_read_ordered_end(MPI_File fh, void *buf, MPI_Status *status) { return abiUnsupported(602, 3, W(fh)); }
+int PMPI_File_read_ordered_end(MPI_File fh, void *buf, MPI_Status *status) { return abiFileReadOrderedEnd(W(fh), W(buf), W(status)); }
 int MPI_File_read_ordered_end(MPI_File fh, void *buf, MPI_Status *status) __attribute__((weak, alias("PMPI_File_read_ordered_end")));
 
-int PMPI_File_write_ordered_begin(MPI_File fh, const void *buf, int count, MPI_Datatype datatype) { return abiUnsupported(603, 3, W(fh)); }
+int PMPI_File_write_ordered_begin(MPI_File fh, const void *buf, int count, MPI_Datatype datatype) { return abiFileWriteOrderedBegin(W(fh), W(buf), count, W(datatype), 0); }
 int MPI_File_write_ordered_begin(MPI_File fh, const void *buf, int count, MPI_Datatype datatype) __attribute__((weak, alias("PMPI_File_write_ordered_begin")));
 
-int PMPI_File_write_ordered_begin_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype) { return abiUnsupported(604, 3, W(fh)); }
+int PMPI_File_write_ordered_begin_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype) { return abiFileWriteOrderedBegin(W(fh), W(buf), count, W(datatype), 1); }
 int MPI_File_write_ordered_begin_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype) __attribute__((weak, alias("PMPI_File_write_ordered_begin_c")));
 
-int PMPI_File_write_ordered_end(MPI_File fh, const void *buf, MPI_Status *status) { return abiUnsupported(605, 3, W(fh)); }
+int PMPI_File_write_ordered_end(MPI_File fh, const void *buf, MPI_Status *status) { return abiFileWriteOrderedEnd(W(fh), W(buf), W(status)); }
 int MPI_File_write_ordered_end(MPI_File fh, const void *buf, MPI_Status *status) __attribute__((weak, alias("PMPI_File_write_ordered_end")));
 
 int PMPI_File_get_type_extent(MPI_File fh, MPI_Datatype datatype, MPI_Aint *extent) { return abiFileGetTypeExtent(W(fh), W(datatype), W(extent), 0); }

@@ -158,6 +158,7 @@ func TestPrograms(t *testing.T) {
 		{source: "partitioned.c", link: []string{"-pthread"}},
 		{source: "tool.c"},
 		{source: "rma.c"},
+		{source: "shared.c", args: []string{"DIR/data"}},
 		{source: "files.c", args: []string{"DIR/data"}},
 		{source: "dynamic.c", args: []string{"spawn"}},
 		{source: "threads.c", link: []string{"-pthread"}},

@@ -1,6 +1,6 @@
 // Package fileview says where the data of a view of a file lie: a view shows those
 // bytes of a file that the items of a datatype, one after the other from a
-// displacement on, stand for.
+// displacement on, stand for. A Counter is the pointer that procs share.
 package fileview
 
 import (
