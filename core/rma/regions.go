@@ -37,22 +37,29 @@ func (r *Regions) Detach(addr uint64) error {
 	return nil
 }
 
-// Place gives the region that has all of count items of t at an address, by where
-// it begins, and how far into it the first of them is. It is ErrRange if there is
-// none. Items without elements are anywhere.
+// Place gives where count items of t at an address are: the region that their first
+// byte is in, by where it begins, and how far into it the first item is. They may reach
+// into regions that follow without a gap. It is ErrRange if some of them are not
+// attached. Items without elements are anywhere.
 func (r *Regions) Place(addr, count int64, t *datatype.Type) (start uint64, off int64, err error) {
 	lo, hi, err := span(count, t)
 	if err != nil || lo == hi {
 		return 0, 0, err
 	}
 	first, ok := add(addr, lo)
-	if i := r.after(first) - 1; ok && i >= 0 {
-		x := r.list[i]
-		if uint64(hi-lo) <= x.size && first-x.addr <= x.size-uint64(hi-lo) {
-			return x.addr, addr - int64(x.addr), nil
+	if i := r.after(first) - 1; ok && i >= 0 && first < r.list[i].end() {
+		if r.list[i].end()-first >= uint64(hi-lo) || r.reach(i)-first >= uint64(hi-lo) {
+			return r.list[i].addr, addr - int64(r.list[i].addr), nil
 		}
 	}
 	return 0, 0, fmt.Errorf("%w: bytes %d to %d from %#x on are not all attached", ErrRange, lo, hi, addr)
+}
+
+// reach is where the memory ends that follows the beginning of region i without a gap.
+func (r *Regions) reach(i int) uint64 {
+	for ; i+1 < len(r.list) && r.list[i+1].addr == r.list[i].end(); i++ {
+	}
+	return r.list[i].end()
 }
 
 // add is an address n bytes from another.

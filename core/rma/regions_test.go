@@ -38,14 +38,16 @@ func TestRegions(t *testing.T) {
 	}{
 		"the first":          {1000, 1, anInt64, 1000, 0, nil},
 		"the last":           {1092, 1, anInt64, 1000, 92, nil},
-		"over two regions":   {1096, 1, anInt64, 0, 0, ErrRange},
+		"over two regions":   {1096, 1, anInt64, 1000, 96, nil},
+		"over three regions": {996, 14, anInt64, 900, 96, nil},
+		"beyond the third":   {996, 20, anInt64, 0, 0, ErrRange},
 		"in the gap":         {2000, 1, anInt64, 0, 0, ErrRange},
 		"below all":          {100, 1, anInt64, 0, 0, ErrRange},
 		"backwards":          {1008, 1, back, 1000, 8, nil},
-		"backwards too far":  {1004, 1, back, 0, 0, ErrRange},
+		"backwards too far":  {904, 1, back, 0, 0, ErrRange},
 		"no items":           {5, 0, anInt64, 0, 0, nil},
 		"at the end of all":  {math.MaxInt64, 1, anInt64, 0, 0, ErrRange},
-		"too many":           {1000, 13, anInt64, 0, 0, ErrRange},
+		"too many":           {1000, 19, anInt64, 0, 0, ErrRange},
 		"a negative address": {-5, 1, anInt64, 0, 0, ErrRange},
 	} {
 		start, off, err := r.Place(c.addr, c.count, c.typ)
@@ -95,7 +97,7 @@ func TestRegionsAnyOrder(t *testing.T) {
 		start, _, err := r.Place(addr, n, datatype.Basic(datatype.Byte))
 		inside := owner[addr] != 0
 		for i := addr; i < addr+n; i++ {
-			inside = inside && owner[i] == owner[addr]
+			inside = inside && owner[i] != 0
 		}
 		if (err == nil) != inside || inside && start != owner[addr] {
 			t.Fatalf("%d bytes at %d: region %d, %v", n, addr, start, err)
