@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"strings"
 	"sync"
 
 	"github.com/openimpi/impi/core/comm"
@@ -176,16 +177,16 @@ func abiSessionGetNthPset(h, info uintptr, n int32, length, name uintptr) int32 
 	})
 }
 
-// pset gives the group of a process set.
+// pset gives the group of a process set. Programs write the names in small letters too.
 func pset(p uintptr) (*mpi.Group, error) {
 	name, err := text("pset_name", p, 1024)
 	if err != nil {
 		return nil, err
 	}
-	switch name {
-	case psets[0]:
+	switch {
+	case strings.EqualFold(name, psets[0]):
 		return world.Load().Group()
-	case psets[1]:
+	case strings.EqualFold(name, psets[1]):
 		return self.Load().Group()
 	}
 	return nil, fmt.Errorf("%w: there is no process set %q", mpi.ErrArg, name)
