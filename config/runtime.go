@@ -194,7 +194,7 @@ type Log struct {
 
 // Limits bound the steps of a job.
 type Limits struct {
-	Start time.Duration // from the node's start until all sites are connected; a plugin has a sixth of it, at least 10 s
+	Start time.Duration // from the node's start until all sites are connected; a plugin has half of it, at least 10 s
 	Stop  time.Duration // from the first order to end until procs are killed
 
 	// Resume is how long a link that broke is dialled again.

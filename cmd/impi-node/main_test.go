@@ -131,7 +131,7 @@ site "beta" {
 program { command = ["PROGRAM"] }
 `
 
-// patient is how long jobs may take to start, and a plugin a sixth of it: it only keeps
+// patient is how long jobs may take to start, and a plugin half of it: it only keeps
 // tests from hanging, however busy the machine is.
 const patient = "\nlimits { start = \"5m\" }\n"
 

@@ -141,7 +141,7 @@ func TestNoPluginOutlivesAFailedStart(t *testing.T) {
 	}
 	for name, c := range map[string]struct{ change, want string }{
 		"a plugin does not start": {"transport \"bad\" { plugin = \"" + bad + "\" }\nroute \"*\" { prefer = [\"tcp\", \"bad\"] }\n", "licence has expired"},
-		"a plugin says nothing":   {"transport \"slow\" { plugin = \"" + slow + "\" }\nroute \"*\" { prefer = [\"tcp\", \"slow\"] }\nlimits { start = \"60s\" }\n", "no handshake within"},
+		"a plugin says nothing":   {"transport \"slow\" { plugin = \"" + slow + "\" }\nroute \"*\" { prefer = [\"tcp\", \"slow\"] }\nlimits { start = \"20s\" }\n", "no handshake within"},
 		"a pin that cannot be":    {"route \"*\" {\n prefer = [\"tcp\"]\n data_plane = [\"peer-shm\"]\n}\n", "pins data_plane"},
 		"settings":                {"transport \"tcp\" {\n config { ports = \"none\" }\n}\n", "ports"},
 	} {

@@ -158,7 +158,7 @@ func (s *screen) number(t testing.TB, prefix string) int {
 	return n
 }
 
-// patience is what a job of these tests may take to start, and a plugin a sixth of it.
+// patience is what a job of these tests may take to start, and a plugin half of it.
 // It only keeps tests from hanging: a start takes well below a second, and a hundred
 // times that on a machine that is busy with other tests.
 const patience = 5 * time.Minute

@@ -78,7 +78,7 @@ func (n *node) launchTransport(ctx context.Context, t config.Transport) (*transp
 		Logger: quiet{n.log},
 
 		// Who gives a job more time to start, on a busy machine, gives it to plugins too.
-		StartTimeout: max(host.DefaultStartTimeout, n.opt.Job.Limits.Start/6),
+		StartTimeout: max(host.DefaultStartTimeout, n.opt.Job.Limits.Start/2),
 	})
 	if err != nil {
 		return nil, err
