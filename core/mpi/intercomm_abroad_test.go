@@ -183,7 +183,7 @@ func TestConnectInOneWorld(t *testing.T) {
 		}
 		go func() {
 			_, err := rendezvous(own, i == 0, 0, name)
-			errs <- classed("a proc that connects with itself", err, mpierr.Other) // it cannot have one context ID twice
+			errs <- classed("a proc that connects with itself", err, mpierr.Comm) // it cannot be in both groups
 		}()
 	}
 	if err := errors.Join(<-errs, <-errs); err != nil {

@@ -151,6 +151,7 @@ func (p *process) endMeeting() {
 	if p.meetings--; p.meetings > 0 {
 		return
 	}
+	p.takeEarly() // what still has no world is closed
 	for _, w := range slices.Clone(p.worlds.Load().met) {
 		if w.leaving {
 			p.leave(w)

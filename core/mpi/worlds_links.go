@@ -12,7 +12,8 @@ import (
 )
 
 // maxEarly is how many links from worlds that this proc does not know yet may
-// wait: another proc of the job is just telling it.
+// wait: it is just meeting them. Who is in no meeting, or has been in one that failed,
+// has no use for them.
 const maxEarly = 256
 
 // card is the business card of a rank of the world.
@@ -54,7 +55,7 @@ func (p *process) takeStranger(d delivery) {
 	}
 	w := p.known(name)
 	switch {
-	case w == nil && d.l != nil && len(p.early) < maxEarly:
+	case w == nil && d.l != nil && p.meetings > 0 && len(p.early) < maxEarly:
 		p.early = append(p.early, d)
 	case w == nil || d.msg.Peer < 0 || int(d.msg.Peer) >= w.size:
 		if d.l != nil {
