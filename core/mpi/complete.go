@@ -29,6 +29,11 @@ func waitall(reqs []Request, statuses []Status) (*Comm, error) {
 	}
 	var f faults
 	var p *process // that is locked
+	defer func() { // even if memory of a message is not there
+		if p != nil {
+			p.unlock()
+		}
+	}()
 	for i := range reqs {
 		q, c := &reqs[i], reqs[i].c
 		if q.state == active && c.p != p { // mostly all are of one
@@ -51,9 +56,6 @@ func waitall(reqs []Request, statuses []Status) (*Comm, error) {
 		if statuses != nil {
 			statuses[i] = st
 		}
-	}
-	if p != nil {
-		p.unlock()
 	}
 	return f.c, f.err()
 }
