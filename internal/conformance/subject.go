@@ -101,6 +101,8 @@ func (s Subject) config(o hostOptions) host.Config {
 	}
 	c := host.Config{
 		Name: name, Path: s.Path, Builtin: s.Path == "", Settings: s.Settings, Env: s.Env, NoMTLS: s.NoMTLS,
+		StartTimeout: startLimit,
+
 		Restart:  host.Restart{Delay: time.Millisecond, MaxDelay: 50 * time.Millisecond, Attempts: 1000},
 		OnStatus: o.status,
 	}
