@@ -96,7 +96,7 @@ sim-mutants: ## show that the simulator finds faults in core; MUTANTS=regexp
 conform: build ## judge ours against the standard: docs/conformance/impi.md
 	$(BIN)/impi-conform protocol -iut impi -parallel 2 -markdown docs/conformance/impi.md
 
-peers: ## fetch and build LAM/MPI, which some tests run with, outside of the tree
+peers: ## get LAM/MPI, C programs and MPICH, which tests and benchmarks run with, outside of the tree
 	$(GO) run ./internal/peers/make
 
 conform-mutants: ## show that impi-conform protocol finds faults in ours; MUTANTS=regexp

@@ -13,7 +13,7 @@ import (
 // buildHPCC compiles the HPC Challenge with our library, or ends the test.
 func buildHPCC(t *testing.T, k *ctest.Kit) (program, input string) {
 	t.Helper()
-	archive, err := FindHPCC()
+	archive, err := HPCC.Find()
 	if err != nil {
 		t.Skipf("NOT RUN: %v", err)
 	}
@@ -48,7 +48,7 @@ func buildHPCC(t *testing.T, k *ctest.Kit) (program, input string) {
 
 // TestHPCC runs the HPC Challenge with our library, on one site and on two.
 func TestHPCC(t *testing.T) {
-	if _, err := FindHPCC(); err != nil {
+	if _, err := HPCC.Find(); err != nil {
 		t.Skipf("NOT RUN: %v", err)
 	}
 	needC(t)

@@ -1,5 +1,5 @@
-// Command make fetches and builds the peers that tests run with, if they are not
-// there: LAM/MPI 7.1.4, and the source of the HPC Challenge.
+// Command make fetches and builds the peers that tests and benchmarks run with, if
+// they are not there: LAM/MPI 7.1.4, the sources of C programs, and MPICH 4.0.2.
 package main
 
 import (
@@ -13,34 +13,54 @@ import (
 	"github.com/openimpi/impi/internal/peers"
 )
 
-const help = `Fetches and builds LAM/MPI 7.1.4, the other MPI that the tests run with, and fetches
-the HPC Challenge, a C program that they compile with our library.
+const help = `Fetches and builds LAM/MPI 7.1.4, the other MPI that the tests run with; fetches the
+HPC Challenge, NetPIPE and MPICH's test programs, which they compile with our library;
+and builds an MPICH 4.0.2 that can open ports and spawn, for impi-bench.
 
-usage: go run ./internal/peers/make [-there]
+usage: go run ./internal/peers/make [-there|-tests]
 
 It goes into $` + peers.DirVariable + `, by default /var/cache/impi/peers for root and
 impi/peers in the user's cache else. An interrupted build goes on where it was.
 Nothing is done if it is there. To remove it, remove the folder.
 
--there builds nothing and only says by the exit status whether LAM/MPI is there.
+-there builds nothing and only says by the exit status whether what the tests need is
+there.
+-tests leaves out what the tests do not need: the MPICH, which takes long.
 
-exit status: 0; 1 if it cannot be had, or is not there, with the reason
+exit status: 0; 1 if it cannot be had, or is not there, with the reason; 2 for wrong usage
 `
 
 func main() {
-	switch args := os.Args[1:]; {
-	case len(args) == 1 && args[0] == "-there":
-		_, err := peers.Find()
-		end(err)
-	case len(args) > 0:
+	word := ""
+	if len(os.Args) > 1 {
+		word = os.Args[1]
+	}
+	switch {
+	case len(os.Args) > 2, word != "" && word != "-there" && word != "-tests":
 		fmt.Fprint(os.Stderr, help)
 		os.Exit(2)
+	case word == "-there":
+		end(there())
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	_, err := peers.Build(ctx, os.Stdout)
-	err = errors.Join(err, peers.FetchHPCC(ctx, os.Stdout))
+	err = errors.Join(err, peers.FetchPrograms(ctx, os.Stdout))
+	if word != "-tests" {
+		_, e := peers.BuildMPICH(ctx, os.Stdout)
+		err = errors.Join(err, e)
+	}
 	stop()
 	end(err)
+}
+
+// there reports what the tests need and is not there.
+func there() error {
+	_, err := peers.Find()
+	for _, p := range peers.Programs {
+		_, e := p.Find()
+		err = errors.Join(err, e)
+	}
+	return err
 }
 
 // end ends the program.

@@ -1,0 +1,85 @@
+package peers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Program is the source of C programs that nobody here wrote. The tests compile them with
+// our library.
+type Program struct{ origin }
+
+// HPCC is the HPC Challenge: seven benchmarks that check their results, HPL among them.
+var HPCC = Program{origin{
+	"HPC Challenge", "hpcc", "hpcc_1.5.0.orig.tar.gz",
+	"0a6fef7ab9f3347e549fed65ebb98234feea9ee18aea0c8f59baefbe3cf7ffb8",
+}}
+
+// NetPIPE measures latency and bandwidth of messages of every length, and can check
+// what arrives instead.
+var NetPIPE = Program{origin{
+	"NetPIPE", "netpipe", "netpipe_3.7.2.orig.tar.gz",
+	"13dac884ff52951636f651c421f5ff4a853218a95aa28a4a852402ee385a2ab8",
+}}
+
+// Suite has the test programs of MPICH, in the folder test/mpi.
+var Suite = Program{mpich.origin}
+
+// Programs are all of them.
+var Programs = []Program{HPCC, NetPIPE, Suite}
+
+// FetchPrograms gets the sources of all programs, unless they are there, and says on out
+// what it does.
+func FetchPrograms(ctx context.Context, out io.Writer) error {
+	var all error
+	for _, p := range Programs {
+		all = errors.Join(all, p.fetch(ctx, out))
+	}
+	return all
+}
+
+func (p Program) fetch(ctx context.Context, out io.Writer) error {
+	dir, err := Dir()
+	if err != nil {
+		return err
+	}
+	b := &builder{dir: dir, out: out, log: io.Discard, began: time.Now()}
+	if _, err := p.Find(); err == nil {
+		b.say("the source of %s is in %s", p.name, filepath.Join(dir, p.archive))
+		return nil
+	}
+	if err := b.tools(); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("peers: %w; set %s to another folder", err, DirVariable)
+	}
+	unlock, err := lock(ctx, dir, func() { b.say("waiting for another one that is building in %s", dir) })
+	if err != nil {
+		return fmt.Errorf("peers: %w", err)
+	}
+	defer unlock()
+	if err := b.fetch(ctx, p.origin); err != nil {
+		return fmt.Errorf("peers: %s: %w", p.name, err)
+	}
+	return nil
+}
+
+// Find gives the archive that FetchPrograms has fetched. The error wraps ErrMissing if
+// it is not there.
+func (p Program) Find() (archive string, err error) {
+	dir, err := Dir()
+	if err != nil {
+		return "", err
+	}
+	archive = filepath.Join(dir, p.archive)
+	if err := p.checkSum(archive); err != nil {
+		return "", fmt.Errorf("%s: %w (%w)", p.name, ErrMissing, err)
+	}
+	return archive, nil
+}

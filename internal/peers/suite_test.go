@@ -1,0 +1,279 @@
+package peers
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/openimpi/impi/internal/ctest"
+)
+
+// wholeSuite is a variable of the environment that has all of MPICH's test programs run
+// if it is set, which takes long. Else those of testdata/suite/quick.txt run.
+const wholeSuite = "IMPI_SUITE"
+
+// suiteFolders are the suite's parts that are about MPI as its text says, in C.
+var suiteFolders = []string{
+	"attr", "coll", "comm", "datatype", "errhan", "group", "info", "init", "io", "part", "pt2pt", "rma", "spawn", "topo",
+	"threads/coll", "threads/comm", "threads/init", "threads/pt2pt", "threads/rma", "threads/spawn",
+}
+
+// suiteRun is a line of the suite's lists: a program, with how many procs and which
+// arguments it runs.
+type suiteRun struct {
+	program string // folder and name
+	procs   int
+	args    []string
+}
+
+// readList reads one of the suite's lists. It leaves out what wants much memory and what is
+// about MPICH's own settings.
+func readList(t *testing.T, root, folder string) (runs []suiteRun) {
+	t.Helper()
+	var text []byte
+	var err error
+	for _, name := range []string{"testlist", "testlist.in"} {
+		if text, err = os.ReadFile(filepath.Join(root, folder, name)); err == nil {
+			break
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if strings.Contains(line, "@largetest@") || strings.Contains(line, "mem=") || strings.Contains(line, "env=MPIR_") {
+			continue
+		}
+		if _, after, ok := strings.Cut(line[min(1, len(line)):], "@"); ok && line[0] == '@' {
+			line = after
+		}
+		words := strings.Fields(line)
+		if len(words) < 2 || strings.HasPrefix(words[0], "#") {
+			continue
+		}
+		procs, err := strconv.Atoi(words[1])
+		if err != nil {
+			continue // a line that its configure would change
+		}
+		r := suiteRun{program: folder + "/" + words[0], procs: procs}
+		for _, w := range words[2:] {
+			if arg, ok := strings.CutPrefix(w, "arg="); ok {
+				r.args = append(r.args, arg)
+			}
+		}
+		if _, err := os.Stat(filepath.Join(root, r.program+".c")); err == nil {
+			runs = append(runs, r) // else it is another one compiled in another way
+		}
+	}
+	return runs
+}
+
+// readNotes reads a file of testdata/suite: a program a line, and a note on it.
+func readNotes(t *testing.T, name string) map[string]string {
+	t.Helper()
+	f, err := os.Open(filepath.Join("testdata", "suite", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	notes := map[string]string{}
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		program, note, _ := strings.Cut(lines.Text(), " ")
+		if program != "" && program != "#" {
+			notes[program] = strings.TrimSpace(note)
+		}
+	}
+	return notes
+}
+
+// suite is the suite unpacked, and what all of its programs are linked with.
+type suite struct {
+	k       *ctest.Kit
+	root    string // test/mpi
+	bin     string
+	objects []string
+
+	mu    sync.Mutex
+	built map[string]*sync.Once
+}
+
+// unpackSuite makes the suite ready, or ends the test.
+func unpackSuite(t *testing.T) *suite {
+	t.Helper()
+	archive, err := Suite.Find()
+	if err != nil {
+		t.Skipf("NOT RUN: %v", err)
+	}
+	needC(t)
+	s := &suite{k: &ctest.Kit{Dir: ownCDir}, bin: t.TempDir(), built: map[string]*sync.Once{}}
+	if given := os.Getenv(ctest.Installed); given != "" {
+		s.k.Dir = given
+	}
+	dir := t.TempDir()
+	if _, err := ctest.Run(t.Context(), dir, nil, "tar", "-xf", archive, "--strip-components=1", "--no-same-owner", "--wildcards", "*/test/mpi"); err != nil {
+		t.Fatal(err)
+	}
+	s.root = filepath.Join(dir, "test", "mpi")
+	if err := os.WriteFile(filepath.Join(s.root, "dtpools", "dtpoolsconf.h"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sources, err := filepath.Glob(filepath.Join(s.root, "dtpools", "src", "*.c"))
+	if err != nil || len(sources) == 0 {
+		t.Fatalf("no sources of its datatypes: %v", err)
+	}
+	for _, name := range []string{"mtest.c", "mtest_common.c", "dtypes.c", "mtest_single.c", "mtest_thread.c"} {
+		sources = append(sources, filepath.Join(s.root, "util", name))
+	}
+	for _, source := range sources {
+		object := filepath.Join(s.bin, strings.TrimSuffix(filepath.Base(source), ".c")+".o")
+		if _, err := ctest.Run(t.Context(), "", nil, s.k.Command("impicc"), s.flags("-DMTEST_USE_THREAD", "-c", "-o", object, source)...); err != nil {
+			t.Fatal(err)
+		}
+		s.objects = append(s.objects, object)
+	}
+	return s
+}
+
+func (s *suite) flags(more ...string) []string {
+	own, _ := filepath.Abs(filepath.Join("testdata", "suite"))
+	return append([]string{
+		"-std=gnu99", "-O1", "-w", "-include", filepath.Join(own, "mpi1.h"), "-I", own,
+		"-I", filepath.Join(s.root, "include"), "-I", filepath.Join(s.root, "dtpools", "include"),
+	}, more...)
+}
+
+// build compiles a program once.
+func (s *suite) build(t *testing.T, program string) (path string) {
+	t.Helper()
+	path = filepath.Join(s.bin, strings.ReplaceAll(program, "/", "-"), filepath.Base(program))
+	s.mu.Lock()
+	once := s.built[path]
+	if once == nil {
+		once = new(sync.Once)
+		s.built[path] = once
+	}
+	s.mu.Unlock()
+	once.Do(func() {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		args := []string{"-o", path, filepath.Join(s.root, program+".c")}
+		leave := "mtest_thread.o"
+		if strings.HasPrefix(program, "threads/") {
+			args, leave = append(args, "-DMTEST_USE_THREAD"), "mtest_single.o"
+		}
+		for _, o := range s.objects {
+			if filepath.Base(o) != leave {
+				args = append(args, o)
+			}
+		}
+		if _, err := ctest.Run(t.Context(), "", nil, s.k.Command("impicc"), s.flags(append(args, "-lm", "-pthread")...)...); err != nil {
+			t.Error(err)
+		}
+	})
+	return path
+}
+
+// job is a job of r with its procs on that many sites.
+func (r suiteRun) job(path string, sites int) string {
+	words := make([]string, 0, len(r.args)+1)
+	for _, w := range append([]string{path}, r.args...) {
+		words = append(words, strconv.Quote(w))
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "job { embedded_server {} }\nprogram {\n  command = [%s]\n  prefix_output = false\n}\n", strings.Join(words, ", "))
+	for i := range sites {
+		fmt.Fprintf(&b, "site \"s%d\" {\n  client = %d\n  host {\n    address = \"127.0.0.%d\"\n    procs = %d\n  }\n  spawn { slots = 32 }\n}\n",
+			i, i, 20+i, (r.procs+i)/sites)
+	}
+	return b.String()
+}
+
+// run runs a program in a folder of its own, for it may write files and spawns itself from there.
+func (s *suite) run(t *testing.T, r suiteRun, sites int) {
+	t.Helper()
+	path := s.build(t, r.program)
+	if _, err := os.Stat(path); err != nil {
+		t.Fatal("it was not compiled")
+	}
+	dir := t.TempDir()
+	if err := os.Symlink(path, filepath.Join(dir, filepath.Base(path))); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "job.hcl"), []byte(r.job(path, sites)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	out, err := ctest.Run(ctx, dir, nil, s.k.Command("impi-node"), "-config", "job.hcl")
+	if err != nil || !strings.Contains(strings.ToLower(out), "no errors") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestSuite runs MPICH's test programs with our library: the quick ones on one site and on
+// two, and all of them on one site if the variable wholeSuite is set.
+func TestSuite(t *testing.T) {
+	s := unpackSuite(t)
+	not, quick := readNotes(t, "not.txt"), readNotes(t, "quick.txt")
+	whole := os.Getenv(wholeSuite) != ""
+	known := map[string]bool{}
+	for _, folder := range suiteFolders {
+		for _, r := range readList(t, s.root, folder) {
+			known[r.program] = true
+			note, isQuick := quick[r.program]
+			if !isQuick && (!whole || not[r.program] != "") {
+				continue
+			}
+			name := strings.Join(append([]string{r.program, strconv.Itoa(r.procs)}, r.args...), " ")
+			t.Run(name, func(t *testing.T) { t.Parallel(); s.run(t, r, 1) })
+			if isQuick && note != "one site" && r.procs > 1 {
+				t.Run(name+" two sites", func(t *testing.T) { t.Parallel(); s.run(t, r, 2) })
+			}
+		}
+	}
+	for program := range quick {
+		if !known[program] || not[program] != "" {
+			t.Errorf("quick.txt: %s is in no list of the suite, or in not.txt", program)
+		}
+	}
+	for program, why := range not {
+		if !known[program] || why == "" {
+			t.Errorf("not.txt: %s is in no list of the suite, or there is no reason", program)
+		}
+	}
+}
+
+// TestSuiteLists reads the lists as the suite has them.
+func TestSuiteLists(t *testing.T) {
+	root := t.TempDir()
+	text := "# a comment\nhere 4 arg=-a arg=b=c timeLimit=3\n@some@here 2\n@largetest@here 2\nhere 2 mem=3\nhere 2 env=MPIR_CVAR_X=1\nhere @n@\nnowhere 2\n\n"
+	if err := os.WriteFile(filepath.Join(root, "testlist.in"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(root, "here.c"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got := readList(t, root, ".")
+	want := []suiteRun{{"./here", 4, []string{"-a", "b=c"}}, {"./here", 2, nil}}
+	if !slices.EqualFunc(got, want, func(a, b suiteRun) bool {
+		return a.program == b.program && a.procs == b.procs && slices.Equal(a.args, b.args)
+	}) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	for sites, hosts := range map[int][]string{1: {"procs = 5"}, 2: {"procs = 2\n", "procs = 3\n"}} {
+		job := suiteRun{"a/b", 5, []string{"-x y"}}.job("/b", sites)
+		for _, h := range append(hosts, `command = ["/b", "-x y"]`) {
+			if strings.Count(job, h) != 1 {
+				t.Errorf("%d sites: no %q in\n%s", sites, h, job)
+			}
+		}
+	}
+}
