@@ -164,7 +164,7 @@ func TestErrorText(t *testing.T) {
 	code := abiSend(0, 1, typeChar, 0, 0, commSelf, 1)
 	want(t, "Send_c", code, 1)
 	want(t, "Error_string", abiErrorString(code, at(&text), at(&n)), success)
-	if got := string(text[:n]); got != "MPI_Send_c: MPI_ERR_BUFFER: invalid buffer: nil, for 1 items of MPI_CHAR" {
+	if got := string(text[:n]); got != "invalid buffer; the last such error in this thread: MPI_Send_c: MPI_ERR_BUFFER: invalid buffer: nil, for 1 items of MPI_CHAR" {
 		t.Errorf("the text is %q", got)
 	}
 	want(t, "Type_size", abiTypeSize(0x2e2, at(&n), 0), success)

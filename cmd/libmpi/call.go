@@ -24,13 +24,14 @@ var phase atomic.Int32
 const (
 	before  = iota // MPI_Init
 	during         // or, with sessions alone, between the first and the last
+	resting        // all sessions have ended, and MPI_Init has not been called
 	finally        // MPI_Finalize was called
 )
 
 // usable is the error of calls before MPI_Init and after MPI_Finalize.
 func usable() error {
 	switch phase.Load() {
-	case before:
+	case before, resting:
 		return mpi.ErrNotInitialized
 	case finally:
 		return mpi.ErrFinalized
@@ -44,11 +45,11 @@ func usable() error {
 func onComm(fn string, which int32, h uintptr, f func(c *commObject) error) (code int32) {
 	c := commOf(h)
 	guard()
-	defer rescue(fn, which, &code)
 	if c == nil {
 		_, err := takeComm("comm", h)
 		return fail(fn, which, nil, err)
 	}
+	defer rescue(fn, which, &c.object, &code)
 	if err := f(c); err != nil {
 		return fail(fn, which, &c.object, err)
 	}
@@ -59,10 +60,10 @@ func onComm(fn string, which int32, h uintptr, f func(c *commObject) error) (cod
 func onWin(fn string, which int32, h uintptr, f func(w *winObject) error) (code int32) {
 	w := winOf(h)
 	guard()
-	defer rescue(fn, which, &code)
 	if w == nil {
 		return fail(fn, which, nil, badWin(h))
 	}
+	defer rescue(fn, which, &w.object, &code)
 	if err := f(w); err != nil {
 		return fail(fn, which, &w.object, err)
 	}
@@ -73,7 +74,7 @@ func onWin(fn string, which int32, h uintptr, f func(w *winObject) error) (code 
 // MPI_Finalize.
 func on(fn string, which int32, f func() error) (code int32) {
 	guard()
-	defer rescue(fn, which, &code)
+	defer rescue(fn, which, nil, &code)
 	err := usable()
 	if err == nil {
 		err = f()
@@ -87,16 +88,28 @@ func on(fn string, which int32, f func() error) (code int32) {
 // anytime is on for what can be called at any time.
 func anytime(fn string, f func() error) (code int32) {
 	guard()
-	defer rescue(fn, 0, &code)
+	defer rescue(fn, 0, nil, &code)
 	if err := f(); err != nil {
 		return fail(fn, 0, nil, err)
 	}
 	return success
 }
 
+// onHandle is a call on the handle at p, which is called name; the handler of o hears
+// that it is not there.
+func onHandle(fn, name string, p uintptr, o *object, f func(h *uintptr) int32) (code int32) {
+	guard()
+	defer rescue(fn, 0, o, &code)
+	h, err := result[uintptr](name, p)
+	if err != nil {
+		return fail(fn, 0, o, err)
+	}
+	return f(h)
+}
+
 // rescue makes an error of a fault in the library, or in memory that the program said
-// was there. guard has to be called before.
-func rescue(fn string, which int32, code *int32) {
+// was there, for the handler of o. guard has to be called before.
+func rescue(fn string, which int32, o *object, code *int32) {
 	r := recover()
 	if r == nil {
 		return
@@ -108,7 +121,7 @@ func rescue(fn string, which int32, code *int32) {
 	if at, ok := r.(interface{ Addr() uintptr }); ok {
 		err = fmt.Errorf("%w: there is no memory at %#x", mpi.ErrBuffer, at.Addr())
 	}
-	*code = fail(fn, which, nil, err)
+	*code = fail(fn, which, o, err)
 }
 
 // guard has faults of memory come to rescue instead of ending the process.
@@ -134,22 +147,29 @@ func fail(fn string, which int32, o *object, err error) int32 {
 	return code
 }
 
-// lastTexts are those of the last errors, by class.
-var lastTexts [mpierr.ABI + 1]atomic.Pointer[string]
+// lastError is what a call has reported.
+type lastError struct {
+	thread uintptr
+	text   string
+}
+
+// lastErrors are the last ones, by class.
+var lastErrors [mpierr.ABI + 1]atomic.Pointer[lastError]
 
 // remember keeps the text of an error for MPI_Error_string: codes are classes, so
 // that programs can compare them, and it is the last one of its class.
 func remember(code int32, text string) {
-	if code > success && int(code) < len(lastTexts) {
-		lastTexts[code].Store(&text)
+	if code > success && int(code) < len(lastErrors) {
+		lastErrors[code].Store(&lastError{thread(), text})
 	}
 }
 
-// lastText gives the text of the last error of a class, empty if there was none.
+// lastText gives the text of the last error of a class, if it is one of the calling
+// thread; else none.
 func lastText(code int32) string {
-	if code > success && int(code) < len(lastTexts) {
-		if s := lastTexts[code].Load(); s != nil {
-			return *s
+	if code > success && int(code) < len(lastErrors) {
+		if e := lastErrors[code].Load(); e != nil && e.thread == thread() {
+			return e.text
 		}
 	}
 	return ""
@@ -214,7 +234,7 @@ func fatal(fn string, which int32, o *object, err error) string {
 func abiUnsupported(number, sort int32, h uintptr) (code int32) {
 	fn := abi.Name(int(number))[len("MPI_"):]
 	guard()
-	defer rescue(fn, 0, &code)
+	defer rescue(fn, 0, nil, &code)
 	var o *object
 	switch {
 	case sort == 1 && commOf(h) != nil:

@@ -37,9 +37,8 @@ func start(fn string, which int32, c, q uintptr, f collective) int32 {
 	return begin(fn, which, c, q, func(c *commObject) (mpi.Request, error) { return f(c, nonblocking) })
 }
 
-// prepare makes the persistent request of an operation. Datatypes, operations and
-// arrays are looked at each time it is started: they have to stay.
-func prepare(fn string, which int32, c, info, q uintptr, f collective) int32 {
+// prepare makes the persistent request of an operation, which keeps what it needs.
+func prepare(fn string, which int32, c, info, q uintptr, keep func(k *keeper) collective) int32 {
 	return onComm(fn, which, c, func(c *commObject) error {
 		if _, err := infoOf(info); err != nil {
 			return err
@@ -48,10 +47,18 @@ func prepare(fn string, which int32, c, info, q uintptr, f collective) int32 {
 		if err != nil {
 			return err
 		}
-		*to = requests.Add(requestObject{
+		k := &keeper{c: c}
+		f := keep(k)
+		h := requests.Add(requestObject{
 			owner: &c.object,
 			again: func() (mpi.Request, error) { return f(c, nonblocking) },
+			kept:  k,
 		})
+		if h == 0 {
+			k.free()
+			return fmt.Errorf("there are as many requests as there can be: %w", mpi.ErrRequest)
+		}
+		*to = h
 		return nil
 	})
 }
@@ -64,7 +71,7 @@ func abiIbarrier(c, q uintptr) int32 { return start("Ibarrier", 0, c, q, barrier
 
 //export abiBarrierInit
 func abiBarrierInit(c, info, q uintptr) int32 {
-	return prepare("Barrier_init", 0, c, info, q, barrier)
+	return prepare("Barrier_init", 0, c, info, q, func(*keeper) collective { return barrier })
 }
 
 func barrier(c *commObject, how form) (mpi.Request, error) {

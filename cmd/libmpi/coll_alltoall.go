@@ -18,7 +18,9 @@ func abiIallgather(sbuf uintptr, scount int64, stype uintptr, rbuf uintptr, rcou
 
 //export abiAllgatherInit
 func abiAllgatherInit(sbuf uintptr, scount int64, stype uintptr, rbuf uintptr, rcount int64, rtype uintptr, c, info, q uintptr, which int32) int32 {
-	return prepare("Allgather_init", which, c, info, q, exchange(sbuf, scount, stype, rbuf, rcount, rtype, false, (*mpi.Comm).Allgather, (*mpi.Comm).Iallgather))
+	return prepare("Allgather_init", which, c, info, q, func(k *keeper) collective {
+		return exchange(sbuf, scount, k.t(stype), rbuf, rcount, k.t(rtype), false, (*mpi.Comm).Allgather, (*mpi.Comm).Iallgather)
+	})
 }
 
 //export abiAlltoall
@@ -33,7 +35,9 @@ func abiIalltoall(sbuf uintptr, scount int64, stype uintptr, rbuf uintptr, rcoun
 
 //export abiAlltoallInit
 func abiAlltoallInit(sbuf uintptr, scount int64, stype uintptr, rbuf uintptr, rcount int64, rtype uintptr, c, info, q uintptr, which int32) int32 {
-	return prepare("Alltoall_init", which, c, info, q, exchange(sbuf, scount, stype, rbuf, rcount, rtype, true, (*mpi.Comm).Alltoall, (*mpi.Comm).Ialltoall))
+	return prepare("Alltoall_init", which, c, info, q, func(k *keeper) collective {
+		return exchange(sbuf, scount, k.t(stype), rbuf, rcount, k.t(rtype), true, (*mpi.Comm).Alltoall, (*mpi.Comm).Ialltoall)
+	})
 }
 
 //export abiAllgatherv
@@ -48,7 +52,9 @@ func abiIallgatherv(sbuf uintptr, scount int64, stype uintptr, rbuf, rcounts, rd
 
 //export abiAllgathervInit
 func abiAllgathervInit(sbuf uintptr, scount int64, stype uintptr, rbuf, rcounts, rdispls, rtype uintptr, c, info, q uintptr, which int32) int32 {
-	return prepare("Allgatherv_init", which, c, info, q, allgatherv(sbuf, scount, stype, blocks{rbuf, rcounts, rdispls, rtype, which}))
+	return prepare("Allgatherv_init", which, c, info, q, func(k *keeper) collective {
+		return allgatherv(sbuf, scount, k.t(stype), k.blocks(blocks{rbuf, rcounts, rdispls, rtype, which}, k.c.partners()))
+	})
 }
 
 //export abiAlltoallv
@@ -63,7 +69,9 @@ func abiIalltoallv(sbuf, scounts, sdispls, stype uintptr, rbuf, rcounts, rdispls
 
 //export abiAlltoallvInit
 func abiAlltoallvInit(sbuf, scounts, sdispls, stype uintptr, rbuf, rcounts, rdispls, rtype uintptr, c, info, q uintptr, which int32) int32 {
-	return prepare("Alltoallv_init", which, c, info, q, alltoallv(blocks{sbuf, scounts, sdispls, stype, which}, blocks{rbuf, rcounts, rdispls, rtype, which}))
+	return prepare("Alltoallv_init", which, c, info, q, func(k *keeper) collective {
+		return alltoallv(k.blocks(blocks{sbuf, scounts, sdispls, stype, which}, k.c.partners()), k.blocks(blocks{rbuf, rcounts, rdispls, rtype, which}, k.c.partners()))
+	})
 }
 
 //export abiAlltoallw
@@ -78,5 +86,7 @@ func abiIalltoallw(sbuf, scounts, sdispls, stypes uintptr, rbuf, rcounts, rdispl
 
 //export abiAlltoallwInit
 func abiAlltoallwInit(sbuf, scounts, sdispls, stypes uintptr, rbuf, rcounts, rdispls, rtypes uintptr, c, info, q uintptr, which int32) int32 {
-	return prepare("Alltoallw_init", which, c, info, q, alltoallw(blocks{sbuf, scounts, sdispls, stypes, which}, blocks{rbuf, rcounts, rdispls, rtypes, which}))
+	return prepare("Alltoallw_init", which, c, info, q, func(k *keeper) collective {
+		return alltoallw(k.pieces(blocks{sbuf, scounts, sdispls, stypes, which}, k.c.partners(), false), k.pieces(blocks{rbuf, rcounts, rdispls, rtypes, which}, k.c.partners(), false))
+	})
 }

@@ -16,5 +16,7 @@ func abiIbcast(buf uintptr, count int64, t uintptr, root int32, c, q uintptr, wh
 
 //export abiBcastInit
 func abiBcastInit(buf uintptr, count int64, t uintptr, root int32, c, info, q uintptr, which int32) int32 {
-	return prepare("Bcast_init", which, c, info, q, bcast(buf, count, t, root))
+	return prepare("Bcast_init", which, c, info, q, func(k *keeper) collective {
+		return bcast(buf, count, k.t(t), root)
+	})
 }

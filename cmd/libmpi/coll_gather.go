@@ -16,7 +16,9 @@ func abiIgather(sbuf uintptr, scount int64, stype uintptr, rbuf uintptr, rcount 
 
 //export abiGatherInit
 func abiGatherInit(sbuf uintptr, scount int64, stype uintptr, rbuf uintptr, rcount int64, rtype uintptr, root int32, c, info, q uintptr, which int32) int32 {
-	return prepare("Gather_init", which, c, info, q, gather(sbuf, scount, stype, rbuf, rcount, rtype, root))
+	return prepare("Gather_init", which, c, info, q, func(k *keeper) collective {
+		return gather(sbuf, scount, k.t(stype), rbuf, rcount, k.t(rtype), root)
+	})
 }
 
 //export abiScatter
@@ -31,7 +33,9 @@ func abiIscatter(sbuf uintptr, scount int64, stype uintptr, rbuf uintptr, rcount
 
 //export abiScatterInit
 func abiScatterInit(sbuf uintptr, scount int64, stype uintptr, rbuf uintptr, rcount int64, rtype uintptr, root int32, c, info, q uintptr, which int32) int32 {
-	return prepare("Scatter_init", which, c, info, q, scatter(sbuf, scount, stype, rbuf, rcount, rtype, root))
+	return prepare("Scatter_init", which, c, info, q, func(k *keeper) collective {
+		return scatter(sbuf, scount, k.t(stype), rbuf, rcount, k.t(rtype), root)
+	})
 }
 
 //export abiGatherv
@@ -46,7 +50,9 @@ func abiIgatherv(sbuf uintptr, scount int64, stype uintptr, rbuf, rcounts, rdisp
 
 //export abiGathervInit
 func abiGathervInit(sbuf uintptr, scount int64, stype uintptr, rbuf, rcounts, rdispls, rtype uintptr, root int32, c, info, q uintptr, which int32) int32 {
-	return prepare("Gatherv_init", which, c, info, q, gatherv(sbuf, scount, stype, blocks{rbuf, rcounts, rdispls, rtype, which}, root))
+	return prepare("Gatherv_init", which, c, info, q, func(k *keeper) collective {
+		return gatherv(sbuf, scount, k.t(stype), k.rooted(blocks{rbuf, rcounts, rdispls, rtype, which}, root), root)
+	})
 }
 
 //export abiScatterv
@@ -61,5 +67,7 @@ func abiIscatterv(sbuf, scounts, sdispls, stype uintptr, rbuf uintptr, rcount in
 
 //export abiScattervInit
 func abiScattervInit(sbuf, scounts, sdispls, stype uintptr, rbuf uintptr, rcount int64, rtype uintptr, root int32, c, info, q uintptr, which int32) int32 {
-	return prepare("Scatterv_init", which, c, info, q, scatterv(blocks{sbuf, scounts, sdispls, stype, which}, rbuf, rcount, rtype, root))
+	return prepare("Scatterv_init", which, c, info, q, func(k *keeper) collective {
+		return scatterv(k.rooted(blocks{sbuf, scounts, sdispls, stype, which}, root), rbuf, rcount, k.t(rtype), root)
+	})
 }

@@ -16,7 +16,9 @@ func abiIneighborAllgather(sbuf uintptr, scount int64, stype uintptr, rbuf uintp
 
 //export abiNeighborAllgatherInit
 func abiNeighborAllgatherInit(sbuf uintptr, scount int64, stype uintptr, rbuf uintptr, rcount int64, rtype uintptr, c, info, q uintptr, which int32) int32 {
-	return prepare("Neighbor_allgather_init", which, c, info, q, neighborExchange(sbuf, scount, stype, rbuf, rcount, rtype, false))
+	return prepare("Neighbor_allgather_init", which, c, info, q, func(k *keeper) collective {
+		return neighborExchange(sbuf, scount, k.t(stype), rbuf, rcount, k.t(rtype), false)
+	})
 }
 
 //export abiNeighborAlltoall
@@ -31,7 +33,9 @@ func abiIneighborAlltoall(sbuf uintptr, scount int64, stype uintptr, rbuf uintpt
 
 //export abiNeighborAlltoallInit
 func abiNeighborAlltoallInit(sbuf uintptr, scount int64, stype uintptr, rbuf uintptr, rcount int64, rtype uintptr, c, info, q uintptr, which int32) int32 {
-	return prepare("Neighbor_alltoall_init", which, c, info, q, neighborExchange(sbuf, scount, stype, rbuf, rcount, rtype, true))
+	return prepare("Neighbor_alltoall_init", which, c, info, q, func(k *keeper) collective {
+		return neighborExchange(sbuf, scount, k.t(stype), rbuf, rcount, k.t(rtype), true)
+	})
 }
 
 //export abiNeighborAllgatherv
@@ -46,7 +50,10 @@ func abiIneighborAllgatherv(sbuf uintptr, scount int64, stype uintptr, rbuf, rco
 
 //export abiNeighborAllgathervInit
 func abiNeighborAllgathervInit(sbuf uintptr, scount int64, stype uintptr, rbuf, rcounts, rdispls, rtype uintptr, c, info, q uintptr, which int32) int32 {
-	return prepare("Neighbor_allgatherv_init", which, c, info, q, neighborAllgatherv(sbuf, scount, stype, blocks{rbuf, rcounts, rdispls, rtype, which}))
+	return prepare("Neighbor_allgatherv_init", which, c, info, q, func(k *keeper) collective {
+		in, _ := k.degrees()
+		return neighborAllgatherv(sbuf, scount, k.t(stype), k.blocks(blocks{rbuf, rcounts, rdispls, rtype, which}, in))
+	})
 }
 
 //export abiNeighborAlltoallv
@@ -61,7 +68,10 @@ func abiIneighborAlltoallv(sbuf, scounts, sdispls, stype uintptr, rbuf, rcounts,
 
 //export abiNeighborAlltoallvInit
 func abiNeighborAlltoallvInit(sbuf, scounts, sdispls, stype uintptr, rbuf, rcounts, rdispls, rtype uintptr, c, info, q uintptr, which int32) int32 {
-	return prepare("Neighbor_alltoallv_init", which, c, info, q, neighborAlltoallv(blocks{sbuf, scounts, sdispls, stype, which}, blocks{rbuf, rcounts, rdispls, rtype, which}))
+	return prepare("Neighbor_alltoallv_init", which, c, info, q, func(k *keeper) collective {
+		in, out := k.degrees()
+		return neighborAlltoallv(k.blocks(blocks{sbuf, scounts, sdispls, stype, which}, out), k.blocks(blocks{rbuf, rcounts, rdispls, rtype, which}, in))
+	})
 }
 
 //export abiNeighborAlltoallw
@@ -76,5 +86,8 @@ func abiIneighborAlltoallw(sbuf, scounts, sdispls, stypes uintptr, rbuf, rcounts
 
 //export abiNeighborAlltoallwInit
 func abiNeighborAlltoallwInit(sbuf, scounts, sdispls, stypes uintptr, rbuf, rcounts, rdispls, rtypes uintptr, c, info, q uintptr, which int32) int32 {
-	return prepare("Neighbor_alltoallw_init", which, c, info, q, neighborAlltoallw(blocks{sbuf, scounts, sdispls, stypes, which}, blocks{rbuf, rcounts, rdispls, rtypes, which}))
+	return prepare("Neighbor_alltoallw_init", which, c, info, q, func(k *keeper) collective {
+		in, out := k.degrees()
+		return neighborAlltoallw(k.pieces(blocks{sbuf, scounts, sdispls, stypes, which}, out, true), k.pieces(blocks{rbuf, rcounts, rdispls, rtypes, which}, in, true))
+	})
 }

@@ -18,7 +18,9 @@ func abiIreduce(sbuf, rbuf uintptr, count int64, t, op uintptr, root int32, c, q
 
 //export abiReduceInit
 func abiReduceInit(sbuf, rbuf uintptr, count int64, t, op uintptr, root int32, c, info, q uintptr, which int32) int32 {
-	return prepare("Reduce_init", which, c, info, q, reduce(sbuf, rbuf, count, t, op, root))
+	return prepare("Reduce_init", which, c, info, q, func(k *keeper) collective {
+		return reduce(sbuf, rbuf, count, k.t(t), k.op(op), root)
+	})
 }
 
 //export abiAllreduce
@@ -33,7 +35,9 @@ func abiIallreduce(sbuf, rbuf uintptr, count int64, t, op uintptr, c, q uintptr,
 
 //export abiAllreduceInit
 func abiAllreduceInit(sbuf, rbuf uintptr, count int64, t, op uintptr, c, info, q uintptr, which int32) int32 {
-	return prepare("Allreduce_init", which, c, info, q, combine(sbuf, rbuf, count, t, op, (*mpi.Comm).Allreduce, (*mpi.Comm).Iallreduce))
+	return prepare("Allreduce_init", which, c, info, q, func(k *keeper) collective {
+		return combine(sbuf, rbuf, count, k.t(t), k.op(op), (*mpi.Comm).Allreduce, (*mpi.Comm).Iallreduce)
+	})
 }
 
 //export abiScan
@@ -48,7 +52,9 @@ func abiIscan(sbuf, rbuf uintptr, count int64, t, op uintptr, c, q uintptr, whic
 
 //export abiScanInit
 func abiScanInit(sbuf, rbuf uintptr, count int64, t, op uintptr, c, info, q uintptr, which int32) int32 {
-	return prepare("Scan_init", which, c, info, q, combine(sbuf, rbuf, count, t, op, (*mpi.Comm).Scan, (*mpi.Comm).Iscan))
+	return prepare("Scan_init", which, c, info, q, func(k *keeper) collective {
+		return combine(sbuf, rbuf, count, k.t(t), k.op(op), (*mpi.Comm).Scan, (*mpi.Comm).Iscan)
+	})
 }
 
 //export abiExscan
@@ -63,7 +69,9 @@ func abiIexscan(sbuf, rbuf uintptr, count int64, t, op uintptr, c, q uintptr, wh
 
 //export abiExscanInit
 func abiExscanInit(sbuf, rbuf uintptr, count int64, t, op uintptr, c, info, q uintptr, which int32) int32 {
-	return prepare("Exscan_init", which, c, info, q, combine(sbuf, rbuf, count, t, op, (*mpi.Comm).Exscan, (*mpi.Comm).Iexscan))
+	return prepare("Exscan_init", which, c, info, q, func(k *keeper) collective {
+		return combine(sbuf, rbuf, count, k.t(t), k.op(op), (*mpi.Comm).Exscan, (*mpi.Comm).Iexscan)
+	})
 }
 
 //export abiReduceScatterBlock
@@ -78,7 +86,9 @@ func abiIreduceScatterBlock(sbuf, rbuf uintptr, count int64, t, op uintptr, c, q
 
 //export abiReduceScatterBlockInit
 func abiReduceScatterBlockInit(sbuf, rbuf uintptr, count int64, t, op uintptr, c, info, q uintptr, which int32) int32 {
-	return prepare("Reduce_scatter_block_init", which, c, info, q, reduceScatterBlock(sbuf, rbuf, count, t, op))
+	return prepare("Reduce_scatter_block_init", which, c, info, q, func(k *keeper) collective {
+		return reduceScatterBlock(sbuf, rbuf, count, k.t(t), k.op(op))
+	})
 }
 
 //export abiReduceScatter
@@ -93,5 +103,7 @@ func abiIreduceScatter(sbuf, rbuf, counts, t, op uintptr, c, q uintptr, which in
 
 //export abiReduceScatterInit
 func abiReduceScatterInit(sbuf, rbuf, counts, t, op uintptr, c, info, q uintptr, which int32) int32 {
-	return prepare("Reduce_scatter_init", which, c, info, q, reduceScatter(sbuf, rbuf, counts, t, op, which))
+	return prepare("Reduce_scatter_init", which, c, info, q, func(k *keeper) collective {
+		return reduceScatter(sbuf, rbuf, k.counts(counts, k.c.Size(), which), k.t(t), k.op(op), which)
+	})
 }

@@ -213,18 +213,16 @@ func abiIntercommMerge(c uintptr, high int32, out uintptr) int32 {
 
 // end ends the communicator at p.
 func end(fn string, p uintptr, f func(c *mpi.Comm) error) int32 {
-	h, err := result[uintptr]("comm", p)
-	if err != nil {
-		return anytime(fn, func() error { return err })
-	}
-	return onComm(fn, 0, *h, func(c *commObject) error {
-		if err := f(c.Comm); err != nil {
-			return err
-		}
-		commHandles.Delete(c.Comm)
-		comms.Free(*h)
-		*h = commNull
-		return nil
+	return onHandle(fn, "comm", p, nil, func(h *uintptr) int32 {
+		return onComm(fn, 0, *h, func(c *commObject) error {
+			if err := f(c.Comm); err != nil {
+				return err
+			}
+			commHandles.Delete(c.Comm)
+			comms.Free(*h)
+			*h = commNull
+			return nil
+		})
 	})
 }
 

@@ -210,7 +210,7 @@ func abiErrorString(code int32, out, length uintptr) int32 {
 			return err
 		}
 		if last := lastText(code); last != "" {
-			s = last
+			s += "; the last such error in this thread: " + last
 		}
 		n, err := putText("string", out, maxErrorString, s)
 		if err != nil {

@@ -65,11 +65,11 @@ var noFile = func() *object {
 // onFile is a call on a file.
 func onFile(fn string, which int32, h uintptr, f func(o *fileObject) error) (code int32) {
 	guard()
-	defer rescue(fn, which, &code)
 	p := files.Get(h)
 	if p == nil {
 		return fail(fn, which, noFile, bad(errFile, "fh", h, fileNull))
 	}
+	defer rescue(fn, which, &(*p).object, &code)
 	if err := f(*p); err != nil {
 		return fail(fn, which, &(*p).object, err)
 	}
@@ -79,7 +79,7 @@ func onFile(fn string, which int32, h uintptr, f func(o *fileObject) error) (cod
 // withoutFile is a call about files that has none.
 func withoutFile(fn string, f func() error) (code int32) {
 	guard()
-	defer rescue(fn, 0, &code)
+	defer rescue(fn, 0, noFile, &code)
 	err := usable()
 	if err == nil {
 		err = f()
@@ -234,19 +234,17 @@ func abiFileOpen(c, name uintptr, amode int32, info, out uintptr) (code int32) {
 
 //export abiFileClose
 func abiFileClose(p uintptr) int32 {
-	h, err := result[uintptr]("fh", p)
-	if err != nil {
-		return withoutFile("File_close", func() error { return err })
-	}
-	return onFile("File_close", 0, *h, func(o *fileObject) error {
-		err := o.agree(ofSystem(o.file.Close()))
-		err = errors.Join(err, o.dropShared())
-		if o.amode&modeDeleteOnClose != 0 && o.comm.Rank() == 0 {
-			err = errors.Join(err, ofSystem(os.Remove(o.name)))
-		}
-		files.Free(*h)
-		*h = fileNull
-		return errors.Join(err, o.comm.Free())
+	return onHandle("File_close", "fh", p, noFile, func(h *uintptr) int32 {
+		return onFile("File_close", 0, *h, func(o *fileObject) error {
+			err := o.agree(ofSystem(o.file.Close()))
+			err = errors.Join(err, o.dropShared())
+			if o.amode&modeDeleteOnClose != 0 && o.comm.Rank() == 0 {
+				err = errors.Join(err, ofSystem(os.Remove(o.name)))
+			}
+			files.Free(*h)
+			*h = fileNull
+			return errors.Join(err, o.comm.Free())
+		})
 	})
 }
 

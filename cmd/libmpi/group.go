@@ -127,7 +127,7 @@ func abiGroupExcl(g uintptr, n int32, ranks, out uintptr) int32 {
 // selectRanges is selectRanks of n triplets.
 func selectRanges(fn string, h uintptr, n int32, ranges, out uintptr, f func(g *mpi.Group, ranges []mpi.Range) (*mpi.Group, error)) int32 {
 	return onGroup(fn, h, func(g *mpi.Group) error {
-		in, err := array[[3]int32]("ranges", ranges, int(n))
+		in, err := touched[[3]int32]("ranges", ranges, int(n))
 		if err != nil {
 			return err
 		}

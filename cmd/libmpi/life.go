@@ -17,6 +17,9 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
+// thread tells the calling thread from others.
+func thread() uintptr { return uintptr(C.thisThread()) }
+
 // Thread levels.
 const (
 	threadSingle   = 0
@@ -76,7 +79,7 @@ func abiFinalize() int32 {
 		if ended.Load() {
 			return mpi.ErrFinalized
 		}
-		if err := leave(); err != nil {
+		if err := leave(true); err != nil {
 			return err
 		}
 		ended.Store(true)
@@ -106,7 +109,7 @@ func abiIsThreadMain(flag uintptr) int32 {
 
 //export abiAbort
 func abiAbort(c uintptr, code int32) int32 {
-	return onComm("Abort", 0, c, func(*commObject) error {
+	return on("Abort", 0, func() error { // with any communicator: who calls it is in trouble
 		mpi.Abort(int(code), fmt.Sprintf("MPI_Abort with code %d", code))
 		return nil
 	})

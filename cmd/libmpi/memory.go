@@ -84,6 +84,21 @@ func array[T any](name string, p uintptr, n int) ([]T, error) {
 	return unsafe.Slice((*T)(pointer(p)), n), nil
 }
 
+// touched is array of what is to be copied: an array that is not all there is found out
+// before there is memory for as much.
+func touched[T any](name string, p uintptr, n int) ([]T, error) {
+	a, err := array[T](name, p, n)
+	if len(a) > 0 {
+		touch(unsafe.Pointer(&a[len(a)-1]))
+	}
+	return a, err
+}
+
+// touch reads a byte.
+//
+//go:noinline
+func touch(p unsafe.Pointer) byte { return *(*byte)(p) }
+
 // ints gives a copy of the n ints at p.
 func ints(name string, p uintptr, n int) ([]int, error) {
 	return wideInts(name, p, n, 0)
@@ -91,15 +106,16 @@ func ints(name string, p uintptr, n int) ([]int, error) {
 
 // wideInts is ints of what are MPI_Counts if which is 1.
 func wideInts(name string, p uintptr, n int, which int32) ([]int, error) {
-	out := make([]int, max(n, 0))
 	if which != 0 {
-		a, err := array[int64](name, p, n)
+		a, err := touched[int64](name, p, n)
+		out := make([]int, len(a))
 		for i, v := range a {
 			out[i] = int(v)
 		}
 		return out, err
 	}
-	a, err := array[int32](name, p, n)
+	a, err := touched[int32](name, p, n)
+	out := make([]int, len(a))
 	for i, v := range a {
 		out[i] = int(v)
 	}
@@ -109,10 +125,10 @@ func wideInts(name string, p uintptr, n int, which int32) ([]int, error) {
 // counts is wideInts as int64.
 func counts(name string, p uintptr, n int, which int32) ([]int64, error) {
 	if which != 0 {
-		a, err := array[int64](name, p, n)
+		a, err := touched[int64](name, p, n)
 		return append([]int64(nil), a...), err
 	}
-	a, err := array[int32](name, p, n)
+	a, err := touched[int32](name, p, n)
 	out := make([]int64, len(a))
 	for i, v := range a {
 		out[i] = int64(v)

@@ -82,7 +82,7 @@ func abiImprobe(src, tag int32, c, flag, out, st uintptr) int32 {
 // onMessage receives the message at p, which is used up.
 func onMessage(fn string, which int32, buf uintptr, count int64, t, p uintptr, f func(m messageObject, b mpi.Buffer) error) (code int32) {
 	guard()
-	defer rescue(fn, which, &code)
+	defer rescue(fn, which, nil, &code)
 	var owner *object
 	err := func() error {
 		if err := usable(); err != nil {

@@ -42,7 +42,7 @@ func drop(h *uintptr, r *requestObject) {
 // MPI_REQUEST_NULL.
 func onRequest(fn string, p uintptr, f func(r *requestObject) error) (code int32) {
 	guard()
-	defer rescue(fn, 0, &code)
+	defer rescue(fn, 0, nil, &code)
 	var r *requestObject
 	h, err := result[uintptr]("request", p)
 	if err == nil {
@@ -105,13 +105,13 @@ func abiRequestFree(request uintptr) int32 {
 		if r == nil {
 			return fmt.Errorf("%w: argument request is the null handle", mpi.ErrRequest)
 		}
-		if r.again != nil && r.q.Null() {
-			r.again = nil
-			return nil
+		var err error
+		if r.again == nil || !r.q.Null() {
+			err = r.q.Free()
 		}
-		err := r.q.Free()
-		if err == nil {
+		if err == nil && r.again != nil {
 			r.again = nil
+			r.kept.free()
 		}
 		return err
 	})
@@ -152,7 +152,7 @@ func (r *requestObject) start() (err error) {
 // requestStatus is a call that leaves the request as it is.
 func requestStatus(fn string, h uintptr, f func(r *requestObject) error) (code int32) {
 	guard()
-	defer rescue(fn, 0, &code)
+	defer rescue(fn, 0, nil, &code)
 	r, err := requests.Get(h), usable()
 	if r == nil && h != requestNull {
 		err = bad(mpi.ErrRequest, "request", h, requestNull)
@@ -299,7 +299,7 @@ const inStatus mpi.Class = 19
 // onBatch is a call on several requests.
 func onBatch(fn string, n int32, p uintptr, f func(b *batch) error) (code int32) {
 	guard()
-	defer rescue(fn, 0, &code)
+	defer rescue(fn, 0, nil, &code)
 	b := aBatch()
 	err := b.take(n, p)
 	var owner *object

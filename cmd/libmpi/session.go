@@ -2,6 +2,7 @@
 
 package main
 
+// void restsNow(void);
 import "C"
 
 import (
@@ -18,7 +19,9 @@ import (
 )
 
 // sessionObject is a session. All see the same job: MPI_Init and sessions together
-// join it once, and the last one that ends leaves it, for good.
+// join it once. MPI_Finalize leaves it for good, or the last session that ends behind
+// it. Where sessions end alone others may follow, and MPI_Init: the job is left
+// when the process ends.
 type sessionObject struct {
 	object
 	info     *mpi.Info
@@ -41,7 +44,12 @@ func join() error {
 	if phase.Load() == finally {
 		return mpi.ErrFinalized
 	}
-	if users.n == 0 {
+	if phase.Load() == resting {
+		world.Store(rested.world)
+		self.Store(rested.self)
+		phase.Store(during)
+	}
+	if users.n == 0 && phase.Load() == before {
 		if err := mpi.Init(); err != nil {
 			return err
 		}
@@ -57,11 +65,21 @@ func join() error {
 	return nil
 }
 
-// leave is the inverse of join. The last user waits for those of other procs.
-func leave() error {
+// rested are the communicators that MPI_COMM_WORLD and MPI_COMM_SELF are again if the
+// job is joined once more.
+var rested struct{ world, self *commObject }
+
+// leave is the inverse of join. With good the last user leaves for good, and waits for
+// those of other procs; else it rests.
+func leave(good bool) error {
 	users.Lock()
 	defer users.Unlock()
-	if users.n == 1 {
+	switch {
+	case users.n == 1 && !good:
+		rested.world, rested.self = world.Swap(nil), self.Swap(nil)
+		phase.Store(resting)
+		C.restsNow()
+	case users.n == 1:
 		if err := mpi.Finalize(); err != nil {
 			return err
 		}
@@ -74,6 +92,17 @@ func leave() error {
 	return nil
 }
 
+// restEnds leaves the job when a process ends whose sessions have all ended.
+//
+//export restEnds
+func restEnds() {
+	users.Lock()
+	defer users.Unlock()
+	if phase.CompareAndSwap(resting, finally) {
+		_ = mpi.Finalize() // there is nobody to tell
+	}
+}
+
 // afterwards is the handler of errors before MPI_Init and after MPI_Finalize.
 var afterwards = errorsAreFatal
 
@@ -83,13 +112,13 @@ var psets = [...]string{"mpi://WORLD", "mpi://SELF"}
 // onSession is a call on a session.
 func onSession(fn string, h uintptr, f func(s *sessionObject) error) (code int32) {
 	guard()
-	defer rescue(fn, 0, &code)
 	p := sessions.Get(h)
 	if p == nil {
 		return fail(fn, 0, nil, &mpierr.Error{
 			Code: mpierr.Session, Class: mpierr.Session, Text: fmt.Sprintf("argument session is %#x: %s", h, kindOf(h)),
 		})
 	}
+	defer rescue(fn, 0, &(*p).object, &code)
 	if err := f(*p); err != nil {
 		return fail(fn, 0, &(*p).object, err)
 	}
@@ -103,6 +132,7 @@ func abiSessionInit(info, errh, out uintptr) int32 {
 		if err != nil {
 			return err
 		}
+		*to = sessionNull // before anything is done: there may be no memory
 		i, err := infoOf(info)
 		if err != nil {
 			return err
@@ -120,10 +150,14 @@ func abiSessionInit(info, errh, out uintptr) int32 {
 		if err := join(); err != nil {
 			return err
 		}
-		if s.buffer, err = mpi.NewSendBuffer(); err != nil {
-			return err
+		if s.buffer, err = mpi.NewSendBuffer(); err == nil {
+			if s.handle = sessions.Add(s); s.handle == 0 {
+				err = fault(mpierr.NoMem, "there are as many sessions as there can be")
+			}
 		}
-		s.handle = sessions.Add(s)
+		if err != nil {
+			return errors.Join(err, leave(ended.Load()))
+		}
 		*to = s.handle
 		return nil
 	})
@@ -131,17 +165,15 @@ func abiSessionInit(info, errh, out uintptr) int32 {
 
 //export abiSessionFinalize
 func abiSessionFinalize(p uintptr) int32 {
-	h, err := result[uintptr]("session", p)
-	if err != nil {
-		return anytime("Session_finalize", func() error { return err })
-	}
-	return onSession("Session_finalize", *h, func(*sessionObject) error {
-		if err := leave(); err != nil {
-			return err
-		}
-		sessions.Free(*h)
-		*h = sessionNull
-		return nil
+	return onHandle("Session_finalize", "session", p, nil, func(h *uintptr) int32 {
+		return onSession("Session_finalize", *h, func(*sessionObject) error {
+			if err := leave(ended.Load()); err != nil {
+				return err
+			}
+			sessions.Free(*h)
+			*h = sessionNull
+			return nil
+		})
 	})
 }
 

@@ -99,15 +99,15 @@ func abiCommSpawnMultiple(n int32, paths, argvs, procs, is uintptr, root int32, 
 
 // commands gives the n programs of a Comm_spawn_multiple.
 func commands(n int32, paths, argvs, procs, is uintptr) ([]mpi.Command, error) {
-	names, err := array[uintptr]("array_of_commands", paths, int(n))
+	names, err := touched[uintptr]("array_of_commands", paths, int(n))
 	if err != nil {
 		return nil, err
 	}
-	counts, err := array[int32]("array_of_maxprocs", procs, int(n))
+	counts, err := touched[int32]("array_of_maxprocs", procs, int(n))
 	if err != nil {
 		return nil, err
 	}
-	hints, err := array[uintptr]("array_of_info", is, int(n))
+	hints, err := touched[uintptr]("array_of_info", is, int(n))
 	if err != nil {
 		return nil, err
 	}

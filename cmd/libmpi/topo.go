@@ -13,7 +13,7 @@ import (
 
 // bools gives the n truth values at p.
 func bools(name string, p uintptr, n int) ([]bool, error) {
-	a, err := array[int32](name, p, n)
+	a, err := touched[int32](name, p, n)
 	out := make([]bool, len(a))
 	for i, v := range a {
 		out[i] = v != 0

@@ -137,7 +137,7 @@ func abiTypeCreateStruct(count int64, lens, disps, olds, out uintptr, which int3
 		if err != nil {
 			return err
 		}
-		hs, err := array[uintptr]("array_of_types", olds, int(count))
+		hs, err := touched[uintptr]("array_of_types", olds, int(count))
 		if err != nil {
 			return err
 		}

@@ -156,18 +156,16 @@ func abiWinDetach(w, base uintptr) int32 {
 
 //export abiWinFree
 func abiWinFree(p uintptr) int32 {
-	h, err := result[uintptr]("win", p)
-	if err != nil {
-		return anytime("Win_free", func() error { return err })
-	}
-	return onWin("Win_free", 0, *h, func(w *winObject) error {
-		if err := w.Free(); err != nil {
-			return err
-		}
-		winHandles.Delete(w.Win)
-		wins.Free(*h)
-		*h = winNull
-		return nil
+	return onHandle("Win_free", "win", p, nil, func(h *uintptr) int32 {
+		return onWin("Win_free", 0, *h, func(w *winObject) error {
+			if err := w.Free(); err != nil {
+				return err
+			}
+			winHandles.Delete(w.Win)
+			wins.Free(*h)
+			*h = winNull
+			return nil
+		})
 	})
 }
 

@@ -154,6 +154,8 @@ func TestPrograms(t *testing.T) {
 		{source: "errors.c"},
 		{source: "badinput.c"},
 		{source: "misc.c"},
+		{source: "kept.c"},
+		{source: "sessions.c", args: []string{"init"}},
 		{source: "buffers.c"},
 		{source: "partitioned.c", link: []string{"-pthread"}},
 		{source: "tool.c"},
@@ -190,6 +192,19 @@ func TestSingleton(t *testing.T) {
 		name, _, _ := strings.Cut(source, ".")
 		t.Run(name, func(t *testing.T) {
 			succeed(t, []string{compiled(t, k, source)}, name)
+		})
+	}
+}
+
+// TestSessionsAlone ends a job whose procs never call MPI_Init, nor anything behind the
+// last session.
+func TestSessionsAlone(t *testing.T) {
+	k := kit(t)
+	program := compiled(t, k, "sessions.c")
+	for _, s := range shapes {
+		t.Run(s.name, func(t *testing.T) {
+			succeed(t, s.start(t, k, []string{program}), "sessions")
+			succeed(t, s.start(t, k, []string{program, "quick"}), "sessions")
 		})
 	}
 }
@@ -247,6 +262,7 @@ func TestEnds(t *testing.T) {
 		{"barrier-after-finalize", -1, "MPI_Barrier"},
 		{"finalize-twice", -1, "MPI_Finalize"},
 		{"abort", 42, "rank 1"},
+		{"abort-nothing", 43, "rank 1"},
 		{"exit", 7, "rank 1"},
 		{"_exit", 8, "rank 1"},
 		{"return-0", -1, "rank 1"},

@@ -26,6 +26,7 @@ int main(int argc, char **argv) {
   if (is(way, "null")) MPI_Bcast(NULL, 5, MPI_DOUBLE, 0, MPI_COMM_WORLD);
   if (is(way, "handle")) MPI_Type_size((MPI_Datatype)(size_t)0x7654321, &n);
   if (is(way, "abort") && rank == 1) MPI_Abort(MPI_COMM_WORLD, 42);
+  if (is(way, "abort-nothing") && rank == 1) MPI_Abort((MPI_Comm)(size_t)0x7654321, 43);
   if (is(way, "exit") && rank == 1) exit(7);
   if (is(way, "_exit") && rank == 1) _exit(8);
   if (is(way, "return-0") && rank == 1) return 0;

@@ -1,0 +1,116 @@
+//go:build cgo && !386 && !arm
+
+package main
+
+import (
+	"unsafe"
+
+	"github.com/openimpi/impi/core/mpi"
+)
+
+// keeper keeps what a persistent collective operation is told of from the change that
+// the program may make once the request is there: it has handles and arrays of its own.
+// What is wrong is left as it is, for the operation to find out.
+type keeper struct {
+	c     *commObject
+	types []uintptr
+	ops   []uintptr
+	words [][]int64 // arrays, as C sees them
+}
+
+// t gives a handle for a datatype that stays.
+func (k *keeper) t(h uintptr) uintptr {
+	if h < datatypes || typeOf(h) == nil {
+		return h
+	}
+	dup, err := mpi.TypeDup(typeOf(h))
+	if err != nil {
+		return h
+	}
+	own := newType(dup)
+	k.types = append(k.types, own)
+	return own
+}
+
+// op is t for operations.
+func (k *keeper) op(h uintptr) uintptr {
+	p := ops.Get(h)
+	if p == nil {
+		return h
+	}
+	own := ops.Add(*p)
+	k.ops = append(k.ops, own)
+	return own
+}
+
+// array gives the address of a copy of n elements of size bytes.
+func (k *keeper) array(p uintptr, n, size int) uintptr {
+	from, err := array[byte]("", p, n*size)
+	if err != nil || n == 0 {
+		return p
+	}
+	words := make([]int64, (len(from)+7)/8)
+	copy(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), len(from)), from)
+	k.words = append(k.words, words)
+	return uintptr(unsafe.Pointer(unsafe.SliceData(words)))
+}
+
+// counts is array of ints, or of MPI_Counts if which is 1.
+func (k *keeper) counts(p uintptr, n int, which int32) uintptr {
+	return k.array(p, n, 4+4*int(which))
+}
+
+// blocks keeps the arrays of n blocks that have a datatype.
+func (k *keeper) blocks(a blocks, n int) blocks {
+	if a.buf != inPlace {
+		a.counts, a.displs, a.t = k.counts(a.counts, n, a.which), k.counts(a.displs, n, a.which), k.t(a.t)
+	}
+	return a
+}
+
+// rooted is blocks of what matters at the root alone.
+func (k *keeper) rooted(a blocks, root int32) blocks {
+	if is, _ := k.c.role(root); !is {
+		return a
+	}
+	return k.blocks(a, k.c.partners())
+}
+
+// pieces is blocks with a datatype each. wide is as for blocks.pieces.
+func (k *keeper) pieces(a blocks, n int, wide bool) blocks {
+	if a.buf == inPlace {
+		return a
+	}
+	which := a.which
+	if wide {
+		which = 1
+	}
+	a.counts, a.displs, a.t = k.counts(a.counts, n, a.which), k.counts(a.displs, n, which), k.array(a.t, n, 8)
+	if ts, err := array[uintptr]("", a.t, n); err == nil {
+		for i := range ts {
+			ts[i] = k.t(ts[i])
+		}
+	}
+	return a
+}
+
+// degrees are the numbers of neighbours, 0 if there can be none.
+func (k *keeper) degrees() (in, out int) {
+	in, out, _ = k.c.neighbours()
+	return in, out
+}
+
+// free ends all that is kept.
+func (k *keeper) free() {
+	for _, h := range k.types {
+		if t := typeOf(h); t != nil {
+			typeHandles.Delete(t)
+			_ = t.Free() // nobody can have freed it
+			types.Free(h)
+		}
+	}
+	for _, h := range k.ops {
+		ops.Free(h)
+	}
+	*k = keeper{}
+}
