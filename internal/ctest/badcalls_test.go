@@ -1,0 +1,211 @@
+package ctest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/openimpi/impi/internal/abi"
+)
+
+// A program is made of the header that calls every function with arguments that are
+// wrong in several ways at a time. What a call says is a code that MPI has; where a
+// handle of an object is wrong that code is no success; and MPI works at the end.
+
+// notCalled are the functions that the program does not call, and why.
+var notCalled = map[string]string{
+	"MPI_Abort": "ends the job", "MPI_Init": "begins", "MPI_Init_thread": "begins", "MPI_Finalize": "ends", "MPI_T_finalize": "ends the tool interface",
+	"MPI_Free_mem": "free of what was never allocated is undefined", "MPI_Pcontrol": "has no arguments that are wrong",
+}
+
+// unharmed are functions that take what they are given for a handle without an
+// object, or make no use of it, by the name of the function.
+var unharmed = map[string]bool{
+	"MPI_Grequest_start": true, // the state of callbacks
+}
+
+// way is a way to be wrong: an expression for each sort of argument.
+type way struct {
+	name                        string
+	handle, pointer, small, big string
+	bad                         bool // no handle is one
+	wild                        bool // pointers are addresses of nothing
+}
+
+var ways = []way{
+	{name: "zero", handle: "(%s)0", pointer: "at(0)", small: "0", big: "0", bad: true},
+	{name: "null", handle: "NULL_OF(%s)", pointer: "at(0)", small: "-1", big: "-1", bad: true},
+	{name: "never made", handle: "(%s)0xdeadbeef", pointer: "zeros()", small: "-5", big: "-5", bad: true},
+	{name: "another kind", handle: "OTHER_OF(%s)", pointer: "at(8)", small: "1 << 30", big: "1LL << 40", bad: true, wild: true},
+	{name: "freed", handle: "(%s)freed", pointer: "ones()", small: "0x7fffffff", big: "0x7fffffffffffffffLL", bad: true},
+	{name: "no memory", handle: "GOOD(%s)", pointer: "at(0)", small: "-7", big: "-7"},
+	{name: "no such memory", handle: "GOOD(%s)", pointer: "at(0x5a5a5a5a000)", small: "-7", big: "-7", wild: true},
+	{name: "negative", handle: "GOOD(%s)", pointer: "zeros()", small: "-7", big: "-7"},
+}
+
+// objects are the types of handles that C has a value of a kind for.
+var objects = []string{"Comm", "Group", "Datatype", "Op", "Request", "Info", "Errhandler", "Win", "File", "Session", "Message"}
+
+// call is a call of a function, or "" if it cannot be made so.
+func (w way) call(f abi.Function, direct map[string]bool) string {
+	if notCalled[f.Name] != "" || f.Result != "int" || strings.HasSuffix(f.Name, "_toint") {
+		return ""
+	}
+	if w.wild && direct[f.Name] {
+		return "" // C finds out, as it does with the program's own code
+	}
+	args, handle := []string{}, false
+	for _, a := range f.Args {
+		base := strings.TrimPrefix(a.Type, "MPI_")
+		switch {
+		case strings.Contains(a.Type, "*"):
+			args = append(args, w.pointer)
+		case known(base):
+			handle = handle || base != "Info" && base != "Request" && base != "Errhandler"
+			args = append(args, fmt.Sprintf(w.handle, a.Type))
+		case a.Shape() == abi.Word: // of the tool interface
+			args = append(args, w.pointer)
+		case a.Shape() == abi.Int:
+			args = append(args, w.small)
+		default:
+			args = append(args, w.big)
+		}
+	}
+	must := 0
+	if w.bad && handle && !unharmed[f.Name] {
+		must = 1
+	}
+	line := fmt.Sprintf("  told(%q, %q, %d, %s(%s));\n", f.Name, w.name, must, f.Name, strings.Join(args, ", "))
+	if f.Name == "MPI_Session_init" && w.pointer == "zeros()" { // nobody else would end it
+		line += "  if (*(MPI_Session *)memory != MPI_SESSION_NULL) CALL(MPI_Session_finalize((MPI_Session *)memory));\n"
+	}
+	return line
+}
+
+func known(base string) bool {
+	for _, o := range objects {
+		if o == base {
+			return true
+		}
+	}
+	return false
+}
+
+const badCallsStart = `#include "test.h"
+#include <sys/mman.h>
+static void *freed;
+static char memory[1 << 16];
+static void *zeros(void) { return memset(memory, 0, sizeof memory); }
+static void *ones(void) { return memset(memory, 0xff, sizeof memory); }
+#define NULL_OF(t) ((t)NULL_##t)
+static void *at(uintptr_t p) { return (void *)p; }
+#define NULL_MPI_Comm (uintptr_t)MPI_COMM_NULL
+#define NULL_MPI_Group (uintptr_t)MPI_GROUP_NULL
+#define NULL_MPI_Datatype (uintptr_t)MPI_DATATYPE_NULL
+#define NULL_MPI_Op (uintptr_t)MPI_OP_NULL
+#define NULL_MPI_Request (uintptr_t)MPI_REQUEST_NULL
+#define NULL_MPI_Info (uintptr_t)MPI_INFO_NULL
+#define NULL_MPI_Errhandler (uintptr_t)MPI_ERRHANDLER_NULL
+#define NULL_MPI_Win (uintptr_t)MPI_WIN_NULL
+#define NULL_MPI_File (uintptr_t)MPI_FILE_NULL
+#define NULL_MPI_Session (uintptr_t)MPI_SESSION_NULL
+#define NULL_MPI_Message (uintptr_t)MPI_MESSAGE_NULL
+#define OTHER_OF(t) ((t)(sizeof #t == sizeof "MPI_Comm" && #t[4] == 'C' ? (uintptr_t)MPI_INT : (uintptr_t)MPI_COMM_WORLD))
+#define GOOD(t) ((t)GOOD_##t)
+#define GOOD_MPI_Comm MPI_COMM_SELF
+#define GOOD_MPI_Group MPI_GROUP_EMPTY
+#define GOOD_MPI_Datatype MPI_INT
+#define GOOD_MPI_Op MPI_SUM
+#define GOOD_MPI_Request MPI_REQUEST_NULL
+#define GOOD_MPI_Info MPI_INFO_NULL
+#define GOOD_MPI_Errhandler MPI_ERRORS_RETURN
+#define GOOD_MPI_Win MPI_WIN_NULL
+#define GOOD_MPI_File MPI_FILE_NULL
+#define GOOD_MPI_Session MPI_SESSION_NULL
+#define GOOD_MPI_Message MPI_MESSAGE_NULL
+static int calls;
+static void told(const char *fn, const char *way, int must, int code) {
+  int class = -1, tool = strncmp(fn, "MPI_T_", 6) == 0;
+  calls++;
+  if (getenv("VERBOSE")) fprintf(stderr, "%s, %s: %d\n", fn, way, code);
+  if (must ? code == MPI_SUCCESS : 0) {
+    fprintf(stderr, "%s succeeds with handles that are %s\n", fn, way);
+    wrong++;
+  }
+  if (tool ? code != 0 && (code < 1001 || code > 1018) : PMPI_Error_class(code, &class) != 0 || class < 0) {
+    fprintf(stderr, "%s, %s: code %d, which is none\n", fn, way, code);
+    wrong++;
+  }
+}
+`
+
+const badCallsEnd = `int main(int argc, char **argv) {
+  MPI_Comm c;
+  int provided, sum = 0, one = 1;
+  begin(&argc, &argv);
+  CALL(MPI_T_init_thread(0, &provided));
+  CALL(MPI_Comm_dup(MPI_COMM_SELF, &c));
+  freed = c;
+  CALL(MPI_Comm_free(&c));
+  all();
+  CALL(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+  CALL(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+  CHECK(sum == size);
+  CALL(MPI_Sendrecv(&rank, 1, MPI_INT, (rank + 1) % size, 0, &sum, 1, MPI_INT, (rank + size - 1) % size, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+  CHECK(sum == (rank + size - 1) % size);
+  CHECK(calls > 4000);
+  return end("badcalls");
+}
+`
+
+// badCalls makes the program.
+func badCalls(t *testing.T) string {
+	t.Helper()
+	header, err := os.ReadFile("../../include/mpi.h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fns, err := abi.ParseHeader(string(header))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// These are C, which has nobody to catch faults of memory.
+	direct := map[string]bool{"MPI_Get_version": true, "MPI_Abi_get_version": true}
+	var b strings.Builder
+	b.WriteString(badCallsStart)
+	for i, w := range ways {
+		fmt.Fprintf(&b, "static void way%d(void) {\n", i)
+		for _, f := range fns {
+			b.WriteString(w.call(f, direct))
+		}
+		b.WriteString("}\n")
+	}
+	b.WriteString("static void all(void) {\n")
+	for i := range ways {
+		fmt.Fprintf(&b, "  way%d();\n", i)
+	}
+	b.WriteString("}\n")
+	b.WriteString(badCallsEnd)
+	return b.String()
+}
+
+// TestBadCalls runs the program.
+func TestBadCalls(t *testing.T) {
+	k := kit(t)
+	dir := t.TempDir()
+	source, program := filepath.Join(dir, "badcalls.c"), filepath.Join(dir, "badcalls")
+	if err := os.WriteFile(source, []byte(badCalls(t)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	here, err := filepath.Abs("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := k.Compile(context.Background(), program, source, "-I"+here, "-O0", "-Wno-deprecated-declarations"); err != nil {
+		t.Fatal(err)
+	}
+	succeed(t, []string{k.Command("impiexec"), "-n", "2", program}, "badcalls")
+}
