@@ -97,6 +97,7 @@ func known(base string) bool {
 const badCallsStart = `#include "test.h"
 #include <sys/mman.h>
 static void *freed;
+static MPI_Comm good;
 static char memory[1 << 16];
 static void *zeros(void) { return memset(memory, 0, sizeof memory); }
 static void *ones(void) { return memset(memory, 0xff, sizeof memory); }
@@ -115,7 +116,7 @@ static void *at(uintptr_t p) { return (void *)p; }
 #define NULL_MPI_Message (uintptr_t)MPI_MESSAGE_NULL
 #define OTHER_OF(t) ((t)(sizeof #t == sizeof "MPI_Comm" && #t[4] == 'C' ? (uintptr_t)MPI_INT : (uintptr_t)MPI_COMM_WORLD))
 #define GOOD(t) ((t)GOOD_##t)
-#define GOOD_MPI_Comm MPI_COMM_SELF
+#define GOOD_MPI_Comm good
 #define GOOD_MPI_Group MPI_GROUP_EMPTY
 #define GOOD_MPI_Datatype MPI_INT
 #define GOOD_MPI_Op MPI_SUM
@@ -146,12 +147,13 @@ const badCallsEnd = `int main(int argc, char **argv) {
   MPI_Comm c;
   int provided, sum = 0, one = 1;
   begin(&argc, &argv);
+  good = argc > 1 ? MPI_COMM_WORLD : MPI_COMM_SELF;
   CALL(MPI_T_init_thread(0, &provided));
   CALL(MPI_Comm_dup(MPI_COMM_SELF, &c));
   freed = c;
   CALL(MPI_Comm_free(&c));
   all();
-  CALL(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+  CALL(MPI_Comm_set_errhandler(good, MPI_ERRORS_RETURN));
   CALL(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
   CHECK(sum == size);
   CALL(MPI_Sendrecv(&rank, 1, MPI_INT, (rank + 1) % size, 0, &sum, 1, MPI_INT, (rank + size - 1) % size, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
@@ -192,7 +194,8 @@ func badCalls(t *testing.T) string {
 	return b.String()
 }
 
-// TestBadCalls runs the program.
+// TestBadCalls runs the program, where the communicator that is right is that of one proc
+// and that of several, and where members compare what they call.
 func TestBadCalls(t *testing.T) {
 	k := kit(t)
 	dir := t.TempDir()
@@ -207,5 +210,8 @@ func TestBadCalls(t *testing.T) {
 	if err := k.Compile(context.Background(), program, source, "-I"+here, "-O0", "-Wno-deprecated-declarations"); err != nil {
 		t.Fatal(err)
 	}
-	succeed(t, []string{k.Command("impiexec"), "-n", "2", program}, "badcalls")
+	words := []string{k.Command("impiexec"), "-n", "2", program}
+	succeed(t, words, "badcalls")
+	succeed(t, append(words, "world"), "badcalls")
+	succeed(t, append(words, "world"), "badcalls", "IMPI_CHECK=1")
 }

@@ -209,6 +209,15 @@ func TestSessionsAlone(t *testing.T) {
 	}
 }
 
+// TestMismatch has the members of collective operations compare what they call.
+func TestMismatch(t *testing.T) {
+	k := kit(t)
+	program := compiled(t, k, "mismatch.c")
+	for _, s := range shapes {
+		t.Run(s.name, func(t *testing.T) { succeed(t, s.start(t, k, []string{program}), "mismatch", "IMPI_CHECK=1") })
+	}
+}
+
 // TestProfiling puts a library of the program's own before MPI's: it sees the
 // calls of the program, and not those that the library makes of itself.
 func TestProfiling(t *testing.T) {
