@@ -66,6 +66,7 @@ func (w *Win) member(rank int) (none bool, err error) {
 
 // locked asks ranks for their locks, all at a time, and waits for them.
 func (w *Win) locked(ranks []int, t LockType, assert Assert) error {
+	w.p.test() // for the others, who wait while this proc locks its own memory in a loop
 	unchecked := assert&rma.NoCheck != 0
 	for _, rank := range ranks {
 		w.targets[rank].unchecked = unchecked

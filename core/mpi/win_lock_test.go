@@ -47,6 +47,35 @@ func TestWindowRequests(t *testing.T) {
 	})
 }
 
+// Ranks that lock their own memory in a loop, and wait for nothing else, let others have
+// the lock.
+func TestLockOfSelfInALoop(t *testing.T) {
+	for name, lock := range map[string]func(w *Win) (unlock func() error, err error){
+		"exclusive": func(w *Win) (func() error, error) {
+			return func() error { return w.Unlock(w.Rank()) }, w.Lock(LockExclusive, w.Rank(), 0)
+		},
+		"all, shared": func(w *Win) (func() error, error) { return w.UnlockAll, w.LockAll(0) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			ofWindows(t, 2, 2, func(w *Win, mem []int64) error {
+				if w.Rank() == 1 {
+					if err := errors.Join(w.Lock(LockExclusive, 0, 0), Put(w, []int64{7}, 0, 1), w.Unlock(0)); err != nil {
+						return err
+					}
+				}
+				got := []int64{0}
+				for w.Rank() == 0 && got[0] != 7 {
+					unlock, err := lock(w)
+					if err := errors.Join(err, Get(w, got, 0, 1), unlock()); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		})
+	}
+}
+
 // A flush of one rank does not need another that makes no progress: rank 2 waits
 // for a message that is sent after it.
 func TestFlushOfOneRank(t *testing.T) {
