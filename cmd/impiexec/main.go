@@ -33,6 +33,7 @@ func run(args []string) int {
 	}
 	command := []string{"impi-node", "version"}
 	if !r.Version {
+		here(r.Programs)
 		words, err := r.Args()
 		if err != nil {
 			return complain(err)
@@ -46,6 +47,23 @@ func run(args []string) int {
 		fmt.Fprintf(os.Stderr, "impiexec: %s %s\n", node, strings.Join(command[1:], " "))
 	}
 	return complain(fmt.Errorf("%s: %w", node, syscall.Exec(node, command, os.Environ())))
+}
+
+// here takes a name without a slash that is not in PATH for a program in this folder, as
+// mpiexec does elsewhere.
+func here(programs []mpiexec.Program) {
+	for _, p := range programs {
+		name := p.Command[0]
+		if strings.Contains(name, "/") {
+			continue
+		}
+		if _, err := exec.LookPath(name); err == nil {
+			continue
+		}
+		if beside, err := exec.LookPath("./" + name); err == nil {
+			p.Command[0] = beside
+		}
+	}
 }
 
 func complain(err error) int {

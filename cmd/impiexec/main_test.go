@@ -145,6 +145,13 @@ func TestRuns(t *testing.T) {
 		}
 		wants(t, string(text), `1 of 2 app 0 in here A= B=inherited args [] read ""`)
 	})
+	t.Run("here", func(t *testing.T) {
+		if err := os.Symlink(self, filepath.Join(dir, "prog-of-this-folder")); err != nil {
+			t.Fatal(err)
+		}
+		r := ok(t, start(t, dir, impiexec, "-n", "1", "prog-of-this-folder", "a", ":", "-n", "1", "-env", "A", "b", "prog-of-this-folder"))
+		wants(t, r.out, `0 of 2 app 0 in here A= B=inherited args [a] read "a line"`, `1 of 2 app 1 in here A=b B=inherited args [] read ""`)
+	})
 	t.Run("status", func(t *testing.T) {
 		if r := start(t, dir, impiexec, "-n", "2", self, "fail"); r.status != 5 || !strings.Contains(r.err, "rank ") {
 			t.Errorf("%+v", r)
@@ -165,6 +172,7 @@ func TestRuns(t *testing.T) {
 		`no program "./none"`:  {"-n", "1", self, ":", "./none"},
 		`no folder`:            {"-wdir", "nowhere", self},
 		`there is no program`:  {"-n", "2", "./none"},
+		`"ls-of-no-folder"`:    {"-n", "2", "ls-of-no-folder"},
 		`is not this machine.`: {"-host", "192.0.2.1", self},
 	} {
 		t.Run("fault "+want, func(t *testing.T) {

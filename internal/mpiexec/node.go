@@ -66,6 +66,7 @@ Options, with one dash or two:
 		}
 	}
 	b.WriteString(`
+A name without a slash is looked for in PATH, then in this folder.
 All variables of the environment are passed on. Rank 0 reads standard input. The
 exit status is that of the first proc that failed; see: impi-node help exit
 
