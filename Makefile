@@ -58,9 +58,9 @@ library: ## build lib/libmpi_abi.so.1 for C programs, which takes a C compiler
 
 install: build ## install commands, library and header under PREFIX=/usr/local
 	@for d in bin lib/pkgconfig include; do mkdir -p $(DESTDIR)$(PREFIX)/$$d; done
-	cp -a $(BIN)/impi-* $(BIN)/impicc $(BIN)/impicxx $(BIN)/impiexec $(BIN)/mpicc_abi $(BIN)/mpicxx_abi $(DESTDIR)$(PREFIX)/bin/
+	cp -P --remove-destination $(BIN)/impi-* $(BIN)/impicc $(BIN)/impicxx $(BIN)/impiexec $(BIN)/mpicc_abi $(BIN)/mpicxx_abi $(DESTDIR)$(PREFIX)/bin/
 	cp include/mpi.h $(DESTDIR)$(PREFIX)/include/
-	@if test -e $(LIB)/libmpi_abi.so.1; then set -x; cp -a $(LIB)/libmpi_abi.so* $(DESTDIR)$(PREFIX)/lib/; fi
+	@if test -e $(LIB)/libmpi_abi.so.1; then set -x; cp -P --remove-destination $(LIB)/libmpi_abi.so* $(DESTDIR)$(PREFIX)/lib/; fi
 	cp cmd/impicc/impi.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig/
 
 demo: build ## run heat2d on two sites of this machine

@@ -51,6 +51,11 @@ func Build(ctx context.Context, dir string) (*Kit, error) {
 		"./cmd/impi-node", "./cmd/impicc", "./cmd/impicxx", "./cmd/impiexec"); err != nil {
 		return nil, err
 	}
+	for name, to := range map[string]string{"mpicc_abi": "impicc", "mpicxx_abi": "impicxx"} {
+		if err := os.Symlink(to, k.Command(name)); err != nil {
+			return nil, fmt.Errorf("the wrappers: %w", err)
+		}
+	}
 	header, err := os.ReadFile(filepath.Join(root, "include", "mpi.h"))
 	if err != nil {
 		return nil, fmt.Errorf("the header: %w", err)
