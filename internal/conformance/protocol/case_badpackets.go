@@ -124,15 +124,15 @@ func strayAnswers(t *T) {
 	k.give(k.answer(pkSyncAck, 4711, 0))
 	k.give(k.answer(pkSyncAck, 0, 0))
 	k.give(k.answer(pkCancelNo, 4711, 0))
-	k.tell("issend dst=0 tag=1 n=3 seed=1 req=1")
-	p := k.whole(pkDataSync, 1, bytesOf(1, 3), "the message")
+	k.tell("issend dst=0 tag=%d n=3 seed=1 req=1", ackTag)
+	p := k.whole(pkDataSync, ackTag, bytesOf(1, 3), "the message")
 	for range 2 {
 		k.give(k.answer(pkSyncAck, p.srqid, 0))
 	}
 	k.tell("wait req=1").is("cancelled", 0)
 	k.give(k.answer(pkSyncAck, p.srqid, 0))
-	k.tell("issend dst=0 tag=2 n=3 seed=2 req=2")
-	q := k.whole(pkDataSync, 2, bytesOf(2, 3), "the next message")
+	k.tell("issend dst=0 tag=%d n=3 seed=2 req=2", ackTag)
+	q := k.whole(pkDataSync, ackTag, bytesOf(2, 3), "the next message")
 	k.give(k.answer(pkSyncAck, p.srqid, 0)) // late, and for another
 	k.tell("test req=2").is("done", 0)
 	k.give(k.answer(pkSyncAck, q.srqid, 0))

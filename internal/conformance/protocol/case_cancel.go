@@ -185,8 +185,8 @@ func cancelCrosses(t *T) {
 
 func cancelDone(t *T) {
 	k := t.talk(setup{})
-	k.tell("issend dst=0 tag=5 n=3 seed=1 req=1")
-	p := k.whole(pkDataSync, 5, bytesOf(1, 3), "the message")
+	k.tell("issend dst=0 tag=%d n=3 seed=1 req=1", ackTag)
+	p := k.whole(pkDataSync, ackTag, bytesOf(1, 3), "the message")
 	k.send(k.answer(pkSyncAck, p.srqid, 0))
 	k.tell("isend dst=0 tag=6 n=3 seed=1 req=2")
 	k.whole(pkData, 6, bytesOf(1, 3), "the message")

@@ -144,7 +144,7 @@ func requestIDs(t *T) {
 	for i := range 6 {
 		k := j.talkOf(j.iut(0), j.peer(i%2))
 		n := []int{3, 150}[i/3]
-		k.tell("issend dst=%d tag=%d n=%d seed=1 req=%d", k.p.rank, i, n, i)
+		k.tell("issend dst=%d tag=%d n=%d seed=1 req=%d", k.p.rank, ackTag, n, i)
 		p := k.take(pkDataSync, "the first packet")
 		if ids[p.srqid] {
 			t.Fatalf("pk_srqid %d is that of another message that is not finished", p.srqid)

@@ -33,6 +33,10 @@ func (k *talk) out(typ pkType, tag int32, data []byte) packet {
 	return k.packet(typ, k.p, k.u, tag, data)
 }
 
+// ackTag is the tag of synchronous sends in cases about other rules. LAM/MPI sends with
+// hardly any other tag to their end, which cases about synchronous sends find.
+const ackTag = 0
+
 // answer is a packet without data to the IUT's proc.
 func (k *talk) answer(typ pkType, srqid, drqid uint64) packet {
 	return packet{typ: typ, src: k.p.id, dest: k.u.id, srqid: srqid, drqid: drqid}
@@ -140,17 +144,25 @@ func piece(first packet, drqid uint64, data []byte) packet {
 // crossing is rest while meanwhile takes what comes.
 func (k *talk) crossing(first packet, drqid uint64, data []byte, meanwhile func()) {
 	done := make(chan struct{})
+	var stuck *packet
 	go func() {
 		defer close(done)
 		for at := int(k.datalen); at < len(data); at += int(k.datalen) {
 			p := piece(first, drqid, data[at:min(at+int(k.datalen), len(data))])
-			if !k.ch.open(p.src, p.dest) || k.ch.write(&p) != nil {
-				return // the IUT's side notices what is missing
+			if !k.ch.open(p.src, p.dest) {
+				stuck = &p
+				return
+			}
+			if k.ch.write(&p) != nil {
+				return // its reader has noticed
 			}
 		}
 	}()
 	meanwhile()
 	<-done
+	if stuck != nil {
+		k.ch.shut(stuck, "the rest of a long message cannot go on")
+	}
 }
 
 // syncAcked waits for the SYNCACK of a message that was given.
