@@ -1,17 +1,13 @@
 package message
 
-import (
-	"fmt"
-
-	"github.com/openimpi/impi/core/wire"
-)
+import "github.com/openimpi/impi/core/wire"
 
 type cancelState uint8
 
 const (
 	cancelNone    cancelState = iota
 	cancelSent                // CANCEL is out, its answer is not in
-	cancelDecided             // the answer was no
+	cancelDecided             // the answer is in
 )
 
 // Cancel tries to undo an operation. The request becomes done in any case, with
@@ -79,9 +75,10 @@ func (e *Engine) cancelRefused(p *peer) {
 	r.cancel = cancelDecided
 }
 
-// cancelGranted ends the send. Unlike a CANCELNO that nobody waits for, which
-// happens when the SYNCACK comes first, this one would mean that the peer has
-// destroyed a message which it must not, so it is a fault.
+// cancelGranted ends the send, once the link has said that it has all data: where it
+// lends memory, the peer's answer can come first. Unlike a CANCELNO that nobody waits
+// for, which happens when the SYNCACK comes first, a CANCELYES would mean that the peer
+// has destroyed a message which it must not, so it is a fault.
 func (e *Engine) cancelGranted(s *linkState, p *peer) error {
 	r := e.ids.find(e.in.SrcReq)
 	switch {
@@ -89,9 +86,9 @@ func (e *Engine) cancelGranted(s *linkState, p *peer) error {
 		return e.fault(s, "pk_srqid", uint64(e.in.SrcReq), "nobody asked to cancel that")
 	case r.state != stateWaiting:
 		return e.fault(s, "pk_srqid", uint64(e.in.SrcReq), "that message has been acknowledged as received")
-	case r.flights > 0:
-		return e.fault(s, "pk_srqid", uint64(e.in.SrcReq), fmt.Sprintf("that message is still being sent, %d bytes so far", r.pos))
 	}
-	e.cancelled(r)
+	r.cancel, r.status.Cancelled = cancelDecided, true
+	r.needAck, r.state = false, stateSent
+	e.sendProgress(r)
 	return nil
 }
