@@ -43,6 +43,7 @@ type fileObject struct {
 
 	mu           sync.Mutex
 	view         *fileview.View
+	datarep      string // of the view; empty: native
 	disp         int64
 	etype, ftype *mpi.Datatype // nil: bytes
 	pos          int64         // of the individual pointer, in bytes of data
@@ -380,9 +381,12 @@ func abiFileGetAtomicity(h, flag uintptr) int32 {
 
 //export abiFileGetTypeExtent
 func abiFileGetTypeExtent(h, t, out uintptr, which int32) int32 {
-	return onFile("File_get_type_extent", which, h, func(*fileObject) error {
+	return onFile("File_get_type_extent", which, h, func(o *fileObject) error {
 		dt, err := takeType("datatype", t)
 		if err != nil {
+			return err
+		}
+		if dt, err = filed(o.rep(), dt); err != nil {
 			return err
 		}
 		return put("extent", out, dt.Extent())
@@ -420,9 +424,9 @@ type transfer struct {
 	t     uintptr
 }
 
-// memory gives the bytes of what is moved. Where they are not one run in memory
-// they are a copy, and back puts the first n bytes of it where they belong.
-func (x transfer) memory(write bool) (mem []byte, back func(n int64), err error) {
+// memory gives the bytes of what is moved, as a file has them. Where they are not one run
+// in memory they are a copy, and back puts the first n bytes of it where they belong.
+func (x transfer) memory(r datatype.Representation, write bool) (mem []byte, back func(n int64), err error) {
 	t, err := takeType("datatype", x.t)
 	if err != nil {
 		return nil, nil, err
@@ -442,31 +446,30 @@ func (x transfer) memory(write bool) (mem []byte, back func(n int64), err error)
 		return nil, func(int64) {}, nil
 	case x.buf == 0 && lo < firstAddress:
 		return nil, nil, fmt.Errorf("%w: nil, for %d items of %v", mpi.ErrBuffer, x.count, t)
-	case t.Packed(datatype.Native) != t.Size():
-		return nil, nil, fault(mpierr.UnsupportedOperation, "items of %v have padding, which files do not", t)
 	}
-	size := t.Size() * x.count
-	if at, ok := t.Run(b.Count()); ok {
+	size := width(r, t) * x.count
+	if at, ok := t.Run(b.Count()); ok && t.Identity(r) {
 		mem, err = array[byte]("buf", x.buf+uintptr(at), int(size))
 		return mem, func(int64) {}, err
 	}
+	touch(pointer(x.buf + uintptr(hi) - 1)) // before there is memory for as much
 	mem = make([]byte, size)
 	if write {
-		t.Pack(mem, pointer(x.buf), b.Count(), 0)
+		t.Encode(r, mem, pointer(x.buf), b.Count(), 0)
 	}
-	return mem, func(n int64) { t.Unpack(pointer(x.buf), b.Count(), 0, mem[:n]) }, nil
+	return mem, func(n int64) { t.Decode(r, pointer(x.buf), b.Count(), 0, mem[:n], nil) }, nil
 }
 
 // move moves data at pos, in bytes of data of the view, and tells how many bytes.
 func (o *fileObject) move(x transfer, pos int64, write bool) (mpi.Status, error) {
 	st := empty
-	mem, back, err := x.memory(write)
+	o.mu.Lock()
+	view, atomic, rep := o.view, o.atomic, o.repLocked()
+	o.mu.Unlock()
+	mem, back, err := x.memory(rep, write)
 	if err != nil {
 		return st, err
 	}
-	o.mu.Lock()
-	view, atomic := o.view, o.atomic
-	o.mu.Unlock()
 	if atomic && len(mem) > 0 {
 		unlock, err := o.lock(write)
 		if err != nil {
@@ -494,7 +497,7 @@ func (o *fileObject) move(x transfer, pos int64, write bool) (mpi.Status, error)
 	if errors.Is(err, io.EOF) {
 		err = nil // there are fewer bytes
 	}
-	if bad := st.SetElements(namedTypes[typeByte], int(moved)); bad != nil {
+	if bad := st.SetElements(namedTypes[typeByte], int(counted(rep, typeOf(x.t), moved))); bad != nil {
 		return st, bad
 	}
 	return st, ofSystem(err)
@@ -537,7 +540,7 @@ func (o *fileObject) advance(x transfer) (int64, error) {
 	defer o.mu.Unlock()
 	pos := o.pos
 	if x.count > 0 {
-		o.pos += t.Size() * x.count
+		o.pos += width(o.repLocked(), t) * x.count
 	}
 	return pos, nil
 }

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/core/mpi"
 	"github.com/openimpi/impi/internal/fileview"
 )
@@ -80,17 +81,17 @@ func (o *fileObject) dropShared() error {
 }
 
 // bytes is how many bytes of data are to be moved.
-func (x transfer) bytes() (int64, error) {
-	if _, _, err := x.memory(false); err != nil {
+func (x transfer) bytes(r datatype.Representation) (int64, error) {
+	if _, _, err := x.memory(r, false); err != nil {
 		return 0, err
 	}
-	return typeOf(x.t).Size() * x.count, nil
+	return width(r, typeOf(x.t)) * x.count, nil
 }
 
 // moveTogether is a call that moves data at the shared pointer.
 func moveTogether(fn string, which int32, h uintptr, x transfer, write bool, then func(o *fileObject, st mpi.Status) error) int32 {
 	return moveFrom(fn, which, h, x, write, then, func(o *fileObject) (int64, error) {
-		n, err := x.bytes()
+		n, err := x.bytes(o.rep())
 		if err != nil {
 			return 0, err
 		}
@@ -105,7 +106,7 @@ func moveOrdered(fn string, which int32, h uintptr, x transfer, write bool, then
 
 // order gives the place of this member's data.
 func (o *fileObject) order(x transfer) (int64, error) {
-	n, err := x.bytes()
+	n, err := x.bytes(o.rep())
 	if err := o.agree(err); err != nil {
 		return 0, err
 	}

@@ -65,8 +65,9 @@ func (o *fileObject) setView(disp int64, etype, ftype, rep, info uintptr) error 
 	if err != nil {
 		return err
 	}
-	if name != "native" && name != "internal" {
-		return fault(mpierr.UnsupportedDatarep, "data representation %q: native and internal are known", name)
+	r, err := representation(name)
+	if err != nil {
+		return err
 	}
 	if _, err := infoOf(info); err != nil {
 		return err
@@ -77,7 +78,15 @@ func (o *fileObject) setView(disp int64, etype, ftype, rep, info uintptr) error 
 	if err := errors.Join(e.Check(), f.Check()); err != nil {
 		return err
 	}
-	v, err := fileview.New(disp, e, f)
+	lain, err := filed(r, e)
+	if err != nil {
+		return err
+	}
+	tile, err := filed(r, f)
+	if err != nil {
+		return err
+	}
+	v, err := fileview.New(disp, lain, tile)
 	switch {
 	case errors.Is(err, fileview.ErrType):
 		return fmt.Errorf("%w: %w", datatype.ErrType, err)
@@ -92,7 +101,7 @@ func (o *fileObject) setView(disp int64, etype, ftype, rep, info uintptr) error 
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.view, o.disp, o.etype, o.ftype, o.pos = v, disp, e, f, 0
+	o.view, o.disp, o.etype, o.ftype, o.pos, o.datarep = v, disp, e, f, 0, name
 	return nil
 }
 
@@ -128,7 +137,11 @@ func abiFileGetView(h, disp, etype, ftype, rep uintptr) int32 {
 				return err
 			}
 		}
-		_, err := putText("datarep", rep, 128, "native")
+		name := o.datarep
+		if name == "" {
+			name = "native"
+		}
+		_, err := putText("datarep", rep, 128, name)
 		return err
 	})
 }

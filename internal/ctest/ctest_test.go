@@ -162,6 +162,7 @@ func TestPrograms(t *testing.T) {
 		{source: "rma.c"},
 		{source: "shared.c", args: []string{"DIR/data"}},
 		{source: "files.c", args: []string{"DIR/data"}},
+		{source: "datareps.c", args: []string{"DIR/data"}},
 		{source: "dynamic.c", args: []string{"spawn"}},
 		{source: "threads.c", link: []string{"-pthread"}},
 		{source: "signals.c", link: []string{"-pthread"}},

@@ -1,0 +1,82 @@
+//go:build cgo && !386 && !arm
+
+package main
+
+import (
+	"runtime"
+
+	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/core/mpi"
+	"github.com/openimpi/impi/core/mpierr"
+)
+
+// The data of a file are as in memory, or as its view's representation says. Items
+// follow each other without the gaps of the datatype, and without padding in pairs.
+
+const external32 = "external32"
+
+// inMemory has the bytes of this machine's memory.
+var inMemory = func() datatype.Representation {
+	if runtime.GOARCH == "amd64" {
+		return datatype.NativeX86
+	}
+	return datatype.HostOrder()
+}()
+
+// representation is what a view's datarep means.
+func representation(name string) (datatype.Representation, error) {
+	switch name {
+	case "native", "internal":
+		return inMemory, nil
+	case external32:
+		return datatype.External32, nil
+	}
+	return 0, fault(mpierr.UnsupportedDatarep, "data representation %q: native, internal and external32 are known", name)
+}
+
+// rep is that of the file's view.
+func (o *fileObject) rep() datatype.Representation {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.repLocked()
+}
+
+func (o *fileObject) repLocked() datatype.Representation {
+	if o.datarep == external32 {
+		return datatype.External32
+	}
+	return inMemory
+}
+
+// width is how many bytes of a file an item of t is.
+func width(r datatype.Representation, t *mpi.Datatype) int64 {
+	if r == datatype.External32 {
+		return t.Packed(r)
+	}
+	return t.Size()
+}
+
+// filed is a datatype that lies in memory as t lies in a file.
+func filed(r datatype.Representation, t *mpi.Datatype) (*mpi.Datatype, error) {
+	switch {
+	case width(r, t) == t.Size():
+		return t, nil
+	case t.Named():
+		bytes, err := mpi.TypeContiguous(width(r, t), namedTypes[typeByte])
+		if err == nil {
+			err = bytes.Commit()
+		}
+		return bytes, err
+	}
+	return nil, fault(mpierr.UnsupportedDatarep, "a view of items of %v, whose parts have other sizes in %v than in memory", t, r)
+}
+
+// counted is how many bytes a status tells of n bytes in a file that are items of t: it
+// counts the padding of pairs.
+func counted(r datatype.Representation, t *mpi.Datatype, n int64) int64 {
+	w, own := width(r, t), t.Packed(datatype.Native)
+	if w == own || w == 0 {
+		return n
+	}
+	return n/w*own + n%w*own/w
+}
