@@ -179,7 +179,15 @@ func abiSessionFinalize(p uintptr) int32 {
 
 //export abiSessionGetInfo
 func abiSessionGetInfo(h, out uintptr) int32 {
-	return onSession("Session_get_info", h, func(s *sessionObject) error { return putInfo(out, s.info.Dup) })
+	return onSession("Session_get_info", h, func(s *sessionObject) error {
+		return putInfo(out, func() (*mpi.Info, error) {
+			i, err := s.info.Dup()
+			if err == nil { // what is given, whatever was asked for
+				err = i.Set("thread_level", "MPI_THREAD_MULTIPLE")
+			}
+			return i, err
+		})
+	})
 }
 
 //export abiSessionGetNumPsets

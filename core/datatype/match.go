@@ -17,13 +17,14 @@ const (
 
 var sized = map[TypeClass]map[int64]string{
 	TypeClassInteger: {1: "MPI_INTEGER1", 2: "MPI_INTEGER2", 4: "MPI_INTEGER4", 8: "MPI_INTEGER8"},
-	TypeClassReal:    {4: "MPI_REAL4", 8: "MPI_REAL8"},
-	TypeClassComplex: {8: "MPI_COMPLEX8", 16: "MPI_COMPLEX16"},
+	TypeClassReal:    {4: "MPI_REAL4", 8: "MPI_REAL8", 16: "MPI_LONG_DOUBLE"},
+	TypeClassComplex: {8: "MPI_COMPLEX8", 16: "MPI_COMPLEX16", 32: "MPI_C_LONG_DOUBLE_COMPLEX"},
 }
 
-// MatchSize gives the predefined Fortran type of a family that has size bytes.
+// MatchSize gives the predefined Fortran type of a family that has size bytes. Of 16,
+// which Fortran has none of here, it is the C compiler's long double, if that has them.
 func MatchSize(family TypeClass, size int64) (*Type, error) {
-	if t := ByName(sized[family][size]); t != nil {
+	if t := ByName(sized[family][size]); t != nil && t.Size() == size {
 		return t, nil
 	}
 	return nil, fmt.Errorf("datatype: %w: no type of %d bytes in the family %d", ErrArg, size, family)

@@ -18,10 +18,14 @@ func TestMatchSize(t *testing.T) {
 			t.Errorf("%d bytes of %d: %v, %v", c.size, c.family, got, err)
 		}
 	}
+	long, err := MatchSize(TypeClassReal, 16)
+	if has := ByName("MPI_LONG_DOUBLE").Size() == 16; has != (long == ByName("MPI_LONG_DOUBLE") && err == nil) {
+		t.Errorf("16 bytes: %v, %v", long, err)
+	}
 	for _, c := range []struct {
 		family TypeClass
 		size   int64
-	}{{TypeClassInteger, 3}, {TypeClassReal, 5}, {TypeClassReal, 0}, {191, 4}} {
+	}{{TypeClassInteger, 3}, {TypeClassReal, 5}, {TypeClassReal, 0}, {TypeClassReal, 32}, {191, 4}} {
 		if got, err := MatchSize(c.family, c.size); got != nil || !errors.Is(err, ErrArg) {
 			t.Errorf("%d bytes of %d: %v, %v", c.size, c.family, got, err)
 		}

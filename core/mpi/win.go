@@ -2,6 +2,7 @@ package mpi
 
 import (
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"unsafe"
 
@@ -161,7 +162,12 @@ func (w *Win) SetInfo(info *Info) error {
 	return w.failed("Win.SetInfo", err)
 }
 
-// GetInfo gives a copy of the hints of w, which the caller has to Free.
+// presumed are hints that a window has unless it was given others. It keeps them even if
+// they ask for less.
+var presumed = []infoPair{{"accumulate_ordering", "rar,raw,war,waw"}, {"accumulate_ops", "same_op_no_op"}}
+
+// GetInfo gives a copy of the hints of w, with the defaults of those that MPI gives
+// defaults; the caller has to Free it.
 func (w *Win) GetInfo() (*Info, error) {
 	if err := w.check(); err != nil {
 		return nil, w.failed("Win.GetInfo", err)
@@ -169,10 +175,16 @@ func (w *Win) GetInfo() (*Info, error) {
 	w.p.lock()
 	hints := w.hints
 	w.p.unlock()
+	all := &Info{pairs: slices.Clone(presumed)}
 	if hints == nil {
-		return NewInfo(), nil
+		return all, nil
 	}
-	return hints.copied()
+	for _, x := range hints.pairs {
+		if err := all.Set(x.key, x.value); err != nil {
+			return nil, w.failed("Win.GetInfo", err)
+		}
+	}
+	return all, nil
 }
 
 // label names w for people.

@@ -98,12 +98,13 @@ func TestWindowRing(t *testing.T) {
 func TestWindowAccessors(t *testing.T) {
 	layout{procs: 2}.run(t, func(_ *testing.T, c *Comm) error {
 		info := NewInfo()
+		none := info.Set("accumulate_ordering", "none")
 		mem := make([]int32, 10*(c.Rank()+1))
 		created, err1 := c.WinCreate(Of(mem), 4, info)
 		allocated, err2 := c.WinAllocate(100, 2, nil)
 		dynamic, err3 := c.WinCreateDynamic(nil)
 		shared, err4 := c.WinAllocateShared(64, 8, nil)
-		if err := errors.Join(info.Set("no_locks", "false"), err1, err2, err3, err4); err != nil {
+		if err := errors.Join(none, info.Set("no_locks", "false"), err1, err2, err3, err4); err != nil {
 			return err
 		}
 		for _, x := range []struct {
@@ -129,7 +130,12 @@ func TestWindowAccessors(t *testing.T) {
 		}
 		n, err1 := before.Len()
 		m, err2 := after.Len()
-		if err := errors.Join(err1, err2, expect("keys", [2]int{n, m}, [2]int{0, 1})); err != nil {
+		if err := errors.Join(err1, err2, expect("keys", [2]int{n, m}, [2]int{2, 3})); err != nil {
+			return err
+		}
+		given, _, err1 := after.Get("accumulate_ordering")
+		presumed, _, err2 := after.Get("accumulate_ops")
+		if err := errors.Join(err1, err2, expect("hints", [2]string{given, presumed}, [2]string{"none", "same_op_no_op"})); err != nil {
 			return err
 		}
 		return errors.Join(shared.Free(), dynamic.Free(), allocated.Free(), created.Free(),

@@ -8,8 +8,14 @@ static void session(void) {
   MPI_Session s;
   MPI_Group g;
   MPI_Comm c;
-  int sum = -1, one = 1, n = 0;
+  MPI_Info info;
+  int sum = -1, one = 1, n = 0, flag = 0, len = MPI_MAX_INFO_VAL;
+  char level[MPI_MAX_INFO_VAL] = "";
   CALL(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &s));
+  CALL(MPI_Session_get_info(s, &info));
+  CALL(MPI_Info_get_string(info, "thread_level", &len, level, &flag));
+  CHECK(flag && strcmp(level, "MPI_THREAD_MULTIPLE") == 0);
+  CALL(MPI_Info_free(&info));
   CALL(MPI_Group_from_session_pset(s, "mpi://WORLD", &g));
   CALL(MPI_Comm_create_from_group(g, "sessions", MPI_INFO_NULL, MPI_ERRORS_RETURN, &c));
   CALL(MPI_Comm_size(c, &n));
