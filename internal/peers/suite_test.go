@@ -31,6 +31,7 @@ type suiteRun struct {
 	program string // folder and name
 	procs   int
 	args    []string
+	fails   bool // its job is to end with another status than 0
 }
 
 // readList reads one of the suite's lists. It leaves out what wants much memory and what is
@@ -67,6 +68,7 @@ func readList(t *testing.T, root, folder string) (runs []suiteRun) {
 			if arg, ok := strings.CutPrefix(w, "arg="); ok {
 				r.args = append(r.args, arg)
 			}
+			r.fails = r.fails || w == "resultTest=TestStatus" || w == "resultTest=TestErrFatal"
 		}
 		if _, err := os.Stat(filepath.Join(root, r.program+".c")); err == nil {
 			runs = append(runs, r) // else it is another one compiled in another way
@@ -149,6 +151,14 @@ func (s *suite) flags(more ...string) []string {
 	}, more...)
 }
 
+// more are the other sources of a program.
+func (s *suite) more(program string) []string {
+	if program == "rma/mutex_bench" {
+		return []string{filepath.Join(s.root, "rma", "mcs_mutex.c")}
+	}
+	return nil
+}
+
 // build compiles a program once.
 func (s *suite) build(t *testing.T, program string) (path string) {
 	t.Helper()
@@ -164,7 +174,7 @@ func (s *suite) build(t *testing.T, program string) (path string) {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		args := []string{"-o", path, filepath.Join(s.root, program+".c")}
+		args := append([]string{"-o", path, filepath.Join(s.root, program+".c")}, s.more(program)...)
 		leave := "mtest_thread.o"
 		if strings.HasPrefix(program, "threads/") {
 			args, leave = append(args, "-DMTEST_USE_THREAD"), "mtest_single.o"
@@ -190,7 +200,7 @@ func (r suiteRun) job(path string, sites int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "job { embedded_server {} }\nprogram {\n  command = [%s]\n  prefix_output = false\n}\n", strings.Join(words, ", "))
 	for i := range sites {
-		fmt.Fprintf(&b, "site \"s%d\" {\n  client = %d\n  host {\n    address = \"127.0.0.%d\"\n    procs = %d\n  }\n  spawn { slots = 32 }\n}\n",
+		fmt.Fprintf(&b, "site \"s%d\" {\n  client = %d\n  host {\n    address = \"127.0.0.%d\"\n    procs = %d\n  }\n  spawn { slots = 64 }\n}\n",
 			i, i, 20+i, (r.procs+i)/sites)
 	}
 	return b.String()
@@ -213,7 +223,10 @@ func (s *suite) run(t *testing.T, r suiteRun, sites int) {
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	out, err := ctest.Run(ctx, dir, nil, s.k.Command("impi-node"), "-config", "job.hcl")
-	if err != nil || !strings.Contains(strings.ToLower(out), "no errors") {
+	switch {
+	case r.fails && (err == nil || ctx.Err() != nil):
+		t.Errorf("it is to fail: %v\n%s", err, out)
+	case !r.fails && (err != nil || !strings.Contains(strings.ToLower(out), "no errors")):
 		t.Errorf("%v\n%s", err, out)
 	}
 }
@@ -254,7 +267,7 @@ func TestSuite(t *testing.T) {
 // TestSuiteLists reads the lists as the suite has them.
 func TestSuiteLists(t *testing.T) {
 	root := t.TempDir()
-	text := "# a comment\nhere 4 arg=-a arg=b=c timeLimit=3\n@some@here 2\n@largetest@here 2\nhere 2 mem=3\nhere 2 env=MPIR_CVAR_X=1\nhere @n@\nnowhere 2\n\n"
+	text := "# a comment\nhere 4 arg=-a arg=b=c timeLimit=3\n@some@here 2 resultTest=TestStatus\n@largetest@here 2\nhere 2 mem=3\nhere 2 env=MPIR_CVAR_X=1\nhere @n@\nnowhere 2\n\n"
 	if err := os.WriteFile(filepath.Join(root, "testlist.in"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -262,14 +275,14 @@ func TestSuiteLists(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := readList(t, root, ".")
-	want := []suiteRun{{"./here", 4, []string{"-a", "b=c"}}, {"./here", 2, nil}}
+	want := []suiteRun{{"./here", 4, []string{"-a", "b=c"}, false}, {"./here", 2, nil, true}}
 	if !slices.EqualFunc(got, want, func(a, b suiteRun) bool {
-		return a.program == b.program && a.procs == b.procs && slices.Equal(a.args, b.args)
+		return a.program == b.program && a.procs == b.procs && a.fails == b.fails && slices.Equal(a.args, b.args)
 	}) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	for sites, hosts := range map[int][]string{1: {"procs = 5"}, 2: {"procs = 2\n", "procs = 3\n"}} {
-		job := suiteRun{"a/b", 5, []string{"-x y"}}.job("/b", sites)
+		job := suiteRun{program: "a/b", procs: 5, args: []string{"-x y"}}.job("/b", sites)
 		for _, h := range append(hosts, `command = ["/b", "-x y"]`) {
 			if strings.Count(job, h) != 1 {
 				t.Errorf("%d sites: no %q in\n%s", sites, h, job)
