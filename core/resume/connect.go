@@ -34,6 +34,7 @@ func (s State) String() string {
 type Status struct {
 	State State
 	Epoch uint64 // of the last underlying link; 0 before the first
+	Acked uint64 // how many bytes the peer's user is known to have
 	Err   error  // Apart: why the last one was lost, nil before the first; Failed: why
 }
 
@@ -42,7 +43,7 @@ type Status struct {
 func (l *Link) Status() Status {
 	l.lock()
 	defer l.unlock()
-	s := Status{Epoch: l.epoch}
+	s := Status{Epoch: l.epoch, Acked: l.out.acked}
 	switch {
 	case l.closed:
 		s.State = Closed

@@ -145,16 +145,20 @@ func (l *Link) use(x link.Link, now time.Time, install func(link.Link) error) {
 		return
 	}
 	l.stirred = true
-	if all := l.sent + l.received; all != l.moved {
+	if all := l.progress(); all != l.moved {
 		l.moved, l.vain = all, 0
 	}
 	l.vain++
 	l.joined(!l.dialler)
 }
 
+// progress grows with each byte that the user gives or gets, or that the peer's has got:
+// one long send may take many links below.
+func (l *Link) progress() uint64 { return l.sent + l.received + l.machine.Status().Acked }
+
 // Pause is how long the owner should be without a link below before he asks for one.
 func (l *Link) Pause() time.Duration {
-	if l.sent+l.received != l.moved || l.vain <= accidents {
+	if l.progress() != l.moved || l.vain <= accidents {
 		return 0
 	}
 	return min(firstPause<<min(l.vain-accidents-1, 10), lastPause)

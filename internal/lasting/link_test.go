@@ -338,6 +338,39 @@ func TestPause(t *testing.T) {
 	}
 }
 
+// A long send over links below that each carry a part of it is no series of links that
+// bring nothing: there is no pause.
+func TestNoPauseInLongSend(t *testing.T) {
+	r := newRig(t, 0)
+	a := r.ends[0]
+	r.room = 5000 // of a cable
+	data := bytes.Repeat([]byte("x"), 100_000)
+	r.connect()
+	r.settle()
+	if n, err := a.Send([][]byte{data}); err != nil || n != len(data) {
+		t.Fatal(n, err)
+	}
+	got, cuts := 0, 0
+	for buf := make([]byte, 1000); got < len(data); {
+		n, err := r.ends[1].Recv([][]byte{buf})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got += n; got/4000 > cuts {
+			r.cut()
+			r.settle()
+			if cuts++; a.Pause() != 0 {
+				t.Fatalf("pause %v after %d cuts and %d bytes", a.Pause(), cuts, got)
+			}
+			r.connect()
+		}
+		r.settle()
+	}
+	if cuts < 20 {
+		t.Errorf("%d cuts", cuts)
+	}
+}
+
 // lender gives bytes by reference and wipes what is his again.
 type lender struct {
 	t    testing.TB
