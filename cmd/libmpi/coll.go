@@ -47,11 +47,14 @@ func prepare(fn string, which int32, c, info, q uintptr, keep func(k *keeper) co
 		if err != nil {
 			return err
 		}
-		k := &keeper{c: c}
+		k, err := newKeeper(c)
+		if err != nil {
+			return err
+		}
 		f := keep(k)
 		h := requests.Add(requestObject{
 			owner: &c.object,
-			again: func() (mpi.Request, error) { return f(c, nonblocking) },
+			again: func() (mpi.Request, error) { return f(k.c, nonblocking) },
 			kept:  k,
 		})
 		if h == 0 {

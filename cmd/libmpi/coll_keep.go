@@ -12,10 +12,23 @@ import (
 // the program may make once the request is there: it has handles and arrays of its own.
 // What is wrong is left as it is, for the operation to find out.
 type keeper struct {
-	c     *commObject
+	c     *commObject // of its own, so that members may start several operations in different orders
+	own   bool        // c is
 	types []uintptr
 	ops   []uintptr
 	words [][]int64 // arrays, as C sees them
+}
+
+// newKeeper makes the keeper of an operation on c.
+func newKeeper(c *commObject) (*keeper, error) {
+	t, err := c.Twin()
+	if err != nil {
+		return nil, err
+	}
+	if t == nil {
+		return &keeper{c: c}, nil // with another MPI library starts are matched in their order
+	}
+	return &keeper{c: &commObject{Comm: t, object: object{sort: c.sort, handle: c.handle}, session: c.session}, own: true}, nil
 }
 
 // t gives a handle for a datatype that stays.
@@ -111,6 +124,9 @@ func (k *keeper) free() {
 	}
 	for _, h := range k.ops {
 		ops.Free(h)
+	}
+	if k.own {
+		_ = k.c.Comm.Free() // as above
 	}
 	*k = keeper{}
 }

@@ -61,9 +61,32 @@ static void arrays(void) {
   CALL(MPI_Request_free(&r[1]));
 }
 
+/* Members may start operations in different orders. There are many, of which some are
+   freed before others are made. */
+static void orders(void) {
+  enum { N = 300 };
+  MPI_Request r[N];
+  int in[N], out[N], i, round, sum = 0;
+  for (round = 0; round < 3; round++) {
+    for (i = 0; i < N; i++) {
+      in[i] = rank + i, out[i] = rank == 0 ? 1000 * round + i : -1;
+      if (i % 2) CALL(MPI_Bcast_init(&out[i], 1, MPI_INT, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &r[i]));
+      else CALL(MPI_Allreduce_init(&in[i], &out[i], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &r[i]));
+    }
+    if (rank % 2) for (i = N - 1; i >= 0; i--) CALL(MPI_Start(&r[i]));
+    else CALL(MPI_Startall(N, r));
+    CALL(MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+    CHECK(sum == size * (size - 1) / 2);
+    CALL(MPI_Waitall(N, r, MPI_STATUSES_IGNORE));
+    for (i = 0; i < N; i++) CHECK(out[i] == (i % 2 ? 1000 * round + i : size * (size - 1) / 2 + size * i));
+    for (i = 0; i < N; i++) CALL(MPI_Request_free(&r[rank % 2 ? N - 1 - i : i]));
+  }
+}
+
 int main(int argc, char **argv) {
   begin(&argc, &argv);
   reduction();
   arrays();
+  orders();
   return end("kept");
 }
