@@ -5,8 +5,6 @@ package main
 import "C"
 
 import (
-	"fmt"
-
 	"github.com/openimpi/impi/core/comm"
 	"github.com/openimpi/impi/core/mpi"
 )
@@ -171,7 +169,7 @@ func abiGroupFree(p uintptr) int32 {
 			groupSessions.Delete(*g)
 		}
 		if !groups.Free(*h) {
-			return fmt.Errorf("%w: argument group is %#x: %s", comm.ErrGroup, *h, kindOf(*h))
+			return bad(comm.ErrGroup, "group", *h, groupNull)
 		}
 		*h = groupNull
 		return nil

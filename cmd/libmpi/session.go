@@ -114,9 +114,11 @@ func onSession(fn string, h uintptr, f func(s *sessionObject) error) (code int32
 	guard()
 	p := sessions.Get(h)
 	if p == nil {
-		return fail(fn, 0, nil, &mpierr.Error{
-			Code: mpierr.Session, Class: mpierr.Session, Text: fmt.Sprintf("argument session is %#x: %s", h, kindOf(h)),
-		})
+		what := kindOf(h)
+		if h == sessionNull {
+			what = "the null handle"
+		}
+		return fail(fn, 0, nil, fault(mpierr.Session, "argument session is %#x: %s", h, what))
 	}
 	defer rescue(fn, 0, &(*p).object, &code)
 	if err := f(*p); err != nil {
