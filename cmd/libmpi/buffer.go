@@ -129,26 +129,26 @@ func abiCommIflushBuffer(c, q uintptr) int32 {
 
 //export abiSessionAttachBuffer
 func abiSessionAttachBuffer(h, buf uintptr, size int64, which int32) int32 {
-	return onSession("Session_attach_buffer", h, func(s *sessionObject) error {
+	return onSession("Session_attach_buffer", which, h, func(s *sessionObject) error {
 		return s.attached.attach(s.buffer.Attach, buf, size)
 	})
 }
 
 //export abiSessionDetachBuffer
 func abiSessionDetachBuffer(h, buf, size uintptr, which int32) int32 {
-	return onSession("Session_detach_buffer", h, func(s *sessionObject) error {
+	return onSession("Session_detach_buffer", which, h, func(s *sessionObject) error {
 		return s.attached.detach(s.buffer.Detach, buf, size, which)
 	})
 }
 
 //export abiSessionFlushBuffer
 func abiSessionFlushBuffer(h uintptr) int32 {
-	return onSession("Session_flush_buffer", h, func(s *sessionObject) error { return s.buffer.Flush() })
+	return onSession("Session_flush_buffer", 0, h, func(s *sessionObject) error { return s.buffer.Flush() })
 }
 
 //export abiSessionIflushBuffer
 func abiSessionIflushBuffer(h, q uintptr) int32 {
-	return onSession("Session_iflush_buffer", h, func(s *sessionObject) error {
+	return onSession("Session_iflush_buffer", 0, h, func(s *sessionObject) error {
 		if q < firstAddress {
 			return missing("request", q)
 		}

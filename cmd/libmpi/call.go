@@ -204,6 +204,9 @@ func exitStatus(err error) int {
 	return int(mpierr.Other)
 }
 
+// oldWide is for which of functions whose names end in _x: counts are as wide as with _c.
+const oldWide = 2
+
 // prefix is what core/mpi puts before its errors: a name of Go's.
 var prefix = regexp.MustCompile(`^mpi\.[A-Za-z.]+: `)
 
@@ -212,10 +215,7 @@ var goName = regexp.MustCompile(`\bmpi\.([A-Z])`)
 
 // describe is an error for people, with the name of the function of C.
 func describe(fn string, which int32, err error) string {
-	suffix := ""
-	if which != 0 {
-		suffix = "_c"
-	}
+	suffix := [...]string{"", "_c", oldWide: "_x"}[which]
 	text := goName.ReplaceAllString(prefix.ReplaceAllString(err.Error(), ""), "MPI_$1")
 	return fmt.Sprintf("MPI_%s%s: %s: %s", fn, suffix, mpi.ErrorClass(err), text)
 }

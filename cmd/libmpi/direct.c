@@ -34,23 +34,3 @@ int PMPI_Pcontrol(const int level, ...)
 	return MPI_SUCCESS;
 }
 int MPI_Pcontrol(const int level, ...) WEAK(PMPI_Pcontrol);
-
-int PMPI_Get_version(int *version, int *subversion)
-{
-	if (!version || !subversion)
-		return MPI_ERR_ARG;
-	*version = MPI_VERSION;
-	*subversion = MPI_SUBVERSION;
-	return MPI_SUCCESS;
-}
-int MPI_Get_version(int *version, int *subversion) WEAK(PMPI_Get_version);
-
-int PMPI_Abi_get_version(int *abi_major, int *abi_minor)
-{
-	if (!abi_major || !abi_minor)
-		return MPI_ERR_ARG;
-	*abi_major = MPI_ABI_VERSION;
-	*abi_minor = MPI_ABI_SUBVERSION;
-	return MPI_SUCCESS;
-}
-int MPI_Abi_get_version(int *abi_major, int *abi_minor) WEAK(PMPI_Abi_get_version);

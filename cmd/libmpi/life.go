@@ -136,3 +136,23 @@ func abiGetLibraryVersion(version, length uintptr) int32 {
 		return putInt("resultlen", length, n)
 	})
 }
+
+//export abiGetVersion
+func abiGetVersion(version, subversion uintptr) int32 {
+	return numbers("Get_version", version, subversion, 5, 0)
+}
+
+//export abiAbiGetVersion
+func abiAbiGetVersion(major, minor uintptr) int32 {
+	return numbers("Abi_get_version", major, minor, 1, 0)
+}
+
+// numbers stores a version, at any time.
+func numbers(fn string, major, minor uintptr, m, n int) int32 {
+	return anytime(fn, func() error {
+		if err := putInt("version", major, m); err != nil {
+			return err
+		}
+		return putInt("subversion", minor, n)
+	})
+}

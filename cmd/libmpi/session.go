@@ -110,7 +110,7 @@ var afterwards = errorsAreFatal
 var psets = [...]string{"mpi://WORLD", "mpi://SELF"}
 
 // onSession is a call on a session.
-func onSession(fn string, h uintptr, f func(s *sessionObject) error) (code int32) {
+func onSession(fn string, which int32, h uintptr, f func(s *sessionObject) error) (code int32) {
 	guard()
 	p := sessions.Get(h)
 	if p == nil {
@@ -118,11 +118,11 @@ func onSession(fn string, h uintptr, f func(s *sessionObject) error) (code int32
 		if h == sessionNull {
 			what = "the null handle"
 		}
-		return fail(fn, 0, nil, fault(mpierr.Session, "argument session is %#x: %s", h, what))
+		return fail(fn, which, nil, fault(mpierr.Session, "argument session is %#x: %s", h, what))
 	}
-	defer rescue(fn, 0, &(*p).object, &code)
+	defer rescue(fn, which, &(*p).object, &code)
 	if err := f(*p); err != nil {
-		return fail(fn, 0, &(*p).object, err)
+		return fail(fn, which, &(*p).object, err)
 	}
 	return success
 }
@@ -168,7 +168,7 @@ func abiSessionInit(info, errh, out uintptr) int32 {
 //export abiSessionFinalize
 func abiSessionFinalize(p uintptr) int32 {
 	return onHandle("Session_finalize", "session", p, nil, func(h *uintptr) int32 {
-		return onSession("Session_finalize", *h, func(*sessionObject) error {
+		return onSession("Session_finalize", 0, *h, func(*sessionObject) error {
 			if err := leave(ended.Load()); err != nil {
 				return err
 			}
@@ -181,7 +181,7 @@ func abiSessionFinalize(p uintptr) int32 {
 
 //export abiSessionGetInfo
 func abiSessionGetInfo(h, out uintptr) int32 {
-	return onSession("Session_get_info", h, func(s *sessionObject) error {
+	return onSession("Session_get_info", 0, h, func(s *sessionObject) error {
 		return putInfo(out, func() (*mpi.Info, error) {
 			i, err := s.info.Dup()
 			if err == nil { // what is given, whatever was asked for
@@ -194,14 +194,14 @@ func abiSessionGetInfo(h, out uintptr) int32 {
 
 //export abiSessionGetNumPsets
 func abiSessionGetNumPsets(h, info, out uintptr) int32 {
-	return onSession("Session_get_num_psets", h, func(*sessionObject) error {
+	return onSession("Session_get_num_psets", 0, h, func(*sessionObject) error {
 		return putInt("npset_names", out, len(psets))
 	})
 }
 
 //export abiSessionGetNthPset
 func abiSessionGetNthPset(h, info uintptr, n int32, length, name uintptr) int32 {
-	return onSession("Session_get_nth_pset", h, func(*sessionObject) error {
+	return onSession("Session_get_nth_pset", 0, h, func(*sessionObject) error {
 		if n < 0 || int(n) >= len(psets) {
 			return fmt.Errorf("%w: there are %d process sets, and none with number %d", mpi.ErrArg, len(psets), n)
 		}
@@ -236,7 +236,7 @@ func pset(p uintptr) (*mpi.Group, error) {
 
 //export abiSessionGetPsetInfo
 func abiSessionGetPsetInfo(h, name, out uintptr) int32 {
-	return onSession("Session_get_pset_info", h, func(*sessionObject) error {
+	return onSession("Session_get_pset_info", 0, h, func(*sessionObject) error {
 		g, err := pset(name)
 		if err != nil {
 			return err
@@ -247,7 +247,7 @@ func abiSessionGetPsetInfo(h, name, out uintptr) int32 {
 
 //export abiGroupFromSessionPset
 func abiGroupFromSessionPset(h, name, out uintptr) int32 {
-	return onSession("Group_from_session_pset", h, func(s *sessionObject) error {
+	return onSession("Group_from_session_pset", 0, h, func(s *sessionObject) error {
 		g, err := pset(name)
 		if err != nil {
 			return err
@@ -361,7 +361,7 @@ func worldRank(h uintptr, rank int32) (int, error) {
 
 // sessionErrhandler is a call about the handler of a session.
 func sessionErrhandler(fn string, h uintptr, f func(o *object) error) int32 {
-	return onSession(fn, h, func(s *sessionObject) error { return f(&s.object) })
+	return onSession(fn, 0, h, func(s *sessionObject) error { return f(&s.object) })
 }
 
 //export abiSessionSetErrhandler

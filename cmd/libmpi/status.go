@@ -46,7 +46,7 @@ func abiGetElements(st, t, count uintptr, which int32) int32 {
 }
 
 //export abiGetElementsX
-func abiGetElementsX(st, t, count uintptr) int32 { return abiGetElements(st, t, count, 1) }
+func abiGetElementsX(st, t, count uintptr) int32 { return abiGetElements(st, t, count, oldWide) }
 
 //export abiStatusSetElements
 func abiStatusSetElements(st, t uintptr, count int64, which int32) int32 {
@@ -62,7 +62,7 @@ func abiStatusSetElements(st, t uintptr, count int64, which int32) int32 {
 
 //export abiStatusSetElementsX
 func abiStatusSetElementsX(st, t uintptr, count int64) int32 {
-	return abiStatusSetElements(st, t, count, 1)
+	return abiStatusSetElements(st, t, count, oldWide)
 }
 
 //export abiStatusSetCancelled

@@ -29,6 +29,9 @@ int MPI_Query_thread(int *provided) __attribute__((weak, alias("PMPI_Query_threa
 int PMPI_Is_thread_main(int *flag) { return abiIsThreadMain(W(flag)); }
 int MPI_Is_thread_main(int *flag) __attribute__((weak, alias("PMPI_Is_thread_main")));
 
+int PMPI_Get_version(int *version, int *subversion) { return abiGetVersion(W(version), W(subversion)); }
+int MPI_Get_version(int *version, int *subversion) __attribute__((weak, alias("PMPI_Get_version")));
+
 int PMPI_Get_library_version(char *version, int *resultlen) { return abiGetLibraryVersion(W(version), W(resultlen)); }
 int MPI_Get_library_version(char *version, int *resultlen) __attribute__((weak, alias("PMPI_Get_library_version")));
 
@@ -46,6 +49,9 @@ int MPI_Free_mem(void *base) __attribute__((weak, alias("PMPI_Free_mem")));
 
 int PMPI_Get_address(const void *location, MPI_Aint *address) { return abiGetAddress(W(location), W(address)); }
 int MPI_Get_address(const void *location, MPI_Aint *address) __attribute__((weak, alias("PMPI_Get_address")));
+
+int PMPI_Abi_get_version(int *abi_major, int *abi_minor) { return abiAbiGetVersion(W(abi_major), W(abi_minor)); }
+int MPI_Abi_get_version(int *abi_major, int *abi_minor) __attribute__((weak, alias("PMPI_Abi_get_version")));
 
 int PMPI_Abi_get_info(MPI_Info *info) { return abiAbiGetInfo(W(info)); }
 int MPI_Abi_get_info(MPI_Info *info) __attribute__((weak, alias("PMPI_Abi_get_info")));

@@ -312,7 +312,7 @@ func abiTypeSize(h, out uintptr, which int32) int32 {
 }
 
 //export abiTypeSizeX
-func abiTypeSizeX(h, out uintptr) int32 { return abiTypeSize(h, out, 1) }
+func abiTypeSizeX(h, out uintptr) int32 { return abiTypeSize(h, out, oldWide) }
 
 //export abiTypeGetExtent
 func abiTypeGetExtent(h, lb, extent uintptr, which int32) int32 {
@@ -325,7 +325,7 @@ func abiTypeGetExtent(h, lb, extent uintptr, which int32) int32 {
 }
 
 //export abiTypeGetExtentX
-func abiTypeGetExtentX(h, lb, extent uintptr) int32 { return abiTypeGetExtent(h, lb, extent, 1) }
+func abiTypeGetExtentX(h, lb, extent uintptr) int32 { return abiTypeGetExtent(h, lb, extent, oldWide) }
 
 //export abiTypeGetTrueExtent
 func abiTypeGetTrueExtent(h, lb, extent uintptr, which int32) int32 {
@@ -339,7 +339,7 @@ func abiTypeGetTrueExtent(h, lb, extent uintptr, which int32) int32 {
 
 //export abiTypeGetTrueExtentX
 func abiTypeGetTrueExtentX(h, lb, extent uintptr) int32 {
-	return abiTypeGetTrueExtent(h, lb, extent, 1)
+	return abiTypeGetTrueExtent(h, lb, extent, oldWide)
 }
 
 //export abiTypeGetName

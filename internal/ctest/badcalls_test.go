@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -13,7 +14,8 @@ import (
 
 // A program is made of the header that calls every function with arguments that are
 // wrong in several ways at a time. What a call says is a code that MPI has; where a
-// handle of an object is wrong that code is no success; and MPI works at the end.
+// handle of an object is wrong that code is no success; its text names the function; and
+// MPI works at the end. All of it is done once more behind MPI_Finalize.
 
 // notCalled are the functions that the program does not call, and why.
 var notCalled = map[string]string{
@@ -32,17 +34,16 @@ type way struct {
 	name                        string
 	handle, pointer, small, big string
 	bad                         bool // no handle is one
-	wild                        bool // pointers are addresses of nothing
 }
 
 var ways = []way{
 	{name: "zero", handle: "(%s)0", pointer: "at(0)", small: "0", big: "0", bad: true},
 	{name: "null", handle: "NULL_OF(%s)", pointer: "at(0)", small: "-1", big: "-1", bad: true},
 	{name: "never made", handle: "(%s)0xdeadbeef", pointer: "zeros()", small: "-5", big: "-5", bad: true},
-	{name: "another kind", handle: "OTHER_OF(%s)", pointer: "at(8)", small: "1 << 30", big: "1LL << 40", bad: true, wild: true},
+	{name: "another kind", handle: "OTHER_OF(%s)", pointer: "at(8)", small: "1 << 30", big: "1LL << 40", bad: true},
 	{name: "freed", handle: "(%s)freed", pointer: "ones()", small: "0x7fffffff", big: "0x7fffffffffffffffLL", bad: true},
 	{name: "no memory", handle: "GOOD(%s)", pointer: "at(0)", small: "-7", big: "-7"},
-	{name: "no such memory", handle: "GOOD(%s)", pointer: "at(0x5a5a5a5a000)", small: "-7", big: "-7", wild: true},
+	{name: "no such memory", handle: "GOOD(%s)", pointer: "at(0x5a5a5a5a000)", small: "-7", big: "-7"},
 	{name: "negative", handle: "GOOD(%s)", pointer: "zeros()", small: "-7", big: "-7"},
 }
 
@@ -50,12 +51,9 @@ var ways = []way{
 var objects = []string{"Comm", "Group", "Datatype", "Op", "Request", "Info", "Errhandler", "Win", "File", "Session", "Message"}
 
 // call is a call of a function, or "" if it cannot be made so.
-func (w way) call(f abi.Function, direct map[string]bool) string {
+func (w way) call(f abi.Function) string {
 	if notCalled[f.Name] != "" || f.Result != "int" || strings.HasSuffix(f.Name, "_toint") {
 		return ""
-	}
-	if w.wild && direct[f.Name] {
-		return "" // C finds out, as it does with the program's own code
 	}
 	args, handle := []string{}, false
 	for _, a := range f.Args {
@@ -129,7 +127,8 @@ static void *at(uintptr_t p) { return (void *)p; }
 #define GOOD_MPI_Message MPI_MESSAGE_NULL
 static int calls;
 static void told(const char *fn, const char *way, int must, int code) {
-  int class = -1, tool = strncmp(fn, "MPI_T_", 6) == 0;
+  int class = -1, n, tool = strncmp(fn, "MPI_T_", 6) == 0;
+  char text[MPI_MAX_ERROR_STRING] = "", name[80];
   calls++;
   if (getenv("VERBOSE")) fprintf(stderr, "%s, %s: %d\n", fn, way, code);
   if (must ? code == MPI_SUCCESS : 0) {
@@ -140,12 +139,19 @@ static void told(const char *fn, const char *way, int must, int code) {
     fprintf(stderr, "%s, %s: code %d, which is none\n", fn, way, code);
     wrong++;
   }
+  if (tool || code == MPI_SUCCESS) return;
+  snprintf(name, sizeof name, "%s: ", fn);
+  if (PMPI_Error_string(code, text, &n) || !strstr(text, name)) {
+    fprintf(stderr, "%s, %s: the text is %s\n", fn, way, text);
+    wrong++;
+  }
 }
 `
 
 const badCallsEnd = `int main(int argc, char **argv) {
   MPI_Comm c;
-  int provided, sum = 0, one = 1;
+  int provided, sum = 0, one = 1, failed;
+  if (argc > 2) return early(atoi(argv[2]));
   begin(&argc, &argv);
   good = argc > 1 ? MPI_COMM_WORLD : MPI_COMM_SELF;
   CALL(MPI_T_init_thread(0, &provided));
@@ -159,9 +165,31 @@ const badCallsEnd = `int main(int argc, char **argv) {
   CALL(MPI_Sendrecv(&rank, 1, MPI_INT, (rank + 1) % size, 0, &sum, 1, MPI_INT, (rank + size - 1) % size, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
   CHECK(sum == (rank + size - 1) % size);
   CHECK(calls > 4000);
-  return end("badcalls");
+  failed = end("badcalls");
+  all(); /* what MPI_COMM_SELF's handler was is in force */
+  return failed || wrong;
 }
 `
+
+// before calls one function in each process, that does nothing else. It ends with a text
+// that names the function, or the call has succeeded.
+func before(t *testing.T, program string) {
+	t.Helper()
+	for i := range 1000 {
+		out, err := Run(t.Context(), "", nil, program, "before", strconv.Itoa(i))
+		name, text, _ := strings.Cut(out, "\n")
+		switch {
+		case name == "no more":
+			if i < 500 {
+				t.Errorf("%d functions", i)
+			}
+			return
+		case strings.Contains(text, "goroutine ") || strings.Contains(text, "fatal error:"), err != nil && !strings.Contains(text, name+": "):
+			t.Errorf("%s: %v\n%s", name, err, text)
+		}
+	}
+	t.Error("there is no end of functions")
+}
 
 // badCalls makes the program.
 func badCalls(t *testing.T) string {
@@ -174,17 +202,24 @@ func badCalls(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// These are C, which has nobody to catch faults of memory.
-	direct := map[string]bool{"MPI_Get_version": true, "MPI_Abi_get_version": true}
 	var b strings.Builder
 	b.WriteString(badCallsStart)
 	for i, w := range ways {
 		fmt.Fprintf(&b, "static void way%d(void) {\n", i)
 		for _, f := range fns {
-			b.WriteString(w.call(f, direct))
+			b.WriteString(w.call(f))
 		}
 		b.WriteString("}\n")
 	}
+	b.WriteString("static int early(int n) {\n  switch (n) {\n")
+	n := 0
+	for _, f := range fns {
+		if line := ways[0].call(f); line != "" {
+			fmt.Fprintf(&b, "  case %d: puts(%q); fflush(stdout); %s  break;\n", n, f.Name, line)
+			n++
+		}
+	}
+	b.WriteString("  default: puts(\"no more\");\n  }\n  return wrong;\n}\n")
 	b.WriteString("static void all(void) {\n")
 	for i := range ways {
 		fmt.Fprintf(&b, "  way%d();\n", i)
@@ -214,4 +249,6 @@ func TestBadCalls(t *testing.T) {
 	succeed(t, words, "badcalls")
 	succeed(t, append(words, "world"), "badcalls")
 	succeed(t, append(words, "world"), "badcalls", "IMPI_CHECK=1")
+	// Before MPI_Init errors are fatal: each function has a process.
+	t.Run("before", func(t *testing.T) { before(t, program) })
 }
