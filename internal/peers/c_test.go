@@ -56,6 +56,7 @@ func TestLAMWithC(t *testing.T) {
 	program := needC(t)
 	for _, s := range shapes[:4] {
 		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
 			pass(t, k, s, s.all(300), func(j *Job) { j.Ours[0] = program })
 		})
 	}
@@ -93,6 +94,7 @@ func TestGoWithC(t *testing.T) {
 	}
 	for client, name := range []string{"Go first", "C first"} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			file := filepath.Join(t.TempDir(), "job.hcl")
 			text := fmt.Sprintf(mixed, client, quoted(filepath.Join(bin, "exchange")), 1-client, quoted(program))
 			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {

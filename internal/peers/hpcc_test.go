@@ -62,6 +62,7 @@ func TestHPCC(t *testing.T) {
 site "b" { client = 1  host { address = "127.0.0.11"  procs = 2 } }`
 	for name, text := range map[string]string{"one site": sites, "two sites": two, "two sites over tcp": two + "\nroute \"*\" { prefer = [\"tcp\"] }"} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			dir := t.TempDir()
 			job := fmt.Sprintf("job { embedded_server {} }\nprogram { command = [%q] }\n%s\n", program, text)
 			for file, text := range map[string]string{"job.hcl": job, "hpccinf.txt": input} {

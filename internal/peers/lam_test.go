@@ -76,6 +76,7 @@ func TestLAMKey(t *testing.T) {
 	k := needLAM(t)
 	for _, s := range shapes[:2] {
 		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
 			pass(t, k, s, []string{"ring 10"}, func(j *Job) { j.Key = 1<<62 + 5678 })
 		})
 	}
@@ -86,9 +87,11 @@ func TestLAMLong(t *testing.T) {
 	k := needLAM(t)
 	for i, s := range shapes[2:4] {
 		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
 			pass(t, k, s, []string{numbers("pingpong", i, 1-i, datalen, 64<<20)}, nil)
 		})
 		t.Run(s.name+", packets of 1000 bytes", func(t *testing.T) {
+			t.Parallel()
 			tests := []string{numbers("pingpong", 0, 1, 1000, 1<<20), numbers("pairs", 30, 1000), numbers("derived", i, 1-i, 1000)}
 			pass(t, k, s, tests, func(j *Job) { j.DataLen = 1000 })
 		})
@@ -102,6 +105,7 @@ func TestLAMLosesAcknowledgements(t *testing.T) {
 	k := needLAM(t)
 	for _, c := range []struct{ tag, want string }{{"0", "complete"}, {"16777217", "complete"}, {"5", "never acknowledged"}, {"16777216", "never acknowledged"}} {
 		t.Run("tag "+c.tag, func(t *testing.T) {
+			t.Parallel()
 			j := k.job(t, []Site{{Procs: 1}, {LAM: true, Procs: 1}}, "lostack 1 0 "+c.tag)
 			j.Trace = filepath.Join(j.Dir, "packets-%r.txt")
 			ctx, r := start(t, j)
@@ -181,6 +185,7 @@ func TestKilledBesideLAM(t *testing.T) {
 	for _, sites := range [][]Site{{{Procs: 2}, {LAM: true, Procs: 2}}, {{LAM: true, Procs: 2}, {Procs: 2}}} {
 		lam := slices.IndexFunc(sites, func(s Site) bool { return s.LAM })
 		t.Run("LAM as "+Client(lam), func(t *testing.T) {
+			t.Parallel()
 			ctx, r := pumping(t, k, sites, "pump 0 3")
 			if err := r.KillOurs(); err != nil {
 				t.Fatal(err)

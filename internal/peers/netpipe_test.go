@@ -77,6 +77,7 @@ func TestNetPIPE(t *testing.T) {
 				continue
 			}
 			t.Run(name+" "+where, func(t *testing.T) {
+				t.Parallel()
 				dir := t.TempDir()
 				args := append(words[1:len(words):len(words)], "-i", "-n", "20", "-o", "/dev/null", "-u", strconv.Itoa(netPIPELargest))
 				job := suiteRun{procs: 2, args: args}.job(filepath.Join(bin, words[0]), sites)
