@@ -27,11 +27,17 @@ var NetPIPE = Program{origin{
 	"13dac884ff52951636f651c421f5ff4a853218a95aa28a4a852402ee385a2ab8",
 }}
 
+// P4est manages meshes of trees on many procs. Its tests check their results.
+var P4est = Program{origin{
+	"p4est", "p4est", "p4est_2.2.orig.tar.xz",
+	"f09a799d99e541c8f06a9ad3f1e7dc74362ad96a7938a69c7fbd4103516f86c9",
+}}
+
 // Suite has the test programs of MPICH, in the folder test/mpi.
 var Suite = Program{mpich.origin}
 
 // Programs are all of them.
-var Programs = []Program{HPCC, NetPIPE, Suite}
+var Programs = []Program{HPCC, NetPIPE, P4est, Suite}
 
 // FetchPrograms gets the sources of all programs, unless they are there, and says on out
 // what it does.

@@ -14,7 +14,7 @@ import (
 )
 
 const help = `Fetches and builds LAM/MPI 7.1.4, the other MPI that the tests run with; fetches the
-HPC Challenge, NetPIPE and MPICH's test programs, which they compile with our library;
+HPC Challenge, NetPIPE, p4est and MPICH's test programs, which they compile with our library;
 and builds an MPICH 4.0.2 that can open ports and spawn, for impi-bench.
 
 usage: go run ./internal/peers/make [-there|-tests]

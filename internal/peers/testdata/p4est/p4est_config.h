@@ -1,0 +1,27 @@
+/* What configure of p4est would find out. */
+#ifndef P4EST_CONFIG_H
+#define P4EST_CONFIG_H
+#define P4EST_CC "impicc"
+#define P4EST_CPP ""
+#define P4EST_CFLAGS ""
+#define P4EST_CPPFLAGS ""
+#define P4EST_LDFLAGS ""
+#define P4EST_LIBS ""
+#define P4EST_PACKAGE_STRING "p4est"
+#define P4EST_PACKAGE_VERSION "2.2"
+#define P4EST_ENABLE_BUILD_2D 1
+#define P4EST_ENABLE_BUILD_3D 1
+#define P4EST_ENABLE_BUILD_P6EST 1
+#define P4EST_ENABLE_DEBUG 1
+#define P4EST_HAVE_ZLIB 1
+#define P4EST_ENABLE_MPI 1
+#define P4EST_ENABLE_MPICOMMSHARED 1
+#define P4EST_ENABLE_MPIIO 1
+#define P4EST_ENABLE_MPITHREAD 1
+#define P4EST_ENABLE_MPIWINSHARED 1
+#define P4EST_HAVE_ARPA_INET_H 1
+#define P4EST_HAVE_ARPA_NET_H 1
+#define P4EST_HAVE_FSYNC 1
+#define P4EST_HAVE_NETINET_IN_H 1
+#define P4EST_HAVE_UNISTD_H 1
+#endif
