@@ -352,8 +352,15 @@ func abiFileSetInfo(h, info uintptr) int32 {
 		if err != nil {
 			return err
 		}
-		if i, err = i.Dup(); err == nil {
-			o.info = i
+		n, err := i.Len()
+		for k := 0; k < n && err == nil; k++ { // other hints stay
+			var key, value string
+			if key, err = i.Key(k); err == nil {
+				value, _, err = i.Get(key)
+			}
+			if err == nil {
+				err = o.info.Set(key, value)
+			}
 		}
 		return err
 	})

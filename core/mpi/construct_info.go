@@ -1,7 +1,9 @@
 package mpi
 
-// SetInfo gives c hints, instead of those that it has. None of them changes what
-// c does so far.
+import "slices"
+
+// SetInfo gives c hints. Others that it has stay. None of them changes what c does so
+// far.
 func (c *Comm) SetInfo(info *Info) error {
 	err := c.check()
 	if err == nil {
@@ -10,11 +12,31 @@ func (c *Comm) SetInfo(info *Info) error {
 	if err != nil {
 		return c.failed("SetInfo", err)
 	}
-	hints, err := snapshot(info)
+	given, err := snapshot(info)
 	c.p.lock()
-	c.hints = hints
+	c.hints = c.hints.with(given)
 	c.p.unlock()
 	return c.failed("SetInfo", err)
+}
+
+// with is a copy of i with the pairs of another one, which count. Either may be nil. Both
+// are nobody else's.
+func (i *Info) with(other *Info) *Info {
+	all := &Info{}
+	if i != nil {
+		all.pairs = slices.Clone(i.pairs)
+	}
+	if other == nil {
+		return all
+	}
+	for _, x := range other.pairs {
+		if n := slices.IndexFunc(all.pairs, func(y infoPair) bool { return y.key == x.key }); n >= 0 {
+			all.pairs[n] = x
+		} else {
+			all.pairs = append(all.pairs, x)
+		}
+	}
+	return all
 }
 
 // GetInfo gives a copy of the hints of c, which the caller has to Free.

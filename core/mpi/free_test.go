@@ -100,8 +100,15 @@ func TestNames(t *testing.T) {
 // them, DupWithInfo has its own.
 func TestHints(t *testing.T) {
 	layout{procs: 2}.run(t, func(t *testing.T, c *Comm) error {
-		info := NewInfo()
-		if err := errors.Join(info.Set("key", "one"), c.SetInfo(info), info.Set("key", "two")); err != nil {
+		info, more := NewInfo(), NewInfo()
+		if err := errors.Join(info.Set("key", "zero"), c.SetInfo(info), more.Set("other", "stays"), c.SetInfo(more),
+			info.Set("key", "one"), c.SetInfo(info), info.Set("key", "two")); err != nil {
+			return err
+		}
+		both, err := c.GetInfo()
+		other, _, err1 := both.Get("other")
+		n, err2 := both.Len()
+		if err := errors.Join(err, err1, err2, expect("the other", other, "stays"), expect("hints", n, 2)); err != nil {
 			return err
 		}
 		plain, err1 := c.Dup()
@@ -110,7 +117,7 @@ func TestHints(t *testing.T) {
 		if err := errors.Join(err1, err2, err3, info.Free()); err != nil {
 			return err
 		}
-		_, err := q.Wait()
+		_, err = q.Wait()
 		all := []error{err}
 		for d, want := range map[*Comm]string{c: "one", plain: "", with: "two", later: "two"} {
 			got, err := d.GetInfo()

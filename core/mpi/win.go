@@ -2,7 +2,6 @@ package mpi
 
 import (
 	"fmt"
-	"slices"
 	"sync/atomic"
 	"unsafe"
 
@@ -145,8 +144,8 @@ func (w *Win) SetName(name string) error {
 	return nil
 }
 
-// SetInfo gives w hints, instead of those that it has. None of them changes what
-// w does once it is made.
+// SetInfo gives w hints. Others that it has stay. None of them changes what w does once it
+// is made.
 func (w *Win) SetInfo(info *Info) error {
 	err := w.check()
 	if err == nil {
@@ -155,9 +154,9 @@ func (w *Win) SetInfo(info *Info) error {
 	if err != nil {
 		return w.failed("Win.SetInfo", err)
 	}
-	hints, err := snapshot(info)
+	given, err := snapshot(info)
 	w.p.lock()
-	w.hints = hints
+	w.hints = w.hints.with(given)
 	w.p.unlock()
 	return w.failed("Win.SetInfo", err)
 }
@@ -175,16 +174,7 @@ func (w *Win) GetInfo() (*Info, error) {
 	w.p.lock()
 	hints := w.hints
 	w.p.unlock()
-	all := &Info{pairs: slices.Clone(presumed)}
-	if hints == nil {
-		return all, nil
-	}
-	for _, x := range hints.pairs {
-		if err := all.Set(x.key, x.value); err != nil {
-			return nil, w.failed("Win.GetInfo", err)
-		}
-	}
-	return all, nil
+	return (&Info{pairs: presumed}).with(hints), nil
 }
 
 // label names w for people.

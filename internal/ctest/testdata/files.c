@@ -1,6 +1,25 @@
 /* Files that all ranks write and read. The argument is the file's name. */
 #include "test.h"
 
+/* Hints that are set later leave others as they are. */
+static void hints(MPI_File f) {
+  MPI_Info info;
+  int nkeys = 0, flag = 0, len = 10;
+  char value[10] = "";
+  CALL(MPI_Info_create(&info));
+  CALL(MPI_Info_set(info, "one", "1"));
+  CALL(MPI_File_set_info(f, info));
+  CALL(MPI_Info_delete(info, "one"));
+  CALL(MPI_Info_set(info, "two", "2"));
+  CALL(MPI_File_set_info(f, info));
+  CALL(MPI_Info_free(&info));
+  CALL(MPI_File_get_info(f, &info));
+  CALL(MPI_Info_get_nkeys(info, &nkeys));
+  CALL(MPI_Info_get_string(info, "one", &len, value, &flag));
+  CHECK(nkeys == 2 && flag && strcmp(value, "1") == 0);
+  CALL(MPI_Info_free(&info));
+}
+
 int main(int argc, char **argv) {
   enum { N = 100 };
   MPI_File f;
@@ -16,6 +35,7 @@ int main(int argc, char **argv) {
   CALL(MPI_File_set_size(f, 0));
   CALL(MPI_File_get_amode(f, &amode));
   CHECK(amode == (MPI_MODE_CREATE | MPI_MODE_RDWR));
+  hints(f);
   for (i = 0; i < N; i++) out[i] = rank * N + i;
   CALL(MPI_File_write_at(f, (MPI_Offset)(rank * sizeof out), out, N, MPI_INT, &s));
   CALL(MPI_Get_count(&s, MPI_INT, &count));
