@@ -89,7 +89,7 @@ func bcast(buf uintptr, count int64, t uintptr, root int32) collective {
 		if c.Inter() && root == mpi.ProcNull {
 			buf, count, t = 0, 0, typeByte // whatever they are
 		}
-		b, err := buffer(buf, count, t)
+		b, err := used(buf, count, t, all)
 		if err != nil {
 			return mpi.Request{}, err
 		}
@@ -201,7 +201,7 @@ func (a blocks) take(n int) (mpi.Buffer, []int, []int, error) {
 			displs[i] = 0
 		}
 	}
-	b, err := buffer(a.buf+uintptr(int64(first)*t.Extent()), int64(end-first), a.t)
+	b, err := used(a.buf+uintptr(int64(first)*t.Extent()), int64(end-first), a.t, all)
 	return b, counts, displs, err
 }
 
@@ -287,7 +287,7 @@ func allgatherv(sbuf uintptr, scount int64, stype uintptr, to blocks) collective
 	return func(c *commObject, how form) (mpi.Request, error) {
 		send, err := mpi.InPlace, error(nil)
 		if sbuf != inPlace {
-			send, err = buffer(sbuf, scount, stype)
+			send, err = used(sbuf, scount, stype, all)
 		}
 		if err != nil {
 			return mpi.Request{}, err
@@ -522,7 +522,7 @@ func neighborAllgatherv(sbuf uintptr, scount int64, stype uintptr, to blocks) co
 		if err != nil {
 			return mpi.Request{}, err
 		}
-		send, err := buffer(sbuf, scount, stype)
+		send, err := used(sbuf, scount, stype, all)
 		if err != nil {
 			return mpi.Request{}, err
 		}

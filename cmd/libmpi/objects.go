@@ -347,10 +347,48 @@ func buffer(p uintptr, count int64, t uintptr) (mpi.Buffer, error) {
 	return mpi.At(pointer(p), int(count), dt), nil
 }
 
+// use is how much of a buffer has to be there.
+type use int
+
+const (
+	none  use = iota
+	first     // its beginning: less may come than there is room for
+	all
+)
+
+// sends is the use of what goes to dst.
+func sends(dst int32) use {
+	if dst == mpi.ProcNull {
+		return none
+	}
+	return all
+}
+
+// receives is the use of what a message from src goes to.
+func receives(src int32) use { return min(sends(src), first) }
+
+// used is buffer of memory that has to be there: it is read, so that the call finds out
+// that it is not, and no link later.
+func used(p uintptr, count int64, t uintptr, u use) (mpi.Buffer, error) {
+	b, err := buffer(p, count, t)
+	if err != nil || u == none {
+		return b, err
+	}
+	lo, hi, bad := typeOf(t).Span(int(count))
+	if bad != nil || lo == hi || p+uintptr(lo) < firstAddress {
+		return b, nil // the call says what is wrong
+	}
+	touch(pointer(p + uintptr(lo)))
+	if u == all {
+		touch(pointer(p + uintptr(hi) - 1))
+	}
+	return b, nil
+}
+
 // buffer2 is buffer that may be MPI_IN_PLACE.
 func buffer2(p uintptr, count int64, t uintptr) (mpi.Buffer, error) {
 	if p == inPlace {
 		return mpi.InPlace, nil
 	}
-	return buffer(p, count, t)
+	return used(p, count, t, all)
 }

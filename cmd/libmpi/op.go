@@ -62,7 +62,7 @@ func abiReduceLocal(in, inout uintptr, count int64, t, op uintptr, which int32) 
 		if err != nil {
 			return err
 		}
-		a, b, err := buffers(in, count, t, inout, count, t)
+		a, b, err := buffers(in, count, t, all, inout, count, t, all)
 		if err != nil {
 			return err
 		}

@@ -7,9 +7,9 @@ import "C"
 import "github.com/openimpi/impi/core/mpi"
 
 // send is a blocking send of any mode.
-func send(fn string, which int32, buf uintptr, count int64, t uintptr, c uintptr, f func(c *commObject, b mpi.Buffer) error) int32 {
+func send(fn string, which int32, buf uintptr, count int64, t uintptr, u use, c uintptr, f func(c *commObject, b mpi.Buffer) error) int32 {
 	return onComm(fn, which, c, func(c *commObject) error {
-		b, err := buffer(buf, count, t)
+		b, err := used(buf, count, t, u)
 		if err != nil {
 			return err
 		}
@@ -19,21 +19,21 @@ func send(fn string, which int32, buf uintptr, count int64, t uintptr, c uintptr
 
 //export abiSend
 func abiSend(buf uintptr, count int64, t uintptr, dst, tag int32, c uintptr, which int32) int32 {
-	return send("Send", which, buf, count, t, c, func(c *commObject, b mpi.Buffer) error {
+	return send("Send", which, buf, count, t, sends(dst), c, func(c *commObject, b mpi.Buffer) error {
 		return c.Send(b, int(dst), int(tag))
 	})
 }
 
 //export abiSsend
 func abiSsend(buf uintptr, count int64, t uintptr, dst, tag int32, c uintptr, which int32) int32 {
-	return send("Ssend", which, buf, count, t, c, func(c *commObject, b mpi.Buffer) error {
+	return send("Ssend", which, buf, count, t, sends(dst), c, func(c *commObject, b mpi.Buffer) error {
 		return c.Ssend(b, int(dst), int(tag))
 	})
 }
 
 //export abiBsend
 func abiBsend(buf uintptr, count int64, t uintptr, dst, tag int32, c uintptr, which int32) int32 {
-	return send("Bsend", which, buf, count, t, c, func(c *commObject, b mpi.Buffer) error {
+	return send("Bsend", which, buf, count, t, sends(dst), c, func(c *commObject, b mpi.Buffer) error {
 		if err := c.served(); err != nil {
 			return err
 		}
@@ -43,14 +43,14 @@ func abiBsend(buf uintptr, count int64, t uintptr, dst, tag int32, c uintptr, wh
 
 //export abiRsend
 func abiRsend(buf uintptr, count int64, t uintptr, dst, tag int32, c uintptr, which int32) int32 {
-	return send("Rsend", which, buf, count, t, c, func(c *commObject, b mpi.Buffer) error {
+	return send("Rsend", which, buf, count, t, sends(dst), c, func(c *commObject, b mpi.Buffer) error {
 		return c.Rsend(b, int(dst), int(tag))
 	})
 }
 
 //export abiRecv
 func abiRecv(buf uintptr, count int64, t uintptr, src, tag int32, c, st uintptr, which int32) int32 {
-	return send("Recv", which, buf, count, t, c, func(c *commObject, b mpi.Buffer) error {
+	return send("Recv", which, buf, count, t, receives(src), c, func(c *commObject, b mpi.Buffer) error {
 		s, err := c.Recv(b, int(src), int(tag))
 		putStatus(st, &s)
 		return err
@@ -60,7 +60,7 @@ func abiRecv(buf uintptr, count int64, t uintptr, src, tag int32, c, st uintptr,
 //export abiSendrecv
 func abiSendrecv(sbuf uintptr, scount int64, stype uintptr, dst, stag int32, rbuf uintptr, rcount int64, rtype uintptr, src, rtag int32, c, st uintptr, which int32) int32 {
 	return onComm("Sendrecv", which, c, func(c *commObject) error {
-		out, in, err := buffers(sbuf, scount, stype, rbuf, rcount, rtype)
+		out, in, err := buffers(sbuf, scount, stype, sends(dst), rbuf, rcount, rtype, receives(src))
 		if err != nil {
 			return err
 		}
@@ -71,16 +71,16 @@ func abiSendrecv(sbuf uintptr, scount int64, stype uintptr, dst, stag int32, rbu
 }
 
 // buffers are two, neither in place.
-func buffers(sbuf uintptr, scount int64, stype uintptr, rbuf uintptr, rcount int64, rtype uintptr) (out, in mpi.Buffer, err error) {
-	if out, err = buffer(sbuf, scount, stype); err == nil {
-		in, err = buffer(rbuf, rcount, rtype)
+func buffers(sbuf uintptr, scount int64, stype uintptr, out use, rbuf uintptr, rcount int64, rtype uintptr, in use) (a, b mpi.Buffer, err error) {
+	if a, err = used(sbuf, scount, stype, out); err == nil {
+		b, err = used(rbuf, rcount, rtype, in)
 	}
-	return out, in, err
+	return a, b, err
 }
 
 //export abiSendrecvReplace
 func abiSendrecvReplace(buf uintptr, count int64, t uintptr, dst, stag, src, rtag int32, c, st uintptr, which int32) int32 {
-	return send("Sendrecv_replace", which, buf, count, t, c, func(c *commObject, b mpi.Buffer) error {
+	return send("Sendrecv_replace", which, buf, count, t, sends(dst), c, func(c *commObject, b mpi.Buffer) error {
 		s, err := c.SendrecvReplace(b, int(dst), int(stag), int(src), int(rtag))
 		putStatus(st, &s)
 		return err
@@ -102,9 +102,9 @@ func begin(fn string, which int32, c, out uintptr, f func(c *commObject) (mpi.Re
 }
 
 // isend is begin of a send or receive.
-func isend(fn string, which int32, buf uintptr, count int64, t uintptr, c, out uintptr, f func(c *commObject, b mpi.Buffer) (mpi.Request, error)) int32 {
+func isend(fn string, which int32, buf uintptr, count int64, t uintptr, u use, c, out uintptr, f func(c *commObject, b mpi.Buffer) (mpi.Request, error)) int32 {
 	return begin(fn, which, c, out, func(c *commObject) (mpi.Request, error) {
-		b, err := buffer(buf, count, t)
+		b, err := used(buf, count, t, u)
 		if err != nil {
 			return mpi.Request{}, err
 		}
@@ -114,21 +114,21 @@ func isend(fn string, which int32, buf uintptr, count int64, t uintptr, c, out u
 
 //export abiIsend
 func abiIsend(buf uintptr, count int64, t uintptr, dst, tag int32, c, q uintptr, which int32) int32 {
-	return isend("Isend", which, buf, count, t, c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
+	return isend("Isend", which, buf, count, t, sends(dst), c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
 		return c.Isend(b, int(dst), int(tag))
 	})
 }
 
 //export abiIssend
 func abiIssend(buf uintptr, count int64, t uintptr, dst, tag int32, c, q uintptr, which int32) int32 {
-	return isend("Issend", which, buf, count, t, c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
+	return isend("Issend", which, buf, count, t, sends(dst), c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
 		return c.Issend(b, int(dst), int(tag))
 	})
 }
 
 //export abiIbsend
 func abiIbsend(buf uintptr, count int64, t uintptr, dst, tag int32, c, q uintptr, which int32) int32 {
-	return isend("Ibsend", which, buf, count, t, c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
+	return isend("Ibsend", which, buf, count, t, sends(dst), c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
 		if err := c.served(); err != nil {
 			return mpi.Request{}, err
 		}
@@ -138,14 +138,14 @@ func abiIbsend(buf uintptr, count int64, t uintptr, dst, tag int32, c, q uintptr
 
 //export abiIrsend
 func abiIrsend(buf uintptr, count int64, t uintptr, dst, tag int32, c, q uintptr, which int32) int32 {
-	return isend("Irsend", which, buf, count, t, c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
+	return isend("Irsend", which, buf, count, t, sends(dst), c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
 		return c.Irsend(b, int(dst), int(tag))
 	})
 }
 
 //export abiIrecv
 func abiIrecv(buf uintptr, count int64, t uintptr, src, tag int32, c, q uintptr, which int32) int32 {
-	return isend("Irecv", which, buf, count, t, c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
+	return isend("Irecv", which, buf, count, t, receives(src), c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
 		return c.Irecv(b, int(src), int(tag))
 	})
 }
@@ -153,7 +153,7 @@ func abiIrecv(buf uintptr, count int64, t uintptr, src, tag int32, c, q uintptr,
 //export abiIsendrecv
 func abiIsendrecv(sbuf uintptr, scount int64, stype uintptr, dst, stag int32, rbuf uintptr, rcount int64, rtype uintptr, src, rtag int32, c, q uintptr, which int32) int32 {
 	return begin("Isendrecv", which, c, q, func(c *commObject) (mpi.Request, error) {
-		out, in, err := buffers(sbuf, scount, stype, rbuf, rcount, rtype)
+		out, in, err := buffers(sbuf, scount, stype, sends(dst), rbuf, rcount, rtype, receives(src))
 		if err != nil {
 			return mpi.Request{}, err
 		}
@@ -163,28 +163,28 @@ func abiIsendrecv(sbuf uintptr, scount int64, stype uintptr, dst, stag int32, rb
 
 //export abiIsendrecvReplace
 func abiIsendrecvReplace(buf uintptr, count int64, t uintptr, dst, stag, src, rtag int32, c, q uintptr, which int32) int32 {
-	return isend("Isendrecv_replace", which, buf, count, t, c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
+	return isend("Isendrecv_replace", which, buf, count, t, sends(dst), c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
 		return c.IsendrecvReplace(b, int(dst), int(stag), int(src), int(rtag))
 	})
 }
 
 //export abiSendInit
 func abiSendInit(buf uintptr, count int64, t uintptr, dst, tag int32, c, q uintptr, which int32) int32 {
-	return isend("Send_init", which, buf, count, t, c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
+	return isend("Send_init", which, buf, count, t, sends(dst), c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
 		return c.SendInit(b, int(dst), int(tag))
 	})
 }
 
 //export abiSsendInit
 func abiSsendInit(buf uintptr, count int64, t uintptr, dst, tag int32, c, q uintptr, which int32) int32 {
-	return isend("Ssend_init", which, buf, count, t, c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
+	return isend("Ssend_init", which, buf, count, t, sends(dst), c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
 		return c.SsendInit(b, int(dst), int(tag))
 	})
 }
 
 //export abiBsendInit
 func abiBsendInit(buf uintptr, count int64, t uintptr, dst, tag int32, c, q uintptr, which int32) int32 {
-	return isend("Bsend_init", which, buf, count, t, c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
+	return isend("Bsend_init", which, buf, count, t, sends(dst), c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
 		if err := c.served(); err != nil {
 			return mpi.Request{}, err
 		}
@@ -194,14 +194,14 @@ func abiBsendInit(buf uintptr, count int64, t uintptr, dst, tag int32, c, q uint
 
 //export abiRsendInit
 func abiRsendInit(buf uintptr, count int64, t uintptr, dst, tag int32, c, q uintptr, which int32) int32 {
-	return isend("Rsend_init", which, buf, count, t, c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
+	return isend("Rsend_init", which, buf, count, t, sends(dst), c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
 		return c.RsendInit(b, int(dst), int(tag))
 	})
 }
 
 //export abiRecvInit
 func abiRecvInit(buf uintptr, count int64, t uintptr, src, tag int32, c, q uintptr, which int32) int32 {
-	return isend("Recv_init", which, buf, count, t, c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
+	return isend("Recv_init", which, buf, count, t, receives(src), c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
 		return c.RecvInit(b, int(src), int(tag))
 	})
 }

@@ -92,7 +92,7 @@ func onMessage(fn string, which int32, buf uintptr, count int64, t, p uintptr, f
 		if err != nil {
 			return err
 		}
-		b, err := buffer(buf, count, t)
+		b, err := used(buf, count, t, first)
 		if err != nil {
 			return err
 		}

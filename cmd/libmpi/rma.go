@@ -22,7 +22,7 @@ func (r remote) target() (mpi.Target, error) {
 // access is an operation on a window with a buffer.
 func access(fn string, which int32, buf uintptr, count int64, t uintptr, r remote, w uintptr, f func(w *winObject, b mpi.Buffer, to mpi.Target) error) int32 {
 	return onWin(fn, which, w, func(w *winObject) error {
-		b, err := buffer(buf, count, t)
+		b, err := used(buf, count, t, sends(r.rank))
 		if err != nil {
 			return err
 		}
@@ -107,15 +107,15 @@ func abiRaccumulate(buf uintptr, count int64, t uintptr, rank int32, disp, tcoun
 
 // fetched gives the operation and the buffers of a get-accumulate. With MPI_NO_OP
 // the first is not looked at, whatever it is.
-func fetched(buf uintptr, count int64, t, res uintptr, rcount int64, rt, op uintptr) (b, to mpi.Buffer, o mpi.Op, err error) {
+func fetched(buf uintptr, count int64, t, res uintptr, rcount int64, rt, op uintptr, u use) (b, to mpi.Buffer, o mpi.Op, err error) {
 	if o, err = opOf(op); err != nil {
 		return b, to, nil, err
 	}
-	if to, err = buffer(res, rcount, rt); err != nil {
+	if to, err = used(res, rcount, rt, u); err != nil {
 		return b, to, nil, err
 	}
 	if o != mpi.NoOp {
-		b, err = buffer(buf, count, t)
+		b, err = used(buf, count, t, u)
 	}
 	return b, to, o, err
 }
@@ -123,7 +123,7 @@ func fetched(buf uintptr, count int64, t, res uintptr, rcount int64, rt, op uint
 //export abiGetAccumulate
 func abiGetAccumulate(buf uintptr, count int64, t, res uintptr, rcount int64, rt uintptr, rank int32, disp, tcount int64, tt, op, w uintptr, which int32) int32 {
 	return onWin("Get_accumulate", which, w, func(w *winObject) error {
-		b, to, o, err := fetched(buf, count, t, res, rcount, rt, op)
+		b, to, o, err := fetched(buf, count, t, res, rcount, rt, op, sends(rank))
 		if err != nil {
 			return err
 		}
@@ -138,7 +138,7 @@ func abiGetAccumulate(buf uintptr, count int64, t, res uintptr, rcount int64, rt
 //export abiRgetAccumulate
 func abiRgetAccumulate(buf uintptr, count int64, t, res uintptr, rcount int64, rt uintptr, rank int32, disp, tcount int64, tt, op, w, q uintptr, which int32) int32 {
 	return onWin("Rget_accumulate", which, w, func(w *winObject) error {
-		b, to, o, err := fetched(buf, count, t, res, rcount, rt, op)
+		b, to, o, err := fetched(buf, count, t, res, rcount, rt, op, sends(rank))
 		if err != nil {
 			return err
 		}
@@ -160,7 +160,7 @@ func abiRgetAccumulate(buf uintptr, count int64, t, res uintptr, rcount int64, r
 //export abiFetchAndOp
 func abiFetchAndOp(buf, res, t uintptr, rank int32, disp int64, op, w uintptr) int32 {
 	return onWin("Fetch_and_op", 0, w, func(w *winObject) error {
-		b, to, o, err := fetched(buf, 1, t, res, 1, t, op)
+		b, to, o, err := fetched(buf, 1, t, res, 1, t, op, sends(rank))
 		if err != nil {
 			return err
 		}
@@ -171,11 +171,11 @@ func abiFetchAndOp(buf, res, t uintptr, rank int32, disp int64, op, w uintptr) i
 //export abiCompareAndSwap
 func abiCompareAndSwap(buf, compare, res, t uintptr, rank int32, disp int64, w uintptr) int32 {
 	return onWin("Compare_and_swap", 0, w, func(w *winObject) error {
-		b, old, err := buffers(buf, 1, t, compare, 1, t)
+		b, old, err := buffers(buf, 1, t, sends(rank), compare, 1, t, sends(rank))
 		if err != nil {
 			return err
 		}
-		to, err := buffer(res, 1, t)
+		to, err := used(res, 1, t, sends(rank))
 		if err != nil {
 			return err
 		}

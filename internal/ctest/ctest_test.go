@@ -153,6 +153,7 @@ func TestPrograms(t *testing.T) {
 		{source: "attributes.c"},
 		{source: "errors.c"},
 		{source: "badinput.c"},
+		{source: "badmemory.c"},
 		{source: "misc.c"},
 		{source: "kept.c"},
 		{source: "sessions.c", args: []string{"init"}},
