@@ -47,9 +47,15 @@ func (n *node) firstOf(h wire.HostRank) wire.WorldRank {
 	return noRank
 }
 
+// prompt is a link that can be had to acknowledge at once, as socket.Link can.
+type prompt interface{ AckAtOnce() }
+
 // attachChannel gives a switch its channel to a host.
 func (n *node) attachChannel(h *ownHost, peer wire.HostRank, l link.Link) error {
 	if !n.channelLasts(h.rank, peer) {
+		if x, ok := l.(prompt); ok && !n.job.Clients[n.job.Hosts[peer].Client].Own {
+			x.AckAtOnce() // LAM/MPI writes packets in pieces, with Nagle's algorithm
+		}
 		return h.loop.attach(l, noRank, peer)
 	}
 	id := channelSession(&n.direct.token, h.rank, peer)

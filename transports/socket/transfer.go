@@ -88,6 +88,10 @@ func (l *Link) Recv(batch [][]byte) (int, error) {
 		if n >= counted {
 			l.stage.received.Add(int64(n))
 		}
+		if n > 0 && l.prompt.Load() {
+			// The kernel forgets it after some packets. It costs nothing but time if it fails.
+			_ = unix.SetsockoptInt(int(l.fd.Load()), unix.IPPROTO_TCP, unix.TCP_QUICKACK, 1)
+		}
 	}
 	l.leave()
 	return n, err
