@@ -1,11 +1,12 @@
 // Command gen writes what follows from include/mpi.h and the exported functions of
-// cmd/libmpi: the C functions of the library and the table of those that are
-// implemented. go generate ./internal/abi runs it.
+// cmd/libmpi: the C functions of the library, the table of those that are
+// implemented, and what Fortran has of both. go generate ./internal/abi runs it.
 package main
 
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 
@@ -27,6 +28,11 @@ func run(root string, check bool) error {
 	if err != nil {
 		return err
 	}
+	fortran, err := abi.GenerateFortran(os.DirFS(root))
+	if err != nil {
+		return err
+	}
+	maps.Copy(files, fortran)
 	for name, text := range files {
 		path := filepath.Join(root, name)
 		if old, err := os.ReadFile(path); err == nil && string(old) == text {

@@ -1,0 +1,70 @@
+package abi
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+func TestFortranUpToDate(t *testing.T) {
+	files, err := GenerateFortran(os.DirFS("../.."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range files {
+		old, err := os.ReadFile("../../" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(old) != text {
+			t.Errorf("%s is out of date: go generate ./internal/abi", name)
+		}
+	}
+	// Fixed form ends a line at column 72, and begins statements at column 7.
+	for line := range strings.Lines(files[fortranHeader]) {
+		statement := strings.TrimSuffix(line, "\n")
+		if !strings.HasPrefix(statement, "!") && (len(statement) > 72 || !strings.HasPrefix(statement, "      ") || strings.Contains(statement, "&")) {
+			t.Errorf("%q is not good for both forms", statement)
+		}
+	}
+}
+
+// TestFortranFunctions holds one call of each sort against what it has to be.
+func TestFortranFunctions(t *testing.T) {
+	for prototype, want := range map[string]string{
+		"int MPI_Send(const void *buf, int count, MPI_Datatype datatype, MPI_Comm comm);": "void mpi_send_(void *buf, int *count, int *datatype, int *comm, int *ierror)\n{\n" +
+			"\t*ierror = MPI_Send(impi_buffer(buf), *count, MPI_Type_fromint(*datatype), MPI_Comm_fromint(*comm));\n}",
+		"int MPI_Wait(MPI_Request *request, MPI_Status *status);": "MPI_Request c_request = MPI_Request_fromint(*request);\n" +
+			"\t*ierror = MPI_Wait(&c_request, impi_status(status));\n\t*request = MPI_Request_toint(c_request);\n",
+		"int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request);": "MPI_Request c_request = 0;\n" +
+			"\t*ierror = MPI_Ibarrier(MPI_Comm_fromint(*comm), &c_request);\n\tif (*ierror == MPI_SUCCESS) *request = MPI_Request_toint(c_request);\n",
+		"int MPI_Group_range_incl(MPI_Group group, int n, int ranges[][3]);": "*ierror = MPI_Group_range_incl(MPI_Group_fromint(*group), *n, (void *)ranges);",
+		"int MPI_Get_address(const void *location, MPI_Aint *address);":      "void mpi_get_address_(void *location, MPI_Aint *address, int *ierror)",
+	} {
+		fns, err := ParseHeader(prototype)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := fortranFunction(fns[0])
+		if err != nil || !strings.Contains(text, want) {
+			t.Errorf("%s became, %v\n%s\nwithout\n%s", prototype, err, text, want)
+		}
+	}
+	for _, prototype := range []string{
+		"int MPI_Startall(int count, MPI_Request array_of_requests[]);",
+		"int MPI_Comm_set_name(MPI_Comm comm, const char *name);",
+		"int MPI_Op_create(MPI_User_function *user_fn, int commute, MPI_Op *op);",
+	} {
+		fns, err := ParseHeader(prototype)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, err := fortranFunction(fns[0]); err == nil {
+			t.Errorf("%s was taken for a regular function:\n%s", prototype, text)
+		}
+	}
+	if _, err := GenerateFortran(fstest.MapFS{headerFile: {Data: []byte(small)}}); err == nil || !strings.Contains(err.Error(), "mpi.h has no MPI_Initialized") {
+		t.Errorf("of a header that lacks functions: %v", err)
+	}
+}
