@@ -43,7 +43,7 @@ build: library ## build all programs and examples into bin/, and the C library i
 	@ln -sf impicc $(BIN)/mpicc_abi; ln -sf impicxx $(BIN)/mpicxx_abi
 
 # The ABI has version 1. Programs linked with MPICH 5.0.x ask for libmpi_abi.so.0.
-library: ## build lib/libmpi_abi.so.1 for C programs, which takes a C compiler
+library: ## build lib/libmpi_abi.so.1 for C and Fortran programs, which takes a C compiler
 	@if ! command -v "$$($(GO) env CC)" >/dev/null 2>&1; then \
 		echo "there is no C compiler: $(LIB)/libmpi_abi.so.1 is not built, C programs cannot be linked"; \
 	elif [ "$$($(GO) list ./cmd/libmpi 2>/dev/null)" = "" ]; then \
@@ -52,15 +52,20 @@ library: ## build lib/libmpi_abi.so.1 for C programs, which takes a C compiler
 		set -e; mkdir -p $(LIB)/pkgconfig; \
 		$(GO) build -buildmode=c-shared -o $(LIB)/libmpi_abi.so.1 -ldflags "-extldflags '-Wl,-soname,libmpi_abi.so.1 -Wl,--version-script=$(CURDIR)/cmd/libmpi/exports.map'" ./cmd/libmpi; \
 		rm -f $(LIB)/libmpi_abi.so.h $(LIB)/libmpi_abi.h; \
+		for f in calls special; do \
+			$$($(GO) env CC) -std=gnu11 -O2 -Wall -Wextra -fPIC -Iinclude -c -o $(LIB)/$$f.o cmd/impifort/library/$$f.c; \
+		done; \
+		rm -f $(LIB)/libimpi_fortran.a; ar rcs $(LIB)/libimpi_fortran.a $(LIB)/calls.o $(LIB)/special.o; \
+		rm $(LIB)/calls.o $(LIB)/special.o; \
 		ln -sf libmpi_abi.so.1 $(LIB)/libmpi_abi.so; ln -sf libmpi_abi.so.1 $(LIB)/libmpi_abi.so.0; \
 		cp cmd/impicc/impi.pc $(LIB)/pkgconfig/impi.pc; \
 	fi
 
 install: build ## install commands, library and header under PREFIX=/usr/local
 	@for d in bin lib/pkgconfig include; do mkdir -p $(DESTDIR)$(PREFIX)/$$d; done
-	cp -P --remove-destination $(BIN)/impi-* $(BIN)/impicc $(BIN)/impicxx $(BIN)/impiexec $(BIN)/mpicc_abi $(BIN)/mpicxx_abi $(DESTDIR)$(PREFIX)/bin/
-	cp include/mpi.h $(DESTDIR)$(PREFIX)/include/
-	@if test -e $(LIB)/libmpi_abi.so.1; then set -x; cp -P --remove-destination $(LIB)/libmpi_abi.so* $(DESTDIR)$(PREFIX)/lib/; fi
+	cp -P --remove-destination $(BIN)/impi-* $(BIN)/impicc $(BIN)/impicxx $(BIN)/impifort $(BIN)/impiexec $(BIN)/mpicc_abi $(BIN)/mpicxx_abi $(DESTDIR)$(PREFIX)/bin/
+	cp include/mpi.h include/mpif.h $(DESTDIR)$(PREFIX)/include/
+	@if test -e $(LIB)/libmpi_abi.so.1; then set -x; cp -P --remove-destination $(LIB)/libmpi_abi.so* $(LIB)/libimpi_fortran.a $(DESTDIR)$(PREFIX)/lib/; fi
 	cp cmd/impicc/impi.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig/
 
 demo: build ## run heat2d on two sites of this machine

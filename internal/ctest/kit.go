@@ -48,7 +48,7 @@ func Build(ctx context.Context, dir string) (*Kit, error) {
 		return nil, fmt.Errorf("%w: make library made none", ErrNotHere)
 	}
 	if _, err := Run(ctx, root, nil, "go", "build", "-o", filepath.Join(dir, "bin")+"/",
-		"./cmd/impi-node", "./cmd/impicc", "./cmd/impicxx", "./cmd/impiexec"); err != nil {
+		"./cmd/impi-node", "./cmd/impicc", "./cmd/impicxx", "./cmd/impifort", "./cmd/impiexec"); err != nil {
 		return nil, err
 	}
 	for name, to := range map[string]string{"mpicc_abi": "impicc", "mpicxx_abi": "impicxx"} {
@@ -56,14 +56,19 @@ func Build(ctx context.Context, dir string) (*Kit, error) {
 			return nil, fmt.Errorf("the wrappers: %w", err)
 		}
 	}
-	header, err := os.ReadFile(filepath.Join(root, "include", "mpi.h"))
-	if err != nil {
-		return nil, fmt.Errorf("the header: %w", err)
-	}
 	if err := os.MkdirAll(filepath.Join(dir, "include"), 0o755); err != nil {
-		return nil, fmt.Errorf("the header: %w", err)
+		return nil, fmt.Errorf("the headers: %w", err)
 	}
-	return k, os.WriteFile(filepath.Join(dir, "include", "mpi.h"), header, 0o644)
+	for _, name := range []string{"mpi.h", "mpif.h"} {
+		text, err := os.ReadFile(filepath.Join(root, "include", name))
+		if err != nil {
+			return nil, fmt.Errorf("the headers: %w", err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "include", name), text, 0o644); err != nil {
+			return nil, fmt.Errorf("the headers: %w", err)
+		}
+	}
+	return k, nil
 }
 
 // Command is the path of one of the installation's commands.

@@ -13,22 +13,20 @@ import (
 // Reasons not to call a compiler.
 var (
 	errNoCompiler = errors.New("no compiler was found")
-	errNoHeader   = errors.New("mpi.h was not found")
+	errNoHeader   = errors.New("the header was not found")
 	errNoLibrary  = errors.New("the library was not found")
 )
 
-// Names of what is installed.
-const (
-	header  = "mpi.h"
-	library = "libmpi_abi.so"
-	linked  = "-lmpi_abi"
-)
+// library is what every program is linked with.
+const library = "libmpi_abi.so"
 
 // command is a call of the compiler.
 type command struct {
 	compiler   []string // and arguments of its own
 	includeDir string
+	module     []string // flags that find Fortran's module
 	libDir     string
+	linked     []string
 	rpath      bool
 	args       []string // of the wrapper's caller
 }
@@ -38,13 +36,19 @@ func newCommand(lang Language, asked request, self string, getenv func(string) s
 	if err != nil {
 		return nil, err
 	}
-	c := &command{compiler: compiler, args: asked.args, rpath: !asked.noPath}
+	c := &command{compiler: compiler, args: asked.args, rpath: !asked.noPath, linked: lang.Linked}
 	bin := filepath.Dir(self)
-	if c.includeDir = beside(bin, header, "include"); c.includeDir == "" {
-		return nil, fmt.Errorf("%w in %s: %s is to stay in the folder it was installed in", errNoHeader, filepath.Join(filepath.Dir(bin), "include"), lang.Name)
+	if c.includeDir = beside(bin, lang.Header, "include"); c.includeDir == "" {
+		return nil, fmt.Errorf("%w: there is no %s in %s; %s is to stay in the folder it was installed in",
+			errNoHeader, lang.Header, filepath.Join(filepath.Dir(bin), "include"), lang.Name)
 	}
 	if c.libDir = beside(bin, library, "lib", "lib64"); c.libDir == "" && (asked.show != "" || links(c.args)) {
 		return nil, fmt.Errorf("%w: there is no %s in %s; make build makes it", errNoLibrary, library, filepath.Join(filepath.Dir(bin), "lib"))
+	}
+	if lang.Name == Fortran.Name {
+		if c.module, err = module(c.compiler, c.includeDir, getenv); err != nil {
+			return nil, err
+		}
 	}
 	return c, nil
 }
@@ -81,8 +85,8 @@ func findCompiler(lang Language, given, self string, getenv func(string) string)
 		errNoCompiler, strings.Join(lang.Compilers, ", "), lang.Options[0], lang.Variables[0])
 }
 
-// isWrapper tells whether a word of CC is the program at self, or its sister in
-// the same folder.
+// isWrapper tells whether a word of CC is the program at self, or a sister of it
+// in the same folder.
 func isWrapper(word, self string) bool {
 	if strings.HasPrefix(word, "-") {
 		return false
@@ -99,7 +103,7 @@ func isWrapper(word, self string) bool {
 		return false
 	}
 	name := filepath.Base(real)
-	return real == self || filepath.Dir(real) == filepath.Dir(self) && (name == C.Name || name == CXX.Name)
+	return real == self || filepath.Dir(real) == filepath.Dir(self) && slices.Contains([]string{C.Name, CXX.Name, Fortran.Name}, name)
 }
 
 // links tells whether a compiler with such arguments makes a program.
@@ -115,14 +119,16 @@ func links(args []string) bool {
 	return input
 }
 
-func (c *command) compileFlags() []string { return []string{"-I" + c.includeDir} }
+func (c *command) compileFlags() []string {
+	return append([]string{"-I" + c.includeDir}, c.module...)
+}
 
 func (c *command) linkFlags() []string {
 	flags := []string{"-L" + c.libDir}
 	if c.rpath {
 		flags = append(flags, "-Wl,-rpath,"+c.libDir, "-Wl,--enable-new-dtags")
 	}
-	return append(flags, linked)
+	return append(flags, c.linked...)
 }
 
 // words is the whole command.
@@ -167,7 +173,9 @@ func (c *command) show(what string) (string, error) {
 	case "libdirs":
 		words = []string{c.libDir}
 	case "libs":
-		words = []string{strings.TrimPrefix(linked, "-l")}
+		for _, l := range c.linked {
+			words = append(words, strings.TrimPrefix(l, "-l"))
+		}
 	default:
 		return "", fmt.Errorf("nothing is called %q", what)
 	}

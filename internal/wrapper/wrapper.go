@@ -1,4 +1,4 @@
-// Package wrapper is what the commands impicc and impicxx do: they call the
+// Package wrapper is what the commands impicc, impicxx and impifort do: they call the
 // compiler with what a program needs to find mpi.h and the library beside the
 // arguments that they were given.
 package wrapper
@@ -14,21 +14,31 @@ import (
 // Language is what a wrapper compiles.
 type Language struct {
 	Name      string   // of the wrapper
-	What      string   // C or C++
+	What      string   // C, C++ or Fortran
+	Header    string   // to look for
+	Linked    []string // libraries, each with its -l
+	Example   string   // a program's source
 	Variables []string // of the environment that may name the compiler, the strongest first
 	Options   []string // that name the compiler, as in -cc=clang
 	Compilers []string // to look for in PATH, the best first
 }
 
-// The two wrappers.
+// The wrappers.
 var (
 	C = Language{
-		Name: "impicc", What: "C", Variables: []string{"IMPI_CC", "CC"},
-		Options: []string{"-cc="}, Compilers: []string{"cc", "gcc", "clang"},
+		Name: "impicc", What: "C", Header: "mpi.h", Linked: []string{"-lmpi_abi"}, Example: "prog.c",
+		Variables: []string{"IMPI_CC", "CC"},
+		Options:   []string{"-cc="}, Compilers: []string{"cc", "gcc", "clang"},
 	}
 	CXX = Language{
-		Name: "impicxx", What: "C++", Variables: []string{"IMPI_CXX", "CXX"},
-		Options: []string{"-cxx=", "-CC="}, Compilers: []string{"c++", "g++", "clang++"},
+		Name: "impicxx", What: "C++", Header: "mpi.h", Linked: []string{"-lmpi_abi"}, Example: "prog.cc",
+		Variables: []string{"IMPI_CXX", "CXX"},
+		Options:   []string{"-cxx=", "-CC="}, Compilers: []string{"c++", "g++", "clang++"},
+	}
+	Fortran = Language{
+		Name: "impifort", What: "Fortran", Header: "mpif.h", Linked: []string{"-limpi_fortran", "-lmpi_abi"}, Example: "prog.f90",
+		Variables: []string{"IMPI_FC", "FC"},
+		Options:   []string{"-fc="}, Compilers: []string{"gfortran"},
 	}
 )
 
@@ -119,7 +129,7 @@ func cutAny(s string, prefixes []string) (rest string, ok bool) {
 }
 
 func help(lang Language) string {
-	return strings.NewReplacer("NAME", lang.Name, "WHAT", lang.What, "OPTION", lang.Options[0],
+	return strings.NewReplacer("NAME", lang.Name, "WHAT", lang.What, "OPTION", lang.Options[0], "prog.c", lang.Example, "part.c", strings.Replace(lang.Example, "prog", "part", 1),
 		"FIRST", lang.Variables[0], "SECOND", lang.Variables[1]).Replace(`NAME compiles and links WHAT programs that use MPI.
 
 Usage: NAME [options] [the compiler's options and files]

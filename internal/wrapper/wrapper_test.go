@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -153,6 +154,58 @@ func TestWhatIsMissing(t *testing.T) {
 	}
 	if _, err := try(t, half, CXX, "-c p.cc"); !errors.Is(err, errNoCompiler) {
 		t.Errorf("without a compiler: %v", err)
+	}
+}
+
+// script makes a tool of an installation.
+func script(t *testing.T, root, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(root, "tools", name), []byte("#!/bin/sh\n"+text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestFortran compiles the module once for each compiler and header.
+func TestFortran(t *testing.T) {
+	root := installation(t, "include/mpif.h", "lib/libmpi_abi.so")
+	cache, home := "XDG_CACHE_HOME="+filepath.Join(root, "cache"), "HOME="+root
+	if _, err := try(t, root, Fortran, "-c p.f90", cache); !errors.Is(err, errNoCompiler) {
+		t.Errorf("without a compiler: %v", err)
+	}
+	script(t, root, "gfortran", "echo called >>"+root+"/calls\n")
+	script(t, root, "old", "case \"$*\" in *-fallow*) exit 1;; esac\n")
+	script(t, root, "other", "echo no such option; exit 1\n")
+	link := " -LROOT/lib -Wl,-rpath,ROOT/lib -Wl,--enable-new-dtags -limpi_fortran -lmpi_abi"
+	for _, tc := range []struct{ args, env, want string }{
+		{"-o p p.f90", cache, "gfortran -IROOT/include -IROOT/cache/impi/module-KEY -fallow-argument-mismatch -o p p.f90" + link},
+		{"-c p.f90", cache, "gfortran -IROOT/include -IROOT/cache/impi/module-KEY -fallow-argument-mismatch -c p.f90"},
+		{"-c p.f90", home, "gfortran -IROOT/include -IROOT/.cache/impi/module-KEY -fallow-argument-mismatch -c p.f90"},
+		{"-fc=old -c p.f90", cache, "old -IROOT/include -IROOT/cache/impi/module-KEY -c p.f90"},
+		{"-showme:libs", cache, "impi_fortran mpi_abi"},
+	} {
+		got, err := try(t, root, Fortran, tc.args, tc.env)
+		got = regexp.MustCompile("module-[0-9a-f]+").ReplaceAllString(got, "module-KEY")
+		if err != nil || got != tc.want {
+			t.Errorf("%s (%s): %s, %v; want %s", tc.args, tc.env, got, err, tc.want)
+		}
+	}
+	if calls, err := os.ReadFile(filepath.Join(root, "calls")); err != nil || strings.Count(string(calls), "called") != 2 {
+		t.Errorf("the compiler was called %q times (%v), want once for each of two caches", calls, err)
+	}
+	if _, err := try(t, root, Fortran, "-fc=other -c p.f90", cache); !errors.Is(err, errNoModule) || !strings.Contains(err.Error(), "no such option") {
+		t.Errorf("with a compiler that takes no module: %v", err)
+	}
+	if _, err := try(t, root, Fortran, "-c p.f90"); !errors.Is(err, errNoCache) {
+		t.Errorf("without a folder: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(root, "include/mpif.h"), []byte("! another\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := try(t, root, Fortran, "-c p.f90", cache); err != nil {
+		t.Error(err)
+	}
+	if calls, _ := os.ReadFile(filepath.Join(root, "calls")); strings.Count(string(calls), "called") != 3 {
+		t.Errorf("the module of another mpif.h was not compiled")
 	}
 }
 
