@@ -2,6 +2,7 @@ package abi
 
 import (
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -27,6 +28,37 @@ func TestFortranUpToDate(t *testing.T) {
 		if !strings.HasPrefix(statement, "!") && (len(statement) > 72 || !strings.HasPrefix(statement, "      ") || strings.Contains(statement, "&")) {
 			t.Errorf("%q is not good for both forms", statement)
 		}
+	}
+}
+
+// TestFortranListed wants docs/fortran.md to list the calls that are there, no more
+// and no less.
+func TestFortranListed(t *testing.T) {
+	there := map[string]bool{}
+	for _, name := range []string{fortranCalls, "cmd/impifort/library/special.c"} {
+		text, err := os.ReadFile("../../" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`(?m)^[a-zA-Z]\w+ (mpi_\w+)_\(`).FindAllStringSubmatch(string(text), -1) {
+			there[m[1]] = true
+		}
+	}
+	text, err := os.ReadFile("../../docs/fortran.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, _ := strings.Cut(string(text), "## What there is\n\n```\n")
+	list, _, _ = strings.Cut(list, "```")
+	for _, word := range strings.Fields(list) {
+		if name := "mpi_" + strings.ToLower(word); !there[name] {
+			t.Errorf("docs/fortran.md lists %s, which is not there or is listed twice", word)
+		} else {
+			delete(there, name)
+		}
+	}
+	for name := range there {
+		t.Errorf("docs/fortran.md does not list %s", name)
 	}
 }
 
