@@ -44,6 +44,32 @@ func TestFortranShown(t *testing.T) {
 	succeed(t, []string{k.Command("impiexec"), "-n", "2", filepath.Join(dir, "heat")}, "heat")
 }
 
+// TestFortranCMake builds a project whose CMakeLists.txt asks for MPI in Fortran.
+func TestFortranCMake(t *testing.T) {
+	need(t, "cmake", "make")
+	k, dir := fortran(t), t.TempDir()
+	source, err := filepath.Abs("testdata/heat.f90")
+	if err != nil {
+		t.Fatal(err)
+	}
+	project := fmt.Sprintf(`cmake_minimum_required(VERSION 3.10)
+project(project Fortran)
+find_package(MPI REQUIRED)
+message(STATUS "FOUND ${MPI_Fortran_VERSION} ${MPI_Fortran_HAVE_F77_HEADER} ${MPI_Fortran_HAVE_F90_MODULE}")
+add_executable(heat %q)
+target_link_libraries(heat MPI::MPI_Fortran)
+`, source)
+	if err := os.WriteFile(filepath.Join(dir, "CMakeLists.txt"), []byte(project), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	build := filepath.Join(dir, "build")
+	if out := in(t, "", "cmake", "-S", dir, "-B", build, "-DMPI_Fortran_COMPILER="+k.Command("impifort")); !strings.Contains(out, "FOUND 5.0 TRUE TRUE") {
+		t.Errorf("CMake did not find version 5.0 with header and module:\n%s", out)
+	}
+	in(t, "", "cmake", "--build", build)
+	succeed(t, []string{k.Command("impiexec"), "-n", "4", filepath.Join(build, "heat")}, "heat")
+}
+
 var parameter = regexp.MustCompile(`(?m)^      PARAMETER \((MPI_\w+)=-?\d+\)$`)
 
 // TestFortranConstants has Fortran, in both forms and from the module, and C print the
