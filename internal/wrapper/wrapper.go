@@ -110,7 +110,7 @@ func parse(lang Language, args []string) request {
 			r.compiler = compiler
 		case a == "-norpath":
 			r.noPath = true
-		case a == "-help" || a == "-showme:help":
+		case a == "-help" || a == "--help" || a == "-showme:help":
 			r.help = true
 		default:
 			r.args = append(r.args, a)
@@ -146,7 +146,7 @@ Options of its own; all others are for the compiler:
   -compile_info           print the command that compiles; -link_info: that links
   OPTIONPROG               use this compiler
   -norpath                do not write the library's folder into the program
-  -help                   print this
+  -help, --help           print this
 
 The compiler is that of OPTION, else of FIRST or SECOND in the environment, else
 the system's. The library is looked for beside the folder of NAME itself. Programs

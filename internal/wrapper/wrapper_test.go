@@ -26,6 +26,7 @@ func TestParse(t *testing.T) {
 		{CXX, "-CC=CC p.cc", request{compiler: "CC", args: []string{"p.cc"}}},
 		{C, "-cxx=clang++", request{args: []string{"-cxx=clang++"}}},
 		{C, "-help", request{help: true}},
+		{C, "--help", request{help: true}},
 		{C, "--version", request{args: []string{"--version"}}},
 	} {
 		got := parse(tc.lang, strings.Fields(tc.args))
