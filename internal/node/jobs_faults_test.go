@@ -47,11 +47,11 @@ func TestJobEndsWhileConnected(t *testing.T) {
 				_ = cmd.Wait() // it was killed
 			} else {
 				r := start(t, b)
-				r[0].out.line(t, "[1] met")
-				r[0].out.line(t, "[0] met")
-				for i := range 2 {
+				for i := range 2 { // before they meet, as some end right behind that
 					fds = append(fds, pidfd(t, r[0].out.number(t, fmt.Sprintf("[%d] pid ", i))))
 				}
+				r[0].out.line(t, "[1] met")
+				r[0].out.line(t, "[0] met")
 				if end == "kill" {
 					for i := range 2 {
 						if err := unix.Kill(r[0].out.number(t, fmt.Sprintf("[%d] pid ", i)), unix.SIGKILL); err != nil {
