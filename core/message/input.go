@@ -216,9 +216,15 @@ func (e *Engine) startPayload(s *linkState, p *peer, dst []byte) {
 
 // packetArrived deals with a data packet that is complete.
 func (e *Engine) packetArrived(s *linkState) {
-	p, r, m := s.sender, s.recv, s.msg
-	s.sender, s.recv, s.msg, s.dst = nil, nil, nil, nil
+	p := s.sender
+	e.arrived(s)
 	e.received(p)
+}
+
+// arrived moves on what the data that are complete are part of.
+func (e *Engine) arrived(s *linkState) {
+	r, m := s.recv, s.msg
+	s.sender, s.recv, s.msg, s.dst = nil, nil, nil, nil
 	switch {
 	case r != nil:
 		e.recvProgress(r, int64(s.size))

@@ -17,6 +17,7 @@ type outputState struct {
 	outBatch  [][]byte
 	space     Space // of the link, if it has such
 	placed    int   // bytes in space that the driver was not told of yet
+	notes     Notes // of the link, if it has such
 	packed    stage // what Sources have packed elsewhere
 	unpacked  int   // segments of which a Source has not packed everything
 }

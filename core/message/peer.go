@@ -16,6 +16,7 @@ type peer struct {
 	down   error      // why it cannot be reached, wraps ErrPeerDown
 	link   *linkState // where its packets leave, nil: no route yet
 	from   *linkState // where the last packet came from
+	noted  *linkState // by which it sends notes
 	asked  bool       // Unrouted has it or had it
 
 	acks    int           // PROTOACKs that are due

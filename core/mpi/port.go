@@ -46,6 +46,7 @@ type port struct {
 	link     link.Link
 	lender   link.Lender   // link, if it is one
 	inplace  link.Memory   // link, if packets can be written and read in its own memory
+	notes    bool          // it takes notes
 	interest link.Interest // what the poll set waits for; 0: not in the set
 	streak   int           // receives that polling brought since the last sleep
 	misses   int           // receives in a row that brought nothing
@@ -99,6 +100,10 @@ func (p *process) addPort(l link.Link, peer message.Peer) (*port, error) {
 	if m, ok := l.(link.Memory); ok {
 		q.inplace = m
 		p.eng.InPlace(q.id, m)
+	}
+	if n, ok := l.(link.Notes); ok && peer != message.NoPeer && n.TakeNotes() {
+		q.notes = true
+		p.eng.UseNotes(q.id, n)
 	}
 	return q, nil
 }
@@ -341,12 +346,19 @@ func (p *process) takeFrames(q *port) (progress, all bool) {
 	return progress, false
 }
 
-// takeInPlace takes the packets that lie whole in the link's memory, and tells
+// takeInPlace takes notes and the packets that lie whole in the link's memory, and tells
 // whether there were any, and whether that was all that had come.
 func (p *process) takeInPlace(q *port) (progress, all bool) {
+	if q.notes {
+		var err error
+		if progress, err = p.eng.TakeNotes(q.id); err != nil {
+			p.drop(q, err)
+			return true, true
+		}
+	}
 	b := q.inplace.Peek()
 	if len(b) == 0 {
-		return false, false
+		return progress, progress
 	}
 	n, err := p.eng.Arrived(q.id, b)
 	q.inplace.Discard(n)
@@ -354,7 +366,7 @@ func (p *process) takeInPlace(q *port) (progress, all bool) {
 		p.drop(q, err)
 		return true, true
 	}
-	return n > 0, n == len(b)
+	return progress || n > 0, n == len(b)
 }
 
 // drop closes a port that is of no more use. The engine fails what needs it.

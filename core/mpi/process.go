@@ -49,6 +49,7 @@ type process struct {
 	hot      [hotPorts]*port // the last that brought something; nil ones are last
 	mute     int             // ports of which only reading tells whether something came
 	polls    uint            // made so far
+	haste    uint            // receives that looked at nothing else, or could have
 	set      machine.Set
 	spin     poll.Spinner
 	deferred bool          // some port holds back output of an Isend

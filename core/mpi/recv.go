@@ -3,7 +3,11 @@ package mpi
 import (
 	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/internal/poll"
 )
+
+// hasteMax is how many receives in a row need not look at anything but what they receive.
+const hasteMax = 64
 
 // Recv receives a message from rank src (or AnySource) with tag (or AnyTag) into
 // buf and blocks until it is there. A message longer than buf fills buf and is
@@ -34,10 +38,41 @@ func (c *Comm) recv(b []byte, k datatype.Kind, src, tag int) (Status, error) {
 		in := p.cargo(from, b, k)
 		return p.receiveNow(env, from, &in)
 	}
+	if st, ok := p.recvNow(&env, from, b); ok {
+		return st, nil
+	}
 	r := p.eng.Recv(env, from, b)
 	p.began(r)
 	p.wait(r)
 	return p.received(r, nil)
+}
+
+// recvNow receives a note that comes next, and soon, from a proc of this host, without a request.
+func (p *process) recvNow(env *message.Envelope, from message.Peer, b []byte) (st Status, ok bool) {
+	if p.haste++; p.haste%hasteMax == 0 || !p.calm() {
+		return st, false
+	}
+	l, ok := p.eng.Hasty(from)
+	if !ok {
+		return st, false
+	}
+	q := p.ports[l]
+	something := false
+	for i := p.spin.Eager(); ; i-- {
+		if m, ok := p.eng.RecvNow(l, env, b); ok {
+			return Status{Source: int(m.Source), Tag: int(m.Tag), bytes: m.Len}, true
+		}
+		if i <= 0 || something || p.wanted.Load() != 0 {
+			return st, false
+		}
+		poll.Pause()
+		something = q.inplace.Ready() // or it is the note, which has come just now
+	}
+}
+
+// calm tells whether nobody and nothing but the caller needs progress.
+func (p *process) calm() bool {
+	return !p.driving && p.waiters == 0 && len(p.errands) == 0 && !p.deferred && !p.news.Load() && p.failure == nil
 }
 
 func (c *Comm) irecv(fn maker, b []byte, k datatype.Kind, src, tag int) (Request, error) {

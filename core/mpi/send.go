@@ -118,6 +118,9 @@ func (p *process) sendNow(peer message.Peer, env message.Envelope, b []byte, cou
 	if !ok {
 		return false
 	}
+	if l == message.NoLink {
+		return true
+	}
 	if q := p.ports[l]; q != nil {
 		q.burst = false
 		p.flush(q)

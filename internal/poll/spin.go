@@ -123,6 +123,14 @@ func (s *Spinner) sleep() bool {
 	return true
 }
 
+// Eager is how many polls a waiter makes before it offers the core.
+func (s *Spinner) Eager() int {
+	if s.budget == 0 || s.Crowded() {
+		return 0
+	}
+	return s.eager
+}
+
 // Shared tells whether others have run on this core lately, so that whoever is
 // waited for may have to wait for a core first.
 func (s *Spinner) Shared() bool { return s.budget > 0 && s.eager < eagerMax/2 }

@@ -14,6 +14,9 @@ import (
 
 // Ready tells whether something has come, or an impossible number.
 func (l *Link) Ready() bool {
+	if l.in.noteDue() {
+		return true
+	}
 	n, err := l.in.waiting()
 	return n > 0 || l.in.due() || err != nil
 }

@@ -29,6 +29,7 @@ type Link struct {
 	in     reader
 	sock   int // NoHandle after Close
 
+	notes notes
 	key   *[2]uint64 // for who borrows from us
 	tried bool       // whether we can borrow
 
@@ -252,7 +253,7 @@ func (l *Link) atEnd() error {
 	if !ended && !l.dead {
 		return nil
 	}
-	if n, err := l.in.waiting(); n > 0 || err != nil || l.in.due() {
+	if n, err := l.in.waiting(); n > 0 || err != nil || l.in.due() || l.in.noteDue() {
 		return nil // written before the end; the next call reads it
 	}
 	l.recvErr = io.EOF
@@ -302,7 +303,7 @@ func (l *Link) Arm(want link.Interest) bool {
 		l.idle = lookEvery // who is woken looks at the socket too
 		l.in.publish(0)
 		l.in.b.readerSleeps.Swap(1)
-		if n, err := l.in.waiting(); n > 0 || err != nil || l.in.due() || l.in.b.ended.Load() != 0 || l.dead {
+		if n, err := l.in.waiting(); n > 0 || err != nil || l.in.due() || l.in.noteDue() || l.in.b.ended.Load() != 0 || l.dead {
 			l.in.b.readerSleeps.Store(0)
 			return true
 		}

@@ -9,6 +9,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/openimpi/impi/core/link"
 )
 
 // ErrRegion is wrapped when memory that should hold rings does not.
@@ -30,6 +32,7 @@ const (
 	atOrder   = 12
 	atSize    = 24
 	atData    = 32
+	atNotes   = 40
 )
 
 var magic = [8]byte{'i', 'm', 'p', 'i', 'r', 'i', 'n', 'g'}
@@ -59,8 +62,9 @@ func Create(size int) (fd int, err error) {
 }
 
 func fill(fd, size int) error {
-	if err := unix.Fallocate(fd, 0, 0, int64(headerSize+2*size)); err != nil { // a full machine fails here, not by a signal later
-		return fmt.Errorf("ring: %d bytes of shared memory: %w", headerSize+2*size, err)
+	all := headerSize + 2*size + 2*link.NoteBytes
+	if err := unix.Fallocate(fd, 0, 0, int64(all)); err != nil { // a full machine fails here, not by a signal later
+		return fmt.Errorf("ring: %d bytes of shared memory: %w", all, err)
 	}
 	if _, err := unix.Pwrite(fd, header(size), 0); err != nil {
 		return fmt.Errorf("ring: header: %w", err)
@@ -73,12 +77,13 @@ func fill(fd, size int) error {
 
 // header is the first line of a region.
 func header(size int) []byte {
-	h := make([]byte, 40)
+	h := make([]byte, 48)
 	copy(h, magic[:])
 	binary.NativeEndian.PutUint32(h[atVersion:], version)
 	binary.NativeEndian.PutUint32(h[atOrder:], byteOrder)
 	binary.NativeEndian.PutUint64(h[atSize:], uint64(size))
 	binary.NativeEndian.PutUint64(h[atData:], headerSize)
+	binary.NativeEndian.PutUint64(h[atNotes:], headerSize+2*uint64(size))
 	return h
 }
 
@@ -97,6 +102,7 @@ type region struct {
 	blocks [2]*block
 	loans  [2]*[loans]loan
 	data   [2][]byte
+	notes  [2]*link.NotePage // nil: it has no room for any
 }
 
 // block is the control block of one ring, as the layout has it.
@@ -125,7 +131,9 @@ type block struct {
 	_            [line - 48]byte
 	taken        atomic.Uint64
 	takes        atomic.Uint32
-	_            [line - 12]byte
+	takesNotes   atomic.Uint32
+	noted        atomic.Uint64
+	_            [line - 24]byte
 }
 
 // open maps and checks a region.
@@ -141,7 +149,7 @@ func open(fd int) (*region, error) {
 	if have&seals != seals {
 		return nil, fmt.Errorf("%w: its file can be made smaller: seals %#x of %#x", ErrRegion, have, seals)
 	}
-	if st.Size < headerSize+2*minSize || st.Size > headerSize+2*maxSize {
+	if st.Size < headerSize+2*minSize || st.Size > headerSize+2*maxSize+int64(2*link.NoteBytes) {
 		return nil, fmt.Errorf("%w: a file of %d bytes", ErrRegion, st.Size)
 	}
 	mem, err := unix.Mmap(fd, 0, int(st.Size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_POPULATE)
@@ -179,7 +187,20 @@ func parse(mem []byte) (*region, error) {
 		r.loans[i] = (*[loans]loan)(unsafe.Pointer(&mem[loanTables+i*loanTable]))
 		r.data[i] = mem[data+uint64(i)*size:][:size:size]
 	}
-	return r, nil
+	return r, r.parseNotes(data + 2*size)
+}
+
+// parseNotes finds the notes, which are not before the offset end, if there are any.
+func (r *region) parseNotes(end uint64) error {
+	at, size := binary.NativeEndian.Uint64(r.mem[atNotes:]), uint64(link.NoteBytes)
+	switch {
+	case at == 0:
+		return nil
+	case at < end || at > uint64(len(r.mem)) || at%line != 0 || at+2*size > uint64(len(r.mem)):
+		return fmt.Errorf("%w: notes from offset %d on are not behind the rings, which end at %d, in a file of %d bytes", ErrRegion, at, end, len(r.mem))
+	}
+	r.notes[0], r.notes[1] = link.NotesAt(r.mem[at:]), link.NotesAt(r.mem[at+size:])
+	return nil
 }
 
 func (r *region) unmap() {

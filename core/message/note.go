@@ -1,0 +1,134 @@
+package message
+
+import (
+	"fmt"
+
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/match"
+	"github.com/openimpi/impi/core/wire"
+)
+
+// Notes is the part of a link beside its bytes that takes short messages, as link.Notes
+// has it.
+//
+// A note stands for one DATA packet of which nothing but the envelope and the data matters: both
+// procs are known by the link, nothing answers it, and the places for notes bound how many are
+// on their way, so that they are not counted for PROTOACKs.
+type Notes interface {
+	NoteRoom() *link.Note
+	PostNote()
+	NextNote() *link.Note
+	NoteTaken()
+}
+
+// UseNotes lets short messages over l, which is the direct link of one peer, be notes. The
+// draft's packets say less than notes do, and stay packets.
+func (e *Engine) UseNotes(l LinkID, n Notes) {
+	if e.cfg.Dialect == wire.Draft {
+		return
+	}
+	s := e.link(l)
+	s.notes, s.peer.noted = n, s
+}
+
+// notable tells whether a message to p can be a note as far as the engine goes: nothing that
+// was to leave before is still here.
+func (p *peer) notable() bool {
+	s := p.link
+	return s != nil && s.notes != nil && p.firsts.head == nil &&
+		s.placed == 0 && s.committed == 0 && s.ready.len == 0 && s.err == nil
+}
+
+// writeNote sends a message as a note, if it can.
+func (p *peer) writeNote(env *Envelope, data []byte, dtype uint64) bool {
+	if len(data) > link.MaxNote || !p.notable() {
+		return false
+	}
+	n := p.link.notes.NoteRoom()
+	if n == nil {
+		return false
+	}
+	p.sent++
+	n.Context, n.Rank, n.Tag = uint64(env.Context), int32(env.Rank), int32(env.Tag)
+	n.Len, n.Kind = uint32(len(data)), uint32(dtype)
+	copy(n.Data[:], data)
+	p.link.notes.PostNote()
+	return true
+}
+
+// TakeNotes takes the notes that have come by l, up to the next byte, and tells whether there
+// were any. An error is as those of Received.
+func (e *Engine) TakeNotes(l LinkID) (progress bool, err error) {
+	s := e.link(l)
+	for s.err == nil {
+		n := s.notes.NextNote()
+		if n == nil {
+			break
+		}
+		progress = true
+		s.err = e.takeNote(s, n)
+		s.notes.NoteTaken()
+	}
+	return progress, s.err
+}
+
+// takeNote acts on a note as on a packet that is complete.
+func (e *Engine) takeNote(s *linkState, n *link.Note) error {
+	p, in := s.peer, &e.in
+	in.Type, in.Src, in.SrcReq = wire.PkData, p.proc, 0
+	in.Len, in.LSRank, in.Tag, in.Context = n.Len, wire.CommRank(n.Rank), wire.Tag(n.Tag), wire.ContextID(n.Context)
+	switch {
+	case in.Len > link.MaxNote:
+		return e.fault(s, "length", uint64(in.Len), fmt.Sprintf("a note has room for %d bytes", link.MaxNote))
+	case in.Tag == wire.TagOutOfRange:
+		return e.implausible(s, p)
+	case s.payload || s.w > 0:
+		return e.fault(s, "place", 0, "it lies in the middle of a packet")
+	case s.fini:
+		return e.fault(s, "place", 0, "it came after FINI")
+	}
+	p.from = s
+	if p.down != nil {
+		e.counters.LatePackets++
+		return nil
+	}
+	in.MsgLen = uint64(in.Len)
+	e.firstPacket(s, p)
+	data := n.Data[:in.Len]
+	s.pass(data[copy(s.dst, data):])
+	s.payload = false
+	e.arrived(s)
+	return nil
+}
+
+// Hasty gives the link by which a receive from p may take its message where it lies, by RecvNow:
+// there is nothing else that it could be matched with, and nothing on its way out that its caller
+// keeps waiting.
+func (e *Engine) Hasty(p Peer) (l LinkID, ok bool) {
+	q := e.peers.find(p)
+	if q == nil || q.noted == nil || e.sends > 0 || e.posted.Len() > 0 || e.unexpected.Len() > 0 || q.noted.busy() {
+		return NoLink, false
+	}
+	return q.noted.id, true
+}
+
+// RecvNow is Recv for a message that is a note and has come, and that buf has room for, over
+// the link that Hasty gave. ok is false if there is no such message; then nothing has happened.
+func (e *Engine) RecvNow(l LinkID, env *Envelope, buf []byte) (st Status, ok bool) {
+	s := e.links[l]
+	p := s.peer
+	n := s.notes.NextNote()
+	if n == nil || s.payload || s.w > 0 || s.fini || p.down != nil {
+		return st, false
+	}
+	size := n.Len
+	key := match.Key{Context: wire.ContextID(n.Context), Source: wire.CommRank(n.Rank), Tag: wire.Tag(n.Tag)}
+	if size > link.MaxNote || uint64(size) > uint64(len(buf)) || key.Tag == wire.TagOutOfRange ||
+		key.Context != env.Context || key.Source != env.Rank || key.Tag != env.Tag && env.Tag != AnyTag {
+		return st, false
+	}
+	copy(buf, n.Data[:size])
+	s.notes.NoteTaken()
+	p.from = s
+	return Status{Source: key.Source, Peer: p.index, Tag: key.Tag, Len: int64(size)}, true
+}
