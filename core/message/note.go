@@ -56,11 +56,12 @@ func (p *peer) writeNote(env *Envelope, data []byte, dtype uint64) bool {
 	return true
 }
 
-// TakeNotes takes the notes that have come by l, up to the next byte, and tells whether there
-// were any. An error is as those of Received.
+// TakeNotes takes notes that have come by l, up to the next byte, and tells whether there
+// were any: not more than fit at a time, since who writes without end must not keep the
+// driver from all else. An error is as those of Received.
 func (e *Engine) TakeNotes(l LinkID) (progress bool, err error) {
 	s := e.link(l)
-	for s.err == nil {
+	for i := 0; i < link.NotePlaces && s.err == nil; i++ {
 		n := s.notes.NextNote()
 		if n == nil {
 			break
@@ -81,7 +82,7 @@ func (e *Engine) takeNote(s *linkState, n *link.Note) error {
 	case in.Len > link.MaxNote:
 		return e.fault(s, "length", uint64(in.Len), fmt.Sprintf("a note has room for %d bytes", link.MaxNote))
 	case in.Tag == wire.TagOutOfRange:
-		return e.implausible(s, p)
+		return e.fault(s, "pk_tag", uint64(uint32(in.Tag)), "tags have 31 bits")
 	case s.payload || s.w > 0:
 		return e.fault(s, "place", 0, "it lies in the middle of a packet")
 	case s.fini:
@@ -118,7 +119,7 @@ func (e *Engine) RecvNow(l LinkID, env *Envelope, buf []byte) (st Status, ok boo
 	s := e.links[l]
 	p := s.peer
 	n := s.notes.NextNote()
-	if n == nil || s.payload || s.w > 0 || s.fini || p.down != nil {
+	if n == nil || s.payload || s.w > 0 || s.fini || s.err != nil || p.down != nil {
 		return st, false
 	}
 	size := n.Len

@@ -93,9 +93,12 @@ func adopt(file, sock, side int) (*Link, error) {
 
 // Detach gives the link up and returns what another process needs to go on with
 // it: the region's file, the socket and the side. The caller owns the
-// descriptors. No other call may be in progress. It fails after Close.
+// descriptors. No other call may be in progress. It fails after Close, and after
+// TakeNotes: who goes on knows nothing of the notes.
 func (l *Link) Detach() (file, sock, side int, err error) {
 	switch {
+	case l.notes.lane != nil:
+		return -1, -1, 0, fmt.Errorf("%w: this side takes notes, and keeps the link", ErrRegion)
 	case l.file < 0:
 		return -1, -1, 0, fmt.Errorf("%w: its file was not kept", ErrRegion)
 	case l.closed.Swap(true):

@@ -1,0 +1,527 @@
+package message
+
+import (
+	"bytes"
+	"errors"
+	"sync/atomic"
+	"testing"
+
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/wire"
+)
+
+// desk is a side of a link in memory that takes notes.
+type desk struct {
+	lane          link.NoteLane
+	written, read uint64 // bytes of the two streams
+}
+
+func newDesks() (a, b *desk) {
+	there, back := new(link.NotePage), new(link.NotePage)
+	taken := new([2]atomic.Uint64)
+	a = &desk{lane: link.NoteLane{Out: there, In: back, Read: &taken[0], Told: &taken[1]}}
+	b = &desk{lane: link.NoteLane{Out: back, In: there, Read: &taken[1], Told: &taken[0]}}
+	return a, b
+}
+
+func (d *desk) NoteRoom() *link.Note { return d.lane.Room() }
+func (d *desk) PostNote()            { d.lane.Post(d.written) }
+func (d *desk) NextNote() *link.Note { return d.lane.Next(d.read) }
+func (d *desk) NoteTaken()           { d.lane.Take() }
+func (d *desk) NotesSent() uint64    { return d.lane.Sent }
+
+// before is how many of the next n bytes come before the next note.
+func (d *desk) before(n int) int {
+	if k, ok := d.lane.Ahead(d.read); ok {
+		return min(n, int(k))
+	}
+	return n
+}
+
+// noted is a pair whose link takes notes.
+type noted struct {
+	*pair
+	d [2]*desk
+}
+
+func newNoted(tb testing.TB, cfg Config) *noted {
+	p := &noted{pair: newPair(tb, cfg)}
+	p.d[0], p.d[1] = newDesks()
+	for i, e := range p.e {
+		e.UseNotes(0, p.d[i])
+	}
+	return p
+}
+
+// carry moves what has left from one engine to the other, and tells how many bytes
+// those were besides notes.
+func (p *noted) carry(from int) (size int) {
+	raw := p.wireBytes(from)
+	size = len(raw)
+	p.d[from].written += uint64(size)
+	to, d := p.e[1-from], p.d[1-from]
+	for {
+		took, err := to.TakeNotes(0)
+		if err != nil {
+			p.tb.Fatal(err)
+		}
+		k := d.before(len(raw))
+		put(p.tb, to, 0, raw[:k])
+		d.read, raw = d.read+uint64(k), raw[k:]
+		if k == 0 && !took {
+			return size
+		}
+	}
+}
+
+// now sends a message of p that is to leave as a note, and checks that it does.
+func (p *noted) now(from int, data []byte) {
+	p.tb.Helper()
+	l, ok := p.e[from].SendNow(Peer(1-from), Envelope{Rank: wire.CommRank(from), Tag: 7}, data, 1, 0)
+	if !ok || l != NoLink || p.e[from].HasOutput(0) {
+		p.tb.Fatalf("link %d, %v", l, ok)
+	}
+}
+
+func TestShortMessageIsANote(t *testing.T) {
+	for n, want := range map[int]bool{0: true, 1: true, 32: true, link.MaxNote: true, link.MaxNote + 1: false} {
+		p := newNoted(t, roomy)
+		buf := make([]byte, 200)
+		r := p.recv(1, buf)
+		s := p.send(0, Standard, alphabet(n))
+		if !s.Done() || s.Err() != nil || p.e[0].SentTo(1) != 1 {
+			t.Fatalf("%d bytes: done %v, %v", n, s.Done(), s.Err())
+		}
+		if size := p.carry(0); (size == 0) != want {
+			t.Errorf("%d bytes: a packet of %d", n, size)
+		}
+		want := Status{Source: 0, Peer: 0, Tag: 7, Len: int64(n)}
+		if !r.Done() || r.Status() != want || !bytes.Equal(buf[:n], alphabet(n)) {
+			t.Errorf("%d bytes: received %v, %+v", n, r.Done(), r.Status())
+		}
+		if !p.e[0].Idle() || !p.e[1].Idle() {
+			t.Errorf("%d bytes: something is left to do", n)
+		}
+	}
+}
+
+func TestModesOfNotes(t *testing.T) {
+	p := newNoted(t, roomy)
+	if err := p.e[0].Room().Attach(BsendOverhead + 10); err != nil {
+		t.Fatal(err)
+	}
+	for i, m := range []Mode{Standard, Ready, Buffered, Buffered, Synchronous} {
+		r := p.recv(1, make([]byte, 10))
+		s := p.send(0, m, alphabet(10))
+		if s.Done() != (m != Synchronous) || s.Err() != nil {
+			t.Fatalf("%d: done %v, %v", i, s.Done(), s.Err())
+		}
+		if size := p.carry(0); (size > 0) != (m == Synchronous) || !r.Done() || r.Status().Len != 10 {
+			t.Errorf("%d: %d bytes, received %v", i, size, r.Done())
+		}
+	}
+	if n := p.e[0].Room().Used(); n != 0 {
+		t.Errorf("%d bytes of the buffer are taken", n)
+	}
+}
+
+func TestNoteThatNobodyAwaits(t *testing.T) {
+	p := newNoted(t, roomy)
+	for i := range 4 {
+		p.now(0, alphabet(20+i))
+	}
+	p.carry(0)
+	exact := Envelope{Rank: 0, Tag: 7}
+	want := Status{Tag: 7, Len: 20}
+	if st, ok := p.e[1].Probe(exact, 0); !ok || st != want {
+		t.Errorf("probed %v, %+v", ok, st)
+	}
+	if _, ok := p.e[1].Probe(Envelope{Rank: 0, Tag: 8}, 0); ok {
+		t.Error("there is another one")
+	}
+	buf := make([]byte, 50)
+	receive := func(r *Request, n int, err error) {
+		t.Helper()
+		if !r.Done() || !errors.Is(r.Err(), err) || r.Status().Len != int64(n) || !bytes.Equal(buf[:n], alphabet(n)) {
+			t.Errorf("received %v, %+v", r.Done(), r.Status())
+		}
+	}
+	receive(p.recv(1, buf), 20, nil)
+	receive(p.recv(1, buf[:5]), 5, ErrTruncate)
+	receive(p.e[1].Recv(Envelope{Rank: AnySource, Tag: AnyTag}, NoPeer, buf), 22, nil)
+	m, st, ok := p.e[1].Take(exact, 0)
+	if !ok || st.Len != 23 {
+		t.Fatalf("took %v, %+v", ok, st)
+	}
+	receive(p.e[1].RecvMessage(m, buf), 23, nil)
+}
+
+// A note that does not fit the receive that waits for it fills it.
+func TestTruncatedNote(t *testing.T) {
+	p := newNoted(t, roomy)
+	buf := alphabet(10)
+	clear(buf[4:])
+	r := p.e[1].Recv(Envelope{Rank: AnySource, Tag: AnyTag}, NoPeer, buf[:4])
+	sink := &gathered{tb: t, data: make([]byte, 50)}
+	q := p.e[1].RecvInto(Envelope{Rank: 0, Tag: 7}, 0, sink)
+	p.now(0, alphabet(10))
+	p.now(0, alphabet(11))
+	p.carry(0)
+	if !r.Done() || !errors.Is(r.Err(), ErrTruncate) || r.Status().Len != 4 || !bytes.Equal(buf, append(alphabet(4), 0, 0, 0, 0, 0, 0)) {
+		t.Errorf("received %v, %+v, %q", r.Done(), r.Status(), buf)
+	}
+	if !q.Done() || q.Err() != nil || !bytes.Equal(sink.data[:11], alphabet(11)) {
+		t.Errorf("into a sink: %v, %+v", q.Done(), q.Status())
+	}
+}
+
+// Whatever is a note and whatever is a packet, messages match in the order in which
+// they were sent.
+func TestNotesAndPacketsKeepTheirOrder(t *testing.T) {
+	for _, c := range []Config{roomy, {MaxData: 64, AckMark: 1, HiWater: 1}, {MaxData: 50, AckMark: 2, HiWater: 4, StageLimit: 10}} {
+		for _, early := range []bool{true, false} {
+			p := newNoted(t, c)
+			sizes := []int{3, 200, 1, 2, link.MaxNote, link.MaxNote + 1, 5, 5000, 0, 0, 70000, 4, 100, 6}
+			sizes = append(append(sizes, sizes...), sizes...)
+			notes := uint64(0)
+			var rs []*Request
+			post := func() {
+				for range sizes {
+					rs = append(rs, p.recv(1, make([]byte, 1<<17)))
+				}
+			}
+			if early {
+				post()
+			}
+			for i, n := range sizes {
+				p.send(0, Standard, alphabet(n))
+				if i%5 == 0 {
+					p.carry(0)
+					p.carry(1)
+				}
+			}
+			if !early {
+				post()
+			}
+			for p.carry(0) > 0 || p.carry(1) > 0 {
+			}
+			for i, r := range rs {
+				if !r.Done() || r.Status().Len != int64(sizes[i]) {
+					t.Fatalf("%+v, early %v: message %d: %v, %+v", c, early, i, r.Done(), r.Status())
+				}
+			}
+			if notes = p.d[0].lane.Sent; notes == 0 || notes == uint64(len(sizes)) {
+				t.Errorf("%+v, early %v: %d notes", c, early, notes)
+			}
+		}
+	}
+}
+
+// Nobody answers notes: they do not count for flow control.
+func TestNotesAreNotAcknowledged(t *testing.T) {
+	p := newNoted(t, Config{MaxData: 64, AckMark: 1, HiWater: 1})
+	for i := range 100 {
+		r := p.recv(1, make([]byte, 8))
+		p.now(0, alphabet(8))
+		p.carry(0)
+		if !r.Done() || p.e[1].HasOutput(0) {
+			t.Fatalf("note %d: received %v, answered %v", i, r.Done(), p.e[1].HasOutput(0))
+		}
+	}
+}
+
+func TestNoRoomForANote(t *testing.T) {
+	p := newNoted(t, roomy)
+	for range link.NotePlaces {
+		p.now(0, alphabet(8))
+	}
+	if s := p.send(0, Standard, alphabet(9)); !s.Done() || !p.e[0].HasOutput(0) {
+		t.Error("it is no packet")
+	}
+	if size := p.carry(0); size != headerSize+9 {
+		t.Errorf("%d bytes", size)
+	}
+	p.now(0, alphabet(8))
+	p.carry(0)
+	for i := range link.NotePlaces + 2 {
+		want := int64(8)
+		if i == link.NotePlaces {
+			want = 9 // the packet
+		}
+		if r := p.recv(1, make([]byte, 9)); !r.Done() || r.Status().Len != want {
+			t.Fatalf("message %d: %v, %+v", i, r.Done(), r.Status())
+		}
+	}
+}
+
+// endless is a link by which notes never cease to come.
+type endless struct{ desk }
+
+func (d *endless) NextNote() *link.Note { return &link.Note{Len: 1, Tag: 7} }
+func (d *endless) NoteTaken()           {}
+
+func TestNotesWithoutEnd(t *testing.T) {
+	p := newPair(t, roomy)
+	p.e[0].UseNotes(0, &endless{})
+	for range 2 {
+		if progress, err := p.e[0].TakeNotes(0); !progress || err != nil {
+			t.Fatal(progress, err)
+		}
+	}
+	if n, _ := p.e[0].Waiting(); n > 2*link.NotePlaces {
+		t.Errorf("%d notes at a time", n/2)
+	}
+}
+
+func TestBadNotes(t *testing.T) {
+	good := link.Note{Len: 5, Tag: 7}
+	packet := func(h wire.Packet) []byte {
+		h.Src, h.Dest, h.Tag = wire.Proc{PID: 1}, wire.Proc{PID: 2}, 9
+		b := make([]byte, headerSize)
+		wire.Published.PutHeader(b, &h)
+		return b
+	}
+	data := append(packet(wire.Packet{Type: wire.PkData, Len: 10, MsgLen: 10}), alphabet(10)...)
+	fini := packet(wire.Packet{Type: wire.PkFini})
+	for name, c := range map[string]struct {
+		before []byte
+		note   link.Note
+		field  string
+	}{
+		"too long":                  {nil, link.Note{Len: link.MaxNote + 1, Tag: 7}, "length"},
+		"far too long":              {nil, link.Note{Len: 1<<32 - 1, Tag: 7}, "length"},
+		"no tag":                    {nil, link.Note{Len: 5, Tag: int32(wire.TagOutOfRange)}, "pk_tag"},
+		"in the middle of a header": {data[:1], good, "place"},
+		"behind a header":           {data[:headerSize], good, "place"},
+		"in the middle of data":     {data[:headerSize+9], good, "place"},
+		"after FINI":                {fini, good, "place"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newNoted(t, roomy)
+			put(t, p.e[1], 0, c.before)
+			q := p.recv(1, make([]byte, 100))
+			for _, n := range []link.Note{c.note, good} {
+				*p.d[0].NoteRoom() = n
+				p.d[0].PostNote()
+			}
+			_, err := p.e[1].TakeNotes(0)
+			var bad *ProtocolError
+			if !errors.As(err, &bad) || bad.Peer != 0 || bad.Link != 0 || bad.Field != c.field || bad.Reason == "" {
+				t.Fatalf("%v", err)
+			}
+			if progress, again := p.e[1].TakeNotes(0); progress || !errors.Is(again, bad) {
+				t.Errorf("then %v, %v", progress, again)
+			}
+			p.e[1].Cancel(q)
+			if !q.Status().Cancelled {
+				t.Error("it was received")
+			}
+			if st, ok := p.e[1].RecvNow(0, &Envelope{Rank: 0, Tag: 7}, make([]byte, 100)); ok {
+				t.Errorf("what comes behind it: %+v", st)
+			}
+			p.e[1].Detach(0, err)
+			if p.e[1].Down(0) == nil {
+				t.Error("the peer is not down")
+			}
+		})
+	}
+	p := newNoted(t, roomy) // whole packets before it are no fault
+	put(t, p.e[1], 0, data)
+	*p.d[0].NoteRoom() = good
+	p.d[0].PostNote()
+	if progress, err := p.e[1].TakeNotes(0); !progress || err != nil {
+		t.Errorf("%v, %v", progress, err)
+	}
+}
+
+// hasty is RecvNow from peer 0, which has to be possible as far as Hasty goes.
+func (p *noted) hasty(env Envelope, buf []byte) (Status, bool) {
+	p.tb.Helper()
+	l, ok := p.e[1].Hasty(0)
+	if !ok || l != 0 {
+		p.tb.Fatalf("link %d, %v", l, ok)
+	}
+	return p.e[1].RecvNow(l, &env, buf)
+}
+
+func TestRecvNow(t *testing.T) {
+	p := newNoted(t, roomy)
+	buf := make([]byte, 50)
+	if st, ok := p.hasty(Envelope{Rank: 0, Tag: 7}, buf); ok {
+		t.Fatalf("got %+v", st)
+	}
+	for n, tag := range []wire.Tag{7, AnyTag} {
+		p.now(0, alphabet(n+9))
+		want := Status{Source: 0, Peer: 0, Tag: 7, Len: int64(n + 9)}
+		if st, ok := p.hasty(Envelope{Rank: 0, Tag: tag}, buf[:n+9]); !ok || st != want || !bytes.Equal(buf[:n+9], alphabet(n+9)) {
+			t.Errorf("got %v, %+v", ok, st)
+		}
+		if st, ok := p.hasty(Envelope{Rank: 0, Tag: tag}, buf); ok {
+			t.Fatalf("got it once more: %+v", st)
+		}
+	}
+	if n, _ := p.e[1].Waiting(); n != 0 || p.e[1].unexpected.Len() != 0 {
+		t.Error("something is kept")
+	}
+}
+
+// What RecvNow refuses is as if it had not been asked.
+func TestRecvNowRefuses(t *testing.T) {
+	good := Envelope{Rank: 0, Tag: 7}
+	for name, c := range map[string]struct {
+		env  Envelope
+		room int
+		set  func(p *noted)
+	}{
+		"another context":   {Envelope{Context: 1, Tag: 7}, 50, nil},
+		"another rank":      {Envelope{Rank: 1, Tag: 7}, 50, nil},
+		"another tag":       {Envelope{Tag: 8}, 50, nil},
+		"any source":        {Envelope{Rank: AnySource, Tag: 7}, 50, nil},
+		"no room":           {good, 8, nil},
+		"behind a packet":   {good, 50, func(p *noted) { p.d[1].read-- }},
+		"in a packet":       {good, 50, func(p *noted) { p.e[1].link(0).w++ }},
+		"in a payload":      {good, 50, func(p *noted) { p.e[1].link(0).payload = true }},
+		"after FINI":        {good, 50, func(p *noted) { p.e[1].link(0).fini = true }},
+		"after a fault":     {good, 50, func(p *noted) { p.e[1].link(0).err = ErrProtocol }},
+		"peer that is down": {good, 50, func(p *noted) { p.e[1].PeerDown(0, errCut) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newNoted(t, roomy)
+			p.now(0, alphabet(9))
+			if c.set != nil {
+				c.set(p)
+			}
+			buf := make([]byte, 50)
+			if st, ok := p.hasty(c.env, buf[:c.room]); ok {
+				t.Fatalf("got %+v", st)
+			}
+			if !bytes.Equal(buf, make([]byte, 50)) || p.d[1].lane.Taken != 0 {
+				t.Error("it has taken something")
+			}
+		})
+	}
+	p := newNoted(t, roomy)
+	p.now(0, alphabet(9))
+	p.hasty(good, nil)
+	p.carry(0)
+	if r := p.recv(1, make([]byte, 9)); !r.Done() || r.Status().Len != 9 {
+		t.Errorf("the refused one: %v, %+v", r.Done(), r.Status())
+	}
+}
+
+// Who has something else to do, or could get another message, is in no haste.
+func TestNoHaste(t *testing.T) {
+	cause := errors.New("for the test")
+	for name, set := range map[string]func(p *noted){
+		"a receive waits":       func(p *noted) { p.recv(1, nil) },
+		"a message waits":       func(p *noted) { p.now(0, nil); p.carry(0) },
+		"a send is not through": func(p *noted) { p.send(1, Synchronous, nil); p.wireBytes(1) },
+		"a packet is to leave":  func(p *noted) { p.send(1, Standard, make([]byte, 200)) },
+		"the link is gone":      func(p *noted) { p.e[1].Detach(0, cause) },
+	} {
+		p := newNoted(t, roomy)
+		if _, ok := p.e[1].Hasty(0); !ok {
+			t.Fatal("haste is not possible")
+		}
+		set(p)
+		if l, ok := p.e[1].Hasty(0); ok {
+			t.Errorf("%s: link %d", name, l)
+		}
+	}
+	p := newNoted(t, roomy)
+	for _, from := range []Peer{NoPeer, 1, 2} {
+		if _, ok := p.e[1].Hasty(from); ok {
+			t.Errorf("from %d", from)
+		}
+	}
+	if _, ok := newPair(t, roomy).e[1].Hasty(0); ok {
+		t.Error("by a link without notes")
+	}
+}
+
+// The draft's packets have less in them than notes.
+func TestDraftTakesNoNotes(t *testing.T) {
+	c := roomy
+	c.Dialect = wire.Draft
+	p := newNoted(t, c)
+	if l, ok := p.e[0].SendNow(1, Envelope{Rank: 0, Tag: 7}, alphabet(8), 8, 0); !ok || l != 0 {
+		t.Errorf("link %d, %v", l, ok)
+	}
+	if _, ok := p.e[0].Hasty(1); ok || !p.e[0].HasOutput(0) {
+		t.Error("no packet leaves")
+	}
+}
+
+func TestNotesOfWhoIsGone(t *testing.T) {
+	p := newNoted(t, roomy)
+	p.now(0, alphabet(8))
+	p.carry(0)
+	p.now(0, alphabet(8))
+	p.e[1].PeerDown(0, errCut)
+	if progress, err := p.e[1].TakeNotes(0); !progress || err != nil {
+		t.Errorf("%v, %v", progress, err)
+	}
+	if n := p.e[1].Counters().LatePackets; n != 1 {
+		t.Errorf("%d were late", n)
+	}
+	if r := p.recv(1, make([]byte, 8)); !r.Done() || r.Err() != nil {
+		t.Error("what came in time is lost")
+	}
+	if r := p.recv(1, make([]byte, 8)); !errors.Is(r.Err(), ErrPeerDown) {
+		t.Errorf("received %v, %+v", r.Done(), r.Status())
+	}
+	if s := p.send(1, Standard, nil); !errors.Is(s.Err(), ErrPeerDown) || p.d[1].lane.Sent != 0 {
+		t.Errorf("sent: %v", s.Err())
+	}
+}
+
+func TestNotesAllocateNothing(t *testing.T) {
+	p := newNoted(t, roomy)
+	if err := p.e[0].Room().Attach(1 << 20); err != nil {
+		t.Fatal(err)
+	}
+	data, buf, env := alphabet(90), make([]byte, 90), Envelope{Rank: 0, Tag: 7}
+	for name, message := range map[string]func() *Request{
+		"awaited": func() *Request {
+			r := p.recv(1, buf)
+			p.now(0, data)
+			p.carry(0)
+			return r
+		},
+		"unexpected": func() *Request {
+			p.now(0, data)
+			p.carry(0)
+			return p.recv(1, buf)
+		},
+		"sent with a request": func() *Request {
+			for _, m := range []Mode{Standard, Buffered} {
+				p.e[0].Release(p.send(0, m, data))
+				p.carry(0)
+				p.e[1].Release(p.recv(1, buf))
+			}
+			return nil
+		},
+		"at once": func() *Request {
+			p.now(0, data)
+			if _, ok := p.hasty(env, buf); !ok {
+				t.Fatal("not received")
+			}
+			return nil
+		},
+	} {
+		round := func() {
+			if r := message(); r != nil {
+				if !r.Done() || r.Status().Len != 90 {
+					t.Fatal("not received")
+				}
+				p.e[1].Release(r)
+			}
+		}
+		for range 100 {
+			round()
+		}
+		if n := testing.AllocsPerRun(200, round); n != 0 {
+			t.Errorf("%s: %v allocations", name, n)
+		}
+	}
+}
