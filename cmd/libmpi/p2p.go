@@ -4,7 +4,11 @@ package main
 
 import "C"
 
-import "github.com/openimpi/impi/core/mpi"
+import (
+	"unsafe"
+
+	"github.com/openimpi/impi/core/mpi"
+)
 
 // send is a blocking send of any mode.
 func send(fn string, which int32, buf uintptr, count int64, t uintptr, u use, c uintptr, f func(c *commObject, b mpi.Buffer) error) int32 {
@@ -20,7 +24,11 @@ func send(fn string, which int32, buf uintptr, count int64, t uintptr, u use, c 
 //export abiSend
 func abiSend(buf uintptr, count int64, t uintptr, dst, tag int32, c uintptr, which int32) int32 {
 	return send("Send", which, buf, count, t, sends(dst), c, func(c *commObject, b mpi.Buffer) error {
-		return c.Send(b, int(dst), int(tag))
+		err := c.Send(b, int(dst), int(tag))
+		if err == nil {
+			learn(c, buf, count*noteWidth(t), false)
+		}
+		return err
 	})
 }
 
@@ -53,6 +61,10 @@ func abiRecv(buf uintptr, count int64, t uintptr, src, tag int32, c, st uintptr,
 	return send("Recv", which, buf, count, t, receives(src), c, func(c *commObject, b mpi.Buffer) error {
 		s, err := c.Recv(b, int(src), int(tag))
 		putStatus(st, &s)
+		if err == nil && noteWidth(t) > 0 {
+			learn(c, buf, s.Bytes(), true)
+			learnMemory(st, int64(unsafe.Sizeof(status{})), true)
+		}
 		return err
 	})
 }

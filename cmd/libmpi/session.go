@@ -59,6 +59,7 @@ func join() error {
 		commHandles.Store(s.Comm, s.handle)
 		world.Store(w)
 		self.Store(s)
+		shareExpress()
 		phase.Store(during)
 	}
 	users.n++
@@ -77,6 +78,7 @@ func leave(good bool) error {
 	switch {
 	case users.n == 1 && !good:
 		rested.world, rested.self = world.Swap(nil), self.Swap(nil)
+		mpi.ForgetExpress()
 		phase.Store(resting)
 		C.restsNow()
 	case users.n == 1:

@@ -203,12 +203,6 @@ int MPI_Info_get_nkeys(MPI_Info info, int *nkeys) __attribute__((weak, alias("PM
 int PMPI_Info_get_nthkey(MPI_Info info, int n, char *key) { return abiInfoGetNthkey(W(info), n, W(key)); }
 int MPI_Info_get_nthkey(MPI_Info info, int n, char *key) __attribute__((weak, alias("PMPI_Info_get_nthkey")));
 
-int PMPI_Send(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) { return abiSend(W(buf), count, W(datatype), dest, tag, W(comm), 0); }
-int MPI_Send(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) __attribute__((weak, alias("PMPI_Send")));
-
-int PMPI_Send_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) { return abiSend(W(buf), count, W(datatype), dest, tag, W(comm), 1); }
-int MPI_Send_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) __attribute__((weak, alias("PMPI_Send_c")));
-
 int PMPI_Bsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) { return abiBsend(W(buf), count, W(datatype), dest, tag, W(comm), 0); }
 int MPI_Bsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) __attribute__((weak, alias("PMPI_Bsend")));
 
@@ -226,12 +220,6 @@ int MPI_Rsend(const void *buf, int count, MPI_Datatype datatype, int dest, int t
 
 int PMPI_Rsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) { return abiRsend(W(buf), count, W(datatype), dest, tag, W(comm), 1); }
 int MPI_Rsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) __attribute__((weak, alias("PMPI_Rsend_c")));
-
-int PMPI_Recv(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status *status) { return abiRecv(W(buf), count, W(datatype), source, tag, W(comm), W(status), 0); }
-int MPI_Recv(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status *status) __attribute__((weak, alias("PMPI_Recv")));
-
-int PMPI_Recv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status *status) { return abiRecv(W(buf), count, W(datatype), source, tag, W(comm), W(status), 1); }
-int MPI_Recv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status *status) __attribute__((weak, alias("PMPI_Recv_c")));
 
 int PMPI_Isend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) { return abiIsend(W(buf), count, W(datatype), dest, tag, W(comm), W(request), 0); }
 int MPI_Isend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Isend")));

@@ -32,6 +32,20 @@ type Notes interface {
 	// side can still change it: what is in it is to be read once.
 	NextNote() *Note
 
+	// NotesAt tells where in the two streams the next notes come, and whether some could be sent
+	// now, and taken, by who has the lane itself.
+	NotesAt() (out, in uint64, sends, takes bool)
+
+	// MoveLane has what this side knows of notes lie at to from now on: for others to use it, too,
+	// while nobody calls the link.
+	MoveLane(to *NoteLane)
+
+	// NotesSent counts the notes that were sent.
+	NotesSent() uint64
+
+	// WakeForNote wakes the other side if it sleeps, after who has the lane itself has sent a note.
+	WakeForNote()
+
 	// NoteTaken says that the note that NextNote gave is done with.
 	NoteTaken()
 }

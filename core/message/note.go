@@ -19,6 +19,7 @@ type Notes interface {
 	PostNote()
 	NextNote() *link.Note
 	NoteTaken()
+	NotesSent() uint64
 }
 
 // UseNotes lets short messages over l, which is the direct link of one peer, be notes. The
@@ -48,7 +49,6 @@ func (p *peer) writeNote(env *Envelope, data []byte, dtype uint64) bool {
 	if n == nil {
 		return false
 	}
-	p.sent++
 	n.Context, n.Rank, n.Tag = uint64(env.Context), int32(env.Rank), int32(env.Tag)
 	n.Len, n.Kind = uint32(len(data)), uint32(dtype)
 	copy(n.Data[:], data)
@@ -102,12 +102,25 @@ func (e *Engine) takeNote(s *linkState, n *link.Note) error {
 	return nil
 }
 
+// NotesOpen tells whether notes could be sent by l, and taken, as far as the engine goes, if it
+// is Unoccupied: by who has the link's lane itself.
+func (e *Engine) NotesOpen(l LinkID) (sends, takes bool) {
+	s := e.links[l]
+	p := s.peer
+	return p.down == nil && p.link == s && p.notable(), p.down == nil && !s.payload && s.w == 0 && !s.fini && s.err == nil && !s.busy()
+}
+
+// Unoccupied tells whether nothing waits for a message or for a receive, or to be sent.
+func (e *Engine) Unoccupied() bool {
+	return e.sends == 0 && e.posted.Len() == 0 && e.unexpected.Len() == 0
+}
+
 // Hasty gives the link by which a receive from p may take its message where it lies, by RecvNow:
 // there is nothing else that it could be matched with, and nothing on its way out that its caller
 // keeps waiting.
 func (e *Engine) Hasty(p Peer) (l LinkID, ok bool) {
 	q := e.peers.find(p)
-	if q == nil || q.noted == nil || e.sends > 0 || e.posted.Len() > 0 || e.unexpected.Len() > 0 || q.noted.busy() {
+	if q == nil || q.noted == nil || !e.Unoccupied() || q.noted.busy() {
 		return NoLink, false
 	}
 	return q.noted.id, true

@@ -2,10 +2,14 @@ package message
 
 // SentTo counts the messages whose first packet has left for p, or waits to.
 func (e *Engine) SentTo(p Peer) uint64 {
-	if q := e.peers.find(p); q != nil {
-		return q.sent
+	q := e.peers.find(p)
+	switch {
+	case q == nil:
+		return 0
+	case q.noted != nil:
+		return q.sent + q.noted.notes.NotesSent()
 	}
-	return 0
+	return q.sent
 }
 
 // Waiting counts the messages that wait for a receive, and the receives that wait

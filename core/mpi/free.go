@@ -50,6 +50,7 @@ func (c *Comm) end() error {
 		c.p.bury(met)
 	}
 	c.p.strike(c.Comm)
+	c.p.forgetExpress()
 	if c.wide() {
 		c.p.lock()
 		c.p.release(c.Context())

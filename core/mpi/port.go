@@ -104,6 +104,9 @@ func (p *process) addPort(l link.Link, peer message.Peer) (*port, error) {
 	if n, ok := l.(link.Notes); ok && peer != message.NoPeer && n.TakeNotes() {
 		q.notes = true
 		p.eng.UseNotes(q.id, n)
+		if p.express != nil {
+			p.express.join(q)
+		}
 	}
 	return q, nil
 }
@@ -385,6 +388,9 @@ func (p *process) drop(q *port, cause error) {
 	}
 	if q.keeper != nil {
 		p.setLent(q, false)
+	}
+	if p.express != nil {
+		p.express.leave(q)
 	}
 	_ = q.link.Close()
 	if errors.Is(cause, io.EOF) {

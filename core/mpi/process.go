@@ -49,7 +49,8 @@ type process struct {
 	hot      [hotPorts]*port // the last that brought something; nil ones are last
 	mute     int             // ports of which only reading tells whether something came
 	polls    uint            // made so far
-	haste    uint            // receives that looked at nothing else, or could have
+	haste    uint32          // receives that looked at nothing else, or could have
+	express  *expressed      // nil: no C code sends and receives by itself
 	set      machine.Set
 	spin     poll.Spinner
 	deferred bool          // some port holds back output of an Isend
@@ -103,12 +104,14 @@ type delivery struct {
 // lock takes the process's lock. The goroutine that drives may hold it for
 // long, but gives it away as soon as it sees that somebody wants it.
 func (p *process) lock() {
-	if p.mu.TryLock() {
-		return
+	if !p.mu.TryLock() {
+		p.wanted.Add(1)
+		p.mu.Lock()
+		p.wanted.Add(-1)
 	}
-	p.wanted.Add(1)
-	p.mu.Lock()
-	p.wanted.Add(-1)
+	if p.express != nil {
+		p.express.close(p)
+	}
 }
 
 // unlock gives the lock away. If the goroutine that drove is about to leave,
@@ -121,6 +124,9 @@ func (p *process) unlock() {
 		p.waiters--
 		p.wanted.Add(1)
 		p.turns.Signal()
+	}
+	if p.express != nil {
+		p.express.open(p)
 	}
 	p.mu.Unlock()
 }

@@ -49,7 +49,11 @@ func (c *Comm) recv(b []byte, k datatype.Kind, src, tag int) (Status, error) {
 
 // recvNow receives a note that comes next, and soon, from a proc of this host, without a request.
 func (p *process) recvNow(env *message.Envelope, from message.Peer, b []byte) (st Status, ok bool) {
-	if p.haste++; p.haste%hasteMax == 0 || !p.calm() {
+	haste := &p.haste
+	if p.express != nil {
+		haste = &p.express.Haste
+	}
+	if *haste++; *haste%hasteMax == 0 || !p.calm() {
 		return st, false
 	}
 	l, ok := p.eng.Hasty(from)

@@ -138,11 +138,15 @@ func (g *generator) pairs(pairs []Pair) {
 func (g *generator) stub(p Pair, f Function, which string) {
 	index := g.index
 	g.index++
+	entry := Entry(p.Small.Name)
 	if g.direct[f.Name] {
 		g.done[f.Name] = true
+		if x, ok := g.exports[entry]; ok { // it calls that where it does not do all itself
+			g.used[entry] = true
+			g.compare(entry, x, p)
+		}
 		return
 	}
-	entry := Entry(p.Small.Name)
 	call := g.call(p, f, which)
 	if x, ok := g.exports[entry]; ok {
 		g.used[entry], g.done[f.Name] = true, true

@@ -29,7 +29,7 @@ var noOthers = []string{}
 var directions = []direction{
 	{
 		from:   "core/mpi",
-		ours:   []string{"core/...", "internal/machine", "internal/poll", "internal/wireup", "internal/lasting", "transports", "transports/socket", "transports/ring", "transports/relay", "transports/trace"},
+		ours:   []string{"core/...", "internal/machine", "internal/poll", "internal/wireup", "internal/lasting", "internal/express", "transports", "transports/socket", "transports/ring", "transports/relay", "transports/trace"},
 		others: []string{"golang.org/x/sys/..."},
 	},
 	{from: "core/...", ours: []string{"core/..."}, others: noOthers},
@@ -48,6 +48,7 @@ var directions = []direction{
 	{from: "internal/poll", ours: []string{"core/link", "core/wire"}},
 	{from: "internal/wireup", ours: []string{"core/wire", "core/dynamic", "core/board"}},
 	{from: "internal/launch", ours: nil},
+	{from: "internal/express", ours: []string{"core/link"}, others: noOthers},
 	{from: "internal/lasting", ours: []string{"core/link", "core/resume"}, others: noOthers},
 	{from: "internal/machine", ours: []string{"core/link", "internal/poll", "internal/wireup"}, others: noOthers},
 	{from: "internal/mutant", ours: nil, others: noOthers},

@@ -75,6 +75,32 @@ func (l *Link) NoteTaken() {
 	l.idle = 0
 }
 
+// NotesAt tells where the next notes come, and whether any could be sent and taken
+// (link.Notes).
+func (l *Link) NotesAt() (out, in uint64, sends, takes bool) {
+	if l.closed.Load() {
+		return 0, 0, false, false
+	}
+	sends = (l.notes.taken || l.notesTaken()) && l.out.placed == 0 && l.out.given == l.out.back && !l.ended && l.sendErr == nil
+	return l.out.head, l.in.tail, sends, l.recvErr == nil
+}
+
+// MoveLane has what this side knows of notes lie elsewhere.
+func (l *Link) MoveLane(to *link.NoteLane) {
+	*to = *l.notes.lane
+	l.notes.lane, l.in.lane = to, to
+}
+
+// NotesSent counts the notes that were sent.
+func (l *Link) NotesSent() uint64 { return l.notes.lane.Sent }
+
+// WakeForNote wakes the other side if it sleeps.
+func (l *Link) WakeForNote() {
+	if l.out.b.readerSleeps.Load() != 0 {
+		l.wakeReader()
+	}
+}
+
 // before is how many of the next n bytes come before the next note.
 func (r *reader) before(n uint64) (uint64, error) {
 	k, ok := r.lane.Ahead(r.tail)

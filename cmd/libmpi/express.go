@@ -1,0 +1,96 @@
+//go:build cgo && !386 && !arm
+
+package main
+
+/*
+#include <stddef.h>
+#include "express.h"
+
+enum {
+	laneSize = sizeof(struct lane), commSize = sizeof(struct comm), requestSize = sizeof(struct request), expressSize = sizeof(struct express),
+	atTaken = offsetof(struct lane, taken), atTakes = offsetof(struct lane, takes), atLane = offsetof(struct comm, lane),
+	atRoom = offsetof(struct request, room), atBytes = offsetof(struct request, bytes),
+	atSpare = offsetof(struct express, spare), atComms = offsetof(struct express, comms), atTable = offsetof(struct express, table),
+};
+*/
+import "C"
+
+import (
+	"math"
+	"unsafe"
+
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/mpi"
+	"github.com/openimpi/impi/internal/express"
+)
+
+// Both languages see the same memory: an array of a negative length is none.
+var (
+	_ [C.laneSize - unsafe.Sizeof(express.Lane{})]struct{}
+	_ [unsafe.Sizeof(express.Lane{}) - C.laneSize]struct{}
+	_ [C.commSize - unsafe.Sizeof(express.Comm{})]struct{}
+	_ [unsafe.Sizeof(express.Comm{}) - C.commSize]struct{}
+	_ [C.requestSize - unsafe.Sizeof(express.Request{})]struct{}
+	_ [unsafe.Sizeof(express.Request{}) - C.requestSize]struct{}
+	_ [C.expressSize - unsafe.Sizeof(express.Memory{})]struct{}
+	_ [unsafe.Sizeof(express.Memory{}) - C.expressSize]struct{}
+	_ [C.atTaken - unsafe.Offsetof(express.Lane{}.Taken)]struct{}
+	_ [C.atTakes - unsafe.Offsetof(express.Lane{}.Takes)]struct{}
+	_ [C.atLane - unsafe.Offsetof(express.Comm{}.Lane)]struct{}
+	_ [C.atRoom - unsafe.Offsetof(express.Request{}.Room)]struct{}
+	_ [C.atBytes - unsafe.Offsetof(express.Request{}.Bytes)]struct{}
+	_ [C.atSpare - unsafe.Offsetof(express.Memory{}.Spare)]struct{}
+	_ [C.atComms - unsafe.Offsetof(express.Memory{}.Comms)]struct{}
+	_ [C.atTable - unsafe.Offsetof(express.Memory{}.Table)]struct{}
+)
+
+// shared is the memory by which C sends and receives short messages itself.
+var shared = (*express.Memory)(unsafe.Pointer(&C.impi_express))
+
+// shareExpress tells C of the predefined types and has the proc share its lanes. It is
+// part of MPI_Init.
+func shareExpress() {
+	for h, t := range namedTypes {
+		if t == nil {
+			continue
+		}
+		if kind, basic := t.Kind(); basic && t.LB() == 0 && t.Extent() == t.Size() && t.Size() <= math.MaxUint8 {
+			C.impi_width[h], C.impi_kind[h] = C.uint8_t(t.Size()), C.uint8_t(kind)
+		}
+	}
+	mpi.UseExpress(shared)
+}
+
+// learn tells C of what a call of Go's was about and has found good: of a communicator, and
+// of n bytes of memory that were read, or written.
+func learn(c *commObject, p uintptr, n int64, written bool) {
+	c.Express(c.handle)
+	learnMemory(p, n, written)
+}
+
+func learnMemory(p uintptr, n int64, written bool) {
+	if p < firstAddress || n <= 0 {
+		return
+	}
+	pages := &C.impi_readable
+	if written {
+		pages = &C.impi_writable
+	}
+	for _, a := range [...]uintptr{p, p + uintptr(min(n, link.MaxNote)) - 1} {
+		page := a >> C.PAGE_SHIFT
+		if to := (*uintptr)(unsafe.Pointer(&pages[page%C.PAGES])); *to != page {
+			*to = page
+		}
+	}
+}
+
+//export expressWake
+func expressWake(lane int32) { mpi.WakeExpress(int(lane)) }
+
+// noteWidth is the size of a predefined type's elements that C knows, else 0.
+func noteWidth(t uintptr) int64 {
+	if t < datatypes {
+		return int64(C.impi_width[t])
+	}
+	return 0
+}

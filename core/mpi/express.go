@@ -1,0 +1,255 @@
+package mpi
+
+import (
+	"unsafe"
+
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/express"
+	"github.com/openimpi/impi/internal/poll"
+)
+
+// knocks is how often Go looks for C to leave the gate before it offers its core.
+const knocks = 256
+
+// expressed is a proc's part in the memory that it shares with C.
+type expressed struct {
+	*express.Memory
+	ports   [express.Lanes]*port // of the lanes; nil: free
+	adopted [express.Requests]*message.Request
+	ops     [express.Requests]expressOp
+	extras  [express.Requests]extra
+}
+
+// UseExpress lets C code send and receive short messages between procs of this host by itself,
+// by memory that is not Go's. It is called after Init, before anything else; nothing happens where
+// what members call is compared. The memory is the library's for ever.
+func UseExpress(m *express.Memory) {
+	p, err := current()
+	if err != nil || p.check {
+		return
+	}
+	p.lock()
+	defer p.unlock()
+	m.Reset()
+	x := &expressed{Memory: m}
+	for i := range x.ops {
+		x.ops[i] = expressOp{p: p, i: int32(i)}
+		x.extras[i].op = &x.ops[i]
+	}
+	p.express = x
+	for _, q := range p.ports {
+		if q != nil {
+			x.join(q)
+		}
+	}
+}
+
+// ForgetExpress makes C ask what all communicators are.
+func ForgetExpress() {
+	if p, err := current(); err == nil {
+		p.forgetExpress()
+	}
+}
+
+func (p *process) forgetExpress() {
+	p.lock()
+	defer p.unlock()
+	if p.express != nil {
+		p.express.Forget()
+	}
+}
+
+// join gives q a lane if it takes notes and one is free.
+func (x *expressed) join(q *port) {
+	if !q.notes {
+		return
+	}
+	for i := range x.ports {
+		if x.ports[i] == nil {
+			x.ports[i] = q
+			q.link.(link.Notes).MoveLane(&x.Lanes[i].NoteLane)
+			x.Forget()
+			return
+		}
+	}
+}
+
+// leave takes the lane of q back, if it has one.
+func (x *expressed) leave(q *port) {
+	for i := range x.ports {
+		if x.ports[i] == q {
+			q.link.(link.Notes).MoveLane(new(link.NoteLane))
+			x.ports[i] = nil
+			x.Lanes[i] = express.Lane{}
+			x.Forget()
+		}
+	}
+}
+
+// close keeps C out, and makes the receives that it has left Go's. The process is locked.
+func (x *expressed) close(p *process) {
+	if x.Gate.Load() == express.Closed {
+		return
+	}
+	x.Knock.Store(1)
+	for i := 0; !x.Gate.CompareAndSwap(express.Open, express.Closed); i++ {
+		if i%knocks == knocks-1 {
+			poll.Yield() // who is inside may be waiting for this core
+		}
+		poll.Pause()
+	}
+	x.Knock.Store(0)
+	for x.First != express.None {
+		x.adopt(p)
+	}
+}
+
+// adopt makes the oldest receive of C one of the engine.
+func (x *expressed) adopt(p *process) {
+	i := x.First
+	r := &x.Table[i]
+	x.First = r.Next
+	if x.First == express.None {
+		x.Last = express.None
+	}
+	q := x.ports[r.Lane]
+	env := message.Envelope{Context: wire.ContextID(r.Context), Rank: wire.CommRank(r.Rank), Tag: wire.Tag(r.Tag)}
+	if r.Tag == AnyTag {
+		env.Tag = message.AnyTag
+	}
+	m := p.eng.Recv(env, q.peer, unsafe.Slice((*byte)(r.Buf), r.Room))
+	p.began(m)
+	r.State, x.adopted[i] = express.Adopted, m
+}
+
+// open lets C in if nobody else is at anything. The process is locked, and unlocked afterwards.
+func (x *expressed) open(p *process) {
+	if !p.calm() || p.wanted.Load() != 0 || phase(p.state.Load()) >= finalizing {
+		return
+	}
+	quiet := p.eng.Unoccupied()
+	for i, q := range x.ports {
+		if q == nil {
+			continue
+		}
+		l := &x.Lanes[i]
+		sends, takes := p.eng.NotesOpen(q.id)
+		var out, in bool
+		l.OutAt, l.InAt, out, in = q.link.(link.Notes).NotesAt()
+		l.Sends, l.Takes = flag(sends && out), flag(takes && in && quiet)
+	}
+	x.Polls = int32(p.spin.Eager())
+	x.Gate.Store(express.Open)
+}
+
+func flag(b bool) uint32 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Express tells C what c is, which it calls by handle, unless it knows.
+func (c *Comm) Express(handle uintptr) {
+	x := c.p.express
+	if x == nil || x.Place(handle).Handle == handle {
+		return
+	}
+	c.p.lock()
+	defer c.p.unlock()
+	if c.alive() != nil {
+		return
+	}
+	e := x.Place(handle)
+	*e = express.Comm{Handle: handle, Context: uint64(c.Context()), Rank: int32(c.Rank()), TagUB: int32(c.tagUB())}
+	for rank := range e.Lane {
+		e.Lane[rank] = express.None
+		proc, ok := c.Partner(rank)
+		for i, q := range x.ports {
+			if ok && q != nil && q.peer == message.Peer(proc) {
+				e.Lane[rank] = int8(i)
+			}
+		}
+	}
+}
+
+// WakeExpress wakes the proc at the other end of a lane, to which C has sent a note and which
+// sleeps.
+func WakeExpress(lane int) {
+	p, err := current()
+	if err != nil {
+		return
+	}
+	p.lock()
+	defer p.unlock()
+	if q := p.express.ports[lane]; q != nil {
+		q.inplace.Commit()
+		q.link.(link.Notes).WakeForNote()
+	}
+}
+
+// ExpressRequest is the request that C has made as entry i of its table, in generation gen.
+func (c *Comm) ExpressRequest(i int, gen uint32) Request {
+	x := c.p.express
+	x.extras[i].fn = "Irecv"
+	return Request{c: c, extra: &x.extras[i], standing: standing{gen: gen, state: active}}
+}
+
+// expressOp is a request that C has made.
+type expressOp struct {
+	p *process
+	i int32
+}
+
+func (o *expressOp) record() *express.Request { return &o.p.express.Table[o.i] }
+
+func (o *expressOp) generation() uint32 { return o.record().Gen }
+
+func (o *expressOp) done() bool {
+	m := o.p.express.adopted[o.i]
+	return m == nil || m.Done()
+}
+
+func (o *expressOp) status() (Status, error) {
+	if m := o.p.express.adopted[o.i]; m != nil {
+		return o.p.arrived(m, nil), nil
+	}
+	r := o.record()
+	if r.Lane == express.None {
+		return emptyStatus, nil
+	}
+	return Status{Source: int(r.Source), Tag: int(r.From), bytes: int64(r.Bytes)}, nil
+}
+
+func (o *expressOp) finish() (st Status, err error) {
+	if m := o.p.express.adopted[o.i]; m != nil {
+		st, err = o.p.received(m, nil)
+	} else {
+		st, err = o.status()
+	}
+	o.release()
+	return st, err
+}
+
+func (o *expressOp) cancel() error {
+	if m := o.p.express.adopted[o.i]; m != nil {
+		o.p.eng.Cancel(m)
+		o.p.output()
+	}
+	return nil
+}
+
+func (o *expressOp) free() error {
+	if m := o.p.express.adopted[o.i]; m != nil {
+		o.p.eng.Release(m)
+	}
+	o.release()
+	return nil
+}
+
+func (o *expressOp) release() {
+	o.p.express.adopted[o.i] = nil
+	o.p.express.Release(o.i)
+}
