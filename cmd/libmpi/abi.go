@@ -31,6 +31,9 @@ func handleFromInt(kind, n int32) uintptr {
 	case handles.Op:
 		return ops.FromInt(n)
 	case handles.Request:
+		if isExpress(uintptr(n)) {
+			return expressFromInt(n)
+		}
 		return requests.FromInt(n)
 	case handles.Info:
 		return infos.FromInt(n)

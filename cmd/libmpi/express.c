@@ -43,7 +43,7 @@ static inline void leave(void) { STORE(x->gate, OPEN); }
 static inline int known(_Atomic uintptr_t pages[PAGES], const void *p, uint64_t n)
 {
 	uintptr_t from = (uintptr_t)p >> PAGE_SHIFT, to = ((uintptr_t)p + n - 1) >> PAGE_SHIFT;
-	return n == 0 || (GLANCE(pages[from % PAGES]) == from && GLANCE(pages[to % PAGES]) == to);
+	return n == 0 || (from != 0 && GLANCE(pages[from % PAGES]) == from && GLANCE(pages[to % PAGES]) == to);
 }
 
 // bytes gives the size of a buffer, or more than any note has if it is not for C.
@@ -53,6 +53,17 @@ static inline uint64_t bytes(MPI_Count count, MPI_Datatype type)
 	if (t >= TYPES || impi_width[t] == 0 || count < 0 || count > INT_MAX)
 		return UINT64_MAX;
 	return (uint64_t)count * impi_width[t];
+}
+
+// there tells whether what is known of memory includes n bytes from p on, or the program
+// wants nothing there.
+static inline int there(const void *p, uint64_t n)
+{
+	uintptr_t from = (uintptr_t)p >> PAGE_SHIFT, last = ((uintptr_t)p + n - 1) >> PAGE_SHIFT;
+	for (uintptr_t page = from; p != NULL && n > 0 && page <= last; page++)
+		if (page == 0 || GLANCE(impi_writable[page % PAGES]) != page)
+			return 0;
+	return 1;
 }
 
 // find gives what Go has told of a communicator, or NULL.
@@ -199,11 +210,206 @@ static int recv_note(void *buf, MPI_Count count, MPI_Datatype type, int source, 
 	uint64_t space = bytes(count, type);
 	if (space == UINT64_MAX || (tag < 0 && tag != MPI_ANY_TAG))
 		return 0;
-	if ((status != MPI_STATUS_IGNORE && !known(impi_writable, status, sizeof *status)) || !enter())
+	if (!there(status, sizeof *status) || !enter())
 		return 0;
 	int taken = get(buf, space, source, tag, comm, status);
 	leave();
 	return taken;
+}
+
+// A request of C is a place in a table. Its handle says so, and of which generation it is.
+enum { SHIFT = 3, KIND_SHIFT = 27 };
+
+static inline MPI_Request handle(struct request *r)
+{
+	uint64_t i = (uint64_t)(r - x->table);
+	return (MPI_Request)(uintptr_t)((uint64_t)r->gen << 32 | (uint64_t)KIND << KIND_SHIFT | i << SHIFT);
+}
+
+// request gives the request of a handle, or NULL if it is not one of C's. The caller is inside.
+static inline struct request *request(MPI_Request h)
+{
+	uint64_t v = (uint64_t)(uintptr_t)h, i = (uint32_t)v >> SHIFT & ((1u << (KIND_SHIFT - SHIFT)) - 1);
+	if ((uint32_t)v >> KIND_SHIFT != KIND || i >= REQUESTS || x->table[i].gen != v >> 32)
+		return NULL;
+	return &x->table[i];
+}
+
+// new gives a request in some state. The caller is inside, and has seen that one is free.
+static inline struct request *new(uint32_t state, MPI_Comm comm, int lane)
+{
+	struct request *r = &x->table[x->spare];
+	x->spare = r->next;
+	r->gen++;
+	r->state = state;
+	r->comm = (uintptr_t)comm;
+	r->lane = lane;
+	r->next = NONE;
+	return r;
+}
+
+static int isend_note(const void *buf, MPI_Count count, MPI_Datatype type, int dest, int tag, MPI_Comm comm, MPI_Request *out)
+{
+	uint64_t n = bytes(count, type);
+	struct lane *l;
+	if (n > MAX_NOTE || tag < 0 || !known(impi_readable, buf, n) || !known(impi_writable, out, sizeof *out) || !enter())
+		return 0;
+	int sent = x->spare != NONE && post(buf, n, type, dest, tag, comm, &l);
+	int asleep = sent && atomic_load(l->sleeps) != 0;
+	if (sent)
+		*out = handle(new(DONE, comm, NONE));
+	leave();
+	if (asleep)
+		expressWake((GoInt32)(l - x->lanes));
+	return sent;
+}
+
+// deliver gives note p of lane l to the oldest receive that it is for. It is 0 if there is none,
+// or it does not fit. The caller is inside.
+static int deliver(struct lane *l, struct place *p)
+{
+	int lane = (int)(l - x->lanes), before = NONE;
+	uint64_t context = p->context; // once: the other side can write to it
+	int32_t rank = p->rank, tag = p->tag;
+	uint32_t n = p->len;
+	for (int i = x->first; i != NONE; before = i, i = x->table[i].next) {
+		struct request *r = &x->table[i];
+		if (r->lane != lane || !fits(context, rank, tag, 0, r->context, r->rank, r->tag, 0))
+			continue;
+		if (n > MAX_NOTE || n > r->room)
+			return 0;
+		move(r->buf, p->data, n);
+		take(l);
+		r->source = rank, r->from = tag, r->bytes = n;
+		r->state = DONE;
+		if (before == NONE)
+			x->first = r->next;
+		else
+			x->table[before].next = r->next;
+		if (x->last == i)
+			x->last = before;
+		return 1;
+	}
+	return 0;
+}
+
+// begin is irecv_note for who is inside.
+static int begin(void *buf, uint64_t space, int source, int tag, MPI_Comm comm, MPI_Request *out)
+{
+	struct comm *c = find(comm);
+	struct lane *l = to(c, source);
+	if (l == NULL || !l->takes || x->spare == NONE)
+		return 0;
+	struct request *r = new(POSTED, comm, (int)(l - x->lanes));
+	int i = (int)(r - x->table);
+	r->context = c->context;
+	r->buf = buf;
+	r->room = space;
+	r->rank = source;
+	r->tag = tag;
+	if (x->last == NONE)
+		x->first = i;
+	else
+		x->table[x->last].next = i;
+	x->last = i;
+	*out = handle(r);
+	for (struct place *p = next(l); r->state == POSTED && p != NULL && deliver(l, p);)
+		p = next(l);
+	return 1;
+}
+
+static int irecv_note(void *buf, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Request *out)
+{
+	uint64_t space = bytes(count, type);
+	if (space == UINT64_MAX || (tag < 0 && tag != MPI_ANY_TAG) || !known(impi_writable, out, sizeof *out))
+		return 0;
+	if (!known(impi_writable, buf, space < MAX_NOTE ? space : MAX_NOTE) || !enter())
+		return 0;
+	int begun = begin(buf, space, source, tag, comm, out);
+	leave();
+	return begun;
+}
+
+// await waits for a request, as long as that is all that there is to do. The caller is inside.
+static inline int await(struct request *r)
+{
+	while (r->state == POSTED) {
+		struct lane *l = &x->lanes[r->lane];
+		struct place *p = look(l);
+		if (p == NULL || !deliver(l, p))
+			return 0;
+	}
+	return r->state == DONE;
+}
+
+// end stores the status of a request that is done, and frees it. The caller is inside.
+static inline void end(MPI_Request *h, struct request *r, MPI_Status *status)
+{
+	if (r->lane == NONE)
+		fill(status, MPI_ANY_SOURCE, MPI_ANY_TAG, 0);
+	else
+		fill(status, r->source, r->from, r->bytes);
+	r->gen++;
+	r->state = FREE;
+	r->next = x->spare;
+	x->spare = (int32_t)(r - x->table);
+	*h = MPI_REQUEST_NULL;
+}
+
+// ours tells whether a handle can be of a request of C's.
+static inline int ours(MPI_Request h) { return (uint32_t)(uintptr_t)h >> KIND_SHIFT == KIND; }
+
+static int wait_note(MPI_Request *h, MPI_Status *status)
+{
+	if (!known(impi_writable, h, sizeof *h) || !ours(*h) || !there(status, sizeof *status) || !enter())
+		return 0;
+	struct request *r = request(*h);
+	int done = r != NULL && x->haste++ % HASTE != HASTE - 1 && await(r);
+	if (done)
+		end(h, r, status);
+	leave();
+	return done;
+}
+
+static int test_note(MPI_Request *h, int *flag, MPI_Status *status)
+{
+	if (!known(impi_writable, h, sizeof *h) || !ours(*h) || !there(status, sizeof *status) || !known(impi_writable, flag, sizeof *flag) || !enter())
+		return 0;
+	struct request *r = request(*h);
+	int done = r != NULL && r->state == DONE;
+	if (done) {
+		end(h, r, status);
+		*flag = 1;
+	}
+	leave();
+	return done;
+}
+
+// all waits for n requests, none of which is null. The caller is inside.
+static int all(int n, MPI_Request h[])
+{
+	for (int i = 0; i < n; i++) {
+		struct request *r = request(h[i]);
+		if (r == NULL || !await(r))
+			return 0;
+	}
+	return 1;
+}
+
+static int waitall_notes(int n, MPI_Request h[], MPI_Status *statuses)
+{
+	if (n <= 0 || n > REQUESTS || !there(h, (uint64_t)n * sizeof *h) || !there(statuses, (uint64_t)n * sizeof *statuses))
+		return 0;
+	if (h == NULL || !ours(h[0]) || !enter())
+		return 0;
+	int done = x->haste++ % HASTE != HASTE - 1 && all(n, h);
+	for (int i = 0; done && i < n; i++) {
+		struct request *r = request(h[i]);
+		if (r != NULL) // or it is there twice
+			end(&h[i], r, statuses == NULL ? NULL : &statuses[i]);
+	}
+	leave();
+	return done;
 }
 
 int PMPI_Send(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
@@ -237,3 +443,83 @@ int PMPI_Recv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, i
 	return abiRecv(W(buf), count, W(datatype), source, tag, W(comm), W(status), 1);
 }
 int MPI_Recv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status *status) WEAK(PMPI_Recv_c);
+
+int PMPI_Isend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+	if (isend_note(buf, count, datatype, dest, tag, comm, request))
+		return MPI_SUCCESS;
+	return abiIsend(W(buf), count, W(datatype), dest, tag, W(comm), W(request), 0);
+}
+int MPI_Isend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) WEAK(PMPI_Isend);
+
+int PMPI_Isend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+	if (isend_note(buf, count, datatype, dest, tag, comm, request))
+		return MPI_SUCCESS;
+	return abiIsend(W(buf), count, W(datatype), dest, tag, W(comm), W(request), 1);
+}
+int MPI_Isend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) WEAK(PMPI_Isend_c);
+
+int PMPI_Irecv(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request)
+{
+	if (irecv_note(buf, count, datatype, source, tag, comm, request))
+		return MPI_SUCCESS;
+	return abiIrecv(W(buf), count, W(datatype), source, tag, W(comm), W(request), 0);
+}
+int MPI_Irecv(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request) WEAK(PMPI_Irecv);
+
+int PMPI_Irecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request)
+{
+	if (irecv_note(buf, count, datatype, source, tag, comm, request))
+		return MPI_SUCCESS;
+	return abiIrecv(W(buf), count, W(datatype), source, tag, W(comm), W(request), 1);
+}
+int MPI_Irecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request) WEAK(PMPI_Irecv_c);
+
+int PMPI_Wait(MPI_Request *request, MPI_Status *status)
+{
+	if (wait_note(request, status))
+		return MPI_SUCCESS;
+	return abiWait(W(request), W(status));
+}
+int MPI_Wait(MPI_Request *request, MPI_Status *status) WEAK(PMPI_Wait);
+
+int PMPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
+{
+	if (test_note(request, flag, status))
+		return MPI_SUCCESS;
+	return abiTest(W(request), W(flag), W(status));
+}
+int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status) WEAK(PMPI_Test);
+
+int PMPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Status *array_of_statuses)
+{
+	if (waitall_notes(count, array_of_requests, array_of_statuses))
+		return MPI_SUCCESS;
+	return abiWaitall(count, W(array_of_requests), W(array_of_statuses));
+}
+int MPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Status *array_of_statuses) WEAK(PMPI_Waitall);
+
+// A send that has left leaves a call with nobody to send to, for Go to receive and to
+// tell of errors.
+int PMPI_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status)
+{
+	if (source >= 0 && send_note(sendbuf, sendcount, sendtype, dest, sendtag, comm)) {
+		if (recv_note(recvbuf, recvcount, recvtype, source, recvtag, comm, status))
+			return MPI_SUCCESS;
+		dest = MPI_PROC_NULL;
+	}
+	return abiSendrecv(W(sendbuf), sendcount, W(sendtype), dest, sendtag, W(recvbuf), recvcount, W(recvtype), source, recvtag, W(comm), W(status), 0);
+}
+int MPI_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status) WEAK(PMPI_Sendrecv);
+
+int PMPI_Sendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status)
+{
+	if (source >= 0 && send_note(sendbuf, sendcount, sendtype, dest, sendtag, comm)) {
+		if (recv_note(recvbuf, recvcount, recvtype, source, recvtag, comm, status))
+			return MPI_SUCCESS;
+		dest = MPI_PROC_NULL;
+	}
+	return abiSendrecv(W(sendbuf), sendcount, W(sendtype), dest, sendtag, W(recvbuf), recvcount, W(recvtype), source, recvtag, W(comm), W(status), 1);
+}
+int MPI_Sendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status) WEAK(PMPI_Sendrecv_c);

@@ -17,10 +17,12 @@ import "C"
 
 import (
 	"math"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/mpi"
+	"github.com/openimpi/impi/internal/abi/handles"
 	"github.com/openimpi/impi/internal/express"
 )
 
@@ -62,12 +64,15 @@ func shareExpress() {
 }
 
 // learn tells C of what a call of Go's was about and has found good: of a communicator, and
-// of n bytes of memory that were read, or written.
+// of the memory of a message of n bytes that was read, or written, so far as C needs it.
 func learn(c *commObject, p uintptr, n int64, written bool) {
-	c.Express(c.handle)
-	learnMemory(p, n, written)
+	if c != nil {
+		c.Express(c.handle)
+	}
+	learnMemory(p, min(n, link.MaxNote), written)
 }
 
+// learnMemory tells C of n bytes of memory that were read, or written.
 func learnMemory(p uintptr, n int64, written bool) {
 	if p < firstAddress || n <= 0 {
 		return
@@ -76,11 +81,20 @@ func learnMemory(p uintptr, n int64, written bool) {
 	if written {
 		pages = &C.impi_writable
 	}
-	for _, a := range [...]uintptr{p, p + uintptr(min(n, link.MaxNote)) - 1} {
-		page := a >> C.PAGE_SHIFT
+	from, last := p>>C.PAGE_SHIFT, (p+uintptr(n)-1)>>C.PAGE_SHIFT
+	for page := from; page <= last && page-from < C.PAGES; page++ {
 		if to := (*uintptr)(unsafe.Pointer(&pages[page%C.PAGES])); *to != page {
 			*to = page
 		}
+	}
+}
+
+// tryWriting finds out whether memory can be written, at its first byte, unless that is
+// known. Nobody notices.
+func tryWriting(p uintptr) {
+	page := p >> C.PAGE_SHIFT
+	if p >= firstAddress && *(*uintptr)(unsafe.Pointer(&C.impi_writable[page%C.PAGES])) != page {
+		atomic.OrUint32((*uint32)(pointer(p&^3)), 0)
 	}
 }
 
@@ -93,4 +107,50 @@ func noteWidth(t uintptr) int64 {
 		return int64(C.impi_width[t])
 	}
 	return 0
+}
+
+// The handles of C's requests: see express.c.
+const (
+	expressKindShift = 27
+	expressShift     = 3
+)
+
+// isExpress tells whether a handle is of a request that C has made, now or before.
+func isExpress(h uintptr) bool { return uint32(h)>>expressKindShift == uint32(handles.Express) }
+
+func expressIndex(n uint32) int {
+	return int(n >> expressShift & (1<<(expressKindShift-expressShift) - 1))
+}
+
+// expressFromInt is the inverse of MPI_Request_toint for requests of C.
+func expressFromInt(n int32) uintptr {
+	i := expressIndex(uint32(n))
+	if i >= express.Requests || shared.Table[i].Gen%2 == 0 {
+		return 0
+	}
+	return uintptr(shared.Table[i].Gen)<<32 | uintptr(uint32(n))
+}
+
+// expressObjects are what C's requests are for Go, where it has to do with them.
+var expressObjects [express.Requests]requestObject
+
+// requestOf gives the request of a handle, or nil.
+func requestOf(h uintptr) *requestObject {
+	if !isExpress(h) {
+		return requests.Get(h)
+	}
+	i := expressIndex(uint32(h))
+	if i >= express.Requests || uintptr(shared.Table[i].Gen) != h>>32 {
+		return nil
+	}
+	c := commOf(shared.Table[i].Comm)
+	if c == nil { // it has been freed meanwhile
+		c = world.Load()
+	}
+	if c == nil {
+		return nil
+	}
+	r := &expressObjects[i]
+	*r = requestObject{q: c.ExpressRequest(i, uint32(h>>32)), owner: &c.object}
+	return r
 }

@@ -59,6 +59,7 @@ struct express {
 
 // What Go tells about datatypes and memory: the bytes of an element of each predefined type
 // that is memory as it stands, or 0; and pages that Go has found readable, or writable.
+enum { KIND = 15 }; // of handles of requests of C: see internal/abi/handles
 enum { HASTE = 64 }; // how many receives in a row need not look at anything else
 enum { TYPES = 1024, PAGES = 64, PAGE_SHIFT = 12 };
 

@@ -78,6 +78,11 @@ func abiSendrecv(sbuf uintptr, scount int64, stype uintptr, dst, stag int32, rbu
 		}
 		s, err := c.Sendrecv(out, int(dst), int(stag), in, int(src), int(rtag))
 		putStatus(st, &s)
+		if err == nil && dst != mpi.ProcNull && src != mpi.ProcNull && noteWidth(stype) > 0 && noteWidth(rtype) > 0 {
+			learn(c, sbuf, scount*noteWidth(stype), false)
+			learn(c, rbuf, s.Bytes(), true)
+			learnMemory(st, int64(unsafe.Sizeof(status{})), true)
+		}
 		return err
 	})
 }
@@ -126,9 +131,14 @@ func isend(fn string, which int32, buf uintptr, count int64, t uintptr, u use, c
 
 //export abiIsend
 func abiIsend(buf uintptr, count int64, t uintptr, dst, tag int32, c, q uintptr, which int32) int32 {
-	return isend("Isend", which, buf, count, t, sends(dst), c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
+	code := isend("Isend", which, buf, count, t, sends(dst), c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
 		return c.Isend(b, int(dst), int(tag))
 	})
+	if code == success && noteWidth(t) > 0 {
+		learn(commOf(c), buf, count*noteWidth(t), false)
+		learnMemory(q, int64(unsafe.Sizeof(q)), true)
+	}
+	return code
 }
 
 //export abiIssend
@@ -157,9 +167,18 @@ func abiIrsend(buf uintptr, count int64, t uintptr, dst, tag int32, c, q uintptr
 
 //export abiIrecv
 func abiIrecv(buf uintptr, count int64, t uintptr, src, tag int32, c, q uintptr, which int32) int32 {
-	return isend("Irecv", which, buf, count, t, receives(src), c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
+	n := count * noteWidth(t)
+	code := isend("Irecv", which, buf, count, t, receives(src), c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
+		if n > 0 {
+			tryWriting(buf)
+		}
 		return c.Irecv(b, int(src), int(tag))
 	})
+	if code == success && n > 0 {
+		learn(commOf(c), buf, 1, true)
+		learnMemory(q, int64(unsafe.Sizeof(q)), true)
+	}
+	return code
 }
 
 //export abiIsendrecv

@@ -7,8 +7,10 @@ import "C"
 import (
 	"fmt"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/openimpi/impi/core/mpi"
+	"github.com/openimpi/impi/internal/express"
 )
 
 // newRequest makes the handle of a request and stores it.
@@ -34,7 +36,9 @@ func newRequest(owner *object, q mpi.Request, out uintptr) error {
 // drop ends a request that is null.
 func drop(h *uintptr, r *requestObject) {
 	*r = requestObject{}
-	requests.Free(*h)
+	if !isExpress(*h) { // whose request frees itself
+		requests.Free(*h)
+	}
 	*h = requestNull
 }
 
@@ -46,7 +50,7 @@ func onRequest(fn string, p uintptr, f func(r *requestObject) error) (code int32
 	var r *requestObject
 	h, err := result[uintptr]("request", p)
 	if err == nil {
-		if r = requests.Get(*h); r == nil && *h != requestNull {
+		if r = requestOf(*h); r == nil && *h != requestNull {
 			err = bad(mpi.ErrRequest, "request", *h, requestNull)
 		} else if r == nil {
 			err = usable()
@@ -78,6 +82,7 @@ func abiWait(request, st uintptr) int32 {
 			s, err = r.q.Wait()
 		}
 		putStatus(st, &s)
+		learnMemory(st, int64(unsafe.Sizeof(status{})), true)
 		return err
 	})
 }
@@ -91,11 +96,15 @@ func abiTest(request, flag, st uintptr) int32 {
 		}
 		if done {
 			putStatus(st, &s)
+			learnMemory(st, int64(unsafe.Sizeof(status{})), true)
 		}
 		if err != nil {
 			return err
 		}
-		return putFlag("flag", flag, done)
+		if err = putFlag("flag", flag, done); err == nil {
+			learnMemory(flag, int64(unsafe.Sizeof(int32(0))), true)
+		}
+		return err
 	})
 }
 
@@ -153,7 +162,7 @@ func (r *requestObject) start() (err error) {
 func requestStatus(fn string, h uintptr, f func(r *requestObject) error) (code int32) {
 	guard()
 	defer rescue(fn, 0, nil, &code)
-	r, err := requests.Get(h), usable()
+	r, err := requestOf(h), usable()
 	if r == nil && h != requestNull {
 		err = bad(mpi.ErrRequest, "request", h, requestNull)
 	}
@@ -230,7 +239,7 @@ func (b *batch) take(n int32, p uintptr) (err error) {
 	}
 	b.reqs, b.active = b.reqs[:0], false
 	for i, h := range b.handles {
-		r := requests.Get(h)
+		r := requestOf(h)
 		switch {
 		case r != nil:
 			b.reqs, b.active = append(b.reqs, r.q), true
@@ -246,7 +255,13 @@ func (b *batch) take(n int32, p uintptr) (err error) {
 // put gives the requests back, as they are now.
 func (b *batch) put() {
 	for i := range b.reqs {
-		r := requests.Get(b.handles[i])
+		if isExpress(b.handles[i]) {
+			if b.reqs[i].Null() {
+				b.handles[i] = requestNull
+			}
+			continue
+		}
+		r := requestOf(b.handles[i])
 		switch {
 		case r == nil:
 		case b.reqs[i].Null() && r.again == nil:
@@ -260,7 +275,7 @@ func (b *batch) put() {
 // owner is the object whose handler hears of errors.
 func (b *batch) owner() *object {
 	for _, h := range b.handles {
-		if r := requests.Get(h); r != nil {
+		if r := requestOf(h); r != nil {
 			return r.owner
 		}
 	}
@@ -318,12 +333,17 @@ func onBatch(fn string, n int32, p uintptr, f func(b *batch) error) (code int32)
 
 //export abiWaitall
 func abiWaitall(n int32, reqs, statuses uintptr) int32 {
-	return onBatch("Waitall", n, reqs, func(b *batch) error {
+	code := onBatch("Waitall", n, reqs, func(b *batch) error {
 		sts := b.room(statuses)
 		err := mpi.Waitall(b.reqs, sts)
 		putStatuses(statuses, sts, err)
 		return err
 	})
+	if code == success && n > 0 && n <= express.Requests {
+		learnMemory(reqs, int64(n)*int64(unsafe.Sizeof(reqs)), true)
+		learnMemory(statuses, int64(n)*int64(unsafe.Sizeof(status{})), true)
+	}
+	return code
 }
 
 //export abiTestall
@@ -451,7 +471,7 @@ func abiRequestGetStatusSome(n int32, reqs, outcount, indices, statuses uintptr)
 func abiStartall(n int32, reqs uintptr) int32 {
 	return onBatch("Startall", n, reqs, func(b *batch) error {
 		for i, h := range b.handles {
-			r := requests.Get(h)
+			r := requestOf(h)
 			if r == nil {
 				return fmt.Errorf("%w: array_of_requests[%d] is the null handle", mpi.ErrRequest, i)
 			}

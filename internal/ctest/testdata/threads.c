@@ -33,6 +33,20 @@ static void *work(void *arg) {
   return NULL;
 }
 
+/* Each thread plays with one of the neighbour's, by messages that are short. */
+static void *play(void *arg) {
+  int me = (int)(size_t)arg, other = rank ^ 1, i, in, out;
+  MPI_Status s;
+  if (other >= size) return NULL;
+  for (i = 0; i < 10 * ROUNDS; i++) {
+    out = i * THREADS + me;
+    if (rank % 2 == 0 && MPI_Send(&out, 1, MPI_INT, other, 600 + me, MPI_COMM_WORLD)) bad[me]++;
+    if (MPI_Recv(&in, 1, MPI_INT, other, 600 + me, MPI_COMM_WORLD, &s) || in != out || s.MPI_TAG != 600 + me) bad[me]++;
+    if (rank % 2 == 1 && MPI_Send(&out, 1, MPI_INT, other, 600 + me, MPI_COMM_WORLD)) bad[me]++;
+  }
+  return NULL;
+}
+
 /* One thread waits for what another sends: a wait must not keep others out. */
 static void *answer(void *arg) {
   int x;
@@ -55,6 +69,9 @@ int main(int argc, char **argv) {
   CHECK(MPI_THREAD_SINGLE < MPI_THREAD_FUNNELED && MPI_THREAD_SERIALIZED < MPI_THREAD_MULTIPLE);
   for (i = 0; i < THREADS; i++) CALL(MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]));
   for (i = 0; i < THREADS; i++) CHECK(pthread_create(&t[i], NULL, work, (void *)(size_t)i) == 0);
+  for (i = 0; i < THREADS; i++) pthread_join(t[i], NULL);
+  for (i = 0; i < THREADS; i++) CHECK(bad[i] == 0);
+  for (i = 0; i < THREADS; i++) CHECK(pthread_create(&t[i], NULL, play, (void *)(size_t)i) == 0);
   for (i = 0; i < THREADS; i++) pthread_join(t[i], NULL);
   for (i = 0; i < THREADS; i++) CHECK(bad[i] == 0);
   CHECK(pthread_create(&t[0], NULL, answer, NULL) == 0);
