@@ -139,6 +139,16 @@ func TestNoteComesAtItsPlace(t *testing.T) {
 	}
 }
 
+// A note of a round to come, which only a writer that ignores the reader can send, is none yet.
+func TestNoteOfTheNextRound(t *testing.T) {
+	w, r := lanes(0)
+	w.Sent, w.Seen = link.NotePlaces, link.NotePlaces
+	post(w, 0, 1)
+	if _, ok := r.Ahead(0); ok || r.Next(0) != nil {
+		t.Error("it comes")
+	}
+}
+
 // Marks have 32 bits of each number, and both wrap.
 func TestNotesWrap(t *testing.T) {
 	for _, from := range []uint64{1<<32 - 100, 1<<33 - 3, 1<<64 - 50} {

@@ -217,6 +217,42 @@ func TestNotesAndPacketsKeepTheirOrder(t *testing.T) {
 	}
 }
 
+// What waits to leave, in whatever state, is not overtaken.
+func TestNoNoteBeforeWhatWaits(t *testing.T) {
+	for name, set := range map[string]func(p *noted){
+		"committed": func(p *noted) { p.send(0, Standard, make([]byte, 200)) },
+		"in place": func(p *noted) {
+			p.e[0].InPlace(0, &room{mem: make([]byte, 1000)})
+			p.send(0, Standard, make([]byte, 200))
+		},
+		"for the window": func(p *noted) {
+			for range 2 {
+				p.send(0, Standard, make([]byte, 200))
+			}
+			p.wireBytes(0)
+		},
+	} {
+		p := newNoted(t, Config{MaxData: 500, AckMark: 1, HiWater: 1})
+		set(p)
+		p.e[0].SendNow(1, Envelope{Rank: 0, Tag: 7}, alphabet(8), 1, 0)
+		p.send(0, Standard, alphabet(8))
+		if n := p.d[0].lane.Sent; n != 0 {
+			t.Errorf("%s: %d notes", name, n)
+		}
+	}
+}
+
+// What a Source packs is a packet, however short.
+func TestNothingIsPackedIntoANote(t *testing.T) {
+	p := newNoted(t, roomy)
+	p.e[0].SendFrom(1, Envelope{Rank: 0, Tag: 7}, Standard, &strewn{tb: t, data: alphabet(10)}, 10, 10, 0)
+	p.carry(0)
+	buf := make([]byte, 10)
+	if r := p.recv(1, buf); !r.Done() || r.Status().Len != 10 || !bytes.Equal(buf, alphabet(10)) {
+		t.Errorf("received %v, %+v, %q", r.Done(), r.Status(), buf)
+	}
+}
+
 // Nobody answers notes: they do not count for flow control.
 func TestNotesAreNotAcknowledged(t *testing.T) {
 	p := newNoted(t, Config{MaxData: 64, AckMark: 1, HiWater: 1})
@@ -318,6 +354,9 @@ func TestBadNotes(t *testing.T) {
 			}
 			if st, ok := p.e[1].RecvNow(0, &Envelope{Rank: 0, Tag: 7}, make([]byte, 100)); ok {
 				t.Errorf("what comes behind it: %+v", st)
+			}
+			if p.send(1, Standard, nil); p.d[1].lane.Sent != 0 {
+				t.Error("a note leaves by a link that is of no use any more")
 			}
 			p.e[1].Detach(0, err)
 			if p.e[1].Down(0) == nil {

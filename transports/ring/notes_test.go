@@ -1,0 +1,680 @@
+package ring
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/openimpi/impi/core/link"
+)
+
+var _ link.Notes = (*Link)(nil)
+
+// noters is a pair of which both sides take notes.
+func noters(t testing.TB, size int) (a, b *Link) {
+	t.Helper()
+	a, b = pair(t, size)
+	takeNotes(t, a, b)
+	return a, b
+}
+
+func takeNotes(t testing.TB, links ...*Link) {
+	t.Helper()
+	for _, l := range links {
+		if !l.TakeNotes() {
+			t.Fatal("there are no notes")
+		}
+	}
+}
+
+// post sends a note, and tells whether there was room for it.
+func post(l *Link, text string) bool {
+	n := l.NoteRoom()
+	if n == nil {
+		return false
+	}
+	n.Len = uint32(copy(n.Data[:], text))
+	l.PostNote()
+	return true
+}
+
+// take takes the note that comes next, if there is one.
+func take(l *Link) (text string, ok bool) {
+	n := l.NextNote()
+	if n == nil {
+		return "", false
+	}
+	text = string(n.Data[:n.Len])
+	l.NoteTaken()
+	return text, true
+}
+
+// story is what one direction of a link carries: bytes, copied, in place and lent, and notes
+// between them. Byte number i is told by i; each note says how many bytes and notes came before it.
+type story struct {
+	random       *rand.Rand
+	bytes, notes uint64
+	pieces       [][]byte // that were offered and are not the writer's again
+	end          uint64   // of bytes
+	slips        uint64   // notes that there was room for
+}
+
+func storyByte(i uint64) byte { return byte(i*7 ^ i>>8*31 ^ i>>16) }
+
+func (s *story) piece(n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = storyByte(s.bytes + uint64(i))
+	}
+	s.bytes += uint64(n)
+	return b
+}
+
+// tell sends some more, and tells whether the link took anything.
+func (s *story) tell(l *Link, lend bool) (progress bool, err error) {
+	if len(s.pieces) > 0 {
+		return s.offer(l, lend)
+	}
+	kind := s.random.IntN(10)
+	switch n := l.NoteRoom(); {
+	case kind < 5 && n != nil:
+		n.Context, n.Tag, n.Len = s.bytes, int32(s.notes), uint32(s.notes%link.MaxNote)
+		for i := range n.Data {
+			n.Data[i] = byte(s.notes)
+		}
+		l.PostNote()
+		s.notes++
+		return true, nil
+	case kind < 8:
+		n := 1 + s.random.IntN(300)
+		room := l.Reserve(n)
+		if room == nil {
+			s.pieces = append(s.pieces, s.piece(n))
+			return s.offer(l, lend)
+		}
+		copy(room, s.piece(n))
+		if l.NoteRoom() != nil {
+			return false, errors.New("room for a note before what is reserved")
+		}
+		l.Commit()
+		return true, nil
+	case kind < 9 && lend:
+		s.pieces = append(s.pieces, s.piece(s.random.IntN(100)+1), s.piece(minLoan+s.random.IntN(minLoan)), s.piece(s.random.IntN(100)+1))
+	default:
+		s.pieces = append(s.pieces, s.piece(1+s.random.IntN(2*minSize)))
+	}
+	return s.offer(l, lend)
+}
+
+// offer has the link take what it was not able to before.
+func (s *story) offer(l *Link, lend bool) (bool, error) {
+	send := l.Send
+	if lend {
+		send = l.Lend
+	}
+	n, err := send(s.pieces)
+	s.pieces = link.Advance(s.pieces, n)
+	return n > 0, err
+}
+
+// hear takes what comes next, in one of the ways that there are.
+func (s *story) hear(l *Link) (progress bool, err error) {
+	if n := l.NextNote(); n != nil {
+		if n.Context != s.bytes || n.Tag != int32(s.notes) || n.Len != uint32(s.notes%link.MaxNote) || n.Data[0] != byte(s.notes) || n.Data[link.MaxNote-1] != byte(s.notes) {
+			return false, fmt.Errorf("note %d behind %d bytes, want %d behind %d", n.Tag, n.Context, s.notes, s.bytes)
+		}
+		if len(l.Peek()) > 0 {
+			return false, errors.New("bytes and a note come next")
+		}
+		l.NoteTaken()
+		s.notes++
+		return true, nil
+	}
+	if in := l.Peek(); len(in) > 0 && s.random.IntN(2) == 0 {
+		in = in[:1+s.random.IntN(len(in))]
+		err := s.check(in)
+		l.Discard(len(in))
+		return true, err
+	}
+	buf := make([]byte, 1+s.random.IntN(2*minLoan))
+	cut := s.random.IntN(len(buf))
+	n, err := l.Recv([][]byte{buf[:cut], buf[cut:]})
+	if err != nil {
+		return false, err
+	}
+	return n > 0, s.check(buf[:n])
+}
+
+func (s *story) check(b []byte) error {
+	for i, c := range b {
+		if c != storyByte(s.bytes+uint64(i)) {
+			return fmt.Errorf("byte %d is another", s.bytes+uint64(i))
+		}
+	}
+	s.bytes += uint64(len(b))
+	return nil
+}
+
+func newStory(seed uint64) *story { return &story{random: rand.New(rand.NewPCG(seed, 7))} }
+
+// noteLinks is a pair for stories: the counters of the rings are about to wrap where marks
+// have their end.
+func noteLinks(t *testing.T, seed uint64, lend bool) (a, b *Link) {
+	t.Helper()
+	size := minSize << (seed % 3)
+	if lend {
+		a, b = lenders(t, size)
+	} else {
+		a, b = pair(t, size)
+	}
+	takeNotes(t, a, b)
+	for _, l := range []*Link{a, b} {
+		const from = 1<<32 - 3*minSize
+		l.out.head, l.out.tail, l.in.tail, l.in.stored, l.in.head = from, from, from, from, from
+		l.out.b.head.Store(from)
+		l.out.b.tail.Store(from)
+	}
+	return a, b
+}
+
+// Notes, bytes and loans of both sides come in the order in which they were sent.
+func TestNotesBytesAndLoansKeepTheirOrder(t *testing.T) {
+	for seed := range uint64(12) {
+		lend := seed%2 == 0
+		a, b := noteLinks(t, seed, lend)
+		there, back := newStory(seed), newStory(seed+100)
+		atB, atA := newStory(seed+200), newStory(seed+300)
+		turns := rand.New(rand.NewPCG(seed, 8))
+		progress := false
+		act := func(some bool, err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+			progress = progress || some
+		}
+		for range 4000 {
+			switch turns.IntN(4) {
+			case 0:
+				act(there.tell(a, lend))
+			case 1:
+				act(back.tell(b, lend))
+			case 2:
+				act(atB.hear(b))
+			default:
+				act(atA.hear(a))
+			}
+		}
+		for progress = true; progress; { // what is left
+			progress = false
+			act(there.offer(a, lend))
+			act(back.offer(b, lend))
+			act(atB.hear(b))
+			act(atA.hear(a))
+		}
+		for _, x := range [][2]*story{{there, atB}, {back, atA}} {
+			if x[0].bytes != x[1].bytes || x[0].notes != x[1].notes || x[0].notes < 200 {
+				t.Errorf("seed %d: %d bytes and %d notes of %d and %d", seed, x[1].bytes, x[1].notes, x[0].bytes, x[0].notes)
+			}
+		}
+	}
+}
+
+// nap waits until a link may be of use, for minutes at most.
+func nap(l *Link, want link.Interest, events int16) error {
+	if l.Arm(want) {
+		return nil
+	}
+	for {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(l.Handle()), Events: events}}, 120_000)
+		if n == 1 {
+			return nil
+		}
+		if !errors.Is(err, unix.EINTR) {
+			return fmt.Errorf("nothing happens: %w", err)
+		}
+	}
+}
+
+// tellAll sends much, sleeps where the link is full, and ends.
+func (s *story) tellAll(l *Link, lend bool) error {
+	for i := 0; i < 6000 || len(s.pieces) > 0; i++ {
+		ask := s.offer
+		if i < 6000 {
+			ask = s.tell
+		}
+		switch progress, err := ask(l, lend); {
+		case err != nil:
+			return err
+		case progress:
+		case len(s.pieces) > 0:
+			if err := nap(l, link.Writable, unix.POLLOUT); err != nil {
+				return err
+			}
+		}
+	}
+	return l.CloseSend()
+}
+
+// hearAll receives everything, and sleeps where nothing is there.
+func (s *story) hearAll(l *Link) error {
+	for {
+		switch progress, err := s.hear(l); {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		case !progress:
+			if err := nap(l, link.Readable, unix.POLLIN); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// The same with all at work at the same time, and asleep where there is nothing to do.
+func TestNotesBytesAndLoansAtTheSameTime(t *testing.T) {
+	for seed := range uint64(6) {
+		lend := seed%2 == 0
+		a, b := noteLinks(t, seed, lend)
+		var all sync.WaitGroup
+		errs := [4]error{}
+		there, back, atB, atA := newStory(seed), newStory(seed+100), newStory(seed+200), newStory(seed+300)
+		all.Go(func() { errs[0] = there.tellAll(a, lend) })
+		all.Go(func() { errs[1] = back.tellAll(b, lend) })
+		all.Go(func() { errs[2] = atB.hearAll(b) })
+		all.Go(func() { errs[3] = atA.hearAll(a) })
+		all.Wait()
+		if err := errors.Join(errs[:]...); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		for _, x := range [][2]*story{{there, atB}, {back, atA}} {
+			if x[0].bytes != x[1].bytes || x[0].notes != x[1].notes || x[0].notes < 200 {
+				t.Errorf("seed %d: %d bytes and %d notes of %d and %d", seed, x[1].bytes, x[1].notes, x[0].bytes, x[0].notes)
+			}
+		}
+	}
+}
+
+// Who does not say that he takes notes gets none.
+func TestNotesAreForWhoTakesThem(t *testing.T) {
+	a, b := pair(t, minSize)
+	if post(a, "x") || post(b, "x") {
+		t.Fatal("nobody takes notes")
+	}
+	takeNotes(t, a)
+	if post(a, "x") || post(b, "x") {
+		t.Error("one side alone")
+	}
+	takeNotes(t, b)
+	if !post(a, "to b") || !post(b, "to a") {
+		t.Error("both take notes, and nobody writes any")
+	}
+	if text, _ := take(b); text != "to b" {
+		t.Errorf("got %q", text)
+	}
+	if text, _ := take(a); text != "to a" {
+		t.Errorf("got %q", text)
+	}
+}
+
+// regionOf makes a file of a region with that header, and so many bytes behind the rings.
+func regionOf(t *testing.T, h []byte, behind int) (file, other int) {
+	t.Helper()
+	file, err := unix.MemfdCreate("x", unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Ftruncate(file, int64(headerSize+2*minSize+behind)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := unix.Pwrite(file, h, 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := unix.FcntlInt(uintptr(file), unix.F_ADD_SEALS, seals); err != nil {
+		t.Fatal(err)
+	}
+	if other, err = unix.Dup(file); err != nil {
+		t.Fatal(err)
+	}
+	return file, other
+}
+
+func TestRegionWithoutNotes(t *testing.T) {
+	h := header(minSize)
+	clear(h[atNotes:])
+	file, other := regionOf(t, h, 0)
+	socks, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err1 := New(file, socks[0], 0)
+	b, err2 := New(other, socks[1], 1)
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	defer b.Close()
+	if a.TakeNotes() || b.TakeNotes() || post(a, "x") {
+		t.Error("there are notes")
+	}
+	a.Send([][]byte{[]byte("abc")})
+	if got, err := drain(t, b); string(got) != "abc" || err != nil {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
+
+func TestNotesThatAreNowhere(t *testing.T) {
+	const end, all = uint64(headerSize + 2*minSize), uint64(2 * link.NoteBytes)
+	for name, c := range map[string]struct {
+		at, behind uint64
+		ok         bool
+	}{
+		"behind the rings":     {end, all, true},
+		"further behind":       {end + line, all + line, true},
+		"in the header":        {line, all, false},
+		"in the rings":         {end - line, all, false},
+		"at no line":           {end + 8, all + line, false},
+		"cut":                  {end, all - 1, false},
+		"only of ring 0":       {end, all / 2, false},
+		"behind the file":      {end + all, all, false},
+		"far behind the file":  {1 << 40, all, false},
+		"at the end of memory": {1<<64 - line, all, false},
+	} {
+		h := header(minSize)
+		binary.NativeEndian.PutUint64(h[atNotes:], c.at)
+		file, other := regionOf(t, h, int(c.behind))
+		unix.Close(other)
+		socks, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		unix.Close(socks[1])
+		l, err := New(file, socks[0], 0)
+		switch {
+		case c.ok && err != nil, !c.ok && !errors.Is(err, ErrRegion):
+			t.Errorf("%s: %v", name, err)
+		case c.ok && !l.TakeNotes():
+			t.Errorf("%s: there are none", name)
+		}
+		if err == nil {
+			l.Close()
+		}
+	}
+}
+
+func TestNoteWakesTheReader(t *testing.T) {
+	a, b := noters(t, minSize)
+	if b.Arm(link.Readable) {
+		t.Fatal("there is something to read")
+	}
+	for range 3 {
+		post(a, "x")
+	}
+	if !ready(t, b, unix.POLLIN) {
+		t.Fatal("it sleeps on")
+	}
+	var rung [8]byte
+	if n, _ := unix.Read(b.sock, rung[:]); n != 1 {
+		t.Errorf("%d bytes for one sleep", n)
+	}
+	for range 3 {
+		if !b.Ready() || !b.Arm(link.Readable) {
+			t.Error("there is a note, and it may sleep")
+		}
+		take(b)
+	}
+	if b.Ready() || b.Arm(link.Readable) {
+		t.Error("there is nothing, and it may not sleep")
+	}
+}
+
+// A place that cannot be ends the link: nothing would ever come otherwise.
+func TestHostileNotes(t *testing.T) {
+	for name, place := range map[string]func(l *Link) uint64{
+		"far ahead":             func(l *Link) uint64 { return l.in.tail + minSize + 1 },
+		"behind":                func(l *Link) uint64 { return l.in.tail - 1 },
+		"at the other end":      func(l *Link) uint64 { return l.in.tail + 1<<31 },
+		"in front of the bytes": func(l *Link) uint64 { return l.in.tail - 10 },
+	} {
+		for _, some := range []int{0, 10} {
+			t.Run(fmt.Sprintf("%s, %d bytes", name, some), func(t *testing.T) {
+				a, b := noters(t, minSize)
+				a.Send([][]byte{pattern(20)})
+				drain(t, b)
+				a.Send([][]byte{pattern(some)})
+				a.NoteRoom()
+				a.notes.lane.Post(place(b))
+				if !b.Ready() || !b.Arm(link.Readable) {
+					t.Error("nobody looks")
+				}
+				if b.NextNote() != nil || b.Peek() != nil {
+					t.Error("there is something to see")
+				}
+				for range 2 {
+					if n, err := b.Recv([][]byte{make([]byte, 10)}); n != 0 || !errors.Is(err, ErrRegion) || !errors.Is(err, link.ErrBroken) {
+						t.Errorf("%d bytes, %v", n, err)
+					}
+				}
+				a.notes.lane.Post(b.in.tail)
+				if b.NextNote() != nil {
+					t.Error("a note of a link that is broken")
+				}
+			})
+		}
+	}
+}
+
+// A note further on than bytes have come is to come once they have.
+func TestNoteAheadOfTheBytes(t *testing.T) {
+	a, b := noters(t, minSize)
+	n := a.NoteRoom()
+	n.Len = uint32(copy(n.Data[:], "note"))
+	a.notes.lane.Post(3)
+	if b.Ready() || b.NextNote() != nil || b.Arm(link.Readable) {
+		t.Error("it is there")
+	}
+	a.Send([][]byte{[]byte("abcde")})
+	if in := b.Peek(); string(in) != "abc" {
+		t.Errorf("got %q before it", in)
+	}
+	got, err := drain(t, b)
+	text, _ := take(b)
+	rest, _ := drain(t, b)
+	if string(got) != "abc" || text != "note" || string(rest) != "de" || err != nil {
+		t.Errorf("got %q, %q, %q, %v", got, text, rest, err)
+	}
+}
+
+func TestEndComesAfterTheNotes(t *testing.T) {
+	for name, c := range map[string]struct {
+		end  func(a *Link)
+		want error
+	}{
+		"end":   {func(a *Link) { a.CloseSend() }, io.EOF},
+		"close": {func(a *Link) { a.Close() }, io.EOF},
+		"break": {func(a *Link) { a.Break() }, link.ErrBroken},
+		"death": {func(a *Link) { unix.Shutdown(a.sock, unix.SHUT_RDWR) }, link.ErrBroken},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, b := noters(t, minSize)
+			for range 3 {
+				post(a, "x")
+			}
+			c.end(a)
+			for i := range 3 {
+				if !b.Arm(link.Readable) {
+					t.Fatal("it may sleep")
+				}
+				for range 3 * lookEvery {
+					if n, err := b.Recv([][]byte{make([]byte, 1)}); n != 0 || err != nil {
+						t.Fatalf("%d, %v, and %d notes are left", n, err, 3-i)
+					}
+				}
+				if text, ok := take(b); text != "x" || !ok {
+					t.Fatalf("got %q, %v", text, ok)
+				}
+			}
+			err := error(nil)
+			for i := 0; i < 3*lookEvery && err == nil; i++ {
+				_, err = b.Recv([][]byte{make([]byte, 1)})
+			}
+			if !errors.Is(err, c.want) {
+				t.Errorf("the end is %v", err)
+			}
+			if post(a, "x") && name != "death" {
+				t.Error("a note after the end")
+			}
+		})
+	}
+}
+
+// When there is no room for notes, bytes go on, and what was a note before comes before them.
+func TestFullOfNotes(t *testing.T) {
+	a, b := noters(t, minSize)
+	sent := 0
+	for ; post(a, fmt.Sprint(sent)); sent++ {
+	}
+	if sent != link.NotePlaces {
+		t.Errorf("room for %d", sent)
+	}
+	if n, err := a.Send([][]byte{[]byte("bytes")}); n != 5 || err != nil {
+		t.Fatal(n, err)
+	}
+	for i := range sent {
+		if got, err := drain(t, b); len(got) > 0 || err != nil {
+			t.Fatalf("%q before note %d, %v", got, i, err)
+		}
+		if text, _ := take(b); text != fmt.Sprint(i) {
+			t.Fatalf("got %q, want note %d", text, i)
+		}
+	}
+	if !post(a, "after") {
+		t.Error("no room again")
+	}
+	if got, err := drain(t, b); string(got) != "bytes" || err != nil {
+		t.Errorf("got %q, %v", got, err)
+	}
+	if text, _ := take(b); text != "after" {
+		t.Errorf("got %q", text)
+	}
+}
+
+func TestNoRoomForNotes(t *testing.T) {
+	a, b := lenders(t, minSize)
+	takeNotes(t, a, b)
+	a.Reserve(3)
+	if a.NoteRoom() != nil {
+		t.Error("before what is reserved")
+	}
+	a.Commit()
+	b.Discard(3)
+	loan := [][]byte{pattern(minLoan)}
+	a.Lend(loan)
+	if a.NoteRoom() != nil {
+		t.Error("while something is lent")
+	}
+	b.Recv([][]byte{make([]byte, minLoan)})
+	if a.NoteRoom() != nil {
+		t.Error("before the loan is back")
+	}
+	a.Lend(loan)
+	if a.NoteRoom() == nil {
+		t.Error("none after it")
+	}
+	a.CloseSend()
+	if a.NoteRoom() != nil {
+		t.Error("after the end")
+	}
+	post(b, "x")
+	a.Close()
+	if a.NextNote() != nil || a.NoteRoom() != nil || a.TakeNotes() {
+		t.Error("after Close")
+	}
+	b.out.b.tail.Store(b.out.head + 1)
+	if _, err := b.Send([][]byte{pattern(minSize)}); !errors.Is(err, link.ErrBroken) {
+		t.Fatal(err)
+	}
+	if b.NoteRoom() != nil {
+		t.Error("by a link that is broken")
+	}
+}
+
+func TestLinkWithNotesIsNotHandedOn(t *testing.T) {
+	file, err := Create(minSize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	socks, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(socks[1])
+	l, err := NewDetachable(file, socks[0], 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	takeNotes(t, l)
+	if _, _, _, err := l.Detach(); !errors.Is(err, ErrRegion) {
+		t.Errorf("%v", err)
+	}
+	if n, err := l.Send([][]byte{{1}}); n != 1 || err != nil {
+		t.Errorf("then %d, %v", n, err)
+	}
+}
+
+func TestNotesInTheRegion(t *testing.T) {
+	a, b := noters(t, minSize)
+	a.Send([][]byte{[]byte("abc")})
+	n := a.NoteRoom()
+	n.Context, n.Rank, n.Tag, n.Kind = 1<<40+1, 2, 3, 4
+	n.Len = uint32(copy(n.Data[:], "data"))
+	a.PostNote()
+	mem := a.region.mem
+	at := binary.NativeEndian.Uint64(mem[40:])
+	if at != headerSize+2*minSize || len(mem) != int(at)+2*8192 {
+		t.Fatalf("notes from %d on, of %d", at, len(mem))
+	}
+	place := []byte{3, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4, 0, 0, 0, 4, 0, 0, 0, 'd', 'a', 't', 'a', 0}
+	if binary.NativeEndian.Uint16([]byte{1, 0}) == 1 && !bytes.Equal(mem[at:][:len(place)], place) {
+		t.Errorf("the first place is % x", mem[at:][:len(place)])
+	}
+	post(b, "back")
+	if got := string(mem[at+8192+32:][:4]); got != "back" {
+		t.Errorf("the first place of ring 1 has %q", got)
+	}
+	drain(t, b)
+	for i := range 16 {
+		if i > 0 {
+			post(a, "x")
+		}
+		take(b)
+	}
+	word := func(at int) uint32 { return binary.NativeEndian.Uint32(mem[at:]) }
+	if word(1024+908) != 1 || word(1024+912) != 16 || word(2048+908) != 1 || word(2048+912) != 0 {
+		t.Errorf("ring 0: takes %d, taken %d; ring 1: %d, %d", word(1024+908), word(1024+912), word(2048+908), word(2048+912))
+	}
+}
+
+func TestNotesOfTheRingAllocateNothing(t *testing.T) {
+	a, b := noters(t, minSize)
+	if n := testing.AllocsPerRun(1000, func() {
+		n := a.NoteRoom()
+		n.Len = 8
+		a.PostNote()
+		if n = b.NextNote(); n == nil || n.Len != 8 {
+			t.Fatal("no note")
+		}
+		b.NoteTaken()
+	}); n != 0 {
+		t.Errorf("%v allocations per note", n)
+	}
+}
