@@ -14,6 +14,7 @@ import (
 type desk struct {
 	lane          link.NoteLane
 	written, read uint64 // bytes of the two streams
+	alone         bool   // the other side takes no notes
 }
 
 func newDesks() (a, b *desk) {
@@ -29,6 +30,7 @@ func (d *desk) PostNote()            { d.lane.Post(d.written) }
 func (d *desk) NextNote() *link.Note { return d.lane.Next(d.read) }
 func (d *desk) NoteTaken()           { d.lane.Take() }
 func (d *desk) NotesSent() uint64    { return d.lane.Sent }
+func (d *desk) NotesAgreed() bool    { return !d.alone }
 
 // before is how many of the next n bytes come before the next note.
 func (d *desk) before(n int) int {
@@ -250,6 +252,21 @@ func TestNothingIsPackedIntoANote(t *testing.T) {
 	buf := make([]byte, 10)
 	if r := p.recv(1, buf); !r.Done() || r.Status().Len != 10 || !bytes.Equal(buf, alphabet(10)) {
 		t.Errorf("received %v, %+v, %q", r.Done(), r.Status(), buf)
+	}
+}
+
+// A note has no request of its sender's, whatever came before it.
+func TestNoteIsNotCancelledForAnother(t *testing.T) {
+	p := newNoted(t, roomy)
+	s := p.send(0, Synchronous, alphabet(8))
+	p.carry(0)
+	p.now(0, alphabet(9))
+	p.carry(0)
+	p.e[0].Cancel(s)
+	for p.carry(0) > 0 || p.carry(1) > 0 {
+	}
+	if r := p.recv(1, make([]byte, 9)); !s.Status().Cancelled || !r.Done() || r.Status().Len != 9 {
+		t.Errorf("cancelled %v, received %v, %+v", s.Status().Cancelled, r.Done(), r.Status())
 	}
 }
 

@@ -2,10 +2,12 @@ package message
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
 )
 
@@ -24,6 +26,7 @@ type world struct {
 	acks    map[[2]int]int
 	counted map[[2]int]int
 	rooms   [][]*room // by direct pipe: memory of the link, where it has some
+	desks   [][]*desk // by direct pipe: the notes of the link, where it takes some
 	packet  [][]byte  // by direct pipe or switch input: what is seen of a packet so far
 }
 
@@ -41,9 +44,11 @@ func (r *room) Reserve(n int) []byte {
 	return r.mem[r.used-n : r.used]
 }
 
-func newWorld(t *rapid.T) *world {
+func newWorld(t *rapid.T) *world { return linked(t, rapid.Bool().Draw(t, "direct")) }
+
+func linked(t *rapid.T, direct bool) *world {
 	w := &world{
-		t: t, direct: rapid.Bool().Draw(t, "direct"),
+		t: t, direct: direct,
 		flight: map[[2]int]int{}, acks: map[[2]int]int{}, counted: map[[2]int]int{},
 	}
 	n := rapid.IntRange(2, 4).Draw(t, "procs")
@@ -62,7 +67,7 @@ func newWorld(t *rapid.T) *world {
 		t.Fatal(err)
 	}
 	w.up, w.down, w.packet = make([][]byte, n), make([][]byte, n), make([][]byte, n*n)
-	w.pipes, w.rooms = make([][][]byte, n), make([][]*room, n)
+	w.pipes, w.rooms, w.desks = make([][][]byte, n), make([][]*room, n), make([][]*desk, n)
 	for i := range n {
 		c := w.cfg
 		c.Self = Peer(i)
@@ -71,7 +76,7 @@ func newWorld(t *rapid.T) *world {
 			t.Fatal(err)
 		}
 		w.engines = append(w.engines, e)
-		w.pipes[i], w.rooms[i] = make([][]byte, n), make([]*room, n)
+		w.pipes[i], w.rooms[i], w.desks[i] = make([][]byte, n), make([]*room, n), make([]*desk, n)
 		w.wire(i, e)
 	}
 	return w
@@ -91,6 +96,11 @@ func (w *world) wire(i int, e *Engine) {
 			if size := rapid.SampledFrom([]int{0, 200, 1000, 20000}).Draw(w.t, "room"); size > 0 {
 				w.rooms[i][p] = &room{mem: make([]byte, size)}
 				e.InPlace(LinkID(p), w.rooms[i][p])
+			}
+			if p < i && rapid.Bool().Draw(w.t, "notes") {
+				w.desks[i][p], w.desks[p][i] = newDesks()
+				e.UseNotes(LinkID(p), w.desks[i][p])
+				w.engines[p].UseNotes(LinkID(i), w.desks[p][i])
 			}
 		default:
 			e.SetRoute(Peer(p), 0)
@@ -121,8 +131,7 @@ func (w *world) write(i int) bool {
 		e.Sent(LinkID(l), n)
 		moved = true
 		if w.direct {
-			w.watch(i*len(w.engines)+l, out[:n], nil)
-			w.pipes[i][l] = append(w.pipes[i][l], out[:n]...)
+			w.put(i, l, out[:n])
 			continue
 		}
 		w.watch(i, out[:n], func(to int, packet []byte) { w.down[to] = append(w.down[to], packet...) })
@@ -135,11 +144,19 @@ func (w *world) write(i int) bool {
 func (w *world) commit(i, l int) bool {
 	r := w.rooms[i][l]
 	out := r.mem[:r.used]
-	w.watch(i*len(w.engines)+l, out, nil)
-	w.pipes[i][l] = append(w.pipes[i][l], out...)
+	w.put(i, l, out)
 	clear(out)
 	r.used = 0
 	return len(out) > 0
+}
+
+// put has bytes of proc i leave by a direct link.
+func (w *world) put(i, l int, out []byte) {
+	w.watch(i*len(w.engines)+l, out, nil)
+	w.pipes[i][l] = append(w.pipes[i][l], out...)
+	if d := w.desks[i][l]; d != nil {
+		d.written += uint64(len(out))
+	}
 }
 
 // watch cuts a stream into packets, counts them, and checks the windows from
@@ -188,10 +205,30 @@ func (w *world) read(i int) bool {
 	}
 	moved := false
 	for p := range w.engines {
-		if p != i && w.feed(i, LinkID(p), &w.pipes[p][i]) {
-			moved = true
+		switch {
+		case p == i:
+		case w.desks[i][p] != nil:
+			moved = w.readNoted(i, p) || moved
+		default:
+			moved = w.feed(i, LinkID(p), &w.pipes[p][i]) || moved
 		}
 	}
+	return moved
+}
+
+// readNoted is read for a link that takes notes: those that come next, and bytes up to the
+// one after them.
+func (w *world) readNoted(i, p int) (moved bool) {
+	d, pipe := w.desks[i][p], &w.pipes[p][i]
+	moved, err := w.engines[i].TakeNotes(LinkID(p))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	n := d.before(len(*pipe))
+	now := (*pipe)[:n:n]
+	moved = w.feed(i, LinkID(p), &now) || moved
+	d.read += uint64(n - len(now))
+	*pipe = (*pipe)[n-len(now):]
 	return moved
 }
 
@@ -330,8 +367,31 @@ func (w *world) recv(at int, env Envelope, from Peer) (*Request, []byte) {
 // received is a receive of a program and what came into its buffer.
 type received struct {
 	r   *Request
+	now *Status // of RecvNow, if there was no need for a request
 	buf []byte
 	m   *message // that it was posted for; it may get another one of its class
+}
+
+// status is what became of the receive.
+func (q *received) status() (st Status, done bool) {
+	if q.now != nil {
+		return *q.now, true
+	}
+	return q.r.Status(), q.r.Done()
+}
+
+// post has m received, or another one of its class.
+func (w *world) post(m *message) received {
+	env, from := m.pattern()
+	e := w.engines[m.to]
+	if l, ok := e.Hasty(from); ok && rapid.Bool().Draw(w.t, "at once") {
+		buf := make([]byte, rapid.SampledFrom([]int{len(m.data), link.MaxNote}).Draw(w.t, "room"))
+		if st, ok := e.RecvNow(l, &env, buf); ok {
+			return received{nil, &st, buf, m}
+		}
+	}
+	r, buf := w.recv(m.to, env, from)
+	return received{r, nil, buf, m}
 }
 
 // Random legal programs come to their end with all messages in order, whatever
@@ -348,17 +408,12 @@ func TestRandomPrograms(t *testing.T) {
 			}
 		}
 		var unposted []*message
-		post := func(m *message) {
-			env, from := m.pattern()
-			r, buf := w.recv(m.to, env, from)
-			receives = append(receives, received{r, buf, m})
-		}
 		for seq := range rapid.IntRange(1, 40).Draw(t, "messages") {
 			m := drawMessage(w, seq)
 			messages = append(messages, m)
 			early := rapid.Bool().Draw(t, "early")
 			if early {
-				post(m)
+				receives = append(receives, w.post(m))
 			} else {
 				unposted = append(unposted, m)
 			}
@@ -373,7 +428,7 @@ func TestRandomPrograms(t *testing.T) {
 			}
 		}
 		for _, m := range unposted {
-			post(m)
+			receives = append(receives, w.post(m))
 			w.step()
 		}
 		w.settle()
@@ -387,15 +442,49 @@ func TestRandomPrograms(t *testing.T) {
 	})
 }
 
+// Programs that mostly wait for one message at a time, as notes and RecvNow are for, have them
+// in order, too.
+func TestRandomHaste(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := linked(t, true)
+		var messages, unposted []*message
+		var receives []received
+		for seq := range rapid.IntRange(1, 30).Draw(t, "messages") {
+			m := drawMessage(w, seq)
+			m.from, m.to, m.context, m.tag, m.mode = m.from%2, 1-m.from%2, m.context&2, m.tag%2, Standard // the fewer, the more is to be mistaken
+			messages, unposted = append(messages, m), append(unposted, m)
+			if _, ok := w.engines[m.from].SendNow(Peer(m.to), m.envelope(), m.data, int64(len(m.data)), 0); !ok {
+				w.send(m)
+			}
+			for range rapid.IntRange(0, 2).Draw(t, "receives") {
+				if rapid.Bool().Draw(t, "settle") {
+					w.settle()
+				}
+				if len(unposted) > 0 {
+					i := rapid.IntRange(0, len(unposted)-1).Draw(t, "which")
+					receives = append(receives, w.post(unposted[i]))
+					unposted = slices.Delete(unposted, i, i+1)
+				}
+			}
+		}
+		for _, m := range unposted {
+			receives = append(receives, w.post(m))
+		}
+		w.settle()
+		checkReceived(t, messages, receives)
+		w.checkQuiet()
+	})
+}
+
 // checkReceived: receives of one pattern at one proc, in the order of their
 // posting, got the messages of each sender in the order of their sending.
 func checkReceived(t *rapid.T, messages []*message, receives []received) {
 	taken := map[*message]bool{}
 	for i, q := range receives {
-		if !q.r.Done() || q.r.Err() != nil {
-			t.Fatalf("receive %d: done %v, %v", i, q.r.Done(), q.r.Err())
+		st, done := q.status()
+		if !done || st.Err != nil {
+			t.Fatalf("receive %d: done %v, %v", i, done, st.Err)
 		}
-		st := q.r.Status()
 		var want *message
 		for _, m := range messages {
 			anyTag := m.context&2 != 0 // then messages of all tags are in one order
@@ -403,6 +492,9 @@ func checkReceived(t *rapid.T, messages []*message, receives []received) {
 				want = m
 				break
 			}
+		}
+		if env, from := q.m.pattern(); env.Tag != AnyTag && env.Tag != st.Tag || from != NoPeer && from != st.Peer {
+			t.Fatalf("receive %d of %+v from %d: %+v", i, env, from, st)
 		}
 		if want == nil {
 			t.Fatalf("receive %d got a message that nobody sent: %+v", i, st)
