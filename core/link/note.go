@@ -40,6 +40,9 @@ type Notes interface {
 	// while nobody calls the link.
 	MoveLane(to *NoteLane)
 
+	// NotesAgreed tells whether the other side takes notes.
+	NotesAgreed() bool
+
 	// NotesSent counts the notes that were sent.
 	NotesSent() uint64
 

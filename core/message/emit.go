@@ -23,7 +23,7 @@ func (e *Engine) emit(s *linkState, p *peer) bool {
 func (e *Engine) emitData(s *linkState, p *peer) bool {
 	turn := p.turn
 	r := p.nextSend()
-	n := min(r.total-r.pos, p.as.maxData)
+	n := min(r.total-r.pos, p.piece(r))
 	b := e.packetRoom(s, r, int(n))
 	if b == nil {
 		p.turn = turn

@@ -102,7 +102,7 @@ func (e *Engine) sender(s *linkState) (*peer, error) {
 // plausible tells whether the fields of a packet with data can be right.
 func (e *Engine) plausible(p *peer) bool {
 	in := &e.in
-	return uint64(in.Len) <= uint64(p.as.maxData) && uint64(in.Len) <= in.MsgLen &&
+	return uint64(in.Len) <= uint64(p.longest(in)) && uint64(in.Len) <= in.MsgLen &&
 		in.MsgLen <= math.MaxInt64 && in.Tag != wire.TagOutOfRange
 }
 
@@ -110,7 +110,7 @@ func (e *Engine) plausible(p *peer) bool {
 func (e *Engine) implausible(s *linkState, p *peer) error {
 	in := &e.in
 	switch {
-	case uint64(in.Len) > uint64(p.as.maxData):
+	case uint64(in.Len) > uint64(p.longest(in)):
 		return e.fault(s, "pk_len", uint64(in.Len), fmt.Sprintf("the job's data length is %d", p.as.maxData))
 	case uint64(in.Len) > in.MsgLen:
 		return e.fault(s, "pk_len", uint64(in.Len), fmt.Sprintf("pk_msglen is %d", in.MsgLen))

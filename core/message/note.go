@@ -20,6 +20,7 @@ type Notes interface {
 	NextNote() *link.Note
 	NoteTaken()
 	NotesSent() uint64
+	NotesAgreed() bool
 }
 
 // UseNotes lets short messages over l, which is the direct link of one peer, be notes. The

@@ -20,7 +20,7 @@ const (
 	// maxLoan bounds one loan.
 	maxLoan = 1 << 30
 	// maxTake bounds what one system call copies.
-	maxTake = 256 << 10
+	maxTake = 1 << 20
 )
 
 // loan is a piece of the writer's memory, as the layout has it.

@@ -38,7 +38,7 @@ func (l *Link) TakeNotes() bool {
 // NoteRoom gives the place of the next note, to be filled in and posted, if one can be
 // written behind what was sent so far.
 func (l *Link) NoteRoom() *link.Note {
-	if !l.notes.taken && !l.notesTaken() {
+	if !l.NotesAgreed() {
 		return nil
 	}
 	if l.out.placed > 0 || l.out.given != l.out.back || l.ended || l.sendErr != nil || l.closed.Load() {
@@ -47,7 +47,10 @@ func (l *Link) NoteRoom() *link.Note {
 	return l.notes.lane.Room()
 }
 
-func (l *Link) notesTaken() bool {
+// NotesAgreed tells whether both sides take notes.
+func (l *Link) NotesAgreed() bool { return l.notes.taken || l.lookForTaker() }
+
+func (l *Link) lookForTaker() bool {
 	l.notes.taken = l.notes.lane != nil && l.notes.taker.Load() != 0
 	return l.notes.taken
 }
@@ -81,7 +84,7 @@ func (l *Link) NotesAt() (out, in uint64, sends, takes bool) {
 	if l.closed.Load() {
 		return 0, 0, false, false
 	}
-	sends = (l.notes.taken || l.notesTaken()) && l.out.placed == 0 && l.out.given == l.out.back && !l.ended && l.sendErr == nil
+	sends = l.NotesAgreed() && l.out.placed == 0 && l.out.given == l.out.back && !l.ended && l.sendErr == nil
 	return l.out.head, l.in.tail, sends, l.recvErr == nil
 }
 
