@@ -29,11 +29,11 @@ static inline void rest(void)
 #endif
 }
 
-// enter passes the gate, unless somebody else is inside or Go has closed it.
+// enter passes the gate, unless somebody else is inside, or Go has closed it or wants to.
 static inline int enter(void)
 {
 	uint32_t open = OPEN;
-	return atomic_compare_exchange_strong_explicit(&x->gate, &open, INSIDE, memory_order_acquire, memory_order_relaxed);
+	return !GLANCE(x->knock) && atomic_compare_exchange_strong_explicit(&x->gate, &open, INSIDE, memory_order_acquire, memory_order_relaxed);
 }
 
 static inline void leave(void) { STORE(x->gate, OPEN); }
@@ -385,12 +385,12 @@ static int test_note(MPI_Request *h, int *flag, MPI_Status *status)
 	return done;
 }
 
-// all waits for n requests, none of which is null. The caller is inside.
+// all waits for n requests. The caller is inside.
 static int all(int n, MPI_Request h[])
 {
 	for (int i = 0; i < n; i++) {
 		struct request *r = request(h[i]);
-		if (r == NULL || !await(r))
+		if (h[i] != MPI_REQUEST_NULL && (r == NULL || !await(r)))
 			return 0;
 	}
 	return 1;
@@ -400,13 +400,16 @@ static int waitall_notes(int n, MPI_Request h[], MPI_Status *statuses)
 {
 	if (n <= 0 || n > REQUESTS || !there(h, (uint64_t)n * sizeof *h) || !there(statuses, (uint64_t)n * sizeof *statuses))
 		return 0;
-	if (h == NULL || !ours(h[0]) || !enter())
+	if (h == NULL || !(ours(h[0]) || h[0] == MPI_REQUEST_NULL) || !enter())
 		return 0;
 	int done = x->haste++ % HASTE != HASTE - 1 && all(n, h);
 	for (int i = 0; done && i < n; i++) {
+		MPI_Status *status = statuses == NULL ? NULL : &statuses[i];
 		struct request *r = request(h[i]);
-		if (r != NULL) // or it is there twice
-			end(&h[i], r, statuses == NULL ? NULL : &statuses[i]);
+		if (r != NULL)
+			end(&h[i], r, status);
+		else // null, or there twice
+			fill(status, MPI_ANY_SOURCE, MPI_ANY_TAG, 0);
 	}
 	leave();
 	return done;

@@ -16,10 +16,11 @@ const knocks = 256
 // expressed is a proc's part in the memory that it shares with C.
 type expressed struct {
 	*express.Memory
-	ports   [express.Lanes]*port // of the lanes; nil: free
-	adopted [express.Requests]*message.Request
-	ops     [express.Requests]expressOp
-	extras  [express.Requests]extra
+	ports    [express.Lanes]*port // of the lanes; nil: free
+	hastened uint32               // Haste in whole rounds
+	adopted  [express.Requests]*message.Request
+	ops      [express.Requests]expressOp
+	extras   [express.Requests]extra
 }
 
 // UseExpress lets C code send and receive short messages between procs of this host by itself,
@@ -101,6 +102,9 @@ func (x *expressed) close(p *process) {
 		poll.Pause()
 	}
 	x.Knock.Store(0)
+	if n := x.Haste / hasteMax; n != x.hastened { // C is here to look everywhere
+		x.hastened, p.polls = n, 0
+	}
 	for x.First != express.None {
 		x.adopt(p)
 	}

@@ -53,7 +53,11 @@ func (p *process) recvNow(env *message.Envelope, from message.Peer, b []byte) (s
 	if p.express != nil {
 		haste = &p.express.Haste
 	}
-	if *haste++; *haste%hasteMax == 0 || !p.calm() {
+	if *haste++; *haste%hasteMax == 0 {
+		p.polls = 0 // it looks everywhere
+		return st, false
+	}
+	if !p.calm() {
 		return st, false
 	}
 	l, ok := p.eng.Hasty(from)

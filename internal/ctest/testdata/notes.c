@@ -184,8 +184,18 @@ static void too_long(void) {
 /* taken_back cancels a receive, forgets another, and uses requests that are over. */
 static void taken_back(void) {
   int flag = -1, in = 0, out = 7;
-  MPI_Request q, copy;
-  MPI_Status s;
+  MPI_Request q, copy, some[4];
+  MPI_Status s, all[4];
+  CALL(MPI_Isend(&out, 1, MPI_INT, (rank + 1) % size, 82, comms[1], &some[1]));
+  CALL(MPI_Irecv(&in, 1, MPI_INT, (rank + size - 1) % size, 82, comms[1], &some[3]));
+  some[0] = some[2] = MPI_REQUEST_NULL;
+  memset(all, 0xee, sizeof all);
+  CALL(MPI_Waitall(4, some, all));
+  CHECK(all[0].MPI_SOURCE == MPI_ANY_SOURCE && all[0].MPI_TAG == MPI_ANY_TAG && all[2].MPI_SOURCE == MPI_ANY_SOURCE);
+  CALL(MPI_Get_count(&all[2], MPI_INT, &flag));
+  CHECK(flag == 0 && in == 7 && all[3].MPI_TAG == 82);
+  CHECK(some[1] == MPI_REQUEST_NULL && some[3] == MPI_REQUEST_NULL);
+  in = 0;
   CALL(MPI_Irecv(&in, 1, MPI_INT, (rank + size - 1) % size, 78, comms[1], &q));
   CALL(MPI_Cancel(&q));
   CALL(MPI_Wait(&q, &s));
