@@ -27,10 +27,12 @@ type expressed struct {
 // by memory that is not Go's. It is called after Init, before anything else; nothing happens where
 // what members call is compared. The memory is the library's for ever.
 func UseExpress(m *express.Memory) {
-	p, err := current()
-	if err != nil || p.check {
-		return
+	if p, err := current(); err == nil && !p.check {
+		p.useExpress(m)
 	}
+}
+
+func (p *process) useExpress(m *express.Memory) {
 	p.lock()
 	defer p.unlock()
 	m.Reset()
@@ -182,10 +184,12 @@ func (c *Comm) Express(handle uintptr) {
 // WakeExpress wakes the proc at the other end of a lane, to which C has sent a note and which
 // sleeps.
 func WakeExpress(lane int) {
-	p, err := current()
-	if err != nil {
-		return
+	if p, err := current(); err == nil {
+		p.wakeExpress(lane)
 	}
+}
+
+func (p *process) wakeExpress(lane int) {
 	p.lock()
 	defer p.unlock()
 	if q := p.express.ports[lane]; q != nil {
