@@ -1,0 +1,134 @@
+package mpi
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/message"
+)
+
+// toPeer is the port of p to a peer.
+func toPeer(p *process, peer message.Peer) *port {
+	for _, q := range p.ports {
+		if q != nil && q.peer == peer {
+			return q
+		}
+	}
+	return nil
+}
+
+// notesSent is how many notes p has sent to a peer.
+func notesSent(p *process, peer message.Peer) uint64 {
+	p.lock()
+	defer p.unlock()
+	return toPeer(p, peer).link.(link.Notes).NotesSent()
+}
+
+// Messages that fit are notes where procs have memory in common, and cost no allocation,
+// whatever their receive is.
+func TestNotesAllocateNothing(t *testing.T) {
+	for _, n := range []int{0, 8, link.MaxNote, link.MaxNote + 1} {
+		procs := layout{procs: 2, link: rings(64 << 10)}.start(t)
+		a, b := procs[0].world, procs[1].world
+		out, in := pattern(n, 3), make([]byte, n)
+		reqs := make([]Request, 2)
+		check := func(st Status, err error) {
+			if err != nil || st.Bytes() != int64(n) || st.Source != 0 || string(in) != string(out) {
+				t.Fatalf("%d bytes: %+v, %v", n, st, err)
+			}
+			clear(in)
+		}
+		round := func() {
+			_ = Send(a, out, 1, 0)
+			check(Recv(b, in, 0, 0))
+			_ = Send(a, out, 1, 1)
+			check(Recv(b, in, AnySource, AnyTag))
+			reqs[0], _ = Isend(a, out, 1, 2)
+			reqs[1], _ = Irecv(b, in, 0, 2)
+			_, _ = reqs[0].Wait() // first: the window may be closed
+			check(reqs[1].Wait())
+		}
+		for range 100 {
+			round() // pools fill
+		}
+		before := notesSent(procs[0], 1)
+		if a := testing.AllocsPerRun(200, round); a > 0 {
+			t.Errorf("%d bytes: %v allocations", n, a)
+		}
+		if sent := notesSent(procs[0], 1) - before; (sent > 0) != (n <= link.MaxNote) || sent%3 != 0 {
+			t.Errorf("%d bytes: %d notes", n, sent)
+		}
+	}
+}
+
+// Goroutines that receive at the same time from one proc have their own messages, in
+// order, whoever of them finds which note.
+func TestManyReceiveNotes(t *testing.T) {
+	for _, spin := range []string{"auto", "0"} {
+		l := layout{procs: 2, spin: spin, link: rings(8 << 10)}
+		l.run(t, func(t *testing.T, c *Comm) error {
+			const tags, count = 4, 1500
+			var all sync.WaitGroup
+			errs := [tags]error{}
+			for tag := range tags {
+				all.Go(func() {
+					buf := make([]int64, 1+tag*20) // the last one is no note
+					for i := range int64(count) {
+						buf[tag*20] = i
+						if c.Rank() == 0 {
+							errs[tag] = errors.Join(errs[tag], Send(c, buf, 1, tag))
+							continue
+						}
+						buf[tag*20] = -1
+						st, err := Recv(c, buf, 0, tag)
+						if err != nil || st.Tag != tag || buf[tag*20] != i {
+							errs[tag] = fmt.Errorf("tag %d: message %d is %d: %+v, %w", tag, i, buf[tag*20], st, err)
+							return
+						}
+					}
+				})
+			}
+			all.Wait()
+			return errors.Join(errs[:]...)
+		})
+	}
+}
+
+// Who receives notes that are always there already sees to his other links, too.
+func TestHasteStarvesNobody(t *testing.T) {
+	procs := layout{procs: 3, messages: true, link: rings(64 << 10)}.start(t)
+	p, b := procs[0], make([]byte, 8)
+	round := func() {
+		for range 32 {
+			if err := Send(procs[1].world, b, 0, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 32 {
+			if _, err := Recv(p.world, b, 1, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for range 100 {
+		round()
+	}
+	if err := Send(procs[2].world, make([]byte, 500), 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; ; i++ {
+		p.lock()
+		messages, _ := p.eng.Waiting()
+		p.unlock()
+		if messages == 1 {
+			return
+		}
+		if i == 2*scanSeldom*hasteMax/32 {
+			t.Fatalf("nobody has looked at another link after %d receives", 32*i)
+		}
+		round()
+	}
+}
