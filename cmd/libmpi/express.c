@@ -33,7 +33,7 @@ static inline void rest(void)
 static inline int enter(void)
 {
 	uint32_t open = OPEN;
-	return !GLANCE(x->knock) && atomic_compare_exchange_strong_explicit(&x->gate, &open, INSIDE, memory_order_acquire, memory_order_relaxed);
+	return GLANCE(x->gate) == OPEN && !GLANCE(x->knock) && atomic_compare_exchange_strong_explicit(&x->gate, &open, INSIDE, memory_order_acquire, memory_order_relaxed);
 }
 
 static inline void leave(void) { STORE(x->gate, OPEN); }

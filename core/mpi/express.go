@@ -18,6 +18,7 @@ type expressed struct {
 	*express.Memory
 	ports    [express.Lanes]*port // of the lanes; nil: free
 	hastened uint32               // Haste in whole rounds
+	joined   int                  // of them
 	adopted  [express.Requests]*message.Request
 	ops      [express.Requests]expressOp
 	extras   [express.Requests]extra
@@ -72,6 +73,7 @@ func (x *expressed) join(q *port) {
 	for i := range x.ports {
 		if x.ports[i] == nil {
 			x.ports[i] = q
+			x.joined++
 			q.link.(link.Notes).MoveLane(&x.Lanes[i].NoteLane)
 			x.Forget()
 			return
@@ -85,6 +87,7 @@ func (x *expressed) leave(q *port) {
 		if x.ports[i] == q {
 			q.link.(link.Notes).MoveLane(new(link.NoteLane))
 			x.ports[i] = nil
+			x.joined--
 			x.Lanes[i] = express.Lane{}
 			x.Forget()
 		}
@@ -96,20 +99,27 @@ func (x *expressed) close(p *process) {
 	if x.Gate.Load() == express.Closed {
 		return
 	}
-	x.Knock.Store(1)
-	for i := 0; !x.Gate.CompareAndSwap(express.Open, express.Closed); i++ {
-		if i%knocks == knocks-1 {
-			poll.Yield() // who is inside may be waiting for this core
-		}
-		poll.Pause()
+	if !x.Gate.CompareAndSwap(express.Open, express.Closed) {
+		x.knock()
 	}
-	x.Knock.Store(0)
 	if n := x.Haste / hasteMax; n != x.hastened { // C is here to look everywhere
 		x.hastened, p.polls = n, 0
 	}
 	for x.First != express.None {
 		x.adopt(p)
 	}
+}
+
+// knock has C leave, and closes the gate behind it.
+func (x *expressed) knock() {
+	x.Knock.Store(1)
+	for i := 1; !x.Gate.CompareAndSwap(express.Open, express.Closed); i++ {
+		if i%knocks == 0 {
+			poll.Yield() // who is inside may be waiting for this core
+		}
+		poll.Pause()
+	}
+	x.Knock.Store(0)
 }
 
 // adopt makes the oldest receive of C one of the engine.
@@ -132,7 +142,7 @@ func (x *expressed) adopt(p *process) {
 
 // open lets C in if nobody else is at anything. The process is locked, and unlocked afterwards.
 func (x *expressed) open(p *process) {
-	if !p.calm() || p.wanted.Load() != 0 || phase(p.state.Load()) >= finalizing {
+	if x.joined == 0 || !p.calm() || p.wanted.Load() != 0 || phase(p.state.Load()) >= finalizing {
 		return
 	}
 	quiet := p.eng.Unoccupied()
