@@ -3,11 +3,14 @@ package mpi
 import (
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/internal/wireup"
 )
 
 // toPeer is the port of p to a peer.
@@ -130,5 +133,35 @@ func TestHasteStarvesNobody(t *testing.T) {
 			t.Fatalf("nobody has looked at another link after %d receives", 32*i)
 		}
 		round()
+	}
+}
+
+// silent is a node that does nothing.
+type silent struct{}
+
+func (silent) Send(wireup.Message) error { return nil }
+
+// Who receives from a proc whose link has broken, and of which the node has not said anything
+// yet, waits.
+func TestRecvByALinkThatHasJustBroken(t *testing.T) {
+	procs := layout{procs: 2, link: rings(8 << 10), messages: true}.start(t)
+	p := procs[0]
+	p.control, p.grace = silent{}, time.Hour
+	q := toPeer(p, 1)
+	p.lock()
+	p.drop(q, io.ErrUnexpectedEOF)
+	p.unlock()
+	got := make(chan error)
+	for range 2 {
+		go func() { got <- second(Recv(p.world, make([]byte, 8), 1, 0)) }()
+	}
+	sleeping(p, 2)
+	p.lock()
+	p.lose(q, io.ErrUnexpectedEOF)
+	p.unlock()
+	for range 2 {
+		if err := <-got; !errors.Is(err, message.ErrPeerDown) {
+			t.Errorf("got %v", err)
+		}
 	}
 }

@@ -65,6 +65,9 @@ func (p *process) recvNow(env *message.Envelope, from message.Peer, b []byte) (s
 		return st, false
 	}
 	q := p.ports[l]
+	if q == nil { // its link broke, and the node has not said why yet
+		return st, false
+	}
 	something := false
 	for i := p.spin.Eager(); ; i-- {
 		if m, ok := p.eng.RecvNow(l, env, b); ok {
