@@ -66,6 +66,9 @@ func shareExpress() {
 // learn tells C of what a call of Go's was about and has found good: of a communicator, and
 // of the memory of a message of n bytes that was read, or written, so far as C needs it.
 func learn(c *commObject, p uintptr, n int64, written bool) {
+	if shared.Used == 0 {
+		return // C has nobody to talk to
+	}
 	if c != nil {
 		c.Express(c.handle)
 	}
@@ -74,7 +77,7 @@ func learn(c *commObject, p uintptr, n int64, written bool) {
 
 // learnMemory tells C of n bytes of memory that were read, or written.
 func learnMemory(p uintptr, n int64, written bool) {
-	if p < firstAddress || n <= 0 {
+	if p < firstAddress || n <= 0 || shared.Used == 0 {
 		return
 	}
 	pages := &C.impi_readable

@@ -51,7 +51,7 @@ struct express {
 	_Atomic uint32_t gate, knock;
 	int32_t polls;
 	uint32_t haste;
-	int32_t first, last, spare, unused;
+	int32_t first, last, spare, used;
 	struct lane lanes[LANES];
 	struct comm comms[COMMS];
 	struct request table[REQUESTS];

@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"sync"
 	"sync/atomic"
 
@@ -370,6 +371,15 @@ func receives(src int32) use { return min(sends(src), first) }
 // used is buffer of memory that has to be there: it is read, so that the call finds out
 // that it is not, and no link later.
 func used(p uintptr, count int64, t uintptr, u use) (mpi.Buffer, error) {
+	if n := count * noteWidth(t); n > 0 && count <= math.MaxInt32 && p >= firstAddress { // mostly
+		if u != none {
+			touch(pointer(p))
+		}
+		if u == all {
+			touch(pointer(p + uintptr(n) - 1))
+		}
+		return mpi.At(pointer(p), int(count), namedTypes[t]), nil
+	}
 	b, err := buffer(p, count, t)
 	if err != nil || u == none {
 		return b, err

@@ -122,6 +122,13 @@ func ByName(name string) *Type {
 // ABI, nil for optional ones that are not supported and for what is no type.
 func ByHandle(value int) *Type { return byHandle[value] }
 
+// Plain gives the kind of a predefined type whose items are elements one after the other; false
+// for all others.
+func (t *Type) Plain() (Kind, bool) {
+	d := t.get()
+	return d.kind, d.form == formBasic && d.lb == 0 && d.ub == d.size && d.size == int64(d.kind.Size())
+}
+
 // Handle is the inverse of ByHandle; 0 for derived types.
 func (t *Type) Handle() int { return t.get().handle }
 

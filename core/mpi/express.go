@@ -18,7 +18,6 @@ type expressed struct {
 	*express.Memory
 	ports    [express.Lanes]*port // of the lanes; nil: free
 	hastened uint32               // Haste in whole rounds
-	joined   int                  // of them
 	adopted  [express.Requests]*message.Request
 	ops      [express.Requests]expressOp
 	extras   [express.Requests]extra
@@ -73,7 +72,7 @@ func (x *expressed) join(q *port) {
 	for i := range x.ports {
 		if x.ports[i] == nil {
 			x.ports[i] = q
-			x.joined++
+			x.Used++
 			q.link.(link.Notes).MoveLane(&x.Lanes[i].NoteLane)
 			x.Forget()
 			return
@@ -87,7 +86,7 @@ func (x *expressed) leave(q *port) {
 		if x.ports[i] == q {
 			q.link.(link.Notes).MoveLane(new(link.NoteLane))
 			x.ports[i] = nil
-			x.joined--
+			x.Used--
 			x.Lanes[i] = express.Lane{}
 			x.Forget()
 		}
@@ -142,7 +141,7 @@ func (x *expressed) adopt(p *process) {
 
 // open lets C in if nobody else is at anything. The process is locked, and unlocked afterwards.
 func (x *expressed) open(p *process) {
-	if x.joined == 0 || !p.calm() || p.wanted.Load() != 0 || phase(p.state.Load()) >= finalizing {
+	if x.Used == 0 || !p.calm() || p.wanted.Load() != 0 || phase(p.state.Load()) >= finalizing {
 		return
 	}
 	quiet := p.eng.Unoccupied()

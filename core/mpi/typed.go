@@ -3,6 +3,7 @@ package mpi
 import (
 	"errors"
 	"fmt"
+	"math"
 	"unsafe"
 
 	"github.com/openimpi/impi/core/datatype"
@@ -86,6 +87,20 @@ func (b *Buffer) check() error {
 		return fmt.Errorf("%w: %d items of %v are bytes %d to %d, and it has %d", ErrBuffer, b.count, b.typ, lo, hi, b.len)
 	}
 	return nil
+}
+
+// plain gives the memory of b if its items are elements of one kind, one after the other, as in
+// most messages. What has to be refused is not plain.
+func (b *Buffer) plain() (mem []byte, k datatype.Kind, ok bool) {
+	k, ok = b.typ.Plain()
+	if !ok || b.count <= 0 || b.mem == nil || b.inPlace || b.count > math.MaxInt32 {
+		return nil, k, false
+	}
+	n := b.count * k.Size()
+	if b.len != unknown && int64(n) > b.len {
+		return nil, k, false
+	}
+	return unsafe.Slice((*byte)(b.mem), n), k, true
 }
 
 // run gives the memory of b if its items travel as they lie there, all in one

@@ -16,6 +16,9 @@ func (c *Comm) Irecv(b Buffer, src, tag int) (Request, error) {
 
 // recvItems is recv for Buffers.
 func (c *Comm) recvItems(b Buffer, src, tag int) (Status, error) {
+	if mem, k, ok := b.plain(); ok {
+		return c.recv(mem, k, src, tag)
+	}
 	if err := c.fits(&b); err != nil {
 		return Status{}, err
 	}

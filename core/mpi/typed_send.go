@@ -51,6 +51,9 @@ func (c *Comm) Irsend(b Buffer, dst, tag int) (Request, error) {
 
 // sendItems is send for Buffers.
 func (c *Comm) sendItems(mode message.Mode, b Buffer, dst, tag int) error {
+	if mem, k, ok := b.plain(); ok {
+		return c.send(mode, mem, k, dst, tag)
+	}
 	if err := c.fits(&b); err != nil {
 		return err
 	}

@@ -50,7 +50,7 @@ type Memory struct {
 	First int32         // of the receives that wait
 	Last  int32
 	Spare int32 // first of the requests that are free
-	_     int32
+	Used  int32 // how many of Lanes
 	Lanes [Lanes]Lane
 	Comms [Comms]Comm
 	Table [Requests]Request
@@ -95,7 +95,7 @@ type Request struct {
 // Reset makes everything free. The gate stays closed.
 func (m *Memory) Reset() {
 	m.Gate.Store(Closed)
-	m.First, m.Last, m.Spare = None, None, 0
+	m.First, m.Last, m.Spare, m.Used = None, None, 0, 0
 	for i := range m.Table {
 		m.Table[i].Next = int32(i + 1)
 	}
