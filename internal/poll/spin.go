@@ -19,6 +19,9 @@ const (
 	// eagerMax is how many polls a waiter that has the core for itself makes
 	// before it offers the core for the first time.
 	eagerMax = 64
+	// askEvery is how many waits begin, where others have run on the core, between two that
+	// find out whether they still do.
+	askEvery = 4
 	// glance is how many polls precede a sleep on a crowded machine: what is
 	// waited for may be there already.
 	glance = 4
@@ -45,6 +48,7 @@ type Spinner struct {
 	budget time.Duration
 	fixed  bool          // the operator has set it
 	eager  int           // polls before the first yield
+	begun  uint          // waits since the core seemed to be shared
 	score  int           // how crowded the machine seems
 	start  time.Duration // when the wait offered the core for the first time; 0: not yet
 	last   time.Duration // when it did so last
@@ -72,8 +76,23 @@ func NewSpinner(setting string) (Spinner, error) {
 // about what is waited for may be waiting for this one.
 func (s *Spinner) Begin() {
 	s.start = 0
-	if s.eager == 0 && s.budget > 0 && !s.Crowded() {
+	if s.eager == eagerMax || s.budget == 0 || s.Crowded() {
+		return
+	}
+	if s.begun++; s.begun%askEvery == 0 {
+		s.ask()
+	} else if s.eager == 0 {
 		Yield()
+	}
+}
+
+// ask finds out whether the core is shared no longer. Waits that end at their first polls
+// would never tell.
+func (s *Spinner) ask() {
+	before := time.Since(origin)
+	Yield()
+	if time.Since(origin)-before <= shared {
+		s.eager++
 	}
 }
 
