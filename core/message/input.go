@@ -216,15 +216,9 @@ func (e *Engine) startPayload(s *linkState, p *peer, dst []byte) {
 
 // packetArrived deals with a data packet that is complete.
 func (e *Engine) packetArrived(s *linkState) {
-	p := s.sender
-	e.arrived(s)
-	e.received(p)
-}
-
-// arrived moves on what the data that are complete are part of.
-func (e *Engine) arrived(s *linkState) {
-	r, m := s.recv, s.msg
+	p, r, m := s.sender, s.recv, s.msg
 	s.sender, s.recv, s.msg, s.dst = nil, nil, nil, nil
+	e.received(p)
 	switch {
 	case r != nil:
 		e.recvProgress(r, int64(s.size))

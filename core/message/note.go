@@ -76,31 +76,44 @@ func (e *Engine) TakeNotes(l LinkID) (progress bool, err error) {
 
 // takeNote acts on a note as on a packet that is complete.
 func (e *Engine) takeNote(s *linkState, n *link.Note) error {
-	p, in := s.peer, &e.in
-	in.Type, in.Src, in.SrcReq = wire.PkData, p.proc, 0
-	in.Len, in.LSRank, in.Tag, in.Context = n.Len, wire.CommRank(n.Rank), wire.Tag(n.Tag), wire.ContextID(n.Context)
-	switch {
-	case in.Len > link.MaxNote:
-		return e.fault(s, "length", uint64(in.Len), fmt.Sprintf("a note has room for %d bytes", link.MaxNote))
-	case in.Tag == wire.TagOutOfRange:
-		return e.fault(s, "pk_tag", uint64(uint32(in.Tag)), "tags have 31 bits")
-	case s.payload || s.w > 0:
-		return e.fault(s, "place", 0, "it lies in the middle of a packet")
-	case s.fini:
-		return e.fault(s, "place", 0, "it came after FINI")
+	p, size := s.peer, n.Len // once: the other side can write to it
+	key := match.Key{Context: wire.ContextID(n.Context), Source: wire.CommRank(n.Rank), Tag: wire.Tag(n.Tag)}
+	if size > link.MaxNote || key.Tag == wire.TagOutOfRange || s.payload || s.w > 0 || s.fini {
+		return e.badNote(s, key.Tag, size)
 	}
 	p.from = s
 	if p.down != nil {
 		e.counters.LatePackets++
 		return nil
 	}
-	in.MsgLen = uint64(in.Len)
-	e.firstPacket(s, p)
-	data := n.Data[:in.Len]
-	s.pass(data[copy(s.dst, data):])
-	s.payload = false
-	e.arrived(s)
+	data := n.Data[:size]
+	if r, ok := e.posted.Match(key); ok {
+		e.begin(r, p, key, int64(size))
+		r.store(data)
+		e.recvProgress(r, int64(size))
+		return nil
+	}
+	m := e.newMessage(p, int64(size))
+	m.buf, m.whole = e.buffers.get(int(size)), true
+	copy(m.buf, data)
+	e.unexpected.Add(&m.entry, key)
+	e.events++
 	return nil
+}
+
+// badNote tells what is wrong with a note.
+func (e *Engine) badNote(s *linkState, tag wire.Tag, size uint32) error {
+	e.in.Type, e.in.Src = wire.PkData, s.peer.proc
+	switch {
+	case size > link.MaxNote:
+		return e.fault(s, "length", uint64(size), fmt.Sprintf("a note has room for %d bytes", link.MaxNote))
+	case tag == wire.TagOutOfRange:
+		return e.fault(s, "pk_tag", uint64(uint32(tag)), "tags have 31 bits")
+	case s.fini:
+		return e.fault(s, "place", 0, "it came after FINI")
+	default:
+		return e.fault(s, "place", 0, "it lies in the middle of a packet")
+	}
 }
 
 // NotesOpen tells whether notes could be sent by l, and taken, as far as the engine goes, if it
