@@ -20,6 +20,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/mpi"
 	"github.com/openimpi/impi/internal/abi/handles"
@@ -49,14 +50,15 @@ var (
 // shared is the memory by which C sends and receives short messages itself.
 var shared = (*express.Memory)(unsafe.Pointer(&C.impi_express))
 
-// shareExpress tells C of the predefined types and has the proc share its lanes. It is
+// shareExpress tells C of the predefined types that are the same bytes to all procs of a
+// machine, whatever language they are written in, and has the proc share its lanes. It is
 // part of MPI_Init.
 func shareExpress() {
 	for h, t := range namedTypes {
 		if t == nil {
 			continue
 		}
-		if kind, basic := t.Kind(); basic && t.LB() == 0 && t.Extent() == t.Size() && t.Size() <= math.MaxUint8 {
+		if kind, plain := t.Plain(); plain && datatype.HostOrder().Identity(kind) && t.Size() <= math.MaxUint8 {
 			C.impi_width[h], C.impi_kind[h] = C.uint8_t(t.Size()), C.uint8_t(kind)
 		}
 	}

@@ -61,7 +61,7 @@ struct express {
 // that is memory as it stands, or 0; and pages that Go has found readable, or writable.
 enum { KIND = 15 }; // of handles of requests of C: see internal/abi/handles
 enum { HASTE = 64 }; // how many receives in a row need not look at anything else
-enum { TYPES = 1024, PAGES = 64, PAGE_SHIFT = 12 };
+enum { TYPES = 1024, PAGES = 1024, PAGE_SHIFT = 12 };
 
 extern struct express impi_express;
 extern uint8_t impi_width[TYPES], impi_kind[TYPES];

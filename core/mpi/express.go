@@ -3,6 +3,7 @@ package mpi
 import (
 	"unsafe"
 
+	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/wire"
@@ -44,7 +45,7 @@ func (p *process) useExpress(m *express.Memory) {
 	p.express = x
 	for _, q := range p.ports {
 		if q != nil {
-			x.join(q)
+			x.join(p, q)
 		}
 	}
 }
@@ -64,9 +65,9 @@ func (p *process) forgetExpress() {
 	}
 }
 
-// join gives q a lane if it takes notes and one is free.
-func (x *expressed) join(q *port) {
-	if !q.notes {
+// join gives q a lane if it takes notes, its data are those of this machine, and one is free.
+func (x *expressed) join(p *process, q *port) {
+	if !q.notes || !ofThisMachine(p.dataOf(q.peer)) {
 		return
 	}
 	for i := range x.ports {
@@ -78,6 +79,12 @@ func (x *expressed) join(q *port) {
 			return
 		}
 	}
+}
+
+// ofThisMachine tells whether who has that representation has elements like ours, but for those that
+// differ between languages.
+func ofThisMachine(r datatype.Representation) bool {
+	return r == datatype.Native || r == datatype.HostOrder() || r == datatype.NativeX86 && datatype.HostOrder() == datatype.NativeLE
 }
 
 // leave takes the lane of q back, if it has one.

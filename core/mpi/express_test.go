@@ -6,6 +6,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/internal/express"
@@ -161,6 +162,23 @@ func TestGate(t *testing.T) {
 		c.p.forgetExpress()
 		return first(err, expect("forgotten", m.Place(4096).Handle, 0), tell(-1))
 	})
+}
+
+// TestNoLaneToOtherRepresentations wants nothing of C where elements may have to be converted, whoever
+// else shares the machine.
+func TestNoLaneToOtherRepresentations(t *testing.T) {
+	for name, want := range map[string]int32{"": 1, "external32": 0, "native-be": 0} {
+		if datatype.HostOrder() == datatype.NativeBE && name == "native-be" {
+			want = 1
+		}
+		data := func(int, int) string { return name }
+		layout{procs: 2, link: rings(64 << 10), data: data}.run(t, func(_ *testing.T, c *Comm) error {
+			m := new(express.Memory)
+			c.p.useExpress(m)
+			var word [1]int32
+			return first(swapWords(c, &word), swapWords(c, &word), expect("lanes to "+name, m.Used, want))
+		})
+	}
 }
 
 // TestKnock has Go wait for C to leave, which it asks for.

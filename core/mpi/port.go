@@ -105,7 +105,7 @@ func (p *process) addPort(l link.Link, peer message.Peer) (*port, error) {
 		q.notes = true
 		p.eng.UseNotes(q.id, n)
 		if p.express != nil {
-			p.express.join(q)
+			p.express.join(p, q)
 		}
 	}
 	return q, nil
