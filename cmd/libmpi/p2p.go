@@ -25,7 +25,7 @@ func send(fn string, which int32, buf uintptr, count int64, t uintptr, u use, c 
 func abiSend(buf uintptr, count int64, t uintptr, dst, tag int32, c uintptr, which int32) int32 {
 	return send("Send", which, buf, count, t, sends(dst), c, func(c *commObject, b mpi.Buffer) error {
 		err := c.Send(b, int(dst), int(tag))
-		if err == nil {
+		if err == nil && dst != mpi.ProcNull { // then it has been read
 			learn(c, buf, count*noteWidth(t), false)
 		}
 		return err
@@ -134,7 +134,7 @@ func abiIsend(buf uintptr, count int64, t uintptr, dst, tag int32, c, q uintptr,
 	code := isend("Isend", which, buf, count, t, sends(dst), c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
 		return c.Isend(b, int(dst), int(tag))
 	})
-	if code == success && noteWidth(t) > 0 {
+	if code == success && noteWidth(t) > 0 && dst != mpi.ProcNull {
 		learn(commOf(c), buf, count*noteWidth(t), false)
 		learnMemory(q, int64(unsafe.Sizeof(q)), true)
 	}
@@ -168,6 +168,9 @@ func abiIrsend(buf uintptr, count int64, t uintptr, dst, tag int32, c, q uintptr
 //export abiIrecv
 func abiIrecv(buf uintptr, count int64, t uintptr, src, tag int32, c, q uintptr, which int32) int32 {
 	n := count * noteWidth(t)
+	if src == mpi.ProcNull {
+		n = 0
+	}
 	code := isend("Irecv", which, buf, count, t, receives(src), c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
 		if n > 0 {
 			tryWriting(buf)
