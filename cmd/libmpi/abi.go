@@ -47,6 +47,7 @@ func handleFromInt(kind, n int32) uintptr {
 		return sessions.FromInt(n)
 	case handles.Message:
 		return messages.FromInt(n)
+	case handles.Express: // of requests, to the program
 	case handles.ToolControl, handles.ToolMeasure, handles.ToolSession: // have no numbers
 	}
 	return 0

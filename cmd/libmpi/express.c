@@ -230,7 +230,7 @@ static inline MPI_Request handle(struct request *r)
 static inline struct request *request(MPI_Request h)
 {
 	uint64_t v = (uint64_t)(uintptr_t)h, i = (uint32_t)v >> SHIFT & ((1u << (KIND_SHIFT - SHIFT)) - 1);
-	if ((uint32_t)v >> KIND_SHIFT != KIND || i >= REQUESTS || x->table[i].gen != v >> 32)
+	if ((uint32_t)v >> KIND_SHIFT != KIND || i >= REQUESTS || x->table[i].gen != v >> 32 || x->table[i].state == FREE)
 		return NULL;
 	return &x->table[i];
 }
@@ -298,7 +298,7 @@ static int begin(void *buf, uint64_t space, int source, int tag, MPI_Comm comm, 
 {
 	struct comm *c = find(comm);
 	struct lane *l = to(c, source);
-	if (l == NULL || !l->takes || x->spare == NONE)
+	if (l == NULL || !l->takes || x->spare == NONE || tag > c->tag_ub)
 		return 0;
 	struct request *r = new(POSTED, comm, (int)(l - x->lanes));
 	int i = (int)(r - x->table);

@@ -145,7 +145,7 @@ func requestOf(h uintptr) *requestObject {
 		return requests.Get(h)
 	}
 	i := expressIndex(uint32(h))
-	if i >= express.Requests || uintptr(shared.Table[i].Gen) != h>>32 {
+	if i >= express.Requests || uintptr(shared.Table[i].Gen) != h>>32 || shared.Table[i].State == express.Free {
 		return nil
 	}
 	c := commOf(shared.Table[i].Comm)

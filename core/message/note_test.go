@@ -185,7 +185,6 @@ func TestNotesAndPacketsKeepTheirOrder(t *testing.T) {
 			p := newNoted(t, c)
 			sizes := []int{3, 200, 1, 2, link.MaxNote, link.MaxNote + 1, 5, 5000, 0, 0, 70000, 4, 100, 6}
 			sizes = append(append(sizes, sizes...), sizes...)
-			notes := uint64(0)
 			var rs []*Request
 			post := func() {
 				for range sizes {
@@ -212,7 +211,7 @@ func TestNotesAndPacketsKeepTheirOrder(t *testing.T) {
 					t.Fatalf("%+v, early %v: message %d: %v, %+v", c, early, i, r.Done(), r.Status())
 				}
 			}
-			if notes = p.d[0].lane.Sent; notes == 0 || notes == uint64(len(sizes)) {
+			if notes := p.d[0].lane.Sent; notes == 0 || notes == uint64(len(sizes)) {
 				t.Errorf("%+v, early %v: %d notes", c, early, notes)
 			}
 		}

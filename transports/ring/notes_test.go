@@ -62,8 +62,6 @@ type story struct {
 	random       *rand.Rand
 	bytes, notes uint64
 	pieces       [][]byte // that were offered and are not the writer's again
-	end          uint64   // of bytes
-	slips        uint64   // notes that there was room for
 }
 
 func storyByte(i uint64) byte { return byte(i*7 ^ i>>8*31 ^ i>>16) }

@@ -212,6 +212,13 @@ static void taken_back(void) {
   FAILS(MPI_ERR_REQUEST, MPI_Wait(&copy, &s));
   FAILS(MPI_ERR_REQUEST, MPI_Cancel(&copy));
   FAILS(MPI_ERR_REQUEST, MPI_Waitall(1, &copy, &s));
+  for (flag = 0; flag < 4; flag++) { /* that nobody has given */
+    copy = (MPI_Request)(intptr_t)(0x78000000 + flag * 8 + flag / 3);
+    FAILS(MPI_ERR_REQUEST, MPI_Wait(&copy, &s));
+    FAILS(MPI_ERR_REQUEST, MPI_Request_free(&copy));
+    copy = (MPI_Request)((intptr_t)copy + ((intptr_t)1 << 50));
+    FAILS(MPI_ERR_REQUEST, MPI_Wait(&copy, &s));
+  }
 #endif
 }
 
