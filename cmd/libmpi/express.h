@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-enum { LANES = 8, COMMS = 16, RANKS = 64, REQUESTS = 256, NONE = -1 };
+enum { LANES = 8, COMMS = 64, RANKS = 64, REQUESTS = 256, NONE = -1 };
 enum { OPEN, INSIDE, CLOSED };
 enum { FREE, POSTED, DONE, ADOPTED };
 enum { NOTE_PLACES = 64, MAX_NOTE = 96, NOTE_LAG = NOTE_PLACES / 4 };

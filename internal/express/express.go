@@ -18,7 +18,7 @@ import (
 // Sizes of the tables.
 const (
 	Lanes    = 8   // procs of this host that are talked to by notes
-	Comms    = 16  // communicators, each at one place
+	Comms    = 64  // communicators, each at one place
 	Ranks    = 64  // of each: who comes after is not reached by notes of C
 	Requests = 256 // of C
 )
