@@ -10,6 +10,7 @@ import (
 
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/wireup"
 )
 
@@ -164,4 +165,17 @@ func TestRecvByALinkThatHasJustBroken(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	}
+}
+
+// TestDraftOverMemory: packets of the draft are packets over memory, too.
+func TestDraftOverMemory(t *testing.T) {
+	layout{procs: 2, link: rings(8 << 10), dialect: wire.Draft}.run(t, func(_ *testing.T, c *Comm) error {
+		var word [1]int32
+		for range 3 {
+			if err := swapWords(c, &word); err != nil {
+				return err
+			}
+		}
+		return expect("word", word[0], int32(1-c.Rank()))
+	})
 }

@@ -101,7 +101,7 @@ func (p *process) addPort(l link.Link, peer message.Peer) (*port, error) {
 		q.inplace = m
 		p.eng.InPlace(q.id, m)
 	}
-	if n, ok := l.(link.Notes); ok && peer != message.NoPeer && n.TakeNotes() {
+	if n, ok := l.(link.Notes); ok && p.takesNotes(peer) && n.TakeNotes() {
 		q.notes = true
 		p.eng.UseNotes(q.id, n)
 		if p.express != nil {
@@ -109,6 +109,12 @@ func (p *process) addPort(l link.Link, peer message.Peer) (*port, error) {
 		}
 	}
 	return q, nil
+}
+
+// takesNotes tells whether notes may come from a peer: by a link of its own, where packets say no
+// less than notes do, as the draft's would.
+func (p *process) takesNotes(peer message.Peer) bool {
+	return peer != message.NoPeer && p.job.Dialect != wire.Draft
 }
 
 // warm makes q one of the ports that are polled without asking the set first.

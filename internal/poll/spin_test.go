@@ -34,6 +34,22 @@ func TestNoBudgetSleepsAtOnce(t *testing.T) {
 	}
 }
 
+// TestWaitsThatEndAtOnceFindTheirCoreFree: waits whose first polls bring something never get to
+// Over, and still find out that nobody else wants the core any more.
+func TestWaitsThatEndAtOnceFindTheirCoreFree(t *testing.T) {
+	s := spinner(t, "auto")
+	s.observe(2 * shared)
+	if s.Eager() != 0 {
+		t.Fatalf("%d polls where others run", s.Eager())
+	}
+	for i := 0; i < 1_000_000 && s.Eager() < eagerMax; i++ { // other programs may run now and then
+		s.Begin()
+	}
+	if s.Eager() != eagerMax {
+		t.Errorf("%d polls after a million waits, want %d", s.Eager(), eagerMax)
+	}
+}
+
 // polls is how many polls a wait that finds nothing makes.
 func polls(s *Spinner) int {
 	s.Begin()
