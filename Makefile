@@ -9,6 +9,10 @@ LIB     ?= lib
 PREFIX  ?= /usr/local
 DESTDIR ?=
 PKGS    ?= ./...
+# A file of the tests that may be skipped: the others fail if they are. Empty: all may be.
+STRICT  ?=
+# What make soak repeats: 1 what CI has time for, long everything.
+SOAK    ?= 1
 # How long all fuzz targets run together, and how often each Go benchmark runs.
 # FUZZTIME gives each target that time instead; FUZZ chooses some of them.
 FUZZBUDGET ?= 10m
@@ -19,20 +23,25 @@ COUNT      ?= 6
 SEEDS      ?= 0:2000
 # Those of jobs that meet.
 WORLDS     ?= 0:1000
+# The questions that performance asks, a regular expression of their names; empty: all.
+ONLY       ?=
 # The faults that sim-mutants and conform-mutants try, a regular expression; empty: all.
 MUTANTS    ?=
 
 # The race detector needs cgo, and cgo needs a compiler.
-RACE := $(shell test "$$($(GO) env CGO_ENABLED)" = 1 && command -v "$$($(GO) env CC)" >/dev/null 2>&1 && echo -race)
+# Go's elliptic curves go without it: go-plugin's keys, of which each start of a plugin makes
+# two, took half the time of internal/node, and no memory of ours is written there.
+RACE := $(shell test "$$($(GO) env CGO_ENABLED)" = 1 && command -v "$$($(GO) env CC)" >/dev/null 2>&1 && echo -race -gcflags=crypto/internal/fips140/...=-race=false)
 # The packages whose tests take longest begin first, so that the others fill the time.
-LONGEST := ./internal/node ./cmd/impi-node ./internal/peers ./plugins/host ./internal/guests ./internal/conformance ./internal/matrix ./core/mpi
+LONGEST := ./internal/node ./cmd/impi-node ./internal/peers ./plugins/host ./internal/guests ./internal/conformance ./internal/matrix ./core/mpi ./core/resume
 # The race detector would have every process, of which tests start thousands, sleep a
 # second before it exits.
 export GORACE ?= atexit_sleep_ms=0
+GOTESTSUM := $(GO) tool -modfile=tools.mod gotestsum
 LINT := $(GO) tool -modfile=tools.mod golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: help build library install demo test soak lint bench fuzz sim sim-mutants conform-mutants conform peers matrix clean
+.PHONY: help build library install demo test soak lint bench fuzz sim sim-mutants conform-mutants conform peers matrix performance clean
 
 help: ## say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -71,11 +80,33 @@ install: build ## install commands, library and header under PREFIX=/usr/local
 demo: build ## run heat2d on two sites of this machine
 	$(BIN)/impi-node -config examples/heat2d/job.hcl
 
-test: ## run all tests, with the race detector where cgo works
-	$(GO) test $(RACE) -timeout 40m $(if $(filter ./...,$(PKGS)),$(LONGEST)) $(PKGS)
+# The packages that make test tests without the race detector, which makes them ten times
+# slower and has little to find where there are no goroutines; make soak has it for all.
+PURE := core/(agent|board|coll|comm|datatype|dynamic|flow|link|match|message|mpierr|resume|rma|startup|wire)|internal/(abi|repotest|sim)|config|include
+# These begin first if all packages are tested.
+FIRST = $(if $(filter ./...,$(PKGS)),$(LONGEST))
+# gotestsum prints a line for each package, what failed and the numbers; what was not run, and
+# why, comes last. $(1) are packages without the race detector, $(2) flags of go test. Paths are
+# trimmed, so that what another checkout has compiled counts.
+run-tests = @mkdir -p out; status=0; \
+	all=$$($(GO) list $(FIRST) $(PKGS)) || exit 1; \
+	plain=$$(echo "$$all" | grep -E '^[^/]*/[^/]*/[^/]*/($(1))(/|$$)'); \
+	race=$$(echo "$$all" | grep -vE '^[^/]*/[^/]*/[^/]*/($(1))(/|$$)'); \
+	export GOFLAGS="$$GOFLAGS -trimpath"; \
+	$(GOTESTSUM) --format pkgname --hide-summary skipped --jsonfile out/tests.json --raw-command -- sh -c " \
+		failed=0; \
+		test -z '$$race' || $(GO) test -json $(RACE) $(2) $$(echo $$race) || failed=1; \
+		test -z '$$plain' || $(GO) test -json $(2) $$(echo $$plain) || failed=1; \
+		exit \$$failed" || status=$$?; \
+	$(GO) run ./internal/skips/list $(if $(STRICT),-strict $(STRICT)) out/tests.json || status=1; \
+	exit $$status
 
-soak: ## run all tests with every repetition, for rare faults: hours, not minutes
-	IMPI_TEST_SOAK=1 $(GO) test $(RACE) -count 1 -timeout 4h $(PKGS)
+test: ## run all tests, with the race detector where cgo works; what was not run comes last
+	$(call run-tests,$(PURE),-timeout 40m)
+
+soak: export IMPI_TEST_SOAK = $(SOAK)
+soak: ## run all tests and those that take long; SOAK=long: with every repetition, for hours
+	$(call run-tests,none,-count 1 -timeout 4h)
 
 lint: ## gofmt, go vet and golangci-lint (its first run builds it)
 	@unformatted=$$(gofmt -l cmd config core examples internal plugins transports); \
@@ -112,6 +143,9 @@ matrix: build ## run jobs over every transport with every fault: docs/matrix.md
 	$(GO) build -o $(BIN)/ ./internal/peers/exchange
 	$(GO) run ./internal/matrix/run -bin $(BIN) -out docs/matrix.md
 	$(GO) run ./internal/matrix/run -peers -bin $(BIN) -out docs/matrix.md
+
+performance: build ## measure what docs/performance.md says, for a quarter of an hour; ONLY=regexp
+	$(GO) run ./internal/performance/run -bin $(BIN) -only '$(ONLY)'
 
 clean: ## remove what the other targets made
 	rm -rf $(BIN) $(LIB) out

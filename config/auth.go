@@ -23,9 +23,12 @@ func (b *builder) auth(s *siteDraft) {
 			b.checkNone(in)
 		case "key":
 			s.Auth.Keyed = true
+			before := len(b.list)
 			s.Auth.Key = b.key(s, in)
+			s.doubt = s.doubt || len(b.list) > before || !in.has("file") && !in.has("env")
 		default:
 			b.fault(in.pos, "there is no authentication "+quote(in.label), meant(in.label, []string{"key", "none"}))
+			s.doubt = true
 		}
 	}
 	if len(blocks) > 0 {

@@ -63,3 +63,25 @@ func TestBothMechanisms(t *testing.T) {
 		t.Errorf("%+v", j.Sites[0].Auth)
 	}
 }
+
+// TestOpenServerIsWarnedOf: auth "none" is fine on this machine only.
+func TestOpenServerIsWarnedOf(t *testing.T) {
+	for _, c := range []struct {
+		listen, auth string
+		warned       bool
+	}{
+		{"192.0.2.7:7800", `auth "none" {}`, true},
+		{"192.0.2.7:7800", `auth "key" { env = "JOB_KEY" }` + "\n" + `auth "none" {}`, true},
+		{"127.0.0.2:7800", `auth "none" {}`, false},
+		{"192.0.2.7:7800", `auth "key" { env = "JOB_KEY" }`, false},
+	} {
+		j, diags := loadText(t, oneProgram+"site \"a\" {\nclient = 0\n"+hostA+"\nembedded_server { listen = \""+c.listen+"\" }\n"+c.auth+"\n}")
+		warned := false
+		for _, d := range diags {
+			warned = warned || d.Severity == Warning && strings.Contains(d.Problem, "anybody who reaches it can join")
+		}
+		if j == nil || warned != c.warned || len(diags) > 1 {
+			t.Errorf("%s with %s: %v", c.listen, c.auth, diags)
+		}
+	}
+}

@@ -28,6 +28,7 @@ type siteDraft struct {
 	Site
 	block *block
 	ranks bool // the client rank is known
+	doubt bool // what its auth blocks say is not known: that was reported
 }
 
 func (b *builder) build() *Job {
@@ -66,6 +67,7 @@ func (b *builder) draft(sb *block) *siteDraft {
 	if s.Foreign {
 		s.Implementation = Implementation(pick("", "implementation", sb))
 		s.Representation = Representation(pick("", "representation", sb))
+		s.ChannelsFrom = pick([]netip.Prefix(nil), "channels_from", sb)
 		b.checkForeign(sb)
 	} else {
 		b.checkOurs(sb)
@@ -100,7 +102,7 @@ func (b *builder) limits() Limits {
 		Start: pick(DefaultStart, "start", l),
 		Stop:  pick(DefaultStop, "stop", l),
 
-		Resume: pick(DefaultResume, "resume", l),
+		Resume: pick(DefaultResume, "resume", l), Silence: pick(DefaultSilence, "silence", l),
 	}
 }
 
@@ -139,6 +141,7 @@ func (b *builder) hosts(s *siteDraft) {
 			Pos:     h.pos,
 		})
 	}
+	b.checkElsewhere(s, blocks)
 	if len(blocks) == 0 && len(shared) == 0 {
 		b.fault(s.Pos, "site "+quote(s.Name)+" has no host", `add host { address = "127.0.0.1"  procs = 2 }`)
 	}
@@ -168,14 +171,15 @@ func (b *builder) protocol(s *siteDraft) {
 	d := defaultProtocol()
 	number := func(otherwise int64, name string) int64 { return pick(otherwise, name, own, shared) }
 	s.Protocol = Protocol{
-		DataLen:   uint32(number(int64(d.DataLen), "datalen")),
-		AckMark:   uint32(number(int64(d.AckMark), "ackmark")),
-		HiWater:   uint32(number(int64(d.HiWater), "hiwater")),
-		TagUB:     int32(number(int64(d.TagUB), "tag_ub")),
-		XSize:     int32(number(int64(d.XSize), "xsize")),
-		MaxLinear: int32(number(int64(d.MaxLinear), "maxlinear")),
-		Dialect:   Dialect(pick(string(d.Dialect), "dialect", own, shared)),
-		IPv4:      IPv4Form(pick(string(d.IPv4), "ipv4", own, shared)),
+		DataLen:    uint32(number(int64(d.DataLen), "datalen")),
+		AckMark:    uint32(number(int64(d.AckMark), "ackmark")),
+		HiWater:    uint32(number(int64(d.HiWater), "hiwater")),
+		Unexpected: number(d.Unexpected, "unexpected"),
+		TagUB:      int32(number(int64(d.TagUB), "tag_ub")),
+		XSize:      int32(number(int64(d.XSize), "xsize")),
+		MaxLinear:  int32(number(int64(d.MaxLinear), "maxlinear")),
+		Dialect:    Dialect(pick(string(d.Dialect), "dialect", own, shared)),
+		IPv4:       IPv4Form(pick(string(d.IPv4), "ipv4", own, shared)),
 	}
 	if s.Protocol.AckMark <= s.Protocol.HiWater {
 		return

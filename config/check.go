@@ -1,9 +1,11 @@
 package config
 
 import (
+	"errors"
 	"net/netip"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // checkRanks reports client ranks that two sites have, and missing ones if the
@@ -65,6 +67,7 @@ func (b *builder) checkTogether() {
 	b.checkAgreement()
 	b.checkDialects()
 	b.checkKeys()
+	b.checkOpen()
 }
 
 // hostBlocks are the host blocks that hold for s.
@@ -76,12 +79,25 @@ func (b *builder) hostBlocks(s *siteDraft) []*block {
 	return blocks
 }
 
+// checkElsewhere reports hosts of other machines in a site that is run on this one.
+func (b *builder) checkElsewhere(s *siteDraft, blocks []*block) {
+	if b.opt.Local == nil || !b.here(s) {
+		return
+	}
+	for i, h := range blocks {
+		if at := s.Hosts[i].Address; at.IsValid() && !b.opt.Local(at) {
+			b.fault(h.at("address"), "site "+quote(s.Name)+" is run by one node, and "+at.String()+" is no address of this machine",
+				"write an address that this machine has, or make the other machine a site of its own")
+		}
+	}
+}
+
 // checkPorts reports listeners that two parts of the job want, and those that
 // cannot be opened.
 func (b *builder) checkPorts() {
 	taken := map[netip.AddrPort]string{}
 	claim := func(s *siteDraft, at netip.AddrPort, pos Pos, who string) {
-		if at.Port() == 0 || !at.Addr().IsValid() {
+		if !at.Addr().IsValid() || b.notHere(s, at.Addr(), pos, who) || at.Port() == 0 {
 			return
 		}
 		if first, again := taken[at]; again {
@@ -93,17 +109,44 @@ func (b *builder) checkPorts() {
 			return
 		}
 		if err := b.opt.CheckPort(at); err != nil {
-			b.fault(pos, "cannot listen on "+at.String()+": "+err.Error(), "write another port, or 0 for any free one")
+			b.fault(pos, "cannot listen on "+at.String()+": "+err.Error(), listenRemedy(at, err))
 		}
 	}
 	for _, s := range b.ours() {
 		if s.Server.Embedded {
-			claim(s, s.Server.Address, s.Server.Pos, "the embedded server")
+			claim(s, s.Server.Address, s.Server.Pos, embeddedServer)
 		}
 		for i, h := range b.hostBlocks(s) {
 			claim(s, netip.AddrPortFrom(s.Hosts[i].Address, s.Hosts[i].Port), h.at("port"), "a host of site "+quote(s.Name))
 		}
 	}
+}
+
+const embeddedServer = "the embedded server"
+
+// notHere tells whether a listener of a site that is run here has an address that this
+// machine has not, and reports it of the server; of hosts it was reported.
+func (b *builder) notHere(s *siteDraft, at netip.Addr, pos Pos, who string) bool {
+	if b.opt.Local == nil || !b.here(s) || b.opt.Local(at) {
+		return false
+	}
+	if who == embeddedServer {
+		b.fault(pos, "site "+quote(s.Name)+" runs the server on this machine, which has not the address "+at.String(), listenRemedy(netip.AddrPortFrom(at, 0), syscall.EADDRNOTAVAIL))
+	}
+	return true
+}
+
+// listenRemedy is what to do about a listener that cannot be opened.
+func listenRemedy(at netip.AddrPort, err error) string {
+	switch {
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return "no interface of this machine has " + at.Addr().String() + ": write an address that `ip -br address` shows"
+	case errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM):
+		return "ports below 1024 are for root: write one from 1024 to 65535"
+	case errors.Is(err, syscall.EADDRINUSE):
+		return "another program has that port (`ss -ltnp` names it), as a job that still runs (impi-node links): end it, or write another port"
+	}
+	return "write another address or port"
 }
 
 // checkAgreement reports values that all clients must have in common. IMPI ch.2:
@@ -151,7 +194,7 @@ func (b *builder) checkKeys() {
 			pos = auth.pos
 		}
 		switch {
-		case s.Auth.Random || home.Auth.Random:
+		case s.Auth.Random || home.Auth.Random, s.doubt || home.doubt:
 		case s.Auth.Keyed && home.Auth.Keyed:
 			if s.Auth.Key != home.Auth.Key && b.here(s) && b.here(home) {
 				b.fault(pos, "site "+quote(s.Name)+" has another key than site "+quote(home.Name)+", which runs the server",
@@ -160,6 +203,24 @@ func (b *builder) checkKeys() {
 		case !s.Auth.None || !home.Auth.None:
 			b.fault(pos, "site "+quote(s.Name)+" and site "+quote(home.Name)+", which runs the server, have no authentication in common",
 				"put auth into the job block")
+		}
+	}
+}
+
+// checkOpen warns of a server that takes anybody who can reach it.
+func (b *builder) checkOpen() {
+	home := b.embedding()
+	if home == nil || !home.Auth.None || home.Server.Address.Addr().IsLoopback() {
+		return
+	}
+	blocks := home.block.all("auth")
+	if len(blocks) == 0 {
+		blocks = b.job.all("auth")
+	}
+	for _, in := range blocks {
+		if in.label == "none" {
+			b.warn(in.pos, "the job's server listens on "+home.Server.Address.String()+`, and with auth "none" anybody who reaches it can join the job`,
+				`write auth "key" { file = "job.key" }, or listen on 127.0.0.1 if all sites are on this machine`)
 		}
 	}
 }

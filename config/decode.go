@@ -103,6 +103,7 @@ func (d *decoder) body(b *block, body *hclsyntax.Body) {
 			b.values[a.Name] = d.setting(a)
 		case !known:
 			d.unknown(d.pos(a.NameRange), b.spec, a.Name, "attribute")
+			d.guess(b, a, body)
 		default:
 			b.values[a.Name] = d.attribute(a, spec)
 		}
@@ -116,6 +117,19 @@ func (d *decoder) body(b *block, body *hclsyntax.Body) {
 			d.fault(b.pos, b.title()+" has no "+a.name, "add "+a.name+" = "+a.kind.example)
 		}
 	}
+}
+
+// guess takes an attribute with a misspelt name, which was reported, for the one that
+// was meant, so that nobody misses that. What is wrong with its value is not said: the
+// guess may be wrong.
+func (d *decoder) guess(b *block, a *hclsyntax.Attribute, body *hclsyntax.Body) {
+	spec, known := b.spec.attr(nearest(a.Name, b.spec.names()))
+	if _, written := body.Attributes[spec.name]; !known || written {
+		return
+	}
+	silent := *d
+	silent.faults = &faults{file: d.file, lines: d.lines}
+	b.values[spec.name] = silent.attribute(a, spec)
 }
 
 // attributes are those of body in the order of the source.
@@ -139,7 +153,9 @@ func (d *decoder) block(parent *block, in *hclsyntax.Block, seen map[string]Pos)
 			return
 		}
 		d.unknown(d.pos(in.TypeRange), parent.spec, in.Type, "block")
-		return
+		if spec = parent.spec.block(nearest(in.Type, parent.spec.names())); spec == nil {
+			return
+		}
 	}
 	b := &block{spec: spec, pos: pos}
 	if d.labels(b, in) {

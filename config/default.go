@@ -16,25 +16,30 @@ const (
 
 	DefaultResume = 30 * time.Second // Limits.Resume
 
+	DefaultSilence = 10 * time.Second // Limits.Silence
+
 	DefaultDataLen = 262144
 	DefaultAckMark = 32
 	DefaultHiWater = 128
 	DefaultTagUB   = 1<<31 - 1
+
+	DefaultUnexpected = 64 << 20 // Protocol.Unexpected
 )
 
 func defaultProtocol() Protocol {
 	return Protocol{
-		DataLen: DefaultDataLen,
-		AckMark: DefaultAckMark,
-		HiWater: DefaultHiWater,
-		TagUB:   DefaultTagUB,
-		XSize:   -1, MaxLinear: -1,
+		DataLen:    DefaultDataLen,
+		AckMark:    DefaultAckMark,
+		HiWater:    DefaultHiWater,
+		TagUB:      DefaultTagUB,
+		Unexpected: DefaultUnexpected,
+		XSize:      -1, MaxLinear: -1,
 		Dialect: Published, IPv4: IPv4Compatible,
 	}
 }
 
 func defaultLimits() Limits {
-	return Limits{Start: DefaultStart, Stop: DefaultStop, Resume: DefaultResume}
+	return Limits{Start: DefaultStart, Stop: DefaultStop, Resume: DefaultResume, Silence: DefaultSilence}
 }
 
 func defaultLog() Log { return Log{Level: "info", Format: "text"} }

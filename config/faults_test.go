@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -21,10 +22,9 @@ func testOptions() Options {
 			"HOST_ADDRESS=127.0.0.9", "JOB_KEY=0xC0FFEE", "OTHER_KEY=7", "PORT=7800",
 		},
 		CheckPort: func(at netip.AddrPort) error {
-			if at.Port() == 9 {
-				return errors.New("address already in use")
-			}
-			return nil
+			return map[uint16]error{
+				9: syscall.EADDRINUSE, 10: syscall.EADDRNOTAVAIL, 11: syscall.EACCES, 12: errors.New("no memory"),
+			}[at.Port()]
 		},
 	}
 }

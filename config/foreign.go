@@ -64,6 +64,11 @@ func (b *builder) checkForeign(sb *block) {
 	if sb.has("server") {
 		b.fault(sb.at("server"), "site "+quote(sb.label)+" is foreign and finds the server by its own means", remedy)
 	}
+	for _, name := range []string{"server_foreign", "require_tls"} {
+		if sb.has(name) {
+			b.fault(sb.at(name), "site "+quote(sb.label)+" is foreign and speaks to the server by its own means", remedy)
+		}
+	}
 	for _, in := range sb.blocks {
 		b.fault(in.pos, "site "+quote(sb.label)+" is foreign: nothing of it is run from here", remedy)
 	}
@@ -75,6 +80,7 @@ func (b *builder) checkOurs(sb *block) {
 	for _, c := range []struct{ name, remedy string }{
 		{"implementation", "remove it, or add foreign = true"},
 		{"representation", "remove it, or add foreign = true; between sites of ours a route says it"},
+		{"channels_from", "remove it, or add foreign = true; hosts of ours connect from their own addresses"},
 	} {
 		if sb.has(c.name) {
 			b.fault(sb.at(c.name), "site "+quote(sb.label)+" is ours, and "+c.name+" is for foreign ones", c.remedy)

@@ -168,6 +168,21 @@ func duration(example string) kind {
 	}}
 }
 
+// silence parses to the time after which a machine of which nothing is heard is lost.
+// Kernels count it in seconds.
+func silence() kind {
+	return kind{`whole seconds from "2s" to "1h"`, `"10s"`, func(v cty.Value) (any, *wrong) {
+		if !isString(v) {
+			return nil, mismatch
+		}
+		d, err := time.ParseDuration(v.AsString())
+		if err != nil || d < 2*time.Second || d > time.Hour || d%time.Second != 0 {
+			return nil, mismatch
+		}
+		return d, nil
+	}}
+}
+
 // spin parses to a Wait.
 func spin() kind {
 	return kind{`"auto", "0" or a time of at most "1s"`, `"auto"`, func(v cty.Value) (any, *wrong) {
@@ -206,6 +221,28 @@ func address() kind {
 		}
 		addr, bad := parseAddress(v.AsString())
 		return addr, bad
+	}}
+}
+
+// networks parses to a []netip.Prefix that is not empty.
+func networks() kind {
+	return kind{"a list of numeric IP addresses or networks", `["192.0.2.9", "198.51.100.0/24"]`, func(v cty.Value) (any, *wrong) {
+		list, bad := stringList(v)
+		if bad != nil || len(list) == 0 {
+			return nil, mismatch
+		}
+		nets := make([]netip.Prefix, len(list))
+		for i, s := range list {
+			p, err := netip.ParsePrefix(s)
+			if a, e := netip.ParseAddr(s); e == nil && a.Zone() == "" {
+				p, err = netip.PrefixFrom(a, a.BitLen()), nil
+			}
+			if err != nil || p.Addr().Is4In6() {
+				return nil, &wrong{problem: quote(s) + " is neither an address nor a network", element: i}
+			}
+			nets[i] = p
+		}
+		return nets, nil
 	}}
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"unicode"
 	"unicode/utf8"
 
@@ -46,7 +47,8 @@ func Load(path string, opt Options) (*Job, Diagnostics) {
 	f := &faults{file: path}
 	src, err := os.ReadFile(path)
 	if err != nil {
-		f.fault(Pos{}, "cannot read the job file: "+reason(err), "correct the path after -config")
+		problem, remedy := unreadable(path, err)
+		f.fault(Pos{}, problem, remedy)
 		return nil, f.list
 	}
 	dir, err := filepath.Abs(filepath.Dir(path))
@@ -55,6 +57,22 @@ func Load(path string, opt Options) (*Job, Diagnostics) {
 		return nil, f.list
 	}
 	return load(f, src, dir, opt)
+}
+
+// unreadable says why there is no job file at a path, and what to do.
+func unreadable(path string, err error) (problem, remedy string) {
+	beside, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*.hcl"))
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && len(beside) > 0:
+		return "there is no such job file", "correct the path; there is " + strings.Join(beside[:min(len(beside), 5)], ", ")
+	case errors.Is(err, fs.ErrNotExist):
+		return "there is no such job file", "correct the path: no job file (*.hcl) is in that folder"
+	case errors.Is(err, syscall.EISDIR):
+		return "that is a folder, and no job file", "name the file in it"
+	case errors.Is(err, fs.ErrPermission):
+		return "you may not read the job file", "ask its owner, or run as the user that it belongs to"
+	}
+	return "cannot read the job file: " + reason(err), "correct the path"
 }
 
 func load(f *faults, src []byte, dir string, opt Options) (*Job, Diagnostics) {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -56,7 +57,7 @@ func TestFullFile(t *testing.T) {
 
 	t.Run("server", func(t *testing.T) {
 		at := netip.MustParseAddrPort("127.0.0.1:7800")
-		want := Server{Embedded: true, Address: at, Clients: 4, Timeout: 45 * time.Second, Pos: alpha.Server.Pos}
+		want := Server{Embedded: true, Address: at, Clients: 4, Timeout: 45 * time.Second, Pos: alpha.Server.Pos, Ours: true, TLS: TLSOptional}
 		if alpha.Server != want {
 			t.Errorf("alpha has %+v", alpha.Server)
 		}
@@ -82,6 +83,9 @@ func TestFullFile(t *testing.T) {
 		}
 		if lam.Procs() != 0 || !lam.Foreign || lam.Implementation != LAM71 || lam.Representation != NativeX86 {
 			t.Errorf("lam is %+v", lam)
+		}
+		if want := []netip.Prefix{netip.MustParsePrefix("198.51.100.7/32"), netip.MustParsePrefix("2001:db8::/64")}; !slices.Equal(lam.ChannelsFrom, want) {
+			t.Errorf("lam connects from %v", lam.ChannelsFrom)
 		}
 	})
 	t.Run("program", func(t *testing.T) {
@@ -217,7 +221,7 @@ func TestOneSiteFile(t *testing.T) {
 
 func TestSitesAreSortedAndDefaultsHold(t *testing.T) {
 	j := mustLoad(t, "testdata/two-sites.hcl")
-	if j.Sites[0].Name != "alpha" || j.Limits != (Limits{Start: time.Minute, Stop: 10 * time.Second, Resume: 30 * time.Second}) {
+	if j.Sites[0].Name != "alpha" || j.Limits != (Limits{Start: time.Minute, Stop: 10 * time.Second, Resume: 30 * time.Second, Silence: 10 * time.Second}) {
 		t.Fatalf("job %+v", j)
 	}
 	a, b := j.Sites[0], j.Sites[1]
@@ -230,7 +234,7 @@ func TestSitesAreSortedAndDefaultsHold(t *testing.T) {
 	if r := a.RouteTo("beta"); !reflect.DeepEqual(r.Prefer, []string{"unix", "tcp"}) || !r.Direct || r.RequireTLS || r.DataPlane != nil {
 		t.Errorf("route %+v", r)
 	}
-	want := Protocol{DataLen: 262144, AckMark: 32, HiWater: 128, TagUB: 1<<31 - 1, XSize: -1, MaxLinear: -1, Dialect: Published, IPv4: IPv4Compatible}
+	want := Protocol{DataLen: 262144, AckMark: 32, HiWater: 128, Unexpected: 64 << 20, TagUB: 1<<31 - 1, XSize: -1, MaxLinear: -1, Dialect: Published, IPv4: IPv4Compatible}
 	if a.Protocol != want || !a.Wait.Auto || a.Log != (Log{Level: "info", Format: "text"}) {
 		t.Errorf("site %+v", a)
 	}
@@ -241,7 +245,7 @@ func TestMissingFile(t *testing.T) {
 	if job != nil || len(diags) != 1 {
 		t.Fatal(job, diags)
 	}
-	want := "testdata/no-such-file.hcl: cannot read the job file: no such file or directory; correct the path after -config"
+	want := "testdata/no-such-file.hcl: there is no such job file; correct the path; there is testdata/full.hcl, testdata/one-site.hcl, testdata/two-sites.hcl"
 	if got := diags.Err(); got == nil || got.Error() != want {
 		t.Errorf("got %v", got)
 	}
@@ -317,6 +321,34 @@ func TestSiteNames(t *testing.T) {
 	for _, name := range []string{"testdata/nothing.hcl", "testdata/job.key"} {
 		if got, err := SiteNames(name); err == nil {
 			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// A site that has certificates for a transport that a route prefers, by default too,
+// closes the route unless the file says require_tls.
+func TestCertificatesCloseRoutes(t *testing.T) {
+	for name, c := range map[string]struct {
+		transport, route string
+		want             Route // of the fields that are compared
+	}{
+		"no certificates":      {``, `route "*" {}`, Route{}},
+		"quic, no route":       {`transport "quic" { config { cert = "a.pem" } }`, ``, Route{Closed: true}},
+		"quic":                 {`transport "quic" { config { ca = "a.pem" } }`, `route "*" { prefer = ["quic", "tcp"] }`, Route{Closed: true}},
+		"tcp with tls":         {`transport "tcp" { config { tls = true } }`, `route "*" {}`, Route{Closed: true}},
+		"tcp with tls = false": {`transport "tcp" { config { tls = false } }`, `route "*" {}`, Route{}},
+		"another transport":    {`transport "quic" { config { cert = "a.pem" } }`, `route "*" { prefer = ["tcp"] }`, Route{}},
+		"false":                {`transport "quic" { config { cert = "a.pem" } }`, `route "*" { require_tls = false }`, Route{AllowPlain: true}},
+		"true":                 {`transport "quic" { config { cert = "a.pem" } }`, `route "*" { require_tls = true  prefer = ["quic"] }`, Route{RequireTLS: true}},
+	} {
+		text := "site \"alpha\" {\n  client = 0\n  embedded_server {}\n  host {\n address = \"127.0.0.2\"\n procs = 1\n }\n}\nprogram { command = [\"/bin/true\"] }\n" + c.transport + "\n" + c.route + "\n"
+		job, found := load(&faults{file: "job.hcl"}, []byte(text), t.TempDir(), testOptions())
+		if job == nil {
+			t.Fatalf("%s: %v", name, found)
+		}
+		r := job.Sites[0].RouteTo("beta")
+		if got := (Route{Closed: r.Closed, AllowPlain: r.AllowPlain, RequireTLS: r.RequireTLS}); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: %+v", name, got)
 		}
 	}
 }

@@ -42,10 +42,11 @@ type Job struct {
 type Site struct {
 	Name    string
 	Client  int  // IMPI client rank
-	Foreign bool // run by somebody else; only Name, Client and the next two mean something
+	Foreign bool // run by somebody else; only Name, Client and the next three mean something
 
 	Implementation Implementation // of a foreign site, where the file says it
 	Representation Representation // of user data to and from a foreign site, where the file says it
+	ChannelsFrom   []netip.Prefix // where the hosts of a foreign site may connect from besides their own addresses
 
 	Server  Server
 	Auth    Auth
@@ -79,7 +80,22 @@ type Server struct {
 	Clients int           // how many clients the embedded server waits for; else 0
 	Timeout time.Duration // how long the embedded server waits for them; else 0
 	Pos     Pos
+
+	// Ours tells that a node of this job embeds the server, or its launcher; Foreign that it is
+	// another MPI's, which speaks plain IMPI only.
+	Ours, Foreign bool
+	TLS           ServerTLS
 }
+
+// ServerTLS is what require_tls says beside server, or in embedded_server.
+type ServerTLS uint8
+
+// What it may say.
+const (
+	TLSUnsaid   ServerTLS = iota // required by a site that has certificates
+	TLSRequired                  // nothing is said without it
+	TLSOptional                  // a site with certificates goes on without, with a warning
+)
 
 // Auth is what a site offers (or its embedded server accepts) as authentication.
 // At least one of None, Keyed and Random holds.
@@ -160,6 +176,8 @@ type Route struct {
 	Direct         bool     // procs may open links that pass the agents by
 	DataPlane      []string // the only data planes allowed, best first; nil: any
 	RequireTLS     bool     // only transports whose links are encrypted
+	AllowPlain     bool     // the file says require_tls = false
+	Closed         bool     // nothing leaves the machine unencrypted: see Site.closes
 	Resume         bool     // links that break are made again and lose nothing
 	Representation Representation
 	Pos            Pos
@@ -168,12 +186,16 @@ type Route struct {
 // Protocol has the values that a site submits at startup. See IMPI ch.2,
 // COLL labels.
 type Protocol struct {
-	DataLen   uint32 // most user data bytes in a packet, at least 1
-	AckMark   uint32 // packets per PROTOACK, at least 1
-	HiWater   uint32 // packets under way per pair, at least AckMark
-	TagUB     int32  // highest user tag, at least 32767
-	XSize     int32  // crossover of short and long collectives in bytes; -1: default
-	MaxLinear int32  // crossover of linear and tree collectives in clients; -1: default
+	DataLen uint32 // most user data bytes in a packet, at least 1
+	AckMark uint32 // packets per PROTOACK, at least 1
+	HiWater uint32 // packets under way per pair, at least AckMark
+	// Unexpected is how many bytes of messages that nobody has asked for a proc keeps of those
+	// that are run by impi, too.
+	Unexpected int64
+
+	TagUB     int32 // highest user tag, at least 32767
+	XSize     int32 // crossover of short and long collectives in bytes; -1: default
+	MaxLinear int32 // crossover of linear and tree collectives in clients; -1: default
 
 	Dialect Dialect  // the same in all sites of a job; empty: Published
 	IPv4    IPv4Form // of addresses that are sent; both are understood; empty: IPv4Compatible
@@ -199,6 +221,10 @@ type Limits struct {
 
 	// Resume is how long a link that broke is dialled again.
 	Resume time.Duration
+
+	// Silence is how long nothing may be heard of another machine before it is lost. 0 in
+	// jobs that no file describes; DefaultSilence stands for it then.
+	Silence time.Duration
 }
 
 // Site gives the site called name.
@@ -265,7 +291,9 @@ func (s Site) RouteTo(name string) Route {
 			return s.Routes[i]
 		}
 	}
-	return Route{Site: "*", Prefer: s.transportNames(), Direct: true, Resume: defaultResume}
+	r := Route{Site: "*", Prefer: s.transportNames(), Direct: true, Resume: defaultResume}
+	r.Closed = s.closes(r)
+	return r
 }
 
 func (s Site) transportNames() []string {

@@ -88,6 +88,7 @@ func blockProtocol() *blockSpec {
 			{name: "datalen", kind: integer(1, math.MaxUint32)},
 			{name: "ackmark", kind: integer(1, math.MaxUint32)},
 			{name: "hiwater", kind: integer(1, math.MaxUint32)},
+			{name: "unexpected", kind: integer(64<<10, 1<<60)},
 			{name: "tag_ub", kind: integer(32767, math.MaxInt32)},
 			{name: "xsize", kind: integer(-1, math.MaxInt32)},
 			{name: "maxlinear", kind: integer(-1, math.MaxInt32)},
@@ -130,6 +131,7 @@ func blockEmbeddedServer() *blockSpec {
 		attrs: []attrSpec{
 			{name: "listen", kind: endpoint(0)},
 			{name: "clients", kind: integer(1, maxClients)},
+			{name: "require_tls", kind: truth()},
 		},
 	}
 }
@@ -148,7 +150,10 @@ func fileSpec() *blockSpec {
 			{name: "foreign", kind: truth()},
 			{name: "implementation", kind: oneOf(implementations)},
 			{name: "representation", kind: oneOf(representations)},
+			{name: "channels_from", kind: networks()},
 			{name: "server", kind: endpoint(1)},
+			{name: "server_foreign", kind: truth()},
+			{name: "require_tls", kind: truth()},
 		},
 		blocks: append([]*blockSpec{blockEmbeddedServer(), blockAuth()}, shared...),
 	}
@@ -156,6 +161,8 @@ func fileSpec() *blockSpec {
 		name: "job",
 		attrs: []attrSpec{
 			{name: "server", kind: endpoint(1)},
+			{name: "server_foreign", kind: truth()},
+			{name: "require_tls", kind: truth()},
 			{name: "timeout", kind: duration("60s")},
 		},
 		blocks: []*blockSpec{blockEmbeddedServer(), blockAuth()},
@@ -166,6 +173,7 @@ func fileSpec() *blockSpec {
 			{name: "start", kind: duration("60s")},
 			{name: "stop", kind: duration("10s")},
 			{name: "resume", kind: duration("30s")},
+			{name: "silence", kind: silence()},
 		},
 	}
 	return &blockSpec{

@@ -12,8 +12,12 @@ var loopbackAny = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 0)
 // words of its own dials it.
 func (b *builder) servers() {
 	home, embedded := b.embeddedServer()
+	if b.job != nil {
+		b.checkManner(b.job)
+	}
 	b.complete(embedded)
 	for _, s := range b.ours() {
+		b.checkManner(s.block)
 		switch {
 		case s == home:
 			b.serve(s, embedded)
@@ -22,7 +26,7 @@ func (b *builder) servers() {
 		case b.job.has("server"):
 			b.dial(s, b.job, nil) // with an embedded one it was reported
 		case home != nil:
-			s.Server = Server{Address: pick(loopbackAny, "listen", embedded), Pos: embedded.pos}
+			s.Server = Server{Address: pick(loopbackAny, "listen", embedded), Pos: embedded.pos, Ours: true, TLS: requirement(embedded)}
 		default:
 			b.fault(s.Pos, "site "+quote(s.Name)+" does not say where the job's server is",
 				`add server = "127.0.0.1:7800", or embedded_server {} to run it here`)
@@ -100,6 +104,33 @@ func (b *builder) serve(s *siteDraft, embedded *block) {
 		Clients:  int(pick(int64(len(b.sites)), "clients", embedded)),
 		Timeout:  b.timeout(),
 		Pos:      embedded.pos,
+		Ours:     true,
+		TLS:      requirement(embedded),
+	}
+}
+
+// requirement is the require_tls of the block that names or embeds the server.
+func requirement(in *block) ServerTLS {
+	switch yes, said := get[bool](in, "require_tls"); {
+	case !said:
+		return TLSUnsaid
+	case yes:
+		return TLSRequired
+	}
+	return TLSOptional
+}
+
+// checkManner reports what is said of how the server of a block is spoken to where there
+// is none, or not both ways.
+func (b *builder) checkManner(in *block) {
+	for _, name := range []string{"require_tls", "server_foreign"} {
+		if in.has(name) && !in.has("server") {
+			b.fault(in.at(name), in.title()+" has "+name+" and no server: it says how that server is spoken to",
+				`add server = "ADDRESS:PORT"; for a server that is embedded write require_tls in embedded_server, and for links in a route`)
+		}
+	}
+	if pick(false, "server_foreign", in) && pick(false, "require_tls", in) {
+		b.fault(in.at("require_tls"), "a server of another MPI does not speak TLS", "remove require_tls, or server_foreign")
 	}
 }
 
@@ -107,7 +138,7 @@ func (b *builder) serve(s *siteDraft, embedded *block) {
 // that the file embeds elsewhere, if it does.
 func (b *builder) dial(s *siteDraft, in, embedded *block) {
 	address, ok := get[netip.AddrPort](in, "server")
-	s.Server = Server{Address: address, Pos: in.at("server")}
+	s.Server = Server{Address: address, Pos: in.at("server"), Foreign: pick(false, "server_foreign", in), TLS: requirement(in)}
 	if !ok || embedded == nil {
 		return
 	}

@@ -40,7 +40,7 @@ func edits(a, b string) int {
 	return above[len(b)]
 }
 
-// meant is the remedy for a word that is not among the known ones.
+// meant is Meant, for this package.
 func meant(word string, known []string) string {
 	all := "known here: " + strings.Join(known, ", ")
 	if len(known) == 0 {
@@ -51,3 +51,6 @@ func meant(word string, known []string) string {
 	}
 	return all
 }
+
+// Meant is the remedy for a word that is not among the known ones.
+func Meant(word string, known []string) string { return meant(word, known) }

@@ -26,7 +26,12 @@ func (b *builder) transports(s *siteDraft) {
 			if blocks[in.label] != in || slices.Contains(b.opt.Builtins, in.label) || slices.Contains(b.opt.Optional, in.label) {
 				continue
 			}
-			s.Transports = append(s.Transports, b.transport(s, in))
+			t := b.transport(s, in)
+			s.Transports = append(s.Transports, t)
+			if meant := nearest(t.Name, b.opt.Optional); t.Plugin == "" && blocks[meant] == nil && meant != "" {
+				t.Name = meant // for routes that have it right
+				s.Transports = append(s.Transports, t)
+			}
 		}
 	}
 }
@@ -70,13 +75,18 @@ func (b *builder) checkTransport(s *siteDraft, in *block, t *Transport) {
 	switch {
 	case strings.Trim(t.Name, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" || t.Name[0] < 'a':
 		b.fault(in.pos, quote(t.Name)+" is not a transport's name", "write lower-case letters, digits and dashes")
+	case len(t.Name) > 32:
+		b.fault(in.pos, quote(t.Name)+" is too long for a transport's name", "write at most 32 letters, digits and dashes")
 	case t.Builtin && t.SHA256 != "":
 		b.fault(in.at("sha256"), "transport "+quote(t.Name)+" is built in and has no binary to check", "remove sha256, or add plugin")
 	case t.Builtin && t.NoMTLS:
 		b.fault(in.at("auto_mtls"), "transport "+quote(t.Name)+" is built in and has AutoMTLS", "remove auto_mtls, or add plugin")
 	case t.Plugin == "" && !t.Builtin && !in.has("plugin"):
-		b.fault(in.pos, "transport "+quote(t.Name)+" is not built in and has no plugin",
-			`add plugin = "impi-transport-`+t.Name+`"; built in: `+strings.Join(b.builtins(), ", "))
+		remedy := `add plugin = "impi-transport-` + t.Name + `"; built in: ` + strings.Join(b.builtins(), ", ")
+		if near := nearest(t.Name, b.builtins()); near != "" {
+			remedy = "did you mean " + quote(near) + "? or " + remedy
+		}
+		b.fault(in.pos, "transport "+quote(t.Name)+" is not built in and has no plugin", remedy)
 	case t.Plugin != "" && b.here(s):
 		path := b.pluginPath(t.Plugin)
 		problem, _ := executableFault(absolute(b.dir, path), b.shown(path))
@@ -100,16 +110,20 @@ func (b *builder) routes(s *siteDraft) {
 	}
 	for _, in := range blocks {
 		b.checkRoute(s, in)
-		s.Routes = append(s.Routes, Route{
+		tls, said := get[bool](in, "require_tls")
+		r := Route{
 			Site:           in.label,
 			Prefer:         pick(s.transportNames(), "prefer", in),
 			Direct:         pick(true, "direct", in),
 			DataPlane:      pick([]string(nil), "data_plane", in),
-			RequireTLS:     pick(false, "require_tls", in),
+			RequireTLS:     tls,
+			AllowPlain:     said && !tls,
 			Resume:         pick(defaultResume, "resume", in),
 			Representation: Representation(pick("", "representation", in)),
 			Pos:            in.pos,
-		})
+		}
+		r.Closed = s.closes(r)
+		s.Routes = append(s.Routes, r)
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/openimpi/impi/internal/skips"
 )
 
 var prototype = regexp.MustCompile(`(?m)^(\w+) (P?MPI_\w+)\((.*)\);$`)
@@ -177,11 +179,7 @@ func compiler(t *testing.T, file string) string {
 	if set := os.Getenv(variable); set != "" {
 		cc = set
 	}
-	path, err := exec.LookPath(cc)
-	if err != nil {
-		t.Skipf("no %s: the header was not compiled", cc)
-	}
-	return path
+	return skips.Program(t, cc)
 }
 
 // compile writes the program to a file of the given name and compiles it.
@@ -292,9 +290,7 @@ func TestLanguages(t *testing.T) {
 		t.Run(std, func(t *testing.T) { compile(t, "program.cc", program, "-std="+std, "-pedantic") })
 	}
 	t.Run("clang", func(t *testing.T) {
-		if _, err := exec.LookPath("clang"); err != nil {
-			t.Skip("no clang: the header was not compiled with it")
-		}
+		skips.Program(t, "clang")
 		t.Setenv("CC", "clang")
 		compile(t, "program.c", program, "-std=c99", "-pedantic")
 	})

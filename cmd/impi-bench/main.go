@@ -16,6 +16,9 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/openimpi/impi/internal/asked"
+	"github.com/openimpi/impi/internal/version"
 )
 
 const usage = `impi-bench: message latency, bandwidth and rate, as ratios
@@ -134,7 +137,14 @@ func run(args []string) int {
 	if len(args) > 0 && args[0] == startupWord {
 		return runStartup(args)
 	}
-	o, err := parse(args, os.Stderr)
+	if asked.Version(args) {
+		fmt.Println("impi-bench", version.String())
+		return 0
+	}
+	if asked.Help(args) {
+		args = []string{"-help"}
+	}
+	o, err := parse(args, streamFor(args))
 	if errors.Is(err, flag.ErrHelp) {
 		return 0
 	}
@@ -145,6 +155,14 @@ func run(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	return exitStatus(compare(ctx, o, os.Stdout))
+}
+
+// streamFor is where the help goes: who asks for it gets it on the standard output.
+func streamFor(args []string) io.Writer {
+	if asked.Help(args) {
+		return os.Stdout
+	}
+	return os.Stderr
 }
 
 // exitStatus is that of a command that ended with err, which it prints.
@@ -161,7 +179,7 @@ func runStartup(args []string) int {
 	if isStartupPart(args) {
 		return exitStatus(runStartupPart(args[1:]))
 	}
-	o, err := parseStartup(args[1:], os.Stderr)
+	o, err := parseStartup(args[1:], streamFor(args[1:]))
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		return 0

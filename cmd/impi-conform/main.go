@@ -9,7 +9,9 @@ import (
 	"io"
 	"os"
 
+	"github.com/openimpi/impi/internal/asked"
 	"github.com/openimpi/impi/internal/interpreter"
+	"github.com/openimpi/impi/internal/version"
 	"github.com/openimpi/impi/plugins/sdk"
 	"github.com/openimpi/impi/transports/tcp"
 )
@@ -34,6 +36,10 @@ func run(args []string, out, err io.Writer) int {
 	if len(args) == 0 {
 		fmt.Fprint(err, help)
 		return statusUsage
+	}
+	if asked.Version(args) {
+		fmt.Fprintln(out, "impi-conform", version.String())
+		return statusPass
 	}
 	switch args[0] {
 	case "transport":

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/loglimit"
 	"github.com/openimpi/impi/internal/node"
 )
 
@@ -116,8 +117,9 @@ func (o *options) args(site string) []string {
 	return args
 }
 
-// logger is the log of a launcher: that of its first site.
-func (o *options) logger(site config.Site, w io.Writer) hclog.Logger {
+// logger is the log of a launcher: that of its first site. The limiter is to be closed
+// at the end.
+func (o *options) logger(site config.Site, w io.Writer) (hclog.Logger, *loglimit.Limiter) {
 	o.apply(&site)
 	return node.NewLogger(site.Log, w)
 }

@@ -89,7 +89,7 @@ func takeHandoff() (*handoff, error) {
 // apply puts what the launcher has settled into a site.
 func (h *handoff) apply(s *config.Site) {
 	if h.order.Server != nil {
-		s.Server = config.Server{Address: *h.order.Server, Pos: s.Server.Pos}
+		s.Server = config.Server{Address: *h.order.Server, Pos: s.Server.Pos, Ours: true, TLS: s.Server.TLS}
 	}
 	if h.order.Key != nil {
 		s.Auth = config.Auth{Keyed: true, Key: *h.order.Key}

@@ -73,13 +73,13 @@ var topics = map[string]string{
 
   0        every proc of the site ended with status 0, after MPI Finalize
   1 to 255 the status of the first proc that failed, 128 + N if signal N killed
-           it, or the code of MPI Abort
+           it (139: SIGSEGV, 134: SIGABRT), or the code of MPI Abort
   2        wrong command line or job file; nothing was started
   123      another site failed; the message says which rank there, and how
   124      a time limit passed (job file: limits block)
   125      impi-node could not do its work; the message says why
-  129, 130, 143
-           the operator ended the job with SIGHUP, SIGINT or SIGTERM
+  129, 130, 131, 143
+           the operator ended the job with SIGHUP, SIGINT, SIGQUIT or SIGTERM
   141      nobody reads the node's output any more, as with impi-node ... | head
 
 Procs that were spawned while the job ran count as its own as long as the proc

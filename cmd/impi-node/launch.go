@@ -30,10 +30,12 @@ type siteProcess struct {
 // launchSites starts a node for each site and waits for all of them. If the
 // job's server is embedded in one of them it runs here instead, so that all
 // sites know its port.
-func launchSites(o *options, job *config.Job, sites []config.Site, std streams) int {
+func launchSites(o *options, job *config.Job, sites []config.Site, signals <-chan syscall.Signal, std streams) int {
 	l := launch.New()
 	defer l.Close()
-	s, err := newServing(job, sites, o.logger(sites[0], std.err))
+	log, limiter := o.logger(sites[0], std.err)
+	defer limiter.Close()
+	s, err := newServing(job, sites, log)
 	if err != nil {
 		complain(std.err, err)
 		return node.StatusNode
@@ -56,6 +58,7 @@ func launchSites(o *options, job *config.Job, sites []config.Site, std streams) 
 	}
 	stop := onSignals(forward, forward)
 	defer stop()
+	defer passOn(signals, forward)()
 	release := s.onFailure(func() { forward(syscall.SIGTERM) })
 	await(running)
 	release()

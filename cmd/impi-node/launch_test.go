@@ -16,6 +16,7 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/internal/node"
+	"github.com/openimpi/impi/internal/skips"
 )
 
 func TestJudge(t *testing.T) {
@@ -165,7 +166,7 @@ func descendants(t *testing.T, pid int) (fds []int) {
 	for _, task := range tasks {
 		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/children", pid, task.Name()))
 		if err != nil {
-			t.Skip("this kernel does not list children:", err)
+			skips.NotRun(t, fmt.Sprint("the kernel does not list children: ", err), "use a kernel with CONFIG_PROC_CHILDREN")
 		}
 		for _, s := range strings.Fields(string(b)) {
 			child, _ := strconv.Atoi(s)

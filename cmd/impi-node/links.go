@@ -11,7 +11,6 @@ import (
 	"os/user"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/openimpi/impi/internal/links"
@@ -150,10 +149,7 @@ func showLinks(args []string, std streams) int {
 
 // wants tells whether a job was asked for.
 func (o *linksOptions) wants(j *links.Job) bool {
-	if o.job != "" && o.job != j.Name && (j.ID == "" || !strings.HasPrefix(j.ID, o.job)) {
-		return false
-	}
-	return o.pid == 0 || j.HasPID(o.pid)
+	return links.IsCalled(o.job, j.Name, j.ID) && (o.pid == 0 || j.HasPID(o.pid))
 }
 
 // nothing says that there is no such job, and where it may be.

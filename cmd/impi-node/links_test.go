@@ -61,6 +61,13 @@ func startProgram(t *testing.T, program string, procs int, args ...string) *runn
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = os.RemoveAll(base) })
+	return startProgramAt(t, base, program, procs, args...)
+}
+
+// startProgramAt is startProgram with run directories in base.
+func startProgramAt(t *testing.T, base, program string, procs int, args ...string) *running {
+	t.Helper()
 	cmd, _, errs := command(t, program, args...)
 	cmd.Env = append(cmd.Env, "XDG_RUNTIME_DIR="+base)
 	cmd.Stdout = nil
@@ -75,7 +82,6 @@ func startProgram(t *testing.T, program string, procs int, args ...string) *runn
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		_ = cmd.Wait()
-		_ = os.RemoveAll(base)
 		if t.Failed() {
 			t.Logf("the job's log:\n%s", errs)
 		}

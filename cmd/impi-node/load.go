@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -13,7 +14,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/config"
-	"github.com/openimpi/impi/plugins/host"
 	"github.com/openimpi/impi/transports"
 )
 
@@ -49,8 +49,9 @@ func checkPort(a netip.AddrPort) error {
 }
 
 // load reads and checks a job file, the transports' settings included. ports
-// tells which listeners' ports to try; nil stands for none.
-func load(path string, isLocal func(netip.Addr) bool, ports func(netip.AddrPort) bool) (*config.Job, config.Diagnostics) {
+// tells which listeners' ports to try; nil stands for none. With try plugins are
+// started and asked.
+func load(path string, isLocal func(netip.Addr) bool, ports func(netip.AddrPort) bool, try bool) (*config.Job, config.Diagnostics) {
 	opt := loadOptions()
 	opt.Local = isLocal
 	if ports != nil {
@@ -65,14 +66,19 @@ func load(path string, isLocal func(netip.Addr) bool, ports func(netip.AddrPort)
 	if job == nil {
 		return nil, found
 	}
-	ours := job.LocalSites(isLocal)
-	for _, s := range job.Sites {
-		here := slices.ContainsFunc(ours, func(o config.Site) bool { return o.Name == s.Name })
-		for _, t := range s.Transports {
-			found = append(found, checkSettings(job, t, here)...)
-		}
-	}
-	return job, dedupe(found)
+	c := &checker{job: job, local: job.LocalSites(isLocal), found: found, links: make(map[offered]transports.Capabilities)}
+	c.transports(try)
+	c.pins()
+	c.secrecy()
+	return job, inOrder(dedupe(c.found))
+}
+
+// inOrder puts what was found later among the rest.
+func inOrder(ds config.Diagnostics) config.Diagnostics {
+	slices.SortStableFunc(ds, func(a, b config.Diagnostic) int {
+		return cmp.Or(cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Column, b.Pos.Column))
+	})
+	return ds
 }
 
 func allPorts(netip.AddrPort) bool { return true }
@@ -91,26 +97,6 @@ func portsOf(path, site string, isLocal func(netip.Addr) bool) func(netip.AddrPo
 		}
 	}
 	return func(a netip.AddrPort) bool { return ours[a] }
-}
-
-// checkSettings has a built-in transport judge its config block. What a plugin
-// from outside says is known when it has been started. Files are looked for on the
-// site's own machines only.
-func checkSettings(job *config.Job, t config.Transport, here bool) (found config.Diagnostics) {
-	b, ok := findBuiltin(t.Name)
-	if !ok || !t.Builtin {
-		return nil
-	}
-	made := b.make()
-	schema, given := made.Schema(), t.SettingMap()
-	settings, err := host.Complete(schema, host.Absolute(schema, given, t.Dir))
-	if err == nil && (here || !namesFiles(schema, given)) {
-		err = made.Configure(settings)
-	}
-	for _, e := range settingErrors(err) {
-		found = append(found, job.TransportFault(t, e.Name, e.Problem, e.Remedy))
-	}
-	return found
 }
 
 // namesFiles tells whether there are paths among settings.
@@ -158,6 +144,23 @@ func isTerminal(f *os.File) bool {
 	return err == nil
 }
 
+const validateHelp = `impi-node validate finds every fault of a job file, with its line and what to write
+instead. It looks at this machine's files, ports and addresses, too, and starts the
+plugins of the sites that are here, as their nodes will.
+
+Usage:
+  impi-node validate JOB.HCL [-json]
+
+Examples:
+  Is the file right?
+      impi-node validate job.hcl
+
+  For an editor:
+      impi-node validate -json job.hcl
+
+Exit status: 0 if there are no faults; else 2.
+`
+
 // validate is the subcommand.
 func validate(args []string, std streams) int {
 	f := flag.NewFlagSet("validate", flag.ContinueOnError)
@@ -176,7 +179,7 @@ func validate(args []string, std streams) int {
 		complain(std.err, err)
 		return statusUsage
 	}
-	job, found := load(files[0], isLocal, allPorts)
+	job, found := load(files[0], isLocal, allPorts, true)
 	if *asJSON {
 		if found == nil {
 			found = config.Diagnostics{}

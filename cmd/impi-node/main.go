@@ -32,23 +32,8 @@ type streams struct {
 
 // run is main for given arguments. It returns the exit status.
 func run(args []string, std streams) int {
-	if len(args) > 0 {
-		switch args[0] {
-		case "help":
-			return printHelp(args[1:], std.out, std.err)
-		case "abi":
-			return showABI(args[1:], std)
-		case "links":
-			return showLinks(args[1:], std)
-		case "cert":
-			return cert(args[1:], std)
-		case "plugins":
-			return plugins(args[1:], std)
-		case "validate":
-			return validate(args[1:], std)
-		case "version":
-			return version(std.out)
-		}
+	if status, found := runVerb(args, std); found {
+		return status
 	}
 	o, err := parseFlags(args)
 	switch {

@@ -17,6 +17,8 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 	"github.com/openimpi/impi/internal/loopback"
 	"github.com/openimpi/impi/plugins/sdk"
+	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/transports/chaos"
 	"github.com/openimpi/impi/transports/tcp"
 )
 
@@ -28,6 +30,9 @@ const (
 
 // envProtocols makes this binary a plugin of another version of the protocol.
 const envProtocols = "IMPI_TEST_PROTOCOLS"
+
+// envChaos makes this binary the plugin that disturbs links.
+const envChaos = "IMPI_TEST_CHAOS"
 
 func TestMain(m *testing.M) {
 	if os.Getenv("GORACE") == "" { // which has each process sleep a second before it exits
@@ -43,6 +48,9 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 		sdk.Serve(sdk.Options{Transport: tcp.New(), Protocols: []int{n}})
+	}
+	if os.Getenv(envChaos) != "" && sdk.IsPlugin() {
+		sdk.Serve(sdk.Options{Transport: chaos.New(chaos.Options{Name: "chaos", Around: []transports.Transport{tcp.New()}})})
 	}
 	if os.Getenv(asNode) != "" || sdk.IsPlugin() {
 		main()
@@ -80,6 +88,11 @@ func program(mode string) {
 		}
 		os.Stdout.WriteString("ready\n")
 		hang()
+	case "catch":
+		c := make(chan os.Signal, 1)
+		signal.Notify(c, syscall.SIGUSR1)
+		os.Stdout.WriteString("ready\n")
+		<-c
 	case "block":
 		os.Stdout.WriteString("ready\n")
 		hang()
@@ -299,6 +312,15 @@ func TestUsage(t *testing.T) {
 		{[]string{"-config", "no-such.hcl"}, "no-such.hcl"},
 		{[]string{"help", "me"}, "no help on \"me\""},
 		{[]string{"validate"}, "one job file"},
+		{[]string{"validate", "missing.hcl"}, "there is no such job file"},
+		{[]string{"validate", t.TempDir()}, "that is a folder, and no job file"},
+		{[]string{"status"}, `there is no command "status"; did you mean "links"? (known here: abi, cert, help, links, plugins, validate, version)`},
+		{[]string{"validat", "job.hcl"}, `there is no command "validat"; did you mean "validate"?`},
+		{[]string{"frobnicate", "-n", "4"}, `there is no command "frobnicate"; known here: abi, cert`},
+		{[]string{"job.hcl"}, `to run a job file: impi-node -config job.hcl`},
+		{[]string{"true", "-n", "4"}, "say how many procs are to run true, as in: impi-node -n 4 true"},
+		{[]string{"./prog"}, "say how many procs are to run ./prog"},
+		{[]string{"--", "true"}, "-n 0: at least one proc"},
 		{[]string{"-config", file(t, twoSites), "-site", "gamma"}, "alpha, beta"},
 		{[]string{"-config", file(t, twoSites), "-site", "beta"}, "no key in common"},
 		{[]string{"-config", file(t, strings.Replace(twoSites, "job {", "job {\n auth \"none\" {}\n", 1)), "-site", "beta"}, "do not know the server's port"},

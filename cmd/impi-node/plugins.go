@@ -16,7 +16,7 @@ Usage:
   impi-node plugins info   [-dir FOLDER] [-json] NAME|FILE
   impi-node plugins verify [-dir FOLDER | -config JOB.HCL] [-json] [NAME|FILE...]
   impi-node plugins test   [-dir FOLDER] [-full] [-plane NAME] [-no-mtls] [-json] NAME|FILE
-  impi-node plugins reload [-job NAME] [-force] [-json] NAME
+  impi-node plugins reload [-job NAME | -all] [-force] [-json] NAME
   impi-node plugins new    [-module PATH] [-vendor NAME] [-impi CHECKOUT] NAME
 
 Examples:
@@ -47,7 +47,9 @@ Flags:
   -json            for programs
   -full            everything that impi-conform tries
   -plane NAME      links of this data plane only
-  -job NAME        the running job of that name or ID; all of yours if not given
+  -job NAME        the running job of that name, or whose ID begins so; needed where
+                   several of yours have the transport
+  -all             all of your running jobs that have it
   -run-dir DIR     where the nodes' run directories are, if not in the usual place
   -force           even where links that are not resumed are lost by it
   -no-mtls         the plugin comes without AutoMTLS
@@ -57,7 +59,7 @@ Flags:
 
 A NAME is that of the transport; its file is impi-transport-NAME in the folder, or
 it is built in. A FILE has a slash in it. Plugins are started and asked, nothing
-else: no job needs to run, but for reload. That one has each node of a job on this
+else: no job needs to run, but for reload. That one has each node of one job on this
 machine that runs the plugin start it again: links made afterwards use the new
 process, links that have left the plugin do not notice, and those whose bytes pass
 through it are resumed if their routes say resume = true. What list, info and verify print as JSON is one object.
@@ -77,7 +79,7 @@ type pluginOptions struct {
 	plane                string
 	module, vendor, impi string
 	job, runDir          string
-	force                bool
+	force, all           bool
 	args                 []string
 }
 
@@ -110,6 +112,9 @@ func plugins(args []string, std streams) int {
 	switch err := verb(o, std); {
 	case errors.Is(err, errBad):
 		return statusBad
+	case errors.As(err, new(usageError)):
+		fmt.Fprintf(std.err, "impi-node plugins %s: %v\n", args[0], err)
+		return statusUsage
 	case err != nil:
 		fmt.Fprintf(std.err, "impi-node plugins %s: %v\n", args[0], err)
 		return statusBad
@@ -132,6 +137,7 @@ func parsePlugins(verb string, args []string) (*pluginOptions, error) {
 		f.StringVar(&o.job, "job", "", "job")
 		f.StringVar(&o.runDir, "run-dir", "", "run directories")
 		f.BoolVar(&o.force, "force", false, "lose links")
+		f.BoolVar(&o.all, "all", false, "all jobs")
 	case "list", "verify":
 		f.StringVar(&o.file, "config", "", "job file")
 	case "test":
@@ -160,6 +166,8 @@ func (o *pluginOptions) check(verb string) error {
 		return fmt.Errorf("give one plugin, by its transport's name or as a file with a slash in it, not %d", len(o.args))
 	case verb == "reload" && len(o.args) != 1:
 		return fmt.Errorf("give the name of one transport, not %d", len(o.args))
+	case o.job != "" && o.all:
+		return errors.New("give either -job or -all")
 	case verb == "new" && len(o.args) != 1:
 		return fmt.Errorf("give one name for the transport, not %d", len(o.args))
 	case o.file != "" && len(o.args) > 0:

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"text/template"
 
+	"github.com/openimpi/impi/internal/version"
 	"github.com/openimpi/impi/plugins/host"
 )
 
@@ -81,7 +82,7 @@ func ourVersion() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Path == ourModule && strings.HasPrefix(info.Main.Version, "v") && !strings.Contains(info.Main.Version, "+") {
 		return info.Main.Version
 	}
-	return "v" + release
+	return "v" + version.Release
 }
 
 var requirement = regexp.MustCompile(`(?m)^\s+(\S+ v\S+)( // indirect)?$`)

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,19 +26,23 @@ type reloaded struct {
 	Error string `json:"error,omitempty"`
 }
 
-// pluginsReload has the nodes of running jobs replace a plugin's process.
+// usageError is a command line that the running jobs show to be wrong.
+type usageError struct{ error }
+
+// pluginsReload has the nodes of a running job replace a plugin's process.
 func pluginsReload(o *pluginOptions, std streams) error {
 	name := o.args[0]
 	var results []reloaded
 	found := links.Survey(context.Background(), host.RunDirs(o.runDir, os.Geteuid()), 2*time.Second, links.Request{})
-	for _, f := range found {
-		if !o.concerns(&f, name) {
-			continue
-		}
-		results = append(results, reloadAt(&f, links.Request{Op: links.OpReload, Transport: name, Force: o.force}))
-	}
-	if len(results) == 0 {
+	found = slices.DeleteFunc(found, func(f links.Found) bool { return !o.concerns(&f, name) })
+	if len(found) == 0 {
 		return fmt.Errorf("no node of a running job here has the transport %q; impi-node links shows the jobs", name)
+	}
+	if jobs := links.ByJob(found); len(jobs) > 1 && !o.all {
+		return usageError{whichJob(jobs, name)}
+	}
+	for _, f := range found {
+		results = append(results, reloadAt(&f, links.Request{Op: links.OpReload, Transport: name, Force: o.force}))
 	}
 	bad := false
 	for _, r := range results {
@@ -59,11 +65,11 @@ func pluginsReload(o *pluginOptions, std streams) error {
 
 // concerns tells whether a node is of the job that is meant, and runs the plugin.
 func (o *pluginOptions) concerns(f *links.Found, transport string) bool {
-	if o.job != "" && o.job != f.About.Job && (f.About.ID == "" || !strings.HasPrefix(f.About.ID, o.job)) {
+	if !links.IsCalled(o.job, f.About.Job, f.About.ID) {
 		return false
 	}
-	if f.Node == nil {
-		return f.Err != nil // it will say so again
+	if f.Node == nil { // it will say why again; without a job it is meant by -all only
+		return f.Err != nil && (f.About.Job != "" || o.all)
 	}
 	for _, t := range f.Node.Transports {
 		if t.Name == transport {
@@ -71,6 +77,21 @@ func (o *pluginOptions) concerns(f *links.Found, transport string) bool {
 		}
 	}
 	return false
+}
+
+// whichJob asks for one of several jobs.
+func whichJob(jobs [][]links.Found, transport string) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d jobs here have the transport %q; choose one by -job ID, or all by -all:", len(jobs), transport)
+	for _, j := range jobs {
+		var sites []string
+		for _, f := range j {
+			sites = append(sites, f.About.Site)
+		}
+		id := cmp.Or(j[0].About.ID, "not known yet")
+		fmt.Fprintf(&b, "\n  job %s, ID %s, sites %s (node %d)", j[0].About.Job, id, strings.Join(sites, ", "), j[0].About.PID)
+	}
+	return errors.New(b.String())
 }
 
 func reloadAt(f *links.Found, r links.Request) reloaded {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -32,5 +33,35 @@ func TestPluginsReload(t *testing.T) {
 	}
 	if status, _, errs := reload(); status != statusUsage || !strings.Contains(errs, "the name of one transport") {
 		t.Errorf("status %d\n%s", status, errs)
+	}
+}
+
+// TestPluginsReloadAsksWhichJob: where several jobs run, none is touched that was
+// not named.
+func TestPluginsReloadAsksWhichJob(t *testing.T) {
+	one := startJob(t, 2, "-config", file(t, twoSites))
+	two := startProgramAt(t, one.base, "exchange", 2, "-config", file(t, twoSites))
+	reload := func(args ...string) (int, string, string) {
+		return impiNode(t, "", append([]string{"plugins", "reload", "-run-dir", one.base}, args...)...)
+	}
+	var ids []string
+	for _, r := range []*running{one, two} {
+		_, j := r.report(t, "-pid", strconv.Itoa(r.cmd.Process.Pid))
+		ids = append(ids, j.ID)
+	}
+	for _, args := range [][]string{{"tcp"}, {"-job", "job", "tcp"}} { // both files are called so
+		status, out, errs := reload(args...)
+		if status != statusUsage || out != "" || !strings.Contains(errs, "2 jobs here") || !strings.Contains(errs, ids[0]) || !strings.Contains(errs, ids[1]) {
+			t.Errorf("%q: status %d\n%s%s", args, status, out, errs)
+		}
+	}
+	if status, out, errs := reload("-job", ids[0], "tcp"); status != statusOK || strings.Count(out, "replaced by") != 2 {
+		t.Errorf("one job: status %d\n%s%s", status, out, errs)
+	}
+	if status, out, errs := reload("-all", "tcp"); status != statusOK || strings.Count(out, "replaced by") != 4 {
+		t.Errorf("all jobs: status %d\n%s%s", status, out, errs)
+	}
+	if status, _, errs := reload("-all", "-job", "job", "tcp"); status != statusUsage || !strings.Contains(errs, "either -job or -all") {
+		t.Errorf("both: status %d\n%s", status, errs)
 	}
 }

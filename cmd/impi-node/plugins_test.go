@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/openimpi/impi/internal/conformance"
+	"github.com/openimpi/impi/internal/skips"
 )
 
 // pluginDir has this test binary as the plugin for tcp, a program that is no plugin,
@@ -187,10 +188,7 @@ func TestPluginsUsage(t *testing.T) {
 // The scaffold is a transport that builds, is formatted, passes its own tests and
 // keeps the whole contract.
 func TestPluginsNew(t *testing.T) {
-	tool, err := exec.LookPath("go")
-	if err != nil {
-		t.Skip("no go command")
-	}
+	tool := skips.Program(t, "go")
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
@@ -210,7 +208,7 @@ func TestPluginsNew(t *testing.T) {
 		t.Helper()
 		c := exec.Command(name, args...)
 		c.Dir = dir
-		c.Env = append(os.Environ(), "GOFLAGS=", "GOPROXY=off", "GOWORK=off")
+		c.Env = append(os.Environ(), "GOFLAGS=-trimpath", "GOPROXY=off", "GOWORK=off")
 		text, err := c.CombinedOutput()
 		if err != nil {
 			t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, text)

@@ -16,6 +16,8 @@ import (
 // runJob runs what the command line asks for: one site in this process, or a
 // process for each of several.
 func runJob(o *options, std streams) int {
+	signals, stop := passedOn() // first: they end a process that does not expect them
+	defer stop()
 	h, err := takeHandoff()
 	if err != nil {
 		complain(std.err, err)
@@ -37,16 +39,16 @@ func runJob(o *options, std streams) int {
 		return statusUsage
 	}
 	if len(sites) > 1 {
-		return launchSites(o, job, sites, std)
+		return launchSites(o, job, sites, signals, std)
 	}
 	site := sites[0]
 	o.apply(&site)
 	if h != nil {
 		h.apply(&site)
-		return h.report(runSite(job, site, std))
+		return h.report(runSite(job, site, signals, std))
 	}
 	drawKey(&site.Auth)
-	return conclude(runSite(job, site, std), std)
+	return conclude(runSite(job, site, signals, std), std)
 }
 
 // checkAlone finds out whether a site that is started alone can meet the others.
@@ -95,7 +97,7 @@ func prepare(o *options, launched bool) (*config.Job, config.Diagnostics) {
 	case o.site != "":
 		ports = portsOf(o.file, o.site, isLocal)
 	}
-	return load(o.file, isLocal, ports)
+	return load(o.file, isLocal, ports, false)
 }
 
 // choose gives the sites to run: the named one, or all that are on this machine.
@@ -130,7 +132,7 @@ func siteNames(sites []config.Site) string {
 }
 
 // runSite runs one site in this process until its end.
-func runSite(job *config.Job, site config.Site, std streams) error {
+func runSite(job *config.Job, site config.Site, signals <-chan syscall.Signal, std streams) error {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	now := make(chan struct{})
@@ -139,16 +141,16 @@ func runSite(job *config.Job, site config.Site, std streams) error {
 	stop := onSignals(func(s syscall.Signal) { cancel(node.Interrupt{Signal: s}) }, func(syscall.Signal) { close(now) })
 	defer stop()
 	return node.Run(ctx, node.Options{
-		Job: job, Site: site, Now: now,
+		Job: job, Site: site, Now: now, Signals: signals,
 		Stdin: std.in, Stdout: std.out, Stderr: std.err,
 	})
 }
 
-// onSignals calls first for the first SIGINT or SIGTERM, second for the second,
-// and no more.
+// onSignals calls first for the first SIGINT, SIGTERM, SIGHUP or SIGQUIT, second for
+// the second, and no more.
 func onSignals(first, second func(syscall.Signal)) (stop func()) {
 	c := make(chan os.Signal, 2)
-	signal.Notify(c, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Notify(c, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	quit := make(chan struct{})
 	go func() {
 		for _, f := range []func(syscall.Signal){first, second} {

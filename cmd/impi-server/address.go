@@ -18,6 +18,12 @@ func advertised(a net.Addr) string {
 	return out.String()
 }
 
+// isLoopback tells whether only this machine can use the address.
+func isLoopback(a net.Addr) bool {
+	t, ok := a.(*net.TCPAddr)
+	return ok && t.IP.IsLoopback()
+}
+
 // outward gives the first global address of an interface that is up, IPv4 if
 // there is one: older clients know nothing else.
 func outward() net.IP {

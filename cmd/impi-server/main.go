@@ -13,23 +13,27 @@ import (
 	"os/signal"
 	"strconv"
 	"syscall"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/openimpi/impi/core/startup"
+	"github.com/openimpi/impi/internal/asked"
+	"github.com/openimpi/impi/internal/launch"
+	"github.com/openimpi/impi/internal/loglimit"
 	"github.com/openimpi/impi/internal/names"
 	"github.com/openimpi/impi/internal/rendezvous"
+	"github.com/openimpi/impi/internal/version"
+	"github.com/openimpi/impi/transports/socket"
 )
 
 // Exit codes.
 const (
-	exitOK     = 0 // every client has finished
-	exitFailed = 1 // the job failed; the last line of stderr says why
-	exitUsage  = 2 // flags, environment or key file are wrong
+	exitOK     = 0   // every client has finished
+	exitFailed = 1   // the job failed; the last line of stderr says why
+	exitUsage  = 2   // flags, environment or key file are wrong
+	exitSignal = 128 // and the number of the signal that ended it
 )
-
-// release is the version of this program.
-const release = "0.1.0"
 
 func main() {
 	os.Exit(run(os.Args[1:], os.LookupEnv, os.Stdout, os.Stderr))
@@ -37,6 +41,13 @@ func main() {
 
 // run is main for given arguments. It returns the exit status.
 func run(args []string, env environment, stdout, stderr io.Writer) int {
+	if asked.Help(args) {
+		fmt.Fprint(stdout, help)
+		return exitOK
+	}
+	if asked.Version(args) {
+		return printVersion(stdout)
+	}
 	o, err := parse(args, env)
 	switch {
 	case errors.Is(err, errHelp):
@@ -46,30 +57,76 @@ func run(args []string, env environment, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "impi-server: %v\nTry impi-server -help.\n", err)
 		return exitUsage
 	case o.version:
-		fmt.Fprintf(stdout, "impi-server %s (IMPI 0.0)\n", release)
+		return printVersion(stdout)
+	}
+	err = serve(o, stdout, stderr)
+	var by interrupt
+	switch {
+	case err == nil:
 		return exitOK
+	case errors.As(err, &by):
+		fmt.Fprintf(stderr, "impi-server: stopped by %s before the job had ended: it ends at all of its sites\n", launch.SignalName(by.signal))
+		return exitSignal + int(by.signal)
 	}
-	if err := serve(o, stdout, stderr); err != nil {
-		fmt.Fprintf(stderr, "impi-server: %v\n", err)
-		return exitFailed
-	}
+	fmt.Fprintf(stderr, "impi-server: %v\n", err)
+	return exitFailed
+}
+
+func printVersion(stdout io.Writer) int {
+	fmt.Fprintf(stdout, "impi-server %s\nIMPI 0.0\n", version.String())
 	return exitOK
+}
+
+// interrupt is a signal by which somebody ends the server.
+type interrupt struct{ signal syscall.Signal }
+
+func (i interrupt) Error() string { return "its operator sent " + launch.SignalName(i.signal) }
+
+// untilSignal gives a context that ends when somebody ends the server.
+func untilSignal() (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		select {
+		case s := <-c:
+			cancel(interrupt{s.(syscall.Signal)})
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(c)
+		cancel(nil)
+	}
+}
+
+// longest is -resume as rendezvous has it, where 0 stands for its own.
+func (o *options) longest() time.Duration {
+	if o.resume == 0 {
+		return -1
+	}
+	return o.resume
 }
 
 // serve runs the job, or keeps names until a signal comes.
 func serve(o *options, stdout, stderr io.Writer) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilSignal()
 	defer stop()
-	ln, err := net.Listen("tcp", net.JoinHostPort(o.host, strconv.Itoa(o.port)))
+	lc := net.ListenConfig{KeepAliveConfig: socket.KeepAlive(socket.DefaultSilence)}
+	ln, err := lc.Listen(ctx, "tcp", net.JoinHostPort(o.host, strconv.Itoa(o.port)))
 	if err != nil {
-		return fmt.Errorf("%w; choose another -host or -port", err)
+		return fmt.Errorf("%w; %s", err, remedy(err, o))
 	}
 	// Every site's start script waits for this line, which is all of stdout.
 	if _, err := fmt.Fprintln(stdout, advertised(ln.Addr())); err != nil {
 		ln.Close()
 		return fmt.Errorf("stdout: %w", err)
 	}
-	log := hclog.New(&hclog.LoggerOptions{Name: "impi-server", Level: o.level, JSONFormat: o.json, Output: stderr})
+	log, limiter := loglimit.New(hclog.LoggerOptions{Name: "impi-server", Level: o.level, JSONFormat: o.json, Output: stderr})
+	defer limiter.Close()
+	if o.auth.None && !isLoopback(ln.Addr()) {
+		log.Warn("anybody who reaches this address can take part: start with -key-file FILE, or with -host 127.0.0.1 if all sites are on this machine", "address", ln.Addr(), "auth", o.auth)
+	}
 	kept, err := names.NewServer(names.ServerConfig{Auth: o.auth, Logger: log.Named("names")})
 	if err != nil {
 		ln.Close()
@@ -80,8 +137,27 @@ func serve(o *options, stdout, stderr io.Writer) error {
 		return kept.Serve(ctx, ln)
 	}
 	log.Info("waiting for clients", "clients", o.clients, "address", ln.Addr(), "auth", o.auth, "timeout", o.timeout)
-	return rendezvous.Serve(ctx, ln, rendezvous.Config{
+	err = rendezvous.Serve(ctx, ln, rendezvous.Config{
 		Server: startup.ServerConfig{Clients: o.clients, Auth: o.auth, Limit: o.timeout},
 		Logger: log, Names: kept,
+		Identity: o.id, NeedTLS: o.needTLS, MaxResume: o.longest(),
 	})
+	var by interrupt
+	if err != nil && errors.As(context.Cause(ctx), &by) {
+		return by
+	}
+	return err
+}
+
+// remedy is what to do about an address where the server cannot listen.
+func remedy(err error, o *options) string {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return "another program has that port, which `ss -ltnp` names: end it, or choose another -port"
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return "-host " + o.host + " is no address of this machine: `ip -br address` shows those that are"
+	case errors.Is(err, syscall.EACCES):
+		return "ports below 1024 are for root: choose a -port from 1024 to 65535"
+	}
+	return "choose another -host or -port"
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/rendezvous"
+	"github.com/openimpi/impi/internal/version"
 )
 
 // TestMain lets the test binary be impi-server itself.
@@ -142,11 +143,26 @@ func TestSignalEndsJob(t *testing.T) {
 	}
 	p.cmd.Process.Signal(syscall.SIGTERM)
 	<-s.Lost()
-	if err := s.Err(); err == nil || !strings.Contains(err.Error(), "the server was stopped") {
+	if err := s.Err(); err == nil || !strings.Contains(err.Error(), "the server was stopped: its operator sent SIGTERM") {
 		t.Errorf("client: %v", err)
 	}
-	if code := p.end(t); code != exitFailed {
+	if code := p.end(t); code != 143 {
 		t.Errorf("status %d", code)
+	}
+}
+
+// TestInterruptBeforeAnybodyCame: who presses Ctrl-C is told what that does, and the
+// status is that of the signal.
+func TestInterruptBeforeAnybodyCame(t *testing.T) {
+	for sig, want := range map[syscall.Signal]string{syscall.SIGINT: "stopped by SIGINT", syscall.SIGHUP: "stopped by SIGHUP"} {
+		p := start(t, nil, "-clients", "2", "-auth", "none", "-host", "127.0.0.1")
+		p.cmd.Process.Signal(sig)
+		if code := p.end(t); code != 128+int(sig) {
+			t.Errorf("%v: status %d", sig, code)
+		}
+		if said := p.stderr.String(); !strings.Contains(said, "impi-server: "+want+" before the job had ended") || strings.Contains(said, "context canceled") {
+			t.Errorf("%v:\n%s", sig, said)
+		}
 	}
 }
 
@@ -154,7 +170,7 @@ func TestPortInUse(t *testing.T) {
 	p := start(t, nil, "-clients", "1", "-auth", "none", "-host", "127.0.0.1")
 	_, port, _ := strings.Cut(p.address, ":")
 	var out, errs bytes.Buffer
-	if code := run([]string{"-clients", "1", "-auth", "none", "-host", "127.0.0.1", "-port", port}, none, &out, &errs); code != exitFailed || out.Len() > 0 || !strings.Contains(errs.String(), "address already in use; choose another") {
+	if code := run([]string{"-clients", "1", "-auth", "none", "-host", "127.0.0.1", "-port", port}, none, &out, &errs); code != exitFailed || out.Len() > 0 || !strings.Contains(errs.String(), "address already in use; another program has that port") {
 		t.Errorf("status %d, %q, %q", code, out.String(), errs.String())
 	}
 }
@@ -162,7 +178,7 @@ func TestPortInUse(t *testing.T) {
 func none(string) (string, bool) { return "", false }
 
 func TestHelpAndVersion(t *testing.T) {
-	for arg, want := range map[string]string{"-help": "Examples:", "-h": "Exit status:", "--version": "impi-server " + release + " (IMPI 0.0)"} {
+	for arg, want := range map[string]string{"-help": "Examples:", "-h": "Exit status:", "--version": "impi-server " + version.Release} {
 		var out, errs bytes.Buffer
 		if code := run([]string{arg}, none, &out, &errs); code != exitOK || !strings.Contains(out.String(), want) || errs.Len() > 0 {
 			t.Errorf("%s: status %d, %q %q", arg, code, out.String(), errs.String())
@@ -186,5 +202,24 @@ func TestServerAddress(t *testing.T) {
 	a, err := netip.ParseAddrPort(p.address)
 	if err != nil || a.Addr().IsUnspecified() {
 		t.Errorf("address %q: %v", p.address, err)
+	}
+}
+
+// TestOpenServerWarns: with -auth none on an address that is not this machine's own.
+func TestOpenServerWarns(t *testing.T) {
+	const warning = "[WARN]  impi-server: anybody who reaches this address can take part: start with -key-file"
+	for _, c := range []struct {
+		args   []string
+		warned bool
+	}{
+		{[]string{"-auth", "none"}, true},
+		{[]string{"-auth", "none", "-host", "127.0.0.1"}, false},
+	} {
+		p := start(t, nil, append(c.args, "-clients", "1")...)
+		_ = p.cmd.Process.Signal(syscall.SIGTERM)
+		p.end(t)
+		if got := strings.Contains(p.stderr.String(), warning); got != c.warned {
+			t.Errorf("%q: warned is %v\n%s", c.args, got, p.stderr.String())
+		}
 	}
 }

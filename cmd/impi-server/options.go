@@ -12,6 +12,7 @@ import (
 
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/rendezvous"
 )
 
 // Names of the environment variables that all implementations share.
@@ -34,6 +35,9 @@ type options struct {
 	port    int
 	auth    startup.Auth
 	timeout time.Duration
+	id      *rendezvous.Identity // nil: no certificates
+	needTLS bool
+	resume  time.Duration
 	level   hclog.Level
 	json    bool
 	version bool
@@ -42,7 +46,9 @@ type options struct {
 // raw are options as they are written.
 type raw struct {
 	auth, keyFile, level string
-	timed                bool // there is a -timeout
+	cert, certKey, ca    string
+	timed                bool            // there is a -timeout
+	given                map[string]bool // flags
 }
 
 // parse reads flags and environment and checks them.
@@ -57,6 +63,11 @@ func parse(args []string, env environment) (*options, error) {
 	fs.StringVar(&r.auth, "auth", "", "")
 	fs.StringVar(&r.keyFile, "key-file", "", "")
 	fs.DurationVar(&o.timeout, "timeout", startup.DefaultLimit, "")
+	fs.StringVar(&r.cert, "cert", "", "")
+	fs.StringVar(&r.certKey, "key", "", "")
+	fs.StringVar(&r.ca, "ca", "", "")
+	fs.BoolVar(&o.needTLS, "require-tls", false, "")
+	fs.DurationVar(&o.resume, "resume", rendezvous.MaxResume, "")
 	fs.StringVar(&r.level, "log-level", "info", "")
 	fs.BoolVar(&o.json, "log-json", false, "")
 	fs.BoolVar(&o.version, "version", false, "")
@@ -71,8 +82,13 @@ func parse(args []string, env environment) (*options, error) {
 	case o.version:
 		return o, nil
 	}
-	fs.Visit(func(f *flag.Flag) { r.timed = r.timed || f.Name == "timeout" })
+	r.given = make(map[string]bool)
+	fs.Visit(func(f *flag.Flag) { r.given[f.Name] = true })
+	r.timed = r.given["timeout"]
 	if err := o.check(r); err != nil {
+		return nil, err
+	}
+	if err := o.certificates(r); err != nil {
 		return nil, err
 	}
 	o.auth, err = r.authentication(env)
@@ -96,6 +112,24 @@ func (o *options) check(r *raw) error {
 		return fmt.Errorf("-timeout %v: write a time such as 60s or 10m", o.timeout)
 	case o.level == hclog.NoLevel:
 		return fmt.Errorf("-log-level %q: write trace, debug, info, warn, error or off", r.level)
+	}
+	return nil
+}
+
+// certificates loads those that the flags name, and checks what belongs to them.
+func (o *options) certificates(r *raw) (err error) {
+	files := r.cert != "" || r.certKey != "" || r.ca != ""
+	switch {
+	case o.names && (files || o.needTLS || r.given["resume"]):
+		return errors.New("-cert, -key, -ca, -require-tls and -resume have no use with -names: names are always encrypted, and nothing is resumed")
+	case o.resume < 0:
+		return fmt.Errorf("-resume %v: write a time such as 30s or 5m, or 0 for none", o.resume)
+	case files && (r.cert == "" || r.certKey == "" || r.ca == ""):
+		return errors.New("-cert, -key and -ca belong together: impi-node cert init -sites server,... makes all files")
+	case files:
+		if o.id, err = rendezvous.LoadIdentity(map[string]any{"cert": r.cert, "key": r.certKey, "ca": r.ca}, ""); err != nil {
+			return fmt.Errorf("certificates: %w", err)
+		}
 	}
 	return nil
 }

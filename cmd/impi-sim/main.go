@@ -11,7 +11,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/openimpi/impi/internal/asked"
 	"github.com/openimpi/impi/internal/sim"
+	"github.com/openimpi/impi/internal/version"
 )
 
 func main() {
@@ -28,8 +30,12 @@ const (
 )
 
 func run(ctx context.Context, args []string, out, report io.Writer) int {
+	if asked.Version(args) {
+		fmt.Fprintln(out, "impi-sim", version.String())
+		return exitOK
+	}
 	o, err := parse(args)
-	if errors.Is(err, errHelp) {
+	if asked.Help(args) || errors.Is(err, errHelp) {
 		fmt.Fprint(out, help)
 		return exitOK
 	}

@@ -10,7 +10,9 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/openimpi/impi/internal/asked"
 	"github.com/openimpi/impi/internal/mpiexec"
+	"github.com/openimpi/impi/internal/version"
 )
 
 // statusUsage is the exit status for a wrong command line, as of impi-node.
@@ -20,26 +22,26 @@ func main() { os.Exit(run(os.Args[1:])) }
 
 func run(args []string) int {
 	r, err := mpiexec.Parse(args, mpiexec.ThisMachine())
-	if err != nil {
+	switch {
+	case err != nil:
 		return complain(fmt.Errorf("%w\nTry: impiexec -help", err))
-	}
-	if r.Help {
+	case r.Help, asked.Help(args) && alone(args):
 		fmt.Print(mpiexec.Help())
+		return 0
+	case r.Version, asked.Version(args) && alone(args):
+		fmt.Println("impiexec", version.String())
 		return 0
 	}
 	node, err := findNode()
 	if err != nil {
 		return complain(err)
 	}
-	command := []string{"impi-node", "version"}
-	if !r.Version {
-		here(r.Programs)
-		words, err := r.Args()
-		if err != nil {
-			return complain(err)
-		}
-		command = append(command[:1], words...)
+	here(r.Programs)
+	words, err := r.Args()
+	if err != nil {
+		return complain(err)
 	}
+	command := append([]string{"impi-node"}, words...)
 	for _, note := range r.Notes {
 		fmt.Fprintf(os.Stderr, "impiexec: %s\n", note)
 	}
@@ -47,6 +49,13 @@ func run(args []string) int {
 		fmt.Fprintf(os.Stderr, "impiexec: %s %s\n", node, strings.Join(command[1:], " "))
 	}
 	return complain(fmt.Errorf("%s: %w", node, syscall.Exec(node, command, os.Environ())))
+}
+
+// alone tells whether a word stands alone and is no program.
+func alone(args []string) bool {
+	_, inPath := exec.LookPath(args[0])
+	_, beside := exec.LookPath("./" + args[0])
+	return len(args) == 1 && inPath != nil && beside != nil
 }
 
 // here takes a name without a slash that is not in PATH for a program in this folder, as

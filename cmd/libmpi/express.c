@@ -66,12 +66,13 @@ static inline int there(const void *p, uint64_t n)
 	return 1;
 }
 
-// find gives what Go has told of a communicator, or NULL.
+// find gives what Go has told of a communicator, or NULL. A place that is empty has handle 0,
+// which is no communicator's.
 static inline struct comm *find(MPI_Comm comm)
 {
 	uintptr_t h = (uintptr_t)comm;
 	struct comm *c = &x->comms[(h ^ h >> 3 ^ h >> 32) % COMMS];
-	return c->handle == h ? c : NULL;
+	return c->handle == h && h != 0 ? c : NULL;
 }
 
 // to gives the lane to a rank, or NULL.
@@ -94,6 +95,8 @@ static inline void move(void *to, const void *from, uint64_t n)
 // room gives the place of the next note, or NULL. The caller is inside.
 static inline struct place *room(struct lane *l)
 {
+	if (l->sent == l->limit)
+		return NULL;
 	if (l->sent - l->seen >= NOTE_PLACES) {
 		uint64_t seen = LOAD(*l->read);
 		if (l->sent - seen >= NOTE_PLACES)
@@ -230,7 +233,7 @@ static inline MPI_Request handle(struct request *r)
 static inline struct request *request(MPI_Request h)
 {
 	uint64_t v = (uint64_t)(uintptr_t)h, i = (uint32_t)v >> SHIFT & ((1u << (KIND_SHIFT - SHIFT)) - 1);
-	if ((uint32_t)v >> KIND_SHIFT != KIND || i >= REQUESTS || x->table[i].gen != v >> 32 || x->table[i].state == FREE)
+	if ((uint32_t)v >> KIND_SHIFT != KIND || v % (1 << SHIFT) != 0 || i >= REQUESTS || x->table[i].gen != v >> 32 || x->table[i].state == FREE)
 		return NULL;
 	return &x->table[i];
 }
@@ -408,8 +411,10 @@ static int waitall_notes(int n, MPI_Request h[], MPI_Status *statuses)
 		struct request *r = request(h[i]);
 		if (r != NULL)
 			end(&h[i], r, status);
-		else // null, or there twice
+		else { // null, or there twice
 			fill(status, MPI_ANY_SOURCE, MPI_ANY_TAG, 0);
+			h[i] = MPI_REQUEST_NULL;
+		}
 	}
 	leave();
 	return done;

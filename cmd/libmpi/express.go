@@ -123,7 +123,12 @@ const (
 // isExpress tells whether a handle is of a request that C has made, now or before.
 func isExpress(h uintptr) bool { return uint32(h)>>expressKindShift == uint32(handles.Express) }
 
+// expressIndex is the place of a request by the lower half of its handle, or more than there
+// are if no request has such a one.
 func expressIndex(n uint32) int {
+	if n%(1<<expressShift) != 0 {
+		return express.Requests
+	}
 	return int(n >> expressShift & (1<<(expressKindShift-expressShift) - 1))
 }
 

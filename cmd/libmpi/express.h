@@ -25,7 +25,7 @@ struct lane {
 	_Atomic uint64_t *read, *told;
 	_Atomic uint32_t *sleeps;
 	_Atomic uint64_t *bytes;
-	uint64_t sent, seen, taken;
+	uint64_t sent, seen, taken, limit;
 	uint64_t out_at, in_at;
 	uint32_t sends, takes;
 };

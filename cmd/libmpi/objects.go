@@ -376,7 +376,7 @@ func used(p uintptr, count int64, t uintptr, u use) (mpi.Buffer, error) {
 			touch(pointer(p))
 		}
 		if u == all {
-			touch(pointer(p + uintptr(n) - 1))
+			touchAll(p, n)
 		}
 		return mpi.At(pointer(p), int(count), namedTypes[t]), nil
 	}
@@ -385,12 +385,17 @@ func used(p uintptr, count int64, t uintptr, u use) (mpi.Buffer, error) {
 		return b, err
 	}
 	lo, hi, bad := typeOf(t).Span(int(count))
-	if bad != nil || lo == hi || p+uintptr(lo) < firstAddress {
+	if bad != nil || !typeOf(t).Committed() || lo == hi || p+uintptr(lo) < firstAddress {
 		return b, nil // the call says what is wrong
 	}
 	touch(pointer(p + uintptr(lo)))
-	if u == all {
-		touch(pointer(p + uintptr(hi) - 1))
+	if u != all {
+		return b, nil
+	}
+	if _, whole := typeOf(t).Run(int(count)); whole {
+		touchAll(p+uintptr(lo), hi-lo)
+	} else {
+		touch(pointer(p + uintptr(hi) - 1)) // there may be nothing between items
 	}
 	return b, nil
 }

@@ -99,6 +99,9 @@ func abiTest(request, flag, st uintptr) int32 {
 			learnMemory(st, int64(unsafe.Sizeof(status{})), true)
 		}
 		if err != nil {
+			if done { // it is over, and who goes on would wait for another end of it
+				_ = putFlag("flag", flag, true) // err matters more
+			}
 			return err
 		}
 		if err = putFlag("flag", flag, done); err == nil {

@@ -60,6 +60,7 @@ func join() error {
 		world.Store(w)
 		self.Store(s)
 		shareExpress()
+		mpi.UseMemoryCheck(writable)
 		phase.Store(during)
 	}
 	users.n++

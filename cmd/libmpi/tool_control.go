@@ -51,7 +51,7 @@ func ofJob(name, desc string, value func(f *mpi.Figures) int) control {
 
 var controls = [...]control{
 	{
-		name: "impi_check", desc: "compare what the members of a collective operation call; set it before MPI_Init, in all procs",
+		name: "impi_check", desc: "compare what the members of a collective operation call, and sends with their receives; set it before MPI_Init, in all procs",
 		verbosity: verbosityUser, enum: enumOffOn, scope: scopeAllEqual,
 		read: func() (int32, int32) {
 			if f, err := mpi.Measure(); err == nil {

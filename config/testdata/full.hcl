@@ -17,8 +17,14 @@ job {
   embedded_server {
     listen  = "127.0.0.1:7800" # numeric, and an address that the sites reach
     clients = 4                # default: the number of sites in this file
+
+    # true: no site comes without TLS. false: sites with certificates (quic, or tcp with
+    # tls) do without what others of them lack, with a warning. Unsaid: such sites need them.
+    require_tls = false
   }
   #: server = "192.0.2.7:7800" # or: an impi-server, or a site elsewhere
+  #: require_tls = true        # the same, for that server
+  #: server_foreign = true     # it is another MPI's, and speaks plain IMPI only
 
   timeout = "45s" # how long an embedded server waits; default: limits.start
 
@@ -38,6 +44,8 @@ limits {
   stop  = "10s" # from the first order to end until procs are killed
 
   resume = "30s" # how long a link that broke is dialled again
+  # after which a machine of which nothing is heard is lost
+  silence = "10s"
 }
 
 # What holds for all sites. A site block can have the same blocks. Of program,
@@ -90,7 +98,7 @@ route "*" {
   prefer      = ["unix", "x", "tcp"] # best first; default: all
   direct      = true                 # procs may open links of their own; else through the agents
   data_plane  = ["fd"]               # a link without one of these fails; default: any
-  require_tls = false                # true: only transports that encrypt
+  require_tls = false                # true: only transports that encrypt; default: certificates close the route
   resume      = false                # true: links that break are made again and lose nothing
 }
 
@@ -111,6 +119,10 @@ protocol {
   tag_ub    = 2147483647 # highest tag, from 32767
   xsize     = -1         # bytes from which collectives use their long form; -1: 1024
   maxlinear = -1         # most clients for linear collectives; -1: 4
+
+  # Bytes of messages that nobody has asked for yet, for each proc: once there are so many, other
+  # procs of ours send it messages whose data wait until they are received. From 65536.
+  unexpected = 67108864
 
   # For peers that know another IMPI than ours. All sites have one dialect;
   # draft-1999 is the text of March 1999.
@@ -185,6 +197,8 @@ site "gamma" {
 
   # A site can say by itself where the server is and how it joins.
   server = "127.0.0.1:7800"
+  #: server_foreign = true
+  #: require_tls = false
   #: embedded_server { listen = "127.0.0.5:7800"  clients = 4 }
   auth "key" { file = "job.key" }
 }
@@ -200,4 +214,8 @@ site "lam" {
   # point-to-point context. Default: it keeps to the standard.
   implementation = "lam-7.1"
   representation = "native-x86"
+
+  # Addresses and networks that its hosts connect from besides the addresses that they
+  # give at startup, as hosts with several addresses do. Default: none.
+  channels_from = ["198.51.100.7", "2001:db8::/64"]
 }

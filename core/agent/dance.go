@@ -19,6 +19,11 @@ type DanceHost struct {
 	Address wire.HostID // H_IPV6
 	Port    uint16      // H_PORT
 	Skip    bool        // there is to be no channel to it
+
+	// Proves tells that the host is of ours and shares a secret with us: neither end
+	// counts before it has shown that it has it.
+	Proves bool
+	From   []netip.Prefix // where else it may connect from than from Address
 }
 
 // String gives address:port.
@@ -29,14 +34,11 @@ type DanceConfig struct {
 	Self     wire.HostRank
 	Hosts    []DanceHost // by host rank, self included
 	Deadline time.Time   // zero: none
-
-	// CheckSource refuses a greeting that comes from another address than the
-	// host's own. Hosts with several addresses need it off.
-	CheckSource bool
 }
 
 // Dial is a connection that this host has to make: connect, send Greeting, tell
-// Dialed.
+// Dialed. To a host that Proves, a dynamic.Dialler speaks instead of Greeting, and
+// Dialed follows when the host has proven itself.
 type Dial struct {
 	Host     wire.HostRank
 	Address  DanceHost
@@ -47,14 +49,15 @@ type Dial struct {
 //
 // IMPI ch.2, Host-to-host connections: every host connects to those of lower rank
 // and accepts from those of higher rank, whichever comes first; who connects says
-// its host rank in four bytes, and nothing comes back.
+// its host rank in four bytes, and nothing comes back. Anybody can say that, so hosts
+// of ours greet each other with a proof; of a foreign one we know the address at most.
 type Dance struct {
 	c       DanceConfig
 	joined  []bool
 	failed  []error // last failure to connect
 	missing int
 	over    bool
-	conns   []*greeting // accepted, not greeted yet, oldest first
+	conns   []*greeting // accepted, not greeted or not proven yet, oldest first
 	steps   []Step
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"net/netip"
 	"strconv"
 	"strings"
 	"testing"
@@ -18,11 +19,12 @@ import (
 // TestDanceScripts plays the dialogues of testdata/dance. The hosts have the
 // addresses 10.0.0.<rank>:5000.
 //
-//	hosts self=1 n=3 [skip=(0,2)] [checksource] [deadline=seconds]
+//	hosts self=1 n=3 [skip=(0,2)] [proves=(0,2)] [deadline=seconds] [also=host rank:prefix]
 //	dials
 //	dialed conn=7 host=0 | failed host=0
 //	accepted conn=7 [from=host rank] [mapped]
 //	input conn=7 00 00 00 02 ...
+//	admits conn=7 host=2 | proven conn=7 host=2 | brought conn=7 host=2
 //	closed conn=7
 //	tick seconds
 //	missing
@@ -56,6 +58,8 @@ func (s *danceScript) run(t *testing.T, d *datadriven.TestData) string {
 			fmt.Fprintf(&out, "joined: conn %d is host %d\n", x.Conn, x.Host)
 		case Refuse:
 			fmt.Fprintf(&out, "refuse: conn %d: %v\n", x.Conn, x.Err)
+		case Prove:
+			fmt.Fprintf(&out, "prove: conn %d\n", x.Conn)
 		case Complete:
 			fmt.Fprintln(&out, x.Kind)
 		case TimedOut:
@@ -98,6 +102,14 @@ func (s *danceScript) command(t *testing.T, d *datadriven.TestData, out *strings
 		}
 		fmt.Fprintf(out, "took %d", s.Input(arg("conn"), b))
 		fmt.Fprintf(out, ", wants %d\n", s.Wants(arg("conn")))
+	case "admits":
+		if err := s.Admits(arg("conn"), wire.HostRank(arg("host"))); err != nil {
+			return err
+		}
+	case "proven":
+		fmt.Fprintln(out, s.Proven(arg("conn"), wire.HostRank(arg("host"))))
+	case "brought":
+		fmt.Fprintln(out, s.Brought(arg("conn"), wire.HostRank(arg("host"))))
 	case "closed":
 		s.Closed(arg("conn"), nil)
 	case "tick":
@@ -113,7 +125,14 @@ func (s *danceScript) command(t *testing.T, d *datadriven.TestData, out *strings
 
 func (s *danceScript) hosts(d *datadriven.TestData) (err error) {
 	c := DanceConfig{Self: wire.HostRank(ints(d, "self")[0]), Hosts: danceHosts(ints(d, "n")[0])}
-	c.CheckSource = d.HasArg("checksource")
+	for _, h := range ints(d, "proves") {
+		c.Hosts[h].Proves = true
+	}
+	if arg, ok := d.Arg("also"); ok {
+		h, prefix, _ := strings.Cut(arg.Vals[0], ":")
+		rank, _ := strconv.Atoi(h)
+		c.Hosts[rank].From = append(c.Hosts[rank].From, netip.MustParsePrefix(prefix))
+	}
 	for _, h := range ints(d, "skip") {
 		c.Hosts[h].Skip = true
 	}
@@ -166,20 +185,24 @@ func TestDanceAll(t *testing.T) {
 	}
 }
 
-// FuzzDance lets anybody say anything: no rank joins twice, what is wrong is
-// refused once, and nothing is both.
+// FuzzDance lets anybody say anything: no rank joins twice but one that has proven
+// itself again, nobody joins without the proof that is wanted, what is wrong is refused
+// once, and nothing is both.
 func FuzzDance(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 0, 2, 0, 4, 0xff, 0xff, 0xff, 0xff})
 	f.Add([]byte{1, 0, 0, 0, 3, 3, 2, 0, 0, 0x82, 0x42})
+	f.Add([]byte{0, 4, 0x49, 0x44, 0x4c, 1, 0xfe, 0, 3, 0xfe, 0, 3, 0, 4, 0, 0, 0, 3})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		defer watchdog.Start()()
-		d, err := NewDance(DanceConfig{Self: 1, Hosts: danceHosts(5), Deadline: instant(9)})
+		hosts := danceHosts(6)
+		hosts[0].Proves, hosts[3].Proves, hosts[4].Proves = true, true, true
+		d, err := NewDance(DanceConfig{Self: 1, Hosts: hosts, Deadline: instant(9)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		fate := map[int]StepKind{}
 		joined := map[wire.HostRank]bool{}
-		fuzzDance(d, b)
+		proven := fuzzDance(d, b)
 		for s, ok := d.Next(); ok; s, ok = d.Next() {
 			if s.Kind != Joined && s.Kind != Refuse {
 				continue
@@ -188,10 +211,16 @@ func FuzzDance(f *testing.F) {
 				t.Fatalf("conn %d: %v after %v", s.Conn, s.Kind, fate[s.Conn])
 			}
 			fate[s.Conn] = s.Kind
-			if s.Kind == Joined && (joined[s.Host] || s.Host == 1) {
+			if s.Kind != Joined {
+				continue
+			}
+			if joined[s.Host] && !hosts[s.Host].Proves || s.Host == 1 {
 				t.Fatalf("host %d joined twice", s.Host)
 			}
-			joined[s.Host] = joined[s.Host] || s.Kind == Joined
+			if hosts[s.Host].Proves && s.Conn >= 0 && !proven[s.Conn] {
+				t.Fatalf("conn %d is host %d without a proof", s.Conn, s.Host)
+			}
+			joined[s.Host] = true
 		}
 		if len(d.conns) > d.maxSilent() {
 			t.Fatalf("%d silent connections", len(d.conns))
@@ -199,15 +228,17 @@ func FuzzDance(f *testing.F) {
 	})
 }
 
-// fuzzDance reads b as a program for three dozen connections.
-func fuzzDance(d *Dance, b []byte) {
+// fuzzDance reads b as a program for three dozen connections, and tells which have
+// proven themselves.
+func fuzzDance(d *Dance, b []byte) map[int]bool {
 	next := 0
+	proven := map[int]bool{}
 	for len(b) > 0 {
 		op := b[0]
 		b = b[1:]
 		switch {
 		case op < 0x80 && op%8 == 0:
-			d.Accepted(next, wire.HostID{})
+			d.Accepted(next, wire.HostID{12: 10, 15: op >> 3})
 			next++
 		case op < 0x80:
 			n := min(int(op%8), len(b))
@@ -217,11 +248,16 @@ func fuzzDance(d *Dance, b []byte) {
 			d.Closed(int(op-0x80), nil)
 		case op == 0xff:
 			d.Tick(instant(10))
+		case op == 0xfe && len(b) > 1:
+			conn, h := int(b[0]), wire.HostRank(int8(b[1]))
+			proven[conn] = d.Proven(conn, h) || proven[conn]
+			b = b[2:]
 		default:
 			d.Dialed(-1-next, wire.HostRank(int8(op)<<2>>2))
 			next++
 		}
 	}
+	return proven
 }
 
 // TestGreetingBytes fixes the four bytes.

@@ -11,13 +11,14 @@ type StepKind uint8
 
 // The steps of a dance.
 const (
-	Joined   StepKind = iota + 1 // Conn is the channel to Host from now on
+	Joined   StepKind = iota + 1 // Conn is the channel to Host from now on, instead of an earlier one if there is any
 	Refuse                       // close Conn; Err says why. The dance goes on
 	Complete                     // all channels are there
 	TimedOut                     // they are not; Err names the missing hosts
+	Prove                        // run a dynamic.Acceptor on Conn, whose first bytes Input took; Admits, Proven and Closed say the rest
 )
 
-var stepNames = [...]string{"none", "joined", "refuse", "complete", "timed out"}
+var stepNames = [...]string{"none", "joined", "refuse", "complete", "timed out", "prove"}
 
 // String names the kind.
 func (k StepKind) String() string {

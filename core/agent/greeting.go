@@ -7,11 +7,13 @@ import (
 	"io"
 	"slices"
 
+	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/wire"
 )
 
-// GreetingSize is how many bytes a host sends on a connection that it made,
-// before any packet: its host rank, big-endian.
+// GreetingSize is how many bytes a foreign host sends on a connection that it made,
+// before any packet: its host rank, big-endian. A host of ours begins a greeting of
+// core/dynamic instead, which tells itself apart by as many bytes.
 const GreetingSize = 4
 
 // ErrGreeting is wrapped by the reason why a connection is refused.
@@ -19,71 +21,47 @@ var ErrGreeting = errors.New("agent: not a host that is waited for")
 
 // greeting is what came on an accepted connection so far.
 type greeting struct {
-	conn int
-	from wire.HostID
-	b    [GreetingSize]byte
-	n    int
-}
-
-// Accepted says that somebody connected, from that address if it is not zero.
-// A new connection drives out the oldest silent one when there are many more
-// than hosts to come.
-func (d *Dance) Accepted(conn int, from wire.HostID) {
-	switch {
-	case d.over && d.missing > 0:
-		d.refuse(conn, d.c.Self, "the time for the dance is over")
-		return
-	case !d.awaits():
-		d.refuse(conn, d.c.Self, "every host that was to connect has done so")
-		return
-	}
-	if len(d.conns) >= d.maxSilent() {
-		old := d.conns[0]
-		d.conns = d.conns[1:]
-		d.refuse(old.conn, d.c.Self, "it said nothing while %d others connected", d.maxSilent())
-	}
-	d.conns = append(d.conns, &greeting{conn: conn, from: from})
-}
-
-// maxSilent bounds the connections that have not greeted.
-func (d *Dance) maxSilent() int { return 2*len(d.c.Hosts) + 16 }
-
-// awaits tells whether any host of higher rank is missing.
-func (d *Dance) awaits() bool {
-	return !d.over && slices.Contains(d.joined[d.c.Self:], false)
-}
-
-// Wants tells how many bytes the dance still wants from conn. The driver must not
-// take more from the connection: packets follow.
-func (d *Dance) Wants(conn int) int {
-	if i := d.find(conn); i >= 0 {
-		return GreetingSize - d.conns[i].n
-	}
-	return 0
-}
-
-func (d *Dance) find(conn int) int {
-	return slices.IndexFunc(d.conns, func(g *greeting) bool { return g.conn == conn })
+	conn    int
+	from    wire.HostID
+	b       [GreetingSize]byte
+	n       int
+	proving bool // b begins a greeting of core/dynamic
 }
 
 // Input takes bytes that came on an accepted connection and tells how many of
 // them belonged to the greeting.
 func (d *Dance) Input(conn int, b []byte) int {
 	i := d.find(conn)
-	if i < 0 {
+	if i < 0 || d.conns[i].proving {
 		return 0
 	}
 	g := d.conns[i]
 	n := copy(g.b[g.n:], b)
 	g.n += n
 	if g.n == GreetingSize {
-		d.conns = slices.Delete(d.conns, i, i+1)
-		d.greeted(g)
+		d.begun(g, i)
 	}
 	return n
 }
 
-// greeted judges a complete greeting.
+// begun tells a host of ours that begins to prove itself from one that has said who
+// it is.
+func (d *Dance) begun(g *greeting, i int) {
+	if !dynamic.BeginsGreeting(g.b) {
+		d.conns = slices.Delete(d.conns, i, i+1)
+		d.greeted(g)
+		return
+	}
+	if !d.expectsProof() {
+		d.conns = slices.Delete(d.conns, i, i+1)
+		d.refuse(g.conn, d.c.Self, "it greets as hosts of ours do, and none is to connect")
+		return
+	}
+	g.proving = true
+	d.steps = append(d.steps, Step{Kind: Prove, Conn: g.conn, Host: d.c.Self})
+}
+
+// greeted judges the greeting of IMPI.
 func (d *Dance) greeted(g *greeting) {
 	v := binary.BigEndian.Uint32(g.b[:])
 	if uint64(v) >= uint64(len(d.c.Hosts)) {
@@ -91,30 +69,107 @@ func (d *Dance) greeted(g *greeting) {
 		return
 	}
 	h := wire.HostRank(v)
+	why := d.unfit(g.from, h)
 	switch {
-	case h <= d.c.Self:
-		d.refuse(g.conn, h, "it says it is host %d, which does not connect to host %d", h, d.c.Self)
-	case d.c.Hosts[h].Skip:
-		d.refuse(g.conn, h, "it says it is host %d, to which there is no channel", h)
+	case why != "":
+	case d.c.Hosts[h].Proves:
+		why = fmt.Sprintf("it says it is host %d and does not prove it, as hosts of our own sites do", h)
 	case d.joined[h]:
-		d.refuse(g.conn, h, "it says it is host %d, which has connected before", h)
-	case !d.plausible(g.from, h):
-		d.refuse(g.conn, h, "it says it is host %d, whose address is %v, but comes from %v", h, d.c.Hosts[h], DanceHost{Address: g.from})
+		why = fmt.Sprintf("it says it is host %d, which has connected before", h)
 	default:
 		d.join(g.conn, h)
+		return
 	}
+	d.failed[h] = fmt.Errorf("%w: a connection was refused: %s", ErrGreeting, why)
+	d.refuse(g.conn, h, "%s", why)
 }
 
-// plausible tells whether host h may connect from that address. The two ways to
-// embed an IPv4 address are equal.
-func (d *Dance) plausible(from wire.HostID, h wire.HostRank) bool {
-	want := d.c.Hosts[h].Address
-	if !d.c.CheckSource || from == (wire.HostID{}) || from == want {
+// unfit tells why nobody can be taken for host h who comes from that address.
+func (d *Dance) unfit(from wire.HostID, h wire.HostRank) string {
+	switch {
+	case h < 0 || int(h) >= len(d.c.Hosts):
+		return fmt.Sprintf("it says it is host %d, but the job has %d hosts", h, len(d.c.Hosts))
+	case h <= d.c.Self:
+		return fmt.Sprintf("it says it is host %d, which does not connect to host %d", h, d.c.Self)
+	case d.c.Hosts[h].Skip:
+		return fmt.Sprintf("it says it is host %d, to which there is no channel", h)
+	case !d.c.Hosts[h].at(from):
+		return fmt.Sprintf("it says it is host %d, whose address is %v, but comes from %v%s",
+			h, d.c.Hosts[h], from.Addr(), d.c.Hosts[h].remedy())
+	}
+	return ""
+}
+
+// at tells whether host h may connect from that address. The two ways to embed an
+// IPv4 address are equal. A link that tells no address is the driver's to know.
+func (h *DanceHost) at(from wire.HostID) bool {
+	if from == (wire.HostID{}) || from == h.Address {
 		return true
 	}
-	a, ok := from.IPv4()
-	b, also := want.IPv4()
-	return ok && also && a == b
+	a := from.Addr()
+	if a == h.Address.Addr() {
+		return true
+	}
+	for _, p := range h.From {
+		if p.Contains(a) {
+			return true
+		}
+	}
+	return false
+}
+
+func (h *DanceHost) remedy() string {
+	if h.Proves {
+		return ""
+	}
+	return `: if it has several addresses, list this one in channels_from in its site's block`
+}
+
+// Admits tells whether a connection whose greeting has proven that it is host h may
+// become its channel. Nil: say so to the peer, and then tell Proven.
+func (d *Dance) Admits(conn int, h wire.HostRank) error {
+	i := d.find(conn)
+	if i < 0 || !d.conns[i].proving {
+		return fmt.Errorf("%w: nobody waits for a proof any more", ErrGreeting)
+	}
+	if why := d.unfit(d.conns[i].from, h); why != "" {
+		return fmt.Errorf("%w: %s", ErrGreeting, why)
+	}
+	if !d.c.Hosts[h].Proves {
+		return fmt.Errorf("%w: it proves that it is host %d, which has nothing to prove it with", ErrGreeting, h)
+	}
+	return nil
+}
+
+// Proven says that the greeting on conn is over, which Admits host h. If that has
+// connected before, it has given up the earlier connection. False: conn is to be closed.
+func (d *Dance) Proven(conn int, h wire.HostRank) bool {
+	if d.Admits(conn, h) != nil {
+		return false
+	}
+	i := d.find(conn)
+	d.conns = slices.Delete(d.conns, i, i+1)
+	d.arrive(conn, h)
+	return true
+}
+
+// Brought says that host h has proven itself to another listener than the channels',
+// and that conn leads to it. False: conn is to be closed.
+func (d *Dance) Brought(conn int, h wire.HostRank) bool {
+	if d.over || d.unfit(wire.HostID{}, h) != "" || !d.c.Hosts[h].Proves {
+		return false
+	}
+	d.arrive(conn, h)
+	return true
+}
+
+// arrive files a connection from a host that has proven itself.
+func (d *Dance) arrive(conn int, h wire.HostRank) {
+	if !d.joined[h] {
+		d.join(conn, h)
+		return
+	}
+	d.steps = append(d.steps, Step{Kind: Joined, Conn: conn, Host: h})
 }
 
 // Closed says that conn ended before its greeting was complete, or by itself
@@ -129,8 +184,11 @@ func (d *Dance) Closed(conn int, cause error) {
 	if cause == nil {
 		cause = io.EOF
 	}
-	d.steps = append(d.steps, Step{Kind: Refuse, Conn: conn, Host: d.c.Self,
-		Err: fmt.Errorf("%w: the greeting %w after %d of %d bytes: %w", ErrGreeting, ErrTruncated, g.n, GreetingSize, cause)})
+	err := fmt.Errorf("%w: the greeting %w after %d of %d bytes: %w", ErrGreeting, ErrTruncated, g.n, GreetingSize, cause)
+	if g.proving {
+		err = fmt.Errorf("%w: it has not proven who it is: %w", ErrGreeting, cause)
+	}
+	d.steps = append(d.steps, Step{Kind: Refuse, Conn: conn, Host: d.c.Self, Err: err})
 }
 
 func (d *Dance) refuse(conn int, h wire.HostRank, why string, args ...any) {

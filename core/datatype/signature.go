@@ -1,6 +1,10 @@
 package datatype
 
-import "math/bits"
+import (
+	"fmt"
+	"math/bits"
+	"strings"
+)
 
 // signature identifies a sequence of kinds: how many there are and a polynomial
 // hash of them, which can be put together from the parts' without enumerating.
@@ -80,12 +84,82 @@ func (t *Type) Prefix(count int, n int64) (Signature, bool) {
 	if d.sig.len == 0 || n > 0 && (n-1)/d.sig.len >= int64(count) {
 		return Signature{}, n == 0
 	}
-	return d.signatureOf(d.sig.times(n / d.sig.len).then(d.prefix(n % d.sig.len))), true
+	return d.signatureOf(t.first(n)), true
 }
 
 // Matches tells whether two sequences can be the two ends of a message.
 func (s Signature) Matches(o Signature) bool {
-	return s == o || s.Hash == anyHash || o.Hash == anyHash
+	return s == o || s.Any() || o.Any()
+}
+
+// marked is set in the Bits of all signatures.
+const marked = 1 << 63
+
+// Bits are the Hash as 64 bits of which the highest is set, so that no Kind looks like it.
+func (s Signature) Bits() uint64 { return s.Hash | marked }
+
+// SignatureOf is the inverse of Bits, for n elements; false where it is not of a signature.
+func SignatureOf(n int64, bits uint64) (Signature, bool) {
+	if bits&marked == 0 {
+		return Signature{}, false
+	}
+	if bits != anyHash {
+		bits &^= marked
+	}
+	return Signature{Len: n, Hash: bits}, true
+}
+
+// Any tells whether all sequences match.
+func (s Signature) Any() bool { return s.Hash == anyHash }
+
+// String says what the elements are, so far as that can be told.
+func (s Signature) String() string {
+	switch {
+	case s.Any():
+		return fmt.Sprintf("%d bytes of packed data", s.Len)
+	case s.Len == 0:
+		return "nothing"
+	case s.Len > 0:
+		for k := Byte; k.Valid(); k++ {
+			if kindSignature(k).times(s.Len).hash == s.Hash {
+				return fmt.Sprintf("%d x %v", s.Len, k)
+			}
+		}
+	}
+	return fmt.Sprintf("%d elements of several types", s.Len)
+}
+
+// listed is how many elements Sequence names one by one.
+const listed = 8
+
+// Sequence says what the elements of count items of t are, for people.
+func (t *Type) Sequence(count int) string {
+	d := t.get()
+	all := d.sig.times(int64(count))
+	if s := d.signatureOf(all).String(); !strings.HasSuffix(s, "several types") {
+		return s
+	}
+	var names []string
+	for i := range min(all.len, listed) {
+		before, after := t.first(i), t.first(i+1)
+		for k := Byte; k.Valid(); k++ {
+			if before.then(kindSignature(k)).hash == after.hash {
+				names = append(names, k.String())
+				break
+			}
+		}
+	}
+	s := strings.Join(names, ", ")
+	if all.len > listed {
+		s += fmt.Sprintf(" and so on, %d in all", all.len)
+	}
+	return s
+}
+
+// first is the signature of the first n elements of as many items as that takes.
+func (t *Type) first(n int64) signature {
+	d := t.get()
+	return d.sig.times(n / d.sig.len).then(d.prefix(n % d.sig.len))
 }
 
 func (d *def) signatureOf(s signature) Signature {

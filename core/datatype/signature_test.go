@@ -90,3 +90,38 @@ func TestPrefixes(t *testing.T) {
 		}
 	}
 }
+
+// TestSignaturesForPeople name what they can, and travel as 64 bits.
+func TestSignaturesForPeople(t *testing.T) {
+	i32, f64 := Basic(Int32), Basic(Float64)
+	st := must(Struct(i64(2, 1), i64(0, 8), []*Type{i32, f64}))
+	for _, c := range []struct {
+		t          *Type
+		count      int
+		text, list string
+	}{
+		{i32, 3, "3 x int32", "3 x int32"},
+		{must(Vector(3, 2, 5, f64)), 2, "12 x float64", "12 x float64"},
+		{Basic(Packed), 7, "7 bytes of packed data", "7 bytes of packed data"},
+		{st, 0, "nothing", "nothing"},
+		{st, 2, "6 elements of several types", "int32, int32, float64, int32, int32, float64"},
+		{st, 1000, "3000 elements of several types", "int32, int32, float64, int32, int32, float64, int32, int32 and so on, 3000 in all"},
+	} {
+		s := c.t.Signature(c.count)
+		if s.String() != c.text || c.t.Sequence(c.count) != c.list {
+			t.Errorf("%q, %q, want %q, %q", s, c.t.Sequence(c.count), c.text, c.list)
+		}
+		if got, ok := SignatureOf(s.Len, s.Bits()); !ok || got != s {
+			t.Errorf("%v came back as %v, %v", s, got, ok)
+		}
+		if s.Bits() < uint64(kinds) {
+			t.Errorf("%v looks like a kind", s)
+		}
+	}
+	if _, ok := SignatureOf(3, uint64(Int32)); ok {
+		t.Error("a kind is taken for a signature")
+	}
+	if s, ok := SignatureOf(-3, 1<<63|1); !ok || s.String() != "-3 elements of several types" {
+		t.Errorf("a number that cannot be: %v, %v", s, ok)
+	}
+}

@@ -160,8 +160,11 @@ func (a *Acceptor) takeProof(m []byte) {
 
 // fault names the ranks that the dialler claims.
 func (a *Acceptor) fault(err error) error {
-	if a.hello.Call {
+	switch {
+	case a.hello.Call:
 		return fmt.Errorf("dynamic: a call of a port: %w", err)
+	case a.hello.Hosts:
+		return fmt.Errorf("dynamic: channel that claims to be from host %d to host %d: %w", a.hello.Src, a.hello.Dst, err)
 	}
 	return fmt.Errorf("dynamic: direct link that claims to be from rank %d to rank %d: %w", a.hello.Src, a.hello.Dst, err)
 }

@@ -13,10 +13,11 @@ const CardVersion = 1
 // Bounds of a card. A port name, which is a tag and a card, stays below
 // MPI_MAX_PORT_NAME, the MPI ABI's 1024 bytes.
 const (
-	MaxCard     = 960 // bytes of its text
-	MaxOffers   = 16
-	MaxFeatures = 16
-	MaxName     = 32 // bytes of a transport's or feature's name
+	MaxCard       = 960 // bytes of its text
+	MaxOffers     = 16
+	MaxFeatures   = 16
+	MaxUnexpected = 1 << 60
+	MaxName       = 32 // bytes of a transport's or feature's name
 )
 
 // Faults of a card.
@@ -33,6 +34,8 @@ type Card struct {
 	ByteOrder string // BigEndian or LittleEndian, of data in memory
 	Offers    []Offer
 	Features  []string // known to both or of no effect
+
+	Unexpected int64 // bytes of messages nobody has asked for that the proc keeps; 0: it sets no limit
 }
 
 // Values of Card.ByteOrder.
@@ -90,6 +93,9 @@ func (c *Card) AppendText(b []byte) ([]byte, error) {
 	}
 	for _, f := range c.Features {
 		out = append(append(out, " feature="...), f...)
+	}
+	if c.Unexpected != 0 {
+		out = strconv.AppendInt(append(out, " unexpected="...), c.Unexpected, 10)
 	}
 	if n := len(out) - len(b); n > MaxCard {
 		return b, fmt.Errorf("dynamic: %w: %d bytes, more than %d", ErrCard, n, MaxCard)

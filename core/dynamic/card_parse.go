@@ -72,9 +72,23 @@ func (c *Card) parseField(field string) error {
 			return fmt.Errorf("%w: %q has no transport and address", ErrCard, field)
 		}
 		c.Offers = append(c.Offers, Offer{transport, address})
+	case "unexpected":
+		return c.parseUnexpected(field, value)
 	case "feature":
 		c.Features = append(c.Features, value)
 	}
+	return nil
+}
+
+func (c *Card) parseUnexpected(field, value string) error {
+	v, err := strconv.ParseInt(value, 10, 64)
+	if err != nil || v < 1 || strconv.FormatInt(v, 10) != value {
+		return fmt.Errorf("%w: %q is no number of bytes", ErrCard, field)
+	}
+	if c.Unexpected != 0 {
+		return fmt.Errorf("%w: second %q", ErrCard, field)
+	}
+	c.Unexpected = v
 	return nil
 }
 
@@ -89,6 +103,8 @@ func once(to *string, field, value string) error {
 // check tells what a card has that no reader takes.
 func (c *Card) check() error {
 	switch {
+	case c.Unexpected < 0 || c.Unexpected > MaxUnexpected:
+		return fmt.Errorf("%w: %d bytes of unexpected messages, at most %d", ErrCard, c.Unexpected, int64(MaxUnexpected))
 	case c.Node != "" && !isPlain(c.Node):
 		return fmt.Errorf("%w: node %q", ErrCard, c.Node)
 	case c.ByteOrder != "" && c.ByteOrder != BigEndian && c.ByteOrder != LittleEndian:

@@ -47,6 +47,10 @@ func (d *Dialler) Output() []byte {
 	return b
 }
 
+// Proved tells whether the proof is sent, or about to be: before that, the acceptor
+// cannot have accepted.
+func (d *Dialler) Proved() bool { return d.proved }
+
 // Done tells whether the link is accepted and packets may follow.
 func (d *Dialler) Done() bool { return d.done }
 

@@ -27,9 +27,9 @@ import (
 // acceptor shows nothing that depends on the token before the dialler has
 // proven that it has it, and judges only then whom the link is for.
 //
-// CALL is keyed with a port's key and MEET with what a world tells those that it
-// has met, instead of the job's token; what stands for the job is derived from
-// them alike.
+// CALL is keyed with a port's key, MEET with what a world tells those that it
+// has met, and HOSTS with the channel's token, instead of the job's token; what stands
+// for the job is derived from them alike.
 
 // Sizes of what the greeting is made from.
 const (
@@ -56,8 +56,8 @@ type Hello struct {
 	Probe bool
 
 	// Session is not zero for a link that outlives its connection: it names it.
-	// Again tells that this is a further connection for it, and Hosts that Src and
-	// Dst are ranks of hosts, between whose agents it goes.
+	// Again tells that this is a further connection for it, and Hosts that it is a
+	// channel's, perhaps the first: Src and Dst are ranks of hosts then.
 	Session Session
 	Again   bool
 	Hosts   bool
@@ -87,9 +87,10 @@ type Purpose uint8
 
 // The purposes.
 const (
-	OfJob   Purpose = iota // links inside a job, with its token
-	OfPort                 // calls of a port, with its key
-	OfWorld                // links from other worlds, with the secret of those that met
+	OfJob     Purpose = iota // links inside a job, with its token
+	OfPort                   // calls of a port, with its key
+	OfWorld                  // links from other worlds, with the secret of those that met
+	OfChannel                // channels between hosts, with the token of each
 )
 
 // purpose is what a Hello's greeting is about.
@@ -99,6 +100,8 @@ func (k kind) purpose() Purpose {
 		return OfPort
 	case kindMeet:
 		return OfWorld
+	case kindHosts:
+		return OfChannel
 	default:
 		return OfJob
 	}
@@ -113,6 +116,8 @@ func (h *Hello) String() string {
 		return fmt.Sprintf("errand from host %d to host %d", h.Src, h.Dst)
 	case h.World != World{}:
 		return fmt.Sprintf("link from %v to rank %d", Member{h.World, h.Src}, h.Dst)
+	case h.Hosts:
+		return fmt.Sprintf("channel from host %d to host %d", h.Src, h.Dst)
 	}
 	return fmt.Sprintf("direct link from rank %d to rank %d", h.Src, h.Dst)
 }
@@ -232,7 +237,7 @@ const (
 	kindProbe   // a HELLO for a link that is measured; who does not know it refuses it as malformed
 	kindLasting // a HELLO for a link that outlives this connection; then the session
 	kindAgain   // a HELLO for a further connection of such a link
-	kindHosts   // the same between agents: src and dst are ranks of hosts
+	kindHosts   // the first or a further connection of a channel: src and dst are ranks of hosts
 	kindLost    // instead of a HELLO: the acceptor should dial such a link again; then the epoch
 	kindErrand  // a HELLO between nodes, of hosts: a request follows, no packets
 	kindCall    // a HELLO with a port's key

@@ -43,8 +43,12 @@ type Notes interface {
 	// NotesAgreed tells whether the other side takes notes.
 	NotesAgreed() bool
 
-	// NotesSent counts the notes that were sent.
+	// NotesSent counts the notes that were sent, NotesTaken those that were taken.
 	NotesSent() uint64
+	NotesTaken() uint64
+
+	// LimitNotes has no note be sent once that many were; at first there is no limit.
+	LimitNotes(sent uint64)
 
 	// WakeForNote wakes the other side if it sleeps, after who has the lane itself has sent a note.
 	WakeForNote()
@@ -101,10 +105,14 @@ type NoteLane struct {
 	Sent  uint64 // notes since the beginning
 	Seen  uint64 // Read as last seen
 	Taken uint64 // notes since the beginning
+	Limit uint64 // of Sent, which stops there
 }
 
 // Room gives the place of the next note, to be filled in and posted; nil if there is none.
 func (l *NoteLane) Room() *Note {
+	if l.Sent == l.Limit {
+		return nil
+	}
 	if l.Sent-l.Seen >= NotePlaces {
 		seen := l.Read.Load()
 		if l.Sent-seen >= NotePlaces { // or an impossible number

@@ -17,7 +17,7 @@ import (
 func lanes(taken uint64) (w, r *link.NoteLane) {
 	page, read := new(link.NotePage), new(atomic.Uint64)
 	read.Store(taken)
-	w = &link.NoteLane{Out: page, Read: read, Sent: taken, Seen: taken}
+	w = &link.NoteLane{Out: page, Read: read, Sent: taken, Seen: taken, Limit: taken - 1}
 	r = &link.NoteLane{In: page, Told: read, Taken: taken}
 	return w, r
 }

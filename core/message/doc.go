@@ -19,6 +19,7 @@
 //
 // A peer that breaks the protocol makes Received fail with a *ProtocolError. It
 // cannot make the engine panic, nor make it allocate for a length that it only
-// announces: memory is taken for data that comes. How much of that there may be
-// is not limited, because a message that nobody has asked for yet must be kept.
+// announces: memory is taken for data that comes. How much there may be of messages that
+// nobody has asked for is agreed on with peers that know of allowances; those of others
+// are kept as they come.
 package message

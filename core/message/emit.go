@@ -24,6 +24,10 @@ func (e *Engine) emitData(s *linkState, p *peer) bool {
 	turn := p.turn
 	r := p.nextSend()
 	n := min(r.total-r.pos, p.piece(r))
+	sync := r.mode == Synchronous || r.total > p.as.maxData
+	if r.state == stateQueued && !p.affords(n) {
+		n, sync = min(n, headData), true
+	}
 	b := e.packetRoom(s, r, int(n))
 	if b == nil {
 		p.turn = turn
@@ -32,7 +36,7 @@ func (e *Engine) emitData(s *linkState, p *peer) bool {
 	if r.state == stateQueued {
 		p.firsts.remove(r)
 	}
-	e.putData(b, p, r, uint32(n))
+	e.putData(b, p, r, uint32(n), sync)
 	switch {
 	case len(b) == headerSize && n > 0:
 		s.commitData(r, int(n))
@@ -91,24 +95,26 @@ func (e *Engine) packetCommitted(p *peer, r *Request, n int64) {
 	e.sendProgress(r)
 }
 
-// putData writes the header of the next packet of r, of n data bytes.
+// putData writes the header of the next packet of r, of n data bytes; sync says that its first
+// one is to be answered.
 //
 // IMPI ch.3, Message Passing Protocols: a message of at most the data length is
 // one DATA, or one DATASYNC if it is synchronous. A longer one begins with a
 // DATASYNC; the rest follows the SYNCACK as DATA that name its pk_drqid.
-func (e *Engine) putData(b []byte, p *peer, r *Request, n uint32) {
+func (e *Engine) putData(b []byte, p *peer, r *Request, n uint32, sync bool) {
 	o := &e.out
 	o.Type, o.Src, o.DestReq = wire.PkData, p.as.self, 0
 	switch {
 	case r.state == stateRest:
 		o.DestReq = r.remote
-	case r.mode == Synchronous || r.total > p.as.maxData:
+	case sync:
 		o.Type = wire.PkDataSync
 		r.needAck = true
 		e.ids.add(r)
 		fallthrough
 	default:
 		p.sent++
+		p.charge(int64(n))
 		r.seq = p.sent
 	}
 	o.Len, o.Dest, o.SrcReq, o.MsgLen = n, p.proc, r.id, uint64(r.total)
@@ -123,10 +129,19 @@ func (e *Engine) putData(b []byte, p *peer, r *Request, n uint32) {
 // putControl writes a counted packet without data.
 func (e *Engine) putControl(b []byte, p *peer, c control) {
 	h := wire.Packet{Type: c.typ, Src: p.as.self, Dest: p.proc, SrcReq: c.srcReq, DestReq: c.dstReq}
+	if c.typ == wire.PkSyncAck {
+		h.MsgLen = e.grant(p)
+	}
 	e.cfg.Dialect.PutHeader(b, &h)
 }
 
+// putProtoAck writes a PROTOACK that is due, or one that only brings an allowance.
 func (e *Engine) putProtoAck(b []byte, p *peer) {
-	h := wire.Packet{Type: wire.PkProtoAck, Src: p.as.self, Dest: p.proc}
+	h := wire.Packet{Type: wire.PkProtoAck, Src: p.as.self, Dest: p.proc, MsgLen: e.grant(p)}
+	if p.acks > 0 {
+		p.acks--
+	} else {
+		h.SrcReq = saysMore
+	}
 	e.cfg.Dialect.PutHeader(b, &h)
 }

@@ -34,6 +34,12 @@ type Config struct {
 	// needed with wire.Draft only, and not even then if all contexts are of the world.
 	RankOf func(wire.ContextID, Peer) wire.CommRank
 
+	// Unexpected is how many bytes of messages that nobody has asked for this proc keeps of those
+	// procs that know of allowances, UnexpectedOf what another proc of the job does; 0: there is
+	// no limit, or that proc knows of none.
+	Unexpected   int64
+	UnexpectedOf func(Peer) int64
+
 	StageLimit   int    // packets with up to so many data bytes are copied into the link's staging memory; 0: default
 	FirstRequest uint64 // where request ids begin; 0: 1
 }
@@ -60,11 +66,13 @@ type Engine struct {
 	buffers    buffers
 	room       Room                     // of buffered sends
 	rooms      map[wire.ContextID]*Room // of those in some contexts
+	pool       pool                     // of memory for messages that nobody has asked for
 	sends      int                      // sends that the engine is not through with
 	completed  uint64
 	events     uint64
 	counters   Counters
-	in, out    wire.Packet // scratch
+	in, out    wire.Packet       // scratch
+	there      func([]byte) bool // nil: the memory of receives can be written
 }
 
 // Counters count what peers do that is odd but harmless.
@@ -95,6 +103,8 @@ func New(cfg Config) (*Engine, error) {
 		return nil, fmt.Errorf("%w: own rank %d in a job of %d procs", ErrConfig, cfg.Self, cfg.Directory.Len())
 	case cfg.StageLimit < 0 || cfg.StageLimit > stageSize/4:
 		return nil, fmt.Errorf("%w: stage limit %d, must be 0 to %d", ErrConfig, cfg.StageLimit, stageSize/4)
+	case cfg.Unexpected < 0 || cfg.Unexpected > math.MaxInt64/4:
+		return nil, fmt.Errorf("%w: %d bytes of unexpected messages", ErrConfig, cfg.Unexpected)
 	case cfg.FirstRequest > math.MaxInt64:
 		return nil, fmt.Errorf("%w: first request %d leaves no room for more", ErrConfig, cfg.FirstRequest)
 	}
@@ -105,10 +115,17 @@ func New(cfg Config) (*Engine, error) {
 		next:      Peer(cfg.Directory.Len()),
 		ids:       ids{first: cfg.FirstRequest},
 	}
+	if n := cfg.Directory.Len() - 1; cfg.Unexpected > 0 {
+		e.pool.size = max(0, cfg.Unexpected-int64(n)*Allowance(cfg.Unexpected, n))
+	}
 	e.own.self = cfg.Directory.Proc(cfg.Self)
 	e.self = e.newPeer(cfg.Self)
 	return e, nil
 }
+
+// CheckMemory has the engine ask whether memory can be written before it receives into it. A
+// message whose memory cannot is dropped as it comes, and its receive fails with ErrMemory.
+func (e *Engine) CheckMemory(there func(b []byte) bool) { e.there = there }
 
 // Counters gives the counts since New.
 func (e *Engine) Counters() Counters { return e.counters }

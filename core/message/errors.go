@@ -14,6 +14,9 @@ var (
 	ErrTruncate = errors.New("message: longer than the receive buffer")
 	// ErrPeerDown: the other proc, or the link to it, is gone.
 	ErrPeerDown = errors.New("message: peer is down")
+	// ErrMemory: there is no memory where the message belongs. It was taken and
+	// dropped.
+	ErrMemory = errors.New("message: there is no memory that can be written where the message belongs")
 	// ErrBuffer: a buffered send does not fit into the attached buffer, or the
 	// buffer cannot be attached or detached.
 	ErrBuffer = errors.New("message: attached buffer")

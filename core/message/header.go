@@ -41,9 +41,14 @@ func (e *Engine) header(s *linkState) error {
 	}
 	switch typ {
 	case wire.PkProtoAck:
+		p.allowed(e.in.MsgLen)
+		if p.on && e.in.SrcReq == saysMore {
+			break
+		}
 		p.window.Acked()
 		e.wake(p)
 	case wire.PkSyncAck:
+		p.allowed(e.in.MsgLen)
 		e.syncAcked(p)
 	case wire.PkCancel:
 		e.cancelAsked(p)

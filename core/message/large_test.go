@@ -6,8 +6,11 @@ package message
 
 import (
 	"errors"
+	"fmt"
 	"syscall"
 	"testing"
+
+	"github.com/openimpi/impi/internal/skips"
 )
 
 const huge = 5<<30 + 17 // bytes, more than 32 bits can count
@@ -17,7 +20,7 @@ func region(t *testing.T, n int) []byte {
 	t.Helper()
 	b, err := syscall.Mmap(-1, 0, n, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANON|syscall.MAP_NORESERVE)
 	if err != nil {
-		t.Skipf("no address space for %d bytes: %v", n, err)
+		skips.NotRun(t, fmt.Sprintf("there is no address space for %d bytes: %v", n, err), "ulimit -v unlimited")
 	}
 	t.Cleanup(func() { _ = syscall.Munmap(b) })
 	return b

@@ -16,6 +16,8 @@ type linkState struct {
 	err  error // the peer broke the protocol
 	fini bool  // PK_FINI came
 
+	needy bool // a message without allowance waits
+
 	outputState
 	inputState
 }

@@ -2,6 +2,7 @@ package message
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/match"
@@ -20,6 +21,8 @@ type Notes interface {
 	NextNote() *link.Note
 	NoteTaken()
 	NotesSent() uint64
+	NotesTaken() uint64
+	LimitNotes(sent uint64)
 	NotesAgreed() bool
 }
 
@@ -31,6 +34,7 @@ func (e *Engine) UseNotes(l LinkID, n Notes) {
 	}
 	s := e.link(l)
 	s.notes, s.peer.noted = n, s
+	s.peer.limitNotes()
 }
 
 // notable tells whether a message to p can be a note as far as the engine goes: nothing that
@@ -41,9 +45,9 @@ func (p *peer) notable() bool {
 		s.placed == 0 && s.committed == 0 && s.ready.len == 0 && s.err == nil
 }
 
-// writeNote sends a message as a note, if it can.
+// writeNote sends a message as a note, if it can, which needs room for dtype too.
 func (p *peer) writeNote(env *Envelope, data []byte, dtype uint64) bool {
-	if len(data) > link.MaxNote || !p.notable() {
+	if len(data) > link.MaxNote || dtype > math.MaxUint32 || !p.notable() {
 		return false
 	}
 	n := p.link.notes.NoteRoom()
@@ -71,6 +75,9 @@ func (e *Engine) TakeNotes(l LinkID) (progress bool, err error) {
 		s.err = e.takeNote(s, n)
 		s.notes.NoteTaken()
 	}
+	if progress {
+		e.review(s.peer)
+	}
 	return progress, s.err
 }
 
@@ -94,6 +101,7 @@ func (e *Engine) takeNote(s *linkState, n *link.Note) error {
 		return nil
 	}
 	m := e.newMessage(p, int64(size))
+	m.keep(noteCost)
 	m.buf, m.whole = e.buffers.get(int(size)), true
 	copy(m.buf, data)
 	e.unexpected.Add(&m.entry, key)
@@ -153,6 +161,9 @@ func (e *Engine) RecvNow(l LinkID, env *Envelope, buf []byte) (st Status, ok boo
 	key := match.Key{Context: wire.ContextID(n.Context), Source: wire.CommRank(n.Rank), Tag: wire.Tag(n.Tag)}
 	if size > link.MaxNote || uint64(size) > uint64(len(buf)) || key.Tag == wire.TagOutOfRange ||
 		key.Context != env.Context || key.Source != env.Rank || key.Tag != env.Tag && env.Tag != AnyTag {
+		return st, false
+	}
+	if e.there != nil && size > 0 && !e.there(buf[:size]) {
 		return st, false
 	}
 	copy(buf, n.Data[:size])

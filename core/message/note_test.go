@@ -3,6 +3,7 @@ package message
 import (
 	"bytes"
 	"errors"
+	"math"
 	"sync/atomic"
 	"testing"
 
@@ -20,8 +21,8 @@ type desk struct {
 func newDesks() (a, b *desk) {
 	there, back := new(link.NotePage), new(link.NotePage)
 	taken := new([2]atomic.Uint64)
-	a = &desk{lane: link.NoteLane{Out: there, In: back, Read: &taken[0], Told: &taken[1]}}
-	b = &desk{lane: link.NoteLane{Out: back, In: there, Read: &taken[1], Told: &taken[0]}}
+	a = &desk{lane: link.NoteLane{Out: there, In: back, Read: &taken[0], Told: &taken[1], Limit: math.MaxUint64}}
+	b = &desk{lane: link.NoteLane{Out: back, In: there, Read: &taken[1], Told: &taken[0], Limit: math.MaxUint64}}
 	return a, b
 }
 
@@ -30,6 +31,8 @@ func (d *desk) PostNote()            { d.lane.Post(d.written) }
 func (d *desk) NextNote() *link.Note { return d.lane.Next(d.read) }
 func (d *desk) NoteTaken()           { d.lane.Take() }
 func (d *desk) NotesSent() uint64    { return d.lane.Sent }
+func (d *desk) NotesTaken() uint64   { return d.lane.Taken }
+func (d *desk) LimitNotes(n uint64)  { d.lane.Limit = n }
 func (d *desk) NotesAgreed() bool    { return !d.alone }
 
 // before is how many of the next n bytes come before the next note.
@@ -579,4 +582,38 @@ func TestNotesAllocateNothing(t *testing.T) {
 			t.Errorf("%s: %v allocations", name, n)
 		}
 	}
+}
+
+// TestWhatIsSaidOfItems comes with packets, to receives of all kinds, and never with a note: what
+// notes have no room for makes a message a packet.
+func TestWhatIsSaidOfItems(t *testing.T) {
+	const said = 1<<63 | 5
+	told := func(what string, r *Request, want uint64) {
+		t.Helper()
+		if n, dtype := r.Sent(); !r.Done() || dtype != want || want != 0 && n != 3 {
+			t.Errorf("%s: done %v, %d of %#x, want %#x", what, r.Done(), n, dtype, want)
+		}
+	}
+	p := newNoted(t, roomy)
+	env := Envelope{Rank: 0, Tag: 7}
+	posted := p.recv(1, make([]byte, 8))
+	p.e[0].Send(1, env, Standard, alphabet(8), 3, said)
+	if p.carry(0) == 0 {
+		t.Error("it was a note")
+	}
+	told("posted", posted, said)
+	if l, ok := p.e[0].SendNow(1, env, alphabet(8), 3, said); !ok || l == NoLink {
+		t.Errorf("it left by %d, %v", l, ok)
+	}
+	p.carry(0)
+	told("unexpected", p.recv(1, make([]byte, 8)), said)
+	own := p.e[1].Recv(Envelope{Rank: 1, Tag: 7}, 1, make([]byte, 8))
+	p.e[1].Send(1, Envelope{Rank: 1, Tag: 7}, Standard, alphabet(8), 3, said)
+	told("to itself", own, said)
+	p.e[1].Send(1, Envelope{Rank: 1, Tag: 7}, Standard, alphabet(8), 3, said)
+	told("to itself, before", p.e[1].Recv(Envelope{Rank: 1, Tag: 7}, 1, make([]byte, 8)), said)
+	note := p.recv(1, make([]byte, 8))
+	p.now(0, alphabet(8))
+	p.carry(0)
+	told("a note", note, 0)
 }

@@ -146,7 +146,7 @@ func (e *Engine) Idle() bool {
 		}
 	}
 	for _, p := range e.peers.made {
-		if p.down == nil && (p.acks > 0 || p.waiting()) {
+		if p.down == nil && (p.owes() || p.waiting()) {
 			return false
 		}
 	}
@@ -159,7 +159,7 @@ func (e *Engine) Idle() bool {
 func (e *Engine) fill(s *linkState) {
 	for s.owing.len > 0 {
 		p := *s.owing.at(0)
-		for ; p.acks > 0; p.acks-- {
+		for p.owes() {
 			b := s.reserve(headerSize)
 			if b == nil {
 				return

@@ -19,6 +19,7 @@ type peer struct {
 	noted  *linkState // by which it sends notes
 	asked  bool       // Unrouted has it or had it
 
+	allowance
 	acks    int           // PROTOACKs that are due
 	control fifo[control] // counted packets without data
 	firsts  requests      // sends none of whose packets is committed, in MPI's order
@@ -40,6 +41,9 @@ func (p *peer) waiting() bool {
 	return p.control.len > 0 || p.firsts.head != nil || p.rests.head != nil
 }
 
+// owes tells whether a PROTOACK is to leave.
+func (p *peer) owes() bool { return p.acks > 0 || p.due }
+
 // nextSend gives the send whose packet is next. First packets keep their order;
 // they and continuation packets take turns, so that a short message does not
 // have to wait for all of a long one.
@@ -59,12 +63,12 @@ func (e *Engine) wake(p *peer) {
 	switch {
 	case p.down != nil:
 	case l == nil:
-		if !p.asked && (p.acks > 0 || p.waiting()) {
+		if !p.asked && (p.owes() || p.waiting()) {
 			p.asked = true
 			e.unrouted.push(p)
 		}
 	default:
-		if p.acks > 0 && !p.owing {
+		if p.owes() && !p.owing {
 			p.owing = true
 			l.owing.push(p)
 		}
@@ -92,6 +96,7 @@ func (e *Engine) received(p *peer) {
 		p.acks++
 		e.wake(p)
 	}
+	e.review(p)
 }
 
 // PeerDown says that p is gone. What had come from it completely can still be
@@ -108,7 +113,7 @@ func (e *Engine) PeerDown(p Peer, cause error) {
 	}
 	q.down = fmt.Errorf("%w: peer %d (%s): %w", ErrPeerDown, q.index, q.proc, cause)
 	e.lost++
-	q.acks = 0
+	q.acks, q.due = 0, false
 	q.control.clear()
 	e.dropOutput(q)
 	e.dropInput(q)

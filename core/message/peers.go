@@ -81,6 +81,7 @@ func (e *Engine) peer(i Peer) *peer {
 func (e *Engine) newPeer(i Peer) *peer {
 	proc, as := e.identity(i)
 	p := &peer{index: i, proc: proc, as: as, window: flow.New(as.limits)}
+	e.allow(p)
 	e.peers.add(p)
 	return p
 }

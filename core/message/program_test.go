@@ -27,6 +27,8 @@ type world struct {
 	counted map[[2]int]int
 	rooms   [][]*room // by direct pipe: memory of the link, where it has some
 	desks   [][]*desk // by direct pipe: the notes of the link, where it takes some
+	base    int64     // what peers allow each other to begin with, less than any real job's; -1: nothing is said
+	pool    int64     // of each proc
 	packet  [][]byte  // by direct pipe or switch input: what is seen of a packet so far
 }
 
@@ -66,6 +68,8 @@ func linked(t *rapid.T, direct bool) *world {
 	if w.cfg.Directory, err = NewDirectory(procs); err != nil {
 		t.Fatal(err)
 	}
+	w.base = rapid.SampledFrom([]int64{-1, 0, envelopeCost + 64, 3000, 50000}).Draw(t, "allowance")
+	w.pool = rapid.SampledFrom([]int64{0, 700, 20000}).Draw(t, "pool")
 	w.up, w.down, w.packet = make([][]byte, n), make([][]byte, n), make([][]byte, n*n)
 	w.pipes, w.rooms, w.desks = make([][][]byte, n), make([][]*room, n), make([][]*desk, n)
 	for i := range n {
@@ -77,9 +81,46 @@ func linked(t *rapid.T, direct bool) *world {
 		}
 		w.engines = append(w.engines, e)
 		w.pipes[i], w.rooms[i], w.desks[i] = make([][]byte, n), make([]*room, n), make([]*desk, n)
+		if w.base >= 0 {
+			setAllowances(e, w.base, w.pool)
+		}
 		w.wire(i, e)
 	}
 	return w
+}
+
+// setAllowances has e and each of its peers allow each other base, and e have such a pool.
+func setAllowances(e *Engine, base, pool int64) {
+	e.pool.size = pool
+	for i := range e.directory.Len() {
+		if p := e.peer(Peer(i)); p != e.self {
+			p.allowance = allowance{on: true, may: base, said: base, base: base, next: base / 4}
+		}
+	}
+}
+
+// bounded makes sure that no proc keeps more of messages nobody has asked for than it has
+// allowed, but for the heads of those that their senders still keep.
+func (w *world) bounded() {
+	if w.base < 0 {
+		return
+	}
+	for i, e := range w.engines {
+		n := e.Kept()
+		for m := range e.unexpected.All() {
+			if m.sync && len(m.buf) <= headData {
+				n -= m.cost
+			}
+		}
+		for _, s := range e.links { // of which a head is still coming, for a receive that has been posted since
+			if s != nil && s.msg != nil && s.msg.req != nil && s.msg.sync && len(s.msg.buf) <= headData {
+				n -= s.msg.cost
+			}
+		}
+		if limit := w.base*int64(len(w.engines)-1) + w.pool; n > limit {
+			w.t.Fatalf("proc %d keeps %d bytes that nobody has asked for, its limit is %d", i, n, limit)
+		}
+	}
 }
 
 // wire gives proc i its links: link 0 to the switch, or link p to proc p.
@@ -185,6 +226,9 @@ func (w *world) watch(stream int, raw []byte, deliver func(to int, packet []byte
 func (w *world) count(h *wire.Packet) {
 	pair := [2]int{int(h.Src.PID), int(h.Dest.PID)}
 	if h.Type == wire.PkProtoAck {
+		if w.base >= 0 && h.SrcReq == saysMore {
+			return
+		}
 		w.acks[pair]++
 		w.flight[[2]int{pair[1], pair[0]}] -= int(w.cfg.AckMark)
 		return
@@ -269,6 +313,7 @@ func (w *world) step() {
 		w.write(i)
 	} else {
 		w.read(i)
+		w.bounded()
 	}
 }
 
@@ -280,6 +325,7 @@ func (w *world) settle() {
 			moved = w.write(i) || moved
 			moved = w.read(i) || moved
 		}
+		w.bounded()
 	}
 }
 

@@ -55,14 +55,17 @@ func (e *Engine) newReceive(buf []byte) *Request {
 // that this proc does not know yet is no reason to refuse it.
 func (e *Engine) firstPacket(s *linkState, p *peer) {
 	in := &e.in
-	if in.Type == wire.PkDataSync && in.MsgLen > uint64(in.Len) && int64(in.Len) < p.as.maxData {
+	if in.Type == wire.PkDataSync && in.MsgLen > uint64(in.Len) && int64(in.Len) < p.as.maxData && !p.on {
 		e.counters.ShortPackets++
 	}
+	p.arrives(int64(in.Len))
 	key := match.Key{Context: in.Context, Source: in.LSRank, Tag: in.Tag}
 	r, ok := e.posted.Match(key)
 	if !ok {
 		m := e.newMessage(p, int64(in.MsgLen))
 		m.srcReq, m.sync = in.SrcReq, in.Type == wire.PkDataSync
+		m.count, m.dtype = in.Count, in.Datatype
+		m.keep(cost(int64(in.Len)))
 		m.buf = e.buffers.get(int(in.Len))
 		e.unexpected.Add(&m.entry, key)
 		s.msg = m
@@ -70,7 +73,7 @@ func (e *Engine) firstPacket(s *linkState, p *peer) {
 		return
 	}
 	e.begin(r, p, key, int64(in.MsgLen))
-	r.remote = in.SrcReq
+	r.remote, r.count, r.dtype = in.SrcReq, in.Count, in.Datatype
 	if in.Type == wire.PkDataSync {
 		e.syncAck(r, in.MsgLen > uint64(in.Len))
 	}
@@ -85,6 +88,11 @@ func (e *Engine) begin(r *Request, p *peer, key match.Key, total int64) {
 	r.status.Source, r.status.Peer, r.status.Tag = e.source(key, p), p.index, key.Tag
 	if r.apart != nil {
 		r.room = max(0, r.apart.sink.Matched(p.index, total))
+	}
+	if e.there != nil && r.apart == nil && total > 0 && !e.there(r.data[:min(total, r.room)]) {
+		r.data, r.room = nil, 0
+		r.status.Err = ErrMemory
+		return
 	}
 	r.status.Len = min(total, r.room)
 	if total > r.room {

@@ -77,7 +77,7 @@ type course struct {
 	apart   *scattered     // instead of data
 	pos     int64          // bytes committed to the link, or received
 	total   int64          // bytes of the message
-	count   int64
+	count   int64          // of items and what they are: of this send, or as the sender of what is received says
 	dtype   uint64
 	seq     uint64
 	msg     *Message // sends to self: what waits for a receive; receives: what is still arriving
@@ -115,6 +115,10 @@ func (r *Request) Status() Status { return r.status }
 
 // Result is Status where it lies: until Release.
 func (r *Request) Result() *Status { return &r.status }
+
+// Sent gives what the sender of a received message has said of it for information: how many
+// items, and what they are. Notes say nothing.
+func (r *Request) Sent() (count int64, dtype uint64) { return r.count, r.dtype }
 
 // Err tells why the request failed, once it is done.
 func (r *Request) Err() error { return r.status.Err }

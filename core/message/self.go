@@ -5,11 +5,12 @@ func (e *Engine) sendSelf(s *Request) {
 	key := e.key(&s.env, e.self.index)
 	if r, ok := e.posted.Match(key); ok {
 		e.begin(r, e.self, key, s.total)
+		r.count, r.dtype = s.count, s.dtype
 		e.copySelf(s, r)
 		return
 	}
 	m := e.newMessage(e.self, s.total)
-	m.whole = true
+	m.whole, m.count, m.dtype = true, s.count, s.dtype
 	e.unexpected.Add(&m.entry, key)
 	e.events++
 	if s.mode == Synchronous || s.total > e.own.maxData {

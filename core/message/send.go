@@ -69,7 +69,7 @@ func (e *Engine) SendNow(to Peer, env Envelope, data []byte, count int64, dtype 
 	if p != nil && p.writeNote(&env, data, dtype) {
 		return NoLink, true
 	}
-	if p == nil || len(data) > e.cfg.StageLimit || int64(len(data)) > p.as.maxData || !p.idle() {
+	if p == nil || len(data) > e.cfg.StageLimit || int64(len(data)) > p.as.maxData || !p.idle() || !p.affords(int64(len(data))) {
 		return NoLink, false
 	}
 	b := p.link.reserve(headerSize + len(data))
@@ -77,6 +77,7 @@ func (e *Engine) SendNow(to Peer, env Envelope, data []byte, count int64, dtype 
 		return NoLink, false
 	}
 	p.sent++
+	p.charge(int64(len(data)))
 	o := &e.out
 	o.Type, o.Len, o.MsgLen = wire.PkData, uint32(len(data)), uint64(len(data))
 	o.Src, o.Dest = p.as.self, p.proc
@@ -109,6 +110,9 @@ func (e *Engine) sendRemote(p *peer, r *Request) {
 	}
 	idle := p.idle()
 	p.firsts.push(r)
+	if p.on && p.link != nil && !p.affords(min(r.total, p.piece(r))) {
+		p.link.needy, idle = true, false
+	}
 	if !idle || !e.emitData(p.link, p) {
 		e.wake(p)
 	}

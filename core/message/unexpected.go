@@ -16,7 +16,10 @@ type Message struct {
 	sync   bool           // it came as DATASYNC
 	whole  bool           // the first packet is complete
 	req    *Request       // the receive that got it before that
-	send   *Request       // of this proc itself, the data is still in the sender's buffer
+	count  int64          // what the sender says of the items, for information
+	dtype  uint64
+	cost   int64    // what it counts of its sender's allowance
+	send   *Request // of this proc itself, the data is still in the sender's buffer
 }
 
 func (e *Engine) newMessage(p *peer, total int64) *Message {
@@ -28,8 +31,13 @@ func (e *Engine) newMessage(p *peer, total int64) *Message {
 
 func (e *Engine) freeMessage(m *Message) {
 	e.buffers.put(m.buf)
+	p, n := m.peer, m.cost
 	*m = Message{}
 	e.messages.put(m)
+	if n > 0 {
+		p.held -= n
+		e.review(p)
+	}
 }
 
 // lose forgets a message whose first packet will never be complete.
@@ -48,7 +56,7 @@ func (e *Engine) status(m *Message) Status {
 // accept matches message m, which is out of the queue, with receive r.
 func (e *Engine) accept(m *Message, r *Request) {
 	e.begin(r, m.peer, m.entry.Key(), m.total)
-	r.remote = m.srcReq
+	r.remote, r.count, r.dtype = m.srcReq, m.count, m.dtype
 	switch {
 	case m.send != nil:
 		e.copySelf(m.send, r)

@@ -21,6 +21,8 @@ type World struct {
 	// What both jobs have in common; see Config.
 	MaxData          uint32
 	AckMark, HiWater uint32
+
+	Allows bool // both jobs know of allowances, and each proc has the least to begin with
 }
 
 // standing is how this proc and those of one world deal with each other.
@@ -28,6 +30,7 @@ type standing struct {
 	self    wire.Proc
 	maxData int64
 	limits  flow.Limits
+	allows  bool
 }
 
 func (s *standing) check() error {
@@ -48,12 +51,20 @@ type met struct {
 	standing
 }
 
+// allowance is what all its procs may have here at any time.
+func (m *met) allowance() int64 {
+	if !m.allows {
+		return 0
+	}
+	return int64(m.size) * leastAllowance
+}
+
 // AddWorld adds the procs of a world to the table: rank r is Peer first+r. Each
 // world gets numbers that no other one has or had.
 func (e *Engine) AddWorld(w World) (first Peer, err error) {
 	m := &met{
 		first: e.next, host: w.Host,
-		standing: standing{w.Self, int64(w.MaxData), flow.Limits{AckMark: w.AckMark, HiWater: w.HiWater}},
+		standing: standing{w.Self, int64(w.MaxData), flow.Limits{AckMark: w.AckMark, HiWater: w.HiWater}, w.Allows},
 	}
 	if err := m.check(); err != nil {
 		return NoPeer, err
@@ -64,6 +75,7 @@ func (e *Engine) AddWorld(w World) (first Peer, err error) {
 	m.size = int32(w.Size)
 	e.next += Peer(w.Size)
 	e.worlds = append(e.worlds, m)
+	e.pool.size -= m.allowance()
 	return m.first, nil
 }
 
@@ -83,6 +95,7 @@ func (e *Engine) ForgetWorld(first Peer) {
 			panic(fmt.Sprintf("message: peer %d of a world to be forgotten has link %d", p.index, p.link.id))
 		}
 		e.PeerDown(p.index, errForgotten)
+		e.giveBack(p)
 		e.lost--
 	}
 	for m := range e.unexpected.All() {
@@ -91,6 +104,7 @@ func (e *Engine) ForgetWorld(first Peer) {
 		}
 	}
 	e.peers.remove(func(p *peer) bool { return p.as == &w.standing })
+	e.pool.size += w.allowance()
 	e.worlds = slices.DeleteFunc(e.worlds, func(m *met) bool { return m == w })
 }
 
@@ -105,6 +119,7 @@ func (e *Engine) Renew(p Peer) {
 		panic(fmt.Sprintf("message: peer %d of the job, or with a link, cannot be renewed", p))
 	}
 	e.PeerDown(p, errForgotten)
+	e.giveBack(q)
 	e.lost--
 	e.peers.remove(func(x *peer) bool { return x == q })
 }

@@ -15,7 +15,7 @@ func bcastBytes(b []byte) func(*coll.Planner, *coll.Schedule) error {
 }
 
 // boardLimits are the longest blocks that go by way of the board, in bytes: up to
-// them it is faster than messages, see docs/performance.md.
+// them it is faster than messages, see docs/decisions/0039-experiments-on-speed.md.
 var boardLimits = [...]int{
 	barrier: 0, bcast: board.MaxPost, gather: 64 << 10, scatter: 64 << 10, allgatherAll: 64 << 10,
 	alltoall: 64 << 10, reduce: 64 << 10, allreduceAll: 4 << 10,

@@ -15,6 +15,7 @@ import (
 	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/internal/poll"
+	"github.com/openimpi/impi/internal/skips"
 )
 
 // boardOff has all tests of this package go without boards: IMPI_TEST_BOARD=off.
@@ -105,7 +106,7 @@ func putOnBoards(t *testing.T, procs []*process) {
 func onlyBoards(t *testing.T) {
 	t.Helper()
 	if boardOff {
-		t.Skip("NOT RUN: it is about boards, and IMPI_TEST_BOARD=off takes them away")
+		skips.NotRun(t, "IMPI_TEST_BOARD=off takes boards away", "unset IMPI_TEST_BOARD")
 	}
 }
 

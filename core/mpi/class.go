@@ -25,6 +25,8 @@ var classes = []mpierr.Row{
 	{Err: ErrFinalized, Class: mpierr.Other},
 	{Err: ErrInitialized, Class: mpierr.Other},
 	{Err: ErrNode, Class: mpierr.Other},
+	{Err: ErrSignature, Class: mpierr.Type},
+	{Err: ErrLauncher, Class: mpierr.Other},
 	{Err: ErrJobOver, Class: mpierr.Other},
 	{Err: ErrCall, Class: mpierr.Port},
 	{Err: ErrUnreachable, Class: mpierr.ProcAborted},

@@ -21,8 +21,8 @@ type Pair[V datatype.PairValue] = datatype.Pair[V]
 type cargo struct {
 	mem   []byte  // as it travels
 	items *stream // instead of mem
-	count int     // of items, and what they are, for information
-	kind  datatype.Kind
+	count int64   // of items, and what they are, for information: a Kind, or Bits of a signature
+	dtype uint64
 }
 
 // stream moves the items of a Buffer between memory and messages.
@@ -31,10 +31,15 @@ type stream struct {
 	buf   Buffer
 	rep   datatype.Representation // of the other side
 	carry datatype.Carry
+	fault error // the items lie where there is no memory
 }
 
 // Pack is of message.Source.
 func (s *stream) Pack(dst []byte, off int64) {
+	if s.p.guarded {
+		s.packGuarded(dst, off)
+		return
+	}
 	s.buf.typ.Encode(s.rep, dst, s.buf.mem, s.buf.count, off)
 }
 
@@ -46,6 +51,10 @@ func (s *stream) Matched(from message.Peer, _ int64) (room int64) {
 
 // Unpack is of message.Sink.
 func (s *stream) Unpack(src []byte, off int64) {
+	if s.p.guarded {
+		s.unpackGuarded(src, off)
+		return
+	}
 	s.buf.typ.Decode(s.rep, s.buf.mem, s.buf.count, off, src, &s.carry)
 }
 
@@ -92,12 +101,12 @@ func (p *process) retire(s *stream) {
 func (p *process) unconverted(k datatype.Kind) bool { return p.plain>>k&1 != 0 }
 
 // foreign tells whether elements of k travel to and from peer in another way than
-// they lie in memory; peer may be anybody.
+// they lie in memory; peer may be anybody. So do all where they are compared.
 func (p *process) foreign(peer message.Peer, k datatype.Kind) bool {
 	if p.unconverted(k) {
 		return false
 	}
-	return peer < 0 || !p.dataOf(peer).Identity(k)
+	return p.check || peer < 0 || !p.dataOf(peer).Identity(k)
 }
 
 // foreignItems is foreign for items of a datatype.
@@ -122,15 +131,17 @@ func (p *process) cargo(peer message.Peer, b []byte, k datatype.Kind) cargo {
 	if p.foreign(peer, k) {
 		return p.items(peer, elements(b, k))
 	}
-	return cargo{mem: b, count: len(b) / k.Size(), kind: k}
+	return cargo{mem: b, count: int64(len(b) / k.Size()), dtype: uint64(k)}
 }
 
 // items is cargo for a Buffer that has been checked.
 func (p *process) items(peer message.Peer, b Buffer) cargo {
-	x := cargo{count: b.count}
-	x.kind, _ = b.typ.Kind()
+	k, _ := b.typ.Kind()
+	x := cargo{count: int64(b.count), dtype: uint64(k)}
 	foreign := p.foreignItems(peer, b.typ)
-	if !foreign {
+	if p.check {
+		x.count, x.dtype = p.sign(peer, &b)
+	} else if !foreign {
 		if mem, ok := b.run(); ok {
 			x.mem = mem
 			return x

@@ -110,6 +110,7 @@ func (x *expressed) close(p *process) {
 	}
 	if n := x.Haste / hasteMax; n != x.hastened { // C is here to look everywhere
 		x.hastened, p.polls = n, 0
+		p.eng.Review()
 	}
 	for x.First != express.None {
 		x.adopt(p)

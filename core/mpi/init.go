@@ -22,8 +22,9 @@ import (
 type phase int32
 
 const (
-	running phase = iota
-	finalizing
+	running    phase = iota
+	finalizing       // in Finalize, before its barrier is passed
+	parted           // in Finalize, behind it: that links end is in order
 	finalized
 )
 
@@ -48,7 +49,7 @@ var (
 // Init joins this proc to its job and blocks until all sites of it are there.
 // It must be called once, before anything else of this package but Initialized,
 // Finalized and Wtime. A program that no impi-node started is a job of its own,
-// with one rank.
+// with one rank, unless another launcher has started several of it: ErrLauncher.
 //
 // Every function of this package may be called from several goroutines at a
 // time (MPI_THREAD_MULTIPLE).
@@ -66,6 +67,9 @@ func initialize() error {
 	}
 	var p *process
 	if !ok {
+		if err := mayBeAlone(os.Getenv); err != nil {
+			return err
+		}
 		p, err = newProcess(singleton(), nil, machine.Local{}, nil)
 	} else {
 		p, err = join(nodeConn{control})
@@ -150,12 +154,15 @@ func (r *Roster) newProcess(job *wireup.Job, agent link.Link, m machine.Machine,
 	if err := p.describeOwn(); err != nil {
 		return nil, err
 	}
-	p.check = job.Check || os.Getenv(checkVariable) == "1"
+	if p.check = job.Check || os.Getenv(checkVariable) == "1"; p.check {
+		p.plain = 0 // messages say what their elements are: see sign
+	}
 	var err error
 	p.eng, err = message.New(message.Config{
 		Self: message.Peer(job.Rank), Directory: r.directory,
 		MaxData: job.DataLen, AckMark: job.AckMark, HiWater: job.HiWater,
 		Dialect: job.Dialect, RankOf: p.rankIn,
+		Unexpected: job.Procs[job.Rank].Unexpected, UnexpectedOf: func(peer message.Peer) int64 { return job.Procs[peer].Unexpected },
 	})
 	if err != nil {
 		return nil, err
@@ -221,6 +228,7 @@ func (p *process) finalize() error {
 	if err := p.world.collective((*coll.Planner).Barrier); err != nil {
 		return err
 	}
+	p.passBarrier()
 	if err := p.settle(p.eng.Idle); err != nil {
 		return err
 	}

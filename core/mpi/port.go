@@ -407,24 +407,14 @@ func (p *process) drop(q *port, cause error) {
 		p.loseStranger(q, cause)
 		return
 	}
-	if p.control == nil || phase(p.state.Load()) >= finalizing || errors.Is(cause, message.ErrProtocol) {
-		p.lose(q, cause)
-		return
-	}
-	// Mostly a link breaks because a proc died, and then the node ends this one
-	// within moments, with a message that says which. The program need not add
-	// its own of the consequences.
-	p.machine.AfterFunc(p.grace, func() {
-		p.lock()
-		defer p.unlock()
-		p.lose(q, cause)
-	})
+	p.broke(q, cause)
 }
 
 // lose makes what needs q fail. Without its agent a proc cannot go on: the agent
 // stays until the node knows that the proc has finished, so that even in
 // Finalize its end is no good news.
 func (p *process) lose(q *port, cause error) {
+	p.tellLost(q, cause)
 	p.eng.Detach(q.id, cause)
 	p.rouse() // also those who probe
 	if q.peer == message.NoPeer && phase(p.state.Load()) < finalized {

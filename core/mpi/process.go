@@ -43,6 +43,7 @@ type process struct {
 	homogeneous bool                      // all of data is Native
 	plain       uint64                    // bit k: nobody's elements of kind k need conversion
 	eng         *message.Engine
+	guarded     bool      // memory of messages may not be there
 	streams     []*stream // to be used again
 
 	ports    []*port         // by message.LinkID; nil once closed
@@ -89,7 +90,8 @@ type process struct {
 	failure     error        // why the job is over, once it is
 	lost        error        // why there is no link to the agent, once there is none
 	grace       time.Duration
-	tracer      *tracer // nil until something is to be traced
+	breaks      []breach // links that broke, of which the program does not know yet
+	tracer      *tracer  // nil until something is to be traced
 	nursery     nursery
 	environment sync.Once // makes info
 	info        *Info     // MPI_INFO_ENV

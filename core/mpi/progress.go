@@ -324,6 +324,9 @@ func (p *process) send(to message.Peer, size int, blocking bool) {
 	if q == nil || !p.due(q) {
 		return
 	}
+	if p.eng.Needy(q.id) && p.receive(q) && p.ports[id] != q {
+		return // it broke
+	}
 	limit := holdBack
 	if q.memory {
 		size, limit = size+wire.HeaderSize, holdBackMemory

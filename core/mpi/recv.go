@@ -55,6 +55,7 @@ func (p *process) recvNow(env *message.Envelope, from message.Peer, b []byte) (s
 	}
 	if *haste++; *haste%hasteMax == 0 {
 		p.polls = 0 // it looks everywhere
+		p.eng.Review()
 		return st, false
 	}
 	if !p.calm() {
@@ -126,11 +127,14 @@ func (p *process) received(r *message.Request, items *stream) (st Status, err er
 	}
 	if m := r.Result(); items == nil && !m.Cancelled { // quickest
 		st.Source, st.Tag, st.bytes = int(m.Source), int(m.Tag), m.Len
+		err = r.Err()
 	} else {
 		st = p.arrived(r, items)
+		if err = items.verdict(r.Err()); err == nil {
+			err = p.compared(r, items)
+		}
 		p.retire(items)
 	}
-	err = r.Err()
 	p.eng.Release(r)
 	return st, err
 }

@@ -107,7 +107,7 @@ func busyRank(tb testing.TB, roster *Roster, job wireup.Job, rank int) *Proc {
 	p.eng.Recv(message.Envelope{Rank: 1}, 1, nil)
 	for k := 1; k <= 32; k *= 2 {
 		peer := message.Peer((rank + k) % len(job.Procs))
-		p.post(peer, p.world.envelope(0), message.Standard, &cargo{mem: value, count: len(value), kind: datatype.Byte}, true)
+		p.post(peer, p.world.envelope(0), message.Standard, &cargo{mem: value, count: int64(len(value)), dtype: uint64(datatype.Byte)}, true)
 	}
 	return x
 }

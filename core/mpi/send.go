@@ -62,7 +62,7 @@ func (c *Comm) send(mode message.Mode, b []byte, k datatype.Kind, dst, tag int) 
 	p := c.p
 	p.lock()
 	defer p.unlock()
-	if mode == message.Standard && !p.foreign(peer, k) && p.sendNow(peer, c.envelope(tag), b, len(b)/k.Size(), k) {
+	if mode == message.Standard && !p.foreign(peer, k) && p.sendNow(peer, c.envelope(tag), b, int64(len(b)/k.Size()), uint64(k)) {
 		return nil
 	}
 	out := p.cargo(peer, b, k)
@@ -99,7 +99,7 @@ func (c *Comm) envelope(tag int) message.Envelope {
 
 // deliver sends a message and blocks until out can be used again.
 func (p *process) deliver(peer message.Peer, env message.Envelope, mode message.Mode, out *cargo) error {
-	if mode == message.Standard && out.items == nil && p.sendNow(peer, env, out.mem, out.count, out.kind) {
+	if mode == message.Standard && out.items == nil && p.sendNow(peer, env, out.mem, out.count, out.dtype) {
 		return nil
 	}
 	return p.sendLater(peer, env, mode, out)
@@ -113,8 +113,8 @@ func (p *process) sendLater(peer message.Peer, env message.Envelope, mode messag
 }
 
 // sendNow sends a message that is short and can leave at once.
-func (p *process) sendNow(peer message.Peer, env message.Envelope, b []byte, count int, k datatype.Kind) bool {
-	l, ok := p.eng.SendNow(peer, env, b, int64(count), uint64(k))
+func (p *process) sendNow(peer message.Peer, env message.Envelope, b []byte, count int64, dtype uint64) bool {
+	l, ok := p.eng.SendNow(peer, env, b, count, dtype)
 	if !ok {
 		return false
 	}
@@ -133,10 +133,10 @@ func (p *process) post(peer message.Peer, env message.Envelope, mode message.Mod
 	var r *message.Request
 	size := len(out.mem)
 	if s := out.items; s == nil {
-		r = p.eng.Send(peer, env, mode, out.mem, int64(out.count), uint64(out.kind))
+		r = p.eng.Send(peer, env, mode, out.mem, out.count, out.dtype)
 	} else {
 		n := s.buf.size(s.rep)
-		r = p.eng.SendFrom(peer, env, mode, s, n, int64(out.count), uint64(out.kind))
+		r = p.eng.SendFrom(peer, env, mode, s, n, out.count, out.dtype)
 		size = int(min(n, holdBack+1))
 	}
 	p.send(peer, size, blocking)
@@ -148,6 +148,7 @@ func (p *process) post(peer message.Peer, env message.Envelope, mode message.Mod
 func (p *process) end(r *message.Request, items *stream) error {
 	err := r.Err()
 	if r.Done() {
+		err = items.verdict(err)
 		p.retire(items)
 	} else {
 		err = p.failure

@@ -2,12 +2,15 @@ package mpi
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/wireup"
 	"github.com/openimpi/impi/transports/trace"
 )
 
@@ -39,9 +42,10 @@ func (p *process) tracing() *tracer {
 // newTracer opens the file, whose name tells how packets are to be written. A
 // trace that is impossible does not end the job.
 func (p *process) newTracer() *tracer {
-	f, err := os.OpenFile(p.job.Trace, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	file, err := os.OpenFile(p.job.Trace, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	f := &traceFile{w: file, cut: p.traceCut}
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "impi: rank %d: no trace: %v\n", p.job.Rank, err)
+		p.traceCut(0, err)
 		return &tracer{
 			link: func(l link.Link, _ string, _ message.Peer) link.Link { return l },
 			step: func(trace.Step) {},
@@ -65,6 +69,40 @@ func (p *process) newTracer() *tracer {
 			return capture.Link(l, name, trace.Ranks(p.rankOf), trace.Dialect(p.job.Dialect), trace.Between(int(p.job.Rank), other))
 		},
 		step: func(s trace.Step) { capture.Step(int(p.job.Rank), s) },
+	}
+}
+
+// traceFile is the file of a trace. After a failure nothing more is written, so that
+// what is there has no holes.
+type traceFile struct {
+	mu      sync.Mutex
+	w       io.Writer
+	written int64
+	err     error
+	cut     func(written int64, cause error) // called once, at the failure
+}
+
+// Write writes b, all or a part of it that is the last.
+func (f *traceFile) Write(b []byte) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err != nil {
+		return 0, f.err
+	}
+	n, err := f.w.Write(b)
+	f.written += int64(n)
+	if err != nil {
+		f.err = err
+		f.cut(f.written, err)
+	}
+	return n, err
+}
+
+// traceCut tells the node, which says so now and at the end.
+func (p *process) traceCut(written int64, cause error) {
+	m := wireup.Message{Kind: wireup.KindTrace, Reason: cause.Error(), Cut: &wireup.CutTrace{File: p.job.Trace, Bytes: written}}
+	if p.control == nil || p.control.Send(m) != nil {
+		fmt.Fprintf(os.Stderr, "impi: rank %d: the trace %s ends after %d bytes: %v\n", p.job.Rank, p.job.Trace, written, cause)
 	}
 }
 

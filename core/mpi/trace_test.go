@@ -3,9 +3,14 @@ package mpi
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/internal/wireup"
 )
@@ -33,6 +38,75 @@ func TestTraceIsACaptureByItsName(t *testing.T) {
 	if !bytes.Contains(file, head) || !bytes.Contains(file, []byte("rank 0 of")) || !bytes.Contains(file, []byte("agent")) {
 		t.Errorf("no packet from rank 0 to rank 1 in %q", file)
 	}
+}
+
+// A trace on a full disk ends there, and the node hears of it once.
+func TestTraceOnAFullDisk(t *testing.T) {
+	for _, name := range []string{"packets.txt", "packets.pcapng"} {
+		t.Run(name, func(t *testing.T) {
+			job := layout{procs: 2}.job(0)
+			job.Trace = filepath.Join(t.TempDir(), name)
+			if err := os.Symlink("/dev/full", job.Trace); err != nil {
+				t.Fatal(err)
+			}
+			job.Procs[1].Path = wireup.PathChannel
+			p, n, err := startUnder(t, job, goodWelcome)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 3 {
+				if err := Send(p.world, []byte("abc"), 1, 42); err != nil {
+					t.Fatal(err)
+				}
+				packet(t, n.agent, 3)
+			}
+			if err := p.control.Send(wireup.Message{Kind: wireup.KindFini}); err != nil {
+				t.Fatal(err)
+			}
+			want := wireup.CutTrace{File: job.Trace}
+			m, _, err := n.control.Recv()
+			if err != nil || m.Kind != wireup.KindTrace || m.Cut == nil || *m.Cut != want || !strings.Contains(m.Reason, "no space left on device") {
+				t.Fatalf("%+v, %v", m, err)
+			}
+			if m, _, err := n.control.Recv(); err != nil || m.Kind != wireup.KindFini {
+				t.Errorf("then %+v, %v", m, err)
+			}
+		})
+	}
+}
+
+// What has been written before counts, and nothing is written after.
+func TestTraceFileEndsAtAFailure(t *testing.T) {
+	var told []int64
+	w := &roomFor{n: 3}
+	f := &traceFile{w: w, cut: func(n int64, _ error) { told = append(told, n) }}
+	for _, s := range []string{"abc", "def", "ghi"} {
+		_, _ = f.Write([]byte(s))
+		w.n += 2 // somebody makes room, but too little at first
+	}
+	if string(w.b) != "abcde" || !slices.Equal(told, []int64{5}) {
+		t.Errorf("%q is written, told %v", w.b, told)
+	}
+	w.n = 100
+	if _, err := f.Write([]byte("jkl")); !errors.Is(err, unix.ENOSPC) || len(w.b) != 5 || len(told) != 1 {
+		t.Errorf("%v, %q is written, told %v", err, w.b, told)
+	}
+}
+
+// roomFor takes n bytes.
+type roomFor struct {
+	n int
+	b []byte
+}
+
+func (r *roomFor) Write(b []byte) (int, error) {
+	n := min(len(b), r.n)
+	r.n -= n
+	r.b = append(r.b, b[:n]...)
+	if n < len(b) {
+		return n, unix.ENOSPC
+	}
+	return n, nil
 }
 
 // A job runs on where its trace cannot be written.

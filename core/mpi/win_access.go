@@ -90,10 +90,10 @@ func (w *Win) ask(rank int, h rma.Header, x parts) *access {
 	if inline {
 		a.inline(peer, &h, out, x.swap)
 	}
-	a.sends[0] = a.send(peer, rma.HeaderTag, cargo{mem: a.head, count: len(a.head), kind: datatype.Byte})
+	a.sends[0] = a.send(peer, rma.HeaderTag, cargo{mem: a.head, count: int64(len(a.head)), dtype: uint64(datatype.Byte)})
 	if h.Apart {
 		a.typ = append(a.typ[:0], h.Type...)
-		a.sends[1] = a.send(peer, h.DataTag(), cargo{mem: a.typ, count: len(a.typ), kind: datatype.Byte})
+		a.sends[1] = a.send(peer, h.DataTag(), cargo{mem: a.typ, count: int64(len(a.typ)), dtype: uint64(datatype.Byte)})
 	}
 	if h.Len > 0 && !inline {
 		a.out = out.items

@@ -80,7 +80,7 @@ func (w *Win) perform(c *client, h *rma.Header, t *Datatype) error {
 	case rma.CompareAndSwap:
 		old := make([]byte, len(h.Data)/2)
 		at.CompareAndSwap(h.Data, old)
-		w.reply(c, h.AnswerTag(), cargo{mem: old, count: 1, kind: datatype.Byte})
+		w.reply(c, h.AnswerTag(), cargo{mem: old, count: 1, dtype: uint64(datatype.Byte)})
 	default:
 		return w.combine(c, h, at)
 	}
@@ -165,7 +165,7 @@ func (w *Win) accumulated(c *client, h *rma.Header, at *rma.Items, data []byte) 
 		return err
 	}
 	if old != nil {
-		w.reply(c, h.AnswerTag(), cargo{mem: old, count: len(old), kind: datatype.Byte})
+		w.reply(c, h.AnswerTag(), cargo{mem: old, count: int64(len(old)), dtype: uint64(datatype.Byte)})
 	}
 	return nil
 }
@@ -177,7 +177,7 @@ func (w *Win) refuse(c *client, h *rma.Header, code rma.Code) error {
 		c.code = code
 	}
 	if h.Kind.Answered() {
-		w.reply(c, h.AnswerTag(), cargo{kind: datatype.Byte})
+		w.reply(c, h.AnswerTag(), cargo{dtype: uint64(datatype.Byte)})
 	}
 	if h.Data == nil && h.Len > 0 {
 		j := w.newJob(c, h)

@@ -182,7 +182,7 @@ func (w *Win) settle(c *client, h *rma.Header) {
 
 // answer sends a code.
 func (w *Win) answer(c *client, tag int32, code rma.Code) {
-	w.reply(c, tag, cargo{mem: codeBytes[code : code+1], count: 1, kind: datatype.Byte})
+	w.reply(c, tag, cargo{mem: codeBytes[code : code+1], count: 1, dtype: uint64(datatype.Byte)})
 }
 
 // reply sends what nobody here waits for, but Free.

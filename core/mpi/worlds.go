@@ -107,6 +107,12 @@ func (p *process) member(proc comm.Proc) dynamic.Member {
 	return dynamic.Member{World: w.World, Rank: wire.WorldRank(proc - w.first)}
 }
 
+// allows tells whether all procs of a world limit what they keep of messages that nobody has
+// asked for.
+func allows(d *dynamic.Description) bool {
+	return !slices.ContainsFunc(d.Groups, func(g dynamic.Group) bool { return g.Card.Unexpected == 0 })
+}
+
 // meet makes a world known, unless it is. The process is locked.
 func (p *process) meet(d *dynamic.Description) (*world, error) {
 	if w := p.known(d.World); w != nil {
@@ -120,6 +126,7 @@ func (p *process) meet(d *dynamic.Description) (*world, error) {
 	first, err := p.eng.AddWorld(message.World{
 		Host: wire.HostID(d.World), Size: d.Size(), Self: p.member(comm.Proc(p.job.Rank)).Identity(),
 		MaxData: l.DataLen, AckMark: l.AckMark, HiWater: l.HiWater,
+		Allows: allows(p.description) && allows(d),
 	})
 	if err != nil {
 		return nil, err

@@ -21,6 +21,7 @@ import (
 var table = []Row{
 	{message.ErrTruncate, Truncate},
 	{message.ErrBuffer, Buffer},
+	{message.ErrMemory, Buffer},
 
 	{datatype.ErrOp, Op},
 	{datatype.ErrKind, Type},
@@ -114,6 +115,7 @@ var table = []Row{
 	{wire.ErrShort, Other},
 	{wire.ErrLong, Other},
 
+	{link.ErrSilent, Other},
 	{link.ErrBroken, Other},
 	{link.ErrClosed, Intern},
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/internal/skips"
 )
 
 // TestModel explores all interleavings of two real Links, their users, their
@@ -17,7 +18,7 @@ import (
 // the end that from each state both users can still be served.
 func TestModel(t *testing.T) {
 	if raceDetector {
-		t.Skip("it is one goroutine, and there are a million states")
+		skips.NotRun(t, "-race is given, and there are a million states, all in one goroutine", "go test ./core/resume")
 	}
 	for _, c := range []modelConfig{
 		{name: "two cuts, empty streams", faults: 2},

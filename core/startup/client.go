@@ -3,6 +3,7 @@ package startup
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/openimpi/impi/core/wire"
@@ -161,12 +162,15 @@ func (c *Client) stepAuth() (more bool, err error) {
 	}
 	c.out = wire.AppendIMPI(c.out, int32(c.cfg.Rank))
 	c.state = clientIMPI
+	if c.cfg.Decline != nil {
+		return false, c.cfg.Decline
+	}
 	return true, nil
 }
 
 func (c *Client) command(f frame, now time.Time) error {
 	if f.cmd == wire.CmdFail {
-		c.end(fmt.Errorf("the server %w: %s", ErrFailed, printable(f.payload)))
+		c.end(c.told(printable(f.payload)))
 		return nil
 	}
 	switch {
@@ -178,10 +182,20 @@ func (c *Client) command(f frame, now time.Time) error {
 		return nil // of labels that others sent and we did not
 	case f.cmd == wire.CmdDone && c.state == clientDone:
 		c.d.settleProcs()
+		c.d.job.settleSecret(c.mech == wire.MechKey, c.cfg.Auth.Key)
 		c.state = clientRunning
 		return nil
 	}
 	return fmt.Errorf("%w: the server sent %v while we waited for %s", ErrProtocol, f.cmd, c.awaited())
+}
+
+// told is the server's reason to end the connection. It wraps ErrBusy if another
+// client, on another connection, may fare better.
+func (c *Client) told(reason string) error {
+	if c.state == clientIMPI && strings.HasPrefix(reason, ErrBusy.Error()) {
+		return fmt.Errorf("the server %w: %w%s", ErrFailed, ErrBusy, reason[len(ErrBusy.Error()):])
+	}
+	return fmt.Errorf("the server %w: %s", ErrFailed, reason)
 }
 
 // takeSize uses the answer to IMPI, the number of clients.

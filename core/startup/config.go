@@ -48,6 +48,10 @@ type ClientConfig struct {
 	// Token is random bytes. Client 0's become the job's token if all are ours.
 	Token [TokenSize]byte
 
+	// Decline has the client say nothing but its rank and that it will not come, and why.
+	// Only Rank, Auth and Limit count then.
+	Decline error
+
 	Limit time.Duration // for all clients to come, and then again to be DONE; 0 means DefaultLimit
 }
 
@@ -88,6 +92,8 @@ func (c *ClientConfig) Validate() error {
 		return fmt.Errorf("%w: client rank %d is not in 0 to %d", ErrConfig, c.Rank, wire.MaxClients-1)
 	case c.Auth.Mask() == 0:
 		return fmt.Errorf("%w: no authentication mechanism is enabled", ErrConfig)
+	case c.Decline != nil:
+		return nil // nothing else is said
 	case len(c.Hosts) == 0:
 		return fmt.Errorf("%w: a client needs a host", ErrConfig)
 	case c.nprocs() == 0 || c.nprocs() > MaxProcs || len(c.Hosts) > MaxProcs:

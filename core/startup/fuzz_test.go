@@ -3,10 +3,12 @@ package startup
 import (
 	"errors"
 	"math"
+	"net/netip"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/openimpi/impi/core/unproved"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/allocs"
 	"github.com/openimpi/impi/internal/watchdog"
@@ -86,7 +88,7 @@ func FuzzServerCrowd(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte, key bool, clients uint8) {
 		defer watchdog.Start()()
 		auth := Auth{None: true, HasKey: key, Key: 5678}
-		s, err := NewServer(ServerConfig{Clients: 1 + int(clients)%wire.MaxClients, Auth: auth, Waiting: 6, WrongKeys: 4}, scriptStart)
+		s, err := NewServer(ServerConfig{Clients: 1 + int(clients)%wire.MaxClients, Auth: auth, Waiting: 6, WaitingThere: 4}, scriptStart)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,7 +116,7 @@ func (c *crowd) run(b program) (steps int) {
 				continue // numbers are not used again
 			}
 			c.met[id] = true
-			c.Accept(id, "somebody", c.now)
+			c.Accept(id, "somebody", unproved.From(netip.AddrFrom4([4]byte{10, 0, 0, byte(id % 3)})), c.now)
 		case opClose, opQuiet:
 			var cause error
 			if x%ops == opQuiet {
@@ -171,7 +173,7 @@ func (c *crowd) bounded() {
 			c.t.Fatalf("conn %d holds %d bytes and skips %d", o.id, have, o.in.skip)
 		}
 	}
-	if waiting > c.cfg.Waiting {
+	if waiting > c.cfg.Waiting || waiting != c.unknown.Len() {
 		c.t.Fatalf("%d connections wait", waiting)
 	}
 	sum, held := 0, 0
@@ -340,7 +342,7 @@ func TestLyingLengths(t *testing.T) {
 			copy(stream[i:], []byte{byte(lie >> 24), byte(lie >> 16), byte(lie >> 8), byte(lie)})
 			s, _ := NewServer(ServerConfig{Clients: 2, Auth: Auth{None: true}}, scriptStart)
 			if cost := allocs.Exactly(func() {
-				s.Accept(0, "liar", scriptStart)
+				s.Accept(0, "liar", unproved.Source{}, scriptStart)
 				s.Receive(0, stream, scriptStart)
 			}); cost > most {
 				t.Errorf("server: %#x at %d costs %d bytes", lie, i, cost)

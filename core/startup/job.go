@@ -25,6 +25,15 @@ type Job struct {
 	// and every ProcInfo.Card are there.
 	AllOwn bool
 	Token  [TokenSize]byte // client 0's choice; secret; zero unless AllOwn
+
+	// Secret is what clients of ours share and nobody else has: Token, or in a job with
+	// others what follows from the key, with which this client has joined. Zero: nothing.
+	Secret [TokenSize]byte
+}
+
+// SharesSecret tells whether this client and another have Secret in common.
+func (j *Job) SharesSecret(with wire.ClientRank) bool {
+	return j.Secret != [TokenSize]byte{} && j.Clients[j.Self].Own && j.Clients[with].Own
 }
 
 // ClientInfo is one client of a job.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/openimpi/impi/core/unproved"
 	"github.com/openimpi/impi/core/wire"
 )
 
@@ -15,8 +16,10 @@ type ServerConfig struct {
 
 	Limit     time.Duration // for all clients to come, and then again to be DONE; 0 means DefaultLimit
 	ConnLimit time.Duration // for a connection to name its client rank; 0 means 10 s
-	WrongKeys int           // as many end the job; 0 means 10
-	Waiting   int           // most connections that have not named their rank; 0 means 64
+
+	// Connections that have not named their rank: most of one address, and in all.
+	// 0 means 64 and 256: all clients of a job may be at one address, and come at once.
+	WaitingThere, Waiting int
 }
 
 func (c ServerConfig) withDefaults() ServerConfig {
@@ -26,11 +29,11 @@ func (c ServerConfig) withDefaults() ServerConfig {
 	if c.ConnLimit <= 0 {
 		c.ConnLimit = 10 * time.Second
 	}
-	if c.WrongKeys <= 0 {
-		c.WrongKeys = 10
+	if c.WaitingThere <= 0 {
+		c.WaitingThere = 2 * wire.MaxClients
 	}
 	if c.Waiting <= 0 {
-		c.Waiting = 64
+		c.Waiting = 8 * wire.MaxClients
 	}
 	return c
 }
@@ -51,11 +54,15 @@ const (
 type conn struct {
 	id    ConnID
 	peer  string
+	from  unproved.Source
 	state connState
 	rank  wire.ClientRank // from connColl
 	since time.Time
 	gone  bool // nothing can be sent any more
 	in    reader
+
+	wrong  error // why it will be refused, at the time answer; nothing it says counts any more
+	answer time.Time
 }
 
 // serverState says how far the job is.
@@ -71,19 +78,20 @@ const (
 // Server is the rendezvous of one job. It learns of connections by Accept,
 // Receive and Closed, of time by Tick, and says by Next what is to be done.
 //
-// A connection that has not named its client rank can do no harm but wrong
-// keys: it is refused alone. Once it has, whatever goes wrong with it ends the
+// A connection that has not named its client rank can do no harm: it is refused
+// alone, and makes room for others. Once it has, whatever goes wrong with it ends the
 // job for all, as no job can go on without one of its clients.
 type Server struct {
 	cfg      ServerConfig
 	state    serverState
 	err      error
-	deadline time.Time // of joining and collecting
-	conns    []*conn   // in the order of Accept
-	clients  []*conn   // by rank; nil while it has not come
-	left     []bool    // by rank: finished, its connection may be gone
-	refused  []string  // what happened to the first few refused connections
-	wrong    int       // keys
+	deadline time.Time              // of joining and collecting
+	conns    []*conn                // in the order of Accept
+	clients  []*conn                // by rank; nil while it has not come
+	left     []bool                 // by rank: finished, its connection may be gone
+	refused  []string               // what happened to the first few refused connections
+	unknown  *unproved.Room[ConnID] // that have not named their rank
+	slow     unproved.Slow          // who has sent wrong keys
 	coll     collection
 	actions  []Action
 }
@@ -102,6 +110,7 @@ func NewServer(cfg ServerConfig, now time.Time) (*Server, error) {
 		deadline: now.Add(cfg.Limit),
 		clients:  make([]*conn, cfg.Clients),
 		left:     make([]bool, cfg.Clients),
+		unknown:  unproved.NewRoom[ConnID](unproved.Limits{PerSource: cfg.WaitingThere, Total: cfg.Waiting}),
 		coll:     newCollection(cfg.Clients),
 	}, nil
 }
@@ -127,17 +136,29 @@ func (s *Server) Deadline() (at time.Time, ok bool) {
 		at, ok = s.deadline, true
 	}
 	for _, c := range s.conns {
-		if d := c.since.Add(s.cfg.ConnLimit); c.state < connColl && (!ok || d.Before(at)) {
+		if d := c.deadline(s.cfg.ConnLimit); c.state < connColl && (!ok || d.Before(at)) {
 			at, ok = d, true
 		}
 	}
 	return at, ok
 }
 
+// deadline is when a connection that is no client's is refused.
+func (c *conn) deadline(limit time.Duration) time.Time {
+	if d := c.since.Add(limit); c.wrong == nil || d.Before(c.answer) {
+		return d
+	}
+	return c.answer
+}
+
 // Tick tells the time.
 func (s *Server) Tick(now time.Time) {
 	for _, c := range slices.Clone(s.conns) {
-		if c.state < connColl && !now.Before(c.since.Add(s.cfg.ConnLimit)) {
+		switch {
+		case c.state >= connColl || now.Before(c.deadline(s.cfg.ConnLimit)):
+		case c.wrong != nil:
+			s.refuse(c, c.wrong)
+		default:
 			s.refuse(c, fmt.Errorf("%w: no client rank within %v", ErrTimeout, s.cfg.ConnLimit))
 		}
 	}
@@ -154,21 +175,18 @@ func (s *Server) Tick(now time.Time) {
 }
 
 // Accept tells of a new connection. The id must be new; peer says who it is,
-// for people.
-func (s *Server) Accept(id ConnID, peer string, now time.Time) {
-	c := &conn{id: id, peer: peer, since: now}
-	waiting := 0
-	for _, o := range s.conns {
-		if o.state < connColl {
-			waiting++
-		}
-	}
+// for people, and from what it counts as for limits. One that has had more time
+// to name its rank makes room for it if need be: clients do so at once.
+func (s *Server) Accept(id ConnID, peer string, from unproved.Source, now time.Time) {
+	c := &conn{id: id, peer: peer, from: from, since: now}
 	s.conns = append(s.conns, c)
-	switch {
-	case s.state != serverJoining:
+	if s.state != serverJoining {
 		s.refuse(c, fmt.Errorf("%w: it has its %d", ErrFull, s.cfg.Clients))
-	case waiting >= s.cfg.Waiting:
-		s.refuse(c, fmt.Errorf("%w: %d others have not named their client rank yet", ErrBusy, waiting))
+		return
+	}
+	waiting := s.unknown.Len()
+	if out, evicted, _ := s.unknown.Enter(id, from, now); evicted {
+		s.refuse(s.conn(out), fmt.Errorf("%w: %d others have not named their client rank yet", ErrBusy, waiting))
 	}
 }
 
@@ -181,6 +199,8 @@ func (s *Server) Closed(id ConnID, cause error) {
 	}
 	s.drop(c)
 	switch {
+	case c.wrong != nil:
+		s.note(c, c.wrong)
 	case c.state < connColl:
 		s.note(c, lost(cause, "before it named its client rank"))
 	case c.state < connFini:
@@ -194,12 +214,12 @@ func (s *Server) Abort(reason error) { s.fail(reason) }
 // Receive takes bytes of a connection. It keeps nothing of b.
 func (s *Server) Receive(id ConnID, b []byte, now time.Time) {
 	c := s.conn(id)
-	if c == nil {
+	if c == nil || c.wrong != nil {
 		return
 	}
 	c.in.feed(b)
 	defer c.in.rest()
-	for s.state != serverEnded && s.conn(id) != nil {
+	for s.state != serverEnded && s.conn(id) != nil && c.wrong == nil {
 		more, err := s.step(c, now)
 		if err != nil {
 			s.blameOrRefuse(c, err)
@@ -223,6 +243,7 @@ func (s *Server) conn(id ConnID) *conn {
 // drop forgets a connection.
 func (s *Server) drop(c *conn) {
 	c.gone = true
+	s.unknown.Leave(c.id)
 	s.conns = slices.DeleteFunc(s.conns, func(o *conn) bool { return o == c })
 }
 

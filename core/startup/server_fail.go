@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/openimpi/impi/core/wire"
 )
@@ -33,6 +34,29 @@ func (s *Server) refuse(c *conn, err error) {
 	s.do(Action{Kind: ActClose, Conn: c.id, Reason: err})
 	s.drop(c)
 	s.note(c, err)
+}
+
+// Refuse ends a connection that is no client's, for a reason of the owner's. A client's
+// it leaves as it is.
+func (s *Server) Refuse(id ConnID, why error) {
+	if c := s.conn(id); c != nil && c.state < connColl {
+		s.refuse(c, why)
+	}
+}
+
+// WrongKey tells that a connection was to prove, in a way that the owner knows, that it has
+// the key, and could not. It is as bad as one that was sent, and its source is slowed.
+func (s *Server) WrongKey(id ConnID, now time.Time) {
+	if c := s.conn(id); c != nil && c.state < connColl {
+		s.takeKey(c, nil, now) // which no key is
+	}
+}
+
+// Forget tells that a connection is not for startup.
+func (s *Server) Forget(id ConnID) {
+	if c := s.conn(id); c != nil && c.state < connColl {
+		s.drop(c)
+	}
 }
 
 // note remembers a connection that came to nothing.

@@ -3,18 +3,21 @@ package startup
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/cockroachdb/datadriven"
+
+	"github.com/openimpi/impi/core/unproved"
 )
 
 // TestServerDialogues runs testdata/server: what connections do, and what the
 // server does about it. Commands:
 //
-//	server clients=N [auth=NONE|KEY|NONE+KEY] [limit=S] [connlimit=S] [wrongkeys=N] [waiting=N]
-//	accept CONN        recv CONN (messages below)     close CONN [cause=TEXT]
+//	server clients=N [auth=NONE|KEY|NONE+KEY] [limit=S] [connlimit=S] [there=N] [waiting=N]
+//	accept CONN [from=ADDRESS]  recv CONN (messages below)     close CONN [cause=TEXT]
 //	tick SECONDS       abort                          deadline
 func TestServerDialogues(t *testing.T) {
 	datadriven.Walk(t, "testdata/server", func(t *testing.T, path string) {
@@ -40,7 +43,9 @@ func (x *serverScript) run(t *testing.T, d *datadriven.TestData) string {
 			return err.Error()
 		}
 	case "accept":
-		x.s.Accept(conn(), fmt.Sprintf("10.0.0.%d", conn()), x.now)
+		from := fmt.Sprintf("10.0.0.%d", conn())
+		d.MaybeScanArgs(t, "from", &from)
+		x.s.Accept(conn(), from, unproved.From(netip.MustParseAddr(from)), x.now)
 	case "recv":
 		x.s.Receive(conn(), encode(t, d.Input), x.now)
 	case "close":
@@ -83,7 +88,7 @@ func serverConfig(t *testing.T, d *datadriven.TestData) ServerConfig {
 			*to = time.Duration(n) * time.Second
 		}
 	}
-	d.MaybeScanArgs(t, "wrongkeys", &cfg.WrongKeys)
+	d.MaybeScanArgs(t, "there", &cfg.WaitingThere)
 	d.MaybeScanArgs(t, "waiting", &cfg.Waiting)
 	return cfg
 }

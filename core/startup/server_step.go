@@ -14,7 +14,8 @@ func (s *Server) step(c *conn, now time.Time) (more bool, err error) {
 		if !ok {
 			return false, nil
 		}
-		return true, s.takeKey(c, b)
+		s.takeKey(c, b, now)
+		return true, nil
 	}
 	// IMPI ch.2, Authentication: nothing may come before AUTH. Looking at four
 	// bytes is enough to turn away what is no IMPI client at all.
@@ -49,7 +50,7 @@ func (s *Server) command(c *conn, f frame, now time.Time) error {
 	case f.cmd == wire.CmdFail:
 		return fmt.Errorf("%w: %s", ErrFailed, printable(f.payload))
 	case f.cmd == wire.CmdAuth && c.state == connAuth:
-		return s.takeAuth(c, f.payload)
+		return s.takeAuth(c, f.payload, now)
 	case f.cmd == wire.CmdIMPI && c.state == connIMPI:
 		return s.takeRank(c, f.payload, now)
 	case f.cmd == wire.CmdColl && c.state == connColl:
@@ -70,9 +71,10 @@ func (c *conn) expected() string {
 // takeAuth chooses a mechanism. IMPI ch.2, Authentication. The draft of March 1999
 // has two texts: that one, and an older one in which AUTH carries the key itself
 // and is not answered.
-func (s *Server) takeAuth(c *conn, payload []byte) error {
+func (s *Server) takeAuth(c *conn, payload []byte, now time.Time) error {
 	if len(payload) == wire.KeySize && s.cfg.Auth.HasKey {
-		return s.takeKey(c, payload)
+		s.takeKey(c, payload, now)
+		return nil
 	}
 	mask, err := wire.ParseAuth(payload)
 	if err != nil {
@@ -90,18 +92,24 @@ func (s *Server) takeAuth(c *conn, payload []byte) error {
 	return nil
 }
 
-// takeKey judges a key. Each wrong one ends its connection, and enough of them
-// the job: somebody is guessing.
-func (s *Server) takeKey(c *conn, key []byte) error {
+// takeKey judges a key. A wrong one ends its connection, and hears so later each
+// time: somebody is guessing, or has the key of another job. It is nothing to the
+// others, or anybody could end a job by ten connections.
+func (s *Server) takeKey(c *conn, key []byte, now time.Time) {
 	if s.cfg.Auth.keyIs(key) {
 		c.state = connIMPI
-		return nil
+		return
 	}
-	s.refuse(c, fmt.Errorf("%w: wrong key", ErrAuth))
-	if s.wrong++; s.wrong >= s.cfg.WrongKeys {
-		s.fail(fmt.Errorf("%w: %d wrong keys, the last from %s: somebody is guessing, or has the key of another job", ErrAuth, s.wrong, c.peer))
+	err := fmt.Errorf("%w: wrong key", ErrAuth)
+	pause := s.slow.Wrong(c.from, now)
+	if pause == 0 {
+		s.refuse(c, err)
+		return
 	}
-	return nil
+	if n := s.slow.Times(c.from); n > 2 {
+		err = fmt.Errorf("%w (%d from %s lately)", err, n, c.from)
+	}
+	c.in, c.wrong, c.answer = reader{}, err, now.Add(pause)
 }
 
 // takeRank makes a connection a client. IMPI ch.2, IMPI command. A rank that
@@ -122,6 +130,7 @@ func (s *Server) takeRank(c *conn, payload []byte, now time.Time) error {
 		return nil
 	}
 	c.rank, c.state = wire.ClientRank(r), connColl
+	s.unknown.Leave(c.id)
 	s.clients[r] = c
 	s.tell(Event{Kind: EventJoined, Conn: c.id, Peer: c.peer, Client: c.rank})
 	for _, o := range s.clients {
@@ -141,7 +150,11 @@ func (s *Server) begin(now time.Time) {
 	s.tell(Event{Kind: EventAllHere})
 	s.toAll(wire.AppendIMPI(nil, int32(s.cfg.Clients)))
 	for _, c := range append([]*conn(nil), s.conns...) {
-		if c.state < connColl {
+		switch {
+		case c.state >= connColl:
+		case c.wrong != nil:
+			s.refuse(c, c.wrong)
+		default:
 			s.refuse(c, fmt.Errorf("%w: it has its %d", ErrFull, s.cfg.Clients))
 		}
 	}
@@ -218,6 +231,7 @@ func (s *Server) end(err error) {
 	s.state, s.err = serverEnded, err
 	for _, c := range s.conns {
 		s.do(Action{Kind: ActClose, Conn: c.id, Reason: err})
+		s.unknown.Leave(c.id)
 	}
 	s.conns = nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/openimpi/impi/core/unproved"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/watchdog"
 )
@@ -49,7 +50,7 @@ func newWhole(t testing.TB, cfg ServerConfig, clients ...ClientConfig) *whole {
 			t.Fatal(err)
 		}
 		w.clients = append(w.clients, m)
-		s.Accept(ConnID(i), fmt.Sprintf("peer%d", i), scriptStart)
+		s.Accept(ConnID(i), fmt.Sprintf("peer%d", i), unproved.Source{}, scriptStart)
 		m.Start(scriptStart)
 	}
 	return w
@@ -136,6 +137,10 @@ func (w *whole) jobs(t testing.TB) *Job {
 		}
 		k := *j
 		k.Self = 0
+		if want := w.secret(c, j); k.Secret != want {
+			t.Errorf("client %d has the secret %x, want %x", i, k.Secret, want)
+		}
+		k.Secret = [TokenSize]byte{}
 		if first == nil {
 			first = &k
 		} else if !reflect.DeepEqual(first, &k) {
@@ -143,6 +148,18 @@ func (w *whole) jobs(t testing.TB) *Job {
 		}
 	}
 	return first
+}
+
+// secret is what a client should share with others of ours: in a job with foreign
+// clients only the key can be.
+func (w *whole) secret(c *Client, j *Job) (none [TokenSize]byte) {
+	switch both := c.cfg.Auth.Mask() & w.server.cfg.Auth.Mask(); {
+	case j.AllOwn:
+		return j.Token
+	case both.Has(wire.MechKey) && !c.cfg.Foreign:
+		return j.secretOf(c.cfg.Auth.Key)
+	}
+	return none
 }
 
 // TestWholeJob runs every mix of own and foreign clients, hosts and procs, with

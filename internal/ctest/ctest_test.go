@@ -7,10 +7,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/openimpi/impi/internal/skips"
 )
 
 // runLimit ends a job that hangs, with what it printed.
@@ -34,16 +37,14 @@ func TestMain(m *testing.M) {
 // kit is the installation that all tests share.
 func kit(t *testing.T) *Kit {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("NOT RUN: -short is given, and the C library takes a minute to build")
-	}
+	skips.Short(t)
 	built.Do(func() {
 		if built.dir, built.err = os.MkdirTemp("", "impi-ctest-"); built.err == nil {
 			built.kit, built.err = Build(context.Background(), built.dir)
 		}
 	})
 	if errors.Is(built.err, ErrNotHere) {
-		t.Skipf("NOT RUN: %v", built.err)
+		skips.NotRun(t, built.err.Error(), Remedy)
 	}
 	if built.err != nil {
 		t.Fatal(built.err)
@@ -76,11 +77,14 @@ site "beta" {
 }
 `
 
-// shapes are the jobs that programs run in: four procs each.
-var shapes = []struct {
+// shape is a kind of job.
+type shape struct {
 	name  string
 	start func(t *testing.T, k *Kit, command []string) []string
-}{
+}
+
+// shapes are the jobs that programs run in: four procs each.
+var shapes = []shape{
 	{"one site", func(_ *testing.T, k *Kit, command []string) []string {
 		return append([]string{k.Command("impiexec"), "-n", "4"}, command...)
 	}},
@@ -154,6 +158,7 @@ func TestPrograms(t *testing.T) {
 		{source: "attributes.c"},
 		{source: "errors.c"},
 		{source: "badinput.c"},
+		{source: "wild.c"},
 		{source: "badmemory.c"},
 		{source: "misc.c"},
 		{source: "kept.c"},
@@ -188,6 +193,31 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
+// memoryShapes are shapes, and others in which messages take other ways.
+var memoryShapes = append(slices.Clone(shapes), []shape{
+	{"by agents", func(t *testing.T, k *Kit, command []string) []string {
+		return onSites(t, k, command, `route "*" { direct = false }`)
+	}},
+	{"two sites over unix", func(t *testing.T, k *Kit, command []string) []string {
+		return onSites(t, k, command, `route "*" { prefer = ["unix"] }`)
+	}},
+}...)
+
+// TestMemory runs programs that are about the memory of messages: what a proc keeps of those that
+// nobody has asked for, and memory that is not there.
+func TestMemory(t *testing.T) {
+	k := kit(t)
+	for _, source := range []string{"unexpected.c", "badtail.c"} {
+		name, _, _ := strings.Cut(source, ".")
+		t.Run(name, func(t *testing.T) {
+			program := compiled(t, k, source)
+			for _, s := range memoryShapes {
+				t.Run(s.name, func(t *testing.T) { succeed(t, s.start(t, k, []string{program}), name) })
+			}
+		})
+	}
+}
+
 // TestSingleton starts a program without any launcher.
 func TestSingleton(t *testing.T) {
 	k := kit(t)
@@ -195,6 +225,25 @@ func TestSingleton(t *testing.T) {
 		name, _, _ := strings.Cut(source, ".")
 		t.Run(name, func(t *testing.T) {
 			succeed(t, []string{compiled(t, k, source)}, name)
+		})
+	}
+}
+
+// TestOtherLaunchers refuses to be one of several jobs of one rank, by MPI_Init and by a
+// session, and is not misled where our own launcher runs under another one.
+func TestOtherLaunchers(t *testing.T) {
+	k := kit(t)
+	env := []string{"PMI_RANK=1", "PMI_SIZE=2", "SLURM_NTASKS=2", "SLURM_STEP_NUM_TASKS=2"}
+	for _, source := range []string{"ring.c", "sessions.c"} {
+		name, _, _ := strings.Cut(source, ".")
+		t.Run(name, func(t *testing.T) {
+			program := compiled(t, k, source)
+			output, status := run(t, []string{program}, env...)
+			if status == 0 || !strings.Contains(output, "PMI_SIZE=2, PMI_RANK=1") || !strings.Contains(output, "impiexec -n 2") {
+				t.Errorf("status %d, want another than 0 and a text with the remedy:\n%s", status, output)
+			}
+			succeed(t, []string{program}, name, append(env, "IMPI_SINGLETON=1")...)
+			succeed(t, []string{k.Command("impiexec"), "-n", "2", program}, name, env...)
 		})
 	}
 }
@@ -219,6 +268,19 @@ func TestMismatch(t *testing.T) {
 	for _, s := range shapes {
 		t.Run(s.name, func(t *testing.T) { succeed(t, s.start(t, k, []string{program}), "mismatch", "IMPI_CHECK=1") })
 	}
+}
+
+// TestSignatures compares what is sent with what it is received as, by memory, TCP and agents.
+func TestSignatures(t *testing.T) {
+	k := kit(t)
+	program := compiled(t, k, "signatures.c")
+	for _, s := range shapes {
+		t.Run(s.name, func(t *testing.T) { succeed(t, s.start(t, k, []string{program}), "signatures", "IMPI_CHECK=1") })
+	}
+	t.Run("two sites by agents", func(t *testing.T) {
+		words := onSites(t, k, []string{program}, `route "*" { direct = false }`)
+		succeed(t, words, "signatures", "IMPI_CHECK=1")
+	})
 }
 
 // TestProfiling puts a library of the program's own before MPI's: it sees the

@@ -3,10 +3,11 @@ package ctest
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/openimpi/impi/internal/skips"
 )
 
 // installed does what make install does, with the programs of the kit: its tree is then
@@ -43,9 +44,7 @@ func in(t *testing.T, dir, name string, args ...string) string {
 func need(t *testing.T, tools ...string) {
 	t.Helper()
 	for _, tool := range tools {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skipf("NOT RUN: there is no %s on this machine", tool)
-		}
+		skips.Program(t, tool)
 	}
 }
 

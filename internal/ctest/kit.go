@@ -15,6 +15,9 @@ import (
 // ErrNotHere is reported where C programs cannot be built: it says what is missing.
 var ErrNotHere = errors.New("no C programs can be built on this machine")
 
+// Remedy is what to do where C programs cannot be built.
+const Remedy = "apt-get install gcc libc6-dev make, and put the folder of go into PATH"
+
 // Installed names a variable of the environment: a folder that make install has
 // filled. Build takes it as it is, and builds nothing.
 const Installed = "IMPI_INSTALLED"
@@ -32,7 +35,7 @@ func Build(ctx context.Context, dir string) (*Kit, error) {
 	}
 	for _, tool := range []string{"go", "make", "cc"} {
 		if _, err := exec.LookPath(tool); err != nil {
-			return nil, fmt.Errorf("%w: there is no %s", ErrNotHere, tool)
+			return nil, fmt.Errorf("%w; there is no %s", ErrNotHere, tool)
 		}
 	}
 	mod, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
@@ -45,7 +48,7 @@ func Build(ctx context.Context, dir string) (*Kit, error) {
 		return nil, err
 	}
 	if _, err := os.Stat(k.Library()); err != nil {
-		return nil, fmt.Errorf("%w: make library made none", ErrNotHere)
+		return nil, fmt.Errorf("%w; make library made none", ErrNotHere)
 	}
 	if _, err := Run(ctx, root, nil, "go", "build", "-o", filepath.Join(dir, "bin")+"/",
 		"./cmd/impi-node", "./cmd/impicc", "./cmd/impicxx", "./cmd/impifort", "./cmd/impiexec"); err != nil {

@@ -67,7 +67,7 @@ type Lane struct {
 
 // Comm is what a communicator's handle stands for.
 type Comm struct {
-	Handle  uintptr // 0: nothing
+	Handle  uintptr // 0: nothing is here, and no communicator has it
 	Context uint64
 	Rank    int32 // ours
 	TagUB   int32

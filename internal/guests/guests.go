@@ -17,9 +17,12 @@ import (
 	"github.com/openimpi/impi/transports"
 )
 
-// ErrMissing is wrapped when this machine has not what a plugin is built or run with.
+// A MissingError is wrapped when this machine has not what a plugin is built or run with.
 // The error says what to install.
-var ErrMissing = errors.New("cannot be built here")
+type MissingError struct{ What, Remedy string }
+
+// Error says what to do about it.
+func (e *MissingError) Error() string { return "cannot be built here: " + e.What + "; " + e.Remedy }
 
 // Guest is a plugin of examples/plugins.
 type Guest struct {
@@ -128,7 +131,7 @@ func prune(dir string, since time.Time) error {
 func tool(name, remedy string) (string, error) {
 	path, err := exec.LookPath(name)
 	if err != nil {
-		return "", fmt.Errorf("%w: there is no %s; %s", ErrMissing, name, remedy)
+		return "", &MissingError{"there is no " + name, remedy}
 	}
 	return path, nil
 }
@@ -146,7 +149,7 @@ func buildGo(source, target string) error {
 		cmd.Env = append(os.Environ(), "GOFLAGS=-mod=readonly", "GOWORK=off")
 		out, err := cmd.CombinedOutput()
 		if err != nil && args[0] == "mod" {
-			return fmt.Errorf("%w: its modules cannot be had: %s", ErrMissing, brief(out))
+			return &MissingError{"its modules cannot be had: " + brief(out), "let go reach its module proxy"}
 		}
 		if err != nil {
 			return fmt.Errorf("go %s: %w: %s", strings.Join(args, " "), err, brief(out))
@@ -163,7 +166,7 @@ func Python() (string, error) {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("%w: there is no Python with grpcio; apt-get install python3-grpcio", ErrMissing)
+	return "", &MissingError{"there is no Python with grpcio", "apt-get install python3-grpcio python3-protobuf"}
 }
 
 // packed is when all files were written that are in a packed plugin, so that the same

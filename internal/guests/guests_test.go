@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/internal/conformance"
+	"github.com/openimpi/impi/internal/skips"
 	"github.com/openimpi/impi/transports"
 	"github.com/openimpi/impi/transports/transporttest"
 )
@@ -21,8 +22,9 @@ const root = "../.."
 func built(t *testing.T, g Guest) string {
 	t.Helper()
 	path, err := g.Build(root)
-	if errors.Is(err, ErrMissing) {
-		t.Skipf("NOT RUN: %v", err)
+	var missing *MissingError
+	if errors.As(err, &missing) {
+		skips.NotRun(t, missing.What, missing.Remedy)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -64,12 +66,10 @@ func TestGoGuest(t *testing.T) {
 	built(t, g)
 	dir := filepath.Join(root, "examples", "plugins", g.Name)
 	for _, args := range [][]string{{"go", "vet", "./..."}, {"go", "test", "./..."}, {"gofmt", "-l", "."}} {
-		if _, err := exec.LookPath(args[0]); err != nil {
-			t.Skipf("NOT RUN: there is no %s", args[0])
-		}
+		skips.Program(t, args[0])
 		cmd := exec.Command(args[0], args[1:]...)
 		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "GOFLAGS=-mod=readonly", "GOWORK=off")
+		cmd.Env = append(os.Environ(), "GOFLAGS=-mod=readonly -trimpath", "GOWORK=off")
 		out, err := cmd.CombinedOutput()
 		if err != nil || args[0] == "gofmt" && len(out) > 0 {
 			t.Errorf("%s: %v\n%s", strings.Join(args, " "), err, out)
@@ -104,10 +104,7 @@ func TestGoGuestUsesWhatVendorsGet(t *testing.T) {
 
 // The messages that the Python plugin carries are those of the protocol today.
 func TestPythonMessagesAreUpToDate(t *testing.T) {
-	path, err := exec.LookPath("protoc")
-	if err != nil {
-		t.Skip("NOT RUN: there is no protoc")
-	}
+	path := skips.Program(t, "protoc")
 	out := t.TempDir()
 	if text, err := exec.Command(path, "-I"+root+"/plugins/proto", "--python_out="+out, "transport.proto").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, text)

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/openimpi/impi/internal/skips"
 	"github.com/openimpi/impi/transports"
 )
 
@@ -40,9 +41,7 @@ func blocks(page string) (list []block) {
 // The page is followed to the letter: each block in turn, nothing else.
 func TestHowto(t *testing.T) {
 	for _, name := range []string{"go", "sh"} {
-		if _, err := exec.LookPath(name); err != nil {
-			t.Skipf("NOT RUN: there is no %s", name)
-		}
+		skips.Program(t, name)
 	}
 	page, err := os.ReadFile(root + "/docs/plugin-howto.md")
 	if err != nil {
@@ -64,7 +63,7 @@ func TestHowto(t *testing.T) {
 		// The folder that a block ends in is where the next one begins.
 		cmd := exec.Command("sh", "-e", "-c", b.text+"\npwd > '"+where+"'\n")
 		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "IMPI="+checkout, "GOPROXY=off", "GOFLAGS=", "GOWORK=off")
+		cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "IMPI="+checkout, "GOPROXY=off", "GOFLAGS=-trimpath", "GOWORK=off")
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Fatalf("block %d: %v\n%s\n%s", i, err, b.text, out)

@@ -13,17 +13,21 @@ const maxLine = 64 << 10
 // streams never mix, and each Write of the writer holds whole lines but where a
 // stream was flushed in the middle of one.
 type Output struct {
-	mu   sync.Mutex
-	w    io.Writer
-	open *Stream // whose line is shown without its end
-	buf  []byte
-	err  error // the first failure of w; nothing is written after it
-	lost func(error)
+	mu     sync.Mutex
+	w      io.Writer
+	open   *Stream // whose line is shown without its end
+	buf    []byte
+	err    error // the failure of w after which nothing is written
+	failed func(error)
+
+	lost, gap Loss              // in all, and since the last line that was written
+	torn      bool              // what was written last has no end of line
+	note      func(Loss) string // nil: gaps are not marked
 }
 
-// NewOutput makes an Output that writes to w. lost, if it is not nil, is called
-// when w fails; it must not write to the Output.
-func NewOutput(w io.Writer, lost func(error)) *Output { return &Output{w: w, lost: lost} }
+// NewOutput makes an Output that writes to w. failed, if it is not nil, is called
+// when w fails for good, which a full disk does not; it must not write to the Output.
+func NewOutput(w io.Writer, failed func(error)) *Output { return &Output{w: w, failed: failed} }
 
 // Write writes p, whole lines that belong to no stream.
 func (o *Output) Write(p []byte) (int, error) {
@@ -35,7 +39,7 @@ func (o *Output) Write(p []byte) (int, error) {
 	return len(p), o.err
 }
 
-// Err is the first failure of the writer. Streams go on taking bytes after it,
+// Err is the failure of the writer after which it takes nothing. Streams go on taking bytes after it,
 // so that no process is stopped by a reader that went away.
 func (o *Output) Err() error {
 	o.mu.Lock()
@@ -49,15 +53,6 @@ func (o *Output) interrupt(by *Stream) {
 		o.buf = append(o.buf, '\n')
 		o.open = nil
 	}
-}
-
-func (o *Output) emit() {
-	if len(o.buf) > 0 && o.err == nil {
-		if _, o.err = o.w.Write(o.buf); o.err != nil && o.lost != nil {
-			o.lost(o.err)
-		}
-	}
-	o.buf = o.buf[:0]
 }
 
 // Stream is one process's share of an Output. It is for one goroutine.

@@ -76,6 +76,9 @@ func (j *Job) admit(v View, c Candidate) string {
 	case RuleNotRunning:
 		return fmt.Sprintf("a transport %q block at site %s", c.Transport, j.siteOf(v.Local))
 	case RuleNotEncrypted:
+		if v.Route.Closed {
+			return fmt.Sprintf("require_tls = false in %s: %s is not encrypted", j.routeOf(v), c.Transport)
+		}
 		return fmt.Sprintf("%s without require_tls: %s is not encrypted", j.routeOf(v), c.Transport)
 	case RulePlane:
 		return fmt.Sprintf("%s without data_plane: %s has none of %q", j.routeOf(v), c.Transport, v.Route.DataPlane)

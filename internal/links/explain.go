@@ -147,6 +147,9 @@ func (r Route) describe() string {
 	if r.RequireTLS {
 		s += ", require_tls"
 	}
+	if r.Closed {
+		s += ", certificates and no require_tls = false"
+	}
 	return s
 }
 

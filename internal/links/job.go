@@ -3,6 +3,7 @@ package links
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -91,6 +92,15 @@ const NoRank = -1
 
 // Merge puts the answers of nodes together, by job.
 func Merge(found []Found) (jobs []Job) {
+	for _, g := range ByJob(found) {
+		jobs = append(jobs, mergeJob(g))
+	}
+	slices.SortStableFunc(jobs, func(a, b Job) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })
+	return jobs
+}
+
+// ByJob sorts nodes by their jobs, in the order in which these come first.
+func ByJob(found []Found) (jobs [][]Found) {
 	groups := make(map[string][]Found)
 	var order []string
 	for _, f := range found {
@@ -104,10 +114,15 @@ func Merge(found []Found) (jobs []Job) {
 		groups[k] = append(groups[k], f)
 	}
 	for _, k := range order {
-		jobs = append(jobs, mergeJob(groups[k]))
+		jobs = append(jobs, groups[k])
 	}
-	slices.SortStableFunc(jobs, func(a, b Job) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })
 	return jobs
+}
+
+// IsCalled tells whether a job of that name and ID is meant by what an operator
+// says: the name, or the beginning of the ID. Nothing means any job.
+func IsCalled(wanted, name, id string) bool {
+	return wanted == "" || wanted == name || id != "" && strings.HasPrefix(id, wanted)
 }
 
 // groupOf is equal for the nodes of a job. As long as its sites have not met,

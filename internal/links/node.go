@@ -196,6 +196,7 @@ type Route struct {
 	Direct     bool     `json:"direct"`
 	DataPlane  []string `json:"data_plane,omitempty"`
 	RequireTLS bool     `json:"require_tls,omitempty"`
+	Closed     bool     `json:"closed,omitempty"` // nothing leaves the machine unencrypted
 }
 
 // Bytes counts both directions, by one end. Nil: unknown.

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/openimpi/impi/internal/skips"
 )
 
 // strangerVariable makes the test binary ask the socket that it names.
@@ -128,7 +130,7 @@ func TestStrangers(t *testing.T) {
 // somebody has opened to everybody.
 func TestOtherUserIsRefused(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("only root can be another user")
+		skips.NotRun(t, "only root can be another user", "be root")
 	}
 	dir := serve(t, hello)
 	self, err := os.Executable()

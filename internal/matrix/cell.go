@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/openimpi/impi/internal/made"
+	"github.com/openimpi/impi/transports"
 )
 
 // Cell is one job.
@@ -44,6 +47,7 @@ type Verdict string
 // The verdicts.
 const (
 	OK          Verdict = "ok"
+	Ended       Verdict = "ends" // the job ended, and said why, as Reason says that it must
 	Failed      Verdict = "failed"
 	Unsupported Verdict = "unsupported" // Reason says why it was not run
 )
@@ -54,6 +58,7 @@ type Result struct {
 	Verdict Verdict       `json:"verdict"`
 	Reason  string        `json:"reason,omitempty"`
 	Took    time.Duration `json:"took_ns"`
+	Made    made.Made     `json:"made"`
 }
 
 // Transport is a row of the matrix.
@@ -102,20 +107,18 @@ func (c Cell) telling(t Transport) bool {
 // breaks tells whether the cell's fault breaks links: those whose bytes no plugin
 // sees do not need it any more.
 func (c Cell) breaks() bool {
-	return c.Fault == LinkCut || c.Fault == PluginKilled && c.Plane != "fd" && c.Plane != "peer-shm"
+	return c.Fault == LinkCut || c.Fault == PluginKilled && c.Plane != string(transports.PlaneFD) && c.Plane != string(transports.PlanePeerSHM)
 }
 
 // unsupported says why a cell cannot be run, or nothing.
-func (c Cell) unsupported(t Transport) string {
-	switch {
-	case t.Missing != "":
-		return t.Missing
-	case c.Fault == LinkCut && c.Plane == "peer-shm":
-		return "memory cannot be cut; the death of a proc ends the job"
-	case c.Fault == LinkCut && t.Datagrams:
-		return "there is no connection in the kernel that could be reset; the death of the plugin breaks all links"
-	case c.Fault == LinkCut && t.Machine:
-		return "nothing but the kernel is between the two ends"
+func (c Cell) unsupported(t Transport) string { return t.Missing }
+
+// final says why a cell's job cannot outlast its fault and must end with an error that
+// names the link's ends, or nothing.
+func (c Cell) final() string {
+	if c.Fault == LinkCut && c.Mode == Direct && c.Plane == string(transports.PlanePeerSHM) {
+		return "the job ends at once and says between which ranks the link broke: its rings are the procs' own memory, which only the end of a proc takes away, " +
+			"so that procs do not resume it; what was cut is the socket beside the rings"
 	}
 	return ""
 }

@@ -12,6 +12,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/openimpi/impi/transports"
 )
 
 // descendants lists the processes below pid.
@@ -51,26 +53,43 @@ func killPlugins(pid int) (killed int, err error) {
 	return killed, nil
 }
 
-// cut resets the TCP connections of a cell's links: those of the procs if they
-// have the sockets, else those of the plugins, or of the nodes for channels.
-// Nothing is told to their owners.
-func cut(pid int, c Cell) (n int, err error) {
+// cut breaks the connections of a cell's links, without a word to their owners: it resets
+// TCP connections, ends both directions of Unix sockets, and takes datagrams away until
+// mend is called. The sockets are the procs' if they have them, else the plugins', or for
+// channels the nodes'.
+func cut(pid int, c Cell, t Transport) (n int, mend func(), err error) {
 	whose := func(p int) bool { return !isPlugin(p) && !isNode(p) }
 	switch {
-	case c.Mode == Agents && c.Plane == "fd":
+	case c.Mode == Agents && (c.Plane == string(transports.PlaneFD) || c.Plane == string(transports.PlanePeerSHM)):
 		whose = isNode
-	case c.Plane != "fd":
+	case c.Plane != string(transports.PlaneFD) && c.Plane != string(transports.PlanePeerSHM):
 		whose = isPlugin
 	}
+	var deaf []int
 	for _, p := range descendants(pid) {
-		if whose(p) {
-			n += reset(p)
+		if !whose(p) {
+			continue
 		}
+		sockets(p, func(fd int) (keep bool) {
+			hit := hit(fd, t)
+			if hit {
+				n++
+			}
+			if keep = hit && t.Datagrams; keep {
+				deaf = append(deaf, fd)
+			}
+			return keep
+		})
 	}
 	if n == 0 {
-		return 0, errNothing
+		return 0, nil, errNothing
 	}
-	return n, nil
+	return n, func() {
+		for _, fd := range deaf {
+			_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DETACH_FILTER, 0) // it had a filter
+			_ = unix.Close(fd)
+		}
+	}, nil
 }
 
 // isNode tells whether a process is a node.
@@ -79,12 +98,22 @@ func isNode(pid int) bool {
 	return err == nil && slices.Contains(strings.Split(string(line), "\x00"), "-site")
 }
 
-// reset breaks the connected TCP sockets of a process whose both ends are links:
-// not those to the job's server, which is no link.
-func reset(pid int) (n int) {
+// hit breaks a socket if it is a transport's link.
+func hit(fd int, t Transport) bool {
+	switch {
+	case t.Datagrams:
+		return isUDP(fd) && deafen(fd) == nil
+	case t.Machine:
+		return isLocalLink(fd, t.As) && unix.Shutdown(fd, unix.SHUT_RDWR) == nil
+	}
+	return isLink(fd) && disconnect(fd) == nil
+}
+
+// sockets calls f with a duplicate of each socket of a process, which f keeps or has closed.
+func sockets(pid int, f func(fd int) (keep bool)) {
 	pidfd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
-		return 0
+		return
 	}
 	defer unix.Close(pidfd)
 	names, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
@@ -95,15 +124,36 @@ func reset(pid int) (n int) {
 			continue
 		}
 		fd, err := unix.PidfdGetfd(pidfd, number, 0)
-		if err != nil {
-			continue
+		if err == nil && !f(fd) {
+			_ = unix.Close(fd)
 		}
-		if isLink(fd) && disconnect(fd) == nil {
-			n++
-		}
-		_ = unix.Close(fd)
 	}
-	return n
+}
+
+// isLocalLink tells whether a socket is connected to the listener of a transport whose
+// links stay on the machine: one end of each has the listener's address.
+func isLocalLink(fd int, transport string) bool {
+	for _, address := range []func(int) (unix.Sockaddr, error){unix.Getsockname, unix.Getpeername} {
+		a, err := address(fd)
+		x, ok := a.(*unix.SockaddrUnix)
+		if err == nil && ok && strings.HasSuffix(x.Name, "-"+transport+".sock") {
+			_, err = unix.Getpeername(fd) // a listener has no peer
+			return err == nil
+		}
+	}
+	return false
+}
+
+// isUDP tells whether a socket takes UDP datagrams.
+func isUDP(fd int) bool {
+	protocol, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_PROTOCOL)
+	return err == nil && protocol == unix.IPPROTO_UDP
+}
+
+// deafen lets a socket drop all that arrives.
+func deafen(fd int) error {
+	nothing := []unix.SockFilter{{Code: unix.BPF_RET | unix.BPF_K}} // accept 0 bytes of each datagram
+	return unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: 1, Filter: &nothing[0]})
 }
 
 // isLink tells whether a socket is a TCP connection between two sites' addresses.

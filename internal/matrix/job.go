@@ -61,8 +61,13 @@ func (r *Runner) Run(ctx context.Context, c Cell) Result {
 		err = r.run(ctx, c, t)
 		res.Took = time.Since(begun)
 	}
-	if res.Verdict = OK; err != nil {
+	switch {
+	case err != nil:
 		res.Verdict, res.Reason = Failed, err.Error()
+	case c.final() != "":
+		res.Verdict, res.Reason = Ended, c.final()
+	default:
+		res.Verdict = OK
 	}
 	return res
 }
@@ -102,11 +107,16 @@ func (r *Runner) try(ctx context.Context, c Cell, t Transport, length int) error
 		return err
 	}
 	struck := make(chan blow, 1)
-	go func() { struck <- r.strike(ctx, c, cmd.Process.Pid, out, dir) }()
+	go func() { struck <- r.strike(ctx, c, t, cmd.Process.Pid, out, dir) }()
 	err = cmd.Wait()
 	cancel()
 	fault := <-struck
 	switch {
+	case c.final() != "":
+		if err = c.ended(out.all(), fault, err); err != nil {
+			return fmt.Errorf("%w\n%s", err, out.tail())
+		}
+		return nil
 	case err != nil:
 		return fmt.Errorf("%w\n%s", err, out.tail())
 	case errors.Is(fault.err, errNothing):

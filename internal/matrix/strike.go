@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -62,6 +63,26 @@ func (c Cell) mended(after string, hits int) int {
 // waits tells whether the cell's program goes on until it is told not to.
 func (c Cell) waits() bool { return c.Program == "collectives" || c.Program == "large" }
 
+// brokenEnd is how both sites say that a link which cannot be resumed is lost.
+var brokenEnd = regexp.MustCompile(`(?i)rank \d+.*\b(?:rank|site|link)\b`)
+
+// ended wants evidence that a job which cannot outlast its fault ended by itself, of
+// that fault, and that somebody said so: err is what came of its launcher.
+func (c Cell) ended(log string, b blow, err error) error {
+	var exit *exec.ExitError
+	switch {
+	case b.err != nil:
+		return fmt.Errorf("the fault could not be brought about: %w", b.err)
+	case err == nil:
+		return fmt.Errorf("%w: it ended well", errTooShort)
+	case !errors.As(err, &exit) || exit.ExitCode() <= 0:
+		return fmt.Errorf("it did not end by itself: %w", err)
+	case !brokenEnd.MatchString(log[b.at:]):
+		return fmt.Errorf("nobody said between which ranks: %w", err)
+	}
+	return nil
+}
+
 // outlasted wants evidence that a fault met a program that was running and went on
 // to run when all was mended.
 func (c Cell) outlasted(log string, b blow) error {
@@ -85,7 +106,7 @@ func (c Cell) outlasted(log string, b blow) error {
 
 // strike brings about the cell's fault once the program is at work, and lets one that
 // waits for it end when all is mended.
-func (r *Runner) strike(ctx context.Context, c Cell, pid int, out *output, dir string) (b blow) {
+func (r *Runner) strike(ctx context.Context, c Cell, t Transport, pid int, out *output, dir string) (b blow) {
 	if c.Fault == NoFault {
 		return b
 	}
@@ -96,7 +117,13 @@ func (r *Runner) strike(ctx context.Context, c Cell, pid int, out *output, dir s
 	if c.Fault == PluginKilled {
 		b.hits, b.err = killPlugins(pid)
 	} else {
-		b.hits, b.err = cut(pid, c)
+		var mend func()
+		if b.hits, mend, b.err = cut(pid, c, t); b.err == nil {
+			if t.Datagrams { // they are missed after a while only
+				out.await(ctx, func(s string) bool { return lostLink.MatchString(s[b.at:]) })
+			}
+			mend()
+		}
 	}
 	if b.err == nil && c.waits() {
 		out.await(ctx, func(s string) bool { return c.mended(s[b.at:], b.hits) >= 0 })

@@ -8,7 +8,7 @@ import (
 )
 
 // marks are the verdicts in a table.
-var marks = map[Verdict]string{OK: "ok", Failed: "**failed**", Unsupported: "–"}
+var marks = map[Verdict]string{OK: "ok", Ended: "ends", Failed: "**failed**", Unsupported: "–"}
 
 // Table writes results as Markdown: a row for each transport, data plane, mode
 // and fault, a column for each program, and why cells are empty or failed.

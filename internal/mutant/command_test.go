@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/openimpi/impi/internal/skips"
 )
 
 // module has a program that prints what its core says.
@@ -98,9 +100,7 @@ func ran(t *testing.T, c *Command, args ...string) (status int, out, report stri
 
 // One build has all faults, and each is on when it is tried.
 func TestCommand(t *testing.T) {
-	if testing.Short() {
-		t.Skip("NOT RUN: it builds a program, and -short is given")
-	}
+	skips.Short(t)
 	c := talker(t, says("wrong", `"wrong"`), says("silent", `""`), says("same", `"r" + "ight"`))
 	status, out, report := ran(t, c)
 	if status != Survived || out != "[false false true]\n" {
@@ -124,9 +124,7 @@ func TestCommand(t *testing.T) {
 
 // Nothing is tried where nothing could be proved.
 func TestCommandProvesNothing(t *testing.T) {
-	if testing.Short() {
-		t.Skip("NOT RUN: it builds programs, and -short is given")
-	}
+	skips.Short(t)
 	for _, x := range []struct {
 		c    *Command
 		args []string
@@ -145,9 +143,7 @@ func TestCommandProvesNothing(t *testing.T) {
 }
 
 func TestCommandInterrupted(t *testing.T) {
-	if testing.Short() {
-		t.Skip("NOT RUN: it builds a program, and -short is given")
-	}
+	skips.Short(t)
 	c := talker(t, says("one", `"1"`), says("two", `"2"`))
 	ctx, stop := context.WithCancelCause(t.Context())
 	tried := 0

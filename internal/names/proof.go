@@ -99,23 +99,29 @@ func secretOf(c *tls.Conn) ([]byte, error) {
 	return s.ExportKeyingMaterial(label, nil, 32)
 }
 
-// serverTLS makes up a certificate. It proves nothing: the key does.
-func serverTLS() (*tls.Config, error) {
+// MakeUpCertificate makes a certificate for a server that has none. It proves nothing:
+// the key does.
+func MakeUpCertificate(name string) (tls.Certificate, error) {
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
-		return nil, err
+		return tls.Certificate{}, err
 	}
 	t := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "impi names"},
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name},
 		NotBefore: time.Unix(0, 0), NotAfter: time.Unix(1<<35, 0),
 	}
 	der, err := x509.CreateCertificate(rand.Reader, t, t, public, private)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: private}, err
+}
+
+func serverTLS() (*tls.Config, error) {
+	c, err := MakeUpCertificate("impi names")
 	if err != nil {
 		return nil, err
 	}
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13, NextProtos: []string{protocol}, SessionTicketsDisabled: true,
-		Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: private}},
+		Certificates: []tls.Certificate{c},
 	}, nil
 }
 

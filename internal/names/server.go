@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/openimpi/impi/core/startup"
+	"github.com/openimpi/impi/core/unproved"
 )
 
 // ErrConfig means settings with which no server can work.
@@ -25,7 +26,8 @@ const (
 	greetLimit = 10 * time.Second // until a client has shown its key
 	idleLimit  = time.Minute      // without a word of a client's, which pings
 	writeLimit = 10 * time.Second // for a client to take an answer
-	maxUnknown = 64               // clients that have not shown their key
+	maxUnknown = 256              // clients that have not shown their key
+	maxThere   = 64               // of them at one address
 	maxClients = 4096             // that have
 	warnings   = time.Second      // at least between two about wrong keys
 )
@@ -50,7 +52,8 @@ type Server struct {
 	mu      sync.Mutex
 	table   *Table
 	last    Holder
-	unknown []net.Conn // in the order in which they came
+	unknown *unproved.Room[net.Conn]
+	slow    unproved.Slow // who has shown wrong keys
 	clients map[net.Conn]bool
 	warned  time.Time
 	closed  bool
@@ -76,7 +79,10 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	return &Server{cfg: cfg, tls: t, table: NewTable(cfg.Limits), clients: make(map[net.Conn]bool)}, nil
+	return &Server{
+		cfg: cfg, tls: t, table: NewTable(cfg.Limits), clients: make(map[net.Conn]bool),
+		unknown: unproved.NewRoom[net.Conn](unproved.Limits{PerSource: maxThere, Total: maxUnknown}),
+	}, nil
 }
 
 // Serve accepts connections at ln, which it closes, until ctx ends or Close.
@@ -122,7 +128,7 @@ func (s *Server) Handle(nc net.Conn) {
 func (s *Server) Close() {
 	s.mu.Lock()
 	s.closed = true
-	for _, nc := range s.unknown {
+	for _, nc := range s.unknown.All() {
 		nc.Close()
 	}
 	for nc := range s.clients {
@@ -168,31 +174,47 @@ func (s *Server) handle(nc net.Conn) {
 	s.cfg.Logger.Debug("client left", "peer", nc.RemoteAddr(), "names", n, "reason", err)
 }
 
-// enter counts a client that has not shown its key. The one that has had most time
-// to do so makes room where there are too many: those who have a key are quick.
+// enter counts a client that has not shown its key. One of the same address that has
+// had most time to do so makes room where there are too many: those who have a key
+// are quick.
 func (s *Server) enter(nc net.Conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return false
 	}
-	if len(s.unknown) >= maxUnknown {
-		s.unknown[0].Close()
-		s.unknown = append(s.unknown[:0], s.unknown[1:]...)
+	if out, evicted, _ := s.unknown.Enter(nc, unproved.FromAddr(nc.RemoteAddr()), time.Now()); evicted {
+		out.Close()
 	}
-	s.unknown = append(s.unknown, nc)
 	return true
 }
 
 func (s *Server) forget(nc net.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i, x := range s.unknown {
-		if x == nc {
-			s.unknown = append(s.unknown[:i], s.unknown[i+1:]...)
-			return
-		}
+	s.unknown.Leave(nc)
+}
+
+// punish has a client with a wrong key wait for its answer, longer each time that one
+// comes from its address. Others wait for nothing. An error tells that the connection
+// is over before.
+func (s *Server) punish(nc net.Conn) error {
+	now := time.Now()
+	s.mu.Lock()
+	pause := s.slow.Wrong(unproved.FromAddr(nc.RemoteAddr()), now)
+	s.mu.Unlock()
+	if pause == 0 {
+		return nil
 	}
+	_ = nc.SetReadDeadline(now.Add(min(pause, s.cfg.Greet/2))) // the answer must come in time
+	_, err := io.Copy(io.Discard, nc)                          // it has nothing more to say that counts
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil
+	case err == nil:
+		return io.EOF
+	}
+	return err
 }
 
 // promote makes a client of one that has shown its key.
@@ -239,6 +261,11 @@ func (s *Server) greet(nc net.Conn) (*tls.Conn, error) {
 		return nil, err
 	}
 	answer := judge(s.cfg.Auth, b[:], secret)
+	if answer.Code != CodeOK {
+		if err := s.punish(nc); err != nil {
+			return nil, fmt.Errorf("%w: %s (it left before it was told: %w)", ErrDenied, answer.Text, err)
+		}
+	}
 	if _, err := c.Write(answer.Append(nil)); err != nil {
 		return nil, err
 	}

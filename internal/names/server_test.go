@@ -339,8 +339,8 @@ func TestManySilentClients(t *testing.T) {
 			idle = append(idle, connect())
 			synctest.Wait()
 		}
-		if len(s.unknown) != maxUnknown {
-			t.Errorf("%d wait", len(s.unknown))
+		if s.unknown.Len() != maxUnknown { // a pipe has no address
+			t.Errorf("%d wait", s.unknown.Len())
 		}
 		n := NewSession(Settings{Auth: theKey, Dial: dialPipe(connect)})
 		defer n.Close()
@@ -349,6 +349,35 @@ func TestManySilentClients(t *testing.T) {
 		}
 		for _, nc := range idle {
 			nc.Close()
+		}
+	})
+}
+
+// TestWrongKeysAreSlowed: who guesses hears so later each time, and keeps nobody out.
+func TestWrongKeysAreSlowed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, connect := piped(t, ServerConfig{})
+		defer s.Close()
+		guess := func() time.Duration {
+			begin := time.Now()
+			n := NewSession(Settings{Auth: startup.Auth{HasKey: true, Key: 43}, Dial: dialPipe(connect)})
+			defer n.Close()
+			wants(t, "wrong key", n.Publish(t.Context(), "", "heat", "port"), ErrDenied)
+			return time.Since(begin)
+		}
+		var last time.Duration
+		for i := range 10 {
+			took := guess()
+			if i == 0 && took != 0 || i > 0 && took < last || i > 0 && took == 0 {
+				t.Errorf("wrong key %d is answered after %v, the one before after %v", i+1, took, last)
+			}
+			last = took
+		}
+		n := NewSession(Settings{Auth: theKey, Dial: dialPipe(connect)})
+		defer n.Close()
+		begin := time.Now()
+		if err := n.Publish(t.Context(), "", "heat", "port"); err != nil || time.Since(begin) != 0 {
+			t.Errorf("the right key: %v after %v", err, time.Since(begin))
 		}
 	})
 }

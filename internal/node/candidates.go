@@ -19,8 +19,8 @@ func unfit(r config.Route, t *transport, sameMachine bool) (rule links.Rule, rea
 	switch {
 	case c.Reach == transports.ReachMachine && !sameMachine:
 		return links.RuleOtherMachine, "it does not leave a machine, and the peer is not under this kernel, user and network namespace"
-	case r.RequireTLS && !c.Has(transports.FeatureEncrypted):
-		return links.RuleNotEncrypted, "the route, or that of the peer's site, has require_tls, and its links are not encrypted"
+	case !secrecyOf(r).keeps(t):
+		return links.RuleNotEncrypted, "the route, or that of the peer's site, " + secrecyOf(r).why(nil) + ", and its links are not encrypted"
 	case len(r.DataPlane) > 0 && !slices.ContainsFunc(r.DataPlane, func(p string) bool {
 		return slices.Contains(c.DataPlanes, transports.DataPlane(p))
 	}):

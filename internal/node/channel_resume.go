@@ -2,9 +2,6 @@ package node
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -16,19 +13,6 @@ import (
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/transports"
 )
-
-// hostPair is one of our hosts and another.
-type hostPair struct{ local, peer wire.HostRank }
-
-// channelSession names the channel between two hosts: both know it without a word,
-// and nobody else does.
-func channelSession(token *dynamic.Token, a, b wire.HostRank) (s dynamic.Session) {
-	h := hmac.New(sha256.New, token[:])
-	h.Write([]byte("impi channel: session"))
-	_ = binary.Write(h, binary.BigEndian, []int32{int32(min(a, b)), int32(max(a, b))}) // a hash takes all
-	copy(s[:], h.Sum(nil))
-	return s
-}
 
 // channelLasts tells whether both hosts want the channel between them to last.
 // Only hosts of ours have cards, and those of a job with others have none.
@@ -58,13 +42,13 @@ func (n *node) attachChannel(h *ownHost, peer wire.HostRank, l link.Link) error 
 		}
 		return h.loop.attach(l, noRank, peer)
 	}
-	id := channelSession(&n.direct.token, h.rank, peer)
+	token := n.direct.channels.of[hostPair{h.rank, peer}]
 	var k *keeper
 	var again func(error)
 	if h.rank > peer { // who dials in the dance
 		again = func(why error) { n.redial(h, peer, why, k) }
 	}
-	k, err := h.loop.attachLasting(l, peer, resume.Session(id), n.resumeLimit(), again)
+	k, err := h.loop.attachLasting(l, peer, resume.Session(token.ChannelSession()), n.resumeLimit(), again)
 	if err != nil {
 		return err
 	}
@@ -77,8 +61,7 @@ func (n *node) attachChannel(h *ownHost, peer wire.HostRank, l link.Link) error 
 func (n *node) keepsListening(h *ownHost, channels map[wire.HostRank]link.Link) bool {
 	for peer := range channels {
 		if peer > h.rank && n.channelLasts(h.rank, peer) {
-			l := directListener{Listener: h.channel, t: n.channels, hosts: true}
-			n.direct.wg.Go(func() { n.direct.serve(l) })
+			n.direct.wg.Go(func() { n.direct.serve(h.channelListener(n)) })
 			return true
 		}
 	}
@@ -109,22 +92,32 @@ func (n *node) redial(h *ownHost, peer wire.HostRank, why error, k *keeper) {
 	})
 }
 
-// channelHello is what a host says to another one by a direct link's greeting.
-func (d *directLinks) channelHello(h *ownHost, peer wire.HostRank) dynamic.Hello {
-	return dynamic.Hello{
-		Src: wire.WorldRank(h.rank), Dst: wire.WorldRank(peer),
-		Session: channelSession(&d.token, h.rank, peer), Again: true, Hosts: true,
-	}
-}
-
 // dialHost makes a connection for a channel by a way.
 func (d *directLinks) dialHost(ctx context.Context, h *ownHost, peer wire.HostRank, w way) (link.Link, error) {
-	hello := d.channelHello(h, peer)
+	token, ok := d.channels.of[hostPair{h.rank, peer}]
+	if !ok {
+		return nil, fmt.Errorf("%s and this site have no secret to prove a channel with", d.n.hostName(peer))
+	}
+	hello := dynamic.Hello{
+		Src: wire.WorldRank(h.rank), Dst: wire.WorldRank(peer),
+		Session: token.ChannelSession(), Again: true, Hosts: true,
+	}
 	t := transports.Transport(w.t)
 	if r := d.n.firstOf(peer); r >= 0 && !w.plain {
 		t = d.n.pinned(w.t, r)
 	}
-	return d.dialBy(ctx, t, &hello, w)
+	return d.dialWith(ctx, token, t, &hello, w)
+}
+
+// plainWay is how IMPI has a channel made, but for what is said first.
+func (n *node) plainWay(h *ownHost, peer wire.HostRank) way {
+	x := n.job.Hosts[peer]
+	return way{
+		t:       n.channels,
+		address: netip.AddrPortFrom(x.Address.Addr(), uint16(x.Port)).String(),
+		from:    h.config.Address.String(),
+		plain:   true,
+	}
 }
 
 // redialWays lists how a channel may be made again.
@@ -133,13 +126,7 @@ func (d *directLinks) redialWays(h *ownHost, peer wire.HostRank) []way {
 	if must {
 		return ways
 	}
-	x := d.n.job.Hosts[peer]
-	return append(ways, way{
-		t:       d.n.channels,
-		address: netip.AddrPortFrom(x.Address.Addr(), uint16(x.Port)).String(),
-		from:    h.config.Address.String(),
-		plain:   true,
-	})
+	return append(ways, d.n.plainWay(h, peer))
 }
 
 // dialChannel tries until it succeeds, ctx ends, or the peer has no such channel
@@ -147,14 +134,17 @@ func (d *directLinks) redialWays(h *ownHost, peer wire.HostRank) []way {
 func (d *directLinks) dialChannel(ctx context.Context, h *ownHost, peer wire.HostRank) (l link.Link, reason string) {
 	for tries, wait := 1, firstAgain; ; tries, wait = tries+1, min(2*wait, lastAgain) {
 		var reasons []string
+		var missed misses
 		for _, w := range d.redialWays(h, peer) {
 			l, err := d.dialHost(ctx, h, peer, w)
 			if err == nil {
+				d.n.fellBack("channel", d.n.job.Hosts[peer].Client, w.t, missed)
 				return l, ""
 			}
 			if v := refused(err); v == dynamic.Leaving || v == dynamic.UnknownLink || v == dynamic.UnknownRank {
 				return nil, fmt.Sprintf("%s says: %v", d.n.hostName(peer), v)
 			}
+			missed.add(w, err)
 			reasons = append(reasons, fmt.Sprintf("%s at %s: %v", w.t.name, w.address, err))
 		}
 		d.n.log.Debug("cannot resume a channel yet", "to", d.n.hostName(peer), "reasons", reasons)
@@ -167,17 +157,9 @@ func (d *directLinks) dialChannel(ctx context.Context, h *ownHost, peer wire.Hos
 }
 
 // acceptChannel takes a connection of a channel, the first or a further one.
-func (d *directLinks) acceptChannel(ctx context.Context, l link.Link, g *dynamic.Acceptor, hello dynamic.Hello, t *transport) error {
-	take, verdict := d.judgeChannel(ctx, l, hello, t)
-	if verdict == dynamic.Accepted && l.Handle() == link.NoHandle {
-		verdict = dynamic.NotAllowed
-	}
-	if verdict == dynamic.Accepted {
-		g.Accept()
-	} else {
-		g.Refuse(verdict)
-	}
-	if err := converse(ctx, l, g, g.Done); err != nil {
+func (d *directLinks) acceptChannel(ctx context.Context, l link.Link, g *dynamic.Acceptor, hello dynamic.Hello, at directListener) error {
+	take, verdict := d.judgeChannel(ctx, l, hello, at)
+	if err := answer(ctx, l, g, verdict); err != nil {
 		return err
 	}
 	if !take(l) {
@@ -186,44 +168,54 @@ func (d *directLinks) acceptChannel(ctx context.Context, l link.Link, g *dynamic
 	return nil
 }
 
-// judgeChannel decides about a connection between hosts, and gives who takes it.
-func (d *directLinks) judgeChannel(ctx context.Context, l link.Link, hello dynamic.Hello, t *transport) (take func(link.Link) bool, v dynamic.Verdict) {
-	x := hostPair{wire.HostRank(hello.Dst), wire.HostRank(hello.Src)}
-	h := d.n.hostOf(x.local)
-	switch {
-	case h == nil || x.peer <= x.local || int(x.peer) >= len(d.n.job.Hosts):
-		return nil, dynamic.UnknownRank // hosts connect to those of lower rank
-	case hello.Session != channelSession(&d.token, x.local, x.peer):
-		return nil, dynamic.UnknownLink
-	case !d.n.allowsChannel(x.peer, l, t):
-		return nil, dynamic.NotAllowed
+// answer tells a dialler what was decided. It is an error if it was refused.
+func answer(ctx context.Context, l link.Link, g *dynamic.Acceptor, verdict dynamic.Verdict) error {
+	if verdict == dynamic.Accepted {
+		g.Accept()
+	} else {
+		g.Refuse(verdict)
 	}
-	if dance := h.dancing.Load(); dance != nil {
+	return converse(ctx, l, g, g.Done)
+}
+
+// judgeChannel decides about a connection between hosts, and gives who takes it.
+func (d *directLinks) judgeChannel(ctx context.Context, l link.Link, hello dynamic.Hello, at directListener) (take func(link.Link) bool, v dynamic.Verdict) {
+	if v = d.judgeEnds(l, hello, at); v != dynamic.Accepted {
+		return nil, v
+	}
+	x := hostPair{wire.HostRank(hello.Dst), wire.HostRank(hello.Src)}
+	if dance := at.h.dancing.Load(); dance != nil {
 		return func(l link.Link) bool { return dance.join(l, x.peer) }, dynamic.Accepted
 	}
 	if !d.awaitReady(ctx) {
 		return nil, dynamic.Leaving
 	}
-	if k := d.n.keeperOf(x); k != nil {
+	if k := at.h.keeperOf(x.peer); k != nil {
 		return func(l link.Link) bool { k.take(l); return true }, dynamic.Accepted
 	}
 	return nil, dynamic.UnknownLink
 }
 
-// hostOf gives the local host of a rank, or nil.
-func (n *node) hostOf(rank wire.HostRank) *ownHost {
-	for _, h := range n.hosts {
-		if h.rank == rank {
-			return h
-		}
+// judgeEnds decides whether a connection between hosts may be, whatever it is for.
+// What the dialler says it has proven, with the token of a channel to this host.
+func (d *directLinks) judgeEnds(l link.Link, hello dynamic.Hello, at directListener) dynamic.Verdict {
+	x := hostPair{wire.HostRank(hello.Dst), wire.HostRank(hello.Src)}
+	token, ok := d.channels.of[x]
+	switch {
+	case x.local != at.h.rank || x.peer <= x.local || !ok:
+		return dynamic.UnknownRank // hosts connect to those of lower rank
+	case hello.Session != token.ChannelSession():
+		return dynamic.UnknownLink
+	case l.Handle() == link.NoHandle || !d.n.allowsChannel(x.peer, l, at):
+		return dynamic.NotAllowed
 	}
-	return nil
+	return dynamic.Accepted
 }
 
 // keeperOf finds a channel that somebody else dials again.
-func (n *node) keeperOf(x hostPair) *keeper {
-	for _, k := range n.hostOf(x.local).lasting {
-		if k.p.host == x.peer && k.again == nil {
+func (h *ownHost) keeperOf(peer wire.HostRank) *keeper {
+	for _, k := range h.lasting {
+		if k.p.host == peer && k.again == nil {
 			return k
 		}
 	}

@@ -5,40 +5,89 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"net"
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/rendezvous"
+	"github.com/openimpi/impi/transports/socket"
 )
 
 // join takes the site through startup.
 func (n *node) join(ctx context.Context) error {
-	address := n.opt.Site.Server.Address
-	if n.server != nil {
-		address = n.server.Address()
-	}
 	cfg, err := n.clientConfig()
 	if err != nil {
 		return err
 	}
+	set, err := n.rendezvous()
+	if err != nil {
+		return err
+	}
 	if n.server == nil { // which reports by itself whom it waits for
-		stop := n.report(func() string { return fmt.Sprintf("the server at %v and the other sites", address) })
+		stop := n.report(func() string { return fmt.Sprintf("the server at %s and the other sites", set.Server) })
 		defer stop()
 	}
-	set := rendezvous.Settings{Server: address.String(), Logger: n.log.Named("startup")}
-	n.session, n.job, err = rendezvous.Join(ctx, set, cfg)
+	n.joined = true
+	within, stop := n.untilOver(ctx)
+	defer stop()
+	n.session, n.job, err = rendezvous.Join(within, set, cfg)
 	if err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
+		}
+		if f := n.serverKnows(ctx, err); f != nil {
+			return f
 		}
 		return n.serverSaid(err)
 	}
 	go n.hearServer()
 	return nil
+}
+
+// serverKnows gives the reason of a job that failed before this site had joined it, if
+// the server is ours: to who has not joined it says that much only.
+func (n *node) serverKnows(ctx context.Context, told error) *Failure {
+	if n.server == nil || !errors.Is(told, startup.ErrFailed) {
+		return nil
+	}
+	select {
+	case <-n.server.Done():
+		return n.server.Failure()
+	case <-ctx.Done():
+	case <-time.After(2 * time.Second): // it may have turned away us alone
+	}
+	return nil
+}
+
+// untilOver gives a context that ends with ctx and says why as other sites are to be told.
+func (n *node) untilOver(ctx context.Context) (_ context.Context, stop func()) {
+	within, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	release := context.AfterFunc(ctx, func() {
+		if f := failure(ctx); f != nil {
+			cancel(f)
+		} else {
+			cancel(n.interrupted(context.Cause(ctx)))
+		}
+	})
+	return within, func() { release(); cancel(nil) }
+}
+
+// rendezvous says how to reach the server.
+func (n *node) rendezvous() (rendezvous.Settings, error) {
+	address := n.opt.Site.Server.Address
+	if n.server != nil {
+		address = n.server.Address()
+	}
+	own, err := n.ownServer()
+	return rendezvous.Settings{
+		Server: address.String(), Own: own, Logger: n.log.Named("startup"),
+		Dial: (&net.Dialer{KeepAliveConfig: socket.KeepAlive(n.silence())}).DialContext,
+	}, err
 }
 
 // hearServer reports the server's word that the job is over.
@@ -65,6 +114,7 @@ func (n *node) clientConfig() (startup.ClientConfig, error) {
 		return c, err
 	}
 	_, _ = rand.Read(c.Token[:]) // never fails
+	n.token = c.Token
 	for _, h := range n.hosts {
 		port, err := h.port()
 		if err != nil {
@@ -132,6 +182,9 @@ func ended(job *config.Job, err error) *Failure {
 		switch {
 		case strings.HasPrefix(f.Text, startup.ErrTimeout.Error()):
 			f.Status = StatusTimeout // the server's own limit, which is everybody's
+		case strings.HasPrefix(f.Text, startup.ErrBusy.Error()):
+			f.Status, f.Remote, f.cause = StatusTimeout, false, err // for as long as we may wait
+			f.Text += ": somebody keeps it so with connections that say nothing; its log has their addresses"
 		case strings.HasPrefix(f.Text, startup.ErrAuth.Error()):
 			f.Status, f.Remote = StatusNode, false // it is us whom the server refused
 			f.Text += ": the site and the server must have the same key, or the same auth block"

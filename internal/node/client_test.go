@@ -26,6 +26,9 @@ func TestServersWordsNameSites(t *testing.T) {
 			fmt.Errorf("startup: client 0: the server %w: %w: clients {1} of 2 did not come within 1s", startup.ErrFailed, startup.ErrTimeout),
 			"time limit is over: site beta (client 1) did not come within 1s", StatusTimeout, true,
 		}, {
+			fmt.Errorf("startup: client 0: the server %w: %w: 64 others are here (for 1m0s, which is the limit)", startup.ErrFailed, startup.ErrBusy),
+			"server is busy: 64 others are here (for 1m0s, which is the limit): somebody keeps it so with connections that say nothing; its log has their addresses", StatusTimeout, false,
+		}, {
 			fmt.Errorf("startup: server: %w: clients {0,1} of 3 did not come within 1s", startup.ErrTimeout),
 			"startup: server: time limit is over: site alpha (client 0), site beta (client 1) did not come within 1s", StatusTimeout, false,
 		}, {

@@ -2,10 +2,8 @@ package node
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"net/netip"
 	"strings"
 	"sync"
 	"time"
@@ -28,7 +26,7 @@ type dancer struct {
 	n        *node
 	h        *ownHost
 	dance    *agent.Dance
-	conns    []link.Link // by the dance's number; nil once closed or handed on
+	conns    []*danceConn // by the dance's number
 	found    map[wire.HostRank]link.Link
 	happens  chan func()
 	hopeless error // no dial of some host can ever succeed
@@ -36,18 +34,20 @@ type dancer struct {
 	wg       sync.WaitGroup
 }
 
+// danceConn is a connection of a dance.
+type danceConn struct {
+	l       link.Link // nil once closed or handed on
+	first   [agent.GreetingSize]byte
+	cancel  context.CancelFunc // ends what reads it; nil: nothing does
+	dropped bool               // to be closed when nothing reads it any more
+}
+
 // connect makes the channels from h to all other hosts of the job.
 func (n *node) connect(ctx context.Context, h *ownHost) (map[wire.HostRank]link.Link, error) {
 	if err := n.checkChannels(h); err != nil {
 		return nil, err
 	}
-	hosts := make([]agent.DanceHost, len(n.job.Hosts))
-	for i, x := range n.job.Hosts {
-		hosts[i] = agent.DanceHost{Address: x.Address, Port: uint16(x.Port)}
-	}
-	dance, err := agent.NewDance(agent.DanceConfig{
-		Self: h.rank, Hosts: hosts, Deadline: n.deadline, CheckSource: n.job.AllOwn,
-	})
+	dance, err := agent.NewDance(agent.DanceConfig{Self: h.rank, Hosts: n.danceHosts(), Deadline: n.deadline})
 	if err != nil {
 		return nil, err
 	}
@@ -60,10 +60,8 @@ func (n *node) connect(ctx context.Context, h *ownHost) (map[wire.HostRank]link.
 	cancel() // before stop: the report may be asking the dance
 	stop()
 	d.wg.Wait()
-	for _, l := range d.conns {
-		if l != nil {
-			_ = l.Close()
-		}
+	for _, c := range d.conns {
+		c.close()
 	}
 	if err != nil {
 		for _, l := range d.found {
@@ -71,6 +69,19 @@ func (n *node) connect(ctx context.Context, h *ownHost) (map[wire.HostRank]link.
 		}
 	}
 	return d.found, err
+}
+
+// danceHosts describes the hosts of the job to a dance.
+func (n *node) danceHosts() []agent.DanceHost {
+	hosts := make([]agent.DanceHost, len(n.job.Hosts))
+	for i, x := range n.job.Hosts {
+		_, proves := n.secretWith(x.Client)
+		hosts[i] = agent.DanceHost{Address: x.Address, Port: uint16(x.Port), Proves: proves}
+		if site, foreign := n.foreignSite(x.Client); foreign && !proves {
+			hosts[i].From = site.ChannelsFrom
+		}
+	}
+	return hosts
 }
 
 func (d *dancer) run() error {
@@ -107,14 +118,16 @@ func (d *dancer) steps() (over bool, err error) {
 		}
 		switch s.Kind {
 		case agent.Joined:
-			d.found[s.Host], d.conns[s.Conn] = d.conns[s.Conn], nil
+			if old := d.found[s.Host]; old != nil {
+				_ = old.Close()
+			}
+			d.found[s.Host] = d.conns[s.Conn].handOn()
 			d.n.log.Debug("channel", "from", d.h.rank, "to", s.Host, "transport", transportOf(d.found[s.Host]), "data_plane", planeOf(d.found[s.Host]))
 		case agent.Refuse:
 			d.n.log.Warn("refused a connection at the channel port", "host", d.h.config.Address, "reason", s.Err)
-			if l := d.conns[s.Conn]; l != nil {
-				_ = l.Close()
-				d.conns[s.Conn] = nil
-			}
+			d.conns[s.Conn].drop()
+		case agent.Prove:
+			d.prove(s.Conn)
 		case agent.Complete:
 			return true, nil
 		case agent.TimedOut:
@@ -159,22 +172,35 @@ func (d *dancer) dial(x agent.Dial) {
 // is better made by one of them, else as IMPI has it.
 func (d *dancer) reach(x agent.Dial) (link.Link, error) {
 	ways, must := d.n.channelWays(d.h, x.Host)
+	to := d.n.job.Hosts[x.Host].Client
 	var errs []error
+	var missed misses
 	for _, w := range ways {
 		l, err := d.n.direct.dialHost(d.ctx, d.h, x.Host, w)
 		if err == nil {
+			d.n.fellBack("channel", to, w.t, missed)
 			return l, nil
 		}
+		missed.add(w, err)
 		errs = append(errs, fmt.Errorf("%s at %s: %w", w.t.name, w.address, err))
 	}
 	if must {
-		_, says := d.n.forbidsPlain(d.n.job.Hosts[x.Host].Client)
-		return nil, fmt.Errorf("%s, and it cannot be reached so: %w", says, errors.Join(errs...))
+		_, says := d.n.forbidsPlain(to)
+		err := errors.Join(errs...)
+		return nil, fmt.Errorf("%s, and it cannot be reached so: %w%s", says, err, d.n.remedy(to, err))
 	}
-	return d.try(transports.DialSpec{
-		Address: netip.AddrPortFrom(x.Address.Address.Addr(), x.Address.Port).String(),
-		From:    d.h.config.Address.String(),
-	}, x.Greeting[:])
+	w := d.n.plainWay(d.h, x.Host)
+	var l link.Link
+	var err error
+	if x.Address.Proves {
+		l, err = d.n.direct.dialHost(d.ctx, d.h, x.Host, w)
+	} else {
+		l, err = d.try(transports.DialSpec{Address: w.address, From: w.from}, x.Greeting[:])
+	}
+	if err == nil {
+		d.n.fellBack("channel", to, d.n.channels, missed)
+	}
+	return l, err
 }
 
 // failed notes why a dial failed. Addresses that cannot be used at all do not
@@ -204,89 +230,6 @@ func (d *dancer) try(to transports.DialSpec, greeting []byte) (link.Link, error)
 		return nil, err
 	}
 	return l, nil
-}
-
-// add gives a link its number.
-func (d *dancer) add(l link.Link) int {
-	d.conns = append(d.conns, l)
-	return len(d.conns) - 1
-}
-
-// accept takes whoever connects until the dance is over.
-func (d *dancer) accept() {
-	for {
-		l, err := d.h.channel.Accept(d.ctx)
-		if err != nil {
-			if d.ctx.Err() == nil {
-				d.tell(func() { d.n.log.Error("no channel can arrive any more", "host", d.h.config.Address, "error", err) })
-			}
-			return
-		}
-		if !d.tell(func() { d.greet(l) }) {
-			_ = l.Close()
-			return
-		}
-	}
-}
-
-// greet reads a greeting, and not a byte of the packets behind it.
-func (d *dancer) greet(l link.Link) {
-	conn := d.add(l)
-	d.dance.Accepted(conn, source(l))
-	d.wg.Go(func() {
-		var b [agent.GreetingSize]byte
-		t, err := newTalk(d.ctx, l)
-		if err == nil {
-			err = t.read(b[:])
-			t.close()
-		}
-		d.tell(func() {
-			if err == nil {
-				err = d.plain(b)
-			}
-			if err != nil {
-				d.dance.Closed(conn, err)
-			} else {
-				d.dance.Input(conn, b[:])
-			}
-		})
-	})
-}
-
-// plain judges a host that came as IMPI has it and says its rank: anybody can.
-func (d *dancer) plain(greeting [agent.GreetingSize]byte) error {
-	h := binary.BigEndian.Uint32(greeting[:])
-	if uint64(h) >= uint64(len(d.n.job.Hosts)) {
-		return nil // the dance knows better words
-	}
-	if must, says := d.n.forbidsPlain(d.n.job.Hosts[h].Client); must {
-		return fmt.Errorf("it says it is host %d, and %s: %w", h, says, errPlain)
-	}
-	return nil
-}
-
-// join takes a link from a host that has greeted as direct links do. False: the
-// dance is over.
-func (d *dancer) join(l link.Link, from wire.HostRank) bool {
-	return d.tell(func() {
-		conn := d.add(l)
-		d.dance.Accepted(conn, wire.HostID{})
-		d.dance.Input(conn, binary.BigEndian.AppendUint32(nil, uint32(from)))
-	})
-}
-
-// source gives the address that a link comes from, if the link tells.
-func source(l link.Link) wire.HostID {
-	p, ok := l.(interface{ Peer() string })
-	if !ok {
-		return wire.HostID{}
-	}
-	_, address, _ := strings.Cut(p.Peer(), " ")
-	a, err := netip.ParseAddrPort(address)
-	if err != nil {
-		return wire.HostID{}
-	}
-	return wire.HostIDFrom(a.Addr(), wire.IPv4Compatible)
 }
 
 // missing names the sites whose hosts are not connected.

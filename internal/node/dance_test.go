@@ -66,7 +66,8 @@ func TestForeignPeer(t *testing.T) {
 	if it.AllOwn || it.Procs[0].Card != nil {
 		t.Error("we sent what a foreign client does not know")
 	}
-	c, err := net.DialTimeout("tcp", fmt.Sprintf("%v:%d", it.Hosts[0].Address, it.Hosts[0].Port), patience)
+	from := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 3)}, Timeout: patience}
+	c, err := from.DialContext(t.Context(), "tcp", fmt.Sprintf("%v:%d", it.Hosts[0].Address, it.Hosts[0].Port))
 	if err != nil {
 		t.Fatal(err)
 	}

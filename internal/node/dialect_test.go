@@ -13,6 +13,8 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/skips"
+	"github.com/openimpi/impi/internal/soak"
 )
 
 // checkedJob is a job of sites with that many procs which run all collective
@@ -147,20 +149,19 @@ func TestSmallestPackets(t *testing.T) {
 	}
 }
 
-// TestThirtyTwoSites is as many as there can be, each with its own node, over IMPI's
-// channels: 496 of them.
-func TestThirtyTwoSites(t *testing.T) {
-	if testing.Short() {
-		t.Skip("32 nodes with their procs")
-	}
-	procs := slices.Repeat([]int{1}, wire.MaxClients)
+// TestManySites is as many as there can be, each with its own node, over IMPI's channels:
+// 496 of them. make test has eight.
+func TestManySites(t *testing.T) {
+	skips.Short(t)
+	sites := soak.Size(8, wire.MaxClients)
+	procs := slices.Repeat([]int{1}, sites)
 	job := protocol(checkedJob(t, []string{"ring", "-rounds", "5"}, procs...), func(s *config.Site) {
 		s.Labels.Versions = []config.Version{{}}
-		s.Server.Timeout = 5 * time.Minute // 32 plugins for IMPI's channels start at once
+		s.Server.Timeout = 5 * time.Minute // all plugins for IMPI's channels start at once
 	})
 	job.Limits.Start = 5 * time.Minute
-	j := runs(t, job, "ring: 32 ranks, 5 rounds")
-	if j.Size() != 32 || len(j.Procs) != 32 || j.Procs[31].Client != 31 {
+	j := runs(t, job, fmt.Sprintf("ring: %d ranks, 5 rounds", sites))
+	if j.Size() != sites || len(j.Procs) != sites || j.Procs[sites-1].Client != wire.ClientRank(sites-1) {
 		t.Errorf("%d clients, %d procs", j.Size(), len(j.Procs))
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -15,19 +16,20 @@ import (
 	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/internal/wireup"
 	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/transports/socket"
 )
 
 const (
-	dialLimit    = 10 * time.Second // for one transport's dial
-	greetLimit   = 10 * time.Second // for the greeting behind it
-	yieldTime    = time.Second      // for the other end's link after a tie was lost
-	maxYields    = 20               // such waits until we give up
-	shortPause   = time.Millisecond // until a link to another world is tried again, at first
-	maxGreetings = 64               // accepted links that have not greeted, per listener
+	dialLimit  = 10 * time.Second // for one transport's dial
+	greetLimit = 10 * time.Second // for the greeting behind it
+	yieldTime  = time.Second      // for the other end's link after a tie was lost
+	maxYields  = 20               // such waits until we give up
+	shortPause = time.Millisecond // until a link to another world is tried again, at first
 )
 
 // retries are the pauses before dialling again somebody who listens but refuses:
-// a plugin that is started again opens its listeners within that time.
+// a plugin that is started again opens its listeners within that time. Or somebody who
+// had no room for one that had not greeted yet.
 var retries = []time.Duration{50 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond, 400 * time.Millisecond}
 
 // pairState is how far a local proc and another one have got.
@@ -49,13 +51,14 @@ type pair struct{ local, peer wire.WorldRank }
 // Both ends may want one at the same time. Then the link of the lower rank is
 // used: its node refuses the other one, whose node waits for the first to arrive.
 type directLinks struct {
-	n     *node
-	ctx   context.Context
-	token dynamic.Token
-	wg    sync.WaitGroup
-	past  history
-	meet  *meetings
-	desk  probeDesk
+	n        *node
+	ctx      context.Context
+	token    dynamic.Token // zero: no direct link is possible
+	channels channelTokens
+	wg       sync.WaitGroup
+	past     history
+	meet     *meetings
+	desk     probeDesk
 
 	mu       sync.Mutex
 	pairs    map[pair]pairState
@@ -64,7 +67,7 @@ type directLinks struct {
 }
 
 func newDirectLinks(ctx context.Context, n *node) *directLinks {
-	d := &directLinks{n: n, ctx: ctx, token: n.job.Token, pairs: make(map[pair]pairState)}
+	d := &directLinks{n: n, ctx: ctx, token: n.job.Token, channels: newChannelTokens(n), pairs: make(map[pair]pairState)}
 	d.meet = newMeetings(d)
 	return d
 }
@@ -147,10 +150,12 @@ func (d *directLinks) connect(p *proc, x pair) {
 // end dials too and that its link is the one to use; reason why there is none.
 func (d *directLinks) tryWays(p *proc, x pair) (lost bool, reason string) {
 	var reasons []string
+	var missed misses
 	for _, w := range d.n.ways(x) {
 		l, session, err := d.dialPatiently(x, w)
 		if err == nil {
 			if d.move(x, linked, dialling) {
+				d.n.fellBack("direct link", d.n.job.Procs[x.peer].Client, w.t, missed)
 				d.past.tried(x, w, links.Chosen, "", "the first of the route's prefer that works")
 				d.give(p, x.peer, l, w.t.name, d.enrol(x, session, true), true)
 			} else {
@@ -162,22 +167,25 @@ func (d *directLinks) tryWays(p *proc, x pair) (lost bool, reason string) {
 			d.past.tried(x, w, links.Lost, "", "both ends dialled at once: the link of the lower rank is used")
 			return true, ""
 		}
+		missed.add(w, err)
 		d.past.failed(x, w, err)
 		d.n.log.Debug("direct link failed", "from", x.local, "to", x.peer, "transport", w.t.name, "error", err)
 		reasons = append(reasons, fmt.Sprintf("%s: %v", w.t.name, err))
 	}
 	if reasons == nil {
-		return false, "no transport is common to both sites and allowed by the routes"
+		return false, noWay
 	}
 	return false, strings.Join(reasons, "; ")
 }
 
-// dialPatiently dials again while nobody listens where the card says.
+// dialPatiently dials again while nobody listens where the card says, or there are
+// too many at once.
 func (d *directLinks) dialPatiently(x pair, w way) (l link.Link, s dynamic.Session, err error) {
 	for _, pause := range retries {
 		l, s, err = d.dial(x, w)
 		var te *transports.Error
-		if !errors.As(err, &te) || te.Code != transports.CodeRefused || d.state(x) != dialling {
+		passes := errors.As(err, &te) && te.Code == transports.CodeRefused || errors.Is(err, errNoRoom)
+		if !passes || d.state(x) != dialling {
 			return l, s, err
 		}
 		select {
@@ -219,7 +227,7 @@ func (d *directLinks) fallBack(p *proc, x pair, reason string) {
 		return
 	}
 	d.past.refused(x, reason)
-	d.n.log.Info("no direct link: packets go through the agents", "from", x.local, "to", x.peer, "reason", reason)
+	d.n.goesByAgents(x, reason)
 	if err := p.tell(wireup.Message{Kind: wireup.KindLink, Peer: x.peer, Reason: reason}); err != nil {
 		d.n.log.Debug("cannot tell", "proc", p.who(), "error", err)
 	}
@@ -258,7 +266,7 @@ func (d *directLinks) dialWith(within context.Context, token dynamic.Token, t tr
 	if err != nil {
 		return nil, err
 	}
-	if !hello.Again && !hello.Lost && !breakable(l, w.t) {
+	if !hello.Again && !hello.Lost && !breakable(l) {
 		hello.Session = dynamic.Session{}
 	}
 	ctx, stop := context.WithTimeout(within, greetLimit)
@@ -266,7 +274,12 @@ func (d *directLinks) dialWith(within context.Context, token dynamic.Token, t tr
 	g := dynamic.NewDialler(token, nonce(), *hello)
 	if err := converse(ctx, l, g, g.Done); err != nil {
 		_ = l.Close()
-		if refused(err) == dynamic.Accepted { // no word of the peer's
+		switch {
+		case refused(err) != dynamic.Accepted:
+		case !g.Proved() && (errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, link.ErrBroken)): // it cannot have accepted
+			err = fmt.Errorf("%w: %w", errNoRoom, err)
+			fallthrough
+		default: // no word of the peer's
 			err = fmt.Errorf("%w: %w", errUncertain, err)
 		}
 		return nil, err
@@ -274,9 +287,13 @@ func (d *directLinks) dialWith(within context.Context, token dynamic.Token, t tr
 	return l, nil
 }
 
-// serve accepts links at a listener until it is closed.
+// errNoRoom is wrapped when the acceptor hung up before it had heard who we are.
+var errNoRoom = errors.New("the peer had no room for a greeting")
+
+// serve accepts links at a listener until it is closed. Who says nothing makes room
+// for others: procs greet at once.
 func (d *directLinks) serve(l directListener) {
-	slots := make(chan struct{}, maxGreetings)
+	waiting := socket.NewWaiting()
 	for {
 		x, err := l.Accept(d.ctx)
 		if err != nil {
@@ -285,15 +302,16 @@ func (d *directLinks) serve(l directListener) {
 			}
 			return
 		}
-		select {
-		case slots <- struct{}{}:
-		case <-d.ctx.Done():
+		ctx, evict := context.WithCancelCause(d.ctx)
+		leave, err := waiting.Enter(ctx, socket.SourceOf(x), func() { evict(errCrowded) })
+		if err != nil {
+			evict(nil)
 			_ = x.Close()
 			return
 		}
 		d.wg.Go(func() {
-			defer func() { <-slots }()
-			if err := d.accept(x, l); err != nil {
+			defer evict(nil)
+			if err := d.accept(ctx, leave, x, l); err != nil {
 				_ = x.Close()
 				d.n.log.Debug("refused a direct link", "transport", l.t.name, "error", err)
 			}
@@ -301,23 +319,35 @@ func (d *directLinks) serve(l directListener) {
 	}
 }
 
-// accept greets who has connected and gives the link to its proc.
-func (d *directLinks) accept(l link.Link, at directListener) error {
-	t := at.t
-	ctx, cancel := context.WithTimeout(d.ctx, greetLimit)
+// errCrowded is why a greeting ends that made room for another one.
+var errCrowded = errors.New("it had not greeted when there were too many others")
+
+// identify has who has connected prove who it is, within ctx, and calls leave then.
+func (d *directLinks) identify(ctx context.Context, leave func(), l link.Link, at directListener) (*dynamic.Acceptor, error) {
+	defer leave()
+	ctx, cancel := context.WithTimeout(ctx, greetLimit)
 	defer cancel()
-	g := dynamic.NewAcceptor(d.meet.keys(), nonce())
+	g := dynamic.NewAcceptor(d.keysAt(at), nonce())
 	known := func() bool { _, ok := g.Peer(); return ok }
-	if err := converse(ctx, l, g, known); err != nil {
+	return g, converse(ctx, l, g, known)
+}
+
+// accept greets who has connected and gives the link to its proc.
+func (d *directLinks) accept(within context.Context, leave func(), l link.Link, at directListener) error {
+	t := at.t
+	g, err := d.identify(within, leave, l, at)
+	if err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(d.ctx, greetLimit)
+	defer cancel()
 	hello, _ := g.Peer()
 	switch {
 	case at.hosts && !hello.Hosts:
 		g.Refuse(dynamic.NotAllowed)
 		return converse(ctx, l, g, g.Done)
 	case hello.Hosts:
-		return d.acceptChannel(ctx, l, g, hello, t)
+		return d.acceptChannel(ctx, l, g, hello, at)
 	case !d.awaitReady(ctx):
 		return context.Cause(ctx)
 	case hello.Errand:
@@ -353,6 +383,17 @@ func (d *directLinks) accept(l link.Link, at directListener) error {
 	}
 	d.give(p, hello.Src, l, t.name, s, false)
 	return nil
+}
+
+// keysAt are what diallers may greet a listener with.
+func (d *directLinks) keysAt(at directListener) dynamic.Keys {
+	others := d.meet.keys()
+	return func(name dynamic.World, of dynamic.Purpose) (dynamic.Token, bool) {
+		if of == dynamic.OfChannel {
+			return d.channels.at(at.h, name)
+		}
+		return others(name, of)
+	}
 }
 
 // awaitReady waits until the procs have their links to the agents, and the agents

@@ -27,26 +27,11 @@ func newEnding(ctx context.Context) (*ending, context.Context) {
 	return &ending{cancel: cancel, settle: settle}, ctx
 }
 
-// settle is how long a report waits for one that explains it. A report on
-// another site takes its own wait and the way through the server.
-func settle(w weight) time.Duration {
-	switch w {
-	case lost:
-		return 2 * time.Second
-	case exited:
-		return 250 * time.Millisecond
-	case killed:
-		return 50 * time.Millisecond
-	default: // decided
-		return 0
-	}
-}
-
 // fail reports a failure. The first of the heaviest wins.
 func (e *ending) fail(f *Failure) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.decided || e.best != nil && e.best.weight >= f.weight {
+	if e.decided || e.best != nil && !f.explains(e.best) {
 		return
 	}
 	e.best = f

@@ -20,10 +20,12 @@ func TestTheHeaviestReportExplainsTheOthers(t *testing.T) {
 		after   time.Duration
 	}{
 		{[]*Failure{at(lost, "a")}, "a", 2 * time.Second},
-		{[]*Failure{at(lost, "channel"), at(killed, "rank 1")}, "rank 1", 50 * time.Millisecond},
-		{[]*Failure{at(exited, "rank 0"), at(killed, "rank 1"), at(exited, "rank 2")}, "rank 1", 50 * time.Millisecond},
-		{[]*Failure{at(exited, "first"), at(exited, "second")}, "first", 250 * time.Millisecond},
-		{[]*Failure{at(lost, "channel"), at(decided, "abort"), at(killed, "rank 1")}, "abort", 0},
+		{[]*Failure{at(lost, "channel"), at(died, "rank 1")}, "rank 1", 100 * time.Millisecond},
+		{[]*Failure{at(consequence, "rank 0"), at(died, "rank 1"), at(consequence, "rank 2")}, "rank 1", 100 * time.Millisecond},
+		{[]*Failure{at(consequence, "rank 0"), at(lost, "channel")}, "channel", 2 * time.Second},
+		{[]*Failure{at(consequence, "first"), at(consequence, "second")}, "first", 2 * time.Second},
+		{[]*Failure{at(died, "first"), at(died, "second")}, "first", 100 * time.Millisecond},
+		{[]*Failure{at(lost, "channel"), at(decided, "operator"), at(died, "rank 1")}, "operator", 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			e, ctx := newEnding(context.Background())
@@ -43,7 +45,7 @@ func TestTheHeaviestReportExplainsTheOthers(t *testing.T) {
 func TestNoReportAfterTheDecision(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, ctx := newEnding(context.Background())
-		e.fail(at(killed, "first"))
+		e.fail(at(died, "first"))
 		<-ctx.Done()
 		e.fail(at(decided, "second"))
 		if got := failure(ctx); got.Text != "first" {

@@ -2,6 +2,7 @@ package node
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/launch"
@@ -20,6 +21,7 @@ type Failure struct {
 	Status int  // exit status for the node
 	Remote bool // another site found it out and told us
 	weight weight
+	at     time.Time // when a proc ended; zero for what is no proc's end
 	cause  error
 	local  int // 1 + the number at its site of the proc that is to blame; 0: none
 }
@@ -29,17 +31,6 @@ func (f *Failure) Error() string { return f.Text }
 
 // Unwrap gives the error that the node met, if it was one.
 func (f *Failure) Unwrap() error { return f.cause }
-
-// weight ranks what is noticed when a job breaks: one death shows in many
-// places, and the heavier report explains the lighter ones.
-type weight int
-
-const (
-	lost    weight = iota // a connection ended: whoever is behind it knows why
-	exited                // a proc ended by itself: perhaps because a peer of its died
-	killed                // a proc was killed from outside
-	decided               // somebody said so: Abort, the operator, another site, a time limit
-)
 
 // who names a proc for a message; rank is NoRank before startup is over.
 type who struct {
@@ -59,10 +50,7 @@ func (w who) String() string {
 
 // procEnded is the failure of a proc that ended in the given phase of its life.
 func procEnded(w who, phase procPhase, e launch.Exit) *Failure {
-	f := &Failure{Text: fmt.Sprintf("%v %v", w, e), Status: e.Status(), weight: exited, local: w.local + 1}
-	if e.Signal != 0 {
-		f.weight = killed
-	}
+	f := &Failure{Text: fmt.Sprintf("%v %v", w, e), Status: e.Status(), weight: died, local: w.local + 1}
 	switch {
 	case phase == starting:
 		f.Text += " before it called MPI Init"
@@ -77,12 +65,21 @@ func procEnded(w who, phase procPhase, e launch.Exit) *Failure {
 
 // procAborted is the failure of a proc that called Abort.
 func procAborted(w who, code int, reason string) *Failure {
-	f := &Failure{Text: fmt.Sprintf("%v called MPI Abort with code %d", w, code), Status: code & 0xff, weight: decided, local: w.local + 1}
+	f := &Failure{Text: fmt.Sprintf("%v called MPI Abort with code %d", w, code), Status: code & 0xff, weight: died, local: w.local + 1}
 	if reason != "" {
 		f.Text += ": " + reason
 	}
 	if f.Status == 0 {
 		f.Status = 1
+	}
+	return f
+}
+
+// after makes the failure of a proc the consequence of what happened to it before.
+func (f *Failure) after(loss string) *Failure {
+	if loss != "" {
+		f.Text += ", after " + loss
+		f.weight = consequence
 	}
 	return f
 }

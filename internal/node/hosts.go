@@ -35,8 +35,13 @@ type ownHost struct {
 // directListener is where other nodes dial for direct links.
 type directListener struct {
 	transports.Listener
+	h     *ownHost
 	t     *transport
-	hosts bool // it is for channels that are resumed, and for nothing else
+	hosts bool // it is where channels are made as IMPI has it, and for nothing else
+}
+
+func (h *ownHost) channelListener(n *node) directListener {
+	return directListener{Listener: h.channel, h: h, t: n.channels, hosts: true}
 }
 
 // listen opens the listeners of all hosts.
@@ -69,7 +74,7 @@ func (n *node) listenHost(ctx context.Context, h *ownHost, i int) (err error) {
 			if err != nil {
 				return fmt.Errorf("site %s, host %v, direct links: %w", n.opt.Site.Name, h.config.Address, err)
 			}
-			h.direct = append(h.direct, directListener{Listener: l, t: t})
+			h.direct = append(h.direct, directListener{Listener: l, h: h, t: t})
 		}
 	}
 	if h.card, err = n.card(h); err != nil {
@@ -83,7 +88,8 @@ func (n *node) listenHost(ctx context.Context, h *ownHost, i int) (err error) {
 func (n *node) card(h *ownHost) ([]byte, error) {
 	c := dynamic.Card{
 		Version: dynamic.CardVersion, Node: n.machine, ByteOrder: byteOrder(),
-		Features: trimmed(slices.Concat(secrecyFeatures(n.opt.Job, n.opt.Site), lastingFeatures(n.opt.Job, n.opt.Site), pinFeatures(n.opt.Job, n.opt.Site), wishes(n.opt.Job, n.opt.Site))),
+		Unexpected: n.opt.Site.Protocol.Unexpected,
+		Features:   trimmed(slices.Concat(secrecyFeatures(n.opt.Job, n.opt.Site), lastingFeatures(n.opt.Job, n.opt.Site), pinFeatures(n.opt.Job, n.opt.Site), wishes(n.opt.Job, n.opt.Site))),
 	}
 	for _, l := range h.direct {
 		c.Offers = append(c.Offers, dynamic.Offer{Transport: l.t.name, Address: l.Address()})

@@ -303,12 +303,12 @@ func (n *node) whyAgents(x pair) string {
 	case !n.routeTo(x.peer).Direct:
 		return "the route has direct = false"
 	}
-	return "no transport is common to both sites and allowed by the routes"
+	return noWay
 }
 
 func (n *node) describeRoute(peer wire.WorldRank) links.Route {
 	r := n.routeTo(peer)
-	d := links.Route{Prefer: r.Prefer, Direct: r.Direct, DataPlane: r.DataPlane, RequireTLS: r.RequireTLS}
+	d := links.Route{Prefer: r.Prefer, Direct: r.Direct, DataPlane: r.DataPlane, RequireTLS: r.RequireTLS, Closed: r.Closed}
 	for _, b := range n.opt.Site.Routes {
 		if b.Site == r.Site {
 			d.Site = r.Site // not made up for lack of a block

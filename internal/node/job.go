@@ -46,6 +46,14 @@ func (n *node) place() error {
 	return nil
 }
 
+// rankName names a proc of the job, of whatever site.
+func (n *node) rankName(r wire.WorldRank) string {
+	if p := n.procOf(r); p != nil {
+		return p.who().String()
+	}
+	return fmt.Sprintf("rank %d of %s", r, n.clientName(n.job.Procs[r].Client))
+}
+
 // procOf gives the local proc of a rank, or nil.
 func (n *node) procOf(r wire.WorldRank) *proc {
 	i := int(r - n.job.Clients[n.job.Self].FirstProc)
@@ -188,6 +196,9 @@ func (n *node) jobOf(p *proc) *wireup.Job {
 		}
 		if card := n.cards[to]; card != nil {
 			j.Procs[r].Machine = card.Node
+			j.Procs[r].Unexpected = card.Unexpected
+		} else if x.Client == n.job.Self { // where another MPI is in the job there are no cards
+			j.Procs[r].Unexpected = n.opt.Site.Protocol.Unexpected
 		}
 	}
 	return j
@@ -210,6 +221,8 @@ func (n *node) path(x pair) wireup.Path {
 		return wireup.PathSelf
 	case len(n.ways(x)) > 0:
 		return wireup.PathDirect
+	case n.cards[x.local] != nil && n.cards[x.peer] != nil && n.routeTo(x.peer).Direct:
+		n.goesByAgents(x, noWay)
 	}
 	return wireup.PathChannel
 }
@@ -247,11 +260,7 @@ func (n *node) noticed(h *ownHost) func(agent.Event) {
 	return func(ev agent.Event) {
 		switch ev.Kind {
 		case agent.HostDied:
-			f := connectionLost(fmt.Sprintf("%s closed its channel before the job's end: %v", n.hostName(ev.Peer.Host), ev.Err), ev.Err)
-			if errors.Is(ev.Err, agent.ErrProtocol) {
-				f.weight = decided
-			}
-			n.ending.fail(f)
+			n.ending.fail(n.channelLost(ev))
 		case agent.ProcLost:
 			n.ending.fail(nodeFailed(fmt.Errorf("%v: its agent gave it up: %w", n.procOf(ev.Peer.Rank).who(), ev.Err)))
 		case agent.Finished:

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -14,6 +15,7 @@ import (
 	"github.com/openimpi/impi/internal/guests"
 	"github.com/openimpi/impi/internal/names"
 	"github.com/openimpi/impi/internal/pki/pkitest"
+	"github.com/openimpi/impi/internal/skips"
 	"github.com/openimpi/impi/internal/soak"
 )
 
@@ -110,8 +112,12 @@ func withPlugin(t *testing.T, j *config.Job, name string) {
 		t.Fatal(err)
 	}
 	path, err := g.Build("../..")
+	var missing *guests.MissingError
+	if errors.As(err, &missing) {
+		skips.NotRun(t, missing.What, missing.Remedy)
+	}
 	if err != nil {
-		t.Skipf("NOT RUN: %v", err)
+		t.Fatal(err)
 	}
 	for i := range j.Sites {
 		j.Sites[i].Transports = append(j.Sites[i].Transports, config.Transport{Name: name, Plugin: path, Path: path, NoMTLS: g.NoMTLS})

@@ -48,17 +48,10 @@ func (n *node) lasts(a, b wire.WorldRank) bool {
 		wantsLasting(ours, n.job.Procs[b].Client) && wantsLasting(theirs, n.job.Procs[a].Client)
 }
 
-// breakable tells whether a link can be lost although both its ends live. What
-// the kernel or the two procs themselves keep on one machine cannot.
-func breakable(l link.Link, t *transport) bool {
-	switch transports.DataPlane(planeOf(l)) {
-	case transports.PlanePeerSHM:
-		return false
-	case transports.PlaneFD:
-		return t.Capabilities().Reach != transports.ReachMachine
-	default: // the plugin moves the bytes, and can end
-		return true
-	}
+// breakable tells whether a link can be lost although both its ends live, so that there
+// is something to resume. What the two procs themselves keep in memory cannot.
+func breakable(l link.Link) bool {
+	return transports.DataPlane(planeOf(l)) != transports.PlanePeerSHM
 }
 
 func newSession() (s dynamic.Session) {
@@ -225,9 +218,11 @@ type futile struct {
 func (d *directLinks) dialAgain(ctx context.Context, x pair, hello dynamic.Hello) (l link.Link, by string, why futile) {
 	for tries, wait := 1, firstAgain; ; tries, wait = tries+1, min(2*wait, lastAgain) {
 		var reasons []string
+		var missed misses
 		for _, w := range d.n.ways(x) {
 			l, err := d.dialFor(ctx, &hello, w)
 			if err == nil {
+				d.n.fellBack("direct link", d.n.job.Procs[x.peer].Client, w.t, missed)
 				return l, w.t.name, why
 			}
 			switch v := refused(err); v {
@@ -235,6 +230,7 @@ func (d *directLinks) dialAgain(ctx context.Context, x pair, hello dynamic.Hello
 				return nil, "", futile{text: fmt.Sprintf("the node of rank %d says: %v", x.peer, v), final: true, over: v == dynamic.Leaving}
 			default: // it may do better the next time
 			}
+			missed.add(w, err)
 			reasons = append(reasons, fmt.Sprintf("%s at %s: %v", w.t.name, w.address, err))
 		}
 		d.n.log.Debug("cannot resume yet", "from", x.local, "to", x.peer, "reasons", reasons)

@@ -54,8 +54,9 @@ func (m *meetings) keys() dynamic.Keys {
 			return m.keyOf(name)
 		case dynamic.OfWorld:
 			return m.secret, m.able() && name == met
-		default:
-			return own(name, of)
+		default: // a job with another MPI has no token, and zeros are nobody's proof
+			token, ok := own(name, of)
+			return token, ok && token != dynamic.Token{}
 		}
 	}
 }
@@ -166,6 +167,12 @@ func (m *meetings) close() {
 // demands, whose card is nil if it is not known.
 func (n *node) routeAbroad(theirs *dynamic.Card) config.Route {
 	r := n.opt.Site.RouteTo("*")
-	r.RequireTLS = r.RequireTLS || theirs != nil && theirs.Has(tlsFeature)
-	return r
+	s := secrecyOf(r)
+	switch {
+	case theirs != nil && theirs.Has(tlsFeature):
+		s = encrypted
+	case theirs != nil && theirs.Has(closedFeature):
+		s = max(s, closed)
+	}
+	return under(r, s)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/internal/launch"
 	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/internal/loglimit"
 	"github.com/openimpi/impi/internal/rendezvous"
 	"github.com/openimpi/impi/plugins/host"
 )
@@ -46,20 +47,26 @@ type node struct {
 
 	server  *Server             // embedded; nil if it runs elsewhere
 	session *rendezvous.Session // our side of startup
+	joined  bool                // we have begun it
 	left    chan struct{}       // closed when we have left the job, or given it up
 	leaving sync.Once
 
 	listening chan struct{} // closed when all listeners are open
 	ready     chan struct{} // closed when the procs run in MPI
 	job       *startup.Job
+	token     dynamic.Token   // what this site proposes for the job's; nobody else has it if it is not that
 	cards     []*dynamic.Card // by world rank; nil for who has none
 	world     []byte          // describes the job to other worlds; nil: it cannot meet any
 	direct    *directLinks
+	fallBacks fallBacks
 	control   *links.Server // nil if it could not be opened
 
 	mu    sync.Mutex
 	after *Failure // of a proc that had passed Finalize
 	over  bool     // the node has ended
+	cut   []cutTrace
+
+	limiter *loglimit.Limiter // of log; nil if it is not the node's own
 }
 
 // Run runs a site from the start of its plugins to the end of its procs. It
@@ -81,14 +88,22 @@ func (n *node) life(ctx context.Context) *Failure {
 		defer n.spawning.stop(nil)
 	}
 	n.ending, ctx = newEnding(ctx)
+	if n.opt.share == nil {
+		defer n.passSignals()()
+	}
 	err := n.run(ctx)
 	f := n.verdict(ctx, err)
 	n.shutDown(f)
+	n.limiter.Close()
+	incomplete := n.sayLosses()
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.over = true
 	if f == nil {
 		f = n.after
+	}
+	if f == nil {
+		f = incomplete
 	}
 	return f
 }
@@ -106,9 +121,9 @@ func newNode(opt Options) *node {
 		return n
 	}
 	n.stdout = launch.NewOutput(opt.Stdout, n.outputLost)
-	n.stderr = launch.NewOutput(opt.Stderr, n.outputLost)
+	n.stderr = newStderr(opt.Stderr)
 	if n.log == nil {
-		n.log = NewLogger(opt.Site.Log, n.stderr)
+		n.log, n.limiter = NewLogger(opt.Site.Log, n.stderr)
 	}
 	n.log = n.log.With("site", opt.Site.Name)
 	return n
@@ -131,6 +146,7 @@ func (n *node) run(ctx context.Context) error {
 		return err
 	}
 	n.direct = newDirectLinks(ctx, n)
+	n.warnOfUnproven()
 	for _, h := range n.hosts {
 		for _, l := range h.direct { // channels come there, too
 			n.direct.wg.Go(func() { n.direct.serve(l) })
@@ -293,6 +309,7 @@ func (n *node) interrupted(cause error) *Failure {
 
 // shutDown leaves nothing behind. On failure f the other sites are told first.
 func (n *node) shutDown(f *Failure) {
+	declined := n.decline(f)
 	if f != nil {
 		n.log.Debug("ending", "reason", f.Text)
 		n.resign(f)
@@ -308,6 +325,7 @@ func (n *node) shutDown(f *Failure) {
 	n.awaitSpawned()
 	n.closeListeners()
 	n.stopTransports()
+	<-declined
 	n.stopServer()
 	n.launcher.Close()
 	if n.dir != nil {

@@ -3,6 +3,7 @@ package node
 import (
 	"io"
 	"os"
+	"syscall"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -17,6 +18,9 @@ type Options struct {
 	// Now ends the job at once when it is closed: procs are killed without being
 	// asked. The end of Run's context asks them first.
 	Now <-chan struct{}
+
+	// Signals are passed on to all procs, those that they have spawned here too. nil: none.
+	Signals <-chan syscall.Signal
 
 	Stdin  *os.File  // for the proc that Site.Program.Stdin names; nil: none
 	Stdout io.Writer // of all procs, by whole lines

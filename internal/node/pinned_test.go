@@ -72,7 +72,7 @@ func TestPluginKilledEndsItsRelayedLinks(t *testing.T) {
 			if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil {
 				t.Fatal(err)
 			}
-			wantAll(t, all, "rank 0 on site alpha exited with status 9")
+			wantAll(t, all, "rank 0 on site alpha exited with status 9, after it had lost its link to rank 1 of site beta (client 1)")
 			want := fmt.Sprintf("the plugin of transport tcp, which passes its bytes on (data plane %s), has died", plane)
 			if said := all[0].err.String(); !strings.Contains(said, want) {
 				t.Errorf("the proc does not say why")
@@ -93,7 +93,7 @@ func TestPeersPluginKilled(t *testing.T) {
 			if err := unix.Kill(all[1].n.transport("tcp").plugin.Status().PID, unix.SIGKILL); err != nil {
 				t.Fatal(err)
 			}
-			wantAll(t, all, "rank 0 on site alpha exited with status 9")
+			wantAll(t, all, "rank 0 on site alpha exited with status 9, after it had lost its link to rank 1 of site beta (client 1)")
 			said := all[0].err.String()
 			if want := "link to rank 1"; !strings.Contains(said, want) || !strings.Contains(said, "link is broken") || strings.Contains(said, "ended it") {
 				t.Error("rank 0 takes it for the end of rank 1")

@@ -24,6 +24,7 @@ type transport struct {
 func (n *node) startTransports(ctx context.Context) error {
 	if n.opt.share != nil {
 		n.borrowTransports()
+		n.closeRoutes()
 		return nil
 	}
 	names := n.wantedTransports()
@@ -43,6 +44,7 @@ func (n *node) startTransports(ctx context.Context) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
+	n.closeRoutes()
 	return n.chooseChannels(ctx)
 }
 
@@ -74,6 +76,7 @@ func (n *node) launchTransport(ctx context.Context, t config.Transport) (*transp
 	p, err := host.Start(ctx, host.Config{
 		Name: t.Name, Path: t.Path, Builtin: t.Builtin, SHA256: t.SHA256, NoMTLS: t.NoMTLS,
 		Settings: t.SettingMap(), Dir: t.Dir,
+		Offers: map[string]any{transports.SilenceName: n.silence().Seconds()},
 		RunDir: n.dir.Path,
 		Logger: quiet{n.log},
 

@@ -44,7 +44,10 @@ type proc struct {
 	silent  chan struct{} // closed when the control socket has said all
 	judged  chan struct{} // closed when its end has been looked at
 	inquiry inquiry
-	board   bool // its library can use one; known once it is greeted
+	aborted atomic.Bool            // it has called Abort, which was reported
+	loss    atomic.Pointer[string] // the first link to another proc that it lost; nil: none
+	board   bool                   // its library can use one; known once it is greeted
+	cut     bool                   // it has told that its trace is; for who reads control
 }
 
 func (p *proc) who() who {
@@ -72,7 +75,9 @@ func (n *node) startProcs() error {
 				f.local = len(n.procs) + 1
 				return f
 			}
+			n.mu.Lock()
 			n.procs = append(n.procs, p)
+			n.mu.Unlock()
 			h.procs = append(h.procs, p)
 		}
 	}
@@ -176,7 +181,15 @@ func (p *proc) heard(m wireup.Message) {
 	phase := procPhase(p.phase.Load())
 	switch {
 	case m.Kind == wireup.KindAbort:
-		p.n.ending.fail(procAborted(p.who(), m.Code, m.Reason))
+		f := procAborted(p.who(), m.Code, m.Reason).after(p.lost())
+		f.at = time.Now()
+		p.aborted.Store(true)
+		if phase == finished {
+			p.n.late(f) // the job may be over before ending decides
+		}
+		p.n.ending.fail(f)
+	case m.Kind == wireup.KindLost && phase == welcomed:
+		p.loses(m)
 	case m.Kind == wireup.KindHello && phase == starting:
 		if m.Version != wireup.Version {
 			p.n.ending.fail(nodeFailed(fmt.Errorf("%v uses %s, whose control protocol has version %d; this node's has %d: build the program and impi-node from one release",
@@ -195,6 +208,9 @@ func (p *proc) heard(m wireup.Message) {
 		if !p.inquiry.heard(m.Stats, len(p.n.job.Procs)) {
 			p.n.log.Warn("a proc tells more of its links than was asked for", "proc", p.who())
 		}
+	case m.Kind == wireup.KindTrace && m.Cut != nil && !p.cut:
+		p.cut = true
+		p.n.traceCut(p, m)
 	case m.Kind == wireup.KindFini && phase == welcomed:
 		p.phase.Store(int32(finished))
 		p.n.direct.meet.gone(p)
@@ -202,6 +218,25 @@ func (p *proc) heard(m wireup.Message) {
 	default:
 		p.n.log.Warn("a proc said something out of place", "proc", p.who(), "kind", m.Kind)
 	}
+}
+
+// loses notes that the proc has lost its link to another one.
+func (p *proc) loses(m wireup.Message) {
+	if int(m.Peer) < 0 || int(m.Peer) >= len(p.n.job.Procs) {
+		p.n.log.Warn("a proc lost a link to a rank that is not there", "proc", p.who(), "rank", m.Peer)
+		return
+	}
+	p.n.log.Debug("a proc has lost a link", "proc", p.who(), "peer", m.Peer, "reason", m.Reason)
+	loss := "it had lost its link to " + p.n.rankName(m.Peer)
+	p.loss.CompareAndSwap(nil, &loss)
+}
+
+// lost says what happened to the proc that may have made it end; empty: nothing.
+func (p *proc) lost() string {
+	if s := p.loss.Load(); s != nil {
+		return *s
+	}
+	return ""
 }
 
 // tell sends a message to a proc that may be gone. It does not wait for procs
@@ -221,7 +256,7 @@ func (p *proc) watch() {
 	case <-p.silent:
 		p.outlivesSocket()
 	}
-	e := p.os.Exit()
+	e, at := p.os.Exit(), time.Now()
 	select {
 	case <-p.silent:
 	case <-time.After(lastWords):
@@ -232,8 +267,11 @@ func (p *proc) watch() {
 	}
 	phase := procPhase(p.phase.Load())
 	switch {
+	case p.aborted.Load(): // it has said so, and why
 	case phase != finished:
-		p.n.ending.fail(procEnded(p.who(), phase, e))
+		f := procEnded(p.who(), phase, e).after(p.lost())
+		f.at = at
+		p.n.ending.fail(f)
 	case !e.OK():
 		p.n.late(procEnded(p.who(), phase, e))
 	}
@@ -246,7 +284,7 @@ func (p *proc) outlivesSocket() {
 	case <-p.os.Exited():
 	case <-time.After(lastWords):
 		if procPhase(p.phase.Load()) != finished {
-			p.n.ending.fail(&Failure{Text: p.who().String() + " closed its connection to the node without MPI Finalize", Status: 1, weight: exited})
+			p.n.ending.fail(&Failure{Text: p.who().String() + " closed its connection to the node without MPI Finalize", Status: 1, weight: died})
 		}
 	}
 }

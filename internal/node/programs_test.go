@@ -26,11 +26,20 @@ var programs = map[string]func(){
 		finalize()
 	},
 	"idle":  hang,
+	"fate":  fate,
 	"block": func() { initialize(); fmt.Println("blocked"); hang() },
 	"linked": func() { // computes for ever, once everybody has talked to everybody
 		w := initialize()
 		everybody(w)
 		hang()
+	},
+	"chatter": func() { // sends to and fro for ever
+		w := initialize()
+		everybody(w)
+		for {
+			_, err := mpi.Sendrecv(w, make([]int64, 100), 1-w.Rank(), 0, make([]int64, 100), 1-w.Rank(), 0)
+			check(err)
+		}
 	},
 	"board": func() { // waits for rank 1 on the board of its host
 		w := initialize()

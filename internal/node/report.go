@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/loglimit"
 )
 
 const (
@@ -14,9 +15,10 @@ const (
 	nextReport  = 10 * time.Second
 )
 
-// NewLogger makes the logger that a site's file asks for.
-func NewLogger(c config.Log, w io.Writer) hclog.Logger {
-	return hclog.New(&hclog.LoggerOptions{
+// NewLogger makes the logger that a site's file asks for. The limiter is to be closed
+// at the end.
+func NewLogger(c config.Log, w io.Writer) (hclog.Logger, *loglimit.Limiter) {
+	return loglimit.New(hclog.LoggerOptions{
 		Name: "impi-node", Level: hclog.LevelFromString(c.Level), JSONFormat: c.Format == "json", Output: w,
 	})
 }

@@ -4,70 +4,169 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/transports"
 )
 
-// A route's require_tls is about a pair of sites, whichever way their packets take:
-// no link between them is weaker than what either site's route demands, be it
+// What routes say of encryption is about a pair of sites, whichever way their packets
+// take: no link between them is weaker than what either site's route demands, be it
 // between two procs or the channel between two agents. A pair whose direct link
 // fails goes by its agents therefore only as safely, and where their channel cannot
 // be, the job does not begin. Within one host nothing leaves the node and its procs.
 
-// tlsFeature says on business cards whom the site reaches only by links that are
-// encrypted.
-const tlsFeature = "tls"
+// secrecy is what links between two sites must be, the weaker demand first.
+type secrecy uint8
+
+const (
+	anyLink   secrecy = iota
+	closed            // encrypted, or of a transport that does not leave the machine
+	encrypted         // also within one machine
+)
+
+// What business cards say to whom the site's links are encrypted or closed.
+const (
+	tlsFeature    = "tls"
+	closedFeature = "closed"
+)
+
+func secrecyOf(r config.Route) secrecy {
+	switch {
+	case r.RequireTLS:
+		return encrypted
+	case r.Closed:
+		return closed
+	}
+	return anyLink
+}
 
 // secrecyFeatures are a site's demands, as clientFeatures has them.
 func secrecyFeatures(job *config.Job, site config.Site) []string {
-	return clientFeatures(tlsFeature, job, site, func(r config.Route) bool { return r.RequireTLS })
+	features := clientFeatures(tlsFeature, job, site, func(r config.Route) bool { return r.RequireTLS })
+	return append(features, clientFeatures(closedFeature, job, site, func(r config.Route) bool { return r.Closed })...)
+}
+
+// closeRoutes closes routes by what is known once the transports run: those that
+// encrypt have certificates, whatever a plugin calls them in the file.
+func (n *node) closeRoutes() {
+	s := &n.opt.Site
+	open := func(r config.Route) bool { return secrecyOf(r) == anyLink && !r.AllowPlain && len(n.encrypting(r)) > 0 }
+	general := s.RouteTo("*")
+	made := !slices.ContainsFunc(s.Routes, func(r config.Route) bool { return r.Site == "*" })
+	s.Routes = slices.Clone(s.Routes) // others read the file's
+	for i, r := range s.Routes {
+		s.Routes[i].Closed = r.Closed || open(r)
+	}
+	if made && open(general) {
+		general.Closed = true
+		s.Routes = append(s.Routes, general)
+	}
+}
+
+// encrypting lists the transports of a route that have certificates.
+func (n *node) encrypting(r config.Route) (names []string) {
+	for _, name := range r.Prefer {
+		running := n.transport(name)
+		c, _ := n.opt.Site.Transport(name)
+		if c.HasCertificates() || running != nil && running.Capabilities().Has(transports.FeatureEncrypted) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // errPlain is why a host is sent away that comes by plain TCP.
 var errPlain = errors.New("it comes by plain TCP, as IMPI has it")
 
-// requireTLS tells whether any link to a client must be encrypted, and who says so.
-func (n *node) requireTLS(to wire.ClientRank) (must bool, says string) {
-	if r, strict := n.strictRoute(to); strict {
-		return true, fmt.Sprintf("route %q of site %s (%v) has require_tls", r.Site, n.opt.Site.Name, r.Pos)
+// secrecyTo tells what links to a client must be, and who says so.
+func (n *node) secrecyTo(to wire.ClientRank) (s secrecy, says string) {
+	r := n.strictestRoute(to)
+	if s = secrecyOf(r); s != anyLink {
+		says = n.sayOwn(r, s)
 	}
 	us := n.job.Clients[n.job.Self].Rank
-	for r, p := range n.job.Procs {
+	for rank, p := range n.job.Procs {
 		if p.Client != to {
 			continue
 		}
-		if c := n.cards[r]; c != nil && wants(c, tlsFeature, us) {
-			return true, fmt.Sprintf("the route to %s of %s has require_tls", n.clientName(us), n.clientName(to))
+		c := n.cards[rank]
+		if theirs := demandOf(c, us); theirs > s {
+			s, says = theirs, fmt.Sprintf("the route to %s of %s %s", n.clientName(us), n.clientName(to), theirs.why(nil))
 		}
 		break // the cards of a site agree
 	}
-	return false, ""
+	return s, says
 }
 
-// strictRoute gives the site's own route to a client that has require_tls. A client
-// whose name the job file does not tell may be any that has no block of its own.
-func (n *node) strictRoute(to wire.ClientRank) (config.Route, bool) {
+// demandOf is what the owner of a card demands of links to a client.
+func demandOf(c *dynamic.Card, to wire.ClientRank) secrecy {
+	switch {
+	case c == nil:
+		return anyLink
+	case wants(c, tlsFeature, to):
+		return encrypted
+	case wants(c, closedFeature, to):
+		return closed
+	}
+	return anyLink
+}
+
+// sayOwn tells why the site's own route demands what it does.
+func (n *node) sayOwn(r config.Route, s secrecy) string {
+	if r.Pos.IsZero() && s == closed {
+		return fmt.Sprintf("site %s has certificates for %s, and no route \"*\" with require_tls = false", n.opt.Site.Name, strings.Join(n.encrypting(r), ", "))
+	}
+	return fmt.Sprintf("route %q of site %s (%v) %s", r.Site, n.opt.Site.Name, r.Pos, s.why(n.encrypting(r)))
+}
+
+// why tells what there is about a route that demands s.
+func (s secrecy) why(transports []string) string {
+	switch {
+	case s == encrypted:
+		return "has require_tls"
+	case len(transports) == 0:
+		return "has certificates and does not say require_tls = false"
+	}
+	return fmt.Sprintf("has certificates for %s and does not say require_tls = false", strings.Join(transports, ", "))
+}
+
+// strictestRoute gives the site's own route to a client. A client whose name the job
+// file does not tell may be any that has no block of its own: the strictest counts.
+func (n *node) strictestRoute(to wire.ClientRank) config.Route {
 	name := n.opt.siteName(int(to))
-	if r := n.opt.Site.RouteTo(name); r.RequireTLS || name != "" {
-		return r, r.RequireTLS
+	strictest := n.opt.Site.RouteTo(name)
+	if name != "" {
+		return strictest
 	}
 	for _, r := range n.opt.Site.Routes {
 		known := slices.ContainsFunc(n.opt.Job.Sites, func(s config.Site) bool { return s.Name == r.Site })
-		if r.RequireTLS && !known {
-			return r, true
+		if !known && secrecyOf(r) > secrecyOf(strictest) {
+			strictest = r
 		}
 	}
-	return config.Route{}, false
+	return strictest
+}
+
+// under gives a route that demands s, whatever it demanded before.
+func under(r config.Route, s secrecy) config.Route {
+	r.RequireTLS, r.Closed = s == encrypted, s == closed
+	return r
 }
 
 // sharedRoute is the route to a rank with what the other site demands.
 func (n *node) sharedRoute(to wire.WorldRank) config.Route {
-	r := n.routeTo(to)
-	r.RequireTLS, _ = n.requireTLS(n.job.Procs[to].Client)
-	return r
+	s, _ := n.secrecyTo(n.job.Procs[to].Client)
+	return under(n.routeTo(to), s)
+}
+
+// keeps tells whether the links of a transport are what s demands.
+func (s secrecy) keeps(t *transport) bool {
+	c := t.Capabilities()
+	return s == anyLink || c.Has(transports.FeatureEncrypted) || s == closed && c.Reach == transports.ReachMachine
 }
 
 // channelWays lists how the channel to a host may be made besides IMPI's way, best
@@ -96,8 +195,8 @@ func (n *node) channelWays(h *ownHost, peer wire.HostRank) (ways []way, must boo
 // forbidsPlain tells whether the channel to a client may not be made in IMPI's own
 // way, and who says so.
 func (n *node) forbidsPlain(to wire.ClientRank) (must bool, says string) {
-	if must, says = n.requireTLS(to); must {
-		return must, says
+	if s, says := n.secrecyTo(to); s != anyLink {
+		return true, says
 	}
 	return n.pinsChannel(to)
 }
@@ -111,30 +210,60 @@ func (n *node) checkChannels(h *ownHost) error {
 			continue
 		}
 		_, says := n.forbidsPlain(x.Client)
-		why := n.whyPlain(peer)
-		if secret, _ := n.requireTLS(x.Client); !secret {
-			why = n.whyUnpinned()
+		why := n.whyUnpinned()
+		if s, _ := n.secrecyTo(x.Client); s != anyLink {
+			why = n.whyPlain(s)
 		}
 		errs = append(errs, fmt.Errorf("no channel to %s may be made, for %s, and %s", n.hostName(peer), says, why))
 	}
 	return errors.Join(errs...)
 }
 
-// whyPlain tells why no way to a host is encrypted, and the remedy.
-func (n *node) whyPlain(peer wire.HostRank) string {
+// whyPlain tells why no way to a host is as s demands, and the remedy.
+func (n *node) whyPlain(s secrecy) string {
 	for _, c := range n.job.Clients {
 		if !c.Own {
 			return fmt.Sprintf("%s is run by another MPI, so that the job's channels are plain TCP (IMPI ch.2): "+
-				"take require_tls out and lead the channels through a tunnel", n.clientName(c.Rank))
+				"%s and lead the channels through a tunnel", n.clientName(c.Rank), s.without())
 		}
 	}
-	return `no transport that encrypts is in prefer of the routes of both sites and works between them: ` +
+	why := `no transport that encrypts is in prefer of the routes of both sites and works between them: ` +
 		`give both sites transport "quic", or "tcp" with tls = true, and name it in prefer`
+	if s == closed {
+		why += "; or, if anybody on the way may read it, " + s.without()
+	}
+	return why
 }
 
-// allowsChannel tells whether the channel to a host may be a link that was made by t.
-func (n *node) allowsChannel(peer wire.HostRank, l link.Link, t *transport) bool {
-	must, _ := n.requireTLS(n.job.Hosts[peer].Client)
+// without is how to have less than s demands.
+func (s secrecy) without() string {
+	if s == closed {
+		return "write require_tls = false in that route"
+	}
+	return "take require_tls out"
+}
+
+// remedy is what to do about links that cannot be made as the routes demand.
+func (n *node) remedy(to wire.ClientRank, err error) string {
+	what := ""
+	var t *transports.Error
+	if errors.As(err, &t) && t.Code == transports.CodeAuth {
+		what = "; give both sites certificates of one CA, as impi-node cert init makes them"
+	}
+	if s, _ := n.secrecyTo(to); s == closed {
+		what += "; or, if anybody on the way may read it, " + s.without()
+	}
+	return what
+}
+
+// allowsChannel tells whether the channel to a host may be a link that came to a
+// listener.
+func (n *node) allowsChannel(peer wire.HostRank, l link.Link, at directListener) bool {
+	if at.hosts {
+		must, _ := n.forbidsPlain(n.job.Hosts[peer].Client) // a pin for direct links is none
+		return !must
+	}
+	s, _ := n.secrecyTo(n.job.Hosts[peer].Client)
 	r := n.firstOf(peer)
-	return r >= 0 && n.allowsPlane(r, l) && (!must || t.Capabilities().Has(transports.FeatureEncrypted))
+	return r >= 0 && n.allowsPlane(r, l) && s.keeps(at.t)
 }

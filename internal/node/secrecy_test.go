@@ -87,6 +87,9 @@ func TestChannelOfAStranger(t *testing.T) {
 	job := secured(t, testJob("all", 1, 1), "quic")
 	other := secured(t, testJob("all", 1, 1), "quic") // of another CA
 	job.Sites[1].Transports = other.Sites[1].Transports
+	for i := range job.Sites {
+		job.Sites[i].Server.TLS = config.TLSOptional // else it ends at the server
+	}
 	job.Limits.Start = 5 * time.Minute
 	f := end(start(t, route(job, strict("quic"))))
 	if f[1] == nil || !strings.Contains(f[1].Text, "require_tls") || !strings.Contains(f[1].Text, "certificate") {
@@ -163,7 +166,8 @@ func TestRequireTLS(t *testing.T) {
 		if c.change != nil {
 			c.change(n)
 		}
-		got, says := n.requireTLS(1)
+		s, says := n.secrecyTo(1)
+		got := s == encrypted
 		if got != c.want || got != strings.Contains(says, "has require_tls") {
 			t.Errorf("%s: %t, %q", c.name, got, says)
 		}
@@ -207,8 +211,11 @@ func TestAllowsChannel(t *testing.T) {
 	n.job.Hosts = twoHosts()
 	n.job.Procs[2].Host, n.job.Procs[3].Host = 1, 1
 	for name, want := range map[string]bool{"tcp": false, "unix": false, "quic": true} {
-		if got := n.allowsChannel(1, nil, n.transport(name)); got != want {
+		if got := n.allowsChannel(1, nil, directListener{t: n.transport(name)}); got != want {
 			t.Errorf("%s: %t", name, got)
+		}
+		if n.allowsChannel(1, nil, directListener{t: n.transport(name), hosts: true}) {
+			t.Errorf("%s: allowed where channels come as IMPI has it", name)
 		}
 	}
 	ways, must := n.channelWays(n.hosts[0], 1)

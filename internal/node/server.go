@@ -17,6 +17,7 @@ import (
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/names"
 	"github.com/openimpi/impi/internal/rendezvous"
+	"github.com/openimpi/impi/transports/socket"
 )
 
 // Server is the rendezvous of a job, inside a node or inside the launcher of
@@ -46,7 +47,13 @@ func serve(job *config.Job, site config.Site, log hclog.Logger, self wire.Client
 	if err != nil {
 		return nil, fmt.Errorf("the job's server: %w", err)
 	}
-	ln, err := net.Listen("tcp", site.Server.Address.String())
+	id, err := certificates(site)
+	if err != nil {
+		return nil, err
+	}
+	optional := site.Server.TLS == config.TLSOptional
+	lc := net.ListenConfig{KeepAliveConfig: socket.KeepAlive(silenceOf(job))}
+	ln, err := lc.Listen(context.Background(), "tcp", site.Server.Address.String())
 	if err != nil {
 		return nil, fmt.Errorf("the job's server: %w", err)
 	}
@@ -60,6 +67,7 @@ func serve(job *config.Job, site config.Site, log hclog.Logger, self wire.Client
 		Server: startup.ServerConfig{Clients: site.Server.Clients, Auth: authOf(site.Auth), Limit: site.Server.Timeout},
 		Logger: quiet{log.Named("server")},
 		Notify: s.heard, Names: kept,
+		Identity: id, Unverified: optional, NeedTLS: needsTLS(job, site),
 	}
 	go func() {
 		defer close(s.done)
@@ -68,6 +76,14 @@ func serve(job *config.Job, site config.Site, log hclog.Logger, self wire.Client
 		stop()
 	}()
 	return s, nil
+}
+
+// needsTLS tells whether an embedded server takes nobody without TLS: where the file says so,
+// or where the site has certificates and the file shows that there is no other MPI.
+func needsTLS(job *config.Job, site config.Site) bool {
+	foreign := slices.ContainsFunc(job.Sites, func(s config.Site) bool { return s.Foreign })
+	return site.Server.TLS == config.TLSRequired ||
+		site.Server.TLS == config.TLSUnsaid && hasCertificates(site) && job.Complete && !foreign
 }
 
 func authOf(a config.Auth) startup.Auth {

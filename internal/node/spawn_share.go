@@ -111,7 +111,7 @@ func (s *share) gone() {
 func (s *share) asClient(o *spawnStart) config.Site {
 	site := s.desk.root.opt.Site
 	site.Client = o.Client
-	site.Server = config.Server{Address: o.Server}
+	site.Server = config.Server{Address: o.Server, Ours: true, TLS: site.Server.TLS}
 	site.Auth = config.Auth{Keyed: true, Key: o.Key}
 	site.Hosts = []config.Host{{Address: s.host.Address, Procs: len(s.runs), NoBoard: s.host.NoBoard}}
 	site.Program = s.programs[0]

@@ -142,8 +142,10 @@ func (o *offspring) serve(order *spawnStart) (err error) {
 		job.Sites = append(job.Sites, config.Site{Name: name, Client: client})
 	}
 	site := config.Site{
-		Server: config.Server{Embedded: true, Address: netip.AddrPortFrom(at, 0), Clients: len(order.Sites), Timeout: job.Limits.Start},
+		Server: config.Server{Embedded: true, Address: netip.AddrPortFrom(at, 0), Clients: len(order.Sites), Timeout: job.Limits.Start, Ours: true, TLS: root.opt.Site.Server.TLS},
 		Auth:   config.Auth{Keyed: true, Key: order.Key},
+
+		Transports: root.opt.Site.Transports, // for its certificates
 	}
 	if o.server, err = Serve(job, site, quiet{root.log.With("world", o.name)}); err != nil {
 		return err

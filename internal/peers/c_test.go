@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/openimpi/impi/internal/ctest"
+	"github.com/openimpi/impi/internal/skips"
 )
 
 // ownCDir is where ownC builds; empty as long as nobody has asked.
@@ -36,12 +37,10 @@ var ownC = sync.OnceValues(func() (program string, err error) {
 // needC gives the program, or ends the test.
 func needC(t *testing.T) string {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("NOT RUN: -short is given, and the C library takes a minute to build")
-	}
+	skips.Short(t)
 	program, err := ownC()
 	if errors.Is(err, ctest.ErrNotHere) {
-		t.Skipf("NOT RUN: %v", err)
+		skips.NotRun(t, err.Error(), ctest.Remedy)
 	}
 	if err != nil {
 		t.Fatal(err)

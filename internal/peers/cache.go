@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrMissing is wrapped when a peer has not been built.
-var ErrMissing = errors.New("not built; run make peers")
+// ErrMissing is wrapped when a peer has not been built, or a program not fetched.
+var ErrMissing = errors.New("not there; run make peers")
 
 // DirVariable is the environment variable that says where peers are kept.
 const DirVariable = "IMPI_PEERS"

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/openimpi/impi/internal/ctest"
+	"github.com/openimpi/impi/internal/skips"
+	"github.com/openimpi/impi/internal/soak"
 )
 
 // buildHPCC compiles the HPC Challenge with our library, or ends the test.
@@ -15,7 +17,7 @@ func buildHPCC(t *testing.T, k *ctest.Kit) (program, input string) {
 	t.Helper()
 	archive, err := HPCC.Find()
 	if err != nil {
-		t.Skipf("NOT RUN: %v", err)
+		notThere(t, err)
 	}
 	dir := t.TempDir()
 	empty := filepath.Join(dir, "empty.c")
@@ -23,7 +25,7 @@ func buildHPCC(t *testing.T, k *ctest.Kit) (program, input string) {
 		t.Fatal(err)
 	}
 	if _, err := ctest.Run(t.Context(), dir, nil, "cc", "-o", "empty", empty, "-lblas"); err != nil {
-		t.Skip("NOT RUN: there is no BLAS to link with (Debian: libblas-dev)")
+		skips.NotRun(t, "there is no BLAS to link with", "apt-get install libblas-dev")
 	}
 	if _, err := ctest.Run(t.Context(), dir, nil, "tar", "-xzf", archive, "--strip-components=1", "--no-same-owner"); err != nil {
 		t.Fatal(err)
@@ -48,8 +50,9 @@ func buildHPCC(t *testing.T, k *ctest.Kit) (program, input string) {
 
 // TestHPCC runs the HPC Challenge with our library, on one site and on two.
 func TestHPCC(t *testing.T) {
+	soak.Only(t, "the program is compiled for half a minute")
 	if _, err := HPCC.Find(); err != nil {
-		t.Skipf("NOT RUN: %v", err)
+		notThere(t, err)
 	}
 	needC(t)
 	k := &ctest.Kit{Dir: ownCDir}

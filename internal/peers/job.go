@@ -80,6 +80,7 @@ program { command = [{{range .Ours}}{{printf "%q" .}}, {{end}}] }
 {{end}}{{range $i, $s := .Sites}}{{if $s.LAM}}site "lam{{$i}}" {
   client  = {{$i}}
   foreign = true
+  channels_from = ["127.0.0.1"]
   {{$.Habits}}
 }
 {{else}}site "ours{{$i}}" {

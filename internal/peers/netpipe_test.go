@@ -33,7 +33,7 @@ func buildNetPIPE(t *testing.T, k *ctest.Kit) (dir string) {
 	t.Helper()
 	archive, err := NetPIPE.Find()
 	if err != nil {
-		t.Skipf("NOT RUN: %v", err)
+		notThere(t, err)
 	}
 	dir = t.TempDir()
 	if _, err := ctest.Run(t.Context(), dir, nil, "tar", "-xf", archive, "--strip-components=1", "--no-same-owner"); err != nil {
@@ -63,7 +63,7 @@ func buildNetPIPE(t *testing.T, k *ctest.Kit) (dir string) {
 // TestNetPIPE has NetPIPE check messages of 5 bytes to 1 MiB between two procs.
 func TestNetPIPE(t *testing.T) {
 	if _, err := NetPIPE.Find(); err != nil {
-		t.Skipf("NOT RUN: %v", err)
+		notThere(t, err)
 	}
 	needC(t)
 	k := &ctest.Kit{Dir: ownCDir}

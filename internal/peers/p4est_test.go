@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/openimpi/impi/internal/ctest"
+	"github.com/openimpi/impi/internal/skips"
+	"github.com/openimpi/impi/internal/soak"
 )
 
 // quickP4est are its test programs that always run; the others do if the variable
@@ -42,7 +44,7 @@ func unpackP4est(t *testing.T) *p4est {
 	t.Helper()
 	archive, err := P4est.Find()
 	if err != nil {
-		t.Skipf("NOT RUN: %v", err)
+		notThere(t, err)
 	}
 	needC(t)
 	p := &p4est{k: &ctest.Kit{Dir: ownCDir}, root: t.TempDir(), bin: t.TempDir()}
@@ -54,7 +56,7 @@ func unpackP4est(t *testing.T) *p4est {
 		t.Fatal(err)
 	}
 	if _, err := ctest.Run(t.Context(), p.bin, nil, "cc", "-o", "empty", empty, "-lz"); err != nil {
-		t.Skip("NOT RUN: there is no zlib to compile with (Debian: zlib1g-dev)")
+		skips.NotRun(t, "there is no zlib to compile with", "apt-get install zlib1g-dev")
 	}
 	if _, err := ctest.Run(t.Context(), p.root, nil, "tar", "-xf", archive, "--strip-components=1", "--no-same-owner"); err != nil {
 		t.Fatal(err)
@@ -100,6 +102,7 @@ func (p *p4est) sources(t *testing.T) (all []string) {
 // are made, refined, divided anew and saved, with messages, collectives, shared windows
 // and parallel files.
 func TestP4est(t *testing.T) {
+	soak.Only(t, "the library is compiled for half a minute")
 	p := unpackP4est(t)
 	tests, err := filepath.Glob(filepath.Join(p.root, "test", "test_*.c"))
 	if err != nil || len(tests) < len(quickP4est) {

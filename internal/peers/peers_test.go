@@ -2,6 +2,7 @@ package peers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/openimpi/impi/internal/skips"
 )
 
 // limit is how long one job may take. Those here take seconds; it only keeps a
@@ -61,14 +64,21 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// notThere ends a test for which there is no peer, or no program of others.
+func notThere(t *testing.T, err error) {
+	t.Helper()
+	if !errors.Is(err, ErrMissing) {
+		t.Fatal(err)
+	}
+	skips.NotRun(t, err.Error(), "make peers")
+}
+
 // needLAM gives the kit, or ends the test.
 func needLAM(t *testing.T) *kit {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("NOT RUN: jobs with LAM/MPI take some seconds each, and -short is given")
-	}
+	skips.Short(t)
 	if _, err := Find(); err != nil {
-		t.Skipf("NOT RUN: %v", err)
+		notThere(t, err)
 	}
 	k, err := programs()
 	if err != nil {

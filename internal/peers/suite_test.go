@@ -111,7 +111,7 @@ func unpackSuite(t *testing.T) *suite {
 	t.Helper()
 	archive, err := Suite.Find()
 	if err != nil {
-		t.Skipf("NOT RUN: %v", err)
+		notThere(t, err)
 	}
 	needC(t)
 	s := &suite{k: &ctest.Kit{Dir: ownCDir}, bin: t.TempDir(), built: map[string]*sync.Once{}}

@@ -8,16 +8,18 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/core/startup"
+	"github.com/openimpi/impi/transports/socket"
 )
 
 // conn is a connection of the server. One goroutine reads, one writes, so that
 // a client that does not read holds up nobody else.
 type conn struct {
 	id  startup.ConnID
-	nc  net.Conn
 	ack chan struct{} // the lent bytes are free again
+	how string        // it is protected, for people; set before anything is read
 
 	mu     sync.Mutex
+	nc     net.Conn // to begin with that of the network
 	more   sync.Cond
 	queue  net.Buffers // what is to be written; the machine bounds it
 	ending bool        // nothing is added any more, and nothing that is read matters
@@ -50,6 +52,31 @@ func (c *conn) finish() {
 	}
 }
 
+// carriedBy says that the connection goes on over nc, which is above the one so far.
+func (c *conn) carriedBy(nc net.Conn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.nc = nc
+	if c.ending {
+		nc.SetDeadline(time.Now().Add(linger))
+	}
+}
+
+// below is what the connection goes over now.
+func (c *conn) below() net.Conn {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.nc
+}
+
+// abandon leaves the connection to somebody else.
+func (c *conn) abandon() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.nc, c.ending, c.queue = nil, true, nil
+	c.more.Signal()
+}
+
 // write writes what is queued. It ends the sending half, and the peer's answer
 // to that ends read.
 func (c *conn) write() {
@@ -58,15 +85,18 @@ func (c *conn) write() {
 		for len(c.queue) == 0 && !c.ending {
 			c.more.Wait()
 		}
-		batch := c.queue
+		batch, nc := c.queue, c.nc
 		c.queue = nil
 		c.mu.Unlock()
-		if len(batch) == 0 {
-			closeWrite(c.nc)
+		switch {
+		case nc == nil:
+			return
+		case len(batch) == 0:
+			closeWrite(nc)
 			return
 		}
-		if _, err := batch.WriteTo(c.nc); err != nil {
-			c.nc.Close()
+		if _, err := batch.WriteTo(nc); err != nil {
+			nc.Close()
 			return
 		}
 	}
@@ -75,10 +105,11 @@ func (c *conn) write() {
 // read lends what it reads to events until the connection ends. When finish was
 // called, it only waits for the end. It closes the connection.
 func (c *conn) read(events chan<- event, stop <-chan struct{}) {
-	defer c.nc.Close()
+	nc := c.below()
+	defer nc.Close()
 	buf := make([]byte, 64<<10)
 	for {
-		n, err := c.nc.Read(buf)
+		n, err := nc.Read(buf)
 		if n > 0 && c.give(events, stop, event{conn: c, data: buf[:n]}) {
 			select {
 			case <-c.ack:
@@ -86,7 +117,7 @@ func (c *conn) read(events chan<- event, stop <-chan struct{}) {
 			}
 		}
 		if err != nil {
-			c.give(events, stop, event{conn: c, err: err})
+			c.give(events, stop, event{conn: c, err: socket.Explain(c.nc, err)})
 			return
 		}
 	}
@@ -110,10 +141,19 @@ func closeWrite(nc net.Conn) {
 	nc.Close()
 }
 
-// cause is err, but nil for the orderly end of a connection.
+// cause is err, but nil for the orderly end of a connection, and what matters of it where
+// the connection should have lasted.
 func cause(err error) error {
-	if errors.Is(err, io.EOF) {
+	var given *forGood
+	switch {
+	case errors.As(err, &given):
+		return given
+	case inOrder(err):
 		return nil
 	}
 	return err
 }
+
+// inOrder tells whether the peer's kernel has ended a connection in order, as it does
+// when the process ends.
+func inOrder(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }

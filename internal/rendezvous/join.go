@@ -27,15 +27,18 @@ type Settings struct {
 	// an error that may pass: nobody listens yet.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
+	// Own says how to speak to a server of ours; nil: plain IMPI, as to any other.
+	Own *Own
+
 	Logger hclog.Logger // nil for silence
 }
 
 // Join connects to the server, which may take until the time limit of cfg, and
-// goes through startup. The session that it returns keeps the connection. The
+// goes through startup. It does so again, until that time, if the server had no room
+// for it: somebody who says nothing has many connections there. The session that it returns keeps the connection. The
 // end of ctx before that ends the job with the context's cause.
 func Join(ctx context.Context, set Settings, cfg startup.ClientConfig) (*Session, *startup.Job, error) {
-	m, err := startup.NewClient(cfg)
-	if err != nil {
+	if _, err := startup.NewClient(cfg); err != nil {
 		return nil, nil, err
 	}
 	if set.Logger == nil {
@@ -45,11 +48,52 @@ func Join(ctx context.Context, set Settings, cfg startup.ClientConfig) (*Session
 	if limit <= 0 {
 		limit = startup.DefaultLimit
 	}
-	nc, err := connect(ctx, set, limit)
+	set.dialFrom()
+	over := time.Now().Add(limit)
+	for wait := firstBusy; ; wait = min(2*wait, lastBusy) {
+		s, job, err := joinOnce(ctx, set, cfg, time.Until(over))
+		if !errors.Is(err, startup.ErrBusy) {
+			return s, job, err
+		}
+		if time.Until(over) <= wait {
+			return nil, nil, fmt.Errorf("%w (for %v, which is the limit)", err, limit)
+		}
+		set.Logger.Log(busyLevel(wait), "the server is busy with others: trying again", "server", set.Server, "after", wait, "reason", err)
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return nil, nil, fmt.Errorf("startup: client %d was stopped: %w (the last time: %w)", cfg.Rank, context.Cause(ctx), err)
+		}
+	}
+}
+
+// The pauses before a busy server is asked again.
+const (
+	firstBusy = 10 * time.Millisecond
+	lastBusy  = time.Second
+)
+
+// busyLevel tells the operator once.
+func busyLevel(wait time.Duration) hclog.Level {
+	if wait == firstBusy {
+		return hclog.Warn
+	}
+	return hclog.Debug
+}
+
+// joinOnce is Join as long as the server is not busy.
+func joinOnce(ctx context.Context, set Settings, cfg startup.ClientConfig, limit time.Duration) (*Session, *startup.Job, error) {
+	nc, auth, err := connect(ctx, set, cfg.Auth, limit)
 	if err != nil {
 		return nil, nil, fmt.Errorf("startup: client %d: %w", cfg.Rank, err)
 	}
 	set.Logger.Debug("connected", "server", set.Server, "from", nc.LocalAddr())
+	cfg.Auth = auth
+	m, err := startup.NewClient(cfg)
+	if err != nil {
+		nc.Close()
+		return nil, nil, err
+	}
 	s := &Session{m: m, nc: nc, lost: make(chan struct{}), ended: make(chan struct{})}
 	job, err := s.start(ctx)
 	if err != nil {
@@ -59,38 +103,48 @@ func Join(ctx context.Context, set Settings, cfg startup.ClientConfig) (*Session
 	return s, job, nil
 }
 
-// connect dials until somebody answers, for at most limit.
-func connect(ctx context.Context, set Settings, limit time.Duration) (net.Conn, error) {
-	dial := set.Dial
-	if dial == nil {
-		d := &net.Dialer{}
-		if set.From.IsValid() {
-			d.LocalAddr = &net.TCPAddr{IP: set.From.AsSlice(), Zone: set.From.Zone()}
-		}
-		dial = d.DialContext
+// dialFrom makes Dial what it stands for.
+func (set *Settings) dialFrom() {
+	if set.Dial != nil {
+		return
 	}
+	d := &net.Dialer{}
+	if set.From.IsValid() {
+		d.LocalAddr = &net.TCPAddr{IP: set.From.AsSlice(), Zone: set.From.Zone()}
+	}
+	set.Dial = d.DialContext
+}
+
+// connect dials until somebody answers, for at most limit, and begins as set.Own says. It
+// gives the credentials that the server may see.
+func connect(ctx context.Context, set Settings, auth startup.Auth, limit time.Duration) (net.Conn, startup.Auth, error) {
 	within, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
+	o := newOpening(&set, auth)
 	var last error // better than the context's
 	for wait := 20 * time.Millisecond; ; wait = min(2*wait, time.Second) {
-		nc, err := dial(within, "tcp", set.Server)
+		nc, err := set.Dial(within, "tcp", set.Server)
+		pass := mayPass(err)
 		if err == nil {
-			return nc, nil
+			if nc, err = o.begin(within, nc); err == nil {
+				return nc, o.auth, nil
+			}
+			pass = passes(err)
 		}
 		if last == nil || within.Err() == nil {
 			last = err
 		}
-		if within.Err() == nil && !mayPass(err) {
-			return nil, fmt.Errorf("%w at %s: %w", ErrNoServer, set.Server, err)
+		if within.Err() == nil && !pass {
+			return nil, auth, o.give(err)
 		}
 		set.Logger.Trace("no server yet", "server", set.Server, "error", err)
 		select {
 		case <-time.After(wait):
 		case <-within.Done():
 			if ctx.Err() != nil {
-				return nil, fmt.Errorf("%w at %s: %w (last: %w)", ErrNoServer, set.Server, context.Cause(ctx), last)
+				return nil, auth, fmt.Errorf("%w at %s: %w (last: %w)", ErrNoServer, set.Server, context.Cause(ctx), last)
 			}
-			return nil, fmt.Errorf("%w at %s: %w: nobody answered for %v, the last time: %w", ErrNoServer, set.Server, startup.ErrTimeout, limit, last)
+			return nil, auth, fmt.Errorf("%w at %s: %w: nobody answered for %v, the last time: %w", ErrNoServer, set.Server, startup.ErrTimeout, limit, last)
 		}
 	}
 }

@@ -2,12 +2,12 @@ package rendezvous
 
 import (
 	"net"
-	"slices"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/openimpi/impi/core/unproved"
 	"github.com/openimpi/impi/internal/names"
 )
 
@@ -18,27 +18,36 @@ const (
 	wishUnknown wish = iota
 	wishStartup
 	wishNames
+	wishOurs // a client of ours: with TLS, and maybe one that was here before
+	wishDone // nothing any more
 )
 
 const (
 	muteLimit = 10 * time.Second // to say what one wants
-	maxMute   = 64               // who have not said so; the first ones make room
+	maxMute   = 256              // who have not said so; the oldest make room
+	muteThere = 64               // of them at one address
 )
 
 // sorted tells whether a new connection is not, or not yet, one for startup. Until all
 // clients have come every one is: nobody has names before. After that the first byte
 // decides.
 func (s *server) sorted(e event) bool {
-	if s.names == nil || !s.full {
+	if !s.full {
 		return false
 	}
 	if e.want == wishUnknown {
-		if len(s.mute) >= maxMute {
-			s.mute[0].Close()
+		if out, evicted, _ := s.mute.Enter(e.nc, unproved.FromAddr(e.nc.RemoteAddr()), time.Now()); evicted {
+			out.Close()
 		}
-		s.mute = append(s.mute, e.nc)
 		s.wg.Go(func() {
+			_ = e.nc.SetReadDeadline(time.Now().Add(muteLimit)) // a connection that is over says so when it is read
 			e.want = wishOf(e.nc)
+			_ = e.nc.SetReadDeadline(time.Time{})
+			if e.want == wishOurs {
+				if e.above = s.returning(e.nc); e.above == nil {
+					e.want = wishDone
+				}
+			}
 			select {
 			case s.events <- e:
 			case <-s.stop:
@@ -47,11 +56,12 @@ func (s *server) sorted(e event) bool {
 		})
 		return true
 	}
-	s.mute = slices.DeleteFunc(s.mute, func(nc net.Conn) bool { return nc == e.nc })
-	if e.want == wishNames {
+	s.mute.Leave(e.nc)
+	if e.want == wishNames && s.names != nil {
 		s.wg.Go(func() { s.names.Handle(e.nc) })
+		return true
 	}
-	return e.want == wishNames
+	return e.want == wishDone
 }
 
 // wishOf looks at the first byte without taking it. Who says nothing is one for
@@ -65,8 +75,6 @@ func wishOf(nc net.Conn) wish {
 	if err != nil {
 		return wishStartup
 	}
-	_ = nc.SetReadDeadline(time.Now().Add(muteLimit)) // a connection that is over says so when it is read
-	defer func() { _ = nc.SetReadDeadline(time.Time{}) }()
 	var b [1]byte
 	n := 0
 	err = raw.Read(func(fd uintptr) bool {
@@ -78,15 +86,19 @@ func wishOf(nc net.Conn) wish {
 			}
 		}
 	})
-	if err == nil && n == 1 && b[0] == names.FirstByte {
+	switch {
+	case err != nil || n != 1:
+	case b[0] == names.FirstByte:
 		return wishNames
+	case b[0] == prefaceByte:
+		return wishOurs
 	}
 	return wishStartup
 }
 
 // endNames ends what has to do with names.
 func (s *server) endNames() {
-	for _, nc := range s.mute {
+	for _, nc := range s.mute.All() {
 		nc.Close()
 	}
 	if s.names != nil {

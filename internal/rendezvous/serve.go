@@ -5,13 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/openimpi/impi/core/startup"
+	"github.com/openimpi/impi/core/unproved"
 	"github.com/openimpi/impi/internal/names"
+	"github.com/openimpi/impi/transports/identity"
 )
 
 // Config is what Serve needs to know.
@@ -25,6 +28,18 @@ type Config struct {
 	// Names, if any, serves who wants the names of ports of this job once all clients
 	// have come. Serve closes it.
 	Names *names.Server
+
+	// Identity, if any, is shown to clients of ours, which must show theirs unless
+	// Unverified is set. Without one a certificate is made up, and the key is the only proof.
+	Identity   *identity.Identity
+	Unverified bool
+
+	// NeedTLS turns plain IMPI away: all clients are ours.
+	NeedTLS bool
+
+	// MaxResume bounds how long a client's session is kept without a connection; 0 means the
+	// constant MaxResume, and less than 0 that none is.
+	MaxResume time.Duration
 }
 
 // Serve is the server of one job. It returns nil when every client has
@@ -40,19 +55,25 @@ func Serve(ctx context.Context, ln net.Listener, cfg Config) error {
 	if cfg.Logger == nil {
 		cfg.Logger = hclog.NewNullLogger()
 	}
+	g, err := newGreeter(&cfg)
+	if err != nil {
+		return err
+	}
 	s := &server{
 		m: m, log: cfg.Logger, notify: cfg.Notify,
+		greeter: g, needTLS: cfg.NeedTLS,
 		conns:  make(map[startup.ConnID]*conn),
 		events: make(chan event), stop: make(chan struct{}),
-		names: cfg.Names,
+		names: cfg.Names, mute: unproved.NewRoom[net.Conn](unproved.Limits{PerSource: muteThere, Total: maxMute}),
 	}
 	s.wg.Go(func() { s.accept(ln) })
 	err = s.run(ctx)
-	close(s.stop)
-	ln.Close()
 	for _, c := range s.conns {
 		c.finish()
 	}
+	s.farewell()
+	close(s.stop)
+	ln.Close()
 	s.endNames()
 	s.wg.Wait()
 	return err
@@ -69,18 +90,27 @@ type server struct {
 	stop   chan struct{} // closed when nobody takes events any more
 	wg     sync.WaitGroup
 
-	names *names.Server // nil: none
-	full  bool          // all clients have come
-	mute  []net.Conn    // that have come since, and not said what they want, in their order
+	leaving []*conn // that the machine has closed and whose peers have not, in that order
+
+	greeter *greeter
+	needTLS bool
+
+	names *names.Server            // nil: none
+	full  bool                     // all clients have come
+	mute  *unproved.Room[net.Conn] // that have come since, and not said what they want
 }
 
 // event is something that happened on the listener (conn is nil) or on a connection.
 type event struct {
-	conn *conn
-	nc   net.Conn // new
-	want wish     // of nc
-	data []byte   // lent until conn.ack
-	err  error    // the end
+	conn  *conn
+	nc    net.Conn // new
+	want  wish     // of nc
+	above net.Conn // above nc, if it has begun with TLS
+	data  []byte   // lent until conn.ack
+	err   error    // the end
+
+	refused   error // why welcome turns conn away
+	elsewhere bool  // conn has left startup
 }
 
 // run feeds the machine until the job is over.
@@ -104,7 +134,23 @@ func (s *server) run(ctx context.Context) error {
 		case <-timer.C:
 			s.m.Tick(time.Now())
 		case <-cancelled:
-			s.m.Abort(fmt.Errorf("the server was stopped: %w", context.Cause(ctx)))
+			s.m.Abort(stopped(ctx))
+		}
+	}
+}
+
+// farewell lets clients come back whose connection was cut before they had the last
+// words, for no longer than any connection may linger.
+func (s *server) farewell() {
+	timer := time.NewTimer(linger)
+	defer timer.Stop()
+	for s.greeter.open() {
+		select {
+		case e := <-s.events:
+			s.take(e)
+			s.act()
+		case <-timer.C:
+			return
 		}
 	}
 }
@@ -118,16 +164,31 @@ func (s *server) take(e event) {
 		s.last++
 		unpaced(e.nc)
 		c := newConn(s.last, e.nc)
+		if e.above != nil {
+			c.nc = e.above
+		}
 		s.conns[c.id] = c
-		s.m.Accept(c.id, e.nc.RemoteAddr().String(), time.Now())
-		s.wg.Go(func() { c.read(s.events, s.stop) })
+		s.m.Accept(c.id, e.nc.RemoteAddr().String(), unproved.FromAddr(e.nc.RemoteAddr()), time.Now())
+		s.wg.Go(func() {
+			if s.welcome(c) {
+				c.read(s.events, s.stop)
+			}
+		})
 		s.wg.Go(c.write)
 	case e.conn == nil:
 		s.m.Abort(fmt.Errorf("the server cannot accept connections any more: %w", e.err))
+	case e.refused != nil:
+		s.turnAway(e.conn, e.refused)
+	case e.elsewhere:
+		s.m.Forget(e.conn.id)
+		delete(s.conns, e.conn.id)
+		s.leaves(e.conn)
 	case e.err != nil:
+		s.greeter.end(e.conn.id)
 		s.m.Closed(e.conn.id, cause(e.err))
 		e.conn.finish()
 		delete(s.conns, e.conn.id)
+		s.leaves(e.conn)
 	default:
 		s.m.Receive(e.conn.id, e.data, time.Now())
 		e.conn.ack <- struct{}{}
@@ -150,10 +211,30 @@ func (s *server) act() {
 			}
 		case startup.ActClose:
 			if c := s.conns[a.Conn]; c != nil {
-				c.finish()
+				s.release(c)
 			}
 		}
 	}
+}
+
+// maxLeaving is how many connections wait at most for their peers to read the last
+// words. Those of a crowd that says nothing do not read either.
+const maxLeaving = 256
+
+// release lets a connection end when it may.
+func (s *server) release(c *conn) {
+	c.finish()
+	if s.leaving = append(s.leaving, c); len(s.leaving) > maxLeaving {
+		if nc := s.leaving[0].below(); nc != nil { // else it has gone elsewhere
+			s.wg.Go(func() { nc.Close() }) // which may take a moment; its reader tells of it
+		}
+		s.leaving = s.leaving[1:]
+	}
+}
+
+// leaves takes a connection out of those that wait for their peers.
+func (s *server) leaves(x *conn) {
+	s.leaving = slices.DeleteFunc(s.leaving, func(c *conn) bool { return c == x })
 }
 
 // tell logs progress. The end is left to whoever called Serve.
@@ -166,7 +247,7 @@ func (s *server) tell(e startup.Event) {
 		s.full = true
 		s.log.Info(e.String())
 	case startup.EventJoined:
-		s.log.Info("client joined", "client", e.Client, "peer", e.Peer)
+		s.joined(e)
 	case startup.EventRefused:
 		s.log.Warn("connection refused", "peer", e.Peer, "reason", e.Err)
 	case startup.EventFailed:
@@ -205,4 +286,13 @@ func (s *server) accept(ln net.Listener) {
 			return
 		}
 	}
+}
+
+// stopped tells clients why the server ends, if whoever stops it has said why.
+func stopped(ctx context.Context) error {
+	why := context.Cause(ctx)
+	if errors.Is(why, context.Canceled) {
+		return errors.New("the server was stopped")
+	}
+	return fmt.Errorf("the server was stopped: %w", why)
 }

@@ -3,13 +3,13 @@ package rendezvous
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"os"
 	"sync"
 	"time"
 
 	"github.com/openimpi/impi/core/startup"
+	"github.com/openimpi/impi/transports/socket"
 )
 
 // Session is a client's connection to the server while the job runs. Nothing
@@ -40,7 +40,7 @@ func (s *Session) start(ctx context.Context) (*startup.Job, error) {
 			s.nc.SetDeadline(at)
 		}
 		if ctx.Err() != nil {
-			s.m.Fail(fmt.Errorf("client was stopped: %w", context.Cause(ctx)))
+			s.m.Fail(context.Cause(ctx))
 			break
 		}
 		if _, failed := s.hear(buf); failed != nil {
@@ -64,7 +64,7 @@ func (s *Session) hear(buf []byte) (more bool, failed error) {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		failed = s.m.Tick(time.Now())
 	case err != nil:
-		failed = s.m.Closed(cause(err))
+		failed = s.m.Closed(cause(socket.Explain(s.nc, err)))
 	}
 	return err == nil, failed
 }
@@ -148,10 +148,23 @@ func (s *Session) Fail(reason error) error {
 func (s *Session) leave(say func() error) error {
 	s.mu.Lock()
 	err := say()
-	s.nc.SetDeadline(time.Now().Add(linger / 4))
+	s.nc.SetDeadline(time.Now().Add(s.patience()))
 	s.flush()
 	s.mu.Unlock()
 	closeWrite(s.nc)
 	<-s.ended
 	return err
+}
+
+// patience is how long the last words may take. Where the connection lasts, they are not
+// lost because it is cut just then: it ends by itself when there is no hope.
+func (s *Session) patience() time.Duration {
+	l, lasts := s.nc.(*lastingConn)
+	switch {
+	case !lasts:
+		return linger / 4
+	case s.m.Err() != nil:
+		return linger
+	}
+	return l.kept + linger
 }

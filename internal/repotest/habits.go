@@ -2,11 +2,13 @@ package repotest
 
 import (
 	"go/ast"
+	"slices"
 	"strconv"
+	"strings"
 )
 
-// TestHabits wants tests that wait for events instead of sleeping, and that say
-// why they skip.
+// TestHabits wants tests that wait for events instead of sleeping, that say why they
+// skip, and that install nothing.
 func TestHabits(r *Repo) []Problem {
 	var problems []Problem
 	for _, f := range r.Go {
@@ -46,6 +48,24 @@ func badHabit(call *ast.CallExpr, clock string) string {
 		return "say why: Skip with a reason"
 	case sel.Sel.Name == "Skip" && len(call.Args) == 0:
 		return "say why this is skipped"
+	case (sel.Sel.Name == "Skip" || sel.Sel.Name == "Skipf") && strings.HasPrefix(literal(call.Args[0]), "NOT RUN"):
+		return "say what is missing, and the remedy, by internal/skips: make test lists it"
+	case x != nil && x.Name == "exec" && slices.ContainsFunc(call.Args, installs):
+		return "a test installs nothing: skip it by internal/skips, and have .ci/run install what it needs"
+	}
+	return ""
+}
+
+// installs tells the commands that change what is installed on the machine.
+func installs(arg ast.Expr) bool {
+	return slices.Contains([]string{"apt", "apt-get", "dnf", "npm", "pip", "pip3"}, literal(arg))
+}
+
+// literal is the text of a string in the source, or "".
+func literal(e ast.Expr) string {
+	if l, ok := e.(*ast.BasicLit); ok {
+		text, _ := strconv.Unquote(l.Value)
+		return text
 	}
 	return ""
 }

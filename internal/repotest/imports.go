@@ -7,7 +7,7 @@ import (
 
 // layers of core: a package imports only packages with a lower number.
 var layers = map[string]int{
-	"core/wire": 0, "core/link": 0, "core/board": 0,
+	"core/wire": 0, "core/link": 0, "core/board": 0, "core/unproved": 0,
 	"core/datatype": 1, "core/flow": 1, "core/match": 1, "core/comm": 1, "core/dynamic": 1, "core/resume": 1,
 	"core/startup": 2, "core/message": 2, "core/coll": 2, "core/rma": 2,
 	"core/agent":  3,
@@ -38,7 +38,7 @@ var directions = []direction{
 	{from: "transports/shm/...", ours: []string{"transports", "transports/socket", "transports/ring", "transports/unix", "core/link"}},
 	{from: "transports/conn/...", ours: []string{"transports", "transports/ring", "core/link"}},
 	{from: "transports/relay/...", ours: []string{"transports", "transports/ring", "transports/socket", "core/link"}},
-	{from: "transports/...", ours: []string{"transports", "transports/socket", "transports/conn", "transports/identity", "core/link"}},
+	{from: "transports/...", ours: []string{"transports", "transports/socket", "transports/conn", "transports/identity", "core/link", "core/unproved"}},
 	{from: "plugins/proto/...", ours: []string{"transports", "plugins/proto/..."}},
 	{from: "plugins/sdk/...", ours: []string{"transports", "transports/socket", "transports/ring", "transports/conn", "core/link", "plugins/proto/...", "plugins/sdk/..."}},
 	{from: "plugins/...", ours: []string{"transports", "transports/socket", "transports/ring", "transports/relay", "transports/conn", "core/link", "plugins/...", "internal/launch"}},

@@ -145,6 +145,8 @@ var examples = map[string][]example{
 		}, nil},
 		{"sleep", one("a/a_test.go", "package a\nimport \"time\"\nfunc f() {\n\ttime.Sleep(1)\n}"), []string{"a/a_test.go:4: a test waits"}},
 		{"skip", one("a/a_test.go", "package a\nfunc f(t T) { t.Skip() }"), []string{"say why this"}},
+		{"skip by hand", one("a/a_test.go", "package a\nfunc f(t T) { t.Skipf(\"NOT RUN: no gcc\") }"), []string{"internal/skips"}},
+		{"install", one("a/a_test.go", "package a\nfunc f() { exec.CommandContext(ctx, \"apt-get\", \"update\") }"), []string{"installs nothing"}},
 		{"skip now", one("a/a_test.go", "package a\nfunc f(t T) { t.SkipNow() }"), []string{"say why: Skip"}},
 	},
 	"error-classes": {

@@ -3,15 +3,42 @@
 // tests. make soak runs those tests in full.
 package soak
 
-import "os"
+import (
+	"os"
 
-// Variable is the environment variable that has tests repeat in full if it is not empty.
+	"github.com/openimpi/impi/internal/skips"
+)
+
+// Variable is the environment variable that has tests repeat more if it is not empty:
+// as make soak does it in CI, or for hours if it is Long.
 const Variable = "IMPI_TEST_SOAK"
 
-// Times is how often to repeat: few times, or in full.
+// Long is the value of Variable for hours of repetition.
+const Long = "long"
+
+// On says whether make soak runs the tests.
+func On() bool { return os.Getenv(Variable) != "" }
+
+// Times is how often to repeat: few times, or in full for hours of it.
 func Times(few, full int) int {
-	if os.Getenv(Variable) != "" {
+	if os.Getenv(Variable) == Long {
 		return full
 	}
 	return few
+}
+
+// Size is how much of something a test takes: little of it, or all if make soak runs it.
+func Size(little, all int) int {
+	if On() {
+		return all
+	}
+	return little
+}
+
+// Only ends a test, or a case of one, that only make soak runs, and says why.
+func Only(t skips.TB, why string) {
+	if !On() {
+		t.Helper()
+		skips.Soak(t, why)
+	}
 }

@@ -73,6 +73,9 @@ func (j *Job) check() error {
 		if len(p.Host) != len(wire.HostID{}) {
 			return fmt.Errorf("job description: rank %d: host id of %d bytes: %w", r, len(p.Host), ErrMessage)
 		}
+		if p.Unexpected < 0 {
+			return fmt.Errorf("job description: rank %d: %d bytes of unexpected messages: %w", r, p.Unexpected, ErrMessage)
+		}
 	}
 	return nil
 }

@@ -26,6 +26,10 @@ const (
 	// KindFini says that the proc has passed the barrier of Finalize and that
 	// everything it sent is on its links. It sends nothing after that.
 	KindFini Kind = "fini"
+	// KindLost says that the proc has lost its link to Peer, and why, before the
+	// program can see it. A node that does not know it loses nothing but a better
+	// message of what happens next.
+	KindLost Kind = "lost"
 	// KindAbort is MPI_Abort, with Code and Reason.
 	KindAbort Kind = "abort"
 	// KindDown tells a proc that the job is ending and why: another proc died,
@@ -34,6 +38,9 @@ const (
 	// KindStats without Stats asks a proc about its links; with Stats it is the
 	// answer, or a part of it. A library that does not know it does not answer.
 	KindStats Kind = "stats"
+	// KindTrace tells that the proc's trace could not be written (Cut, Reason): it has
+	// no more packets from there on.
+	KindTrace Kind = "trace"
 )
 
 // Message is one record of the control socket. Which fields mean something
@@ -43,15 +50,22 @@ type Message struct {
 	Version   int            `json:"version,omitempty"`    // hello, welcome: of this protocol
 	Library   string         `json:"library,omitempty"`    // hello: the MPI library and its version
 	Board     bool           `json:"board,omitempty"`      // hello: can use one; welcome: gets one
-	Peer      wire.WorldRank `json:"peer"`                 // open, link
+	Peer      wire.WorldRank `json:"peer"`                 // open, link, lost
 	Transport string         `json:"transport,omitempty"`  // link
 	DataPlane string         `json:"data_plane,omitempty"` // link; empty: fd
 	Side      int            `json:"side,omitempty"`       // link by peer-shm or ring: which side of the memory is the proc's
 	Code      int            `json:"code,omitempty"`       // abort: exit status
-	Reason    string         `json:"reason,omitempty"`     // link, abort, down
+	Reason    string         `json:"reason,omitempty"`     // link, lost, abort, down, trace
+	Cut       *CutTrace      `json:"cut,omitempty"`        // trace
 	Stats     *Stats         `json:"stats,omitempty"`      // stats: the answer
 	Lasting   *Lasting       `json:"lasting,omitempty"`    // link, open: of a link that outlives its connections
 	Meeting   *Meeting       `json:"meeting,omitempty"`    // open, link: of a peer in another world; and the messages of meeting.go
+}
+
+// CutTrace is a file that has not all it should have.
+type CutTrace struct {
+	File  string `json:"file"`
+	Bytes int64  `json:"bytes"` // that were written
 }
 
 // Version is the version of this protocol. Node and library of one job may
@@ -115,6 +129,10 @@ type Proc struct {
 	// ReduceOnPointToPoint says that its client uses the point-to-point context
 	// for Reduce, as LAM/MPI does.
 	ReduceOnPointToPoint bool `json:"reduce_on_p2p,omitempty"`
+
+	// Unexpected is how many bytes of messages that nobody has asked for it keeps; 0: as many
+	// as come, or it is not known.
+	Unexpected int64 `json:"unexpected,omitempty"`
 }
 
 // Path is the way that packets to a proc take.

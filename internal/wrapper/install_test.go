@@ -9,15 +9,14 @@ import (
 	"testing"
 
 	"github.com/openimpi/impi/include"
+	"github.com/openimpi/impi/internal/skips"
 )
 
 // need skips the test on machines without some tool.
 func need(t *testing.T, tools ...string) {
 	t.Helper()
 	for _, tool := range tools {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skipf("NOT RUN: there is no %s on this machine", tool)
-		}
+		skips.Program(t, tool)
 	}
 }
 

@@ -7,8 +7,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"strings"
 	"syscall"
+
+	"github.com/openimpi/impi/internal/asked"
+	"github.com/openimpi/impi/internal/version"
 )
 
 // Language is what a wrapper compiles.
@@ -49,17 +53,22 @@ func Main(lang Language) int {
 	if err != nil {
 		return fail(os.Stderr, lang, err)
 	}
-	asked := parse(lang, os.Args[1:])
-	if asked.help {
+	r := parse(lang, os.Args[1:])
+	switch {
+	case r.help:
 		fmt.Fprint(os.Stdout, help(lang))
 		return 0
+	case r.version:
+		compilerVersion(lang, r, self)
+		fmt.Fprintln(os.Stdout, lang.Name, version.String())
+		return 0
 	}
-	c, err := newCommand(lang, asked, self, os.Getenv)
+	c, err := newCommand(lang, r, self, os.Getenv)
 	if err != nil {
 		return fail(os.Stderr, lang, err)
 	}
-	if asked.show != "" {
-		text, err := c.show(asked.show)
+	if r.show != "" {
+		text, err := c.show(r.show)
 		if err != nil {
 			return fail(os.Stderr, lang, err)
 		}
@@ -73,6 +82,18 @@ func Main(lang Language) int {
 	return fail(os.Stderr, lang, fmt.Errorf("%s: %w", path, syscall.Exec(path, c.words(), os.Environ())))
 }
 
+// compilerVersion has the compiler say what it is, if there is one: build systems find
+// out by --version with what they compile.
+func compilerVersion(lang Language, r request, self string) {
+	words, err := findCompiler(lang, r.compiler, self, os.Getenv)
+	if err != nil {
+		return
+	}
+	c := exec.Command(words[0], append(words[1:], "--version")...)
+	c.Stdout, c.Stderr = os.Stdout, os.Stderr
+	_ = c.Run() // ours follows in any case
+}
+
 func fail(w io.Writer, lang Language, err error) int {
 	fmt.Fprintf(w, "%s: %v\n", lang.Name, err)
 	return 1
@@ -82,6 +103,7 @@ func fail(w io.Writer, lang Language, err error) int {
 // compiler.
 type request struct {
 	help     bool
+	version  bool
 	show     string // what to print; empty: compile
 	compiler string // given by an option
 	noPath   bool   // the program is not told where the library is
@@ -112,11 +134,25 @@ func parse(lang Language, args []string) request {
 			r.noPath = true
 		case a == "-help" || a == "--help" || a == "-showme:help":
 			r.help = true
+		case a == "-showme:version":
+			r.version = true
 		default:
 			r.args = append(r.args, a)
 		}
 	}
+	r.word()
 	return r
+}
+
+// word takes a word that stands alone, and is no file, for a question.
+func (r *request) word() {
+	if len(r.args) != 1 {
+		return
+	}
+	if _, err := os.Stat(r.args[0]); err != nil {
+		r.help = r.help || asked.Help(r.args)
+		r.version = r.version || asked.Version(r.args)
+	}
 }
 
 func cutAny(s string, prefixes []string) (rest string, ok bool) {
@@ -146,7 +182,8 @@ Options of its own; all others are for the compiler:
   -compile_info           print the command that compiles; -link_info: that links
   OPTIONPROG               use this compiler
   -norpath                do not write the library's folder into the program
-  -help, --help           print this
+  -h, -help, --help       print this
+  -version, --version     print the compiler's version and that of NAME
 
 The compiler is that of OPTION, else of FIRST or SECOND in the environment, else
 the system's. The library is looked for beside the folder of NAME itself. Programs

@@ -30,6 +30,10 @@ type Config struct {
 	// are filled in here.
 	Settings map[string]any
 
+	// Offers are settings that the transport gets if its schema has them and Settings
+	// says nothing of them.
+	Offers map[string]any
+
 	// Dir is where relative paths among the settings start from. Empty: the working
 	// folder of the plugin.
 	Dir string

@@ -16,7 +16,7 @@ func suiteLarge() int64 { return int64(soak.Times(8<<20, 64<<20)) }
 func suiteLinks() int { return soak.Times(100, 500) }
 
 // The whole contract, through plugin processes, one that listens and one that
-// dials, by every data plane.
+// dials, by every data plane. Rings are the same for all transports.
 func TestConformance(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -26,6 +26,9 @@ func TestConformance(t *testing.T) {
 		{"unix", transports.PlaneFD}, {"unix", transports.PlaneRing},
 	} {
 		t.Run(c.name+"/"+string(c.plane), func(t *testing.T) {
+			if c.name == "unix" && c.plane == transports.PlaneRing {
+				soak.Only(t, "make test has rings by tcp")
+			}
 			planes := []transports.DataPlane{c.plane}
 			near, far := builtin(c.name, "").start(t).Pinned(planes), builtin(c.name, "").start(t).Pinned(planes)
 			transporttest.Run(t, func(t *testing.T) transporttest.Harness {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/openimpi/impi/internal/skips"
 	"github.com/openimpi/impi/transports"
 	"github.com/openimpi/impi/transports/transporttest"
 )
@@ -14,10 +15,7 @@ import (
 // The plugin that docs/plugin-howto.md shows is built as it stands there and
 // keeps the whole contract.
 func TestHowto(t *testing.T) {
-	tool, err := exec.LookPath("go")
-	if err != nil {
-		t.Skip("no go command")
-	}
+	tool := skips.Program(t, "go")
 	text, err := os.ReadFile("../../docs/plugin-howto.md")
 	if err != nil {
 		t.Fatal(err)

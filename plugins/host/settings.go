@@ -124,7 +124,7 @@ func list(v any) ([]string, bool) {
 
 // configure checks settings and gives them to the plugin.
 func (i *instance) configure(ctx context.Context, settings map[string]any) error {
-	full, err := Complete(i.schema, Absolute(i.schema, settings, i.cfg.Dir))
+	full, err := Complete(i.schema, Absolute(i.schema, withOffers(i.schema, settings, i.cfg.Offers), i.cfg.Dir))
 	if err != nil {
 		return err
 	}
@@ -144,6 +144,19 @@ func (i *instance) configure(ctx context.Context, settings map[string]any) error
 		return errors.Join(ErrSettings, answer.GetError().ConfigureError())
 	}
 	return nil
+}
+
+// withOffers adds to settings what is offered and the schema has. The input is not changed.
+func withOffers(schema []transports.Setting, settings, offers map[string]any) map[string]any {
+	out := maps.Clone(offers)
+	maps.DeleteFunc(out, func(name string, _ any) bool {
+		return !slices.ContainsFunc(schema, func(s transports.Setting) bool { return s.Name == name })
+	})
+	if out == nil {
+		return settings
+	}
+	maps.Copy(out, settings)
+	return out
 }
 
 // tooLarge blames the largest setting.

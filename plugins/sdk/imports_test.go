@@ -5,15 +5,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/openimpi/impi/internal/skips"
 )
 
 // A vendor's plugin carries the contract, the generated protocol and the ways in
 // which links are passed on, and nothing else of ours: directly or behind others.
 func TestImportsReachTheContractOnly(t *testing.T) {
-	tool, err := exec.LookPath("go")
-	if err != nil {
-		t.Skip("no go command")
-	}
+	tool := skips.Program(t, "go")
 	out, err := exec.Command(tool, "list", "-deps", ".").Output()
 	if err != nil {
 		t.Fatal(err)

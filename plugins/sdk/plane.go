@@ -16,9 +16,9 @@ import (
 // relayed are the data planes in which this process passes the bytes on.
 var relayed = []transports.DataPlane{transports.PlaneRing, transports.PlaneStream, transports.PlaneGRPC}
 
-// extended are the data planes of links whose transport declares some: what is
+// Extended are the data planes of links whose transport declares some: what is
 // a socket or a connection can also be relayed.
-func extended(declared []transports.DataPlane) []transports.DataPlane {
+func Extended(declared []transports.DataPlane) []transports.DataPlane {
 	planes := slices.Clone(declared)
 	if slices.ContainsFunc(declared, func(p transports.DataPlane) bool {
 		return p == transports.PlaneFD || slices.Contains(relayed, p)

@@ -246,7 +246,7 @@ func TestExtended(t *testing.T) {
 			in = append(in, transports.DataPlane(w))
 		}
 		var out []string
-		for _, p := range extended(in) {
+		for _, p := range Extended(in) {
 			out = append(out, string(p))
 		}
 		if !slices.Equal(out, strings.Fields(c[1])) {

@@ -47,14 +47,14 @@ func IsPlugin() bool { return started }
 func Builtin() string { return os.Getenv(proto.EnvBuiltin) }
 
 // Serve serves the plugin until its node has no more use for it, and ends the
-// process. Started by hand it explains itself and exits with status 1.
+// process. Started by hand it explains itself and exits with status 1, or with 0 if that
+// was asked for: help, version and the flags of these names.
 func Serve(o Options) {
 	if o.Transport == nil {
 		panic("sdk: Serve without a Transport")
 	}
 	if !IsPlugin() {
-		fmt.Fprintf(os.Stderr, "%s is a transport plugin of impi: impi-node starts it when a job's config says so.\n", os.Args[0])
-		os.Exit(1)
+		os.Exit(byHand(o, os.Args, os.Stdout, os.Stderr))
 	}
 	fds, err := handover.Open(proto.DescriptorFD)
 	if err != nil {

@@ -100,7 +100,7 @@ func (s *server) Configure(_ context.Context, req *proto.ConfigureRequest) (*pro
 // has for them.
 func (s *server) Capabilities(context.Context, *proto.CapabilitiesRequest) (*proto.CapabilitiesResponse, error) {
 	c := s.t.Capabilities()
-	c.DataPlanes = extended(c.DataPlanes)
+	c.DataPlanes = Extended(c.DataPlanes)
 	answer := proto.FromCapabilities(c)
 	answer.RingLayouts, answer.WakeMethods = []uint32{proto.RingLayout}, []string{proto.WakeSocket}
 	return answer, nil

@@ -213,7 +213,7 @@ func TestSettingsJudgeTheFiles(t *testing.T) {
 		"Authority":  {map[string]any{"cert": pkitest.Write(t, ca.Pair().Cert), "key": pkitest.Write(t, ca.Pair().Key)}, "cert", "the certificate of a CA"},
 		"Lanes":      {map[string]any{"lanes": 0.0}, "lanes", "not possible"},
 		"Window":     {map[string]any{"window": 1.0}, "window", "not possible"},
-		"Idle":       {map[string]any{"idle_timeout": 15.0}, "idle_timeout", "less than twice"},
+		"Idle":       {map[string]any{"idle_timeout": 4.0, "keepalive": 3.0}, "idle_timeout", "less than twice"},
 		"Keepalive":  {map[string]any{"keepalive": 0.0}, "keepalive", "not possible"},
 		"Bind":       {map[string]any{"bind": "localhost"}, "bind", "not an IP address"},
 		"Ports":      {map[string]any{"port_range": "9-8"}, "port_range", "not a range"},

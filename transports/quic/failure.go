@@ -7,6 +7,7 @@ import (
 
 	"github.com/quic-go/quic-go"
 
+	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/transports"
 	"github.com/openimpi/impi/transports/socket"
 )
@@ -113,6 +114,9 @@ func (c *connection) explain(err error) error {
 		return fmt.Errorf("%s at %s has lost bytes of the link: %w", name, c.qc.RemoteAddr(), err)
 	case errors.As(err, &se) && se.Remote:
 		return fmt.Errorf("%s at %s has closed the link: %w", name, c.qc.RemoteAddr(), err)
+	}
+	if errors.As(err, new(*quic.IdleTimeoutError)) {
+		return fmt.Errorf("%w (%w)", &link.SilentError{Peer: fmt.Sprintf("%s %s", name, c.qc.RemoteAddr()), For: c.settings.idle}, err)
 	}
 	if _, _, reason := c.settings.judge(err); reason != "" {
 		return fmt.Errorf("%s at %s: %s: %w", name, c.qc.RemoteAddr(), reason, err)

@@ -1,6 +1,7 @@
 package quic_test
 
 import (
+	"fmt"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -10,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/openimpi/impi/internal/skips"
 	"github.com/openimpi/impi/transports"
 	"github.com/openimpi/impi/transports/quic"
 )
@@ -61,9 +63,9 @@ func again(t *testing.T) {
 	out, err := cmd.CombinedOutput()
 	switch {
 	case cmd.ProcessState == nil:
-		t.Skipf("no namespaces here: %v", err)
+		skips.NotRun(t, fmt.Sprint("there are no namespaces: ", err), "be root, or allow user namespaces")
 	case strings.Contains(string(out), "SKIP"):
-		t.Skipf("%s", out)
+		skips.NotRun(t, "interfaces cannot be changed in a namespace", "be root")
 	case err != nil:
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -105,7 +107,7 @@ func ioctl(t *testing.T, call uint, r *unix.Ifreq) {
 	}
 	defer unix.Close(fd)
 	if err := unix.IoctlIfreq(fd, call, r); err != nil {
-		t.Skipf("change interface %s: %v", r.Name(), err)
+		skips.NotRun(t, fmt.Sprintf("interface %s cannot be changed: %v", r.Name(), err), "be root")
 	}
 }
 

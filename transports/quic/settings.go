@@ -24,6 +24,8 @@ const (
 	startWindow = mib
 	// defaultBuffer of the UDP sockets is what the library wants.
 	defaultBuffer = 7 * mib
+	// handshakeTime is what a peer has for its part of a handshake.
+	handshakeTime = 5 * time.Second
 	// maxLinks bounds the links of one connection.
 	maxLinks = 1 << 14
 )
@@ -32,9 +34,10 @@ const (
 var schema = append(identity.Settings(true), []transports.Setting{
 	{Name: "lanes", Type: transports.TypeNumber, Default: 2.0, Doc: "most connections to one peer; its links are spread over them, each on a stream of its own"},
 	{Name: "window", Type: transports.TypeNumber, Default: float64(defaultWindow), Doc: "bytes that may be under way on a link, from 65536; bandwidth times round trip"},
-	{Name: "keepalive", Type: transports.TypeNumber, Default: 10.0, Doc: "seconds of silence after which the peer is asked whether it lives; after twice the time without an answer another way to it is tried"},
-	{Name: "idle_timeout", Type: transports.TypeNumber, Default: 30.0, Doc: "seconds without a sign of life after which the peer is given up; more than twice keepalive"},
-	{Name: "handshake_timeout", Type: transports.TypeNumber, Default: 5.0, Doc: "seconds that a peer has for its part of a handshake"},
+	socket.SilenceSetting(),
+	{Name: "keepalive", Type: transports.TypeNumber, Doc: "seconds of silence after which the peer is asked whether it lives, and soon after another way to it is tried; a quarter of silence if it is not written"},
+	{Name: "idle_timeout", Type: transports.TypeNumber, Doc: "silence, finer: seconds without a sign of life after which the peer is given up; at least twice keepalive"},
+	{Name: "handshake_timeout", Type: transports.TypeNumber, Default: handshakeTime.Seconds(), Doc: "seconds that a peer has for its part of a handshake"},
 	{Name: "udp_buffer", Type: transports.TypeNumber, Default: float64(defaultBuffer), Doc: "bytes of each buffer of a UDP socket; the kernel may give less, which is warned of"},
 	{Name: "bind", Type: transports.TypeString, Default: "", Doc: "IP address to listen on instead of the host's advertised one, for hosts behind address translation; 0.0.0.0 or :: for all"},
 	{Name: "port_range", Type: transports.TypeString, Default: "", Doc: `UDP ports to listen on, as "first-last", when no port is given; for firewalls`},
@@ -61,20 +64,24 @@ func (t *Transport) Schema() []transports.Setting {
 // now on.
 func (t *Transport) Configure(given map[string]any) error {
 	s := &settings{}
-	var errs [9]error
+	var errs [10]error
 	s.id, errs[0] = identity.Load(given)
 	s.lanes, errs[1] = socket.Whole(given, named("lanes"), 1, 64)
 	s.window, errs[2] = socket.Whole(given, named("window"), 64<<10, 1<<30)
-	s.keepalive, errs[3] = seconds(given, named("keepalive"))
-	s.idle, errs[4] = seconds(given, named("idle_timeout"))
-	s.handshake, errs[5] = seconds(given, named("handshake_timeout"))
+	silence, err := socket.Silence(given)
+	if errs[9] = err; silence == 0 {
+		silence = socket.MaxSilence
+	}
+	s.idle, errs[4] = seconds(given, named("idle_timeout"), silence)
+	s.keepalive, errs[3] = seconds(given, named("keepalive"), s.idle/4)
+	s.handshake, errs[5] = seconds(given, named("handshake_timeout"), handshakeTime)
 	s.buffer, errs[6] = socket.Whole(given, named("udp_buffer"), 64<<10, socket.MaxBuffer)
 	s.bind, errs[7] = socket.Bind(given, named("bind"))
 	s.firstPort, s.finalPort, errs[8] = socket.PortRange(given, named("port_range"))
 	if errs[3] == nil && errs[4] == nil && s.idle < 2*s.keepalive {
 		errs[4] = &transports.SettingError{
 			Name: "idle_timeout", Problem: fmt.Sprintf("%v is less than twice the keepalive of %v", s.idle, s.keepalive),
-			Remedy: "give it more, or ask more often with keepalive"}
+			Remedy: "give it or silence more, or ask more often with keepalive"}
 	}
 	if err := errors.Join(errs[:]...); err != nil {
 		return err
@@ -93,11 +100,11 @@ func named(name string) transports.Setting {
 	panic("quic: no setting " + name)
 }
 
-// seconds reads a time.
-func seconds(given map[string]any, of transports.Setting) (time.Duration, error) {
+// seconds reads a time, which is absent if it is not written.
+func seconds(given map[string]any, of transports.Setting, absent time.Duration) (time.Duration, error) {
 	v, ok := given[of.Name].(float64)
 	if !ok {
-		v = of.Default.(float64)
+		return absent, nil
 	}
 	if v < 0.05 || v > 3600 || v != v {
 		return 0, &transports.SettingError{

@@ -14,15 +14,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/internal/skips"
 )
 
 // compiled is the other side in C.
 func compiled(t *testing.T) string {
 	t.Helper()
-	cc, err := exec.LookPath("gcc")
-	if err != nil {
-		t.Skip("NOT RUN: there is no gcc")
-	}
+	cc := skips.Program(t, "gcc")
 	path := filepath.Join(t.TempDir(), "peer")
 	if out, err := exec.Command(cc, "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-o", path, "testdata/peer.c").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

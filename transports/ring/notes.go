@@ -2,6 +2,7 @@ package ring
 
 import (
 	"fmt"
+	"math"
 	"sync/atomic"
 
 	"github.com/openimpi/impi/core/link"
@@ -28,6 +29,7 @@ func (l *Link) TakeNotes() bool {
 			Out: r.notes[l.side], In: r.notes[1-l.side],
 			Read: &l.out.b.noted, Told: &l.in.b.noted,
 			Sleeps: &l.out.b.readerSleeps, Bytes: &l.in.b.head,
+			Limit: math.MaxUint64,
 		},
 	}
 	l.in.lane = l.notes.lane
@@ -96,6 +98,12 @@ func (l *Link) MoveLane(to *link.NoteLane) {
 
 // NotesSent counts the notes that were sent.
 func (l *Link) NotesSent() uint64 { return l.notes.lane.Sent }
+
+// NotesTaken counts the notes that were taken.
+func (l *Link) NotesTaken() uint64 { return l.notes.lane.Taken }
+
+// LimitNotes has no note be sent once that many were.
+func (l *Link) LimitNotes(sent uint64) { l.notes.lane.Limit = sent }
 
 // WakeForNote wakes the other side if it sleeps.
 func (l *Link) WakeForNote() {

@@ -11,10 +11,12 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/unproved"
 )
 
 // ErrInUse is reported by Detach while another goroutine is in Send or Recv.
@@ -29,6 +31,8 @@ type Link struct {
 	reset  atomic.Pointer[error]
 
 	peer    string
+	source  unproved.Source // of the peer
+	silence time.Duration   // after which a silent peer is lost; 0: never, or not by us
 	limits  link.Limits
 	preread []byte // for Recv alone
 	send    half   // for Send alone
@@ -54,7 +58,29 @@ func New(fd int, preread []byte) (*Link, error) {
 		unix.Close(fd)
 		return nil, err
 	}
+	if l.silence > 0 {
+		watched.add(l, l.silence)
+	}
 	return l, nil
+}
+
+// hear is of heeded.
+func (l *Link) hear(limit time.Duration) {
+	if !l.enter(closed) {
+		return
+	}
+	defer l.leave()
+	if fallen(int(l.fd.Load()), limit) {
+		l.giveUp()
+	}
+}
+
+// giveUp ends a link whose peer is silent. It says so first: whoever reads finds an end of
+// stream as soon as the socket is shut down. The caller has entered the link.
+func (l *Link) giveUp() {
+	var err error = &link.SilentError{Peer: l.peer, For: l.silence}
+	l.reset.CompareAndSwap(nil, &err)
+	_ = unix.Shutdown(int(l.fd.Load()), unix.SHUT_RDWR) // fails if the kernel has given it up by now
 }
 
 func adopt(fd int, preread []byte) (*Link, error) {
@@ -76,7 +102,7 @@ func adopt(fd int, preread []byte) (*Link, error) {
 	if err := unix.SetNonblock(fd, true); err != nil {
 		return nil, fmt.Errorf("descriptor %d cannot be made non-blocking: %w", fd, err)
 	}
-	l := &Link{peer: describe(fd, far), preread: preread}
+	l := &Link{peer: describe(fd, far), source: sourceOfPeer(far), preread: preread}
 	l.limits.Batch = maxSlices
 	// The kernel reports twice what was asked for; one half is its own overhead.
 	if size, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF); err == nil {
@@ -85,6 +111,7 @@ func adopt(fd int, preread []byte) (*Link, error) {
 	if _, local := far.(*unix.SockaddrUnix); !local {
 		l.stage.refused = true
 	}
+	l.silence = silenceOf(fd)
 	l.fd.Store(int32(fd))
 	l.unread.Store(len(preread) > 0)
 	l.send.header.Iov = &l.send.vec[0]
@@ -131,6 +158,9 @@ func (l *Link) CloseSend() error {
 // Close closes the socket, at once or when the calls in progress, which do not
 // block, have returned. A duplicate in another process keeps the connection.
 func (l *Link) Close() error {
+	if l.silence > 0 {
+		watched.drop(l)
+	}
 	if l.state.Or(closed)&inUse == 0 {
 		l.release()
 	}
@@ -140,6 +170,9 @@ func (l *Link) Close() error {
 // Detach gives the descriptor and the bytes of New that nobody has read to the
 // caller. The link is closed then, its socket is not.
 func (l *Link) Detach() (fd int, preread []byte, err error) {
+	if l.silence > 0 {
+		watched.drop(l)
+	}
 	for {
 		s := l.state.Load()
 		switch {

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/internal/skips"
 )
 
 // streaming makes a link that sends by reference from now on.
@@ -49,7 +50,7 @@ func pattern(seed uint64, size int) []byte {
 func needStage(t *testing.T, l *Link) {
 	t.Helper()
 	if l.stage.refused || l.stage.mem == nil {
-		t.Skip("no sending by reference here")
+		skips.NotRun(t, "the kernel does not send by reference", "leave the sandbox, if there is one")
 	}
 }
 
@@ -187,7 +188,7 @@ func TestWhatIsAStream(t *testing.T) {
 			}
 		}
 		if l.stage.refused {
-			t.Skip("no sending by reference here")
+			skips.NotRun(t, "the kernel does not send by reference", "leave the sandbox, if there is one")
 		}
 		if stream != c.stream || (l.stage.mem != nil) != c.memory {
 			t.Errorf("%s: stream %t, memory %t", c.name, stream, l.stage.mem != nil)
@@ -220,7 +221,7 @@ func TestStageRefused(t *testing.T) {
 		},
 		"no sendfile": func(t *testing.T, l *Link) {
 			if !l.stage.wants(int(l.fd.Load()), slotSize) {
-				t.Skip("no sending by reference here")
+				skips.NotRun(t, "the kernel does not send by reference", "leave the sandbox, if there is one")
 			}
 			unix.Close(l.stage.file)
 			l.stage.file = dup(t, int(l.fd.Load())) // which sendfile(2) does not read from

@@ -203,6 +203,8 @@ func (l *Link) outcome(c *call, n int, errno syscall.Errno) error {
 		err := l.broken(c.name, errno)
 		if !errors.Is(errno, syscall.EPIPE) {
 			l.reset.CompareAndSwap(nil, &err)
+		} else if said := l.reset.Load(); said != nil && errors.Is(*said, link.ErrSilent) {
+			return *said // it is we who have ended it
 		}
 		return err
 	case n == 0 && c == &receiving:
@@ -219,5 +221,8 @@ func (l *Link) outcome(c *call, n int, errno syscall.Errno) error {
 
 // broken is the error of a link that the kernel gave up.
 func (l *Link) broken(doing string, cause error) error {
+	if silent(cause) {
+		return &link.SilentError{Peer: l.peer, For: l.silence}
+	}
 	return fmt.Errorf("%w: %s with %s: %w", link.ErrBroken, doing, l.peer, cause)
 }

@@ -8,26 +8,23 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/unproved"
 	"github.com/openimpi/impi/transports/socket"
 )
 
-const (
-	// handshakes bounds the connections that are being made links at one time; the
-	// others wait in the kernel's queue.
-	handshakes = 64
-	// strangersEvery is the least time between two reports of peers that were turned
-	// away.
-	strangersEvery = time.Second
-)
+// strangersEvery is the least time between two reports of peers that were turned
+// away.
+const strangersEvery = time.Second
 
 // gate takes connections from several ports, and does with each, beside the
-// others, what it needs to become a link: a peer that is slow holds nobody up.
+// others, what it needs to become a link: a peer that is slow holds nobody up. How
+// many are at that is bounded; the others wait in the kernel's queue.
 type gate struct {
 	ports   []*socket.Acceptor
 	admit   func(context.Context, *net.TCPConn) (link.Link, error)
 	made    chan link.Link
 	refused chan error
-	slots   chan struct{}
+	waiting *socket.Waiting // that are being made links
 	life    context.Context
 	end     context.CancelFunc
 	work    sync.WaitGroup
@@ -40,7 +37,7 @@ type gate struct {
 func newGate(ports []*socket.Acceptor, admit func(context.Context, *net.TCPConn) (link.Link, error)) *gate {
 	g := &gate{
 		ports: ports, admit: admit,
-		made: make(chan link.Link), refused: make(chan error), slots: make(chan struct{}, handshakes),
+		made: make(chan link.Link), refused: make(chan error), waiting: socket.NewWaiting(),
 	}
 	g.life, g.end = context.WithCancel(context.Background())
 	for _, p := range ports {
@@ -52,23 +49,25 @@ func newGate(ports []*socket.Acceptor, admit func(context.Context, *net.TCPConn)
 // serve takes the connections of one port.
 func (g *gate) serve(port *socket.Acceptor) {
 	for {
-		select {
-		case g.slots <- struct{}{}:
-		case <-g.life.Done():
-			return
-		}
 		c, err := port.Accept(g.life)
 		if err != nil {
-			<-g.slots
 			if g.life.Err() != nil || errors.Is(err, link.ErrClosed) {
 				return
 			}
 			g.report(err)
 			continue
 		}
+		ctx, evict := context.WithCancel(g.life)
+		raw := c.(*net.TCPConn)
+		leave, err := g.waiting.Enter(ctx, unproved.FromAddr(raw.RemoteAddr()), evict)
+		if err != nil {
+			evict()
+			_ = raw.Close() // the listener is closed
+			return
+		}
 		g.work.Go(func() {
-			defer func() { <-g.slots }()
-			g.pass(c.(*net.TCPConn))
+			defer evict()
+			g.pass(ctx, raw, leave)
 		})
 	}
 }
@@ -82,8 +81,9 @@ func (g *gate) report(err error) {
 }
 
 // pass makes a link and hands it to Accept.
-func (g *gate) pass(c *net.TCPConn) {
-	l, err := g.admit(g.life, c)
+func (g *gate) pass(ctx context.Context, c *net.TCPConn, leave func()) {
+	l, err := g.admit(ctx, c)
+	leave()
 	if err != nil {
 		g.mu.Lock()
 		tell := time.Since(g.told) >= strangersEvery

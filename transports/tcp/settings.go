@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -17,7 +18,7 @@ var schema = append([]transports.Setting{
 	{Name: "nodelay", Type: transports.TypeBool, Default: true, Doc: "send small packets at once (TCP_NODELAY)"},
 	{Name: "send_buffer", Type: transports.TypeNumber, Default: 0.0, Doc: "bytes of the kernel's send buffer; 0 lets the kernel adapt it"},
 	{Name: "receive_buffer", Type: transports.TypeNumber, Default: 0.0, Doc: "bytes of the kernel's receive buffer; 0 lets the kernel adapt it"},
-	{Name: "keepalive", Type: transports.TypeNumber, Default: 30.0, Doc: "seconds of silence after which the peer is asked whether it lives; a dead one is noticed after twice the time; 0 never asks"},
+	socket.SilenceSetting(),
 	{Name: "bind", Type: transports.TypeString, Default: "", Doc: "IP address to listen on instead of the host's advertised one, for hosts behind address translation; 0.0.0.0 or :: for all"},
 	{Name: "also", Type: transports.TypeStrings, Default: []string{}, Doc: "further IP addresses of the host, of either family, at which it listens too and which peers may try"},
 	{Name: "port_range", Type: transports.TypeString, Default: "", Doc: `ports to listen on, as "first-last", when no port is given; for firewalls`},
@@ -32,7 +33,7 @@ const maxAlso = maxAddresses - 1
 type settings struct {
 	nodelay             bool
 	send, receive       int
-	keepalive           int // seconds
+	silence             time.Duration // 0: a peer may be silent for ever
 	congestion          string
 	bind                netip.Addr
 	also                []netip.Addr
@@ -52,7 +53,7 @@ func (t *Transport) Configure(given map[string]any) error {
 	s.nodelay = value(given, "nodelay", true)
 	s.send, errs[0] = socket.Whole(given, named("send_buffer"), 0, socket.MaxBuffer)
 	s.receive, errs[1] = socket.Whole(given, named("receive_buffer"), 0, socket.MaxBuffer)
-	s.keepalive, errs[2] = socket.Whole(given, named("keepalive"), 0, 32767)
+	s.silence, errs[2] = socket.Silence(given)
 	s.bind, errs[3] = socket.Bind(given, named("bind"))
 	s.also, errs[4] = addresses(value(given, "also", []string(nil)))
 	s.firstPort, s.lastPort, errs[5] = socket.PortRange(given, named("port_range"))
@@ -145,18 +146,10 @@ func (s *settings) tune(fd int) error {
 	if s.nodelay {
 		options[0].value = 1
 	}
-	if s.keepalive > 0 {
-		// Silence, then three questions in the same time again.
-		options = append(options,
-			option{unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1},
-			option{unix.SOL_TCP, unix.TCP_KEEPIDLE, s.keepalive},
-			option{unix.SOL_TCP, unix.TCP_KEEPINTVL, max(1, s.keepalive/3)},
-			option{unix.SOL_TCP, unix.TCP_KEEPCNT, 3})
-	}
 	for _, o := range options {
 		if err := unix.SetsockoptInt(fd, o.level, o.name, o.value); err != nil {
 			return fmt.Errorf("set option %d/%d of a TCP socket to %d: %w", o.level, o.name, o.value, err)
 		}
 	}
-	return nil
+	return socket.SetSilence(fd, s.silence)
 }

@@ -74,9 +74,10 @@ func TestOptions(t *testing.T) {
 		settings                map[string]any
 		nodelay, alive, seconds int
 	}{
-		{nil, 1, 1, 30},
-		{map[string]any{"nodelay": false, "keepalive": 0.0}, 0, 0, 0},
-		{map[string]any{"keepalive": 7.0}, 1, 1, 7},
+		{nil, 1, 1, 10},
+		{map[string]any{"nodelay": false, "silence": 0.0}, 0, 0, 0},
+		{map[string]any{"silence": 7.0}, 1, 1, 7},
+		{map[string]any{"silence": 2.0}, 1, 1, 2},
 	} {
 		a, b := pair(t, configured(t, c.settings), "127.0.0.1", "")
 		for side, l := range map[string]link.Link{"dialled": a, "accepted": b} {
@@ -86,8 +87,13 @@ func TestOptions(t *testing.T) {
 			if v := option(t, l, unix.SOL_SOCKET, unix.SO_KEEPALIVE); (v != 0) != (c.alive != 0) {
 				t.Errorf("%v, %s: SO_KEEPALIVE is %d", c.settings, side, v)
 			}
-			if v := option(t, l, unix.SOL_TCP, unix.TCP_KEEPIDLE); c.seconds > 0 && v != c.seconds {
-				t.Errorf("%v, %s: TCP_KEEPIDLE is %d", c.settings, side, v)
+			idle, every, count := option(t, l, unix.SOL_TCP, unix.TCP_KEEPIDLE), option(t, l, unix.SOL_TCP, unix.TCP_KEEPINTVL), option(t, l, unix.SOL_TCP, unix.TCP_KEEPCNT)
+			if c.seconds > 0 && idle+every*count != c.seconds {
+				t.Errorf("%v, %s: the peer is asked after %d s, and %d times every %d s", c.settings, side, idle, count, every)
+			}
+			// It would end links to procs that compute.
+			if v := option(t, l, unix.SOL_TCP, unix.TCP_USER_TIMEOUT); v != 0 {
+				t.Errorf("%v, %s: TCP_USER_TIMEOUT is %d", c.settings, side, v)
 			}
 		}
 	}
@@ -227,12 +233,12 @@ func TestDialErrors(t *testing.T) {
 }
 
 func TestConfigureReportsAllFaults(t *testing.T) {
-	tr := configured(t, map[string]any{"keepalive": 5.0})
+	tr := configured(t, map[string]any{"silence": 8.0})
 	err := tr.Configure(map[string]any{
-		"nodelay": false, "send_buffer": -1.0, "receive_buffer": 1e12, "keepalive": 0.5,
+		"nodelay": false, "send_buffer": -1.0, "receive_buffer": 1e12, "silence": 1.0,
 		"bind": "localhost", "port_range": "9-8",
 	})
-	for _, name := range []string{"send_buffer", "receive_buffer", "keepalive", "bind", "port_range"} {
+	for _, name := range []string{"send_buffer", "receive_buffer", "silence", "bind", "port_range"} {
 		if err == nil || !strings.Contains(err.Error(), name+": ") {
 			t.Errorf("%s is not among the faults: %v", name, err)
 		}
@@ -242,7 +248,7 @@ func TestConfigureReportsAllFaults(t *testing.T) {
 		t.Errorf("no *SettingError with a remedy: %v", err)
 	}
 	a, _ := pair(t, tr, "127.0.0.1", "")
-	if option(t, a, unix.SOL_TCP, unix.TCP_NODELAY) == 0 || option(t, a, unix.SOL_TCP, unix.TCP_KEEPIDLE) != 5 {
+	if option(t, a, unix.SOL_TCP, unix.TCP_NODELAY) == 0 || option(t, a, unix.SOL_TCP, unix.TCP_KEEPIDLE) != 5 { // of 8
 		t.Error("settings with faults have been taken in part")
 	}
 }

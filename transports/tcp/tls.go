@@ -43,7 +43,7 @@ func (s *settings) secureDial(ctx context.Context, raw *net.TCPConn, address str
 		})
 	}
 	if err != nil {
-		_ = raw.Close() // err says more
+		drop(c, raw)
 		return nil, s.failure("dial", address, err)
 	}
 	return conn.New(c), nil
@@ -61,13 +61,21 @@ func (s *settings) secureAccept(ctx context.Context, raw *net.TCPConn, address s
 		})
 	}
 	if err != nil {
-		_ = raw.Close() // err says more
+		drop(c, raw)
 		e := s.failure("accept", address, err)
 		e.Retryable = true
 		e.Reason = fmt.Sprintf("%s was turned away: %s", raw.RemoteAddr(), e.Reason)
 		return nil, e
 	}
 	return conn.New(c), nil
+}
+
+// drop closes a connection that came to nothing. What went wrong with it is known.
+func drop(c *tls.Conn, raw *net.TCPConn) {
+	if c != nil {
+		_ = c.NetConn().Close()
+	}
+	_ = raw.Close()
 }
 
 // handshake sets the socket's options and proves who both sides are.
@@ -79,7 +87,7 @@ func (s *settings) handshake(ctx context.Context, raw *net.TCPConn, secure func(
 	if cerr := control.Control(func(fd uintptr) { err = s.tune(int(fd)) }); cerr != nil || err != nil {
 		return nil, errors.Join(cerr, err)
 	}
-	c := secure(raw)
+	c := secure(socket.Heed(raw))
 	return c, c.HandshakeContext(ctx)
 }
 

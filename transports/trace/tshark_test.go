@@ -2,7 +2,6 @@ package trace_test
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -12,43 +11,18 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/skips"
 	"github.com/openimpi/impi/transports/trace"
 )
-
-// findTshark gives tshark's path, or says why there is none. It installs it where
-// that is Debian's package manager's business and ours.
-var findTshark = sync.OnceValues(func() (string, error) {
-	if path, err := exec.LookPath("tshark"); err == nil {
-		return path, nil
-	}
-	if _, err := os.Stat("/etc/debian_version"); err != nil || os.Geteuid() != 0 || testing.Short() {
-		return "", fmt.Errorf("tshark is not installed, and only root on Debian, without -short, installs it")
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
-	defer cancel()
-	for _, args := range [][]string{{"update", "-q"}, {"install", "-qy", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=120", "tshark"}} {
-		c := exec.CommandContext(ctx, "apt-get", args...)
-		c.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
-		if out, err := c.CombinedOutput(); err != nil {
-			return "", fmt.Errorf("apt-get %s: %w\n%s", args[0], err, out)
-		}
-	}
-	return exec.LookPath("tshark")
-})
 
 // tshark reads a capture file with our dissector and gives what it prints.
 func tshark(t *testing.T, file []byte, args ...string) []string {
 	t.Helper()
-	program, err := findTshark()
-	if err != nil {
-		t.Skipf("NOT RUN, the dissector is not tested: %v", err)
-	}
+	program := skips.Program(t, "tshark")
 	name := filepath.Join(t.TempDir(), "capture.pcapng")
 	if err := os.WriteFile(name, file, 0o600); err != nil {
 		t.Fatal(err)
@@ -245,13 +219,8 @@ func canonical(row string) string {
 
 // Files of several procs, and of several runs, are merged by time.
 func TestMergedCaptures(t *testing.T) {
-	if _, err := findTshark(); err != nil {
-		t.Skipf("NOT RUN: %v", err)
-	}
-	merge, err := exec.LookPath("mergecap")
-	if err != nil {
-		t.Skipf("NOT RUN: %v", err)
-	}
+	skips.Program(t, "tshark")
+	merge := skips.Program(t, "mergecap")
 	dir := t.TempDir()
 	var procs [2]*trace.Capture
 	for i := range procs {

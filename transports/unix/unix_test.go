@@ -3,6 +3,7 @@ package unix_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -14,6 +15,7 @@ import (
 
 	sys "golang.org/x/sys/unix"
 
+	"github.com/openimpi/impi/internal/skips"
 	"github.com/openimpi/impi/transports"
 	"github.com/openimpi/impi/transports/unix"
 )
@@ -206,7 +208,7 @@ func TestConfigureRefuses(t *testing.T) {
 // and in the abstract space no folder keeps it out.
 func TestStrangersAreTurnedAway(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("only root can run a process as another user")
+		skips.NotRun(t, "only root can run a process as another user", "be root")
 	}
 	u := configured(t, map[string]any{"abstract": true})
 	ln := listen(t, u, transports.ListenSpec{Name: "x"})
@@ -216,7 +218,7 @@ func TestStrangersAreTurnedAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := cmd.Start(); err != nil {
-		t.Skipf("run this program as nobody: %v", err)
+		skips.NotRun(t, fmt.Sprint("this program cannot be run as nobody: ", err), "let everybody enter the folder of temporary files")
 	}
 	defer cmd.Wait()
 	defer in.Close()

@@ -27,6 +27,21 @@ site "beta" {
   }
   host {
     address = "127.0.0.2"
+    port    = 10
+    procs   = 1
+  }
+  host {
+    address = "127.0.0.2"
+    port    = 11
+    procs   = 1
+  }
+  host {
+    address = "127.0.0.2"
+    port    = 12
+    procs   = 1
+  }
+  host {
+    address = "127.0.0.2"
     procs   = 1
   }
   host {

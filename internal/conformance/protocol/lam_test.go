@@ -10,6 +10,7 @@ import (
 
 	"github.com/openimpi/impi/internal/interpreter"
 	"github.com/openimpi/impi/internal/peers"
+	"github.com/openimpi/impi/internal/skips"
 	"github.com/openimpi/impi/transports/transporttest"
 )
 
@@ -19,7 +20,7 @@ import (
 func TestLAM(t *testing.T) {
 	in, err := peers.Find()
 	if err != nil {
-		t.Skipf("NOT RUN: the cases against LAM/MPI: %v", err)
+		skips.NotRun(t, err.Error(), "make peers")
 	}
 	dir, err := tempDir() // another user compiles and runs there
 	if err != nil {

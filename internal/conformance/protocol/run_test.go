@@ -14,14 +14,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openimpi/impi/internal/skips"
 	"github.com/openimpi/impi/transports/transporttest"
 )
 
 // Our own implementation keeps every rule, SHOULDs included.
 func TestOurs(t *testing.T) {
-	if testing.Short() {
-		t.Skip("NOT RUN: the cases against ours, some 250 jobs, and -short is given")
-	}
+	skips.Short(t)
 	dir := t.TempDir()
 	build := exec.Command("go", "build", "-o", dir+"/", "../../../cmd/impi-node", "../../../cmd/impi-server", "../../../cmd/impi-conform")
 	if out, err := build.CombinedOutput(); err != nil {
@@ -172,11 +171,9 @@ func TestShouldIsNoFailure(t *testing.T) {
 // Daemons that have left their process group end with the case.
 func TestNothingIsLeft(t *testing.T) {
 	if _, err := os.Stat("/proc/self/environ"); err != nil {
-		t.Skip("NOT RUN: what daemons leave is found by /proc, and there is none")
+		skips.NotRun(t, "what daemons leave is found by /proc, and there is none", "mount /proc")
 	}
-	if _, err := exec.LookPath("setsid"); err != nil {
-		t.Skip("NOT RUN: a daemon is made by setsid, and there is none")
-	}
+	skips.Program(t, "setsid")
 	file := filepath.Join(t.TempDir(), "pid")
 	judged(t, &Commands{ClientCommand: "setsid sh -c 'echo $$ > " + file + "; exec sleep 1000' & sleep 1000"}, "AUTH-01")
 	pid, err := os.ReadFile(file)

@@ -18,6 +18,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/openimpi/impi/internal/made"
 	"github.com/openimpi/impi/internal/matrix"
 )
 
@@ -101,6 +102,10 @@ func sweep(ctx context.Context, bin string, quick bool, only *regexp.Regexp, lim
 	if r.Repository, err = os.Getwd(); err != nil {
 		return nil, err
 	}
+	now, err := made.Now(r.Repository)
+	if err != nil {
+		return nil, err
+	}
 	r.Transports = matrix.Known(r.Repository)
 	if err := r.Prepare(); err != nil {
 		return nil, err
@@ -119,6 +124,7 @@ func sweep(ctx context.Context, bin string, quick bool, only *regexp.Regexp, lim
 		wg.Go(func() {
 			defer func() { <-slots }()
 			results[i] = r.Run(ctx, c)
+			results[i].Made = now
 			say(results[i], i+1, len(cells))
 		})
 	}
@@ -137,7 +143,7 @@ func say(res matrix.Result, i, of int) {
 		return
 	case matrix.Failed:
 		line += "    " + strings.ReplaceAll(res.Reason, "\n", "\n    ") + "\n"
-	case matrix.OK:
+	case matrix.OK, matrix.Ended:
 	}
 	fmt.Fprint(os.Stderr, line)
 }
@@ -156,7 +162,8 @@ func report(results []matrix.Result, out string, asJSON, quick bool) int {
 		fmt.Fprintln(os.Stderr, "matrix:", err)
 		return 1
 	}
-	fmt.Fprintf(os.Stderr, "%d ok, %d failed, %d unsupported\n", counts[matrix.OK], counts[matrix.Failed], counts[matrix.Unsupported])
+	fmt.Fprintf(os.Stderr, "%d ok, %d ended as they must, %d failed, %d unsupported\n",
+		counts[matrix.OK], counts[matrix.Ended], counts[matrix.Failed], counts[matrix.Unsupported])
 	if counts[matrix.Failed] > 0 {
 		return 1
 	}
@@ -165,11 +172,17 @@ func report(results []matrix.Result, out string, asJSON, quick bool) int {
 
 func write(results []matrix.Result, counts map[matrix.Verdict]int, out string, quick bool) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# The matrix\n\nMade by `make matrix`: jobs of 2+2 procs on two sites of one machine. %d cells ran and are ok,\n"+
-		"%d failed, %d cannot be run for the reasons given. Faults are brought about while the program is\n"+
-		"in the middle of its work, with `resume = true` where they break links. It must still end with the right\n"+
-		"result, and the log must show that the fault was felt and mended before, and that the program went on.\n\n",
-		counts[matrix.OK], counts[matrix.Failed], counts[matrix.Unsupported])
+	dates := make([]made.Made, len(results))
+	for i, r := range results {
+		dates[i] = r.Made
+	}
+	fmt.Fprintf(&b, "# The matrix\n\nMade by `make matrix` on %s: jobs of 2+2 procs on two sites of one machine.\n"+
+		"%d cells ran and are ok, %d ended as they must (\"ends\"), %d failed, %d cannot be run for the reasons given.\n\n"+
+		"Faults are brought about while the program is in the middle of its work, with `resume = true` where they break links:\n"+
+		"plugins are killed; of links, TCP connections are reset, Unix sockets shut down, and QUIC's datagrams dropped until the links are given up.\n"+
+		"A cell is ok if the program still ends with the right result, and the log shows that the fault was felt and mended before,\n"+
+		"and that the program went on.\n\n",
+		made.Dates(dates), counts[matrix.OK], counts[matrix.Ended], counts[matrix.Failed], counts[matrix.Unsupported])
 	if quick {
 		fmt.Fprint(&b, "This is the quick selection (`-quick`), which shows each data plane with each fault once; \"not run\"\nis what it leaves out.\n\n")
 	}

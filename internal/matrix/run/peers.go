@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openimpi/impi/internal/made"
 	"github.com/openimpi/impi/internal/matrix"
 )
 
@@ -18,7 +19,7 @@ import (
 const peersHeading = "\n## Other MPIs\n"
 
 const peersText = peersHeading + `
-Made by ` + "`make matrix`, after `make peers`" + `: jobs of 2+2 procs, of which a site is LAM/MPI 7.1.4, at our server. %d cells ran and
+Made by ` + "`make matrix`, after `make peers`" + `, on %s: jobs of 2+2 procs, of which a site is LAM/MPI 7.1.4, at our server. %d cells ran and
 are ok, %d failed, %d cannot be run for the reasons given. All ranks of both sides must check what they get
 and end well, and nothing may be left over; a side that is killed must leave the other with a message
 that says who is gone. [peers.md](peers.md) has what LAM is not asked, and why.
@@ -82,12 +83,16 @@ func reportPeers(results []matrix.PeerResult, out string, asJSON bool) error {
 		e.SetIndent("", "  ")
 		return e.Encode(results)
 	}
+	now, err := made.Now(".")
+	if err != nil {
+		return err
+	}
 	counts := make(map[matrix.Verdict]int)
 	for _, r := range results {
 		counts[r.Verdict]++
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, peersText, counts[matrix.OK], counts[matrix.Failed], counts[matrix.Unsupported])
+	fmt.Fprintf(&b, peersText, made.Dates([]made.Made{now}), counts[matrix.OK], counts[matrix.Failed], counts[matrix.Unsupported])
 	matrix.PeerTable(&b, results)
 	if out == "" {
 		_, err := io.WriteString(os.Stdout, b.String())

@@ -17,7 +17,7 @@ func (h *host) begin() {
 	for i, x := range s.job.Hosts {
 		hosts[i] = agent.DanceHost{Address: x.Address, Port: uint16(x.Port)}
 	}
-	d, err := agent.NewDance(agent.DanceConfig{Self: h.rank, Hosts: hosts, Deadline: s.w.time().Add(s.w.cfg.Limit), CheckSource: s.job.AllOwn})
+	d, err := agent.NewDance(agent.DanceConfig{Self: h.rank, Hosts: hosts, Deadline: s.w.time().Add(s.w.cfg.Limit)})
 	if err != nil {
 		s.fail(err)
 		return

@@ -100,8 +100,9 @@ func TestStuckJobSaysWhoWaits(t *testing.T) {
 // TestJobsMustBeTheSame: a client that has another idea of the job is found.
 func TestJobsMustBeTheSame(t *testing.T) {
 	_, w := world(t, 1, twoSites(ring))
-	a := &startup.Job{Self: 0, DataLen: 7, Procs: make([]startup.ProcInfo, 5)}
-	b := &startup.Job{Self: 1, DataLen: 7, Procs: make([]startup.ProcInfo, 5)}
+	own := []startup.ClientInfo{{Own: true}, {Own: true}}
+	a := &startup.Job{Self: 0, Clients: own, DataLen: 7, Procs: make([]startup.ProcInfo, 5)}
+	b := &startup.Job{Self: 1, Clients: own, DataLen: 7, Procs: make([]startup.ProcInfo, 5)}
 	w.begin(a)
 	if w.begin(b); w.fault() != nil {
 		t.Errorf("they differ in Self only: %v", w.fault())

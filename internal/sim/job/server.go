@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/core/startup"
+	"github.com/openimpi/impi/core/unproved"
 	"github.com/openimpi/impi/internal/sim/kernel"
 )
 
@@ -39,7 +40,7 @@ func (s *server) connect(e *kernel.End, peer string) {
 	}
 	s.last++
 	id := s.last
-	s.m.Accept(id, peer, s.w.time())
+	s.m.Accept(id, peer, unproved.Source{}, s.w.time())
 	s.conns[id] = newConn(e, s.w.buf,
 		func(b []byte) {
 			s.m.Receive(id, b, s.w.time())

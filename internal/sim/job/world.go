@@ -275,6 +275,9 @@ func (w *World) begin(j *startup.Job) {
 	}
 	mine := *j
 	mine.Self = w.job.Self
+	if !(j.Clients[j.Self].Own && w.job.Clients[w.job.Self].Own) {
+		mine.Secret = w.job.Secret // that of sites of ours, which others do not have
+	}
 	if !reflect.DeepEqual(&mine, w.job) && w.wrong == nil {
 		w.wrong = fmt.Errorf("%w: the job is\n%+v\nto client %d, and to client %d\n%+v", ErrDisorder, *j, j.Self, w.job.Self, *w.job)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/openimpi/impi/internal/conformance/faults"
 	"github.com/openimpi/impi/internal/mutant"
+	"github.com/openimpi/impi/internal/skips"
 )
 
 // quick are faults of each kind: what is sent, what is done with what comes, what
@@ -33,9 +34,7 @@ func load(t *testing.T) []faults.Fault {
 
 // TestQuick does with a few faults what make conform-mutants does with all.
 func TestQuick(t *testing.T) {
-	if testing.Short() {
-		t.Skip("NOT RUN: it builds three programs with faults, and -short is given")
-	}
+	skips.Short(t)
 	status, out, report := run(t, load(t), "-only", quick, "-j", "2")
 	want := strings.Count(quick, "|") + 1
 	if n := strings.Count(report, ": noticed by "); status != mutant.Caught || n != want {
@@ -45,9 +44,7 @@ func TestQuick(t *testing.T) {
 
 // A fault that the case named for it cannot see is told, with the case.
 func TestNotNoticed(t *testing.T) {
-	if testing.Short() {
-		t.Skip("NOT RUN: it builds three programs with faults, and -short is given")
-	}
+	skips.Short(t)
 	all := load(t)
 	i := slices.IndexFunc(all, func(f faults.Fault) bool { return f.Name == "cancel-oldest" })
 	all[i].Cases = []string{"IMPI-3-SHORT-01", "IMPI-3-CANCEL-05"}

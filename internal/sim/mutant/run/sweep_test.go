@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/internal/mutant"
+	"github.com/openimpi/impi/internal/skips"
 )
 
 // module is one in which impi-sim says and does what its core says.
@@ -77,9 +78,7 @@ func write(t *testing.T, path, text string) {
 }
 
 func TestSweep(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds a program")
-	}
+	skips.Short(t)
 	found := `{"seeds": 13, "failed": [{"seed": 1012, "oracle": "result", "text": "rank 0: other\nand more"}]}`
 	s := in(t, nil,
 		fault("survives", "\tseeds = \"3\" + seeds[1:]\n"),
@@ -113,9 +112,7 @@ func TestSweep(t *testing.T) {
 
 // A program that is not over in time is stopped, and counts as one that hangs.
 func TestHang(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds a program")
-	}
+	skips.Short(t)
 	s := in(t, nil, fault("hang", "\tfor n > 0 {\n\t}\n"))
 	s.hang = time.Millisecond
 	status, out, report := try(t, s, "-time", "1ms")
@@ -126,9 +123,7 @@ func TestHang(t *testing.T) {
 
 // Where seeds fail without a fault nothing can be proved.
 func TestBaselineFails(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds a program")
-	}
+	skips.Short(t)
 	const main = "cmd/impi-sim/main.go"
 	for text, want := range map[string]string{
 		strings.Replace(module[main], "out, status := core.Do(7)",

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/plugins/host"
+	"github.com/openimpi/impi/plugins/sdk"
+	"github.com/openimpi/impi/transports"
+)
+
+// checker finds what a node would refuse at its start, and what can be told from the
+// file, this machine's files and the transports alone.
+type checker struct {
+	job   *config.Job
+	local []config.Site // on this machine
+	found config.Diagnostics
+
+	// What the links of transports can do, of those that are known: not of plugins
+	// that were not started, nor where settings are wrong.
+	links map[offered]transports.Capabilities
+}
+
+// offered is a transport as a site has it.
+type offered struct{ site, transport string }
+
+func (c *checker) here(s config.Site) bool {
+	return slices.ContainsFunc(c.local, func(l config.Site) bool { return l.Name == s.Name })
+}
+
+func (c *checker) fault(pos config.Pos, problem, remedy string) {
+	c.found = append(c.found, c.job.Fault(pos, problem, remedy))
+}
+
+// transports looks at the settings of built-in transports, and at the files of plugins
+// or, if they are to be tried, at what they say when they are started.
+func (c *checker) transports(try bool) {
+	for _, s := range c.job.Sites {
+		for _, t := range s.Transports {
+			switch {
+			case t.Builtin:
+				c.settings(s, t)
+			case !c.here(s) || !wanted(s, t.Name) || t.Path == "":
+			case try:
+				c.start(s, t)
+			default:
+				c.file(t)
+			}
+		}
+	}
+}
+
+// wanted tells whether a node of the site starts a transport.
+func wanted(s config.Site, name string) bool {
+	routes := append(slices.Clone(s.Routes), s.RouteTo("*"))
+	return slices.ContainsFunc(routes, func(r config.Route) bool { return slices.Contains(r.Prefer, name) })
+}
+
+// settings has a built-in transport judge its config block. Files are looked for on
+// the site's own machines only.
+func (c *checker) settings(s config.Site, t config.Transport) {
+	b, ok := findBuiltin(t.Name)
+	if !ok {
+		return
+	}
+	made := b.make()
+	schema, given := made.Schema(), t.SettingMap()
+	settings, err := host.Complete(schema, host.Absolute(schema, given, t.Dir))
+	complete := err == nil && (c.here(s) || !namesFiles(schema, given))
+	if complete {
+		err = made.Configure(settings)
+	}
+	c.wrong(t, err)
+	if err == nil {
+		caps := made.Capabilities()
+		if !complete && t.HasCertificates() && !caps.Has(transports.FeatureEncrypted) {
+			return // it would encrypt, with files of another machine
+		}
+		caps.DataPlanes = sdk.Extended(caps.DataPlanes)
+		c.links[offered{s.Name, t.Name}] = caps
+	}
+}
+
+// wrong notes the faults of a transport's settings.
+func (c *checker) wrong(t config.Transport, err error) {
+	for _, e := range settingErrors(err) {
+		c.found = append(c.found, c.job.TransportFault(t, e.Name, e.Problem, e.Remedy))
+	}
+}
+
+// file judges a plugin's file as a start does, and starts nothing.
+func (c *checker) file(t config.Transport) {
+	dir, file := filepath.Split(t.Path)
+	_, err := host.Find(dir, file)
+	if err == nil && t.SHA256 != "" {
+		var sum string
+		if sum, err = host.Digest(t.Path); err == nil && !strings.EqualFold(sum, t.SHA256) {
+			err = fmt.Errorf("%s has sha256 %s, and the file says %s", t.Path, sum, t.SHA256)
+		}
+	}
+	c.plugin(t, err)
+}
+
+// start starts a plugin with its settings, as the node will, and ends it.
+func (c *checker) start(s config.Site, t config.Transport) {
+	ctx, cancel := context.WithTimeout(context.Background(), loadTime)
+	defer cancel()
+	p, err := host.Start(ctx, host.Config{
+		Name: t.Name, Path: t.Path, SHA256: t.SHA256, NoMTLS: t.NoMTLS, Settings: t.SettingMap(), Dir: t.Dir, StartTimeout: loadTime,
+	})
+	if err != nil {
+		c.plugin(t, err)
+		return
+	}
+	c.links[offered{s.Name, t.Name}] = p.Transport().Capabilities()
+	_ = p.Close() // it has said what it can do
+}
+
+// plugin notes why a plugin does not start.
+func (c *checker) plugin(t config.Transport, err error) {
+	var e *host.Error
+	switch {
+	case err == nil:
+	case len(settingErrors(err)) > 0:
+		c.wrong(t, err)
+	case errors.As(err, &e):
+		c.fault(t.Pos, fmt.Sprintf("plugin %s: %s", e.Path, e.Problem), cmp.Or(e.Remedy, "impi-node plugins test "+t.Path+" tells more"))
+	default:
+		c.fault(t.Pos, "plugin: "+err.Error(), "impi-node plugins test "+t.Path+" tells more")
+	}
+}
+
+// may tells whether links of a site's transport can be as demanded, as far as known.
+func (c *checker) may(s config.Site, name string, meets func(transports.Capabilities) bool) bool {
+	caps, known := c.links[offered{s.Name, name}]
+	return !known || meets(caps)
+}
+
+// pins wants each route that pins data planes to have a transport with one of them.
+func (c *checker) pins() {
+	for _, s := range c.job.Sites {
+		for _, r := range s.Routes {
+			has := func(caps transports.Capabilities) bool {
+				return slices.ContainsFunc(r.DataPlane, func(p string) bool { return slices.Contains(caps.DataPlanes, transports.DataPlane(p)) })
+			}
+			if len(r.DataPlane) == 0 || slices.ContainsFunc(r.Prefer, func(name string) bool { return c.may(s, name, has) }) {
+				continue
+			}
+			c.fault(r.Pos, fmt.Sprintf("route %q pins data_plane = %q, and no transport of %q has such links", r.Site, r.DataPlane, r.Prefer),
+				"change data_plane or prefer; impi-node plugins list shows the data planes of each transport")
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/transports"
+)
+
+const encryptRemedy = `give both sites transport "quic", or "tcp" with tls = true, with certificates (impi-node cert), and name it in prefer`
+
+// secrecy finds routes that demand encryption where there can be none: the job would
+// not begin.
+func (c *checker) secrecy() {
+	for _, s := range c.job.Sites {
+		if s.Foreign {
+			continue
+		}
+		c.ownRoutes(s)
+		for _, other := range c.job.Sites {
+			if other.Name != s.Name {
+				c.between(s, other)
+			}
+		}
+	}
+}
+
+// ownRoutes wants a transport that encrypts in each route that demands it.
+func (c *checker) ownRoutes(s config.Site) {
+	if len(c.job.Sites) == 1 && c.job.Complete && len(s.Hosts) == 1 {
+		return // there is nobody to link to
+	}
+	for _, r := range s.Routes {
+		if r.RequireTLS && !slices.ContainsFunc(r.Prefer, func(name string) bool { return c.may(s, name, encrypts) }) {
+			c.fault(r.Pos, fmt.Sprintf("route %q has require_tls, and no transport of its prefer encrypts: %q", r.Site, r.Prefer),
+				encryptRemedy+"; or take require_tls out")
+		}
+	}
+}
+
+func encrypts(caps transports.Capabilities) bool { return caps.Has(transports.FeatureEncrypted) }
+
+func staysInside(caps transports.Capabilities) bool {
+	return encrypts(caps) || caps.Reach == transports.ReachMachine
+}
+
+// between looks at what the route of site a demands of its links with site b.
+func (c *checker) between(a, b config.Site) {
+	r := a.RouteTo(b.Name)
+	meets, says, without := encrypts, "has require_tls", "take require_tls out"
+	switch {
+	case r.RequireTLS:
+	case r.Closed:
+		meets, says, without = staysInside, "has certificates and does not say require_tls = false", "write require_tls = false"
+	default:
+		return
+	}
+	pos := r.Pos
+	if pos.IsZero() {
+		pos = a.Pos
+	}
+	if other := c.plain(); other != "" {
+		c.fault(pos, fmt.Sprintf("route %q %s", r.Site, says)+", and site "+other+" knows IMPI's plain channels only, which all sites use then",
+			without+", and lead the channels through a tunnel")
+		return
+	}
+	back := b.RouteTo(a.Name)
+	common := func(name string) bool {
+		return slices.Contains(back.Prefer, name) && c.may(a, name, meets) && c.may(b, name, meets)
+	}
+	own := func(name string) bool { return c.may(a, name, meets) }
+	if slices.ContainsFunc(r.Prefer, own) && !slices.ContainsFunc(r.Prefer, common) {
+		c.fault(pos, fmt.Sprintf("route %q of site %q %s, and its routes and those of site %q have no transport in common that encrypts: %q and %q", r.Site, a.Name, says, b.Name, r.Prefer, back.Prefer),
+			encryptRemedy+"; or "+without)
+	}
+}
+
+// plain names a site that knows no links of ours, by which the others have none either.
+func (c *checker) plain() string {
+	for _, s := range c.job.Sites {
+		if s.Foreign || !s.Labels.Own() || s.Protocol.Dialect == config.Draft1999 {
+			return fmt.Sprintf("%q", s.Name)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// chaosPlugin writes the plugin that disturbs links into a folder.
+func chaosPlugin(t *testing.T, dir string) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := "#!/bin/sh\n" + envChaos + "=1 exec '" + self + "'\n"
+	if err := os.WriteFile(filepath.Join(dir, "impi-transport-chaos"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What a node would refuse at its start, validate refuses: with the line and what to do,
+// in one fault.
+func TestValidateFindsWhatCannotStart(t *testing.T) {
+	plugins, elsewhere := t.TempDir(), t.TempDir()
+	chaosPlugin(t, plugins)
+	chaosPlugin(t, elsewhere)
+	if err := os.Symlink(filepath.Join(elsewhere, "impi-transport-chaos"), filepath.Join(plugins, "impi-transport-out")); err != nil {
+		t.Fatal(err)
+	}
+	certs := t.TempDir()
+	good(t, certs, "init", "-sites", "alpha,beta") // goes there
+	quic := func(site string) string {
+		return `transport "quic" { config { cert = "` + certs + "/certs/" + site + `.pem"  key = "` + certs + "/certs/" + site + `.key"  ca = "` + certs + `/certs/ca.pem" } }`
+	}
+	begin := strings.Replace(strings.TrimPrefix(twoSites, "\n"), "job { ", "job {  auth \"none\" {}  ", 1)
+	for name, c := range map[string]struct {
+		text, more string // the job file, from line 11 on
+		want       string
+		remedy     string
+	}{
+		"shm with require_tls": {begin, `route "*" { prefer = ["shm"]  require_tls = true }`,
+			`job.hcl:11:1: error: route "*" has require_tls, and no transport of its prefer encrypts: ["shm"]`, `give both sites transport "quic"`},
+		"all transports with require_tls": {begin, `route "*" { require_tls = true }`,
+			`job.hcl:11:1: error: route "*" has require_tls`, "take require_tls out"},
+		"a symbolic link that leaves its folder": {begin, `transport "out" { plugin = "` + plugins + `/impi-transport-out" }` + "\n" + `route "*" { prefer = ["out", "tcp"] }`,
+			`job.hcl:11:1: error: plugin ` + plugins + `/impi-transport-out: cannot be opened inside`, "copy the file into it"},
+		"chaos around itself": {begin, "plugin_dir = \"" + plugins + "\"\ntransport \"chaos\" {\n  plugin = \"impi-transport-chaos\"\n  config { around = \"chaos\" }\n}\n" + `route "*" { prefer = ["chaos"] }`,
+			`job.hcl:14:21: error: transport "chaos": around: there is no transport "chaos" in this plugin`, "tcp"},
+		"a setting that a plugin has not": {begin, "plugin_dir = \"" + plugins + "\"\ntransport \"chaos\" {\n  plugin = \"impi-transport-chaos\"\n  config { arround = \"tcp\" }\n}\n" + `route "*" { prefer = ["chaos"] }`,
+			`job.hcl:14:22: error: transport "chaos": arround: is no setting of this transport`, "around"},
+		"a plugin of another name": {begin, "plugin_dir = \"" + plugins + "\"\ntransport \"storm\" {\n  plugin = \"impi-transport-chaos\"\n}\n" + `route "*" { prefer = ["storm"] }`,
+			`job.hcl:12:1: error: plugin ` + plugins + `/impi-transport-chaos: `, "storm"},
+		"another checksum": {begin, "plugin_dir = \"" + plugins + "\"\ntransport \"chaos\" {\n  plugin = \"impi-transport-chaos\"\n  sha256 = \"" + strings.Repeat("00", 32) + "\"\n}\n" + `route "*" { prefer = ["chaos"] }`,
+			`job.hcl:12:1: error: plugin ` + plugins + `/impi-transport-chaos: the file has sha256`, "checksum"},
+		"a data plane that nobody has": {begin, `route "*" { prefer = ["shm"]  data_plane = ["fd"] }`,
+			`job.hcl:11:1: error: route "*" pins data_plane = ["fd"]`, "change data_plane or prefer"},
+		"certificates at one end": {strings.Replace(begin, `site "beta" {`, `site "beta" { `+"\n"+`route "*" { prefer = ["tcp"] }`, 1),
+			quic("alpha") + "\n" + `route "*" { prefer = ["quic", "tcp"] }`,
+			`and its routes and those of site "beta" have no transport in common that encrypts: ["quic" "tcp"] and ["tcp"]`, "or write require_tls = false"},
+		"another MPI": {strings.Replace(begin, "procs = 1 }\n}\nprogram", "procs = 1 }\n}\nsite \"lam\" {\n  client = 2\n  foreign = true\n}\nprogram", 1),
+			quic("alpha") + "\n" + `route "*" { prefer = ["quic", "tcp"] }`,
+			`has certificates and does not say require_tls = false, and site "lam" knows IMPI's plain channels only`, "write require_tls = false, and lead"},
+		"a host elsewhere": {strings.Replace(begin, `host { address = "127.0.0.2"  procs = 1 }`, "host { address = \"127.0.0.2\"  procs = 1 }\n  host { address = \"192.0.2.9\"  procs = 1 }", 1), "",
+			`job.hcl:5:20: error: site "alpha" is run by one node, and 192.0.2.9 is no address of this machine`, "a site of its own"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := file(t, c.text+c.more+"\n")
+			status, _, err := impiNode(t, "", "validate", path)
+			if status != statusUsage || !strings.Contains(err, c.want) || !strings.Contains(err, c.remedy) {
+				t.Errorf("status %d, want %q and %q:\n%s", status, c.want, c.remedy, err)
+			}
+			if n := strings.Count(err, " error: "); n != 1 {
+				t.Errorf("%d faults:\n%s", n, err)
+			}
+			if status, out, err := impiNode(t, "hello", "-config", path); status == 0 {
+				t.Errorf("the job ran:\n%s%s", out, err)
+			}
+		})
+	}
+}
+
+// A file that can start has no faults, plugins and all.
+func TestValidateStartsPlugins(t *testing.T) {
+	plugins := t.TempDir()
+	chaosPlugin(t, plugins)
+	path := file(t, twoSites+"plugin_dir = \""+plugins+"\"\ntransport \"chaos\" {\n  plugin = \"impi-transport-chaos\"\n  config { around = \"tcp\" }\n}\nroute \"*\" { prefer = [\"chaos\"] }\n")
+	if status, out, err := impiNode(t, "", "validate", path); status != 0 || err != "" {
+		t.Errorf("status %d\n%s%s", status, out, err)
+	}
+	if status, out, err := impiNode(t, "hello", "-config", path); status != 0 {
+		t.Errorf("status %d\n%s%s", status, out, err)
+	}
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/asked"
+)
+
+// verb is what impi-node does when it does not run a job.
+type verb struct {
+	name string
+	help string // what "-h" behind it prints; empty: it does that by itself
+	does func(args []string, std streams) int
+}
+
+func verbs() []verb {
+	return []verb{
+		{"abi", abiHelp, showABI},
+		{"cert", "", cert},
+		{"help", help, func(args []string, std streams) int { return printHelp(args, std.out, std.err) }},
+		{"links", linksHelp, showLinks},
+		{"plugins", "", plugins},
+		{"validate", validateHelp, validate},
+		{"version", help, func(_ []string, std streams) int { return showVersion(std.out) }},
+	}
+}
+
+// meantBy are words of other programs for what is called otherwise here.
+var meantBy = map[string]string{
+	"status": "links", "ps": "links", "top": "links", "list": "links", "show": "links",
+	"check": "validate", "lint": "validate", "certs": "cert", "plugin": "plugins",
+}
+
+// runVerb does what the first word says. False: it is no command, as it is a flag.
+func runVerb(args []string, std streams) (status int, found bool) {
+	if len(args) == 0 {
+		return 0, false
+	}
+	for _, v := range verbs() {
+		if v.name != args[0] {
+			continue
+		}
+		if v.help != "" && v.name != "help" && asked.Help(args[1:]) {
+			fmt.Fprint(std.out, v.help)
+			return statusOK, true
+		}
+		return v.does(args[1:], std), true
+	}
+	if asked.Version(args) {
+		return showVersion(std.out), true
+	}
+	if strings.HasPrefix(args[0], "-") {
+		return 0, false
+	}
+	fmt.Fprintf(std.err, "impi-node: %s\nTry: impi-node help\n", unknown(args[0]))
+	return statusUsage, true
+}
+
+// unknown says what is wrong with a first word that is neither a command nor a flag,
+// and what was probably meant.
+func unknown(word string) string {
+	if _, err := exec.LookPath(word); err == nil || strings.Contains(word, "/") {
+		return fmt.Sprintf("say how many procs are to run %s, as in: impi-node -n 4 %[1]s", word)
+	}
+	if strings.HasSuffix(word, ".hcl") {
+		return fmt.Sprintf("there is no command %q; to run a job file: impi-node -config %[1]s", word)
+	}
+	var known []string
+	for _, v := range verbs() {
+		known = append(known, v.name)
+	}
+	if means, ok := meantBy[word]; ok && slices.Contains(known, means) {
+		return fmt.Sprintf("there is no command %q; did you mean %q? (known here: %s)", word, means, strings.Join(known, ", "))
+	}
+	return fmt.Sprintf("there is no command %q; %s", word, config.Meant(word, known))
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// ready starts impi-node and waits until each of procs has said that it is ready.
+func ready(t *testing.T, procs int, args ...string) (cmd *exec.Cmd, err *bytes.Buffer) {
+	t.Helper()
+	cmd, _, err = command(t, "catch", append([]string{"-no-prefix"}, args...)...)
+	cmd.Stdout = nil
+	r, e := cmd.StdoutPipe()
+	if e != nil {
+		t.Fatal(e)
+	}
+	if e := cmd.Start(); e != nil {
+		t.Fatal(e)
+	}
+	var seen strings.Builder
+	for buf := make([]byte, 100); strings.Count(seen.String(), "ready\n") < procs; {
+		n, e := r.Read(buf)
+		seen.Write(buf[:n])
+		if e != nil {
+			t.Fatalf("%v\n%s\n%s", e, &seen, err)
+		}
+	}
+	return cmd, err
+}
+
+// this is the path of this program.
+func this(t *testing.T) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return self
+}
+
+// The operator's signals end the job in order, with a status that names them.
+func TestSignalsOfTheOperator(t *testing.T) {
+	for s, name := range map[syscall.Signal]string{syscall.SIGQUIT: "SIGQUIT", syscall.SIGHUP: "SIGHUP"} {
+		for what, args := range map[string][]string{"one site": {"-n", "2", this(t)}, "two sites": {"-config", file(t, twoSites)}} {
+			t.Run(name+" "+what, func(t *testing.T) {
+				cmd, err := ready(t, 2, args...)
+				if e := cmd.Process.Signal(s); e != nil {
+					t.Fatal(e)
+				}
+				_ = cmd.Wait()
+				if got := cmd.ProcessState.ExitCode(); got != 128+int(s) || !strings.Contains(err.String(), "the operator ended the job at site") ||
+					!strings.Contains(err.String(), "("+name+")") {
+					t.Errorf("status %d\n%s", got, err)
+				}
+			})
+		}
+	}
+}
+
+// SIGUSR1 reaches every proc: those of program "catch" end when it has come.
+func TestUserSignalsReachTheProcs(t *testing.T) {
+	for what, args := range map[string][]string{"one site": {"-n", "2", this(t)}, "two sites": {"-config", file(t, twoSites)}} {
+		t.Run(what, func(t *testing.T) {
+			cmd, err := ready(t, 2, args...)
+			if e := cmd.Process.Signal(syscall.SIGUSR1); e != nil {
+				t.Fatal(e)
+			}
+			_ = cmd.Wait()
+			if got := cmd.ProcessState.ExitCode(); got != 0 {
+				t.Errorf("status %d\n%s", got, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,97 @@
+package agent
+
+import (
+	"slices"
+
+	"github.com/openimpi/impi/core/wire"
+)
+
+// spareGreetings are the connections from one address that may be without a greeting,
+// besides those of the hosts that are there.
+const spareGreetings = 4
+
+// Accepted says that somebody connected, from that address if it is not zero.
+// A connection too many from one address, or of all, drives out the oldest one that has
+// said nothing, or else the oldest one that has not proven itself.
+func (d *Dance) Accepted(conn int, from wire.HostID) {
+	switch {
+	case d.over && d.missing > 0:
+		d.refuse(conn, d.c.Self, "the time for the dance is over")
+		return
+	case !d.awaits() && !d.expectsProof():
+		d.refuse(conn, d.c.Self, "every host that was to connect has done so")
+		return
+	}
+	if most := d.maxFrom(from); d.waiting(from) >= most {
+		d.driveOut(&from, most)
+	} else if len(d.conns) >= d.maxSilent() {
+		d.driveOut(nil, d.maxSilent())
+	}
+	d.conns = append(d.conns, &greeting{conn: conn, from: from})
+}
+
+// maxSilent bounds the connections that have not greeted.
+func (d *Dance) maxSilent() int { return 2*len(d.c.Hosts) + 16 }
+
+// maxFrom bounds those of them that come from one address.
+func (d *Dance) maxFrom(from wire.HostID) int {
+	if from == (wire.HostID{}) {
+		return d.maxSilent()
+	}
+	most := spareGreetings
+	for i := range d.c.Hosts {
+		if d.c.Hosts[i].at(from) {
+			most++
+		}
+	}
+	return most
+}
+
+// waiting counts the connections from an address that have not greeted.
+func (d *Dance) waiting(from wire.HostID) (n int) {
+	for _, g := range d.conns {
+		if g.from == from {
+			n++
+		}
+	}
+	return n
+}
+
+// driveOut makes room among the connections of an address, or among all.
+func (d *Dance) driveOut(from *wire.HostID, most int) {
+	meant := func(g *greeting) bool { return from == nil || g.from == *from }
+	i := slices.IndexFunc(d.conns, func(g *greeting) bool { return meant(g) && !g.proving })
+	if i < 0 {
+		i = slices.IndexFunc(d.conns, meant)
+	}
+	old := d.conns[i]
+	d.conns = slices.Delete(d.conns, i, i+1)
+	where := ""
+	if from != nil {
+		where = " from the same address"
+	}
+	d.refuse(old.conn, d.c.Self, "it had not greeted while %d others connected%s", most, where)
+}
+
+// awaits tells whether any host of higher rank is missing.
+func (d *Dance) awaits() bool {
+	return !d.over && slices.Contains(d.joined[d.c.Self:], false)
+}
+
+// expectsProof tells whether any host of higher rank may prove itself, perhaps again.
+func (d *Dance) expectsProof() bool {
+	return !d.over && slices.ContainsFunc(d.c.Hosts[d.c.Self+1:], func(h DanceHost) bool { return h.Proves && !h.Skip })
+}
+
+// Wants tells how many bytes the dance still wants from conn. The driver must not
+// take more from the connection: packets follow.
+func (d *Dance) Wants(conn int) int {
+	if i := d.find(conn); i >= 0 && !d.conns[i].proving {
+		return GreetingSize - d.conns[i].n
+	}
+	return 0
+}
+
+func (d *Dance) find(conn int) int {
+	return slices.IndexFunc(d.conns, func(g *greeting) bool { return g.conn == conn })
+}

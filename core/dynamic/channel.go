@@ -1,0 +1,48 @@
+package dynamic
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/binary"
+
+	"github.com/openimpi/impi/core/wire"
+)
+
+// ChannelEnd is a host at one end of a channel, as all clients know it from startup.
+type ChannelEnd struct {
+	Rank    wire.HostRank
+	Address wire.HostID // H_IPV6
+	Port    uint16      // H_PORT
+}
+
+// Channel gives the token of the channel between two hosts, whichever is named first.
+// It is made from a secret that both sites have and from both ends' ranks and
+// addresses, so a proof for one channel is worth nothing at another one.
+func (t *Token) Channel(a, b ChannelEnd) (token Token) {
+	if a.Rank > b.Rank {
+		a, b = b, a
+	}
+	h := hmac.New(sha256.New, t[:])
+	said := []byte("impi channel: token\x00")
+	for _, x := range []ChannelEnd{a, b} {
+		said = binary.BigEndian.AppendUint32(said, uint32(x.Rank))
+		said = append(said, x.Address[:]...)
+		said = binary.BigEndian.AppendUint32(said, uint32(x.Port))
+	}
+	h.Write(said)
+	h.Sum(token[:0])
+	return token
+}
+
+// ChannelSession names the link that a channel with this token is. Both ends know it
+// without a word, and nobody else does.
+func (t *Token) ChannelSession() (s Session) {
+	h := hmac.New(sha256.New, t[:])
+	h.Write([]byte("impi channel: session"))
+	copy(s[:], h.Sum(nil))
+	return s
+}
+
+// BeginsGreeting tells whether these are the first bytes of a greeting, of whichever
+// version. No host rank looks so: a job has fewer hosts.
+func BeginsGreeting(b [4]byte) bool { return binary.BigEndian.Uint32(b[:])>>8 == magic>>8 }

@@ -1,0 +1,34 @@
+package link
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// ErrSilent is wrapped by the error of a link whose peer has not answered for so long
+// that its machine, or the network between, must be down.
+var ErrSilent = errors.New("its machine or the network between is down")
+
+// SilentError says of whom nothing was heard, and for how long. It wraps ErrBroken and
+// ErrSilent.
+type SilentError struct {
+	Peer string        // as its link names it
+	For  time.Duration // how long the peer had for an answer; 0: not known
+}
+
+// Error names the peer and the time.
+func (e *SilentError) Error() string {
+	return fmt.Sprintf("nothing was heard from %s%s: %v", e.Peer, e.Time(), ErrSilent)
+}
+
+// Time is " for 10s", or empty if that is not known.
+func (e *SilentError) Time() string {
+	if e.For <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" for %v", e.For)
+}
+
+// Unwrap gives ErrBroken and ErrSilent.
+func (e *SilentError) Unwrap() []error { return []error{ErrBroken, ErrSilent} }

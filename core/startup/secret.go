@@ -1,0 +1,38 @@
+package startup
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/binary"
+)
+
+// settleSecret finds what clients of ours share. Where there are others, X_CARDS is
+// not sent, and all that strangers may lack is the key.
+func (j *Job) settleSecret(keyed bool, key uint64) {
+	switch {
+	case j.AllOwn:
+		j.Secret = j.Token
+	case keyed && j.Clients[j.Self].Own:
+		j.Secret = j.secretOf(key)
+	}
+}
+
+// secretOf derives a secret from the key and from who is in the job, so that it is
+// another one in every job.
+func (j *Job) secretOf(key uint64) (secret [TokenSize]byte) {
+	said := []byte("impi job: secret\x00")
+	said = binary.BigEndian.AppendUint32(said, uint32(len(j.Hosts)))
+	for _, h := range j.Hosts {
+		said = append(said, h.Address[:]...)
+		said = binary.BigEndian.AppendUint32(said, uint32(h.Port))
+	}
+	said = binary.BigEndian.AppendUint32(said, uint32(len(j.Procs)))
+	for _, p := range j.Procs {
+		said = append(said, p.ID.Host[:]...)
+		said = binary.BigEndian.AppendUint64(said, uint64(p.ID.PID))
+	}
+	mac := hmac.New(sha256.New, binary.BigEndian.AppendUint64(nil, key))
+	mac.Write(said)
+	mac.Sum(secret[:0])
+	return secret
+}

@@ -1,0 +1,106 @@
+package unproved
+
+import (
+	"slices"
+	"time"
+)
+
+// Limits bound the connections of a Room.
+type Limits struct {
+	PerSource int // from one source that has an address
+	Total     int
+
+	// MinAge is how long a connection may stay before it makes room for another
+	// one. Where many connections come at once and all are good, the newest has to
+	// wait so long at most.
+	MinAge time.Duration
+}
+
+// Room holds the connections that have not proved themselves. What it does for
+// one costs time in proportion to how many there are.
+type Room[ID comparable] struct {
+	limits Limits
+	list   []guest[ID] // the oldest first
+	count  map[Source]int
+}
+
+type guest[ID comparable] struct {
+	id    ID
+	from  Source
+	since time.Time
+}
+
+// NewRoom makes a room without connections.
+func NewRoom[ID comparable](l Limits) *Room[ID] {
+	return &Room[ID]{limits: l, count: make(map[Source]int)}
+}
+
+// Len is how many connections there are.
+func (r *Room[ID]) Len() int { return len(r.list) }
+
+// All gives the connections, the oldest first.
+func (r *Room[ID]) All() []ID {
+	all := make([]ID, 0, len(r.list))
+	for _, g := range r.list {
+		all = append(all, g.id)
+	}
+	return all
+}
+
+// Enter adds a connection. If another one has to make room, it is out, and no
+// longer in the room: the oldest of the same source, or where there are too many
+// in all the oldest of the source that has most. If that one is younger than
+// MinAge nothing happens but that wait says how long it still has; Enter may be
+// called again then, or after a Leave.
+func (r *Room[ID]) Enter(id ID, from Source, now time.Time) (out ID, evicted bool, wait time.Duration) {
+	victim := -1
+	switch {
+	case from != (Source{}) && r.count[from] >= r.limits.PerSource:
+		victim = r.oldestOf(from)
+	case len(r.list) >= r.limits.Total:
+		victim = r.oldestOf(r.biggest())
+	}
+	if victim >= 0 {
+		g := r.list[victim]
+		if wait := r.limits.MinAge - now.Sub(g.since); wait > 0 {
+			return out, false, wait
+		}
+		out, evicted = g.id, true
+		r.remove(victim)
+	}
+	r.list = append(r.list, guest[ID]{id, from, now})
+	r.count[from]++
+	return out, evicted, 0
+}
+
+// Leave takes a connection out that has proved itself, or has ended. It does
+// nothing to one that is not there.
+func (r *Room[ID]) Leave(id ID) {
+	if i := slices.IndexFunc(r.list, func(g guest[ID]) bool { return g.id == id }); i >= 0 {
+		r.remove(i)
+	}
+}
+
+func (r *Room[ID]) remove(i int) {
+	from := r.list[i].from
+	if r.count[from]--; r.count[from] == 0 {
+		delete(r.count, from)
+	}
+	r.list = slices.Delete(r.list, i, i+1)
+}
+
+func (r *Room[ID]) oldestOf(s Source) int {
+	return slices.IndexFunc(r.list, func(g guest[ID]) bool { return g.from == s })
+}
+
+// biggest is the source with the most connections; of several, the one whose
+// oldest has been here longest.
+func (r *Room[ID]) biggest() Source {
+	best := r.list[0].from
+	for _, g := range r.list {
+		if r.count[g.from] > r.count[best] {
+			best = g.from
+		}
+	}
+	return best
+}

@@ -1,0 +1,100 @@
+package unproved
+
+import (
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+)
+
+var start = time.Unix(1_000_000_000, 0)
+
+func source(s string) Source { return From(netip.MustParseAddr(s)) }
+
+func TestSources(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		same bool
+	}{
+		{"192.0.2.1", "192.0.2.1", true},
+		{"192.0.2.1", "192.0.2.2", false},
+		{"192.0.2.1", "::ffff:192.0.2.1", true},
+		{"2001:db8::1", "2001:db8::2", true},
+		{"2001:db8::1", "2001:db8:0:1::1", false},
+		{"fe80::1%a", "fe80::1%b", true},
+		{"::1", "::2", false},
+	} {
+		if got := source(c.a) == source(c.b); got != c.same {
+			t.Errorf("%s and %s: same source is %v", c.a, c.b, got)
+		}
+	}
+	if FromAddr(&net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 5}) != source("192.0.2.1") || FromAddr(&net.UnixAddr{Name: "/x"}) != (Source{}) {
+		t.Error("addresses of package net have other sources")
+	}
+	for s, want := range map[Source]string{
+		{}: "no address", source("192.0.2.1"): "192.0.2.1", source("2001:db8::9"): "2001:db8::/64", source("::1"): "::1",
+		From(netip.Addr{}): "no address",
+	} {
+		if s.String() != want {
+			t.Errorf("%q, want %q", s, want)
+		}
+	}
+}
+
+func TestOldestOfTheSourceGoesFirst(t *testing.T) {
+	r := NewRoom[int](Limits{PerSource: 3, Total: 10})
+	crowd, other := source("192.0.2.1"), source("192.0.2.2")
+	r.Enter(100, other, start)
+	for i := range 3 {
+		if out, evicted, wait := r.Enter(i, crowd, start); evicted || wait != 0 {
+			t.Fatalf("%d: %d goes, wait %v", i, out, wait)
+		}
+	}
+	for i := 3; i < 500; i++ {
+		if out, evicted, _ := r.Enter(i, crowd, start); !evicted || out != i-3 {
+			t.Fatalf("%d comes: %d goes (%v)", i, out, evicted)
+		}
+	}
+	if r.Len() != 4 {
+		t.Errorf("%d connections", r.Len())
+	}
+}
+
+func TestBiggestSourceMakesRoomForOthers(t *testing.T) {
+	r := NewRoom[int](Limits{PerSource: 4, Total: 6})
+	a, b := source("192.0.2.1"), source("192.0.2.2")
+	r.Enter(1, b, start)
+	r.Enter(2, b, start)
+	for i := 3; i < 7; i++ {
+		r.Enter(i, a, start)
+	}
+	if out, evicted, _ := r.Enter(7, source("192.0.2.3"), start); !evicted || out != 3 {
+		t.Errorf("%d goes (%v), want 3, the oldest of those that are most", out, evicted)
+	}
+	r.Leave(4)
+	r.Leave(4)
+	r.Leave(1000)
+	if _, evicted, _ := r.Enter(8, source("192.0.2.4"), start); evicted {
+		t.Error("somebody had to go although there was room")
+	}
+	// Those without an address are bounded by the total only.
+	r = NewRoom[int](Limits{PerSource: 1, Total: 3})
+	for i := range 4 {
+		out, evicted, _ := r.Enter(i, Source{}, start)
+		if evicted != (i == 3) || out != 0 {
+			t.Errorf("%d comes: %d goes (%v)", i, out, evicted)
+		}
+	}
+}
+
+func TestYoungOnesStay(t *testing.T) {
+	r := NewRoom[int](Limits{PerSource: 1, Total: 2, MinAge: time.Second})
+	a := source("192.0.2.1")
+	r.Enter(1, a, start)
+	if _, evicted, wait := r.Enter(2, a, start.Add(300*time.Millisecond)); evicted || wait != 700*time.Millisecond || r.Len() != 1 {
+		t.Errorf("evicted %v, wait %v, %d connections", evicted, wait, r.Len())
+	}
+	if out, evicted, wait := r.Enter(2, a, start.Add(time.Second)); !evicted || out != 1 || wait != 0 {
+		t.Errorf("%d goes (%v), wait %v", out, evicted, wait)
+	}
+}

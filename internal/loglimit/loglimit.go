@@ -1,0 +1,146 @@
+// Package loglimit keeps a log readable, and its disk from filling up, when one thing
+// happens again and again: of lines that say the same only the first are written,
+// and then how many more there were.
+package loglimit
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+)
+
+const (
+	burst   = 40               // lines of one kind that are written in a window; a job has 32 clients
+	window  = 10 * time.Second // from the first of them
+	maxRuns = 256              // kinds that are told apart; further ones count as one
+	maxText = 200              // bytes of a message that tell its kind
+)
+
+// Limiter decides which lines are written. Debug and trace lines always are: who
+// asks for them wants them all.
+type Limiter struct {
+	log hclog.Logger
+
+	mu   sync.Mutex
+	off  bool
+	runs map[kind]*run
+}
+
+// kind is what lines have in common that say the same: level and message, but for
+// the numbers in it. Arguments do not count, as they have addresses.
+type kind struct {
+	level hclog.Level
+	text  string
+}
+
+// run is the lines of a kind in one window.
+type run struct {
+	since   time.Time
+	message string // of the first
+	written int
+	left    int // out
+	timer   *time.Timer
+}
+
+// New makes a logger whose lines are limited. Close of the Limiter is for the end.
+func New(opts hclog.LoggerOptions) (hclog.Logger, *Limiter) {
+	l := &Limiter{runs: make(map[kind]*run)}
+	opts.Exclude = l.exclude
+	l.log = hclog.New(&opts)
+	return l.log, l
+}
+
+// Close says what was left out so far. From then on every line is written: what is
+// said at the end matters. It does nothing to a nil Limiter.
+func (l *Limiter) Close() {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	l.off = true
+	runs := l.runs
+	l.runs = nil
+	for _, r := range runs {
+		if r.timer != nil {
+			r.timer.Stop()
+		}
+	}
+	l.mu.Unlock()
+	for k, r := range runs {
+		l.tell(k, r)
+	}
+}
+
+// exclude tells whether a line is left out. The logger's lock is held.
+func (l *Limiter) exclude(level hclog.Level, message string, _ ...any) bool {
+	if level < hclog.Info {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.off {
+		return false
+	}
+	k, now := kindOf(level, message), time.Now()
+	r := l.runs[k]
+	if r == nil || r.left == 0 && now.Sub(r.since) >= window {
+		k, r = l.begin(k, message, now)
+	}
+	if r.written < burst {
+		r.written++
+		return false
+	}
+	if r.left++; r.timer == nil {
+		r.timer = time.AfterFunc(window-now.Sub(r.since), func() { l.flush(k, r) })
+	}
+	return true
+}
+
+// begin makes a run, or finds the one of all kinds that there is no room for.
+func (l *Limiter) begin(k kind, message string, now time.Time) (kind, *run) {
+	if len(l.runs) >= maxRuns {
+		for o, r := range l.runs {
+			if r.left == 0 && now.Sub(r.since) >= window {
+				delete(l.runs, o)
+			}
+		}
+	}
+	if len(l.runs) >= maxRuns {
+		k, message = kind{k.level, ""}, "messages of many kinds"
+		if r := l.runs[k]; r != nil {
+			return k, r
+		}
+	}
+	r := &run{since: now, message: message}
+	l.runs[k] = r
+	return k, r
+}
+
+// flush ends a run of which lines were left out.
+func (l *Limiter) flush(k kind, r *run) {
+	l.mu.Lock()
+	mine := l.runs[k] == r
+	if mine {
+		delete(l.runs, k)
+	}
+	l.mu.Unlock()
+	if mine {
+		l.tell(k, r)
+	}
+}
+
+func (l *Limiter) tell(k kind, r *run) {
+	if r.left > 0 {
+		l.log.Log(k.level, fmt.Sprintf("%s … and %d more like this in %v", r.message, r.left, time.Since(r.since).Round(time.Millisecond)))
+	}
+}
+
+var number = regexp.MustCompile(`[0-9]+`)
+
+func kindOf(level hclog.Level, message string) kind {
+	return kind{level, number.ReplaceAllString(strings.ToValidUTF8(message[:min(len(message), maxText)], ""), "#")}
+}

@@ -1,0 +1,93 @@
+// Package made says when, and of which commit, a published result was made, and how far
+// the code has gone on since.
+package made
+
+import (
+	"errors"
+	"fmt"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Made is the day of a result and the commit of the code that it is about.
+type Made struct {
+	Day    string `json:"day"`    // as 2006-01-02
+	Commit string `json:"commit"` // abbreviated; "-dirty" behind it: with changes that are in no commit
+}
+
+// Now is the present state of the checkout in root. What is written below docs/ does not
+// count as a change: results are kept there.
+func Now(root string) (Made, error) {
+	commit, err := git(root, "rev-parse", "--short=12", "HEAD")
+	if err != nil {
+		return Made{}, err
+	}
+	changed, err := git(root, "status", "--porcelain", "--", ".", ":!docs")
+	if err != nil {
+		return Made{}, err
+	}
+	if changed != "" {
+		commit += "-dirty"
+	}
+	return Made{Day: time.Now().UTC().Format(time.DateOnly), Commit: commit}, nil
+}
+
+// Dates lists when and of which commits results were made, each once, in their order.
+func Dates(all []Made) string {
+	var list []string
+	for _, m := range all {
+		s := fmt.Sprintf("%s of commit %s", m.Day, m.Commit)
+		if !slices.Contains(list, s) {
+			list = append(list, s)
+		}
+	}
+	return strings.Join(list, ", and on ")
+}
+
+var ofCommit = regexp.MustCompile(`of commit ([0-9a-f]{7,40}(?:-dirty)?)\b`)
+
+// Commits lists the commits that a published text names.
+func Commits(text string) (all []string) {
+	for _, m := range ofCommit.FindAllStringSubmatch(text, -1) {
+		all = append(all, m[1])
+	}
+	return all
+}
+
+// Behind tells how many commits the last change of some folders is newer than a commit.
+func Behind(root, commit string, folders ...string) (int, error) {
+	commit = strings.TrimSuffix(commit, "-dirty")
+	if _, err := git(root, "merge-base", "--is-ancestor", commit, "HEAD"); err != nil {
+		return 0, fmt.Errorf("commit %s is not in the history of this checkout: %w", commit, err)
+	}
+	last, err := git(root, append([]string{"log", "-1", "--format=%H", commit + "..HEAD", "--"}, folders...)...)
+	if err != nil || last == "" {
+		return 0, err
+	}
+	list, err := git(root, "rev-list", commit+".."+last)
+	return len(strings.Fields(list)), err
+}
+
+// History tells what keeps the history of the checkout in root from being read, if
+// anything does.
+func History(root string) error {
+	switch shallow, err := git(root, "rev-parse", "--is-shallow-repository"); {
+	case err != nil:
+		return fmt.Errorf("there is no git, or this is no checkout: %w", err)
+	case shallow == "true":
+		return errors.New("the history of this checkout is cut off: git fetch --unshallow")
+	}
+	return nil
+}
+
+// git runs a command of git and gives what it printed.
+func git(root string, args ...string) (string, error) {
+	out, err := exec.Command("git", append([]string{"-C", root}, args...)...).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("git %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(string(out)))
+	}
+	return strings.TrimSpace(string(out)), nil
+}

@@ -1,0 +1,190 @@
+package node
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/openimpi/impi/core/agent"
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/wire"
+)
+
+// add gives a link its number.
+func (d *dancer) add(l link.Link) int {
+	d.conns = append(d.conns, &danceConn{l: l})
+	return len(d.conns) - 1
+}
+
+func (c *danceConn) handOn() (l link.Link) {
+	l, c.l = c.l, nil
+	return l
+}
+
+// close closes the link, which nothing reads any more.
+func (c *danceConn) close() {
+	if l := c.handOn(); l != nil {
+		_ = l.Close()
+	}
+}
+
+// drop closes the link as soon as nothing reads it.
+func (c *danceConn) drop() {
+	if c.dropped = true; c.cancel != nil {
+		c.cancel()
+		return
+	}
+	c.close()
+}
+
+// accept takes whoever connects until the dance is over.
+func (d *dancer) accept() {
+	for {
+		l, err := d.h.channel.Accept(d.ctx)
+		if err != nil {
+			if d.ctx.Err() == nil {
+				d.tell(func() { d.n.log.Error("no channel can arrive any more", "host", d.h.config.Address, "error", err) })
+			}
+			return
+		}
+		if !d.tell(func() { d.greet(l) }) {
+			_ = l.Close()
+			return
+		}
+	}
+}
+
+// read has another goroutine read a connection, and goes on with then, unless that
+// fails or the dance has refused the connection meanwhile.
+func (d *dancer) read(conn int, read func(context.Context, link.Link) error, then func()) {
+	ctx, cancel := context.WithCancel(d.ctx)
+	c := d.conns[conn]
+	c.cancel = cancel
+	l := c.l
+	d.wg.Go(func() {
+		defer cancel()
+		err := read(ctx, l)
+		d.tell(func() {
+			switch c.cancel = nil; {
+			case c.dropped:
+				c.close()
+			case err != nil:
+				d.dance.Closed(conn, err)
+			default:
+				then()
+			}
+		})
+	})
+}
+
+// greet reads what begins a greeting, and not a byte behind it.
+func (d *dancer) greet(l link.Link) {
+	conn := d.add(l)
+	d.dance.Accepted(conn, source(l))
+	first := &d.conns[conn].first
+	d.read(conn, func(ctx context.Context, l link.Link) error {
+		t, err := newTalk(ctx, l)
+		if err == nil {
+			err = t.read(first[:])
+			t.close()
+		}
+		return err
+	}, func() {
+		if err := d.plain(*first); err != nil {
+			d.dance.Closed(conn, err)
+		} else {
+			d.dance.Input(conn, first[:])
+		}
+	})
+}
+
+// plain judges a host that came as IMPI has it and says its rank: anybody can.
+func (d *dancer) plain(greeting [agent.GreetingSize]byte) error {
+	h := binary.BigEndian.Uint32(greeting[:])
+	if uint64(h) >= uint64(len(d.n.job.Hosts)) {
+		return nil // the dance knows better words
+	}
+	if must, says := d.n.forbidsPlain(d.n.job.Hosts[h].Client); must {
+		return fmt.Errorf("it says it is host %d, and %s: %w", h, says, errPlain)
+	}
+	return nil
+}
+
+// prove has a host prove who it is.
+func (d *dancer) prove(conn int) {
+	var from wire.HostRank
+	first := d.conns[conn].first
+	d.read(conn, func(ctx context.Context, l link.Link) (err error) {
+		ctx, cancel := context.WithTimeout(ctx, greetLimit)
+		defer cancel()
+		from, err = d.proof(ctx, conn, l, first[:])
+		return err
+	}, func() {
+		if !d.dance.Proven(conn, from) {
+			d.conns[conn].close()
+		}
+	})
+}
+
+// proof greets a host that has begun to prove who it is.
+func (d *dancer) proof(ctx context.Context, conn int, l link.Link, first []byte) (from wire.HostRank, err error) {
+	at := d.h.channelListener(d.n)
+	g := dynamic.NewAcceptor(d.n.direct.keysAt(at), nonce())
+	if _, err := g.Input(first); err != nil {
+		return from, err
+	}
+	known := func() bool { _, ok := g.Peer(); return ok }
+	if err := converse(ctx, l, g, known); err != nil {
+		return from, err
+	}
+	hello, _ := g.Peer()
+	from = wire.HostRank(hello.Src)
+	verdict := dynamic.NotAllowed
+	if hello.Hosts {
+		verdict = d.n.direct.judgeEnds(l, hello, at)
+	}
+	var why error
+	if verdict == dynamic.Accepted {
+		if why = d.admits(conn, from); why != nil {
+			verdict = dynamic.NotAllowed
+		}
+	}
+	return from, errors.Join(why, answer(ctx, l, g, verdict))
+}
+
+// admits asks the dance from another goroutine.
+func (d *dancer) admits(conn int, h wire.HostRank) error {
+	said := make(chan error, 1)
+	if !d.tell(func() { said <- d.dance.Admits(conn, h) }) {
+		return context.Cause(d.ctx)
+	}
+	return <-said
+}
+
+// join takes a link from a host that has greeted as direct links do. False: the
+// dance is over.
+func (d *dancer) join(l link.Link, from wire.HostRank) bool {
+	return d.tell(func() {
+		if conn := d.add(l); !d.dance.Brought(conn, from) {
+			d.conns[conn].close()
+		}
+	})
+}
+
+// source gives the address that a link comes from, if the link tells.
+func source(l link.Link) wire.HostID {
+	p, ok := l.(interface{ Peer() string })
+	if !ok {
+		return wire.HostID{}
+	}
+	_, address, _ := strings.Cut(p.Peer(), " ")
+	a, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return wire.HostID{}
+	}
+	return wire.HostIDFrom(a.Addr(), wire.IPv4Compatible)
+}

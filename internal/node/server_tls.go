@@ -1,0 +1,71 @@
+package node
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/rendezvous"
+)
+
+// ownServer says how the server is spoken to; nil: as to another MPI's.
+func (n *node) ownServer() (*rendezvous.Own, error) {
+	site := n.opt.Site
+	if site.Server.Foreign {
+		if site.Auth.Keyed {
+			n.log.Warn("the job's key goes to the server in clear: server_foreign = true", "server", site.Server.Address)
+		}
+		return nil, nil
+	}
+	id, err := certificates(site)
+	if err != nil {
+		return nil, err
+	}
+	optional := site.Server.TLS == config.TLSOptional
+	own := &rendezvous.Own{
+		Identity:   id,
+		Unverified: optional,
+		NeedTLS:    site.Server.Ours || n.server != nil || site.Server.TLS == config.TLSRequired || id != nil && !optional,
+	}
+	if slices.ContainsFunc(site.Routes, func(r config.Route) bool { return r.Resume }) {
+		own.Resume = n.resumeLimit()
+	}
+	return own, nil
+}
+
+// certificates are those of a site, which its transports quic and tcp name; nil if they do
+// not.
+func certificates(site config.Site) (*rendezvous.Identity, error) {
+	t, ok := certified(site)
+	if !ok {
+		return nil, nil
+	}
+	id, err := rendezvous.LoadIdentity(t.SettingMap(), t.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("site %s: transport %q: %w", site.Name, t.Name, err)
+	}
+	return id, nil
+}
+
+func hasCertificates(site config.Site) bool {
+	_, ok := certified(site)
+	return ok
+}
+
+// certified is the transport of a site whose certificates it shows to the server too.
+func certified(site config.Site) (config.Transport, bool) {
+	for _, name := range []string{"quic", "tcp"} {
+		t, ok := site.Transport(name)
+		if !ok || !t.Builtin {
+			continue
+		}
+		set := t.SettingMap()
+		if tls, said := set["tls"].(bool); name == "tcp" && !(said && tls) {
+			continue
+		}
+		if set["cert"] != nil && set["key"] != nil && set["ca"] != nil {
+			return t, true
+		}
+	}
+	return config.Transport{}, false
+}

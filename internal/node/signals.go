@@ -1,0 +1,53 @@
+package node
+
+import (
+	"maps"
+	"slices"
+	"syscall"
+)
+
+// passSignals passes the operator's signals on to the procs until stop is called.
+func (n *node) passSignals() (stop func()) {
+	quit, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case s := <-n.opt.Signals:
+				n.signal(s)
+			case <-quit:
+				return
+			}
+		}
+	}()
+	return func() { close(quit); <-done }
+}
+
+// signal sends a signal to the procs that run here.
+func (n *node) signal(s syscall.Signal) {
+	n.mu.Lock()
+	procs := slices.Clone(n.procs)
+	n.mu.Unlock()
+	for _, p := range procs {
+		if err := p.os.Signal(s); err != nil {
+			n.log.Warn("cannot signal", "proc", p.who(), "error", err)
+		}
+	}
+	if n.opt.share == nil {
+		for _, x := range n.spawning.nodes() {
+			x.signal(s)
+		}
+	}
+}
+
+// nodes gives the nodes of the spawned worlds that have procs here.
+func (d *spawnDesk) nodes() (list []*node) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for s := range maps.Keys(d.shares) {
+		if s.node != nil {
+			list = append(list, s.node)
+		}
+	}
+	return list
+}

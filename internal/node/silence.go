@@ -1,0 +1,40 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/core/agent"
+	"github.com/openimpi/impi/core/link"
+)
+
+// silence is how long nothing may be heard of another machine.
+func (n *node) silence() time.Duration { return silenceOf(n.opt.Job) }
+
+func silenceOf(job *config.Job) time.Duration {
+	if s := job.Limits.Silence; s > 0 {
+		return s
+	}
+	return config.DefaultSilence
+}
+
+// channelLost is the failure of a job whose channel to a host has ended too early.
+func (n *node) channelLost(ev agent.Event) *Failure {
+	host := n.hostName(ev.Peer.Host)
+	var silent *link.SilentError
+	switch {
+	case errors.Is(ev.Err, agent.ErrProtocol):
+		f := connectionLost(fmt.Sprintf("%s closed its channel before the job's end: %v", host, ev.Err), ev.Err)
+		f.weight = decided
+		return f
+	case !errors.As(ev.Err, &silent):
+		return connectionLost(fmt.Sprintf("%s closed its channel before the job's end: %v", host, ev.Err), ev.Err)
+	}
+	text := fmt.Sprintf("nothing was heard from %s%s: %v", host, silent.Time(), link.ErrSilent)
+	if errors.Is(ev.Err, errNotResumed) {
+		text += fmt.Sprintf(" (%v)", ev.Err)
+	}
+	return connectionLost(text, ev.Err)
+}

@@ -1,0 +1,140 @@
+package performance
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/openimpi/impi/internal/made"
+)
+
+// Answer is what a run of impi-bench gave, and where.
+type Answer struct {
+	Question string    `json:"question"` // its name
+	Made     made.Made `json:"made"`
+	Machine  Machine   `json:"machine"`
+	Command  []string  `json:"command"`
+	Figures  Figures   `json:"figures"`
+}
+
+// Machine is what figures depend on.
+type Machine struct {
+	CPU    string   `json:"cpu"`
+	Cores  int      `json:"cores"`
+	Memory string   `json:"memory"`
+	Kernel string   `json:"kernel"`
+	Go     string   `json:"go"`
+	Peers  []string `json:"peers,omitempty"` // with their versions
+	Load   string   `json:"load"`            // before the run, per minute
+}
+
+// Figures is what impi-bench -json prints, as far as a page needs it.
+type Figures struct {
+	Repeat  int      `json:"repeat"`
+	Results []Result `json:"results,omitempty"`
+
+	// Of impi-bench startup, which has no columns.
+	Procs   int                `json:"procs,omitempty"`
+	Medians map[string]float64 `json:"medians,omitempty"`
+	Spreads map[string]float64 `json:"spreads,omitempty"`
+}
+
+// Result is the figures of one benchmark.
+type Result struct {
+	Benchmark string `json:"benchmark"`
+	Procs     int    `json:"procs"`
+	Unit      string `json:"unit"`
+	Rows      []Row  `json:"rows"`
+}
+
+// Row is the medians for one size, by column.
+type Row struct {
+	Size      int                   `json:"size"`
+	Values    map[string]float64    `json:"values"`
+	Ratios    map[string]float64    `json:"ratios"`
+	Spreads   map[string]float64    `json:"spreads"`
+	Intervals map[string][2]float64 `json:"intervals,omitempty"`
+}
+
+// Parse reads what impi-bench -json has printed.
+func Parse(b []byte) (f Figures, err error) {
+	var many struct {
+		Figures
+		Procs any `json:"procs"` // a list, but for startup
+	}
+	if err := json.Unmarshal(b, &many); err != nil {
+		return f, fmt.Errorf("the figures of impi-bench: %w", err)
+	}
+	f = many.Figures
+	if n, ok := many.Procs.(float64); ok {
+		f.Procs = int(n)
+	}
+	if len(f.Results) == 0 && len(f.Medians) == 0 {
+		return f, fmt.Errorf("impi-bench gave no figures: %.100q", b)
+	}
+	return f, nil
+}
+
+// startup are the medians of impi-bench startup, with their units.
+var startup = []struct {
+	key, name, unit string
+	of              float64
+}{
+	{"seconds", "all clients know the job after", "s", 1},
+	{"server_peak_rss", "peak memory of the server", "MB", 1e6},
+	{"peak_rss", "the same of server and clients", "MB", 1e6},
+	{"bytes_to_server", "to the server", "MB", 1e6},
+	{"bytes_from_server", "from the server", "MB", 1e6},
+}
+
+// results are those of the figures, each with its rows.
+func (f *Figures) results() []Result {
+	list := f.Results
+	for _, m := range startup {
+		if v, ok := f.Medians[m.key]; ok {
+			list = append(list, Result{Benchmark: m.name, Unit: m.unit, Rows: []Row{{
+				Values: map[string]float64{inGo: v / m.of}, Spreads: map[string]float64{inGo: f.Spreads[m.key]},
+			}}})
+		}
+	}
+	return list
+}
+
+// higher tells whether more of a unit is better.
+func (r Result) higher() bool { return slices.Contains([]string{"MB/s", "k/s"}, r.Unit) }
+
+// ratio is how many times better a column is than another, and false if one is missing.
+func (r Result) ratio(row Row, column, than string) (float64, bool) {
+	a, b := row.Values[column], row.Values[than]
+	switch {
+	case a == 0 || b == 0:
+		return 0, false
+	case r.higher():
+		return a / b, true
+	}
+	return b / a, true
+}
+
+// beside is a column's ratio to the best of some others: the least there is.
+func (r Result) beside(row Row, column string, others []string) (least float64, ok bool) {
+	for _, o := range others {
+		if x, there := r.ratio(row, column, o); there && (!ok || x < least) {
+			least, ok = x, true
+		}
+	}
+	return least, ok
+}
+
+// columns lists those that have values, ours first and peers last.
+func (a *Answer) columns() (list []string) {
+	known := []string{inGo, inC, "in-process", "resume", "ring", "stream", "grpc", "unix", "channel", "floor", "mpich", "openmpi"}
+	for _, name := range known {
+		for _, r := range a.Figures.results() {
+			if slices.ContainsFunc(r.Rows, func(row Row) bool { return row.Values[name] != 0 }) {
+				list = append(list, name)
+				break
+			}
+		}
+	}
+	return list
+}

@@ -1,0 +1,164 @@
+package rendezvous
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/transports/socket"
+)
+
+// maxUnsent is how many bytes a carrier takes before the network does.
+const maxUnsent = 256 << 10
+
+// carrier is one connection below a lastingConn, as the link that core/resume wants:
+// one goroutine reads ahead, one writes behind. All fields, and all methods of
+// link.Link, are under the owner's lock.
+type carrier struct {
+	owner  *lastingConn
+	nc     net.Conn
+	in     []byte // has been read, and is lent by the reader until it is used
+	out    []byte // is to be written
+	rerr   error  // of the reader, final
+	werr   error  // of the writer, final
+	busy   bool   // the writer is writing
+	closed bool
+}
+
+// start begins to move bytes. The caller has the owner's lock.
+func (c *carrier) start() {
+	c.owner.wg.Go(c.read)
+	c.owner.wg.Go(c.write)
+}
+
+// read has the machine take what comes.
+func (c *carrier) read() {
+	l := c.owner
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := c.nc.Read(buf)
+		err = socket.Explain(c.nc, err) // before anybody closes it: it is asked how long it was silent
+		l.mu.Lock()
+		c.in, c.rerr = buf[:n], err
+		l.pump()
+		for len(c.in) > 0 && !c.closed {
+			l.more.Wait()
+		}
+		over := c.closed || err != nil
+		l.mu.Unlock()
+		if over {
+			return
+		}
+	}
+}
+
+// write writes what the machine gives, and closes the connection when the machine has let
+// go of it and has nothing more to say on it.
+func (c *carrier) write() {
+	l := c.owner
+	var spare []byte
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for {
+		for len(c.out) == 0 && !c.closed {
+			l.more.Wait()
+		}
+		batch := c.out
+		if len(batch) == 0 || c.werr != nil {
+			l.mu.Unlock()
+			c.nc.Close()
+			l.mu.Lock()
+			return
+		}
+		c.out, c.busy = spare[:0], true
+		l.mu.Unlock()
+		_, err := c.nc.Write(batch)
+		err = socket.Explain(c.nc, err)
+		l.mu.Lock()
+		spare, c.busy = batch, false
+		if err != nil && c.werr == nil {
+			c.werr, c.out = err, nil
+			_ = c.raw().Close() // so that the reader hears of it
+		}
+		l.pump()
+	}
+}
+
+// Send takes bytes for the writer.
+func (c *carrier) Send(batch [][]byte) (n int, err error) {
+	switch {
+	case c.closed:
+		return 0, link.ErrClosed
+	case c.werr != nil:
+		return 0, fmt.Errorf("%w: %w", link.ErrBroken, c.werr)
+	}
+	for _, b := range batch {
+		k := min(len(b), maxUnsent-len(c.out))
+		c.out = append(c.out, b[:k]...)
+		n += k
+	}
+	if n > 0 {
+		c.owner.more.Broadcast()
+	}
+	return n, nil
+}
+
+// Recv gives what the reader has.
+func (c *carrier) Recv(batch [][]byte) (n int, err error) {
+	for _, b := range batch {
+		k := copy(b, c.in)
+		c.in = c.in[k:]
+		n += k
+	}
+	switch {
+	case n > 0 && len(c.in) == 0:
+		c.owner.more.Broadcast()
+	case n > 0 || link.Len(batch) == 0:
+	case c.closed:
+		return 0, link.ErrClosed
+	case c.werr != nil && c.rerr != nil:
+		return 0, fmt.Errorf("%w: %w", link.ErrBroken, c.werr)
+	case c.rerr == io.EOF: //nolint:errorlint // connections report io.EOF itself
+		return 0, io.EOF
+	case c.rerr != nil:
+		return 0, fmt.Errorf("%w: %w", link.ErrBroken, c.rerr)
+	}
+	return n, nil
+}
+
+// Handle is none: the goroutines wait.
+func (c *carrier) Handle() int { return link.NoHandle }
+
+// Arm is for links with a handle.
+func (c *carrier) Arm(link.Interest) bool { return true }
+
+// Limits are none.
+func (c *carrier) Limits() link.Limits { return link.Limits{} }
+
+// CloseSend is not used: the end of a lasting link is a frame.
+func (c *carrier) CloseSend() error { return nil }
+
+// Close lets the connection end once the writer has written all, or after linger.
+func (c *carrier) Close() error {
+	if !c.closed {
+		c.closed = true
+		_ = c.raw().SetDeadline(time.Now().Add(linger))
+		if len(c.out) == 0 && !c.busy || c.rerr != nil {
+			_ = c.raw().Close()
+		}
+		c.owner.more.Broadcast()
+	}
+	return nil
+}
+
+// raw is the connection below TLS, which ends without ado.
+func (c *carrier) raw() net.Conn {
+	if t, ok := c.nc.(interface{ NetConn() net.Conn }); ok {
+		return t.NetConn()
+	}
+	return c.nc
+}
+
+var _ link.Link = (*carrier)(nil)

@@ -1,0 +1,89 @@
+package rendezvous
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/openimpi/impi/core/startup"
+)
+
+// opening is how a client begins on the connections that it makes until one is of use.
+type opening struct {
+	set   *Settings
+	auth  startup.Auth // that the server may see
+	plain bool         // IMPI's AUTH comes first
+	deaf  int          // connections in a row on which nothing was answered
+}
+
+func newOpening(set *Settings, auth startup.Auth) *opening {
+	return &opening{set: set, auth: auth, plain: set.Own == nil}
+}
+
+// begin gives what startup goes over: nc, or what is above it.
+func (o *opening) begin(ctx context.Context, nc net.Conn) (net.Conn, error) {
+	if o.plain {
+		return nc, nil
+	}
+	c := newCaller(o.set.Own, o.auth, o.set.Logger)
+	t, err := c.greet(ctx, nc)
+	switch {
+	case err != nil:
+		return nil, o.fallBack(ctx, err)
+	case c.secret != nil:
+		above, err := c.lasts(t, o.set)
+		o.auth = c.credentials()
+		return above, err
+	}
+	o.auth = c.credentials()
+	return t, nil
+}
+
+// fallBack decides whether plain IMPI comes next.
+func (o *opening) fallBack(ctx context.Context, err error) error {
+	var r *refusal
+	foreign := errors.Is(err, errForeign) || errors.As(err, &r) && r.foreign()
+	if errors.Is(err, errDeaf) && ctx.Err() == nil {
+		o.deaf++
+	} else {
+		o.deaf = 0
+	}
+	if !foreign && o.deaf < deafs {
+		return err
+	}
+	if o.set.Own.NeedTLS {
+		if foreign {
+			return &withoutTLS{err}
+		}
+		return err
+	}
+	o.plain = true
+	o.set.Logger.Warn("the server does not speak TLS: all that is said to it can be read on the way, the key too; "+
+		"server_foreign = true beside server says that this is meant, require_tls = true forbids it",
+		"server", o.set.Server, "reason", err)
+	return fmt.Errorf("%w: %s", errDeaf, err.Error()) // which passes
+}
+
+// withoutTLS is what ends a client that must have TLS.
+type withoutTLS struct{ why error }
+
+func (w *withoutTLS) Error() string {
+	return "the server does not speak TLS, which this site needs: use impi-server or a site that embeds one; " +
+		"for a server of another MPI write server_foreign = true beside server, or require_tls = false to take what there is: " + w.why.Error()
+}
+
+// give is the error of a client that does not try again.
+func (o *opening) give(err error) error {
+	var r *refusal
+	var w *withoutTLS
+	switch {
+	case errors.As(err, &w):
+		return fmt.Errorf("%w: %s: %w", startup.ErrAuth, o.set.Server, w)
+	case errors.As(err, &r):
+		return fmt.Errorf("the server %w: %s", startup.ErrFailed, r.text)
+	case errors.Is(err, startup.ErrAuth):
+		return fmt.Errorf("%s: %w", o.set.Server, err)
+	}
+	return fmt.Errorf("%w at %s: %w", ErrNoServer, o.set.Server, err)
+}

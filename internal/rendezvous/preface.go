@@ -1,0 +1,200 @@
+package rendezvous
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/openimpi/impi/core/resume"
+	"github.com/openimpi/impi/core/wire"
+)
+
+// How our clients and our server begin with each other, before IMPI's AUTH. The client
+// says the preface in clear, which no IMPI client does, and TLS 1.3 follows at once.
+// Inside it the client says hello and the server answers, or says FAIL. docs/wire.md has
+// the bytes.
+const (
+	prefaceSize = 8
+	prefaceByte = 'S' // no IMPI command that may come first begins so
+
+	protocol     = "impi-server/1" // in TLS's ALPN
+	bindingLabel = "EXPORTER-impi-server"
+	secretLabel  = "EXPORTER-impi-server-session"
+
+	helloVersion = 1
+	helloSize    = 88
+	answerSize   = 72
+	headSize     = wire.CommandSize // of both, like IMPI's commands
+)
+
+var (
+	preface   = [prefaceSize]byte{'S', 'T', 'L', 'S'}
+	helloHead = [4]byte{'S', 'E', 'S', 'S'}
+)
+
+// errPreface is wrapped where a peer's first words make no sense.
+var errPreface = errors.New("the beginning of the connection is malformed")
+
+// Flags of hello and answer.
+const (
+	flagKey    = 1 << iota // the proof of the key is there
+	flagResume             // hello only: the connection goes on with a session
+)
+
+// mac is a proof. The zero one stands for none.
+type mac [sha256.Size]byte
+
+// hello is what the client says first.
+type hello struct {
+	flags   uint8
+	limit   time.Duration // how long the session is to be kept without a connection; 0: not at all
+	session resume.Session
+	key     mac // with flagKey
+	secret  mac // with flagResume
+}
+
+func (h *hello) append(b []byte) []byte {
+	b = append(b, helloHead[:]...)
+	b = binary.BigEndian.AppendUint32(b, helloSize)
+	b = append(b, helloVersion, h.flags, 0, 0)
+	b = binary.BigEndian.AppendUint32(b, millis(h.limit))
+	b = append(b, h.session[:]...)
+	b = append(b, h.key[:]...)
+	return append(b, h.secret[:]...)
+}
+
+// readHello reads a client's hello and not a byte more.
+func readHello(r io.Reader) (h hello, err error) {
+	var b [headSize + helloSize]byte
+	if _, err := io.ReadFull(r, b[:]); err != nil {
+		return h, err
+	}
+	p := b[headSize:]
+	switch {
+	case !bytes.Equal(b[:4], helloHead[:]) || binary.BigEndian.Uint32(b[4:]) != helloSize:
+		return h, fmt.Errorf("%w: %x instead of SESS with %d bytes", errPreface, b[:headSize], helloSize)
+	case p[0] != helloVersion:
+		return h, fmt.Errorf("%w: version %d, and only %d is known", errPreface, p[0], helloVersion)
+	case p[1]&^(flagKey|flagResume) != 0 || p[2]|p[3] != 0:
+		return h, fmt.Errorf("%w: flags %x", errPreface, p[1:4])
+	}
+	h.flags = p[1]
+	h.limit = time.Duration(binary.BigEndian.Uint32(p[4:])) * time.Millisecond
+	copy(h.session[:], p[8:])
+	copy(h.key[:], p[24:])
+	copy(h.secret[:], p[56:])
+	return h, nil
+}
+
+// answer is what the server says to a hello that it accepts.
+type answer struct {
+	flags  uint8
+	limit  time.Duration // how long the server keeps the session; 0: not at all
+	key    mac           // with flagKey
+	secret mac           // to a hello with flagResume
+}
+
+func (a *answer) append(b []byte) []byte {
+	b = append(b, helloHead[:]...)
+	b = binary.BigEndian.AppendUint32(b, answerSize)
+	b = append(b, helloVersion, a.flags, 0, 0)
+	b = binary.BigEndian.AppendUint32(b, millis(a.limit))
+	b = append(b, a.key[:]...)
+	return append(b, a.secret[:]...)
+}
+
+// refusal is a FAIL of the server's.
+type refusal struct{ text string }
+
+func (r *refusal) Error() string { return r.text }
+
+// maxRefusal bounds the text of a refusal, in bytes.
+const maxRefusal = 4 << 10
+
+// readAnswer reads the server's answer and not a byte more. A FAIL is a *refusal.
+func readAnswer(r io.Reader) (a answer, err error) {
+	var b [headSize + answerSize]byte
+	if _, err := io.ReadFull(r, b[:headSize]); err != nil {
+		return a, err
+	}
+	if text, ok := readFail(b[:headSize], r); ok {
+		return a, &refusal{text}
+	}
+	if !bytes.Equal(b[:4], helloHead[:]) || binary.BigEndian.Uint32(b[4:]) != answerSize {
+		return a, fmt.Errorf("%w: %x instead of SESS with %d bytes", errPreface, b[:headSize], answerSize)
+	}
+	p := b[headSize:]
+	if _, err := io.ReadFull(r, p); err != nil {
+		return a, err
+	}
+	switch {
+	case p[0] != helloVersion:
+		return a, fmt.Errorf("%w: version %d, and only %d is known", errPreface, p[0], helloVersion)
+	case p[1]&^flagKey != 0 || p[2]|p[3] != 0:
+		return a, fmt.Errorf("%w: flags %x", errPreface, p[1:4])
+	}
+	a.flags = p[1]
+	a.limit = time.Duration(binary.BigEndian.Uint32(p[4:])) * time.Millisecond
+	copy(a.key[:], p[8:])
+	copy(a.secret[:], p[40:])
+	return a, nil
+}
+
+// readFail reads the text of a FAIL whose head has come. ok tells whether it is one.
+func readFail(head []byte, r io.Reader) (text string, ok bool) {
+	cmd, n := wire.ParseCommand(head)
+	if cmd != wire.CmdFail || n < 0 {
+		return "", false
+	}
+	b := make([]byte, min(int(n), maxRefusal))
+	k, _ := io.ReadFull(r, b) // what there is of it is better than nothing
+	return printable(b[:k]), true
+}
+
+// printable is a peer's text, fit for a log.
+func printable(b []byte) string {
+	return string(bytes.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r == '\uFFFD' {
+			return '?'
+		}
+		return r
+	}, bytes.TrimRight(b, "\x00")))
+}
+
+// millis is d as it travels; what does not fit is cut.
+func millis(d time.Duration) uint32 {
+	return uint32(min(max(d.Milliseconds(), 0), 1<<32-1))
+}
+
+// keyProof shows that side has the job's key and is an end of the connection that
+// binding belongs to.
+func keyProof(key uint64, side string, binding []byte, h *hello) mac {
+	var k [8]byte
+	binary.BigEndian.PutUint64(k[:], key)
+	return prove(k[:], "impi server key: "+side, binding, h)
+}
+
+// secretProof shows that side was an end of the session's first connection.
+func secretProof(secret []byte, side string, binding []byte, h *hello) mac {
+	return prove(secret, "impi server session: "+side, binding, h)
+}
+
+// prove covers all of a hello but the proofs.
+func prove(key []byte, text string, binding []byte, h *hello) (m mac) {
+	x := hmac.New(sha256.New, key)
+	x.Write([]byte(text))
+	x.Write([]byte{0, h.flags})
+	x.Write(binary.BigEndian.AppendUint32(nil, millis(h.limit)))
+	x.Write(h.session[:])
+	x.Write(binding)
+	x.Sum(m[:0])
+	return m
+}
+
+// is compares in constant time.
+func (m mac) is(o mac) bool { return hmac.Equal(m[:], o[:]) }

@@ -1,0 +1,105 @@
+package rendezvous
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"syscall"
+	"time"
+)
+
+// Pauses between attempts to make a connection again.
+const (
+	firstPause = 20 * time.Millisecond
+	lastPause  = time.Second
+	// quick is how soon a new connection may be lost without a pause before the next.
+	quick = time.Second
+)
+
+// redialler makes the connections of a client that lasts.
+type redialler struct {
+	c      *caller
+	l      *lastingConn
+	server string
+	dial   func(ctx context.Context, network, address string) (net.Conn, error)
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	since time.Time // of the last connection; under l's lock
+}
+
+// lasts makes a lasting connection of nc, which has been greeted. It is not bound to ctx.
+func (c *caller) lasts(nc net.Conn, set *Settings) (net.Conn, error) {
+	r := &redialler{c: c, l: newLasting(c.session, true, nc), server: set.Server, dial: set.Dial}
+	r.ctx, r.cancel = context.WithCancel(context.Background())
+	r.l.kept = c.kept
+	r.l.lost, r.l.found, r.l.stop = r.lost, r.found, r.cancel
+	return r.l, r.l.dial(nc)
+}
+
+func (r *redialler) lost(epoch uint64, why error) {
+	pause := time.Duration(0)
+	if time.Since(r.since) < quick {
+		pause = lastPause / 4
+	}
+	r.c.log.Warn("the connection to the server is lost and dialled again", "for", r.c.kept, "reason", why)
+	r.l.wg.Go(func() { r.again(epoch, pause, why) })
+}
+
+func (r *redialler) found() {
+	if !r.since.IsZero() {
+		r.c.log.Info("the connection to the server is resumed")
+	}
+	r.since = time.Now()
+}
+
+// again dials until there is a connection, or no hope.
+func (r *redialler) again(epoch uint64, pause time.Duration, why error) {
+	begun := time.Now()
+	refused := begun // since when nobody listens there
+	for wait := firstPause; ; wait = min(2*wait, lastPause) {
+		select {
+		case <-time.After(pause):
+			pause = wait
+		case <-r.ctx.Done():
+			return
+		}
+		err := r.attempt()
+		switch now := time.Now(); {
+		case err == nil, r.ctx.Err() != nil:
+			return
+		case !passes(err) && !errors.Is(err, ErrNoServer):
+			r.l.fail(epoch, &forGood{fmt.Errorf("it cannot be made again: %w", err)})
+			return
+		case !errors.Is(err, syscall.ECONNREFUSED):
+			refused = now
+			fallthrough
+		default:
+			if now.Sub(begun) >= r.c.kept || now.Sub(refused) >= goneAfter {
+				r.l.fail(epoch, notAgain(now.Sub(begun).Round(time.Second), fmt.Errorf("%w; at last: %w", why, err)))
+				return
+			}
+			r.c.log.Debug("the server cannot be reached", "server", r.server, "error", err)
+		}
+	}
+}
+
+// attempt makes one connection.
+func (r *redialler) attempt() error {
+	ctx, cancel := context.WithTimeout(r.ctx, greetLimit)
+	defer cancel()
+	nc, err := r.dial(ctx, "tcp", r.server)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrNoServer, err)
+	}
+	t, err := r.c.greet(ctx, nc)
+	if err != nil {
+		return err
+	}
+	if err := r.l.dial(t); err != nil {
+		t.NetConn().Close()
+		return err
+	}
+	return nil
+}

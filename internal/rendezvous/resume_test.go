@@ -1,0 +1,187 @@
+package rendezvous
+
+import (
+	"bytes"
+	"errors"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/openimpi/impi/core/startup"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/rendezvous/relaytest"
+)
+
+var lasting = &Own{NeedTLS: true, Resume: 30 * time.Second}
+
+// joinAll has n clients that last join through addr.
+func joinAll(t *testing.T, addr string, n int, own *Own) []*Session {
+	t.Helper()
+	all, errs := make([]*Session, n), make([]error, n)
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() { all[i], errs[i] = ownJoin(t, addr, own, keyedClient(wire.ClientRank(i)), nil) })
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// finishAll has all clients finish at once.
+func finishAll(all []*Session) error {
+	errs := make([]error, len(all))
+	var wg sync.WaitGroup
+	for i, s := range all {
+		wg.Go(func() { errs[i] = s.Finish() })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// TestCutWhileTheJobRuns: connections that are cut are made again, whoever notices, and
+// the job ends well, each client once. A client that does not want that ends the job.
+func TestCutWhileTheJobRuns(t *testing.T) {
+	for name, cut := range map[string]func(*relaytest.Relay){"both ends": (*relaytest.Relay).Cut, "the client's end": (*relaytest.Relay).CutClients} {
+		t.Run(name, func(t *testing.T) {
+			srv := serveOwn(t, Config{Server: startup.ServerConfig{Clients: 2, Auth: keyed}})
+			r := relaytest.New(t, srv.addr, nil)
+			all := joinAll(t, r.Addr(), 2, lasting)
+			for range 3 {
+				before := r.Connections()
+				cut(r)
+				r.Await(before + 2)
+			}
+			cut(r)
+			if err := errors.Join(finishAll(all), <-srv.result); err != nil {
+				t.Fatal(err)
+			}
+			if n := srv.count(startup.EventFinished); n != 2 {
+				t.Errorf("%d clients have finished", n)
+			}
+		})
+	}
+	srv := serveOwn(t, Config{Server: startup.ServerConfig{Clients: 1, Auth: keyed}})
+	r := relaytest.New(t, srv.addr, nil)
+	all := joinAll(t, r.Addr(), 1, &Own{NeedTLS: true})
+	r.Cut()
+	<-all[0].Lost()
+	wantError(t, "client", all[0].Err(), startup.ErrLost, "")
+	wantError(t, "server", <-srv.result, startup.ErrLost, "before FINI")
+}
+
+// TestCutInStartup: connections that are cut after ever more bytes, from the first word of
+// the lasting stream on.
+func TestCutInStartup(t *testing.T) {
+	for bytes := 2500; bytes < 9000; bytes += 1300 {
+		srv := serveOwn(t, Config{Server: startup.ServerConfig{Clients: 2, Auth: keyed}})
+		r := relaytest.New(t, srv.addr, func(n int) int { return bytes + 100*n })
+		all := joinAll(t, r.Addr(), 2, lasting)
+		if err := errors.Join(finishAll(all), <-srv.result); err != nil {
+			t.Fatalf("cut after %d bytes: %v", bytes, err)
+		}
+		if n := srv.count(startup.EventFinished); n != 2 {
+			t.Errorf("%d clients have finished", n)
+		}
+	}
+}
+
+// TestFailArrivesOnce: the last words of a client whose connection was cut.
+func TestFailArrivesOnce(t *testing.T) {
+	srv := serveOwn(t, Config{Server: startup.ServerConfig{Clients: 2, Auth: keyed}})
+	r := relaytest.New(t, srv.addr, nil)
+	all := joinAll(t, r.Addr(), 2, lasting)
+	r.Cut()
+	_ = all[0].Fail(errors.New("rank 3 was killed"))
+	<-all[1].Lost()
+	wantError(t, "the other client", all[1].Err(), startup.ErrFailed, "rank 3 was killed")
+	wantError(t, "server", <-srv.result, startup.ErrFailed, "client 0 (127.0.0.1:")
+	if n := srv.count(startup.EventFailed); n != 1 {
+		t.Errorf("the job failed %d times", n)
+	}
+}
+
+// TestClientThatDoesNotComeBack: the server waits as long as both want, and says so.
+func TestClientThatDoesNotComeBack(t *testing.T) {
+	srv := serveOwn(t, Config{Server: startup.ServerConfig{Clients: 2, Auth: keyed}, MaxResume: 50 * time.Millisecond})
+	r := relaytest.New(t, srv.addr, nil)
+	gone := joinAllAt(t, []string{r.Addr(), srv.addr})
+	r.Close()
+	wantError(t, "server", <-srv.result, startup.ErrLost, "client 0 (127.0.0.1:")
+	<-gone[1].Lost()
+	wantError(t, "the other client", gone[1].Err(), startup.ErrFailed, "it was not made again within 50ms")
+	<-gone[0].Lost()
+	wantError(t, "the client itself", gone[0].Err(), startup.ErrLost, "connection refused")
+}
+
+// joinAllAt has a client join at each address.
+func joinAllAt(t *testing.T, addrs []string) []*Session {
+	t.Helper()
+	all, errs := make([]*Session, len(addrs)), make([]error, len(addrs))
+	var wg sync.WaitGroup
+	for i, addr := range addrs {
+		wg.Go(func() { all[i], errs[i] = ownJoin(t, addr, lasting, keyedClient(wire.ClientRank(i)), nil) })
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// TestServerThatKeepsNoSessions: then a cut ends the job, as without resume.
+func TestServerThatKeepsNoSessions(t *testing.T) {
+	srv := serveOwn(t, Config{Server: startup.ServerConfig{Clients: 1, Auth: keyed}, MaxResume: -1})
+	r := relaytest.New(t, srv.addr, nil)
+	all := joinAll(t, r.Addr(), 1, lasting)
+	r.Cut()
+	<-all[0].Lost()
+	wantError(t, "server", <-srv.result, startup.ErrLost, "before FINI")
+	wantError(t, "client", all[0].Err(), startup.ErrLost, "")
+}
+
+// TestSessionsOfOthers: who knows the key and the name of a session, but not its secret,
+// does not get it, and the one who has it goes on.
+func TestSessionsOfOthers(t *testing.T) {
+	srv := serveOwn(t, Config{Server: startup.ServerConfig{Clients: 1, Auth: keyed}})
+	r := relaytest.New(t, srv.addr, nil)
+	s := joinAll(t, r.Addr(), 1, lasting)[0]
+	thief := newCaller(lasting, keyed, hclog.NewNullLogger())
+	thief.session = sessionOf(s)
+	for what, secret := range map[string][]byte{"another secret": bytes.Repeat([]byte{7}, 32), "none": {}} {
+		thief.secret = secret
+		nc, err := net.Dial("tcp", srv.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = thief.greet(t.Context(), nc)
+		var refused *refusal
+		if !errors.As(err, &refused) || !strings.Contains(refused.text, "another client's") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	thief.session[0]++
+	nc, err := net.Dial("tcp", srv.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = thief.greet(t.Context(), nc); err == nil || !strings.Contains(err.Error(), "does not know the session") {
+		t.Errorf("no such session: %v", err)
+	}
+	r.Cut()
+	if err := errors.Join(s.Finish(), <-srv.result); err != nil {
+		t.Error(err)
+	}
+}
+
+func sessionOf(s *Session) (id [16]byte) {
+	l := s.nc.(*lastingConn)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.id
+}

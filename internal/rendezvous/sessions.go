@@ -1,0 +1,278 @@
+package rendezvous
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/openimpi/impi/core/resume"
+	"github.com/openimpi/impi/core/startup"
+	"github.com/openimpi/impi/internal/names"
+	"github.com/openimpi/impi/transports/identity"
+)
+
+// MaxResume is how long a server keeps the session of a client at most that has lost its
+// connection, where nothing else is said.
+const MaxResume = 5 * time.Minute
+
+// greeter is the server's side of the beginning with clients of ours.
+type greeter struct {
+	auth startup.Auth
+	tls  *tls.Config
+	id   *identity.Identity // nil: no certificates
+	most time.Duration      // that a session is kept without a connection
+	log  hclog.Logger
+
+	mu       sync.Mutex
+	sessions map[resume.Session]*session
+}
+
+// session is what a client's connection goes on with after it was cut.
+type session struct {
+	conn   startup.ConnID
+	l      *lastingConn
+	secret []byte
+}
+
+// newGreeter makes up a certificate if there is none: the key is the proof then.
+func newGreeter(cfg *Config) (*greeter, error) {
+	g := &greeter{
+		auth: cfg.Server.Auth, id: cfg.Identity, most: cfg.MaxResume, log: cfg.Logger,
+		sessions: make(map[resume.Session]*session),
+	}
+	if g.most == 0 {
+		g.most = MaxResume
+	}
+	if g.id != nil {
+		g.tls = g.id.Server(protocol)
+		if cfg.Unverified { // the key is the proof then, as without certificates
+			g.tls.ClientAuth, g.tls.VerifyConnection = tls.NoClientCert, nil
+		}
+		return g, nil
+	}
+	c, err := names.MakeUpCertificate("impi server")
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", startup.ErrConfig, err)
+	}
+	g.tls = &tls.Config{
+		MinVersion: tls.VersionTLS13, NextProtos: []string{protocol}, SessionTicketsDisabled: true, Certificates: []tls.Certificate{c},
+	}
+	return g, nil
+}
+
+// guest is a client of ours that has said hello.
+type guest struct {
+	*tls.Conn
+	hello   hello
+	binding []byte
+}
+
+// who is the name in the guest's certificate, for people.
+func (x *guest) how() string {
+	if certs := x.ConnectionState().PeerCertificates; len(certs) > 0 && len(certs[0].DNSNames) > 0 {
+		return "TLS, certificate of " + certs[0].DNSNames[0]
+	}
+	return "TLS"
+}
+
+// errNoSession is what a client hears whose session is not known any more.
+var errNoSession = errors.New("the server does not know the session: the client had finished, or was given up")
+
+// receive takes the preface and the hello, and checks the key. nc's deadline bounds it.
+func (g *greeter) receive(nc net.Conn) (*guest, error) {
+	var first [prefaceSize]byte
+	if _, err := io.ReadFull(nc, first[:]); err != nil {
+		return nil, err
+	}
+	if first != preface {
+		return nil, fmt.Errorf("%w: %w: %x where AUTH should be", startup.ErrProtocol, errPreface, first)
+	}
+	t := tls.Server(nc, g.tls)
+	if err := t.HandshakeContext(context.Background()); err != nil {
+		if why := g.explain(err); why != "" {
+			return nil, fmt.Errorf("%w: %s", startup.ErrAuth, why)
+		}
+		return nil, fmt.Errorf("%w: %w", startup.ErrProtocol, err)
+	}
+	x := &guest{Conn: t}
+	state := t.ConnectionState()
+	var err error
+	if x.binding, err = state.ExportKeyingMaterial(bindingLabel, nil, 32); err != nil {
+		return x, fmt.Errorf("%w: %w", startup.ErrProtocol, err)
+	}
+	if x.hello, err = readHello(t); err != nil {
+		return x, fmt.Errorf("%w: %w", startup.ErrProtocol, err)
+	}
+	if h := &x.hello; h.flags&flagKey != 0 && g.auth.HasKey && !h.key.is(keyProof(g.auth.Key, "client", x.binding, h)) {
+		return x, errWrongKey
+	}
+	return x, nil
+}
+
+// errWrongKey is why a client is sent away that does not have the key.
+var errWrongKey = fmt.Errorf("%w: wrong key", startup.ErrAuth)
+
+func (g *greeter) explain(err error) string {
+	if g.id == nil {
+		return ""
+	}
+	return g.id.Explain(err)
+}
+
+// answer says hello to a guest, and for how long the session is kept.
+func (g *greeter) answer(x *guest, secret []byte, limit time.Duration) error {
+	a := answer{limit: limit}
+	if g.auth.HasKey && x.hello.flags&flagKey != 0 {
+		a.flags |= flagKey
+		a.key = keyProof(g.auth.Key, "server", x.binding, &x.hello)
+	}
+	if secret != nil {
+		a.secret = secretProof(secret, "server", x.binding, &x.hello)
+	}
+	_, err := x.Write(a.append(nil))
+	return err
+}
+
+// admit begins with a new client. What it gives is what the client's connection goes
+// over.
+func (g *greeter) admit(x *guest, id startup.ConnID) (net.Conn, error) {
+	limit := min(x.hello.limit, max(g.most, 0))
+	if limit == 0 {
+		return x.Conn, g.answer(x, nil, 0)
+	}
+	state := x.ConnectionState()
+	secret, err := state.ExportKeyingMaterial(secretLabel, x.hello.session[:], 32)
+	if err != nil {
+		return nil, err
+	}
+	s := &session{conn: id, secret: secret, l: newLasting(x.hello.session, false, x.Conn)}
+	w := &patience{l: s.l, limit: limit, log: g.log.With("peer", x.RemoteAddr())}
+	s.l.lost, s.l.found, s.l.stop = w.lost, w.found, w.stop
+	if !g.add(x.hello.session, s) {
+		return nil, fmt.Errorf("%w: the session is another client's", startup.ErrProtocol)
+	}
+	// From the answer on the client may be cut off, and come back to the session.
+	if err := g.answer(x, nil, limit); err != nil {
+		g.end(id)
+		return nil, err
+	}
+	h, err := readPosition(x)
+	if err == nil {
+		err = s.l.arrive(x.Conn, h)
+	}
+	if err != nil {
+		x.NetConn().Close()
+		s.l.orphan(err)
+	}
+	return s.l, nil
+}
+
+// add keeps a session, unless there is one of that name.
+func (g *greeter) add(name resume.Session, s *session) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.sessions[name] != nil {
+		return false
+	}
+	g.sessions[name] = s
+	return true
+}
+
+// readPosition reads from where a client goes on.
+func readPosition(r io.Reader) (resume.Hello, error) {
+	var b [resume.HelloSize]byte
+	if _, err := io.ReadFull(r, b[:]); err != nil {
+		return resume.Hello{}, err
+	}
+	return resume.ParseHello(b[:])
+}
+
+// known gives the session that a guest asks for and has proven to be its own.
+func (g *greeter) known(x *guest) (*session, error) {
+	g.mu.Lock()
+	s := g.sessions[x.hello.session]
+	g.mu.Unlock()
+	switch {
+	case s == nil:
+		return nil, errNoSession
+	case g.auth.HasKey && x.hello.flags&flagKey == 0 && !g.auth.None:
+		return nil, fmt.Errorf("%w: no proof of the key", startup.ErrAuth)
+	case !x.hello.secret.is(secretProof(s.secret, "client", x.binding, &x.hello)):
+		return nil, fmt.Errorf("%w: the session is another client's", startup.ErrAuth)
+	}
+	return s, nil
+}
+
+// goOn has a session go on over the connection of a guest, which it owns.
+func (g *greeter) goOn(x *guest, s *session) error {
+	err := g.answer(x, s.secret, x.hello.limit)
+	var h resume.Hello
+	if err == nil {
+		h, err = readPosition(x)
+	}
+	if err == nil {
+		_ = x.SetDeadline(time.Time{})
+		err = s.l.arrive(x.Conn, h)
+	}
+	if err != nil {
+		x.NetConn().Close()
+	}
+	return err
+}
+
+// end forgets the session of a connection that has ended.
+func (g *greeter) end(id startup.ConnID) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for name, s := range g.sessions {
+		if s.conn == id {
+			delete(g.sessions, name)
+		}
+	}
+}
+
+// open tells whether there are sessions.
+func (g *greeter) open() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.sessions) > 0
+}
+
+// patience gives a session up whose client does not come back.
+type patience struct {
+	l     *lastingConn
+	limit time.Duration
+	log   hclog.Logger
+	timer *time.Timer
+	again bool // there was a connection before
+}
+
+func (p *patience) lost(epoch uint64, why error) {
+	limit := p.limit
+	if inOrder(why) {
+		limit = min(limit, goneAfter)
+	}
+	p.log.Warn("the connection of a client is lost", "waiting", limit, "reason", why)
+	p.timer = time.AfterFunc(limit, func() { p.l.fail(epoch, notAgain(limit, why)) })
+}
+
+func (p *patience) found() {
+	p.stop()
+	if p.again {
+		p.log.Info("the connection of a client is resumed")
+	}
+	p.again = true
+}
+
+func (p *patience) stop() {
+	if p.timer != nil {
+		p.timer.Stop()
+	}
+}

@@ -1,0 +1,60 @@
+package skips
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+)
+
+// Allowed are the tests that may be skipped where nothing should be missing.
+type Allowed []rule
+
+// rule is a line of the file: which tests, with what reason.
+type rule struct{ test, reason *regexp.Regexp }
+
+// ReadAllowed reads a file of such tests: in each line a regular expression for package and
+// test, blanks, and one for the reason of the skip. # begins a comment, which says why.
+func ReadAllowed(r io.Reader) (list Allowed, err error) {
+	lines := bufio.NewScanner(r)
+	for n := 1; lines.Scan(); n++ {
+		text := strings.TrimSpace(lines.Text())
+		if text == "" || text[0] == '#' {
+			continue
+		}
+		test, reason, _ := strings.Cut(text, " ")
+		if reason = strings.TrimSpace(reason); reason == "" {
+			return nil, fmt.Errorf("line %d: write the test, blanks and the reason of its skip", n)
+		}
+		a, e1 := regexp.Compile("^(?:" + test + ")$")
+		b, e2 := regexp.Compile("^(?:" + reason + ")")
+		if err := errors.Join(e1, e2); err != nil {
+			return nil, fmt.Errorf("line %d: %w", n, err)
+		}
+		list = append(list, rule{a, b})
+	}
+	return list, lines.Err()
+}
+
+// Faults are the skips that no line allows. What is left to make soak is one of them if
+// this is make soak.
+func (a Allowed) Faults(list []Skip, soaking bool) []Skip {
+	var faults []Skip
+	for _, s := range list {
+		if !a.allows(s) && (soaking || !s.Soak()) {
+			faults = append(faults, s)
+		}
+	}
+	return faults
+}
+
+func (a Allowed) allows(s Skip) bool {
+	for _, r := range a {
+		if r.test.MatchString(s.Test) && r.reason.MatchString(s.Reason) {
+			return true
+		}
+	}
+	return false
+}

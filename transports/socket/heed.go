@@ -1,0 +1,109 @@
+package socket
+
+import (
+	"errors"
+	"net"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/openimpi/impi/core/link"
+)
+
+// heard is a TCP connection of package net whose silent peer is noticed.
+type heard struct {
+	*net.TCPConn
+	silence time.Duration
+	lost    atomic.Bool
+	close   sync.Once
+}
+
+// Heed has a connection report link.ErrSilent when nothing is heard from its peer any
+// more, for as long as SetSilence has said. What it gives takes the place of the
+// connection.
+func Heed(c *net.TCPConn) net.Conn {
+	h := &heard{TCPConn: c}
+	if raw, err := c.SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) { h.silence = silenceOf(int(fd)) }) // 0 if it is closed
+	}
+	if h.silence > 0 {
+		watched.add(h, h.silence)
+	}
+	return h
+}
+
+// Explain gives the error of a call on a connection, which may be TLS over another one, or
+// link.SilentError where the kernel gave it up because nothing was heard from the peer.
+func Explain(c net.Conn, err error) error {
+	if err == nil || !silent(err) || errors.Is(err, link.ErrSilent) {
+		return err
+	}
+	e := &link.SilentError{Peer: "tcp " + c.RemoteAddr().String()}
+	for {
+		above, ok := c.(interface{ NetConn() net.Conn })
+		if !ok {
+			break
+		}
+		c = above.NetConn()
+	}
+	if s, ok := c.(syscall.Conn); ok {
+		if raw, err := s.SyscallConn(); err == nil {
+			_ = raw.Control(func(fd uintptr) { e.For = silenceOf(int(fd)) }) // fails if it is closed
+		}
+	}
+	return e
+}
+
+// KeepAlive is SetSilence for package net's listeners and dialers.
+func KeepAlive(silence time.Duration) net.KeepAliveConfig {
+	a := askingFor(min(max(silence, MinSilence), MaxSilence))
+	return net.KeepAliveConfig{
+		Enable: true, Count: a.count,
+		Idle: time.Duration(a.idle) * time.Second, Interval: time.Duration(a.interval) * time.Second,
+	}
+}
+
+// hear is of heeded.
+func (h *heard) hear(limit time.Duration) {
+	raw, err := h.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = raw.Control(func(fd uintptr) { // fails if it is closed
+		if fallen(int(fd), limit) {
+			h.lost.Store(true) // first: a reader finds the end as soon as it is shut down
+			_ = unix.Shutdown(int(fd), unix.SHUT_RDWR)
+		}
+	})
+}
+
+// Read reads.
+func (h *heard) Read(b []byte) (int, error) {
+	n, err := h.TCPConn.Read(b)
+	return n, h.explain(err)
+}
+
+// Write writes.
+func (h *heard) Write(b []byte) (int, error) {
+	n, err := h.TCPConn.Write(b)
+	return n, h.explain(err)
+}
+
+func (h *heard) explain(err error) error {
+	if err == nil || !h.lost.Load() && !silent(err) {
+		return err
+	}
+	return &link.SilentError{Peer: "tcp " + h.RemoteAddr().String(), For: h.silence}
+}
+
+// NetConn is the connection below.
+func (h *heard) NetConn() net.Conn { return h.TCPConn }
+
+// Close closes the connection.
+func (h *heard) Close() error {
+	h.close.Do(func() { watched.drop(h) })
+	return h.TCPConn.Close()
+}
