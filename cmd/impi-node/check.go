@@ -46,6 +46,7 @@ func (c *checker) transports(try bool) {
 			switch {
 			case t.Builtin:
 				c.settings(s, t)
+				c.ports(s, t)
 			case !c.here(s) || !wanted(s, t.Name) || t.Path == "":
 			case try:
 				c.start(s, t)

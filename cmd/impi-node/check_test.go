@@ -62,6 +62,8 @@ func TestValidateFindsWhatCannotStart(t *testing.T) {
 		"another MPI": {strings.Replace(begin, "procs = 1 }\n}\nprogram", "procs = 1 }\n}\nsite \"lam\" {\n  client = 2\n  foreign = true\n}\nprogram", 1),
 			quic("alpha") + "\n" + `route "*" { prefer = ["quic", "tcp"] }`,
 			`has certificates and does not say require_tls = false, and site "lam" knows IMPI's plain channels only`, "write require_tls = false, and lead"},
+		"fewer ports than listeners": {begin, "transport \"tcp\" {\n  config { port_range = \"48391-48391\" }\n}\n" + `route "*" { prefer = ["tcp"] }`,
+			`job.hcl:12:25: error: transport "tcp": port_range: a node opens 2 ports at an address, for channels and for direct links of each host there, and the range has 1`, "widen it"},
 		"a host elsewhere": {strings.Replace(begin, `host { address = "127.0.0.2"  procs = 1 }`, "host { address = \"127.0.0.2\"  procs = 1 }\n  host { address = \"192.0.2.9\"  procs = 1 }", 1), "",
 			`job.hcl:5:20: error: site "alpha" is run by one node, and 192.0.2.9 is no address of this machine`, "a site of its own"},
 	} {

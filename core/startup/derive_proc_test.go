@@ -57,7 +57,7 @@ func TestAnnouncedIsNotAllocated(t *testing.T) {
 		r.next(size, known)
 		r.feed(make([]byte, 100))
 		r.next(size, known)
-	}); n > 4<<10 {
+	}); n > size>>8 {
 		t.Errorf("%d bytes for an announcement", n)
 	}
 	piece := make([]byte, 64<<10)

@@ -185,7 +185,7 @@ func (s *Server) Accept(id ConnID, peer string, from unproved.Source, now time.T
 		return
 	}
 	waiting := s.unknown.Len()
-	if out, evicted, _ := s.unknown.Enter(id, from, now); evicted {
+	if out, evicted := s.unknown.Enter(id, from); evicted {
 		s.refuse(s.conn(out), fmt.Errorf("%w: %d others have not named their client rank yet", ErrBusy, waiting))
 	}
 }

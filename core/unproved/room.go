@@ -1,19 +1,11 @@
 package unproved
 
-import (
-	"slices"
-	"time"
-)
+import "slices"
 
 // Limits bound the connections of a Room.
 type Limits struct {
 	PerSource int // from one source that has an address
 	Total     int
-
-	// MinAge is how long a connection may stay before it makes room for another
-	// one. Where many connections come at once and all are good, the newest has to
-	// wait so long at most.
-	MinAge time.Duration
 }
 
 // Room holds the connections that have not proved themselves. What it does for
@@ -25,9 +17,8 @@ type Room[ID comparable] struct {
 }
 
 type guest[ID comparable] struct {
-	id    ID
-	from  Source
-	since time.Time
+	id   ID
+	from Source
 }
 
 // NewRoom makes a room without connections.
@@ -49,10 +40,8 @@ func (r *Room[ID]) All() []ID {
 
 // Enter adds a connection. If another one has to make room, it is out, and no
 // longer in the room: the oldest of the same source, or where there are too many
-// in all the oldest of the source that has most. If that one is younger than
-// MinAge nothing happens but that wait says how long it still has; Enter may be
-// called again then, or after a Leave.
-func (r *Room[ID]) Enter(id ID, from Source, now time.Time) (out ID, evicted bool, wait time.Duration) {
+// in all the oldest of the source that has most.
+func (r *Room[ID]) Enter(id ID, from Source) (out ID, evicted bool) {
 	victim := -1
 	switch {
 	case from != (Source{}) && r.count[from] >= r.limits.PerSource:
@@ -61,16 +50,12 @@ func (r *Room[ID]) Enter(id ID, from Source, now time.Time) (out ID, evicted boo
 		victim = r.oldestOf(r.biggest())
 	}
 	if victim >= 0 {
-		g := r.list[victim]
-		if wait := r.limits.MinAge - now.Sub(g.since); wait > 0 {
-			return out, false, wait
-		}
-		out, evicted = g.id, true
+		out, evicted = r.list[victim].id, true
 		r.remove(victim)
 	}
-	r.list = append(r.list, guest[ID]{id, from, now})
+	r.list = append(r.list, guest[ID]{id, from})
 	r.count[from]++
-	return out, evicted, 0
+	return out, evicted
 }
 
 // Leave takes a connection out that has proved itself, or has ended. It does

@@ -4,10 +4,7 @@ import (
 	"net"
 	"net/netip"
 	"testing"
-	"time"
 )
-
-var start = time.Unix(1_000_000_000, 0)
 
 func source(s string) Source { return From(netip.MustParseAddr(s)) }
 
@@ -44,14 +41,14 @@ func TestSources(t *testing.T) {
 func TestOldestOfTheSourceGoesFirst(t *testing.T) {
 	r := NewRoom[int](Limits{PerSource: 3, Total: 10})
 	crowd, other := source("192.0.2.1"), source("192.0.2.2")
-	r.Enter(100, other, start)
+	r.Enter(100, other)
 	for i := range 3 {
-		if out, evicted, wait := r.Enter(i, crowd, start); evicted || wait != 0 {
-			t.Fatalf("%d: %d goes, wait %v", i, out, wait)
+		if out, evicted := r.Enter(i, crowd); evicted {
+			t.Fatalf("%d: %d goes", i, out)
 		}
 	}
 	for i := 3; i < 500; i++ {
-		if out, evicted, _ := r.Enter(i, crowd, start); !evicted || out != i-3 {
+		if out, evicted := r.Enter(i, crowd); !evicted || out != i-3 {
 			t.Fatalf("%d comes: %d goes (%v)", i, out, evicted)
 		}
 	}
@@ -63,38 +60,26 @@ func TestOldestOfTheSourceGoesFirst(t *testing.T) {
 func TestBiggestSourceMakesRoomForOthers(t *testing.T) {
 	r := NewRoom[int](Limits{PerSource: 4, Total: 6})
 	a, b := source("192.0.2.1"), source("192.0.2.2")
-	r.Enter(1, b, start)
-	r.Enter(2, b, start)
+	r.Enter(1, b)
+	r.Enter(2, b)
 	for i := 3; i < 7; i++ {
-		r.Enter(i, a, start)
+		r.Enter(i, a)
 	}
-	if out, evicted, _ := r.Enter(7, source("192.0.2.3"), start); !evicted || out != 3 {
+	if out, evicted := r.Enter(7, source("192.0.2.3")); !evicted || out != 3 {
 		t.Errorf("%d goes (%v), want 3, the oldest of those that are most", out, evicted)
 	}
 	r.Leave(4)
 	r.Leave(4)
 	r.Leave(1000)
-	if _, evicted, _ := r.Enter(8, source("192.0.2.4"), start); evicted {
+	if _, evicted := r.Enter(8, source("192.0.2.4")); evicted {
 		t.Error("somebody had to go although there was room")
 	}
 	// Those without an address are bounded by the total only.
 	r = NewRoom[int](Limits{PerSource: 1, Total: 3})
 	for i := range 4 {
-		out, evicted, _ := r.Enter(i, Source{}, start)
+		out, evicted := r.Enter(i, Source{})
 		if evicted != (i == 3) || out != 0 {
 			t.Errorf("%d comes: %d goes (%v)", i, out, evicted)
 		}
-	}
-}
-
-func TestYoungOnesStay(t *testing.T) {
-	r := NewRoom[int](Limits{PerSource: 1, Total: 2, MinAge: time.Second})
-	a := source("192.0.2.1")
-	r.Enter(1, a, start)
-	if _, evicted, wait := r.Enter(2, a, start.Add(300*time.Millisecond)); evicted || wait != 700*time.Millisecond || r.Len() != 1 {
-		t.Errorf("evicted %v, wait %v, %d connections", evicted, wait, r.Len())
-	}
-	if out, evicted, wait := r.Enter(2, a, start.Add(time.Second)); !evicted || out != 1 || wait != 0 {
-		t.Errorf("%d goes (%v), wait %v", out, evicted, wait)
 	}
 }

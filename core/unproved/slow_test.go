@@ -6,6 +6,8 @@ import (
 	"time"
 )
 
+var start = time.Unix(1_000_000_000, 0)
+
 func TestPausesGrow(t *testing.T) {
 	var s Slow
 	a, b := source("192.0.2.1"), source("192.0.2.2")

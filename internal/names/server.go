@@ -183,7 +183,7 @@ func (s *Server) enter(nc net.Conn) bool {
 	if s.closed {
 		return false
 	}
-	if out, evicted, _ := s.unknown.Enter(nc, unproved.FromAddr(nc.RemoteAddr()), time.Now()); evicted {
+	if out, evicted := s.unknown.Enter(nc, unproved.FromAddr(nc.RemoteAddr())); evicted {
 		out.Close()
 	}
 	return true

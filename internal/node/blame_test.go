@@ -77,7 +77,11 @@ func TestFirstFailingProcIsNamedBeforeItHasARank(t *testing.T) {
 		"SIGSEGV": {"was killed by SIGSEGV before it called MPI Init", 139},
 	} {
 		t.Run("start "+how, func(t *testing.T) {
-			all := start(t, fateJob("start "+how+" fatal", ""))
+			job := fateJob("start "+how+" fatal", "")
+			serveApart(t, job)
+			all := startSites(t, job, job.Sites[:1])
+			all[0].err.says("startup: connected", 0) // the server ends with its job, and who comes later finds nobody
+			all = append(all, startSites(t, job, job.Sites[1:])...)
 			f := wantAll(t, all, "proc 1 of site beta "+want.text)
 			if f[1].Status != want.status || f[0].Status != StatusRemote {
 				t.Errorf("alpha %+v, beta %+v", f[0], f[1])

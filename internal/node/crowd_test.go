@@ -20,7 +20,7 @@ import (
 // TestIdleCrowdAtADirectListener: connections that do not greet do not keep a proc's
 // link out, though they are from the same machine.
 func TestIdleCrowdAtADirectListener(t *testing.T) {
-	for _, n := range []int{70, 300} {
+	for _, n := range []int{70, 3000} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			job := route(testJob("ring", 1, 1), config.Route{Prefer: []string{"tcp"}, Direct: true})
 			serveApart(t, job)

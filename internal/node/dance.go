@@ -26,7 +26,8 @@ type dancer struct {
 	n        *node
 	h        *ownHost
 	dance    *agent.Dance
-	conns    []*danceConn // by the dance's number
+	conns    map[int]*danceConn // by the dance's number, those that are neither joined nor refused
+	numbered int                // how many numbers were given
 	found    map[wire.HostRank]link.Link
 	happens  chan func()
 	hopeless error // no dial of some host can ever succeed
@@ -52,7 +53,7 @@ func (n *node) connect(ctx context.Context, h *ownHost) (map[wire.HostRank]link.
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	d := &dancer{n: n, h: h, dance: dance, ctx: ctx, found: make(map[wire.HostRank]link.Link), happens: make(chan func())}
+	d := &dancer{n: n, h: h, dance: dance, ctx: ctx, found: make(map[wire.HostRank]link.Link), conns: make(map[int]*danceConn), happens: make(chan func())}
 	stop := n.report(d.waitingFor)
 	h.dancing.Store(d)
 	err = d.run()
@@ -121,11 +122,11 @@ func (d *dancer) steps() (over bool, err error) {
 			if old := d.found[s.Host]; old != nil {
 				_ = old.Close()
 			}
-			d.found[s.Host] = d.conns[s.Conn].handOn()
+			d.found[s.Host] = d.take(s.Conn).handOn()
 			d.n.log.Debug("channel", "from", d.h.rank, "to", s.Host, "transport", transportOf(d.found[s.Host]), "data_plane", planeOf(d.found[s.Host]))
 		case agent.Refuse:
 			d.n.log.Warn("refused a connection at the channel port", "host", d.h.config.Address, "reason", s.Err)
-			d.conns[s.Conn].drop()
+			d.take(s.Conn).drop()
 		case agent.Prove:
 			d.prove(s.Conn)
 		case agent.Complete:

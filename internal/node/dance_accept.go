@@ -15,9 +15,18 @@ import (
 )
 
 // add gives a link its number.
-func (d *dancer) add(l link.Link) int {
-	d.conns = append(d.conns, &danceConn{l: l})
-	return len(d.conns) - 1
+func (d *dancer) add(l link.Link) (conn int) {
+	conn = d.numbered
+	d.numbered++
+	d.conns[conn] = &danceConn{l: l}
+	return conn
+}
+
+// take takes out a connection that the dance has judged.
+func (d *dancer) take(conn int) *danceConn {
+	c := d.conns[conn]
+	delete(d.conns, conn)
+	return c
 }
 
 func (c *danceConn) handOn() (l link.Link) {
@@ -117,7 +126,8 @@ func (d *dancer) plain(greeting [agent.GreetingSize]byte) error {
 // prove has a host prove who it is.
 func (d *dancer) prove(conn int) {
 	var from wire.HostRank
-	first := d.conns[conn].first
+	c := d.conns[conn]
+	first := c.first
 	d.read(conn, func(ctx context.Context, l link.Link) (err error) {
 		ctx, cancel := context.WithTimeout(ctx, greetLimit)
 		defer cancel()
@@ -125,7 +135,7 @@ func (d *dancer) prove(conn int) {
 		return err
 	}, func() {
 		if !d.dance.Proven(conn, from) {
-			d.conns[conn].close()
+			c.close()
 		}
 	})
 }
@@ -170,7 +180,7 @@ func (d *dancer) admits(conn int, h wire.HostRank) error {
 func (d *dancer) join(l link.Link, from wire.HostRank) bool {
 	return d.tell(func() {
 		if conn := d.add(l); !d.dance.Brought(conn, from) {
-			d.conns[conn].close()
+			d.take(conn).close()
 		}
 	})
 }

@@ -303,12 +303,7 @@ func (d *directLinks) serve(l directListener) {
 			return
 		}
 		ctx, evict := context.WithCancelCause(d.ctx)
-		leave, err := waiting.Enter(ctx, socket.SourceOf(x), func() { evict(errCrowded) })
-		if err != nil {
-			evict(nil)
-			_ = x.Close()
-			return
-		}
+		leave := waiting.Enter(socket.SourceOf(x), func() { evict(errCrowded) })
 		d.wg.Go(func() {
 			defer evict(nil)
 			if err := d.accept(ctx, leave, x, l); err != nil {

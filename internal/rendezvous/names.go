@@ -36,7 +36,7 @@ func (s *server) sorted(e event) bool {
 		return false
 	}
 	if e.want == wishUnknown {
-		if out, evicted, _ := s.mute.Enter(e.nc, unproved.FromAddr(e.nc.RemoteAddr()), time.Now()); evicted {
+		if out, evicted := s.mute.Enter(e.nc, unproved.FromAddr(e.nc.RemoteAddr())); evicted {
 			out.Close()
 		}
 		s.wg.Go(func() {

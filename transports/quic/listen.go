@@ -62,9 +62,16 @@ func (t *Transport) Listen(_ context.Context, at transports.ListenSpec) (transpo
 	if at.Port < 0 || at.Port > 65535 {
 		return nil, socket.BadAddress(name, "listen", wanted, "a port is a number from 0 to 65535")
 	}
+	if at.Port == 0 && s.finalPort != 0 {
+		wanted = net.JoinHostPort(at.Host, fmt.Sprintf("%d-%d", s.firstPort, s.finalPort))
+	}
 	udp, err := s.openPort(host, uint16(at.Port))
 	if err != nil {
-		return nil, s.failure("listen", wanted, err)
+		e := s.failure("listen", wanted, err)
+		if at.Port == 0 && s.finalPort != 0 && errors.Is(err, syscall.EADDRINUSE) {
+			e.Reason = socket.RangeInUse
+		}
+		return nil, e
 	}
 	port := uint16(udp.LocalAddr().(*net.UDPAddr).Port)
 	l := &listener{

@@ -64,6 +64,9 @@ func Bind(settings map[string]any, of transports.Setting) (netip.Addr, error) {
 	return a, nil
 }
 
+// RangeInUse is why nobody can listen in a range of ports.
+const RangeInUse = "all ports of port_range are in use; widen it, or end the programs that have them"
+
 // PortRange reads a setting that is a range of ports, "first-last"; absent or
 // empty it is none: 0, 0.
 func PortRange(settings map[string]any, of transports.Setting) (first, last uint16, err error) {

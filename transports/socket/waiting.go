@@ -1,10 +1,8 @@
 package socket
 
 import (
-	"context"
 	"net/netip"
 	"sync"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -12,70 +10,50 @@ import (
 	"github.com/openimpi/impi/core/unproved"
 )
 
-// Limits of a Waiting.
+// How many connections a Waiting has at most. A job's procs greet within milliseconds,
+// so that not so many of theirs are there at a time, though all dial at once.
 const (
-	waitingThere = 128 // connections of one address
-	waitingAll   = 256
-	// waitingAge is how long a connection has at least before it makes room. Where a
-	// job's procs all dial at once it is not they who have to go.
-	waitingAge = 2 * time.Second
+	waitingThere = 512 // of one address
+	waitingAll   = 1024
 )
 
 // Waiting bounds the accepted connections whose peers have not proved yet that they
 // belong to the job. When a further one comes and there is no room, the oldest of
-// the same address goes.
+// the same address goes, or of the address that has most.
 type Waiting struct {
 	mu   sync.Mutex
 	room *unproved.Room[*waiter]
-	left chan struct{} // closed, and replaced, when one leaves
 }
 
 type waiter struct{ evict func() }
 
-// NewWaiting makes one without connections.
+// NewWaiting makes one without connections. It has a quarter of the file descriptors of
+// the process at most.
 func NewWaiting() *Waiting {
-	limits := unproved.Limits{PerSource: waitingThere, Total: waitingAll, MinAge: waitingAge}
-	return &Waiting{room: unproved.NewRoom[*waiter](limits), left: make(chan struct{})}
-}
-
-// Enter waits for room. evict is called when the connection must go; leave tells
-// that it has gone, or has proved itself, and may be called again. The error is the
-// context's.
-func (w *Waiting) Enter(ctx context.Context, from unproved.Source, evict func()) (leave func(), err error) {
-	x := &waiter{evict}
-	for {
-		out, wait, left := w.enter(x, from)
-		if out != nil {
-			out.evict()
-		}
-		if wait == 0 {
-			return func() { w.leave(x) }, nil
-		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-timer.C:
-		case <-left:
-		case <-ctx.Done():
-			timer.Stop()
-			return nil, ctx.Err()
-		}
-		timer.Stop()
+	all := waitingAll
+	var files unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &files) == nil {
+		all = int(min(uint64(all), max(8, files.Cur/4)))
 	}
+	return &Waiting{room: unproved.NewRoom[*waiter](unproved.Limits{PerSource: min(waitingThere, all/2), Total: all})}
 }
 
-func (w *Waiting) enter(x *waiter, from unproved.Source) (out *waiter, wait time.Duration, left <-chan struct{}) {
+// Enter adds a connection, and evicts another one if there is no room. evict is called
+// when this one must go; leave tells that it has gone, or has proved itself, and may be
+// called again.
+func (w *Waiting) Enter(from unproved.Source, evict func()) (leave func()) {
+	x := &waiter{evict}
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	out, _, wait = w.room.Enter(x, from, time.Now())
-	return out, wait, w.left
-}
-
-func (w *Waiting) leave(x *waiter) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.room.Leave(x)
-	close(w.left)
-	w.left = make(chan struct{})
+	out, evicted := w.room.Enter(x, from)
+	w.mu.Unlock()
+	if evicted {
+		out.evict()
+	}
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.room.Leave(x)
+	}
 }
 
 // SourceOf is where a link comes from, as far as it counts for limits. One that is no

@@ -18,7 +18,7 @@ const strangersEvery = time.Second
 
 // gate takes connections from several ports, and does with each, beside the
 // others, what it needs to become a link: a peer that is slow holds nobody up. How
-// many are at that is bounded; the others wait in the kernel's queue.
+// many are at that is bounded.
 type gate struct {
 	ports   []*socket.Acceptor
 	admit   func(context.Context, *net.TCPConn) (link.Link, error)
@@ -59,12 +59,7 @@ func (g *gate) serve(port *socket.Acceptor) {
 		}
 		ctx, evict := context.WithCancel(g.life)
 		raw := c.(*net.TCPConn)
-		leave, err := g.waiting.Enter(ctx, unproved.FromAddr(raw.RemoteAddr()), evict)
-		if err != nil {
-			evict()
-			_ = raw.Close() // the listener is closed
-			return
-		}
+		leave := g.waiting.Enter(unproved.FromAddr(raw.RemoteAddr()), evict)
 		g.work.Go(func() {
 			defer evict()
 			g.pass(ctx, raw, leave)

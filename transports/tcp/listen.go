@@ -3,6 +3,7 @@ package tcp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"strconv"
@@ -28,9 +29,16 @@ func (t *Transport) Listen(ctx context.Context, at transports.ListenSpec) (trans
 	if at.Port < 0 || at.Port > 65535 {
 		return nil, socket.BadAddress(name, "listen", wanted, "a port is a number from 0 to 65535")
 	}
+	if at.Port == 0 && s.lastPort != 0 {
+		wanted = net.JoinHostPort(at.Host, fmt.Sprintf("%d-%d", s.firstPort, s.lastPort))
+	}
 	lns, err := s.open(ctx, host, uint16(at.Port))
 	if err != nil {
-		return nil, s.failure("listen", wanted, err)
+		e := s.failure("listen", wanted, err)
+		if at.Port == 0 && s.lastPort != 0 && errors.Is(err, syscall.EADDRINUSE) {
+			e.Reason = socket.RangeInUse
+		}
+		return nil, e
 	}
 	port := uint16(lns[0].Addr().(*net.TCPAddr).Port)
 	addresses := []string{netip.AddrPortFrom(host, port).String()}

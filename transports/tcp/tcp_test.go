@@ -173,7 +173,8 @@ func TestPortRange(t *testing.T) {
 		seen[a] = true
 	}
 	var e *transports.Error
-	if _, err := tr.Listen(t.Context(), at); !errors.As(err, &e) || e.Code != transports.CodeResource || !e.Retryable {
+	if _, err := tr.Listen(t.Context(), at); !errors.As(err, &e) || e.Code != transports.CodeResource || !e.Retryable ||
+		e.Address != fmt.Sprintf("%s:%d-%d", at.Host, first, first+1) || !strings.Contains(e.Reason, "port_range") {
 		t.Errorf("with the range used up: %v", err)
 	}
 	at.Port = freePort(t)

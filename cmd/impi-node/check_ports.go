@@ -1,0 +1,48 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/transports/socket"
+)
+
+// ports counts what the node of a site opens in the port_range of a built-in transport.
+func (c *checker) ports(s config.Site, t config.Transport) {
+	if !wanted(s, t.Name) {
+		return
+	}
+	first, last, err := socket.PortRange(t.SettingMap(), transports.Setting{Name: "port_range"})
+	if err != nil || last == 0 {
+		return // there is none, or Configure says what is wrong
+	}
+	needs := make(map[string]int) // by address
+	for _, h := range s.Hosts {
+		at := h.Address.String()
+		if bind, _ := t.SettingMap()["bind"].(string); bind != "" {
+			at = bind
+		}
+		needs[at]++ // for direct links
+		if h.Port == 0 && t.Name == "tcp" && !takesPlugins(s) {
+			needs[at]++ // for channels
+		}
+		if has := int(last) - int(first) + 1; needs[at] > has {
+			c.found = append(c.found, c.job.TransportFault(t, "port_range",
+				fmt.Sprintf("a node opens %d ports at an address, for channels and for direct links of each host there, and the range has %d", needs[at], has),
+				fmt.Sprintf("widen it, as to \"%d-%d\"", first, min(int(first)+9, 65535))))
+			return
+		}
+	}
+}
+
+// takesPlugins tells whether a transport that is a plugin, and may be what channels use,
+// is among those that the site starts.
+func takesPlugins(s config.Site) bool {
+	for _, t := range s.Transports {
+		if !t.Builtin && wanted(s, t.Name) {
+			return true
+		}
+	}
+	return false
+}
