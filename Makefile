@@ -80,33 +80,26 @@ install: build ## install commands, library and header under PREFIX=/usr/local
 demo: build ## run heat2d on two sites of this machine
 	$(BIN)/impi-node -config examples/heat2d/job.hcl
 
-# The packages that make test tests without the race detector, which makes them ten times
-# slower and has little to find where there are no goroutines; make soak has it for all.
-PURE := core/(agent|board|coll|comm|datatype|dynamic|flow|link|match|message|mpierr|resume|rma|startup|wire)|internal/(abi|repotest|sim)|config|include
 # These begin first if all packages are tested.
 FIRST = $(if $(filter ./...,$(PKGS)),$(LONGEST))
 # gotestsum prints a line for each package, what failed and the numbers; what was not run, and
-# why, comes last. $(1) are packages without the race detector, $(2) flags of go test. Paths are
-# trimmed, so that what another checkout has compiled counts.
+# why, comes last. $(1) are flags of go test. Paths are trimmed, so that what another checkout
+# has compiled counts.
 run-tests = @mkdir -p out; status=0; \
 	all=$$($(GO) list $(FIRST) $(PKGS)) || exit 1; \
-	plain=$$(echo "$$all" | grep -E '^[^/]*/[^/]*/[^/]*/($(1))(/|$$)'); \
-	race=$$(echo "$$all" | grep -vE '^[^/]*/[^/]*/[^/]*/($(1))(/|$$)'); \
 	export GOFLAGS="$$GOFLAGS -trimpath"; \
-	$(GOTESTSUM) --format pkgname --hide-summary skipped --jsonfile out/tests.json --raw-command -- sh -c " \
-		failed=0; \
-		test -z '$$race' || $(GO) test -json $(RACE) $(2) $$(echo $$race) || failed=1; \
-		test -z '$$plain' || $(GO) test -json $(2) $$(echo $$plain) || failed=1; \
-		exit \$$failed" || status=$$?; \
+	$(GOTESTSUM) --format pkgname --hide-summary skipped --jsonfile out/tests.json --raw-command -- \
+		$(GO) test -json $(1) $$(echo $$all) || status=$$?; \
 	$(GO) run ./internal/skips/list $(if $(STRICT),-strict $(STRICT)) out/tests.json || status=1; \
 	exit $$status
 
-test: ## run all tests, with the race detector where cgo works; what was not run comes last
-	$(call run-tests,$(PURE),-timeout 40m)
+# Many tests wait for processes, so that three packages keep two cores busy.
+test: ## run all tests; what was not run comes last
+	$(call run-tests,-p 3 -timeout 20m)
 
 soak: export IMPI_TEST_SOAK = $(SOAK)
-soak: ## run all tests and those that take long; SOAK=long: with every repetition, for hours
-	$(call run-tests,none,-count 1 -timeout 4h)
+soak: ## run all tests, and those that take long, with the race detector where cgo works; SOAK=long: with every repetition, for hours
+	$(call run-tests,$(RACE) -count 1 -timeout $(if $(filter long,$(SOAK)),12h,30m))
 
 lint: ## gofmt, go vet and golangci-lint (its first run builds it)
 	@unformatted=$$(gofmt -l cmd config core examples internal plugins transports); \
