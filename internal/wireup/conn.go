@@ -112,6 +112,11 @@ func (c *Conn) Send(m Message, fds ...int) error {
 // exec. io.EOF means that the peer is gone.
 func (c *Conn) Recv() (m Message, fds []int, err error) {
 	n, oobn, flags, _, err := c.conn.ReadMsgUnix(c.buf, c.oob)
+	if errors.Is(err, unix.ECONNRESET) {
+		// The peer ended before it had read all that was sent to it. The kernel says
+		// so once, before it gives what the peer had sent.
+		n, oobn, flags, _, err = c.conn.ReadMsgUnix(c.buf, c.oob)
+	}
 	if err != nil {
 		return m, nil, err
 	}

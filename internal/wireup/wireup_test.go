@@ -94,6 +94,31 @@ func TestPeerGone(t *testing.T) {
 	}
 }
 
+// TestLastWordsOfOneThatDidNotListen: what a proc said before it ended is heard though
+// something was on its way to it, of which the kernel makes a broken connection.
+func TestLastWordsOfOneThatDidNotListen(t *testing.T) {
+	node, proc := pair(t)
+	for _, k := range []Kind{KindHello, KindFini} {
+		if err := proc.Send(Message{Kind: k}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := node.Send(Message{Kind: KindLink}); err != nil {
+		t.Fatal(err)
+	}
+	if err := proc.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range []Kind{KindHello, KindFini} {
+		if m, _, err := node.Recv(); err != nil || m.Kind != k {
+			t.Errorf("%v, %v, want %v", m, err, k)
+		}
+	}
+	if m, _, err := node.Recv(); !errors.Is(err, io.EOF) {
+		t.Errorf("at the end: %v, %v", m, err)
+	}
+}
+
 func TestMalformedMessageLeaksNoDescriptor(t *testing.T) {
 	node, proc := pair(t)
 	r, w, err := os.Pipe()
