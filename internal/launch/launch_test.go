@@ -13,6 +13,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
@@ -31,7 +32,7 @@ func TestMain(m *testing.M) {
 var roles = map[string]func(){
 	"cat":    func() { _, _ = io.Copy(os.Stdout, os.Stdin) },
 	"status": func() { os.Exit(7) },
-	"block":  func() { fmt.Println("ready"); select {} },
+	"block":  func() { fmt.Println("ready"); forever() },
 	"flood": func() {
 		w := bufio.NewWriter(os.Stdout)
 		for i := range 20000 {
@@ -52,7 +53,7 @@ var roles = map[string]func(){
 	"deaf": func() {
 		signal.Ignore(syscall.SIGTERM)
 		fmt.Println("ready")
-		select {}
+		forever()
 	},
 	// A starter whose child, and the child's child, are still there when it is killed.
 	"starter": func() {
@@ -62,7 +63,7 @@ var roles = map[string]func(){
 			panic(err)
 		}
 		fmt.Println("child", p.PID())
-		select {}
+		forever()
 	},
 	"family": func() {
 		s := spec("block", nil)
@@ -71,7 +72,7 @@ var roles = map[string]func(){
 			panic(err)
 		}
 		fmt.Println("grandchild", p.Pid)
-		select {}
+		forever()
 	},
 	// Leaves a child in another process group that holds stdout open.
 	"daemon": func() {
@@ -82,6 +83,13 @@ var roles = map[string]func(){
 		}
 		fmt.Println("daemon", p.Pid)
 	},
+}
+
+// forever waits to be killed. Go ends a program in which nothing can ever happen.
+func forever() {
+	for {
+		time.Sleep(time.Hour)
+	}
 }
 
 func spec(role string, out io.Writer) Spec {
