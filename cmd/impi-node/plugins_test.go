@@ -11,6 +11,7 @@ import (
 
 	"github.com/openimpi/impi/internal/conformance"
 	"github.com/openimpi/impi/internal/skips"
+	"github.com/openimpi/impi/internal/soak"
 )
 
 // pluginDir has this test binary as the plugin for tcp, a program that is no plugin,
@@ -189,6 +190,7 @@ func TestPluginsUsage(t *testing.T) {
 // keeps the whole contract.
 func TestPluginsNew(t *testing.T) {
 	tool := skips.Program(t, "go")
+	soak.Only(t, "a plugin is built in a module of its own")
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)

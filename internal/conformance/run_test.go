@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/internal/soak"
 	"github.com/openimpi/impi/plugins/host"
 	"github.com/openimpi/impi/plugins/sdk"
 	"github.com/openimpi/impi/transports"
@@ -158,6 +159,9 @@ func TestFaultyProcessesAreFound(t *testing.T) {
 		{"prints after all", "impi-transport-tcp", `if [ "$IMPI_PLUGIN_LOG_LEVEL" = info ]; then echo hello; fi; exec REAL`, "P-START-02", "hello"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			if c.name == "lives on" {
+				soak.Only(t, "the process is waited for several times")
+			}
 			s := Subject{Path: install(t, c.file, c.text), Env: []string{"GORACE=atexit_sleep_ms=0"}}
 			r, err := Run(t.Context(), s, Options{Run: regexp.MustCompile(c.id)})
 			if c.name == "prints after all" {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/openimpi/impi/internal/conformance"
 	"github.com/openimpi/impi/internal/skips"
+	"github.com/openimpi/impi/internal/soak"
 	"github.com/openimpi/impi/transports"
 	"github.com/openimpi/impi/transports/transporttest"
 )
@@ -37,7 +38,11 @@ func built(t *testing.T, g Guest) string {
 func TestGuestsKeepTheContract(t *testing.T) {
 	for _, g := range All {
 		t.Run(g.Name, func(t *testing.T) {
-			s := conformance.Subject{Path: built(t, g), NoMTLS: g.NoMTLS}
+			path := built(t, g)
+			if g.Name != "websocket" {
+				soak.Only(t, "make test has all rules with the plugin for websocket, and jobs with all")
+			}
+			s := conformance.Subject{Path: path, NoMTLS: g.NoMTLS}
 			r, err := conformance.Run(t.Context(), s, conformance.Options{Quick: true, Planes: []transports.DataPlane{transports.PlaneStream}})
 			if err != nil {
 				t.Fatal(err)

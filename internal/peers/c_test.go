@@ -13,6 +13,7 @@ import (
 
 	"github.com/openimpi/impi/internal/ctest"
 	"github.com/openimpi/impi/internal/skips"
+	"github.com/openimpi/impi/internal/soak"
 )
 
 // ownCDir is where ownC builds; empty as long as nobody has asked.
@@ -53,8 +54,11 @@ func needC(t *testing.T) string {
 func TestLAMWithC(t *testing.T) {
 	k := needLAM(t)
 	program := needC(t)
-	for _, s := range shapes[:4] {
+	for i, s := range shapes[:4] {
 		t.Run(s.name, func(t *testing.T) {
+			if i >= 2 {
+				soak.Only(t, "make test has two procs a site")
+			}
 			t.Parallel()
 			pass(t, k, s, s.all(300), func(j *Job) { j.Ours[0] = program })
 		})

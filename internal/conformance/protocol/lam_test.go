@@ -11,6 +11,7 @@ import (
 	"github.com/openimpi/impi/internal/interpreter"
 	"github.com/openimpi/impi/internal/peers"
 	"github.com/openimpi/impi/internal/skips"
+	"github.com/openimpi/impi/internal/soak"
 	"github.com/openimpi/impi/transports/transporttest"
 )
 
@@ -22,6 +23,7 @@ func TestLAM(t *testing.T) {
 	if err != nil {
 		skips.NotRun(t, err.Error(), "make peers")
 	}
+	soak.Only(t, "make test has jobs with LAM in internal/peers, and the tester by ours")
 	dir, err := tempDir() // another user compiles and runs there
 	if err != nil {
 		t.Fatal(err)

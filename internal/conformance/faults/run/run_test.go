@@ -9,6 +9,7 @@ import (
 	"github.com/openimpi/impi/internal/conformance/faults"
 	"github.com/openimpi/impi/internal/mutant"
 	"github.com/openimpi/impi/internal/skips"
+	"github.com/openimpi/impi/internal/soak"
 )
 
 // quick are faults of each kind: what is sent, what is done with what comes, what
@@ -35,6 +36,7 @@ func load(t *testing.T) []faults.Fault {
 // TestQuick does with a few faults what make conform-mutants does with all.
 func TestQuick(t *testing.T) {
 	skips.Short(t)
+	soak.Only(t, "the product is built for each fault")
 	status, out, report := run(t, load(t), "-only", quick, "-j", "2")
 	want := strings.Count(quick, "|") + 1
 	if n := strings.Count(report, ": noticed by "); status != mutant.Caught || n != want {
