@@ -184,7 +184,7 @@ func (d *directLinks) judgeChannel(ctx context.Context, l link.Link, hello dynam
 		return nil, v
 	}
 	x := hostPair{wire.HostRank(hello.Dst), wire.HostRank(hello.Src)}
-	if dance := at.h.dancing.Load(); dance != nil {
+	if dance := d.awaitDance(ctx, at.h); dance != nil {
 		return func(l link.Link) bool { return dance.join(l, x.peer) }, dynamic.Accepted
 	}
 	if !d.awaitReady(ctx) {
@@ -194,6 +194,17 @@ func (d *directLinks) judgeChannel(ctx context.Context, l link.Link, hello dynam
 		return func(l link.Link) bool { k.take(l); return true }, dynamic.Accepted
 	}
 	return nil, dynamic.UnknownLink
+}
+
+// awaitDance gives the dance that makes a host's channels, and waits for it where the
+// dialler was faster than we are; nil when it is over, or ctx.
+func (d *directLinks) awaitDance(ctx context.Context, h *ownHost) *dancer {
+	select {
+	case <-h.danced:
+	case <-d.n.ready: // a host that is alone does not dance
+	case <-ctx.Done():
+	}
+	return h.dancing.Load()
 }
 
 // judgeEnds decides whether a connection between hosts may be, whatever it is for.

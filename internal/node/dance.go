@@ -56,6 +56,7 @@ func (n *node) connect(ctx context.Context, h *ownHost) (map[wire.HostRank]link.
 	d := &dancer{n: n, h: h, dance: dance, ctx: ctx, found: make(map[wire.HostRank]link.Link), conns: make(map[int]*danceConn), happens: make(chan func())}
 	stop := n.report(d.waitingFor)
 	h.dancing.Store(d)
+	close(h.danced)
 	err = d.run()
 	h.dancing.Store(nil)
 	cancel() // before stop: the report may be asking the dance

@@ -27,6 +27,7 @@ type ownHost struct {
 	lasting []*keeper           // channels that survive their connections
 	noBoard string              // why its procs have no board; empty: they have one
 
+	danced  chan struct{}          // closed when making channels has begun
 	dancing atomic.Pointer[dancer] // while channels are made
 
 	finished chan struct{} // closed when all is switched and every channel has ended
@@ -47,7 +48,7 @@ func (h *ownHost) channelListener(n *node) directListener {
 // listen opens the listeners of all hosts.
 func (n *node) listen(ctx context.Context) error {
 	for i, c := range n.opt.Site.Hosts {
-		h := &ownHost{config: c, finished: make(chan struct{})}
+		h := &ownHost{config: c, danced: make(chan struct{}), finished: make(chan struct{})}
 		n.hosts = append(n.hosts, h)
 		if err := n.listenHost(ctx, h, i); err != nil {
 			return err

@@ -141,11 +141,14 @@ func (l *Link) Close() error {
 	return nil
 }
 
-// explain names the plugin in the error of a broken link.
+// explain names the plugin in the error of a broken link. A link that another goroutine
+// has closed meanwhile looks broken to a call that had begun before.
 func (l *Link) explain(err error) error {
 	switch {
 	case !errors.Is(err, link.ErrBroken):
 		return err
+	case l.end.Load() == nil:
+		return link.ErrClosed
 	case errors.Is(err, ring.ErrRegion):
 		return fmt.Errorf("%w: the plugin of transport %s has broken the rules of data plane %s: %w", link.ErrBroken, l.via, l.plane, err)
 	}
