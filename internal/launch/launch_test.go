@@ -13,7 +13,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
@@ -88,7 +87,7 @@ var roles = map[string]func(){
 // forever waits to be killed. Go ends a program in which nothing can ever happen.
 func forever() {
 	for {
-		time.Sleep(time.Hour)
+		_ = unix.Pause()
 	}
 }
 

@@ -22,7 +22,8 @@ func TestFaults(t *testing.T) {
 	for _, kind := range []FaultKind{CrashProc, CrashNode, CrashServer, CutLink, HalfClose} {
 		t.Run(string(kind), func(t *testing.T) {
 			deadly, lived := uint64(0), 0
-			for seed := range seeds(100) {
+			tries := max(seeds(100), 20) // of fewer, all may come to nothing
+			for seed := range tries {
 				cfg := twoSites(ring)
 				cfg.Direct = seed%3 > 0
 				r := simulate(t, seed, cfg, somewhere(t, seed, kind, cfg))
@@ -36,8 +37,8 @@ func TestFaults(t *testing.T) {
 					}
 				}
 			}
-			if deadly < seeds(20) {
-				t.Errorf("only %d of %d were deadly, %d jobs lived", deadly, seeds(100), lived)
+			if deadly < tries/5 {
+				t.Errorf("only %d of %d were deadly, %d jobs lived", deadly, tries, lived)
 			}
 		})
 	}
