@@ -47,6 +47,7 @@ func TestQuick(t *testing.T) {
 // A fault that the case named for it cannot see is told, with the case.
 func TestNotNoticed(t *testing.T) {
 	skips.Short(t)
+	soak.Only(t, "the product is built for each fault")
 	all := load(t)
 	i := slices.IndexFunc(all, func(f faults.Fault) bool { return f.Name == "cancel-oldest" })
 	all[i].Cases = []string{"IMPI-3-SHORT-01", "IMPI-3-CANCEL-05"}
