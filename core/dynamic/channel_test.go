@@ -41,7 +41,9 @@ func channelGreeting(dialler, acceptor *Token) (dialled, accepted error) {
 		if accepted == nil {
 			_, accepted = a.Input(d.Output())
 		}
-		_, dialled = d.Input(a.Output())
+		if _, dialled = d.Input(a.Output()); dialled != nil {
+			return dialled, accepted
+		}
 	}
 	if _, ok := a.Peer(); ok {
 		a.Accept()

@@ -29,7 +29,7 @@ func TestExplainLooksBelowTLS(t *testing.T) {
 	if !errors.As(err, &s) || s.For != 7*time.Second {
 		t.Errorf("%v", err)
 	}
-	if again := Explain(c, err); again != err { //nolint:errorlint // the same one is meant
+	if again := Explain(c, err); again != err {
 		t.Errorf("%v became %v", err, again)
 	}
 }

@@ -3,6 +3,7 @@
 package relaytest
 
 import (
+	"errors"
 	"io"
 	"net"
 	"sync"
@@ -105,7 +106,7 @@ func (r *Relay) pass(to, from, client net.Conn, b *budget) {
 			r.drop(client)
 			return
 		}
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			if t, ok := to.(*net.TCPConn); ok {
 				_ = t.CloseWrite()
 			}

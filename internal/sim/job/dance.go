@@ -160,6 +160,8 @@ func (h *host) steps() {
 			s.w.k.Note("host %d refuses: %v", h.rank, st.Err)
 			h.conns[st.Conn].OnReady(nil)
 			_ = h.conns[st.Conn].Close()
+		case agent.Prove:
+			s.fail(fmt.Errorf("the dance wants a proof, and simulated hosts say plain ranks"))
 		case agent.Complete:
 			h.complete()
 		case agent.TimedOut:
