@@ -84,7 +84,7 @@ func (b *builder) key(s *siteDraft, in *block) uint64 {
 }
 
 func (b *builder) keyFile(pos Pos, path string) uint64 {
-	text, err := os.ReadFile(path)
+	text, err := readText(path, maxKeyFile)
 	if err != nil {
 		b.fault(pos, "cannot read the key: "+reason(err), "make the file with: "+makeKey(path))
 		return 0

@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/netip"
 	"os"
@@ -45,7 +46,7 @@ type Options struct {
 // are found at once.
 func Load(path string, opt Options) (*Job, Diagnostics) {
 	f := &faults{file: path}
-	src, err := os.ReadFile(path)
+	src, err := readText(path, maxJobFile)
 	if err != nil {
 		problem, remedy := unreadable(path, err)
 		f.fault(Pos{}, problem, remedy)
@@ -59,6 +60,10 @@ func Load(path string, opt Options) (*Job, Diagnostics) {
 	return load(f, src, dir, opt)
 }
 
+// maxSyntaxFaults is how many faults of syntax are shown. A file that is no job file has one
+// in every line.
+const maxSyntaxFaults = 20
+
 // unreadable says why there is no job file at a path, and what to do.
 func unreadable(path string, err error) (problem, remedy string) {
 	beside, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*.hcl"))
@@ -69,6 +74,8 @@ func unreadable(path string, err error) (problem, remedy string) {
 		return "there is no such job file", "correct the path: no job file (*.hcl) is in that folder"
 	case errors.Is(err, syscall.EISDIR):
 		return "that is a folder, and no job file", "name the file in it"
+	case errors.Is(err, errNoText):
+		return "that is no job file: it is no text", "name the file that has the job's sites (*.hcl)"
 	case errors.Is(err, fs.ErrPermission):
 		return "you may not read the job file", "ask its owner, or run as the user that it belongs to"
 	}
@@ -82,8 +89,16 @@ func load(f *faults, src []byte, dir string, opt Options) (*Job, Diagnostics) {
 	}
 	env := environment(opt.Environ)
 	d := &decoder{faults: f, src: newSource(src), env: env}
+	if at, deep := tooDeep(d.src.text, f.file); deep {
+		f.fault(d.pos(at), "this is nested too deep for a job file", "write it in fewer levels")
+		return nil, f.sorted()
+	}
 	parsed, diags := hclparse.NewParser().ParseHCL(d.src.text, f.file)
-	for _, diag := range diags {
+	for i, diag := range diags {
+		if i == maxSyntaxFaults {
+			f.fault(Pos{}, fmt.Sprintf("%d more faults of syntax", len(diags)-i), "mend the first ones: the others may follow from them")
+			break
+		}
 		d.foreign(diag, Pos{})
 	}
 	if diags.HasErrors() {

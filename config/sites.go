@@ -3,7 +3,6 @@ package config
 import (
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/hashicorp/hcl/v2/hclparse"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -16,11 +15,15 @@ var ErrNoSites = errors.New("the job file has no site blocks")
 // SiteNames gives the names of a job file's sites that are ours, in the order of the
 // file, whatever else may be wrong with it.
 func SiteNames(path string) ([]string, error) {
-	b, err := os.ReadFile(path)
+	b, err := readText(path, maxJobFile)
 	if err != nil {
 		return nil, fmt.Errorf("read the job file: %w", err)
 	}
-	parsed, diags := hclparse.NewParser().ParseHCL(newSource(b).text, path)
+	text := newSource(b).text
+	if at, deep := tooDeep(text, path); deep {
+		return nil, fmt.Errorf("read the job file: %v: it is nested too deep", at)
+	}
+	parsed, diags := hclparse.NewParser().ParseHCL(text, path)
 	if diags.HasErrors() {
 		return nil, fmt.Errorf("read the job file: %w", diags)
 	}

@@ -297,6 +297,10 @@ func TestNodeOfASiteIsKilled(t *testing.T) {
 }
 
 func TestUsage(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		args []string
 		want string
@@ -314,6 +318,8 @@ func TestUsage(t *testing.T) {
 		{[]string{"validate"}, "one job file"},
 		{[]string{"validate", "missing.hcl"}, "there is no such job file"},
 		{[]string{"validate", t.TempDir()}, "that is a folder, and no job file"},
+		{[]string{"validate", self}, "that is no job file: it is no text"},
+		{[]string{"-config", self}, "that is no job file: it is no text"},
 		{[]string{"status"}, `there is no command "status"; did you mean "links"? (known here: abi, cert, help, links, plugins, validate, version)`},
 		{[]string{"validat", "job.hcl"}, `there is no command "validat"; did you mean "validate"?`},
 		{[]string{"frobnicate", "-n", "4"}, `there is no command "frobnicate"; known here: abi, cert`},
