@@ -13,8 +13,8 @@ import (
 // How many connections a Waiting has at most. A job's procs greet within milliseconds,
 // so that not so many of theirs are there at a time, though all dial at once.
 const (
-	waitingThere = 512 // of one address
-	waitingAll   = 1024
+	waitingThere = 128 // of one address
+	waitingAll   = 256
 )
 
 // Waiting bounds the accepted connections whose peers have not proved yet that they
@@ -27,8 +27,8 @@ type Waiting struct {
 
 type waiter struct{ evict func() }
 
-// NewWaiting makes one without connections. It has a quarter of the file descriptors of
-// the process at most.
+// NewWaiting makes one without connections. It has no more of them than a quarter of the
+// file descriptors that the process may have.
 func NewWaiting() *Waiting {
 	all := waitingAll
 	var files unix.Rlimit
