@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/node"
 	"github.com/openimpi/impi/transports"
 	"github.com/openimpi/impi/transports/socket"
 )
@@ -17,19 +18,20 @@ func (c *checker) ports(s config.Site, t config.Transport) {
 	if err != nil || last == 0 {
 		return // there is none, or Configure says what is wrong
 	}
+	direct := len(node.ListenerPlanes(s, t.Name, c.links[offered{s.Name, t.Name}].DataPlanes))
 	needs := make(map[string]int) // by address
 	for _, h := range s.Hosts {
 		at := h.Address.String()
 		if bind, _ := t.SettingMap()["bind"].(string); bind != "" {
 			at = bind
 		}
-		needs[at]++ // for direct links
+		needs[at] += direct
 		if h.Port == 0 && t.Name == "tcp" && !takesPlugins(s) {
 			needs[at]++ // for channels
 		}
 		if has := int(last) - int(first) + 1; needs[at] > has {
 			c.found = append(c.found, c.job.TransportFault(t, "port_range",
-				fmt.Sprintf("a node opens %d ports at an address, for channels and for direct links of each host there, and the range has %d", needs[at], has),
+				fmt.Sprintf("a node opens %d ports at an address, for channels and for direct links of each host there, a listener for each list of data planes that routes pin, and the range has %d", needs[at], has),
 				fmt.Sprintf("widen it, as to \"%d-%d\"", first, min(int(first)+9, 65535))))
 			return
 		}

@@ -8,14 +8,14 @@ import (
 )
 
 // chaosPlugin writes the plugin that disturbs links into a folder.
-func chaosPlugin(t *testing.T, dir string) {
+func chaosPlugin(t *testing.T, dir, name string) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	script := "#!/bin/sh\n" + envChaos + "=1 exec '" + self + "'\n"
-	if err := os.WriteFile(filepath.Join(dir, "impi-transport-chaos"), []byte(script), 0o755); err != nil {
+	script := "#!/bin/sh\n" + envChaos + "=" + name + " exec '" + self + "'\n"
+	if err := os.WriteFile(filepath.Join(dir, "impi-transport-"+name), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -24,8 +24,9 @@ func chaosPlugin(t *testing.T, dir string) {
 // in one fault.
 func TestValidateFindsWhatCannotStart(t *testing.T) {
 	plugins, elsewhere := t.TempDir(), t.TempDir()
-	chaosPlugin(t, plugins)
-	chaosPlugin(t, elsewhere)
+	chaosPlugin(t, plugins, "chaos")
+	chaosPlugin(t, plugins, "chaos-chaos")
+	chaosPlugin(t, elsewhere, "chaos")
 	if err := os.Symlink(filepath.Join(elsewhere, "impi-transport-chaos"), filepath.Join(plugins, "impi-transport-out")); err != nil {
 		t.Fatal(err)
 	}
@@ -48,6 +49,8 @@ func TestValidateFindsWhatCannotStart(t *testing.T) {
 			`job.hcl:11:1: error: plugin ` + plugins + `/impi-transport-out: cannot be opened inside`, "copy the file into it"},
 		"chaos around itself": {begin, "plugin_dir = \"" + plugins + "\"\ntransport \"chaos\" {\n  plugin = \"impi-transport-chaos\"\n  config { around = \"chaos\" }\n}\n" + `route "*" { prefer = ["chaos"] }`,
 			`job.hcl:14:21: error: transport "chaos": around: there is no transport "chaos" in this plugin`, "tcp"},
+		"chaos around itself by its name": {begin, "plugin_dir = \"" + plugins + "\"\ntransport \"chaos-chaos\" {\n  plugin = \"impi-transport-chaos-chaos\"\n}\n" + `route "*" { prefer = ["chaos-chaos"] }`,
+			`job.hcl:12:1: error: transport "chaos-chaos": around: there is no transport "chaos" in this plugin`, "choose one of tcp"},
 		"a setting that a plugin has not": {begin, "plugin_dir = \"" + plugins + "\"\ntransport \"chaos\" {\n  plugin = \"impi-transport-chaos\"\n  config { arround = \"tcp\" }\n}\n" + `route "*" { prefer = ["chaos"] }`,
 			`job.hcl:14:22: error: transport "chaos": arround: is no setting of this transport`, "around"},
 		"a plugin of another name": {begin, "plugin_dir = \"" + plugins + "\"\ntransport \"storm\" {\n  plugin = \"impi-transport-chaos\"\n}\n" + `route "*" { prefer = ["storm"] }`,
@@ -63,7 +66,9 @@ func TestValidateFindsWhatCannotStart(t *testing.T) {
 			quic("alpha") + "\n" + `route "*" { prefer = ["quic", "tcp"] }`,
 			`has certificates and does not say require_tls = false, and site "lam" knows IMPI's plain channels only`, "write require_tls = false, and lead"},
 		"fewer ports than listeners": {begin, "transport \"tcp\" {\n  config { port_range = \"48391-48391\" }\n}\n" + `route "*" { prefer = ["tcp"] }`,
-			`job.hcl:12:25: error: transport "tcp": port_range: a node opens 2 ports at an address, for channels and for direct links of each host there, and the range has 1`, "widen it"},
+			`job.hcl:12:25: error: transport "tcp": port_range: a node opens 2 ports at an address, for channels and for direct links of each host there, a listener for each list of data planes that routes pin, and the range has 1`, "widen it"},
+		"fewer ports than lists of data planes": {begin, "transport \"tcp\" {\n  config { port_range = \"48391-48392\" }\n}\n" + `route "beta" { prefer = ["tcp"]  data_plane = ["ring"] }` + "\n" + `route "*" { prefer = ["tcp"] }`,
+			`a node opens 3 ports at an address`, "widen it"},
 		"a host elsewhere": {strings.Replace(begin, `host { address = "127.0.0.2"  procs = 1 }`, "host { address = \"127.0.0.2\"  procs = 1 }\n  host { address = \"192.0.2.9\"  procs = 1 }", 1), "",
 			`job.hcl:5:20: error: site "alpha" is run by one node, and 192.0.2.9 is no address of this machine`, "a site of its own"},
 	} {
@@ -86,7 +91,7 @@ func TestValidateFindsWhatCannotStart(t *testing.T) {
 // A file that can start has no faults, plugins and all.
 func TestValidateStartsPlugins(t *testing.T) {
 	plugins := t.TempDir()
-	chaosPlugin(t, plugins)
+	chaosPlugin(t, plugins, "chaos")
 	path := file(t, twoSites+"plugin_dir = \""+plugins+"\"\ntransport \"chaos\" {\n  plugin = \"impi-transport-chaos\"\n  config { around = \"tcp\" }\n}\nroute \"*\" { prefer = [\"chaos\"] }\n")
 	if status, out, err := impiNode(t, "", "validate", path); status != 0 || err != "" {
 		t.Errorf("status %d\n%s%s", status, out, err)

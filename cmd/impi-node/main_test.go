@@ -31,7 +31,7 @@ const (
 // envProtocols makes this binary a plugin of another version of the protocol.
 const envProtocols = "IMPI_TEST_PROTOCOLS"
 
-// envChaos makes this binary the plugin that disturbs links.
+// envChaos makes this binary the plugin of that name that disturbs links.
 const envChaos = "IMPI_TEST_CHAOS"
 
 func TestMain(m *testing.M) {
@@ -49,8 +49,8 @@ func TestMain(m *testing.M) {
 		}
 		sdk.Serve(sdk.Options{Transport: tcp.New(), Protocols: []int{n}})
 	}
-	if os.Getenv(envChaos) != "" && sdk.IsPlugin() {
-		sdk.Serve(sdk.Options{Transport: chaos.New(chaos.Options{Name: "chaos", Around: []transports.Transport{tcp.New()}})})
+	if name := os.Getenv(envChaos); name != "" && sdk.IsPlugin() {
+		sdk.Serve(sdk.Options{Transport: chaos.New(chaos.Options{Name: name, Around: []transports.Transport{tcp.New()}})})
 	}
 	if os.Getenv(asNode) != "" || sdk.IsPlugin() {
 		main()

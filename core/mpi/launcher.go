@@ -21,12 +21,15 @@ var counts = []struct{ size, rank, by string }{
 	{"PMI_SIZE", "PMI_RANK", "a launcher that speaks PMI"},
 	{"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "Open MPI's mpirun"},
 	{"SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "Slurm's srun"},
+	{"FLUX_JOB_SIZE", "FLUX_TASK_RANK", "flux run"},
+	{"JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_RANK", "jsrun"},
 }
 
 // numbers are variables that number processes. Without a count of them there may be any number.
 var numbers = []struct{ rank, by string }{
 	{"PMI_RANK", "a launcher that speaks PMI"},
 	{"PMIX_RANK", "a launcher that speaks PMIx"},
+	{"PALS_RANKID", "mpiexec of PALS"},
 }
 
 // mayBeAlone refuses to make a job of its own of each process that a launcher of others has

@@ -30,6 +30,10 @@ func TestLaunchersOfOthers(t *testing.T) {
 		"a batch script of one":     {"SLURM_NTASKS=1 SLURM_PROCID=0", ""},
 		"mpiexec -n 1 in a script":  {"SLURM_NTASKS=4 PMI_SIZE=1 PMI_RANK=0", ""},
 		"srun -n 4 in mpiexec -n 1": {"SLURM_NTASKS=4 SLURM_STEP_NUM_TASKS=4 PMI_SIZE=1 PMI_RANK=0", "SLURM_STEP_NUM_TASKS=4"},
+		"flux run":                  {"FLUX_JOB_SIZE=2 FLUX_TASK_RANK=1", "one of 2 processes of flux run (FLUX_JOB_SIZE=2, FLUX_TASK_RANK=1)"},
+		"flux run of one":           {"FLUX_JOB_SIZE=1 FLUX_TASK_RANK=0", ""},
+		"jsrun":                     {"JSM_NAMESPACE_SIZE=2 JSM_NAMESPACE_RANK=0", "JSM_NAMESPACE_SIZE=2"},
+		"PALS":                      {"PALS_RANKID=0", "PALS_RANKID=0"},
 		"wanted":                    {"PMI_RANK=2 PMI_SIZE=4 IMPI_SINGLETON=1", ""},
 		"not wanted":                {"PMI_RANK=2 PMI_SIZE=4 IMPI_SINGLETON=0", "PMI_SIZE=4"},
 	} {

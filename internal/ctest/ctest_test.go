@@ -186,6 +186,9 @@ func TestPrograms(t *testing.T) {
 					if s.name == "two sites over tcp" && !slices.Contains([]string{"pingpong", "collectives", "rma"}, name) {
 						soak.Only(t, "make test has it for other programs")
 					}
+					if s.name == "two sites" && name == "wild" {
+						soak.Only(t, "make test has the many calls at one site")
+					}
 					command := []string{program}
 					for _, a := range p.args {
 						command = append(command, strings.NewReplacer("DIR", t.TempDir(), "LIB", k.Library()).Replace(a))
@@ -216,7 +219,12 @@ func TestMemory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			program := compiled(t, k, source)
 			for _, s := range memoryShapes {
-				t.Run(s.name, func(t *testing.T) { succeed(t, s.start(t, k, []string{program}), name) })
+				t.Run(s.name, func(t *testing.T) {
+					if s.name == "two sites over unix" && name == "unexpected" {
+						soak.Only(t, "make test has its gigabytes by tcp, shared memory and agents")
+					}
+					succeed(t, s.start(t, k, []string{program}), name)
+				})
 			}
 		})
 	}

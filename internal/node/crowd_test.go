@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"os"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/hashicorp/go-hclog"
 	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/config"
@@ -15,34 +19,87 @@ import (
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/transports"
 	"github.com/openimpi/impi/transports/socket"
+	"github.com/openimpi/impi/transports/tcp"
 )
 
 // TestIdleCrowdAtADirectListener: connections that do not greet do not keep a proc's
-// link out, though they are from the same machine.
+// link out, though they are from the same machine: neither where it arrives, nor where
+// it is dialled.
 func TestIdleCrowdAtADirectListener(t *testing.T) {
 	for _, n := range []int{70, 3000} {
-		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			job := route(testJob("ring", 1, 1), config.Route{Prefer: []string{"tcp"}, Direct: true})
-			serveApart(t, job)
-			beta := startSites(t, job, job.Sites[1:])
-			beta[0].err.says("listening", 0)
-			for _, l := range beta[0].n.hosts[0].direct {
-				if l.t.name == "tcp" {
-					crowdAt(t, n, l.Address())
+		// Rank 0 of alpha, whose link it is when both dial, dials rank 1 of beta.
+		for i, crowded := range []string{"alpha", "beta"} {
+			t.Run(fmt.Sprint(n, " at ", crowded), func(t *testing.T) {
+				job := route(testJob("ring", 1, 1), config.Route{Prefer: []string{"tcp"}, Direct: true})
+				serveApart(t, job)
+				first := startSites(t, job, job.Sites[i:i+1])
+				first[0].err.says("listening", 0)
+				for _, l := range first[0].n.hosts[0].direct {
+					if l.t.name == "tcp" {
+						crowdAt(t, n, l.Address())
+					}
 				}
-			}
-			// Rank 0, whose link it is when both dial, dials rank 1 of beta.
-			all := append(startSites(t, job, job.Sites[:1]), beta...)
-			wantNone(t, all)
-			if log := all[0].err.String(); !strings.Contains(log, "direct link: site=alpha rank=0 peer=1 transport=tcp") {
-				t.Errorf("there was no direct link:\n%s", log)
-			}
-		})
+				all := append(first, startSites(t, job, job.Sites[1-i:2-i])...)
+				wantNone(t, all)
+				if log := all[i].err.String(); !strings.Contains(log, "direct link: site=alpha rank=0 peer=1 transport=tcp") {
+					t.Errorf("there was no direct link:\n%s", log)
+				}
+			})
+		}
 	}
 }
 
+// TestCrowdNeedsNoThreads: a connection that does not greet costs its node no thread,
+// and all listeners together let in no more of them than one may.
+func TestCrowdNeedsNoThreads(t *testing.T) {
+	const crowd, stay = 300, 128
+	n := twoSites(t)
+	n.log = hclog.NewNullLogger()
+	ctx, cancel := context.WithCancel(t.Context())
+	n.direct = newDirectLinks(ctx, n)
+	t.Cleanup(n.direct.wg.Wait)
+	t.Cleanup(cancel)
+	before := threads(t)
+	ended := make(chan struct{}, 2*crowd)
+	for range 2 {
+		l, err := tcp.New().Listen(ctx, transports.ListenSpec{Host: "127.0.0.1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = l.Close() })
+		n.direct.wg.Go(func() { n.direct.serve(directListener{Listener: l, t: &transport{name: "tcp"}}) })
+		for _, c := range crowdAt(t, crowd, l.Address()) {
+			go func() {
+				_, _ = io.Copy(io.Discard, c)
+				ended <- struct{}{}
+			}()
+		}
+	}
+	late := time.After(time.Minute)
+	for i := range 2*crowd - stay {
+		select {
+		case <-ended:
+		case <-late:
+			t.Fatalf("%d of %d connections were sent away, want all but %d", i, 2*crowd, stay)
+		}
+	}
+	if more := threads(t) - before; more > stay/4 {
+		t.Errorf("%d connections that wait have %d threads", stay, more)
+	}
+}
+
+// threads counts those of this process.
+func threads(t *testing.T) int {
+	t.Helper()
+	tasks, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(tasks)
+}
+
 // crowdAt makes connections that say nothing until the test is over.
-func crowdAt(t *testing.T, n int, address string) {
+func crowdAt(t *testing.T, n int, address string) (crowd []net.Conn) {
 	t.Helper()
 	for range n {
 		nc, err := net.Dial("tcp", address)
@@ -50,7 +107,9 @@ func crowdAt(t *testing.T, n int, address string) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { nc.Close() })
+		crowd = append(crowd, nc)
 	}
+	return crowd
 }
 
 // acceptsAndHangsUp is a transport whose peers do what peer says with a link, and
@@ -93,7 +152,6 @@ func TestDialAgainWhereThereIsNoRoom(t *testing.T) {
 			t.Error(err)
 			return
 		}
-		defer k.close()
 		g := dynamic.NewAcceptor(dynamic.KeysOfJob(dynamic.Token{}), nonce())
 		var b [1]byte
 		for {

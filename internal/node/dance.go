@@ -225,7 +225,6 @@ func (d *dancer) try(to transports.DialSpec, greeting []byte) (link.Link, error)
 	t, err := newTalk(ctx, l)
 	if err == nil {
 		err = t.write(greeting)
-		t.close()
 	}
 	if err != nil {
 		_ = l.Close()

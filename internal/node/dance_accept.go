@@ -99,7 +99,6 @@ func (d *dancer) greet(l link.Link) {
 		t, err := newTalk(ctx, l)
 		if err == nil {
 			err = t.read(first[:])
-			t.close()
 		}
 		return err
 	}, func() {

@@ -3,6 +3,8 @@ package node
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net"
 	"syscall"
 	"time"
 
@@ -47,10 +49,35 @@ func (n *node) decline(f *Failure) (done <-chan struct{}) {
 	return told
 }
 
-// addressTaken tells whether a site failed because somebody listens where it wants to. That
-// may be the site itself, which was started twice: the job of the first one goes on.
+// addressTaken tells whether a site failed because somebody listens where its file says
+// that it does. That may be the site itself, which was started twice: the job of the first
+// one goes on.
 func addressTaken(f *Failure) bool {
-	var failed *transports.Error
-	return errors.Is(f, syscall.EADDRINUSE) ||
-		errors.As(f, &failed) && failed.Op == "listen" && failed.Code == transports.CodeResource // all that a plugin says
+	return errors.Is(f, syscall.EADDRINUSE) || // of the embedded server
+		errors.Is(f, errPortTaken)
 }
+
+// errPortTaken is wrapped when somebody else has the port of a host block.
+var errPortTaken = errors.New("the port is taken")
+
+// portError is what a plugin says of a port of the file, with whether the port is taken:
+// a plugin says no more than that the system did not give it.
+func portError(err error, port uint16) error {
+	var failed *transports.Error
+	if port == 0 || !errors.As(err, &failed) || failed.Code != transports.CodeResource {
+		return err
+	}
+	ln, free := net.Listen("tcp", fmt.Sprintf(":%d", port))
+	switch {
+	case free == nil:
+		_ = ln.Close()
+	case errors.Is(free, syscall.EADDRINUSE):
+		return &portTaken{err}
+	}
+	return err
+}
+
+// portTaken says what the plugin said.
+type portTaken struct{ error }
+
+func (p *portTaken) Unwrap() []error { return []error{p.error, errPortTaken} }

@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -39,5 +40,30 @@ func TestSiteWhoseAddressIsInUseDoesNotDecline(t *testing.T) {
 			}
 			wantNone(t, again)
 		})
+	}
+}
+
+// A site that has no port left, which cannot be for being started twice, tells the others
+// why it does not come: they would wait for it all of start.
+func TestSiteWithoutAFreePortDeclines(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.3:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	taken := strconv.Itoa(ln.Addr().(*net.TCPAddr).Port)
+	job := withTransport(testJob("ring", 1, 1), "tcp", func(site string) map[string]any {
+		if site == "beta" {
+			return map[string]any{"port_range": taken + "-" + taken}
+		}
+		return nil
+	})
+	serveApart(t, job)
+	first := startSites(t, job, job.Sites[:1])
+	first[0].err.says("startup: connected", 0)
+	for i, f := range end(append(first, startSites(t, job, job.Sites[1:])...)) {
+		if f == nil || !strings.Contains(f.Text, "all ports of port_range are in use") {
+			t.Errorf("site %d: %v", i, f)
+		}
 	}
 }

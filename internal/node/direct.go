@@ -32,6 +32,10 @@ const (
 // had no room for one that had not greeted yet.
 var retries = []time.Duration{50 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond, 400 * time.Millisecond}
 
+// linkFiles is how many file descriptors a link has at most: one whose data plane is
+// "grpc" has a pair of sockets and a pipe.
+const linkFiles = 4
+
 // pairState is how far a local proc and another one have got.
 type pairState uint8
 
@@ -59,6 +63,7 @@ type directLinks struct {
 	past     history
 	meet     *meetings
 	desk     probeDesk
+	waiting  *socket.Waiting // links at all listeners that have not greeted
 
 	mu       sync.Mutex
 	pairs    map[pair]pairState
@@ -67,7 +72,10 @@ type directLinks struct {
 }
 
 func newDirectLinks(ctx context.Context, n *node) *directLinks {
-	d := &directLinks{n: n, ctx: ctx, token: n.job.Token, channels: newChannelTokens(n), pairs: make(map[pair]pairState)}
+	d := &directLinks{
+		n: n, ctx: ctx, token: n.job.Token, channels: newChannelTokens(n),
+		pairs: make(map[pair]pairState), waiting: socket.NewWaiting(linkFiles),
+	}
 	d.meet = newMeetings(d)
 	return d
 }
@@ -179,12 +187,12 @@ func (d *directLinks) tryWays(p *proc, x pair) (lost bool, reason string) {
 }
 
 // dialPatiently dials again while nobody listens where the card says, or there are
-// too many at once.
+// too many at once, there or here.
 func (d *directLinks) dialPatiently(x pair, w way) (l link.Link, s dynamic.Session, err error) {
 	for _, pause := range retries {
 		l, s, err = d.dial(x, w)
 		var te *transports.Error
-		passes := errors.As(err, &te) && te.Code == transports.CodeRefused || errors.Is(err, errNoRoom)
+		passes := errors.As(err, &te) && (te.Code == transports.CodeRefused || te.Code == transports.CodeResource) || errors.Is(err, errNoRoom)
 		if !passes || d.state(x) != dialling {
 			return l, s, err
 		}
@@ -293,7 +301,6 @@ var errNoRoom = errors.New("the peer had no room for a greeting")
 // serve accepts links at a listener until it is closed. Who says nothing makes room
 // for others: procs greet at once.
 func (d *directLinks) serve(l directListener) {
-	waiting := socket.NewWaiting()
 	for {
 		x, err := l.Accept(d.ctx)
 		if err != nil {
@@ -303,7 +310,7 @@ func (d *directLinks) serve(l directListener) {
 			return
 		}
 		ctx, evict := context.WithCancelCause(d.ctx)
-		leave := waiting.Enter(socket.SourceOf(x), func() { evict(errCrowded) })
+		leave := d.waiting.Enter(socket.SourceOf(x), func() { evict(errCrowded) })
 		d.wg.Go(func() {
 			defer evict(nil)
 			if err := d.accept(ctx, leave, x, l); err != nil {

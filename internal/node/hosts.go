@@ -63,10 +63,10 @@ func (n *node) listenHost(ctx context.Context, h *ownHost, i int) (err error) {
 		Dir: n.dir.Path, Name: fmt.Sprintf("c%d", i),
 	}
 	if h.channel, err = n.channels.Listen(ctx, at); err != nil {
-		return fmt.Errorf("site %s, host %v: %w", n.opt.Site.Name, h.config.Address, err)
+		return fmt.Errorf("site %s, host %v: %w", n.opt.Site.Name, h.config.Address, portError(err, h.config.Port))
 	}
 	for _, t := range n.transports {
-		for k, planes := range n.acceptingPlanes(t) {
+		for k, planes := range ListenerPlanes(n.opt.Site, t.name, t.Capabilities().DataPlanes) {
 			at.Port, at.Name = 0, fmt.Sprintf("d%d-%s", i, t.name)
 			if k > 0 {
 				at.Name += fmt.Sprintf("-%d", k)

@@ -109,7 +109,6 @@ func send(t *testing.T, l link.Link, b []byte) {
 		t.Error(err)
 		return
 	}
-	defer x.close()
 	if err := x.write(b); err != nil {
 		t.Error(err)
 	}
@@ -121,7 +120,6 @@ func want(t *testing.T, l link.Link, b []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer x.close()
 	got := make([]byte, len(b))
 	if err := x.read(got); err != nil {
 		t.Fatal(err)
@@ -138,7 +136,6 @@ func linkEnded(t *testing.T, l link.Link) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer x.close()
 	if err := x.read(make([]byte, 1)); err == nil {
 		t.Error("a byte came")
 	}

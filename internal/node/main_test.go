@@ -47,7 +47,8 @@ func TestMain(m *testing.M) {
 	}
 	quickExits()
 	goleak.VerifyTestMain(removing{m},
-		goleak.IgnoreTopFunction("github.com/openimpi/impi/plugins/host.serveStarts"))
+		goleak.IgnoreTopFunction("github.com/openimpi/impi/plugins/host.serveStarts"),
+		goleak.IgnoreAnyFunction("github.com/openimpi/impi/internal/poll.(*Shared).serve")) // of sleepers
 }
 
 // quickExits keeps the race detector from having every proc and plugin sleep a second

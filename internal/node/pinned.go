@@ -60,20 +60,21 @@ func (n *node) pinned(t *transport, rank wire.WorldRank) transports.Transport {
 // little room.
 const maxListeners = 3
 
-// acceptingPlanes are what the listeners of a transport are pinned to; nil is any. A
-// link has its data plane before it tells whom it is from, so there is a listener for
-// each list of planes that a route has, and allowsPlane is asked when the peer is known.
-func (n *node) acceptingPlanes(t *transport) (lists [][]transports.DataPlane) {
-	routes := slices.Clone(n.opt.Site.Routes)
+// ListenerPlanes are what the listeners of a transport for direct links, one for each
+// list, are pinned to on each host of a site; nil is any. has are the data planes that the
+// transport can have. A link has its data plane before it tells whom it is from, so there
+// is a listener for each list of planes that a route has, and allowsPlane is asked when the
+// peer is known.
+func ListenerPlanes(site config.Site, transport string, has []transports.DataPlane) (lists [][]transports.DataPlane) {
+	routes := slices.Clone(site.Routes)
 	if !slices.ContainsFunc(routes, func(r config.Route) bool { return r.Site == "*" }) {
-		routes = append(routes, n.opt.Site.RouteTo("*"))
+		routes = append(routes, site.RouteTo("*"))
 	}
-	c := t.Capabilities().DataPlanes
 	for _, r := range routes {
-		planes := slices.DeleteFunc(dataPlanes(r), func(p transports.DataPlane) bool { return !slices.Contains(c, p) })
+		planes := slices.DeleteFunc(dataPlanes(r), func(p transports.DataPlane) bool { return !slices.Contains(has, p) })
 		known := slices.ContainsFunc(lists, func(x []transports.DataPlane) bool { return slices.Equal(x, planes) })
 		switch {
-		case !slices.Contains(r.Prefer, t.name), known, len(planes) == 0 && len(r.DataPlane) > 0:
+		case !slices.Contains(r.Prefer, transport), known, len(planes) == 0 && len(r.DataPlane) > 0:
 		case len(planes) == 0: // most peers come there, so it is the first that is dialled
 			lists = slices.Insert(lists, 0, nil)
 		default:

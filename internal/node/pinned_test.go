@@ -129,7 +129,7 @@ func TestAcceptingPlanes(t *testing.T) {
 		n := twoSites(t, c.routes...)
 		tcp := n.transport("tcp")
 		tcp.Transport = havingPlanes{tcp.Transport}
-		if got := fmt.Sprint(n.acceptingPlanes(tcp)); got != "["+c.want+"]" {
+		if got := fmt.Sprint(ListenerPlanes(n.opt.Site, tcp.name, tcp.Capabilities().DataPlanes)); got != "["+c.want+"]" {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}

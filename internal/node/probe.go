@@ -69,7 +69,6 @@ func (d *directLinks) probe(ctx context.Context, x pair, transport string) (*lin
 	if err != nil {
 		return nil, err
 	}
-	defer c.close()
 	m := &links.Measure{Plane: planeOf(l)}
 	if err := c.pingPong(m); err != nil {
 		return nil, fmt.Errorf("half round trip: %w", err)
@@ -106,7 +105,6 @@ func (d *directLinks) answerProbe(ctx context.Context, l link.Link, g *dynamic.A
 	if err != nil {
 		return err
 	}
-	defer c.close()
 	return c.answer()
 }
 

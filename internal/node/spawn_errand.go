@@ -175,7 +175,6 @@ func (e *errand) end(*Failure) {
 
 func (e *errand) close() {
 	e.cancel()
-	e.talk.close()
 	_ = e.link.Close()
 }
 
@@ -222,7 +221,6 @@ func (d *directLinks) runErrand(l link.Link) {
 	if err != nil {
 		return
 	}
-	defer t.close()
 	var part spawnPart
 	if err := t.hear(&part); err != nil {
 		d.n.log.Debug("an errand ends", "error", err)
@@ -265,7 +263,6 @@ func (d *directLinks) watchErrand(ctx context.Context, l link.Link, s *share) {
 	t, err := newTalk(watch, l)
 	if err == nil {
 		err = t.read(make([]byte, 1))
-		t.close()
 	}
 	if watch.Err() == nil || ctx.Err() != nil {
 		s.cancel(toldBy(fmt.Sprintf("the site that spawned %s gave it up: %v", s.part.World, err)))

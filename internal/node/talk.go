@@ -3,75 +3,36 @@ package node
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"sync"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/internal/poll"
 )
 
+// sleepers waits for links before their packets: one thread for as many greetings
+// as strangers may begin.
+var sleepers poll.Shared
+
 // talk reads and writes a link from a goroutine that may sleep: for the few
 // bytes before the packets. A read takes exactly what it is asked for, as what
-// comes behind belongs to somebody else.
+// comes behind belongs to somebody else. It ends with its context.
 type talk struct {
-	ctx  context.Context
-	l    link.Link
-	stop func() bool
-
-	mu    sync.Mutex
-	waker *poll.Waker // wakes when ctx ends; nil once closed
-	fd    int         // the waker's
+	ctx context.Context
+	l   link.Link
 }
 
 func newTalk(ctx context.Context, l link.Link) (*talk, error) {
 	if l.Handle() == link.NoHandle {
 		return nil, errors.New("the link has no descriptor to wait for")
 	}
-	w, err := poll.NewWaker()
-	if err != nil {
-		return nil, err
-	}
-	t := &talk{ctx: ctx, l: l, waker: w, fd: w.FD()}
-	t.stop = context.AfterFunc(ctx, t.interrupt)
-	return t, nil
-}
-
-func (t *talk) interrupt() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.waker != nil {
-		t.waker.Wake()
-	}
-}
-
-// close ends the talk, not the link.
-func (t *talk) close() {
-	t.stop()
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	_ = t.waker.Close()
-	t.waker = nil
+	return &talk{ctx, l}, nil
 }
 
 func (t *talk) wait(want link.Interest) error {
 	if t.l.Arm(want) {
 		return nil
 	}
-	events := int16(unix.POLLIN)
-	if want == link.Writable {
-		events = unix.POLLOUT
-	}
-	fds := []unix.PollFd{{Fd: int32(t.l.Handle()), Events: events}, {Fd: int32(t.fd), Events: unix.POLLIN}}
-	if _, err := unix.Poll(fds, -1); err != nil && !errors.Is(err, unix.EINTR) {
-		return fmt.Errorf("poll: %w", err)
-	}
-	if t.ctx.Err() != nil {
-		return context.Cause(t.ctx)
-	}
-	return nil
+	return sleepers.Wait(t.ctx, t.l.Handle(), want)
 }
 
 // write sends all of b.
@@ -122,7 +83,6 @@ func converse(ctx context.Context, l link.Link, g greeting, enough func() bool) 
 	if err != nil {
 		return err
 	}
-	defer t.close()
 	var b [1]byte
 	for {
 		if err := t.write(g.Output()); err != nil {

@@ -61,7 +61,6 @@ func TestTalkEndsWithItsContext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer x.close()
 	cause := errors.New("time is over")
 	go cancel(cause)
 	if err := x.read(make([]byte, 1)); !errors.Is(err, cause) {
@@ -77,7 +76,6 @@ func TestTalkWithSomebodyWhoHangsUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer x.close()
 	if err := x.read(make([]byte, 3)); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("%v", err)
 	}

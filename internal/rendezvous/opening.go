@@ -49,20 +49,30 @@ func (o *opening) fallBack(ctx context.Context, err error) error {
 	} else {
 		o.deaf = 0
 	}
-	if !foreign && o.deaf < deafs {
+	switch {
+	case !foreign && o.deaf < deafs:
 		return err
-	}
-	if o.set.Own.NeedTLS {
-		if foreign {
-			return &withoutTLS{err}
-		}
-		return err
+	case !foreign && (o.set.Own.NeedTLS || o.auth.HasKey):
+		return o.silent(err)
+	case foreign && o.set.Own.NeedTLS:
+		return &withoutTLS{err}
 	}
 	o.plain = true
 	o.set.Logger.Warn("the server does not speak TLS: all that is said to it can be read on the way, the key too; "+
 		"server_foreign = true beside server says that this is meant, require_tls = true forbids it",
 		"server", o.set.Server, "reason", err)
 	return fmt.Errorf("%w: %s", errDeaf, err.Error()) // which passes
+}
+
+// silent is the error of a connection to a server that ends one after the other without
+// a word. It may be another MPI's, or ours, where a crowd keeps us out: the key is not to
+// be read by whoever can make one. The operator is told once.
+func (o *opening) silent(err error) error {
+	if o.deaf == deafs {
+		o.set.Logger.Warn("the server ends our connections without a word: trying again; "+
+			"if it is another MPI's, write server_foreign = true beside server: then the key goes there in clear", "server", o.set.Server)
+	}
+	return fmt.Errorf("%w; if it is another MPI's, write server_foreign = true beside server", err)
 }
 
 // withoutTLS is what ends a client that must have TLS.

@@ -26,7 +26,8 @@ type Own struct {
 	Identity   *identity.Identity
 	Unverified bool
 
-	// NeedTLS keeps plain IMPI from being tried where the server does not speak TLS.
+	// NeedTLS keeps plain IMPI from being tried where the server does not speak TLS. It is
+	// not tried with a key either where the server says nothing at all.
 	NeedTLS bool
 
 	// Resume is how long to try to make a connection again that was cut; 0: not at all.

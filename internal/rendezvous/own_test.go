@@ -254,14 +254,19 @@ func TestServerThatDoesNotSpeakTLS(t *testing.T) {
 	old := string(wire.AppendFail(nil, startup.ErrProtocol.Error()+": STLS where AUTH should be"))
 	for name, reply := range map[string]string{"closes": "", "answers": "AUTH what?", "is older": old} {
 		t.Run(name, func(t *testing.T) {
-			srv := serveOwn(t, Config{Server: startup.ServerConfig{Clients: 1, Auth: keyed}})
+			auth, cfg := keyed, keyedClient(0)
+			if reply == "" { // which a crowd may bring about: nobody says the key then
+				auth, cfg = startup.Auth{None: true}, client(0)
+				cfg.Auth = auth
+			}
+			srv := serveOwn(t, Config{Server: startup.ServerConfig{Clients: 1, Auth: auth}})
 			addr := impostor(t, srv.addr, reply)
 			if reply != "" {
 				_, err := ownJoin(t, addr, &Own{NeedTLS: true}, keyedClient(0), nil)
 				wantError(t, "client", err, startup.ErrAuth, "server_foreign = true")
 			}
 			var log syncBuffer
-			s, err := ownJoin(t, addr, &Own{}, keyedClient(0), &log)
+			s, err := ownJoin(t, addr, &Own{}, cfg, &log)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -275,13 +280,20 @@ func TestServerThatDoesNotSpeakTLS(t *testing.T) {
 	}
 }
 
-// TestDeafServerIsNotSpokenToInPlain: who must have TLS tries until the time is over.
+// TestDeafServerIsNotSpokenToInPlain: who must have TLS, or has a key to tell, tries until
+// the time is over.
 func TestDeafServerIsNotSpokenToInPlain(t *testing.T) {
 	srv := serveOwn(t, Config{Server: startup.ServerConfig{Clients: 1, Auth: keyed}})
-	cfg := keyedClient(0)
-	cfg.Limit = 300e6
-	_, err := ownJoin(t, impostor(t, srv.addr, ""), &Own{NeedTLS: true}, cfg, nil)
-	wantError(t, "client", err, startup.ErrTimeout, "without a word")
+	for _, need := range []bool{true, false} {
+		cfg := keyedClient(0)
+		cfg.Limit = 300e6
+		var log syncBuffer
+		_, err := ownJoin(t, impostor(t, srv.addr, ""), &Own{NeedTLS: need}, cfg, &log)
+		wantError(t, "client", err, startup.ErrTimeout, "if it is another MPI's, write server_foreign = true")
+		if n := strings.Count(log.String(), "without a word: trying again"); n != 1 {
+			t.Errorf("the operator was told %d times:\n%s", n, log.String())
+		}
+	}
 	if n := srv.count(startup.EventJoined); n != 0 {
 		t.Error("it joined in plain")
 	}

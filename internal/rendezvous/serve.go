@@ -170,7 +170,7 @@ func (s *server) take(e event) {
 		s.conns[c.id] = c
 		s.m.Accept(c.id, e.nc.RemoteAddr().String(), unproved.FromAddr(e.nc.RemoteAddr()), time.Now())
 		s.wg.Go(func() {
-			if s.welcome(c) {
+			if e.above != nil || s.welcome(c) { // returning has greeted it
 				c.read(s.events, s.stop)
 			}
 		})

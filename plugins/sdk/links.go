@@ -97,6 +97,9 @@ func (s *server) release(id uint64) *held {
 		return nil
 	}
 	<-s.room
+	if h.listener != 0 {
+		<-s.guests
+	}
 	s.settleAccepted(id)
 	return h
 }

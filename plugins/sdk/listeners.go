@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/plugins/proto"
 	"github.com/openimpi/impi/transports"
@@ -114,17 +116,42 @@ func temporary(err error) bool {
 	return errors.As(err, &te) && te.Retryable
 }
 
+// maxGuests is how many links may wait that strangers may have made: not all that may,
+// so that one can dial however many there are, and no more than have a quarter of the
+// file descriptors that the process may have.
+func maxGuests() int {
+	most := proto.MaxWaiting * 3 / 4
+	var files unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &files) == nil {
+		most = int(min(uint64(most), max(8, files.Cur/4)))
+	}
+	return most
+}
+
 // announce keeps an accepted link and tells the node. It waits for room.
 func (s *server) announce(id uint64, l *listening, x link.Link) {
-	select {
-	case s.room <- struct{}{}:
-	case <-l.ctx.Done():
+	if !enter(l.ctx, s.guests) {
+		x.Close()
+		return
+	}
+	if !enter(l.ctx, s.room) {
+		<-s.guests
 		x.Close()
 		return
 	}
 	s.accepts.Add(1)
 	n := s.hold(x, id)
 	s.events.add(&proto.Event{Kind: &proto.Event_Accepted{Accepted: &proto.Accepted{ListenerId: id, LinkId: n}}})
+}
+
+// enter takes a place in a room, which it waits for. False: ctx has ended.
+func enter(ctx context.Context, room chan struct{}) bool {
+	select {
+	case room <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // StopListen closes a listener.

@@ -1,6 +1,7 @@
 package sdk
 
 import (
+	"context"
 	"testing"
 
 	"github.com/openimpi/impi/core/link"
@@ -72,7 +73,11 @@ func TestAcceptedLinks(t *testing.T) {
 
 // A plugin accepts no more links than it may hold.
 func TestAcceptIsBounded(t *testing.T) {
-	f := &fake{incoming: make(chan any, proto.MaxWaiting+10)}
+	dialled, _ := socketLink(t)
+	f := &fake{
+		incoming: make(chan any, proto.MaxWaiting+10),
+		dial:     func(context.Context, transports.DialSpec) (link.Link, error) { return dialled, nil },
+	}
 	s := serve(t, f)
 	var fars []int
 	for range cap(f.incoming) {
@@ -83,23 +88,26 @@ func TestAcceptIsBounded(t *testing.T) {
 	id := s.listen(t, "l")
 	next := s.eventsAfter(t, 0)
 	var first uint64
-	for i := range proto.MaxWaiting {
+	for i := range cap(s.guests) {
 		e := next()
 		if i == 0 {
 			first = e.GetAccepted().GetLinkId()
 		}
 	}
-	if n := len(s.room); n != proto.MaxWaiting {
+	if n := len(s.room); n != cap(s.guests) || n >= proto.MaxWaiting {
 		t.Errorf("%d links wait", n)
+	}
+	if d, err := s.TransportClient.Dial(soon(t), &proto.DialRequest{Call: call("d")}); err != nil || d.GetError() != nil {
+		t.Errorf("there is no room for a link that is dialled: %v, %v", d, err)
 	}
 	s.TransportClient.CloseLink(soon(t), &proto.CloseLinkRequest{Call: call("c"), LinkId: first})
 	next() // there is room for one more
 	s.TransportClient.StopListen(soon(t), &proto.StopListenRequest{Call: call("s"), ListenerId: id})
-	for _, far := range fars[:proto.MaxWaiting+2] { // and the one that was waiting for room
+	for _, far := range fars[:cap(s.guests)+2] { // and the one that was waiting for room
 		ended(t, far)
 	}
-	if n := len(s.room); n != 0 {
-		t.Errorf("%d links still wait", n)
+	if n, m := len(s.room), len(s.guests); n != 1 || m != 0 {
+		t.Errorf("%d links still wait, %d of them accepted", n, m)
 	}
 	if batch, _ := s.events.after(0); len(batch) != 0 {
 		t.Errorf("events of a listener that is closed: %v", batch)

@@ -40,6 +40,7 @@ type server struct {
 	calls  *calls
 	events *events
 	room   chan struct{} // has an element per link that waits
+	guests chan struct{} // has an element per link that waits and was accepted
 	vigil  *vigil
 
 	mu        sync.Mutex
@@ -57,7 +58,7 @@ type server struct {
 func newServer(o Options, fds sender) *server {
 	s := &server{
 		t: o.Transport, stats: o.Stats, fds: fds, events: newEvents(), vigil: newVigil(),
-		room: make(chan struct{}, proto.MaxWaiting), quiet: make(chan struct{}),
+		room: make(chan struct{}, proto.MaxWaiting), guests: make(chan struct{}, maxGuests()), quiet: make(chan struct{}),
 		links: make(map[uint64]*held), listeners: make(map[uint64]*listening),
 		pumps:     make(map[*conn.Pump]chan struct{}),
 		protocols: o.Protocols,

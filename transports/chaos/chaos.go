@@ -19,8 +19,8 @@ import (
 
 // Options say what to make.
 type Options struct {
-	// Name is the transport's name in the config; "" is "chaos". "chaos-" and the
-	// name of one of Around makes that the default of the setting "around".
+	// Name is the transport's name in the config; "" is "chaos". What follows "chaos-"
+	// is the default of the setting "around"; else that is the first of Around.
 	Name string
 
 	// Around are the transports whose links can be disturbed; there must be one. The
@@ -42,19 +42,21 @@ func New(o Options) *Transport {
 	if t.warn == nil {
 		t.warn = func(string) {}
 	}
-	first := slices.Index(t.names(), strings.TrimPrefix(t.name, "chaos-"))
-	t.first = max(first, 0)
-	t.now.of = t.known[t.first]
+	around, said := strings.CutPrefix(t.name, "chaos-")
+	if t.around = around; !said {
+		t.around = t.names()[0]
+	}
+	t.now.of = t.known[max(slices.Index(t.names(), t.around), 0)]
 	t.now.f, _ = faultsOf(transports.Defaults(t.Schema())) // there is nothing wrong with them
 	return t
 }
 
 // Transport disturbs links.
 type Transport struct {
-	name  string
-	warn  func(string)
-	known []transports.Transport
-	first int // of known: the default
+	name   string
+	warn   func(string)
+	known  []transports.Transport
+	around string // the default: one of known, or what Configure does not take
 
 	mu    sync.Mutex
 	now   choice
@@ -93,7 +95,7 @@ func (t *Transport) Capabilities() transports.Capabilities {
 }
 
 // Schema has the faults, and which transport they are for.
-func (t *Transport) Schema() []transports.Setting { return schema(t.names(), t.first) }
+func (t *Transport) Schema() []transports.Setting { return schema(t.names(), t.around) }
 
 func (t *Transport) names() (names []string) {
 	for _, x := range t.known {

@@ -230,13 +230,16 @@ func TestDrainWaitsForClosedLinks(t *testing.T) {
 
 func TestNameChoosesTheTransport(t *testing.T) {
 	around := []transports.Transport{tcp.New(), unixsocket.New()}
-	for name, want := range map[string]string{"": "tcp", "chaos": "tcp", "chaos-unix": "unix", "chaos-tcp": "tcp", "chaos-quic": "tcp", "mine": "tcp"} {
+	for name, want := range map[string]string{"": "tcp", "chaos": "tcp", "chaos-unix": "unix", "chaos-tcp": "tcp", "chaos-quic": "quic", "mine": "tcp"} {
 		tr := chaos.New(chaos.Options{Name: name, Around: around})
 		if got := transports.Defaults(tr.Schema())["around"]; got != want {
 			t.Errorf("%q is around %v, want %s", name, got, want)
 		}
 		if got := tr.Info().Name; got != name && (name != "" || got != "chaos") {
 			t.Errorf("%q is called %q", name, got)
+		}
+		if err := tr.Configure(transports.Defaults(tr.Schema())); (err != nil) != (want == "quic") {
+			t.Errorf("%q: %v", name, err)
 		}
 	}
 }

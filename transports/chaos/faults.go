@@ -58,7 +58,7 @@ func (f Faults) String() string {
 
 // schema lists the settings; around is the transports that can be chosen, by
 // default the one with the number first.
-func schema(around []string, first int) []transports.Setting {
+func schema(names []string, around string) []transports.Setting {
 	duration := func(name, doc string) transports.Setting {
 		return transports.Setting{Name: name, Type: transports.TypeString, Default: "0s", Doc: doc}
 	}
@@ -66,7 +66,7 @@ func schema(around []string, first int) []transports.Setting {
 		return transports.Setting{Name: name, Type: transports.TypeNumber, Default: value, Doc: doc}
 	}
 	return []transports.Setting{
-		{Name: "around", Type: transports.TypeString, Default: around[first], Doc: "the transport that is disturbed: " + strings.Join(around, ", ")},
+		{Name: "around", Type: transports.TypeString, Default: around, Doc: "the transport that is disturbed: " + strings.Join(names, ", ")},
 		{Name: "settings", Type: transports.TypeStrings, Default: []string{}, Doc: `that transport's own settings, as in "port_range=7900-7999"`},
 		number("seed", 1, "faults happen at the same bytes of a link for the same seed"),
 		duration("delay", `time that every byte takes longer, as in "2ms"`),

@@ -27,13 +27,14 @@ type Waiting struct {
 
 type waiter struct{ evict func() }
 
-// NewWaiting makes one without connections. It has no more of them than a quarter of the
-// file descriptors that the process may have.
-func NewWaiting() *Waiting {
+// NewWaiting makes one without connections, each of which will have as many file
+// descriptors as each says. Together they have no more than a quarter of those that the
+// process may have, but for the first 8: so a process has one Waiting, or few.
+func NewWaiting(each int) *Waiting {
 	all := waitingAll
 	var files unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &files) == nil {
-		all = int(min(uint64(all), max(8, files.Cur/4)))
+		all = int(min(uint64(all), max(8, files.Cur/4/uint64(each))))
 	}
 	return &Waiting{room: unproved.NewRoom[*waiter](unproved.Limits{PerSource: min(waitingThere, all/2), Total: all})}
 }

@@ -11,7 +11,7 @@ import (
 )
 
 func TestWaiting(t *testing.T) {
-	w := NewWaiting()
+	w := NewWaiting(1)
 	crowd := unproved.From(netip.MustParseAddr("192.0.2.1"))
 	var evicted []int
 	enter := func(i int, from unproved.Source) func() {
@@ -47,19 +47,21 @@ func TestWaitingWithFewFiles(t *testing.T) {
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &had); err != nil {
 		t.Fatal(err)
 	}
-	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 80, Max: had.Max}); err != nil {
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 160, Max: had.Max}); err != nil {
 		t.Fatal(err)
 	}
-	w := NewWaiting()
+	one, two := NewWaiting(1), NewWaiting(2)
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &had); err != nil {
 		t.Fatal(err)
 	}
-	gone := 0
-	for range 100 {
-		w.Enter(unproved.From(netip.MustParseAddr("192.0.2.1")), func() { gone++ })
-	}
-	if gone != 90 {
-		t.Errorf("%d of 100 went, want all but 10", gone)
+	for w, stay := range map[*Waiting]int{one: 20, two: 10} {
+		gone := 0
+		for range 100 {
+			w.Enter(unproved.From(netip.MustParseAddr("192.0.2.1")), func() { gone++ })
+		}
+		if gone != 100-stay {
+			t.Errorf("%d of 100 went, want all but %d", gone, stay)
+		}
 	}
 }
 

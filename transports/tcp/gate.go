@@ -24,7 +24,7 @@ type gate struct {
 	admit   func(context.Context, *net.TCPConn) (link.Link, error)
 	made    chan link.Link
 	refused chan error
-	waiting *socket.Waiting // that are being made links
+	waiting *socket.Waiting // that are being made links, here and at other gates
 	life    context.Context
 	end     context.CancelFunc
 	work    sync.WaitGroup
@@ -34,10 +34,10 @@ type gate struct {
 }
 
 // newGate begins to accept.
-func newGate(ports []*socket.Acceptor, admit func(context.Context, *net.TCPConn) (link.Link, error)) *gate {
+func newGate(ports []*socket.Acceptor, waiting *socket.Waiting, admit func(context.Context, *net.TCPConn) (link.Link, error)) *gate {
 	g := &gate{
 		ports: ports, admit: admit,
-		made: make(chan link.Link), refused: make(chan error), waiting: socket.NewWaiting(),
+		made: make(chan link.Link), refused: make(chan error), waiting: waiting,
 	}
 	g.life, g.end = context.WithCancel(context.Background())
 	for _, p := range ports {

@@ -50,7 +50,7 @@ func (t *Transport) Listen(ctx context.Context, at transports.ListenSpec) (trans
 		l.ports = append(l.ports, socket.NewAcceptor(ln.(*net.TCPListener)))
 	}
 	if s.id != nil || len(l.ports) > 1 {
-		l.gate = newGate(l.ports, l.admit)
+		l.gate = newGate(l.ports, t.waiting, l.admit)
 	}
 	return l, nil
 }

@@ -20,11 +20,12 @@ const name = "tcp"
 // Transport makes TCP links. Its zero value is not usable; see New.
 type Transport struct {
 	settings atomic.Pointer[settings]
+	waiting  *socket.Waiting // connections of all listeners that are being made links
 }
 
 // New makes a transport with the default settings.
 func New() *Transport {
-	t := &Transport{}
+	t := &Transport{waiting: socket.NewWaiting(1)}
 	if err := t.Configure(transports.Defaults(schema)); err != nil {
 		panic("tcp: its own defaults: " + err.Error())
 	}

@@ -1,0 +1,99 @@
+package poll
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/openimpi/impi/core/link"
+)
+
+// Shared waits for descriptors on behalf of any number of goroutines, with one thread
+// for all of them. Its zero value is ready. The thread is there from the first Wait
+// on, for good: have few Shared, as one for a process.
+type Shared struct {
+	once sync.Once
+	set  *Set
+	err  error // why there is no set
+
+	mu    sync.Mutex
+	waits map[uint32]chan struct{}
+	last  uint32 // key
+}
+
+// Wait returns nil when fd is ready or has failed, or the cause of ctx's end. One
+// goroutine at a time may wait for a descriptor, which must stay open meanwhile.
+func (s *Shared) Wait(ctx context.Context, fd int, want link.Interest) error {
+	s.once.Do(s.start)
+	if s.err != nil {
+		return s.err
+	}
+	key, ready := s.enter()
+	defer s.leave(key)
+	if err := s.set.once(fd, key, want); err != nil {
+		return err
+	}
+	defer func() { _ = s.set.Remove(fd) }()
+	select {
+	case <-ready:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (s *Shared) start() {
+	s.waits = make(map[uint32]chan struct{})
+	if s.set, s.err = NewSet(); s.err == nil {
+		go s.serve()
+	}
+}
+
+func (s *Shared) enter() (key uint32, ready <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.last++; s.waits[s.last] != nil; s.last++ { // it goes round after 2^32 waits
+	}
+	c := make(chan struct{})
+	s.waits[s.last] = c
+	return s.last, c
+}
+
+func (s *Shared) leave(key uint32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.waits, key)
+}
+
+// serve wakes who waits for what is ready.
+func (s *Shared) serve() {
+	for {
+		ready, err := s.set.Wait(-1)
+		if err != nil {
+			panic(fmt.Sprintf("poll: %v", err)) // the set is ours, and is never closed
+		}
+		s.mu.Lock()
+		for _, e := range ready {
+			if c := s.waits[e.Key]; c != nil {
+				close(c) // once: the key is not given to another wait before this one has left
+			}
+		}
+		s.mu.Unlock()
+	}
+}
+
+// once puts a descriptor in for one event.
+func (s *Set) once(fd int, key uint32, want link.Interest) error {
+	ev := unix.EpollEvent{Events: mask(want) | unix.EPOLLONESHOT, Fd: int32(key)}
+	err := unix.EpollCtl(s.fd, unix.EPOLL_CTL_ADD, fd, &ev)
+	if errors.Is(err, unix.EEXIST) {
+		return fmt.Errorf("two goroutines wait for descriptor %d", fd)
+	}
+	if err != nil {
+		return fmt.Errorf("epoll: descriptor %d: %w", fd, err)
+	}
+	return nil
+}
