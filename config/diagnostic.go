@@ -70,11 +70,27 @@ const (
 	plain  = "\x1b[0m"
 )
 
+// What is shown to people: so many faults, and so much of a source line.
+const (
+	maxShown  = 50
+	maxSource = 160 // characters
+	leadIn    = 60  // of them at most before the fault, in a line that is longer
+)
+
+// maxJSONSource is how long a source line may be for programs, in bytes: a longer one is
+// left out.
+const maxJSONSource = 4 << 10
+
 // WriteText writes the faults for somebody who reads them: a line that says
-// where and what, the source line, an underline, and the remedy.
+// where and what, the source line, an underline, and the remedy. Of many faults it
+// writes the first ones, and how many more there are.
 func (ds Diagnostics) WriteText(w io.Writer, color bool) error {
 	for i, d := range ds {
 		sep := "\n"
+		if i == maxShown {
+			_, err := fmt.Fprintf(w, "\n%d more; correct these first, or see all with -json\n", len(ds)-i)
+			return err
+		}
 		if i == 0 {
 			sep = ""
 		}
@@ -103,6 +119,7 @@ func (d Diagnostic) text(color bool) string {
 	fmt.Fprintf(&b, "%s %s\n", paint(tone, string(d.Severity)+":"), d.Problem)
 	margin := "  "
 	if d.Source != "" {
+		d = d.cut()
 		line := fmt.Sprintf("%5d | ", d.Pos.Line)
 		margin = strings.Repeat(" ", len(line)-2)
 		blank, carets := d.underline()
@@ -112,6 +129,29 @@ func (d Diagnostic) text(color bool) string {
 		fmt.Fprintf(&b, "%s= %s\n", margin, d.Remedy)
 	}
 	return b.String()
+}
+
+// cut leaves out what is far from the fault in a long source line.
+func (d Diagnostic) cut() Diagnostic {
+	line := []rune(d.Source)
+	if len(line) <= maxSource {
+		return d
+	}
+	const dots = "..."
+	first := min(max(0, d.Pos.Column-1-leadIn), len(line)-maxSource)
+	last := first + maxSource
+	d.Source = string(line[first:last])
+	d.Pos.Column -= first
+	d.Pos.EndColumn = min(d.Pos.EndColumn-first, maxSource+1)
+	if first > 0 {
+		d.Source = dots + d.Source
+		d.Pos.Column += len(dots)
+		d.Pos.EndColumn += len(dots)
+	}
+	if last < len(line) {
+		d.Source += dots
+	}
+	return d
 }
 
 // underline is blank up to the fault and carets below it. Tabs are kept, so
@@ -152,6 +192,9 @@ func (ds Diagnostics) WriteJSON(w io.Writer) error {
 			Severity: d.Severity,
 			File:     d.Pos.File, Line: d.Pos.Line, Column: d.Pos.Column, EndColumn: d.Pos.EndColumn,
 			Problem: d.Problem, Remedy: d.Remedy, Source: d.Source,
+		}
+		if len(d.Source) > maxJSONSource {
+			out[i].Source = ""
 		}
 	}
 	enc := json.NewEncoder(w)

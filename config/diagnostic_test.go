@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -63,6 +64,42 @@ func TestJSON(t *testing.T) {
 	out.Reset()
 	if err := (Diagnostics(nil)).WriteJSON(&out); err != nil || out.String() != "[]\n" {
 		t.Errorf("no faults are %q, %v", out.String(), err)
+	}
+}
+
+// TestManyFaultsAndLongLines: what nobody would read is not printed.
+func TestManyFaultsAndLongLines(t *testing.T) {
+	var ds Diagnostics
+	for i := range 3000 {
+		ds = append(ds, Diagnostic{Severity: Error, Problem: fmt.Sprint("fault ", i)})
+	}
+	var out strings.Builder
+	if err := ds.WriteText(&out, false); err != nil {
+		t.Fatal(err)
+	}
+	if got := out.String(); strings.Count(got, "error: ") != maxShown || !strings.Contains(got, "fault 49\n") || !strings.HasSuffix(got, "\n2950 more; correct these first, or see all with -json\n") {
+		t.Errorf("%d bytes, which end with %q", len(got), got[max(0, len(got)-100):])
+	}
+	long := strings.Repeat("a", 5000) + "FAULT" + strings.Repeat("b", 5000)
+	for _, c := range []struct {
+		name, source string
+		column, end  int
+		line, carets string
+	}{
+		{"in the middle", long, 5001, 5006, "..." + strings.Repeat("a", 60) + "FAULT" + strings.Repeat("b", 95) + "...", strings.Repeat(" ", 63) + "^^^^^"},
+		{"at the beginning", "FAULT" + long, 1, 6, "FAULT" + strings.Repeat("a", 155) + "...", "^^^^^"},
+		{"at the end", long + "FAULT", 10006, 10011, "..." + strings.Repeat("b", 155) + "FAULT", strings.Repeat(" ", 158) + "^^^^^"},
+		{"the whole line", long, 1, 10006, strings.Repeat("a", 160) + "...", strings.Repeat("^", 160)},
+		{"behind the line", long, 10006, 10007, "..." + strings.Repeat("b", 160), strings.Repeat(" ", 163) + "^"},
+	} {
+		text := Diagnostic{Severity: Error, Pos: Pos{"f", 7, c.column, c.end}, Problem: "p", Source: c.source}.text(false)
+		if want := "f:7:" + fmt.Sprint(c.column) + ": error: p\n    7 | " + c.line + "\n      | " + c.carets + "\n"; text != want {
+			t.Errorf("%s: got\n%swant\n%s", c.name, text, want)
+		}
+	}
+	out.Reset()
+	if err := (Diagnostics{{Severity: Error, Source: long}}).WriteJSON(&out); err != nil || out.Len() > 1000 {
+		t.Errorf("%d bytes of JSON, %v", out.Len(), err)
 	}
 }
 

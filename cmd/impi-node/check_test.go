@@ -31,6 +31,8 @@ func TestValidateFindsWhatCannotStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	certs := t.TempDir()
+	others := t.TempDir()
+	good(t, others, "init", "-sites", "alpha,beta")
 	good(t, certs, "init", "-sites", "alpha,beta") // goes there
 	quic := func(site string) string {
 		return `transport "quic" { config { cert = "` + certs + "/certs/" + site + `.pem"  key = "` + certs + "/certs/" + site + `.key"  ca = "` + certs + `/certs/ca.pem" } }`
@@ -65,6 +67,9 @@ func TestValidateFindsWhatCannotStart(t *testing.T) {
 		"another MPI": {strings.Replace(begin, "procs = 1 }\n}\nprogram", "procs = 1 }\n}\nsite \"lam\" {\n  client = 2\n  foreign = true\n}\nprogram", 1),
 			quic("alpha") + "\n" + `route "*" { prefer = ["quic", "tcp"] }`,
 			`has certificates and does not say require_tls = false, and site "lam" knows IMPI's plain channels only`, "write require_tls = false, and lead"},
+		"certificates of two CAs": {strings.NewReplacer(`site "alpha" {`, "site \"alpha\" {\n"+quic("alpha"), `site "beta" {`, "site \"beta\" {\n"+strings.ReplaceAll(quic("beta"), certs, others)).Replace(begin),
+			`route "*" { prefer = ["quic"] }`,
+			`: error: transport "quic": ca: site "alpha" does not accept site "beta": the certificate of "beta" was not signed by the CA in ` + certs + "/certs/ca.pem", "with one CA: impi-node cert init"},
 		"fewer ports than listeners": {begin, "transport \"tcp\" {\n  config { port_range = \"48391-48391\" }\n}\n" + `route "*" { prefer = ["tcp"] }`,
 			`job.hcl:12:25: error: transport "tcp": port_range: a node opens 2 ports at an address, for channels and for direct links of each host there, a listener for each list of data planes that routes pin, and the range has 1`, "widen it"},
 		"fewer ports than lists of data planes": {begin, "transport \"tcp\" {\n  config { port_range = \"48391-48392\" }\n}\n" + `route "beta" { prefer = ["tcp"]  data_plane = ["ring"] }` + "\n" + `route "*" { prefer = ["tcp"] }`,

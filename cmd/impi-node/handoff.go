@@ -24,11 +24,18 @@ type order struct {
 	Key    *uint64         `json:"key,omitempty"`    // drawn for this job; nil: as in the file
 }
 
+// heeding is what a node tells its launcher first: it takes signals for its procs now, which
+// would have ended it before.
+type heeding struct {
+	Signals bool `json:"signals"`
+}
+
 // outcome is what a node tells its launcher in the end.
 type outcome struct {
 	Text   string `json:"text"` // empty: all is well
 	Status int    `json:"status"`
 	Remote bool   `json:"remote"` // another site found it out
+	Early  bool   `json:"early"`  // the job had not begun at the site
 }
 
 // handoff is a node's end of the socket.
@@ -62,8 +69,8 @@ func connOf(fd int) (net.Conn, error) {
 	return c, nil
 }
 
-// takeHandoff reads the launcher's order. It is nil in a process that no
-// launcher started.
+// takeHandoff reads the launcher's order, and tells it that this process takes signals. It is
+// nil in a process that no launcher started.
 func takeHandoff() (*handoff, error) {
 	v, ok := os.LookupEnv(node.HandoffVariable)
 	if !ok {
@@ -82,6 +89,9 @@ func takeHandoff() (*handoff, error) {
 	}
 	if err := json.NewDecoder(h.conn).Decode(&h.order); err != nil {
 		return nil, fmt.Errorf("the launcher's order: %w", err)
+	}
+	if err := json.NewEncoder(h.conn).Encode(heeding{Signals: true}); err != nil {
+		return nil, fmt.Errorf("the launcher: %w", err)
 	}
 	return h, nil
 }
@@ -103,7 +113,7 @@ func (h *handoff) report(err error) int {
 		o = outcome{Text: err.Error(), Status: node.StatusNode}
 		var f *node.Failure
 		if errors.As(err, &f) {
-			o.Status, o.Remote = f.Status, f.Remote
+			o.Status, o.Remote, o.Early = f.Status, f.Remote, f.Early
 		}
 	}
 	_ = json.NewEncoder(h.conn).Encode(o) // the launcher may be gone

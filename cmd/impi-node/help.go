@@ -3,6 +3,9 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strings"
 )
 
 const help = `impi-node runs MPI programs, on one site or as one job across several.
@@ -64,10 +67,9 @@ The exit status is that of the first proc that failed; see: impi-node help exit
 `
 
 var topics = map[string]string{
-	"abi":   abiHelp,
-	"cert":  certHelp,
-	"links": linksHelp,
-
+	"abi":     abiHelp,
+	"cert":    certHelp,
+	"links":   linksHelp,
 	"plugins": pluginsHelp,
 	"exit": `Exit statuses of impi-node:
 
@@ -124,7 +126,7 @@ func printHelp(args []string, out, err io.Writer) int {
 	}
 	text, ok := topics[args[0]]
 	if !ok {
-		fmt.Fprintf(err, "impi-node: there is no help on %q; there is on cert, exit, files, links, plugins and site\n", args[0])
+		fmt.Fprintf(err, "impi-node: there is no help on %q; there is on %s\n", args[0], strings.Join(slices.Sorted(maps.Keys(topics)), ", "))
 		return statusUsage
 	}
 	fmt.Fprint(out, text)

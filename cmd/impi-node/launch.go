@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/internal/launch"
@@ -22,6 +23,7 @@ type siteProcess struct {
 	process *launch.Process
 	conn    net.Conn // to it
 
+	heeds    chan struct{} // closed when it takes signals for its procs, or has ended
 	outcome  outcome
 	reported bool
 	order    int32 // among the nodes, of its end
@@ -58,9 +60,14 @@ func launchSites(o *options, job *config.Job, sites []config.Site, signals <-cha
 	}
 	stop := onSignals(forward, forward)
 	defer stop()
-	defer passOn(signals, forward)()
+	defer passOn(signals, func(sig syscall.Signal) {
+		for _, p := range running {
+			<-p.heeds
+			_ = p.process.Signal(sig) // it may have ended
+		}
+	})()
 	release := s.onFailure(func() { forward(syscall.SIGTERM) })
-	await(running)
+	await(running, func() { forward(syscall.SIGTERM) })
 	release()
 	verdict := s.explain(judge(running))
 	if verdict.Text != "" {
@@ -98,7 +105,7 @@ func startSite(l *launch.Launcher, o *options, job *config.Job, site config.Site
 		_ = conn.Close()
 		return nil, err
 	}
-	sp := &siteProcess{site: site, process: p, conn: conn}
+	sp := &siteProcess{site: site, process: p, conn: conn, heeds: make(chan struct{})}
 	return sp, json.NewEncoder(conn).Encode(s.told)
 }
 
@@ -114,19 +121,39 @@ func holdsStdin(job *config.Job, site config.Site) bool {
 	return rank >= first && rank < first+site.Procs()
 }
 
-// await waits for all nodes and hears what they say in the end.
-func await(running []*siteProcess) {
+// await waits for all nodes and hears what they say in the end. If one fails before the job
+// has begun there, it calls endOthers in a while: those that the job's server does not tell of
+// it would wait for that site.
+func await(running []*siteProcess, endOthers func()) {
 	var wg sync.WaitGroup
 	var ended atomic.Int32
+	all := make(chan struct{})
+	defer close(all)
+	endSoon := sync.OnceFunc(func() {
+		go func() {
+			select {
+			case <-time.After(serverWord):
+				endOthers()
+			case <-all:
+			}
+		}()
+	})
 	for _, p := range running {
 		wg.Go(func() {
 			dec := json.NewDecoder(io.LimitReader(p.conn, 1<<20))
-			p.reported = dec.Decode(&p.outcome) == nil
+			var heeds heeding
+			_ = dec.Decode(&heeds)
+			close(p.heeds)
+			p.reported = heeds.Signals && dec.Decode(&p.outcome) == nil
 			p.order = ended.Add(1)
+			if p.outcome.Early && p.outcome.Status != statusOK && !p.outcome.Remote {
+				endSoon()
+			}
 			e := p.process.Exit()
 			<-p.process.Done()
 			_ = p.conn.Close()
 			if !p.reported {
+				endSoon()
 				p.outcome = outcome{Text: fmt.Sprintf("the node of site %s %v", p.site.Name, e), Status: e.Status()}
 			}
 		})
@@ -164,5 +191,5 @@ func endAll(running []*siteProcess) {
 	for _, p := range running {
 		_ = p.process.Signal(syscall.SIGTERM) // it may have ended
 	}
-	await(running)
+	await(running, func() {})
 }

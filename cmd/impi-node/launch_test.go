@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -72,12 +73,17 @@ func TestHandoff(t *testing.T) {
 	if site.Server.Embedded || site.Server.Address != at || site.Auth != (config.Auth{Keyed: true, Key: key}) {
 		t.Errorf("%+v", site)
 	}
-	f := &node.Failure{Text: "why", Status: 7, Remote: true}
+	f := &node.Failure{Text: "why", Status: 7, Remote: true, Early: true}
 	if s := h.report(fmt.Errorf("wrapped: %w", f)); s != 7 {
 		t.Errorf("status %d", s)
 	}
+	var first heeding
 	var o outcome
-	if err := json.NewDecoder(launcher).Decode(&o); err != nil || o != (outcome{Text: "wrapped: why", Status: 7, Remote: true}) {
+	said := json.NewDecoder(launcher)
+	if err := said.Decode(&first); err != nil || !first.Signals {
+		t.Errorf("%+v, %v", first, err)
+	}
+	if err := said.Decode(&o); err != nil || o != (outcome{Text: "wrapped: why", Status: 7, Remote: true, Early: true}) {
 		t.Errorf("%+v, %v", o, err)
 	}
 }
@@ -145,6 +151,22 @@ func TestLauncherKilledLeavesNothing(t *testing.T) {
 			}
 		}
 		unix.Close(fd)
+	}
+}
+
+// TestNodeThatDiesBeforeTheJobBegins: the others of its launcher do not wait for it as long
+// as a job may take to start.
+func TestNodeThatDiesBeforeTheJobBegins(t *testing.T) {
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	r := startProgram(t, "never", 2, "-config", file(t, twoSites+"limits { start = \"1h\" }\n"))
+	watch := time.AfterFunc(5*time.Minute, func() { _ = r.cmd.Process.Kill() })
+	defer watch.Stop()
+	strikeAll(t, nodesOnly(r, "TMPDIR="+temp+"\x00")[:1], syscall.SIGKILL)
+	_ = r.cmd.Wait() // in whatever way
+	log := fmt.Sprint(r.cmd.Stderr)
+	if got := r.cmd.ProcessState.ExitCode(); got != 128+int(syscall.SIGKILL) || !strings.Contains(log, "was killed by SIGKILL") {
+		t.Errorf("status %d\n%s", got, log)
 	}
 }
 

@@ -70,6 +70,7 @@ func load(path string, isLocal func(netip.Addr) bool, ports func(netip.AddrPort)
 	c.transports(try)
 	c.pins()
 	c.secrecy()
+	c.certificates()
 	return job, inOrder(dedupe(c.found))
 }
 

@@ -59,6 +59,14 @@ func TestMain(m *testing.M) {
 }
 
 func program(mode string) {
+	early := make(chan os.Signal, 1)
+	switch mode {
+	case "never": // does it call Init
+		os.Stdout.WriteString("ready\n")
+		hang()
+	case "early":
+		signal.Notify(early, syscall.SIGUSR1)
+	}
 	if err := mpi.Init(); err != nil {
 		panic(err)
 	}
@@ -93,6 +101,8 @@ func program(mode string) {
 		signal.Notify(c, syscall.SIGUSR1)
 		os.Stdout.WriteString("ready\n")
 		<-c
+	case "early":
+		<-early
 	case "block":
 		os.Stdout.WriteString("ready\n")
 		hang()

@@ -34,6 +34,9 @@ func pluginsReload(o *pluginOptions, std streams) error {
 	name := o.args[0]
 	var results []reloaded
 	found := links.Survey(context.Background(), host.RunDirs(o.runDir, os.Geteuid()), 2*time.Second, links.Request{})
+	if o.job != "" && !slices.ContainsFunc(found, func(f links.Found) bool { return links.IsCalled(o.job, f.About.Job, f.About.ID) }) {
+		return fmt.Errorf("no job that runs here is called %q; impi-node links shows the jobs", o.job)
+	}
 	found = slices.DeleteFunc(found, func(f links.Found) bool { return !o.concerns(&f, name) })
 	if len(found) == 0 {
 		return fmt.Errorf("no node of a running job here has the transport %q; impi-node links shows the jobs", name)

@@ -26,8 +26,11 @@ func TestPluginsReload(t *testing.T) {
 	if status != statusOK || strings.Count(out, "replaced by") != 2 {
 		t.Errorf("status %d\n%s%s", status, out, errs)
 	}
-	for _, args := range [][]string{{"pigeon"}, {"-job", "another", "tcp"}} {
-		if status, out, errs := reload(args...); status != statusBad || !strings.Contains(errs, "no node of a running job") || out != "" {
+	for args, want := range map[string]string{
+		"pigeon":           `no node of a running job here has the transport "pigeon"`,
+		"-job another tcp": `no job that runs here is called "another"`,
+	} {
+		if status, out, errs := reload(strings.Fields(args)...); status != statusBad || !strings.Contains(errs, want) || out != "" {
 			t.Errorf("%q: status %d\n%s%s", args, status, out, errs)
 		}
 	}

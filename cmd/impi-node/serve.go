@@ -43,8 +43,8 @@ func newServing(job *config.Job, sites []config.Site, log hclog.Logger) (*servin
 	return s, nil
 }
 
-// serverWord is how long nodes have to hear from a server that failed. After that
-// they are ended: some may not have reached it.
+// serverWord is how long nodes have to hear from the server that it failed, or that another
+// site did. After that they are ended: some may not have reached it, or it may not know.
 const serverWord = 2 * time.Second
 
 // onFailure calls f if the server fails and nobody calls release in time.

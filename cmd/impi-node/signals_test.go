@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"os"
 	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // ready starts impi-node and waits until each of procs has said that it is ready.
@@ -58,6 +60,38 @@ func TestSignalsOfTheOperator(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// A signal that comes before the procs are there waits for them, at the launcher too.
+func TestUserSignalsThatComeEarly(t *testing.T) {
+	for what, args := range map[string][]string{"one site": {"-n", "2", this(t)}, "two sites": {"-config", file(t, twoSites)}} {
+		t.Run(what, func(t *testing.T) {
+			cmd, _, _ := command(t, "early", append([]string{"-log-level", "debug"}, args...)...)
+			cmd.Stderr = nil
+			r, e := cmd.StderrPipe()
+			if e != nil {
+				t.Fatal(e)
+			}
+			if e := cmd.Start(); e != nil {
+				t.Fatal(e)
+			}
+			watch := time.AfterFunc(2*time.Minute, func() { _ = cmd.Process.Kill() })
+			defer watch.Stop()
+			log := bufio.NewScanner(r)
+			log.Scan() // something has begun: no proc has
+			first := log.Text()
+			if e := cmd.Process.Signal(syscall.SIGUSR1); e != nil {
+				t.Fatal(e)
+			}
+			var rest strings.Builder
+			for log.Scan() {
+				rest.WriteString(log.Text() + "\n")
+			}
+			if e := cmd.Wait(); e != nil || strings.Contains(first, "procs started") {
+				t.Errorf("%v, after %s\n%s", e, first, &rest)
+			}
+		})
 	}
 }
 

@@ -102,7 +102,7 @@ func (o *options) check(r *raw) error {
 		return errors.New("-clients has no use with -names: that server is of no job, and a job's own server keeps names anyway")
 	case o.names && r.timed:
 		return errors.New("-timeout has no use with -names: nobody is waited for")
-	case !o.names && o.clients == 0:
+	case !o.names && !r.given["clients"]:
 		return errors.New("-clients is missing: say how many sites the job has; or -names, for the names of several jobs' ports")
 	case !o.names && (o.clients < 1 || o.clients > wire.MaxClients):
 		return fmt.Errorf("-clients %d: a job has 1 to %d", o.clients, wire.MaxClients)

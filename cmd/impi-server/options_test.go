@@ -61,6 +61,7 @@ func TestParseFaults(t *testing.T) {
 	for args, want := range map[string]string{
 		"":                               "-clients is missing",
 		"-clients 33":                    "-clients 33: a job has 1 to 32",
+		"-clients 0":                     "-clients 0: a job has 1 to 32",
 		"-clients -1":                    "-clients -1",
 		"-clients two":                   "invalid value \"two\" for flag -clients",
 		"-clients 2 -port 65536":         "-port 65536",

@@ -20,6 +20,7 @@ type Failure struct {
 	Text   string
 	Status int  // exit status for the node
 	Remote bool // another site found it out and told us
+	Early  bool // before the job had begun at this site
 	weight weight
 	at     time.Time // when a proc ended; zero for what is no proc's end
 	cause  error

@@ -93,6 +93,9 @@ func (n *node) life(ctx context.Context) *Failure {
 	}
 	err := n.run(ctx)
 	f := n.verdict(ctx, err)
+	if f != nil {
+		f.Early = !n.isReady()
+	}
 	n.shutDown(f)
 	n.limiter.Close()
 	incomplete := n.sayLosses()

@@ -146,7 +146,7 @@ func (c *caller) explain(err error) error {
 		return fmt.Errorf("%w: the server wants a certificate: give this site one, with cert, key and ca in the config of its transport quic or tcp", startup.ErrAuth)
 	case errors.Is(err, identity.ErrPeer):
 		if !madeUp(err) {
-			return fmt.Errorf("%w: the server is not accepted: %s", startup.ErrAuth, why)
+			return fmt.Errorf("%w: the server is not accepted: %s; require_tls = false beside server, or in embedded_server, has this site join all the same", startup.ErrAuth, why)
 		}
 		return fmt.Errorf("%w: the server has no certificate, and this site has: start impi-server with -cert, -key and -ca, or write require_tls = false beside server", startup.ErrAuth)
 	case why != "":

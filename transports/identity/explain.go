@@ -30,7 +30,7 @@ const otherProtocol = "the peer speaks another protocol there; it is no transpor
 
 var alerts = map[uint8]string{
 	alertHandshakeFailure:   "the peer accepts nothing of what we offer",
-	alertBadCertificate:     "the peer refuses our certificate: it is not for this use, or not of a site that the peer's setting peers names",
+	alertBadCertificate:     "the peer refuses our certificate: it is of another CA than the peer's, not for this use, or not of a site that the peer's setting peers names",
 	alertUnsupported:        "the peer does not know the kind of our certificate",
 	alertRevoked:            "the peer refuses our certificate as revoked",
 	alertExpired:            "the peer refuses our certificate as expired or not valid yet: compare the clocks",

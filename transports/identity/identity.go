@@ -75,18 +75,40 @@ func (id *Identity) verifyServer(s tls.ConnectionState) error {
 	if len(s.PeerCertificates) == 0 {
 		return fmt.Errorf("%w: it showed no certificate", ErrPeer)
 	}
+	return id.verify(s.PeerCertificates, x509.ExtKeyUsageServerAuth)
+}
+
+// verify judges a certificate, behind which those are that lead to its authority.
+func (id *Identity) verify(chain []*x509.Certificate, use x509.ExtKeyUsage) error {
 	options := x509.VerifyOptions{
 		Roots: id.trusted, Intermediates: x509.NewCertPool(), CurrentTime: id.now(),
-		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		KeyUsages: []x509.ExtKeyUsage{use},
 	}
-	for _, c := range s.PeerCertificates[1:] {
+	for _, c := range chain[1:] {
 		options.Intermediates.AddCert(c)
 	}
-	leaf := s.PeerCertificates[0]
+	leaf := chain[0]
 	if _, err := leaf.Verify(options); err != nil {
 		return fmt.Errorf("%w: %s", ErrPeer, id.blame(leaf, err))
 	}
 	return id.admit(leaf)
+}
+
+// Accepts tells why this side would not accept another, whether it dials or is dialled; nil:
+// it would. The error is one of ErrPeer.
+func (id *Identity) Accepts(other *Identity) error {
+	chain := []*x509.Certificate{other.leaf}
+	for _, der := range other.own.Certificate[1:] {
+		if c, err := x509.ParseCertificate(der); err == nil {
+			chain = append(chain, c)
+		}
+	}
+	for _, use := range []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth} {
+		if err := id.verify(chain, use); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // admit judges the name of a certificate that is otherwise in order.

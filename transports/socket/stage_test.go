@@ -157,10 +157,15 @@ func TestFullIsNotWritable(t *testing.T) {
 func writable(t *testing.T, l *Link) bool {
 	t.Helper()
 	set := []unix.PollFd{{Fd: int32(l.Handle()), Events: unix.POLLOUT}}
-	if _, err := unix.Poll(set, 0); err != nil {
-		t.Fatal(err)
+	for {
+		_, err := unix.Poll(set, 0)
+		if err == nil {
+			return set[0].Revents != 0
+		}
+		if err != unix.EINTR {
+			t.Fatal(err)
+		}
 	}
-	return set[0].Revents != 0
 }
 
 // Only a stream gets a stage: not a few large messages, not many small ones, not
