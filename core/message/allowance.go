@@ -23,6 +23,10 @@ const headData = 1 << minClass
 // peer counts notes that it has taken every 64, and speaks after a quarter.
 const leastAllowance = 64 << 10
 
+// Least is what Config.UnexpectedOf says of a proc that knows of allowances, and whose limit
+// is not known.
+const Least = -1
+
 // saysMore is pk_srqid of a PROTOACK that acknowledges nothing: it only brings an allowance.
 const saysMore = 1
 
@@ -92,7 +96,10 @@ func (e *Engine) allowances(p *peer) (theirs, mine int64) {
 		return 0, 0
 	}
 	limit := e.cfg.UnexpectedOf(p.index)
-	if limit <= 0 {
+	switch {
+	case limit == Least:
+		return leastAllowance, leastAllowance
+	case limit <= 0:
 		return 0, 0
 	}
 	n := e.directory.Len() - 1

@@ -70,6 +70,20 @@ func TestUnexpectedMessagesAreBounded(t *testing.T) {
 	}
 }
 
+// The same where the limits of others are not known: what each may have to begin with is little,
+// and the rest of the limit is given to who uses it.
+func TestUnexpectedMessagesOfUnknownLimits(t *testing.T) {
+	const limit, messages, size = 4 << 20, 4000, 200 << 10
+	p := newPair(t, Config{
+		MaxData: 256 << 10, AckMark: 32, HiWater: 128,
+		Unexpected: limit, UnexpectedOf: func(Peer) int64 { return Least },
+	})
+	most := flood(t, p, messages, size)
+	if bound := int64(limit + messages*(envelopeCost+headData)); most > bound || most < leastAllowance {
+		t.Errorf("%d bytes are kept, at least %d and at most %d are right", most, leastAllowance, bound)
+	}
+}
+
 // The same, by notes.
 func TestUnexpectedNotesAreBounded(t *testing.T) {
 	const limit = 1 << 20

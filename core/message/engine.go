@@ -36,7 +36,7 @@ type Config struct {
 
 	// Unexpected is how many bytes of messages that nobody has asked for this proc keeps of those
 	// procs that know of allowances, UnexpectedOf what another proc of the job does; 0: there is
-	// no limit, or that proc knows of none.
+	// no limit, or that proc knows of none; Least: each has the least at the other to begin with.
 	Unexpected   int64
 	UnexpectedOf func(Peer) int64
 

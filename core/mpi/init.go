@@ -162,7 +162,13 @@ func (r *Roster) newProcess(job *wireup.Job, agent link.Link, m machine.Machine,
 		Self: message.Peer(job.Rank), Directory: r.directory,
 		MaxData: job.DataLen, AckMark: job.AckMark, HiWater: job.HiWater,
 		Dialect: job.Dialect, RankOf: p.rankIn,
-		Unexpected: job.Procs[job.Rank].Unexpected, UnexpectedOf: func(peer message.Peer) int64 { return job.Procs[peer].Unexpected },
+		Unexpected: job.Procs[job.Rank].Unexpected,
+		UnexpectedOf: func(peer message.Peer) int64 {
+			if job.Procs[peer].Allows {
+				return message.Least
+			}
+			return job.Procs[peer].Unexpected
+		},
 	})
 	if err != nil {
 		return nil, err

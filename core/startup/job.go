@@ -47,6 +47,9 @@ type ClientInfo struct {
 	Own       bool // lists wire.PrivateVersion
 }
 
+// Lists tells whether the client lists a version.
+func (c *ClientInfo) Lists(v wire.Version) bool { return slices.Contains(c.Versions, v) }
+
 // HostInfo is one host of a job.
 type HostInfo struct {
 	Client    wire.ClientRank

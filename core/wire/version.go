@@ -16,6 +16,9 @@ type Version struct{ Major, Minor uint32 }
 var (
 	Version00      = Version{0, 0}
 	PrivateVersion = Version{0, 0x10001} // our extension labels, and what their cards promise
+	// AllowsVersion is listed by clients of ours whose procs know of allowances, for jobs
+	// without cards: each proc has the least to begin with.
+	AllowsVersion = Version{0, 0x10002}
 )
 
 // Less orders versions.

@@ -29,9 +29,13 @@ func announce(c *startup.ClientConfig, site config.Site) error {
 	c.Dialect = dialect(site)
 	c.Foreign = !site.Labels.Own()
 	for _, v := range site.Labels.Versions {
-		if v := wire.Version(v); v != wire.Version00 && v != wire.PrivateVersion {
+		if v := wire.Version(v); v != wire.Version00 && v != wire.PrivateVersion && v != wire.AllowsVersion {
 			c.Versions = append(c.Versions, v)
 		}
+	}
+	room := len(c.Versions)+2 < startup.MaxVersions // 0.0 and ours
+	if !c.Foreign && c.Dialect != wire.Draft && site.Protocol.Unexpected > 0 && room {
+		c.Versions = append(c.Versions, wire.AllowsVersion)
 	}
 	for _, name := range site.Labels.Omit {
 		l, ok := wire.LabelCalled(name)

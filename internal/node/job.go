@@ -199,6 +199,8 @@ func (n *node) jobOf(p *proc) *wireup.Job {
 			j.Procs[r].Unexpected = card.Unexpected
 		} else if x.Client == n.job.Self { // where another MPI is in the job there are no cards
 			j.Procs[r].Unexpected = n.opt.Site.Protocol.Unexpected
+		} else if n.job.Clients[n.job.Self].Lists(wire.AllowsVersion) && n.job.Clients[x.Client].Lists(wire.AllowsVersion) {
+			j.Procs[r].Allows = true
 		}
 	}
 	return j

@@ -114,6 +114,17 @@ func send(t *testing.T, l link.Link, b []byte) {
 	}
 }
 
+// sending is send beside what the test does; sent is closed when it is over.
+func sending(t *testing.T, l link.Link, b []byte) (sent <-chan struct{}) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		send(t, l, b)
+	}()
+	return done
+}
+
 func want(t *testing.T, l link.Link, b []byte) {
 	t.Helper()
 	x, err := newTalk(t.Context(), l)
@@ -166,12 +177,15 @@ func TestSwitching(t *testing.T) {
 	b := newBench(t)
 	for _, n := range []int{0, 1, 5000, 1 << 20} {
 		local, out, in := packet(0, 1, n), packet(1, 2, n), packet(2, 0, n)
-		go send(t, b.procs[0], local) // more than the sockets hold
+		sent := sending(t, b.procs[0], local) // more than the sockets hold
 		want(t, b.procs[1], local)
-		go send(t, b.procs[1], out)
+		<-sent
+		sent = sending(t, b.procs[1], out)
 		want(t, b.channel, out)
-		go send(t, b.channel, in)
+		<-sent
+		sent = sending(t, b.channel, in)
 		want(t, b.procs[0], in)
+		<-sent
 	}
 }
 

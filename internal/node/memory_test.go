@@ -44,10 +44,12 @@ func TestChannelThroughMemory(t *testing.T) {
 			b := newBenchOver(t, wait, ringPair)
 			for _, n := range []int{0, 1, 5000, 1 << 20} {
 				out, in := packet(1, 2, n), packet(2, 0, n)
-				go send(t, b.procs[1], out)
+				sent := sending(t, b.procs[1], out)
 				want(t, b.channel, out)
-				go send(t, b.channel, in)
+				<-sent
+				sent = sending(t, b.channel, in)
 				want(t, b.procs[0], in)
+				<-sent
 			}
 			for r, l := range b.procs {
 				_ = l.Close()

@@ -90,6 +90,14 @@ func (s shape) keyed(j *Job) {
 	}
 }
 
+// TestUnexpectedBesideLAM: what a site of ours keeps of messages of another one that nobody
+// has asked for is bounded, though there are no business cards.
+func TestUnexpectedBesideLAM(t *testing.T) {
+	k := needLAM(t)
+	s := shape{"ours as clients 0 and 2", []Site{{Procs: 1}, {LAM: true, Procs: 1}, {Procs: 1}}}
+	pass(t, k, s, []string{numbers("hoard", 0, 2, 2000)}, s.keyed)
+}
+
 // TestLAMKey: startup with a key.
 func TestLAMKey(t *testing.T) {
 	k := needLAM(t)

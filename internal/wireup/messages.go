@@ -133,6 +133,10 @@ type Proc struct {
 	// Unexpected is how many bytes of messages that nobody has asked for it keeps; 0: as many
 	// as come, or it is not known.
 	Unexpected int64 `json:"unexpected,omitempty"`
+
+	// Allows says that Unexpected is not known, that both procs know of allowances, and that
+	// each has the least at the other to begin with.
+	Allows bool `json:"allows,omitempty"`
 }
 
 // Path is the way that packets to a proc take.

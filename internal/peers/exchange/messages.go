@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/openimpi/impi/core/mpi"
 )
@@ -189,6 +190,63 @@ func flood(a []int) error {
 		return mpi.Send(world, b[:0], from, 13)
 	}
 	return nil
+}
+
+// hoard: sender, receiver, messages of 200 KiB. Both are of ours. None is received before the
+// last has been begun, and the receiver's memory is not to grow with them.
+func hoard(a []int) error {
+	const length, most = 200 << 10, 100 << 20
+	from, to, n, b := a[0], a[1], a[2], make([]byte, length)
+	switch rank {
+	case from:
+		writeLetters(b, n)
+		reqs := make([]mpi.Request, n)
+		for i := range reqs {
+			r, err := mpi.Isend(world, b, to, 14)
+			if err != nil {
+				return err
+			}
+			reqs[i] = r
+		}
+		if err := mpi.Send(world, b[:0], to, 15); err != nil {
+			return err
+		}
+		return mpi.Waitall(reqs, nil)
+	case to:
+		before, err := resident()
+		if err != nil {
+			return err
+		}
+		if _, err := mpi.Recv(world, b[:0], from, 15); err != nil {
+			return err
+		}
+		after, err := resident()
+		if err != nil {
+			return err
+		}
+		if after-before > most {
+			return fmt.Errorf("%d MiB were kept of %d MiB that nobody has asked for", (after-before)>>20, n*length>>20)
+		}
+		for range n {
+			if err := receive(b, length, n, from, 14, from, 14); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// resident is how much memory this process has, in bytes.
+func resident() (int, error) {
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0, err
+	}
+	var size, pages int
+	if _, err := fmt.Sscan(string(text), &size, &pages); err != nil {
+		return 0, err
+	}
+	return pages * os.Getpagesize(), nil
 }
 
 // pairs: messages per pair, datalen. All pairs at once, short and long ones.

@@ -183,6 +183,9 @@ static void flood(long *a) {
   }
 }
 
+/* hoard is between ranks that are not LAM's. */
+static void hoard(long *a) { (void)a; }
+
 /* a: how many receivers, the receivers. Everybody sends to each of them in turn, which
    does not say from whom it wants what. */
 static void wild(long *a) {
@@ -516,7 +519,7 @@ static void pump(long *a) {
 static const struct { const char *name; void (*run)(long *); int least; } tests[] = {
   {"ring", ring, 1}, {"pingpong", pingpong, 4}, {"ssend", ssend, 4}, {"lostack", lostack, 3}, {"flood", flood, 3}, {"wild", wild, 1},
   {"pairs", pairs, 2}, {"barrier", barrier, 1}, {"bcast", bcast, 3}, {"reduce", reduce, 1}, {"allreduce", allreduce, 1},
-  {"types", types, 2}, {"derived", derived, 3}, {"pump", pump, 2},
+  {"types", types, 2}, {"derived", derived, 3}, {"pump", pump, 2}, {"hoard", hoard, 3},
 };
 
 int main(int argc, char **argv) {
