@@ -176,7 +176,7 @@ func TestDialAgainWhereThereIsNoRoom(t *testing.T) {
 	} {
 		n := twoSites(t)
 		n.direct.ctx = t.Context()
-		n.direct.pairs[pair{0, 2}] = dialling
+		n.direct.ties.Want(pair{0, 2})
 		a := &acceptsAndHangsUp{peer: c.peer}
 		_, _, err := n.direct.dialPatiently(pair{0, 2}, way{t: &transport{Transport: a, name: "tcp"}})
 		if a.dials != c.dials || errors.Is(err, errNoRoom) != c.noRoom || !errors.Is(err, errUncertain) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -36,24 +35,12 @@ var retries = []time.Duration{50 * time.Millisecond, 100 * time.Millisecond, 200
 // "grpc" has a pair of sockets and a pipe.
 const linkFiles = 4
 
-// pairState is how far a local proc and another one have got.
-type pairState uint8
-
-const (
-	unlinked pairState = iota
-	dialling           // we dial
-	yielding           // we dialled and lost the tie: the other end's link is on its way
-	linked             // the proc has a link
-	byAgent            // the proc was told to use its agent
-)
-
 // pair is a local proc and another, perhaps on the same node.
 type pair struct{ local, peer wire.WorldRank }
 
 // directLinks makes the links between procs that pass the agents by.
 //
-// Both ends may want one at the same time. Then the link of the lower rank is
-// used: its node refuses the other one, whose node waits for the first to arrive.
+// Both ends may want one at the same time: then the lower rank is prior.
 type directLinks struct {
 	n        *node
 	ctx      context.Context
@@ -66,7 +53,7 @@ type directLinks struct {
 	waiting  *socket.Waiting // links at all listeners that have not greeted
 
 	mu       sync.Mutex
-	pairs    map[pair]pairState
+	ties     dynamic.Ties[pair]
 	sessions map[pair]*session // of links that last
 	closed   bool              // nothing is begun any more
 }
@@ -74,21 +61,17 @@ type directLinks struct {
 func newDirectLinks(ctx context.Context, n *node) *directLinks {
 	d := &directLinks{
 		n: n, ctx: ctx, token: n.job.Token, channels: newChannelTokens(n),
-		pairs: make(map[pair]pairState), waiting: socket.NewWaiting(linkFiles),
+		waiting: socket.NewWaiting(linkFiles),
 	}
 	d.meet = newMeetings(d)
 	return d
 }
 
-// move changes a pair's state from one of those in from. False: it was another.
-func (d *directLinks) move(x pair, to pairState, from ...pairState) bool {
+// decide asks the ties about a pair, with what they are to be told.
+func (d *directLinks) decide(what func(*dynamic.Ties[pair], pair) bool, x pair) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if !slices.Contains(from, d.pairs[x]) {
-		return false
-	}
-	d.pairs[x] = to
-	return true
+	return what(&d.ties, x)
 }
 
 // open is a proc's wish for a link to a peer.
@@ -100,8 +83,7 @@ func (d *directLinks) open(p *proc, peer wire.WorldRank) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.pairs[x] == unlinked && !d.closed {
-		d.pairs[x] = dialling
+	if !d.closed && d.ties.Want(x) {
 		d.wg.Go(func() { d.connect(p, x) })
 	}
 }
@@ -162,7 +144,7 @@ func (d *directLinks) tryWays(p *proc, x pair) (lost bool, reason string) {
 	for _, w := range d.n.ways(x) {
 		l, session, err := d.dialPatiently(x, w)
 		if err == nil {
-			if d.move(x, linked, dialling) {
+			if d.decide((*dynamic.Ties[pair]).Made, x) {
 				d.n.fellBack("direct link", d.n.job.Procs[x.peer].Client, w.t, missed)
 				d.past.tried(x, w, links.Chosen, "", "the first of the route's prefer that works")
 				d.give(p, x.peer, l, w.t.name, d.enrol(x, session, true), true)
@@ -193,7 +175,7 @@ func (d *directLinks) dialPatiently(x pair, w way) (l link.Link, s dynamic.Sessi
 		l, s, err = d.dial(x, w)
 		var te *transports.Error
 		passes := errors.As(err, &te) && (te.Code == transports.CodeRefused || te.Code == transports.CodeResource) || errors.Is(err, errNoRoom)
-		if !passes || d.state(x) != dialling {
+		if !passes || d.phase(x) != dynamic.Dialling {
 			return l, s, err
 		}
 		select {
@@ -205,10 +187,10 @@ func (d *directLinks) dialPatiently(x pair, w way) (l link.Link, s dynamic.Sessi
 	return d.dial(x, w)
 }
 
-func (d *directLinks) state(x pair) pairState {
+func (d *directLinks) phase(x pair) dynamic.Phase {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.pairs[x]
+	return d.ties.Phase(x)
 }
 
 // refused gives the verdict of a peer that proved to be of our job.
@@ -223,15 +205,12 @@ func refused(err error) dynamic.Verdict {
 // yield waits for the link that won the tie, which accept will find. True means
 // that it did not come: dial again, as the other end may have given up.
 func (d *directLinks) yield(x pair) (again bool) {
-	if !d.move(x, yielding, dialling) {
-		return false // it is there already
-	}
-	return d.wait(yieldTime) && d.move(x, dialling, yielding)
+	return d.decide((*dynamic.Ties[pair]).Lost, x) && d.wait(yieldTime) && d.decide((*dynamic.Ties[pair]).Overdue, x)
 }
 
 // fallBack sends the pair's packets through the agent, unless a link has come.
 func (d *directLinks) fallBack(p *proc, x pair, reason string) {
-	if !d.move(x, byAgent, dialling) {
+	if !d.decide((*dynamic.Ties[pair]).GiveUp, x) {
 		return
 	}
 	d.past.refused(x, reason)
@@ -379,7 +358,7 @@ func (d *directLinks) accept(within context.Context, leave func(), l link.Link, 
 	if err := converse(ctx, l, g, g.Done); err != nil {
 		if verdict == dynamic.Accepted {
 			d.dismiss(x, s)
-			d.move(x, unlinked, linked)
+			d.decide((*dynamic.Ties[pair]).Drop, x)
 		}
 		return err
 	}
@@ -420,20 +399,16 @@ func (d *directLinks) judge(h dynamic.Hello, t *transport) (*proc, dynamic.Verdi
 	case !d.n.allows(h.Src, t) || h.Session != (dynamic.Session{}) && !d.n.lasts(h.Dst, h.Src):
 		return nil, dynamic.NotAllowed
 	}
-	x := pair{h.Dst, h.Src}
-	free := []pairState{unlinked, yielding}
-	if h.Src < h.Dst {
-		free = append(free, dialling)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch v := d.ties.Arrive(pair{h.Dst, h.Src}, h.Src < h.Dst); v {
+	case dynamic.Accepted:
+		return p, v
+	case dynamic.StillLinked: // by the link of the lower rank, which this node knows of first
+		return nil, dynamic.TieLost
+	default:
+		return nil, v
 	}
-	switch {
-	case d.move(x, linked, free...):
-		return p, dynamic.Accepted
-	case d.state(x) == byAgent:
-		// Both ways or none: a proc that gets its packets from the agent must not
-		// take the end of a link, which comes sooner, for the end of the peer.
-		return nil, dynamic.NotAllowed
-	}
-	return nil, dynamic.TieLost
 }
 
 // give hands a link to its proc; s is nil for one that does not last.

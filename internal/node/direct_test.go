@@ -50,7 +50,7 @@ func twoSites(t *testing.T, routes ...config.Route) *node {
 			{Transport: "quic", Address: "q"}, {Transport: "tcp", Address: "t1"}, {Transport: "tcp", Address: "t2"}, {Transport: "unix", Address: "u"},
 		}})
 	}
-	n.direct = &directLinks{n: n, pairs: make(map[pair]pairState)}
+	n.direct = &directLinks{n: n}
 	return n
 }
 
@@ -97,29 +97,30 @@ func TestNoWayWithoutCards(t *testing.T) {
 }
 
 func TestJudgement(t *testing.T) {
+	type ties = *dynamic.Ties[pair]
+	dialled := func(t ties, x pair) { t.Want(x) }
 	for _, c := range []struct {
 		name     string
 		src, dst wire.WorldRank
-		before   pairState
+		before   func(ties, pair)
 		want     dynamic.Verdict
-		after    pairState
+		after    dynamic.Phase
 	}{
-		{"first", 2, 0, unlinked, dynamic.Accepted, linked},
-		{"tie, we are lower", 2, 1, dialling, dynamic.TieLost, dialling},
-		{"tie, we are higher", 0, 1, dialling, dynamic.Accepted, linked},
-		{"we lost the tie before", 0, 1, yielding, dynamic.Accepted, linked},
-		{"linked already", 2, 1, linked, dynamic.TieLost, linked},
-		{"we gave up before", 2, 1, byAgent, dynamic.NotAllowed, byAgent},
-		{"no such source", 4, 1, unlinked, dynamic.UnknownRank, unlinked},
-		{"not our proc", 0, 2, unlinked, dynamic.UnknownRank, unlinked},
-		{"far beyond", 0, 1 << 30, unlinked, dynamic.UnknownRank, unlinked},
+		{"first", 2, 0, func(ties, pair) {}, dynamic.Accepted, dynamic.Linked},
+		{"tie, we are lower", 2, 1, dialled, dynamic.TieLost, dynamic.Dialling},
+		{"tie, we are higher", 0, 1, dialled, dynamic.Accepted, dynamic.Linked},
+		{"linked already", 2, 1, func(t ties, x pair) { dialled(t, x); t.Made(x) }, dynamic.TieLost, dynamic.Linked},
+		{"we gave up before", 2, 1, func(t ties, x pair) { dialled(t, x); t.GiveUp(x) }, dynamic.NotAllowed, dynamic.Refused},
+		{"no such source", 4, 1, func(ties, pair) {}, dynamic.UnknownRank, dynamic.Unlinked},
+		{"not our proc", 0, 2, func(ties, pair) {}, dynamic.UnknownRank, dynamic.Unlinked},
+		{"far beyond", 0, 1 << 30, func(ties, pair) {}, dynamic.UnknownRank, dynamic.Unlinked},
 	} {
 		n := twoSites(t)
 		x := pair{c.dst, c.src}
-		n.direct.pairs[x] = c.before
+		c.before(&n.direct.ties, x)
 		p, got := n.direct.judge(dynamic.Hello{Src: c.src, Dst: c.dst}, n.transport("tcp"))
-		if got != c.want || n.direct.pairs[x] != c.after || (p != nil) != (got == dynamic.Accepted) {
-			t.Errorf("%s: %v, state %d, proc %v; want %v, state %d", c.name, got, n.direct.pairs[x], p, c.want, c.after)
+		if after := n.direct.ties.Phase(x); got != c.want || after != c.after || (p != nil) != (got == dynamic.Accepted) {
+			t.Errorf("%s: %v, phase %d, proc %v; want %v, phase %d", c.name, got, after, p, c.want, c.after)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/internal/wireup"
@@ -275,19 +276,19 @@ func (n *node) describePair(d *links.Node, x pair, s *wireup.Stats, l *wireup.Li
 
 // stateOf is a pair's state: what the node made of it, and what the proc says.
 func (n *node) stateOf(x pair, s *wireup.Stats, l *wireup.LinkStats) links.State {
-	switch n.direct.state(x) {
-	case dialling:
+	switch n.direct.phase(x) {
+	case dynamic.Dialling:
 		return links.StateOpening
-	case yielding:
+	case dynamic.Yielding:
 		return links.StateWaiting
-	case byAgent:
+	case dynamic.Refused:
 		return links.StateAgents
-	case linked:
+	case dynamic.Linked:
 		if s == nil && procPhase(n.procOf(x.local).phase.Load()) == finished || s != nil && l != nil && !l.Direct {
 			return links.StateEnded
 		}
 		return links.StateLinked
-	case unlinked:
+	case dynamic.Unlinked:
 		if l != nil && (l.Routed || l.Messages > 0) {
 			return links.StateAgents
 		}

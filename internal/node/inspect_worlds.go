@@ -3,6 +3,7 @@ package node
 import (
 	"time"
 
+	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/internal/links"
 )
 
@@ -17,7 +18,7 @@ type metLink struct {
 func (m *meetings) note(x meetPair, l metLink) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.pairs[x] == linked {
+	if m.ties.Phase(x) == dynamic.Linked {
 		m.links[x] = l
 		delete(m.wants, x)
 	}
@@ -31,7 +32,7 @@ func (m *meetings) describe(d *links.Node) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	d.World, d.Ports = m.world.String(), len(m.ports)
-	for x, state := range m.pairs {
+	for x, phase := range m.ties.All() {
 		if len(d.Abroad) == links.MaxViews {
 			return
 		}
@@ -40,10 +41,10 @@ func (m *meetings) describe(d *links.Node) {
 			Local: int(x.local), World: x.peer.World.String(), Peer: int(x.peer.Rank), State: links.StateOpening,
 			Transport: l.transport, Plane: l.plane, Dialled: l.dialled, Since: l.since,
 		}
-		switch state {
-		case linked:
+		switch phase {
+		case dynamic.Linked:
 			a.State = links.StateLinked
-		case yielding:
+		case dynamic.Yielding:
 			a.State = links.StateWaiting
 		default: // it is being opened
 		}

@@ -191,7 +191,7 @@ func TestLinksThatBreakInTheirGreeting(t *testing.T) {
 				if said := r.err.String(); strings.Contains(said, "no direct link") {
 					t.Error("the pair went by its agents")
 				}
-				if r.n.direct.state(pair{wire.WorldRank(r.n.opt.Site.Client), 1 - wire.WorldRank(r.n.opt.Site.Client)}) != linked {
+				if r.n.direct.phase(pair{wire.WorldRank(r.n.opt.Site.Client), 1 - wire.WorldRank(r.n.opt.Site.Client)}) != dynamic.Linked {
 					t.Errorf("site %s has no link", r.n.opt.Site.Name)
 				}
 			}

@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/openimpi/impi/core/dynamic"
@@ -41,7 +40,7 @@ func (m *meetings) open(p *proc, peer wire.WorldRank, x *wireup.Meeting) {
 		return // it is under way, or there
 	}
 	if !m.d.begin(func() { m.connect(p, pair, &to) }) {
-		m.move(pair, unlinked, dialling)
+		m.decide((*dynamic.Ties[meetPair]).Fail, pair)
 	}
 }
 
@@ -53,11 +52,7 @@ func (m *meetings) want(x meetPair, what *wireup.Meeting) bool {
 		return false
 	}
 	m.wants[x] = what
-	if m.pairs[x] != unlinked {
-		return false
-	}
-	m.pairs[x] = dialling
-	return true
+	return m.ties.Want(x)
 }
 
 func worldIn(b []byte, to *dynamic.World) bool {
@@ -69,7 +64,7 @@ func (m *meetings) connect(p *proc, x meetPair, to *abroad) {
 	reason := "the peer was about to connect and did not"
 	again := true
 	for yields, pause := 0, shortPause; yields < maxYields && again; pause = min(2*pause, yieldTime) {
-		l, transport, err := m.reach(m.d.ctx, p, to, func() bool { return m.state(x) == dialling })
+		l, transport, err := m.reach(m.d.ctx, p, to, func() bool { return m.phase(x) == dynamic.Dialling })
 		if err == nil {
 			m.linked(p, x, l, transport)
 			return
@@ -81,7 +76,7 @@ func (m *meetings) connect(p *proc, x meetPair, to *abroad) {
 			}
 			yields++
 		case dynamic.StillLinked: // both procs have closed it, and the other node is about to hear of it
-			reason, again = err.Error(), m.d.wait(pause) && m.state(x) == dialling
+			reason, again = err.Error(), m.d.wait(pause) && m.phase(x) == dynamic.Dialling
 			if pause == yieldTime {
 				yields++
 			}
@@ -89,7 +84,7 @@ func (m *meetings) connect(p *proc, x meetPair, to *abroad) {
 			reason, again = err.Error(), false
 		}
 	}
-	if m.d.ctx.Err() == nil && m.move(x, unlinked, dialling) {
+	if m.d.ctx.Err() == nil && m.decide((*dynamic.Ties[meetPair]).Fail, x) {
 		m.noLink(p, x, reason)
 	}
 }
@@ -100,7 +95,7 @@ func (m *meetings) connect(p *proc, x meetPair, to *abroad) {
 // has heard already and we are about to hear. Then ours has a link that it has not
 // asked for, as the other one does.
 func (m *meetings) linked(p *proc, x meetPair, l link.Link, transport string) {
-	for pause := shortPause; !m.move(x, linked, dialling, yielding, unlinked); pause = min(2*pause, yieldTime) {
+	for pause := shortPause; !m.decide((*dynamic.Ties[meetPair]).Use, x); pause = min(2*pause, yieldTime) {
 		if pause == shortPause {
 			m.d.n.log.Debug("link to another world waits until the last one is forgotten", "from", x.local, "to", x.peer)
 		}
@@ -115,7 +110,7 @@ func (m *meetings) linked(p *proc, x meetPair, l link.Link, transport string) {
 func (m *meetings) deliver(p *proc, x meetPair, l link.Link, transport string, dialled bool) {
 	m.note(x, metLink{transport, planeOf(l), dialled, time.Now()})
 	if m.hand(p, message(x), l, transport) != nil {
-		m.move(x, unlinked, linked)
+		m.drop(x)
 	}
 }
 
@@ -138,38 +133,35 @@ func (m *meetings) noLink(p *proc, x meetPair, reason string) {
 func (m *meetings) forget(p *proc, peer wire.WorldRank, x *wireup.Meeting) {
 	pair := meetPair{wire.WorldRank(p.rank.Load()), dynamic.Member{Rank: peer}}
 	if worldIn(x.World, &pair.peer.World) {
-		m.move(pair, unlinked, linked)
+		m.drop(pair)
 	}
 }
 
-// move changes a pair's state from one of those in from. False: it was another.
-func (m *meetings) move(x meetPair, to pairState, from ...pairState) bool {
+// decide asks the ties about a pair, with what they are to be told.
+func (m *meetings) decide(what func(*dynamic.Ties[meetPair], meetPair) bool, x meetPair) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !slices.Contains(from, m.pairs[x]) {
-		return false
-	}
-	if to == unlinked {
-		delete(m.pairs, x)
+	return what(&m.ties, x)
+}
+
+// drop is for a link that is no more.
+func (m *meetings) drop(x meetPair) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.ties.Drop(x) {
 		delete(m.links, x)
-	} else {
-		m.pairs[x] = to
 	}
-	return true
 }
 
-func (m *meetings) state(x meetPair) pairState {
+func (m *meetings) phase(x meetPair) dynamic.Phase {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.pairs[x]
+	return m.ties.Phase(x)
 }
 
 // yield waits for the link that won the tie. True: it did not come.
 func (m *meetings) yield(x meetPair) (again bool) {
-	if !m.move(x, yielding, dialling) {
-		return false
-	}
-	return m.d.wait(yieldTime) && m.move(x, dialling, yielding)
+	return m.decide((*dynamic.Ties[meetPair]).Lost, x) && m.d.wait(yieldTime) && m.decide((*dynamic.Ties[meetPair]).Overdue, x)
 }
 
 // acceptMeet gives a link from another world to the proc that it is for.
@@ -183,7 +175,7 @@ func (m *meetings) acceptMeet(ctx context.Context, l link.Link, g *dynamic.Accep
 	}
 	if err := converse(ctx, l, g, g.Done); err != nil {
 		if verdict == dynamic.Accepted {
-			m.drop(p, x)
+			m.replace(p, x)
 		}
 		return err
 	}
@@ -191,10 +183,10 @@ func (m *meetings) acceptMeet(ctx context.Context, l link.Link, g *dynamic.Accep
 	return nil
 }
 
-// drop is for a link that was let in and broke before our proc had it. If that has asked
+// replace is for a link that was let in and broke before our proc had it. If that has asked
 // for one, for which the link in would have done, it gets another.
-func (m *meetings) drop(p *proc, x meetPair) {
-	m.move(x, unlinked, linked)
+func (m *meetings) replace(p *proc, x meetPair) {
+	m.drop(x)
 	m.mu.Lock()
 	wanted := m.wants[x]
 	m.mu.Unlock()
@@ -214,15 +206,11 @@ func (m *meetings) judge(x meetPair, l link.Link, t *transport) (*proc, dynamic.
 	case !m.d.n.allowsAbroad(l, t):
 		return nil, dynamic.NotAllowed
 	}
-	free := []pairState{unlinked, yielding}
-	if x.peer.Compare(dynamic.Member{World: m.world, Rank: x.local}) < 0 {
-		free = append(free, dialling)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	v := m.ties.Arrive(x, x.peer.Compare(dynamic.Member{World: m.world, Rank: x.local}) < 0)
+	if v != dynamic.Accepted {
+		return nil, v
 	}
-	switch {
-	case m.move(x, linked, free...):
-		return p, dynamic.Accepted
-	case m.state(x) == linked:
-		return nil, dynamic.StillLinked
-	}
-	return nil, dynamic.TieLost
+	return p, v
 }

@@ -25,7 +25,7 @@ type meetings struct {
 	mu    sync.Mutex
 	ports map[dynamic.World]*callPort // by the name of the key
 	calls map[*proc]int               // under way
-	pairs map[meetPair]pairState
+	ties  dynamic.Ties[meetPair]
 	links map[meetPair]metLink         // of those whose procs have the link
 	wants map[meetPair]*wireup.Meeting // what procs asked for that do not have it yet
 
@@ -35,7 +35,7 @@ type meetings struct {
 func newMeetings(d *directLinks) *meetings {
 	return &meetings{
 		d: d, world: d.token.World(), secret: d.token.Meeting(), names: registrar{n: d.n},
-		ports: make(map[dynamic.World]*callPort), calls: make(map[*proc]int), pairs: make(map[meetPair]pairState), links: make(map[meetPair]metLink),
+		ports: make(map[dynamic.World]*callPort), calls: make(map[*proc]int), links: make(map[meetPair]metLink),
 		wants:   make(map[meetPair]*wireup.Meeting),
 		spawned: make(map[spawnID]*offspring),
 	}
@@ -142,9 +142,9 @@ func (m *meetings) gone(p *proc) {
 		}
 	}
 	rank := wire.WorldRank(p.rank.Load())
-	for x := range m.pairs {
+	for x := range m.ties.All() {
 		if x.local == rank {
-			delete(m.pairs, x)
+			m.ties.Forget(x)
 			delete(m.links, x)
 			delete(m.wants, x)
 		}

@@ -220,12 +220,12 @@ func TestLinkThatBreaksWhileItIsLetIn(t *testing.T) {
 	a, b := startVisitor(t, "alfa"), startVisitor(t, "beta")
 	m := a.r.n.direct.meet
 	pair := meetPair{0, dynamic.Member{World: b.world.World}}
-	if !m.move(pair, linked, unlinked) { // as judge does
+	if !m.decide(func(t *dynamic.Ties[meetPair], x meetPair) bool { return t.Arrive(x, true) == dynamic.Accepted }, pair) { // as judge does
 		t.Fatal("there is a link already")
 	}
 	a.meets(b)
 	a.openPort(0) // whose answer tells that the node has heard the other message
-	m.drop(a.r.n.procOf(0), pair)
+	m.replace(a.r.n.procOf(0), pair)
 	a.wants(wireup.KindLink, 0, "beta")
 	b.wants(wireup.KindLink, 0, "alfa")
 	m.mu.Lock()
@@ -233,8 +233,8 @@ func TestLinkThatBreaksWhileItIsLetIn(t *testing.T) {
 		t.Errorf("%d wishes are left", len(m.wants))
 	}
 	m.mu.Unlock()
-	m.drop(a.r.n.procOf(0), pair) // nobody has asked
-	if s := m.state(pair); s != unlinked {
+	m.replace(a.r.n.procOf(0), pair) // nobody has asked
+	if s := m.phase(pair); s != dynamic.Unlinked {
 		t.Errorf("the node has made state %v of it by itself", s)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/plugins/host"
 	"github.com/openimpi/impi/transports"
@@ -52,8 +53,8 @@ func processOf(p *host.Plugin) links.Process {
 func (d *directLinks) through(transport string) (lasting, others int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for x, state := range d.pairs {
-		if state != linked {
+	for x, phase := range d.ties.All() {
+		if phase != dynamic.Linked {
 			continue
 		}
 		r := d.past.of(x.local, x.peer)

@@ -19,8 +19,8 @@ type Abroad struct {
 	worlds []*World
 	byName map[dynamic.World]*World
 	ports  map[dynamic.World]*callPort // by the name of the key
-	pairs  map[meetPair]pairPhase
-	links  []*kernel.Link // that were made and may be in use
+	ties   dynamic.Ties[meetPair]      // of all nodes
+	links  []*kernel.Link              // that were made and may be in use
 	Counts Counts
 }
 
@@ -65,7 +65,7 @@ func NewAbroad(k *kernel.Kernel, cfg AbroadConfig) *Abroad {
 	}
 	return &Abroad{
 		k: k, cfg: cfg, byName: make(map[dynamic.World]*World),
-		ports: make(map[dynamic.World]*callPort), pairs: make(map[meetPair]pairPhase),
+		ports: make(map[dynamic.World]*callPort),
 	}
 }
 
@@ -169,9 +169,9 @@ func (a *Abroad) gone(p *proc) {
 		}
 	}
 	me := p.member()
-	for x := range a.pairs {
+	for x := range a.ties.All() {
 		if x.local == me {
-			delete(a.pairs, x)
+			a.ties.Forget(x)
 		}
 	}
 }
@@ -205,7 +205,7 @@ func (a *Abroad) Left() (ports, pairs, links int) {
 			links++
 		}
 	}
-	return len(a.ports), len(a.pairs), links
+	return len(a.ports), a.ties.Len(), links
 }
 
 // link makes a link between worlds.

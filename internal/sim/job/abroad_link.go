@@ -17,33 +17,11 @@ type meetPair struct{ local, peer dynamic.Member }
 // back is the same pair as the other's node knows it.
 func (x meetPair) back() meetPair { return meetPair{x.peer, x.local} }
 
-// pairPhase is how far a link between worlds is.
-type pairPhase uint8
-
-const (
-	unlinked pairPhase = iota
-	dialling
-	yielding // to the peer, which dials too
-	linked
-)
-
-func (a *Abroad) move(x meetPair, to pairPhase, from ...pairPhase) bool {
-	for _, f := range from {
-		if a.pairs[x] == f {
-			if a.pairs[x] = to; to == unlinked {
-				delete(a.pairs, x)
-			}
-			return true
-		}
-	}
-	return false
-}
-
 // open is a proc's wish for a link to a proc of another world.
 func (a *Abroad) open(p *proc, peer wire.WorldRank, m *wireup.Meeting) {
 	x := meetPair{local: p.member(), peer: dynamic.Member{Rank: peer}}
 	copy(x.peer.World[:], m.World)
-	if a.move(x, dialling, unlinked) {
+	if a.ties.Want(x) {
 		a.dial(p, x, 0)
 	}
 }
@@ -51,7 +29,7 @@ func (a *Abroad) open(p *proc, peer wire.WorldRank, m *wireup.Meeting) {
 // dial reaches the peer's node after a while.
 func (a *Abroad) dial(p *proc, x meetPair, yields int) {
 	a.k.After(a.k.Between(10*time.Microsecond, 2*time.Millisecond), func() {
-		if p.there() && a.pairs[x] == dialling {
+		if p.there() && a.ties.Phase(x) == dynamic.Dialling {
 			a.dialled(p, x, yields)
 		}
 	})
@@ -68,11 +46,7 @@ func (a *Abroad) dialled(p *proc, x meetPair, yields int) {
 		a.noLink(p, x, "it could not be dialled")
 		return
 	}
-	free := []pairPhase{unlinked, yielding}
-	if x.local.Compare(x.peer) < 0 {
-		free = append(free, dialling)
-	}
-	if !a.move(x.back(), linked, free...) {
+	if a.ties.Arrive(x.back(), x.local.Compare(x.peer) < 0) != dynamic.Accepted {
 		a.Counts.Ties++
 		a.yield(p, x, yields)
 		return
@@ -81,7 +55,7 @@ func (a *Abroad) dialled(p *proc, x meetPair, yields int) {
 	l := a.link(fmt.Sprintf("link of %s to %s", p.title(), other.title()), nil)
 	a.deliver(other, x.back(), l.Ends[1])
 	a.k.After(a.k.Between(0, 300*time.Microsecond), func() { // the verdict comes back
-		if p.there() && a.move(x, linked, dialling) {
+		if p.there() && a.ties.Made(x) {
 			a.deliver(p, x, l.Ends[0])
 		} else {
 			_ = l.Ends[0].Close()
@@ -91,12 +65,12 @@ func (a *Abroad) dialled(p *proc, x meetPair, yields int) {
 
 // yield waits for the link that won the tie.
 func (a *Abroad) yield(p *proc, x meetPair, yields int) {
-	if !a.move(x, yielding, dialling) {
+	if !a.ties.Lost(x) {
 		return
 	}
 	a.k.After(yieldTime, func() {
 		switch {
-		case !p.there() || !a.move(x, dialling, yielding):
+		case !p.there() || !a.ties.Overdue(x):
 		case yields+1 < maxYields:
 			a.dial(p, x, yields+1)
 		default:
@@ -117,7 +91,7 @@ func (a *Abroad) deliver(p *proc, x meetPair, e *kernel.End) {
 
 // noLink tells a proc that there is no link. It may ask again.
 func (a *Abroad) noLink(p *proc, x meetPair, reason string) {
-	a.move(x, unlinked, dialling)
+	a.ties.Fail(x)
 	m := aboutPair(x)
 	m.Reason, m.Meeting.Class = reason, int(mpierr.Port)
 	a.tell(p, m, nil)
@@ -127,5 +101,5 @@ func (a *Abroad) noLink(p *proc, x meetPair, reason string) {
 func (a *Abroad) forget(p *proc, peer wire.WorldRank, m *wireup.Meeting) {
 	x := meetPair{local: p.member(), peer: dynamic.Member{Rank: peer}}
 	copy(x.peer.World[:], m.World)
-	a.move(x, unlinked, linked)
+	a.ties.Drop(x)
 }

@@ -4,68 +4,99 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// pair is two procs, the lower rank first.
-type pair [2]wire.WorldRank
+// pair is a proc and another one, as the node of the first knows them.
+type pair struct{ local, peer wire.WorldRank }
 
-// open makes a direct link for a proc that wants one, as the plugins of two
-// sites do. Both ways or none: if it cannot be made, the other proc is refused
-// too when it asks.
+// back is the same pair as the other's node knows it.
+func (x pair) back() pair { return pair{x.peer, x.local} }
+
+// open is a proc's wish for a direct link.
 func (w *World) open(p *proc, peer wire.WorldRank) {
-	x := pair{min(p.rank, peer), max(p.rank, peer)}
-	st := w.pairs[x]
-	switch {
-	case st == nil:
-		st = &pairState{}
-		w.pairs[x] = st
-		w.k.After(w.k.Between(10*time.Microsecond, 2*time.Millisecond), func() { w.dialled(p, peer, st) })
-	case st.refused:
-		w.refuse(p, peer)
-	case !st.linked:
-		st.waiting = append(st.waiting, p)
+	if x := (pair{p.rank, peer}); w.ties.Want(x) {
+		w.dial(p, x, 0)
 	}
 }
 
-// pairState is how far a pair has got.
-type pairState struct {
-	linked, refused bool
-	waiting         []*proc // asked too
+// dial reaches the peer's node after a while, as the plugins of two sites do. The other end's
+// link may come meanwhile.
+func (w *World) dial(p *proc, x pair, yields int) {
+	w.k.After(w.k.Between(10*time.Microsecond, 2*time.Millisecond), func() { w.dialled(p, x, yields) })
 }
 
-func (w *World) dialled(p *proc, peer wire.WorldRank, st *pairState) {
-	other := w.procs[peer]
+func (w *World) dialled(p *proc, x pair, yields int) {
+	other := w.procs[x.peer]
 	lost := p.s.pluginDown(w) || w.k.Chance(w.cfg.DialFail)
 	switch {
-	case other == nil && !p.s.left: // its site is not so far
-		w.k.After(retry, func() { w.dialled(p, peer, st) })
+	case p.s.left:
 		return
-	case other == nil || other.fini || other.s.left || lost:
-		st.refused = true
-		w.refuse(p, peer)
-		for _, q := range st.waiting {
-			if q != p {
-				w.refuse(q, p.rank)
-			}
-		}
+	case other == nil: // its site is not so far
+		w.k.After(retry, func() { w.dialled(p, x, yields) })
+		return
+	case other.fini || other.s.left || lost:
+		w.giveUp(p, x)
 		return
 	}
-	st.linked = true
+	switch w.ties.Arrive(x.back(), x.local < x.peer) {
+	case dynamic.Accepted:
+		w.connect(p, other, x)
+	case dynamic.NotAllowed:
+		w.giveUp(p, x)
+	default:
+		w.yield(p, x, yields)
+	}
+}
+
+// yield waits for the link that won the tie.
+func (w *World) yield(p *proc, x pair, yields int) {
+	if !w.ties.Lost(x) {
+		return
+	}
+	w.k.After(yieldTime, func() {
+		switch {
+		case p.s.left || !w.ties.Overdue(x):
+		case yields+1 < maxYields:
+			w.dial(p, x, yields+1)
+		default:
+			w.untied = append(w.untied, x)
+			w.giveUp(p, x)
+		}
+	})
+}
+
+// giveUp has a pair do without a direct link.
+func (w *World) giveUp(p *proc, x pair) {
+	if w.ties.GiveUp(x) {
+		p.give(wireup.Message{Kind: wireup.KindLink, Peer: x.peer, Reason: "it could not be dialled"}, nil)
+	}
+}
+
+// connect makes a link that the other end's node has accepted. Its proc has it first.
+func (w *World) connect(p, other *proc, x pair) {
 	spec := w.cfg.Links.Direct
-	spec.Name = fmt.Sprintf("direct %d to %d", p.rank, peer)
+	spec.Name = fmt.Sprintf("direct %d to %d", x.local, x.peer)
+	var near, far end
 	if w.cfg.Resume != nil {
 		l := w.newLasting(spec, p.endpoint(), other.endpoint(), [2]func() bool{p.dials, other.dials})
-		w.deliver(p, peer, l.ends[0])
-		w.deliver(other, p.rank, l.ends[1])
-		l.ends[0].update() // it dials
-		l.ends[1].update()
-		return
+		near, far = l.ends[0], l.ends[1]
+		defer l.ends[1].update()
+		defer l.ends[0].update() // it dials
+	} else {
+		l := w.link(spec, p.endpoint(), other.endpoint())
+		near, far = l.Ends[0], l.Ends[1]
 	}
-	l := w.link(spec, p.endpoint(), other.endpoint())
-	w.deliver(p, peer, l.Ends[0])
-	w.deliver(other, p.rank, l.Ends[1])
+	w.deliver(other, x.local, far)
+	w.k.After(w.k.Between(0, 300*time.Microsecond), func() { // the verdict comes back
+		if w.ties.Made(x) {
+			w.deliver(p, x.peer, near)
+		} else {
+			_ = near.Close()
+		}
+	})
 }
 
 func (p *proc) endpoint() Endpoint { return Endpoint{AtProc, int(p.rank)} }
@@ -78,10 +109,6 @@ func (w *World) deliver(p *proc, peer wire.WorldRank, e end) {
 	w.k.After(w.k.Between(0, 100*time.Microsecond), func() {
 		p.give(wireup.Message{Kind: wireup.KindLink, Peer: peer, Transport: "sim"}, e)
 	})
-}
-
-func (w *World) refuse(p *proc, peer wire.WorldRank) {
-	p.give(wireup.Message{Kind: wireup.KindLink, Peer: peer, Reason: "it could not be dialled"}, nil)
 }
 
 // pluginDown tells whether the site's transport plugin is being started again.

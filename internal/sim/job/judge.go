@@ -90,6 +90,10 @@ func (w *World) agree() error {
 	if failed != nil && w.server.err == nil {
 		return fmt.Errorf("the server knows nothing of it: %w", failed.err)
 	}
+	if len(w.untied) > 0 {
+		x := w.untied[0]
+		return fmt.Errorf("ranks %d and %d have both dialled, again and again, and have no link", x.local, x.peer)
+	}
 	for _, h := range w.hits {
 		if h.Deadly && w.server.err == nil {
 			return fmt.Errorf("nobody knows of it: %s of %s after %v", h.Fault.Kind, h.What, h.At)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/sim/kernel"
 )
 
@@ -78,9 +79,9 @@ func TestNoDirect(t *testing.T) {
 	r := simulate(t, 1, cfg)
 	clean(t, 1, r)
 	direct := 0
-	for x := range r.World.pairs {
+	for x := range r.World.ties.All() {
 		direct++
-		for _, rank := range x {
+		for _, rank := range []wire.WorldRank{x.local, x.peer} {
 			if rank == 1 || rank == 2 {
 				t.Errorf("rank %d asked for a direct link", rank)
 			}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/core/agent"
+	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/mpi"
 	"github.com/openimpi/impi/core/resume"
 	"github.com/openimpi/impi/core/startup"
@@ -25,9 +26,10 @@ type World struct {
 	server      *server
 	sites       []*site
 	hosts       map[wire.HostRank]*host
-	procs       []*proc   // by world rank; nil: not started
-	strands     []*strand // links that may still be in use
-	pairs       map[pair]*pairState
+	procs       []*proc            // by world rank; nil: not started
+	strands     []*strand          // links that may still be in use
+	ties        dynamic.Ties[pair] // of all nodes
+	untied      []pair             // that have waited in vain for the link that won a tie
 	sessions    map[resume.Session]*lasting
 	channels    map[*kernel.Link]*lasting // by the first link that they ran over
 	pluginsBack []time.Duration           // by client: when its plugin can dial again
@@ -53,8 +55,8 @@ func New(k *kernel.Kernel, cfg Config) (*World, error) {
 	}
 	w := &World{
 		k: k, cfg: cfg, hosts: make(map[wire.HostRank]*host), procs: make([]*proc, cfg.Procs()),
-		pairs: make(map[pair]*pairState), pluginsBack: make([]time.Duration, len(cfg.Sites)),
-		buf: make([]byte, 16<<10), met: make(map[FaultKind]int), sessions: make(map[resume.Session]*lasting), channels: make(map[*kernel.Link]*lasting),
+		pluginsBack: make([]time.Duration, len(cfg.Sites)),
+		buf:         make([]byte, 16<<10), met: make(map[FaultKind]int), sessions: make(map[resume.Session]*lasting), channels: make(map[*kernel.Link]*lasting),
 	}
 	if cfg.Abroad != nil {
 		cfg.Abroad.join(w)

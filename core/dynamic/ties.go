@@ -1,0 +1,102 @@
+package dynamic
+
+import (
+	"iter"
+	"maps"
+)
+
+// Phase is how far a link between a proc of a node and another proc is.
+type Phase uint8
+
+// The phases.
+const (
+	Unlinked Phase = iota
+	Dialling       // by this node
+	Yielding       // it dialled, and waits for the link of the other end, which dialled too
+	Linked
+	Refused // given up for good: the packets of the pair go another way
+)
+
+// Ties decide which link a pair of procs has, for one of their nodes. Both ends may dial
+// at the same time: then the link of the end that is prior is used, which both know, and the
+// other end waits for it. K names a proc of the node and another one. The zero value is ready.
+type Ties[K comparable] struct{ phases map[K]Phase }
+
+// Phase tells how far a pair is.
+func (t *Ties[K]) Phase(x K) Phase { return t.phases[x] }
+
+// All gives the pairs that are not Unlinked, in any order.
+func (t *Ties[K]) All() iter.Seq2[K, Phase] { return maps.All(t.phases) }
+
+// Len is how many pairs are not Unlinked.
+func (t *Ties[K]) Len() int { return len(t.phases) }
+
+// Want begins a link that a proc has asked for. True: dial. False: it is there, or
+// under way, or was refused.
+func (t *Ties[K]) Want(x K) bool { return t.move(x, Dialling, Unlinked) }
+
+// Made says that the link that was dialled is made. False: the other end's has come
+// meanwhile, and this one is of no use.
+func (t *Ties[K]) Made(x K) bool { return t.move(x, Linked, Dialling) }
+
+// Use says that the link that was dialled is made, and that the other end uses it already.
+// False: the pair still has the last one, which both are about to forget; ask again.
+func (t *Ties[K]) Use(x K) bool { return t.move(x, Linked, Dialling, Yielding, Unlinked) }
+
+// Lost says that the other end dials too, and is prior. True: wait for its link, and then
+// ask Overdue. False: it has come.
+func (t *Ties[K]) Lost(x K) bool { return t.move(x, Yielding, Dialling) }
+
+// Overdue says that the other end's link was waited for. True: it has not come, and the
+// other end may have given up, so dial again.
+func (t *Ties[K]) Overdue(x K) bool { return t.move(x, Dialling, Yielding) }
+
+// GiveUp says that no link can be made. True: the pair does without, and takes none from the
+// other end either. False: the other end's has come.
+func (t *Ties[K]) GiveUp(x K) bool { return t.move(x, Refused, Dialling) }
+
+// Fail is GiveUp for a pair that may want a link again.
+func (t *Ties[K]) Fail(x K) bool { return t.move(x, Unlinked, Dialling) }
+
+// Drop says that the pair's link is no more; it may want another one.
+func (t *Ties[K]) Drop(x K) bool { return t.move(x, Unlinked, Linked) }
+
+// Forget is for a pair one of whose procs is no more.
+func (t *Ties[K]) Forget(x K) { delete(t.phases, x) }
+
+// Arrive judges a link that the other end has made: Accepted, TieLost, StillLinked where
+// the pair has one, or NotAllowed where it was refused. Both ways or none: a proc that gets its
+// packets another way must not take the end of a link, which comes sooner, for the end of
+// its peer.
+func (t *Ties[K]) Arrive(x K, prior bool) Verdict {
+	free := []Phase{Unlinked, Yielding}
+	if prior {
+		free = append(free, Dialling)
+	}
+	switch {
+	case t.move(x, Linked, free...):
+		return Accepted
+	case t.phases[x] == Refused:
+		return NotAllowed
+	case t.phases[x] == Linked:
+		return StillLinked
+	}
+	return TieLost
+}
+
+// move changes a pair's phase from one of those in from. False: it was another.
+func (t *Ties[K]) move(x K, to Phase, from ...Phase) bool {
+	for _, f := range from {
+		if t.phases[x] != f {
+			continue
+		}
+		if t.phases == nil {
+			t.phases = make(map[K]Phase)
+		}
+		if t.phases[x] = to; to == Unlinked {
+			delete(t.phases, x)
+		}
+		return true
+	}
+	return false
+}
