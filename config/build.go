@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"net/netip"
 	"path/filepath"
 	"slices"
@@ -23,6 +24,9 @@ type builder struct {
 	result Job
 }
 
+// MaxSites is how many sites a job has at most: IMPI has a bit for each in a client mask.
+const MaxSites = 32
+
 // siteDraft is a site and what the file says of it.
 type siteDraft struct {
 	Site
@@ -33,7 +37,12 @@ type siteDraft struct {
 
 func (b *builder) build() *Job {
 	b.job = b.root.only("job")
-	for _, sb := range b.root.all("site") {
+	sites := b.root.all("site")
+	if len(sites) > MaxSites { // what else is wrong with them would take long to say
+		b.fault(sites[MaxSites].pos, fmt.Sprintf("a job has at most %d sites, and the file has %d", MaxSites, len(sites)), "split the job, or make one site of several")
+		return nil
+	}
+	for _, sb := range sites {
 		b.sites = append(b.sites, b.draft(sb))
 	}
 	if len(b.sites) == 0 && len(b.list) > 0 {

@@ -14,7 +14,7 @@ func tooDeep(src []byte, file string) (at hcl.Range, found bool) {
 	tokens, _ := hclsyntax.LexConfig(src, file, hcl.InitialPos) // the parser says what is wrong with them
 	depth, operators := 0, 0
 	for _, t := range tokens {
-		switch t.Type { //nolint:exhaustive // the others do not nest
+		switch t.Type {
 		case hclsyntax.TokenOBrace, hclsyntax.TokenOBrack, hclsyntax.TokenOParen, hclsyntax.TokenOQuote, hclsyntax.TokenOHeredoc,
 			hclsyntax.TokenTemplateInterp, hclsyntax.TokenTemplateControl:
 			depth++

@@ -74,6 +74,8 @@ func unreadable(path string, err error) (problem, remedy string) {
 		return "there is no such job file", "correct the path: no job file (*.hcl) is in that folder"
 	case errors.Is(err, syscall.EISDIR):
 		return "that is a folder, and no job file", "name the file in it"
+	case errors.Is(err, errTooBig):
+		return "that is no job file: " + err.Error(), "name the file that has the job's sites (*.hcl)"
 	case errors.Is(err, errNoText):
 		return "that is no job file: it is no text", "name the file that has the job's sites (*.hcl)"
 	case errors.Is(err, fs.ErrPermission):

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -350,5 +351,17 @@ func TestCertificatesCloseRoutes(t *testing.T) {
 		if got := (Route{Closed: r.Closed, AllowPlain: r.AllowPlain, RequireTLS: r.RequireTLS}); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %+v", name, got)
 		}
+	}
+}
+
+// TestTooManySites are told at once: what else is wrong with them would take long to say.
+func TestTooManySites(t *testing.T) {
+	text := "program { command = [\"/bin/true\"] }\n"
+	for i := range MaxSites + 1 {
+		text += fmt.Sprintf("site \"s%d\" { client = %d }\n", i, i%MaxSites)
+	}
+	job, found := load(&faults{file: "job.hcl"}, []byte(text), t.TempDir(), testOptions())
+	if job != nil || len(found) != 1 || found[0].Pos.Line != MaxSites+2 || !strings.Contains(found[0].Problem, "at most 32 sites, and the file has 33") {
+		t.Errorf("%v", found)
 	}
 }

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"syscall"
 	"unicode/utf8"
 )
 
@@ -19,13 +21,19 @@ const (
 // errNoText is why a file cannot be what it is taken for.
 var errNoText = errors.New("it is no text")
 
+// errTooBig is why a file is not read.
+var errTooBig = errors.New("it is too big")
+
 // readText reads a file that people write, which has most bytes at most.
 func readText(path string, most int) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // nobody may write into a pipe
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
+	if about, err := f.Stat(); err == nil && about.Mode()&fs.ModeNamedPipe != 0 {
+		return nil, errNoText
+	}
 	b, err := io.ReadAll(io.LimitReader(f, int64(most)+1))
 	switch {
 	case err != nil:
@@ -33,7 +41,7 @@ func readText(path string, most int) ([]byte, error) {
 	case bytes.IndexByte(b, 0) >= 0 || len(b) <= most && !utf8.Valid(b):
 		return nil, errNoText
 	case len(b) > most:
-		return nil, fmt.Errorf("it has more than %d KiB", most>>10)
+		return nil, fmt.Errorf("%w: it has more than %d KiB", errTooBig, most>>10)
 	}
 	return b, nil
 }

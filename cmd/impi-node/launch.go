@@ -63,7 +63,7 @@ func launchSites(o *options, job *config.Job, sites []config.Site, signals <-cha
 	defer passOn(signals, func(sig syscall.Signal) {
 		for _, p := range running {
 			<-p.heeds
-			_ = p.process.Signal(sig) // it may have ended
+			_ = p.process.Tell(sig) // not its group, where a proc is before it has one of its own
 		}
 	})()
 	release := s.onFailure(func() { forward(syscall.SIGTERM) })

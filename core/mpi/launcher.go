@@ -23,6 +23,7 @@ var counts = []struct{ size, rank, by string }{
 	{"SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "Slurm's srun"},
 	{"FLUX_JOB_SIZE", "FLUX_TASK_RANK", "flux run"},
 	{"JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_RANK", "jsrun"},
+	{"MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK", "MVAPICH's mpirun_rsh"},
 }
 
 // numbers are variables that number processes. Without a count of them there may be any number.
@@ -30,6 +31,8 @@ var numbers = []struct{ rank, by string }{
 	{"PMI_RANK", "a launcher that speaks PMI"},
 	{"PMIX_RANK", "a launcher that speaks PMIx"},
 	{"PALS_RANKID", "mpiexec of PALS"},
+	{"ALPS_APP_PE", "aprun"},
+	{"LAMRANK", "LAM's mpirun"},
 }
 
 // mayBeAlone refuses to make a job of its own of each process that a launcher of others has

@@ -171,6 +171,20 @@ func (p *Process) Signal(s syscall.Signal) error {
 	return nil
 }
 
+// Tell sends a signal to the process and to nothing that it has started. A process that has
+// ended is no error.
+func (p *Process) Tell(s syscall.Signal) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.reaped {
+		return nil
+	}
+	if err := unix.Kill(p.os.Pid, s); err != nil && !errors.Is(err, unix.ESRCH) {
+		return fmt.Errorf("signal %s to process %d: %w", SignalName(s), p.os.Pid, err)
+	}
+	return nil
+}
+
 // watch follows the process to its end. While it is a zombie its number cannot
 // be given to another process, so that is when the rest of its group is ended.
 func (p *Process) watch() {

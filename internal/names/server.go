@@ -16,6 +16,7 @@ import (
 
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/unproved"
+	"github.com/openimpi/impi/transports/socket"
 )
 
 // ErrConfig means settings with which no server can work.
@@ -81,7 +82,7 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 	}
 	return &Server{
 		cfg: cfg, tls: t, table: NewTable(cfg.Limits), clients: make(map[net.Conn]bool),
-		unknown: unproved.NewRoom[net.Conn](unproved.Limits{PerSource: maxThere, Total: maxUnknown}),
+		unknown: unproved.NewRoom[net.Conn](socket.Bounds(maxThere, maxUnknown, 3)),
 	}, nil
 }
 

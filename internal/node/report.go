@@ -39,7 +39,7 @@ func report(log hclog.Logger, deadline time.Time, what func() string) (stop func
 			case <-time.After(wait):
 			}
 			if s := what(); s != "" {
-				log.Log(level, "waiting for "+s, "left", time.Until(deadline).Round(time.Second))
+				log.Log(level, "waiting for "+s, "left", max(0, time.Until(deadline)).Round(time.Second))
 			}
 		}
 	}()

@@ -144,7 +144,7 @@ func connect(ctx context.Context, set Settings, auth startup.Auth, limit time.Du
 			if ctx.Err() != nil {
 				return nil, auth, fmt.Errorf("%w at %s: %w (last: %w)", ErrNoServer, set.Server, context.Cause(ctx), last)
 			}
-			return nil, auth, fmt.Errorf("%w at %s: %w: nobody answered for %v, the last time: %w", ErrNoServer, set.Server, startup.ErrTimeout, limit, last)
+			return nil, auth, fmt.Errorf("%w at %s: %w: tried for %v, the last time: %w", ErrNoServer, set.Server, startup.ErrTimeout, limit.Round(time.Millisecond), last)
 		}
 	}
 }

@@ -22,11 +22,8 @@ const (
 	wishDone // nothing any more
 )
 
-const (
-	muteLimit = 10 * time.Second // to say what one wants
-	maxMute   = 256              // who have not said so; the oldest make room
-	muteThere = 64               // of them at one address
-)
+// muteLimit is how long one may take to say what one wants.
+const muteLimit = 10 * time.Second
 
 // sorted tells whether a new connection is not, or not yet, one for startup. Until all
 // clients have come every one is: nobody has names before. After that the first byte

@@ -13,8 +13,10 @@ import (
 
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/unproved"
+	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/names"
 	"github.com/openimpi/impi/transports/identity"
+	"github.com/openimpi/impi/transports/socket"
 )
 
 // Config is what Serve needs to know.
@@ -48,6 +50,10 @@ type Config struct {
 // the context's cause. No goroutine or connection is left.
 func Serve(ctx context.Context, ln net.Listener, cfg Config) error {
 	defer ln.Close()
+	room := socket.Bounds(2*wire.MaxClients, 8*wire.MaxClients, rooms)
+	if cfg.Server.Waiting == 0 {
+		cfg.Server.WaitingThere, cfg.Server.Waiting = room.PerSource, room.Total
+	}
 	m, err := startup.NewServer(cfg.Server, time.Now())
 	if err != nil {
 		return err
@@ -64,7 +70,7 @@ func Serve(ctx context.Context, ln net.Listener, cfg Config) error {
 		greeter: g, needTLS: cfg.NeedTLS,
 		conns:  make(map[startup.ConnID]*conn),
 		events: make(chan event), stop: make(chan struct{}),
-		names: cfg.Names, mute: unproved.NewRoom[net.Conn](unproved.Limits{PerSource: muteThere, Total: maxMute}),
+		names: cfg.Names, mute: unproved.NewRoom[net.Conn](room), maxLeaving: room.Total,
 	}
 	s.wg.Go(func() { s.accept(ln) })
 	err = s.run(ctx)
@@ -90,7 +96,8 @@ type server struct {
 	stop   chan struct{} // closed when nobody takes events any more
 	wg     sync.WaitGroup
 
-	leaving []*conn // that the machine has closed and whose peers have not, in that order
+	leaving    []*conn // that the machine has closed and whose peers have not, in that order
+	maxLeaving int     // those of a crowd that says nothing do not read the last words either
 
 	greeter *greeter
 	needTLS bool
@@ -217,14 +224,14 @@ func (s *server) act() {
 	}
 }
 
-// maxLeaving is how many connections wait at most for their peers to read the last
-// words. Those of a crowd that says nothing do not read either.
-const maxLeaving = 256
+// rooms share the file descriptors that connections may have that have proved nothing: those
+// who have not said who they are, those who are leaving, those who come late, and names.
+const rooms = 3
 
 // release lets a connection end when it may.
 func (s *server) release(c *conn) {
 	c.finish()
-	if s.leaving = append(s.leaving, c); len(s.leaving) > maxLeaving {
+	if s.leaving = append(s.leaving, c); len(s.leaving) > s.maxLeaving {
 		if nc := s.leaving[0].below(); nc != nil { // else it has gone elsewhere
 			s.wg.Go(func() { nc.Close() }) // which may take a moment; its reader tells of it
 		}

@@ -31,12 +31,18 @@ type waiter struct{ evict func() }
 // descriptors as each says. Together they have no more than a quarter of those that the
 // process may have, but for the first 8: so a process has one Waiting, or few.
 func NewWaiting(each int) *Waiting {
-	all := waitingAll
+	return &Waiting{room: unproved.NewRoom[*waiter](Bounds(waitingThere, waitingAll, each))}
+}
+
+// Bounds are how many connections that have proved nothing a process has: so many of one
+// address and in all, or fewer, so that those who have each so many file descriptors have no
+// more than a quarter of those that the process may have. The least are 4 and 8.
+func Bounds(there, all, each int) unproved.Limits {
 	var files unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &files) == nil {
 		all = int(min(uint64(all), max(8, files.Cur/4/uint64(each))))
 	}
-	return &Waiting{room: unproved.NewRoom[*waiter](unproved.Limits{PerSource: min(waitingThere, all/2), Total: all})}
+	return unproved.Limits{PerSource: min(there, all/2), Total: all}
 }
 
 // Enter adds a connection, and evicts another one if there is no room. evict is called
