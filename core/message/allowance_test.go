@@ -213,7 +213,7 @@ func TestOddAllowances(t *testing.T) {
 // Who knows nothing of allowances is sent what it always was, and what it writes where we write
 // allowances means nothing.
 func TestPeersWithoutAllowances(t *testing.T) {
-	for _, theirs := range []int64{0, -1} {
+	for _, theirs := range []int64{0, Least - 1} {
 		p := newPair(t, Config{MaxData: 100, AckMark: 4, HiWater: 1 << 20, Unexpected: 1 << 16, UnexpectedOf: func(Peer) int64 { return theirs }})
 		for i := range 10000 {
 			if s := p.send(0, Standard, alphabet(100)); !p.move(0) || !s.Done() {

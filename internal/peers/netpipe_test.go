@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/openimpi/impi/internal/ctest"
+	"github.com/openimpi/impi/internal/soak"
 )
 
 // netPIPERuns are ways in which NetPIPE checks what arrives. Its other ways measure, or
@@ -77,6 +78,9 @@ func TestNetPIPE(t *testing.T) {
 				continue
 			}
 			t.Run(name+" "+where, func(t *testing.T) {
+				if sites == 1 {
+					soak.Only(t, "make test has it on two sites")
+				}
 				t.Parallel()
 				dir := t.TempDir()
 				args := append(words[1:len(words):len(words)], "-i", "-n", "20", "-o", "/dev/null", "-u", strconv.Itoa(netPIPELargest))
