@@ -404,7 +404,7 @@ func TestStrangerAsksForASession(t *testing.T) {
 	if _, err := stranger.Write(h.append(nil)); err != nil {
 		t.Fatal(err)
 	}
-	_, _ = io.ReadAll(stranger) // what it hears is the crowd's business
+	_, _ = io.ReadAll(stranger)                              // what it hears is the crowd's business
 	more := dialMany(t, 8*wire.MaxClients+64, srv.addr, nil) // more than may be leaving
 	s, err := ownJoin(t, srv.addr, &Own{}, keyedClient(0), nil)
 	if err == nil {
