@@ -42,7 +42,9 @@ func (n *node) signal(s syscall.Signal) {
 	}
 	if n.opt.share == nil {
 		for _, x := range n.spawning.nodes() {
-			x.signal(s)
+			if x.isReady() {
+				x.signal(s)
+			}
 		}
 	}
 }

@@ -21,22 +21,23 @@ type Shared struct {
 
 	mu    sync.Mutex
 	waits map[uint32]chan struct{}
-	last  uint32 // key
+	keys  map[int]uint32 // of who waits, by descriptor
+	last  uint32         // key
 }
 
 // Wait returns nil when fd is ready or has failed, or the cause of ctx's end. One
-// goroutine at a time may wait for a descriptor, which must stay open meanwhile.
+// goroutine at a time may wait for a descriptor. If it is closed meanwhile, only the end of
+// ctx ends the wait; whoever waits for another one of that number is not concerned.
 func (s *Shared) Wait(ctx context.Context, fd int, want link.Interest) error {
 	s.once.Do(s.start)
 	if s.err != nil {
 		return s.err
 	}
-	key, ready := s.enter()
-	defer s.leave(key)
-	if err := s.set.once(fd, key, want); err != nil {
+	key, ready, err := s.enter(fd, want)
+	if err != nil {
 		return err
 	}
-	defer func() { _ = s.set.Remove(fd) }()
+	defer s.leave(key, fd)
 	select {
 	case <-ready:
 		return nil
@@ -46,26 +47,35 @@ func (s *Shared) Wait(ctx context.Context, fd int, want link.Interest) error {
 }
 
 func (s *Shared) start() {
-	s.waits = make(map[uint32]chan struct{})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waits, s.keys = make(map[uint32]chan struct{}), make(map[int]uint32)
 	if s.set, s.err = NewSet(); s.err == nil {
 		go s.serve()
 	}
 }
 
-func (s *Shared) enter() (key uint32, ready <-chan struct{}) {
+func (s *Shared) enter(fd int, want link.Interest) (key uint32, ready <-chan struct{}, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for s.last++; s.waits[s.last] != nil; s.last++ { // it goes round after 2^32 waits
 	}
+	if err := s.set.once(fd, s.last, want); err != nil {
+		return 0, nil, err
+	}
 	c := make(chan struct{})
-	s.waits[s.last] = c
-	return s.last, c
+	s.waits[s.last], s.keys[fd] = c, s.last
+	return s.last, c, nil
 }
 
-func (s *Shared) leave(key uint32) {
+func (s *Shared) leave(key uint32, fd int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.waits, key)
+	if s.keys[fd] == key { // else it was closed, and another one has its number
+		delete(s.keys, fd)
+		_ = s.set.Remove(fd)
+	}
 }
 
 // serve wakes who waits for what is ready.

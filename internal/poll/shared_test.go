@@ -109,6 +109,44 @@ func TestSharedWithTwoAtADescriptor(t *testing.T) {
 	}
 }
 
+// TestSharedAfterAClose: who waited for a descriptor that was closed takes nothing from who
+// waits for the next one of its number.
+func TestSharedAfterAClose(t *testing.T) {
+	var s Shared
+	first, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	waits := func(n int) {
+		for have := -1; have != n; {
+			Yield()
+			s.mu.Lock()
+			have = len(s.waits)
+			s.mu.Unlock()
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	over, again := make(chan error, 1), make(chan error, 1)
+	go func() { over <- s.Wait(ctx, first[0], link.Readable) }()
+	waits(1)
+	_ = unix.Close(first[0])
+	next := sockets(t)
+	if next[0] != first[0] {
+		t.Fatalf("the next descriptor is %d, not %d: the test would prove nothing", next[0], first[0])
+	}
+	go func() { again <- s.Wait(t.Context(), next[0], link.Readable) }()
+	waits(2)
+	cancel()
+	if err := <-over; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	_, _ = unix.Write(next[1], []byte("x"))
+	if err := <-again; err != nil {
+		t.Error(err)
+	}
+	_ = unix.Close(first[1])
+}
+
 // TestSharedLosesNoWake: waits that end while others begin do not take their place.
 func TestSharedLosesNoWake(t *testing.T) {
 	var s Shared
