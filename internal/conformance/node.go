@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -30,7 +31,8 @@ type node struct {
 	conn   *grpc.ClientConn
 	rpc    proto.TransportClient
 	keys   atomic.Uint64
-	speaks []uint32 // versions of the protocol, as Info says
+	speaks []uint32      // versions of the protocol, as Info says
+	told   chan struct{} // closed when what it prints has ended; nil if it serves none
 	exited chan struct{}
 	status error // of Wait, valid when exited is closed
 }
@@ -173,7 +175,7 @@ func (n *node) meet(ctx context.Context) error {
 		return fmt.Errorf("it shook hands but does not answer Info: %w", err)
 	}
 	n.speaks = info.GetProtocols()
-	go n.followStdio()
+	n.followStdio()
 	_ = os.Remove(n.shake.address) // as a node does: connected, it needs no name any more
 	return nil
 }
@@ -185,12 +187,45 @@ func (n *node) followStdio() {
 	if err == nil {
 		err = errors.Join(stream.SendMsg(&emptypb.Empty{}), stream.CloseSend())
 	}
-	for err == nil {
+	if err != nil {
+		return
+	}
+	n.told = make(chan struct{})
+	go func() {
+		defer close(n.told)
 		// go-plugin's StdioData has a number and bytes in the same places.
 		var data proto.Frame
-		if err = stream.RecvMsg(&data); err == nil {
+		for stream.RecvMsg(&data) == nil {
 			_, _ = n.err.Write(data.GetData())
 		}
+	}()
+}
+
+// settle waits until the process has passed on what it has written. Goroutines of
+// go-plugin carry that to the control connection, and what they hold is lost when the
+// process ends: so it is let run until all of its threads sleep.
+func (n *node) settle() {
+	pid := strconv.Itoa(n.cmd.Process.Pid)
+	until := time.Now().Add(patience)
+	for asleep := 0; asleep < 3 && time.Now().Before(until); {
+		time.Sleep(10 * time.Millisecond)
+		if asleep++; awake(pid) {
+			asleep = 0
+		}
+	}
+}
+
+// ended waits for the last of what the process printed: the connection that carries it
+// ends after the process.
+func (n *node) ended(within time.Duration) {
+	if n.told == nil {
+		return
+	}
+	timer := time.NewTimer(within)
+	defer timer.Stop()
+	select {
+	case <-n.told:
+	case <-timer.C:
 	}
 }
 

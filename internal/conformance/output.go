@@ -19,8 +19,10 @@ func (e *env) life(level string) *node {
 		e.Fatalf("it cannot dial its own listener: %s", answer.GetError().GetReason())
 	}
 	e.dial(n, "nonsense")
+	n.settle()
 	n.fds.Close() // its node has died
 	n.gone(patience)
+	n.ended(patience)
 	return n
 }
 

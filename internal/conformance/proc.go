@@ -2,6 +2,8 @@ package conformance
 
 import (
 	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -24,6 +26,15 @@ func parentOf(pid string) int {
 	fields, _ := statusOf(pid) // it may have ended
 	parent, _ := strconv.Atoi(fields["PPid"])
 	return parent
+}
+
+// awake says whether a thread of the process runs or waits for a core.
+func awake(pid string) bool {
+	threads, _ := filepath.Glob("/proc/" + pid + "/task/*") // the pattern is sound
+	return slices.ContainsFunc(threads, func(thread string) bool {
+		state := stateOf(pid + "/task/" + filepath.Base(thread))
+		return state == "R" || state == "D"
+	})
 }
 
 func stateOf(pid string) string {
