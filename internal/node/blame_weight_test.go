@@ -40,17 +40,17 @@ func TestWhoIsToBlame(t *testing.T) {
 		{"another site's verdict, and a consequence", toldBy("rank 0"), abort(0, loss)},
 		{"a time limit, and who ends because of it", timedOut("limit"), proc(exit, 0, "")},
 	} {
-		if c.other.explains(c.cause) {
+		if c.other.report().Explains(c.cause.report()) {
 			t.Errorf("%s: %q was told, not %q", c.name, c.other, c.cause)
 		}
-		if !c.cause.explains(c.other) {
+		if !c.cause.report().Explains(c.other.report()) {
 			t.Errorf("%s: %q came second and was not told", c.name, c.cause)
 		}
 	}
 	if f := abort(0, loss); f.Text != "rank 3 on site alpha called MPI Abort with code 58, after "+loss || f.Status != 58 {
 		t.Errorf("%q %d", f.Text, f.Status)
 	}
-	if first, second := connectionLost("a", nil), connectionLost("b", nil); second.explains(first) {
+	if first, second := connectionLost("a", nil), connectionLost("b", nil); second.report().Explains(first.report()) {
 		t.Error("the second of two connections explains the first one")
 	}
 }

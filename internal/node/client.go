@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/core/blame"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/rendezvous"
@@ -168,7 +169,7 @@ func (n *node) serverSaid(err error) *Failure {
 		f.Text = fmt.Sprintf("site %s: %s", n.opt.Site.Name, f.Text)
 	}
 	if errors.Is(err, startup.ErrLost) && n.session != nil {
-		f.weight = lost // whoever broke it may have told why elsewhere
+		f.weight = blame.Lost // whoever broke it may have told why elsewhere
 	}
 	return f
 }
@@ -191,7 +192,7 @@ func ended(job *config.Job, err error) *Failure {
 		}
 		return f
 	}
-	f := &Failure{Text: withSites(job, text), Status: StatusNode, weight: decided, cause: err}
+	f := &Failure{Text: withSites(job, text), Status: StatusNode, weight: blame.Decided, cause: err}
 	switch {
 	case errors.Is(err, startup.ErrTimeout):
 		f.Status = StatusTimeout

@@ -5,63 +5,58 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"github.com/openimpi/impi/core/blame"
 )
 
-// ending collects the reports of what broke and decides on one of them. Deaths
-// are noticed in any order: a proc whose link broke may report before the
-// kernel tells that its peer was killed. So lighter reports are held a moment.
+// ending collects the reports of what broke, from all goroutines of the node, and ends
+// the node's context by the one that is to blame.
 type ending struct {
-	mu      sync.Mutex
-	best    *Failure
-	timer   *time.Timer
-	at      time.Time // when timer fires
-	decided bool
-	cancel  context.CancelCauseFunc
-	settle  func(weight) time.Duration
+	mu       sync.Mutex
+	decision blame.Decision[*Failure]
+	timer    *time.Timer // for the decision's deadline
+	cancel   context.CancelCauseFunc
 }
 
 // newEnding makes an ending and the context that ends with it: the failure is
 // its cause.
 func newEnding(ctx context.Context) (*ending, context.Context) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	return &ending{cancel: cancel, settle: settle}, ctx
+	return &ending{cancel: cancel}, ctx
 }
 
-// fail reports a failure. The first of the heaviest wins.
+// fail reports a failure.
 func (e *ending) fail(f *Failure) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.decided || e.best != nil && !f.explains(e.best) {
-		return
-	}
-	e.best = f
-	wait := e.settle(f.weight)
-	switch at := time.Now().Add(wait); {
-	case wait == 0:
-		e.decide()
-	case e.timer == nil:
-		e.at, e.timer = at, time.AfterFunc(wait, e.settled)
-	case at.Before(e.at):
-		e.at = at
-		e.timer.Reset(wait)
+	now := time.Now()
+	e.decision.Report(now, f.report(), f)
+	if at, ok := e.decision.Deadline(); !ok {
+		e.announce()
+	} else if e.timer == nil {
+		e.timer = time.AfterFunc(at.Sub(now), e.tick)
+	} else {
+		e.timer.Reset(at.Sub(now))
 	}
 }
 
-func (e *ending) settled() {
+func (e *ending) tick() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.decide()
+	e.decision.Tick(time.Now())
+	e.announce()
 }
 
-func (e *ending) decide() {
-	switch {
-	case e.decided:
-	case e.best == nil:
-		e.cancel(nil)
-	default:
-		e.cancel(e.best)
+// announce ends the context once the decision is made.
+func (e *ending) announce() {
+	if !e.decision.Made() {
+		return
 	}
-	e.decided = true
+	if f, ok := e.decision.Cause(); ok {
+		e.cancel(f)
+	} else {
+		e.cancel(nil)
+	}
 }
 
 // close is for the end of the node: nothing is reported any more.
@@ -71,7 +66,8 @@ func (e *ending) close() {
 	if e.timer != nil {
 		e.timer.Stop()
 	}
-	e.decide()
+	e.decision.Close()
+	e.announce()
 }
 
 // failure gives the failure that ended a context of newEnding.

@@ -8,24 +8,21 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/openimpi/impi/core/blame"
 	"github.com/openimpi/impi/internal/launch"
 )
 
-func at(w weight, text string) *Failure { return &Failure{Text: text, weight: w} }
+func at(w blame.Weight, text string) *Failure { return &Failure{Text: text, weight: w} }
 
-func TestTheHeaviestReportExplainsTheOthers(t *testing.T) {
+func TestTheContextEndsByWhatIsToBlame(t *testing.T) {
 	for _, c := range []struct {
 		reports []*Failure
 		want    string
 		after   time.Duration
 	}{
-		{[]*Failure{at(lost, "a")}, "a", 2 * time.Second},
-		{[]*Failure{at(lost, "channel"), at(died, "rank 1")}, "rank 1", 100 * time.Millisecond},
-		{[]*Failure{at(consequence, "rank 0"), at(died, "rank 1"), at(consequence, "rank 2")}, "rank 1", 100 * time.Millisecond},
-		{[]*Failure{at(consequence, "rank 0"), at(lost, "channel")}, "channel", 2 * time.Second},
-		{[]*Failure{at(consequence, "first"), at(consequence, "second")}, "first", 2 * time.Second},
-		{[]*Failure{at(died, "first"), at(died, "second")}, "first", 100 * time.Millisecond},
-		{[]*Failure{at(lost, "channel"), at(decided, "operator"), at(died, "rank 1")}, "operator", 0},
+		{[]*Failure{at(blame.Lost, "a")}, "a", 2 * time.Second},
+		{[]*Failure{at(blame.Lost, "channel"), at(blame.Died, "rank 1")}, "rank 1", 100 * time.Millisecond},
+		{[]*Failure{at(blame.Died, "rank 1"), at(blame.Decided, "operator")}, "operator", 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			e, ctx := newEnding(context.Background())
@@ -45,9 +42,9 @@ func TestTheHeaviestReportExplainsTheOthers(t *testing.T) {
 func TestNoReportAfterTheDecision(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, ctx := newEnding(context.Background())
-		e.fail(at(died, "first"))
+		e.fail(at(blame.Died, "first"))
 		<-ctx.Done()
-		e.fail(at(decided, "second"))
+		e.fail(at(blame.Decided, "second"))
 		if got := failure(ctx); got.Text != "first" {
 			t.Errorf("%v", got)
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/openimpi/impi/core/blame"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/launch"
 )
@@ -21,7 +22,7 @@ type Failure struct {
 	Status int  // exit status for the node
 	Remote bool // another site found it out and told us
 	Early  bool // before the job had begun at this site
-	weight weight
+	weight blame.Weight
 	at     time.Time // when a proc ended; zero for what is no proc's end
 	cause  error
 	local  int // 1 + the number at its site of the proc that is to blame; 0: none
@@ -32,6 +33,9 @@ func (f *Failure) Error() string { return f.Text }
 
 // Unwrap gives the error that the node met, if it was one.
 func (f *Failure) Unwrap() error { return f.cause }
+
+// report is what decides whether f is to blame.
+func (f *Failure) report() blame.Report { return blame.Report{Weight: f.weight, Ended: f.at} }
 
 // who names a proc for a message; rank is NoRank before startup is over.
 type who struct {
@@ -51,7 +55,7 @@ func (w who) String() string {
 
 // procEnded is the failure of a proc that ended in the given phase of its life.
 func procEnded(w who, phase procPhase, e launch.Exit) *Failure {
-	f := &Failure{Text: fmt.Sprintf("%v %v", w, e), Status: e.Status(), weight: died, local: w.local + 1}
+	f := &Failure{Text: fmt.Sprintf("%v %v", w, e), Status: e.Status(), weight: blame.Died, local: w.local + 1}
 	switch {
 	case phase == starting:
 		f.Text += " before it called MPI Init"
@@ -66,7 +70,7 @@ func procEnded(w who, phase procPhase, e launch.Exit) *Failure {
 
 // procAborted is the failure of a proc that called Abort.
 func procAborted(w who, code int, reason string) *Failure {
-	f := &Failure{Text: fmt.Sprintf("%v called MPI Abort with code %d", w, code), Status: code & 0xff, weight: died, local: w.local + 1}
+	f := &Failure{Text: fmt.Sprintf("%v called MPI Abort with code %d", w, code), Status: code & 0xff, weight: blame.Died, local: w.local + 1}
 	if reason != "" {
 		f.Text += ": " + reason
 	}
@@ -80,27 +84,27 @@ func procAborted(w who, code int, reason string) *Failure {
 func (f *Failure) after(loss string) *Failure {
 	if loss != "" {
 		f.Text += ", after " + loss
-		f.weight = consequence
+		f.weight = blame.Consequence
 	}
 	return f
 }
 
 // nodeFailed is a failure of the node itself.
 func nodeFailed(err error) *Failure {
-	return &Failure{Text: err.Error(), Status: StatusNode, weight: decided, cause: err}
+	return &Failure{Text: err.Error(), Status: StatusNode, weight: blame.Decided, cause: err}
 }
 
 // timedOut is the failure of a step that took longer than its limit.
 func timedOut(format string, args ...any) *Failure {
-	return &Failure{Text: fmt.Sprintf(format, args...), Status: StatusTimeout, weight: decided}
+	return &Failure{Text: fmt.Sprintf(format, args...), Status: StatusTimeout, weight: blame.Decided}
 }
 
 // toldBy is the verdict of another site.
 func toldBy(text string) *Failure {
-	return &Failure{Text: text, Status: StatusRemote, Remote: true, weight: decided}
+	return &Failure{Text: text, Status: StatusRemote, Remote: true, weight: blame.Decided}
 }
 
 // connectionLost is the failure of a job whose other side went away silently.
 func connectionLost(text string, cause error) *Failure {
-	return &Failure{Text: text, Status: StatusRemote, weight: lost, cause: cause}
+	return &Failure{Text: text, Status: StatusRemote, weight: blame.Lost, cause: cause}
 }

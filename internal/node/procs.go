@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/openimpi/impi/core/blame"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/launch"
 	"github.com/openimpi/impi/internal/wireup"
@@ -284,7 +285,7 @@ func (p *proc) outlivesSocket() {
 	case <-p.os.Exited():
 	case <-time.After(lastWords):
 		if procPhase(p.phase.Load()) != finished {
-			p.n.ending.fail(&Failure{Text: p.who().String() + " closed its connection to the node without MPI Finalize", Status: 1, weight: died})
+			p.n.ending.fail(&Failure{Text: p.who().String() + " closed its connection to the node without MPI Finalize", Status: 1, weight: blame.Died})
 		}
 	}
 }

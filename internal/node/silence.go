@@ -7,6 +7,7 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/agent"
+	"github.com/openimpi/impi/core/blame"
 	"github.com/openimpi/impi/core/link"
 )
 
@@ -27,7 +28,7 @@ func (n *node) channelLost(ev agent.Event) *Failure {
 	switch {
 	case errors.Is(ev.Err, agent.ErrProtocol):
 		f := connectionLost(fmt.Sprintf("%s closed its channel before the job's end: %v", host, ev.Err), ev.Err)
-		f.weight = decided
+		f.weight = blame.Decided
 		return f
 	case !errors.As(ev.Err, &silent):
 		return connectionLost(fmt.Sprintf("%s closed its channel before the job's end: %v", host, ev.Err), ev.Err)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/openimpi/impi/core/blame"
 	"github.com/openimpi/impi/core/mpierr"
 	"github.com/openimpi/impi/internal/wireup"
 )
@@ -196,7 +197,7 @@ func (n *node) inherit(f *Failure, late bool) {
 }
 
 // endedBy is the failure of a world that somebody ends.
-func endedBy(text string) *Failure { return &Failure{Text: text, Status: 1, weight: decided} }
+func endedBy(text string) *Failure { return &Failure{Text: text, Status: 1, weight: blame.Decided} }
 
 // anyProcs tells whether any of the numbers is one.
 func anyProcs(granted []int) bool {

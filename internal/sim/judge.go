@@ -15,7 +15,7 @@ import (
 // Failure is what was wrong with a run.
 type Failure struct {
 	// Oracle says who found it: "wire" and the rule of package check, "result",
-	// "order", "liveness", "survivors", "startup", "repeat", "panic" or "case".
+	// "order", "liveness", "survivors", "blame", "startup", "repeat", "panic" or "case".
 	Oracle string
 	Err    error
 }
@@ -65,6 +65,8 @@ func (x *execution) broken(err error) *Failure {
 		return failure("liveness", err)
 	case errors.Is(err, job.ErrDisorder), errors.Is(err, job.ErrLate):
 		return failure("survivors", err)
+	case errors.Is(err, job.ErrBlame):
+		return failure("blame", err)
 	}
 	return failure("startup", err)
 }

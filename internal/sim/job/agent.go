@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/core/agent"
+	"github.com/openimpi/impi/core/blame"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/sim/kernel"
 )
@@ -140,7 +141,7 @@ func (s *packetSwitch) end(p *port, cause error) {
 	case p.rank == agent.NoRank || errors.Is(cause, agent.ErrProtocol):
 		s.closed(p)
 	case !inOrder(cause):
-		s.s.fail(fmt.Errorf("rank %d: its link to host %d: %w", p.rank, s.host, cause))
+		s.s.report(blame.Lost, fmt.Errorf("rank %d: its link to host %d: %w", p.rank, s.host, cause))
 	case p.done:
 		s.finish(p)
 	}

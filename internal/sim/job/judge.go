@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/openimpi/impi/core/startup"
@@ -20,19 +21,23 @@ var (
 	ErrDisorder = errors.New("the job has ended in disorder")
 	// ErrLate is wrapped when the end of a job came too long after its cause.
 	ErrLate = errors.New("the job has ended too late")
+	// ErrBlame is wrapped when the server was told of another cause than the proc that
+	// was killed, although nothing else had gone wrong.
+	ErrBlame = errors.New("the wrong one is to blame")
 )
 
 // moment is when something has happened.
 type moment struct {
 	at    time.Duration
 	event uint64
-	ready bool // all procs had been started
+	ready bool          // all procs had been started
+	waits time.Duration // how long a site may wait, after its first report, for one that explains it
 }
 
 // broken notes the first time at which it is certain that the job fails.
 func (w *World) broken() {
 	if w.broke == nil {
-		w.broke = &moment{w.k.Now(), w.k.Events(), w.ready()}
+		w.broke = &moment{at: w.k.Now(), event: w.k.Events(), ready: w.ready()}
 	}
 }
 
@@ -54,10 +59,13 @@ func (w *World) judge() error {
 	if w.broke == nil {
 		return nil
 	}
+	if err := w.blamed(); err != nil {
+		return err
+	}
 	if w.ended == nil {
 		w.ended = &moment{at: w.k.Now(), event: w.k.Events()}
 	}
-	took, limit := w.ended.at-w.broke.at, w.reaction(w.broke.ready)
+	took, limit := w.ended.at-w.broke.at, w.broke.waits+w.reaction(w.broke.ready)
 	if took > limit {
 		return fmt.Errorf("%w: %v after it was certain to fail; by then everybody could have known for %v", ErrLate, took, took-limit)
 	}
@@ -98,6 +106,23 @@ func (w *World) agree() error {
 		if h.Deadly && w.server.err == nil {
 			return fmt.Errorf("nobody knows of it: %s of %s after %v", h.Fault.Kind, h.What, h.At)
 		}
+	}
+	return nil
+}
+
+// blamed looks whether the server was told of the proc that was killed, in a job in which
+// nothing else went wrong and all sites are ours.
+func (w *World) blamed() error {
+	if len(w.hits) != 1 || w.hits[0].Fault.Kind != CrashProc || !w.hits[0].Deadly || w.cfg.Abroad != nil {
+		return nil
+	}
+	for _, s := range w.sites {
+		if s.cfg.Foreign != nil {
+			return nil
+		}
+	}
+	if want := w.hits[0].What + " was killed"; w.server.err == nil || !strings.Contains(w.server.err.Error(), want) {
+		return fmt.Errorf("%w: %s, and the server was told: %w", ErrBlame, want, w.server.err)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/openimpi/impi/core/blame"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/mpi"
 	"github.com/openimpi/impi/core/wire"
@@ -25,6 +26,7 @@ type proc struct {
 	fini    bool          // its node knows that it has finished
 	said    bool          // it has told its node so
 	heard   time.Duration // when its node hears its last message
+	loss    bool          // it has told its node that it lost a link
 	crashed bool
 	frozen  bool  // in the middle of something, until it dies
 	err     error // of its program
@@ -90,9 +92,9 @@ func (p *proc) exited() {
 		p.s.w.cfg.Abroad.gone(p)
 		switch {
 		case p.err != nil:
-			p.s.fail(fmt.Errorf("rank %d: %w", p.rank, p.err))
+			p.endsEarly(fmt.Errorf("rank %d: %w", p.rank, p.err))
 		case !p.said:
-			p.s.fail(fmt.Errorf("rank %d ended without Finalize", p.rank))
+			p.endsEarly(fmt.Errorf("rank %d ended without Finalize", p.rank))
 		default:
 			p.s.finish()
 		}
@@ -126,8 +128,18 @@ func (p *proc) crash() {
 	w.crashed(Endpoint{AtProc, int(p.rank)})
 	w.k.After(w.k.Between(0, time.Millisecond), func() {
 		w.cfg.Abroad.gone(p)
-		p.s.fail(fmt.Errorf("rank %d was killed", p.rank))
+		p.endsEarly(fmt.Errorf("rank %d was killed", p.rank))
 	})
+}
+
+// endsEarly is the node's report of a proc that ended without having finished: a consequence
+// if the proc had lost a link before.
+func (p *proc) endsEarly(reason error) {
+	if p.loss {
+		p.s.report(blame.Consequence, reason)
+		return
+	}
+	p.s.report(blame.Died, reason)
 }
 
 // World is the proc's MPI_COMM_WORLD.
@@ -189,7 +201,9 @@ func (s *site) told(p *proc, m wireup.Message) {
 		p.fini = true
 		p.h.sw.procDone(p.rank)
 	case wireup.KindAbort:
-		s.fail(fmt.Errorf("rank %d called Abort: %s", p.rank, m.Reason))
+		p.endsEarly(fmt.Errorf("rank %d called Abort: %s", p.rank, m.Reason))
+	case wireup.KindLost:
+		p.loss = true
 	default:
 	}
 }

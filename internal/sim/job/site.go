@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/core/agent"
+	"github.com/openimpi/impi/core/blame"
 	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/core/mpi"
 	"github.com/openimpi/impi/core/startup"
@@ -33,9 +34,10 @@ type site struct {
 	procs  []*proc
 	table  []wireup.Proc // of the job, as its procs see it
 	roster *mpi.Roster   // of the table
-	left   bool          // has told the server that it has finished, or has failed
-	done   bool          // nothing of it is left
-	dead   bool          // its node has crashed
+	blames blame.Decision[error]
+	left   bool // has told the server that it has finished, or has failed
+	done   bool // nothing of it is left
+	dead   bool // its node has crashed
 	err    error
 
 	finished bool // in order
@@ -173,6 +175,10 @@ func (s *site) serverGone(cause error) {
 
 // judge goes on once startup is over, or ends on an error.
 func (s *site) judge(err error) {
+	if errors.Is(err, startup.ErrLost) && s.job != nil {
+		s.report(blame.Lost, err) // whoever broke it may have told why elsewhere
+		return
+	}
 	if err != nil {
 		s.fail(err)
 		return
@@ -259,7 +265,11 @@ func (s *site) jobOf(r wire.WorldRank) *wireup.Job {
 func (s *site) noticed(sw *packetSwitch, ev agent.Event) {
 	switch ev.Kind {
 	case agent.HostDied:
-		s.fail(fmt.Errorf("host %d closed its channel to host %d before the job's end: %w", ev.Peer.Host, sw.host, ev.Err))
+		weight := blame.Lost
+		if errors.Is(ev.Err, agent.ErrProtocol) {
+			weight = blame.Decided
+		}
+		s.report(weight, fmt.Errorf("host %d closed its channel to host %d before the job's end: %w", ev.Peer.Host, sw.host, ev.Err))
 	case agent.ProcLost:
 		s.fail(fmt.Errorf("rank %d: its agent gave it up: %w", ev.Peer.Rank, ev.Err))
 	case agent.Finished:
@@ -286,18 +296,55 @@ func (s *site) finish() {
 	}
 	err := s.client.Finish()
 	s.say()
-	s.left, s.done, s.finished, s.err = true, true, true, err
+	if err != nil { // the server was lost while the procs ended
+		err = fmt.Errorf("%w: site %d: %w", ErrFailed, s.rank, err)
+	}
+	s.blames.Close()
+	s.left, s.done, s.finished, s.err = true, true, err == nil, err
 	s.conn.finish()
 	s.timer.Stop()
 }
 
-// fail ends the job for this site, and says so to the others.
-func (s *site) fail(reason error) {
+// fail reports what leaves nothing to find out.
+func (s *site) fail(reason error) { s.report(blame.Decided, reason) }
+
+// report takes what the site notices of a failure. The job goes on until it is decided
+// what is to blame.
+func (s *site) report(weight blame.Weight, reason error) {
 	if s.left || s.dead {
 		return
 	}
-	s.left = true
 	s.w.broken()
+	now := s.w.time()
+	r := blame.Report{Weight: weight}
+	if weight <= blame.Died && weight != blame.Lost {
+		r.Ended = now
+	}
+	if _, waits := s.blames.Deadline(); !waits {
+		s.w.broke.waits = max(s.w.broke.waits, weight.Settle())
+	}
+	s.blames.Report(now, r, reason)
+	if at, ok := s.blames.Deadline(); ok {
+		s.w.k.After(at.Sub(now), s.decide)
+		return
+	}
+	s.decide()
+}
+
+// decide ends the job for this site once it is known why.
+func (s *site) decide() {
+	if s.left || s.dead {
+		return
+	}
+	s.blames.Tick(s.w.time())
+	if reason, ok := s.blames.Cause(); ok {
+		s.giveUp(reason)
+	}
+}
+
+// giveUp ends the job for this site, and says so to the others.
+func (s *site) giveUp(reason error) {
+	s.left = true
 	s.err = fmt.Errorf("%w: site %d: %w", ErrFailed, s.rank, reason)
 	s.w.k.Note("site %d fails: %v", s.rank, reason)
 	s.client.Fail(reason)
