@@ -31,7 +31,7 @@ func (m *meetings) describe(d *links.Node) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	d.World, d.Ports = m.world.String(), len(m.ports)
+	d.World, d.Ports = m.world.String(), m.ports.Len()
 	for x, phase := range m.ties.All() {
 		if len(d.Abroad) == links.MaxViews {
 			return

@@ -81,8 +81,8 @@ func TestJobEndsWhileConnected(t *testing.T) {
 				gone(t, fd)
 			}
 			m := a[0].n.direct.meet
-			if len(m.ports)+len(m.calls)+m.ties.Len() > 0 {
-				t.Errorf("the node has %d ports, %d calls, %d pairs", len(m.ports), len(m.calls), m.ties.Len())
+			if m.ports.Len()+len(m.calls)+m.ties.Len() > 0 {
+				t.Errorf("the node has %d ports, %d calls, %d pairs", m.ports.Len(), len(m.calls), m.ties.Len())
 			}
 			procsGone(t, a...)
 			if n := names.Len(); n > 0 {

@@ -149,8 +149,8 @@ func TestJobsMeetAgainAndAgain(t *testing.T) {
 	wantNone(t, []*running{a, b})
 	for _, r := range []*running{a, b} {
 		m := r.n.direct.meet
-		if len(m.ports)+len(m.calls)+m.ties.Len() > 0 {
-			t.Errorf("the node has %d ports, %d calls, %d pairs", len(m.ports), len(m.calls), m.ties.Len())
+		if m.ports.Len()+len(m.calls)+m.ties.Len() > 0 {
+			t.Errorf("the node has %d ports, %d calls, %d pairs", m.ports.Len(), len(m.calls), m.ties.Len())
 		}
 	}
 }

@@ -1,7 +1,9 @@
 package node
 
 import (
+	"maps"
 	"sync"
+	"time"
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/dynamic"
@@ -23,21 +25,24 @@ type meetings struct {
 	names  registrar
 
 	mu    sync.Mutex
-	ports map[dynamic.World]*callPort // by the name of the key
-	calls map[*proc]int               // under way
+	ports dynamic.Ports[*proc, caller]
+	calls map[*proc]int // under way
 	ties  dynamic.Ties[meetPair]
 	links map[meetPair]metLink         // of those whose procs have the link
 	wants map[meetPair]*wireup.Meeting // what procs asked for that do not have it yet
 
-	spawned map[spawnID]*offspring // that live
+	lifetime *time.Timer // of the port that expires next; nil: none does
+
+	spawned map[spawnID]*offspring       // that live
+	awaited map[dynamic.World]*offspring // that are to call a port, by its name
 }
 
 func newMeetings(d *directLinks) *meetings {
 	return &meetings{
 		d: d, world: d.token.World(), secret: d.token.Meeting(), names: registrar{n: d.n},
-		ports: make(map[dynamic.World]*callPort), calls: make(map[*proc]int), links: make(map[meetPair]metLink),
+		ports: dynamic.Ports[*proc, caller]{Gone: caller.hungUp}, calls: make(map[*proc]int), links: make(map[meetPair]metLink),
 		wants:   make(map[meetPair]*wireup.Meeting),
-		spawned: make(map[spawnID]*offspring),
+		spawned: make(map[spawnID]*offspring), awaited: make(map[dynamic.World]*offspring),
 	}
 }
 
@@ -64,10 +69,7 @@ func (m *meetings) keys() dynamic.Keys {
 func (m *meetings) keyOf(port dynamic.World) (key dynamic.Token, open bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if c := m.ports[port]; c != nil {
-		return c.key, true
-	}
-	return key, false
+	return m.ports.Key(port)
 }
 
 // heard is a proc's message about other worlds. False: it is none.
@@ -133,26 +135,18 @@ func (m *meetings) hand(p *proc, x wireup.Message, l link.Link, transport string
 
 // gone ends what a proc had to do with other worlds.
 func (m *meetings) gone(p *proc) {
-	m.mu.Lock()
-	var closing []*callPort
-	for name, c := range m.ports {
-		if c.owner == p {
-			closing = append(closing, c)
-			delete(m.ports, name)
-		}
-	}
 	rank := wire.WorldRank(p.rank.Load())
-	for x := range m.ties.All() {
-		if x.local == rank {
-			m.ties.Forget(x)
-			delete(m.links, x)
-			delete(m.wants, x)
+	m.withPorts(func() {
+		m.ports.Leave(p)
+		maps.DeleteFunc(m.awaited, func(_ dynamic.World, o *offspring) bool { return o.by == p })
+		for x := range m.ties.All() {
+			if x.local == rank {
+				m.ties.Forget(x)
+				delete(m.links, x)
+				delete(m.wants, x)
+			}
 		}
-	}
-	m.mu.Unlock()
-	for _, c := range closing {
-		c.hangUp()
-	}
+	})
 }
 
 // close ends all ports. Nothing arrives any more.

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/openimpi/impi/core/dynamic"
@@ -14,121 +15,107 @@ import (
 func (m *meetings) openPort(p *proc, x *wireup.Meeting) {
 	why := m.addPort(p, x)
 	switch {
-	case why != "" && x.Request != 0:
-		m.refuse(p, wireup.KindPort, x.Request, mpierr.Port, why)
-	case why != "":
+	case why != nil && x.Request != 0:
+		m.refuse(p, wireup.KindPort, x.Request, mpierr.Port, why.Error())
+	case why != nil:
 		m.d.n.log.Warn("a proc opens a port that it cannot have", "proc", p.who(), "reason", why)
 	case x.Request != 0:
 		m.answer(p, wireup.Message{Kind: wireup.KindPort, Meeting: &wireup.Meeting{Request: x.Request}})
 	}
 }
 
-func (m *meetings) addPort(p *proc, x *wireup.Meeting) (problem string) {
+func (m *meetings) addPort(p *proc, x *wireup.Meeting) (err error) {
 	key, ok := keyIn(x.Key)
-	if !ok {
-		return "its key has a wrong size"
-	}
-	if !m.able() {
-		return "the job cannot meet others"
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	mine := 0
-	for _, c := range m.ports {
-		if c.owner == p {
-			mine++
-		}
-	}
-	backlog := x.Backlog
-	if backlog <= 0 {
-		backlog = defaultBacklog
-	}
 	switch {
-	case m.ports[key.World()] != nil:
-		return "the port is open already"
-	case mine >= maxPorts:
-		return "the proc has too many ports"
+	case !ok:
+		return errors.New("its key has a wrong size")
+	case !m.able():
+		return errors.New("the job cannot meet others")
 	}
-	c := &callPort{owner: p, key: key, backlog: min(backlog, maxBacklog)}
-	m.ports[key.World()] = c
-	m.expires(c, x.Timeout)
-	return ""
+	m.withPorts(func() { err = m.ports.Open(time.Now(), p, key, x.Backlog, x.Timeout) })
+	return err
+}
+
+// withPorts has f tell the ports something, and does what they say then.
+func (m *meetings) withPorts(f func()) {
+	m.mu.Lock()
+	f()
+	var steps []dynamic.PortStep[*proc, caller]
+	for {
+		s, ok := m.ports.Next()
+		if !ok {
+			break
+		}
+		steps = append(steps, s)
+	}
+	m.awaitLifetime()
+	m.mu.Unlock()
+	for _, s := range steps {
+		m.carryOutStep(s)
+	}
+}
+
+// awaitLifetime has the timer run until the next port expires. The caller has mu.
+func (m *meetings) awaitLifetime() {
+	at, ok := m.ports.Deadline()
+	if m.lifetime != nil {
+		m.lifetime.Stop()
+		m.lifetime = nil
+	}
+	if ok {
+		m.lifetime = time.AfterFunc(time.Until(at), func() {
+			m.withPorts(func() { m.ports.Tick(time.Now()) })
+		})
+	}
+}
+
+func (m *meetings) carryOutStep(s dynamic.PortStep[*proc, caller]) {
+	switch {
+	case s.Drop:
+		_ = s.Caller.link.Close()
+	case s.Err == nil:
+		to := wireup.Message{Kind: wireup.KindCaller, Meeting: &wireup.Meeting{Request: s.Request, Waited: time.Since(s.Caller.since)}}
+		_ = m.hand(s.Owner, to, s.Caller.link, s.Caller.transport)
+	case s.Broken:
+		m.refuse(s.Owner, wireup.KindCaller, s.Request, mpierr.Spawn, s.Err.Error())
+	default:
+		m.refuse(s.Owner, wireup.KindCaller, s.Request, mpierr.Port, s.Err.Error())
+	}
 }
 
 func keyIn(b []byte) (key dynamic.Token, ok bool) {
 	return key, copy(key[:], b) == len(key) && len(b) == len(key)
 }
 
-// portOf gives a proc's own port. The caller has mu.
-func (m *meetings) portOf(p *proc, x *wireup.Meeting) *callPort {
-	key, ok := keyIn(x.Key)
-	if !ok {
-		return nil
-	}
-	c := m.ports[key.World()]
-	if c == nil || c.owner != p {
-		return nil
-	}
-	return c
-}
-
 // closePort refuses those who wait at a port and ends it.
 func (m *meetings) closePort(p *proc, x *wireup.Meeting) {
-	m.mu.Lock()
-	c := m.portOf(p, x)
-	if c != nil {
-		delete(m.ports, c.key.World())
-	}
-	m.mu.Unlock()
-	if c == nil {
+	key, ok := keyIn(x.Key)
+	if !ok {
 		return
 	}
-	if c.spawned != nil {
-		c.spawned.become(bound, called)
-	}
-	for _, request := range c.hangUp() {
-		m.refuse(p, wireup.KindCaller, request, mpierr.Port, "the port was closed")
+	var o *offspring
+	m.withPorts(func() {
+		if m.ports.Close(p, key) {
+			o = m.awaited[key.World()]
+			delete(m.awaited, key.World())
+		}
+	})
+	if o != nil {
+		o.become(bound, called)
 	}
 }
 
 // take answers with the next caller of a port, now or later.
 func (m *meetings) take(p *proc, x *wireup.Meeting) {
-	m.mu.Lock()
-	c := m.portOf(p, x)
-	var (
-		got     caller
-		ok      bool
-		problem string
-	)
-	class := mpierr.Port
-	switch {
-	case c == nil:
-		problem = "the port is not open"
-	case c.broken != "" && !x.Cancel:
-		problem, class = c.broken, mpierr.Spawn
-	case x.Cancel:
-		if c.cancel(x.Request) {
-			problem = "given up"
+	key, ok := keyIn(x.Key)
+	m.withPorts(func() {
+		switch {
+		case x.Cancel && ok:
+			m.ports.Cancel(p, key, x.Request)
+		case !x.Cancel: // no port has a key of zeros
+			m.ports.Accept(p, key, x.Request)
 		}
-	default:
-		var full bool
-		if got, ok, full = c.take(x.Request); full {
-			problem = "too many wait for callers of the port"
-		}
-	}
-	m.mu.Unlock()
-	switch {
-	case problem != "" && (c != nil || !x.Cancel):
-		m.refuse(p, wireup.KindCaller, x.Request, class, problem)
-	case ok:
-		m.give(p, x.Request, got)
-	}
-}
-
-// give hands a caller to who waits for it.
-func (m *meetings) give(p *proc, request uint64, x caller) {
-	to := wireup.Message{Kind: wireup.KindCaller, Meeting: &wireup.Meeting{Request: request, Waited: time.Since(x.since)}}
-	_ = m.hand(p, to, x.link, x.transport)
+	})
 }
 
 // acceptCall lets a caller in whose greeting proved that it has the port's key.
@@ -144,39 +131,21 @@ func (m *meetings) acceptCall(ctx context.Context, l link.Link, g *dynamic.Accep
 	if verdict != dynamic.Accepted {
 		return err
 	}
-	m.mu.Lock()
-	c := m.ports[hello.Port]
-	switch {
-	case c == nil: // closed meanwhile
-		m.mu.Unlock()
-		return l.Close()
-	case err != nil:
-		c.held--
-		m.mu.Unlock()
+	if err != nil {
+		m.withPorts(func() { m.ports.Release(hello.Port) })
 		return err
 	}
-	x := caller{l, t.name, time.Now()}
-	request, taken := c.enter(x)
-	m.mu.Unlock()
+	var taken bool
+	m.withPorts(func() { taken = m.ports.Enter(hello.Port, caller{l, t.name, time.Now()}) })
 	m.d.n.log.Debug("a caller of a port is let in", "port", hello.Port.String()[:8], "transport", t.name, "awaited", taken)
-	if taken {
-		m.give(c.owner, request, x)
-	}
 	return nil
 }
 
 // holdPlace judges a caller and keeps it a place.
-func (m *meetings) holdPlace(port dynamic.World, l link.Link, t *transport) dynamic.Verdict {
+func (m *meetings) holdPlace(port dynamic.World, l link.Link, t *transport) (verdict dynamic.Verdict) {
 	if !m.d.n.allowsAbroad(l, t) {
 		return dynamic.NotAllowed
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	switch c := m.ports[port]; {
-	case c == nil:
-		return dynamic.ClosedPort
-	case !c.hold():
-		return dynamic.Crowded
-	}
-	return dynamic.Accepted
+	m.withPorts(func() { verdict = m.ports.Hold(port) })
+	return verdict
 }

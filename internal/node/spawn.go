@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -74,8 +75,8 @@ func (m *meetings) bear(p *proc, x *wireup.Meeting) (codes []int, r *refusal) {
 	o.await()
 	m.mu.Lock()
 	m.spawned[spawnID{p, x.Request}] = o
-	if c := m.ports[o.port]; c != nil {
-		c.spawned = o
+	if _, open := m.ports.Key(o.port); open {
+		m.awaited[o.port] = o
 	}
 	m.mu.Unlock()
 	n.spawning.wg.Go(o.follow)
@@ -126,18 +127,10 @@ func codesOf(s *wireup.Spawn, granted []int, r *refusal) (codes []int) {
 // breakPort tells who waits at the port that spawned procs were to call, or will, that
 // they do not.
 func (m *meetings) breakPort(o *offspring, reason string) {
-	m.mu.Lock()
-	c := m.ports[o.port]
-	var waiting []uint64
-	if c != nil && c.owner == o.by {
-		c.broken = reason
-		waiting, c.takes = c.takes, nil
-	}
-	delete(m.spawned, spawnID{o.by, o.request})
-	m.mu.Unlock()
-	for _, request := range waiting {
-		m.refuse(o.by, wireup.KindCaller, request, mpierr.Spawn, reason)
-	}
+	m.withPorts(func() {
+		m.ports.Break(o.by, o.port, errors.New(reason))
+		delete(m.spawned, spawnID{o.by, o.request})
+	})
 }
 
 // endSpawned ends what was spawned here, if the job has failed: all worlds that have

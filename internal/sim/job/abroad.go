@@ -18,16 +18,16 @@ type Abroad struct {
 	cfg    AbroadConfig
 	worlds []*World
 	byName map[dynamic.World]*World
-	ports  map[dynamic.World]*callPort // by the name of the key
-	ties   dynamic.Ties[meetPair]      // of all nodes
-	links  []*kernel.Link              // that were made and may be in use
+	ports  dynamic.Ports[*proc, *kernel.End] // of all nodes
+	ties   dynamic.Ties[meetPair]            // of all nodes
+	links  []*kernel.Link                    // that were made and may be in use
 	Counts Counts
 }
 
 // AbroadConfig says how nodes of different jobs get on with each other.
 type AbroadConfig struct {
 	Link     kernel.LinkSpec // between procs of different worlds
-	Backlog  int             // callers that may wait at a port; 0: 256
+	Backlog  int             // callers that may wait at a port; 0: as in the node
 	DialFail float64         // how likely no link can be made, though both are there
 
 	Calls CallObserver // if it is not nil
@@ -57,15 +57,12 @@ const (
 
 // NewAbroad makes a place for jobs to meet.
 func NewAbroad(k *kernel.Kernel, cfg AbroadConfig) *Abroad {
-	if cfg.Backlog == 0 {
-		cfg.Backlog = 256
-	}
 	if cfg.Link.Capacity == 0 {
 		cfg.Link.Capacity = 64 << 10
 	}
 	return &Abroad{
 		k: k, cfg: cfg, byName: make(map[dynamic.World]*World),
-		ports: make(map[dynamic.World]*callPort),
+		ports: dynamic.Ports[*proc, *kernel.End]{Gone: hungUp},
 	}
 }
 
@@ -162,12 +159,8 @@ func (a *Abroad) gone(p *proc) {
 	if a == nil || p.s.w.job == nil {
 		return
 	}
-	for _, name := range a.portNames() {
-		if c := a.ports[name]; c.owner == p {
-			delete(a.ports, name)
-			c.hangUp()
-		}
-	}
+	a.ports.Leave(p)
+	a.portSteps()
 	me := p.member()
 	for x := range a.ties.All() {
 		if x.local == me {
@@ -205,7 +198,7 @@ func (a *Abroad) Left() (ports, pairs, links int) {
 			links++
 		}
 	}
-	return len(a.ports), a.ties.Len(), links
+	return a.ports.Len(), a.ties.Len(), links
 }
 
 // link makes a link between worlds.

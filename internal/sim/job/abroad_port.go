@@ -1,10 +1,7 @@
 package job
 
 import (
-	"bytes"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/openimpi/impi/core/dynamic"
@@ -13,39 +10,44 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// callPort is an open port: those who called it, or the owner's requests that wait
-// for callers.
-type callPort struct {
-	owner   *proc
-	callers []*kernel.End
-	takes   []uint64
-}
-
-func portOf(x *wireup.Meeting) dynamic.World {
-	var key dynamic.Token
+func keyOf(x *wireup.Meeting) (key dynamic.Token) {
 	copy(key[:], x.Key)
-	return key.World()
-}
-
-// portNames are those of all open ports, in order.
-func (a *Abroad) portNames() []dynamic.World {
-	return slices.SortedFunc(maps.Keys(a.ports), func(v, w dynamic.World) int { return bytes.Compare(v[:], w[:]) })
+	return key
 }
 
 func (a *Abroad) openPort(p *proc, x *wireup.Meeting) {
-	a.ports[portOf(x)] = &callPort{owner: p}
+	if err := a.ports.Open(p.s.w.time(), p, keyOf(x), a.cfg.Backlog, x.Timeout); err != nil {
+		a.refuse(p, wireup.KindPort, x.Request, err.Error())
+		return
+	}
+	if x.Timeout > 0 {
+		a.k.After(x.Timeout, func() {
+			a.ports.Tick(p.s.w.time())
+			a.portSteps()
+		})
+	}
 	a.step(p, 0)
 	if x.Request != 0 {
 		a.tell(p, wireup.Message{Kind: wireup.KindPort, Meeting: &wireup.Meeting{Request: x.Request}}, nil)
 	}
 }
 
-// ownPort gives a proc's port; nil if it has none of that name.
-func (a *Abroad) ownPort(p *proc, x *wireup.Meeting) *callPort {
-	if c := a.ports[portOf(x)]; c != nil && c.owner == p {
-		return c
+// portSteps does what the ports say.
+func (a *Abroad) portSteps() {
+	for {
+		s, ok := a.ports.Next()
+		switch {
+		case !ok:
+			return
+		case s.Drop:
+			_ = s.Caller.Close()
+		case s.Err != nil:
+			a.refuse(s.Owner, wireup.KindCaller, s.Request, s.Err.Error())
+		default:
+			a.step(s.Owner, 4)
+			a.tell(s.Owner, wireup.Message{Kind: wireup.KindCaller, Meeting: &wireup.Meeting{Request: s.Request}}, s.Caller)
+		}
 	}
-	return nil
 }
 
 func (a *Abroad) refuse(p *proc, kind wireup.Kind, request uint64, reason string) {
@@ -53,68 +55,22 @@ func (a *Abroad) refuse(p *proc, kind wireup.Kind, request uint64, reason string
 }
 
 func (a *Abroad) closePort(p *proc, x *wireup.Meeting) {
-	c := a.ownPort(p, x)
-	if c == nil {
-		return
-	}
-	delete(a.ports, portOf(x))
-	for _, request := range c.hangUp() {
-		a.refuse(p, wireup.KindCaller, request, "the port was closed")
-	}
-}
-
-// hangUp ends a port that nobody finds any more, and gives the requests that waited.
-func (c *callPort) hangUp() (requests []uint64) {
-	for _, e := range c.callers {
-		_ = e.Close()
-	}
-	requests, c.callers, c.takes = c.takes, nil, nil
-	return requests
+	a.ports.Close(p, keyOf(x))
+	a.portSteps()
 }
 
 // take answers with the next caller of a port, now or later.
 func (a *Abroad) take(p *proc, x *wireup.Meeting) {
 	if x.Cancel {
-		a.cancel(p, x.Request)
-		return
+		a.ports.Cancel(p, keyOf(x), x.Request)
+	} else {
+		a.ports.Accept(p, keyOf(x), x.Request)
 	}
-	c := a.ownPort(p, x)
-	if c == nil {
-		a.refuse(p, wireup.KindCaller, x.Request, "the port is not open")
-		return
-	}
-	c.sweep()
-	if len(c.callers) == 0 {
-		c.takes = append(c.takes, x.Request)
-		return
-	}
-	e := c.callers[0]
-	c.callers = c.callers[1:]
-	a.step(p, 4)
-	a.tell(p, wireup.Message{Kind: wireup.KindCaller, Meeting: &wireup.Meeting{Request: x.Request}}, e)
+	a.portSteps()
 }
 
-// cancel ends the wait of a request, which is answered.
-func (a *Abroad) cancel(p *proc, request uint64) {
-	for _, name := range a.portNames() {
-		c := a.ports[name]
-		if i := slices.Index(c.takes, request); c.owner == p && i >= 0 {
-			c.takes = slices.Delete(c.takes, i, i+1)
-			a.refuse(p, wireup.KindCaller, request, "given up")
-		}
-	}
-}
-
-// sweep closes the links of callers that have gone away.
-func (c *callPort) sweep() {
-	c.callers = slices.DeleteFunc(c.callers, func(e *kernel.End) bool {
-		over := e.HasEnd() || !e.Open()
-		if over {
-			_ = e.Close()
-		}
-		return over
-	})
-}
+// hungUp tells whether the other end of a caller's link has gone away.
+func hungUp(e *kernel.End) bool { return e.HasEnd() || !e.Open() }
 
 // call greets a port for a proc, which gets the link or the reason why there is none.
 func (a *Abroad) call(p *proc, x *wireup.Meeting) {
@@ -127,39 +83,28 @@ func (a *Abroad) called(p *proc, x *wireup.Meeting) {
 	if !p.there() {
 		return
 	}
-	c := a.ports[portOf(x)]
-	no := ""
-	switch {
-	case c == nil || !c.owner.there():
-		no = "the port is closed"
-	case len(c.callers) >= a.cfg.Backlog:
-		if c.sweep(); len(c.callers) >= a.cfg.Backlog {
-			no = "too many wait at the port"
-		}
-	}
-	if no != "" {
+	key := keyOf(x)
+	port := key.World()
+	if no := a.ports.Hold(port); no != dynamic.Accepted {
+		a.portSteps()
 		a.Counts.Refused++
-		a.refuse(p, wireup.KindCalled, x.Request, no)
+		a.refuse(p, wireup.KindCalled, x.Request, no.String())
 		return
 	}
+	owner, _ := a.ports.Owner(port)
 	var watch kernel.Watcher
 	if a.cfg.Calls != nil {
-		watch = a.cfg.Calls.Link(p.member(), c.owner.member())
+		watch = a.cfg.Calls.Link(p.member(), owner.member())
 	}
 	a.step(p, 2)
-	l := a.link(fmt.Sprintf("call of %s by %s", c.owner.title(), p.title()), watch)
+	l := a.link(fmt.Sprintf("call of %s by %s", owner.title(), p.title()), watch)
 	a.tell(p, wireup.Message{Kind: wireup.KindCalled, Meeting: &wireup.Meeting{Request: x.Request}}, l.Ends[0])
-	if len(c.takes) == 0 {
+	if !a.ports.Enter(port, l.Ends[1]) {
 		a.Counts.Waited++
-		c.callers = append(c.callers, l.Ends[1])
-		a.step(c.owner, 3)
+		a.step(owner, 3)
 		a.step(p, 3)
-		return
 	}
-	request := c.takes[0]
-	c.takes = c.takes[1:]
-	a.step(c.owner, 4)
-	a.tell(c.owner, wireup.Message{Kind: wireup.KindCaller, Meeting: &wireup.Meeting{Request: request}}, l.Ends[1])
+	a.portSteps()
 }
 
 // title names a proc among those of all worlds: b2 is rank 2 of the second.

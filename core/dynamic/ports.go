@@ -1,0 +1,304 @@
+package dynamic
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"time"
+)
+
+// Bounds of ports.
+const (
+	DefaultBacklog = 256     // callers that may wait at a port whose owner does not say
+	MaxBacklog     = 4096    // also where the owner asks for more
+	MaxPorts       = 1024    // of one owner
+	MaxAccepts     = 1 << 16 // that wait at a port for callers
+)
+
+// Why a port cannot be had, or an accept ends without a caller.
+var (
+	ErrPortOpen      = errors.New("the port is open already")
+	ErrTooManyPorts  = errors.New("the proc has too many ports")
+	ErrPortNotOpen   = errors.New("the port is not open")
+	ErrPortClosed    = errors.New("the port was closed")
+	ErrPortExpired   = errors.New("the lifetime of the port is over")
+	ErrAcceptDropped = errors.New("given up")
+	ErrTooManyWait   = errors.New("too many wait for callers of the port")
+)
+
+// Ports are the open ports of a node's procs (MPI-4.1, 11.8.2): those who called one, or
+// the owner's accepts that wait for callers, but never both. The node greets who calls and
+// lets it wait, so that callers are answered while the port's owner computes.
+//
+// O names a proc, and C is a caller that was let in. What is to be done comes from
+// [Ports.Next]. The caller passes the time, and calls [Ports.Tick] when [Ports.Deadline]
+// has come. The zero value is ready.
+type Ports[O comparable, C any] struct {
+	// Gone says whether a caller that waits has gone away; nil: none ever does.
+	Gone func(C) bool
+
+	open  map[World]*openPort[O, C]
+	steps []PortStep[O, C]
+}
+
+type openPort[O comparable, C any] struct {
+	owner   O
+	key     Token
+	backlog int
+	held    int // places of callers that are being greeted
+	callers []C
+	accepts []uint64 // requests of the owner, first come first served
+	until   time.Time
+	broken  error // why nobody will call; nil: somebody may
+}
+
+// PortStep is what a node has to do: give the caller to who waits for one with Request, or
+// if Err is set, answer that request with it; or, if Drop is set, let go of the caller.
+type PortStep[O comparable, C any] struct {
+	Owner   O
+	Request uint64
+	Caller  C
+	Drop    bool
+	Err     error
+	Broken  bool // Err is what Break was told
+}
+
+// Next is what is to be done next; ok is false if there is nothing.
+func (p *Ports[O, C]) Next() (s PortStep[O, C], ok bool) {
+	if len(p.steps) == 0 {
+		return s, false
+	}
+	s, p.steps = p.steps[0], p.steps[1:]
+	return s, true
+}
+
+// Len is how many ports are open.
+func (p *Ports[O, C]) Len() int { return len(p.open) }
+
+// Key is that of an open port, by its name.
+func (p *Ports[O, C]) Key(name World) (key Token, open bool) {
+	if x := p.open[name]; x != nil {
+		return x.key, true
+	}
+	return key, false
+}
+
+// Owner is that of an open port.
+func (p *Ports[O, C]) Owner(name World) (owner O, open bool) {
+	if x := p.open[name]; x != nil {
+		return x.owner, true
+	}
+	return owner, false
+}
+
+// Open opens a port. A backlog or lifetime that is not positive is the default, and no
+// end. The error is ErrPortOpen or ErrTooManyPorts.
+func (p *Ports[O, C]) Open(now time.Time, owner O, key Token, backlog int, lifetime time.Duration) error {
+	mine := 0
+	for _, x := range p.open {
+		if x.owner == owner {
+			mine++
+		}
+	}
+	switch {
+	case p.open[key.World()] != nil:
+		return ErrPortOpen
+	case mine >= MaxPorts:
+		return ErrTooManyPorts
+	}
+	if backlog <= 0 {
+		backlog = DefaultBacklog
+	}
+	x := &openPort[O, C]{owner: owner, key: key, backlog: min(backlog, MaxBacklog)}
+	if lifetime > 0 {
+		x.until = now.Add(lifetime)
+	}
+	if p.open == nil {
+		p.open = make(map[World]*openPort[O, C])
+	}
+	p.open[key.World()] = x
+	return nil
+}
+
+// Hold keeps a place for a caller that is being greeted, until Enter or Release:
+// Accepted, ClosedPort or Crowded.
+func (p *Ports[O, C]) Hold(name World) Verdict {
+	x := p.open[name]
+	if x == nil {
+		return ClosedPort
+	}
+	if len(x.callers)+x.held >= x.backlog {
+		p.sweep(x)
+	}
+	if len(x.callers)+x.held >= x.backlog {
+		return Crowded
+	}
+	x.held++
+	return Accepted
+}
+
+// Release gives back the place of a caller whose greeting failed.
+func (p *Ports[O, C]) Release(name World) {
+	if x := p.open[name]; x != nil {
+		x.held--
+	}
+}
+
+// Enter lets a caller in, who has a place: somebody waits for it, it waits itself, or it is
+// dropped because the port was closed meanwhile. Next has what is to be done.
+func (p *Ports[O, C]) Enter(name World, caller C) (taken bool) {
+	x := p.open[name]
+	if x == nil {
+		p.steps = append(p.steps, PortStep[O, C]{Caller: caller, Drop: true})
+		return false
+	}
+	x.held--
+	if len(x.accepts) == 0 {
+		x.callers = append(x.callers, caller)
+		return false
+	}
+	p.steps = append(p.steps, PortStep[O, C]{Owner: x.owner, Request: x.accepts[0], Caller: caller})
+	x.accepts = x.accepts[1:]
+	return true
+}
+
+// Accept gives the next caller that is still there to a request of the port's owner, now
+// or when one comes.
+func (p *Ports[O, C]) Accept(owner O, key Token, request uint64) {
+	x := p.of(owner, key)
+	switch {
+	case x == nil:
+		p.refuse(owner, request, ErrPortNotOpen)
+		return
+	case x.broken != nil:
+		p.steps = append(p.steps, PortStep[O, C]{Owner: owner, Request: request, Err: x.broken, Broken: true})
+		return
+	}
+	for len(x.callers) > 0 {
+		c := x.callers[0]
+		x.callers = x.callers[1:]
+		if !p.gone(c) {
+			p.steps = append(p.steps, PortStep[O, C]{Owner: owner, Request: request, Caller: c})
+			return
+		}
+		p.steps = append(p.steps, PortStep[O, C]{Caller: c, Drop: true})
+	}
+	if len(x.accepts) >= MaxAccepts {
+		p.refuse(owner, request, ErrTooManyWait)
+		return
+	}
+	x.accepts = append(x.accepts, request)
+}
+
+// Cancel ends the wait of a request with ErrAcceptDropped, if it waits.
+func (p *Ports[O, C]) Cancel(owner O, key Token, request uint64) {
+	x := p.of(owner, key)
+	if x == nil {
+		return
+	}
+	if i := slices.Index(x.accepts, request); i >= 0 {
+		x.accepts = slices.Delete(x.accepts, i, i+1)
+		p.refuse(owner, request, ErrAcceptDropped)
+	}
+}
+
+// Close ends a port: who waits there is let go, who waits for callers hears ErrPortClosed.
+// False: the owner has no such port.
+func (p *Ports[O, C]) Close(owner O, key Token) bool {
+	x := p.of(owner, key)
+	if x == nil {
+		return false
+	}
+	p.end(x, ErrPortClosed)
+	return true
+}
+
+// Leave ends all ports of a proc that is no more, which hears nothing.
+func (p *Ports[O, C]) Leave(owner O) {
+	for _, name := range p.names() {
+		if x := p.open[name]; x.owner == owner {
+			p.end(x, nil)
+		}
+	}
+}
+
+// Break says that nobody will call the port, and why: who waits for callers hears it, and
+// who will accept.
+func (p *Ports[O, C]) Break(owner O, name World, why error) {
+	x := p.open[name]
+	if x == nil || x.owner != owner {
+		return
+	}
+	x.broken = why
+	for _, request := range x.accepts {
+		p.steps = append(p.steps, PortStep[O, C]{Owner: owner, Request: request, Err: why, Broken: true})
+	}
+	x.accepts = nil
+}
+
+// Deadline is when the next lifetime of a port is over; ok is false if none ends.
+func (p *Ports[O, C]) Deadline() (at time.Time, ok bool) {
+	for _, x := range p.open {
+		if !x.until.IsZero() && (!ok || x.until.Before(at)) {
+			at, ok = x.until, true
+		}
+	}
+	return at, ok
+}
+
+// Tick ends the ports whose lifetime is over, with ErrPortExpired.
+func (p *Ports[O, C]) Tick(now time.Time) {
+	for _, name := range p.names() {
+		if x := p.open[name]; !x.until.IsZero() && !now.Before(x.until) {
+			p.end(x, ErrPortExpired)
+		}
+	}
+}
+
+// names are those of the open ports in order, so that the same happens each time.
+func (p *Ports[O, C]) names() []World {
+	names := make([]World, 0, len(p.open))
+	for name := range p.open {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(v, w World) int { return bytes.Compare(v[:], w[:]) })
+	return names
+}
+
+func (p *Ports[O, C]) of(owner O, key Token) *openPort[O, C] {
+	if x := p.open[key.World()]; x != nil && x.owner == owner {
+		return x
+	}
+	return nil
+}
+
+// end takes a port off the list. The owner's requests are answered with why, if it is set.
+func (p *Ports[O, C]) end(x *openPort[O, C], why error) {
+	delete(p.open, x.key.World())
+	for _, c := range x.callers {
+		p.steps = append(p.steps, PortStep[O, C]{Caller: c, Drop: true})
+	}
+	if why == nil {
+		return
+	}
+	for _, request := range x.accepts {
+		p.refuse(x.owner, request, why)
+	}
+}
+
+func (p *Ports[O, C]) refuse(owner O, request uint64, why error) {
+	p.steps = append(p.steps, PortStep[O, C]{Owner: owner, Request: request, Err: why})
+}
+
+func (p *Ports[O, C]) gone(c C) bool { return p.Gone != nil && p.Gone(c) }
+
+// sweep lets go of callers that have gone away.
+func (p *Ports[O, C]) sweep(x *openPort[O, C]) {
+	x.callers = slices.DeleteFunc(x.callers, func(c C) bool {
+		gone := p.gone(c)
+		if gone {
+			p.steps = append(p.steps, PortStep[O, C]{Caller: c, Drop: true})
+		}
+		return gone
+	})
+}
