@@ -52,7 +52,7 @@ func (b *builder) build() *Job {
 		b.fault(Pos{}, "the file describes no site", `add site "alpha" { client = 0 ... }`)
 		return nil
 	}
-	b.result = Job{File: b.file, Dir: b.dir, Limits: b.limits(), source: b.lines}
+	b.result = Job{File: b.file, Dir: b.dir, Limits: b.limits(), Builtins: b.opt.Builtins, source: b.lines}
 	b.servers()
 	b.checkRanks()
 	for _, s := range b.ours() {

@@ -48,7 +48,7 @@ func defaultLog() Log { return Log{Level: "info", Format: "text"} }
 // on 127.0.0.1, with procs procs that run command, the server embedded, a
 // random key and the built-in transports. A command that cannot be found has an
 // empty Program.Path.
-func Default(procs int, command []string, builtins ...string) *Job {
+func Default(procs int, command []string, builtins []Builtin) *Job {
 	dir, err := os.Getwd()
 	if err != nil {
 		dir = "." // a folder that was removed: exec will say so
@@ -72,10 +72,12 @@ func Default(procs int, command []string, builtins ...string) *Job {
 		Log:      defaultLog(),
 		Spawn:    Spawn{Slots: DefaultSlots},
 	}
-	for _, name := range builtins {
-		site.Transports = append(site.Transports, Transport{Name: name, Builtin: true})
+	for _, x := range builtins {
+		if !x.NeedsBlock {
+			site.Transports = append(site.Transports, Transport{Name: x.Name, Builtin: true, Known: x})
+		}
 	}
-	return &Job{Dir: dir, Sites: []Site{site}, Complete: true, Limits: defaultLimits()}
+	return &Job{Dir: dir, Sites: []Site{site}, Complete: true, Limits: defaultLimits(), Builtins: builtins}
 }
 
 // findCommand gives the absolute path of a command whose relative form starts

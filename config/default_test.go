@@ -7,8 +7,11 @@ import (
 	"testing"
 )
 
+// two are built-in transports.
+var two = []Builtin{{Name: "unix"}, {Name: "tcp"}, {Name: "quic", NeedsBlock: true}}
+
 func TestDefault(t *testing.T) {
-	j := Default(4, []string{"testdata/bin/prog", "-x"}, "unix", "tcp")
+	j := Default(4, []string{"testdata/bin/prog", "-x"}, two)
 	if !j.Complete || j.File != "" || len(j.Sites) != 1 {
 		t.Fatalf("%+v", j)
 	}
@@ -37,7 +40,7 @@ program { command = ["bin/prog"] }`)
 	if len(diags) > 0 {
 		t.Fatal(diags)
 	}
-	d := Default(4, []string{"bin/prog"}, "unix", "tcp")
+	d := Default(4, []string{"bin/prog"}, two)
 	file, plain := j.Sites[0], d.Sites[0]
 	if j.Limits != d.Limits || file.Protocol != plain.Protocol || file.Wait != plain.Wait || file.Log != plain.Log ||
 		file.Auth != plain.Auth || !reflect.DeepEqual(file.Transports, plain.Transports) || !reflect.DeepEqual(file.RouteTo("x"), plain.RouteTo("x")) {
@@ -50,7 +53,7 @@ program { command = ["bin/prog"] }`)
 
 func TestDefaultWithoutSuchACommand(t *testing.T) {
 	for _, command := range []string{"./no-such-program", "no-such-program-in-path"} {
-		if p := Default(1, []string{command}).Sites[0].Program; p.Path != "" {
+		if p := Default(1, []string{command}, nil).Sites[0].Program; p.Path != "" {
 			t.Errorf("%s is at %s", command, p.Path)
 		}
 	}

@@ -16,8 +16,7 @@ var update = flag.Bool("update", false, "write the golden files")
 // testOptions are the same on every machine.
 func testOptions() Options {
 	return Options{
-		Builtins: []string{"unix", "tcp"},
-		Optional: []string{"quic"},
+		Builtins: two,
 		Environ: []string{
 			"HOST_ADDRESS=127.0.0.9", "JOB_KEY=0xC0FFEE", "OTHER_KEY=7", "PORT=7800",
 		},

@@ -20,13 +20,9 @@ import (
 
 // Options tell Load what it cannot know by itself.
 type Options struct {
-	// Builtins are the names of the transports that need no block, best first.
-	Builtins []string
-
-	// Optional are the names of further transports that need no plugin, but a block:
-	// they have settings without a default. In the order of transports they come
-	// after Builtins.
-	Optional []string
+	// Builtins are the transports that need no plugin, best first. In the order of
+	// transports those that need a block come last.
+	Builtins []Builtin
 
 	// Local limits the checks of this machine's files, programs and ports to sites
 	// with a host whose address it accepts. Nil: check every site that is ours.

@@ -28,7 +28,7 @@ func (s Site) ProgramOf(proc int) (p Program, part int) {
 // DefaultParts is Default for several programs: of each part the number of procs and
 // of its program Command, Env and Dir count, which may be relative or empty. Ranks
 // follow the order of the parts. The error names a program or folder that is not there.
-func DefaultParts(parts []Part, builtins ...string) (*Job, error) {
+func DefaultParts(parts []Part, builtins []Builtin) (*Job, error) {
 	total := 0
 	for i, p := range parts {
 		if p.Procs < 1 || len(p.Program.Command) == 0 {
@@ -39,7 +39,7 @@ func DefaultParts(parts []Part, builtins ...string) (*Job, error) {
 	if total == 0 {
 		return nil, fmt.Errorf("no program is given")
 	}
-	job := Default(total, parts[0].Program.Command, builtins...)
+	job := Default(total, parts[0].Program.Command, builtins)
 	site := &job.Sites[0]
 	for _, p := range parts {
 		command := p.Program.Command

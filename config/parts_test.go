@@ -9,7 +9,7 @@ import (
 func TestDefaultParts(t *testing.T) {
 	prog := Program{Command: []string{"testdata/bin/prog", "-x"}}
 	elsewhere := Program{Command: []string{"bin/prog"}, Dir: "testdata", Env: map[string]string{"A": "1"}, OutFile: "out.%r"}
-	job, err := DefaultParts([]Part{{Procs: 2, Program: prog}, {Procs: 3, Program: elsewhere}}, "tcp")
+	job, err := DefaultParts([]Part{{Procs: 2, Program: prog}, {Procs: 3, Program: elsewhere}}, two[1:2])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func TestDefaultPartsFaults(t *testing.T) {
 		`no folder`:              {{Procs: 1, Program: Program{Command: prog.Command, Dir: "nowhere"}}},
 		`no program "./missing"`: {{Procs: 1, Program: prog}, {Procs: 1, Program: Program{Command: []string{"./missing"}}}},
 	} {
-		if _, err := DefaultParts(parts); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := DefaultParts(parts, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}

@@ -34,6 +34,7 @@ type Job struct {
 	Sites    []Site // in ascending client rank
 	Complete bool   // Sites are all clients of the job
 	Limits   Limits
+	Builtins []Builtin // what Options said
 
 	source []string // lines of the file, for faults found later
 }
@@ -137,7 +138,8 @@ type Program struct {
 // Transport is one transport that a site's routes may name.
 type Transport struct {
 	Name     string
-	Builtin  bool // impi-node itself is the plugin
+	Builtin  bool    // impi-node itself is the plugin
+	Known    Builtin // of a built-in one
 	Plugin   string
 	Path     string // absolute path of Plugin; empty for built-in ones or if not found here
 	SHA256   string // of the plugin binary: 64 lower-case hex digits, or empty

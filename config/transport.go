@@ -9,26 +9,28 @@ import (
 // stands for the whole of one at the top of the file.
 func (b *builder) transports(s *siteDraft) {
 	blocks := b.transportBlocks(s)
-	for _, name := range b.opt.Builtins {
-		t := Transport{Name: name, Builtin: true}
+	optional := names(b.opt.Builtins, true)
+	for _, name := range names(b.opt.Builtins, false) {
+		known, _ := known(b.opt.Builtins, name)
+		t := Transport{Name: name, Builtin: true, Known: known}
 		if in := blocks[name]; in != nil {
 			t = b.transport(s, in)
 		}
 		s.Transports = append(s.Transports, t)
 	}
-	for _, name := range b.opt.Optional {
+	for _, name := range optional {
 		if in := blocks[name]; in != nil {
 			s.Transports = append(s.Transports, b.transport(s, in))
 		}
 	}
 	for _, layer := range []*block{b.root, s.block} {
 		for _, in := range layer.all("transport") {
-			if blocks[in.label] != in || slices.Contains(b.opt.Builtins, in.label) || slices.Contains(b.opt.Optional, in.label) {
+			if blocks[in.label] != in || slices.Contains(b.builtins(), in.label) {
 				continue
 			}
 			t := b.transport(s, in)
 			s.Transports = append(s.Transports, t)
-			if meant := nearest(t.Name, b.opt.Optional); t.Plugin == "" && blocks[meant] == nil && meant != "" {
+			if meant := nearest(t.Name, optional); t.Plugin == "" && blocks[meant] == nil && meant != "" {
 				t.Name = meant // for routes that have it right
 				s.Transports = append(s.Transports, t)
 			}
@@ -37,7 +39,9 @@ func (b *builder) transports(s *siteDraft) {
 }
 
 // builtins are the names of all transports that need no plugin.
-func (b *builder) builtins() []string { return append(slices.Clone(b.opt.Builtins), b.opt.Optional...) }
+func (b *builder) builtins() []string {
+	return append(names(b.opt.Builtins, false), names(b.opt.Builtins, true)...)
+}
 
 // transportBlocks has the block that counts for each name.
 func (b *builder) transportBlocks(s *siteDraft) map[string]*block {
@@ -59,7 +63,9 @@ func (b *builder) transport(s *siteDraft, in *block) Transport {
 		Dir:    b.dir,
 		Pos:    in.pos,
 	}
-	t.Builtin = t.Plugin == "" && slices.Contains(b.builtins(), t.Name)
+	if t.Plugin == "" {
+		t.Known, t.Builtin = known(b.opt.Builtins, t.Name)
+	}
 	b.checkTransport(s, in, &t)
 	if config := in.only("config"); config != nil {
 		t.settings = config.pos

@@ -175,7 +175,7 @@ func TestJobFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		job, faults := config.Load(file, config.Options{
-			Builtins: []string{"shm", "unix", "tcp", "quic"}, Local: func(netip.Addr) bool { return true }, Environ: os.Environ(),
+			Builtins: []config.Builtin{{Name: "shm"}, {Name: "unix"}, {Name: "tcp"}, {Name: "quic", NeedsBlock: true}}, Local: func(netip.Addr) bool { return true }, Environ: os.Environ(),
 		})
 		if faults.HasErrors() {
 			t.Fatalf("%v: %v", args, faults.Err())

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"slices"
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/plugins/sdk"
@@ -14,42 +13,40 @@ import (
 	"github.com/openimpi/impi/transports/unix"
 )
 
-// builtin is a transport that needs no plugin file.
+// builtin is a transport that needs no plugin file. A further one is an entry in builtins,
+// and a folder: docs/howto/transport.md.
 type builtin struct {
-	name string
+	config.Builtin
 	make func() transports.Transport
 }
 
-// builtins are those that every job has, best first.
+// builtins are all of them, best first.
 var builtins = []builtin{
-	{"shm", func() transports.Transport { return shm.New() }},
-	{"unix", func() transports.Transport { return unix.New() }},
-	{"tcp", func() transports.Transport { return tcp.New() }},
-}
-
-// optional are those that a job has if its file has a block for them: they need
-// settings.
-var optional = []builtin{
-	{"quic", func() transports.Transport { return quic.New() }},
+	{config.Builtin{Name: "shm"}, func() transports.Transport { return shm.New() }},
+	{config.Builtin{Name: "unix"}, func() transports.Transport { return unix.New() }},
+	{
+		config.Builtin{Name: "tcp", EncryptsBy: "tls", Channels: true, NotForChannels: []string{"tls", "also"}},
+		func() transports.Transport { return tcp.New() },
+	},
+	{config.Builtin{Name: "quic", NeedsBlock: true, Encrypts: true}, func() transports.Transport { return quic.New() }},
 }
 
 // loadOptions are what config.Load must know of this program.
-func loadOptions() config.Options {
-	return config.Options{Builtins: names(builtins), Optional: names(optional)}
-}
+func loadOptions() config.Options { return config.Options{Builtins: known()} }
 
-func names(list []builtin) []string {
-	names := make([]string, len(list))
-	for i, b := range list {
-		names[i] = b.name
+// known are the built-in transports as config has them.
+func known() []config.Builtin {
+	list := make([]config.Builtin, len(builtins))
+	for i, b := range builtins {
+		list[i] = b.Builtin
 	}
-	return names
+	return list
 }
 
 // findBuiltin gives the transport of that name.
 func findBuiltin(name string) (builtin, bool) {
-	for _, b := range append(slices.Clone(builtins), optional...) {
-		if b.name == name {
+	for _, b := range builtins {
+		if b.Name == name {
 			return b, true
 		}
 	}

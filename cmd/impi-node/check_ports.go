@@ -26,7 +26,7 @@ func (c *checker) ports(s config.Site, t config.Transport) {
 			at = bind
 		}
 		needs[at] += direct
-		if h.Port == 0 && t.Name == "tcp" && !takesPlugins(s) {
+		if h.Port == 0 && t.Known.Channels && !takesPlugins(s) {
 			needs[at]++ // for channels
 		}
 		if has := int(last) - int(first) + 1; needs[at] > has {

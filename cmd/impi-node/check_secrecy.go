@@ -8,7 +8,10 @@ import (
 	"github.com/openimpi/impi/transports"
 )
 
-const encryptRemedy = `give both sites transport "quic", or "tcp" with tls = true, with certificates (impi-node cert), and name it in prefer`
+// encryptRemedy is how to get encrypted links.
+func (c *checker) encryptRemedy() string {
+	return c.job.EncryptRemedy(", with certificates (impi-node cert)")
+}
 
 // secrecy finds routes that demand encryption where there can be none: the job would
 // not begin.
@@ -34,7 +37,7 @@ func (c *checker) ownRoutes(s config.Site) {
 	for _, r := range s.Routes {
 		if r.RequireTLS && !slices.ContainsFunc(r.Prefer, func(name string) bool { return c.may(s, name, encrypts) }) {
 			c.fault(r.Pos, fmt.Sprintf("route %q has require_tls, and no transport of its prefer encrypts: %q", r.Site, r.Prefer),
-				encryptRemedy+"; or take require_tls out")
+				c.encryptRemedy()+"; or take require_tls out")
 		}
 	}
 }
@@ -72,7 +75,7 @@ func (c *checker) between(a, b config.Site) {
 	own := func(name string) bool { return c.may(a, name, meets) }
 	if slices.ContainsFunc(r.Prefer, own) && !slices.ContainsFunc(r.Prefer, common) {
 		c.fault(pos, fmt.Sprintf("route %q of site %q %s, and its routes and those of site %q have no transport in common that encrypts: %q and %q", r.Site, a.Name, says, b.Name, r.Prefer, back.Prefer),
-			encryptRemedy+"; or "+without)
+			c.encryptRemedy()+"; or "+without)
 	}
 }
 

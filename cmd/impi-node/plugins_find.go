@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -48,8 +47,8 @@ func (p *installed) inspect() {
 
 // builtinPlugins are those in this program.
 func builtinPlugins() (list []installed) {
-	for _, b := range slices.Concat(builtins, optional) {
-		list = append(list, installed{Name: b.name, Builtin: true})
+	for _, b := range builtins {
+		list = append(list, installed{Name: b.Name, Builtin: true})
 	}
 	return list
 }

@@ -71,7 +71,7 @@ func prepare(o *options, launched bool) (*config.Job, config.Diagnostics) {
 		parts, err := readParts(o.programs)
 		var job *config.Job
 		if err == nil {
-			job, err = config.DefaultParts(parts, names(builtins)...)
+			job, err = config.DefaultParts(parts, known())
 		}
 		if err != nil {
 			return nil, config.Diagnostics{{Severity: config.Error, Problem: err.Error()}}
@@ -79,7 +79,7 @@ func prepare(o *options, launched bool) (*config.Job, config.Diagnostics) {
 		return job, nil
 	}
 	if o.file == "" {
-		job := config.Default(o.procs, o.command, names(builtins)...)
+		job := config.Default(o.procs, o.command, known())
 		if job.Sites[0].Program.Path == "" {
 			return nil, config.Diagnostics{job.Fault(config.Pos{}, fmt.Sprintf("there is no program %q that can be run", o.command[0]),
 				"build it first, or correct its path; a name without a slash is looked for in PATH")}

@@ -54,7 +54,7 @@ func TestNothingSpawnedOutlivesItsNode(t *testing.T) {
 			if n := len(marked(mark, aProc)); n != 6 {
 				t.Fatalf("%d procs run, not 6: the test would prove nothing", n)
 			}
-			if n := len(marked(mark, aPlugin)); n != 2*len(builtins) {
+			if n := len(marked(mark, aPlugin)); n != 2*started {
 				t.Errorf("%d plugins run: spawned worlds have those of their sites", n)
 			}
 			end(t, r, mark)

@@ -12,7 +12,11 @@ import (
 
 func showVersion(w io.Writer) int {
 	fmt.Fprintf(w, "impi-node %s\n", version.String())
-	fmt.Fprintf(w, "IMPI 0.0, control protocol %d, transports %s\n", wireup.Version, strings.Join(append(names(builtins), names(optional)...), " "))
+	names := make([]string, len(builtins))
+	for i, b := range builtins {
+		names[i] = b.Name
+	}
+	fmt.Fprintf(w, "IMPI 0.0, control protocol %d, transports %s\n", wireup.Version, strings.Join(names, " "))
 	fmt.Fprintf(w, "%s %s/%s\n", runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return statusOK
 }

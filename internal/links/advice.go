@@ -3,6 +3,8 @@ package links
 import (
 	"fmt"
 	"slices"
+
+	"github.com/openimpi/impi/transports"
 )
 
 // Advise fills in what would make the pairs of a job faster. Nothing is said of
@@ -87,13 +89,19 @@ func (j *Job) admit(v View, c Candidate) string {
 	}
 }
 
+// What transports say of themselves: their reach, and a data plane without the kernel.
+const (
+	machineReach = string(transports.ReachMachine)
+	sharedMemory = string(transports.PlanePeerSHM)
+)
+
 // stayOnTheMachine is for pairs of one machine whose bytes go through its network.
 func stayOnTheMachine(j *Job, p *Pair) (all []string) {
 	if p.State != StateLinked || !p.sameMachine() || p.reach(p.Transport) != "network" {
 		return nil
 	}
 	for _, v := range p.Views {
-		if s := j.better(v, p.Transport, func(c Candidate) bool { return c.Reach == "machine" || c.Transport == "shm" || c.Transport == "unix" }); s != "" {
+		if s := j.better(v, p.Transport, func(c Candidate) bool { return c.Reach == machineReach }); s != "" {
 			all = append(all, "both are on one machine: "+s)
 		}
 	}
@@ -102,11 +110,11 @@ func stayOnTheMachine(j *Job, p *Pair) (all []string) {
 
 // useMemory is for pairs that copy through the kernel where shared memory would do.
 func useMemory(j *Job, p *Pair) (all []string) {
-	if p.State != StateLinked || p.Transport != "unix" {
+	if p.State != StateLinked || p.Plane == sharedMemory || p.reach(p.Transport) != machineReach {
 		return nil
 	}
 	for _, v := range p.Views {
-		if s := j.better(v, p.Transport, func(c Candidate) bool { return c.Transport == "shm" }); s != "" {
+		if s := j.better(v, p.Transport, func(c Candidate) bool { return slices.Contains(c.Planes, sharedMemory) }); s != "" {
 			all = append(all, "shared memory needs no system call: "+s)
 		}
 	}
@@ -122,7 +130,7 @@ func takeTheFaster(j *Job, p *Pair) (all []string) {
 	}
 	for _, v := range p.Views {
 		for _, c := range v.Candidates {
-			if c.Probe == nil || c.Probe.HalfTrip == 0 || clearly*c.Probe.HalfTrip > p.Speed.HalfTrip || c.Reach == "machine" {
+			if c.Probe == nil || c.Probe.HalfTrip == 0 || clearly*c.Probe.HalfTrip > p.Speed.HalfTrip || c.Reach == machineReach {
 				continue // what stays on the machine has its own rules
 			}
 			all = append(all, fmt.Sprintf("%q before %q in prefer of %s: %s instead of %s",

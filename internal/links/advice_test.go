@@ -81,7 +81,7 @@ func TestAdvice(t *testing.T) {
 			linkedPair("tcp", "fd", View{Local: 0, Peer: 2, SameMachine: true, Route: Route{Site: "*", Direct: true, DataPlane: []string{"fd"}}, Dialled: true, Candidates: []Candidate{excluded("shm", "machine", RulePlane), viaTCP}}),
 			[]string{`both are on one machine: route "*" of site alpha without data_plane: shm has none of ["fd"]`}},
 		{"unix instead of shm",
-			linkedPair("unix", "fd", View{Local: 0, Peer: 2, SameMachine: true, Route: star, Dialled: true, Candidates: []Candidate{{Transport: "unix", Reach: "machine", Verdict: Chosen}, excluded("shm", "machine", RuleNotPreferred)}}),
+			linkedPair("unix", "fd", View{Local: 0, Peer: 2, SameMachine: true, Route: star, Dialled: true, Candidates: []Candidate{{Transport: "unix", Reach: "machine", Verdict: Chosen}, {Transport: "shm", Reach: "machine", Planes: []string{"peer-shm"}, Verdict: Excluded, Rule: RuleNotPreferred, Reason: "because"}}}),
 			[]string{`shared memory needs no system call: "shm" in prefer of route "*" of site alpha`}},
 		{"grpc, pinned",
 			linkedPair("quic", "grpc", View{Local: 0, Peer: 2, Route: Route{Site: "*", Direct: true, DataPlane: []string{"grpc"}}, Candidates: []Candidate{{Transport: "quic", Reach: "network", Verdict: Chosen}}}),

@@ -181,6 +181,7 @@ type Candidate struct {
 	Transport string    `json:"transport"`
 	Address   string    `json:"address,omitempty"` // where the peer listens
 	Reach     string    `json:"reach,omitempty"`
+	Planes    []string  `json:"data_planes,omitempty"` // that its links can have
 	Verdict   Verdict   `json:"verdict"`
 	Rule      Rule      `json:"rule,omitempty"` // of an excluded one, or of one that was refused
 	Reason    string    `json:"reason"`

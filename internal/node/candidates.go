@@ -55,7 +55,7 @@ func (n *node) candidates(x pair, r *record) (list []links.Candidate) {
 		c := links.Candidate{Transport: name}
 		t := n.transport(name)
 		if t != nil {
-			c.Reach = string(t.Capabilities().Reach)
+			c.Reach, c.Planes = string(t.Capabilities().Reach), planes(t.Capabilities())
 		}
 		if c.Rule, c.Reason = n.excluded(x, name, t, route); c.Rule != "" {
 			c.Verdict = links.Excluded

@@ -9,13 +9,6 @@ import (
 	"github.com/openimpi/impi/transports"
 )
 
-// plainTransport is the built-in transport whose channels any host can make, and
-// these are its settings that foreign hosts cannot follow: they know no TLS, and
-// one address per host. See IMPI ch.2, H_IPV6 and H_PORT.
-const plainTransport = "tcp"
-
-var unfitForChannels = []string{"tls", "also"}
-
 // chooseChannels finds the transport for the channels between hosts. Foreign
 // hosts know only TCP, so it has to be one whose listeners are "ip:port".
 func (n *node) chooseChannels(ctx context.Context) error {
@@ -45,7 +38,7 @@ func (n *node) candidatesForChannels() (list []config.Transport) {
 	for _, c := range n.opt.Site.Transports {
 		switch {
 		case n.transport(c.Name) != nil:
-		case c.Name == plainTransport:
+		case c.Known.Channels:
 			list = slices.Insert(list, 0, c)
 		default:
 			list = append(list, c)
@@ -54,14 +47,21 @@ func (n *node) candidatesForChannels() (list []config.Transport) {
 	return list
 }
 
-// plainChannels starts the built-in tcp for channels alone, beside one that
+// plainChannels starts the built-in transport for channels alone, beside one that
 // encrypts its links.
 func (n *node) plainChannels(ctx context.Context) error {
-	c, ok := n.opt.Site.Transport(plainTransport)
-	if !ok || !c.Builtin {
-		return fmt.Errorf("site %s has no transport for channels to other hosts: keep the built-in %q", n.opt.Site.Name, plainTransport)
+	i := slices.IndexFunc(n.opt.Site.Transports, func(t config.Transport) bool { return t.Builtin && t.Known.Channels })
+	if i < 0 {
+		var names []string
+		for _, x := range n.opt.Job.Builtins {
+			if x.Channels {
+				names = append(names, x.Name)
+			}
+		}
+		return fmt.Errorf("site %s has no transport for channels to other hosts: keep the built-in %q", n.opt.Site.Name, names)
 	}
-	c.Settings = slices.DeleteFunc(slices.Clone(c.Settings), func(s config.Setting) bool { return slices.Contains(unfitForChannels, s.Name) })
+	c := n.opt.Site.Transports[i]
+	c.Settings = slices.DeleteFunc(slices.Clone(c.Settings), func(s config.Setting) bool { return slices.Contains(c.Known.NotForChannels, s.Name) })
 	t, err := n.launchTransport(ctx, c)
 	if err != nil {
 		return err

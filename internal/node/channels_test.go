@@ -13,7 +13,7 @@ import (
 // withTransport gives all sites a transport with settings for each.
 func withTransport(job *config.Job, name string, settings func(site string) map[string]any) *config.Job {
 	for i := range job.Sites {
-		t := config.Transport{Name: name, Builtin: true}
+		t := builtin(name)
 		if settings != nil {
 			for k, v := range settings(job.Sites[i].Name) {
 				t.Settings = append(t.Settings, config.Setting{Name: k, Value: v})

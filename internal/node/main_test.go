@@ -171,7 +171,7 @@ func testJob(mode string, procs ...int) *config.Job {
 	if err != nil {
 		panic(err)
 	}
-	job := &config.Job{Dir: "/", Complete: true, Limits: config.Limits{Start: patience, Stop: 5 * time.Second}}
+	job := &config.Job{Dir: "/", Complete: true, Limits: config.Limits{Start: patience, Stop: 5 * time.Second}, Builtins: builtins}
 	for i, n := range procs {
 		job.Sites = append(job.Sites, config.Site{
 			Name: siteName(i), Client: i,
@@ -185,13 +185,31 @@ func testJob(mode string, procs ...int) *config.Job {
 				Command: []string{"prog"}, Path: self, Dir: "/", PrefixOutput: true,
 				Env: map[string]string{roleVariable: "proc", modeVariable: mode},
 			},
-			Transports: []config.Transport{{Name: "unix", Builtin: true}, {Name: "tcp", Builtin: true}},
+			Transports: []config.Transport{builtin("unix"), builtin("tcp")},
 			Protocol:   config.Protocol{DataLen: 65536, AckMark: 64, HiWater: 256, TagUB: 1<<31 - 1, XSize: -1, MaxLinear: -1},
 			Wait:       config.Wait{Auto: true},
 			Log:        config.Log{Level: "info", Format: "text"},
 		})
 	}
 	return job
+}
+
+// builtins are the built-in transports of the tests' jobs, and what is known of them.
+var builtins = []config.Builtin{
+	{Name: "unix"},
+	{Name: "tcp", EncryptsBy: "tls", Channels: true, NotForChannels: []string{"tls", "also"}},
+	{Name: "quic", NeedsBlock: true, Encrypts: true},
+}
+
+// builtin is a transport that the test binary is the plugin of.
+func builtin(name string) config.Transport {
+	t := config.Transport{Name: name, Builtin: true}
+	for _, x := range builtins {
+		if x.Name == name {
+			t.Known = x
+		}
+	}
+	return t
 }
 
 // siteName is alpha, beta, gamma, and then a number.

@@ -228,7 +228,7 @@ func (n *node) whyPlain(s secrecy) string {
 		}
 	}
 	why := `no transport that encrypts is in prefer of the routes of both sites and works between them: ` +
-		`give both sites transport "quic", or "tcp" with tls = true, and name it in prefer`
+		n.opt.Job.EncryptRemedy("")
 	if s == closed {
 		why += "; or, if anybody on the way may read it, " + s.without()
 	}

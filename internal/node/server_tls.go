@@ -54,18 +54,16 @@ func hasCertificates(site config.Site) bool {
 
 // certified is the transport of a site whose certificates it shows to the server too.
 func certified(site config.Site) (config.Transport, bool) {
-	for _, name := range []string{"quic", "tcp"} {
-		t, ok := site.Transport(name)
-		if !ok || !t.Builtin {
-			continue
-		}
+	var found []config.Transport
+	for _, t := range site.Transports {
 		set := t.SettingMap()
-		if tls, said := set["tls"].(bool); name == "tcp" && !(said && tls) {
-			continue
-		}
-		if set["cert"] != nil && set["key"] != nil && set["ca"] != nil {
-			return t, true
+		if t.Encrypted() && set["cert"] != nil && set["key"] != nil && set["ca"] != nil {
+			found = append(found, t)
 		}
 	}
-	return config.Transport{}, false
+	if len(found) == 0 {
+		return config.Transport{}, false
+	}
+	first := slices.IndexFunc(found, func(t config.Transport) bool { return t.Known.Encrypts })
+	return found[max(first, 0)], true
 }

@@ -68,6 +68,7 @@ func Rules() []Rule {
 		{"top-level-folders", TopLevel},
 		{"imports", Imports},
 		{"pure-core", PureCore},
+		{"transport-names", TransportNames},
 		{"package-comments", PackageComments},
 		{"exported-comments", ExportedComments},
 		{"sizes", Sizes},

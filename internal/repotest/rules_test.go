@@ -51,6 +51,18 @@ var examples = map[string][]example{
 			"docs/semantics.md": "| f | g | none |\n| f | g | `core/p.TestB` |\n| f | g | `core/p.TestA/x` |\n| f | `core/p.TestA` |\n",
 		}, []string{"docs/semantics.md:1: a row", "docs/semantics.md:2: there is no test TestB", "docs/semantics.md:3: no test file", "docs/semantics.md:4: a row"}},
 	},
+	"transport-names": {
+		{"good", map[string]string{
+			"cmd/impi-transport-tcp/a.go": "package main\n",
+			"internal/node/a.go":          "package p\nvar x, _ = net.Listen(\"tcp\", \"\")\nvar y = &net.UnixAddr{Net: \"tcp\"}\nvar z = \"tcpdump\"\n",
+			"internal/node/a_test.go":     "package p\nvar x = \"tcp\"\n",
+			"cmd/impi-node/a.go":          "package main\nvar x = \"tcp\"\n",
+		}, nil},
+		{"bad", map[string]string{
+			"cmd/impi-transport-tcp/a.go": "package main\n",
+			"internal/node/a.go":          "package p\nvar x = \"tcp\"\nvar y = `take \"tcp\"`\n",
+		}, []string{"internal/node/a.go:2: transport tcp is named", "internal/node/a.go:3: transport tcp is named"}},
+	},
 	"imports": {
 		{"good", map[string]string{
 			"core/message/a.go":   imp("core/flow", "core/wire"),

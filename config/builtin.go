@@ -1,0 +1,69 @@
+package config
+
+import (
+	"slices"
+	"strings"
+)
+
+// Builtin is a transport that needs no plugin file, and what has to be known of it before
+// its process runs. Of a vendor's transport nothing is known before that.
+type Builtin struct {
+	Name string
+
+	// NeedsBlock says that it has settings without a default: a site has it if its file
+	// has a block for it.
+	NeedsBlock bool
+
+	// Encrypts says that its links are always encrypted, and EncryptsBy is the bool
+	// setting that has them encrypted; empty: there is none.
+	Encrypts   bool
+	EncryptsBy string
+
+	// Channels says that hosts of any MPI can make its links as IMPI's channels (IMPI
+	// ch.2, H_IPV6 and H_PORT), but not with the settings NotForChannels.
+	Channels       bool
+	NotForChannels []string
+}
+
+// names are those of the list, in its order, that need a block, or need none.
+func names(list []Builtin, needBlock bool) (names []string) {
+	for _, x := range list {
+		if x.NeedsBlock == needBlock {
+			names = append(names, x.Name)
+		}
+	}
+	return names
+}
+
+// known gives the built-in transport of that name.
+func known(list []Builtin, name string) (x Builtin, ok bool) {
+	i := slices.IndexFunc(list, func(x Builtin) bool { return x.Name == name })
+	if i < 0 {
+		return Builtin{}, false
+	}
+	return list[i], true
+}
+
+// Encrypted says whether the links of a built-in transport are encrypted with these
+// settings. Of others only their process knows.
+func (t Transport) Encrypted() bool {
+	on, _ := t.SettingMap()[t.Known.EncryptsBy].(bool)
+	return t.Builtin && (t.Known.Encrypts || t.Known.EncryptsBy != "" && on)
+}
+
+// EncryptRemedy says how the sites of a job get encrypted links; with is put behind the
+// transports.
+func (j *Job) EncryptRemedy(with string) string {
+	var by []string
+	for _, x := range j.Builtins {
+		if x.Encrypts {
+			by = append(by, quote(x.Name))
+		}
+	}
+	for _, x := range j.Builtins {
+		if x.EncryptsBy != "" {
+			by = append(by, quote(x.Name)+" with "+x.EncryptsBy+" = true")
+		}
+	}
+	return "give both sites transport " + strings.Join(by, ", or ") + with + ", and name it in prefer"
+}
