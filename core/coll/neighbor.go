@@ -2,7 +2,6 @@ package coll
 
 import (
 	"fmt"
-	"sync"
 
 	"github.com/openimpi/impi/core/comm"
 	"github.com/openimpi/impi/core/datatype"
@@ -13,9 +12,8 @@ import (
 // knows no such operations; this is the project's own profile.
 const tagNeighbor wire.Tag = 350
 
-// neighbours are those of the calling process, found at the first operation.
+// neighbours are those of the calling process.
 type neighbours struct {
-	once sync.Once
 	comm.Neighbours
 	err error
 }
@@ -23,19 +21,24 @@ type neighbours struct {
 // Neighbors gives those that the communicator's topology has for the caller. It
 // is ErrTopology without a topology, and ErrComm of an intercommunicator.
 func (p *Planner) Neighbors() (comm.Neighbours, error) {
-	n := &p.neighbours
-	n.once.Do(func() {
-		if n.err = p.only("an operation of neighbours"); n.err != nil {
-			return
-		}
-		t := p.comm.Topology()
-		if t == nil {
-			n.err = fmt.Errorf("coll: %w: the communicator has none, and no neighbours", comm.ErrTopology)
-			return
-		}
-		n.Neighbours, n.err = t.Neighbours(p.me)
-	})
+	n := p.neighbours.Load()
+	if n == nil {
+		n = p.findNeighbors()
+		p.neighbours.Store(n) // whoever else finds them finds the same
+	}
 	return n.Neighbours, n.err
+}
+
+func (p *Planner) findNeighbors() *neighbours {
+	if err := p.only("an operation of neighbours"); err != nil {
+		return &neighbours{err: err}
+	}
+	t := p.comm.Topology()
+	if t == nil {
+		return &neighbours{err: fmt.Errorf("coll: %w: the communicator has none, and no neighbours", comm.ErrTopology)}
+	}
+	n, err := t.Neighbours(p.me)
+	return &neighbours{n, err}
 }
 
 // NeighborAllgather sends send to all neighbours and puts what comes from them,

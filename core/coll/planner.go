@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/openimpi/impi/core/comm"
@@ -139,7 +140,7 @@ type Planner struct {
 	sites   sites
 	remote  *remote // of an intercommunicator
 
-	neighbours neighbours
+	neighbours atomic.Pointer[neighbours] // once they are asked for
 }
 
 // team is the local group: the ranks of one client, ascending.

@@ -18,8 +18,8 @@ const rounds = 4
 // Set attaches a value to an object; a is its Attrs. A value that is there
 // already is deleted before, and stays if that fails.
 func (k *Keys) Set(f Family, a *Attrs, object any, n Keyval, value any) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
+	k.lock()
+	defer k.unlock()
 	x, err := k.find(f, n)
 	if err != nil {
 		return err
@@ -42,8 +42,8 @@ func (k *Keys) Set(f Family, a *Attrs, object any, n Keyval, value any) error {
 
 // Get gives the value that is attached; ok is whether there is one.
 func (k *Keys) Get(f Family, a *Attrs, n Keyval) (value any, ok bool, err error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
+	k.lock()
+	defer k.unlock()
 	if _, err := k.find(f, n); err != nil {
 		return nil, false, err
 	}
@@ -56,8 +56,8 @@ func (k *Keys) Get(f Family, a *Attrs, n Keyval) (value any, ok bool, err error)
 // Delete removes the value that is attached, if there is one. It stays if its
 // Deleter fails.
 func (k *Keys) Delete(f Family, a *Attrs, object any, n Keyval) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
+	k.lock()
+	defer k.unlock()
 	if _, err := k.find(f, n); err != nil {
 		return err
 	}
@@ -70,8 +70,8 @@ func (k *Keys) Delete(f Family, a *Attrs, object any, n Keyval) error {
 // Copy asks, in the order of attachment, for each attribute of an object what a
 // duplicate of it gets. After an error the caller has to Drop what was copied.
 func (k *Keys) Copy(a *Attrs, object any) (copies Attrs, err error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
+	k.lock()
+	defer k.unlock()
 	for _, x := range slices.Clone(a.list) {
 		if x.key.copy == nil || !slices.Contains(a.list, x) {
 			continue
@@ -101,8 +101,8 @@ func (k *Keys) Clear(a *Attrs, object any) error { return k.clear(a, object, fal
 func (k *Keys) Drop(a *Attrs, object any) { _ = k.clear(a, object, true) }
 
 func (k *Keys) clear(a *Attrs, object any, force bool) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
+	k.lock()
+	defer k.unlock()
 	for range rounds {
 		for _, x := range slices.Backward(slices.Clone(a.list)) {
 			if !slices.Contains(a.list, x) {
@@ -143,16 +143,16 @@ func (k *Keys) callDelete(x *attr, object any) error {
 	x.leaving = true
 	defer func() { x.leaving = false }()
 	del, n, value, extra := x.key.delete, x.key.number, x.value, x.key.extra
-	k.mu.Unlock()
-	defer k.mu.Lock()
+	k.unlock()
+	defer k.lock()
 	return del(object, n, value, extra)
 }
 
 // callCopy calls x's Copier without the lock.
 func (k *Keys) callCopy(x *attr, object any) (value any, keep bool, err error) {
 	cp, n, value, extra := x.key.copy, x.key.number, x.value, x.key.extra
-	k.mu.Unlock()
-	defer k.mu.Lock()
+	k.unlock()
+	defer k.lock()
 	return cp(object, n, extra, value)
 }
 

@@ -3,7 +3,6 @@ package comm
 import (
 	"errors"
 	"fmt"
-	"sync"
 )
 
 // ErrKeyval is wrapped when an attribute's key is unknown, freed, predefined or
@@ -47,10 +46,17 @@ type Copier func(old any, key Keyval, extra, value any) (copied any, keep bool, 
 // Deleter is told that an object loses a value. An error keeps it there.
 type Deleter func(object any, key Keyval, value, extra any) error
 
+// Locker is a lock of the owner's, as a sync.Mutex.
+type Locker interface {
+	Lock()
+	Unlock()
+}
+
 // Keys are the attribute keys of a process, and guard the Attrs of its objects.
 // The callbacks are called without a lock: they may use Keys and the same Attrs.
 type Keys struct {
-	mu   sync.Mutex
+	Guard Locker // held during each call, but not around callbacks; nil: no two overlap
+
 	next Keyval
 	keys map[Keyval]*key
 }
@@ -64,11 +70,23 @@ type key struct {
 	holders int // attributes and calls under way: it lives on for them
 }
 
+func (k *Keys) lock() {
+	if k.Guard != nil {
+		k.Guard.Lock()
+	}
+}
+
+func (k *Keys) unlock() {
+	if k.Guard != nil {
+		k.Guard.Unlock()
+	}
+}
+
 // Create makes a key, which is none that there ever was. A nil cp copies
 // nothing, a nil del does nothing. extra goes to both.
 func (k *Keys) Create(f Family, cp Copier, del Deleter, extra any) (Keyval, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
+	k.lock()
+	defer k.unlock()
 	if k.keys == nil {
 		k.keys, k.next = make(map[Keyval]*key), FirstKeyval
 	}
@@ -84,8 +102,8 @@ func (k *Keys) Create(f Family, cp Copier, del Deleter, extra any) (Keyval, erro
 // Free says that nobody wants to use the key any more. It dies with the last
 // attribute of it; until then it can be used, and freed again.
 func (k *Keys) Free(f Family, n Keyval) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
+	k.lock()
+	defer k.unlock()
 	x, err := k.find(f, n)
 	if err != nil {
 		return err
@@ -97,8 +115,8 @@ func (k *Keys) Free(f Family, n Keyval) error {
 
 // Len is how many keys are alive.
 func (k *Keys) Len() int {
-	k.mu.Lock()
-	defer k.mu.Unlock()
+	k.lock()
+	defer k.unlock()
 	return len(k.keys)
 }
 

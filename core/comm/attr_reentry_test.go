@@ -142,6 +142,7 @@ func TestSetByItsOwnDeleter(t *testing.T) {
 // Goroutines that use one object at the same time harm nothing: run with -race.
 func TestManyGoroutines(t *testing.T) {
 	o := newCached(t)
+	o.keys.Guard = new(sync.Mutex)
 	n, err := o.keys.Create(CommFamily, func(_ any, _ Keyval, _, value any) (any, bool, error) { return value, true, nil },
 		func(any, Keyval, any, any) error { return nil }, nil)
 	if err != nil {

@@ -3,7 +3,7 @@ package comm
 import (
 	"errors"
 	"fmt"
-	"sync"
+	"sync/atomic"
 
 	"github.com/openimpi/impi/core/wire"
 )
@@ -34,9 +34,8 @@ type Spec struct {
 type Comm struct {
 	spec    Spec
 	rank    int
-	local   *Comm // of an intercommunicator
-	once    sync.Once
-	masters *Masters
+	local   *Comm                   // of an intercommunicator
+	masters atomic.Pointer[Masters] // once they are asked for
 }
 
 // New makes a communicator. It is ErrGroup if the calling process is not a
@@ -49,7 +48,8 @@ func New(s Spec) (*Comm, error) {
 	if !ok {
 		return nil, fmt.Errorf("comm: %w: proc %d is not a member of context %d", ErrGroup, s.Self, s.Context)
 	}
-	c := &Comm{spec: s, rank: rank, masters: s.Masters}
+	c := &Comm{spec: s, rank: rank}
+	c.masters.Store(s.Masters)
 	if s.Remote == nil {
 		return c, nil
 	}
@@ -103,10 +103,9 @@ func (c *Comm) Cart() *Cart {
 // Masters numbers the clients that the communicator spans. It is worked out at
 // the first call, unless the Spec had it.
 func (c *Comm) Masters() *Masters {
-	c.once.Do(func() {
-		if c.masters == nil {
-			c.masters = NewMasters(c.spec.Group, c.spec.Clients)
-		}
-	})
-	return c.masters
+	if m := c.masters.Load(); m != nil {
+		return m
+	}
+	c.masters.CompareAndSwap(nil, NewMasters(c.spec.Group, c.spec.Clients)) // all are alike
+	return c.masters.Load()
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 )
 
 // ErrGraph is wrapped when what is given is no graph.
@@ -15,8 +14,7 @@ var ErrGraph = errors.New("invalid graph")
 // everybody. It is immutable.
 type Graph struct {
 	index, edges []int
-	once         sync.Once
-	lopsided     error
+	lopsided     error // why it cannot have operations of neighbours
 }
 
 // NewGraph makes a topology of at most size processes. The neighbours of rank i
@@ -43,7 +41,9 @@ func NewGraph(index, edges []int, size int) (*Graph, error) {
 			return nil, fmt.Errorf("comm: %w: edge %d leads to node %d of %d", ErrGraph, i, e, len(index))
 		}
 	}
-	return &Graph{index: slices.Clone(index), edges: slices.Clone(edges)}, nil
+	g := &Graph{index: slices.Clone(index), edges: slices.Clone(edges)}
+	g.lopsided = g.balance()
+	return g, nil
 }
 
 // Size is the number of nodes: the ranks below it are in the topology.
@@ -78,7 +78,6 @@ func (g *Graph) Neighbours(rank int) (Neighbours, error) {
 	if err != nil {
 		return Neighbours{}, err
 	}
-	g.once.Do(func() { g.lopsided = g.balance() })
 	return Neighbours{In: all, Out: all}, g.lopsided
 }
 

@@ -2,7 +2,8 @@ package datatype
 
 import (
 	"fmt"
-	"sync"
+	"maps"
+	"sync/atomic"
 )
 
 // TypeClass is a family of Fortran types. The values are those of MPI's ABI.
@@ -67,10 +68,8 @@ type parameters struct {
 }
 
 // parameterized are the types made so far: the same request gives the same handle.
-var parameterized struct {
-	sync.Mutex
-	types map[parameters]*Type
-}
+// The map is replaced as a whole, and never changed.
+var parameterized atomic.Pointer[map[parameters]*Type]
 
 // The decimal digits and exponents of the IEEE types, and digits of integers.
 var (
@@ -112,17 +111,24 @@ func parameterize(key parameters, family TypeClass, size int64, args ...int64) (
 	if err != nil {
 		return nil, err
 	}
-	parameterized.Lock()
-	defer parameterized.Unlock()
-	if t := parameterized.types[key]; t != nil {
-		return t, nil
+	var made *Type
+	for {
+		old := parameterized.Load()
+		types := map[parameters]*Type{}
+		if old != nil {
+			if t := (*old)[key]; t != nil {
+				return t, nil
+			}
+			types = maps.Clone(*old)
+		}
+		if made == nil {
+			d := alias(basic.d)
+			d.shape, d.how = basic.d.shape, how{combiner: key.combiner, args: args}
+			made = own(d)
+		}
+		types[key] = made
+		if parameterized.CompareAndSwap(old, &types) {
+			return made, nil
+		}
 	}
-	d := alias(basic.d)
-	d.shape, d.how = basic.d.shape, how{combiner: key.combiner, args: args}
-	t := own(d)
-	if parameterized.types == nil {
-		parameterized.types = make(map[parameters]*Type)
-	}
-	parameterized.types[key] = t
-	return t, nil
 }

@@ -1,6 +1,10 @@
 package mpi
 
-import "github.com/openimpi/impi/core/comm"
+import (
+	"sync"
+
+	"github.com/openimpi/impi/core/comm"
+)
 
 // Keyval names an attribute: a value that a program attaches to a communicator,
 // a datatype or a window.
@@ -33,7 +37,7 @@ func DupCopy[O any](_ O, _ Keyval, _, value any) (copied any, keep bool, err err
 func NullDelete[O any](O, Keyval, any, any) error { return nil }
 
 // keyvals are those of the program.
-var keyvals comm.Keys
+var keyvals = comm.Keys{Guard: new(sync.Mutex)}
 
 // createKeyval makes a key for objects of type O.
 func createKeyval[O any](f comm.Family, cp CopyFunc[O], del DeleteFunc[O], extra any) (Keyval, error) {

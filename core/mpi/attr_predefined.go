@@ -1,6 +1,9 @@
 package mpi
 
-import "github.com/openimpi/impi/core/comm"
+import (
+	"github.com/openimpi/impi/core/comm"
+	"github.com/openimpi/impi/core/mpierr"
+)
 
 // The attributes that every communicator has, all ints, and windows, with the
 // values of the MPI ABI. They cannot be set, deleted or freed.
@@ -38,7 +41,8 @@ func (c *Comm) predefined(key Keyval) (value int, ok bool) {
 	case AppNum:
 		return job.AppNum, true
 	case LastUsedCode:
-		return int(codes.Last()), true
+		last, _ := withCodes(func(c *mpierr.Codes) (Class, error) { return c.Last(), nil })
+		return int(last), true
 	case UniverseSize:
 		return len(job.Procs), true
 	default:

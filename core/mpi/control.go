@@ -56,10 +56,19 @@ func received(m wireup.Message, fds []int) (link.Link, error) {
 	case m.Lasting == nil || errors.Is(err, ErrNode):
 		return nil, err
 	}
-	a, _ := link.Pair(1)
-	a.(*link.End).Break(err)
-	return a, nil
+	return lostLink{fmt.Errorf("%w: %w", link.ErrBroken, err)}, nil
 }
+
+// lostLink is a link that broke before it could be used.
+type lostLink struct{ why error }
+
+func (l lostLink) Send([][]byte) (int, error) { return 0, l.why }
+func (l lostLink) Recv([][]byte) (int, error) { return 0, l.why }
+func (lostLink) Handle() int                  { return link.NoHandle }
+func (lostLink) Arm(link.Interest) bool       { return true }
+func (lostLink) Limits() link.Limits          { return link.Limits{} }
+func (l lostLink) CloseSend() error           { return l.why }
+func (lostLink) Close() error                 { return nil }
 
 // openLink makes a link of the descriptors that came with a KindLink, and owns
 // them.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/openimpi/impi/core/comm"
 	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/link/linktest"
 	"github.com/openimpi/impi/core/message"
 )
 
@@ -55,7 +56,7 @@ func TestEveryLengthInEveryMode(t *testing.T) {
 }
 
 func TestInMemoryLinks(t *testing.T) {
-	pair := func() (link.Link, link.Link) { return link.Pair(1000) }
+	pair := func() (link.Link, link.Link) { return linktest.Pair(1000) }
 	layout{procs: 5, dataLen: 300, link: pair}.run(t, func(t *testing.T, c *Comm) error {
 		right, left := circle(c)
 		in := make([]byte, 5000)

@@ -3,7 +3,6 @@ package mpierr
 import (
 	"errors"
 	"fmt"
-	"sync"
 )
 
 // ErrCode is wrapped when an error code or class is unknown, or not the
@@ -43,9 +42,8 @@ func (e *Error) Is(target error) bool {
 }
 
 // Codes are the error classes and codes that a program adds to those of MPI. The
-// zero value has none. It can be used by several goroutines.
+// zero value has none. Its owner sees to it that calls do not overlap.
 type Codes struct {
-	mu   sync.Mutex
 	last Class // given out; 0: none
 	own  map[Class]*ownCode
 }
@@ -58,15 +56,11 @@ type ownCode struct {
 
 // Add makes a class. The numbers of classes and codes are never used again.
 func (c *Codes) Add() (Class, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	return c.add(0)
 }
 
 // AddCode makes a code of a class, which may be one of MPI's.
 func (c *Codes) AddCode(class Class) (Class, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if !class.Valid() {
 		own := c.own[class]
 		if own == nil || own.class != class {
@@ -95,8 +89,6 @@ func (c *Codes) add(class Class) (Class, error) {
 
 // SetText sets the text of an own class or code.
 func (c *Codes) SetText(code Class, text string) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	own, err := c.find(code)
 	switch {
 	case err != nil:
@@ -110,8 +102,6 @@ func (c *Codes) SetText(code Class, text string) error {
 
 // Remove forgets an own code, or class that has no codes any more.
 func (c *Codes) Remove(code Class, isClass bool) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	own, err := c.find(code)
 	switch {
 	case err != nil:
@@ -142,8 +132,6 @@ func (c *Codes) find(code Class) (*ownCode, error) {
 // Last is the largest code in use: LastCode, or the last that was given out
 // (MPI_LASTUSEDCODE). It never becomes less.
 func (c *Codes) Last() Class {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	return max(c.last, LastCode)
 }
 
@@ -152,8 +140,6 @@ func (c *Codes) Class(code Class) (Class, error) {
 	if code.Valid() {
 		return code, nil
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if own := c.own[code]; own != nil {
 		return own.class, nil
 	}
@@ -165,8 +151,6 @@ func (c *Codes) Text(code Class) (string, error) {
 	if code.Valid() {
 		return code.Text(), nil
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if own := c.own[code]; own != nil {
 		return own.text, nil
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/link/linktest"
 )
 
 // A HELLO that does not fit what the acceptor knows ends the Link or, if it is for
@@ -35,7 +36,7 @@ func TestBadHelloForTheAcceptor(t *testing.T) {
 		l.Pump()
 		h := sound
 		c.change(&h)
-		_, y := link.Pair(1000)
+		_, y := linktest.Pair(1000)
 		err := l.Accept(y, h)
 		if s := l.Status(); !errors.Is(err, c.want) || s.State != c.state || s.State == Failed && !errors.Is(s.Err, c.want) {
 			t.Errorf("%s: %v, then %v, %v; want %v", name, err, s.State, s.Err, c.want)
@@ -48,7 +49,7 @@ func diallerOf(t *testing.T) (l *Link, peer link.Link) {
 	t.Helper()
 	l = New(Config{Dialler: true, Window: 8})
 	l.Send([][]byte{[]byte("abcd")})
-	x, peer := link.Pair(1000)
+	x, peer := linktest.Pair(1000)
 	if err := l.Dial(x); err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +113,7 @@ func TestAnswersThatAreNoHello(t *testing.T) {
 func TestLateEventsOfAnOldLink(t *testing.T) {
 	l, old := acceptorOf(t, Config{Window: 8})
 	say(old, header{kind: kindData, length: 3}, "old")
-	peer, y := link.Pair(1000)
+	peer, y := linktest.Pair(1000)
 	if err := l.Accept(y, Hello{Epoch: 5, Window: 100}); err != nil {
 		t.Fatal(err)
 	}
@@ -143,8 +144,8 @@ func TestOvertaking(t *testing.T) {
 	p := newPair(t, Config{})
 	p.send(p.a, "once", 4)
 	p.cut()
-	x2, y2 := link.Pair(1000)
-	x3, y3 := link.Pair(1000)
+	x2, y2 := linktest.Pair(1000)
+	x3, y3 := linktest.Pair(1000)
 	p.a.Dial(x2)
 	p.a.Dial(x3)
 	p.accept(y3)

@@ -6,7 +6,7 @@ import (
 	"io"
 	"testing"
 
-	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/link/linktest"
 )
 
 var someHello = Hello{
@@ -58,7 +58,7 @@ func TestBadHellos(t *testing.T) {
 
 // Arrival takes a HELLO however it comes, and nothing behind it.
 func TestArrival(t *testing.T) {
-	x, y := link.Pair(1000)
+	x, y := linktest.Pair(1000)
 	var a Arrival
 	b := append(someHello.Append(nil), "more"...)
 	for i := range b {
@@ -77,7 +77,7 @@ func TestArrival(t *testing.T) {
 }
 
 func TestArrivalOfOthers(t *testing.T) {
-	x, y := link.Pair(1000)
+	x, y := linktest.Pair(1000)
 	x.Send([][]byte{[]byte("GET / HTTP/1.1\r\nHost: localhost\r\nUser-Agent: curl/8.5.0\r\nAccept: */*\r\n")})
 	if _, ok, err := new(Arrival).Read(y); ok || !errors.Is(err, ErrChecksum) {
 		t.Error(ok, err)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/link/linktest"
 )
 
 // acceptorOf makes an acceptor whose dialler is the test: it has sent "abcd" in
@@ -12,7 +13,7 @@ import (
 func acceptorOf(t *testing.T, c Config) (l *Link, peer link.Link) {
 	t.Helper()
 	l = New(c)
-	peer, y := link.Pair(10_000)
+	peer, y := linktest.Pair(10_000)
 	l.Send([][]byte{[]byte("abcd")})
 	if err := l.Accept(y, Hello{Epoch: 1, Window: 100}); err != nil {
 		t.Fatal(err)
@@ -107,7 +108,7 @@ func TestDamageCostsTheUnderlyingLinkOnly(t *testing.T) {
 		if s := p.state(l, Apart); !errors.Is(s.Err, ErrChecksum) {
 			t.Error(s.Err)
 		}
-		again, y := link.Pair(1000)
+		again, y := linktest.Pair(1000)
 		if err := l.Accept(y, Hello{Epoch: 2, Window: 100}); err != nil {
 			t.Fatal(err)
 		}

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
-	"sync"
 
 	"github.com/openimpi/impi/core/link"
 )
@@ -43,12 +42,19 @@ type Config struct {
 	// at the receiver.
 	Checksum bool
 
-	// Single promises that no two calls overlap, so that the Link needs no lock.
-	Single bool
+	// Guard is held during each call, for a Link that several goroutines use. Nil: no
+	// two calls overlap.
+	Guard Locker
 
 	// Handle is what the Link's Handle reports; 0 means link.NoHandle. It must not
 	// be the handle of an underlying link, which does not last.
 	Handle int
+}
+
+// Locker is a lock of the owner's, as a sync.Mutex.
+type Locker interface {
+	Lock()
+	Unlock()
 }
 
 // Link is one end of a lasting link over underlying links that do not last. It
@@ -57,23 +63,22 @@ type Config struct {
 // fail only when the Link was given up.
 //
 // The methods that link.Link does not have are for the driver. All may be called
-// by several goroutines; none blocks.
+// by several goroutines if there is a Guard; none blocks.
 type Link struct {
-	mu sync.Mutex
 	state
-	_      [48]byte                     // so that a line of the cache begins with
+	_      [40]byte                     // so that a line of the cache begins with
 	memory [headerSize + quickSize]byte // of quick
 }
 
 func (l *Link) lock() {
-	if !l.config.Single {
-		l.mu.Lock()
+	if l.config.Guard != nil {
+		l.config.Guard.Lock()
 	}
 }
 
 func (l *Link) unlock() {
-	if !l.config.Single {
-		l.mu.Unlock()
+	if l.config.Guard != nil {
+		l.config.Guard.Unlock()
 	}
 }
 

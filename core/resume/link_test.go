@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/link/linktest"
 )
 
 // pair is both ends of a Link and the underlying link that they use.
@@ -14,7 +15,7 @@ type pair struct {
 	t        *testing.T
 	a, b     *Link // dialler and acceptor
 	capacity int
-	cable    *link.End
+	cable    *linktest.End
 }
 
 // newPair makes a connected pair.
@@ -32,13 +33,13 @@ func newPair(t *testing.T, c Config) *pair {
 // connect replaces the underlying link.
 func (p *pair) connect() {
 	p.t.Helper()
-	x, y := link.Pair(p.capacity)
+	x, y := linktest.Pair(p.capacity)
 	if err := p.a.Dial(x); err != nil {
 		p.t.Fatal(err)
 	}
 	p.accept(y)
 	p.pump()
-	p.cable = x.(*link.End)
+	p.cable = x.(*linktest.End)
 }
 
 // accept reads the HELLO from y and hands it to b.
@@ -355,7 +356,7 @@ func TestUnknownSessionIsRefused(t *testing.T) {
 	p := newPair(t, Config{})
 	p.send(p.a, "lost", 4)
 	p.cut()
-	x, y := link.Pair(1000)
+	x, y := linktest.Pair(1000)
 	p.a.Dial(x)
 	p.state(p.a, Joining)
 	if n, err := y.Send([][]byte{AppendRefusal(nil)}); n != headerSize || err != nil {
@@ -415,7 +416,7 @@ func TestWants(t *testing.T) {
 	if w := p.a.Wants(); w != 0 {
 		t.Errorf("without an underlying link: %d", w)
 	}
-	x, y := link.Pair(HelloSize - 1)
+	x, y := linktest.Pair(HelloSize - 1)
 	p.a.Dial(x)
 	if w := p.a.Wants(); w != link.Readable|link.Writable {
 		t.Errorf("with half a HELLO: %d", w)
@@ -512,7 +513,7 @@ func (deaf) Send([][]byte) (int, error) { return 0, link.ErrBroken }
 
 func TestLinkThatOnlyFailsToSend(t *testing.T) {
 	l := New(Config{Dialler: true})
-	x, _ := link.Pair(100)
+	x, _ := linktest.Pair(100)
 	if err := l.Dial(deaf{x}); err != nil {
 		t.Fatal(err)
 	}

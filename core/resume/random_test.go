@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/link/linktest"
 )
 
 // network makes underlying links that move any number of bytes at a time, and
@@ -16,7 +17,7 @@ import (
 type network struct {
 	rt      *rapid.T
 	damage  bool // the next bytes that come
-	cables  []*link.End
+	cables  []*linktest.End
 	waiting []*arriving
 }
 
@@ -26,8 +27,8 @@ type arriving struct {
 }
 
 func (n *network) dial(capacity int) link.Link {
-	a, b := link.Pair(capacity)
-	n.cables = append(n.cables, a.(*link.End))
+	a, b := linktest.Pair(capacity)
+	n.cables = append(n.cables, a.(*linktest.End))
 	n.waiting = append(n.waiting, &arriving{l: n.wrap(b)})
 	return n.wrap(a)
 }
@@ -35,7 +36,7 @@ func (n *network) dial(capacity int) link.Link {
 func (n *network) wrap(l link.Link) link.Link {
 	rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(n.rt, "chops"), 0))
 	most := 1 + rng.IntN(90)
-	return &damaged{link.Chop(l, func() int { return rng.IntN(most + 1) }), n}
+	return &damaged{linktest.Chop(l, func() int { return rng.IntN(most + 1) }), n}
 }
 
 // damaged changes a byte of what comes.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/link/linktest"
 	"github.com/openimpi/impi/core/resume"
 	"github.com/openimpi/impi/transports"
 	"github.com/openimpi/impi/transports/transporttest"
@@ -58,8 +59,9 @@ func (f *fragile) Dial(ctx context.Context, to transports.DialSpec) (link.Link, 
 	f.dialled++
 	config := f.config
 	config.Session = resume.Session{byte(f.dialled >> 8), byte(f.dialled)}
+	config.Guard = new(sync.Mutex)
 	c := &connection{f: f, acceptor: resume.New(config)}
-	config.Dialler = true
+	config.Dialler, config.Guard = true, new(sync.Mutex)
 	c.dialler = resume.New(config)
 	c.mend()
 	l.arrived <- &end{c.acceptor, c}
@@ -128,7 +130,7 @@ func (c *connection) mend() {
 }
 
 func (c *connection) connect() {
-	x, y := link.Pair(c.f.capacity)
+	x, y := linktest.Pair(c.f.capacity)
 	if err := c.dialler.Dial(&mortal{Link: x, left: c.f.life()}); err != nil {
 		return // closed meanwhile
 	}
@@ -151,7 +153,7 @@ func (m *mortal) count(n int, err error) (int, error) {
 	defer m.mu.Unlock()
 	if m.left > 0 {
 		if m.left -= n; m.left <= 0 {
-			m.Link.(*link.End).Break(errors.New("old age"))
+			m.Link.(*linktest.End).Break(errors.New("old age"))
 		}
 	}
 	return n, err

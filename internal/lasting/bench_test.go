@@ -5,12 +5,13 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/link/linktest"
 )
 
 // BenchmarkShort is what a lasting link adds to a packet of 136 bytes: compare it
 // with the link below alone.
 func BenchmarkShort(b *testing.B) {
-	x, y := link.Pair(1 << 16)
+	x, y := linktest.Pair(1 << 16)
 	for name, ends := range map[string][2]link.Link{"below": {x, y}, "lasting": lastingPair(b)} {
 		b.Run(name, func(b *testing.B) {
 			head, out, in := make([]byte, 128), make([]byte, 8), make([]byte, 4096)
@@ -30,7 +31,7 @@ func BenchmarkShort(b *testing.B) {
 func lastingPair(t testing.TB) [2]link.Link {
 	a := New(Config{Session: [16]byte{1}, Dialler: true})
 	b := New(Config{Session: [16]byte{1}})
-	x, y := link.Pair(1 << 16)
+	x, y := linktest.Pair(1 << 16)
 	a.Start(x, time.Now())
 	b.Start(y, time.Now())
 	a.Pump()

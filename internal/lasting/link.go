@@ -98,7 +98,7 @@ type arrival struct {
 func New(c Config) *Link {
 	l := &Link{dialler: c.Dialler, released: c.Released, blocked: c.Blocked}
 	l.machine.Init(resume.Config{
-		Session: c.Session, Dialler: c.Dialler, Window: c.Window, Frame: frame(c.Window), Single: true,
+		Session: c.Session, Dialler: c.Dialler, Window: c.Window, Frame: frame(c.Window),
 	})
 	return l
 }

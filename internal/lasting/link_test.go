@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/link/linktest"
 	"github.com/openimpi/impi/core/resume"
 )
 
@@ -37,13 +38,13 @@ func newRig(t testing.TB, window int) *rig {
 
 // connect gives both ends a link below.
 func (r *rig) connect() {
-	x, y := link.Pair(r.room)
+	x, y := linktest.Pair(r.room)
 	r.cable = [2]link.Link{x, y}
 	r.ends[0].Start(x, start)
 	r.ends[1].Start(y, start)
 }
 
-func (r *rig) cut() { r.cable[0].(*link.End).Break(errors.New("cut")) }
+func (r *rig) cut() { r.cable[0].(*linktest.End).Break(errors.New("cut")) }
 
 // settle lets the ends say what they have to say.
 func (r *rig) settle() {
@@ -169,7 +170,7 @@ func TestReleasedBeforeClose(t *testing.T) {
 	if l.Handle() != link.NoHandle {
 		t.Errorf("handle %d of nothing", l.Handle())
 	}
-	x, y := link.Pair(100)
+	x, y := linktest.Pair(100)
 	l.Start(&told{x, func() { order = append(order, "closed") }}, start)
 	if l.Handle() != 42 {
 		t.Errorf("handle %d", l.Handle())
@@ -221,7 +222,7 @@ func TestArrivals(t *testing.T) {
 	b := r.ends[1]
 	var silent []link.Link
 	for range maxArrivals + 1 {
-		x, y := link.Pair(1000)
+		x, y := linktest.Pair(1000)
 		silent = append(silent, x)
 		b.Start(y, start)
 	}
@@ -249,7 +250,7 @@ func TestArrivals(t *testing.T) {
 // One that was dialled and is never answered is let go of.
 func TestDialledInVain(t *testing.T) {
 	r := newRig(t, 0)
-	x, _ := link.Pair(1000)
+	x, _ := linktest.Pair(1000)
 	a := r.ends[0]
 	a.Start(x, start)
 	if s := a.Status(start.Add(JoinLimit)); s.State != resume.Joining {
@@ -270,7 +271,7 @@ func TestUnwelcome(t *testing.T) {
 	r.connect()
 	r.settle()
 	other := New(Config{Session: resume.Session{9}, Dialler: true})
-	x, y := link.Pair(1000)
+	x, y := linktest.Pair(1000)
 	other.Start(x, start)
 	r.ends[1].Start(y, start)
 	r.settle()
@@ -286,7 +287,7 @@ func TestUnwelcome(t *testing.T) {
 		t.Errorf("the link in use is gone: %v", err)
 	}
 	r.ends[0].Fail(errors.New("enough"))
-	x, _ = link.Pair(1000)
+	x, _ = linktest.Pair(1000)
 	r.ends[0].Start(x, start)
 	if _, err := x.Send([][]byte{{1}}); !errors.Is(err, link.ErrClosed) {
 		t.Errorf("a link for nobody: %v", err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/link/linktest"
 	"github.com/openimpi/impi/transports/socket"
 )
 
@@ -85,7 +86,7 @@ func TestTalkWithSomebodyWhoHangsUp(t *testing.T) {
 }
 
 func TestTalkNeedsADescriptor(t *testing.T) {
-	a, _ := link.Pair(10)
+	a, _ := linktest.Pair(10)
 	if _, err := newTalk(t.Context(), a); err == nil {
 		t.Error("it would sleep for ever")
 	}

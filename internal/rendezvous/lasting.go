@@ -60,7 +60,7 @@ type lastingConn struct {
 func newLasting(id resume.Session, dialler bool, nc net.Conn) *lastingConn {
 	l := &lastingConn{
 		id:      id,
-		machine: resume.New(resume.Config{Session: id, Dialler: dialler, Window: window, Frame: window / 4, Single: true}),
+		machine: resume.New(resume.Config{Session: id, Dialler: dialler, Window: window, Frame: window / 4}),
 		local:   nc.LocalAddr(), remote: nc.RemoteAddr(),
 		lost: func(uint64, error) {}, found: func() {}, stop: func() {},
 	}

@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/link/linktest"
 	"github.com/openimpi/impi/core/unproved"
 )
 
@@ -75,7 +75,7 @@ func TestSources(t *testing.T) {
 			t.Errorf("%v: %v", far, got)
 		}
 	}
-	a, _ := link.Pair(1)
+	a, _ := linktest.Pair(1)
 	if SourceOf(a) != (unproved.Source{}) {
 		t.Error("a link in memory has an address")
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/link/linktest"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/transports"
 	"github.com/openimpi/impi/transports/tcp"
@@ -173,8 +174,8 @@ func dataOf(line string) (n int) {
 // through sends stream through a chopped link whose ends wrap has wrapped.
 func through(t *testing.T, stream []byte, size func() int, wrap func(a, b link.Link) (link.Link, link.Link)) (got []byte) {
 	t.Helper()
-	a, b := link.Pair(1000)
-	from, to := wrap(link.Chop(a, size), link.Chop(b, size))
+	a, b := linktest.Pair(1000)
+	from, to := wrap(linktest.Chop(a, size), linktest.Chop(b, size))
 	for {
 		if len(stream) > 0 {
 			n, err := from.Send([][]byte{stream})
@@ -215,7 +216,7 @@ func TestCaptureKeepsOnlySnap(t *testing.T) {
 func TestCaptureOfPacketThatNeverEnds(t *testing.T) {
 	var file bytes.Buffer
 	c := trace.NewCapture(&file, "")
-	a, b := link.Pair(1000)
+	a, b := linktest.Pair(1000)
 	to := c.Link(b, "b")
 	stream := packet(wire.Packet{Type: wire.PkProtoAck}, "")
 	stream = append(stream, packet(wire.Packet{Type: wire.PkData, Len: 300, MsgLen: 300}, "only this")...)
@@ -224,7 +225,7 @@ func TestCaptureOfPacketThatNeverEnds(t *testing.T) {
 	if f := readPcap(t, file.Bytes()); len(f.records) != 1 {
 		t.Fatalf("while the packet passes: %d records", len(f.records))
 	}
-	a.(*link.End).Break(io.ErrUnexpectedEOF)
+	a.(*linktest.End).Break(io.ErrUnexpectedEOF)
 	to.Recv([][]byte{make([]byte, 1000)})
 	f := readPcap(t, file.Bytes())
 	if len(f.records) != 3 || !strings.HasSuffix(f.records[1].show(), "+9 of 300") ||
@@ -258,7 +259,7 @@ func TestFullDiskEndsTheCaptureAndNothingElse(t *testing.T) {
 		t.Error("the bytes did not arrive")
 	}
 	w.room = 1 << 20
-	c.Link(&link.End{}, "later") // the file must not go on with a gap
+	c.Link(&linktest.End{}, "later") // the file must not go on with a gap
 	if f := readPcap(t, w.Bytes()); len(f.links) != 1 || len(f.records) == 0 {
 		t.Errorf("%d interfaces, %d records", len(f.links), len(f.records))
 	}
@@ -269,7 +270,7 @@ func TestSectionsFollowEachOther(t *testing.T) {
 	for _, run := range []string{"first", "second"} {
 		c := trace.NewCapture(&file, run)
 		for _, name := range []string{"x", "y"} {
-			a, _ := link.Pair(1000)
+			a, _ := linktest.Pair(1000)
 			c.Link(a, run+" "+name).Send([][]byte{packet(wire.Packet{Type: wire.PkProtoAck}, "")})
 		}
 	}

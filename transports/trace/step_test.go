@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/link/linktest"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/transports/trace"
 )
@@ -37,7 +37,7 @@ func TestStepsInACapture(t *testing.T) {
 	var file bytes.Buffer
 	c := trace.NewCapture(&file, "rank 4")
 	c.Step(4, stepsTaken[0].step)
-	a, b := link.Pair(1000)
+	a, b := linktest.Pair(1000)
 	l := c.Link(a, "to 1", trace.Between(4, 1))
 	if _, err := l.Send([][]byte{packet(wire.Packet{Type: wire.PkProtoAck}, "")}); err != nil {
 		t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/link/linktest"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/watchdog"
 	"github.com/openimpi/impi/transports"
@@ -62,9 +62,9 @@ func conversation() (stream []byte, lines []string) {
 func pass(t *testing.T, stream []byte, size func() int, opts ...trace.Option) (got []byte, lines []string) {
 	t.Helper()
 	var w bytes.Buffer
-	a, b := link.Pair(1000)
-	from := trace.Link(link.Chop(a, size), "s", &w, opts...)
-	to := trace.Link(link.Chop(b, size), "r", &w, opts...)
+	a, b := linktest.Pair(1000)
+	from := trace.Link(linktest.Chop(a, size), "s", &w, opts...)
+	to := trace.Link(linktest.Chop(b, size), "r", &w, opts...)
 	for {
 		if len(stream) > 0 {
 			n, err := from.Send([][]byte{stream[:len(stream)/2], stream[len(stream)/2:]})
@@ -179,9 +179,9 @@ func TestDraftHeaders(t *testing.T) {
 
 func TestErrorIsShownOnce(t *testing.T) {
 	var w bytes.Buffer
-	a, _ := link.Pair(10)
+	a, _ := linktest.Pair(10)
 	l := trace.Link(a, "x", &w)
-	a.(*link.End).Break(io.ErrUnexpectedEOF)
+	a.(*linktest.End).Break(io.ErrUnexpectedEOF)
 	for range 3 {
 		l.Send([][]byte{{1}})
 		l.Recv([][]byte{{1}})
@@ -197,7 +197,7 @@ type badWriter struct{}
 func (badWriter) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
 func TestBrokenSinkDisturbsNothing(t *testing.T) {
-	a, b := link.Pair(1000)
+	a, b := linktest.Pair(1000)
 	stream := packet(wire.Packet{Type: wire.PkProtoAck}, "")
 	if n, err := trace.Link(a, "x", badWriter{}).Send([][]byte{stream}); n != len(stream) || err != nil {
 		t.Errorf("Send gives %d, %v", n, err)

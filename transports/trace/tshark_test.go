@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/link/linktest"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/skips"
 	"github.com/openimpi/impi/transports/trace"
@@ -231,7 +232,7 @@ func TestMergedCaptures(t *testing.T) {
 		defer f.Close()
 		procs[i] = trace.NewCapture(f, fmt.Sprint("rank ", i))
 	}
-	a, b := link.Pair(1000)
+	a, b := linktest.Pair(1000)
 	ra, rb := procs[0].Link(a, "to 1", trace.Between(0, 1)), procs[1].Link(b, "to 0", trace.Between(1, 0))
 	for range 2 {
 		ra.Send([][]byte{packet(wire.Packet{Type: wire.PkProtoAck}, "")})

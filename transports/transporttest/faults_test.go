@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/link/linktest"
 	"github.com/openimpi/impi/transports"
 	"github.com/openimpi/impi/transports/transporttest"
 )
@@ -366,7 +367,7 @@ var transportFaults = []struct {
 		return &faultyTransport{dial: func(t transports.Transport, ctx context.Context, to transports.DialSpec) (link.Link, error) {
 			l, err := t.Dial(ctx, to)
 			if err != nil {
-				l, _ = link.Pair(1)
+				l, _ = linktest.Pair(1)
 				err = nil
 			}
 			return l, err

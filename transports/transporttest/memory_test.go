@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/link/linktest"
 	"github.com/openimpi/impi/transports"
 	"github.com/openimpi/impi/transports/transporttest"
 )
@@ -49,7 +50,7 @@ func (m *memory) Dial(ctx context.Context, to transports.DialSpec) (link.Link, e
 	if l == nil {
 		return fail(transports.CodeRefused, fmt.Errorf("no listener %q", to.Address))
 	}
-	a, b := link.Pair(100_000)
+	a, b := linktest.Pair(100_000)
 	l.arrived <- m.wrap(b)
 	return m.wrap(a), nil
 }
@@ -110,7 +111,7 @@ func TestChoppedMemory(t *testing.T) {
 		sizes := []int{1, 0, 977, 100, 0, 0, 60000}
 		return newMemory(func(l link.Link) link.Link {
 			i := 0
-			return link.Chop(l, func() int { i++; return sizes[i%len(sizes)] })
+			return linktest.Chop(l, func() int { i++; return sizes[i%len(sizes)] })
 		})
 	})
 }

@@ -1,17 +1,23 @@
-package link
+// Package linktest has links for tests: a pair of ends in memory, and one that moves bytes
+// in pieces. Unlike the rest of core they may be used by several goroutines.
+package linktest
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/openimpi/impi/core/link"
+)
 
 // Chop wraps l so that each Send and each Recv moves at most size() bytes: the
 // partial transfers that real links have, in whatever pattern a test wants. 0 is
 // a call that moves nothing. size is called once per call, never twice at the
 // same time, so a seeded generator or a counter will do.
-func Chop(l Link, size func() int) Link {
+func Chop(l link.Link, size func() int) link.Link {
 	return &chopped{Link: l, size: size}
 }
 
 type chopped struct {
-	Link
+	link.Link
 	mu         sync.Mutex
 	size       func() int
 	send, recv [][]byte // scratch, one for each direction
@@ -26,7 +32,7 @@ func (c *chopped) next() int {
 
 // Send passes the first size() bytes of batch on.
 func (c *chopped) Send(batch [][]byte) (int, error) {
-	c.send = Front(c.send, batch, c.next())
+	c.send = link.Front(c.send, batch, c.next())
 	n, err := c.Link.Send(c.send)
 	clear(c.send)
 	return n, err
@@ -37,7 +43,7 @@ func (c *chopped) Recv(batch [][]byte) (int, error) {
 	if c.ended {
 		return c.Link.Recv(batch)
 	}
-	c.recv = Front(c.recv, batch, c.next())
+	c.recv = link.Front(c.recv, batch, c.next())
 	n, err := c.Link.Recv(c.recv)
 	clear(c.recv)
 	c.ended = err != nil

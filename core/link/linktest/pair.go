@@ -1,16 +1,18 @@
-package link
+package linktest
 
 import (
 	"errors"
 	"fmt"
 	"io"
 	"sync"
+
+	"github.com/openimpi/impi/core/link"
 )
 
 // Pair returns the two ends of an in-memory link that holds at most capacity
 // bytes in each direction; both are *End. It has no handle and starts nothing:
 // bytes move inside the calls. It panics if capacity is not positive.
-func Pair(capacity int) (a, b Link) {
+func Pair(capacity int) (a, b link.Link) {
 	if capacity <= 0 {
 		panic(fmt.Sprintf("link: a pair that holds %d bytes", capacity))
 	}
@@ -42,7 +44,7 @@ type pipe struct {
 	gone  bool // its receiver said Close: whatever is sent now is lost
 }
 
-var errPeerClosed = fmt.Errorf("%w: the peer has closed it", ErrBroken)
+var errPeerClosed = fmt.Errorf("%w: the peer has closed it", link.ErrBroken)
 
 // Send takes as much of batch as fits into the pair's capacity.
 func (e *End) Send(batch [][]byte) (int, error) {
@@ -50,11 +52,11 @@ func (e *End) Send(batch [][]byte) (int, error) {
 	defer e.s.mu.Unlock()
 	switch {
 	case e.closed:
-		return 0, ErrClosed
+		return 0, link.ErrClosed
 	case e.s.broken != nil:
 		return 0, e.s.broken
 	case e.out.ended:
-		return 0, ErrClosed
+		return 0, link.ErrClosed
 	case e.out.gone:
 		return 0, errPeerClosed
 	}
@@ -71,10 +73,10 @@ func (e *End) Recv(batch [][]byte) (int, error) {
 	defer e.s.mu.Unlock()
 	switch {
 	case e.closed:
-		return 0, ErrClosed
+		return 0, link.ErrClosed
 	case e.s.broken != nil:
 		return 0, e.s.broken
-	case e.in.n == 0 && e.in.ended && Len(batch) > 0:
+	case e.in.n == 0 && e.in.ended && link.Len(batch) > 0:
 		return 0, io.EOF
 	}
 	n := 0
@@ -85,11 +87,11 @@ func (e *End) Recv(batch [][]byte) (int, error) {
 }
 
 // Handle is NoHandle: nothing in the kernel knows about a pair.
-func (e *End) Handle() int { return NoHandle }
+func (e *End) Handle() int { return link.NoHandle }
 
 // Arm tells whether one of want holds. As there is nothing to sleep on, false
 // only means that a call now would move nothing.
-func (e *End) Arm(want Interest) bool {
+func (e *End) Arm(want link.Interest) bool {
 	e.s.mu.Lock()
 	defer e.s.mu.Unlock()
 	if e.closed || e.s.broken != nil {
@@ -97,18 +99,18 @@ func (e *End) Arm(want Interest) bool {
 	}
 	readable := e.in.n > 0 || e.in.ended
 	writable := e.out.n < e.s.capacity || e.out.ended || e.out.gone
-	return want&Readable != 0 && readable || want&Writable != 0 && writable
+	return want&link.Readable != 0 && readable || want&link.Writable != 0 && writable
 }
 
 // Limits has the capacity as Stream.
-func (e *End) Limits() Limits { return Limits{Stream: e.s.capacity} }
+func (e *End) Limits() link.Limits { return link.Limits{Stream: e.s.capacity} }
 
 // CloseSend ends this direction; the peer reads what is under way and then io.EOF.
 func (e *End) CloseSend() error {
 	e.s.mu.Lock()
 	defer e.s.mu.Unlock()
 	if e.closed {
-		return ErrClosed
+		return link.ErrClosed
 	}
 	if e.s.broken != nil {
 		return e.s.broken
@@ -129,7 +131,7 @@ func (e *End) Close() error {
 }
 
 // Break fails both ends at once, as a cut cable does: what is under way is lost
-// and every later call reports err, which is made to wrap ErrBroken. The first
+// and every later call reports err, which is made to wrap link.ErrBroken. The first
 // Break wins.
 func (e *End) Break(err error) {
 	e.s.mu.Lock()
@@ -139,9 +141,9 @@ func (e *End) Break(err error) {
 	}
 	switch {
 	case err == nil:
-		err = ErrBroken
-	case !errors.Is(err, ErrBroken):
-		err = fmt.Errorf("%w: %w", ErrBroken, err)
+		err = link.ErrBroken
+	case !errors.Is(err, link.ErrBroken):
+		err = fmt.Errorf("%w: %w", link.ErrBroken, err)
 	}
 	e.s.broken = err
 	e.s.pipes[0].ring, e.s.pipes[1].ring = ring{}, ring{}

@@ -1,4 +1,4 @@
-package link_test
+package linktest_test
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/link/linktest"
 )
 
 func send(t *testing.T, l link.Link, text string, want int) {
@@ -45,7 +46,7 @@ func sendError(t *testing.T, l link.Link, want error) {
 }
 
 func TestFullPairTakesWhatFits(t *testing.T) {
-	a, b := link.Pair(4)
+	a, b := linktest.Pair(4)
 	send(t, a, "abcdef", 4)
 	send(t, a, "x", 0)
 	recv(t, b, 3, "abc")
@@ -55,7 +56,7 @@ func TestFullPairTakesWhatFits(t *testing.T) {
 }
 
 func TestDirectionsAreIndependent(t *testing.T) {
-	a, b := link.Pair(4)
+	a, b := linktest.Pair(4)
 	send(t, a, "full", 4)
 	send(t, b, "back", 4)
 	recv(t, a, 9, "back")
@@ -63,7 +64,7 @@ func TestDirectionsAreIndependent(t *testing.T) {
 }
 
 func TestSendKeepsNothing(t *testing.T) {
-	a, b := link.Pair(10)
+	a, b := linktest.Pair(10)
 	buf := []byte("before")
 	a.Send([][]byte{buf})
 	copy(buf, "after!")
@@ -71,7 +72,7 @@ func TestSendKeepsNothing(t *testing.T) {
 }
 
 func TestHalfClose(t *testing.T) {
-	a, b := link.Pair(10)
+	a, b := linktest.Pair(10)
 	send(t, a, "last", 4)
 	if err := a.CloseSend(); err != nil {
 		t.Fatal(err)
@@ -87,7 +88,7 @@ func TestHalfClose(t *testing.T) {
 }
 
 func TestCloseLetsPeerReadTheRest(t *testing.T) {
-	a, b := link.Pair(10)
+	a, b := linktest.Pair(10)
 	send(t, a, "rest", 4)
 	send(t, b, "lost", 4)
 	for range 2 {
@@ -107,10 +108,10 @@ func TestCloseLetsPeerReadTheRest(t *testing.T) {
 
 func TestBreak(t *testing.T) {
 	cause := errors.New("cable cut")
-	a, b := link.Pair(10)
+	a, b := linktest.Pair(10)
 	send(t, a, "under way", 9)
-	b.(*link.End).Break(cause)
-	a.(*link.End).Break(errors.New("too late"))
+	b.(*linktest.End).Break(cause)
+	a.(*linktest.End).Break(errors.New("too late"))
 	for _, l := range []link.Link{a, b} {
 		for _, want := range []error{link.ErrBroken, cause} {
 			recvError(t, l, want)
@@ -125,8 +126,8 @@ func TestBreak(t *testing.T) {
 }
 
 func TestBreakWithoutCause(t *testing.T) {
-	a, _ := link.Pair(1)
-	a.(*link.End).Break(nil)
+	a, _ := linktest.Pair(1)
+	a.(*linktest.End).Break(nil)
 	recvError(t, a, link.ErrBroken)
 }
 
@@ -138,7 +139,7 @@ func TestArm(t *testing.T) {
 			t.Errorf("Arm(%d) is %t", want, !holds)
 		}
 	}
-	a, b := link.Pair(2)
+	a, b := linktest.Pair(2)
 	arm(a, r, false)
 	arm(a, w, true)
 	arm(a, r|w, true)
@@ -163,7 +164,7 @@ func TestPairWithoutRoomPanics(t *testing.T) {
 			t.Error("a pair that can never move a byte was made")
 		}
 	}()
-	link.Pair(0)
+	linktest.Pair(0)
 }
 
 // Whatever the calls and their sizes, a pair is two queues of bounded length.
@@ -171,7 +172,7 @@ func TestPairIsTwoQueues(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		capacity := rapid.IntRange(1, 9).Draw(t, "capacity")
 		var ends [2]link.Link
-		ends[0], ends[1] = link.Pair(capacity)
+		ends[0], ends[1] = linktest.Pair(capacity)
 		var queue [2][]byte // to each end
 		next := byte(0)
 		step := func(t *rapid.T) {
@@ -210,7 +211,7 @@ func TestPairIsTwoQueues(t *testing.T) {
 }
 
 func TestPairAllocatesNothing(t *testing.T) {
-	a, b := link.Pair(1000)
+	a, b := linktest.Pair(1000)
 	batch := [][]byte{make([]byte, 128), make([]byte, 8)}
 	if n := testing.AllocsPerRun(100, func() {
 		a.Send(batch)

@@ -1,21 +1,22 @@
-package link_test
+package linktest_test
 
 import (
 	"io"
 	"testing"
 
 	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/link/linktest"
 )
 
 func TestChop(t *testing.T) {
-	a, b := link.Pair(100)
+	a, b := linktest.Pair(100)
 	sizes := []int{1, 0, 3, -1, 100}
 	next := func() int {
 		n := sizes[0]
 		sizes = sizes[1:]
 		return n
 	}
-	ca := link.Chop(a, next)
+	ca := linktest.Chop(a, next)
 	for _, want := range []int{1, 0, 3, 0, 6} {
 		batch := [][]byte{[]byte("ab"), []byte("cdef")}
 		if n, err := ca.Send(batch); n != want || err != nil {
@@ -32,9 +33,9 @@ func TestChop(t *testing.T) {
 }
 
 func TestChoppedErrorIsFinal(t *testing.T) {
-	a, b := link.Pair(100)
+	a, b := linktest.Pair(100)
 	size := 1
-	chopped := link.Chop(b, func() int { return size })
+	chopped := linktest.Chop(b, func() int { return size })
 	a.CloseSend()
 	recvError(t, chopped, io.EOF)
 	size = 0
@@ -45,8 +46,8 @@ func TestChoppedErrorIsFinal(t *testing.T) {
 }
 
 func TestChopAllocatesNothing(t *testing.T) {
-	a, b := link.Pair(1000)
-	c := link.Chop(a, func() int { return 100 })
+	a, b := linktest.Pair(1000)
+	c := linktest.Chop(a, func() int { return 100 })
 	batch := [][]byte{make([]byte, 128), make([]byte, 8)}
 	if n := testing.AllocsPerRun(100, func() {
 		c.Send(batch)
