@@ -1,6 +1,6 @@
 // Package link has the abstract link that everything in core is written
-// against: a reliable, ordered byte stream between two endpoints. Pair, the
-// in-memory link, is the reference for what the words below mean; the suite in
+// against: a reliable, ordered byte stream between two endpoints. The pair in memory of
+// linktest is the reference for what the words below mean; the suite in
 // transports/transporttest holds every other implementation to them.
 package link
 

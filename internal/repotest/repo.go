@@ -76,6 +76,7 @@ func Rules() []Rule {
 		{"error-classes", ErrorClasses},
 		{"machine-paths", MachinePaths},
 		{"semantics", Semantics},
+		{"doc-links", DocLinks},
 	}
 }
 

@@ -51,6 +51,16 @@ var examples = map[string][]example{
 			"docs/semantics.md": "| f | g | none |\n| f | g | `core/p.TestB` |\n| f | g | `core/p.TestA/x` |\n| f | `core/p.TestA` |\n",
 		}, []string{"docs/semantics.md:1: a row", "docs/semantics.md:2: there is no test TestB", "docs/semantics.md:3: no test file", "docs/semantics.md:4: a row"}},
 	},
+	"doc-links": {
+		{"good", map[string]string{
+			"core/p/a.go": "package p\n", "docs/x.md": "[a](../core/p), [b](architecture.md#top), [c](#here), [d](https://example.org)\n",
+			"docs/architecture.md": "`core/p/a.go` and `a.go`, `core/p`\n",
+		}, nil},
+		{"bad", map[string]string{
+			"core/p/a.go": "package p\n", "docs/x.md": "`gone.go` [a](../core/q)\n",
+			"docs/howto/y.md": "`core/q/a.go`\n`b.go`\n",
+		}, []string{"docs/howto/y.md:1: there is no file core/q/a.go", "docs/howto/y.md:2: there is no file b.go", "docs/x.md:1: the link to ../core/q"}},
+	},
 	"transport-names": {
 		{"good", map[string]string{
 			"cmd/impi-transport-tcp/a.go": "package main\n",

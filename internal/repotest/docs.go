@@ -1,0 +1,53 @@
+package repotest
+
+import (
+	"bytes"
+	"path"
+	"regexp"
+	"strings"
+)
+
+// mapPages are those that lead through the code: each file that they name is there.
+var mapPages = []string{"CONTRIBUTING.md", "docs/architecture.md", "docs/howto/"}
+
+var (
+	markdownLink = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	namedFile    = regexp.MustCompile("`([a-zA-Z0-9_./-]+\\.(?:go|c|h|txt|hcl|md|proto))`")
+)
+
+// DocLinks wants the links of pages to lead somewhere, and the files that the pages about
+// the code name to be there, by their whole path or by a name that some folder has.
+func DocLinks(r *Repo) []Problem {
+	there, names := map[string]bool{}, map[string]bool{}
+	for _, t := range r.Texts {
+		names[path.Base(t.Path)] = true
+		for p := t.Path; p != "."; p = path.Dir(p) {
+			there[p] = true
+		}
+	}
+	var problems []Problem
+	for _, t := range r.Texts {
+		if path.Ext(t.Path) != ".md" || strings.Contains(t.Path, "testdata/") {
+			continue
+		}
+		guide := false
+		for _, p := range mapPages {
+			guide = guide || strings.HasPrefix(t.Path, p)
+		}
+		for i, line := range bytes.Split(t.Data, []byte("\n")) {
+			for _, m := range markdownLink.FindAllSubmatch(line, -1) {
+				to, _, _ := strings.Cut(string(m[1]), "#")
+				if to == "" || strings.Contains(to, ":") || path.Ext(to) == ".png" || there[path.Join(path.Dir(t.Path), to)] {
+					continue
+				}
+				problems = append(problems, Problem{t.Path, i + 1, "the link to " + to + " leads nowhere"})
+			}
+			for _, m := range namedFile.FindAllSubmatch(line, -1) {
+				if name := string(m[1]); guide && !there[name] && !(path.Base(name) == name && names[name]) {
+					problems = append(problems, Problem{t.Path, i + 1, "there is no file " + name})
+				}
+			}
+		}
+	}
+	return problems
+}
