@@ -2,9 +2,12 @@ package repotest
 
 import (
 	"bytes"
+	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // mapPages are those that lead through the code: each file that they name is there.
@@ -51,3 +54,37 @@ func DocLinks(r *Repo) []Problem {
 	}
 	return problems
 }
+
+// docWidth is at which column the prose of pages is wrapped.
+const docWidth = 100
+
+// generatedPages are written by programs, which do not wrap.
+var generatedPages = []string{"docs/performance.md", "docs/matrix.md", "docs/conformance/impi.md", "docs/conformance/lam.md"}
+
+// DocWidth wants the prose of pages wrapped, so that a change shows as the lines that it
+// changes. Tables and code are as they are.
+func DocWidth(r *Repo) []Problem {
+	var problems []Problem
+	for _, t := range r.Texts {
+		if path.Ext(t.Path) != ".md" || slices.Contains(generatedPages, t.Path) || strings.Contains(t.Path, "testdata/") {
+			continue
+		}
+		code := false
+		for i, line := range strings.Split(string(t.Data), "\n") {
+			text := strings.TrimSpace(line)
+			if strings.HasPrefix(text, "```") {
+				code = !code
+			}
+			if code || strings.HasPrefix(text, "|") || strings.HasPrefix(line, "    ") || utf8.RuneCountInString(line) <= docWidth {
+				continue
+			}
+			// One word, or a piece of code, may be longer than a line.
+			if strings.Count(withoutSpans.ReplaceAllString(text, "x"), " ") > 1 {
+				problems = append(problems, Problem{t.Path, i + 1, fmt.Sprintf("wrap this at column %d", docWidth)})
+			}
+		}
+	}
+	return problems
+}
+
+var withoutSpans = regexp.MustCompile("`[^`]*`")

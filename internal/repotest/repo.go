@@ -77,6 +77,7 @@ func Rules() []Rule {
 		{"machine-paths", MachinePaths},
 		{"semantics", Semantics},
 		{"doc-links", DocLinks},
+		{"doc-width", DocWidth},
 	}
 }
 

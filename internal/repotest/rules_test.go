@@ -61,6 +61,10 @@ var examples = map[string][]example{
 			"docs/howto/y.md": "`core/q/a.go`\n`b.go`\n",
 		}, []string{"docs/howto/y.md:1: there is no file core/q/a.go", "docs/howto/y.md:2: there is no file b.go", "docs/x.md:1: the link to ../core/q"}},
 	},
+	"doc-width": {
+		{"good", one("docs/x.md", strings.Repeat("word ", 19)+"\n| "+strings.Repeat("word ", 30)+"|\n```\n"+strings.Repeat("code ", 30)+"\n```\n* `"+strings.Repeat("code ", 30)+"`\n"), nil},
+		{"bad", one("docs/x.md", strings.Repeat("word ", 21)+"\n"), []string{"docs/x.md:1: wrap this"}},
+	},
 	"transport-names": {
 		{"good", map[string]string{
 			"cmd/impi-transport-tcp/a.go": "package main\n",
