@@ -1,4 +1,4 @@
-// Short messages between procs of one host without entering Go: notes, written and taken
+// Short messages between procs of one host without entering Go: fast-box messages, written and taken
 // where both sides see them. Each function here does its call whole, or leaves everything as
 // it is and has Go do it; errors are all Go's.
 
@@ -46,7 +46,7 @@ static inline int known(_Atomic uintptr_t pages[PAGES], const void *p, uint64_t 
 	return n == 0 || (from != 0 && GLANCE(pages[from % PAGES]) == from && GLANCE(pages[to % PAGES]) == to);
 }
 
-// bytes gives the size of a buffer, or more than any note has if it is not for C.
+// bytes gives the size of a buffer, or more than any fast-box message has if it is not for C.
 static inline uint64_t bytes(MPI_Count count, MPI_Datatype type)
 {
 	uintptr_t t = (uintptr_t)type;
@@ -92,7 +92,7 @@ static inline void move(void *to, const void *from, uint64_t n)
 		memcpy(to, from, n);
 }
 
-// room gives the place of the next note, or NULL. The caller is inside.
+// room gives the place of the next fast-box message, or NULL. The caller is inside.
 static inline struct place *room(struct lane *l)
 {
 	if (l->sent == l->limit)
@@ -106,7 +106,7 @@ static inline struct place *room(struct lane *l)
 	return &l->out[l->sent % NOTE_PLACES];
 }
 
-// post sends a message as a note. The caller is inside.
+// post sends a message as a fast-box message. The caller is inside.
 static inline int post(const void *buf, uint64_t n, MPI_Datatype type, int dest, int tag, MPI_Comm comm, struct lane **by)
 {
 	struct comm *c = find(comm);
@@ -142,14 +142,14 @@ static int send_note(const void *buf, MPI_Count count, MPI_Datatype type, int de
 	return sent;
 }
 
-// next gives the note that comes next by a lane, or NULL. The caller is inside.
+// next gives the fast-box message that comes next by a lane, or NULL. The caller is inside.
 static inline struct place *next(struct lane *l)
 {
 	struct place *p = &l->in[l->taken % NOTE_PLACES];
 	return LOAD(p->mark) == ((l->taken + 1) << 32 | (l->in_at & UINT32_MAX)) ? p : NULL;
 }
 
-// take says that the next note is done with. The caller is inside.
+// take says that the next fast-box message is done with. The caller is inside.
 static inline void take(struct lane *l)
 {
 	l->taken++;
@@ -157,7 +157,7 @@ static inline void take(struct lane *l)
 		STORE(*l->told, l->taken);
 }
 
-// look waits for the next note, as long as nobody wants to come in and nothing else
+// look waits for the next fast-box message, as long as nobody wants to come in and nothing else
 // comes. The caller is inside.
 static inline struct place *look(struct lane *l)
 {
@@ -182,7 +182,7 @@ static inline void fill(MPI_Status *status, int source, int tag, uint32_t n)
 	status->MPI_internal[0] = (int)n;
 }
 
-// fits tells whether a note is for a receive. It was read once into the arguments.
+// fits tells whether a fast-box message is for a receive. It was read once into the arguments.
 static inline int fits(uint64_t context, int32_t rank, int32_t tag, uint32_t len, uint64_t want_context, int want_rank, int want_tag, uint64_t room)
 {
 	return context == want_context && rank == want_rank && (tag == want_tag || want_tag == MPI_ANY_TAG) && tag >= 0 && len <= MAX_NOTE && len <= room;
@@ -267,7 +267,7 @@ static int isend_note(const void *buf, MPI_Count count, MPI_Datatype type, int d
 	return sent;
 }
 
-// deliver gives note p of lane l to the oldest receive that it is for. It is 0 if there is none,
+// deliver gives fast-box message p of lane l to the oldest receive that it is for. It is 0 if there is none,
 // or it does not fit. The caller is inside.
 static int deliver(struct lane *l, struct place *p)
 {

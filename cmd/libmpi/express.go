@@ -74,7 +74,7 @@ func learn(c *commObject, p uintptr, n int64, written bool) {
 	if c != nil {
 		c.Express(c.handle)
 	}
-	learnMemory(p, min(n, link.MaxNote), written)
+	learnMemory(p, min(n, link.MaxFastBox), written)
 }
 
 // learnMemory tells C of n bytes of memory that were read, or written.
@@ -106,7 +106,7 @@ func tryWriting(p uintptr) {
 //export expressWake
 func expressWake(lane int32) { mpi.WakeExpress(int(lane)) }
 
-// noteWidth is the size of a predefined type's elements that C knows, else 0.
+// noteWidth is theMaxFastBoxf a predefined type's elements that C knows, else 0.
 func noteWidth(t uintptr) int64 {
 	if t < datatypes {
 		return int64(C.impi_width[t])

@@ -11,7 +11,7 @@ enum { OPEN, INSIDE, CLOSED };
 enum { FREE, POSTED, DONE, ADOPTED };
 enum { NOTE_PLACES = 64, MAX_NOTE = 96, NOTE_LAG = NOTE_PLACES / 4 };
 
-// A note and where it lies: see core/link.
+// A fast-box message and where it lies: see core/link.
 struct place {
 	_Atomic uint64_t mark;
 	uint64_t context;

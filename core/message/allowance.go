@@ -11,7 +11,7 @@ import (
 // sides count it: an envelope, and its first packet's data, rounded up as memory is.
 const (
 	envelopeCost = 320
-	noteCost     = envelopeCost + 128 // whatever the note carries, so that counting notes is enough
+	fastBoxCost  = envelopeCost + 128 // whatever the fast-box message carries, so that counting fast-box messages is enough
 )
 
 // headData is most data in the first packet of a message that its sender has no
@@ -20,7 +20,7 @@ const headData = 1 << minClass
 
 // leastAllowance is what each proc may always have at a peer. It is so much that messages
 // which are received as they come never use it up before the peer says so: the
-// peer counts notes that it has taken every 64, and speaks after a quarter.
+// peer counts fast-box messages that it has taken every 64, and speaks after a quarter.
 const leastAllowance = 64 << 10
 
 // Least is what Config.UnexpectedOf says of a proc that knows of allowances, and whose limit
@@ -47,7 +47,7 @@ func Allowance(limit int64, peers int) int64 {
 // allowance is what a proc knows of how much one peer keeps of its messages, and how much it
 // keeps itself of the peer's. Both count from the beginning, and numbers only grow.
 //
-// A sender charges each first packet, and each note. While what it has charged is at most what
+// A sender charges each first packet, and each fast-box message. While what it has charged is at most what
 // it may, all of a short message leaves at once. Beyond that a message begins with a DATASYNC
 // of at most headData bytes, and the rest waits for the SYNCACK, as with every long message:
 // so messages keep their order, and a receiver gets the one that it wants whatever lies
@@ -57,11 +57,11 @@ type allowance struct {
 
 	// As a sender.
 	spent int64 // by packets
-	may   int64 // by packets and notes
+	may   int64 // by packets and fast-box messages
 
 	// As a receiver.
 	came  int64 // by packets
-	held  int64 // of packets and notes: for messages that are still here
+	held  int64 // of packets and fast-box messages: for messages that are still here
 	said  int64 // what the peer may, as it was told
 	next  int64 // after so much was used up it is told again
 	base  int64 // what it may have here at any time
@@ -108,10 +108,10 @@ func (e *Engine) allowances(p *peer) (theirs, mine int64) {
 
 // charged is what this proc has used of what it may have at p.
 func (p *peer) charged() int64 {
-	if p.noted == nil {
+	if p.fastBoxes == nil {
 		return p.spent
 	}
-	return p.spent + int64(p.noted.notes.NotesSent())*noteCost
+	return p.spent + int64(p.fastBoxes.boxes.FastBoxesSent())*fastBoxCost
 }
 
 // affords tells whether the first packet of a message to p may carry n bytes.
@@ -123,15 +123,15 @@ func (p *peer) affords(n int64) bool {
 func (p *peer) charge(n int64) {
 	if p.on {
 		p.spent += cost(n)
-		p.limitNotes()
+		p.limitFastBoxes()
 	}
 }
 
-// limitNotes says how many notes may go to p as things stand.
-func (p *peer) limitNotes() {
-	if p.on && p.noted != nil {
-		notes := p.noted.notes
-		notes.LimitNotes(notes.NotesSent() + uint64(max(0, p.may-p.charged())/noteCost))
+// limitFastBoxes says how many fast-box messages may go to p as things stand.
+func (p *peer) limitFastBoxes() {
+	if p.on && p.fastBoxes != nil {
+		notes := p.fastBoxes.boxes
+		notes.LimitFastBoxes(notes.FastBoxesSent() + uint64(max(0, p.may-p.charged())/fastBoxCost))
 	}
 }
 
@@ -139,7 +139,7 @@ func (p *peer) limitNotes() {
 func (p *peer) allowed(v uint64) {
 	if p.on && v <= math.MaxInt64 && int64(v) > p.may {
 		p.may = int64(v)
-		p.limitNotes()
+		p.limitFastBoxes()
 	}
 }
 
@@ -171,10 +171,10 @@ func (m *Message) keep(n int64) {
 
 // used is how much of what p sent was received, or needs no memory any more.
 func (p *peer) used() int64 {
-	if p.noted == nil {
+	if p.fastBoxes == nil {
 		return p.came - p.held
 	}
-	return p.came + int64(p.noted.notes.NotesTaken())*noteCost - p.held
+	return p.came + int64(p.fastBoxes.boxes.FastBoxesTaken())*fastBoxCost - p.held
 }
 
 // review has p told that it may have more here, if it has used up much of what it could.
@@ -185,10 +185,10 @@ func (e *Engine) review(p *peer) {
 	}
 }
 
-// Review is for a driver that has let others take notes, and calls it every so many notes.
+// Review is for a driver that has let others take fast-box messages, and calls it every so many fast-box messages.
 func (e *Engine) Review() {
 	for _, s := range e.links {
-		if s != nil && s.notes != nil {
+		if s != nil && s.boxes != nil {
 			e.review(s.peer)
 		}
 	}

@@ -84,7 +84,7 @@ func TestUnexpectedMessagesOfUnknownLimits(t *testing.T) {
 	}
 }
 
-// The same, by notes.
+// The same, by fast-box messages.
 func TestUnexpectedNotesAreBounded(t *testing.T) {
 	const limit = 1 << 20
 	p := newNoted(t, Config{MaxData: 1 << 16, AckMark: 32, HiWater: 128, Unexpected: limit, UnexpectedOf: func(Peer) int64 { return limit }})
@@ -101,7 +101,7 @@ func TestUnexpectedNotesAreBounded(t *testing.T) {
 		done++
 		p.e[0].Release(s)
 	}
-	if most := int64(limit / noteCost); int64(done) > most {
+	if most := int64(limit / fastBoxCost); int64(done) > most {
 		t.Errorf("%d sends are done that nobody has received, %d have room", done, most)
 	}
 	for range done + len(sends) {
@@ -144,7 +144,7 @@ func TestReceivedMessagesNeedNoAllowance(t *testing.T) {
 			for i := range 5000 {
 				s := n.send(0, Standard, data)
 				if n.e[0].Needy(0) {
-					t.Fatalf("message %d of %d bytes is held back, notes %v", i, size, notes)
+					t.Fatalf("message %d of %d bytes is held back, fast-box messages %v", i, size, notes)
 				}
 				p.carryAll()
 				r := n.recv(1, buf)

@@ -107,8 +107,8 @@ func (e *Engine) Detach(l LinkID, cause error) {
 			e.PeerDown(p.index, cause)
 		}
 	}
-	if s.notes != nil {
-		s.peer.noted = nil
+	if s.boxes != nil {
+		s.peer.fastBoxes = nil
 	}
 	s.segments.clear() // only now: sends end with what the link did not take of them
 	s.committed = 0

@@ -15,11 +15,11 @@ type outputState struct {
 	owing     fifo[*peer]   // with PROTOACKs that are due
 	ready     fifo[*peer]   // with counted packets that may leave
 	outBatch  [][]byte
-	space     Space // of the link, if it has such
-	placed    int   // bytes in space that the driver was not told of yet
-	notes     Notes // of the link, if it has such
-	packed    stage // what Sources have packed elsewhere
-	unpacked  int   // segments of which a Source has not packed everything
+	space     Space     // of the link, if it has such
+	placed    int       // bytes in space that the driver was not told of yet
+	boxes     FastBoxes // of the link, if it has such
+	packed    stage     // what Sources have packed elsewhere
+	unpacked  int       // segments of which a Source has not packed everything
 }
 
 // Space is memory of a link that packets are written into directly, as

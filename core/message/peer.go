@@ -9,15 +9,15 @@ import (
 
 // peer is what the engine knows of one proc.
 type peer struct {
-	index  Peer
-	proc   wire.Proc
-	as     *standing // how we deal with it
-	window flow.Window
-	down   error      // why it cannot be reached, wraps ErrPeerDown
-	link   *linkState // where its packets leave, nil: no route yet
-	from   *linkState // where the last packet came from
-	noted  *linkState // by which it sends notes
-	asked  bool       // Unrouted has it or had it
+	index     Peer
+	proc      wire.Proc
+	as        *standing // how we deal with it
+	window    flow.Window
+	down      error      // why it cannot be reached, wraps ErrPeerDown
+	link      *linkState // where its packets leave, nil: no route yet
+	from      *linkState // where the last packet came from
+	fastBoxes *linkState // by which it sends fast-box messages
+	asked     bool       // Unrouted has it or had it
 
 	allowance
 	acks    int           // PROTOACKs that are due

@@ -3,7 +3,7 @@ package message
 import "github.com/openimpi/impi/core/wire"
 
 // longPiece is the data length of packets that continue a message between procs that both use
-// notes: their memory is lent as it lies, and each packet costs as much as 30 KiB of a copy.
+// fast-box messages: their memory is lent as it lies, and each packet costs as much as 30 KiB of a copy.
 const longPiece = 1 << 20
 
 // shortPiece is that of the first packet of a message which others follow between such procs: little
@@ -12,7 +12,7 @@ const shortPiece = defaultStageLimit
 
 // piece is how much of r the next packet may have.
 func (p *peer) piece(r *Request) int64 {
-	if r.total <= p.as.maxData || r.apart != nil || p.link.notes == nil || !p.link.notes.NotesAgreed() {
+	if r.total <= p.as.maxData || r.apart != nil || p.link.boxes == nil || !p.link.boxes.FastBoxesAgreed() {
 		return p.as.maxData
 	}
 	if r.state != stateRest {
@@ -23,7 +23,7 @@ func (p *peer) piece(r *Request) int64 {
 
 // longest is how much data the packet may have that p sends.
 func (p *peer) longest(in *wire.Packet) int64 {
-	if p.noted != nil && in.Type == wire.PkData && uint64(in.Len) < in.MsgLen {
+	if p.fastBoxes != nil && in.Type == wire.PkData && uint64(in.Len) < in.MsgLen {
 		return max(p.as.maxData, longPiece)
 	}
 	return p.as.maxData

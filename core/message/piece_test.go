@@ -27,7 +27,7 @@ func packets(tb testing.TB, raw []byte) (sizes []int) {
 	return sizes
 }
 
-// TestPieces wants a long message between procs that take notes to be a short packet and few long
+// TestPieces wants a long message between procs that take fast-box messages to be a short packet and few long
 // ones, and one between others to be packets of the job's length.
 func TestPieces(t *testing.T) {
 	cfg := roomy
@@ -66,7 +66,7 @@ func TestPieces(t *testing.T) {
 }
 
 // TestTooLongPiece wants a packet that is longer than any piece to be a fault, of those who take
-// notes and of others.
+// fast-box messages and of others.
 func TestTooLongPiece(t *testing.T) {
 	for size, want := range map[uint32]bool{longPiece: true, longPiece + 1: false} {
 		for _, takes := range []bool{true, false} {
@@ -86,7 +86,7 @@ func TestTooLongPiece(t *testing.T) {
 				t.Fatalf("%d bytes: %v", size, err) // nobody expects such a message
 			}
 			if got := fault.Field == "pk_drqid"; got != (want && takes) {
-				t.Errorf("%d bytes, notes %v: %v", size, takes, err)
+				t.Errorf("%d bytes, fast-box messages %v: %v", size, takes, err)
 			}
 		}
 	}

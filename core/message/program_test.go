@@ -26,7 +26,7 @@ type world struct {
 	acks    map[[2]int]int
 	counted map[[2]int]int
 	rooms   [][]*room // by direct pipe: memory of the link, where it has some
-	desks   [][]*desk // by direct pipe: the notes of the link, where it takes some
+	desks   [][]*desk // by direct pipe: the fast-box messages of the link, where it takes some
 	base    int64     // what peers allow each other to begin with, less than any real job's; -1: nothing is said
 	pool    int64     // of each proc
 	packet  [][]byte  // by direct pipe or switch input: what is seen of a packet so far
@@ -140,8 +140,8 @@ func (w *world) wire(i int, e *Engine) {
 			}
 			if p < i && rapid.Bool().Draw(w.t, "notes") {
 				w.desks[i][p], w.desks[p][i] = newDesks()
-				e.UseNotes(LinkID(p), w.desks[i][p])
-				w.engines[p].UseNotes(LinkID(i), w.desks[p][i])
+				e.UseFastBoxes(LinkID(p), w.desks[i][p])
+				w.engines[p].UseFastBoxes(LinkID(i), w.desks[p][i])
 			}
 		default:
 			e.SetRoute(Peer(p), 0)
@@ -260,11 +260,11 @@ func (w *world) read(i int) bool {
 	return moved
 }
 
-// readNoted is read for a link that takes notes: those that come next, and bytes up to the
+// readNoted is read for a link that takes fast-box messages: those that come next, and bytes up to the
 // one after them.
 func (w *world) readNoted(i, p int) (moved bool) {
 	d, pipe := w.desks[i][p], &w.pipes[p][i]
-	moved, err := w.engines[i].TakeNotes(LinkID(p))
+	moved, err := w.engines[i].TakeFastBoxes(LinkID(p))
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -431,7 +431,7 @@ func (w *world) post(m *message) received {
 	env, from := m.pattern()
 	e := w.engines[m.to]
 	if l, ok := e.Hasty(from); ok && rapid.Bool().Draw(w.t, "at once") {
-		buf := make([]byte, rapid.SampledFrom([]int{len(m.data), link.MaxNote}).Draw(w.t, "room"))
+		buf := make([]byte, rapid.SampledFrom([]int{len(m.data), link.MaxFastBox}).Draw(w.t, "room"))
 		if st, ok := e.RecvNow(l, &env, buf); ok {
 			return received{nil, &st, buf, m}
 		}
@@ -488,7 +488,7 @@ func TestRandomPrograms(t *testing.T) {
 	})
 }
 
-// Programs that mostly wait for one message at a time, as notes and RecvNow are for, have them
+// Programs that mostly wait for one message at a time, as fast-box messages and RecvNow are for, have them
 // in order, too.
 func TestRandomHaste(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -117,7 +117,7 @@ func (r *Request) Status() Status { return r.status }
 func (r *Request) Result() *Status { return &r.status }
 
 // Sent gives what the sender of a received message has said of it for information: how many
-// items, and what they are. Notes say nothing.
+// items, and what they are. Fast-box messages say nothing.
 func (r *Request) Sent() (count int64, dtype uint64) { return r.count, r.dtype }
 
 // Err tells why the request failed, once it is done.

@@ -63,10 +63,10 @@ func (e *Engine) launch(r *Request) {
 // SendNow is Send, in standard mode, for a short message that nothing keeps from
 // leaving: data is the caller's again, nobody has to wait for anything, and there
 // is no request. It gives the link by which the message leaves, NoLink if it has left as
-// a note. ok is false if this is no such message; then nothing has happened.
+// a fast-box message. ok is false if this is no such message; then nothing has happened.
 func (e *Engine) SendNow(to Peer, env Envelope, data []byte, count int64, dtype uint64) (l LinkID, ok bool) {
 	p := e.peers.find(to)
-	if p != nil && p.writeNote(&env, data, dtype) {
+	if p != nil && p.writeFastBox(&env, data, dtype) {
 		return NoLink, true
 	}
 	if p == nil || len(data) > e.cfg.StageLimit || int64(len(data)) > p.as.maxData || !p.idle() || !p.affords(int64(len(data))) {
@@ -103,7 +103,7 @@ func (p *peer) idle() bool {
 
 // sendRemote commits the first packet if nothing is before it, or queues it.
 func (e *Engine) sendRemote(p *peer, r *Request) {
-	if r.apart == nil && r.mode != Synchronous && p.writeNote(&r.env, r.data, r.dtype) {
+	if r.apart == nil && r.mode != Synchronous && p.writeFastBox(&r.env, r.data, r.dtype) {
 		r.pos, r.seq, r.state = r.total, p.sent, stateSent
 		e.sendProgress(r)
 		return

@@ -6,8 +6,8 @@ func (e *Engine) SentTo(p Peer) uint64 {
 	switch {
 	case q == nil:
 		return 0
-	case q.noted != nil:
-		return q.sent + q.noted.notes.NotesSent()
+	case q.fastBoxes != nil:
+		return q.sent + q.fastBoxes.boxes.FastBoxesSent()
 	}
 	return q.sent
 }

@@ -65,16 +65,16 @@ func (p *process) forgetExpress() {
 	}
 }
 
-// join gives q a lane if it takes notes, its data are those of this machine, and one is free.
+// join gives q a lane if it takes fast-box messages, its data are those of this machine, and one is free.
 func (x *expressed) join(p *process, q *port) {
-	if !q.notes || !ofThisMachine(p.dataOf(q.peer)) {
+	if !q.fastBoxes || !ofThisMachine(p.dataOf(q.peer)) {
 		return
 	}
 	for i := range x.ports {
 		if x.ports[i] == nil {
 			x.ports[i] = q
 			x.Used++
-			q.link.(link.Notes).MoveLane(&x.Lanes[i].NoteLane)
+			q.link.(link.FastBoxLink).MoveFastBoxes(&x.Lanes[i].FastBoxes)
 			x.Forget()
 			return
 		}
@@ -91,7 +91,7 @@ func ofThisMachine(r datatype.Representation) bool {
 func (x *expressed) leave(q *port) {
 	for i := range x.ports {
 		if x.ports[i] == q {
-			q.link.(link.Notes).MoveLane(new(link.NoteLane))
+			q.link.(link.FastBoxLink).MoveFastBoxes(new(link.FastBoxes))
 			x.ports[i] = nil
 			x.Used--
 			x.Lanes[i] = express.Lane{}
@@ -158,9 +158,9 @@ func (x *expressed) open(p *process) {
 			continue
 		}
 		l := &x.Lanes[i]
-		sends, takes := p.eng.NotesOpen(q.id)
+		sends, takes := p.eng.FastBoxesOpen(q.id)
 		var out, in bool
-		l.OutAt, l.InAt, out, in = q.link.(link.Notes).NotesAt()
+		l.OutAt, l.InAt, out, in = q.link.(link.FastBoxLink).FastBoxesAt()
 		l.Sends, l.Takes = flag(sends && out), flag(takes && in && quiet)
 	}
 	x.Polls = int32(p.spin.Eager())
@@ -198,7 +198,7 @@ func (c *Comm) Express(handle uintptr) {
 	}
 }
 
-// WakeExpress wakes the proc at the other end of a lane, to which C has sent a note and which
+// WakeExpress wakes the proc at the other end of a lane, to which C has sent a fast-box message and which
 // sleeps.
 func WakeExpress(lane int) {
 	if p, err := current(); err == nil {
@@ -211,7 +211,7 @@ func (p *process) wakeExpress(lane int) {
 	defer p.unlock()
 	if q := p.express.ports[lane]; q != nil {
 		q.inplace.Commit()
-		q.link.(link.Notes).WakeForNote()
+		q.link.(link.FastBoxLink).WakeForFastBox()
 	}
 }
 

@@ -14,14 +14,14 @@ import (
 
 const worldHandle = 0x101
 
-// onExpress runs body in two procs that share memory with C, and whose link has taken notes.
+// onExpress runs body in two procs that share memory with C, and whose link has taken fast-box messages.
 func onExpress(t *testing.T, body func(c *Comm, m *express.Memory) error) {
 	t.Helper()
 	layout{procs: 2, link: rings(64 << 10), spin: "auto"}.run(t, func(_ *testing.T, c *Comm) error {
 		m := new(express.Memory)
 		c.p.useExpress(m)
 		var word [1]int32
-		for range 2 { // a route, then notes both ways
+		for range 2 { // a route, then fast-box messages both ways
 			if err := swapWords(c, &word); err != nil {
 				return err
 			}
@@ -227,7 +227,7 @@ func TestNotesOfC(t *testing.T) {
 			}
 			l := &m.Lanes[at]
 			n := l.Room()
-			*n = link.Note{Context: e.Context, Rank: e.Rank, Tag: int32(i), Len: 4}
+			*n = link.EagerMessage{Context: e.Context, Rank: e.Rank, Tag: int32(i), Len: 4}
 			*(*int32)(unsafe.Pointer(&n.Data)) = int32(i)
 			l.Post(l.OutAt)
 			m.Gate.Store(express.Open)

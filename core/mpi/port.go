@@ -41,25 +41,25 @@ const (
 
 // port is a link and what the driver knows of it.
 type port struct {
-	id       message.LinkID
-	peer     message.Peer // message.NoPeer for the agent
-	link     link.Link
-	lender   link.Lender   // link, if it is one
-	inplace  link.Memory   // link, if packets can be written and read in its own memory
-	notes    bool          // it takes notes
-	interest link.Interest // what the poll set waits for; 0: not in the set
-	streak   int           // receives that polling brought since the last sleep
-	misses   int           // receives in a row that brought nothing
-	mute     bool          // only reading tells whether something came
-	memory   bool          // reading it costs next to nothing
-	lent     bool          // some of the last output is lent
-	full     bool          // it did not take all of the last output
-	ended    bool          // our side of it is ended: nothing is written any more
-	burst    bool          // an Isend was written since the program last waited
-	awaited  bool          // what is written is a blocking send's
-	held     int           // bytes of Isends that wait for company
-	keeper   *keeper       // of a lasting link
-	frames   *lasting.Link // it, if nobody is to see what passes by
+	id        message.LinkID
+	peer      message.Peer // message.NoPeer for the agent
+	link      link.Link
+	lender    link.Lender   // link, if it is one
+	inplace   link.Memory   // link, if packets can be written and read in its own memory
+	fastBoxes bool          // it takes fast-box messages
+	interest  link.Interest // what the poll set waits for; 0: not in the set
+	streak    int           // receives that polling brought since the last sleep
+	misses    int           // receives in a row that brought nothing
+	mute      bool          // only reading tells whether something came
+	memory    bool          // reading it costs next to nothing
+	lent      bool          // some of the last output is lent
+	full      bool          // it did not take all of the last output
+	ended     bool          // our side of it is ended: nothing is written any more
+	burst     bool          // an Isend was written since the program last waited
+	awaited   bool          // what is written is a blocking send's
+	held      int           // bytes of Isends that wait for company
+	keeper    *keeper       // of a lasting link
+	frames    *lasting.Link // it, if nobody is to see what passes by
 
 	// Of links to procs of other worlds:
 	parting   parting
@@ -101,9 +101,9 @@ func (p *process) addPort(l link.Link, peer message.Peer) (*port, error) {
 		q.inplace = m
 		p.eng.InPlace(q.id, m)
 	}
-	if n, ok := l.(link.Notes); ok && p.takesNotes(peer) && n.TakeNotes() {
-		q.notes = true
-		p.eng.UseNotes(q.id, n)
+	if n, ok := l.(link.FastBoxLink); ok && p.takesFastBoxes(peer) && n.TakeFastBoxes() {
+		q.fastBoxes = true
+		p.eng.UseFastBoxes(q.id, n)
 		if p.express != nil {
 			p.express.join(p, q)
 		}
@@ -111,9 +111,9 @@ func (p *process) addPort(l link.Link, peer message.Peer) (*port, error) {
 	return q, nil
 }
 
-// takesNotes tells whether notes may come from a peer: by a link of its own, where packets say no
-// less than notes do, as the draft's would.
-func (p *process) takesNotes(peer message.Peer) bool {
+// takesFastBoxes tells whether fast-box messages may come from a peer: by a link of its own, where packets say no
+// less than fast-box messages do, as the draft's would.
+func (p *process) takesFastBoxes(peer message.Peer) bool {
 	return peer != message.NoPeer && p.job.Dialect != wire.Draft
 }
 
@@ -355,12 +355,12 @@ func (p *process) takeFrames(q *port) (progress, all bool) {
 	return progress, false
 }
 
-// takeInPlace takes notes and the packets that lie whole in the link's memory, and tells
+// takeInPlace takes fast-box messages and the packets that lie whole in the link's memory, and tells
 // whether there were any, and whether that was all that had come.
 func (p *process) takeInPlace(q *port) (progress, all bool) {
-	if q.notes {
+	if q.fastBoxes {
 		var err error
-		if progress, err = p.eng.TakeNotes(q.id); err != nil {
+		if progress, err = p.eng.TakeFastBoxes(q.id); err != nil {
 			p.drop(q, err)
 			return true, true
 		}

@@ -47,7 +47,7 @@ func (c *Comm) recv(b []byte, k datatype.Kind, src, tag int) (Status, error) {
 	return p.received(r, nil)
 }
 
-// recvNow receives a note that comes next, and soon, from a proc of this host, without a request.
+// recvNow receives a fast-box message that comes next, and soon, from a proc of this host, without a request.
 func (p *process) recvNow(env *message.Envelope, from message.Peer, b []byte) (st Status, ok bool) {
 	haste := &p.haste
 	if p.express != nil {
@@ -78,7 +78,7 @@ func (p *process) recvNow(env *message.Envelope, from message.Peer, b []byte) (s
 			return st, false
 		}
 		poll.Pause()
-		something = q.inplace.Ready() // or it is the note, which has come just now
+		something = q.inplace.Ready() // or it is the fast-box message, which has come just now
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 // With checkVariable the packets of messages between procs of this library say what elements were
 // sent: pk_count how many, pk_dtype a hash of their sequence. The receive compares that with the
 // beginning of its own sequence. So all messages of programs have streams then, which know it, and
-// none is a note, which has no room.
+// none is a fast-box message, which has no room.
 
 // ErrSignature means that the elements of a message are not those that its receive is for. What
 // came is in the receive's memory all the same.

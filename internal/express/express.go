@@ -1,4 +1,4 @@
-// Package express has the memory by which C code sends and receives notes without
+// Package express has the memory by which C code sends and receives fast-box messages without
 // entering Go, as cmd/libmpi's express.h has it for C: what C has to know of a proc's
 // lanes, communicators and receives, and the gate that keeps C out while Go is at them.
 //
@@ -17,9 +17,9 @@ import (
 
 // Sizes of the tables.
 const (
-	Lanes    = 8   // procs of this host that are talked to by notes
+	Lanes    = 8   // procs of this host that are talked to by fast-box messages
 	Comms    = 64  // communicators, each at one place
-	Ranks    = 64  // of each: who comes after is not reached by notes of C
+	Ranks    = 64  // of each: who comes after is not reached by fast-box messages of C
 	Requests = 256 // of C
 )
 
@@ -45,7 +45,7 @@ const None = -1
 type Memory struct {
 	Gate  atomic.Uint32
 	Knock atomic.Uint32 // 1: Go wants C to leave
-	Polls int32         // how often to look for a note before Go is to wait for it
+	Polls int32         // how often to look for a fast-box message before Go is to wait for it
 	Haste uint32        // receives so far that looked at nothing else, or could have
 	First int32         // of the receives that wait
 	Last  int32
@@ -58,11 +58,11 @@ type Memory struct {
 
 // Lane is the way to one proc.
 type Lane struct {
-	link.NoteLane
-	OutAt uint64 // where in the streams the next notes come, while the gate is open
+	link.FastBoxes
+	OutAt uint64 // where in the streams the next fast-box messages come, while the gate is open
 	InAt  uint64
-	Sends uint32 // 1: notes may be sent
-	Takes uint32 // 1: notes may be taken
+	Sends uint32 // 1: fast-box messages may be sent
+	Takes uint32 // 1: fast-box messages may be taken
 }
 
 // Comm is what a communicator's handle stands for.

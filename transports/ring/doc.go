@@ -16,7 +16,7 @@
 //	    16      8  feature bits, which the other side may ignore: 0
 //	    24      8  size of each ring's data in bytes, a power of two from 4096 to 2^30
 //	    32      8  the offset of the data of ring 0; that of ring 1 follows it at once
-//	    40      8  the offset of the notes of ring 0, 8192 bytes, behind all data; those of ring 1
+//	    40      8  the offset of the fast-box messages of ring 0, 8192 bytes, behind all data; those of ring 1
 //	               follow them at once; 0: none
 //	  1024   1024  control block of ring 0: side 0 writes, side 1 reads
 //	  2048   1024  control block of ring 1: side 1 writes, side 0 reads
@@ -40,8 +40,8 @@
 //	+800     16  the key
 //	+896      8  taken: loans taken since the beginning; the reader's, as is
 //	+904      4  takes: 1 once the reader has found that it can read the writer's memory
-//	+908      4  takes notes: 1 once the reader looks for notes
-//	+912      8  noted: notes taken since the beginning; the reader's
+//	+908      4  takes fast-box messages: 1 once the reader looks for fast-box messages
+//	+912      8  noted: fast-box messages taken since the beginning; the reader's
 //
 // Byte number n of a direction is at n modulo size of the data. A writer copies
 // bytes in, then stores head; a reader loads head, then copies bytes out, then
@@ -76,15 +76,15 @@
 // is lent. It reads the key again with each piece, lest the pid be another process's
 // by now. Only the two processes that keep the link do so, not one that hands it on.
 //
-// # Notes
+// # Fast-box messages
 //
-// A side that does not know of this section leaves its words 0, and gets no notes. A
+// A side that does not know of this section leaves its words 0, and gets no fast-box messages. A
 // region whose word at 40 is 0 has none.
 //
-// A note is a short message beside the bytes, whose envelope its users understand: see
+// A fast-box message is a short message beside the bytes, whose envelope its users understand: see
 // core/link. It has a place of 128 bytes, a multiple of 128 from the beginning:
 //
-//	 +0      8  mark: the note's number, from 1, in the upper 32 bits, and in the lower
+//	 +0      8  mark: the fast-box message's number, from 1, in the upper 32 bits, and in the lower
 //	            ones after how many bytes of the ring it comes, both modulo 2^32
 //	 +8      8  context
 //	+16      4  rank of the sender
@@ -94,15 +94,15 @@
 //	+32     96  data
 //
 // Note number n is at place (n-1) modulo 64. A writer writes none before it has seen "takes
-// notes", nor while anything is lent or reserved. It fills in the place and then stores the
+// fast-box messages", nor while anything is lent or reserved. It fills in the place and then stores the
 // mark, a release and sequentially consistent; n - noted is at most 64, and if noted says
-// anything else it writes no notes until that is over. It wakes the reader as after a store of head.
+// anything else it writes no fast-box messages until that is over. It wakes the reader as after a store of head.
 //
-// A reader looks at the mark of the next note, an acquire, after it has looked at head and
+// A reader looks at the mark of the next fast-box message, an acquire, after it has looked at head and
 // before it reads bytes, and after it has looked at lent and before it takes a loan. If
 // that mark has the next number, the bytes of the ring can be read up to its position, and
-// nothing behind it, loans included, before the note is taken. A position that is further
-// than size behind what was read ends the link. Who takes a note copies what it wants,
+// nothing behind it, loans included, before the fast-box message is taken. A position that is further
+// than size behind what was read ends the link. Who takes a fast-box message copies what it wants,
 // once, and then counts it; it may be behind with the store of noted, a release, by 15.
 //
 // # Sleeping

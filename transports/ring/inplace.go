@@ -14,7 +14,7 @@ import (
 
 // Ready tells whether something has come, or an impossible number.
 func (l *Link) Ready() bool {
-	if l.in.noteDue() {
+	if l.in.fastBoxDue() {
 		return true
 	}
 	n, err := l.in.waiting()

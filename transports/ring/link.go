@@ -29,7 +29,7 @@ type Link struct {
 	in     reader
 	sock   int // NoHandle after Close
 
-	notes notes
+	boxes notes
 	key   *[2]uint64 // for who borrows from us
 	tried bool       // whether we can borrow
 
@@ -94,11 +94,11 @@ func adopt(file, sock, side int) (*Link, error) {
 // Detach gives the link up and returns what another process needs to go on with
 // it: the region's file, the socket and the side. The caller owns the
 // descriptors. No other call may be in progress. It fails after Close, and after
-// TakeNotes: who goes on knows nothing of the notes.
+// TakeFastBoxes: who goes on knows nothing of the fast-box messages.
 func (l *Link) Detach() (file, sock, side int, err error) {
 	switch {
-	case l.notes.lane != nil:
-		return -1, -1, 0, fmt.Errorf("%w: this side takes notes, and keeps the link", ErrRegion)
+	case l.boxes.fastBoxes != nil:
+		return -1, -1, 0, fmt.Errorf("%w: this side takes fast-box messages, and keeps the link", ErrRegion)
 	case l.file < 0:
 		return -1, -1, 0, fmt.Errorf("%w: its file was not kept", ErrRegion)
 	case l.closed.Swap(true):
@@ -256,7 +256,7 @@ func (l *Link) atEnd() error {
 	if !ended && !l.dead {
 		return nil
 	}
-	if n, err := l.in.waiting(); n > 0 || err != nil || l.in.due() || l.in.noteDue() {
+	if n, err := l.in.waiting(); n > 0 || err != nil || l.in.due() || l.in.fastBoxDue() {
 		return nil // written before the end; the next call reads it
 	}
 	l.recvErr = io.EOF
@@ -306,7 +306,7 @@ func (l *Link) Arm(want link.Interest) bool {
 		l.idle = lookEvery // who is woken looks at the socket too
 		l.in.publish(0)
 		l.in.b.readerSleeps.Swap(1)
-		if n, err := l.in.waiting(); n > 0 || err != nil || l.in.due() || l.in.noteDue() || l.in.b.ended.Load() != 0 || l.dead {
+		if n, err := l.in.waiting(); n > 0 || err != nil || l.in.due() || l.in.fastBoxDue() || l.in.b.ended.Load() != 0 || l.dead {
 			l.in.b.readerSleeps.Store(0)
 			return true
 		}

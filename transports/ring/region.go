@@ -28,11 +28,11 @@ const (
 	minSize    = 4 << 10
 	maxSize    = 1 << 30
 
-	atVersion = 8
-	atOrder   = 12
-	atSize    = 24
-	atData    = 32
-	atNotes   = 40
+	atVersion   = 8
+	atOrder     = 12
+	atSize      = 24
+	atData      = 32
+	atFastBoxes = 40
 )
 
 var magic = [8]byte{'i', 'm', 'p', 'i', 'r', 'i', 'n', 'g'}
@@ -62,7 +62,7 @@ func Create(size int) (fd int, err error) {
 }
 
 func fill(fd, size int) error {
-	all := headerSize + 2*size + 2*link.NoteBytes
+	all := headerSize + 2*size + 2*link.FastBoxPageSize
 	if err := unix.Fallocate(fd, 0, 0, int64(all)); err != nil { // a full machine fails here, not by a signal later
 		return fmt.Errorf("ring: %d bytes of shared memory: %w", all, err)
 	}
@@ -83,7 +83,7 @@ func header(size int) []byte {
 	binary.NativeEndian.PutUint32(h[atOrder:], byteOrder)
 	binary.NativeEndian.PutUint64(h[atSize:], uint64(size))
 	binary.NativeEndian.PutUint64(h[atData:], headerSize)
-	binary.NativeEndian.PutUint64(h[atNotes:], headerSize+2*uint64(size))
+	binary.NativeEndian.PutUint64(h[atFastBoxes:], headerSize+2*uint64(size))
 	return h
 }
 
@@ -102,7 +102,7 @@ type region struct {
 	blocks [2]*block
 	loans  [2]*[loans]loan
 	data   [2][]byte
-	notes  [2]*link.NotePage // nil: it has no room for any
+	notes  [2]*link.FastBoxPage // nil: it has no room for any
 }
 
 // block is the control block of one ring, as the layout has it.
@@ -112,28 +112,28 @@ type region struct {
 // change places. A Store would do by Go's memory model, but under the race detector it
 // is no more than a release where the memory is not Go's own, and a wake-up gets lost.
 type block struct {
-	head         atomic.Uint64
-	_            [line - 8]byte
-	tail         atomic.Uint64
-	_            [line - 8]byte
-	readerSleeps atomic.Uint32
-	_            [line - 4]byte
-	writerSleeps atomic.Uint32
-	_            [line - 4]byte
-	ended        atomic.Uint32
-	_            [line - 4]byte
-	gone         atomic.Uint32
-	_            [line - 4]byte
-	lent         atomic.Uint64
-	lends        atomic.Uint32
-	recalled     atomic.Uint32
-	offer        offer
-	_            [line - 48]byte
-	taken        atomic.Uint64
-	takes        atomic.Uint32
-	takesNotes   atomic.Uint32
-	noted        atomic.Uint64
-	_            [line - 24]byte
+	head           atomic.Uint64
+	_              [line - 8]byte
+	tail           atomic.Uint64
+	_              [line - 8]byte
+	readerSleeps   atomic.Uint32
+	_              [line - 4]byte
+	writerSleeps   atomic.Uint32
+	_              [line - 4]byte
+	ended          atomic.Uint32
+	_              [line - 4]byte
+	gone           atomic.Uint32
+	_              [line - 4]byte
+	lent           atomic.Uint64
+	lends          atomic.Uint32
+	recalled       atomic.Uint32
+	offer          offer
+	_              [line - 48]byte
+	taken          atomic.Uint64
+	takes          atomic.Uint32
+	takesFastBoxes atomic.Uint32
+	boxed          atomic.Uint64
+	_              [line - 24]byte
 }
 
 // open maps and checks a region.
@@ -149,7 +149,7 @@ func open(fd int) (*region, error) {
 	if have&seals != seals {
 		return nil, fmt.Errorf("%w: its file can be made smaller: seals %#x of %#x", ErrRegion, have, seals)
 	}
-	if st.Size < headerSize+2*minSize || st.Size > headerSize+2*maxSize+int64(2*link.NoteBytes) {
+	if st.Size < headerSize+2*minSize || st.Size > headerSize+2*maxSize+int64(2*link.FastBoxPageSize) {
 		return nil, fmt.Errorf("%w: a file of %d bytes", ErrRegion, st.Size)
 	}
 	mem, err := unix.Mmap(fd, 0, int(st.Size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_POPULATE)
@@ -187,19 +187,19 @@ func parse(mem []byte) (*region, error) {
 		r.loans[i] = (*[loans]loan)(unsafe.Pointer(&mem[loanTables+i*loanTable]))
 		r.data[i] = mem[data+uint64(i)*size:][:size:size]
 	}
-	return r, r.parseNotes(data + 2*size)
+	return r, r.parseFastBoxes(data + 2*size)
 }
 
-// parseNotes finds the notes, which are not before the offset end, if there are any.
-func (r *region) parseNotes(end uint64) error {
-	at, size := binary.NativeEndian.Uint64(r.mem[atNotes:]), uint64(link.NoteBytes)
+// parseFastBoxes finds the fast-box messages, which are not before the offset end, if there are any.
+func (r *region) parseFastBoxes(end uint64) error {
+	at, size := binary.NativeEndian.Uint64(r.mem[atFastBoxes:]), uint64(link.FastBoxPageSize)
 	switch {
 	case at == 0:
 		return nil
 	case at < end || at > uint64(len(r.mem)) || at%line != 0 || at+2*size > uint64(len(r.mem)):
-		return fmt.Errorf("%w: notes from offset %d on are not behind the rings, which end at %d, in a file of %d bytes", ErrRegion, at, end, len(r.mem))
+		return fmt.Errorf("%w: fast-box messages from offset %d on are not behind the rings, which end at %d, in a file of %d bytes", ErrRegion, at, end, len(r.mem))
 	}
-	r.notes[0], r.notes[1] = link.NotesAt(r.mem[at:]), link.NotesAt(r.mem[at+size:])
+	r.notes[0], r.notes[1] = link.FastBoxPageAt(r.mem[at:]), link.FastBoxPageAt(r.mem[at+size:])
 	return nil
 }
 

@@ -71,12 +71,12 @@ type reader struct {
 	stored uint64 // tail as in block: it may be behind
 	head   uint64 // as last seen
 
-	lane    *link.NoteLane // nil: no notes are taken
-	borrows bool           // the writer may lend
+	fastBoxes *link.FastBoxes // nil: no fast-box messages are taken
+	borrows   bool            // the writer may lend
 	borrower
 }
 
-// waiting gives how many bytes of the ring can be read now: up to the next note or loan.
+// waiting gives how many bytes of the ring can be read now: up to the next fast-box message or loan.
 func (r *reader) waiting() (uint64, error) {
 	if r.head == r.tail {
 		head := r.b.head.Load()
@@ -85,7 +85,7 @@ func (r *reader) waiting() (uint64, error) {
 		}
 		r.head = head
 	}
-	if r.lane != nil { // after the look at head
+	if r.fastBoxes != nil { // after the look at head
 		if n, err := r.before(r.head - r.tail); n != r.head-r.tail || err != nil {
 			return n, err
 		}
@@ -104,9 +104,9 @@ func (r *reader) waiting() (uint64, error) {
 	return r.head - r.tail, nil
 }
 
-// due tells whether what comes next is a loan. A note at the same place is older: none is
+// due tells whether what comes next is a loan. A fast-box message at the same place is older: none is
 // written while anything is lent.
-func (r *reader) due() bool { return r.next.size > 0 && r.next.at == r.tail && !r.noteDue() }
+func (r *reader) due() bool { return r.next.size > 0 && r.next.at == r.tail && !r.fastBoxDue() }
 
 // read copies as much into batch as is there. It tells whether the writer should
 // look again: much has become free since tail was stored.

@@ -15,9 +15,9 @@ import (
 	"github.com/openimpi/impi/core/link"
 )
 
-var _ link.Notes = (*Link)(nil)
+var _ link.FastBoxLink = (*Link)(nil)
 
-// noters is a pair of which both sides take notes.
+// noters is a pair of which both sides take fast-box messages.
 func noters(t testing.TB, size int) (a, b *Link) {
 	t.Helper()
 	a, b = pair(t, size)
@@ -28,36 +28,36 @@ func noters(t testing.TB, size int) (a, b *Link) {
 func takeNotes(t testing.TB, links ...*Link) {
 	t.Helper()
 	for _, l := range links {
-		if !l.TakeNotes() {
-			t.Fatal("there are no notes")
+		if !l.TakeFastBoxes() {
+			t.Fatal("there are no fast-box messages")
 		}
 	}
 }
 
-// post sends a note, and tells whether there was room for it.
+// post sends a fast-box message, and tells whether there was room for it.
 func post(l *Link, text string) bool {
-	n := l.NoteRoom()
+	n := l.FastBoxRoom()
 	if n == nil {
 		return false
 	}
 	n.Len = uint32(copy(n.Data[:], text))
-	l.PostNote()
+	l.PostFastBox()
 	return true
 }
 
-// take takes the note that comes next, if there is one.
+// take takes the fast-box message that comes next, if there is one.
 func take(l *Link) (text string, ok bool) {
-	n := l.NextNote()
+	n := l.NextFastBox()
 	if n == nil {
 		return "", false
 	}
 	text = string(n.Data[:n.Len])
-	l.NoteTaken()
+	l.FastBoxTaken()
 	return text, true
 }
 
-// story is what one direction of a link carries: bytes, copied, in place and lent, and notes
-// between them. Byte number i is told by i; each note says how many bytes and notes came before it.
+// story is what one direction of a link carries: bytes, copied, in place and lent, and fast-box messages
+// between them. Byte number i is told by i; each fast-box message says how many bytes and fast-box messages came before it.
 type story struct {
 	random       *rand.Rand
 	bytes, notes uint64
@@ -81,13 +81,13 @@ func (s *story) tell(l *Link, lend bool) (progress bool, err error) {
 		return s.offer(l, lend)
 	}
 	kind := s.random.IntN(10)
-	switch n := l.NoteRoom(); {
+	switch n := l.FastBoxRoom(); {
 	case kind < 5 && n != nil:
-		n.Context, n.Tag, n.Len = s.bytes, int32(s.notes), uint32(s.notes%link.MaxNote)
+		n.Context, n.Tag, n.Len = s.bytes, int32(s.notes), uint32(s.notes%link.MaxFastBox)
 		for i := range n.Data {
 			n.Data[i] = byte(s.notes)
 		}
-		l.PostNote()
+		l.PostFastBox()
 		s.notes++
 		return true, nil
 	case kind < 8:
@@ -98,8 +98,8 @@ func (s *story) tell(l *Link, lend bool) (progress bool, err error) {
 			return s.offer(l, lend)
 		}
 		copy(room, s.piece(n))
-		if l.NoteRoom() != nil {
-			return false, errors.New("room for a note before what is reserved")
+		if l.FastBoxRoom() != nil {
+			return false, errors.New("room for a fast-box message before what is reserved")
 		}
 		l.Commit()
 		return true, nil
@@ -124,14 +124,14 @@ func (s *story) offer(l *Link, lend bool) (bool, error) {
 
 // hear takes what comes next, in one of the ways that there are.
 func (s *story) hear(l *Link) (progress bool, err error) {
-	if n := l.NextNote(); n != nil {
-		if n.Context != s.bytes || n.Tag != int32(s.notes) || n.Len != uint32(s.notes%link.MaxNote) || n.Data[0] != byte(s.notes) || n.Data[link.MaxNote-1] != byte(s.notes) {
-			return false, fmt.Errorf("note %d behind %d bytes, want %d behind %d", n.Tag, n.Context, s.notes, s.bytes)
+	if n := l.NextFastBox(); n != nil {
+		if n.Context != s.bytes || n.Tag != int32(s.notes) || n.Len != uint32(s.notes%link.MaxFastBox) || n.Data[0] != byte(s.notes) || n.Data[link.MaxFastBox-1] != byte(s.notes) {
+			return false, fmt.Errorf("fast-box message %d behind %d bytes, want %d behind %d", n.Tag, n.Context, s.notes, s.bytes)
 		}
 		if len(l.Peek()) > 0 {
-			return false, errors.New("bytes and a note come next")
+			return false, errors.New("bytes and a fast-box message come next")
 		}
-		l.NoteTaken()
+		l.FastBoxTaken()
 		s.notes++
 		return true, nil
 	}
@@ -182,7 +182,7 @@ func noteLinks(t *testing.T, seed uint64, lend bool) (a, b *Link) {
 	return a, b
 }
 
-// Notes, bytes and loans of both sides come in the order in which they were sent.
+// Fast-box messages, bytes and loans of both sides come in the order in which they were sent.
 func TestNotesBytesAndLoansKeepTheirOrder(t *testing.T) {
 	for seed := range uint64(12) {
 		lend := seed%2 == 0
@@ -219,7 +219,7 @@ func TestNotesBytesAndLoansKeepTheirOrder(t *testing.T) {
 		}
 		for _, x := range [][2]*story{{there, atB}, {back, atA}} {
 			if x[0].bytes != x[1].bytes || x[0].notes != x[1].notes || x[0].notes < 200 {
-				t.Errorf("seed %d: %d bytes and %d notes of %d and %d", seed, x[1].bytes, x[1].notes, x[0].bytes, x[0].notes)
+				t.Errorf("seed %d: %d bytes and %d fast-box messages of %d and %d", seed, x[1].bytes, x[1].notes, x[0].bytes, x[0].notes)
 			}
 		}
 	}
@@ -295,17 +295,17 @@ func TestNotesBytesAndLoansAtTheSameTime(t *testing.T) {
 		}
 		for _, x := range [][2]*story{{there, atB}, {back, atA}} {
 			if x[0].bytes != x[1].bytes || x[0].notes != x[1].notes || x[0].notes < 200 {
-				t.Errorf("seed %d: %d bytes and %d notes of %d and %d", seed, x[1].bytes, x[1].notes, x[0].bytes, x[0].notes)
+				t.Errorf("seed %d: %d bytes and %d fast-box messages of %d and %d", seed, x[1].bytes, x[1].notes, x[0].bytes, x[0].notes)
 			}
 		}
 	}
 }
 
-// Who does not say that he takes notes gets none.
+// Who does not say that he takes fast-box messages gets none.
 func TestNotesAreForWhoTakesThem(t *testing.T) {
 	a, b := pair(t, minSize)
 	if post(a, "x") || post(b, "x") {
-		t.Fatal("nobody takes notes")
+		t.Fatal("nobody takes fast-box messages")
 	}
 	takeNotes(t, a)
 	if post(a, "x") || post(b, "x") {
@@ -313,7 +313,7 @@ func TestNotesAreForWhoTakesThem(t *testing.T) {
 	}
 	takeNotes(t, b)
 	if !post(a, "to b") || !post(b, "to a") {
-		t.Error("both take notes, and nobody writes any")
+		t.Error("both take fast-box messages, and nobody writes any")
 	}
 	if text, _ := take(b); text != "to b" {
 		t.Errorf("got %q", text)
@@ -347,7 +347,7 @@ func regionOf(t *testing.T, h []byte, behind int) (file, other int) {
 
 func TestRegionWithoutNotes(t *testing.T) {
 	h := header(minSize)
-	clear(h[atNotes:])
+	clear(h[atFastBoxes:])
 	file, other := regionOf(t, h, 0)
 	socks, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 	if err != nil {
@@ -360,8 +360,8 @@ func TestRegionWithoutNotes(t *testing.T) {
 	}
 	defer a.Close()
 	defer b.Close()
-	if a.TakeNotes() || b.TakeNotes() || post(a, "x") {
-		t.Error("there are notes")
+	if a.TakeFastBoxes() || b.TakeFastBoxes() || post(a, "x") {
+		t.Error("there are fast-box messages")
 	}
 	a.Send([][]byte{[]byte("abc")})
 	if got, err := drain(t, b); string(got) != "abc" || err != nil {
@@ -370,7 +370,7 @@ func TestRegionWithoutNotes(t *testing.T) {
 }
 
 func TestNotesThatAreNowhere(t *testing.T) {
-	const end, all = uint64(headerSize + 2*minSize), uint64(2 * link.NoteBytes)
+	const end, all = uint64(headerSize + 2*minSize), uint64(2 * link.FastBoxPageSize)
 	for name, c := range map[string]struct {
 		at, behind uint64
 		ok         bool
@@ -387,7 +387,7 @@ func TestNotesThatAreNowhere(t *testing.T) {
 		"at the end of memory": {1<<64 - line, all, false},
 	} {
 		h := header(minSize)
-		binary.NativeEndian.PutUint64(h[atNotes:], c.at)
+		binary.NativeEndian.PutUint64(h[atFastBoxes:], c.at)
 		file, other := regionOf(t, h, int(c.behind))
 		unix.Close(other)
 		socks, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
@@ -399,7 +399,7 @@ func TestNotesThatAreNowhere(t *testing.T) {
 		switch {
 		case c.ok && err != nil, !c.ok && !errors.Is(err, ErrRegion):
 			t.Errorf("%s: %v", name, err)
-		case c.ok && !l.TakeNotes():
+		case c.ok && !l.TakeFastBoxes():
 			t.Errorf("%s: there are none", name)
 		}
 		if err == nil {
@@ -425,7 +425,7 @@ func TestNoteWakesTheReader(t *testing.T) {
 	}
 	for range 3 {
 		if !b.Ready() || !b.Arm(link.Readable) {
-			t.Error("there is a note, and it may sleep")
+			t.Error("there is a fast-box message, and it may sleep")
 		}
 		take(b)
 	}
@@ -448,12 +448,12 @@ func TestHostileNotes(t *testing.T) {
 				a.Send([][]byte{pattern(20)})
 				drain(t, b)
 				a.Send([][]byte{pattern(some)})
-				a.NoteRoom()
-				a.notes.lane.Post(place(b))
+				a.FastBoxRoom()
+				a.boxes.fastBoxes.Post(place(b))
 				if !b.Ready() || !b.Arm(link.Readable) {
 					t.Error("nobody looks")
 				}
-				if b.NextNote() != nil || b.Peek() != nil {
+				if b.NextFastBox() != nil || b.Peek() != nil {
 					t.Error("there is something to see")
 				}
 				for range 2 {
@@ -461,23 +461,23 @@ func TestHostileNotes(t *testing.T) {
 						t.Errorf("%d bytes, %v", n, err)
 					}
 				}
-				a.notes.lane.Sent = 0 // better now, and too late
-				a.notes.lane.Post(b.in.tail)
-				if b.NextNote() != nil {
-					t.Error("a note of a link that is broken")
+				a.boxes.fastBoxes.Sent = 0 // better now, and too late
+				a.boxes.fastBoxes.Post(b.in.tail)
+				if b.NextFastBox() != nil {
+					t.Error("a fast-box message of a link that is broken")
 				}
 			})
 		}
 	}
 }
 
-// A note further on than bytes have come is to come once they have.
+// A fast-box message further on than bytes have come is to come once they have.
 func TestNoteAheadOfTheBytes(t *testing.T) {
 	a, b := noters(t, minSize)
-	n := a.NoteRoom()
+	n := a.FastBoxRoom()
 	n.Len = uint32(copy(n.Data[:], "note"))
-	a.notes.lane.Post(3)
-	if b.Ready() || b.NextNote() != nil || b.Arm(link.Readable) {
+	a.boxes.fastBoxes.Post(3)
+	if b.Ready() || b.NextFastBox() != nil || b.Arm(link.Readable) {
 		t.Error("it is there")
 	}
 	a.Send([][]byte{[]byte("abcde")})
@@ -514,7 +514,7 @@ func TestEndComesAfterTheNotes(t *testing.T) {
 				}
 				for range 3 * lookEvery {
 					if n, err := b.Recv([][]byte{make([]byte, 1)}); n != 0 || err != nil {
-						t.Fatalf("%d, %v, and %d notes are left", n, err, 3-i)
+						t.Fatalf("%d, %v, and %d fast-box messages are left", n, err, 3-i)
 					}
 				}
 				if text, ok := take(b); text != "x" || !ok {
@@ -529,19 +529,19 @@ func TestEndComesAfterTheNotes(t *testing.T) {
 				t.Errorf("the end is %v", err)
 			}
 			if post(a, "x") && name != "death" {
-				t.Error("a note after the end")
+				t.Error("a fast-box message after the end")
 			}
 		})
 	}
 }
 
-// When there is no room for notes, bytes go on, and what was a note before comes before them.
+// When there is no room for fast-box messages, bytes go on, and what was a fast-box message before comes before them.
 func TestFullOfNotes(t *testing.T) {
 	a, b := noters(t, minSize)
 	sent := 0
 	for ; post(a, fmt.Sprint(sent)); sent++ {
 	}
-	if sent != link.NotePlaces {
+	if sent != link.FastBoxCount {
 		t.Errorf("room for %d", sent)
 	}
 	if n, err := a.Send([][]byte{[]byte("bytes")}); n != 5 || err != nil {
@@ -549,10 +549,10 @@ func TestFullOfNotes(t *testing.T) {
 	}
 	for i := range sent {
 		if got, err := drain(t, b); len(got) > 0 || err != nil {
-			t.Fatalf("%q before note %d, %v", got, i, err)
+			t.Fatalf("%q before fast-box message %d, %v", got, i, err)
 		}
 		if text, _ := take(b); text != fmt.Sprint(i) {
-			t.Fatalf("got %q, want note %d", text, i)
+			t.Fatalf("got %q, want fast-box message %d", text, i)
 		}
 	}
 	if !post(a, "after") {
@@ -566,7 +566,7 @@ func TestFullOfNotes(t *testing.T) {
 	}
 }
 
-// A loan at the same place as a note comes behind it.
+// A loan at the same place as a fast-box message comes behind it.
 func TestLoanBehindANote(t *testing.T) {
 	a, b := lenders(t, minSize)
 	takeNotes(t, a, b)
@@ -574,7 +574,7 @@ func TestLoanBehindANote(t *testing.T) {
 	a.Lend([][]byte{pattern(minLoan)})
 	buf := make([]byte, minLoan)
 	if n, err := b.Recv([][]byte{buf}); n != 0 || err != nil {
-		t.Errorf("%d bytes before the note, %v", n, err)
+		t.Errorf("%d bytes before the fast-box message, %v", n, err)
 	}
 	if text, _ := take(b); text != "note" {
 		t.Errorf("got %q", text)
@@ -588,38 +588,38 @@ func TestNoRoomForNotes(t *testing.T) {
 	a, b := lenders(t, minSize)
 	takeNotes(t, a, b)
 	a.Reserve(3)
-	if a.NoteRoom() != nil {
+	if a.FastBoxRoom() != nil {
 		t.Error("before what is reserved")
 	}
 	a.Commit()
 	b.Discard(3)
 	loan := [][]byte{pattern(minLoan)}
 	a.Lend(loan)
-	if a.NoteRoom() != nil {
+	if a.FastBoxRoom() != nil {
 		t.Error("while something is lent")
 	}
 	b.Recv([][]byte{make([]byte, minLoan)})
-	if a.NoteRoom() != nil {
+	if a.FastBoxRoom() != nil {
 		t.Error("before the loan is back")
 	}
 	a.Lend(loan)
-	if a.NoteRoom() == nil {
+	if a.FastBoxRoom() == nil {
 		t.Error("none after it")
 	}
 	a.CloseSend()
-	if a.NoteRoom() != nil {
+	if a.FastBoxRoom() != nil {
 		t.Error("after the end")
 	}
 	post(b, "x")
 	a.Close()
-	if a.NextNote() != nil || a.NoteRoom() != nil || a.TakeNotes() {
+	if a.NextFastBox() != nil || a.FastBoxRoom() != nil || a.TakeFastBoxes() {
 		t.Error("after Close")
 	}
 	b.out.b.tail.Store(b.out.head + 1)
 	if _, err := b.Send([][]byte{pattern(minSize)}); !errors.Is(err, link.ErrBroken) {
 		t.Fatal(err)
 	}
-	if b.NoteRoom() != nil {
+	if b.FastBoxRoom() != nil {
 		t.Error("by a link that is broken")
 	}
 }
@@ -651,14 +651,14 @@ func TestLinkWithNotesIsNotHandedOn(t *testing.T) {
 func TestNotesInTheRegion(t *testing.T) {
 	a, b := noters(t, minSize)
 	a.Send([][]byte{[]byte("abc")})
-	n := a.NoteRoom()
+	n := a.FastBoxRoom()
 	n.Context, n.Rank, n.Tag, n.Kind = 1<<40+1, 2, 3, 4
 	n.Len = uint32(copy(n.Data[:], "data"))
-	a.PostNote()
+	a.PostFastBox()
 	mem := a.region.mem
 	at := binary.NativeEndian.Uint64(mem[40:])
 	if at != headerSize+2*minSize || len(mem) != int(at)+2*8192 {
-		t.Fatalf("notes from %d on, of %d", at, len(mem))
+		t.Fatalf("fast-box messages from %d on, of %d", at, len(mem))
 	}
 	place := []byte{3, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4, 0, 0, 0, 4, 0, 0, 0, 'd', 'a', 't', 'a', 0}
 	if binary.NativeEndian.Uint16([]byte{1, 0}) == 1 && !bytes.Equal(mem[at:][:len(place)], place) {
@@ -684,14 +684,14 @@ func TestNotesInTheRegion(t *testing.T) {
 func TestNotesOfTheRingAllocateNothing(t *testing.T) {
 	a, b := noters(t, minSize)
 	if n := testing.AllocsPerRun(1000, func() {
-		n := a.NoteRoom()
+		n := a.FastBoxRoom()
 		n.Len = 8
-		a.PostNote()
-		if n = b.NextNote(); n == nil || n.Len != 8 {
-			t.Fatal("no note")
+		a.PostFastBox()
+		if n = b.NextFastBox(); n == nil || n.Len != 8 {
+			t.Fatal("no fast-box message")
 		}
-		b.NoteTaken()
+		b.FastBoxTaken()
 	}); n != 0 {
-		t.Errorf("%v allocations per note", n)
+		t.Errorf("%v allocations per fast-box message", n)
 	}
 }

@@ -13,17 +13,17 @@ import (
 	"github.com/openimpi/impi/core/link"
 )
 
-// lanes is the two sides of one direction: after taken notes, all of them taken.
-func lanes(taken uint64) (w, r *link.NoteLane) {
-	page, read := new(link.NotePage), new(atomic.Uint64)
+// lanes is the two sides of one direction: after taken fast-box messages, all of them taken.
+func lanes(taken uint64) (w, r *link.FastBoxes) {
+	page, read := new(link.FastBoxPage), new(atomic.Uint64)
 	read.Store(taken)
-	w = &link.NoteLane{Out: page, Read: read, Sent: taken, Seen: taken, Limit: taken - 1}
-	r = &link.NoteLane{In: page, Told: read, Taken: taken}
+	w = &link.FastBoxes{Out: page, Read: read, Sent: taken, Seen: taken, Limit: taken - 1}
+	r = &link.FastBoxes{In: page, Told: read, Taken: taken}
 	return w, r
 }
 
-// post sends a note behind so many bytes, if there is room.
-func post(l *link.NoteLane, at uint64, tag int32) bool {
+// post sends a fast-box message behind so many bytes, if there is room.
+func post(l *link.FastBoxes, at uint64, tag int32) bool {
 	n := l.Room()
 	if n == nil {
 		return false
@@ -33,30 +33,30 @@ func post(l *link.NoteLane, at uint64, tag int32) bool {
 	return true
 }
 
-// take takes the note that comes behind so many bytes.
-func take(t *testing.T, l *link.NoteLane, at uint64, tag int32) {
+// take takes the fast-box message that comes behind so many bytes.
+func take(t *testing.T, l *link.FastBoxes, at uint64, tag int32) {
 	t.Helper()
 	n := l.Next(at)
 	if n == nil {
-		t.Fatalf("no note %d behind %d bytes", tag, at)
+		t.Fatalf("no fast-box message %d behind %d bytes", tag, at)
 	}
 	if n.Tag != tag || n.Context != at {
-		t.Fatalf("note %d behind %d bytes, want %d behind %d", n.Tag, n.Context, tag, at)
+		t.Fatalf("fast-box message %d behind %d bytes, want %d behind %d", n.Tag, n.Context, tag, at)
 	}
 	l.Take()
 }
 
 func TestNoteRoom(t *testing.T) {
 	w, r := lanes(0)
-	for i := range int32(link.NotePlaces) {
+	for i := range int32(link.FastBoxCount) {
 		if !post(w, 5, i) {
-			t.Fatalf("no room for note %d", i)
+			t.Fatalf("no room for fast-box message %d", i)
 		}
 	}
 	if w.Room() != nil {
 		t.Fatal("room for one more")
 	}
-	const lag = link.NotePlaces / 4
+	const lag = link.FastBoxCount / 4
 	for i := range int32(lag) {
 		if w.Room() != nil {
 			t.Fatalf("room after %d were taken", i)
@@ -67,17 +67,17 @@ func TestNoteRoom(t *testing.T) {
 		}
 	}
 	for i := range int32(lag) {
-		if !post(w, 5, link.NotePlaces+i) {
+		if !post(w, 5, link.FastBoxCount+i) {
 			t.Fatalf("no room for %d more", i)
 		}
 	}
 	if w.Room() != nil {
 		t.Error("more room than was told of")
 	}
-	for i := range int32(link.NotePlaces) {
+	for i := range int32(link.FastBoxCount) {
 		take(t, r, 5, lag+i)
 	}
-	if r.Next(5) != nil || r.Told.Load() != link.NotePlaces+lag {
+	if r.Next(5) != nil || r.Told.Load() != link.FastBoxCount+lag {
 		t.Errorf("after all: %v, told %d", r.Next(5), r.Told.Load())
 	}
 }
@@ -93,11 +93,11 @@ func TestNoteIsNotThereBeforePost(t *testing.T) {
 	}
 }
 
-// Who says that impossibly many were taken gets no notes until he says better.
+// Who says that impossibly many were taken gets no fast-box messages until he says better.
 func TestImpossibleNumbersOfNotes(t *testing.T) {
-	for _, said := range []uint64{3*link.NotePlaces + 1, 2*link.NotePlaces - 1, 0, math.MaxUint64, 1 << 63, 1 << 32} {
-		w, _ := lanes(2 * link.NotePlaces)
-		for i := range int32(link.NotePlaces) {
+	for _, said := range []uint64{3*link.FastBoxCount + 1, 2*link.FastBoxCount - 1, 0, math.MaxUint64, 1 << 63, 1 << 32} {
+		w, _ := lanes(2 * link.FastBoxCount)
+		for i := range int32(link.FastBoxCount) {
 			post(w, 0, i)
 		}
 		w.Read.Store(said)
@@ -127,9 +127,9 @@ func TestNoteComesAtItsPlace(t *testing.T) {
 	if _, ok := r.Ahead(at); ok {
 		t.Error("another one")
 	}
-	for i := range int32(link.NotePlaces) { // once round: what lies there is old
+	for i := range int32(link.FastBoxCount) { // once round: what lies there is old
 		if r.Next(at) != nil {
-			t.Fatalf("note %d comes before it is sent", i)
+			t.Fatalf("fast-box message %d comes before it is sent", i)
 		}
 		post(w, at, 2+i)
 		take(t, r, at, 2+i)
@@ -139,10 +139,11 @@ func TestNoteComesAtItsPlace(t *testing.T) {
 	}
 }
 
-// A note of a round to come, which only a writer that ignores the reader can send, is none yet.
+// A fast-box message of a round to come, which only a writer that ignores the reader can send,
+// is none yet.
 func TestNoteOfTheNextRound(t *testing.T) {
 	w, r := lanes(0)
-	w.Sent, w.Seen = link.NotePlaces, link.NotePlaces
+	w.Sent, w.Seen = link.FastBoxCount, link.FastBoxCount
 	post(w, 0, 1)
 	if _, ok := r.Ahead(0); ok || r.Next(0) != nil {
 		t.Error("it comes")
@@ -157,7 +158,7 @@ func TestNotesWrap(t *testing.T) {
 		for i := range int32(300) {
 			at += uint64(i % 7)
 			if !post(w, at, i) {
-				t.Fatalf("no room for note %d after %d", i, from)
+				t.Fatalf("no room for fast-box message %d after %d", i, from)
 			}
 			if n, ok := r.Ahead(at - 5); n != 5 || !ok {
 				t.Fatalf("%d bytes ahead, %v", n, ok)
@@ -183,12 +184,12 @@ func TestRandomNotes(t *testing.T) {
 			case 1, 2:
 				n := w.Room()
 				if n == nil {
-					if len(on) < link.NotePlaces*3/4 {
+					if len(on) < link.FastBoxCount*3/4 {
 						t.Fatalf("no room, and %d are on their way", len(on))
 					}
 					continue
 				}
-				if len(on) == link.NotePlaces {
+				if len(on) == link.FastBoxCount {
 					t.Fatal("room that is taken")
 				}
 				n.Context = tag
@@ -200,7 +201,7 @@ func TestRandomNotes(t *testing.T) {
 				ahead, ok := r.Ahead(read)
 				switch {
 				case len(on) == 0 && (n != nil || ok):
-					t.Fatal("a note that nobody sent")
+					t.Fatal("a fast-box message that nobody sent")
 				case len(on) == 0:
 				case !ok || uint64(ahead) != on[0].at-read || (n != nil) != (ahead == 0):
 					t.Fatalf("%d bytes ahead, %v; want %d", ahead, ok, on[0].at-read)
@@ -208,7 +209,7 @@ func TestRandomNotes(t *testing.T) {
 					read += rapid.Uint64Range(1, uint64(ahead)).Draw(t, "read")
 				default:
 					if n.Context != on[0].tag {
-						t.Fatalf("note %d, want %d", n.Context, on[0].tag)
+						t.Fatalf("fast-box message %d, want %d", n.Context, on[0].tag)
 					}
 					r.Take()
 					on = on[1:]
@@ -218,7 +219,7 @@ func TestRandomNotes(t *testing.T) {
 	})
 }
 
-// Two goroutines: what is in a note is written before it is seen, and not again before
+// Two goroutines: what is in a fast-box message is written before it is seen, and not again before
 // it is taken.
 func TestNotesAtTheSameTime(t *testing.T) {
 	const count = 20_000
@@ -231,7 +232,7 @@ func TestNotesAtTheSameTime(t *testing.T) {
 				runtime.Gosched()
 				continue
 			}
-			n.Context, n.Len = i, uint32(i%link.MaxNote)
+			n.Context, n.Len = i, uint32(i%link.MaxFastBox)
 			for k := range n.Data[:n.Len] {
 				n.Data[k] = byte(i)
 			}
@@ -247,12 +248,12 @@ func TestNotesAtTheSameTime(t *testing.T) {
 				runtime.Gosched()
 				continue
 			}
-			if n.Context != i || n.Len != uint32(i%link.MaxNote) {
-				bad = fmt.Errorf("note %d is number %d, of %d bytes", i, n.Context, n.Len)
+			if n.Context != i || n.Len != uint32(i%link.MaxFastBox) {
+				bad = fmt.Errorf("fast-box message %d is number %d, of %d bytes", i, n.Context, n.Len)
 			}
 			for _, b := range n.Data[:n.Len] {
 				if b != byte(i) {
-					bad = fmt.Errorf("note %d has other data", i)
+					bad = fmt.Errorf("fast-box message %d has other data", i)
 				}
 			}
 			r.Take()

@@ -9,71 +9,71 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// Notes is the part of a link beside its bytes that takes short messages, as link.Notes
+// FastBoxes is the part of a link beside its bytes that takes short messages, as link.FastBoxLink
 // has it.
 //
-// A note stands for one DATA packet of which nothing but the envelope and the data matters: both
-// procs are known by the link, nothing answers it, and the places for notes bound how many are
+// A fast-box message stands for one DATA packet of which nothing but the envelope and the data matters: both
+// procs are known by the link, nothing answers it, and the places for fast-box messages bound how many are
 // on their way, so that they are not counted for PROTOACKs.
-type Notes interface {
-	NoteRoom() *link.Note
-	PostNote()
-	NextNote() *link.Note
-	NoteTaken()
-	NotesSent() uint64
-	NotesTaken() uint64
-	LimitNotes(sent uint64)
-	NotesAgreed() bool
+type FastBoxes interface {
+	FastBoxRoom() *link.EagerMessage
+	PostFastBox()
+	NextFastBox() *link.EagerMessage
+	FastBoxTaken()
+	FastBoxesSent() uint64
+	FastBoxesTaken() uint64
+	LimitFastBoxes(sent uint64)
+	FastBoxesAgreed() bool
 }
 
-// UseNotes lets short messages over l, which is the direct link of one peer, be notes. The
-// draft's packets say less than notes do, and stay packets.
-func (e *Engine) UseNotes(l LinkID, n Notes) {
+// UseFastBoxes lets short messages over l, which is the direct link of one peer, be fast-box messages. The
+// draft's packets say less than fast-box messages do, and stay packets.
+func (e *Engine) UseFastBoxes(l LinkID, n FastBoxes) {
 	if e.cfg.Dialect == wire.Draft {
 		return
 	}
 	s := e.link(l)
-	s.notes, s.peer.noted = n, s
-	s.peer.limitNotes()
+	s.boxes, s.peer.fastBoxes = n, s
+	s.peer.limitFastBoxes()
 }
 
-// notable tells whether a message to p can be a note as far as the engine goes: nothing that
+// fitsFastBox tells whether a message to p can be a fast-box message as far as the engine goes: nothing that
 // was to leave before is still here.
-func (p *peer) notable() bool {
+func (p *peer) fitsFastBox() bool {
 	s := p.link
-	return s != nil && s.notes != nil && p.firsts.head == nil &&
+	return s != nil && s.boxes != nil && p.firsts.head == nil &&
 		s.placed == 0 && s.committed == 0 && s.ready.len == 0 && s.err == nil
 }
 
-// writeNote sends a message as a note, if it can, which needs room for dtype too.
-func (p *peer) writeNote(env *Envelope, data []byte, dtype uint64) bool {
-	if len(data) > link.MaxNote || dtype > math.MaxUint32 || !p.notable() {
+// writeFastBox sends a message as a fast-box message, if it can, which needs room for dtype too.
+func (p *peer) writeFastBox(env *Envelope, data []byte, dtype uint64) bool {
+	if len(data) > link.MaxFastBox || dtype > math.MaxUint32 || !p.fitsFastBox() {
 		return false
 	}
-	n := p.link.notes.NoteRoom()
+	n := p.link.boxes.FastBoxRoom()
 	if n == nil {
 		return false
 	}
 	n.Context, n.Rank, n.Tag = uint64(env.Context), int32(env.Rank), int32(env.Tag)
 	n.Len, n.Kind = uint32(len(data)), uint32(dtype)
 	copy(n.Data[:], data)
-	p.link.notes.PostNote()
+	p.link.boxes.PostFastBox()
 	return true
 }
 
-// TakeNotes takes notes that have come by l, up to the next byte, and tells whether there
+// TakeFastBoxes takes fast-box messages that have come by l, up to the next byte, and tells whether there
 // were any: not more than fit at a time, since who writes without end must not keep the
 // driver from all else. An error is as those of Received.
-func (e *Engine) TakeNotes(l LinkID) (progress bool, err error) {
+func (e *Engine) TakeFastBoxes(l LinkID) (progress bool, err error) {
 	s := e.link(l)
-	for i := 0; i < link.NotePlaces && s.err == nil; i++ {
-		n := s.notes.NextNote()
+	for i := 0; i < link.FastBoxCount && s.err == nil; i++ {
+		n := s.boxes.NextFastBox()
 		if n == nil {
 			break
 		}
 		progress = true
-		s.err = e.takeNote(s, n)
-		s.notes.NoteTaken()
+		s.err = e.takeFastBox(s, n)
+		s.boxes.FastBoxTaken()
 	}
 	if progress {
 		e.review(s.peer)
@@ -81,12 +81,12 @@ func (e *Engine) TakeNotes(l LinkID) (progress bool, err error) {
 	return progress, s.err
 }
 
-// takeNote acts on a note as on a packet that is complete.
-func (e *Engine) takeNote(s *linkState, n *link.Note) error {
+// takeFastBox acts on a fast-box message as on a packet that is complete.
+func (e *Engine) takeFastBox(s *linkState, n *link.EagerMessage) error {
 	p, size := s.peer, n.Len // once: the other side can write to it
 	key := match.Key{Context: wire.ContextID(n.Context), Source: wire.CommRank(n.Rank), Tag: wire.Tag(n.Tag)}
-	if size > link.MaxNote || key.Tag == wire.TagOutOfRange || s.payload || s.w > 0 || s.fini {
-		return e.badNote(s, key.Tag, size)
+	if size > link.MaxFastBox || key.Tag == wire.TagOutOfRange || s.payload || s.w > 0 || s.fini {
+		return e.badFastBox(s, key.Tag, size)
 	}
 	p.from = s
 	if p.down != nil {
@@ -101,7 +101,7 @@ func (e *Engine) takeNote(s *linkState, n *link.Note) error {
 		return nil
 	}
 	m := e.newMessage(p, int64(size))
-	m.keep(noteCost)
+	m.keep(fastBoxCost)
 	m.buf, m.whole = e.buffers.get(int(size)), true
 	copy(m.buf, data)
 	e.unexpected.Add(&m.entry, key)
@@ -109,12 +109,12 @@ func (e *Engine) takeNote(s *linkState, n *link.Note) error {
 	return nil
 }
 
-// badNote tells what is wrong with a note.
-func (e *Engine) badNote(s *linkState, tag wire.Tag, size uint32) error {
+// badFastBox tells what is wrong with a fast-box message.
+func (e *Engine) badFastBox(s *linkState, tag wire.Tag, size uint32) error {
 	e.in.Type, e.in.Src = wire.PkData, s.peer.proc
 	switch {
-	case size > link.MaxNote:
-		return e.fault(s, "length", uint64(size), fmt.Sprintf("a note has room for %d bytes", link.MaxNote))
+	case size > link.MaxFastBox:
+		return e.fault(s, "length", uint64(size), fmt.Sprintf("a fast-box message has room for %d bytes", link.MaxFastBox))
 	case tag == wire.TagOutOfRange:
 		return e.fault(s, "pk_tag", uint64(uint32(tag)), "tags have 31 bits")
 	case s.fini:
@@ -124,12 +124,12 @@ func (e *Engine) badNote(s *linkState, tag wire.Tag, size uint32) error {
 	}
 }
 
-// NotesOpen tells whether notes could be sent by l, and taken, as far as the engine goes, if it
+// FastBoxesOpen tells whether fast-box messages could be sent by l, and taken, as far as the engine goes, if it
 // is Unoccupied: by who has the link's lane itself.
-func (e *Engine) NotesOpen(l LinkID) (sends, takes bool) {
+func (e *Engine) FastBoxesOpen(l LinkID) (sends, takes bool) {
 	s := e.links[l]
 	p := s.peer
-	return p.down == nil && p.link == s && p.notable(), p.down == nil && !s.payload && s.w == 0 && !s.fini && s.err == nil && !s.busy()
+	return p.down == nil && p.link == s && p.fitsFastBox(), p.down == nil && !s.payload && s.w == 0 && !s.fini && s.err == nil && !s.busy()
 }
 
 // Unoccupied tells whether nothing waits for a message or for a receive, or to be sent.
@@ -142,24 +142,24 @@ func (e *Engine) Unoccupied() bool {
 // keeps waiting.
 func (e *Engine) Hasty(p Peer) (l LinkID, ok bool) {
 	q := e.peers.find(p)
-	if q == nil || q.noted == nil || !e.Unoccupied() || q.noted.busy() {
+	if q == nil || q.fastBoxes == nil || !e.Unoccupied() || q.fastBoxes.busy() {
 		return NoLink, false
 	}
-	return q.noted.id, true
+	return q.fastBoxes.id, true
 }
 
-// RecvNow is Recv for a message that is a note and has come, and that buf has room for, over
+// RecvNow is Recv for a message that is a fast-box message and has come, and that buf has room for, over
 // the link that Hasty gave. ok is false if there is no such message; then nothing has happened.
 func (e *Engine) RecvNow(l LinkID, env *Envelope, buf []byte) (st Status, ok bool) {
 	s := e.links[l]
 	p := s.peer
-	n := s.notes.NextNote()
+	n := s.boxes.NextFastBox()
 	if n == nil || s.payload || s.w > 0 || s.fini || s.err != nil || p.down != nil {
 		return st, false
 	}
 	size := n.Len
 	key := match.Key{Context: wire.ContextID(n.Context), Source: wire.CommRank(n.Rank), Tag: wire.Tag(n.Tag)}
-	if size > link.MaxNote || uint64(size) > uint64(len(buf)) || key.Tag == wire.TagOutOfRange ||
+	if size > link.MaxFastBox || uint64(size) > uint64(len(buf)) || key.Tag == wire.TagOutOfRange ||
 		key.Context != env.Context || key.Source != env.Rank || key.Tag != env.Tag && env.Tag != AnyTag {
 		return st, false
 	}
@@ -167,7 +167,7 @@ func (e *Engine) RecvNow(l LinkID, env *Envelope, buf []byte) (st Status, ok boo
 		return st, false
 	}
 	copy(buf, n.Data[:size])
-	s.notes.NoteTaken()
+	s.boxes.FastBoxTaken()
 	p.from = s
 	return Status{Source: key.Source, Peer: p.index, Tag: key.Tag, Len: int64(size)}, true
 }

@@ -11,31 +11,31 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// desk is a side of a link in memory that takes notes.
+// desk is a side of a link in memory that takes fast-box messages.
 type desk struct {
-	lane          link.NoteLane
+	lane          link.FastBoxes
 	written, read uint64 // bytes of the two streams
-	alone         bool   // the other side takes no notes
+	alone         bool   // the other side takes no fast-box messages
 }
 
 func newDesks() (a, b *desk) {
-	there, back := new(link.NotePage), new(link.NotePage)
+	there, back := new(link.FastBoxPage), new(link.FastBoxPage)
 	taken := new([2]atomic.Uint64)
-	a = &desk{lane: link.NoteLane{Out: there, In: back, Read: &taken[0], Told: &taken[1], Limit: math.MaxUint64}}
-	b = &desk{lane: link.NoteLane{Out: back, In: there, Read: &taken[1], Told: &taken[0], Limit: math.MaxUint64}}
+	a = &desk{lane: link.FastBoxes{Out: there, In: back, Read: &taken[0], Told: &taken[1], Limit: math.MaxUint64}}
+	b = &desk{lane: link.FastBoxes{Out: back, In: there, Read: &taken[1], Told: &taken[0], Limit: math.MaxUint64}}
 	return a, b
 }
 
-func (d *desk) NoteRoom() *link.Note { return d.lane.Room() }
-func (d *desk) PostNote()            { d.lane.Post(d.written) }
-func (d *desk) NextNote() *link.Note { return d.lane.Next(d.read) }
-func (d *desk) NoteTaken()           { d.lane.Take() }
-func (d *desk) NotesSent() uint64    { return d.lane.Sent }
-func (d *desk) NotesTaken() uint64   { return d.lane.Taken }
-func (d *desk) LimitNotes(n uint64)  { d.lane.Limit = n }
-func (d *desk) NotesAgreed() bool    { return !d.alone }
+func (d *desk) FastBoxRoom() *link.EagerMessage { return d.lane.Room() }
+func (d *desk) PostFastBox()                    { d.lane.Post(d.written) }
+func (d *desk) NextFastBox() *link.EagerMessage { return d.lane.Next(d.read) }
+func (d *desk) FastBoxTaken()                   { d.lane.Take() }
+func (d *desk) FastBoxesSent() uint64           { return d.lane.Sent }
+func (d *desk) FastBoxesTaken() uint64          { return d.lane.Taken }
+func (d *desk) LimitFastBoxes(n uint64)         { d.lane.Limit = n }
+func (d *desk) FastBoxesAgreed() bool           { return !d.alone }
 
-// before is how many of the next n bytes come before the next note.
+// before is how many of the next n bytes come before the next fast-box message.
 func (d *desk) before(n int) int {
 	if k, ok := d.lane.Ahead(d.read); ok {
 		return min(n, int(k))
@@ -43,7 +43,7 @@ func (d *desk) before(n int) int {
 	return n
 }
 
-// noted is a pair whose link takes notes.
+// noted is a pair whose link takes fast-box messages.
 type noted struct {
 	*pair
 	d [2]*desk
@@ -53,20 +53,20 @@ func newNoted(tb testing.TB, cfg Config) *noted {
 	p := &noted{pair: newPair(tb, cfg)}
 	p.d[0], p.d[1] = newDesks()
 	for i, e := range p.e {
-		e.UseNotes(0, p.d[i])
+		e.UseFastBoxes(0, p.d[i])
 	}
 	return p
 }
 
 // carry moves what has left from one engine to the other, and tells how many bytes
-// those were besides notes.
+// those were besides fast-box messages.
 func (p *noted) carry(from int) (size int) {
 	raw := p.wireBytes(from)
 	size = len(raw)
 	p.d[from].written += uint64(size)
 	to, d := p.e[1-from], p.d[1-from]
 	for {
-		took, err := to.TakeNotes(0)
+		took, err := to.TakeFastBoxes(0)
 		if err != nil {
 			p.tb.Fatal(err)
 		}
@@ -79,7 +79,7 @@ func (p *noted) carry(from int) (size int) {
 	}
 }
 
-// now sends a message of p that is to leave as a note, and checks that it does.
+// now sends a message of p that is to leave as a fast-box message, and checks that it does.
 func (p *noted) now(from int, data []byte) {
 	p.tb.Helper()
 	l, ok := p.e[from].SendNow(Peer(1-from), Envelope{Rank: wire.CommRank(from), Tag: 7}, data, 1, 0)
@@ -89,7 +89,7 @@ func (p *noted) now(from int, data []byte) {
 }
 
 func TestShortMessageIsANote(t *testing.T) {
-	for n, want := range map[int]bool{0: true, 1: true, 32: true, link.MaxNote: true, link.MaxNote + 1: false} {
+	for n, want := range map[int]bool{0: true, 1: true, 32: true, link.MaxFastBox: true, link.MaxFastBox + 1: false} {
 		p := newNoted(t, roomy)
 		buf := make([]byte, 200)
 		r := p.recv(1, buf)
@@ -161,7 +161,7 @@ func TestNoteThatNobodyAwaits(t *testing.T) {
 	receive(p.e[1].RecvMessage(m, buf), 23, nil)
 }
 
-// A note that does not fit the receive that waits for it fills it.
+// A fast-box message that does not fit the receive that waits for it fills it.
 func TestTruncatedNote(t *testing.T) {
 	p := newNoted(t, roomy)
 	buf := alphabet(10)
@@ -180,13 +180,13 @@ func TestTruncatedNote(t *testing.T) {
 	}
 }
 
-// Whatever is a note and whatever is a packet, messages match in the order in which
+// Whatever is a fast-box message and whatever is a packet, messages match in the order in which
 // they were sent.
 func TestNotesAndPacketsKeepTheirOrder(t *testing.T) {
 	for _, c := range []Config{roomy, {MaxData: 64, AckMark: 1, HiWater: 1}, {MaxData: 50, AckMark: 2, HiWater: 4, StageLimit: 10}} {
 		for _, early := range []bool{true, false} {
 			p := newNoted(t, c)
-			sizes := []int{3, 200, 1, 2, link.MaxNote, link.MaxNote + 1, 5, 5000, 0, 0, 70000, 4, 100, 6}
+			sizes := []int{3, 200, 1, 2, link.MaxFastBox, link.MaxFastBox + 1, 5, 5000, 0, 0, 70000, 4, 100, 6}
 			sizes = append(append(sizes, sizes...), sizes...)
 			var rs []*Request
 			post := func() {
@@ -215,7 +215,7 @@ func TestNotesAndPacketsKeepTheirOrder(t *testing.T) {
 				}
 			}
 			if notes := p.d[0].lane.Sent; notes == 0 || notes == uint64(len(sizes)) {
-				t.Errorf("%+v, early %v: %d notes", c, early, notes)
+				t.Errorf("%+v, early %v: %d fast-box messages", c, early, notes)
 			}
 		}
 	}
@@ -241,7 +241,7 @@ func TestNoNoteBeforeWhatWaits(t *testing.T) {
 		p.e[0].SendNow(1, Envelope{Rank: 0, Tag: 7}, alphabet(8), 1, 0)
 		p.send(0, Standard, alphabet(8))
 		if n := p.d[0].lane.Sent; n != 0 {
-			t.Errorf("%s: %d notes", name, n)
+			t.Errorf("%s: %d fast-box messages", name, n)
 		}
 	}
 }
@@ -257,7 +257,7 @@ func TestNothingIsPackedIntoANote(t *testing.T) {
 	}
 }
 
-// A note has no request of its sender's, whatever came before it.
+// A fast-box message has no request of its sender's, whatever came before it.
 func TestNoteIsNotCancelledForAnother(t *testing.T) {
 	p := newNoted(t, roomy)
 	s := p.send(0, Synchronous, alphabet(8))
@@ -272,7 +272,7 @@ func TestNoteIsNotCancelledForAnother(t *testing.T) {
 	}
 }
 
-// Nobody answers notes: they do not count for flow control.
+// Nobody answers fast-box messages: they do not count for flow control.
 func TestNotesAreNotAcknowledged(t *testing.T) {
 	p := newNoted(t, Config{MaxData: 64, AckMark: 1, HiWater: 1})
 	for i := range 100 {
@@ -280,14 +280,14 @@ func TestNotesAreNotAcknowledged(t *testing.T) {
 		p.now(0, alphabet(8))
 		p.carry(0)
 		if !r.Done() || p.e[1].HasOutput(0) {
-			t.Fatalf("note %d: received %v, answered %v", i, r.Done(), p.e[1].HasOutput(0))
+			t.Fatalf("fast-box message %d: received %v, answered %v", i, r.Done(), p.e[1].HasOutput(0))
 		}
 	}
 }
 
 func TestNoRoomForANote(t *testing.T) {
 	p := newNoted(t, roomy)
-	for range link.NotePlaces {
+	for range link.FastBoxCount {
 		p.now(0, alphabet(8))
 	}
 	if s := p.send(0, Standard, alphabet(9)); !s.Done() || !p.e[0].HasOutput(0) {
@@ -298,9 +298,9 @@ func TestNoRoomForANote(t *testing.T) {
 	}
 	p.now(0, alphabet(8))
 	p.carry(0)
-	for i := range link.NotePlaces + 2 {
+	for i := range link.FastBoxCount + 2 {
 		want := int64(8)
-		if i == link.NotePlaces {
+		if i == link.FastBoxCount {
 			want = 9 // the packet
 		}
 		if r := p.recv(1, make([]byte, 9)); !r.Done() || r.Status().Len != want {
@@ -309,27 +309,27 @@ func TestNoRoomForANote(t *testing.T) {
 	}
 }
 
-// endless is a link by which notes never cease to come.
+// endless is a link by which fast-box messages never cease to come.
 type endless struct{ desk }
 
-func (d *endless) NextNote() *link.Note { return &link.Note{Len: 1, Tag: 7} }
-func (d *endless) NoteTaken()           {}
+func (d *endless) NextFastBox() *link.EagerMessage { return &link.EagerMessage{Len: 1, Tag: 7} }
+func (d *endless) FastBoxTaken()                   {}
 
 func TestNotesWithoutEnd(t *testing.T) {
 	p := newPair(t, roomy)
-	p.e[0].UseNotes(0, &endless{})
+	p.e[0].UseFastBoxes(0, &endless{})
 	for range 2 {
-		if progress, err := p.e[0].TakeNotes(0); !progress || err != nil {
+		if progress, err := p.e[0].TakeFastBoxes(0); !progress || err != nil {
 			t.Fatal(progress, err)
 		}
 	}
-	if n, _ := p.e[0].Waiting(); n > 2*link.NotePlaces {
-		t.Errorf("%d notes at a time", n/2)
+	if n, _ := p.e[0].Waiting(); n > 2*link.FastBoxCount {
+		t.Errorf("%d fast-box messages at a time", n/2)
 	}
 }
 
 func TestBadNotes(t *testing.T) {
-	good := link.Note{Len: 5, Tag: 7}
+	good := link.EagerMessage{Len: 5, Tag: 7}
 	packet := func(h wire.Packet) []byte {
 		h.Src, h.Dest, h.Tag = wire.Proc{PID: 1}, wire.Proc{PID: 2}, 9
 		b := make([]byte, headerSize)
@@ -340,12 +340,12 @@ func TestBadNotes(t *testing.T) {
 	fini := packet(wire.Packet{Type: wire.PkFini})
 	for name, c := range map[string]struct {
 		before []byte
-		note   link.Note
+		note   link.EagerMessage
 		field  string
 	}{
-		"too long":                  {nil, link.Note{Len: link.MaxNote + 1, Tag: 7}, "length"},
-		"far too long":              {nil, link.Note{Len: 1<<32 - 1, Tag: 7}, "length"},
-		"no tag":                    {nil, link.Note{Len: 5, Tag: int32(wire.TagOutOfRange)}, "pk_tag"},
+		"too long":                  {nil, link.EagerMessage{Len: link.MaxFastBox + 1, Tag: 7}, "length"},
+		"far too long":              {nil, link.EagerMessage{Len: 1<<32 - 1, Tag: 7}, "length"},
+		"no tag":                    {nil, link.EagerMessage{Len: 5, Tag: int32(wire.TagOutOfRange)}, "pk_tag"},
 		"in the middle of a header": {data[:1], good, "place"},
 		"behind a header":           {data[:headerSize], good, "place"},
 		"in the middle of data":     {data[:headerSize+9], good, "place"},
@@ -355,16 +355,16 @@ func TestBadNotes(t *testing.T) {
 			p := newNoted(t, roomy)
 			put(t, p.e[1], 0, c.before)
 			q := p.recv(1, make([]byte, 100))
-			for _, n := range []link.Note{c.note, good} {
-				*p.d[0].NoteRoom() = n
-				p.d[0].PostNote()
+			for _, n := range []link.EagerMessage{c.note, good} {
+				*p.d[0].FastBoxRoom() = n
+				p.d[0].PostFastBox()
 			}
-			_, err := p.e[1].TakeNotes(0)
+			_, err := p.e[1].TakeFastBoxes(0)
 			var bad *ProtocolError
 			if !errors.As(err, &bad) || bad.Peer != 0 || bad.Link != 0 || bad.Field != c.field || bad.Reason == "" {
 				t.Fatalf("%v", err)
 			}
-			if progress, again := p.e[1].TakeNotes(0); progress || !errors.Is(again, bad) {
+			if progress, again := p.e[1].TakeFastBoxes(0); progress || !errors.Is(again, bad) {
 				t.Errorf("then %v, %v", progress, again)
 			}
 			p.e[1].Cancel(q)
@@ -375,7 +375,7 @@ func TestBadNotes(t *testing.T) {
 				t.Errorf("what comes behind it: %+v", st)
 			}
 			if p.send(1, Standard, nil); p.d[1].lane.Sent != 0 {
-				t.Error("a note leaves by a link that is of no use any more")
+				t.Error("a fast-box message leaves by a link that is of no use any more")
 			}
 			p.e[1].Detach(0, err)
 			if p.e[1].Down(0) == nil {
@@ -385,9 +385,9 @@ func TestBadNotes(t *testing.T) {
 	}
 	p := newNoted(t, roomy) // whole packets before it are no fault
 	put(t, p.e[1], 0, data)
-	*p.d[0].NoteRoom() = good
-	p.d[0].PostNote()
-	if progress, err := p.e[1].TakeNotes(0); !progress || err != nil {
+	*p.d[0].FastBoxRoom() = good
+	p.d[0].PostFastBox()
+	if progress, err := p.e[1].TakeFastBoxes(0); !progress || err != nil {
 		t.Errorf("%v, %v", progress, err)
 	}
 }
@@ -493,11 +493,11 @@ func TestNoHaste(t *testing.T) {
 		}
 	}
 	if _, ok := newPair(t, roomy).e[1].Hasty(0); ok {
-		t.Error("by a link without notes")
+		t.Error("by a link without fast-box messages")
 	}
 }
 
-// The draft's packets have less in them than notes.
+// The draft's packets have less in them than fast-box messages.
 func TestDraftTakesNoNotes(t *testing.T) {
 	c := roomy
 	c.Dialect = wire.Draft
@@ -516,7 +516,7 @@ func TestNotesOfWhoIsGone(t *testing.T) {
 	p.carry(0)
 	p.now(0, alphabet(8))
 	p.e[1].PeerDown(0, errCut)
-	if progress, err := p.e[1].TakeNotes(0); !progress || err != nil {
+	if progress, err := p.e[1].TakeFastBoxes(0); !progress || err != nil {
 		t.Errorf("%v, %v", progress, err)
 	}
 	if n := p.e[1].Counters().LatePackets; n != 1 {
@@ -584,8 +584,8 @@ func TestNotesAllocateNothing(t *testing.T) {
 	}
 }
 
-// TestWhatIsSaidOfItems comes with packets, to receives of all kinds, and never with a note: what
-// notes have no room for makes a message a packet.
+// TestWhatIsSaidOfItems comes with packets, to receives of all kinds, and never with a fast-box message: what
+// fast-box messages have no room for makes a message a packet.
 func TestWhatIsSaidOfItems(t *testing.T) {
 	const said = 1<<63 | 5
 	told := func(what string, r *Request, want uint64) {
@@ -599,7 +599,7 @@ func TestWhatIsSaidOfItems(t *testing.T) {
 	posted := p.recv(1, make([]byte, 8))
 	p.e[0].Send(1, env, Standard, alphabet(8), 3, said)
 	if p.carry(0) == 0 {
-		t.Error("it was a note")
+		t.Error("it was a fast-box message")
 	}
 	told("posted", posted, said)
 	if l, ok := p.e[0].SendNow(1, env, alphabet(8), 3, said); !ok || l == NoLink {
@@ -615,5 +615,5 @@ func TestWhatIsSaidOfItems(t *testing.T) {
 	note := p.recv(1, make([]byte, 8))
 	p.now(0, alphabet(8))
 	p.carry(0)
-	told("a note", note, 0)
+	told("a fast-box message", note, 0)
 }

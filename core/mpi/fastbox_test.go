@@ -24,17 +24,17 @@ func toPeer(p *process, peer message.Peer) *port {
 	return nil
 }
 
-// notesSent is how many notes p has sent to a peer.
+// notesSent is how many fast-box messages p has sent to a peer.
 func notesSent(p *process, peer message.Peer) uint64 {
 	p.lock()
 	defer p.unlock()
-	return toPeer(p, peer).link.(link.Notes).NotesSent()
+	return toPeer(p, peer).link.(link.FastBoxLink).FastBoxesSent()
 }
 
-// Messages that fit are notes where procs have memory in common, and cost no allocation,
+// Messages that fit are fast-box messages where procs have memory in common, and cost no allocation,
 // whatever their receive is.
 func TestNotesAllocateNothing(t *testing.T) {
-	for _, n := range []int{0, 8, link.MaxNote, link.MaxNote + 1} {
+	for _, n := range []int{0, 8, link.MaxFastBox, link.MaxFastBox + 1} {
 		procs := layout{procs: 2, link: rings(64 << 10)}.start(t)
 		a, b := procs[0].world, procs[1].world
 		out, in := pattern(n, 3), make([]byte, n)
@@ -62,14 +62,14 @@ func TestNotesAllocateNothing(t *testing.T) {
 		if a := testing.AllocsPerRun(200, round); a > 0 {
 			t.Errorf("%d bytes: %v allocations", n, a)
 		}
-		if sent := notesSent(procs[0], 1) - before; (sent > 0) != (n <= link.MaxNote) || sent%3 != 0 {
+		if sent := notesSent(procs[0], 1) - before; (sent > 0) != (n <= link.MaxFastBox) || sent%3 != 0 {
 			t.Errorf("%d bytes: %d notes", n, sent)
 		}
 	}
 }
 
 // Goroutines that receive at the same time from one proc have their own messages, in
-// order, whoever of them finds which note.
+// order, whoever of them finds which fast-box message.
 func TestManyReceiveNotes(t *testing.T) {
 	for _, spin := range []string{"auto", "0"} {
 		l := layout{procs: 2, spin: spin, link: rings(8 << 10)}
@@ -79,7 +79,7 @@ func TestManyReceiveNotes(t *testing.T) {
 			errs := [tags]error{}
 			for tag := range tags {
 				all.Go(func() {
-					buf := make([]int64, 1+tag*20) // the last one is no note
+					buf := make([]int64, 1+tag*20) // the last one is no fast-box message
 					for i := range int64(count) {
 						buf[tag*20] = i
 						if c.Rank() == 0 {
@@ -101,7 +101,7 @@ func TestManyReceiveNotes(t *testing.T) {
 	}
 }
 
-// Who receives notes that are always there already sees to his other links, too.
+// Who receives fast-box messages that are always there already sees to his other links, too.
 func TestHasteStarvesNobody(t *testing.T) {
 	procs := layout{procs: 3, messages: true, link: rings(64 << 10)}.start(t)
 	p, b := procs[0], make([]byte, 8)
