@@ -14,6 +14,10 @@ type Builtin struct {
 	// has a block for it.
 	NeedsBlock bool
 
+	// Machine says that its links stay on one machine, and Memory that they are memory
+	// that both ends share.
+	Machine, Memory bool
+
 	// Encrypts says that its links are always encrypted, and EncryptsBy is the bool
 	// setting that has them encrypted; empty: there is none.
 	Encrypts   bool
@@ -42,6 +46,12 @@ func known(list []Builtin, name string) (x Builtin, ok bool) {
 		return Builtin{}, false
 	}
 	return list[i], true
+}
+
+// Known gives what is known of a built-in transport, nothing of others.
+func (j *Job) Known(name string) Builtin {
+	x, _ := known(j.Builtins, name)
+	return x
 }
 
 // Encrypted says whether the links of a built-in transport are encrypted with these

@@ -22,8 +22,8 @@ type builtin struct {
 
 // builtins are all of them, best first.
 var builtins = []builtin{
-	{config.Builtin{Name: "shm"}, func() transports.Transport { return shm.New() }},
-	{config.Builtin{Name: "unix"}, func() transports.Transport { return unix.New() }},
+	{config.Builtin{Name: "shm", Machine: true, Memory: true}, func() transports.Transport { return shm.New() }},
+	{config.Builtin{Name: "unix", Machine: true}, func() transports.Transport { return unix.New() }},
 	{
 		config.Builtin{Name: "tcp", EncryptsBy: "tls", Channels: true, NotForChannels: []string{"tls", "also"}},
 		func() transports.Transport { return tcp.New() },

@@ -13,7 +13,7 @@ import (
 // The greeting is what both ends of a new direct link say before the packets:
 //
 //	dialler                          acceptor
-//	  HELLO job, nonce, src, dst  -->    (or PROBE, ERRAND, CALL, with the same fields,
+//	  HELLO job, nonce, src, dst  -->    (or PROBE, SPAWN, CALL, with the same fields,
 //	                                      LASTING, AGAIN, HOSTS, which add a session,
 //	                                      LOST, which adds an epoch too,
 //	                                      or MEET, which adds the dialler's world)
@@ -68,9 +68,9 @@ type Hello struct {
 	Lost  bool
 	Epoch uint64
 
-	// Errand tells that a node wants something of another one; Src and Dst are ranks
+	// Spawn tells that a node wants something of another one; Src and Dst are ranks
 	// of hosts. No packets follow.
-	Errand bool
+	Spawn bool
 
 	// Call tells that the link is for whoever opened the port Port, which stands in
 	// for the job. Src and Dst mean nothing.
@@ -112,8 +112,8 @@ func (h *Hello) String() string {
 	switch {
 	case h.Call:
 		return "call of a port"
-	case h.Errand:
-		return fmt.Sprintf("errand from host %d to host %d", h.Src, h.Dst)
+	case h.Spawn:
+		return fmt.Sprintf("spawn request from host %d to host %d", h.Src, h.Dst)
 	case h.World != World{}:
 		return fmt.Sprintf("link from %v to rank %d", Member{h.World, h.Src}, h.Dst)
 	case h.Hosts:
@@ -131,8 +131,8 @@ func (h *Hello) kind() kind {
 	switch {
 	case h.Probe:
 		return kindProbe
-	case h.Errand:
-		return kindErrand
+	case h.Spawn:
+		return kindSpawn
 	case h.Call:
 		return kindCall
 	case h.World != World{}:
@@ -155,14 +155,14 @@ func (h *Hello) set(k kind) {
 	h.Again = k == kindAgain || k == kindHosts
 	h.Hosts = k == kindHosts
 	h.Lost = k == kindLost
-	h.Errand = k == kindErrand
+	h.Spawn = k == kindSpawn
 	h.Call = k == kindCall
 }
 
 // helloSizeOf is the size of what a dialler may begin with, or 0.
 func helloSizeOf(k kind) int {
 	switch k {
-	case kindHello, kindProbe, kindErrand, kindCall:
+	case kindHello, kindProbe, kindSpawn, kindCall:
 		return helloSize
 	case kindLasting, kindAgain, kindHosts:
 		return helloSize + SessionSize
@@ -239,7 +239,7 @@ const (
 	kindAgain   // a HELLO for a further connection of such a link
 	kindHosts   // the first or a further connection of a channel: src and dst are ranks of hosts
 	kindLost    // instead of a HELLO: the acceptor should dial such a link again; then the epoch
-	kindErrand  // a HELLO between nodes, of hosts: a request follows, no packets
+	kindSpawn   // a HELLO between nodes, of hosts: a request follows, no packets
 	kindCall    // a HELLO with a port's key
 	kindMeet    // a HELLO with the secret of a world that was met; then the dialler's world
 )

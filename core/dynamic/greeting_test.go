@@ -450,7 +450,7 @@ func TestGreetingPurposes(t *testing.T) {
 		want  Verdict
 	}{
 		{job, Hello{Src: 1, Dst: 2}, Accepted},
-		{job, Hello{Src: 1, Dst: 2, Errand: true}, Accepted},
+		{job, Hello{Src: 1, Dst: 2, Spawn: true}, Accepted},
 		{job, Hello{Call: true}, ClosedPort},
 		{job, Hello{Src: 1, Dst: 2, World: World{9}}, WrongJob},
 		{port, Hello{Call: true, Port: port.World()}, Accepted},

@@ -56,6 +56,11 @@ func (n *node) candidates(x pair, r *record) (list []links.Candidate) {
 		t := n.transport(name)
 		if t != nil {
 			c.Reach, c.Planes = string(t.Capabilities().Reach), planes(t.Capabilities())
+		} else if known := n.opt.Job.Known(name); known.Machine { // it is not started here, and could be
+			c.Reach = string(transports.ReachMachine)
+			if known.Memory {
+				c.Planes = []string{string(transports.PlanePeerSHM)}
+			}
 		}
 		if c.Rule, c.Reason = n.excluded(x, name, t, route); c.Rule != "" {
 			c.Verdict = links.Excluded

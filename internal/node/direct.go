@@ -49,7 +49,7 @@ type directLinks struct {
 	wg       sync.WaitGroup
 	past     history
 	meet     *meetings
-	desk     probeDesk
+	service  probeServer
 	waiting  *socket.Waiting // links at all listeners that have not greeted
 
 	mu       sync.Mutex
@@ -331,8 +331,8 @@ func (d *directLinks) accept(within context.Context, leave func(), l link.Link, 
 		return d.acceptChannel(ctx, l, g, hello, at)
 	case !d.awaitReady(ctx):
 		return context.Cause(ctx)
-	case hello.Errand:
-		return d.acceptErrand(ctx, l, g, hello, t)
+	case hello.Spawn:
+		return d.acceptSpawn(ctx, l, g, hello, t)
 	case hello.Call:
 		return d.meet.acceptCall(ctx, l, g, hello, t)
 	case hello.World != dynamic.World{}:

@@ -274,8 +274,8 @@ func TestProbeOfHungPeer(t *testing.T) {
 	survey(t, all, links.Request{})
 	n := all[0].n
 	for range probeAnswers { // as if others were measured there
-		if !all[1].n.direct.desk.enter() {
-			t.Fatal("the desk is busy before anybody came")
+		if !all[1].n.direct.service.enter() {
+			t.Fatal("the server of probes is busy before anybody came")
 		}
 	}
 	x := pair{0, 1}

@@ -196,7 +196,8 @@ func testJob(mode string, procs ...int) *config.Job {
 
 // builtins are the built-in transports of the tests' jobs, and what is known of them.
 var builtins = []config.Builtin{
-	{Name: "unix"},
+	{Name: "shm", Machine: true, Memory: true},
+	{Name: "unix", Machine: true},
 	{Name: "tcp", EncryptsBy: "tls", Channels: true, NotForChannels: []string{"tls", "also"}},
 	{Name: "quic", NeedsBlock: true, Encrypts: true},
 }

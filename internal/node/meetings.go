@@ -33,8 +33,8 @@ type meetings struct {
 
 	lifetime *time.Timer // of the port that expires next; nil: none does
 
-	spawned map[spawnID]*offspring       // that live
-	awaited map[dynamic.World]*offspring // that are to call a port, by its name
+	spawned map[spawnID]*spawnedWorld       // that live
+	awaited map[dynamic.World]*spawnedWorld // that are to call a port, by its name
 }
 
 func newMeetings(d *directLinks) *meetings {
@@ -42,7 +42,7 @@ func newMeetings(d *directLinks) *meetings {
 		d: d, world: d.token.World(), secret: d.token.Meeting(), names: registrar{n: d.n},
 		ports: dynamic.Ports[*proc, caller]{Gone: caller.hungUp}, calls: make(map[*proc]int), links: make(map[meetPair]metLink),
 		wants:   make(map[meetPair]*wireup.Meeting),
-		spawned: make(map[spawnID]*offspring), awaited: make(map[dynamic.World]*offspring),
+		spawned: make(map[spawnID]*spawnedWorld), awaited: make(map[dynamic.World]*spawnedWorld),
 	}
 }
 
@@ -138,7 +138,7 @@ func (m *meetings) gone(p *proc) {
 	rank := wire.WorldRank(p.rank.Load())
 	m.withPorts(func() {
 		m.ports.Leave(p)
-		maps.DeleteFunc(m.awaited, func(_ dynamic.World, o *offspring) bool { return o.by == p })
+		maps.DeleteFunc(m.awaited, func(_ dynamic.World, o *spawnedWorld) bool { return o.by == p })
 		for x := range m.ties.All() {
 			if x.local == rank {
 				m.ties.Forget(x)

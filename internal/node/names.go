@@ -115,7 +115,7 @@ func (r *registrar) session(scope string, given bool) (*names.Session, string, e
 // that it was spawned in.
 func (r *registrar) root() *node {
 	if s := r.n.opt.share; s != nil {
-		return s.desk.root
+		return s.service.root
 	}
 	return r.n
 }

@@ -30,7 +30,7 @@ func (i Interrupt) Error() string { return launch.SignalName(i.Signal) }
 type node struct {
 	opt      Options
 	log      hclog.Logger
-	spawning *spawnDesk // of the site; those of spawned worlds share it
+	spawning *spawnService // of the site; those of spawned worlds share it
 	machine  string
 	deadline time.Time // for everything until all sites are connected
 	ending   *ending
@@ -84,7 +84,7 @@ func Run(ctx context.Context, opt Options) error {
 // life is the whole of a node's.
 func (n *node) life(ctx context.Context) *Failure {
 	if n.opt.share == nil {
-		n.spawning = newSpawnDesk(ctx, n)
+		n.spawning = newSpawnService(ctx, n)
 		defer n.spawning.stop(nil)
 	}
 	n.ending, ctx = newEnding(ctx)

@@ -93,7 +93,7 @@ func (m *meetings) closePort(p *proc, x *wireup.Meeting) {
 	if !ok {
 		return
 	}
-	var o *offspring
+	var o *spawnedWorld
 	m.withPorts(func() {
 		if m.ports.Close(p, key) {
 			o = m.awaited[key.World()]
@@ -101,7 +101,7 @@ func (m *meetings) closePort(p *proc, x *wireup.Meeting) {
 		}
 	})
 	if o != nil {
-		o.become(bound, called)
+		o.ask((*dynamic.Spawned).Connect)
 	}
 }
 

@@ -40,10 +40,10 @@ const (
 // errProbe is the error of a probe whose other side does not keep to the above.
 var errProbe = errors.New("malformed probe")
 
-// probeDesk bounds how many probes are answered at a time.
-type probeDesk struct{ busy atomic.Int32 }
+// probeServer bounds how many probes are answered at a time.
+type probeServer struct{ busy atomic.Int32 }
 
-func (d *probeDesk) enter() bool {
+func (d *probeServer) enter() bool {
 	if d.busy.Add(1) <= probeAnswers {
 		return true
 	}
@@ -51,7 +51,7 @@ func (d *probeDesk) enter() bool {
 	return false
 }
 
-func (d *probeDesk) leave() { d.busy.Add(-1) }
+func (d *probeServer) leave() { d.busy.Add(-1) }
 
 // probe measures the way to a peer by a transport. The context bounds it.
 func (d *directLinks) probe(ctx context.Context, x pair, transport string) (*links.Measure, error) {
@@ -87,10 +87,10 @@ func (d *directLinks) answerProbe(ctx context.Context, l link.Link, g *dynamic.A
 		verdict = dynamic.UnknownRank
 	case !d.n.allows(h.Src, t), !d.n.allowsPlane(h.Src, l):
 		verdict = dynamic.NotAllowed
-	case !d.desk.enter():
+	case !d.service.enter():
 		verdict = dynamic.Busy
 	default:
-		defer d.desk.leave()
+		defer d.service.leave()
 	}
 	if verdict == dynamic.Accepted {
 		g.Accept()

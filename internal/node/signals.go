@@ -50,7 +50,7 @@ func (n *node) signal(s syscall.Signal) {
 }
 
 // nodes gives the nodes of the spawned worlds that have procs here.
-func (d *spawnDesk) nodes() (list []*node) {
+func (d *spawnService) nodes() (list []*node) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for s := range maps.Keys(d.shares) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/core/blame"
+	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/mpierr"
 	"github.com/openimpi/impi/internal/wireup"
 )
@@ -21,13 +22,13 @@ type spawnID struct {
 // with.
 func (m *meetings) spawn(p *proc, x *wireup.Meeting) {
 	if x.Cancel {
-		if o := m.offspringOf(p, x.Request); o != nil && o.become(forsaken, called) {
+		if o := m.spawnedBy(p, x.Request); o != nil && o.ask((*dynamic.Spawned).Orphan) {
 			o.end(endedBy("its parents could not connect with it"))
 		}
 		return
 	}
 	work := func() {
-		codes, r := m.bear(p, x)
+		codes, r := m.startWorld(p, x)
 		answer := wireup.Message{Kind: wireup.KindSpawned, Meeting: &wireup.Meeting{Request: x.Request, Codes: codes}}
 		if r != nil {
 			answer.Reason, answer.Meeting.Class = r.Reason, int(mpierr.Spawn)
@@ -42,12 +43,12 @@ func (m *meetings) spawn(p *proc, x *wireup.Meeting) {
 // part notes that a proc has no communicator any more with a world that it has
 // spawned: from now on the end of one is no matter of the other.
 func (m *meetings) part(p *proc, x *wireup.Meeting) {
-	if o := m.offspringOf(p, x.Request); o != nil {
-		o.become(parted, called, bound)
+	if o := m.spawnedBy(p, x.Request); o != nil {
+		o.ask((*dynamic.Spawned).Disconnect)
 	}
 }
 
-func (m *meetings) offspringOf(p *proc, request uint64) *offspring {
+func (m *meetings) spawnedBy(p *proc, request uint64) *spawnedWorld {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.spawned[spawnID{p, request}]
@@ -55,12 +56,12 @@ func (m *meetings) offspringOf(p *proc, request uint64) *offspring {
 
 // bear starts a world and waits until its procs are in Init. If that fails, nothing
 // is left of it. codes has the error class of each proc that was asked for.
-func (m *meetings) bear(p *proc, x *wireup.Meeting) (codes []int, r *refusal) {
+func (m *meetings) startWorld(p *proc, x *wireup.Meeting) (codes []int, r *refusal) {
 	n := m.d.n
 	if r := m.fitToSpawn(x); r != nil {
 		return nil, r
 	}
-	o := &offspring{n: n, by: p, request: x.Request, granted: make([]int, len(x.Spawn.Commands))}
+	o := &spawnedWorld{n: n, by: p, request: x.Request, granted: make([]int, len(x.Spawn.Commands))}
 	o.ctx, o.cancel = context.WithCancel(m.d.ctx)
 	defer o.cancel()
 	if r = o.found(x); r == nil {
@@ -126,7 +127,7 @@ func codesOf(s *wireup.Spawn, granted []int, r *refusal) (codes []int) {
 
 // breakPort tells who waits at the port that spawned procs were to call, or will, that
 // they do not.
-func (m *meetings) breakPort(o *offspring, reason string) {
+func (m *meetings) breakPort(o *spawnedWorld, reason string) {
 	m.withPorts(func() {
 		m.ports.Break(o.by, o.port, errors.New(reason))
 		delete(m.spawned, spawnID{o.by, o.request})
@@ -141,13 +142,13 @@ func (n *node) endSpawned(f *Failure) {
 	}
 	m := n.direct.meet
 	m.mu.Lock()
-	var all []*offspring
+	var all []*spawnedWorld
 	for _, o := range m.spawned {
 		all = append(all, o)
 	}
 	m.mu.Unlock()
 	for _, o := range all {
-		if !o.is(parted) {
+		if o.ask((*dynamic.Spawned).EndsWithParents) {
 			o.end(endedBy("the job of its parents is over: " + f.Text))
 		}
 	}
@@ -184,7 +185,7 @@ func (n *node) inherit(f *Failure, late bool) {
 	switch s := n.opt.share; {
 	case !gone && !late:
 		n.ending.fail(f)
-	case gone && s != nil && s.of != nil && s.of.is(bound):
+	case gone && s != nil && s.of != nil && s.of.is(dynamic.SpawnConnected):
 		s.of.n.inherit(f, late)
 	}
 }

@@ -26,7 +26,7 @@ const (
 var arches = map[string]string{"x86_64": "amd64", "aarch64": "arm64", "i386": "386", "i686": "386"}
 
 // programOf is what a command of a spawn means at this site, or why it means nothing.
-func (d *spawnDesk) programOf(c *wireup.Command, guest bool) (p config.Program, problem string) {
+func (d *spawnService) programOf(c *wireup.Command, guest bool) (p config.Program, problem string) {
 	site := &d.root.opt.Site
 	if arch := c.Info["arch"]; arch != "" {
 		if also, ok := arches[arch]; ok {

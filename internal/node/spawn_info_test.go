@@ -53,11 +53,11 @@ func TestProgramOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	site := config.Site{Name: "alpha", Program: config.Program{Dir: dir, Env: map[string]string{"A": "1"}}}
-	open := &spawnDesk{root: &node{opt: Options{Site: site}}}
+	open := &spawnService{root: &node{opt: Options{Site: site}}}
 	site.Spawn.Allow = []string{dir + "/bin/*"}
-	listed := &spawnDesk{root: &node{opt: Options{Site: site}}}
+	listed := &spawnService{root: &node{opt: Options{Site: site}}}
 	for _, tt := range []struct {
-		d         *spawnDesk
+		d         *spawnService
 		guest     bool
 		path      string
 		info      map[string]string

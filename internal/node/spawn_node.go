@@ -12,14 +12,14 @@ import (
 // moveIn has a new node of a spawned world use what the site's own has.
 func (n *node) moveIn() {
 	s := n.opt.share
-	n.spawning = s.desk
-	root := s.desk.root
+	n.spawning = s.service
+	root := s.service.root
 	n.stdout, n.stderr = root.stdout, root.stderr
 	n.log = root.log.With("world", s.part.World)
 }
 
 func (n *node) borrowTransports() {
-	root := n.opt.share.desk.root
+	root := n.opt.share.service.root
 	n.transports, n.channels = slices.Clone(root.transports), root.channels
 }
 

@@ -22,7 +22,7 @@ type plannedPart struct {
 
 // plan decides where the commands of a spawn run. Ranks are in the order of commands,
 // and those of a client are in a row: so neighbours at one host are a part each.
-func (d *spawnDesk) plan(o *offspring, s *wireup.Spawn) (parts []*plannedPart, r *refusal) {
+func (d *spawnService) plan(o *spawnedWorld, s *wireup.Spawn) (parts []*plannedPart, r *refusal) {
 	for i := range s.Commands {
 		c := spawnNumber{i, s.Commands[i]}
 		at, problem := d.locate(c.Info["host"], o.by)
@@ -44,7 +44,7 @@ func (d *spawnDesk) plan(o *offspring, s *wireup.Spawn) (parts []*plannedPart, r
 
 // locate finds what the info key host names: a site of the job, a host of one by its
 // address, or this machine. Without it procs are spawned where the spawner is.
-func (d *spawnDesk) locate(host string, by *proc) (*plannedPart, string) {
+func (d *spawnService) locate(host string, by *proc) (*plannedPart, string) {
 	n := d.root
 	own := &plannedPart{client: n.job.Self, site: n.opt.Site.Name, own: true}
 	if name, err := os.Hostname(); host == "" || host == "localhost" || err == nil && host == name {
@@ -72,7 +72,7 @@ func (d *spawnDesk) locate(host string, by *proc) (*plannedPart, string) {
 }
 
 // at is a place of the site of a client.
-func (d *spawnDesk) at(client wire.ClientRank, host string) *plannedPart {
+func (d *spawnService) at(client wire.ClientRank, host string) *plannedPart {
 	p := &plannedPart{client: client, site: d.root.opt.siteName(int(client)), own: client == d.root.job.Self}
 	if p.Host = host; p.own && host == "" {
 		p.Host = d.root.opt.Site.Hosts[0].Address.String()
@@ -82,7 +82,7 @@ func (d *spawnDesk) at(client wire.ClientRank, host string) *plannedPart {
 
 // everywhere lists the sites of the job, or the address of those that the site's file
 // does not have.
-func (d *spawnDesk) everywhere() (list []string) {
+func (d *spawnService) everywhere() (list []string) {
 	n := d.root
 	for _, c := range n.job.Clients {
 		name := n.opt.siteName(int(c.Rank))

@@ -7,20 +7,21 @@ import (
 	"strings"
 
 	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/core/dynamic"
 )
 
 // share is one site's part of a spawned world: procs on one host of the site, with a
 // node of their own. The node is in the process of the site's and has its output and
 // its transports.
 type share struct {
-	desk     *spawnDesk
+	service  *spawnService
 	part     *spawnPart
 	host     config.Host
 	programs []config.Program // by command
 	granted  []int            // procs, by command
 	slots    int              // taken
 
-	of *offspring // whose part it is, if a proc of this site has spawned it
+	of *spawnedWorld // whose part it is, if a proc of this site has spawned it
 
 	numbers []int  // by proc: its command among all of the spawn
 	runs    []int  // by proc: its command among the share's
@@ -51,27 +52,27 @@ func (s *share) begin(o *spawnStart) error {
 			s.runs, s.numbers = append(s.runs, i), append(s.numbers, s.part.Commands[i].Number)
 		}
 	}
-	root := s.desk.root
+	root := s.service.root
 	site := s.asClient(o)
 	s.node = newNode(Options{
 		Job: s.job(o, site), Site: site, Now: root.opt.Now, RunBase: root.opt.RunBase, share: s,
 	})
-	ctx, cancel := context.WithCancelCause(s.desk.ctx)
+	ctx, cancel := context.WithCancelCause(s.service.ctx)
 	s.cancel, s.done = cancel, make(chan struct{})
-	s.desk.mu.Lock()
-	s.desk.shares[s] = struct{}{}
-	s.desk.mu.Unlock()
-	s.desk.wg.Go(func() {
+	s.service.mu.Lock()
+	s.service.shares[s] = struct{}{}
+	s.service.mu.Unlock()
+	s.service.wg.Go(func() {
 		defer cancel(nil)
 		s.failure = s.node.life(ctx)
 		s.late = s.failure != nil && s.failure == s.node.after
-		s.desk.release(s)
+		s.service.release(s)
 		close(s.done)
 	})
 	return nil
 }
 
-func (s *share) site() string { return s.desk.root.opt.Site.Name }
+func (s *share) site() string { return s.service.root.opt.Site.Name }
 
 // settled waits until the procs are in Init.
 func (s *share) settled() *refusal {
@@ -94,7 +95,7 @@ func (s *share) settled() *refusal {
 // end gives back what was reserved, or ends what was started.
 func (s *share) end(f *Failure) {
 	if s.done == nil {
-		s.desk.release(s)
+		s.service.release(s)
 		return
 	}
 	s.cancel(f)
@@ -109,7 +110,7 @@ func (s *share) gone() {
 
 // asClient is the site as the share's node sees it: one client of another job.
 func (s *share) asClient(o *spawnStart) config.Site {
-	site := s.desk.root.opt.Site
+	site := s.service.root.opt.Site
 	site.Client = o.Client
 	site.Server = config.Server{Address: o.Server, Ours: true, TLS: site.Server.TLS}
 	site.Auth = config.Auth{Keyed: true, Key: o.Key}
@@ -125,7 +126,7 @@ func (s *share) asClient(o *spawnStart) config.Site {
 
 // job is the spawned world as far as the site's file knows the others of it.
 func (s *share) job(o *spawnStart, own config.Site) *config.Job {
-	of := s.desk.root.opt.Job
+	of := s.service.root.opt.Job
 	job := &config.Job{File: of.File, Dir: of.Dir, Complete: true, Limits: of.Limits}
 	for client, name := range o.Sites {
 		site, ok := of.Site(name)
@@ -144,7 +145,7 @@ func (s *share) job(o *spawnStart, own config.Site) *config.Job {
 // leaving tells whether procs of the share may be about to end: they have parted from
 // their parents, or some have finished.
 func (s *share) leaving() bool {
-	if s.of != nil && s.of.is(parted) {
+	if s.of != nil && s.of.is(dynamic.SpawnDisconnected) {
 		return true
 	}
 	if !s.node.isReady() {

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/netip"
-	"slices"
 	"sync"
 	"time"
 
@@ -27,19 +26,8 @@ type place interface {
 	end(*Failure)      // nothing is started, or what was is ended
 }
 
-// bond is what a spawned world has to do with its parents.
-type bond uint8
-
-const (
-	unborn   bond = iota
-	called        // its procs are in Init, where they call the parents
-	bound         // the proc that spawned them has a communicator with them
-	parted        // it has none any more
-	forsaken      // they could not connect: it is ended
-)
-
-// offspring is a world that a proc of this node has spawned. Its server is here.
-type offspring struct {
+// spawnedWorld is a world that a proc of this node has spawned. Its server is here.
+type spawnedWorld struct {
 	n       *node
 	by      *proc
 	request uint64
@@ -54,19 +42,19 @@ type offspring struct {
 	cancel context.CancelFunc
 
 	mu    sync.Mutex
-	bond  bond
+	state dynamic.Spawned
 	limit *time.Timer // of the call
 }
 
 // found gets places for all parts and has them start.
-func (o *offspring) found(x *wireup.Meeting) *refusal {
+func (o *spawnedWorld) found(x *wireup.Meeting) *refusal {
 	port, err := dynamic.ParsePort(x.Port)
 	if err != nil {
 		return refusing(-1, "there is no port that the procs could call: %v", err)
 	}
-	desk := o.n.spawning
-	o.port, o.name = port.Name(), desk.name()
-	parts, r := desk.plan(o, x.Spawn)
+	service := o.n.spawning
+	o.port, o.name = port.Name(), service.name()
+	parts, r := service.plan(o, x.Spawn)
 	if r != nil {
 		return r
 	}
@@ -96,13 +84,13 @@ func (o *offspring) found(x *wireup.Meeting) *refusal {
 }
 
 // reserve gets a place for a part, unless it may do without procs and has to.
-func (o *offspring) reserve(part *plannedPart) (r *refusal) {
-	desk := o.n.spawning
+func (o *spawnedWorld) reserve(part *plannedPart) (r *refusal) {
+	service := o.n.spawning
 	var at place
 	var granted []int
 	if part.own {
 		var s *share
-		if s, r = desk.reserve(o.ctx, &part.spawnPart, false); r != nil {
+		if s, r = service.reserve(o.ctx, &part.spawnPart, false); r != nil {
 			return r
 		}
 		at, granted, s.of = s, s.granted, o
@@ -110,8 +98,8 @@ func (o *offspring) reserve(part *plannedPart) (r *refusal) {
 			o.shares = append(o.shares, s)
 		}
 	} else {
-		var e *errand
-		if e, r = desk.send(o.ctx, part); r != nil {
+		var e *spawnRequest
+		if e, r = service.send(o.ctx, part); r != nil {
 			return r
 		}
 		at, granted = e, e.granted
@@ -128,7 +116,7 @@ func (o *offspring) reserve(part *plannedPart) (r *refusal) {
 }
 
 // serve starts the server where the world's clients find each other.
-func (o *offspring) serve(order *spawnStart) (err error) {
+func (o *spawnedWorld) serve(order *spawnStart) (err error) {
 	root := o.n.spawning.root
 	var key [8]byte
 	_, _ = rand.Read(key[:]) // never fails
@@ -156,7 +144,7 @@ func (o *offspring) serve(order *spawnStart) (err error) {
 
 // awaitInit waits until all procs are in Init, or a place has failed, or the parents
 // have.
-func (o *offspring) awaitInit() *refusal {
+func (o *spawnedWorld) awaitInit() *refusal {
 	answers := make(chan *refusal, len(o.places))
 	for _, at := range o.places {
 		o.n.spawning.wg.Go(func() { answers <- at.settled() })
@@ -175,8 +163,8 @@ func (o *offspring) awaitInit() *refusal {
 }
 
 // giveUp ends what was started, and waits until nothing of it is left here.
-func (o *offspring) giveUp(f *Failure) {
-	o.become(forsaken, unborn)
+func (o *spawnedWorld) giveUp(f *Failure) {
+	o.ask((*dynamic.Spawned).NotStarted)
 	o.end(f)
 	for _, s := range o.shares {
 		s.gone()
@@ -187,7 +175,7 @@ func (o *offspring) giveUp(f *Failure) {
 }
 
 // end ends the world, at all sites.
-func (o *offspring) end(f *Failure) {
+func (o *spawnedWorld) end(f *Failure) {
 	for _, at := range o.places {
 		at.end(f)
 	}
@@ -196,41 +184,36 @@ func (o *offspring) end(f *Failure) {
 	}
 }
 
-func (o *offspring) is(b bond) bool {
+// ask tells the world's state something, and gives its answer.
+func (o *spawnedWorld) ask(what func(*dynamic.Spawned) bool) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.bond == b
-}
-
-// become changes the bond from one of those in from. False: it was another.
-func (o *offspring) become(to bond, from ...bond) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if !slices.Contains(from, o.bond) {
-		return false
-	}
-	o.bond = to
-	if o.limit != nil && to != called {
+	answer := what(&o.state)
+	if o.limit != nil && o.state.State() != dynamic.SpawnConnecting {
 		o.limit.Stop()
 	}
-	return true
+	return answer
+}
+
+func (o *spawnedWorld) is(s dynamic.SpawnState) bool {
+	return o.ask(func(x *dynamic.Spawned) bool { return x.State() == s })
 }
 
 // await bounds the time in which the procs and their parents have to connect.
-func (o *offspring) await() {
+func (o *spawnedWorld) await() {
 	limit := o.n.opt.Job.Limits.Start
+	o.ask((*dynamic.Spawned).Started)
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.bond = called
 	o.limit = time.AfterFunc(limit, func() {
-		if o.is(called) {
+		if o.is(dynamic.SpawnConnecting) {
 			o.end(timedOut("%v passed while %s and its parents connected", limit, o.name))
 		}
 	})
 }
 
 // follow waits for the end of the world and tells those whom it concerns.
-func (o *offspring) follow() {
+func (o *spawnedWorld) follow() {
 	var f *Failure
 	late := false
 	for _, s := range o.shares {
@@ -247,12 +230,17 @@ func (o *offspring) follow() {
 	if f != nil {
 		reason = f.Text
 	}
+	var tooEarly, theirs bool
+	o.ask(func(x *dynamic.Spawned) bool {
+		tooEarly, theirs = x.Ended()
+		return true
+	})
 	log := o.n.log
 	switch {
-	case o.become(forsaken, called), o.is(forsaken):
+	case tooEarly:
 		log.Debug("a spawned world has ended too early", "world", o.name, "reason", reason)
 	case f == nil:
-	case o.is(bound), o.n.spawning.ctx.Err() != nil:
+	case theirs, o.n.spawning.ctx.Err() != nil:
 		up := *f
 		up.Text = fmt.Sprintf("%s, which %v has spawned, failed: %s", o.name, o.by.who(), f.Text)
 		o.n.inherit(&up, late)

@@ -24,17 +24,17 @@ import (
 // instance is one life of a plugin: a process, its control connection and its
 // descriptor channel. A go-plugin client starts once; so does an instance.
 type instance struct {
-	cfg    *Config
-	path   string
-	digest string
-	log    hclog.Logger
-	proc   *process
-	client *plugin.Client
-	conn   *grpc.ClientConn
-	rpc    proto.TransportClient
-	fds    *handover.Conn
-	born   time.Time
-	keys   atomic.Uint64
+	cfg     *Config
+	path    string
+	digest  string
+	log     hclog.Logger
+	proc    *process
+	client  *plugin.Client
+	conn    *grpc.ClientConn
+	rpc     proto.TransportClient
+	fds     *handover.Conn
+	started time.Time
+	keys    atomic.Uint64
 
 	info     transports.Info
 	sdk      string
@@ -52,15 +52,15 @@ type instance struct {
 	err    error          // why; valid when dead is closed
 	gone   chan struct{}  // closed when nothing of it is left
 
-	desk  desk
-	halls halls
-	pipes pipes
+	handovers handovers
+	listeners listenerIndex
+	pipes     pipes
 }
 
 func newInstance(cfg *Config, exe *executable, proc *process, client *plugin.Client, conn *grpc.ClientConn, fds *handover.Conn) *instance {
 	i := &instance{
 		cfg: cfg, path: exe.path, digest: exe.digest, log: cfg.Logger, proc: proc, client: client, conn: conn,
-		rpc: proto.NewTransportClient(conn), fds: fds, born: time.Now(),
+		rpc: proto.NewTransportClient(conn), fds: fds, started: time.Now(),
 		dead: make(chan struct{}), gone: make(chan struct{}),
 	}
 	i.ctx, i.cancel = context.WithCancel(context.Background())
@@ -177,7 +177,7 @@ func (i *instance) receive() {
 			i.deliver(r)
 		case errors.Is(err, handover.ErrTruncated) && !errors.Is(err, handover.ErrRecord):
 			i.log.Warn("descriptor lost", "link", r.Link, "error", err)
-			i.desk.serve(r.Link, parcel{err: err})
+			i.handovers.serve(r.Link, parcel{err: err})
 		case errors.Is(err, handover.ErrRecord):
 			i.stop(i.violation(err), 0)
 			return

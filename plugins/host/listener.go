@@ -182,7 +182,7 @@ func (i *instance) listen(ctx context.Context, l *listener, reopen string) error
 	if reopen == "" {
 		l.address = answer.GetAddress() // before anybody else knows l
 	}
-	for _, e := range i.halls.enter(answer.GetListenerId(), l) {
+	for _, e := range i.listeners.enter(answer.GetListenerId(), l) {
 		if err := l.event(i, e); err != nil {
 			i.stop(i.violation(err), 0)
 			return i.err

@@ -200,7 +200,7 @@ func TestTailIsShort(t *testing.T) {
 
 // Two answers to one question and answers to none are closed.
 func TestDeskServesOnce(t *testing.T) {
-	var d desk
+	var d handovers
 	c, err := d.expect(1)
 	if err != nil {
 		t.Fatal(err)

@@ -25,12 +25,12 @@ type opening struct {
 
 // open has the plugin choose a data plane for a link, and makes this side of it.
 func (i *instance) open(ctx context.Context, o opening) (link.Link, error) {
-	parcels, err := i.desk.expect(o.id)
+	parcels, err := i.handovers.expect(o.id)
 	if err != nil {
 		i.stop(i.violation(err), 0)
 		return nil, i.err
 	}
-	defer i.desk.forget(o.id)
+	defer i.handovers.forget(o.id)
 	req := &proto.OpenDataPlaneRequest{
 		Call: i.call(ctx), LinkId: o.id, Modes: modes(o.pinned), Pinned: len(o.pinned) > 0,
 		RingLayouts: []uint32{proto.RingLayout}, WakeMethods: []string{proto.WakeSocket}, RingBytes: ring.DefaultSize,

@@ -65,7 +65,7 @@ func (p *Plugin) died(inst *instance) {
 	if p.isClosed() {
 		return
 	}
-	if time.Since(inst.born) >= p.cfg.Restart.Healthy {
+	if time.Since(inst.started) >= p.cfg.Restart.Healthy {
 		p.status.Failures = 0
 	}
 	p.failed(inst.err)

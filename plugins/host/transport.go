@@ -196,7 +196,7 @@ func (p *Plugin) dropListener(l *listener) {
 }
 
 func (p *Plugin) dropFrom(inst *instance, l *listener) {
-	if id, found := inst.halls.leave(l); found {
+	if id, found := inst.listeners.leave(l); found {
 		inst.stopListen(id)
 	}
 }

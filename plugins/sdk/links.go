@@ -98,7 +98,7 @@ func (s *server) release(id uint64) *held {
 	}
 	<-s.room
 	if h.listener != 0 {
-		<-s.guests
+		<-s.waiting
 	}
 	s.settleAccepted(id)
 	return h

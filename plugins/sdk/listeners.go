@@ -119,7 +119,7 @@ func temporary(err error) bool {
 // maxGuests is how many links may wait that strangers may have made: not all that may,
 // so that one can dial however many there are, and no more than have a quarter of the
 // file descriptors that the process may have.
-func maxGuests() int {
+func maxWaitingLinks() int {
 	most := proto.MaxWaiting * 3 / 4
 	var files unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &files) == nil {
@@ -130,12 +130,12 @@ func maxGuests() int {
 
 // announce keeps an accepted link and tells the node. It waits for room.
 func (s *server) announce(id uint64, l *listening, x link.Link) {
-	if !enter(l.ctx, s.guests) {
+	if !enter(l.ctx, s.waiting) {
 		x.Close()
 		return
 	}
 	if !enter(l.ctx, s.room) {
-		<-s.guests
+		<-s.waiting
 		x.Close()
 		return
 	}

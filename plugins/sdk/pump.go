@@ -111,8 +111,8 @@ func (s *server) Pipe(call grpc.BidiStreamingServer[proto.Frame, proto.Frame]) e
 
 // run pumps a link until it ends.
 func (s *server) run(id uint64, p *conn.Pump) {
-	s.vigil.enter()
-	defer s.vigil.leave()
+	s.keepAwake.enter()
+	defer s.keepAwake.leave()
 	ended := make(chan struct{})
 	s.mu.Lock()
 	s.pumps[p] = ended

@@ -34,14 +34,14 @@ type server struct {
 	protocols []int        // versions of the protocol to offer
 	version   atomic.Int32 // the one that is spoken
 
-	fds    sender
-	life   context.Context // ends with the server
-	end    context.CancelFunc
-	calls  *calls
-	events *events
-	room   chan struct{} // has an element per link that waits
-	guests chan struct{} // has an element per link that waits and was accepted
-	vigil  *vigil
+	fds       sender
+	life      context.Context // ends with the server
+	end       context.CancelFunc
+	calls     *calls
+	events    *events
+	room      chan struct{} // has an element per link that waits
+	waiting   chan struct{} // has an element per link that waits and was accepted
+	keepAwake *keepAwake
 
 	mu        sync.Mutex
 	draining  bool
@@ -57,8 +57,8 @@ type server struct {
 
 func newServer(o Options, fds sender) *server {
 	s := &server{
-		t: o.Transport, stats: o.Stats, fds: fds, events: newEvents(), vigil: newVigil(),
-		room: make(chan struct{}, proto.MaxWaiting), guests: make(chan struct{}, maxGuests()), quiet: make(chan struct{}),
+		t: o.Transport, stats: o.Stats, fds: fds, events: newEvents(), keepAwake: newKeepAwake(),
+		room: make(chan struct{}, proto.MaxWaiting), waiting: make(chan struct{}, maxWaitingLinks()), quiet: make(chan struct{}),
 		links: make(map[uint64]*held), listeners: make(map[uint64]*listening),
 		pumps:     make(map[*conn.Pump]chan struct{}),
 		protocols: o.Protocols,

@@ -10,7 +10,7 @@ import (
 
 // traffic is a process whose threads fall asleep so often between two looks.
 type traffic struct {
-	vigil
+	keepAwake
 	each  atomic.Int64
 	asked atomic.Int64
 	naps  atomic.Int64
@@ -22,36 +22,36 @@ func pass(d time.Duration) { <-time.After(d) }
 func newTraffic(each int64) *traffic {
 	x := &traffic{}
 	x.each.Store(each)
-	x.tick = vigilLook
+	x.tick = awakeLook
 	x.sleeps = func() int64 { return x.asked.Add(x.each.Load()) }
-	x.nap = func() { x.naps.Add(1); pass(vigilNap) }
+	x.nap = func() { x.naps.Add(1); pass(awakeNap) }
 	return x
 }
 
-func TestVigilIsForTraffic(t *testing.T) {
+func TestKeepAwakeIsForTraffic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		before := runtime.GOMAXPROCS(0)
-		x := newTraffic(vigilBusy - 1)
+		x := newTraffic(awakeBusy - 1)
 		x.enter()
-		pass(vigilLook / 2)
+		pass(awakeLook / 2)
 		if x.naps.Load() == 0 || runtime.GOMAXPROCS(0) != before+1 {
 			t.Errorf("at first: %d naps, %d processors of %d", x.naps.Load(), runtime.GOMAXPROCS(0), before)
 		}
-		pass(vigilLook)
+		pass(awakeLook)
 		first := x.naps.Load()
-		pass(5 * vigilLook)
+		pass(5 * awakeLook)
 		if n := x.naps.Load() - first; n != 0 || runtime.GOMAXPROCS(0) != before {
 			t.Errorf("an idle process: %d naps, %d processors of %d", n, runtime.GOMAXPROCS(0), before)
 		}
-		x.each.Store(vigilBusy)
-		pass(5 * vigilLook)
+		x.each.Store(awakeBusy)
+		pass(5 * awakeLook)
 		if x.naps.Load() == first || runtime.GOMAXPROCS(0) != before+1 {
 			t.Errorf("a busy process: %d naps, %d processors of %d", x.naps.Load()-first, runtime.GOMAXPROCS(0), before)
 		}
 		x.each.Store(0)
-		pass(3 * vigilLook)
+		pass(3 * awakeLook)
 		done := x.naps.Load()
-		pass(5 * vigilLook)
+		pass(5 * awakeLook)
 		if x.naps.Load() != done || runtime.GOMAXPROCS(0) != before {
 			t.Errorf("idle again: %d further naps, %d processors of %d", x.naps.Load()-done, runtime.GOMAXPROCS(0), before)
 		}
@@ -59,22 +59,22 @@ func TestVigilIsForTraffic(t *testing.T) {
 	})
 }
 
-// The last link ends a vigil, not the first that goes; the next one begins another.
-func TestVigilEndsWithTheLastLink(t *testing.T) {
+// The last link ends it, not the first that goes; the next one begins another.
+func TestKeepAwakeEndsWithTheLastLink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		before := runtime.GOMAXPROCS(0)
-		x := newTraffic(vigilBusy)
+		x := newTraffic(awakeBusy)
 		for range 2 {
 			x.enter()
 			x.enter()
-			pass(2 * vigilLook)
+			pass(2 * awakeLook)
 			x.leave()
-			pass(2 * vigilLook)
+			pass(2 * awakeLook)
 			if runtime.GOMAXPROCS(0) != before+1 {
 				t.Error("it ended with a link that was not the last one")
 			}
 			x.leave()
-			pass(2 * vigilNap)
+			pass(2 * awakeNap)
 			if synctest.Wait(); runtime.GOMAXPROCS(0) != before {
 				t.Error("it outlives its links")
 			}
@@ -84,7 +84,7 @@ func TestVigilEndsWithTheLastLink(t *testing.T) {
 
 // The collector stops the world, whoever naps.
 func TestNapsYieldToTheCollector(t *testing.T) {
-	v := newVigil()
+	v := newKeepAwake()
 	v.tick = time.Hour // it does not end by itself
 	var naps atomic.Int64
 	begun := make(chan struct{})

@@ -11,9 +11,9 @@ import (
 	"github.com/openimpi/impi/plugins/proto"
 )
 
-// halls say which listener is meant by the numbers in a plugin's events. A link
+// listenerIndex says which listener is meant by the numbers in a plugin's events. A link
 // may be announced before the answer to Listen, which has the number, was read.
-type halls struct {
+type listenerIndex struct {
 	mu     sync.Mutex
 	open   map[uint64]*listener
 	closed map[uint64]bool
@@ -22,7 +22,7 @@ type halls struct {
 
 // enter makes a listener known by its number, and gives the events that came
 // before.
-func (h *halls) enter(id uint64, l *listener) (before []*proto.Event) {
+func (h *listenerIndex) enter(id uint64, l *listener) (before []*proto.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.open == nil {
@@ -43,7 +43,7 @@ func (h *halls) enter(id uint64, l *listener) (before []*proto.Event) {
 }
 
 // leave forgets a listener. Its number stays known as that of a closed one.
-func (h *halls) leave(l *listener) (id uint64, found bool) {
+func (h *listenerIndex) leave(l *listener) (id uint64, found bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for n, x := range h.open {
@@ -60,7 +60,7 @@ var errTooEarly = errors.New("too many events for listeners that were never open
 
 // find gives the listener of an event. It is nil, and the event kept, when the
 // listener is not known yet, or nil when it is closed.
-func (h *halls) find(e *proto.Event) (*listener, error) {
+func (h *listenerIndex) find(e *proto.Event) (*listener, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	id := listenerOf(e)
@@ -115,7 +115,7 @@ func (i *instance) followEvents() {
 
 // handle passes an event on to its listener.
 func (i *instance) handle(e *proto.Event) error {
-	l, err := i.halls.find(e)
+	l, err := i.listeners.find(e)
 	if l == nil || err != nil {
 		return err
 	}

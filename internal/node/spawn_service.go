@@ -15,10 +15,10 @@ import (
 // slotWait is how long a spawn waits for slots of procs that are about to end.
 const slotWait = 2 * time.Second
 
-// spawnDesk starts procs at a site while its job runs. The site's own node and those
+// spawnService starts procs at a site while its job runs. The site's own node and those
 // of all worlds that were spawned here share it: a spawned world is a job of its
 // own, whose nodes live in the process of the site's.
-type spawnDesk struct {
+type spawnService struct {
 	root *node // the site's own
 	ctx  context.Context
 	stop context.CancelCauseFunc // ends everything that was spawned
@@ -31,15 +31,15 @@ type spawnDesk struct {
 	freed  chan struct{} // closed when slots come back
 }
 
-// newSpawnDesk makes the desk of a site. What it starts ends when ctx does.
-func newSpawnDesk(ctx context.Context, root *node) *spawnDesk {
-	d := &spawnDesk{root: root, shares: make(map[*share]struct{}), freed: make(chan struct{})}
+// newSpawnService makes the spawn service of a site. What it starts ends when ctx does.
+func newSpawnService(ctx context.Context, root *node) *spawnService {
+	d := &spawnService{root: root, shares: make(map[*share]struct{}), freed: make(chan struct{})}
 	d.ctx, d.stop = context.WithCancelCause(ctx)
 	return d
 }
 
 // name names the next world that is spawned here.
-func (d *spawnDesk) name() string {
+func (d *spawnService) name() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.worlds++
@@ -81,8 +81,8 @@ func (c *spawnNumber) about(reason string) *refusal {
 }
 
 // reserve checks a part and takes its slots. The share must be started or released.
-func (d *spawnDesk) reserve(ctx context.Context, part *spawnPart, guest bool) (*share, *refusal) {
-	s := &share{desk: d, part: part}
+func (d *spawnService) reserve(ctx context.Context, part *spawnPart, guest bool) (*share, *refusal) {
+	s := &share{service: d, part: part}
 	host, ok := d.hostOf(part.Host)
 	if !ok {
 		return nil, refusing(-1, "site %s has no host %s", d.root.opt.Site.Name, part.Host)
@@ -122,7 +122,7 @@ func (d *spawnDesk) reserve(ctx context.Context, part *spawnPart, guest bool) (*
 
 // take takes slots for a share, or tells why it cannot, and what to wait for: nothing
 // if nobody is about to end.
-func (d *spawnDesk) take(s *share, sets []soft) (r *refusal, freed <-chan struct{}) {
+func (d *spawnService) take(s *share, sets []soft) (r *refusal, freed <-chan struct{}) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	slots := d.root.opt.Site.Spawn.Slots
@@ -138,7 +138,7 @@ func (d *spawnDesk) take(s *share, sets []soft) (r *refusal, freed <-chan struct
 		wanted += granted[i]
 	}
 	switch {
-	case r != nil && d.ebbing():
+	case r != nil && d.draining():
 		return r, d.freed
 	case r != nil:
 		return r, nil
@@ -149,7 +149,7 @@ func (d *spawnDesk) take(s *share, sets []soft) (r *refusal, freed <-chan struct
 }
 
 // ebbing tells whether procs that were spawned here are about to end.
-func (d *spawnDesk) ebbing() bool {
+func (d *spawnService) draining() bool {
 	for s := range d.shares {
 		if s.leaving() {
 			return true
@@ -159,7 +159,7 @@ func (d *spawnDesk) ebbing() bool {
 }
 
 // release gives the slots of a share back.
-func (d *spawnDesk) release(s *share) {
+func (d *spawnService) release(s *share) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.taken -= s.slots
@@ -170,7 +170,7 @@ func (d *spawnDesk) release(s *share) {
 }
 
 // hostOf gives the host of the site with an address; the first for none.
-func (d *spawnDesk) hostOf(address string) (config.Host, bool) {
+func (d *spawnService) hostOf(address string) (config.Host, bool) {
 	hosts := d.root.opt.Site.Hosts
 	if address == "" {
 		return hosts[0], true
@@ -184,7 +184,7 @@ func (d *spawnDesk) hostOf(address string) (config.Host, bool) {
 }
 
 // living counts what was spawned and runs here.
-func (d *spawnDesk) living() int {
+func (d *spawnService) living() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return len(d.shares)

@@ -9,8 +9,8 @@ import (
 	"github.com/openimpi/impi/plugins/proto/handover"
 )
 
-// desk is where descriptors are claimed. One that nobody waits for is closed.
-type desk struct {
+// handovers is where descriptors are claimed. One that nobody waits for is closed.
+type handovers struct {
 	mu      sync.Mutex
 	waiting map[uint64]*claim
 }
@@ -28,7 +28,7 @@ type parcel struct {
 }
 
 // expect announces that a descriptor for a link will be claimed.
-func (d *desk) expect(id uint64) (<-chan parcel, error) {
+func (d *handovers) expect(id uint64) (<-chan parcel, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.waiting[id] != nil {
@@ -44,7 +44,7 @@ func (d *desk) expect(id uint64) (<-chan parcel, error) {
 
 // forget takes expect back. A descriptor that has come and was not claimed is
 // closed.
-func (d *desk) forget(id uint64) {
+func (d *handovers) forget(id uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	c := d.waiting[id]
@@ -58,7 +58,7 @@ func (d *desk) forget(id uint64) {
 
 // serve hands a parcel to whoever waits for the link. It is false when nobody
 // does, or was served before.
-func (d *desk) serve(id uint64, p parcel) bool {
+func (d *handovers) serve(id uint64, p parcel) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	c := d.waiting[id]
@@ -72,7 +72,7 @@ func (d *desk) serve(id uint64, p parcel) bool {
 
 // deliver hands a record that came to whoever waits for it.
 func (i *instance) deliver(r handover.Record) {
-	if !i.desk.serve(r.Link, parcel{record: r}) {
+	if !i.handovers.serve(r.Link, parcel{record: r}) {
 		i.log.Warn("descriptor for a link that nobody opens, closed", "link", r.Link)
 		r.Close()
 	}

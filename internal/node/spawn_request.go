@@ -14,7 +14,7 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// A node sends another one of its job on an errand to have procs spawned there: over
+// A node asks another one of its job to spawn procs there: over
 // a link like that between two procs of the sites, by JSON objects behind their
 // lengths.
 //
@@ -26,8 +26,8 @@ import (
 // Who ends the link before the last one gives up. After that the spawned world's own
 // server tells of its end.
 
-// maxErrand is the most bytes of such an object.
-const maxErrand = 1 << 17
+// maxSpawnMessage is the most bytes of such an object.
+const maxSpawnMessage = 1 << 17
 
 // spawnReply answers a spawnPart or a spawnStart.
 type spawnReply struct {
@@ -35,8 +35,8 @@ type spawnReply struct {
 	Refused *refusal `json:"refused,omitempty"`
 }
 
-// errand is the dialler's end.
-type errand struct {
+// spawnRequest is the dialler's end.
+type spawnRequest struct {
 	part    *plannedPart
 	link    link.Link
 	talk    *talk
@@ -45,7 +45,7 @@ type errand struct {
 	cancel  context.CancelFunc
 }
 
-var errErrand = errors.New("malformed message between nodes")
+var errSpawnMessage = errors.New("malformed message between nodes")
 
 // say writes an object.
 func (t *talk) say(x any) error {
@@ -53,8 +53,8 @@ func (t *talk) say(x any) error {
 	if err != nil {
 		return err
 	}
-	if len(b) > maxErrand {
-		return fmt.Errorf("%w: %d bytes, at most %d", errErrand, len(b), maxErrand)
+	if len(b) > maxSpawnMessage {
+		return fmt.Errorf("%w: %d bytes, at most %d", errSpawnMessage, len(b), maxSpawnMessage)
 	}
 	return t.write(append(binary.BigEndian.AppendUint32(nil, uint32(len(b))), b...))
 }
@@ -66,27 +66,27 @@ func (t *talk) hear(x any) error {
 		return err
 	}
 	n := binary.BigEndian.Uint32(size[:])
-	if n > maxErrand {
-		return fmt.Errorf("%w: %d bytes, at most %d", errErrand, n, maxErrand)
+	if n > maxSpawnMessage {
+		return fmt.Errorf("%w: %d bytes, at most %d", errSpawnMessage, n, maxSpawnMessage)
 	}
 	b := make([]byte, n)
 	if err := t.read(b); err != nil {
 		return err
 	}
 	if err := json.Unmarshal(b, x); err != nil {
-		return fmt.Errorf("%w: %w", errErrand, err)
+		return fmt.Errorf("%w: %w", errSpawnMessage, err)
 	}
 	return nil
 }
 
-// send asks another site of the job for a part. ctx bounds the whole errand.
-func (d *spawnDesk) send(ctx context.Context, part *plannedPart) (*errand, *refusal) {
+// send asks another site of the job for a part. ctx bounds the whole request.
+func (d *spawnService) send(ctx context.Context, part *plannedPart) (*spawnRequest, *refusal) {
 	first, peer := &part.Commands[0], d.root.clientName(part.client)
 	l, err := d.dial(ctx, part.client)
 	if err != nil {
 		return nil, first.about(fmt.Sprintf("%s cannot be asked: %v", peer, err))
 	}
-	e := &errand{part: part, link: l}
+	e := &spawnRequest{part: part, link: l}
 	ctx, e.cancel = context.WithCancel(ctx)
 	if e.talk, err = newTalk(ctx, l); err != nil {
 		_ = l.Close()
@@ -124,12 +124,12 @@ func sensible(part *spawnPart, granted []int) bool {
 }
 
 // dial makes a link to the node of another site.
-func (d *spawnDesk) dial(ctx context.Context, to wire.ClientRank) (link.Link, error) {
+func (d *spawnService) dial(ctx context.Context, to wire.ClientRank) (link.Link, error) {
 	n := d.root
 	x := pair{n.job.Clients[n.job.Self].FirstProc, n.job.Clients[to].FirstProc}
 	var reasons []string
 	for _, w := range n.ways(x) {
-		hello := dynamic.Hello{Errand: true, Src: wire.WorldRank(n.job.Procs[x.local].Host), Dst: wire.WorldRank(n.job.Procs[x.peer].Host)}
+		hello := dynamic.Hello{Spawn: true, Src: wire.WorldRank(n.job.Procs[x.local].Host), Dst: wire.WorldRank(n.job.Procs[x.peer].Host)}
 		l, err := n.direct.dialBy(ctx, n.pinned(w.t, x.peer), &hello, w)
 		if err == nil {
 			return l, nil
@@ -144,9 +144,9 @@ func (d *spawnDesk) dial(ctx context.Context, to wire.ClientRank) (link.Link, er
 
 var errNoWay = errors.New("no transport is common to both sites, or the route has direct = false")
 
-func (e *errand) site() string { return e.part.site }
+func (e *spawnRequest) site() string { return e.part.site }
 
-func (e *errand) begin(s *spawnStart) error {
+func (e *spawnRequest) begin(s *spawnStart) error {
 	e.begun = true
 	if err := e.talk.say(s); err != nil {
 		e.close()
@@ -156,7 +156,7 @@ func (e *errand) begin(s *spawnStart) error {
 }
 
 // settled waits for the last answer. After it the link is of no use.
-func (e *errand) settled() *refusal {
+func (e *spawnRequest) settled() *refusal {
 	defer e.close()
 	var reply spawnReply
 	if err := e.talk.hear(&reply); err != nil {
@@ -166,21 +166,21 @@ func (e *errand) settled() *refusal {
 }
 
 // end gives up, if the procs are not in Init yet.
-func (e *errand) end(*Failure) {
+func (e *spawnRequest) end(*Failure) {
 	e.cancel()
 	if !e.begun {
 		e.close()
 	}
 }
 
-func (e *errand) close() {
+func (e *spawnRequest) close() {
 	e.cancel()
 	_ = e.link.Close()
 }
 
-// acceptErrand greets a node that wants something, which is done beside everything else.
-func (d *directLinks) acceptErrand(ctx context.Context, l link.Link, g *dynamic.Acceptor, hello dynamic.Hello, t *transport) error {
-	verdict := d.judgeErrand(hello, l, t)
+// acceptSpawn greets a node that wants something, which is done beside everything else.
+func (d *directLinks) acceptSpawn(ctx context.Context, l link.Link, g *dynamic.Acceptor, hello dynamic.Hello, t *transport) error {
+	verdict := d.judgeSpawn(hello, l, t)
 	if verdict == dynamic.Accepted {
 		g.Accept()
 	} else {
@@ -189,15 +189,15 @@ func (d *directLinks) acceptErrand(ctx context.Context, l link.Link, g *dynamic.
 	if err := converse(ctx, l, g, g.Done); err != nil {
 		return err
 	}
-	if verdict != dynamic.Accepted || !d.begin(func() { d.runErrand(l) }) {
+	if verdict != dynamic.Accepted || !d.begin(func() { d.runSpawn(l) }) {
 		return l.Close()
 	}
 	return nil
 }
 
-// judgeErrand lets the nodes of the job's other sites in by the links that their
+// judgeSpawn lets the nodes of the job's other sites in by the links that their
 // procs may have.
-func (d *directLinks) judgeErrand(hello dynamic.Hello, l link.Link, t *transport) dynamic.Verdict {
+func (d *directLinks) judgeSpawn(hello dynamic.Hello, l link.Link, t *transport) dynamic.Verdict {
 	from := noRank
 	if hello.Src >= 0 && int(hello.Src) < len(d.n.job.Hosts) {
 		from = d.n.firstOf(wire.HostRank(hello.Src))
@@ -211,8 +211,8 @@ func (d *directLinks) judgeErrand(hello dynamic.Hello, l link.Link, t *transport
 	return dynamic.Accepted
 }
 
-// runErrand does what another node wants.
-func (d *directLinks) runErrand(l link.Link) {
+// runSpawn does what another node wants.
+func (d *directLinks) runSpawn(l link.Link) {
 	defer l.Close()
 	limit := d.n.opt.Job.Limits.Start
 	ctx, cancel := context.WithTimeout(d.ctx, limit+greetLimit)
@@ -223,10 +223,10 @@ func (d *directLinks) runErrand(l link.Link) {
 	}
 	var part spawnPart
 	if err := t.hear(&part); err != nil {
-		d.n.log.Debug("an errand ends", "error", err)
+		d.n.log.Debug("a spawn request ends", "error", err)
 		return
 	}
-	s, r := d.n.spawning.serveErrand(ctx, &part)
+	s, r := d.n.spawning.serveSpawn(ctx, &part)
 	if r != nil {
 		_ = t.say(spawnReply{Refused: r})
 		return
@@ -241,15 +241,15 @@ func (d *directLinks) runErrand(l link.Link) {
 		return
 	}
 	_ = s.begin(&order)
-	d.watchErrand(ctx, l, s)
+	d.watchSpawn(ctx, l, s)
 	if t.say(spawnReply{Refused: s.settled()}) == nil {
 		_ = t.read(make([]byte, 1)) // who asked ends the link
 	}
 }
 
-// watchErrand waits until a share runs or has failed; if the other node ends the link
+// watchSpawn waits until a share runs or has failed; if the other node ends the link
 // before that, the share ends.
-func (d *directLinks) watchErrand(ctx context.Context, l link.Link, s *share) {
+func (d *directLinks) watchSpawn(ctx context.Context, l link.Link, s *share) {
 	watch, settled := context.WithCancel(ctx)
 	defer settled()
 	d.wg.Go(func() {
@@ -272,8 +272,8 @@ func (d *directLinks) watchErrand(ctx context.Context, l link.Link, s *share) {
 // worldName is how spawned worlds are named.
 var worldName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,100}$`)
 
-// serveErrand reserves a part for a guest.
-func (d *spawnDesk) serveErrand(ctx context.Context, part *spawnPart) (*share, *refusal) {
+// serveSpawn reserves a part for another site.
+func (d *spawnService) serveSpawn(ctx context.Context, part *spawnPart) (*share, *refusal) {
 	total := 0
 	for i := range part.Commands {
 		if n := part.Commands[i].Procs; n < 1 || n > maxSpawnProcs {

@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	// vigilLook is how often a process that passes bytes on looks how busy it is.
-	vigilLook = 100 * time.Millisecond
-	// vigilBusy is how often the threads of a busy process fall asleep between two
+	// awakeLook is how often a process that passes bytes on looks how busy it is.
+	awakeLook = 100 * time.Millisecond
+	// awakeBusy is how often the threads of a busy process fall asleep between two
 	// looks: it wakes for each small message and sleeps before the next.
-	vigilBusy = 100
-	// vigilNap is how long a vigil sleeps at a time, and so the longest that the
+	awakeBusy = 100
+	// awakeNap is how long keeping awake sleeps at a time, and so the longest that the
 	// collector waits for it where the runtime may not interrupt it by a signal.
-	vigilNap = 10 * time.Millisecond
+	awakeNap = 10 * time.Millisecond
 )
 
-// vigil keeps Go's monitor thread from falling asleep between two messages.
+// keepAwake keeps Go's monitor thread from falling asleep between two messages.
 //
 // The monitor sleeps when no goroutine runs on any processor, and whoever runs again
 // wakes it first. In a process that sleeps after each message that is a second thread
@@ -32,11 +32,11 @@ const (
 // is not there when there is no traffic: the kernel's count of how often our threads
 // fell asleep tells, whichever way the bytes take.
 //
-// GOMAXPROCS is ours from the first vigil on: the runtime does not follow a limit
+// GOMAXPROCS is ours from the first time on: the runtime does not follow a limit
 // of the control group that is changed later.
-type vigil struct {
+type keepAwake struct {
 	sleeps func() int64  // of all threads, since the beginning
-	nap    func()        // sleeps for vigilNap at most, out of the scheduler's sight
+	nap    func()        // sleeps for awakeNap at most, out of the scheduler's sight
 	tick   time.Duration // between two looks
 
 	mu    sync.Mutex
@@ -44,10 +44,10 @@ type vigil struct {
 	stop  chan struct{} // closed after the last link
 }
 
-func newVigil() *vigil { return &vigil{sleeps: sleepsOfThreads, nap: nap, tick: vigilLook} }
+func newKeepAwake() *keepAwake { return &keepAwake{sleeps: sleepsOfThreads, nap: nap, tick: awakeLook} }
 
 // enter says that bytes may pass through this process from now on.
-func (v *vigil) enter() {
+func (v *keepAwake) enter() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.links++; v.links == 1 {
@@ -57,7 +57,7 @@ func (v *vigil) enter() {
 }
 
 // leave takes one enter back.
-func (v *vigil) leave() {
+func (v *keepAwake) leave() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.links--; v.links == 0 {
@@ -66,7 +66,7 @@ func (v *vigil) leave() {
 }
 
 // watch looks whether there is traffic. A first link is taken to bring some.
-func (v *vigil) watch(stop <-chan struct{}) {
+func (v *keepAwake) watch(stop <-chan struct{}) {
 	v.keep(stop)
 	tick := time.NewTicker(v.tick)
 	defer tick.Stop()
@@ -76,14 +76,14 @@ func (v *vigil) watch(stop <-chan struct{}) {
 			return
 		case <-tick.C:
 		}
-		if v.sleeps()-last >= vigilBusy {
+		if v.sleeps()-last >= awakeBusy {
 			v.keep(stop)
 		}
 	}
 }
 
 // keep naps until there is little traffic.
-func (v *vigil) keep(stop <-chan struct{}) {
+func (v *keepAwake) keep(stop <-chan struct{}) {
 	v.processors(+1)
 	defer v.processors(-1)
 	start, last := time.Now(), v.sleeps()
@@ -94,7 +94,7 @@ func (v *vigil) keep(stop <-chan struct{}) {
 			continue
 		}
 		now := v.sleeps()
-		if now-last < vigilBusy {
+		if now-last < awakeBusy {
 			return
 		}
 		start, last = time.Now(), now
@@ -102,7 +102,7 @@ func (v *vigil) keep(stop <-chan struct{}) {
 }
 
 // processors has the scheduler use more of them, or fewer again.
-func (v *vigil) processors(more int) {
+func (v *keepAwake) processors(more int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + more)
@@ -120,7 +120,7 @@ func isClosed(c <-chan struct{}) bool {
 // nap is a system call that the scheduler takes for a computation. A signal ends it:
 // the runtime sends one to whoever computes for long, or when the world is to stop.
 func nap() {
-	t := unix.NsecToTimespec(int64(vigilNap))
+	t := unix.NsecToTimespec(int64(awakeNap))
 	_, _, _ = unix.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&t)), 0, 0)
 }
 
