@@ -72,8 +72,8 @@ func TestRoundingToX87(t *testing.T) {
 	}
 }
 
-// big is the value of a finite quad.
-func (q quad) big() *big.Float {
+// reference is the value of a finite quad.
+func (q quad) reference() *big.Float {
 	exp := int(q.hi >> 48 & quadExp)
 	mant := new(big.Int).Lsh(new(big.Int).SetUint64(q.hi&quadFrac), 64)
 	mant.Add(mant, new(big.Int).SetUint64(q.lo))
@@ -116,9 +116,9 @@ func TestLongDoubleArithmetic(t *testing.T) {
 		t.Run(fmt.Sprint(digits), rapid.MakeCheck(func(t *rapid.T) {
 			a, b := drawQuad(t, "a", digits), drawQuad(t, "b", digits)
 			exact := func() *big.Float { return new(big.Float).SetPrec(40000) }
-			agrees(t, "sum", a, b, a.plus(b, int(digits)), exact().Add(a.big(), b.big()), digits)
-			agrees(t, "product", a, b, a.by(b, int(digits)), exact().Mul(a.big(), b.big()), digits)
-			if a.less(b) != (a.big().Cmp(b.big()) < 0) {
+			agrees(t, "sum", a, b, a.plus(b, int(digits)), exact().Add(a.reference(), b.reference()), digits)
+			agrees(t, "product", a, b, a.by(b, int(digits)), exact().Mul(a.reference(), b.reference()), digits)
+			if a.less(b) != (a.reference().Cmp(b.reference()) < 0) {
 				t.Fatalf("%#x < %#x is %v", a, b, a.less(b))
 			}
 		}))
@@ -152,8 +152,8 @@ func agrees(t *rapid.T, what string, a, b, got quad, exact *big.Float, digits ui
 		}
 		return
 	}
-	if got.nan() || got.inf() || got.big().Cmp(want) != 0 {
-		t.Fatalf("%s of %#x and %#x is %#x (%v), want %v", what, a, b, got, got.big(), want)
+	if got.nan() || got.inf() || got.reference().Cmp(want) != 0 {
+		t.Fatalf("%s of %#x and %#x is %#x (%v), want %v", what, a, b, got, got.reference(), want)
 	}
 }
 
