@@ -222,6 +222,8 @@ func sayAtAllLevels() {
 		}
 	}
 	fmt.Fprintln(os.Stderr, "plain debug")
+	// The logs go to the process's own standard error, the rest by the control connection.
+	sdk.Logger().Error("the end of the logs")
 	fmt.Fprintln(os.Stderr, "[ERROR] the end")
 }
 

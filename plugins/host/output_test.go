@@ -17,6 +17,7 @@ func TestLogLevels(t *testing.T) {
 			w.Logger = hclog.New(&hclog.LoggerOptions{Name: "node", Level: wanted, Output: w.log, JSONFormat: true})
 			w.start(t)
 			w.log.wait(t, `"@message":"the end"`)
+			w.log.wait(t, `"@message":"the end of the logs"`)
 			w.log.mu.Lock()
 			defer w.log.mu.Unlock()
 			for _, level := range levels {
