@@ -106,7 +106,7 @@ func tryWriting(p uintptr) {
 //export expressWake
 func expressWake(lane int32) { mpi.WakeExpress(int(lane)) }
 
-// noteWidth is theMaxFastBoxf a predefined type's elements that C knows, else 0.
+// noteWidth is the size of a predefined type's elements that C knows, else 0.
 func noteWidth(t uintptr) int64 {
 	if t < datatypes {
 		return int64(C.impi_width[t])

@@ -130,8 +130,8 @@ func (p *peer) charge(n int64) {
 // limitFastBoxes says how many fast-box messages may go to p as things stand.
 func (p *peer) limitFastBoxes() {
 	if p.on && p.fastBoxes != nil {
-		notes := p.fastBoxes.boxes
-		notes.LimitFastBoxes(notes.FastBoxesSent() + uint64(max(0, p.may-p.charged())/fastBoxCost))
+		boxes := p.fastBoxes.boxes
+		boxes.LimitFastBoxes(boxes.FastBoxesSent() + uint64(max(0, p.may-p.charged())/fastBoxCost))
 	}
 }
 

@@ -125,7 +125,7 @@ func (e *Engine) badFastBox(s *linkState, tag wire.Tag, size uint32) error {
 }
 
 // FastBoxesOpen tells whether fast-box messages could be sent by l, and taken, as far as the engine goes, if it
-// is Unoccupied: by who has the link's lane itself.
+// is Unoccupied: by who has the link's fast boxes itself.
 func (e *Engine) FastBoxesOpen(l LinkID) (sends, takes bool) {
 	s := e.links[l]
 	p := s.peer

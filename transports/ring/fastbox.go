@@ -8,25 +8,25 @@ import (
 	"github.com/openimpi/impi/core/link"
 )
 
-// fast-box messages is a side's part in the fast-box messages of both directions.
-type notes struct {
+// boxes is a side's part in the fast-box messages of both directions.
+type boxes struct {
 	fastBoxes *link.FastBoxes // nil: this side does not take part
 	taker     *atomic.Uint32  // whether the other one does, as it says
 	taken     bool            // it does
 }
 
 // TakeFastBoxes has this side take fast-box messages, and write some once the other side does so too
-// (link.Fast-box messages). It is for who keeps the link to its end, before the link is used. False
+// (link.FastBoxLink). It is for who keeps the link to its end, before the link is used. False
 // means that the memory has no room for any.
 func (l *Link) TakeFastBoxes() bool {
 	r := l.region
-	if r.notes[0] == nil || l.closed.Load() {
+	if r.pages[0] == nil || l.closed.Load() {
 		return false
 	}
-	l.boxes = notes{
+	l.boxes = boxes{
 		taker: &l.out.b.takesFastBoxes,
 		fastBoxes: &link.FastBoxes{
-			Out: r.notes[l.side], In: r.notes[1-l.side],
+			Out: r.pages[l.side], In: r.pages[1-l.side],
 			Read: &l.out.b.boxed, Told: &l.in.b.boxed,
 			Sleeps: &l.out.b.readerSleeps, Bytes: &l.in.b.head,
 			Limit: math.MaxUint64,
@@ -81,7 +81,7 @@ func (l *Link) FastBoxTaken() {
 }
 
 // FastBoxesAt tells where the next fast-box messages come, and whether any could be sent and taken
-// (link.Fast-box messages).
+// (link.FastBoxLink).
 func (l *Link) FastBoxesAt() (out, in uint64, sends, takes bool) {
 	if l.closed.Load() {
 		return 0, 0, false, false

@@ -29,7 +29,7 @@ type Link struct {
 	in     reader
 	sock   int // NoHandle after Close
 
-	boxes notes
+	boxes boxes
 	key   *[2]uint64 // for who borrows from us
 	tried bool       // whether we can borrow
 

@@ -102,7 +102,7 @@ type region struct {
 	blocks [2]*block
 	loans  [2]*[loans]loan
 	data   [2][]byte
-	notes  [2]*link.FastBoxPage // nil: it has no room for any
+	pages  [2]*link.FastBoxPage // nil: it has no room for any
 }
 
 // block is the control block of one ring, as the layout has it.
@@ -199,7 +199,7 @@ func (r *region) parseFastBoxes(end uint64) error {
 	case at < end || at > uint64(len(r.mem)) || at%line != 0 || at+2*size > uint64(len(r.mem)):
 		return fmt.Errorf("%w: fast-box messages from offset %d on are not behind the rings, which end at %d, in a file of %d bytes", ErrRegion, at, end, len(r.mem))
 	}
-	r.notes[0], r.notes[1] = link.FastBoxPageAt(r.mem[at:]), link.FastBoxPageAt(r.mem[at+size:])
+	r.pages[0], r.pages[1] = link.FastBoxPageAt(r.mem[at:]), link.FastBoxPageAt(r.mem[at+size:])
 	return nil
 }
 
