@@ -37,7 +37,7 @@ func (p *process) onBoard(b *board.Board, bells []*poll.Waker, back func(at, siz
 	if len(bells) != len(a.ranks) {
 		return fmt.Errorf("%w: a board for %d procs on a host that has %d", ErrNode, len(bells), len(a.ranks))
 	}
-	if err := p.set.Add(bells[at].FD(), boardKey, link.Readable); err != nil {
+	if err := p.links.Set().Add(bells[at].FD(), boardKey, link.Readable); err != nil {
 		return err
 	}
 	a.board, a.bells, a.bell, a.back = b, bells, bells[at], back

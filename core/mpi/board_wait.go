@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/openimpi/impi/core/board"
+	"github.com/openimpi/impi/internal/drive"
 	"github.com/openimpi/impi/internal/poll"
 )
 
@@ -63,7 +64,7 @@ func (s *seat) notify() {
 func (p *process) turnAboard(s *seat) {
 	if p.driving {
 		if p.asleep { // the driver does not look at s yet
-			p.set.Wake()
+			p.links.Wake()
 		}
 		p.watch()
 		return
@@ -74,7 +75,7 @@ func (p *process) turnAboard(s *seat) {
 		p.carryOn()
 	}
 	p.tell()
-	if p.wanted.Load() != 0 {
+	if p.links.Wanted.Load() != 0 {
 		p.giveWay()
 	}
 	p.driving = false
@@ -89,10 +90,10 @@ func (p *process) driveAboard(s *seat) {
 	}
 	p.spin.Begin()
 	for i := 0; !p.glance(s); i++ {
-		if i%glances == glances-1 && p.step() || p.wanted.Load() != 0 {
+		if i%glances == glances-1 && p.step() || p.links.Wanted.Load() != 0 {
 			return
 		}
-		if i >= patience && p.nursery.lent > 0 && p.keepLent(false) {
+		if i >= patience && p.lent > 0 && p.keepLent(false) {
 			return
 		}
 		if p.spin.Over(i) {
@@ -109,7 +110,7 @@ func (p *process) glance(s *seat) bool {
 	if p.spin.Shared() {
 		return s.wait.Over()
 	}
-	for range looks {
+	for range drive.Looks {
 		if s.wait.Over() {
 			return true
 		}

@@ -270,7 +270,7 @@ func (m *meeting) cut() {
 		_ = m.p.control.Send(wireup.Message{Kind: wireup.KindTake, Meeting: &wireup.Meeting{Request: m.taking, Cancel: true}})
 	}
 	if m.guest != nil && !m.guest.lost && !m.guest.left {
-		m.p.drop(m.guest.q, ErrCall)
+		m.guest.q.Drop(ErrCall)
 	}
 }
 

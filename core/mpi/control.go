@@ -108,7 +108,7 @@ func (p *process) hear(m wireup.Message, l link.Link) {
 		p.inbox = append(p.inbox, delivery{m, l})
 		p.inboxLock.Unlock()
 		p.news.Store(true)
-		p.set.Wake()
+		p.links.Wake()
 	case wireup.KindDown:
 		// MPI_Abort ends every proc of the job. The node reports why.
 		p.machine.Exit(exitDown)
@@ -132,8 +132,7 @@ func (p *process) nodeGone(err error) {
 	p.machine.Exit(exitDown)
 }
 
-// takeDeliveries puts the links that the node gave us to use, and sees to those
-// that last.
+// takeDeliveries puts the links that the node gave us to use.
 func (p *process) takeDeliveries() (progress bool) {
 	p.inboxLock.Lock()
 	inbox := p.inbox
@@ -143,10 +142,7 @@ func (p *process) takeDeliveries() (progress bool) {
 	for _, d := range inbox {
 		p.take(d)
 	}
-	if len(p.nursery.keepers) > 0 {
-		progress = p.mend()
-	}
-	return progress || len(inbox) > 0
+	return len(inbox) > 0
 }
 
 func (p *process) take(d delivery) {
@@ -186,7 +182,7 @@ func (p *process) take(d delivery) {
 // linkTo makes a port of a link that the node gave us.
 func (p *process) linkTo(d *delivery, peer message.Peer) (*port, error) {
 	if d.msg.Lasting != nil {
-		return p.keep(d, peer)
+		return p.addResumable(d, peer)
 	}
 	return p.addPort(p.traced(d.l, fmt.Sprintf("%s to %d", d.msg.Transport, peer), peer), peer)
 }

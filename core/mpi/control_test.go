@@ -301,7 +301,7 @@ func TestBrokenLinkWaitsForTheNodesWord(t *testing.T) {
 		t.Errorf("the program is told before the node: %v, %v", done, err)
 	}
 	p.lock()
-	p.drop(p.ports[agentLink], io.EOF)
+	p.ports[agentLink].Drop(io.EOF)
 	p.unlock()
 	if _, err := q.Wait(); !errors.Is(err, ErrJobOver) || !errors.Is(err, ErrPeerGone) {
 		t.Errorf("once the grace is over: %v", err)

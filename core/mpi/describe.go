@@ -37,7 +37,7 @@ func (p *process) stats() *wireup.Stats {
 		switch {
 		case q == nil:
 		case q.peer == message.NoPeer:
-			measure(q.link, &s.Agent)
+			measure(q.Link, &s.Agent)
 		default:
 			direct[q.peer] = q
 		}
@@ -48,7 +48,7 @@ func (p *process) stats() *wireup.Stats {
 		_, x.Routed = p.eng.Route(peer)
 		if q := direct[peer]; q != nil {
 			x.Direct = true
-			measure(q.link, &x)
+			measure(q.Link, &x)
 		}
 		if x.Direct || x.Routed || x.Messages > 0 {
 			s.Links = append(s.Links, x)

@@ -74,7 +74,7 @@ func (x *expressed) join(p *process, q *port) {
 		if x.ports[i] == nil {
 			x.ports[i] = q
 			x.Used++
-			q.link.(link.FastBoxLink).MoveFastBoxes(&x.Lanes[i].FastBoxes)
+			q.Link.(link.FastBoxLink).MoveFastBoxes(&x.Lanes[i].FastBoxes)
 			x.Forget()
 			return
 		}
@@ -91,7 +91,7 @@ func ofThisMachine(r datatype.Representation) bool {
 func (x *expressed) leave(q *port) {
 	for i := range x.ports {
 		if x.ports[i] == q {
-			q.link.(link.FastBoxLink).MoveFastBoxes(new(link.FastBoxes))
+			q.Link.(link.FastBoxLink).MoveFastBoxes(new(link.FastBoxes))
 			x.ports[i] = nil
 			x.Used--
 			x.Lanes[i] = express.Lane{}
@@ -109,7 +109,8 @@ func (x *expressed) close(p *process) {
 		x.knock()
 	}
 	if n := x.Haste / hasteMax; n != x.hastened { // C is here to look everywhere
-		x.hastened, p.polls = n, 0
+		x.hastened = n
+		p.links.Everywhere()
 		p.eng.Review()
 	}
 	for x.First != express.None {
@@ -149,7 +150,7 @@ func (x *expressed) adopt(p *process) {
 
 // open lets C in if nobody else is at anything. The process is locked, and unlocked afterwards.
 func (x *expressed) open(p *process) {
-	if x.Used == 0 || !p.calm() || p.wanted.Load() != 0 || phase(p.state.Load()) >= finalizing {
+	if x.Used == 0 || !p.calm() || p.links.Wanted.Load() != 0 || phase(p.state.Load()) >= finalizing {
 		return
 	}
 	quiet := p.eng.Unoccupied()
@@ -160,7 +161,7 @@ func (x *expressed) open(p *process) {
 		l := &x.Lanes[i]
 		sends, takes := p.eng.FastBoxesOpen(q.id)
 		var out, in bool
-		l.OutAt, l.InAt, out, in = q.link.(link.FastBoxLink).FastBoxesAt()
+		l.OutAt, l.InAt, out, in = q.Link.(link.FastBoxLink).FastBoxesAt()
 		l.Sends, l.Takes = flag(sends && out), flag(takes && in && quiet)
 	}
 	x.Polls = int32(p.spin.Eager())
@@ -210,8 +211,8 @@ func (p *process) wakeExpress(lane int) {
 	p.lock()
 	defer p.unlock()
 	if q := p.express.ports[lane]; q != nil {
-		q.inplace.Commit()
-		q.link.(link.FastBoxLink).WakeForFastBox()
+		q.InPlace.Commit()
+		q.Link.(link.FastBoxLink).WakeForFastBox()
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/drive"
 	"github.com/openimpi/impi/internal/wireup"
 )
 
@@ -28,7 +29,7 @@ func toPeer(p *process, peer message.Peer) *port {
 func notesSent(p *process, peer message.Peer) uint64 {
 	p.lock()
 	defer p.unlock()
-	return toPeer(p, peer).link.(link.FastBoxLink).FastBoxesSent()
+	return toPeer(p, peer).Link.(link.FastBoxLink).FastBoxesSent()
 }
 
 // Messages that fit are fast-box messages where procs have memory in common, and cost no allocation,
@@ -130,7 +131,7 @@ func TestHasteStarvesNobody(t *testing.T) {
 		if messages == 1 {
 			return
 		}
-		if i == 2*scanSeldom*hasteMax/32 {
+		if i == 2*drive.ScanSeldom*hasteMax/32 {
 			t.Fatalf("nobody has looked at another link after %d receives", 32*i)
 		}
 		round()
@@ -150,7 +151,7 @@ func TestRecvByALinkThatHasJustBroken(t *testing.T) {
 	p.control, p.grace = silent{}, time.Hour
 	q := toPeer(p, 1)
 	p.lock()
-	p.drop(q, io.ErrUnexpectedEOF)
+	q.Drop(io.ErrUnexpectedEOF)
 	p.unlock()
 	got := make(chan error)
 	for range 2 {

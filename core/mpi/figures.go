@@ -48,7 +48,7 @@ func (p *process) figures() Figures {
 		if q.peer != message.NoPeer {
 			f.Links++
 		}
-		if c, ok := q.link.(interface {
+		if c, ok := q.Link.(interface {
 			Counts() (sent, received uint64)
 		}); ok {
 			sent, received := c.Counts()

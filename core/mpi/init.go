@@ -12,6 +12,7 @@ import (
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/drive"
 	"github.com/openimpi/impi/internal/machine"
 	"github.com/openimpi/impi/internal/poll"
 	"github.com/openimpi/impi/internal/wireup"
@@ -176,7 +177,7 @@ func (r *Roster) newProcess(job *wireup.Job, agent link.Link, m machine.Machine,
 	if p.spin, err = poll.NewSpinner(job.Spin); err != nil {
 		return nil, err
 	}
-	if p.set, err = m.NewSet(); err != nil {
+	if p.links, err = drive.New(m, p); err != nil {
 		return nil, err
 	}
 	p.flusher = m.AfterFunc(time.Hour, p.flushLate)
@@ -277,7 +278,7 @@ func (p *process) endDirect() {
 		}
 		p.endPort(q)
 		if p.stranger(q.peer) && p.ports[q.id] == q && p.left(q) {
-			p.drop(q, io.EOF) // who is there may be computing
+			q.Drop(io.EOF) // who is there may be computing
 		}
 	}
 }
@@ -290,20 +291,18 @@ func (p *process) allEnded() bool {
 			return false
 		}
 	}
-	return len(p.nursery.keepers) == 0
+	return p.links.Kept() == 0
 }
 
 func (p *process) close() {
 	for _, q := range p.ports {
 		if q != nil {
 			p.ports[q.id] = nil
-			_ = q.link.CloseSend()
-			_ = q.link.Close()
+			_ = q.Link.CloseSend()
+			_ = q.Link.Close()
 		}
 	}
-	p.hot = [hotPorts]*port{}
-	p.nursery.close()
-	_ = p.set.Close()
+	_ = p.links.Close()
 	p.flusher.Stop()
 }
 

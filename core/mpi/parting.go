@@ -198,7 +198,7 @@ func contains(g *comm.Group, peer message.Peer) bool {
 func (p *process) supersede(peer message.Peer) {
 	if q := p.portOf(peer); q != nil {
 		q.forgotten = true // what the node knows is the new one
-		p.drop(q, io.EOF)
+		q.Drop(io.EOF)
 		p.eng.Renew(peer)
 	}
 }

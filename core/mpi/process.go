@@ -11,6 +11,7 @@ import (
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/internal/drive"
 	"github.com/openimpi/impi/internal/machine"
 	"github.com/openimpi/impi/internal/poll"
 	"github.com/openimpi/impi/internal/wireup"
@@ -29,9 +30,8 @@ const agentLink message.LinkID = 0
 // drives or was just roused to.
 type process struct {
 	mu      sync.Mutex
-	wanted  atomic.Int32 // goroutines that wait for mu: a driver lets them in
-	turns   sync.Cond    // on mu: something has happened, or somebody must drive
-	waiters int          // goroutines that sleep on turns
+	turns   sync.Cond // on mu: something has happened, or somebody must drive
+	waiters int       // goroutines that sleep on turns
 	driving bool
 	asleep  bool   // the driver is in the poll set, without the lock
 	told    uint64 // the engine's events that sleepers were roused for
@@ -46,17 +46,17 @@ type process struct {
 	guarded     bool      // memory of messages may not be there
 	streams     []*stream // to be used again
 
-	ports    []*port         // by message.LinkID; nil once closed
-	hot      [hotPorts]*port // the last that brought something; nil ones are last
-	mute     int             // ports of which only reading tells whether something came
-	polls    uint            // made so far
-	haste    uint32          // receives that looked at nothing else, or could have
-	express  *expressed      // nil: no C code sends and receives by itself
-	set      machine.Set
-	spin     poll.Spinner
-	deferred bool          // some port holds back output of an Isend
-	flusher  machine.Timer // sends what is held back if the program does not come back
-	armed    bool
+	links      *drive.Driver // Wanted: goroutines that wait for mu: a driver lets them in
+	ports      []*port       // by message.LinkID; nil once closed
+	resumables []*port       // links that resume, closed ones too
+	lent       int           // how many of them some output is lent to
+	front      [][]byte      // for keepLent
+	haste      uint32        // receives that looked at nothing else, or could have
+	express    *expressed    // nil: no C code sends and receives by itself
+	spin       poll.Spinner
+	deferred   bool          // some port holds back output of an Isend
+	flusher    machine.Timer // sends what is held back if the program does not come back
+	armed      bool
 
 	aboard    aboard
 	machine   machine.Machine
@@ -90,9 +90,8 @@ type process struct {
 	failure     error        // why the job is over, once it is
 	lost        error        // why there is no link to the agent, once there is none
 	grace       time.Duration
-	breaks      []breach // links that broke, of which the program does not know yet
-	tracer      *tracer  // nil until something is to be traced
-	nursery     nursery
+	breaks      []breach  // links that broke, of which the program does not know yet
+	tracer      *tracer   // nil until something is to be traced
 	environment sync.Once // makes info
 	info        *Info     // MPI_INFO_ENV
 }
@@ -107,9 +106,9 @@ type delivery struct {
 // long, but gives it away as soon as it sees that somebody wants it.
 func (p *process) lock() {
 	if !p.mu.TryLock() {
-		p.wanted.Add(1)
+		p.links.Wanted.Add(1)
 		p.mu.Lock()
-		p.wanted.Add(-1)
+		p.links.Wanted.Add(-1)
 	}
 	if p.express != nil {
 		p.express.close(p)
@@ -124,7 +123,7 @@ func (p *process) unlock() {
 	}
 	if p.waiters > 0 && !p.driving {
 		p.waiters--
-		p.wanted.Add(1)
+		p.links.Wanted.Add(1)
 		p.turns.Signal()
 	}
 	if p.express != nil {
@@ -155,12 +154,12 @@ func (p *process) own(r *message.Request) {
 // rouse makes all that sleep look again whether they have what they wait for.
 func (p *process) rouse() {
 	if p.waiters > 0 {
-		p.wanted.Add(int32(p.waiters))
+		p.links.Wanted.Add(int32(p.waiters))
 		p.waiters = 0
 		p.turns.Broadcast()
 	}
 	if p.asleep {
-		p.set.Wake()
+		p.links.Wake()
 	}
 }
 

@@ -54,7 +54,7 @@ func (p *process) recvNow(env *message.Envelope, from message.Peer, b []byte) (s
 		haste = &p.express.Haste
 	}
 	if *haste++; *haste%hasteMax == 0 {
-		p.polls = 0 // it looks everywhere
+		p.links.Everywhere() // it looks everywhere
 		p.eng.Review()
 		return st, false
 	}
@@ -74,11 +74,11 @@ func (p *process) recvNow(env *message.Envelope, from message.Peer, b []byte) (s
 		if m, ok := p.eng.RecvNow(l, env, b); ok {
 			return Status{Source: int(m.Source), Tag: int(m.Tag), bytes: m.Len}, true
 		}
-		if i <= 0 || something || p.wanted.Load() != 0 {
+		if i <= 0 || something || p.links.Wanted.Load() != 0 {
 			return st, false
 		}
 		poll.Pause()
-		something = q.inplace.Ready() // or it is the fast-box message, which has come just now
+		something = q.InPlace.Ready() // or it is the fast-box message, which has come just now
 	}
 }
 

@@ -123,7 +123,7 @@ func (p *process) sendNow(peer message.Peer, env message.Envelope, b []byte, cou
 	}
 	if q := p.ports[l]; q != nil {
 		q.burst = false
-		p.flush(q)
+		q.Flush()
 	}
 	return true
 }

@@ -125,12 +125,12 @@ func (l layout) finish(t *testing.T, procs []*process, body func(t *testing.T, w
 		}
 	}
 	for r, p := range procs { // a driver that thinks it is wanted would never sleep
-		for i := 0; i < 1_000_000 && p.wanted.Load() != 0; i++ { // a timer may be about to look, on a busy machine long after
+		for i := 0; i < 1_000_000 && p.links.Wanted.Load() != 0; i++ { // a timer may be about to look, on a busy machine long after
 			p.lock()
 			p.unlock()
 			runtime.Gosched()
 		}
-		if w := p.wanted.Load(); w != 0 || p.waiters != 0 || p.driving || p.asleep {
+		if w := p.links.Wanted.Load(); w != 0 || p.waiters != 0 || p.driving || p.asleep {
 			t.Errorf("rank %d: %d want the lock, %d wait, driving %v, asleep %v", r, w, p.waiters, p.driving, p.asleep)
 		}
 	}

@@ -216,8 +216,8 @@ func (p *process) part(met []*world) {
 // endPort ends our side of a link.
 func (p *process) endPort(q *port) {
 	q.ended = true
-	if err := q.link.CloseSend(); err != nil {
-		p.drop(q, err)
+	if err := q.Link.CloseSend(); err != nil {
+		q.Drop(err)
 	}
 }
 

@@ -324,6 +324,13 @@ func (l *state) holds(want link.Interest) bool {
 	return want&link.Readable != 0 && readable || want&link.Writable != 0 && writable
 }
 
+// Readable tells whether Recv has something to give, or an end to tell of, whatever the underlying link has.
+func (l *Link) Readable() bool {
+	l.lock()
+	defer l.unlock()
+	return l.holds(link.Readable)
+}
+
 // Limits has the window as Stream.
 func (l *Link) Limits() link.Limits { return link.Limits{Stream: l.config.Window} }
 

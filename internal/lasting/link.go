@@ -237,10 +237,10 @@ func (l *Link) Pump() {
 	l.machine.Pump()
 }
 
-// Push sends what is pending.
+// Push sends what is pending, an end and what is before it too.
 func (l *Link) Push() {
 	l.look()
-	_, _ = l.machine.Send(nil) // fails if there is nothing to be sent any more
+	l.machine.Flush()
 }
 
 // look has the next Recv of the link below ask the kernel.
@@ -300,8 +300,8 @@ func (l *Link) recv(batch [][]byte) (int, error) {
 	if !l.up {
 		l.joined(false)
 	}
-	// Else the last thing that the machine did was to find nothing.
-	l.stirred = n > 0 && n == room || b != nil && (b.closed || len(b.ahead) > 0)
+	// Else the last thing that the machine did was to find nothing, or an end behind what came.
+	l.stirred = n > 0 && (n == room || l.machine.Readable()) || b != nil && (b.closed || len(b.ahead) > 0)
 	return n, err
 }
 

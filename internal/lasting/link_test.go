@@ -73,6 +73,58 @@ func recv(t testing.TB, l *Link, room int) string {
 	return string(b[:n])
 }
 
+// TestEndBehindBytes: an end that has come together with the last bytes is told of although the link below,
+// which a poll set sees, has nothing more.
+func TestEndBehindBytes(t *testing.T) {
+	r := newRig(t, 1<<10)
+	r.connect()
+	r.settle()
+	if n, err := r.ends[0].Send([][]byte{[]byte("last")}); n != 4 || err != nil {
+		t.Fatal(n, err)
+	}
+	if err := r.ends[0].CloseSend(); err != nil {
+		t.Fatal(err)
+	}
+	r.ends[0].Pump()
+	if got := recv(t, r.ends[1], 64); got != "last" {
+		t.Fatalf("%q", got)
+	}
+	if !r.ends[1].Stirred() {
+		t.Error("it says that there is nothing more")
+	}
+	if _, err := r.ends[1].Recv([][]byte{make([]byte, 1)}); err != io.EOF {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestPushSendsTheEnd: what a full link below has not taken leaves by Push, although the user has ended his side.
+func TestPushSendsTheEnd(t *testing.T) {
+	r := newRig(t, 1<<10)
+	r.room = 100
+	r.connect()
+	r.settle()
+	sent := bytes.Repeat([]byte("x"), 500)
+	if n, err := r.ends[0].Send([][]byte{sent}); n != len(sent) || err != nil {
+		t.Fatal(n, err)
+	}
+	if err := r.ends[0].CloseSend(); err != nil {
+		t.Fatal(err)
+	}
+	got := 0
+	for range 100 {
+		r.ends[0].Push()
+		b := make([]byte, 1<<10)
+		n, err := r.ends[1].Recv([][]byte{b})
+		if got += n; err == io.EOF {
+			break
+		}
+		r.ends[1].Push()
+	}
+	if got != len(sent) || r.ends[0].Wants() != link.Readable {
+		t.Errorf("%d bytes of %d have come, the link below is to be waited for as %v", got, len(sent), r.ends[0].Wants())
+	}
+}
+
 // TestStreams: whatever is cut whenever, all bytes come once and in order. The
 // reader is one that a poll set wakes: it reads when the link below has something
 // or the Link says that it has.

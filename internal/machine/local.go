@@ -32,6 +32,9 @@ func (Local) NewSet() (Set, error) {
 // AfterFunc is time.AfterFunc: f runs in a goroutine of its own.
 func (Local) AfterFunc(d time.Duration, f func()) Timer { return time.AfterFunc(d, f) }
 
+// Now is time.Now.
+func (Local) Now() time.Time { return time.Now() }
+
 // Exit ends the program.
 func (Local) Exit(code int) { os.Exit(code) }
 

@@ -21,6 +21,9 @@ type Machine interface {
 	// not in Set.Wait or outside of MPI: f takes the proc's lock.
 	AfterFunc(d time.Duration, f func()) Timer
 
+	// Now is the time, for measuring spans of it.
+	Now() time.Time
+
 	// Exit ends the proc at once and does not return.
 	Exit(code int)
 }
@@ -30,6 +33,12 @@ type Machine interface {
 type Random interface {
 	// Random fills b.
 	Random(b []byte)
+}
+
+// Watcher is a Machine that sees what passes by on links that resume, whatever they run over.
+type Watcher interface {
+	// Watch gives what is used in the place of l, the proc's end of the link with that session.
+	Watch(l link.Link, session []byte) link.Link
 }
 
 // Set is a set of links to wait for. Wait is for one goroutine at a time; the

@@ -5,12 +5,15 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/resume"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/lasting"
+	"github.com/openimpi/impi/internal/packetswitch"
 	"github.com/openimpi/impi/transports"
 )
 
@@ -34,25 +37,38 @@ func (n *node) firstOf(h wire.HostRank) wire.WorldRank {
 // prompt is a link that can be had to acknowledge at once, as socket.Link can.
 type prompt interface{ AckAtOnce() }
 
+// channel is a channel that resumes.
+type channel struct {
+	*packetswitch.Channel
+	from atomic.Pointer[origin] // of the connection, or of the last one
+}
+
+// take is given a further connection.
+func (c *channel) take(l link.Link) {
+	from := originOf(l)
+	c.from.Store(&from)
+	c.Take(l)
+}
+
 // attachChannel gives a switch its channel to a host.
-func (n *node) attachChannel(h *ownHost, peer wire.HostRank, l link.Link) error {
+func (n *node) attachChannel(h *ownHost, peer wire.HostRank, l link.Link) (err error) {
 	if !n.channelLasts(h.rank, peer) {
 		if x, ok := l.(prompt); ok && !n.job.Clients[n.job.Hosts[peer].Client].Own {
 			x.AckAtOnce() // LAM/MPI writes packets in pieces, with Nagle's algorithm
 		}
-		return h.loop.attach(l, noRank, peer)
+		return h.loop.AttachHost(l, peer)
 	}
 	token := n.direct.channels.of[hostPair{h.rank, peer}]
-	var k *keeper
-	var again func(error)
+	x, from := &channel{}, originOf(l)
+	x.from.Store(&from)
+	c := packetswitch.ChannelConfig{Host: peer, Session: resume.Session(token.ChannelSession()), Window: lasting.Window, Limit: n.resumeLimit()}
 	if h.rank > peer { // who dials in the dance
-		again = func(why error) { n.redial(h, peer, why, k) }
+		c.Again = func(why error) { n.redial(h, peer, why, x) }
 	}
-	k, err := h.loop.attachLasting(l, peer, resume.Session(token.ChannelSession()), n.resumeLimit(), again)
-	if err != nil {
+	if x.Channel, err = h.loop.AttachChannel(l, c); err != nil {
 		return err
 	}
-	h.lasting = append(h.lasting, k)
+	h.lasting = append(h.lasting, x)
 	return nil
 }
 
@@ -69,7 +85,7 @@ func (n *node) keepsListening(h *ownHost, channels map[wire.HostRank]link.Link) 
 }
 
 // redial makes a further connection for a channel, in the background.
-func (n *node) redial(h *ownHost, peer wire.HostRank, why error, k *keeper) {
+func (n *node) redial(h *ownHost, peer wire.HostRank, why error, c *channel) {
 	d := n.direct
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -85,9 +101,9 @@ func (n *node) redial(h *ownHost, peer wire.HostRank, why error, k *keeper) {
 		switch {
 		case l != nil:
 			n.log.Info("a channel is resumed", "from", h.rank, "to", n.hostName(peer), "after", time.Since(began).Round(time.Millisecond))
-			k.take(l)
+			c.take(l)
 		case d.ctx.Err() == nil:
-			k.lose(reason)
+			c.Lose(reason)
 		}
 	})
 }
@@ -190,8 +206,8 @@ func (d *directLinks) judgeChannel(ctx context.Context, l link.Link, hello dynam
 	if !d.awaitReady(ctx) {
 		return nil, dynamic.Leaving
 	}
-	if k := at.h.keeperOf(x.peer); k != nil {
-		return func(l link.Link) bool { k.take(l); return true }, dynamic.Accepted
+	if c := at.h.channelFrom(x.peer); c != nil {
+		return func(l link.Link) bool { c.take(l); return true }, dynamic.Accepted
 	}
 	return nil, dynamic.UnknownLink
 }
@@ -223,11 +239,11 @@ func (d *directLinks) judgeEnds(l link.Link, hello dynamic.Hello, at directListe
 	return dynamic.Accepted
 }
 
-// keeperOf finds a channel that somebody else dials again.
-func (h *ownHost) keeperOf(peer wire.HostRank) *keeper {
-	for _, k := range h.lasting {
-		if k.p.host == peer && k.again == nil {
-			return k
+// channelFrom finds a channel that somebody else dials again.
+func (h *ownHost) channelFrom(peer wire.HostRank) *channel {
+	for _, c := range h.lasting {
+		if c.Host() == peer && !c.Dials() {
+			return c
 		}
 	}
 	return nil

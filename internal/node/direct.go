@@ -54,14 +54,16 @@ type directLinks struct {
 
 	mu       sync.Mutex
 	ties     dynamic.Ties[pair]
-	sessions map[pair]*session // of links that last
-	closed   bool              // nothing is begun any more
+	sessions dynamic.Sessions[pair]                       // of links that last
+	hush     map[*dynamic.SessionState]context.CancelFunc // of who is being told that a link is lost, when that is not needed any more
+	closed   bool                                         // nothing is begun any more
 }
 
 func newDirectLinks(ctx context.Context, n *node) *directLinks {
 	d := &directLinks{
 		n: n, ctx: ctx, token: n.job.Token, channels: newChannelTokens(n),
 		waiting: socket.NewWaiting(linkFiles),
+		hush:    make(map[*dynamic.SessionState]context.CancelFunc),
 	}
 	d.meet = newMeetings(d)
 	return d
@@ -348,7 +350,7 @@ func (d *directLinks) accept(within context.Context, leave func(), l link.Link, 
 		p, verdict = d.judge(hello, t)
 	}
 	x := pair{hello.Dst, hello.Src}
-	var s *session
+	var s *dynamic.SessionState
 	if verdict == dynamic.Accepted {
 		s = d.enrol(x, hello.Session, false) // before anybody can ask for it again
 		g.Accept()
@@ -412,7 +414,7 @@ func (d *directLinks) judge(h dynamic.Hello, t *transport) (*proc, dynamic.Verdi
 }
 
 // give hands a link to its proc; s is nil for one that does not last.
-func (d *directLinks) give(p *proc, peer wire.WorldRank, l link.Link, transport string, s *session, dialled bool) {
+func (d *directLinks) give(p *proc, peer wire.WorldRank, l link.Link, transport string, s *dynamic.SessionState, dialled bool) {
 	x := pair{wire.WorldRank(p.rank.Load()), peer}
 	reason := planeReason(l)
 	m := wireup.Message{Kind: wireup.KindLink, Peer: peer, Transport: transport, Reason: reason}

@@ -10,6 +10,7 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/packetswitch"
 	"github.com/openimpi/impi/transports"
 )
 
@@ -18,14 +19,14 @@ import (
 type ownHost struct {
 	config  config.Host
 	procs   []*proc
-	channel transports.Listener // for the hosts of higher rank
-	direct  []directListener    // for procs of our own sites
-	card    []byte              // of each of its procs
-	rank    wire.HostRank       // known once startup is over
-	loop    *packetSwitch       // once the dance is over
-	running bool                // the loop is
-	lasting []*keeper           // channels that survive their connections
-	noBoard string              // why its procs have no board; empty: they have one
+	channel transports.Listener  // for the hosts of higher rank
+	direct  []directListener     // for procs of our own sites
+	card    []byte               // of each of its procs
+	rank    wire.HostRank        // known once startup is over
+	loop    *packetswitch.Switch // once the dance is over
+	running bool                 // the loop is
+	lasting []*channel           // that resume
+	noBoard string               // why its procs have no board; empty: they have one
 
 	danced  chan struct{}          // closed when making channels has begun
 	dancing atomic.Pointer[dancer] // while channels are made

@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
-	"github.com/openimpi/impi/core/agent"
-	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/internal/drive"
 	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/internal/packetswitch"
 	"github.com/openimpi/impi/internal/wireup"
 )
 
@@ -15,11 +15,11 @@ func (h *ownHost) describe(ctx context.Context, n *node) (links.Host, []links.Ch
 	d := links.Host{Rank: int(h.rank), Address: h.config.Address.String(), NoBoard: h.noBoard,
 		Wait: links.Waiting{Setting: spinSetting(n.opt.Site.Wait)}}
 	answer := make(chan switchState, 1)
-	h.loop.post(func() { answer <- h.loop.state() })
+	h.loop.Post(func() { answer <- h.switchState() })
 	var s switchState
 	select {
 	case s = <-answer:
-	case <-h.loop.done:
+	case <-h.loop.Done():
 		return d, nil
 	case <-ctx.Done():
 		return d, nil
@@ -40,31 +40,28 @@ type switchState struct {
 	channels []links.Channel
 }
 
-// state is called by the loop.
-func (s *packetSwitch) state() switchState {
-	w := s.spin.Waiting()
+// switchState is called by the loop.
+func (h *ownHost) switchState() switchState {
+	w := h.loop.Waiting()
 	st := switchState{wait: links.Waiting{Budget: w.Budget, Crowded: w.Crowded, Score: w.Score}}
-	for _, p := range s.ports {
-		if p == nil || p.rank != agent.NoRank {
-			continue
-		}
-		c := links.Channel{To: int(p.host), State: links.StateLinked, Ended: p.ended != nil}
-		from := originOf(p.link)
-		if k, ok := p.link.(interface {
+	for _, x := range h.loop.Channels() {
+		c := links.Channel{To: int(x.Host), State: links.StateLinked, Ended: x.Ended}
+		from := originOf(x.Link)
+		if k, ok := x.Link.(interface {
 			Counts() (sent, received uint64)
 		}); ok {
 			sent, received := k.Counts()
 			c.Bytes = counted(wireup.LinkStats{Counted: true, Sent: sent, Received: received})
 		}
-		if p.keeper != nil {
-			from = p.keeper.from
-			p.keeper.describe(&c)
+		if x.Channel != nil {
+			from = h.originOf(x.Channel)
+			describeResumable(x.Channel.Resumable, &c)
 		}
 		c.Transport, c.Plane, c.PlaneReason = from.transport, from.plane, from.reason
 		if c.Ended {
 			c.State = links.StateEnded
 		}
-		if k, ok := p.link.(interface{ RTT() (time.Duration, bool) }); ok {
+		if k, ok := x.Link.(interface{ RTT() (time.Duration, bool) }); ok {
 			c.RTT, _ = k.RTT()
 		}
 		st.channels = append(st.channels, c)
@@ -72,13 +69,24 @@ func (s *packetSwitch) state() switchState {
 	return st
 }
 
-// describe tells how a channel that lasts is kept.
-func (k *keeper) describe(c *links.Channel) {
-	c.Lasting, c.Resumes = true, k.Resumes()
-	if k.why != nil {
-		c.Lost = k.why.Error()
+// originOf is where the connection of a channel that resumes came from.
+func (h *ownHost) originOf(x *packetswitch.Channel) origin {
+	for _, c := range h.lasting {
+		if c.Channel == x {
+			return *c.from.Load()
+		}
 	}
-	if k.apart || k.Handle() == link.NoHandle {
+	return origin{}
+}
+
+// describeResumable tells how a channel that resumes is kept.
+func describeResumable(r *drive.Resumable, c *links.Channel) {
+	c.Lasting, c.Resumes = true, r.Resumes()
+	apart, why := r.Apart()
+	if why != nil {
+		c.Lost = why.Error()
+	}
+	if apart {
 		c.State = links.StateLost
 	}
 }

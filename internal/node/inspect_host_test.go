@@ -7,8 +7,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/core/resume"
+	"github.com/openimpi/impi/internal/drive"
 	"github.com/openimpi/impi/internal/lasting"
 	"github.com/openimpi/impi/internal/links"
+	local "github.com/openimpi/impi/internal/machine"
 )
 
 // TestLinksOfChannels: what a channel is made of at each end, and that it was lost and
@@ -48,10 +51,16 @@ func TestLinksOfChannels(t *testing.T) {
 
 // TestChannelWithoutAConnection: an end that has none says so.
 func TestChannelWithoutAConnection(t *testing.T) {
-	k := &keeper{apart: true, why: errNotResumed}
+	d, err := drive.New(local.Local{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := d.NewResumable(&drive.Port{}, resume.Session{}, lasting.Window, drive.Terms{Dialler: true}, nil)
 	var c links.Channel
-	k.Link = lasting.New(lasting.Config{Dialler: true, Window: lasting.Window})
-	if k.describe(&c); c.State != links.StateLost || !c.Lasting || c.Lost != errNotResumed.Error() || c.Resumes != 0 {
+	if describeResumable(r, &c); c.State != links.StateLost || !c.Lasting || c.Lost != "" || c.Resumes != 0 {
 		t.Errorf("%+v", c)
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/packetswitch"
 	"github.com/openimpi/impi/internal/wireup"
 	"github.com/openimpi/impi/transports/socket"
 )
@@ -75,11 +76,12 @@ func (n *node) startSwitches(channels []map[wire.HostRank]link.Link) error {
 		if err != nil {
 			return err
 		}
-		if h.loop, err = newSwitch(a, spin, n.noticed(h)); err != nil {
-			return err
-		}
+		c := packetswitch.Config{Agent: a, Spin: spin, Notify: n.noticed(h)}
 		if dialect(n.opt.Site) == wire.Draft {
-			h.loop.patience = n.opt.Job.Limits.Start
+			c.Patience = n.opt.Job.Limits.Start
+		}
+		if h.loop, err = packetswitch.New(c); err != nil {
+			return err
 		}
 		for peer, l := range channels[i] {
 			if err := n.attachChannel(h, peer, l); err != nil {
@@ -92,7 +94,7 @@ func (n *node) startSwitches(channels []map[wire.HostRank]link.Link) error {
 	}
 	for _, h := range n.hosts {
 		h.running = true
-		go h.loop.run()
+		go h.loop.Run()
 	}
 	return nil
 }
@@ -102,9 +104,9 @@ func (n *node) startSwitches(channels []map[wire.HostRank]link.Link) error {
 func (n *node) stopSwitches() {
 	for _, h := range n.hosts {
 		if h.running {
-			h.loop.stop()
+			h.loop.Stop()
 		} else if h.loop != nil {
-			h.loop.close()
+			h.loop.Close()
 		}
 	}
 }
@@ -151,7 +153,7 @@ func (n *node) welcome(p *proc, b *wireup.Board) error {
 	if err != nil {
 		return err
 	}
-	if err := p.host.loop.attach(ours, wire.WorldRank(p.rank.Load()), p.host.rank); err != nil {
+	if err := p.host.loop.AttachProc(ours, wire.WorldRank(p.rank.Load())); err != nil {
 		return errors.Join(err, ours.Close())
 	}
 	job, err := n.jobOf(p).Share()

@@ -22,16 +22,6 @@ const (
 	lastAgain  = 250 * time.Millisecond
 )
 
-// session is a lasting link between a local proc and another.
-type session struct {
-	id      dynamic.Session
-	dialled bool               // by us: it is we who dial again
-	busy    bool               // that is under way, or the other end is being told that it should
-	hush    context.CancelFunc // the latter is not needed any more; nil: it is not under way
-	resumes int
-	over    bool // the proc has given it up
-}
-
 // lastingFeatures says on business cards to whom links should last, as
 // clientFeatures has it.
 func lastingFeatures(job *config.Job, site config.Site) []string {
@@ -60,8 +50,8 @@ func newSession() (s dynamic.Session) {
 }
 
 // terms are what a proc is told of a new lasting link.
-func (n *node) terms(s *session) *wireup.Lasting {
-	return &wireup.Lasting{Session: s.id[:], Dialler: s.dialled, Window: lasting.Window, Limit: n.resumeLimit()}
+func (n *node) terms(s *dynamic.SessionState) *wireup.Lasting {
+	return &wireup.Lasting{Session: s.ID[:], Dialler: s.Dialled, Window: lasting.Window, Limit: n.resumeLimit()}
 }
 
 func (n *node) resumeLimit() time.Duration {
@@ -72,26 +62,21 @@ func (n *node) resumeLimit() time.Duration {
 }
 
 // enrol notes a new lasting link, or that a link is none.
-func (d *directLinks) enrol(x pair, id dynamic.Session, dialled bool) *session {
+func (d *directLinks) enrol(x pair, id dynamic.Session, dialled bool) *dynamic.SessionState {
 	if id == (dynamic.Session{}) {
 		return nil
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	s := &session{id: id, dialled: dialled}
-	if d.sessions == nil {
-		d.sessions = make(map[pair]*session)
-	}
-	d.sessions[x] = s
-	return s
+	return d.sessions.Enrol(x, id, dialled)
 }
 
 // dismiss takes enrol back: the proc was not given the link.
-func (d *directLinks) dismiss(x pair, s *session) {
+func (d *directLinks) dismiss(x pair, s *dynamic.SessionState) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if s != nil && d.sessions[x] == s {
-		delete(d.sessions, x)
+	if s != nil {
+		d.sessions.Dismiss(x, s)
 	}
 }
 
@@ -126,8 +111,8 @@ func (d *directLinks) dialOver(hello dynamic.Hello, w way) (l link.Link, err err
 func (d *directLinks) resumes(x pair) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if s := d.sessions[x]; s != nil {
-		return s.resumes
+	if s := d.sessions.Get(x); s != nil {
+		return s.Resumes
 	}
 	return 0
 }
@@ -137,39 +122,37 @@ func (d *directLinks) reopen(p *proc, m wireup.Message) {
 	x := pair{wire.WorldRank(p.rank.Load()), m.Peer}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	s := d.sessions[x]
-	if s == nil || string(s.id[:]) != string(m.Lasting.Session) {
+	if d.closed {
+		return
+	}
+	switch s := d.sessions.Get(x); d.sessions.Want(x, m.Lasting.Session, m.Lasting.Over) {
+	case dynamic.NoSuchLink:
 		d.n.log.Warn("a proc asks for a link again that it does not have", "rank", x.local, "peer", m.Peer)
-		return
-	}
-	if s.over = s.over || m.Lasting.Over; s.over {
-		d.n.log.Warn("a direct link is given up", "rank", x.local, "peer", x.peer, "reason", m.Reason)
-		return
-	}
-	if s.busy || d.closed {
-		return
-	}
-	s.busy = true
-	if !s.dialled {
+	case dynamic.Nothing:
+		if m.Lasting.Over {
+			d.n.log.Warn("a direct link is given up", "rank", x.local, "peer", x.peer, "reason", m.Reason)
+		}
+	case dynamic.HaveTold:
 		d.wg.Go(func() { d.complain(p, x, s, m.Lasting.Epoch) })
-		return
+	case dynamic.Redial:
+		d.n.log.Warn("a direct link is lost and dialled again", "from", x.local, "to", x.peer, "reason", m.Reason)
+		d.wg.Go(func() { d.resume(p, x, s) })
 	}
-	d.n.log.Warn("a direct link is lost and dialled again", "from", x.local, "to", x.peer, "reason", m.Reason)
-	d.wg.Go(func() { d.resume(p, x, s) })
 }
 
 // complain has the other end told that its link is lost here, for it may not have
 // noticed: a connection can die without a word.
-func (d *directLinks) complain(p *proc, x pair, s *session, epoch uint64) {
+func (d *directLinks) complain(p *proc, x pair, s *dynamic.SessionState, epoch uint64) {
 	ctx, cancel := context.WithTimeout(d.ctx, d.n.resumeLimit())
 	defer cancel()
 	d.mu.Lock()
-	s.hush = cancel
+	d.hush[s] = cancel
 	d.mu.Unlock()
-	hello := dynamic.Hello{Src: x.local, Dst: x.peer, Session: s.id, Lost: true, Epoch: epoch}
+	hello := dynamic.Hello{Src: x.local, Dst: x.peer, Session: s.ID, Lost: true, Epoch: epoch}
 	l, _, why := d.dialAgain(ctx, x, hello)
 	d.mu.Lock()
-	s.busy, s.hush = false, nil
+	s.Busy = false
+	delete(d.hush, s)
 	d.mu.Unlock()
 	if l != nil {
 		_ = l.Close()
@@ -178,20 +161,20 @@ func (d *directLinks) complain(p *proc, x pair, s *session, epoch uint64) {
 	}
 	if d.ctx.Err() == nil && why.final {
 		m := wireup.Message{Kind: wireup.KindLink, Peer: x.peer, Reason: why.text}
-		m.Lasting = &wireup.Lasting{Session: s.id[:], Again: true, Over: why.over}
+		m.Lasting = &wireup.Lasting{Session: s.ID[:], Again: true, Over: why.over}
 		_ = p.tell(m) // it may be gone
 	}
 }
 
 // resume dials until there is a connection, or none can be had.
-func (d *directLinks) resume(p *proc, x pair, s *session) {
+func (d *directLinks) resume(p *proc, x pair, s *dynamic.SessionState) {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(d.ctx, d.n.resumeLimit())
 	defer cancel()
-	l, by, why := d.dialAgain(ctx, x, dynamic.Hello{Src: x.local, Dst: x.peer, Session: s.id, Again: true})
-	m := wireup.Message{Kind: wireup.KindLink, Peer: x.peer, Transport: by, Lasting: &wireup.Lasting{Session: s.id[:], Again: true}}
+	l, by, why := d.dialAgain(ctx, x, dynamic.Hello{Src: x.local, Dst: x.peer, Session: s.ID, Again: true})
+	m := wireup.Message{Kind: wireup.KindLink, Peer: x.peer, Transport: by, Lasting: &wireup.Lasting{Session: s.ID[:], Again: true}}
 	d.mu.Lock()
-	s.busy = false
+	s.Busy = false
 	d.mu.Unlock()
 	switch {
 	case l != nil:
@@ -243,9 +226,9 @@ func (d *directLinks) dialAgain(ctx context.Context, x pair, hello dynamic.Hello
 }
 
 // handAgain gives a further connection to its proc.
-func (d *directLinks) handAgain(p *proc, x pair, s *session, l link.Link, m wireup.Message) {
+func (d *directLinks) handAgain(p *proc, x pair, s *dynamic.SessionState, l link.Link, m wireup.Message) {
 	d.mu.Lock()
-	s.resumes++
+	s.Resumes++
 	d.mu.Unlock()
 	reason := planeReason(l)
 	fds, err := pack(l, &m)
@@ -257,7 +240,7 @@ func (d *directLinks) handAgain(p *proc, x pair, s *session, l link.Link, m wire
 		d.n.log.Debug("a further connection is lost", "proc", p.who(), "peer", x.peer, "error", err)
 		return
 	}
-	d.past.given(x, &m, reason, s.dialled)
+	d.past.given(x, &m, reason, s.Dialled)
 }
 
 // acceptAgain takes a further connection that a peer's node has made, or its
@@ -267,7 +250,7 @@ func (d *directLinks) acceptAgain(ctx context.Context, l link.Link, g *dynamic.A
 	p, s, verdict := d.judgeAgain(x, h, t)
 	if verdict == dynamic.Accepted && h.Lost {
 		// Before the answer: who has it tells no more.
-		m := wireup.Message{Kind: wireup.KindLink, Peer: x.peer, Lasting: &wireup.Lasting{Session: s.id[:], Again: true, Lost: true, Epoch: h.Epoch}}
+		m := wireup.Message{Kind: wireup.KindLink, Peer: x.peer, Lasting: &wireup.Lasting{Session: s.ID[:], Again: true, Lost: true, Epoch: h.Epoch}}
 		if p.tell(m) != nil {
 			verdict = dynamic.UnknownLink // the proc is gone
 		}
@@ -284,31 +267,29 @@ func (d *directLinks) acceptAgain(ctx context.Context, l link.Link, g *dynamic.A
 		return l.Close()
 	}
 	d.mu.Lock()
-	if s.hush != nil {
-		s.hush()
+	if quiet := d.hush[s]; quiet != nil {
+		quiet()
 	}
 	d.mu.Unlock()
-	m := wireup.Message{Kind: wireup.KindLink, Peer: x.peer, Transport: t.name, Lasting: &wireup.Lasting{Session: s.id[:], Again: true}}
+	m := wireup.Message{Kind: wireup.KindLink, Peer: x.peer, Transport: t.name, Lasting: &wireup.Lasting{Session: s.ID[:], Again: true}}
 	d.handAgain(p, x, s, l, m)
 	d.n.log.Debug("a direct link is resumed by its other end", "rank", x.local, "peer", x.peer, "transport", t.name)
 	return nil
 }
 
-func (d *directLinks) judgeAgain(x pair, h dynamic.Hello, t *transport) (*proc, *session, dynamic.Verdict) {
+func (d *directLinks) judgeAgain(x pair, h dynamic.Hello, t *transport) (*proc, *dynamic.SessionState, dynamic.Verdict) {
 	p := d.n.procOf(x.local)
 	switch {
 	case p == nil || int(x.peer) >= len(d.n.job.Procs):
 		return nil, nil, dynamic.UnknownRank
-	case procPhase(p.phase.Load()) == finished:
-		return nil, nil, dynamic.Leaving
-	case !d.n.allows(x.peer, t):
+	case procPhase(p.phase.Load()) != finished && !d.n.allows(x.peer, t):
 		return nil, nil, dynamic.NotAllowed
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	s := d.sessions[x]
-	if s == nil || s.id != h.Session || s.dialled != h.Lost || s.over || p.os.Over() {
-		return nil, nil, dynamic.UnknownLink
+	v := d.sessions.Judge(x, h, procPhase(p.phase.Load()) == finished)
+	if v == dynamic.Accepted && p.os.Over() {
+		v = dynamic.UnknownLink
 	}
-	return p, s, dynamic.Accepted
+	return p, d.sessions.Get(x), v
 }

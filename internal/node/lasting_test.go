@@ -313,17 +313,17 @@ func TestGivenUpIsRefused(t *testing.T) {
 	for i, x := range []pair{{0, 1}, {1, 0}} {
 		d := all[i].n.direct
 		d.mu.Lock()
-		s := d.sessions[x]
+		s := d.sessions.Get(x)
 		d.mu.Unlock()
-		if s.dialled {
+		if s.Dialled {
 			continue
 		}
-		hello := dynamic.Hello{Src: x.peer, Dst: x.local, Session: s.id, Again: true}
+		hello := dynamic.Hello{Src: x.peer, Dst: x.local, Session: s.ID, Again: true}
 		p, _, v := d.judgeAgain(x, hello, all[i].n.transport("cut"))
 		if v != dynamic.Accepted {
 			t.Fatalf("before: %v", v)
 		}
-		d.reopen(p, wireup.Message{Kind: wireup.KindOpen, Peer: x.peer, Reason: "enough", Lasting: &wireup.Lasting{Session: s.id[:], Again: true, Over: true}})
+		d.reopen(p, wireup.Message{Kind: wireup.KindOpen, Peer: x.peer, Reason: "enough", Lasting: &wireup.Lasting{Session: s.ID[:], Again: true, Over: true}})
 		if _, _, v = d.judgeAgain(x, hello, all[i].n.transport("cut")); v != dynamic.UnknownLink {
 			t.Errorf("after: %v", v)
 		}

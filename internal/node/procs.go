@@ -215,7 +215,7 @@ func (p *proc) heard(m wireup.Message) {
 	case m.Kind == wireup.KindFini && phase == welcomed:
 		p.phase.Store(int32(finished))
 		p.n.direct.meet.gone(p)
-		p.host.loop.procDone(wire.WorldRank(p.rank.Load()))
+		p.host.loop.ProcDone(wire.WorldRank(p.rank.Load()))
 	default:
 		p.n.log.Warn("a proc said something out of place", "proc", p.who(), "kind", m.Kind)
 	}

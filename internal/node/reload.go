@@ -63,7 +63,7 @@ func (d *directLinks) through(transport string) (lasting, others int) {
 		}
 		switch {
 		case r.transport != transport || procPhase(d.n.procOf(x.local).phase.Load()) == finished:
-		case d.sessions[x] != nil:
+		case d.sessions.Get(x) != nil:
 			lasting++
 		default:
 			others++

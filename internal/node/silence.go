@@ -9,6 +9,7 @@ import (
 	"github.com/openimpi/impi/core/agent"
 	"github.com/openimpi/impi/core/blame"
 	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/internal/drive"
 )
 
 // silence is how long nothing may be heard of another machine.
@@ -34,7 +35,7 @@ func (n *node) channelLost(ev agent.Event) *Failure {
 		return connectionLost(fmt.Sprintf("%s closed its channel before the job's end: %v", host, ev.Err), ev.Err)
 	}
 	text := fmt.Sprintf("nothing was heard from %s%s: %v", host, silent.Time(), link.ErrSilent)
-	if errors.Is(ev.Err, errNotResumed) {
+	if errors.Is(ev.Err, drive.ErrNotResumed) {
 		text += fmt.Sprintf(" (%v)", ev.Err)
 	}
 	return connectionLost(text, ev.Err)

@@ -54,8 +54,8 @@ func Generate(seed uint64, l Limits) *Case {
 	lends(c)
 	if g.one(4) {
 		c.Resume = &job.Resume{
-			Window: g.between(200, 20_000), Checksum: g.one(2),
-			Again: time.Microsecond + g.upTo(20*time.Millisecond), Limit: 20 * time.Second,
+			Window: g.between(200, 20_000),
+			Again:  time.Microsecond + g.upTo(20*time.Millisecond), Limit: 20 * time.Second,
 			Cuts: g.pick(0, 0.01, 0.03), // more, and long frames never come through small links
 		}
 		if l.NoFaults {

@@ -99,8 +99,6 @@ func (c *Case) parseResume(words []string) error {
 			var n int64
 			n, err = number(value, 1, 1<<30)
 			c.Resume.Window = int(n)
-		case "checksum":
-			c.Resume.Checksum, err = flag(value)
 		case "again":
 			c.Resume.Again, err = duration(value)
 		case "limit":

@@ -16,7 +16,7 @@ func (c *Case) String() string {
 	fmt.Fprintf(&b, "seed %d\n", c.Seed)
 	fmt.Fprintf(&b, "job key=%s direct=%s dialfail=%v chunk=%d\n", yes(c.Key), yes(c.Direct), c.DialFail, c.Chunk)
 	if r := c.Resume; r != nil {
-		fmt.Fprintf(&b, "resume window=%d checksum=%s again=%v limit=%v cuts=%v\n", r.Window, yes(r.Checksum), r.Again, r.Limit, r.Cuts)
+		fmt.Fprintf(&b, "resume window=%d again=%v limit=%v cuts=%v\n", r.Window, r.Again, r.Limit, r.Cuts)
 	}
 	links := c.Links
 	for _, l := range linkNames {

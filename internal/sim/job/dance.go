@@ -61,7 +61,7 @@ func (h *host) dial(x agent.Dial) {
 // channel makes the link that a channel begins with.
 func (h *host) channel(spec kernel.LinkSpec, peer *host) *kernel.Link {
 	if h.s.w.cfg.Resume != nil && h.s.cfg.Foreign == nil && peer.s.cfg.Foreign == nil {
-		return h.lastingChannel(spec, peer)
+		return h.resumedChannel(spec, peer)
 	}
 	return h.s.w.link(spec, h.endpoint(), Endpoint{AtAgent, int(h.s.job.HostOf(peer.s.rank, peer.number))})
 }
@@ -182,14 +182,16 @@ func (h *host) complete() {
 		s.fail(err)
 		return
 	}
-	h.sw = &packetSwitch{w: s.w, s: s, a: a, host: h.rank, byRank: make(map[wire.WorldRank]*port)}
+	if h.sw, err = h.newSwitch(a); err != nil {
+		s.fail(err)
+		return
+	}
 	for r := range wire.HostRank(len(s.job.Hosts)) {
 		e := h.links[r]
 		if e == nil {
 			continue
 		}
-		l := s.channelEnd(e)
-		if err := h.sw.attach(l, agent.NoRank, r); err != nil {
+		if err := h.sw.attachHost(e, r); err != nil {
 			s.fail(err)
 			return
 		}

@@ -5,7 +5,9 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/resume"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/sim/kernel"
 	"github.com/openimpi/impi/internal/wireup"
 )
 
@@ -79,24 +81,63 @@ func (w *World) giveUp(p *proc, x pair) {
 func (w *World) connect(p, other *proc, x pair) {
 	spec := w.cfg.Links.Direct
 	spec.Name = fmt.Sprintf("direct %d to %d", x.local, x.peer)
-	var near, far end
+	var l *kernel.Link
+	var terms [2]*wireup.Lasting
+	enrol := func(pair, bool) {}
 	if w.cfg.Resume != nil {
-		l := w.newLasting(spec, p.endpoint(), other.endpoint(), [2]func() bool{p.dials, other.dials})
-		near, far = l.ends[0], l.ends[1]
-		defer l.ends[1].update()
-		defer l.ends[0].update() // it dials
+		r := w.newResumed(spec, p.endpoint(), other.endpoint(), [2]resumedEnd{{alive: p.dials, gone: p.task.Ended}, {alive: other.dials, gone: other.task.Ended}})
+		l = r.below(nil)
+		terms = [2]*wireup.Lasting{r.lasting(0), r.lasting(1)}
+		r.ends[0].take = func(e *kernel.End) { w.deliver(p, x.peer, r.further(), e) }
+		r.ends[1].take = func(e *kernel.End) { w.deliver(other, x.local, r.further(), e) }
+		enrol = func(x pair, dialled bool) { w.links.Enrol(x, dynamic.Session(r.session), dialled) }
 	} else {
-		l := w.link(spec, p.endpoint(), other.endpoint())
-		near, far = l.Ends[0], l.Ends[1]
+		l = w.link(spec, p.endpoint(), other.endpoint())
 	}
-	w.deliver(other, x.local, far)
+	enrol(x.back(), false)
+	w.deliver(other, x.local, terms[1], l.Ends[1])
 	w.k.After(w.k.Between(0, 300*time.Microsecond), func() { // the verdict comes back
 		if w.ties.Made(x) {
-			w.deliver(p, x.peer, near)
+			enrol(x, true)
+			w.deliver(p, x.peer, terms[0], l.Ends[0])
 		} else {
-			_ = near.Close()
+			_ = l.Ends[0].Close()
 		}
 	})
+}
+
+// further describes a further link below.
+func (x *resumed) further() *wireup.Lasting {
+	return &wireup.Lasting{Session: x.session[:], Again: true}
+}
+
+// reopen is a proc's wish for a further link below.
+func (w *World) reopen(p *proc, m wireup.Message) {
+	x, other := pair{p.rank, m.Peer}, w.procs[m.Peer]
+	state := w.links.Get(x)
+	judge := func(h dynamic.Hello) dynamic.Verdict { return w.links.Judge(x.back(), h, other.fini) }
+	done := func(v dynamic.Verdict, reason string) {
+		if state.Busy = false; v != dynamic.Accepted {
+			p.give(wireup.Message{Kind: wireup.KindLink, Peer: x.peer, Reason: reason, Lasting: &wireup.Lasting{
+				Session: m.Lasting.Session, Again: true, Over: v == dynamic.Leaving,
+			}}, nil)
+		}
+	}
+	switch w.links.Want(x, m.Lasting.Session, m.Lasting.Over) {
+	case dynamic.Redial:
+		w.sessions[resume.Session(state.ID)].dial(func() dynamic.Verdict { return judge(dynamic.Hello{Session: state.ID, Again: true}) }, done)
+	case dynamic.HaveTold:
+		w.k.After(w.k.Between(10*time.Microsecond, 2*time.Millisecond), func() {
+			v := judge(dynamic.Hello{Session: state.ID, Lost: true})
+			if v == dynamic.Accepted {
+				other.give(wireup.Message{Kind: wireup.KindLink, Peer: x.local, Lasting: &wireup.Lasting{
+					Session: m.Lasting.Session, Again: true, Lost: true, Epoch: m.Lasting.Epoch,
+				}}, nil)
+			}
+			done(v, "the other end has no such link")
+		})
+	case dynamic.Nothing, dynamic.NoSuchLink:
+	}
 }
 
 func (p *proc) endpoint() Endpoint { return Endpoint{AtProc, int(p.rank)} }
@@ -105,9 +146,9 @@ func (p *proc) endpoint() Endpoint { return Endpoint{AtProc, int(p.rank)} }
 func (p *proc) dials() bool { return p.s.works() && !p.crashed && !p.s.pluginDown(p.s.w) }
 
 // deliver brings a link to its proc, some time after it was made.
-func (w *World) deliver(p *proc, peer wire.WorldRank, e end) {
+func (w *World) deliver(p *proc, peer wire.WorldRank, terms *wireup.Lasting, e *kernel.End) {
 	w.k.After(w.k.Between(0, 100*time.Microsecond), func() {
-		p.give(wireup.Message{Kind: wireup.KindLink, Peer: peer, Transport: "sim"}, e)
+		p.give(wireup.Message{Kind: wireup.KindLink, Peer: peer, Transport: "sim", Lasting: terms}, e)
 	})
 }
 

@@ -242,7 +242,7 @@ func (w *World) needs(kind FaultKind, s *strand, from Endpoint) bool {
 			return false // the proc notices when it wants to send
 		}
 		p := w.procs[s.ends[0].Number]
-		return p != nil && !p.s.left && p.h.sw.byRank[p.rank].ended == nil
+		return p != nil && !p.s.left && !p.fini && p.h.sw.linked(p.rank)
 	case s.is(AtAgent, AtAgent):
 		h := w.hosts[wire.HostRank(from.Number)]
 		peer := w.hosts[wire.HostRank(s.peer(from).Number)]

@@ -108,15 +108,3 @@ func (s *scan) walk(b []byte, change func(*scan, byte) byte) {
 		}
 	}
 }
-
-// channelEnd is what an agent of the site gets as its end of a channel. What its
-// procs send was changed before.
-func (s *site) channelEnd(e *kernel.End) end {
-	if l, ok := s.w.lastingEndOf(e); ok {
-		return l
-	}
-	if s.cfg.Foreign == nil || !s.cfg.Foreign.FalseLen {
-		return e
-	}
-	return newLiar(e, s.w.k.Rand().Uint64(), func(t wire.PacketType) bool { return t == wire.PkFini })
-}

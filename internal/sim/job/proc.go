@@ -7,6 +7,7 @@ import (
 	"github.com/openimpi/impi/core/blame"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/mpi"
+	"github.com/openimpi/impi/core/resume"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/machine"
 	"github.com/openimpi/impi/internal/sim/kernel"
@@ -21,7 +22,7 @@ type proc struct {
 	task    *kernel.Task
 	agent   *kernel.End
 	mpi     *mpi.Proc
-	ends    []end         // its direct links
+	ends    []*kernel.End // of its direct links, and of those below
 	early   []delivery    // links that came before it was in MPI
 	fini    bool          // its node knows that it has finished
 	said    bool          // it has told its node so
@@ -34,7 +35,7 @@ type proc struct {
 
 type delivery struct {
 	m wireup.Message
-	e end
+	e *kernel.End
 }
 
 // startProc lets a proc run. Its first word is Init.
@@ -113,7 +114,7 @@ func (p *proc) down() {
 	p.task.Kill()
 	_ = p.agent.Close()
 	for _, e := range p.ends {
-		sever(e)
+		_ = e.Close()
 	}
 }
 
@@ -173,6 +174,18 @@ func (p *proc) AfterFunc(d time.Duration, f func()) machine.Timer {
 	})
 }
 
+// Now is the kernel's time.
+func (p *proc) Now() time.Time { return p.s.w.time() }
+
+// Watch lets the observer see a link that is resumed.
+func (p *proc) Watch(l link.Link, session []byte) link.Link {
+	x := p.s.w.sessions[resume.Session(session)]
+	if x.places[0] == p.endpoint() {
+		return x.watch(l, 0)
+	}
+	return x.watch(l, 1)
+}
+
 // Exit ends the proc.
 func (p *proc) Exit(int) { p.task.Kill() }
 
@@ -196,10 +209,14 @@ func (s *site) told(p *proc, m wireup.Message) {
 	}
 	switch m.Kind {
 	case wireup.KindOpen:
-		s.w.open(p, m.Peer)
+		if m.Lasting != nil {
+			s.w.reopen(p, m)
+		} else {
+			s.w.open(p, m.Peer)
+		}
 	case wireup.KindFini:
 		p.fini = true
-		p.h.sw.procDone(p.rank)
+		p.h.sw.ProcDone(p.rank)
 	case wireup.KindAbort:
 		p.endsEarly(fmt.Errorf("rank %d called Abort: %s", p.rank, m.Reason))
 	case wireup.KindLost:
@@ -209,7 +226,7 @@ func (s *site) told(p *proc, m wireup.Message) {
 }
 
 // give hands a direct link, or the refusal of one, to the proc.
-func (p *proc) give(m wireup.Message, e end) {
+func (p *proc) give(m wireup.Message, e *kernel.End) {
 	d := delivery{m, e}
 	if e != nil {
 		if p.task.Ended() {

@@ -46,8 +46,8 @@ func bursts(e Env) error {
 	return nil
 }
 
-// resumed is a job whose links come back.
-func resumed(seed uint64) Config {
+// resuming is a job whose links come back.
+func resuming(seed uint64) Config {
 	cfg := twoSites([]func(Env) error{ring, bursts}[seed%4/2])
 	cfg.Direct = seed%2 == 0
 	cfg.Resume = &Resume{Window: 200 + int(seed)*50}
@@ -56,7 +56,7 @@ func resumed(seed uint64) Config {
 
 func TestResumedLinksWithoutFaults(t *testing.T) {
 	for seed := range seeds(60) {
-		clean(t, seed, simulate(t, seed, resumed(seed)))
+		clean(t, seed, simulate(t, seed, resuming(seed)))
 	}
 }
 
@@ -66,7 +66,7 @@ func TestCutsAreHarmlessToResumedLinks(t *testing.T) {
 	cuts := 0
 	for seed := range seeds(100) {
 		rng := rand.New(rand.NewPCG(seed, 5))
-		cfg := resumed(seed)
+		cfg := resuming(seed)
 		x := &streams{of: make(map[*kernel.Link]*stream)}
 		cfg.Observer = x
 		k, w := world(t, seed, cfg)
@@ -163,7 +163,7 @@ func (s *stream) SawEnd(by *kernel.End) {
 // does not wait for ever.
 func TestResumedLinksAreGivenUp(t *testing.T) {
 	for seed := range seeds(40) {
-		cfg := resumed(seed)
+		cfg := resuming(seed)
 		k, w := world(t, seed, cfg)
 		k.After(16*time.Millisecond, func() {
 			w.cfg.DialFail = 1
@@ -183,7 +183,7 @@ func TestResumedLinksAreGivenUp(t *testing.T) {
 // TestFaultsOfResumedJobs: what dies is still noticed.
 func TestFaultsOfResumedJobs(t *testing.T) {
 	for seed := range seeds(150) {
-		cfg := resumed(seed)
+		cfg := resuming(seed)
 		kind := []FaultKind{CrashProc, CrashNode, CrashServer, CutLink, HalfClose}[seed%5]
 		at := somewhere(t, seed, kind, cfg)
 		r := simulate(t, seed, cfg, at)

@@ -53,7 +53,7 @@ type host struct {
 	dance   *agent.Dance
 	conns   []*kernel.End // by the dance's number
 	backlog []arrival     // before the dance
-	sw      *packetSwitch // once the dance is over
+	sw      *hostSwitch   // once the dance is over
 	links   map[wire.HostRank]*kernel.End
 	over    bool // its agent has finished
 }
@@ -235,13 +235,16 @@ func (s *site) connected() {
 		s.procs = append(s.procs, p)
 		s.w.procs[r] = p
 	}
+	for _, h := range s.hosts {
+		h.sw.start()
+	}
 }
 
 func (s *site) newProc(h *host, r wire.WorldRank) (*proc, error) {
 	spec := s.w.cfg.Links.Proc
 	spec.Name = fmt.Sprintf("rank %d to host %d", r, h.rank)
 	l := s.w.link(spec, Endpoint{AtProc, int(r)}, Endpoint{AtAgent, int(h.rank)})
-	if err := h.sw.attach(l.Ends[1], r, h.rank); err != nil {
+	if err := h.sw.attachProc(l.Ends[1], r); err != nil {
 		return nil, err
 	}
 	return startProc(s, h, r, l.Ends[0]), nil
@@ -262,18 +265,18 @@ func (s *site) jobOf(r wire.WorldRank) *wireup.Job {
 }
 
 // noticed hears from an agent.
-func (s *site) noticed(sw *packetSwitch, ev agent.Event) {
+func (s *site) noticed(h *host, ev agent.Event) {
 	switch ev.Kind {
 	case agent.HostDied:
 		weight := blame.Lost
 		if errors.Is(ev.Err, agent.ErrProtocol) {
 			weight = blame.Decided
 		}
-		s.report(weight, fmt.Errorf("host %d closed its channel to host %d before the job's end: %w", ev.Peer.Host, sw.host, ev.Err))
+		s.report(weight, fmt.Errorf("host %d closed its channel to host %d before the job's end: %w", ev.Peer.Host, h.rank, ev.Err))
 	case agent.ProcLost:
 		s.fail(fmt.Errorf("rank %d: its agent gave it up: %w", ev.Peer.Rank, ev.Err))
 	case agent.Finished:
-		s.w.hosts[sw.host].over = true
+		h.over = true
 		s.finish()
 	default:
 	}

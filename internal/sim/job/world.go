@@ -26,12 +26,13 @@ type World struct {
 	server      *server
 	sites       []*site
 	hosts       map[wire.HostRank]*host
-	procs       []*proc            // by world rank; nil: not started
-	strands     []*strand          // links that may still be in use
-	ties        dynamic.Ties[pair] // of all nodes
-	untied      []pair             // that have waited in vain for the link that won a tie
-	sessions    map[resume.Session]*lasting
-	channels    map[*kernel.Link]*lasting // by the first link that they ran over
+	procs       []*proc                // by world rank; nil: not started
+	strands     []*strand              // links that may still be in use
+	ties        dynamic.Ties[pair]     // of all nodes
+	links       dynamic.Sessions[pair] // of all nodes
+	untied      []pair                 // that have waited in vain for the link that won a tie
+	sessions    map[resume.Session]*resumed
+	channels    map[*kernel.Link]*resumed // by the first link that they ran over
 	pluginsBack []time.Duration           // by client: when its plugin can dial again
 	job         *startup.Job
 	procTable   []agent.Proc
@@ -56,7 +57,7 @@ func New(k *kernel.Kernel, cfg Config) (*World, error) {
 	w := &World{
 		k: k, cfg: cfg, hosts: make(map[wire.HostRank]*host), procs: make([]*proc, cfg.Procs()),
 		pluginsBack: make([]time.Duration, len(cfg.Sites)),
-		buf:         make([]byte, 16<<10), met: make(map[FaultKind]int), sessions: make(map[resume.Session]*lasting), channels: make(map[*kernel.Link]*lasting),
+		buf:         make([]byte, 16<<10), met: make(map[FaultKind]int), sessions: make(map[resume.Session]*resumed), channels: make(map[*kernel.Link]*resumed),
 	}
 	if cfg.Abroad != nil {
 		cfg.Abroad.join(w)

@@ -1,7 +1,5 @@
 package kernel
 
-import "github.com/openimpi/impi/core/link"
-
 // waitable is what has a handle, for Sets to wait for.
 type waitable interface {
 	OnReady(f func())
@@ -39,40 +37,3 @@ func (b *bell) call() {
 		b.notify()
 	}
 }
-
-// Gate is a handle for what is no End itself but can be waited for like one, as
-// a link that is made of links.
-type Gate struct {
-	ready  func(want link.Interest) bool
-	number int
-	closed bool
-	bell
-}
-
-// NewGate makes a handle. ready tells whether one of want holds.
-func (k *Kernel) NewGate(ready func(want link.Interest) bool) *Gate {
-	g := &Gate{ready: ready, bell: bell{k: k}}
-	g.number = k.handle(g)
-	return g
-}
-
-// Handle is a number for Sets of this kernel.
-func (g *Gate) Handle() int { return g.number }
-
-// OnReady has f called, from the kernel, soon after Ring.
-func (g *Gate) OnReady(f func()) {
-	g.notify = f
-	if f != nil && (g.readable() || g.writable()) {
-		g.ring()
-	}
-}
-
-// Ring lets whoever waits look whether what is waited for holds.
-func (g *Gate) Ring() { g.ring() }
-
-// Close takes the handle out of all sets.
-func (g *Gate) Close() { g.closed, g.notify = true, nil }
-
-func (g *Gate) readable() bool { return g.closed || g.ready(link.Readable) }
-func (g *Gate) writable() bool { return g.closed || g.ready(link.Writable) }
-func (g *Gate) gone() bool     { return g.closed }

@@ -323,51 +323,6 @@ func TestTimersFireInOrder(t *testing.T) {
 	}
 }
 
-// TestGateWakesATask: a task waits for what is no link of the kernel's.
-func TestGateWakesATask(t *testing.T) {
-	k := New(1)
-	open := false
-	g := k.NewGate(func(want link.Interest) bool { return open && want&link.Readable != 0 })
-	seen := 0
-	x := k.Go("x", func(t *Task) {
-		s := t.NewSet()
-		if err := s.Add(g.Handle(), 3, link.Readable|link.Writable); err != nil {
-			panic(err)
-		}
-		for seen == 0 {
-			events, _ := s.Wait(-1)
-			for _, ev := range events {
-				if ev.Key == 3 && ev.Readable && !ev.Writable {
-					seen++
-				}
-			}
-		}
-	}, nil)
-	k.After(time.Millisecond, g.Ring) // nothing yet
-	k.After(2*time.Millisecond, func() { open = true; g.Ring() })
-	run(t, k)
-	if seen != 1 || !x.Ended() {
-		t.Errorf("seen %d times", seen)
-	}
-}
-
-// TestClosedGateLeavesItsSets as closed links do.
-func TestClosedGateLeavesItsSets(t *testing.T) {
-	k := New(1)
-	g := k.NewGate(func(link.Interest) bool { return true })
-	k.Go("x", func(x *Task) {
-		s := x.NewSet()
-		if err := s.Add(g.Handle(), 3, link.Readable); err != nil {
-			t.Error(err)
-		}
-		g.Close()
-		if events, _ := s.Wait(0); len(events) != 0 {
-			t.Errorf("%v", events)
-		}
-	}, nil)
-	run(t, k)
-}
-
 // TestSendToAClosedEnd leaves what was sent back, unless the link is like TCP.
 func TestSendToAClosedEnd(t *testing.T) {
 	for _, reset := range []float64{0, 1} {

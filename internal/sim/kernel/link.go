@@ -408,5 +408,8 @@ func (e *End) Ready(want link.Interest) bool {
 	return want&link.Readable != 0 && e.readable() || want&link.Writable != 0 && e.writable()
 }
 
+// InFlight tells whether something that the peer has sent has not arrived.
+func (e *End) InFlight() bool { return e.first < len(e.flight) }
+
 // HasEnd tells whether the peer's end has arrived.
 func (e *End) HasEnd() bool { return e.eof }

@@ -1,25 +1,25 @@
-package node
+package packetswitch
 
 import (
 	"bytes"
 	"errors"
 	"io"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/agent"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/machine"
+	"github.com/openimpi/impi/internal/poll"
 	"github.com/openimpi/impi/transports/socket"
 )
 
 // bench is a switch of host 0, with procs 0 and 1 and a channel to host 1, which
 // has proc 2; and the other ends of the three links.
 type bench struct {
-	s       *packetSwitch
+	s       *Switch
 	events  chan agent.Event
 	procs   [2]*socket.Link
 	channel link.Link
@@ -29,19 +29,19 @@ func id(rank int64) wire.Proc { return wire.Proc{PID: 100 + rank} }
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	return newBenchOver(t, config.Wait{Auto: true}, socketPair)
+	return newBenchOver(t, "auto", socketPair)
 }
 
 // newBenchOver is newBench with another wait setting and another kind of channel.
-func newBenchOver(t *testing.T, wait config.Wait, pair func(*testing.T) (ours, theirs link.Link)) *bench {
+func newBenchOver(t *testing.T, spin string, pair func(*testing.T) (ours, theirs link.Link)) *bench {
 	t.Helper()
-	b := idleBench(t, wait, pair)
-	go b.s.run()
+	b := idleBench(t, spin, pair)
+	go b.s.Run()
 	return b
 }
 
 // idleBench is newBenchOver before anybody runs the switch.
-func idleBench(t *testing.T, wait config.Wait, pair func(*testing.T) (ours, theirs link.Link)) *bench {
+func idleBench(t *testing.T, spin string, pair func(*testing.T) (ours, theirs link.Link)) *bench {
 	t.Helper()
 	a, err := agent.New(agent.Config{
 		Hosts: []agent.Host{{}, {Client: 1}}, MaxData: 1 << 20, AckMark: 8, HiWater: 64,
@@ -51,11 +51,11 @@ func idleBench(t *testing.T, wait config.Wait, pair func(*testing.T) (ours, thei
 		t.Fatal(err)
 	}
 	b := &bench{events: make(chan agent.Event, 16)}
-	spin, err := newSpinner(wait)
+	spinner, err := poll.NewSpinner(spin)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.s, err = newSwitch(a, spin, func(e agent.Event) { b.events <- e })
+	b.s, err = New(Config{Agent: a, Machine: machine.Local{}, Spin: spinner, Notify: func(e agent.Event) { b.events <- e }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func idleBench(t *testing.T, wait config.Wait, pair func(*testing.T) (ours, thei
 		b.procs[r] = b.attach(t, socketPair, wire.WorldRank(r), 0).(*socket.Link)
 	}
 	b.channel = b.attach(t, pair, agent.NoRank, 1)
-	t.Cleanup(b.s.stop)
+	t.Cleanup(b.s.Stop)
 	return b
 }
 
@@ -71,7 +71,11 @@ func idleBench(t *testing.T, wait config.Wait, pair func(*testing.T) (ours, thei
 func (b *bench) attach(t *testing.T, pair func(*testing.T) (ours, theirs link.Link), rank wire.WorldRank, host wire.HostRank) link.Link {
 	t.Helper()
 	ours, theirs := pair(t)
-	if err := b.s.attach(theirs, rank, host); err != nil {
+	attach := func() error { return b.s.AttachProc(theirs, rank) }
+	if rank == agent.NoRank {
+		attach = func() error { return b.s.AttachHost(theirs, host) }
+	}
+	if err := attach(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = ours.Close() })
@@ -102,16 +106,47 @@ func packet(src, dest int64, n int) []byte {
 	return b
 }
 
+// await sleeps until one of want holds of a link.
+func await(l link.Link, want link.Interest) error {
+	set, err := poll.NewSet()
+	if err != nil {
+		return err
+	}
+	if err := set.Add(l.Handle(), 0, want); err != nil {
+		return errors.Join(err, set.Close())
+	}
+	if !l.Arm(want) {
+		_, err = set.Wait(-1)
+	}
+	return errors.Join(err, set.Close())
+}
+
 func send(t *testing.T, l link.Link, b []byte) {
 	t.Helper()
-	x, err := newTalk(t.Context(), l)
-	if err != nil {
-		t.Error(err)
-		return
+	for len(b) > 0 {
+		n, err := l.Send([][]byte{b})
+		if b = b[n:]; err == nil && n == 0 {
+			err = await(l, link.Writable)
+		}
+		if err != nil {
+			t.Error(err)
+			return
+		}
 	}
-	if err := x.write(b); err != nil {
-		t.Error(err)
+}
+
+// read fills b.
+func read(l link.Link, b []byte) error {
+	for len(b) > 0 {
+		n, err := l.Recv([][]byte{b})
+		if b = b[n:]; err == nil && n == 0 {
+			err = await(l, link.Readable)
+		}
+		if err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
 // sending is send beside what the test does; sent is closed when it is over.
@@ -127,12 +162,8 @@ func sending(t *testing.T, l link.Link, b []byte) (sent <-chan struct{}) {
 
 func want(t *testing.T, l link.Link, b []byte) {
 	t.Helper()
-	x, err := newTalk(t.Context(), l)
-	if err != nil {
-		t.Fatal(err)
-	}
 	got := make([]byte, len(b))
-	if err := x.read(got); err != nil {
+	if err := read(l, got); err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, b) {
@@ -143,11 +174,7 @@ func want(t *testing.T, l link.Link, b []byte) {
 // linkEnded waits for the end of a link.
 func linkEnded(t *testing.T, l link.Link) {
 	t.Helper()
-	x, err := newTalk(t.Context(), l)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := x.read(make([]byte, 1)); err == nil {
+	if err := read(l, make([]byte, 1)); err == nil {
 		t.Error("a byte came")
 	}
 }
@@ -164,7 +191,7 @@ func (b *bench) event(t *testing.T, kind agent.EventKind) agent.Event {
 func (b *bench) silent(t *testing.T) {
 	t.Helper()
 	done := make(chan struct{})
-	b.s.post(func() { close(done) })
+	b.s.Post(func() { close(done) })
 	<-done
 	select {
 	case e := <-b.events:
@@ -211,7 +238,7 @@ func TestFinishInOrder(t *testing.T) {
 			send(t, l, last)
 		}
 		_ = l.Close() // before the node hears that the proc has finished
-		b.s.procDone(wire.WorldRank(r))
+		b.s.ProcDone(wire.WorldRank(r))
 	}
 	want(t, b.channel, last)
 	fini := make([]byte, wire.HeaderSize)
@@ -258,41 +285,58 @@ func TestProcThatBreaksTheProtocol(t *testing.T) {
 
 func TestStopDropsTheChannel(t *testing.T) {
 	b := newBench(t)
-	b.s.stop()
+	b.s.Stop()
 	for _, l := range []link.Link{b.channel, b.procs[0]} {
 		if _, err := l.Recv([][]byte{make([]byte, 1)}); err != io.EOF {
 			t.Errorf("%v", err)
 		}
 	}
-	b.s.post(func() { t.Error("work after the end") })
-	b.s.stop()
-}
-
-func TestSpinSetting(t *testing.T) {
-	for setting, w := range map[string]config.Wait{
-		"auto": {Auto: true}, "0s": {}, "20µs": {Spin: 20 * time.Microsecond},
-	} {
-		if got := spinSetting(w); got != setting {
-			t.Errorf("%+v is %q", w, got)
-		}
-		if _, err := newSpinner(w); err != nil {
-			t.Error(err)
-		}
-	}
+	b.s.Post(func() { t.Error("work after the end") })
+	b.s.Stop()
 }
 
 // TestWordsOfAProcThatIsGone: what a proc has sent before it closed its link is
 // passed on, even if something for it comes before its node reads that.
 func TestWordsOfAProcThatIsGone(t *testing.T) {
 	b := newBench(t)
-	b.s.post(func() {
+	b.s.Post(func() {
 		send(t, b.procs[0], packet(0, 1, 500))
 		if err := b.procs[0].Close(); err != nil {
 			t.Error(err)
 		}
 		send(t, b.procs[1], packet(1, 0, 10))
-		b.s.read(b.s.byRank[1])
+		b.s.byRank[1].Receive()
 		b.s.output()
 	})
 	want(t, b.procs[1], packet(0, 1, 500))
+}
+
+// TestProcThatSendsNoMore: one that has ended its own side gets all that is for it, more than its link holds.
+func TestProcThatSendsNoMore(t *testing.T) {
+	b := newBench(t)
+	if err := b.procs[1].CloseSend(); err != nil {
+		t.Fatal(err)
+	}
+	big := packet(0, 1, 1<<20)
+	sent := sending(t, b.procs[0], big)
+	want(t, b.procs[1], big)
+	<-sent
+}
+
+// TestProcThatFinishesLate: where what a proc has sent may still be under way when it says that it has finished,
+// the switch waits for the end of its link.
+func TestProcThatFinishesLate(t *testing.T) {
+	b := idleBench(t, "auto", socketPair)
+	b.s.Delivered = func(rank wire.WorldRank) bool { return rank != 0 }
+	go b.s.Run()
+	b.s.ProcDone(0)
+	b.s.ProcDone(1)
+	b.silent(t)
+	last := packet(0, 2, 300)
+	send(t, b.procs[0], last)
+	_ = b.procs[0].Close()
+	want(t, b.channel, last)
+	fini := make([]byte, wire.HeaderSize)
+	wire.Published.PutHeader(fini, &wire.Packet{Type: wire.PkFini})
+	want(t, b.channel, fini)
 }

@@ -1,13 +1,11 @@
-package node
+package packetswitch
 
 import (
 	"errors"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/agent"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
@@ -37,11 +35,11 @@ func ringPair(t *testing.T) (ours, theirs link.Link) {
 // A channel through memory, by switches that sleep at once and by those that poll
 // long: packets, more of them than the rings hold, and the end in order.
 func TestChannelThroughMemory(t *testing.T) {
-	for name, wait := range map[string]config.Wait{
-		"sleeping": {}, "polling": {Spin: time.Hour}, "both": {Auto: true},
+	for name, spin := range map[string]string{
+		"sleeping": "0", "polling": "1h", "both": "auto",
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBenchOver(t, wait, ringPair)
+			b := newBenchOver(t, spin, ringPair)
 			for _, n := range []int{0, 1, 5000, 1 << 20} {
 				out, in := packet(1, 2, n), packet(2, 0, n)
 				sent := sending(t, b.procs[1], out)
@@ -53,7 +51,7 @@ func TestChannelThroughMemory(t *testing.T) {
 			}
 			for r, l := range b.procs {
 				_ = l.Close()
-				b.s.procDone(wire.WorldRank(r))
+				b.s.ProcDone(wire.WorldRank(r))
 			}
 			fini := make([]byte, wire.HeaderSize)
 			wire.Published.PutHeader(fini, &wire.Packet{Type: wire.PkFini})
@@ -71,27 +69,28 @@ func TestChannelThroughMemory(t *testing.T) {
 // The bell that ended a sleep stays in the socket until the next one: it is no
 // progress, else the switch would not sleep any more.
 func TestLeftoverBellIsNoProgress(t *testing.T) {
-	b := idleBench(t, config.Wait{}, ringPair)
-	if !b.s.arm() {
+	b := idleBench(t, "0", ringPair)
+	if !b.s.links.ArmAll() {
 		t.Fatal("there is nothing yet")
 	}
 	send(t, b.channel, packet(2, 0, 100))
-	if !b.s.turn(-1) {
-		t.Fatal("it slept on, or found nothing")
+	if events, err := b.s.links.Wait(-1); err != nil || !b.s.links.Handle(events) {
+		t.Fatalf("it slept on, or found nothing: %v", err)
 	}
-	events, err := b.s.set.Wait(0)
+	b.s.output()
+	events, err := b.s.links.Wait(0)
 	if err != nil || len(events) != 1 {
 		t.Fatalf("no bell is left over: %v, %v", events, err)
 	}
-	if b.s.turn(0) {
+	if b.s.links.Handle(events) {
 		t.Error("the bell was taken for progress")
 	}
-	if !b.s.arm() {
+	if !b.s.links.ArmAll() {
 		t.Fatal("there is nothing more")
 	}
-	if events, _ := b.s.set.Wait(0); len(events) != 0 {
+	if events, _ := b.s.links.Wait(0); len(events) != 0 {
 		t.Errorf("the next sleep would be short: %v", events)
 	}
-	go b.s.run()
+	go b.s.Run()
 	want(t, b.procs[0], packet(2, 0, 100))
 }

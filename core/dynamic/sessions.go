@@ -1,0 +1,77 @@
+package dynamic
+
+// Wish is what a node has to do for a proc that has lost a link which resumes.
+type Wish uint8
+
+// The wishes.
+const (
+	Nothing    Wish = iota // it is under way, or the link was given up
+	Redial                 // dial again, and call Answered
+	HaveTold               // have the other end's node told that its proc should dial, and call Answered
+	NoSuchLink             // the proc has no such link
+)
+
+// Sessions are the links that resume of a node's procs: they know who of both ends dials
+// again, whether that is under way, and what to answer the other end's node. K names a proc of the node and
+// another one. The zero value is ready.
+type Sessions[K comparable] struct{ of map[K]*SessionState }
+
+// SessionState is one link that resumes, as its proc's node knows it.
+type SessionState struct {
+	ID      Session
+	Dialled bool // by this node, which dials again
+	Busy    bool // a wish is being fulfilled
+	Over    bool // the proc has given the link up
+	Resumes int  // further connections that the proc was given
+}
+
+// Enrol notes a new link, which takes the place of the pair's last one. dialled tells whether this node has made it.
+func (s *Sessions[K]) Enrol(x K, id Session, dialled bool) *SessionState {
+	if s.of == nil {
+		s.of = make(map[K]*SessionState)
+	}
+	s.of[x] = &SessionState{ID: id, Dialled: dialled}
+	return s.of[x]
+}
+
+// Dismiss takes Enrol back: the proc was not given the link.
+func (s *Sessions[K]) Dismiss(x K, state *SessionState) {
+	if s.of[x] == state {
+		delete(s.of, x)
+	}
+}
+
+// Get gives a pair's link, or nil.
+func (s *Sessions[K]) Get(x K) *SessionState { return s.of[x] }
+
+// Want is the wish of a proc whose link has lost its connection, or that has given it up for good.
+func (s *Sessions[K]) Want(x K, id []byte, over bool) Wish {
+	state := s.of[x]
+	switch {
+	case state == nil || string(state.ID[:]) != string(id):
+		return NoSuchLink
+	case over || state.Over:
+		state.Over = true
+		return Nothing
+	case state.Busy:
+		return Nothing
+	}
+	state.Busy = true
+	if state.Dialled {
+		return Redial
+	}
+	return HaveTold
+}
+
+// Judge decides about a connection that the other end's node has made for a link, or its word that its
+// proc has lost the last one. finished tells whether the proc here has left MPI.
+func (s *Sessions[K]) Judge(x K, h Hello, finished bool) Verdict {
+	state := s.of[x]
+	switch {
+	case finished:
+		return Leaving
+	case state == nil || state.ID != h.Session || state.Over || state.Dialled != h.Lost:
+		return UnknownLink
+	}
+	return Accepted
+}

@@ -1,0 +1,45 @@
+package dynamic
+
+import "testing"
+
+func TestLostLinks(t *testing.T) {
+	var s Sessions[string]
+	id, other := Session{1}, Session{2}
+	again := Hello{Session: id, Again: true}
+	told := Hello{Session: id, Lost: true}
+	want := func(step string, got, want any) {
+		t.Helper()
+		if got != want {
+			t.Errorf("%s: %v, want %v", step, got, want)
+		}
+	}
+	want("nobody has it", s.Want("a", id[:], false), NoSuchLink)
+	want("nobody has it", s.Judge("a", again, false), UnknownLink)
+
+	a := s.Enrol("a", id, true)
+	want("the last link's proc", s.Want("a", other[:], false), NoSuchLink)
+	want("it is lost", s.Want("a", id[:], false), Redial)
+	want("dialling", s.Want("a", id[:], false), Nothing)
+	a.Busy = false
+	want("it is lost once more", s.Want("a", id[:], false), Redial)
+	want("who dials is not dialled", s.Judge("a", again, false), UnknownLink)
+	want("the other end has lost it", s.Judge("a", told, false), Accepted)
+
+	b := s.Enrol("b", id, false)
+	want("the other end should dial", s.Want("b", id[:], false), HaveTold)
+	want("it dials", s.Judge("b", again, false), Accepted)
+	want("who is dialled is not told", s.Judge("b", told, false), UnknownLink)
+	want("another link", s.Judge("b", Hello{Session: other, Again: true}, false), UnknownLink)
+	want("the proc has left", s.Judge("b", again, true), Leaving)
+
+	b.Busy = false
+	want("given up", s.Want("b", id[:], true), Nothing)
+	want("given up", s.Want("b", id[:], false), Nothing)
+	want("given up", s.Judge("b", again, false), UnknownLink)
+
+	c := s.Enrol("b", other, true)
+	s.Dismiss("b", b)
+	want("not the last one", s.Get("b"), c)
+	s.Dismiss("b", c)
+	want("dismissed", s.Get("b"), (*SessionState)(nil))
+}

@@ -1,0 +1,161 @@
+package mpi
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/core/resume"
+	"github.com/openimpi/impi/internal/drive"
+	"github.com/openimpi/impi/internal/machine"
+	"github.com/openimpi/impi/internal/wireup"
+)
+
+const (
+	// lendResumable is how many bytes are lent, at least, to a link that keeps a copy
+	// of what it is not lent; lendBlocking where the program waits until they are its own
+	// again: then the copy is made sooner than the peer has them.
+	lendResumable = 16 << 10
+	lendBlocking  = 128 << 10
+	// patience is how many steps that bring nothing a blocking call makes before it
+	// has the links copy what they are lent, keepChunk bytes at a time: the peer may
+	// still be reading them, and say so soon.
+	patience  = 32
+	keepChunk = 128 << 10
+)
+
+// addResumable makes a port of the first link below one that resumes.
+func (p *process) addResumable(d *delivery, peer message.Peer) (*port, error) {
+	t := d.msg.Lasting
+	if len(t.Session) != len(resume.Session{}) || t.Window < 0 || t.Window > resume.MaxWindow {
+		return nil, fmt.Errorf("%w: a lasting link with a session of %d bytes and a window of %d", ErrNode, len(t.Session), t.Window)
+	}
+	q := &port{p: p, peer: peer, terms: t}
+	r := p.links.NewResumable(&q.Port, resume.Session(t.Session), t.Window, drive.Terms{Dialler: t.Dialler, Tells: true, Limit: t.Limit}, q)
+	q.Link = p.traced(r, fmt.Sprintf("%s to %d", d.msg.Transport, peer), peer)
+	if w, ok := p.machine.(machine.Watcher); ok {
+		q.Link = w.Watch(q.Link, t.Session)
+	}
+	if q.Link == link.Link(r) {
+		q.frames = r.Link
+	}
+	if err := p.add(q); err != nil {
+		return nil, err
+	}
+	p.eng.Keeps(q.id, t.Window)
+	p.resumables = append(p.resumables, q)
+	r.Begin(d.l)
+	return q, nil
+}
+
+func (p *process) setLent(q *port, lent bool) {
+	if q.lent == lent {
+		return
+	}
+	q.lent = lent
+	if lent {
+		p.lent++
+	} else {
+		p.lent--
+	}
+}
+
+// keepLent makes links that resume copy some of what they are lent, so that it is sent
+// as far as the program is concerned: of bytes that were not written, too, if all is
+// set. It tells whether any did.
+func (p *process) keepLent(all bool) (progress bool) {
+	for _, q := range p.resumables {
+		if !q.lent || p.ports[q.id] != q || !p.eng.HasOutput(q.id) || !all && q.Resumable.Behind() {
+			continue
+		}
+		out := p.eng.Output(q.id)
+		p.front = link.Front(p.front, out, keepChunk)
+		n, err := q.Link.Send(p.front)
+		clear(p.front)
+		if n > 0 {
+			progress = true
+			p.eng.Sent(q.id, n)
+			p.setLent(q, q.Resumable.Lending())
+		}
+		if err != nil {
+			q.Drop(err)
+			progress = true
+		}
+	}
+	return progress
+}
+
+// again takes a further connection for a link that resumes, or the word that there is
+// none.
+func (p *process) again(d *delivery, peer message.Peer) {
+	t := d.msg.Lasting
+	q := p.resumableTo(peer, t.Session)
+	switch {
+	case q == nil:
+		d.close()
+	case d.l != nil:
+		q.Resumable.Take(d.l)
+	case t.Lost:
+		q.Resumable.PeerLost(t.Epoch)
+	case t.Over && q.Resumable.PeerOver():
+	default:
+		q.Resumable.GiveUp(d.msg.Reason)
+	}
+	p.links.Mend()
+}
+
+func (p *process) resumableTo(peer message.Peer, session []byte) *port {
+	i := slices.IndexFunc(p.resumables, func(q *port) bool { return q.peer == peer && string(q.terms.Session) == string(session) })
+	if i < 0 {
+		return nil
+	}
+	return p.resumables[i]
+}
+
+// Ask has the node make a further link below, or have the peer's make one.
+func (q *port) Ask(why error, epoch uint64) bool {
+	m := wireup.Message{Kind: wireup.KindOpen, Peer: rank(q.peer), Lasting: &wireup.Lasting{Session: q.terms.Session, Again: true, Epoch: epoch}}
+	if why != nil {
+		m.Reason = why.Error()
+	}
+	return q.p.control.Send(m) == nil
+}
+
+// Resumed has those look who wait for room.
+func (q *port) Resumed() { q.p.rouse() }
+
+// Ended forgets the link. If it has failed, the node refuses further connections, so that the peer learns
+// of it instead of making one after the other.
+func (q *port) Ended(why error) {
+	p := q.p
+	if i := slices.Index(p.resumables, q); i >= 0 {
+		p.resumables = slices.Delete(slices.Clone(p.resumables), i, i+1) // somebody may be going through it
+	}
+	if why != nil {
+		m := wireup.Message{Kind: wireup.KindOpen, Peer: rank(q.peer), Lasting: &wireup.Lasting{Session: q.terms.Session, Again: true, Over: true}}
+		m.Reason = why.Error()
+		if p.control != nil {
+			_ = p.control.Send(m) // it may be gone
+		}
+		if errors.Is(why, drive.ErrNotResumed) {
+			why = fmt.Errorf("%w: %w", ErrPeerGone, why)
+		}
+		q.Drop(why)
+	}
+	p.rouse()
+}
+
+// Tend looks after links that resume in the timer's goroutine. Where somebody makes
+// progress, it is they who do.
+func (p *process) Tend() {
+	if !p.mu.TryLock() {
+		p.links.TendLater()
+		return
+	}
+	defer p.unlock()
+	if phase(p.state.Load()) != finalized {
+		p.links.Tend(p.driving)
+	}
+}

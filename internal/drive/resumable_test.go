@@ -1,0 +1,173 @@
+package drive
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/link/linktest"
+	"github.com/openimpi/impi/core/resume"
+)
+
+// wired is an end of a link in memory with a handle, of which the set says at all times that it is ready.
+type wired struct {
+	link.Link
+	handle int
+}
+
+func (w wired) Handle() int { return w.handle }
+
+func (c *couple) wire() (a, b link.Link) {
+	a, b = linktest.Pair(1 << 12)
+	c.cable = a.(*linktest.End)
+	c.cables++
+	return wired{a, loud + c.cables}, wired{b, loud + c.cables}
+}
+
+func (c *couple) cut() { c.cable.Break(errors.New("cut")) }
+
+func (c *couple) up(want bool) {
+	c.t.Helper()
+	for i, e := range c.ends {
+		if s := e.Status(c.desks[i].now); (s.State == resume.Up) != want {
+			c.t.Fatalf("end %d is %v (%v)", i, s.State, s.Err)
+		}
+	}
+}
+
+// The end that dials asks at once for a link below when one is lost; the one that is dialled has the other told
+// after a while, and again if that does not help.
+func TestLostLinkIsAskedFor(t *testing.T) {
+	c := newCouple(t, Terms{Tells: true, Limit: time.Minute})
+	c.up(true)
+	c.cut()
+	c.pass(20 * time.Millisecond)
+	if n := len(c.who[0].asked); n != 1 || c.who[0].whys[0] == nil {
+		t.Fatalf("asked %d times: %v", n, c.who[0].whys)
+	}
+	if n := len(c.who[1].asked); n != 0 {
+		t.Fatalf("told %d times at once", n)
+	}
+	c.pass(notice)
+	if n := len(c.who[1].asked); n != 1 || c.who[1].asked[0] == 0 {
+		t.Fatalf("told %d times, epochs %v", n, c.who[1].asked)
+	}
+	c.pass(remind + tendAlways)
+	if n := len(c.who[1].asked); n != 2 {
+		t.Errorf("told %d times after another %v", n, remind)
+	}
+	if n := len(c.who[0].asked); n != 1 {
+		t.Errorf("asked %d times for one link", n)
+	}
+	c.connect()
+	c.up(true)
+	if c.who[0].resumed == 0 || c.who[1].resumed == 0 || c.ends[0].Resumes() != 1 {
+		t.Errorf("%d, %d, %d resumes", c.who[0].resumed, c.who[1].resumed, c.ends[0].Resumes())
+	}
+}
+
+// Who could not ask asks again; who does not tell never does.
+func TestAskingThatFails(t *testing.T) {
+	c := newCouple(t, Terms{Limit: time.Minute})
+	c.who[0].deaf = true
+	c.cut()
+	c.pass(2 * remind)
+	if n := len(c.who[0].asked); n < 3 {
+		t.Errorf("asked %d times", n)
+	}
+	if n := len(c.who[1].asked); n != 0 {
+		t.Errorf("told %d times", n)
+	}
+}
+
+// A link that nobody resumes is given up after its limit, and by who asks a while later, with the reason for which it was lost.
+func TestLinkThatIsNotResumed(t *testing.T) {
+	c := newCouple(t, Terms{Limit: time.Second})
+	c.cut()
+	c.pass(time.Second / 2)
+	if c.who[0].ended+c.who[1].ended != 0 {
+		t.Fatal("given up too soon")
+	}
+	c.pass(time.Second)
+	if c.who[0].ended != 0 || c.who[1].ended != 1 || !errors.Is(c.who[1].err, ErrNotResumed) || !errors.Is(c.who[1].err, link.ErrBroken) && c.ends[1].why == nil {
+		t.Fatalf("%d, %d: %v", c.who[0].ended, c.who[1].ended, c.who[1].err)
+	}
+	c.pass(slack)
+	if c.who[0].ended != 1 || !errors.Is(c.who[0].err, ErrNotResumed) || c.desks[0].d.Kept() != 0 {
+		t.Errorf("%d: %v", c.who[0].ended, c.who[0].err)
+	}
+}
+
+// A closed link stays until the peer has this end's bytes, and its end is progress, of which no poll set tells.
+func TestLeaving(t *testing.T) {
+	c := newCouple(t, Terms{Limit: time.Minute})
+	for _, e := range c.ends {
+		if err := e.CloseSend(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.pass(10 * time.Millisecond)
+	for i, m := range c.moves {
+		if !m.eof || c.who[i].ended != 1 || c.who[i].err != nil || c.desks[i].d.Kept() != 0 {
+			t.Errorf("end %d: EOF %v, ended %d: %v", i, m.eof, c.who[i].ended, c.who[i].err)
+		}
+	}
+}
+
+// One that has left and lost its link below waits no longer than for a farewell.
+func TestLeavingAlone(t *testing.T) {
+	c := newCouple(t, Terms{Limit: time.Minute})
+	r, d := c.ends[0], c.desks[0].d
+	r.ended = true
+	_ = r.Close()
+	c.cut()
+	c.desks[0].pass(2 * tendPending)
+	c.desks[0].now = c.desks[0].now.Add(farewell / 2)
+	if d.Mend() || c.who[0].ended != 0 {
+		t.Fatal("it has gone too soon")
+	}
+	c.desks[0].now = c.desks[0].now.Add(farewell)
+	if !d.Mend() || c.who[0].ended != 1 || c.who[0].err != nil {
+		t.Errorf("ended %d: %v", c.who[0].ended, c.who[0].err)
+	}
+	if d.Mend() {
+		t.Error("progress for nothing")
+	}
+}
+
+// One that waits for a peer which says nothing more stays as long as its terms say.
+func TestStay(t *testing.T) {
+	c := newCouple(t, Terms{Limit: time.Minute, Stay: time.Second})
+	r, x := c.ends[0], c.desks[0]
+	r.ended = true
+	_ = r.Close()
+	x.now = x.now.Add(time.Second / 2)
+	if x.d.Mend() {
+		t.Fatal("it has gone too soon")
+	}
+	x.now = x.now.Add(time.Second)
+	if !x.d.Mend() || c.who[0].ended != 1 {
+		t.Error("it stays")
+	}
+}
+
+// Word of the peer's: that it has lost the link below, of an epoch that is not over; that there will be none.
+func TestWordOfThePeer(t *testing.T) {
+	c := newCouple(t, Terms{Limit: time.Minute})
+	epoch := c.ends[0].Status(c.desks[0].now).Epoch
+	c.ends[0].PeerLost(epoch - 1)
+	c.up(true)
+	c.ends[0].PeerLost(epoch)
+	c.desks[0].d.Mend()
+	if apart, why := c.ends[0].Apart(); !apart || !errors.Is(why, ErrPeerLost) {
+		t.Errorf("apart %v: %v", apart, why)
+	}
+	if c.ends[0].PeerOver() {
+		t.Error("it does not have all of the peer's bytes")
+	}
+	c.ends[0].GiveUp("it says so")
+	if c.desks[0].d.Mend(); !errors.Is(c.who[0].err, ErrNotResumed) || !errors.Is(c.who[0].err, ErrPeerLost) {
+		t.Errorf("%v", c.who[0].err)
+	}
+}

@@ -1,0 +1,21 @@
+package node
+
+import (
+	"testing"
+	"time"
+
+	"github.com/openimpi/impi/config"
+)
+
+func TestSpinSetting(t *testing.T) {
+	for setting, w := range map[string]config.Wait{
+		"auto": {Auto: true}, "0s": {}, "20µs": {Spin: 20 * time.Microsecond},
+	} {
+		if got := spinSetting(w); got != setting {
+			t.Errorf("%+v is %q", w, got)
+		}
+		if _, err := newSpinner(w); err != nil {
+			t.Error(err)
+		}
+	}
+}

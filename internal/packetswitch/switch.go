@@ -1,0 +1,466 @@
+// Package packetswitch moves packets between the procs of one host and the channels to other
+// hosts: it drives the host's links for its agent (core/agent). A packet sees one goroutine and no
+// queue but the agent's. The node runs one for each host, the simulator too, as a task of its own.
+package packetswitch
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/openimpi/impi/core/agent"
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/drive"
+	"github.com/openimpi/impi/internal/machine"
+	"github.com/openimpi/impi/internal/poll"
+)
+
+// Lingering is how long a channel waits for the peer's end after both FINIs.
+const Lingering = 2 * time.Second
+
+// Config says what a switch is for.
+type Config struct {
+	Agent   *agent.Agent
+	Machine drive.Machine // nil: this computer
+	Spin    poll.Spinner
+
+	// Notify is called by the loop with what the agent has noticed. It must not block.
+	Notify func(agent.Event)
+
+	// Patience is how long a channel waits for the peer's end when it has ended here:
+	// Lingering, or longer where the peer has not said before that it is about to.
+	Patience time.Duration
+
+	// Delivered tells, when a proc has said that it has finished, whether all that it has sent is
+	// in its link. If not, the switch waits for the link's end. nil: it always is.
+	Delivered func(rank wire.WorldRank) bool
+}
+
+// Switch drives the agent of one host. Its methods but Post, Stop, ProcDone and Run are for the
+// loop: for what Post calls, and for its maker before Run.
+type Switch struct {
+	Config
+	links  *drive.Driver
+	ports  []*port // by link number; nil once closed
+	byRank map[wire.WorldRank]*port
+	spin   poll.Spinner
+	quit   bool
+	done   chan struct{}
+
+	channels []*Channel // that resume
+
+	posted atomic.Bool // work is not empty
+	mu     sync.Mutex
+	work   []func()
+	over   bool // the loop has ended: work is of no use
+}
+
+// port is a link of a switch.
+type port struct {
+	drive.Port
+	s       *Switch
+	id      agent.LinkID
+	rank    wire.WorldRank // of a proc, or agent.NoRank for a channel
+	host    wire.HostRank  // at the other end of a channel
+	ended   error          // why the link can be read no more
+	done    bool           // the proc has finished
+	timer   machine.Timer  // bounds the wait for a channel's end
+	channel *Channel       // that resumes
+}
+
+// New makes a switch; Run drives it.
+func New(c Config) (*Switch, error) {
+	s := &Switch{Config: c, spin: c.Spin, byRank: make(map[wire.WorldRank]*port), done: make(chan struct{})}
+	if s.Patience == 0 {
+		s.Patience = Lingering
+	}
+	if s.Machine == nil {
+		s.Machine = machine.Local{}
+	}
+	var err error
+	if s.links, err = drive.New(s.Machine, s); err != nil {
+		return nil, err
+	}
+	s.links.Attend()
+	return s, nil
+}
+
+// Post has f called by the loop. It does nothing, and says so, after the loop's
+// end.
+func (s *Switch) Post(f func()) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over {
+		return false
+	}
+	s.work = append(s.work, f)
+	s.posted.Store(true)
+	s.links.Wake()
+	return true
+}
+
+// Run is the loop. It ends after Stop and closes every link.
+func (s *Switch) Run() {
+	defer close(s.done)
+	s.spin.Begin()
+	for i := 0; !s.quit; i++ {
+		switch {
+		case s.poll():
+			s.spin.Begin()
+			i = -1
+		case s.spin.Over(i):
+			s.sleep()
+			s.spin.Begin()
+			i = -1
+		case i%64 == 63:
+			runtime.Gosched() // polling looks like computing to Go
+		}
+	}
+	s.Close()
+}
+
+// poll looks once and moves what can be moved.
+func (s *Switch) poll() (progress bool) {
+	if s.posted.Load() {
+		s.doWork()
+		progress = true
+	}
+	if moved, _ := s.links.Step(); moved || progress {
+		s.output()
+		return true
+	}
+	return false
+}
+
+// sleep waits until a link or the waker has something.
+func (s *Switch) sleep() {
+	s.output() // a channel may have room again without having brought anything
+	if !s.links.ArmAll() || s.posted.Load() {
+		return
+	}
+	events, err := s.links.Wait(-1)
+	if err != nil {
+		s.SetFailed(err)
+	}
+	s.links.Handle(events)
+	s.output()
+}
+
+// Event hears that the waker has woken the loop.
+func (s *Switch) Event(uint32) (progress bool) { return true }
+
+// SetFailed is for a poll set that fails although it is ours and open.
+func (s *Switch) SetFailed(err error) { panic(fmt.Sprintf("packetswitch: %v", err)) }
+
+// Tend has the loop look after the channels that resume.
+func (s *Switch) Tend() {
+	s.Post(func() {
+		s.links.Tend(true)
+		s.output()
+	})
+}
+
+// Quit ends the loop soon. Channels are dropped without FINI if they were not done.
+func (s *Switch) Quit() {
+	s.Post(func() { s.quit = true })
+}
+
+// Stop is Quit, and waits for the end.
+func (s *Switch) Stop() {
+	s.Quit()
+	<-s.done
+}
+
+// Done is closed when the loop has ended.
+func (s *Switch) Done() <-chan struct{} { return s.done }
+
+// Close closes every link, of a switch that does not run.
+func (s *Switch) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over, s.work = true, nil
+	for _, p := range s.ports {
+		if p != nil {
+			p.stopTimer()
+			_ = p.Link.Close()
+		}
+	}
+	_ = s.links.Close()
+}
+
+func (s *Switch) doWork() {
+	s.mu.Lock()
+	work := s.work
+	s.work = nil
+	s.posted.Store(false)
+	s.mu.Unlock()
+	for _, f := range work {
+		f()
+	}
+}
+
+// output writes what was queued and passes on what the agent noticed.
+func (s *Switch) output() {
+	for _, l := range s.Agent.Touched() {
+		if p := s.ports[l]; p != nil {
+			p.Flush()
+		}
+	}
+	for _, c := range s.channels {
+		if c.p.ended == nil && s.Agent.HasOutput(c.p.id) {
+			c.p.Flush() // for its window may have room again
+		}
+	}
+	for {
+		ev, ok := s.Agent.Next()
+		if !ok {
+			return
+		}
+		if ev.Kind == agent.ChannelDone {
+			s.endChannel(ev.Link)
+		}
+		s.Notify(ev)
+	}
+}
+
+// Receive reads a link, a few times if it has much, and tells whether it had any
+// or has ended.
+func (p *port) Receive() (progress bool) {
+	for range drive.MaxReads {
+		n, room, err := p.read()
+		if err != nil {
+			p.Drop(err)
+			return true // the agent may have something to say about it
+		}
+		progress = progress || n > 0
+		if n < room || room == 0 {
+			return progress
+		}
+	}
+	return progress
+}
+
+// read reads once, for as much as there is room for.
+func (p *port) read() (n, room int, err error) {
+	in := p.s.Agent.Input(p.id)
+	if in == nil {
+		return 0, 0, nil
+	}
+	room = link.Len(in)
+	if n, err = p.Link.Recv(in); err == nil && n > 0 {
+		err = p.s.Agent.Received(p.id, n)
+	}
+	return n, room, err
+}
+
+// Due tells whether the agent has anything to write.
+func (p *port) Due() bool { return p.ended == nil && p.s.Agent.HasOutput(p.id) }
+
+// Flush writes until nothing is left or the link is full, and tells whether it
+// wrote any. A proc that reads no more may have said something before, so it is
+// reading that ends its link.
+func (p *port) Flush() (progress bool) {
+	a := p.s.Agent
+	for a.HasOutput(p.id) {
+		out := a.Output(p.id)
+		want := link.Len(out)
+		n, err := p.Link.Send(out)
+		if err != nil && p.rank != agent.NoRank {
+			n, err = want, nil
+		}
+		if err != nil {
+			p.Drop(err)
+			return true
+		}
+		a.Sent(p.id, n)
+		progress = progress || n > 0
+		if p.Full = n < want; p.Full {
+			p.flushLater()
+			return progress
+		}
+	}
+	return progress
+}
+
+// retry is how long the switch waits until it writes again to a proc that has ended its own side, and takes no more.
+const retry = time.Millisecond
+
+// flushLater has a link that is full flushed again when it takes more. One that is not read any more is in no
+// poll set.
+func (p *port) flushLater() {
+	switch {
+	case p.ended == nil:
+		p.s.links.Await(&p.Port, link.Readable|link.Writable)
+	case p.timer == nil:
+		p.timer = p.s.Machine.AfterFunc(retry, func() {
+			p.s.Post(func() {
+				if p.timer = nil; p.s.ports[p.id] == p {
+					p.Flush()
+				}
+			})
+		})
+	}
+}
+
+// Drop is for a link that moves no more bytes. A proc that has finished closes
+// its link, maybe before its node has read that it has finished; so the agent
+// hears of a proc's end from ProcDone.
+func (p *port) Drop(cause error) {
+	if p.ended != nil {
+		return
+	}
+	p.ended = cause
+	p.s.links.Remove(&p.Port)
+	switch {
+	case p.channel != nil && cause == io.EOF: //nolint:errorlint // links report io.EOF itself
+		_ = p.Link.Close() // which waits until the peer has our end
+	case p.rank == agent.NoRank || errors.Is(cause, agent.ErrProtocol):
+		p.close()
+	case p.done:
+		p.finish()
+	}
+}
+
+// close lets go of a link.
+func (p *port) close() {
+	p.s.ports[p.id] = nil
+	p.stopTimer()
+	_ = p.Link.Close()
+	p.s.Agent.Closed(p.id, p.ended)
+}
+
+func (p *port) stopTimer() {
+	if p.timer != nil {
+		p.timer.Stop()
+	}
+}
+
+// endChannel ends our side of a channel and gives the peer time to end its own.
+func (s *Switch) endChannel(l agent.LinkID) {
+	p := s.ports[l]
+	if p == nil || p.ended != nil {
+		return
+	}
+	if err := p.Link.CloseSend(); err != nil {
+		p.Drop(err)
+		return
+	}
+	wait := s.Patience
+	if p.channel != nil {
+		wait = p.channel.limit
+	}
+	p.timer = s.Machine.AfterFunc(wait, func() {
+		s.Post(func() {
+			if s.ports[l] == p {
+				p.Drop(io.EOF)
+				s.output()
+			}
+		})
+	})
+}
+
+// AttachProc gives the switch the link to a proc.
+func (s *Switch) AttachProc(l link.Link, rank wire.WorldRank) error {
+	p := &port{rank: rank}
+	if err := s.attach(p, l); err != nil {
+		return err
+	}
+	s.byRank[rank] = p
+	return s.Agent.AttachProc(p.id, rank)
+}
+
+// AttachHost gives the switch a channel to a host.
+func (s *Switch) AttachHost(l link.Link, host wire.HostRank) error {
+	p := &port{rank: agent.NoRank, host: host}
+	if err := s.attach(p, l); err != nil {
+		return err
+	}
+	return s.Agent.AttachHost(p.id, host)
+}
+
+func (s *Switch) attach(p *port, l link.Link) error {
+	p.s, p.id, p.Link = s, agent.LinkID(len(s.ports)), l
+	if p.channel == nil && l.Handle() == link.NoHandle {
+		return drive.ErrNoHandle
+	}
+	if err := s.links.Add(&p.Port, uint32(p.id), p); err != nil {
+		return err
+	}
+	s.ports = append(s.ports, p)
+	return nil
+}
+
+// ProcDone is the proc's word that it has finished.
+func (s *Switch) ProcDone(rank wire.WorldRank) {
+	s.Post(func() {
+		p := s.byRank[rank]
+		if s.ports[p.id] != p {
+			return // it broke the protocol
+		}
+		p.done = true
+		if p.ended == nil && (s.Delivered == nil || s.Delivered(rank)) {
+			p.drain()
+		}
+		if p.ended != nil || s.Delivered == nil || s.Delivered(rank) {
+			p.finish()
+		}
+		s.output()
+	})
+}
+
+// drain reads all there is.
+func (p *port) drain() {
+	for p.ended == nil {
+		n, _, err := p.read()
+		if err != nil {
+			p.Drop(err)
+		}
+		if n == 0 {
+			return
+		}
+	}
+}
+
+// finish is for a proc that has finished, and all it has sent has come.
+func (p *port) finish() {
+	if p.s.ports[p.id] != p {
+		return // it broke the protocol
+	}
+	if err := p.s.Agent.ProcDone(p.rank); err == nil && p.ended != nil {
+		p.close()
+	}
+}
+
+// ChannelState is how a channel is.
+type ChannelState struct {
+	Host    wire.HostRank
+	Link    link.Link
+	Ended   bool     // its peer has ended it, or it was lost
+	Channel *Channel // if it resumes; nil
+}
+
+// Channels says how the channels are that were not closed.
+func (s *Switch) Channels() (all []ChannelState) {
+	for _, p := range s.ports {
+		if p != nil && p.rank == agent.NoRank {
+			all = append(all, ChannelState{p.host, p.Link, p.ended != nil, p.channel})
+		}
+	}
+	return all
+}
+
+// Waiting says how the loop waits.
+func (s *Switch) Waiting() poll.Waiting { return s.spin.Waiting() }
+
+// forget takes a channel that is done with from those that resume.
+func (s *Switch) forget(c *Channel) {
+	if i := slices.Index(s.channels, c); i >= 0 {
+		s.channels = slices.Delete(slices.Clone(s.channels), i, i+1) // somebody may be going through it
+	}
+}

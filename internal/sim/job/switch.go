@@ -1,0 +1,131 @@
+package job
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/openimpi/impi/core/agent"
+	"github.com/openimpi/impi/core/blame"
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/machine"
+	"github.com/openimpi/impi/internal/packetswitch"
+	"github.com/openimpi/impi/internal/poll"
+	"github.com/openimpi/impi/internal/sim/kernel"
+)
+
+// hostSwitch is the packet switch of a host, which runs as a task.
+type hostSwitch struct {
+	*packetswitch.Switch
+	h       *host
+	agent   *agent.Agent
+	task    *kernel.Task
+	started bool
+	procs   map[wire.WorldRank]*procLink
+	ends    []*kernel.End // all that it was ever given
+}
+
+// newSwitch makes the switch of a host. It is idle until start.
+func (h *host) newSwitch(a *agent.Agent) (*hostSwitch, error) {
+	x := &hostSwitch{h: h, agent: a, procs: make(map[wire.WorldRank]*procLink)}
+	x.task = h.s.w.k.Go(fmt.Sprintf("host %d", h.rank), func(t *kernel.Task) {
+		for !x.started {
+			t.Park("the other hosts of its site")
+		}
+		x.Run()
+	}, nil)
+	spin, err := poll.NewSpinner("0")
+	if err != nil {
+		return nil, err
+	}
+	x.Switch, err = packetswitch.New(packetswitch.Config{Agent: a, Machine: x, Spin: spin, Notify: x.noticed, Delivered: x.delivered})
+	return x, err
+}
+
+// start lets it run.
+func (x *hostSwitch) start() {
+	x.started = true
+	x.task.Wake()
+}
+
+// noticed hears from the agent.
+func (x *hostSwitch) noticed(ev agent.Event) {
+	if k := x.h.s.w.k; k.Noting() {
+		k.Note("host %d: %v", x.h.rank, ev)
+	}
+	x.h.s.noticed(x.h, ev)
+}
+
+// delivered tells whether all has arrived that a proc has sent.
+func (x *hostSwitch) delivered(rank wire.WorldRank) bool { return !x.procs[rank].InFlight() }
+
+// attachProc gives it the link to a proc.
+func (x *hostSwitch) attachProc(e *kernel.End, rank wire.WorldRank) error {
+	l := &procLink{End: e, s: x.h.s, rank: rank, host: x.h.rank}
+	x.procs[rank], x.ends = l, append(x.ends, e)
+	return x.AttachProc(l, rank)
+}
+
+// linked tells whether the link to a proc has not ended.
+func (x *hostSwitch) linked(rank wire.WorldRank) bool { return !x.procs[rank].over }
+
+// crash ends it at once.
+func (x *hostSwitch) crash() {
+	x.task.Kill()
+	for _, e := range x.ends {
+		_ = e.Close()
+	}
+}
+
+// NewSet makes the set in which the switch sleeps.
+func (x *hostSwitch) NewSet() (machine.Set, error) { return observedSet{x.task.NewSet(), x}, nil }
+
+// AfterFunc sets a timer, which a dead switch does not hear.
+func (x *hostSwitch) AfterFunc(d time.Duration, f func()) machine.Timer {
+	return x.h.s.w.k.After(d, func() {
+		if !x.task.Ended() {
+			f()
+		}
+	})
+}
+
+// Now is the kernel's time.
+func (x *hostSwitch) Now() time.Time { return x.h.s.w.time() }
+
+// observedSet lets the observer know how the agent is before each sleep.
+type observedSet struct {
+	*kernel.Set
+	x *hostSwitch
+}
+
+// Wait sleeps.
+func (s observedSet) Wait(timeout time.Duration) ([]poll.Event, error) {
+	if o, ok := s.x.h.s.w.cfg.Observer.(AgentObserver); ok && timeout < 0 {
+		o.Agent(int(s.x.h.rank), s.x.agent.Stats())
+	}
+	return s.Set.Wait(timeout)
+}
+
+// procLink is the switch's end of the link to a proc. Such links do not break while both sides
+// live: if one does, nobody knows what it has lost.
+type procLink struct {
+	*kernel.End
+	s    *site
+	rank wire.WorldRank
+	host wire.HostRank
+	over bool // it has ended
+}
+
+// Recv is the switch's.
+func (l *procLink) Recv(batch [][]byte) (int, error) {
+	n, err := l.End.Recv(batch)
+	if err != nil && !l.over {
+		l.over = true
+		if !inOrder(err) {
+			l.s.report(blame.Lost, fmt.Errorf("rank %d: its link to host %d: %w", l.rank, l.host, err))
+		}
+	}
+	return n, err
+}
+
+var _ link.Link = (*procLink)(nil)
