@@ -35,7 +35,7 @@ import (
 const (
 	TokenSize = 32
 	NonceSize = 32
-	// SessionSize is the size of a lasting link's name.
+	// SessionSize is the size of a resumable link's name.
 	SessionSize = 16
 	jobIDSize   = 16
 	macSize     = sha256.Size

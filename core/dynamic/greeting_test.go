@@ -304,7 +304,7 @@ func TestProbeIsNoLink(t *testing.T) {
 	}
 }
 
-// TestSessions: what a lasting link is for arrives as it was said, and a byte of
+// TestSessions: what a resumable link is for arrives as it was said, and a byte of
 // the session cannot be changed on the way, nor one kind be made of another.
 func TestSessions(t *testing.T) {
 	session := Session{1, 15: 2}

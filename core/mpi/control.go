@@ -46,14 +46,14 @@ func brings(k wireup.Kind) bool {
 	return k == wireup.KindLink || k == wireup.KindCaller || k == wireup.KindCalled
 }
 
-// received is openLink, but that a connection of a lasting link which broke on its
+// received is openLink, but that a connection of a resumable link which broke on its
 // way here is one that is broken: its user asks for another.
 func received(m wireup.Message, fds []int) (link.Link, error) {
 	l, err := openLink(m, fds)
 	switch {
 	case err == nil:
 		return l, nil
-	case m.Lasting == nil || errors.Is(err, ErrNode):
+	case m.Resumable == nil || errors.Is(err, ErrNode):
 		return nil, err
 	}
 	return lostLink{fmt.Errorf("%w: %w", link.ErrBroken, err)}, nil
@@ -161,7 +161,7 @@ func (p *process) take(d delivery) {
 		}
 		return
 	}
-	if d.msg.Lasting != nil && d.msg.Lasting.Again {
+	if d.msg.Resumable != nil && d.msg.Resumable.Again {
 		p.again(&d, peer)
 		return
 	}
@@ -181,7 +181,7 @@ func (p *process) take(d delivery) {
 
 // linkTo makes a port of a link that the node gave us.
 func (p *process) linkTo(d *delivery, peer message.Peer) (*port, error) {
-	if d.msg.Lasting != nil {
+	if d.msg.Resumable != nil {
 		return p.addResumable(d, peer)
 	}
 	return p.addPort(p.traced(d.l, fmt.Sprintf("%s to %d", d.msg.Transport, peer), peer), peer)

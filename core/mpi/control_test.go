@@ -137,7 +137,7 @@ func TestDirectLinkIsAskedForAndUsed(t *testing.T) {
 	}
 }
 
-// A connection of a lasting link may break on its way from the node: it is lost as
+// A connection of a resumable link may break on its way from the node: it is lost as
 // any other, and a further one is asked for, not the end of the link.
 func TestLastingLinkThatArrivesBroken(t *testing.T) {
 	p, n, err := startUnder(t, layout{procs: 2}.job(0), goodWelcome)
@@ -146,13 +146,13 @@ func TestLastingLinkThatArrivesBroken(t *testing.T) {
 	}
 	sent := make(chan error, 1)
 	go func() { sent <- Ssend(p.world, []byte("hello"), 1, 3) }()
-	terms := wireup.Lasting{Session: make([]byte, 16), Dialler: true, Window: 1 << 16, Limit: time.Hour}
+	terms := wireup.Resumable{Session: make([]byte, 16), Dialler: true, Window: 1 << 16, Limit: time.Hour}
 	for i := range 3 {
 		ask, _, err := n.control.Recv()
-		if err != nil || ask.Kind != wireup.KindOpen || ask.Peer != 1 || (ask.Lasting != nil) != (i > 0) {
+		if err != nil || ask.Kind != wireup.KindOpen || ask.Peer != 1 || (ask.Resumable != nil) != (i > 0) {
 			t.Fatalf("ask %d: %+v, %v", i, ask, err)
 		}
-		if i > 0 && (!ask.Lasting.Again || !strings.Contains(ask.Reason, "not connected")) {
+		if i > 0 && (!ask.Resumable.Again || !strings.Contains(ask.Reason, "not connected")) {
 			t.Errorf("ask %d: %+v", i, ask)
 		}
 		dead, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0) // as after a reset
@@ -160,7 +160,7 @@ func TestLastingLinkThatArrivesBroken(t *testing.T) {
 			t.Fatal(err)
 		}
 		terms.Again = i > 0
-		if err := n.control.Send(wireup.Message{Kind: wireup.KindLink, Peer: 1, Transport: "tcp", Lasting: &terms}, dead); err != nil {
+		if err := n.control.Send(wireup.Message{Kind: wireup.KindLink, Peer: 1, Transport: "tcp", Resumable: &terms}, dead); err != nil {
 			t.Fatal(err)
 		}
 		_ = unix.Close(dead)

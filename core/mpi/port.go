@@ -11,7 +11,7 @@ import (
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/drive"
-	"github.com/openimpi/impi/internal/lasting"
+	"github.com/openimpi/impi/internal/resumable"
 	"github.com/openimpi/impi/internal/wireup"
 )
 
@@ -33,16 +33,16 @@ type port struct {
 	drive.Port
 	p         *process
 	id        message.LinkID
-	peer      message.Peer    // message.NoPeer for the agent
-	lender    link.Lender     // Link, if it is one
-	fastBoxes bool            // it takes fast-box messages
-	lent      bool            // some of the last output is lent
-	ended     bool            // our side of it is ended: nothing is written any more
-	burst     bool            // an Isend was written since the program last waited
-	awaited   bool            // what is written is a blocking send's
-	held      int             // bytes of Isends that wait for company
-	terms     *wireup.Lasting // of a link that resumes
-	frames    *lasting.Link   // it, if nobody is to see what passes by
+	peer      message.Peer      // message.NoPeer for the agent
+	lender    link.Lender       // Link, if it is one
+	fastBoxes bool              // it takes fast-box messages
+	lent      bool              // some of the last output is lent
+	ended     bool              // our side of it is ended: nothing is written any more
+	burst     bool              // an Isend was written since the program last waited
+	awaited   bool              // what is written is a blocking send's
+	held      int               // bytes of Isends that wait for company
+	terms     *wireup.Resumable // of a link that resumes
+	frames    *resumable.Link   // it, if nobody is to see what passes by
 
 	// Of links to procs of other worlds:
 	parting   parting

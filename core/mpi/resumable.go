@@ -28,9 +28,9 @@ const (
 
 // addResumable makes a port of the first link below one that resumes.
 func (p *process) addResumable(d *delivery, peer message.Peer) (*port, error) {
-	t := d.msg.Lasting
+	t := d.msg.Resumable
 	if len(t.Session) != len(resume.Session{}) || t.Window < 0 || t.Window > resume.MaxWindow {
-		return nil, fmt.Errorf("%w: a lasting link with a session of %d bytes and a window of %d", ErrNode, len(t.Session), t.Window)
+		return nil, fmt.Errorf("%w: a resumable link with a session of %d bytes and a window of %d", ErrNode, len(t.Session), t.Window)
 	}
 	q := &port{p: p, peer: peer, terms: t}
 	r := p.links.NewResumable(&q.Port, resume.Session(t.Session), t.Window, drive.Terms{Dialler: t.Dialler, Tells: true, Limit: t.Limit}, q)
@@ -90,7 +90,7 @@ func (p *process) keepLent(all bool) (progress bool) {
 // again takes a further connection for a link that resumes, or the word that there is
 // none.
 func (p *process) again(d *delivery, peer message.Peer) {
-	t := d.msg.Lasting
+	t := d.msg.Resumable
 	q := p.resumableTo(peer, t.Session)
 	switch {
 	case q == nil:
@@ -116,7 +116,7 @@ func (p *process) resumableTo(peer message.Peer, session []byte) *port {
 
 // Ask has the node make a further link below, or have the peer's make one.
 func (q *port) Ask(why error, epoch uint64) bool {
-	m := wireup.Message{Kind: wireup.KindOpen, Peer: rank(q.peer), Lasting: &wireup.Lasting{Session: q.terms.Session, Again: true, Epoch: epoch}}
+	m := wireup.Message{Kind: wireup.KindOpen, Peer: rank(q.peer), Resumable: &wireup.Resumable{Session: q.terms.Session, Again: true, Epoch: epoch}}
 	if why != nil {
 		m.Reason = why.Error()
 	}
@@ -134,7 +134,7 @@ func (q *port) Ended(why error) {
 		p.resumables = slices.Delete(slices.Clone(p.resumables), i, i+1) // somebody may be going through it
 	}
 	if why != nil {
-		m := wireup.Message{Kind: wireup.KindOpen, Peer: rank(q.peer), Lasting: &wireup.Lasting{Session: q.terms.Session, Again: true, Over: true}}
+		m := wireup.Message{Kind: wireup.KindOpen, Peer: rank(q.peer), Resumable: &wireup.Resumable{Session: q.terms.Session, Again: true, Over: true}}
 		m.Reason = why.Error()
 		if p.control != nil {
 			_ = p.control.Send(m) // it may be gone

@@ -1,4 +1,4 @@
-// Package resume makes one lasting link out of a succession of links that may be
+// Package resume makes one resumable link out of a succession of links that may be
 // cut. Link keeps what the peer has not acknowledged and replays it over the
 // next underlying link: nothing is lost and nothing comes twice.
 //

@@ -57,7 +57,7 @@ type Locker interface {
 	Unlock()
 }
 
-// Link is one end of a lasting link over underlying links that do not last. It
+// Link is one end of a resumable link over underlying links that do not last. It
 // keeps the contract of link.Link towards its user: Send takes bytes up to the
 // window while there is no underlying link, Recv reports nothing then, and both
 // fail only when the Link was given up.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/resume"
-	"github.com/openimpi/impi/internal/lasting"
 	"github.com/openimpi/impi/internal/machine"
+	"github.com/openimpi/impi/internal/resumable"
 )
 
 // How long until links that resume are looked after by the timer: where somebody is to answer,
@@ -68,7 +68,7 @@ type Patron interface {
 // links below when one is lost, gives up when none comes, and stays after Close until the peer
 // has all bytes, too. It is its owner's as the Driver is.
 type Resumable struct {
-	*lasting.Link
+	*resumable.Link
 	d      *Driver
 	port   *Port
 	patron Patron
@@ -99,10 +99,10 @@ type resumables struct {
 func (d *Driver) Attend() { d.attended = true }
 
 // NewResumable makes the link of p, which is not yet driven, without a link below. window is
-// as lasting.Config has it.
+// as resumable.Config has it.
 func (d *Driver) NewResumable(p *Port, session resume.Session, window int, t Terms, who Patron) *Resumable {
 	r := &Resumable{d: d, port: p, patron: who, terms: t}
-	r.Link = lasting.New(lasting.Config{
+	r.Link = resumable.New(resumable.Config{
 		Session: session, Dialler: t.Dialler, Window: window, Released: r.released, Blocked: r.blocked,
 	})
 	p.Resumable = r

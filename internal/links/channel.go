@@ -27,7 +27,7 @@ func writeChannels(w io.Writer, j *Job, s Style) {
 			half, estimated = duration(c.RTT/2)+"*", true
 		}
 		resumes := "-" // it would end the job
-		if c.Lasting {
+		if c.Resumable {
 			resumes = fmt.Sprint(c.Resumes)
 		}
 		t.add(c.ends(), cmp.Or(c.Transport, "-"), cmp.Or(c.Plane, "-"), half, both(c.Sent, c.Received, "B"), resumes, string(c.State), c.Address)

@@ -226,7 +226,7 @@ type Channel struct {
 	RTT         time.Duration `json:"rtt_ns,omitempty"`
 	State       State         `json:"state"`
 	Ended       bool          `json:"ended,omitempty"`
-	Lasting     bool          `json:"lasting,omitempty"` // it is made again when its connection is lost
+	Resumable   bool          `json:"lasting,omitempty"` // it is made again when its connection is lost
 	Lost        string        `json:"lost,omitempty"`    // why the last connection was
 	Resumes     int           `json:"resumes"`
 	Bytes

@@ -51,7 +51,7 @@ func report() *Report {
 		Part{Site: Site{Client: 3, First: 5, Procs: 2, Hosts: []string{"192.0.2.2"}}})
 	j.Channels = []Channel{
 		{From: 0, To: 1, Address: "127.0.0.3", Transport: "tcp", Plane: "fd", RTT: 40 * time.Microsecond, State: StateLinked, Bytes: Bytes{Sent: number(99), Received: number(1)}},
-		{From: 0, To: 2, Address: "192.0.2.1", Transport: "quic", Plane: "ring", PlaneReason: "the plugin has the connection", State: StateLost, Lasting: true, Resumes: 2, Lost: "connection reset by peer"},
+		{From: 0, To: 2, Address: "192.0.2.1", Transport: "quic", Plane: "ring", PlaneReason: "the plugin has the connection", State: StateLost, Resumable: true, Resumes: 2, Lost: "connection reset by peer"},
 		{From: 0, To: 3, Address: "192.0.2.2", State: StateEnded, Ended: true},
 	}
 	Advise(j)

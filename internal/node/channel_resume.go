@@ -12,16 +12,16 @@ import (
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/resume"
 	"github.com/openimpi/impi/core/wire"
-	"github.com/openimpi/impi/internal/lasting"
 	"github.com/openimpi/impi/internal/packetswitch"
+	"github.com/openimpi/impi/internal/resumable"
 	"github.com/openimpi/impi/transports"
 )
 
 // channelLasts tells whether both hosts want the channel between them to last.
 // Only hosts of ours have cards, and those of a job with others have none.
-func (n *node) channelLasts(a, b wire.HostRank) bool {
+func (n *node) channelResumable(a, b wire.HostRank) bool {
 	ra, rb := n.firstOf(a), n.firstOf(b)
-	return ra >= 0 && rb >= 0 && n.lasts(ra, rb)
+	return ra >= 0 && rb >= 0 && n.resumable(ra, rb)
 }
 
 // firstOf is the lowest rank of a host's procs, or noRank.
@@ -52,7 +52,7 @@ func (c *channel) take(l link.Link) {
 
 // attachChannel gives a switch its channel to a host.
 func (n *node) attachChannel(h *ownHost, peer wire.HostRank, l link.Link) (err error) {
-	if !n.channelLasts(h.rank, peer) {
+	if !n.channelResumable(h.rank, peer) {
 		if x, ok := l.(prompt); ok && !n.job.Clients[n.job.Hosts[peer].Client].Own {
 			x.AckAtOnce() // LAM/MPI writes packets in pieces, with Nagle's algorithm
 		}
@@ -61,22 +61,22 @@ func (n *node) attachChannel(h *ownHost, peer wire.HostRank, l link.Link) (err e
 	token := n.direct.channels.of[hostPair{h.rank, peer}]
 	x, from := &channel{}, originOf(l)
 	x.from.Store(&from)
-	c := packetswitch.ChannelConfig{Host: peer, Session: resume.Session(token.ChannelSession()), Window: lasting.Window, Limit: n.resumeLimit()}
+	c := packetswitch.ChannelConfig{Host: peer, Session: resume.Session(token.ChannelSession()), Window: resumable.Window, Limit: n.resumeLimit()}
 	if h.rank > peer { // who dials in the dance
 		c.Again = func(why error) { n.redial(h, peer, why, x) }
 	}
 	if x.Channel, err = h.loop.AttachChannel(l, c); err != nil {
 		return err
 	}
-	h.lasting = append(h.lasting, x)
+	h.resumable = append(h.resumable, x)
 	return nil
 }
 
-// keepsListening tells whether a host is dialled again for a channel that lasts,
+// keepsListening tells whether a host is dialled again for a resumable channel,
 // and has that heard.
 func (n *node) keepsListening(h *ownHost, channels map[wire.HostRank]link.Link) bool {
 	for peer := range channels {
-		if peer > h.rank && n.channelLasts(h.rank, peer) {
+		if peer > h.rank && n.channelResumable(h.rank, peer) {
 			n.direct.wg.Go(func() { n.direct.serve(h.channelListener(n)) })
 			return true
 		}
@@ -241,7 +241,7 @@ func (d *directLinks) judgeEnds(l link.Link, hello dynamic.Hello, at directListe
 
 // channelFrom finds a channel that somebody else dials again.
 func (h *ownHost) channelFrom(peer wire.HostRank) *channel {
-	for _, c := range h.lasting {
+	for _, c := range h.resumable {
 		if c.Host() == peer && !c.Dials() {
 			return c
 		}

@@ -61,7 +61,7 @@ func wantRing(t *testing.T, all []*running) {
 // Somebody with the address of the second site who comes before it and says its host
 // rank gets nothing, and the site's own channel is the one that counts.
 func TestThiefOfAChannel(t *testing.T) {
-	for name, resume := range map[string]bool{"plain": false, "lasting": true} {
+	for name, resume := range map[string]bool{"plain": false, "resumable": true} {
 		t.Run(name, func(t *testing.T) {
 			job := overChannels(resume)
 			serveApart(t, job)

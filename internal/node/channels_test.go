@@ -69,8 +69,8 @@ func TestChannelsByTheRoutesTransport(t *testing.T) {
 		{"tcp with TLS by a ring", config.Route{Prefer: []string{"tcp"}, DataPlane: []string{"ring"}}, "tcp", "tcp ring"},
 		{"tcp with TLS by a stream", config.Route{Prefer: []string{"tcp"}, DataPlane: []string{"stream"}}, "tcp", "tcp stream"},
 		{"quic", config.Route{Prefer: []string{"quic"}}, "quic", "quic ring"},
-		{"shm that lasts", config.Route{Prefer: []string{"shm"}, Resume: true}, "", "shm peer-shm"},
-		{"quic that lasts", config.Route{Prefer: []string{"quic"}, Resume: true}, "quic", "quic ring"},
+		{"resumable shm", config.Route{Prefer: []string{"shm"}, Resume: true}, "", "shm peer-shm"},
+		{"resumable quic", config.Route{Prefer: []string{"quic"}, Resume: true}, "quic", "quic ring"},
 		{"direct links", config.Route{Prefer: []string{"shm"}, Direct: true}, "", "tcp fd"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

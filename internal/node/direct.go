@@ -54,7 +54,7 @@ type directLinks struct {
 
 	mu       sync.Mutex
 	ties     dynamic.Ties[pair]
-	sessions dynamic.Sessions[pair]                       // of links that last
+	sessions dynamic.Sessions[pair]                       // of resumable links
 	hush     map[*dynamic.SessionState]context.CancelFunc // of who is being told that a link is lost, when that is not needed any more
 	closed   bool                                         // nothing is begun any more
 }
@@ -226,7 +226,7 @@ func (d *directLinks) fallBack(p *proc, x pair, reason string) {
 // is a session.
 func (d *directLinks) dial(x pair, w way) (link.Link, dynamic.Session, error) {
 	hello := dynamic.Hello{Src: x.local, Dst: x.peer}
-	if d.n.lasts(x.local, x.peer) {
+	if d.n.resumable(x.local, x.peer) {
 		hello.Session = newSession()
 	}
 	l, err := d.dialFor(d.ctx, &hello, w)
@@ -398,7 +398,7 @@ func (d *directLinks) judge(h dynamic.Hello, t *transport) (*proc, dynamic.Verdi
 		return nil, dynamic.UnknownRank
 	case procPhase(p.phase.Load()) != welcomed:
 		return nil, dynamic.Leaving
-	case !d.n.allows(h.Src, t) || h.Session != (dynamic.Session{}) && !d.n.lasts(h.Dst, h.Src):
+	case !d.n.allows(h.Src, t) || h.Session != (dynamic.Session{}) && !d.n.resumable(h.Dst, h.Src):
 		return nil, dynamic.NotAllowed
 	}
 	d.mu.Lock()
@@ -419,7 +419,7 @@ func (d *directLinks) give(p *proc, peer wire.WorldRank, l link.Link, transport 
 	reason := planeReason(l)
 	m := wireup.Message{Kind: wireup.KindLink, Peer: peer, Transport: transport, Reason: reason}
 	if s != nil {
-		m.Lasting = d.n.terms(s)
+		m.Resumable = d.n.terms(s)
 	}
 	fds, err := pack(l, &m)
 	if err == nil {

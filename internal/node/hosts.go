@@ -17,16 +17,16 @@ import (
 // ownHost is one IMPI host of the site: a place where channels arrive, and the
 // procs behind it.
 type ownHost struct {
-	config  config.Host
-	procs   []*proc
-	channel transports.Listener  // for the hosts of higher rank
-	direct  []directListener     // for procs of our own sites
-	card    []byte               // of each of its procs
-	rank    wire.HostRank        // known once startup is over
-	loop    *packetswitch.Switch // once the dance is over
-	running bool                 // the loop is
-	lasting []*channel           // that resume
-	noBoard string               // why its procs have no board; empty: they have one
+	config    config.Host
+	procs     []*proc
+	channel   transports.Listener  // for the hosts of higher rank
+	direct    []directListener     // for procs of our own sites
+	card      []byte               // of each of its procs
+	rank      wire.HostRank        // known once startup is over
+	loop      *packetswitch.Switch // once the dance is over
+	running   bool                 // the loop is
+	resumable []*channel           // that resume
+	noBoard   string               // why its procs have no board; empty: they have one
 
 	danced  chan struct{}          // closed when making channels has begun
 	dancing atomic.Pointer[dancer] // while channels are made
@@ -91,7 +91,7 @@ func (n *node) card(h *ownHost) ([]byte, error) {
 	c := dynamic.Card{
 		Version: dynamic.CardVersion, Node: n.machine, ByteOrder: byteOrder(),
 		Unexpected: n.opt.Site.Protocol.Unexpected,
-		Features:   trimmed(slices.Concat(secrecyFeatures(n.opt.Job, n.opt.Site), lastingFeatures(n.opt.Job, n.opt.Site), pinFeatures(n.opt.Job, n.opt.Site), wishes(n.opt.Job, n.opt.Site))),
+		Features:   trimmed(slices.Concat(secrecyFeatures(n.opt.Job, n.opt.Site), resumableFeatures(n.opt.Job, n.opt.Site), pinFeatures(n.opt.Job, n.opt.Site), wishes(n.opt.Job, n.opt.Site))),
 	}
 	for _, l := range h.direct {
 		c.Offers = append(c.Offers, dynamic.Offer{Transport: l.t.name, Address: l.Address()})

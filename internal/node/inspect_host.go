@@ -71,7 +71,7 @@ func (h *ownHost) switchState() switchState {
 
 // originOf is where the connection of a channel that resumes came from.
 func (h *ownHost) originOf(x *packetswitch.Channel) origin {
-	for _, c := range h.lasting {
+	for _, c := range h.resumable {
 		if c.Channel == x {
 			return *c.from.Load()
 		}
@@ -81,7 +81,7 @@ func (h *ownHost) originOf(x *packetswitch.Channel) origin {
 
 // describeResumable tells how a channel that resumes is kept.
 func describeResumable(r *drive.Resumable, c *links.Channel) {
-	c.Lasting, c.Resumes = true, r.Resumes()
+	c.Resumable, c.Resumes = true, r.Resumes()
 	apart, why := r.Apart()
 	if why != nil {
 		c.Lost = why.Error()

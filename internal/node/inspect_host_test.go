@@ -9,9 +9,9 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/resume"
 	"github.com/openimpi/impi/internal/drive"
-	"github.com/openimpi/impi/internal/lasting"
 	"github.com/openimpi/impi/internal/links"
 	local "github.com/openimpi/impi/internal/machine"
+	"github.com/openimpi/impi/internal/resumable"
 )
 
 // TestLinksOfChannels: what a channel is made of at each end, and that it was lost and
@@ -25,7 +25,7 @@ func TestLinksOfChannels(t *testing.T) {
 	}
 	for _, c := range j.Channels {
 		if c.Transport != "tcp" || c.Plane != "ring" || !strings.Contains(c.PlaneReason, "config wants ring") ||
-			c.State != links.StateLinked || !c.Lasting || c.Resumes != 0 || c.Lost != "" {
+			c.State != links.StateLinked || !c.Resumable || c.Resumes != 0 || c.Lost != "" {
 			t.Errorf("%+v", c)
 		}
 	}
@@ -55,9 +55,9 @@ func TestChannelWithoutAConnection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := d.NewResumable(&drive.Port{}, resume.Session{}, lasting.Window, drive.Terms{Dialler: true}, nil)
+	r := d.NewResumable(&drive.Port{}, resume.Session{}, resumable.Window, drive.Terms{Dialler: true}, nil)
 	var c links.Channel
-	if describeResumable(r, &c); c.State != links.StateLost || !c.Lasting || c.Lost != "" || c.Resumes != 0 {
+	if describeResumable(r, &c); c.State != links.StateLost || !c.Resumable || c.Lost != "" || c.Resumes != 0 {
 		t.Errorf("%+v", c)
 	}
 	if err := d.Close(); err != nil {

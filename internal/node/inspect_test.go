@@ -148,7 +148,7 @@ func TestLinksThroughTheAgents(t *testing.T) {
 		t.Errorf("speed %+v", p.Speed)
 	}
 	if c := j.Channels[0]; *c.Sent < wire.HeaderSize || *c.Received < wire.HeaderSize ||
-		c.Transport != "tcp" || c.Plane != "fd" || c.PlaneReason == "" || c.State != links.StateLinked || c.Lasting {
+		c.Transport != "tcp" || c.Plane != "fd" || c.PlaneReason == "" || c.State != links.StateLinked || c.Resumable {
 		t.Errorf("%+v", c)
 	}
 	if a := j.Sites[0].Ranks[0].Agent; *a.Sent < wire.HeaderSize || *a.Received < wire.HeaderSize {

@@ -201,7 +201,7 @@ func (p *proc) heard(m wireup.Message) {
 		p.phase.Store(int32(greeted))
 		p.n.hellos <- p
 	case phase == welcomed && p.n.direct.meet.heard(p, m):
-	case m.Kind == wireup.KindOpen && phase == welcomed && m.Lasting != nil:
+	case m.Kind == wireup.KindOpen && phase == welcomed && m.Resumable != nil:
 		p.n.direct.reopen(p, m)
 	case m.Kind == wireup.KindOpen && phase == welcomed:
 		p.n.direct.open(p, m.Peer)

@@ -50,7 +50,7 @@ func processOf(p *host.Plugin) links.Process {
 
 // through counts the links whose bytes pass through a transport's plugin: those that
 // last, and others.
-func (d *directLinks) through(transport string) (lasting, others int) {
+func (d *directLinks) through(transport string) (resumable, others int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for x, phase := range d.ties.All() {
@@ -64,10 +64,10 @@ func (d *directLinks) through(transport string) (lasting, others int) {
 		switch {
 		case r.transport != transport || procPhase(d.n.procOf(x.local).phase.Load()) == finished:
 		case d.sessions.Get(x) != nil:
-			lasting++
+			resumable++
 		default:
 			others++
 		}
 	}
-	return lasting, others
+	return resumable, others
 }

@@ -13,11 +13,11 @@ import (
 // maxUnsent is how many bytes a carrier takes before the network does.
 const maxUnsent = 256 << 10
 
-// carrier is one connection below a lastingConn, as the link that core/resume wants:
+// carrier is one connection below a resumableConn, as the link that core/resume wants:
 // one goroutine reads ahead, one writes behind. All fields, and all methods of
 // link.Link, are under the owner's lock.
 type carrier struct {
-	owner  *lastingConn
+	owner  *resumableConn
 	nc     net.Conn
 	in     []byte // has been read, and is lent by the reader until it is used
 	out    []byte // is to be written
@@ -137,7 +137,7 @@ func (c *carrier) Arm(link.Interest) bool { return true }
 // Limits are none.
 func (c *carrier) Limits() link.Limits { return link.Limits{} }
 
-// CloseSend is not used: the end of a lasting link is a frame.
+// CloseSend is not used: the end of a resumable link is a frame.
 func (c *carrier) CloseSend() error { return nil }
 
 // Close lets the connection end once the writer has written all, or after linger.

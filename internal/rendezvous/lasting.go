@@ -34,8 +34,8 @@ func notAgain(after time.Duration, why error) error {
 	return &forGood{fmt.Errorf("it was not made again within %v; %w", after, why)}
 }
 
-// lastingConn is a net.Conn that outlives the connections below it: core/resume says how.
-type lastingConn struct {
+// resumableConn is a net.Conn that outlives the connections below it: core/resume says how.
+type resumableConn struct {
 	mu   sync.Mutex
 	more sync.Cond // something has changed
 	wg   sync.WaitGroup
@@ -57,8 +57,8 @@ type lastingConn struct {
 	stop  func()
 }
 
-func newLasting(id resume.Session, dialler bool, nc net.Conn) *lastingConn {
-	l := &lastingConn{
+func newLasting(id resume.Session, dialler bool, nc net.Conn) *resumableConn {
+	l := &resumableConn{
 		id:      id,
 		machine: resume.New(resume.Config{Session: id, Dialler: dialler, Window: window, Frame: window / 4}),
 		local:   nc.LocalAddr(), remote: nc.RemoteAddr(),
@@ -70,17 +70,17 @@ func newLasting(id resume.Session, dialler bool, nc net.Conn) *lastingConn {
 }
 
 // dial goes on over a connection that this end has made, and owns it.
-func (l *lastingConn) dial(nc net.Conn) error {
+func (l *resumableConn) dial(nc net.Conn) error {
 	return l.goOn(nc, l.machine.Dial)
 }
 
 // arrive goes on over a connection that the other end has made, of which h was read.
 // It owns nc if there is no error.
-func (l *lastingConn) arrive(nc net.Conn, h resume.Hello) error {
+func (l *resumableConn) arrive(nc net.Conn, h resume.Hello) error {
 	return l.goOn(nc, func(x link.Link) error { return l.machine.Accept(x, h) })
 }
 
-func (l *lastingConn) goOn(nc net.Conn, install func(link.Link) error) error {
+func (l *resumableConn) goOn(nc net.Conn, install func(link.Link) error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c := &carrier{owner: l, nc: nc}
@@ -102,7 +102,7 @@ func (l *lastingConn) goOn(nc net.Conn, install func(link.Link) error) error {
 
 // orphan says that the first connection was lost before it was of use. Another may have
 // come by then.
-func (l *lastingConn) orphan(why error) {
+func (l *resumableConn) orphan(why error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if s := l.machine.Status(); s.State == resume.Apart && s.Epoch == 0 && !l.apart {
@@ -112,7 +112,7 @@ func (l *lastingConn) orphan(why error) {
 }
 
 // slow lets go of a connection on which the other end has not answered.
-func (l *lastingConn) slow(epoch uint64) {
+func (l *resumableConn) slow(epoch uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if s := l.machine.Status(); s.State == resume.Joining && s.Epoch == epoch {
@@ -122,7 +122,7 @@ func (l *lastingConn) slow(epoch uint64) {
 }
 
 // pump moves what can be moved, and sees what came of it. The caller has the lock.
-func (l *lastingConn) pump() {
+func (l *resumableConn) pump() {
 	for l.machine.Pump() {
 	}
 	if s := l.machine.Status(); s.State == resume.Apart && s.Epoch > 0 && !l.apart {
@@ -133,7 +133,7 @@ func (l *lastingConn) pump() {
 }
 
 // fail gives up, unless there is a connection of a later epoch.
-func (l *lastingConn) fail(epoch uint64, why error) {
+func (l *resumableConn) fail(epoch uint64, why error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if s := l.machine.Status(); s.State == resume.Apart && s.Epoch == epoch {
@@ -143,7 +143,7 @@ func (l *lastingConn) fail(epoch uint64, why error) {
 }
 
 // Read is that of net.Conn.
-func (l *lastingConn) Read(b []byte) (int, error) {
+func (l *resumableConn) Read(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for {
@@ -161,7 +161,7 @@ func (l *lastingConn) Read(b []byte) (int, error) {
 
 // Write is that of net.Conn. It returns when the bytes are kept for whatever connection
 // there will be.
-func (l *lastingConn) Write(b []byte) (n int, err error) {
+func (l *resumableConn) Write(b []byte) (n int, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for len(b) > 0 {
@@ -183,7 +183,7 @@ func (l *lastingConn) Write(b []byte) (n int, err error) {
 
 // CloseWrite ends this side's bytes. The other side learns of it on whatever connection
 // there will be.
-func (l *lastingConn) CloseWrite() error {
+func (l *resumableConn) CloseWrite() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	err := l.machine.CloseSend()
@@ -192,7 +192,7 @@ func (l *lastingConn) CloseWrite() error {
 }
 
 // Close ends the connection, and waits for its goroutines.
-func (l *lastingConn) Close() error {
+func (l *resumableConn) Close() error {
 	l.mu.Lock()
 	_ = l.machine.Close() // it has no more to say, whether the other end heard it or not
 	l.stop()
@@ -209,31 +209,31 @@ func (l *lastingConn) Close() error {
 }
 
 // LocalAddr is that of the last connection below.
-func (l *lastingConn) LocalAddr() net.Addr { return l.addr(&l.local) }
+func (l *resumableConn) LocalAddr() net.Addr { return l.addr(&l.local) }
 
 // RemoteAddr is that of the last connection below.
-func (l *lastingConn) RemoteAddr() net.Addr { return l.addr(&l.remote) }
+func (l *resumableConn) RemoteAddr() net.Addr { return l.addr(&l.remote) }
 
-func (l *lastingConn) addr(a *net.Addr) net.Addr {
+func (l *resumableConn) addr(a *net.Addr) net.Addr {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return *a
 }
 
 // SetDeadline is that of net.Conn.
-func (l *lastingConn) SetDeadline(t time.Time) error {
+func (l *resumableConn) SetDeadline(t time.Time) error {
 	return errors.Join(l.SetReadDeadline(t), l.SetWriteDeadline(t))
 }
 
 // SetReadDeadline is that of net.Conn.
-func (l *lastingConn) SetReadDeadline(t time.Time) error { return l.read.set(t) }
+func (l *resumableConn) SetReadDeadline(t time.Time) error { return l.read.set(t) }
 
 // SetWriteDeadline is that of net.Conn.
-func (l *lastingConn) SetWriteDeadline(t time.Time) error { return l.write.set(t) }
+func (l *resumableConn) SetWriteDeadline(t time.Time) error { return l.write.set(t) }
 
 // deadline wakes who waits too long.
 type deadline struct {
-	l     *lastingConn
+	l     *resumableConn
 	at    time.Time // zero: none
 	timer *time.Timer
 }
@@ -263,4 +263,4 @@ func (d *deadline) stop() {
 
 func (d *deadline) over() bool { return !d.at.IsZero() && !time.Now().Before(d.at) }
 
-var _ net.Conn = (*lastingConn)(nil)
+var _ net.Conn = (*resumableConn)(nil)

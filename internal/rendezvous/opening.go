@@ -32,7 +32,7 @@ func (o *opening) begin(ctx context.Context, nc net.Conn) (net.Conn, error) {
 	case err != nil:
 		return nil, o.fallBack(ctx, err)
 	case c.secret != nil:
-		above, err := c.lasts(t, o.set)
+		above, err := c.resumable(t, o.set)
 		o.auth = c.credentials()
 		return above, err
 	}

@@ -17,10 +17,10 @@ const (
 	quick = time.Second
 )
 
-// redialler makes the connections of a client that lasts.
+// redialler makes the connections of a resumable client.
 type redialler struct {
 	c      *caller
-	l      *lastingConn
+	l      *resumableConn
 	server string
 	dial   func(ctx context.Context, network, address string) (net.Conn, error)
 	ctx    context.Context
@@ -29,8 +29,8 @@ type redialler struct {
 	since time.Time // of the last connection; under l's lock
 }
 
-// lasts makes a lasting connection of nc, which has been greeted. It is not bound to ctx.
-func (c *caller) lasts(nc net.Conn, set *Settings) (net.Conn, error) {
+// resumable makes a resumable connection of nc, which has been greeted. It is not bound to ctx.
+func (c *caller) resumable(nc net.Conn, set *Settings) (net.Conn, error) {
 	r := &redialler{c: c, l: newLasting(c.session, true, nc), server: set.Server, dial: set.Dial}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.l.kept = c.kept

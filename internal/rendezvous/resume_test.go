@@ -16,7 +16,7 @@ import (
 	"github.com/openimpi/impi/internal/rendezvous/relaytest"
 )
 
-var lasting = &Own{NeedTLS: true, Resume: 30 * time.Second}
+var resumable = &Own{NeedTLS: true, Resume: 30 * time.Second}
 
 // joinAll has n clients that last join through addr.
 func joinAll(t *testing.T, addr string, n int, own *Own) []*Session {
@@ -51,7 +51,7 @@ func TestCutWhileTheJobRuns(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			srv := serveOwn(t, Config{Server: startup.ServerConfig{Clients: 2, Auth: keyed}})
 			r := relaytest.New(t, srv.addr, nil)
-			all := joinAll(t, r.Addr(), 2, lasting)
+			all := joinAll(t, r.Addr(), 2, resumable)
 			for range 3 {
 				before := r.Connections()
 				cut(r)
@@ -76,12 +76,12 @@ func TestCutWhileTheJobRuns(t *testing.T) {
 }
 
 // TestCutInStartup: connections that are cut after ever more bytes, from the first word of
-// the lasting stream on.
+// the resumable stream on.
 func TestCutInStartup(t *testing.T) {
 	for bytes := 2500; bytes < 9000; bytes += 1300 {
 		srv := serveOwn(t, Config{Server: startup.ServerConfig{Clients: 2, Auth: keyed}})
 		r := relaytest.New(t, srv.addr, func(n int) int { return bytes + 100*n })
-		all := joinAll(t, r.Addr(), 2, lasting)
+		all := joinAll(t, r.Addr(), 2, resumable)
 		if err := errors.Join(finishAll(all), <-srv.result); err != nil {
 			t.Fatalf("cut after %d bytes: %v", bytes, err)
 		}
@@ -95,7 +95,7 @@ func TestCutInStartup(t *testing.T) {
 func TestFailArrivesOnce(t *testing.T) {
 	srv := serveOwn(t, Config{Server: startup.ServerConfig{Clients: 2, Auth: keyed}})
 	r := relaytest.New(t, srv.addr, nil)
-	all := joinAll(t, r.Addr(), 2, lasting)
+	all := joinAll(t, r.Addr(), 2, resumable)
 	r.Cut()
 	_ = all[0].Fail(errors.New("rank 3 was killed"))
 	<-all[1].Lost()
@@ -125,7 +125,7 @@ func joinAllAt(t *testing.T, addrs []string) []*Session {
 	all, errs := make([]*Session, len(addrs)), make([]error, len(addrs))
 	var wg sync.WaitGroup
 	for i, addr := range addrs {
-		wg.Go(func() { all[i], errs[i] = ownJoin(t, addr, lasting, keyedClient(wire.ClientRank(i)), nil) })
+		wg.Go(func() { all[i], errs[i] = ownJoin(t, addr, resumable, keyedClient(wire.ClientRank(i)), nil) })
 	}
 	wg.Wait()
 	if err := errors.Join(errs...); err != nil {
@@ -138,7 +138,7 @@ func joinAllAt(t *testing.T, addrs []string) []*Session {
 func TestServerThatKeepsNoSessions(t *testing.T) {
 	srv := serveOwn(t, Config{Server: startup.ServerConfig{Clients: 1, Auth: keyed}, MaxResume: -1})
 	r := relaytest.New(t, srv.addr, nil)
-	all := joinAll(t, r.Addr(), 1, lasting)
+	all := joinAll(t, r.Addr(), 1, resumable)
 	r.Cut()
 	<-all[0].Lost()
 	wantError(t, "server", <-srv.result, startup.ErrLost, "before FINI")
@@ -150,8 +150,8 @@ func TestServerThatKeepsNoSessions(t *testing.T) {
 func TestSessionsOfOthers(t *testing.T) {
 	srv := serveOwn(t, Config{Server: startup.ServerConfig{Clients: 1, Auth: keyed}})
 	r := relaytest.New(t, srv.addr, nil)
-	s := joinAll(t, r.Addr(), 1, lasting)[0]
-	thief := newCaller(lasting, keyed, hclog.NewNullLogger())
+	s := joinAll(t, r.Addr(), 1, resumable)[0]
+	thief := newCaller(resumable, keyed, hclog.NewNullLogger())
 	thief.session = sessionOf(s)
 	for what, secret := range map[string][]byte{"another secret": bytes.Repeat([]byte{7}, 32), "none": {}} {
 		thief.secret = secret
@@ -180,7 +180,7 @@ func TestSessionsOfOthers(t *testing.T) {
 }
 
 func sessionOf(s *Session) (id [16]byte) {
-	l := s.nc.(*lastingConn)
+	l := s.nc.(*resumableConn)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.id

@@ -156,12 +156,12 @@ func (s *Session) leave(say func() error) error {
 	return err
 }
 
-// patience is how long the last words may take. Where the connection lasts, they are not
+// patience is how long the last words may take. Where the connection is resumed, they are not
 // lost because it is cut just then: it ends by itself when there is no hope.
 func (s *Session) patience() time.Duration {
-	l, lasts := s.nc.(*lastingConn)
+	l, resumes := s.nc.(*resumableConn)
 	switch {
-	case !lasts:
+	case !resumes:
 		return linger / 4
 	case s.m.Err() != nil:
 		return linger

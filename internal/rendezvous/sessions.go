@@ -37,7 +37,7 @@ type greeter struct {
 // session is what a client's connection goes on with after it was cut.
 type session struct {
 	conn   startup.ConnID
-	l      *lastingConn
+	l      *resumableConn
 	secret []byte
 }
 
@@ -247,7 +247,7 @@ func (g *greeter) open() bool {
 
 // patience gives a session up whose client does not come back.
 type patience struct {
-	l     *lastingConn
+	l     *resumableConn
 	limit time.Duration
 	log   hclog.Logger
 	timer *time.Timer

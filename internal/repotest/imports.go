@@ -30,7 +30,7 @@ var noOthers = []string{}
 var directions = []direction{
 	{
 		from:   "core/mpi",
-		ours:   []string{"core/...", "internal/machine", "internal/poll", "internal/wireup", "internal/lasting", "internal/drive", "internal/express", "transports", "transports/socket", "transports/ring", "transports/relay", "transports/trace"},
+		ours:   []string{"core/...", "internal/machine", "internal/poll", "internal/wireup", "internal/resumable", "internal/drive", "internal/express", "transports", "transports/socket", "transports/ring", "transports/relay", "transports/trace"},
 		others: []string{"golang.org/x/sys/..."},
 	},
 	{from: "core/...", ours: []string{"core/..."}, others: noOthers},
@@ -50,9 +50,9 @@ var directions = []direction{
 	{from: "internal/wireup", ours: []string{"core/wire", "core/dynamic", "core/board"}},
 	{from: "internal/launch", ours: nil},
 	{from: "internal/express", ours: []string{"core/link"}, others: noOthers},
-	{from: "internal/lasting", ours: []string{"core/link", "core/resume"}, others: noOthers},
+	{from: "internal/resumable", ours: []string{"core/link", "core/resume"}, others: noOthers},
 	{from: "internal/machine", ours: []string{"core/link", "internal/poll", "internal/wireup"}, others: noOthers},
-	{from: "internal/drive", ours: []string{"core/link", "core/link/linktest", "core/resume", "internal/lasting", "internal/machine", "internal/poll"}, others: noOthers},
+	{from: "internal/drive", ours: []string{"core/link", "core/link/linktest", "core/resume", "internal/resumable", "internal/machine", "internal/poll"}, others: noOthers},
 	{from: "internal/packetswitch", ours: []string{"core/...", "internal/drive", "internal/machine", "internal/poll", "transports/socket", "transports/ring"}, others: []string{"golang.org/x/sys/..."}},
 	{from: "internal/mutant", ours: nil, others: noOthers},
 	{from: "internal/sim/...", ours: []string{"core/...", "internal/sim/...", "internal/mutant", "internal/machine", "internal/poll", "internal/wireup", "internal/packetswitch"}},

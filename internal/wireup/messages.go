@@ -13,7 +13,7 @@ const (
 	// descriptors: the link to the agent, and a memfd with the Job as JSON; with
 	// Board those of the host's Board follow.
 	KindWelcome Kind = "welcome"
-	// KindOpen asks the node for a direct link to Peer, or with Lasting for a
+	// KindOpen asks the node for a direct link to Peer, or with Resumable for a
 	// further connection of one.
 	KindOpen Kind = "open"
 	// KindLink gives the proc a link to Peer, which it asked for or which the
@@ -58,7 +58,7 @@ type Message struct {
 	Reason    string         `json:"reason,omitempty"`     // link, lost, abort, down, trace
 	Cut       *CutTrace      `json:"cut,omitempty"`        // trace
 	Stats     *Stats         `json:"stats,omitempty"`      // stats: the answer
-	Lasting   *Lasting       `json:"lasting,omitempty"`    // link, open: of a link that outlives its connections
+	Resumable *Resumable     `json:"lasting,omitempty"`    // link, open: of a link that outlives its connections
 	Meeting   *Meeting       `json:"meeting,omitempty"`    // open, link: of a peer in another world; and the messages of meeting.go
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/openimpi/impi/internal/sim/kernel"
 )
 
-// prelude shows the observer of a lasting link what is said before it is one:
+// prelude shows the observer of a resumable link what is said before it is one:
 // the greeting of a channel.
 type prelude struct {
 	*resumed
@@ -43,7 +43,7 @@ func (h *host) resumedChannel(spec kernel.LinkSpec, peer *host) *kernel.Link {
 	w := h.s.w
 	x := w.newResumed(spec, h.endpoint(), Endpoint{AtAgent, int(h.s.job.HostOf(peer.s.rank, peer.number))}, [2]resumedEnd{h.resumedEnd(), peer.resumedEnd()})
 	l := x.below(&prelude{resumed: x, left: 4})
-	w.strands[len(w.strands)-1].lasts = false // until both agents have it
+	w.strands[len(w.strands)-1].resumes = false // until both agents have it
 	w.channels[l] = x
 	return l
 }
@@ -98,7 +98,7 @@ func (x *hostSwitch) attachResumed(r *resumed, e *kernel.End, peer wire.HostRank
 	}
 	if r.ends[1-me].take != nil {
 		for _, s := range w.strands {
-			s.lasts = s.lasts || s.l == e.Link()
+			s.resumes = s.resumes || s.l == e.Link()
 		}
 	}
 	var err error

@@ -82,12 +82,12 @@ func (w *World) connect(p, other *proc, x pair) {
 	spec := w.cfg.Links.Direct
 	spec.Name = fmt.Sprintf("direct %d to %d", x.local, x.peer)
 	var l *kernel.Link
-	var terms [2]*wireup.Lasting
+	var terms [2]*wireup.Resumable
 	enrol := func(pair, bool) {}
 	if w.cfg.Resume != nil {
 		r := w.newResumed(spec, p.endpoint(), other.endpoint(), [2]resumedEnd{{alive: p.dials, gone: p.task.Ended}, {alive: other.dials, gone: other.task.Ended}})
 		l = r.below(nil)
-		terms = [2]*wireup.Lasting{r.lasting(0), r.lasting(1)}
+		terms = [2]*wireup.Resumable{r.terms(0), r.terms(1)}
 		r.ends[0].take = func(e *kernel.End) { w.deliver(p, x.peer, r.further(), e) }
 		r.ends[1].take = func(e *kernel.End) { w.deliver(other, x.local, r.further(), e) }
 		enrol = func(x pair, dialled bool) { w.links.Enrol(x, dynamic.Session(r.session), dialled) }
@@ -107,8 +107,8 @@ func (w *World) connect(p, other *proc, x pair) {
 }
 
 // further describes a further link below.
-func (x *resumed) further() *wireup.Lasting {
-	return &wireup.Lasting{Session: x.session[:], Again: true}
+func (x *resumed) further() *wireup.Resumable {
+	return &wireup.Resumable{Session: x.session[:], Again: true}
 }
 
 // reopen is a proc's wish for a further link below.
@@ -118,20 +118,20 @@ func (w *World) reopen(p *proc, m wireup.Message) {
 	judge := func(h dynamic.Hello) dynamic.Verdict { return w.links.Judge(x.back(), h, other.fini) }
 	done := func(v dynamic.Verdict, reason string) {
 		if state.Busy = false; v != dynamic.Accepted {
-			p.give(wireup.Message{Kind: wireup.KindLink, Peer: x.peer, Reason: reason, Lasting: &wireup.Lasting{
-				Session: m.Lasting.Session, Again: true, Over: v == dynamic.Leaving,
+			p.give(wireup.Message{Kind: wireup.KindLink, Peer: x.peer, Reason: reason, Resumable: &wireup.Resumable{
+				Session: m.Resumable.Session, Again: true, Over: v == dynamic.Leaving,
 			}}, nil)
 		}
 	}
-	switch w.links.Want(x, m.Lasting.Session, m.Lasting.Over) {
+	switch w.links.Want(x, m.Resumable.Session, m.Resumable.Over) {
 	case dynamic.Redial:
 		w.sessions[resume.Session(state.ID)].dial(func() dynamic.Verdict { return judge(dynamic.Hello{Session: state.ID, Again: true}) }, done)
 	case dynamic.HaveTold:
 		w.k.After(w.k.Between(10*time.Microsecond, 2*time.Millisecond), func() {
 			v := judge(dynamic.Hello{Session: state.ID, Lost: true})
 			if v == dynamic.Accepted {
-				other.give(wireup.Message{Kind: wireup.KindLink, Peer: x.local, Lasting: &wireup.Lasting{
-					Session: m.Lasting.Session, Again: true, Lost: true, Epoch: m.Lasting.Epoch,
+				other.give(wireup.Message{Kind: wireup.KindLink, Peer: x.local, Resumable: &wireup.Resumable{
+					Session: m.Resumable.Session, Again: true, Lost: true, Epoch: m.Resumable.Epoch,
 				}}, nil)
 			}
 			done(v, "the other end has no such link")
@@ -146,9 +146,9 @@ func (p *proc) endpoint() Endpoint { return Endpoint{AtProc, int(p.rank)} }
 func (p *proc) dials() bool { return p.s.works() && !p.crashed && !p.s.pluginDown(p.s.w) }
 
 // deliver brings a link to its proc, some time after it was made.
-func (w *World) deliver(p *proc, peer wire.WorldRank, terms *wireup.Lasting, e *kernel.End) {
+func (w *World) deliver(p *proc, peer wire.WorldRank, terms *wireup.Resumable, e *kernel.End) {
 	w.k.After(w.k.Between(0, 100*time.Microsecond), func() {
-		p.give(wireup.Message{Kind: wireup.KindLink, Peer: peer, Transport: "sim", Lasting: terms}, e)
+		p.give(wireup.Message{Kind: wireup.KindLink, Peer: peer, Transport: "sim", Resumable: terms}, e)
 	})
 }
 

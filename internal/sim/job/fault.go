@@ -174,13 +174,13 @@ func (w *World) harm(f Fault) {
 			return
 		}
 		w.strike(f, s, s.ends[i])
-		if !s.lasts && w.cfg.Observer != nil {
+		if !s.resumes && w.cfg.Observer != nil {
 			w.cfg.Observer.Cut(s.l)
 		}
 		_ = s.l.Ends[i].CloseSend() // fails for ends that nothing can be sent on anyway
 	case CutLink:
 		w.strike(f, s, s.ends[0], s.ends[1])
-		if !s.lasts {
+		if !s.resumes {
 			w.cut(s.shown)
 		}
 		s.l.Cut(errors.New("it was cut"))
@@ -194,7 +194,7 @@ func (w *World) target(f Fault, alive []*strand) *strand {
 	if f.Kind != Stall && f.Target%8 != 0 {
 		var last []*strand
 		for _, s := range alive {
-			if s.lasts {
+			if s.resumes {
 				last = append(last, s)
 			}
 		}
@@ -207,7 +207,7 @@ func (w *World) target(f Fault, alive []*strand) *strand {
 
 // strike notes a fault of a link after which nothing comes from some of its ends.
 func (w *World) strike(f Fault, s *strand, mute ...Endpoint) {
-	if s.lasts {
+	if s.resumes {
 		w.k.Note("%s of %s", f.Kind, s.l.Name())
 		w.met[f.Kind]++
 		return
@@ -253,10 +253,10 @@ func (w *World) needs(kind FaultKind, s *strand, from Endpoint) bool {
 
 // strand is a link of the kernel's and what is at its ends.
 type strand struct {
-	l     *kernel.Link
-	shown *kernel.Link // to the observer: l, or what runs over it
-	ends  [2]Endpoint
-	lasts bool // there will be another in its place
+	l       *kernel.Link
+	shown   *kernel.Link // to the observer: l, or what runs over it
+	ends    [2]Endpoint
+	resumes bool // there will be another in its place
 }
 
 func (s *strand) is(a, b EndpointKind) bool { return s.ends[0].Kind == a && s.ends[1].Kind == b }

@@ -209,7 +209,7 @@ func (s *site) told(p *proc, m wireup.Message) {
 	}
 	switch m.Kind {
 	case wireup.KindOpen:
-		if m.Lasting != nil {
+		if m.Resumable != nil {
 			s.w.reopen(p, m)
 		} else {
 			s.w.open(p, m.Peer)

@@ -77,7 +77,7 @@ func (w *World) newResumed(spec kernel.LinkSpec, a, b Endpoint, ends [2]resumedE
 
 // below makes a link to run over.
 func (x *resumed) below(w kernel.Watcher) *kernel.Link {
-	s := &strand{ends: x.places, shown: x.shown, lasts: true}
+	s := &strand{ends: x.places, shown: x.shown, resumes: true}
 	s.l = x.w.k.NewLink(x.spec, &cutter{x: x, next: w})
 	x.w.strands = append(x.w.strands, s)
 	x.lower = s.l
@@ -252,7 +252,7 @@ func (e *watched) end() {
 	e.ended = true
 }
 
-// lasting describes a link to a proc at one of its ends.
-func (x *resumed) lasting(me int) *wireup.Lasting {
-	return &wireup.Lasting{Session: x.session[:], Dialler: me == 0, Window: x.w.cfg.Resume.Window, Limit: x.w.cfg.Resume.Limit}
+// terms describes a link to a proc at one of its ends.
+func (x *resumed) terms(me int) *wireup.Resumable {
+	return &wireup.Resumable{Session: x.session[:], Dialler: me == 0, Window: x.w.cfg.Resume.Window, Limit: x.w.cfg.Resume.Limit}
 }

@@ -1,4 +1,4 @@
-package lasting
+package resumable
 
 import (
 	"testing"
@@ -8,11 +8,11 @@ import (
 	"github.com/openimpi/impi/core/link/linktest"
 )
 
-// BenchmarkShort is what a lasting link adds to a packet of 136 bytes: compare it
+// BenchmarkShort is what a resumable link adds to a packet of 136 bytes: compare it
 // with the link below alone.
 func BenchmarkShort(b *testing.B) {
 	x, y := linktest.Pair(1 << 16)
-	for name, ends := range map[string][2]link.Link{"below": {x, y}, "lasting": lastingPair(b)} {
+	for name, ends := range map[string][2]link.Link{"below": {x, y}, "resumable": resumablePair(b)} {
 		b.Run(name, func(b *testing.B) {
 			head, out, in := make([]byte, 128), make([]byte, 8), make([]byte, 4096)
 			b.ReportAllocs()
@@ -28,7 +28,7 @@ func BenchmarkShort(b *testing.B) {
 	}
 }
 
-func lastingPair(t testing.TB) [2]link.Link {
+func resumablePair(t testing.TB) [2]link.Link {
 	a := New(Config{Session: [16]byte{1}, Dialler: true})
 	b := New(Config{Session: [16]byte{1}})
 	x, y := linktest.Pair(1 << 16)

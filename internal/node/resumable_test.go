@@ -323,7 +323,7 @@ func TestGivenUpIsRefused(t *testing.T) {
 		if v != dynamic.Accepted {
 			t.Fatalf("before: %v", v)
 		}
-		d.reopen(p, wireup.Message{Kind: wireup.KindOpen, Peer: x.peer, Reason: "enough", Lasting: &wireup.Lasting{Session: s.ID[:], Again: true, Over: true}})
+		d.reopen(p, wireup.Message{Kind: wireup.KindOpen, Peer: x.peer, Reason: "enough", Resumable: &wireup.Resumable{Session: s.ID[:], Again: true, Over: true}})
 		if _, _, v = d.judgeAgain(x, hello, all[i].n.transport("cut")); v != dynamic.UnknownLink {
 			t.Errorf("after: %v", v)
 		}
@@ -441,7 +441,7 @@ func TestLastingFeatures(t *testing.T) {
 		{map[string]config.Route{"*": on, "beta": off}, [3]bool{true, false, true}},
 		{map[string]config.Route{"*": off, "beta": on, "alpha": on}, [3]bool{true, true, false}},
 	} {
-		card := &dynamic.Card{Version: dynamic.CardVersion, Features: lastingFeatures(job, site(c.routes))}
+		card := &dynamic.Card{Version: dynamic.CardVersion, Features: resumableFeatures(job, site(c.routes))}
 		text, err := card.AppendText(nil)
 		if err != nil {
 			t.Fatal(err)
@@ -451,7 +451,7 @@ func TestLastingFeatures(t *testing.T) {
 			t.Fatal(err)
 		}
 		for client, want := range c.want {
-			if got := wantsLasting(&read, wire.ClientRank(client)); got != want {
+			if got := wantsResumable(&read, wire.ClientRank(client)); got != want {
 				t.Errorf("%v: to client %d: %t, want %t; the card is %s", c.routes, client, got, want, text)
 			}
 		}

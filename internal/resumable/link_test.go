@@ -1,4 +1,4 @@
-package lasting
+package resumable
 
 import (
 	"bytes"

@@ -12,7 +12,7 @@ import (
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
-	"github.com/openimpi/impi/internal/lasting"
+	"github.com/openimpi/impi/internal/resumable"
 	"github.com/openimpi/impi/internal/wireup"
 	"github.com/openimpi/impi/transports"
 )
@@ -24,18 +24,18 @@ const (
 
 // lastingFeatures says on business cards to whom links should last, as
 // clientFeatures has it.
-func lastingFeatures(job *config.Job, site config.Site) []string {
-	return clientFeatures(lasting.Feature, job, site, func(r config.Route) bool { return r.Resume })
+func resumableFeatures(job *config.Job, site config.Site) []string {
+	return clientFeatures(resumable.Feature, job, site, func(r config.Route) bool { return r.Resume })
 }
 
 // wantsLasting tells whether the owner of a card wants links to a client to last.
-func wantsLasting(c *dynamic.Card, to wire.ClientRank) bool { return wants(c, lasting.Feature, to) }
+func wantsResumable(c *dynamic.Card, to wire.ClientRank) bool { return wants(c, resumable.Feature, to) }
 
-// lasts tells whether both ends of a pair want a link that can break to last.
-func (n *node) lasts(a, b wire.WorldRank) bool {
+// resumable tells whether both ends of a pair want a link that can break to be resumed.
+func (n *node) resumable(a, b wire.WorldRank) bool {
 	ours, theirs := n.cards[a], n.cards[b]
 	return ours != nil && theirs != nil &&
-		wantsLasting(ours, n.job.Procs[b].Client) && wantsLasting(theirs, n.job.Procs[a].Client)
+		wantsResumable(ours, n.job.Procs[b].Client) && wantsResumable(theirs, n.job.Procs[a].Client)
 }
 
 // breakable tells whether a link can be lost although both its ends live, so that there
@@ -49,9 +49,9 @@ func newSession() (s dynamic.Session) {
 	return s
 }
 
-// terms are what a proc is told of a new lasting link.
-func (n *node) terms(s *dynamic.SessionState) *wireup.Lasting {
-	return &wireup.Lasting{Session: s.ID[:], Dialler: s.Dialled, Window: lasting.Window, Limit: n.resumeLimit()}
+// terms are what a proc is told of a new resumable link.
+func (n *node) terms(s *dynamic.SessionState) *wireup.Resumable {
+	return &wireup.Resumable{Session: s.ID[:], Dialler: s.Dialled, Window: resumable.Window, Limit: n.resumeLimit()}
 }
 
 func (n *node) resumeLimit() time.Duration {
@@ -61,7 +61,7 @@ func (n *node) resumeLimit() time.Duration {
 	return config.DefaultResume
 }
 
-// enrol notes a new lasting link, or that a link is none.
+// enrol notes a new resumable link, or that a link is none.
 func (d *directLinks) enrol(x pair, id dynamic.Session, dialled bool) *dynamic.SessionState {
 	if id == (dynamic.Session{}) {
 		return nil
@@ -125,15 +125,15 @@ func (d *directLinks) reopen(p *proc, m wireup.Message) {
 	if d.closed {
 		return
 	}
-	switch s := d.sessions.Get(x); d.sessions.Want(x, m.Lasting.Session, m.Lasting.Over) {
+	switch s := d.sessions.Get(x); d.sessions.Want(x, m.Resumable.Session, m.Resumable.Over) {
 	case dynamic.NoSuchLink:
 		d.n.log.Warn("a proc asks for a link again that it does not have", "rank", x.local, "peer", m.Peer)
 	case dynamic.Nothing:
-		if m.Lasting.Over {
+		if m.Resumable.Over {
 			d.n.log.Warn("a direct link is given up", "rank", x.local, "peer", x.peer, "reason", m.Reason)
 		}
 	case dynamic.HaveTold:
-		d.wg.Go(func() { d.complain(p, x, s, m.Lasting.Epoch) })
+		d.wg.Go(func() { d.complain(p, x, s, m.Resumable.Epoch) })
 	case dynamic.Redial:
 		d.n.log.Warn("a direct link is lost and dialled again", "from", x.local, "to", x.peer, "reason", m.Reason)
 		d.wg.Go(func() { d.resume(p, x, s) })
@@ -161,7 +161,7 @@ func (d *directLinks) complain(p *proc, x pair, s *dynamic.SessionState, epoch u
 	}
 	if d.ctx.Err() == nil && why.final {
 		m := wireup.Message{Kind: wireup.KindLink, Peer: x.peer, Reason: why.text}
-		m.Lasting = &wireup.Lasting{Session: s.ID[:], Again: true, Over: why.over}
+		m.Resumable = &wireup.Resumable{Session: s.ID[:], Again: true, Over: why.over}
 		_ = p.tell(m) // it may be gone
 	}
 }
@@ -172,7 +172,7 @@ func (d *directLinks) resume(p *proc, x pair, s *dynamic.SessionState) {
 	ctx, cancel := context.WithTimeout(d.ctx, d.n.resumeLimit())
 	defer cancel()
 	l, by, why := d.dialAgain(ctx, x, dynamic.Hello{Src: x.local, Dst: x.peer, Session: s.ID, Again: true})
-	m := wireup.Message{Kind: wireup.KindLink, Peer: x.peer, Transport: by, Lasting: &wireup.Lasting{Session: s.ID[:], Again: true}}
+	m := wireup.Message{Kind: wireup.KindLink, Peer: x.peer, Transport: by, Resumable: &wireup.Resumable{Session: s.ID[:], Again: true}}
 	d.mu.Lock()
 	s.Busy = false
 	d.mu.Unlock()
@@ -181,7 +181,7 @@ func (d *directLinks) resume(p *proc, x pair, s *dynamic.SessionState) {
 		d.handAgain(p, x, s, l, m)
 		d.n.log.Info("a direct link is resumed", "from", x.local, "to", x.peer, "transport", by, "after", time.Since(began).Round(time.Millisecond))
 	case d.ctx.Err() == nil:
-		m.Reason, m.Lasting.Over = why.text, why.over
+		m.Reason, m.Resumable.Over = why.text, why.over
 		if !why.over {
 			d.n.log.Warn("a direct link cannot be resumed", "from", x.local, "to", x.peer, "reason", why.text)
 		}
@@ -250,7 +250,7 @@ func (d *directLinks) acceptAgain(ctx context.Context, l link.Link, g *dynamic.A
 	p, s, verdict := d.judgeAgain(x, h, t)
 	if verdict == dynamic.Accepted && h.Lost {
 		// Before the answer: who has it tells no more.
-		m := wireup.Message{Kind: wireup.KindLink, Peer: x.peer, Lasting: &wireup.Lasting{Session: s.ID[:], Again: true, Lost: true, Epoch: h.Epoch}}
+		m := wireup.Message{Kind: wireup.KindLink, Peer: x.peer, Resumable: &wireup.Resumable{Session: s.ID[:], Again: true, Lost: true, Epoch: h.Epoch}}
 		if p.tell(m) != nil {
 			verdict = dynamic.UnknownLink // the proc is gone
 		}
@@ -271,7 +271,7 @@ func (d *directLinks) acceptAgain(ctx context.Context, l link.Link, g *dynamic.A
 		quiet()
 	}
 	d.mu.Unlock()
-	m := wireup.Message{Kind: wireup.KindLink, Peer: x.peer, Transport: t.name, Lasting: &wireup.Lasting{Session: s.ID[:], Again: true}}
+	m := wireup.Message{Kind: wireup.KindLink, Peer: x.peer, Transport: t.name, Resumable: &wireup.Resumable{Session: s.ID[:], Again: true}}
 	d.handAgain(p, x, s, l, m)
 	d.n.log.Debug("a direct link is resumed by its other end", "rank", x.local, "peer", x.peer, "transport", t.name)
 	return nil

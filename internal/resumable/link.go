@@ -1,10 +1,10 @@
-// Package lasting is what procs and nodes need around a core/resume Link: the
+// Package resumable is what procs and nodes need around a core/resume Link: the
 // link below it that comes and goes in a poll set, bytes read ahead, and the
 // HELLOs of links that have arrived.
 //
 // A Link is for one goroutine at a time, its owner's, who also asks somebody for
 // links to run over and gives up: package resume says when.
-package lasting
+package resumable
 
 import (
 	"errors"
@@ -14,7 +14,7 @@ import (
 	"github.com/openimpi/impi/core/resume"
 )
 
-// Feature is the name, on business cards, of links that last.
+// Feature is the name, on business cards, of resumable links.
 const Feature = "resume"
 
 // Window is how many bytes a link has under way. Whoever lends bytes keeps them

@@ -1,4 +1,4 @@
-package lasting
+package resumable
 
 import (
 	"bytes"
@@ -9,7 +9,7 @@ import (
 // Peek goes on with the next frame.
 func TestPeek(t *testing.T) {
 	for used := range 7 {
-		pair := lastingPair(t)
+		pair := resumablePair(t)
 		ends := [2]*Link{pair[0].(*Link), pair[1].(*Link)}
 		var got []byte
 		in := make([]byte, 64)
@@ -40,7 +40,7 @@ func TestPeek(t *testing.T) {
 
 // Where nothing has come, Peek says so, and Recv need not be asked.
 func TestPeekOfNothing(t *testing.T) {
-	pair := lastingPair(t)
+	pair := resumablePair(t)
 	ends := [2]*Link{pair[0].(*Link), pair[1].(*Link)}
 	in := make([]byte, 64)
 	for range 4 { // until the greeting is forgotten
@@ -65,7 +65,7 @@ func TestPeekOfNothing(t *testing.T) {
 func TestPeekOfLongFrame(t *testing.T) {
 	for _, used := range []int{0, 1, 100, bulk - 40, first} {
 		for _, piece := range []int{1 << 20, 7000, 1000, 100} {
-			pair := lastingPair(t)
+			pair := resumablePair(t)
 			ends := [2]*Link{pair[0].(*Link), pair[1].(*Link)}
 			var got, want []byte
 			in := make([]byte, piece)

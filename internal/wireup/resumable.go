@@ -6,7 +6,7 @@ import "time"
 // With KindLink it makes the link one, or comes with a further connection for it
 // (Again), or says that there is none (Again, no descriptors, Reason). With
 // KindOpen it asks for a further connection; Reason says what became of the last.
-type Lasting struct {
+type Resumable struct {
 	Session []byte `json:"session"` // 16 bytes
 	Again   bool   `json:"again,omitempty"`
 
