@@ -5,7 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 
-	"github.com/openimpi/impi/internal/guests"
+	"github.com/openimpi/impi/internal/vendors"
 )
 
 // certificates is what the transports that want some are configured with.
@@ -25,7 +25,7 @@ func Known(root string) []Transport {
 		{Name: "shm", As: "shm", Planes: []string{"peer-shm"}, Machine: true},
 		{Name: "quic", As: "quic", Planes: pumped, Datagrams: true, Block: "config { keepalive = 0.5  idle_timeout = 2  " + certificates + " }"},
 	}
-	for _, g := range guests.All {
+	for _, g := range vendors.All {
 		t := Transport{Name: g.Name, As: g.Name}
 		for _, p := range g.Planes {
 			t.Planes = append(t.Planes, string(p))

@@ -12,11 +12,11 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/startup"
-	"github.com/openimpi/impi/internal/guests"
 	"github.com/openimpi/impi/internal/names"
 	"github.com/openimpi/impi/internal/pki/pkitest"
 	"github.com/openimpi/impi/internal/skips"
 	"github.com/openimpi/impi/internal/soak"
+	"github.com/openimpi/impi/internal/vendors"
 )
 
 // sharedNames starts a server for names, and gives what has a job use it.
@@ -107,12 +107,12 @@ func TestJobsMeet(t *testing.T) {
 // withPlugin gives a job a transport of the examples' plugins.
 func withPlugin(t *testing.T, j *config.Job, name string) {
 	t.Helper()
-	g, err := guests.Find(name)
+	g, err := vendors.Find(name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	path, err := g.Build("../..")
-	var missing *guests.MissingError
+	var missing *vendors.MissingError
 	if errors.As(err, &missing) {
 		skips.NotRun(t, missing.What, missing.Remedy)
 	}

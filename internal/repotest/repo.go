@@ -69,6 +69,7 @@ func Rules() []Rule {
 		{"imports", Imports},
 		{"pure-core", PureCore},
 		{"transport-names", TransportNames},
+		{"words", Words},
 		{"package-comments", PackageComments},
 		{"exported-comments", ExportedComments},
 		{"sizes", Sizes},

@@ -65,6 +65,18 @@ var examples = map[string][]example{
 		{"good", one("docs/x.md", strings.Repeat("word ", 19)+"\n| "+strings.Repeat("word ", 30)+"|\n```\n"+strings.Repeat("code ", 30)+"\n```\n* `"+strings.Repeat("code ", 30)+"`\n"), nil},
 		{"bad", one("docs/x.md", strings.Repeat("word ", 21)+"\n"), []string{"docs/x.md:1: wrap this"}},
 	},
+	"words": {
+		{"good", map[string]string{
+			"docs/glossary.md": "`link`\n\n## Words of no name\n\nNot `hall`.\n\n## More\n\n`port`\n",
+			"core/p/a.go":      "package p\ntype Link struct{ hall, Port int }\nfunc Shallow() { var Hall int; _ = Hall }\n",
+			"core/p/a_test.go": "package p\ntype Hall int\n",
+		}, nil},
+		{"bad", map[string]string{
+			"docs/glossary.md": "## Words of no name\n\nNot `hall` and\n`vigil`.\n",
+			"core/p/a.go":      "package p\ntype Halls struct{ OfVigil int }\nfunc (h Halls) HTTPHall() {}\n",
+		}, []string{"core/p/a.go:2: Halls has the word halls", "core/p/a.go:2: OfVigil has", "core/p/a.go:3: HTTPHall has"}},
+		{"no list", one("docs/glossary.md", "words\n"), []string{"docs/glossary.md:1: it has no list"}},
+	},
 	"transport-names": {
 		{"good", map[string]string{
 			"cmd/impi-transport-tcp/a.go": "package main\n",

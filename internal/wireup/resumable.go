@@ -2,7 +2,7 @@ package wireup
 
 import "time"
 
-// Lasting is what is said of a link to a peer that outlives its connections.
+// Resumable is what is said of a link to a peer that outlives its connections.
 // With KindLink it makes the link one, or comes with a further connection for it
 // (Again), or says that there is none (Again, no descriptors, Reason). With
 // KindOpen it asks for a further connection; Reason says what became of the last.

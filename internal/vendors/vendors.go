@@ -1,7 +1,7 @@
-// Package guests builds the plugins in examples/plugins as their vendors would: each
+// Package vendors builds the plugins in examples/plugins as their vendors would: each
 // with its own module or language, outside of this repository's. What it makes is in
 // the user's cache, never in the tree. Tests and the matrix ask for them.
-package guests
+package vendors
 
 import (
 	"errors"
@@ -24,8 +24,8 @@ type MissingError struct{ What, Remedy string }
 // Error says what to do about it.
 func (e *MissingError) Error() string { return "cannot be built here: " + e.What + "; " + e.Remedy }
 
-// Guest is a plugin of examples/plugins.
-type Guest struct {
+// Plugin is a plugin of examples/plugins.
+type Plugin struct {
 	Name   string // of the transport, and of its folder
 	NoMTLS bool   // it comes without AutoMTLS
 	Planes []transports.DataPlane
@@ -34,7 +34,7 @@ type Guest struct {
 }
 
 // All are the plugins that there are.
-var All = []Guest{
+var All = []Plugin{
 	{Name: "websocket", build: buildGo,
 		Planes: []transports.DataPlane{transports.PlaneRing, transports.PlaneStream, transports.PlaneGRPC},
 		Others: "a WebSocket lives in the plugin: what is in its socket are frames, maybe encrypted ones, and no bytes that a proc could read (fd, peer-shm)"},
@@ -44,27 +44,27 @@ var All = []Guest{
 }
 
 // Find gives the plugin for a transport.
-func Find(name string) (Guest, error) {
+func Find(name string) (Plugin, error) {
 	for _, g := range All {
 		if g.Name == name {
 			return g, nil
 		}
 	}
-	return Guest{}, fmt.Errorf("there is no plugin for %q in examples/plugins", name)
+	return Plugin{}, fmt.Errorf("there is no plugin for %q in examples/plugins", name)
 }
 
 var building sync.Mutex
 
 // Build makes the plugin of the checkout in root and gives the path of its file, which
 // is called as a node wants it, in a folder that a node trusts.
-func (g Guest) Build(root string) (string, error) {
+func (g Plugin) Build(root string) (string, error) {
 	building.Lock()
 	defer building.Unlock()
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return "", fmt.Errorf("a place for the %s plugin: %w", g.Name, err)
 	}
-	dir := filepath.Join(cache, "impi-guests", g.Name)
+	dir := filepath.Join(cache, "impi-vendors", g.Name)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("a place for the %s plugin: %w", g.Name, err)
 	}

@@ -1,4 +1,4 @@
-package guests
+package vendors
 
 import (
 	"fmt"
@@ -115,7 +115,7 @@ func TestMain(m *testing.M) {
 func programs(t *testing.T) (bin string) {
 	t.Helper()
 	ours.Do(func() {
-		if ours.dir, ours.err = os.MkdirTemp("", "impi-guests-bin-"); ours.err != nil {
+		if ours.dir, ours.err = os.MkdirTemp("", "impi-vendors-bin-"); ours.err != nil {
 			return
 		}
 		build := exec.Command("go", "build", "-o", ours.dir+"/", "./cmd/impi-node", "./cmd/impi-conform", "./examples/ring")
@@ -141,7 +141,7 @@ func TestJobs(t *testing.T) {
 	}
 }
 
-func runJobBy(t *testing.T, bin string, g Guest, plane transports.DataPlane) {
+func runJobBy(t *testing.T, bin string, g Plugin, plane transports.DataPlane) {
 	path := built(t, g)
 	dir := t.TempDir()
 	mtls := ""

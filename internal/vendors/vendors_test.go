@@ -1,4 +1,4 @@
-package guests
+package vendors
 
 import (
 	"errors"
@@ -20,7 +20,7 @@ import (
 const root = "../.."
 
 // built gives a plugin's file, or says what was not run.
-func built(t *testing.T, g Guest) string {
+func built(t *testing.T, g Plugin) string {
 	t.Helper()
 	path, err := g.Build(root)
 	var missing *MissingError

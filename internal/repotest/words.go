@@ -1,0 +1,88 @@
+package repotest
+
+import (
+	"go/ast"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// glossary is where words are settled.
+const glossary = "docs/glossary.md"
+
+var coded = regexp.MustCompile("`([a-z]+)`")
+
+// Words wants exported names without the words that the glossary rules out: under "Words of no
+// name", between backquotes.
+func Words(r *Repo) []Problem {
+	out := r.wordsOfNoName()
+	if len(out) == 0 {
+		return []Problem{{glossary, 1, `it has no list "Words of no name"`}}
+	}
+	var problems []Problem
+	for _, f := range r.Go {
+		if f.Test || f.Generated {
+			continue
+		}
+		for _, id := range exportedNames(f.AST) {
+			for _, w := range camel(id.Name) {
+				if slices.Contains(out, w) || slices.Contains(out, strings.TrimSuffix(w, "s")) {
+					problems = append(problems, Problem{f.Path, r.line(id.Pos()), id.Name + " has the word " + w + ", which " + glossary + " rules out"})
+				}
+			}
+		}
+	}
+	return problems
+}
+
+// wordsOfNoName are those of the glossary.
+func (r *Repo) wordsOfNoName() (words []string) {
+	i := slices.IndexFunc(r.Texts, func(t Text) bool { return t.Path == glossary })
+	if i < 0 {
+		return nil
+	}
+	_, list, _ := strings.Cut(string(r.Texts[i].Data), "## Words of no name\n")
+	list, _, _ = strings.Cut(list, "\n## ")
+	for _, m := range coded.FindAllStringSubmatch(list, -1) {
+		words = append(words, m[1])
+	}
+	return words
+}
+
+// exportedNames are the names that a file declares for others: of the package, and of fields and methods.
+func exportedNames(f *ast.File) (names []*ast.Ident) {
+	add := func(list ...*ast.Ident) {
+		for _, id := range list {
+			if id.IsExported() {
+				names = append(names, id)
+			}
+		}
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch x := n.(type) {
+		case *ast.FuncDecl:
+			add(x.Name)
+			return false
+		case *ast.TypeSpec:
+			add(x.Name)
+		case *ast.ValueSpec:
+			add(x.Names...)
+		case *ast.Field:
+			add(x.Names...)
+		}
+		return true
+	})
+	return names
+}
+
+// camel gives the words of a name in lower case: http and hall of HTTPHall.
+func camel(name string) (words []string) {
+	begin, upper := 0, func(i int) bool { return i < len(name) && unicode.IsUpper(rune(name[i])) }
+	for i := 1; i < len(name); i++ {
+		if upper(i) && (!upper(i-1) || i+1 < len(name) && !upper(i+1)) {
+			words, begin = append(words, strings.ToLower(name[begin:i])), i
+		}
+	}
+	return append(words, strings.ToLower(name[begin:]))
+}
