@@ -145,8 +145,11 @@ func (x *exposed) locks() error {
 	}
 	count[0]++
 	err = errors.Join(mpi.Put(w, count, x.owner, locked), w.Unlock(x.owner), w.LockAll(0),
-		mpi.FetchAndOp(w, 1, &before, x.owner, fetched, mpi.Sum), w.UnlockAll(), mpi.Barrier(x.c))
+		mpi.FetchAndOp(w, 1, &before, x.owner, fetched, mpi.Sum), w.UnlockAll())
 	if err != nil {
+		return err // the owner must not think that all have counted
+	}
+	if err := mpi.Barrier(x.c); err != nil {
 		return err
 	}
 	if before < 0 || before >= int64(x.n) {
