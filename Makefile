@@ -33,7 +33,7 @@ MUTANTS    ?=
 # two, took half the time of internal/node, and no memory of ours is written there.
 RACE := $(shell test "$$($(GO) env CGO_ENABLED)" = 1 && command -v "$$($(GO) env CC)" >/dev/null 2>&1 && echo -race -gcflags=crypto/internal/fips140/...=-race=false)
 # The packages whose tests take longest begin first, so that the others fill the time.
-LONGEST := ./internal/node ./cmd/impi-node ./internal/peers ./plugins/host ./internal/guests ./internal/conformance ./internal/ctest ./internal/matrix ./core/mpi ./core/resume ./examples
+LONGEST := ./internal/node ./cmd/impi-node ./internal/peers ./plugins/host ./internal/vendors ./internal/conformance ./internal/ctest ./internal/matrix ./core/mpi ./core/resume ./examples
 # The race detector would have every process, of which tests start thousands, sleep a
 # second before it exits.
 export GORACE ?= atexit_sleep_ms=0
