@@ -2,8 +2,6 @@
 
 package main
 
-import "C"
-
 import (
 	"fmt"
 
@@ -38,7 +36,7 @@ func start(fn string, which int32, c, q uintptr, f collective) int32 {
 }
 
 // prepare makes the persistent request of an operation, which keeps what it needs.
-func prepare(fn string, which int32, c, info, q uintptr, keep func(k *keeper) collective) int32 {
+func prepare(fn string, which int32, c, info, q uintptr, keep func(k *retained) collective) int32 {
 	return onComm(fn, which, c, func(c *commObject) error {
 		if _, err := infoOf(info); err != nil {
 			return err
@@ -47,7 +45,7 @@ func prepare(fn string, which int32, c, info, q uintptr, keep func(k *keeper) co
 		if err != nil {
 			return err
 		}
-		k, err := newKeeper(c)
+		k, err := retain(c)
 		if err != nil {
 			return err
 		}
@@ -64,17 +62,6 @@ func prepare(fn string, which int32, c, info, q uintptr, keep func(k *keeper) co
 		*to = h
 		return nil
 	})
-}
-
-//export abiBarrier
-func abiBarrier(c uintptr) int32 { return collect("Barrier", 0, c, barrier) }
-
-//export abiIbarrier
-func abiIbarrier(c, q uintptr) int32 { return start("Ibarrier", 0, c, q, barrier) }
-
-//export abiBarrierInit
-func abiBarrierInit(c, info, q uintptr) int32 {
-	return prepare("Barrier_init", 0, c, info, q, func(*keeper) collective { return barrier })
 }
 
 func barrier(c *commObject, how form) (mpi.Request, error) {

@@ -8,10 +8,10 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// keeper keeps what a persistent collective operation is told of from the change that
+// retained keeps what a persistent collective operation is told of from the change that
 // the program may make once the request is there: it has handles and arrays of its own.
 // What is wrong is left as it is, for the operation to find out.
-type keeper struct {
+type retained struct {
 	c     *commObject // of its own, so that members may start several operations in different orders
 	own   bool        // c is
 	types []uintptr
@@ -19,20 +19,20 @@ type keeper struct {
 	words [][]int64 // arrays, as C sees them
 }
 
-// newKeeper makes the keeper of an operation on c.
-func newKeeper(c *commObject) (*keeper, error) {
+// retain makes the retained of an operation on c.
+func retain(c *commObject) (*retained, error) {
 	t, err := c.Twin()
 	if err != nil {
 		return nil, err
 	}
 	if t == nil {
-		return &keeper{c: c}, nil // with another MPI library starts are matched in their order
+		return &retained{c: c}, nil // with another MPI library starts are matched in their order
 	}
-	return &keeper{c: &commObject{Comm: t, object: object{sort: c.sort, handle: c.handle}, session: c.session}, own: true}, nil
+	return &retained{c: &commObject{Comm: t, object: object{sort: c.sort, handle: c.handle}, session: c.session}, own: true}, nil
 }
 
 // t gives a handle for a datatype that stays.
-func (k *keeper) t(h uintptr) uintptr {
+func (k *retained) t(h uintptr) uintptr {
 	if h < datatypes || typeOf(h) == nil {
 		return h
 	}
@@ -46,7 +46,7 @@ func (k *keeper) t(h uintptr) uintptr {
 }
 
 // op is t for operations.
-func (k *keeper) op(h uintptr) uintptr {
+func (k *retained) op(h uintptr) uintptr {
 	p := ops.Get(h)
 	if p == nil {
 		return h
@@ -57,7 +57,7 @@ func (k *keeper) op(h uintptr) uintptr {
 }
 
 // array gives the address of a copy of n elements of size bytes.
-func (k *keeper) array(p uintptr, n, size int) uintptr {
+func (k *retained) array(p uintptr, n, size int) uintptr {
 	from, err := array[byte]("", p, n*size)
 	if err != nil || n == 0 {
 		return p
@@ -69,12 +69,12 @@ func (k *keeper) array(p uintptr, n, size int) uintptr {
 }
 
 // counts is array of ints, or of MPI_Counts if which is 1.
-func (k *keeper) counts(p uintptr, n int, which int32) uintptr {
+func (k *retained) counts(p uintptr, n int, which int32) uintptr {
 	return k.array(p, n, 4+4*int(which))
 }
 
 // blocks keeps the arrays of n blocks that have a datatype.
-func (k *keeper) blocks(a blocks, n int) blocks {
+func (k *retained) blocks(a blocks, n int) blocks {
 	if a.buf != inPlace {
 		a.counts, a.displs, a.t = k.counts(a.counts, n, a.which), k.counts(a.displs, n, a.which), k.t(a.t)
 	}
@@ -82,7 +82,7 @@ func (k *keeper) blocks(a blocks, n int) blocks {
 }
 
 // rooted is blocks of what matters at the root alone.
-func (k *keeper) rooted(a blocks, root int32) blocks {
+func (k *retained) rooted(a blocks, root int32) blocks {
 	if is, _ := k.c.role(root); !is {
 		return a
 	}
@@ -90,7 +90,7 @@ func (k *keeper) rooted(a blocks, root int32) blocks {
 }
 
 // pieces is blocks with a datatype each. wide is as for blocks.pieces.
-func (k *keeper) pieces(a blocks, n int, wide bool) blocks {
+func (k *retained) pieces(a blocks, n int, wide bool) blocks {
 	if a.buf == inPlace {
 		return a
 	}
@@ -107,14 +107,20 @@ func (k *keeper) pieces(a blocks, n int, wide bool) blocks {
 	return a
 }
 
-// degrees are the numbers of neighbours, 0 if there can be none.
-func (k *keeper) degrees() (in, out int) {
-	in, out, _ = k.c.neighbours()
-	return in, out
+// indegree is how many neighbours send to this proc; 0 if there can be none.
+func (k *retained) indegree() int {
+	in, _, _ := k.c.neighbours()
+	return in
+}
+
+// outdegree is how many neighbours this proc sends to; 0 if there can be none.
+func (k *retained) outdegree() int {
+	_, out, _ := k.c.neighbours()
+	return out
 }
 
 // free ends all that is kept.
-func (k *keeper) free() {
+func (k *retained) free() {
 	for _, h := range k.types {
 		if t := typeOf(h); t != nil {
 			typeHandles.Delete(t)
@@ -128,5 +134,5 @@ func (k *keeper) free() {
 	if k.own {
 		_ = k.c.Comm.Free() // as above
 	}
-	*k = keeper{}
+	*k = retained{}
 }

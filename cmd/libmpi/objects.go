@@ -67,7 +67,7 @@ type requestObject struct {
 	q     mpi.Request
 	owner *object                     // whose handler hears of errors; nil: that of what has none
 	again func() (mpi.Request, error) // begins it once more, of a persistent collective operation
-	kept  *keeper                     // what that needs
+	kept  *retained                   // what that needs
 }
 
 // The objects that C programs hold.

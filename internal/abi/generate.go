@@ -34,6 +34,13 @@ func Generate(root fs.FS) (map[string]string, error) {
 	if err := g.scan(root); err != nil {
 		return nil, err
 	}
+	collectives, err := Collectives(fns)
+	if err != nil {
+		return nil, err
+	}
+	if err := g.scanGo(collectivesFile, []byte(collectives)); err != nil {
+		return nil, err
+	}
 	g.pairs(Pairs(fns))
 	for name, where := range g.exports {
 		if !g.used[name] {
@@ -43,7 +50,7 @@ func Generate(root fs.FS) (map[string]string, error) {
 	if len(g.problems) > 0 {
 		return nil, fmt.Errorf("%s", strings.Join(g.problems, "\n"))
 	}
-	return map[string]string{stubsFile: g.stubs.String(), tableFile: g.table(fns)}, nil
+	return map[string]string{stubsFile: g.stubs.String(), tableFile: g.table(fns), collectivesFile: collectives}, nil
 }
 
 type generator struct {
@@ -82,7 +89,7 @@ func (g *generator) scan(root fs.FS) error {
 			for _, m := range definition.FindAllStringSubmatch(string(text), -1) {
 				g.direct[m[1]] = true
 			}
-		case strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go"):
+		case strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") && name != collectivesFile:
 			if err := g.scanGo(name, text); err != nil {
 				return err
 			}
