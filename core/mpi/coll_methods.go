@@ -8,9 +8,6 @@ package mpi
 // Barrier is the function Barrier.
 func (c *Comm) Barrier() error { return c.failed("Barrier", c.call(&call{what: barrier})) }
 
-// Ibarrier is the function Ibarrier.
-func (c *Comm) Ibarrier() (Request, error) { return Ibarrier(c) }
-
 // Bcast sends the root's items to everybody's b.
 func (c *Comm) Bcast(b Buffer, root int) error {
 	s := c.stage(bcast)

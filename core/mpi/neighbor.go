@@ -43,30 +43,6 @@ func NeighborAlltoallv[T Type](c *Comm, send []T, scounts, sdispls []int, recv [
 	return c.failed("NeighborAlltoallv", c.call(neighborCall(neighborAlltoallv, send, scounts, sdispls, recv, rcounts, rdispls)))
 }
 
-// IneighborAllgather begins a NeighborAllgather.
-func IneighborAllgather[T Type](c *Comm, send, recv []T) (Request, error) {
-	q, err := c.startCall("IneighborAllgather", neighborCall(neighborAllgather, send, nil, nil, recv, nil, nil))
-	return q, c.failed("IneighborAllgather", err)
-}
-
-// IneighborAllgatherv begins a NeighborAllgatherv.
-func IneighborAllgatherv[T Type](c *Comm, send, recv []T, counts, displs []int) (Request, error) {
-	q, err := c.startCall("IneighborAllgatherv", neighborCall(neighborAllgatherv, send, nil, nil, recv, counts, displs))
-	return q, c.failed("IneighborAllgatherv", err)
-}
-
-// IneighborAlltoall begins a NeighborAlltoall.
-func IneighborAlltoall[T Type](c *Comm, send, recv []T) (Request, error) {
-	q, err := c.startCall("IneighborAlltoall", neighborCall(neighborAlltoall, send, nil, nil, recv, nil, nil))
-	return q, c.failed("IneighborAlltoall", err)
-}
-
-// IneighborAlltoallv begins a NeighborAlltoallv.
-func IneighborAlltoallv[T Type](c *Comm, send []T, scounts, sdispls []int, recv []T, rcounts, rdispls []int) (Request, error) {
-	q, err := c.startCall("IneighborAlltoallv", neighborCall(neighborAlltoallv, send, scounts, sdispls, recv, rcounts, rdispls))
-	return q, c.failed("IneighborAlltoallv", err)
-}
-
 // neighborCall is a call over slices.
 func neighborCall[T Type](w what, send []T, scounts, sdispls []int, recv []T, rcounts, rdispls []int) *call {
 	return &call{

@@ -10,13 +10,6 @@ func (c *Comm) NeighborAllgather(send, recv Buffer) error {
 	return c.failed("NeighborAllgather", s.run())
 }
 
-// IneighborAllgather begins a NeighborAllgather.
-func (c *Comm) IneighborAllgather(send, recv Buffer) (Request, error) {
-	s := c.stage(neighborAllgather)
-	s.neighborAllgather(send, recv)
-	return s.start("IneighborAllgather")
-}
-
 // NeighborAllgatherv is NeighborAllgather of blocks of any length: counts[i] items of
 // neighbour i go to item displs[i] of recv; without displs the blocks follow each
 // other.
@@ -26,26 +19,12 @@ func (c *Comm) NeighborAllgatherv(send, recv Buffer, counts, displs []int) error
 	return c.failed("NeighborAllgatherv", s.run())
 }
 
-// IneighborAllgatherv begins a NeighborAllgatherv.
-func (c *Comm) IneighborAllgatherv(send, recv Buffer, counts, displs []int) (Request, error) {
-	s := c.stage(neighborAllgatherv)
-	s.neighborAllgatherv(send, recv, counts, displs)
-	return s.start("IneighborAllgatherv")
-}
-
 // NeighborAlltoall sends block i of send to neighbour i, and puts what comes from
 // neighbour i into block i of recv.
 func (c *Comm) NeighborAlltoall(send, recv Buffer) error {
 	s := c.stage(neighborAlltoall)
 	s.neighborAllgather(send, recv)
 	return c.failed("NeighborAlltoall", s.run())
-}
-
-// IneighborAlltoall begins a NeighborAlltoall.
-func (c *Comm) IneighborAlltoall(send, recv Buffer) (Request, error) {
-	s := c.stage(neighborAlltoall)
-	s.neighborAllgather(send, recv)
-	return s.start("IneighborAlltoall")
 }
 
 // NeighborAlltoallv is NeighborAlltoall of blocks of any length. Counts and
@@ -57,24 +36,10 @@ func (c *Comm) NeighborAlltoallv(send Buffer, scounts, sdispls []int, recv Buffe
 	return c.failed("NeighborAlltoallv", s.run())
 }
 
-// IneighborAlltoallv begins a NeighborAlltoallv.
-func (c *Comm) IneighborAlltoallv(send Buffer, scounts, sdispls []int, recv Buffer, rcounts, rdispls []int) (Request, error) {
-	s := c.stage(neighborAlltoallv)
-	s.neighborAlltoallv(send, scounts, sdispls, recv, rcounts, rdispls)
-	return s.start("IneighborAlltoallv")
-}
-
 // NeighborAlltoallw is NeighborAlltoall of blocks that each have their own place and
 // datatype, by neighbour.
 func (c *Comm) NeighborAlltoallw(send, recv []Buffer) error {
 	s := c.stage(neighborAlltoallw)
 	s.neighborAlltoallw(send, recv)
 	return c.failed("NeighborAlltoallw", s.run())
-}
-
-// IneighborAlltoallw begins a NeighborAlltoallw.
-func (c *Comm) IneighborAlltoallw(send, recv []Buffer) (Request, error) {
-	s := c.stage(neighborAlltoallw)
-	s.neighborAlltoallw(send, recv)
-	return s.start("IneighborAlltoallw")
 }

@@ -1,6 +1,7 @@
 // Command gen writes what follows from include/mpi.h and the exported functions of
 // cmd/libmpi: the C functions of the library, the table of those that are
-// implemented, and what Fortran has of both. go generate ./internal/abi runs it.
+// implemented, and what Fortran has of both; and the non-blocking collective
+// operations of core/mpi, which follow from the blocking ones. go generate ./internal/abi runs it.
 package main
 
 import (
@@ -33,6 +34,11 @@ func run(root string, check bool) error {
 		return err
 	}
 	maps.Copy(files, fortran)
+	nonblocking, err := abi.GenerateNonblocking(os.DirFS(root))
+	if err != nil {
+		return err
+	}
+	maps.Copy(files, nonblocking)
 	for name, text := range files {
 		path := filepath.Join(root, name)
 		if old, err := os.ReadFile(path); err == nil && string(old) == text {
