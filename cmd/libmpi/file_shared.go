@@ -133,56 +133,6 @@ func (o *fileObject) order(x transfer) (int64, error) {
 	return first[0] + before, err
 }
 
-//export abiFileReadShared
-func abiFileReadShared(h, buf uintptr, count int64, t, status uintptr, which int32) int32 {
-	return moveTogether("File_read_shared", which, h, transfer{buf, count, t}, false, storing(status))
-}
-
-//export abiFileIreadShared
-func abiFileIreadShared(h, buf uintptr, count int64, t, q uintptr, which int32) int32 {
-	return moveTogether("File_iread_shared", which, h, transfer{buf, count, t}, false, requesting(q))
-}
-
-//export abiFileWriteShared
-func abiFileWriteShared(h, buf uintptr, count int64, t, status uintptr, which int32) int32 {
-	return moveTogether("File_write_shared", which, h, transfer{buf, count, t}, true, storing(status))
-}
-
-//export abiFileIwriteShared
-func abiFileIwriteShared(h, buf uintptr, count int64, t, q uintptr, which int32) int32 {
-	return moveTogether("File_iwrite_shared", which, h, transfer{buf, count, t}, true, requesting(q))
-}
-
-//export abiFileReadOrdered
-func abiFileReadOrdered(h, buf uintptr, count int64, t, status uintptr, which int32) int32 {
-	return moveOrdered("File_read_ordered", which, h, transfer{buf, count, t}, false, storing(status))
-}
-
-//export abiFileReadOrderedBegin
-func abiFileReadOrderedBegin(h, buf uintptr, count int64, t uintptr, which int32) int32 {
-	return moveOrdered("File_read_ordered_begin", which, h, transfer{buf, count, t}, false, splitting)
-}
-
-//export abiFileReadOrderedEnd
-func abiFileReadOrderedEnd(h, buf, status uintptr) int32 {
-	return endSplit("File_read_ordered_end", h, status)
-}
-
-//export abiFileWriteOrdered
-func abiFileWriteOrdered(h, buf uintptr, count int64, t, status uintptr, which int32) int32 {
-	return moveOrdered("File_write_ordered", which, h, transfer{buf, count, t}, true, storing(status))
-}
-
-//export abiFileWriteOrderedBegin
-func abiFileWriteOrderedBegin(h, buf uintptr, count int64, t uintptr, which int32) int32 {
-	return moveOrdered("File_write_ordered_begin", which, h, transfer{buf, count, t}, true, splitting)
-}
-
-//export abiFileWriteOrderedEnd
-func abiFileWriteOrderedEnd(h, buf, status uintptr) int32 {
-	return endSplit("File_write_ordered_end", h, status)
-}
-
 //export abiFileSeekShared
 func abiFileSeekShared(h uintptr, offset int64, whence int32) int32 {
 	return onFile("File_seek_shared", 0, h, func(o *fileObject) error {

@@ -80,15 +80,7 @@ func Collectives(fns []Function) (string, error) {
 
 // export gives the function of one form.
 func (c collective) export(form string, p Pair) (string, error) {
-	shapes, told := p.Shapes()
-	var params []string
-	for i, a := range p.Small.Args {
-		params = append(params, a.Name+" "+goTypes[shapes[i]])
-	}
-	which := "0"
-	if told {
-		params, which = append(params, "which int32"), "which"
-	}
+	params, which := p.goParams()
 	persistent := strings.HasSuffix(form, "_init")
 	call, err := c.expression(p.Small.Args, persistent)
 	if err != nil {
@@ -104,7 +96,7 @@ func (c collective) export(form string, p Pair) (string, error) {
 		body = fmt.Sprintf("collect(%q, %s, comm, %s)", form, which, call)
 	}
 	entry := Entry("MPI_" + form)
-	return fmt.Sprintf("\n//export %s\nfunc %s(%s) int32 {\n\treturn %s\n}\n", entry, entry, strings.Join(params, ", "), body), nil
+	return fmt.Sprintf("\n//export %s\nfunc %s(%s) int32 {\n\treturn %s\n}\n", entry, entry, params, body), nil
 }
 
 // expression is the call as Go, of a function with args.

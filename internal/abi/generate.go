@@ -38,8 +38,11 @@ func Generate(root fs.FS) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := g.scanGo(collectivesFile, []byte(collectives)); err != nil {
-		return nil, err
+	written := map[string]string{collectivesFile: collectives, transfersFile: Transfers(fns)}
+	for name, text := range written {
+		if err := g.scanGo(name, []byte(text)); err != nil {
+			return nil, err
+		}
 	}
 	g.pairs(Pairs(fns))
 	for name, where := range g.exports {
@@ -50,7 +53,8 @@ func Generate(root fs.FS) (map[string]string, error) {
 	if len(g.problems) > 0 {
 		return nil, fmt.Errorf("%s", strings.Join(g.problems, "\n"))
 	}
-	return map[string]string{stubsFile: g.stubs.String(), tableFile: g.table(fns), collectivesFile: collectives}, nil
+	written[stubsFile], written[tableFile] = g.stubs.String(), g.table(fns)
+	return written, nil
 }
 
 type generator struct {
@@ -89,7 +93,7 @@ func (g *generator) scan(root fs.FS) error {
 			for _, m := range definition.FindAllStringSubmatch(string(text), -1) {
 				g.direct[m[1]] = true
 			}
-		case strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") && name != collectivesFile:
+		case strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") && name != collectivesFile && name != transfersFile:
 			if err := g.scanGo(name, text); err != nil {
 				return err
 			}
