@@ -11,9 +11,9 @@ const (
 	NoSuchLink             // the proc has no such link
 )
 
-// Sessions are the links that resume of a node's procs: they know who of both ends dials
-// again, whether that is under way, and what to answer the other end's node. K names a proc of the node and
-// another one. The zero value is ready.
+// Sessions are the links that resume of a node's procs: they know who of both ends dials again,
+// whether that is under way, and what to answer the other end's node. K names a proc of the node
+// and another one. The zero value is ready.
 type Sessions[K comparable] struct{ of map[K]*SessionState }
 
 // SessionState is one link that resumes, as its proc's node knows it.
@@ -25,7 +25,8 @@ type SessionState struct {
 	Resumes int  // further connections that the proc was given
 }
 
-// Enrol notes a new link, which takes the place of the pair's last one. dialled tells whether this node has made it.
+// Enrol notes a new link, which takes the place of the pair's last one. dialled tells whether this
+// node has made it.
 func (s *Sessions[K]) Enrol(x K, id Session, dialled bool) *SessionState {
 	if s.of == nil {
 		s.of = make(map[K]*SessionState)
@@ -63,8 +64,8 @@ func (s *Sessions[K]) Want(x K, id []byte, over bool) Wish {
 	return HaveTold
 }
 
-// Judge decides about a connection that the other end's node has made for a link, or its word that its
-// proc has lost the last one. finished tells whether the proc here has left MPI.
+// Judge decides about a connection that the other end's node has made for a link, or its word that
+// its proc has lost the last one. finished tells whether the proc here has left MPI.
 func (s *Sessions[K]) Judge(x K, h Hello, finished bool) Verdict {
 	state := s.of[x]
 	switch {

@@ -2,8 +2,8 @@ package mpi
 
 import "slices"
 
-// SetInfo gives c hints. Others that it has stay. None of them changes what c does so
-// far.
+// SetInfo adds hints to those of c, or replaces them by key (MPI_Comm_set_info). No hint changes
+// what a communicator does so far.
 func (c *Comm) SetInfo(info *Info) error {
 	err := c.check()
 	if err == nil {

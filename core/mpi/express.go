@@ -50,7 +50,8 @@ func (p *process) useExpress(m *express.Memory) {
 	}
 }
 
-// ForgetExpress makes C ask what all communicators are.
+// ForgetExpress has the C code look up all communicators again: one was freed, or its handle given
+// away.
 func ForgetExpress() {
 	if p, err := current(); err == nil {
 		p.forgetExpress()
@@ -65,7 +66,8 @@ func (p *process) forgetExpress() {
 	}
 }
 
-// join gives q a lane if it takes fast-box messages, its data are those of this machine, and one is free.
+// join gives q a lane if it takes fast-box messages, its data are those of this machine, and one is
+// free.
 func (x *expressed) join(p *process, q *port) {
 	if !q.fastBoxes || !ofThisMachine(p.dataOf(q.peer)) {
 		return
@@ -81,8 +83,8 @@ func (x *expressed) join(p *process, q *port) {
 	}
 }
 
-// ofThisMachine tells whether who has that representation has elements like ours, but for those that
-// differ between languages.
+// ofThisMachine tells whether who has that representation has elements like ours, but for those
+// that differ between languages.
 func ofThisMachine(r datatype.Representation) bool {
 	return r == datatype.Native || r == datatype.HostOrder() || r == datatype.NativeX86 && datatype.HostOrder() == datatype.NativeLE
 }
@@ -199,8 +201,8 @@ func (c *Comm) Express(handle uintptr) {
 	}
 }
 
-// WakeExpress wakes the proc at the other end of a lane, to which C has sent a fast-box message and which
-// sleeps.
+// WakeExpress wakes the proc at the other end of a lane, to which C has sent a fast-box message and
+// which sleeps.
 func WakeExpress(lane int) {
 	if p, err := current(); err == nil {
 		p.wakeExpress(lane)

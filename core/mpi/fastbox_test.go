@@ -32,8 +32,8 @@ func notesSent(p *process, peer message.Peer) uint64 {
 	return toPeer(p, peer).Link.(link.FastBoxLink).FastBoxesSent()
 }
 
-// Messages that fit are fast-box messages where procs have memory in common, and cost no allocation,
-// whatever their receive is.
+// Messages that fit are fast-box messages where procs have memory in common, and cost no
+// allocation, whatever their receive is.
 func TestNotesAllocateNothing(t *testing.T) {
 	for _, n := range []int{0, 8, link.MaxFastBox, link.MaxFastBox + 1} {
 		procs := layout{procs: 2, link: rings(64 << 10)}.start(t)

@@ -93,8 +93,8 @@ func (p *process) add(q *port) error {
 	return nil
 }
 
-// takesFastBoxes tells whether fast-box messages may come from a peer: by a link of its own, where packets say no
-// less than fast-box messages do, as the draft's would.
+// takesFastBoxes tells whether fast-box messages may come from a peer: by a link of its own, where
+// packets say no less than fast-box messages do, as the draft's would.
 func (p *process) takesFastBoxes(peer message.Peer) bool {
 	return peer != message.NoPeer && p.job.Dialect != wire.Draft
 }
@@ -268,8 +268,8 @@ func (p *process) takeFrames(q *port) (progress, all bool) {
 	return progress, false
 }
 
-// takeInPlace takes fast-box messages and the packets that lie whole in the link's memory, and tells
-// whether there were any, and whether that was all that had come.
+// takeInPlace takes fast-box messages and the packets that lie whole in the link's memory, and
+// tells whether there were any, and whether that was all that had come.
 func (p *process) takeInPlace(q *port) (progress, all bool) {
 	if q.fastBoxes {
 		var err error

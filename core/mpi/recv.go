@@ -47,7 +47,8 @@ func (c *Comm) recv(b []byte, k datatype.Kind, src, tag int) (Status, error) {
 	return p.received(r, nil)
 }
 
-// recvNow receives a fast-box message that comes next, and soon, from a proc of this host, without a request.
+// recvNow receives a fast-box message that comes next, and soon, from a proc of this host, without
+// a request.
 func (p *process) recvNow(env *message.Envelope, from message.Peer, b []byte) (st Status, ok bool) {
 	haste := &p.haste
 	if p.express != nil {

@@ -126,8 +126,8 @@ func (q *port) Ask(why error, epoch uint64) bool {
 // Resumed has those look who wait for room.
 func (q *port) Resumed() { q.p.rouse() }
 
-// Ended forgets the link. If it has failed, the node refuses further connections, so that the peer learns
-// of it instead of making one after the other.
+// Ended forgets the link. If it has failed, the node refuses further connections, so that the peer
+// learns of it instead of making one after the other.
 func (q *port) Ended(why error) {
 	p := q.p
 	if i := slices.Index(p.resumables, q); i >= 0 {

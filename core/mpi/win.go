@@ -144,8 +144,8 @@ func (w *Win) SetName(name string) error {
 	return nil
 }
 
-// SetInfo gives w hints. Others that it has stay. None of them changes what w does once it
-// is made.
+// SetInfo adds hints to those of w, or replaces them by key (MPI_Win_set_info). The window is made
+// by then: hints change nothing in what it does.
 func (w *Win) SetInfo(info *Info) error {
 	err := w.check()
 	if err == nil {

@@ -6,9 +6,8 @@ import (
 	"github.com/openimpi/impi/core/rma"
 )
 
-// Assert is what a program promises when it opens or closes an epoch; several are
-// combined by or. What nothing is gained by is checked and otherwise ignored: that
-// is all but NoSucceed.
+// Assert is what a program promises when it opens or closes an epoch; several are combined by or.
+// They are checked. NoSucceed opens no epoch and NoCheck takes no lock; the others change nothing.
 type Assert = rma.Assert
 
 // The assertions, with the values of the MPI ABI: MPI_MODE_NOCHECK and so on.

@@ -324,7 +324,8 @@ func (l *state) holds(want link.Interest) bool {
 	return want&link.Readable != 0 && readable || want&link.Writable != 0 && writable
 }
 
-// Readable tells whether Recv has something to give, or an end to tell of, whatever the underlying link has.
+// Readable tells whether Recv has something to give, or an end to tell of, whatever the underlying
+// link has.
 func (l *Link) Readable() bool {
 	l.lock()
 	defer l.unlock()

@@ -13,12 +13,14 @@ import (
 // collectivesFile has the exported functions of all forms of the collective operations.
 const collectivesFile = library + "/collectives.go"
 
-// collective says how an operation is done by what cmd/libmpi/coll.go has for it. The arguments have the names of
-// mpi.h, but for: send and recv, blocks of any length with all that the function is told of them; which, 1 for the
-// function with large counts; forms, the methods of mpi.Comm of the blocking and the non-blocking operation.
+// collective says how an operation is done by what cmd/libmpi/coll.go has for it. The arguments
+// have the names of mpi.h, but for: send and recv, blocks of any length with all that the function
+// is told of them; which, 1 for the function with large counts; forms, the methods of mpi.Comm of
+// the blocking and the non-blocking operation.
 //
-// t(x), op(x), counts(x, n), blocks(x, n), rooted(x) and pieces(x, n, wide) are x, of which the persistent
-// operation keeps a copy: of a datatype, an operation, an array, and blocks of whom it has to do with.
+// t(x), op(x), counts(x, n), blocks(x, n), rooted(x) and pieces(x, n, wide) are x, of which the
+// persistent operation keeps a copy: of a datatype, an operation, an array, and blocks of whom it
+// has to do with.
 type collective struct{ name, call string }
 
 var collectives = []collective{

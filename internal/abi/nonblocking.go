@@ -12,7 +12,8 @@ import (
 // nonblockingFile has the non-blocking collective operations of Go programs.
 const nonblockingFile = "core/mpi/nonblocking.go"
 
-// blockingFiles have the blocking ones: first the functions over slices, then the methods over Buffers.
+// blockingFiles have the blocking ones: first the functions over slices, then the methods over
+// Buffers.
 var blockingFiles = []string{
 	"coll.go", "coll_reduce.go", "neighbor.go",
 	"coll_methods.go", "coll_methods_reduce.go", "neighbor_methods.go",
@@ -32,8 +33,8 @@ import "github.com/openimpi/impi/core/datatype"
 // not memory as it stands when the call returns, but that is not to be relied on.
 `
 
-// GenerateNonblocking gives the text of the non-blocking operations, by the file's name: each says and does
-// what the blocking one does, but for its end.
+// GenerateNonblocking gives the text of the non-blocking operations, by the file's name: each says
+// and does what the blocking one does, but for its end.
 func GenerateNonblocking(root fs.FS) (map[string]string, error) {
 	var b strings.Builder
 	b.WriteString(nonblockingHead)

@@ -245,8 +245,8 @@ func TestColdLinksAreSeen(t *testing.T) {
 	}
 }
 
-// Of links that cost a system call two are hot, beside any number in memory; one that brings nothing for long
-// leaves the hot ones if another is memory.
+// Of links that cost a system call two are hot, beside any number in memory; one that brings
+// nothing for long leaves the hot ones if another is memory.
 func TestWhoIsHot(t *testing.T) {
 	x := newDesk(t)
 	var calls []*source
@@ -281,7 +281,8 @@ func TestWhoIsHot(t *testing.T) {
 	}
 }
 
-// What a sleep would miss keeps from it: memory that has something, and a link that cannot be waited for.
+// What a sleep would miss keeps from it: memory that has something, and a link that cannot be
+// waited for.
 func TestArmSeesWhatIsThere(t *testing.T) {
 	x := newDesk(t)
 	l := x.add(true)
@@ -299,7 +300,8 @@ func TestArmSeesWhatIsThere(t *testing.T) {
 	}
 }
 
-// A handle that is ready and brings nothing is no progress, the waker is, and who has ended is not touched again.
+// A handle that is ready and brings nothing is no progress, the waker is, and who has ended is not
+// touched again.
 func TestHandle(t *testing.T) {
 	x := newDesk(t)
 	l := x.add(true)

@@ -53,8 +53,8 @@ type Terms struct {
 
 // Patron is who has a link that resumes.
 type Patron interface {
-	// Ask asks whoever makes links below for one, or to have the peer's told that there is
-	// none. epoch is that of the link below that was lost because of why, which may be nil. False: it
+	// Ask asks whoever makes links below for one, or to have the peer's told that there is none.
+	// epoch is that of the link below that was lost because of why, which may be nil. False: it
 	// could not ask, and is called again.
 	Ask(why error, epoch uint64) bool
 	// Resumed is told that the link takes bytes again.
@@ -109,7 +109,8 @@ func (d *Driver) NewResumable(p *Port, session resume.Session, window int, t Ter
 	return r
 }
 
-// Begin has the link, whose port is driven, go on over its first link below, and be kept from now on.
+// Begin has the link, whose port is driven, go on over its first link below, and be kept from now
+// on.
 func (r *Resumable) Begin(l link.Link) {
 	d := r.d
 	d.all = append(d.all, r)
@@ -268,8 +269,8 @@ func (d *Driver) awaitResumable(p *Port) bool {
 	return true
 }
 
-// Mend sees to all links that resume, whatever has become of them, and sets the timer for the next time. It
-// tells whether it is done with one, which somebody may wait for.
+// Mend sees to all links that resume, whatever has become of them, and sets the timer for the next
+// time. It tells whether it is done with one, which somebody may wait for.
 func (d *Driver) Mend() (done bool) {
 	d.unmended.Store(false)
 	now := d.machine.Now()

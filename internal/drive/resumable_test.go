@@ -10,7 +10,8 @@ import (
 	"github.com/openimpi/impi/core/resume"
 )
 
-// wired is an end of a link in memory with a handle, of which the set says at all times that it is ready.
+// wired is an end of a link in memory with a handle, of which the set says at all times that it is
+// ready.
 type wired struct {
 	link.Link
 	handle int
@@ -36,8 +37,8 @@ func (c *couple) up(want bool) {
 	}
 }
 
-// The end that dials asks at once for a link below when one is lost; the one that is dialled has the other told
-// after a while, and again if that does not help.
+// The end that dials asks at once for a link below when one is lost; the one that is dialled has
+// the other told after a while, and again if that does not help.
 func TestLostLinkIsAskedFor(t *testing.T) {
 	c := newCouple(t, Terms{Tells: true, Limit: time.Minute})
 	c.up(true)
@@ -81,7 +82,8 @@ func TestAskingThatFails(t *testing.T) {
 	}
 }
 
-// A link that nobody resumes is given up after its limit, and by who asks a while later, with the reason for which it was lost.
+// A link that nobody resumes is given up after its limit, and by who asks a while later, with the
+// reason for which it was lost.
 func TestLinkThatIsNotResumed(t *testing.T) {
 	c := newCouple(t, Terms{Limit: time.Second})
 	c.cut()
@@ -99,7 +101,8 @@ func TestLinkThatIsNotResumed(t *testing.T) {
 	}
 }
 
-// A closed link stays until the peer has this end's bytes, and its end is progress, of which no poll set tells.
+// A closed link stays until the peer has this end's bytes, and its end is progress, of which no
+// poll set tells.
 func TestLeaving(t *testing.T) {
 	c := newCouple(t, Terms{Limit: time.Minute})
 	for _, e := range c.ends {
@@ -152,7 +155,8 @@ func TestStay(t *testing.T) {
 	}
 }
 
-// Word of the peer's: that it has lost the link below, of an epoch that is not over; that there will be none.
+// Word of the peer's: that it has lost the link below, of an epoch that is not over; that there
+// will be none.
 func TestWordOfThePeer(t *testing.T) {
 	c := newCouple(t, Terms{Limit: time.Minute})
 	epoch := c.ends[0].Status(c.desks[0].now).Epoch

@@ -26,8 +26,8 @@ type ChannelConfig struct {
 	Session resume.Session
 	Window  int
 	Limit   time.Duration // without a connection, until the channel is given up
-	// Again has somebody dial, who calls Take or Lose: because why was the end of the last connection,
-	// if that is known. nil: this is the end that is dialled.
+	// Again has somebody dial, who calls Take or Lose: because why was the end of the last
+	// connection, if that is known. nil: this is the end that is dialled.
 	Again func(why error)
 	// Watch, if it is not nil, gives what is used in the place of the channel's link.
 	Watch func(link.Link) link.Link

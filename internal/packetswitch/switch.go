@@ -288,11 +288,12 @@ func (p *port) Flush() (progress bool) {
 	return progress
 }
 
-// retry is how long the switch waits until it writes again to a proc that has ended its own side, and takes no more.
+// retry is how long the switch waits until it writes again to a proc that has ended its own side,
+// and takes no more.
 const retry = time.Millisecond
 
-// flushLater has a link that is full flushed again when it takes more. One that is not read any more is in no
-// poll set.
+// flushLater has a link that is full flushed again when it takes more. One that is not read any
+// more is in no poll set.
 func (p *port) flushLater() {
 	switch {
 	case p.ended == nil:

@@ -311,7 +311,8 @@ func TestWordsOfAProcThatIsGone(t *testing.T) {
 	want(t, b.procs[1], packet(0, 1, 500))
 }
 
-// TestProcThatSendsNoMore: one that has ended its own side gets all that is for it, more than its link holds.
+// TestProcThatSendsNoMore: one that has ended its own side gets all that is for it, more than its
+// link holds.
 func TestProcThatSendsNoMore(t *testing.T) {
 	b := newBench(t)
 	if err := b.procs[1].CloseSend(); err != nil {
@@ -323,8 +324,8 @@ func TestProcThatSendsNoMore(t *testing.T) {
 	<-sent
 }
 
-// TestProcThatFinishesLate: where what a proc has sent may still be under way when it says that it has finished,
-// the switch waits for the end of its link.
+// TestProcThatFinishesLate: where what a proc has sent may still be under way when it says that it
+// has finished, the switch waits for the end of its link.
 func TestProcThatFinishesLate(t *testing.T) {
 	b := idleBench(t, "auto", socketPair)
 	b.s.Delivered = func(rank wire.WorldRank) bool { return rank != 0 }

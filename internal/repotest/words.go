@@ -50,7 +50,8 @@ func (r *Repo) wordsOfNoName() (words []string) {
 	return words
 }
 
-// exportedNames are the names that a file declares for others: of the package, and of fields and methods.
+// exportedNames are the names that a file declares for others: of the package, and of fields and
+// methods.
 func exportedNames(f *ast.File) (names []*ast.Ident) {
 	add := func(list ...*ast.Ident) {
 		for _, id := range list {

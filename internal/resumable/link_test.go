@@ -73,8 +73,8 @@ func recv(t testing.TB, l *Link, room int) string {
 	return string(b[:n])
 }
 
-// TestEndBehindBytes: an end that has come together with the last bytes is told of although the link below,
-// which a poll set sees, has nothing more.
+// TestEndBehindBytes: an end that has come together with the last bytes is told of although the
+// link below, which a poll set sees, has nothing more.
 func TestEndBehindBytes(t *testing.T) {
 	r := newRig(t, 1<<10)
 	r.connect()
@@ -97,7 +97,8 @@ func TestEndBehindBytes(t *testing.T) {
 	}
 }
 
-// TestPushSendsTheEnd: what a full link below has not taken leaves by Push, although the user has ended his side.
+// TestPushSendsTheEnd: what a full link below has not taken leaves by Push, although the user has
+// ended his side.
 func TestPushSendsTheEnd(t *testing.T) {
 	r := newRig(t, 1<<10)
 	r.room = 100

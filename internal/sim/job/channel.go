@@ -71,7 +71,8 @@ func (x *hostSwitch) attachHost(e *kernel.End, peer wire.HostRank) error {
 	return x.AttachHost(newLiar(e, s.w.k.Rand().Uint64(), func(t wire.PacketType) bool { return t == wire.PkFini }), peer)
 }
 
-// attachResumed gives the switch its end of a channel that is resumed, whose first link below is e's.
+// attachResumed gives the switch its end of a channel that is resumed, whose first link below is
+// e's.
 func (x *hostSwitch) attachResumed(r *resumed, e *kernel.End, peer wire.HostRank) error {
 	me := 0
 	if e == e.Link().Ends[1] {

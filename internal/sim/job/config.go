@@ -1,7 +1,7 @@
-// Package job simulates whole IMPI jobs: the server, the sites with their nodes,
-// packet switches and transport plugins, the procs, and all links between them. What it
-// runs is what ships, from core/startup to core/mpi, with the switches and the drivers of links;
-// only sockets, processes and clocks are the kernel's. It does by itself what internal/node does with those.
+// Package job simulates whole IMPI jobs: the server, the sites with their nodes, packet switches
+// and transport plugins, the procs, and all links between them. What it runs is what ships, from
+// core/startup to core/mpi, with the switches and the drivers of links; only sockets, processes and
+// clocks are the kernel's. It does by itself what internal/node does with those.
 package job
 
 import (

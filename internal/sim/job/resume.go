@@ -84,7 +84,8 @@ func (x *resumed) below(w kernel.Watcher) *kernel.Link {
 	return s.l
 }
 
-// cutter cuts a link below when it is given something, or has brought something, if it is both ends' by then.
+// cutter cuts a link below when it is given something, or has brought something, if it is both
+// ends' by then.
 type cutter struct {
 	x    *resumed
 	next kernel.Watcher // nil: nobody
@@ -131,8 +132,8 @@ func (x *resumed) up() bool {
 	return true
 }
 
-// dial makes a further link below, unless that fails until the limit: then lose is told, with what there is to say
-// about it. judge is what the node at the other end answers.
+// dial makes a further link below, unless that fails until the limit: then lose is told, with what
+// there is to say about it. judge is what the node at the other end answers.
 func (x *resumed) dial(judge func() dynamic.Verdict, done func(v dynamic.Verdict, reason string)) {
 	w, began := x.w, x.w.k.Now()
 	var again func()
@@ -171,8 +172,8 @@ func (x *resumed) dial(judge func() dynamic.Verdict, done func(v dynamic.Verdict
 	later()
 }
 
-// watched shows the observer what the user of a link that is resumed sends and gets. It is the kernel's link
-// that is shown, whatever it runs over.
+// watched shows the observer what the user of a link that is resumed sends and gets. It is the
+// kernel's link that is shown, whatever it runs over.
 type watched struct {
 	link.Link
 	*resumed
@@ -199,7 +200,8 @@ func (e *watched) Send(batch [][]byte) (int, error) {
 	return n, err
 }
 
-// early is how likely bytes come before the user asks for them, as when a timer looks after the link.
+// early is how likely bytes come before the user asks for them, as when a timer looks after the
+// link.
 const early = 0.05
 
 // Recv is the user's.

@@ -92,8 +92,8 @@ func (d *debt) settle() {
 	}
 }
 
-// collect takes what e receives from where it lies: have is what it was when it was
-// lent.
+// collect is called when e receives bytes: have is what they were when they were sent. It panics
+// with ErrLoan if the peer has changed those that it lent, and counts them as its own again.
 func (e *End) collect(have []byte) {
 	d := &e.peer.owed
 	// What was sent before the debt is received before it.
