@@ -17,21 +17,21 @@ import (
 // boardKey is the key of the bell's event in the poll set.
 const boardKey = machine.WakeKey - 1
 
-// aboard is what a proc has of the board of its host: see core/board.
-type aboard struct {
+// boards is what a proc has of the board of its host: see core/board.
+type boards struct {
 	board  *board.Board
 	ranks  []wire.WorldRank // whose it is, ascending
 	bells  []*poll.Waker    // of each, to be woken by
 	bell   *poll.Waker      // this proc's
 	back   func(at, size int) error
-	seats  []*seat // those whose goroutines wait
-	asleep bool    // they have said that they sleep
+	places []*boardPlace // those whose goroutines wait
+	asleep bool          // they have said that they sleep
 }
 
 // onBoard gives the proc the board that it shares with the procs of its host. back
 // allocates a part of it. Nothing was communicated before.
 func (p *process) onBoard(b *board.Board, bells []*poll.Waker, back func(at, size int) error) error {
-	a := &p.aboard
+	a := &p.boards
 	a.ranks = p.housemates()
 	at := slices.Index(a.ranks, p.job.Rank)
 	if len(bells) != len(a.ranks) {
@@ -72,9 +72,9 @@ func (p *process) housemates() []wire.WorldRank {
 	return ranks
 }
 
-// seat is a communicator's place on the board. It is guarded by the process's lock,
+// boardPlace is a communicator's place on the board. It is guarded by the process's lock,
 // and while busy belongs to one operation.
-type seat struct {
+type boardPlace struct {
 	c       *Comm
 	place   *board.Place
 	bells   []*poll.Waker // by rank
@@ -85,33 +85,33 @@ type seat struct {
 	ops     uint
 }
 
-// seat gives the communicator's place on the board, nil if it has none. The first
+// boardPlace gives the communicator's place on the board, nil if it has none. The first
 // time it may be a collective operation. All members come to the same answer.
-func (c *Comm) seat() *seat {
+func (c *Comm) boardPlace() *boardPlace {
 	cs := &c.colls
 	if cs.settled.Load() {
-		return cs.seat
+		return cs.place
 	}
 	cs.seating.Lock()
 	defer cs.seating.Unlock()
 	if !cs.settled.Load() {
-		cs.seat = c.takeSeat()
+		cs.place = c.takePlace()
 		cs.settled.Store(true)
 	}
-	return cs.seat
+	return cs.place
 }
 
 // takeSeat has rank 0 take a slot of the board for all members. Where that fails,
 // they do without.
-func (c *Comm) takeSeat() *seat {
-	s := &seat{c: c}
+func (c *Comm) takePlace() *boardPlace {
+	s := &boardPlace{c: c}
 	if c.p.check || !s.locate() {
 		return nil
 	}
 	var told [1]byte // the slot; 0 is that of the communicator of all procs of the host
 	if c != c.p.world {
 		if c.Rank() == 0 {
-			slot, _ := c.p.aboard.board.Take()
+			slot, _ := c.p.boards.board.Take()
 			told[0] = byte(slot)
 		}
 		if err := c.collective(bcastBytes(told[:])); err != nil || told[0] == 0 {
@@ -119,15 +119,15 @@ func (c *Comm) takeSeat() *seat {
 		}
 	}
 	var err error
-	if s.place, err = c.p.aboard.board.Place(int(told[0]), c.Size(), c.Rank()); err != nil {
+	if s.place, err = c.p.boards.board.Place(int(told[0]), c.Size(), c.Rank()); err != nil {
 		return nil
 	}
 	return s
 }
 
 // locate finds the members on the board, and tells whether all are there.
-func (s *seat) locate() bool {
-	a, n := &s.c.p.aboard, s.c.Size()
+func (s *boardPlace) locate() bool {
+	a, n := &s.c.p.boards, s.c.Size()
 	if a.board == nil || s.c.Inter() || n < 2 || n > len(a.ranks) {
 		return false
 	}
@@ -146,15 +146,15 @@ func (s *seat) locate() bool {
 func (c *Comm) leaveBoard() {
 	c.colls.seating.Lock()
 	defer c.colls.seating.Unlock()
-	if s := c.colls.seat; s != nil {
+	if s := c.colls.place; s != nil {
 		s.place.Leave()
-		c.colls.seat = nil
+		c.colls.place = nil
 	}
 	c.colls.settled.Store(true)
 }
 
 // lost tells why one of those that are waited for will not come.
-func (s *seat) lost() error {
+func (s *boardPlace) lost() error {
 	for rank, proc := range s.procs {
 		if s.wait.Left()&board.Member(rank) == 0 {
 			continue

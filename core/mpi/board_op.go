@@ -32,7 +32,7 @@ const boardPieces = 16 << 20
 // fits tells whether the operation goes by way of the board, and how many bytes
 // each member's block has, which is the same for all. What is wrong with the arguments
 // is the planner's to say, and does not fit.
-func (s *seat) fits(a *call) (block int, ok bool) {
+func (s *boardPlace) fits(a *call) (block int, ok bool) {
 	if a.what == barrier {
 		return 0, true
 	}
@@ -67,7 +67,7 @@ func (s *seat) fits(a *call) (block int, ok bool) {
 }
 
 // piecemeal tells whether a reduction too long for one post is done in pieces.
-func (s *seat) piecemeal(a *call, block int) bool {
+func (s *boardPlace) piecemeal(a *call, block int) bool {
 	return (a.what == reduce || a.what == allreduceAll) && block > boardLimits[a.what] && block <= boardPieces && a.op.Commutative() && a.op.Predefined()
 }
 
@@ -109,7 +109,7 @@ func overlapping(a *call, me int) bool {
 }
 
 // run does an operation that fits.
-func (s *seat) run(a *call, block int) error {
+func (s *boardPlace) run(a *call, block int) error {
 	p := s.c.p
 	p.lock()
 	defer p.unlock()
@@ -134,7 +134,7 @@ func misread(err error) error {
 	return err
 }
 
-func (s *seat) do(a *call, t board.Turn, block int) error {
+func (s *boardPlace) do(a *call, t board.Turn, block int) error {
 	me := s.c.Rank()
 	switch a.what {
 	case barrier:
@@ -161,7 +161,7 @@ func (s *seat) do(a *call, t board.Turn, block int) error {
 }
 
 // post posts b.
-func (s *seat) post(a *call, t board.Turn, b []byte) error {
+func (s *boardPlace) post(a *call, t board.Turn, b []byte) error {
 	room, err := s.room(t, len(b))
 	if err != nil {
 		return err
@@ -173,7 +173,7 @@ func (s *seat) post(a *call, t board.Turn, b []byte) error {
 }
 
 // take copies to dst what is at some offset of the n bytes that a member has posted.
-func (s *seat) take(a *call, t board.Turn, member int, dst []byte, at, n int) error {
+func (s *boardPlace) take(a *call, t board.Turn, member int, dst []byte, at, n int) error {
 	b, err := s.look(a, t, member, n)
 	if err == nil {
 		s.copy(dst, b[at:])
@@ -182,7 +182,7 @@ func (s *seat) take(a *call, t board.Turn, member int, dst []byte, at, n int) er
 }
 
 // look waits for the n bytes that a member posts.
-func (s *seat) look(a *call, t board.Turn, member, n int) ([]byte, error) {
+func (s *boardPlace) look(a *call, t board.Turn, member, n int) ([]byte, error) {
 	if err := s.await(s.place.Posted(board.Member(member), t)); err != nil {
 		return nil, err
 	}
@@ -190,7 +190,7 @@ func (s *seat) look(a *call, t board.Turn, member, n int) ([]byte, error) {
 }
 
 // copy copies; much of it without the lock.
-func (s *seat) copy(dst, src []byte) {
+func (s *boardPlace) copy(dst, src []byte) {
 	if len(dst) < bigStep {
 		copy(dst, src)
 		return
@@ -201,7 +201,7 @@ func (s *seat) copy(dst, src []byte) {
 	p.lock()
 }
 
-func (s *seat) gather(a *call, t board.Turn, block int) error {
+func (s *boardPlace) gather(a *call, t board.Turn, block int) error {
 	me, n := s.c.Rank(), s.c.Size()
 	if me != a.root {
 		return s.post(a, t, a.send)
@@ -213,7 +213,7 @@ func (s *seat) gather(a *call, t board.Turn, block int) error {
 }
 
 // collect takes the block of each other member.
-func (s *seat) collect(a *call, t board.Turn, n, block int) error {
+func (s *boardPlace) collect(a *call, t board.Turn, n, block int) error {
 	me := s.c.Rank()
 	for i := 1; i < n; i++ {
 		m := (me + i) % n
@@ -224,7 +224,7 @@ func (s *seat) collect(a *call, t board.Turn, n, block int) error {
 	return nil
 }
 
-func (s *seat) scatter(a *call, t board.Turn, block int) error {
+func (s *boardPlace) scatter(a *call, t board.Turn, block int) error {
 	me, n := s.c.Rank(), s.c.Size()
 	if me != a.root {
 		return s.take(a, t, a.root, a.recv, me*block, n*block)
@@ -235,7 +235,7 @@ func (s *seat) scatter(a *call, t board.Turn, block int) error {
 	return s.post(a, t, a.send)
 }
 
-func (s *seat) allgather(a *call, t board.Turn, block int) error {
+func (s *boardPlace) allgather(a *call, t board.Turn, block int) error {
 	own := a.recv[s.c.Rank()*block:][:block]
 	if a.send != nil {
 		s.copy(own, a.send)
@@ -246,7 +246,7 @@ func (s *seat) allgather(a *call, t board.Turn, block int) error {
 	return s.collect(a, t, s.c.Size(), block)
 }
 
-func (s *seat) alltoall(a *call, t board.Turn, block int) error {
+func (s *boardPlace) alltoall(a *call, t board.Turn, block int) error {
 	me, n := s.c.Rank(), s.c.Size()
 	send := a.send
 	if send == nil {

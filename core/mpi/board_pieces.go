@@ -6,7 +6,7 @@ import "github.com/openimpi/impi/core/board"
 // Of each piece, which all have posted, each member combines its part where it has posted its
 // own, and who gets the result collects the parts from there. Each element is
 // combined by one member, so that all see the same to the last bit.
-func (s *seat) reducePieces(a *call, t board.Turn, block int) error {
+func (s *boardPlace) reducePieces(a *call, t board.Turn, block int) error {
 	own := a.send
 	if own == nil {
 		own = a.recv
@@ -35,7 +35,7 @@ func (s *seat) reducePieces(a *call, t board.Turn, block int) error {
 
 // combinePiece posts a piece of the own operand and combines the own part of
 // everybody's there.
-func (s *seat) combinePiece(a *call, t board.Turn, own []byte) error {
+func (s *boardPlace) combinePiece(a *call, t board.Turn, own []byte) error {
 	if err := s.post(a, t, own); err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (s *seat) combinePiece(a *call, t board.Turn, own []byte) error {
 }
 
 // collectPiece takes all parts once they are combined.
-func (s *seat) collectPiece(a *call, t board.Turn, into []byte) error {
+func (s *boardPlace) collectPiece(a *call, t board.Turn, into []byte) error {
 	n, me := s.c.Size(), s.c.Rank()
 	for i := range n {
 		m := (me + i) % n
@@ -75,7 +75,7 @@ func (s *seat) collectPiece(a *call, t board.Turn, into []byte) error {
 }
 
 // partOf is which bytes of a piece a member combines.
-func (s *seat) partOf(a *call, piece, member int) (from, to int) {
+func (s *boardPlace) partOf(a *call, piece, member int) (from, to int) {
 	size, n := a.kind.Size(), s.c.Size()
 	count := piece / size
 	return count * member / n * size, count * (member + 1) / n * size

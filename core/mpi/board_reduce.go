@@ -5,7 +5,7 @@ import "github.com/openimpi/impi/core/board"
 // reduce is Reduce and Allreduce: each member posts its operand, and those that get
 // the result combine all of them, from the last rank to the first. So the order is that
 // of the ranks, and all compute the same to the last bit.
-func (s *seat) reduce(a *call, t board.Turn, block int) error {
+func (s *boardPlace) reduce(a *call, t board.Turn, block int) error {
 	me, all := s.c.Rank(), a.what == allreduceAll
 	own := a.send
 	if own == nil {
@@ -37,7 +37,7 @@ func (s *seat) reduce(a *call, t board.Turn, block int) error {
 }
 
 // keep copies b to memory number i of the communicator's, where it stays.
-func (s *seat) keep(i int, b []byte) []byte {
+func (s *boardPlace) keep(i int, b []byte) []byte {
 	if len(s.scratch[i]) < len(b) {
 		s.scratch[i] = aligned(len(b))
 	}
@@ -46,7 +46,7 @@ func (s *seat) keep(i int, b []byte) []byte {
 
 // combine adds an operand of lower ranks to the result. A function of the user's
 // gets nothing to look at that others can write to meanwhile.
-func (s *seat) combine(a *call, x []byte) error {
+func (s *boardPlace) combine(a *call, x []byte) error {
 	if a.op.Predefined() {
 		return s.apply(a, x, a.recv)
 	}
@@ -57,7 +57,7 @@ func (s *seat) combine(a *call, x []byte) error {
 }
 
 // apply applies a predefined operation; to much without the lock.
-func (s *seat) apply(a *call, x, result []byte) error {
+func (s *boardPlace) apply(a *call, x, result []byte) error {
 	count := len(result) / a.kind.Size()
 	if len(x) < bigStep {
 		return a.op.Apply(x, result, a.kind, count)

@@ -289,7 +289,7 @@ func TestBoardOperations(t *testing.T) {
 					return fmt.Errorf("%s of %d from %d: %w", what, n, root, err)
 				}
 			}
-			if s := c.seat(); s == nil || s.ops < 50 {
+			if s := c.boardPlace(); s == nil || s.ops < 50 {
 				return errors.New("the board was not used")
 			}
 			return nil
@@ -379,7 +379,7 @@ func TestBoardSlots(t *testing.T) {
 				if err := boardOps["allreduce"](d, 0, 5); err != nil {
 					return err
 				}
-				if d.seat() != nil {
+				if d.boardPlace() != nil {
 					seated++
 				}
 				dups = append(dups, d)
@@ -465,7 +465,7 @@ func TestBoardMemory(t *testing.T) {
 	onlyBoards(t)
 	procs := layout{procs: 2}.start(t)
 	bad := errors.New("no memory")
-	procs[0].aboard.back = func(int, int) error { return bad }
+	procs[0].boards.back = func(int, int) error { return bad }
 	if err := Bcast(procs[0].world, make([]byte, 1000), 0); !errors.Is(err, bad) {
 		t.Errorf("got %v", err)
 	}

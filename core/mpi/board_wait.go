@@ -21,25 +21,25 @@ const (
 
 // await waits for what the others do on the board. The process is locked, but may
 // be unlocked in between.
-func (s *seat) await(w board.Wait) error {
+func (s *boardPlace) await(w board.Wait) error {
 	if w.Over() {
 		return nil
 	}
 	s.wait = w
 	s.notify()
 	p := s.c.p
-	p.aboard.seats = append(p.aboard.seats, s)
+	p.boards.places = append(p.boards.places, s)
 	err := s.linger()
-	if i := slices.Index(p.aboard.seats, s); i >= 0 {
-		p.aboard.seats = slices.Delete(p.aboard.seats, i, i+1)
+	if i := slices.Index(p.boards.places, s); i >= 0 {
+		p.boards.places = slices.Delete(p.boards.places, i, i+1)
 	}
-	if p.aboard.asleep { // whoever drives sleeps for the others, too
+	if p.boards.asleep { // whoever drives sleeps for the others, too
 		s.place.Awake()
 	}
 	return err
 }
 
-func (s *seat) linger() error {
+func (s *boardPlace) linger() error {
 	p := s.c.p
 	for !s.wait.Over() {
 		if p.failure != nil {
@@ -48,20 +48,20 @@ func (s *seat) linger() error {
 		if err := s.lost(); err != nil {
 			return err
 		}
-		p.turnAboard(s)
+		p.turnAtBoard(s)
 	}
 	return nil
 }
 
 // notify wakes those that sleep and may wait for what was written last.
-func (s *seat) notify() {
+func (s *boardPlace) notify() {
 	for m := s.place.Sleepers(); m != 0; m &= m - 1 {
 		s.bells[bits.TrailingZeros64(m)].Wake()
 	}
 }
 
 // turnAboard is turn for one that waits for something on the board.
-func (p *process) turnAboard(s *seat) {
+func (p *process) turnAtBoard(s *boardPlace) {
 	if p.driving {
 		if p.asleep { // the driver does not look at s yet
 			p.links.Wake()
@@ -70,8 +70,8 @@ func (p *process) turnAboard(s *seat) {
 		return
 	}
 	p.driving = true
-	p.driveAboard(s)
-	if len(p.errands) > 0 {
+	p.driveAtBoard(s)
+	if len(p.background) > 0 {
 		p.carryOn()
 	}
 	p.tell()
@@ -84,7 +84,7 @@ func (p *process) turnAboard(s *seat) {
 // driveAboard looks at the board, and now and then at the links, and sleeps in the
 // end. After each switch of procs the caches are cold: so it is little that it
 // looks at most times.
-func (p *process) driveAboard(s *seat) {
+func (p *process) driveAtBoard(s *boardPlace) {
 	if p.deferred {
 		p.flushAll()
 	}
@@ -106,7 +106,7 @@ func (p *process) driveAboard(s *seat) {
 }
 
 // glance looks at the board: once where others want the core, else for a while.
-func (p *process) glance(s *seat) bool {
+func (p *process) glance(s *boardPlace) bool {
 	if p.spin.Shared() {
 		return s.wait.Over()
 	}
@@ -120,8 +120,8 @@ func (p *process) glance(s *seat) bool {
 }
 
 // lookAboard tells goroutines that sleep on turns that what they wait for on the board is there.
-func (p *process) lookAboard() (progress bool) {
-	for _, s := range p.aboard.seats {
+func (p *process) lookAtBoards() (progress bool) {
+	for _, s := range p.boards.places {
 		if s.wait.Over() {
 			p.rouse()
 			return true
@@ -132,9 +132,9 @@ func (p *process) lookAboard() (progress bool) {
 
 // sleepAboard says on the board that those who wait sleep, and tells whether they
 // may.
-func (p *process) sleepAboard() bool {
-	p.aboard.asleep = true
-	for _, s := range p.aboard.seats {
+func (p *process) sleepAtBoards() bool {
+	p.boards.asleep = true
+	for _, s := range p.boards.places {
 		s.place.Sleep()
 		if s.wait.Over() {
 			return false
@@ -144,22 +144,22 @@ func (p *process) sleepAboard() bool {
 }
 
 // wakeAboard ends that.
-func (p *process) wakeAboard() {
-	p.aboard.asleep = false
-	for _, s := range p.aboard.seats {
+func (p *process) wakeFromBoards() {
+	p.boards.asleep = false
+	for _, s := range p.boards.places {
 		s.place.Awake()
 	}
 }
 
 // rung takes the bell's event.
 func (p *process) rung() {
-	p.aboard.bell.Clear()
-	p.lookAboard()
+	p.boards.bell.Clear()
+	p.lookAtBoards()
 }
 
 // enter waits until the communicator's last operation is over, if it is not, and
 // begins another.
-func (s *seat) enter() (board.Turn, error) {
+func (s *boardPlace) enter() (board.Turn, error) {
 	p := s.c.p
 	if s.ops++; s.ops%seldom == 0 {
 		p.test()
@@ -177,7 +177,7 @@ func (s *seat) enter() (board.Turn, error) {
 }
 
 // leave ends an operation.
-func (s *seat) leave() {
+func (s *boardPlace) leave() {
 	s.place.End()
 	s.notify()
 	s.busy = false
@@ -187,9 +187,9 @@ func (s *seat) leave() {
 }
 
 // room waits for the memory to post n bytes.
-func (s *seat) room(t board.Turn, n int) ([]byte, error) {
-	if at, size := s.place.Backing(n); size > 0 && s.c.p.aboard.back != nil {
-		if err := s.c.p.aboard.back(at, size); err != nil {
+func (s *boardPlace) room(t board.Turn, n int) ([]byte, error) {
+	if at, size := s.place.Backing(n); size > 0 && s.c.p.boards.back != nil {
+		if err := s.c.p.boards.back(at, size); err != nil {
 			return nil, fmt.Errorf("%d bytes of shared memory: %w", size, err)
 		}
 	}

@@ -181,7 +181,7 @@ func (c *Comm) call(a *call) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	if s := c.seat(); s != nil {
+	if s := c.boardPlace(); s != nil {
 		if block, ok := s.fits(a); ok {
 			return s.run(a, block)
 		}

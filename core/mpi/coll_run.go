@@ -26,8 +26,8 @@ type collectives struct {
 	turns []*collective
 
 	seating sync.Mutex
-	settled atomic.Bool // seat says whether the communicator is on the board
-	seat    *seat
+	settled atomic.Bool // place says whether the communicator is on the board
+	place   *boardPlace
 }
 
 // bigStep is how many bytes of local work are done without the lock, so that
@@ -178,7 +178,7 @@ func (x *collective) start(fn string, planned error) (Request, error) {
 	return p.begun(x.c, fn, x), nil
 }
 
-// carryOn makes the operation an errand of the process.
+// carryOn makes the operation a background operation of the process.
 func (x *collective) carryOn() (over bool) { return x.done() }
 
 // over tells whether the operation has ended, well or not.
@@ -339,7 +339,7 @@ func (x *collective) finish() (Status, error) {
 	}
 	x.main.Reset()
 	x.sched, x.checking, x.after = &x.main, nil, nil
-	x.err, x.ended, x.begun = nil, true, false // ended: it may still be an errand
+	x.err, x.ended, x.begun = nil, true, false // ended: it may still be a background operation
 	x.c.colls.mu.Lock()
 	defer x.c.colls.mu.Unlock()
 	x.c.colls.free = append(x.c.colls.free, x)

@@ -264,7 +264,7 @@ func (x *collective) planStaged(s *staging) error {
 // run executes what was staged.
 func (s *staging) run() error {
 	if s.err == nil {
-		if seat := s.c.seat(); seat != nil {
+		if seat := s.c.boardPlace(); seat != nil {
 			if block, ok := seat.fits(&s.call); ok {
 				err := seat.run(&s.call, block)
 				if err == nil {

@@ -416,7 +416,7 @@ func (m *meeting) ails(err error) { m.bad = errorsFirst(m.bad, err) }
 
 // agree is about context IDs: within each side, and then between the two.
 func (m *meeting) agree() error {
-	x := m.c.pact(m.c.ordinal())
+	x := m.c.agreement(m.c.ordinal())
 	x.wide = false // the other side takes part
 	x.propose(doesConnect, nil, func() {})
 	x.wait()

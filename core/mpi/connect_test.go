@@ -402,7 +402,7 @@ func TestConnectAgainAndAgain(t *testing.T) {
 			if n := len(p.ports); n > 12 {
 				t.Errorf("world %d, rank %d has %d places for links after %d meetings", w, r, n, times)
 			}
-			if n := len(p.worlds.Load().met) + len(p.guests) + len(p.introduced) + len(p.asking) + len(p.doors) + len(p.early) + len(p.errands); n > 6 {
+			if n := len(p.worlds.Load().met) + len(p.guests) + len(p.introduced) + len(p.asking) + len(p.doors) + len(p.early) + len(p.background); n > 6 {
 				t.Errorf("world %d, rank %d remembers %d things after %d meetings", w, r, n, times)
 			}
 		}

@@ -144,7 +144,7 @@ func (c *Comm) createGroup(group *Group, tag int) (*Comm, error) {
 	if !p.ours(masters) {
 		return nil, errForeign("CreateGroup")
 	}
-	x := &pact{p: p, near: c.talk(byTag, wire.Tag(tag)), tree: comm.NewTree(masters), size: group.Size(), wide: c.wide()}
+	x := &agreement{p: p, near: c.talk(byTag, wire.Tag(tag)), tree: comm.NewTree(masters), size: group.Size(), wide: c.wide()}
 	// Members are told apart by their ranks in c: in another group with the tag, which
 	// somebody may be ahead with, another proc has the same rank.
 	x.near.names, x.near.group = x.near.group, group.g

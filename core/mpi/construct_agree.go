@@ -85,7 +85,7 @@ func (c *Comm) newContext(does uint32, n int, bad error) (wire.ContextID, error)
 	if !c.ours() {
 		return c.foreignContext(n, bad)
 	}
-	x := c.pact(c.ordinal())
+	x := c.agreement(c.ordinal())
 	x.propose(does, bad, func() {})
 	x.wait()
 	return x.settle(n, bad)
@@ -98,14 +98,14 @@ func (c *Comm) ordinal() uint32 {
 	return c.constructors
 }
 
-// propose begins a pact. bad is why this member cannot make the communicator.
-func (x *pact) propose(flags uint32, bad error, ends func()) {
+// propose begins an agreement. bad is why this member cannot make the communicator.
+func (x *agreement) propose(flags uint32, bad error, ends func()) {
 	mine := comm.Proposal{Offer: x.p.contexts.Offer(x.leads()), Fault: faultCode(bad), Flags: flags}
 	x.begin(mine, ends)
 }
 
-// settle gives the first of n contexts that the pact has come to, once it is over.
-func (x *pact) settle(n int, bad error) (wire.ContextID, error) {
+// settle gives the first of n contexts that the agreement has come to, once it is over.
+func (x *agreement) settle(n int, bad error) (wire.ContextID, error) {
 	v := verdict{Proposal: x.all}
 	v.Flags |= x.side
 	return x.p.conclude(x.mine, v, n, bad, x.err)

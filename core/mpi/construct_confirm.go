@@ -5,11 +5,11 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// next begins another round of a pact, if one is needed: where the members are of
+// next begins another round of an agreement, if one is needed: where the members are of
 // several worlds and one of them was busy, all of them have to confirm the private
-// context ID. x.all and x.side are of the first round once the pact is over, with the
+// context ID. x.all and x.side are of the first round once the agreement is over, with the
 // ID in x.all.
-func (x *pact) next() bool {
+func (x *agreement) next() bool {
 	if x.confirm == nil {
 		if !x.wide || !unconfirmed(&x.all, x.side) {
 			return false
@@ -30,7 +30,7 @@ func unconfirmed(all *comm.Proposal, side uint32) bool {
 }
 
 // heardAll ends a round of confirming, and tells whether it was the last.
-func (x *pact) heardAll() bool {
+func (x *agreement) heardAll() bool {
 	sum := x.all
 	sum.Flags |= x.side
 	if sum.Fault != 0 || x.err != nil {
@@ -56,7 +56,7 @@ func (c *Comm) confirm(seq uint32, v *verdict, fault error) error {
 	if !c.wide() || fault != nil || !unconfirmed(&v.Proposal, 0) {
 		return fault
 	}
-	x := c.pact(seq)
+	x := c.agreement(seq)
 	x.all, x.ends = v.Proposal, func() {}
 	x.next()
 	x.p.dispatch(x)
@@ -77,7 +77,7 @@ func (p *process) release(context wire.ContextID) {
 func (m *meeting) confirm(v *verdict) error {
 	k := m.p.contexts.Confirm(m.me == 0)
 	for {
-		x := m.c.pact(m.c.ordinal())
+		x := m.c.agreement(m.c.ordinal())
 		x.wide = false
 		x.begin(k.Say(), func() {})
 		x.wait()

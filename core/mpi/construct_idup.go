@@ -20,7 +20,7 @@ func (c *Comm) IdupWithInfo(info *Info) (*Comm, Request, error) {
 // duplication is an Idup under way.
 type duplication struct {
 	steady
-	x      *pact
+	x      *agreement
 	c, d   *Comm
 	copies comm.Attrs
 	err    error
@@ -50,7 +50,7 @@ func (c *Comm) idup(fn string, info *Info) (*Comm, Request, error) {
 		if o.err = verdict; verdict != nil {
 			return
 		}
-		o.x = c.pact(seq)
+		o.x = c.agreement(seq)
 		o.x.propose(doesIdup, bad, func() { o.born(bad) })
 	})
 	return d, p.begun(c, fn, o), err

@@ -105,7 +105,7 @@ func (c *Comm) meet() error {
 		return c.call(&call{what: barrier})
 	}
 	defer p.unlock()
-	x := c.pact(c.ordinal())
+	x := c.agreement(c.ordinal())
 	x.begin(comm.Proposal{Flags: doesMeet}, func() {})
 	x.wait()
 	err := errors.Join(x.err, inOneVoice(x.all.Flags|x.side))

@@ -112,7 +112,7 @@ func (c *Comm) agreeOnWeights(says uint32, bad error) (context wire.ContextID, a
 	p := c.p
 	p.lock()
 	defer p.unlock()
-	x := c.pact(c.ordinal())
+	x := c.agreement(c.ordinal())
 	x.propose(doesDerive|says, bad, func() {})
 	x.wait()
 	context, err = x.settle(comm.InterContexts, bad)

@@ -197,7 +197,7 @@ func (g *guest) leave() {
 // departure ends the link to a guest.
 type departure struct{ *guest }
 
-// carryOn is of errand.
+// carryOn is of backgroundOp.
 func (d departure) carryOn() bool {
 	if !d.lost && d.p.eng.HasOutput(d.q.id) {
 		return false // a send may be done, and its packet still wait for the link

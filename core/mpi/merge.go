@@ -60,7 +60,7 @@ func (c *Comm) mergeContext(high bool) (context wire.ContextID, theirs bool, err
 	if high {
 		flags = doesMerge | saidHigh
 	}
-	x := c.pact(c.ordinal())
+	x := c.agreement(c.ordinal())
 	x.propose(flags, nil, func() {})
 	x.wait()
 	context, err = x.settle(comm.IntraContexts, nil)

@@ -36,7 +36,7 @@ const (
 	agreed          // so has the other proc: the port ends once all is written
 )
 
-// hearing hears the words of all procs of other worlds. It is an errand that is over
+// hearing hears the words of all procs of other worlds. It is a background operation that is over
 // when there are none.
 type hearing struct {
 	p       *process
@@ -49,7 +49,7 @@ func (p *process) listenForWords() {
 	if p.hearing == nil {
 		p.hearing = &hearing{p: p}
 		p.hearing.post()
-		p.errands = append(p.errands, p.hearing)
+		p.background = append(p.background, p.hearing)
 	}
 }
 
@@ -57,7 +57,7 @@ func (x *hearing) post() {
 	x.r = x.p.eng.Recv(message.Envelope{Context: partContext, Rank: message.AnySource, Tag: message.AnyTag}, message.NoPeer, nil)
 }
 
-// carryOn is of errand.
+// carryOn is of backgroundOp.
 func (x *hearing) carryOn() bool {
 	p := x.p
 	for x.r.Done() {

@@ -58,7 +58,7 @@ type process struct {
 	flusher    machine.Timer // sends what is held back if the program does not come back
 	armed      bool
 
-	aboard    aboard
+	boards    boards
 	machine   machine.Machine
 	control   machine.Node // nil in a program that no node started
 	news      atomic.Bool  // inbox holds something
@@ -84,7 +84,7 @@ type process struct {
 	world, self *Comm
 	parent      atomic.Pointer[Comm] // nil: nobody has spawned this world
 	contexts    comm.Contexts
-	errands     []errand
+	background  []backgroundOp
 	check       bool         // compare what members call
 	state       atomic.Int32 // phase
 	failure     error        // why the job is over, once it is

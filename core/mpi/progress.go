@@ -33,7 +33,7 @@ func (p *process) turn() {
 	if !p.flushAll() {
 		p.drive()
 	}
-	if len(p.errands) > 0 {
+	if len(p.background) > 0 {
 		p.carryOn()
 	}
 	p.tell()
@@ -78,7 +78,7 @@ func (p *process) test() {
 	p.flushAll()
 	p.links.Everywhere() // Test and its like look everywhere
 	p.step()
-	if len(p.errands) > 0 {
+	if len(p.background) > 0 {
 		p.carryOn()
 	}
 	p.driving = false
@@ -91,7 +91,7 @@ func (p *process) step() (progress bool) {
 	}
 	moved, scanned := p.links.Step()
 	progress = progress || moved
-	if p.waiters > 0 && p.lookAboard() {
+	if p.waiters > 0 && p.lookAtBoards() {
 		progress = true
 	}
 	if (progress || scanned || p.links.Owed()) && p.output() {
@@ -134,9 +134,9 @@ func (p *process) park() {
 		p.giveWay()
 		return
 	}
-	if len(p.aboard.seats) > 0 {
-		defer p.wakeAboard()
-		if !p.sleepAboard() {
+	if len(p.boards.places) > 0 {
+		defer p.wakeFromBoards()
+		if !p.sleepAtBoards() {
 			p.giveWay()
 			return
 		}

@@ -85,7 +85,7 @@ func (p *process) recvNow(env *message.Envelope, from message.Peer, b []byte) (s
 
 // calm tells whether nobody and nothing but the caller needs progress.
 func (p *process) calm() bool {
-	return !p.driving && p.waiters == 0 && len(p.errands) == 0 && !p.deferred && !p.news.Load() && p.failure == nil
+	return !p.driving && p.waiters == 0 && len(p.background) == 0 && !p.deferred && !p.news.Load() && p.failure == nil
 }
 
 func (c *Comm) irecv(fn maker, b []byte, k datatype.Kind, src, tag int) (Request, error) {

@@ -45,7 +45,7 @@ func (w *Win) listen(s *slot) {
 	w.p.began(s.r)
 }
 
-// carryOn is of errand: it serves the others as far as that goes without waiting.
+// carryOn is of backgroundOp: it serves the others as far as that goes without waiting.
 // The process is locked, and stays so.
 func (w *Win) carryOn() bool {
 	for !w.over && (w.finishJobs() || w.hear()) {

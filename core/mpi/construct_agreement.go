@@ -15,15 +15,15 @@ import (
 // in all.
 const gossipers = 64
 
-// pactLen is the length of a pact's messages: a proposal and the flags of the
+// agreementLen is the length of an agreement's messages: a proposal and the flags of the
 // other side.
-const pactLen = comm.ProposalSize + 4
+const agreementLen = comm.ProposalSize + 4
 
-// pact is an agreement of the members of a communicator, all of our own sites,
+// agreement is what is agreed between the members of a communicator, all of our own sites,
 // on the making of another one. It goes on in the background. Every member tells
 // what it proposes; afterwards all of them know the sum of it: on an
 // intercommunicator, of both sides.
-type pact struct {
+type agreement struct {
 	p     *process
 	near  talk // with the members, or those of the local group
 	far   talk // with the leader of the other side
@@ -39,7 +39,7 @@ type pact struct {
 	open []pactMessage
 	in   [][]byte // what is received
 	then func()   // after open is done
-	ends func()   // once the pact is over
+	ends func()   // once the agreement is over
 	err  error
 	told bool // it is settled, and those below are being told
 	over bool
@@ -56,14 +56,14 @@ type pactMessage struct {
 	recv bool
 }
 
-// pact makes an agreement of the members of c, of which this is number seq.
-func (c *Comm) pact(seq uint32) *pact {
+// agreement makes an agreement of the members of c, of which this is number seq.
+func (c *Comm) agreement(seq uint32) *agreement {
 	tag := wire.Tag(seq & (1<<31 - 1))
 	within := c
 	if c.local != nil {
 		within = c.local
 	}
-	x := &pact{p: c.p, near: within.talk(inOrder, tag), tree: comm.NewTree(within.Masters()), size: within.Size(), wide: c.wide()}
+	x := &agreement{p: c.p, near: within.talk(inOrder, tag), tree: comm.NewTree(within.Masters()), size: within.Size(), wide: c.wide()}
 	x.me = x.tree.Position(within.Rank())
 	if x.inter = c.local != nil; x.inter {
 		x.far = c.talk(inOrder, tag)
@@ -72,18 +72,18 @@ func (c *Comm) pact(seq uint32) *pact {
 }
 
 // leads tells whether this process leads its side.
-func (x *pact) leads() bool { return x.me == 0 }
+func (x *agreement) leads() bool { return x.me == 0 }
 
 // begin proposes something, and calls ends once all is known here. The process
 // is locked.
-func (x *pact) begin(mine comm.Proposal, ends func()) {
+func (x *agreement) begin(mine comm.Proposal, ends func()) {
 	x.mine, x.all, x.ends = mine.Offer, mine, ends
 	x.start()
 	x.p.dispatch(x)
 }
 
 // start begins a round.
-func (x *pact) start() {
+func (x *agreement) start() {
 	if !x.inter && x.size <= gossipers && x.tree.Clients() == 1 && !x.p.check {
 		x.gossip(1)
 	} else {
@@ -91,8 +91,8 @@ func (x *pact) start() {
 	}
 }
 
-// carryOn is of errand.
-func (x *pact) carryOn() bool {
+// carryOn is of backgroundOp.
+func (x *agreement) carryOn() bool {
 	for !x.over {
 		if !x.arrived() {
 			return false
@@ -105,7 +105,7 @@ func (x *pact) carryOn() bool {
 // arrived takes the messages that are done and tells whether all are. A message
 // of another length is of another constructor, and one that fails is of somebody who
 // has died: the others have to hear of it, and do not wait for each other then.
-func (x *pact) arrived() bool {
+func (x *agreement) arrived() bool {
 	for len(x.open) > 0 {
 		m := x.open[len(x.open)-1]
 		if !m.r.Done() {
@@ -113,7 +113,7 @@ func (x *pact) arrived() bool {
 		}
 		n := m.r.Status().Len
 		switch err := x.p.end(m.r, nil); {
-		case m.recv && (err == nil && n != pactLen || errors.Is(err, message.ErrTruncate)):
+		case m.recv && (err == nil && n != agreementLen || errors.Is(err, message.ErrTruncate)):
 			x.all.Fault = max(x.all.Fault, faultCode(coll.ErrMismatch))
 		case err != nil && (m.recv || !x.told):
 			x.fail(err)
@@ -123,8 +123,8 @@ func (x *pact) arrived() bool {
 	return true
 }
 
-// fail makes the pact come to nothing.
-func (x *pact) fail(err error) {
+// fail makes the agreement come to nothing.
+func (x *agreement) fail(err error) {
 	x.all.Fault = max(x.all.Fault, faultCode(err))
 	if x.err == nil {
 		x.err = err
@@ -132,21 +132,21 @@ func (x *pact) fail(err error) {
 }
 
 // recv receives from a rank, which in has then.
-func (x *pact) recv(t *talk, rank int) {
-	b := make([]byte, pactLen)
+func (x *agreement) recv(t *talk, rank int) {
+	b := make([]byte, agreementLen)
 	x.in = append(x.in, b)
 	x.open = append(x.open, pactMessage{t.recv(rank, b), true})
 }
 
-func (x *pact) send(t *talk, rank int) {
-	b := make([]byte, pactLen)
+func (x *agreement) send(t *talk, rank int) {
+	b := make([]byte, agreementLen)
 	x.all.Put(b)
 	binary.BigEndian.PutUint32(b[comm.ProposalSize:], x.side)
 	x.open = append(x.open, pactMessage{t.send(rank, b), false})
 }
 
 // heard adds what was received.
-func (x *pact) heard() {
+func (x *agreement) heard() {
 	for _, b := range x.in {
 		p, err := comm.ReadProposal(b)
 		if err != nil {
@@ -160,7 +160,7 @@ func (x *pact) heard() {
 
 // gossip is a round of it: tell the one that many ranks further what is known,
 // and hear the same from before. Hearing something twice does no harm.
-func (x *pact) gossip(distance int) {
+func (x *agreement) gossip(distance int) {
 	if distance >= x.size {
 		x.end()
 		return
@@ -174,7 +174,7 @@ func (x *pact) gossip(distance int) {
 }
 
 // gather hears from below in the tree.
-func (x *pact) gather() {
+func (x *agreement) gather() {
 	for _, child := range x.tree.Children(x.me) {
 		x.recv(&x.near, x.tree.Rank(child))
 	}
@@ -186,7 +186,7 @@ func (x *pact) gather() {
 
 // report tells the one above, or the leader of the other side, and hears what it
 // has to say.
-func (x *pact) report() {
+func (x *agreement) report() {
 	parent, below := x.tree.Parent(x.me)
 	switch {
 	case below:
@@ -203,7 +203,7 @@ func (x *pact) report() {
 }
 
 // learn takes the answer to report: the flags are kept by sides.
-func (x *pact) learn(below bool) {
+func (x *agreement) learn(below bool) {
 	if len(x.in) == 0 {
 		return
 	}
@@ -218,7 +218,7 @@ func (x *pact) learn(below bool) {
 }
 
 // scatter tells those below. Whoever of them has died changes nothing any more.
-func (x *pact) scatter() {
+func (x *agreement) scatter() {
 	x.told = true
 	for _, child := range x.tree.Children(x.me) {
 		x.send(&x.near, x.tree.Rank(child))
@@ -226,7 +226,7 @@ func (x *pact) scatter() {
 	x.then = x.end
 }
 
-func (x *pact) end() {
+func (x *agreement) end() {
 	for _, m := range x.open {
 		x.p.eng.Cancel(m.r)
 		x.p.eng.Release(m.r)
@@ -238,8 +238,8 @@ func (x *pact) end() {
 	x.ends()
 }
 
-// wait makes progress until the pact is over.
-func (x *pact) wait() {
+// wait makes progress until the agreement is over.
+func (x *agreement) wait() {
 	for !x.over && x.p.failure == nil {
 		x.p.turn()
 	}
