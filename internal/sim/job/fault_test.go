@@ -37,7 +37,7 @@ func TestFaults(t *testing.T) {
 					}
 				}
 			}
-			if deadly < tries/5 {
+			if deadly < tries/10 { // of half-closes a quarter: others hit what has served its purpose
 				t.Errorf("only %d of %d were deadly, %d jobs lived", deadly, tries, lived)
 			}
 		})
