@@ -88,7 +88,7 @@ func (c collective) export(form string, p Pair) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	body := ""
+	var body string
 	switch {
 	case persistent:
 		body = fmt.Sprintf("prepare(%q, %s, comm, info, request, func(k *retained) collective {\n\t\treturn %s\n\t})", form, which, call)

@@ -360,7 +360,7 @@ func (m *mover) Receive() bool {
 func (m *mover) Flush() bool { return false }
 func (m *mover) Due() bool   { return false }
 func (m *mover) Drop(err error) {
-	m.eof = m.eof || err == io.EOF //nolint:errorlint // links report io.EOF itself
+	m.eof = m.eof || err == io.EOF // links report io.EOF itself
 	m.d.Remove(m.r.port)
 	_ = m.r.Close()
 }
