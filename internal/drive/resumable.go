@@ -158,9 +158,6 @@ func (r *Resumable) Apart() (apart bool, why error) {
 	return r.apart || r.Handle() == link.NoHandle, r.why
 }
 
-// Leaving tells whether the link has been closed and waits for the peer.
-func (r *Resumable) Leaving() bool { return r.leaving }
-
 // Recv is the user's.
 func (r *Resumable) Recv(batch [][]byte) (int, error) {
 	n, err := r.Link.Recv(batch)

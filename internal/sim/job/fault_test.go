@@ -22,7 +22,7 @@ func TestFaults(t *testing.T) {
 	for _, kind := range []FaultKind{CrashProc, CrashNode, CrashServer, CutLink, HalfClose} {
 		t.Run(string(kind), func(t *testing.T) {
 			deadly, lived := uint64(0), 0
-			tries := max(seeds(100), 20) // of fewer, all may come to nothing
+			tries := max(seeds(100), 100) // of fewer half-closes too many may hit what has served its purpose
 			for seed := range tries {
 				cfg := twoSites(ring)
 				cfg.Direct = seed%3 > 0
@@ -37,7 +37,7 @@ func TestFaults(t *testing.T) {
 					}
 				}
 			}
-			if deadly < tries/10 { // of half-closes a quarter: others hit what has served its purpose
+			if deadly < tries/5 {
 				t.Errorf("only %d of %d were deadly, %d jobs lived", deadly, tries, lived)
 			}
 		})
