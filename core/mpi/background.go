@@ -1,6 +1,10 @@
 package mpi
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/openimpi/impi/core/message"
+)
 
 // backgroundOp is something under way that goes on in whichever call of MPI the
 // program makes. The process is locked.
@@ -31,4 +35,16 @@ func (p *process) carryOn() {
 			i = 0
 		}
 	}
+}
+
+// introduced is the first message of a guest.
+type introduced struct {
+	r *message.Request
+	b [8]byte
+}
+
+// temporary is who is at the other end of a temporary link.
+type temporary interface {
+	// gone says that the link is closed. The process is locked.
+	gone()
 }

@@ -85,46 +85,6 @@ type boardPlace struct {
 	ops     uint
 }
 
-// boardPlace gives the communicator's place on the board, nil if it has none. The first
-// time it may be a collective operation. All members come to the same answer.
-func (c *Comm) boardPlace() *boardPlace {
-	cs := &c.colls
-	if cs.settled.Load() {
-		return cs.place
-	}
-	cs.seating.Lock()
-	defer cs.seating.Unlock()
-	if !cs.settled.Load() {
-		cs.place = c.takePlace()
-		cs.settled.Store(true)
-	}
-	return cs.place
-}
-
-// takeSeat has rank 0 take a slot of the board for all members. Where that fails,
-// they do without.
-func (c *Comm) takePlace() *boardPlace {
-	s := &boardPlace{c: c}
-	if c.p.check || !s.locate() {
-		return nil
-	}
-	var told [1]byte // the slot; 0 is that of the communicator of all procs of the host
-	if c != c.p.world {
-		if c.Rank() == 0 {
-			slot, _ := c.p.boards.board.Take()
-			told[0] = byte(slot)
-		}
-		if err := c.collective(bcastBytes(told[:])); err != nil || told[0] == 0 {
-			return nil
-		}
-	}
-	var err error
-	if s.place, err = c.p.boards.board.Place(int(told[0]), c.Size(), c.Rank()); err != nil {
-		return nil
-	}
-	return s
-}
-
 // locate finds the members on the board, and tells whether all are there.
 func (s *boardPlace) locate() bool {
 	a, n := &s.c.p.boards, s.c.Size()
@@ -164,4 +124,8 @@ func (s *boardPlace) lost() error {
 		}
 	}
 	return nil
+}
+
+func sameMachine(a, b *wireup.Proc) bool {
+	return a.Machine != "" && a.Machine == b.Machine || a.Client == b.Client && a.Node == b.Node
 }

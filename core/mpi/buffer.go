@@ -54,16 +54,3 @@ func BufferIflush() (Request, error) {
 func (p *process) bufferFlush() error { return p.buffer().flush("BufferFlush") }
 
 func (p *process) bufferIflush() Request { return p.buffer().iflush("BufferIflush") }
-
-// current is the program's process while it may use MPI.
-func current() (*process, error) {
-	theLock.Lock()
-	defer theLock.Unlock()
-	switch {
-	case the == nil:
-		return nil, ErrNotInitialized
-	case phase(the.state.Load()) == finalized:
-		return nil, ErrFinalized
-	}
-	return the, nil
-}

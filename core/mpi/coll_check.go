@@ -2,11 +2,6 @@ package mpi
 
 import "github.com/openimpi/impi/core/coll"
 
-// checkVariable set to 1 in a proc's environment has the members of communicators
-// compare what they have been asked to do before each collective operation. All
-// procs of the job must have it.
-const checkVariable = "IMPI_CHECK"
-
 // checking is the comparison that comes before an operation.
 type checking struct {
 	call   coll.Call
@@ -84,3 +79,19 @@ func (c *Comm) announceLater(name string, then func(seq uint32, verdict error)) 
 
 // announced are names of constructors.
 var announced = map[uint32]string{doesDup: "Dup", doesCreate: "Create", doesDerive: "a topology's constructor"}
+
+// Which constructor a member has called, as a flag of its proposal: if there are
+// several, members call different ones.
+const (
+	doesDup uint32 = 1 << (iota + 8)
+	doesIdup
+	doesCreate
+	doesCreateGroup
+	doesDerive
+	doesSplit
+	doesJoin
+	doesMerge
+	doesMeet
+	doesConnect
+	doesAll = 1<<(iota+8) - doesDup
+)

@@ -3,8 +3,6 @@ package mpi
 import (
 	"fmt"
 	"slices"
-	"sync"
-	"sync/atomic"
 
 	"github.com/openimpi/impi/core/coll"
 	"github.com/openimpi/impi/core/comm"
@@ -12,23 +10,6 @@ import (
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/wire"
 )
-
-// collectives are a communicator's means of collective operations.
-type collectives struct {
-	once    sync.Once
-	planner *coll.Planner
-	ours    bool // all members run this library and number the operations
-	mu      sync.Mutex
-	free    []*collective
-	number  atomic.Uint64 // how many operations have been begun
-	// turns are the operations under way where they must take turns: messages to
-	// members of another library do not tell which of them they belong to.
-	turns []*collective
-
-	seating sync.Mutex
-	settled atomic.Bool // place says whether the communicator is on the board
-	place   *boardPlace
-}
 
 // bigStep is how many bytes of local work are done without the lock, so that
 // other goroutines can communicate meanwhile.
@@ -126,7 +107,7 @@ func (c *Comm) begin() (*collective, error) {
 	defer c.colls.mu.Unlock()
 	var x *collective
 	if n := len(c.colls.free); n > 0 {
-		x = c.colls.free[n-1]
+		x = c.colls.free[n-1].(*collective)
 		c.colls.free = c.colls.free[:n-1]
 		x.ended = false
 	} else {
@@ -236,7 +217,7 @@ func (x *collective) first() bool {
 	}
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	return len(cs.turns) == 0 || cs.turns[0] == x
+	return len(cs.turns) == 0 || cs.turns[0] == backgroundOp(x)
 }
 
 // leave lets the next operation have its turn.
@@ -247,7 +228,7 @@ func (x *collective) leave() {
 	}
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	if i := slices.Index(cs.turns, x); i >= 0 {
+	if i := slices.Index(cs.turns, backgroundOp(x)); i >= 0 {
 		cs.turns = slices.Delete(cs.turns, i, i+1)
 		if len(cs.turns) > 0 {
 			x.c.p.rouse()

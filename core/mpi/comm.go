@@ -2,8 +2,10 @@ package mpi
 
 import (
 	"fmt"
+	"sync"
 	"sync/atomic"
 
+	"github.com/openimpi/impi/core/coll"
 	"github.com/openimpi/impi/core/comm"
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/message"
@@ -199,4 +201,34 @@ func (c *Comm) Rank() int {
 		return Undefined
 	}
 	return c.Comm.Rank()
+}
+
+// ordinal numbers the constructors that all members of c call in the same order.
+// The process is locked.
+func (c *Comm) ordinal() uint32 {
+	c.constructors++
+	return c.constructors
+}
+
+// pairing is what partitioned operations are counted by.
+type pairing struct {
+	recv      bool
+	peer, tag int
+}
+
+// collectives are a communicator's means of collective operations.
+type collectives struct {
+	once    sync.Once
+	planner *coll.Planner
+	ours    bool // all members run this library and number the operations
+	mu      sync.Mutex
+	free    []backgroundOp // of earlier operations, to be used again
+	number  atomic.Uint64  // how many operations have been begun
+	// turns are the operations under way where they must take turns: messages to
+	// members of another library do not tell which of them they belong to.
+	turns []backgroundOp
+
+	seating sync.Mutex
+	settled atomic.Bool // place says whether the communicator is on the board
+	place   *boardPlace
 }

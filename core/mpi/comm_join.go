@@ -13,9 +13,6 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// ErrJoin means that nobody joins at the other end of a socket, or not in time.
-var ErrJoin = errors.New("the other end of the socket does not join")
-
 // joinLimit is how long CommJoin waits for the other end, for what it has to say and
 // then for its link.
 const joinLimit = 30 * time.Second
@@ -40,9 +37,6 @@ func CommJoin(fd int) (*Comm, error) {
 	}
 	return p.commJoin(fd)
 }
-
-// CommJoin is the function CommJoin for this rank.
-func (x *Proc) CommJoin(fd int) (*Comm, error) { return x.p.commJoin(fd) }
 
 func (p *process) commJoin(fd int) (*Comm, error) {
 	c, err := p.joinBy(fd)

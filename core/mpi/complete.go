@@ -7,10 +7,6 @@ import (
 	"github.com/openimpi/impi/core/message"
 )
 
-// ErrPending is in the status of a request that is neither complete nor has
-// failed, where another that was waited for with it has.
-var ErrPending = errors.New("request is pending")
-
 // Waitall waits for all of reqs. statuses gets their results if it is not nil;
 // it must then be as long as reqs. Where a request fails the others are still
 // completed, and the error wraps ErrInStatus and each failure. But once one has

@@ -462,3 +462,30 @@ func (m *meeting) arrive() error {
 	})
 	return nil
 }
+
+// confirm is next for the two sides of a meeting.
+func (m *meeting) confirm(v *verdict) error {
+	k := m.p.contexts.Confirm(m.me == 0)
+	for {
+		x := m.c.agreement(m.c.ordinal())
+		x.wide = false
+		x.begin(k.Say(), func() {})
+		x.wait()
+		mine := make([]byte, comm.ProposalSize)
+		x.all.Put(mine)
+		text, err := m.exchange(stepSizes, mine, x.err)
+		var theirs comm.Proposal
+		if err == nil {
+			theirs, err = comm.ReadProposal(text)
+		}
+		if err != nil {
+			k.Withdraw()
+			return err
+		}
+		id, over, err := k.Hear(x.all.With(theirs))
+		if over {
+			v.Private = id
+			return err
+		}
+	}
+}

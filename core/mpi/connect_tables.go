@@ -174,14 +174,3 @@ func (m *meeting) read(text []byte) error {
 	})
 	return nil
 }
-
-// abandon is part for a locked process.
-func (p *process) abandon(met []*world) {
-	for _, w := range met {
-		if w.uses.Load() == 0 {
-			w.leaving = true
-			p.partFromSpawned(w)
-			p.leave(w)
-		}
-	}
-}

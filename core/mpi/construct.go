@@ -14,14 +14,6 @@ import (
 // nobody does, unless some members run another MPI library. Several goroutines
 // may call constructors of different communicators at a time, in any order.
 
-// ErrForeign means a constructor that IMPI has nothing for, of a communicator
-// some of whose members run another MPI library.
-var ErrForeign = errors.New("not among different MPI libraries")
-
-func errForeign(what string) error {
-	return fmt.Errorf("%w: %s here, which IMPI does not define", ErrForeign, what)
-}
-
 // wireTag is the tag of messages of constructor number seq.
 func wireTag(seq uint32) wire.Tag { return wire.Tag(seq & (1<<31 - 1)) }
 

@@ -53,22 +53,6 @@ func (c *Comm) adopt(s comm.Spec, context wire.ContextID) (*Comm, error) {
 	return d, nil
 }
 
-// Which constructor a member has called, as a flag of its proposal: if there are
-// several, members call different ones.
-const (
-	doesDup uint32 = 1 << (iota + 8)
-	doesIdup
-	doesCreate
-	doesCreateGroup
-	doesDerive
-	doesSplit
-	doesJoin
-	doesMerge
-	doesMeet
-	doesConnect
-	doesAll = 1<<(iota+8) - doesDup
-)
-
 // inOneVoice is an error unless all members have called the same constructor.
 func inOneVoice(flags uint32) error {
 	if bits.OnesCount32(flags&doesAll) > 1 {
@@ -89,13 +73,6 @@ func (c *Comm) newContext(does uint32, n int, bad error) (wire.ContextID, error)
 	x.propose(does, bad, func() {})
 	x.wait()
 	return x.settle(n, bad)
-}
-
-// ordinal numbers the constructors that all members of c call in the same order.
-// The process is locked.
-func (c *Comm) ordinal() uint32 {
-	c.constructors++
-	return c.constructors
 }
 
 // propose begins an agreement. bad is why this member cannot make the communicator.

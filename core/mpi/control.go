@@ -206,9 +206,4 @@ func (p *process) fail(err error) {
 }
 
 // The faults of the job itself.
-var (
-	// ErrJobOver is wrapped by whatever is reported once the job cannot go on.
-	ErrJobOver = errors.New("the job is over")
-	// ErrPeerGone means that the other side of a link ended in the middle.
-	ErrPeerGone = errors.New("peer is gone")
-)
+var ()

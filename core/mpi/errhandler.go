@@ -1,7 +1,6 @@
 package mpi
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"sync/atomic"
@@ -9,19 +8,15 @@ import (
 	"github.com/openimpi/impi/core/mpierr"
 )
 
-// ErrErrhandler means an error handler that is missing, freed or made for
-// another sort of object.
-var ErrErrhandler = errors.New("invalid error handler")
-
 // Errhandler says what becomes of a function's error before the function
 // returns it. A program that calls Free gives back its own hold only: the objects
 // that the handler is set on keep it.
 type Errhandler struct {
 	name   string
 	action action
-	comm   func(c *Comm, err error) // of a user's for communicators
-	win    func(w *Win, err error)  // of a user's for windows
-	holds  atomic.Int64             // by New… and Get…; what is predefined needs none
+	comm   func(c *Comm, err error)    // of a user's for communicators
+	other  func(object any, err error) // of a user's for windows
+	holds  atomic.Int64                // by New… and Get…; what is predefined needs none
 }
 
 type action uint8

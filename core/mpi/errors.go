@@ -1,6 +1,9 @@
 package mpi
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // The faults of arguments that no lower package knows.
 var (
@@ -18,3 +21,78 @@ var (
 	// each failure, and the statuses have them one by one.
 	ErrInStatus = errors.New("requests failed")
 )
+
+// ErrJoin means that nobody joins at the other end of a socket, or not in time.
+var ErrJoin = errors.New("the other end of the socket does not join")
+
+// ErrPending is in the status of a request that is neither complete nor has
+// failed, where another that was waited for with it has.
+var ErrPending = errors.New("request is pending")
+
+// ErrForeign means a constructor that IMPI has nothing for, of a communicator
+// some of whose members run another MPI library.
+var ErrForeign = errors.New("not among different MPI libraries")
+
+func errForeign(what string) error {
+	return fmt.Errorf("%w: %s here, which IMPI does not define", ErrForeign, what)
+}
+
+// ErrJobOver is wrapped by whatever is reported once the job cannot go on.
+var ErrJobOver = errors.New("the job is over")
+
+// ErrPeerGone means that the other side of a link ended in the middle.
+var ErrPeerGone = errors.New("peer is gone")
+
+// ErrErrhandler means an error handler that is missing, freed or made for
+// another sort of object.
+var ErrErrhandler = errors.New("invalid error handler")
+
+// ErrNotInitialized means that Init has not been called, or failed.
+var ErrNotInitialized = errors.New("mpi.Init has not been called")
+
+// ErrFinalized means that Finalize has been called.
+var ErrFinalized = errors.New("mpi.Finalize has been called")
+
+// ErrInitialized means that Init was called again.
+var ErrInitialized = errors.New("mpi.Init has been called before")
+
+// ErrNode means that the node that started this proc does not fit it.
+var ErrNode = errors.New("the node and this program do not fit together")
+
+// ErrCall means that nobody answers at a port: it is closed, its opener is gone or
+// does not accept in time, or too many are waiting there.
+var ErrCall = errors.New("the port does not answer")
+
+// ErrLauncher means that something that is no launcher of ours has started this program several
+// times.
+var ErrLauncher = errors.New("this program was not started by impiexec or impi-node")
+
+// ErrService means that a name cannot be published, as it is published already, or
+// unpublished, as this job has not published it.
+var ErrService = errors.New("invalid service name")
+
+// ErrName means that no such name is published.
+var ErrName = errors.New("the service name is not published")
+
+// ErrNames means that the server for names does not answer, or not in time.
+var ErrNames = errors.New("the service for names does not answer")
+
+// ErrNamesDenied means that the server for names has another key than this job.
+var ErrNamesDenied = errors.New("the service for names denies access")
+
+// ErrSignature means that the elements of a message are not those that its receive is for. What
+// came is in the receive's memory all the same.
+var ErrSignature = errors.New("the datatypes of a send and its receive do not match")
+
+// ErrSpawn means that procs could not be started, or not connected with.
+var ErrSpawn = errors.New("processes could not be spawned")
+
+// ErrBuffer means a buffer without memory, or with less than its items touch.
+var ErrBuffer = errors.New("invalid buffer")
+
+// ErrAlone means that this proc cannot meet those of other jobs: its node does not
+// know how, or it has none.
+var ErrAlone = errors.New("this proc cannot meet other jobs")
+
+// ErrUnreachable means that there is no link to a proc of another job.
+var ErrUnreachable = errors.New("the proc cannot be reached")

@@ -57,7 +57,7 @@ func (p *process) invite(l link.Link, name dynamic.World, calling bool) (*guest,
 	}
 	p.eng.SetRoute(first, g.q.id)
 	if p.guests == nil {
-		p.guests = make(map[message.Peer]*guest)
+		p.guests = make(map[message.Peer]temporary)
 	}
 	p.guests[first] = g
 	p.callers++
@@ -105,12 +105,6 @@ func (g *guest) introduce(late *deadline) error {
 	}
 	g.talk.self.Rank = wire.CommRank(binary.BigEndian.Uint32(theirs.b[4:]) & (1<<27 - 1))
 	return nil
-}
-
-// introduced is the first message of a guest.
-type introduced struct {
-	r *message.Request
-	b [introductionSz]byte
 }
 
 // takeIntroductions takes the first messages of guests.

@@ -1,17 +1,12 @@
 package mpi
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/mpierr"
 	"github.com/openimpi/impi/internal/wireup"
 )
-
-// ErrCall means that nobody answers at a port: it is closed, its opener is gone or
-// does not accept in time, or too many are waiting there.
-var ErrCall = errors.New("the port does not answer")
 
 // inquiry is what the node was asked and has not answered yet. The process's lock
 // guards it.

@@ -96,7 +96,7 @@ func forgotten(t *testing.T, worlds [][]*process) {
 // hasLeft tells whether all guests are only waited for.
 func (p *process) hasLeft() bool {
 	for _, g := range p.guests {
-		if !g.left {
+		if !g.(*guest).left {
 			return false
 		}
 	}

@@ -1,16 +1,11 @@
 package mpi
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"strconv"
 	"strings"
 )
-
-// ErrLauncher means that something that is no launcher of ours has started this program several
-// times.
-var ErrLauncher = errors.New("this program was not started by impiexec or impi-node")
 
 // singletonVariable set to 1 lets a program be a job of its own whoever has started it.
 const singletonVariable = "IMPI_SINGLETON"

@@ -1,7 +1,6 @@
 package mpi
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -16,17 +15,7 @@ import (
 const MaxServiceName = 255
 
 // The faults of names.
-var (
-	// ErrService means that a name cannot be published, as it is published already, or
-	// unpublished, as this job has not published it.
-	ErrService = errors.New("invalid service name")
-	// ErrName means that no such name is published.
-	ErrName = errors.New("the service name is not published")
-	// ErrNames means that the server for names does not answer, or not in time.
-	ErrNames = errors.New("the service for names does not answer")
-	// ErrNamesDenied means that the server for names has another key than this job.
-	ErrNamesDenied = errors.New("the service for names denies access")
-)
+var ()
 
 // PublishName has other procs find port by the name of service (MPI_Publish_name): those
 // of this job, or of all jobs that share a server for names, as the job file's names
@@ -70,21 +59,6 @@ func LookupName(service string, info *Info) (port string, err error) {
 		return "", failed("LookupName", err)
 	}
 	return p.lookupName(service, info)
-}
-
-// PublishName is the function PublishName for this rank.
-func (x *Proc) PublishName(service string, info *Info, port string) error {
-	return x.p.publishName(service, info, port)
-}
-
-// UnpublishName is the function UnpublishName for this rank.
-func (x *Proc) UnpublishName(service string, info *Info, port string) error {
-	return x.p.unpublishName(service, info, port)
-}
-
-// LookupName is the function LookupName for this rank.
-func (x *Proc) LookupName(service string, info *Info) (port string, err error) {
-	return x.p.lookupName(service, info)
 }
 
 func (p *process) publishName(service string, info *Info, port string) error {

@@ -10,6 +10,7 @@ import (
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/internal/machine"
 	"github.com/openimpi/impi/internal/wireup"
+	"github.com/openimpi/impi/transports/trace"
 )
 
 // OpenPort opens a port and gives its name: a line of printable text, which is all
@@ -36,12 +37,6 @@ func ClosePort(name string) error {
 	}
 	return p.closePort(name)
 }
-
-// OpenPort is the function OpenPort for this rank.
-func (x *Proc) OpenPort(info *Info) (string, error) { return x.p.openPort(info) }
-
-// ClosePort is the function ClosePort for this rank.
-func (x *Proc) ClosePort(name string) error { return x.p.closePort(name) }
 
 func (p *process) openPort(info *Info) (string, error) {
 	hints, err := snapshot(info)
@@ -166,4 +161,11 @@ func (p *process) door(name string) (dynamic.Token, error) {
 		return key, fmt.Errorf("%w: this proc has no such port open", dynamic.ErrPort)
 	}
 	return key, nil
+}
+
+// opened shows a step that has no run of a procedure: that a port is open.
+func (p *process) opened(name dynamic.World) {
+	if t := p.tracing(); t != nil {
+		t.step(trace.Step{Procedure: toAccept, Number: int(stepOpen), Text: portLabel(name) + " is open"})
+	}
 }

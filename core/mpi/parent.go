@@ -14,9 +14,6 @@ func Parent() *Comm {
 	return p.parents()
 }
 
-// Parent is the function Parent for this rank.
-func (x *Proc) Parent() *Comm { return x.p.parents() }
-
 func (p *process) parents() *Comm {
 	if c := p.parent.Load(); c != nil && c.life.Load() == usable {
 		return c

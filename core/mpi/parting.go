@@ -225,3 +225,38 @@ func (p *process) left(q *port) bool {
 	w := p.worldOf(comm.Proc(q.peer))
 	return w == nil || w.leaving
 }
+
+// abandon is part for a locked process.
+func (p *process) abandon(met []*world) {
+	for _, w := range met {
+		if w.uses.Load() == 0 {
+			w.leaving = true
+			p.partFromSpawned(w)
+			p.leave(w)
+		}
+	}
+}
+
+// partFromSpawned tells the node that a world that this proc has spawned is on its own
+// now.
+func (p *process) partFromSpawned(w *world) {
+	if w.spawn != 0 && p.control != nil {
+		_ = p.control.Send(wireup.Message{Kind: wireup.KindPart, Meeting: &wireup.Meeting{Request: w.spawn}})
+		w.spawn = 0
+	}
+}
+
+// bury parts from worlds whose jobs are over, as it seems: to remain connected with them
+// is of no use.
+func (p *process) bury(met []*world) {
+	p.lock()
+	defer p.unlock()
+	p.abandon(slices.DeleteFunc(met, func(w *world) bool { return !w.lost }))
+}
+
+// part ends the links to worlds that nothing refers to any more.
+func (p *process) part(met []*world) {
+	p.lock()
+	defer p.unlock()
+	p.abandon(met)
+}

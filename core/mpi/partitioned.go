@@ -19,12 +19,6 @@ import (
 // partitions is where those ranks begin.
 const partitions wire.CommRank = 1 << 30
 
-// pairing is what partitioned operations are counted by.
-type pairing struct {
-	recv      bool
-	peer, tag int
-}
-
 // partitioned is the operation of a partitioned request.
 type partitioned struct {
 	c         *Comm

@@ -6,17 +6,6 @@ import (
 	"github.com/openimpi/impi/core/message"
 )
 
-// plan is what a persistent request does each time it is started.
-type plan struct {
-	c         *Comm
-	fn        string
-	recv      bool
-	mode      message.Mode
-	buf       Buffer
-	peer, tag int
-	parts     *partitioned // instead of all the above, of a partitioned one
-}
-
 // SendInit makes an inactive request that sends buf each time it is started.
 func SendInit[T Type](c *Comm, buf []T, dst, tag int) (Request, error) {
 	return c.plan(plan{fn: "SendInit", mode: message.Standard, buf: Of(buf), peer: dst, tag: tag})

@@ -68,15 +68,15 @@ type process struct {
 
 	description *dynamic.Description // of this job, for others; nil: it meets nobody
 	worlds      atomic.Pointer[worlds]
-	guests      map[message.Peer]*guest  // at the other ends of calls
-	early       []delivery               // links from worlds that are not known yet
-	meetings    int                      // that go on
-	hearing     *hearing                 // nil: no world is known
-	vacant      []message.LinkID         // of links to other worlds, to be used again
-	asking      map[uint64]*inquiry      // what the node has not answered yet
-	questions   uint64                   // asked so far
-	doors       map[string]dynamic.Token // keys of open ports, by name
-	callers     uint32                   // guests so far
+	guests      map[message.Peer]temporary // at the other ends of calls
+	early       []delivery                 // links from worlds that are not known yet
+	meetings    int                        // that go on
+	hearing     *hearing                   // nil: no world is known
+	vacant      []message.LinkID           // of links to other worlds, to be used again
+	asking      map[uint64]*inquiry        // what the node has not answered yet
+	questions   uint64                     // asked so far
+	doors       map[string]dynamic.Token   // keys of open ports, by name
+	callers     uint32                     // guests so far
 	introduced  map[message.Peer]*introduced
 
 	groups sync.Map // by a communicator's first context: *comm.Group; empty unless the dialect is the draft's

@@ -221,3 +221,16 @@ func (p *process) flushLate() {
 		p.flushAll()
 	}
 }
+
+// settle makes progress until done says that it is enough.
+func (p *process) settle(done func() bool) error {
+	p.lock()
+	defer p.unlock()
+	for p.failure == nil {
+		if p.output(); done() {
+			return nil
+		}
+		p.turn()
+	}
+	return p.failure
+}

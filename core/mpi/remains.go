@@ -1,9 +1,9 @@
 package mpi
 
 import (
-	"fmt"
-
 	"github.com/openimpi/impi/core/comm"
+
+	"fmt"
 )
 
 // Remains counts what a rank has to do with other worlds, and what it waits for. All
@@ -24,9 +24,8 @@ func (r Remains) String() string {
 		r.Worlds, r.Guests, r.Links, r.Early, r.Ports, r.Questions, r.Requests)
 }
 
-// Remains tells what is left of this rank's dealings with other worlds.
-func (x *Proc) Remains() Remains {
-	p := x.p
+// remains is Proc.Remains.
+func (p *process) remains() Remains {
 	p.lock()
 	defer p.unlock()
 	r := Remains{

@@ -346,3 +346,17 @@ func (q *Request) reset() {
 	}
 	*q = Request{c: q.c, extra: q.extra, standing: standing{state: inactive}}
 }
+
+// plan is what a persistent request does each time it is started.
+type plan struct {
+	c         *Comm
+	fn        string
+	recv      bool
+	mode      message.Mode
+	buf       Buffer
+	peer, tag int
+	parts     starter // instead of all the above, of a partitioned one
+}
+
+// starter is what starts a persistent request that is no send or receive.
+type starter interface{ start(q *Request) error }

@@ -6,10 +6,8 @@ import (
 
 	"github.com/openimpi/impi/core/comm"
 	"github.com/openimpi/impi/core/datatype"
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/wire"
-	"github.com/openimpi/impi/internal/machine"
 	"github.com/openimpi/impi/internal/wireup"
 )
 
@@ -120,17 +118,4 @@ func (r *Roster) sameProcs(procs []wireup.Proc) bool {
 		}
 	}
 	return true
-}
-
-// Join is the function Join for one of several ranks that share the roster,
-// which was made of job.Procs.
-func (r *Roster) Join(job *wireup.Job, agent link.Link, m machine.Machine, node machine.Node) (*Proc, error) {
-	if r.directory.Len() != len(job.Procs) {
-		return nil, failed("Init", fmt.Errorf("%w: a roster of %d ranks for a job of %d", ErrNode, r.directory.Len(), len(job.Procs)))
-	}
-	p, err := r.newProcess(job, agent, m, node)
-	if err != nil {
-		return nil, failed("Init", err)
-	}
-	return &Proc{p}, nil
 }

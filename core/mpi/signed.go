@@ -1,7 +1,6 @@
 package mpi
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/openimpi/impi/core/comm"
@@ -13,10 +12,6 @@ import (
 // sent: pk_count how many, pk_dtype a hash of their sequence. The receive compares that with the
 // beginning of its own sequence. So all messages of programs have streams then, which know it, and
 // none is a fast-box message, which has no room.
-
-// ErrSignature means that the elements of a message are not those that its receive is for. What
-// came is in the receive's memory all the same.
-var ErrSignature = errors.New("the datatypes of a send and its receive do not match")
 
 // sign is what a message to peer says of b.
 func (p *process) sign(peer message.Peer, b *Buffer) (count int64, dtype uint64) {

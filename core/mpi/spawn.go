@@ -2,7 +2,6 @@ package mpi
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -10,9 +9,6 @@ import (
 	"github.com/openimpi/impi/core/mpierr"
 	"github.com/openimpi/impi/internal/wireup"
 )
-
-// ErrSpawn means that procs could not be started, or not connected with.
-var ErrSpawn = errors.New("processes could not be spawned")
 
 // maxSpawned is the most procs that one call asks for: all members are told of each.
 const maxSpawned = 1 << 13
@@ -269,13 +265,4 @@ func (p *process) finishSpawn(s *spawning, met []*dynamic.Description, err error
 	}
 	_ = p.shutPort(s.port) // without a node there is no port either
 	s.shown.took(int(spawnClose), func() string { return portLabelOf(s.port) + " is closed" })
-}
-
-// partFromSpawned tells the node that a world that this proc has spawned is on its own
-// now.
-func (p *process) partFromSpawned(w *world) {
-	if w.spawn != 0 && p.control != nil {
-		_ = p.control.Send(wireup.Message{Kind: wireup.KindPart, Meeting: &wireup.Meeting{Request: w.spawn}})
-		w.spawn = 0
-	}
 }

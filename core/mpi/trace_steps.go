@@ -55,13 +55,6 @@ func (x *procedure) ends(err error, made *Comm) {
 	})
 }
 
-// opened shows a step that has no run of a procedure: that a port is open.
-func (p *process) opened(name dynamic.World) {
-	if t := p.tracing(); t != nil {
-		t.step(trace.Step{Procedure: toAccept, Number: int(stepOpen), Text: portLabel(name) + " is open"})
-	}
-}
-
 // portLabel is how a trace calls a port: not by its name, which is as good as a key.
 func portLabel(name dynamic.World) string { return "port " + name.String()[:8] }
 

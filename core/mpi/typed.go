@@ -1,7 +1,6 @@
 package mpi
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"unsafe"
@@ -30,9 +29,6 @@ const (
 	// above: their displacements are addresses (MPI_BOTTOM).
 	firstAddress = 4096
 )
-
-// ErrBuffer means a buffer without memory, or with less than its items touch.
-var ErrBuffer = errors.New("invalid buffer")
 
 // InPlace is the Buffer that stands for the other one of a collective operation
 // (MPI_IN_PLACE).

@@ -10,7 +10,7 @@ func NewWinErrhandler(f func(w *Win, err error)) (*Errhandler, error) {
 	if f == nil {
 		return nil, failed("NewWinErrhandler", fmt.Errorf("%w: no function", ErrArg))
 	}
-	h := &Errhandler{name: "an error handler", action: callUser, win: f}
+	h := &Errhandler{name: "an error handler", action: callUser, other: func(w any, err error) { f(w.(*Win), err) }}
 	h.holds.Store(1)
 	return h, nil
 }
@@ -22,7 +22,7 @@ func (w *Win) SetErrhandler(h *Errhandler) error {
 	if err == nil {
 		err = h.check()
 	}
-	if err == nil && h.action == callUser && h.win == nil {
+	if err == nil && h.action == callUser && h.other == nil {
 		err = fmt.Errorf("%w: it is not for windows", ErrErrhandler)
 	}
 	if err != nil {
@@ -57,8 +57,8 @@ func (w *Win) handle(err error) {
 	switch h := w.handler.current(); {
 	case h.action == abortJob:
 		w.p.fatal(fmt.Sprintf("window %s, rank %d of %d", w.label(), w.Rank(), w.Size()), err)
-	case h.win != nil:
-		h.win(w, err)
+	case h.other != nil:
+		h.other(w, err)
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"github.com/openimpi/impi/core/comm"
 	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/core/rma"
-	"github.com/openimpi/impi/internal/wireup"
 )
 
 // WinAllocateShared makes a window of memory that all members can load from and
@@ -54,10 +53,6 @@ func (c *Comm) together() error {
 		}
 	}
 	return nil
-}
-
-func sameMachine(a, b *wireup.Proc) bool {
-	return a.Machine != "" && a.Machine == b.Machine || a.Client == b.Client && a.Node == b.Node
 }
 
 // segments is the memory that the members share.

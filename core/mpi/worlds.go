@@ -14,10 +14,6 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// ErrAlone means that this proc cannot meet those of other jobs: its node does not
-// know how, or it has none.
-var ErrAlone = errors.New("this proc cannot meet other jobs")
-
 // world is a job that this one has met. Its procs are numbered one after the
 // other behind those that were there; a number is never used again.
 type world struct {
@@ -186,14 +182,6 @@ func (p *process) use(c *comm.Comm, n int32) []*world {
 	return met
 }
 
-// bury parts from worlds whose jobs are over, as it seems: to remain connected with them
-// is of no use.
-func (p *process) bury(met []*world) {
-	p.lock()
-	defer p.unlock()
-	p.abandon(slices.DeleteFunc(met, func(w *world) bool { return !w.lost }))
-}
-
 // doubt notes that worlds may be over, where a communicator with members of them has
 // failed because somebody has died.
 func (p *process) doubt(met []*world, why error) {
@@ -204,13 +192,6 @@ func (p *process) doubt(met []*world, why error) {
 		}
 		p.unlock()
 	}
-}
-
-// part ends the links to worlds that nothing refers to any more.
-func (p *process) part(met []*world) {
-	p.lock()
-	defer p.unlock()
-	p.abandon(met)
 }
 
 // endPort ends our side of a link.

@@ -1,7 +1,6 @@
 package mpi
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/openimpi/impi/core/comm"
@@ -91,9 +90,6 @@ func (p *process) takeLink(d delivery, w *world, peer message.Peer) {
 		p.askToPart(q)
 	}
 }
-
-// ErrUnreachable means that there is no link to a proc of another job.
-var ErrUnreachable = errors.New("the proc cannot be reached")
 
 // takeEarly looks again at links that came before their world was known.
 func (p *process) takeEarly() {
