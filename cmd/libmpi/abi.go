@@ -31,8 +31,8 @@ func handleFromInt(kind, n int32) uintptr {
 	case handles.Op:
 		return ops.FromInt(n)
 	case handles.Request:
-		if isExpress(uintptr(n)) {
-			return expressFromInt(n)
+		if isFastPath(uintptr(n)) {
+			return fastPathFromInt(n)
 		}
 		return requests.FromInt(n)
 	case handles.Info:
@@ -47,7 +47,7 @@ func handleFromInt(kind, n int32) uintptr {
 		return sessions.FromInt(n)
 	case handles.Message:
 		return messages.FromInt(n)
-	case handles.Express: // of requests, to the program
+	case handles.FastPath: // of requests, to the program
 	case handles.ToolControl, handles.ToolMeasure, handles.ToolSession: // have no numbers
 	}
 	return 0

@@ -6,7 +6,7 @@
 // The C functions are in stubs.c, which internal/abi/gen makes from include/mpi.h:
 // each calls one Go function of this package, abiSend for MPI_Send and MPI_Send_c,
 // or abiUnsupported where there is none. Some are written by hand: direct.c has those that need
-// nothing of the library, express.c those that mostly do without Go. Pointers and handles come to Go as
+// nothing of the library, fastpath.c those that mostly do without Go. Pointers and handles come to Go as
 // uintptr: constants such as MPI_IN_PLACE must never be taken for addresses.
 package main
 

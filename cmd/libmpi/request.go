@@ -10,7 +10,7 @@ import (
 	"unsafe"
 
 	"github.com/openimpi/impi/core/mpi"
-	"github.com/openimpi/impi/internal/express"
+	"github.com/openimpi/impi/internal/fastpath"
 )
 
 // newRequest makes the handle of a request and stores it.
@@ -36,7 +36,7 @@ func newRequest(owner *object, q mpi.Request, out uintptr) error {
 // drop ends a request that is null.
 func drop(h *uintptr, r *requestObject) {
 	*r = requestObject{}
-	if !isExpress(*h) { // whose request frees itself
+	if !isFastPath(*h) { // whose request frees itself
 		requests.Free(*h)
 	}
 	*h = requestNull
@@ -258,7 +258,7 @@ func (b *batch) take(n int32, p uintptr) (err error) {
 // put gives the requests back, as they are now.
 func (b *batch) put() {
 	for i := range b.reqs {
-		if isExpress(b.handles[i]) {
+		if isFastPath(b.handles[i]) {
 			if b.reqs[i].Null() {
 				b.handles[i] = requestNull
 			}
@@ -342,7 +342,7 @@ func abiWaitall(n int32, reqs, statuses uintptr) int32 {
 		putStatuses(statuses, sts, err)
 		return err
 	})
-	if code == success && n > 0 && n <= express.Requests {
+	if code == success && n > 0 && n <= fastpath.Requests {
 		learnMemory(reqs, int64(n)*int64(unsafe.Sizeof(reqs)), true)
 		learnMemory(statuses, int64(n)*int64(unsafe.Sizeof(status{})), true)
 	}

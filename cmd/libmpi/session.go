@@ -16,6 +16,7 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 	"github.com/openimpi/impi/core/mpierr"
 	"github.com/openimpi/impi/internal/abi/handles"
+	"github.com/openimpi/impi/internal/engine/proc"
 )
 
 // sessionObject is a session. All see the same job: MPI_Init and sessions together
@@ -59,7 +60,7 @@ func join() error {
 		commHandles.Store(s.Comm, s.handle)
 		world.Store(w)
 		self.Store(s)
-		shareExpress()
+		shareFastPath()
 		mpi.UseMemoryCheck(writable)
 		phase.Store(during)
 	}
@@ -79,7 +80,7 @@ func leave(good bool) error {
 	switch {
 	case users.n == 1 && !good:
 		rested.world, rested.self = world.Swap(nil), self.Swap(nil)
-		mpi.ForgetExpress()
+		proc.ForgetFastPath()
 		phase.Store(resting)
 		C.restsNow()
 	case users.n == 1:

@@ -12,7 +12,7 @@ import (
 // loose is everything of badThings that a process needs nobody else for.
 func (x *badThings) loose() (err error) {
 	var errs [7]error
-	x.buffer = x.c.p.sendBuffer()
+	x.buffer = (*SendBuffer)(x.c.in().Process().SendBuffer())
 	x.group, errs[0] = x.c.Group()
 	x.gone, errs[1] = x.group.Incl([]int{0})
 	x.info, x.nothing = NewInfo(), NewInfo()
@@ -138,11 +138,11 @@ func TestLooseBadArguments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := newBadThings(p.world, key)
+	x, err := newBadThings((*Comm)(p.World), key)
 	if err = errors.Join(err, x.loose()); err != nil {
 		t.Fatal(err)
 	}
-	heard := newListener(t).on(t, p.world)
+	heard := newListener(t).on(t, (*Comm)(p.World))
 	for about, rows := range badLoose {
 		for _, row := range rows {
 			if err := row.told(x, heard); err != nil {
@@ -150,7 +150,7 @@ func TestLooseBadArguments(t *testing.T) {
 			}
 		}
 	}
-	if err := Barrier(p.world); err != nil || x.group.Size() != 1 {
+	if err := Barrier((*Comm)(p.World)); err != nil || x.group.Size() != 1 {
 		t.Errorf("it has harmed something: %v, %d", err, x.group.Size())
 	}
 }
@@ -159,9 +159,9 @@ func TestLooseBadArguments(t *testing.T) {
 func TestMethodsOfFreed(t *testing.T) {
 	p := layout{}.start(t)[0]
 	program(t, p)
-	l := newListener(t).on(t, p.world)
-	group, err1 := p.world.Group()
-	win, err2 := p.world.WinAllocate(8, 1, nil)
+	l := newListener(t).on(t, (*Comm)(p.World))
+	group, err1 := (*Comm)(p.World).Group()
+	win, err2 := (*Comm)(p.World).WinAllocate(8, 1, nil)
 	handler, err3 := NewErrhandler(func(*Comm, error) {})
 	info := NewInfo()
 	if err := errors.Join(err1, err2, err3, group.Free(), win.Free(), handler.Free(), info.Free()); err != nil {

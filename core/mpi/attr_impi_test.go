@@ -13,8 +13,8 @@ func TestAttributesOfIMPI(t *testing.T) {
 	l := layout{procs: 6, client: func(r int) int { return clients[r] }}
 	procs := l.start(t)
 	for _, p := range procs {
-		for r := range p.job.Procs {
-			p.job.Procs[r].Node = hosts[r]
+		for r := range p.Job.Procs {
+			p.Job.Procs[r].Node = hosts[r]
 		}
 	}
 	all := func(c *Comm, clients, client, hosts, host int) error {
@@ -22,7 +22,7 @@ func TestAttributesOfIMPI(t *testing.T) {
 	}
 	l.finish(t, procs, func(t *testing.T, c *Comm) error {
 		r := c.Rank()
-		if err := first(all(c, 3, clients[r], 4, int(hosts[r])), all(c.p.self, 1, 0, 1, 0)); err != nil {
+		if err := first(all(c, 3, clients[r], 4, int(hosts[r])), all((*Comm)(c.in().Process().Self), 1, 0, 1, 0)); err != nil {
 			return err
 		}
 		back, err := c.Split(0, -r)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/core/mpierr"
+	"github.com/openimpi/impi/internal/engine/life"
 )
 
 // keyOf makes a key of communicators, freed at the end of the test.
@@ -36,7 +37,7 @@ func has(c *Comm, key Keyval, want any) error {
 func TestAttributesOfCommunicators(t *testing.T) {
 	key := keyOf(t, nil, nil, nil)
 	layout{procs: 2}.run(t, func(t *testing.T, c *Comm) error {
-		for _, c := range []*Comm{c, c.p.self} {
+		for _, c := range []*Comm{c, (*Comm)(c.in().Process().Self)} {
 			if err := first(has(c, key, nil), c.SetAttr(key, "a"), has(c, key, "a"), c.SetAttr(key, c), has(c, key, c),
 				c.DeleteAttr(key), has(c, key, nil), c.DeleteAttr(key)); err != nil {
 				return err
@@ -83,7 +84,7 @@ func TestCopyFuncGetsTheCommunicator(t *testing.T) {
 		of = c
 		return nil
 	}, extra)
-	c := layout{}.start(t)[0].world
+	c := (*Comm)(layout{}.start(t)[0].World)
 	if err := c.SetAttr(key, 1); err != nil {
 		t.Fatal(err)
 	}
@@ -116,14 +117,14 @@ func TestDupFailsEverywhere(t *testing.T) {
 			if err := first(c.SetAttr(good, 1), c.SetAttr(bad, 2)); err != nil {
 				return err
 			}
-			before := c.p.contexts.Max()
+			before := c.in().Process().Contexts.Max()
 			d, err := c.Dup()
 			want := ErrElsewhere
 			if c.Rank() == 1 {
 				want = refused
 			}
-			if d != nil || !errors.Is(err, want) || c.p.contexts.Max() != before {
-				return fmt.Errorf("got %v, %w; contexts up to %d, before %d", d, err, c.p.contexts.Max(), before)
+			if d != nil || !errors.Is(err, want) || c.in().Process().Contexts.Max() != before {
+				return fmt.Errorf("got %v, %w; contexts up to %d, before %d", d, err, c.in().Process().Contexts.Max(), before)
 			}
 			if err := first(expect("deletions", deleted[c.Rank()], 1), has(c, good, 1), has(c, bad, 2), c.DeleteAttr(bad)); err != nil {
 				return err
@@ -140,7 +141,7 @@ func TestDupFailsEverywhere(t *testing.T) {
 func sameOrder(int, int) string { return datatype.HostOrder().String() }
 
 func TestDeleteFuncThatFails(t *testing.T) {
-	c := layout{}.start(t)[0].world
+	c := (*Comm)(layout{}.start(t)[0].World)
 	l := newListener(t).on(t, c)
 	allow := false
 	key := keyOf(t, nil, func(*Comm, Keyval, any, any) error {
@@ -168,7 +169,7 @@ func TestDeleteFuncThatFails(t *testing.T) {
 
 // A program frees keys as soon as it has attached values, and calls MPI in callbacks.
 func TestKeyFreedAtOnce(t *testing.T) {
-	c := layout{}.start(t)[0].world
+	c := (*Comm)(layout{}.start(t)[0].World)
 	calls := 0
 	var saved Keyval
 	key, err := CreateKeyval(DupCopy, func(c *Comm, key Keyval, _, _ any) error {
@@ -198,7 +199,7 @@ func TestKeyFreedAtOnce(t *testing.T) {
 func TestKeysThatAreWrong(t *testing.T) {
 	p := layout{}.start(t)[0]
 	program(t, p)
-	c := p.world
+	c := (*Comm)(p.World)
 	l := newListener(t).on(t, c)
 	typ, err := CreateTypeKeyval(nil, nil, nil)
 	if err != nil {
@@ -233,12 +234,12 @@ func TestKeysThatAreWrong(t *testing.T) {
 
 func TestPredefinedAttributes(t *testing.T) {
 	layout{procs: 2, tagUB: 40_000}.run(t, func(t *testing.T, c *Comm) error {
-		c.p.job.AppNum = 3
+		c.in().Process().Job.AppNum = 3
 		d, err := c.Dup()
 		if err != nil {
 			return err
 		}
-		for _, c := range []*Comm{c, d, c.p.self} {
+		for _, c := range []*Comm{c, d, (*Comm)(c.in().Process().Self)} {
 			if err := first(has(c, TagUB, 40_000), has(c, IO, AnySource), has(c, Host, ProcNull), has(c, WtimeIsGlobal, 0),
 				has(c, AppNum, 3), has(c, UniverseSize, 2)); err != nil {
 				return err
@@ -246,7 +247,7 @@ func TestPredefinedAttributes(t *testing.T) {
 		}
 		return nil
 	})
-	c := layout{}.start(t)[0].world
+	c := (*Comm)(layout{}.start(t)[0].World)
 	class, err := AddErrorClass()
 	if err != nil {
 		t.Fatal(err)
@@ -273,7 +274,7 @@ func TestFinalizeDeletesAttributesOfSelf(t *testing.T) {
 		return toSelf(c)
 	}
 	for i := range 3 {
-		if err := procs[0].self.SetAttr(keyOf(t, nil, del, nil), i); err != nil {
+		if err := (*Comm)(procs[0].Self).SetAttr(keyOf(t, nil, del, nil), i); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -284,15 +285,15 @@ func TestFinalizeDeletesAttributesOfSelf(t *testing.T) {
 		}
 		return nil
 	}, nil)
-	if err := procs[0].self.SetAttr(last, 9); err != nil {
+	if err := (*Comm)(procs[0].Self).SetAttr(last, 9); err != nil {
 		t.Fatal(err)
 	}
-	if err := Finalize(); !errors.Is(err, errCallback) || Finalized() || has(procs[0].self, last, 9) != nil {
+	if err := Finalize(); !errors.Is(err, errCallback) || Finalized() || has((*Comm)(procs[0].Self), last, 9) != nil {
 		t.Errorf("a callback that fails: %v", err)
 	}
 	fails = false
 	other := make(chan error)
-	go func() { other <- procs[1].finalize() }()
+	go func() { other <- life.FinalizeProc(procs[1]) }()
 	if err := errors.Join(Finalize(), <-other); err != nil || !Finalized() {
 		t.Errorf("finalized %v, %v", Finalized(), err)
 	}

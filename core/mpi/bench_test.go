@@ -12,13 +12,13 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/internal/engine/proc"
 	"github.com/openimpi/impi/internal/machine"
 	"github.com/openimpi/impi/transports/ring"
 	"github.com/openimpi/impi/transports/socket"
+	"golang.org/x/sys/unix"
 )
 
 // peerEnv makes the test binary the other process of a benchmark.
@@ -58,7 +58,7 @@ func echo() error {
 		}
 		defer pprof.StopCPUProfile()
 	}
-	c, buf, out, reqs := p.world, filled(1<<20), filled(1<<20), make([]Request, 64)
+	c, buf, out, reqs := (*Comm)(p.World), filled(1<<20), filled(1<<20), make([]Request, 64)
 	for {
 		st, err := Recv(c, buf, 0, AnyTag)
 		if err != nil || st.Tag == 2 {
@@ -80,16 +80,16 @@ func echo() error {
 	}
 }
 
-func twoProcs(rank int, l link.Link) (*process, error) {
-	p, err := newProcess(layout{procs: 2, dataLen: 256 << 10, ackMark: 64, hiWater: 256}.job(rank), nil, machine.Local{}, nil)
+func twoProcs(rank int, l link.Link) (*proc.Process, error) {
+	p, err := proc.NewProcess(layout{procs: 2, dataLen: 256 << 10, ackMark: 64, hiWater: 256}.job(rank), nil, machine.Local{}, nil)
 	if err != nil {
 		return nil, err
 	}
-	q, err := p.addPort(l, message.Peer(1-rank))
+	q, err := p.AddPort(l, message.Peer(1-rank))
 	if err != nil {
 		return nil, err
 	}
-	p.eng.SetRoute(message.Peer(1-rank), q.id)
+	p.Eng.SetRoute(message.Peer(1-rank), q.ID)
 	return p, nil
 }
 
@@ -101,7 +101,7 @@ func filled(n int) []byte { return bytes.Repeat([]byte{1}, n) }
 // a ring.
 func peerLink(shm bool, fds []int, side int) (link.Link, error) {
 	if shm {
-		return openRing(fds[1], fds[0], side)
+		return proc.OpenRing(fds[1], fds[0], side)
 	}
 	return socket.New(fds[0], nil)
 }
@@ -159,12 +159,12 @@ func withPeer(b *testing.B, kind string) *Comm {
 	}
 	pin(0)
 	b.Cleanup(func() {
-		_ = Send(p.world, []byte{}, 1, 2)
+		_ = Send((*Comm)(p.World), []byte{}, 1, 2)
 		if err := cmd.Wait(); err != nil {
 			b.Error(err)
 		}
 	})
-	return p.world
+	return (*Comm)(p.World)
 }
 
 // windows measures f, which moves n messages, in many short spells, so that
@@ -291,7 +291,7 @@ func BenchmarkBothSides(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		c[i] = p.world
+		c[i] = (*Comm)(p.World)
 	}
 	pin(0)
 	buf := make([]byte, 8)

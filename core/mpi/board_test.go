@@ -14,6 +14,8 @@ import (
 	"github.com/openimpi/impi/core/board"
 	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/internal/engine/collective"
+	"github.com/openimpi/impi/internal/engine/proc"
 	"github.com/openimpi/impi/internal/poll"
 	"github.com/openimpi/impi/internal/skips"
 )
@@ -86,16 +88,16 @@ func (x *testBoard) open(t *testing.T, procs int) *board.Board {
 }
 
 // putOnBoards gives the procs of each host a board.
-func putOnBoards(t *testing.T, procs []*process) {
+func putOnBoards(t *testing.T, procs []*proc.Process) {
 	t.Helper()
 	for _, p := range procs {
-		mates := p.housemates()
-		if n := len(mates); n < 2 || n > maxTestBoard || mates[0] != p.job.Rank {
+		mates := p.Housemates()
+		if n := len(mates); n < 2 || n > maxTestBoard || mates[0] != p.Job.Rank {
 			continue
 		}
 		b, bells := newBoard(t, len(mates))
 		for _, r := range mates {
-			if err := procs[r].onBoard(b, bells, nil); err != nil {
+			if err := procs[r].OnBoard(b, bells, nil); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -289,7 +291,7 @@ func TestBoardOperations(t *testing.T) {
 					return fmt.Errorf("%s of %d from %d: %w", what, n, root, err)
 				}
 			}
-			if s := c.boardPlace(); s == nil || s.ops < 50 {
+			if s := collective.BoardPlace(c.in()); s == nil || s.Ops < 50 {
 				return errors.New("the board was not used")
 			}
 			return nil
@@ -304,19 +306,19 @@ func TestBoardPeerDies(t *testing.T) {
 		procs := layout{procs: 3}.start(t)
 		done := make(chan error)
 		for _, p := range procs[:2] {
-			go func() { done <- boardOps[name](p.world, 2, 10) }()
+			go func() { done <- boardOps[name]((*Comm)(p.World), 2, 10) }()
 			sleeping(p, 1)
 		}
 		p := procs[2]
-		p.lock()
-		p.close()
-		p.unlock()
+		p.Lock()
+		p.Close()
+		p.Unlock()
 		for range 2 {
 			if err := <-done; !errors.Is(err, message.ErrPeerDown) {
 				t.Errorf("%s without the third: %v", name, err)
 			}
 		}
-		if err := Barrier(procs[0].world); !errors.Is(err, message.ErrPeerDown) {
+		if err := Barrier((*Comm)(procs[0].World)); !errors.Is(err, message.ErrPeerDown) {
 			t.Errorf("after %s: %v", name, err)
 		}
 	}
@@ -326,15 +328,15 @@ func TestBoardJobEnds(t *testing.T) {
 	onlyBoards(t)
 	procs := layout{procs: 2}.start(t)
 	done := make(chan error)
-	go func() { done <- Barrier(procs[0].world) }()
+	go func() { done <- Barrier((*Comm)(procs[0].World)) }()
 	sleeping(procs[0], 1)
-	procs[0].lock()
-	procs[0].fail(errors.New("for the test"))
-	procs[0].unlock()
+	procs[0].Lock()
+	procs[0].Fail(errors.New("for the test"))
+	procs[0].Unlock()
 	if err := <-done; !errors.Is(err, ErrJobOver) {
 		t.Errorf("asleep: %v", err)
 	}
-	if err := Bcast(procs[0].world, []byte{1}, 0); !errors.Is(err, ErrJobOver) {
+	if err := Bcast((*Comm)(procs[0].World), []byte{1}, 0); !errors.Is(err, ErrJobOver) {
 		t.Errorf("afterwards: %v", err)
 	}
 }
@@ -346,13 +348,13 @@ func TestBoardWakes(t *testing.T) {
 		procs := layout{procs: 3, spin: "0"}.start(t)
 		done := make(chan error)
 		for _, p := range procs[:2] {
-			go func() { done <- op(p.world, 2, 10) }()
+			go func() { done <- op((*Comm)(p.World), 2, 10) }()
 		}
 		if name != "gather" && name != "gather in place" && name != "reduce" && name != "reduce in place, in order" { // there they do not wait
 			sleeping(procs[0], 1)
 			sleeping(procs[1], 1)
 		}
-		if err := op(procs[2].world, 2, 10); err != nil {
+		if err := op((*Comm)(procs[2].World), 2, 10); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		for range 2 {
@@ -379,7 +381,7 @@ func TestBoardSlots(t *testing.T) {
 				if err := boardOps["allreduce"](d, 0, 5); err != nil {
 					return err
 				}
-				if d.boardPlace() != nil {
+				if collective.BoardPlace(d.in()) != nil {
 					seated++
 				}
 				dups = append(dups, d)
@@ -465,11 +467,11 @@ func TestBoardMemory(t *testing.T) {
 	onlyBoards(t)
 	procs := layout{procs: 2}.start(t)
 	bad := errors.New("no memory")
-	procs[0].boards.back = func(int, int) error { return bad }
-	if err := Bcast(procs[0].world, make([]byte, 1000), 0); !errors.Is(err, bad) {
+	procs[0].Boards.Back = func(int, int) error { return bad }
+	if err := Bcast((*Comm)(procs[0].World), make([]byte, 1000), 0); !errors.Is(err, bad) {
 		t.Errorf("got %v", err)
 	}
-	if err := Bcast(procs[0].world, make([]byte, 8), 0); err != nil {
+	if err := Bcast((*Comm)(procs[0].World), make([]byte, 8), 0); err != nil {
 		t.Errorf("what needs none: %v", err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/openimpi/impi/core/mpierr"
+	"github.com/openimpi/impi/internal/engine/proc"
 )
 
 // What a program does wrong has the class that MPI gives it, through every way
@@ -77,13 +78,13 @@ func TestNoCommunicator(t *testing.T) {
 		t.Errorf("before Init: class %v", class)
 	}
 	p := layout{}.start(t)[0]
-	theLock.Lock()
-	the = p
-	theLock.Unlock()
+	proc.TheLock.Lock()
+	proc.The = p
+	proc.TheLock.Unlock()
 	defer func() {
-		theLock.Lock()
-		the = nil
-		theLock.Unlock()
+		proc.TheLock.Lock()
+		proc.The = nil
+		proc.TheLock.Unlock()
 	}()
 	var none *Comm
 	for what, err := range map[string]error{

@@ -11,13 +11,13 @@ import (
 // bridge makes an intercommunicator of the first n ranks of c and the others,
 // without talking to them.
 func bridge(c *Comm, n int) (inter *Comm, left bool, err error) {
-	self := comm.Proc(c.p.job.Rank)
+	self := comm.Proc(c.in().Process().Job.Rank)
 	groups := [2]*comm.Group{comm.NewGroup(0, n), comm.NewGroup(comm.Proc(n), c.Size()-n)}
 	left = int(self) < n
 	if !left {
 		groups[0], groups[1] = groups[1], groups[0]
 	}
-	inter, err = c.p.newComm(comm.Spec{Context: 40, Group: groups[0], Remote: groups[1]})
+	inter, err = outComm(c.in().Process().NewComm(comm.Spec{Context: 40, Group: groups[0], Remote: groups[1]}))
 	return inter, left, err
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/mpierr"
+	"github.com/openimpi/impi/internal/engine/proc"
 )
 
 // collLayouts are jobs of one client, of three, of six in a tree, and of three
@@ -41,7 +42,7 @@ func everyLayout(t *testing.T, body func(t *testing.T, c *Comm) error) {
 }
 
 // fits says that n elements take no more packets than a test should wait for.
-func fits(c *Comm, n int) bool { return n <= 50*int(c.p.job.DataLen) }
+func fits(c *Comm, n int) bool { return n <= 50*int(c.in().Process().Job.DataLen) }
 
 func same[T comparable](what string, got, want []T) error {
 	if !slices.Equal(got, want) {
@@ -419,8 +420,8 @@ func TestCollectiveLengths(t *testing.T) {
 	for _, sent := range []int{2, 6} {
 		procs := layout{procs: 2}.start(t)
 		done := make(chan error)
-		go func() { done <- Bcast(procs[0].world, make([]int32, sent), 0) }()
-		err := Bcast(procs[1].world, make([]int32, 4), 0)
+		go func() { done <- Bcast((*Comm)(procs[0].World), make([]int32, sent), 0) }()
+		err := Bcast((*Comm)(procs[1].World), make([]int32, 4), 0)
 		if class := ErrorClass(err); class != mpierr.Count && class != mpierr.Truncate {
 			t.Errorf("%d elements sent, 4 expected: %v", sent, err)
 		}
@@ -435,12 +436,12 @@ func TestCollectivePeerDies(t *testing.T) {
 	procs := layout{procs: 3}.start(t)
 	done := make(chan error)
 	for _, p := range procs[:2] {
-		go func() { done <- Barrier(p.world) }()
+		go func() { done <- Barrier((*Comm)(p.World)) }()
 	}
 	p := procs[2]
-	p.lock()
-	p.close()
-	p.unlock()
+	p.Lock()
+	p.Close()
+	p.Unlock()
 	for range 2 {
 		if err := <-done; err == nil {
 			t.Error("the barrier was passed without the third")
@@ -458,7 +459,7 @@ func TestCollectivesAllocateNothing(t *testing.T) {
 	go func() {
 		in, out := make([]float64, 100), make([]float64, 100)
 		for range rounds {
-			if err := round(procs[1].world, in, out); err != nil {
+			if err := round((*Comm)(procs[1].World), in, out); err != nil {
 				done <- err
 				return
 			}
@@ -468,9 +469,9 @@ func TestCollectivesAllocateNothing(t *testing.T) {
 	in, out := make([]float64, 100), make([]float64, 100)
 	var err error
 	for range rounds - 201 {
-		err = round(procs[0].world, in, out)
+		err = round((*Comm)(procs[0].World), in, out)
 	}
-	if n := testing.AllocsPerRun(200, func() { err = first(err, round(procs[0].world, in, out)) }); n > 0 {
+	if n := testing.AllocsPerRun(200, func() { err = first(err, round((*Comm)(procs[0].World), in, out)) }); n > 0 {
 		t.Errorf("%v allocations for a barrier, an allreduce and a broadcast", n)
 	}
 	if err := first(err, <-done); err != nil {
@@ -545,12 +546,12 @@ func TestSplit(t *testing.T) {
 }
 
 func TestClassOfEachSentinel(t *testing.T) {
-	for _, r := range classes {
-		if got := ErrorClass(failed("X", r.Err)); got != r.Class {
+	for _, r := range proc.Classes {
+		if got := ErrorClass(proc.Failed("X", r.Err)); got != r.Class {
 			t.Errorf("%v has class %v, want %v", r.Err, got, r.Class)
 		}
 	}
-	if ErrorClass(nil) != mpierr.Success || ErrorClass(failed("X", message.ErrTruncate)) != mpierr.Truncate || ErrorClass(io.EOF) != mpierr.Other {
+	if ErrorClass(nil) != mpierr.Success || ErrorClass(proc.Failed("X", message.ErrTruncate)) != mpierr.Truncate || ErrorClass(io.EOF) != mpierr.Other {
 		t.Error("no error, one of a package below, or one that nobody knows")
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/openimpi/impi/core/coll"
 	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/core/mpierr"
+	"github.com/openimpi/impi/internal/engine/proc"
 )
 
 // record is what the mixed datatype of the tests describes: Skip and the padding
@@ -528,7 +529,7 @@ func TestTypedArguments(t *testing.T) {
 			{"datatypes that differ", c.Alltoall(x(0, 2), Of(make([]float32, 2))), mpierr.Type},
 			{"reduce_scatter counts", c.ReduceScatter(x(0, 2), x(4, 1), []int{1, -1}, Sum), mpierr.Count},
 			{"alltoallw of one", c.Alltoallw([]Buffer{x(0, 1)}, []Buffer{x(1, 1)}), mpierr.Count},
-			{"no communicator", (*Comm)(nil).Bcast(x(0, 1), 0), ErrorClass(noComm())},
+			{"no communicator", (*Comm)(nil).Bcast(x(0, 1), 0), ErrorClass(proc.NoComm())},
 		} {
 			if ErrorClass(f.err) != f.class {
 				return fmt.Errorf("%s: %v of class %v, want %v", f.name, f.err, ErrorClass(f.err), f.class)
@@ -564,7 +565,7 @@ func TestTypedBackwards(t *testing.T) {
 // Methods on plain memory allocate no more than the functions.
 func TestBufferCollectivesAllocateNothing(t *testing.T) {
 	procs := layout{}.start(t)
-	c := procs[0].world
+	c := (*Comm)(procs[0].World)
 	in, out := make([]float64, 100), make([]float64, 100)
 	var err error
 	n := testing.AllocsPerRun(100, func() {

@@ -1,234 +1,144 @@
 package mpi
 
 import (
-	"fmt"
-	"sync"
-	"sync/atomic"
-
-	"github.com/openimpi/impi/core/coll"
 	"github.com/openimpi/impi/core/comm"
-	"github.com/openimpi/impi/core/dynamic"
-	"github.com/openimpi/impi/core/message"
-	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/engine/construct"
+	"github.com/openimpi/impi/internal/engine/p2p"
+	"github.com/openimpi/impi/internal/engine/proc"
+)
+
+// Keyval names an attribute: a value that a program attaches to a communicator,
+// a datatype or a window.
+type Keyval = comm.Keyval
+
+// KeyvalInvalid is no key.
+const KeyvalInvalid = p2p.KeyvalInvalid
+
+// CopyFunc is called when an object that has the attribute is duplicated. The
+// duplicate gets copied, unless keep is false. After an error there is no
+// duplicate. It may call MPI.
+type CopyFunc[O any] func(old O, key Keyval, extra, value any) (copied any, keep bool, err error)
+
+// DeleteFunc is called when an object loses the attribute: by its deletion, by
+// another value or by the end of the object. After an error it keeps it. It may
+// call MPI.
+type DeleteFunc[O any] func(object O, key Keyval, value, extra any) error
+
+// NullCopy is the CopyFunc of attributes that duplicates do not get.
+func NullCopy[O any](old O, key Keyval, extra, value any) (copied any, keep bool, err error) {
+	return p2p.NullCopy(old, key, extra, value)
+}
+
+// DupCopy is the CopyFunc of attributes whose value duplicates get.
+func DupCopy[O any](old O, key Keyval, extra, value any) (copied any, keep bool, err error) {
+	return p2p.DupCopy(old, key, extra, value)
+}
+
+// NullDelete is the DeleteFunc of attributes that may just go.
+func NullDelete[O any](object O, key Keyval, value, extra any) error {
+	return p2p.NullDelete(object, key, value, extra)
+}
+
+// CreateKeyval makes a key for attributes of communicators. A nil cp is
+// NullCopy, a nil del NullDelete. extra is given to both.
+func CreateKeyval(cp CopyFunc[*Comm], del DeleteFunc[*Comm], extra any) (Keyval, error) {
+	return p2p.CreateKeyval(onComm(cp), onCommEnd(del), extra)
+}
+
+// FreeKeyval frees a key of communicators and makes the variable KeyvalInvalid.
+// Attributes of it stay, and its functions are still called for them.
+func FreeKeyval(key *Keyval) error { return p2p.FreeKeyval(key) }
+
+// SetAttr attaches a value to c. One that is there is deleted first; where its
+// DeleteFunc fails it stays.
+func (c *Comm) SetAttr(key Keyval, value any) error { return p2p.SetAttr(c.in(), key, value) }
+
+// Attr gives the value that c has for a key; ok is whether it has one. The
+// predefined keys have ints.
+func (c *Comm) Attr(key Keyval) (value any, ok bool, err error) { return p2p.Attr(c.in(), key) }
+
+// DeleteAttr deletes the value that c has for a key. If there is none, nothing
+// happens.
+func (c *Comm) DeleteAttr(key Keyval) error { return p2p.DeleteAttr(c.in(), key) }
+
+// IMPI's attributes, which every communicator has, all ints. The colours are meant for
+// Split: members with the same one are of the same client (a site), or of the same host
+// (a machine's node). Those of an intercommunicator are about the group of the calling
+// proc. A program that no impi-node started has sizes of 1 and colours of 0.
+//
+// IMPI ch.2, User Attributes. The standard gives names and no values.
+const (
+	ClientSize  = p2p.ClientSize  // IMPI_CLIENT_SIZE: how many clients the members are of
+	ClientColor = p2p.ClientColor // IMPI_CLIENT_COLOR: 0 to ClientSize-1, in the order of the lowest ranks
+	HostSize    = p2p.HostSize    // IMPI_HOST_SIZE: how many hosts the members are of
+	HostColor   = p2p.HostColor   // IMPI_HOST_COLOR: 0 to HostSize-1, over all clients, in the order of the lowest ranks
+)
+
+// The attributes that every communicator has, all ints, and windows, with the
+// values of the MPI ABI. They cannot be set, deleted or freed.
+const (
+	TagUB           = p2p.TagUB         // the largest tag
+	IO              = p2p.IO            // rank that can do input and output: AnySource, which is all
+	Host            = p2p.Host          // rank of a host process: ProcNull, which is none
+	WtimeIsGlobal   = p2p.WtimeIsGlobal // 1 if the ranks' clocks are synchronised
+	AppNum          = p2p.AppNum        // place of the proc's program in the job file
+	LastUsedCode    = p2p.LastUsedCode  // the largest error code in use
+	UniverseSize    = p2p.UniverseSize  // how many procs the job can have
+	WinBase         = p2p.WinBase
+	WinDispUnit     = p2p.WinDispUnit
+	WinSize         = p2p.WinSize
+	WinCreateFlavor = p2p.WinCreateFlavor
+	WinModel        = p2p.WinModel
 )
 
 // Special ranks and tags, with the values of the MPI ABI.
 const (
-	AnySource = -1 // receive from any rank
-	AnyTag    = -2 // receive any tag
-	ProcNull  = -3 // a partner that does not exist: sends vanish, receives complete empty
-	Undefined = -32766
+	AnySource = proc.AnySource // receive from any rank
+	AnyTag    = proc.AnyTag    // receive any tag
+	ProcNull  = proc.ProcNull  // a partner that does not exist: sends vanish, receives complete empty
+	Undefined = proc.Undefined
 )
 
 // Comm is a communicator: a group of procs and a space of messages of its own.
 // It may be used by several goroutines.
-type Comm struct {
-	p *process
-	*comm.Comm
-	local   *Comm // the private one of an intercommunicator's own group
-	life    atomic.Uint32
-	name    objectName
-	hints   *Info // nil: none
-	colls   collectives
-	handler handlerSlot
-	attrs   comm.Attrs
-
-	constructors uint32             // begun so far, guarded by the process's lock
-	pairings     map[pairing]uint32 // partitioned operations that were made, guarded by the same
-	fixed        bool               // World or Self
-	buffer       *SendBuffer        // of buffered sends, guarded by the same; nil: nobody has asked for it
-	common       *dynamic.Limits    // of all members' jobs; nil: they are of this one
-}
-
-// The stages of a communicator's life.
-const (
-	usable uint32 = iota
-	unborn        // Idup has not completed
-	freed
-)
-
-// newComm makes a communicator of a group that this proc is a member of.
-func (p *process) newComm(s comm.Spec) (*Comm, error) {
-	c := &Comm{p: p}
-	if err := c.become(s); err != nil {
-		return nil, err
-	}
-	return c, nil
-}
-
-// become gives c its groups and contexts.
-func (c *Comm) become(s comm.Spec) error {
-	s.Self, s.Clients = comm.Proc(c.p.job.Rank), c.p.clients()
-	record, err := comm.New(s)
-	if err != nil {
-		return err
-	}
-	c.Comm, c.local = record, nil
-	if record.Inter() {
-		c.local = &Comm{p: c.p, Comm: record.Local(), common: c.p.common(record.Local())}
-	}
-	c.common = c.p.common(record)
-	c.p.use(record, 1)
-	c.p.enroll(record)
-	return nil
-}
-
-// makeWorld makes the communicators that exist from the start.
-func (p *process) makeWorld() (err error) {
-	world := comm.Spec{Context: comm.WorldContext, Group: p.roster.world, Masters: p.roster.masters}
-	if p.world, err = p.newComm(world); err != nil {
-		return err
-	}
-	self := comm.Spec{Context: comm.SelfContext, Group: comm.NewGroup(comm.Proc(p.job.Rank), 1)}
-	if p.self, err = p.newComm(self); err != nil {
-		return err
-	}
-	p.world.fixed, p.self.fixed = true, true
-	p.world.name.set("MPI_COMM_WORLD")
-	p.self.name.set("MPI_COMM_SELF")
-	p.contexts = comm.NewContexts(comm.Proc(p.job.Rank))
-	if p.description != nil {
-		p.contexts.Qualify(p.description.World, comm.PrivateBits)
-	}
-	return nil
-}
+type Comm proc.Comm
 
 // World gives the communicator of all procs of all sites, or nil before Init.
 // Ranks are ordered by site, then by host, then by proc.
-func World() *Comm {
-	theLock.Lock()
-	defer theLock.Unlock()
-	if the == nil {
-		return nil
-	}
-	return the.world
-}
+func World() *Comm { return (*Comm)(proc.World()) }
 
 // Self gives the communicator of this proc alone, or nil before Init.
-func Self() *Comm {
-	theLock.Lock()
-	defer theLock.Unlock()
-	if the == nil {
-		return nil
-	}
-	return the.self
-}
-
-// noComm says what a nil communicator is: MPI_COMM_NULL, unless it comes from
-// World before Init.
-func noComm() error {
-	if !Initialized() {
-		return ErrNotInitialized
-	}
-	return fmt.Errorf("%w: nil, which is MPI_COMM_NULL", comm.ErrComm)
-}
-
-// partner resolves a destination: the peer, or none for ProcNull.
-func (c *Comm) partner(rank, tag int) (peer message.Peer, none bool, err error) {
-	switch {
-	case c == nil:
-		return 0, false, noComm()
-	case rank == ProcNull:
-		return message.NoPeer, true, nil
-	case tag < 0 || tag > c.tagUB():
-		return 0, false, fmt.Errorf("%w: %d, the job has 0 to %d", ErrTag, tag, c.tagUB())
-	}
-	proc, ok := c.Partner(rank)
-	if !ok {
-		return 0, false, fmt.Errorf("%w: %d, the communicator has 0 to %d", comm.ErrRank, rank, c.Partners().Size()-1)
-	}
-	return message.Peer(proc), false, c.alive()
-}
-
-// wanted resolves a source, which may be a wildcard: its envelope and the only
-// possible peer, if there is only one.
-func (c *Comm) wanted(rank, tag int) (env message.Envelope, from message.Peer, none bool, err error) {
-	env = message.Envelope{Rank: wire.CommRank(rank), Tag: wire.Tag(tag)}
-	from = message.NoPeer
-	if tag == AnyTag && c != nil {
-		env.Tag, tag = message.AnyTag, 0
-	}
-	if rank == AnySource {
-		env.Rank = message.AnySource
-		_, _, err = c.partner(0, tag)
-	} else {
-		from, none, err = c.partner(rank, tag)
-	}
-	if err == nil {
-		env.Context = c.Context()
-	}
-	return env, from, none, err
-}
-
-// alive refuses to begin anything once the job is over, or c is.
-func (c *Comm) alive() error {
-	if phase(c.p.state.Load()) == finalized {
-		return ErrFinalized
-	}
-	switch c.life.Load() {
-	case freed:
-		return fmt.Errorf("%w: it has been freed", comm.ErrComm)
-	case unborn:
-		return fmt.Errorf("%w: the Idup that makes it has not completed, or has failed", comm.ErrComm)
-	}
-	return nil
-}
-
-// check refuses communicators that cannot be used.
-func (c *Comm) check() error {
-	if c == nil {
-		return noComm()
-	}
-	return c.alive()
-}
+func Self() *Comm { return (*Comm)(proc.Self()) }
 
 // Check tells whether c can be used: it is ErrComm for nil and for what has been
 // freed. The functions that give no error say of nil that it has size 0 and rank
 // Undefined.
-func (c *Comm) Check() error { return c.failed("Comm.Check", c.check()) }
+func (c *Comm) Check() error { return c.in().Check() }
 
 // Size is the number of members; of an intercommunicator those of the local group.
-func (c *Comm) Size() int {
-	if c == nil {
-		return 0
-	}
-	return c.Comm.Size()
-}
+func (c *Comm) Size() int { return c.in().Size() }
 
 // Rank is the calling proc's rank; in an intercommunicator that in the local group.
-func (c *Comm) Rank() int {
-	if c == nil {
-		return Undefined
-	}
-	return c.Comm.Rank()
-}
+func (c *Comm) Rank() int { return c.in().Rank() }
 
-// ordinal numbers the constructors that all members of c call in the same order.
-// The process is locked.
-func (c *Comm) ordinal() uint32 {
-	c.constructors++
-	return c.constructors
-}
+// Free ends the use of c by this proc, after its attributes have been deleted. If
+// that fails c stays. What is under way on c still takes place. All members call
+// it.
+func (c *Comm) Free() error { return construct.Free(c.in()) }
 
-// pairing is what partitioned operations are counted by.
-type pairing struct {
-	recv      bool
-	peer, tag int
-}
+// Disconnect waits until all sends and receives on c have taken place, on all
+// members, and then is Free. Where members have died it fails, on all others; those
+// can free c.
+func (c *Comm) Disconnect() error { return construct.Disconnect(c.in()) }
 
-// collectives are a communicator's means of collective operations.
-type collectives struct {
-	once    sync.Once
-	planner *coll.Planner
-	ours    bool // all members run this library and number the operations
-	mu      sync.Mutex
-	free    []backgroundOp // of earlier operations, to be used again
-	number  atomic.Uint64  // how many operations have been begun
-	// turns are the operations under way where they must take turns: messages to
-	// members of another library do not tell which of them they belong to.
-	turns []backgroundOp
+// MaxObjectName is the most bytes of an object's name: MPI_MAX_OBJECT_NAME, less
+// C's terminator.
+const MaxObjectName = proc.MaxObjectName
 
-	seating sync.Mutex
-	settled atomic.Bool // place says whether the communicator is on the board
-	place   *boardPlace
-}
+// Name is the name that was last set; empty if none was. That of nil is
+// MPI_COMM_NULL.
+func (c *Comm) Name() string { return c.in().Name() }
+
+// SetName names c, for people. MaxObjectName bytes are kept. Other members do not
+// see it, and communicators made of c do not inherit it.
+func (c *Comm) SetName(name string) error { return c.in().SetName(name) }

@@ -7,10 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/mpierr"
+	"github.com/openimpi/impi/internal/engine/meet"
+	"github.com/openimpi/impi/internal/engine/proc"
+	"golang.org/x/sys/unix"
 )
 
 // sockets makes a connected pair of stream sockets.
@@ -30,18 +31,18 @@ func TestCommJoin(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m, fds := newMeadow(), sockets(t, unix.SOCK_STREAM)
 			a := m.world(t, "a", 3)
-			worlds := [][]*process{{a[1]}, {a[2]}}
+			worlds := [][]*proc.Process{{a[1]}, {a[2]}}
 			if name == "two jobs" {
 				worlds[1] = m.world(t, "b", 1)
 			}
 			apiece(t, worlds, func(w int, c *Comm) error {
-				inter, err := c.p.commJoin(fds[w])
+				inter, err := outComm(meet.CommJoinOf(c.in().Process(), fds[w]))
 				if err != nil {
 					return err
 				}
 				n, err1 := inter.RemoteSize()
 				theirs, err2 := inter.RemoteGroup()
-				world, err3 := worlds[1-w][0].world.Group()
+				world, err3 := (*Comm)(worlds[1-w][0].World).Group()
 				if err := errors.Join(err1, err2, err3, expect("members", [2]int{inter.Size(), n}, [2]int{1, 1})); err != nil {
 					return err
 				}
@@ -57,7 +58,7 @@ func TestCommJoin(t *testing.T) {
 				_, errOut := unix.Write(fds[w], []byte{byte('p' + w)}) // the socket is as it was
 				_, errIn := unix.Read(fds[w], text)
 				return errors.Join(err, everyoneTalks(inter), errOut, errIn, expect("byte", text[0], byte('q'-w)), inter.Disconnect(),
-					expect("ports left", len(c.p.doors), 0))
+					expect("ports left", len(c.in().Process().Doors), 0))
 			})
 		})
 	}
@@ -92,22 +93,22 @@ func TestCommJoinBadDescriptors(t *testing.T) {
 		{"not connected", alone, mpierr.Arg},
 		{"whose other end has gone", gone[0], mpierr.Other},
 	} {
-		d, err := p.commJoin(c.fd)
+		d, err := meet.CommJoinOf(p, c.fd)
 		if ErrorClass(err) != c.want || d != nil {
 			t.Errorf("%s: %v, %v, want class %v", c.what, d, err, c.want)
 		}
 	}
 	errs := make(chan error, 2)
 	for _, fd := range own {
-		go func() { errs <- second(p.commJoin(fd)) }()
+		go func() { errs <- second(meet.CommJoinOf(p, fd)) }()
 	}
 	for range own {
 		if err := <-errs; ErrorClass(err) != mpierr.Arg {
 			t.Errorf("both ends in one proc: %v", err)
 		}
 	}
-	if len(p.doors) != 0 || len(p.asking) != 0 {
-		t.Errorf("%d ports are left, %d questions", len(p.doors), len(p.asking))
+	if len(p.Doors) != 0 || len(p.Asking) != 0 {
+		t.Errorf("%d ports are left, %d questions", len(p.Doors), len(p.Asking))
 	}
 }
 
@@ -115,18 +116,18 @@ func TestCommJoinBadDescriptors(t *testing.T) {
 func TestCommJoinWithStrangers(t *testing.T) {
 	m := newMeadow()
 	p := m.world(t, "a", 1)[0]
-	proper := joiner{who: dynamic.Member{Rank: 1}, port: "impi-port/1+nonsense"}
-	head := proper.append(nil)[:joinHead]
+	proper := meet.Joiner{Who: dynamic.Member{Rank: 1}, Port: "impi-port/1+nonsense"}
+	head := proper.Append(nil)[:meet.JoinHead]
 	for _, c := range []struct {
 		what string
 		said []byte
 	}{
 		{"nothing of ours", bytes.Repeat([]byte("GET / HTTP/1.1\r\n"), 8)},
-		{"another version", append([]byte(joinMagic+"\x00\x02"), head[10:]...)},
-		{"a port without a name", append(bytes.Clone(head[:joinHead-2]), 0, 0)},
-		{"a port with too long a name", append(bytes.Clone(head[:joinHead-2]), 255, 255)},
-		{"the beginning only", head[:joinHead-9]},
-		{"a port that is none", append(append([]byte(nil), head...), proper.port...)},
+		{"another version", append([]byte(meet.JoinMagic+"\x00\x02"), head[10:]...)},
+		{"a port without a name", append(bytes.Clone(head[:meet.JoinHead-2]), 0, 0)},
+		{"a port with too long a name", append(bytes.Clone(head[:meet.JoinHead-2]), 255, 255)},
+		{"the beginning only", head[:meet.JoinHead-9]},
+		{"a port that is none", append(append([]byte(nil), head...), proper.Port...)},
 	} {
 		fds := sockets(t, unix.SOCK_STREAM)
 		if _, err := unix.Write(fds[1], c.said); err != nil {
@@ -135,30 +136,30 @@ func TestCommJoinWithStrangers(t *testing.T) {
 		if err := unix.Shutdown(fds[1], unix.SHUT_WR); err != nil {
 			t.Fatal(err)
 		}
-		if d, err := p.commJoin(fds[0]); ErrorClass(err) != mpierr.Other || d != nil {
+		if d, err := meet.CommJoinOf(p, fds[0]); ErrorClass(err) != mpierr.Other || d != nil {
 			t.Errorf("%s: %v, %v", c.what, d, err)
 		}
 	}
 	fds := sockets(t, unix.SOCK_STREAM)
-	if _, err := swapJoiners(fds[0], &proper, time.Now()); !errors.Is(err, ErrJoin) {
+	if _, err := meet.SwapJoiners(fds[0], &proper, time.Now()); !errors.Is(err, ErrJoin) {
 		t.Errorf("who says nothing: %v", err)
 	}
 }
 
 func FuzzJoiner(f *testing.F) {
-	f.Add((&joiner{port: "x"}).append(nil)[:joinHead])
+	f.Add((&meet.Joiner{Port: "x"}).Append(nil)[:meet.JoinHead])
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if len(b) != joinHead {
+		if len(b) != meet.JoinHead {
 			return
 		}
-		var x joiner
-		n, err := x.readHead(b)
+		var x meet.Joiner
+		n, err := x.ReadHead(b)
 		if err != nil {
 			return
 		}
-		x.port = string(make([]byte, n))
-		if again := x.append(nil); !bytes.Equal(again[:joinHead], b) {
-			t.Errorf("%x is said as %x", b, again[:joinHead])
+		x.Port = string(make([]byte, n))
+		if again := x.Append(nil); !bytes.Equal(again[:meet.JoinHead], b) {
+			t.Errorf("%x is said as %x", b, again[:meet.JoinHead])
 		}
 	})
 }

@@ -15,6 +15,8 @@ import (
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/mpierr"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/engine/meet"
+	"github.com/openimpi/impi/internal/engine/proc"
 	"github.com/openimpi/impi/internal/machine"
 	"github.com/openimpi/impi/internal/skips"
 	"github.com/openimpi/impi/internal/soak"
@@ -25,7 +27,7 @@ import (
 // different jobs.
 type meadow struct {
 	mu    sync.Mutex
-	procs map[dynamic.Member]*process
+	procs map[dynamic.Member]*proc.Process
 	ports map[dynamic.World]*openPort
 	pairs map[[2]dynamic.Member]bool // the node of the first one has a link of it to the second one
 	waits map[[2]dynamic.Member]bool // it is to dial once the second one's node has no link any more
@@ -43,13 +45,13 @@ type openPort struct {
 
 // knock is a question that awaits its answer.
 type knock struct {
-	p      *process
+	p      *proc.Process
 	number uint64
 }
 
 func newMeadow() *meadow {
 	return &meadow{
-		procs: map[dynamic.Member]*process{}, ports: map[dynamic.World]*openPort{},
+		procs: map[dynamic.Member]*proc.Process{}, ports: map[dynamic.World]*openPort{},
 		pairs: map[[2]dynamic.Member]bool{}, waits: map[[2]dynamic.Member]bool{},
 	}
 }
@@ -67,7 +69,7 @@ func (g *gate) Send(m wireup.Message) error {
 	switch m.Kind {
 	case wireup.KindPort:
 		g.m.ports[portOf(m.Meeting.Key)] = &openPort{}
-		p.hear(wireup.Message{Kind: wireup.KindPort, Meeting: &wireup.Meeting{Request: m.Meeting.Request}}, nil)
+		p.Hear(wireup.Message{Kind: wireup.KindPort, Meeting: &wireup.Meeting{Request: m.Meeting.Request}}, nil)
 	case wireup.KindUnport:
 		name := portOf(m.Meeting.Key)
 		for _, k := range g.m.ports[name].calls {
@@ -95,7 +97,7 @@ func portOf(key []byte) dynamic.World {
 
 // refuse answers that there is no such port.
 func (k knock) refuse(kind wireup.Kind) {
-	k.p.hear(wireup.Message{Kind: kind, Reason: "the port is closed", Meeting: &wireup.Meeting{Request: k.number, Class: int(mpierr.Port)}}, nil)
+	k.p.Hear(wireup.Message{Kind: kind, Reason: "the port is closed", Meeting: &wireup.Meeting{Request: k.number, Class: int(mpierr.Port)}}, nil)
 }
 
 func (m *meadow) take(k knock, msg *wireup.Message) {
@@ -120,7 +122,7 @@ func (m *meadow) call(k knock, msg *wireup.Message) {
 	if o.silent {
 		a, b := socketPair()
 		m.kept = append(m.kept, b)
-		k.p.hear(wireup.Message{Kind: wireup.KindCalled, Meeting: &wireup.Meeting{Request: k.number}}, a)
+		k.p.Hear(wireup.Message{Kind: wireup.KindCalled, Meeting: &wireup.Meeting{Request: k.number}}, a)
 		return
 	}
 	o.calls = append(o.calls, k)
@@ -132,8 +134,8 @@ func (o *openPort) pair() {
 		c, t := o.calls[0], o.takes[0]
 		o.calls, o.takes = o.calls[1:], o.takes[1:]
 		a, b := socketPair()
-		c.p.hear(wireup.Message{Kind: wireup.KindCalled, Meeting: &wireup.Meeting{Request: c.number}}, a)
-		t.p.hear(wireup.Message{Kind: wireup.KindCaller, Meeting: &wireup.Meeting{Request: t.number}}, b)
+		c.p.Hear(wireup.Message{Kind: wireup.KindCalled, Meeting: &wireup.Meeting{Request: c.number}}, a)
+		t.p.Hear(wireup.Message{Kind: wireup.KindCaller, Meeting: &wireup.Meeting{Request: t.number}}, b)
 	}
 }
 
@@ -147,8 +149,8 @@ func (m *meadow) open(from, to dynamic.Member) {
 		m.waits[there] = true
 		return
 	}
-	tell := func(p *process, who dynamic.Member, l link.Link, reason string) {
-		p.hear(wireup.Message{Kind: wireup.KindLink, Peer: who.Rank, Reason: reason, Meeting: &wireup.Meeting{World: who.World[:]}}, l)
+	tell := func(p *proc.Process, who dynamic.Member, l link.Link, reason string) {
+		p.Hear(wireup.Message{Kind: wireup.KindLink, Peer: who.Rank, Reason: reason, Meeting: &wireup.Meeting{World: who.World[:]}}, l)
 	}
 	target := m.procs[to]
 	if target == nil {
@@ -178,7 +180,7 @@ func (m *meadow) traceOf(name string, rank int) string {
 }
 
 // world starts the procs of a job, of two sites if there are enough.
-func (m *meadow) world(t *testing.T, name string, n int) []*process {
+func (m *meadow) world(t *testing.T, name string, n int) []*proc.Process {
 	t.Helper()
 	var token dynamic.Token
 	copy(token[:], name)
@@ -203,7 +205,7 @@ func (m *meadow) world(t *testing.T, name string, n int) []*process {
 		t.Fatal(err)
 	}
 	l := layout{procs: n, client: func(r int) int { return r / ((n + 1) / 2) }}
-	procs := make([]*process, n)
+	procs := make([]*proc.Process, n)
 	for r := range procs {
 		who := dynamic.Member{World: d.World, Rank: wire.WorldRank(r)}
 		job := l.job(r)
@@ -211,7 +213,7 @@ func (m *meadow) world(t *testing.T, name string, n int) []*process {
 		if m.traces != "" {
 			job.Trace = m.traceOf(name, r)
 		}
-		if procs[r], err = newProcess(job, nil, machine.Local{}, &gate{m, who}); err != nil {
+		if procs[r], err = proc.NewProcess(job, nil, machine.Local{}, &gate{m, who}); err != nil {
 			t.Fatal(err)
 		}
 		m.mu.Lock()
@@ -229,7 +231,7 @@ func (m *meadow) world(t *testing.T, name string, n int) []*process {
 }
 
 // apiece runs body on all procs of some worlds at a time.
-func apiece(t *testing.T, worlds [][]*process, body func(world int, c *Comm) error) {
+func apiece(t *testing.T, worlds [][]*proc.Process, body func(world int, c *Comm) error) {
 	t.Helper()
 	errs := make(chan error)
 	n := 0
@@ -237,12 +239,12 @@ func apiece(t *testing.T, worlds [][]*process, body func(world int, c *Comm) err
 		n += len(procs)
 		for r, p := range procs {
 			go func() {
-				err := body(w, p.world)
+				err := body(w, (*Comm)(p.World))
 				if err != nil {
 					err = fmt.Errorf("world %d, rank %d: %w", w, r, err)
-					p.lock()
-					p.close() // so that the others see it
-					p.unlock()
+					p.Lock()
+					p.Close() // so that the others see it
+					p.Unlock()
 				}
 				errs <- err
 			}()
@@ -268,14 +270,14 @@ func rendezvous(c *Comm, accepts bool, root int, name chan string) (*Comm, error
 	port := ""
 	if c.Rank() == root {
 		var err error
-		if port, err = c.p.openPort(nil); err != nil {
+		if port, err = meet.OpenPortOf(c.in().Process(), nil); err != nil {
 			return nil, err
 		}
 		name <- port
 	}
 	d, err := c.Accept(port, nil, root)
 	if c.Rank() == root {
-		err = errors.Join(err, c.p.closePort(port))
+		err = errors.Join(err, meet.ClosePortOf(c.in().Process(), port))
 	}
 	return d, err
 }
@@ -323,7 +325,7 @@ func TestConnect(t *testing.T) {
 		for root := range min(size[0], size[1]) {
 			t.Run(fmt.Sprintf("%d and %d, root %d", size[0], size[1], root), func(t *testing.T) {
 				m, name := newMeadow(), make(chan string, 1)
-				worlds := [][]*process{m.world(t, "a", size[0]), m.world(t, "b", size[1])}
+				worlds := [][]*proc.Process{m.world(t, "a", size[0]), m.world(t, "b", size[1])}
 				apiece(t, worlds, func(w int, c *Comm) error {
 					inter, err := rendezvous(c, w == 0, root, name)
 					if err != nil {
@@ -341,7 +343,7 @@ func TestConnect(t *testing.T) {
 				})
 				for w, procs := range worlds {
 					for r, p := range procs {
-						if met := p.worlds.Load().met; len(met) > 0 && !met[0].leaving {
+						if met := p.Worlds.Load().Met; len(met) > 0 && !met[0].Leaving {
 							t.Errorf("world %d, rank %d still knows a world", w, r)
 						}
 					}
@@ -354,7 +356,7 @@ func TestConnect(t *testing.T) {
 // Three worlds meet pairwise, all at once.
 func TestConnectThreeWorldsAtOnce(t *testing.T) {
 	m := newMeadow()
-	worlds := [][]*process{m.world(t, "a", 2), m.world(t, "b", 3), m.world(t, "c", 2)}
+	worlds := [][]*proc.Process{m.world(t, "a", 2), m.world(t, "b", 3), m.world(t, "c", 2)}
 	names := map[[2]int]chan string{{0, 1}: make(chan string, 1), {0, 2}: make(chan string, 1), {1, 2}: make(chan string, 1)}
 	apiece(t, worlds, func(w int, c *Comm) error {
 		errs := make(chan error, 2)
@@ -382,7 +384,7 @@ func TestConnectThreeWorldsAtOnce(t *testing.T) {
 // once, and a link that is left over of one meeting must not be used in the next.
 func TestConnectAgainAndAgain(t *testing.T) {
 	m, name := newMeadow(), make(chan string, 1)
-	worlds := [][]*process{m.world(t, "a", 2), m.world(t, "b", 1)}
+	worlds := [][]*proc.Process{m.world(t, "a", 2), m.world(t, "b", 1)}
 	files, goroutines := openFiles(t), runtime.NumGoroutine()
 	times := soak.Size(200, 1000)
 	apiece(t, worlds, func(w int, c *Comm) error {
@@ -399,10 +401,10 @@ func TestConnectAgainAndAgain(t *testing.T) {
 	})
 	for w, procs := range worlds {
 		for r, p := range procs {
-			if n := len(p.ports); n > 12 {
+			if n := len(p.Ports); n > 12 {
 				t.Errorf("world %d, rank %d has %d places for links after %d meetings", w, r, n, times)
 			}
-			if n := len(p.worlds.Load().met) + len(p.guests) + len(p.introduced) + len(p.asking) + len(p.doors) + len(p.early) + len(p.background); n > 6 {
+			if n := len(p.Worlds.Load().Met) + len(p.Guests) + len(p.Introduced) + len(p.Asking) + len(p.Doors) + len(p.Early) + len(p.Background); n > 6 {
 				t.Errorf("world %d, rank %d remembers %d things after %d meetings", w, r, n, times)
 			}
 		}
@@ -428,9 +430,9 @@ func openFiles(t *testing.T) int {
 
 func TestConnectFails(t *testing.T) {
 	m := newMeadow()
-	worlds := [][]*process{m.world(t, "a", 3), m.world(t, "b", 1)}
-	closed, err := worlds[1][0].openPort(nil)
-	if err = errors.Join(err, worlds[1][0].closePort(closed)); err != nil {
+	worlds := [][]*proc.Process{m.world(t, "a", 3), m.world(t, "b", 1)}
+	closed, err := meet.OpenPortOf(worlds[1][0], nil)
+	if err = errors.Join(err, meet.ClosePortOf(worlds[1][0], closed)); err != nil {
 		t.Fatal(err)
 	}
 	apiece(t, worlds[:1], func(_ int, c *Comm) error {
@@ -456,7 +458,7 @@ func TestConnectFails(t *testing.T) {
 			want[0] = mpierr.Info
 		}
 		all = append(all, classed("freed info", err1, want[0]), classed("timeout soon", err2, want[1]),
-			classed("a port that is not open", c.p.closePort(closed), mpierr.Port), classed("open with a freed info", second(c.p.openPort(gone)), mpierr.Info))
+			classed("a port that is not open", meet.ClosePortOf(c.in().Process(), closed), mpierr.Port), classed("open with a freed info", second(meet.OpenPortOf(c.in().Process(), gone.in())), mpierr.Info))
 		return errors.Join(append(all,
 			classed("root 3", second(c.Connect(closed, nil, 3)), mpierr.Root),
 			classed("root -1", second(c.Accept(closed, nil, -1)), mpierr.Root))...)
@@ -482,10 +484,10 @@ func TestTimeouts(t *testing.T) {
 		return nil
 	}
 	t.Run("nobody calls", func(t *testing.T) {
-		apiece(t, [][]*process{newMeadow().world(t, "a", 3)}, func(_ int, c *Comm) (err error) {
+		apiece(t, [][]*proc.Process{newMeadow().world(t, "a", 3)}, func(_ int, c *Comm) (err error) {
 			port := ""
 			if c.Rank() == 1 {
-				if port, err = c.p.openPort(nil); err != nil {
+				if port, err = meet.OpenPortOf(c.in().Process(), nil); err != nil {
 					return err
 				}
 			}
@@ -495,15 +497,15 @@ func TestTimeouts(t *testing.T) {
 	})
 	t.Run("nobody speaks there", func(t *testing.T) {
 		m, name := newMeadow(), make(chan string, 2)
-		worlds := [][]*process{m.world(t, "a", 1), m.world(t, "b", 3)}
+		worlds := [][]*proc.Process{m.world(t, "a", 1), m.world(t, "b", 3)}
 		over := make(chan bool)
 		apiece(t, worlds, func(w int, c *Comm) error {
 			if w == 0 { // takes the caller, and has no more to say
-				port, err := c.p.openPort(nil)
+				port, err := meet.OpenPortOf(c.in().Process(), nil)
 				if err != nil {
 					return err
 				}
-				key := c.p.doors[port]
+				key := c.in().Process().Doors[port]
 				silence(m, key.World())
 				name <- port
 				<-over
@@ -523,7 +525,7 @@ func TestTimeouts(t *testing.T) {
 	for _, impatient := range []int{0, 1} { // the side whose root has a timeout
 		t.Run(fmt.Sprintf("a member of side %d does not come", 1-impatient), func(t *testing.T) {
 			m, name, over := newMeadow(), make(chan string, 1), make(chan bool)
-			apiece(t, [][]*process{m.world(t, "a", 2), m.world(t, "b", 2)}, func(w int, c *Comm) (err error) {
+			apiece(t, [][]*proc.Process{m.world(t, "a", 2), m.world(t, "b", 2)}, func(w int, c *Comm) (err error) {
 				info, port := NewInfo(), ""
 				switch {
 				case w != impatient && c.Rank() == 1:
@@ -534,7 +536,7 @@ func TestTimeouts(t *testing.T) {
 				var inter *Comm
 				if w == 0 {
 					if c.Rank() == 0 {
-						if port, err = c.p.openPort(nil); err != nil {
+						if port, err = meet.OpenPortOf(c.in().Process(), nil); err != nil {
 							return err
 						}
 						name <- port
@@ -560,7 +562,7 @@ func TestTimeouts(t *testing.T) {
 		})
 	}
 	t.Run("no number", func(t *testing.T) {
-		apiece(t, [][]*process{newMeadow().world(t, "a", 1)}, func(_ int, c *Comm) error {
+		apiece(t, [][]*proc.Process{newMeadow().world(t, "a", 1)}, func(_ int, c *Comm) error {
 			for _, text := range []string{"soon", "-1", "0", "1e9"} {
 				if _, err := c.Connect("", brief(t, text), 0); ErrorClass(err) != mpierr.InfoValue {
 					return fmt.Errorf("timeout %q: class %v of %w", text, ErrorClass(err), err)
@@ -581,11 +583,11 @@ func silence(m *meadow, port dynamic.World) {
 // TestConnectWithOneself: a proc cannot be on both sides.
 func TestConnectWithOneself(t *testing.T) {
 	p := newMeadow().world(t, "a", 1)[0]
-	other, err := p.self.Dup()
+	other, err := (*Comm)(p.Self).Dup()
 	if err != nil {
 		t.Fatal(err)
 	}
-	port, err := p.openPort(nil)
+	port, err := meet.OpenPortOf(p, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -594,7 +596,7 @@ func TestConnectWithOneself(t *testing.T) {
 		_, err := other.Accept(port, nil, 0)
 		errs <- err
 	}()
-	_, err = p.self.Connect(port, nil, 0)
+	_, err = (*Comm)(p.Self).Connect(port, nil, 0)
 	for side, err := range map[string]error{"connects": err, "accepts": <-errs} {
 		if ErrorClass(err) != mpierr.Comm {
 			t.Errorf("who %s: class %v of %v", side, ErrorClass(err), err)
@@ -607,8 +609,8 @@ func TestConnectWithOneself(t *testing.T) {
 func TestConnectThatOneMemberCannot(t *testing.T) {
 	for _, who := range []int{1, 2, 4} { // the root is 2
 		m, name := newMeadow(), make(chan string, 1)
-		worlds := [][]*process{m.world(t, "a", 5), m.world(t, "b", 2)}
-		worlds[0][who].description.Groups[0].Card.ByteOrder = dynamic.BigEndian
+		worlds := [][]*proc.Process{m.world(t, "a", 5), m.world(t, "b", 2)}
+		worlds[0][who].Description.Groups[0].Card.ByteOrder = dynamic.BigEndian
 		apiece(t, worlds, func(w int, c *Comm) error {
 			inter, err := rendezvous(c, w == 0, 2*(1-w), name)
 			if inter != nil || err == nil {

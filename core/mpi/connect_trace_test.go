@@ -7,15 +7,18 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/openimpi/impi/internal/engine/meet"
+	"github.com/openimpi/impi/internal/engine/proc"
 )
 
 // TestStepsInATrace looks for the steps of connecting in what a root has traced: what
 // the roots tell each other has the step as its tag, in a context of its own.
 func TestStepsInATrace(t *testing.T) {
 	m, name := newMeadow(), make(chan string, 1)
-	worlds := [][]*process{m.world(t, "a", 1), m.world(t, "b", 1)}
+	worlds := [][]*proc.Process{m.world(t, "a", 1), m.world(t, "b", 1)}
 	path := filepath.Join(t.TempDir(), "trace.txt")
-	worlds[0][0].job.Trace = path
+	worlds[0][0].Job.Trace = path
 	apiece(t, worlds, func(w int, c *Comm) error {
 		inter, err := rendezvous(c, w == 0, 0, name)
 		if err != nil {
@@ -28,9 +31,9 @@ func TestStepsInATrace(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines, at := strings.Split(string(b), "\n"), 0
-	for _, s := range []step{stepSizes, stepWorlds, stepGroups, stepSync} {
+	for _, s := range []meet.Step{meet.StepSizes, meet.StepWorlds, meet.StepGroups, meet.StepSync} {
 		for _, way := range []string{"->", "<-"} {
-			begin, end := "met at a port "+way+" DATA ", fmt.Sprintf(" tag=%d cid=%d", s, uint64(guestContext))
+			begin, end := "met at a port "+way+" DATA ", fmt.Sprintf(" tag=%d cid=%d", s, uint64(meet.GuestContext))
 			found := -1
 			for i, line := range lines {
 				if strings.HasPrefix(line, begin) && strings.HasSuffix(line, end) {
@@ -42,7 +45,7 @@ func TestStepsInATrace(t *testing.T) {
 			}
 		}
 		for i, line := range lines {
-			if strings.HasSuffix(line, fmt.Sprintf(" tag=%d cid=%d", s, uint64(guestContext))) {
+			if strings.HasSuffix(line, fmt.Sprintf(" tag=%d cid=%d", s, uint64(meet.GuestContext))) {
 				at = max(at, i)
 			}
 		}

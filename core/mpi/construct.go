@@ -1,53 +1,17 @@
 package mpi
 
 import (
-	"errors"
-	"fmt"
-
-	"github.com/openimpi/impi/core/comm"
-	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/engine/construct"
+	"github.com/openimpi/impi/internal/engine/meet"
 )
-
-// Constructors of communicators are collective over all members of the one that
-// they are called on, of an intercommunicator on both sides, but for CreateGroup.
-// A new communicator inherits the error handler. Where one member cannot make it,
-// nobody does, unless some members run another MPI library. Several goroutines
-// may call constructors of different communicators at a time, in any order.
-
-// wireTag is the tag of messages of constructor number seq.
-func wireTag(seq uint32) wire.Tag { return wire.Tag(seq & (1<<31 - 1)) }
 
 // Dup makes a communicator of the same members and topology, whose messages are
 // kept apart from c's. Attributes are copied as their CopyFuncs say.
-func (c *Comm) Dup() (*Comm, error) {
-	d, err := c.dup(nil)
-	return d, c.failed("Dup", err)
-}
+func (c *Comm) Dup() (*Comm, error) { return outComm(construct.Dup(c.in())) }
 
 // DupWithInfo is Dup with hints for the new communicator. A nil info has none.
 func (c *Comm) DupWithInfo(info *Info) (*Comm, error) {
-	d, err := c.dup(info)
-	return d, c.failed("DupWithInfo", err)
-}
-
-// dup copies the attributes first, so that no member gets a communicator where
-// one member's copying fails.
-func (c *Comm) dup(info *Info) (*Comm, error) {
-	if err := c.check(); err != nil {
-		return nil, err
-	}
-	hints, bad := snapshot(info)
-	copies, uncopied := c.copyAttrs()
-	if bad == nil {
-		bad = uncopied
-	}
-	d, err := c.deriveBy(doesDup, c.Spec(), bad)
-	if err != nil {
-		c.dropAttrs(copies)
-		return nil, err
-	}
-	d.attrs, d.hints = copies, hints
-	return d, nil
+	return outComm(construct.DupWithInfo(c.in(), info.in()))
 }
 
 // Create makes a communicator of the members of group, which are members of c, in
@@ -57,54 +21,7 @@ func (c *Comm) dup(info *Info) (*Comm, error) {
 // Of an intercommunicator each side gives a part of its own group; nobody gets
 // anything if one side gives an empty one.
 func (c *Comm) Create(group *Group) (*Comm, error) {
-	d, err := c.create(group)
-	return d, c.failed("Create", err)
-}
-
-func (c *Comm) create(group *Group) (*Comm, error) {
-	if err := c.check(); err != nil {
-		return nil, err
-	}
-	bad := c.holds(group)
-	if c.local != nil {
-		return c.createInter(group, bad)
-	}
-	var s comm.Spec
-	if bad == nil && group.Rank() != Undefined {
-		s.Group = group.g
-	}
-	return c.deriveBy(doesCreate, s, bad)
-}
-
-// holds tells whether c has all members of a group.
-func (c *Comm) holds(group *Group) error {
-	if err := group.check(); err != nil {
-		return err
-	}
-	if !group.g.Within(c.Comm.Group()) {
-		return fmt.Errorf("%w: not all of its %d members are among the %d of the communicator",
-			comm.ErrGroup, group.Size(), c.Size())
-	}
-	return nil
-}
-
-// createInter has the leaders exchange the groups of their sides.
-func (c *Comm) createInter(group *Group, bad error) (*Comm, error) {
-	if err := c.announce("Create"); err != nil {
-		return nil, err
-	}
-	p := c.p
-	p.lock()
-	defer p.unlock()
-	if !c.ours() {
-		return nil, errors.Join(bad, errForeign("Create"))
-	}
-	return c.partition(doesCreate, bad, nil, func(*assembly, []byte) comm.Partition {
-		if group.Size() == 0 {
-			return nil
-		}
-		return comm.Partition{{Group: group.g.Ranks(c.Comm.Group())}}
-	})
+	return outComm(construct.Create(c.in(), group.in()))
 }
 
 // CreateGroup makes a communicator of the members of group, which are members of
@@ -112,40 +29,82 @@ func (c *Comm) createInter(group *Group, bad error) (*Comm, error) {
 // The tag tells calls apart that are made by several goroutines at a time. c is
 // no intercommunicator.
 func (c *Comm) CreateGroup(group *Group, tag int) (*Comm, error) {
-	d, err := c.createGroup(group, tag)
-	return d, c.failed("CreateGroup", err)
+	return outComm(construct.CreateGroup(c.in(), group.in(), tag))
 }
 
-func (c *Comm) createGroup(group *Group, tag int) (*Comm, error) {
-	if err := c.checkIntra(); err != nil {
-		return nil, err
-	}
-	if err := c.holds(group); err != nil {
-		return nil, err
-	}
-	if tag < 0 || tag > c.tagUB() {
-		return nil, fmt.Errorf("%w: %d, the job has 0 to %d", ErrTag, tag, c.tagUB())
-	}
-	me := group.Rank()
-	if me == Undefined {
-		return nil, nil
-	}
-	p, masters := c.p, comm.NewMasters(group.g, c.p.clients())
-	p.lock()
-	defer p.unlock()
-	if !p.ours(masters) {
-		return nil, errForeign("CreateGroup")
-	}
-	x := &agreement{p: p, near: c.talk(byTag, wire.Tag(tag)), tree: comm.NewTree(masters), size: group.Size(), wide: c.wide()}
-	// Members are told apart by their ranks in c: in another group with the tag, which
-	// somebody may be ahead with, another proc has the same rank.
-	x.near.names, x.near.group = x.near.group, group.g
-	x.me = x.tree.Position(me)
-	x.propose(doesCreateGroup, nil, func() {})
-	x.wait()
-	context, err := x.settle(comm.IntraContexts, nil)
-	if err != nil {
-		return nil, err
-	}
-	return c.adopt(comm.Spec{Group: group.g, Masters: masters}, context)
+// Idup begins a Dup. The new communicator can be used once the request is
+// complete, and never if that has failed. Other constructors of c and of others
+// may begin meanwhile, in the same order on all members of c. Where members run
+// another MPI library it is a Dup, and the request is null.
+func (c *Comm) Idup() (*Comm, Request, error) { return outCommRequest(construct.Idup(c.in())) }
+
+// IdupWithInfo begins a DupWithInfo. info may be freed at once.
+func (c *Comm) IdupWithInfo(info *Info) (*Comm, Request, error) {
+	return outCommRequest(construct.IdupWithInfo(c.in(), info.in()))
 }
+
+// SetInfo adds hints to those of c, or replaces them by key (MPI_Comm_set_info). No hint changes
+// what a communicator does so far.
+func (c *Comm) SetInfo(info *Info) error { return construct.SetInfo(c.in(), info.in()) }
+
+// GetInfo gives a copy of the hints of c, which the caller has to Free.
+func (c *Comm) GetInfo() (*Info, error) { return outInfo(construct.GetInfo(c.in())) }
+
+// The types of SplitType, with the values of the MPI ABI.
+const (
+	CommTypeShared         = construct.CommTypeShared         // procs that can share memory: those of one machine
+	CommTypeHWUnguided     = construct.CommTypeHWUnguided     // smaller parts of machines, of which this package knows none
+	CommTypeHWGuided       = construct.CommTypeHWGuided       // parts of machines that info names
+	CommTypeResourceGuided = construct.CommTypeResourceGuided // resources that info names
+)
+
+// SplitType makes communicators of the members of c that are alike: that share a
+// machine, for CommTypeShared. Members are ordered by key and then by rank in c.
+// All of them give the same type, or Undefined, which gives nil, as the other
+// types do, of whose hints this package knows none. c is no intercommunicator.
+func (c *Comm) SplitType(kind, key int, info *Info) (*Comm, error) {
+	return outComm(construct.SplitType(c.in(), kind, key, info.in()))
+}
+
+// Split makes one communicator for each colour that members give, of those that
+// give it, ordered by key and then by rank in c. All members of c call it, of an
+// intercommunicator on both sides: its members of one colour on either side are
+// joined to an intercommunicator. nil is for those of the colour Undefined, and
+// of one that the other side lacks.
+func (c *Comm) Split(color, key int) (*Comm, error) {
+	return outComm(construct.Split(c.in(), color, key))
+}
+
+// Twin is Dup without attributes and hints, for what a library does by itself on a
+// communicator of the program's. Where members run another MPI library it is nil: nobody
+// there would call it. All members call it.
+func (c *Comm) Twin() (*Comm, error) { return outComm(construct.Twin(c.in())) }
+
+// TestInter tells whether c is an intercommunicator: one that joins two groups,
+// whose messages go from members of one group to members of the other.
+func (c *Comm) TestInter() (bool, error) { return construct.TestInter(c.in()) }
+
+// Compare says how c and d relate: the same object (Identical), the same groups
+// (Congruent), the same members in another order (Similar), or Unequal.
+func (c *Comm) Compare(d *Comm) (Comparison, error) { return construct.Compare(c.in(), d.in()) }
+
+// RemoteSize is the number of members of an intercommunicator's remote group.
+func (c *Comm) RemoteSize() (int, error) { return construct.RemoteSize(c.in()) }
+
+// RemoteGroup gives the remote group of an intercommunicator.
+func (c *Comm) RemoteGroup() (*Group, error) { return outGroup(construct.RemoteGroup(c.in())) }
+
+// IntercommCreate makes an intercommunicator of the group of c, an
+// intracommunicator, and another one that has no member in common with it. All
+// members of both call it on theirs. localLeader is a rank in c, that of the
+// member that talks to the other group's leader, which is remoteLeader in peer.
+// peer and remoteLeader matter at the leaders only. Both sides give the same tag.
+func (c *Comm) IntercommCreate(localLeader int, peer *Comm, remoteLeader, tag int) (*Comm, error) {
+	return outComm(meet.IntercommCreate(c.in(), localLeader, peer.in(), remoteLeader, tag))
+}
+
+// Merge makes an intracommunicator of both groups of an intercommunicator. All
+// members of both call it. The group whose members give true for high comes
+// after the other one. Where both give the same, the group comes first whose
+// first member has the lower rank in World.
+func (c *Comm) Merge(high bool) (*Comm, error) { return outComm(meet.Merge(c.in(), high)) }

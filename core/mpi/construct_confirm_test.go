@@ -8,6 +8,7 @@ import (
 
 	"github.com/openimpi/impi/core/comm"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/engine/proc"
 )
 
 // TestPrivateContextsOfWorlds has one proc of two worlds be busy with an agreement of
@@ -15,14 +16,14 @@ import (
 // are drawn from so few that some are in use already.
 func TestPrivateContextsOfWorlds(t *testing.T) {
 	m, name := newMeadow(), make(chan string, 1)
-	worlds := [][]*process{m.world(t, "a", 3), m.world(t, "b", 2)}
+	worlds := [][]*proc.Process{m.world(t, "a", 3), m.world(t, "b", 2)}
 	for _, procs := range worlds {
 		for _, p := range procs {
-			p.contexts.Qualify(p.description.World, 4)
+			p.Contexts.Qualify(p.Description.World, 4)
 		}
 	}
 	busy := worlds[1][1]
-	busy.contexts.Offer(false)
+	busy.Contexts.Offer(false)
 	apiece(t, worlds, func(w int, c *Comm) error {
 		var ids []wire.ContextID
 		private := func(d *Comm, err error) (*Comm, error) {
@@ -59,8 +60,8 @@ func TestPrivateContextsOfWorlds(t *testing.T) {
 			Allreduce(part, []int64{1}, sum, Sum), expect("members of a part", sum[0], int64(3-merged.Rank()%2)))
 		none, err1 := merged.Split(Undefined, 0)
 		err = errors.Join(err, err1, expect("no communicator", none == nil, true), part.Free(), again.Free(), merged.Free(), split.Free(), dup.Disconnect(), inter.Disconnect())
-		c.p.lock()
-		defer c.p.unlock()
-		return errors.Join(err, expect("claimed IDs", c.p.contexts.Claimed(), 0))
+		c.in().Process().Lock()
+		defer c.in().Process().Unlock()
+		return errors.Join(err, expect("claimed IDs", c.in().Process().Contexts.Claimed(), 0))
 	})
 }

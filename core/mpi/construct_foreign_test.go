@@ -8,15 +8,16 @@ import (
 	"testing"
 
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/engine/construct"
 )
 
 // other is a member that runs another MPI: it knows nothing but messages.
-type other struct{ t talk }
+type other struct{ t construct.Talk }
 
 // as has c's proc play another MPI that uses a context.
 func as(c *Comm, context wire.ContextID, tag wire.Tag) other {
-	t := c.talk(0, tag)
-	t.self.Context = context
+	t := construct.NewTalk(c.in(), 0, tag)
+	t.Self.Context = context
 	return other{t}
 }
 
@@ -26,9 +27,9 @@ func (o other) sends(rank, width int, values ...uint64) error {
 	for _, v := range values {
 		b = append(b, binary.BigEndian.AppendUint64(nil, v)[8-width:]...)
 	}
-	o.t.p.lock()
-	defer o.t.p.unlock()
-	_, err := o.t.done(o.t.send(rank, b))
+	o.t.P.Lock()
+	defer o.t.P.Unlock()
+	_, err := o.t.Done(o.t.Send(rank, b))
 	return err
 }
 
@@ -39,9 +40,9 @@ func (o other) gets(rank, width int, values ...uint64) error {
 		want = append(want, binary.BigEndian.AppendUint64(nil, v)[8-width:]...)
 	}
 	b := make([]byte, 64)
-	o.t.p.lock()
-	defer o.t.p.unlock()
-	n, err := o.t.done(o.t.recv(rank, b))
+	o.t.P.Lock()
+	defer o.t.P.Unlock()
+	n, err := o.t.Done(o.t.Recv(rank, b))
 	if err == nil && !bytes.Equal(b[:n], want) {
 		err = fmt.Errorf("rank %d has sent %x, want %x", rank, b[:n], want)
 	}
@@ -85,7 +86,7 @@ func TestMergeOnTheWire(t *testing.T) {
 			return err
 		}
 		g, err := d.Group()
-		return errors.Join(is("members", c, g, err, 2, 3, 0, 1), expect("context", d.Context(), 1001), expect("maximum", c.p.contexts.Max(), 1002))
+		return errors.Join(is("members", c, g, err, 2, 3, 0, 1), expect("context", d.Context(), 1001), expect("maximum", c.in().Process().Contexts.Max(), 1002))
 	}, func(c, inter *Comm) error {
 		o := as(inter, inter.Context()+1, 220)
 		if inter.Rank() == 1 {
@@ -159,10 +160,10 @@ func TestOutOfContexts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			layout{procs: 4, client: client}.run(t, func(t *testing.T, c *Comm) error {
 				if c.Rank() == 3 { // only one member knows of the last ID
-					o := c.p.contexts.Offer(true)
+					o := c.in().Process().Contexts.Offer(true)
 					last := o
 					last.Max = 1<<63 - 6
-					if _, err := c.p.contexts.Settle(o, last, 2); err != nil {
+					if _, err := c.in().Process().Contexts.Settle(o, last, 2); err != nil {
 						return err
 					}
 				}

@@ -8,6 +8,9 @@ import (
 
 	"github.com/openimpi/impi/core/mpierr"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/engine/construct"
+	"github.com/openimpi/impi/internal/engine/life"
+	"github.com/openimpi/impi/internal/engine/proc"
 )
 
 // clientsOf are layouts of one, of two and of three sites, in blocks and not.
@@ -194,15 +197,15 @@ func makeGroup(c *Comm, ranks ...int) error {
 
 // waitAhead waits for a message of CreateGroup that nobody is waiting for.
 func (c *Comm) waitAhead() {
-	c.p.lock()
-	defer c.p.unlock()
+	c.in().Process().Lock()
+	defer c.in().Process().Unlock()
 	for {
-		for x := range c.p.eng.Pending() {
-			if x.What == "message" && x.Env.Rank >= byTag {
+		for x := range c.in().Process().Eng.Pending() {
+			if x.What == "message" && x.Env.Rank >= construct.ByTag {
 				return
 			}
 		}
-		c.p.turn()
+		c.in().Process().Turn()
 	}
 }
 
@@ -284,20 +287,20 @@ func TestSplitTypeAcrossSites(t *testing.T) {
 	procs := l.start(t)
 	errs := make(chan error)
 	for _, p := range procs {
-		for r := range p.job.Procs {
-			p.job.Procs[r].Machine = map[bool]string{true: "a", false: "b"}[r == 0 || r == 3]
-			p.job.Procs[r].Node = wire.HostRank(r)
+		for r := range p.Job.Procs {
+			p.Job.Procs[r].Machine = map[bool]string{true: "a", false: "b"}[r == 0 || r == 3]
+			p.Job.Procs[r].Node = wire.HostRank(r)
 		}
 		go func() {
-			d, err := p.world.SplitType(CommTypeShared, 0, nil)
+			d, err := (*Comm)(p.World).SplitType(CommTypeShared, 0, nil)
 			want := []int{0, 3}
-			if r := p.world.Rank(); r == 1 || r == 2 {
+			if r := (*Comm)(p.World).Rank(); r == 1 || r == 2 {
 				want = []int{1, 2}
 			}
 			if err == nil {
-				err = talks(p.world, d, want...)
+				err = talks((*Comm)(p.World), d, want...)
 			}
-			errs <- errors.Join(err, p.finalize())
+			errs <- errors.Join(err, life.FinalizeProc(p))
 		}()
 	}
 	for range procs {
@@ -375,16 +378,16 @@ func refused(d, c *Comm, world *Group) (all []error) {
 // MPI_COMM_NULL is refused by everything.
 func TestConstructorsOfNil(t *testing.T) {
 	p := layout{}.start(t)[0]
-	theLock.Lock()
-	the = p
-	theLock.Unlock()
+	proc.TheLock.Lock()
+	proc.The = p
+	proc.TheLock.Unlock()
 	defer func() {
-		theLock.Lock()
-		the = nil
-		theLock.Unlock()
+		proc.TheLock.Lock()
+		proc.The = nil
+		proc.TheLock.Unlock()
 	}()
-	world, err := p.world.Group()
-	if err := errors.Join(append(refused(nil, p.world, world), err)...); err != nil {
+	world, err := (*Comm)(p.World).Group()
+	if err := errors.Join(append(refused(nil, (*Comm)(p.World), world), err)...); err != nil {
 		t.Error(err)
 	}
 	var none *Comm
@@ -393,7 +396,7 @@ func TestConstructorsOfNil(t *testing.T) {
 	}
 }
 
-func selfOf(c *Comm) *Comm { return c.p.self }
+func selfOf(c *Comm) *Comm { return (*Comm)(c.in().Process().Self) }
 
 // Members that call different constructors all hear of it, and can go on. With
 // IMPI_CHECK that is so in any case.
@@ -403,7 +406,7 @@ func TestDifferentConstructors(t *testing.T) {
 			l := layout{procs: 6, client: client}
 			procs := l.start(t)
 			for _, p := range procs {
-				p.check = true
+				p.Check = true
 			}
 			l.finish(t, procs, func(t *testing.T, c *Comm) error {
 				world, err := c.Group()

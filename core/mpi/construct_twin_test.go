@@ -3,6 +3,8 @@ package mpi
 import (
 	"errors"
 	"testing"
+
+	"github.com/openimpi/impi/internal/engine/construct"
 )
 
 func TestTwin(t *testing.T) {
@@ -20,8 +22,8 @@ func TestTwin(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if d == nil || !c.ours() {
-			return errors.Join(expect("twin, with another library", d != nil, c.ours()), ring.Free())
+		if d == nil || !construct.Ours(c.in()) {
+			return errors.Join(expect("twin, with another library", d != nil, construct.Ours(c.in())), ring.Free())
 		}
 		how, err := ring.Compare(d)
 		kind, err2 := d.TopoTest()

@@ -10,12 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/engine/life"
+	"github.com/openimpi/impi/internal/engine/proc"
 	"github.com/openimpi/impi/internal/wireup"
 	"github.com/openimpi/impi/transports/socket"
+	"golang.org/x/sys/unix"
 )
 
 // node is the node's side of a proc's start, played by a test.
@@ -27,7 +28,7 @@ type node struct {
 
 // startUnder starts a proc as a node does: the control socket comes through the
 // environment. The node answers its hello with welcome.
-func startUnder(t *testing.T, job *wireup.Job, welcome wireup.Message) (*process, *node, error) {
+func startUnder(t *testing.T, job *wireup.Job, welcome wireup.Message) (*proc.Process, *node, error) {
 	t.Helper()
 	control, f, err := wireup.Pair()
 	if err != nil {
@@ -46,10 +47,10 @@ func startUnder(t *testing.T, job *wireup.Job, welcome wireup.Message) (*process
 	if !ok || err != nil {
 		t.Fatal(ok, err)
 	}
-	p, err := join(nodeConn{conn})
+	p, err := life.Join(proc.NodeConn{Conn: conn})
 	t.Cleanup(func() {
 		if p != nil {
-			p.state.Store(int32(finalized)) // the node goes, and that is no news
+			p.State.Store(int32(proc.Ended)) // the node goes, and that is no news
 		}
 		_ = control.Close()
 	})
@@ -111,7 +112,7 @@ func TestDirectLinkIsAskedForAndUsed(t *testing.T) {
 		t.Fatal(err)
 	}
 	sent := make(chan error, 1)
-	go func() { sent <- Ssend(p.world, []byte("hello"), 1, 3) }()
+	go func() { sent <- Ssend((*Comm)(p.World), []byte("hello"), 1, 3) }()
 	ask, _, err := n.control.Recv()
 	if err != nil || ask.Kind != wireup.KindOpen || ask.Peer != 1 {
 		t.Fatalf("got %+v, %v", ask, err)
@@ -145,7 +146,7 @@ func TestLastingLinkThatArrivesBroken(t *testing.T) {
 		t.Fatal(err)
 	}
 	sent := make(chan error, 1)
-	go func() { sent <- Ssend(p.world, []byte("hello"), 1, 3) }()
+	go func() { sent <- Ssend((*Comm)(p.World), []byte("hello"), 1, 3) }()
 	terms := wireup.Resumable{Session: make([]byte, 16), Dialler: true, Window: 1 << 16, Limit: time.Hour}
 	for i := range 3 {
 		ask, _, err := n.control.Recv()
@@ -170,9 +171,9 @@ func TestLastingLinkThatArrivesBroken(t *testing.T) {
 		t.Errorf("it does not wait for the link: %v", err)
 	default:
 	}
-	p.lock()
-	p.fail(errors.New("the test is over"))
-	p.unlock()
+	p.Lock()
+	p.Fail(errors.New("the test is over"))
+	p.Unlock()
 	if err := <-sent; !errors.Is(err, ErrJobOver) {
 		t.Error(err)
 	}
@@ -183,7 +184,7 @@ func TestRefusedLinkGoesThroughTheAgent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q, err := Isend(p.world, []byte("abc"), 1, 4)
+	q, err := Isend((*Comm)(p.World), []byte("abc"), 1, 4)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +209,7 @@ func TestChannelPathAsksForNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Send(p.world, []byte("abc"), 1, 4); err != nil {
+	if err := Send((*Comm)(p.World), []byte("abc"), 1, 4); err != nil {
 		t.Fatal(err)
 	}
 	if h, _ := packet(t, n.agent, 3); h.Tag != 4 {
@@ -226,12 +227,12 @@ func TestReceiveAnswersAPeerWithoutARoute(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := make([]byte, wire.HeaderSize)
-	wire.Published.PutHeader(b, &wire.Packet{Type: wire.PkDataSync, Src: p.eng.Proc(1), Dest: p.eng.Proc(0), SrcReq: 5, LSRank: 1})
+	wire.Published.PutHeader(b, &wire.Packet{Type: wire.PkDataSync, Src: p.Eng.Proc(1), Dest: p.Eng.Proc(0), SrcReq: 5, LSRank: 1})
 	put(t, n.agent, b)
-	if _, err := Probe(p.world, 1, 0); err != nil {
+	if _, err := Probe((*Comm)(p.World), 1, 0); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Recv(p.world, []byte{}, 1, 0); err != nil {
+	if _, err := Recv((*Comm)(p.World), []byte{}, 1, 0); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := n.agent.Recv([][]byte{b}); n != len(b) || err != nil {
@@ -261,10 +262,10 @@ func TestLinkThatThePeerOpenedIsUsedBothWays(t *testing.T) {
 	b := make([]byte, wire.HeaderSize+1)
 	wire.Published.PutHeader(b, &h)
 	put(t, direct, b)
-	if _, err := Recv(p.world, make([]byte, 1), 1, 0); err != nil {
+	if _, err := Recv((*Comm)(p.World), make([]byte, 1), 1, 0); err != nil {
 		t.Fatal(err)
 	}
-	if err := Send(p.world, []byte("back"), 1, 9); err != nil {
+	if err := Send((*Comm)(p.World), []byte("back"), 1, 9); err != nil {
 		t.Fatal(err)
 	}
 	if h, _ := packet(t, direct, 4); h.Tag != 9 {
@@ -277,7 +278,7 @@ func TestBrokenLinkWaitsForTheNodesWord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.grace = time.Hour
+	p.Grace = time.Hour
 	direct, fd, err := ends()
 	if err != nil {
 		t.Fatal(err)
@@ -287,22 +288,22 @@ func TestBrokenLinkWaitsForTheNodesWord(t *testing.T) {
 	}
 	_ = unix.Close(fd)
 	_ = direct.Close()
-	q, err := Irecv(p.world, make([]byte, 1), 1, 0)
+	q, err := Irecv((*Comm)(p.World), make([]byte, 1), 1, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.lock()
-	for len(p.ports) < 2 || p.ports[1] != nil { // until the link has come and gone
-		p.turn()
+	p.Lock()
+	for len(p.Ports) < 2 || p.Ports[1] != nil { // until the link has come and gone
+		p.Turn()
 	}
-	p.grace = 0
-	p.unlock()
+	p.Grace = 0
+	p.Unlock()
 	if done, _, err := q.Test(); done || err != nil {
 		t.Errorf("the program is told before the node: %v, %v", done, err)
 	}
-	p.lock()
-	p.ports[agentLink].Drop(io.EOF)
-	p.unlock()
+	p.Lock()
+	p.Ports[proc.AgentLink].Drop(io.EOF)
+	p.Unlock()
 	if _, err := q.Wait(); !errors.Is(err, ErrJobOver) || !errors.Is(err, ErrPeerGone) {
 		t.Errorf("once the grace is over: %v", err)
 	}
@@ -315,16 +316,16 @@ func TestAgentThatEndsDuringFinalize(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.state.Store(int32(finalizing))
+	p.State.Store(int32(proc.Finalizing))
 	if err := n.agent.CloseSend(); err != nil {
 		t.Fatal(err)
 	}
-	p.lock()
-	for p.ports[agentLink] != nil {
-		p.turn()
+	p.Lock()
+	for p.Ports[proc.AgentLink] != nil {
+		p.Turn()
 	}
-	p.unlock()
-	if _, err := Recv(p.world, make([]byte, 1), 1, 0); !errors.Is(err, ErrJobOver) || !errors.Is(err, ErrPeerGone) {
+	p.Unlock()
+	if _, err := Recv((*Comm)(p.World), make([]byte, 1), 1, 0); !errors.Is(err, ErrJobOver) || !errors.Is(err, ErrPeerGone) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -335,12 +336,12 @@ func TestLinkRefusedWithoutAnAgent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.lock()
-	defer p.unlock()
-	p.grace = 0
-	p.lose(p.ports[agentLink], io.EOF)
-	p.take(delivery{msg: wireup.Message{Kind: wireup.KindLink, Peer: 1, Reason: "no way"}})
-	if err := p.eng.Down(1); !errors.Is(err, io.EOF) {
+	p.Lock()
+	defer p.Unlock()
+	p.Grace = 0
+	p.Lose(p.Ports[proc.AgentLink], io.EOF)
+	p.Take(proc.Delivery{Msg: wireup.Message{Kind: wireup.KindLink, Peer: 1, Reason: "no way"}})
+	if err := p.Eng.Down(1); !errors.Is(err, io.EOF) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -374,7 +375,7 @@ func TestTraceShowsPackets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Send(p.world, []byte("abc"), 1, 42); err != nil {
+	if err := Send((*Comm)(p.World), []byte("abc"), 1, 42); err != nil {
 		t.Fatal(err)
 	}
 	packet(t, n.agent, 3)

@@ -3,10 +3,10 @@ package mpi
 import (
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/engine/proc"
 	"github.com/openimpi/impi/internal/wireup"
+	"golang.org/x/sys/unix"
 )
 
 // TestNodeAsksAboutLinks: a proc that computes, and one that waits, tell what went
@@ -16,7 +16,7 @@ func TestNodeAsksAboutLinks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	request, err := Isend(p.world, []byte("hello"), 1, 3)
+	request, err := Isend((*Comm)(p.World), []byte("hello"), 1, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,15 +45,15 @@ func TestNodeAsksAboutLinks(t *testing.T) {
 	}
 	received := make(chan error, 1)
 	go func() {
-		_, err := Recv(p.world, make([]byte, 5), 1, 9)
+		_, err := Recv((*Comm)(p.World), make([]byte, 5), 1, 9)
 		received <- err
 	}()
 	for state := ""; state != "asleep"; state = askStats(t, n).State { // it polls before it sleeps
 	}
 	_ = direct.Close()
-	p.lock()
-	p.fail(ErrPeerGone)
-	p.unlock()
+	p.Lock()
+	p.Fail(ErrPeerGone)
+	p.Unlock()
 	if err := <-received; err == nil {
 		t.Error("something came")
 	}
@@ -78,7 +78,7 @@ func TestStatsInParts(t *testing.T) {
 			s.Links = append(s.Links, wireup.LinkStats{Peer: wire.WorldRank(i)})
 		}
 		next := 0
-		parts := inParts(s, 4)
+		parts := proc.InParts(s, 4)
 		if len(parts) != len(want) {
 			t.Fatalf("%d links: %d parts, want %d", n, len(parts), len(want))
 		}

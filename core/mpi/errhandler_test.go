@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/openimpi/impi/core/mpierr"
+	"github.com/openimpi/impi/internal/engine/proc"
 	"github.com/openimpi/impi/internal/machine"
 	"github.com/openimpi/impi/internal/wireup"
 )
@@ -25,8 +26,8 @@ func newListener(t *testing.T) *listener {
 	var err error
 	l.h, err = NewErrhandler(func(c *Comm, err error) {
 		l.c, l.errs = c, append(l.errs, err)
-		if phase(c.p.state.Load()) != finalized {
-			if _, _, err := Iprobe(c.p.self, 0, 99); err != nil {
+		if proc.Phase(c.in().Process().State.Load()) != proc.Ended {
+			if _, _, err := Iprobe((*Comm)(c.in().Process().Self), 0, 99); err != nil {
 				t.Errorf("in the handler: %v", err)
 			}
 		}
@@ -56,19 +57,19 @@ func (l *listener) heard(t *testing.T, c *Comm, err error) {
 }
 
 // program makes p the program's process, as Init does, until the test's end.
-func program(t *testing.T, p *process) {
+func program(t *testing.T, p *proc.Process) {
 	t.Helper()
-	set := func(p *process) {
-		theLock.Lock()
-		defer theLock.Unlock()
-		the = p
+	set := func(p *proc.Process) {
+		proc.TheLock.Lock()
+		defer proc.TheLock.Unlock()
+		proc.The = p
 	}
 	set(p)
 	t.Cleanup(func() { set(nil) })
 }
 
 func TestHandlerIsToldOnce(t *testing.T) {
-	c := layout{}.start(t)[0].world
+	c := (*Comm)(layout{}.start(t)[0].World)
 	l := newListener(t).on(t, c)
 	l.heard(t, c, Send(c, []byte{1}, 9, 0))
 	l.heard(t, c, second(c.Split(-3, 0))) // which is made of other calls
@@ -86,7 +87,7 @@ func TestHandlerIsToldOnce(t *testing.T) {
 // A handler may use the communicator, whatever call has failed.
 func TestHandlerMayCallMPI(t *testing.T) {
 	p, ends := withStrangers(t)
-	c, calls := p.world, 0
+	c, calls := (*Comm)(p.World), 0
 	h, err := NewErrhandler(func(c *Comm, _ error) {
 		calls++
 		buf := make([]byte, 1)
@@ -141,7 +142,7 @@ func TestHandlerMayCallMPI(t *testing.T) {
 func test3(_ int, done bool, st Status, err error) (bool, Status, error) { return done, st, err }
 
 func TestNewCommunicatorsInherit(t *testing.T) {
-	c := layout{}.start(t)[0].world
+	c := (*Comm)(layout{}.start(t)[0].World)
 	l := newListener(t).on(t, c)
 	dup, err1 := c.Dup()
 	split, err2 := c.Split(0, 0)
@@ -164,7 +165,7 @@ func TestNewCommunicatorsInherit(t *testing.T) {
 // The handler is the business of the communicator of a request, the first that
 // failed where there are several.
 func TestHandlerOfRequests(t *testing.T) {
-	c := layout{}.start(t)[0].world
+	c := (*Comm)(layout{}.start(t)[0].World)
 	d, err := c.Dup()
 	if err != nil {
 		t.Fatal(err)
@@ -199,19 +200,19 @@ func TestHandlerOfRequests(t *testing.T) {
 func TestHandlerOfOtherCalls(t *testing.T) {
 	p := layout{}.start(t)[0]
 	program(t, p)
-	onWorld := newListener(t).on(t, p.world)
-	onWorld.heard(t, p.world, NewInfo().Delete("x"))
-	onWorld.heard(t, p.world, DimsCreate(-1, []int{0}))
-	onWorld.heard(t, p.world, Barrier(nil))
-	onWorld.heard(t, p.world, Init())
-	onSelf := newListener(t).on(t, p.self)
-	onSelf.heard(t, p.self, NewInfo().Delete("x"))
-	onSelf.heard(t, p.self, new(Request).Cancel())
-	onWorld.heard(t, p.world, Send(p.world, []byte{1}, 9, 0))
+	onWorld := newListener(t).on(t, (*Comm)(p.World))
+	onWorld.heard(t, (*Comm)(p.World), NewInfo().Delete("x"))
+	onWorld.heard(t, (*Comm)(p.World), DimsCreate(-1, []int{0}))
+	onWorld.heard(t, (*Comm)(p.World), Barrier(nil))
+	onWorld.heard(t, (*Comm)(p.World), Init())
+	onSelf := newListener(t).on(t, (*Comm)(p.Self))
+	onSelf.heard(t, (*Comm)(p.Self), NewInfo().Delete("x"))
+	onSelf.heard(t, (*Comm)(p.Self), new(Request).Cancel())
+	onWorld.heard(t, (*Comm)(p.World), Send((*Comm)(p.World), []byte{1}, 9, 0))
 }
 
 func TestErrhandlersAreCounted(t *testing.T) {
-	c := layout{}.start(t)[0].world
+	c := (*Comm)(layout{}.start(t)[0].World)
 	l := newListener(t).on(t, c)
 	if err := l.h.Free(); err != nil {
 		t.Fatal(err)
@@ -231,20 +232,19 @@ func TestErrhandlersAreCounted(t *testing.T) {
 	if err := errors.Join(c.SetErrhandler(got), got.Free()); err != nil {
 		t.Errorf("what Get gave: %v", err)
 	}
-	fresh := layout{}.start(t)[0].world
+	fresh := (*Comm)(layout{}.start(t)[0].World)
 	if h, err := fresh.GetErrhandler(); h != ErrorsReturn || err != nil || errors.Join(h.Free(), h.Free()) != nil {
 		t.Errorf("at first: %v, %v", h, err)
 	}
 }
 
 func TestErrhandlersThatAreNone(t *testing.T) {
-	c := layout{}.start(t)[0].world
+	c := (*Comm)(layout{}.start(t)[0].World)
 	_, noFunction := NewErrhandler(nil)
-	forWindows := &Errhandler{action: callUser}
-	forWindows.holds.Store(1)
+	forWindows := (*Errhandler)(proc.ErrhandlerOf("for windows", nil, nil))
 	var none *Errhandler
 	var nowhere *Comm
-	program(t, c.p)
+	program(t, c.in().Process())
 	for what, x := range map[string]struct {
 		err  error
 		want Class
@@ -264,7 +264,7 @@ func TestErrhandlersThatAreNone(t *testing.T) {
 }
 
 func TestCallErrhandler(t *testing.T) {
-	c := layout{}.start(t)[0].world
+	c := (*Comm)(layout{}.start(t)[0].World)
 	l := newListener(t).on(t, c)
 	mine := NewError(mpierr.NoMem)
 	if err := c.CallErrhandler(mine); err != nil {
@@ -300,14 +300,14 @@ func (d *deathbed) Send(m wireup.Message) error {
 func dies(t *testing.T, f func(c *Comm)) *deathbed {
 	t.Helper()
 	d := &deathbed{code: -1}
-	p, err := newProcess(layout{procs: 3}.job(1), nil, d, d)
+	p, err := proc.NewProcess(layout{procs: 3}.job(1), nil, d, d)
 	if err != nil {
 		t.Fatal(err)
 	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		f(p.world)
+		f((*Comm)(p.World))
 	}()
 	<-done
 	return d
@@ -320,14 +320,14 @@ func TestFatalErrorsEndTheJob(t *testing.T) {
 				t.Error(err)
 			}
 			err := Send(c, []byte{1}, 9, 0)
-			t.Errorf("%s: Send returns %v", h.name, err)
+			t.Errorf("%s: Send returns %v", h.in().Name(), err)
 		})
 		if d.code != int(mpierr.Rank) || d.said.Code != d.code {
-			t.Errorf("%s: exit status %d, job's %d", h.name, d.code, d.said.Code)
+			t.Errorf("%s: exit status %d, job's %d", h.in().Name(), d.code, d.said.Code)
 		}
 		for _, part := range []string{"fatal error", "MPI_ERR_RANK", "mpi.Send", "MPI_COMM_WORLD", "rank 1 of 3"} {
 			if !strings.Contains(d.said.Reason, part) {
-				t.Errorf("%s: %q does not tell of %q", h.name, d.said.Reason, part)
+				t.Errorf("%s: %q does not tell of %q", h.in().Name(), d.said.Reason, part)
 			}
 		}
 	}
@@ -350,12 +350,12 @@ func TestFatalErrorOfTheProgram(t *testing.T) {
 }
 
 func TestDefaultErrhandler(t *testing.T) {
-	c := layout{}.start(t)[0].world
+	c := (*Comm)(layout{}.start(t)[0].World)
 	l := newListener(t)
 	if err := SetDefaultErrhandler(l.h); err != nil {
 		t.Fatal(err)
 	}
-	defer fallback.Store(nil)
+	defer proc.Fallback.Store(nil)
 	l.heard(t, c, Send(c, []byte{1}, 9, 0))
 	d, err := c.Dup()
 	if err != nil {

@@ -1,98 +1,179 @@
 package mpi
 
 import (
-	"errors"
-	"fmt"
+	"github.com/openimpi/impi/core/mpierr"
+	"github.com/openimpi/impi/internal/engine/proc"
 )
+
+// Errhandler says what becomes of a function's error before the function
+// returns it. A program that calls Free gives back its own hold only: the objects
+// that the handler is set on keep it.
+type Errhandler proc.Errhandler
+
+// The predefined handlers. An impi job cannot go on without some of its procs,
+// so that ErrorsAbort ends all of it, as ErrorsAreFatal does.
+var (
+	// ErrorsReturn lets the function return its error. It is the default.
+	ErrorsReturn = (*Errhandler)(proc.ErrorsReturn)
+	// ErrorsAreFatal ends the job: the function does not return.
+	ErrorsAreFatal = (*Errhandler)(proc.ErrorsAreFatal)
+	// ErrorsAbort ends the job on behalf of the procs of the object.
+	ErrorsAbort = (*Errhandler)(proc.ErrorsAbort)
+)
+
+// NewErrhandler makes a handler for communicators of f. It is called once for
+// each call on such a communicator that fails, in the goroutine of the call, with
+// the error that the call is about to return. f may call MPI.
+func NewErrhandler(f func(c *Comm, err error)) (*Errhandler, error) {
+	return outErrhandler(proc.NewErrhandler(commHandler(f)))
+}
+
+// Free gives back what NewErrhandler or GetErrhandler gave.
+func (h *Errhandler) Free() error { return h.in().Free() }
+
+// SetDefaultErrhandler sets the handler of everything that no handler is set on,
+// and of errors before Init. The C library makes it ErrorsAreFatal.
+func SetDefaultErrhandler(h *Errhandler) error { return proc.SetDefaultErrhandler(h.in()) }
+
+// SetErrhandler makes h the handler of errors of calls on c by this proc.
+func (c *Comm) SetErrhandler(h *Errhandler) error { return c.in().SetErrhandler(h.in()) }
+
+// GetErrhandler gives the handler of c, which the caller has to Free.
+func (c *Comm) GetErrhandler() (*Errhandler, error) { return outErrhandler(c.in().GetErrhandler()) }
+
+// CallErrhandler calls the handler of c with an error of the program's own. It
+// does nothing where err is nil.
+func (c *Comm) CallErrhandler(err error) error { return c.in().CallErrhandler(err) }
+
+// Class is an MPI error class, or a code of one: every class is a code.
+type Class = mpierr.Class
+
+// Error is an error with a code of its own. An error handler, a callback or a
+// caller finds it with errors.As.
+type Error = mpierr.Error
+
+// NewError makes an error of a class or code, those of the program included:
+// what a callback returns that wants its caller to see that code.
+func NewError(code Class) error { return proc.NewError(code) }
+
+// AddErrorClass makes an error class of the program's own. It can be called
+// before Init and after Finalize, as all of the functions for codes.
+func AddErrorClass() (Class, error) { return proc.AddErrorClass() }
+
+// AddErrorCode makes an error code of a class, which is the program's or MPI's.
+func AddErrorCode(class Class) (Class, error) { return proc.AddErrorCode(class) }
+
+// AddErrorString sets the text of a code or class of the program's own.
+func AddErrorString(code Class, text string) error { return proc.AddErrorString(code, text) }
+
+// RemoveErrorClass forgets a class of the program's own that has no codes left.
+func RemoveErrorClass(class Class) error { return proc.RemoveErrorClass(class) }
+
+// RemoveErrorCode forgets a code of the program's own.
+func RemoveErrorCode(code Class) error { return proc.RemoveErrorCode(code) }
+
+// RemoveErrorString takes the text off a code or class of the program's own.
+func RemoveErrorString(code Class) error { return proc.RemoveErrorString(code) }
+
+// ErrorString describes a code or class. A code of the program's own without a
+// text has an empty one.
+func ErrorString(code Class) (string, error) { return proc.ErrorString(code) }
+
+// ClassOf gives the class of a code; a class's is itself (MPI_Error_class).
+func ClassOf(code Class) (Class, error) { return proc.ClassOf(code) }
+
+// ErrorClass gives the MPI error class of an error that a function of this
+// package has returned.
+func ErrorClass(err error) Class { return proc.ErrorClass(err) }
+
+// ErrorCode gives what C programs see of an error: the code of an Error that it
+// wraps, else its class.
+func ErrorCode(err error) Class { return proc.ErrorCode(err) }
 
 // The faults of arguments that no lower package knows.
 var (
 	// ErrTag means a tag outside 0 to the job's MPI_TAG_UB.
-	ErrTag = errors.New("invalid tag")
+	ErrTag = proc.ErrTag
 	// ErrRequest means a request that cannot be used so.
-	ErrRequest = errors.New("invalid request")
+	ErrRequest = proc.ErrRequest
 	// ErrMessage means a matched message that was received before, or never was one.
-	ErrMessage = errors.New("invalid message")
+	ErrMessage = proc.ErrMessage
 	// ErrArg means an argument that is wrong in itself.
-	ErrArg = errors.New("invalid argument")
+	ErrArg = proc.ErrArg
 	// ErrElsewhere means that the call failed on another member of the communicator.
-	ErrElsewhere = errors.New("another member could not make the communicator")
+	ErrElsewhere = proc.ErrElsewhere
 	// ErrInStatus means that some of several requests failed: the error wraps
 	// each failure, and the statuses have them one by one.
-	ErrInStatus = errors.New("requests failed")
+	ErrInStatus = proc.ErrInStatus
 )
 
 // ErrJoin means that nobody joins at the other end of a socket, or not in time.
-var ErrJoin = errors.New("the other end of the socket does not join")
+var ErrJoin = proc.ErrJoin
 
 // ErrPending is in the status of a request that is neither complete nor has
 // failed, where another that was waited for with it has.
-var ErrPending = errors.New("request is pending")
+var ErrPending = proc.ErrPending
 
 // ErrForeign means a constructor that IMPI has nothing for, of a communicator
 // some of whose members run another MPI library.
-var ErrForeign = errors.New("not among different MPI libraries")
-
-func errForeign(what string) error {
-	return fmt.Errorf("%w: %s here, which IMPI does not define", ErrForeign, what)
-}
+var ErrForeign = proc.ErrForeign
 
 // ErrJobOver is wrapped by whatever is reported once the job cannot go on.
-var ErrJobOver = errors.New("the job is over")
+var ErrJobOver = proc.ErrJobOver
 
 // ErrPeerGone means that the other side of a link ended in the middle.
-var ErrPeerGone = errors.New("peer is gone")
+var ErrPeerGone = proc.ErrPeerGone
 
 // ErrErrhandler means an error handler that is missing, freed or made for
 // another sort of object.
-var ErrErrhandler = errors.New("invalid error handler")
+var ErrErrhandler = proc.ErrErrhandler
 
 // ErrNotInitialized means that Init has not been called, or failed.
-var ErrNotInitialized = errors.New("mpi.Init has not been called")
+var ErrNotInitialized = proc.ErrNotInitialized
 
 // ErrFinalized means that Finalize has been called.
-var ErrFinalized = errors.New("mpi.Finalize has been called")
+var ErrFinalized = proc.ErrFinalized
 
 // ErrInitialized means that Init was called again.
-var ErrInitialized = errors.New("mpi.Init has been called before")
+var ErrInitialized = proc.ErrInitialized
 
 // ErrNode means that the node that started this proc does not fit it.
-var ErrNode = errors.New("the node and this program do not fit together")
+var ErrNode = proc.ErrNode
 
 // ErrCall means that nobody answers at a port: it is closed, its opener is gone or
 // does not accept in time, or too many are waiting there.
-var ErrCall = errors.New("the port does not answer")
+var ErrCall = proc.ErrCall
 
 // ErrLauncher means that something that is no launcher of ours has started this program several
 // times.
-var ErrLauncher = errors.New("this program was not started by impiexec or impi-node")
+var ErrLauncher = proc.ErrLauncher
 
 // ErrService means that a name cannot be published, as it is published already, or
 // unpublished, as this job has not published it.
-var ErrService = errors.New("invalid service name")
+var ErrService = proc.ErrService
 
 // ErrName means that no such name is published.
-var ErrName = errors.New("the service name is not published")
+var ErrName = proc.ErrName
 
 // ErrNames means that the server for names does not answer, or not in time.
-var ErrNames = errors.New("the service for names does not answer")
+var ErrNames = proc.ErrNames
 
 // ErrNamesDenied means that the server for names has another key than this job.
-var ErrNamesDenied = errors.New("the service for names denies access")
+var ErrNamesDenied = proc.ErrNamesDenied
 
 // ErrSignature means that the elements of a message are not those that its receive is for. What
 // came is in the receive's memory all the same.
-var ErrSignature = errors.New("the datatypes of a send and its receive do not match")
+var ErrSignature = proc.ErrSignature
 
 // ErrSpawn means that procs could not be started, or not connected with.
-var ErrSpawn = errors.New("processes could not be spawned")
+var ErrSpawn = proc.ErrSpawn
 
 // ErrBuffer means a buffer without memory, or with less than its items touch.
-var ErrBuffer = errors.New("invalid buffer")
+var ErrBuffer = proc.ErrBuffer
 
 // ErrAlone means that this proc cannot meet those of other jobs: its node does not
 // know how, or it has none.
-var ErrAlone = errors.New("this proc cannot meet other jobs")
+var ErrAlone = proc.ErrAlone
 
 // ErrUnreachable means that there is no link to a proc of another job.
-var ErrUnreachable = errors.New("the proc cannot be reached")
+var ErrUnreachable = proc.ErrUnreachable

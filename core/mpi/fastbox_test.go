@@ -12,13 +12,14 @@ import (
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/drive"
+	"github.com/openimpi/impi/internal/engine/proc"
 	"github.com/openimpi/impi/internal/wireup"
 )
 
 // toPeer is the port of p to a peer.
-func toPeer(p *process, peer message.Peer) *port {
-	for _, q := range p.ports {
-		if q != nil && q.peer == peer {
+func toPeer(p *proc.Process, peer message.Peer) *proc.Port {
+	for _, q := range p.Ports {
+		if q != nil && q.Peer == peer {
 			return q
 		}
 	}
@@ -26,9 +27,9 @@ func toPeer(p *process, peer message.Peer) *port {
 }
 
 // notesSent is how many fast-box messages p has sent to a peer.
-func notesSent(p *process, peer message.Peer) uint64 {
-	p.lock()
-	defer p.unlock()
+func notesSent(p *proc.Process, peer message.Peer) uint64 {
+	p.Lock()
+	defer p.Unlock()
 	return toPeer(p, peer).Link.(link.FastBoxLink).FastBoxesSent()
 }
 
@@ -37,7 +38,7 @@ func notesSent(p *process, peer message.Peer) uint64 {
 func TestNotesAllocateNothing(t *testing.T) {
 	for _, n := range []int{0, 8, link.MaxFastBox, link.MaxFastBox + 1} {
 		procs := layout{procs: 2, link: rings(64 << 10)}.start(t)
-		a, b := procs[0].world, procs[1].world
+		a, b := (*Comm)(procs[0].World), (*Comm)(procs[1].World)
 		out, in := pattern(n, 3), make([]byte, n)
 		reqs := make([]Request, 2)
 		check := func(st Status, err error) {
@@ -108,12 +109,12 @@ func TestHasteStarvesNobody(t *testing.T) {
 	p, b := procs[0], make([]byte, 8)
 	round := func() {
 		for range 32 {
-			if err := Send(procs[1].world, b, 0, 0); err != nil {
+			if err := Send((*Comm)(procs[1].World), b, 0, 0); err != nil {
 				t.Fatal(err)
 			}
 		}
 		for range 32 {
-			if _, err := Recv(p.world, b, 1, 0); err != nil {
+			if _, err := Recv((*Comm)(p.World), b, 1, 0); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -121,17 +122,17 @@ func TestHasteStarvesNobody(t *testing.T) {
 	for range 100 {
 		round()
 	}
-	if err := Send(procs[2].world, make([]byte, 500), 0, 0); err != nil {
+	if err := Send((*Comm)(procs[2].World), make([]byte, 500), 0, 0); err != nil {
 		t.Fatal(err)
 	}
 	for i := 0; ; i++ {
-		p.lock()
-		messages, _ := p.eng.Waiting()
-		p.unlock()
+		p.Lock()
+		messages, _ := p.Eng.Waiting()
+		p.Unlock()
 		if messages == 1 {
 			return
 		}
-		if i == 2*drive.ScanSeldom*hasteMax/32 {
+		if i == 2*drive.ScanSeldom*proc.HasteMax/32 {
 			t.Fatalf("nobody has looked at another link after %d receives", 32*i)
 		}
 		round()
@@ -148,19 +149,19 @@ func (silent) Send(wireup.Message) error { return nil }
 func TestRecvByALinkThatHasJustBroken(t *testing.T) {
 	procs := layout{procs: 2, link: rings(8 << 10), messages: true}.start(t)
 	p := procs[0]
-	p.control, p.grace = silent{}, time.Hour
+	p.Control, p.Grace = silent{}, time.Hour
 	q := toPeer(p, 1)
-	p.lock()
+	p.Lock()
 	q.Drop(io.ErrUnexpectedEOF)
-	p.unlock()
+	p.Unlock()
 	got := make(chan error)
 	for range 2 {
-		go func() { got <- second(Recv(p.world, make([]byte, 8), 1, 0)) }()
+		go func() { got <- second(Recv((*Comm)(p.World), make([]byte, 8), 1, 0)) }()
 	}
 	sleeping(p, 2)
-	p.lock()
-	p.lose(q, io.ErrUnexpectedEOF)
-	p.unlock()
+	p.Lock()
+	p.Lose(q, io.ErrUnexpectedEOF)
+	p.Unlock()
 	for range 2 {
 		if err := <-got; !errors.Is(err, message.ErrPeerDown) {
 			t.Errorf("got %v", err)

@@ -10,14 +10,16 @@ import (
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/mpierr"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/engine/life"
+	"github.com/openimpi/impi/internal/engine/proc"
 	"github.com/openimpi/impi/internal/machine"
 )
 
 // withStrangers starts one proc of a job of three whose links to the others end
 // in the test's hands.
-func withStrangers(t *testing.T) (p *process, ends map[int]link.Link) {
+func withStrangers(t *testing.T) (p *proc.Process, ends map[int]link.Link) {
 	t.Helper()
-	p, err := newProcess(layout{procs: 3}.job(0), nil, machine.Local{}, nil)
+	p, err := proc.NewProcess(layout{procs: 3}.job(0), nil, machine.Local{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,15 +42,15 @@ func put(t *testing.T, l link.Link, b []byte) {
 func TestPeerThatSendsGarbageLosesItsLink(t *testing.T) {
 	p, ends := withStrangers(t)
 	put(t, ends[1], pattern(200, 0))
-	_, err := Recv(p.world, make([]byte, 8), 1, 0)
+	_, err := Recv((*Comm)(p.World), make([]byte, 8), 1, 0)
 	if !errors.Is(err, message.ErrPeerDown) || !errors.Is(err, message.ErrProtocol) || !strings.Contains(err.Error(), "rank 1") {
 		t.Errorf("receive: %v", err)
 	}
-	if err := Send(p.world, []byte{1}, 1, 0); !errors.Is(err, message.ErrPeerDown) {
+	if err := Send((*Comm)(p.World), []byte{1}, 1, 0); !errors.Is(err, message.ErrPeerDown) {
 		t.Errorf("send: %v", err)
 	}
 	// Rank 2 is not concerned.
-	if err := Send(p.world, []byte{1}, 2, 0); err != nil {
+	if err := Send((*Comm)(p.World), []byte{1}, 2, 0); err != nil {
 		t.Errorf("to rank 2: %v", err)
 	}
 }
@@ -59,7 +61,7 @@ func TestPeerThatEndsInTheMiddleOfAPacket(t *testing.T) {
 	if err := ends[1].Close(); err != nil {
 		t.Fatal(err)
 	}
-	_, err := Recv(p.world, make([]byte, 8), 1, 0)
+	_, err := Recv((*Comm)(p.World), make([]byte, 8), 1, 0)
 	if !errors.Is(err, message.ErrPeerDown) || !errors.Is(err, ErrPeerGone) {
 		t.Errorf("got %v", err)
 	}
@@ -73,31 +75,31 @@ func TestPeerThatEndsInTheMiddleOfAPacket(t *testing.T) {
 func TestProbeOfAPeerThatEnds(t *testing.T) {
 	p, ends := withStrangers(t)
 	last := make([]byte, wire.HeaderSize)
-	wire.Published.PutHeader(last, &wire.Packet{Src: p.eng.Proc(1), Dest: p.eng.Proc(0), LSRank: 1, Tag: 3})
+	wire.Published.PutHeader(last, &wire.Packet{Src: p.Eng.Proc(1), Dest: p.Eng.Proc(0), LSRank: 1, Tag: 3})
 	put(t, ends[1], last)
 	if err := ends[1].Close(); err != nil {
 		t.Fatal(err)
 	}
-	_, probe := Probe(p.world, 1, 4)
-	_, _, iprobe := Iprobe(p.world, 1, 4)
-	_, _, mprobe := Mprobe(p.world, 1, 4)
-	_, _, improbe := Improbe(p.world, 1, 4)
+	_, probe := Probe((*Comm)(p.World), 1, 4)
+	_, _, iprobe := Iprobe((*Comm)(p.World), 1, 4)
+	_, _, mprobe := Mprobe((*Comm)(p.World), 1, 4)
+	_, _, improbe := Improbe((*Comm)(p.World), 1, 4)
 	for what, err := range map[string]error{"probe": probe, "iprobe": iprobe, "mprobe": mprobe, "improbe": improbe} {
 		if !errors.Is(err, message.ErrPeerDown) || ErrorClass(err) != mpierr.ProcAborted {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if m, _, err := Mprobe(p.world, 1, AnyTag); err != nil || second(Mrecv(m, []byte{})) != nil {
+	if m, _, err := Mprobe((*Comm)(p.World), 1, AnyTag); err != nil || second(Mrecv(m, []byte{})) != nil {
 		t.Errorf("what it had sent: %v", err)
 	}
-	if found, _, err := Iprobe(p.world, AnySource, AnyTag); found || err != nil {
+	if found, _, err := Iprobe((*Comm)(p.World), AnySource, AnyTag); found || err != nil {
 		t.Errorf("from anybody: %v, %v", found, err)
 	}
 }
 
 func TestSendUnderWayToAPeerThatEnds(t *testing.T) {
 	p, ends := withStrangers(t)
-	q, err := Isend(p.world, make([]byte, 8<<20), 1, 0)
+	q, err := Isend((*Comm)(p.World), make([]byte, 8<<20), 1, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,18 +113,18 @@ func TestSendUnderWayToAPeerThatEnds(t *testing.T) {
 
 func TestAfterTheEndOfTheJob(t *testing.T) {
 	p, _ := withStrangers(t)
-	q, err := Irecv(p.world, make([]byte, 1), AnySource, 0)
+	q, err := Irecv((*Comm)(p.World), make([]byte, 1), AnySource, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.lock()
-	p.fail(fmt.Errorf("for the test"))
-	p.unlock()
+	p.Lock()
+	p.Fail(fmt.Errorf("for the test"))
+	p.Unlock()
 	for what, err := range map[string]error{
 		"wait":  second(q.Wait()),
-		"recv":  second(Recv(p.world, make([]byte, 1), 1, 0)),
-		"probe": second(Probe(p.world, 1, 0)),
-		"ssend": Ssend(p.world, []byte{1}, 2, 0),
+		"recv":  second(Recv((*Comm)(p.World), make([]byte, 1), 1, 0)),
+		"probe": second(Probe((*Comm)(p.World), 1, 0)),
+		"ssend": Ssend((*Comm)(p.World), []byte{1}, 2, 0),
 	} {
 		if !errors.Is(err, ErrJobOver) {
 			t.Errorf("%s: %v", what, err)
@@ -133,16 +135,16 @@ func TestAfterTheEndOfTheJob(t *testing.T) {
 func TestAfterFinalize(t *testing.T) {
 	procs := layout{}.start(t)
 	p := procs[0]
-	if err := p.finalize(); err != nil {
+	if err := life.FinalizeProc(p); err != nil {
 		t.Fatal(err)
 	}
-	if err := Send(p.world, []byte{1}, 0, 0); !errors.Is(err, ErrFinalized) {
+	if err := Send((*Comm)(p.World), []byte{1}, 0, 0); !errors.Is(err, ErrFinalized) {
 		t.Errorf("send: %v", err)
 	}
-	if err := Barrier(p.world); !errors.Is(err, ErrFinalized) {
+	if err := Barrier((*Comm)(p.World)); !errors.Is(err, ErrFinalized) {
 		t.Errorf("barrier: %v", err)
 	}
-	if err := p.finalize(); !errors.Is(err, ErrFinalized) {
+	if err := life.FinalizeProc(p); !errors.Is(err, ErrFinalized) {
 		t.Errorf("again: %v", err)
 	}
 }

@@ -1,6 +1,9 @@
 package mpi
 
-import "github.com/openimpi/impi/core/message"
+import (
+	"github.com/openimpi/impi/internal/engine/life"
+	"github.com/openimpi/impi/internal/engine/proc"
+)
 
 // Figures are what the library knows of itself, for tools. Those that count grow
 // from Init on; the others are as things are now.
@@ -22,38 +25,16 @@ type Figures struct {
 
 // Measure gives the figures as they are now. It counts when it is called; nothing
 // is counted for it.
-func Measure() (Figures, error) {
-	p, err := current()
-	if err != nil {
-		return Figures{}, failed("Measure", err)
-	}
-	return p.figures(), nil
-}
+func Measure() (Figures, error) { return outFigures(proc.Measure()) }
 
-func (p *process) figures() Figures {
-	p.lock()
-	defer p.unlock()
-	f := Figures{
-		Completed: p.eng.Completed(), Buffered: p.eng.Room().Used(), Check: p.check,
-		PacketData: int(p.job.DataLen), AckMark: int(p.job.AckMark), HiWater: int(p.job.HiWater),
-	}
-	f.Unexpected, f.Posted = p.eng.Waiting()
-	for r := range p.job.Procs {
-		f.Messages += p.eng.SentTo(message.Peer(r))
-	}
-	for _, q := range p.ports {
-		if q == nil {
-			continue
-		}
-		if q.peer != message.NoPeer {
-			f.Links++
-		}
-		if c, ok := q.Link.(interface {
-			Counts() (sent, received uint64)
-		}); ok {
-			sent, received := c.Counts()
-			f.Sent, f.Received = f.Sent+sent, f.Received+received
-		}
-	}
-	return f
+// Roster is what a rank has to know of all ranks of the job. It does not change
+// and is the only thing that grows with the job: where a program has many ranks,
+// those of one client share one.
+type Roster proc.Roster
+
+// NewRoster makes the roster of the ranks to which a job's procs look like this.
+// like, if there is one, is of another client of the same job: what is the same
+// is shared. procs is not kept.
+func NewRoster(procs []life.Proc, like *Roster) (*Roster, error) {
+	return outRoster(proc.NewRoster(procs, like.in()))
 }

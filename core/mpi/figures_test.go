@@ -5,7 +5,7 @@ import "testing"
 // TestFigures wants what is counted to follow what is done.
 func TestFigures(t *testing.T) {
 	layout{procs: 2, check: true}.run(t, func(_ *testing.T, c *Comm) error {
-		before := c.p.figures()
+		before := c.in().Process().Figures()
 		err := first(expect("check", before.Check, true), expect("packet data", before.PacketData, 64<<10),
 			expect("ack mark", before.AckMark, 4), expect("hiwater", before.HiWater, 8), expect("links", before.Links, 1))
 		if err != nil {
@@ -15,7 +15,7 @@ func TestFigures(t *testing.T) {
 			for range 3 {
 				err = first(err, Send(c, make([]byte, 1000), 1, 1))
 			}
-			after := c.p.figures()
+			after := c.in().Process().Figures()
 			return first(err, expect("messages", after.Messages-before.Messages, 3), expect("more bytes", after.Sent >= before.Sent+3000, true),
 				second(Recv(c, []byte{0}, 1, 2)))
 		}
@@ -27,12 +27,12 @@ func TestFigures(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		now := c.p.figures()
+		now := c.in().Process().Figures()
 		err = first(expect("unexpected", now.Unexpected > 0, true), expect("posted", now.Posted, before.Posted+1), q.Cancel(), second(q.Wait()))
 		for range 3 {
 			err = first(err, second(Recv(c, b, 0, 1)))
 		}
-		now = c.p.figures()
+		now = c.in().Process().Figures()
 		return first(err, expect("unexpected", now.Unexpected, 0), expect("more bytes", now.Received >= before.Received+3000, true),
 			expect("completed", now.Completed >= before.Completed+4, true), Send(c, []byte{1}, 0, 2))
 	})

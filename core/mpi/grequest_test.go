@@ -7,6 +7,7 @@ import (
 
 	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/core/mpierr"
+	"github.com/openimpi/impi/internal/engine/p2p"
 )
 
 // calls notes what is called of a generalized request.
@@ -43,7 +44,7 @@ func checkGeneralized(t *testing.T, c *Comm) error {
 
 func checkGeneralizedWaits(c *Comm) error {
 	n := &calls{}
-	q := c.p.grequest(n.functions(c))
+	q := Request(p2p.Grequest(c.in().Process(), n.functions(c).in()))
 	done, _, err := q.Test()
 	if err := first(err, expect("done", done, false), expect("queries", n.queries, 0)); err != nil {
 		return err
@@ -65,7 +66,7 @@ func checkGeneralizedWaits(c *Comm) error {
 
 func checkGeneralizedFamilies(c *Comm) error {
 	n := &calls{}
-	q := c.p.grequest(n.functions(c))
+	q := Request(p2p.Grequest(c.in().Process(), n.functions(c).in()))
 	if err := first(q.Cancel(), q.Complete(), q.Cancel()); err != nil {
 		return err
 	}
@@ -78,8 +79,8 @@ func checkGeneralizedFamilies(c *Comm) error {
 	if err := first(Waitall(reqs, sts), equal("cancels", n.cancels, []bool{false, true}), expect("frees", n.frees, 1), expect("source", sts[1].Source, 3)); err != nil {
 		return err
 	}
-	pending := c.p.grequest(Generalized{}) // without functions
-	reqs[2], reqs[0] = c.p.grequest(n.functions(c)), pending
+	pending := Request(p2p.Grequest(c.in().Process(), Generalized{}.in())) // without functions
+	reqs[2], reqs[0] = Request(p2p.Grequest(c.in().Process(), n.functions(c).in())), pending
 	if err := reqs[2].Complete(); err != nil {
 		return err
 	}
@@ -99,7 +100,7 @@ func checkGeneralizedFamilies(c *Comm) error {
 
 func checkGeneralizedFree(c *Comm) error {
 	n := &calls{}
-	late, early := c.p.grequest(n.functions(c)), c.p.grequest(n.functions(c))
+	late, early := Request(p2p.Grequest(c.in().Process(), n.functions(c).in())), Request(p2p.Grequest(c.in().Process(), n.functions(c).in()))
 	copied := late
 	if err := first(late.Free(), expect("frees before the end", n.frees, 0), copied.Complete(), expect("frees", n.frees, 1)); err != nil {
 		return err
@@ -109,14 +110,14 @@ func checkGeneralizedFree(c *Comm) error {
 
 func checkGeneralizedErrors(c *Comm) error {
 	n := &calls{queryErr: errOwn}
-	q := c.p.grequest(n.functions(c))
+	q := Request(p2p.Grequest(c.in().Process(), n.functions(c).in()))
 	err := q.Complete()
 	_, bad := q.Wait()
 	if !errors.Is(bad, errOwn) || n.frees != 1 {
 		return fmt.Errorf("query fails: %w, %w, %d frees", err, bad, n.frees)
 	}
 	n = &calls{freeErr: errOwn}
-	q = c.p.grequest(n.functions(c))
+	q = Request(p2p.Grequest(c.in().Process(), n.functions(c).in()))
 	err = q.Complete()
 	sts := make([]Status, 1)
 	bad = Waitall([]Request{q}, sts)
@@ -135,7 +136,7 @@ func checkGeneralizedBeside(c *Comm) error {
 		return err
 	}
 	n := &calls{}
-	q := c.p.grequest(n.functions(c))
+	q := Request(p2p.Grequest(c.in().Process(), n.functions(c).in()))
 	worker := q
 	ended := make(chan error)
 	go func() {

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/openimpi/impi/core/mpierr"
+	"github.com/openimpi/impi/internal/engine/life"
+	"github.com/openimpi/impi/internal/engine/p2p"
 )
 
 // infoOf makes an info object of keys and values.
@@ -172,11 +174,11 @@ func TestInfoEnv(t *testing.T) {
 }
 
 func TestEnvironmentLeavesOutWhatIsUnknown(t *testing.T) {
-	got := listed(t, environment([]string{"prog", "-a", "b c"}, 2, "", strings.Repeat("/d", MaxInfoValue)))
+	got := listed(t, (*Info)(p2p.Environment([]string{"prog", "-a", "b c"}, 2, "", strings.Repeat("/d", MaxInfoValue))))
 	if fmt.Sprint(got[:6]) != "[command prog argv -a b c maxprocs 2]" || slices.Contains(got, "host") || slices.Contains(got, "wdir") {
 		t.Errorf("got %q", got)
 	}
-	if got := listed(t, environment(nil, 1, "h", "/")); got[0] != "maxprocs" {
+	if got := listed(t, (*Info)(p2p.Environment(nil, 1, "h", "/"))); got[0] != "maxprocs" {
 		t.Errorf("without arguments: %q", got)
 	}
 }
@@ -186,7 +188,7 @@ func TestInfoNeedsNoInit(t *testing.T) {
 	i := infoOf(t, "a", "b")
 	p := layout{}.start(t)[0]
 	program(t, p)
-	if err := p.finalize(); err != nil {
+	if err := life.FinalizeProc(p); err != nil {
 		t.Fatal(err)
 	}
 	if v, ok, err := i.Get("a"); v != "b" || !ok || err != nil {

@@ -5,19 +5,21 @@ import (
 	"testing"
 
 	"github.com/openimpi/impi/core/mpierr"
+	"github.com/openimpi/impi/internal/engine/meet"
+	"github.com/openimpi/impi/internal/engine/proc"
 )
 
 // TestIntercommCreateOfWorlds has one proc of each of two worlds connect, and then all
 // of both join by these two: most of them have not heard of the other world before.
 func TestIntercommCreateOfWorlds(t *testing.T) {
 	m, name := newMeadow(), make(chan string, 1)
-	worlds := [][]*process{m.world(t, "a", 3), m.world(t, "b", 2)}
+	worlds := [][]*proc.Process{m.world(t, "a", 3), m.world(t, "b", 2)}
 	leader := []int{1, 0}
 	apiece(t, worlds, func(w int, c *Comm) error {
 		var peer *Comm
 		if c.Rank() == leader[w] {
 			var err error
-			if peer, err = rendezvous(c.p.self, w == 0, 0, name); err != nil {
+			if peer, err = rendezvous((*Comm)(c.in().Process().Self), w == 0, 0, name); err != nil {
 				return err
 			}
 		}
@@ -77,26 +79,26 @@ func mergedAlike(inter *Comm, w int) error {
 }
 
 // forgotten wants that no proc remembers a world but such as it waits for to be closed.
-func forgotten(t *testing.T, worlds [][]*process) {
+func forgotten(t *testing.T, worlds [][]*proc.Process) {
 	t.Helper()
 	for w, procs := range worlds {
 		for r, p := range procs {
-			for _, x := range p.worlds.Load().met {
-				if !x.leaving || x.uses.Load() != 0 {
+			for _, x := range p.Worlds.Load().Met {
+				if !x.Leaving || x.Uses.Load() != 0 {
 					t.Errorf("world %d, rank %d still knows a world", w, r)
 				}
 			}
-			if len(p.early) > 0 || len(p.guests) > 0 && !p.hasLeft() {
-				t.Errorf("world %d, rank %d: %d early links, %d guests", w, r, len(p.early), len(p.guests))
+			if len(p.Early) > 0 || len(p.Guests) > 0 && !hasLeft(p) {
+				t.Errorf("world %d, rank %d: %d early links, %d guests", w, r, len(p.Early), len(p.Guests))
 			}
 		}
 	}
 }
 
 // hasLeft tells whether all guests are only waited for.
-func (p *process) hasLeft() bool {
-	for _, g := range p.guests {
-		if !g.(*guest).left {
+func hasLeft(p *proc.Process) bool {
+	for _, g := range p.Guests {
+		if !g.(*meet.Guest).Left {
 			return false
 		}
 	}
@@ -107,7 +109,7 @@ func (p *process) hasLeft() bool {
 // one of them has met.
 func TestIntercommCreateOfThreeWorlds(t *testing.T) {
 	m, names := newMeadow(), [2]chan string{make(chan string, 1), make(chan string, 1)}
-	worlds := [][]*process{m.world(t, "a", 2), m.world(t, "b", 2), m.world(t, "c", 3)}
+	worlds := [][]*proc.Process{m.world(t, "a", 2), m.world(t, "b", 2), m.world(t, "c", 3)}
 	apiece(t, worlds, func(w int, c *Comm) error {
 		side := c
 		if w < 2 {
@@ -125,7 +127,7 @@ func TestIntercommCreateOfThreeWorlds(t *testing.T) {
 		var peer *Comm
 		if w != 1 && c.Rank() == 0 {
 			var err error
-			if peer, err = rendezvous(c.p.self, w == 0, 0, names[1]); err != nil {
+			if peer, err = rendezvous((*Comm)(c.in().Process().Self), w == 0, 0, names[1]); err != nil {
 				return err
 			}
 		}
@@ -154,7 +156,7 @@ func TestIntercommCreateOfThreeWorlds(t *testing.T) {
 // TestConnectInOneWorld has two parts of one world connect, and one proc with itself.
 func TestConnectInOneWorld(t *testing.T) {
 	m, name := newMeadow(), make(chan string, 1)
-	worlds := [][]*process{m.world(t, "a", 5)}
+	worlds := [][]*proc.Process{m.world(t, "a", 5)}
 	apiece(t, worlds, func(_ int, c *Comm) error {
 		part, err := c.Split(c.Rank()%2, 0)
 		if err != nil {
@@ -172,12 +174,12 @@ func TestConnectInOneWorld(t *testing.T) {
 		ranks, err := theirs.Translate([]int{0, 1}, all)
 		return errors.Join(err, expect("their ranks", [2]int(ranks), [2]int{1 - c.Rank()%2, 3 - c.Rank()%2}), everyoneTalks(inter), inter.Disconnect())
 	})
-	if n := len(worlds[0][0].worlds.Load().met); n != 0 {
+	if n := len(worlds[0][0].Worlds.Load().Met); n != 0 {
 		t.Errorf("%d worlds were met", n)
 	}
 	errs := make(chan error, 2)
 	for i := range 2 {
-		own, err := worlds[0][0].self.Dup()
+		own, err := (*Comm)(worlds[0][0].Self).Dup()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,99 +1,88 @@
 package mpi
 
 import (
-	"fmt"
 	"io"
 
 	"github.com/openimpi/impi/core/link"
-	"github.com/openimpi/impi/internal/machine"
-	"github.com/openimpi/impi/internal/wireup"
+	"github.com/openimpi/impi/internal/engine/life"
+	"github.com/openimpi/impi/internal/engine/meet"
+	"github.com/openimpi/impi/internal/engine/proc"
 )
 
 // Proc is a rank that is not its whole program: one of several in a simulator.
 // Programs use Init instead.
-type Proc struct{ p *process }
+type Proc struct{ p *proc.Process }
 
 // Join makes a rank of job on a machine of the caller's choice, which has to
 // play the part of a node: agent is the link to the agent, and node hears what
 // the rank wants. Both are nil in a job of one rank.
-func Join(job *wireup.Job, agent link.Link, m machine.Machine, node machine.Node) (*Proc, error) {
-	p, err := newProcess(job, agent, m, node)
-	if err != nil {
-		return nil, failed("Init", err)
-	}
-	return &Proc{p}, nil
+func Join(job *life.Job, agent link.Link, m life.Machine, node life.Node) (*Proc, error) {
+	return outProc(life.NewProc(job, agent, m, node))
 }
 
 // World is the rank's MPI_COMM_WORLD.
-func (x *Proc) World() *Comm { return x.p.world }
+func (x *Proc) World() *Comm { return (*Comm)(x.p.World) }
 
 // Self is the rank's MPI_COMM_SELF.
-func (x *Proc) Self() *Comm { return x.p.self }
+func (x *Proc) Self() *Comm { return (*Comm)(x.p.Self) }
 
 // Hear takes a message of the node's, with the link of a KindLink, which the
 // rank then owns. It may be called at any time and does not block.
-func (x *Proc) Hear(m wireup.Message, l link.Link) { x.p.hear(m, l) }
+func (x *Proc) Hear(m life.Message, l link.Link) { x.p.Hear(m, l) }
 
 // BufferAttach is the function BufferAttach for this rank.
 func (x *Proc) BufferAttach(size int) error {
-	return x.p.failed("BufferAttach", x.p.bufferAttach(size))
+	return x.p.Failed("BufferAttach", x.p.BufferAttach(size))
 }
 
 // BufferDetach is the function BufferDetach for this rank.
 func (x *Proc) BufferDetach() (size int, err error) {
-	size, err = x.p.bufferDetach()
-	return size, x.p.failed("BufferDetach", err)
+	size, err = x.p.BufferDetach()
+	return size, x.p.Failed("BufferDetach", err)
 }
 
 // Finalize is the function Finalize for this rank.
-func (x *Proc) Finalize() error { return x.p.failed("Finalize", x.p.finalize()) }
+func (x *Proc) Finalize() error { return x.p.Failed("Finalize", life.FinalizeProc(x.p)) }
 
 // Abort is the function Abort for this rank. It does not return.
-func (x *Proc) Abort(code int, why string) { x.p.abort(code, why) }
+func (x *Proc) Abort(code int, why string) { x.p.Abort(code, why) }
 
 // Dump writes what the rank's engine waits for, for people, a line for each
 // request. The rank must not be in the middle of a call that does not sleep.
-func (x *Proc) Dump(w io.Writer) { x.p.eng.Dump(w) }
+func (x *Proc) Dump(w io.Writer) { x.p.Eng.Dump(w) }
 
 // Join is the function Join for one of several ranks that share the roster,
 // which was made of job.Procs.
-func (r *Roster) Join(job *wireup.Job, agent link.Link, m machine.Machine, node machine.Node) (*Proc, error) {
-	if r.directory.Len() != len(job.Procs) {
-		return nil, failed("Init", fmt.Errorf("%w: a roster of %d ranks for a job of %d", ErrNode, r.directory.Len(), len(job.Procs)))
-	}
-	p, err := r.newProcess(job, agent, m, node)
-	if err != nil {
-		return nil, failed("Init", err)
-	}
-	return &Proc{p}, nil
+func (r *Roster) Join(job *life.Job, agent link.Link, m life.Machine, node life.Node) (*Proc, error) {
+	return outProc(life.NewProcOf(r.in(), job, agent, m, node))
 }
 
 // CommJoin is the function CommJoin for this rank.
-func (x *Proc) CommJoin(fd int) (*Comm, error) { return x.p.commJoin(fd) }
+func (x *Proc) CommJoin(fd int) (*Comm, error) { return outComm(meet.CommJoinOf(x.p, fd)) }
 
 // PublishName is the function PublishName for this rank.
 func (x *Proc) PublishName(service string, info *Info, port string) error {
-	return x.p.publishName(service, info, port)
+	return meet.PublishNameOf(x.p, service, info.in(), port)
 }
 
 // UnpublishName is the function UnpublishName for this rank.
 func (x *Proc) UnpublishName(service string, info *Info, port string) error {
-	return x.p.unpublishName(service, info, port)
+	return meet.UnpublishNameOf(x.p, service, info.in(), port)
 }
 
 // LookupName is the function LookupName for this rank.
 func (x *Proc) LookupName(service string, info *Info) (port string, err error) {
-	return x.p.lookupName(service, info)
+	return meet.LookupNameOf(x.p, service, info.in())
 }
 
 // OpenPort is the function OpenPort for this rank.
-func (x *Proc) OpenPort(info *Info) (string, error) { return x.p.openPort(info) }
+func (x *Proc) OpenPort(info *Info) (string, error) { return meet.OpenPortOf(x.p, info.in()) }
 
 // ClosePort is the function ClosePort for this rank.
-func (x *Proc) ClosePort(name string) error { return x.p.closePort(name) }
+func (x *Proc) ClosePort(name string) error { return meet.ClosePortOf(x.p, name) }
 
 // Parent is the function Parent for this rank.
-func (x *Proc) Parent() *Comm { return x.p.parents() }
+func (x *Proc) Parent() *Comm { return (*Comm)(meet.Parents(x.p)) }
 
 // Remains tells what is left of this rank's dealings with other worlds.
-func (x *Proc) Remains() Remains { return x.p.remains() }
+func (x *Proc) Remains() Remains { return Remains(meet.RemainsOf(x.p)) }

@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/openimpi/impi/internal/engine/p2p"
 )
 
 // TestLaunchersOfOthers tells the processes of other launchers from programs that are alone.
@@ -45,7 +47,7 @@ func TestLaunchersOfOthers(t *testing.T) {
 			k, v, _ := strings.Cut(f, "=")
 			env[k] = v
 		}
-		err := mayBeAlone(func(k string) string { return env[k] })
+		err := p2p.MayBeAlone(func(k string) string { return env[k] })
 		switch {
 		case tc.names == "" && err != nil:
 			t.Errorf("%s: %v", name, err)

@@ -8,13 +8,14 @@ import (
 
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/mpierr"
+	"github.com/openimpi/impi/internal/engine/proc"
 	"github.com/openimpi/impi/internal/names"
 	"github.com/openimpi/impi/internal/wireup"
 )
 
 // registry is the node of a proc, and keeps names itself.
 type registry struct {
-	p     *process
+	p     *proc.Process
 	table *names.Table
 	heard []wireup.Meeting
 	down  bool // the server for names does not answer
@@ -28,7 +29,7 @@ func (r *registry) Send(m wireup.Message) error {
 	op, ok := ops[m.Kind]
 	if !ok {
 		answer.Kind = m.Kind
-		r.p.hear(answer, nil)
+		r.p.Hear(answer, nil)
 		return nil
 	}
 	q := names.Request{Op: op, Scope: m.Meeting.Info["scope"], Service: m.Meeting.Service, Port: m.Meeting.Port}
@@ -43,18 +44,18 @@ func (r *registry) Send(m wireup.Message) error {
 	default:
 		answer.Reason, answer.Meeting.Class = a.Text, int(mpierr.Service)
 	}
-	r.p.hear(answer, nil)
+	r.p.Hear(answer, nil)
 	return nil
 }
 
 func newRegistry(t *testing.T) (*Proc, *registry) {
 	t.Helper()
 	p := newMeadow().world(t, "a", 1)[0]
-	if err := p.world.SetErrhandler(ErrorsReturn); err != nil {
+	if err := (*Comm)(p.World).SetErrhandler(ErrorsReturn); err != nil {
 		t.Fatal(err)
 	}
 	r := &registry{p: p, table: names.NewTable(names.Limits{})}
-	p.control = r
+	p.Control = r
 	return &Proc{p}, r
 }
 
@@ -101,7 +102,7 @@ func TestNamesOfServices(t *testing.T) {
 	r.down = true
 	_, err = x.LookupName("heat", nil)
 	wantClass(t, "no server", err, ErrNames, mpierr.Other)
-	if n := len(x.p.asking); n > 0 {
+	if n := len(x.p.Asking); n > 0 {
 		t.Errorf("%d requests are left", n)
 	}
 }
@@ -140,7 +141,7 @@ func TestBadNames(t *testing.T) {
 // TestNamesOfOneAlone: a program that nobody started has nobody to ask.
 func TestNamesOfOneAlone(t *testing.T) {
 	x, _ := newRegistry(t)
-	x.p.control = nil
+	x.p.Control = nil
 	wantClass(t, "alone", x.PublishName("s", nil, "p"), ErrAlone, mpierr.Other)
 }
 

@@ -1,69 +1,64 @@
 package mpi
 
 import (
-	"github.com/openimpi/impi/core/coll"
-	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/internal/engine/collective"
+	"github.com/openimpi/impi/internal/engine/proc"
 )
-
-// The collective operations of neighbours: all members of a communicator with a
-// topology call them, and each exchanges with its neighbours only. A buffer with
-// a block for each neighbour has them in the order of the topology: on a grid the
-// rank below and the rank above in each dimension (CartShift by 1), on a graph
-// that of GraphNeighbors, on a distributed graph those of DistGraphNeighbors.
-//
-// On a grid what goes to the rank below comes in there as what is from above, also
-// where both are the same rank. On graphs several messages from one rank to
-// another come in in the order in which they go out. A block of a neighbour beyond
-// the edge of a grid is neither sent nor written. Of a GraphCreate all edges must
-// lead both ways. Nothing is in place, and buffers must not overlap.
 
 // NeighborAllgather sends send to all neighbours and puts what comes from them,
 // all of one length, into recv.
 func NeighborAllgather[T Type](c *Comm, send, recv []T) error {
-	return c.failed("NeighborAllgather", c.call(neighborCall(neighborAllgather, send, nil, nil, recv, nil, nil)))
+	return collective.NeighborAllgather(c.in(), send, recv)
 }
 
 // NeighborAllgatherv is NeighborAllgather of blocks of any length: counts[i]
 // elements of neighbour i go to displs[i] of recv; without displs the blocks
 // follow each other.
 func NeighborAllgatherv[T Type](c *Comm, send, recv []T, counts, displs []int) error {
-	return c.failed("NeighborAllgatherv", c.call(neighborCall(neighborAllgatherv, send, nil, nil, recv, counts, displs)))
+	return collective.NeighborAllgatherv(c.in(), send, recv, counts, displs)
 }
 
 // NeighborAlltoall sends block i of send to neighbour i, and puts what comes from
 // neighbour i into block i of recv. All blocks have one length.
 func NeighborAlltoall[T Type](c *Comm, send, recv []T) error {
-	return c.failed("NeighborAlltoall", c.call(neighborCall(neighborAlltoall, send, nil, nil, recv, nil, nil)))
+	return collective.NeighborAlltoall(c.in(), send, recv)
 }
 
 // NeighborAlltoallv is NeighborAlltoall of blocks of any length. Counts and
 // displacements are by neighbour, in elements; without displacements blocks follow
 // each other.
 func NeighborAlltoallv[T Type](c *Comm, send []T, scounts, sdispls []int, recv []T, rcounts, rdispls []int) error {
-	return c.failed("NeighborAlltoallv", c.call(neighborCall(neighborAlltoallv, send, scounts, sdispls, recv, rcounts, rdispls)))
+	return collective.NeighborAlltoallv(c.in(), send, scounts, sdispls, recv, rcounts, rdispls)
 }
 
-// neighborCall is a call over slices.
-func neighborCall[T Type](w what, send []T, scounts, sdispls []int, recv []T, rcounts, rdispls []int) *call {
-	return &call{
-		what: w, kind: datatype.KindOf[T](),
-		send: datatype.Bytes(send), counts: scounts, displs: sdispls,
-		recv: datatype.Bytes(recv), rcounts: rcounts, rdispls: rdispls,
-	}
+// NeighborAllgather sends send to all neighbours and puts what comes from them into recv,
+// which has a block for each.
+func (c *Comm) NeighborAllgather(send, recv Buffer) error {
+	return collective.NeighborAllgatherItems(c.in(), proc.Buffer(send), proc.Buffer(recv))
 }
 
-// planNeighbors has the planner write an operation of neighbours.
-func (a *call) planNeighbors(p *coll.Planner, s *coll.Schedule) error {
-	switch a.what {
-	case neighborAllgather:
-		return p.NeighborAllgather(s, a.send, a.recv, a.kind)
-	case neighborAllgatherv:
-		return p.NeighborAllgatherv(s, a.send, a.recv, a.rcounts, a.rdispls, a.kind)
-	case neighborAlltoall:
-		return p.NeighborAlltoall(s, a.send, a.recv, a.kind)
-	case neighborAlltoallv:
-		return p.NeighborAlltoallv(s, a.send, a.counts, a.displs, a.recv, a.rcounts, a.rdispls, a.kind)
-	default:
-		return p.NeighborAlltoallw(s, a.out, a.in)
-	}
+// NeighborAllgatherv is NeighborAllgather of blocks of any length: counts[i] items of
+// neighbour i go to item displs[i] of recv; without displs the blocks follow each
+// other.
+func (c *Comm) NeighborAllgatherv(send, recv Buffer, counts, displs []int) error {
+	return collective.NeighborAllgathervItems(c.in(), proc.Buffer(send), proc.Buffer(recv), counts, displs)
+}
+
+// NeighborAlltoall sends block i of send to neighbour i, and puts what comes from
+// neighbour i into block i of recv.
+func (c *Comm) NeighborAlltoall(send, recv Buffer) error {
+	return collective.NeighborAlltoallItems(c.in(), proc.Buffer(send), proc.Buffer(recv))
+}
+
+// NeighborAlltoallv is NeighborAlltoall of blocks of any length. Counts and
+// displacements are by neighbour, in items; without displacements blocks follow
+// each other.
+func (c *Comm) NeighborAlltoallv(send Buffer, scounts, sdispls []int, recv Buffer, rcounts, rdispls []int) error {
+	return collective.NeighborAlltoallvItems(c.in(), proc.Buffer(send), scounts, sdispls, proc.Buffer(recv), rcounts, rdispls)
+}
+
+// NeighborAlltoallw is NeighborAlltoall of blocks that each have their own place and
+// datatype, by neighbour.
+func (c *Comm) NeighborAlltoallw(send, recv []Buffer) error {
+	return collective.NeighborAlltoallw(c.in(), inner[proc.Buffer](send), inner[proc.Buffer](recv))
 }

@@ -2,7 +2,10 @@
 
 package mpi
 
-import "github.com/openimpi/impi/core/datatype"
+import (
+	"github.com/openimpi/impi/internal/engine/collective"
+	"github.com/openimpi/impi/internal/engine/proc"
+)
 
 // The non-blocking collective operations. All members begin them, and call the
 // blocking ones, in one order; a non-blocking operation is not one with a blocking
@@ -13,273 +16,210 @@ import "github.com/openimpi/impi/core/datatype"
 
 // Ibarrier begins a Barrier.
 func Ibarrier(c *Comm) (Request, error) {
-	q, err := c.startCall("Ibarrier", &call{what: barrier})
-	return q, c.failed("Ibarrier", err)
+	return outRequest(collective.Ibarrier(c.in()))
 }
 
 // Ibcast begins a Bcast.
 func Ibcast[T Type](c *Comm, buf []T, root int) (Request, error) {
-	q, err := c.startCall("Ibcast", &call{what: bcast, send: datatype.Bytes(buf), root: root, kind: datatype.KindOf[T]()})
-	return q, c.failed("Ibcast", err)
+	return outRequest(collective.Ibcast(c.in(), buf, root))
 }
 
 // Igather begins a Gather.
 func Igather[T Type](c *Comm, send, recv []T, root int) (Request, error) {
-	q, err := c.startCall("Igather", &call{what: gather, send: datatype.Bytes(send), recv: datatype.Bytes(recv), root: root, kind: datatype.KindOf[T]()})
-	return q, c.failed("Igather", err)
+	return outRequest(collective.Igather(c.in(), send, recv, root))
 }
 
 // Igatherv begins a Gatherv.
 func Igatherv[T Type](c *Comm, send, recv []T, counts, displs []int, root int) (Request, error) {
-	q, err := c.startCall("Igatherv", &call{what: gatherv, send: datatype.Bytes(send), recv: datatype.Bytes(recv), counts: counts, displs: displs, root: root, kind: datatype.KindOf[T]()})
-	return q, c.failed("Igatherv", err)
+	return outRequest(collective.Igatherv(c.in(), send, recv, counts, displs, root))
 }
 
 // Iscatter begins a Scatter.
 func Iscatter[T Type](c *Comm, send, recv []T, root int) (Request, error) {
-	q, err := c.startCall("Iscatter", &call{what: scatter, send: datatype.Bytes(send), recv: datatype.Bytes(recv), root: root, kind: datatype.KindOf[T]()})
-	return q, c.failed("Iscatter", err)
+	return outRequest(collective.Iscatter(c.in(), send, recv, root))
 }
 
 // Iscatterv begins a Scatterv.
 func Iscatterv[T Type](c *Comm, send []T, counts, displs []int, recv []T, root int) (Request, error) {
-	q, err := c.startCall("Iscatterv", &call{what: scatterv, send: datatype.Bytes(send), recv: datatype.Bytes(recv), counts: counts, displs: displs, root: root, kind: datatype.KindOf[T]()})
-	return q, c.failed("Iscatterv", err)
+	return outRequest(collective.Iscatterv(c.in(), send, counts, displs, recv, root))
 }
 
 // Iallgather begins an Allgather.
 func Iallgather[T Type](c *Comm, send, recv []T) (Request, error) {
-	q, err := c.startCall("Iallgather", &call{what: allgatherAll, send: datatype.Bytes(send), recv: datatype.Bytes(recv), kind: datatype.KindOf[T]()})
-	return q, c.failed("Iallgather", err)
+	return outRequest(collective.Iallgather(c.in(), send, recv))
 }
 
 // Iallgatherv begins an Allgatherv.
 func Iallgatherv[T Type](c *Comm, send, recv []T, counts, displs []int) (Request, error) {
-	q, err := c.startCall("Iallgatherv", &call{what: allgatherv, send: datatype.Bytes(send), recv: datatype.Bytes(recv), counts: counts, displs: displs, kind: datatype.KindOf[T]()})
-	return q, c.failed("Iallgatherv", err)
+	return outRequest(collective.Iallgatherv(c.in(), send, recv, counts, displs))
 }
 
 // Ialltoall begins an Alltoall.
 func Ialltoall[T Type](c *Comm, send, recv []T) (Request, error) {
-	q, err := c.startCall("Ialltoall", &call{what: alltoall, send: datatype.Bytes(send), recv: datatype.Bytes(recv), kind: datatype.KindOf[T]()})
-	return q, c.failed("Ialltoall", err)
+	return outRequest(collective.Ialltoall(c.in(), send, recv))
 }
 
 // Ialltoallv begins an Alltoallv.
 func Ialltoallv[T Type](c *Comm, send []T, scounts, sdispls []int, recv []T, rcounts, rdispls []int) (Request, error) {
-	q, err := c.startCall("Ialltoallv", &call{what: alltoallv, send: datatype.Bytes(send), recv: datatype.Bytes(recv), counts: scounts, displs: sdispls, rcounts: rcounts, rdispls: rdispls, kind: datatype.KindOf[T]()})
-	return q, c.failed("Ialltoallv", err)
-}
-
-// Ireduce begins a Reduce.
-func Ireduce[T Type](c *Comm, send, recv []T, op Op, root int) (Request, error) {
-	q, err := c.startCall("Ireduce", &call{what: reduce, send: datatype.Bytes(send), recv: datatype.Bytes(recv), op: op, root: root, kind: datatype.KindOf[T]()})
-	return q, c.failed("Ireduce", err)
-}
-
-// Iallreduce begins an Allreduce.
-func Iallreduce[T Type](c *Comm, send, recv []T, op Op) (Request, error) {
-	q, err := c.startCall("Iallreduce", &call{what: allreduceAll, send: datatype.Bytes(send), recv: datatype.Bytes(recv), op: op, kind: datatype.KindOf[T]()})
-	return q, c.failed("Iallreduce", err)
-}
-
-// IreduceScatter begins a ReduceScatter.
-func IreduceScatter[T Type](c *Comm, send, recv []T, counts []int, op Op) (Request, error) {
-	q, err := c.startCall("IreduceScatter", &call{what: reduceScatter, send: datatype.Bytes(send), recv: datatype.Bytes(recv), counts: counts, op: op, kind: datatype.KindOf[T]()})
-	return q, c.failed("IreduceScatter", err)
-}
-
-// IreduceScatterBlock begins a ReduceScatterBlock.
-func IreduceScatterBlock[T Type](c *Comm, send, recv []T, op Op) (Request, error) {
-	q, err := c.startCall("IreduceScatterBlock", &call{what: reduceScatterBlock, send: datatype.Bytes(send), recv: datatype.Bytes(recv), op: op, kind: datatype.KindOf[T]()})
-	return q, c.failed("IreduceScatterBlock", err)
-}
-
-// Iscan begins a Scan.
-func Iscan[T Type](c *Comm, send, recv []T, op Op) (Request, error) {
-	q, err := c.startCall("Iscan", &call{what: scan, send: datatype.Bytes(send), recv: datatype.Bytes(recv), op: op, kind: datatype.KindOf[T]()})
-	return q, c.failed("Iscan", err)
-}
-
-// Iexscan begins an Exscan.
-func Iexscan[T Type](c *Comm, send, recv []T, op Op) (Request, error) {
-	q, err := c.startCall("Iexscan", &call{what: exscan, send: datatype.Bytes(send), recv: datatype.Bytes(recv), op: op, kind: datatype.KindOf[T]()})
-	return q, c.failed("Iexscan", err)
-}
-
-// IneighborAllgather begins a NeighborAllgather.
-func IneighborAllgather[T Type](c *Comm, send, recv []T) (Request, error) {
-	q, err := c.startCall("IneighborAllgather", neighborCall(neighborAllgather, send, nil, nil, recv, nil, nil))
-	return q, c.failed("IneighborAllgather", err)
-}
-
-// IneighborAllgatherv begins a NeighborAllgatherv.
-func IneighborAllgatherv[T Type](c *Comm, send, recv []T, counts, displs []int) (Request, error) {
-	q, err := c.startCall("IneighborAllgatherv", neighborCall(neighborAllgatherv, send, nil, nil, recv, counts, displs))
-	return q, c.failed("IneighborAllgatherv", err)
-}
-
-// IneighborAlltoall begins a NeighborAlltoall.
-func IneighborAlltoall[T Type](c *Comm, send, recv []T) (Request, error) {
-	q, err := c.startCall("IneighborAlltoall", neighborCall(neighborAlltoall, send, nil, nil, recv, nil, nil))
-	return q, c.failed("IneighborAlltoall", err)
-}
-
-// IneighborAlltoallv begins a NeighborAlltoallv.
-func IneighborAlltoallv[T Type](c *Comm, send []T, scounts, sdispls []int, recv []T, rcounts, rdispls []int) (Request, error) {
-	q, err := c.startCall("IneighborAlltoallv", neighborCall(neighborAlltoallv, send, scounts, sdispls, recv, rcounts, rdispls))
-	return q, c.failed("IneighborAlltoallv", err)
+	return outRequest(collective.Ialltoallv(c.in(), send, scounts, sdispls, recv, rcounts, rdispls))
 }
 
 // Ibarrier begins a Barrier.
 func (c *Comm) Ibarrier() (Request, error) {
-	q, err := c.startCall("Ibarrier", &call{what: barrier})
-	return q, c.failed("Ibarrier", err)
+	return outRequest(collective.Ibarrier(c.in()))
 }
 
 // Ibcast begins a Bcast.
 func (c *Comm) Ibcast(b Buffer, root int) (Request, error) {
-	s := c.stage(bcast)
-	s.bcast(b, root)
-	return s.start("Ibcast")
+	return outRequest(collective.IbcastItems(c.in(), proc.Buffer(b), root))
 }
 
 // Igather begins a Gather.
 func (c *Comm) Igather(send, recv Buffer, root int) (Request, error) {
-	s := c.stage(gather)
-	s.gather(send, recv, root)
-	return s.start("Igather")
+	return outRequest(collective.IgatherItems(c.in(), proc.Buffer(send), proc.Buffer(recv), root))
 }
 
 // Igatherv begins a Gatherv.
 func (c *Comm) Igatherv(send, recv Buffer, counts, displs []int, root int) (Request, error) {
-	s := c.stage(gatherv)
-	s.gatherv(send, recv, counts, displs, root)
-	return s.start("Igatherv")
+	return outRequest(collective.IgathervItems(c.in(), proc.Buffer(send), proc.Buffer(recv), counts, displs, root))
 }
 
 // Iscatter begins a Scatter.
 func (c *Comm) Iscatter(send, recv Buffer, root int) (Request, error) {
-	s := c.stage(scatter)
-	s.scatter(send, recv, root)
-	return s.start("Iscatter")
+	return outRequest(collective.IscatterItems(c.in(), proc.Buffer(send), proc.Buffer(recv), root))
 }
 
 // Iscatterv begins a Scatterv.
 func (c *Comm) Iscatterv(send Buffer, counts, displs []int, recv Buffer, root int) (Request, error) {
-	s := c.stage(scatterv)
-	s.scatterv(send, counts, displs, recv, root)
-	return s.start("Iscatterv")
+	return outRequest(collective.IscattervItems(c.in(), proc.Buffer(send), counts, displs, proc.Buffer(recv), root))
 }
 
 // Iallgather begins an Allgather.
 func (c *Comm) Iallgather(send, recv Buffer) (Request, error) {
-	s := c.stage(allgatherAll)
-	s.allgather(send, recv)
-	return s.start("Iallgather")
+	return outRequest(collective.IallgatherItems(c.in(), proc.Buffer(send), proc.Buffer(recv)))
 }
 
 // Iallgatherv begins an Allgatherv.
 func (c *Comm) Iallgatherv(send, recv Buffer, counts, displs []int) (Request, error) {
-	s := c.stage(allgatherv)
-	s.allgatherv(send, recv, counts, displs)
-	return s.start("Iallgatherv")
+	return outRequest(collective.IallgathervItems(c.in(), proc.Buffer(send), proc.Buffer(recv), counts, displs))
 }
 
 // Ialltoall begins an Alltoall.
 func (c *Comm) Ialltoall(send, recv Buffer) (Request, error) {
-	s := c.stage(alltoall)
-	s.alltoall(send, recv)
-	return s.start("Ialltoall")
+	return outRequest(collective.IalltoallItems(c.in(), proc.Buffer(send), proc.Buffer(recv)))
 }
 
 // Ialltoallv begins an Alltoallv.
 func (c *Comm) Ialltoallv(send Buffer, scounts, sdispls []int, recv Buffer, rcounts, rdispls []int) (Request, error) {
-	s := c.stage(alltoallv)
-	s.alltoallv(send, scounts, sdispls, recv, rcounts, rdispls)
-	return s.start("Ialltoallv")
+	return outRequest(collective.IalltoallvItems(c.in(), proc.Buffer(send), scounts, sdispls, proc.Buffer(recv), rcounts, rdispls))
 }
 
 // Ialltoallw begins an Alltoallw.
 func (c *Comm) Ialltoallw(send, recv []Buffer) (Request, error) {
-	s := c.stage(alltoallw)
-	s.alltoallw(send, recv)
-	return s.start("Ialltoallw")
+	return outRequest(collective.Ialltoallw(c.in(), inner[proc.Buffer](send), inner[proc.Buffer](recv)))
 }
 
 // Ireduce begins a Reduce.
 func (c *Comm) Ireduce(send, recv Buffer, op Op, root int) (Request, error) {
-	s := c.stage(reduce)
-	s.reduce(send, recv, op, root)
-	return s.start("Ireduce")
+	return outRequest(collective.IreduceItems(c.in(), proc.Buffer(send), proc.Buffer(recv), op, root))
 }
 
 // Iallreduce begins an Allreduce.
 func (c *Comm) Iallreduce(send, recv Buffer, op Op) (Request, error) {
-	s := c.stage(allreduceAll)
-	s.combine(send, recv, op)
-	return s.start("Iallreduce")
+	return outRequest(collective.IallreduceItems(c.in(), proc.Buffer(send), proc.Buffer(recv), op))
 }
 
 // IreduceScatter begins a ReduceScatter.
 func (c *Comm) IreduceScatter(send, recv Buffer, counts []int, op Op) (Request, error) {
-	s := c.stage(reduceScatter)
-	s.reduceScatter(send, recv, counts, op)
-	return s.start("IreduceScatter")
+	return outRequest(collective.IreduceScatterItems(c.in(), proc.Buffer(send), proc.Buffer(recv), counts, op))
 }
 
 // IreduceScatterBlock begins a ReduceScatterBlock.
 func (c *Comm) IreduceScatterBlock(send, recv Buffer, op Op) (Request, error) {
-	s := c.stage(reduceScatterBlock)
-	s.combine(send, recv, op)
-	return s.start("IreduceScatterBlock")
+	return outRequest(collective.IreduceScatterBlockItems(c.in(), proc.Buffer(send), proc.Buffer(recv), op))
 }
 
 // Iscan begins a Scan.
 func (c *Comm) Iscan(send, recv Buffer, op Op) (Request, error) {
-	s := c.stage(scan)
-	s.combine(send, recv, op)
-	return s.start("Iscan")
+	return outRequest(collective.IscanItems(c.in(), proc.Buffer(send), proc.Buffer(recv), op))
 }
 
 // Iexscan begins an Exscan.
 func (c *Comm) Iexscan(send, recv Buffer, op Op) (Request, error) {
-	s := c.stage(exscan)
-	s.combine(send, recv, op)
-	return s.start("Iexscan")
+	return outRequest(collective.IexscanItems(c.in(), proc.Buffer(send), proc.Buffer(recv), op))
+}
+
+// Ireduce begins a Reduce.
+func Ireduce[T Type](c *Comm, send, recv []T, op Op, root int) (Request, error) {
+	return outRequest(collective.Ireduce(c.in(), send, recv, op, root))
+}
+
+// Iallreduce begins an Allreduce.
+func Iallreduce[T Type](c *Comm, send, recv []T, op Op) (Request, error) {
+	return outRequest(collective.Iallreduce(c.in(), send, recv, op))
+}
+
+// IreduceScatter begins a ReduceScatter.
+func IreduceScatter[T Type](c *Comm, send, recv []T, counts []int, op Op) (Request, error) {
+	return outRequest(collective.IreduceScatter(c.in(), send, recv, counts, op))
+}
+
+// IreduceScatterBlock begins a ReduceScatterBlock.
+func IreduceScatterBlock[T Type](c *Comm, send, recv []T, op Op) (Request, error) {
+	return outRequest(collective.IreduceScatterBlock(c.in(), send, recv, op))
+}
+
+// Iscan begins a Scan.
+func Iscan[T Type](c *Comm, send, recv []T, op Op) (Request, error) {
+	return outRequest(collective.Iscan(c.in(), send, recv, op))
+}
+
+// Iexscan begins an Exscan.
+func Iexscan[T Type](c *Comm, send, recv []T, op Op) (Request, error) {
+	return outRequest(collective.Iexscan(c.in(), send, recv, op))
+}
+
+// IneighborAllgather begins a NeighborAllgather.
+func IneighborAllgather[T Type](c *Comm, send, recv []T) (Request, error) {
+	return outRequest(collective.IneighborAllgather(c.in(), send, recv))
+}
+
+// IneighborAllgatherv begins a NeighborAllgatherv.
+func IneighborAllgatherv[T Type](c *Comm, send, recv []T, counts, displs []int) (Request, error) {
+	return outRequest(collective.IneighborAllgatherv(c.in(), send, recv, counts, displs))
+}
+
+// IneighborAlltoall begins a NeighborAlltoall.
+func IneighborAlltoall[T Type](c *Comm, send, recv []T) (Request, error) {
+	return outRequest(collective.IneighborAlltoall(c.in(), send, recv))
+}
+
+// IneighborAlltoallv begins a NeighborAlltoallv.
+func IneighborAlltoallv[T Type](c *Comm, send []T, scounts, sdispls []int, recv []T, rcounts, rdispls []int) (Request, error) {
+	return outRequest(collective.IneighborAlltoallv(c.in(), send, scounts, sdispls, recv, rcounts, rdispls))
 }
 
 // IneighborAllgather begins a NeighborAllgather.
 func (c *Comm) IneighborAllgather(send, recv Buffer) (Request, error) {
-	s := c.stage(neighborAllgather)
-	s.neighborAllgather(send, recv)
-	return s.start("IneighborAllgather")
+	return outRequest(collective.IneighborAllgatherItems(c.in(), proc.Buffer(send), proc.Buffer(recv)))
 }
 
 // IneighborAllgatherv begins a NeighborAllgatherv.
 func (c *Comm) IneighborAllgatherv(send, recv Buffer, counts, displs []int) (Request, error) {
-	s := c.stage(neighborAllgatherv)
-	s.neighborAllgatherv(send, recv, counts, displs)
-	return s.start("IneighborAllgatherv")
+	return outRequest(collective.IneighborAllgathervItems(c.in(), proc.Buffer(send), proc.Buffer(recv), counts, displs))
 }
 
 // IneighborAlltoall begins a NeighborAlltoall.
 func (c *Comm) IneighborAlltoall(send, recv Buffer) (Request, error) {
-	s := c.stage(neighborAlltoall)
-	s.neighborAllgather(send, recv)
-	return s.start("IneighborAlltoall")
+	return outRequest(collective.IneighborAlltoallItems(c.in(), proc.Buffer(send), proc.Buffer(recv)))
 }
 
 // IneighborAlltoallv begins a NeighborAlltoallv.
 func (c *Comm) IneighborAlltoallv(send Buffer, scounts, sdispls []int, recv Buffer, rcounts, rdispls []int) (Request, error) {
-	s := c.stage(neighborAlltoallv)
-	s.neighborAlltoallv(send, scounts, sdispls, recv, rcounts, rdispls)
-	return s.start("IneighborAlltoallv")
+	return outRequest(collective.IneighborAlltoallvItems(c.in(), proc.Buffer(send), scounts, sdispls, proc.Buffer(recv), rcounts, rdispls))
 }
 
 // IneighborAlltoallw begins a NeighborAlltoallw.
 func (c *Comm) IneighborAlltoallw(send, recv []Buffer) (Request, error) {
-	s := c.stage(neighborAlltoallw)
-	s.neighborAlltoallw(send, recv)
-	return s.start("IneighborAlltoallw")
+	return outRequest(collective.IneighborAlltoallw(c.in(), inner[proc.Buffer](send), inner[proc.Buffer](recv)))
 }

@@ -15,6 +15,9 @@ import (
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/allocs"
+	"github.com/openimpi/impi/internal/engine/collective"
+	"github.com/openimpi/impi/internal/engine/construct"
+	"github.com/openimpi/impi/internal/engine/proc"
 	"github.com/openimpi/impi/internal/machine"
 	"github.com/openimpi/impi/internal/poll"
 	"github.com/openimpi/impi/internal/wireup"
@@ -82,17 +85,17 @@ func busyRank(tb testing.TB, roster *Roster, job wireup.Job, rank int) *Proc {
 		tb.Fatal(err)
 	}
 	p := x.p
-	d, err := p.newComm(comm.Spec{Context: 4, Group: p.world.Comm.Group(), Masters: p.world.Masters()})
+	d, err := outComm(p.NewComm(comm.Spec{Context: 4, Group: p.World.Comm.Group(), Masters: p.World.Masters()}))
 	if err != nil {
 		tb.Fatal(err)
 	}
 	value := make([]byte, 8)
-	for _, c := range []*Comm{p.world, d} {
-		if c.ours() {
+	for _, c := range []*Comm{(*Comm)(p.World), d} {
+		if construct.Ours(c.in()) {
 			tb.Fatal("all clients run this library")
 		}
 		var s coll.Schedule
-		planner := c.collectivePlanner()
+		planner := collective.CollectivePlanner(c.in())
 		for _, err := range []error{
 			planner.Barrier(&s), planner.Bcast(&s, value, datatype.Byte, 0),
 			planner.Allreduce(&s, nil, value, datatype.Uint8, datatype.Max),
@@ -103,12 +106,12 @@ func busyRank(tb testing.TB, roster *Roster, job wireup.Job, rank int) *Proc {
 		}
 		runtime.KeepAlive(&s)
 	}
-	p.lock()
-	defer p.unlock()
-	p.eng.Recv(message.Envelope{Rank: 1}, 1, nil)
+	p.Lock()
+	defer p.Unlock()
+	p.Eng.Recv(message.Envelope{Rank: 1}, 1, nil)
 	for k := 1; k <= 32; k *= 2 {
 		peer := message.Peer((rank + k) % len(job.Procs))
-		p.post(peer, p.world.envelope(0), message.Standard, &cargo{mem: value, count: int64(len(value)), dtype: uint64(datatype.Byte)}, true)
+		p.Post(peer, (*Comm)(p.World).in().Envelope(0), message.Standard, &proc.Cargo{Mem: value, Count: int64(len(value)), Dtype: uint64(datatype.Byte)}, true)
 	}
 	return x
 }
@@ -170,8 +173,8 @@ func TestForeignProcs(t *testing.T) {
 			}
 		}
 		r := rosterOf(t, job, nil)
-		if !slices.Equal(r.foreign, c.foreign) || r.common != c.common {
-			t.Errorf("%s: foreign clients %v, common form %v; want %v and %v", c.name, r.foreign, r.common, c.foreign, c.common)
+		if !slices.Equal(r.in().Foreign(), c.foreign) || r.in().Common() != c.common {
+			t.Errorf("%s: foreign clients %v, common form %v; want %v and %v", c.name, r.in().Foreign(), r.in().Common(), c.foreign, c.common)
 		}
 	}
 }
@@ -185,11 +188,11 @@ func TestClientsShareWhatIsTheSame(t *testing.T) {
 	}
 	var second *Roster
 	n := allocs.Exactly(func() { second = rosterOf(t, job, first) })
-	if second.directory != first.directory || second.masters != first.masters || n > 200_000 {
+	if second.in().Directory() != first.in().Directory() || second.in().Masters() != first.in().Masters() || n > 200_000 {
 		t.Errorf("%d bytes for the second of two rosters", n)
 	}
-	if second.data[99_999] != datatype.NativeLE || first.data[99_999] != datatype.External32 {
-		t.Errorf("representations %v and %v", first.data[99_999], second.data[99_999])
+	if second.in().Data()[99_999] != datatype.NativeLE || first.in().Data()[99_999] != datatype.External32 {
+		t.Errorf("representations %v and %v", first.in().Data()[99_999], second.in().Data()[99_999])
 	}
 	for name, change := range map[string]func(p *wireup.Proc){
 		"another pid":    func(p *wireup.Proc) { p.PID = -1 },
@@ -199,12 +202,12 @@ func TestClientsShareWhatIsTheSame(t *testing.T) {
 		other := wide(3)
 		first := rosterOf(t, other, nil)
 		change(&other.Procs[95])
-		if r := rosterOf(t, other, first); r.directory == first.directory || r.clients == first.clients {
+		if r := rosterOf(t, other, first); r.in().Directory() == first.in().Directory() || r.in().Clients() == first.in().Clients() {
 			t.Errorf("%s: shared nevertheless", name)
 		}
 	}
-	if r := rosterOf(t, wide(2), first); r.directory.Len() != 64 {
-		t.Errorf("shared with a larger job: %d ranks", r.directory.Len())
+	if r := rosterOf(t, wide(2), first); r.in().Directory().Len() != 64 {
+		t.Errorf("shared with a larger job: %d ranks", r.in().Directory().Len())
 	}
 }
 
@@ -235,12 +238,12 @@ func TestOursAsksTheClientsOfTheCommunicator(t *testing.T) {
 		n    int
 		ours bool
 	}{{3, true}, {4, false}, {96, false}} {
-		d, err := p.newComm(comm.Spec{Context: 8, Group: comm.NewGroup(0, c.n)})
+		d, err := p.NewComm(comm.Spec{Context: 8, Group: comm.NewGroup(0, c.n)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d.ours() != c.ours {
-			t.Errorf("ranks 0 to %d: %v", c.n-1, d.ours())
+		if construct.Ours(d) != c.ours {
+			t.Errorf("ranks 0 to %d: %v", c.n-1, construct.Ours(d))
 		}
 	}
 }

@@ -3,156 +3,138 @@ package mpi
 import (
 	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/core/message"
-	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/engine/p2p"
+	"github.com/openimpi/impi/internal/engine/proc"
 )
 
 // Send sends buf to rank dst of c and blocks until buf can be used again, which
 // may be before the message is received. MPI standard mode.
 func Send[T Type](c *Comm, buf []T, dst, tag int) error {
-	return c.failed("Send", c.send(message.Standard, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag))
+	return c.in().Failed("Send", c.in().SendElements(message.Standard, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag))
 }
 
 // Ssend is Send in synchronous mode: it also waits until the receive has begun.
 func Ssend[T Type](c *Comm, buf []T, dst, tag int) error {
-	return c.failed("Ssend", c.send(message.Synchronous, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag))
+	return c.in().Failed("Ssend", c.in().SendElements(message.Synchronous, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag))
 }
 
 // Bsend is Send in buffered mode: it copies buf to the memory that BufferAttach
 // announced and returns at once. message.ErrBuffer means that it did not fit.
 func Bsend[T Type](c *Comm, buf []T, dst, tag int) error {
-	return c.failed("Bsend", c.send(message.Buffered, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag))
+	return c.in().Failed("Bsend", c.in().SendElements(message.Buffered, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag))
 }
 
 // Rsend is Send in ready mode: the program promises that the receive has been
 // posted. The promise is not needed here.
 func Rsend[T Type](c *Comm, buf []T, dst, tag int) error {
-	return c.failed("Rsend", c.send(message.Ready, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag))
+	return c.in().Failed("Rsend", c.in().SendElements(message.Ready, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag))
 }
 
 // Isend begins a Send. buf must not be changed until the request is complete.
 func Isend[T Type](c *Comm, buf []T, dst, tag int) (Request, error) {
-	q, err := c.isend(byIsend, message.Standard, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag)
-	return q, c.failed("Isend", err)
+	q, err := c.in().IsendElements(proc.ByIsend, message.Standard, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag)
+	return Request(q), c.in().Failed("Isend", err)
 }
 
 // Issend begins an Ssend. buf must not be changed until the request is complete.
 func Issend[T Type](c *Comm, buf []T, dst, tag int) (Request, error) {
-	q, err := c.isend(byIssend, message.Synchronous, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag)
-	return q, c.failed("Issend", err)
+	q, err := c.in().IsendElements(proc.ByIssend, message.Synchronous, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag)
+	return Request(q), c.in().Failed("Issend", err)
 }
 
 // Ibsend begins a Bsend. buf can be used again at once.
 func Ibsend[T Type](c *Comm, buf []T, dst, tag int) (Request, error) {
-	q, err := c.isend(byIbsend, message.Buffered, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag)
-	return q, c.failed("Ibsend", err)
+	q, err := c.in().IsendElements(proc.ByIbsend, message.Buffered, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag)
+	return Request(q), c.in().Failed("Ibsend", err)
 }
 
 // Irsend begins an Rsend. buf must not be changed until the request is complete.
 func Irsend[T Type](c *Comm, buf []T, dst, tag int) (Request, error) {
-	q, err := c.isend(byIrsend, message.Ready, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag)
-	return q, c.failed("Irsend", err)
+	q, err := c.in().IsendElements(proc.ByIrsend, message.Ready, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag)
+	return Request(q), c.in().Failed("Irsend", err)
 }
 
-// send is a blocking send of any mode.
-func (c *Comm) send(mode message.Mode, b []byte, k datatype.Kind, dst, tag int) error {
-	peer, none, err := c.partner(dst, tag)
-	if none || err != nil {
-		return err
-	}
-	p := c.p
-	p.lock()
-	defer p.unlock()
-	if mode == message.Standard && !p.foreign(peer, k) && p.sendNow(peer, c.envelope(tag), b, int64(len(b)/k.Size()), uint64(k)) {
-		return nil
-	}
-	out := p.cargo(peer, b, k)
-	return p.sendLater(peer, c.envelope(tag), mode, &out)
+// Sendrecv sends sbuf to dst and receives rbuf from src, both at a time, so that
+// neighbours that exchange cannot block each other.
+func Sendrecv[T, U Type](c *Comm, sbuf []T, dst, stag int, rbuf []U, src, rtag int) (Status, error) {
+	return outStatus(p2p.Sendrecv(c.in(), sbuf, dst, stag, rbuf, src, rtag))
 }
 
-func (c *Comm) isend(fn maker, mode message.Mode, b []byte, k datatype.Kind, dst, tag int) (Request, error) {
-	peer, none, err := c.partner(dst, tag)
-	if err != nil {
-		return Request{}, err
-	}
-	if none {
-		return Request{c: c, standing: standing{state: procNull, fn: fn}}, nil
-	}
-	p := c.p
-	p.lock()
-	defer p.unlock()
-	out := p.cargo(peer, b, k)
-	return c.active(fn, p.post(peer, c.envelope(tag), mode, &out, false), out.items), nil
+// SendrecvReplace is Sendrecv with one buffer: what it holds is sent, and what
+// is received replaces it.
+func SendrecvReplace[T Type](c *Comm, buf []T, dst, stag, src, rtag int) (Status, error) {
+	return outStatus(p2p.SendrecvReplace(c.in(), buf, dst, stag, src, rtag))
 }
 
-// active is the request of a message.
-func (c *Comm) active(fn maker, r *message.Request, items *stream) Request {
-	if items != nil {
-		r.User = items
-	}
-	return Request{c: c, r: r, standing: standing{r.Generation(), active, fn}}
+// Isendrecv begins a Sendrecv. The status of the request is that of the receive.
+func Isendrecv[T, U Type](c *Comm, sbuf []T, dst, stag int, rbuf []U, src, rtag int) (Request, error) {
+	return outRequest(p2p.Isendrecv(c.in(), sbuf, dst, stag, rbuf, src, rtag))
 }
 
-// envelope is what a message of ours in c is matched by.
-func (c *Comm) envelope(tag int) message.Envelope {
-	return message.Envelope{Context: c.Context(), Rank: wire.CommRank(c.Rank()), Tag: wire.Tag(tag)}
+// IsendrecvReplace begins a SendrecvReplace.
+func IsendrecvReplace[T Type](c *Comm, buf []T, dst, stag, src, rtag int) (Request, error) {
+	return outRequest(p2p.IsendrecvReplace(c.in(), buf, dst, stag, src, rtag))
 }
 
-// deliver sends a message and blocks until out can be used again.
-func (p *process) deliver(peer message.Peer, env message.Envelope, mode message.Mode, out *cargo) error {
-	if mode == message.Standard && out.items == nil && p.sendNow(peer, env, out.mem, out.count, out.dtype) {
-		return nil
-	}
-	return p.sendLater(peer, env, mode, out)
+// Sendrecv sends out to dst and receives in from src, both at a time, so that
+// neighbours that exchange cannot block each other.
+func (c *Comm) Sendrecv(out Buffer, dst, stag int, in Buffer, src, rtag int) (Status, error) {
+	return outStatus(p2p.SendrecvItems(c.in(), proc.Buffer(out), dst, stag, proc.Buffer(in), src, rtag))
 }
 
-// sendLater is deliver for what has to wait.
-func (p *process) sendLater(peer message.Peer, env message.Envelope, mode message.Mode, out *cargo) error {
-	r := p.post(peer, env, mode, out, true)
-	p.wait(r)
-	return p.end(r, out.items)
+// SendrecvReplace is Sendrecv with one Buffer: what it holds is sent, and what is
+// received replaces it.
+func (c *Comm) SendrecvReplace(b Buffer, dst, stag, src, rtag int) (Status, error) {
+	return outStatus(p2p.SendrecvReplaceItems(c.in(), proc.Buffer(b), dst, stag, src, rtag))
 }
 
-// sendNow sends a message that is short and can leave at once.
-func (p *process) sendNow(peer message.Peer, env message.Envelope, b []byte, count int64, dtype uint64) bool {
-	l, ok := p.eng.SendNow(peer, env, b, count, dtype)
-	if !ok {
-		return false
-	}
-	if l == message.NoLink {
-		return true
-	}
-	if q := p.ports[l]; q != nil {
-		q.burst = false
-		q.Flush()
-	}
-	return true
+// Isendrecv begins a Sendrecv. The status of the request is that of the receive.
+func (c *Comm) Isendrecv(out Buffer, dst, stag int, in Buffer, src, rtag int) (Request, error) {
+	return outRequest(p2p.IsendrecvItems(c.in(), proc.Buffer(out), dst, stag, proc.Buffer(in), src, rtag))
 }
 
-// post starts a send and gets it on its way.
-func (p *process) post(peer message.Peer, env message.Envelope, mode message.Mode, out *cargo, blocking bool) *message.Request {
-	var r *message.Request
-	size := len(out.mem)
-	if s := out.items; s == nil {
-		r = p.eng.Send(peer, env, mode, out.mem, out.count, out.dtype)
-	} else {
-		n := s.buf.size(s.rep)
-		r = p.eng.SendFrom(peer, env, mode, s, n, out.count, out.dtype)
-		size = int(min(n, holdBack+1))
-	}
-	p.send(peer, size, blocking)
-	p.own(r)
-	return r
+// IsendrecvReplace begins a SendrecvReplace.
+func (c *Comm) IsendrecvReplace(b Buffer, dst, stag, src, rtag int) (Request, error) {
+	return outRequest(p2p.IsendrecvReplaceItems(c.in(), proc.Buffer(b), dst, stag, src, rtag))
 }
 
-// end gives r and the stream of its data, if any, back and tells how it ended.
-func (p *process) end(r *message.Request, items *stream) error {
-	err := r.Err()
-	if r.Done() {
-		err = items.verdict(err)
-		p.retire(items)
-	} else {
-		err = p.failure
-	}
-	p.eng.Release(r)
-	return err
+// Send sends b to rank dst and blocks until its memory can be used again, which
+// may be before the message is received. MPI standard mode.
+func (c *Comm) Send(b Buffer, dst, tag int) error { return p2p.Send(c.in(), proc.Buffer(b), dst, tag) }
+
+// Ssend is Send in synchronous mode: it also waits until the receive has begun.
+func (c *Comm) Ssend(b Buffer, dst, tag int) error {
+	return p2p.Ssend(c.in(), proc.Buffer(b), dst, tag)
+}
+
+// Bsend is Send in buffered mode: it copies b to the memory that BufferAttach
+// announced and returns at once. message.ErrBuffer means that it did not fit.
+func (c *Comm) Bsend(b Buffer, dst, tag int) error {
+	return p2p.Bsend(c.in(), proc.Buffer(b), dst, tag)
+}
+
+// Rsend is Send in ready mode: the program promises that the receive has been
+// posted. The promise is not needed here.
+func (c *Comm) Rsend(b Buffer, dst, tag int) error {
+	return p2p.Rsend(c.in(), proc.Buffer(b), dst, tag)
+}
+
+// Isend begins a Send. b must not be changed until the request is complete.
+func (c *Comm) Isend(b Buffer, dst, tag int) (Request, error) {
+	return outRequest(p2p.Isend(c.in(), proc.Buffer(b), dst, tag))
+}
+
+// Issend begins an Ssend. b must not be changed until the request is complete.
+func (c *Comm) Issend(b Buffer, dst, tag int) (Request, error) {
+	return outRequest(p2p.Issend(c.in(), proc.Buffer(b), dst, tag))
+}
+
+// Ibsend begins a Bsend. b can be used again at once.
+func (c *Comm) Ibsend(b Buffer, dst, tag int) (Request, error) {
+	return outRequest(p2p.Ibsend(c.in(), proc.Buffer(b), dst, tag))
+}
+
+// Irsend begins an Rsend. b must not be changed until the request is complete.
+func (c *Comm) Irsend(b Buffer, dst, tag int) (Request, error) {
+	return outRequest(p2p.Irsend(c.in(), proc.Buffer(b), dst, tag))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/mpierr"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/engine/proc"
 )
 
 // signedLayouts are jobs of procs that compare what they send and receive.
@@ -242,9 +243,9 @@ func TestSignedNumbers(t *testing.T) {
 		counts := []int64{-1, -1 << 63, 1<<63 - 1, 4, 2}
 		if c.Rank() == 0 {
 			for _, n := range counts {
-				r := c.p.post(1, c.envelope(5), message.Standard, &cargo{mem: make([]byte, 12), count: n, dtype: bits}, true)
-				c.p.wait(r)
-				if err := c.p.end(r, nil); err != nil {
+				r := c.in().Process().Post(1, c.in().Envelope(5), message.Standard, &proc.Cargo{Mem: make([]byte, 12), Count: n, Dtype: bits}, true)
+				c.in().Process().Wait(r)
+				if err := c.in().Process().End(r, nil); err != nil {
 					return err
 				}
 			}

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/openimpi/impi/core/mpierr"
+	"github.com/openimpi/impi/internal/engine/meet"
+	"github.com/openimpi/impi/internal/engine/proc"
 	"github.com/openimpi/impi/internal/wireup"
 )
 
@@ -57,21 +59,21 @@ func (b *breeder) answer(kind wireup.Kind, x wireup.Meeting, reason string) {
 	if x.Class != 0 {
 		m.Reason = reason
 	}
-	b.m.procs[b.me].hear(m, nil)
+	b.m.procs[b.me].Hear(m, nil)
 }
 
 // breed starts children that greet their parents and leave them.
 func (b *breeder) breed(n int, port string) {
 	procs := b.m.world(b.t, "children", n)
 	for _, p := range procs {
-		p.job.Parent = port
+		p.Job.Parent = port
 	}
 	b.children.Go(func() {
-		apiece(b.t, [][]*process{procs}, func(_ int, c *Comm) error {
-			if err := c.p.findParents(); err != nil {
+		apiece(b.t, [][]*proc.Process{procs}, func(_ int, c *Comm) error {
+			if err := meet.FindParents(c.in().Process()); err != nil {
 				return err
 			}
-			x := Proc{c.p}
+			x := Proc{c.in().Process()}
 			parents := x.Parent()
 			size, err := parents.RemoteSize()
 			if err := errors.Join(err, expect("name", parents.Name(), "MPI_COMM_PARENT"), expect("parents", size, 2),
@@ -91,17 +93,17 @@ func (b *breeder) told(kind wireup.Kind) (list []wireup.Message) {
 }
 
 // family is a world of two procs, whose rank 1 has a node that spawns.
-func family(t *testing.T) (*meadow, []*process, *breeder) {
+func family(t *testing.T) (*meadow, []*proc.Process, *breeder) {
 	m := newMeadow()
 	procs := m.world(t, "parents", 2)
-	b := &breeder{t: t, gate: *procs[1].control.(*gate)}
-	procs[1].control = b
+	b := &breeder{t: t, gate: *procs[1].Control.(*gate)}
+	procs[1].Control = b
 	return m, procs, b
 }
 
 func TestSpawn(t *testing.T) {
 	_, procs, b := family(t)
-	apiece(t, [][]*process{procs}, func(_ int, c *Comm) error {
+	apiece(t, [][]*proc.Process{procs}, func(_ int, c *Comm) error {
 		var commands []Command // not to be looked at where it does not matter
 		if c.Rank() == 1 {
 			info := NewInfo()
@@ -129,7 +131,7 @@ func TestSpawn(t *testing.T) {
 	if c := order[0].Meeting.Spawn.Commands; len(c) != 2 || c[0].Path != "./a" || c[0].Args[0] != "x" || c[0].Info["wdir"] != "/tmp" || c[1].Procs != 1 {
 		t.Errorf("%+v", c)
 	}
-	if len(procs[1].doors) != 0 {
+	if len(procs[1].Doors) != 0 {
 		t.Error("the port is open")
 	}
 	if (&Proc{procs[0]}).Parent() != nil {
@@ -155,7 +157,7 @@ func TestSpawnFails(t *testing.T) {
 		{name: "no command", class: mpierr.Arg, codes: "[]"},
 		{name: "no path", commands: []Command{{Procs: 1}}, class: mpierr.Arg, codes: "[]"},
 		{name: "no procs", commands: []Command{{Path: "a"}}, class: mpierr.Arg, codes: "[]"},
-		{name: "too many", commands: []Command{{Path: "a", Procs: maxSpawned}, {Path: "a", Procs: 1}}, class: mpierr.Arg, codes: "[]"},
+		{name: "too many", commands: []Command{{Path: "a", Procs: meet.MaxSpawned}, {Path: "a", Procs: 1}}, class: mpierr.Arg, codes: "[]"},
 		{name: "a zero byte", commands: []Command{{Path: "a", Procs: 1, Args: []string{"\x00"}}}, class: mpierr.Arg, codes: "[]"},
 		{name: "freed info", commands: []Command{{Path: "a", Procs: 1, Info: freed}}, class: mpierr.Info, codes: "[]"},
 		{name: "refused", commands: good, refuses: wireup.Meeting{Class: int(mpierr.Spawn), Codes: []int{0, int(mpierr.Spawn)}},
@@ -165,7 +167,7 @@ func TestSpawnFails(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			_, procs, b := family(t)
 			b.refuses, b.deserted = tt.refuses, tt.deserted
-			apiece(t, [][]*process{procs}, func(_ int, c *Comm) error {
+			apiece(t, [][]*proc.Process{procs}, func(_ int, c *Comm) error {
 				commands := []Command{{Path: "not to be looked at", Procs: -1}}
 				if c.Rank() == 1 {
 					commands = tt.commands
@@ -185,8 +187,8 @@ func TestSpawnFails(t *testing.T) {
 					cancels++
 				}
 			}
-			if cancels != tt.cancels || len(procs[1].doors) != 0 {
-				t.Errorf("%d were ended, %d ports are open", cancels, len(procs[1].doors))
+			if cancels != tt.cancels || len(procs[1].Doors) != 0 {
+				t.Errorf("%d were ended, %d ports are open", cancels, len(procs[1].Doors))
 			}
 		})
 	}
@@ -195,16 +197,16 @@ func TestSpawnFails(t *testing.T) {
 // TestParentsDoNotAnswer has children whose parents' port is closed.
 func TestParentsDoNotAnswer(t *testing.T) {
 	m, procs, _ := family(t)
-	port, err := procs[0].openPort(nil)
-	if err := errors.Join(err, procs[0].closePort(port)); err != nil {
+	port, err := meet.OpenPortOf(procs[0], nil)
+	if err := errors.Join(err, meet.ClosePortOf(procs[0], port)); err != nil {
 		t.Fatal(err)
 	}
 	children := m.world(t, "orphans", 2)
-	apiece(t, [][]*process{children}, func(_ int, c *Comm) error {
-		c.p.job.Parent = port
-		if err := c.p.findParents(); ErrorClass(err) != mpierr.Spawn {
+	apiece(t, [][]*proc.Process{children}, func(_ int, c *Comm) error {
+		c.in().Process().Job.Parent = port
+		if err := meet.FindParents(c.in().Process()); ErrorClass(err) != mpierr.Spawn {
 			return fmt.Errorf("class %v: %w", ErrorClass(err), err)
 		}
-		return expect("parents", (&Proc{c.p}).Parent(), (*Comm)(nil))
+		return expect("parents", (&Proc{c.in().Process()}).Parent(), (*Comm)(nil))
 	})
 }

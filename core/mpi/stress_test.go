@@ -6,11 +6,11 @@ import (
 	"sync"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/engine/proc"
 	"github.com/openimpi/impi/transports/ring"
+	"golang.org/x/sys/unix"
 )
 
 // At the same time, in every rank, goroutines that wait in every way there is.
@@ -73,7 +73,7 @@ func rings(size int) func() (a, b link.Link) {
 		}
 		ends := [2]link.Link{}
 		for i, file := range []int{region, other} {
-			if ends[i], err = openRing(file, socks[i], i); err != nil {
+			if ends[i], err = proc.OpenRing(file, socks[i], i); err != nil {
 				panic(err)
 			}
 		}
@@ -308,7 +308,7 @@ func TestConstructorsAtOnce(t *testing.T) {
 		contexts := make(chan wire.ContextID, parents*rounds)
 		for i := range parents {
 			d := made[(i+c.Rank())%parents]
-			go func() { errs <- construct(d, rounds, contexts) }()
+			go func() { errs <- constructRandomly(d, rounds, contexts) }()
 		}
 		for range parents {
 			if err := <-errs; err != nil {
@@ -327,7 +327,7 @@ func TestConstructorsAtOnce(t *testing.T) {
 	})
 }
 
-func construct(c *Comm, rounds int, contexts chan<- wire.ContextID) error {
+func constructRandomly(c *Comm, rounds int, contexts chan<- wire.ContextID) error {
 	for i := range rounds {
 		d, err := c.Dup()
 		if i%2 == 1 {

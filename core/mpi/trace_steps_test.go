@@ -8,6 +8,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/openimpi/impi/internal/engine/construct"
+	"github.com/openimpi/impi/internal/engine/meet"
+	"github.com/openimpi/impi/internal/engine/proc"
 )
 
 var stepLine = regexp.MustCompile(`(?m)^(accept|connect|spawn|intercomm_create)(?:#\d+)? step (\d+): \S`)
@@ -53,7 +57,7 @@ var (
 func TestEveryStepIsTraced(t *testing.T) {
 	m, name := newMeadow(), make(chan string, 1)
 	m.traces = t.TempDir()
-	apiece(t, [][]*process{m.world(t, "a", 3), m.world(t, "b", 4)}, func(w int, c *Comm) error {
+	apiece(t, [][]*proc.Process{m.world(t, "a", 3), m.world(t, "b", 4)}, func(w int, c *Comm) error {
 		for range 2 {
 			inter, err := rendezvous(c, w == 0, 1, name)
 			if err != nil {
@@ -88,9 +92,9 @@ func TestStepsOfSpawn(t *testing.T) {
 	m, parents, b := family(t)
 	m.traces = t.TempDir()
 	for r, p := range parents {
-		p.job.Trace = m.traceOf("parents", r)
+		p.Job.Trace = m.traceOf("parents", r)
 	}
-	apiece(t, [][]*process{parents}, func(_ int, c *Comm) error {
+	apiece(t, [][]*proc.Process{parents}, func(_ int, c *Comm) error {
 		inter, codes, err := c.Spawn(Command{Path: "child", Procs: 3}, 1)
 		if err != nil {
 			return err
@@ -126,7 +130,7 @@ func TestStepsOfSpawn(t *testing.T) {
 func TestMessagesHaveTheStep(t *testing.T) {
 	m, name := newMeadow(), make(chan string, 1)
 	m.traces = t.TempDir()
-	apiece(t, [][]*process{m.world(t, "a", 2), m.world(t, "b", 1)}, func(w int, c *Comm) error {
+	apiece(t, [][]*proc.Process{m.world(t, "a", 2), m.world(t, "b", 1)}, func(w int, c *Comm) error {
 		inter, err := rendezvous(c, w == 0, 0, name)
 		if err != nil {
 			return err
@@ -135,8 +139,8 @@ func TestMessagesHaveTheStep(t *testing.T) {
 	})
 	for rank, way := range []string{"->", "<-"} {
 		b, at := m.trace(t, "a", rank), 0
-		for _, s := range []step{stepTellSizes, stepTellWorlds, stepTellGroups, stepBarrier} {
-			message := regexp.MustCompile(fmt.Sprintf(` %s DATA .* lsrank=%d tag=%d cid=1\n`, way, byStep, stepTag(1, s)))
+		for _, s := range []meet.Step{meet.StepTellSizes, meet.StepTellWorlds, meet.StepTellGroups, meet.StepBarrier} {
+			message := regexp.MustCompile(fmt.Sprintf(` %s DATA .* lsrank=%d tag=%d cid=1\n`, way, construct.ByStep, meet.StepTag(1, s)))
 			found := message.FindStringIndex(b[at:])
 			if found == nil {
 				t.Fatalf("rank %d: no %v after byte %d of\n%s", rank, message, at, b)
@@ -154,7 +158,7 @@ func TestMessagesHaveTheStep(t *testing.T) {
 func TestFailureIsTraced(t *testing.T) {
 	m := newMeadow()
 	m.traces = t.TempDir()
-	apiece(t, [][]*process{m.world(t, "a", 2)}, func(_ int, c *Comm) error {
+	apiece(t, [][]*proc.Process{m.world(t, "a", 2)}, func(_ int, c *Comm) error {
 		if _, err := c.Connect("no port", nil, 0); err == nil {
 			return errors.New("it connected")
 		}
@@ -171,9 +175,9 @@ func TestFailureIsTraced(t *testing.T) {
 // TestNoTraceCostsNothing: a step that nobody wants to see makes no garbage.
 func TestNoTraceCostsNothing(t *testing.T) {
 	p := newMeadow().world(t, "a", 1)[0]
-	m := &meeting{p: p, c: p.world, shown: p.procedure(toConnect)}
+	m := &meet.Meeting{P: p, C: p.World, Shown: p.Procedure(proc.ToConnect)}
 	if n := testing.AllocsPerRun(100, func() {
-		m.took(stepMake, func() string { return fmt.Sprint(m.context, m.root) })
+		m.Took(meet.StepMake, func() string { return fmt.Sprint(m.Context, m.Root) })
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
 	}

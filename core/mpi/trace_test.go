@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/openimpi/impi/internal/engine/proc"
 	"github.com/openimpi/impi/internal/wireup"
+	"golang.org/x/sys/unix"
 )
 
 // A trace whose name says pcapng is a capture, in which packets have world ranks.
@@ -24,7 +24,7 @@ func TestTraceIsACaptureByItsName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Send(p.world, []byte("abc"), 1, 42); err != nil {
+	if err := Send((*Comm)(p.World), []byte("abc"), 1, 42); err != nil {
 		t.Fatal(err)
 	}
 	packet(t, n.agent, 3)
@@ -55,12 +55,12 @@ func TestTraceOnAFullDisk(t *testing.T) {
 				t.Fatal(err)
 			}
 			for range 3 {
-				if err := Send(p.world, []byte("abc"), 1, 42); err != nil {
+				if err := Send((*Comm)(p.World), []byte("abc"), 1, 42); err != nil {
 					t.Fatal(err)
 				}
 				packet(t, n.agent, 3)
 			}
-			if err := p.control.Send(wireup.Message{Kind: wireup.KindFini}); err != nil {
+			if err := p.Control.Send(wireup.Message{Kind: wireup.KindFini}); err != nil {
 				t.Fatal(err)
 			}
 			want := wireup.CutTrace{File: job.Trace}
@@ -79,7 +79,7 @@ func TestTraceOnAFullDisk(t *testing.T) {
 func TestTraceFileEndsAtAFailure(t *testing.T) {
 	var told []int64
 	w := &roomFor{n: 3}
-	f := &traceFile{w: w, cut: func(n int64, _ error) { told = append(told, n) }}
+	f := &proc.TraceFile{W: w, Cut: func(n int64, _ error) { told = append(told, n) }}
 	for _, s := range []string{"abc", "def", "ghi"} {
 		_, _ = f.Write([]byte(s))
 		w.n += 2 // somebody makes room, but too little at first
@@ -118,7 +118,7 @@ func TestTraceThatIsImpossible(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Send(p.world, []byte("abc"), 1, 42); err != nil {
+	if err := Send((*Comm)(p.World), []byte("abc"), 1, 42); err != nil {
 		t.Fatal(err)
 	}
 	packet(t, n.agent, 3)

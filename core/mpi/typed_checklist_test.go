@@ -123,7 +123,7 @@ func checkModes(t *testing.T, c *Comm) error {
 		}
 		return nil
 	}
-	if err := c.p.bufferAttach(1 << 20); err != nil {
+	if err := c.in().Process().BufferAttach(1 << 20); err != nil {
 		return err
 	}
 	wait := func(q Request, err error) error {
@@ -157,7 +157,7 @@ func checkModes(t *testing.T, c *Comm) error {
 			return err
 		}
 	}
-	_, err := c.p.bufferDetach()
+	_, err := c.in().Process().BufferDetach()
 	return err
 }
 
@@ -338,7 +338,7 @@ func checkSendrecv(t *testing.T, c *Comm) error {
 
 func checkTags(t *testing.T, c *Comm) error {
 	b := Of([]int32{1})
-	for _, tag := range []int{-1, AnyTag, int(c.p.job.TagUB) + 1} {
+	for _, tag := range []int{-1, AnyTag, int(c.in().Process().Job.TagUB) + 1} {
 		err := first(class("send", c.Send(b, 0, tag), mpierr.Tag), class("isend", second(c.Isend(b, 0, tag)), mpierr.Tag),
 			class("init", second(c.SendInit(b, 0, tag)), mpierr.Tag))
 		if tag != AnyTag {
@@ -349,8 +349,8 @@ func checkTags(t *testing.T, c *Comm) error {
 			return err
 		}
 	}
-	st, err := c.Sendrecv(b, 1-c.Rank(), int(c.p.job.TagUB), Of([]int32{0}), AnySource, AnyTag)
-	return first(err, expect("tag", st.Tag, int(c.p.job.TagUB)))
+	st, err := c.Sendrecv(b, 1-c.Rank(), int(c.in().Process().Job.TagUB), Of([]int32{0}), AnySource, AnyTag)
+	return first(err, expect("tag", st.Tag, int(c.in().Process().Job.TagUB)))
 }
 
 func checkTruncation(t *testing.T, c *Comm) error {

@@ -12,6 +12,7 @@ import (
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/engine/proc"
 	"github.com/openimpi/impi/internal/machine"
 )
 
@@ -20,11 +21,11 @@ import (
 // byte coming by a link must wake them.
 
 // sleeping waits until n goroutines of p sleep: the driver and n-1 that wait for it.
-func sleeping(p *process, n int) {
+func sleeping(p *proc.Process, n int) {
 	for {
-		if p.mu.TryLock() { // lock would keep the driver from going to sleep
-			ready := p.asleep && p.waiters == n-1
-			p.mu.Unlock()
+		if p.Mu.TryLock() { // lock would keep the driver from going to sleep
+			ready := p.Asleep && p.Waiters == n-1
+			p.Mu.Unlock()
 			if ready {
 				return
 			}
@@ -35,11 +36,11 @@ func sleeping(p *process, n int) {
 
 // sleepers starts n goroutines that each receive tag i from rank src, and waits
 // until all of them sleep.
-func sleepers(p *process, n, src int) <-chan error {
+func sleepers(p *proc.Process, n, src int) <-chan error {
 	got := make(chan error, n)
 	for i := range n {
 		go func() {
-			_, err := Recv(p.world, make([]byte, 1), src, i)
+			_, err := Recv((*Comm)(p.World), make([]byte, 1), src, i)
 			got <- err
 		}()
 	}
@@ -53,7 +54,7 @@ func TestSendToSelfWakesTheReceiver(t *testing.T) {
 		const n = 3
 		got := sleepers(p, n, 0)
 		for i := range n {
-			if err := Ssend(p.world, []byte{1}, 0, i); err != nil {
+			if err := Ssend((*Comm)(p.World), []byte{1}, 0, i); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -68,9 +69,9 @@ func TestSendToSelfWakesTheReceiver(t *testing.T) {
 func TestReceiveFromSelfWakesTheSender(t *testing.T) {
 	p := layout{spin: "0"}.start(t)[0]
 	sent := make(chan error)
-	go func() { sent <- Ssend(p.world, []byte{1}, 0, 5) }()
+	go func() { sent <- Ssend((*Comm)(p.World), []byte{1}, 0, 5) }()
 	sleeping(p, 1)
-	if _, err := Recv(p.world, make([]byte, 1), 0, 5); err != nil {
+	if _, err := Recv((*Comm)(p.World), make([]byte, 1), 0, 5); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-sent; err != nil {
@@ -82,25 +83,25 @@ func TestSendToSelfWakesTheProbe(t *testing.T) {
 	p := layout{spin: "0"}.start(t)[0]
 	found := make(chan Status)
 	go func() {
-		st, _ := Probe(p.world, AnySource, AnyTag)
+		st, _ := Probe((*Comm)(p.World), AnySource, AnyTag)
 		found <- st
 	}()
 	sleeping(p, 1)
-	q, err := Issend(p.world, []byte{1}, 0, 5)
+	q, err := Issend((*Comm)(p.World), []byte{1}, 0, 5)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if st := <-found; st.Tag != 5 {
 		t.Errorf("found %+v", st)
 	}
-	if err := first(second(Recv(p.world, make([]byte, 1), 0, 5)), second(q.Wait())); err != nil {
+	if err := first(second(Recv((*Comm)(p.World), make([]byte, 1), 0, 5)), second(q.Wait())); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestCancelWakesWhoWaits(t *testing.T) {
 	p := layout{procs: 2, spin: "0"}.start(t)[0]
-	q, err := Irecv(p.world, make([]byte, 1), 1, 0)
+	q, err := Irecv((*Comm)(p.World), make([]byte, 1), 1, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,14 +130,14 @@ type mute struct{ link.Link }
 func (mute) Send([][]byte) (int, error) { return 0, fmt.Errorf("%w: by the test", link.ErrBroken) }
 
 func TestLinkThatASendFindsBrokenWakesReceivers(t *testing.T) {
-	p, err := newProcess(layout{procs: 2, spin: "0"}.job(0), nil, machine.Local{}, nil)
+	p, err := proc.NewProcess(layout{procs: 2, spin: "0"}.job(0), nil, machine.Local{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	a, _ := socketPair()
 	connect(t, p, 1, mute{a})
 	got := sleepers(p, 2, 1)
-	if err := Send(p.world, make([]byte, 10_000), 1, 0); !errors.Is(err, message.ErrPeerDown) {
+	if err := Send((*Comm)(p.World), make([]byte, 10_000), 1, 0); !errors.Is(err, message.ErrPeerDown) {
 		t.Errorf("send: %v", err)
 	}
 	for range 2 {
@@ -149,9 +150,9 @@ func TestLinkThatASendFindsBrokenWakesReceivers(t *testing.T) {
 func TestEndOfTheJobWakesAll(t *testing.T) {
 	p := layout{procs: 2, spin: "0"}.start(t)[0]
 	got := sleepers(p, 2, 1)
-	p.lock()
-	p.fail(errors.New("for the test"))
-	p.unlock()
+	p.Lock()
+	p.Fail(errors.New("for the test"))
+	p.Unlock()
 	for range 2 {
 		if err := <-got; !errors.Is(err, ErrJobOver) {
 			t.Errorf("receive: %v", err)
@@ -181,18 +182,18 @@ func (*flood) Handle() int { return link.NoHandle }
 // A goroutine whose message does not come must let the others have theirs, even
 // if it never runs out of work.
 func TestEndlessTrafficStarvesNobody(t *testing.T) {
-	p, err := newProcess(layout{procs: 2}.job(0), nil, machine.Local{}, nil)
+	p, err := proc.NewProcess(layout{procs: 2}.job(0), nil, machine.Local{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	packet := func(tag wire.Tag) []byte {
 		b := make([]byte, wire.HeaderSize)
-		wire.Published.PutHeader(b, &wire.Packet{Src: p.eng.Proc(1), Dest: p.eng.Proc(0), LSRank: 1, Tag: tag})
+		wire.Published.PutHeader(b, &wire.Packet{Src: p.Eng.Proc(1), Dest: p.Eng.Proc(0), LSRank: 1, Tag: tag})
 		return b
 	}
 	f := &flood{noise: packet(3), answer: packet(2)}
 	connect(t, p, 1, f)
-	q, err := Irecv(p.world, []byte{}, 1, 1)
+	q, err := Irecv((*Comm)(p.World), []byte{}, 1, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,12 +201,12 @@ func TestEndlessTrafficStarvesNobody(t *testing.T) {
 	go func() { never <- second(q.Wait()) }()
 	for range 20 {
 		got := make(chan error)
-		go func() { got <- second(Recv(p.world, []byte{}, 1, 2)) }()
+		go func() { got <- second(Recv((*Comm)(p.World), []byte{}, 1, 2)) }()
 		for waits := false; !waits; {
 			runtime.Gosched()
-			p.lock()
-			waits = p.driving && p.waiters > 0
-			p.unlock()
+			p.Lock()
+			waits = p.Driving && p.Waiters > 0
+			p.Unlock()
 		}
 		f.asked.Store(true)
 		if err := <-got; err != nil {
@@ -229,7 +230,7 @@ func TestWaitForWhatWasHeldBack(t *testing.T) {
 		reqs := make([]Request, 3)
 		for i := range reqs {
 			var err error
-			if reqs[i], err = Isend(p.world, make([]byte, 4000), 1, 0); err != nil {
+			if reqs[i], err = Isend((*Comm)(p.World), make([]byte, 4000), 1, 0); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -243,7 +244,7 @@ func TestWaitForWhatWasHeldBack(t *testing.T) {
 // which sleeps and did not wait for room so far.
 func TestSleepingDriverFinishesTheSendOfAnother(t *testing.T) {
 	const n = 4 << 20
-	p, err := newProcess(layout{procs: 2, dataLen: n, spin: "0"}.job(0), nil, machine.Local{}, nil)
+	p, err := proc.NewProcess(layout{procs: 2, dataLen: n, spin: "0"}.job(0), nil, machine.Local{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,7 +252,7 @@ func TestSleepingDriverFinishesTheSendOfAnother(t *testing.T) {
 	connect(t, p, 1, a)
 	got := sleepers(p, 1, 1)
 	sent := make(chan error)
-	go func() { sent <- Send(p.world, pattern(n, 3), 1, 5) }()
+	go func() { sent <- Send((*Comm)(p.World), pattern(n, 3), 1, 5) }()
 	sleeping(p, 2)
 	h, data := packet(t, b, n)
 	if h.Tag != 5 || !bytes.Equal(data, pattern(n, 3)) {
@@ -283,7 +284,7 @@ func arrived(t *testing.T, l link.Link, n int) (tags []wire.Tag) {
 func TestHeldBackLeavesByItself(t *testing.T) {
 	p, ends := withStrangers(t)
 	for tag := range 3 {
-		if _, err := Isend(p.world, []byte{}, 1, tag); err != nil {
+		if _, err := Isend((*Comm)(p.World), []byte{}, 1, tag); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -295,14 +296,14 @@ func TestHeldBackLeavesByItself(t *testing.T) {
 // A blocking send holds nothing back, and what was held goes before it.
 func TestBlockingSendLeavesAtOnce(t *testing.T) {
 	p, ends := withStrangers(t)
-	p.flusher.Stop()
-	p.armed = true // nobody comes to flush
+	p.Flusher.Stop()
+	p.Armed = true // nobody comes to flush
 	for tag := range 3 {
-		if _, err := Isend(p.world, []byte{}, 1, tag); err != nil {
+		if _, err := Isend((*Comm)(p.World), []byte{}, 1, tag); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := Send(p.world, []byte{}, 1, 3); err != nil {
+	if err := Send((*Comm)(p.World), []byte{}, 1, 3); err != nil {
 		t.Fatal(err)
 	}
 	b := make([]byte, 5*wire.HeaderSize)

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"github.com/openimpi/impi/internal/engine/collective"
+	"github.com/openimpi/impi/internal/engine/construct"
 )
 
 // Ranks that fetch from one counter get all numbers, each once.
@@ -24,11 +27,11 @@ func TestFetchAndOp(t *testing.T) {
 			}
 		}
 		last := []int64{0}
-		if err := errors.Join(w.c.meet(), FetchAndOp(w, 99, &last[0], 0, 0, NoOp), w.UnlockAll()); err != nil {
+		if err := errors.Join(construct.Meet(w.in().Comm()), FetchAndOp(w, 99, &last[0], 0, 0, NoOp), w.UnlockAll()); err != nil {
 			return err
 		}
 		all := make([]int64, 4*each)
-		if err := allgather(w.c, mine, all); err != nil {
+		if err := collective.GatherAll(w.in().Comm(), mine, all); err != nil {
 			return err
 		}
 		slices.Sort(all)
@@ -64,7 +67,7 @@ func TestCompareAndSwap(t *testing.T) {
 				return err
 			}
 		}
-		if err := errors.Join(w.c.meet(), w.UnlockAll()); err != nil || w.Rank() != 0 {
+		if err := errors.Join(construct.Meet(w.in().Comm()), w.UnlockAll()); err != nil || w.Rank() != 0 {
 			return err
 		}
 		return expect("the counter", mem[1], int64(3*each))
@@ -87,7 +90,7 @@ func TestLockProtects(t *testing.T) {
 				}
 			}
 		}
-		if err := errors.Join(w.c.meet()); err != nil || w.Rank() != 1 {
+		if err := errors.Join(construct.Meet(w.in().Comm())); err != nil || w.Rank() != 1 {
 			return err
 		}
 		return expect("the counter", mem[0], int64(4*each))

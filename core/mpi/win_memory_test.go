@@ -10,6 +10,8 @@ import (
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/mpierr"
 	"github.com/openimpi/impi/core/rma"
+	"github.com/openimpi/impi/internal/engine/collective"
+	"github.com/openimpi/impi/internal/engine/proc"
 )
 
 // Dynamic windows have what is attached, by address; what is not gives RMA_RANGE
@@ -23,7 +25,7 @@ func TestDynamicWindow(t *testing.T) {
 		mem, beside := make([]int64, 1000), make([]int64, 10)
 		addrs, other := make([]int64, 2), 1-c.Rank()
 		if err := errors.Join(w.Attach(Of(mem)), w.Attach(Of([]byte{})), classed("twice", w.Attach(Of(mem[5:6])), mpierr.RMAAttach),
-			allgather(c, []int64{Of(mem).Address()}, addrs), w.LockAll(0)); err != nil {
+			collective.GatherAll(c.in(), []int64{Of(mem).Address()}, addrs), w.LockAll(0)); err != nil {
 			return err
 		}
 		long, got := make([]int64, 900), []int64{0}
@@ -192,22 +194,22 @@ func swapOfFloats(t *testing.T) []byte {
 }
 
 // hostile has rank 1 send b as a header to rank 0, whose window is mem.
-func hostile(p *process, rank int, mem, b []byte) error {
+func hostile(p *proc.Process, rank int, mem, b []byte) error {
 	defer func() {
-		p.lock()
-		p.close()
-		p.unlock()
+		p.Lock()
+		p.Close()
+		p.Unlock()
 	}()
-	w, err := p.world.WinCreate(Of(mem[:len(mem)*(1-rank)]), 8, nil)
+	w, err := (*Comm)(p.World).WinCreate(Of(mem[:len(mem)*(1-rank)]), 8, nil)
 	if err != nil {
 		return err
 	}
 	if rank == 1 {
-		err := w.c.send(message.Standard, b, datatype.Byte, 0, rma.HeaderTag)
-		_ = Barrier(p.world) // which ends with rank 0
+		err := w.in().Comm().SendElements(message.Standard, b, datatype.Byte, 0, rma.HeaderTag)
+		_ = Barrier((*Comm)(p.World)) // which ends with rank 0
 		return err
 	}
-	_, err = Recv(p.world, []byte{0}, 1, 5) // never comes
+	_, err = Recv((*Comm)(p.World), []byte{0}, 1, 5) // never comes
 	if !errors.Is(err, ErrJobOver) || ErrorClass(err) == mpierr.ProcAborted {
 		return fmt.Errorf("rank 0 ends with %w", err)
 	}
@@ -230,7 +232,7 @@ func TestWindowOfTheDead(t *testing.T) {
 			done, dead := make(chan error, 2), make(chan struct{})
 			for r, p := range procs {
 				go func() {
-					w, err := WinCreate(p.world, make([]int64, 4), nil)
+					w, err := WinCreate((*Comm)(p.World), make([]int64, 4), nil)
 					if r == 1 {
 						defer close(dead)
 					} else if err == nil {
@@ -239,9 +241,9 @@ func TestWindowOfTheDead(t *testing.T) {
 						other, _ := all.Excl([]int{0})
 						err = classed(name, wait(w, other), mpierr.ProcAborted)
 					}
-					p.lock()
-					p.close()
-					p.unlock()
+					p.Lock()
+					p.Close()
+					p.Unlock()
 					done <- err
 				}()
 			}

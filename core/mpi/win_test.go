@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/openimpi/impi/core/mpierr"
+	"github.com/openimpi/impi/internal/engine/construct"
 )
 
 // ofWindows runs a body on jobs of several shapes, whose members have a window of n
@@ -61,8 +62,8 @@ func TestWindowRing(t *testing.T) {
 			func(w *Win, _, _ *Group) error { return errors.Join(w.Complete(), w.Wait()) },
 		},
 		"lock all": {
-			func(w *Win, _, _ *Group) error { return errors.Join(w.c.meet(), w.LockAll(0)) },
-			func(w *Win, _, _ *Group) error { return errors.Join(w.UnlockAll(), w.c.meet()) },
+			func(w *Win, _, _ *Group) error { return errors.Join(construct.Meet(w.in().Comm()), w.LockAll(0)) },
+			func(w *Win, _, _ *Group) error { return errors.Join(w.UnlockAll(), construct.Meet(w.in().Comm())) },
 		},
 	}
 	for name, way := range ways {

@@ -3,6 +3,8 @@ package mpi
 import (
 	"errors"
 	"testing"
+
+	"github.com/openimpi/impi/internal/engine/construct"
 )
 
 // Several goroutines of a rank use one window in one epoch. A flush completes what
@@ -21,7 +23,7 @@ func TestWindowThreads(t *testing.T) {
 		for range threads {
 			err = errors.Join(err, <-done)
 		}
-		if err := errors.Join(err, w.c.meet(), w.UnlockAll()); err != nil {
+		if err := errors.Join(err, construct.Meet(w.in().Comm()), w.UnlockAll()); err != nil {
 			return err
 		}
 		return expect("sum", mem[threads*3], threads*each*3)

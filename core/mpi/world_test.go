@@ -6,14 +6,15 @@ import (
 	"runtime"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/engine/life"
+	"github.com/openimpi/impi/internal/engine/proc"
 	"github.com/openimpi/impi/internal/machine"
 	"github.com/openimpi/impi/internal/wireup"
 	"github.com/openimpi/impi/transports/socket"
+	"golang.org/x/sys/unix"
 )
 
 // layout says how a test's job looks. The zero value is one proc.
@@ -101,20 +102,20 @@ func (l layout) runBoth(t *testing.T, body func(t *testing.T, world *Comm) error
 }
 
 // finish is run for procs that have been started.
-func (l layout) finish(t *testing.T, procs []*process, body func(t *testing.T, world *Comm) error) {
+func (l layout) finish(t *testing.T, procs []*proc.Process, body func(t *testing.T, world *Comm) error) {
 	t.Helper()
 	errs := make(chan error, len(procs))
 	for r, p := range procs {
 		go func() {
-			err := body(t, p.world)
+			err := body(t, (*Comm)(p.World))
 			if err == nil {
-				err = p.finalize()
+				err = life.FinalizeProc(p)
 			}
 			if err != nil {
 				err = fmt.Errorf("rank %d: %w", r, err)
-				p.lock()
-				p.close() // so that the others see it
-				p.unlock()
+				p.Lock()
+				p.Close() // so that the others see it
+				p.Unlock()
 			}
 			errs <- err
 		}()
@@ -125,27 +126,27 @@ func (l layout) finish(t *testing.T, procs []*process, body func(t *testing.T, w
 		}
 	}
 	for r, p := range procs { // a driver that thinks it is wanted would never sleep
-		for i := 0; i < 1_000_000 && p.links.Wanted.Load() != 0; i++ { // a timer may be about to look, on a busy machine long after
-			p.lock()
-			p.unlock()
+		for i := 0; i < 1_000_000 && p.Links.Wanted.Load() != 0; i++ { // a timer may be about to look, on a busy machine long after
+			p.Lock()
+			p.Unlock()
 			runtime.Gosched()
 		}
-		if w := p.links.Wanted.Load(); w != 0 || p.waiters != 0 || p.driving || p.asleep {
-			t.Errorf("rank %d: %d want the lock, %d wait, driving %v, asleep %v", r, w, p.waiters, p.driving, p.asleep)
+		if w := p.Links.Wanted.Load(); w != 0 || p.Waiters != 0 || p.Driving || p.Asleep {
+			t.Errorf("rank %d: %d want the lock, %d wait, driving %v, asleep %v", r, w, p.Waiters, p.Driving, p.Asleep)
 		}
 	}
 }
 
 // start makes the procs of a job and connects each with each.
-func (l layout) start(t *testing.T) []*process {
+func (l layout) start(t *testing.T) []*proc.Process {
 	t.Helper()
 	l.procs = max(l.procs, 1)
 	if l.link == nil {
 		l.link = socketPair
 	}
-	procs := make([]*process, l.procs)
+	procs := make([]*proc.Process, l.procs)
 	for r := range procs {
-		p, err := newProcess(l.job(r), nil, machine.Local{}, nil)
+		p, err := proc.NewProcess(l.job(r), nil, machine.Local{}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -164,13 +165,13 @@ func (l layout) start(t *testing.T) []*process {
 	return procs
 }
 
-func connect(t *testing.T, p *process, peer int, l link.Link) {
+func connect(t *testing.T, p *proc.Process, peer int, l link.Link) {
 	t.Helper()
-	q, err := p.addPort(p.traced(l, fmt.Sprintf("memory to %d", peer), message.Peer(peer)), message.Peer(peer))
+	q, err := p.AddPort(p.Traced(l, fmt.Sprintf("memory to %d", peer), message.Peer(peer)), message.Peer(peer))
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.eng.SetRoute(message.Peer(peer), q.id)
+	p.Eng.SetRoute(message.Peer(peer), q.ID)
 }
 
 // expect gives an error unless got and want are the same.

@@ -7,13 +7,21 @@ import (
 	"testing/fstest"
 )
 
-// blockingSource is all blocking files, of which the first one has code.
-func blockingSource(code string) fstest.MapFS {
+// blockingSource is all files of the blocking operations, of which the first of either kind has
+// code.
+func blockingSource(room, face string) fstest.MapFS {
 	files := fstest.MapFS{}
 	for i, name := range blockingFiles {
+		text := "package collective\n"
+		if i == 0 {
+			text += room
+		}
+		files["internal/engine/collective/"+name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	for i, name := range blockingFaces {
 		text := "package mpi\n"
 		if i == 0 {
-			text += code
+			text += face
 		}
 		files["core/mpi/"+name] = &fstest.MapFile{Data: []byte(text)}
 	}
@@ -22,49 +30,67 @@ func blockingSource(code string) fstest.MapFS {
 
 func TestNonblocking(t *testing.T) {
 	files, err := GenerateNonblocking(blockingSource(`
-func Exscan[T Type](c *Comm, send, recv []T, op Op) error {
-	return c.failed("Exscan", c.call(&call{what: exscan, op: op}))
+func Exscan[T proc.Type](c *proc.Comm, send, recv []T, op Op) error {
+	return c.Failed("Exscan", Execute(c, &Call{What: exscan, op: op}))
 }
 
 func helper() {}
 
-func (c *Comm) NeighborAllgather(send, recv Buffer) error {
-	s := c.stage(neighborAllgather)
+func NeighborAllgatherItems(c *proc.Comm, send, recv proc.Buffer) error {
+	s := stage(c, neighborAllgather)
 	s.neighborAllgather(send, recv)
-	return c.failed("NeighborAllgather", s.run())
+	return c.Failed("NeighborAllgather", s.run())
+}
+`, `
+// Exscan has a comment.
+func Exscan[T Type](c *Comm, send, recv []T, op Op) error {
+	return collective.Exscan(c.in(), send, recv, op)
+}
+
+func (c *Comm) NeighborAllgather(send, recv Buffer) error {
+	return collective.NeighborAllgatherItems(c.in(), proc.Buffer(send), proc.Buffer(recv))
 }
 `))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`
-// Iexscan begins an Exscan.
-func Iexscan[T Type](c *Comm, send, recv []T, op Op) (Request, error) {
-	q, err := c.startCall("Iexscan", &call{what: exscan, op: op})
-	return q, c.failed("Iexscan", err)
+	for _, want := range []struct{ file, text string }{{nonblockingFile, `
+func Iexscan[T proc.Type](c *proc.Comm, send, recv []T, op Op) (proc.Request, error) {
+	q, err := startCall(c, "Iexscan", &Call{What: exscan, op: op})
+	return q, c.Failed("Iexscan", err)
 }
-`, `
-// IneighborAllgather begins a NeighborAllgather.
-func (c *Comm) IneighborAllgather(send, recv Buffer) (Request, error) {
-	s := c.stage(neighborAllgather)
+`}, {nonblockingFile, `
+func IneighborAllgatherItems(c *proc.Comm, send, recv proc.Buffer) (proc.Request, error) {
+	s := stage(c, neighborAllgather)
 	s.neighborAllgather(send, recv)
 	return s.start("IneighborAllgather")
 }
-`} {
-		if !strings.Contains(files[nonblockingFile], want) {
-			t.Errorf("lacks%sIt is:\n%s", want, files[nonblockingFile])
+`}, {nonblockingFace, `
+// Iexscan begins an Exscan.
+func Iexscan[T Type](c *Comm, send, recv []T, op Op) (Request, error) {
+	return outRequest(collective.Iexscan(c.in(), send, recv, op))
+}
+`}, {nonblockingFace, `
+// IneighborAllgather begins a NeighborAllgather.
+func (c *Comm) IneighborAllgather(send, recv Buffer) (Request, error) {
+	return outRequest(collective.IneighborAllgatherItems(c.in(), proc.Buffer(send), proc.Buffer(recv)))
+}
+`}} {
+		if !strings.Contains(files[want.file], want.text) {
+			t.Errorf("%s lacks%sIt is:\n%s", want.file, want.text, files[want.file])
 		}
 	}
 }
 
 func TestNonblockingOfSomethingElse(t *testing.T) {
-	for _, code := range []string{
-		"func Scan(c *Comm) error { return nil }\n",
-		"func Scan(c *Comm) error { return c.failed(\"Exscan\", c.call(nil)) }\n",
-		"func Scan(c *Comm) error { return c.failed(\"Scan\", c.other()) }\n",
+	for _, code := range []struct{ room, face string }{
+		{room: "func Scan(c *proc.Comm) error { return nil }\n"},
+		{room: "func Scan(c *proc.Comm) error { return c.Failed(\"Exscan\", Execute(c, nil)) }\n"},
+		{room: "func Scan(c *proc.Comm) error { return c.Failed(\"Scan\", c.other()) }\n"},
+		{face: "func Scan(c *Comm) error { return c.scan() }\n"},
 	} {
-		if _, err := GenerateNonblocking(blockingSource(code)); err == nil || !strings.Contains(err.Error(), "Scan") {
-			t.Errorf("%s: %v", code, err)
+		if _, err := GenerateNonblocking(blockingSource(code.room, code.face)); err == nil || !strings.Contains(err.Error(), "Scan") {
+			t.Errorf("%+v: %v", code, err)
 		}
 	}
 }
@@ -74,11 +100,13 @@ func TestNonblockingUpToDate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	old, err := os.ReadFile("../../" + nonblockingFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(old) != files[nonblockingFile] {
-		t.Errorf("%s is out of date: go generate ./internal/abi", nonblockingFile)
+	for name, text := range files {
+		old, err := os.ReadFile("../../" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(old) != text {
+			t.Errorf("%s is out of date: go generate ./internal/abi", name)
+		}
 	}
 }

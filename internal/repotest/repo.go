@@ -73,6 +73,8 @@ func Rules() []Rule {
 		{"package-comments", PackageComments},
 		{"exported-comments", ExportedComments},
 		{"sizes", Sizes},
+		{"rooms", Rooms},
+		{"face", Face},
 		{"test-habits", TestHabits},
 		{"error-classes", ErrorClasses},
 		{"machine-paths", MachinePaths},

@@ -1,6 +1,7 @@
 package repotest
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -91,22 +92,28 @@ var examples = map[string][]example{
 	},
 	"imports": {
 		{"good", map[string]string{
-			"core/message/a.go":   imp("core/flow", "core/wire"),
-			"core/mpi/a.go":       imp("core/message", "internal/poll", "internal/wireup", "transports/socket"),
-			"transports/a.go":     imp("core/link"),
-			"transports/tcp/a.go": imp("transports", "transports/socket", "core/link"),
-			"plugins/sdk/a.go":    imp("plugins/proto", "transports"),
-			"internal/node/a.go":  imp("core/agent", "config", "plugins/host", "transports"),
-			"examples/ring/a.go":  imp("core/mpi"),
-			"cmd/impi-node/a.go":  imp("internal/node", "transports/tcp"),
-			"core/flow/a_test.go": imp("internal/node"),
-			"config/a.go":         "package config\nimport _ \"github.com/hashicorp/hcl/v2/hclsyntax\"",
+			"core/message/a.go":         imp("core/flow", "core/wire"),
+			"core/mpi/a.go":             imp("core/message", "internal/engine/proc", "internal/engine/life"),
+			"internal/engine/meet/a.go": imp("core/message", "internal/engine/proc", "internal/poll", "internal/wireup", "transports/socket"),
+			"transports/a.go":           imp("core/link"),
+			"transports/tcp/a.go":       imp("transports", "transports/socket", "core/link"),
+			"plugins/sdk/a.go":          imp("plugins/proto", "transports"),
+			"internal/node/a.go":        imp("core/agent", "config", "plugins/host", "transports"),
+			"examples/ring/a.go":        imp("core/mpi"),
+			"cmd/impi-node/a.go":        imp("internal/node", "transports/tcp"),
+			"core/flow/a_test.go":       imp("internal/node"),
+			"config/a.go":               "package config\nimport _ \"github.com/hashicorp/hcl/v2/hclsyntax\"",
 		}, nil},
 		{"core up", one("core/flow/a.go", imp("core/wire", "core/message")), []string{"core/flow/a.go:3: import of github.com/openimpi/impi/core/message: imports inside core"}},
 		{"core sideways", one("core/flow/a.go", imp("core/match")), []string{"core/flow/a.go:2"}},
 		{"core without a layer", one("core/new/a.go", imp("core/wire")), []string{"no layer"}},
 		{"core out", one("core/agent/a.go", imp("transports")), []string{"imports go down only"}},
 		{"core to others", one("core/wire/a.go", "package wire\nimport \"golang.org/x/sys/unix\""), []string{"not for core"}},
+		{"mpi to the machine", one("core/mpi/a.go", imp("internal/poll")), []string{"imports go down only"}},
+		{"engine up", one("internal/engine/proc/a.go", imp("internal/engine/meet")), []string{"go to a lower layer only"}},
+		{"engine sideways", one("internal/engine/meet/a.go", imp("internal/engine/window")), []string{"go to a lower layer only"}},
+		{"engine to its face", one("internal/engine/life/a.go", imp("core/mpi")), []string{"does not know who shows it"}},
+		{"engine to a transport", one("internal/engine/proc/a.go", imp("transports/tcp")), []string{"imports go down only"}},
 		{"mpi to a transport", one("core/mpi/a.go", imp("transports/tcp")), []string{"imports go down only"}},
 		{"contract to an implementation", one("transports/a.go", imp("transports/socket")), []string{"imports go down only"}},
 		{"transport to core", one("transports/tcp/a.go", imp("core/wire")), []string{"imports go down only"}},
@@ -124,7 +131,6 @@ var examples = map[string][]example{
 	"pure-core": {
 		{"good", map[string]string{
 			"core/flow/a.go":      "package flow\nimport (\n\"time\"\n\"net/netip\"\n)\nfunc f(now time.Time, a netip.Addr) time.Time { return now.Add(time.Second) }",
-			"core/mpi/a.go":       "package mpi\nimport (\n\"os\"\n\"time\"\n)\nfunc f() { go f(); time.Now(); os.Exit(1) }",
 			"core/flow/a_test.go": "package flow\nimport \"os\"\nfunc f() { go f(); os.Exit(1) }",
 			"internal/a/a.go":     "package a\nimport \"net\"\nvar _ net.Conn",
 		}, nil},
@@ -174,6 +180,24 @@ var examples = map[string][]example{
 		}, nil},
 		{"long file", one("a/a.go", "package a"+strings.Repeat("\n", MaxFile+1)), []string{"a/a.go: 701 lines"}},
 		{"long function", one("a/a.go", "package a\nfunc f() {"+strings.Repeat("\n", MaxFunction)+"}"), []string{"a/a.go:2: f has 71 lines"}},
+	},
+	"rooms": {
+		{"good", map[string]string{"a/a.go": "package a\n" + methods("*T", MaxMethods), "core/mpi/a.go": "package mpi\n" + methods("*Comm", 2*MaxMethods)}, nil},
+		{"many methods", one("a/a.go", "package a\n"+methods("T[K]", MaxMethods)+"func (T) more() {}"), []string{"a.T: 41 methods, at most 40"}},
+		{"many files", files("a", MaxFiles+1), []string{"a: 31 files, at most 30"}},
+		{"larger than it was", one("internal/node/a.go", "package node\n"+methods("*node", larger["internal/node.node"]+1)), []string{"internal/node: has 1 files", "internal/node.node: "}},
+		{"smaller than it was", one("internal/node/a.go", "package node\n"+methods("*node", MaxMethods+1)), []string{"internal/node: has 1 files now", "internal/node.node: has 41 methods now"}},
+	},
+	"face": {
+		{"good", map[string]string{
+			"core/mpi/a.go":       "package mpi\nfunc (c *Comm) F() error { return proc.F(c.in()) }\nfunc G() { st, err := proc.G()\nreturn Status(st), err }",
+			"core/mpi/engine.go":  "package mpi\nfunc (c *Comm) in() *proc.Comm { if c == nil { return nil }\nreturn (*proc.Comm)(c) }",
+			"core/mpi/a_test.go":  "package mpi\nfunc f() { for {} }",
+			"internal/x/other.go": "package x\nfunc f() { for {} }",
+		}, nil},
+		{"decides", one("core/mpi/a.go", "package mpi\nfunc F(n int) error {\nif n < 0 { return nil }\nreturn proc.F(n) }"), []string{"core/mpi/a.go:2: F does more"}},
+		{"has something of its own", one("core/mpi/a.go", "package mpi\nfunc f() { proc.F() }"), []string{"f does more"}},
+		{"long", one("core/mpi/a.go", "package mpi\nfunc F() {\nproc.A()\nproc.B()\nproc.C() }"), []string{"F does more"}},
 	},
 	"test-habits": {
 		{"good", map[string]string{
@@ -236,4 +260,22 @@ func (e example) check(t *testing.T, rule Rule) {
 	if !slices.EqualFunc(got, e.want, strings.Contains) {
 		t.Errorf("found %q, want %q", got, e.want)
 	}
+}
+
+// methods is n methods of a receiver.
+func methods(receiver string, n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "func (x %s) m%d() {}\n", receiver, i)
+	}
+	return b.String()
+}
+
+// files is a package of n files.
+func files(dir string, n int) map[string]string {
+	m := map[string]string{}
+	for i := range n {
+		m[fmt.Sprintf("%s/f%d.go", dir, i)] = "package " + dir
+	}
+	return m
 }

@@ -37,7 +37,7 @@ const (
 	ToolControl // a handle of a control variable
 	ToolMeasure // a handle of a performance variable
 	ToolSession
-	Express // requests that C makes without a table of ours
+	FastPath // requests that C makes without a table of ours
 )
 
 // A handle is generation<<32 | kind<<27 | index<<3. Its lower half is a

@@ -1,0 +1,533 @@
+// Short messages between procs of one host without entering Go: fast-box messages, written and taken
+// where both sides see them. Each function here does its call whole, or leaves everything as
+// it is and has Go do it; errors are all Go's.
+
+#include <limits.h>
+#include <mpi.h>
+#include <string.h>
+#include "_cgo_export.h"
+#include "fastpath.h"
+
+#define WEAK(name) __attribute__((weak, alias(#name)))
+#define W(x) ((GoUintptr)(x))
+#define LOAD(x) atomic_load_explicit(&(x), memory_order_acquire)
+#define GLANCE(x) atomic_load_explicit(&(x), memory_order_relaxed)
+#define STORE(x, v) atomic_store_explicit(&(x), v, memory_order_release)
+
+struct fastpath impi_fast_path = { .gate = CLOSED };
+uint8_t impi_width[TYPES], impi_kind[TYPES];
+_Atomic uintptr_t impi_readable[PAGES], impi_writable[PAGES];
+
+static struct fastpath *const x = &impi_fast_path;
+
+static inline void rest(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
+// enter passes the gate, unless somebody else is inside, or Go has closed it or wants to.
+static inline int enter(void)
+{
+	uint32_t open = OPEN;
+	return GLANCE(x->gate) == OPEN && !GLANCE(x->knock) && atomic_compare_exchange_strong_explicit(&x->gate, &open, INSIDE, memory_order_acquire, memory_order_relaxed);
+}
+
+static inline void leave(void) { STORE(x->gate, OPEN); }
+
+// known tells whether Go has found that there is memory from p on, n bytes of it, of at most
+// a page's length.
+static inline int known(_Atomic uintptr_t pages[PAGES], const void *p, uint64_t n)
+{
+	uintptr_t from = (uintptr_t)p >> PAGE_SHIFT, to = ((uintptr_t)p + n - 1) >> PAGE_SHIFT;
+	return n == 0 || (from != 0 && GLANCE(pages[from % PAGES]) == from && GLANCE(pages[to % PAGES]) == to);
+}
+
+// bytes gives the size of a buffer, or more than any fast-box message has if it is not for C.
+static inline uint64_t bytes(MPI_Count count, MPI_Datatype type)
+{
+	uintptr_t t = (uintptr_t)type;
+	if (t >= TYPES || impi_width[t] == 0 || count < 0 || count > INT_MAX)
+		return UINT64_MAX;
+	return (uint64_t)count * impi_width[t];
+}
+
+// there tells whether what is known of memory includes n bytes from p on, or the program
+// wants nothing there.
+static inline int there(const void *p, uint64_t n)
+{
+	uintptr_t from = (uintptr_t)p >> PAGE_SHIFT, last = ((uintptr_t)p + n - 1) >> PAGE_SHIFT;
+	for (uintptr_t page = from; p != NULL && n > 0 && page <= last; page++)
+		if (page == 0 || GLANCE(impi_writable[page % PAGES]) != page)
+			return 0;
+	return 1;
+}
+
+// find gives what Go has told of a communicator, or NULL. A place that is empty has handle 0,
+// which is no communicator's.
+static inline struct comm *find(MPI_Comm comm)
+{
+	uintptr_t h = (uintptr_t)comm;
+	struct comm *c = &x->comms[(h ^ h >> 3 ^ h >> 32) % COMMS];
+	return c->handle == h && h != 0 ? c : NULL;
+}
+
+// to gives the lane to a rank, or NULL.
+static inline struct lane *to(struct comm *c, int rank)
+{
+	if (c == NULL || rank < 0 || rank >= RANKS || c->lane[rank] == NONE)
+		return NULL;
+	return &x->lanes[c->lane[rank]];
+}
+
+// move copies few bytes.
+static inline void move(void *to, const void *from, uint64_t n)
+{
+	if (n == 8)
+		memcpy(to, from, 8);
+	else
+		memcpy(to, from, n);
+}
+
+// room gives the place of the next fast-box message, or NULL. The caller is inside.
+static inline struct place *room(struct lane *l)
+{
+	if (l->sent == l->limit)
+		return NULL;
+	if (l->sent - l->seen >= NOTE_PLACES) {
+		uint64_t seen = LOAD(*l->read);
+		if (l->sent - seen >= NOTE_PLACES)
+			return NULL;
+		l->seen = seen;
+	}
+	return &l->out[l->sent % NOTE_PLACES];
+}
+
+// post sends a message as a fast-box message. The caller is inside.
+static inline int post(const void *buf, uint64_t n, MPI_Datatype type, int dest, int tag, MPI_Comm comm, struct lane **by)
+{
+	struct comm *c = find(comm);
+	struct lane *l = to(c, dest);
+	if (l == NULL || !l->sends || tag > c->tag_ub)
+		return 0;
+	struct place *p = room(l);
+	if (p == NULL)
+		return 0;
+	p->context = c->context;
+	p->rank = c->rank;
+	p->tag = tag;
+	p->len = (uint32_t)n;
+	p->kind = impi_kind[(uintptr_t)type];
+	move(p->data, buf, n);
+	l->sent++;
+	atomic_exchange(&p->mark, l->sent << 32 | (l->out_at & UINT32_MAX));
+	*by = l;
+	return 1;
+}
+
+static int send_note(const void *buf, MPI_Count count, MPI_Datatype type, int dest, int tag, MPI_Comm comm)
+{
+	uint64_t n = bytes(count, type);
+	struct lane *l;
+	if (n > MAX_NOTE || tag < 0 || !known(impi_readable, buf, n) || !enter())
+		return 0;
+	int sent = post(buf, n, type, dest, tag, comm, &l);
+	int asleep = sent && atomic_load(l->sleeps) != 0;
+	leave();
+	if (asleep)
+		fastPathWake((GoInt32)(l - x->lanes));
+	return sent;
+}
+
+// next gives the fast-box message that comes next by a lane, or NULL. The caller is inside.
+static inline struct place *next(struct lane *l)
+{
+	struct place *p = &l->in[l->taken % NOTE_PLACES];
+	return LOAD(p->mark) == ((l->taken + 1) << 32 | (l->in_at & UINT32_MAX)) ? p : NULL;
+}
+
+// take says that the next fast-box message is done with. The caller is inside.
+static inline void take(struct lane *l)
+{
+	l->taken++;
+	if (l->taken % NOTE_LAG == 0)
+		STORE(*l->told, l->taken);
+}
+
+// look waits for the next fast-box message, as long as nobody wants to come in and nothing else
+// comes. The caller is inside.
+static inline struct place *look(struct lane *l)
+{
+	for (int i = x->polls;; i--) {
+		struct place *p = next(l);
+		if (p != NULL)
+			return p;
+		if (i <= 0 || GLANCE(*l->bytes) != l->in_at || GLANCE(x->knock))
+			return NULL;
+		rest();
+	}
+}
+
+// fill stores what was received, but for the error.
+static inline void fill(MPI_Status *status, int source, int tag, uint32_t n)
+{
+	if (status == MPI_STATUS_IGNORE)
+		return;
+	status->MPI_SOURCE = source;
+	status->MPI_TAG = tag;
+	memset(status->MPI_internal, 0, sizeof status->MPI_internal);
+	status->MPI_internal[0] = (int)n;
+}
+
+// fits tells whether a fast-box message is for a receive. It was read once into the arguments.
+static inline int fits(uint64_t context, int32_t rank, int32_t tag, uint32_t len, uint64_t want_context, int want_rank, int want_tag, uint64_t room)
+{
+	return context == want_context && rank == want_rank && (tag == want_tag || want_tag == MPI_ANY_TAG) && tag >= 0 && len <= MAX_NOTE && len <= room;
+}
+
+// get is recv_note for who is inside.
+static int get(void *buf, uint64_t space, int source, int tag, MPI_Comm comm, MPI_Status *status)
+{
+	struct comm *c = find(comm);
+	struct lane *l = to(c, source);
+	if (l == NULL || !l->takes || x->first != NONE || x->haste++ % HASTE == HASTE - 1)
+		return 0;
+	struct place *p = look(l);
+	if (p == NULL)
+		return 0;
+	int32_t rank = p->rank, from = p->tag; // once: the other side can write to it
+	uint32_t n = p->len;
+	if (!fits(p->context, rank, from, n, c->context, source, tag, space) || !known(impi_writable, buf, n))
+		return 0;
+	move(buf, p->data, n);
+	take(l);
+	fill(status, rank, from, n);
+	return 1;
+}
+
+static int recv_note(void *buf, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status *status)
+{
+	uint64_t space = bytes(count, type);
+	if (space == UINT64_MAX || (tag < 0 && tag != MPI_ANY_TAG))
+		return 0;
+	if (!there(status, sizeof *status) || !enter())
+		return 0;
+	int taken = get(buf, space, source, tag, comm, status);
+	leave();
+	return taken;
+}
+
+// A request of C is a place in a table. Its handle says so, and of which generation it is.
+enum { SHIFT = 3, KIND_SHIFT = 27 };
+
+static inline MPI_Request handle(struct request *r)
+{
+	uint64_t i = (uint64_t)(r - x->table);
+	return (MPI_Request)(uintptr_t)((uint64_t)r->gen << 32 | (uint64_t)KIND << KIND_SHIFT | i << SHIFT);
+}
+
+// request gives the request of a handle, or NULL if it is not one of C's. The caller is inside.
+static inline struct request *request(MPI_Request h)
+{
+	uint64_t v = (uint64_t)(uintptr_t)h, i = (uint32_t)v >> SHIFT & ((1u << (KIND_SHIFT - SHIFT)) - 1);
+	if ((uint32_t)v >> KIND_SHIFT != KIND || v % (1 << SHIFT) != 0 || i >= REQUESTS || x->table[i].gen != v >> 32 || x->table[i].state == FREE)
+		return NULL;
+	return &x->table[i];
+}
+
+// new gives a request in some state. The caller is inside, and has seen that one is free.
+static inline struct request *new(uint32_t state, MPI_Comm comm, int lane)
+{
+	struct request *r = &x->table[x->spare];
+	x->spare = r->next;
+	r->gen++;
+	r->state = state;
+	r->comm = (uintptr_t)comm;
+	r->lane = lane;
+	r->next = NONE;
+	return r;
+}
+
+static int isend_note(const void *buf, MPI_Count count, MPI_Datatype type, int dest, int tag, MPI_Comm comm, MPI_Request *out)
+{
+	uint64_t n = bytes(count, type);
+	struct lane *l;
+	if (n > MAX_NOTE || tag < 0 || !known(impi_readable, buf, n) || !known(impi_writable, out, sizeof *out) || !enter())
+		return 0;
+	int sent = x->spare != NONE && post(buf, n, type, dest, tag, comm, &l);
+	int asleep = sent && atomic_load(l->sleeps) != 0;
+	if (sent)
+		*out = handle(new(DONE, comm, NONE));
+	leave();
+	if (asleep)
+		fastPathWake((GoInt32)(l - x->lanes));
+	return sent;
+}
+
+// deliver gives fast-box message p of lane l to the oldest receive that it is for. It is 0 if there is none,
+// or it does not fit. The caller is inside.
+static int deliver(struct lane *l, struct place *p)
+{
+	int lane = (int)(l - x->lanes), before = NONE;
+	uint64_t context = p->context; // once: the other side can write to it
+	int32_t rank = p->rank, tag = p->tag;
+	uint32_t n = p->len;
+	for (int i = x->first; i != NONE; before = i, i = x->table[i].next) {
+		struct request *r = &x->table[i];
+		if (r->lane != lane || !fits(context, rank, tag, 0, r->context, r->rank, r->tag, 0))
+			continue;
+		if (n > MAX_NOTE || n > r->room)
+			return 0;
+		move(r->buf, p->data, n);
+		take(l);
+		r->source = rank, r->from = tag, r->bytes = n;
+		r->state = DONE;
+		if (before == NONE)
+			x->first = r->next;
+		else
+			x->table[before].next = r->next;
+		if (x->last == i)
+			x->last = before;
+		return 1;
+	}
+	return 0;
+}
+
+// begin is irecv_note for who is inside.
+static int begin(void *buf, uint64_t space, int source, int tag, MPI_Comm comm, MPI_Request *out)
+{
+	struct comm *c = find(comm);
+	struct lane *l = to(c, source);
+	if (l == NULL || !l->takes || x->spare == NONE || tag > c->tag_ub)
+		return 0;
+	struct request *r = new(POSTED, comm, (int)(l - x->lanes));
+	int i = (int)(r - x->table);
+	r->context = c->context;
+	r->buf = buf;
+	r->room = space;
+	r->rank = source;
+	r->tag = tag;
+	if (x->last == NONE)
+		x->first = i;
+	else
+		x->table[x->last].next = i;
+	x->last = i;
+	*out = handle(r);
+	for (struct place *p = next(l); r->state == POSTED && p != NULL && deliver(l, p);)
+		p = next(l);
+	return 1;
+}
+
+static int irecv_note(void *buf, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Request *out)
+{
+	uint64_t space = bytes(count, type);
+	if (space == UINT64_MAX || (tag < 0 && tag != MPI_ANY_TAG) || !known(impi_writable, out, sizeof *out))
+		return 0;
+	if (!known(impi_writable, buf, space < MAX_NOTE ? space : MAX_NOTE) || !enter())
+		return 0;
+	int begun = begin(buf, space, source, tag, comm, out);
+	leave();
+	return begun;
+}
+
+// await waits for a request, as long as that is all that there is to do. The caller is inside.
+static inline int await(struct request *r)
+{
+	while (r->state == POSTED) {
+		struct lane *l = &x->lanes[r->lane];
+		struct place *p = look(l);
+		if (p == NULL || !deliver(l, p))
+			return 0;
+	}
+	return r->state == DONE;
+}
+
+// end stores the status of a request that is done, and frees it. The caller is inside.
+static inline void end(MPI_Request *h, struct request *r, MPI_Status *status)
+{
+	if (r->lane == NONE)
+		fill(status, MPI_ANY_SOURCE, MPI_ANY_TAG, 0);
+	else
+		fill(status, r->source, r->from, r->bytes);
+	r->gen++;
+	r->state = FREE;
+	r->next = x->spare;
+	x->spare = (int32_t)(r - x->table);
+	*h = MPI_REQUEST_NULL;
+}
+
+// ours tells whether a handle can be of a request of C's.
+static inline int ours(MPI_Request h) { return (uint32_t)(uintptr_t)h >> KIND_SHIFT == KIND; }
+
+static int wait_note(MPI_Request *h, MPI_Status *status)
+{
+	if (!known(impi_writable, h, sizeof *h) || !ours(*h) || !there(status, sizeof *status) || !enter())
+		return 0;
+	struct request *r = request(*h);
+	int done = r != NULL && x->haste++ % HASTE != HASTE - 1 && await(r);
+	if (done)
+		end(h, r, status);
+	leave();
+	return done;
+}
+
+static int test_note(MPI_Request *h, int *flag, MPI_Status *status)
+{
+	if (!known(impi_writable, h, sizeof *h) || !ours(*h) || !there(status, sizeof *status) || !known(impi_writable, flag, sizeof *flag) || !enter())
+		return 0;
+	struct request *r = request(*h);
+	int done = r != NULL && r->state == DONE;
+	if (done) {
+		end(h, r, status);
+		*flag = 1;
+	}
+	leave();
+	return done;
+}
+
+// all waits for n requests. The caller is inside.
+static int all(int n, MPI_Request h[])
+{
+	for (int i = 0; i < n; i++) {
+		struct request *r = request(h[i]);
+		if (h[i] != MPI_REQUEST_NULL && (r == NULL || !await(r)))
+			return 0;
+	}
+	return 1;
+}
+
+static int waitall_notes(int n, MPI_Request h[], MPI_Status *statuses)
+{
+	if (n <= 0 || n > REQUESTS || !there(h, (uint64_t)n * sizeof *h) || !there(statuses, (uint64_t)n * sizeof *statuses))
+		return 0;
+	if (h == NULL || !(ours(h[0]) || h[0] == MPI_REQUEST_NULL) || !enter())
+		return 0;
+	int done = x->haste++ % HASTE != HASTE - 1 && all(n, h);
+	for (int i = 0; done && i < n; i++) {
+		MPI_Status *status = statuses == NULL ? NULL : &statuses[i];
+		struct request *r = request(h[i]);
+		if (r != NULL)
+			end(&h[i], r, status);
+		else { // null, or there twice
+			fill(status, MPI_ANY_SOURCE, MPI_ANY_TAG, 0);
+			h[i] = MPI_REQUEST_NULL;
+		}
+	}
+	leave();
+	return done;
+}
+
+int PMPI_Send(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
+{
+	if (send_note(buf, count, datatype, dest, tag, comm))
+		return MPI_SUCCESS;
+	return abiSend(W(buf), count, W(datatype), dest, tag, W(comm), 0);
+}
+int MPI_Send(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) WEAK(PMPI_Send);
+
+int PMPI_Send_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
+{
+	if (send_note(buf, count, datatype, dest, tag, comm))
+		return MPI_SUCCESS;
+	return abiSend(W(buf), count, W(datatype), dest, tag, W(comm), 1);
+}
+int MPI_Send_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) WEAK(PMPI_Send_c);
+
+int PMPI_Recv(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status *status)
+{
+	if (recv_note(buf, count, datatype, source, tag, comm, status))
+		return MPI_SUCCESS;
+	return abiRecv(W(buf), count, W(datatype), source, tag, W(comm), W(status), 0);
+}
+int MPI_Recv(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status *status) WEAK(PMPI_Recv);
+
+int PMPI_Recv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status *status)
+{
+	if (recv_note(buf, count, datatype, source, tag, comm, status))
+		return MPI_SUCCESS;
+	return abiRecv(W(buf), count, W(datatype), source, tag, W(comm), W(status), 1);
+}
+int MPI_Recv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status *status) WEAK(PMPI_Recv_c);
+
+int PMPI_Isend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+	if (isend_note(buf, count, datatype, dest, tag, comm, request))
+		return MPI_SUCCESS;
+	return abiIsend(W(buf), count, W(datatype), dest, tag, W(comm), W(request), 0);
+}
+int MPI_Isend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) WEAK(PMPI_Isend);
+
+int PMPI_Isend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+	if (isend_note(buf, count, datatype, dest, tag, comm, request))
+		return MPI_SUCCESS;
+	return abiIsend(W(buf), count, W(datatype), dest, tag, W(comm), W(request), 1);
+}
+int MPI_Isend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) WEAK(PMPI_Isend_c);
+
+int PMPI_Irecv(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request)
+{
+	if (irecv_note(buf, count, datatype, source, tag, comm, request))
+		return MPI_SUCCESS;
+	return abiIrecv(W(buf), count, W(datatype), source, tag, W(comm), W(request), 0);
+}
+int MPI_Irecv(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request) WEAK(PMPI_Irecv);
+
+int PMPI_Irecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request)
+{
+	if (irecv_note(buf, count, datatype, source, tag, comm, request))
+		return MPI_SUCCESS;
+	return abiIrecv(W(buf), count, W(datatype), source, tag, W(comm), W(request), 1);
+}
+int MPI_Irecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request) WEAK(PMPI_Irecv_c);
+
+int PMPI_Wait(MPI_Request *request, MPI_Status *status)
+{
+	if (wait_note(request, status))
+		return MPI_SUCCESS;
+	return abiWait(W(request), W(status));
+}
+int MPI_Wait(MPI_Request *request, MPI_Status *status) WEAK(PMPI_Wait);
+
+int PMPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
+{
+	if (test_note(request, flag, status))
+		return MPI_SUCCESS;
+	return abiTest(W(request), W(flag), W(status));
+}
+int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status) WEAK(PMPI_Test);
+
+int PMPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Status *array_of_statuses)
+{
+	if (waitall_notes(count, array_of_requests, array_of_statuses))
+		return MPI_SUCCESS;
+	return abiWaitall(count, W(array_of_requests), W(array_of_statuses));
+}
+int MPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Status *array_of_statuses) WEAK(PMPI_Waitall);
+
+// A send that has left leaves a call with nobody to send to, for Go to receive and to
+// tell of errors.
+int PMPI_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status)
+{
+	if (source >= 0 && send_note(sendbuf, sendcount, sendtype, dest, sendtag, comm)) {
+		if (recv_note(recvbuf, recvcount, recvtype, source, recvtag, comm, status))
+			return MPI_SUCCESS;
+		dest = MPI_PROC_NULL;
+	}
+	return abiSendrecv(W(sendbuf), sendcount, W(sendtype), dest, sendtag, W(recvbuf), recvcount, W(recvtype), source, recvtag, W(comm), W(status), 0);
+}
+int MPI_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status) WEAK(PMPI_Sendrecv);
+
+int PMPI_Sendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status)
+{
+	if (source >= 0 && send_note(sendbuf, sendcount, sendtype, dest, sendtag, comm)) {
+		if (recv_note(recvbuf, recvcount, recvtype, source, recvtag, comm, status))
+			return MPI_SUCCESS;
+		dest = MPI_PROC_NULL;
+	}
+	return abiSendrecv(W(sendbuf), sendcount, W(sendtype), dest, sendtag, W(recvbuf), recvcount, W(recvtype), source, recvtag, W(comm), W(status), 1);
+}
+int MPI_Sendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status) WEAK(PMPI_Sendrecv_c);

@@ -1,0 +1,167 @@
+//go:build cgo && !386 && !arm
+
+package main
+
+/*
+#include <stddef.h>
+#include "fastpath.h"
+
+enum {
+	laneSize = sizeof(struct lane), commSize = sizeof(struct comm), requestSize = sizeof(struct request), fastPathSize = sizeof(struct fastpath),
+	atTaken = offsetof(struct lane, taken), atTakes = offsetof(struct lane, takes), atLane = offsetof(struct comm, lane),
+	atRoom = offsetof(struct request, room), atBytes = offsetof(struct request, bytes),
+	atSpare = offsetof(struct fastpath, spare), atComms = offsetof(struct fastpath, comms), atTable = offsetof(struct fastpath, table),
+};
+*/
+import "C"
+
+import (
+	"math"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/mpi"
+	"github.com/openimpi/impi/internal/abi/handles"
+	"github.com/openimpi/impi/internal/engine/proc"
+	"github.com/openimpi/impi/internal/fastpath"
+)
+
+// Both languages see the same memory: an array of a negative length is none.
+var (
+	_ [C.laneSize - unsafe.Sizeof(fastpath.Lane{})]struct{}
+	_ [unsafe.Sizeof(fastpath.Lane{}) - C.laneSize]struct{}
+	_ [C.commSize - unsafe.Sizeof(fastpath.Comm{})]struct{}
+	_ [unsafe.Sizeof(fastpath.Comm{}) - C.commSize]struct{}
+	_ [C.requestSize - unsafe.Sizeof(fastpath.Request{})]struct{}
+	_ [unsafe.Sizeof(fastpath.Request{}) - C.requestSize]struct{}
+	_ [C.fastPathSize - unsafe.Sizeof(fastpath.Memory{})]struct{}
+	_ [unsafe.Sizeof(fastpath.Memory{}) - C.fastPathSize]struct{}
+	_ [C.atTaken - unsafe.Offsetof(fastpath.Lane{}.Taken)]struct{}
+	_ [C.atTakes - unsafe.Offsetof(fastpath.Lane{}.Takes)]struct{}
+	_ [C.atLane - unsafe.Offsetof(fastpath.Comm{}.Lane)]struct{}
+	_ [C.atRoom - unsafe.Offsetof(fastpath.Request{}.Room)]struct{}
+	_ [C.atBytes - unsafe.Offsetof(fastpath.Request{}.Bytes)]struct{}
+	_ [C.atSpare - unsafe.Offsetof(fastpath.Memory{}.Spare)]struct{}
+	_ [C.atComms - unsafe.Offsetof(fastpath.Memory{}.Comms)]struct{}
+	_ [C.atTable - unsafe.Offsetof(fastpath.Memory{}.Table)]struct{}
+)
+
+// shared is the memory by which C sends and receives short messages itself.
+var shared = (*fastpath.Memory)(unsafe.Pointer(&C.impi_fast_path))
+
+// shareFastPath tells C of the predefined types that are the same bytes to all procs of a
+// machine, whatever language they are written in, and has the proc share its lanes. It is
+// part of MPI_Init.
+func shareFastPath() {
+	for h, t := range namedTypes {
+		if t == nil {
+			continue
+		}
+		if kind, plain := t.Plain(); plain && datatype.HostOrder().Identity(kind) && t.Size() <= math.MaxUint8 {
+			C.impi_width[h], C.impi_kind[h] = C.uint8_t(t.Size()), C.uint8_t(kind)
+		}
+	}
+	proc.UseFastPath(shared)
+}
+
+// learn tells C of what a call of Go's was about and has found good: of a communicator, and
+// of the memory of a message of n bytes that was read, or written, so far as C needs it.
+func learn(c *commObject, p uintptr, n int64, written bool) {
+	if shared.Used == 0 {
+		return // C has nobody to talk to
+	}
+	if c != nil {
+		(*proc.Comm)(c.Comm).FastPath(c.handle)
+	}
+	learnMemory(p, min(n, link.MaxFastBox), written)
+}
+
+// learnMemory tells C of n bytes of memory that were read, or written.
+func learnMemory(p uintptr, n int64, written bool) {
+	if p < firstAddress || n <= 0 || shared.Used == 0 {
+		return
+	}
+	pages := &C.impi_readable
+	if written {
+		pages = &C.impi_writable
+	}
+	from, last := p>>C.PAGE_SHIFT, (p+uintptr(n)-1)>>C.PAGE_SHIFT
+	for page := from; page <= last && page-from < C.PAGES; page++ {
+		if to := (*uintptr)(unsafe.Pointer(&pages[page%C.PAGES])); *to != page {
+			*to = page
+		}
+	}
+}
+
+// tryWriting finds out whether memory can be written, at its first byte, unless that is
+// known. Nobody notices.
+func tryWriting(p uintptr) {
+	page := p >> C.PAGE_SHIFT
+	if p >= firstAddress && *(*uintptr)(unsafe.Pointer(&C.impi_writable[page%C.PAGES])) != page {
+		atomic.OrUint32((*uint32)(pointer(p&^3)), 0)
+	}
+}
+
+//export fastPathWake
+func fastPathWake(lane int32) { proc.WakeFastPath(int(lane)) }
+
+// noteWidth is the size of a predefined type's elements that C knows, else 0.
+func noteWidth(t uintptr) int64 {
+	if t < datatypes {
+		return int64(C.impi_width[t])
+	}
+	return 0
+}
+
+// The handles of C's requests: see fastpath.c.
+const (
+	fastPathKindShift = 27
+	fastPathShift     = 3
+)
+
+// isFastPath tells whether a handle is of a request that C has made, now or before.
+func isFastPath(h uintptr) bool { return uint32(h)>>fastPathKindShift == uint32(handles.FastPath) }
+
+// fastPathIndex is the place of a request by the lower half of its handle, or more than there
+// are if no request has such a one.
+func fastPathIndex(n uint32) int {
+	if n%(1<<fastPathShift) != 0 {
+		return fastpath.Requests
+	}
+	return int(n >> fastPathShift & (1<<(fastPathKindShift-fastPathShift) - 1))
+}
+
+// fastPathFromInt is the inverse of MPI_Request_toint for requests of C.
+func fastPathFromInt(n int32) uintptr {
+	i := fastPathIndex(uint32(n))
+	if i >= fastpath.Requests || shared.Table[i].Gen%2 == 0 {
+		return 0
+	}
+	return uintptr(shared.Table[i].Gen)<<32 | uintptr(uint32(n))
+}
+
+// fastPathObjects are what C's requests are for Go, where it has to do with them.
+var fastPathObjects [fastpath.Requests]requestObject
+
+// requestOf gives the request of a handle, or nil.
+func requestOf(h uintptr) *requestObject {
+	if !isFastPath(h) {
+		return requests.Get(h)
+	}
+	i := fastPathIndex(uint32(h))
+	if i >= fastpath.Requests || uintptr(shared.Table[i].Gen) != h>>32 || shared.Table[i].State == fastpath.Free {
+		return nil
+	}
+	c := commOf(shared.Table[i].Comm)
+	if c == nil { // it has been freed meanwhile
+		c = world.Load()
+	}
+	if c == nil {
+		return nil
+	}
+	r := &fastPathObjects[i]
+	*r = requestObject{q: mpi.Request((*proc.Comm)(c.Comm).FastPathRequest(i, uint32(h>>32))), owner: &c.object}
+	return r
+}

@@ -1,0 +1,70 @@
+// The memory of package internal, for C. fastpath.go compares the two.
+
+#ifndef IMPI_FAST_PATH_H
+#define IMPI_FAST_PATH_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+enum { LANES = 8, COMMS = 64, RANKS = 64, REQUESTS = 256, NONE = -1 };
+enum { OPEN, INSIDE, CLOSED };
+enum { FREE, POSTED, DONE, ADOPTED };
+enum { NOTE_PLACES = 64, MAX_NOTE = 96, NOTE_LAG = NOTE_PLACES / 4 };
+
+// A fast-box message and where it lies: see core/link.
+struct place {
+	_Atomic uint64_t mark;
+	uint64_t context;
+	int32_t rank, tag;
+	uint32_t len, kind;
+	char data[MAX_NOTE];
+};
+
+struct lane {
+	struct place *out, *in;
+	_Atomic uint64_t *read, *told;
+	_Atomic uint32_t *sleeps;
+	_Atomic uint64_t *bytes;
+	uint64_t sent, seen, taken, limit;
+	uint64_t out_at, in_at;
+	uint32_t sends, takes;
+};
+
+struct comm {
+	uintptr_t handle;
+	uint64_t context;
+	int32_t rank, tag_ub;
+	int8_t lane[RANKS];
+};
+
+struct request {
+	uint32_t gen, state;
+	uintptr_t comm;
+	uint64_t context;
+	void *buf;
+	uint64_t room;
+	int32_t rank, tag, lane, next, source, from;
+	uint32_t bytes, unused;
+};
+
+struct fastpath {
+	_Atomic uint32_t gate, knock;
+	int32_t polls;
+	uint32_t haste;
+	int32_t first, last, spare, used;
+	struct lane lanes[LANES];
+	struct comm comms[COMMS];
+	struct request table[REQUESTS];
+};
+
+// What Go tells about datatypes and memory: the bytes of an element of each predefined type
+// that is memory as it stands, or 0; and pages that Go has found readable, or writable.
+enum { KIND = 15 }; // of handles of requests of C: see internal/abi/handles
+enum { HASTE = 64 }; // how many receives in a row need not look at anything else
+enum { TYPES = 1024, PAGES = 1024, PAGE_SHIFT = 12 };
+
+extern struct fastpath impi_fast_path;
+extern uint8_t impi_width[TYPES], impi_kind[TYPES];
+extern _Atomic uintptr_t impi_readable[PAGES], impi_writable[PAGES];
+
+#endif

@@ -1,0 +1,148 @@
+package mpi
+
+// The types of this package are those of the engine's rooms by other names: what is here turns
+// one into the other, which costs nothing.
+
+import (
+	"unsafe"
+
+	"github.com/openimpi/impi/internal/engine/meet"
+	"github.com/openimpi/impi/internal/engine/p2p"
+	"github.com/openimpi/impi/internal/engine/proc"
+	"github.com/openimpi/impi/internal/engine/window"
+)
+
+func (x *Comm) in() *proc.Comm             { return (*proc.Comm)(x) }
+func (x *Errhandler) in() *proc.Errhandler { return (*proc.Errhandler)(x) }
+func (x *Group) in() *proc.Group           { return (*proc.Group)(x) }
+func (x *Info) in() *proc.Info             { return (*proc.Info)(x) }
+func (x *Message) in() *p2p.Message        { return (*p2p.Message)(x) }
+func (x *Request) in() *proc.Request       { return (*proc.Request)(x) }
+func (x *Roster) in() *proc.Roster         { return (*proc.Roster)(x) }
+func (x *SendBuffer) in() *proc.SendBuffer { return (*proc.SendBuffer)(x) }
+func (x *Status) in() *proc.Status         { return (*proc.Status)(x) }
+func (x *Win) in() *window.Win             { return (*window.Win)(x) }
+
+// inner gives a slice as one of the room's type, which has the same layout.
+func inner[U, T any](s []T) []U {
+	return unsafe.Slice((*U)(unsafe.Pointer(unsafe.SliceData(s))), len(s))
+}
+
+func outBoolStatus(a bool, b proc.Status, err error) (bool, Status, error) { return a, Status(b), err }
+
+func outComm(a *proc.Comm, err error) (*Comm, error) { return (*Comm)(a), err }
+
+func outCommRequest(a *proc.Comm, b proc.Request, err error) (*Comm, Request, error) {
+	return (*Comm)(a), Request(b), err
+}
+
+func outCommSClass(a *proc.Comm, b []Class, err error) (*Comm, []Class, error) {
+	return (*Comm)(a), b, err
+}
+
+func outErrhandler(a *proc.Errhandler, err error) (*Errhandler, error) { return (*Errhandler)(a), err }
+
+func outFigures(a proc.Figures, err error) (Figures, error) { return Figures(a), err }
+
+func outGroup(a *proc.Group, err error) (*Group, error) { return (*Group)(a), err }
+
+func outInfo(a *proc.Info, err error) (*Info, error) { return (*Info)(a), err }
+
+func outIntBoolStatus(a int, b bool, c proc.Status, err error) (int, bool, Status, error) {
+	return a, b, Status(c), err
+}
+
+func outIntStatus(a int, b proc.Status, err error) (int, Status, error) { return a, Status(b), err }
+
+func outMessageStatus(a *p2p.Message, b proc.Status, err error) (*Message, Status, error) {
+	return (*Message)(a), Status(b), err
+}
+
+func outRequest(a proc.Request, err error) (Request, error) { return Request(a), err }
+
+func outRoster(a *proc.Roster, err error) (*Roster, error) { return (*Roster)(a), err }
+
+func outSendBuffer(a *proc.SendBuffer, err error) (*SendBuffer, error) { return (*SendBuffer)(a), err }
+
+func outStatus(a proc.Status, err error) (Status, error) { return Status(a), err }
+
+func outWin(a *window.Win, err error) (*Win, error) { return (*Win)(a), err }
+
+// commHandler is an error handler's function for the engine.
+func commHandler(f func(c *Comm, err error)) func(*proc.Comm, error) {
+	if f == nil {
+		return nil
+	}
+	return func(c *proc.Comm, err error) { f((*Comm)(c), err) }
+}
+
+// winHandler is commHandler for windows.
+func winHandler(f func(w *Win, err error)) func(*window.Win, error) {
+	if f == nil {
+		return nil
+	}
+	return func(w *window.Win, err error) { f((*Win)(w), err) }
+}
+
+// onComm is a CopyFunc for the engine.
+func onComm(f CopyFunc[*Comm]) p2p.CopyFunc[*proc.Comm] {
+	if f == nil {
+		return nil
+	}
+	return func(old *proc.Comm, key Keyval, extra, value any) (any, bool, error) {
+		return f((*Comm)(old), key, extra, value)
+	}
+}
+
+// onCommEnd is a DeleteFunc for the engine.
+func onCommEnd(f DeleteFunc[*Comm]) p2p.DeleteFunc[*proc.Comm] {
+	if f == nil {
+		return nil
+	}
+	return func(c *proc.Comm, key Keyval, value, extra any) error { return f((*Comm)(c), key, value, extra) }
+}
+
+// onWin is onComm for windows.
+func onWin(f CopyFunc[*Win]) p2p.CopyFunc[*window.Win] {
+	if f == nil {
+		return nil
+	}
+	return func(old *window.Win, key Keyval, extra, value any) (any, bool, error) {
+		return f((*Win)(old), key, extra, value)
+	}
+}
+
+// onWinEnd is onCommEnd for windows.
+func onWinEnd(f DeleteFunc[*Win]) p2p.DeleteFunc[*window.Win] {
+	if f == nil {
+		return nil
+	}
+	return func(w *window.Win, key Keyval, value, extra any) error { return f((*Win)(w), key, value, extra) }
+}
+
+func (x Command) in() meet.Command {
+	return meet.Command{Path: x.Path, Args: x.Args, Procs: x.Procs, Info: x.Info.in()}
+}
+
+func inCommands(list []Command) []meet.Command {
+	in := make([]meet.Command, len(list))
+	for i := range list {
+		in[i] = list[i].in()
+	}
+	return in
+}
+
+func (x Generalized) in() p2p.Generalized {
+	g := p2p.Generalized{Free: x.Free, Cancel: x.Cancel}
+	if x.Query != nil {
+		g.Query = func(st *proc.Status) error { return x.Query((*Status)(st)) }
+	}
+	return g
+}
+
+func outProc(p *proc.Process, err error) (*Proc, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &Proc{p}, nil
+}

@@ -1,0 +1,241 @@
+package mpi
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"unsafe"
+
+	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/internal/fastpath"
+)
+
+const worldHandle = 0x101
+
+// onFastPath runs body in two procs that share memory with C, and whose link has taken fast-box messages.
+func onFastPath(t *testing.T, body func(c *Comm, m *fastpath.Memory) error) {
+	t.Helper()
+	layout{procs: 2, link: rings(64 << 10), spin: "auto"}.run(t, func(_ *testing.T, c *Comm) error {
+		m := new(fastpath.Memory)
+		c.in().Process().UseFastPath(m)
+		var word [1]int32
+		for range 2 { // a route, then fast-box messages both ways
+			if err := swapWords(c, &word); err != nil {
+				return err
+			}
+		}
+		c.in().FastPath(worldHandle)
+		return body(c, m)
+	})
+}
+
+// swapWords waits for the other proc.
+func swapWords(c *Comm, word *[1]int32) error {
+	q, err := Isend(c, []int32{int32(c.Rank())}, 1-c.Rank(), 99)
+	if err != nil {
+		return err
+	}
+	_, err = Recv(c, word[:], 1-c.Rank(), 99)
+	return first(err, complete(&q))
+}
+
+// asC posts a receive as C does, from the other proc of World.
+func asC(m *fastpath.Memory, buf []byte, tag int) (i int, gen uint32, err error) {
+	if !m.Gate.CompareAndSwap(fastpath.Open, fastpath.Inside) {
+		return 0, 0, fmt.Errorf("the gate is %d", m.Gate.Load())
+	}
+	defer m.Gate.Store(fastpath.Open)
+	c := m.Place(worldHandle)
+	lane := c.Lane[1-c.Rank]
+	if lane == fastpath.None || m.Lanes[lane].Takes == 0 {
+		return 0, 0, fmt.Errorf("no notes by lane %d", lane)
+	}
+	at := m.Spare
+	r := &m.Table[at]
+	m.Spare = r.Next
+	*r = fastpath.Request{
+		Gen: r.Gen + 1, State: fastpath.Posted, Comm: worldHandle, Context: c.Context, Buf: unsafe.Pointer(&buf[0]), Room: uint64(len(buf)),
+		Rank: 1 - c.Rank, Tag: int32(tag), Lane: int32(lane), Next: fastpath.None,
+	}
+	if m.Last == fastpath.None {
+		m.First = at
+	} else {
+		m.Table[m.Last].Next = at
+	}
+	m.Last = at
+	return int(at), r.Gen, nil
+}
+
+// TestReceivesOfC are completed by Go, in the order in which C has posted them.
+func TestReceivesOfC(t *testing.T) {
+	onFastPath(t, func(c *Comm, m *fastpath.Memory) error {
+		var word [1]int32
+		if c.Rank() == 0 {
+			_, err := Recv(c, word[:], 1, 98) // they are posted
+			for i := range 3 {
+				err = first(err, Send(c, pattern(10+i, i), 1, 5))
+			}
+			return first(err, Send(c, pattern(3000, 3), 1, 6), Send(c, pattern(20, 4), 1, 7), swapWords(c, &word))
+		}
+		bufs := [...][]byte{make([]byte, 64), make([]byte, 64), make([]byte, 64), make([]byte, 4000), make([]byte, 5), make([]byte, 8)}
+		var qs [len(bufs)]Request
+		for i, tag := range []int{5, AnyTag, 5, 6, 7, 8} {
+			k, gen, err := asC(m, bufs[i], tag)
+			if err != nil {
+				return fmt.Errorf("receive %d: %w", i, err)
+			}
+			qs[i] = Request(c.in().FastPathRequest(k, gen))
+		}
+		err := Send(c, word[:], 0, 98)
+		for i, size := range []int{10, 11, 12, 3000} {
+			stale := qs[i]
+			st, e := qs[i].Wait()
+			tag := 5 + i/3
+			err = first(err, e, expect("size", st.Bytes(), int64(size)), expect("tag", st.Tag, tag), expect("source", st.Source, 0),
+				expect("data", string(bufs[i][:size]), string(pattern(size, i))), expect("null", qs[i].Null(), true))
+			if _, e := stale.Wait(); !errors.Is(e, ErrRequest) {
+				err = first(err, fmt.Errorf("a request that is over: %w", e))
+			}
+		}
+		st, e := qs[4].Wait()
+		err = first(err, expect("too long", errors.Is(e, message.ErrTruncate), true), expect("what fits", st.Bytes(), 5))
+		e = qs[5].Cancel()
+		st, e2 := qs[5].Wait()
+		err = first(err, e, e2, expect("cancelled", st.Cancelled(), true))
+		free := 0
+		for i := m.Spare; i != fastpath.None; i = m.Table[i].Next {
+			free++
+		}
+		return first(err, expect("free requests", free, fastpath.Requests), swapWords(c, &word))
+	})
+}
+
+// obey does what rank 0 says, and nothing else: it sends a word with a tag for each that comes, or
+// receives a long message for a 0, until there is a -1.
+func obey(c *Comm) error {
+	var word [1]int32
+	for {
+		if _, err := Recv(c, word[:], 0, 50); err != nil || word[0] < 0 {
+			return err
+		}
+		if word[0] > 0 {
+			if err := Send(c, []int32{100 + word[0]}, 0, int(word[0])); err != nil {
+				return err
+			}
+		} else if _, err := Recv(c, make([]byte, 1<<20), 0, 6); err != nil {
+			return err
+		}
+	}
+}
+
+// TestGate is open while nobody waits, and says what C may do.
+func TestGate(t *testing.T) {
+	onFastPath(t, func(c *Comm, m *fastpath.Memory) error {
+		if c.Rank() == 1 {
+			return obey(c)
+		}
+		lane := &m.Lanes[m.Place(worldHandle).Lane[1]]
+		tell := func(words ...int32) (err error) {
+			for _, w := range words {
+				err = first(err, Send(c, []int32{w}, 1, 50))
+			}
+			return err
+		}
+		hear := func(tag int) error {
+			var in [1]int32
+			_, err := Recv(c, in[:], 1, tag)
+			return first(err, expect("word", in[0], int32(100+tag)))
+		}
+		state := func(what string, takes uint32) error {
+			return first(expect(what+": gate", m.Gate.Load(), fastpath.Open), expect(what+": sends", lane.Sends, 1), expect(what+": takes", lane.Takes, takes))
+		}
+		var in [1]int32
+		err := first(tell(1), hear(1), state("at rest", 1))
+		q, e := Irecv(c, in[:], 1, 3)
+		err = first(err, e, state("with a receive", 0), tell(3), complete(&q), state("without", 1))
+		err = first(err, tell(4, 5), hear(5), state("with a message", 0), hear(4), state("without", 1))
+		s, e := Isend(c, make([]byte, 1<<20), 1, 6)
+		err = first(err, e, expect("with a long send: takes", lane.Takes, 0), tell(0), complete(&s), tell(1), hear(1), state("without", 1))
+		c.in().Process().FastPath.Place(4096).Handle = 4096
+		c.in().Process().ForgetFastPath()
+		return first(err, expect("forgotten", m.Place(4096).Handle, 0), tell(-1))
+	})
+}
+
+// TestNoLaneToOtherRepresentations wants nothing of C where elements may have to be converted, whoever
+// else shares the machine.
+func TestNoLaneToOtherRepresentations(t *testing.T) {
+	for name, want := range map[string]int32{"": 1, "external32": 0, "native-be": 0} {
+		if datatype.HostOrder() == datatype.NativeBE && name == "native-be" {
+			want = 1
+		}
+		data := func(int, int) string { return name }
+		layout{procs: 2, link: rings(64 << 10), data: data}.run(t, func(_ *testing.T, c *Comm) error {
+			m := new(fastpath.Memory)
+			c.in().Process().UseFastPath(m)
+			var word [1]int32
+			return first(swapWords(c, &word), swapWords(c, &word), expect("lanes to "+name, m.Used, want))
+		})
+	}
+}
+
+// TestKnock has Go wait for C to leave, which it asks for.
+func TestKnock(t *testing.T) {
+	onFastPath(t, func(c *Comm, m *fastpath.Memory) error {
+		var word [1]int32
+		if !m.Gate.CompareAndSwap(fastpath.Open, fastpath.Inside) {
+			return fmt.Errorf("the gate is %d", m.Gate.Load())
+		}
+		done := make(chan error)
+		go func() { done <- Send(c, []int32{1}, 1-c.Rank(), 2) }()
+		for m.Knock.Load() == 0 {
+			select {
+			case err := <-done:
+				return fmt.Errorf("Send did not wait: %w", err)
+			default:
+			}
+		}
+		m.Gate.Store(fastpath.Open)
+		_, err := Recv(c, word[:], 1-c.Rank(), 2)
+		return first(<-done, err, expect("knock", m.Knock.Load(), 0), swapWords(c, &word))
+	})
+}
+
+// TestNotesOfC are what Go receives, and wake who sleeps.
+func TestNotesOfC(t *testing.T) {
+	onFastPath(t, func(c *Comm, m *fastpath.Memory) error {
+		var word [1]int32
+		if c.Rank() == 1 {
+			for i := range 100 {
+				st, err := Recv(c, word[:], 0, i)
+				if err = first(err, expect("word", word[0], int32(i)), expect("size", st.Bytes(), 4)); err != nil {
+					return err
+				}
+				if err := Send(c, word[:], 0, i); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		e := m.Place(worldHandle)
+		at := int(e.Lane[1])
+		for i := range 100 {
+			if !m.Gate.CompareAndSwap(fastpath.Open, fastpath.Inside) {
+				return fmt.Errorf("the gate is %d", m.Gate.Load())
+			}
+			l := &m.Lanes[at]
+			n := l.Room()
+			*n = link.EagerMessage{Context: e.Context, Rank: e.Rank, Tag: int32(i), Len: 4}
+			*(*int32)(unsafe.Pointer(&n.Data)) = int32(i)
+			l.Post(l.OutAt)
+			m.Gate.Store(fastpath.Open)
+			c.in().Process().WakeFastPath(at)
+			if _, err := Recv(c, word[:], 1, i); err != nil || word[0] != int32(i) {
+				return fmt.Errorf("%d came back for %d: %w", word[0], i, err)
+			}
+		}
+		return expect("sent", c.in().Process().Eng.SentTo(message.Peer(1)) >= 100, true)
+	})
+}

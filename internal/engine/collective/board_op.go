@@ -1,0 +1,308 @@
+package collective
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/openimpi/impi/core/board"
+	"github.com/openimpi/impi/core/coll"
+	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/internal/engine/proc"
+)
+
+// bcastBytes is a Bcast of rank 0 by messages.
+func bcastBytes(b []byte) func(*coll.Planner, *coll.Schedule) error {
+	return func(p *coll.Planner, s *coll.Schedule) error { return p.Bcast(s, b, datatype.Byte, 0) }
+}
+
+// boardLimits are the longest blocks that go by way of the board, in bytes: up to
+// them it is faster than messages, see docs/decisions/0039-experiments-on-speed.md.
+var boardLimits = [...]int{
+	OpBarrier: 0, OpBcast: board.MaxPost, gather: 64 << 10, scatter: 64 << 10, allgatherAll: 64 << 10,
+	alltoall: 64 << 10, reduce: 64 << 10, allreduceAll: 4 << 10,
+}
+
+// pairLimit is the limit of two members, who copy no less by way of the board than
+// by messages.
+const pairLimit = 8 << 10
+
+// boardPieces is up to how many bytes vectors of reductions go by way of the board piece
+// by piece.
+const boardPieces = 16 << 20
+
+// fits tells whether the operation goes by way of the board, and how many bytes
+// each member's block has, which is the same for all. What is wrong with the arguments
+// is the planner's to say, and does not fit.
+func fits(s *proc.BoardPlace, a *Call) (block int, ok bool) {
+	if a.What == OpBarrier {
+		return 0, true
+	}
+	n, me := s.C.Size(), s.C.Rank()
+	if int(a.What) >= len(boardLimits) || boardLimits[a.What] == 0 || a.Root < 0 || a.Root >= n || !a.Kind.Valid() {
+		return 0, false
+	}
+	all := 1 // blocks in a message of this member's
+	switch a.What {
+	case OpBcast:
+		block, ok = len(a.Send), true
+	case gather:
+		block, ok = share(a.Send, a.recv, n, me == a.Root)
+	case scatter:
+		block, ok = share(a.recv, a.Send, n, me == a.Root)
+		all = n
+	case allgatherAll:
+		block, ok = share(a.Send, a.recv, n, true)
+	case alltoall:
+		block, ok = len(a.recv)/n, len(a.recv)%n == 0 && (a.Send == nil || len(a.Send) == len(a.recv))
+		all = n
+	default:
+		block, ok = operands(a, me == a.Root || a.What == allreduceAll)
+	}
+	if !ok || block == 0 || block%a.Kind.Size() != 0 || overlapping(a, me) {
+		return 0, false
+	}
+	if n == 2 && a.What != OpBcast && block > pairLimit {
+		return 0, false
+	}
+	return block, block <= boardLimits[a.What] && all*block <= board.MaxPost || piecemeal(s, a, block)
+}
+
+// piecemeal tells whether a reduction too long for one post is done in pieces.
+func piecemeal(s *proc.BoardPlace, a *Call, block int) bool {
+	return (a.What == reduce || a.What == allreduceAll) && block > boardLimits[a.What] && block <= boardPieces && a.op.Commutative() && a.op.Predefined()
+}
+
+// share is the length of a block of which those that have whole have one for each of
+// n members, and may leave out their own.
+func share(part, whole []byte, n int, has bool) (block int, ok bool) {
+	if !has {
+		return len(part), true
+	}
+	if block = len(part); part == nil {
+		block = len(whole) / n
+	}
+	return block, block*n == len(whole)
+}
+
+// operands is the length of a reduction's vectors.
+func operands(a *Call, result bool) (int, bool) {
+	if a.op.Check(a.Kind) != nil {
+		return 0, false
+	}
+	if !result {
+		return len(a.Send), true
+	}
+	return len(a.recv), a.Send == nil || len(a.Send) == len(a.recv)
+}
+
+// overlapping tells whether the buffers that matter here overlap.
+func overlapping(a *Call, me int) bool {
+	switch a.What {
+	case OpBcast:
+		return false
+	case gather, scatter, reduce:
+		if me != a.Root {
+			return false
+		}
+	default:
+	}
+	return coll.Overlap(a.Send, a.recv)
+}
+
+// run does an operation that fits.
+func run(s *proc.BoardPlace, a *Call, block int) error {
+	p := s.C.Process()
+	p.Lock()
+	defer p.Unlock()
+	t, err := s.Enter()
+	if err != nil {
+		return err
+	}
+	err = do(s, a, t, block)
+	s.Leave()
+	if err != nil {
+		return misread(err)
+	}
+	return nil
+}
+
+// misread gives the errors of members that do not do the same their class.
+func misread(err error) error {
+	var m *board.Mismatch
+	if errors.As(err, &m) || errors.Is(err, board.ErrBoard) {
+		return fmt.Errorf("%w: %w", coll.ErrCount, err)
+	}
+	return err
+}
+
+func do(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
+	me := s.C.Rank()
+	switch a.What {
+	case OpBarrier:
+		return s.Await(s.Place.Arrived(s.Place.Members(), t))
+	case OpBcast:
+		if me == a.Root {
+			return post(s, a, t, a.Send)
+		}
+		return take(s, a, t, a.Root, a.Send, 0, block)
+	case gather:
+		return boardGather(s, a, t, block)
+	case scatter:
+		return boardScatter(s, a, t, block)
+	case allgatherAll:
+		return allgather(s, a, t, block)
+	case alltoall:
+		return boardAlltoall(s, a, t, block)
+	default:
+		if piecemeal(s, a, block) {
+			return reducePieces(s, a, t, block)
+		}
+		return boardReduce(s, a, t, block)
+	}
+}
+
+// post posts b.
+func post(s *proc.BoardPlace, a *Call, t board.Turn, b []byte) error {
+	room, err := s.Room(t, len(b))
+	if err != nil {
+		return err
+	}
+	boardCopy(s, room, b)
+	s.Place.Post(t, uint8(a.What), len(b))
+	s.Notify()
+	return nil
+}
+
+// take copies to dst what is at some offset of the n bytes that a member has posted.
+func take(s *proc.BoardPlace, a *Call, t board.Turn, member int, dst []byte, at, n int) error {
+	b, err := look(s, a, t, member, n)
+	if err == nil {
+		boardCopy(s, dst, b[at:])
+	}
+	return err
+}
+
+// look waits for the n bytes that a member posts.
+func look(s *proc.BoardPlace, a *Call, t board.Turn, member, n int) ([]byte, error) {
+	if err := s.Await(s.Place.Posted(board.Member(member), t)); err != nil {
+		return nil, err
+	}
+	return s.Place.Look(member, t, uint8(a.What), n)
+}
+
+// boardCopy copies; much of it without the lock.
+func boardCopy(s *proc.BoardPlace, dst, src []byte) {
+	if len(dst) < bigStep {
+		copy(dst, src)
+		return
+	}
+	p := s.C.Process()
+	p.Unlock()
+	copy(dst, src)
+	p.Lock()
+}
+
+func boardGather(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
+	me, n := s.C.Rank(), s.C.Size()
+	if me != a.Root {
+		return post(s, a, t, a.Send)
+	}
+	if a.Send != nil {
+		boardCopy(s, a.recv[me*block:][:block], a.Send)
+	}
+	return collect(s, a, t, n, block)
+}
+
+// collect takes the block of each other member.
+func collect(s *proc.BoardPlace, a *Call, t board.Turn, n, block int) error {
+	me := s.C.Rank()
+	for i := 1; i < n; i++ {
+		m := (me + i) % n
+		if err := take(s, a, t, m, a.recv[m*block:][:block], 0, block); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func boardScatter(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
+	me, n := s.C.Rank(), s.C.Size()
+	if me != a.Root {
+		return take(s, a, t, a.Root, a.recv, me*block, n*block)
+	}
+	if a.recv != nil {
+		boardCopy(s, a.recv, a.Send[me*block:][:block])
+	}
+	return post(s, a, t, a.Send)
+}
+
+func allgather(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
+	own := a.recv[s.C.Rank()*block:][:block]
+	if a.Send != nil {
+		boardCopy(s, own, a.Send)
+	}
+	if err := post(s, a, t, own); err != nil {
+		return err
+	}
+	return collect(s, a, t, s.C.Size(), block)
+}
+
+func boardAlltoall(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
+	me, n := s.C.Rank(), s.C.Size()
+	send := a.Send
+	if send == nil {
+		send = a.recv
+	} else {
+		boardCopy(s, a.recv[me*block:][:block], send[me*block:])
+	}
+	if err := post(s, a, t, send); err != nil {
+		return err
+	}
+	for i := 1; i < n; i++ {
+		m := (me + i) % n
+		if err := take(s, a, t, m, a.recv[m*block:][:block], me*block, n*block); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// BoardPlace gives the communicator's place on the board, nil if it has none. The first
+// time it may be a collective operation. All members come to the same answer.
+func BoardPlace(c *proc.Comm) *proc.BoardPlace {
+	cs := c.Colls()
+	if cs.Settled.Load() {
+		return cs.Place
+	}
+	cs.Seating.Lock()
+	defer cs.Seating.Unlock()
+	if !cs.Settled.Load() {
+		cs.Place = takePlace(c)
+		cs.Settled.Store(true)
+	}
+	return cs.Place
+}
+
+// takePlace has rank 0 take a slot of the board for all members. Where that fails,
+// they do without.
+func takePlace(c *proc.Comm) *proc.BoardPlace {
+	s := &proc.BoardPlace{C: c}
+	if c.Process().Check || !s.Locate() {
+		return nil
+	}
+	var told [1]byte // the slot; 0 is that of the communicator of all procs of the host
+	if c != c.Process().World {
+		if c.Rank() == 0 {
+			slot, _ := c.Process().Boards.Board.Take()
+			told[0] = byte(slot)
+		}
+		if err := Collective(c, bcastBytes(told[:])); err != nil || told[0] == 0 {
+			return nil
+		}
+	}
+	var err error
+	if s.Place, err = c.Process().Boards.Board.Place(int(told[0]), c.Size(), c.Rank()); err != nil {
+		return nil
+	}
+	return s
+}

@@ -1,0 +1,85 @@
+package collective
+
+import (
+	"github.com/openimpi/impi/core/board"
+	"github.com/openimpi/impi/internal/engine/proc"
+)
+
+// reducePieces is the reduction of long vectors by an operation that is commutative.
+// Of each piece, which all have posted, each member combines its part where it has posted its
+// own, and who gets the result collects the parts from there. Each element is
+// combined by one member, so that all see the same to the last bit.
+func reducePieces(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
+	own := a.Send
+	if own == nil {
+		own = a.recv
+	}
+	most := board.MaxPost / a.Kind.Size() * a.Kind.Size()
+	for at, step := 0, 0; at < block; at, step = at+most, step+2 {
+		n := min(most, block-at)
+		if step > 0 {
+			s.Place.Begin(t.Step(step))
+		}
+		if err := combinePiece(s, a, t.Step(step), own[at:at+n]); err != nil {
+			return err
+		}
+		s.Place.Keep(t.Step(step), n, t.Step(step+1))
+		s.Place.Begin(t.Step(step + 1))
+		s.Notify()
+		if a.What == reduce && s.C.Rank() != a.Root {
+			continue
+		}
+		if err := collectPiece(s, a, t.Step(step), a.recv[at:at+n]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// combinePiece posts a piece of the own operand and combines the own part of
+// everybody's there.
+func combinePiece(s *proc.BoardPlace, a *Call, t board.Turn, own []byte) error {
+	if err := post(s, a, t, own); err != nil {
+		return err
+	}
+	n, me := s.C.Size(), s.C.Rank()
+	from, to := partOf(s, a, len(own), me)
+	result := s.Place.Room(t, len(own))[from:to]
+	for i := 1; i < n; i++ {
+		x, err := look(s, a, t, (me+i)%n, len(own))
+		if err != nil {
+			return err
+		}
+		if err := apply(s, a, x[from:to], result); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// collectPiece takes all parts once they are combined.
+func collectPiece(s *proc.BoardPlace, a *Call, t board.Turn, into []byte) error {
+	n, me := s.C.Size(), s.C.Rank()
+	for i := range n {
+		m := (me + i) % n
+		if m != me {
+			if err := s.Await(s.Place.Arrived(board.Member(m), t.Step(1))); err != nil {
+				return err
+			}
+		}
+		x, err := s.Place.Look(m, t, uint8(a.What), len(into))
+		if err != nil {
+			return err
+		}
+		from, to := partOf(s, a, len(into), m)
+		boardCopy(s, into[from:to], x[from:to])
+	}
+	return nil
+}
+
+// partOf is which bytes of a piece a member combines.
+func partOf(s *proc.BoardPlace, a *Call, piece, member int) (from, to int) {
+	size, n := a.Kind.Size(), s.C.Size()
+	count := piece / size
+	return count * member / n * size, count * (member + 1) / n * size
+}

@@ -1,0 +1,72 @@
+package collective
+
+import (
+	"github.com/openimpi/impi/core/board"
+	"github.com/openimpi/impi/internal/engine/proc"
+)
+
+// boardReduce is Reduce and Allreduce: each member posts its operand, and those that get
+// the result combine all of them, from the last rank to the first. So the order is that
+// of the ranks, and all compute the same to the last bit.
+func boardReduce(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
+	me, all := s.C.Rank(), a.What == allreduceAll
+	own := a.Send
+	if own == nil {
+		own = a.recv
+	}
+	if all || me != a.Root {
+		if err := post(s, a, t, own); err != nil || !all && me != a.Root {
+			return err
+		}
+	} else if a.Send == nil {
+		own = keep(s, 0, own)
+	}
+	last := s.C.Size() - 1
+	for m := last; m >= 0; m-- {
+		x := own
+		if m != me || all {
+			var err error
+			if x, err = look(s, a, t, m, block); err != nil {
+				return err
+			}
+		}
+		if m == last {
+			boardCopy(s, a.recv, x)
+		} else if err := combine(s, a, x); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keep copies b to memory number i of the communicator's, where it stays.
+func keep(s *proc.BoardPlace, i int, b []byte) []byte {
+	if len(s.Scratch[i]) < len(b) {
+		s.Scratch[i] = aligned(len(b))
+	}
+	return s.Scratch[i][:copy(s.Scratch[i], b)]
+}
+
+// combine adds an operand of lower ranks to the result. A function of the user's
+// gets nothing to look at that others can write to meanwhile.
+func combine(s *proc.BoardPlace, a *Call, x []byte) error {
+	if a.op.Predefined() {
+		return apply(s, a, x, a.recv)
+	}
+	p := s.C.Process()
+	p.Unlock()
+	defer p.Lock()
+	return a.op.Apply(keep(s, 1, x), a.recv, a.Kind, len(a.recv)/a.Kind.Size())
+}
+
+// apply applies a predefined operation; to much without the lock.
+func apply(s *proc.BoardPlace, a *Call, x, result []byte) error {
+	count := len(result) / a.Kind.Size()
+	if len(x) < bigStep {
+		return a.op.Apply(x, result, a.Kind, count)
+	}
+	p := s.C.Process()
+	p.Unlock()
+	defer p.Lock()
+	return a.op.Apply(x, result, a.Kind, count)
+}

@@ -1,0 +1,215 @@
+package collective
+
+import (
+	"hash/fnv"
+
+	"github.com/openimpi/impi/core/coll"
+	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/internal/engine/proc"
+)
+
+// what is a collective operation.
+type what uint8
+
+// The operations.
+const (
+	OpBarrier what = iota
+	OpBcast
+	gather
+	gatherv
+	scatter
+	scatterv
+	allgatherAll
+	allgatherv
+	alltoall
+	alltoallv
+	alltoallw
+	reduce
+	allreduceAll
+	reduceScatter
+	reduceScatterBlock
+	scan
+	exscan
+	neighborAllgather
+	neighborAllgatherv
+	neighborAlltoall
+	neighborAlltoallv
+	neighborAlltoallw
+)
+
+var whatNames = [...]string{"Barrier", "Bcast", "Gather", "Gatherv", "Scatter", "Scatterv", "Allgather", "Allgatherv",
+	"Alltoall", "Alltoallv", "Alltoallw", "Reduce", "Allreduce", "Reduce_scatter", "Reduce_scatter_block", "Scan", "Exscan",
+	"Neighbor_allgather", "Neighbor_allgatherv", "Neighbor_alltoall", "Neighbor_alltoallv", "Neighbor_alltoallw"}
+
+// Call is a collective operation and what it is called with, as the planner wants
+// it: native elements of one kind.
+type Call struct {
+	What             what
+	Kind             datatype.Kind
+	Root             int
+	op               Op
+	Send, recv       []byte // of Bcast send alone
+	counts, displs   []int  // of send where there are two, else the only ones
+	rcounts, rdispls []int
+	out, in          []coll.Piece // of Alltoallw and NeighborAlltoallw
+}
+
+// plan has the planner write the operation.
+func (a *Call) plan(p *coll.Planner, s *coll.Schedule) error {
+	switch a.What {
+	case OpBarrier:
+		return p.Barrier(s)
+	case OpBcast:
+		return p.Bcast(s, a.Send, a.Kind, a.Root)
+	case gather:
+		return p.Gather(s, a.Send, a.recv, a.Kind, a.Root)
+	case gatherv:
+		return p.Gatherv(s, a.Send, a.recv, a.counts, a.displs, a.Kind, a.Root)
+	case scatter:
+		return p.Scatter(s, a.Send, a.recv, a.Kind, a.Root)
+	case scatterv:
+		return p.Scatterv(s, a.Send, a.counts, a.displs, a.recv, a.Kind, a.Root)
+	case allgatherAll:
+		return p.Allgather(s, a.Send, a.recv, a.Kind)
+	case allgatherv:
+		return p.Allgatherv(s, a.Send, a.recv, a.counts, a.displs, a.Kind)
+	case alltoall:
+		return p.Alltoall(s, a.Send, a.recv, a.Kind)
+	case alltoallv:
+		return p.Alltoallv(s, a.Send, a.counts, a.displs, a.recv, a.rcounts, a.rdispls, a.Kind)
+	case alltoallw:
+		return p.Alltoallw(s, a.out, a.in)
+	case neighborAllgather, neighborAllgatherv, neighborAlltoall, neighborAlltoallv, neighborAlltoallw:
+		return a.planNeighbors(p, s)
+	default:
+		return a.planReduction(p, s)
+	}
+}
+
+func (a *Call) planReduction(p *coll.Planner, s *coll.Schedule) error {
+	switch a.What {
+	case reduce:
+		return p.Reduce(s, a.Send, a.recv, a.Kind, a.op, a.Root)
+	case allreduceAll:
+		return p.Allreduce(s, a.Send, a.recv, a.Kind, a.op)
+	case reduceScatter:
+		return p.ReduceScatter(s, a.Send, a.recv, a.counts, a.Kind, a.op)
+	case reduceScatterBlock:
+		return p.ReduceScatterBlock(s, a.Send, a.recv, a.Kind, a.op)
+	case scan:
+		return p.Scan(s, a.Send, a.recv, a.Kind, a.op)
+	default:
+		return p.Exscan(s, a.Send, a.recv, a.Kind, a.op)
+	}
+}
+
+// record is what all members of c must agree on.
+func (a *Call) record(c *proc.Comm) coll.Call {
+	r := coll.Call{Name: whatNames[a.What], Root: coll.NoRoot}
+	if a.op != nil {
+		r.Op = a.op.String()
+	}
+	switch a.What {
+	case OpBcast, gather, gatherv, scatter, scatterv, reduce:
+		r.Root = a.Root
+		if c.Inter() && a.Root == Root {
+			r.Root = proc.ProcNull // the root's group agrees on where it is
+		}
+	default:
+	}
+	if !c.Inter() {
+		if r.Bytes = a.amount(c.Size(), c.Rank()); r.Bytes > 0 {
+			r.Kind = a.Kind
+		}
+	}
+	return r
+}
+
+// amount is what is the same for every member of n, me being this one.
+func (a *Call) amount(n, me int) uint64 {
+	block := func(each, all []byte, place bool) uint64 {
+		if each == nil && place {
+			return uint64(len(all) / n)
+		}
+		return uint64(len(each))
+	}
+	switch a.What {
+	case OpBcast:
+		return uint64(len(a.Send))
+	case gather:
+		return block(a.Send, a.recv, me == a.Root)
+	case scatter:
+		return block(a.recv, a.Send, me == a.Root)
+	case allgatherAll:
+		return block(a.Send, a.recv, true)
+	case alltoall:
+		return uint64(len(a.recv) / n)
+	case reduce, allreduceAll, scan, exscan:
+		if a.Send == nil {
+			return uint64(len(a.recv))
+		}
+		return uint64(len(a.Send))
+	case reduceScatterBlock:
+		if a.Send == nil {
+			return uint64(len(a.recv) / n)
+		}
+		return uint64(len(a.recv))
+	case allgatherv, reduceScatter:
+		h := fnv.New32a()
+		var b [8]byte
+		for _, c := range a.counts {
+			for i := range b {
+				b[i] = byte(c >> (8 * i))
+			}
+			h.Write(b[:])
+		}
+		return uint64(h.Sum32()) + 1
+	default:
+		return 0
+	}
+}
+
+// Plan plans a call for x, and its comparison with the others' if wanted.
+func (x *collective) Plan(a *Call) error {
+	err := a.plan(x.c.Colls().Planner, &x.main)
+	if x.c.Checks() {
+		return x.compare(a.record(x.c), err)
+	}
+	return err
+}
+
+// Execute executes a collective operation.
+func Execute(c *proc.Comm, a *Call) error {
+	if err := c.Usable(); err != nil {
+		return err
+	}
+	if s := BoardPlace(c); s != nil {
+		if block, ok := fits(s, a); ok {
+			return run(s, a, block)
+		}
+	}
+	x, err := Begin(c)
+	if err != nil {
+		return err
+	}
+	return x.run(x.Plan(a))
+}
+
+// startCall begins a collective operation.
+func startCall(c *proc.Comm, fn string, a *Call) (proc.Request, error) {
+	x, err := Begin(c)
+	if err != nil {
+		return proc.Request{}, err
+	}
+	return x.start(fn, x.Plan(a))
+}
+
+// GatherAll is Allgather for constructors.
+func GatherAll[T proc.Type](c *proc.Comm, send, recv []T) error {
+	return Execute(c, &Call{What: allgatherAll, Send: datatype.Bytes(send), recv: datatype.Bytes(recv), Kind: datatype.KindOf[T]()})
+}
+
+// ReduceAll is Allreduce for constructors.
+func ReduceAll[T proc.Type](c *proc.Comm, send, recv []T, op Op) error {
+	return Execute(c, &Call{What: allreduceAll, Send: datatype.Bytes(send), recv: datatype.Bytes(recv), op: op, Kind: datatype.KindOf[T]()})
+}

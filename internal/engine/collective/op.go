@@ -1,0 +1,59 @@
+package collective
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/internal/engine/proc"
+)
+
+// Op is a reduction operation. Ops are equal if they are the same one.
+type Op = *datatype.Op
+
+// The predefined operations; all are commutative. See package datatype for the
+// types that each takes. MaxLoc and MinLoc reduce Pairs.
+var (
+	Sum    Op = datatype.Sum
+	Prod   Op = datatype.Prod
+	Max    Op = datatype.Max
+	Min    Op = datatype.Min
+	LAnd   Op = datatype.LAnd
+	LOr    Op = datatype.LOr
+	LXor   Op = datatype.LXor
+	BAnd   Op = datatype.BAnd
+	BOr    Op = datatype.BOr
+	BXor   Op = datatype.BXor
+	MaxLoc Op = datatype.MaxLoc
+	MinLoc Op = datatype.MinLoc
+)
+
+func NewOp[T proc.Type](f func(in, inout []T), commutative bool) Op {
+	return datatype.NewOp(func(in, inout []byte, _ int, _ datatype.Kind) {
+		f(datatype.View[T](in), datatype.View[T](inout))
+	}, commutative, datatype.KindOf[T]())
+}
+
+func ReduceLocal[T proc.Type](in, inout []T, op Op) error {
+	return proc.Failed("ReduceLocal", op.Apply(datatype.Bytes(in), datatype.Bytes(inout), datatype.KindOf[T](), len(in)))
+}
+
+func NewTypeOp(f func(in, inout unsafe.Pointer, n int, t *proc.Datatype), commutative bool) Op {
+	return datatype.NewTypeOp(f, commutative)
+}
+
+func ReduceLocalItems(in, inout proc.Buffer, op Op) error {
+	return proc.Failed("ReduceLocal", reduceLocal(in, inout, op))
+}
+
+func reduceLocal(in, inout proc.Buffer, op Op) error {
+	for _, b := range []*proc.Buffer{&in, &inout} {
+		if err := b.Check(); err != nil {
+			return err
+		}
+	}
+	if in.Count() != inout.Count() || in.Datatype() != inout.Datatype() {
+		return fmt.Errorf("%w: %d items of %v into %d of %v", proc.ErrArg, in.Count(), in.Datatype(), inout.Count(), inout.Datatype())
+	}
+	return op.ApplyType(in.Memory(), inout.Memory(), in.Datatype(), in.Count())
+}

@@ -1,0 +1,338 @@
+package collective
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/openimpi/impi/core/coll"
+	"github.com/openimpi/impi/core/comm"
+	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/engine/proc"
+)
+
+// bigStep is how many bytes of local work are done without the lock, so that
+// other goroutines can communicate meanwhile.
+const bigStep = 32 << 10
+
+// collective is one operation under way: a schedule and the messages of its
+// current round. Its process is locked when it is used.
+type collective struct {
+	proc.Steady
+	c        *proc.Comm
+	number   uint32
+	sched    *coll.Schedule // main, or one that comes before it
+	main     coll.Schedule
+	checking *checking    // sched is the check before main
+	after    func() error // called once main has been executed; it may plan into main again
+	open     []part
+	Err      error
+	ended    bool
+	begun    bool // something was sent or received
+	busy     bool // somebody works for it without the lock
+}
+
+// part is one message of the round. A receive expects exactly want bytes.
+type part struct {
+	r    *message.Request
+	want int
+	peer wire.CommRank
+}
+
+// CollectivePlanner makes the plan of the communicator's clients at the first
+// collective.
+func CollectivePlanner(c *proc.Comm) *coll.Planner {
+	c.Colls().Once.Do(func() {
+		profile := coll.Profile{Ours: true}
+		profile.XSize, profile.MaxLinear = c.CollectiveLimits()
+		describePeers(c, &profile, c.Masters(), c.Comm.Group())
+		if !closeBy(c) {
+			profile.Tuning.Few = -1
+		}
+		if !c.Inter() {
+			c.Colls().Planner = coll.NewPlanner(c.Comm, profile)
+		} else {
+			m := comm.NewMasters(c.Comm.Remote(), c.Process().Clients())
+			describePeers(c, &profile, m, c.Comm.Remote())
+			c.Colls().Planner = coll.NewInterPlanner(c.Comm, m, profile)
+		}
+		c.Colls().Ours = profile.Ours
+	})
+	return c.Colls().Planner
+}
+
+// closeBy tells whether the members of this proc's client, if they are few, are on
+// one machine. All of them come to the same answer.
+func closeBy(c *proc.Comm) bool {
+	team := c.Masters().Locals(c.Masters().Number(c.Rank()))
+	if team.Size() > coll.MaxFew {
+		return false
+	}
+	procs := c.Process().Job.Procs
+	for rank := range team.All() {
+		member, _ := c.Comm.Group().At(int(rank))
+		if !proc.SameMachine(&procs[member], &procs[c.Self()]) {
+			return false
+		}
+	}
+	return true
+}
+
+// describePeers enters into the profile the clients of a group.
+func describePeers(c *proc.Comm, profile *coll.Profile, m *comm.Masters, group *comm.Group) {
+	own := c.ClientOf(c.Self())
+	for n := range m.Count() {
+		proc, _ := group.At(m.Rank(n))
+		client := int(m.Client(n))
+		for len(profile.Clients) <= client {
+			profile.Clients = append(profile.Clients, coll.Peer{Rep: datatype.External32})
+		}
+		profile.Clients[client] = coll.Peer{
+			Rep:                  c.Process().DataOf(message.Peer(proc)),
+			ReduceOnPointToPoint: c.Process().ProcOf(proc).ReduceOnPointToPoint,
+		}
+		if m.Client(n) != own && c.Process().ForeignClient(m.Client(n)) {
+			profile.Ours = false
+		}
+	}
+}
+
+// Begin gets a collective to plan into, and its number.
+func Begin(c *proc.Comm) (*collective, error) {
+	if err := c.Usable(); err != nil {
+		return nil, err
+	}
+	CollectivePlanner(c)
+	c.Colls().Mu.Lock()
+	defer c.Colls().Mu.Unlock()
+	var x *collective
+	if n := len(c.Colls().Free); n > 0 {
+		x = c.Colls().Free[n-1].(*collective)
+		c.Colls().Free = c.Colls().Free[:n-1]
+		x.ended = false
+	} else {
+		x = &collective{c: c}
+		x.sched = &x.main
+	}
+	x.number = uint32(c.Colls().Number.Add(1) - 1) // whatever becomes of it, so that all members count the same
+	if !c.Colls().Ours {
+		c.Colls().Turns = append(c.Colls().Turns, x)
+	}
+	return x, nil
+}
+
+// Collective plans an operation, executes it and blocks until it is done here.
+func Collective(c *proc.Comm, plan func(*coll.Planner, *coll.Schedule) error) error {
+	x, err := Begin(c)
+	if err != nil {
+		return err
+	}
+	return x.run(plan(c.Colls().Planner, &x.main))
+}
+
+// run executes what was planned and blocks until it is done here. planned is
+// the planner's error.
+func (x *collective) run(planned error) error {
+	p := x.c.Process()
+	p.Lock()
+	defer p.Unlock()
+	x.Err = planned
+	for !x.Done() && p.Failure == nil {
+		p.Turn()
+	}
+	_, err := x.Finish()
+	return err
+}
+
+// start begins to execute what was planned and gives the request of it. Whoever
+// makes progress carries it on.
+func (x *collective) start(fn string, planned error) (proc.Request, error) {
+	p := x.c.Process()
+	p.Lock()
+	defer p.Unlock()
+	x.Err = planned
+	if x.Err != nil {
+		_, err := x.Finish()
+		return proc.Request{}, err
+	}
+	p.Dispatch(x)
+	return p.Begun(x.c, fn, x), nil
+}
+
+// CarryOn makes the operation a background operation of the process.
+func (x *collective) CarryOn() (over bool) { return x.Done() }
+
+// over tells whether the operation has ended, well or not.
+func (x *collective) over() bool { return x.ended || x.Err != nil }
+
+// Done carries the operation on as far as it goes without waiting, and tells
+// whether it is over.
+func (x *collective) Done() bool {
+	if x.busy || !x.over() && !x.begun && !x.first() {
+		return false
+	}
+	for !x.over() {
+		if !x.collect() {
+			return false
+		}
+		if x.Err != nil {
+			break
+		}
+		steps, err := x.sched.Next()
+		if x.Err = err; len(steps) == 0 && err == nil {
+			x.next()
+		}
+		for i := range steps {
+			if x.Err == nil {
+				x.Err = x.do(&steps[i])
+			}
+		}
+	}
+	x.leave()
+	return true
+}
+
+// next is called when a schedule has been executed.
+func (x *collective) next() {
+	if x.checking != nil {
+		x.Err = x.checked()
+		return
+	}
+	if x.after != nil {
+		after := x.after
+		x.after = nil
+		x.Err = after()
+		if x.after != nil {
+			return
+		}
+	}
+	x.ended = true
+}
+
+// first tells whether it is the operation's turn.
+func (x *collective) first() bool {
+	cs := x.c.Colls()
+	if cs.Ours {
+		return true
+	}
+	cs.Mu.Lock()
+	defer cs.Mu.Unlock()
+	return len(cs.Turns) == 0 || cs.Turns[0] == proc.BackgroundOp(x)
+}
+
+// leave lets the next operation have its turn.
+func (x *collective) leave() {
+	cs := x.c.Colls()
+	if cs.Ours {
+		return
+	}
+	cs.Mu.Lock()
+	defer cs.Mu.Unlock()
+	if i := slices.Index(cs.Turns, proc.BackgroundOp(x)); i >= 0 {
+		cs.Turns = slices.Delete(cs.Turns, i, i+1)
+		if len(cs.Turns) > 0 {
+			x.c.Process().Rouse()
+		}
+	}
+}
+
+// collect takes the messages of the round that are done, and tells whether all
+// are.
+func (x *collective) collect() bool {
+	for n := len(x.open) - 1; n >= 0; n-- {
+		o := x.open[n]
+		if !o.r.Done() {
+			return false
+		}
+		st := o.r.Status()
+		x.c.Process().Eng.Release(o.r)
+		x.open = x.open[:n]
+		switch {
+		case st.Err != nil:
+			x.Err = fmt.Errorf("rank %d: %w", o.peer, st.Err)
+		case o.want >= 0 && st.Len != int64(o.want):
+			x.Err = fmt.Errorf("%w: rank %d sent %d bytes, %d are expected", coll.ErrCount, o.peer, st.Len, o.want)
+		default:
+			continue
+		}
+		return true
+	}
+	return true
+}
+
+// do does a local step or starts a message.
+func (x *collective) do(t *coll.Step) error {
+	if t.Local() {
+		if len(t.Dst) < bigStep {
+			return t.Run()
+		}
+		return x.outside(t.Run)
+	}
+	x.begun = true
+	p := x.c.Process()
+	proc, _ := x.c.Comm.Proc(int(t.Peer))
+	if t.Remote {
+		proc, _ = x.c.Comm.Partner(int(t.Peer))
+	}
+	peer, tag := message.Peer(proc), t.Tag
+	if x.c.Colls().Ours {
+		tag = coll.Numbered(tag, x.number)
+	}
+	if t.Action == coll.Recv {
+		r := p.Eng.Recv(message.Envelope{Context: t.Context, Rank: t.Peer, Tag: tag}, peer, t.Dst)
+		x.open = append(x.open, part{r, len(t.Dst), t.Peer})
+		return nil
+	}
+	env := message.Envelope{Context: t.Context, Rank: wire.CommRank(x.c.Comm.Rank()), Tag: tag}
+	r := p.Eng.Send(peer, env, message.Standard, t.Src, int64(len(t.Src)), uint64(t.Kind))
+	p.Send(peer, len(t.Src), true)
+	x.open = append(x.open, part{r, -1, t.Peer})
+	return nil
+}
+
+// outside works without the lock.
+func (x *collective) outside(work func() error) error {
+	p := x.c.Process()
+	x.busy = true
+	p.Unlock()
+	err := work()
+	p.Lock()
+	x.busy = false
+	p.Rouse() // who waits for the operation has found it busy
+	return err
+}
+
+// Status is what finish will give.
+func (x *collective) Status() (proc.Status, error) { return proc.EmptyStatus, x.Err }
+
+// Finish tells how the operation ended, and keeps its memory for the next.
+func (x *collective) Finish() (proc.Status, error) {
+	err := x.Err
+	if err == nil && !x.ended {
+		err = x.c.Process().Failure
+	}
+	x.leave()
+	x.Gen++
+	x.ended = true
+	if err != nil && x.begun {
+		x.abandon() // messages may still land in its memory
+		return proc.EmptyStatus, err
+	}
+	x.main.Reset()
+	x.sched, x.checking, x.after = &x.main, nil, nil
+	x.Err, x.ended, x.begun = nil, true, false // ended: it may still be a background operation
+	x.c.Colls().Mu.Lock()
+	defer x.c.Colls().Mu.Unlock()
+	x.c.Colls().Free = append(x.c.Colls().Free, x)
+	return proc.EmptyStatus, err
+}
+
+// abandon takes back what is still under way, as far as that is possible.
+func (x *collective) abandon() {
+	for _, o := range x.open {
+		x.c.Process().Eng.Cancel(o.r)
+		x.c.Process().Eng.Release(o.r)
+	}
+	x.open = nil
+}

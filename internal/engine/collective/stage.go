@@ -1,0 +1,325 @@
+package collective
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/openimpi/impi/core/coll"
+	"github.com/openimpi/impi/core/comm"
+	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/internal/engine/proc"
+)
+
+// staging is a collective operation over Buffers on its way to the planner, which
+// wants native elements of one kind. Items that lie in memory so are left where
+// they are. Others are copied: to elements of their kind if all are of one, else
+// packed, as they are among equal machines and in a form that all know elsewhere.
+type staging struct {
+	c     *proc.Comm
+	call  Call
+	typed bool   // call.kind is known
+	temps []temp // what becomes of the copies
+	err   error  // the first
+}
+
+// form is how items of a type go to the planner.
+type form struct {
+	kind datatype.Kind
+	rep  datatype.Representation
+	unit int // bytes of an item
+}
+
+// temp is a copy of what is to be received, to be unpacked in the end.
+type temp struct {
+	b    proc.Buffer
+	rep  datatype.Representation
+	mem  []byte
+	at   []int // items from where on
+	size []int // and how many; nil: all
+}
+
+// nothing is a buffer of no bytes that is not in place.
+var nothing = []byte{}
+
+// stage begins a call.
+func stage(c *proc.Comm, w what) staging {
+	s := staging{c: c, call: Call{What: w, Kind: datatype.Byte}}
+	s.err = c.Usable()
+	return s
+}
+
+func (s *staging) fail(err error) {
+	if s.err == nil {
+		s.err = err
+	}
+}
+
+// form decides how items of t go.
+func (s *staging) form(t *proc.Datatype) form {
+	if k, ok := t.Homogeneous(); ok {
+		return form{k, datatype.Native, int(t.Packed(datatype.Native))}
+	}
+	rep := datatype.Native
+	if !s.c.Process().Homogeneous {
+		rep = s.c.Process().Roster.Common()
+	}
+	return form{datatype.Byte, rep, int(t.Packed(rep))}
+}
+
+// opaque tells whether a kind is bytes that may be anything.
+func opaque(k datatype.Kind) bool { return k == datatype.Byte || k == datatype.Packed }
+
+// agree settles the kind of all elements of the call, of which one buffer's is k.
+func (s *staging) agree(k datatype.Kind, t *proc.Datatype) {
+	known := s.call.Kind
+	switch {
+	case !s.typed:
+		s.call.Kind, s.typed = k, true
+	case k == known:
+	case (opaque(k) || opaque(known)) && s.c.Process().Homogeneous:
+		s.call.Kind = datatype.Byte
+	default:
+		s.fail(fmt.Errorf("%w: %v where the other buffer has elements of %v", datatype.ErrType, t, known))
+	}
+}
+
+// ready checks b and gives its form.
+func (s *staging) ready(b *proc.Buffer) (f form, ok bool) {
+	if s.err == nil {
+		s.err = b.Check()
+	}
+	if s.err != nil {
+		return f, false
+	}
+	f = s.form(b.Datatype())
+	if b.Count() > 0 && f.unit > 0 {
+		s.agree(f.kind, b.Datatype())
+	}
+	return f, s.err == nil
+}
+
+// send gives all items of b to be sent.
+func (s *staging) send(b proc.Buffer) []byte {
+	f, ok := s.ready(&b)
+	if !ok || b.Count()*f.unit == 0 {
+		return nothing
+	}
+	if f.rep == datatype.Native {
+		if mem, ok := b.Run(); ok {
+			return mem
+		}
+	}
+	mem := aligned(b.Count() * f.unit)
+	b.Datatype().Encode(f.rep, mem, b.Memory(), b.Count(), 0)
+	return mem
+}
+
+// recv gives memory for all items of b. load says that what they are now matters:
+// they are operands too, or some of them may stay as they are.
+func (s *staging) recv(b proc.Buffer, load bool) []byte {
+	f, ok := s.ready(&b)
+	if !ok || b.Count()*f.unit == 0 {
+		return nothing
+	}
+	if f.rep == datatype.Native {
+		if mem, ok := b.Run(); ok {
+			return mem
+		}
+	}
+	mem := aligned(b.Count() * f.unit)
+	if load {
+		b.Datatype().Encode(f.rep, mem, b.Memory(), b.Count(), 0)
+	}
+	s.temps = append(s.temps, temp{b: b, rep: f.rep, mem: mem})
+	return mem
+}
+
+// aligned makes n bytes with the alignment of the largest numbers.
+func aligned(n int) []byte { return make([]byte, (n+15)&^15)[:n] }
+
+// blocks gives the memory of n blocks of items of b, and their counts and
+// displacements in elements. into says that they are to be received into.
+func (s *staging) blocks(b proc.Buffer, counts, displs []int, n int, into, load bool) (mem []byte, c, d []int) {
+	f, ok := s.ready(&b)
+	if !ok {
+		return nothing, counts, displs
+	}
+	if err := checkBlocks(&b, counts, displs, n); err != nil {
+		s.fail(err)
+		return nothing, counts, displs
+	}
+	each := f.unit / f.kind.Size()
+	if disp, ok := b.Datatype().Run(b.Count()); ok && f.rep == datatype.Native && b.Datatype().Contig() && disp == 0 {
+		mem, _ = b.Run()
+		if mem == nil {
+			mem = nothing
+		}
+		return mem, scaled(counts, each), scaled(displs, each)
+	}
+	at, total := make([]int, n), 0
+	for i, count := range counts {
+		at[i] = total
+		if displs != nil {
+			at[i] = displs[i]
+		}
+		total += count
+	}
+	mem = aligned(total * f.unit)
+	t := temp{b: b, rep: f.rep, mem: mem, at: at, size: counts}
+	if !into || load {
+		t.each(func(p unsafe.Pointer, items int, part []byte) { b.Datatype().Encode(f.rep, part, p, items, 0) })
+	}
+	if into {
+		s.temps = append(s.temps, t)
+	}
+	return mem, scaled(counts, each), nil
+}
+
+// scaled multiplies numbers of items to numbers of elements.
+func scaled(items []int, each int) []int {
+	if items == nil || each == 1 {
+		return items
+	}
+	elements := make([]int, len(items))
+	for i, n := range items {
+		elements[i] = n * each
+	}
+	return elements
+}
+
+// checkBlocks checks the counts and displacements, in items, of n blocks of b.
+func checkBlocks(b *proc.Buffer, counts, displs []int, n int) error {
+	if len(counts) != n || displs != nil && len(displs) != n {
+		return fmt.Errorf("%w: %d counts and %d displacements for %d ranks", coll.ErrCount, len(counts), len(displs), n)
+	}
+	next := 0
+	for i, count := range counts {
+		at := next
+		if displs != nil {
+			at = displs[i]
+		}
+		switch {
+		case count < 0 || at < 0:
+			return fmt.Errorf("%w: %d items at %d for rank %d", coll.ErrCount, count, at, i)
+		case count > b.Count() || at > b.Count()-count:
+			return fmt.Errorf("%w: %d items end before the %d at %d for rank %d", coll.ErrBuffer, b.Count(), count, at, i)
+		}
+		next = at + count
+	}
+	return nil
+}
+
+// each goes over the blocks of a copy.
+func (t *temp) each(f func(first unsafe.Pointer, items int, part []byte)) {
+	if t.size == nil {
+		f(t.b.Memory(), t.b.Count(), t.mem)
+		return
+	}
+	unit, extent, rest := int(t.b.Datatype().Packed(t.rep)), t.b.Datatype().Extent(), t.mem
+	for i, n := range t.size {
+		if n > 0 {
+			f(unsafe.Add(t.b.Memory(), int64(t.at[i])*extent), n, rest[:n*unit])
+			rest = rest[n*unit:]
+		}
+	}
+}
+
+// settle has the copies unpacked when the operation is over.
+func (x *collective) settle(temps []temp) {
+	if len(temps) == 0 {
+		return
+	}
+	x.after = func() error {
+		return x.outside(func() error {
+			unpackAll(temps)
+			return nil
+		})
+	}
+}
+
+// unpackAll unpacks what was received into copies.
+func unpackAll(temps []temp) {
+	for i := range temps {
+		t := &temps[i]
+		t.each(func(p unsafe.Pointer, items int, part []byte) {
+			t.b.Datatype().Decode(t.rep, p, items, 0, part, nil)
+		})
+	}
+}
+
+// planStaged plans what was staged.
+func (x *collective) planStaged(s *staging) error {
+	err := s.err
+	if err == nil {
+		err = s.call.plan(x.c.Colls().Planner, &x.main)
+	}
+	if err == nil {
+		x.settle(s.temps)
+	}
+	if x.c.Checks() {
+		return x.compare(s.call.record(x.c), err)
+	}
+	return err
+}
+
+// run executes what was staged.
+func (s *staging) run() error {
+	if s.err == nil {
+		if seat := BoardPlace(s.c); seat != nil {
+			if block, ok := fits(seat, &s.call); ok {
+				err := run(seat, &s.call, block)
+				if err == nil {
+					unpackAll(s.temps)
+				}
+				return err
+			}
+		}
+	}
+	x, err := Begin(s.c)
+	if err != nil {
+		return err
+	}
+	return x.run(x.planStaged(s))
+}
+
+// start begins what was staged.
+func (s *staging) start(fn string) (proc.Request, error) {
+	x, err := Begin(s.c)
+	if err != nil {
+		return proc.Request{}, s.c.Failed(fn, err)
+	}
+	q, err := x.start(fn, x.planStaged(s))
+	return q, s.c.Failed(fn, err)
+}
+
+// inPlace tells whether b stands for the other buffer, which only communicators
+// of one group have.
+func (s *staging) inPlace(b *proc.Buffer) bool {
+	return b.InPlace() && s.err == nil && !s.c.Inter()
+}
+
+// root takes the root, and tells whether this process is it. other tells, of an
+// intercommunicator, that it is of the group that has no root.
+func (s *staging) root(root int) (is, other bool) {
+	s.call.Root = root
+	if s.err != nil {
+		return false, false
+	}
+	if s.c.Inter() {
+		if root != Root && root != proc.ProcNull && (root < 0 || root >= s.c.Partners().Size()) {
+			s.fail(fmt.Errorf("%w: %d, the remote group has %d members", coll.ErrRoot, root, s.c.Partners().Size()))
+		}
+		return root == Root, root >= 0
+	}
+	if root < 0 || root >= s.c.Size() {
+		s.fail(fmt.Errorf("%w: %d, the communicator has %d members", coll.ErrRoot, root, s.c.Size()))
+	}
+	return root == s.c.Rank(), true
+}
+
+// only refuses an intercommunicator.
+func (s *staging) only(fn string) {
+	if s.err == nil && s.c.Inter() {
+		s.fail(fmt.Errorf("%w: %s on an intercommunicator", comm.ErrComm, fn))
+	}
+}

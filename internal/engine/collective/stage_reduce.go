@@ -1,0 +1,129 @@
+package collective
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/openimpi/impi/core/coll"
+	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/internal/engine/proc"
+)
+
+// operation takes the operation of a reduction of items of t. One that takes items
+// of any type gets them as the program has them.
+func (s *staging) operation(op Op, t *proc.Datatype) {
+	if s.err == nil {
+		s.err = op.CheckType(t)
+	}
+	if s.err != nil {
+		return
+	}
+	s.call.op = op
+	if k, ok := t.Homogeneous(); ok && !s.typed {
+		s.call.Kind = k // also where there are no items
+	}
+	if op.Typed() {
+		s.call.op = packedOp(op, t, s.form(t))
+	}
+}
+
+// packedOp is a user's operation over items of t for operands in a form.
+func packedOp(op Op, t *proc.Datatype, f form) Op {
+	direct := f.rep == datatype.Native && t.Contig()
+	return datatype.NewWholeOp(func(in, inout []byte, n int, k datatype.Kind) {
+		items := n * k.Size() / f.unit
+		if items == 0 {
+			return
+		}
+		if direct {
+			_ = op.ApplyType(unsafe.Pointer(&in[0]), unsafe.Pointer(&inout[0]), t, items) // op takes all types
+			return
+		}
+		a, b := unpacked(t, f.rep, items, in), unpacked(t, f.rep, items, inout)
+		_ = op.ApplyType(a, b, t, items)
+		t.Encode(f.rep, inout, b, items, 0)
+	}, op.Commutative())
+}
+
+// unpacked gives the origin of items that lie in memory as the program has them.
+func unpacked(t *proc.Datatype, rep datatype.Representation, items int, packed []byte) unsafe.Pointer {
+	lo, hi, err := t.Span(items)
+	if err != nil {
+		panic("mpi: " + err.Error()) // the program has as many of them
+	}
+	lo, hi = min(lo, 0), max(hi, 1) // the origin is in it
+	mem := aligned(int(hi - lo))
+	origin := unsafe.Add(unsafe.Pointer(unsafe.SliceData(mem)), -lo)
+	t.Decode(rep, origin, items, 0, packed, nil)
+	return origin
+}
+
+// operands stages a reduction whose result comes to recv where result is true.
+func (s *staging) operands(send, recv proc.Buffer, op Op, result bool) {
+	in := result && s.inPlace(&send)
+	t := send.Datatype()
+	if in {
+		t = recv.Datatype()
+	}
+	if s.err == nil && !in {
+		s.err = send.Check()
+	}
+	s.operation(op, t)
+	if result {
+		s.call.recv = s.recv(recv, true)
+	}
+	if !in {
+		s.call.Send = s.send(send)
+	}
+}
+
+func (s *staging) reduce(send, recv proc.Buffer, op Op, root int) {
+	is, other := s.root(root)
+	switch {
+	case s.err == nil && is && !other: // of an intercommunicator
+		s.operation(op, recv.Datatype())
+		s.call.recv = s.recv(recv, false)
+	case s.err == nil && !other:
+		s.call.op, s.call.Send, s.call.Kind = op, nothing, takenBy(op)
+	default:
+		s.operands(send, recv, op, is)
+	}
+}
+
+// takenBy gives a kind that op is defined for, for who has no operands.
+func takenBy(op Op) datatype.Kind {
+	for k := datatype.Byte; k.Valid(); k++ {
+		if op.Check(k) == nil {
+			return k
+		}
+	}
+	return datatype.Byte
+}
+
+// combine stages what gives everybody a result: Allreduce, Scan and Exscan, and
+// ReduceScatterBlock.
+func (s *staging) combine(send, recv proc.Buffer, op Op) {
+	switch s.call.What {
+	case scan:
+		s.only("Scan")
+	case exscan:
+		s.only("Exscan")
+	default:
+	}
+	s.operands(send, recv, op, true)
+}
+
+func (s *staging) reduceScatter(send, recv proc.Buffer, counts []int, op Op) {
+	s.operands(send, recv, op, true)
+	for i, n := range counts {
+		if n < 0 {
+			s.fail(fmt.Errorf("%w: %d items for rank %d", coll.ErrCount, n, i))
+		}
+	}
+	s.call.counts = counts
+	if s.err == nil {
+		t := recv.Datatype()
+		f := s.form(t)
+		s.call.counts = scaled(counts, f.unit/f.kind.Size())
+	}
+}

@@ -1,0 +1,133 @@
+package construct
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/openimpi/impi/core/coll"
+	"github.com/openimpi/impi/core/comm"
+	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/engine/proc"
+)
+
+// assembly is a meeting of the members of an intracommunicator, all of our own
+// sites, in which the leader, rank 0, hears everybody and then decides who gets
+// what communicator. What it says goes to those only whom it concerns: nobody is
+// told about all members unless they are irregular. The process is locked.
+type assembly struct {
+	c      *proc.Comm
+	t      Talk
+	tree   comm.Tree
+	me     int // position
+	each   int // bytes of what a member says, besides its proposal
+	remote int // size of the group that remote ranks are of; 0: none
+	// Between is what this process does, unless it leads, after it has reported.
+	Between func()
+}
+
+// Assemble begins a meeting of c's members that is the number seq'th constructor.
+func Assemble(c *proc.Comm, seq uint32, each, remote int) *assembly {
+	tree := comm.NewTree(c.Masters())
+	return &assembly{
+		c: c, t: NewTalk(c, InOrder, wire.Tag(seq&(1<<31-1))), tree: tree, me: tree.Position(c.Rank()), each: each, remote: remote,
+	}
+}
+
+func (a *assembly) Leads() bool { return a.me == 0 }
+
+// Hold holds the meeting. mine and words are what this member says; decide is
+// called at the leader with the sum of the proposals and everybody's words, by
+// position.
+func (a *assembly) Hold(mine comm.Proposal, words []byte, decide func(all comm.Proposal, words []byte) Verdict) (v Verdict, err error) {
+	all, words := a.gather(mine, words)
+	if a.Leads() {
+		v = decide(all, words)
+	} else if v, err = a.hear(all, words); err != nil {
+		v = Verdict{Proposal: all}
+		v.Fault = max(v.Fault, FaultCode(err)) // so that those below do not wait
+	}
+	return v, errors.Join(err, a.tell(v))
+}
+
+// gather adds up what those below say, in the order of positions. Whoever cannot
+// be understood makes the meeting fail, as it may have called something else.
+func (a *assembly) gather(mine comm.Proposal, words []byte) (comm.Proposal, []byte) {
+	all := make([]byte, a.each*(a.tree.End(a.me)-a.me))
+	copy(all, words)
+	children := a.tree.Children(a.me)
+	in, open := make([][]byte, len(children)), make([]*message.Request, len(children))
+	for i, child := range children {
+		in[i] = make([]byte, comm.ProposalSize+a.each*(a.tree.End(child)-child))
+		open[i] = a.t.Recv(a.tree.Rank(child), in[i])
+	}
+	for i, child := range children {
+		n, err := a.t.Done(open[i])
+		if errors.Is(err, message.ErrPeerDown) {
+			mine.Fault = max(mine.Fault, FaultCode(err))
+			continue
+		}
+		if err != nil || n != len(in[i]) {
+			mine.Fault = max(mine.Fault, FaultCode(coll.ErrMismatch))
+			continue
+		}
+		p, _ := comm.ReadProposal(in[i])
+		mine = mine.With(p)
+		copy(all[a.each*(child-a.me):], in[i][comm.ProposalSize:])
+	}
+	return mine, all
+}
+
+// hear reports to the one above and hears the verdict from it.
+func (a *assembly) hear(all comm.Proposal, words []byte) (v Verdict, err error) {
+	parent, _ := a.tree.Parent(a.me)
+	rank := a.tree.Rank(parent)
+	b := make([]byte, comm.ProposalSize, comm.ProposalSize+len(words))
+	all.Put(b)
+	if _, err = a.t.Done(a.t.Send(rank, append(b, words...))); err != nil {
+		return v, fmt.Errorf("rank %d: %w", rank, err)
+	}
+	if a.Between != nil {
+		a.Between()
+	}
+	return a.t.ReadVerdict(rank, a.c.Size(), a.remote)
+}
+
+// tell passes the verdict on to those below, each with the parts for its place.
+func (a *assembly) tell(v Verdict) error {
+	var open []*message.Request
+	for _, child := range a.tree.Children(a.me) {
+		below := Verdict{v.Proposal, v.Parts.For(a.tree.Ranks(child, a.tree.End(child)))}
+		open = append(open, a.t.PostVerdict(a.tree.Rank(child), below)...)
+	}
+	return a.t.Sent(open)
+}
+
+// Part is the one that this process is in, if any.
+func (a *assembly) Part(v Verdict) (part comm.Part, ok bool) {
+	mine := v.Parts.For(comm.NewGroup(comm.Proc(a.c.Rank()), 1))
+	if len(mine) == 0 {
+		return part, false
+	}
+	return mine[0], true
+}
+
+// Conclude gives the first of n contexts that the meeting has come to; bad is why
+// this member, or fault why its messages, could not take part.
+func Conclude(p *proc.Process, mine comm.Offer, v Verdict, n int, bad, fault error) (wire.ContextID, error) {
+	defer p.Rouse() // constructors with other MPIs wait for their turn
+	different := inOneVoice(v.Flags)
+	if bad == nil && fault == nil && v.Fault == 0 && different == nil {
+		return p.Contexts.Settle(mine, v.Offer, n)
+	}
+	p.Contexts.Withdraw(mine)
+	switch {
+	case bad != nil:
+		return 0, bad
+	case different != nil:
+		return 0, different
+	case fault != nil:
+		return 0, fault
+	}
+	return 0, Elsewhere(v.Fault)
+}

@@ -1,0 +1,173 @@
+package construct
+
+import (
+	"fmt"
+
+	"github.com/openimpi/impi/core/comm"
+	"github.com/openimpi/impi/internal/engine/proc"
+)
+
+func DimsCreate(n int, dims []int) error {
+	return proc.Failed("DimsCreate", comm.DimsCreate(n, dims))
+}
+
+func CartCreate(c *proc.Comm, dims []int, periodic []bool, reorder bool) (*proc.Comm, error) {
+	d, err := cartCreate(c, dims, periodic, reorder)
+	return d, c.Failed("CartCreate", err)
+}
+
+func cartCreate(c *proc.Comm, dims []int, periodic []bool, reorder bool) (*proc.Comm, error) {
+	if err := CheckIntra(c); err != nil {
+		return nil, err
+	}
+	cart, err := comm.NewCart(dims, periodic, c.Size())
+	if err != nil {
+		return nil, err
+	}
+	return arrange(c, cart, cart.Size(), reorder)
+}
+
+// arrange makes a communicator of n members of c, with a topology.
+func arrange(c *proc.Comm, t comm.Topology, n int, reorder bool) (*proc.Comm, error) {
+	group, err := placed(c, n, reorder)
+	if err != nil {
+		return nil, err
+	}
+	var s comm.Spec
+	if _, ok := group.Rank(c.Self()); ok {
+		s.Group, s.Topology = group, t
+	}
+	return Derive(c, s, nil)
+}
+
+// placed gives the n members of c that find a place, in order. With reorder those
+// of one site follow each other. Members that run another MPI would not know.
+func placed(c *proc.Comm, n int, reorder bool) (*comm.Group, error) {
+	ranks, m := comm.NewGroup(0, c.Size()), c.Masters()
+	if reorder && m.Count() > 1 && Ours(c) {
+		ranks = comm.Empty
+		for i := range m.Count() {
+			ranks = ranks.Union(m.Locals(i))
+		}
+	}
+	if n == 0 {
+		return comm.Empty, nil
+	}
+	ranks, err := ranks.RangeIncl([]comm.Range{{First: 0, Last: n - 1, Stride: 1}})
+	if err != nil {
+		return nil, err
+	}
+	return c.Comm.Group().Select(ranks)
+}
+
+func CartMap(c *proc.Comm, dims []int, periodic []bool) (int, error) {
+	rank, err := cartMap(c, dims, periodic)
+	return rank, c.Failed("CartMap", err)
+}
+
+func cartMap(c *proc.Comm, dims []int, periodic []bool) (int, error) {
+	if err := CheckIntra(c); err != nil {
+		return proc.Undefined, err
+	}
+	cart, err := comm.NewCart(dims, periodic, c.Size())
+	if err != nil {
+		return proc.Undefined, err
+	}
+	return place(c, cart.Size(), true)
+}
+
+// place is the caller's rank among the n members that find a place.
+func place(c *proc.Comm, n int, reorder bool) (int, error) {
+	group, err := placed(c, n, reorder)
+	if err != nil {
+		return proc.Undefined, err
+	}
+	if rank, ok := group.Rank(c.Self()); ok {
+		return rank, nil
+	}
+	return proc.Undefined, nil
+}
+
+// grid gives the topology of c.
+func grid(c *proc.Comm) (*comm.Cart, error) {
+	if err := c.Usable(); err != nil {
+		return nil, err
+	}
+	if c.Cart() == nil {
+		return nil, fmt.Errorf("%w: the communicator is not Cartesian", comm.ErrTopology)
+	}
+	return c.Cart(), nil
+}
+
+func CartGet(c *proc.Comm) (dims []int, periodic []bool, coords []int, err error) {
+	g, err := grid(c)
+	if err != nil {
+		return nil, nil, nil, c.Failed("CartGet", err)
+	}
+	coords, err = g.Coords(c.Rank())
+	return g.Dims(), g.Periodic(), coords, c.Failed("CartGet", err)
+}
+
+func CartdimGet(c *proc.Comm) (int, error) {
+	g, err := grid(c)
+	if err != nil {
+		return 0, c.Failed("CartdimGet", err)
+	}
+	return len(g.Dims()), nil
+}
+
+func CartCoords(c *proc.Comm, rank int) ([]int, error) {
+	g, err := grid(c)
+	if err != nil {
+		return nil, c.Failed("CartCoords", err)
+	}
+	coords, err := g.Coords(rank)
+	return coords, c.Failed("CartCoords", err)
+}
+
+func CartRank(c *proc.Comm, coords []int) (int, error) {
+	g, err := grid(c)
+	if err != nil {
+		return 0, c.Failed("CartRank", err)
+	}
+	rank, err := g.Rank(coords)
+	return rank, c.Failed("CartRank", err)
+}
+
+func CartShift(c *proc.Comm, dim, disp int) (source, dest int, err error) {
+	g, err := grid(c)
+	if err != nil {
+		return 0, 0, c.Failed("CartShift", err)
+	}
+	source, dest, err = g.Shift(c.Rank(), dim, disp)
+	return source, dest, c.Failed("CartShift", err)
+}
+
+func CartSub(c *proc.Comm, keep []bool) (*proc.Comm, error) {
+	d, err := cartSub(c, keep)
+	return d, c.Failed("CartSub", err)
+}
+
+func cartSub(c *proc.Comm, keep []bool) (*proc.Comm, error) {
+	g, err := grid(c)
+	if err != nil {
+		return nil, err
+	}
+	sub, mine, _, err := g.Sub(c.Rank(), keep)
+	if err != nil {
+		return nil, err
+	}
+	ranks := make([]int, 0, sub.Size()) // ascending ranks are ascending places
+	for r := range g.Size() {
+		if _, color, _, err := g.Sub(r, keep); err != nil {
+			return nil, err
+		} else if color == mine {
+			ranks = append(ranks, r)
+		}
+	}
+	group, err := c.Comm.Group().Incl(ranks)
+	if err != nil {
+		return nil, err
+	}
+	return Derive(c, comm.Spec{Group: group, Topology: sub}, nil)
+}

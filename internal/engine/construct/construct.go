@@ -1,0 +1,141 @@
+package construct
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/openimpi/impi/core/comm"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/engine/collective"
+	"github.com/openimpi/impi/internal/engine/p2p"
+	"github.com/openimpi/impi/internal/engine/proc"
+)
+
+// Constructors of communicators are collective over all members of the one that
+// they are called on, of an intercommunicator on both sides, but for CreateGroup.
+// A new communicator inherits the error handler. Where one member cannot make it,
+// nobody does, unless some members run another MPI library. Several goroutines
+// may call constructors of different communicators at a time, in any order.
+
+// WireTag is the tag of messages of constructor number seq.
+func WireTag(seq uint32) wire.Tag { return wire.Tag(seq & (1<<31 - 1)) }
+
+func Dup(c *proc.Comm) (*proc.Comm, error) {
+	d, err := dup(c, nil)
+	return d, c.Failed("Dup", err)
+}
+
+func DupWithInfo(c *proc.Comm, info *proc.Info) (*proc.Comm, error) {
+	d, err := dup(c, info)
+	return d, c.Failed("DupWithInfo", err)
+}
+
+// dup copies the attributes first, so that no member gets a communicator where
+// one member's copying fails.
+func dup(c *proc.Comm, info *proc.Info) (*proc.Comm, error) {
+	if err := c.Usable(); err != nil {
+		return nil, err
+	}
+	hints, bad := Snapshot(info)
+	copies, uncopied := p2p.CopyAttrs(c)
+	if bad == nil {
+		bad = uncopied
+	}
+	d, err := deriveBy(c, collective.DoesDup, c.Spec(), bad)
+	if err != nil {
+		p2p.DropAttrs(c, copies)
+		return nil, err
+	}
+	*d.Attrs(), *d.Hints() = copies, hints
+	return d, nil
+}
+
+func Create(c *proc.Comm, group *proc.Group) (*proc.Comm, error) {
+	d, err := create(c, group)
+	return d, c.Failed("Create", err)
+}
+
+func create(c *proc.Comm, group *proc.Group) (*proc.Comm, error) {
+	if err := c.Usable(); err != nil {
+		return nil, err
+	}
+	bad := Holds(c, group)
+	if c.Local() != nil {
+		return createInter(c, group, bad)
+	}
+	var s comm.Spec
+	if bad == nil && group.Rank() != proc.Undefined {
+		s.Group = group.Members()
+	}
+	return deriveBy(c, collective.DoesCreate, s, bad)
+}
+
+// Holds tells whether c has all members of a group.
+func Holds(c *proc.Comm, group *proc.Group) error {
+	if err := group.Usable(); err != nil {
+		return err
+	}
+	if !group.Members().Within(c.Comm.Group()) {
+		return fmt.Errorf("%w: not all of its %d members are among the %d of the communicator",
+			comm.ErrGroup, group.Size(), c.Size())
+	}
+	return nil
+}
+
+// createInter has the leaders exchange the groups of their sides.
+func createInter(c *proc.Comm, group *proc.Group, bad error) (*proc.Comm, error) {
+	if err := collective.Announce(c, "Create"); err != nil {
+		return nil, err
+	}
+	p := c.Process()
+	p.Lock()
+	defer p.Unlock()
+	if !Ours(c) {
+		return nil, errors.Join(bad, proc.ForeignError("Create"))
+	}
+	return partition(c, collective.DoesCreate, bad, nil, func(*assembly, []byte) comm.Partition {
+		if group.Size() == 0 {
+			return nil
+		}
+		return comm.Partition{{Group: group.Members().Ranks(c.Comm.Group())}}
+	})
+}
+
+func CreateGroup(c *proc.Comm, group *proc.Group, tag int) (*proc.Comm, error) {
+	d, err := createGroup(c, group, tag)
+	return d, c.Failed("CreateGroup", err)
+}
+
+func createGroup(c *proc.Comm, group *proc.Group, tag int) (*proc.Comm, error) {
+	if err := CheckIntra(c); err != nil {
+		return nil, err
+	}
+	if err := Holds(c, group); err != nil {
+		return nil, err
+	}
+	if tag < 0 || tag > c.TagUB() {
+		return nil, fmt.Errorf("%w: %d, the job has 0 to %d", proc.ErrTag, tag, c.TagUB())
+	}
+	me := group.Rank()
+	if me == proc.Undefined {
+		return nil, nil
+	}
+	p, masters := c.Process(), comm.NewMasters(group.Members(), c.Process().Clients())
+	p.Lock()
+	defer p.Unlock()
+	if !OursAmong(p, masters) {
+		return nil, proc.ForeignError("CreateGroup")
+	}
+	x := &agreement{p: p, near: NewTalk(c, ByTag, wire.Tag(tag)), tree: comm.NewTree(masters), size: group.Size(), Wide: c.Wide()}
+	// Members are told apart by their ranks in c: in another group with the tag, which
+	// somebody may be ahead with, another proc has the same rank.
+	x.near.names, x.near.Group = x.near.Group, group.Members()
+	x.me = x.tree.Position(me)
+	x.Propose(collective.DoesCreateGroup, nil, func() {})
+	x.Wait()
+	context, err := x.Settle(comm.IntraContexts, nil)
+	if err != nil {
+		return nil, err
+	}
+	return Adopt(c, comm.Spec{Group: group.Members(), Masters: masters}, context)
+}

@@ -1,0 +1,161 @@
+package construct
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/openimpi/impi/core/comm"
+	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/engine/collective"
+	"github.com/openimpi/impi/internal/engine/proc"
+)
+
+// The tags of constructors of intercommunicators whose members run other MPIs.
+//
+// IMPI ch.4, Collective tags.
+const (
+	tagDup   wire.Tag = 210
+	TagMerge wire.Tag = 220
+)
+
+// foreignContext is newContext where members run another MPI, which cannot be
+// told that this process could not make the communicator.
+func foreignContext(c *proc.Comm, n int, bad error) (wire.ContextID, error) {
+	context, err := ForeignAgreement(c, n, func(mine wire.ContextID) (wire.ContextID, error) { return foreignMaximum(c, mine) })
+	return context, errors.Join(bad, err)
+}
+
+// ForeignAgreement has agree find the largest of what all members contribute and
+// gives the first of n contexts after it. Members that run another MPI cannot be
+// told that this process is busy with another communicator, so it waits until it
+// is not.
+func ForeignAgreement(c *proc.Comm, n int, agree func(mine wire.ContextID) (wire.ContextID, error)) (wire.ContextID, error) {
+	p := c.Process()
+	if p.Job.Dialect == wire.Draft {
+		agree = proc.DraftAgreement(agree)
+	}
+	for p.Contexts.Held() && p.Failure == nil {
+		p.Turn()
+	}
+	defer p.Rouse()
+	mine := p.Contexts.Offer(false)
+	agreed, err := agree(mine.Max)
+	if err != nil {
+		p.Contexts.Withdraw(mine)
+		return 0, err
+	}
+	return p.Contexts.Settle(mine, comm.Offer{Max: agreed}, n)
+}
+
+// foreignMaximum gives the largest of what all members of c contribute. The
+// process is locked, but not meanwhile.
+func foreignMaximum(c *proc.Comm, mine wire.ContextID) (wire.ContextID, error) {
+	if c.Local() != nil {
+		agreed, _, err := Crisscross(c, tagDup, mine, nil)
+		return agreed, err
+	}
+	c.Process().Unlock()
+	defer c.Process().Lock()
+	// IMPI ch.4, Context IDs: an Allreduce of one Uint8 with MAX.
+	value := []uint64{uint64(mine)}
+	err := collective.ReduceAll(c, nil, value, collective.Max)
+	return wire.ContextID(value[0]), err
+}
+
+// Crisscross gives the largest of what all members on both sides contribute, and,
+// where high is not nil, what the leader of the other side has for it.
+//
+// IMPI ch.4, Intercomm_merge: everybody talks to the leader of the other side,
+// which is its rank 0, in Uint8s on the context of collectives.
+func Crisscross(c *proc.Comm, tag wire.Tag, mine wire.ContextID, high *bool) (agreed wire.ContextID, theirs bool, err error) {
+	t := NewTalk(c, 0, tag)
+	values := []uint64{uint64(mine)}
+	if high != nil {
+		values = append(values, 0)
+		if *high {
+			values[1] = 1
+		}
+	}
+	var in []uint64
+	if c.Rank() == 0 {
+		in, err = t.leadCrisscross(values)
+	} else if err = t.sendValues(0, values[:1]); err == nil {
+		in, err = t.recvValues(0, len(values))
+	}
+	if err != nil {
+		return 0, false, err
+	}
+	return wire.ContextID(max(values[0], in[0])), in[len(in)-1] != 0, nil
+}
+
+// leadCrisscross is the leader's part: values[0] becomes the largest.
+func (t *Talk) leadCrisscross(values []uint64) (theirs []uint64, err error) {
+	for r := 1; r < t.Group.Size(); r++ {
+		in, err := t.recvValues(r, 1)
+		if err != nil {
+			return nil, err
+		}
+		values[0] = max(values[0], in[0])
+	}
+	if theirs, err = t.swapValues(0, values, len(values)); err != nil {
+		return nil, err
+	}
+	values[0] = max(values[0], theirs[0])
+	for r := 1; r < t.Group.Size(); r++ {
+		if err := t.sendValues(r, values); err != nil {
+			return nil, err
+		}
+	}
+	return theirs, nil
+}
+
+// sendValues sends Uint8s in the form in which rank expects them.
+func (t *Talk) sendValues(rank int, values []uint64) error {
+	r, err := t.postValues(rank, values)
+	if err == nil {
+		_, err = t.Done(r)
+	}
+	return err
+}
+
+func (t *Talk) postValues(rank int, values []uint64) (*message.Request, error) {
+	b := make([]byte, 8*len(values))
+	if err := t.P.DataOf(t.peer(rank)).Encode(b, datatype.Bytes(values), datatype.Uint64, len(values)); err != nil {
+		return nil, err
+	}
+	return t.Send(rank, b), nil
+}
+
+// recvValues receives n Uint8s.
+func (t *Talk) recvValues(rank, n int) ([]uint64, error) {
+	b := make([]byte, 8*n)
+	return t.values(rank, b, t.Recv(rank, b))
+}
+
+// swapValues sends values to rank and receives n from it at the same time.
+func (t *Talk) swapValues(rank int, values []uint64, n int) ([]uint64, error) {
+	b := make([]byte, 8*n)
+	in := t.Recv(rank, b)
+	out, err := t.postValues(rank, values)
+	if err != nil {
+		return nil, err
+	}
+	theirs, err := t.values(rank, b, in)
+	_, e := t.Done(out)
+	return theirs, errors.Join(err, e)
+}
+
+// values takes out of b what r has received, which must fill it.
+func (t *Talk) values(rank int, b []byte, r *message.Request) ([]uint64, error) {
+	n, err := t.Done(r)
+	if err != nil {
+		return nil, err
+	}
+	if n != len(b) {
+		return nil, fmt.Errorf("%w: rank %d has sent %d bytes, want %d", comm.ErrMessage, rank, n, len(b))
+	}
+	values := make([]uint64, n/8)
+	return values, t.P.DataOf(t.peer(rank)).Decode(datatype.Bytes(values), b, datatype.Uint64, len(values))
+}

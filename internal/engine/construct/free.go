@@ -1,0 +1,113 @@
+package construct
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/openimpi/impi/core/comm"
+	"github.com/openimpi/impi/internal/engine/collective"
+	"github.com/openimpi/impi/internal/engine/p2p"
+	"github.com/openimpi/impi/internal/engine/proc"
+)
+
+func Free(c *proc.Comm) error { return c.Failed("Free", free(c)) }
+
+func free(c *proc.Comm) error {
+	if err := mayEnd(c); err != nil {
+		return err
+	}
+	if c.Local() == nil && !Ours(c) {
+		// IMPI ch.4, Comm_free: a Barrier before everybody's own part.
+		if err := Meet(c); err != nil {
+			return err
+		}
+	}
+	return end(c)
+}
+
+// mayEnd refuses communicators that cannot be freed.
+func mayEnd(c *proc.Comm) error {
+	if err := c.Usable(); err != nil {
+		return err
+	}
+	if c.Fixed() {
+		return fmt.Errorf("%w: %s cannot be freed", comm.ErrComm, c.Label())
+	}
+	return nil
+}
+
+// end deletes the attributes. Of several that free c at a time one does.
+func end(c *proc.Comm) error {
+	if err := p2p.DeleteAttrs(c); err != nil {
+		return err
+	}
+	if !c.Life().CompareAndSwap(proc.Usable, proc.Freed) {
+		return c.Alive()
+	}
+	c.LeaveBoard()
+	c.DropBuffer()
+	if met := c.Process().Use(c.Comm, -1); len(met) > 0 {
+		c.Process().Bury(met)
+	}
+	c.Process().Strike(c.Comm)
+	c.Process().ForgetFastPath()
+	if c.Wide() {
+		c.Process().Lock()
+		Release(c.Process(), c.Context())
+		c.Process().Unlock()
+	}
+	return nil
+}
+
+func Disconnect(c *proc.Comm) error { return c.Failed("Disconnect", disconnect(c)) }
+
+func disconnect(c *proc.Comm) error {
+	if err := mayEnd(c); err != nil {
+		return err
+	}
+	if err := c.Process().Settle(func() bool { return quiet(c) }); err != nil {
+		return err
+	}
+	met := c.Process().WorldsOf(c.Comm.Group(), c.Remote())
+	if err := Meet(c); err != nil {
+		c.Process().Doubt(met, err)
+		return err
+	}
+	if err := end(c); err != nil {
+		return err
+	}
+	if len(met) > 0 {
+		c.Process().Part(met)
+	}
+	return nil
+}
+
+// quiet tells whether no send or receive on c is under way. The process is locked.
+func quiet(c *proc.Comm) bool {
+	for x := range c.Process().Eng.Pending() {
+		if x.What != "message" && (x.Env.Context == c.Context() || x.Env.Context == c.CollectiveContext()) {
+			return false
+		}
+	}
+	return true
+}
+
+// Meet is Barrier without the handler.
+func Meet(c *proc.Comm) error {
+	p := c.Process()
+	p.Lock()
+	ours := Ours(c)
+	if !ours {
+		p.Unlock()
+		return collective.Execute(c, &collective.Call{What: collective.OpBarrier})
+	}
+	defer p.Unlock()
+	x := Agreement(c, c.Ordinal())
+	x.Begin(comm.Proposal{Flags: collective.DoesMeet}, func() {})
+	x.Wait()
+	err := errors.Join(x.Err, inOneVoice(x.All.Flags|x.Side))
+	if err == nil && x.All.Fault != 0 {
+		err = Elsewhere(x.All.Fault)
+	}
+	return err
+}

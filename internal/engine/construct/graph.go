@@ -1,0 +1,102 @@
+package construct
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/openimpi/impi/core/comm"
+	"github.com/openimpi/impi/internal/engine/proc"
+)
+
+// What TopoTest tells, with the values of the MPI ABI; Undefined is no topology.
+const (
+	Cart      = 211 // CartCreate, CartSub
+	Graph     = 212 // GraphCreate
+	DistGraph = 213 // DistGraphCreate, DistGraphCreateAdjacent
+)
+
+func TopoTest(c *proc.Comm) (int, error) {
+	if err := c.Usable(); err != nil {
+		return proc.Undefined, c.Failed("TopoTest", err)
+	}
+	switch c.Topology().(type) {
+	case *comm.Cart:
+		return Cart, nil
+	case *comm.Graph:
+		return Graph, nil
+	case *comm.DistGraph:
+		return DistGraph, nil
+	}
+	return proc.Undefined, nil
+}
+
+func GraphCreate(c *proc.Comm, index, edges []int, reorder bool) (*proc.Comm, error) {
+	g, err := newGraph(c, index, edges)
+	if err != nil {
+		return nil, c.Failed("GraphCreate", err)
+	}
+	d, err := arrange(c, g, g.Size(), false)
+	return d, c.Failed("GraphCreate", err)
+}
+
+func newGraph(c *proc.Comm, index, edges []int) (*comm.Graph, error) {
+	if err := CheckIntra(c); err != nil {
+		return nil, err
+	}
+	return comm.NewGraph(index, edges, c.Size())
+}
+
+func GraphMap(c *proc.Comm, index, edges []int) (int, error) {
+	g, err := newGraph(c, index, edges)
+	if err != nil {
+		return proc.Undefined, c.Failed("GraphMap", err)
+	}
+	rank, err := place(c, g.Size(), false)
+	return rank, c.Failed("GraphMap", err)
+}
+
+// graph gives the topology of c.
+func graph(c *proc.Comm) (*comm.Graph, error) {
+	if err := c.Usable(); err != nil {
+		return nil, err
+	}
+	g, ok := c.Topology().(*comm.Graph)
+	if !ok {
+		return nil, fmt.Errorf("%w: the communicator is not of GraphCreate", comm.ErrTopology)
+	}
+	return g, nil
+}
+
+func GraphdimsGet(c *proc.Comm) (nodes, edges int, err error) {
+	g, err := graph(c)
+	if err != nil {
+		return 0, 0, c.Failed("GraphdimsGet", err)
+	}
+	return g.Size(), len(g.Edges()), nil
+}
+
+func GraphGet(c *proc.Comm) (index, edges []int, err error) {
+	g, err := graph(c)
+	if err != nil {
+		return nil, nil, c.Failed("GraphGet", err)
+	}
+	return g.Index(), g.Edges(), nil
+}
+
+func GraphNeighborsCount(c *proc.Comm, rank int) (int, error) {
+	list, err := graphNeighbors(c, rank)
+	return len(list), c.Failed("GraphNeighborsCount", err)
+}
+
+func GraphNeighbors(c *proc.Comm, rank int) ([]int, error) {
+	list, err := graphNeighbors(c, rank)
+	return slices.Clone(list), c.Failed("GraphNeighbors", err)
+}
+
+func graphNeighbors(c *proc.Comm, rank int) ([]int, error) {
+	g, err := graph(c)
+	if err != nil {
+		return nil, err
+	}
+	return g.Of(rank)
+}

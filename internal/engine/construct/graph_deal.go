@@ -1,0 +1,182 @@
+package construct
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/openimpi/impi/core/comm"
+	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/engine/collective"
+	"github.com/openimpi/impi/internal/engine/proc"
+)
+
+// dealing brings the edges of a distributed graph to those that they concern.
+// Nobody knows beforehand whom it will hear from, and nobody but those that have
+// edges to tell of sends any: what comes is received from any member, in a context
+// that has no other messages. A letter is sent synchronously. Once its letters
+// have been taken a member goes to a barrier, and takes what comes meanwhile:
+// when all have got there, no letter is left. So the messages are as many as the
+// members and the letters.
+type dealing struct {
+	c       *proc.Comm
+	context wire.ContextID // private
+	out, in []*message.Request
+	letters []edgeLetter
+	err     error
+}
+
+// edgeLetter is edges that a member gives.
+type edgeLetter struct {
+	rank int
+	text []byte
+}
+
+// Lengths in letters, in bytes.
+const (
+	edgeLen   = 12
+	maxLetter = 1 << 31
+)
+
+// deal sends each edge to its source and its destination, and gives the edges that
+// concern this member, those that several members give in the order of those.
+func (x *dealing) deal(edges []comm.Edge, weighted bool) (*comm.DistGraph, error) {
+	if err := x.exchange(x.write(edges)); err != nil {
+		return nil, err
+	}
+	return comm.NewDistGraph(x.read(weighted), x.c.Size())
+}
+
+// write writes the letters, by the rank that they are for.
+func (x *dealing) write(edges []comm.Edge) map[int][]byte {
+	letters := map[int][]byte{}
+	give := func(rank int32, e comm.Edge) {
+		l := letters[int(rank)]
+		for _, w := range [...]int32{e.Source, e.Dest, e.Weight} {
+			l = binary.BigEndian.AppendUint32(l, uint32(w))
+		}
+		letters[int(rank)] = l
+	}
+	for _, e := range edges {
+		give(e.Source, e)
+		if e.Dest != e.Source {
+			give(e.Dest, e)
+		}
+	}
+	return letters
+}
+
+// exchange sends the letters and takes what comes until nothing can any more. It
+// goes on to the barrier whatever happens, so that all members count the same.
+func (x *dealing) exchange(letters map[int][]byte) error {
+	end, err := collective.Begin(x.c)
+	if err != nil {
+		return err
+	}
+	p := x.c.Process()
+	p.Lock()
+	defer p.Unlock()
+	x.send(letters)
+	x.until(func() bool { return allDone(x.out) })
+	end.Err = end.Plan(&collective.Call{What: collective.OpBarrier})
+	x.until(end.Done)
+	_, err = end.Finish()
+	x.until(func() bool { return allDone(x.in) })
+	for _, r := range slices.Concat(x.out, x.in) {
+		x.note(p.End(r, nil))
+	}
+	x.note(err)
+	return x.err
+}
+
+// until takes what comes, and makes progress, until something is done.
+func (x *dealing) until(done func() bool) {
+	p := x.c.Process()
+	for x.take(); !done() && p.Failure == nil; x.take() {
+		p.Turn()
+	}
+}
+
+func allDone(requests []*message.Request) bool {
+	return !slices.ContainsFunc(requests, func(r *message.Request) bool { return !r.Done() })
+}
+
+// note keeps the first error.
+func (x *dealing) note(err error) {
+	if x.err == nil {
+		x.err = err
+	}
+}
+
+// send begins to send the letters, but for the one to this member.
+func (x *dealing) send(letters map[int][]byte) {
+	c, p := x.c, x.c.Process()
+	for _, rank := range slices.Sorted(maps.Keys(letters)) {
+		l := letters[rank]
+		if rank == c.Rank() {
+			x.letters = append(x.letters, edgeLetter{rank, l})
+			continue
+		}
+		proc, _ := c.Comm.Proc(rank)
+		env := message.Envelope{Context: x.context, Rank: wire.CommRank(c.Rank())}
+		r := p.Eng.Send(message.Peer(proc), env, message.Synchronous, l, int64(len(l)), uint64(datatype.Byte))
+		p.Send(message.Peer(proc), len(l), true)
+		x.out = append(x.out, r)
+	}
+}
+
+// take begins to receive the letters that have come. One that cannot be right is
+// received as well, as its sender waits for that.
+func (x *dealing) take() {
+	p := x.c.Process()
+	env := message.Envelope{Context: x.context, Rank: message.AnySource, Tag: message.AnyTag}
+	for {
+		m, st, ok := p.Eng.Take(env, message.NoPeer)
+		if !ok {
+			return
+		}
+		rank, member := x.c.Comm.Group().Rank(comm.Proc(st.Peer))
+		var text []byte
+		if member && st.Len <= maxLetter && st.Len%edgeLen == 0 {
+			text = make([]byte, st.Len)
+		} else {
+			x.note(fmt.Errorf("%w: edges of %d bytes from proc %d", comm.ErrMessage, st.Len, st.Peer))
+		}
+		r := p.Eng.RecvMessage(m, text)
+		p.Began(r)
+		x.in, x.letters = append(x.in, r), append(x.letters, edgeLetter{rank, text})
+	}
+}
+
+// read gives the neighbours of this member.
+func (x *dealing) read(weighted bool) (a comm.Adjacent) {
+	slices.SortFunc(x.letters, func(a, b edgeLetter) int { return cmp.Compare(a.rank, b.rank) })
+	if weighted {
+		a.SourceWeights, a.DestWeights = []int{}, []int{}
+	}
+	me := x.c.Rank()
+	add := func(ranks, weights []int, rank, weight int) ([]int, []int) {
+		if weighted {
+			weights = append(weights, weight)
+		}
+		return append(ranks, rank), weights
+	}
+	for _, l := range x.letters {
+		for b := l.text; len(b) > 0; b = b[edgeLen:] {
+			source, dest, weight := edgeWord(b), edgeWord(b[4:]), edgeWord(b[8:])
+			if dest == me {
+				a.Sources, a.SourceWeights = add(a.Sources, a.SourceWeights, source, weight)
+			}
+			if source == me {
+				a.Dests, a.DestWeights = add(a.Dests, a.DestWeights, dest, weight)
+			}
+		}
+	}
+	return a
+}
+
+func edgeWord(b []byte) int { return int(int32(binary.BigEndian.Uint32(b))) }

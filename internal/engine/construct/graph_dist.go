@@ -1,0 +1,145 @@
+package construct
+
+import (
+	"fmt"
+
+	"github.com/openimpi/impi/core/comm"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/engine/collective"
+	"github.com/openimpi/impi/internal/engine/proc"
+)
+
+// Weights of edges of distributed graphs. All members give weights or none does.
+var (
+	// Unweighted stands for weights where edges have none.
+	Unweighted []int
+	// WeightsEmpty are those of no edges in a graph whose edges have weights.
+	WeightsEmpty = []int{}
+)
+
+func DistGraphCreateAdjacent(c *proc.Comm, sources, sourceWeights, dests, destWeights []int, info *proc.Info, reorder bool) (*proc.Comm, error) {
+	if err := CheckIntra(c); err != nil {
+		return nil, c.Failed("DistGraphCreateAdjacent", err)
+	}
+	d, err := distGraph(c, comm.Adjacent{
+		Sources: sources, SourceWeights: sourceWeights, Dests: dests, DestWeights: destWeights,
+	}, info, nil)
+	return d, c.Failed("DistGraphCreateAdjacent", err)
+}
+
+// distGraph makes the communicator once the neighbours are known. bad is why the
+// caller does not know them.
+func distGraph(c *proc.Comm, a comm.Adjacent, info *proc.Info, bad error) (*proc.Comm, error) {
+	hints, err := Snapshot(info)
+	if bad == nil {
+		bad = err
+	}
+	g, err := comm.NewDistGraph(a, c.Size())
+	if bad == nil {
+		bad = err
+	}
+	d, err := Derive(c, comm.Spec{Group: c.Comm.Group(), Masters: c.Masters(), Topology: g}, bad)
+	if err != nil {
+		return nil, err
+	}
+	*d.Hints() = hints
+	return d, nil
+}
+
+func DistGraphCreate(c *proc.Comm, sources, degrees, dests, weights []int, info *proc.Info, reorder bool) (*proc.Comm, error) {
+	d, err := distGraphCreate(c, sources, degrees, dests, weights, info)
+	return d, c.Failed("DistGraphCreate", err)
+}
+
+func distGraphCreate(c *proc.Comm, sources, degrees, dests, weights []int, info *proc.Info) (*proc.Comm, error) {
+	if err := CheckIntra(c); err != nil {
+		return nil, err
+	}
+	if !Ours(c) {
+		return nil, proc.ForeignError("DistGraphCreate")
+	}
+	if err := collective.Announce(c, collective.Announced[collective.DoesDerive]); err != nil {
+		return nil, err
+	}
+	hints, bad := Snapshot(info)
+	edges, err := comm.Edges(sources, degrees, dests, weights, c.Size())
+	if err != nil {
+		bad = err
+	}
+	says := uint32(0)
+	switch {
+	case weights != nil:
+		says = someWeights
+	case len(edges) > 0:
+		says = noWeights
+	}
+	context, all, err := agreeOnWeights(c, says, bad)
+	if err != nil {
+		return nil, err
+	}
+	x := dealing{c: c, context: context + comm.IntraContexts}
+	g, err := x.deal(edges, all == someWeights)
+	if err != nil {
+		return nil, err
+	}
+	d, err := Adopt(c, comm.Spec{Group: c.Comm.Group(), Masters: c.Masters(), Topology: g}, context)
+	if err != nil {
+		return nil, err
+	}
+	*d.Hints() = hints
+	return d, nil
+}
+
+// What members say of weights, as flags of their proposals.
+const (
+	noWeights uint32 = 1 << iota
+	someWeights
+	saidOfWeights = noWeights | someWeights
+)
+
+// agreeOnWeights agrees on the contexts of the new communicator, with one more for
+// the edges, and tells what all members say of weights.
+func agreeOnWeights(c *proc.Comm, says uint32, bad error) (context wire.ContextID, all uint32, err error) {
+	p := c.Process()
+	p.Lock()
+	defer p.Unlock()
+	x := Agreement(c, c.Ordinal())
+	x.Propose(collective.DoesDerive|says, bad, func() {})
+	x.Wait()
+	context, err = x.Settle(comm.InterContexts, bad)
+	all = x.All.Flags & saidOfWeights
+	if err == nil && all == saidOfWeights {
+		err = fmt.Errorf("%w: some members give weights and some do not", comm.ErrGraph)
+	}
+	return context, all, err
+}
+
+// distributed gives the topology of c.
+func distributed(c *proc.Comm) (*comm.DistGraph, error) {
+	if err := c.Usable(); err != nil {
+		return nil, err
+	}
+	g, ok := c.Topology().(*comm.DistGraph)
+	if !ok {
+		return nil, fmt.Errorf("%w: the communicator is no distributed graph", comm.ErrTopology)
+	}
+	return g, nil
+}
+
+func DistGraphNeighborsCount(c *proc.Comm) (in, out int, weighted bool, err error) {
+	g, err := distributed(c)
+	if err != nil {
+		return 0, 0, false, c.Failed("DistGraphNeighborsCount", err)
+	}
+	in, out = g.Degrees()
+	return in, out, g.Weighted(), nil
+}
+
+func DistGraphNeighbors(c *proc.Comm) (sources, sourceWeights, dests, destWeights []int, err error) {
+	g, err := distributed(c)
+	if err != nil {
+		return nil, nil, nil, nil, c.Failed("DistGraphNeighbors", err)
+	}
+	a := g.Adjacent()
+	return a.Sources, a.SourceWeights, a.Dests, a.DestWeights, nil
+}

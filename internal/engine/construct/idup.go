@@ -1,0 +1,92 @@
+package construct
+
+import (
+	"github.com/openimpi/impi/core/comm"
+	"github.com/openimpi/impi/internal/engine/collective"
+	"github.com/openimpi/impi/internal/engine/p2p"
+	"github.com/openimpi/impi/internal/engine/proc"
+)
+
+func Idup(c *proc.Comm) (*proc.Comm, proc.Request, error) {
+	d, q, err := idup(c, "Idup", nil)
+	return d, q, c.Failed("Idup", err)
+}
+
+func IdupWithInfo(c *proc.Comm, info *proc.Info) (*proc.Comm, proc.Request, error) {
+	d, q, err := idup(c, "IdupWithInfo", info)
+	return d, q, c.Failed("IdupWithInfo", err)
+}
+
+// duplication is an Idup under way.
+type duplication struct {
+	proc.Steady
+	x      *agreement
+	c, d   *proc.Comm
+	copies comm.Attrs
+	err    error
+}
+
+func idup(c *proc.Comm, fn string, info *proc.Info) (*proc.Comm, proc.Request, error) {
+	if err := c.Usable(); err != nil {
+		return nil, proc.Request{}, err
+	}
+	if !Ours(c) {
+		d, err := dup(c, info)
+		return d, proc.Request{}, err
+	}
+	hints, bad := Snapshot(info)
+	copies, uncopied := p2p.CopyAttrs(c)
+	if bad == nil {
+		bad = uncopied
+	}
+	p := c.Process()
+	d := c.Expected(hints)
+	d.Inherit(c)
+	p.Lock()
+	defer p.Unlock()
+	o := &duplication{c: c, d: d, copies: copies}
+	err := collective.AnnounceLater(c, "Idup", func(seq uint32, verdict error) {
+		if o.err = verdict; verdict != nil {
+			return
+		}
+		o.x = Agreement(c, seq)
+		o.x.Propose(collective.DoesIdup, bad, func() { o.born(bad) })
+	})
+	return d, p.Begun(c, fn, o), err
+}
+
+// born makes the communicator one, now that its context is known.
+func (o *duplication) born(bad error) {
+	s := o.c.Spec()
+	n := comm.IntraContexts
+	if s.Remote != nil {
+		n = comm.InterContexts
+	}
+	if s.Context, o.err = o.x.Settle(n, bad); o.err != nil {
+		return
+	}
+	if o.err = o.d.Become(s); o.err != nil {
+		return
+	}
+	*o.d.Attrs() = o.copies
+	o.d.Life().Store(proc.Usable)
+}
+
+func (o *duplication) Done() bool { return o.err != nil || o.x != nil && o.x.over }
+
+func (o *duplication) Status() (proc.Status, error) { return proc.EmptyStatus, nil }
+
+// Finish drops what was copied for nothing, for which the program's functions
+// are called.
+func (o *duplication) Finish() (proc.Status, error) {
+	o.Gen++
+	if !o.Done() {
+		return proc.EmptyStatus, o.c.Process().Failure
+	}
+	if o.err != nil {
+		o.c.Process().Unlock()
+		defer o.c.Process().Lock()
+		p2p.DropAttrs(o.c, o.copies)
+	}
+	return proc.EmptyStatus, o.err
+}

@@ -1,0 +1,39 @@
+package construct
+
+import "github.com/openimpi/impi/internal/engine/proc"
+
+func SetInfo(c *proc.Comm, info *proc.Info) error {
+	err := c.Usable()
+	if err == nil {
+		err = info.Locked(func() error { return nil })
+	}
+	if err != nil {
+		return c.Failed("SetInfo", err)
+	}
+	given, err := Snapshot(info)
+	c.Process().Lock()
+	*c.Hints() = (*c.Hints()).With(given)
+	c.Process().Unlock()
+	return c.Failed("SetInfo", err)
+}
+
+func GetInfo(c *proc.Comm) (*proc.Info, error) {
+	if err := c.Usable(); err != nil {
+		return nil, c.Failed("GetInfo", err)
+	}
+	c.Process().Lock()
+	hints := *c.Hints()
+	c.Process().Unlock()
+	if hints == nil {
+		return proc.NewInfo(), nil
+	}
+	return hints.Copied()
+}
+
+// Snapshot is a copy of what info says now; nil of nil, which says nothing.
+func Snapshot(info *proc.Info) (*proc.Info, error) {
+	if info == nil {
+		return nil, nil
+	}
+	return info.Copied()
+}

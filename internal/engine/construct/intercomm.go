@@ -1,0 +1,62 @@
+package construct
+
+import (
+	"fmt"
+
+	"github.com/openimpi/impi/core/comm"
+	"github.com/openimpi/impi/internal/engine/proc"
+)
+
+func TestInter(c *proc.Comm) (bool, error) {
+	if err := c.Usable(); err != nil {
+		return false, c.Failed("TestInter", err)
+	}
+	return c.Inter(), nil
+}
+
+func Compare(c *proc.Comm, d *proc.Comm) (proc.Comparison, error) {
+	err := c.Usable()
+	if err == nil {
+		err = d.Usable()
+	}
+	if err != nil {
+		return proc.Unequal, c.Failed("Compare", err)
+	}
+	return c.Comm.Compare(d.Comm), nil
+}
+
+func RemoteSize(c *proc.Comm) (int, error) {
+	if err := CheckInter(c); err != nil {
+		return 0, c.Failed("RemoteSize", err)
+	}
+	return c.Remote().Size(), nil
+}
+
+func RemoteGroup(c *proc.Comm) (*proc.Group, error) {
+	if err := CheckInter(c); err != nil {
+		return nil, c.Failed("RemoteGroup", err)
+	}
+	return c.Process().NewGroup(c.Remote()), nil
+}
+
+// CheckInter refuses what is no intercommunicator.
+func CheckInter(c *proc.Comm) error {
+	if err := c.Usable(); err != nil {
+		return err
+	}
+	if c.Local() == nil {
+		return fmt.Errorf("%w: it is no intercommunicator", comm.ErrComm)
+	}
+	return nil
+}
+
+// CheckIntra refuses intercommunicators.
+func CheckIntra(c *proc.Comm) error {
+	if err := c.Usable(); err != nil {
+		return err
+	}
+	if c.Local() != nil {
+		return fmt.Errorf("%w: it is an intercommunicator", comm.ErrComm)
+	}
+	return nil
+}

@@ -1,0 +1,61 @@
+package construct
+
+import (
+	"fmt"
+
+	"github.com/openimpi/impi/internal/engine/proc"
+)
+
+// The types of SplitType, with the values of the MPI ABI.
+const (
+	CommTypeShared         = 221 // procs that can share memory: those of one machine
+	CommTypeHWUnguided     = 222 // smaller parts of machines, of which this package knows none
+	CommTypeHWGuided       = 223 // parts of machines that info names
+	CommTypeResourceGuided = 224 // resources that info names
+)
+
+func SplitType(c *proc.Comm, kind, key int, info *proc.Info) (*proc.Comm, error) {
+	d, err := splitType(c, kind, key, info)
+	return d, c.Failed("SplitType", err)
+}
+
+func splitType(c *proc.Comm, kind, key int, info *proc.Info) (*proc.Comm, error) {
+	if err := CheckIntra(c); err != nil {
+		return nil, err
+	}
+	hints, bad := Snapshot(info)
+	color := proc.Undefined
+	switch kind {
+	case CommTypeShared:
+		color = neighbour(c)
+	case CommTypeHWUnguided, CommTypeHWGuided, CommTypeResourceGuided, proc.Undefined:
+	default:
+		bad = fmt.Errorf("%w: %d is no type of SplitType", proc.ErrArg, kind)
+	}
+	if bad != nil {
+		color, key = badChoice, 0 // so that all learn of it
+	}
+	d, err := split(c, color, key)
+	if bad != nil {
+		return nil, bad
+	}
+	if d != nil {
+		*d.Hints() = hints
+	}
+	return d, err
+}
+
+// badChoice is a colour that no member may give.
+const badChoice = -1
+
+// neighbour is the lowest rank of c on this proc's machine.
+func neighbour(c *proc.Comm) int {
+	self := c.Process().ProcOf(c.Self())
+	for p, rank := range c.Comm.Group().All() {
+		if x := c.Process().ProcOf(p); p == c.Self() || x.Machine != "" && x.Machine == self.Machine ||
+			x.Client == self.Client && x.Node == self.Node {
+			return rank
+		}
+	}
+	return c.Rank()
+}

@@ -1,0 +1,157 @@
+package construct
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/openimpi/impi/core/comm"
+	"github.com/openimpi/impi/internal/engine/collective"
+	"github.com/openimpi/impi/internal/engine/proc"
+)
+
+func Split(c *proc.Comm, color, key int) (*proc.Comm, error) {
+	d, err := split(c, color, key)
+	return d, c.Failed("Split", err)
+}
+
+func split(c *proc.Comm, color, key int) (*proc.Comm, error) {
+	if err := c.Usable(); err != nil {
+		return nil, err
+	}
+	if err := collective.Announce(c, "Split"); err != nil {
+		return nil, err
+	}
+	bad := checkChoice(color, key)
+	p := c.Process()
+	p.Lock()
+	defer p.Unlock()
+	if !Ours(c) {
+		p.Unlock()
+		defer p.Lock()
+		return splitForeign(c, color, key, bad)
+	}
+	if bad != nil {
+		color, key = proc.Undefined, 0
+	}
+	return splitOurs(c, comm.Choice{Color: int32(color), Key: int32(key)}, bad)
+}
+
+func checkChoice(color, key int) error {
+	switch {
+	case color < 0 && color != proc.Undefined || color != int(int32(color)):
+		return fmt.Errorf("%w: colour %d", proc.ErrArg, color)
+	case key != int(int32(key)):
+		return fmt.Errorf("%w: key %d", proc.ErrArg, key)
+	}
+	return nil
+}
+
+// splitOurs has the leaders learn all choices, which go up a tree, and everybody
+// learn its own part, which comes down it.
+func splitOurs(c *proc.Comm, choice comm.Choice, bad error) (*proc.Comm, error) {
+	return partition(c, collective.DoesSplit, bad, choice.Append(nil), func(a *assembly, words []byte) comm.Partition {
+		choices := make([]comm.Choice, a.c.Size())
+		for position := range choices {
+			choices[a.tree.Rank(position)] = comm.ReadChoice(words[position*comm.ChoiceSize:])
+		}
+		return comm.Divide(choices)
+	})
+}
+
+// partition makes communicators of parts of c. The leaders of both sides, or of
+// the one, find the parts from what their members say, in words of equal length.
+// The process is locked.
+func partition(c *proc.Comm, does uint32, bad error, words []byte, divide func(*assembly, []byte) comm.Partition) (*proc.Comm, error) {
+	p, within, remote, n := c.Process(), c, 0, comm.IntraContexts
+	seq := c.Ordinal()
+	if c.Local() != nil {
+		within, remote, n = c.Local(), c.Remote().Size(), comm.InterContexts
+	}
+	a := Assemble(within, seq, len(words), remote)
+	mine := p.Contexts.Offer(a.Leads())
+	v, fault := a.Hold(comm.Proposal{Offer: mine, Fault: FaultCode(bad), Flags: does}, words, func(all comm.Proposal, words []byte) Verdict {
+		v := Verdict{Proposal: all}
+		if all.Fault == 0 {
+			v.Parts = divide(a, words)
+		}
+		if c.Local() != nil {
+			meetLeader(c, seq, &v)
+		}
+		return v
+	})
+	fault = confirm(c, seq, &v, fault)
+	context, err := Conclude(p, mine, v, n, bad, fault)
+	if err != nil {
+		return nil, err
+	}
+	part, ok := a.Part(v)
+	if !ok {
+		Release(p, context)
+		return nil, nil
+	}
+	s, err := section(c, part)
+	if err != nil {
+		Release(p, context)
+		return nil, err
+	}
+	return Adopt(c, s, context)
+}
+
+// meetLeader exchanges verdicts with the leader of the other side, and joins the
+// parts of both. What goes wrong is told to this side's members.
+func meetLeader(c *proc.Comm, seq uint32, v *Verdict) {
+	t := NewTalk(c, InOrder, WireTag(seq))
+	theirs, err := t.SwapVerdicts(0, *v, c.Remote().Size(), 0)
+	v.Proposal, v.Parts = v.With(theirs.Proposal), v.Parts.Join(theirs.Parts)
+	v.Fault = max(v.Fault, FaultCode(err))
+}
+
+// section is what a communicator of a part of c is made of.
+func section(c *proc.Comm, part comm.Part) (s comm.Spec, err error) {
+	if s.Group, err = c.Comm.Group().Select(part.Group); err != nil {
+		return s, err
+	}
+	if s.Group == c.Comm.Group() {
+		s.Masters = c.Masters()
+	}
+	if c.Local() != nil {
+		s.Remote, err = c.Remote().Select(part.Remote)
+	}
+	return s, err
+}
+
+// splitForeign splits an intracommunicator some of whose members run another MPI.
+// Those cannot be told of a bad choice: whoever makes one takes part without a
+// colour, and nobody waits for it.
+func splitForeign(c *proc.Comm, color, key int, bad error) (*proc.Comm, error) {
+	if c.Local() != nil {
+		return nil, errors.Join(bad, proc.ForeignError("Split"))
+	}
+	if bad != nil {
+		color, key = proc.Undefined, 0
+	}
+	// IMPI ch.4, Comm_split: (colour, key) as two MPI_INT; no colour is -1.
+	all := make([]int32, 2*c.Size())
+	all[2*c.Rank()], all[2*c.Rank()+1] = int32(max(color, -1)), int32(key)
+	if err := collective.GatherAll(c, nil, all); err != nil {
+		return nil, err
+	}
+	var ranks []int
+	for r := range c.Size() {
+		if color >= 0 && all[2*r] == int32(color) {
+			ranks = append(ranks, r)
+		}
+	}
+	if color < 0 {
+		d, err := Derive(c, comm.Spec{}, nil)
+		return d, errors.Join(bad, err)
+	}
+	slices.SortStableFunc(ranks, func(a, b int) int { return cmp.Compare(all[2*a+1], all[2*b+1]) })
+	group, err := c.Comm.Group().Incl(ranks)
+	if err != nil {
+		return nil, err
+	}
+	return Derive(c, comm.Spec{Group: group}, nil)
+}

@@ -1,0 +1,43 @@
+package construct
+
+import (
+	"github.com/openimpi/impi/core/comm"
+	"github.com/openimpi/impi/core/message"
+)
+
+// Verdict is what a meeting comes to: the sum of the proposals, and the parts
+// that concern whom it is for.
+type Verdict struct {
+	comm.Proposal
+	Parts comm.Partition
+}
+
+// PostVerdict begins to send a verdict.
+func (t *Talk) PostVerdict(rank int, v Verdict) []*message.Request {
+	l := append(Letter(), make([]byte, comm.ProposalSize)...)
+	v.Put(l[LengthLen:])
+	return t.Post(rank, v.Parts.Append(l))
+}
+
+// ReadVerdict receives a verdict, of ranks below size and remote.
+func (t *Talk) ReadVerdict(rank, size, remote int) (v Verdict, err error) {
+	text, err := t.Read(rank, comm.ProposalSize+comm.PartitionLimit(size, remote))
+	if err != nil {
+		return v, err
+	}
+	if v.Proposal, err = comm.ReadProposal(text); err != nil {
+		return v, err
+	}
+	v.Parts, err = comm.ReadPartition(text[comm.ProposalSize:], size, remote)
+	return v, err
+}
+
+// SwapVerdicts sends one verdict and receives another.
+func (t *Talk) SwapVerdicts(rank int, v Verdict, size, remote int) (Verdict, error) {
+	open := t.PostVerdict(rank, v)
+	answer, err := t.ReadVerdict(rank, size, remote)
+	if e := t.Sent(open); err == nil {
+		err = e
+	}
+	return answer, err
+}

@@ -1,0 +1,177 @@
+package life
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/openimpi/impi/core/coll"
+	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/engine/collective"
+	"github.com/openimpi/impi/internal/engine/meet"
+	"github.com/openimpi/impi/internal/engine/p2p"
+	"github.com/openimpi/impi/internal/engine/proc"
+	"github.com/openimpi/impi/internal/machine"
+	"github.com/openimpi/impi/internal/wireup"
+	"github.com/openimpi/impi/transports/socket"
+)
+
+func Init() error { return proc.Failed("Init", initialize()) }
+
+func initialize() error {
+	proc.TheLock.Lock()
+	defer proc.TheLock.Unlock()
+	if proc.The != nil {
+		return proc.ErrInitialized
+	}
+	control, ok, err := wireup.Inherited()
+	if err != nil {
+		return err
+	}
+	var p *proc.Process
+	if !ok {
+		if err := p2p.MayBeAlone(os.Getenv); err != nil {
+			return err
+		}
+		p, err = proc.NewProcess(singleton(), nil, machine.Local{}, nil)
+	} else {
+		p, err = Join(proc.NodeConn{Conn: control})
+	}
+	if err != nil {
+		return err
+	}
+	proc.The = p
+	return nil
+}
+
+// singleton is the job of a program that was started by itself.
+func singleton() *wireup.Job {
+	return &wireup.Job{
+		Name:    "singleton",
+		Procs:   []wireup.Proc{{Host: make([]byte, len(wire.HostID{})), PID: int64(os.Getpid()), Path: wireup.PathSelf}},
+		DataLen: 64 << 10, TagUB: 1<<31 - 1, AckMark: 1, HiWater: 1, XSize: 1024, MaxLinear: 4,
+	}
+}
+
+// Join says hello to the node and waits for the job to be set up.
+func Join(control proc.NodeConn) (*proc.Process, error) {
+	hello := wireup.Message{Kind: wireup.KindHello, Version: wireup.Version, Library: proc.Library, Board: wireup.BoardPossible}
+	if err := control.Send(hello); err != nil {
+		return nil, err
+	}
+	m, fds, err := control.Recv()
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("waiting for the job to start: %w", err)
+	case m.Kind == wireup.KindDown:
+		wireup.CloseAll(fds)
+		os.Exit(proc.ExitDown) // the node says why
+	case m.Kind != wireup.KindWelcome || m.Version != wireup.Version || len(fds) < 2 || len(fds) > 2 != m.Board:
+		wireup.CloseAll(fds)
+		return nil, fmt.Errorf("it sent %q version %d with %d descriptors, want %q version %d with 2: %w",
+			m.Kind, m.Version, len(fds), wireup.KindWelcome, wireup.Version, proc.ErrNode)
+	}
+	p, err := welcomed(fds, control)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.TakeBoard(fds[2:]); err != nil {
+		return nil, err
+	}
+	go p.Listen(control)
+	return p, meet.FindParents(p)
+}
+
+// welcomed makes the proc of the descriptors that came with a welcome, but for
+// those of a board.
+func welcomed(fds []int, control proc.NodeConn) (*proc.Process, error) {
+	job, err := wireup.OpenJob(fds[1])
+	if err != nil {
+		wireup.CloseAll(fds[:1])
+		return nil, err
+	}
+	agent, err := socket.New(fds[0], nil)
+	if err != nil {
+		return nil, err
+	}
+	p, err := proc.NewProcess(job, agent, machine.Local{}, control)
+	if err != nil {
+		return nil, errors.Join(err, agent.Close())
+	}
+	return p, nil
+}
+
+func Finalize() error {
+	proc.TheLock.Lock()
+	p := proc.The
+	proc.TheLock.Unlock()
+	if p == nil {
+		return proc.Failed("Finalize", proc.ErrNotInitialized)
+	}
+	return p.Failed("Finalize", FinalizeProc(p))
+}
+
+func FinalizeProc(p *proc.Process) error {
+	if proc.Phase(p.State.Load()) == proc.Ended {
+		return proc.ErrFinalized
+	}
+	if err := p2p.DeleteAttrs(p.Self); err != nil {
+		return err
+	}
+	// Everything that was sent leaves: a proc that is past the barrier
+	// acknowledges nothing any more.
+	if err := p.Settle(p.Eng.Idle); err != nil {
+		return err
+	}
+	p.State.Store(int32(proc.Finalizing))
+	// LAM/MPI says that IMPI mandates this barrier.
+	if err := collective.Collective(p.World, (*coll.Planner).Barrier); err != nil {
+		return err
+	}
+	p.PassBarrier()
+	if err := p.Settle(p.Eng.Idle); err != nil {
+		return err
+	}
+	endDirect(p)
+	if err := p.Settle(func() bool { return allEnded(p) }); err != nil {
+		return err
+	}
+	p.Lock()
+	defer p.Unlock()
+	var err error
+	if p.Control != nil {
+		err = p.Control.Send(wireup.Message{Kind: wireup.KindFini})
+	}
+	p.State.Store(int32(proc.Ended))
+	p.Close()
+	return err
+}
+
+// endDirect ends our side of all direct links. The other sides do the same;
+// closing before theirs has arrived could destroy what is under way to them.
+func endDirect(p *proc.Process) {
+	p.Lock()
+	defer p.Unlock()
+	for _, q := range p.Ports {
+		if q == nil || q.Peer == message.NoPeer {
+			continue
+		}
+		p.EndPort(q)
+		if p.Stranger(q.Peer) && p.Ports[q.ID] == q && p.Left(q) {
+			q.Drop(io.EOF) // who is there may be computing
+		}
+	}
+}
+
+// allEnded tells whether the peers have ended all direct links, and know of our
+// ends where that is not a matter of course.
+func allEnded(p *proc.Process) bool {
+	for _, q := range p.Ports {
+		if q != nil && q.Peer != message.NoPeer {
+			return false
+		}
+	}
+	return p.Links.Kept() == 0
+}

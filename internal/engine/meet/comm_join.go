@@ -1,0 +1,195 @@
+package meet
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/engine/proc"
+	"golang.org/x/sys/unix"
+)
+
+// joinLimit is how long CommJoin waits for the other end, for what it has to say and
+// then for its link.
+const joinLimit = 30 * time.Second
+
+func CommJoin(fd int) (*proc.Comm, error) {
+	p, err := proc.Current()
+	if err != nil {
+		return nil, proc.Failed("CommJoin", err)
+	}
+	return CommJoinOf(p, fd)
+}
+
+func CommJoinOf(p *proc.Process, fd int) (*proc.Comm, error) {
+	c, err := joinBy(p, fd)
+	return c, p.Failed("CommJoin", err)
+}
+
+func joinBy(p *proc.Process, fd int) (*proc.Comm, error) {
+	if err := joinable(fd); err != nil {
+		return nil, err
+	}
+	p.Lock()
+	port, err := makePort(p, 0)
+	p.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	shut := p.Machine.AfterFunc(2*joinLimit, func() { endJoin(p, port) }) // Accept would wait for ever
+	defer endJoin(p, port)
+	defer shut.Stop()
+	mine := Joiner{Who: p.Member(p.Self.Self()), Port: port}
+	random(p, mine.nonce[:])
+	theirs, err := SwapJoiners(fd, &mine, time.Now().Add(joinLimit))
+	if err != nil {
+		return nil, err
+	}
+	if theirs.Who == mine.Who {
+		return nil, fmt.Errorf("%w: both ends of the socket are of this proc", proc.ErrArg)
+	}
+	var c *proc.Comm
+	if mine.before(theirs) {
+		c, err = connect(p.Self, port, nil, 0, proc.ToAccept)
+	} else {
+		c, err = connect(p.Self, theirs.Port, nil, 0, proc.ToConnect)
+	}
+	if err != nil {
+		err = fmt.Errorf("%w: %s", proc.ErrJoin, err.Error()) // not the class of a port, of which the program knows nothing
+	}
+	return c, err
+}
+
+// endJoin closes the port of a join, if it is open.
+func endJoin(p *proc.Process, port string) {
+	p.Lock()
+	_ = shutPort(p, port)
+	p.Unlock()
+}
+
+// joinable tells whether a descriptor can be joined by.
+func joinable(fd int) error {
+	kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: descriptor %d is no socket: %w", proc.ErrArg, fd, err)
+	case kind != unix.SOCK_STREAM:
+		return fmt.Errorf("%w: descriptor %d is no stream socket", proc.ErrArg, fd)
+	}
+	if _, err := unix.Getpeername(fd); err != nil {
+		return fmt.Errorf("%w: descriptor %d is not connected: %w", proc.ErrArg, fd, err)
+	}
+	return nil
+}
+
+// Joiner is what each end of the socket tells the other: who it is, and by which port
+// it can be reached.
+type Joiner struct {
+	Who   dynamic.Member
+	nonce [16]byte
+	Port  string
+}
+
+// A joiner in the socket: what it is, version, world, rank, nonce, length of the port's
+// name, and the name. Nobody sends more, so that nobody reads too much.
+const (
+	JoinMagic   = "impijoin"
+	joinVersion = 1
+	JoinHead    = len(JoinMagic) + 2 + dynamic.WorldSize + 4 + 16 + 2
+)
+
+// before tells which end accepts.
+func (x *Joiner) before(y *Joiner) bool {
+	if c := x.Who.Compare(y.Who); c != 0 {
+		return c < 0
+	}
+	return bytes.Compare(x.nonce[:], y.nonce[:]) < 0
+}
+
+// Append encodes x.
+func (x *Joiner) Append(b []byte) []byte {
+	b = binary.BigEndian.AppendUint16(append(b, JoinMagic...), joinVersion)
+	b = binary.BigEndian.AppendUint32(append(b, x.Who.World[:]...), uint32(x.Who.Rank))
+	b = binary.BigEndian.AppendUint16(append(b, x.nonce[:]...), uint16(len(x.Port)))
+	return append(b, x.Port...)
+}
+
+// ReadHead reads all but the port's name, which has that many bytes. b may come from
+// anybody.
+func (x *Joiner) ReadHead(b []byte) (port int, err error) {
+	magic, b := string(b[:len(JoinMagic)]), b[len(JoinMagic):]
+	version, b := binary.BigEndian.Uint16(b), b[2:]
+	if magic != JoinMagic || version != joinVersion {
+		return 0, fmt.Errorf("%w: it says %q, version %d, want %q, version %d", proc.ErrJoin, magic, version, JoinMagic, joinVersion)
+	}
+	b = b[copy(x.Who.World[:], b):]
+	x.Who.Rank, b = wire.WorldRank(binary.BigEndian.Uint32(b)), b[4:]
+	b = b[copy(x.nonce[:], b):]
+	if port = int(binary.BigEndian.Uint16(b)); port == 0 || port > dynamic.MaxPortName {
+		return 0, fmt.Errorf("%w: its port's name has %d bytes, at most %d are allowed", proc.ErrJoin, port, dynamic.MaxPortName)
+	}
+	return port, nil
+}
+
+// SwapJoiners sends one joiner and receives another. What is sent fits into the
+// buffer of any socket in which nothing else is on its way.
+func SwapJoiners(fd int, mine *Joiner, until time.Time) (*Joiner, error) {
+	if err := pass(fd, mine.Append(nil), unix.POLLOUT, until, sendSome); err != nil {
+		return nil, err
+	}
+	theirs, head := &Joiner{}, make([]byte, JoinHead)
+	if err := pass(fd, head, unix.POLLIN, until, recvSome); err != nil {
+		return nil, err
+	}
+	n, err := theirs.ReadHead(head)
+	if err != nil {
+		return nil, err
+	}
+	name := make([]byte, n)
+	if err := pass(fd, name, unix.POLLIN, until, recvSome); err != nil {
+		return nil, err
+	}
+	theirs.Port = string(name)
+	return theirs, nil
+}
+
+func sendSome(fd int, b []byte) (int, error) {
+	return unix.SendmsgN(fd, b, nil, nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+}
+
+func recvSome(fd int, b []byte) (int, error) {
+	n, _, err := unix.Recvfrom(fd, b, unix.MSG_DONTWAIT)
+	if n == 0 && err == nil {
+		err = fmt.Errorf("%w: it is closed", proc.ErrJoin)
+	}
+	return n, err
+}
+
+// pass has step send or receive all of b, and waits for the socket where it must. It
+// does not matter whether the socket blocks.
+func pass(fd int, b []byte, event int16, until time.Time, step func(int, []byte) (int, error)) error {
+	for len(b) > 0 {
+		switch n, err := step(fd, b); {
+		case err == nil:
+			b = b[n:]
+			continue
+		case errors.Is(err, proc.ErrJoin):
+			return err
+		case !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EINTR):
+			return fmt.Errorf("%w: %w", proc.ErrJoin, err)
+		}
+		left := time.Until(until)
+		if left <= 0 {
+			return fmt.Errorf("%w: it has not said enough for %v", proc.ErrJoin, joinLimit)
+		}
+		fds := []unix.PollFd{{Fd: int32(fd), Events: event}}
+		if _, err := unix.Poll(fds, int(left/time.Millisecond)+1); err != nil && !errors.Is(err, unix.EINTR) {
+			return fmt.Errorf("%w: %w", proc.ErrJoin, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,475 @@
+package meet
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/openimpi/impi/core/coll"
+	"github.com/openimpi/impi/core/comm"
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/engine/collective"
+	"github.com/openimpi/impi/internal/engine/construct"
+	"github.com/openimpi/impi/internal/engine/proc"
+	"github.com/openimpi/impi/internal/machine"
+	"github.com/openimpi/impi/internal/wireup"
+)
+
+// Step is a step of connecting. The two sides take the same ones: the root of
+// either is the one that talks to the other side. Errors name the step, and the
+// messages between the roots have it as their tag.
+type Step int
+
+// The steps. The first is that of OpenPort.
+const (
+	stepOpen      Step = iota
+	stepDial           // the connecting root finds out whom to call,
+	stepGreet          // and shows the key of the port;
+	stepQueue          // who is called keeps the caller until
+	stepTake           // the accepting root takes it.
+	stepTemporary      // Both roots have a temporary link.
+	stepCollect        // Each side agrees on context IDs and finds the worlds of its members;
+	StepSizes          // the roots exchange how much is to come,
+	StepTellSizes      // and tell the others.
+	StepWorlds         // The same with descriptions of the worlds,
+	StepTellWorlds
+	StepGroups // and with the groups.
+	StepTellGroups
+	StepMake    // The communicator is made;
+	StepSync    // both roots know that their members have it,
+	StepBarrier // and so do all members,
+	stepClose   // and the temporary link is closed.
+)
+
+// fault names the step of an error.
+func (s Step) fault(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("step %d of connecting: %w", s, err)
+}
+
+func Accept(c *proc.Comm, port string, info *proc.Info, root int) (*proc.Comm, error) {
+	d, err := connect(c, port, info, root, proc.ToAccept)
+	return d, c.Failed("Accept", err)
+}
+
+func Connect(c *proc.Comm, port string, info *proc.Info, root int) (*proc.Comm, error) {
+	d, err := connect(c, port, info, root, proc.ToConnect)
+	return d, c.Failed("Connect", err)
+}
+
+// Meeting is a side's part in connecting. Its process is locked.
+type Meeting struct {
+	P     *proc.Process
+	C     *proc.Comm
+	Root  int
+	Shown *proc.Procedure
+	seq   uint32         // of the constructor
+	near  construct.Talk // with the members of c
+	tree  comm.Tree
+	me    int    // position in the tree
+	guest *Guest // at the root, while there is a temporary link
+	far   far    // at the root: the other side's
+
+	late   *deadline // of it all; nil: it may take as long as it does
+	taking uint64    // the request for a caller that waits at the node; 0: none
+
+	bad     error // why this proc cannot have the communicator, though it goes on
+	Context wire.ContextID
+	theirs  extent
+	worlds  []*dynamic.Description // of the other side
+	remote  *comm.Group
+	made    *proc.Comm
+}
+
+func connect(c *proc.Comm, port string, info *proc.Info, root int, kind string) (*proc.Comm, error) {
+	if err := mayConnect(c, root, "Connect and Accept"); err != nil {
+		return nil, err
+	}
+	p := c.Process()
+	p.Lock()
+	defer p.Unlock()
+	if err := mayMeet(p); err != nil {
+		return nil, err
+	}
+	m := newMeeting(c, root)
+	defer p.EndMeeting()
+	m.show(kind)
+	var err error
+	if c.Rank() == root {
+		err = m.reach(port, info, kind == proc.ToConnect)
+	}
+	return m.complete(err)
+}
+
+// far is the root of the other side, as the root of this one talks to it.
+type far interface {
+	// swap tells it body, or why there is none, and hears the same from it.
+	swap(s Step, body []byte, bad error) ([]byte, error)
+}
+
+// mayConnect refuses communicators and roots that cannot take part in a meeting.
+func mayConnect(c *proc.Comm, root int, what string) error {
+	if err := construct.CheckIntra(c); err != nil {
+		return err
+	}
+	if _, ok := c.Proc(root); !ok {
+		return fmt.Errorf("%w: %d, the communicator has 0 to %d", coll.ErrRoot, root, c.Size()-1)
+	}
+	if !construct.Ours(c) {
+		return proc.ForeignError(what)
+	}
+	return nil
+}
+
+// newMeeting begins a meeting, which endMeeting ends.
+func newMeeting(c *proc.Comm, root int) *Meeting {
+	p := c.Process()
+	p.BeginMeeting()
+	return meeting(c, root)
+}
+
+func meeting(c *proc.Comm, root int) *Meeting {
+	m := &Meeting{P: c.Process(), C: c, Root: root, seq: c.Ordinal(), tree: comm.NewTree(c.Masters())}
+	m.near = construct.NewTalk(c, construct.InOrder, construct.WireTag(m.seq))
+	m.me = m.tree.Position(c.Rank())
+	return m
+}
+
+// show has a trace show the steps.
+func (m *Meeting) show(kind string) {
+	m.Shown = m.P.Procedure(kind)
+	m.Shown.Says(func() string {
+		return fmt.Sprintf("begins, rank %d of %d, root %d, context %d", m.C.Rank(), m.C.Size(), m.Root, m.C.Context())
+	})
+}
+
+// Took has a trace show that this proc has taken a step.
+func (m *Meeting) Took(s Step, what func() string) { m.Shown.Took(int(s), what) }
+
+// label has messages to the members of c say of which step they are, as far as all of
+// them are known to connect: up to there they look like those of other constructors, so
+// that who calls another one is found out.
+func (m *Meeting) label(s Step) {
+	if s > stepCollect {
+		m.near = construct.NewTalk(m.C, construct.ByStep, StepTag(m.seq, s))
+	}
+}
+
+// StepTag is the tag of the messages of a step in a side, for constructor number seq.
+func StepTag(seq uint32, s Step) wire.Tag { return construct.WireTag(seq<<5) | wire.Tag(s) }
+
+// complete goes through the steps once the roots have a link, or bad is why not, and
+// ends that link.
+func (m *Meeting) complete(bad error) (*proc.Comm, error) {
+	err := m.hold(bad)
+	if m.guest != nil {
+		m.guest.leave()
+		m.Took(stepClose, func() string { return "the temporary link is given up" })
+	}
+	if m.late != nil {
+		m.late.stop()
+	}
+	err = m.settle(err)
+	return m.made, err
+}
+
+// settle leaves nothing behind of a meeting that has failed.
+func (m *Meeting) settle(err error) error {
+	if err == nil {
+		m.Shown.Ends(nil, m.made)
+		return nil
+	}
+	m.Shown.Ends(err, nil)
+	var met []*proc.MetWorld
+	for _, d := range m.worlds {
+		if w := m.P.Known(d.World); w != nil {
+			met = append(met, w)
+		}
+	}
+	if m.made != nil {
+		m.made.Life().Store(proc.Freed)
+		m.P.Use(m.made.Comm, -1)
+		construct.Release(m.P, m.made.Context())
+		m.made = nil
+	}
+	m.P.Abandon(met)
+	return err
+}
+
+// reach gets the temporary link. Who has called has only so much time until it is
+// accepted; who accepts takes the next caller where one has gone away or says nothing.
+func (m *Meeting) reach(port string, info *proc.Info, calling bool) error {
+	hints, err := construct.Snapshot(info)
+	if err != nil {
+		return err
+	}
+	limit, err := seconds(hints, "timeout")
+	if err != nil {
+		return err
+	}
+	if limit > 0 {
+		m.late = newDeadline(m.P, limit, m.cut)
+	} else {
+		limit = callLimit
+	}
+	if calling {
+		return m.reachOut(port, limit)
+	}
+	for m.guest == nil {
+		name, d, err := m.takeCaller(port)
+		if err != nil {
+			return err
+		}
+		late := newDeadline(m.P, callLimit, nil)
+		err = m.welcome(d, name, false, late)
+		late.stop()
+		if err != nil && (m.P.Failure != nil || m.overdue()) {
+			return m.because(err)
+		}
+	}
+	return nil
+}
+
+// reachOut is reach for who calls.
+func (m *Meeting) reachOut(port string, limit time.Duration) error {
+	late := newDeadline(m.P, limit, nil)
+	defer late.stop()
+	opener, name, d, err := m.callPort(port, limit)
+	if err == nil {
+		err = m.welcome(d, name, true, late)
+	}
+	if err != nil || opener != m.P.Member(comm.Proc(m.P.Job.Rank)) {
+		return err
+	}
+	_, err = m.far.swap(StepSizes, nil, stepTemporary.fault(fmt.Errorf("%w: the port is this proc's own, and it cannot be in both groups", comm.ErrComm)))
+	return err
+}
+
+// cut ends what the root waits for at its node or from the other side, as the time is
+// over.
+func (m *Meeting) cut() {
+	if m.taking != 0 {
+		_ = m.P.Control.Send(wireup.Message{Kind: wireup.KindTake, Meeting: &wireup.Meeting{Request: m.taking, Cancel: true}})
+	}
+	if m.guest != nil && !m.guest.lost && !m.guest.Left {
+		m.guest.q.Drop(proc.ErrCall)
+	}
+}
+
+// overdue tells whether the time is over that the program allows.
+func (m *Meeting) overdue() bool { return m.late != nil && m.late.over }
+
+// because says of an error that the time was over, if so.
+func (m *Meeting) because(err error) error {
+	if err == nil || !m.overdue() {
+		return err
+	}
+	return fmt.Errorf("%w: the two sides have not connected for %v: %s", proc.ErrCall, m.late.limit, err.Error())
+}
+
+// welcome makes a guest of who is at the other end of a link.
+func (m *Meeting) welcome(d proc.Delivery, name dynamic.World, calling bool, late *deadline) error {
+	if d.L == nil {
+		return stepTemporary.fault(fmt.Errorf("%w: an answer without a link", proc.ErrNode))
+	}
+	g, err := invite(m.P, d.L, name, calling)
+	if err != nil {
+		return stepTemporary.fault(err)
+	}
+	if err := g.introduce(late); err != nil {
+		g.leave()
+		return stepTemporary.fault(err)
+	}
+	m.guest, m.far = g, g
+	m.Took(stepTemporary, func() string {
+		return fmt.Sprintf("both roots have a temporary link, with context %d; this one is %d there, the other %d", GuestContext, g.talk.Base, g.talk.Self.Rank)
+	})
+	return nil
+}
+
+// callLimit is how long a call may take where nothing else is said, and how long who
+// accepts waits for a caller's first words.
+const callLimit = time.Minute
+
+// deadline is an end of waiting. The process's lock guards it.
+type deadline struct {
+	timer machine.Timer
+	limit time.Duration
+	over  bool
+}
+
+// newDeadline begins to wait; then, if there is something, is done at the end.
+func newDeadline(p *proc.Process, limit time.Duration, then func()) *deadline {
+	d := &deadline{limit: limit}
+	d.timer = p.Machine.AfterFunc(limit, func() {
+		p.Lock()
+		d.over = true
+		if then != nil {
+			then()
+		}
+		p.Rouse()
+		p.Unlock()
+	})
+	return d
+}
+
+func (d *deadline) stop() { d.timer.Stop() }
+
+// callPort has the node dial a port.
+func (m *Meeting) callPort(text string, limit time.Duration) (opener dynamic.Member, name dynamic.World, d proc.Delivery, err error) {
+	port, err := dynamic.ParsePort(text)
+	if err != nil {
+		return opener, name, d, stepDial.fault(err)
+	}
+	card, err := port.Card.AppendText(nil)
+	if err != nil {
+		return opener, name, d, stepDial.fault(err)
+	}
+	x := &wireup.Meeting{Key: port.Key[:], Card: string(card), Timeout: limit}
+	m.Took(stepDial, func() string { return fmt.Sprintf("calls %s of %v", proc.PortLabel(port.Name()), port.Opener) })
+	d, err = m.P.Ask(wireup.Message{Kind: wireup.KindCall, Meeting: x}, dynamic.World{})
+	if err == nil {
+		m.Took(stepGreet, func() string { return "let in, by " + d.Msg.Transport })
+	}
+	return port.Opener, port.Name(), d, stepGreet.fault(err)
+}
+
+// takeCaller waits for a caller of a port.
+func (m *Meeting) takeCaller(text string) (name dynamic.World, d proc.Delivery, err error) {
+	key, err := door(m.P, text)
+	if err != nil {
+		return name, d, stepTake.fault(err)
+	}
+	name, m.taking = key.World(), m.P.Questions+1 // which ask gives it
+	defer func() { m.taking = 0 }()
+	m.Shown.Says(func() string { return "waits for a caller of " + proc.PortLabel(name) })
+	d, err = m.P.Ask(wireup.Message{Kind: wireup.KindTake, Meeting: &wireup.Meeting{Key: key[:]}}, name)
+	if err == nil {
+		m.Took(stepQueue, func() string { return fmt.Sprintf("the node kept a caller for %v", d.Msg.Meeting.Waited) })
+		m.Took(stepTake, func() string { return fmt.Sprintf("takes the caller, who came by %s", d.Msg.Transport) })
+	}
+	return name, d, m.because(stepTake.fault(err))
+}
+
+// hold goes through the steps from where the roots have a link, or bad is why they
+// have none.
+func (m *Meeting) hold(bad error) error {
+	if _, err := m.share(stepTemporary, nil, bad); err != nil {
+		return err
+	}
+	if m.guest == nil {
+		m.Took(stepTemporary, func() string { return fmt.Sprintf("the root, rank %d, has a temporary link", m.Root) })
+	}
+	if err := m.agree(); err != nil {
+		return err
+	}
+	return m.acquaint(nil)
+}
+
+// acquaint has both sides know each other, and makes the communicator, whose context is
+// known. bad is why it cannot be made. Who has trouble of its own goes on with the
+// others, who wait for it, and tells them when they ask.
+func (m *Meeting) acquaint(bad error) error {
+	own := newCatalogue(m.P, m.C.Comm.Group())
+	text, err := own.describe()
+	m.ails(errorsFirst(bad, err))
+	if text, err = m.exchange(StepWorlds, text, nil); err != nil {
+		return err
+	}
+	m.ails(m.learn(text))
+	if text, err = m.exchange(StepGroups, own.group(), nil); err != nil {
+		return err
+	}
+	for _, f := range []func() error{func() error { return m.read(text) }, m.make, m.arrive} {
+		if m.bad == nil {
+			m.ails(f())
+		}
+	}
+	m.gather()
+	_, err = m.exchange(StepSync, nil, nil)
+	if err = errorsFirst(m.bad, err); err == nil {
+		m.Took(StepBarrier, func() string { return "all members of both sides have it" })
+	}
+	return err
+}
+
+// ails notes why this proc cannot have the communicator.
+func (m *Meeting) ails(err error) { m.bad = errorsFirst(m.bad, err) }
+
+// agree is about context IDs: within each side, and then between the two.
+func (m *Meeting) agree() error {
+	x := construct.Agreement(m.C, m.C.Ordinal())
+	x.Wide = false // the other side takes part
+	x.Propose(collective.DoesConnect, nil, func() {})
+	x.Wait()
+	err := m.sizes(x.All, x.Err)
+	v := construct.Verdict{Proposal: x.All.With(m.theirs.Proposal)}
+	if err == nil && construct.Unconfirmed(&v.Proposal, 0) {
+		err = m.confirm(&v)
+	}
+	m.Context, err = construct.Conclude(m.P, x.Mine, v, comm.InterContexts, nil, err)
+	return stepCollect.fault(err)
+}
+
+// sizes has the sides tell each other how much is to come, and what they propose.
+func (m *Meeting) sizes(all comm.Proposal, bad error) error {
+	own := newCatalogue(m.P, m.C.Comm.Group())
+	mine := extent{Proposal: all, members: m.C.Size(), worlds: len(own.worlds)}
+	if bad == nil {
+		m.Took(stepCollect, func() string { return "this side agrees: " + mine.String() })
+	}
+	text, err := m.exchange(StepSizes, mine.append(nil), bad)
+	if err == nil {
+		m.theirs, err = readExtent(text)
+	}
+	if err == nil {
+		m.Took(StepTellSizes, func() string { return "known to all members: the other side has " + m.theirs.String() })
+	}
+	return errorsFirst(err, bad)
+}
+
+// make makes the communicator.
+func (m *Meeting) make() (err error) {
+	m.made, err = construct.Adopt(m.C, comm.Spec{Group: m.C.Comm.Group(), Masters: m.C.Masters(), Remote: m.remote}, m.Context)
+	return StepMake.fault(err)
+}
+
+// arrive waits until the links to the others can be used.
+func (m *Meeting) arrive() error {
+	if err := m.P.Arrive(m.remote); err != nil {
+		return StepMake.fault(err)
+	}
+	m.Took(StepMake, func() string {
+		return fmt.Sprintf("the communicator is made, context %d, %d members here and %d there", m.Context, m.C.Size(), m.remote.Size())
+	})
+	return nil
+}
+
+// confirm is next for the two sides of a meeting.
+func (m *Meeting) confirm(v *construct.Verdict) error {
+	k := m.P.Contexts.Confirm(m.me == 0)
+	for {
+		x := construct.Agreement(m.C, m.C.Ordinal())
+		x.Wide = false
+		x.Begin(k.Say(), func() {})
+		x.Wait()
+		mine := make([]byte, comm.ProposalSize)
+		x.All.Put(mine)
+		text, err := m.exchange(StepSizes, mine, x.Err)
+		var theirs comm.Proposal
+		if err == nil {
+			theirs, err = comm.ReadProposal(text)
+		}
+		if err != nil {
+			k.Withdraw()
+			return err
+		}
+		id, over, err := k.Hear(x.All.With(theirs))
+		if over {
+			v.Private = id
+			return err
+		}
+	}
+}

@@ -1,0 +1,219 @@
+package meet
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/openimpi/impi/core/comm"
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/engine/construct"
+	"github.com/openimpi/impi/internal/engine/proc"
+)
+
+// Guest is the proc at the other end of a temporary link, before the two know who
+// they are: the root of the other side while worlds meet. For the engine it is a
+// world of one proc, named after the port. The process's lock guards it.
+type Guest struct {
+	p    *proc.Process
+	q    *proc.Port
+	talk construct.Talk
+	lost bool // there is no link any more
+	Left bool // nor anybody who needs it
+}
+
+// What both ends of a temporary link know without having agreed on it.
+const (
+	guestData                     = 8 << 10
+	guestAckMark                  = 4
+	guestHiWater                  = 16
+	GuestContext   wire.ContextID = 1<<64 - 16 // no communicator has it
+	introduction1                 = 1          // version of what follows
+	introductionSz                = 8
+	maxSwap                       = 2 * dynamic.MaxDescription
+)
+
+// invite makes a guest of who is at the other end of a link by the port of that
+// name. calling tells that this proc has called.
+func invite(p *proc.Process, l link.Link, name dynamic.World, calling bool) (*Guest, error) {
+	opener, caller := wire.Proc{Host: wire.HostID(name)}, wire.Proc{Host: wire.HostID(name)}
+	caller.Host[0] ^= 0x80
+	self, other := opener, caller
+	if calling {
+		self, other = caller, opener
+	}
+	first, err := p.Eng.AddWorld(message.World{
+		Host: other.Host, Size: 1, Self: self, MaxData: guestData, AckMark: guestAckMark, HiWater: guestHiWater,
+	})
+	if err != nil {
+		_ = l.Close()
+		return nil, err
+	}
+	g := &Guest{p: p}
+	if g.q, err = p.AddPort(p.Traced(l, "met at a port", message.NoPeer), first); err != nil {
+		p.Eng.ForgetWorld(first)
+		_ = l.Close()
+		return nil, err
+	}
+	p.Eng.SetRoute(first, g.q.ID)
+	if p.Guests == nil {
+		p.Guests = make(map[message.Peer]proc.Temporary)
+	}
+	p.Guests[first] = g
+	p.Callers++
+	mine := wire.CommRank(p.Callers&(1<<26-1)) + 1
+	g.talk = construct.Talk{P: p, Group: comm.NewGroup(comm.Proc(first), 1), Self: message.Envelope{Context: GuestContext}, Base: mine}
+	return g, nil
+}
+
+// introduce tells the guest by which rank to call us, and hears the same from it.
+// All guests' first messages look alike, so that who waits for one takes those of
+// others as well.
+func (g *Guest) introduce(late *deadline) error {
+	p := g.p
+	b := binary.BigEndian.AppendUint32(nil, introduction1)
+	sent := g.talk.Send(0, binary.BigEndian.AppendUint32(b, uint32(g.talk.Base)))
+	var theirs *proc.Introduced
+	for theirs == nil && !g.lost && !late.over && p.Failure == nil {
+		takeIntroductions(p)
+		if theirs = p.Introduced[g.q.Peer]; theirs == nil {
+			p.Turn()
+		}
+	}
+	if theirs == nil && late.over {
+		p.Eng.Cancel(sent)
+		p.Eng.Release(sent)
+		return fmt.Errorf("%w: nobody has said anything there for %v", proc.ErrCall, late.limit)
+	}
+	if theirs == nil {
+		_, err := g.talk.Done(sent)
+		if err == nil {
+			err = fmt.Errorf("%w before it has said anything", proc.ErrPeerGone)
+		}
+		return err
+	}
+	delete(p.Introduced, g.q.Peer)
+	if _, err := g.talk.Done(sent); err != nil {
+		return err
+	}
+	n, err := g.talk.Done(theirs.R)
+	if err != nil {
+		return err
+	}
+	if v := binary.BigEndian.Uint32(theirs.B[:]); n != introductionSz || v != introduction1 {
+		return fmt.Errorf("%w: the other side speaks version %d in %d bytes, want %d", comm.ErrMessage, v, n, introduction1)
+	}
+	g.talk.Self.Rank = wire.CommRank(binary.BigEndian.Uint32(theirs.B[4:]) & (1<<27 - 1))
+	return nil
+}
+
+// takeIntroductions takes the first messages of guests.
+func takeIntroductions(p *proc.Process) {
+	for {
+		m, status, ok := p.Eng.Take(message.Envelope{Context: GuestContext, Rank: 0}, message.NoPeer)
+		if !ok {
+			return
+		}
+		x := &proc.Introduced{}
+		x.R = p.Eng.RecvMessage(m, x.B[:])
+		if p.Introduced == nil {
+			p.Introduced = make(map[message.Peer]*proc.Introduced)
+		}
+		p.Introduced[status.Peer] = x
+		p.Rouse()
+	}
+}
+
+// swap tells the guest body, or why there is none, and hears the same from it. The
+// tag is the number of the step, as a trace shows.
+func (g *Guest) swap(step Step, body []byte, bad error) ([]byte, error) {
+	if g.lost {
+		return nil, step.fault(errorsFirst(bad, proc.ErrPeerGone))
+	}
+	g.talk.Self.Tag = wire.Tag(step)
+	return swap(&g.talk, 0, step, body, bad)
+}
+
+// swap tells a rank body, or why there is none, and hears the same from it.
+func swap(t *construct.Talk, rank int, step Step, body []byte, bad error) ([]byte, error) {
+	open := t.Post(rank, status(bad, body))
+	text, err := t.Read(rank, maxSwap)
+	if e := t.Sent(open); err == nil {
+		err = e
+	}
+	if bad != nil {
+		return nil, bad
+	}
+	if err == nil {
+		text, err = outcome(text)
+	}
+	return text, step.fault(err)
+}
+
+// status is a letter with a body, or why there is none.
+func status(bad error, body []byte) []byte {
+	l := binary.BigEndian.AppendUint32(construct.Letter(), construct.FaultCode(bad))
+	if bad != nil {
+		return l
+	}
+	return append(l, body...)
+}
+
+// outcome is what a status says.
+func outcome(text []byte) ([]byte, error) {
+	if len(text) < 4 {
+		return nil, fmt.Errorf("%w: %d bytes without a status", comm.ErrMessage, len(text))
+	}
+	if code := binary.BigEndian.Uint32(text); code != 0 {
+		return nil, construct.Elsewhere(code)
+	}
+	return text[4:], nil
+}
+
+func errorsFirst(a, b error) error {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+// leave ends our side of the link once all is written. When the other side has done
+// so too, nothing is left of the guest.
+func (g *Guest) leave() {
+	g.Left = true
+	if g.lost {
+		g.forget()
+	} else {
+		g.p.Dispatch(departure{g})
+	}
+}
+
+// departure ends the link to a guest.
+type departure struct{ *Guest }
+
+// CarryOn is of backgroundOp.
+func (d departure) CarryOn() bool {
+	if !d.lost && d.p.Eng.HasOutput(d.q.ID) {
+		return false // a send may be done, and its packet still wait for the link
+	}
+	if !d.lost {
+		d.p.EndPort(d.q)
+	}
+	return true
+}
+
+// Gone says that the link is closed.
+func (g *Guest) Gone() {
+	g.lost = true
+	if g.Left {
+		g.forget()
+	}
+}
+
+func (g *Guest) forget() {
+	delete(g.p.Guests, g.q.Peer)
+	delete(g.p.Introduced, g.q.Peer)
+	g.p.Eng.ForgetWorld(g.q.Peer)
+}

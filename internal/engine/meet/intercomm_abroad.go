@@ -1,0 +1,44 @@
+package meet
+
+import (
+	"github.com/openimpi/impi/core/comm"
+	"github.com/openimpi/impi/internal/engine/construct"
+	"github.com/openimpi/impi/internal/engine/proc"
+)
+
+// abroad is the flag of a proposal by which a leader says that the members of its side,
+// or of the communicator by which the leaders talk, are of several jobs.
+const abroad uint32 = 1 << 6
+
+// joinAbroad is the rest of joinOurs where procs of several jobs take part: what the two
+// sides tell each other is what they would if they connected, by the communicator of
+// the leaders in the place of a temporary link. The process is locked.
+func joinAbroad(c *proc.Comm, localLeader int, x *introduction, mine comm.Offer, v construct.Verdict) (*proc.Comm, error) {
+	m := meeting(c, localLeader)
+	m.show(proc.ToCreate)
+	if x != nil {
+		m.far = &otherLeader{construct.NewTalk(x.peer, construct.Leaders, x.tag), x.leader}
+	}
+	var err error
+	if construct.Unconfirmed(&v.Proposal, 0) {
+		err = m.confirm(&v)
+	}
+	if m.Context, err = construct.Conclude(m.P, mine, v, comm.InterContexts, nil, err); err == nil {
+		err = m.acquaint(m.sizes(comm.Proposal{}, nil))
+		if err != nil && m.made == nil {
+			construct.Release(m.P, m.Context)
+		}
+	}
+	err = m.settle(err)
+	return m.made, err
+}
+
+// otherLeader is the leader of the other side, in a communicator.
+type otherLeader struct {
+	t    construct.Talk
+	rank int
+}
+
+func (o *otherLeader) swap(s Step, body []byte, bad error) ([]byte, error) {
+	return swap(&o.t, o.rank, s, body, bad)
+}

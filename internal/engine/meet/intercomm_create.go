@@ -1,0 +1,160 @@
+package meet
+
+import (
+	"fmt"
+
+	"github.com/openimpi/impi/core/comm"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/engine/collective"
+	"github.com/openimpi/impi/internal/engine/construct"
+	"github.com/openimpi/impi/internal/engine/proc"
+)
+
+func IntercommCreate(c *proc.Comm, localLeader int, peer *proc.Comm, remoteLeader, tag int) (*proc.Comm, error) {
+	d, err := intercommCreate(c, localLeader, peer, remoteLeader, tag)
+	return d, c.Failed("IntercommCreate", err)
+}
+
+// introduction is what the leader of a side needs to talk to the other one.
+type introduction struct {
+	c      *proc.Comm
+	peer   *proc.Comm
+	leader int // in peer
+	tag    wire.Tag
+	bad    error // why it cannot
+}
+
+func intercommCreate(c *proc.Comm, localLeader int, peer *proc.Comm, remoteLeader, tag int) (*proc.Comm, error) {
+	if err := construct.CheckIntra(c); err != nil {
+		return nil, err
+	}
+	if _, ok := c.Proc(localLeader); !ok {
+		return nil, fmt.Errorf("%w: local leader %d, the communicator has 0 to %d", comm.ErrRank, localLeader, c.Size()-1)
+	}
+	if tag < 0 || tag > int(c.Process().Job.TagUB) {
+		return nil, fmt.Errorf("%w: %d, the job has 0 to %d", proc.ErrTag, tag, c.Process().Job.TagUB)
+	}
+	var x *introduction
+	if c.Rank() == localLeader {
+		x = &introduction{c: c, peer: peer, leader: remoteLeader, tag: wire.Tag(tag)}
+		x.bad = x.check()
+	}
+	if err := collective.Announce(c, "IntercommCreate"); err != nil {
+		return nil, err
+	}
+	if AllOurs(c.Process()) {
+		return joinOurs(c, localLeader, x)
+	}
+	return joinForeign(c, localLeader, x)
+}
+
+// check looks at what only the leader is asked for.
+func (x *introduction) check() error {
+	if err := x.peer.Usable(); err != nil {
+		return fmt.Errorf("peer communicator: %w", err)
+	}
+	if int(x.tag) > x.peer.TagUB() {
+		return fmt.Errorf("%w: %d, the peer communicator has 0 to %d", proc.ErrTag, x.tag, x.peer.TagUB())
+	}
+	if _, ok := x.peer.Partner(x.leader); !ok {
+		return fmt.Errorf("%w: remote leader %d, the peer communicator has 0 to %d",
+			comm.ErrRank, x.leader, x.peer.Partners().Size()-1)
+	}
+	return nil
+}
+
+// AllOurs tells whether nobody in the whole job runs another MPI.
+func AllOurs(p *proc.Process) bool { return construct.OursAmong(p, p.Roster.Masters()) }
+
+// joinOurs makes an intercommunicator where the whole job is ours. What only the
+// leader can see is told to all of its side, and to the other leader, if it is
+// known who that is.
+func joinOurs(c *proc.Comm, localLeader int, x *introduction) (*proc.Comm, error) {
+	p := c.Process()
+	p.Lock()
+	defer p.Unlock()
+	p.BeginMeeting() // somebody of the other side may be of a job that is not known yet
+	defer p.EndMeeting()
+	seq := c.Ordinal()
+	a := construct.Assemble(c, seq, 0, p.Roster.World().Size())
+	inner := construct.NewTalk(c, construct.InOrder+construct.Leaders, construct.WireTag(seq))
+	var bad error
+	if x != nil {
+		bad = x.bad
+		if !a.Leads() {
+			a.Between = func() { x.deputize(&inner) }
+		}
+	}
+	mine := p.Contexts.Offer(a.Leads())
+	v, fault := a.Hold(comm.Proposal{Offer: mine, Fault: construct.FaultCode(bad), Flags: collective.DoesJoin}, nil, func(all comm.Proposal, _ []byte) construct.Verdict {
+		v := construct.Verdict{Proposal: all}
+		if x != nil {
+			x.meet(&v)
+		} else {
+			delegate(&inner, localLeader, &v, p.Roster.World().Size(), c.Size())
+		}
+		return v
+	})
+	if v.Flags&abroad != 0 && bad == nil && fault == nil && v.Fault == 0 {
+		return joinAbroad(c, localLeader, x, mine, v)
+	}
+	context, err := construct.Conclude(p, mine, v, comm.InterContexts, bad, fault)
+	if err != nil {
+		return nil, err
+	}
+	part, ok := a.Part(v)
+	if !ok || part.Remote == nil {
+		return nil, fmt.Errorf("%w: no remote group", comm.ErrMessage)
+	}
+	return construct.Adopt(c, comm.Spec{Group: c.Comm.Group(), Masters: c.Masters(), Remote: part.Remote}, context)
+}
+
+// meet talks to the other side's leader, which adds its side to the verdict: all
+// of ours get its group.
+func (x *introduction) meet(v *construct.Verdict) {
+	if x.bad != nil {
+		return // whom should we talk to?
+	}
+	own := x.c.Comm.Group()
+	if x.c.Wide() || x.peer.Wide() { // the other leader may know some members by other numbers, or not at all
+		v.Flags |= abroad
+		own = comm.NewGroup(0, 1)
+	}
+	t := construct.NewTalk(x.peer, construct.Leaders, x.tag)
+	theirs, err := t.SwapVerdicts(x.leader, construct.Verdict{Proposal: v.Proposal, Parts: comm.Partition{{Group: own}}}, x.c.Process().Roster.World().Size(), 0)
+	v.Proposal = v.With(theirs.Proposal)
+	if v.Flags&abroad != 0 {
+		v.Fault = max(v.Fault, construct.FaultCode(err))
+		return // who is on the other side is told in other words
+	}
+	if err == nil && len(theirs.Parts) == 1 {
+		remote := theirs.Parts[0].Group
+		if proc, overlap := own.Meets(remote); overlap {
+			err = fmt.Errorf("%w: proc %d is in both groups", comm.ErrComm, proc)
+		}
+		v.Parts = comm.Partition{{Group: comm.NewGroup(0, x.c.Size()), Remote: remote}}
+	} else if err == nil {
+		err = fmt.Errorf("%w: %d groups", comm.ErrMessage, len(theirs.Parts))
+	}
+	v.Fault = max(v.Fault, construct.FaultCode(err))
+}
+
+// deputize is the part of a leader that is not rank 0, which asks it to meet the
+// other one.
+func (x *introduction) deputize(inner *construct.Talk) {
+	v, err := inner.ReadVerdict(0, x.c.Size(), 0)
+	if err == nil {
+		x.meet(&v)
+	}
+	v.Fault = max(v.Fault, construct.FaultCode(err))
+	_ = inner.Sent(inner.PostVerdict(0, v)) // what breaks here does so in rank 0, too
+}
+
+// delegate has the local leader meet the other one.
+func delegate(t *construct.Talk, leader int, v *construct.Verdict, procs, size int) {
+	answer, err := t.SwapVerdicts(leader, construct.Verdict{Proposal: v.Proposal}, size, procs)
+	if err == nil {
+		*v = answer
+	}
+	v.Fault = max(v.Fault, construct.FaultCode(err))
+}

@@ -1,0 +1,70 @@
+package meet
+
+import (
+	"fmt"
+
+	"github.com/openimpi/impi/core/comm"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/engine/collective"
+	"github.com/openimpi/impi/internal/engine/construct"
+	"github.com/openimpi/impi/internal/engine/proc"
+)
+
+// What members of a side tell of the high that they have given.
+const (
+	saidHigh = 1 << iota
+	saidLow
+	said = saidHigh | saidLow
+)
+
+func Merge(c *proc.Comm, high bool) (*proc.Comm, error) {
+	d, err := merge(c, high)
+	return d, c.Failed("Merge", err)
+}
+
+func merge(c *proc.Comm, high bool) (*proc.Comm, error) {
+	if err := construct.CheckInter(c); err != nil {
+		return nil, err
+	}
+	if err := collective.Announce(c, "Merge"); err != nil {
+		return nil, err
+	}
+	context, theirs, err := mergeContext(c, high)
+	if err != nil {
+		return nil, err
+	}
+	first, second := c.Comm.Group(), c.Remote()
+	ours, _ := first.At(0)
+	other, _ := second.At(0)
+	// IMPI ch.4, Intercomm_merge: equal ones are ordered by the leaders' world ranks.
+	if high && !theirs || high == theirs && c.Process().Before(other, ours) {
+		first, second = second, first
+	}
+	return construct.Adopt(c, comm.Spec{Group: first.Union(second)}, context)
+}
+
+// mergeContext agrees on the context, and tells what the other side gave for high.
+func mergeContext(c *proc.Comm, high bool) (context wire.ContextID, theirs bool, err error) {
+	p := c.Process()
+	p.Lock()
+	defer p.Unlock()
+	if !construct.Ours(c) {
+		context, err = construct.ForeignAgreement(c, comm.IntraContexts, func(mine wire.ContextID) (agreed wire.ContextID, err error) {
+			agreed, theirs, err = construct.Crisscross(c, construct.TagMerge, mine, &high)
+			return agreed, err
+		})
+		return context, theirs, err
+	}
+	flags := collective.DoesMerge | saidLow
+	if high {
+		flags = collective.DoesMerge | saidHigh
+	}
+	x := construct.Agreement(c, c.Ordinal())
+	x.Propose(flags, nil, func() {})
+	x.Wait()
+	context, err = x.Settle(comm.IntraContexts, nil)
+	if err == nil && (x.All.Flags&said == said || x.Side&said == said) {
+		err = fmt.Errorf("%w: members of one group have given different values for high", proc.ErrArg)
+	}
+	return context, x.Side&said == saidHigh, err
+}

@@ -1,0 +1,138 @@
+package meet
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/mpierr"
+	"github.com/openimpi/impi/internal/engine/construct"
+	"github.com/openimpi/impi/internal/engine/proc"
+	"github.com/openimpi/impi/internal/wireup"
+)
+
+// MaxServiceName is the most bytes of a service's name.
+const MaxServiceName = 255
+
+// The faults of names.
+var ()
+
+func PublishName(service string, info *proc.Info, port string) error {
+	p, err := proc.Current()
+	if err != nil {
+		return proc.Failed("PublishName", err)
+	}
+	return PublishNameOf(p, service, info, port)
+}
+
+func UnpublishName(service string, info *proc.Info, port string) error {
+	p, err := proc.Current()
+	if err != nil {
+		return proc.Failed("UnpublishName", err)
+	}
+	return UnpublishNameOf(p, service, info, port)
+}
+
+func LookupName(service string, info *proc.Info) (port string, err error) {
+	p, err := proc.Current()
+	if err != nil {
+		return "", proc.Failed("LookupName", err)
+	}
+	return LookupNameOf(p, service, info)
+}
+
+func PublishNameOf(p *proc.Process, service string, info *proc.Info, port string) error {
+	_, err := aboutName(p, wireup.KindPublish, service, info, port)
+	return p.Failed("PublishName", err)
+}
+
+func UnpublishNameOf(p *proc.Process, service string, info *proc.Info, port string) error {
+	_, err := aboutName(p, wireup.KindUnpublish, service, info, port)
+	return p.Failed("UnpublishName", err)
+}
+
+func LookupNameOf(p *proc.Process, service string, info *proc.Info) (string, error) {
+	port, err := aboutName(p, wireup.KindLookup, service, info, "")
+	return port, p.Failed("LookupName", err)
+}
+
+// aboutName asks the node something about a name, and gives the port of its answer.
+func aboutName(p *proc.Process, kind wireup.Kind, service string, info *proc.Info, port string) (string, error) {
+	x, err := nameInfo(info)
+	switch {
+	case err != nil:
+		return "", err
+	case service == "" || len(service) > MaxServiceName || strings.ContainsRune(service, 0):
+		return "", fmt.Errorf("%w: a service's name of %d bytes; 1 to %d without a zero byte are possible", proc.ErrArg, len(service), MaxServiceName)
+	case len(port) > dynamic.MaxPortName || strings.ContainsRune(port, 0):
+		return "", fmt.Errorf("%w: %d bytes; up to %d without a zero byte are possible", dynamic.ErrPort, len(port), dynamic.MaxPortName)
+	}
+	x.Service, x.Port = service, port
+	p.Lock()
+	defer p.Unlock()
+	if err := mayMeet(p); err != nil {
+		return "", err
+	}
+	d, err := p.Ask(wireup.Message{Kind: kind, Meeting: x}, dynamic.World{})
+	if m := d.Msg.Meeting; m != nil && m.Class != 0 {
+		return "", nameFault(mpierr.Class(m.Class), d.Msg.Reason)
+	}
+	if err != nil {
+		return "", err
+	}
+	return d.Msg.Meeting.Port, nil
+}
+
+// nameInfo takes the info keys about names.
+func nameInfo(info *proc.Info) (*wireup.Meeting, error) {
+	hints, err := construct.Snapshot(info)
+	if err != nil {
+		return nil, err
+	}
+	x := &wireup.Meeting{}
+	if x.Timeout, err = seconds(hints, "timeout"); err != nil || hints == nil {
+		return x, err
+	}
+	scope, ok, err := hints.Value("scope")
+	if ok {
+		x.Info = map[string]string{"scope": scope}
+	}
+	return x, err
+}
+
+// nameFault is the error of a request about a name that failed.
+func nameFault(class mpierr.Class, reason string) error {
+	kind := proc.ErrNames
+	switch class {
+	case mpierr.Service:
+		kind = proc.ErrService
+	case mpierr.Name:
+		kind = proc.ErrName
+	case mpierr.Access:
+		kind = proc.ErrNamesDenied
+	case mpierr.InfoValue:
+		kind = proc.ErrInfoValue
+	case mpierr.Arg:
+		kind = proc.ErrArg
+	default: // it cannot be reached
+	}
+	return fmt.Errorf("%w: %s", kind, reason)
+}
+
+// seconds is the time that a key of an info gives; 0 without one.
+func seconds(hints *proc.Info, key string) (time.Duration, error) {
+	if hints == nil {
+		return 0, nil
+	}
+	v, ok, err := hints.Value(key)
+	if err != nil || !ok {
+		return 0, err
+	}
+	n, err := strconv.ParseFloat(v, 64)
+	if err != nil || !(n > 0 && n <= 1e6) {
+		return 0, fmt.Errorf("%w: %s %q is no number of seconds", proc.ErrInfoValue, key, v)
+	}
+	return time.Duration(n * float64(time.Second)), nil
+}

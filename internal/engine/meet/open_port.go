@@ -1,0 +1,164 @@
+package meet
+
+import (
+	"crypto/rand"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/internal/engine/construct"
+	"github.com/openimpi/impi/internal/engine/proc"
+	"github.com/openimpi/impi/internal/machine"
+	"github.com/openimpi/impi/internal/wireup"
+	"github.com/openimpi/impi/transports/trace"
+)
+
+func OpenPort(info *proc.Info) (string, error) {
+	p, err := proc.Current()
+	if err != nil {
+		return "", proc.Failed("OpenPort", err)
+	}
+	return OpenPortOf(p, info)
+}
+
+func ClosePort(name string) error {
+	p, err := proc.Current()
+	if err != nil {
+		return proc.Failed("ClosePort", err)
+	}
+	return ClosePortOf(p, name)
+}
+
+func OpenPortOf(p *proc.Process, info *proc.Info) (string, error) {
+	hints, err := construct.Snapshot(info)
+	if err != nil {
+		return "", p.Failed("OpenPort", err)
+	}
+	x, err := portHints(hints)
+	if err != nil {
+		return "", p.Failed("OpenPort", err)
+	}
+	p.Lock()
+	name, err := makePortAs(p, x)
+	p.Unlock()
+	return name, p.Failed("OpenPort", err)
+}
+
+// maxBacklog is the largest backlog that can be asked for.
+const maxBacklog = 4096
+
+// portHints takes the info keys of ports.
+func portHints(hints *proc.Info) (x wireup.Meeting, err error) {
+	if x.Timeout, err = seconds(hints, "lifetime"); err != nil || hints == nil {
+		return x, err
+	}
+	v, ok, err := hints.Value("backlog")
+	if err != nil || !ok {
+		return x, err
+	}
+	if x.Backlog, err = strconv.Atoi(v); err != nil || x.Backlog < 1 || x.Backlog > maxBacklog {
+		return x, fmt.Errorf("%w: backlog %q is no number from 1 to %d", proc.ErrInfoValue, v, maxBacklog)
+	}
+	return x, nil
+}
+
+// makePort is openPort for a locked process. A lifetime of 0 has no end.
+func makePort(p *proc.Process, lifetime time.Duration) (string, error) {
+	return makePortAs(p, wireup.Meeting{Timeout: lifetime})
+}
+
+// makePortAs is makePort with what portHints gives.
+//
+// Step 0 of connecting.
+func makePortAs(p *proc.Process, x wireup.Meeting) (string, error) {
+	if err := mayMeet(p); err != nil {
+		return "", err
+	}
+	card, err := dynamic.ParseCard([]byte(p.Job.Card))
+	if err != nil {
+		return "", fmt.Errorf("%w: its own card: %w", proc.ErrAlone, err)
+	}
+	port := dynamic.Port{Opener: dynamic.Member{World: p.Description.World, Rank: p.Job.Rank}, Card: card}
+	random(p, port.Key[:])
+	name, err := port.AppendText(nil)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", proc.ErrAlone, err)
+	}
+	x.Key = port.Key[:]
+	if _, err := p.Ask(wireup.Message{Kind: wireup.KindPort, Meeting: &x}, dynamic.World{}); err != nil {
+		return "", err // nobody could call it yet, or ever
+	}
+	if p.Doors == nil {
+		p.Doors = make(map[string]dynamic.Token)
+	}
+	p.Doors[string(name)] = port.Key
+	opened(p, port.Name())
+	return string(name), nil
+}
+
+// random fills b with what nobody can guess.
+func random(p *proc.Process, b []byte) {
+	if r, ok := p.Machine.(machine.Random); ok {
+		r.Random(b)
+		return
+	}
+	_, _ = rand.Read(b) // never fails
+}
+
+// mayMeet refuses where no other jobs can be met.
+func mayMeet(p *proc.Process) error {
+	switch {
+	case p.Failure != nil:
+		return p.Failure
+	case proc.Phase(p.State.Load()) >= proc.Finalizing:
+		return proc.ErrFinalized
+	case p.Description == nil || p.Control == nil:
+		return proc.ErrAlone
+	}
+	return nil
+}
+
+func ClosePortOf(p *proc.Process, name string) error {
+	p.Lock()
+	err := shutPort(p, name)
+	p.Unlock()
+	return p.Failed("ClosePort", err)
+}
+
+func shutPort(p *proc.Process, name string) error {
+	key, err := door(p, name)
+	if err != nil {
+		return err
+	}
+	delete(p.Doors, strings.TrimSpace(name))
+	for number, q := range p.Asking { // who accepts there
+		if q.Port == key.World() && q.Answer == nil {
+			m := wireup.Message{Kind: wireup.KindTake, Meeting: &wireup.Meeting{Request: number, Cancel: true}}
+			if err := p.Control.Send(m); err != nil {
+				return err
+			}
+		}
+	}
+	return p.Control.Send(wireup.Message{Kind: wireup.KindUnport, Meeting: &wireup.Meeting{Key: key[:]}})
+}
+
+// door gives the key of a port of this proc.
+func door(p *proc.Process, name string) (dynamic.Token, error) {
+	if err := mayMeet(p); err != nil {
+		return dynamic.Token{}, err
+	}
+	key, ok := p.Doors[strings.TrimSpace(name)]
+	if !ok {
+		return key, fmt.Errorf("%w: this proc has no such port open", dynamic.ErrPort)
+	}
+	return key, nil
+}
+
+// opened shows a step that has no run of a procedure: that a port is open.
+func opened(p *proc.Process, name dynamic.World) {
+	if t := p.Tracing(); t != nil {
+		t.Step(trace.Step{Procedure: proc.ToAccept, Number: int(stepOpen), Text: proc.PortLabel(name) + " is open"})
+	}
+}

@@ -1,0 +1,48 @@
+package meet
+
+import (
+	"fmt"
+
+	"github.com/openimpi/impi/internal/engine/proc"
+)
+
+func Parent() *proc.Comm {
+	p, err := proc.Current()
+	if err != nil {
+		return nil
+	}
+	return Parents(p)
+}
+
+func Parents(p *proc.Process) *proc.Comm {
+	if c := p.Parent.Load(); c != nil && c.Life().Load() == proc.Usable {
+		return c
+	}
+	return nil
+}
+
+// FindParents connects the world to the one that has spawned it, before anything else
+// is done in it. All its procs do so.
+func FindParents(p *proc.Process) error {
+	if p.Job.Parent == "" {
+		return nil
+	}
+	p.Lock()
+	x := p.Procedure(proc.ToSpawn)
+	p.Unlock()
+	x.Took(int(spawnTell), func() string {
+		return fmt.Sprintf("started, %v of %d procs, which all are there", p.Member(p.Self.Self()), p.World.Size())
+	})
+	x.Took(int(spawnTellHow), func() string { return "the parents are at " + proc.PortLabelOf(p.Job.Parent) })
+	c, err := connect(p.World, p.Job.Parent, nil, 0, proc.ToConnect)
+	if err != nil {
+		err = fmt.Errorf("%w: the parents do not answer: %w", proc.ErrSpawn, err)
+		x.Ends(err, nil)
+		return err
+	}
+	x.Took(int(spawnConnect), func() string { return "connected with the parents" })
+	c.NameSlot().Set("MPI_COMM_PARENT")
+	p.Parent.Store(c)
+	x.Took(int(spawnClose), func() string { return "Init returns" })
+	return nil
+}

@@ -1,0 +1,99 @@
+package meet
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/openimpi/impi/internal/engine/construct"
+)
+
+// exchange has the roots tell each other something, and then all members of their
+// sides, which is the next step. bad is why the root has nothing to tell.
+func (m *Meeting) exchange(s Step, body []byte, bad error) ([]byte, error) {
+	if m.C.Rank() == m.Root {
+		n := len(body)
+		body, bad = m.far.swap(s, body, errorsFirst(bad, m.bad))
+		if bad = m.because(bad); bad == nil {
+			m.Took(s, func() string { return fmt.Sprintf("told the other root %d bytes and heard %d", n, len(body)) })
+		}
+	}
+	return m.share(s+1, body, bad)
+}
+
+// gather is the first half of stepBarrier: the root hears from all members whether they
+// have the communicator. That all have it is what it hears in stepSync from the other
+// root, and what share then tells.
+func (m *Meeting) gather() {
+	m.label(StepBarrier)
+	t := &m.near
+	hear := func(rank int) {
+		text, err := t.Read(rank, 4)
+		if err == nil {
+			_, err = outcome(text)
+		}
+		m.ails(StepBarrier.fault(err))
+	}
+	var open []construct.Sending
+	for _, child := range m.tree.Children(m.me) {
+		hear(m.tree.Rank(child))
+	}
+	root := m.me == m.tree.Position(m.Root)
+	switch parent, below := m.tree.Parent(m.me); {
+	case below:
+		open = t.Post(m.tree.Rank(parent), status(m.bad, nil))
+		if root {
+			hear(m.tree.Rank(0))
+		}
+	case !root:
+		open = t.Post(m.Root, status(m.bad, nil))
+	}
+	m.ails(StepBarrier.fault(t.Sent(open)))
+}
+
+// share tells all members what the root has, or why it has nothing.
+func (m *Meeting) share(s Step, body []byte, bad error) ([]byte, error) {
+	m.label(s)
+	text, err := m.spread(status(bad, body)[construct.LengthLen:])
+	switch {
+	case m.C.Rank() == m.Root && bad != nil:
+		return nil, bad
+	case m.C.Rank() == m.Root:
+		return body, nil
+	case err != nil:
+		return nil, s.fault(err)
+	}
+	text, err = outcome(text)
+	return text, s.fault(err)
+}
+
+// spread gets what the root says to all members: to rank 0 first, and then down the
+// tree. Who cannot be told is found out by who waits for it next.
+func (m *Meeting) spread(text []byte) ([]byte, error) {
+	t, root := &m.near, m.tree.Position(m.Root)
+	send := func(position int) []construct.Sending {
+		return t.Post(m.tree.Rank(position), append(construct.Letter(), text...))
+	}
+	var open []construct.Sending
+	var err error
+	parent, below := m.tree.Parent(m.me)
+	switch {
+	case m.me == root && below:
+		open = send(0)
+		_, err = t.Read(m.tree.Rank(parent), maxSwap)
+	case below:
+		text, err = t.Read(m.tree.Rank(parent), maxSwap)
+	case m.me != root:
+		text, err = t.Read(m.Root, maxSwap)
+	}
+	switch {
+	case m.me == root:
+		m.ails(err)
+	case err != nil:
+		text = binary.BigEndian.AppendUint32(nil, construct.FaultCode(err)) // so that those below do not wait
+	}
+	for _, child := range m.tree.Children(m.me) {
+		open = append(open, send(child)...)
+	}
+	m.ails(t.Sent(open))
+	return text, err
+}

@@ -1,0 +1,253 @@
+package meet
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/mpierr"
+	"github.com/openimpi/impi/internal/engine/construct"
+	"github.com/openimpi/impi/internal/engine/proc"
+	"github.com/openimpi/impi/internal/wireup"
+)
+
+// MaxSpawned is the most procs that one call asks for: all members are told of each.
+const MaxSpawned = 1 << 13
+
+// Command is a program that Spawn starts.
+type Command struct {
+	Path  string     // a name without a slash is looked up; a relative path starts from the program's folder of the job file
+	Args  []string   // without the name of the program
+	Procs int        // at least 1
+	Info  *proc.Info // nil: none
+}
+
+// spawnStep is a step of spawning, as errors name it.
+type spawnStep int
+
+// The steps. Those of Accept come between the last two, on the parents' side, and those
+// of Connect in Init of the children.
+const (
+	spawnPort    spawnStep = 1 + iota // The root opens a port
+	spawnStart                        // and has its node start the procs, which are told the port.
+	spawnTell                         // It tells the other members whether they run,
+	spawnTellHow                      // how many of them,
+	spawnTellWho                      // and which, all in one message.
+	spawnConnect                      // All members accept at the port.
+	spawnClose                        // It is closed.
+)
+
+func (s spawnStep) fault(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("step %d of spawning: %w", s, err)
+}
+
+func Spawn(c *proc.Comm, command Command, root int) (children *proc.Comm, codes []proc.Class, err error) {
+	children, codes, err = spawn(c, []Command{command}, root)
+	return children, codes, c.Failed("Spawn", err)
+}
+
+func SpawnMultiple(c *proc.Comm, commands []Command, root int) (children *proc.Comm, codes []proc.Class, err error) {
+	children, codes, err = spawn(c, commands, root)
+	return children, codes, c.Failed("SpawnMultiple", err)
+}
+
+// outcomeOfSpawn is what the root tells the others.
+type outcomeOfSpawn struct {
+	Class  proc.Class   `json:"class"`
+	Reason string       `json:"reason,omitempty"`
+	Codes  []proc.Class `json:"codes,omitempty"`
+}
+
+func spawn(c *proc.Comm, commands []Command, root int) (*proc.Comm, []proc.Class, error) {
+	if err := mayConnect(c, root, "Spawn"); err != nil {
+		return nil, nil, err
+	}
+	p := c.Process()
+	p.Lock()
+	defer p.Unlock()
+	var s spawning
+	if c.Rank() == root {
+		s.order, s.err = orderOf(commands)
+	}
+	if err := mayMeet(p); err != nil {
+		return nil, nil, errorsFirst(s.err, err)
+	}
+	m := newMeeting(c, root)
+	defer p.EndMeeting()
+	s.shown = p.Procedure(proc.ToSpawn)
+	s.shown.Says(func() string {
+		return fmt.Sprintf("begins, rank %d of %d, root %d, context %d", c.Rank(), c.Size(), root, c.Context())
+	})
+	if c.Rank() == root {
+		begin(p, &s)
+	}
+	made, codes, err := m.spawn(&s)
+	finishSpawn(p, &s, m.worlds, err)
+	if c.Rank() != root {
+		s.shown.Took(int(spawnClose), func() string { return "Spawn returns" })
+	}
+	s.shown.Ends(err, made)
+	return made, codes, err
+}
+
+// spawn connects with the procs that the root has started, if it has.
+func (m *Meeting) spawn(s *spawning) (made *proc.Comm, codes []proc.Class, err error) {
+	if codes, err = m.tellOfSpawn(s); err != nil {
+		return nil, codes, err
+	}
+	m.show(proc.ToAccept)
+	if m.C.Rank() == m.Root {
+		err = m.reach(s.port, nil, false)
+	}
+	if made, err = m.complete(err); err != nil {
+		return nil, codes, spawnConnect.fault(fmt.Errorf("%w: %w", proc.ErrSpawn, err))
+	}
+	s.shown.Took(int(spawnConnect), func() string { return "connected with them" })
+	return made, codes, nil
+}
+
+// spawning is what the root of a spawn knows of it.
+type spawning struct {
+	outcomeOfSpawn
+	order   *wireup.Spawn
+	err     error
+	shown   *proc.Procedure
+	port    string
+	request uint64 // to the node; 0: none
+}
+
+// begin opens the port and has the node start the procs.
+func begin(p *proc.Process, s *spawning) {
+	if s.err == nil {
+		s.port, s.err = makePort(p, 0)
+		s.err = spawnPort.fault(s.err)
+	}
+	if s.err == nil {
+		s.shown.Took(int(spawnPort), func() string { return proc.PortLabelOf(s.port) + " is for the procs to be started" })
+	}
+	if s.err == nil {
+		var d proc.Delivery
+		question := wireup.Message{Kind: wireup.KindSpawn, Meeting: &wireup.Meeting{Port: s.port, Spawn: s.order}}
+		d, s.err = p.Ask(question, dynamic.World{})
+		s.err = spawnStart.fault(s.err)
+		if s.err == nil {
+			s.shown.Took(int(spawnStart), func() string { return "the node has started them" })
+		}
+		if m := d.Msg.Meeting; m != nil {
+			s.request = m.Request
+			for _, code := range m.Codes {
+				s.Codes = append(s.Codes, proc.Class(code))
+			}
+		}
+	}
+	s.Class = proc.ErrorClass(s.err)
+	if s.err != nil {
+		s.Reason = s.err.Error()
+	}
+}
+
+// orderOf checks the commands and puts them as the node wants them.
+func orderOf(commands []Command) (*wireup.Spawn, error) {
+	if len(commands) == 0 {
+		return nil, fmt.Errorf("%w: no command", proc.ErrArg)
+	}
+	x, total := &wireup.Spawn{}, 0
+	for i, c := range commands {
+		hints, err := construct.Snapshot(c.Info)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("command %d: %w", i, err)
+		case c.Path == "":
+			return nil, fmt.Errorf("%w: command %d has no path", proc.ErrArg, i)
+		case c.Procs < 1 || c.Procs > MaxSpawned-total:
+			return nil, fmt.Errorf("%w: command %d of %d procs; 1 to %d are possible in all", proc.ErrArg, i, c.Procs, MaxSpawned)
+		case strings.ContainsRune(c.Path+strings.Join(c.Args, ""), 0):
+			return nil, fmt.Errorf("%w: command %d has a zero byte", proc.ErrArg, i)
+		}
+		total += c.Procs
+		y := wireup.Command{Path: c.Path, Args: c.Args, Procs: c.Procs}
+		if hints != nil {
+			y.Info = make(map[string]string)
+			for _, pair := range *hints.Pairs() {
+				y.Info[pair.Key] = pair.Value
+			}
+		}
+		x.Commands = append(x.Commands, y)
+	}
+	return x, nil
+}
+
+// tellOfSpawn tells all members what the root knows of the procs.
+func (m *Meeting) tellOfSpawn(s *spawning) ([]proc.Class, error) {
+	own := m.C.Rank() == m.Root
+	var text []byte
+	var err error
+	if own {
+		text, err = json.Marshal(&s.outcomeOfSpawn)
+	}
+	text, err = m.share(0, text, err)
+	if err == nil && !own {
+		err = json.Unmarshal(text, &s.outcomeOfSpawn)
+	}
+	switch {
+	case err != nil:
+		return nil, spawnTell.fault(fmt.Errorf("%w: %w", proc.ErrSpawn, err))
+	}
+	s.tookNews()
+	switch {
+	case own:
+		return s.Codes, s.err
+	case s.Class != mpierr.Success:
+		return s.Codes, fmt.Errorf("told by the root: %w: %s", sentinelOf(s.Class), s.Reason)
+	}
+	return s.Codes, nil
+}
+
+// tookNews shows what all members have been told.
+func (s *spawning) tookNews() {
+	s.shown.Took(int(spawnTell), func() string { return fmt.Sprintf("known to all members: %v", s.Class) })
+	s.shown.Took(int(spawnTellHow), func() string {
+		running := 0
+		for _, c := range s.Codes {
+			if c == mpierr.Success {
+				running++
+			}
+		}
+		return fmt.Sprintf("known to all members: %d run", running)
+	})
+	s.shown.Took(int(spawnTellWho), func() string {
+		return fmt.Sprintf("known to all members: the codes of %d procs that were asked for", len(s.Codes))
+	})
+}
+
+// sentinelOf is the error of members that the root has told of a class.
+func sentinelOf(class proc.Class) error {
+	for _, e := range []error{proc.ErrArg, proc.ErrInfo, proc.ErrAlone} {
+		if proc.ErrorClass(e) == class {
+			return e
+		}
+	}
+	return proc.ErrSpawn
+}
+
+// finishSpawn closes the port, and tells the node that the procs are of no use if it
+// has come to nothing. Otherwise it remembers how the node calls them.
+func finishSpawn(p *proc.Process, s *spawning, met []*dynamic.Description, err error) {
+	if s.port == "" || p.Failure != nil {
+		return
+	}
+	switch {
+	case err != nil && s.request != 0:
+		_ = p.Control.Send(wireup.Message{Kind: wireup.KindSpawn, Meeting: &wireup.Meeting{Request: s.request, Cancel: true}})
+	case err == nil:
+		if w := p.Known(met[0].World); w != nil {
+			w.Spawn = s.request
+		}
+	}
+	_ = shutPort(p, s.port) // without a node there is no port either
+	s.shown.Took(int(spawnClose), func() string { return proc.PortLabelOf(s.port) + " is closed" })
+}

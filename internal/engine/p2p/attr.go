@@ -1,0 +1,112 @@
+package p2p
+
+import (
+	"sync"
+
+	"github.com/openimpi/impi/core/comm"
+	"github.com/openimpi/impi/internal/engine/proc"
+)
+
+// Keyval names an attribute: a value that a program attaches to a communicator,
+// a datatype or a window.
+type Keyval = comm.Keyval
+
+// KeyvalInvalid is no key.
+const KeyvalInvalid = comm.KeyvalInvalid
+
+// CopyFunc is called when an object that has the attribute is duplicated. The
+// duplicate gets copied, unless keep is false. After an error there is no
+// duplicate. It may call MPI.
+type CopyFunc[O any] func(old O, key Keyval, extra, value any) (copied any, keep bool, err error)
+
+// DeleteFunc is called when an object loses the attribute: by its deletion, by
+// another value or by the end of the object. After an error it keeps it. It may
+// call MPI.
+type DeleteFunc[O any] func(object O, key Keyval, value, extra any) error
+
+func NullCopy[O any](old O, key Keyval, extra, value any) (copied any, keep bool, err error) {
+	return nil, false, nil
+}
+
+func DupCopy[O any](old O, key Keyval, extra, value any) (copied any, keep bool, err error) {
+	return value, true, nil
+}
+
+func NullDelete[O any](object O, key Keyval, value, extra any) error { return nil }
+
+// Keyvals are those of the program.
+var Keyvals = comm.Keys{Guard: new(sync.Mutex)}
+
+// NewKeyvalOf makes a key for objects of type O.
+func NewKeyvalOf[O any](f comm.Family, cp CopyFunc[O], del DeleteFunc[O], extra any) (Keyval, error) {
+	var copier comm.Copier
+	var deleter comm.Deleter
+	if cp != nil {
+		copier = func(old any, key Keyval, extra, value any) (any, bool, error) {
+			return cp(old.(O), key, extra, value)
+		}
+	}
+	if del != nil {
+		deleter = func(object any, key Keyval, value, extra any) error { return del(object.(O), key, value, extra) }
+	}
+	return Keyvals.Create(f, copier, deleter, extra)
+}
+
+// FreeKeyvalOf frees a key and makes the variable invalid.
+func FreeKeyvalOf(f comm.Family, key *Keyval) error {
+	if key == nil {
+		return proc.ErrArg
+	}
+	if err := Keyvals.Free(f, *key); err != nil {
+		return err
+	}
+	*key = KeyvalInvalid
+	return nil
+}
+
+func CreateKeyval(cp CopyFunc[*proc.Comm], del DeleteFunc[*proc.Comm], extra any) (Keyval, error) {
+	key, err := NewKeyvalOf(comm.CommFamily, cp, del, extra)
+	return key, proc.Failed("CreateKeyval", err)
+}
+
+func FreeKeyval(key *Keyval) error {
+	return proc.Failed("FreeKeyval", FreeKeyvalOf(comm.CommFamily, key))
+}
+
+func SetAttr(c *proc.Comm, key Keyval, value any) error {
+	if err := c.Usable(); err != nil {
+		return c.Failed("SetAttr", err)
+	}
+	return c.Failed("SetAttr", Keyvals.Set(comm.CommFamily, c.Attrs(), c, key, value))
+}
+
+func Attr(c *proc.Comm, key Keyval) (value any, ok bool, err error) {
+	if err := c.Usable(); err != nil {
+		return nil, false, c.Failed("Attr", err)
+	}
+	if value, ok := predefined(c, key); ok {
+		return value, true, nil
+	}
+	value, ok, err = Keyvals.Get(comm.CommFamily, c.Attrs(), key)
+	return value, ok, c.Failed("Attr", err)
+}
+
+func DeleteAttr(c *proc.Comm, key Keyval) error {
+	if err := c.Usable(); err != nil {
+		return c.Failed("DeleteAttr", err)
+	}
+	return c.Failed("DeleteAttr", Keyvals.Delete(comm.CommFamily, c.Attrs(), c, key))
+}
+
+// CopyAttrs asks the CopyFuncs what a duplicate of c gets, before anything of
+// the duplicate is agreed on. Whatever the error, what was copied has to become
+// the duplicate's or be dropped.
+func CopyAttrs(c *proc.Comm) (comm.Attrs, error) { return Keyvals.Copy(c.Attrs(), c) }
+
+// DropAttrs deletes copies for a duplicate of c that came to nothing. As that
+// does not exist, c stands for it.
+func DropAttrs(c *proc.Comm, copies comm.Attrs) { Keyvals.Drop(&copies, c) }
+
+// DeleteAttrs deletes all attributes of c, which ceases to be. After an error c
+// has to stay.
+func DeleteAttrs(c *proc.Comm) error { return Keyvals.Clear(c.Attrs(), c) }

@@ -1,0 +1,52 @@
+package p2p
+
+import (
+	"github.com/openimpi/impi/core/comm"
+	"github.com/openimpi/impi/core/mpierr"
+	"github.com/openimpi/impi/internal/engine/proc"
+)
+
+// The attributes that every communicator has, all ints, and windows, with the
+// values of the MPI ABI. They cannot be set, deleted or freed.
+const (
+	TagUB         Keyval = 501 // the largest tag
+	IO            Keyval = 502 // rank that can do input and output: AnySource, which is all
+	Host          Keyval = 503 // rank of a host process: ProcNull, which is none
+	WtimeIsGlobal Keyval = 504 // 1 if the ranks' clocks are synchronised
+	AppNum        Keyval = 505 // place of the proc's program in the job file
+	LastUsedCode  Keyval = 506 // the largest error code in use
+	UniverseSize  Keyval = 507 // how many procs the job can have
+
+	WinBase         Keyval = 601
+	WinDispUnit     Keyval = 602
+	WinSize         Keyval = 603
+	WinCreateFlavor Keyval = 604
+	WinModel        Keyval = 605
+)
+
+// predefined gives the value of one of MPI's attributes of communicators.
+func predefined(c *proc.Comm, key Keyval) (value int, ok bool) {
+	if key >= comm.FirstKeyval {
+		return 0, false
+	}
+	job := c.Process().Job
+	switch key {
+	case TagUB:
+		return int(job.TagUB), true
+	case IO:
+		return proc.AnySource, true
+	case Host:
+		return proc.ProcNull, true
+	case WtimeIsGlobal:
+		return 0, true
+	case AppNum:
+		return job.AppNum, true
+	case LastUsedCode:
+		last, _ := proc.WithCodes(func(c *mpierr.Codes) (proc.Class, error) { return c.Last(), nil })
+		return int(last), true
+	case UniverseSize:
+		return len(job.Procs), true
+	default:
+		return ofIMPI(c, key)
+	}
+}

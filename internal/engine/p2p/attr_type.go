@@ -1,0 +1,96 @@
+package p2p
+
+import (
+	"sync"
+
+	"github.com/openimpi/impi/core/comm"
+	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/internal/engine/proc"
+)
+
+func CreateTypeKeyval(cp CopyFunc[*proc.Datatype], del DeleteFunc[*proc.Datatype], extra any) (Keyval, error) {
+	key, err := NewKeyvalOf(comm.TypeFamily, cp, del, extra)
+	return key, proc.Failed("CreateTypeKeyval", err)
+}
+
+func FreeTypeKeyval(key *Keyval) error {
+	return proc.Failed("FreeTypeKeyval", FreeKeyvalOf(comm.TypeFamily, key))
+}
+
+func TypeSetAttr(t *proc.Datatype, key Keyval, value any) error {
+	attrs, err := typeAttrs(t)
+	if err == nil {
+		err = Keyvals.Set(comm.TypeFamily, attrs, t, key, value)
+	}
+	return proc.Failed("TypeSetAttr", err)
+}
+
+func TypeAttr(t *proc.Datatype, key Keyval) (value any, ok bool, err error) {
+	attrs, err := typeAttrs(t)
+	if err == nil {
+		value, ok, err = Keyvals.Get(comm.TypeFamily, attrs, key)
+	}
+	return value, ok, proc.Failed("TypeAttr", err)
+}
+
+func TypeDeleteAttr(t *proc.Datatype, key Keyval) error {
+	attrs, err := typeAttrs(t)
+	if err == nil {
+		err = Keyvals.Delete(comm.TypeFamily, attrs, t, key)
+	}
+	return proc.Failed("TypeDeleteAttr", err)
+}
+
+func TypeDup(t *proc.Datatype) (*proc.Datatype, error) {
+	d, err := typeDup(t)
+	return d, proc.Failed("TypeDup", err)
+}
+
+func typeDup(t *proc.Datatype) (*proc.Datatype, error) {
+	attrs, err := typeAttrs(t)
+	if err != nil {
+		return nil, err
+	}
+	d, err := datatype.Dup(t)
+	if err != nil {
+		return nil, err
+	}
+	copies, err := Keyvals.Copy(attrs, t)
+	if err != nil {
+		Keyvals.Drop(&copies, d)
+		return nil, err
+	}
+	d.Attach(&copies)
+	return d, nil
+}
+
+func TypeFree(t *proc.Datatype) error { return proc.Failed("TypeFree", typeFree(t)) }
+
+func typeFree(t *proc.Datatype) error {
+	attrs, err := typeAttrs(t)
+	if err == nil && !t.Named() {
+		err = Keyvals.Clear(attrs, t)
+	}
+	if err != nil {
+		return err
+	}
+	return t.Free()
+}
+
+// attaching guards what handles of datatypes have attached.
+var attaching sync.Mutex
+
+// typeAttrs gives the attributes of a datatype that can be used.
+func typeAttrs(t *proc.Datatype) (*comm.Attrs, error) {
+	if err := t.Valid(); err != nil {
+		return nil, err
+	}
+	attaching.Lock()
+	defer attaching.Unlock()
+	attrs, ok := t.Attached().(*comm.Attrs)
+	if !ok {
+		attrs = new(comm.Attrs)
+		t.Attach(attrs)
+	}
+	return attrs, nil
+}

@@ -1,0 +1,265 @@
+package p2p
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/internal/engine/proc"
+)
+
+func Waitall(reqs []proc.Request, statuses []proc.Status) error {
+	c, err := waitall(reqs, statuses)
+	return c.Failed("Waitall", err)
+}
+
+// waitall also gives the communicator whose handler is to hear of the error: that
+// of the first request that failed.
+func waitall(reqs []proc.Request, statuses []proc.Status) (*proc.Comm, error) {
+	if err := checkLen(reqs, statuses); err != nil {
+		return noted(reqs), err
+	}
+	var f faults
+	var p *proc.Process // that is locked
+	defer func() {      // even if memory of a message is not there
+		if p != nil {
+			p.Unlock()
+		}
+	}()
+	for i := range reqs {
+		q, c := &reqs[i], reqs[i].Comm()
+		if q.State == proc.Active && c.Process() != p { // mostly all are of one
+			if p != nil {
+				p.Unlock()
+			}
+			p = c.Process()
+			p.Lock()
+		}
+		if statuses == nil && !f.down && settle(q) {
+			continue
+		}
+		st, err := q.WaitBeside(f.down)
+		switch {
+		case errors.Is(err, proc.ErrPending):
+			st.Err = err
+		case err != nil:
+			st.Err = f.add(c, i, err)
+		}
+		if statuses != nil {
+			statuses[i] = st
+		}
+	}
+	return f.c, f.err()
+}
+
+// settle completes the request of a message as almost all are: without an error, and
+// nobody asks for its status. It gives false if the request has to be completed
+// as others are. The process is locked.
+func settle(q *proc.Request) bool {
+	r := q.Message()
+	if q.State != proc.Active || *q.Extra() != nil {
+		return false
+	}
+	p := q.Comm().Process()
+	for r.Generation() == q.Gen && !r.Done() && p.Failure == nil {
+		p.Turn()
+	}
+	if r.Generation() != q.Gen || !r.Done() || r.Err() != nil || r.User != nil {
+		return false
+	}
+	p.Eng.Release(r)
+	*q = proc.Request{}
+	return true
+}
+
+func Testall(reqs []proc.Request, statuses []proc.Status) (done bool, err error) {
+	done, c, err := testall(reqs, statuses)
+	return done, c.Failed("Testall", err)
+}
+
+func testall(reqs []proc.Request, statuses []proc.Status) (done bool, c *proc.Comm, err error) {
+	if err := checkLen(reqs, statuses); err != nil {
+		return false, noted(reqs), err
+	}
+	for i := range reqs {
+		if done, err := reqs[i].Ready(); err != nil || !done {
+			return false, reqs[i].Comm(), err
+		}
+	}
+	c, err = waitall(reqs, statuses)
+	return true, c, err
+}
+
+func Waitany(reqs []proc.Request) (i int, st proc.Status, err error) {
+	for {
+		i, any, c, st, err := testany(reqs)
+		if i != proc.Undefined || !any {
+			return i, st, c.Failed("Waitany", err)
+		}
+		await(reqs)
+	}
+}
+
+func Testany(reqs []proc.Request) (i int, done bool, st proc.Status, err error) {
+	progress(reqs)
+	i, any, c, st, err := testany(reqs)
+	return i, i != proc.Undefined || !any, st, c.Failed("Testany", err)
+}
+
+func Waitsome(reqs []proc.Request, statuses []proc.Status) (indices []int, err error) {
+	if err := checkLen(reqs, statuses); err != nil {
+		return nil, noted(reqs).Failed("Waitsome", err)
+	}
+	for {
+		indices, any, c, err := some(reqs, statuses)
+		if len(indices) > 0 || !any {
+			return indices, c.Failed("Waitsome", err)
+		}
+		await(reqs)
+	}
+}
+
+func Testsome(reqs []proc.Request, statuses []proc.Status) (indices []int, done bool, err error) {
+	if err := checkLen(reqs, statuses); err != nil {
+		return nil, false, noted(reqs).Failed("Testsome", err)
+	}
+	progress(reqs)
+	indices, any, c, err := some(reqs, statuses)
+	return indices, len(indices) > 0 || !any, c.Failed("Testsome", err)
+}
+
+// testany completes the first request that is done, one of c. any tells whether
+// one is active at all.
+func testany(reqs []proc.Request) (i int, any bool, c *proc.Comm, st proc.Status, err error) {
+	for i := range reqs {
+		q := &reqs[i]
+		if q.State == proc.Null || q.State == proc.Inactive {
+			continue
+		}
+		any, c = true, q.Comm()
+		if done, st, err := take(q); done {
+			return i, any, c, st, err
+		}
+	}
+	return proc.Undefined, any, nil, proc.EmptyStatus, nil
+}
+
+// some completes all requests that are done.
+func some(reqs []proc.Request, statuses []proc.Status) (indices []int, any bool, c *proc.Comm, err error) {
+	var f faults
+	for i := range reqs {
+		q := &reqs[i]
+		if q.State == proc.Null || q.State == proc.Inactive {
+			continue
+		}
+		any, c = true, q.Comm()
+		done, st, err := take(q)
+		if !done {
+			continue
+		}
+		if err != nil {
+			st.Err = f.add(c, i, err)
+		}
+		if statuses != nil {
+			statuses[len(indices)] = st
+		}
+		indices = append(indices, i)
+	}
+	return indices, any, f.c, f.err()
+}
+
+// take completes q if it is done, without making progress.
+func take(q *proc.Request) (done bool, st proc.Status, err error) {
+	if q.State != proc.Active {
+		return true, q.Trivial(), nil
+	}
+	q.Comm().Process().Lock()
+	defer q.Comm().Process().Unlock()
+	if done, err = q.Done(); err != nil {
+		return true, proc.Status{}, err
+	}
+	if !done && q.Comm().Process().Failure == nil {
+		return false, proc.Status{}, nil
+	}
+	st, err = q.Finish()
+	return true, st, err
+}
+
+// await makes progress, waiting for it, if any of reqs is active and none is done.
+func await(reqs []proc.Request) {
+	var p *proc.Process
+	for i := range reqs {
+		if reqs[i].State == proc.Active {
+			p = reqs[i].Comm().Process()
+			break
+		}
+	}
+	if p == nil {
+		return
+	}
+	p.Lock()
+	defer p.Unlock()
+	for i := range reqs {
+		if reqs[i].State != proc.Active {
+			continue
+		}
+		if done, err := reqs[i].Done(); done || err != nil {
+			return // it was completed while we did not hold the lock
+		}
+	}
+	p.Turn()
+}
+
+// progress makes the progress that can be had without waiting.
+func progress(reqs []proc.Request) {
+	for i := range reqs {
+		if reqs[i].State == proc.Active {
+			reqs[i].Comm().Process().Lock()
+			reqs[i].Comm().Process().Test()
+			reqs[i].Comm().Process().Unlock()
+			return
+		}
+	}
+}
+
+func checkLen(reqs []proc.Request, statuses []proc.Status) error {
+	if statuses != nil && len(statuses) != len(reqs) {
+		return fmt.Errorf("%w: %d statuses for %d requests", proc.ErrArg, len(statuses), len(reqs))
+	}
+	return nil
+}
+
+// noted is the communicator whose handler hears of errors of calls on requests
+// that concern none of them: nil if there is none.
+func noted(reqs []proc.Request) *proc.Comm {
+	for i := range reqs {
+		if reqs[i].Comm() != nil {
+			return reqs[i].Comm().Process().Noted()
+		}
+	}
+	return nil
+}
+
+// faults are the errors of several requests.
+type faults struct {
+	c    *proc.Comm // of the first
+	errs []error
+	down bool // one is that a peer is gone
+}
+
+// add notes the error of request i, and gives it back.
+func (f *faults) add(c *proc.Comm, i int, err error) error {
+	if f.errs == nil {
+		f.c = c
+	}
+	f.down = f.down || errors.Is(err, message.ErrPeerDown)
+	f.errs = append(f.errs, fmt.Errorf("request %d: %w", i, err))
+	return err
+}
+
+func (f *faults) err() error {
+	if f.errs == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", proc.ErrInStatus, errors.Join(f.errs...))
+}

@@ -1,0 +1,51 @@
+package p2p
+
+import (
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"github.com/openimpi/impi/internal/engine/proc"
+)
+
+func InfoEnv() *proc.Info {
+	proc.TheLock.Lock()
+	defer proc.TheLock.Unlock()
+	if proc.The == nil {
+		return nil
+	}
+	return env(proc.The)
+}
+
+// env is made at the first call, as few programs ask.
+func env(p *proc.Process) *proc.Info {
+	p.Environment.Do(func() {
+		wdir, _ := os.Getwd() // unknown is possible
+		host := proc.ProcessorName()
+		p.Info = Environment(os.Args, len(p.Job.Procs), host, wdir)
+	})
+	return p.Info
+}
+
+// Environment leaves out what is unknown or longer than a value can be.
+func Environment(args []string, procs int, host, wdir string) *proc.Info {
+	i := proc.FixedInfo()
+	if len(args) == 0 { // whoever started us can do that
+		args = []string{""}
+	}
+	for _, p := range []proc.InfoPair{
+		{Key: "command", Value: args[0]},
+		{Key: "argv", Value: strings.Join(args[1:], " ")},
+		{Key: "maxprocs", Value: strconv.Itoa(procs)},
+		{Key: "host", Value: host},
+		{Key: "arch", Value: runtime.GOARCH},
+		{Key: "wdir", Value: wdir},
+		{Key: "thread_level", Value: "MPI_THREAD_MULTIPLE"},
+	} {
+		if p.Value != "" && len(p.Value) <= proc.MaxInfoValue {
+			*i.Pairs() = append(*i.Pairs(), p)
+		}
+	}
+	return i
+}

@@ -1,0 +1,95 @@
+package p2p
+
+import (
+	"fmt"
+
+	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/internal/engine/proc"
+)
+
+// Packing puts the items of several Buffers into one piece of memory, which then
+// travels as items of TypePacked and is unpacked by the receiver.
+
+func TypePacked() *proc.Datatype { return datatype.Basic(datatype.Packed) }
+
+func Pack(c *proc.Comm, b proc.Buffer, out []byte, position int64) (int64, error) {
+	err := packable(c, &b)
+	if err == nil {
+		position, err = b.Datatype().PackAt(packedAs(c.Process()), out, position, b.Memory(), b.Count())
+	}
+	return position, c.Failed("Comm.Pack", err)
+}
+
+func Unpack(c *proc.Comm, in []byte, position int64, b proc.Buffer) (int64, error) {
+	err := packable(c, &b)
+	if err == nil {
+		position, err = b.Datatype().UnpackAt(packedAs(c.Process()), in, position, b.Memory(), b.Count())
+	}
+	return position, c.Failed("Comm.Unpack", err)
+}
+
+func PackSize(c *proc.Comm, count int, t *proc.Datatype) (int64, error) {
+	b := proc.At(nil, count, t)
+	err := c.Usable()
+	if err == nil {
+		err = t.Check()
+	}
+	switch {
+	case err != nil:
+	case count < 0:
+		err = fmt.Errorf("%w: %d", datatype.ErrCount, count)
+	default:
+		return b.Size(packedAs(c.Process())), nil
+	}
+	return 0, c.Failed("Comm.PackSize", err)
+}
+
+func packable(c *proc.Comm, b *proc.Buffer) error {
+	if err := c.Usable(); err != nil {
+		return err
+	}
+	return b.Check()
+}
+
+// packedAs is the representation of packed data: memory as it is, the one that all
+// others have, or else external32.
+func packedAs(p *proc.Process) datatype.Representation {
+	if p.Homogeneous {
+		return datatype.Native
+	}
+	if p.Roster.Common() != datatype.External32 {
+		return p.Roster.Common() // another library unpacks its own only
+	}
+	as := datatype.Native
+	for _, rep := range p.Kinds {
+		switch {
+		case rep == datatype.Native, rep == as:
+		case as == datatype.Native:
+			as = rep
+		default:
+			return datatype.External32
+		}
+	}
+	return as
+}
+
+func PackExternal(datarep string, b proc.Buffer, out []byte, position int64) (int64, error) {
+	err := b.Check()
+	if err == nil {
+		position, err = b.Datatype().PackExternal(datarep, out, position, b.Memory(), b.Count())
+	}
+	return position, proc.Failed("PackExternal", err)
+}
+
+func UnpackExternal(datarep string, in []byte, position int64, b proc.Buffer) (int64, error) {
+	err := b.Check()
+	if err == nil {
+		position, err = b.Datatype().UnpackExternal(datarep, in, position, b.Memory(), b.Count())
+	}
+	return position, proc.Failed("UnpackExternal", err)
+}
+
+func PackExternalSize(datarep string, count int, t *proc.Datatype) (int64, error) {
+	n, err := t.PackExternalSize(datarep, count)
+	return n, proc.Failed("PackExternalSize", err)
+}

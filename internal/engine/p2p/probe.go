@@ -1,0 +1,186 @@
+package p2p
+
+import (
+	"fmt"
+
+	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/internal/engine/proc"
+)
+
+func Probe(c *proc.Comm, src, tag int) (proc.Status, error) {
+	st, err := probe(c, src, tag)
+	return st, c.Failed("Probe", err)
+}
+
+func probe(c *proc.Comm, src, tag int) (proc.Status, error) {
+	env, from, none, err := c.Wanted(src, tag)
+	if none || err != nil {
+		return proc.ProcNullStatus, err
+	}
+	c.Process().Lock()
+	defer c.Process().Unlock()
+	for {
+		if st, ok := c.Process().Eng.Probe(env, from); ok {
+			return c.Process().Probed(st), nil
+		}
+		if err := hopeless(c.Process(), from); err != nil {
+			return proc.Status{}, err
+		}
+		c.Process().Turn()
+	}
+}
+
+// hopeless tells why nothing can come any more from a peer, or from anybody for
+// NoPeer.
+func hopeless(p *proc.Process, from message.Peer) error {
+	if p.Failure == nil && from != message.NoPeer {
+		return p.Eng.Down(from)
+	}
+	return p.Failure
+}
+
+func Iprobe(c *proc.Comm, src, tag int) (found bool, st proc.Status, err error) {
+	found, st, err = iprobe(c, src, tag)
+	return found, st, c.Failed("Iprobe", err)
+}
+
+func iprobe(c *proc.Comm, src, tag int) (found bool, st proc.Status, err error) {
+	env, from, none, err := c.Wanted(src, tag)
+	if none || err != nil {
+		return none, proc.ProcNullStatus, err
+	}
+	c.Process().Lock()
+	defer c.Process().Unlock()
+	m, found := c.Process().Eng.Probe(env, from)
+	if !found {
+		c.Process().Test()
+		m, found = c.Process().Eng.Probe(env, from)
+	}
+	if !found {
+		return false, proc.Status{}, hopeless(c.Process(), from)
+	}
+	return true, c.Process().Probed(m), nil
+}
+
+// Message is a message that Mprobe or Improbe has taken out of the queue: only
+// Mrecv or Imrecv with it can receive it.
+type Message struct {
+	c *proc.Comm
+	m *message.Message // nil: from ProcNull
+}
+
+func Mprobe(c *proc.Comm, src, tag int) (*Message, proc.Status, error) {
+	m, st, err := mprobe(c, src, tag)
+	return m, st, c.Failed("Mprobe", err)
+}
+
+func mprobe(c *proc.Comm, src, tag int) (*Message, proc.Status, error) {
+	env, from, none, err := c.Wanted(src, tag)
+	if err != nil {
+		return nil, proc.Status{}, err
+	}
+	if none {
+		return &Message{c: c}, proc.ProcNullStatus, nil
+	}
+	c.Process().Lock()
+	defer c.Process().Unlock()
+	for {
+		if m, st, ok := c.Process().Eng.Take(env, from); ok {
+			return &Message{c: c, m: m}, c.Process().Probed(st), nil
+		}
+		if err := hopeless(c.Process(), from); err != nil {
+			return nil, proc.Status{}, err
+		}
+		c.Process().Turn()
+	}
+}
+
+func Improbe(c *proc.Comm, src, tag int) (*Message, proc.Status, error) {
+	m, st, err := improbe(c, src, tag)
+	return m, st, c.Failed("Improbe", err)
+}
+
+func improbe(c *proc.Comm, src, tag int) (*Message, proc.Status, error) {
+	env, from, none, err := c.Wanted(src, tag)
+	if err != nil {
+		return nil, proc.Status{}, err
+	}
+	if none {
+		return &Message{c: c}, proc.ProcNullStatus, nil
+	}
+	c.Process().Lock()
+	defer c.Process().Unlock()
+	m, st, ok := c.Process().Eng.Take(env, from)
+	if !ok {
+		c.Process().Test()
+		m, st, ok = c.Process().Eng.Take(env, from)
+	}
+	if !ok {
+		return nil, proc.Status{}, hopeless(c.Process(), from)
+	}
+	return &Message{c: c, m: m}, c.Process().Probed(st), nil
+}
+
+func Mrecv[T proc.Type](m *Message, buf []T) (proc.Status, error) {
+	return m.recv("Mrecv", proc.Of(buf))
+}
+
+func Imrecv[T proc.Type](m *Message, buf []T) (proc.Request, error) {
+	return m.irecv(proc.ByImrecv, proc.Of(buf))
+}
+
+func (m *Message) Recv(b proc.Buffer) (proc.Status, error) { return m.recv("Message.Recv", b) }
+
+func (m *Message) Irecv(b proc.Buffer) (proc.Request, error) { return m.irecv(proc.ByMessageIrecv, b) }
+
+func (m *Message) NoProc() bool { return m != nil && m.c != nil && m.m == nil }
+
+func (m *Message) recv(fn string, b proc.Buffer) (proc.Status, error) {
+	c := m.comm()
+	q, err := m.begin(proc.ByMrecv, b)
+	if err != nil {
+		return proc.Status{}, c.Failed(fn, err)
+	}
+	st, err := q.Complete()
+	return st, c.Failed(fn, err)
+}
+
+func (m *Message) irecv(fn proc.Maker, b proc.Buffer) (proc.Request, error) {
+	c := m.comm()
+	q, err := m.begin(fn, b)
+	return q, c.Failed(proc.Makers[fn], err)
+}
+
+// comm is the communicator of the message, nil if it is none.
+func (m *Message) comm() *proc.Comm {
+	if m == nil {
+		return nil
+	}
+	return m.c
+}
+
+// begin begins to receive the message, unless b is not fit for that.
+func (m *Message) begin(fn proc.Maker, b proc.Buffer) (proc.Request, error) {
+	if m == nil || m.c == nil {
+		return proc.Request{}, fmt.Errorf("%w: it has been received, or is MPI_MESSAGE_NULL", proc.ErrMessage)
+	}
+	if err := b.Check(); err != nil {
+		return proc.Request{}, err
+	}
+	c, p, taken := m.c, m.c.Process(), m.m
+	*m = Message{}
+	if taken == nil {
+		return proc.NoPartner(c, fn), nil
+	}
+	p.Lock()
+	defer p.Unlock()
+	in := p.Items(message.NoPeer, b)
+	var r *message.Request
+	if in.Items != nil {
+		r = p.Eng.RecvMessageInto(taken, in.Items)
+	} else {
+		r = p.Eng.RecvMessage(taken, in.Mem)
+	}
+	p.Began(r)
+	return c.Active(fn, r, in.Items), nil
+}

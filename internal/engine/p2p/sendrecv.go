@@ -1,0 +1,189 @@
+package p2p
+
+import (
+	"fmt"
+
+	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/internal/engine/proc"
+)
+
+func Sendrecv[T, U proc.Type](c *proc.Comm, sbuf []T, dst, stag int, rbuf []U, src, rtag int) (proc.Status, error) {
+	return SendrecvItems(c, proc.Of(sbuf), dst, stag, proc.Of(rbuf), src, rtag)
+}
+
+func SendrecvReplace[T proc.Type](c *proc.Comm, buf []T, dst, stag, src, rtag int) (proc.Status, error) {
+	return SendrecvReplaceItems(c, proc.Of(buf), dst, stag, src, rtag)
+}
+
+func Isendrecv[T, U proc.Type](c *proc.Comm, sbuf []T, dst, stag int, rbuf []U, src, rtag int) (proc.Request, error) {
+	return IsendrecvItems(c, proc.Of(sbuf), dst, stag, proc.Of(rbuf), src, rtag)
+}
+
+func IsendrecvReplace[T proc.Type](c *proc.Comm, buf []T, dst, stag, src, rtag int) (proc.Request, error) {
+	return IsendrecvReplaceItems(c, proc.Of(buf), dst, stag, src, rtag)
+}
+
+func SendrecvItems(c *proc.Comm, out proc.Buffer, dst, stag int, in proc.Buffer, src, rtag int) (proc.Status, error) {
+	st, err := Exchange(c, Swap{Out: out, Dst: dst, Stag: stag, In: in, Src: src, Rtag: rtag})
+	return st, c.Failed("Sendrecv", err)
+}
+
+func SendrecvReplaceItems(c *proc.Comm, b proc.Buffer, dst, stag, src, rtag int) (proc.Status, error) {
+	st, err := Exchange(c, Swap{Out: b, Dst: dst, Stag: stag, In: b, Src: src, Rtag: rtag, replace: true})
+	return st, c.Failed("SendrecvReplace", err)
+}
+
+func IsendrecvItems(c *proc.Comm, out proc.Buffer, dst, stag int, in proc.Buffer, src, rtag int) (proc.Request, error) {
+	q, err := isendrecv(c, "Isendrecv", Swap{Out: out, Dst: dst, Stag: stag, In: in, Src: src, Rtag: rtag})
+	return q, c.Failed("Isendrecv", err)
+}
+
+func IsendrecvReplaceItems(c *proc.Comm, b proc.Buffer, dst, stag, src, rtag int) (proc.Request, error) {
+	q, err := isendrecv(c, "IsendrecvReplace", Swap{Out: b, Dst: dst, Stag: stag, In: b, Src: src, Rtag: rtag, replace: true})
+	return q, c.Failed("IsendrecvReplace", err)
+}
+
+// Swap is what a Sendrecv is to do.
+type Swap struct {
+	Out       proc.Buffer
+	Dst, Stag int
+	In        proc.Buffer
+	Src, Rtag int
+	replace   bool // out and in are the same
+}
+
+// twoway is a send and a receive under way, either of which may be missing.
+type twoway struct {
+	p       *proc.Process
+	gen     uint32
+	s, r    *message.Request
+	out, in *proc.Stream
+}
+
+// Exchange sends and receives at a time, and blocks until both are complete.
+func Exchange(c *proc.Comm, w Swap) (proc.Status, error) {
+	if c == nil {
+		return proc.Status{}, proc.NoComm()
+	}
+	p := c.Process()
+	p.Lock()
+	defer p.Unlock()
+	x := twoway{p: p}
+	if err := x.begin(c, &w, true); err != nil {
+		return proc.Status{}, err
+	}
+	if x.s != nil {
+		p.Wait(x.s)
+	}
+	if x.r != nil {
+		p.Wait(x.r)
+	}
+	return x.Finish()
+}
+
+func isendrecv(c *proc.Comm, fn string, w Swap) (proc.Request, error) {
+	if c == nil {
+		return proc.Request{}, proc.NoComm()
+	}
+	p := c.Process()
+	p.Lock()
+	defer p.Unlock()
+	x := &twoway{p: p}
+	if err := x.begin(c, &w, false); err != nil {
+		return proc.Request{}, err
+	}
+	return p.Begun(c, fn, x), nil
+}
+
+// begin starts what is to be done on c, or nothing if that is in error.
+func (x *twoway) begin(c *proc.Comm, w *Swap, blocking bool) error {
+	peer, noDst, err := c.PartnerOf(w.Dst, w.Stag)
+	if err != nil {
+		return err
+	}
+	env, from, noSrc, err := c.Wanted(w.Src, w.Rtag)
+	if err != nil {
+		return err
+	}
+	if err = w.Out.Check(); err == nil {
+		err = w.In.Check()
+	}
+	if err != nil {
+		return err
+	}
+	p := x.p
+	var out proc.Cargo
+	if !noDst {
+		out = p.Items(peer, w.Out)
+		if w.replace {
+			detach(p, &out)
+		}
+		x.out = out.Items
+	}
+	if !noSrc {
+		in := p.Items(from, w.In)
+		x.r, x.in = p.Accept(env, from, &in), in.Items
+		p.Began(x.r)
+	}
+	if !noDst {
+		x.s = p.Post(peer, c.Envelope(w.Stag), message.Standard, &out, blocking)
+	}
+	return nil
+}
+
+// detach makes a cargo independent of the program's memory.
+func detach(p *proc.Process, x *proc.Cargo) {
+	if x.Items == nil {
+		x.Mem = append([]byte(nil), x.Mem...)
+		return
+	}
+	x.Mem = make([]byte, x.Items.Buf.Size(x.Items.Rep))
+	if len(x.Mem) > 0 {
+		x.Items.Pack(x.Mem, 0)
+	}
+	p.Retire(x.Items)
+	x.Items = nil
+}
+
+func (x *twoway) Generation() uint32 { return x.gen }
+
+func (x *twoway) Done() bool {
+	return (x.s == nil || x.s.Done()) && (x.r == nil || x.r.Done())
+}
+
+func (x *twoway) Status() (proc.Status, error) {
+	if x.r == nil {
+		return proc.ProcNullStatus, nil
+	}
+	return x.p.Arrived(x.r, x.in), nil
+}
+
+func (x *twoway) Finish() (st proc.Status, err error) {
+	x.gen++
+	st = proc.ProcNullStatus
+	var serr error
+	if x.s != nil {
+		serr = x.p.End(x.s, x.out)
+	}
+	if x.r != nil {
+		st, err = x.p.Received(x.r, x.in)
+	}
+	if err == nil {
+		err = serr
+	}
+	return st, err
+}
+
+func (x *twoway) Cancel() error {
+	return fmt.Errorf("%w: a send and a receive in one cannot be cancelled", proc.ErrRequest)
+}
+
+func (x *twoway) Free() error {
+	x.gen++
+	for _, r := range []*message.Request{x.s, x.r} {
+		if r != nil {
+			x.p.Eng.Release(r)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,132 @@
+package proc
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/openimpi/impi/core/board"
+	"github.com/openimpi/impi/core/comm"
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/machine"
+	"github.com/openimpi/impi/internal/poll"
+	"github.com/openimpi/impi/internal/wireup"
+)
+
+// boardKey is the key of the bell's event in the poll set.
+const boardKey = machine.WakeKey - 1
+
+// boards is what a proc has of the board of its host: see core/board.
+type boards struct {
+	Board  *board.Board
+	ranks  []wire.WorldRank // whose it is, ascending
+	bells  []*poll.Waker    // of each, to be woken by
+	bell   *poll.Waker      // this proc's
+	Back   func(at, size int) error
+	places []*BoardPlace // those whose goroutines wait
+	asleep bool          // they have said that they sleep
+}
+
+// OnBoard gives the proc the board that it shares with the procs of its host. back
+// allocates a part of it. Nothing was communicated before.
+func (p *Process) OnBoard(b *board.Board, bells []*poll.Waker, back func(at, size int) error) error {
+	a := &p.Boards
+	a.ranks = p.Housemates()
+	at := slices.Index(a.ranks, p.Job.Rank)
+	if len(bells) != len(a.ranks) {
+		return fmt.Errorf("%w: a board for %d procs on a host that has %d", ErrNode, len(bells), len(a.ranks))
+	}
+	if err := p.Links.Set().Add(bells[at].FD(), boardKey, link.Readable); err != nil {
+		return err
+	}
+	a.Board, a.bells, a.bell, a.Back = b, bells, bells[at], back
+	return nil
+}
+
+// TakeBoard takes the board whose descriptors came with the welcome, if any did.
+func (p *Process) TakeBoard(fds []int) error {
+	if len(fds) == 0 {
+		return nil
+	}
+	bells := make([]*poll.Waker, len(fds)-1)
+	for i, fd := range fds[1:] {
+		bells[i] = poll.AdoptWaker(fd)
+	}
+	b, back, err := wireup.OpenBoard(fds[0], len(bells))
+	if err != nil {
+		return fmt.Errorf("%w; with board = false in its host block the job does without", err)
+	}
+	return p.OnBoard(b, bells, back)
+}
+
+// Housemates are the procs of this one's host.
+func (p *Process) Housemates() []wire.WorldRank {
+	var ranks []wire.WorldRank
+	own := &p.Job.Procs[p.Job.Rank]
+	for r := range p.Job.Procs {
+		if x := &p.Job.Procs[r]; x.Client == own.Client && x.Node == own.Node {
+			ranks = append(ranks, wire.WorldRank(r))
+		}
+	}
+	return ranks
+}
+
+// BoardPlace is a communicator's place on the board. It is guarded by the process's lock,
+// and while busy belongs to one operation.
+type BoardPlace struct {
+	C       *Comm
+	Place   *board.Place
+	bells   []*poll.Waker // by rank
+	procs   []comm.Proc   // by rank
+	wait    board.Wait
+	busy    bool
+	Scratch [2][]byte
+	Ops     uint
+}
+
+// Locate finds the members on the board, and tells whether all are there.
+func (s *BoardPlace) Locate() bool {
+	a, n := &s.C.p.Boards, s.C.Size()
+	if a.Board == nil || s.C.Inter() || n < 2 || n > len(a.ranks) {
+		return false
+	}
+	for rank := range n {
+		proc, _ := s.C.Comm.Proc(rank)
+		at, ok := slices.BinarySearch(a.ranks, wire.WorldRank(proc))
+		if !ok {
+			return false
+		}
+		s.bells, s.procs = append(s.bells, a.bells[at]), append(s.procs, proc)
+	}
+	return true
+}
+
+// LeaveBoard gives the communicator's place up.
+func (c *Comm) LeaveBoard() {
+	c.colls.Seating.Lock()
+	defer c.colls.Seating.Unlock()
+	if s := c.colls.Place; s != nil {
+		s.Place.Leave()
+		c.colls.Place = nil
+	}
+	c.colls.Settled.Store(true)
+}
+
+// lost tells why one of those that are waited for will not come.
+func (s *BoardPlace) lost() error {
+	for rank, proc := range s.procs {
+		if s.wait.Left()&board.Member(rank) == 0 {
+			continue
+		}
+		if err := s.C.p.Eng.Down(message.Peer(proc)); err != nil {
+			return fmt.Errorf("rank %d: %w", rank, err)
+		}
+	}
+	return nil
+}
+
+// SameMachine tells whether two ranks can share memory.
+func SameMachine(a, b *wireup.Proc) bool {
+	return a.Machine != "" && a.Machine == b.Machine || a.Client == b.Client && a.Node == b.Node
+}

@@ -1,0 +1,200 @@
+package proc
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"github.com/openimpi/impi/core/board"
+	"github.com/openimpi/impi/internal/drive"
+	"github.com/openimpi/impi/internal/poll"
+)
+
+const (
+	// glances is how many times a waiter looks at the board before it sees to the
+	// links, and offers its core before each if there are others who want it.
+	glances = 8
+	// seldom is how many operations on the board go by, at most, before links are
+	// seen to.
+	seldom = 32
+)
+
+// Await waits for what the others do on the board. The process is locked, but may
+// be unlocked in between.
+func (s *BoardPlace) Await(w board.Wait) error {
+	if w.Over() {
+		return nil
+	}
+	s.wait = w
+	s.Notify()
+	p := s.C.p
+	p.Boards.places = append(p.Boards.places, s)
+	err := s.linger()
+	if i := slices.Index(p.Boards.places, s); i >= 0 {
+		p.Boards.places = slices.Delete(p.Boards.places, i, i+1)
+	}
+	if p.Boards.asleep { // whoever drives sleeps for the others, too
+		s.Place.Awake()
+	}
+	return err
+}
+
+func (s *BoardPlace) linger() error {
+	p := s.C.p
+	for !s.wait.Over() {
+		if p.Failure != nil {
+			return p.Failure
+		}
+		if err := s.lost(); err != nil {
+			return err
+		}
+		p.turnAtBoard(s)
+	}
+	return nil
+}
+
+// Notify wakes those that sleep and may wait for what was written last.
+func (s *BoardPlace) Notify() {
+	for m := s.Place.Sleepers(); m != 0; m &= m - 1 {
+		s.bells[bits.TrailingZeros64(m)].Wake()
+	}
+}
+
+// turnAtBoard is turn for one that waits for something on the board.
+func (p *Process) turnAtBoard(s *BoardPlace) {
+	if p.Driving {
+		if p.Asleep { // the driver does not look at s yet
+			p.Links.Wake()
+		}
+		p.watch()
+		return
+	}
+	p.Driving = true
+	p.driveAtBoard(s)
+	if len(p.Background) > 0 {
+		p.carryOn()
+	}
+	p.tell()
+	if p.Links.Wanted.Load() != 0 {
+		p.giveWay()
+	}
+	p.Driving = false
+}
+
+// driveAtBoard looks at the board, and now and then at the links, and sleeps in the
+// end. After each switch of procs the caches are cold: so it is little that it
+// looks at most times.
+func (p *Process) driveAtBoard(s *BoardPlace) {
+	if p.deferred {
+		p.FlushAll()
+	}
+	p.spin.Begin()
+	for i := 0; !p.glance(s); i++ {
+		if i%glances == glances-1 && p.step() || p.Links.Wanted.Load() != 0 {
+			return
+		}
+		if i >= patience && p.lent > 0 && p.keepLent(false) {
+			return
+		}
+		if p.spin.Over(i) {
+			if !p.step() { // what lies in memory keeps park from sleeping, and is not read there
+				p.park()
+			}
+			return
+		}
+	}
+}
+
+// glance looks at the board: once where others want the core, else for a while.
+func (p *Process) glance(s *BoardPlace) bool {
+	if p.spin.Shared() {
+		return s.wait.Over()
+	}
+	for range drive.Looks {
+		if s.wait.Over() {
+			return true
+		}
+		poll.Pause()
+	}
+	return false
+}
+
+// lookAtBoards tells goroutines that sleep on turns that what they wait for on the board is there.
+func (p *Process) lookAtBoards() (progress bool) {
+	for _, s := range p.Boards.places {
+		if s.wait.Over() {
+			p.Rouse()
+			return true
+		}
+	}
+	return false
+}
+
+// sleepAtBoards says on the board that those who wait sleep, and tells whether they
+// may.
+func (p *Process) sleepAtBoards() bool {
+	p.Boards.asleep = true
+	for _, s := range p.Boards.places {
+		s.Place.Sleep()
+		if s.wait.Over() {
+			return false
+		}
+	}
+	return true
+}
+
+// wakeFromBoards ends that.
+func (p *Process) wakeFromBoards() {
+	p.Boards.asleep = false
+	for _, s := range p.Boards.places {
+		s.Place.Awake()
+	}
+}
+
+// rung takes the bell's event.
+func (p *Process) rung() {
+	p.Boards.bell.Clear()
+	p.lookAtBoards()
+}
+
+// Enter waits until the communicator's last operation is over, if it is not, and
+// begins another.
+func (s *BoardPlace) Enter() (board.Turn, error) {
+	p := s.C.p
+	if s.Ops++; s.Ops%seldom == 0 {
+		p.Test()
+	}
+	for s.busy && p.Failure == nil {
+		p.Turn()
+	}
+	if p.Failure != nil {
+		return 0, p.Failure
+	}
+	s.busy = true
+	t := board.NewTurn(s.C.colls.Number.Add(1) - 1)
+	s.Place.Begin(t)
+	return t, nil
+}
+
+// Leave ends an operation.
+func (s *BoardPlace) Leave() {
+	s.Place.End()
+	s.Notify()
+	s.busy = false
+	if s.C.p.Waiters > 0 {
+		s.C.p.Rouse()
+	}
+}
+
+// Room waits for the memory to post n bytes.
+func (s *BoardPlace) Room(t board.Turn, n int) ([]byte, error) {
+	if at, size := s.Place.Backing(n); size > 0 && s.C.p.Boards.Back != nil {
+		if err := s.C.p.Boards.Back(at, size); err != nil {
+			return nil, fmt.Errorf("%d bytes of shared memory: %w", size, err)
+		}
+	}
+	if err := s.Await(s.Place.Vacant(t, n)); err != nil {
+		return nil, err
+	}
+	return s.Place.Room(t, n), nil
+}

@@ -1,0 +1,111 @@
+package proc
+
+import (
+	"fmt"
+	"math"
+	"unsafe"
+
+	"github.com/openimpi/impi/core/datatype"
+)
+
+// Datatype says what the items of a Buffer are: a basic type or one derived from
+// others. nil is MPI_DATATYPE_NULL.
+type Datatype = datatype.Type
+
+// Buffer is memory that messages come from and go to: count items of a datatype.
+// It is a value and costs no allocation; the memory stays the caller's.
+type Buffer struct {
+	mem     unsafe.Pointer // origin of the first item
+	len     int64          // bytes of memory from mem on; unknown: not known
+	count   int
+	typ     *Datatype
+	inPlace bool
+}
+
+const (
+	// Unknown is the length of memory that only the caller knows.
+	Unknown = -1
+	// firstAddress is below all memory that programs have. Items at nil may lie
+	// above: their displacements are addresses (MPI_BOTTOM).
+	firstAddress = 4096
+)
+
+// InPlace is the Buffer that stands for the other one of a collective operation
+// (MPI_IN_PLACE).
+var InPlace = Buffer{inPlace: true}
+
+func Of[T Type](s []T) Buffer { return elements(datatype.Bytes(s), datatype.KindOf[T]()) }
+
+// elements is all of b, which has elements of kind k.
+func elements(b []byte, k datatype.Kind) Buffer {
+	return Buffer{mem: unsafe.Pointer(unsafe.SliceData(b)), len: int64(len(b)), count: len(b) / k.Size(), typ: datatype.Basic(k)}
+}
+
+func Typed[T any](s []T, count int, t *Datatype) Buffer {
+	var zero T
+	return Buffer{mem: unsafe.Pointer(unsafe.SliceData(s)), len: int64(len(s)) * int64(unsafe.Sizeof(zero)), count: count, typ: t}
+}
+
+func At(p unsafe.Pointer, count int, t *Datatype) Buffer {
+	return Buffer{mem: p, len: Unknown, count: count, typ: t}
+}
+
+func (b Buffer) Count() int { return b.count }
+
+func (b Buffer) Datatype() *Datatype { return b.typ }
+
+// Check refuses what cannot be sent or received into.
+func (b *Buffer) Check() error {
+	switch {
+	case b.inPlace:
+		return fmt.Errorf("%w: MPI_IN_PLACE means nothing here", ErrBuffer)
+	case b.count < 0:
+		return fmt.Errorf("%w: %d", datatype.ErrCount, b.count)
+	}
+	if err := b.typ.Check(); err != nil {
+		return err
+	}
+	lo, hi, err := b.typ.Span(b.count)
+	switch {
+	case err != nil || lo == hi:
+		return err
+	case b.mem == nil && lo < firstAddress:
+		return fmt.Errorf("%w: nil, for %d items of %v", ErrBuffer, b.count, b.typ)
+	case b.len != Unknown && (lo < 0 || hi > b.len):
+		return fmt.Errorf("%w: %d items of %v are bytes %d to %d, and it has %d", ErrBuffer, b.count, b.typ, lo, hi, b.len)
+	}
+	return nil
+}
+
+// Plain gives the memory of b if its items are elements of one kind, one after the other, as in
+// most messages. What has to be refused is not plain.
+func (b *Buffer) Plain() (mem []byte, k datatype.Kind, ok bool) {
+	k, ok = b.typ.Plain()
+	if !ok || b.count <= 0 || b.mem == nil || b.inPlace || b.count > math.MaxInt32 {
+		return nil, k, false
+	}
+	n := b.count * k.Size()
+	if b.len != Unknown && int64(n) > b.len {
+		return nil, k, false
+	}
+	return unsafe.Slice((*byte)(b.mem), n), k, true
+}
+
+// Run gives the memory of b if its items travel as they lie there, all in one
+// piece, where representations do not differ.
+func (b *Buffer) Run() (mem []byte, ok bool) {
+	disp, ok := b.typ.Run(b.count)
+	if !ok {
+		return nil, false
+	}
+	n := int(b.Size(datatype.Native))
+	if n == 0 {
+		return nil, true
+	}
+	return unsafe.Slice((*byte)(unsafe.Add(b.mem, disp)), n), true
+}
+
+// Size is how many bytes b is in a representation.
+func (b *Buffer) Size(rep datatype.Representation) int64 {
+	return int64(b.count) * b.typ.Packed(rep)
+}

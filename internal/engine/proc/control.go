@@ -1,0 +1,271 @@
+package proc
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/core/mpierr"
+	"github.com/openimpi/impi/internal/wireup"
+	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/transports/relay"
+	"github.com/openimpi/impi/transports/ring"
+	"github.com/openimpi/impi/transports/socket"
+)
+
+// NodeConn is the connection to the node of a program that a node started.
+type NodeConn struct{ *wireup.Conn }
+
+// Send sends a message without descriptors.
+func (c NodeConn) Send(m wireup.Message) error { return c.Conn.Send(m) }
+
+// Listen reads what the node says after the welcome, in a goroutine of its own
+// that sleeps nearly always.
+func (p *Process) Listen(node NodeConn) {
+	for {
+		m, fds, err := node.Recv()
+		if err != nil {
+			p.nodeGone(err)
+			return
+		}
+		var l link.Link
+		if brings(m.Kind) && len(fds) > 0 {
+			if l, err = received(m, fds); err != nil {
+				m.Reason = err.Error()
+			}
+			fds = nil
+		}
+		wireup.CloseAll(fds)
+		p.Hear(m, l)
+	}
+}
+
+// brings tells whether a link may come with a message.
+func brings(k wireup.Kind) bool {
+	return k == wireup.KindLink || k == wireup.KindCaller || k == wireup.KindCalled
+}
+
+// received is openLink, but that a connection of a resumable link which broke on its
+// way here is one that is broken: its user asks for another.
+func received(m wireup.Message, fds []int) (link.Link, error) {
+	l, err := openLink(m, fds)
+	switch {
+	case err == nil:
+		return l, nil
+	case m.Resumable == nil || errors.Is(err, ErrNode):
+		return nil, err
+	}
+	return lostLink{fmt.Errorf("%w: %w", link.ErrBroken, err)}, nil
+}
+
+// lostLink is a link that broke before it could be used.
+type lostLink struct{ why error }
+
+func (l lostLink) Send([][]byte) (int, error) { return 0, l.why }
+func (l lostLink) Recv([][]byte) (int, error) { return 0, l.why }
+func (lostLink) Handle() int                  { return link.NoHandle }
+func (lostLink) Arm(link.Interest) bool       { return true }
+func (lostLink) Limits() link.Limits          { return link.Limits{} }
+func (l lostLink) CloseSend() error           { return l.why }
+func (lostLink) Close() error                 { return nil }
+
+// openLink makes a link of the descriptors that came with a KindLink, and owns
+// them.
+func openLink(m wireup.Message, fds []int) (link.Link, error) {
+	switch plane := transports.DataPlane(m.DataPlane); {
+	case plane == transports.PlanePeerSHM && len(fds) == 2:
+		return OpenRing(fds[0], fds[1], m.Side)
+	case plane == transports.PlaneRing && len(fds) == 2:
+		return relay.NewRing(fds[0], fds[1], m.Side, m.Transport)
+	case (plane == transports.PlaneStream || plane == transports.PlaneGRPC) && len(fds) == 2:
+		return relay.NewStream(fds[0], fds[1], plane, m.Transport)
+	case (plane == transports.PlaneFD || plane == "") && len(fds) == 1:
+		return socket.New(fds[0], nil)
+	}
+	wireup.CloseAll(fds)
+	return nil, fmt.Errorf("%w: a link by data plane %q with %d descriptors", ErrNode, m.DataPlane, len(fds))
+}
+
+// OpenRing makes a link of memory that is shared with the proc at the other end.
+func OpenRing(region, sock, side int) (link.Link, error) {
+	l, err := ring.New(region, sock, side)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.AllowLending(); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
+}
+
+// Hear takes a message of the node's. It never takes the process's lock: links
+// are left in the inbox, for whoever makes progress.
+func (p *Process) Hear(m wireup.Message, l link.Link) {
+	switch m.Kind {
+	case wireup.KindLink, wireup.KindCaller, wireup.KindCalled, wireup.KindPort, wireup.KindNamed, wireup.KindSpawned:
+		p.inboxLock.Lock()
+		p.inbox = append(p.inbox, Delivery{m, l})
+		p.inboxLock.Unlock()
+		p.news.Store(true)
+		p.Links.Wake()
+	case wireup.KindDown:
+		// MPI_Abort ends every proc of the job. The node reports why.
+		p.Machine.Exit(ExitDown)
+	case wireup.KindStats:
+		if p.asked.CompareAndSwap(false, true) {
+			go p.describe() // which takes the lock
+		}
+	default: // a newer node's message that we do not need
+	}
+}
+
+// ExitDown is the exit status of a proc that ends because the job does.
+const ExitDown = 1
+
+// nodeGone ends a proc whose node died: nobody would stop it otherwise.
+func (p *Process) nodeGone(err error) {
+	if Phase(p.State.Load()) >= Finalizing {
+		return
+	}
+	fmt.Fprintf(os.Stderr, "impi: rank %d: the node of this rank is gone (%v); ending\n", p.Job.Rank, err)
+	p.Machine.Exit(ExitDown)
+}
+
+// takeDeliveries puts the links that the node gave us to use.
+func (p *Process) takeDeliveries() (progress bool) {
+	p.inboxLock.Lock()
+	inbox := p.inbox
+	p.inbox = nil
+	p.news.Store(false)
+	p.inboxLock.Unlock()
+	for _, d := range inbox {
+		p.Take(d)
+	}
+	return len(inbox) > 0
+}
+
+// Take uses what the node has given. The process is locked.
+func (p *Process) Take(d Delivery) {
+	switch {
+	case d.Msg.Kind != wireup.KindLink:
+		p.answered(d)
+		return
+	case d.Msg.Meeting != nil && len(d.Msg.Meeting.World) > 0:
+		p.takeStranger(d)
+		return
+	}
+	peer := message.Peer(d.Msg.Peer)
+	if int(peer) < 0 || int(peer) >= len(p.Job.Procs) {
+		if d.L != nil {
+			_ = d.L.Close()
+		}
+		return
+	}
+	if d.Msg.Resumable != nil && d.Msg.Resumable.Again {
+		p.again(&d, peer)
+		return
+	}
+	route := AgentLink
+	if d.L != nil {
+		q, err := p.linkTo(&d, peer)
+		if err != nil {
+			_ = d.L.Close()
+		} else {
+			route = q.ID
+		}
+	}
+	if _, ok := p.Eng.Route(peer); !ok {
+		p.route(peer, route)
+	}
+}
+
+// linkTo makes a port of a link that the node gave us.
+func (p *Process) linkTo(d *Delivery, peer message.Peer) (*Port, error) {
+	if d.Msg.Resumable != nil {
+		return p.addResumable(d, peer)
+	}
+	return p.AddPort(p.Traced(d.L, fmt.Sprintf("%s to %d", d.Msg.Transport, peer), peer), peer)
+}
+
+// openDirect asks the node for a direct link to peer. False means that packets
+// go through the agent.
+func (p *Process) openDirect(peer message.Peer) bool {
+	if p.Control == nil || p.Job.Procs[peer].Path != wireup.PathDirect {
+		return false
+	}
+	err := p.Control.Send(wireup.Message{Kind: wireup.KindOpen, Peer: rank(peer)})
+	return err == nil
+}
+
+// Fail ends the job for this proc: every wait returns err from now on.
+func (p *Process) Fail(err error) {
+	if p.Failure == nil {
+		p.Failure = fmt.Errorf("%w: %w", ErrJobOver, err)
+		p.Rouse()
+	}
+}
+
+// The faults of the job itself.
+var ()
+
+// inquiry is what the node was asked and has not answered yet. The process's lock
+// guards it.
+type inquiry struct {
+	Answer *Delivery
+	Port   dynamic.World // that it is about, if it is to wait for a caller
+}
+
+// Ask asks the node for something and waits for the answer, which may be a
+// refusal. The process is locked.
+func (p *Process) Ask(m wireup.Message, port dynamic.World) (Delivery, error) {
+	p.Questions++
+	number := p.Questions
+	m.Meeting.Request = number
+	q := &inquiry{Port: port}
+	if p.Asking == nil {
+		p.Asking = make(map[uint64]*inquiry)
+	}
+	p.Asking[number] = q
+	defer delete(p.Asking, number)
+	if err := p.Control.Send(m); err != nil {
+		return Delivery{}, err
+	}
+	for q.Answer == nil && p.Failure == nil {
+		p.Turn()
+	}
+	if q.Answer == nil {
+		return Delivery{}, p.Failure
+	}
+	return *q.Answer, refusal(&q.Answer.Msg)
+}
+
+// answered takes the answer to a inquiry; one that nobody has asked is of no use.
+func (p *Process) answered(d Delivery) {
+	var q *inquiry
+	if d.Msg.Meeting != nil {
+		q = p.Asking[d.Msg.Meeting.Request]
+	}
+	if q == nil || q.Answer != nil {
+		d.close()
+		return
+	}
+	q.Answer = &d
+	p.Rouse()
+}
+
+// refusal is the error that an answer is. One with a link says why it is by that data
+// plane.
+func refusal(m *wireup.Message) error {
+	switch {
+	case m.Meeting.Class == 0: // with a link, the reason is that of its data plane
+		return nil
+	case mpierr.Class(m.Meeting.Class) == mpierr.Port:
+		return fmt.Errorf("%w: %s", ErrCall, m.Reason)
+	case mpierr.Class(m.Meeting.Class) == mpierr.Spawn:
+		return fmt.Errorf("%w: %s", ErrSpawn, m.Reason)
+	}
+	return fmt.Errorf("%w: %s", ErrUnreachable, m.Reason)
+}

@@ -1,0 +1,259 @@
+package proc
+
+import (
+	"fmt"
+	"runtime/debug"
+
+	"github.com/openimpi/impi/core/comm"
+	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/core/message"
+)
+
+// Type are the types that messages are made of: Go's numbers, bool, what is made
+// from them, and Pair.
+type Type = datatype.Element
+
+// Pair is what MinLoc and MaxLoc reduce: a value and where it was found.
+type Pair[V datatype.PairValue] = datatype.Pair[V]
+
+// Data goes to a peer as that peer's representation says. Among our own procs
+// on machines of one byte order that is memory as it stands, and finding that
+// out costs a comparison. All else, and what is not one piece of memory, is
+// packed and unpacked by a stream where its bytes leave and arrive.
+
+// Cargo is the data of a message, on one side of it.
+type Cargo struct {
+	Mem   []byte  // as it travels
+	Items *Stream // instead of mem
+	Count int64   // of items, and what they are, for information: a Kind, or Bits of a signature
+	Dtype uint64
+}
+
+// Stream moves the items of a Buffer between memory and messages.
+type Stream struct {
+	p     *Process
+	Buf   Buffer
+	Rep   datatype.Representation // of the other side
+	carry datatype.Carry
+	fault error // the items lie where there is no memory
+}
+
+// Pack is of message.Source.
+func (s *Stream) Pack(dst []byte, off int64) {
+	if s.p.guarded {
+		s.packGuarded(dst, off)
+		return
+	}
+	s.Buf.typ.Encode(s.Rep, dst, s.Buf.mem, s.Buf.count, off)
+}
+
+// Matched is of message.Sink.
+func (s *Stream) Matched(from message.Peer, _ int64) (room int64) {
+	s.Rep = s.p.DataOf(from)
+	return s.Buf.Size(s.Rep)
+}
+
+// Unpack is of message.Sink.
+func (s *Stream) Unpack(src []byte, off int64) {
+	if s.p.guarded {
+		s.unpackGuarded(src, off)
+		return
+	}
+	s.Buf.typ.Decode(s.Rep, s.Buf.mem, s.Buf.count, off, src, &s.carry)
+}
+
+// came gives the size of the n bytes that s has taken, and what it counts: bytes
+// in memory, unless they are no whole elements.
+func (s *Stream) came(n int64) (int64, datatype.Representation) {
+	t := s.Buf.typ
+	if s.Rep == datatype.Native || t.Identity(s.Rep) {
+		return n, datatype.Native
+	}
+	if count, whole := t.Elements(s.Rep, n); whole {
+		if n, ok := t.Stream(datatype.Native, count); ok {
+			return n, datatype.Native
+		}
+	}
+	return n, s.Rep
+}
+
+// stream makes a stream. The process is locked.
+func (p *Process) stream(b Buffer, rep datatype.Representation) *Stream {
+	n := len(p.streams)
+	if n == 0 {
+		return &Stream{p: p, Buf: b, Rep: rep}
+	}
+	s := p.streams[n-1]
+	p.streams = p.streams[:n-1]
+	*s = Stream{p: p, Buf: b, Rep: rep}
+	return s
+}
+
+// keptStreams is how many streams are kept for reuse at most.
+const keptStreams = 64
+
+// Retire takes back a stream, or nil, that no message uses any more.
+func (p *Process) Retire(s *Stream) {
+	if s == nil || len(p.streams) == keptStreams {
+		return
+	}
+	*s = Stream{}
+	p.streams = append(p.streams, s)
+}
+
+// unconverted tells that nobody's elements of k need any conversion.
+func (p *Process) unconverted(k datatype.Kind) bool { return p.plain>>k&1 != 0 }
+
+// foreign tells whether elements of k travel to and from peer in another way than
+// they lie in memory; peer may be anybody. So do all where they are compared.
+func (p *Process) foreign(peer message.Peer, k datatype.Kind) bool {
+	if p.unconverted(k) {
+		return false
+	}
+	return p.Check || peer < 0 || !p.DataOf(peer).Identity(k)
+}
+
+// foreignItems is foreign for items of a datatype.
+func (p *Process) foreignItems(peer message.Peer, t *Datatype) bool {
+	switch {
+	case p.Homogeneous:
+		return false
+	case peer >= 0:
+		return !t.Identity(p.DataOf(peer))
+	}
+	for _, rep := range p.Kinds {
+		if !t.Identity(rep) {
+			return true
+		}
+	}
+	return false
+}
+
+// cargo gives elements of k in b as they travel to or from peer, which may be
+// anybody for what is received. The process is locked.
+func (p *Process) cargo(peer message.Peer, b []byte, k datatype.Kind) Cargo {
+	if p.foreign(peer, k) {
+		return p.Items(peer, elements(b, k))
+	}
+	return Cargo{Mem: b, Count: int64(len(b) / k.Size()), Dtype: uint64(k)}
+}
+
+// Items is cargo for a Buffer that has been checked.
+func (p *Process) Items(peer message.Peer, b Buffer) Cargo {
+	k, _ := b.typ.Kind()
+	x := Cargo{Count: int64(b.count), Dtype: uint64(k)}
+	foreign := p.foreignItems(peer, b.typ)
+	if p.Check {
+		x.Count, x.Dtype = p.sign(peer, &b)
+	} else if !foreign {
+		if mem, ok := b.Run(); ok {
+			x.Mem = mem
+			return x
+		}
+	}
+	rep := datatype.Native
+	if foreign && peer >= 0 {
+		rep = p.DataOf(peer)
+	}
+	x.Items = p.stream(b, rep)
+	return x
+}
+
+// With checkVariable the packets of messages between procs of this library say what elements were
+// sent: pk_count how many, pk_dtype a hash of their sequence. The receive compares that with the
+// beginning of its own sequence. So all messages of programs have streams then, which know it, and
+// none is a fast-box message, which has no room.
+
+// sign is what a message to peer says of b.
+func (p *Process) sign(peer message.Peer, b *Buffer) (count int64, dtype uint64) {
+	if !p.kin(peer) {
+		k, _ := b.typ.Kind()
+		return int64(b.count), uint64(k)
+	}
+	s := b.typ.Signature(b.count)
+	return s.Len, s.Bits()
+}
+
+// kin tells whether peer is a proc of this library.
+func (p *Process) kin(peer message.Peer) bool {
+	return peer >= 0 && (p.Stranger(peer) || !p.ForeignClient(p.Clients().Of(comm.Proc(peer))))
+}
+
+// compared gives the error of a message that has other elements than items, if its sender has
+// said what they are.
+func (p *Process) compared(r *message.Request, items *Stream) error {
+	if !p.Check || items == nil {
+		return nil
+	}
+	n, dtype := r.Sent()
+	m := r.Result()
+	sent, ok := datatype.SignatureOf(n, dtype)
+	if !ok || !p.kin(m.Peer) {
+		return nil
+	}
+	t, count := items.Buf.typ, items.Buf.count
+	switch want, fits := t.Prefix(count, max(n, 0)); {
+	case n == 0, n > 0 && fits && sent.Matches(want):
+		return nil
+	case sent.Any(), t.Signature(count).Any():
+		return nil
+	}
+	return fmt.Errorf("%w: rank %d sent %v with tag %d, and the receive is for %s", ErrSignature, m.Source, sent, m.Tag, t.Sequence(count))
+}
+
+func UseMemoryCheck(there func(b []byte) bool) {
+	if p, err := Current(); err == nil {
+		p.guard(there)
+	}
+}
+
+func (p *Process) guard(there func(b []byte) bool) {
+	p.Lock()
+	defer p.Unlock()
+	p.guarded = true
+	p.Eng.CheckMemory(there)
+}
+
+// packGuarded is Pack where the items may lie where there is no memory. What is missing of a
+// message that has begun travels as zeros, so that the link keeps step.
+func (s *Stream) packGuarded(dst []byte, off int64) {
+	if s.fault != nil {
+		clear(dst)
+		return
+	}
+	defer s.rescue(debug.SetPanicOnFault(true), dst)
+	s.Buf.typ.Encode(s.Rep, dst, s.Buf.mem, s.Buf.count, off)
+}
+
+// unpackGuarded is Unpack where the items may lie where there is no memory. What comes after is
+// dropped.
+func (s *Stream) unpackGuarded(src []byte, off int64) {
+	if s.fault != nil {
+		return
+	}
+	defer s.rescue(debug.SetPanicOnFault(true), nil)
+	s.Buf.typ.Decode(s.Rep, s.Buf.mem, s.Buf.count, off, src, &s.carry)
+}
+
+// rescue makes an error of a fault of memory.
+func (s *Stream) rescue(before bool, dst []byte) {
+	debug.SetPanicOnFault(before)
+	r := recover()
+	if r == nil {
+		return
+	}
+	at, ok := r.(interface{ Addr() uintptr })
+	if !ok {
+		panic(r)
+	}
+	s.fault = fmt.Errorf("%w: there is no memory at %#x", ErrBuffer, at.Addr())
+	clear(dst)
+}
+
+// verdict is how a message ended whose items s has moved, if there is an s.
+func (s *Stream) verdict(err error) error {
+	if s != nil && s.fault != nil {
+		return s.fault
+	}
+	return err
+}

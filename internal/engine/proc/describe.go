@@ -1,0 +1,86 @@
+package proc
+
+import (
+	"time"
+
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/internal/wireup"
+)
+
+// describe tells the node of our links and of how we wait. Nothing is counted
+// for it: links and engine know anyway. It takes the lock once.
+func (p *Process) describe() {
+	p.Lock()
+	s := p.stats()
+	p.Unlock()
+	p.asked.Store(false) // who asks again has got the answer, or asks for another
+	for _, part := range InParts(s, wireup.MaxStats) {
+		if p.Control.Send(wireup.Message{Kind: wireup.KindStats, Stats: part}) != nil {
+			return // the node is gone
+		}
+	}
+}
+
+// stats is what we know now. p is locked.
+func (p *Process) stats() *wireup.Stats {
+	w := p.spin.Waiting()
+	s := &wireup.Stats{Budget: int64(w.Budget), Crowded: w.Crowded, Score: w.Score, State: "computing"}
+	switch {
+	case p.Asleep:
+		s.State = "asleep"
+	case p.Driving:
+		s.State = "polling"
+	}
+	direct := make(map[message.Peer]*Port)
+	for _, q := range p.Ports {
+		switch {
+		case q == nil:
+		case q.Peer == message.NoPeer:
+			measure(q.Link, &s.Agent)
+		default:
+			direct[q.Peer] = q
+		}
+	}
+	for r := range p.Job.Procs {
+		peer := message.Peer(r)
+		x := wireup.LinkStats{Peer: rank(peer), Messages: p.Eng.SentTo(peer)}
+		_, x.Routed = p.Eng.Route(peer)
+		if q := direct[peer]; q != nil {
+			x.Direct = true
+			measure(q.Link, &x)
+		}
+		if x.Direct || x.Routed || x.Messages > 0 {
+			s.Links = append(s.Links, x)
+		}
+	}
+	return s
+}
+
+// measure asks a link what it knows of itself.
+func measure(l link.Link, x *wireup.LinkStats) {
+	if c, ok := l.(interface {
+		Counts() (sent, received uint64)
+	}); ok {
+		x.Counted = true
+		x.Sent, x.Received = c.Counts()
+	}
+	if c, ok := l.(interface{ RTT() (time.Duration, bool) }); ok {
+		d, _ := c.RTT()
+		x.RTT = int64(d)
+	}
+}
+
+// InParts splits an answer into records of at most n links.
+func InParts(s *wireup.Stats, n int) (parts []*wireup.Stats) {
+	links := s.Links
+	for {
+		part := *s
+		part.Links, links = links[:min(n, len(links))], links[min(n, len(links)):]
+		part.More = len(links) > 0
+		parts = append(parts, &part)
+		if !part.More {
+			return parts
+		}
+	}
+}

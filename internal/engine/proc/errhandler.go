@@ -1,0 +1,246 @@
+package proc
+
+import (
+	"fmt"
+	"os"
+	"sync/atomic"
+
+	"github.com/openimpi/impi/core/mpierr"
+)
+
+// Errhandler says what becomes of a function's error before the function
+// returns it. A program that calls Free gives back its own hold only: the objects
+// that the handler is set on keep it.
+type Errhandler struct {
+	name   string
+	action action
+	comm   func(c *Comm, err error)    // of a user's for communicators
+	other  func(object any, err error) // of a user's for windows
+	holds  atomic.Int64                // by New… and Get…; what is predefined needs none
+}
+
+type action uint8
+
+// What handlers do.
+const (
+	returnError action = iota // and nothing else
+	AbortJob
+	CallUser
+)
+
+// The predefined handlers. An impi job cannot go on without some of its procs,
+// so that ErrorsAbort ends all of it, as ErrorsAreFatal does.
+var (
+	// ErrorsReturn lets the function return its error. It is the default.
+	ErrorsReturn = &Errhandler{name: "MPI_ERRORS_RETURN"}
+	// ErrorsAreFatal ends the job: the function does not return.
+	ErrorsAreFatal = &Errhandler{name: "MPI_ERRORS_ARE_FATAL", action: AbortJob}
+	// ErrorsAbort ends the job on behalf of the procs of the object.
+	ErrorsAbort = &Errhandler{name: "MPI_ERRORS_ABORT", action: AbortJob}
+)
+
+func NewErrhandler(f func(c *Comm, err error)) (*Errhandler, error) {
+	if f == nil {
+		return nil, Failed("NewErrhandler", fmt.Errorf("%w: no function", ErrArg))
+	}
+	return ErrhandlerOf("an error handler", f, nil), nil
+}
+
+// ErrhandlerOf makes a handler that calls a function, for communicators or for other
+// objects, and gives the program a hold on it.
+func ErrhandlerOf(name string, onComm func(c *Comm, err error), onOther func(object any, err error)) *Errhandler {
+	h := &Errhandler{name: name, action: CallUser, comm: onComm, other: onOther}
+	h.holds.Store(1)
+	return h
+}
+
+func (h *Errhandler) Free() error {
+	if err := h.Check(); err != nil {
+		return Failed("Errhandler.Free", err)
+	}
+	if h.action == CallUser {
+		h.holds.Add(-1)
+	}
+	return nil
+}
+
+// Check refuses handlers that are no more the program's to use.
+func (h *Errhandler) Check() error {
+	switch {
+	case h == nil:
+		return fmt.Errorf("%w: nil, which is MPI_ERRHANDLER_NULL", ErrErrhandler)
+	case h.action == CallUser && h.holds.Load() <= 0:
+		return fmt.Errorf("%w: it has been freed", ErrErrhandler)
+	}
+	return nil
+}
+
+// Held gives h to the program once more.
+func (h *Errhandler) Held() *Errhandler {
+	if h.action == CallUser {
+		h.holds.Add(1)
+	}
+	return h
+}
+
+// Fallback is what objects have that no handler was set on.
+var Fallback atomic.Pointer[Errhandler]
+
+func SetDefaultErrhandler(h *Errhandler) error {
+	if err := h.Check(); err != nil {
+		return Failed("SetDefaultErrhandler", err)
+	}
+	Fallback.Store(h)
+	return nil
+}
+
+// HandlerSlot is where an object keeps its handler.
+type HandlerSlot struct{ Set atomic.Pointer[Errhandler] }
+
+// Current is the handler in force.
+func (s *HandlerSlot) Current() *Errhandler {
+	if h := s.Set.Load(); h != nil {
+		return h
+	}
+	if h := Fallback.Load(); h != nil {
+		return h
+	}
+	return ErrorsReturn
+}
+
+func (c *Comm) SetErrhandler(h *Errhandler) error {
+	err := c.Usable()
+	if err == nil {
+		err = h.Check()
+	}
+	if err == nil && h.action == CallUser && h.comm == nil {
+		err = fmt.Errorf("%w: it is not for communicators", ErrErrhandler)
+	}
+	if err != nil {
+		return c.Failed("SetErrhandler", err)
+	}
+	c.handler.Set.Store(h)
+	return nil
+}
+
+func (c *Comm) GetErrhandler() (*Errhandler, error) {
+	if err := c.Usable(); err != nil {
+		return nil, c.Failed("GetErrhandler", err)
+	}
+	return c.handler.Current().Held(), nil
+}
+
+func (c *Comm) CallErrhandler(err error) error {
+	if err := c.Usable(); err != nil {
+		return c.Failed("CallErrhandler", err)
+	}
+	if err != nil {
+		c.handle(err)
+	}
+	return nil
+}
+
+// Inherit takes over what a new communicator has from the one it is made of.
+// Every constructor calls it.
+func (c *Comm) Inherit(parent *Comm) { c.handler.Set.Store(parent.handler.Set.Load()) }
+
+// handle calls the handler of c. The process is not locked: the handler may
+// call MPI.
+func (c *Comm) handle(err error) {
+	switch h := c.handler.Current(); {
+	case h.action == AbortJob:
+		c.p.Fatal(fmt.Sprintf("communicator %s, rank %d of %d", c.Label(), c.Rank(), c.Size()), err)
+	case h.comm != nil:
+		h.comm(c, err)
+	}
+}
+
+// Label names c for people.
+func (c *Comm) Label() string {
+	if name := c.Name(); name != "" {
+		return name
+	}
+	return fmt.Sprintf("of context %d", c.Context())
+}
+
+// Fatal ends the job because of an error of a call on an object.
+func (p *Process) Fatal(object string, err error) {
+	p.die(err, fmt.Sprintf("fatal error: %v: %v (%s)", ErrorClass(err), err, object))
+}
+
+// die ends the job with an exit status that tells an error's class.
+func (p *Process) die(err error, why string) {
+	code := int(ErrorClass(err))
+	if code > int(mpierr.ABI) {
+		code = int(mpierr.Other) // a program's own classes do not fit an exit status
+	}
+	if p.Control != nil {
+		p.Abort(code, why)
+		return
+	}
+	fmt.Fprintln(os.Stderr, "impi:", why)
+	p.Machine.Exit(code)
+}
+
+// Noted is the communicator whose handler hears of errors of calls that have
+// none: SELF if a handler was set on it, else WORLD.
+func (p *Process) Noted() *Comm {
+	if p.Self.handler.Set.Load() != nil {
+		return p.Self
+	}
+	return p.World
+}
+
+// Failed puts the function's name before an error of a call without a
+// communicator, and tells the handler. The process must not be locked.
+func (p *Process) Failed(fn string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return p.Noted().Failed(fn, err)
+}
+
+// Failed puts the function's name before an error of a call that has no
+// communicator, and tells the handler. No lock of this package may be held.
+func Failed(fn string, err error) error {
+	if err == nil {
+		return nil
+	}
+	TheLock.Lock()
+	p := The
+	TheLock.Unlock()
+	if p != nil {
+		return p.Failed(fn, err)
+	}
+	err = Named(fn, err)
+	if h := (&HandlerSlot{}).Current(); h.action == AbortJob {
+		fmt.Fprintf(os.Stderr, "impi: fatal error: %v: %v\n", ErrorClass(err), err)
+		os.Exit(int(ErrorClass(err)))
+	}
+	return err
+}
+
+// Failed puts the function's name before an error of a call on c and tells c's
+// error handler, or that of calls without a communicator if c is none. The process
+// must not be locked.
+func (c *Comm) Failed(fn string, err error) error {
+	if err == nil {
+		return nil // and is inlined
+	}
+	return c.tell(fn, err)
+}
+
+func (c *Comm) tell(fn string, err error) error {
+	switch {
+	case c == nil:
+		return Failed(fn, err)
+	case c.life.Load() != Usable:
+		return c.p.Failed(fn, err)
+	}
+	err = Named(fn, err)
+	c.handle(err)
+	return err
+}
+
+// Named puts the name of a function of MPI before its error.
+func Named(fn string, err error) error { return fmt.Errorf("mpi.%s: %w", fn, err) }

@@ -1,0 +1,234 @@
+package proc
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/openimpi/impi/core/mpierr"
+)
+
+// The faults of arguments that no lower package knows.
+var (
+	// ErrTag means a tag outside 0 to the job's MPI_TAG_UB.
+	ErrTag = errors.New("invalid tag")
+	// ErrRequest means a request that cannot be used so.
+	ErrRequest = errors.New("invalid request")
+	// ErrMessage means a matched message that was received before, or never was one.
+	ErrMessage = errors.New("invalid message")
+	// ErrArg means an argument that is wrong in itself.
+	ErrArg = errors.New("invalid argument")
+	// ErrElsewhere means that the call failed on another member of the communicator.
+	ErrElsewhere = errors.New("another member could not make the communicator")
+	// ErrInStatus means that some of several requests failed: the error wraps
+	// each failure, and the statuses have them one by one.
+	ErrInStatus = errors.New("requests failed")
+)
+
+// ErrJoin means that nobody joins at the other end of a socket, or not in time.
+var ErrJoin = errors.New("the other end of the socket does not join")
+
+// ErrPending is in the status of a request that is neither complete nor has
+// failed, where another that was waited for with it has.
+var ErrPending = errors.New("request is pending")
+
+// ErrForeign means a constructor that IMPI has nothing for, of a communicator
+// some of whose members run another MPI library.
+var ErrForeign = errors.New("not among different MPI libraries")
+
+// ForeignError is ErrForeign of something.
+func ForeignError(what string) error {
+	return fmt.Errorf("%w: %s here, which IMPI does not define", ErrForeign, what)
+}
+
+// ErrJobOver is wrapped by whatever is reported once the job cannot go on.
+var ErrJobOver = errors.New("the job is over")
+
+// ErrPeerGone means that the other side of a link ended in the middle.
+var ErrPeerGone = errors.New("peer is gone")
+
+// ErrErrhandler means an error handler that is missing, freed or made for
+// another sort of object.
+var ErrErrhandler = errors.New("invalid error handler")
+
+// ErrNotInitialized means that Init has not been called, or failed.
+var ErrNotInitialized = errors.New("mpi.Init has not been called")
+
+// ErrFinalized means that Finalize has been called.
+var ErrFinalized = errors.New("mpi.Finalize has been called")
+
+// ErrInitialized means that Init was called again.
+var ErrInitialized = errors.New("mpi.Init has been called before")
+
+// ErrNode means that the node that started this proc does not fit it.
+var ErrNode = errors.New("the node and this program do not fit together")
+
+// ErrCall means that nobody answers at a port: it is closed, its opener is gone or
+// does not accept in time, or too many are waiting there.
+var ErrCall = errors.New("the port does not answer")
+
+// ErrLauncher means that something that is no launcher of ours has started this program several
+// times.
+var ErrLauncher = errors.New("this program was not started by impiexec or impi-node")
+
+// ErrService means that a name cannot be published, as it is published already, or
+// unpublished, as this job has not published it.
+var ErrService = errors.New("invalid service name")
+
+// ErrName means that no such name is published.
+var ErrName = errors.New("the service name is not published")
+
+// ErrNames means that the server for names does not answer, or not in time.
+var ErrNames = errors.New("the service for names does not answer")
+
+// ErrNamesDenied means that the server for names has another key than this job.
+var ErrNamesDenied = errors.New("the service for names denies access")
+
+// ErrSignature means that the elements of a message are not those that its receive is for. What
+// came is in the receive's memory all the same.
+var ErrSignature = errors.New("the datatypes of a send and its receive do not match")
+
+// ErrSpawn means that procs could not be started, or not connected with.
+var ErrSpawn = errors.New("processes could not be spawned")
+
+// ErrBuffer means a buffer without memory, or with less than its items touch.
+var ErrBuffer = errors.New("invalid buffer")
+
+// ErrAlone means that this proc cannot meet those of other jobs: its node does not
+// know how, or it has none.
+var ErrAlone = errors.New("this proc cannot meet other jobs")
+
+// ErrUnreachable means that there is no link to a proc of another job.
+var ErrUnreachable = errors.New("the proc cannot be reached")
+
+// Classes has the sentinels of this package; those of the packages below are in
+// mpierr.
+var Classes = []mpierr.Row{
+	{Err: ErrInStatus, Class: mpierr.InStatus},
+	{Err: ErrSpawn, Class: mpierr.Spawn},
+	{Err: ErrTag, Class: mpierr.Tag},
+	{Err: ErrRequest, Class: mpierr.Request},
+	{Err: ErrMessage, Class: mpierr.Request},
+	{Err: ErrArg, Class: mpierr.Arg},
+	{Err: ErrErrhandler, Class: mpierr.Errhandler},
+	{Err: mpierr.ErrCode, Class: mpierr.Arg},
+	{Err: ErrBuffer, Class: mpierr.Buffer},
+	{Err: ErrPending, Class: mpierr.Pending},
+	{Err: ErrInfo, Class: mpierr.Info},
+	{Err: ErrInfoKey, Class: mpierr.InfoKey},
+	{Err: ErrInfoValue, Class: mpierr.InfoValue},
+	{Err: ErrInfoNoKey, Class: mpierr.InfoNoKey},
+	{Err: ErrElsewhere, Class: mpierr.Other},
+	{Err: ErrForeign, Class: mpierr.UnsupportedOperation},
+	{Err: ErrNotInitialized, Class: mpierr.Other},
+	{Err: ErrFinalized, Class: mpierr.Other},
+	{Err: ErrInitialized, Class: mpierr.Other},
+	{Err: ErrNode, Class: mpierr.Other},
+	{Err: ErrSignature, Class: mpierr.Type},
+	{Err: ErrLauncher, Class: mpierr.Other},
+	{Err: ErrJobOver, Class: mpierr.Other},
+	{Err: ErrCall, Class: mpierr.Port},
+	{Err: ErrUnreachable, Class: mpierr.ProcAborted},
+	{Err: ErrAlone, Class: mpierr.Other},
+	{Err: ErrJoin, Class: mpierr.Other},
+	{Err: ErrService, Class: mpierr.Service},
+	{Err: ErrName, Class: mpierr.Name},
+	{Err: ErrNames, Class: mpierr.Other},
+	{Err: ErrNamesDenied, Class: mpierr.Access},
+	{Err: ErrPeerGone, Class: mpierr.ProcAborted},
+}
+
+// Class is an MPI error class, or a code of one: every class is a code.
+type Class = mpierr.Class
+
+// Error is an error with a code of its own. An error handler, a callback or a
+// caller finds it with errors.As.
+type Error = mpierr.Error
+
+// codes are those that the program has added, from any goroutine.
+var codes struct {
+	sync.Mutex
+	added mpierr.Codes
+}
+
+// WithCodes has f use the codes.
+func WithCodes[T any](f func(*mpierr.Codes) (T, error)) (T, error) {
+	codes.Lock()
+	defer codes.Unlock()
+	return f(&codes.added)
+}
+
+// changeCodes is withCodes for what has no result.
+func changeCodes(f func(*mpierr.Codes) error) error {
+	codes.Lock()
+	defer codes.Unlock()
+	return f(&codes.added)
+}
+
+func NewError(code Class) error {
+	codes.Lock()
+	defer codes.Unlock()
+	return codes.added.New(code)
+}
+
+func AddErrorClass() (Class, error) {
+	class, err := WithCodes((*mpierr.Codes).Add)
+	return class, Failed("AddErrorClass", err)
+}
+
+func AddErrorCode(class Class) (Class, error) {
+	code, err := WithCodes(func(c *mpierr.Codes) (Class, error) { return c.AddCode(class) })
+	return code, Failed("AddErrorCode", err)
+}
+
+func AddErrorString(code Class, text string) error {
+	return Failed("AddErrorString", changeCodes(func(c *mpierr.Codes) error { return c.SetText(code, text) }))
+}
+
+func RemoveErrorClass(class Class) error {
+	return Failed("RemoveErrorClass", changeCodes(func(c *mpierr.Codes) error { return c.Remove(class, true) }))
+}
+
+func RemoveErrorCode(code Class) error {
+	return Failed("RemoveErrorCode", changeCodes(func(c *mpierr.Codes) error { return c.Remove(code, false) }))
+}
+
+func RemoveErrorString(code Class) error {
+	return Failed("RemoveErrorString", changeCodes(func(c *mpierr.Codes) error { return c.SetText(code, "") }))
+}
+
+func ErrorString(code Class) (string, error) {
+	text, err := WithCodes(func(c *mpierr.Codes) (string, error) { return c.Text(code) })
+	return text, Failed("ErrorString", err)
+}
+
+func ClassOf(code Class) (Class, error) {
+	class, err := WithCodes(func(c *mpierr.Codes) (Class, error) { return c.Class(code) })
+	return class, Failed("ClassOf", err)
+}
+
+func ErrorClass(err error) Class {
+	if own := coded(err); own != nil {
+		return own.Class
+	}
+	if c, ok := mpierr.Lookup(err, Classes); ok {
+		return c
+	}
+	return mpierr.Of(err)
+}
+
+func ErrorCode(err error) Class {
+	if own := coded(err); own != nil {
+		return own.Code
+	}
+	return ErrorClass(err)
+}
+
+// coded is the Error that err wraps, unless that is one of several that failed.
+func coded(err error) *Error {
+	var own *Error
+	if errors.Is(err, ErrInStatus) || !errors.As(err, &own) {
+		return nil
+	}
+	return own
+}

@@ -1,0 +1,286 @@
+package proc
+
+import (
+	"unsafe"
+
+	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/fastpath"
+	"github.com/openimpi/impi/internal/poll"
+)
+
+// knocks is how often Go looks for C to leave the gate before it offers its core.
+const knocks = 256
+
+// fastPath is a proc's part in the memory that it shares with C.
+type fastPath struct {
+	*fastpath.Memory
+	ports    [fastpath.Lanes]*Port // of the lanes; nil: free
+	hastened uint32                // Haste in whole rounds
+	adopted  [fastpath.Requests]*message.Request
+	ops      [fastpath.Requests]fastOp
+	extras   [fastpath.Requests]Extra
+}
+
+// UseFastPath lets C code send and receive short messages between procs of this host by itself,
+// by memory that is not Go's. It is called after Init, before anything else; nothing happens where
+// what members call is compared. The memory is the library's for ever.
+func UseFastPath(m *fastpath.Memory) {
+	if p, err := Current(); err == nil && !p.Check {
+		p.UseFastPath(m)
+	}
+}
+
+// UseFastPath is the function UseFastPath for p.
+func (p *Process) UseFastPath(m *fastpath.Memory) {
+	p.Lock()
+	defer p.Unlock()
+	m.Reset()
+	x := &fastPath{Memory: m}
+	for i := range x.ops {
+		x.ops[i] = fastOp{p: p, i: int32(i)}
+		x.extras[i].Op = &x.ops[i]
+	}
+	p.FastPath = x
+	for _, q := range p.Ports {
+		if q != nil {
+			x.join(p, q)
+		}
+	}
+}
+
+// ForgetFastPath has the C code look up all communicators again: one was freed, or its handle given
+// away.
+func ForgetFastPath() {
+	if p, err := Current(); err == nil {
+		p.ForgetFastPath()
+	}
+}
+
+// ForgetFastPath is the function ForgetFastPath for p.
+func (p *Process) ForgetFastPath() {
+	p.Lock()
+	defer p.Unlock()
+	if p.FastPath != nil {
+		p.FastPath.Forget()
+	}
+}
+
+// join gives q a lane if it takes fast-box messages, its data are those of this machine, and one is
+// free.
+func (x *fastPath) join(p *Process, q *Port) {
+	if !q.fastBoxes || !ofThisMachine(p.DataOf(q.Peer)) {
+		return
+	}
+	for i := range x.ports {
+		if x.ports[i] == nil {
+			x.ports[i] = q
+			x.Used++
+			q.Link.(link.FastBoxLink).MoveFastBoxes(&x.Lanes[i].FastBoxes)
+			x.Forget()
+			return
+		}
+	}
+}
+
+// ofThisMachine tells whether who has that representation has elements like ours, but for those
+// that differ between languages.
+func ofThisMachine(r datatype.Representation) bool {
+	return r == datatype.Native || r == datatype.HostOrder() || r == datatype.NativeX86 && datatype.HostOrder() == datatype.NativeLE
+}
+
+// leave takes the lane of q back, if it has one.
+func (x *fastPath) leave(q *Port) {
+	for i := range x.ports {
+		if x.ports[i] == q {
+			q.Link.(link.FastBoxLink).MoveFastBoxes(new(link.FastBoxes))
+			x.ports[i] = nil
+			x.Used--
+			x.Lanes[i] = fastpath.Lane{}
+			x.Forget()
+		}
+	}
+}
+
+// close keeps C out, and makes the receives that it has left Go's. The process is locked.
+func (x *fastPath) close(p *Process) {
+	if x.Gate.Load() == fastpath.Closed {
+		return
+	}
+	if !x.Gate.CompareAndSwap(fastpath.Open, fastpath.Closed) {
+		x.knock()
+	}
+	if n := x.Haste / HasteMax; n != x.hastened { // C is here to look everywhere
+		x.hastened = n
+		p.Links.Everywhere()
+		p.Eng.Review()
+	}
+	for x.First != fastpath.None {
+		x.adopt(p)
+	}
+}
+
+// knock has C leave, and closes the gate behind it.
+func (x *fastPath) knock() {
+	x.Knock.Store(1)
+	for i := 1; !x.Gate.CompareAndSwap(fastpath.Open, fastpath.Closed); i++ {
+		if i%knocks == 0 {
+			poll.Yield() // who is inside may be waiting for this core
+		}
+		poll.Pause()
+	}
+	x.Knock.Store(0)
+}
+
+// adopt makes the oldest receive of C one of the engine.
+func (x *fastPath) adopt(p *Process) {
+	i := x.First
+	r := &x.Table[i]
+	x.First = r.Next
+	if x.First == fastpath.None {
+		x.Last = fastpath.None
+	}
+	q := x.ports[r.Lane]
+	env := message.Envelope{Context: wire.ContextID(r.Context), Rank: wire.CommRank(r.Rank), Tag: wire.Tag(r.Tag)}
+	if r.Tag == AnyTag {
+		env.Tag = message.AnyTag
+	}
+	m := p.Eng.Recv(env, q.Peer, unsafe.Slice((*byte)(r.Buf), r.Room))
+	p.Began(m)
+	r.State, x.adopted[i] = fastpath.Adopted, m
+}
+
+// open lets C in if nobody else is at anything. The process is locked, and unlocked afterwards.
+func (x *fastPath) open(p *Process) {
+	if x.Used == 0 || !p.calm() || p.Links.Wanted.Load() != 0 || Phase(p.State.Load()) >= Finalizing {
+		return
+	}
+	quiet := p.Eng.Unoccupied()
+	for i, q := range x.ports {
+		if q == nil {
+			continue
+		}
+		l := &x.Lanes[i]
+		sends, takes := p.Eng.FastBoxesOpen(q.ID)
+		var out, in bool
+		l.OutAt, l.InAt, out, in = q.Link.(link.FastBoxLink).FastBoxesAt()
+		l.Sends, l.Takes = flag(sends && out), flag(takes && in && quiet)
+	}
+	x.Polls = int32(p.spin.Eager())
+	x.Gate.Store(fastpath.Open)
+}
+
+func flag(b bool) uint32 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// FastPath tells C what c is, which it calls by handle, unless it knows.
+func (c *Comm) FastPath(handle uintptr) {
+	x := c.p.FastPath
+	if x == nil || x.Place(handle).Handle == handle {
+		return
+	}
+	c.p.Lock()
+	defer c.p.Unlock()
+	if c.Alive() != nil {
+		return
+	}
+	e := x.Place(handle)
+	*e = fastpath.Comm{Handle: handle, Context: uint64(c.Context()), Rank: int32(c.Rank()), TagUB: int32(c.TagUB())}
+	for rank := range e.Lane {
+		e.Lane[rank] = fastpath.None
+		proc, ok := c.Partner(rank)
+		for i, q := range x.ports {
+			if ok && q != nil && q.Peer == message.Peer(proc) {
+				e.Lane[rank] = int8(i)
+			}
+		}
+	}
+}
+
+// WakeFastPath wakes the proc at the other end of a lane, to which C has sent a fast-box message and
+// which sleeps.
+func WakeFastPath(lane int) {
+	if p, err := Current(); err == nil {
+		p.WakeFastPath(lane)
+	}
+}
+
+// WakeFastPath is the function WakeFastPath for p.
+func (p *Process) WakeFastPath(lane int) {
+	p.Lock()
+	defer p.Unlock()
+	if q := p.FastPath.ports[lane]; q != nil {
+		q.InPlace.Commit()
+		q.Link.(link.FastBoxLink).WakeForFastBox()
+	}
+}
+
+// FastPathRequest is the request that C has made as entry i of its table, in generation gen.
+func (c *Comm) FastPathRequest(i int, gen uint32) Request {
+	x := c.p.FastPath
+	x.extras[i].Fn = "Irecv"
+	return Request{c: c, extra: &x.extras[i], standing: standing{Gen: gen, State: Active}}
+}
+
+// fastOp is a request that C has made.
+type fastOp struct {
+	p *Process
+	i int32
+}
+
+func (o *fastOp) record() *fastpath.Request { return &o.p.FastPath.Table[o.i] }
+
+func (o *fastOp) Generation() uint32 { return o.record().Gen }
+
+func (o *fastOp) Done() bool {
+	m := o.p.FastPath.adopted[o.i]
+	return m == nil || m.Done()
+}
+
+func (o *fastOp) Status() (Status, error) {
+	if m := o.p.FastPath.adopted[o.i]; m != nil {
+		return o.p.Arrived(m, nil), nil
+	}
+	r := o.record()
+	if r.Lane == fastpath.None {
+		return EmptyStatus, nil
+	}
+	return Status{Source: int(r.Source), Tag: int(r.From), bytes: int64(r.Bytes)}, nil
+}
+
+func (o *fastOp) Finish() (st Status, err error) {
+	if m := o.p.FastPath.adopted[o.i]; m != nil {
+		st, err = o.p.Received(m, nil)
+	} else {
+		st, err = o.Status()
+	}
+	o.release()
+	return st, err
+}
+
+func (o *fastOp) Cancel() error {
+	if m := o.p.FastPath.adopted[o.i]; m != nil {
+		o.p.Eng.Cancel(m)
+		o.p.output()
+	}
+	return nil
+}
+
+func (o *fastOp) Free() error {
+	if m := o.p.FastPath.adopted[o.i]; m != nil {
+		o.p.Eng.Release(m)
+	}
+	o.release()
+	return nil
+}
+
+func (o *fastOp) release() {
+	o.p.FastPath.adopted[o.i] = nil
+	o.p.FastPath.Release(o.i)
+}

@@ -1,0 +1,188 @@
+package proc
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/openimpi/impi/core/comm"
+)
+
+// Comparison is how two groups or two communicators relate.
+type Comparison = comm.Comparison
+
+// The results of comparisons. Groups are never Congruent.
+const (
+	Identical = comm.Identical // the same members in the same order; of communicators: the same object
+	Congruent = comm.Congruent // communicators of the same groups
+	Similar   = comm.Similar   // the same members in another order
+	Unequal   = comm.Unequal
+)
+
+// Range stands for the ranks First, First+Stride, … that do not pass Last.
+type Range = comm.Range
+
+// Group is an ordered set of procs, ranked from 0. It does not change, and stays
+// what it is when the communicator that it comes from is freed. nil is
+// MPI_GROUP_NULL. What it takes does not grow with its size as long as it is made
+// of ranges.
+type Group struct {
+	p     *Process // nil of GroupEmpty
+	g     *comm.Group
+	freed atomic.Bool
+}
+
+// GroupEmpty is the group without members. It cannot be freed: Free of it, which
+// is right as many operations give it, does nothing.
+var GroupEmpty = &Group{g: comm.Empty}
+
+// NewGroup makes a group for the program.
+func (p *Process) NewGroup(g *comm.Group) *Group {
+	if g.Size() == 0 {
+		return GroupEmpty
+	}
+	return &Group{p: p, g: g}
+}
+
+// Usable refuses groups that cannot be used.
+func (g *Group) Usable() error {
+	switch {
+	case g == nil:
+		return fmt.Errorf("%w: nil, which is MPI_GROUP_NULL", comm.ErrGroup)
+	case g.freed.Load():
+		return fmt.Errorf("%w: it has been freed", comm.ErrGroup)
+	}
+	return nil
+}
+
+func (g *Group) Check() error { return g.failed("Group.Check", g.Usable()) }
+
+// failed is failed of the process that g is of.
+func (g *Group) failed(fn string, err error) error {
+	if err != nil && g != nil && g.p != nil {
+		return g.p.Failed(fn, err)
+	}
+	return Failed(fn, err)
+}
+
+func (g *Group) Free() error {
+	if err := g.Usable(); err != nil {
+		return g.failed("Group.Free", err)
+	}
+	if g != GroupEmpty && !g.freed.CompareAndSwap(false, true) {
+		return g.failed("Group.Free", g.Usable())
+	}
+	return nil
+}
+
+func (g *Group) Size() int {
+	if g.Usable() != nil {
+		return 0
+	}
+	return g.g.Size()
+}
+
+func (g *Group) Rank() int {
+	if g.Usable() != nil || g.p == nil {
+		return Undefined
+	}
+	rank, _ := g.g.Rank(comm.Proc(g.p.Job.Rank))
+	return rank
+}
+
+func (g *Group) Translate(ranks []int, h *Group) (out []int, err error) {
+	if err = checkBoth(g, h); err == nil {
+		out, err = g.g.Translate(ranks, h.g)
+	}
+	return out, g.failed("Group.Translate", err)
+}
+
+func (g *Group) Compare(h *Group) (Comparison, error) {
+	if err := checkBoth(g, h); err != nil {
+		return Unequal, g.failed("Group.Compare", err)
+	}
+	return g.g.Compare(h.g), nil
+}
+
+func (g *Group) Union(h *Group) (*Group, error) {
+	return g.with("Group.Union", h, (*comm.Group).Union)
+}
+
+func (g *Group) Intersection(h *Group) (*Group, error) {
+	return g.with("Group.Intersection", h, (*comm.Group).Intersection)
+}
+
+func (g *Group) Difference(h *Group) (*Group, error) {
+	return g.with("Group.Difference", h, (*comm.Group).Difference)
+}
+
+func (g *Group) Incl(ranks []int) (*Group, error) {
+	return g.of("Group.Incl", func() (*comm.Group, error) {
+		if err := g.fits(ranks); err != nil {
+			return nil, err
+		}
+		return g.g.Incl(ranks)
+	})
+}
+
+func (g *Group) Excl(ranks []int) (*Group, error) {
+	return g.of("Group.Excl", func() (*comm.Group, error) {
+		if err := g.fits(ranks); err != nil {
+			return nil, err
+		}
+		return g.g.Excl(ranks)
+	})
+}
+
+func (g *Group) RangeIncl(ranges []Range) (*Group, error) {
+	return g.of("Group.RangeIncl", func() (*comm.Group, error) { return g.g.RangeIncl(ranges) })
+}
+
+func (g *Group) RangeExcl(ranges []Range) (*Group, error) {
+	return g.of("Group.RangeExcl", func() (*comm.Group, error) { return g.g.RangeExcl(ranges) })
+}
+
+// fits checks how many ranks there are.
+func (g *Group) fits(ranks []int) error {
+	if len(ranks) > g.g.Size() {
+		return fmt.Errorf("%w: %d ranks of a group of %d", ErrArg, len(ranks), g.g.Size())
+	}
+	return nil
+}
+
+// with makes a group of g and h.
+func (g *Group) with(fn string, h *Group, f func(a, b *comm.Group) *comm.Group) (*Group, error) {
+	if err := checkBoth(g, h); err != nil {
+		return nil, g.failed(fn, err)
+	}
+	p := g.p
+	if p == nil {
+		p = h.p
+	}
+	return p.NewGroup(f(g.g, h.g)), nil
+}
+
+// of makes a group of g.
+func (g *Group) of(fn string, f func() (*comm.Group, error)) (*Group, error) {
+	if err := g.Usable(); err != nil {
+		return nil, g.failed(fn, err)
+	}
+	sub, err := f()
+	if err != nil {
+		return nil, g.failed(fn, err)
+	}
+	return g.p.NewGroup(sub), nil
+}
+
+func checkBoth(g, h *Group) error {
+	if err := g.Usable(); err != nil {
+		return err
+	}
+	return h.Usable()
+}
+
+func (c *Comm) Group() (*Group, error) {
+	if err := c.Usable(); err != nil {
+		return nil, c.Failed("Group", err)
+	}
+	return c.p.NewGroup(c.Comm.Group()), nil
+}

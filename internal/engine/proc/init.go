@@ -1,0 +1,165 @@
+package proc
+
+import (
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/internal/drive"
+	"github.com/openimpi/impi/internal/machine"
+	"github.com/openimpi/impi/internal/poll"
+	"github.com/openimpi/impi/internal/wireup"
+)
+
+// Phase is how far a proc's life in MPI has got.
+type Phase int32
+
+// The phases.
+const (
+	running    Phase = iota
+	Finalizing       // in Finalize, before its barrier is passed
+	parted           // in Finalize, behind it: that links end is in order
+	Ended
+)
+
+// The faults of using MPI outside its life.
+var ()
+
+// the is the program's process, from Init on.
+var (
+	The     *Process
+	TheLock sync.Mutex
+)
+
+// NewProcess makes the proc of a job. agent and control are nil in a singleton.
+func NewProcess(job *wireup.Job, agent link.Link, m machine.Machine, control machine.Node) (*Process, error) {
+	r, err := NewRoster(job.Procs, nil)
+	if err != nil {
+		return nil, err
+	}
+	return r.NewProcess(job, agent, m, control)
+}
+
+// NewProcess is the function NewProcess for one of several ranks that share r.
+func (r *Roster) NewProcess(job *wireup.Job, agent link.Link, m machine.Machine, control machine.Node) (*Process, error) {
+	p := &Process{Job: job, Machine: m, Control: control, Grace: grace}
+	p.Roster, p.data, p.Kinds, p.Homogeneous, p.plain = r, r.data, r.kinds, r.homogeneous, r.plain
+	p.turns.L = &p.Mu
+	if err := p.describeOwn(); err != nil {
+		return nil, err
+	}
+	if p.Check = job.Check || os.Getenv(checkVariable) == "1"; p.Check {
+		p.plain = 0 // messages say what their elements are: see sign
+	}
+	var err error
+	p.Eng, err = message.New(message.Config{
+		Self: message.Peer(job.Rank), Directory: r.directory,
+		MaxData: job.DataLen, AckMark: job.AckMark, HiWater: job.HiWater,
+		Dialect: job.Dialect, RankOf: p.rankIn,
+		Unexpected: job.Procs[job.Rank].Unexpected,
+		UnexpectedOf: func(peer message.Peer) int64 {
+			if job.Procs[peer].Allows {
+				return message.Least
+			}
+			return job.Procs[peer].Unexpected
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	if p.spin, err = poll.NewSpinner(job.Spin); err != nil {
+		return nil, err
+	}
+	if p.Links, err = drive.New(m, p); err != nil {
+		return nil, err
+	}
+	p.Flusher = m.AfterFunc(time.Hour, p.flushLate)
+	p.Flusher.Stop()
+	if agent != nil {
+		if _, err := p.AddPort(p.Traced(agent, "agent", message.NoPeer), message.NoPeer); err != nil {
+			return nil, err
+		}
+	}
+	return p, p.makeWorld()
+}
+
+func Initialized() bool {
+	TheLock.Lock()
+	defer TheLock.Unlock()
+	return The != nil
+}
+
+func Finalized() bool {
+	TheLock.Lock()
+	defer TheLock.Unlock()
+	return The != nil && Phase(The.State.Load()) == Ended
+}
+
+// Close ends all links at once. The process is locked.
+func (p *Process) Close() {
+	for _, q := range p.Ports {
+		if q != nil {
+			p.Ports[q.ID] = nil
+			_ = q.Link.CloseSend()
+			_ = q.Link.Close()
+		}
+	}
+	_ = p.Links.Close()
+	p.Flusher.Stop()
+}
+
+func Abort(code int, why string) {
+	TheLock.Lock()
+	p := The
+	TheLock.Unlock()
+	if p != nil && p.Control != nil {
+		p.Abort(code, why)
+	} else if why != "" {
+		fmt.Fprintln(os.Stderr, "impi: abort:", why)
+	}
+	os.Exit(code)
+}
+
+// Abort asks the node to end the job, and ends this proc.
+func (p *Process) Abort(code int, why string) {
+	_ = p.Control.Send(wireup.Message{Kind: wireup.KindAbort, Code: code, Reason: why}) // the node may be gone
+	p.Machine.Exit(code)
+}
+
+// Library names this MPI library and its version.
+const Library = "impi 0.1.0"
+
+var epoch = time.Now()
+
+func Wtime() float64 { return time.Since(epoch).Seconds() }
+
+func Wtick() float64 { return 1e-9 }
+
+func ProcessorName() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return "unknown"
+	}
+	return name
+}
+
+// checkVariable set to 1 in a proc's environment has the members of communicators
+// compare what they have been asked to do before each collective operation. All
+// procs of the job must have it.
+const checkVariable = "IMPI_CHECK"
+
+// Current is the program's process while it may use MPI.
+func Current() (*Process, error) {
+	TheLock.Lock()
+	defer TheLock.Unlock()
+	switch {
+	case The == nil:
+		return nil, ErrNotInitialized
+	case Phase(The.State.Load()) == Ended:
+		return nil, ErrFinalized
+	}
+	return The, nil
+}

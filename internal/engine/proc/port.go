@@ -1,0 +1,421 @@
+package proc
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/openimpi/impi/core/comm"
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/drive"
+	"github.com/openimpi/impi/internal/resumable"
+	"github.com/openimpi/impi/internal/wireup"
+)
+
+const (
+	// lendShared is how many bytes are lent, at least, where cores are shared.
+	lendShared = 128 << 10
+	// grace is how long a broken link is kept from the program.
+	grace = 2 * time.Second
+	// holdBack is how many bytes of Isends are gathered before they are written: a
+	// series of them goes up to a half faster over TCP in few long writes;
+	// holdBackMemory is as many, headers included, where writing costs so little
+	// that the receiver had better begin.
+	holdBack       = 256 << 10
+	holdBackMemory = 1 << 10
+)
+
+// Port is a link of this proc.
+type Port struct {
+	drive.Port
+	p         *Process
+	ID        message.LinkID
+	Peer      message.Peer      // message.NoPeer for the agent
+	lender    link.Lender       // Link, if it is one
+	fastBoxes bool              // it takes fast-box messages
+	lent      bool              // some of the last output is lent
+	ended     bool              // our side of it is ended: nothing is written any more
+	burst     bool              // an Isend was written since the program last waited
+	awaited   bool              // what is written is a blocking send's
+	held      int               // bytes of Isends that wait for company
+	terms     *wireup.Resumable // of a link that resumes
+	frames    *resumable.Link   // it, if nobody is to see what passes by
+
+	// Of links to procs of other worlds:
+	parting   parting
+	word      *message.Request // wordPart
+	forgotten bool             // the node knows that there may be another
+}
+
+// AddPort makes l carry packets: of peer only, or of everybody for NoPeer.
+func (p *Process) AddPort(l link.Link, peer message.Peer) (*Port, error) {
+	q := &Port{Peer: peer}
+	q.Link = l
+	return q, p.add(q)
+}
+
+// add makes q, of which the link and the peer are known, carry packets.
+func (p *Process) add(q *Port) error {
+	q.p, q.ID = p, message.LinkID(len(p.Ports))
+	n := len(p.vacant)
+	if n > 0 {
+		q.ID = p.vacant[n-1]
+	}
+	if err := p.Links.Add(&q.Port, uint32(q.ID), q); err != nil {
+		return err
+	}
+	if n > 0 {
+		p.vacant, p.Ports[q.ID] = p.vacant[:n-1], q
+	} else {
+		p.Ports = append(p.Ports, q)
+	}
+	if q.Peer == message.NoPeer {
+		p.Eng.Attach(q.ID)
+	} else {
+		p.Eng.AttachPeer(q.ID, q.Peer)
+		p.Links.Warm(&q.Port)
+	}
+	q.lender, _ = q.Link.(link.Lender)
+	if m, ok := q.Link.(link.Memory); ok {
+		q.InPlace = m
+		p.Eng.InPlace(q.ID, m)
+	}
+	if n, ok := q.Link.(link.FastBoxLink); ok && p.takesFastBoxes(q.Peer) && n.TakeFastBoxes() {
+		q.fastBoxes = true
+		p.Eng.UseFastBoxes(q.ID, n)
+		if p.FastPath != nil {
+			p.FastPath.join(p, q)
+		}
+	}
+	return nil
+}
+
+// takesFastBoxes tells whether fast-box messages may come from a peer: by a link of its own, where
+// packets say no less than fast-box messages do, as the draft's would.
+func (p *Process) takesFastBoxes(peer message.Peer) bool {
+	return peer != message.NoPeer && p.Job.Dialect != wire.Draft
+}
+
+// Flush writes what the engine has for q until it is written or the link is
+// full, and tells whether anything was.
+func (q *Port) Flush() (progress bool) {
+	p := q.p
+	q.held, q.Full = 0, false
+	for q.Due() {
+		out := p.Eng.Output(q.ID)
+		if q.InPlace != nil && q.InPlace.Commit() {
+			progress = true
+			if len(out) == 0 {
+				continue
+			}
+		}
+		n, err := p.write(q, out)
+		short := n < link.Len(out) // before Sent, which reuses out
+		q.Full = short
+		if q.Resumable != nil && q.lent {
+			q.Full = q.Resumable.Behind()
+		}
+		if n > 0 {
+			p.Eng.Sent(q.ID, n)
+			progress = true
+		}
+		if err != nil {
+			q.Drop(err)
+			return true
+		}
+		if q.Full {
+			if p.Asleep && !p.Links.Rearm(&q.Port) { // so that the driver wakes up once q takes more
+				p.Rouse()
+			}
+			break
+		}
+		if short && n == 0 {
+			break
+		}
+	}
+	return progress
+}
+
+// Due tells whether Flush has something to do: of a link that resumes, to which
+// everything was lent, there may only be the rest to wait for.
+func (q *Port) Due() bool {
+	if q.ended || !q.p.Eng.HasOutput(q.ID) {
+		return false
+	}
+	r := q.Resumable
+	return r == nil || !q.lent || r.Owes() || r.Behind() || q.p.Eng.Fresh(q.ID)
+}
+
+// write gives output to the link. The engine leaves it where it is until it is
+// sent, so that it may be lent. Who lends has to wait until the receiver runs, which
+// is dearer than a copy if the receiver waits for a core.
+func (p *Process) write(q *Port, out [][]byte) (int, error) {
+	n := link.Len(out)
+	if q.Resumable != nil {
+		return p.writeResumable(q, out, n)
+	}
+	if q.lender == nil || !q.lent && n < lendShared && p.spin.Shared() {
+		return q.Link.Send(out)
+	}
+	k, err := q.lender.Lend(out)
+	q.lent = k < n
+	return k, err
+}
+
+// writeResumable is write for a link that resumes: what the engine keeps until it is
+// acknowledged need not be copied.
+func (p *Process) writeResumable(q *Port, out [][]byte, size int) (n int, err error) {
+	switch {
+	case !q.lent && size < lendResumable, !q.lent && q.awaited && size < lendBlocking, q.lender == nil, p.Eng.Packing(q.ID):
+		if q.frames != nil {
+			n, err = q.frames.Send(out)
+		} else {
+			n, err = q.Link.Send(out)
+		}
+	default:
+		n, err = q.lender.Lend(out)
+	}
+	if q.lent || n < size {
+		p.setLent(q, q.Resumable.Lending())
+	}
+	return n, err
+}
+
+// FlushAll writes what is there for any port. A port whose link was full is
+// tried again too: that is the only way to learn that it is not.
+func (p *Process) FlushAll() (progress bool) {
+	p.deferred = false
+	for _, q := range p.Ports {
+		if q == nil {
+			continue
+		}
+		q.burst = false
+		if q.Due() && q.Flush() {
+			progress = true
+		}
+	}
+	return progress
+}
+
+// Receive reads q and tells whether anything came.
+func (q *Port) Receive() (progress bool) {
+	p := q.p
+	if q.InPlace != nil {
+		var all bool
+		if progress, all = p.takeInPlace(q); all {
+			return progress
+		}
+	}
+	if q.frames != nil && !q.lent {
+		var all bool
+		if progress, all = p.takeFrames(q); all {
+			return progress
+		}
+	}
+	for range drive.MaxReads {
+		in := p.Eng.Input(q.ID)
+		n, err := q.Link.Recv(in)
+		if n > 0 {
+			progress = true
+			whole := n == link.Len(in) // before Received, which reuses in
+			if perr := p.Eng.Received(q.ID, n); perr != nil {
+				q.Drop(perr)
+				return true
+			}
+			if whole && err == nil {
+				continue
+			}
+		}
+		if err != nil {
+			q.Drop(err)
+			return true
+		}
+		return progress
+	}
+	return progress
+}
+
+// takeFrames takes the packets that lie whole in what has come for a link that resumes, or the
+// beginning of a long one, and tells whether there were any, and whether that was all.
+func (p *Process) takeFrames(q *Port) (progress, all bool) {
+	for range drive.MaxReads {
+		data, whole, more := q.frames.Peek()
+		if len(data) == 0 {
+			return progress, !more
+		}
+		var n int
+		var err error
+		if whole {
+			n, err = p.Eng.Arrived(q.ID, data)
+		} else {
+			n, err = p.Eng.Begun(q.ID, data)
+		}
+		progress = progress || n > 0
+		stirred := q.frames.Discard(n)
+		switch {
+		case err != nil:
+			q.Drop(err)
+			return true, true
+		case !whole, n < len(data):
+			return progress, false
+		case !stirred:
+			return progress, true
+		}
+	}
+	return progress, false
+}
+
+// takeInPlace takes fast-box messages and the packets that lie whole in the link's memory, and
+// tells whether there were any, and whether that was all that had come.
+func (p *Process) takeInPlace(q *Port) (progress, all bool) {
+	if q.fastBoxes {
+		var err error
+		if progress, err = p.Eng.TakeFastBoxes(q.ID); err != nil {
+			q.Drop(err)
+			return true, true
+		}
+	}
+	b := q.InPlace.Peek()
+	if len(b) == 0 {
+		return progress, progress
+	}
+	n, err := p.Eng.Arrived(q.ID, b)
+	q.InPlace.Discard(n)
+	if err != nil {
+		q.Drop(err)
+		return true, true
+	}
+	return progress || n > 0, n == len(b)
+}
+
+// Drop closes a port that is of no more use. The engine fails what needs it.
+func (q *Port) Drop(cause error) {
+	p := q.p
+	if p.Ports[q.ID] != q {
+		return
+	}
+	p.Ports[q.ID] = nil
+	p.Links.Remove(&q.Port)
+	p.setLent(q, false)
+	if p.FastPath != nil {
+		p.FastPath.leave(q)
+	}
+	_ = q.Link.Close()
+	if errors.Is(cause, io.EOF) {
+		cause = fmt.Errorf("%w: %s ended it", ErrPeerGone, p.who(q))
+	}
+	cause = fmt.Errorf("link to %s: %w", p.who(q), cause)
+	if p.Stranger(q.Peer) {
+		p.loseStranger(q, cause)
+		return
+	}
+	p.broke(q, cause)
+}
+
+// Lose makes what needs q fail. Without its agent a proc cannot go on: the agent
+// stays until the node knows that the proc has finished, so that even in
+// Finalize its end is no good news.
+func (p *Process) Lose(q *Port, cause error) {
+	p.tellLost(q, cause)
+	p.Eng.Detach(q.ID, cause)
+	p.Rouse() // also those who probe
+	if q.Peer == message.NoPeer && Phase(p.State.Load()) < Ended {
+		p.lost = cause
+		p.Fail(cause)
+	}
+}
+
+// route has packets to peer leave by l. They cannot by an agent that is lost.
+func (p *Process) route(peer message.Peer, l message.LinkID) {
+	if l == AgentLink && p.lost != nil {
+		p.Eng.PeerDown(peer, p.lost)
+		return
+	}
+	p.Eng.SetRoute(peer, l)
+}
+
+func (p *Process) who(q *Port) string {
+	if q.Peer == message.NoPeer {
+		return "the agent"
+	}
+	if g := p.Guests[q.Peer]; g != nil {
+		return "who was met at a port"
+	}
+	if p.Stranger(q.Peer) {
+		return p.Member(comm.Proc(q.Peer)).String()
+	}
+	return fmt.Sprintf("rank %d", q.Peer)
+}
+
+// findRoutes decides how to reach the peers that have their first packet.
+func (p *Process) findRoutes() {
+	for {
+		peer, ok := p.Eng.Unrouted()
+		if !ok {
+			return
+		}
+		if p.Stranger(peer) {
+			p.openStranger(peer)
+		} else if !p.openDirect(peer) {
+			p.route(peer, AgentLink)
+		}
+	}
+}
+
+// rank is a peer of the engine as a world rank; the first peers are those.
+func rank(peer message.Peer) wire.WorldRank { return wire.WorldRank(peer) }
+
+// breach is a link that has ended, and why.
+type breach struct {
+	q     *Port
+	cause error
+}
+
+// broke sees to a link of this job that has ended. Mostly one breaks because a proc
+// died, and then the node ends this one within moments, with a message that says which.
+// The program need not add its own of the consequences. In Finalize it may also be a
+// peer that has passed the barrier sooner; whoever dies there does the same to links.
+func (p *Process) broke(q *Port, cause error) {
+	at := Phase(p.State.Load())
+	inOrder := at >= parted || q.Peer == message.NoPeer && at == Finalizing
+	if p.Control == nil || inOrder || errors.Is(cause, message.ErrProtocol) {
+		p.Lose(q, cause)
+		return
+	}
+	p.breaks = append(p.breaks, breach{q, cause})
+	p.Machine.AfterFunc(p.Grace, func() {
+		p.Lock()
+		defer p.Unlock()
+		i := slices.IndexFunc(p.breaks, func(b breach) bool { return b.q == q })
+		if i >= 0 {
+			p.breaks = slices.Delete(p.breaks, i, i+1)
+			p.Lose(q, cause)
+		}
+	})
+}
+
+// PassBarrier is for the moment from which on nobody needs anything of anybody: links
+// that have ended need not be thought about any longer.
+func (p *Process) PassBarrier() {
+	p.Lock()
+	defer p.Unlock()
+	p.State.Store(int32(parted))
+	breaks := p.breaks
+	p.breaks = nil
+	for _, b := range breaks {
+		p.Lose(b.q, b.cause)
+	}
+}
+
+// tellLost tells the node that a link to a proc of this job is lost, before the program
+// can see it: if this proc ends in a bad way now, that may be only a consequence.
+func (p *Process) tellLost(q *Port, cause error) {
+	if p.Control == nil || q.Peer == message.NoPeer || p.Stranger(q.Peer) || Phase(p.State.Load()) >= parted {
+		return
+	}
+	_ = p.Control.Send(wireup.Message{Kind: wireup.KindLost, Peer: rank(q.Peer), Reason: cause.Error()}) // the node may be gone
+}

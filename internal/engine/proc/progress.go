@@ -1,0 +1,236 @@
+package proc
+
+import (
+	"time"
+
+	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/poll"
+)
+
+const (
+	// flushAfter is how long an Isend may be held back for company when the
+	// program computes instead of coming back.
+	flushAfter = 500 * time.Microsecond
+)
+
+// Wait makes progress until r is done.
+func (p *Process) Wait(r *message.Request) {
+	for !r.Done() && p.Failure == nil {
+		p.Turn()
+	}
+}
+
+// Turn makes some progress, or sleeps until there is some: once it returns, the
+// caller looks whether that was what it waits for. p is locked, but may be
+// unlocked in between.
+func (p *Process) Turn() {
+	if p.Driving {
+		p.watch()
+		return
+	}
+	p.Driving = true
+	if !p.FlushAll() {
+		p.drive()
+	}
+	if len(p.Background) > 0 {
+		p.carryOn()
+	}
+	p.tell()
+	if p.Links.Wanted.Load() != 0 { // even if there is no end of progress
+		p.giveWay()
+	}
+	p.Driving = false
+}
+
+// watch sleeps until something has happened, or somebody must drive.
+func (p *Process) watch() {
+	if p.output() || p.tell() { // the driver may be asleep, and does not know of what we began
+		return
+	}
+	p.Waiters++
+	p.turns.Wait()
+	p.Links.Wanted.Add(-1)
+}
+
+// drive polls, and sleeps in the end, until something comes or somebody wants
+// the lock, who may change what the caller waits for.
+func (p *Process) drive() {
+	p.spin.Begin()
+	for i := 0; !p.step() && p.Links.Wanted.Load() == 0; i++ {
+		if i >= patience && p.lent > 0 && p.keepLent(false) {
+			return
+		}
+		if p.spin.Over(i) {
+			p.park()
+			return
+		}
+	}
+}
+
+// Test makes the progress that can be had without waiting.
+func (p *Process) Test() {
+	if p.Driving {
+		p.giveWay() // somebody else is at it, and may need this core to go on
+		return
+	}
+	p.Driving = true
+	p.FlushAll()
+	p.Links.Everywhere() // Test and its like look everywhere
+	p.step()
+	if len(p.Background) > 0 {
+		p.carryOn()
+	}
+	p.Driving = false
+}
+
+// step polls once.
+func (p *Process) step() (progress bool) {
+	if p.news.Load() {
+		progress = p.takeDeliveries()
+	}
+	moved, scanned := p.Links.Step()
+	progress = progress || moved
+	if p.Waiters > 0 && p.lookAtBoards() {
+		progress = true
+	}
+	if (progress || scanned || p.Links.Owed()) && p.output() {
+		progress = true
+	}
+	return progress
+}
+
+// output writes what progress has brought about: acknowledgements, the rest of
+// long messages, what waited for a window. It tells whether anything left, which
+// may be what somebody waits for.
+func (p *Process) output() (progress bool) {
+	p.Links.Owed() // what is owed is written now
+	p.findRoutes()
+	for _, q := range p.Ports {
+		if q != nil && q.Due() && q.Flush() {
+			progress = true
+		}
+	}
+	return progress
+}
+
+// Event hears of what is no port's in the poll set: the waker, and the bell of the board.
+func (p *Process) Event(key uint32) (progress bool) {
+	if key == boardKey {
+		p.rung()
+	}
+	return true
+}
+
+// SetFailed ends the job for this proc: it cannot wait any more.
+func (p *Process) SetFailed(err error) { p.Fail(err) }
+
+// park sleeps until a link or the waker has something. Other goroutines may
+// use p meanwhile.
+func (p *Process) park() {
+	sleepless := p.output() || p.news.Load() || p.lent > 0 && p.keepLent(true)
+	sleepless = !p.Links.ArmAll() || sleepless
+	if p.tell() || sleepless || p.Failure != nil {
+		p.giveWay()
+		return
+	}
+	if len(p.Boards.places) > 0 {
+		defer p.wakeFromBoards()
+		if !p.sleepAtBoards() {
+			p.giveWay()
+			return
+		}
+	}
+	p.Asleep = true
+	events, err := p.doze()
+	p.Asleep = false
+	if err != nil {
+		p.Fail(err)
+		return
+	}
+	p.Links.Handle(events)
+	p.output()
+}
+
+// doze sleeps without the lock, and has it again afterwards, even if the machine
+// ends this proc in its sleep.
+func (p *Process) doze() ([]poll.Event, error) {
+	p.Mu.Unlock()
+	defer p.Mu.Lock()
+	return p.Links.Wait(-1)
+}
+
+// Send gets the packets of a request that was just started on their way. Those
+// of blocking calls leave at once. Of a series of non-blocking ones the first
+// does; the others wait for company until the program waits for something, until
+// there are many, or for flushAfter.
+func (p *Process) Send(to message.Peer, size int, blocking bool) {
+	id, ok := p.Eng.Route(to)
+	if !ok {
+		p.findRoutes()
+		if id, ok = p.Eng.Route(to); !ok {
+			return // a direct link is being opened
+		}
+	}
+	q := p.Ports[id]
+	if q == nil || !q.Due() {
+		return
+	}
+	if p.Eng.Needy(q.ID) && q.Receive() && p.Ports[id] != q {
+		return // it broke
+	}
+	limit := holdBack
+	if q.Memory() {
+		size, limit = size+wire.HeaderSize, holdBackMemory
+	}
+	if blocking || p.Driving || !q.burst || q.held+size > limit {
+		q.burst, q.awaited = !blocking, blocking
+		q.Flush()
+		q.awaited = false
+		return
+	}
+	q.held += size
+	p.deferred = true
+	if !p.Armed {
+		p.Armed = true
+		p.Flusher.Reset(flushAfter)
+	}
+}
+
+// Began is called after receive r was posted. If its message was there already,
+// that has brought about an answer, which leaves now unless it joins held Isends.
+func (p *Process) Began(r *message.Request) {
+	if r.Posted() {
+		return
+	}
+	p.findRoutes()
+	for _, q := range p.Ports {
+		if q != nil && (q.held == 0 || p.Driving) && q.Due() {
+			q.Flush()
+		}
+	}
+	p.own(r)
+}
+
+// flushLate runs in the timer's goroutine.
+func (p *Process) flushLate() {
+	p.Lock()
+	defer p.Unlock()
+	p.Armed = false
+	if p.deferred {
+		p.FlushAll()
+	}
+}
+
+// Settle makes progress until done says that it is enough.
+func (p *Process) Settle(done func() bool) error {
+	p.Lock()
+	defer p.Unlock()
+	for p.Failure == nil {
+		if p.output(); done() {
+			return nil
+		}
+		p.Turn()
+	}
+	return p.Failure
+}

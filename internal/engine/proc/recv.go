@@ -1,0 +1,140 @@
+package proc
+
+import (
+	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/internal/poll"
+)
+
+// HasteMax is how many receives in a row need not look at anything but what they receive.
+const HasteMax = 64
+
+func (c *Comm) RecvElements(b []byte, k datatype.Kind, src, tag int) (Status, error) {
+	env, from, none, err := c.Wanted(src, tag)
+	if err != nil {
+		return Status{}, err
+	}
+	if none {
+		return ProcNullStatus, nil
+	}
+	p := c.p
+	p.Lock()
+	defer p.Unlock()
+	if p.foreign(from, k) {
+		in := p.cargo(from, b, k)
+		return p.ReceiveNow(env, from, &in)
+	}
+	if st, ok := p.recvNow(&env, from, b); ok {
+		return st, nil
+	}
+	r := p.Eng.Recv(env, from, b)
+	p.Began(r)
+	p.Wait(r)
+	return p.Received(r, nil)
+}
+
+// recvNow receives a fast-box message that comes next, and soon, from a proc of this host, without
+// a request.
+func (p *Process) recvNow(env *message.Envelope, from message.Peer, b []byte) (st Status, ok bool) {
+	haste := &p.haste
+	if p.FastPath != nil {
+		haste = &p.FastPath.Haste
+	}
+	if *haste++; *haste%HasteMax == 0 {
+		p.Links.Everywhere() // it looks everywhere
+		p.Eng.Review()
+		return st, false
+	}
+	if !p.calm() {
+		return st, false
+	}
+	l, ok := p.Eng.Hasty(from)
+	if !ok {
+		return st, false
+	}
+	q := p.Ports[l]
+	if q == nil { // its link broke, and the node has not said why yet
+		return st, false
+	}
+	something := false
+	for i := p.spin.Eager(); ; i-- {
+		if m, ok := p.Eng.RecvNow(l, env, b); ok {
+			return Status{Source: int(m.Source), Tag: int(m.Tag), bytes: m.Len}, true
+		}
+		if i <= 0 || something || p.Links.Wanted.Load() != 0 {
+			return st, false
+		}
+		poll.Pause()
+		something = q.InPlace.Ready() // or it is the fast-box message, which has come just now
+	}
+}
+
+// calm tells whether nobody and nothing but the caller needs progress.
+func (p *Process) calm() bool {
+	return !p.Driving && p.Waiters == 0 && len(p.Background) == 0 && !p.deferred && !p.news.Load() && p.Failure == nil
+}
+
+func (c *Comm) IrecvElements(fn Maker, b []byte, k datatype.Kind, src, tag int) (Request, error) {
+	env, from, none, err := c.Wanted(src, tag)
+	if err != nil {
+		return Request{}, err
+	}
+	if none {
+		return Request{c: c, standing: standing{State: Trivial, Fn: fn}}, nil
+	}
+	p := c.p
+	p.Lock()
+	defer p.Unlock()
+	in := p.cargo(from, b, k)
+	r := p.Accept(env, from, &in)
+	p.Began(r)
+	return c.Active(fn, r, in.Items), nil
+}
+
+// ReceiveNow receives a message and blocks until it is there.
+func (p *Process) ReceiveNow(env message.Envelope, from message.Peer, in *Cargo) (Status, error) {
+	r := p.Accept(env, from, in)
+	p.Began(r)
+	p.Wait(r)
+	return p.Received(r, in.Items)
+}
+
+// Accept posts a receive.
+func (p *Process) Accept(env message.Envelope, from message.Peer, in *Cargo) *message.Request {
+	if in.Items != nil {
+		return p.Eng.RecvInto(env, from, in.Items)
+	}
+	return p.Eng.Recv(env, from, in.Mem)
+}
+
+// Received finishes a receive and gives its request and stream back.
+func (p *Process) Received(r *message.Request, items *Stream) (st Status, err error) {
+	if !r.Done() {
+		return st, p.End(r, items)
+	}
+	if m := r.Result(); items == nil && !m.Cancelled { // quickest
+		st.Source, st.Tag, st.bytes = int(m.Source), int(m.Tag), m.Len
+		err = r.Err()
+	} else {
+		st = p.Arrived(r, items)
+		if err = items.verdict(r.Err()); err == nil {
+			err = p.compared(r, items)
+		}
+		p.Retire(items)
+	}
+	p.Eng.Release(r)
+	return st, err
+}
+
+// Arrived is the status of a receive that is done.
+func (p *Process) Arrived(r *message.Request, items *Stream) (st Status) {
+	m := r.Result()
+	if m.Cancelled {
+		return cancelledStatus
+	}
+	st.Source, st.Tag, st.bytes = int(m.Source), int(m.Tag), m.Len
+	if items != nil && m.Len > 0 {
+		st.bytes, st.rep = items.came(m.Len)
+	}
+	return st
+}

@@ -1,0 +1,362 @@
+package proc
+
+import (
+	"fmt"
+
+	"github.com/openimpi/impi/core/message"
+)
+
+// Request is a send or receive under way. The zero value is the null request,
+// which is complete. A completed request becomes null, one made by SendInit or
+// RecvInit becomes inactive. Copies of a Request denote the same operation; once
+// one of them was completed, using another is ErrRequest.
+type Request struct {
+	// Four fields, four words: a request is returned and copied in registers. Its
+	// message's stream, if any, is message.Request.User.
+	c     *Comm // whose handler hears of errors; nil: none was ever made
+	r     *message.Request
+	extra *Extra // nil, mostly
+	standing
+}
+
+// standing is where a request is.
+type standing struct {
+	Gen   uint32
+	State requestState
+	Fn    Maker
+}
+
+// Extra is what a request has that is no message of its own.
+type Extra struct {
+	Op   operation // instead of a message
+	Fn   string    // that made it
+	Plan *Plan     // of a persistent one
+}
+
+// Maker is the function that made a message's request.
+type Maker uint8
+
+// The functions that make requests of messages.
+const (
+	ByIsend Maker = iota
+	ByIssend
+	ByIbsend
+	ByIrsend
+	ByIrecv // those from here on receive
+	ByImrecv
+	ByMessageIrecv
+	ByMrecv // which waits for it at once
+)
+
+// Makers are their names.
+var Makers = [...]string{"Isend", "Issend", "Ibsend", "Irsend", "Irecv", "Imrecv", "Message.Irecv", ""}
+
+func (m Maker) receives() bool { return m >= ByIrecv }
+
+// Op is what the request is about if it is no message.
+func (q *Request) Op() operation {
+	if q.extra == nil {
+		return nil
+	}
+	return q.extra.Op
+}
+
+// Plan is that of a persistent request.
+func (q *Request) Plan() *Plan {
+	if q.extra == nil {
+		return nil
+	}
+	return q.extra.Plan
+}
+
+// name is the function that made the request, for people.
+func (q *Request) name() string {
+	if q.extra == nil {
+		return Makers[q.Fn]
+	}
+	return q.extra.Fn
+}
+
+// streamOf packs or unpacks the message of r, if it is not memory as it stands.
+func streamOf(r *message.Request) *Stream {
+	if r.User == nil {
+		return nil
+	}
+	return r.User.(*Stream)
+}
+
+type requestState uint8
+
+// Where a request can be.
+const (
+	Null     requestState = iota
+	Inactive              // persistent, not started
+	Active
+	Trivial // nothing to do, but to be completed
+)
+
+func (q *Request) Null() bool { return q.State == Null }
+
+func (q *Request) Wait() (Status, error) {
+	c := q.c
+	st, err := q.Complete()
+	return st, c.Failed("Wait", err)
+}
+
+// Complete is Wait without the handler.
+func (q *Request) Complete() (Status, error) {
+	if q.State != Active {
+		return q.Trivial(), nil
+	}
+	p := q.c.p
+	p.Lock()
+	defer p.Unlock()
+	return q.wait()
+}
+
+// wait is Wait for who has the lock.
+func (q *Request) wait() (Status, error) {
+	if q.State != Active {
+		return q.Trivial(), nil
+	}
+	for {
+		done, err := q.Done()
+		if err != nil {
+			return Status{}, err
+		}
+		if done || q.c.p.Failure != nil {
+			return q.Finish()
+		}
+		q.c.p.Turn()
+	}
+}
+
+// WaitBeside is wait, but not for what may never be: where a peer is down only what
+// is complete is completed, and the rest is ErrPending.
+func (q *Request) WaitBeside(down bool) (Status, error) {
+	if !down || q.State != Active {
+		return q.wait()
+	}
+	if done, err := q.poll(); err != nil || done {
+		return q.wait()
+	}
+	return Status{}, ErrPending
+}
+
+func (q *Request) Test() (done bool, st Status, err error) {
+	c := q.c
+	done, st, err = q.test()
+	return done, st, c.Failed("Test", err)
+}
+
+func (q *Request) test() (done bool, st Status, err error) {
+	if q.State != Active {
+		return true, q.Trivial(), nil
+	}
+	p := q.c.p
+	p.Lock()
+	defer p.Unlock()
+	if done, err = q.poll(); err != nil || !done {
+		return false, Status{}, err
+	}
+	st, err = q.Finish()
+	return true, st, err
+}
+
+// Ready is Test that leaves the request as it is and has no status.
+func (q *Request) Ready() (bool, error) {
+	if q.State != Active {
+		return true, nil
+	}
+	q.c.p.Lock()
+	defer q.c.p.Unlock()
+	return q.poll()
+}
+
+func (q *Request) Status() (done bool, st Status, err error) {
+	done, st, err = q.status()
+	return done, st, q.c.Failed("Status", err)
+}
+
+func (q *Request) status() (done bool, st Status, err error) {
+	if done, err := q.Ready(); err != nil || !done {
+		return false, Status{}, err
+	}
+	return q.Peek()
+}
+
+// Peek is status without progress.
+func (q *Request) Peek() (done bool, st Status, err error) {
+	if q.State != Active {
+		if q.State == Trivial && q.Fn.receives() {
+			return true, ProcNullStatus, nil
+		}
+		return true, EmptyStatus, nil
+	}
+	q.c.p.Lock()
+	defer q.c.p.Unlock()
+	if done, err = q.Done(); err != nil || !done {
+		return false, Status{}, err
+	}
+	st = EmptyStatus
+	switch {
+	case q.Op() != nil:
+		st, err = q.Op().Status()
+	case q.Fn.receives():
+		st = q.c.p.Arrived(q.r, streamOf(q.r))
+	default:
+		st.cancelled = q.r.Result().Cancelled
+	}
+	return true, st, err
+}
+
+func (q *Request) Cancel() error { return q.c.Failed("Cancel", q.cancel()) }
+
+func (q *Request) cancel() error {
+	if q.State == Trivial {
+		return nil
+	}
+	if q.State != Active {
+		return fmt.Errorf("%w: it is not active", ErrRequest)
+	}
+	q.c.p.Lock()
+	defer q.c.p.Unlock()
+	if _, err := q.Done(); err != nil {
+		return err
+	}
+	if q.Op() != nil {
+		return q.Op().Cancel()
+	}
+	q.c.p.Eng.Cancel(q.r)
+	q.c.p.output()
+	return nil
+}
+
+func (q *Request) Free() error {
+	c := q.c
+	return c.Failed("Free", q.free())
+}
+
+func (q *Request) free() error {
+	if q.State == Null {
+		return fmt.Errorf("%w: it is null", ErrRequest)
+	}
+	if q.State != Active {
+		*q = Request{}
+		return nil
+	}
+	p := q.c.p
+	p.Lock()
+	defer p.Unlock()
+	if _, err := q.Done(); err != nil {
+		return err
+	}
+	if q.Op() != nil {
+		if err := q.Op().Free(); err != nil {
+			return err
+		}
+	} else {
+		p.Eng.Release(q.r)
+	}
+	*q = Request{}
+	return nil
+}
+
+// Done tells whether an active request has completed. It fails for a copy of
+// one that was completed through another.
+func (q *Request) Done() (bool, error) {
+	if q.generation() != q.Gen {
+		return false, fmt.Errorf("%w: it has been completed through a copy of it", ErrRequest)
+	}
+	if q.Op() != nil {
+		return q.Op().Done(), nil
+	}
+	return q.r.Done(), nil
+}
+
+// generation is that of what the request is about now.
+func (q *Request) generation() uint32 {
+	if q.Op() != nil {
+		return q.Op().Generation()
+	}
+	return q.r.Generation()
+}
+
+// poll is done after some progress.
+func (q *Request) poll() (bool, error) {
+	done, err := q.Done()
+	if done || err != nil {
+		return done, err
+	}
+	if q.c.p.Failure != nil {
+		return false, q.c.p.Failure
+	}
+	q.c.p.Test()
+	return q.Done()
+}
+
+// Finish takes the results out of a request that is done, and makes it null or
+// inactive.
+func (q *Request) Finish() (st Status, err error) {
+	switch {
+	case q.Op() != nil:
+		st, err = q.Op().Finish()
+	case q.Fn.receives():
+		st, err = q.c.p.Received(q.r, streamOf(q.r))
+	default:
+		st = EmptyStatus
+		st.cancelled = q.r.Result().Cancelled
+		err = q.c.p.End(q.r, streamOf(q.r))
+	}
+	if err != nil {
+		if fn := q.name(); fn != "" {
+			err = fmt.Errorf("%s: %w", fn, err)
+		}
+	}
+	q.reset()
+	return st, err
+}
+
+// Trivial completes a request that needs no waiting.
+func (q *Request) Trivial() Status {
+	st := EmptyStatus
+	if q.State == Trivial {
+		if q.Fn.receives() {
+			st = ProcNullStatus
+		}
+		q.reset()
+	}
+	return st
+}
+
+func (q *Request) reset() {
+	if q.Plan() == nil {
+		*q = Request{}
+		return
+	}
+	*q = Request{c: q.c, extra: q.extra, standing: standing{State: Inactive}}
+}
+
+// Plan is what a persistent request does each time it is started.
+type Plan struct {
+	C         *Comm
+	Fn        string
+	Recv      bool
+	Mode      message.Mode
+	Buf       Buffer
+	Peer, Tag int
+	Parts     starter // instead of all the above, of a partitioned one
+}
+
+// starter is what starts a persistent request that is no send or receive.
+type starter interface{ Start(q *Request) error }
+
+// NoPartner is the request of a send or receive whose partner is ProcNull.
+func NoPartner(c *Comm, fn Maker) Request {
+	return Request{c: c, standing: standing{State: Trivial, Fn: fn}}
+}
+
+// Unstarted is an inactive persistent request.
+func Unstarted(c *Comm, x *Extra) Request {
+	return Request{c: c, extra: x, standing: standing{State: Inactive}}
+}

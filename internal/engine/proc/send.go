@@ -1,0 +1,111 @@
+package proc
+
+import (
+	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/core/wire"
+)
+
+// SendElements is a blocking send of any mode.
+func (c *Comm) SendElements(mode message.Mode, b []byte, k datatype.Kind, dst, tag int) error {
+	peer, none, err := c.PartnerOf(dst, tag)
+	if none || err != nil {
+		return err
+	}
+	p := c.p
+	p.Lock()
+	defer p.Unlock()
+	if mode == message.Standard && !p.foreign(peer, k) && p.sendNow(peer, c.Envelope(tag), b, int64(len(b)/k.Size()), uint64(k)) {
+		return nil
+	}
+	out := p.cargo(peer, b, k)
+	return p.sendLater(peer, c.Envelope(tag), mode, &out)
+}
+
+func (c *Comm) IsendElements(fn Maker, mode message.Mode, b []byte, k datatype.Kind, dst, tag int) (Request, error) {
+	peer, none, err := c.PartnerOf(dst, tag)
+	if err != nil {
+		return Request{}, err
+	}
+	if none {
+		return Request{c: c, standing: standing{State: Trivial, Fn: fn}}, nil
+	}
+	p := c.p
+	p.Lock()
+	defer p.Unlock()
+	out := p.cargo(peer, b, k)
+	return c.Active(fn, p.Post(peer, c.Envelope(tag), mode, &out, false), out.Items), nil
+}
+
+// Active is the request of a message.
+func (c *Comm) Active(fn Maker, r *message.Request, items *Stream) Request {
+	if items != nil {
+		r.User = items
+	}
+	return Request{c: c, r: r, standing: standing{r.Generation(), Active, fn}}
+}
+
+// Envelope is what a message of ours in c is matched by.
+func (c *Comm) Envelope(tag int) message.Envelope {
+	return message.Envelope{Context: c.Context(), Rank: wire.CommRank(c.Rank()), Tag: wire.Tag(tag)}
+}
+
+// Deliver sends a message and blocks until out can be used again.
+func (p *Process) Deliver(peer message.Peer, env message.Envelope, mode message.Mode, out *Cargo) error {
+	if mode == message.Standard && out.Items == nil && p.sendNow(peer, env, out.Mem, out.Count, out.Dtype) {
+		return nil
+	}
+	return p.sendLater(peer, env, mode, out)
+}
+
+// sendLater is deliver for what has to wait.
+func (p *Process) sendLater(peer message.Peer, env message.Envelope, mode message.Mode, out *Cargo) error {
+	r := p.Post(peer, env, mode, out, true)
+	p.Wait(r)
+	return p.End(r, out.Items)
+}
+
+// sendNow sends a message that is short and can leave at once.
+func (p *Process) sendNow(peer message.Peer, env message.Envelope, b []byte, count int64, dtype uint64) bool {
+	l, ok := p.Eng.SendNow(peer, env, b, count, dtype)
+	if !ok {
+		return false
+	}
+	if l == message.NoLink {
+		return true
+	}
+	if q := p.Ports[l]; q != nil {
+		q.burst = false
+		q.Flush()
+	}
+	return true
+}
+
+// Post starts a send and gets it on its way.
+func (p *Process) Post(peer message.Peer, env message.Envelope, mode message.Mode, out *Cargo, blocking bool) *message.Request {
+	var r *message.Request
+	size := len(out.Mem)
+	if s := out.Items; s == nil {
+		r = p.Eng.Send(peer, env, mode, out.Mem, out.Count, out.Dtype)
+	} else {
+		n := s.Buf.Size(s.Rep)
+		r = p.Eng.SendFrom(peer, env, mode, s, n, out.Count, out.Dtype)
+		size = int(min(n, holdBack+1))
+	}
+	p.Send(peer, size, blocking)
+	p.own(r)
+	return r
+}
+
+// End gives r and the stream of its data, if any, back and tells how it ended.
+func (p *Process) End(r *message.Request, items *Stream) error {
+	err := r.Err()
+	if r.Done() {
+		err = items.verdict(err)
+		p.Retire(items)
+	} else {
+		err = p.Failure
+	}
+	p.Eng.Release(r)
+	return err
+}

@@ -1,0 +1,174 @@
+package proc
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/wireup"
+	"github.com/openimpi/impi/transports/trace"
+)
+
+// tracer shows what a proc does.
+type tracer struct {
+	// link makes a link show its packets; peer is message.NoPeer for the agent's.
+	link func(l link.Link, name string, peer message.Peer) link.Link
+	Step func(trace.Step)
+	runs map[string]int // of procedures, by kind
+}
+
+// Traced wraps l where the operator wants to see its packets.
+func (p *Process) Traced(l link.Link, name string, peer message.Peer) link.Link {
+	if t := p.Tracing(); t != nil {
+		return t.link(l, name, peer)
+	}
+	return l
+}
+
+// Tracing gives what shows the proc's doings; nil if nobody wants to see them.
+func (p *Process) Tracing() *tracer {
+	if p.Job.Trace != "" && p.tracer == nil {
+		p.tracer = p.newTracer()
+		p.tracer.runs = make(map[string]int)
+	}
+	return p.tracer
+}
+
+// newTracer opens the file, whose name tells how packets are to be written. A
+// trace that is impossible does not end the job.
+func (p *Process) newTracer() *tracer {
+	file, err := os.OpenFile(p.Job.Trace, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	f := &TraceFile{W: file, Cut: p.traceCut}
+	if err != nil {
+		p.traceCut(0, err)
+		return &tracer{
+			link: func(l link.Link, _ string, _ message.Peer) link.Link { return l },
+			Step: func(trace.Step) {},
+		}
+	}
+	if filepath.Ext(p.Job.Trace) != ".pcapng" {
+		return &tracer{
+			link: func(l link.Link, name string, _ message.Peer) link.Link {
+				return trace.Link(l, name, f, trace.Dialect(p.Job.Dialect))
+			},
+			Step: func(s trace.Step) { s.Show(f) },
+		}
+	}
+	capture := trace.NewCapture(f, fmt.Sprintf("rank %d of %s, pid %d", p.Job.Rank, p.Job.Name, os.Getpid()))
+	return &tracer{
+		link: func(l link.Link, name string, peer message.Peer) link.Link {
+			other := trace.NoRank
+			if peer != message.NoPeer {
+				other = int(peer)
+			}
+			return capture.Link(l, name, trace.Ranks(p.rankOf), trace.Dialect(p.Job.Dialect), trace.Between(int(p.Job.Rank), other))
+		},
+		Step: func(s trace.Step) { capture.Step(int(p.Job.Rank), s) },
+	}
+}
+
+// TraceFile is the file of a trace. After a failure nothing more is written, so that
+// what is there has no holes.
+type TraceFile struct {
+	mu      sync.Mutex
+	W       io.Writer
+	written int64
+	err     error
+	Cut     func(written int64, cause error) // called once, at the failure
+}
+
+// Write writes b, all or a part of it that is the last.
+func (f *TraceFile) Write(b []byte) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err != nil {
+		return 0, f.err
+	}
+	n, err := f.W.Write(b)
+	f.written += int64(n)
+	if err != nil {
+		f.err = err
+		f.Cut(f.written, err)
+	}
+	return n, err
+}
+
+// traceCut tells the node, which says so now and at the end.
+func (p *Process) traceCut(written int64, cause error) {
+	m := wireup.Message{Kind: wireup.KindTrace, Reason: cause.Error(), Cut: &wireup.CutTrace{File: p.Job.Trace, Bytes: written}}
+	if p.Control == nil || p.Control.Send(m) != nil {
+		fmt.Fprintf(os.Stderr, "impi: rank %d: the trace %s ends after %d bytes: %v\n", p.Job.Rank, p.Job.Trace, written, cause)
+	}
+}
+
+// rankOf gives the world rank of a proc of this job.
+func (p *Process) rankOf(proc wire.Proc) (rank int, known bool) {
+	peer, known := p.Roster.directory.Find(proc)
+	return int(peer), known
+}
+
+// Procedure is a run of what procs do together by numbered steps, as a trace shows it:
+// each step once this proc has taken it, so that the one after the last that is shown is
+// where it waits. It is nil, and costs nothing, where the operator wants no trace.
+type Procedure struct {
+	t    *tracer
+	name string
+}
+
+// What procedures are called in a trace. An open port is the accepting side's, of
+// whatever number.
+const (
+	ToAccept  = "accept"
+	ToConnect = "connect"
+	ToCreate  = "intercomm_create" // of members of several worlds
+	ToSpawn   = "spawn"
+)
+
+// Procedure begins a run of a procedure, of which each kind has its own numbers. The
+// process is locked.
+func (p *Process) Procedure(kind string) *Procedure {
+	t := p.Tracing()
+	if t == nil {
+		return nil
+	}
+	t.runs[kind]++
+	return &Procedure{t, fmt.Sprintf("%s#%d", kind, t.runs[kind])}
+}
+
+// Took shows that the proc has taken a step, and what came of it.
+func (x *Procedure) Took(step int, what func() string) {
+	if x != nil {
+		x.t.Step(trace.Step{Procedure: x.name, Number: step, Text: what()})
+	}
+}
+
+// Says shows what is no step.
+func (x *Procedure) Says(what func() string) { x.Took(trace.NoStep, what) }
+
+// Ends shows how the procedure has ended.
+func (x *Procedure) Ends(err error, made *Comm) {
+	x.Says(func() string {
+		if err != nil {
+			return fmt.Sprintf("failed with %v: %v", ErrorClass(err), err)
+		}
+		return fmt.Sprintf("done, the communicator has context %d", made.Context())
+	})
+}
+
+// PortLabel is how a trace calls a port: not by its name, which is as good as a key.
+func PortLabel(name dynamic.World) string { return "port " + name.String()[:8] }
+
+// PortLabelOf is portLabel by the port's own name.
+func PortLabelOf(text string) string {
+	port, err := dynamic.ParsePort(text)
+	if err != nil {
+		return "a port without a name"
+	}
+	return PortLabel(port.Name())
+}

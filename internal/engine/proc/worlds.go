@@ -1,0 +1,276 @@
+package proc
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"github.com/openimpi/impi/core/comm"
+	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/wireup"
+)
+
+// MetWorld is a job that this one has met. Its procs are numbered one after the
+// other behind those that were there; a number is never used again.
+type MetWorld struct {
+	*dynamic.Description
+	First   comm.Proc
+	Members int
+	clients wire.ClientRank // the first of them
+	sites   int
+	Uses    atomic.Int32          // communicators with members of it
+	Leaving bool                  // nothing refers to it; guarded by the process's lock
+	lost    bool                  // a link to it broke, or could not be had
+	Spawn   uint64                // how the node calls it, if this proc has spawned it; else 0
+	opening map[message.Peer]bool // links that the node was asked for
+}
+
+func (w *MetWorld) has(p comm.Proc) bool { return p >= w.First && int(p-w.First) < w.Members }
+
+// worlds is what a process knows of the procs of all jobs. It is immutable;
+// only who has the process's lock replaces it.
+type worlds struct {
+	clients *comm.Clients
+	Met     []*MetWorld
+}
+
+// describeOwn reads how others see this job.
+func (p *Process) describeOwn() (err error) {
+	p.Worlds.Store(&worlds{clients: p.Roster.clients})
+	if len(p.Job.World) == 0 || p.Job.Dialect == wire.Draft {
+		return nil
+	}
+	if p.Description, err = dynamic.ReadDescription(p.Job.World); err != nil {
+		return err
+	}
+	if n := p.Description.Size(); n != len(p.Job.Procs) {
+		return fmt.Errorf("%w: a job of %d procs that describes itself as %d", ErrNode, len(p.Job.Procs), n)
+	}
+	return nil
+}
+
+// Clients says of which site each proc is, of this job or another.
+func (p *Process) Clients() *comm.Clients { return p.Worlds.Load().clients }
+
+// Stranger tells whether a peer is of another job.
+func (p *Process) Stranger(peer message.Peer) bool { return int(peer) >= p.Roster.directory.Len() }
+
+// WorldOf gives the world that a stranger is of; nil if there is none any more.
+func (p *Process) WorldOf(proc comm.Proc) *MetWorld {
+	for _, w := range p.Worlds.Load().Met {
+		if w.has(proc) {
+			return w
+		}
+	}
+	return nil
+}
+
+// Known gives a world that was met and is remembered; nil if there is none. The
+// process is locked.
+func (p *Process) Known(name dynamic.World) *MetWorld {
+	for _, w := range p.Worlds.Load().Met {
+		if w.World == name {
+			return w
+		}
+	}
+	return nil
+}
+
+// DataOf is how user data travels between this proc and a peer.
+func (p *Process) DataOf(peer message.Peer) datatype.Representation {
+	if int(peer) < len(p.data) {
+		return p.data[peer]
+	}
+	return datatype.Native // meet sees to it
+}
+
+// ForeignClient tells whether procs of a site run another library. Those that were
+// met do not.
+func (p *Process) ForeignClient(client wire.ClientRank) bool {
+	return int(client) < len(p.Roster.foreign) && p.Roster.foreign[client]
+}
+
+// Member says who a proc is, for those of other worlds.
+func (p *Process) Member(proc comm.Proc) dynamic.Member {
+	if !p.Stranger(message.Peer(proc)) {
+		return dynamic.Member{World: p.Description.World, Rank: wire.WorldRank(proc)}
+	}
+	w := p.WorldOf(proc)
+	return dynamic.Member{World: w.World, Rank: wire.WorldRank(proc - w.First)}
+}
+
+// allows tells whether all procs of a world limit what they keep of messages that nobody has
+// asked for.
+func allows(d *dynamic.Description) bool {
+	return !slices.ContainsFunc(d.Groups, func(g dynamic.Group) bool { return g.Card.Unexpected == 0 })
+}
+
+// Meet makes a world known, unless it is. The process is locked.
+func (p *Process) Meet(d *dynamic.Description) (*MetWorld, error) {
+	if w := p.Known(d.World); w != nil {
+		w.Leaving = false
+		return w, nil
+	}
+	if own, theirs := p.Description.Groups[0].Card.ByteOrder, d.Groups[0].Card.ByteOrder; own != theirs {
+		return nil, fmt.Errorf("%w: its machines are %s endian, those of this job %s endian", ErrAlone, theirs, own)
+	}
+	l := d.Limits.Least(p.Description.Limits)
+	first, err := p.Eng.AddWorld(message.World{
+		Host: wire.HostID(d.World), Size: d.Size(), Self: p.Member(comm.Proc(p.Job.Rank)).Identity(),
+		MaxData: l.DataLen, AckMark: l.AckMark, HiWater: l.HiWater,
+		Allows: allows(p.Description) && allows(d),
+	})
+	if err != nil {
+		return nil, err
+	}
+	w := &MetWorld{Description: d, First: comm.Proc(first), Members: d.Size(), clients: p.freeClients(), opening: map[message.Peer]bool{}}
+	counts, clients := make([]int, len(d.Groups)), make([]wire.ClientRank, len(d.Groups))
+	sites := map[int]wire.ClientRank{}
+	for i := range d.Groups {
+		g := &d.Groups[i]
+		if _, ok := sites[g.Site]; !ok {
+			sites[g.Site] = w.clients + wire.ClientRank(len(sites))
+		}
+		counts[i], clients[i] = g.Count, sites[g.Site]
+	}
+	w.sites = len(sites)
+	old := p.Worlds.Load()
+	p.Worlds.Store(&worlds{old.clients.With(w.First, counts, clients), append(slices.Clip(old.Met), w)})
+	p.listenForWords()
+	p.takeEarly()
+	return w, nil
+}
+
+// freeClients is a number from which on no site is numbered.
+func (p *Process) freeClients() (n wire.ClientRank) {
+	n = wire.ClientRank(len(p.Roster.foreign))
+	for _, w := range p.Worlds.Load().Met {
+		n = max(n, w.clients+wire.ClientRank(w.sites))
+	}
+	return n
+}
+
+// WorldsOf gives the worlds other than one's own that members of groups are of.
+func (p *Process) WorldsOf(groups ...*comm.Group) (met []*MetWorld) {
+	all := p.Worlds.Load().Met
+	if len(all) == 0 {
+		return nil
+	}
+	for _, g := range groups {
+		if g == nil {
+			continue
+		}
+		for proc := range g.All() {
+			if w := p.WorldOf(proc); w != nil && !slices.Contains(met, w) {
+				met = append(met, w)
+			}
+		}
+	}
+	return met
+}
+
+// Use counts a communicator for each of the worlds that its members are of.
+func (p *Process) Use(c *comm.Comm, n int32) []*MetWorld {
+	met := p.WorldsOf(c.Group(), c.Remote())
+	for _, w := range met {
+		w.Uses.Add(n)
+	}
+	return met
+}
+
+// Doubt notes that worlds may be over, where a communicator with members of them has
+// failed because somebody has died.
+func (p *Process) Doubt(met []*MetWorld, why error) {
+	if errors.Is(why, message.ErrPeerDown) || errors.Is(why, ErrPeerGone) || errors.Is(why, ErrUnreachable) {
+		p.Lock()
+		for _, w := range met {
+			w.lost = true
+		}
+		p.Unlock()
+	}
+}
+
+// EndPort ends our side of a link.
+func (p *Process) EndPort(q *Port) {
+	q.ended = true
+	if err := q.Link.CloseSend(); err != nil {
+		q.Drop(err)
+	}
+}
+
+// forget takes a world out of the tables once it is left and has no links, nor will
+// have any.
+func (p *Process) forget(w *MetWorld) {
+	old := p.Worlds.Load()
+	if !w.Leaving || p.meetings > 0 || len(w.opening) > 0 || !slices.Contains(old.Met, w) {
+		return
+	}
+	for _, q := range p.Ports {
+		if q != nil && w.has(comm.Proc(q.Peer)) {
+			return
+		}
+	}
+	p.Eng.ForgetWorld(message.Peer(w.First))
+	met := slices.DeleteFunc(slices.Clone(old.Met), func(x *MetWorld) bool { return x == w })
+	p.Worlds.Store(&worlds{old.clients.Without(w.First, w.First+comm.Proc(w.Members)), met})
+}
+
+// ProcOf is what the job, or another one, says of a proc.
+func (p *Process) ProcOf(proc comm.Proc) *wireup.Proc {
+	if !p.Stranger(message.Peer(proc)) {
+		return &p.Job.Procs[proc]
+	}
+	return &wireup.Proc{Client: p.Clients().Of(proc), Path: wireup.PathDirect}
+}
+
+// common is what all jobs that members of c are of have in common; nil where that
+// is this job only.
+func (p *Process) common(c *comm.Comm) *dynamic.Limits {
+	met := p.WorldsOf(c.Group(), c.Remote())
+	if len(met) == 0 {
+		return nil
+	}
+	l := p.Description.Limits
+	for _, w := range met {
+		l = l.Least(w.Limits)
+	}
+	return &l
+}
+
+// Wide tells whether some members of c are of other jobs.
+func (c *Comm) Wide() bool { return c.common != nil }
+
+// TagUB is the largest tag.
+func (c *Comm) TagUB() int {
+	if c.common != nil {
+		return int(c.common.TagUB)
+	}
+	return int(c.p.Job.TagUB)
+}
+
+// CollectiveLimits are what collectives depend on: all members have the same.
+func (c *Comm) CollectiveLimits() (xsize, maxLinear int) {
+	if c.common != nil {
+		return int(c.common.XSize), int(c.common.MaxLinear)
+	}
+	return int(c.p.Job.XSize), int(c.p.Job.MaxLinear)
+}
+
+// Checks tells whether the members compare what they call.
+func (c *Comm) Checks() bool { return c.p.Check && (c.common == nil || c.common.Check) }
+
+// Before tells whether a proc comes first where two groups are of equal right. All
+// processes see it alike, whatever they number others.
+//
+// IMPI ch.4, Intercomm_merge: by the ranks in the world; by the world, if they are
+// of several.
+func (p *Process) Before(a, b comm.Proc) bool {
+	if !p.Stranger(message.Peer(a)) && !p.Stranger(message.Peer(b)) {
+		return a < b
+	}
+	return p.Member(a).Compare(p.Member(b)) < 0
+}

@@ -1,0 +1,203 @@
+package window
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/openimpi/impi/core/rma"
+	"github.com/openimpi/impi/internal/engine/collective"
+	"github.com/openimpi/impi/internal/engine/construct"
+	"github.com/openimpi/impi/internal/engine/p2p"
+	"github.com/openimpi/impi/internal/engine/proc"
+)
+
+// Constructors of windows are collective over the members of a communicator that
+// is no intercommunicator. Where one member cannot make the window nobody does.
+// All members run this library.
+
+func WinCreateItems(c *proc.Comm, base proc.Buffer, unit int, info *proc.Info) (*Win, error) {
+	w, err := winCreate(c, base, unit, info)
+	return w, c.Failed("WinCreate", err)
+}
+
+func WinCreate[T proc.Type](c *proc.Comm, base []T, info *proc.Info) (*Win, error) {
+	var zero T
+	return WinCreateItems(c, proc.Of(base), int(unsafe.Sizeof(zero)), info)
+}
+
+func WinAllocate(c *proc.Comm, size int64, unit int, info *proc.Info) (*Win, error) {
+	w, err := winAllocate(c, size, unit, info)
+	return w, c.Failed("WinAllocate", err)
+}
+
+func WinCreateDynamic(c *proc.Comm, info *proc.Info) (*Win, error) {
+	w, err := newWin(c, winSpec{flavor: WinFlavorDynamic, extent: rma.Extent{Unit: 1}}, info)
+	return w, c.Failed("WinCreateDynamic", err)
+}
+
+// winSpec is what one member brings to a window.
+type winSpec struct {
+	flavor Flavor
+	mem    unsafe.Pointer
+	extent rma.Extent
+	bad    error // why it cannot be made
+}
+
+func winCreate(c *proc.Comm, base proc.Buffer, unit int, info *proc.Info) (*Win, error) {
+	if err := construct.CheckIntra(c); err != nil {
+		return nil, err
+	}
+	s := winSpec{flavor: WinFlavorCreate, mem: base.Memory(), extent: rma.Extent{Unit: int64(unit)}}
+	s.extent.Size, s.bad = extent(&base)
+	return newWin(c, s, info)
+}
+
+// extent is how many bytes of memory b is, from its origin on.
+func extent(b *proc.Buffer) (int64, error) {
+	if b.Count() < 0 {
+		return 0, fmt.Errorf("%w: %d items", rma.ErrSize, b.Count())
+	}
+	if err := b.Datatype().Check(); err != nil || b.InPlace() {
+		return 0, fmt.Errorf("%w: it is no memory", rma.ErrBase)
+	}
+	lo, hi, err := b.Datatype().Span(b.Count())
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("%w: %w", rma.ErrSize, err)
+	case lo == hi:
+		return 0, nil
+	case b.Memory() == nil:
+		return 0, fmt.Errorf("%w: nil, of %d bytes", rma.ErrBase, hi)
+	case lo < 0 || b.Len() != proc.Unknown && hi > b.Len():
+		return 0, fmt.Errorf("%w: %d items of %v are bytes %d to %d, and it has %d", rma.ErrSize, b.Count(), b.Datatype(), lo, hi, b.Len())
+	}
+	return hi, nil
+}
+
+// maxWindow is the largest size of a window that is allocated.
+const maxWindow = 1 << 40
+
+func winAllocate(c *proc.Comm, size int64, unit int, info *proc.Info) (*Win, error) {
+	if err := construct.CheckIntra(c); err != nil {
+		return nil, err
+	}
+	s := winSpec{flavor: WinFlavorAllocate, extent: rma.Extent{Size: size, Unit: int64(unit)}}
+	if s.bad = checkSize(size); s.bad == nil && size > 0 {
+		words := make([]complex128, (size+15)/16) // aligned for every kind
+		s.mem = unsafe.Pointer(unsafe.SliceData(words))
+	}
+	return newWin(c, s, info)
+}
+
+func checkSize(size int64) error {
+	if size < 0 || size > maxWindow {
+		return fmt.Errorf("%w: %d bytes", rma.ErrSize, size)
+	}
+	return nil
+}
+
+// newWin agrees on a window, and has it served.
+func newWin(c *proc.Comm, s winSpec, info *proc.Info) (*Win, error) {
+	w, err := unservedWin(c, s, info)
+	if err != nil {
+		return nil, err
+	}
+	return w, w.open()
+}
+
+// unservedWin makes a window that does not listen yet.
+func unservedWin(c *proc.Comm, s winSpec, info *proc.Info) (*Win, error) {
+	if err := construct.CheckIntra(c); err != nil {
+		return nil, err
+	}
+	c.Process().Lock()
+	ours := construct.Ours(c)
+	c.Process().Unlock()
+	if !ours {
+		return nil, proc.ForeignError("a window")
+	}
+	hints, err := construct.Snapshot(info)
+	switch {
+	case s.bad != nil:
+	case err != nil:
+		s.bad = err
+	case s.extent.Unit <= 0 || s.extent.Unit > 1<<31-1:
+		s.bad = fmt.Errorf("%w: a unit of %d bytes", rma.ErrDisp, s.extent.Unit)
+	}
+	d, err := construct.Derive(c, c.Spec(), s.bad)
+	if err != nil {
+		return nil, err
+	}
+	w := &Win{Process: c.Process(), c: d, flavor: s.flavor, mem: s.mem, hints: hints}
+	// Requests tell their communicator of errors.
+	d.Handler().Set.Store(proc.ErrhandlerOf("a window's", func(_ *proc.Comm, err error) { w.handle(err) }, nil))
+	return w, w.exchange(s.extent)
+}
+
+// exchange has the members tell each other how much memory they have.
+func (w *Win) exchange(mine rma.Extent) error {
+	n := w.c.Size()
+	all := make([]int64, 2*n)
+	if err := collective.GatherAll(w.c, []int64{mine.Size, mine.Unit}, all); err != nil {
+		return err
+	}
+	w.extents, w.targets = make([]rma.Extent, n), make([]target, n)
+	for r := range w.extents {
+		w.extents[r] = rma.Extent{Size: all[2*r], Unit: all[2*r+1]}
+	}
+	return nil
+}
+
+// open begins to serve the others. They may begin operations once all of them
+// have come so far, which is why it ends with all.
+func (w *Win) open() error {
+	p := w.Process
+	p.Lock()
+	w.clients = make(map[int]*client)
+	for i := range w.slots {
+		w.listen(&w.slots[i])
+	}
+	p.Dispatch(w)
+	p.Unlock()
+	return construct.Meet(w.c)
+}
+
+func (w *Win) Free() error { return w.failed("Win.Free", w.free()) }
+
+func (w *Win) free() error {
+	if err := w.check(); err != nil {
+		return err
+	}
+	w.Process.Lock()
+	err := w.epochs.MayFree()
+	w.Process.Unlock()
+	if err != nil {
+		return err
+	}
+	if err := p2p.Keyvals.Clear(&w.attrs, w); err != nil {
+		return err
+	}
+	if !w.life.CompareAndSwap(proc.Usable, proc.Freed) {
+		return w.check()
+	}
+	return w.end()
+}
+
+// end waits until nobody needs this member, and stops to listen.
+func (w *Win) end() error {
+	err := construct.Meet(w.c)
+	p := w.Process
+	p.Lock()
+	if e := w.until(func() (bool, error) { return len(w.jobs)+len(w.answers) == 0, nil }); err == nil {
+		err = e
+	}
+	w.over = true
+	for i := range w.slots {
+		p.Eng.Cancel(w.slots[i].r)
+		p.Eng.Release(w.slots[i].r)
+	}
+	p.Unlock()
+	w.c.Life().Store(proc.Freed)
+	w.unmap()
+	return err
+}

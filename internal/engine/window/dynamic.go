@@ -1,0 +1,82 @@
+package window
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/openimpi/impi/core/rma"
+	"github.com/openimpi/impi/internal/engine/proc"
+)
+
+// attachments is the memory of a dynamic window.
+type attachments struct {
+	regions rma.Regions
+	mem     map[uint64]unsafe.Pointer // by its address
+}
+
+func Address(b proc.Buffer) int64 { return int64(uintptr(b.Memory())) }
+
+func (w *Win) Attach(b proc.Buffer) error { return w.failed("Win.Attach", w.attach(b)) }
+
+func (w *Win) attach(b proc.Buffer) error {
+	size, err := w.attachable(&b)
+	if err != nil || size == 0 {
+		return err
+	}
+	w.Process.Lock()
+	defer w.Process.Unlock()
+	start := uint64(Address(b))
+	if err := w.dynamic.regions.Attach(start, uint64(size)); err != nil {
+		return err
+	}
+	if w.dynamic.mem == nil {
+		w.dynamic.mem = make(map[uint64]unsafe.Pointer)
+	}
+	w.dynamic.mem[start] = b.Memory()
+	return nil
+}
+
+func (w *Win) Detach(b proc.Buffer) error { return w.failed("Win.Detach", w.detach(b)) }
+
+func (w *Win) detach(b proc.Buffer) error {
+	size, err := w.attachable(&b)
+	if err != nil || size == 0 {
+		return err
+	}
+	w.Process.Lock()
+	defer w.Process.Unlock()
+	start := uint64(Address(b))
+	if err := w.dynamic.regions.Detach(start); err != nil {
+		return err
+	}
+	delete(w.dynamic.mem, start)
+	return nil
+}
+
+// attachable is the size of memory that Attach and Detach are called with.
+func (w *Win) attachable(b *proc.Buffer) (int64, error) {
+	if err := w.check(); err != nil {
+		return 0, err
+	}
+	if w.flavor != WinFlavorDynamic {
+		return 0, fmt.Errorf("%w: memory is attached to dynamic ones only", rma.ErrFlavor)
+	}
+	return extent(b)
+}
+
+// place gives where count items of t at a displacement are in this proc's memory.
+// The process is locked.
+func (w *Win) place(disp, count int64, t *proc.Datatype) (unsafe.Pointer, error) {
+	if w.flavor != WinFlavorDynamic {
+		off, err := w.extents[w.c.Rank()].Place(disp, count, t)
+		if err != nil || w.mem == nil {
+			return nil, err
+		}
+		return unsafe.Add(w.mem, off), nil
+	}
+	start, off, err := w.dynamic.regions.Place(disp, count, t)
+	if mem := w.dynamic.mem[start]; err == nil && mem != nil {
+		return unsafe.Add(mem, off), nil
+	}
+	return nil, err
+}

@@ -1,0 +1,73 @@
+package window
+
+import (
+	"fmt"
+
+	"github.com/openimpi/impi/internal/engine/proc"
+)
+
+func NewWinErrhandler(f func(w *Win, err error)) (*proc.Errhandler, error) {
+	if f == nil {
+		return nil, proc.Failed("NewWinErrhandler", fmt.Errorf("%w: no function", proc.ErrArg))
+	}
+	return proc.ErrhandlerOf("an error handler", nil, func(w any, err error) { f(w.(*Win), err) }), nil
+}
+
+func (w *Win) SetErrhandler(h *proc.Errhandler) error {
+	err := w.check()
+	if err == nil {
+		err = h.Check()
+	}
+	if err == nil && h.Action() == proc.CallUser && h.Other() == nil {
+		err = fmt.Errorf("%w: it is not for windows", proc.ErrErrhandler)
+	}
+	if err != nil {
+		return w.failed("Win.SetErrhandler", err)
+	}
+	w.handler.Set.Store(h)
+	return nil
+}
+
+func (w *Win) GetErrhandler() (*proc.Errhandler, error) {
+	if err := w.check(); err != nil {
+		return nil, w.failed("Win.GetErrhandler", err)
+	}
+	return w.handler.Current().Held(), nil
+}
+
+func (w *Win) CallErrhandler(err error) error {
+	if err := w.check(); err != nil {
+		return w.failed("Win.CallErrhandler", err)
+	}
+	if err != nil {
+		w.handle(err)
+	}
+	return nil
+}
+
+// handle calls the handler of w. The process is not locked.
+func (w *Win) handle(err error) {
+	switch h := w.handler.Current(); {
+	case h.Action() == proc.AbortJob:
+		w.Process.Fatal(fmt.Sprintf("window %s, rank %d of %d", w.label(), w.Rank(), w.Size()), err)
+	case h.Other() != nil:
+		h.Other()(w, err)
+	}
+}
+
+// failed puts the function's name before an error of a call on w and tells w's
+// error handler, or that of calls without an object if w is none. The process must
+// not be locked.
+func (w *Win) failed(fn string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case w == nil:
+		return proc.Failed(fn, err)
+	case w.life.Load() != proc.Usable:
+		return w.Process.Failed(fn, err)
+	}
+	err = proc.Named(fn, err)
+	w.handle(err)
+	return err
+}

@@ -1,0 +1,306 @@
+package window
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/core/rma"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/engine/construct"
+	"github.com/openimpi/impi/internal/engine/proc"
+)
+
+// job is an operation of another member under way in this proc's memory.
+type job struct {
+	c     *client
+	h     rma.Header
+	stage stage
+	r     *message.Request // of the data, or of the datatype
+	items *proc.Stream     // of the data
+	buf   []byte           // the datatype or the data, if they do not go where they belong
+	at    rma.Items
+}
+
+// stage is what a job waits for.
+type stage uint8
+
+const (
+	typing    stage = iota // the datatype
+	storing                // data that goes where it belongs
+	gathering              // data that is combined once all of it is there
+	leaving                // data that is on its way to the origin
+	dropping               // data of an operation that was refused
+)
+
+// operation begins what h says.
+func (w *Win) operation(c *client, h *rma.Header) error {
+	if h.Apart {
+		j := w.newJob(c, h)
+		j.buf, j.stage = make([]byte, h.TypeLen), typing
+		j.r = w.incomingData(c, h, &proc.Cargo{Mem: j.buf})
+		return nil
+	}
+	t, err := w.types.parse(h.Type)
+	if err != nil {
+		return err
+	}
+	return w.perform(c, h, t)
+}
+
+// incomingData receives what follows a header.
+func (w *Win) incomingData(c *client, h *rma.Header, in *proc.Cargo) *message.Request {
+	r := w.Process.Accept(w.incoming(wire.CommRank(c.rank), h.DataTag()), c.peer, in)
+	w.Process.Began(r)
+	return r
+}
+
+// perform begins an operation whose datatype is known. Errors are such as no
+// member of ours makes.
+func (w *Win) perform(c *client, h *rma.Header, t *proc.Datatype) error {
+	if h.Passive && w.locks.Excludes(c.rank) {
+		return w.refuse(c, h, rma.Conflicting)
+	}
+	mem, err := w.place(h.Disp, h.Count, t)
+	switch {
+	case w.flavor == WinFlavorDynamic && errors.Is(err, rma.ErrRange):
+		return w.refuse(c, h, rma.OutOfRange)
+	case err != nil:
+		return err
+	}
+	at := rma.Items{Mem: mem, Count: int(h.Count), Type: t, Rep: w.Process.DataOf(c.peer)}
+	if err := fitting(h, &at); err != nil {
+		return err
+	}
+	switch h.Kind {
+	case rma.Put:
+		w.store(c, h, at)
+	case rma.Get:
+		w.fetch(c, h, at)
+	case rma.CompareAndSwap:
+		old := make([]byte, len(h.Data)/2)
+		at.CompareAndSwap(h.Data, old)
+		w.reply(c, h.AnswerTag(), proc.Cargo{Mem: old, Count: 1, Dtype: uint64(datatype.Byte)})
+	default:
+		return w.combine(c, h, at)
+	}
+	return nil
+}
+
+// fitting tells whether the data goes with the items.
+func fitting(h *rma.Header, at *rma.Items) error {
+	size := at.Size()
+	var ok bool
+	switch h.Kind {
+	case rma.Put:
+		ok = h.Len <= size
+	case rma.Get:
+		ok = h.Len == 0
+	case rma.CompareAndSwap:
+		k, predefined := at.Type.Kind()
+		ok = predefined && rma.Swappable(k) && h.Len == 2*size
+	default:
+		if err := h.Op.CheckAccumulate(at.Type); err != nil {
+			return err
+		}
+		ok = (h.Len == size || h.Op == NoOp && h.Len == 0) && at.Whole()
+	}
+	if !ok {
+		return fmt.Errorf("%w: %d bytes of data for %d items of %v, which are %d", rma.ErrHeader, h.Len, at.Count, at.Type, size)
+	}
+	return nil
+}
+
+// store puts data where it belongs.
+func (w *Win) store(c *client, h *rma.Header, at rma.Items) {
+	if h.Data != nil {
+		var carry datatype.Carry
+		at.Type.Decode(at.Rep, at.Mem, at.Count, 0, h.Data, &carry)
+		return
+	}
+	j := w.newJob(c, h)
+	in := w.Process.Items(c.peer, buffer(&at))
+	j.stage, j.items = storing, in.Items
+	j.r = w.incomingData(c, h, &in)
+}
+
+// buffer is the items as what messages come from and go to.
+func buffer(at *rma.Items) proc.Buffer {
+	return proc.At(at.Mem, at.Count, at.Type)
+}
+
+// fetch sends items to the origin from where they are.
+func (w *Win) fetch(c *client, h *rma.Header, at rma.Items) {
+	out := w.Process.Items(c.peer, buffer(&at))
+	r := w.Process.Post(c.peer, w.c.Envelope(int(h.AnswerTag())), message.Standard, &out, false)
+	if r.Done() {
+		_ = w.Process.End(r, out.Items) // if it failed the origin is gone
+		return
+	}
+	j := w.newJob(c, h)
+	j.stage, j.r, j.items = leaving, r, out.Items
+}
+
+// combine does an accumulate, as soon as its data is there.
+func (w *Win) combine(c *client, h *rma.Header, at rma.Items) error {
+	if h.Data != nil || h.Len == 0 {
+		return w.accumulated(c, h, &at, h.Data)
+	}
+	j := w.newJob(c, h)
+	j.stage, j.at, j.buf = gathering, at, make([]byte, h.Len)
+	j.r = w.incomingData(c, h, &proc.Cargo{Mem: j.buf})
+	return nil
+}
+
+// accumulated does an accumulate whose data is there.
+func (w *Win) accumulated(c *client, h *rma.Header, at *rma.Items, data []byte) error {
+	var old []byte
+	if h.Kind == rma.GetAccumulate {
+		old = make([]byte, at.Size())
+	}
+	if w.scratch == nil {
+		w.scratch = new(rma.Scratch)
+	}
+	if err := at.Accumulate(h.Op, data, old, w.scratch); err != nil {
+		return err
+	}
+	if old != nil {
+		w.reply(c, h.AnswerTag(), proc.Cargo{Mem: old, Count: int64(len(old)), Dtype: uint64(datatype.Byte)})
+	}
+	return nil
+}
+
+// refuse does not do an operation, which its origin could not know, and says so at
+// once where data is expected, else when it is asked.
+func (w *Win) refuse(c *client, h *rma.Header, code rma.Code) error {
+	if c.code == rma.Done && !h.Kind.Answered() {
+		c.code = code
+	}
+	if h.Kind.Answered() {
+		w.reply(c, h.AnswerTag(), proc.Cargo{Dtype: uint64(datatype.Byte)})
+	}
+	if h.Data == nil && h.Len > 0 {
+		j := w.newJob(c, h)
+		j.stage = dropping
+		j.r = w.incomingData(c, h, &proc.Cargo{})
+	}
+	return nil
+}
+
+func (w *Win) newJob(c *client, h *rma.Header) *job {
+	j := &job{}
+	if n := len(w.idle); n > 0 {
+		j, w.idle = w.idle[n-1], w.idle[:n-1]
+	}
+	j.c, j.h = c, *h
+	j.h.Type, j.h.Data = nil, nil // of memory that the next header needs
+	c.jobs++
+	if h.Kind.Atomic() {
+		c.atomics++
+	}
+	w.jobs = append(w.jobs, j)
+	return j
+}
+
+// finishJobs takes jobs on whose data is there, or has left.
+func (w *Win) finishJobs() (progress bool) {
+	w.answers = slices.DeleteFunc(w.answers, func(r construct.Sending) bool {
+		if !r.Done() {
+			return false
+		}
+		_ = w.Process.End(r, nil)
+		return true
+	})
+	for i := 0; i < len(w.jobs) && !w.over; {
+		j := w.jobs[i]
+		if !j.r.Done() {
+			i++
+			continue
+		}
+		progress = true
+		w.jobs = slices.Delete(w.jobs, i, i+1)
+		w.finish(j)
+	}
+	return progress
+}
+
+// finish does the rest of a job.
+func (w *Win) finish(j *job) {
+	c := j.c
+	n := j.r.Result().Len
+	err := w.Process.End(j.r, j.items)
+	c.jobs--
+	if j.h.Kind.Atomic() {
+		c.atomics--
+	}
+	switch {
+	case j.stage == leaving, j.stage == dropping, errors.Is(err, message.ErrPeerDown):
+		err = nil // the origin is gone, which is for those to say who wait for it
+	case err == nil && n != j.length():
+		err = fmt.Errorf("%w: %d bytes instead of %d", rma.ErrHeader, n, j.length())
+	case err == nil && j.stage == gathering:
+		err = w.accumulated(c, &j.h, &j.at, j.buf)
+	case err == nil && j.stage == typing:
+		err = w.typed(j)
+	}
+	if err != nil {
+		w.broken(c.rank, fmt.Errorf("%v: %w", j.h.Kind, err))
+		return
+	}
+	*j = job{}
+	w.idle = append(w.idle, j)
+	w.goOn(c)
+}
+
+// length is how many bytes a job waits for.
+func (j *job) length() int64 {
+	if j.stage == typing {
+		return j.h.TypeLen
+	}
+	return j.h.Len
+}
+
+// typed performs an operation whose datatype has come.
+func (w *Win) typed(j *job) error {
+	t, err := w.types.parse(j.buf)
+	if err != nil {
+		return err
+	}
+	return w.perform(j.c, &j.h, t)
+}
+
+// typeCache has the derived datatypes that others have told of.
+type typeCache struct{ known map[string]*proc.Datatype }
+
+// cachedTypes is how many there are at most.
+const cachedTypes = 64
+
+// parse makes a datatype of what describes it. None of its displacements is
+// trusted before it is placed in a window.
+func (x *typeCache) parse(form []byte) (*proc.Datatype, error) {
+	if t := x.known[string(form)]; t != nil {
+		return t, nil
+	}
+	t, rest, err := datatype.ParseType(form)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(rest) > 0:
+		return nil, fmt.Errorf("%w: %d bytes behind a datatype", rma.ErrHeader, len(rest))
+	}
+	if t.Named() {
+		return t, nil
+	}
+	if err := t.Commit(); err != nil {
+		return nil, err
+	}
+	if x.known == nil || len(x.known) >= cachedTypes {
+		x.known = make(map[string]*proc.Datatype)
+	}
+	if len(form) <= rma.HeaderSize {
+		x.known[string(form)] = t
+	}
+	return t, nil
+}

@@ -1,0 +1,149 @@
+package window
+
+import (
+	"fmt"
+
+	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/core/rma"
+	"github.com/openimpi/impi/internal/engine/proc"
+)
+
+// sizes are how many bytes travel: what is at this side, and at the target.
+type sizes struct{ here, there int64 }
+
+// mayGo checks all of an operation but its epoch. none tells that there is nothing
+// to be done.
+func (w *Win) mayGo(to *Target, b *proc.Buffer) (size sizes, none bool, err error) {
+	if err := w.check(); err != nil {
+		return size, false, err
+	}
+	if err := b.Check(); err != nil {
+		return size, false, err
+	}
+	if to.Count < 0 {
+		return size, false, fmt.Errorf("%w: %d at the target", datatype.ErrCount, to.Count)
+	}
+	if err := to.Type.Check(); err != nil {
+		return size, false, err
+	}
+	switch {
+	case to.Rank == proc.ProcNull:
+		return size, true, nil
+	case to.Rank < 0 || to.Rank >= w.c.Size():
+		return size, false, w.noRank(to.Rank)
+	case to.Disp < 0:
+		return size, false, fmt.Errorf("%w: %d", rma.ErrDisp, to.Disp)
+	}
+	if err := w.reach(to); err != nil {
+		return size, false, err
+	}
+	rep := w.Process.DataOf(w.peer(to.Rank))
+	size = sizes{b.Size(rep), int64(to.Count) * to.Type.Packed(rep)}
+	return size, false, nil
+}
+
+// reach tells whether the items are in the target's window, which only the target
+// knows of dynamic ones.
+func (w *Win) reach(to *Target) error {
+	if w.flavor == WinFlavorDynamic {
+		return rma.Check(int64(to.Count), to.Type)
+	}
+	if _, err := w.extents[to.Rank].Place(to.Disp, int64(to.Count), to.Type); err != nil {
+		return fmt.Errorf("rank %d: %w", to.Rank, err)
+	}
+	return nil
+}
+
+// nothing is the Request of what need not be done.
+func (w *Win) nothing() proc.Request {
+	if w == nil || w.Process == nil {
+		return proc.Request{}
+	}
+	return proc.NoPartner(w.c, proc.ByIsend)
+}
+
+// operate begins an operation that has been checked. size is how many bytes it is
+// about.
+func (w *Win) operate(fn string, to *Target, h rma.Header, x parts, size int64, request bool) (proc.Request, error) {
+	p := w.Process
+	p.Lock()
+	defer p.Unlock()
+	if p.Failure != nil {
+		return proc.Request{}, p.Failure
+	}
+	passive, err := w.epochs.Operate(to.Rank, request)
+	switch {
+	case err != nil:
+		return proc.Request{}, err
+	case size == 0:
+		return w.nothing(), nil
+	}
+	if h.Type, err = w.describe(to.Type); err != nil {
+		return proc.Request{}, err
+	}
+	h.Passive = passive
+	if x.in != nil {
+		x.want = size
+	}
+	a := w.ask(to.Rank, h, x)
+	t := &w.targets[to.Rank]
+	if x.in == nil {
+		t.begun++
+	}
+	if !t.listed {
+		t.listed = true
+		w.dirty = append(w.dirty, to.Rank)
+	}
+	a.held = request
+	w.enlist(t, a)
+	if request {
+		return p.Begun(w.c, fn, a), nil
+	}
+	return proc.Request{}, nil
+}
+
+// describe gives a datatype as the target is told it.
+func (w *Win) describe(t *proc.Datatype) (form []byte, err error) {
+	if w.form, err = t.AppendBinary(w.form[:0]); err != nil {
+		return nil, err
+	}
+	if len(w.form) > rma.MaxTypeLen {
+		return nil, fmt.Errorf("%w: %v takes %d bytes to be described", datatype.ErrTooLarge, t, len(w.form))
+	}
+	return w.form, nil
+}
+
+// enlist keeps an operation until it is complete here. Those before it that are
+// complete go.
+func (w *Win) enlist(t *target, a *access) {
+	t.reap()
+	if len(t.open) == 0 && a.Done() {
+		t.note(a)
+		a.discard()
+		return
+	}
+	a.queued = true
+	t.open = append(t.open, a)
+}
+
+// reap takes out the operations that are complete, up to the first that is not.
+func (t *target) reap() {
+	n := 0
+	for ; n < len(t.open) && t.open[n].Done(); n++ {
+		a := t.open[n]
+		a.queued = false
+		t.note(a)
+		a.discard()
+	}
+	if n > 0 {
+		clear(t.open[:n])
+		t.open = t.open[n:]
+	}
+}
+
+// note keeps the error of an operation that no Request will tell.
+func (t *target) note(a *access) {
+	if a.err != nil && !a.held && t.err == nil {
+		t.err = a.err
+	}
+}

@@ -1,0 +1,219 @@
+package window
+
+import (
+	"fmt"
+
+	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/core/rma"
+	"github.com/openimpi/impi/internal/engine/collective"
+	"github.com/openimpi/impi/internal/engine/proc"
+)
+
+// Operations begin in an epoch that a synchronisation has opened, and are complete
+// when one ends it. Until then, or until a Flush, neither the memory that they take
+// from nor what they change may be used for anything else.
+
+// Replace and NoOp are operations of accumulates alone: one puts the operand in the
+// place of what is there, the other leaves that as it is.
+var (
+	Replace collective.Op = datatype.Replace
+	NoOp    collective.Op = datatype.NoOp
+)
+
+func (w *Win) Put(b proc.Buffer, to Target) error {
+	_, err := w.put("Put", b, to, false)
+	return w.failed("Put", err)
+}
+
+func (w *Win) Rput(b proc.Buffer, to Target) (proc.Request, error) {
+	q, err := w.put("Rput", b, to, true)
+	return q, w.failed("Rput", err)
+}
+
+func (w *Win) Get(b proc.Buffer, from Target) error {
+	_, err := w.get("Get", b, from, false)
+	return w.failed("Get", err)
+}
+
+func (w *Win) Rget(b proc.Buffer, from Target) (proc.Request, error) {
+	q, err := w.get("Rget", b, from, true)
+	return q, w.failed("Rget", err)
+}
+
+func (w *Win) Accumulate(b proc.Buffer, to Target, op collective.Op) error {
+	_, err := w.accumulate("Accumulate", b, to, op, false)
+	return w.failed("Accumulate", err)
+}
+
+func (w *Win) Raccumulate(b proc.Buffer, to Target, op collective.Op) (proc.Request, error) {
+	q, err := w.accumulate("Raccumulate", b, to, op, true)
+	return q, w.failed("Raccumulate", err)
+}
+
+func (w *Win) GetAccumulate(b, result proc.Buffer, to Target, op collective.Op) error {
+	_, err := w.getAccumulate("GetAccumulate", b, result, to, op, false)
+	return w.failed("GetAccumulate", err)
+}
+
+func (w *Win) RgetAccumulate(b, result proc.Buffer, to Target, op collective.Op) (proc.Request, error) {
+	q, err := w.getAccumulate("RgetAccumulate", b, result, to, op, true)
+	return q, w.failed("RgetAccumulate", err)
+}
+
+func (w *Win) FetchAndOp(b, result proc.Buffer, rank int, disp int64, op collective.Op) error {
+	return w.failed("FetchAndOp", w.fetchAndOp(b, result, rank, disp, op))
+}
+
+func (w *Win) CompareAndSwap(b, compare, result proc.Buffer, rank int, disp int64) error {
+	return w.failed("CompareAndSwap", w.compareAndSwap(b, compare, result, rank, disp))
+}
+
+func (w *Win) put(fn string, b proc.Buffer, to Target, request bool) (proc.Request, error) {
+	size, none, err := w.mayGo(&to, &b)
+	if none || err != nil {
+		return w.nothing(), err
+	}
+	if size.here > size.there {
+		return proc.Request{}, fmt.Errorf("%w: %d bytes into %d", rma.ErrSize, size.here, size.there)
+	}
+	h := rma.Header{Kind: rma.Put, Disp: to.Disp, Count: int64(to.Count)}
+	return w.operate(fn, &to, h, parts{out: &b}, size.here, request)
+}
+
+func (w *Win) get(fn string, b proc.Buffer, from Target, request bool) (proc.Request, error) {
+	size, none, err := w.mayGo(&from, &b)
+	if none || err != nil {
+		return w.nothing(), err
+	}
+	if size.there > size.here {
+		return proc.Request{}, fmt.Errorf("%w: %d bytes into %d", rma.ErrSize, size.there, size.here)
+	}
+	h := rma.Header{Kind: rma.Get, Disp: from.Disp, Count: int64(from.Count)}
+	return w.operate(fn, &from, h, parts{in: &b}, size.there, request)
+}
+
+func (w *Win) accumulate(fn string, b proc.Buffer, to Target, op collective.Op, request bool) (proc.Request, error) {
+	size, none, err := w.mayGo(&to, &b)
+	if none || err != nil {
+		return w.nothing(), err
+	}
+	if err := combines(op, &to, b.Datatype()); err != nil {
+		return proc.Request{}, err
+	}
+	if size.there != size.here {
+		return proc.Request{}, fmt.Errorf("%w: %d bytes with %d", rma.ErrSize, size.here, size.there)
+	}
+	h := rma.Header{Kind: rma.Accumulate, Op: op, Disp: to.Disp, Count: int64(to.Count)}
+	return w.operate(fn, &to, h, parts{out: &b}, size.here, request)
+}
+
+func (w *Win) getAccumulate(fn string, b, result proc.Buffer, to Target, op collective.Op, request bool) (proc.Request, error) {
+	size, none, err := w.mayGo(&to, &result)
+	if none || err != nil {
+		return w.nothing(), err
+	}
+	if err := combines(op, &to, result.Datatype()); err != nil {
+		return proc.Request{}, err
+	}
+	x := parts{in: &result}
+	if op != NoOp {
+		mine, _, err := w.mayGo(&to, &b)
+		if err != nil {
+			return proc.Request{}, err
+		}
+		if err := combines(op, &to, b.Datatype()); err != nil {
+			return proc.Request{}, err
+		}
+		size.here, x.out = min(size.here, mine.here), &b
+		size.there = max(size.there, mine.here)
+	}
+	if size.there != size.here {
+		return proc.Request{}, fmt.Errorf("%w: of the three, one has %d bytes and one %d", rma.ErrSize, size.here, size.there)
+	}
+	h := rma.Header{Kind: rma.GetAccumulate, Op: op, Disp: to.Disp, Count: int64(to.Count)}
+	return w.operate(fn, &to, h, x, size.there, request)
+}
+
+// combines tells whether an accumulate can have a target and a datatype at this
+// side.
+func combines(op collective.Op, to *Target, here *proc.Datatype) error {
+	for _, t := range []*proc.Datatype{to.Type, here} {
+		if err := op.CheckAccumulate(t); err != nil {
+			return err
+		}
+	}
+	mine, ok1 := here.Homogeneous()
+	theirs, ok2 := to.Type.Homogeneous()
+	if ok1 && ok2 && mine != theirs {
+		return fmt.Errorf("%w: %v here, and %v at the target", datatype.ErrType, here, to.Type)
+	}
+	if at := (rma.Items{Count: to.Count, Type: to.Type}); !at.Whole() {
+		return fmt.Errorf("%w: %d items of %v lie on each other at the target", datatype.ErrType, to.Count, to.Type)
+	}
+	return nil
+}
+
+func (w *Win) fetchAndOp(b, result proc.Buffer, rank int, disp int64, op collective.Op) error {
+	if err := w.single(&result); err != nil {
+		return err
+	}
+	if op != NoOp {
+		if err := w.single(&b); err != nil {
+			return err
+		}
+		if err := alike(&b, &result); err != nil {
+			return err
+		}
+	}
+	to := Target{rank, disp, 1, result.Datatype()}
+	_, err := w.getAccumulate("FetchAndOp", b, result, to, op, false)
+	return err
+}
+
+// single checks a Buffer that is to be one item of a predefined datatype.
+func (w *Win) single(b *proc.Buffer) error {
+	if err := w.check(); err != nil {
+		return err
+	}
+	if err := b.Check(); err != nil {
+		return err
+	}
+	if _, predefined := b.Datatype().Kind(); !predefined {
+		return fmt.Errorf("%w: %v is not predefined", datatype.ErrType, b.Datatype())
+	}
+	if b.Count() != 1 {
+		return fmt.Errorf("%w: %d instead of 1", datatype.ErrCount, b.Count())
+	}
+	return nil
+}
+
+// alike tells whether two items are of one predefined datatype.
+func alike(a, b *proc.Buffer) error {
+	k, _ := a.Datatype().Kind()
+	if other, _ := b.Datatype().Kind(); k != other {
+		return fmt.Errorf("%w: %v and %v", datatype.ErrType, a.Datatype(), b.Datatype())
+	}
+	return nil
+}
+
+func (w *Win) compareAndSwap(b, compare, result proc.Buffer, rank int, disp int64) error {
+	for _, x := range []*proc.Buffer{&b, &compare, &result} {
+		if err := w.single(x); err != nil {
+			return err
+		}
+		if err := alike(&b, x); err != nil {
+			return err
+		}
+	}
+	if k, _ := b.Datatype().Kind(); !rma.Swappable(k) {
+		return fmt.Errorf("%w: %v cannot be compared and swapped", datatype.ErrType, b.Datatype())
+	}
+	to := Target{rank, disp, 1, b.Datatype()}
+	size, none, err := w.mayGo(&to, &b)
+	if none || err != nil {
+		return err
+	}
+	h := rma.Header{Kind: rma.CompareAndSwap, Disp: disp, Count: 1}
+	_, err = w.operate("CompareAndSwap", &to, h, parts{out: &b, swap: &compare, in: &result}, size.there, false)
+	return err
+}

@@ -1,0 +1,270 @@
+package window
+
+import (
+	"fmt"
+
+	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/core/rma"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/engine/proc"
+)
+
+// Target is where an operation goes: Count items of Type, Disp units up in the
+// window of a rank. Nothing is done at ProcNull.
+type Target struct {
+	Rank  int
+	Disp  int64
+	Count int
+	Type  *proc.Datatype
+}
+
+// target is what a proc knows of another that it begins operations at.
+type target struct {
+	open      []*access // not complete here, in the order of their beginning
+	begun     uint64    // operations that nothing comes back of
+	acked     uint64    // of which are complete there
+	listed    bool      // in dirty
+	unchecked bool      // locked with NoCheck, of which it was not told
+	err       error     // of the first that failed since it was asked
+}
+
+// access is a request to a target under way: an operation, or a synchronisation
+// that the target answers.
+type access struct {
+	proc.Steady
+	w      *Win
+	rank   int
+	head   []byte              // the header
+	typ    []byte              // the datatype, if it goes apart
+	sends  [3]*message.Request // header, datatype, data
+	out    *proc.Stream        // of the data
+	answer *message.Request
+	in     *proc.Stream
+	want   int64 // bytes of the answer; of a code 0
+	code   [1]byte
+	queued bool // in the target's open
+	held   bool // by a Request
+	ended  bool
+	err    error
+}
+
+// parts are what a request is about at this side.
+type parts struct {
+	out  *proc.Buffer // data
+	swap *proc.Buffer // of CompareAndSwap: what is compared
+	in   *proc.Buffer // answer
+	want int64        // bytes of it
+}
+
+func (w *Win) peer(rank int) message.Peer {
+	proc, _ := w.c.Comm.Group().At(rank)
+	return message.Peer(proc)
+}
+
+// incoming is what messages of a rank to this proc are matched by.
+func (w *Win) incoming(rank wire.CommRank, tag int32) message.Envelope {
+	return message.Envelope{Context: w.c.Context(), Rank: rank, Tag: wire.Tag(tag)}
+}
+
+// ask begins what h says at a rank. The process is locked.
+func (w *Win) ask(rank int, h rma.Header, x parts) *access {
+	a := w.newAccess(rank)
+	w.seq = rma.Next(w.seq)
+	h.Seq = w.seq
+	peer := w.peer(rank)
+	h.TypeLen = int64(len(h.Type))
+	h.Apart = !rma.Fits(h.TypeLen, 0)
+	a.want = x.want
+	a.expect(peer, &h, x.in)
+	var out proc.Cargo
+	inline := false
+	if x.out != nil {
+		out = w.Process.Items(peer, *x.out)
+		h.Len = size(&out)
+		inline = !h.Apart && rma.Fits(h.TypeLen, h.Len)
+		if x.swap != nil {
+			h.Len *= 2
+		}
+	}
+	a.head = h.Append(a.head[:0], inline)
+	if inline {
+		a.inline(peer, &h, out, x.swap)
+	}
+	a.sends[0] = a.send(peer, rma.HeaderTag, proc.Cargo{Mem: a.head, Count: int64(len(a.head)), Dtype: uint64(datatype.Byte)})
+	if h.Apart {
+		a.typ = append(a.typ[:0], h.Type...)
+		a.sends[1] = a.send(peer, h.DataTag(), proc.Cargo{Mem: a.typ, Count: int64(len(a.typ)), Dtype: uint64(datatype.Byte)})
+	}
+	if h.Len > 0 && !inline {
+		a.out = out.Items
+		a.sends[2] = a.send(peer, h.DataTag(), out)
+	}
+	w.CarryOn() // it may be for this proc itself
+	return a
+}
+
+// size is how many bytes x is as it travels.
+func size(x *proc.Cargo) int64 {
+	if x.Items != nil {
+		return x.Items.Buf.Size(x.Items.Rep)
+	}
+	return int64(len(x.Mem))
+}
+
+// inline puts the data behind the header.
+func (a *access) inline(peer message.Peer, h *rma.Header, out proc.Cargo, swap *proc.Buffer) {
+	p, room := a.w.Process, a.head[len(a.head)-int(h.Len):]
+	n := unload(p, room, &out)
+	if swap != nil {
+		other := p.Items(peer, *swap)
+		unload(p, room[n:], &other)
+	}
+}
+
+// unload copies a cargo as it travels, and gives its size.
+func unload(p *proc.Process, dst []byte, x *proc.Cargo) int {
+	if x.Items == nil {
+		return copy(dst, x.Mem)
+	}
+	n := int(size(x))
+	if n > 0 {
+		x.Items.Pack(dst[:n], 0)
+	}
+	p.Retire(x.Items)
+	return n
+}
+
+// expect receives the answer, before anything is asked.
+func (a *access) expect(peer message.Peer, h *rma.Header, in *proc.Buffer) {
+	if !h.Kind.Answered() {
+		return
+	}
+	p := a.w.Process
+	c := proc.Cargo{Mem: a.code[:]}
+	if in != nil {
+		c = p.Items(peer, *in)
+		a.in = c.Items
+	}
+	a.answer = p.Accept(a.w.incoming(wire.CommRank(a.rank), h.AnswerTag()), peer, &c)
+	p.Began(a.answer)
+}
+
+// send sends a part of a request.
+func (a *access) send(peer message.Peer, tag int32, x proc.Cargo) *message.Request {
+	return a.w.Process.Post(peer, a.w.c.Envelope(int(tag)), message.Standard, &x, false)
+}
+
+func (w *Win) newAccess(rank int) *access {
+	n := len(w.spare)
+	if n == 0 {
+		return &access{w: w, rank: rank}
+	}
+	a := w.spare[n-1]
+	w.spare = w.spare[:n-1]
+	a.rank = rank
+	return a
+}
+
+// spareAccesses is how many are kept for reuse at most.
+const spareAccesses = 64
+
+// discard takes back what nobody looks at any more.
+func (a *access) discard() {
+	if a.queued || a.held {
+		return
+	}
+	w := a.w
+	if len(w.spare) < spareAccesses && cap(a.typ) <= rma.HeaderSize {
+		*a = access{Steady: a.Steady, w: w, head: a.head, typ: a.typ}
+		w.spare = append(w.spare, a)
+	}
+}
+
+// Done tells whether the request is complete at this side, and ends it then.
+func (a *access) Done() bool {
+	if a.ended {
+		return true
+	}
+	for _, r := range a.sends {
+		if r != nil && !r.Done() {
+			return false
+		}
+	}
+	if a.answer != nil && !a.answer.Done() {
+		return false
+	}
+	a.end()
+	return true
+}
+
+// end gives all messages back, and notes the first thing that went wrong. Some may
+// not be done if the job is over.
+func (a *access) end() {
+	p := a.w.Process
+	a.ended = true
+	for i, r := range a.sends {
+		if r == nil {
+			continue
+		}
+		var items *proc.Stream
+		if i == 2 {
+			items = a.out
+		}
+		if err := p.End(r, items); a.err == nil {
+			a.err = err
+		}
+	}
+	if a.answer != nil {
+		n, done := a.answer.Result().Len, a.answer.Done()
+		if err := p.End(a.answer, a.in); a.err == nil {
+			a.err = err
+		}
+		if done && a.err == nil {
+			a.err = a.verdict(n)
+		}
+	}
+	a.sends, a.answer, a.in, a.out = [3]*message.Request{}, nil, nil, nil
+	if a.err != nil {
+		a.err = fmt.Errorf("rank %d: %w", a.rank, a.err)
+	}
+}
+
+// verdict is what an answer of n bytes means: data, or nothing where the target
+// refused, or a code.
+func (a *access) verdict(n int64) error {
+	switch {
+	case a.want == 0 && n == 1:
+		return rma.Code(a.code[0]).Err()
+	case a.want == n:
+		return nil
+	case n > 0 || a.want == 0:
+		return fmt.Errorf("%w: an answer of %d bytes instead of %d", rma.ErrHeader, n, a.want)
+	case a.w.flavor == WinFlavorDynamic:
+		return rma.ErrRange
+	}
+	return rma.ErrConflict
+}
+
+// The rest makes an access the operation of a Request.
+
+func (a *access) Status() (proc.Status, error) { return proc.EmptyStatus, a.err }
+
+func (a *access) Finish() (proc.Status, error) {
+	a.Gen++
+	if !a.Done() {
+		a.held = false
+		return proc.Status{}, a.w.Process.Failure
+	}
+	err := a.err
+	a.held, a.err = false, nil // which is told
+	a.discard()
+	return proc.EmptyStatus, err
+}
+
+// Free lets the operation go on; the synchronisation that follows completes it.
+func (a *access) Free() error {
+	a.Gen++
+	a.held = false
+	return nil
+}

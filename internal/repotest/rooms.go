@@ -1,0 +1,122 @@
+package repotest
+
+import (
+	"fmt"
+	"go/ast"
+	"maps"
+	"slices"
+)
+
+// engine is what core/mpi shows to programs, in rooms.
+const engine = "internal/engine/..."
+
+// The most methods of a receiver and the most files of a package that somebody can know.
+const (
+	MaxMethods = 40
+	MaxFiles   = 30
+)
+
+// larger has what is larger than that, and how large. It may only shrink: whoever makes
+// something smaller enters the new number, or takes it out.
+var larger = map[string]int{
+	"cmd/libmpi": 42, "core/datatype": 31, "core/message": 31, "internal/conformance/protocol": 46,
+	"internal/node": 62, "internal/sim/script": 32,
+
+	"config.builder": 58, "core/coll.Planner": 151, "core/datatype.Type": 54, "core/message.Engine": 141,
+	"internal/conformance/protocol.job": 67, "internal/engine/proc.Comm": 48, "internal/engine/proc.Process": 159,
+	"internal/engine/window.Win": 135, "internal/node.directLinks": 47, "internal/node.meetings": 46,
+	"internal/node.node": 154, "internal/sim/job.World": 42, "internal/sim/script.generator": 41, "transports/ring.Link": 42, "internal/sim/script.runner": 42, "plugins/sdk.server": 44,
+}
+
+// Rooms wants packages with few files, and types with few methods. core/mpi is the list of what MPI
+// has: its methods are counted by the standard, and Face wants them short.
+func Rooms(r *Repo) []Problem {
+	files, methods := map[string]int{}, map[string]int{}
+	for _, f := range r.Go {
+		if f.Test || f.Generated {
+			continue
+		}
+		files[f.Dir]++
+		for _, d := range f.AST.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv != nil && f.Dir != "core/mpi" {
+				methods[f.Dir+"."+receiver(fn)]++
+			}
+		}
+	}
+	return append(tooMany(files, MaxFiles, "files"), tooMany(methods, MaxMethods, "methods")...)
+}
+
+func tooMany(counts map[string]int, most int, what string) []Problem {
+	var problems []Problem
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		n, allowed := counts[name], max(most, larger[name])
+		if n > allowed {
+			problems = append(problems, Problem{Path: name, Text: fmt.Sprintf("%d %s, at most %d", n, what, allowed)})
+		}
+		if n < larger[name] {
+			problems = append(problems, Problem{Path: name, Text: fmt.Sprintf("has %d %s now: say so in larger of internal/repotest", n, what)})
+		}
+	}
+	return problems
+}
+
+// receiver is the name of the type that a method is of.
+func receiver(fn *ast.FuncDecl) string {
+	name := "?"
+	ast.Inspect(fn.Recv.List[0].Type, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok && name == "?" {
+			name = id.Name
+		}
+		return true
+	})
+	return name
+}
+
+// faceConversions is the file of core/mpi that turns its types into the engine's.
+const faceConversions = "core/mpi/engine.go"
+
+// Face wants core/mpi to say what there is, and the engine to do it: a function calls one of the
+// engine's and gives what that gives.
+func Face(r *Repo) []Problem {
+	var problems []Problem
+	for _, f := range r.Go {
+		if f.Test || f.Dir != "core/mpi" || f.Path == faceConversions {
+			continue
+		}
+		for _, d := range f.AST.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && (!plain(fn.Body) || !fn.Name.IsExported()) {
+				problems = append(problems, Problem{f.Path, r.line(fn.Pos()), fn.Name.Name + " does more than to call the engine"})
+			}
+		}
+	}
+	return problems
+}
+
+// plain tells whether a body is a call, or one and the return of what came of it.
+func plain(body *ast.BlockStmt) bool {
+	for _, s := range body.List {
+		switch s.(type) {
+		case *ast.ReturnStmt, *ast.ExprStmt, *ast.AssignStmt:
+		default:
+			return false
+		}
+	}
+	return len(body.List) <= 2
+}
+
+// calledByFace has the names of what core/mpi calls in the engine.
+func calledByFace(r *Repo) map[string]bool {
+	called := map[string]bool{}
+	for _, f := range r.Go {
+		if f.Test || f.Dir != "core/mpi" {
+			continue
+		}
+		ast.Inspect(f.AST, func(n ast.Node) bool {
+			if s, ok := n.(*ast.SelectorExpr); ok {
+				called[s.Sel.Name] = true
+			}
+			return true
+		})
+	}
+	return called
+}
