@@ -256,3 +256,8 @@ func abiUnsupported(number, sort int32, h uintptr) (code int32) {
 	}
 	return fail(fn, 0, o, err)
 }
+
+// fault is an error of a class of MPI's that no Go package below knows.
+func fault(class mpi.Class, format string, args ...any) error {
+	return &mpierr.Error{Code: class, Class: class, Text: fmt.Sprintf(format, args...)}
+}

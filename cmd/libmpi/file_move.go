@@ -5,19 +5,34 @@ package main
 import "C"
 
 import (
-	"fmt"
-
 	"github.com/openimpi/impi/core/mpi"
+	"github.com/openimpi/impi/internal/engine/file"
+	"github.com/openimpi/impi/internal/engine/proc"
 )
 
 // moveAt is a call that moves data at an offset.
-func moveAt(fn string, which int32, h uintptr, offset int64, x transfer, write bool, then func(o *fileObject, st mpi.Status) error) int32 {
+func moveAt(fn string, which int32, h uintptr, offset int64, x transfer, write bool, then func(o *fileObject, st proc.Status) error) int32 {
+	return move(fn, which, h, x, then, func(f *file.File, b proc.Buffer) (proc.Status, error) { return f.MoveAt(offset, b, write) })
+}
+
+// moveOn is a call that moves data at the individual pointer.
+func moveOn(fn string, which int32, h uintptr, x transfer, write bool, then func(o *fileObject, st proc.Status) error) int32 {
+	return move(fn, which, h, x, then, func(f *file.File, b proc.Buffer) (proc.Status, error) { return f.MoveOn(b, write) })
+}
+
+// moveTogether is a call that moves data at the shared pointer.
+func moveTogether(fn string, which int32, h uintptr, x transfer, write bool, then func(o *fileObject, st proc.Status) error) int32 {
+	return move(fn, which, h, x, then, func(f *file.File, b proc.Buffer) (proc.Status, error) { return f.MoveShared(b, write) })
+}
+
+// moveOrdered is moveTogether of all members, one behind the other by rank.
+func moveOrdered(fn string, which int32, h uintptr, x transfer, write bool, then func(o *fileObject, st proc.Status) error) int32 {
 	return onFile(fn, which, h, func(o *fileObject) error {
-		pos, err := o.at(offset)
+		b, err := x.buffer()
 		if err != nil {
-			return err
+			return o.Agree(err) // the others wait for this one
 		}
-		st, err := o.move(x, pos, write)
+		st, err := o.MoveOrdered(b, write)
 		if err != nil {
 			return err
 		}
@@ -25,19 +40,13 @@ func moveAt(fn string, which int32, h uintptr, offset int64, x transfer, write b
 	})
 }
 
-// moveOn is a call that moves data at the individual pointer.
-func moveOn(fn string, which int32, h uintptr, x transfer, write bool, then func(o *fileObject, st mpi.Status) error) int32 {
-	return moveFrom(fn, which, h, x, write, then, func(o *fileObject) (int64, error) { return o.advance(x) })
-}
-
-// moveFrom is a call that moves data at a place that where gives.
-func moveFrom(fn string, which int32, h uintptr, x transfer, write bool, then func(o *fileObject, st mpi.Status) error, where func(o *fileObject) (int64, error)) int32 {
+func move(fn string, which int32, h uintptr, x transfer, then func(o *fileObject, st proc.Status) error, how func(f *file.File, b proc.Buffer) (proc.Status, error)) int32 {
 	return onFile(fn, which, h, func(o *fileObject) error {
-		pos, err := where(o)
+		b, err := x.buffer()
 		if err != nil {
 			return err
 		}
-		st, err := o.move(x, pos, write)
+		st, err := how(o.File, b)
 		if err != nil {
 			return err
 		}
@@ -48,49 +57,33 @@ func moveFrom(fn string, which int32, h uintptr, x transfer, write bool, then fu
 // What a call does with the status: it stores it, makes a request of an operation
 // that is complete, or keeps it for the other half of a split operation.
 
-func storing(p uintptr) func(*fileObject, mpi.Status) error {
-	return func(_ *fileObject, st mpi.Status) error {
-		putStatus(p, &st)
+func storing(p uintptr) func(*fileObject, proc.Status) error {
+	return func(_ *fileObject, st proc.Status) error {
+		putStatus(p, (*mpi.Status)(&st))
 		return nil
 	}
 }
 
-func requesting(p uintptr) func(*fileObject, mpi.Status) error {
-	return func(o *fileObject, st mpi.Status) error {
-		q, err := mpi.GrequestStart(mpi.Generalized{Query: func(s *mpi.Status) error {
-			*s = st
-			return nil
-		}})
+func requesting(p uintptr) func(*fileObject, proc.Status) error {
+	return func(o *fileObject, st proc.Status) error {
+		q, err := o.Begun(st, nil)
 		if err != nil {
 			return err
 		}
-		if err := q.Complete(); err != nil {
-			return err
-		}
-		return newRequest(&o.object, q, p)
+		return newRequest(&o.object, mpi.Request(q), p)
 	}
 }
 
-func splitting(o *fileObject, st mpi.Status) error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.split != nil {
-		return fmt.Errorf("%w: another split operation on the file has not ended", mpi.ErrArg)
-	}
-	o.split = &st
-	return nil
-}
+func splitting(o *fileObject, st proc.Status) error { return o.Split(st, nil) }
 
 // endSplit is the other half of a split operation.
 func endSplit(fn string, h, status uintptr) int32 {
 	return onFile(fn, 0, h, func(o *fileObject) error {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		if o.split == nil {
-			return fmt.Errorf("%w: no split operation has begun", mpi.ErrArg)
+		st, err := o.SplitEnd()
+		if err != nil {
+			return err
 		}
-		putStatus(status, o.split)
-		o.split = nil
+		putStatus(status, (*mpi.Status)(&st))
 		return nil
 	})
 }

@@ -285,7 +285,7 @@ func TestEveryArgumentOfComm(t *testing.T) {
 			typ := reflect.TypeFor[*Comm]()
 			for i := range typ.NumMethod() {
 				m := typ.Method(i)
-				if params, ok := names["Comm."+m.Name]; ok {
+				if params, ok := names["Comm."+m.Name]; ok && m.Name != "FileOpen" { // no handler hears of files: TestFileErrors
 					err = errors.Join(err, x.everyArgument(m, params, heard))
 				}
 			}

@@ -6,22 +6,24 @@ package mpi
 import (
 	"unsafe"
 
+	"github.com/openimpi/impi/internal/engine/file"
 	"github.com/openimpi/impi/internal/engine/meet"
 	"github.com/openimpi/impi/internal/engine/p2p"
 	"github.com/openimpi/impi/internal/engine/proc"
 	"github.com/openimpi/impi/internal/engine/window"
 )
 
-func (x *Comm) in() *proc.Comm             { return (*proc.Comm)(x) }
-func (x *Errhandler) in() *proc.Errhandler { return (*proc.Errhandler)(x) }
-func (x *Group) in() *proc.Group           { return (*proc.Group)(x) }
-func (x *Info) in() *proc.Info             { return (*proc.Info)(x) }
-func (x *Message) in() *p2p.Message        { return (*p2p.Message)(x) }
-func (x *Request) in() *proc.Request       { return (*proc.Request)(x) }
-func (x *Roster) in() *proc.Roster         { return (*proc.Roster)(x) }
+func (c *Comm) in() *proc.Comm             { return (*proc.Comm)(c) }
+func (h *Errhandler) in() *proc.Errhandler { return (*proc.Errhandler)(h) }
+func (f *File) in() *file.File             { return (*file.File)(f) }
+func (g *Group) in() *proc.Group           { return (*proc.Group)(g) }
+func (i *Info) in() *proc.Info             { return (*proc.Info)(i) }
+func (m *Message) in() *p2p.Message        { return (*p2p.Message)(m) }
+func (q *Request) in() *proc.Request       { return (*proc.Request)(q) }
+func (r *Roster) in() *proc.Roster         { return (*proc.Roster)(r) }
 func (x *SendBuffer) in() *proc.SendBuffer { return (*proc.SendBuffer)(x) }
-func (x *Status) in() *proc.Status         { return (*proc.Status)(x) }
-func (x *Win) in() *window.Win             { return (*window.Win)(x) }
+func (s *Status) in() *proc.Status         { return (*proc.Status)(s) }
+func (w *Win) in() *window.Win             { return (*window.Win)(w) }
 
 // inner gives a slice as one of the room's type, which has the same layout.
 func inner[U, T any](s []T) []U {
@@ -146,3 +148,7 @@ func outProc(p *proc.Process, err error) (*Proc, error) {
 	}
 	return &Proc{p}, nil
 }
+
+func outFile(f *file.File, err error) (*File, error) { return (*File)(f), err }
+
+func outFileView(v file.View, err error) (FileView, error) { return FileView(v), err }

@@ -128,6 +128,7 @@ func (l layout) finish(t *testing.T, procs []*proc.Process, body func(t *testing
 	for r, p := range procs { // a driver that thinks it is wanted would never sleep
 		for i := 0; i < 1_000_000 && p.Links.Wanted.Load() != 0; i++ { // a timer may be about to look, on a busy machine long after
 			p.Lock()
+			p.Eng.Events() // nothing is wanted but the lock
 			p.Unlock()
 			runtime.Gosched()
 		}

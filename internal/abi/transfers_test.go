@@ -38,3 +38,35 @@ int MPI_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence);
 		t.Errorf("%s", text)
 	}
 }
+
+func TestTransfersFace(t *testing.T) {
+	fns, err := ParseHeader(`
+int MPI_File_iwrite_at(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request);
+int MPI_File_iwrite_at_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request);
+int MPI_File_read_ordered_begin(MPI_File fh, void *buf, int count, MPI_Datatype datatype);
+int MPI_File_read_ordered_begin_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype);
+int MPI_File_read_ordered_end(MPI_File fh, void *buf, MPI_Status *status);
+int MPI_File_read_all(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status);
+int MPI_File_read_all_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status);
+int MPI_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence);
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := TransfersFace(fns)
+	for _, want := range []string{
+		"// IwriteAt begins WriteAt (MPI_File_iwrite_at).\nfunc (f *File) IwriteAt(offset int64, b Buffer) (Request, error) {\n" +
+			"\treturn outRequest(file.Call(\"IwriteAt\", f.in(), func(f *file.File) (proc.Request, error) { return f.Begun(f.MoveAt(offset, proc.Buffer(b), true)) }))\n}\n",
+		"func (f *File) ReadOrderedBegin(b Buffer) error {\n" +
+			"\treturn file.Do(\"ReadOrderedBegin\", f.in(), func(f *file.File) error { return f.Split(f.MoveOrdered(proc.Buffer(b), false)) })\n}\n",
+		"which moves on. All members call it (MPI_File_read_all).\nfunc (f *File) ReadAll(b Buffer) (Status, error) {\n" +
+			"\treturn outStatus(file.Call(\"ReadAll\", f.in(), func(f *file.File) (proc.Status, error) { return f.MoveOn(proc.Buffer(b), false) }))\n}\n",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("lacks\n%s\nIt is:\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "End(") || strings.Count(text, "\nfunc ") != 3 {
+		t.Errorf("%s", text)
+	}
+}

@@ -12,94 +12,94 @@ import (
 )
 
 // InPlace tells whether b stands for the other buffer (MPI_IN_PLACE).
-func (x Buffer) InPlace() bool { return x.inPlace }
+func (b Buffer) InPlace() bool { return b.inPlace }
 
 // Len is how many bytes of memory there are from Memory on; negative if only the caller knows.
-func (x Buffer) Len() int64 { return x.len }
+func (b Buffer) Len() int64 { return b.len }
 
 // Memory is where the first item has its origin.
-func (x Buffer) Memory() unsafe.Pointer { return x.mem }
+func (b Buffer) Memory() unsafe.Pointer { return b.mem }
 
 // Attrs are the attributes, which have a lock of their own.
-func (x *Comm) Attrs() *comm.Attrs { return &x.attrs }
+func (c *Comm) Attrs() *comm.Attrs { return &c.attrs }
 
 // Colls are the means of collective operations.
-func (x *Comm) Colls() *collectives { return &x.colls }
+func (c *Comm) Colls() *collectives { return &c.colls }
 
 // Constructors counts those that were begun; the process is locked.
-func (x *Comm) Constructors() *uint32 { return &x.constructors }
+func (c *Comm) Constructors() *uint32 { return &c.constructors }
 
 // Fixed tells whether it is World or Self.
-func (x *Comm) Fixed() bool { return x.fixed }
+func (c *Comm) Fixed() bool { return c.fixed }
 
 // Handler is where the error handler is kept.
-func (x *Comm) Handler() *HandlerSlot { return &x.handler }
+func (c *Comm) Handler() *HandlerSlot { return &c.handler }
 
 // Hints are those that the program gave, nil if none; the process is locked.
-func (x *Comm) Hints() **Info { return &x.hints }
+func (c *Comm) Hints() **Info { return &c.hints }
 
 // Life is the stage of its life: usable, not yet born or freed.
-func (x *Comm) Life() *atomic.Uint32 { return &x.life }
+func (c *Comm) Life() *atomic.Uint32 { return &c.life }
 
 // Local is the private communicator of an intercommunicator's own group, else nil.
-func (x *Comm) Local() *Comm { return x.local }
+func (c *Comm) Local() *Comm { return c.local }
 
 // NameSlot is where the name is kept.
-func (x *Comm) NameSlot() *ObjectName { return &x.name }
+func (c *Comm) NameSlot() *ObjectName { return &c.name }
 
 // Process is the one that it is of.
-func (x *Comm) Process() *Process { return x.p }
+func (c *Comm) Process() *Process { return c.p }
 
 // Pairings counts partitioned operations; the process is locked.
-func (x *Comm) Pairings() *map[Pairing]uint32 { return &x.pairings }
+func (c *Comm) Pairings() *map[Pairing]uint32 { return &c.pairings }
 
 // Action is what becomes of an error.
-func (x *Errhandler) Action() action { return x.action }
+func (h *Errhandler) Action() action { return h.action }
 
 // Holds counts how often the program has it.
-func (x *Errhandler) Holds() *atomic.Int64 { return &x.holds }
+func (h *Errhandler) Holds() *atomic.Int64 { return &h.holds }
 
 // Name is how people call it.
-func (x *Errhandler) Name() string { return x.name }
+func (h *Errhandler) Name() string { return h.name }
 
 // Other is the function for objects that are no communicators, nil if there is none.
-func (x *Errhandler) Other() func(object any, err error) { return x.other }
+func (h *Errhandler) Other() func(object any, err error) { return h.other }
 
 // Members are the procs of the group.
-func (x *Group) Members() *comm.Group { return x.g }
+func (g *Group) Members() *comm.Group { return g.g }
 
 // Pairs are keys and values; the object is locked.
-func (x *Info) Pairs() *[]InfoPair { return &x.pairs }
+func (i *Info) Pairs() *[]InfoPair { return &i.pairs }
 
 // Comm is whose handler hears of errors, nil of a request that was never made.
-func (x *Request) Comm() *Comm { return x.c }
+func (q *Request) Comm() *Comm { return q.c }
 
 // Extra is what a request has that is no message of its own, nil mostly.
-func (x *Request) Extra() **Extra { return &x.extra }
+func (q *Request) Extra() **Extra { return &q.extra }
 
 // Message is the request of the engine, if it is about one message.
-func (x *Request) Message() *message.Request { return x.r }
+func (q *Request) Message() *message.Request { return q.r }
 
 // Clients says of which site each rank is.
-func (x *Roster) Clients() *comm.Clients { return x.clients }
+func (r *Roster) Clients() *comm.Clients { return r.clients }
 
 // Common is the representation that all ranks read.
-func (x *Roster) Common() datatype.Representation { return x.common }
+func (r *Roster) Common() datatype.Representation { return r.common }
 
 // Data are the representations of user data, by rank.
-func (x *Roster) Data() []datatype.Representation { return x.data }
+func (r *Roster) Data() []datatype.Representation { return r.data }
 
 // Directory says who the ranks are.
-func (x *Roster) Directory() *message.Directory { return x.directory }
+func (r *Roster) Directory() *message.Directory { return r.directory }
 
 // Foreign tells of each site whether some of its ranks run another library.
-func (x *Roster) Foreign() []bool { return x.foreign }
+func (r *Roster) Foreign() []bool { return r.foreign }
 
 // Masters are the first ranks of the sites.
-func (x *Roster) Masters() *comm.Masters { return x.masters }
+func (r *Roster) Masters() *comm.Masters { return r.masters }
 
 // World is the group of all ranks.
-func (x *Roster) World() *comm.Group { return x.world }
+func (r *Roster) World() *comm.Group { return r.world }
 
 // Rep is the representation that the bytes are counted in.
-func (x Status) Rep() datatype.Representation { return x.rep }
+func (s Status) Rep() datatype.Representation { return s.rep }

@@ -1,13 +1,12 @@
-//go:build cgo && !386 && !arm
-
-package main
+package file
 
 import (
 	"runtime"
 
 	"github.com/openimpi/impi/core/datatype"
-	"github.com/openimpi/impi/core/mpi"
 	"github.com/openimpi/impi/core/mpierr"
+	"github.com/openimpi/impi/internal/engine/p2p"
+	"github.com/openimpi/impi/internal/engine/proc"
 )
 
 // The data of a file are as in memory, or as its view's representation says. Items
@@ -35,21 +34,21 @@ func representation(name string) (datatype.Representation, error) {
 }
 
 // rep is that of the file's view.
-func (o *fileObject) rep() datatype.Representation {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.repLocked()
+func (f *File) rep() datatype.Representation {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.repLocked()
 }
 
-func (o *fileObject) repLocked() datatype.Representation {
-	if o.datarep == external32 {
+func (f *File) repLocked() datatype.Representation {
+	if f.datarep == external32 {
 		return datatype.External32
 	}
 	return inMemory
 }
 
 // width is how many bytes of a file an item of t is.
-func width(r datatype.Representation, t *mpi.Datatype) int64 {
+func width(r datatype.Representation, t *proc.Datatype) int64 {
 	if r == datatype.External32 {
 		return t.Packed(r)
 	}
@@ -57,12 +56,12 @@ func width(r datatype.Representation, t *mpi.Datatype) int64 {
 }
 
 // filed is a datatype that lies in memory as t lies in a file.
-func filed(r datatype.Representation, t *mpi.Datatype) (*mpi.Datatype, error) {
+func filed(r datatype.Representation, t *proc.Datatype) (*proc.Datatype, error) {
 	switch {
 	case width(r, t) == t.Size():
 		return t, nil
 	case t.Named():
-		bytes, err := mpi.TypeContiguous(width(r, t), namedTypes[typeByte])
+		bytes, err := p2p.TypeContiguous(width(r, t), bytesType)
 		if err == nil {
 			err = bytes.Commit()
 		}
@@ -73,7 +72,7 @@ func filed(r datatype.Representation, t *mpi.Datatype) (*mpi.Datatype, error) {
 
 // counted is how many bytes a status tells of n bytes in a file that are items of t: it
 // counts the padding of pairs.
-func counted(r datatype.Representation, t *mpi.Datatype, n int64) int64 {
+func counted(r datatype.Representation, t *proc.Datatype, n int64) int64 {
 	w, own := width(r, t), t.Packed(datatype.Native)
 	if w == own || w == 0 {
 		return n

@@ -1,0 +1,60 @@
+package file
+
+import (
+	"fmt"
+
+	"github.com/openimpi/impi/internal/engine/proc"
+)
+
+// Call does something with a file that can be used, and puts the name of the method before an
+// error.
+func Call[T any](fn string, f *File, do func(f *File) (T, error)) (T, error) {
+	var result T
+	err := f.usable()
+	if err == nil {
+		result, err = do(f)
+	}
+	if err != nil {
+		err = proc.Named("File."+fn, err)
+	}
+	return result, err
+}
+
+// Do is Call without a result.
+func Do(fn string, f *File, do func(f *File) error) error {
+	_, err := Call(fn, f, func(f *File) (struct{}, error) { return struct{}{}, do(f) })
+	return err
+}
+
+// usable refuses files that are none.
+func (f *File) usable() error {
+	if f == nil {
+		return fmt.Errorf("%w: nil, which is MPI_FILE_NULL", ErrFile)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return fmt.Errorf("%w: it has been closed", ErrFile)
+	}
+	return nil
+}
+
+// Opened is Open with the name of the method before its error.
+func Opened(parent *proc.Comm, name string, mode int, info *proc.Info) (*File, error) {
+	if err := parent.Usable(); err != nil {
+		return nil, parent.Failed("FileOpen", err)
+	}
+	f, err := Open(parent, name, mode, info)
+	if err != nil {
+		return nil, proc.Named("FileOpen", err)
+	}
+	return f, nil
+}
+
+// Deleted is Delete with the name of the function before its error.
+func Deleted(name string) error {
+	if err := Delete(name); err != nil {
+		return proc.Named("FileDelete", err)
+	}
+	return nil
+}
