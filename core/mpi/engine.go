@@ -21,7 +21,7 @@ func (i *Info) in() *proc.Info             { return (*proc.Info)(i) }
 func (m *Message) in() *p2p.Message        { return (*p2p.Message)(m) }
 func (q *Request) in() *proc.Request       { return (*proc.Request)(q) }
 func (r *Roster) in() *proc.Roster         { return (*proc.Roster)(r) }
-func (x *SendBuffer) in() *proc.SendBuffer { return (*proc.SendBuffer)(x) }
+func (b *SendBuffer) in() *proc.SendBuffer { return (*proc.SendBuffer)(b) }
 func (s *Status) in() *proc.Status         { return (*proc.Status)(s) }
 func (w *Win) in() *window.Win             { return (*window.Win)(w) }
 

@@ -141,8 +141,8 @@ func (f *File) Close() error {
 	f.mu.Unlock()
 	err := f.Agree(ofSystem(f.file.Close()))
 	err = errors.Join(err, f.shared.drop())
-	if f.mode&ModeDeleteOnClose != 0 && f.comm.Rank() == 0 {
-		err = errors.Join(err, ofSystem(os.Remove(f.name)))
+	if f.mode&ModeDeleteOnClose != 0 {
+		err = errors.Join(err, f.atRoot(func() error { return Delete(f.name) }))
 	}
 	return errors.Join(err, construct.Free(f.comm))
 }
