@@ -14,6 +14,7 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 	"github.com/openimpi/impi/core/mpierr"
 	"github.com/openimpi/impi/internal/abi"
+	"github.com/openimpi/impi/internal/engine/tool"
 )
 
 const success = 0
@@ -114,7 +115,7 @@ func rescue(fn string, which int32, o *object, code *int32) {
 	if r == nil {
 		return
 	}
-	if os.Getenv(tracebackVariable) != "" {
+	if os.Getenv(tool.Traceback) != "" {
 		debug.PrintStack()
 	}
 	err := fault(mpierr.Intern, "%v", r)

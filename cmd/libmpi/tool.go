@@ -10,6 +10,8 @@ import (
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
+
+	"github.com/openimpi/impi/internal/engine/tool"
 )
 
 // The tool interface: it can be used before MPI_Init and after MPI_Finalize, has codes
@@ -37,7 +39,7 @@ var toolUsers atomic.Int32
 
 // tooled is a call of the tool interface between its start and its end.
 func tooled(f func() int32) int32 {
-	return tool(func() int32 {
+	return atAnyTime(func() int32 {
 		if toolUsers.Load() == 0 {
 			return toolNotInitialized
 		}
@@ -45,12 +47,12 @@ func tooled(f func() int32) int32 {
 	})
 }
 
-// tool is tooled at any time. Memory that is not there is an invalid argument.
-func tool(f func() int32) (code int32) {
+// atAnyTime is tooled at any time. Memory that is not there is an invalid argument.
+func atAnyTime(f func() int32) (code int32) {
 	guard()
 	defer func() {
 		if r := recover(); r != nil {
-			if os.Getenv(tracebackVariable) != "" {
+			if os.Getenv(tool.Traceback) != "" {
 				fmt.Fprintf(os.Stderr, "%v\n%s", r, debug.Stack())
 			}
 			code = toolInvalid
@@ -61,7 +63,7 @@ func tool(f func() int32) (code int32) {
 
 //export abiTInitThread
 func abiTInitThread(required int32, provided uintptr) int32 {
-	return tool(func() int32 {
+	return atAnyTime(func() int32 {
 		if put("provided", provided, int32(threadMultiple)) != nil {
 			return toolInvalid
 		}
@@ -72,7 +74,7 @@ func abiTInitThread(required int32, provided uintptr) int32 {
 
 //export abiTFinalize
 func abiTFinalize() int32 {
-	return tool(func() int32 {
+	return atAnyTime(func() int32 {
 		for n := toolUsers.Load(); n > 0; n = toolUsers.Load() {
 			if toolUsers.CompareAndSwap(n, n-1) {
 				return success

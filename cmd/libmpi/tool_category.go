@@ -4,6 +4,8 @@ package main
 
 import "C"
 
+import "github.com/openimpi/impi/internal/engine/tool"
+
 // There is one category, which has all variables. It never changes.
 const (
 	categoryName = "impi"
@@ -37,8 +39,8 @@ func abiTCategoryGetInfo(index int32, name, nameLen, desc, descLen, cvars, pvars
 	return onCategory(index, func() int32 {
 		tellText(name, nameLen, categoryName)
 		tellText(desc, descLen, categoryDesc)
-		tell(cvars, int32(len(controls)))
-		tell(pvars, int32(len(measures)))
+		tell(cvars, int32(len(tool.Controls)))
+		tell(pvars, int32(len(tool.Measures)))
 		tell(cats, int32(0))
 		return success
 	})
@@ -63,12 +65,12 @@ func list(index, room int32, out uintptr, n int) int32 {
 
 //export abiTCategoryGetCvars
 func abiTCategoryGetCvars(index, room int32, out uintptr) int32 {
-	return list(index, room, out, len(controls))
+	return list(index, room, out, len(tool.Controls))
 }
 
 //export abiTCategoryGetPvars
 func abiTCategoryGetPvars(index, room int32, out uintptr) int32 {
-	return list(index, room, out, len(measures))
+	return list(index, room, out, len(tool.Measures))
 }
 
 //export abiTCategoryGetEvents

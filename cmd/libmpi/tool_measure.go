@@ -5,41 +5,16 @@ package main
 import "C"
 
 import (
-	"github.com/openimpi/impi/core/mpi"
 	"github.com/openimpi/impi/internal/abi/handles"
+	"github.com/openimpi/impi/internal/engine/tool"
 )
-
-// Classes of performance variables.
-const (
-	classLevel   = 2
-	classCounter = 7
-)
-
-// measure is a performance variable: an unsigned long long that counts from MPI_Init
-// on, or tells how things are. All are read-only and always run.
-type measure struct {
-	name, desc string
-	class      int32
-	value      func(f *mpi.Figures) uint64
-}
-
-var measures = [...]measure{
-	{"impi_messages_sent", "messages to other procs and to this one", classCounter, func(f *mpi.Figures) uint64 { return f.Messages }},
-	{"impi_requests_completed", "sends and receives that are complete, those of the library's own included", classCounter, func(f *mpi.Figures) uint64 { return f.Completed }},
-	{"impi_bytes_sent", "bytes that have left by sockets and rings", classCounter, func(f *mpi.Figures) uint64 { return f.Sent }},
-	{"impi_bytes_received", "bytes that have come by sockets and rings", classCounter, func(f *mpi.Figures) uint64 { return f.Received }},
-	{"impi_links", "links to other procs, without an agent between", classLevel, func(f *mpi.Figures) uint64 { return uint64(f.Links) }},
-	{"impi_unexpected_messages", "messages that wait for a receive", classLevel, func(f *mpi.Figures) uint64 { return uint64(f.Unexpected) }},
-	{"impi_posted_receives", "receives that wait for a message", classLevel, func(f *mpi.Figures) uint64 { return uint64(f.Posted) }},
-	{"impi_buffered_bytes", "bytes of the memory of MPI_Buffer_attach that are taken", classLevel, func(f *mpi.Figures) uint64 { return uint64(f.Buffered) }},
-}
 
 // allHandles is MPI_T_PVAR_ALL_HANDLES.
 const allHandles = 1
 
 // measureHandle is a handle of a performance variable.
 type measureHandle struct {
-	v       *measure
+	v       *tool.Measure
 	session uintptr
 }
 
@@ -49,31 +24,31 @@ var (
 )
 
 //export abiTPvarGetNum
-func abiTPvarGetNum(out uintptr) int32 { return toolNumber(out, len(measures)) }
+func abiTPvarGetNum(out uintptr) int32 { return toolNumber(out, len(tool.Measures)) }
 
 //export abiTPvarGetIndex
 func abiTPvarGetIndex(name uintptr, class int32, out uintptr) int32 {
-	return toolIndex(name, out, len(measures), func(i int) string {
-		if measures[i].class != class {
+	return toolIndex(name, out, len(tool.Measures), func(i int) string {
+		if tool.Measures[i].Class != int(class) {
 			return ""
 		}
-		return measures[i].name
+		return tool.Measures[i].Name
 	})
 }
 
 //export abiTPvarGetInfo
 func abiTPvarGetInfo(index int32, name, nameLen, verbosity, class, t, enumtype, desc, descLen, bind, readonly, continuous, atomic uintptr) int32 {
 	return tooled(func() int32 {
-		if index < 0 || int(index) >= len(measures) {
+		if index < 0 || int(index) >= len(tool.Measures) {
 			return toolInvalidIndex
 		}
-		v := &measures[index]
-		tellText(name, nameLen, v.name)
+		v := &tool.Measures[index]
+		tellText(name, nameLen, v.Name)
 		tell(verbosity, int32(verbosityUser))
-		tell(class, v.class)
+		tell(class, int32(v.Class))
 		tell(t, uintptr(typeUnsignedLongLong))
 		tell(enumtype, uintptr(enumNull))
-		tellText(desc, descLen, v.desc)
+		tellText(desc, descLen, v.Description)
 		tell(bind, int32(bindNothing))
 		tell(readonly, int32(1))
 		tell(continuous, int32(1))
@@ -129,14 +104,14 @@ func abiTPvarHandleAlloc(s uintptr, index int32, object, out, count uintptr) int
 		switch {
 		case toolSessions.Get(s) == nil:
 			return toolInvalidSession
-		case index < 0 || int(index) >= len(measures):
+		case index < 0 || int(index) >= len(tool.Measures):
 			return toolInvalidIndex
 		case out < firstAddress:
 			return toolInvalid
 		}
 		toolLock.Lock()
 		defer toolLock.Unlock()
-		h := measureHandles.Add(measureHandle{&measures[index], s})
+		h := measureHandles.Add(measureHandle{&tool.Measures[index], s})
 		if h == 0 {
 			return toolMemory
 		}
@@ -148,7 +123,7 @@ func abiTPvarHandleAlloc(s uintptr, index int32, object, out, count uintptr) int
 
 // onMeasure is a call on a handle of a performance variable, in its session. v is nil
 // if it is of all handles, which not every call knows.
-func onMeasure(s, h uintptr, all bool, f func(v *measure) int32) int32 {
+func onMeasure(s, h uintptr, all bool, f func(v *tool.Measure) int32) int32 {
 	return tooled(func() int32 {
 		if toolSessions.Get(s) == nil {
 			return toolInvalidSession
@@ -171,7 +146,7 @@ func abiTPvarHandleFree(s, p uintptr) int32 {
 	}
 	return tooled(func() int32 {
 		h := *(*uintptr)(pointer(p))
-		return onMeasure(s, h, false, func(*measure) int32 {
+		return onMeasure(s, h, false, func(*tool.Measure) int32 {
 			measureHandles.Free(h)
 			tell(p, uintptr(0))
 			return success
@@ -181,7 +156,7 @@ func abiTPvarHandleFree(s, p uintptr) int32 {
 
 // refused is a call that no variable here allows. Of all handles those are left out.
 func refused(s, h uintptr, code int32) int32 {
-	return onMeasure(s, h, true, func(v *measure) int32 {
+	return onMeasure(s, h, true, func(v *tool.Measure) int32 {
 		if v == nil {
 			return success
 		}
@@ -200,25 +175,21 @@ func abiTPvarReset(s, h uintptr) int32 { return refused(s, h, toolNoWrite) }
 
 //export abiTPvarWrite
 func abiTPvarWrite(s, h, buf uintptr) int32 {
-	return onMeasure(s, h, false, func(*measure) int32 { return toolNoWrite })
+	return onMeasure(s, h, false, func(*tool.Measure) int32 { return toolNoWrite })
 }
 
 //export abiTPvarReadreset
 func abiTPvarReadreset(s, h, buf uintptr) int32 {
-	return onMeasure(s, h, false, func(*measure) int32 { return toolNoWrite })
+	return onMeasure(s, h, false, func(*tool.Measure) int32 { return toolNoWrite })
 }
 
 //export abiTPvarRead
 func abiTPvarRead(s, h, buf uintptr) int32 {
-	return onMeasure(s, h, false, func(v *measure) int32 {
+	return onMeasure(s, h, false, func(v *tool.Measure) int32 {
 		if buf < firstAddress {
 			return toolInvalid
 		}
-		var n uint64
-		if f, err := mpi.Measure(); err == nil { // else there is nothing yet, or any more
-			n = v.value(&f)
-		}
-		tell(buf, n)
+		tell(buf, v.Read())
 		return success
 	})
 }

@@ -159,7 +159,7 @@ func (p *Process) Items(peer message.Peer, b Buffer) Cargo {
 	return x
 }
 
-// With checkVariable the packets of messages between procs of this library say what elements were
+// With CheckVariable the packets of messages between procs of this library say what elements were
 // sent: pk_count how many, pk_dtype a hash of their sequence. The receive compares that with the
 // beginning of its own sequence. So all messages of programs have streams then, which know it, and
 // none is a fast-box message, which has no room.

@@ -51,7 +51,7 @@ func (r *Roster) NewProcess(job *wireup.Job, agent link.Link, m machine.Machine,
 	if err := p.describeOwn(); err != nil {
 		return nil, err
 	}
-	if p.Check = job.Check || os.Getenv(checkVariable) == "1"; p.Check {
+	if p.Check = job.Check || os.Getenv(CheckVariable) == "1"; p.Check {
 		p.plain = 0 // messages say what their elements are: see sign
 	}
 	var err error
@@ -146,10 +146,10 @@ func ProcessorName() string {
 	return name
 }
 
-// checkVariable set to 1 in a proc's environment has the members of communicators
+// CheckVariable set to 1 in a proc's environment has the members of communicators
 // compare what they have been asked to do before each collective operation. All
 // procs of the job must have it.
-const checkVariable = "IMPI_CHECK"
+const CheckVariable = "IMPI_CHECK"
 
 // Current is the program's process while it may use MPI.
 func Current() (*Process, error) {

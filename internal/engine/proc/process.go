@@ -189,13 +189,20 @@ type Figures struct {
 }
 
 func Measure() (Figures, error) {
+	f, err := CurrentFigures()
+	return f, Failed("Measure", err)
+}
+
+// CurrentFigures is Measure of which no handler hears.
+func CurrentFigures() (Figures, error) {
 	p, err := Current()
 	if err != nil {
-		return Figures{}, Failed("Measure", err)
+		return Figures{}, err
 	}
 	return p.Figures(), nil
 }
 
+// Figures are those of p as they are now.
 func (p *Process) Figures() Figures {
 	p.Lock()
 	defer p.Unlock()

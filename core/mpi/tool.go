@@ -1,0 +1,51 @@
+package mpi
+
+import "github.com/openimpi/impi/internal/engine/tool"
+
+// Who has to set a control variable.
+const (
+	ScopeConstant = tool.Constant // nobody can
+	ScopeLocal    = tool.Local    // each proc by itself
+	ScopeAllEqual = tool.AllEqual // all procs alike
+)
+
+// What a performance variable tells.
+const (
+	ClassLevel   = tool.Level   // how things are now
+	ClassCounter = tool.Counter // what has been since Init
+)
+
+// The errors of control variables.
+var (
+	// ErrToolNotNow means that the variable can be written before Init only.
+	ErrToolNotNow = tool.ErrNotNow
+	// ErrToolNever means that the variable cannot be written.
+	ErrToolNever = tool.ErrNever
+	// ErrToolNotAccessible means that the variable has no value before Init or after Finalize.
+	ErrToolNotAccessible = tool.ErrNotAccessible
+	// ErrToolValue means a value that the variable cannot have.
+	ErrToolValue = tool.ErrValue
+)
+
+// ControlVariable is a setting of the library (MPI_T_cvar). It has a Name, a Description, a Scope,
+// and is a Switch, which is 0 or 1, or a number.
+type ControlVariable tool.Control
+
+// ControlVariables gives all of them. They can be used at any time, before Init as well.
+func ControlVariables() []ControlVariable { return inner[ControlVariable](tool.Controls) }
+
+// Read gives the value. No error handler hears of errors (MPI_T_cvar_read).
+func (v *ControlVariable) Read() (int, error) { return (*tool.Control)(v).Read() }
+
+// Write sets the value. No error handler hears of errors (MPI_T_cvar_write).
+func (v *ControlVariable) Write(n int) error { return (*tool.Control)(v).Write(n) }
+
+// PerformanceVariable is something that the library counts or measures of itself (MPI_T_pvar). It
+// has a Name, a Description and a Class. All of them always run, and cannot be reset.
+type PerformanceVariable tool.Measure
+
+// PerformanceVariables gives all of them. Measure gives most of their values at one moment.
+func PerformanceVariables() []PerformanceVariable { return inner[PerformanceVariable](tool.Measures) }
+
+// Read gives the value, 0 before Init and after Finalize (MPI_T_pvar_read).
+func (v *PerformanceVariable) Read() uint64 { return (*tool.Measure)(v).Read() }

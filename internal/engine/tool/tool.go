@@ -1,0 +1,157 @@
+// Package tool has what tools see of the library (MPI ch. 15, MPI_T): variables that set something,
+// and variables that measure. They can be used before Init and after Finalize, and no error handler
+// hears of them.
+package tool
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/openimpi/impi/internal/engine/proc"
+)
+
+// Traceback is the variable of the environment that has faults say where in the library they were
+// found.
+const Traceback = "IMPI_TRACEBACK"
+
+// A Scope says who has to set a control variable, with the values of the MPI ABI.
+const (
+	Constant = 1 // nobody can
+	Local    = 3 // each proc by itself
+	AllEqual = 7 // all procs alike
+)
+
+// The errors of variables.
+var (
+	// ErrNotNow means that the variable can only be written before Init.
+	ErrNotNow = errors.New("the variable can be written before Init only")
+	// ErrNever means that the variable cannot be written.
+	ErrNever = errors.New("the variable cannot be written")
+	// ErrNotAccessible means that the variable has no value before Init or after Finalize.
+	ErrNotAccessible = errors.New("the variable has no value before Init or after Finalize")
+	// ErrValue means a value that the variable cannot have.
+	ErrValue = errors.New("the variable cannot have this value")
+)
+
+// Control is a control variable.
+type Control struct {
+	Name, Description string
+	Switch            bool // 0 is off and 1 is on; else it is a number
+	Scope             int
+	read              func() (int, error)
+	write             func(v int) error
+}
+
+// Read gives the value.
+func (v *Control) Read() (int, error) {
+	n, err := v.read()
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", v.Name, err)
+	}
+	return n, nil
+}
+
+// Write sets the value.
+func (v *Control) Write(n int) error {
+	if err := v.write(n); err != nil {
+		return fmt.Errorf("%s: %w", v.Name, err)
+	}
+	return nil
+}
+
+// Controls are all control variables.
+var Controls = []Control{
+	{
+		Name: "impi_check", Description: "compare what the members of a collective operation call, and sends with their receives; set it before MPI_Init, in all procs",
+		Switch: true, Scope: AllEqual,
+		read: func() (int, error) {
+			if f, err := proc.CurrentFigures(); err == nil {
+				return number(f.Check), nil
+			}
+			return number(os.Getenv(proc.CheckVariable) == "1"), nil
+		},
+		write: func(v int) error {
+			if proc.Initialized() {
+				return ErrNotNow
+			}
+			return setSwitch(proc.CheckVariable, v)
+		},
+	},
+	{
+		Name: "impi_traceback", Description: "print where in the library a fault was found",
+		Switch: true, Scope: Local,
+		read:  func() (int, error) { return number(os.Getenv(Traceback) != ""), nil },
+		write: func(v int) error { return setSwitch(Traceback, v) },
+	},
+	ofJob("impi_packet_data", "most bytes of data in a packet to another site", func(f *proc.Figures) int { return f.PacketData }),
+	ofJob("impi_ackmark", "packets to another site after which an acknowledgement is asked for", func(f *proc.Figures) int { return f.AckMark }),
+	ofJob("impi_hiwater", "packets to another site that may be without acknowledgement", func(f *proc.Figures) int { return f.HiWater }),
+}
+
+// ofJob is a variable that the launcher sets for all procs before they begin.
+func ofJob(name, description string, value func(f *proc.Figures) int) Control {
+	return Control{
+		Name: name, Description: description, Scope: Constant,
+		read: func() (int, error) {
+			f, err := proc.CurrentFigures()
+			if err != nil {
+				return 0, ErrNotAccessible
+			}
+			return value(&f), nil
+		},
+		write: func(int) error { return ErrNever },
+	}
+}
+
+// setSwitch sets a variable of the environment, which Go's runtime keeps.
+func setSwitch(name string, v int) error {
+	switch v {
+	case 0:
+		return os.Unsetenv(name)
+	case 1:
+		return os.Setenv(name, "1")
+	}
+	return ErrValue
+}
+
+func number(on bool) int {
+	if on {
+		return 1
+	}
+	return 0
+}
+
+// The classes of performance variables, with the values of the MPI ABI.
+const (
+	Level   = 2 // how things are now
+	Counter = 7 // what has been since Init
+)
+
+// Measure is a performance variable. All are read-only and always run.
+type Measure struct {
+	Name, Description string
+	Class             int
+	value             func(f *proc.Figures) uint64
+}
+
+// Read gives the value, 0 before Init and after Finalize.
+func (v *Measure) Read() uint64 {
+	f, err := proc.CurrentFigures()
+	if err != nil {
+		return 0
+	}
+	return v.value(&f)
+}
+
+// Measures are all performance variables.
+var Measures = []Measure{
+	{"impi_messages_sent", "messages to other procs and to this one", Counter, func(f *proc.Figures) uint64 { return f.Messages }},
+	{"impi_requests_completed", "sends and receives that are complete, those of the library's own included", Counter, func(f *proc.Figures) uint64 { return f.Completed }},
+	{"impi_bytes_sent", "bytes that have left by sockets and rings", Counter, func(f *proc.Figures) uint64 { return f.Sent }},
+	{"impi_bytes_received", "bytes that have come by sockets and rings", Counter, func(f *proc.Figures) uint64 { return f.Received }},
+	{"impi_links", "links to other procs, without an agent between", Level, func(f *proc.Figures) uint64 { return uint64(f.Links) }},
+	{"impi_unexpected_messages", "messages that wait for a receive", Level, func(f *proc.Figures) uint64 { return uint64(f.Unexpected) }},
+	{"impi_posted_receives", "receives that wait for a message", Level, func(f *proc.Figures) uint64 { return uint64(f.Posted) }},
+	{"impi_buffered_bytes", "bytes of the memory of MPI_Buffer_attach that are taken", Level, func(f *proc.Figures) uint64 { return uint64(f.Buffered) }},
+}
