@@ -67,7 +67,7 @@ type Socket interface {
 }
 
 // Memory is a link through memory that this process and the peer share (package
-// transports/ring). A plugin hands such a link's memory over and is not in the
+// transports/support/ring). A plugin hands such a link's memory over and is not in the
 // path of its bytes (data plane "peer-shm").
 type Memory interface {
 	link.Link
@@ -99,7 +99,7 @@ type Piped interface {
 }
 
 // Relayed is the near side of a link whose bytes a plugin passes on (package
-// transports/relay).
+// transports/support/relay).
 type Relayed interface {
 	link.Link
 

@@ -18,7 +18,7 @@ import (
 	"github.com/openimpi/impi/internal/loopback"
 	"github.com/openimpi/impi/plugins/sdk"
 	"github.com/openimpi/impi/transports"
-	"github.com/openimpi/impi/transports/chaos"
+	"github.com/openimpi/impi/transports/support/chaos"
 	"github.com/openimpi/impi/transports/tcp"
 )
 

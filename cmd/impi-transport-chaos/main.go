@@ -11,9 +11,9 @@ import (
 
 	"github.com/openimpi/impi/plugins/sdk"
 	"github.com/openimpi/impi/transports"
-	"github.com/openimpi/impi/transports/chaos"
 	"github.com/openimpi/impi/transports/quic"
 	"github.com/openimpi/impi/transports/shm"
+	"github.com/openimpi/impi/transports/support/chaos"
 	"github.com/openimpi/impi/transports/tcp"
 	"github.com/openimpi/impi/transports/unix"
 )

@@ -16,8 +16,8 @@ import (
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/internal/engine/proc"
 	"github.com/openimpi/impi/internal/machine"
-	"github.com/openimpi/impi/transports/ring"
 	"github.com/openimpi/impi/transports/socket"
+	"github.com/openimpi/impi/transports/support/ring"
 	"golang.org/x/sys/unix"
 )
 

@@ -9,7 +9,7 @@ import (
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/engine/proc"
-	"github.com/openimpi/impi/transports/ring"
+	"github.com/openimpi/impi/transports/support/ring"
 	"golang.org/x/sys/unix"
 )
 

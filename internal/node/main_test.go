@@ -20,9 +20,9 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/plugins/sdk"
 	"github.com/openimpi/impi/transports"
-	"github.com/openimpi/impi/transports/chaos"
 	"github.com/openimpi/impi/transports/quic"
 	"github.com/openimpi/impi/transports/shm"
+	"github.com/openimpi/impi/transports/support/chaos"
 	"github.com/openimpi/impi/transports/tcp"
 	unixlink "github.com/openimpi/impi/transports/unix"
 )

@@ -9,7 +9,7 @@ import (
 	"github.com/openimpi/impi/core/agent"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
-	memory "github.com/openimpi/impi/transports/ring"
+	memory "github.com/openimpi/impi/transports/support/ring"
 )
 
 // ringPair makes a link through memory, whose ends tell of nothing without Arm.

@@ -6,9 +6,9 @@ import (
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/plugins/proto"
 	"github.com/openimpi/impi/transports"
-	"github.com/openimpi/impi/transports/relay"
-	"github.com/openimpi/impi/transports/ring"
 	"github.com/openimpi/impi/transports/socket"
+	"github.com/openimpi/impi/transports/support/relay"
+	"github.com/openimpi/impi/transports/support/ring"
 )
 
 // Origin is how a link came about.

@@ -7,7 +7,7 @@ import (
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/plugins/proto/pipe"
 	"github.com/openimpi/impi/transports/conn"
-	"github.com/openimpi/impi/transports/relay"
+	"github.com/openimpi/impi/transports/support/relay"
 )
 
 // pipes are the links of an instance whose data plane is "grpc".

@@ -11,9 +11,9 @@ import (
 	"github.com/openimpi/impi/plugins/proto"
 	"github.com/openimpi/impi/plugins/proto/handover"
 	"github.com/openimpi/impi/transports"
-	"github.com/openimpi/impi/transports/relay"
-	"github.com/openimpi/impi/transports/ring"
 	"github.com/openimpi/impi/transports/socket"
+	"github.com/openimpi/impi/transports/support/relay"
+	"github.com/openimpi/impi/transports/support/ring"
 )
 
 // opening is a link that a plugin holds and that is to leave it.

@@ -14,7 +14,7 @@ import (
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/plugins/proto/handover"
 	"github.com/openimpi/impi/transports"
-	"github.com/openimpi/impi/transports/ring"
+	"github.com/openimpi/impi/transports/support/ring"
 )
 
 // through makes a link between two plugins, each side by a data plane.

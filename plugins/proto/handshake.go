@@ -33,7 +33,7 @@ const (
 	// MaxMessage is the size of the largest message that either side takes.
 	MaxMessage = 2 << 20
 
-	// RingLayout is the version of the layout of rings (package transports/ring), and
+	// RingLayout is the version of the layout of rings (package transports/support/ring), and
 	// WakeSocket how their sides wake each other.
 	RingLayout = 1
 	WakeSocket = "socket"

@@ -18,8 +18,8 @@ import (
 	"github.com/openimpi/impi/plugins/proto/pipe"
 	"github.com/openimpi/impi/transports"
 	"github.com/openimpi/impi/transports/conn"
-	"github.com/openimpi/impi/transports/relay"
 	"github.com/openimpi/impi/transports/socket"
+	"github.com/openimpi/impi/transports/support/relay"
 )
 
 // opens dials a link and opens it by the first possible of some modes.

@@ -18,7 +18,7 @@ import (
 	"github.com/openimpi/impi/plugins/proto/pipe"
 	"github.com/openimpi/impi/transports"
 	"github.com/openimpi/impi/transports/conn"
-	"github.com/openimpi/impi/transports/ring"
+	"github.com/openimpi/impi/transports/support/ring"
 )
 
 // The sizes of rings that a node may ask for.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/transports"
-	"github.com/openimpi/impi/transports/ring"
+	"github.com/openimpi/impi/transports/support/ring"
 )
 
 // ErrUsed is reported by Detach once the link was used: bytes may be on their way

@@ -10,7 +10,7 @@ import (
 
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/transports/conn"
-	"github.com/openimpi/impi/transports/ring"
+	"github.com/openimpi/impi/transports/support/ring"
 )
 
 // pumped is a link whose bytes a pump takes to a connection.

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/core/link"
-	"github.com/openimpi/impi/transports/ring"
+	"github.com/openimpi/impi/transports/support/ring"
 )
 
 // piece is the most that one Write takes: who writes to the ring gets room again

@@ -1,5 +1,5 @@
 // Package shm is the transport through shared memory: endpoints on one machine,
-// run by one user. Each link is a region of two rings (transports/ring), made by
+// run by one user. Each link is a region of two rings (transports/support/ring), made by
 // who dials and handed over a Unix socket, which afterwards wakes sleepers and
 // tells of death. Once a link is in the procs' hands no other process and no
 // kernel is in its path.
@@ -18,8 +18,8 @@ import (
 
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/transports"
-	"github.com/openimpi/impi/transports/ring"
 	"github.com/openimpi/impi/transports/socket"
+	"github.com/openimpi/impi/transports/support/ring"
 	sockets "github.com/openimpi/impi/transports/unix"
 )
 

@@ -12,7 +12,7 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 	"github.com/openimpi/impi/internal/machine"
 	"github.com/openimpi/impi/internal/wireup"
-	"github.com/openimpi/impi/transports/trace"
+	"github.com/openimpi/impi/transports/support/trace"
 )
 
 func OpenPort(info *proc.Info) (string, error) {

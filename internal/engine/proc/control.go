@@ -11,9 +11,9 @@ import (
 	"github.com/openimpi/impi/core/mpierr"
 	"github.com/openimpi/impi/internal/wireup"
 	"github.com/openimpi/impi/transports"
-	"github.com/openimpi/impi/transports/relay"
-	"github.com/openimpi/impi/transports/ring"
 	"github.com/openimpi/impi/transports/socket"
+	"github.com/openimpi/impi/transports/support/relay"
+	"github.com/openimpi/impi/transports/support/ring"
 )
 
 // NodeConn is the connection to the node of a program that a node started.

@@ -12,7 +12,7 @@ import (
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/wireup"
-	"github.com/openimpi/impi/transports/trace"
+	"github.com/openimpi/impi/transports/support/trace"
 )
 
 // tracer shows what a proc does.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/openimpi/impi/core/link/linktest"
 	"github.com/openimpi/impi/core/wire"
-	"github.com/openimpi/impi/transports/trace"
+	"github.com/openimpi/impi/transports/support/trace"
 )
 
 // stepsTaken are steps, and the lines that show them.

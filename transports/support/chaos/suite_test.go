@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/openimpi/impi/transports"
-	"github.com/openimpi/impi/transports/chaos"
 	"github.com/openimpi/impi/transports/shm"
+	"github.com/openimpi/impi/transports/support/chaos"
 	"github.com/openimpi/impi/transports/tcp"
 	"github.com/openimpi/impi/transports/transporttest"
 	"github.com/openimpi/impi/transports/unix"

@@ -13,8 +13,8 @@ import (
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/watchdog"
 	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/transports/support/trace"
 	"github.com/openimpi/impi/transports/tcp"
-	"github.com/openimpi/impi/transports/trace"
 )
 
 func host(last byte) (h wire.HostID) {

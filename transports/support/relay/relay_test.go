@@ -11,8 +11,8 @@ import (
 
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/transports"
-	"github.com/openimpi/impi/transports/relay"
-	"github.com/openimpi/impi/transports/ring"
+	"github.com/openimpi/impi/transports/support/relay"
+	"github.com/openimpi/impi/transports/support/ring"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

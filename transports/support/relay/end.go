@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/core/link"
-	"github.com/openimpi/impi/transports/ring"
 	"github.com/openimpi/impi/transports/socket"
+	"github.com/openimpi/impi/transports/support/ring"
 )
 
 // ringEnd is a side of a ring.

@@ -14,8 +14,8 @@ import (
 
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/transports"
-	"github.com/openimpi/impi/transports/chaos"
 	"github.com/openimpi/impi/transports/conn"
+	"github.com/openimpi/impi/transports/support/chaos"
 	"github.com/openimpi/impi/transports/tcp"
 	unixsocket "github.com/openimpi/impi/transports/unix"
 )

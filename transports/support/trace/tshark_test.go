@@ -17,7 +17,7 @@ import (
 	"github.com/openimpi/impi/core/link/linktest"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/skips"
-	"github.com/openimpi/impi/transports/trace"
+	"github.com/openimpi/impi/transports/support/trace"
 )
 
 // tshark reads a capture file with our dissector and gives what it prints.

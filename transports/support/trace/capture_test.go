@@ -14,8 +14,8 @@ import (
 	"github.com/openimpi/impi/core/link/linktest"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/transports/support/trace"
 	"github.com/openimpi/impi/transports/tcp"
-	"github.com/openimpi/impi/transports/trace"
 )
 
 // pcapFile is a pcapng file, read by what the standard says and not by what we

@@ -12,7 +12,7 @@ import (
 
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/transports"
-	"github.com/openimpi/impi/transports/ring"
+	"github.com/openimpi/impi/transports/support/ring"
 )
 
 // Link is a link that a plugin relays.

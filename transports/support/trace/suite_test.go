@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/transports/support/trace"
 	"github.com/openimpi/impi/transports/tcp"
-	"github.com/openimpi/impi/transports/trace"
 	"github.com/openimpi/impi/transports/transporttest"
 )
 
