@@ -3,7 +3,7 @@ package mpi
 import (
 	"github.com/openimpi/impi/core/comm"
 	"github.com/openimpi/impi/internal/engine/construct"
-	"github.com/openimpi/impi/internal/engine/p2p"
+	"github.com/openimpi/impi/internal/engine/object"
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
@@ -12,7 +12,7 @@ import (
 type Keyval = comm.Keyval
 
 // KeyvalInvalid is no key.
-const KeyvalInvalid = p2p.KeyvalInvalid
+const KeyvalInvalid = object.KeyvalInvalid
 
 // CopyFunc is called when an object that has the attribute is duplicated. The
 // duplicate gets copied, unless keep is false. After an error there is no
@@ -26,40 +26,40 @@ type DeleteFunc[O any] func(object O, key Keyval, value, extra any) error
 
 // NullCopy is the CopyFunc of attributes that duplicates do not get.
 func NullCopy[O any](old O, key Keyval, extra, value any) (copied any, keep bool, err error) {
-	return p2p.NullCopy(old, key, extra, value)
+	return object.NullCopy(old, key, extra, value)
 }
 
 // DupCopy is the CopyFunc of attributes whose value duplicates get.
 func DupCopy[O any](old O, key Keyval, extra, value any) (copied any, keep bool, err error) {
-	return p2p.DupCopy(old, key, extra, value)
+	return object.DupCopy(old, key, extra, value)
 }
 
 // NullDelete is the DeleteFunc of attributes that may just go.
-func NullDelete[O any](object O, key Keyval, value, extra any) error {
-	return p2p.NullDelete(object, key, value, extra)
+func NullDelete[O any](o O, key Keyval, value, extra any) error {
+	return object.NullDelete(o, key, value, extra)
 }
 
 // CreateKeyval makes a key for attributes of communicators. A nil cp is
 // NullCopy, a nil del NullDelete. extra is given to both.
 func CreateKeyval(cp CopyFunc[*Comm], del DeleteFunc[*Comm], extra any) (Keyval, error) {
-	return p2p.CreateKeyval(onComm(cp), onCommEnd(del), extra)
+	return object.CreateKeyval(onComm(cp), onCommEnd(del), extra)
 }
 
 // FreeKeyval frees a key of communicators and makes the variable KeyvalInvalid.
 // Attributes of it stay, and its functions are still called for them.
-func FreeKeyval(key *Keyval) error { return p2p.FreeKeyval(key) }
+func FreeKeyval(key *Keyval) error { return object.FreeKeyval(key) }
 
 // SetAttr attaches a value to c. One that is there is deleted first; where its
 // DeleteFunc fails it stays.
-func (c *Comm) SetAttr(key Keyval, value any) error { return p2p.SetAttr(c.in(), key, value) }
+func (c *Comm) SetAttr(key Keyval, value any) error { return object.SetAttr(c.in(), key, value) }
 
 // Attr gives the value that c has for a key; ok is whether it has one. The
 // predefined keys have ints.
-func (c *Comm) Attr(key Keyval) (value any, ok bool, err error) { return p2p.Attr(c.in(), key) }
+func (c *Comm) Attr(key Keyval) (value any, ok bool, err error) { return object.Attr(c.in(), key) }
 
 // DeleteAttr deletes the value that c has for a key. If there is none, nothing
 // happens.
-func (c *Comm) DeleteAttr(key Keyval) error { return p2p.DeleteAttr(c.in(), key) }
+func (c *Comm) DeleteAttr(key Keyval) error { return object.DeleteAttr(c.in(), key) }
 
 // IMPI's attributes, which every communicator has, all ints. The colours are meant for
 // Split: members with the same one are of the same client (a site), or of the same host
@@ -68,27 +68,27 @@ func (c *Comm) DeleteAttr(key Keyval) error { return p2p.DeleteAttr(c.in(), key)
 //
 // IMPI ch.2, User Attributes. The standard gives names and no values.
 const (
-	ClientSize  = p2p.ClientSize  // IMPI_CLIENT_SIZE: how many clients the members are of
-	ClientColor = p2p.ClientColor // IMPI_CLIENT_COLOR: 0 to ClientSize-1, in the order of the lowest ranks
-	HostSize    = p2p.HostSize    // IMPI_HOST_SIZE: how many hosts the members are of
-	HostColor   = p2p.HostColor   // IMPI_HOST_COLOR: 0 to HostSize-1, over all clients, in the order of the lowest ranks
+	ClientSize  = object.ClientSize  // IMPI_CLIENT_SIZE: how many clients the members are of
+	ClientColor = object.ClientColor // IMPI_CLIENT_COLOR: 0 to ClientSize-1, in the order of the lowest ranks
+	HostSize    = object.HostSize    // IMPI_HOST_SIZE: how many hosts the members are of
+	HostColor   = object.HostColor   // IMPI_HOST_COLOR: 0 to HostSize-1, over all clients, in the order of the lowest ranks
 )
 
 // The attributes that every communicator has, all ints, and windows, with the
 // values of the MPI ABI. They cannot be set, deleted or freed.
 const (
-	TagUB           = p2p.TagUB         // the largest tag
-	IO              = p2p.IO            // rank that can do input and output: AnySource, which is all
-	Host            = p2p.Host          // rank of a host process: ProcNull, which is none
-	WtimeIsGlobal   = p2p.WtimeIsGlobal // 1 if the ranks' clocks are synchronised
-	AppNum          = p2p.AppNum        // place of the proc's program in the job file
-	LastUsedCode    = p2p.LastUsedCode  // the largest error code in use
-	UniverseSize    = p2p.UniverseSize  // how many procs the job can have
-	WinBase         = p2p.WinBase
-	WinDispUnit     = p2p.WinDispUnit
-	WinSize         = p2p.WinSize
-	WinCreateFlavor = p2p.WinCreateFlavor
-	WinModel        = p2p.WinModel
+	TagUB           = object.TagUB         // the largest tag
+	IO              = object.IO            // rank that can do input and output: AnySource, which is all
+	Host            = object.Host          // rank of a host process: ProcNull, which is none
+	WtimeIsGlobal   = object.WtimeIsGlobal // 1 if the ranks' clocks are synchronised
+	AppNum          = object.AppNum        // place of the proc's program in the job file
+	LastUsedCode    = object.LastUsedCode  // the largest error code in use
+	UniverseSize    = object.UniverseSize  // how many procs the job can have
+	WinBase         = object.WinBase
+	WinDispUnit     = object.WinDispUnit
+	WinSize         = object.WinSize
+	WinCreateFlavor = object.WinCreateFlavor
+	WinModel        = object.WinModel
 )
 
 // Special ranks and tags, with the values of the MPI ABI.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/openimpi/impi/internal/engine/file"
 	"github.com/openimpi/impi/internal/engine/meet"
+	"github.com/openimpi/impi/internal/engine/object"
 	"github.com/openimpi/impi/internal/engine/p2p"
 	"github.com/openimpi/impi/internal/engine/proc"
 	"github.com/openimpi/impi/internal/engine/window"
@@ -87,7 +88,7 @@ func winHandler(f func(w *Win, err error)) func(*window.Win, error) {
 }
 
 // onComm is a CopyFunc for the engine.
-func onComm(f CopyFunc[*Comm]) p2p.CopyFunc[*proc.Comm] {
+func onComm(f CopyFunc[*Comm]) object.CopyFunc[*proc.Comm] {
 	if f == nil {
 		return nil
 	}
@@ -97,7 +98,7 @@ func onComm(f CopyFunc[*Comm]) p2p.CopyFunc[*proc.Comm] {
 }
 
 // onCommEnd is a DeleteFunc for the engine.
-func onCommEnd(f DeleteFunc[*Comm]) p2p.DeleteFunc[*proc.Comm] {
+func onCommEnd(f DeleteFunc[*Comm]) object.DeleteFunc[*proc.Comm] {
 	if f == nil {
 		return nil
 	}
@@ -105,7 +106,7 @@ func onCommEnd(f DeleteFunc[*Comm]) p2p.DeleteFunc[*proc.Comm] {
 }
 
 // onWin is onComm for windows.
-func onWin(f CopyFunc[*Win]) p2p.CopyFunc[*window.Win] {
+func onWin(f CopyFunc[*Win]) object.CopyFunc[*window.Win] {
 	if f == nil {
 		return nil
 	}
@@ -115,7 +116,7 @@ func onWin(f CopyFunc[*Win]) p2p.CopyFunc[*window.Win] {
 }
 
 // onWinEnd is onCommEnd for windows.
-func onWinEnd(f DeleteFunc[*Win]) p2p.DeleteFunc[*window.Win] {
+func onWinEnd(f DeleteFunc[*Win]) object.DeleteFunc[*window.Win] {
 	if f == nil {
 		return nil
 	}

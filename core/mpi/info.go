@@ -1,7 +1,7 @@
 package mpi
 
 import (
-	"github.com/openimpi/impi/internal/engine/p2p"
+	"github.com/openimpi/impi/internal/engine/object"
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
@@ -67,4 +67,4 @@ func (i *Info) Key(n int) (key string, err error) { return i.in().Key(n) }
 // InfoEnv tells how this proc was started (MPI_INFO_ENV), or is nil before Init:
 // "command", "argv", "maxprocs", "host", "arch", "wdir" and "thread_level", as far
 // as they are known. It cannot be changed.
-func InfoEnv() *Info { return (*Info)(p2p.InfoEnv()) }
+func InfoEnv() *Info { return (*Info)(object.InfoEnv()) }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/openimpi/impi/core/mpierr"
 	"github.com/openimpi/impi/internal/engine/life"
-	"github.com/openimpi/impi/internal/engine/p2p"
+	"github.com/openimpi/impi/internal/engine/object"
 )
 
 // infoOf makes an info object of keys and values.
@@ -174,11 +174,11 @@ func TestInfoEnv(t *testing.T) {
 }
 
 func TestEnvironmentLeavesOutWhatIsUnknown(t *testing.T) {
-	got := listed(t, (*Info)(p2p.Environment([]string{"prog", "-a", "b c"}, 2, "", strings.Repeat("/d", MaxInfoValue))))
+	got := listed(t, (*Info)(object.Environment([]string{"prog", "-a", "b c"}, 2, "", strings.Repeat("/d", MaxInfoValue))))
 	if fmt.Sprint(got[:6]) != "[command prog argv -a b c maxprocs 2]" || slices.Contains(got, "host") || slices.Contains(got, "wdir") {
 		t.Errorf("got %q", got)
 	}
-	if got := listed(t, (*Info)(p2p.Environment(nil, 1, "h", "/"))); got[0] != "maxprocs" {
+	if got := listed(t, (*Info)(object.Environment(nil, 1, "h", "/"))); got[0] != "maxprocs" {
 		t.Errorf("without arguments: %q", got)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/openimpi/impi/core/comm"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/engine/collective"
-	"github.com/openimpi/impi/internal/engine/p2p"
+	"github.com/openimpi/impi/internal/engine/object"
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
@@ -37,13 +37,13 @@ func dup(c *proc.Comm, info *proc.Info) (*proc.Comm, error) {
 		return nil, err
 	}
 	hints, bad := Snapshot(info)
-	copies, uncopied := p2p.CopyAttrs(c)
+	copies, uncopied := object.CopyAttrs(c)
 	if bad == nil {
 		bad = uncopied
 	}
 	d, err := deriveBy(c, collective.DoesDup, c.Spec(), bad)
 	if err != nil {
-		p2p.DropAttrs(c, copies)
+		object.DropAttrs(c, copies)
 		return nil, err
 	}
 	*d.Attrs(), *d.Hints() = copies, hints

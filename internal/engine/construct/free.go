@@ -6,7 +6,7 @@ import (
 
 	"github.com/openimpi/impi/core/comm"
 	"github.com/openimpi/impi/internal/engine/collective"
-	"github.com/openimpi/impi/internal/engine/p2p"
+	"github.com/openimpi/impi/internal/engine/object"
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
@@ -38,7 +38,7 @@ func mayEnd(c *proc.Comm) error {
 
 // end deletes the attributes. Of several that free c at a time one does.
 func end(c *proc.Comm) error {
-	if err := p2p.DeleteAttrs(c); err != nil {
+	if err := object.DeleteAttrs(c); err != nil {
 		return err
 	}
 	if !c.Life().CompareAndSwap(proc.Usable, proc.Freed) {

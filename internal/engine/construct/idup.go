@@ -3,7 +3,7 @@ package construct
 import (
 	"github.com/openimpi/impi/core/comm"
 	"github.com/openimpi/impi/internal/engine/collective"
-	"github.com/openimpi/impi/internal/engine/p2p"
+	"github.com/openimpi/impi/internal/engine/object"
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
@@ -35,7 +35,7 @@ func idup(c *proc.Comm, fn string, info *proc.Info) (*proc.Comm, proc.Request, e
 		return d, proc.Request{}, err
 	}
 	hints, bad := Snapshot(info)
-	copies, uncopied := p2p.CopyAttrs(c)
+	copies, uncopied := object.CopyAttrs(c)
 	if bad == nil {
 		bad = uncopied
 	}
@@ -86,7 +86,7 @@ func (o *duplication) Finish() (proc.Status, error) {
 	if o.err != nil {
 		o.c.Process().Unlock()
 		defer o.c.Process().Lock()
-		p2p.DropAttrs(o.c, o.copies)
+		object.DropAttrs(o.c, o.copies)
 	}
 	return proc.EmptyStatus, o.err
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/openimpi/impi/core/mpierr"
 	"github.com/openimpi/impi/internal/engine/collective"
 	"github.com/openimpi/impi/internal/engine/construct"
-	"github.com/openimpi/impi/internal/engine/p2p"
+	"github.com/openimpi/impi/internal/engine/object"
 	"github.com/openimpi/impi/internal/engine/proc"
 	"github.com/openimpi/impi/internal/fileview"
 )
@@ -268,5 +268,5 @@ func kept(t *proc.Datatype) (*proc.Datatype, error) {
 	if t.Named() {
 		return t, nil
 	}
-	return p2p.TypeDup(t)
+	return object.TypeDup(t)
 }

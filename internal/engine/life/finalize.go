@@ -11,7 +11,7 @@ import (
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/engine/collective"
 	"github.com/openimpi/impi/internal/engine/meet"
-	"github.com/openimpi/impi/internal/engine/p2p"
+	"github.com/openimpi/impi/internal/engine/object"
 	"github.com/openimpi/impi/internal/engine/proc"
 	"github.com/openimpi/impi/internal/machine"
 	"github.com/openimpi/impi/internal/wireup"
@@ -32,7 +32,7 @@ func initialize() error {
 	}
 	var p *proc.Process
 	if !ok {
-		if err := p2p.MayBeAlone(os.Getenv); err != nil {
+		if err := mayBeAlone(os.Getenv); err != nil {
 			return err
 		}
 		p, err = proc.NewProcess(singleton(), nil, machine.Local{}, nil)
@@ -117,7 +117,7 @@ func FinalizeProc(p *proc.Process) error {
 	if proc.Phase(p.State.Load()) == proc.Ended {
 		return proc.ErrFinalized
 	}
-	if err := p2p.DeleteAttrs(p.Self); err != nil {
+	if err := object.DeleteAttrs(p.Self); err != nil {
 		return err
 	}
 	// Everything that was sent leaves: a proc that is past the barrier

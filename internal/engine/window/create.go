@@ -7,7 +7,7 @@ import (
 	"github.com/openimpi/impi/core/rma"
 	"github.com/openimpi/impi/internal/engine/collective"
 	"github.com/openimpi/impi/internal/engine/construct"
-	"github.com/openimpi/impi/internal/engine/p2p"
+	"github.com/openimpi/impi/internal/engine/object"
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
@@ -174,7 +174,7 @@ func (w *Win) free() error {
 	if err != nil {
 		return err
 	}
-	if err := p2p.Keyvals.Clear(&w.attrs, w); err != nil {
+	if err := object.Keyvals.Clear(&w.attrs, w); err != nil {
 		return err
 	}
 	if !w.life.CompareAndSwap(proc.Usable, proc.Freed) {

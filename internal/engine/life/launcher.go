@@ -1,4 +1,4 @@
-package p2p
+package life
 
 import (
 	"fmt"
@@ -32,11 +32,11 @@ var numbers = []struct{ rank, by string }{
 	{"LAMRANK", "LAM's mpirun"},
 }
 
-// MayBeAlone refuses to make a job of its own of each process that a launcher of others has
+// mayBeAlone refuses to make a job of its own of each process that a launcher of others has
 // started: N jobs of one rank are not what the user wants, and look like success. One process is
 // harmless. A count of processes says more than Slurm's of an allocation, which is there in
 // batch scripts too and says how many the user wants.
-func MayBeAlone(getenv func(string) string) error {
+func mayBeAlone(getenv func(string) string) error {
 	if getenv(singletonVariable) == "1" {
 		return nil
 	}

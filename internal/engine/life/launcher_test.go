@@ -1,4 +1,4 @@
-package mpi
+package life
 
 import (
 	"errors"
@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/openimpi/impi/internal/engine/p2p"
+	"github.com/openimpi/impi/internal/engine/proc"
 )
 
 // TestLaunchersOfOthers tells the processes of other launchers from programs that are alone.
@@ -47,11 +47,11 @@ func TestLaunchersOfOthers(t *testing.T) {
 			k, v, _ := strings.Cut(f, "=")
 			env[k] = v
 		}
-		err := p2p.MayBeAlone(func(k string) string { return env[k] })
+		err := mayBeAlone(func(k string) string { return env[k] })
 		switch {
 		case tc.names == "" && err != nil:
 			t.Errorf("%s: %v", name, err)
-		case tc.names != "" && (!errors.Is(err, ErrLauncher) || !strings.Contains(err.Error(), tc.names) || !strings.Contains(err.Error(), "impiexec -n ") || !strings.Contains(err.Error(), "IMPI_SINGLETON=1")):
+		case tc.names != "" && (!errors.Is(err, proc.ErrLauncher) || !strings.Contains(err.Error(), tc.names) || !strings.Contains(err.Error(), "impiexec -n ") || !strings.Contains(err.Error(), "IMPI_SINGLETON=1")):
 			t.Errorf("%s: got %v, want a refusal that names %s and the remedies", name, err, tc.names)
 		}
 	}
