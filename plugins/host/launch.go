@@ -31,7 +31,8 @@ func launch(ctx context.Context, cfg *Config, runDir string) (*instance, error) 
 	defer theirs.Close()
 
 	var proc atomic.Pointer[process]
-	client := plugin.NewClient(clientConfig(cfg, runDir, func(env []string, tmpDir string) runner.Runner {
+	var made atomic.Pointer[grpc.ClientConn]
+	client := plugin.NewClient(clientConfig(cfg, runDir, &made, func(env []string, tmpDir string) runner.Runner {
 		p := newProcess(ctx, cfg.Logger, append(environment(cfg), offering(env)...), exe, theirs, tmpDir)
 		proc.Store(p)
 		return p
@@ -50,6 +51,9 @@ func launch(ctx context.Context, cfg *Config, runDir string) (*instance, error) 
 			_ = p.Kill(ctx)
 		}
 		client.Kill()
+		if c := made.Load(); c != nil {
+			_ = c.Close() // go-plugin forgets it if the plugin dies while it is made
+		}
 		removeSockets(proc.Load())
 		return nil, err
 	}
@@ -93,7 +97,8 @@ func connect(client *plugin.Client, judge func() error) (*grpc.ClientConn, error
 	return conn.(*grpc.ClientConn), nil
 }
 
-func clientConfig(cfg *Config, runDir string, run func(env []string, tmpDir string) runner.Runner) *plugin.ClientConfig {
+// clientConfig is how go-plugin starts a plugin and connects to it. made is told the connection.
+func clientConfig(cfg *Config, runDir string, made *atomic.Pointer[grpc.ClientConn], run func(env []string, tmpDir string) runner.Runner) *plugin.ClientConfig {
 	stdio := &lineWriter{log: cfg.Logger}
 	return &plugin.ClientConfig{
 		HandshakeConfig: plugin.HandshakeConfig{
@@ -116,6 +121,10 @@ func clientConfig(cfg *Config, runDir string, run func(env []string, tmpDir stri
 			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(proto.MaxMessage), grpc.MaxCallSendMsgSize(proto.MaxMessage)),
 			grpc.WithInitialWindowSize(proto.StreamWindow), grpc.WithInitialConnWindowSize(proto.ConnWindow),
 			grpc.WithIdleTimeout(0), // a second connection cannot be made
+			grpc.WithStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, c *grpc.ClientConn, method string, open grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+				made.Store(c)
+				return open(ctx, desc, c, method, opts...)
+			}),
 		},
 	}
 }
