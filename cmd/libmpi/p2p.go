@@ -10,8 +10,8 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// send is a blocking send of any mode.
-func send(fn string, which int32, buf uintptr, count int64, t uintptr, u use, c uintptr, f func(c *commObject, b mpi.Buffer) error) int32 {
+// withBuffer is what a call does with a communicator and a buffer.
+func withBuffer(fn string, which int32, buf uintptr, count int64, t uintptr, u use, c uintptr, f func(c *commObject, b mpi.Buffer) error) int32 {
 	return onComm(fn, which, c, func(c *commObject) error {
 		b, err := used(buf, count, t, u)
 		if err != nil {
@@ -21,9 +21,40 @@ func send(fn string, which int32, buf uintptr, count int64, t uintptr, u use, c 
 	})
 }
 
+// send is a blocking send.
+func send(fn string, which int32, buf uintptr, count int64, t uintptr, dst, tag int32, c uintptr, f func(c *commObject, b mpi.Buffer, dst, tag int) error) int32 {
+	return withBuffer(fn, which, buf, count, t, sends(dst), c, func(c *commObject, b mpi.Buffer) error {
+		return f(c, b, int(dst), int(tag))
+	})
+}
+
+// Bsend is that of the communicator, with memory of the session that it is of.
+func (c *commObject) Bsend(b mpi.Buffer, dst, tag int) error {
+	if err := c.served(); err != nil {
+		return err
+	}
+	return c.Comm.Bsend(b, dst, tag)
+}
+
+// Ibsend is Bsend that is begun.
+func (c *commObject) Ibsend(b mpi.Buffer, dst, tag int) (mpi.Request, error) {
+	if err := c.served(); err != nil {
+		return mpi.Request{}, err
+	}
+	return c.Comm.Ibsend(b, dst, tag)
+}
+
+// BsendInit is Bsend that is begun later.
+func (c *commObject) BsendInit(b mpi.Buffer, dst, tag int) (mpi.Request, error) {
+	if err := c.served(); err != nil {
+		return mpi.Request{}, err
+	}
+	return c.Comm.BsendInit(b, dst, tag)
+}
+
 //export abiSend
 func abiSend(buf uintptr, count int64, t uintptr, dst, tag int32, c uintptr, which int32) int32 {
-	return send("Send", which, buf, count, t, sends(dst), c, func(c *commObject, b mpi.Buffer) error {
+	return withBuffer("Send", which, buf, count, t, sends(dst), c, func(c *commObject, b mpi.Buffer) error {
 		err := c.Send(b, int(dst), int(tag))
 		if err == nil && dst != mpi.ProcNull { // then it has been read
 			learn(c, buf, count*noteWidth(t), false)
@@ -32,33 +63,9 @@ func abiSend(buf uintptr, count int64, t uintptr, dst, tag int32, c uintptr, whi
 	})
 }
 
-//export abiSsend
-func abiSsend(buf uintptr, count int64, t uintptr, dst, tag int32, c uintptr, which int32) int32 {
-	return send("Ssend", which, buf, count, t, sends(dst), c, func(c *commObject, b mpi.Buffer) error {
-		return c.Ssend(b, int(dst), int(tag))
-	})
-}
-
-//export abiBsend
-func abiBsend(buf uintptr, count int64, t uintptr, dst, tag int32, c uintptr, which int32) int32 {
-	return send("Bsend", which, buf, count, t, sends(dst), c, func(c *commObject, b mpi.Buffer) error {
-		if err := c.served(); err != nil {
-			return err
-		}
-		return c.Bsend(b, int(dst), int(tag))
-	})
-}
-
-//export abiRsend
-func abiRsend(buf uintptr, count int64, t uintptr, dst, tag int32, c uintptr, which int32) int32 {
-	return send("Rsend", which, buf, count, t, sends(dst), c, func(c *commObject, b mpi.Buffer) error {
-		return c.Rsend(b, int(dst), int(tag))
-	})
-}
-
 //export abiRecv
 func abiRecv(buf uintptr, count int64, t uintptr, src, tag int32, c, st uintptr, which int32) int32 {
-	return send("Recv", which, buf, count, t, receives(src), c, func(c *commObject, b mpi.Buffer) error {
+	return withBuffer("Recv", which, buf, count, t, receives(src), c, func(c *commObject, b mpi.Buffer) error {
 		s, err := c.Recv(b, int(src), int(tag))
 		putStatus(st, &s)
 		if err == nil && noteWidth(t) > 0 {
@@ -95,10 +102,10 @@ func buffers(sbuf uintptr, scount int64, stype uintptr, out use, rbuf uintptr, r
 	return a, b, err
 }
 
-//export abiSendrecvReplace
-func abiSendrecvReplace(buf uintptr, count int64, t uintptr, dst, stag, src, rtag int32, c, st uintptr, which int32) int32 {
-	return send("Sendrecv_replace", which, buf, count, t, sends(dst), c, func(c *commObject, b mpi.Buffer) error {
-		s, err := c.SendrecvReplace(b, int(dst), int(stag), int(src), int(rtag))
+// sendReplace is a blocking send and receive by one buffer.
+func sendReplace(fn string, which int32, buf uintptr, count int64, t uintptr, dst, stag, src, rtag int32, c, st uintptr, f func(c *commObject, b mpi.Buffer, dst, stag, src, rtag int) (mpi.Status, error)) int32 {
+	return withBuffer(fn, which, buf, count, t, sends(dst), c, func(c *commObject, b mpi.Buffer) error {
+		s, err := f(c, b, int(dst), int(stag), int(src), int(rtag))
 		putStatus(st, &s)
 		return err
 	})
@@ -118,8 +125,8 @@ func begin(fn string, which int32, c, out uintptr, f func(c *commObject) (mpi.Re
 	})
 }
 
-// isend is begin of a send or receive.
-func isend(fn string, which int32, buf uintptr, count int64, t uintptr, u use, c, out uintptr, f func(c *commObject, b mpi.Buffer) (mpi.Request, error)) int32 {
+// beginOn is begin of a send or receive.
+func beginOn(fn string, which int32, buf uintptr, count int64, t uintptr, u use, c, out uintptr, f func(c *commObject, b mpi.Buffer) (mpi.Request, error)) int32 {
 	return begin(fn, which, c, out, func(c *commObject) (mpi.Request, error) {
 		b, err := used(buf, count, t, u)
 		if err != nil {
@@ -129,9 +136,41 @@ func isend(fn string, which int32, buf uintptr, count int64, t uintptr, u use, c
 	})
 }
 
+// beginSend makes the request of a send.
+func beginSend(fn string, which int32, buf uintptr, count int64, t uintptr, dst, tag int32, c, q uintptr, f func(c *commObject, b mpi.Buffer, dst, tag int) (mpi.Request, error)) int32 {
+	return beginOn(fn, which, buf, count, t, sends(dst), c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
+		return f(c, b, int(dst), int(tag))
+	})
+}
+
+// beginRecv makes the request of a receive.
+func beginRecv(fn string, which int32, buf uintptr, count int64, t uintptr, src, tag int32, c, q uintptr, f func(c *commObject, b mpi.Buffer, src, tag int) (mpi.Request, error)) int32 {
+	return beginOn(fn, which, buf, count, t, receives(src), c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
+		return f(c, b, int(src), int(tag))
+	})
+}
+
+// beginReplace makes the request of a send and receive by one buffer.
+func beginReplace(fn string, which int32, buf uintptr, count int64, t uintptr, dst, stag, src, rtag int32, c, q uintptr, f func(c *commObject, b mpi.Buffer, dst, stag, src, rtag int) (mpi.Request, error)) int32 {
+	return beginOn(fn, which, buf, count, t, sends(dst), c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
+		return f(c, b, int(dst), int(stag), int(src), int(rtag))
+	})
+}
+
+// beginBoth makes the request of a send and receive.
+func beginBoth(fn string, which int32, sbuf uintptr, scount int64, stype uintptr, dst, stag int32, rbuf uintptr, rcount int64, rtype uintptr, src, rtag int32, c, q uintptr, f func(c *commObject, out mpi.Buffer, dst, stag int, in mpi.Buffer, src, rtag int) (mpi.Request, error)) int32 {
+	return begin(fn, which, c, q, func(c *commObject) (mpi.Request, error) {
+		out, in, err := buffers(sbuf, scount, stype, sends(dst), rbuf, rcount, rtype, receives(src))
+		if err != nil {
+			return mpi.Request{}, err
+		}
+		return f(c, out, int(dst), int(stag), in, int(src), int(rtag))
+	})
+}
+
 //export abiIsend
 func abiIsend(buf uintptr, count int64, t uintptr, dst, tag int32, c, q uintptr, which int32) int32 {
-	code := isend("Isend", which, buf, count, t, sends(dst), c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
+	code := beginOn("Isend", which, buf, count, t, sends(dst), c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
 		return c.Isend(b, int(dst), int(tag))
 	})
 	if code == success && noteWidth(t) > 0 && dst != mpi.ProcNull {
@@ -141,37 +180,13 @@ func abiIsend(buf uintptr, count int64, t uintptr, dst, tag int32, c, q uintptr,
 	return code
 }
 
-//export abiIssend
-func abiIssend(buf uintptr, count int64, t uintptr, dst, tag int32, c, q uintptr, which int32) int32 {
-	return isend("Issend", which, buf, count, t, sends(dst), c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
-		return c.Issend(b, int(dst), int(tag))
-	})
-}
-
-//export abiIbsend
-func abiIbsend(buf uintptr, count int64, t uintptr, dst, tag int32, c, q uintptr, which int32) int32 {
-	return isend("Ibsend", which, buf, count, t, sends(dst), c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
-		if err := c.served(); err != nil {
-			return mpi.Request{}, err
-		}
-		return c.Ibsend(b, int(dst), int(tag))
-	})
-}
-
-//export abiIrsend
-func abiIrsend(buf uintptr, count int64, t uintptr, dst, tag int32, c, q uintptr, which int32) int32 {
-	return isend("Irsend", which, buf, count, t, sends(dst), c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
-		return c.Irsend(b, int(dst), int(tag))
-	})
-}
-
 //export abiIrecv
 func abiIrecv(buf uintptr, count int64, t uintptr, src, tag int32, c, q uintptr, which int32) int32 {
 	n := count * noteWidth(t)
 	if src == mpi.ProcNull {
 		n = 0
 	}
-	code := isend("Irecv", which, buf, count, t, receives(src), c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
+	code := beginOn("Irecv", which, buf, count, t, receives(src), c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
 		if n > 0 {
 			tryWriting(buf)
 		}
@@ -182,60 +197,4 @@ func abiIrecv(buf uintptr, count int64, t uintptr, src, tag int32, c, q uintptr,
 		learnMemory(q, int64(unsafe.Sizeof(q)), true)
 	}
 	return code
-}
-
-//export abiIsendrecv
-func abiIsendrecv(sbuf uintptr, scount int64, stype uintptr, dst, stag int32, rbuf uintptr, rcount int64, rtype uintptr, src, rtag int32, c, q uintptr, which int32) int32 {
-	return begin("Isendrecv", which, c, q, func(c *commObject) (mpi.Request, error) {
-		out, in, err := buffers(sbuf, scount, stype, sends(dst), rbuf, rcount, rtype, receives(src))
-		if err != nil {
-			return mpi.Request{}, err
-		}
-		return c.Isendrecv(out, int(dst), int(stag), in, int(src), int(rtag))
-	})
-}
-
-//export abiIsendrecvReplace
-func abiIsendrecvReplace(buf uintptr, count int64, t uintptr, dst, stag, src, rtag int32, c, q uintptr, which int32) int32 {
-	return isend("Isendrecv_replace", which, buf, count, t, sends(dst), c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
-		return c.IsendrecvReplace(b, int(dst), int(stag), int(src), int(rtag))
-	})
-}
-
-//export abiSendInit
-func abiSendInit(buf uintptr, count int64, t uintptr, dst, tag int32, c, q uintptr, which int32) int32 {
-	return isend("Send_init", which, buf, count, t, sends(dst), c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
-		return c.SendInit(b, int(dst), int(tag))
-	})
-}
-
-//export abiSsendInit
-func abiSsendInit(buf uintptr, count int64, t uintptr, dst, tag int32, c, q uintptr, which int32) int32 {
-	return isend("Ssend_init", which, buf, count, t, sends(dst), c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
-		return c.SsendInit(b, int(dst), int(tag))
-	})
-}
-
-//export abiBsendInit
-func abiBsendInit(buf uintptr, count int64, t uintptr, dst, tag int32, c, q uintptr, which int32) int32 {
-	return isend("Bsend_init", which, buf, count, t, sends(dst), c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
-		if err := c.served(); err != nil {
-			return mpi.Request{}, err
-		}
-		return c.BsendInit(b, int(dst), int(tag))
-	})
-}
-
-//export abiRsendInit
-func abiRsendInit(buf uintptr, count int64, t uintptr, dst, tag int32, c, q uintptr, which int32) int32 {
-	return isend("Rsend_init", which, buf, count, t, sends(dst), c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
-		return c.RsendInit(b, int(dst), int(tag))
-	})
-}
-
-//export abiRecvInit
-func abiRecvInit(buf uintptr, count int64, t uintptr, src, tag int32, c, q uintptr, which int32) int32 {
-	return isend("Recv_init", which, buf, count, t, receives(src), c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
-		return c.RecvInit(b, int(src), int(tag))
-	})
 }

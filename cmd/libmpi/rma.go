@@ -19,8 +19,8 @@ func (r remote) target() (mpi.Target, error) {
 	return mpi.Target{Rank: int(r.rank), Disp: r.disp, Count: int(r.count), Type: t}, err
 }
 
-// access is an operation on a window with a buffer.
-func access(fn string, which int32, buf uintptr, count int64, t uintptr, r remote, w uintptr, f func(w *winObject, b mpi.Buffer, to mpi.Target) error) int32 {
+// atTarget is an operation on a window with a buffer.
+func atTarget(fn string, which int32, buf uintptr, count int64, t uintptr, r remote, w uintptr, f func(w *winObject, b mpi.Buffer, to mpi.Target) error) int32 {
 	return onWin(fn, which, w, func(w *winObject) error {
 		b, err := used(buf, count, t, sends(r.rank))
 		if err != nil {
@@ -34,74 +34,45 @@ func access(fn string, which int32, buf uintptr, count int64, t uintptr, r remot
 	})
 }
 
-//export abiPut
-func abiPut(buf uintptr, count int64, t uintptr, rank int32, disp, tcount int64, tt, w uintptr, which int32) int32 {
-	return access("Put", which, buf, count, t, remote{rank, disp, tcount, tt}, w, func(w *winObject, b mpi.Buffer, to mpi.Target) error {
-		return w.Put(b, to)
+// request stores the request of an operation, if there is where.
+func (w *winObject) request(q uintptr, begin func() (mpi.Request, error)) error {
+	if q < firstAddress {
+		return missing("request", q)
+	}
+	r, err := begin()
+	if err != nil {
+		return err
+	}
+	return newRequest(&w.object, r, q)
+}
+
+// access reads or writes.
+func access(fn string, which int32, buf uintptr, count int64, t uintptr, rank int32, disp, tcount int64, tt, w uintptr, f func(w *winObject, b mpi.Buffer, to mpi.Target) error) int32 {
+	return atTarget(fn, which, buf, count, t, remote{rank, disp, tcount, tt}, w, f)
+}
+
+// raccess is access with a request.
+func raccess(fn string, which int32, buf uintptr, count int64, t uintptr, rank int32, disp, tcount int64, tt, w, q uintptr, f func(w *winObject, b mpi.Buffer, to mpi.Target) (mpi.Request, error)) int32 {
+	return atTarget(fn, which, buf, count, t, remote{rank, disp, tcount, tt}, w, func(w *winObject, b mpi.Buffer, to mpi.Target) error {
+		return w.request(q, func() (mpi.Request, error) { return f(w, b, to) })
 	})
 }
 
-//export abiGet
-func abiGet(buf uintptr, count int64, t uintptr, rank int32, disp, tcount int64, tt, w uintptr, which int32) int32 {
-	return access("Get", which, buf, count, t, remote{rank, disp, tcount, tt}, w, func(w *winObject, b mpi.Buffer, to mpi.Target) error {
-		return w.Get(b, to)
-	})
-}
-
-//export abiRput
-func abiRput(buf uintptr, count int64, t uintptr, rank int32, disp, tcount int64, tt, w, q uintptr, which int32) int32 {
-	return access("Rput", which, buf, count, t, remote{rank, disp, tcount, tt}, w, func(w *winObject, b mpi.Buffer, to mpi.Target) error {
-		if q < firstAddress {
-			return missing("request", q)
-		}
-		r, err := w.Rput(b, to)
-		if err != nil {
-			return err
-		}
-		return newRequest(&w.object, r, q)
-	})
-}
-
-//export abiRget
-func abiRget(buf uintptr, count int64, t uintptr, rank int32, disp, tcount int64, tt, w, q uintptr, which int32) int32 {
-	return access("Rget", which, buf, count, t, remote{rank, disp, tcount, tt}, w, func(w *winObject, b mpi.Buffer, to mpi.Target) error {
-		if q < firstAddress {
-			return missing("request", q)
-		}
-		r, err := w.Rget(b, to)
-		if err != nil {
-			return err
-		}
-		return newRequest(&w.object, r, q)
-	})
-}
-
-//export abiAccumulate
-func abiAccumulate(buf uintptr, count int64, t uintptr, rank int32, disp, tcount int64, tt, op, w uintptr, which int32) int32 {
-	return access("Accumulate", which, buf, count, t, remote{rank, disp, tcount, tt}, w, func(w *winObject, b mpi.Buffer, to mpi.Target) error {
+// combineAt combines what is there with a buffer.
+func combineAt(fn string, which int32, buf uintptr, count int64, t uintptr, rank int32, disp, tcount int64, tt, op, w uintptr, f func(w *winObject, b mpi.Buffer, to mpi.Target, op mpi.Op) error) int32 {
+	return atTarget(fn, which, buf, count, t, remote{rank, disp, tcount, tt}, w, func(w *winObject, b mpi.Buffer, to mpi.Target) error {
 		o, err := opOf(op)
 		if err != nil {
 			return err
 		}
-		return w.Accumulate(b, to, o)
+		return f(w, b, to, o)
 	})
 }
 
-//export abiRaccumulate
-func abiRaccumulate(buf uintptr, count int64, t uintptr, rank int32, disp, tcount int64, tt, op, w, q uintptr, which int32) int32 {
-	return access("Raccumulate", which, buf, count, t, remote{rank, disp, tcount, tt}, w, func(w *winObject, b mpi.Buffer, to mpi.Target) error {
-		o, err := opOf(op)
-		if err != nil {
-			return err
-		}
-		if q < firstAddress {
-			return missing("request", q)
-		}
-		r, err := w.Raccumulate(b, to, o)
-		if err != nil {
-			return err
-		}
-		return newRequest(&w.object, r, q)
+// rcombineAt is combineAt with a request.
+func rcombineAt(fn string, which int32, buf uintptr, count int64, t uintptr, rank int32, disp, tcount int64, tt, op, w, q uintptr, f func(w *winObject, b mpi.Buffer, to mpi.Target, op mpi.Op) (mpi.Request, error)) int32 {
+	return combineAt(fn, which, buf, count, t, rank, disp, tcount, tt, op, w, func(w *winObject, b mpi.Buffer, to mpi.Target, o mpi.Op) error {
+		return w.request(q, func() (mpi.Request, error) { return f(w, b, to, o) })
 	})
 }
 
@@ -120,9 +91,9 @@ func fetched(buf uintptr, count int64, t, res uintptr, rcount int64, rt, op uint
 	return b, to, o, err
 }
 
-//export abiGetAccumulate
-func abiGetAccumulate(buf uintptr, count int64, t, res uintptr, rcount int64, rt uintptr, rank int32, disp, tcount int64, tt, op, w uintptr, which int32) int32 {
-	return onWin("Get_accumulate", which, w, func(w *winObject) error {
+// fetchAt is combineAt that gives what was there.
+func fetchAt(fn string, which int32, buf uintptr, count int64, t, res uintptr, rcount int64, rt uintptr, rank int32, disp, tcount int64, tt, op, w uintptr, f func(w *winObject, b, to mpi.Buffer, target mpi.Target, op mpi.Op) error) int32 {
+	return onWin(fn, which, w, func(w *winObject) error {
 		b, to, o, err := fetched(buf, count, t, res, rcount, rt, op, sends(rank))
 		if err != nil {
 			return err
@@ -131,29 +102,14 @@ func abiGetAccumulate(buf uintptr, count int64, t, res uintptr, rcount int64, rt
 		if err != nil {
 			return err
 		}
-		return w.GetAccumulate(b, to, target, o)
+		return f(w, b, to, target, o)
 	})
 }
 
-//export abiRgetAccumulate
-func abiRgetAccumulate(buf uintptr, count int64, t, res uintptr, rcount int64, rt uintptr, rank int32, disp, tcount int64, tt, op, w, q uintptr, which int32) int32 {
-	return onWin("Rget_accumulate", which, w, func(w *winObject) error {
-		b, to, o, err := fetched(buf, count, t, res, rcount, rt, op, sends(rank))
-		if err != nil {
-			return err
-		}
-		target, err := remote{rank, disp, tcount, tt}.target()
-		if err != nil {
-			return err
-		}
-		if q < firstAddress {
-			return missing("request", q)
-		}
-		r, err := w.RgetAccumulate(b, to, target, o)
-		if err != nil {
-			return err
-		}
-		return newRequest(&w.object, r, q)
+// rfetchAt is fetchAt with a request.
+func rfetchAt(fn string, which int32, buf uintptr, count int64, t, res uintptr, rcount int64, rt uintptr, rank int32, disp, tcount int64, tt, op, w, q uintptr, f func(w *winObject, b, to mpi.Buffer, target mpi.Target, op mpi.Op) (mpi.Request, error)) int32 {
+	return fetchAt(fn, which, buf, count, t, res, rcount, rt, rank, disp, tcount, tt, op, w, func(w *winObject, b, to mpi.Buffer, target mpi.Target, o mpi.Op) error {
+		return w.request(q, func() (mpi.Request, error) { return f(w, b, to, target, o) })
 	})
 }
 

@@ -38,7 +38,7 @@ func Generate(root fs.FS) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	written := map[string]string{collectivesFile: collectives, transfersFile: Transfers(fns), transfersFace: TransfersFace(fns)}
+	written := map[string]string{collectivesFile: collectives, transfersFile: Transfers(fns), transfersFace: TransfersFace(fns), messagesFile: Messages(fns)}
 	for name, text := range written {
 		if err := g.scanGo(name, []byte(text)); err != nil {
 			return nil, err
