@@ -1,6 +1,10 @@
 package mpi
 
-import "github.com/openimpi/impi/internal/engine/tool"
+import (
+	"slices"
+
+	"github.com/openimpi/impi/internal/engine/tool"
+)
 
 // Who has to set a control variable.
 const (
@@ -32,7 +36,9 @@ var (
 type ControlVariable tool.Control
 
 // ControlVariables gives all of them. They can be used at any time, before Init as well.
-func ControlVariables() []ControlVariable { return inner[ControlVariable](tool.Controls) }
+func ControlVariables() []ControlVariable {
+	return inner[ControlVariable](slices.Clone(tool.Controls))
+}
 
 // Read gives the value. No error handler hears of errors (MPI_T_cvar_read).
 func (v *ControlVariable) Read() (int, error) { return (*tool.Control)(v).Read() }
@@ -45,7 +51,9 @@ func (v *ControlVariable) Write(n int) error { return (*tool.Control)(v).Write(n
 type PerformanceVariable tool.Measure
 
 // PerformanceVariables gives all of them. Measure gives most of their values at one moment.
-func PerformanceVariables() []PerformanceVariable { return inner[PerformanceVariable](tool.Measures) }
+func PerformanceVariables() []PerformanceVariable {
+	return inner[PerformanceVariable](slices.Clone(tool.Measures))
+}
 
 // Read gives the value, 0 before Init and after Finalize (MPI_T_pvar_read).
 func (v *PerformanceVariable) Read() uint64 { return (*tool.Measure)(v).Read() }

@@ -17,7 +17,8 @@ func control(t *testing.T, name string) *ControlVariable {
 }
 
 func TestControlVariables(t *testing.T) {
-	t.Setenv("IMPI_CHECK", "") // and back, whatever is written
+	t.Setenv("IMPI_CHECK", "")              // and back, whatever is written
+	ControlVariables()[0].Name = "nobody's" // who asks has a list of its own
 	check, mark := control(t, "impi_check"), control(t, "impi_ackmark")
 	if err := check.Write(1); err != nil {
 		t.Fatal(err)

@@ -23,7 +23,7 @@ func Known(root string) []Transport {
 		{Name: "tcp+tls", As: "tcp", Planes: pumped, Block: "config { tls = true  " + certificates + " }"},
 		{Name: "unix", As: "unix", Planes: append([]string{"fd"}, pumped...), Machine: true},
 		{Name: "shm", As: "shm", Planes: []string{"peer-shm"}, Machine: true},
-		{Name: "quic", As: "quic", Planes: pumped, Datagrams: true, Block: "config { keepalive = 0.5  idle_timeout = 2  " + certificates + " }"},
+		{Name: "quic", As: "quic", Planes: pumped, Datagrams: true, Block: "config { keepalive = 1  idle_timeout = 4  " + certificates + " }"},
 	}
 	for _, g := range vendors.All {
 		t := Transport{Name: g.Name, As: g.Name}
