@@ -19,7 +19,6 @@ import (
 
 // The codes of the tool interface.
 const (
-	toolNotAccessible  = 1002
 	toolNotInitialized = 1003
 	toolMemory         = 1005
 	toolInvalid        = 1006
@@ -28,8 +27,6 @@ const (
 	toolInvalidSession = 1009
 	toolInvalidHandle  = 1010
 	toolInvalidName    = 1011
-	toolNotNow         = 1014
-	toolNever          = 1015
 	toolNoWrite        = 1016
 	toolNoStartStop    = 1017
 )

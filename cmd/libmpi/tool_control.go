@@ -7,6 +7,7 @@ import "C"
 import (
 	"errors"
 
+	"github.com/openimpi/impi/core/mpierr"
 	"github.com/openimpi/impi/internal/abi/handles"
 	"github.com/openimpi/impi/internal/engine/tool"
 )
@@ -110,15 +111,12 @@ func abiTCvarWrite(h, buf uintptr) int32 {
 
 // toolCode is the code of an error of a variable.
 func toolCode(err error) int32 {
+	var e *mpierr.Error
 	switch {
 	case err == nil:
 		return success
-	case errors.Is(err, tool.ErrNotNow):
-		return toolNotNow
-	case errors.Is(err, tool.ErrNever):
-		return toolNever
-	case errors.Is(err, tool.ErrNotAccessible):
-		return toolNotAccessible
+	case errors.As(err, &e):
+		return int32(e.Code)
 	}
 	return toolInvalid
 }

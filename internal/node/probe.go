@@ -34,7 +34,7 @@ const (
 	probeMost    = 32 << 20  // bytes of one load
 	probeLoads   = 3         // that took long enough
 	probeAnswers = 2         // probes that a node answers at a time
-	probeLooks   = 8         // looks into memory before a wait is counted, as in core/mpi
+	probeLooks   = 8         // looks into memory before a wait is counted, as in internal/engine
 )
 
 // errProbe is the error of a probe whose other side does not keep to the above.

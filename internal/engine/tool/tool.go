@@ -4,10 +4,10 @@
 package tool
 
 import (
-	"errors"
 	"fmt"
 	"os"
 
+	"github.com/openimpi/impi/core/mpierr"
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
@@ -22,16 +22,16 @@ const (
 	AllEqual = 7 // all procs alike
 )
 
-// The errors of variables.
+// The errors of variables, whose codes are those of MPI_T in the MPI ABI.
 var (
 	// ErrNotNow means that the variable can only be written before Init.
-	ErrNotNow = errors.New("the variable can be written before Init only")
+	ErrNotNow = error(&mpierr.Error{Code: 1014, Class: mpierr.Access, Text: "the variable can be written before Init only"})
 	// ErrNever means that the variable cannot be written.
-	ErrNever = errors.New("the variable cannot be written")
+	ErrNever = error(&mpierr.Error{Code: 1015, Class: mpierr.Access, Text: "the variable cannot be written"})
 	// ErrNotAccessible means that the variable has no value before Init or after Finalize.
-	ErrNotAccessible = errors.New("the variable has no value before Init or after Finalize")
+	ErrNotAccessible = error(&mpierr.Error{Code: 1002, Class: mpierr.Other, Text: "the variable has no value before Init or after Finalize"})
 	// ErrValue means a value that the variable cannot have.
-	ErrValue = errors.New("the variable cannot have this value")
+	ErrValue = error(&mpierr.Error{Code: 1006, Class: mpierr.Arg, Text: "the variable cannot have this value"})
 )
 
 // Control is a control variable.
