@@ -2,13 +2,12 @@ package sdk
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"syscall"
+	"sync"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/plugins/proto"
-	"github.com/openimpi/impi/transports"
 )
 
 // held is a link that waits for OpenDataPlane.
@@ -18,124 +17,146 @@ type held struct {
 	piped    bool   // it was opened, in mode grpc, and waits for Pipe
 }
 
-// Dial has the transport dial and keeps the link.
-func (s *server) Dial(ctx context.Context, req *proto.DialRequest) (*proto.DialResponse, error) {
-	if e := s.beginDial(); e != nil {
-		return &proto.DialResponse{Error: e}, nil
+// links are those that wait until the node opens them.
+type links struct {
+	room     chan struct{} // has an element per link
+	accepted chan struct{} // has an element per link that was accepted
+	events   *events
+
+	mu   sync.Mutex
+	byID map[uint64]*held
+}
+
+func newLinks(e *events) *links {
+	return &links{
+		room: make(chan struct{}, proto.MaxWaiting), accepted: make(chan struct{}, maxAccepted()),
+		events: e, byID: make(map[uint64]*held),
 	}
-	defer s.endDial()
-	s.dials.Add(1)
-	l, err := s.t.Dial(ctx, transports.DialSpec{Address: req.GetAddress(), From: req.GetFrom()})
-	if l == nil && err == nil {
-		err = errNoLink
+}
+
+// maxAccepted is how many links may wait that strangers may have made: not all that may,
+// so that one can dial however many there are, and no more than have a quarter of the
+// file descriptors that the process may have.
+func maxAccepted() int {
+	most := proto.MaxWaiting * 3 / 4
+	var files unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &files) == nil {
+		most = int(min(uint64(most), max(8, files.Cur/4)))
 	}
-	if err != nil {
-		s.dialErrors.Add(1)
-		return &proto.DialResponse{Error: wireError(err)}, nil
-	}
+	return most
+}
+
+// holdDialled keeps a link until it is opened. False: there is no room for it.
+func (t *links) holdDialled(id uint64, l link.Link) bool {
 	select {
-	case s.room <- struct{}{}:
-		return &proto.DialResponse{LinkId: s.hold(l, 0)}, nil
+	case t.room <- struct{}{}:
+		t.add(id, &held{link: l})
+		return true
 	default:
-		l.Close()
-		s.dialErrors.Add(1)
-		return &proto.DialResponse{Error: refusal(transports.CodeResource,
-			fmt.Sprintf("%d links wait in the plugin for their node to open them", proto.MaxWaiting))}, nil
+		return false
 	}
 }
 
-// errNoLink blames a transport that returns neither a link nor an error.
-var errNoLink = errors.New("the transport made no link and gave no error; report it to its vendor")
-
-func (s *server) beginDial() *proto.Error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.draining {
-		return refusal(transports.CodeResource, "the plugin is being stopped")
+// holdAccepted is holdDialled for a link that a listener has accepted. It waits for room;
+// false: ctx has ended.
+func (t *links) holdAccepted(ctx context.Context, id uint64, l link.Link, listener uint64) bool {
+	if !enter(ctx, t.accepted) {
+		return false
 	}
-	s.dialling++
-	return nil
+	if !enter(ctx, t.room) {
+		<-t.accepted
+		return false
+	}
+	t.add(id, &held{link: l, listener: listener})
+	return true
 }
 
-func (s *server) endDial() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.dialling--
-	s.checkQuiet()
+// enter takes a place in a room, which it waits for. False: ctx has ended.
+func enter(ctx context.Context, room chan struct{}) bool {
+	select {
+	case room <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
-// hold keeps a link, for which there is room, until it is opened.
-func (s *server) hold(l link.Link, listener uint64) uint64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	id := s.nextID()
-	s.links[id] = &held{link: l, listener: listener}
-	return id
+func (t *links) add(id uint64, h *held) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.byID[id] = h
 }
 
-// held gives a link that waits, or nil.
-func (s *server) held(id uint64) *held {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.links[id]
+// get gives a link that waits, and whether it waits for Pipe; nil: there is none.
+func (t *links) get(id uint64) (h *held, piped bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	h = t.byID[id]
+	return h, h != nil && h.piped
 }
 
-// isPiped tells whether a link waits for Pipe.
-func (s *server) isPiped(h *held) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return h.piped
+// pipe has a link, whose place stays taken, wait for Pipe.
+func (t *links) pipe(id uint64, h *held) {
+	t.settle(id)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	h.piped = true
 }
 
-// release gives a held link up, or nil when there is none of that number.
-func (s *server) release(id uint64) *held {
-	s.mu.Lock()
-	h := s.links[id]
-	delete(s.links, id)
-	s.mu.Unlock()
+// release gives a link up, or nil when there is none of that number.
+func (t *links) release(id uint64) *held {
+	t.mu.Lock()
+	h := t.byID[id]
+	delete(t.byID, id)
+	t.mu.Unlock()
 	if h == nil {
 		return nil
 	}
-	<-s.room
+	<-t.room
 	if h.listener != 0 {
-		<-s.waiting
+		<-t.accepted
 	}
-	s.settleAccepted(id)
+	t.settle(id)
 	return h
 }
 
-// settleAccepted forgets that the node was told of a link.
-func (s *server) settleAccepted(id uint64) {
-	s.events.settle(func(e *proto.Event) bool { return e.GetAccepted().GetLinkId() == id })
+// settle forgets that the node was told of a link.
+func (t *links) settle(id uint64) {
+	t.events.settle(func(e *proto.Event) bool { return e.GetAccepted().GetLinkId() == id })
 }
 
-func (s *server) closeLink(id uint64) {
-	if h := s.release(id); h != nil {
+func (t *links) close(id uint64) {
+	if h := t.release(id); h != nil {
 		h.link.Close()
 	}
 }
 
-// CloseLink closes a link that waits.
-func (s *server) CloseLink(_ context.Context, req *proto.CloseLinkRequest) (*proto.CloseLinkResponse, error) {
-	s.closeLink(req.GetLinkId())
-	return &proto.CloseLinkResponse{}, nil
-}
-
-func refusal(code transports.Code, reason string) *proto.Error {
-	return &proto.Error{Code: string(code), Retryable: code == transports.CodeResource, Reason: reason}
-}
-
-// wireError classifies errors of the system and of contexts that a transport
-// did not.
-func wireError(err error) *proto.Error {
-	var te *transports.Error
-	switch {
-	case errors.As(err, &te):
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, syscall.ETIMEDOUT):
-		return &proto.Error{Code: string(transports.CodeTimeout), Retryable: true, Reason: "no answer in time"}
-	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), errors.Is(err, syscall.ETOOMANYREFS),
-		errors.Is(err, syscall.ENOBUFS), errors.Is(err, syscall.ENOMEM):
-		return refusal(transports.CodeResource, err.Error())
+// closeFrom closes the links of a listener.
+func (t *links) closeFrom(listener uint64) {
+	t.mu.Lock()
+	var ids []uint64
+	for id, h := range t.byID {
+		if h.listener == listener {
+			ids = append(ids, id)
+		}
 	}
-	return proto.FromError(err)
+	t.mu.Unlock()
+	for _, id := range ids {
+		t.close(id)
+	}
+}
+
+// closeAll closes all links at the end of the server.
+func (t *links) closeAll() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, h := range t.byID {
+		h.link.Close()
+	}
+}
+
+func (t *links) count() uint32 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return uint32(len(t.byID))
 }

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/plugins/proto"
 	"github.com/openimpi/impi/transports"
@@ -34,8 +32,8 @@ func (s *server) Listen(ctx context.Context, req *proto.ListenRequest) (*proto.L
 	}
 	n := &listening{Listener: l, done: make(chan struct{})}
 	n.ctx, n.cancel = context.WithCancel(s.life)
-	s.mu.Lock()
 	id := s.nextID()
+	s.mu.Lock()
 	s.listeners[id] = n
 	s.mu.Unlock()
 	go func() {
@@ -116,42 +114,15 @@ func temporary(err error) bool {
 	return errors.As(err, &te) && te.Retryable
 }
 
-// maxGuests is how many links may wait that strangers may have made: not all that may,
-// so that one can dial however many there are, and no more than have a quarter of the
-// file descriptors that the process may have.
-func maxWaitingLinks() int {
-	most := proto.MaxWaiting * 3 / 4
-	var files unix.Rlimit
-	if unix.Getrlimit(unix.RLIMIT_NOFILE, &files) == nil {
-		most = int(min(uint64(most), max(8, files.Cur/4)))
-	}
-	return most
-}
-
 // announce keeps an accepted link and tells the node. It waits for room.
 func (s *server) announce(id uint64, l *listening, x link.Link) {
-	if !enter(l.ctx, s.waiting) {
-		x.Close()
-		return
-	}
-	if !enter(l.ctx, s.room) {
-		<-s.waiting
+	n := s.nextID()
+	if !s.links.holdAccepted(l.ctx, n, x, id) {
 		x.Close()
 		return
 	}
 	s.accepts.Add(1)
-	n := s.hold(x, id)
 	s.events.add(&proto.Event{Kind: &proto.Event_Accepted{Accepted: &proto.Accepted{ListenerId: id, LinkId: n}}})
-}
-
-// enter takes a place in a room, which it waits for. False: ctx has ended.
-func enter(ctx context.Context, room chan struct{}) bool {
-	select {
-	case room <- struct{}{}:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // StopListen closes a listener.
@@ -173,17 +144,7 @@ func (s *server) stopListen(id uint64) {
 	l.cancel()
 	l.Close()
 	<-l.done
-	s.mu.Lock()
-	var waiting []uint64
-	for n, h := range s.links {
-		if h.listener == id {
-			waiting = append(waiting, n)
-		}
-	}
-	s.mu.Unlock()
-	for _, n := range waiting {
-		s.closeLink(n)
-	}
+	s.links.closeFrom(id)
 	s.events.settle(func(e *proto.Event) bool { return e.GetListenerFailed().GetListenerId() == id })
 }
 

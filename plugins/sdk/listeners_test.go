@@ -88,13 +88,13 @@ func TestAcceptIsBounded(t *testing.T) {
 	id := s.listen(t, "l")
 	next := s.eventsAfter(t, 0)
 	var first uint64
-	for i := range cap(s.waiting) {
+	for i := range cap(s.links.accepted) {
 		e := next()
 		if i == 0 {
 			first = e.GetAccepted().GetLinkId()
 		}
 	}
-	if n := len(s.room); n != cap(s.waiting) || n >= proto.MaxWaiting {
+	if n := len(s.links.room); n != cap(s.links.accepted) || n >= proto.MaxWaiting {
 		t.Errorf("%d links wait", n)
 	}
 	if d, err := s.TransportClient.Dial(soon(t), &proto.DialRequest{Call: call("d")}); err != nil || d.GetError() != nil {
@@ -103,10 +103,10 @@ func TestAcceptIsBounded(t *testing.T) {
 	s.TransportClient.CloseLink(soon(t), &proto.CloseLinkRequest{Call: call("c"), LinkId: first})
 	next() // there is room for one more
 	s.TransportClient.StopListen(soon(t), &proto.StopListenRequest{Call: call("s"), ListenerId: id})
-	for _, far := range fars[:cap(s.waiting)+2] { // and the one that was waiting for room
+	for _, far := range fars[:cap(s.links.accepted)+2] { // and the one that was waiting for room
 		ended(t, far)
 	}
-	if n, m := len(s.room), len(s.waiting); n != 1 || m != 0 {
+	if n, m := len(s.links.room), len(s.links.accepted); n != 1 || m != 0 {
 		t.Errorf("%d links still wait, %d of them accepted", n, m)
 	}
 	if batch, _ := s.events.after(0); len(batch) != 0 {

@@ -48,24 +48,21 @@ func planesOf(l link.Link) (planes []transports.DataPlane, what string) {
 // OpenDataPlane attaches a link by the first data plane of the node's that the link
 // can do. Otherwise the link is closed.
 func (s *server) OpenDataPlane(ctx context.Context, req *proto.OpenDataPlaneRequest) (*proto.OpenDataPlaneResponse, error) {
-	h := s.held(req.GetLinkId())
-	if h == nil || s.isPiped(h) {
+	h, piped := s.links.get(req.GetLinkId())
+	if h == nil || piped {
 		return opened(refusal(transports.CodeInternal, fmt.Sprintf("link %d does not wait here", req.GetLinkId())))
 	}
 	plane, reason, refused := choose(h.link, req)
 	if refused != nil {
-		s.closeLink(req.GetLinkId())
+		s.links.close(req.GetLinkId())
 		return opened(refused)
 	}
 	answer := &proto.OpenDataPlaneResponse{Mode: string(plane), Reason: reason}
 	if plane == transports.PlaneGRPC {
-		s.settleAccepted(req.GetLinkId())
-		s.mu.Lock()
-		h.piped = true // its place is taken until Pipe
-		s.mu.Unlock()
+		s.links.pipe(req.GetLinkId(), h)
 		return answer, nil
 	}
-	if s.release(req.GetLinkId()) == nil {
+	if s.links.release(req.GetLinkId()) == nil {
 		return opened(refusal(transports.CodeInternal, fmt.Sprintf("link %d was closed meanwhile", req.GetLinkId())))
 	}
 	defer h.link.Close() // nothing, once it is detached

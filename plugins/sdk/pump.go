@@ -71,7 +71,7 @@ func (s *server) attach(ctx context.Context, id uint64, p *conn.Pump, r *handove
 		p.Close()
 		return err
 	}
-	go s.run(id, p)
+	go s.pumps.run(id, p)
 	return nil
 }
 
@@ -81,10 +81,10 @@ func (s *server) Pipe(call grpc.BidiStreamingServer[proto.Frame, proto.Frame]) e
 	if err != nil {
 		return err
 	}
-	if h := s.held(id); h == nil || !s.isPiped(h) {
+	if _, piped := s.links.get(id); !piped {
 		return status.Errorf(codes.NotFound, "link %d does not wait for Pipe", id)
 	}
-	h := s.release(id)
+	h := s.links.release(id)
 	if h == nil {
 		return status.Errorf(codes.NotFound, "link %d was closed", id)
 	}
@@ -97,7 +97,7 @@ func (s *server) Pipe(call grpc.BidiStreamingServer[proto.Frame, proto.Frame]) e
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		s.run(id, p)
+		s.pumps.run(id, p)
 	}()
 	select {
 	case <-ended:
@@ -107,55 +107,6 @@ func (s *server) Pipe(call grpc.BidiStreamingServer[proto.Frame, proto.Frame]) e
 		return status.Errorf(codes.Aborted, "link %d: %v", id, err)
 	}
 	return nil
-}
-
-// run pumps a link until it ends.
-func (s *server) run(id uint64, p *conn.Pump) {
-	s.keepAwake.enter()
-	defer s.keepAwake.leave()
-	ended := make(chan struct{})
-	s.mu.Lock()
-	s.pumps[p] = ended
-	closing := s.life.Err() != nil
-	s.mu.Unlock()
-	if closing {
-		p.Close()
-	}
-	if err := p.Run(); err != nil && s.life.Err() == nil {
-		Logger().Debug("link has broken", "link", id, "error", err)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.pumps, p)
-	close(ended)
-}
-
-// flushPumps waits for the links whose procs have left.
-func (s *server) flushPumps(ctx context.Context) {
-	s.mu.Lock()
-	var leaving []chan struct{}
-	for p, ended := range s.pumps {
-		if p.Left() {
-			leaving = append(leaving, ended)
-		}
-	}
-	s.mu.Unlock()
-	for _, ended := range leaving {
-		select {
-		case <-ended:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// closePumps breaks all links that are left.
-func (s *server) closePumps() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for p := range s.pumps {
-		p.Close()
-	}
 }
 
 // connOf takes the connection out of a link. One that is a socket gets what package

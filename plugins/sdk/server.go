@@ -14,7 +14,6 @@ import (
 	"github.com/openimpi/impi/plugins/proto"
 	"github.com/openimpi/impi/plugins/proto/handover"
 	"github.com/openimpi/impi/transports"
-	"github.com/openimpi/impi/transports/conn"
 )
 
 // sdkName identifies this library to the node.
@@ -39,28 +38,23 @@ type server struct {
 	end       context.CancelFunc
 	calls     *calls
 	events    *events
-	room      chan struct{} // has an element per link that waits
-	waiting   chan struct{} // has an element per link that waits and was accepted
-	keepAwake *keepAwake
+	links     *links
+	pumps     *pumps
+	lastID    atomic.Uint64 // of links and listeners
 
 	mu        sync.Mutex
 	draining  bool
 	dialling  int
 	quiet     chan struct{} // closed when draining and nobody dials
-	lastID    uint64
-	links     map[uint64]*held
 	listeners map[uint64]*listening
-	pumps     map[*conn.Pump]chan struct{} // closed when it has ended
 
 	dials, dialErrors, accepts, handedOver atomic.Uint64
 }
 
 func newServer(o Options, fds sender) *server {
 	s := &server{
-		t: o.Transport, stats: o.Stats, fds: fds, events: newEvents(), keepAwake: newKeepAwake(),
-		room: make(chan struct{}, proto.MaxWaiting), waiting: make(chan struct{}, maxWaitingLinks()), quiet: make(chan struct{}),
-		links: make(map[uint64]*held), listeners: make(map[uint64]*listening),
-		pumps:     make(map[*conn.Pump]chan struct{}),
+		t: o.Transport, stats: o.Stats, fds: fds, events: newEvents(),
+		quiet: make(chan struct{}), listeners: make(map[uint64]*listening),
 		protocols: o.Protocols,
 	}
 	if s.protocols == nil {
@@ -68,6 +62,7 @@ func newServer(o Options, fds sender) *server {
 	}
 	s.version.Store(proto.Version)
 	s.life, s.end = context.WithCancel(context.Background())
+	s.links, s.pumps = newLinks(s.events), newPumps(s.life)
 	s.calls = newCalls(s.life, s.undo)
 	return s
 }
@@ -117,7 +112,7 @@ func (s *server) Abandon(_ context.Context, req *proto.AbandonRequest) (*proto.A
 func (s *server) undo(answer any) {
 	switch a := answer.(type) {
 	case *proto.DialResponse:
-		s.closeLink(a.GetLinkId())
+		s.links.close(a.GetLinkId())
 	case *proto.ListenResponse:
 		s.stopListen(a.GetListenerId())
 	}
@@ -140,7 +135,7 @@ func (s *server) Drain(ctx context.Context, _ *proto.DrainRequest) (*proto.Drain
 	s.stopListeners()
 	select {
 	case <-s.quiet:
-		s.flushPumps(ctx)
+		s.pumps.flush(ctx)
 		s.drainTransport(ctx)
 		return &proto.DrainResponse{}, nil
 	case <-ctx.Done():
@@ -167,8 +162,7 @@ func (s *server) Stats(context.Context, *proto.StatsRequest) (*proto.StatsRespon
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out.Listeners, out.Waiting = uint32(len(s.listeners)), uint32(len(s.links))
-	out.Pumped = uint32(len(s.pumps))
+	out.Listeners, out.Waiting, out.Pumped = uint32(len(s.listeners)), s.links.count(), s.pumps.count()
 	return out, nil
 }
 
@@ -176,17 +170,10 @@ func (s *server) Stats(context.Context, *proto.StatsRequest) (*proto.StatsRespon
 func (s *server) close() {
 	s.end()
 	s.stopListeners()
-	s.closePumps()
-	s.mu.Lock()
-	for _, h := range s.links {
-		h.link.Close()
-	}
-	s.mu.Unlock()
+	s.pumps.close()
+	s.links.closeAll()
 	s.closeTransport()
 }
 
-// nextID numbers links and listeners. The caller holds mu.
-func (s *server) nextID() uint64 {
-	s.lastID++
-	return s.lastID
-}
+// nextID numbers links and listeners.
+func (s *server) nextID() uint64 { return s.lastID.Add(1) }
