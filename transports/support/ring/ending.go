@@ -1,20 +1,6 @@
 package ring
 
-import (
-	"golang.org/x/sys/unix"
-
-	"github.com/openimpi/impi/core/link"
-)
-
-// Alive tells whether the other side still has its end of the socket. Send does not
-// ask, and one who only sends may sleep again and again when it died.
-func (l *Link) Alive() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	fds := []unix.PollFd{{Fd: int32(l.sock)}}
-	n, err := unix.Poll(fds, 0)
-	return l.sock >= 0 && (n == 0 || err != nil || fds[0].Revents&(unix.POLLHUP|unix.POLLERR) == 0)
-}
+import "github.com/openimpi/impi/core/link"
 
 // CloseSend ends this side's bytes.
 func (l *Link) CloseSend() error {
@@ -42,13 +28,7 @@ func (l *Link) Close() error {
 	l.out.b.recalled.Store(1)
 	l.out.b.ended.Store(1)
 	l.in.b.gone.Store(1)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	_ = unix.Close(l.sock)
-	l.sock = link.NoHandle
-	if l.file >= 0 {
-		_ = unix.Close(l.file)
-	}
+	l.close()
 	return nil
 }
 
@@ -60,11 +40,5 @@ func (l *Link) Break() {
 		return
 	}
 	l.in.b.gone.Store(1)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	_ = unix.Close(l.sock)
-	l.sock = link.NoHandle
-	if l.file >= 0 {
-		_ = unix.Close(l.file)
-	}
+	l.close()
 }

@@ -32,7 +32,7 @@ func (l *Link) TakeFastBoxes() bool {
 			Limit: math.MaxUint64,
 		},
 	}
-	l.in.fastBoxes = l.boxes.fastBoxes
+	l.in.fastBoxes = l.fastBoxes
 	l.in.b.takesFastBoxes.Store(1)
 	return true
 }
@@ -46,20 +46,20 @@ func (l *Link) FastBoxRoom() *link.EagerMessage {
 	if l.out.placed > 0 || l.out.given != l.out.back || l.ended || l.sendErr != nil || l.closed.Load() {
 		return nil
 	}
-	return l.boxes.fastBoxes.Room()
+	return l.fastBoxes.Room()
 }
 
 // FastBoxesAgreed tells whether both sides take fast-box messages.
-func (l *Link) FastBoxesAgreed() bool { return l.boxes.taken || l.lookForTaker() }
+func (b *boxes) FastBoxesAgreed() bool { return b.taken || b.lookForTaker() }
 
-func (l *Link) lookForTaker() bool {
-	l.boxes.taken = l.boxes.fastBoxes != nil && l.boxes.taker.Load() != 0
-	return l.boxes.taken
+func (b *boxes) lookForTaker() bool {
+	b.taken = b.fastBoxes != nil && b.taker.Load() != 0
+	return b.taken
 }
 
 // PostFastBox sends the fast-box message that FastBoxRoom gave.
 func (l *Link) PostFastBox() {
-	l.boxes.fastBoxes.Post(l.out.head)
+	l.fastBoxes.Post(l.out.head)
 	if l.out.b.readerSleeps.Load() != 0 {
 		l.wakeReader()
 	}
@@ -71,12 +71,12 @@ func (l *Link) NextFastBox() *link.EagerMessage {
 	if l.recvErr != nil || l.closed.Load() {
 		return nil
 	}
-	return l.boxes.fastBoxes.Next(l.in.tail)
+	return l.fastBoxes.Next(l.in.tail)
 }
 
 // FastBoxTaken says that the fast-box message that NextFastBox gave is done with.
 func (l *Link) FastBoxTaken() {
-	l.boxes.fastBoxes.Take()
+	l.fastBoxes.Take()
 	l.idle = 0
 }
 
@@ -92,18 +92,18 @@ func (l *Link) FastBoxesAt() (out, in uint64, sends, takes bool) {
 
 // MoveFastBoxes has what this side knows of fast-box messages lie elsewhere.
 func (l *Link) MoveFastBoxes(to *link.FastBoxes) {
-	*to = *l.boxes.fastBoxes
-	l.boxes.fastBoxes, l.in.fastBoxes = to, to
+	*to = *l.fastBoxes
+	l.fastBoxes, l.in.fastBoxes = to, to
 }
 
 // FastBoxesSent counts the fast-box messages that were sent.
-func (l *Link) FastBoxesSent() uint64 { return l.boxes.fastBoxes.Sent }
+func (b *boxes) FastBoxesSent() uint64 { return b.fastBoxes.Sent }
 
 // FastBoxesTaken counts the fast-box messages that were taken.
-func (l *Link) FastBoxesTaken() uint64 { return l.boxes.fastBoxes.Taken }
+func (b *boxes) FastBoxesTaken() uint64 { return b.fastBoxes.Taken }
 
 // LimitFastBoxes has no fast-box message be sent once that many were.
-func (l *Link) LimitFastBoxes(sent uint64) { l.boxes.fastBoxes.Limit = sent }
+func (b *boxes) LimitFastBoxes(sent uint64) { b.fastBoxes.Limit = sent }
 
 // WakeForFastBox wakes the other side if it sleeps.
 func (l *Link) WakeForFastBox() {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"runtime"
-	"sync"
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
@@ -23,13 +22,12 @@ var errPeerGone = fmt.Errorf("%w: the other side of the shared memory has died",
 // Link is a link through a region. It fulfils link.Link.
 type Link struct {
 	region *region
-	file   int // of the region, for Detach; -1: Detach is not possible
 	side   int
 	out    writer
 	in     reader
-	sock   int // NoHandle after Close
+	bell
 
-	boxes boxes
+	boxes
 	key   *[2]uint64 // for who borrows from us
 	tried bool       // whether we can borrow
 
@@ -40,11 +38,8 @@ type Link struct {
 	ended   bool  // CloseSend
 
 	// The memory stays mapped as long as the link can be reached, so that calls
-	// need no guard against Close. The socket needs one: its number may become
-	// somebody else's.
+	// need no guard against Close. The bell has one.
 	closed atomic.Bool
-	mu     sync.Mutex // of sock, file and bells
-	bells  [1024]byte // what is read from the socket, and forgotten
 }
 
 // New makes the link of one side, 0 or 1, of a region. sock is connected to the
@@ -97,23 +92,20 @@ func adopt(file, sock, side int) (*Link, error) {
 // TakeFastBoxes: who goes on knows nothing of the fast-box messages.
 func (l *Link) Detach() (file, sock, side int, err error) {
 	switch {
-	case l.boxes.fastBoxes != nil:
+	case l.fastBoxes != nil:
 		return -1, -1, 0, fmt.Errorf("%w: this side takes fast-box messages, and keeps the link", ErrRegion)
 	case l.file < 0:
 		return -1, -1, 0, fmt.Errorf("%w: its file was not kept", ErrRegion)
 	case l.closed.Swap(true):
 		return -1, -1, 0, link.ErrClosed
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	file, sock = l.file, l.sock
-	l.file, l.sock = -1, link.NoHandle
+	file, sock = l.give()
 	l.in.publish(0)
 	return file, sock, l.side, nil
 }
 
 func newLink(r *region, file, sock, side int) *Link {
-	l := &Link{region: r, file: file, sock: sock, side: side}
+	l := &Link{region: r, bell: bell{file: file, sock: sock}, side: side}
 	mine, theirs := r.blocks[side], r.blocks[1-side]
 	l.out = writer{b: mine, data: r.data[side], mask: r.size - 1, head: mine.head.Load(), tail: mine.tail.Load()}
 	l.in = reader{b: theirs, data: r.data[1-side], mask: r.size - 1, tail: theirs.tail.Load()}
@@ -147,50 +139,12 @@ func (l *Link) Send(batch [][]byte) (int, error) {
 	return n, nil
 }
 
-// bell wakes a sleeping reader, plugs let a writer sleep. Their bytes mean
-// nothing.
-var (
-	bell  = make([]byte, 1)
-	plugs = make([]byte, 64<<10)
-)
-
-const (
-	sendFlags = unix.MSG_DONTWAIT | unix.MSG_NOSIGNAL
-	// maxPlugs bounds what is sent into a socket whose other side reads at once.
-	maxPlugs = 64
-	// maxBells bounds how often the socket is read in a row: whatever its buffer has
-	// room for must go, or a sleeping writer of other making would not wake, but who
-	// writes for ever must not keep us.
-	maxBells = 4 << 10
-	// sockBuffer is asked of the kernel for the socket, which carries no data.
-	sockBuffer = 4 << 10
-)
-
 // wakeReader rings for a sleeper. Only who has changed the word does.
 func (l *Link) wakeReader() {
 	if !l.out.b.readerSleeps.CompareAndSwap(1, 0) {
 		return
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.sock >= 0 {
-		_ = unix.Send(l.sock, bell, sendFlags) // full: it is readable; ended: its reader is gone
-	}
-}
-
-// plug fills the socket, so that it is not writable until the other side has
-// read from it.
-func (l *Link) plug() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.sock < 0 {
-		return
-	}
-	for range maxPlugs {
-		if err := unix.Send(l.sock, plugs, sendFlags); err != nil {
-			return // full; or it has ended, which wakes us
-		}
-	}
+	l.ring()
 }
 
 // Recv copies out of the ring what is there.
@@ -264,33 +218,6 @@ func (l *Link) atEnd() error {
 		l.recvErr = errPeerGone
 	}
 	return l.recvErr
-}
-
-// drain takes the rings of the bell, and tells whether the other side has gone.
-func (l *Link) drain() (ended bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.sock < 0 {
-		return true
-	}
-	for range maxBells {
-		n, err := unix.Read(l.sock, l.bells[:])
-		switch {
-		case n > 0, errors.Is(err, unix.EINTR): // the end may be right behind, and an edge-triggered poller tells of both once
-		case errors.Is(err, unix.EAGAIN):
-			return false
-		default:
-			return true
-		}
-	}
-	return false
-}
-
-// Handle is the socket, or NoHandle after Close.
-func (l *Link) Handle() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.sock
 }
 
 // Arm says that the caller is about to sleep on the socket.
