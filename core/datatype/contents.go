@@ -61,10 +61,9 @@ type Contents struct {
 	Types    []*Type
 }
 
-// Large tells whether t's arguments are given as large counts: because WithLarge
+// counted tells whether d's arguments are given as large counts: because WithLarge
 // says so, or because they do not fit into C's int.
-func (t *Type) Large() bool {
-	d := t.get()
+func (d *def) counted() bool {
 	if d.large || d.named() {
 		return d.large
 	}
@@ -103,7 +102,7 @@ func (t *Type) Contents() (Contents, error) {
 	if d.named() {
 		return Contents{}, fmt.Errorf("datatype: %w: %v is predefined and has no contents", ErrType, t)
 	}
-	c := t.arguments()
+	c := d.contents()
 	for _, child := range d.olds() {
 		c.Types = append(c.Types, known(child))
 	}
@@ -125,7 +124,7 @@ func (t *Type) Envelope() (Envelope, error) {
 	if d.named() {
 		return Envelope{Combiner: CombinerNamed}, nil
 	}
-	c := t.arguments()
+	c := d.contents()
 	return Envelope{d.combiner, len(c.Ints), len(c.Addrs), len(c.Counts), len(d.olds())}, nil
 }
 
@@ -150,11 +149,10 @@ func (d *def) olds() []*def {
 	return nil
 }
 
-func (t *Type) arguments() Contents {
-	d := t.d
+func (d *def) contents() Contents {
 	c := Contents{Combiner: d.combiner}
 	ints, addrs := d.arguments()
-	if !t.Large() {
+	if !d.counted() {
 		c.Ints, c.Addrs = ints, addrs
 		return c
 	}

@@ -48,6 +48,19 @@ func (r Representation) String() string {
 	return fmt.Sprintf("representation(%d)", uint8(r))
 }
 
+// ParseRepresentation is the inverse of String. Empty means Native.
+func ParseRepresentation(name string) (Representation, error) {
+	if name == "" {
+		return Native, nil
+	}
+	for r, n := range representationNames {
+		if n == name {
+			return Representation(r), nil
+		}
+	}
+	return Native, fmt.Errorf("datatype: %w: %q, want one of %q", ErrRepresentation, name, representationNames[:])
+}
+
 // HostOrder is the representation among hosts that share this host's byte
 // order: NativeLE or NativeBE. It costs nothing but for pairs, and hosts of
 // different word sizes agree on it.

@@ -1,30 +1,14 @@
 package datatype
 
-import (
-	"fmt"
-	"unsafe"
-)
+import "unsafe"
 
-// Pack writes a part of the stream of count items at base in the native
-// representation: from its byte off on as many bytes as dst holds and the stream
-// has. It gives how many those are, and takes no longer for a high off. t has
-// been committed; it may have been freed since.
+// Encode writes a part of the stream of count items at base in r: from its byte off
+// on as many bytes as dst holds and the stream has. It gives how many those are, and
+// takes no longer for a high off. A part may begin and end within elements. t has been
+// committed; it may have been freed since.
 //
 // base is the origin of the first item, not the lowest byte; the memory that
 // Span tells of must be there.
-func (t *Type) Pack(dst []byte, base unsafe.Pointer, count int, off int64) int {
-	m := mover{buf: dst, mode: packing}
-	return m.items(t.d.prog.Load().bytes, t.d, base, count, off)
-}
-
-// Unpack is the inverse of Pack: src is the stream from its byte off on. It gives
-// how many bytes of src the items have taken. Parts may come in any order.
-func (t *Type) Unpack(base unsafe.Pointer, count int, off int64, src []byte) int {
-	m := mover{buf: src, mode: unpacking}
-	return m.items(t.d.prog.Load().bytes, t.d, base, count, off)
-}
-
-// Encode is Pack with the stream in r. A part may begin and end within elements.
 func (t *Type) Encode(r Representation, dst []byte, base unsafe.Pointer, count int, off int64) int {
 	p := t.d.prog.Load()
 	if t.Identity(r) {
@@ -84,7 +68,7 @@ func (t *Type) Run(count int) (disp int64, ok bool) {
 	return x.disp, x.op == opRun && (count == 1 || x.n == t.d.extent())
 }
 
-// Contig tells that items one after the other are their own native stream: Pack
+// Contig tells that items one after the other are their own native stream: Encode
 // only copies from the origin on.
 func (t *Type) Contig() bool {
 	disp, ok := t.Run(2)
@@ -100,19 +84,4 @@ func (t *Type) Homogeneous() (Kind, bool) {
 		}
 	}
 	return Invalid, false
-}
-
-// PackSize is how many bytes Pack makes of count items.
-func (t *Type) PackSize(count int) (int64, error) { return t.packSize(Native, count) }
-
-func (t *Type) packSize(r Representation, count int) (int64, error) {
-	if count < 0 {
-		return 0, fmt.Errorf("datatype: %w: %d", ErrCount, count)
-	}
-	var c calc
-	n := c.mul(int64(count), t.Packed(r))
-	if c.over {
-		return 0, fmt.Errorf("datatype: %w: %d items of %v", ErrTooLarge, count, t)
-	}
-	return n, nil
 }

@@ -84,7 +84,7 @@ func (t *Type) Prefix(count int, n int64) (Signature, bool) {
 	if d.sig.len == 0 || n > 0 && (n-1)/d.sig.len >= int64(count) {
 		return Signature{}, n == 0
 	}
-	return d.signatureOf(t.first(n)), true
+	return d.signatureOf(d.first(n)), true
 }
 
 // Matches tells whether two sequences can be the two ends of a message.
@@ -141,7 +141,7 @@ func (t *Type) Sequence(count int) string {
 	}
 	var names []string
 	for i := range min(all.len, listed) {
-		before, after := t.first(i), t.first(i+1)
+		before, after := d.first(i), d.first(i+1)
 		for k := Byte; k.Valid(); k++ {
 			if before.then(kindSignature(k)).hash == after.hash {
 				names = append(names, k.String())
@@ -157,8 +157,7 @@ func (t *Type) Sequence(count int) string {
 }
 
 // first is the signature of the first n elements of as many items as that takes.
-func (t *Type) first(n int64) signature {
-	d := t.get()
+func (d *def) first(n int64) signature {
 	return d.sig.times(n / d.sig.len).then(d.prefix(n % d.sig.len))
 }
 
