@@ -77,7 +77,7 @@ func TestElementsAgainstTypemap(t *testing.T) {
 			if n, ok := b.t.In(r).Bytes(elements); !ok || n != bytes {
 				t.Fatalf("%s: %d bytes, %v, for %d elements in %v, want %d", b.text, n, ok, elements, r, bytes)
 			}
-			if n, ok := b.t.In(r).Elements(bytes+1); ok && r.Size(e.kind) > 1 {
+			if n, ok := b.t.In(r).Elements(bytes + 1); ok && r.Size(e.kind) > 1 {
 				t.Fatalf("%s: %d elements in %d bytes of %v, one byte into a %v", b.text, n, bytes+1, r, e.kind)
 			}
 			bytes, elements = bytes+int64(r.Size(e.kind)), elements+Basic(e.kind).d.elements

@@ -33,14 +33,14 @@ type server struct {
 	protocols []int        // versions of the protocol to offer
 	version   atomic.Int32 // the one that is spoken
 
-	fds       sender
-	life      context.Context // ends with the server
-	end       context.CancelFunc
-	calls     *calls
-	events    *events
-	links     *links
-	pumps     *pumps
-	lastID    atomic.Uint64 // of links and listeners
+	fds    sender
+	life   context.Context // ends with the server
+	end    context.CancelFunc
+	calls  *calls
+	events *events
+	links  *links
+	pumps  *pumps
+	lastID atomic.Uint64 // of links and listeners
 
 	mu        sync.Mutex
 	draining  bool
