@@ -227,8 +227,8 @@ func overlaps(typ *Datatype, count int, hi int64) bool {
 	mem := make([]byte, hi+1)
 	data := pattern(int(int64(count)*typ.Packed(datatype.Native)), 1)
 	again := make([]byte, len(data))
-	typ.Unpack(unsafe.Pointer(&mem[0]), count, 0, data)
-	typ.Pack(again, unsafe.Pointer(&mem[0]), count, 0)
+	typ.Decode(datatype.Native, unsafe.Pointer(&mem[0]), count, 0, data, nil)
+	typ.Encode(datatype.Native, again, unsafe.Pointer(&mem[0]), count, 0)
 	return !slices.Equal(again, data)
 }
 
