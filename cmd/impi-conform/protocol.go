@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/openimpi/impi/internal/conformance/iut"
+	"github.com/openimpi/impi/internal/conformance/play"
 	"github.com/openimpi/impi/internal/conformance/protocol"
 	"github.com/openimpi/impi/internal/conformance/report"
 	"github.com/openimpi/impi/internal/interpreter"
@@ -24,7 +26,7 @@ import (
 type trial struct {
 	iut      string // a preset; empty: commands
 	prefix   string // where it is installed
-	commands protocol.Commands
+	commands iut.Commands
 	options  protocol.Options
 	list     bool
 	strict   bool
@@ -58,13 +60,13 @@ func parseTrial(args []string) (*trial, error) {
 	f.StringVar(&r.junit, "junit", "", "")
 	f.StringVar(&r.markdown, "markdown", "", "")
 	f.Func("level", "", func(s string) error {
-		if r.options.Level = protocol.Level(s); r.options.Level != protocol.Must && r.options.Level != protocol.Should {
+		if r.options.Level = play.Level(s); r.options.Level != play.Must && r.options.Level != play.Should {
 			return errors.New("it is MUST or SHOULD")
 		}
 		return nil
 	})
 	f.Func("data", "", func(s string) error {
-		if r.options.Data = protocol.Data(s); r.options.Data != protocol.External32 && r.options.Data != protocol.NativeLittle {
+		if r.options.Data = play.Data(s); r.options.Data != play.External32 && r.options.Data != play.NativeLittle {
 			return errors.New("it is external32 or native-le")
 		}
 		return nil
@@ -105,14 +107,14 @@ func (r *trial) complete() error {
 }
 
 // subject makes what is judged. dir is for files of the run.
-func (r *trial) subject(dir string) (protocol.Subject, error) {
+func (r *trial) subject(dir string) (iut.Subject, error) {
 	switch r.iut {
 	case "impi":
 		self, err := os.Executable()
 		if err != nil {
 			return nil, err
 		}
-		return protocol.Impi(r.prefix, []string{self, "interpreter"})
+		return iut.Impi(r.prefix, []string{self, "interpreter"})
 	case "lam":
 		if r.prefix == "" {
 			in, err := peers.Find()
@@ -121,7 +123,7 @@ func (r *trial) subject(dir string) (protocol.Subject, error) {
 			}
 			r.prefix = in.Prefix
 		}
-		return protocol.LAM(r.prefix, interpreter.C, dir)
+		return iut.LAM(r.prefix, interpreter.C, dir)
 	}
 	return &r.commands, nil
 }

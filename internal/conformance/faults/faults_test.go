@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/openimpi/impi/internal/conformance/protocol"
+	"github.com/openimpi/impi/internal/conformance/play"
 	"github.com/openimpi/impi/internal/mutant"
 )
 
@@ -36,7 +36,7 @@ func TestEveryCaseHasAFault(t *testing.T) {
 			named[id] = true
 		}
 	}
-	cases := protocol.Cases()
+	cases := play.Cases()
 	for _, c := range cases {
 		if !named[c.ID] {
 			t.Errorf("no fault is there to show that %s (%s) can fail: %s", c.ID, c.Level, c.Expect)

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openimpi/impi/internal/conformance/iut"
+	"github.com/openimpi/impi/internal/conformance/play"
 	"github.com/openimpi/impi/internal/interpreter"
 	"github.com/openimpi/impi/internal/peers"
 	"github.com/openimpi/impi/internal/skips"
@@ -24,12 +26,12 @@ func TestLAM(t *testing.T) {
 		skips.NotRun(t, err.Error(), "make peers")
 	}
 	soak.Only(t, "make test has jobs with LAM in internal/peers, and the tester by ours")
-	dir, err := tempDir() // another user compiles and runs there
+	dir, err := os.MkdirTemp("", "impi-conform-") // another user compiles and runs there
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	s, err := LAM(in.Prefix, interpreter.C, dir)
+	s, err := iut.LAM(in.Prefix, interpreter.C, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +53,7 @@ func TestLAM(t *testing.T) {
 		ids = append(ids, id)
 	}
 	r, err := Run(context.Background(), s, Options{
-		Run: regexp.MustCompile("^(" + strings.Join(ids, "|") + ")$"), Parallel: 4, Patience: 30 * time.Second, Data: NativeLittle,
+		Run: regexp.MustCompile("^(" + strings.Join(ids, "|") + ")$"), Parallel: 4, Patience: 30 * time.Second, Data: play.NativeLittle,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -6,13 +6,14 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/openimpi/impi/internal/conformance/play"
 	"github.com/openimpi/impi/internal/conformance/report"
 	"github.com/openimpi/impi/transports/transporttest"
 )
 
 // tally counts the cases of one chapter by level and verdict.
 type tally struct {
-	passed, failed map[Level]int
+	passed, failed map[play.Level]int
 	skipped        int
 }
 
@@ -44,7 +45,7 @@ func (r *Report) markChapters(p report.Printer) {
 	for _, x := range r.Results {
 		t := by[x.Chapter]
 		if t == nil {
-			t = &tally{map[Level]int{}, map[Level]int{}, 0}
+			t = &tally{map[play.Level]int{}, map[play.Level]int{}, 0}
 			by[x.Chapter], order = t, append(order, x.Chapter)
 		}
 		switch x.Verdict {
@@ -59,7 +60,7 @@ func (r *Report) markChapters(p report.Printer) {
 	p.Line("| Chapter | MUST passed | MUST failed | SHOULD passed | SHOULD failed | not tried |\n|---|---|---|---|---|---|")
 	for _, name := range order {
 		t := by[name]
-		p.Line("| %s | %d | %s | %d | %s | %s |", name, t.passed[Must], bold(t.failed[Must]), t.passed[Should], bold(t.failed[Should]), bold(t.skipped))
+		p.Line("| %s | %d | %s | %d | %s | %s |", name, t.passed[play.Must], bold(t.failed[play.Must]), t.passed[play.Should], bold(t.failed[play.Should]), bold(t.skipped))
 	}
 }
 

@@ -5,26 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"regexp"
 	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/openimpi/impi/internal/conformance/iut"
+	"github.com/openimpi/impi/internal/conformance/play"
 	"github.com/openimpi/impi/internal/conformance/report"
 	"github.com/openimpi/impi/transports/transporttest"
-)
-
-// Data is a form of elements on the wire.
-type Data string
-
-// The forms. NativeLittle is what the standard forbids and LAM/MPI does where all its
-// machines have one byte order; without it no collective operation with LAM could be
-// judged for anything else.
-const (
-	External32   Data = "external32"
-	NativeLittle Data = "native-le"
 )
 
 // Options say what to try.
@@ -34,7 +24,7 @@ type Options struct {
 	Run *regexp.Regexp
 
 	// Level leaves out cases of the other level, if it is not empty.
-	Level Level
+	Level play.Level
 
 	// Quick leaves out what takes long.
 	Quick bool
@@ -43,8 +33,8 @@ type Options struct {
 	Patience time.Duration
 
 	// Data is how the tester's collective operations send and expect elements; empty
-	// is External32. The chapter about data always wants External32.
-	Data Data
+	// is play.External32. The chapter about data always wants External32.
+	Data play.Data
 
 	// Trace keeps the packets of cases that pass, too.
 	Trace bool
@@ -61,7 +51,7 @@ type Options struct {
 type Result struct {
 	ID        string                `json:"id"`
 	Chapter   string                `json:"chapter"`
-	Level     Level                 `json:"level"`
+	Level     play.Level            `json:"level"`
 	Expect    string                `json:"expect"`
 	Reference string                `json:"reference"`
 	Verdict   transporttest.Verdict `json:"verdict"`
@@ -92,8 +82,8 @@ type Report struct {
 var ErrNothing = errors.New("no case is chosen")
 
 // Chosen gives the cases that the options choose.
-func (o Options) Chosen() (all []Case) {
-	for _, c := range Cases() {
+func (o Options) Chosen() (all []play.Case) {
+	for _, c := range play.Cases() {
 		fits := o.Run == nil || o.Run.MatchString(c.ID) || o.Run.MatchString(c.Chapter) || o.Run.MatchString(c.Chapter+" "+c.ID)
 		if fits && (o.Level == "" || o.Level == c.Level) && !(o.Quick && c.Slow) {
 			all = append(all, c)
@@ -102,11 +92,8 @@ func (o Options) Chosen() (all []Case) {
 	return all
 }
 
-// limit is how long any case may take, in times of Options.Patience.
-const limit = 12
-
 // Run judges an implementation. What is wrong with it is in the report.
-func Run(ctx context.Context, s Subject, o Options) (*Report, error) {
+func Run(ctx context.Context, s iut.Subject, o Options) (*Report, error) {
 	if o.Patience <= 0 {
 		o.Patience = 10 * time.Second
 	}
@@ -152,9 +139,9 @@ func tester() string {
 
 // runner is one run.
 type runner struct {
-	s     Subject
+	s     iut.Subject
 	o     Options
-	cases []Case
+	cases []play.Case
 
 	mu     sync.Mutex
 	begun  int
@@ -171,7 +158,7 @@ func (r *runner) one(ctx context.Context) bool {
 		return false
 	}
 	r.begun++
-	r.progress(r.cases[i].result())
+	r.progress(result(r.cases[i]))
 	r.mu.Unlock()
 
 	res := try(r.cases[i], r.s, r.o)
@@ -191,31 +178,17 @@ func (r *runner) progress(res Result) {
 	}
 }
 
-func (c Case) result() Result {
+func result(c play.Case) Result {
 	return Result{ID: c.ID, Chapter: c.Chapter, Level: c.Level, Expect: c.Expect, Reference: c.Reference}
 }
 
-// try runs one case.
-func try(c Case, s Subject, o Options) Result {
-	res := c.result()
-	if ok, reason := s.Has(c.Needs); !ok {
-		res.Verdict, res.Reason = transporttest.Skip, reason
-		return res
-	}
-	dir, err := tempDir()
-	if err != nil {
-		res.Verdict, res.Reason = transporttest.Fail, err.Error()
-		return res
-	}
-	defer os.RemoveAll(dir)
-	defer sweep(dir)
-	tr := newTrace()
-	out := transporttest.Record(func(inner transporttest.T) {
-		c.Run(&T{T: inner, Case: c, subject: s, trace: tr, patience: o.Patience, data: o.Data, dir: dir})
-	}, limit*o.Patience)
+// try plays one case.
+func try(c play.Case, s iut.Subject, o Options) Result {
+	res := result(c)
+	out, trace := play.Try(c, s, o.Patience, o.Data)
 	res.Verdict, res.Reason, res.Seconds = out.Verdict, out.Reason, out.Took.Seconds()
 	if out.Verdict == transporttest.Fail || o.Trace {
-		res.Trace = tr.lines()
+		res.Trace = trace
 	}
 	return res
 }
@@ -224,7 +197,7 @@ func try(c Case, s Subject, o Options) Result {
 func (r *Report) count() {
 	r.Passed, r.Failed, r.Skipped = report.Tally(r.rows())
 	for _, x := range r.Results {
-		if x.Verdict == transporttest.Fail && x.Level == Must {
+		if x.Verdict == transporttest.Fail && x.Level == play.Must {
 			r.Musts++
 		}
 	}

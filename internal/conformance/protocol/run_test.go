@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openimpi/impi/internal/conformance/iut"
+	"github.com/openimpi/impi/internal/conformance/play"
 	"github.com/openimpi/impi/internal/skips"
 	"github.com/openimpi/impi/internal/soak"
 	"github.com/openimpi/impi/transports/transporttest"
@@ -27,13 +29,13 @@ func TestOurs(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %v\n%s", build, err, out)
 	}
-	s, err := Impi(dir, []string{filepath.Join(dir, "impi-conform"), "interpreter"})
+	s, err := iut.Impi(dir, []string{filepath.Join(dir, "impi-conform"), "interpreter"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	o := Options{Parallel: 6, Patience: 30 * time.Second, Quick: true}
 	if !soak.On() {
-		o.Level = Must // the other cases are for make soak
+		o.Level = play.Must // the other cases are for make soak
 	}
 	r, err := Run(context.Background(), s, o)
 	if err != nil {
@@ -51,22 +53,22 @@ func TestOurs(t *testing.T) {
 func TestCatalogue(t *testing.T) {
 	form := regexp.MustCompile(`^IMPI-[2-4]-[A-Z]+-\d\d$`)
 	seen := map[string]bool{}
-	for _, c := range Cases() {
+	for _, c := range play.Cases() {
 		switch {
 		case seen[c.ID], !form.MatchString(c.ID):
 			t.Errorf("%s: its number is taken or has another form", c.ID)
-		case c.Level != Must && c.Level != Should:
+		case c.Level != play.Must && c.Level != play.Should:
 			t.Errorf("%s: level %q", c.ID, c.Level)
-		case c.Needs != Client && c.Needs != Server && c.Needs != Program:
+		case c.Needs != iut.Client && c.Needs != iut.Server && c.Needs != iut.Program:
 			t.Errorf("%s: needs %q", c.ID, c.Needs)
 		case c.Expect == "" || c.Reference == "" || c.Run == nil:
 			t.Errorf("%s: it does not say what it expects", c.ID)
-		case !slices.Contains(chapters, c.Chapter):
+		case !slices.Contains(play.Chapters, c.Chapter):
 			t.Errorf("%s: there is no chapter %q", c.ID, c.Chapter)
 		}
 		seen[c.ID] = true
 	}
-	for _, chapter := range chapters {
+	for _, chapter := range play.Chapters {
 		o := Options{Run: regexp.MustCompile("^" + chapter + "$")}
 		if len(o.Chosen()) == 0 {
 			t.Errorf("chapter %q has no cases", chapter)
@@ -77,7 +79,7 @@ func TestCatalogue(t *testing.T) {
 func TestChosen(t *testing.T) {
 	count := func(o Options) int { return len(o.Chosen()) }
 	all := count(Options{})
-	if must, should := count(Options{Level: Must}), count(Options{Level: Should}); must == 0 || should == 0 || must+should != all {
+	if must, should := count(Options{Level: play.Must}), count(Options{Level: play.Should}); must == 0 || should == 0 || must+should != all {
 		t.Errorf("%d MUST and %d SHOULD of %d", must, should, all)
 	}
 	if n := count(Options{Quick: true}); n == 0 || n >= all {
@@ -86,13 +88,13 @@ func TestChosen(t *testing.T) {
 	if n := count(Options{Run: regexp.MustCompile("IMPI-2-AUTH-01")}); n != 1 {
 		t.Errorf("one number chooses %d cases", n)
 	}
-	if _, err := Run(context.Background(), &Commands{}, Options{Run: regexp.MustCompile("zebra")}); !errors.Is(err, ErrNothing) {
+	if _, err := Run(context.Background(), &iut.Commands{}, Options{Run: regexp.MustCompile("zebra")}); !errors.Is(err, ErrNothing) {
 		t.Errorf("a pattern that fits nothing: %v", err)
 	}
 }
 
 // judged runs cases against commands of the shell.
-func judged(t *testing.T, s *Commands, pattern string) *Report {
+func judged(t *testing.T, s *iut.Commands, pattern string) *Report {
 	t.Helper()
 	r, err := Run(context.Background(), s, Options{Run: regexp.MustCompile(pattern), Patience: 300 * time.Millisecond})
 	if err != nil {
@@ -109,7 +111,7 @@ func TestNoImplementation(t *testing.T) {
 		{"exec sleep 1000", "exec sleep 1000", "no connection came|has not printed"},
 		{"echo hello from {rank}; exit 3", "echo hello", "no connection came|not address:port|has not printed"},
 	} {
-		r := judged(t, &Commands{Title: "none", Release: "0", ClientCommand: c.client, ServerCommand: c.server, Program: "/bin/true"}, "AUTH-(01|11)")
+		r := judged(t, &iut.Commands{Title: "none", Release: "0", ClientCommand: c.client, ServerCommand: c.server, Program: "/bin/true"}, "AUTH-(01|11)")
 		if r.Verdict != transporttest.Fail || r.Failed != 2 || r.Musts != 2 {
 			t.Fatalf("%s: %+v", c.client, r)
 		}
@@ -153,7 +155,7 @@ func forms(t *testing.T, r *Report) {
 // What an implementation has not is skipped, and a run in which nothing passes is no
 // success.
 func TestNothingToJudge(t *testing.T) {
-	r := judged(t, &Commands{Title: "server", ServerCommand: "exit 1"}, "AUTH-01")
+	r := judged(t, &iut.Commands{Title: "server", ServerCommand: "exit 1"}, "AUTH-01")
 	if r.Skipped != 1 || r.Verdict != transporttest.Fail || !strings.Contains(r.Results[0].Reason, "-client") {
 		t.Errorf("%+v", r)
 	}
@@ -162,7 +164,7 @@ func TestNothingToJudge(t *testing.T) {
 // A violated SHOULD is told and is no failure of the whole.
 func TestShouldIsNoFailure(t *testing.T) {
 	r := &Report{Results: []Result{
-		{ID: "a", Level: Must, Verdict: transporttest.Pass}, {ID: "b", Level: Should, Verdict: transporttest.Fail, Reason: "it did not"},
+		{ID: "a", Level: play.Must, Verdict: transporttest.Pass}, {ID: "b", Level: play.Should, Verdict: transporttest.Fail, Reason: "it did not"},
 	}}
 	if r.count(); r.Verdict != transporttest.Pass || r.Failed != 1 || r.Musts != 0 {
 		t.Errorf("%+v", r)
@@ -180,7 +182,7 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 	skips.Program(t, "setsid")
 	file := filepath.Join(t.TempDir(), "pid")
-	judged(t, &Commands{ClientCommand: "setsid sh -c 'echo $$ > " + file + "; exec sleep 1000' & sleep 1000"}, "AUTH-01")
+	judged(t, &iut.Commands{ClientCommand: "setsid sh -c 'echo $$ > " + file + "; exec sleep 1000' & sleep 1000"}, "AUTH-01")
 	pid, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -188,21 +190,5 @@ func TestNothingIsLeft(t *testing.T) {
 	stat, err := os.ReadFile("/proc/" + strings.TrimSpace(string(pid)) + "/stat")
 	if err == nil && !strings.Contains(string(stat), ") Z") {
 		t.Errorf("it still runs: %s", stat)
-	}
-}
-
-func TestTraceKeepsBothEnds(t *testing.T) {
-	tr := newTrace()
-	for i := range traceHead + traceTail + 50 {
-		tr.add("line %d.", i)
-	}
-	all := strings.Join(tr.lines(), "\n")
-	for _, words := range []string{"line 0.", "line 79.", "50 lines left out", "line 130.", "line 289."} {
-		if !strings.Contains(all, words) {
-			t.Errorf("%q is not in the trace", words)
-		}
-	}
-	if strings.Contains(all, "line 129.") {
-		t.Error("line 129 was to be left out")
 	}
 }

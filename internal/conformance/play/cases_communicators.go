@@ -1,0 +1,417 @@
+package play
+
+import (
+	"encoding/binary"
+)
+
+// uint8s reads values of 8 bytes.
+func uint8s(b []byte) (v []uint64) {
+	for ; len(b) >= 8; b = b[8:] {
+		v = append(v, binary.BigEndian.Uint64(b))
+	}
+	return v
+}
+
+// agree plays the others' part in the agreement on a context ID for the command, which
+// the IUT's members have begun. most is what the others have in use; it gives what the
+// IUT's members have.
+func (g *group) agree(most uint64) (iut uint64) {
+	own, root := g.masters[g.self], g.members[0]
+	iut = 1 // MPI_COMM_WORLD's
+	children, parent := g.reduceTree(g.number(root))
+	for _, c := range children {
+		g.gives(g.masters[c], own, tagReduce, u64(most))
+	}
+	if parent >= 0 {
+		p := g.takesAny(own, g.masters[parent], tagReduce, "the largest ID")
+		equal(g.t, "pk_msglen of the largest ID", p.msglen, 8)
+		iut = uint8s(p.data)[0]
+		if iut < 1 || iut > most+10 {
+			g.t.Fatalf("the largest context ID of the IUT is %d; %d is the largest that was agreed on before", iut, most)
+		}
+		most = max(most, iut)
+	}
+	from, to := g.bcastTree(g.number(root))
+	if from >= 0 {
+		g.gives(g.masters[from], own, tagBcast, u64(most))
+	}
+	for _, c := range to {
+		p := g.takesAny(own, g.masters[c], tagBcast, "the agreed ID")
+		equal(g.t, "pk_msglen of the agreed ID", p.msglen, 8)
+		iut = uint8s(p.data)[0]
+		equal(g.t, "the agreed ID", iut, max(most, iut))
+	}
+	return iut
+}
+
+// makes has all the IUT's members make a communicator, on which the others have most
+// in use. It gives the calls, and the largest ID of the IUT.
+func (g *group) makes(most uint64, format string, args ...any) []answers {
+	begun := g.all(same(format, args...))
+	g.agree(most)
+	var all []answers
+	for _, c := range begun {
+		all = append(all, c.ok())
+	}
+	return all
+}
+
+// exchange sends a message each way on a communicator that the interpreter calls comm.
+func (g *group) exchange(comm int, u, p *proc) {
+	k := g.talkOf(u, p)
+	k.tell("send comm=%d dst=%d tag=9 n=4 seed=%d", comm, g.rank(p), comm)
+	m := k.take(pkData, "a message on the new communicator")
+	g.isMessage(&m, 9, g.cid-1, g.rank(u), 4, "a message on the new communicator")
+	m = k.out(pkData, 9, bytesOf(comm+1, 5))
+	m.cid, m.lsrank = g.cid-1, int32(g.rank(p))
+	k.give(m)
+	a := k.tell("recv comm=%d src=%d tag=9 n=5", comm, g.rank(p))
+	a.is("source", g.rank(p))
+	a.holds(kindOf("byte").values(comm+1, 5))
+}
+
+func dupAsOther(t *T) {
+	j := t.join(setup{iutHosts: []int{2}})
+	w := j.world()
+	w.makes(1000, "dup new=1")
+	j.group(1002, j.procs).exchange(1, j.iut(1), j.peer(0))
+	w.makes(1002, "dup new=2")
+	j.group(1004, j.procs).exchange(2, j.iut(0), j.peer(0))
+	j.finish()
+}
+
+func dupAsFirst(t *T) {
+	j := t.join(setup{place: first, iutHosts: []int{2}, others: clients(2)})
+	w := j.world()
+	for i, most := range []uint64{1000, 3} { // the second time the IUT has more in use
+		begun := w.all(same("dup new=%d", i+1))
+		agreed := w.agree(most)
+		for _, c := range begun {
+			c.ok()
+		}
+		if i == 1 && agreed != 1001 && agreed != 1002 {
+			t.Fatalf("1001 and 1002 are in use, and the agreed ID is %d", agreed)
+		}
+		j.group(agreed+2, j.procs).exchange(i+1, j.iut(1), j.peer(0))
+	}
+	j.finish()
+}
+
+func contextsInUse(t *T) {
+	j := t.join(setup{})
+	w := j.world()
+	w.makes(1000, "dup new=1")
+	d := j.group(1002, j.procs)
+	k := j.talkOf(j.iut(0), j.peer(0))
+	p := k.out(pkData, 5, bytesOf(1, 3))
+	p.cid = 1001
+	k.give(p)
+	k.give(k.out(pkData, 5, bytesOf(2, 4)))
+	k.tell("recv src=0 tag=5 n=9").received(k.p, 5, 2, 4)
+	k.tell("recv comm=1 src=0 tag=5 n=9").received(k.p, 5, 1, 3)
+	d.gives(k.p, k.u, tagBcast, t.kindOf("int").pattern(1, 3))
+	w.gives(k.p, k.u, tagBcast, t.kindOf("int").pattern(2, 3))
+	k.tell("bcast root=0 type=int n=3 seed=0").holds(t.kindOf("int").values(2, 3))
+	k.tell("bcast comm=1 root=0 type=int n=3 seed=0").holds(t.kindOf("int").values(1, 3))
+	begun := k.begin("barrier comm=1")
+	d.takes(k.u, k.p, tagBarrier, nil, "the barrier's message")
+	d.gives(k.p, k.u, tagBarrier, nil)
+	begun.ok()
+	j.finish()
+}
+
+func messageBefore(t *T) {
+	j := t.join(setup{datalen: 100})
+	k := j.talkOf(j.iut(0), j.peer(0))
+	p := k.out(pkData, 5, bytesOf(1, 3))
+	p.cid = 1001
+	k.give(p)
+	long := k.out(pkDataSync, 6, bytesOf(2, 150)[:100])
+	long.cid, long.msglen, long.srqid = 1001, 150, 31
+	k.give(long)
+	j.quiet("nobody knows context 1001 yet")
+	j.world().makes(1000, "dup new=1")
+	k.tell("recv comm=1 src=0 tag=5 n=9").received(k.p, 5, 1, 3)
+	got := k.begin("recv comm=1 src=0 tag=6 n=150")
+	k.rest(long, k.syncAcked(long, "the long message").drqid, bytesOf(2, 150))
+	got.ok().received(k.p, 6, 2, 150)
+	j.finish()
+}
+
+// createsPart makes a communicator in which ranks 2 and 1 of the IUT's procs come
+// before rank 0 of the tester's.
+func createsPart(t *T) {
+	j := t.join(setup{iutHosts: []int{2}}) // ranks 2 and 3
+	all := j.world().makes(1000, "create new=1 ranks=3,2,0")
+	all[0].is("rank", 1)
+	all[1].is("rank", 0)
+	g := j.group(1002, []*proc{j.procs[3], j.procs[2], j.procs[0]})
+	g.exchange(1, j.procs[3], j.procs[0])
+	g.exchange(1, j.procs[2], j.procs[0])
+	j.finish()
+}
+
+func nonMembers(t *T) {
+	j := t.join(setup{iutHosts: []int{2}})
+	w := j.world()
+	all := w.makes(1000, "create new=1 ranks=0,2")
+	all[1].is("member", 0)
+	begun := j.world().all(same("dup new=2"))
+	own := w.masters[w.self]
+	p := w.takesAny(own, w.masters[0], tagReduce, "the largest ID")
+	most := uint8s(p.data)[0]
+	if most != 1001 && most != 1002 {
+		t.Fatalf("1001 and 1002 are in use, and the largest ID of the IUT is %d", most)
+	}
+	w.gives(w.masters[0], own, tagBcast, u64(2000))
+	for _, c := range begun {
+		c.ok()
+	}
+	begun = w.all(same("create new=3 ranks=0"))
+	w.takesAny(own, w.masters[0], tagReduce, "the largest ID")
+	w.gives(w.masters[0], own, tagBcast, u64(3000))
+	for _, c := range begun {
+		c.ok().is("member", 0)
+	}
+	begun = w.all(same("dup new=4"))
+	p = w.takesAny(own, w.masters[0], tagReduce, "the largest ID")
+	if most = uint8s(p.data)[0]; most != 3001 && most != 3002 {
+		t.Fatalf("3001 and 3002 are in use elsewhere, and the largest ID of the IUT is %d", most)
+	}
+	w.gives(w.masters[0], own, tagBcast, u64(most))
+	for _, c := range begun {
+		c.ok()
+	}
+	j.finish()
+}
+
+func wideContexts(t *T) {
+	j := t.join(setup{})
+	const most = 0x0123456789ABCDE0
+	j.world().makes(most, "dup new=1")
+	j.group(most+2, j.procs).exchange(1, j.iut(0), j.peer(0))
+	k := j.talkOf(j.iut(0), j.peer(0))
+	p := k.out(pkData, 5, bytesOf(1, 3)) // the same in the lower 32 bits
+	p.cid = most&0xFFFFFFFF + 1
+	k.give(p)
+	p.cid, p.data, p.len, p.msglen = most+1, bytesOf(2, 4), 4, 4
+	k.give(p)
+	k.tell("recv comm=1 src=0 tag=5 n=9").received(k.p, 5, 2, 4)
+	j.finish()
+}
+
+func outOfContexts(t *T) {
+	j := t.join(setup{})
+	begun := j.world().all(same("dup new=1"))
+	j.world().agree(1<<64 - 1)
+	if a, err := begun[0].wait(); err == nil {
+		t.Fatalf("2^64-1 is in use, and a communicator was made: %s", a.text)
+	}
+	j.talkOf(j.iut(0), j.peer(0)).tell("ping")
+	j.finish()
+}
+
+func freeIsBarrier(t *T) {
+	j := t.join(setup{iutHosts: []int{2}})
+	j.world().makes(1000, "dup new=1")
+	d := j.group(1002, j.procs)
+	begun := d.all(same("free comm=1"))
+	d.takes(d.masters[1], d.masters[0], tagBarrier, nil, "the barrier's message")
+	d.gives(d.masters[0], d.masters[1], tagBarrier, nil)
+	for _, c := range begun {
+		c.ok()
+	}
+	j.finish()
+}
+
+// mastersOfPart has three clients, whose masters are numbered otherwise in a part of
+// the world in another order: 4 (of client 2), 3 and 2 (of the IUT), 0.
+func mastersOfPart(t *T) {
+	j := t.join(setup{place: middle, iutHosts: []int{2}, others: [][]int{{2}, {1}}})
+	j.world().makes(1000, "create new=1 ranks=4,3,2,0")
+	g := j.group(1002, []*proc{j.procs[4], j.procs[3], j.procs[2], j.procs[0]})
+	begun := g.all(same("barrier comm=1")) // master 0 is rank 4 of the world
+	g.takes(j.procs[3], j.procs[4], tagBarrier, nil, "the barrier's message")
+	g.gives(j.procs[4], j.procs[3], tagBarrier, nil)
+	for _, c := range begun {
+		c.ok()
+	}
+	e := t.kindOf("int")
+	begun = g.all(same("bcast comm=1 root=2 type=int n=3 seed=4")) // rank 2 of the world, no master
+	g.takes(j.procs[2], j.procs[4], tagBcast, e.pattern(4, 3), "the broadcast's message")
+	g.takes(j.procs[2], j.procs[0], tagBcast, e.pattern(4, 3), "the broadcast's message")
+	for _, c := range begun {
+		c.ok().holds(e.values(4, 3))
+	}
+	j.quiet("the broadcast is over")
+	j.finish()
+}
+
+// splits has rank 3 of the world (color 1, key 5), rank 2 (color 1, key 9), rank 0
+// (color 1, key 7) and rank 1 without a color, and then rank 2 without a color, too.
+func splits(t *T) {
+	j := t.join(setup{iutHosts: []int{2}})
+	w, e := j.world(), t.kindOf("int")
+	begun := w.all(func(i int) string { return []string{"split new=1 color=1 key=9", "split new=1 color=1 key=5"}[i] })
+	w.takes(w.masters[1], w.masters[0], tagGather, e.encode([]int64{1, 9, 1, 5}), "colors and keys")
+	w.gives(w.masters[0], w.masters[1], tagBcast, e.encode([]int64{1, 7, -1, 0, 1, 9, 1, 5}))
+	w.agree(1000)
+	for i, c := range begun {
+		c.ok().is("rank", []int{2, 0}[i])
+	}
+	j.group(1002, []*proc{j.procs[3], j.procs[0], j.procs[2]}).exchange(1, j.procs[2], j.procs[0])
+
+	begun = w.all(func(i int) string { return []string{"split new=2 color=-1 key=3", "split new=2 color=1 key=4"}[i] })
+	w.takes(w.masters[1], w.masters[0], tagGather, e.encode([]int64{-1, 3, 1, 4}), "colors and keys")
+	w.gives(w.masters[0], w.masters[1], tagBcast, e.encode([]int64{1, 7, -1, 0, -1, 3, 1, 4}))
+	w.agree(1002)
+	begun[0].ok().is("member", 0)
+	begun[1].ok().is("rank", 0)
+	j.group(1004, []*proc{j.procs[3], j.procs[0]}).exchange(2, j.procs[3], j.procs[0])
+	j.finish()
+}
+
+// meets plays the leader of the other side, which is ranks 0 and 1, in the IUT's
+// Intercomm_create. most is what that side has in use.
+func (j *job) meets(begun []*call, most uint64) {
+	own := j.world().own()
+	k := j.talkOf(own[0], j.procs[0])
+	m := k.take(pkData, "the largest ID and the size")
+	k.isMessage(&m, 33, worldCID, k.u.rank, 16, "the largest ID and the size")
+	equal(j.t, "the size of the IUT's group", uint8s(m.data)[1], uint64(len(own)))
+	k.give(k.out(pkData, 33, u64(most, 2)))
+	m = k.take(pkData, "the world ranks")
+	k.isMessage(&m, 33, worldCID, k.u.rank, 4*len(own), "the world ranks")
+	for i, r := range uint32s(m.data) {
+		equal(j.t, "a world rank", int(r), own[i].rank)
+	}
+	k.give(k.out(pkData, 33, u32(0, 1)))
+	for _, c := range begun {
+		c.ok().is("size", len(own))
+	}
+}
+
+// interJob has an intercommunicator, number 2, of the IUT's two procs, whose group is
+// communicator 1, and ranks 0 and 1. Its ID is 2001.
+func (t *T) interJob() *job {
+	j := t.join(setup{iutHosts: []int{2}, others: [][]int{{3}}}) // ranks 3 and 4
+	w := j.world()
+	w.makes(1000, "create new=1 ranks=3,4")
+	j.meets(w.all(same("intercomm comm=1 new=2 leader=0 peer=0 remote=0 tag=33")), 2000)
+	return j
+}
+
+func createsInter(t *T) {
+	j := t.interJob()
+	k := j.talkOf(j.iut(1), j.procs[1])
+	k.tell("send comm=2 dst=1 tag=5 n=3 seed=1")
+	m := k.take(pkData, "a message on the intercommunicator")
+	k.isMessage(&m, 5, 2001, 1, 3, "a message on the intercommunicator")
+	m = k.out(pkData, 6, bytesOf(2, 4))
+	m.cid, m.lsrank = 2001, 1
+	k.give(m)
+	k.tell("recv comm=2 src=1 tag=6 n=4").holds(kindOf("byte").values(2, 4))
+	j.finish()
+}
+
+// crissGives sends a message of Intercomm_merge or Comm_dup. rank is the sender's in its own group.
+func (k *talk) crissGives(tag int32, cid uint64, rank int, values ...uint64) {
+	m := k.out(pkData, tag, u64(values...))
+	m.cid, m.lsrank = cid, int32(rank)
+	k.give(m)
+}
+
+func (k *talk) crissTakes(tag int32, cid uint64, rank, n int, what string) []uint64 {
+	m := k.take(pkData, what)
+	k.isMessage(&m, tag, cid, rank, 8*n, what)
+	return uint8s(m.data)
+}
+
+func mergesAsLeader(t *T) {
+	merges(t, func(j *job, cid uint64) {
+		leaders, toOther := j.talkOf(j.iut(0), j.procs[0]), j.talkOf(j.iut(0), j.procs[1])
+		fromOther := j.talkOf(j.iut(1), j.procs[0])
+		toOther.crissGives(tagMerge, cid, 1, 5000)
+		var ours []uint64
+		for range 2 { // the IUT's other proc and its leader say something, in any order
+			p := leaders.ch.expect(pkData, "a message of Intercomm_merge")
+			if p.src == j.iut(0).id {
+				j.isMessage(&p, tagMerge, cid, 0, 16, "the leader's message")
+				ours = uint8s(p.data)
+				continue
+			}
+			j.isMessage(&p, tagMerge, cid, 1, 8, "the other's message")
+		}
+		if ours == nil || ours[0] != 5000 || ours[1] != 1 {
+			t.Fatalf("the leader says %d, not {5000, 1}", ours)
+		}
+		leaders.crissGives(tagMerge, cid, 0, 3000, 0)
+		fromOther.crissGives(tagMerge, cid, 0, 5000, 0)
+		got := toOther.crissTakes(tagMerge, cid, 0, 2, "the leader's word for our other proc")
+		if got[0] != 5000 || got[1] != 1 {
+			t.Fatalf("the leader tells our other proc %d, not {5000, 1}", got)
+		}
+	}, 5001)
+}
+
+func mergesAsOther(t *T) {
+	merges(t, func(j *job, cid uint64) {
+		leaders, toOther := j.talkOf(j.iut(0), j.procs[0]), j.talkOf(j.iut(0), j.procs[1])
+		fromOther := j.talkOf(j.iut(1), j.procs[0])
+		toOther.crissGives(tagMerge, cid, 1, 10)
+		for range 2 {
+			p := leaders.ch.expect(pkData, "a message of Intercomm_merge")
+			if p.src == j.iut(1).id {
+				j.isMessage(&p, tagMerge, cid, 1, 8, "the other's message")
+				if most := uint8s(p.data)[0]; most < 2001 || most > 2010 {
+					t.Fatalf("2001 is in use, and the largest ID of the IUT is %d", most)
+				}
+			}
+		}
+		leaders.crissGives(tagMerge, cid, 0, 7000, 0)
+		fromOther.crissGives(tagMerge, cid, 0, 7000, 0)
+		toOther.crissTakes(tagMerge, cid, 0, 2, "the leader's word for our other proc")
+	}, 7001)
+}
+
+// merges makes an intercommunicator and merges it, the IUT's side with high. The new
+// communicator has an ID, and the tester's side comes first in it.
+func merges(t *T, play func(j *job, cid uint64), id uint64) {
+	j := t.interJob()
+	begun := j.world().all(same("merge comm=2 new=3 high=1"))
+	play(j, 2002)
+	for i, c := range begun {
+		c.ok().is("rank", 2+i)
+	}
+	g := j.group(id+1, []*proc{j.procs[0], j.procs[1], j.procs[3], j.procs[4]})
+	g.exchange(3, j.procs[4], j.procs[1])
+	j.finish()
+}
+
+func dupsInter(t *T) {
+	j := t.interJob()
+	const cid = 2002
+	begun := j.world().all(same("dup comm=2 new=3"))
+	leaders, toOther := j.talkOf(j.iut(0), j.procs[0]), j.talkOf(j.iut(0), j.procs[1])
+	fromOther := j.talkOf(j.iut(1), j.procs[0])
+	toOther.crissGives(tagDup, cid, 1, 5000)
+	for range 2 { // the IUT's other proc and its leader, in any order
+		p := leaders.ch.expect(pkData, "a message of Comm_dup")
+		rank := 0
+		if p.src == j.iut(1).id {
+			rank = 1
+		}
+		j.isMessage(&p, tagDup, cid, rank, 8, "a message of Comm_dup")
+	}
+	leaders.crissGives(tagDup, cid, 0, 4000)
+	fromOther.crissGives(tagDup, cid, 0, 5000)
+	equal(t, "the largest ID that the leader tells our other proc", toOther.crissTakes(tagDup, cid, 0, 1, "the leader's word for our other proc")[0], 5000)
+	for _, c := range begun {
+		c.ok().is("size", 2)
+	}
+	k := j.talkOf(j.iut(1), j.procs[1])
+	k.tell("send comm=3 dst=1 tag=5 n=3 seed=1")
+	m := k.take(pkData, "a message on the new intercommunicator")
+	k.isMessage(&m, 5, 5001, 1, 3, "a message on the new intercommunicator")
+	j.finish()
+}

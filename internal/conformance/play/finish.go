@@ -1,0 +1,100 @@
+package play
+
+// finish is the orderly end of a job, every step of which is checked: the programs call
+// MPI_Finalize, the barrier, FINI on every channel both ways, FINI to the server, exit
+// with status 0.
+func (j *job) finish() {
+	j.finalize()
+	j.barrier()
+	j.farewell()
+}
+
+// farewell is finish from behind the barrier.
+func (j *job) farewell() {
+	for _, ch := range j.channels {
+		ch.send(packet{typ: pkFini})
+	}
+	for _, ch := range j.channels {
+		ch.takesFini()
+		ch.hangUp()
+	}
+	for _, ch := range j.channels {
+		if err := ch.ends("both sides have sent FINI"); ending(err) != "the channel was closed" {
+			j.t.Fatalf("%s: %v", ch.c.name, err)
+		}
+	}
+	j.finished()
+	j.run.succeeds()
+}
+
+// finalize tells all procs of the IUT to call MPI_Finalize.
+func (j *job) finalize() {
+	for _, p := range j.self.procs() {
+		j.do(p, "finalize")
+	}
+}
+
+// barrier plays all masters but the IUT's in a barrier on MPI_COMM_WORLD.
+func (j *job) barrier() {
+	all := j.masters()
+	self := j.self.rank // clients are in the order of their masters here
+	parent, children := barrierTree(self, len(all), int(j.maxlinear))
+	for _, c := range children {
+		j.send(j.collective(pkData, all[c], all[self], tagBarrier, nil))
+	}
+	if parent >= 0 {
+		j.takeBarrier(all[self], all[parent])
+		j.send(j.collective(pkData, all[parent], all[self], tagBarrier, nil))
+	}
+	for _, c := range children {
+		j.takeBarrier(all[self], all[c])
+	}
+}
+
+func (j *job) takeBarrier(from, to *proc) {
+	p := j.next(from, to, pkData, "the barrier's message")
+	equal(j.t, "pk_tag of a barrier's message", p.tag, tagBarrier)
+	equal(j.t, "pk_cid of a barrier's message", p.cid, worldColl)
+	equal(j.t, "pk_msglen of a barrier's message", p.msglen, 0)
+	equal(j.t, "pk_lsrank of a barrier's message", int(p.lsrank), from.rank)
+}
+
+// collective is packet in the context of collectives.
+func (j *job) collective(k pkType, from, to *proc, tag int32, data []byte) packet {
+	p := j.packet(k, from, to, tag, data)
+	p.cid = worldColl
+	return p
+}
+
+// barrierTree gives the master to which number v of m sends (-1: none) and those from
+// which it receives, in the order in which it does so.
+func barrierTree(v, m, maxlinear int) (parent int, children []int) {
+	if m <= maxlinear {
+		if v > 0 {
+			return 0, nil
+		}
+		for c := 1; c < m; c++ {
+			children = append(children, c)
+		}
+		return -1, children
+	}
+	h := highBit(v)
+	for i := highBit(m - 1); i > h; i-- {
+		if c := v + 1<<i; c < m {
+			children = append(children, c)
+		}
+	}
+	if v == 0 {
+		return -1, children
+	}
+	return v - 1<<h, children
+}
+
+// highBit gives the number of the highest bit that is set, -1 for none.
+func highBit(v int) int {
+	h := -1
+	for ; v > 0; v >>= 1 {
+		h++
+	}
+	return h
+}

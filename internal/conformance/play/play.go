@@ -1,0 +1,287 @@
+package play
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/openimpi/impi/internal/conformance/iut"
+	"github.com/openimpi/impi/internal/conformance/script"
+)
+
+// files are the cases, a file for each chapter or several; docs/conformance/README.md says what
+// their steps are.
+//
+//go:embed cases/*.txt
+var files embed.FS
+
+// texts reads the cases of all files. They are ours: one that cannot be read is a bug.
+var texts = sync.OnceValue(func() (all []script.Case) {
+	names, err := fs.Glob(files, "cases/*.txt")
+	for _, name := range names {
+		text, failed := files.ReadFile(name)
+		cases, wrong := script.Parse(path.Base(name), string(text))
+		err = errors.Join(err, failed, wrong)
+		all = append(all, cases...)
+	}
+	if err != nil {
+		panic("protocol: " + err.Error())
+	}
+	return all
+})
+
+// player plays the steps of one case.
+type player struct {
+	*T
+	vars script.Vars
+
+	// Against a client: the job, whom steps are about, and what has a name.
+	j     *job
+	k     *talk
+	said  map[string]*said
+	calls map[string]*call
+	begun []*call // by flood
+	words int32   // that the IUT has printed before it was to end
+
+	// Against a server.
+	served  *served
+	members map[int]*member
+}
+
+// said is a message, of which the first packet was sent or came, and all of its data.
+type said struct {
+	packet
+	data []byte
+}
+
+// verb plays a step.
+type verb func(p *player, w script.Words)
+
+func (t *T) play(steps []script.Step) {
+	p := &player{T: t, vars: script.Vars{}, said: map[string]*said{}, calls: map[string]*call{}, members: map[int]*member{}}
+	script.Run(steps, p.vars, func(s script.Step) {
+		t.at = s.At
+		p.one(s.Text)
+	})
+}
+
+// one plays a step. A word @u.p behind the verb says that it is about the IUT's proc u and
+// the tester's p; otherwise it is about the first of both, or those that "pair" has named.
+func (p *player) one(text string) {
+	w := script.Split(text)
+	if at, is := strings.CutPrefix(w.Word(0), "@"); is {
+		before := p.k
+		defer func() { p.k = before }()
+		u, peer, _ := strings.Cut(at, ".")
+		p.k = p.j.talkOf(p.j.iut(int(script.Number(u))), p.j.peer(int(script.Number(peer))))
+		w = script.Split(w.Verb + strings.TrimPrefix(w.Rest, "@"+at))
+	}
+	verbNamed(w.Verb)(p, w)
+}
+
+// verbNamed gives what plays a step.
+func verbNamed(name string) verb {
+	for _, verbs := range []map[string]verb{clientVerbs, startupVerbs, serverVerbs, wholeVerbs} {
+		if play := verbs[name]; play != nil {
+			return play
+		}
+	}
+	if play := plays[name]; play != nil {
+		return func(p *player, _ script.Words) { play(p.T) }
+	}
+	panic("protocol: no step is called " + name)
+}
+
+// setupOf reads the job that a step wants. others=2,1/1 are two clients of the tester, of
+// which the first has two hosts; clients=3 are three with a host each, of which the first
+// has two procs and the others one.
+func setupOf(w script.Words) (s setup) {
+	s.place = map[string]place{"first": first, "middle": middle}[w.Named["place"]]
+	s.iutHosts = ints(w.Named["hosts"])
+	for _, hosts := range strings.FieldsFunc(w.Named["others"], func(r rune) bool { return r == '/' }) {
+		s.others = append(s.others, ints(hosts))
+	}
+	for n := range w.Int("clients", 0) {
+		s.others = append(s.others, []int{1 + max(0, 1-n)})
+	}
+	s.datalen, s.ackmark, s.hiwater = uint32(w.Int("datalen", 0)), uint32(w.Int("ackmark", 0)), uint32(w.Int("hiwater", 0))
+	s.tagub, s.xsize, s.maxlinear = int32(w.Int("tagub", 0)), int32(w.Int("xsize", 0)), int32(w.Int("maxlinear", 0))
+	s.iutMaxLinear, s.mapped = int32(w.Int("iutmaxlinear", 0)), w.Has("mapped")
+	for _, v := range strings.FieldsFunc(w.Named["versions"], func(r rune) bool { return r == '/' }) {
+		major, minor, _ := strings.Cut(v, ".")
+		s.versions = append(s.versions, [2]uint32{uint32(script.Number(major)), uint32(script.Number(minor))})
+	}
+	return s
+}
+
+func ints(text string) (all []int) {
+	for _, n := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' }) {
+		all = append(all, int(script.Number(n)))
+	}
+	return all
+}
+
+// authOf reads mechanisms: "none", "key" or both.
+func authOf(words string) (a iut.Auth) {
+	a.None = strings.Contains(words, "none")
+	if strings.Contains(words, "key") {
+		a.Key = aKey
+	}
+	return a
+}
+
+// labelNamed gives a label by its name or number, 0 for DONE.
+func labelNamed(name string) label {
+	for _, x := range labels {
+		if x.name == name {
+			return x.label
+		}
+	}
+	if name == "DONE" {
+		return 0
+	}
+	return label(script.Number(name))
+}
+
+// wireValues reads values, with commas: 7 has 4 bytes, 7L 8, x1f90 is bytes, - nothing.
+func wireValues(text string) (b []byte) {
+	for _, v := range strings.Split(text, ",") {
+		if digits, is := strings.CutPrefix(v, "x"); is {
+			for i := 0; i+1 < len(digits); i += 2 {
+				b = append(b, byte(script.Number("0x"+digits[i:i+2])))
+			}
+		} else if long, is := strings.CutSuffix(v, "L"); is {
+			b = append(b, u64(script.Number(long))...)
+		} else if v != "-" && v != "" {
+			b = append(b, u32(uint32(script.Number(v)))...)
+		}
+	}
+	return b
+}
+
+// recordOf reads a record from words: COLL and a label, ANSWER, a label and a mask, or the
+// name of another command or its number; and values behind it.
+func recordOf(words []string) record {
+	words = append(slices.Clone(words), "", "", "")
+	switch words[0] {
+	case "COLL":
+		return coll(labelNamed(words[1]), wireValues(words[2]))
+	case "ANSWER":
+		return answer(labelNamed(words[1]), uint32(script.Number(words[2])), wireValues(words[3]))
+	}
+	return record{commandNamed(words[0]), wireValues(words[1])}
+}
+
+func commandNamed(name string) command {
+	c, known := map[string]command{"AUTH": cmdAuth, "IMPI": cmdIMPI, "COLL": cmdColl, "DONE": cmdDone, "FINI": cmdFini}[name]
+	if !known {
+		c = command(script.Number(name))
+	}
+	return c
+}
+
+func typeNamed(name string) pkType {
+	for k := pkData; k <= pkFini; k++ {
+		if k.String() == name {
+			return k
+		}
+	}
+	return pkType(script.Number(name))
+}
+
+// keep gives a message a name, as words like "as p" want it.
+func (p *player) keep(m *said, w script.Words) {
+	i := slices.Index(w.Plain, "as")
+	if i < 0 {
+		return
+	}
+	name := w.Word(i + 1)
+	p.said[name] = m
+	p.vars[name+".srqid"] = strconv.FormatUint(m.srqid, 10)
+	p.vars[name+".drqid"] = strconv.FormatUint(m.drqid, 10)
+}
+
+// what is how a packet is called in messages.
+func what(w script.Words) string {
+	if w.Quote != "" {
+		return w.Quote
+	}
+	return fmt.Sprintf("the packet %q", w.Rest)
+}
+
+// plays are the cases that are easier to say in Go, by the name of the step that is all of
+// their script.
+var plays = map[string]func(*T){
+	"reduce-in-order-from": reduceInOrderFrom,
+	"reduce-in-order-at":   reduceInOrderAt,
+	"two-at-once":          twoAtOnce,
+	"dup-as-other":         dupAsOther,
+	"dup-as-first":         dupAsFirst,
+	"contexts-in-use":      contextsInUse,
+	"message-before":       messageBefore,
+	"creates-part":         createsPart,
+	"non-members":          nonMembers,
+	"wide-contexts":        wideContexts,
+	"out-of-contexts":      outOfContexts,
+	"free-is-barrier":      freeIsBarrier,
+	"masters-of-part":      mastersOfPart,
+	"splits":               splits,
+	"creates-inter":        createsInter,
+	"merges-as-leader":     mergesAsLeader,
+	"merges-as-other":      mergesAsOther,
+	"dups-inter":           dupsInter,
+	"dials-all":            dialsAll,
+	"accepts-all":          acceptsAll,
+	"between-others":       betweenOthers,
+	"listens-early":        listensEarly,
+	"own-ranks":            ownRanks,
+	"packets-at-once":      packetsAtOnce,
+	"rank-in-pieces":       rankInPieces,
+	"from-its-address":     fromItsAddress,
+	"half-intruder":        halfIntruder,
+	"silent-intruder":      silentIntruder,
+	"same-host-twice":      sameHostTwice,
+	"flow-own-control":     flowOwnControl,
+	"flow-least":           flowLeast,
+	"flow-stream":          flowStream,
+	"request-ids":          requestIDs,
+	"long-big":             longBig,
+	"cancel-answered":      cancelAnswered,
+	"cancel-youngest":      cancelYoungest,
+	"order-out":            orderOut,
+	"rubbish":              rubbish,
+	"stream-of-bytes":      streamOfBytes,
+	"zero-fields":          zeroFields,
+	"acks-after-fini":      acksAfterFini,
+	"gathers-from":         gathersFrom,
+	"gathers-at":           gathersAt,
+	"scatters-from":        scattersFrom,
+	"scatters-to":          scattersTo,
+	"allgathers":           allgathers,
+	"alltoalls":            alltoalls,
+	"scans":                scans,
+	"gathers-uneven":       gathersUneven,
+	"full-server":          fullServer,
+	"pipelining":           pipelining,
+	"byte-by-byte":         byteByByte,
+	"large-values":         largeValues,
+	"barrier-first":        barrierFirst,
+	"waits-for-masters":    waitsForMasters,
+	"one-fini-each":        oneFiniEach,
+	"waits-for-finis":      waitsForFinis,
+	"early-fini":           earlyFini,
+	"late-ack":             lateAck,
+	"peer-dies":            peerDies,
+	"program-exits":        programExits,
+	"program-aborts":       programAborts,
+	"length-in-answer":     lengthInAnswer,
+	"answers-in-pieces":    answersInPieces,
+	"lock-step":            lockStep,
+	"strange-identities":   strangeIdentities,
+}

@@ -1,0 +1,239 @@
+package play
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/openimpi/impi/internal/conformance/script"
+)
+
+// clientVerbs are the steps between two procs: one of the IUT's, which does what it is told,
+// and one of the tester's.
+var clientVerbs map[string]verb
+
+func init() {
+	clientVerbs = map[string]verb{
+		// The job is joined; its program is told something, and finishes.
+		"job":     func(p *player, w script.Words) { p.joined(p.join(setupOf(w))) },
+		"pair":    func(p *player, w script.Words) { p.pair(int(script.Number(w.Word(0))), int(script.Number(w.Word(1)))) },
+		"finish":  func(p *player, _ script.Words) { p.k.finish() },
+		"tell":    (*player).tell,
+		"begin":   (*player).begin,
+		"done":    (*player).done,
+		"pending": func(p *player, w script.Words) { p.j.waits([]*call{p.calls[w.Word(0)]}, w.Quote) },
+
+		// Packets.
+		"to":        func(p *player, w script.Words) { m := p.message(w); p.k.give(m.packet); p.keep(m, w) },
+		"raw":       func(p *player, w script.Words) { p.k.sends(p.message(w).packet) },
+		"from":      (*player).from,
+		"piece":     (*player).piece,
+		"syncack":   (*player).syncack,
+		"rest":      (*player).rest,
+		"complete":  func(p *player, w script.Words) { p.complete(p.said[w.Word(0)], what(w)) },
+		"accept":    (*player).accept,
+		"rests":     func(p *player, w script.Words) { p.rests(p.said[w.Word(0)], w.Number("drqid", 0)) },
+		"continues": (*player).continues,
+		"cancel":    (*player).cancel,
+		"asked":     func(p *player, w script.Words) { p.k.asked(p.said[w.Word(0)].packet, w.Int("req", 0)) },
+
+		// Nothing comes that is not expected.
+		"idle":   func(p *player, w script.Words) { p.k.idle(w.Rest) },
+		"still":  func(p *player, w script.Words) { p.k.ch.still(w.Rest) },
+		"settle": func(p *player, _ script.Words) { p.k.ch.settle() },
+		"told":   func(p *player, _ script.Words) { p.k.told() },
+
+		// Windows.
+		"manual":  func(p *player, _ script.Words) { p.k.ch.handle() },
+		"acks":    func(p *player, _ script.Words) { p.k.acks() },
+		"release": func(p *player, _ script.Words) { p.j.release() },
+		"flood":   func(p *player, w script.Words) { p.begun = p.k.flood(int(script.Number(w.Word(0)))) },
+		"drops": func(p *player, w script.Words) {
+			p.k.drops(int(script.Number(w.Word(0))), int(script.Number(w.Word(1))))
+		},
+		"refused": func(p *player, w script.Words) { p.k.refused(w.Rest) },
+		"drowned": func(p *player, _ script.Words) { p.k.drowned(p.begun) },
+
+		// The IUT has to end because of what comes between these two.
+		"ready": func(p *player, _ script.Words) { p.k.tell("ping"); p.words = p.j.run.words.Load() },
+		"dies":  (*player).dies,
+		"cut": func(p *player, w script.Words) { // a packet with 50 bytes of data, and the channel, end there
+			p.k.ch.cut(p.k.out(pkData, 5, bytesOf(1, 50)), int(script.Number(w.Word(0))))
+		},
+		"close-channel": func(p *player, _ script.Words) { p.k.ch.c.close() },
+		"reset-channel": func(p *player, _ script.Words) { p.k.ch.c.reset() },
+		"too-many":      func(p *player, _ script.Words) { tooMany(p.k) },
+	}
+}
+
+// joined makes a job the one that the steps are about.
+func (p *player) joined(j *job) {
+	p.j = j
+	p.vars["datalen"], p.vars["tagub"] = fmt.Sprint(j.datalen), fmt.Sprint(j.tagub)
+	p.pair(0, 0)
+}
+
+func (p *player) pair(iut, peer int) { p.k = p.j.talkOf(p.j.iut(iut), p.j.peer(peer)) }
+
+// tell gives a command and checks the reply, if something stands behind an arrow.
+func (p *player) tell(w script.Words) {
+	command, want, _ := strings.Cut(w.Rest, " -> ")
+	p.check(p.k.begin("%s", command), want)
+}
+
+// begin gives a command, and its name to the call; done waits for the reply.
+func (p *player) begin(w script.Words) {
+	name, command, _ := strings.Cut(w.Rest, " ")
+	p.calls[name] = p.k.begin("%s", command)
+}
+
+func (p *player) done(w script.Words) {
+	name, want, _ := strings.Cut(w.Rest, " -> ")
+	p.check(p.calls[name], want)
+}
+
+// check waits for a reply. It has to be an error; or the status and the data of a receive;
+// or data of some type; or it has these values.
+func (p *player) check(c *call, want string) {
+	if want == "error" {
+		if _, err := c.wait(); err == nil {
+			p.Fatalf("the program did %q without an error", c.text)
+		}
+		return
+	}
+	a, w := c.ok(), script.Split("values "+want)
+	seed, n := w.Int("seed", 0), w.Int("n", 0)
+	switch w.Word(0) {
+	case "received":
+		a.received(p.k.p, int32(w.Int("tag", 0)), seed, n)
+	case "holds":
+		a.holds(p.kindOf(or(w.Named["type"], "byte")).values(seed, n))
+	}
+	for name, value := range w.Named {
+		if w.Word(0) == "" || name == "count" {
+			a.is(name, value)
+		}
+	}
+}
+
+// fields are what a step can say of a packet, besides tag and data.
+var fields = map[string]func(m *packet, v uint64){
+	"srqid": func(m *packet, v uint64) { m.srqid = v }, "drqid": func(m *packet, v uint64) { m.drqid = v },
+	"len": func(m *packet, v uint64) { m.len = uint32(v) }, "msglen": func(m *packet, v uint64) { m.msglen = v },
+	"cid": func(m *packet, v uint64) { m.cid = v }, "lsrank": func(m *packet, v uint64) { m.lsrank = int32(v) },
+	"unused":  func(m *packet, v uint64) { m.seq, m.count, m.dtype, m.reserved = v, int64(v), v, v },
+	"srcpid":  func(m *packet, v uint64) { m.src.pid = int64(v) },
+	"destpid": func(m *packet, v uint64) { m.dest.pid = int64(v) },
+}
+
+// message makes a message of the tester's proc. Of a DATASYNC that is longer than the data
+// length it is the first packet.
+func (p *player) message(w script.Words) *said {
+	typ, m := typeNamed(w.Word(0)), &said{}
+	m.packet = p.k.answer(typ, 0, 0)
+	if n := w.Int("n", 0); typ.hasData() || typ > pkFini {
+		m.data = p.kindOf(or(w.Named["type"], "byte")).pattern(w.Int("seed", 0), n)
+		first := m.data
+		if typ == pkDataSync {
+			first = first[:min(len(first), w.Int("first", int(p.k.datalen)))]
+		}
+		m.packet = p.k.out(pkData, int32(w.Int("tag", 0)), first)
+		m.typ, m.msglen, m.count = typ, uint64(len(m.data)), int64(len(m.data))
+	}
+	for name, set := range fields {
+		if w.Has(name) {
+			set(&m.packet, script.Number(w.Named[name]))
+		}
+	}
+	if slices.Contains(w.Plain, "from-itself") { // from the IUT's proc, or to the tester's
+		m.src = p.k.u.id
+	}
+	if slices.Contains(w.Plain, "to-us") {
+		m.dest = p.k.p.id
+	}
+	if typ == pkFini {
+		m.packet = packet{typ: pkFini}
+	}
+	return m
+}
+
+// from takes a packet, and checks what the step says of it: of the first packet of a message
+// everything.
+func (p *player) from(w script.Words) {
+	k, what := p.k, what(w)
+	m := &said{packet: k.take(typeNamed(w.Word(0)), what)}
+	if w.Has("n") {
+		m.data = p.kindOf(or(w.Named["type"], "byte")).pattern(w.Int("seed", 0), w.Int("n", 0))
+		n := min(len(m.data), int(k.datalen))
+		k.isMessage(&m.packet, int32(w.Int("tag", 0)), w.Number("cid", worldCID), w.Int("lsrank", k.u.rank), len(m.data), what)
+		equal(p.T, "pk_len of "+what, int(m.len), n)
+		if w.Has("seed") {
+			k.hasData(&m.packet, m.data[:n], what)
+		}
+	}
+	for name, v := range map[string]uint64{"srqid": m.srqid, "drqid": m.drqid, "reserved": m.reserved} {
+		equal(p.T, "pk_"+name+" of "+what, v, w.Number(name, v))
+	}
+	p.keep(m, w)
+}
+
+// piece sends some of the data of a message.
+func (p *player) piece(w script.Words) {
+	m, at := p.said[w.Word(0)], w.Int("at", 0)
+	next := piece(m.packet, w.Number("drqid", 0), m.data[at:min(at+w.Int("n", 0), len(m.data))])
+	if w.Word(1) == "raw" {
+		p.k.sends(next)
+		return
+	}
+	p.k.give(next)
+}
+
+// syncack waits for the SYNCACK of a message of the tester.
+func (p *player) syncack(w script.Words) {
+	p.keep(&said{packet: p.k.syncAcked(p.said[w.Word(0)].packet, "the message")}, w)
+}
+
+// rest sends what follows the first packet of a message whose SYNCACK has come.
+func (p *player) rest(w script.Words) {
+	m := p.said[w.Word(0)]
+	p.k.rest(m.packet, w.Number("drqid", 0), m.data)
+}
+
+// complete does both.
+func (p *player) complete(m *said, what string) {
+	p.k.rest(m.packet, p.k.syncAcked(m.packet, what).drqid, m.data)
+}
+
+// accept sends the SYNCACK of a message of the IUT, and takes what follows its first packet.
+func (p *player) accept(w script.Words) {
+	m, drqid := p.said[w.Word(0)], w.Number("drqid", 0)
+	p.k.give(p.k.answer(pkSyncAck, m.srqid, drqid))
+	p.rests(m, drqid)
+}
+
+func (p *player) rests(m *said, drqid uint64) { p.k.rests(m.packet, drqid, m.data, "the message") }
+
+// continues takes one packet of what follows.
+func (p *player) continues(w script.Words) {
+	m, at := p.said[w.Word(0)], w.Int("at", 0)
+	next := p.k.take(pkData, "a continuation")
+	p.k.continues(&next, &m.packet, w.Number("drqid", 0), "the message")
+	p.k.hasData(&next, m.data[at:min(at+int(p.k.datalen), len(m.data))], "a continuation")
+}
+
+// cancel sends a CANCEL, and has the answer be of the type behind the arrow.
+func (p *player) cancel(w script.Words) {
+	got := p.k.cancels(w.Number("srqid", 0))
+	if i := slices.Index(w.Plain, "->"); i >= 0 {
+		equal(p.T, "the answer to CANCEL", got, typeNamed(w.Word(i+1)))
+	}
+}
+
+// dies wants the IUT to end by itself and not by a signal, with a status that is not 0 and
+// words about it.
+func (p *player) dies(script.Words) {
+	p.j.run.fails("its peer has broken the protocol")
+	if p.j.run.words.Load() == p.words {
+		p.Fatalf("the IUT has ended without a word about the reason")
+	}
+}

@@ -1,0 +1,207 @@
+package play
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// process is a program of the IUT that runs.
+type process struct {
+	t     *T
+	name  string
+	cmd   *exec.Cmd
+	lines chan string // of standard output, for who wants them
+	ended chan struct{}
+	words atomic.Int32 // lines that it has printed
+	trap  atomic.Bool  // one of them is how a program in Go dies
+	err   error        // after ended
+}
+
+// run starts a command. It is killed, with all its descendants that stay in its
+// group, when the case ends.
+func (t *T) run(name string, cmd *exec.Cmd) *process {
+	p := &process{t: t, name: name, cmd: cmd, lines: make(chan string, 1000), ended: make(chan struct{})}
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Setpgid = true
+	if cmd.Env == nil {
+		cmd.Env = os.Environ()
+	}
+	cmd.Env = append(cmd.Env, caseVariable+"="+t.dir)
+	out, err := cmd.StdoutPipe()
+	t.must(err)
+	diagnostics, err := cmd.StderrPipe()
+	t.must(err)
+	t.trace.add("## %s: %v", name, cmd)
+	if err := cmd.Start(); err != nil {
+		t.Fatalf("%s cannot be started: %v", name, err)
+	}
+	var reading sync.WaitGroup
+	reading.Go(func() { p.show(out, p.lines); close(p.lines) })
+	reading.Go(func() { p.show(diagnostics, nil) })
+	go func() {
+		reading.Wait()
+		p.err = cmd.Wait()
+		t.trace.add("## %s: ended, %v", name, cmd.ProcessState)
+		close(p.ended)
+	}()
+	t.Cleanup(p.kill)
+	return p
+}
+
+// caseVariable is in the environment of everything that a case starts, its directory.
+const caseVariable = "IMPI_CONFORM_CASE"
+
+// sweep kills what a case has left behind: daemons and the like, which have left the
+// group of the process that was started. Where there is no /proc it does nothing.
+func sweep(dir string) {
+	mark := []byte(caseVariable + "=" + dir + "\x00")
+	for found := true; found; {
+		found = false
+		files, _ := filepath.Glob("/proc/[0-9]*/environ")
+		for _, f := range files {
+			if b, err := os.ReadFile(f); err != nil || !bytes.Contains(b, mark) {
+				continue
+			}
+			if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(f))); err == nil && pid != os.Getpid() {
+				found = syscall.Kill(pid, syscall.SIGKILL) == nil || found
+			}
+		}
+	}
+}
+
+// show puts the output into the trace.
+func (p *process) show(r io.Reader, lines chan<- string) {
+	in := bufio.NewScanner(r)
+	for in.Scan() {
+		p.t.trace.add("## %s prints: %s", p.name, in.Text())
+		p.words.Add(1)
+		if goroutine.MatchString(in.Text()) {
+			p.trap.Store(true)
+		}
+		if lines != nil {
+			select {
+			case lines <- in.Text():
+			default: // nobody wants so many
+			}
+		}
+	}
+	_, _ = io.Copy(io.Discard, r) // behind a line that is too long
+}
+
+// goroutine is in the last words of a program in Go that has tripped over its own data,
+// and that ends with an ordinary status then: where others would be ended by a signal.
+var goroutine = regexp.MustCompile(`(^| )goroutine \d+( .*)? \[running.*\]:$`)
+
+// kill ends what still runs.
+func (p *process) kill() {
+	if !p.running() {
+		return
+	}
+	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGTERM)
+	select {
+	case <-p.ended:
+	case <-time.After(2 * time.Second):
+		_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
+		select {
+		case <-p.ended:
+		case <-time.After(2 * time.Second): // a descendant that left the group holds its output
+		}
+	}
+}
+
+func (p *process) running() bool {
+	select {
+	case <-p.ended:
+		return false
+	default:
+		return true
+	}
+}
+
+// begins is how long a program of the IUT may take to begin, in patiences: a machine that
+// has much else to do lets it wait, and no rule speaks of that.
+const begins = 8
+
+// line waits for the first line of standard output.
+func (p *process) line(what string) string {
+	select {
+	case s, ok := <-p.lines:
+		if ok {
+			return s
+		}
+		<-p.ended
+		p.t.Fatalf("%s ended (%v) before it printed %s", p.name, p.cmd.ProcessState, what)
+	case <-time.After(begins * p.t.patience):
+		p.t.Fatalf("%s has not printed %s within %v", p.name, what, begins*p.t.patience)
+	}
+	return ""
+}
+
+// status waits for the end and gives the exit status, 128 and more for signals and what
+// comes to the same.
+func (p *process) status() int {
+	select {
+	case <-p.ended:
+	case <-time.After(p.t.patience):
+		p.t.Fatalf("%s still runs after %v", p.name, p.t.patience)
+	}
+	var exit *exec.ExitError
+	if errors.As(p.err, &exit) {
+		if s, ok := exit.Sys().(syscall.WaitStatus); ok && s.Signaled() {
+			return 128 + int(s.Signal())
+		}
+		if p.trap.Load() {
+			return 128 + int(syscall.SIGABRT)
+		}
+		return exit.ExitCode()
+	}
+	p.t.must(p.err)
+	return 0
+}
+
+// succeeds waits for an end with status 0, fails for one with another.
+func (p *process) succeeds() {
+	if s := p.status(); s != 0 {
+		p.t.Fatalf("%s ended with status %d", p.name, s)
+	}
+}
+
+// fails waits for an end that the process has chosen, with a status that is not 0.
+func (p *process) fails(why string) {
+	if s := p.status(); s == 0 || s >= 128 {
+		p.t.Fatalf("%s ended with status %d: %s", p.name, s, why)
+	}
+}
+
+// survives ends the case if the process dies of something. It may go on, or end by
+// itself: a connection that was closed is the first that is seen of either.
+func (p *process) survives(why string) {
+	select {
+	case <-p.ended:
+	case <-time.After(p.t.patience / 4):
+		return
+	}
+	if p.status() >= 128 {
+		p.t.Fatalf("%s died with status %d: %s", p.name, p.status(), why)
+	}
+}
+
+// alive ends the case if the process has ended.
+func (p *process) alive(why string) {
+	if !p.running() {
+		p.t.Fatalf("%s has ended (%v): %s", p.name, p.cmd.ProcessState, why)
+	}
+}

@@ -1,0 +1,158 @@
+package play
+
+import "time"
+
+// glance is how long a connection on which nothing may come is watched at least. What
+// proves silence is the order of events; this is for where there is none, and for an
+// IUT that needs a moment to do wrong.
+const glance = 100 * time.Millisecond
+
+// while is how long something is waited for that an IUT need not say.
+const while = 10 * glance
+
+// probe has the IUT say something on a channel: a channel keeps its order, so whatever
+// was sent before has come then. It asks each proc behind the channel to cancel a
+// message that never was. An MPI must answer that by itself, whatever its program waits
+// for; one that does not is not waited for long, and is not asked again: other cases judge
+// it. Nobody can tell then whether it has counted the packet.
+func (ch *channel) probe() {
+	from := ch.prober()
+	if from == nil || ch.deaf {
+		return
+	}
+	end := time.After(while)
+	for _, to := range ch.remote.procs {
+		if !ch.room(from.id, to.id) {
+			continue
+		}
+		id, answered := ch.j.control.ask()
+		if ch.write(&packet{typ: pkCancel, src: from.id, dest: to.id, srqid: id}) != nil {
+			return // its reader has noticed
+		}
+		if ch.until(answered, end) {
+			continue
+		}
+		ch.mu.Lock()
+		ch.deaf = true
+		ch.mu.Unlock()
+		if ch.j.control.giveUp(id) {
+			ch.settled(pair{from.id, to.id}, -1)
+		}
+		return
+	}
+}
+
+// settled says whether the IUT has counted a probe: -1 for one that was written, and now
+// nobody knows; 1 for one of these that was answered after all.
+func (ch *channel) settled(x pair, n int) {
+	ch.mu.Lock()
+	defer ch.mu.Unlock()
+	w := ch.window(x.from, x.to)
+	w.sent, w.unsure = w.sent+n, w.unsure-n
+	ch.changed()
+}
+
+// prober is the proc of the tester that asks. Its windows must be open and nobody else's
+// business.
+func (ch *channel) prober() *proc {
+	self := ch.j.control.self
+	if self != nil && self.host == ch.local {
+		return self
+	}
+	ch.mu.Lock()
+	defer ch.mu.Unlock()
+	if ch.manual {
+		return nil
+	}
+	return ch.local.procs[len(ch.local.procs)-1]
+}
+
+// room tells whether one more packet may be sent now.
+func (ch *channel) room(from, to procID) bool {
+	ch.mu.Lock()
+	defer ch.mu.Unlock()
+	w := ch.window(from, to)
+	return w.sent-w.acked*int(ch.j.ackmark) < int(ch.j.hiwater)
+}
+
+// until waits for the answer, unless the channel ends or it takes too long.
+func (ch *channel) until(answered <-chan struct{}, end <-chan time.Time) bool {
+	for {
+		ch.mu.Lock()
+		change, broken := ch.change, ch.err != nil
+		ch.mu.Unlock()
+		if broken {
+			return false
+		}
+		select {
+		case <-answered:
+			return true
+		case <-change:
+		case <-end:
+			return false
+		}
+	}
+}
+
+// unanswered proves the same of a server, for connections of which the first is closed
+// one way: a client is lost, and the server must close them all. It may say why it does,
+// in a command of its own.
+func unanswered(why string, all ...*conn) {
+	all[0].hangUp()
+	for _, c := range all {
+		b, err := c.tryRead(recordHeader, while)
+		if err == nil && !command(uint32s(b)[0]).known() {
+			continue
+		}
+		if len(b) > 0 {
+			c.said(b, why)
+		}
+	}
+}
+
+// hangUp closes our direction.
+func (c *conn) hangUp() {
+	c.t.trace.add("-> %s: closed, one way", c.name)
+	_ = c.tcp.CloseWrite()
+}
+
+// question is a probe that was not answered yet.
+type question struct {
+	answered chan struct{} // closed by the answer
+	late     bool          // nobody waits for it any more
+}
+
+// ask gives the request ID of a new probe, and what is closed when CANCELNO comes for it.
+func (c *control) ask() (id uint64, answered <-chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last++
+	id = controlProbes + c.last
+	q := &question{answered: make(chan struct{})}
+	c.probes[id] = q
+	return id, q.answered
+}
+
+// giveUp says that nobody waits for the answer any more. It is false if that has come.
+func (c *control) giveUp(id uint64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	q := c.probes[id]
+	if q != nil {
+		q.late = true
+	}
+	return q != nil
+}
+
+// answered gives the probe that the packet answers, nil if it is something else.
+func (c *control) answered(p *packet) *question {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	q := c.probes[p.srqid]
+	if p.typ != pkCancelNo || q == nil {
+		return nil
+	}
+	close(q.answered)
+	delete(c.probes, p.srqid)
+	return q
+}

@@ -1,0 +1,336 @@
+package play
+
+import (
+	"bytes"
+	"net"
+	"time"
+)
+
+// talk is what a case is about, as a rule: one proc of the IUT, one of the tester's,
+// and the channel between them.
+type talk struct {
+	*job
+	u  *proc // the IUT's
+	p  *proc // the tester's
+	ch *channel
+}
+
+// talk joins a job and picks the first proc of both sides.
+func (t *T) talk(s setup) *talk {
+	j := t.join(s)
+	return j.talkOf(j.iut(0), j.peer(0))
+}
+
+// talkOf is the talk of any two procs.
+func (j *job) talkOf(u, p *proc) *talk { return &talk{j, u, p, j.channelOf(u, p)} }
+
+// tell gives the IUT's proc a command and waits until it is done; begin does not wait.
+func (k *talk) tell(format string, args ...any) answers { return k.do(k.u, format, args...) }
+func (k *talk) begin(format string, args ...any) *call  { return k.start(k.u, format, args...) }
+
+// out is a message packet to the IUT's proc.
+func (k *talk) out(typ pkType, tag int32, data []byte) packet {
+	return k.packet(typ, k.p, k.u, tag, data)
+}
+
+// ackTag is the tag of synchronous sends in cases about other rules. LAM/MPI sends with
+// hardly any other tag to their end, which cases about synchronous sends find.
+const ackTag = 0
+
+// answer is a packet without data to the IUT's proc.
+func (k *talk) answer(typ pkType, srqid, drqid uint64) packet {
+	return packet{typ: typ, src: k.p.id, dest: k.u.id, srqid: srqid, drqid: drqid}
+}
+
+// give sends a message packet when the window lets it.
+func (k *talk) give(p packet) {
+	if p.typ.counted() && !k.ch.open(p.src, p.dest) {
+		k.ch.shut(&p, "the window stays closed")
+	}
+	k.send(p)
+}
+
+// acks sends the PROTOACK that is due, in a case that handles them itself.
+func (k *talk) acks() {
+	k.ch.mu.Lock()
+	k.ch.window(k.p.id, k.u.id).told++
+	k.ch.mu.Unlock()
+	k.send(k.answer(pkProtoAck, 0, 0))
+}
+
+// finish has channels acknowledge by themselves again, and ends the job.
+func (k *talk) finish() {
+	k.release()
+	k.job.finish()
+}
+
+// release ends what handle began, on all channels: what is due is acknowledged.
+func (j *job) release() {
+	for _, ch := range j.channels {
+		for _, p := range ch.due() {
+			ch.send(p)
+		}
+	}
+}
+
+// due is what release sends.
+func (ch *channel) due() (all []packet) {
+	ch.mu.Lock()
+	defer ch.mu.Unlock()
+	ch.manual = false
+	for x, w := range ch.flow {
+		for w.got-w.told*int(ch.j.ackmark) >= int(ch.j.ackmark) {
+			w.told++
+			all = append(all, packet{typ: pkProtoAck, src: x.from, dest: x.to})
+		}
+	}
+	return all
+}
+
+// take waits for a packet of the pair, of that type.
+func (k *talk) take(typ pkType, what string) packet { return k.next(k.u, k.p, typ, what) }
+
+// whole takes a short message and checks everything that its only packet says.
+func (k *talk) whole(typ pkType, tag int32, data []byte, what string) packet {
+	p := k.take(typ, what)
+	k.isFirst(&p, tag, len(data), what)
+	k.hasData(&p, data, what)
+	return p
+}
+
+// isFirst checks the fields of the first packet of a message on MPI_COMM_WORLD.
+func (k *talk) isFirst(p *packet, tag int32, msglen int, what string) {
+	k.isMessage(p, tag, worldCID, k.u.rank, msglen, what)
+	equal(k.t, "pk_len of "+what, int(p.len), min(msglen, int(k.datalen)))
+}
+
+// isMessage checks what all packets of a message have in common.
+func (j *job) isMessage(p *packet, tag int32, cid uint64, lsrank, msglen int, what string) {
+	equal(j.t, "pk_msglen of "+what, p.msglen, uint64(msglen))
+	equal(j.t, "pk_tag of "+what, p.tag, tag)
+	equal(j.t, "pk_cid of "+what, p.cid, cid)
+	equal(j.t, "pk_lsrank of "+what, int(p.lsrank), lsrank)
+}
+
+// hasData compares data.
+func (j *job) hasData(p *packet, data []byte, what string) {
+	if !bytes.Equal(p.data, data) {
+		j.t.Fatalf("the data of %s is %s, not %s", what, shortHex(p.data), shortHex(data))
+	}
+}
+
+// long gives a message that is longer than the data length to the IUT, up to its first
+// packet.
+func (k *talk) long(tag int32, srqid uint64, data []byte) packet {
+	p := k.out(pkDataSync, tag, data[:k.datalen])
+	p.srqid, p.msglen, p.count = srqid, uint64(len(data)), int64(len(data))
+	k.give(p)
+	return p
+}
+
+// rest gives what follows the first packet of data, in packets of the data length.
+func (k *talk) rest(first packet, drqid uint64, data []byte) {
+	for at := int(k.datalen); at < len(data); at += int(k.datalen) {
+		k.give(piece(first, drqid, data[at:min(at+int(k.datalen), len(data))]))
+	}
+}
+
+// piece is a continuation packet.
+func piece(first packet, drqid uint64, data []byte) packet {
+	first.typ, first.drqid, first.data, first.len = pkData, drqid, data, uint32(len(data))
+	return first
+}
+
+// crossing is rest while meanwhile takes what comes.
+func (k *talk) crossing(first packet, drqid uint64, data []byte, meanwhile func()) {
+	done := make(chan struct{})
+	var stuck *packet
+	go func() {
+		defer close(done)
+		for at := int(k.datalen); at < len(data); at += int(k.datalen) {
+			p := piece(first, drqid, data[at:min(at+int(k.datalen), len(data))])
+			if !k.ch.open(p.src, p.dest) {
+				stuck = &p
+				return
+			}
+			if k.ch.write(&p) != nil {
+				return // its reader has noticed
+			}
+		}
+	}()
+	meanwhile()
+	<-done
+	if stuck != nil {
+		k.ch.shut(stuck, "the rest of a long message cannot go on")
+	}
+}
+
+// syncAcked waits for the SYNCACK of a message that was given.
+func (k *talk) syncAcked(first packet, what string) packet {
+	p := k.take(pkSyncAck, "the SYNCACK of "+what)
+	equal(k.t, "pk_srqid of the SYNCACK of "+what, p.srqid, first.srqid)
+	return p
+}
+
+// rests takes the continuation packets of a message of the IUT after its SYNCACK, and
+// checks all their fields. data is the whole message.
+func (k *talk) rests(first packet, drqid uint64, data []byte, what string) {
+	for at := len(first.data); at < len(data); {
+		p := k.take(pkData, "a continuation of "+what)
+		k.continues(&p, &first, drqid, what)
+		n := min(int(k.datalen), len(data)-at)
+		equal(k.t, "pk_len of a continuation of "+what, int(p.len), n)
+		k.hasData(&p, data[at:at+n], "a continuation of "+what)
+		at += n
+	}
+}
+
+// continues checks that a packet belongs to the message.
+func (k *talk) continues(p, first *packet, drqid uint64, what string) {
+	equal(k.t, "pk_drqid of a continuation of "+what, p.drqid, drqid)
+	equal(k.t, "pk_srqid of a continuation of "+what, p.srqid, first.srqid)
+	k.isMessage(p, first.tag, first.cid, int(first.lsrank), int(first.msglen), "a continuation of "+what)
+}
+
+// still watches a channel for a moment, and then until the IUT has said something:
+// nothing else may come. Where the program can be asked quiet is better, as it proves
+// that of all channels.
+func (ch *channel) still(why string) {
+	ch.watch(glance)
+	ch.probe()
+	ch.empty(why)
+}
+
+// watch waits until a packet has come that the script has not taken, or the channel has
+// ended, but only so long.
+func (ch *channel) watch(d time.Duration) {
+	ch.watchFor(d, func() bool { return len(ch.queue) > 0 || ch.err != nil })
+}
+
+// watchFor waits until over says so; it is called with mu held.
+func (ch *channel) watchFor(d time.Duration, over func() bool) {
+	end := time.After(d)
+	for {
+		ch.mu.Lock()
+		change, stop := ch.change, over()
+		ch.mu.Unlock()
+		if stop {
+			return
+		}
+		select {
+		case <-change:
+		case <-end:
+			return
+		}
+	}
+}
+
+// idle has the program say that it is through, after which nothing may have come.
+func (k *talk) idle(why string) { k.quiet(why) }
+
+// chopped writes packets in pieces of n bytes each, or all in one for 0.
+func (ch *channel) chopped(n int, packets ...packet) {
+	var all []byte
+	ch.wmu.Lock()
+	defer ch.wmu.Unlock()
+	for i := range packets {
+		p := &packets[i]
+		ch.t.trace.add("-> %s: in pieces: %v", ch.c.name, p)
+		if p.typ.counted() {
+			ch.mu.Lock()
+			ch.window(p.src, p.dest).sent++
+			ch.mu.Unlock()
+		}
+		all = append(all, p.bytes()...)
+	}
+	if n == 0 {
+		n = len(all)
+	}
+	if err := inPieces(ch.c.tcp, all, n); err != nil {
+		ch.t.Fatalf("%s: %v", ch.c.name, err)
+	}
+}
+
+// pause is between pieces that should not be joined on their way. Nothing depends on
+// it: pieces that are joined prove less.
+const pause = 200 * time.Microsecond
+
+// inPieces writes n bytes at a time.
+func inPieces(c *net.TCPConn, b []byte, n int) error {
+	for ; len(b) > 0; b = b[min(n, len(b)):] {
+		if _, err := c.Write(b[:min(n, len(b))]); err != nil {
+			return err
+		}
+		if len(b) > n {
+			<-time.After(pause)
+		}
+	}
+	return nil
+}
+
+// channelOf finds the channel between two procs, one of which is the tester's.
+func (j *job) channelOf(a, b *proc) *channel { return j.between(a.host, b.host) }
+
+// packet gives a packet from one proc to another with the fields of a message on
+// MPI_COMM_WORLD filled in: pk_len and pk_msglen for data, pk_lsrank, pk_cid.
+func (j *job) packet(k pkType, from, to *proc, tag int32, data []byte) packet {
+	p := packet{typ: k, src: from.id, dest: to.id}
+	if k.hasData() {
+		p.len, p.msglen, p.count = uint32(len(data)), uint64(len(data)), int64(len(data))
+		p.lsrank, p.tag, p.cid, p.data = int32(from.rank), tag, worldCID, data
+	}
+	return p
+}
+
+// send sends a packet over the channel of the procs that it names.
+func (j *job) send(p packet) {
+	for _, ch := range j.channels {
+		if ch.local.proc(p.src) != nil && ch.remote.proc(p.dest) != nil {
+			ch.send(p)
+			return
+		}
+	}
+	panic("protocol: no channel for this packet")
+}
+
+// next gives the next packet of a proc of the IUT to one of the tester's, which must
+// be of that type. what says what it should be.
+func (j *job) next(from, to *proc, k pkType, what string) packet {
+	p := j.channelOf(from, to).expect(k, what)
+	if p.src != from.id || p.dest != to.id {
+		j.t.Fatalf("%s should go from rank %d (%v) to rank %d (%v): %v", what, from.rank, from.id, to.rank, to.id, &p)
+	}
+	return p
+}
+
+// short sends a short message in one DATA packet.
+func (j *job) short(from, to *proc, tag int32, data []byte) {
+	j.send(j.packet(pkData, from, to, tag, data))
+}
+
+// message takes a whole message of the IUT, short or long, doing what a receiver does.
+// It is checked: the type of each packet, its length, and the fields that all packets
+// of a message have in common.
+func (j *job) message(from, to *proc, what string) packet {
+	ch := j.channelOf(from, to)
+	head := ch.next(what)
+	if head.src != from.id || head.dest != to.id || !head.typ.hasData() {
+		j.t.Fatalf("%s should be a message from rank %d to rank %d: %v", what, from.rank, to.rank, &head)
+	}
+	whole := head
+	if head.typ == pkDataSync {
+		ack := packet{typ: pkSyncAck, src: to.id, dest: from.id, srqid: head.srqid, drqid: 0x5E0000 + head.srqid}
+		ch.send(ack)
+		for uint64(len(whole.data)) < head.msglen {
+			p := ch.expect(pkData, "a continuation of "+what)
+			if p.drqid != ack.drqid || p.src != head.src || p.srqid != head.srqid || p.msglen != head.msglen {
+				j.t.Fatalf("%s: no continuation of %v: %v", ch.c.name, &head, &p)
+			}
+			whole.data = append(whole.data, p.data...)
+		}
+	}
+	if uint64(len(whole.data)) != head.msglen {
+		j.t.Fatalf("%s: %d bytes came of %d: %v", what, len(whole.data), head.msglen, &head)
+	}
+	return whole
+}

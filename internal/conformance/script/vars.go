@@ -1,0 +1,118 @@
+package script
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Vars are the values of names. Numbers are as in Go.
+type Vars map[string]string
+
+// name matches what is replaced in a step.
+var name = regexp.MustCompile(`\$(\w+)|\$\{([^}]*)\}`)
+
+// Expand replaces the variables and the expressions in a text. It panics if there is no
+// such variable: a script of ours is wrong.
+func (v Vars) Expand(text string) string {
+	return name.ReplaceAllStringFunc(text, func(found string) string {
+		m := name.FindStringSubmatch(found)
+		if m[1] == "" {
+			return strconv.FormatUint(v.number(m[2]), 10)
+		}
+		value, has := v[m[1]]
+		if !has {
+			panic("script: there is no variable " + m[1])
+		}
+		return value
+	})
+}
+
+// number is the value of an expression, modulo 2^64.
+func (v Vars) number(text string) uint64 {
+	e, err := parser.ParseExpr(text)
+	if err != nil {
+		panic("script: " + err.Error())
+	}
+	return v.eval(e)
+}
+
+func (v Vars) eval(e ast.Expr) uint64 {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		return Number(e.Value)
+	case *ast.Ident:
+		return Number(v.Expand("$" + e.Name))
+	case *ast.SelectorExpr: // a field of something that has a name
+		return Number(v[fmt.Sprintf("%s.%s", e.X, e.Sel.Name)])
+	case *ast.BinaryExpr:
+		x, y := v.eval(e.X), v.eval(e.Y)
+		switch e.Op {
+		case token.ADD:
+			return x + y
+		case token.SUB:
+			return x - y
+		case token.MUL:
+			return x * y
+		case token.REM:
+			return x % y
+		case token.QUO:
+			return x / y
+		case token.SHL:
+			return x << y
+		}
+	}
+	panic(fmt.Sprintf("script: no expression: %#v", e))
+}
+
+// Number reads a number, which may be negative or in base 16. It panics if it is none.
+func Number(text string) uint64 {
+	if n, err := strconv.ParseUint(text, 0, 64); err == nil {
+		return n
+	}
+	n, err := strconv.ParseInt(text, 0, 64)
+	if err != nil {
+		panic(fmt.Sprintf("script: %q is no number", text))
+	}
+	return uint64(n)
+}
+
+// Run plays steps in their order: do gets each with all its variables replaced.
+func Run(steps []Step, v Vars, do func(s Step)) {
+	for _, s := range steps {
+		over, repeats := strings.CutPrefix(s.Text, "each ")
+		if !repeats {
+			s.Text = v.Expand(s.Text)
+			do(s)
+			continue
+		}
+		names, values, _ := strings.Cut(over, " = ")
+		for i, value := range list(v.Expand(values)) {
+			v["i"] = strconv.Itoa(i)
+			parts := strings.Split(value, ",")
+			for n, name := range strings.Split(names, ",") {
+				v[name] = parts[n]
+			}
+			Run(s.Body, v, do)
+		}
+	}
+}
+
+// list gives the values that "each" has.
+func list(text string) (all []string) {
+	for _, word := range strings.Fields(text) {
+		from, to, is := strings.Cut(word, "..")
+		if !is {
+			all = append(all, word)
+			continue
+		}
+		for n := Number(from); n < Number(to); n++ {
+			all = append(all, strconv.FormatUint(n, 10))
+		}
+	}
+	return all
+}
