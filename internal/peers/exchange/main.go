@@ -24,7 +24,7 @@ var (
 
 // test is one of the tests, with its numbers.
 type test struct {
-	run   func(a []int) error
+	run   func(a []int)
 	least int // numbers
 }
 
@@ -77,7 +77,7 @@ func runTest(args []string) error {
 	if !known || len(numbers) < t.least {
 		return fmt.Errorf("%s: no such test, or too few numbers (%d)", args[0], len(numbers))
 	}
-	if err := t.run(numbers); err != nil {
+	if err := attempt(t.run, numbers); err != nil {
 		return fmt.Errorf("%s: rank %d: %w", args[0], rank, err)
 	}
 	fmt.Printf("exchange: %s: rank %d of %d: ok\n", args[0], rank, size)
@@ -86,6 +86,41 @@ func runTest(args []string) error {
 
 // errContents means that a message is not what was sent.
 var errContents = errors.New("wrong message")
+
+// failure is what a test panics with: why it has failed.
+type failure struct{ error }
+
+// attempt runs a test and gives why it has failed.
+func attempt(run func(a []int), numbers []int) (err error) {
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case failure:
+			err = p.error
+		default:
+			panic(p)
+		}
+	}()
+	run(numbers)
+	return nil
+}
+
+// check fails the test if a call has failed; must does so for a call that gives something.
+func check(err error) {
+	if err != nil {
+		panic(failure{err})
+	}
+}
+
+func must[T any](x T, err error) T {
+	check(err)
+	return x
+}
+
+// fail fails the test: what came is not what was sent.
+func fail(format string, args ...any) {
+	check(fmt.Errorf("%w: "+format, append([]any{errContents}, args...)...))
+}
 
 // letter is the byte at i of the message with a seed.
 func letter(i, seed int) byte { return byte(i*31 + i/251 + seed) }
@@ -96,23 +131,19 @@ func writeLetters(b []byte, seed int) {
 	}
 }
 
-func readLetters(b []byte, seed int) error {
+func readLetters(b []byte, seed int) {
 	for i, x := range b {
 		if x != letter(i, seed) {
-			return fmt.Errorf("%w: byte %d of %d is %d, want %d", errContents, i, len(b), x, letter(i, seed))
+			fail("byte %d of %d is %d, want %d", i, len(b), x, letter(i, seed))
 		}
 	}
-	return nil
 }
 
 // receive receives n bytes of the seed into b, and checks what the status says.
-func receive(b []byte, n, seed, source, tag, from, with int) error {
-	st, err := mpi.Recv(world, b, source, tag)
-	if err != nil {
-		return err
-	}
+func receive(b []byte, n, seed, source, tag, from, with int) {
+	st := must(mpi.Recv(world, b, source, tag))
 	if st.Source != from || st.Tag != with || st.Bytes() != int64(n) {
-		return fmt.Errorf("%w: %d bytes from %d with tag %d; want %d from %d with %d", errContents, st.Bytes(), st.Source, st.Tag, n, from, with)
+		fail("%d bytes from %d with tag %d; want %d from %d with %d", st.Bytes(), st.Source, st.Tag, n, from, with)
 	}
-	return readLetters(b[:n], seed)
+	readLetters(b[:n], seed)
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"fmt"
 	"math"
 	"math/big"
 	"unsafe"
@@ -13,9 +12,9 @@ import (
 
 // types: two ranks. One array of each basic type; the receiver makes the same one
 // and compares, and sends back what it got.
-func types(a []int) error {
+func types(a []int) {
 	large := uint64(0xfedcba9876543210)
-	for _, f := range []func(from, to int) error{
+	for _, f := range []func(from, to int){
 		travel("MPI_CHAR", []byte{'a', 0, 127}),
 		travel("MPI_UNSIGNED_CHAR", []byte{0, 128, 255}),
 		travel("MPI_BYTE", []byte{0, 129, 255}),
@@ -38,54 +37,45 @@ func types(a []int) error {
 		longDoublePairs,
 		travelPairs("MPI_2INT", []mpi.Pair[int32]{{Value: math.MaxInt32, Index: -7}, {Value: -2, Index: 999993}}),
 	} {
-		if err := f(a[0], a[1]); err != nil {
-			return err
-		}
+		f(a[0], a[1])
 	}
-	return nil
 }
 
 // travel sends values of a type, and expects them back.
-func travel[T comparable](name string, values []T) func(from, to int) error {
-	return func(from, to int) error {
-		return there(name, values, 21, from, to, func(x, y T) bool { return x == y })
+func travel[T comparable](name string, values []T) func(from, to int) {
+	return func(from, to int) {
+		there(name, values, 21, from, to, func(x, y T) bool { return x == y })
 	}
 }
 
-func travelPairs[V datatype.PairValue](name string, values []mpi.Pair[V]) func(from, to int) error {
-	return func(from, to int) error {
-		return there(name, values, 22, from, to, func(x, y mpi.Pair[V]) bool { return x == y })
+func travelPairs[V datatype.PairValue](name string, values []mpi.Pair[V]) func(from, to int) {
+	return func(from, to int) {
+		there(name, values, 22, from, to, func(x, y mpi.Pair[V]) bool { return x == y })
 	}
 }
 
 // there sends values of a type, and back; both ends compare.
-func there[T any](name string, values []T, tag, from, to int, same func(x, y T) bool) error {
+func there[T any](name string, values []T, tag, from, to int, same func(x, y T) bool) {
 	if rank != from && rank != to {
-		return nil
+		return
 	}
 	t, peer, n := datatype.ByName(name), from+to-rank, len(values)
 	if rank == from {
-		if err := world.Send(mpi.Typed(values, n, t), peer, tag); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
+		check(world.Send(mpi.Typed(values, n, t), peer, tag))
 	}
 	in := make([]T, n+3)
-	st, err := world.Recv(mpi.Typed(in, len(in), t), peer, tag)
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
+	st := must(world.Recv(mpi.Typed(in, len(in), t), peer, tag))
 	if count, err := st.Count(t); count != n || err != nil {
-		return fmt.Errorf("%w: %s: %d items (%w), want %d", errContents, name, count, err, n)
+		fail("%s: %d items (%v), want %d", name, count, err, n)
 	}
 	for i := range values {
 		if !same(in[i], values[i]) {
-			return fmt.Errorf("%w: %s: item %d is %v, want %v", errContents, name, i, in[i], values[i])
+			fail("%s: item %d is %v, want %v", name, i, in[i], values[i])
 		}
 	}
 	if rank == to {
-		return world.Send(mpi.Typed(in, n, t), peer, tag)
+		check(world.Send(mpi.Typed(in, n, t), peer, tag))
 	}
-	return nil
 }
 
 // longDouble is one of x86-64.
@@ -103,9 +93,7 @@ func x87(top uint16, mantissa uint64) (x longDouble) {
 // decimal is the long double next to a decimal number.
 func decimal(text string) longDouble {
 	f, _, err := big.ParseFloat(text, 10, 64, big.ToNearestEven)
-	if err != nil {
-		panic(err)
-	}
+	check(err)
 	m := new(big.Float)
 	exp := f.MantExp(m)
 	mantissa, _ := m.SetMantExp(m, 64).Abs(m).Uint64()
@@ -122,9 +110,9 @@ func sameDigits(x, y longDouble) bool { return bytes.Equal(x[:10], y[:10]) }
 var third = x87(0x3ffd, 0xaaaaaaaaaaaaaaab)
 
 // longDoubles are 0, 1, -3, 1/3, 10^4000 and -10^-4000.
-func longDoubles(from, to int) error {
+func longDoubles(from, to int) {
 	values := []longDouble{{}, x87(0x3fff, 1<<63), x87(0xc000, 3<<62), third, decimal("1e4000"), decimal("-1e-4000")}
-	return there("MPI_LONG_DOUBLE", values, 21, from, to, sameDigits)
+	there("MPI_LONG_DOUBLE", values, 21, from, to, sameDigits)
 }
 
 // longDoublePair is C's struct of one and an int.
@@ -134,11 +122,11 @@ type longDoublePair struct {
 	_     [12]byte
 }
 
-func longDoublePairs(from, to int) error {
+func longDoublePairs(from, to int) {
 	minusThird := third
 	minusThird[9] |= 0x80
 	values := []longDoublePair{{value: x87(0x3fff, 3<<62), index: -7}, {value: minusThird, index: 999993}}
-	return there("MPI_LONG_DOUBLE_INT", values, 22, from, to, func(x, y longDoublePair) bool {
+	there("MPI_LONG_DOUBLE_INT", values, 22, from, to, func(x, y longDoublePair) bool {
 		return sameDigits(x.value, y.value) && x.index == y.index
 	})
 }
@@ -152,15 +140,13 @@ type record struct {
 	id   int
 }
 
-func recordType() (*mpi.Datatype, error) {
+func recordType() *mpi.Datatype {
 	var r record
-	t, err := mpi.TypeStruct([]int64{1, 1, 6, 1},
+	t := must(mpi.TypeStruct([]int64{1, 1, 6, 1},
 		[]int64{int64(unsafe.Offsetof(r.x)), int64(unsafe.Offsetof(r.n)), int64(unsafe.Offsetof(r.name)), int64(unsafe.Offsetof(r.id))},
-		[]*mpi.Datatype{datatype.ByName("MPI_DOUBLE"), datatype.ByName("MPI_INT"), datatype.ByName("MPI_CHAR"), datatype.ByName("MPI_LONG")})
-	if err != nil {
-		return nil, err
-	}
-	return t, t.Commit()
+		[]*mpi.Datatype{datatype.ByName("MPI_DOUBLE"), datatype.ByName("MPI_INT"), datatype.ByName("MPI_CHAR"), datatype.ByName("MPI_LONG")}))
+	check(t.Commit())
+	return t
 }
 
 func makeRecord(i int) (r record) {
@@ -171,33 +157,25 @@ func makeRecord(i int) (r record) {
 	return r
 }
 
-func sameRecords(in, want []record) error {
+func sameRecords(in, want []record) {
 	for i := range in {
 		if in[i] != want[i] {
-			return fmt.Errorf("%w: record %d of %d: %+v, want %+v", errContents, i, len(in), in[i], want[i])
+			fail("record %d of %d: %+v, want %+v", i, len(in), in[i], want[i])
 		}
 	}
-	return nil
 }
 
 // derived: two ranks, datalen. A structure of several kinds, short and long, and a
 // vector. Then some structures are broadcast by each rank.
-func derived(a []int) error {
-	t, err := recordType()
-	if err != nil {
-		return err
-	}
+func derived(a []int) {
+	t := recordType()
 	out := make([]record, 3*a[2]/20)
 	for i := range out {
 		out[i] = makeRecord(i)
 	}
 	if rank == a[0] || rank == a[1] {
-		if err := records(t, out, a[0]+a[1]-rank, rank == a[0]); err != nil {
-			return err
-		}
-		if err := columns(a[0]+a[1]-rank, rank == a[0]); err != nil {
-			return err
-		}
+		records(t, out, a[0]+a[1]-rank, rank == a[0])
+		columns(a[0]+a[1]-rank, rank == a[0])
 	}
 	few := min(100, a[2]/26) // that one packet holds
 	for root := range size {
@@ -205,52 +183,31 @@ func derived(a []int) error {
 		if rank == root {
 			copy(in, out)
 		}
-		if err := world.Bcast(mpi.Typed(in, few, t), root); err != nil {
-			return err
-		}
-		if err := sameRecords(in[:few], out); err != nil {
-			return fmt.Errorf("broadcast of %d: %w", root, err)
-		}
-		if err := mpi.Barrier(world); err != nil {
-			return err
-		}
+		check(world.Bcast(mpi.Typed(in, few, t), root))
+		sameRecords(in[:few], out)
+		check(mpi.Barrier(world))
 	}
-	return nil
 }
 
 // records sends some, and expects them back.
-func records(t *mpi.Datatype, out []record, peer int, first bool) error {
+func records(t *mpi.Datatype, out []record, peer int, first bool) {
 	for _, n := range []int{1, 10, len(out)} {
 		if first {
-			if err := world.Send(mpi.Typed(out, n, t), peer, 31); err != nil {
-				return err
-			}
+			check(world.Send(mpi.Typed(out, n, t), peer, 31))
 		}
 		in := make([]record, n)
-		if _, err := world.Recv(mpi.Typed(in, n, t), peer, 31); err != nil {
-			return err
-		}
-		if err := sameRecords(in, out[:n]); err != nil {
-			return err
-		}
+		must(world.Recv(mpi.Typed(in, n, t), peer, 31))
+		sameRecords(in, out[:n])
 		if !first {
-			if err := world.Send(mpi.Typed(in, n, t), peer, 31); err != nil {
-				return err
-			}
+			check(world.Send(mpi.Typed(in, n, t), peer, 31))
 		}
 	}
-	return nil
 }
 
 // columns sends two columns of a matrix into two others.
-func columns(peer int, first bool) error {
-	t, err := mpi.TypeVector(12, 2, 10, mpi.TypeOf[int32]())
-	if err == nil {
-		err = t.Commit()
-	}
-	if err != nil {
-		return err
-	}
+func columns(peer int, first bool) {
+	t := must(mpi.TypeVector(12, 2, 10, mpi.TypeOf[int32]()))
+	check(t.Commit())
 	m := make([]int32, 120)
 	for i := range m {
 		if m[i] = -1; first {
@@ -258,19 +215,17 @@ func columns(peer int, first bool) error {
 		}
 	}
 	if first {
-		return world.Send(mpi.Typed(m[3:], 1, t), peer, 32)
+		check(world.Send(mpi.Typed(m[3:], 1, t), peer, 32))
+		return
 	}
-	if _, err := world.Recv(mpi.Typed(m[5:], 1, t), peer, 32); err != nil {
-		return err
-	}
+	must(world.Recv(mpi.Typed(m[5:], 1, t), peer, 32))
 	for i, x := range m {
 		want := int32(-1)
 		if i%10 == 5 || i%10 == 6 {
 			want = int32(i - 2)
 		}
 		if x != want {
-			return fmt.Errorf("%w: element %d of the matrix is %d, want %d", errContents, i, x, want)
+			fail("element %d of the matrix is %d, want %d", i, x, want)
 		}
 	}
-	return nil
 }
