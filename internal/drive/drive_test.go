@@ -376,7 +376,17 @@ type couple struct {
 	cables int
 }
 
+// newCouple has a first link below.
 func newCouple(t *testing.T, terms Terms) *couple {
+	c := newEnds(t, terms)
+	a, b := c.wire()
+	c.ends[0].Begin(a)
+	c.ends[1].Begin(b)
+	c.pass(time.Millisecond)
+	return c
+}
+
+func newEnds(t *testing.T, terms Terms) *couple {
 	c := &couple{t: t}
 	for i := range c.ends {
 		x, p := newDesk(t), &Port{}
@@ -389,10 +399,6 @@ func newCouple(t *testing.T, terms Terms) *couple {
 			t.Fatal(err)
 		}
 	}
-	a, b := c.wire()
-	c.ends[0].Begin(a)
-	c.ends[1].Begin(b)
-	c.pass(time.Millisecond)
 	return c
 }
 

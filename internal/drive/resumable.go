@@ -275,6 +275,7 @@ func (d *Driver) Mend() (done bool) {
 		before := r.Handle()
 		if r.Welcome(now); r.Handle() != before {
 			d.refit(r)
+			d.set.Wake() // who sleeps has not armed this link: its first bytes would come unheard
 		}
 	}
 	var left []*Resumable // a patron may make others change

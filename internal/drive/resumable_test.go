@@ -68,6 +68,26 @@ func TestLostLinkIsAskedFor(t *testing.T) {
 	}
 }
 
+// The HELLO of a first link comes when the owner has gone to sleep, and before the timer has seen
+// that there is no link below: the owner must wake and arm it, or it sleeps on what comes by it.
+func TestFirstLinkWakesTheSleeper(t *testing.T) {
+	c := newEnds(t, Terms{Limit: time.Minute})
+	a, b := c.wire()
+	c.ends[1].Begin(b)
+	x := c.desks[1]
+	if !x.d.ArmAll() || x.set.woken {
+		t.Fatal("it does not sleep")
+	}
+	c.ends[0].Begin(a) // says HELLO
+	x.pass(tendAnswer)
+	if s := c.ends[1].Status(x.now); s.State != resume.Up || c.ends[1].Handle() == link.NoHandle {
+		t.Fatalf("it is %v", s.State)
+	}
+	if !x.set.woken {
+		t.Error("it sleeps on, and nobody has armed the link")
+	}
+}
+
 // Who could not ask asks again; who does not tell never does.
 func TestAskingThatFails(t *testing.T) {
 	c := newCouple(t, Terms{Limit: time.Minute})
