@@ -2,12 +2,15 @@ package quic_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -400,6 +403,25 @@ func TestDialNobody(t *testing.T) {
 	var te *transports.Error
 	if !errors.As(err, &te) || te.Code != transports.CodeRefused || !te.Retryable {
 		t.Errorf("it is said: %v", err)
+	}
+}
+
+// Where nothing answers it is said so, whether the handshake's time is over first or the caller's.
+func TestDialSilence(t *testing.T) {
+	for name, c := range map[string]struct {
+		handshake float64
+		within    time.Duration
+	}{"handshake": {0.05, time.Hour}, "caller": {3600, 50 * time.Millisecond}} {
+		alpha, beta := two(t, map[string]any{"handshake_timeout": c.handshake})
+		n := newNetwork(t, listen(t, alpha, "127.0.0.1").Address())
+		n.worsen(1, 0)
+		ctx, cancel := context.WithTimeout(t.Context(), c.within)
+		defer cancel()
+		_, err := beta.Dial(ctx, transports.DialSpec{Address: n.address()})
+		var te *transports.Error
+		if !errors.As(err, &te) || te.Code != transports.CodeTimeout || !te.Retryable || !strings.HasPrefix(te.Reason, "nobody answers there") {
+			t.Errorf("%s: it is said: %v", name, err)
+		}
 	}
 }
 

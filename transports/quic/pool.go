@@ -2,6 +2,7 @@ package quic
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/netip"
 	"slices"
@@ -131,7 +132,10 @@ func (l *lane) open(ctx context.Context) (*stream, error) {
 	select {
 	case <-l.ready:
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		if err := ctx.Err(); !errors.Is(err, context.DeadlineExceeded) {
+			return nil, err
+		}
+		return nil, errors.Join(ctx.Err(), &quic.HandshakeTimeoutError{})
 	}
 	if l.err != nil {
 		return nil, l.err
@@ -165,6 +169,9 @@ func (l *lane) handshake(e *quic.Transport, u *udpSocket) error {
 	defer cancel(nil)
 	go knock(ctx, l.at.from, l.at.to, cancel)
 	qc, err := e.Dial(ctx, net.UDPAddrFromAddrPort(l.at.to), s.id.Client(protocolName), s.config(-1))
+	if errors.As(err, new(*quic.IdleTimeoutError)) { // of which the library says it before the handshake, too
+		return &quic.HandshakeTimeoutError{}
+	}
 	if err != nil {
 		return err
 	}

@@ -24,8 +24,9 @@ const (
 	startWindow = mib
 	// defaultBuffer of the UDP sockets is what the library wants.
 	defaultBuffer = 7 * mib
-	// handshakeTime is what a peer has for its part of a handshake.
-	handshakeTime = 5 * time.Second
+	// handshakeTime is what a peer has for its part of a handshake: as long as with TLS over
+	// TCP, for busy machines need it.
+	handshakeTime = 10 * time.Second
 	// maxLinks bounds the links of one connection.
 	maxLinks = 1 << 14
 )
