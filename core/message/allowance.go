@@ -73,7 +73,7 @@ type allowance struct {
 type pool struct{ size, given int64 }
 
 // allow sets up what p and this proc allow each other.
-func (e *Engine) allow(p *peer) {
+func (e *procs) allow(p *peer) {
 	theirs, mine := e.allowances(p)
 	if theirs <= 0 || mine <= 0 || e.cfg.Dialect == wire.Draft {
 		return
@@ -82,7 +82,7 @@ func (e *Engine) allow(p *peer) {
 }
 
 // allowances gives what this proc has at p to begin with, and p here.
-func (e *Engine) allowances(p *peer) (theirs, mine int64) {
+func (e *procs) allowances(p *peer) (theirs, mine int64) {
 	if e.cfg.Unexpected <= 0 || p.index == e.cfg.Self {
 		return 0, 0
 	}
@@ -145,7 +145,7 @@ func (p *peer) allowed(v uint64) {
 
 // Needy tells whether a message waits to leave by l that has no allowance, as far as is known:
 // what has come by l and was not read may bring some. It asks once for each message.
-func (e *Engine) Needy(l LinkID) bool {
+func (e *linkTable) Needy(l LinkID) bool {
 	s := e.linkOrNil(l)
 	if s == nil || !s.needy {
 		return false
@@ -178,7 +178,7 @@ func (p *peer) used() int64 {
 }
 
 // review has p told that it may have more here, if it has used up much of what it could.
-func (e *Engine) review(p *peer) {
+func (e *linkTable) review(p *peer) {
 	if p.on && !p.due && p.down == nil && p.used() >= p.next {
 		p.due = true
 		e.wake(p)
@@ -186,7 +186,7 @@ func (e *Engine) review(p *peer) {
 }
 
 // Review is for a driver that has let others take fast-box messages, and calls it every so many fast-box messages.
-func (e *Engine) Review() {
+func (e *linkTable) Review() {
 	for _, s := range e.links {
 		if s != nil && s.boxes != nil {
 			e.review(s.peer)
@@ -197,7 +197,7 @@ func (e *Engine) Review() {
 // grant gives what p is told that it may now have: what it has used, its base, and on top half
 // of what others leave it of the pool. What it may have and has not used is never more than
 // base and extra, and the extras of all are never more than the pool.
-func (e *Engine) grant(p *peer) uint64 {
+func (e *procs) grant(p *peer) uint64 {
 	if !p.on {
 		return 0
 	}
@@ -213,14 +213,14 @@ func (e *Engine) grant(p *peer) uint64 {
 }
 
 // giveBack takes p, which is nobody any more, out of the pool.
-func (e *Engine) giveBack(p *peer) {
+func (e *procs) giveBack(p *peer) {
 	e.pool.given -= p.extra
 	p.extra = 0
 }
 
 // Kept is how many bytes messages of others take here that nobody has asked for, as allowances
 // count them.
-func (e *Engine) Kept() (n int64) {
+func (e *procs) Kept() (n int64) {
 	for _, p := range e.peers.made {
 		n += p.held
 	}

@@ -54,10 +54,10 @@ func (o *Room) Detach() (size int, done bool) {
 func (o *Room) Used() int { return o.used }
 
 // Room is what buffered sends take from unless UseRoom says otherwise.
-func (e *Engine) Room() *Room { return &e.room }
+func (e *sender) Room() *Room { return &e.room }
 
 // UseRoom has buffered sends in a context take from o; nil: from Room again.
-func (e *Engine) UseRoom(context wire.ContextID, o *Room) {
+func (e *sender) UseRoom(context wire.ContextID, o *Room) {
 	if o == nil {
 		delete(e.rooms, context)
 		return
@@ -69,7 +69,7 @@ func (e *Engine) UseRoom(context wire.ContextID, o *Room) {
 }
 
 // roomOf is what a buffered send in a context takes from.
-func (e *Engine) roomOf(context wire.ContextID) *Room {
+func (e *sender) roomOf(context wire.ContextID) *Room {
 	for o := e.rooms[context]; o != nil; o = o.Next {
 		if o.on {
 			return o
@@ -79,7 +79,7 @@ func (e *Engine) roomOf(context wire.ContextID) *Room {
 }
 
 // reserveRoom takes the room that r needs, if there is so much.
-func (e *Engine) reserveRoom(r *Request) bool {
+func (e *sender) reserveRoom(r *Request) bool {
 	o := e.roomOf(r.env.Context)
 	if !o.on || o.size-o.used < BsendOverhead || int64(o.size-o.used-BsendOverhead) < r.total {
 		return false
@@ -98,7 +98,7 @@ func (r *Request) giveRoom() {
 }
 
 // keepSource packs all of a buffered send, so that it is one of memory.
-func (e *Engine) keepSource(r *Request) {
+func (e *operations) keepSource(r *Request) {
 	r.data, r.pooled = e.buffers.get(int(r.total)), true
 	if r.total > 0 {
 		r.pack(r.data)
@@ -108,9 +108,9 @@ func (e *Engine) keepSource(r *Request) {
 
 // keepData makes a buffered send independent of the user's memory and shows it
 // as done. Parts that are committed already are moved, too.
-func (e *Engine) keepData(r *Request) {
+func (e *sender) keepData(r *Request) {
 	if r.pooled {
-		r.finish(e)
+		r.finish(&e.operations)
 		return
 	}
 	own := e.buffers.get(len(r.data))
@@ -125,5 +125,5 @@ func (e *Engine) keepData(r *Request) {
 		}
 	}
 	r.data, r.pooled = own, true
-	r.finish(e)
+	r.finish(&e.operations)
 }

@@ -14,7 +14,7 @@ const (
 // Status.Cancelled if it worked, but maybe later: whether a send can be undone
 // once its first packet is out is for the receiver to say. A request that is
 // done stays as it is.
-func (e *Engine) Cancel(r *Request) {
+func (e *sender) Cancel(r *Request) {
 	switch {
 	case r.done:
 	case r.kind == kindRecv:
@@ -35,13 +35,13 @@ func (e *Engine) Cancel(r *Request) {
 	}
 }
 
-func (e *Engine) cancelled(r *Request) {
+func (e *operations) cancelled(r *Request) {
 	r.status.Cancelled = true
 	e.end(r, nil)
 }
 
 // cancelSelf undoes a send to this proc itself unless the message is taken.
-func (e *Engine) cancelSelf(r *Request) {
+func (e *matcher) cancelSelf(r *Request) {
 	if m := r.msg; m.entry.Queued() {
 		e.unexpected.Remove(&m.entry)
 		e.freeMessage(m)
@@ -52,7 +52,7 @@ func (e *Engine) cancelSelf(r *Request) {
 // cancelAsked destroys the youngest message with that request id which nobody
 // has received, and answers in any case. Older ones with the same id belong to
 // sends that are over.
-func (e *Engine) cancelAsked(p *peer) {
+func (e *matcher) cancelAsked(p *peer) {
 	id := e.in.SrcReq
 	for m := range e.unexpected.Backward() {
 		if m.peer == p && m.srcReq == id && m.whole {
@@ -66,7 +66,7 @@ func (e *Engine) cancelAsked(p *peer) {
 }
 
 // cancelRefused: the send goes on.
-func (e *Engine) cancelRefused(p *peer) {
+func (e *sender) cancelRefused(p *peer) {
 	r := e.ids.find(e.in.SrcReq)
 	if r == nil || r.kind != kindSend || r.peer != p || r.cancel != cancelSent {
 		e.counters.StrayCancelNos++
@@ -79,7 +79,7 @@ func (e *Engine) cancelRefused(p *peer) {
 // lends memory, the peer's answer can come first. Unlike a CANCELNO that nobody waits
 // for, which happens when the SYNCACK comes first, a CANCELYES would mean that the peer
 // has destroyed a message which it must not, so it is a fault.
-func (e *Engine) cancelGranted(s *linkState, p *peer) error {
+func (e *sender) cancelGranted(s *linkState, p *peer) error {
 	r := e.ids.find(e.in.SrcReq)
 	switch {
 	case r == nil || r.kind != kindSend || r.peer != p || r.cancel != cancelSent:

@@ -38,7 +38,7 @@ const maxDraftContext wire.ContextID = 1<<63 - 1
 
 // key is what a message from a peer is matched by, or a receive that admits no
 // other peer. from is NoPeer with AnySource.
-func (e *Engine) key(env *Envelope, from Peer) match.Key {
+func (e *matcher) key(env *Envelope, from Peer) match.Key {
 	k := match.Key{Context: env.Context, Source: env.Rank, Tag: env.Tag}
 	if e.cfg.Dialect == wire.Draft && from != NoPeer {
 		k.Source = wire.CommRank(from)
@@ -47,7 +47,7 @@ func (e *Engine) key(env *Envelope, from Peer) match.Key {
 }
 
 // source is the rank of whom a message has come from.
-func (e *Engine) source(k match.Key, p *peer) wire.CommRank {
+func (e *matcher) source(k match.Key, p *peer) wire.CommRank {
 	if e.cfg.Dialect != wire.Draft || e.cfg.RankOf == nil {
 		return k.Source
 	}

@@ -6,7 +6,7 @@ const headerSize = wire.HeaderSize
 
 // emit commits the next counted packet to p. It gives false if the link has no
 // room for it now. The window must be open and something waiting.
-func (e *Engine) emit(s *linkState, p *peer) bool {
+func (e *sender) emit(s *linkState, p *peer) bool {
 	if p.control.len > 0 {
 		b := s.reserve(headerSize)
 		if b == nil {
@@ -20,7 +20,7 @@ func (e *Engine) emit(s *linkState, p *peer) bool {
 }
 
 // emitData commits the next packet of some send.
-func (e *Engine) emitData(s *linkState, p *peer) bool {
+func (e *sender) emitData(s *linkState, p *peer) bool {
 	turn := p.turn
 	r := p.nextSend()
 	n := min(r.total-r.pos, p.piece(r))
@@ -52,7 +52,7 @@ func (e *Engine) emitData(s *linkState, p *peer) bool {
 
 // packetRoom reserves memory for the header of the next packet of r, and for its
 // n data bytes if they are to be copied there.
-func (e *Engine) packetRoom(s *linkState, r *Request, n int) []byte {
+func (e *sender) packetRoom(s *linkState, r *Request, n int) []byte {
 	packed := r.apart == nil || r.apart.packed == r.pos // or it is not the next to be packed
 	if n <= e.cfg.StageLimit && packed {
 		return s.reserve(headerSize + n)
@@ -80,7 +80,7 @@ func (s *outputState) commitData(r *Request, n int) {
 }
 
 // packetCommitted moves the send on after a packet of n bytes.
-func (e *Engine) packetCommitted(p *peer, r *Request, n int64) {
+func (e *sender) packetCommitted(p *peer, r *Request, n int64) {
 	r.pos += n
 	if r.state == stateRest {
 		if r.pos < r.total {
@@ -101,7 +101,7 @@ func (e *Engine) packetCommitted(p *peer, r *Request, n int64) {
 // IMPI ch.3, Message Passing Protocols: a message of at most the data length is
 // one DATA, or one DATASYNC if it is synchronous. A longer one begins with a
 // DATASYNC; the rest follows the SYNCACK as DATA that name its pk_drqid.
-func (e *Engine) putData(b []byte, p *peer, r *Request, n uint32, sync bool) {
+func (e *sender) putData(b []byte, p *peer, r *Request, n uint32, sync bool) {
 	o := &e.out
 	o.Type, o.Src, o.DestReq = wire.PkData, p.as.self, 0
 	switch {
@@ -127,7 +127,7 @@ func (e *Engine) putData(b []byte, p *peer, r *Request, n uint32, sync bool) {
 }
 
 // putControl writes a counted packet without data.
-func (e *Engine) putControl(b []byte, p *peer, c control) {
+func (e *sender) putControl(b []byte, p *peer, c control) {
 	h := wire.Packet{Type: c.typ, Src: p.as.self, Dest: p.proc, SrcReq: c.srcReq, DestReq: c.dstReq}
 	if c.typ == wire.PkSyncAck {
 		h.MsgLen = e.grant(p)
@@ -136,7 +136,7 @@ func (e *Engine) putControl(b []byte, p *peer, c control) {
 }
 
 // putProtoAck writes a PROTOACK that is due, or one that only brings an allowance.
-func (e *Engine) putProtoAck(b []byte, p *peer) {
+func (e *sender) putProtoAck(b []byte, p *peer) {
 	h := wire.Packet{Type: wire.PkProtoAck, Src: p.as.self, Dest: p.proc, MsgLen: e.grant(p)}
 	if p.acks > 0 {
 		p.acks--

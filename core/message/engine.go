@@ -45,34 +45,66 @@ type Config struct {
 }
 
 // Engine is the point-to-point machine of one proc. It is for one goroutine at
-// a time.
+// a time. It is made in layers, each of which knows those before it: procs and
+// operations, links, what matches messages and receives, what sends, what reads.
 type Engine struct {
-	cfg        Config
-	own        standing // among the job's procs
-	self       *peer
-	directory  *Directory
-	worlds     []*met // by AddWorld, ascending
-	next       Peer   // where the next world begins
-	peers      peers
-	lost       int          // peers that are down
-	links      []*linkState // by LinkID; nil: not attached
-	unrouted   fifo[*peer]
+	reader
+}
+
+// procs are the procs that the engine can talk to, and how it deals with each.
+type procs struct {
+	cfg       Config
+	own       standing // among the job's procs
+	self      *peer
+	directory *Directory
+	worlds    []*met // by AddWorld, ascending
+	next      Peer   // where the next world begins
+	peers     peers
+	lost      int  // peers that are down
+	pool      pool // of memory for messages that nobody has asked for
+}
+
+// operations are the requests under way and the memory of requests that is used again.
+type operations struct {
+	ids       ids
+	requests  slab[Request]
+	aparts    slab[scattered]
+	buffers   buffers
+	sends     int // that the engine is not through with
+	completed uint64
+	events    uint64
+}
+
+// linkTable has the links, and the peers that have something to send by them.
+type linkTable struct {
+	procs
+	operations
+	links    []*linkState // by LinkID; nil: not attached
+	unrouted fifo[*peer]
+	counters Counters
+	in       wire.Packet // that is just looked at
+}
+
+// matcher is the receiving side: it matches messages with receives.
+type matcher struct {
+	linkTable
 	posted     match.Posted[*Request]
 	unexpected match.Unexpected[*Message]
-	ids        ids
-	requests   slab[Request]
 	messages   slab[Message]
-	aparts     slab[scattered]
-	buffers    buffers
-	room       Room                     // of buffered sends
-	rooms      map[wire.ContextID]*Room // of those in some contexts
-	pool       pool                     // of memory for messages that nobody has asked for
-	sends      int                      // sends that the engine is not through with
-	completed  uint64
-	events     uint64
-	counters   Counters
-	in, out    wire.Packet       // scratch
 	there      func([]byte) bool // nil: the memory of receives can be written
+}
+
+// sender turns sends into packets.
+type sender struct {
+	matcher
+	room  Room                     // of buffered sends
+	rooms map[wire.ContextID]*Room // of those in some contexts
+	out   wire.Packet              // that is just written
+}
+
+// reader takes packets and fast-box messages from links and hands them to the others.
+type reader struct {
+	sender
 }
 
 // Counters count what peers do that is odd but harmless.
@@ -108,13 +140,10 @@ func New(cfg Config) (*Engine, error) {
 	case cfg.FirstRequest > math.MaxInt64:
 		return nil, fmt.Errorf("%w: first request %d leaves no room for more", ErrConfig, cfg.FirstRequest)
 	}
-	e := &Engine{
-		cfg:       cfg,
-		own:       own,
-		directory: cfg.Directory,
-		next:      Peer(cfg.Directory.Len()),
-		ids:       ids{first: cfg.FirstRequest},
-	}
+	e := &Engine{}
+	e.cfg, e.own, e.directory = cfg, own, cfg.Directory
+	e.next = Peer(cfg.Directory.Len())
+	e.ids = ids{first: cfg.FirstRequest}
 	if n := cfg.Directory.Len() - 1; cfg.Unexpected > 0 {
 		e.pool.size = max(0, cfg.Unexpected-int64(n)*Allowance(cfg.Unexpected, n))
 	}
@@ -125,16 +154,16 @@ func New(cfg Config) (*Engine, error) {
 
 // CheckMemory has the engine ask whether memory can be written before it receives into it. A
 // message whose memory cannot is dropped as it comes, and its receive fails with ErrMemory.
-func (e *Engine) CheckMemory(there func(b []byte) bool) { e.there = there }
+func (e *matcher) CheckMemory(there func(b []byte) bool) { e.there = there }
 
 // Counters gives the counts since New.
-func (e *Engine) Counters() Counters { return e.counters }
+func (e *linkTable) Counters() Counters { return e.counters }
 
 // Completed counts finished requests, so that a driver which waits for one of
 // many looks at them only when the number has changed.
-func (e *Engine) Completed() uint64 { return e.completed }
+func (e *operations) Completed() uint64 { return e.completed }
 
 // Events counts whatever somebody may be waiting for: requests that finish,
 // messages that can be probed, buffered sends that have left. A driver that puts
 // goroutines to sleep need not wake them before it has changed.
-func (e *Engine) Events() uint64 { return e.events }
+func (e *operations) Events() uint64 { return e.events }

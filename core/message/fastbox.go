@@ -28,7 +28,7 @@ type FastBoxes interface {
 
 // UseFastBoxes lets short messages over l, which is the direct link of one peer, be fast-box messages. The
 // draft's packets say less than fast-box messages do, and stay packets.
-func (e *Engine) UseFastBoxes(l LinkID, n FastBoxes) {
+func (e *linkTable) UseFastBoxes(l LinkID, n FastBoxes) {
 	if e.cfg.Dialect == wire.Draft {
 		return
 	}
@@ -64,7 +64,7 @@ func (p *peer) writeFastBox(env *Envelope, data []byte, dtype uint64) bool {
 // TakeFastBoxes takes fast-box messages that have come by l, up to the next byte, and tells whether there
 // were any: not more than fit at a time, since who writes without end must not keep the
 // driver from all else. An error is as those of Received.
-func (e *Engine) TakeFastBoxes(l LinkID) (progress bool, err error) {
+func (e *reader) TakeFastBoxes(l LinkID) (progress bool, err error) {
 	s := e.link(l)
 	for i := 0; i < link.FastBoxCount && s.err == nil; i++ {
 		n := s.boxes.NextFastBox()
@@ -82,7 +82,7 @@ func (e *Engine) TakeFastBoxes(l LinkID) (progress bool, err error) {
 }
 
 // takeFastBox acts on a fast-box message as on a packet that is complete.
-func (e *Engine) takeFastBox(s *linkState, n *link.EagerMessage) error {
+func (e *reader) takeFastBox(s *linkState, n *link.EagerMessage) error {
 	p, size := s.peer, n.Len // once: the other side can write to it
 	key := match.Key{Context: wire.ContextID(n.Context), Source: wire.CommRank(n.Rank), Tag: wire.Tag(n.Tag)}
 	if size > link.MaxFastBox || key.Tag == wire.TagOutOfRange || s.payload || s.w > 0 || s.fini {
@@ -110,7 +110,7 @@ func (e *Engine) takeFastBox(s *linkState, n *link.EagerMessage) error {
 }
 
 // badFastBox tells what is wrong with a fast-box message.
-func (e *Engine) badFastBox(s *linkState, tag wire.Tag, size uint32) error {
+func (e *reader) badFastBox(s *linkState, tag wire.Tag, size uint32) error {
 	e.in.Type, e.in.Src = wire.PkData, s.peer.proc
 	switch {
 	case size > link.MaxFastBox:

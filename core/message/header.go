@@ -13,7 +13,7 @@ import (
 // Only data packets have their fields checked: IMPI ch.3, Packet Format, gives
 // the others no use for most of them, and real peers leave anything there,
 // pk_len of packets without data included.
-func (e *Engine) header(s *linkState) error {
+func (e *reader) header(s *linkState) error {
 	typ := e.in.Type
 	if typ == wire.PkFini {
 		s.fini = true
@@ -22,7 +22,7 @@ func (e *Engine) header(s *linkState) error {
 	if !typ.Known() {
 		return e.fault(s, "pk_type", uint64(typ), "no such packet; the stream cannot be followed any further")
 	}
-	p, err := e.sender(s)
+	p, err := e.origin(s)
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (e *Engine) header(s *linkState) error {
 // late drops a packet of a peer that is down, which can still come where another
 // link carries its packets than ours to it. What it belongs to has failed: nothing
 // would ever ask for the rest of a message, or answer.
-func (e *Engine) late(s *linkState, p *peer) error {
+func (e *reader) late(s *linkState, p *peer) error {
 	e.counters.LatePackets++
 	if !e.in.Type.HasData() {
 		return nil
@@ -76,8 +76,8 @@ func (e *Engine) late(s *linkState, p *peer) error {
 	return nil
 }
 
-// sender finds out who sent the packet and whether it is for us.
-func (e *Engine) sender(s *linkState) (*peer, error) {
+// origin finds out who sent the packet and whether it is for us.
+func (e *reader) origin(s *linkState) (*peer, error) {
 	src := &e.in.Src
 	p := s.peer
 	switch {
@@ -105,14 +105,14 @@ func (e *Engine) sender(s *linkState) (*peer, error) {
 }
 
 // plausible tells whether the fields of a packet with data can be right.
-func (e *Engine) plausible(p *peer) bool {
+func (e *reader) plausible(p *peer) bool {
 	in := &e.in
 	return uint64(in.Len) <= uint64(p.longest(in)) && uint64(in.Len) <= in.MsgLen &&
 		in.MsgLen <= math.MaxInt64 && in.Tag != wire.TagOutOfRange
 }
 
 // implausible says what is wrong with a packet that is not plausible.
-func (e *Engine) implausible(s *linkState, p *peer) error {
+func (e *reader) implausible(s *linkState, p *peer) error {
 	in := &e.in
 	switch {
 	case uint64(in.Len) > uint64(p.longest(in)):
@@ -127,7 +127,7 @@ func (e *Engine) implausible(s *linkState, p *peer) error {
 }
 
 // dataHeader acts on the header of a packet with data.
-func (e *Engine) dataHeader(s *linkState, p *peer) error {
+func (e *reader) dataHeader(s *linkState, p *peer) error {
 	if !e.plausible(p) {
 		return e.implausible(s, p)
 	}
@@ -148,10 +148,10 @@ func (e *Engine) dataHeader(s *linkState, p *peer) error {
 }
 
 // Finished tells whether PK_FINI came by l: nothing but PROTOACKs follows.
-func (e *Engine) Finished(l LinkID) bool { return e.link(l).fini }
+func (e *linkTable) Finished(l LinkID) bool { return e.link(l).fini }
 
 // fault describes what is wrong with the packet in e.in.
-func (e *Engine) fault(s *linkState, field string, value uint64, reason string) *ProtocolError {
+func (e *linkTable) fault(s *linkState, field string, value uint64, reason string) *ProtocolError {
 	err := &ProtocolError{
 		Link: s.id, Peer: NoPeer, Proc: e.in.Src, Type: e.in.Type,
 		Field: field, Value: strconv.FormatUint(value, 10), Reason: reason,
@@ -164,7 +164,7 @@ func (e *Engine) fault(s *linkState, field string, value uint64, reason string) 
 	return err
 }
 
-func (e *Engine) faultProc(s *linkState, field string, proc *wire.Proc, reason string) error {
+func (e *linkTable) faultProc(s *linkState, field string, proc *wire.Proc, reason string) error {
 	err := e.fault(s, field, 0, reason)
 	err.Value = proc.String()
 	return err

@@ -37,7 +37,7 @@ type inputState struct {
 // Input gives the space where the next bytes from l go, to be filled as one
 // sequence. It is never empty. The slices are valid until the next call of any
 // method; say with Received how many bytes came.
-func (e *Engine) Input(l LinkID) [][]byte {
+func (e *reader) Input(l LinkID) [][]byte {
 	s := e.link(l)
 	if s.tight {
 		s.growInput()
@@ -57,7 +57,7 @@ func (e *Engine) Input(l LinkID) [][]byte {
 // Received says that n bytes of the last Input were filled. An error means that
 // the peer broke the protocol, it is a *ProtocolError; what came before is
 // handled, the link is of no use any more: close it and call Detach.
-func (e *Engine) Received(l LinkID, n int) error {
+func (e *reader) Received(l LinkID, n int) error {
 	s := e.link(l)
 	if n < 0 || n > len(s.dst)+len(s.buf)-s.w {
 		panic("message: more was received than there was room")
@@ -82,7 +82,7 @@ func (e *Engine) Received(l LinkID, n int) error {
 // whole packets at the front of b and tells how many bytes those are. What is
 // left, and everything while a packet is half there, has to come by Input and
 // Received. Somebody else may write to b meanwhile.
-func (e *Engine) Arrived(l LinkID, b []byte) (n int, err error) {
+func (e *reader) Arrived(l LinkID, b []byte) (n int, err error) {
 	s := e.link(l)
 	if s.payload && len(s.dst) == 0 {
 		n = min(s.skip, len(b))
@@ -118,7 +118,7 @@ func (e *Engine) Arrived(l LinkID, b []byte) (n int, err error) {
 // Begun is Arrived for the first bytes of a packet that is longer than b: it takes all of
 // b, and the rest has to come by Input and Received. It tells how many bytes it took, 0 if
 // b is no such packet.
-func (e *Engine) Begun(l LinkID, b []byte) (n int, err error) {
+func (e *reader) Begun(l LinkID, b []byte) (n int, err error) {
 	s := e.link(l)
 	if s.err != nil || s.payload || s.w > 0 || len(b) < headerSize {
 		return 0, s.err
@@ -152,7 +152,7 @@ func (s *inputState) growInput() {
 
 // parse looks at all complete packets in the receive buffer, and puts what it
 // has of an incomplete one where it belongs.
-func (e *Engine) parse(s *linkState) error {
+func (e *reader) parse(s *linkState) error {
 	for {
 		if s.payload {
 			if !s.takePayload() {
@@ -202,7 +202,7 @@ func (s *inputState) pass(b []byte) {
 
 // startPayload directs the data of the packet in e.in: into dst what fits, the
 // rest to the receive's Sink or nowhere.
-func (e *Engine) startPayload(s *linkState, p *peer, dst []byte) {
+func (e *linkTable) startPayload(s *linkState, p *peer, dst []byte) {
 	n := int(e.in.Len)
 	s.payload, s.sender, s.size = true, p, e.in.Len
 	s.dst = dst[:min(n, len(dst))]
@@ -215,7 +215,7 @@ func (e *Engine) startPayload(s *linkState, p *peer, dst []byte) {
 }
 
 // packetArrived deals with a data packet that is complete.
-func (e *Engine) packetArrived(s *linkState) {
+func (e *reader) packetArrived(s *linkState) {
 	p, r, m := s.sender, s.recv, s.msg
 	s.sender, s.recv, s.msg, s.dst = nil, nil, nil, nil
 	e.received(p)
@@ -244,7 +244,7 @@ func (s *inputState) incomplete() int {
 
 // dropInput gives up the packet of p that is just arriving, if there is one. Its
 // bytes are still to be read, but they have no destination any more.
-func (e *Engine) dropInput(p *peer) {
+func (e *reader) dropInput(p *peer) {
 	for _, s := range e.links {
 		if s == nil || !s.payload || s.sender != p {
 			continue

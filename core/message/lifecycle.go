@@ -1,6 +1,6 @@
 package message
 
-func (e *Engine) newRequest() *Request {
+func (e *operations) newRequest() *Request {
 	r := e.requests.get()
 	r.entry.Value = r
 	r.from = NoPeer
@@ -9,7 +9,7 @@ func (e *Engine) newRequest() *Request {
 }
 
 // end is the engine's last act on a request.
-func (e *Engine) end(r *Request, err error) {
+func (e *operations) end(r *Request, err error) {
 	e.ids.drop(r)
 	if r.kind == kindSend {
 		e.sends--
@@ -34,7 +34,7 @@ func (e *Engine) end(r *Request, err error) {
 }
 
 // finish shows the user that the request is done.
-func (r *Request) finish(e *Engine) {
+func (r *Request) finish(e *operations) {
 	r.done = true
 	e.completed++
 	e.events++
@@ -42,7 +42,7 @@ func (r *Request) finish(e *Engine) {
 
 // Release gives the request back; the caller must not use it any more. One that
 // is not done goes on unseen until it is.
-func (e *Engine) Release(r *Request) {
+func (e *operations) Release(r *Request) {
 	if r.freed {
 		panic("message: request is released already")
 	}
@@ -54,7 +54,7 @@ func (e *Engine) Release(r *Request) {
 	}
 }
 
-func (e *Engine) recycle(r *Request) {
+func (e *operations) recycle(r *Request) {
 	if r.apart != nil {
 		e.putApart(r)
 	}

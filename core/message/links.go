@@ -24,12 +24,12 @@ type linkState struct {
 
 // Attach announces a link that may carry packets of any peer, as the one to the
 // agent does.
-func (e *Engine) Attach(l LinkID) { e.attach(l) }
+func (e *linkTable) Attach(l LinkID) { e.attach(l) }
 
 // AttachPeer announces a direct link. Packets of others than p are a fault.
-func (e *Engine) AttachPeer(l LinkID, p Peer) { e.attach(l).peer = e.peer(p) }
+func (e *linkTable) AttachPeer(l LinkID, p Peer) { e.attach(l).peer = e.peer(p) }
 
-func (e *Engine) attach(l LinkID) *linkState {
+func (e *linkTable) attach(l LinkID) *linkState {
 	for int(l) >= len(e.links) {
 		e.links = append(e.links, nil)
 	}
@@ -41,7 +41,7 @@ func (e *Engine) attach(l LinkID) *linkState {
 }
 
 // link gives an attached link; asking for another is the driver's bug.
-func (e *Engine) link(l LinkID) *linkState {
+func (e *linkTable) link(l LinkID) *linkState {
 	s := e.linkOrNil(l)
 	if s == nil {
 		panic(fmt.Sprintf("message: link %d is not attached", l))
@@ -49,7 +49,7 @@ func (e *Engine) link(l LinkID) *linkState {
 	return s
 }
 
-func (e *Engine) linkOrNil(l LinkID) *linkState {
+func (e *linkTable) linkOrNil(l LinkID) *linkState {
 	if l < 0 || int(l) >= len(e.links) {
 		return nil
 	}
@@ -59,7 +59,7 @@ func (e *Engine) linkOrNil(l LinkID) *linkState {
 // SetRoute decides by which link packets to p leave, and releases what waited
 // for that. The decision is final, because another link might be faster and
 // packets must not overtake each other. A peer that is down needs none.
-func (e *Engine) SetRoute(p Peer, l LinkID) {
+func (e *linkTable) SetRoute(p Peer, l LinkID) {
 	q := e.peer(p)
 	if q.down != nil {
 		return
@@ -76,7 +76,7 @@ func (e *Engine) SetRoute(p Peer, l LinkID) {
 }
 
 // Route gives the link by which packets to p leave.
-func (e *Engine) Route(p Peer) (LinkID, bool) {
+func (e *linkTable) Route(p Peer) (LinkID, bool) {
 	if q := e.peers.find(p); q != nil && q.link != nil {
 		return q.link.id, true
 	}
@@ -85,7 +85,7 @@ func (e *Engine) Route(p Peer) (LinkID, bool) {
 
 // Unrouted gives the next peer to which something is to be sent and that has no
 // route. Each peer is given once.
-func (e *Engine) Unrouted() (Peer, bool) {
+func (e *linkTable) Unrouted() (Peer, bool) {
 	for e.unrouted.len > 0 {
 		if p := e.unrouted.pop(); p.link == nil && p.down == nil {
 			return p.index, true

@@ -32,26 +32,26 @@ type Space interface {
 // InPlace lets packets for l be written into space as long as there is room and
 // nothing else waits to leave by l. After Output the driver makes them leave,
 // and then what Output gave.
-func (e *Engine) InPlace(l LinkID, space Space) {
+func (e *linkTable) InPlace(l LinkID, space Space) {
 	e.link(l).space = space
 }
 
 // Keeps says that what leaves by l may stay in use, until Sent says otherwise,
 // after it was written: up to n bytes of it.
-func (e *Engine) Keeps(l LinkID, n int) {
+func (e *linkTable) Keeps(l LinkID, n int) {
 	s := e.link(l)
 	s.limit = max(s.limit, n)
 }
 
 // Fresh tells whether Output would have more than the last time.
-func (e *Engine) Fresh(l LinkID) bool {
+func (e *linkTable) Fresh(l LinkID) bool {
 	s := e.linkOrNil(l)
 	return s != nil && (s.owing.len > 0 || s.ready.len > 0 && s.committed < s.limit)
 }
 
 // Packing tells whether some of what leaves by l is packed piece by piece, the next
 // piece once the last one is sent.
-func (e *Engine) Packing(l LinkID) bool {
+func (e *linkTable) Packing(l LinkID) bool {
 	s := e.linkOrNil(l)
 	return s != nil && s.unpacked > 0
 }
@@ -67,7 +67,7 @@ type segment struct {
 }
 
 // HasOutput tells whether Output might have something. It costs next to nothing.
-func (e *Engine) HasOutput(l LinkID) bool {
+func (e *linkTable) HasOutput(l LinkID) bool {
 	s := e.linkOrNil(l)
 	return s != nil && s.busy()
 }
@@ -79,7 +79,7 @@ func (s *outputState) busy() bool {
 // Output gives the bytes to write to l now, to be read as one sequence; nil if
 // there are none. The slices are valid until the next call of any method; say
 // with Sent how much was written, even if it is nothing.
-func (e *Engine) Output(l LinkID) [][]byte {
+func (e *sender) Output(l LinkID) [][]byte {
 	s := e.linkOrNil(l)
 	if s == nil {
 		return nil
@@ -103,7 +103,7 @@ func (e *Engine) Output(l LinkID) [][]byte {
 }
 
 // Sent says that the link took the next n bytes of the last Output.
-func (e *Engine) Sent(l LinkID, n int) {
+func (e *linkTable) Sent(l LinkID, n int) {
 	s := e.link(l)
 	if n < 0 || n > s.committed {
 		panic("message: more was sent than there is")
@@ -132,7 +132,7 @@ func (e *Engine) Sent(l LinkID, n int) {
 
 // Quiet tells whether nothing is to be written to l as things stand. Sends that
 // wait for a window or a SYNCACK do not count.
-func (e *Engine) Quiet(l LinkID) bool { return !e.HasOutput(l) }
+func (e *linkTable) Quiet(l LinkID) bool { return !e.HasOutput(l) }
 
 // Idle tells whether the engine is through with all sends, answers included, so
 // that the links could be closed as far as this proc is concerned.
@@ -156,7 +156,7 @@ func (e *Engine) Idle() bool {
 // fill commits packets to the link. PROTOACKs go first and never wait for a
 // window; then the peers that may send have one packet each in turn, so that
 // none keeps the others from the link.
-func (e *Engine) fill(s *linkState) {
+func (e *sender) fill(s *linkState) {
 	for s.owing.len > 0 {
 		p := *s.owing.at(0)
 		for p.owes() {
@@ -235,7 +235,7 @@ func (s *outputState) growStage(n int) {
 // dropOutput takes the sends to p off their link. A packet that is committed
 // has to leave completely, because others follow it, but what it reads is not
 // the user's any more.
-func (e *Engine) dropOutput(p *peer) {
+func (e *linkTable) dropOutput(p *peer) {
 	if p.link == nil {
 		return
 	}

@@ -58,7 +58,7 @@ func (p *peer) nextSend() *Request {
 }
 
 // wake puts p where Output or Unrouted finds it, if it has something to send.
-func (e *Engine) wake(p *peer) {
+func (e *linkTable) wake(p *peer) {
 	l := p.link
 	switch {
 	case p.down != nil:
@@ -80,7 +80,7 @@ func (e *Engine) wake(p *peer) {
 }
 
 // answer sends a counted packet without data to p, when the window allows.
-func (e *Engine) answer(p *peer, typ wire.PacketType, srcReq, dstReq wire.RequestID) {
+func (e *linkTable) answer(p *peer, typ wire.PacketType, srcReq, dstReq wire.RequestID) {
 	if p.down != nil {
 		return
 	}
@@ -91,7 +91,7 @@ func (e *Engine) answer(p *peer, typ wire.PacketType, srcReq, dstReq wire.Reques
 // received counts a packet that has arrived completely.
 // IMPI ch.3, Packet Protocol: one PROTOACK for each ackmark counted packets, at
 // once, whether or not the messages are wanted yet.
-func (e *Engine) received(p *peer) {
+func (e *linkTable) received(p *peer) {
 	if p.window.Received() && p.down == nil {
 		p.acks++
 		e.wake(p)
@@ -133,7 +133,7 @@ func (e *Engine) PeerDown(p Peer, cause error) {
 	}
 }
 
-func (e *Engine) failAll(q *requests, err error) {
+func (e *operations) failAll(q *requests, err error) {
 	for r := q.head; r != nil; r = q.head {
 		q.remove(r)
 		e.end(r, err)

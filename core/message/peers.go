@@ -71,14 +71,14 @@ func (t *peers) put(p *peer) {
 }
 
 // peer gives the state of a proc of the table.
-func (e *Engine) peer(i Peer) *peer {
+func (e *procs) peer(i Peer) *peer {
 	if p := e.peers.find(i); p != nil {
 		return p
 	}
 	return e.newPeer(i)
 }
 
-func (e *Engine) newPeer(i Peer) *peer {
+func (e *procs) newPeer(i Peer) *peer {
 	proc, as := e.identity(i)
 	p := &peer{index: i, proc: proc, as: as, window: flow.New(as.limits)}
 	e.allow(p)
@@ -87,18 +87,30 @@ func (e *Engine) newPeer(i Peer) *peer {
 }
 
 // Peers is the number of procs that the table has or had, this one included.
-func (e *Engine) Peers() int { return int(e.next) }
+func (e *procs) Peers() int { return int(e.next) }
 
 // Proc gives the identity of a peer.
-func (e *Engine) Proc(p Peer) wire.Proc {
+func (e *procs) Proc(p Peer) wire.Proc {
 	proc, _ := e.identity(p)
 	return proc
 }
 
 // Down tells why p cannot be reached; nil: it can, as far as is known.
-func (e *Engine) Down(p Peer) error {
+func (e *procs) Down(p Peer) error {
 	if q := e.peers.find(p); q != nil {
 		return q.down
 	}
 	return nil
+}
+
+// SentTo counts the messages whose first packet has left for p, or waits to.
+func (e *procs) SentTo(p Peer) uint64 {
+	q := e.peers.find(p)
+	switch {
+	case q == nil:
+		return 0
+	case q.fastBoxes != nil:
+		return q.sent + q.fastBoxes.boxes.FastBoxesSent()
+	}
+	return q.sent
 }

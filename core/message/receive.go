@@ -8,7 +8,7 @@ import (
 // Recv starts a receive into buf, which belongs to the engine until the request
 // is done. from is the only peer that env admits, or NoPeer with AnySource: if
 // it goes down, the receive fails. What it had sent before is still received.
-func (e *Engine) Recv(env Envelope, from Peer, buf []byte) *Request {
+func (e *matcher) Recv(env Envelope, from Peer, buf []byte) *Request {
 	r := e.newReceive(buf)
 	e.post(r, env, from)
 	return r
@@ -16,7 +16,7 @@ func (e *Engine) Recv(env Envelope, from Peer, buf []byte) *Request {
 
 // RecvInto is Recv into sink, which belongs to the engine until the request is
 // done. It need not be Matched by then, if the receive failed.
-func (e *Engine) RecvInto(env Envelope, from Peer, sink Sink) *Request {
+func (e *matcher) RecvInto(env Envelope, from Peer, sink Sink) *Request {
 	r := e.newReceive(nil)
 	r.apart = e.newApart(scattered{sink: sink})
 	e.post(r, env, from)
@@ -24,7 +24,7 @@ func (e *Engine) RecvInto(env Envelope, from Peer, sink Sink) *Request {
 }
 
 // post matches a receive with a message that has come, or has it wait for one.
-func (e *Engine) post(r *Request, env Envelope, from Peer) {
+func (e *matcher) post(r *Request, env Envelope, from Peer) {
 	r.env, r.from = env, from
 	key := e.key(&env, from)
 	if m, ok := e.unexpected.Find(key); ok {
@@ -42,7 +42,7 @@ func (e *Engine) post(r *Request, env Envelope, from Peer) {
 	e.posted.Add(&r.entry, key)
 }
 
-func (e *Engine) newReceive(buf []byte) *Request {
+func (e *matcher) newReceive(buf []byte) *Request {
 	r := e.newRequest()
 	r.kind, r.data, r.room = kindRecv, buf, int64(len(buf))
 	return r
@@ -53,7 +53,7 @@ func (e *Engine) newReceive(buf []byte) *Request {
 //
 // IMPI ch.3, Message Matching: the first packet decides the order, and a context
 // that this proc does not know yet is no reason to refuse it.
-func (e *Engine) firstPacket(s *linkState, p *peer) {
+func (e *matcher) firstPacket(s *linkState, p *peer) {
 	in := &e.in
 	if in.Type == wire.PkDataSync && in.MsgLen > uint64(in.Len) && int64(in.Len) < p.as.maxData && !p.on {
 		e.counters.ShortPackets++
@@ -83,7 +83,7 @@ func (e *Engine) firstPacket(s *linkState, p *peer) {
 }
 
 // begin notes what message the receive got.
-func (e *Engine) begin(r *Request, p *peer, key match.Key, total int64) {
+func (e *matcher) begin(r *Request, p *peer, key match.Key, total int64) {
 	r.peer, r.total = p, total
 	r.status.Source, r.status.Peer, r.status.Tag = e.source(key, p), p.index, key.Tag
 	if r.apart != nil {
@@ -105,7 +105,7 @@ func (e *Engine) begin(r *Request, p *peer, key match.Key, total int64) {
 //
 // A message that does not fit is answered like any other: there is no refusal in
 // the protocol, so all of it is taken and what does not fit is dropped.
-func (e *Engine) syncAck(r *Request, long bool) {
+func (e *matcher) syncAck(r *Request, long bool) {
 	if long {
 		e.ids.add(r)
 	}
@@ -113,7 +113,7 @@ func (e *Engine) syncAck(r *Request, long bool) {
 }
 
 // continuation directs a packet to the receive whose message it continues.
-func (e *Engine) continuation(s *linkState, p *peer) error {
+func (e *matcher) continuation(s *linkState, p *peer) error {
 	in := &e.in
 	r := e.ids.find(in.DestReq)
 	if r == nil || r.kind != kindRecv || r.state != stateRest || r.peer != p {
@@ -139,7 +139,7 @@ func (e *Engine) continuation(s *linkState, p *peer) error {
 
 // findRest finds the receive of a peer that did not copy our pk_drqid, by its
 // own request id.
-func (e *Engine) findRest(p *peer, srcReq wire.RequestID) *Request {
+func (e *matcher) findRest(p *peer, srcReq wire.RequestID) *Request {
 	for i := range e.ids.slots {
 		r := e.ids.slots[i].req
 		if r != nil && r.kind == kindRecv && r.state == stateRest && r.peer == p && r.remote == srcReq {
@@ -150,7 +150,7 @@ func (e *Engine) findRest(p *peer, srcReq wire.RequestID) *Request {
 }
 
 // recvProgress counts n bytes that arrived for the receive.
-func (e *Engine) recvProgress(r *Request, n int64) {
+func (e *matcher) recvProgress(r *Request, n int64) {
 	r.pos += n
 	if r.pos < r.total {
 		r.state = stateRest

@@ -24,14 +24,14 @@ type scattered struct {
 	packed int64  // bytes that source has packed
 }
 
-func (e *Engine) newApart(x scattered) *scattered {
+func (e *operations) newApart(x scattered) *scattered {
 	a := e.aparts.get()
 	*a = x
 	return a
 }
 
 // putApart gives back what r had instead of memory.
-func (e *Engine) putApart(r *Request) {
+func (e *operations) putApart(r *Request) {
 	*r.apart = scattered{}
 	e.aparts.put(r.apart)
 	r.apart = nil
@@ -69,7 +69,7 @@ func (r *Request) store(b []byte) {
 // prepare packs what is committed to a link and not packed yet: into the link's
 // own memory if it has room, else into memory of the engine, as much as that
 // holds. It gives the number of segments that can leave now.
-func (e *Engine) prepare(s *linkState) int {
+func (e *sender) prepare(s *linkState) int {
 	if s.space != nil {
 		e.placeHead(s)
 	}
@@ -101,7 +101,7 @@ func (e *Engine) prepare(s *linkState) int {
 
 // placeHead packs the first segment into the link's own memory, piece by piece
 // as long as there is room.
-func (e *Engine) placeHead(s *linkState) {
+func (e *sender) placeHead(s *linkState) {
 	for s.segments.len > 0 {
 		seg := s.segments.at(0)
 		if seg.rest == 0 || len(seg.buf) > 0 {
@@ -133,7 +133,7 @@ func (s *outputState) piece(n int) []byte {
 }
 
 // leave takes off the first segment, all of which has left.
-func (e *Engine) leave(s *linkState) {
+func (e *operations) leave(s *linkState) {
 	if r := s.segments.pop().req; r != nil {
 		r.flights--
 		e.sendProgress(r)
@@ -168,7 +168,7 @@ func (seg *segment) detach() {
 }
 
 // move copies the message of s, a send to this proc itself, to the receive r.
-func (e *Engine) move(s, r *Request) {
+func (e *matcher) move(s, r *Request) {
 	n := min(s.total, r.room)
 	switch {
 	case n == 0:

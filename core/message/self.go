@@ -1,7 +1,7 @@
 package message
 
 // sendSelf sends to this proc itself, without a link.
-func (e *Engine) sendSelf(s *Request) {
+func (e *matcher) sendSelf(s *Request) {
 	key := e.key(&s.env, e.self.index)
 	if r, ok := e.posted.Match(key); ok {
 		e.begin(r, e.self, key, s.total)
@@ -28,7 +28,7 @@ func (e *Engine) sendSelf(s *Request) {
 }
 
 // copySelf ends a send and a receive of this proc that met.
-func (e *Engine) copySelf(s, r *Request) {
+func (e *matcher) copySelf(s, r *Request) {
 	e.move(s, r)
 	e.end(s, nil)
 	e.end(r, nil)

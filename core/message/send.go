@@ -8,7 +8,7 @@ import "github.com/openimpi/impi/core/wire"
 //
 // A send to a peer that is down is done at once and has failed, so is a buffered
 // one that does not fit.
-func (e *Engine) Send(to Peer, env Envelope, mode Mode, data []byte, count int64, dtype uint64) *Request {
+func (e *sender) Send(to Peer, env Envelope, mode Mode, data []byte, count int64, dtype uint64) *Request {
 	p := e.peers.find(to)
 	if p == nil {
 		p = e.newPeer(to)
@@ -23,7 +23,7 @@ func (e *Engine) Send(to Peer, env Envelope, mode Mode, data []byte, count int64
 
 // SendFrom is Send of size bytes that src packs. src belongs to the engine until
 // the request is done.
-func (e *Engine) SendFrom(to Peer, env Envelope, mode Mode, src Source, size, count int64, dtype uint64) *Request {
+func (e *sender) SendFrom(to Peer, env Envelope, mode Mode, src Source, size, count int64, dtype uint64) *Request {
 	r := e.newRequest()
 	r.peer, r.env, r.mode = e.peer(to), env, mode
 	r.apart, r.total = e.newApart(scattered{source: src}), size
@@ -33,7 +33,7 @@ func (e *Engine) SendFrom(to Peer, env Envelope, mode Mode, src Source, size, co
 }
 
 // launch starts a send that is filled in.
-func (e *Engine) launch(r *Request) {
+func (e *sender) launch(r *Request) {
 	p := r.peer
 	r.kind, r.state = kindSend, stateQueued
 	e.sends++
@@ -64,7 +64,7 @@ func (e *Engine) launch(r *Request) {
 // leaving: data is the caller's again, nobody has to wait for anything, and there
 // is no request. It gives the link by which the message leaves, NoLink if it has left as
 // a fast-box message. ok is false if this is no such message; then nothing has happened.
-func (e *Engine) SendNow(to Peer, env Envelope, data []byte, count int64, dtype uint64) (l LinkID, ok bool) {
+func (e *sender) SendNow(to Peer, env Envelope, data []byte, count int64, dtype uint64) (l LinkID, ok bool) {
 	p := e.peers.find(to)
 	if p != nil && p.writeFastBox(&env, data, dtype) {
 		return NoLink, true
@@ -102,7 +102,7 @@ func (p *peer) idle() bool {
 }
 
 // sendRemote commits the first packet if nothing is before it, or queues it.
-func (e *Engine) sendRemote(p *peer, r *Request) {
+func (e *sender) sendRemote(p *peer, r *Request) {
 	if r.apart == nil && r.mode != Synchronous && p.writeFastBox(&r.env, r.data, r.dtype) {
 		r.pos, r.seq, r.state = r.total, p.sent, stateSent
 		e.sendProgress(r)
@@ -119,7 +119,7 @@ func (e *Engine) sendRemote(p *peer, r *Request) {
 }
 
 // sendProgress ends a send that has nothing left to do.
-func (e *Engine) sendProgress(r *Request) {
+func (e *operations) sendProgress(r *Request) {
 	if r.state == stateSent && r.flights == 0 && !r.needAck {
 		e.end(r, nil)
 	}
@@ -129,7 +129,7 @@ func (e *Engine) sendProgress(r *Request) {
 //
 // IMPI ch.3, Long Messages: one SYNCACK completes the synchronous send and asks
 // for the continuation packets, whichever are needed.
-func (e *Engine) syncAcked(p *peer) {
+func (e *sender) syncAcked(p *peer) {
 	r := e.ids.find(e.in.SrcReq)
 	if r == nil || r.kind != kindSend || r.peer != p || !r.needAck {
 		e.counters.StraySyncAcks++

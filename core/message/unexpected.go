@@ -22,14 +22,14 @@ type Message struct {
 	send   *Request // of this proc itself, the data is still in the sender's buffer
 }
 
-func (e *Engine) newMessage(p *peer, total int64) *Message {
+func (e *matcher) newMessage(p *peer, total int64) *Message {
 	m := e.messages.get()
 	m.entry.Value = m
 	m.peer, m.total = p, total
 	return m
 }
 
-func (e *Engine) freeMessage(m *Message) {
+func (e *matcher) freeMessage(m *Message) {
 	e.buffers.put(m.buf)
 	p, n := m.peer, m.cost
 	*m = Message{}
@@ -41,20 +41,20 @@ func (e *Engine) freeMessage(m *Message) {
 }
 
 // lose forgets a message whose first packet will never be complete.
-func (e *Engine) lose(m *Message) {
+func (e *matcher) lose(m *Message) {
 	if m.entry.Queued() {
 		e.unexpected.Remove(&m.entry)
 	}
 	e.freeMessage(m)
 }
 
-func (e *Engine) status(m *Message) Status {
+func (e *matcher) status(m *Message) Status {
 	key := m.entry.Key()
 	return Status{Source: e.source(key, m.peer), Peer: m.peer.index, Tag: key.Tag, Len: m.total}
 }
 
 // accept matches message m, which is out of the queue, with receive r.
-func (e *Engine) accept(m *Message, r *Request) {
+func (e *matcher) accept(m *Message, r *Request) {
 	e.begin(r, m.peer, m.entry.Key(), m.total)
 	r.remote, r.count, r.dtype = m.srcReq, m.count, m.dtype
 	switch {
@@ -70,7 +70,7 @@ func (e *Engine) accept(m *Message, r *Request) {
 
 // deliver hands the complete first packet of m to its receive and asks for what
 // is missing.
-func (e *Engine) deliver(m *Message, r *Request) {
+func (e *matcher) deliver(m *Message, r *Request) {
 	n := int64(len(m.buf))
 	r.store(m.buf)
 	long := n < m.total
@@ -91,7 +91,7 @@ func (e *Engine) deliver(m *Message, r *Request) {
 // Probe looks for a message that a receive with env and from would get. It is
 // there as soon as its first packet has arrived; its length is that of the whole
 // message.
-func (e *Engine) Probe(env Envelope, from Peer) (Status, bool) {
+func (e *matcher) Probe(env Envelope, from Peer) (Status, bool) {
 	m := e.probe(env, from)
 	if m == nil {
 		return Status{}, false
@@ -99,7 +99,7 @@ func (e *Engine) Probe(env Envelope, from Peer) (Status, bool) {
 	return e.status(m), true
 }
 
-func (e *Engine) probe(env Envelope, from Peer) *Message {
+func (e *matcher) probe(env Envelope, from Peer) *Message {
 	m, ok := e.unexpected.Find(e.key(&env, from))
 	if !ok || !m.whole {
 		return nil
@@ -109,7 +109,7 @@ func (e *Engine) probe(env Envelope, from Peer) *Message {
 
 // Take is Probe for a message that nobody else shall get: it is to be received
 // with RecvMessage. Its sender cannot cancel it any more.
-func (e *Engine) Take(env Envelope, from Peer) (*Message, Status, bool) {
+func (e *matcher) Take(env Envelope, from Peer) (*Message, Status, bool) {
 	m := e.probe(env, from)
 	if m == nil {
 		return nil, Status{}, false
@@ -120,16 +120,28 @@ func (e *Engine) Take(env Envelope, from Peer) (*Message, Status, bool) {
 
 // RecvMessage starts the receive of a message that Take gave, which must not be
 // used again.
-func (e *Engine) RecvMessage(m *Message, buf []byte) *Request {
+func (e *matcher) RecvMessage(m *Message, buf []byte) *Request {
 	r := e.newReceive(buf)
 	e.accept(m, r)
 	return r
 }
 
 // RecvMessageInto is RecvMessage into a Sink, as RecvInto is Recv.
-func (e *Engine) RecvMessageInto(m *Message, sink Sink) *Request {
+func (e *matcher) RecvMessageInto(m *Message, sink Sink) *Request {
 	r := e.newReceive(nil)
 	r.apart = e.newApart(scattered{sink: sink})
 	e.accept(m, r)
 	return r
+}
+
+// Waiting counts the messages that wait for a receive, and the receives that wait
+// for a message.
+func (e *matcher) Waiting() (messages, receives int) {
+	for range e.unexpected.All() {
+		messages++
+	}
+	for range e.posted.All() {
+		receives++
+	}
+	return messages, receives
 }

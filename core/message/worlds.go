@@ -61,7 +61,7 @@ func (m *met) allowance() int64 {
 
 // AddWorld adds the procs of a world to the table: rank r is Peer first+r. Each
 // world gets numbers that no other one has or had.
-func (e *Engine) AddWorld(w World) (first Peer, err error) {
+func (e *procs) AddWorld(w World) (first Peer, err error) {
 	m := &met{
 		first: e.next, host: w.Host,
 		standing: standing{w.Self, int64(w.MaxData), flow.Limits{AckMark: w.AckMark, HiWater: w.HiWater}, w.Allows},
@@ -125,7 +125,7 @@ func (e *Engine) Renew(p Peer) {
 }
 
 // worldOf gives the world of a peer, nil if it is not in the table or of the job.
-func (e *Engine) worldOf(p Peer) *met {
+func (e *procs) worldOf(p Peer) *met {
 	i := sort.Search(len(e.worlds), func(i int) bool { return p < e.worlds[i].first+Peer(e.worlds[i].size) })
 	if i == len(e.worlds) || p < e.worlds[i].first {
 		return nil
@@ -134,7 +134,7 @@ func (e *Engine) worldOf(p Peer) *met {
 }
 
 // identity gives what a peer is called on the wire, and how we deal with it.
-func (e *Engine) identity(p Peer) (wire.Proc, *standing) {
+func (e *procs) identity(p Peer) (wire.Proc, *standing) {
 	if p >= 0 && int(p) < e.directory.Len() {
 		return e.directory.Proc(p), &e.own
 	}
