@@ -1,14 +1,9 @@
 package coll
 
-import "github.com/openimpi/impi/core/datatype"
-
 // accumulator is the running value of a reduction. It starts as the process's
 // own operand, which it never overwrites.
 type accumulator struct {
-	p   *Planner
-	s   *Schedule
-	k   datatype.Kind
-	op  *datatype.Op
+	reductions
 	cur []byte
 	// mine says that cur may be overwritten; spare is memory of the same length
 	// that is free.
@@ -18,8 +13,8 @@ type accumulator struct {
 
 // accumulate starts with own. result, if not the same memory, is used where
 // memory is needed, so that the value is likely to end there.
-func (p *Planner) accumulate(s *Schedule, own, result []byte, k datatype.Kind, op *datatype.Op) accumulator {
-	a := accumulator{p: p, s: s, k: k, op: op, cur: own}
+func (p reductions) accumulate(own, result []byte) accumulator {
+	a := accumulator{reductions: p, cur: own}
 	if !same(own, result) && len(result) == len(own) {
 		a.spare = result
 	}
@@ -31,7 +26,7 @@ func (a *accumulator) buffer() []byte {
 	b := a.spare
 	a.spare = nil
 	if b == nil {
-		b = a.s.scratch.get(len(a.cur))
+		b = a.scratch.get(len(a.cur))
 	}
 	return b
 }
@@ -46,10 +41,10 @@ func (a *accumulator) before(x []byte) {
 func (a *accumulator) operand(x []byte) {
 	if !a.mine {
 		b := a.buffer()
-		a.s.copy(b, a.cur)
+		a.copy(b, a.cur)
 		a.cur, a.mine = b, true
 	}
-	a.reduce(x, a.cur)
+	a.apply(x, a.cur)
 }
 
 // after makes the value value ∘ x; x is one of buffer's.
@@ -65,21 +60,17 @@ func (a *accumulator) after(x []byte) {
 // the operation is commutative, so that two processes compute the same to the
 // last bit.
 func (a *accumulator) strictlyAfter(x []byte) {
-	a.reduce(a.cur, x)
+	a.apply(a.cur, x)
 	if a.mine {
 		a.spare = a.cur
 	}
 	a.cur, a.mine = x, true
 }
 
-// reduce adds inout = in ∘ inout.
-func (a *accumulator) reduce(in, inout []byte) {
-	a.s.reduce(a.op, in, inout, a.k)
-}
-
-func (s *Schedule) reduce(op *datatype.Op, in, inout []byte, k datatype.Kind) {
+// apply adds inout = in ∘ inout.
+func (p reductions) apply(in, inout []byte) {
 	if len(in) > 0 {
-		s.add(Step{Action: Reduce, Op: op, Kind: k, Count: len(in) / k.Size(), Src: in, Dst: inout})
+		p.add(Step{Action: Reduce, Op: p.op, Kind: p.k, Count: len(in) / p.k.Size(), Src: in, Dst: inout})
 	}
 }
 
@@ -91,7 +82,7 @@ func (a *accumulator) fold(count int, recv func(i int, into []byte)) {
 	}
 	next := a.buffer()
 	recv(0, next)
-	a.s.wait()
+	a.wait()
 	for i := 1; i <= count; i++ {
 		x := next
 		if i < count {
@@ -99,6 +90,6 @@ func (a *accumulator) fold(count int, recv func(i int, into []byte)) {
 			recv(i, next)
 		}
 		a.before(x)
-		a.s.wait()
+		a.wait()
 	}
 }

@@ -15,8 +15,8 @@ type Piece struct {
 // Alltoallw sends each rank its piece, and gets a piece from each. What two ranks
 // send each other need not be of one kind. All pieces are in their own memory.
 func (p *Planner) Alltoallw(s *Schedule, send, recv []Piece) error {
-	s.Reset()
-	n := p.partners()
+	o := exchanges{p.begin(s, datatype.Byte)}
+	n := o.partners()
 	if len(send) != n || len(recv) != n {
 		return fmt.Errorf("coll: %w: %d pieces to send and %d to receive, there are %d ranks", ErrCount, len(send), len(recv), n)
 	}
@@ -28,25 +28,25 @@ func (p *Planner) Alltoallw(s *Schedule, send, recv []Piece) error {
 			return err
 		}
 	}
-	if p.remote != nil {
-		p.interExchange(s,
-			func(s *Schedule, r int) { p.cast(s, r, tagInterAlltoall, send[r].Buf, send[r].Kind) },
-			func(s *Schedule, r int) { p.catch(s, r, tagInterAlltoall, recv[r].Buf, recv[r].Kind) })
-		s.finish()
+	if o.remote != nil {
+		o.interExchange(
+			func(r int) { o.of(send[r].Kind).cast(r, tagInterAlltoall, send[r].Buf) },
+			func(r int) { o.of(recv[r].Kind).catch(r, tagInterAlltoall, recv[r].Buf) })
+		o.finish()
 		return nil
 	}
-	if a, b := len(send[p.me].Buf), len(recv[p.me].Buf); a != b {
+	if a, b := len(send[o.me].Buf), len(recv[o.me].Buf); a != b {
 		return fmt.Errorf("coll: %w: %d bytes to itself, but %d from itself", ErrCount, a, b)
 	}
-	s.copy(recv[p.me].Buf, send[p.me].Buf)
+	o.copy(recv[o.me].Buf, send[o.me].Buf)
 	for i := 1; i < n; i++ {
-		dest, source := (p.me+i)%n, (p.me-i+n)%n
-		p.recv(s, source, tagAlltoallv, recv[source].Buf, recv[source].Kind)
-		p.send(s, dest, tagAlltoallv, send[dest].Buf, send[dest].Kind)
+		dest, source := (o.me+i)%n, (o.me-i+n)%n
+		o.of(recv[source].Kind).recv(source, tagAlltoallv, recv[source].Buf)
+		o.of(send[dest].Kind).send(dest, tagAlltoallv, send[dest].Buf)
 		if i%atOnce == 0 {
-			s.wait()
+			o.wait()
 		}
 	}
-	s.finish()
+	o.finish()
 	return nil
 }

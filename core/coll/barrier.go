@@ -2,86 +2,89 @@ package coll
 
 import "github.com/openimpi/impi/core/datatype"
 
+// barriers plans Barrier.
+type barriers struct{ plan }
+
 // Barrier completes when every member has begun it: of an intercommunicator, those
 // of the other group.
 func (p *Planner) Barrier(s *Schedule) error {
-	s.Reset()
-	if p.remote != nil {
-		p.interBarrier(s)
+	o := barriers{p.begin(s, datatype.Byte)}
+	if o.remote != nil {
+		o.interBarrier()
 	} else {
-		p.barrier(s)
+		o.barrier()
 	}
-	s.finish()
+	o.finish()
 	return nil
 }
 
-func (p *Planner) barrier(s *Schedule) {
+func (p barriers) barrier() {
 	switch {
 	case p.single():
-		p.disseminate(s)
+		p.disseminate()
 	default:
-		p.barrierIn(s)
+		p.barrierIn()
 		if p.team.me == 0 {
-			p.barrierMasters(s)
+			p.barrierMasters()
 		}
-		p.barrierOut(s)
+		p.barrierOut()
 	}
 }
 
 // disseminate is the barrier of one client: after the round of distance d
 // everybody has heard of 2d members.
-func (p *Planner) disseminate(s *Schedule) {
+func (p barriers) disseminate() {
 	for d := 1; d < p.team.size(); d *= 2 {
-		p.sendLocal(s, p.team.rank(p.team.me+d), tagBarrier, nil)
-		p.recvLocal(s, p.team.rank(p.team.me-d), tagBarrier, nil)
-		s.wait()
+		p.sendLocal(p.team.rank(p.team.me+d), tagBarrier, nil)
+		p.recvLocal(p.team.rank(p.team.me-d), tagBarrier, nil)
+		p.wait()
 	}
 }
 
 // barrierIn brings word to the master that the whole client is there.
-func (p *Planner) barrierIn(s *Schedule) {
+func (p barriers) barrierIn() {
 	v, n := p.team.me, p.team.size()
 	for mask := 1; mask < n && v&mask == 0; mask *= 2 {
 		if v+mask < n {
-			p.recvLocal(s, p.team.rank(v+mask), tagBarrier, nil)
+			p.recvLocal(p.team.rank(v+mask), tagBarrier, nil)
 		}
 	}
-	s.wait()
+	p.wait()
 	if v > 0 {
 		parent := p.team.rank(v & (v - 1))
-		p.sendLocal(s, parent, tagBarrier, nil)
-		p.recvLocal(s, parent, tagBarrier, nil) // barrierOut's
-		s.wait()
+		p.sendLocal(parent, tagBarrier, nil)
+		p.recvLocal(parent, tagBarrier, nil) // barrierOut's
+		p.wait()
 	}
 }
 
 // barrierOut releases the client, from the master on.
-func (p *Planner) barrierOut(s *Schedule) {
+func (p barriers) barrierOut() {
 	v, n := p.team.me, p.team.size()
 	for mask := top(n); mask > 0; mask /= 2 {
 		if (v == 0 || mask < v&-v) && v+mask < n {
-			p.sendLocal(s, p.team.rank(v+mask), tagBarrier, nil)
+			p.sendLocal(p.team.rank(v+mask), tagBarrier, nil)
 		}
 	}
 }
 
 // barrierMasters is the phase between clients.
 // IMPI ch.4, Barrier: empty messages, linear or up and down a tree by the highest bit.
-func (p *Planner) barrierMasters(s *Schedule) {
+func (p barriers) barrierMasters() {
 	m, v := p.m.Count(), p.mine
-	send := func(number int) { p.send(s, p.m.Rank(number), tagBarrier, nil, datatype.Byte) }
-	recv := func(number int) { p.recv(s, p.m.Rank(number), tagBarrier, nil, datatype.Byte) }
+	send := func(number int) { p.send(p.m.Rank(number), tagBarrier, nil) }
+	recv := func(number int) { p.recv(p.m.Rank(number), tagBarrier, nil) }
 	if p.linear() {
 		if v > 0 {
 			send(0)
 			recv(0)
-			s.wait()
+			p.wait()
 			return
 		}
 		for i := 1; i < m; i++ {
 			recv(i)
 		}
-		s.wait()
+		p.wait()
 		for i := 1; i < m; i++ {
 			send(i)
 		}
@@ -93,12 +96,12 @@ func (p *Planner) barrierMasters(s *Schedule) {
 			recv(c)
 		}
 	}
-	s.wait()
+	p.wait()
 	if v > 0 {
 		parent := v - 1<<h
 		send(parent)
 		recv(parent)
-		s.wait()
+		p.wait()
 	}
 	for i := h + 1; i < d; i++ {
 		if c := v + 1<<i; c < m {

@@ -101,23 +101,23 @@ const CheckLen = 2 * verdictLen
 // Check compares what the members have been asked to do. It is the same for every
 // call. Judge tells the verdict from the memory, which has CheckLen bytes.
 func (p *Planner) Check(s *Schedule, c *Call, memory []byte) {
-	s.Reset()
+	r := reductions{p.begin(s, datatype.Byte), compared}
 	clear(memory[:CheckLen])
 	c.record(memory, p.me)
 	mine := memory[:verdictLen:verdictLen]
 	if p.remote == nil {
-		p.allreduce(s, mine, mine, datatype.Byte, compared)
+		allreductions{r}.allreduce(mine, mine)
 		s.finish()
 		return
 	}
 	own := s.scratch.get(verdictLen)
-	p.reduce(s, mine, own, datatype.Byte, compared, 0)
+	r.reduce(mine, own, 0)
 	s.wait()
 	if p.me == 0 {
 		s.copy(mine, own)
 	}
-	p.swap(s, tagInterCheck, mine, memory[verdictLen:CheckLen], datatype.Byte)
-	p.bcast(s, memory[:CheckLen], datatype.Byte, 0)
+	r.swap(tagInterCheck, mine, memory[verdictLen:CheckLen])
+	r.bcasting().bcast(memory[:CheckLen], 0)
 	s.finish()
 }
 

@@ -13,31 +13,31 @@ func (p *Planner) few() bool {
 }
 
 // bcastFew is bcastTree; long messages are copied by all receivers at once.
-func (p *Planner) bcastFew(s *Schedule, buf []byte, root int) {
+func (p bcasts) bcastFew(buf []byte, root int) {
 	if p.team.me != root {
-		p.recvLocal(s, p.team.rank(root), tagBcast, buf)
-		s.wait()
+		p.recvLocal(p.team.rank(root), tagBcast, buf)
+		p.wait()
 		return
 	}
 	for i := 1; i < p.team.size(); i++ {
-		p.sendLocal(s, p.team.rank(root+i), tagBcast, buf)
+		p.sendLocal(p.team.rank(root+i), tagBcast, buf)
 	}
 }
 
 // reduceFew is reduceTree, and keeps the order as that does. The root has memory
 // for all operands.
-func (p *Planner) reduceFew(a *accumulator, root int) {
+func (p reductions) reduceFew(a *accumulator, root int) {
 	n := p.team.size()
 	if p.team.me != root {
-		p.sendLocal(a.s, p.team.rank(root), tagReduce, a.cur)
+		p.sendLocal(p.team.rank(root), tagReduce, a.cur)
 		return
 	}
 	var operands [MaxFew][]byte
 	for i := 1; i < n; i++ {
 		operands[i] = a.buffer()
-		p.recvLocal(a.s, p.team.rank(root+i), tagReduce, operands[i])
+		p.recvLocal(p.team.rank(root+i), tagReduce, operands[i])
 	}
-	a.s.wait()
+	a.wait()
 	for _, x := range operands[1:n] {
 		a.after(x)
 	}

@@ -68,29 +68,29 @@ func (r *remote) rep(rank int) datatype.Representation {
 }
 
 // cast adds a message to a rank of the remote group.
-func (p *Planner) cast(s *Schedule, rank int, tag wire.Tag, buf []byte, k datatype.Kind) {
-	s.add(Step{Action: Send, Remote: true, Peer: wire.CommRank(rank), Tag: tag, Kind: k,
-		Context: p.comm.CollectiveContext(), Src: s.encode(p.remote.rep(rank), buf, k)})
+func (p plan) cast(rank int, tag wire.Tag, buf []byte) {
+	p.add(Step{Action: Send, Remote: true, Peer: wire.CommRank(rank), Tag: tag, Kind: p.k,
+		Context: p.comm.CollectiveContext(), Src: p.encode(p.remote.rep(rank), buf, p.k)})
 }
 
 // catch adds the receipt of a message that cast has sent.
-func (p *Planner) catch(s *Schedule, rank int, tag wire.Tag, buf []byte, k datatype.Kind) {
-	s.add(Step{Action: Recv, Remote: true, Peer: wire.CommRank(rank), Tag: tag, Kind: k,
-		Context: p.comm.CollectiveContext(), Dst: s.landing(p.remote.rep(rank), buf, k)})
+func (p plan) catch(rank int, tag wire.Tag, buf []byte) {
+	p.add(Step{Action: Recv, Remote: true, Peer: wire.CommRank(rank), Tag: tag, Kind: p.k,
+		Context: p.comm.CollectiveContext(), Dst: p.landing(p.remote.rep(rank), buf, p.k)})
 }
 
 // swap has the first ranks of both groups exchange buffers.
-func (p *Planner) swap(s *Schedule, tag wire.Tag, out, in []byte, k datatype.Kind) {
-	s.wait()
+func (p plan) swap(tag wire.Tag, out, in []byte) {
+	p.wait()
 	if p.me == 0 {
-		p.catch(s, 0, tag, in, k)
-		p.cast(s, 0, tag, out, k)
-		s.wait()
+		p.catch(0, tag, in)
+		p.cast(0, tag, out)
+		p.wait()
 	}
 }
 
 // interRoot checks the root of an operation between groups.
-func (p *Planner) interRoot(root int) error {
+func (p plan) interRoot(root int) error {
 	if root != Root && root != ProcNull && uint(root) >= uint(p.remote.n) {
 		return fmt.Errorf("coll: %w: %d, the remote group has %d members", ErrRoot, root, p.remote.n)
 	}
@@ -107,98 +107,30 @@ func (p *Planner) only(what string) error {
 
 // interBarrier has each group wait for its own members, and its first member for
 // that of the other group.
-func (p *Planner) interBarrier(s *Schedule) {
-	p.barrier(s)
-	p.swap(s, tagInterBarrier, nil, nil, datatype.Byte)
-	p.bcast(s, s.scratch.get(1), datatype.Byte, 0)
+func (p barriers) interBarrier() {
+	p.barrier()
+	p.swap(tagInterBarrier, nil, nil)
+	p.bcasting().bcast(p.scratch.get(1), 0)
 }
 
-func (p *Planner) interBcast(s *Schedule, buf []byte, k datatype.Kind, root int) {
+func (p bcasts) interBcast(buf []byte, root int) {
 	switch {
 	case root == ProcNull:
 	case root == Root:
-		p.cast(s, 0, tagInterBcast, buf, k)
+		p.cast(0, tagInterBcast, buf)
 	default:
 		if p.me == 0 {
-			p.catch(s, root, tagInterBcast, buf, k)
-			s.wait()
+			p.catch(root, tagInterBcast, buf)
+			p.wait()
 		}
-		p.bcast(s, buf, k, 0)
+		p.bcast(buf, 0)
 	}
 }
 
 // apart says that blocks of that length are better sent one by one than collected.
 // Both groups know it, as all blocks have one length.
-func (p *Planner) apart(k datatype.Kind, bytes int) bool {
-	return bytes/k.Size()*datatype.External32.Size(k) >= p.profile.Tuning.WideLong
-}
-
-// interGather collects short blocks at the first member, who sends them on.
-func (p *Planner) interGather(s *Schedule, send, recv []byte, k datatype.Kind, root int) error {
-	switch {
-	case root == ProcNull:
-	case root == Root:
-		block, err := equalBlocks("the receive buffer", recv, k, p.remote.n)
-		switch {
-		case err != nil:
-			return err
-		case !p.apart(k, block):
-			p.catch(s, 0, tagInterGather, recv, k)
-		default:
-			from := even(recv, block)
-			for r := range p.remote.n {
-				p.catch(s, r, tagInterGather, from.at(r), k)
-			}
-		}
-	case p.apart(k, len(send)):
-		p.cast(s, root, tagInterGather, send, k)
-	default:
-		whole := p.collect(s, send, k)
-		if p.me == 0 {
-			p.cast(s, root, tagInterGather, whole, k)
-		}
-	}
-	return nil
-}
-
-// collect brings the blocks of the own group to its first member.
-func (p *Planner) collect(s *Schedule, own []byte, k datatype.Kind) (whole []byte) {
-	if p.me == 0 {
-		whole = s.scratch.get(p.n * len(own))
-	}
-	p.gather(s, own, whole, k, 0)
-	s.wait()
-	return whole
-}
-
-func (p *Planner) interScatter(s *Schedule, send, recv []byte, k datatype.Kind, root int) error {
-	switch {
-	case root == ProcNull:
-	case root == Root:
-		block, err := equalBlocks("the send buffer", send, k, p.remote.n)
-		switch {
-		case err != nil:
-			return err
-		case !p.apart(k, block):
-			p.cast(s, 0, tagInterScatter, send, k)
-		default:
-			to := even(send, block)
-			for r := range p.remote.n {
-				p.cast(s, r, tagInterScatter, to.at(r), k)
-			}
-		}
-	case p.apart(k, len(recv)):
-		p.catch(s, root, tagInterScatter, recv, k)
-	default:
-		var whole []byte
-		if p.me == 0 {
-			whole = s.scratch.get(p.n * len(recv))
-			p.catch(s, root, tagInterScatter, whole, k)
-			s.wait()
-		}
-		p.scatter(s, whole, recv, k, 0)
-	}
-	return nil
+func (p plan) apart(bytes int) bool {
+	return bytes/p.k.Size()*datatype.External32.Size(p.k) >= p.profile.Tuning.WideLong
 }
 
 // equalBlocks divides a buffer among n members.
@@ -208,43 +140,4 @@ func equalBlocks(name string, buf []byte, k datatype.Kind, n int) (block int, er
 		return 0, fmt.Errorf("coll: %w: %s of %d bytes for %d blocks", ErrBuffer, name, len(buf), n)
 	}
 	return block, nil
-}
-
-// interGatherv has everybody send to the root. Empty blocks do not travel.
-func (p *Planner) interGatherv(s *Schedule, send, recv []byte, counts, displs []int, k datatype.Kind, root int) error {
-	switch {
-	case root == ProcNull:
-	case root == Root:
-		to, err := s.layout("the receive buffer", recv, counts, displs, k, p.remote.n)
-		if err != nil {
-			return err
-		}
-		for r := range p.remote.n {
-			if part := to.at(r); len(part) > 0 {
-				p.catch(s, r, tagInterGather, part, k)
-			}
-		}
-	case len(send) > 0:
-		p.cast(s, root, tagInterGather, send, k)
-	}
-	return nil
-}
-
-func (p *Planner) interScatterv(s *Schedule, send []byte, counts, displs []int, recv []byte, k datatype.Kind, root int) error {
-	switch {
-	case root == ProcNull:
-	case root == Root:
-		from, err := s.layout("the send buffer", send, counts, displs, k, p.remote.n)
-		if err != nil {
-			return err
-		}
-		for r := range p.remote.n {
-			if part := from.at(r); len(part) > 0 {
-				p.cast(s, r, tagInterScatter, part, k)
-			}
-		}
-	case len(recv) > 0:
-		p.catch(s, root, tagInterScatter, recv, k)
-	}
-	return nil
 }

@@ -2,126 +2,124 @@ package coll
 
 import (
 	"fmt"
-
-	"github.com/openimpi/impi/core/datatype"
 )
 
 // interAllgather collects the blocks of each group at its first member. These
 // exchange them, and each gives the other group's to its own.
-func (p *Planner) interAllgather(s *Schedule, send, recv []byte, k datatype.Kind) error {
-	if _, err := equalBlocks("the receive buffer", recv, k, p.remote.n); err != nil {
+func (p allgathers) interAllgather(send, recv []byte) error {
+	if _, err := equalBlocks("the receive buffer", recv, p.k, p.remote.n); err != nil {
 		return err
 	}
-	p.swap(s, tagInterGather, p.collect(s, send, k), recv, k)
-	p.bcast(s, recv, k, 0)
+	p.swap(tagInterGather, p.gathering().collect(send), recv)
+	p.bcasting().bcast(recv, 0)
 	return nil
 }
 
 // interAllgatherv has everybody send to the other group's first member, who
 // knows the counts and gives all blocks to its own group.
-func (p *Planner) interAllgatherv(s *Schedule, send, recv []byte, counts, displs []int, k datatype.Kind) error {
-	to, err := s.layout("the receive buffer", recv, counts, displs, k, p.remote.n)
+func (p allgathers) interAllgatherv(send, recv []byte, counts, displs []int) error {
+	to, err := p.layout("the receive buffer", recv, counts, displs, p.remote.n)
 	if err != nil {
 		return err
 	}
 	if len(send) > 0 {
-		p.cast(s, 0, tagInterGather, send, k)
+		p.cast(0, tagInterGather, send)
 	}
 	if p.me == 0 {
 		for r := range p.remote.n {
 			if part := to.at(r); len(part) > 0 {
-				p.catch(s, r, tagInterGather, part, k)
+				p.catch(r, tagInterGather, part)
 			}
 		}
 	}
-	s.wait()
-	p.spread(s, to, p.remote.n, k, p.me == 0, p.bcast)
+	p.wait()
+	p.bcasting().spread(to, p.remote.n, p.me == 0, false)
 	return nil
 }
 
 // interExchange sends and receives each part directly, empty ones too. The
 // groups take turns as if both had as many members as the larger.
-func (p *Planner) interExchange(s *Schedule, send, recv func(s *Schedule, rank int)) {
+func (p plan) interExchange(send, recv func(rank int)) {
 	n := max(p.n, p.remote.n)
 	for i := range n {
 		dest, source := (p.me+i)%n, (p.me-i+n)%n
 		if source < p.remote.n {
-			recv(s, source)
+			recv(source)
 		}
 		if dest < p.remote.n {
-			send(s, dest)
+			send(dest)
 		}
 		if i%atOnce == atOnce-1 {
-			s.wait()
+			p.wait()
 		}
 	}
 }
 
-func (p *Planner) interParts(s *Schedule, from, to *parts, k datatype.Kind) {
-	p.interExchange(s,
-		func(s *Schedule, r int) { p.cast(s, r, tagInterAlltoall, from.at(r), k) },
-		func(s *Schedule, r int) { p.catch(s, r, tagInterAlltoall, to.at(r), k) })
+func (p plan) interParts(from, to *parts) {
+	p.interExchange(
+		func(r int) { p.cast(r, tagInterAlltoall, from.at(r)) },
+		func(r int) { p.catch(r, tagInterAlltoall, to.at(r)) })
 }
 
-func (p *Planner) interAlltoall(s *Schedule, send, recv []byte, k datatype.Kind) error {
-	out, err := equalBlocks("the send buffer", send, k, p.remote.n)
+func (p exchanges) interAlltoall(send, recv []byte) error {
+	out, err := equalBlocks("the send buffer", send, p.k, p.remote.n)
 	if err != nil {
 		return err
 	}
-	in, err := equalBlocks("the receive buffer", recv, k, p.remote.n)
+	in, err := equalBlocks("the receive buffer", recv, p.k, p.remote.n)
 	if err != nil {
 		return err
 	}
 	from, to := even(send, out), even(recv, in)
-	p.interParts(s, &from, &to, k)
+	p.interParts(&from, &to)
 	return nil
 }
 
 // interReduce combines one group's operands at its first member, who sends the
 // result to the root in the other group.
-func (p *Planner) interReduce(s *Schedule, send, recv []byte, k datatype.Kind, op *datatype.Op, root int) error {
+func (p reductions) interReduce(send, recv []byte, root int) error {
 	switch {
 	case root == ProcNull:
 		return nil
 	case root == Root:
-		p.catch(s, 0, tagInterReduce, recv, k)
+		p.catch(0, tagInterReduce, recv)
 		return nil
 	}
-	result := p.combine(s, send, k, op)
+	result := p.combine(send)
 	if p.me == 0 {
-		p.cast(s, root, tagInterReduce, result, k)
+		p.cast(root, tagInterReduce, result)
 	}
 	return nil
 }
 
 // combine reduces the own group's operands to its first member.
-func (p *Planner) combine(s *Schedule, own []byte, k datatype.Kind, op *datatype.Op) (result []byte) {
+func (p reductions) combine(own []byte) (result []byte) {
 	if p.me == 0 {
-		result = s.scratch.get(len(own))
+		result = p.scratch.get(len(own))
 	}
-	p.reduce(s, own, result, k, op, 0)
-	s.wait()
+	p.reduce(own, result, 0)
+	p.wait()
 	return result
 }
 
 // interAllreduce gives each group the combination of the other's operands.
-func (p *Planner) interAllreduce(s *Schedule, send, recv []byte, k datatype.Kind, op *datatype.Op) error {
+func (p allreductions) interAllreduce(send, recv []byte) error {
 	if len(send) != len(recv) {
 		return fmt.Errorf("coll: %w: %d bytes to reduce into %d", ErrBuffer, len(send), len(recv))
 	}
-	p.swap(s, tagInterReduce, p.combine(s, send, k, op), recv, k)
-	p.bcast(s, recv, k, 0)
+	p.swap(tagInterReduce, p.combine(send), recv)
+	p.bcasting().bcast(recv, 0)
 	return nil
 }
 
 // interReduceScatter is interAllreduce with the result divided among the group:
 // b's counts say how.
-func (p *Planner) interReduceScatter(s *Schedule, b parts, result []byte, k datatype.Kind, op *datatype.Op) {
+func (p allreductions) interReduceScatter(b parts, result []byte) {
 	var theirs []byte
 	if p.me == 0 {
-		theirs = s.scratch.get(len(b.buf))
+		theirs = p.scratch.get(len(b.buf))
 	}
-	p.swap(s, tagInterReduce, p.combine(s, b.buf, k, op), theirs, k)
+	p.swap(tagInterReduce, p.combine(b.buf), theirs)
 	b.buf = theirs
-	p.scatterv(s, b, result, b.counts, k, 0)
+	p.scatteringv().variedBlocks(result, b, b.counts, 0)
 }

@@ -41,80 +41,86 @@ func (p *Planner) findNeighbors() *neighbours {
 	return &neighbours{n, err}
 }
 
+// neighbourhoods plans operations between the neighbours of a topology.
+type neighbourhoods struct{ plan }
+
 // NeighborAllgather sends send to all neighbours and puts what comes from them,
 // all of one length, into recv, in the order of the topology. What belongs to a
 // neighbour that does not exist stays as it is.
 func (p *Planner) NeighborAllgather(s *Schedule, send, recv []byte, k datatype.Kind) error {
-	s.Reset()
-	n, err := p.neighborPair(send, recv, k)
-	if err != nil {
-		return err
-	}
-	to, err := blocksOf("the receive buffer", recv, k, len(n.In))
-	if err != nil {
-		return err
-	}
-	return p.meetNeighbors(s, &n, shares{parts: even(send, 0), whole: send, kind: k}, shares{parts: to, kind: k})
+	n := neighbourhoods{p.begin(s, k)}
+	return n.exchange(send, recv, nil, n.evenly)
 }
 
 // NeighborAllgatherv is NeighborAllgather of different lengths: counts and
 // displacements are in elements, by neighbour.
 func (p *Planner) NeighborAllgatherv(s *Schedule, send, recv []byte, counts, displs []int, k datatype.Kind) error {
-	s.Reset()
-	n, err := p.neighborPair(send, recv, k)
-	if err != nil {
-		return err
-	}
-	to, err := s.layout("the receive buffer", recv, counts, displs, k, len(n.In))
-	if err != nil {
-		return err
-	}
-	return p.meetNeighbors(s, &n, shares{parts: even(send, 0), whole: send, kind: k}, shares{parts: to, kind: k})
+	n := neighbourhoods{p.begin(s, k)}
+	return n.exchange(send, recv, nil, n.counted(counts, displs))
 }
 
 // NeighborAlltoall is NeighborAllgather where each neighbour gets a block of its
 // own of send.
 func (p *Planner) NeighborAlltoall(s *Schedule, send, recv []byte, k datatype.Kind) error {
-	s.Reset()
-	n, err := p.neighborPair(send, recv, k)
-	if err != nil {
-		return err
-	}
-	from, err := blocksOf("the send buffer", send, k, len(n.Out))
-	if err != nil {
-		return err
-	}
-	to, err := blocksOf("the receive buffer", recv, k, len(n.In))
-	if err != nil {
-		return err
-	}
-	return p.meetNeighbors(s, &n, shares{parts: from, kind: k}, shares{parts: to, kind: k})
+	n := neighbourhoods{p.begin(s, k)}
+	return n.exchange(send, recv, n.evenly, n.evenly)
 }
 
 // NeighborAlltoallv is NeighborAlltoall of blocks of different lengths.
 func (p *Planner) NeighborAlltoallv(s *Schedule, send []byte, scounts, sdispls []int,
 	recv []byte, rcounts, rdispls []int, k datatype.Kind) error {
-	s.Reset()
-	n, err := p.neighborPair(send, recv, k)
+	n := neighbourhoods{p.begin(s, k)}
+	return n.exchange(send, recv, n.counted(scounts, sdispls), n.counted(rcounts, rdispls))
+}
+
+// division divides a buffer among n neighbours.
+type division func(name string, buf []byte, n int) (parts, error)
+
+// counted divides by counts and displacements.
+func (p neighbourhoods) counted(counts, displs []int) division {
+	return func(name string, buf []byte, n int) (parts, error) { return p.layout(name, buf, counts, displs, n) }
+}
+
+// evenly divides into blocks of one length. There may be no neighbours.
+func (p neighbourhoods) evenly(name string, buf []byte, n int) (parts, error) {
+	if n == 0 {
+		if len(buf) > 0 {
+			return parts{}, fmt.Errorf("coll: %w: %s of %d bytes, and no neighbours", ErrBuffer, name, len(buf))
+		}
+		return parts{}, nil
+	}
+	block, err := equalBlocks(name, buf, p.k, n)
+	return even(buf, block), err
+}
+
+// exchange sends each neighbour its part of send, or all of it if from is nil, and
+// receives its part of recv.
+func (p neighbourhoods) exchange(send, recv []byte, from, to division) error {
+	n, err := p.Neighbors()
+	if err == nil {
+		err = checkPair(send, recv, p.k)
+	}
 	if err != nil {
 		return err
 	}
-	from, err := s.layout("the send buffer", send, scounts, sdispls, k, len(n.Out))
-	if err != nil {
+	out, in := shares{whole: send, kind: p.k}, shares{kind: p.k}
+	if from != nil {
+		out.whole = nil
+		if out.parts, err = from("the send buffer", send, len(n.Out)); err != nil {
+			return err
+		}
+	}
+	if in.parts, err = to("the receive buffer", recv, len(n.In)); err != nil {
 		return err
 	}
-	to, err := s.layout("the receive buffer", recv, rcounts, rdispls, k, len(n.In))
-	if err != nil {
-		return err
-	}
-	return p.meetNeighbors(s, &n, shares{parts: from, kind: k}, shares{parts: to, kind: k})
+	return p.meetNeighbors(&n, out, in)
 }
 
 // NeighborAlltoallw is NeighborAlltoall of pieces that each have their own memory
 // and kind.
 func (p *Planner) NeighborAlltoallw(s *Schedule, send, recv []Piece) error {
-	s.Reset()
-	n, err := p.Neighbors()
+	o := neighbourhoods{p.begin(s, datatype.Byte)}
+	n, err := o.Neighbors()
 	if err != nil {
 		return err
 	}
@@ -129,43 +135,22 @@ func (p *Planner) NeighborAlltoallw(s *Schedule, send, recv []Piece) error {
 			}
 		}
 	}
-	return p.meetNeighbors(s, &n, shares{list: send}, shares{list: recv})
+	return o.meetNeighbors(&n, shares{list: send}, shares{list: recv})
 }
 
 // Sparse sends parts of send to some members and receives parts of recv from
 // some, each listed once; counts are in elements, and the parts follow each other.
 func (p *Planner) Sparse(s *Schedule, out []int, send []byte, scounts []int, in []int, recv []byte, rcounts []int, k datatype.Kind) error {
-	s.Reset()
-	from, err := s.layout("the send buffer", send, scounts, nil, k, len(out))
+	o := neighbourhoods{p.begin(s, k)}
+	from, err := o.layout("the send buffer", send, scounts, nil, len(out))
 	if err != nil {
 		return err
 	}
-	to, err := s.layout("the receive buffer", recv, rcounts, nil, k, len(in))
+	to, err := o.layout("the receive buffer", recv, rcounts, nil, len(in))
 	if err != nil {
 		return err
 	}
-	return p.meetNeighbors(s, &comm.Neighbours{In: in, Out: out}, shares{parts: from, kind: k}, shares{parts: to, kind: k})
-}
-
-// neighborPair checks the buffers of an operation of neighbours.
-func (p *Planner) neighborPair(send, recv []byte, k datatype.Kind) (comm.Neighbours, error) {
-	n, err := p.Neighbors()
-	if err == nil {
-		err = checkPair(send, recv, k)
-	}
-	return n, err
-}
-
-// blocksOf divides a buffer among n neighbours, of which there may be none.
-func blocksOf(name string, buf []byte, k datatype.Kind, n int) (parts, error) {
-	if n == 0 {
-		if len(buf) > 0 {
-			return parts{}, fmt.Errorf("coll: %w: %s of %d bytes, and no neighbours", ErrBuffer, name, len(buf))
-		}
-		return parts{}, nil
-	}
-	block, err := equalBlocks(name, buf, k, n)
-	return even(buf, block), err
+	return o.meetNeighbors(&comm.Neighbours{In: in, Out: out}, shares{parts: from, kind: k}, shares{parts: to, kind: k})
 }
 
 // shares are what goes to neighbours or comes from them: parts of a buffer, the
@@ -190,28 +175,28 @@ func (b *shares) at(i int) ([]byte, datatype.Kind) {
 // meetNeighbors has everybody send to all that it sends to, and receive from all
 // that it receives from, in one round: who waited for some first might wait for
 // ever. Empty ones do not travel.
-func (p *Planner) meetNeighbors(s *Schedule, n *comm.Neighbours, from, to shares) error {
-	err := p.ownEdges(s, n, &from, &to)
+func (p neighbourhoods) meetNeighbors(n *comm.Neighbours, from, to shares) error {
+	err := p.ownEdges(n, &from, &to)
 	if err != nil {
 		return err
 	}
 	for i, source := range n.In {
 		if part, k := to.at(i); source != comm.ProcNull && source != p.me && len(part) > 0 {
-			p.recv(s, source, tagNeighbor, part, k)
+			p.of(k).recv(source, tagNeighbor, part)
 		}
 	}
 	for i := range n.Out {
 		i = n.Turn(i)
 		if part, k := from.at(i); n.Out[i] != comm.ProcNull && n.Out[i] != p.me && len(part) > 0 {
-			p.send(s, n.Out[i], tagNeighbor, part, k)
+			p.of(k).send(n.Out[i], tagNeighbor, part)
 		}
 	}
-	s.finish()
+	p.finish()
 	return nil
 }
 
 // ownEdges copies what the caller sends to itself.
-func (p *Planner) ownEdges(s *Schedule, n *comm.Neighbours, from, to *shares) error {
+func (p neighbourhoods) ownEdges(n *comm.Neighbours, from, to *shares) error {
 	at := 0
 	next := func() int {
 		for at < len(n.In) && n.In[at] != p.me {
@@ -234,7 +219,7 @@ func (p *Planner) ownEdges(s *Schedule, n *comm.Neighbours, from, to *shares) er
 		if len(out) != len(into) {
 			return fmt.Errorf("coll: %w: %d bytes to itself, but %d from itself", ErrCount, len(out), len(into))
 		}
-		s.copy(into, out)
+		p.copy(into, out)
 	}
 	if next() < len(n.In) {
 		return fmt.Errorf("coll: %w: rank %d has more edges from itself than to itself", comm.ErrTopology, p.me)

@@ -68,16 +68,16 @@ func (b *parts) span(i, j int) []byte {
 
 // layout checks the counts and displacements of a buffer of n parts. Without
 // displacements the parts follow each other.
-func (s *Schedule) layout(name string, buf []byte, counts, displs []int, k datatype.Kind, n int) (parts, error) {
-	if err := checkBuffer(name, buf, k); err != nil {
+func (p plan) layout(name string, buf []byte, counts, displs []int, n int) (parts, error) {
+	if err := checkBuffer(name, buf, p.k); err != nil {
 		return parts{}, err
 	}
 	if len(counts) != n || displs != nil && len(displs) != n {
 		return parts{}, fmt.Errorf("coll: %w: %s has %d counts and %d displacements for %d members",
 			ErrCount, name, len(counts), len(displs), n)
 	}
-	b := parts{buf: buf, counts: counts, size: k.Size(), starts: s.ints(n)}
-	elements, next := len(buf)/k.Size(), 0
+	b := parts{buf: buf, counts: counts, size: p.k.Size(), starts: p.ints(n)}
+	elements, next := len(buf)/p.k.Size(), 0
 	for i, c := range counts {
 		at := next
 		if displs != nil {
@@ -108,13 +108,13 @@ func (b *parts) packed(n int) (total int, ok bool) {
 	return total, ok
 }
 
-// chosen is some of the parts: those of the ranks, and with planner only those
-// that are short blocks of kind.
+// chosen is some of the parts: those of the ranks, and with short only those that
+// are short blocks in plan.
 type chosen struct {
 	parts
-	ranks   *comm.Group
-	planner *Planner
-	kind    datatype.Kind
+	ranks *comm.Group
+	short bool
+	plan  plan
 }
 
 // master is the first of the ranks.
@@ -124,7 +124,7 @@ func (c *chosen) master() int {
 }
 
 func (c *chosen) wants(bytes int) bool {
-	return bytes > 0 && (c.planner == nil || c.planner.short(c.kind, bytes/c.kind.Size()))
+	return bytes > 0 && (!c.short || c.plan.short(bytes/c.plan.k.Size()))
 }
 
 // bytes is the length of the chosen parts; joined tells that they lie in the

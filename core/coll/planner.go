@@ -89,7 +89,7 @@ type Tuning struct {
 	AllreduceLong     int // in blocks around a ring instead of doubling
 	ReduceScatterLong int // block by block instead of by Allreduce
 	WideLong          int // blocks between clients one by one instead of all of a client's in one message
-	LanesLong         int // vectors between clients in parts, by several processes at once
+	StripesLong       int // vectors between clients in parts, by several processes at once
 	AlltoallWide      int // up to this size blocks between clients go by way of the masters
 	Few               int // up to this many processes of a client do without trees
 	FewLong           int // AllreduceLong of few
@@ -102,7 +102,7 @@ func (t Tuning) withDefaults() Tuning {
 	}{
 		{&t.BcastLong, 64 << 10}, {&t.GatherLong, 2 << 10}, {&t.AllgatherLong, 8 << 10},
 		{&t.AlltoallShort, 256}, {&t.AllreduceLong, 32 << 10}, {&t.ReduceScatterLong, 2 << 10},
-		{&t.WideLong, 64 << 10}, {&t.LanesLong, 64 << 10}, {&t.AlltoallWide, 1 << 10},
+		{&t.WideLong, 64 << 10}, {&t.StripesLong, 64 << 10}, {&t.AlltoallWide, 1 << 10},
 		{&t.Few, 4}, {&t.FewLong, 128 << 10},
 	} {
 		switch {
@@ -192,35 +192,9 @@ func (p *Planner) delegate(number, root int) int {
 	return p.m.Rank(number)
 }
 
-// short says that a block of n elements goes the short way between clients.
-func (p *Planner) short(k datatype.Kind, n int) bool {
-	limit := p.profile.XSize
-	if p.sites.ours {
-		limit = p.profile.Tuning.WideLong
-	}
-	return n*datatype.External32.Size(k) < limit
-}
-
-// send adds a message to rank: as it is to a process of the own client, in the
-// peer's representation to others.
-func (p *Planner) send(s *Schedule, rank int, tag wire.Tag, buf []byte, k datatype.Kind) {
-	if p.m.Local(p.me, rank) {
-		p.sendLocal(s, rank, tag, buf)
-		return
-	}
-	peer := &p.peers[p.m.Number(rank)]
-	s.add(Step{Action: Send, Peer: wire.CommRank(rank), Tag: tag, Kind: k,
-		Context: p.context(peer, tag), Src: s.encode(peer.Rep, buf, k)})
-}
-
-func (p *Planner) sendLocal(s *Schedule, rank int, tag wire.Tag, buf []byte) {
-	s.add(Step{Action: Send, Peer: wire.CommRank(rank), Tag: tag + inner,
-		Context: p.comm.CollectiveContext(), Src: buf})
-}
-
 // context is the context ID of messages between clients.
 // IMPI ch.4, Context IDs: collectives use the communicator's second one.
-func (p *Planner) context(peer *Peer, tag wire.Tag) wire.ContextID {
+func (p plan) context(peer *Peer, tag wire.Tag) wire.ContextID {
 	if tag == tagReduce && peer.ReduceOnPointToPoint {
 		return p.comm.Context()
 	}
@@ -242,18 +216,6 @@ func (s *Schedule) encode(r datatype.Representation, buf []byte, k datatype.Kind
 	return e.Dst
 }
 
-// recv adds the receipt of a message that send has sent. The elements are in
-// buf after the round.
-func (p *Planner) recv(s *Schedule, rank int, tag wire.Tag, buf []byte, k datatype.Kind) {
-	if p.m.Local(p.me, rank) {
-		p.recvLocal(s, rank, tag, buf)
-		return
-	}
-	peer := &p.peers[p.m.Number(rank)]
-	s.add(Step{Action: Recv, Peer: wire.CommRank(rank), Tag: tag, Kind: k,
-		Context: p.context(peer, tag), Dst: s.landing(peer.Rep, buf, k)})
-}
-
 // landing gives the memory to receive what is r's into, to be converted to buf
 // after the round.
 func (s *Schedule) landing(r datatype.Representation, buf []byte, k datatype.Kind) []byte {
@@ -268,12 +230,7 @@ func (s *Schedule) landing(r datatype.Representation, buf []byte, k datatype.Kin
 	return into
 }
 
-func (p *Planner) recvLocal(s *Schedule, rank int, tag wire.Tag, buf []byte) {
-	s.add(Step{Action: Recv, Peer: wire.CommRank(rank), Tag: tag + inner,
-		Context: p.comm.CollectiveContext(), Dst: buf})
-}
-
-func (p *Planner) checkRoot(root int) error {
+func (p plan) checkRoot(root int) error {
 	if p.remote != nil {
 		return p.interRoot(root)
 	}
@@ -285,7 +242,7 @@ func (p *Planner) checkRoot(root int) error {
 
 // significant leaves of the buffers of an operation with a root only those that
 // matter here: everybody's, and the root's.
-func (p *Planner) significant(everybody, roots []byte, root int) (e, r []byte) {
+func (p plan) significant(everybody, roots []byte, root int) (e, r []byte) {
 	switch {
 	case p.remote == nil && p.me == root:
 		return everybody, roots

@@ -11,7 +11,7 @@ import (
 // the same counts. With a nil send the operand is in recv, which the result
 // overwrites from its start.
 func (p *Planner) ReduceScatter(s *Schedule, send, recv []byte, counts []int, k datatype.Kind, op *datatype.Op) error {
-	s.Reset()
+	o := allreductions{reductions{p.begin(s, k), op}}
 	if err := checkPair(send, recv, k); err != nil {
 		return err
 	}
@@ -19,29 +19,29 @@ func (p *Planner) ReduceScatter(s *Schedule, send, recv []byte, counts []int, k 
 		return fmt.Errorf("coll: %w", err)
 	}
 	own := send
-	if send == nil && p.remote == nil {
+	if send == nil && o.remote == nil {
 		own = recv
 	}
-	b, err := s.layout("the send buffer", own, counts, nil, k, p.n)
+	b, err := o.layout("the send buffer", own, counts, nil, o.n)
 	if err != nil {
 		return err
 	}
-	total, _ := b.packed(p.n)
-	result := counts[p.me] * k.Size()
-	if total != len(own) || len(recv) < result || (send != nil || p.remote != nil) && len(recv) != result {
+	total, _ := b.packed(o.n)
+	result := counts[o.me] * k.Size()
+	if total != len(own) || len(recv) < result || (send != nil || o.remote != nil) && len(recv) != result {
 		return fmt.Errorf("coll: %w: %d bytes to reduce and %d for the result, the counts say %d and %d",
 			ErrBuffer, len(own), len(recv), total, result)
 	}
 	b.buf = own
-	p.reduceScatter(s, b, recv[:result:result], k, op)
-	s.finish()
+	o.reduceScatter(b, recv[:result:result])
+	o.finish()
 	return nil
 }
 
 // ReduceScatterBlock is ReduceScatter with equal blocks, as long as recv; with a
 // nil send recv has all of them.
 func (p *Planner) ReduceScatterBlock(s *Schedule, send, recv []byte, k datatype.Kind, op *datatype.Op) error {
-	s.Reset()
+	o := allreductions{reductions{p.begin(s, k), op}}
 	if err := checkPair(send, recv, k); err != nil {
 		return err
 	}
@@ -49,65 +49,65 @@ func (p *Planner) ReduceScatterBlock(s *Schedule, send, recv []byte, k datatype.
 		return fmt.Errorf("coll: %w", err)
 	}
 	own, block := send, len(recv)
-	if send == nil && p.remote == nil {
-		own, block = recv, len(recv)/p.n
+	if send == nil && o.remote == nil {
+		own, block = recv, len(recv)/o.n
 	}
-	if block*p.n != len(own) || block%k.Size() != 0 {
-		return fmt.Errorf("coll: %w: %d bytes to reduce, blocks of %d bytes for %d members", ErrBuffer, len(own), block, p.n)
+	if block*o.n != len(own) || block%k.Size() != 0 {
+		return fmt.Errorf("coll: %w: %d bytes to reduce, blocks of %d bytes for %d members", ErrBuffer, len(own), block, o.n)
 	}
-	counts := s.ints(p.n)
+	counts := o.ints(o.n)
 	for i := range counts {
 		counts[i] = block / k.Size()
 	}
-	b, err := s.layout("the send buffer", own, counts, nil, k, p.n)
+	b, err := o.layout("the send buffer", own, counts, nil, o.n)
 	if err != nil {
 		return err
 	}
-	p.reduceScatter(s, b, recv[:block:block], k, op)
-	s.finish()
+	o.reduceScatter(b, recv[:block:block])
+	o.finish()
 	return nil
 }
 
-func (p *Planner) reduceScatter(s *Schedule, b parts, result []byte, k datatype.Kind, op *datatype.Op) {
+func (p allreductions) reduceScatter(b parts, result []byte) {
 	own := b.buf
 	switch {
 	case p.remote != nil:
-		p.interReduceScatter(s, b, result, k, op)
-	case p.sites.ours && p.combines(op):
-		p.reduceScatterWide(s, b, result, k, op)
+		p.interReduceScatter(b, result)
+	case p.sites.ours && p.combines():
+		p.reduceScatterWide(b, result)
 	case !p.single():
 		// IMPI has no messages of Reduce_scatter: it is Reduce to rank 0 and Scatterv.
 		var all []byte
 		if p.me == 0 {
-			all = s.scratch.get(len(own))
+			all = p.scratch.get(len(own))
 		}
-		p.reduce(s, own, all, k, op, 0)
-		s.wait()
+		p.reduce(own, all, 0)
+		p.wait()
 		from := b
 		from.buf = all
-		p.scatterv(s, from, result, b.counts, k, 0)
-	case op.Commutative() && len(own) >= p.profile.Tuning.ReduceScatterLong:
-		p.reduceScatterDirect(s, b, result, k, op)
+		p.scatteringv().variedBlocks(result, from, b.counts, 0)
+	case p.op.Commutative() && len(own) >= p.profile.Tuning.ReduceScatterLong:
+		p.reduceScatterDirect(b, result)
 	default:
-		all := s.scratch.get(len(own))
-		p.allreduceDoubling(s, own, all, k, op)
-		s.wait()
+		all := p.scratch.get(len(own))
+		p.allreduceDoubling(own, all)
+		p.wait()
 		start, end := b.where(p.me)
-		s.copy(result, all[start:end])
+		p.copy(result, all[start:end])
 	}
 }
 
 // reduceScatterDirect sends each part to its owner, who combines what comes.
-func (p *Planner) reduceScatterDirect(s *Schedule, b parts, result []byte, k datatype.Kind, op *datatype.Op) {
+func (p allreductions) reduceScatterDirect(b parts, result []byte) {
 	mine := b.at(p.me)
 	var into []byte
 	if !Overlap(b.buf, result) {
 		into = result
 	}
-	a := p.accumulate(s, mine, into, k, op)
+	a := p.accumulate(mine, into)
 	send := func(i int) {
 		if part := b.at((p.me + i) % p.n); len(part) > 0 {
-			p.sendLocal(s, p.team.rank(p.me+i), tagReduceScatter, part)
+			p.sendLocal(p.team.rank(p.me+i), tagReduceScatter, part)
 		}
 	}
 	for i := 1; i < p.n; i++ {
@@ -116,10 +116,10 @@ func (p *Planner) reduceScatterDirect(s *Schedule, b parts, result []byte, k dat
 			continue
 		}
 		x := a.buffer()
-		p.recvLocal(s, p.team.rank(p.me-i), tagReduceScatter, x)
-		s.wait()
+		p.recvLocal(p.team.rank(p.me-i), tagReduceScatter, x)
+		p.wait()
 		a.before(x)
 	}
-	s.wait()
-	s.copy(result, a.cur)
+	p.wait()
+	p.copy(result, a.cur)
 }

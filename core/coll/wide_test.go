@@ -128,9 +128,9 @@ func TestScanOverSites(t *testing.T) {
 	}
 }
 
-// TestLanes moves long vectors: each of four processes has a part, and nobody
+// TestStripes moves long vectors: each of four processes has a part, and nobody
 // sends the whole.
-func TestLanes(t *testing.T) {
+func TestStripes(t *testing.T) {
 	const count = 1 << 14
 	ordered, _ := sitesOf(3)
 	largest := func(plan func(r int, p *Planner, s *Schedule) error) (n int) {
@@ -218,7 +218,7 @@ func TestBlocksTogether(t *testing.T) {
 	}
 }
 
-// TestWideModel runs long vectors, so that all lanes and segments occur, over
+// TestWideModel runs long vectors, so that all stripes and segments occur, over
 // random clients that are all ours.
 func TestWideModel(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
@@ -233,7 +233,7 @@ func TestWideModel(t *testing.T) {
 		}
 		p := ours
 		p.MaxLinear = rng.IntN(5)
-		p.Tuning = Tuning{LanesLong: 1 + rng.IntN(2000), BcastLong: rng.IntN(3000), AllreduceLong: rng.IntN(3000)}
+		p.Tuning = Tuning{StripesLong: 1 + rng.IntN(2000), BcastLong: rng.IntN(3000), AllreduceLong: rng.IntN(3000)}
 		j := newJob(t, clients, p, nil, uint64(n))
 		j.sync = rng.IntN(2) == 0
 		root, count := rng.IntN(n), rng.IntN(400)
@@ -277,7 +277,7 @@ func TestWideModel(t *testing.T) {
 	}
 }
 
-// TestWideSameBits sums in lanes what depends on the order.
+// TestWideSameBits sums in stripes what depends on the order.
 func TestWideSameBits(t *testing.T) {
 	for n := 2; n <= 5; n++ {
 		ordered, dealt := sitesOf(n)

@@ -1,0 +1,120 @@
+package coll
+
+import (
+	"fmt"
+
+	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/core/wire"
+)
+
+// plan is an operation that is being planned: who takes part, what they have been
+// told to do so far, and the kind of the elements. The types that plan the families
+// of operations are made of it.
+type plan struct {
+	*Planner
+	*Schedule
+	k datatype.Kind
+}
+
+// begin starts the plan of an operation on elements of a kind.
+func (p *Planner) begin(s *Schedule, k datatype.Kind) plan {
+	s.Reset()
+	return plan{p, s, k}
+}
+
+// of is the same plan for elements of another kind.
+func (p plan) of(k datatype.Kind) plan {
+	p.k = k
+	return p
+}
+
+// short says that a block of n elements goes the short way between clients.
+func (p plan) short(n int) bool {
+	limit := p.profile.XSize
+	if p.sites.ours {
+		limit = p.profile.Tuning.WideLong
+	}
+	return n*datatype.External32.Size(p.k) < limit
+}
+
+// send adds a message to rank: as it is to a process of the own client, in the
+// peer's representation to others.
+func (p plan) send(rank int, tag wire.Tag, buf []byte) {
+	if p.m.Local(p.me, rank) {
+		p.sendLocal(rank, tag, buf)
+		return
+	}
+	peer := &p.peers[p.m.Number(rank)]
+	p.add(Step{Action: Send, Peer: wire.CommRank(rank), Tag: tag, Kind: p.k,
+		Context: p.context(peer, tag), Src: p.encode(peer.Rep, buf, p.k)})
+}
+
+func (p plan) sendLocal(rank int, tag wire.Tag, buf []byte) {
+	p.add(Step{Action: Send, Peer: wire.CommRank(rank), Tag: tag + inner,
+		Context: p.comm.CollectiveContext(), Src: buf})
+}
+
+// recv adds the receipt of a message that send has sent. The elements are in
+// buf after the round.
+func (p plan) recv(rank int, tag wire.Tag, buf []byte) {
+	if p.m.Local(p.me, rank) {
+		p.recvLocal(rank, tag, buf)
+		return
+	}
+	peer := &p.peers[p.m.Number(rank)]
+	p.add(Step{Action: Recv, Peer: wire.CommRank(rank), Tag: tag, Kind: p.k,
+		Context: p.context(peer, tag), Dst: p.landing(peer.Rep, buf, p.k)})
+}
+
+func (p plan) recvLocal(rank int, tag wire.Tag, buf []byte) {
+	p.add(Step{Action: Recv, Peer: wire.CommRank(rank), Tag: tag + inner,
+		Context: p.comm.CollectiveContext(), Dst: buf})
+}
+
+// ownBlock gives this process's block where part may be nil: its place in whole,
+// which has one for each member.
+func (p plan) ownBlock(name string, part, whole []byte) ([]byte, error) {
+	block := len(part)
+	if part == nil {
+		block = len(whole) / p.n
+	}
+	if block*p.n != len(whole) || block%p.k.Size() != 0 {
+		return nil, fmt.Errorf("coll: %w: %s of %d bytes for %d blocks of %d bytes", ErrBuffer, name, len(whole), p.n, block)
+	}
+	if part == nil {
+		part = whole[p.me*block:][:block:block]
+	}
+	return part, nil
+}
+
+// ownPart gives this process's part where one may be nil, and checks its length.
+func (p plan) ownPart(name string, part []byte, b *parts) ([]byte, error) {
+	place := b.at(p.me)
+	if part == nil {
+		return place, nil
+	}
+	if len(part) != len(place) {
+		return nil, fmt.Errorf("coll: %w: %s has %d bytes, its count says %d", ErrBuffer, name, len(part), len(place))
+	}
+	return part, nil
+}
+
+// ring completes a buffer of which each place has its own part; place v is this
+// process's. Empty parts do not travel.
+func (p plan) ring(tag wire.Tag, b *parts, v int) { p.ringBut(tag, b, v, -1) }
+
+// ringBut is ring where one of the team, in place full, has all parts already.
+func (p plan) ringBut(tag wire.Tag, b *parts, v, full int) {
+	n := p.team.size()
+	next := (p.team.me + 1) % n
+	for i := range n - 1 {
+		p.wait()
+		if part := b.at((v - i + n) % n); len(part) > 0 && next != full {
+			p.sendLocal(p.team.rank(next), tag, part)
+		}
+		if part := b.at((v - i - 1 + n) % n); len(part) > 0 && p.team.me != full {
+			p.recvLocal(p.team.rank(p.team.me-1), tag, part)
+		}
+	}
+	p.wait()
+}

@@ -1,0 +1,217 @@
+package coll
+
+import (
+	"fmt"
+
+	"github.com/openimpi/impi/core/datatype"
+)
+
+// Gatherv is Gather of blocks of different lengths: the root puts counts[r]
+// elements of rank r at displs[r] of recv, one after the other if displs is nil.
+// recv, counts and displs matter at the root only and must not change before
+// the schedule has been executed.
+func (p *Planner) Gatherv(s *Schedule, send, recv []byte, counts, displs []int, k datatype.Kind, root int) error {
+	return p.begin(s, k).gatheringv().varied(send, recv, counts, displs, root)
+}
+
+// Scatterv is Scatter of blocks of different lengths: counts[r] elements from
+// displs[r] of the root's send go to rank r, whose recv has exactly that length.
+// Without displs the blocks follow each other. send, counts and displs matter
+// at the root only and must not change before the schedule has been executed.
+func (p *Planner) Scatterv(s *Schedule, send []byte, counts, displs []int, recv []byte, k datatype.Kind, root int) error {
+	return p.begin(s, k).scatteringv().varied(recv, send, counts, displs, root)
+}
+
+// varied plans an operation on blocks of different lengths.
+func (p rooted) varied(part, whole []byte, counts, displs []int, root int) error {
+	part, whole, err := p.check(part, whole, root)
+	if err != nil {
+		return err
+	}
+	partName, wholeName := p.names()
+	if p.remote != nil {
+		err := p.variedBetween(wholeName, part, whole, counts, displs, root)
+		p.finish()
+		return err
+	}
+	var all parts
+	if p.me == root {
+		if all, err = p.layout(wholeName, whole, counts, displs, p.n); err != nil {
+			return err
+		}
+		if part, err = p.ownPart(partName, part, &all); err != nil {
+			return err
+		}
+	}
+	p.variedBlocks(part, all, nil, root)
+	p.finish()
+	return nil
+}
+
+// variedBlocks decides for each block by its own length: short ones go through the
+// master, long ones straight. Empty ones do not travel. Of two messages between a
+// master and the root the one with its client's short blocks is first. counts is
+// nil if only the root knows them all.
+//
+// The project's profile of IMPI ch.4, Gatherv and Scatterv.
+func (p rooted) variedBlocks(own []byte, all parts, counts []int, root int) {
+	if p.m.Local(p.me, root) {
+		p.variedRoot(own, all, root)
+		return
+	}
+	n := len(own) / p.k.Size()
+	if p.team.me > 0 {
+		if counts == nil {
+			p.sendLength(n * datatype.External32.Size(p.k))
+		}
+		switch {
+		case n == 0:
+		case p.short(n):
+			p.up(p.team.rank(0), own)
+		default:
+			p.up(root, own)
+		}
+		return
+	}
+	if counts != nil || p.team.size() == 1 {
+		p.variedMaster(own, p.lengths(n, counts), root)
+		return
+	}
+	p.recvLengths(n, func(lengths []int) { p.variedMaster(own, lengths, root) })
+}
+
+// variedRoot is what the processes of the root's client do.
+func (p rooted) variedRoot(own []byte, all parts, root int) {
+	if p.me != root {
+		if len(own) > 0 {
+			p.up(root, own)
+		}
+		return
+	}
+	p.keep(own, all.at(root))
+	for i := range p.m.Count() {
+		c := chosen{parts: all, ranks: p.m.Locals(i), short: true, plan: p.plan}
+		if i == p.mine {
+			continue
+		}
+		if total, _, _ := c.bytes(); total > 0 {
+			p.bundle(c)
+		}
+	}
+	for r := range p.n {
+		part := all.at(r)
+		if r != root && len(part) > 0 && (p.m.Local(r, root) || !p.short(len(part)/p.k.Size())) {
+			p.down(r, part)
+		}
+	}
+}
+
+// variedMaster has the short blocks of its client, whose lengths (in elements, by
+// place) it knows now, travel between the root and itself in one message.
+func (p rooted) variedMaster(own []byte, lengths []int, root int) {
+	total := 0
+	for _, n := range lengths {
+		if p.short(n) {
+			total += n * p.k.Size()
+		}
+	}
+	bundle := p.scratch.get(total)
+	if p.scatter {
+		p.variedUp(own, bundle, root)
+		p.wait()
+	}
+	rest := bundle
+	for i, n := range lengths {
+		if n == 0 || !p.short(n) {
+			continue
+		}
+		piece := rest[:n*p.k.Size()]
+		rest = rest[len(piece):]
+		if i == 0 {
+			p.keep(own, piece)
+		} else {
+			p.down(p.team.rank(i), piece)
+		}
+	}
+	if !p.scatter {
+		p.wait()
+		p.variedUp(own, bundle, root)
+	}
+}
+
+// variedUp moves a client's short blocks, and its master's own if that is long.
+func (p rooted) variedUp(own, bundle []byte, root int) {
+	if len(bundle) > 0 {
+		p.up(root, bundle)
+	}
+	if len(own) > 0 && !p.short(len(own)/p.k.Size()) {
+		p.up(root, own)
+	}
+}
+
+// lengths are the team's, by place, where they are known: from the counts of all
+// ranks, or of a team of one.
+func (p rooted) lengths(own int, counts []int) []int {
+	lengths := p.ints(p.team.size())
+	lengths[0] = own
+	if counts != nil {
+		for i := range lengths {
+			lengths[i] = counts[p.team.rank(i)]
+		}
+	}
+	return lengths
+}
+
+// sendLength tells the master how many bytes in external32 this process's block has.
+func (p rooted) sendLength(n int) {
+	b := p.scratch.get(8)
+	putLength(b, n)
+	p.sendLocal(p.team.rank(0), tagLengths, b)
+}
+
+// recvLengths receives at the master what sendLength sends, and goes on with
+// them as elements by place. It is the last thing that is planned.
+func (p rooted) recvLengths(own int, then func([]int)) {
+	size := p.team.size()
+	b := p.scratch.get(8 * size)
+	for i := 1; i < size; i++ {
+		p.recvLocal(p.team.rank(i), tagLengths, b[8*i:8*i+8])
+	}
+	p.more = func() error {
+		lengths := p.ints(size)
+		lengths[0] = own
+		external := uint64(datatype.External32.Size(p.k))
+		for i := 1; i < size; i++ {
+			n := length(b[8*i:])
+			if n%external != 0 || n > uint64(maxInt) {
+				return fmt.Errorf("coll: %w: rank %d has a block of %d bytes of %v", ErrCount, p.team.rank(i), n, p.k)
+			}
+			lengths[i] = int(n / external)
+		}
+		then(lengths)
+		return nil
+	}
+}
+
+const maxInt = int(^uint(0) >> 1)
+
+// variedBetween has every member of the one group deal with the root, which is in the
+// other group. Empty blocks do not travel.
+func (p rooted) variedBetween(name string, part, whole []byte, counts, displs []int, root int) error {
+	switch {
+	case root == ProcNull:
+	case root == Root:
+		all, err := p.layout(name, whole, counts, displs, p.remote.n)
+		if err != nil {
+			return err
+		}
+		for r := range p.remote.n {
+			if part := all.at(r); len(part) > 0 {
+				p.across(false, r, part)
+			}
+		}
+	case len(part) > 0:
+		p.across(true, root, part)
+	}
+	return nil
+}
