@@ -47,11 +47,11 @@ func Allowance(limit int64, peers int) int64 {
 // allowance is what a proc knows of how much one peer keeps of its messages, and how much it
 // keeps itself of the peer's. Both count from the beginning, and numbers only grow.
 //
-// A sender charges each first packet, and each fast-box message. While what it has charged is at most what
-// it may, all of a short message leaves at once. Beyond that a message begins with a DATASYNC
-// of at most headData bytes, and the rest waits for the SYNCACK, as with every long message:
-// so messages keep their order, and a receiver gets the one that it wants whatever lies
-// before it.
+// A sender charges each first packet, and each fast-box message. While what it has charged is
+// at most what it may, all of a short message leaves at once. Beyond that a message begins
+// with a DATASYNC of at most headData bytes, and the rest waits for the SYNCACK, as with every
+// long message: so messages keep their order, and a receiver gets the one that it wants
+// whatever lies before it.
 type allowance struct {
 	on bool // both sides know of allowances
 
@@ -185,7 +185,8 @@ func (e *linkTable) review(p *peer) {
 	}
 }
 
-// Review is for a driver that has let others take fast-box messages, and calls it every so many fast-box messages.
+// Review is for a driver that has let others take fast-box messages, and calls it every so
+// many fast-box messages.
 func (e *linkTable) Review() {
 	for _, s := range e.links {
 		if s != nil && s.boxes != nil {

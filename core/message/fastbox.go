@@ -12,9 +12,9 @@ import (
 // FastBoxes is the part of a link beside its bytes that takes short messages, as link.FastBoxLink
 // has it.
 //
-// A fast-box message stands for one DATA packet of which nothing but the envelope and the data matters: both
-// procs are known by the link, nothing answers it, and the places for fast-box messages bound how many are
-// on their way, so that they are not counted for PROTOACKs.
+// A fast-box message stands for one DATA packet of which nothing but the envelope and the data
+// matters: both procs are known by the link, nothing answers it, and the places for fast-box
+// messages bound how many are on their way, so that they are not counted for PROTOACKs.
 type FastBoxes interface {
 	FastBoxRoom() *link.EagerMessage
 	PostFastBox()
@@ -26,8 +26,8 @@ type FastBoxes interface {
 	FastBoxesAgreed() bool
 }
 
-// UseFastBoxes lets short messages over l, which is the direct link of one peer, be fast-box messages. The
-// draft's packets say less than fast-box messages do, and stay packets.
+// UseFastBoxes lets short messages over l, which is the direct link of one peer, be fast-box
+// messages. The draft's packets say less than fast-box messages do, and stay packets.
 func (e *linkTable) UseFastBoxes(l LinkID, n FastBoxes) {
 	if e.cfg.Dialect == wire.Draft {
 		return
@@ -37,8 +37,8 @@ func (e *linkTable) UseFastBoxes(l LinkID, n FastBoxes) {
 	s.peer.limitFastBoxes()
 }
 
-// fitsFastBox tells whether a message to p can be a fast-box message as far as the engine goes: nothing that
-// was to leave before is still here.
+// fitsFastBox tells whether a message to p can be a fast-box message as far as the engine
+// goes: nothing that was to leave before is still here.
 func (p *peer) fitsFastBox() bool {
 	s := p.link
 	return s != nil && s.boxes != nil && p.firsts.head == nil &&
@@ -61,9 +61,9 @@ func (p *peer) writeFastBox(env *Envelope, data []byte, dtype uint64) bool {
 	return true
 }
 
-// TakeFastBoxes takes fast-box messages that have come by l, up to the next byte, and tells whether there
-// were any: not more than fit at a time, since who writes without end must not keep the
-// driver from all else. An error is as those of Received.
+// TakeFastBoxes takes fast-box messages that have come by l, up to the next byte, and tells
+// whether there were any: not more than fit at a time, since who writes without end must not
+// keep the driver from all else. An error is as those of Received.
 func (e *reader) TakeFastBoxes(l LinkID) (progress bool, err error) {
 	s := e.link(l)
 	for i := 0; i < link.FastBoxCount && s.err == nil; i++ {
@@ -124,8 +124,8 @@ func (e *reader) badFastBox(s *linkState, tag wire.Tag, size uint32) error {
 	}
 }
 
-// FastBoxesOpen tells whether fast-box messages could be sent by l, and taken, as far as the engine goes, if it
-// is Unoccupied: by who has the link's fast boxes itself.
+// FastBoxesOpen tells whether fast-box messages could be sent by l, and taken, as far as the
+// engine goes, if it is Unoccupied: by who has the link's fast boxes itself.
 func (e *Engine) FastBoxesOpen(l LinkID) (sends, takes bool) {
 	s := e.links[l]
 	p := s.peer
@@ -148,8 +148,9 @@ func (e *Engine) Hasty(p Peer) (l LinkID, ok bool) {
 	return q.fastBoxes.id, true
 }
 
-// RecvNow is Recv for a message that is a fast-box message and has come, and that buf has room for, over
-// the link that Hasty gave. ok is false if there is no such message; then nothing has happened.
+// RecvNow is Recv for a message that is a fast-box message and has come, and that buf has room
+// for, over the link that Hasty gave. ok is false if there is no such message; then nothing
+// has happened.
 func (e *Engine) RecvNow(l LinkID, env *Envelope, buf []byte) (st Status, ok bool) {
 	s := e.links[l]
 	p := s.peer

@@ -12,11 +12,12 @@ type Limits struct {
 // one costs time in proportion to how many there are.
 type Room[ID comparable] struct {
 	limits Limits
-	list   []guest[ID] // the oldest first
+	list   []waiting[ID] // the oldest first
 	count  map[Source]int
 }
 
-type guest[ID comparable] struct {
+// waiting is a connection and where it comes from.
+type waiting[ID comparable] struct {
 	id   ID
 	from Source
 }
@@ -53,7 +54,7 @@ func (r *Room[ID]) Enter(id ID, from Source) (out ID, evicted bool) {
 		out, evicted = r.list[victim].id, true
 		r.remove(victim)
 	}
-	r.list = append(r.list, guest[ID]{id, from})
+	r.list = append(r.list, waiting[ID]{id, from})
 	r.count[from]++
 	return out, evicted
 }
@@ -61,7 +62,7 @@ func (r *Room[ID]) Enter(id ID, from Source) (out ID, evicted bool) {
 // Leave takes a connection out that has proved itself, or has ended. It does
 // nothing to one that is not there.
 func (r *Room[ID]) Leave(id ID) {
-	if i := slices.IndexFunc(r.list, func(g guest[ID]) bool { return g.id == id }); i >= 0 {
+	if i := slices.IndexFunc(r.list, func(w waiting[ID]) bool { return w.id == id }); i >= 0 {
 		r.remove(i)
 	}
 }
@@ -75,7 +76,7 @@ func (r *Room[ID]) remove(i int) {
 }
 
 func (r *Room[ID]) oldestOf(s Source) int {
-	return slices.IndexFunc(r.list, func(g guest[ID]) bool { return g.from == s })
+	return slices.IndexFunc(r.list, func(w waiting[ID]) bool { return w.from == s })
 }
 
 // biggest is the source with the most connections; of several, the one whose

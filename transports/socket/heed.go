@@ -66,7 +66,7 @@ func KeepAlive(silence time.Duration) net.KeepAliveConfig {
 	}
 }
 
-// hear is of heeded.
+// hear gives the connection up if its peer has been silent for limit (heeded).
 func (h *heard) hear(limit time.Duration) {
 	raw, err := h.SyscallConn()
 	if err != nil {

@@ -64,7 +64,7 @@ func New(fd int, preread []byte) (*Link, error) {
 	return l, nil
 }
 
-// hear is of heeded.
+// hear gives the link up if its peer has been silent for limit (heeded).
 func (l *Link) hear(limit time.Duration) {
 	if !l.enter(closed) {
 		return

@@ -93,17 +93,19 @@
 //	+28      4  kind of the data, for information
 //	+32     96  data
 //
-// Note number n is at place (n-1) modulo 64. A writer writes none before it has seen "takes
-// fast-box messages", nor while anything is lent or reserved. It fills in the place and then stores the
-// mark, a release and sequentially consistent; n - noted is at most 64, and if noted says
-// anything else it writes no fast-box messages until that is over. It wakes the reader as after a store of head.
+// Fast-box message number n is at place (n-1) modulo 64. A writer writes none before it
+// has seen "takes fast-box messages", nor while anything is lent or reserved. It fills in
+// the place and then stores the mark, a release and sequentially consistent; n - noted is
+// at most 64, and if noted says anything else it writes no fast-box messages until that is
+// over. It wakes the reader as after a store of head.
 //
-// A reader looks at the mark of the next fast-box message, an acquire, after it has looked at head and
-// before it reads bytes, and after it has looked at lent and before it takes a loan. If
-// that mark has the next number, the bytes of the ring can be read up to its position, and
-// nothing behind it, loans included, before the fast-box message is taken. A position that is further
-// than size behind what was read ends the link. Who takes a fast-box message copies what it wants,
-// once, and then counts it; it may be behind with the store of noted, a release, by 15.
+// A reader looks at the mark of the next fast-box message, an acquire, after it has looked
+// at head and before it reads bytes, and after it has looked at lent and before it takes a
+// loan. If that mark has the next number, the bytes of the ring can be read up to its
+// position, and nothing behind it, loans included, before the fast-box message is taken. A
+// position that is further than size behind what was read ends the link. Who takes a fast-
+// box message copies what it wants, once, and then counts it; it may be behind with the
+// store of noted, a release, by 15.
 //
 // # Sleeping
 //

@@ -15,9 +15,9 @@ type boxes struct {
 	taken     bool            // it does
 }
 
-// TakeFastBoxes has this side take fast-box messages, and write some once the other side does so too
-// (link.FastBoxLink). It is for who keeps the link to its end, before the link is used. False
-// means that the memory has no room for any.
+// TakeFastBoxes has this side take fast-box messages, and write some once the other side does
+// so too (link.FastBoxLink). It is for who keeps the link to its end, before the link is used.
+// False means that the memory has no room for any.
 func (l *Link) TakeFastBoxes() bool {
 	r := l.region
 	if r.pages[0] == nil || l.closed.Load() {
@@ -37,8 +37,8 @@ func (l *Link) TakeFastBoxes() bool {
 	return true
 }
 
-// FastBoxRoom gives the place of the next fast-box message, to be filled in and posted, if one can be
-// written behind what was sent so far.
+// FastBoxRoom gives the place of the next fast-box message, to be filled in and posted, if one
+// can be written behind what was sent so far.
 func (l *Link) FastBoxRoom() *link.EagerMessage {
 	if !l.FastBoxesAgreed() {
 		return nil
@@ -65,8 +65,8 @@ func (l *Link) PostFastBox() {
 	}
 }
 
-// NextFastBox gives the fast-box message that comes before any other byte, nil if there is none. The other
-// side can still change it.
+// NextFastBox gives the fast-box message that comes before any other byte, nil if there is
+// none. The other side can still change it.
 func (l *Link) NextFastBox() *link.EagerMessage {
 	if l.recvErr != nil || l.closed.Load() {
 		return nil
@@ -80,8 +80,8 @@ func (l *Link) FastBoxTaken() {
 	l.idle = 0
 }
 
-// FastBoxesAt tells where the next fast-box messages come, and whether any could be sent and taken
-// (link.FastBoxLink).
+// FastBoxesAt tells where the next fast-box messages come, and whether any could be sent and
+// taken (link.FastBoxLink).
 func (l *Link) FastBoxesAt() (out, in uint64, sends, takes bool) {
 	if l.closed.Load() {
 		return 0, 0, false, false
