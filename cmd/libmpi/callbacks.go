@@ -53,9 +53,11 @@ static inline int callCancel(uintptr_t f, uintptr_t extra, int complete) {
 import "C"
 
 import (
+	"fmt"
 	"math"
 	"unsafe"
 
+	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/core/mpi"
 )
 
@@ -106,4 +108,25 @@ func callFree(fn, extra uintptr) int32 {
 // callCancel asks a generalized request to be taken back.
 func callCancel(fn, extra uintptr, complete bool) int32 {
 	return int32(C.callCancel(C.uintptr_t(fn), C.uintptr_t(extra), C.int(cbool(complete))))
+}
+
+// newOp makes an operation of a function of C, which has large counts if which is 1.
+func newOp(fn uintptr, commute bool, which int32) (mpi.Op, error) {
+	if fn < firstAddress {
+		return nil, missing("user_fn", fn)
+	}
+	return mpi.NewTypeOp(func(in, inout unsafe.Pointer, n int, t *mpi.Datatype) {
+		callOp(fn, which != 0, in, inout, n, t)
+	}, commute), nil
+}
+
+func freeOp(h uintptr) error {
+	op, err := opOf(h)
+	if err == nil && op.Predefined() {
+		err = fmt.Errorf("%w: %v is predefined and cannot be freed", datatype.ErrOp, op)
+	}
+	if err == nil {
+		ops.Free(h)
+	}
+	return err
 }

@@ -10,33 +10,50 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// form is how a collective operation is called.
-type form int
+// arguments are those of a collective operation as Go has them.
+type arguments struct {
+	send, recv blocks
+	op         mpi.Op
+}
 
-const (
-	blocking    form = iota
-	nonblocking      // gives a request
-)
+// blocks are what goes to, or comes from, the members that an operation has to do with: a buffer,
+// with counts and displacements if its blocks are of any length, or a buffer for each.
+type blocks struct {
+	buf            mpi.Buffer
+	counts, displs []int
+	bufs           []mpi.Buffer
+}
 
-// collective is an operation with its arguments as the program gave them. It is
-// done, or begun, on a communicator.
-type collective func(c *commObject, how form) (mpi.Request, error)
+// taker takes the arguments that the program gave.
+type taker func(c *commObject) (arguments, error)
+
+// starter begins an operation.
+type starter func(c *commObject, a arguments) (mpi.Request, error)
 
 // collect does an operation.
-func collect(fn string, which int32, c uintptr, f collective) int32 {
+func collect(fn string, which int32, c uintptr, take taker, do func(c *commObject, a arguments) error) int32 {
 	return onComm(fn, which, c, func(c *commObject) error {
-		_, err := f(c, blocking)
-		return err
+		a, err := take(c)
+		if err != nil {
+			return err
+		}
+		return do(c, a)
 	})
 }
 
 // start begins an operation.
-func start(fn string, which int32, c, q uintptr, f collective) int32 {
-	return begin(fn, which, c, q, func(c *commObject) (mpi.Request, error) { return f(c, nonblocking) })
+func start(fn string, which int32, c, q uintptr, take taker, do starter) int32 {
+	return begin(fn, which, c, q, func(c *commObject) (mpi.Request, error) {
+		a, err := take(c)
+		if err != nil {
+			return mpi.Request{}, err
+		}
+		return do(c, a)
+	})
 }
 
 // prepare makes the persistent request of an operation, which keeps what it needs.
-func prepare(fn string, which int32, c, info, q uintptr, keep func(k *retained) collective) int32 {
+func prepare(fn string, which int32, c, info, q uintptr, keep func(k *retained) taker, do starter) int32 {
 	return onComm(fn, which, c, func(c *commObject) error {
 		if _, err := infoOf(info); err != nil {
 			return err
@@ -49,11 +66,17 @@ func prepare(fn string, which int32, c, info, q uintptr, keep func(k *retained) 
 		if err != nil {
 			return err
 		}
-		f := keep(k)
+		take := keep(k)
 		h := requests.Add(requestObject{
 			owner: &c.object,
-			again: func() (mpi.Request, error) { return f(k.c, nonblocking) },
-			kept:  k,
+			again: func() (mpi.Request, error) {
+				a, err := take(k.c)
+				if err != nil {
+					return mpi.Request{}, err
+				}
+				return do(k.c, a)
+			},
+			kept: k,
 		})
 		if h == 0 {
 			k.free()
@@ -62,29 +85,6 @@ func prepare(fn string, which int32, c, info, q uintptr, keep func(k *retained) 
 		*to = h
 		return nil
 	})
-}
-
-func barrier(c *commObject, how form) (mpi.Request, error) {
-	if how == nonblocking {
-		return c.Ibarrier()
-	}
-	return mpi.Request{}, c.Barrier()
-}
-
-func bcast(buf uintptr, count int64, t uintptr, root int32) collective {
-	return func(c *commObject, how form) (mpi.Request, error) {
-		if c.Inter() && root == mpi.ProcNull {
-			buf, count, t = 0, 0, typeByte // whatever they are
-		}
-		b, err := used(buf, count, t, all)
-		if err != nil {
-			return mpi.Request{}, err
-		}
-		if how == nonblocking {
-			return c.Ibcast(b, int(root))
-		}
-		return mpi.Request{}, c.Bcast(b, int(root))
-	}
 }
 
 // partners is how many members a collective operation on c has to do with.
@@ -104,6 +104,100 @@ func (c *commObject) role(root int32) (is, other bool) {
 	return int(root) == c.Rank(), true
 }
 
+// neighbours gives how many there are to receive from and to send to.
+func (c *commObject) neighbours() (in, out int, err error) {
+	kind, err := c.TopoTest()
+	if err != nil {
+		return 0, 0, err
+	}
+	switch kind {
+	case mpi.Cart:
+		n, err := c.CartdimGet()
+		return 2 * n, 2 * n, err
+	case mpi.Graph:
+		n, err := c.GraphNeighborsCount(c.Rank())
+		return n, n, err
+	case mpi.DistGraph:
+		in, out, _, err := c.DistGraphNeighborsCount()
+		return in, out, err
+	}
+	return 0, 0, fmt.Errorf("%w: the communicator has none", comm.ErrTopology)
+}
+
+// side is what the program says about what it sends, or receives: one block, one for each member
+// that the operation has to do with, those of different lengths, or with a datatype each.
+type side struct {
+	buf            uintptr
+	count          int64
+	counts, displs uintptr
+	t              uintptr // a datatype, or an array of them
+	wideCounts     int32   // 1: counts are MPI_Counts, else ints
+	wideDispls     int32   // 1: displs are MPI_Aints, else ints
+	form           form
+	whose          whose
+	root           int32
+}
+
+type form uint8
+
+const (
+	oneBlock  form = iota
+	eachBlock      // all of count items
+	varied         // of counts[i] items, at displs[i] of them
+	apart          // of counts[i] items of their own datatypes, at displs[i] bytes
+)
+
+// whose says whom a side matters to.
+type whose uint8
+
+const (
+	everyone whose = iota
+	theRoot
+	theOthers // and the root of an intracommunicator
+)
+
+// each has a block for each member.
+func (a side) each() side {
+	a.form = eachBlock
+	return a
+}
+
+// atRoot matters at the root alone.
+func (a side) atRoot(root int32) side {
+	a.whose, a.root = theRoot, root
+	return a
+}
+
+// others matters to whoever sends to the root, or receives from it.
+func (a side) others(root int32) side {
+	a.whose, a.root = theOthers, root
+	return a
+}
+
+// matters tells whether the caller takes part in this side.
+func (a side) matters(c *commObject) bool {
+	is, other := c.role(a.root)
+	return a.whose == everyone || a.whose == theRoot && is || a.whose == theOthers && other
+}
+
+// take gives the blocks of n members.
+func (a side) take(c *commObject, n int) (b blocks, err error) {
+	switch {
+	case !a.matters(c):
+	case a.form == oneBlock:
+		b.buf, err = buffer2(a.buf, a.count, a.t)
+	case a.form == eachBlock:
+		b.buf, err = whole(a.buf, a.count, n, a.t)
+	case a.buf == inPlace:
+		b.buf = mpi.InPlace
+	case a.form == varied:
+		return a.takeVaried(n)
+	case a.form == apart:
+		b.bufs, err = a.takeApart(n)
+	}
+	return b, err
+}
+
 // whole is a buffer that has a block of count items for each of n members.
 func whole(p uintptr, count int64, n int, t uintptr) (mpi.Buffer, error) {
 	if count > 0 && n > 0 && count > (1<<63-1)/int64(n) {
@@ -112,216 +206,42 @@ func whole(p uintptr, count int64, n int, t uintptr) (mpi.Buffer, error) {
 	return buffer2(p, count*int64(n), t)
 }
 
-func gather(sbuf uintptr, scount int64, stype, rbuf uintptr, rcount int64, rtype uintptr, root int32) collective {
-	return func(c *commObject, how form) (mpi.Request, error) {
-		send, recv, err := mpi.Buffer{}, mpi.Buffer{}, error(nil)
-		is, other := c.role(root)
-		if other {
-			send, err = buffer2(sbuf, scount, stype)
-		}
-		if is && err == nil {
-			recv, err = whole(rbuf, rcount, c.partners(), rtype)
-		}
-		if err != nil {
-			return mpi.Request{}, err
-		}
-		if how == nonblocking {
-			return c.Igather(send, recv, int(root))
-		}
-		return mpi.Request{}, c.Gather(send, recv, int(root))
+// takeVaried is take of blocks of any length.
+func (a side) takeVaried(n int) (b blocks, err error) {
+	if b.counts, err = ints("counts", a.counts, n, a.wideCounts); err != nil {
+		return b, err
 	}
-}
-
-func scatter(sbuf uintptr, scount int64, stype, rbuf uintptr, rcount int64, rtype uintptr, root int32) collective {
-	return func(c *commObject, how form) (mpi.Request, error) {
-		send, recv, err := mpi.Buffer{}, mpi.Buffer{}, error(nil)
-		is, other := c.role(root)
-		if is {
-			send, err = whole(sbuf, scount, c.partners(), stype)
-		}
-		if other && err == nil {
-			recv, err = buffer2(rbuf, rcount, rtype)
-		}
-		if err != nil {
-			return mpi.Request{}, err
-		}
-		if how == nonblocking {
-			return c.Iscatter(send, recv, int(root))
-		}
-		return mpi.Request{}, c.Scatter(send, recv, int(root))
-	}
-}
-
-// blocks are the arguments of a buffer with blocks of any length.
-type blocks struct {
-	buf, counts, displs, t uintptr
-	which                  int32
-}
-
-// take gives the buffer, the counts and the displacements of n blocks.
-func (a blocks) take(n int) (mpi.Buffer, []int, []int, error) {
-	if a.buf == inPlace {
-		return mpi.InPlace, nil, nil, nil
-	}
-	counts, err := wideInts("counts", a.counts, n, a.which)
-	if err != nil {
-		return mpi.Buffer{}, nil, nil, err
-	}
-	displs, err := wideInts("displs", a.displs, n, a.which)
-	if err != nil {
-		return mpi.Buffer{}, nil, nil, err
+	if b.displs, err = ints("displs", a.displs, n, a.wideDispls); err != nil {
+		return b, err
 	}
 	t, err := takeType("datatype", a.t)
 	if err != nil {
-		return mpi.Buffer{}, nil, nil, err
+		return b, err
 	}
 	first, end := 0, 0
-	for i, count := range counts {
+	for i, count := range b.counts {
 		if count == 0 {
 			continue // wherever it is
 		}
-		first = min(first, displs[i])
-		end = max(end, displs[i]+count)
+		first = min(first, b.displs[i])
+		end = max(end, b.displs[i]+count)
 	}
-	for i := range displs { // all are seen from the first one
-		if displs[i] -= first; counts[i] == 0 {
-			displs[i] = 0
+	for i := range b.displs { // all are seen from the first one
+		if b.displs[i] -= first; b.counts[i] == 0 {
+			b.displs[i] = 0
 		}
 	}
-	b, err := used(a.buf+uintptr(int64(first)*t.Extent()), int64(end-first), a.t, all)
-	return b, counts, displs, err
+	b.buf, err = used(a.buf+uintptr(int64(first)*t.Extent()), int64(end-first), a.t, all)
+	return b, err
 }
 
-func gatherv(sbuf uintptr, scount int64, stype uintptr, to blocks, root int32) collective {
-	return func(c *commObject, how form) (mpi.Request, error) {
-		var send, recv mpi.Buffer
-		var counts, displs []int
-		var err error
-		is, other := c.role(root)
-		if other {
-			send, err = buffer2(sbuf, scount, stype)
-		}
-		if is && err == nil {
-			recv, counts, displs, err = to.take(c.partners())
-		}
-		if err != nil {
-			return mpi.Request{}, err
-		}
-		if how == nonblocking {
-			return c.Igatherv(send, recv, counts, displs, int(root))
-		}
-		return mpi.Request{}, c.Gatherv(send, recv, counts, displs, int(root))
-	}
-}
-
-func scatterv(from blocks, rbuf uintptr, rcount int64, rtype uintptr, root int32) collective {
-	return func(c *commObject, how form) (mpi.Request, error) {
-		var send, recv mpi.Buffer
-		var counts, displs []int
-		var err error
-		is, other := c.role(root)
-		if is {
-			send, counts, displs, err = from.take(c.partners())
-		}
-		if other && err == nil {
-			recv, err = buffer2(rbuf, rcount, rtype)
-		}
-		if err != nil {
-			return mpi.Request{}, err
-		}
-		if how == nonblocking {
-			return c.Iscatterv(send, counts, displs, recv, int(root))
-		}
-		return mpi.Request{}, c.Scatterv(send, counts, displs, recv, int(root))
-	}
-}
-
-// The methods that exchanges and reductions call.
-type (
-	exchanger  func(c *mpi.Comm, send, recv mpi.Buffer) error
-	iexchanger func(c *mpi.Comm, send, recv mpi.Buffer) (mpi.Request, error)
-	combiner   func(c *mpi.Comm, send, recv mpi.Buffer, op mpi.Op) error
-	icombiner  func(c *mpi.Comm, send, recv mpi.Buffer, op mpi.Op) (mpi.Request, error)
-)
-
-// exchange is an Allgather, or an Alltoall, of which what is sent has blocks too.
-func exchange(sbuf uintptr, scount int64, stype, rbuf uintptr, rcount int64, rtype uintptr, blocks bool, f exchanger, g iexchanger) collective {
-	return func(c *commObject, how form) (mpi.Request, error) {
-		n := c.partners()
-		out := 1
-		if blocks {
-			out = n
-		}
-		send, recv := mpi.InPlace, mpi.Buffer{}
-		var err error
-		if sbuf != inPlace {
-			send, err = whole(sbuf, scount, out, stype)
-		}
-		if err == nil {
-			recv, err = whole(rbuf, rcount, n, rtype)
-		}
-		if err != nil {
-			return mpi.Request{}, err
-		}
-		if how == nonblocking {
-			return g(c.Comm, send, recv)
-		}
-		return mpi.Request{}, f(c.Comm, send, recv)
-	}
-}
-
-func allgatherv(sbuf uintptr, scount int64, stype uintptr, to blocks) collective {
-	return func(c *commObject, how form) (mpi.Request, error) {
-		send, err := mpi.InPlace, error(nil)
-		if sbuf != inPlace {
-			send, err = used(sbuf, scount, stype, all)
-		}
-		if err != nil {
-			return mpi.Request{}, err
-		}
-		recv, counts, displs, err := to.take(c.partners())
-		if err != nil {
-			return mpi.Request{}, err
-		}
-		if how == nonblocking {
-			return c.Iallgatherv(send, recv, counts, displs)
-		}
-		return mpi.Request{}, c.Allgatherv(send, recv, counts, displs)
-	}
-}
-
-func alltoallv(from, to blocks) collective {
-	return func(c *commObject, how form) (mpi.Request, error) {
-		send, scounts, sdispls, err := from.take(c.partners())
-		if err != nil {
-			return mpi.Request{}, err
-		}
-		recv, rcounts, rdispls, err := to.take(c.partners())
-		if err != nil {
-			return mpi.Request{}, err
-		}
-		if how == nonblocking {
-			return c.Ialltoallv(send, scounts, sdispls, recv, rcounts, rdispls)
-		}
-		return mpi.Request{}, c.Alltoallv(send, scounts, sdispls, recv, rcounts, rdispls)
-	}
-}
-
-// pieces gives n buffers with their own datatypes, whose displacements are bytes.
-// wide says that those are MPI_Aints whatever the function is called.
-func (a blocks) pieces(n int, wide bool) ([]mpi.Buffer, error) {
-	if a.buf == inPlace {
-		return nil, nil
-	}
-	counts, err := wideInts("counts", a.counts, n, a.which)
+// takeApart is take of blocks with their own datatypes, whose displacements are bytes.
+func (a side) takeApart(n int) ([]mpi.Buffer, error) {
+	counts, err := ints("counts", a.counts, n, a.wideCounts)
 	if err != nil {
 		return nil, err
 	}
-	which := a.which
-	if wide {
-		which = 1
-	}
-	displs, err := wideInts("displs", a.displs, n, which)
+	displs, err := ints("displs", a.displs, n, a.wideDispls)
 	if err != nil {
 		return nil, err
 	}
@@ -349,39 +269,60 @@ const (
 	typeByte             = 0x247
 )
 
-func alltoallw(from, to blocks) collective {
-	return func(c *commObject, how form) (mpi.Request, error) {
-		send, err := from.pieces(c.partners(), false)
+// nothing takes no arguments.
+func nothing() taker { return func(*commObject) (arguments, error) { return arguments{}, nil } }
+
+// exchange takes what goes to and comes from the members.
+func exchange(send, recv side) taker {
+	return func(c *commObject) (a arguments, err error) {
+		n := c.partners()
+		if a.send, err = send.take(c, n); err == nil {
+			a.recv, err = recv.take(c, n)
+		}
+		return a, err
+	}
+}
+
+// neighbors takes what goes to and comes from the neighbours.
+func neighbors(send, recv side) taker {
+	return func(c *commObject) (a arguments, err error) {
+		in, out, err := c.neighbours()
 		if err != nil {
-			return mpi.Request{}, err
+			return a, err
 		}
-		recv, err := to.pieces(c.partners(), false)
-		if err != nil {
-			return mpi.Request{}, err
+		if a.send, err = send.take(c, out); err == nil {
+			a.recv, err = recv.take(c, in)
 		}
-		if how == nonblocking {
-			return c.Ialltoallw(send, recv)
+		return a, err
+	}
+}
+
+func bcast(buf uintptr, count int64, t uintptr, root int32) taker {
+	return func(c *commObject) (a arguments, err error) {
+		if c.Inter() && root == mpi.ProcNull {
+			buf, count, t = 0, 0, typeByte // whatever they are
 		}
-		return mpi.Request{}, c.Alltoallw(send, recv)
+		a.send.buf, err = used(buf, count, t, all)
+		return a, err
 	}
 }
 
 // operands gives the buffers and the operation of a reduction.
-func operands(sbuf, rbuf uintptr, scount, rcount int64, t, op uintptr) (send, recv mpi.Buffer, o mpi.Op, err error) {
-	if o, err = opOf(op); err != nil {
-		return send, recv, nil, err
+func operands(sbuf, rbuf uintptr, scount, rcount int64, t, op uintptr) (a arguments, err error) {
+	if a.op, err = opOf(op); err != nil {
+		return a, err
 	}
-	if send, err = buffer2(sbuf, scount, t); err != nil {
-		return send, recv, nil, err
+	if a.send.buf, err = buffer2(sbuf, scount, t); err != nil {
+		return a, err
 	}
-	if recv, err = buffer2(rbuf, rcount, t); err == nil && rbuf == inPlace {
+	if a.recv.buf, err = buffer2(rbuf, rcount, t); err == nil && rbuf == inPlace {
 		err = fmt.Errorf("%w: argument recvbuf is MPI_IN_PLACE", mpi.ErrBuffer)
 	}
-	return send, recv, o, err
+	return a, err
 }
 
-func reduce(sbuf, rbuf uintptr, count int64, t, op uintptr, root int32) collective {
-	return func(c *commObject, how form) (mpi.Request, error) {
+func reduce(sbuf, rbuf uintptr, count int64, t, op uintptr, root int32) taker {
+	return func(c *commObject) (arguments, error) {
 		is, other := c.role(root)
 		if !is {
 			rbuf = 0 // whatever it is
@@ -392,52 +333,29 @@ func reduce(sbuf, rbuf uintptr, count int64, t, op uintptr, root int32) collecti
 		if !is && !other {
 			count, t = 0, typeByte
 		}
-		send, recv, o, err := operands(sbuf, rbuf, count, count, t, op)
-		if err != nil {
-			return mpi.Request{}, err
-		}
-		if how == nonblocking {
-			return c.Ireduce(send, recv, o, int(root))
-		}
-		return mpi.Request{}, c.Reduce(send, recv, o, int(root))
+		return operands(sbuf, rbuf, count, count, t, op)
 	}
 }
 
-func combine(sbuf, rbuf uintptr, count int64, t, op uintptr, f combiner, g icombiner) collective {
-	return func(c *commObject, how form) (mpi.Request, error) {
-		send, recv, o, err := operands(sbuf, rbuf, count, count, t, op)
-		if err != nil {
-			return mpi.Request{}, err
-		}
-		if how == nonblocking {
-			return g(c.Comm, send, recv, o)
-		}
-		return mpi.Request{}, f(c.Comm, send, recv, o)
-	}
+func combine(sbuf, rbuf uintptr, count int64, t, op uintptr) taker {
+	return func(*commObject) (arguments, error) { return operands(sbuf, rbuf, count, count, t, op) }
 }
 
-func reduceScatterBlock(sbuf, rbuf uintptr, count int64, t, op uintptr) collective {
-	return func(c *commObject, how form) (mpi.Request, error) {
+func reduceScatterBlock(sbuf, rbuf uintptr, count int64, t, op uintptr) taker {
+	return func(c *commObject) (arguments, error) {
 		all, mine := count*int64(c.Size()), count
 		if sbuf == inPlace {
 			mine = all
 		}
-		send, recv, o, err := operands(sbuf, rbuf, all, mine, t, op)
-		if err != nil {
-			return mpi.Request{}, err
-		}
-		if how == nonblocking {
-			return c.IreduceScatterBlock(send, recv, o)
-		}
-		return mpi.Request{}, c.ReduceScatterBlock(send, recv, o)
+		return operands(sbuf, rbuf, all, mine, t, op)
 	}
 }
 
-func reduceScatter(sbuf, rbuf, counts, t, op uintptr, which int32) collective {
-	return func(c *commObject, how form) (mpi.Request, error) {
-		parts, err := wideInts("recvcounts", counts, c.Size(), which)
+func reduceScatter(sbuf, rbuf, counts, t, op uintptr, which int32) taker {
+	return func(c *commObject) (arguments, error) {
+		parts, err := ints("recvcounts", counts, c.Size(), which)
 		if err != nil {
-			return mpi.Request{}, err
+			return arguments{}, err
 		}
 		all, mine := 0, parts[c.Rank()]
 		for _, n := range parts {
@@ -446,122 +364,8 @@ func reduceScatter(sbuf, rbuf, counts, t, op uintptr, which int32) collective {
 		if sbuf == inPlace {
 			mine = all
 		}
-		send, recv, o, err := operands(sbuf, rbuf, int64(all), int64(mine), t, op)
-		if err != nil {
-			return mpi.Request{}, err
-		}
-		if how == nonblocking {
-			return c.IreduceScatter(send, recv, parts, o)
-		}
-		return mpi.Request{}, c.ReduceScatter(send, recv, parts, o)
-	}
-}
-
-// neighbours gives how many there are to receive from and to send to.
-func (c *commObject) neighbours() (in, out int, err error) {
-	kind, err := c.TopoTest()
-	if err != nil {
-		return 0, 0, err
-	}
-	switch kind {
-	case mpi.Cart:
-		n, err := c.CartdimGet()
-		return 2 * n, 2 * n, err
-	case mpi.Graph:
-		n, err := c.GraphNeighborsCount(c.Rank())
-		return n, n, err
-	case mpi.DistGraph:
-		in, out, _, err := c.DistGraphNeighborsCount()
-		return in, out, err
-	}
-	return 0, 0, fmt.Errorf("%w: the communicator has none", comm.ErrTopology)
-}
-
-// neighborExchange is a Neighbor_allgather, or a Neighbor_alltoall.
-func neighborExchange(sbuf uintptr, scount int64, stype, rbuf uintptr, rcount int64, rtype uintptr, all bool) collective {
-	return func(c *commObject, how form) (mpi.Request, error) {
-		in, out, err := c.neighbours()
-		if err != nil {
-			return mpi.Request{}, err
-		}
-		f, g := c.NeighborAlltoall, c.IneighborAlltoall
-		if !all {
-			out, f, g = 1, c.NeighborAllgather, c.IneighborAllgather
-		}
-		send, err := whole(sbuf, scount, out, stype)
-		if err != nil {
-			return mpi.Request{}, err
-		}
-		recv, err := whole(rbuf, rcount, in, rtype)
-		if err != nil {
-			return mpi.Request{}, err
-		}
-		if how == nonblocking {
-			return g(send, recv)
-		}
-		return mpi.Request{}, f(send, recv)
-	}
-}
-
-func neighborAllgatherv(sbuf uintptr, scount int64, stype uintptr, to blocks) collective {
-	return func(c *commObject, how form) (mpi.Request, error) {
-		in, _, err := c.neighbours()
-		if err != nil {
-			return mpi.Request{}, err
-		}
-		send, err := used(sbuf, scount, stype, all)
-		if err != nil {
-			return mpi.Request{}, err
-		}
-		recv, counts, displs, err := to.take(in)
-		if err != nil {
-			return mpi.Request{}, err
-		}
-		if how == nonblocking {
-			return c.IneighborAllgatherv(send, recv, counts, displs)
-		}
-		return mpi.Request{}, c.NeighborAllgatherv(send, recv, counts, displs)
-	}
-}
-
-func neighborAlltoallv(from, to blocks) collective {
-	return func(c *commObject, how form) (mpi.Request, error) {
-		in, out, err := c.neighbours()
-		if err != nil {
-			return mpi.Request{}, err
-		}
-		send, scounts, sdispls, err := from.take(out)
-		if err != nil {
-			return mpi.Request{}, err
-		}
-		recv, rcounts, rdispls, err := to.take(in)
-		if err != nil {
-			return mpi.Request{}, err
-		}
-		if how == nonblocking {
-			return c.IneighborAlltoallv(send, scounts, sdispls, recv, rcounts, rdispls)
-		}
-		return mpi.Request{}, c.NeighborAlltoallv(send, scounts, sdispls, recv, rcounts, rdispls)
-	}
-}
-
-func neighborAlltoallw(from, to blocks) collective {
-	return func(c *commObject, how form) (mpi.Request, error) {
-		in, out, err := c.neighbours()
-		if err != nil {
-			return mpi.Request{}, err
-		}
-		send, err := from.pieces(out, true)
-		if err != nil {
-			return mpi.Request{}, err
-		}
-		recv, err := to.pieces(in, true)
-		if err != nil {
-			return mpi.Request{}, err
-		}
-		if how == nonblocking {
-			return c.IneighborAlltoallw(send, recv)
-		}
-		return mpi.Request{}, c.NeighborAlltoallw(send, recv)
+		a, err := operands(sbuf, rbuf, int64(all), int64(mine), t, op)
+		a.recv.counts = parts
+		return a, err
 	}
 }

@@ -31,8 +31,8 @@ func retain(c *commObject) (*retained, error) {
 	return &retained{c: &commObject{Comm: t, object: object{sort: c.sort, handle: c.handle}, session: c.session}, own: true}, nil
 }
 
-// t gives a handle for a datatype that stays.
-func (k *retained) t(h uintptr) uintptr {
+// datatype gives a handle for a datatype that stays.
+func (k *retained) datatype(h uintptr) uintptr {
 	if h < datatypes || typeOf(h) == nil {
 		return h
 	}
@@ -45,7 +45,7 @@ func (k *retained) t(h uintptr) uintptr {
 	return own
 }
 
-// op is t for operations.
+// op gives a handle for an operation that stays.
 func (k *retained) op(h uintptr) uintptr {
 	p := ops.Get(h)
 	if p == nil {
@@ -73,50 +73,57 @@ func (k *retained) counts(p uintptr, n int, which int32) uintptr {
 	return k.array(p, n, 4+4*int(which))
 }
 
-// blocks keeps the arrays of n blocks that have a datatype.
-func (k *retained) blocks(a blocks, n int) blocks {
-	if a.buf != inPlace {
-		a.counts, a.displs, a.t = k.counts(a.counts, n, a.which), k.counts(a.displs, n, a.which), k.t(a.t)
-	}
-	return a
-}
-
-// rooted is blocks of what matters at the root alone.
-func (k *retained) rooted(a blocks, root int32) blocks {
-	if is, _ := k.c.role(root); !is {
-		return a
-	}
-	return k.blocks(a, k.c.partners())
-}
-
-// pieces is blocks with a datatype each. wide is as for blocks.pieces.
-func (k *retained) pieces(a blocks, n int, wide bool) blocks {
-	if a.buf == inPlace {
-		return a
-	}
-	which := a.which
-	if wide {
-		which = 1
-	}
-	a.counts, a.displs, a.t = k.counts(a.counts, n, a.which), k.counts(a.displs, n, which), k.array(a.t, n, 8)
-	if ts, err := array[uintptr]("", a.t, n); err == nil {
-		for i := range ts {
-			ts[i] = k.t(ts[i])
+// side keeps a side of an operation with n members.
+func (k *retained) side(a side, n int) side {
+	switch {
+	case a.form < varied:
+		a.t = k.datatype(a.t)
+	case a.buf == inPlace || !a.matters(k.c):
+	case a.form == varied:
+		a.counts, a.displs, a.t = k.counts(a.counts, n, a.wideCounts), k.counts(a.displs, n, a.wideDispls), k.datatype(a.t)
+	case a.form == apart:
+		a.counts, a.displs, a.t = k.counts(a.counts, n, a.wideCounts), k.counts(a.displs, n, a.wideDispls), k.array(a.t, n, 8)
+		if ts, err := array[uintptr]("", a.t, n); err == nil {
+			for i := range ts {
+				ts[i] = k.datatype(ts[i])
+			}
 		}
 	}
 	return a
 }
 
-// indegree is how many neighbours send to this proc; 0 if there can be none.
-func (k *retained) indegree() int {
-	in, _, _ := k.c.neighbours()
-	return in
+// The functions of coll.go, of arguments that are kept.
+
+func (k *retained) nothing() taker { return nothing() }
+
+func (k *retained) exchange(send, recv side) taker {
+	n := k.c.partners()
+	return exchange(k.side(send, n), k.side(recv, n))
 }
 
-// outdegree is how many neighbours this proc sends to; 0 if there can be none.
-func (k *retained) outdegree() int {
-	_, out, _ := k.c.neighbours()
-	return out
+func (k *retained) neighbors(send, recv side) taker {
+	in, out, _ := k.c.neighbours() // none: the operation finds out
+	return neighbors(k.side(send, out), k.side(recv, in))
+}
+
+func (k *retained) bcast(buf uintptr, count int64, t uintptr, root int32) taker {
+	return bcast(buf, count, k.datatype(t), root)
+}
+
+func (k *retained) reduce(sbuf, rbuf uintptr, count int64, t, op uintptr, root int32) taker {
+	return reduce(sbuf, rbuf, count, k.datatype(t), k.op(op), root)
+}
+
+func (k *retained) combine(sbuf, rbuf uintptr, count int64, t, op uintptr) taker {
+	return combine(sbuf, rbuf, count, k.datatype(t), k.op(op))
+}
+
+func (k *retained) reduceScatterBlock(sbuf, rbuf uintptr, count int64, t, op uintptr) taker {
+	return reduceScatterBlock(sbuf, rbuf, count, k.datatype(t), k.op(op))
+}
+
+func (k *retained) reduceScatter(sbuf, rbuf, counts, t, op uintptr, which int32) taker {
+	return reduceScatter(sbuf, rbuf, k.counts(counts, k.c.Size(), which), k.datatype(t), k.op(op), which)
 }
 
 // free ends all that is kept.

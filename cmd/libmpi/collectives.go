@@ -10,374 +10,506 @@ import "github.com/openimpi/impi/core/mpi"
 
 //export abiBarrier
 func abiBarrier(comm uintptr) int32 {
-	return collect("Barrier", 0, comm, barrier)
+	return collect("Barrier", 0, comm, nothing(), func(c *commObject, a arguments) error {
+		return c.Barrier()
+	})
 }
 
 //export abiIbarrier
 func abiIbarrier(comm uintptr, request uintptr) int32 {
-	return start("Ibarrier", 0, comm, request, barrier)
+	return start("Ibarrier", 0, comm, request, nothing(), func(c *commObject, a arguments) (mpi.Request, error) {
+		return c.Ibarrier()
+	})
 }
 
 //export abiBarrierInit
 func abiBarrierInit(comm uintptr, info uintptr, request uintptr) int32 {
-	return prepare("Barrier_init", 0, comm, info, request, func(k *retained) collective {
-		return barrier
+	return prepare("Barrier_init", 0, comm, info, request, func(k *retained) taker {
+		return k.nothing()
+	}, func(c *commObject, a arguments) (mpi.Request, error) {
+		return c.Ibarrier()
 	})
 }
 
 //export abiBcast
 func abiBcast(buffer uintptr, count int64, datatype uintptr, root int32, comm uintptr, which int32) int32 {
-	return collect("Bcast", which, comm, bcast(buffer, count, datatype, root))
+	return collect("Bcast", which, comm, bcast(buffer, count, datatype, root), func(c *commObject, a arguments) error {
+		return c.Bcast(a.send.buf, int(root))
+	})
 }
 
 //export abiIbcast
 func abiIbcast(buffer uintptr, count int64, datatype uintptr, root int32, comm uintptr, request uintptr, which int32) int32 {
-	return start("Ibcast", which, comm, request, bcast(buffer, count, datatype, root))
+	return start("Ibcast", which, comm, request, bcast(buffer, count, datatype, root), func(c *commObject, a arguments) (mpi.Request, error) {
+		return c.Ibcast(a.send.buf, int(root))
+	})
 }
 
 //export abiBcastInit
 func abiBcastInit(buffer uintptr, count int64, datatype uintptr, root int32, comm uintptr, info uintptr, request uintptr, which int32) int32 {
-	return prepare("Bcast_init", which, comm, info, request, func(k *retained) collective {
-		return bcast(buffer, count, k.t(datatype), root)
+	return prepare("Bcast_init", which, comm, info, request, func(k *retained) taker {
+		return k.bcast(buffer, count, datatype, root)
+	}, func(c *commObject, a arguments) (mpi.Request, error) {
+		return c.Ibcast(a.send.buf, int(root))
 	})
 }
 
 //export abiGather
 func abiGather(sendbuf uintptr, sendcount int64, sendtype uintptr, recvbuf uintptr, recvcount int64, recvtype uintptr, root int32, comm uintptr, which int32) int32 {
-	return collect("Gather", which, comm, gather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root))
+	return collect("Gather", which, comm, exchange(side{buf: sendbuf, count: sendcount, t: sendtype}.others(root), side{buf: recvbuf, count: recvcount, t: recvtype}.each().atRoot(root)), func(c *commObject, a arguments) error {
+		return c.Gather(a.send.buf, a.recv.buf, int(root))
+	})
 }
 
 //export abiIgather
 func abiIgather(sendbuf uintptr, sendcount int64, sendtype uintptr, recvbuf uintptr, recvcount int64, recvtype uintptr, root int32, comm uintptr, request uintptr, which int32) int32 {
-	return start("Igather", which, comm, request, gather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root))
+	return start("Igather", which, comm, request, exchange(side{buf: sendbuf, count: sendcount, t: sendtype}.others(root), side{buf: recvbuf, count: recvcount, t: recvtype}.each().atRoot(root)), func(c *commObject, a arguments) (mpi.Request, error) {
+		return c.Igather(a.send.buf, a.recv.buf, int(root))
+	})
 }
 
 //export abiGatherInit
 func abiGatherInit(sendbuf uintptr, sendcount int64, sendtype uintptr, recvbuf uintptr, recvcount int64, recvtype uintptr, root int32, comm uintptr, info uintptr, request uintptr, which int32) int32 {
-	return prepare("Gather_init", which, comm, info, request, func(k *retained) collective {
-		return gather(sendbuf, sendcount, k.t(sendtype), recvbuf, recvcount, k.t(recvtype), root)
+	return prepare("Gather_init", which, comm, info, request, func(k *retained) taker {
+		return k.exchange(side{buf: sendbuf, count: sendcount, t: sendtype}.others(root), side{buf: recvbuf, count: recvcount, t: recvtype}.each().atRoot(root))
+	}, func(c *commObject, a arguments) (mpi.Request, error) {
+		return c.Igather(a.send.buf, a.recv.buf, int(root))
 	})
 }
 
 //export abiGatherv
 func abiGatherv(sendbuf uintptr, sendcount int64, sendtype uintptr, recvbuf uintptr, recvcounts uintptr, displs uintptr, recvtype uintptr, root int32, comm uintptr, which int32) int32 {
-	return collect("Gatherv", which, comm, gatherv(sendbuf, sendcount, sendtype, blocks{recvbuf, recvcounts, displs, recvtype, which}, root))
+	return collect("Gatherv", which, comm, exchange(side{buf: sendbuf, count: sendcount, t: sendtype}.others(root), side{buf: recvbuf, counts: recvcounts, wideCounts: which, displs: displs, wideDispls: which, t: recvtype, form: varied}.atRoot(root)), func(c *commObject, a arguments) error {
+		return c.Gatherv(a.send.buf, a.recv.buf, a.recv.counts, a.recv.displs, int(root))
+	})
 }
 
 //export abiIgatherv
 func abiIgatherv(sendbuf uintptr, sendcount int64, sendtype uintptr, recvbuf uintptr, recvcounts uintptr, displs uintptr, recvtype uintptr, root int32, comm uintptr, request uintptr, which int32) int32 {
-	return start("Igatherv", which, comm, request, gatherv(sendbuf, sendcount, sendtype, blocks{recvbuf, recvcounts, displs, recvtype, which}, root))
+	return start("Igatherv", which, comm, request, exchange(side{buf: sendbuf, count: sendcount, t: sendtype}.others(root), side{buf: recvbuf, counts: recvcounts, wideCounts: which, displs: displs, wideDispls: which, t: recvtype, form: varied}.atRoot(root)), func(c *commObject, a arguments) (mpi.Request, error) {
+		return c.Igatherv(a.send.buf, a.recv.buf, a.recv.counts, a.recv.displs, int(root))
+	})
 }
 
 //export abiGathervInit
 func abiGathervInit(sendbuf uintptr, sendcount int64, sendtype uintptr, recvbuf uintptr, recvcounts uintptr, displs uintptr, recvtype uintptr, root int32, comm uintptr, info uintptr, request uintptr, which int32) int32 {
-	return prepare("Gatherv_init", which, comm, info, request, func(k *retained) collective {
-		return gatherv(sendbuf, sendcount, k.t(sendtype), k.rooted(blocks{recvbuf, recvcounts, displs, recvtype, which}, root), root)
+	return prepare("Gatherv_init", which, comm, info, request, func(k *retained) taker {
+		return k.exchange(side{buf: sendbuf, count: sendcount, t: sendtype}.others(root), side{buf: recvbuf, counts: recvcounts, wideCounts: which, displs: displs, wideDispls: which, t: recvtype, form: varied}.atRoot(root))
+	}, func(c *commObject, a arguments) (mpi.Request, error) {
+		return c.Igatherv(a.send.buf, a.recv.buf, a.recv.counts, a.recv.displs, int(root))
 	})
 }
 
 //export abiScatter
 func abiScatter(sendbuf uintptr, sendcount int64, sendtype uintptr, recvbuf uintptr, recvcount int64, recvtype uintptr, root int32, comm uintptr, which int32) int32 {
-	return collect("Scatter", which, comm, scatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root))
+	return collect("Scatter", which, comm, exchange(side{buf: sendbuf, count: sendcount, t: sendtype}.each().atRoot(root), side{buf: recvbuf, count: recvcount, t: recvtype}.others(root)), func(c *commObject, a arguments) error {
+		return c.Scatter(a.send.buf, a.recv.buf, int(root))
+	})
 }
 
 //export abiIscatter
 func abiIscatter(sendbuf uintptr, sendcount int64, sendtype uintptr, recvbuf uintptr, recvcount int64, recvtype uintptr, root int32, comm uintptr, request uintptr, which int32) int32 {
-	return start("Iscatter", which, comm, request, scatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root))
+	return start("Iscatter", which, comm, request, exchange(side{buf: sendbuf, count: sendcount, t: sendtype}.each().atRoot(root), side{buf: recvbuf, count: recvcount, t: recvtype}.others(root)), func(c *commObject, a arguments) (mpi.Request, error) {
+		return c.Iscatter(a.send.buf, a.recv.buf, int(root))
+	})
 }
 
 //export abiScatterInit
 func abiScatterInit(sendbuf uintptr, sendcount int64, sendtype uintptr, recvbuf uintptr, recvcount int64, recvtype uintptr, root int32, comm uintptr, info uintptr, request uintptr, which int32) int32 {
-	return prepare("Scatter_init", which, comm, info, request, func(k *retained) collective {
-		return scatter(sendbuf, sendcount, k.t(sendtype), recvbuf, recvcount, k.t(recvtype), root)
+	return prepare("Scatter_init", which, comm, info, request, func(k *retained) taker {
+		return k.exchange(side{buf: sendbuf, count: sendcount, t: sendtype}.each().atRoot(root), side{buf: recvbuf, count: recvcount, t: recvtype}.others(root))
+	}, func(c *commObject, a arguments) (mpi.Request, error) {
+		return c.Iscatter(a.send.buf, a.recv.buf, int(root))
 	})
 }
 
 //export abiScatterv
 func abiScatterv(sendbuf uintptr, sendcounts uintptr, displs uintptr, sendtype uintptr, recvbuf uintptr, recvcount int64, recvtype uintptr, root int32, comm uintptr, which int32) int32 {
-	return collect("Scatterv", which, comm, scatterv(blocks{sendbuf, sendcounts, displs, sendtype, which}, recvbuf, recvcount, recvtype, root))
+	return collect("Scatterv", which, comm, exchange(side{buf: sendbuf, counts: sendcounts, wideCounts: which, displs: displs, wideDispls: which, t: sendtype, form: varied}.atRoot(root), side{buf: recvbuf, count: recvcount, t: recvtype}.others(root)), func(c *commObject, a arguments) error {
+		return c.Scatterv(a.send.buf, a.send.counts, a.send.displs, a.recv.buf, int(root))
+	})
 }
 
 //export abiIscatterv
 func abiIscatterv(sendbuf uintptr, sendcounts uintptr, displs uintptr, sendtype uintptr, recvbuf uintptr, recvcount int64, recvtype uintptr, root int32, comm uintptr, request uintptr, which int32) int32 {
-	return start("Iscatterv", which, comm, request, scatterv(blocks{sendbuf, sendcounts, displs, sendtype, which}, recvbuf, recvcount, recvtype, root))
+	return start("Iscatterv", which, comm, request, exchange(side{buf: sendbuf, counts: sendcounts, wideCounts: which, displs: displs, wideDispls: which, t: sendtype, form: varied}.atRoot(root), side{buf: recvbuf, count: recvcount, t: recvtype}.others(root)), func(c *commObject, a arguments) (mpi.Request, error) {
+		return c.Iscatterv(a.send.buf, a.send.counts, a.send.displs, a.recv.buf, int(root))
+	})
 }
 
 //export abiScattervInit
 func abiScattervInit(sendbuf uintptr, sendcounts uintptr, displs uintptr, sendtype uintptr, recvbuf uintptr, recvcount int64, recvtype uintptr, root int32, comm uintptr, info uintptr, request uintptr, which int32) int32 {
-	return prepare("Scatterv_init", which, comm, info, request, func(k *retained) collective {
-		return scatterv(k.rooted(blocks{sendbuf, sendcounts, displs, sendtype, which}, root), recvbuf, recvcount, k.t(recvtype), root)
+	return prepare("Scatterv_init", which, comm, info, request, func(k *retained) taker {
+		return k.exchange(side{buf: sendbuf, counts: sendcounts, wideCounts: which, displs: displs, wideDispls: which, t: sendtype, form: varied}.atRoot(root), side{buf: recvbuf, count: recvcount, t: recvtype}.others(root))
+	}, func(c *commObject, a arguments) (mpi.Request, error) {
+		return c.Iscatterv(a.send.buf, a.send.counts, a.send.displs, a.recv.buf, int(root))
 	})
 }
 
 //export abiAllgather
 func abiAllgather(sendbuf uintptr, sendcount int64, sendtype uintptr, recvbuf uintptr, recvcount int64, recvtype uintptr, comm uintptr, which int32) int32 {
-	return collect("Allgather", which, comm, exchange(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, false, (*mpi.Comm).Allgather, (*mpi.Comm).Iallgather))
+	return collect("Allgather", which, comm, exchange(side{buf: sendbuf, count: sendcount, t: sendtype}, side{buf: recvbuf, count: recvcount, t: recvtype}.each()), func(c *commObject, a arguments) error {
+		return c.Allgather(a.send.buf, a.recv.buf)
+	})
 }
 
 //export abiIallgather
 func abiIallgather(sendbuf uintptr, sendcount int64, sendtype uintptr, recvbuf uintptr, recvcount int64, recvtype uintptr, comm uintptr, request uintptr, which int32) int32 {
-	return start("Iallgather", which, comm, request, exchange(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, false, (*mpi.Comm).Allgather, (*mpi.Comm).Iallgather))
+	return start("Iallgather", which, comm, request, exchange(side{buf: sendbuf, count: sendcount, t: sendtype}, side{buf: recvbuf, count: recvcount, t: recvtype}.each()), func(c *commObject, a arguments) (mpi.Request, error) {
+		return c.Iallgather(a.send.buf, a.recv.buf)
+	})
 }
 
 //export abiAllgatherInit
 func abiAllgatherInit(sendbuf uintptr, sendcount int64, sendtype uintptr, recvbuf uintptr, recvcount int64, recvtype uintptr, comm uintptr, info uintptr, request uintptr, which int32) int32 {
-	return prepare("Allgather_init", which, comm, info, request, func(k *retained) collective {
-		return exchange(sendbuf, sendcount, k.t(sendtype), recvbuf, recvcount, k.t(recvtype), false, (*mpi.Comm).Allgather, (*mpi.Comm).Iallgather)
+	return prepare("Allgather_init", which, comm, info, request, func(k *retained) taker {
+		return k.exchange(side{buf: sendbuf, count: sendcount, t: sendtype}, side{buf: recvbuf, count: recvcount, t: recvtype}.each())
+	}, func(c *commObject, a arguments) (mpi.Request, error) {
+		return c.Iallgather(a.send.buf, a.recv.buf)
 	})
 }
 
 //export abiAllgatherv
 func abiAllgatherv(sendbuf uintptr, sendcount int64, sendtype uintptr, recvbuf uintptr, recvcounts uintptr, displs uintptr, recvtype uintptr, comm uintptr, which int32) int32 {
-	return collect("Allgatherv", which, comm, allgatherv(sendbuf, sendcount, sendtype, blocks{recvbuf, recvcounts, displs, recvtype, which}))
+	return collect("Allgatherv", which, comm, exchange(side{buf: sendbuf, count: sendcount, t: sendtype}, side{buf: recvbuf, counts: recvcounts, wideCounts: which, displs: displs, wideDispls: which, t: recvtype, form: varied}), func(c *commObject, a arguments) error {
+		return c.Allgatherv(a.send.buf, a.recv.buf, a.recv.counts, a.recv.displs)
+	})
 }
 
 //export abiIallgatherv
 func abiIallgatherv(sendbuf uintptr, sendcount int64, sendtype uintptr, recvbuf uintptr, recvcounts uintptr, displs uintptr, recvtype uintptr, comm uintptr, request uintptr, which int32) int32 {
-	return start("Iallgatherv", which, comm, request, allgatherv(sendbuf, sendcount, sendtype, blocks{recvbuf, recvcounts, displs, recvtype, which}))
+	return start("Iallgatherv", which, comm, request, exchange(side{buf: sendbuf, count: sendcount, t: sendtype}, side{buf: recvbuf, counts: recvcounts, wideCounts: which, displs: displs, wideDispls: which, t: recvtype, form: varied}), func(c *commObject, a arguments) (mpi.Request, error) {
+		return c.Iallgatherv(a.send.buf, a.recv.buf, a.recv.counts, a.recv.displs)
+	})
 }
 
 //export abiAllgathervInit
 func abiAllgathervInit(sendbuf uintptr, sendcount int64, sendtype uintptr, recvbuf uintptr, recvcounts uintptr, displs uintptr, recvtype uintptr, comm uintptr, info uintptr, request uintptr, which int32) int32 {
-	return prepare("Allgatherv_init", which, comm, info, request, func(k *retained) collective {
-		return allgatherv(sendbuf, sendcount, k.t(sendtype), k.blocks(blocks{recvbuf, recvcounts, displs, recvtype, which}, k.c.partners()))
+	return prepare("Allgatherv_init", which, comm, info, request, func(k *retained) taker {
+		return k.exchange(side{buf: sendbuf, count: sendcount, t: sendtype}, side{buf: recvbuf, counts: recvcounts, wideCounts: which, displs: displs, wideDispls: which, t: recvtype, form: varied})
+	}, func(c *commObject, a arguments) (mpi.Request, error) {
+		return c.Iallgatherv(a.send.buf, a.recv.buf, a.recv.counts, a.recv.displs)
 	})
 }
 
 //export abiAlltoall
 func abiAlltoall(sendbuf uintptr, sendcount int64, sendtype uintptr, recvbuf uintptr, recvcount int64, recvtype uintptr, comm uintptr, which int32) int32 {
-	return collect("Alltoall", which, comm, exchange(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, true, (*mpi.Comm).Alltoall, (*mpi.Comm).Ialltoall))
+	return collect("Alltoall", which, comm, exchange(side{buf: sendbuf, count: sendcount, t: sendtype}.each(), side{buf: recvbuf, count: recvcount, t: recvtype}.each()), func(c *commObject, a arguments) error {
+		return c.Alltoall(a.send.buf, a.recv.buf)
+	})
 }
 
 //export abiIalltoall
 func abiIalltoall(sendbuf uintptr, sendcount int64, sendtype uintptr, recvbuf uintptr, recvcount int64, recvtype uintptr, comm uintptr, request uintptr, which int32) int32 {
-	return start("Ialltoall", which, comm, request, exchange(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, true, (*mpi.Comm).Alltoall, (*mpi.Comm).Ialltoall))
+	return start("Ialltoall", which, comm, request, exchange(side{buf: sendbuf, count: sendcount, t: sendtype}.each(), side{buf: recvbuf, count: recvcount, t: recvtype}.each()), func(c *commObject, a arguments) (mpi.Request, error) {
+		return c.Ialltoall(a.send.buf, a.recv.buf)
+	})
 }
 
 //export abiAlltoallInit
 func abiAlltoallInit(sendbuf uintptr, sendcount int64, sendtype uintptr, recvbuf uintptr, recvcount int64, recvtype uintptr, comm uintptr, info uintptr, request uintptr, which int32) int32 {
-	return prepare("Alltoall_init", which, comm, info, request, func(k *retained) collective {
-		return exchange(sendbuf, sendcount, k.t(sendtype), recvbuf, recvcount, k.t(recvtype), true, (*mpi.Comm).Alltoall, (*mpi.Comm).Ialltoall)
+	return prepare("Alltoall_init", which, comm, info, request, func(k *retained) taker {
+		return k.exchange(side{buf: sendbuf, count: sendcount, t: sendtype}.each(), side{buf: recvbuf, count: recvcount, t: recvtype}.each())
+	}, func(c *commObject, a arguments) (mpi.Request, error) {
+		return c.Ialltoall(a.send.buf, a.recv.buf)
 	})
 }
 
 //export abiAlltoallv
 func abiAlltoallv(sendbuf uintptr, sendcounts uintptr, sdispls uintptr, sendtype uintptr, recvbuf uintptr, recvcounts uintptr, rdispls uintptr, recvtype uintptr, comm uintptr, which int32) int32 {
-	return collect("Alltoallv", which, comm, alltoallv(blocks{sendbuf, sendcounts, sdispls, sendtype, which}, blocks{recvbuf, recvcounts, rdispls, recvtype, which}))
+	return collect("Alltoallv", which, comm, exchange(side{buf: sendbuf, counts: sendcounts, wideCounts: which, displs: sdispls, wideDispls: which, t: sendtype, form: varied}, side{buf: recvbuf, counts: recvcounts, wideCounts: which, displs: rdispls, wideDispls: which, t: recvtype, form: varied}), func(c *commObject, a arguments) error {
+		return c.Alltoallv(a.send.buf, a.send.counts, a.send.displs, a.recv.buf, a.recv.counts, a.recv.displs)
+	})
 }
 
 //export abiIalltoallv
 func abiIalltoallv(sendbuf uintptr, sendcounts uintptr, sdispls uintptr, sendtype uintptr, recvbuf uintptr, recvcounts uintptr, rdispls uintptr, recvtype uintptr, comm uintptr, request uintptr, which int32) int32 {
-	return start("Ialltoallv", which, comm, request, alltoallv(blocks{sendbuf, sendcounts, sdispls, sendtype, which}, blocks{recvbuf, recvcounts, rdispls, recvtype, which}))
+	return start("Ialltoallv", which, comm, request, exchange(side{buf: sendbuf, counts: sendcounts, wideCounts: which, displs: sdispls, wideDispls: which, t: sendtype, form: varied}, side{buf: recvbuf, counts: recvcounts, wideCounts: which, displs: rdispls, wideDispls: which, t: recvtype, form: varied}), func(c *commObject, a arguments) (mpi.Request, error) {
+		return c.Ialltoallv(a.send.buf, a.send.counts, a.send.displs, a.recv.buf, a.recv.counts, a.recv.displs)
+	})
 }
 
 //export abiAlltoallvInit
 func abiAlltoallvInit(sendbuf uintptr, sendcounts uintptr, sdispls uintptr, sendtype uintptr, recvbuf uintptr, recvcounts uintptr, rdispls uintptr, recvtype uintptr, comm uintptr, info uintptr, request uintptr, which int32) int32 {
-	return prepare("Alltoallv_init", which, comm, info, request, func(k *retained) collective {
-		return alltoallv(k.blocks(blocks{sendbuf, sendcounts, sdispls, sendtype, which}, k.c.partners()), k.blocks(blocks{recvbuf, recvcounts, rdispls, recvtype, which}, k.c.partners()))
+	return prepare("Alltoallv_init", which, comm, info, request, func(k *retained) taker {
+		return k.exchange(side{buf: sendbuf, counts: sendcounts, wideCounts: which, displs: sdispls, wideDispls: which, t: sendtype, form: varied}, side{buf: recvbuf, counts: recvcounts, wideCounts: which, displs: rdispls, wideDispls: which, t: recvtype, form: varied})
+	}, func(c *commObject, a arguments) (mpi.Request, error) {
+		return c.Ialltoallv(a.send.buf, a.send.counts, a.send.displs, a.recv.buf, a.recv.counts, a.recv.displs)
 	})
 }
 
 //export abiAlltoallw
 func abiAlltoallw(sendbuf uintptr, sendcounts uintptr, sdispls uintptr, sendtypes uintptr, recvbuf uintptr, recvcounts uintptr, rdispls uintptr, recvtypes uintptr, comm uintptr, which int32) int32 {
-	return collect("Alltoallw", which, comm, alltoallw(blocks{sendbuf, sendcounts, sdispls, sendtypes, which}, blocks{recvbuf, recvcounts, rdispls, recvtypes, which}))
+	return collect("Alltoallw", which, comm, exchange(side{buf: sendbuf, counts: sendcounts, wideCounts: which, displs: sdispls, wideDispls: which, t: sendtypes, form: apart}, side{buf: recvbuf, counts: recvcounts, wideCounts: which, displs: rdispls, wideDispls: which, t: recvtypes, form: apart}), func(c *commObject, a arguments) error {
+		return c.Alltoallw(a.send.bufs, a.recv.bufs)
+	})
 }
 
 //export abiIalltoallw
 func abiIalltoallw(sendbuf uintptr, sendcounts uintptr, sdispls uintptr, sendtypes uintptr, recvbuf uintptr, recvcounts uintptr, rdispls uintptr, recvtypes uintptr, comm uintptr, request uintptr, which int32) int32 {
-	return start("Ialltoallw", which, comm, request, alltoallw(blocks{sendbuf, sendcounts, sdispls, sendtypes, which}, blocks{recvbuf, recvcounts, rdispls, recvtypes, which}))
+	return start("Ialltoallw", which, comm, request, exchange(side{buf: sendbuf, counts: sendcounts, wideCounts: which, displs: sdispls, wideDispls: which, t: sendtypes, form: apart}, side{buf: recvbuf, counts: recvcounts, wideCounts: which, displs: rdispls, wideDispls: which, t: recvtypes, form: apart}), func(c *commObject, a arguments) (mpi.Request, error) {
+		return c.Ialltoallw(a.send.bufs, a.recv.bufs)
+	})
 }
 
 //export abiAlltoallwInit
 func abiAlltoallwInit(sendbuf uintptr, sendcounts uintptr, sdispls uintptr, sendtypes uintptr, recvbuf uintptr, recvcounts uintptr, rdispls uintptr, recvtypes uintptr, comm uintptr, info uintptr, request uintptr, which int32) int32 {
-	return prepare("Alltoallw_init", which, comm, info, request, func(k *retained) collective {
-		return alltoallw(k.pieces(blocks{sendbuf, sendcounts, sdispls, sendtypes, which}, k.c.partners(), false), k.pieces(blocks{recvbuf, recvcounts, rdispls, recvtypes, which}, k.c.partners(), false))
+	return prepare("Alltoallw_init", which, comm, info, request, func(k *retained) taker {
+		return k.exchange(side{buf: sendbuf, counts: sendcounts, wideCounts: which, displs: sdispls, wideDispls: which, t: sendtypes, form: apart}, side{buf: recvbuf, counts: recvcounts, wideCounts: which, displs: rdispls, wideDispls: which, t: recvtypes, form: apart})
+	}, func(c *commObject, a arguments) (mpi.Request, error) {
+		return c.Ialltoallw(a.send.bufs, a.recv.bufs)
 	})
 }
 
 //export abiReduce
 func abiReduce(sendbuf uintptr, recvbuf uintptr, count int64, datatype uintptr, op uintptr, root int32, comm uintptr, which int32) int32 {
-	return collect("Reduce", which, comm, reduce(sendbuf, recvbuf, count, datatype, op, root))
+	return collect("Reduce", which, comm, reduce(sendbuf, recvbuf, count, datatype, op, root), func(c *commObject, a arguments) error {
+		return c.Reduce(a.send.buf, a.recv.buf, a.op, int(root))
+	})
 }
 
 //export abiIreduce
 func abiIreduce(sendbuf uintptr, recvbuf uintptr, count int64, datatype uintptr, op uintptr, root int32, comm uintptr, request uintptr, which int32) int32 {
-	return start("Ireduce", which, comm, request, reduce(sendbuf, recvbuf, count, datatype, op, root))
+	return start("Ireduce", which, comm, request, reduce(sendbuf, recvbuf, count, datatype, op, root), func(c *commObject, a arguments) (mpi.Request, error) {
+		return c.Ireduce(a.send.buf, a.recv.buf, a.op, int(root))
+	})
 }
 
 //export abiReduceInit
 func abiReduceInit(sendbuf uintptr, recvbuf uintptr, count int64, datatype uintptr, op uintptr, root int32, comm uintptr, info uintptr, request uintptr, which int32) int32 {
-	return prepare("Reduce_init", which, comm, info, request, func(k *retained) collective {
-		return reduce(sendbuf, recvbuf, count, k.t(datatype), k.op(op), root)
+	return prepare("Reduce_init", which, comm, info, request, func(k *retained) taker {
+		return k.reduce(sendbuf, recvbuf, count, datatype, op, root)
+	}, func(c *commObject, a arguments) (mpi.Request, error) {
+		return c.Ireduce(a.send.buf, a.recv.buf, a.op, int(root))
 	})
 }
 
 //export abiAllreduce
 func abiAllreduce(sendbuf uintptr, recvbuf uintptr, count int64, datatype uintptr, op uintptr, comm uintptr, which int32) int32 {
-	return collect("Allreduce", which, comm, combine(sendbuf, recvbuf, count, datatype, op, (*mpi.Comm).Allreduce, (*mpi.Comm).Iallreduce))
+	return collect("Allreduce", which, comm, combine(sendbuf, recvbuf, count, datatype, op), func(c *commObject, a arguments) error {
+		return c.Allreduce(a.send.buf, a.recv.buf, a.op)
+	})
 }
 
 //export abiIallreduce
 func abiIallreduce(sendbuf uintptr, recvbuf uintptr, count int64, datatype uintptr, op uintptr, comm uintptr, request uintptr, which int32) int32 {
-	return start("Iallreduce", which, comm, request, combine(sendbuf, recvbuf, count, datatype, op, (*mpi.Comm).Allreduce, (*mpi.Comm).Iallreduce))
+	return start("Iallreduce", which, comm, request, combine(sendbuf, recvbuf, count, datatype, op), func(c *commObject, a arguments) (mpi.Request, error) {
+		return c.Iallreduce(a.send.buf, a.recv.buf, a.op)
+	})
 }
 
 //export abiAllreduceInit
 func abiAllreduceInit(sendbuf uintptr, recvbuf uintptr, count int64, datatype uintptr, op uintptr, comm uintptr, info uintptr, request uintptr, which int32) int32 {
-	return prepare("Allreduce_init", which, comm, info, request, func(k *retained) collective {
-		return combine(sendbuf, recvbuf, count, k.t(datatype), k.op(op), (*mpi.Comm).Allreduce, (*mpi.Comm).Iallreduce)
+	return prepare("Allreduce_init", which, comm, info, request, func(k *retained) taker {
+		return k.combine(sendbuf, recvbuf, count, datatype, op)
+	}, func(c *commObject, a arguments) (mpi.Request, error) {
+		return c.Iallreduce(a.send.buf, a.recv.buf, a.op)
 	})
 }
 
 //export abiReduceScatterBlock
 func abiReduceScatterBlock(sendbuf uintptr, recvbuf uintptr, recvcount int64, datatype uintptr, op uintptr, comm uintptr, which int32) int32 {
-	return collect("Reduce_scatter_block", which, comm, reduceScatterBlock(sendbuf, recvbuf, recvcount, datatype, op))
+	return collect("Reduce_scatter_block", which, comm, reduceScatterBlock(sendbuf, recvbuf, recvcount, datatype, op), func(c *commObject, a arguments) error {
+		return c.ReduceScatterBlock(a.send.buf, a.recv.buf, a.op)
+	})
 }
 
 //export abiIreduceScatterBlock
 func abiIreduceScatterBlock(sendbuf uintptr, recvbuf uintptr, recvcount int64, datatype uintptr, op uintptr, comm uintptr, request uintptr, which int32) int32 {
-	return start("Ireduce_scatter_block", which, comm, request, reduceScatterBlock(sendbuf, recvbuf, recvcount, datatype, op))
+	return start("Ireduce_scatter_block", which, comm, request, reduceScatterBlock(sendbuf, recvbuf, recvcount, datatype, op), func(c *commObject, a arguments) (mpi.Request, error) {
+		return c.IreduceScatterBlock(a.send.buf, a.recv.buf, a.op)
+	})
 }
 
 //export abiReduceScatterBlockInit
 func abiReduceScatterBlockInit(sendbuf uintptr, recvbuf uintptr, recvcount int64, datatype uintptr, op uintptr, comm uintptr, info uintptr, request uintptr, which int32) int32 {
-	return prepare("Reduce_scatter_block_init", which, comm, info, request, func(k *retained) collective {
-		return reduceScatterBlock(sendbuf, recvbuf, recvcount, k.t(datatype), k.op(op))
+	return prepare("Reduce_scatter_block_init", which, comm, info, request, func(k *retained) taker {
+		return k.reduceScatterBlock(sendbuf, recvbuf, recvcount, datatype, op)
+	}, func(c *commObject, a arguments) (mpi.Request, error) {
+		return c.IreduceScatterBlock(a.send.buf, a.recv.buf, a.op)
 	})
 }
 
 //export abiReduceScatter
 func abiReduceScatter(sendbuf uintptr, recvbuf uintptr, recvcounts uintptr, datatype uintptr, op uintptr, comm uintptr, which int32) int32 {
-	return collect("Reduce_scatter", which, comm, reduceScatter(sendbuf, recvbuf, recvcounts, datatype, op, which))
+	return collect("Reduce_scatter", which, comm, reduceScatter(sendbuf, recvbuf, recvcounts, datatype, op, which), func(c *commObject, a arguments) error {
+		return c.ReduceScatter(a.send.buf, a.recv.buf, a.recv.counts, a.op)
+	})
 }
 
 //export abiIreduceScatter
 func abiIreduceScatter(sendbuf uintptr, recvbuf uintptr, recvcounts uintptr, datatype uintptr, op uintptr, comm uintptr, request uintptr, which int32) int32 {
-	return start("Ireduce_scatter", which, comm, request, reduceScatter(sendbuf, recvbuf, recvcounts, datatype, op, which))
+	return start("Ireduce_scatter", which, comm, request, reduceScatter(sendbuf, recvbuf, recvcounts, datatype, op, which), func(c *commObject, a arguments) (mpi.Request, error) {
+		return c.IreduceScatter(a.send.buf, a.recv.buf, a.recv.counts, a.op)
+	})
 }
 
 //export abiReduceScatterInit
 func abiReduceScatterInit(sendbuf uintptr, recvbuf uintptr, recvcounts uintptr, datatype uintptr, op uintptr, comm uintptr, info uintptr, request uintptr, which int32) int32 {
-	return prepare("Reduce_scatter_init", which, comm, info, request, func(k *retained) collective {
-		return reduceScatter(sendbuf, recvbuf, k.counts(recvcounts, k.c.Size(), which), k.t(datatype), k.op(op), which)
+	return prepare("Reduce_scatter_init", which, comm, info, request, func(k *retained) taker {
+		return k.reduceScatter(sendbuf, recvbuf, recvcounts, datatype, op, which)
+	}, func(c *commObject, a arguments) (mpi.Request, error) {
+		return c.IreduceScatter(a.send.buf, a.recv.buf, a.recv.counts, a.op)
 	})
 }
 
 //export abiScan
 func abiScan(sendbuf uintptr, recvbuf uintptr, count int64, datatype uintptr, op uintptr, comm uintptr, which int32) int32 {
-	return collect("Scan", which, comm, combine(sendbuf, recvbuf, count, datatype, op, (*mpi.Comm).Scan, (*mpi.Comm).Iscan))
+	return collect("Scan", which, comm, combine(sendbuf, recvbuf, count, datatype, op), func(c *commObject, a arguments) error {
+		return c.Scan(a.send.buf, a.recv.buf, a.op)
+	})
 }
 
 //export abiIscan
 func abiIscan(sendbuf uintptr, recvbuf uintptr, count int64, datatype uintptr, op uintptr, comm uintptr, request uintptr, which int32) int32 {
-	return start("Iscan", which, comm, request, combine(sendbuf, recvbuf, count, datatype, op, (*mpi.Comm).Scan, (*mpi.Comm).Iscan))
+	return start("Iscan", which, comm, request, combine(sendbuf, recvbuf, count, datatype, op), func(c *commObject, a arguments) (mpi.Request, error) {
+		return c.Iscan(a.send.buf, a.recv.buf, a.op)
+	})
 }
 
 //export abiScanInit
 func abiScanInit(sendbuf uintptr, recvbuf uintptr, count int64, datatype uintptr, op uintptr, comm uintptr, info uintptr, request uintptr, which int32) int32 {
-	return prepare("Scan_init", which, comm, info, request, func(k *retained) collective {
-		return combine(sendbuf, recvbuf, count, k.t(datatype), k.op(op), (*mpi.Comm).Scan, (*mpi.Comm).Iscan)
+	return prepare("Scan_init", which, comm, info, request, func(k *retained) taker {
+		return k.combine(sendbuf, recvbuf, count, datatype, op)
+	}, func(c *commObject, a arguments) (mpi.Request, error) {
+		return c.Iscan(a.send.buf, a.recv.buf, a.op)
 	})
 }
 
 //export abiExscan
 func abiExscan(sendbuf uintptr, recvbuf uintptr, count int64, datatype uintptr, op uintptr, comm uintptr, which int32) int32 {
-	return collect("Exscan", which, comm, combine(sendbuf, recvbuf, count, datatype, op, (*mpi.Comm).Exscan, (*mpi.Comm).Iexscan))
+	return collect("Exscan", which, comm, combine(sendbuf, recvbuf, count, datatype, op), func(c *commObject, a arguments) error {
+		return c.Exscan(a.send.buf, a.recv.buf, a.op)
+	})
 }
 
 //export abiIexscan
 func abiIexscan(sendbuf uintptr, recvbuf uintptr, count int64, datatype uintptr, op uintptr, comm uintptr, request uintptr, which int32) int32 {
-	return start("Iexscan", which, comm, request, combine(sendbuf, recvbuf, count, datatype, op, (*mpi.Comm).Exscan, (*mpi.Comm).Iexscan))
+	return start("Iexscan", which, comm, request, combine(sendbuf, recvbuf, count, datatype, op), func(c *commObject, a arguments) (mpi.Request, error) {
+		return c.Iexscan(a.send.buf, a.recv.buf, a.op)
+	})
 }
 
 //export abiExscanInit
 func abiExscanInit(sendbuf uintptr, recvbuf uintptr, count int64, datatype uintptr, op uintptr, comm uintptr, info uintptr, request uintptr, which int32) int32 {
-	return prepare("Exscan_init", which, comm, info, request, func(k *retained) collective {
-		return combine(sendbuf, recvbuf, count, k.t(datatype), k.op(op), (*mpi.Comm).Exscan, (*mpi.Comm).Iexscan)
+	return prepare("Exscan_init", which, comm, info, request, func(k *retained) taker {
+		return k.combine(sendbuf, recvbuf, count, datatype, op)
+	}, func(c *commObject, a arguments) (mpi.Request, error) {
+		return c.Iexscan(a.send.buf, a.recv.buf, a.op)
 	})
 }
 
 //export abiNeighborAllgather
 func abiNeighborAllgather(sendbuf uintptr, sendcount int64, sendtype uintptr, recvbuf uintptr, recvcount int64, recvtype uintptr, comm uintptr, which int32) int32 {
-	return collect("Neighbor_allgather", which, comm, neighborExchange(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, false))
+	return collect("Neighbor_allgather", which, comm, neighbors(side{buf: sendbuf, count: sendcount, t: sendtype}, side{buf: recvbuf, count: recvcount, t: recvtype}.each()), func(c *commObject, a arguments) error {
+		return c.NeighborAllgather(a.send.buf, a.recv.buf)
+	})
 }
 
 //export abiIneighborAllgather
 func abiIneighborAllgather(sendbuf uintptr, sendcount int64, sendtype uintptr, recvbuf uintptr, recvcount int64, recvtype uintptr, comm uintptr, request uintptr, which int32) int32 {
-	return start("Ineighbor_allgather", which, comm, request, neighborExchange(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, false))
+	return start("Ineighbor_allgather", which, comm, request, neighbors(side{buf: sendbuf, count: sendcount, t: sendtype}, side{buf: recvbuf, count: recvcount, t: recvtype}.each()), func(c *commObject, a arguments) (mpi.Request, error) {
+		return c.IneighborAllgather(a.send.buf, a.recv.buf)
+	})
 }
 
 //export abiNeighborAllgatherInit
 func abiNeighborAllgatherInit(sendbuf uintptr, sendcount int64, sendtype uintptr, recvbuf uintptr, recvcount int64, recvtype uintptr, comm uintptr, info uintptr, request uintptr, which int32) int32 {
-	return prepare("Neighbor_allgather_init", which, comm, info, request, func(k *retained) collective {
-		return neighborExchange(sendbuf, sendcount, k.t(sendtype), recvbuf, recvcount, k.t(recvtype), false)
+	return prepare("Neighbor_allgather_init", which, comm, info, request, func(k *retained) taker {
+		return k.neighbors(side{buf: sendbuf, count: sendcount, t: sendtype}, side{buf: recvbuf, count: recvcount, t: recvtype}.each())
+	}, func(c *commObject, a arguments) (mpi.Request, error) {
+		return c.IneighborAllgather(a.send.buf, a.recv.buf)
 	})
 }
 
 //export abiNeighborAllgatherv
 func abiNeighborAllgatherv(sendbuf uintptr, sendcount int64, sendtype uintptr, recvbuf uintptr, recvcounts uintptr, displs uintptr, recvtype uintptr, comm uintptr, which int32) int32 {
-	return collect("Neighbor_allgatherv", which, comm, neighborAllgatherv(sendbuf, sendcount, sendtype, blocks{recvbuf, recvcounts, displs, recvtype, which}))
+	return collect("Neighbor_allgatherv", which, comm, neighbors(side{buf: sendbuf, count: sendcount, t: sendtype}, side{buf: recvbuf, counts: recvcounts, wideCounts: which, displs: displs, wideDispls: which, t: recvtype, form: varied}), func(c *commObject, a arguments) error {
+		return c.NeighborAllgatherv(a.send.buf, a.recv.buf, a.recv.counts, a.recv.displs)
+	})
 }
 
 //export abiIneighborAllgatherv
 func abiIneighborAllgatherv(sendbuf uintptr, sendcount int64, sendtype uintptr, recvbuf uintptr, recvcounts uintptr, displs uintptr, recvtype uintptr, comm uintptr, request uintptr, which int32) int32 {
-	return start("Ineighbor_allgatherv", which, comm, request, neighborAllgatherv(sendbuf, sendcount, sendtype, blocks{recvbuf, recvcounts, displs, recvtype, which}))
+	return start("Ineighbor_allgatherv", which, comm, request, neighbors(side{buf: sendbuf, count: sendcount, t: sendtype}, side{buf: recvbuf, counts: recvcounts, wideCounts: which, displs: displs, wideDispls: which, t: recvtype, form: varied}), func(c *commObject, a arguments) (mpi.Request, error) {
+		return c.IneighborAllgatherv(a.send.buf, a.recv.buf, a.recv.counts, a.recv.displs)
+	})
 }
 
 //export abiNeighborAllgathervInit
 func abiNeighborAllgathervInit(sendbuf uintptr, sendcount int64, sendtype uintptr, recvbuf uintptr, recvcounts uintptr, displs uintptr, recvtype uintptr, comm uintptr, info uintptr, request uintptr, which int32) int32 {
-	return prepare("Neighbor_allgatherv_init", which, comm, info, request, func(k *retained) collective {
-		return neighborAllgatherv(sendbuf, sendcount, k.t(sendtype), k.blocks(blocks{recvbuf, recvcounts, displs, recvtype, which}, k.indegree()))
+	return prepare("Neighbor_allgatherv_init", which, comm, info, request, func(k *retained) taker {
+		return k.neighbors(side{buf: sendbuf, count: sendcount, t: sendtype}, side{buf: recvbuf, counts: recvcounts, wideCounts: which, displs: displs, wideDispls: which, t: recvtype, form: varied})
+	}, func(c *commObject, a arguments) (mpi.Request, error) {
+		return c.IneighborAllgatherv(a.send.buf, a.recv.buf, a.recv.counts, a.recv.displs)
 	})
 }
 
 //export abiNeighborAlltoall
 func abiNeighborAlltoall(sendbuf uintptr, sendcount int64, sendtype uintptr, recvbuf uintptr, recvcount int64, recvtype uintptr, comm uintptr, which int32) int32 {
-	return collect("Neighbor_alltoall", which, comm, neighborExchange(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, true))
+	return collect("Neighbor_alltoall", which, comm, neighbors(side{buf: sendbuf, count: sendcount, t: sendtype}.each(), side{buf: recvbuf, count: recvcount, t: recvtype}.each()), func(c *commObject, a arguments) error {
+		return c.NeighborAlltoall(a.send.buf, a.recv.buf)
+	})
 }
 
 //export abiIneighborAlltoall
 func abiIneighborAlltoall(sendbuf uintptr, sendcount int64, sendtype uintptr, recvbuf uintptr, recvcount int64, recvtype uintptr, comm uintptr, request uintptr, which int32) int32 {
-	return start("Ineighbor_alltoall", which, comm, request, neighborExchange(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, true))
+	return start("Ineighbor_alltoall", which, comm, request, neighbors(side{buf: sendbuf, count: sendcount, t: sendtype}.each(), side{buf: recvbuf, count: recvcount, t: recvtype}.each()), func(c *commObject, a arguments) (mpi.Request, error) {
+		return c.IneighborAlltoall(a.send.buf, a.recv.buf)
+	})
 }
 
 //export abiNeighborAlltoallInit
 func abiNeighborAlltoallInit(sendbuf uintptr, sendcount int64, sendtype uintptr, recvbuf uintptr, recvcount int64, recvtype uintptr, comm uintptr, info uintptr, request uintptr, which int32) int32 {
-	return prepare("Neighbor_alltoall_init", which, comm, info, request, func(k *retained) collective {
-		return neighborExchange(sendbuf, sendcount, k.t(sendtype), recvbuf, recvcount, k.t(recvtype), true)
+	return prepare("Neighbor_alltoall_init", which, comm, info, request, func(k *retained) taker {
+		return k.neighbors(side{buf: sendbuf, count: sendcount, t: sendtype}.each(), side{buf: recvbuf, count: recvcount, t: recvtype}.each())
+	}, func(c *commObject, a arguments) (mpi.Request, error) {
+		return c.IneighborAlltoall(a.send.buf, a.recv.buf)
 	})
 }
 
 //export abiNeighborAlltoallv
 func abiNeighborAlltoallv(sendbuf uintptr, sendcounts uintptr, sdispls uintptr, sendtype uintptr, recvbuf uintptr, recvcounts uintptr, rdispls uintptr, recvtype uintptr, comm uintptr, which int32) int32 {
-	return collect("Neighbor_alltoallv", which, comm, neighborAlltoallv(blocks{sendbuf, sendcounts, sdispls, sendtype, which}, blocks{recvbuf, recvcounts, rdispls, recvtype, which}))
+	return collect("Neighbor_alltoallv", which, comm, neighbors(side{buf: sendbuf, counts: sendcounts, wideCounts: which, displs: sdispls, wideDispls: which, t: sendtype, form: varied}, side{buf: recvbuf, counts: recvcounts, wideCounts: which, displs: rdispls, wideDispls: which, t: recvtype, form: varied}), func(c *commObject, a arguments) error {
+		return c.NeighborAlltoallv(a.send.buf, a.send.counts, a.send.displs, a.recv.buf, a.recv.counts, a.recv.displs)
+	})
 }
 
 //export abiIneighborAlltoallv
 func abiIneighborAlltoallv(sendbuf uintptr, sendcounts uintptr, sdispls uintptr, sendtype uintptr, recvbuf uintptr, recvcounts uintptr, rdispls uintptr, recvtype uintptr, comm uintptr, request uintptr, which int32) int32 {
-	return start("Ineighbor_alltoallv", which, comm, request, neighborAlltoallv(blocks{sendbuf, sendcounts, sdispls, sendtype, which}, blocks{recvbuf, recvcounts, rdispls, recvtype, which}))
+	return start("Ineighbor_alltoallv", which, comm, request, neighbors(side{buf: sendbuf, counts: sendcounts, wideCounts: which, displs: sdispls, wideDispls: which, t: sendtype, form: varied}, side{buf: recvbuf, counts: recvcounts, wideCounts: which, displs: rdispls, wideDispls: which, t: recvtype, form: varied}), func(c *commObject, a arguments) (mpi.Request, error) {
+		return c.IneighborAlltoallv(a.send.buf, a.send.counts, a.send.displs, a.recv.buf, a.recv.counts, a.recv.displs)
+	})
 }
 
 //export abiNeighborAlltoallvInit
 func abiNeighborAlltoallvInit(sendbuf uintptr, sendcounts uintptr, sdispls uintptr, sendtype uintptr, recvbuf uintptr, recvcounts uintptr, rdispls uintptr, recvtype uintptr, comm uintptr, info uintptr, request uintptr, which int32) int32 {
-	return prepare("Neighbor_alltoallv_init", which, comm, info, request, func(k *retained) collective {
-		return neighborAlltoallv(k.blocks(blocks{sendbuf, sendcounts, sdispls, sendtype, which}, k.outdegree()), k.blocks(blocks{recvbuf, recvcounts, rdispls, recvtype, which}, k.indegree()))
+	return prepare("Neighbor_alltoallv_init", which, comm, info, request, func(k *retained) taker {
+		return k.neighbors(side{buf: sendbuf, counts: sendcounts, wideCounts: which, displs: sdispls, wideDispls: which, t: sendtype, form: varied}, side{buf: recvbuf, counts: recvcounts, wideCounts: which, displs: rdispls, wideDispls: which, t: recvtype, form: varied})
+	}, func(c *commObject, a arguments) (mpi.Request, error) {
+		return c.IneighborAlltoallv(a.send.buf, a.send.counts, a.send.displs, a.recv.buf, a.recv.counts, a.recv.displs)
 	})
 }
 
 //export abiNeighborAlltoallw
 func abiNeighborAlltoallw(sendbuf uintptr, sendcounts uintptr, sdispls uintptr, sendtypes uintptr, recvbuf uintptr, recvcounts uintptr, rdispls uintptr, recvtypes uintptr, comm uintptr, which int32) int32 {
-	return collect("Neighbor_alltoallw", which, comm, neighborAlltoallw(blocks{sendbuf, sendcounts, sdispls, sendtypes, which}, blocks{recvbuf, recvcounts, rdispls, recvtypes, which}))
+	return collect("Neighbor_alltoallw", which, comm, neighbors(side{buf: sendbuf, counts: sendcounts, wideCounts: which, displs: sdispls, wideDispls: 1, t: sendtypes, form: apart}, side{buf: recvbuf, counts: recvcounts, wideCounts: which, displs: rdispls, wideDispls: 1, t: recvtypes, form: apart}), func(c *commObject, a arguments) error {
+		return c.NeighborAlltoallw(a.send.bufs, a.recv.bufs)
+	})
 }
 
 //export abiIneighborAlltoallw
 func abiIneighborAlltoallw(sendbuf uintptr, sendcounts uintptr, sdispls uintptr, sendtypes uintptr, recvbuf uintptr, recvcounts uintptr, rdispls uintptr, recvtypes uintptr, comm uintptr, request uintptr, which int32) int32 {
-	return start("Ineighbor_alltoallw", which, comm, request, neighborAlltoallw(blocks{sendbuf, sendcounts, sdispls, sendtypes, which}, blocks{recvbuf, recvcounts, rdispls, recvtypes, which}))
+	return start("Ineighbor_alltoallw", which, comm, request, neighbors(side{buf: sendbuf, counts: sendcounts, wideCounts: which, displs: sdispls, wideDispls: 1, t: sendtypes, form: apart}, side{buf: recvbuf, counts: recvcounts, wideCounts: which, displs: rdispls, wideDispls: 1, t: recvtypes, form: apart}), func(c *commObject, a arguments) (mpi.Request, error) {
+		return c.IneighborAlltoallw(a.send.bufs, a.recv.bufs)
+	})
 }
 
 //export abiNeighborAlltoallwInit
 func abiNeighborAlltoallwInit(sendbuf uintptr, sendcounts uintptr, sdispls uintptr, sendtypes uintptr, recvbuf uintptr, recvcounts uintptr, rdispls uintptr, recvtypes uintptr, comm uintptr, info uintptr, request uintptr, which int32) int32 {
-	return prepare("Neighbor_alltoallw_init", which, comm, info, request, func(k *retained) collective {
-		return neighborAlltoallw(k.pieces(blocks{sendbuf, sendcounts, sdispls, sendtypes, which}, k.outdegree(), true), k.pieces(blocks{recvbuf, recvcounts, rdispls, recvtypes, which}, k.indegree(), true))
+	return prepare("Neighbor_alltoallw_init", which, comm, info, request, func(k *retained) taker {
+		return k.neighbors(side{buf: sendbuf, counts: sendcounts, wideCounts: which, displs: sdispls, wideDispls: 1, t: sendtypes, form: apart}, side{buf: recvbuf, counts: recvcounts, wideCounts: which, displs: rdispls, wideDispls: 1, t: recvtypes, form: apart})
+	}, func(c *commObject, a arguments) (mpi.Request, error) {
+		return c.IneighborAlltoallw(a.send.bufs, a.recv.bufs)
 	})
 }

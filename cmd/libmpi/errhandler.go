@@ -2,8 +2,6 @@
 
 package main
 
-import "C"
-
 import (
 	"fmt"
 	"sync"
@@ -87,8 +85,8 @@ func createErrhandler(name, sort string, fn, out uintptr) int32 {
 	})
 }
 
-// setErrhandler gives an object a handler.
-func setErrhandler(o *object, h uintptr) error {
+// setErrhandler gives the object a handler.
+func (o *object) setErrhandler(h uintptr) error {
 	e, err := errhandlerOf(o.sort, h)
 	if err == nil {
 		o.handler.Store(e)
@@ -96,8 +94,8 @@ func setErrhandler(o *object, h uintptr) error {
 	return err
 }
 
-// getErrhandler gives the handler of an object, in a handle of its own.
-func getErrhandler(o *object, out uintptr) error {
+// getErrhandler stores the handler of the object, in a handle of its own.
+func (o *object) getErrhandler(out uintptr) error {
 	e := o.handler.Load()
 	if e == nil {
 		e = errorsAreFatal
@@ -114,156 +112,28 @@ func getErrhandler(o *object, out uintptr) error {
 	return err
 }
 
-//export abiCommCreateErrhandler
-func abiCommCreateErrhandler(fn, out uintptr) int32 {
-	return createErrhandler("Comm_create_errhandler", "Comm", fn, out)
+// callErrhandler calls the handler of the object for an error that the program has.
+func (o *object) callErrhandler(fn string, code int) error {
+	fail(fn, 0, o, mpi.NewError(mpi.Class(code)))
+	return nil
 }
 
-//export abiWinCreateErrhandler
-func abiWinCreateErrhandler(fn, out uintptr) int32 {
-	return createErrhandler("Win_create_errhandler", "Win", fn, out)
+// commHandler gives a handler of communicators.
+func commHandler(h uintptr) (*errhandler, error) { return errhandlerOf("Comm", h) }
+
+func freeErrhandler(h uintptr) error {
+	e, err := errhandlerOf("", h)
+	if err == nil && namedErrhandlers[h] == nil {
+		e.release()
+	}
+	return err
 }
 
-//export abiFileCreateErrhandler
-func abiFileCreateErrhandler(fn, out uintptr) int32 {
-	return createErrhandler("File_create_errhandler", "File", fn, out)
-}
-
-//export abiSessionCreateErrhandler
-func abiSessionCreateErrhandler(fn, out uintptr) int32 {
-	return createErrhandler("Session_create_errhandler", "Session", fn, out)
-}
-
-//export abiCommSetErrhandler
-func abiCommSetErrhandler(c, h uintptr) int32 {
-	return onComm("Comm_set_errhandler", 0, c, func(c *commObject) error { return setErrhandler(&c.object, h) })
-}
-
-//export abiCommGetErrhandler
-func abiCommGetErrhandler(c, out uintptr) int32 {
-	return onComm("Comm_get_errhandler", 0, c, func(c *commObject) error { return getErrhandler(&c.object, out) })
-}
-
-//export abiCommCallErrhandler
-func abiCommCallErrhandler(c uintptr, code int32) int32 {
-	return onComm("Comm_call_errhandler", 0, c, func(c *commObject) error {
-		fail("Comm_call_errhandler", 0, &c.object, mpi.NewError(mpi.Class(code)))
-		return nil
-	})
-}
-
-//export abiWinSetErrhandler
-func abiWinSetErrhandler(w, h uintptr) int32 {
-	return onWin("Win_set_errhandler", 0, w, func(w *winObject) error { return setErrhandler(&w.object, h) })
-}
-
-//export abiWinGetErrhandler
-func abiWinGetErrhandler(w, out uintptr) int32 {
-	return onWin("Win_get_errhandler", 0, w, func(w *winObject) error { return getErrhandler(&w.object, out) })
-}
-
-//export abiWinCallErrhandler
-func abiWinCallErrhandler(w uintptr, code int32) int32 {
-	return onWin("Win_call_errhandler", 0, w, func(w *winObject) error {
-		fail("Win_call_errhandler", 0, &w.object, mpi.NewError(mpi.Class(code)))
-		return nil
-	})
-}
-
-//export abiErrhandlerFree
-func abiErrhandlerFree(p uintptr) int32 {
-	return anytime("Errhandler_free", func() error {
-		h, err := result[uintptr]("errhandler", p)
-		if err != nil {
-			return err
-		}
-		e, err := errhandlerOf("", *h)
-		if err != nil {
-			return err
-		}
-		if namedErrhandlers[*h] == nil {
-			e.release()
-		}
-		*h = errhandlerNull
-		return nil
-	})
-}
-
-//export abiErrorClass
-func abiErrorClass(code int32, out uintptr) int32 {
-	return anytime("Error_class", func() error {
-		class, err := mpi.ClassOf(mpi.Class(code))
-		if err != nil {
-			return err
-		}
-		return putInt("errorclass", out, int(class))
-	})
-}
-
-const maxErrorString = 512
-
-//export abiErrorString
-func abiErrorString(code int32, out, length uintptr) int32 {
-	return anytime("Error_string", func() error {
-		s, err := mpi.ErrorString(mpi.Class(code))
-		if err != nil {
-			return err
-		}
-		if last := lastText(code); last != "" {
-			s += "; the last such error in this thread: " + last
-		}
-		n, err := putText("string", out, maxErrorString, s)
-		if err != nil {
-			return err
-		}
-		return putInt("resultlen", length, n)
-	})
-}
-
-//export abiAddErrorClass
-func abiAddErrorClass(out uintptr) int32 {
-	return anytime("Add_error_class", func() error {
-		class, err := mpi.AddErrorClass()
-		if err != nil {
-			return err
-		}
-		return putInt("errorclass", out, int(class))
-	})
-}
-
-//export abiAddErrorCode
-func abiAddErrorCode(class int32, out uintptr) int32 {
-	return anytime("Add_error_code", func() error {
-		code, err := mpi.AddErrorCode(mpi.Class(class))
-		if err != nil {
-			return err
-		}
-		return putInt("errorcode", out, int(code))
-	})
-}
-
-//export abiAddErrorString
-func abiAddErrorString(code int32, s uintptr) int32 {
-	return anytime("Add_error_string", func() error {
-		t, err := text("string", s, maxErrorString)
-		if err != nil {
-			return err
-		}
-		return mpi.AddErrorString(mpi.Class(code), t)
-	})
-}
-
-//export abiRemoveErrorClass
-func abiRemoveErrorClass(class int32) int32 {
-	return anytime("Remove_error_class", func() error { return mpi.RemoveErrorClass(mpi.Class(class)) })
-}
-
-//export abiRemoveErrorCode
-func abiRemoveErrorCode(code int32) int32 {
-	return anytime("Remove_error_code", func() error { return mpi.RemoveErrorCode(mpi.Class(code)) })
-}
-
-//export abiRemoveErrorString
-func abiRemoveErrorString(code int32) int32 {
-	return anytime("Remove_error_string", func() error { return mpi.RemoveErrorString(mpi.Class(code)) })
+// errorText is what is said about an error code, with the last such error of the calling thread.
+func errorText(code int) (string, error) {
+	s, err := mpi.ErrorString(mpi.Class(code))
+	if last := lastText(int32(code)); last != "" {
+		s += "; the last such error in this thread: " + last
+	}
+	return s, err
 }

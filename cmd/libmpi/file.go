@@ -2,8 +2,6 @@
 
 package main
 
-import "C"
-
 import (
 	"github.com/openimpi/impi/core/mpi"
 	"github.com/openimpi/impi/core/mpierr"
@@ -58,40 +56,38 @@ func withoutFile(fn string, f func() error) (code int32) {
 
 var errFile = &mpierr.Error{Code: mpierr.File, Class: mpierr.File, Text: "invalid file"}
 
-//export abiFileOpen
-func abiFileOpen(c, name uintptr, amode int32, info, out uintptr) (code int32) {
-	return withoutFile("File_open", func() error {
-		parent, err := takeComm("comm", c)
-		if err != nil {
-			return err
-		}
-		to, err := result[uintptr]("fh", out)
-		if err != nil {
-			return err
-		}
-		o := &fileObject{object: object{sort: "File"}}
-		o.handler.Store(noFile.handler.Load())
-		n, err := text("filename", name, 1<<16)
-		if err != nil {
-			return err
-		}
-		i, err := infoOf(info)
-		if err != nil {
-			return err
-		}
-		if o.File, err = file.Open((*proc.Comm)(parent.Comm), n, int(amode), (*proc.Info)(i)); err != nil {
-			return err
-		}
-		o.handle = files.Add(o)
-		*to = o.handle
-		return nil
-	})
+// openFile stores the handle of a file that is opened.
+func openFile(c, name uintptr, amode int32, info, out uintptr) error {
+	parent, err := takeComm("comm", c)
+	if err != nil {
+		return err
+	}
+	to, err := result[uintptr]("fh", out)
+	if err != nil {
+		return err
+	}
+	n, err := text("filename", name, maxText)
+	if err != nil {
+		return err
+	}
+	i, err := infoOf(info)
+	if err != nil {
+		return err
+	}
+	o := &fileObject{object: object{sort: "File"}}
+	o.handler.Store(noFile.handler.Load())
+	if o.File, err = file.Open((*proc.Comm)(parent.Comm), n, int(amode), (*proc.Info)(i)); err != nil {
+		return err
+	}
+	o.handle = files.Add(o)
+	*to = o.handle
+	return nil
 }
 
-//export abiFileClose
-func abiFileClose(p uintptr) int32 {
-	return onHandle("File_close", "fh", p, noFile, func(h *uintptr) int32 {
-		return onFile("File_close", 0, *h, func(o *fileObject) error {
+// closeFile closes the file at p.
+func closeFile(fn string, p uintptr) int32 {
+	return onHandle(fn, "fh", p, noFile, func(h *uintptr) int32 {
+		return onFile(fn, 0, *h, func(o *fileObject) error {
 			err := o.Close()
 			files.Free(*h)
 			*h = fileNull
@@ -100,127 +96,62 @@ func abiFileClose(p uintptr) int32 {
 	})
 }
 
-//export abiFileDelete
-func abiFileDelete(name, info uintptr) int32 {
-	return withoutFile("File_delete", func() error {
-		n, err := text("filename", name, 1<<16)
-		if err != nil {
-			return err
-		}
-		return file.Delete(n)
-	})
-}
-
-//export abiFileSetSize
-func abiFileSetSize(h uintptr, size int64) int32 {
-	return onFile("File_set_size", 0, h, func(o *fileObject) error { return o.SetSize(size) })
-}
-
-//export abiFilePreallocate
-func abiFilePreallocate(h uintptr, size int64) int32 {
-	return onFile("File_preallocate", 0, h, func(o *fileObject) error { return o.Preallocate(size) })
-}
-
-//export abiFileGetSize
-func abiFileGetSize(h, out uintptr) int32 {
-	return onFile("File_get_size", 0, h, func(o *fileObject) error {
-		n, err := o.Size()
-		if err != nil {
-			return err
-		}
-		return put("size", out, n)
-	})
-}
-
-//export abiFileSync
-func abiFileSync(h uintptr) int32 {
-	return onFile("File_sync", 0, h, func(o *fileObject) error { return o.Sync() })
-}
-
-//export abiFileGetGroup
-func abiFileGetGroup(h, out uintptr) int32 {
-	return onFile("File_get_group", 0, h, func(o *fileObject) error {
-		g, err := o.Group()
-		if err != nil {
-			return err
-		}
-		return put("group", out, newGroup((*mpi.Group)(g), nil))
-	})
-}
-
-//export abiFileGetAmode
-func abiFileGetAmode(h, out uintptr) int32 {
-	return onFile("File_get_amode", 0, h, func(o *fileObject) error { return put("amode", out, int32(o.Mode())) })
-}
-
-//export abiFileSetInfo
-func abiFileSetInfo(h, info uintptr) int32 {
-	return onFile("File_set_info", 0, h, func(o *fileObject) error {
-		i, err := takeInfo(info)
-		if err != nil {
-			return err
-		}
-		return o.SetInfo((*proc.Info)(i))
-	})
-}
-
-//export abiFileGetInfo
-func abiFileGetInfo(h, out uintptr) int32 {
-	return onFile("File_get_info", 0, h, func(o *fileObject) error {
-		return putInfo(out, func() (*mpi.Info, error) {
-			i, err := o.Info()
-			return (*mpi.Info)(i), err
-		})
-	})
-}
-
-//export abiFileSetAtomicity
-func abiFileSetAtomicity(h uintptr, flag int32) int32 {
-	return onFile("File_set_atomicity", 0, h, func(o *fileObject) error { return o.SetAtomicity(flag != 0) })
-}
-
-//export abiFileGetAtomicity
-func abiFileGetAtomicity(h, flag uintptr) int32 {
-	return onFile("File_get_atomicity", 0, h, func(o *fileObject) error { return putFlag("flag", flag, o.Atomicity()) })
-}
-
-//export abiFileGetTypeExtent
-func abiFileGetTypeExtent(h, t, out uintptr, which int32) int32 {
-	return onFile("File_get_type_extent", which, h, func(o *fileObject) error {
-		dt, err := takeType("datatype", t)
-		if err != nil {
-			return err
-		}
-		n, err := o.Extent(dt)
-		if err != nil {
-			return err
-		}
-		return put("extent", out, n)
-	})
-}
-
-//export abiFileSetErrhandler
-func abiFileSetErrhandler(h, e uintptr) int32 {
-	if h == fileNull {
-		return withoutFile("File_set_errhandler", func() error { return setErrhandler(noFile, e) })
+func deleteFile(name uintptr) error {
+	n, err := text("filename", name, maxText)
+	if err != nil {
+		return err
 	}
-	return onFile("File_set_errhandler", 0, h, func(o *fileObject) error { return setErrhandler(&o.object, e) })
+	return file.Delete(n)
 }
 
-//export abiFileGetErrhandler
-func abiFileGetErrhandler(h, out uintptr) int32 {
+// onFileOrNone is a call about the error handler of a file, or of calls that have none.
+func onFileOrNone(fn string, h uintptr, f func(o *object) error) int32 {
 	if h == fileNull {
-		return withoutFile("File_get_errhandler", func() error { return getErrhandler(noFile, out) })
+		return withoutFile(fn, func() error { return f(noFile) })
 	}
-	return onFile("File_get_errhandler", 0, h, func(o *fileObject) error { return getErrhandler(&o.object, out) })
+	return onFile(fn, 0, h, func(o *fileObject) error { return f(&o.object) })
 }
 
-//export abiFileCallErrhandler
-func abiFileCallErrhandler(h uintptr, code int32) int32 {
-	return onFile("File_call_errhandler", 0, h, func(o *fileObject) error {
-		fail("File_call_errhandler", 0, &o.object, mpi.NewError(mpi.Class(code)))
-		return nil
-	})
+func (o *fileObject) group() (*mpi.Group, error) {
+	g, err := o.Group()
+	return (*mpi.Group)(g), err
+}
+
+func (o *fileObject) getInfo() (*mpi.Info, error) {
+	i, err := o.Info()
+	return (*mpi.Info)(i), err
+}
+
+// given is takeInfo as the engine has it.
+func given(h uintptr) (*proc.Info, error) {
+	i, err := takeInfo(h)
+	return (*proc.Info)(i), err
+}
+
+// setView sets a view; the others wait for this member even if there is none.
+func (o *fileObject) setView(disp int64, etype, filetype, rep, info uintptr) error {
+	v, err := viewOf(disp, etype, filetype, rep, info)
+	return o.SetView(v, err)
+}
+
+func viewOf(disp int64, etype, ftype, rep, info uintptr) (v file.View, err error) {
+	v.Displacement = disp
+	if v.Etype, err = takeType("etype", etype); err != nil {
+		return v, err
+	}
+	if v.Filetype, err = takeType("filetype", ftype); err != nil {
+		return v, err
+	}
+	if v.Datarep, err = text("datarep", rep, maxDatarep); err != nil {
+		return v, err
+	}
+	_, err = infoOf(info)
+	return v, err
+}
+
+func (o *fileObject) view() (disp int64, etype, filetype *mpi.Datatype, rep string, err error) {
+	v, err := o.View()
+	return v.Displacement, v.Etype, v.Filetype, v.Datarep, err
 }
 
 // transfer is what a call moves between memory and a file.
@@ -234,4 +165,82 @@ type transfer struct {
 func (x transfer) buffer() (proc.Buffer, error) {
 	b, err := buffer(x.buf, x.count, x.t)
 	return proc.Buffer(b), err
+}
+
+// moveAt is a call that moves data at an offset.
+func moveAt(fn string, which int32, h uintptr, offset int64, x transfer, write bool, then func(o *fileObject, st proc.Status) error) int32 {
+	return move(fn, which, h, x, then, func(f *file.File, b proc.Buffer) (proc.Status, error) { return f.MoveAt(offset, b, write) })
+}
+
+// moveOn is a call that moves data at the individual pointer.
+func moveOn(fn string, which int32, h uintptr, x transfer, write bool, then func(o *fileObject, st proc.Status) error) int32 {
+	return move(fn, which, h, x, then, func(f *file.File, b proc.Buffer) (proc.Status, error) { return f.MoveOn(b, write) })
+}
+
+// moveTogether is a call that moves data at the shared pointer.
+func moveTogether(fn string, which int32, h uintptr, x transfer, write bool, then func(o *fileObject, st proc.Status) error) int32 {
+	return move(fn, which, h, x, then, func(f *file.File, b proc.Buffer) (proc.Status, error) { return f.MoveShared(b, write) })
+}
+
+// moveOrdered is moveTogether of all members, one behind the other by rank.
+func moveOrdered(fn string, which int32, h uintptr, x transfer, write bool, then func(o *fileObject, st proc.Status) error) int32 {
+	return onFile(fn, which, h, func(o *fileObject) error {
+		b, err := x.buffer()
+		if err != nil {
+			return o.Agree(err) // the others wait for this one
+		}
+		st, err := o.MoveOrdered(b, write)
+		if err != nil {
+			return err
+		}
+		return then(o, st)
+	})
+}
+
+func move(fn string, which int32, h uintptr, x transfer, then func(o *fileObject, st proc.Status) error, how func(f *file.File, b proc.Buffer) (proc.Status, error)) int32 {
+	return onFile(fn, which, h, func(o *fileObject) error {
+		b, err := x.buffer()
+		if err != nil {
+			return err
+		}
+		st, err := how(o.File, b)
+		if err != nil {
+			return err
+		}
+		return then(o, st)
+	})
+}
+
+// What a call does with the status: it stores it, makes a request of an operation
+// that is complete, or keeps it for the other half of a split operation.
+
+func storing(p uintptr) func(*fileObject, proc.Status) error {
+	return func(_ *fileObject, st proc.Status) error {
+		putStatus(p, (*mpi.Status)(&st))
+		return nil
+	}
+}
+
+func requesting(p uintptr) func(*fileObject, proc.Status) error {
+	return func(o *fileObject, st proc.Status) error {
+		q, err := o.Begun(st, nil)
+		if err != nil {
+			return err
+		}
+		return newRequest(&o.object, mpi.Request(q), p)
+	}
+}
+
+func splitting(o *fileObject, st proc.Status) error { return o.Split(st, nil) }
+
+// endSplit is the other half of a split operation.
+func endSplit(fn string, h, status uintptr) int32 {
+	return onFile(fn, 0, h, func(o *fileObject) error {
+		st, err := o.SplitEnd()
+		if err != nil {
+			return err
+		}
+		putStatus(status, (*mpi.Status)(&st))
+		return nil
+	})
 }

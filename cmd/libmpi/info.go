@@ -2,199 +2,93 @@
 
 package main
 
-import "C"
-
 import (
 	"fmt"
 
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// Room for keys and values, with the terminator.
-const (
-	maxInfoKey   = 256
-	maxInfoValue = 1024
-)
-
-// onInfo is a call on info, which can be made at any time.
-func onInfo(fn string, h uintptr, f func(i *mpi.Info) error) int32 {
-	return anytime(fn, func() error {
-		i, err := takeInfo(h)
-		if err != nil {
-			return err
+// newInfo makes info of keys and values.
+func newInfo(pairs ...string) (*mpi.Info, error) {
+	i := mpi.NewInfo()
+	for k := 0; k < len(pairs); k += 2 {
+		if err := i.Set(pairs[k], pairs[k+1]); err != nil {
+			return nil, err
 		}
-		return f(i)
-	})
+	}
+	return i, nil
+}
+
+// environment is a copy of MPI_INFO_ENV, empty before MPI_Init.
+func environment() (*mpi.Info, error) {
+	if env := mpi.InfoEnv(); env != nil {
+		return env.Dup()
+	}
+	return mpi.NewInfo(), nil
 }
 
 // infoKey gives a key that has a length that keys have.
-func infoKey(p uintptr) (string, error) {
-	key, err := text("key", p, 1<<16)
+func infoKey(name string, p uintptr) (string, error) {
+	key, err := text(name, p, maxText)
 	if err == nil && (key == "" || len(key) >= maxInfoKey) {
 		err = fmt.Errorf("%w: %d bytes", mpi.ErrInfoKey, len(key))
 	}
 	return key, err
 }
 
-//export abiInfoCreate
-func abiInfoCreate(out uintptr) int32 {
-	return anytime("Info_create", func() error {
-		return putInfo(out, func() (*mpi.Info, error) { return mpi.NewInfo(), nil })
-	})
+func freeInfo(h uintptr) error {
+	i, err := takeInfo(h)
+	if err == nil {
+		err = i.Free()
+	}
+	if err == nil {
+		infos.Free(h)
+	}
+	return err
 }
 
-//export abiInfoCreateEnv
-func abiInfoCreateEnv(argc int32, argv, out uintptr) int32 {
-	return anytime("Info_create_env", func() error {
-		return putInfo(out, func() (*mpi.Info, error) {
-			if env := mpi.InfoEnv(); env != nil {
-				return env.Dup()
-			}
-			return mpi.NewInfo(), nil
-		})
-	})
-}
-
-//export abiInfoDup
-func abiInfoDup(h, out uintptr) int32 {
-	return onInfo("Info_dup", h, func(i *mpi.Info) error { return putInfo(out, i.Dup) })
-}
-
-//export abiInfoFree
-func abiInfoFree(p uintptr) int32 {
-	return anytime("Info_free", func() error {
-		h, err := result[uintptr]("info", p)
-		if err != nil {
-			return err
-		}
-		i, err := takeInfo(*h)
-		if err != nil {
-			return err
-		}
-		if err := i.Free(); err != nil {
-			return err
-		}
-		infos.Free(*h)
-		*h = infoNull
-		return nil
-	})
-}
-
-//export abiInfoSet
-func abiInfoSet(h, key, value uintptr) int32 {
-	return onInfo("Info_set", h, func(i *mpi.Info) error {
-		k, err := infoKey(key)
-		if err != nil {
-			return err
-		}
-		v, err := text("value", value, 1<<16)
-		if err != nil {
-			return err
-		}
-		return i.Set(k, v)
-	})
-}
-
-//export abiInfoDelete
-func abiInfoDelete(h, key uintptr) int32 {
-	return onInfo("Info_delete", h, func(i *mpi.Info) error {
-		k, err := infoKey(key)
-		if err != nil {
-			return err
-		}
-		return i.Delete(k)
-	})
-}
-
-//export abiInfoGet
-func abiInfoGet(h, key uintptr, length int32, value, flag uintptr) int32 {
-	return onInfo("Info_get", h, func(i *mpi.Info) error {
-		k, err := infoKey(key)
-		if err != nil {
-			return err
-		}
-		if length < 0 {
-			return fmt.Errorf("%w: valuelen is %d", mpi.ErrArg, length)
-		}
-		v, ok, err := i.GetUpTo(k, int(length))
-		if err != nil {
-			return err
-		}
-		if ok {
-			if _, err := putText("value", value, int(length)+1, v); err != nil {
-				return err
-			}
-		}
-		return putFlag("flag", flag, ok)
-	})
-}
-
-//export abiInfoGetString
-func abiInfoGetString(h, key, length, value, flag uintptr) int32 {
-	return onInfo("Info_get_string", h, func(i *mpi.Info) error {
-		k, err := infoKey(key)
-		if err != nil {
-			return err
-		}
-		room, err := result[int32]("buflen", length)
-		if err != nil {
-			return err
-		}
-		v, needed, ok, err := i.GetString(k, int(*room))
-		if err != nil {
-			return err
-		}
-		if ok && *room > 0 {
-			if _, err := putText("value", value, int(*room), v); err != nil {
-				return err
-			}
-		}
-		if ok {
-			*room = int32(needed)
-		}
-		return putFlag("flag", flag, ok)
-	})
-}
-
-//export abiInfoGetValuelen
-func abiInfoGetValuelen(h, key, length, flag uintptr) int32 {
-	return onInfo("Info_get_valuelen", h, func(i *mpi.Info) error {
-		k, err := infoKey(key)
-		if err != nil {
-			return err
-		}
-		v, ok, err := i.Get(k)
-		if err != nil {
-			return err
-		}
-		if ok {
-			if err := putInt("valuelen", length, len(v)); err != nil {
-				return err
-			}
-		}
-		return putFlag("flag", flag, ok)
-	})
-}
-
-//export abiInfoGetNkeys
-func abiInfoGetNkeys(h, out uintptr) int32 {
-	return onInfo("Info_get_nkeys", h, func(i *mpi.Info) error {
-		n, err := i.Len()
-		if err != nil {
-			return err
-		}
-		return putInt("nkeys", out, n)
-	})
-}
-
-//export abiInfoGetNthkey
-func abiInfoGetNthkey(h uintptr, n int32, key uintptr) int32 {
-	return onInfo("Info_get_nthkey", h, func(i *mpi.Info) error {
-		k, err := i.Key(int(n))
-		if err != nil {
-			return err
-		}
-		_, err = putText("key", key, maxInfoKey, k)
+// getInfo stores a value, as many bytes as length of it.
+func getInfo(i *mpi.Info, key string, length int, value, flag uintptr) error {
+	if length < 0 {
+		return fmt.Errorf("%w: valuelen is %d", mpi.ErrArg, length)
+	}
+	v, ok, err := i.GetUpTo(key, length)
+	if err == nil && ok {
+		err = putText("value", value, length+1, v)
+	}
+	if err != nil {
 		return err
-	})
+	}
+	return putFlag("flag", flag, ok)
+}
+
+// getInfoString stores a value in as many bytes as length says there are, and how many it needs.
+func getInfoString(i *mpi.Info, key string, length, value, flag uintptr) error {
+	room, err := result[int32]("buflen", length)
+	if err != nil {
+		return err
+	}
+	v, needed, ok, err := i.GetString(key, int(*room))
+	if err == nil && ok && *room > 0 {
+		err = putText("value", value, int(*room), v)
+	}
+	if err != nil {
+		return err
+	}
+	if ok {
+		*room = int32(needed)
+	}
+	return putFlag("flag", flag, ok)
+}
+
+// getInfoLength stores the length of a value.
+func getInfoLength(i *mpi.Info, key string, length, flag uintptr) error {
+	v, ok, err := i.Get(key)
+	if err == nil && ok {
+		err = putInt("valuelen", length, len(v))
+	}
+	if err != nil {
+		return err
+	}
+	return putFlag("flag", flag, ok)
 }

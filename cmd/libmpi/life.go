@@ -32,16 +32,13 @@ var (
 	mainThread C.uintptr_t
 )
 
-//export abiInit
-func abiInit(argc, argv uintptr) int32 { return initialize("Init", threadSingle) }
-
-//export abiInitThread
-func abiInitThread(argc, argv uintptr, required int32, provided uintptr) int32 {
+// initializeThread is initialize with a level of threads.
+func initializeThread(fn string, required int32, provided uintptr) int32 {
 	given := threadLevel(required)
-	if code := initialize("Init_thread", given); code != success {
+	if code := initialize(fn, given); code != success {
 		return code
 	}
-	return anytime("Init_thread", func() error { return put("provided", provided, given) })
+	return anytime(fn, func() error { return put("provided", provided, given) })
 }
 
 // threadLevel is the level that is given where one is required: that, or the next
@@ -70,89 +67,28 @@ func initialize(fn string, given int32) int32 {
 	})
 }
 
-//export abiFinalize
-func abiFinalize() int32 {
-	return on("Finalize", 0, func() error {
-		if !started.Load() {
-			return mpi.ErrNotInitialized
-		}
-		if ended.Load() {
-			return mpi.ErrFinalized
-		}
-		if err := leave(true); err != nil {
-			return err
-		}
+// finalize is MPI_Finalize.
+func finalize() error {
+	if !started.Load() {
+		return mpi.ErrNotInitialized
+	}
+	if ended.Load() {
+		return mpi.ErrFinalized
+	}
+	err := leave(true)
+	if err == nil {
 		ended.Store(true)
-		return nil
-	})
+	}
+	return err
 }
 
-//export abiInitialized
-func abiInitialized(flag uintptr) int32 {
-	return anytime("Initialized", func() error { return putFlag("flag", flag, started.Load()) })
+func isMainThread() bool { return C.thisThread() == mainThread }
+
+// abort ends the job, whatever communicator it was called with: who calls it is in trouble.
+func abort(code int) error {
+	mpi.Abort(code, fmt.Sprintf("MPI_Abort with code %d", code))
+	return nil
 }
 
-//export abiFinalized
-func abiFinalized(flag uintptr) int32 {
-	return anytime("Finalized", func() error { return putFlag("flag", flag, ended.Load()) })
-}
-
-//export abiQueryThread
-func abiQueryThread(provided uintptr) int32 {
-	return on("Query_thread", 0, func() error { return put("provided", provided, level) })
-}
-
-//export abiIsThreadMain
-func abiIsThreadMain(flag uintptr) int32 {
-	return on("Is_thread_main", 0, func() error { return putFlag("flag", flag, C.thisThread() == mainThread) })
-}
-
-//export abiAbort
-func abiAbort(c uintptr, code int32) int32 {
-	return on("Abort", 0, func() error { // with any communicator: who calls it is in trouble
-		mpi.Abort(int(code), fmt.Sprintf("MPI_Abort with code %d", code))
-		return nil
-	})
-}
-
-//export abiGetProcessorName
-func abiGetProcessorName(name, length uintptr) int32 {
-	return on("Get_processor_name", 0, func() error {
-		n, err := putText("name", name, 256, mpi.ProcessorName())
-		if err != nil {
-			return err
-		}
-		return putInt("resultlen", length, n)
-	})
-}
-
-//export abiGetLibraryVersion
-func abiGetLibraryVersion(version, length uintptr) int32 {
-	return anytime("Get_library_version", func() error {
-		n, err := putText("version", version, 8192, mpi.Library)
-		if err != nil {
-			return err
-		}
-		return putInt("resultlen", length, n)
-	})
-}
-
-//export abiGetVersion
-func abiGetVersion(version, subversion uintptr) int32 {
-	return numbers("Get_version", version, subversion, 5, 0)
-}
-
-//export abiAbiGetVersion
-func abiAbiGetVersion(major, minor uintptr) int32 {
-	return numbers("Abi_get_version", major, minor, 1, 0)
-}
-
-// numbers stores a version, at any time.
-func numbers(fn string, major, minor uintptr, m, n int) int32 {
-	return anytime(fn, func() error {
-		if err := putInt("version", major, m); err != nil {
-			return err
-		}
-		return putInt("subversion", minor, n)
-	})
-}
+// numbers are two.
+func numbers(m, n int) (int, int) { return m, n }

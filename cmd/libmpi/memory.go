@@ -47,7 +47,7 @@ func put[T any](name string, p uintptr, v T) error {
 }
 
 // putInt stores an int.
-func putInt(name string, p uintptr, v int) error { return put(name, p, int32(v)) }
+func putInt[T ~int | ~int32](name string, p uintptr, v T) error { return put(name, p, int32(v)) }
 
 // putFlag stores a truth value.
 func putFlag(name string, p uintptr, v bool) error { return put(name, p, cbool(v)) }
@@ -99,39 +99,27 @@ func touched[T any](name string, p uintptr, n int) ([]T, error) {
 //go:noinline
 func touch(p unsafe.Pointer) byte { return *(*byte)(p) }
 
-// ints gives a copy of the n ints at p.
-func ints(name string, p uintptr, n int) ([]int, error) {
-	return wideInts(name, p, n, 0)
-}
-
-// wideInts is ints of what are MPI_Counts if which is 1.
-func wideInts(name string, p uintptr, n int, which int32) ([]int, error) {
+// ints gives a copy of the n ints at p, which are MPI_Counts if which is 1.
+func ints(name string, p uintptr, n int, which int32) ([]int, error) {
 	if which != 0 {
-		a, err := touched[int64](name, p, n)
-		out := make([]int, len(a))
-		for i, v := range a {
-			out[i] = int(v)
-		}
-		return out, err
+		return copied[int64, int](name, p, n)
 	}
-	a, err := touched[int32](name, p, n)
-	out := make([]int, len(a))
-	for i, v := range a {
-		out[i] = int(v)
-	}
-	return out, err
+	return copied[int32, int](name, p, n)
 }
 
-// counts is wideInts as int64.
+// counts is ints as int64.
 func counts(name string, p uintptr, n int, which int32) ([]int64, error) {
 	if which != 0 {
-		a, err := touched[int64](name, p, n)
-		return append([]int64(nil), a...), err
+		return copied[int64, int64](name, p, n)
 	}
-	a, err := touched[int32](name, p, n)
-	out := make([]int64, len(a))
+	return copied[int32, int64](name, p, n)
+}
+
+func copied[From int32 | int64, To int | int64](name string, p uintptr, n int) ([]To, error) {
+	a, err := touched[From](name, p, n)
+	out := make([]To, len(a))
 	for i, v := range a {
-		out[i] = int64(v)
+		out[i] = To(v)
 	}
 	return out, err
 }
@@ -160,17 +148,22 @@ func text(name string, p uintptr, most int) (string, error) {
 }
 
 // putText stores a string and a terminator in room bytes at p.
-func putText(name string, p uintptr, room int, s string) (n int, err error) {
+func putText(name string, p uintptr, room int, s string) error {
 	to, err := array[byte](name, p, room)
-	if err != nil || room == 0 {
-		return 0, err
+	if err == nil && room > 0 {
+		s, _, _ = strings.Cut(s, "\x00")
+		to[copy(to[:room-1], s)] = 0
 	}
-	if i := strings.IndexByte(s, 0); i >= 0 {
-		s = s[:i]
+	return err
+}
+
+// putSizedText is putText that stores the length too.
+func putSizedText(name string, p uintptr, room int, length uintptr, s string) error {
+	if err := putText(name, p, room, s); err != nil {
+		return err
 	}
-	n = copy(to[:room-1], s)
-	to[n] = 0
-	return n, nil
+	s, _, _ = strings.Cut(s, "\x00")
+	return putInt("resultlen", length, min(len(s), room-1))
 }
 
 // status is MPI_Status: source, tag, error and the private words.
@@ -204,3 +197,15 @@ func putStatus(p uintptr, st *mpi.Status) {
 
 // takeStatus gives the status at p.
 func takeStatus(p uintptr) (*status, error) { return result[status]("status", p) }
+
+// release ends the object whose handle is at p, and stores the null handle.
+func release(name string, p, null uintptr, free func(h uintptr) error) error {
+	h, err := result[uintptr](name, p)
+	if err == nil {
+		err = free(*h)
+	}
+	if err == nil {
+		*h = null
+	}
+	return err
+}

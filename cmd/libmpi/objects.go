@@ -53,15 +53,6 @@ type commObject struct {
 	serves   atomic.Bool    // buffered sends know the session's memory
 }
 
-// winObject is a window.
-type winObject struct {
-	*mpi.Win
-	object
-	values   *winValues
-	mu       sync.Mutex
-	attached map[uintptr]mpi.Buffer // to a dynamic window, by address
-}
-
 // requestObject is a request.
 type requestObject struct {
 	q     mpi.Request

@@ -21,13 +21,6 @@ func withBuffer(fn string, which int32, buf uintptr, count int64, t uintptr, u u
 	})
 }
 
-// send is a blocking send.
-func send(fn string, which int32, buf uintptr, count int64, t uintptr, dst, tag int32, c uintptr, f func(c *commObject, b mpi.Buffer, dst, tag int) error) int32 {
-	return withBuffer(fn, which, buf, count, t, sends(dst), c, func(c *commObject, b mpi.Buffer) error {
-		return f(c, b, int(dst), int(tag))
-	})
-}
-
 // Bsend is that of the communicator, with memory of the session that it is of.
 func (c *commObject) Bsend(b mpi.Buffer, dst, tag int) error {
 	if err := c.served(); err != nil {
@@ -50,6 +43,13 @@ func (c *commObject) BsendInit(b mpi.Buffer, dst, tag int) (mpi.Request, error) 
 		return mpi.Request{}, err
 	}
 	return c.Comm.BsendInit(b, dst, tag)
+}
+
+// sendReceive is SendrecvReplace, which stores the status at st.
+func (c *commObject) sendReceive(st uintptr, b mpi.Buffer, dst, stag, src, rtag int) error {
+	s, err := c.SendrecvReplace(b, dst, stag, src, rtag)
+	putStatus(st, &s)
+	return err
 }
 
 //export abiSend
@@ -102,15 +102,6 @@ func buffers(sbuf uintptr, scount int64, stype uintptr, out use, rbuf uintptr, r
 	return a, b, err
 }
 
-// sendReplace is a blocking send and receive by one buffer.
-func sendReplace(fn string, which int32, buf uintptr, count int64, t uintptr, dst, stag, src, rtag int32, c, st uintptr, f func(c *commObject, b mpi.Buffer, dst, stag, src, rtag int) (mpi.Status, error)) int32 {
-	return withBuffer(fn, which, buf, count, t, sends(dst), c, func(c *commObject, b mpi.Buffer) error {
-		s, err := f(c, b, int(dst), int(stag), int(src), int(rtag))
-		putStatus(st, &s)
-		return err
-	})
-}
-
 // begin is a call that makes a request on a communicator.
 func begin(fn string, which int32, c, out uintptr, f func(c *commObject) (mpi.Request, error)) int32 {
 	return onComm(fn, which, c, func(c *commObject) error {
@@ -133,38 +124,6 @@ func beginOn(fn string, which int32, buf uintptr, count int64, t uintptr, u use,
 			return mpi.Request{}, err
 		}
 		return f(c, b)
-	})
-}
-
-// beginSend makes the request of a send.
-func beginSend(fn string, which int32, buf uintptr, count int64, t uintptr, dst, tag int32, c, q uintptr, f func(c *commObject, b mpi.Buffer, dst, tag int) (mpi.Request, error)) int32 {
-	return beginOn(fn, which, buf, count, t, sends(dst), c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
-		return f(c, b, int(dst), int(tag))
-	})
-}
-
-// beginRecv makes the request of a receive.
-func beginRecv(fn string, which int32, buf uintptr, count int64, t uintptr, src, tag int32, c, q uintptr, f func(c *commObject, b mpi.Buffer, src, tag int) (mpi.Request, error)) int32 {
-	return beginOn(fn, which, buf, count, t, receives(src), c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
-		return f(c, b, int(src), int(tag))
-	})
-}
-
-// beginReplace makes the request of a send and receive by one buffer.
-func beginReplace(fn string, which int32, buf uintptr, count int64, t uintptr, dst, stag, src, rtag int32, c, q uintptr, f func(c *commObject, b mpi.Buffer, dst, stag, src, rtag int) (mpi.Request, error)) int32 {
-	return beginOn(fn, which, buf, count, t, sends(dst), c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
-		return f(c, b, int(dst), int(stag), int(src), int(rtag))
-	})
-}
-
-// beginBoth makes the request of a send and receive.
-func beginBoth(fn string, which int32, sbuf uintptr, scount int64, stype uintptr, dst, stag int32, rbuf uintptr, rcount int64, rtype uintptr, src, rtag int32, c, q uintptr, f func(c *commObject, out mpi.Buffer, dst, stag int, in mpi.Buffer, src, rtag int) (mpi.Request, error)) int32 {
-	return begin(fn, which, c, q, func(c *commObject) (mpi.Request, error) {
-		out, in, err := buffers(sbuf, scount, stype, sends(dst), rbuf, rcount, rtype, receives(src))
-		if err != nil {
-			return mpi.Request{}, err
-		}
-		return f(c, out, int(dst), int(stag), in, int(src), int(rtag))
 	})
 }
 

@@ -8,17 +8,6 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-//export abiProbe
-func abiProbe(src, tag int32, c, st uintptr) int32 {
-	return onComm("Probe", 0, c, func(c *commObject) error {
-		s, err := mpi.Probe(c.Comm, int(src), int(tag))
-		if err == nil {
-			putStatus(st, &s)
-		}
-		return err
-	})
-}
-
 //export abiIprobe
 func abiIprobe(src, tag int32, c, flag, st uintptr) int32 {
 	return onComm("Iprobe", 0, c, func(c *commObject) error {
@@ -42,22 +31,6 @@ func newMessage(m *mpi.Message, c *commObject) uintptr {
 		return messageNoProc
 	}
 	return messages.Add(messageObject{m, &c.object})
-}
-
-//export abiMprobe
-func abiMprobe(src, tag int32, c, out, st uintptr) int32 {
-	return onComm("Mprobe", 0, c, func(c *commObject) error {
-		to, err := result[uintptr]("message", out)
-		if err != nil {
-			return err
-		}
-		m, s, err := mpi.Mprobe(c.Comm, int(src), int(tag))
-		if err == nil {
-			putStatus(st, &s)
-			*to = newMessage(m, c)
-		}
-		return err
-	})
 }
 
 //export abiImprobe

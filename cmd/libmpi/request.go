@@ -42,9 +42,9 @@ func drop(h *uintptr, r *requestObject) {
 	*h = requestNull
 }
 
-// onRequest is a call on the request at p; r is nil where that is
+// onRequestAt is a call on the request at p; r is nil where that is
 // MPI_REQUEST_NULL.
-func onRequest(fn string, p uintptr, f func(r *requestObject) error) (code int32) {
+func onRequestAt(fn string, p uintptr, f func(r *requestObject) error) (code int32) {
 	guard()
 	defer rescue(fn, 0, nil, &code)
 	var r *requestObject
@@ -76,7 +76,7 @@ var empty = mpi.Status{Source: mpi.AnySource, Tag: mpi.AnyTag}
 
 //export abiWait
 func abiWait(request, st uintptr) int32 {
-	return onRequest("Wait", request, func(r *requestObject) error {
+	return onRequestAt("Wait", request, func(r *requestObject) error {
 		s, err := empty, error(nil)
 		if r != nil {
 			s, err = r.q.Wait()
@@ -89,7 +89,7 @@ func abiWait(request, st uintptr) int32 {
 
 //export abiTest
 func abiTest(request, flag, st uintptr) int32 {
-	return onRequest("Test", request, func(r *requestObject) error {
+	return onRequestAt("Test", request, func(r *requestObject) error {
 		s, done, err := empty, true, error(nil)
 		if r != nil {
 			done, s, err = r.q.Test()
@@ -111,46 +111,35 @@ func abiTest(request, flag, st uintptr) int32 {
 	})
 }
 
-//export abiRequestFree
-func abiRequestFree(request uintptr) int32 {
-	return onRequest("Request_free", request, func(r *requestObject) error {
-		if r == nil {
-			return fmt.Errorf("%w: argument request is the null handle", mpi.ErrRequest)
-		}
-		var err error
-		if r.again == nil || !r.q.Null() {
-			err = r.q.Free()
-		}
-		if err == nil && r.again != nil {
-			r.again = nil
-			r.kept.free()
-		}
-		return err
-	})
+// errNullRequest is the error of calls that want a request.
+var errNullRequest = fmt.Errorf("%w: argument request is the null handle", mpi.ErrRequest)
+
+func (r *requestObject) free() (err error) {
+	if r == nil {
+		return errNullRequest
+	}
+	if r.again == nil || !r.q.Null() {
+		err = r.q.Free()
+	}
+	if err == nil && r.again != nil {
+		r.again = nil
+		r.kept.free()
+	}
+	return err
 }
 
-//export abiCancel
-func abiCancel(request uintptr) int32 {
-	return onRequest("Cancel", request, func(r *requestObject) error {
-		if r == nil {
-			return fmt.Errorf("%w: argument request is the null handle", mpi.ErrRequest)
-		}
-		return r.q.Cancel()
-	})
-}
-
-//export abiStart
-func abiStart(request uintptr) int32 {
-	return onRequest("Start", request, func(r *requestObject) error {
-		if r == nil {
-			return fmt.Errorf("%w: argument request is the null handle", mpi.ErrRequest)
-		}
-		return r.start()
-	})
+func (r *requestObject) cancel() error {
+	if r == nil {
+		return errNullRequest
+	}
+	return r.q.Cancel()
 }
 
 // start starts a persistent request.
 func (r *requestObject) start() (err error) {
+	if r == nil {
+		return errNullRequest
+	}
 	if r.again == nil {
 		return r.q.Start()
 	}
@@ -161,8 +150,18 @@ func (r *requestObject) start() (err error) {
 	return err
 }
 
-// requestStatus is a call that leaves the request as it is.
-func requestStatus(fn string, h uintptr, f func(r *requestObject) error) (code int32) {
+// onRequest is a call on a request that it leaves as it is.
+func onRequest(fn string, which int32, h uintptr, f func(r *requestObject) error) (code int32) {
+	return onRequestOrNull(fn, h, func(r *requestObject) error {
+		if r == nil {
+			return errNullRequest
+		}
+		return f(r)
+	})
+}
+
+// onRequestOrNull is onRequest in which r is nil for MPI_REQUEST_NULL.
+func onRequestOrNull(fn string, h uintptr, f func(r *requestObject) error) (code int32) {
 	guard()
 	defer rescue(fn, 0, nil, &code)
 	r, err := requestOf(h), usable()
@@ -182,9 +181,23 @@ func requestStatus(fn string, h uintptr, f func(r *requestObject) error) (code i
 	return success
 }
 
+//export abiParrived
+func abiParrived(h uintptr, i int32, flag uintptr) int32 {
+	return onRequestOrNull("Parrived", h, func(r *requestObject) error {
+		arrived := true
+		if r != nil {
+			var err error
+			if arrived, err = r.q.Parrived(int(i)); err != nil {
+				return err
+			}
+		}
+		return putFlag("flag", flag, arrived)
+	})
+}
+
 //export abiRequestGetStatus
 func abiRequestGetStatus(h, flag, st uintptr) int32 {
-	return requestStatus("Request_get_status", h, func(r *requestObject) error {
+	return onRequestOrNull("Request_get_status", h, func(r *requestObject) error {
 		s, done, err := empty, true, error(nil)
 		if r != nil {
 			done, s, err = r.q.Status()
@@ -487,31 +500,25 @@ func abiStartall(n int32, reqs uintptr) int32 {
 	})
 }
 
-//export abiGrequestStart
-func abiGrequestStart(query, free, cancel, extra, out uintptr) int32 {
-	return on("Grequest_start", 0, func() error {
-		var g mpi.Generalized
-		if query >= firstAddress {
-			g.Query = func(st *mpi.Status) error {
-				var s status
-				s.store(st)
-				code := callQuery(query, extra, &s)
-				*st = s.load()
-				return codeError(code)
-			}
+// startGeneralized makes a generalized request of functions of C.
+func startGeneralized(query, free, cancel, extra uintptr) (mpi.Request, error) {
+	var g mpi.Generalized
+	if query >= firstAddress {
+		g.Query = func(st *mpi.Status) error {
+			var s status
+			s.store(st)
+			code := callQuery(query, extra, &s)
+			*st = s.load()
+			return codeError(code)
 		}
-		if free >= firstAddress {
-			g.Free = func() error { return codeError(callFree(free, extra)) }
-		}
-		if cancel >= firstAddress {
-			g.Cancel = func(complete bool) error { return codeError(callCancel(cancel, extra, complete)) }
-		}
-		q, err := mpi.GrequestStart(g)
-		if err != nil {
-			return err
-		}
-		return newRequest(nil, q, out)
-	})
+	}
+	if free >= firstAddress {
+		g.Free = func() error { return codeError(callFree(free, extra)) }
+	}
+	if cancel >= firstAddress {
+		g.Cancel = func(complete bool) error { return codeError(callCancel(cancel, extra, complete)) }
+	}
+	return mpi.GrequestStart(g)
 }
 
 // codeError is the error that a callback has returned.
@@ -520,14 +527,4 @@ func codeError(code int32) error {
 		return nil
 	}
 	return mpi.NewError(mpi.Class(code))
-}
-
-//export abiGrequestComplete
-func abiGrequestComplete(h uintptr) int32 {
-	return requestStatus("Grequest_complete", h, func(r *requestObject) error {
-		if r == nil {
-			return fmt.Errorf("%w: argument request is the null handle", mpi.ErrRequest)
-		}
-		return r.q.Complete()
-	})
 }

@@ -131,9 +131,9 @@ func onSession(fn string, which int32, h uintptr, f func(s *sessionObject) error
 	return success
 }
 
-//export abiSessionInit
-func abiSessionInit(info, errh, out uintptr) int32 {
-	return anytime("Session_init", func() error {
+// initializeSession makes a session.
+func initializeSession(fn string, info, errh, out uintptr) int32 {
+	return anytime(fn, func() error {
 		to, err := result[uintptr]("session", out)
 		if err != nil {
 			return err
@@ -144,7 +144,7 @@ func abiSessionInit(info, errh, out uintptr) int32 {
 			return err
 		}
 		s := &sessionObject{object: object{sort: "Session"}}
-		if err := setErrhandler(&s.object, errh); err != nil {
+		if err := s.setErrhandler(errh); err != nil {
 			return err
 		}
 		if i == nil {
@@ -169,10 +169,10 @@ func abiSessionInit(info, errh, out uintptr) int32 {
 	})
 }
 
-//export abiSessionFinalize
-func abiSessionFinalize(p uintptr) int32 {
-	return onHandle("Session_finalize", "session", p, nil, func(h *uintptr) int32 {
-		return onSession("Session_finalize", 0, *h, func(*sessionObject) error {
+// finalizeSession ends the session at p.
+func finalizeSession(fn string, p uintptr) int32 {
+	return onHandle(fn, "session", p, nil, func(h *uintptr) int32 {
+		return onSession(fn, 0, *h, func(*sessionObject) error {
 			if err := leave(ended.Load()); err != nil {
 				return err
 			}
@@ -183,52 +183,33 @@ func abiSessionFinalize(p uintptr) int32 {
 	})
 }
 
-//export abiSessionGetInfo
-func abiSessionGetInfo(h, out uintptr) int32 {
-	return onSession("Session_get_info", 0, h, func(s *sessionObject) error {
-		return putInfo(out, func() (*mpi.Info, error) {
-			i, err := s.info.Dup()
-			if err == nil { // what is given, whatever was asked for
-				err = i.Set("thread_level", "MPI_THREAD_MULTIPLE")
-			}
-			return i, err
-		})
-	})
+// getInfo is what the session was made with, and what thread level it gives, whatever was asked for.
+func (s *sessionObject) getInfo() (*mpi.Info, error) {
+	i, err := s.info.Dup()
+	if err == nil {
+		err = i.Set("thread_level", "MPI_THREAD_MULTIPLE")
+	}
+	return i, err
 }
 
-//export abiSessionGetNumPsets
-func abiSessionGetNumPsets(h, info, out uintptr) int32 {
-	return onSession("Session_get_num_psets", 0, h, func(*sessionObject) error {
-		return putInt("npset_names", out, len(psets))
-	})
-}
-
-//export abiSessionGetNthPset
-func abiSessionGetNthPset(h, info uintptr, n int32, length, name uintptr) int32 {
-	return onSession("Session_get_nth_pset", 0, h, func(*sessionObject) error {
-		if n < 0 || int(n) >= len(psets) {
-			return fmt.Errorf("%w: there are %d process sets, and none with number %d", mpi.ErrArg, len(psets), n)
-		}
-		room, err := result[int32]("pset_len", length)
-		if err != nil {
-			return err
-		}
-		if *room > 0 {
-			if _, err := putText("pset_name", name, int(*room), psets[n]); err != nil {
-				return err
-			}
-		}
+// nthPset stores the name of a process set in as many bytes as length says there are, and how many
+// it needs.
+func nthPset(n int, length, name uintptr) error {
+	if n < 0 || n >= len(psets) {
+		return fmt.Errorf("%w: there are %d process sets, and none with number %d", mpi.ErrArg, len(psets), n)
+	}
+	room, err := result[int32]("pset_len", length)
+	if err == nil && *room > 0 {
+		err = putText("pset_name", name, int(*room), psets[n])
+	}
+	if err == nil {
 		*room = int32(len(psets[n]) + 1)
-		return nil
-	})
+	}
+	return err
 }
 
 // pset gives the group of a process set. Programs write the names in small letters too.
-func pset(p uintptr) (*mpi.Group, error) {
-	name, err := text("pset_name", p, 1024)
-	if err != nil {
-		return nil, err
-	}
+func pset(name string) (*mpi.Group, error) {
 	switch {
 	case strings.EqualFold(name, psets[0]):
 		return world.Load().Group()
@@ -238,57 +219,24 @@ func pset(p uintptr) (*mpi.Group, error) {
 	return nil, fmt.Errorf("%w: there is no process set %q", mpi.ErrArg, name)
 }
 
-//export abiSessionGetPsetInfo
-func abiSessionGetPsetInfo(h, name, out uintptr) int32 {
-	return onSession("Session_get_pset_info", 0, h, func(*sessionObject) error {
-		g, err := pset(name)
-		if err != nil {
-			return err
-		}
-		return putInfo(out, func() (*mpi.Info, error) { return newInfo("mpi_size", fmt.Sprint(g.Size())) })
-	})
+func psetInfo(name string) (*mpi.Info, error) {
+	g, err := pset(name)
+	if err != nil {
+		return nil, err
+	}
+	return newInfo("mpi_size", fmt.Sprint(g.Size()))
 }
 
-//export abiGroupFromSessionPset
-func abiGroupFromSessionPset(h, name, out uintptr) int32 {
-	return onSession("Group_from_session_pset", 0, h, func(s *sessionObject) error {
-		g, err := pset(name)
-		if err != nil {
-			return err
-		}
-		return put("newgroup", out, newGroup(g, s))
-	})
-}
-
-//export abiCommCreateFromGroup
-func abiCommCreateFromGroup(g, tag, info, errh, out uintptr) int32 {
-	return on("Comm_create_from_group", 0, func() error {
-		to, err := result[uintptr]("newcomm", out)
-		if err != nil {
-			return err
-		}
-		group, err := groupOf("group", g)
-		if err != nil {
-			return err
-		}
-		name, err := text("stringtag", tag, 1024)
-		if err != nil {
-			return err
-		}
-		e, err := errhandlerOf("Comm", errh)
-		if err != nil {
-			return err
-		}
-		if group.Size() == 0 {
-			return fmt.Errorf("%w: it is empty", comm.ErrGroup)
-		}
-		c, err := world.Load().CreateGroup(group, tagOf(name))
-		if err != nil {
-			return err
-		}
-		*to = handledComm(c, e, sessionOf(group))
-		return nil
-	})
+// commOfGroup makes the communicator of a group and gives its handle.
+func commOfGroup(g *mpi.Group, tag string, e *errhandler) (uintptr, error) {
+	if g.Size() == 0 {
+		return 0, fmt.Errorf("%w: it is empty", comm.ErrGroup)
+	}
+	c, err := world.Load().CreateGroup(g, tagOf(tag))
+	if err != nil {
+		return 0, err
+	}
+	return handledComm(c, e, sessionOf(g)), nil
 }
 
 // tagOf is the tag of a string that tells calls apart.
@@ -308,46 +256,29 @@ func handledComm(c *mpi.Comm, e *errhandler, s *sessionObject) uintptr {
 	return h
 }
 
-//export abiIntercommCreateFromGroups
-func abiIntercommCreateFromGroups(local uintptr, leader int32, remote uintptr, remoteLeader int32, tag, info, errh, out uintptr) int32 {
-	return on("Intercomm_create_from_groups", 0, func() error {
-		to, err := result[uintptr]("newintercomm", out)
-		if err != nil {
-			return err
+// commOfGroups makes the intercommunicator of two groups and gives its handle. The remote one
+// matters at the leader.
+func commOfGroups(local *mpi.Group, leader int, remote uintptr, remoteLeader int, tag string, e *errhandler) (uintptr, error) {
+	far := 0
+	if leader == local.Rank() {
+		var err error
+		if far, err = worldRank(remote, remoteLeader); err != nil {
+			return 0, err
 		}
-		mine, err := groupOf("local_group", local)
-		if err != nil {
-			return err
-		}
-		name, err := text("stringtag", tag, 1024)
-		if err != nil {
-			return err
-		}
-		e, err := errhandlerOf("Comm", errh)
-		if err != nil {
-			return err
-		}
-		far := 0
-		if int(leader) == mine.Rank() { // whom the other group matters to
-			if far, err = worldRank(remote, remoteLeader); err != nil {
-				return err
-			}
-		}
-		c, err := world.Load().CreateGroup(mine, tagOf(name))
-		if err != nil {
-			return err
-		}
-		both, err := c.IntercommCreate(int(leader), world.Load().Comm, far, tagOf(name))
-		if err := errors.Join(err, c.Free()); err != nil {
-			return err
-		}
-		*to = handledComm(both, e, sessionOf(mine))
-		return nil
-	})
+	}
+	c, err := world.Load().CreateGroup(local, tagOf(tag))
+	if err != nil {
+		return 0, err
+	}
+	both, err := c.IntercommCreate(leader, world.Load().Comm, far, tagOf(tag))
+	if err := errors.Join(err, c.Free()); err != nil {
+		return 0, err
+	}
+	return handledComm(both, e, sessionOf(local)), nil
 }
 
 // worldRank is the rank in MPI_COMM_WORLD of a member of a group.
-func worldRank(h uintptr, rank int32) (int, error) {
+func worldRank(h uintptr, rank int) (int, error) {
 	g, err := groupOf("remote_group", h)
 	if err != nil {
 		return 0, err
@@ -356,32 +287,9 @@ func worldRank(h uintptr, rank int32) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	ranks, err := g.Translate([]int{int(rank)}, all)
+	ranks, err := g.Translate([]int{rank}, all)
 	if err != nil {
 		return 0, err
 	}
 	return ranks[0], nil
-}
-
-// sessionErrhandler is a call about the handler of a session.
-func sessionErrhandler(fn string, h uintptr, f func(o *object) error) int32 {
-	return onSession(fn, 0, h, func(s *sessionObject) error { return f(&s.object) })
-}
-
-//export abiSessionSetErrhandler
-func abiSessionSetErrhandler(h, e uintptr) int32 {
-	return sessionErrhandler("Session_set_errhandler", h, func(o *object) error { return setErrhandler(o, e) })
-}
-
-//export abiSessionGetErrhandler
-func abiSessionGetErrhandler(h, out uintptr) int32 {
-	return sessionErrhandler("Session_get_errhandler", h, func(o *object) error { return getErrhandler(o, out) })
-}
-
-//export abiSessionCallErrhandler
-func abiSessionCallErrhandler(h uintptr, code int32) int32 {
-	return sessionErrhandler("Session_call_errhandler", h, func(o *object) error {
-		fail("Session_call_errhandler", 0, o, mpi.NewError(mpi.Class(code)))
-		return nil
-	})
 }

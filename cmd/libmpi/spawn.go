@@ -2,14 +2,11 @@
 
 package main
 
-import "C"
-
 import (
 	"bytes"
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 	"syscall"
 
 	"github.com/openimpi/impi/core/mpi"
@@ -18,8 +15,8 @@ import (
 // maxArguments is how many arguments a program that is spawned can have.
 const maxArguments = 1 << 16
 
-// arguments gives the strings of a list that ends with a null pointer.
-func arguments(p uintptr) ([]string, error) {
+// stringList gives the strings of a list that ends with a null pointer.
+func stringList(p uintptr) ([]string, error) {
 	if p == 0 {
 		return nil, nil
 	}
@@ -46,7 +43,7 @@ func command(path, argv uintptr, procs int32, info uintptr) (c mpi.Command, err 
 	if c.Path, err = text("command", path, 1<<16); err != nil {
 		return c, err
 	}
-	if c.Args, err = arguments(argv); err != nil {
+	if c.Args, err = stringList(argv); err != nil {
 		return c, err
 	}
 	c.Procs = int(procs)
@@ -65,55 +62,51 @@ func putCodes(p uintptr, codes []mpi.Class) {
 	}
 }
 
-//export abiCommSpawn
-func abiCommSpawn(path, argv uintptr, procs int32, info uintptr, root int32, c, out, codes uintptr) int32 {
-	return construct("Comm_spawn", c, out, func(c *commObject) (*mpi.Comm, error) {
-		var what mpi.Command
+// spawn starts procs of a program, which matters at the root.
+func (c *commObject) spawn(root int, path, argv uintptr, procs int, info, codes uintptr) (*mpi.Comm, error) {
+	var what mpi.Command
+	if root == c.Rank() {
 		var err error
-		if int(root) == c.Rank() {
-			if what, err = command(path, argv, procs, info); err != nil {
-				return nil, err
-			}
+		if what, err = command(path, argv, int32(procs), info); err != nil {
+			return nil, err
 		}
-		children, errs, err := c.Spawn(what, int(root))
-		putCodes(codes, errs)
-		return children, err
-	})
+	}
+	children, errs, err := c.Spawn(what, root)
+	putCodes(codes, errs)
+	return children, err
 }
 
-//export abiCommSpawnMultiple
-func abiCommSpawnMultiple(n int32, paths, argvs, procs, is uintptr, root int32, c, out, codes uintptr) int32 {
-	return construct("Comm_spawn_multiple", c, out, func(c *commObject) (*mpi.Comm, error) {
-		var what []mpi.Command
-		if int(root) == c.Rank() {
-			var err error
-			if what, err = commands(n, paths, argvs, procs, is); err != nil {
-				return nil, err
-			}
+// spawnMultiple is spawn of n programs.
+func (c *commObject) spawnMultiple(root, n int, paths, argvs, procs, is, codes uintptr) (*mpi.Comm, error) {
+	var what []mpi.Command
+	if root == c.Rank() {
+		var err error
+		if what, err = commands(n, paths, argvs, procs, is); err != nil {
+			return nil, err
 		}
-		children, errs, err := c.SpawnMultiple(what, int(root))
-		putCodes(codes, errs)
-		return children, err
-	})
+	}
+	children, errs, err := c.SpawnMultiple(what, root)
+	putCodes(codes, errs)
+	return children, err
 }
 
 // commands gives the n programs of a Comm_spawn_multiple.
-func commands(n int32, paths, argvs, procs, is uintptr) ([]mpi.Command, error) {
-	names, err := touched[uintptr]("array_of_commands", paths, int(n))
+func commands(n int, paths, argvs, procs, is uintptr) ([]mpi.Command, error) {
+	names, err := touched[uintptr]("array_of_commands", paths, n)
 	if err != nil {
 		return nil, err
 	}
-	counts, err := touched[int32]("array_of_maxprocs", procs, int(n))
+	counts, err := touched[int32]("array_of_maxprocs", procs, n)
 	if err != nil {
 		return nil, err
 	}
-	hints, err := touched[uintptr]("array_of_info", is, int(n))
+	hints, err := touched[uintptr]("array_of_info", is, n)
 	if err != nil {
 		return nil, err
 	}
 	args := make([]uintptr, len(names))
 	if argvs != 0 {
-		if args, err = array[uintptr]("array_of_argv", argvs, int(n)); err != nil {
+		if args, err = array[uintptr]("array_of_argv", argvs, n); err != nil {
 			return nil, err
 		}
 	}
@@ -126,42 +119,23 @@ func commands(n int32, paths, argvs, procs, is uintptr) ([]mpi.Command, error) {
 	return what, nil
 }
 
-// parent is the handle of the communicator with the procs that have spawned this one.
-var parent struct {
-	sync.Once
-	handle uintptr
-}
-
-//export abiCommGetParent
-func abiCommGetParent(out uintptr) int32 {
-	return on("Comm_get_parent", 0, func() error {
-		parent.Do(func() { parent.handle = newComm(mpi.Parent(), nil) })
-		if commOf(parent.handle) == nil {
-			return put("parent", out, uintptr(commNull)) // there is none, or none any more
-		}
-		return put("parent", out, parent.handle)
-	})
-}
-
-//export abiCommJoin
-func abiCommJoin(fd int32, out uintptr) int32 {
-	return construct("Comm_join", commSelf, out, func(c *commObject) (*mpi.Comm, error) {
-		mine, err := mpi.OpenPort(nil)
-		if err != nil {
-			return nil, err
-		}
-		theirs, err := swapPorts(int(fd), mine)
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("%w: argument fd: %w", mpi.ErrArg, err), mpi.ClosePort(mine))
-		}
-		var joined *mpi.Comm
-		if mine < theirs { // one accepts, the other connects
-			joined, err = c.Accept(mine, nil, 0)
-		} else {
-			joined, err = c.Connect(theirs, nil, 0)
-		}
-		return joined, errors.Join(err, mpi.ClosePort(mine))
-	})
+// join makes an intercommunicator with the proc at the other end of a socket.
+func (c *commObject) join(fd int) (*mpi.Comm, error) {
+	mine, err := mpi.OpenPort(nil)
+	if err != nil {
+		return nil, err
+	}
+	theirs, err := swapPorts(fd, mine)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%w: argument fd: %w", mpi.ErrArg, err), mpi.ClosePort(mine))
+	}
+	var joined *mpi.Comm
+	if mine < theirs { // one accepts, the other connects
+		joined, err = c.Accept(mine, nil, 0)
+	} else {
+		joined, err = c.Connect(theirs, nil, 0)
+	}
+	return joined, errors.Join(err, mpi.ClosePort(mine))
 }
 
 // swapPorts exchanges the names of ports over a socket in blocking mode, in as many

@@ -2,8 +2,6 @@
 
 package main
 
-import "C"
-
 import (
 	"fmt"
 	"os"
@@ -58,8 +56,7 @@ func atAnyTime(f func() int32) (code int32) {
 	return f()
 }
 
-//export abiTInitThread
-func abiTInitThread(required int32, provided uintptr) int32 {
+func initializeTool(_ int32, provided uintptr) int32 {
 	return atAnyTime(func() int32 {
 		if put("provided", provided, int32(threadMultiple)) != nil {
 			return toolInvalid
@@ -69,8 +66,7 @@ func abiTInitThread(required int32, provided uintptr) int32 {
 	})
 }
 
-//export abiTFinalize
-func abiTFinalize() int32 {
+func finalizeTool() int32 {
 	return atAnyTime(func() int32 {
 		for n := toolUsers.Load(); n > 0; n = toolUsers.Load() {
 			if toolUsers.CompareAndSwap(n, n-1) {
@@ -123,7 +119,7 @@ func tellText(p, length uintptr, s string) {
 	}
 	room := (*int32)(pointer(length))
 	if p >= firstAddress && *room > 0 {
-		_, _ = putText("text", p, int(*room), s) // there is room, and p is an address
+		_ = putText("text", p, int(*room), s) // there is room, and p is an address
 	}
 	*room = int32(len(s) + 1)
 }
@@ -142,8 +138,7 @@ const (
 	enumOffOn = firstAddress
 )
 
-//export abiTEnumGetInfo
-func abiTEnumGetInfo(h, num, name, length uintptr) int32 {
+func enumInfo(h, num, name, length uintptr) int32 {
 	return tooled(func() int32 {
 		if h != enumOffOn {
 			return toolInvalidHandle
@@ -154,8 +149,7 @@ func abiTEnumGetInfo(h, num, name, length uintptr) int32 {
 	})
 }
 
-//export abiTEnumGetItem
-func abiTEnumGetItem(h uintptr, index int32, value, name, length uintptr) int32 {
+func enumItem(h uintptr, index int32, value, name, length uintptr) int32 {
 	return tooled(func() int32 {
 		switch {
 		case h != enumOffOn:
@@ -169,6 +163,13 @@ func abiTEnumGetItem(h uintptr, index int32, value, name, length uintptr) int32 
 	})
 }
 
+// noEvent is a call about events, or sources of them: there are none, so that no index has one, no
+// name, and no registration or instance was ever given.
+func noEvent(code int32) int32 { return tooled(func() int32 { return code }) }
+
+// How many variables there are.
+var numControls, numMeasures = len(tool.Controls), len(tool.Measures)
+
 // toolLock guards what handles of the tool interface stand for.
 var toolLock sync.Mutex
 
@@ -178,3 +179,50 @@ const (
 	verbosityTuner = 17
 	bindNothing    = 1
 )
+
+// There is one category, which has all variables. It never changes.
+const (
+	categoryName = "impi"
+	categoryDesc = "what can be set and measured of the library"
+	categories   = 1
+)
+
+func nameOfCategory(int) string { return categoryName }
+
+// onCategory is a call on a category.
+func onCategory(index int32, f func() int32) int32 {
+	return tooled(func() int32 {
+		if index < 0 || index >= categories {
+			return toolInvalidIndex
+		}
+		return f()
+	})
+}
+
+func categoryInfo(index int32, name, nameLen, desc, descLen, cvars, pvars, cats uintptr) int32 {
+	return onCategory(index, func() int32 {
+		tellText(name, nameLen, categoryName)
+		tellText(desc, descLen, categoryDesc)
+		tell(cvars, int32(len(tool.Controls)))
+		tell(pvars, int32(len(tool.Measures)))
+		tell(cats, int32(0))
+		return success
+	})
+}
+
+// list stores the first numbers of n, as many as there is room for.
+func list(index, room int32, out uintptr, n int) int32 {
+	return onCategory(index, func() int32 {
+		if room < 0 {
+			return toolInvalid
+		}
+		to, err := array[int32]("indices", out, min(n, int(room)))
+		if err != nil {
+			return toolInvalid
+		}
+		for i := range to {
+			to[i] = int32(i)
+		}
+		return success
+	})
+}

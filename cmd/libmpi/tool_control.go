@@ -2,8 +2,6 @@
 
 package main
 
-import "C"
-
 import (
 	"errors"
 
@@ -15,16 +13,9 @@ import (
 // controlHandles are handles of control variables.
 var controlHandles = handles.NewTable[*tool.Control](handles.ToolControl)
 
-//export abiTCvarGetNum
-func abiTCvarGetNum(out uintptr) int32 { return toolNumber(out, len(tool.Controls)) }
+func controlName(i int) string { return tool.Controls[i].Name }
 
-//export abiTCvarGetIndex
-func abiTCvarGetIndex(name, out uintptr) int32 {
-	return toolIndex(name, out, len(tool.Controls), func(i int) string { return tool.Controls[i].Name })
-}
-
-//export abiTCvarGetInfo
-func abiTCvarGetInfo(index int32, name, nameLen, verbosity, t, enumtype, desc, descLen, bind, scope uintptr) int32 {
+func controlInfo(index int32, name, nameLen, verbosity, t, enumtype, desc, descLen, bind, scope uintptr) int32 {
 	return tooled(func() int32 {
 		if index < 0 || int(index) >= len(tool.Controls) {
 			return toolInvalidIndex
@@ -46,8 +37,7 @@ func abiTCvarGetInfo(index int32, name, nameLen, verbosity, t, enumtype, desc, d
 	})
 }
 
-//export abiTCvarHandleAlloc
-func abiTCvarHandleAlloc(index int32, object, out, count uintptr) int32 {
+func allocateControl(index int32, object, out, count uintptr) int32 {
 	return tooled(func() int32 {
 		switch {
 		case index < 0 || int(index) >= len(tool.Controls):
@@ -65,8 +55,7 @@ func abiTCvarHandleAlloc(index int32, object, out, count uintptr) int32 {
 	})
 }
 
-//export abiTCvarHandleFree
-func abiTCvarHandleFree(p uintptr) int32 {
+func freeControl(p uintptr) int32 {
 	return tooled(func() int32 {
 		if p < firstAddress {
 			return toolInvalid
@@ -93,21 +82,15 @@ func onControl(h, p uintptr, f func(v *tool.Control, p *int32) int32) int32 {
 	})
 }
 
-//export abiTCvarRead
-func abiTCvarRead(h, buf uintptr) int32 {
-	return onControl(h, buf, func(v *tool.Control, p *int32) int32 {
-		n, err := v.Read()
-		if err == nil {
-			*p = int32(n)
-		}
-		return toolCode(err)
-	})
+func readControl(v *tool.Control, p *int32) int32 {
+	n, err := v.Read()
+	if err == nil {
+		*p = int32(n)
+	}
+	return toolCode(err)
 }
 
-//export abiTCvarWrite
-func abiTCvarWrite(h, buf uintptr) int32 {
-	return onControl(h, buf, func(v *tool.Control, p *int32) int32 { return toolCode(v.Write(int(*p))) })
-}
+func writeControl(v *tool.Control, p *int32) int32 { return toolCode(v.Write(int(*p))) }
 
 // toolCode is the code of an error of a variable.
 func toolCode(err error) int32 {

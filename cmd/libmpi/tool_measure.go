@@ -2,8 +2,6 @@
 
 package main
 
-import "C"
-
 import (
 	"github.com/openimpi/impi/internal/abi/handles"
 	"github.com/openimpi/impi/internal/engine/tool"
@@ -23,11 +21,7 @@ var (
 	toolSessions   = handles.NewTable[struct{}](handles.ToolSession)
 )
 
-//export abiTPvarGetNum
-func abiTPvarGetNum(out uintptr) int32 { return toolNumber(out, len(tool.Measures)) }
-
-//export abiTPvarGetIndex
-func abiTPvarGetIndex(name uintptr, class int32, out uintptr) int32 {
+func measureIndex(name uintptr, class int32, out uintptr) int32 {
 	return toolIndex(name, out, len(tool.Measures), func(i int) string {
 		if tool.Measures[i].Class != int(class) {
 			return ""
@@ -36,8 +30,7 @@ func abiTPvarGetIndex(name uintptr, class int32, out uintptr) int32 {
 	})
 }
 
-//export abiTPvarGetInfo
-func abiTPvarGetInfo(index int32, name, nameLen, verbosity, class, t, enumtype, desc, descLen, bind, readonly, continuous, atomic uintptr) int32 {
+func measureInfo(index int32, name, nameLen, verbosity, class, t, enumtype, desc, descLen, bind, readonly, continuous, atomic uintptr) int32 {
 	return tooled(func() int32 {
 		if index < 0 || int(index) >= len(tool.Measures) {
 			return toolInvalidIndex
@@ -57,8 +50,7 @@ func abiTPvarGetInfo(index int32, name, nameLen, verbosity, class, t, enumtype, 
 	})
 }
 
-//export abiTPvarSessionCreate
-func abiTPvarSessionCreate(out uintptr) int32 {
+func createToolSession(out uintptr) int32 {
 	return tooled(func() int32 {
 		if out < firstAddress {
 			return toolInvalid
@@ -72,8 +64,7 @@ func abiTPvarSessionCreate(out uintptr) int32 {
 	})
 }
 
-//export abiTPvarSessionFree
-func abiTPvarSessionFree(p uintptr) int32 {
+func freeToolSession(p uintptr) int32 {
 	return tooled(func() int32 {
 		if p < firstAddress {
 			return toolInvalid
@@ -98,8 +89,7 @@ func abiTPvarSessionFree(p uintptr) int32 {
 	})
 }
 
-//export abiTPvarHandleAlloc
-func abiTPvarHandleAlloc(s uintptr, index int32, object, out, count uintptr) int32 {
+func allocateMeasure(s uintptr, index int32, object, out, count uintptr) int32 {
 	return tooled(func() int32 {
 		switch {
 		case toolSessions.Get(s) == nil:
@@ -139,8 +129,7 @@ func onMeasure(s, h uintptr, all bool, f func(v *tool.Measure) int32) int32 {
 	})
 }
 
-//export abiTPvarHandleFree
-func abiTPvarHandleFree(s, p uintptr) int32 {
+func freeMeasure(s, p uintptr) int32 {
 	if p < firstAddress {
 		return tooled(func() int32 { return toolInvalid })
 	}
@@ -154,6 +143,11 @@ func abiTPvarHandleFree(s, p uintptr) int32 {
 	})
 }
 
+// refusedOne is a call that no variable here allows, of one handle.
+func refusedOne(s, h uintptr, code int32) int32 {
+	return onMeasure(s, h, false, func(*tool.Measure) int32 { return code })
+}
+
 // refused is a call that no variable here allows. Of all handles those are left out.
 func refused(s, h uintptr, code int32) int32 {
 	return onMeasure(s, h, true, func(v *tool.Measure) int32 {
@@ -164,27 +158,7 @@ func refused(s, h uintptr, code int32) int32 {
 	})
 }
 
-//export abiTPvarStart
-func abiTPvarStart(s, h uintptr) int32 { return refused(s, h, toolNoStartStop) }
-
-//export abiTPvarStop
-func abiTPvarStop(s, h uintptr) int32 { return refused(s, h, toolNoStartStop) }
-
-//export abiTPvarReset
-func abiTPvarReset(s, h uintptr) int32 { return refused(s, h, toolNoWrite) }
-
-//export abiTPvarWrite
-func abiTPvarWrite(s, h, buf uintptr) int32 {
-	return onMeasure(s, h, false, func(*tool.Measure) int32 { return toolNoWrite })
-}
-
-//export abiTPvarReadreset
-func abiTPvarReadreset(s, h, buf uintptr) int32 {
-	return onMeasure(s, h, false, func(*tool.Measure) int32 { return toolNoWrite })
-}
-
-//export abiTPvarRead
-func abiTPvarRead(s, h, buf uintptr) int32 {
+func readMeasure(s, h, buf uintptr) int32 {
 	return onMeasure(s, h, false, func(v *tool.Measure) int32 {
 		if buf < firstAddress {
 			return toolInvalid

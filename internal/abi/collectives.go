@@ -2,10 +2,7 @@ package abi
 
 import (
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/printer"
-	"go/token"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -13,43 +10,43 @@ import (
 // collectivesFile has the exported functions of all forms of the collective operations.
 const collectivesFile = library + "/collectives.go"
 
-// collective says how an operation is done by what cmd/libmpi/coll.go has for it. The arguments
-// have the names of mpi.h, but for: send and recv, blocks of any length with all that the function
-// is told of them; which, 1 for the function with large counts; forms, the methods of mpi.Comm of
-// the blocking and the non-blocking operation.
-//
-// t(x), op(x), counts(x, n), blocks(x, n), rooted(x) and pieces(x, n, wide) are x, of which the
-// persistent operation keeps a copy: of a datatype, an operation, an array, and blocks of whom it
-// has to do with.
-type collective struct{ name, call string }
+// collective says how cmd/libmpi does an operation: take is the function of coll.go that takes the
+// arguments, and give says which of them the method of mpi.Comm gets, which has the name of the
+// operation. In take arguments have the names of mpi.h, and send and recv are a side, with all that
+// the function is told of it.
+type collective struct{ name, take, give string }
+
+const (
+	both     = "a.send.buf, a.recv.buf"
+	bothEach = "a.send.buf, a.send.counts, a.send.displs, a.recv.buf, a.recv.counts, a.recv.displs"
+	received = "a.send.buf, a.recv.buf, a.recv.counts, a.recv.displs"
+	apart    = "a.send.bufs, a.recv.bufs"
+)
 
 var collectives = []collective{
-	{"Barrier", "barrier"},
-	{"Bcast", "bcast(buffer, count, t(datatype), root)"},
-	{"Gather", "gather(sendbuf, sendcount, t(sendtype), recvbuf, recvcount, t(recvtype), root)"},
-	{"Gatherv", "gatherv(sendbuf, sendcount, t(sendtype), rooted(recv, root), root)"},
-	{"Scatter", "scatter(sendbuf, sendcount, t(sendtype), recvbuf, recvcount, t(recvtype), root)"},
-	{"Scatterv", "scatterv(rooted(send, root), recvbuf, recvcount, t(recvtype), root)"},
-	{"Allgather", "exchange(sendbuf, sendcount, t(sendtype), recvbuf, recvcount, t(recvtype), false, forms)"},
-	{"Allgatherv", "allgatherv(sendbuf, sendcount, t(sendtype), blocks(recv, k.c.partners()))"},
-	{"Alltoall", "exchange(sendbuf, sendcount, t(sendtype), recvbuf, recvcount, t(recvtype), true, forms)"},
-	{"Alltoallv", "alltoallv(blocks(send, k.c.partners()), blocks(recv, k.c.partners()))"},
-	{"Alltoallw", "alltoallw(pieces(send, k.c.partners(), false), pieces(recv, k.c.partners(), false))"},
-	{"Reduce", "reduce(sendbuf, recvbuf, count, t(datatype), op(op), root)"},
-	{"Allreduce", "combine(sendbuf, recvbuf, count, t(datatype), op(op), forms)"},
-	{"Reduce_scatter_block", "reduceScatterBlock(sendbuf, recvbuf, recvcount, t(datatype), op(op))"},
-	{"Reduce_scatter", "reduceScatter(sendbuf, recvbuf, counts(recvcounts, k.c.Size(), which), t(datatype), op(op), which)"},
-	{"Scan", "combine(sendbuf, recvbuf, count, t(datatype), op(op), forms)"},
-	{"Exscan", "combine(sendbuf, recvbuf, count, t(datatype), op(op), forms)"},
-	{"Neighbor_allgather", "neighborExchange(sendbuf, sendcount, t(sendtype), recvbuf, recvcount, t(recvtype), false)"},
-	{"Neighbor_allgatherv", "neighborAllgatherv(sendbuf, sendcount, t(sendtype), blocks(recv, k.indegree()))"},
-	{"Neighbor_alltoall", "neighborExchange(sendbuf, sendcount, t(sendtype), recvbuf, recvcount, t(recvtype), true)"},
-	{"Neighbor_alltoallv", "neighborAlltoallv(blocks(send, k.outdegree()), blocks(recv, k.indegree()))"},
-	{"Neighbor_alltoallw", "neighborAlltoallw(pieces(send, k.outdegree(), true), pieces(recv, k.indegree(), true))"},
+	{"Barrier", "nothing()", ""},
+	{"Bcast", "bcast(buffer, count, datatype, root)", "a.send.buf, int(root)"},
+	{"Gather", "exchange(send.others(root), recv.each().atRoot(root))", both + ", int(root)"},
+	{"Gatherv", "exchange(send.others(root), recv.atRoot(root))", received + ", int(root)"},
+	{"Scatter", "exchange(send.each().atRoot(root), recv.others(root))", both + ", int(root)"},
+	{"Scatterv", "exchange(send.atRoot(root), recv.others(root))", "a.send.buf, a.send.counts, a.send.displs, a.recv.buf, int(root)"},
+	{"Allgather", "exchange(send, recv.each())", both},
+	{"Allgatherv", "exchange(send, recv)", received},
+	{"Alltoall", "exchange(send.each(), recv.each())", both},
+	{"Alltoallv", "exchange(send, recv)", bothEach},
+	{"Alltoallw", "exchange(send, recv)", apart},
+	{"Reduce", "reduce(sendbuf, recvbuf, count, datatype, op, root)", both + ", a.op, int(root)"},
+	{"Allreduce", "combine(sendbuf, recvbuf, count, datatype, op)", both + ", a.op"},
+	{"Reduce_scatter_block", "reduceScatterBlock(sendbuf, recvbuf, recvcount, datatype, op)", both + ", a.op"},
+	{"Reduce_scatter", "reduceScatter(sendbuf, recvbuf, recvcounts, datatype, op, which)", both + ", a.recv.counts, a.op"},
+	{"Scan", "combine(sendbuf, recvbuf, count, datatype, op)", both + ", a.op"},
+	{"Exscan", "combine(sendbuf, recvbuf, count, datatype, op)", both + ", a.op"},
+	{"Neighbor_allgather", "neighbors(send, recv.each())", both},
+	{"Neighbor_allgatherv", "neighbors(send, recv)", received},
+	{"Neighbor_alltoall", "neighbors(send.each(), recv.each())", both},
+	{"Neighbor_alltoallv", "neighbors(send, recv)", bothEach},
+	{"Neighbor_alltoallw", "neighbors(send, recv)", apart},
 }
-
-// copies are the functions of a call that the persistent form keeps something by.
-var copies = []string{"t", "op", "counts", "blocks", "rooted", "pieces"}
 
 // Collectives gives the text of the exported functions, of the operations that fns have.
 func Collectives(fns []Function) (string, error) {
@@ -70,85 +67,52 @@ func Collectives(fns []Function) (string, error) {
 			if !ok {
 				return "", fmt.Errorf("mpi.h has no MPI_%s", form)
 			}
-			text, err := c.export(form, p)
-			if err != nil {
-				return "", fmt.Errorf("MPI_%s: %w", form, err)
-			}
-			b.WriteString(text)
+			b.WriteString(c.export(form, p))
 		}
 	}
 	return b.String(), nil
 }
 
 // export gives the function of one form.
-func (c collective) export(form string, p Pair) (string, error) {
+func (c collective) export(form string, p Pair) string {
 	params, which := p.goParams()
-	persistent := strings.HasSuffix(form, "_init")
-	call, err := c.expression(p.Small.Args, persistent)
-	if err != nil {
-		return "", err
-	}
+	w := &writer{p: p}
+	take := sides.ReplaceAllStringFunc(c.take, func(name string) string { return strings.ReplaceAll(w.side(name), "\x00", which) })
+	method := camel(c.name)
+	begun := fmt.Sprintf("func(c *commObject, a arguments) (mpi.Request, error) {\n\t\treturn c.I%s(%s)\n\t}", strings.ToLower(method[:1])+method[1:], c.give)
 	var body string
 	switch {
-	case persistent:
-		body = fmt.Sprintf("prepare(%q, %s, comm, info, request, func(k *retained) collective {\n\t\treturn %s\n\t})", form, which, call)
+	case strings.HasSuffix(form, "_init"):
+		body = fmt.Sprintf("prepare(%q, %s, comm, info, request, func(k *retained) taker {\n\t\treturn k.%s\n\t}, %s)", form, which, take, begun)
 	case form != c.name:
-		body = fmt.Sprintf("start(%q, %s, comm, request, %s)", form, which, call)
+		body = fmt.Sprintf("start(%q, %s, comm, request, %s, %s)", form, which, take, begun)
 	default:
-		body = fmt.Sprintf("collect(%q, %s, comm, %s)", form, which, call)
+		body = fmt.Sprintf("collect(%q, %s, comm, %s, func(c *commObject, a arguments) error {\n\t\treturn c.%s(%s)\n\t})", form, which, take, method, c.give)
 	}
 	entry := Entry("MPI_" + form)
-	return fmt.Sprintf("\n//export %s\nfunc %s(%s) int32 {\n\treturn %s\n}\n", entry, entry, params, body), nil
+	return fmt.Sprintf("\n//export %s\nfunc %s(%s) int32 {\n\treturn %s\n}\n", entry, entry, params, body)
 }
 
-// expression is the call as Go, of a function with args.
-func (c collective) expression(args []Arg, persistent bool) (string, error) {
-	x, err := parser.ParseExpr(c.call)
-	if err != nil {
-		return "", err
-	}
-	var b strings.Builder
-	err = printer.Fprint(&b, token.NewFileSet(), c.rewrite(x, args, persistent))
-	text := b.String()
-	method := strings.ReplaceAll(Entry("MPI_"+c.name), "abi", "")
-	small := "I" + strings.ToLower(method[:1]) + method[1:]
-	text = strings.ReplaceAll(text, "forms", "(*mpi.Comm)."+method+", (*mpi.Comm)."+small)
-	return text, err
-}
+var sides = regexp.MustCompile(`\b(send|recv)\b`)
 
-// rewrite puts in what stands for other things.
-func (c collective) rewrite(x ast.Expr, args []Arg, persistent bool) ast.Expr {
-	switch x := x.(type) {
-	case *ast.Ident:
-		if x.Name == "send" || x.Name == "recv" {
-			return blocksOf(x.Name, args)
-		}
-	case *ast.CallExpr:
-		name, _ := x.Fun.(*ast.Ident)
-		for i := range x.Args {
-			x.Args[i] = c.rewrite(x.Args[i], args, persistent)
-		}
-		switch {
-		case name == nil || !slices.Contains(copies, name.Name):
-		case persistent:
-			x.Fun = &ast.SelectorExpr{X: ast.NewIdent("k"), Sel: name}
-		default:
-			return x.Args[0]
-		}
-	}
-	return x
-}
-
-// blocksOf is the value of blocks of any length: of those that are sent, or received.
-func blocksOf(side string, args []Arg) ast.Expr {
-	value := &ast.CompositeLit{Type: ast.NewIdent("blocks")}
-	for _, names := range [][]string{{side + "buf"}, {side + "counts"}, {side[:1] + "displs", "displs"}, {side + "type", side + "types"}} {
-		i := slices.IndexFunc(args, func(a Arg) bool { return slices.Contains(names, a.Name) })
+// side is what the arguments say about what is sent, or received.
+func (w *writer) side(name string) string {
+	find := func(names ...string) string {
+		i := slices.IndexFunc(w.p.Small.Args, func(a Arg) bool { return slices.Contains(names, a.Name) })
 		if i < 0 {
-			return ast.NewIdent("no_" + names[0])
+			return ""
 		}
-		value.Elts = append(value.Elts, ast.NewIdent(args[i].Name))
+		return w.p.Small.Args[i].Name
 	}
-	value.Elts = append(value.Elts, ast.NewIdent("which"))
-	return value
+	text := "side{buf: " + name + "buf"
+	switch counts, displs, types := find(name+"counts"), find(name[:1]+"displs", "displs"), find(name+"types"); {
+	case counts == "":
+		return text + ", count: " + name + "count, t: " + name + "type}"
+	default:
+		text += fmt.Sprintf(", counts: %s, wideCounts: %s, displs: %s, wideDispls: %s", counts, w.width(counts), displs, w.width(displs))
+		if types == "" {
+			return text + ", t: " + name + "type, form: varied}"
+		}
+		return text + ", t: " + types + ", form: apart}"
+	}
 }

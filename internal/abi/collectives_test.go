@@ -28,14 +28,18 @@ func TestCollectiveForms(t *testing.T) {
 		t.Fatal(err)
 	}
 	const params = "sendbuf uintptr, sendcount int64, sendtype uintptr, recvbuf uintptr, recvcounts uintptr, displs uintptr, recvtype uintptr, root int32, comm uintptr, "
+	const taken = "exchange(side{buf: sendbuf, count: sendcount, t: sendtype}.others(root), " +
+		"side{buf: recvbuf, counts: recvcounts, wideCounts: which, displs: displs, wideDispls: which, t: recvtype, form: varied}.atRoot(root))"
 	for _, want := range []string{
 		"//export abiGatherv\nfunc abiGatherv(" + params + "which int32) int32 {\n" +
-			"\treturn collect(\"Gatherv\", which, comm, gatherv(sendbuf, sendcount, sendtype, blocks{recvbuf, recvcounts, displs, recvtype, which}, root))\n}\n",
+			"\treturn collect(\"Gatherv\", which, comm, " + taken + ", func(c *commObject, a arguments) error {\n" +
+			"\t\treturn c.Gatherv(a.send.buf, a.recv.buf, a.recv.counts, a.recv.displs, int(root))\n\t})\n}\n",
 		"func abiIgatherv(" + params + "request uintptr, which int32) int32 {\n" +
-			"\treturn start(\"Igatherv\", which, comm, request, gatherv(sendbuf, sendcount, sendtype, blocks{recvbuf,",
+			"\treturn start(\"Igatherv\", which, comm, request, " + taken + ", func(c *commObject, a arguments) (mpi.Request, error) {\n" +
+			"\t\treturn c.Igatherv(",
 		"func abiGathervInit(" + params + "info uintptr, request uintptr, which int32) int32 {\n" +
-			"\treturn prepare(\"Gatherv_init\", which, comm, info, request, func(k *retained) collective {\n" +
-			"\t\treturn gatherv(sendbuf, sendcount, k.t(sendtype), k.rooted(blocks{recvbuf, recvcounts, displs, recvtype, which}, root), root)\n",
+			"\treturn prepare(\"Gatherv_init\", which, comm, info, request, func(k *retained) taker {\n" +
+			"\t\treturn k." + taken + "\n\t}, func(c *commObject, a arguments) (mpi.Request, error) {\n",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("lacks\n%s\nIt is:\n%s", want, text)

@@ -38,7 +38,11 @@ func Generate(root fs.FS) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	written := map[string]string{collectivesFile: collectives, transfersFile: Transfers(fns), transfersFace: TransfersFace(fns), messagesFile: Messages(fns)}
+	exports, err := Calls(fns)
+	if err != nil {
+		return nil, err
+	}
+	written := map[string]string{callsFile: exports, collectivesFile: collectives, transfersFile: Transfers(fns), transfersFace: TransfersFace(fns)}
 	for name, text := range written {
 		if err := g.scanGo(name, []byte(text)); err != nil {
 			return nil, err
@@ -93,7 +97,7 @@ func (g *generator) scan(root fs.FS) error {
 			for _, m := range definition.FindAllStringSubmatch(string(text), -1) {
 				g.direct[m[1]] = true
 			}
-		case strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") && name != collectivesFile && name != transfersFile:
+		case strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") && !slices.Contains([]string{callsFile, collectivesFile, transfersFile}, name):
 			if err := g.scanGo(name, text); err != nil {
 				return err
 			}

@@ -1,7 +1,7 @@
 // Command gen writes what follows from include/mpi.h and the exported functions of
 // cmd/libmpi: the C functions of the library, the table of those that are
-// implemented, and what Fortran has of both; the exports and methods that are alike, which follow
-// from mpi.h; and the non-blocking collective operations of Go, which follow from the blocking ones.
+// implemented, and what Fortran has of both; most exported functions, which follow from mpi.h and
+// the tables of internal/abi; and the non-blocking collective operations of Go, which follow from the blocking ones.
 // go generate ./internal/abi runs it.
 package main
 
