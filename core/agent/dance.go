@@ -109,6 +109,16 @@ func (d *Dance) DialFailed(h wire.HostRank, err error) {
 	}
 }
 
+// Unreachable says that host h will never be reached, whatever is tried: the dance is over.
+func (d *Dance) Unreachable(h wire.HostRank, err error) {
+	if d.over || h < 0 || int(h) >= len(d.joined) || d.joined[h] {
+		return
+	}
+	d.over = true
+	d.steps = append(d.steps, Step{Kind: Unreachable, Host: h, Err: err})
+	d.dismiss("the dance is over")
+}
+
 func (d *Dance) join(conn int, h wire.HostRank) {
 	d.joined[h] = true
 	d.missing--

@@ -11,14 +11,15 @@ type StepKind uint8
 
 // The steps of a dance.
 const (
-	Joined   StepKind = iota + 1 // Conn is the channel to Host from now on, instead of an earlier one if there is any
-	Refuse                       // close Conn; Err says why. The dance goes on
-	Complete                     // all channels are there
-	TimedOut                     // they are not; Err names the missing hosts
-	Prove                        // run a dynamic.Acceptor on Conn, whose first bytes Input took; Admits, Proven and Closed say the rest
+	Joined      StepKind = iota + 1 // Conn is the channel to Host from now on, instead of an earlier one if there is any
+	Refuse                          // close Conn; Err says why. The dance goes on
+	Complete                        // all channels are there
+	TimedOut                        // they are not; Err names the missing hosts
+	Prove                           // run a dynamic.Acceptor on Conn, whose first bytes Input took; Admits, Proven and Closed say the rest
+	Unreachable                     // no channel to Host is possible, which Err says; the dance is over
 )
 
-var stepNames = [...]string{"none", "joined", "refuse", "complete", "timed out", "prove"}
+var stepNames = [...]string{"none", "joined", "refuse", "complete", "timed out", "prove", "unreachable"}
 
 // String names the kind.
 func (k StepKind) String() string {

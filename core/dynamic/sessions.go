@@ -20,6 +20,7 @@ type Sessions[K comparable] struct{ of map[K]*SessionState }
 type SessionState struct {
 	ID      Session
 	Dialled bool // by this node, which dials again
+	Making  bool // its first connection is being made by this node, so that the proc here has none yet
 	Busy    bool // a wish is being fulfilled
 	Over    bool // the proc has given the link up
 	Resumes int  // further connections that the proc was given
@@ -33,6 +34,17 @@ func (s *Sessions[K]) Enrol(x K, id Session, dialled bool) *SessionState {
 	}
 	s.of[x] = &SessionState{ID: id, Dialled: dialled}
 	return s.of[x]
+}
+
+// Begin notes a link that this node is making, whose other end may have it already: that is asked
+// about it from now on. Enrol follows, or Dismiss. It gives nil where the other end's link has come.
+func (s *Sessions[K]) Begin(x K, id Session, ties *Ties[K]) *SessionState {
+	if ties.Phase(x) != Dialling {
+		return nil
+	}
+	state := s.Enrol(x, id, true)
+	state.Making = true
+	return state
 }
 
 // Dismiss takes Enrol back: the proc was not given the link.

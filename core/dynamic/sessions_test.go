@@ -43,3 +43,24 @@ func TestLostLinks(t *testing.T) {
 	s.Dismiss("b", c)
 	want("dismissed", s.Get("b"), (*SessionState)(nil))
 }
+
+// TestSessionThatIsBeingMade: the other end may have a link, and lose it, before this node knows
+// that it is made.
+func TestSessionThatIsBeingMade(t *testing.T) {
+	var s Sessions[int]
+	var ties Ties[int]
+	if s.Begin(1, Session{1}, &ties) != nil {
+		t.Error("a link is begun that nobody wants")
+	}
+	ties.Want(1)
+	state := s.Begin(1, Session{1}, &ties)
+	if v := s.Judge(1, Hello{Session: Session{1}, Lost: true}, false); v != Accepted || !state.Making {
+		t.Errorf("the other end hears %v", v)
+	}
+	if s.Enrol(1, Session{1}, true); s.Get(1).Making {
+		t.Error("it is not made")
+	}
+	if s.Dismiss(1, state); s.Get(1) == nil {
+		t.Error("what was begun takes the link with it")
+	}
+}

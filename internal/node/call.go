@@ -2,16 +2,13 @@ package node
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/mpierr"
 	"github.com/openimpi/impi/internal/wireup"
-	"github.com/openimpi/impi/transports"
 )
 
 const (
@@ -77,63 +74,49 @@ func (m *meetings) begin(p *proc, f func()) bool {
 func (m *meetings) carryOut(p *proc, request uint64, to *abroad, limit time.Duration) {
 	ctx, cancel := context.WithTimeoutCause(m.d.ctx, limit, fmt.Errorf("nobody answered for %v", limit))
 	defer cancel()
-	l, transport, err := m.reach(ctx, p, to, func() bool { return true })
-	if err != nil {
+	s := m.search(p, to, dynamic.CallSearch)
+	l, w, last := s.run(ctx)
+	if l == nil {
 		if m.d.ctx.Err() == nil {
-			m.refuse(p, wireup.KindCalled, request, mpierr.Port, err.Error())
+			m.refuse(p, wireup.KindCalled, request, mpierr.Port, s.whyAbroad(ctx, last))
 		}
 		return
 	}
 	answer := wireup.Message{Kind: wireup.KindCalled, Meeting: &wireup.Meeting{Request: request}}
-	_ = m.hand(p, answer, l, transport)
+	_ = m.hand(p, answer, l, w.t.name)
 }
 
-// reach tries the ways to another world one after the other, while wanted. A word
-// of the other node, which proved to be the right one, is the last.
-func (m *meetings) reach(ctx context.Context, p *proc, to *abroad, wanted func() bool) (l link.Link, transport string, err error) {
+// search prepares a search of one kind for a link to another world.
+func (m *meetings) search(p *proc, to *abroad, kind func(ways int) *dynamic.Search) *search {
 	n := m.d.n
-	var reasons []string
-	for _, w := range n.waysAbroad(p, &to.card) {
-		l, err := m.dialPatiently(ctx, to, w, wanted)
-		if err == nil {
-			return l, w.t.name, nil
-		}
-		n.log.Debug("link to another world failed", "from", p.rank.Load(), "transport", w.t.name, "error", err)
-		if refused(err) != dynamic.Accepted {
-			return nil, "", fmt.Errorf("%s: %w", w.t.name, err)
-		}
-		if ctx.Err() != nil {
-			err = context.Cause(ctx)
-		}
-		reasons = append(reasons, fmt.Sprintf("%s: %v", w.t.name, err))
-		if ctx.Err() != nil || !wanted() {
-			break
-		}
+	ways := n.waysAbroad(p, &to.card)
+	return &search{
+		Search: kind(len(ways)), mu: &m.mu, ways: ways,
+		dial: func(ctx context.Context, w way, _ dynamic.SearchStep) (link.Link, error) {
+			hello := to.hello
+			return dialWith(ctx, to.token, w.t.through(dataPlanes(n.routeAbroad(&to.card))), &hello, w)
+		},
+		missed: func(w way, err error) {
+			n.log.Debug("link to another world failed", "from", p.rank.Load(), "transport", w.t.name, "error", err)
+		},
 	}
-	if reasons == nil {
-		return nil, "", errNoWayAbroad
-	}
-	return nil, "", errors.New(strings.Join(reasons, "; "))
 }
 
-var errNoWayAbroad = errors.New(`no transport is common to both worlds, works between them and is allowed by the route "*"`)
-
-// dialPatiently dials again while nobody listens where the card says.
-func (m *meetings) dialPatiently(ctx context.Context, to *abroad, w way, wanted func() bool) (link.Link, error) {
-	t := w.t.through(dataPlanes(m.d.n.routeAbroad(&to.card)))
-	for _, pause := range retries {
-		hello := to.hello
-		l, err := m.d.dialWith(ctx, to.token, t, &hello, w)
-		var te *transports.Error
-		if !errors.As(err, &te) || te.Code != transports.CodeRefused || !wanted() {
-			return l, err
-		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return nil, err
-		}
+// whyAbroad says why a search has found no link to another world within ctx.
+func (s *search) whyAbroad(ctx context.Context, last dynamic.SearchStep) string {
+	missed := s.Missed()
+	switch {
+	case last.Yielded:
+		return "the peer was about to connect and did not"
+	case last.Verdict != dynamic.Accepted: // its word is the last
+		m := missed[len(missed)-1]
+		return fmt.Sprintf("%s: %v", s.ways[m.Way].t.name, m.Err)
+	case ctx.Err() != nil:
+		return context.Cause(ctx).Error()
+	case len(missed) == 0:
+		return noWayAbroad
 	}
-	hello := to.hello
-	return m.d.dialWith(ctx, to.token, t, &hello, w)
+	return s.reasons()
 }
+
+const noWayAbroad = `no transport is common to both worlds, works between them and is allowed by the route "*"`

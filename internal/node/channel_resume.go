@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -122,7 +121,7 @@ func (d *directLinks) dialHost(ctx context.Context, h *ownHost, peer wire.HostRa
 	if r := d.n.firstOf(peer); r >= 0 && !w.plain {
 		t = d.n.pinned(w.t, r)
 	}
-	return d.dialWith(ctx, token, t, &hello, w)
+	return dialWith(ctx, token, t, &hello, w)
 }
 
 // plainWay is how IMPI has a channel made, but for what is said first.
@@ -136,40 +135,30 @@ func (n *node) plainWay(h *ownHost, peer wire.HostRank) way {
 	}
 }
 
-// redialWays lists how a channel may be made again.
-func (d *directLinks) redialWays(h *ownHost, peer wire.HostRank) []way {
-	ways, must := d.n.channelWays(h, peer)
-	if must {
-		return ways
-	}
-	return append(ways, d.n.plainWay(h, peer))
-}
-
-// dialChannel tries until it succeeds, ctx ends, or the peer has no such channel
-// any more.
+// dialChannel tries until it succeeds, ctx ends, or the peer has no such channel any more.
 func (d *directLinks) dialChannel(ctx context.Context, h *ownHost, peer wire.HostRank) (l link.Link, reason string) {
-	for tries, wait := 1, firstAgain; ; tries, wait = tries+1, min(2*wait, lastAgain) {
-		var reasons []string
-		var missed misses
-		for _, w := range d.redialWays(h, peer) {
-			l, err := d.dialHost(ctx, h, peer, w)
-			if err == nil {
-				d.n.fellBack("channel", d.n.job.Hosts[peer].Client, w.t, missed)
-				return l, ""
-			}
-			if v := refused(err); v == dynamic.Leaving || v == dynamic.UnknownLink || v == dynamic.UnknownRank {
-				return nil, fmt.Sprintf("%s says: %v", d.n.hostName(peer), v)
-			}
-			missed.add(w, err)
-			reasons = append(reasons, fmt.Sprintf("%s at %s: %v", w.t.name, w.address, err))
-		}
-		d.n.log.Debug("cannot resume a channel yet", "to", d.n.hostName(peer), "reasons", reasons)
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-			return nil, fmt.Sprintf("%s was dialled %d times within %v, at last: %s", d.n.hostName(peer), tries, d.n.resumeLimit(), strings.Join(reasons, "; "))
-		}
+	ways, must := d.n.channelWays(h, peer)
+	if !must {
+		ways = append(ways, d.n.plainWay(h, peer))
 	}
+	s := search{
+		Search: dynamic.ResumeSearch(len(ways), d.n.resumeLimit()), ways: ways,
+		dial: func(ctx context.Context, w way, _ dynamic.SearchStep) (link.Link, error) {
+			return d.dialHost(ctx, h, peer, w)
+		},
+	}
+	s.rests = func() {
+		d.n.log.Debug("cannot resume a channel yet", "to", d.n.hostName(peer), "reasons", s.reasons())
+	}
+	l, w, last := s.run(ctx)
+	switch {
+	case l != nil:
+		d.n.fellBack("channel", d.n.job.Hosts[peer].Client, w, &s)
+		return l, ""
+	case last.Verdict != dynamic.Accepted:
+		return nil, fmt.Sprintf("%s says: %v", d.n.hostName(peer), last.Verdict)
+	}
+	return nil, fmt.Sprintf("%s was dialled %d times within %v, at last: %s", d.n.hostName(peer), s.Rounds(), d.n.resumeLimit(), s.reasons())
 }
 
 // acceptChannel takes a connection of a channel, the first or a further one.

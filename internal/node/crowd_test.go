@@ -171,16 +171,22 @@ func TestDialAgainWhereThereIsNoRoom(t *testing.T) {
 		dials  int
 		noRoom bool
 	}{
-		{"at once", func(link.Link) {}, 1 + len(retries), true},
+		{"at once", func(link.Link) {}, dynamic.MaxDials, true},
 		{"after the challenge", challenged, 1, false},
 	} {
 		n := twoSites(t)
 		n.direct.ctx = t.Context()
 		n.direct.ties.Want(pair{0, 2})
 		a := &acceptsAndHangsUp{peer: c.peer}
-		_, _, err := n.direct.dialPatiently(pair{0, 2}, way{t: &transport{Transport: a, name: "tcp"}})
-		if a.dials != c.dials || errors.Is(err, errNoRoom) != c.noRoom || !errors.Is(err, errUncertain) {
-			t.Errorf("%s: %d dials, %v", c.name, a.dials, err)
+		s := search{
+			Search: dynamic.DirectSearch(1, &n.direct.ties, pair{0, 2}, 0), ways: []way{{t: &transport{Transport: a, name: "tcp"}}},
+			dial: func(ctx context.Context, w way, _ dynamic.SearchStep) (link.Link, error) {
+				return n.direct.dialFor(ctx, &dynamic.Hello{Dst: 2}, w)
+			},
+		}
+		_, _, last := s.run(t.Context())
+		if a.dials != c.dials || last.Action != dynamic.GiveUp || errors.Is(s.errors(), errNoRoom) != c.noRoom {
+			t.Errorf("%s: %d dials, %v", c.name, a.dials, s.errors())
 		}
 	}
 }

@@ -9,14 +9,10 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/core/agent"
+	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/transports"
-)
-
-const (
-	firstRetry = 50 * time.Millisecond // before a second try to connect; it doubles
-	lastRetry  = 2 * time.Second
 )
 
 // dancer connects one host with all others: it carries out what agent.Dance
@@ -30,7 +26,6 @@ type dancer struct {
 	numbered int                // how many numbers were given
 	found    map[wire.HostRank]link.Link
 	happens  chan func()
-	hopeless error // no dial of some host can ever succeed
 	ctx      context.Context
 	wg       sync.WaitGroup
 }
@@ -100,9 +95,6 @@ func (d *dancer) run() error {
 		select {
 		case f := <-d.happens:
 			f()
-			if d.hopeless != nil {
-				return d.hopeless
-			}
 		case now := <-timer.C:
 			d.dance.Tick(now)
 		case <-d.ctx.Done():
@@ -132,6 +124,8 @@ func (d *dancer) steps() (over bool, err error) {
 			d.prove(s.Conn)
 		case agent.Complete:
 			return true, nil
+		case agent.Unreachable:
+			return true, s.Err
 		case agent.TimedOut:
 			return true, timedOut("site %s: %v; missing: %s", d.n.opt.Site.Name, s.Err, d.missing())
 		}
@@ -148,70 +142,49 @@ func (d *dancer) tell(f func()) bool {
 	}
 }
 
-// dial connects to a host of lower rank, again and again until it succeeds.
+// dial connects to a host of lower rank, again and again until it succeeds: by the transports of the
+// route where the channel is better made by one of them, else as IMPI has it.
 func (d *dancer) dial(x agent.Dial) {
-	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
-		l, err := d.reach(x)
-		if err == nil {
-			if !d.tell(func() { d.dance.Dialed(d.add(l), x.Host) }) {
-				_ = l.Close()
-			}
-			return
-		}
-		if !d.tell(func() { d.failed(x.Host, err) }) {
-			return
-		}
-		d.n.log.Debug("cannot connect yet", "host", x.Host, "error", err)
-		select {
-		case <-time.After(wait):
-		case <-d.ctx.Done():
-			return
-		}
-	}
-}
-
-// reach connects to a host once: by the transports of the route where the channel
-// is better made by one of them, else as IMPI has it.
-func (d *dancer) reach(x agent.Dial) (link.Link, error) {
-	ways, must := d.n.channelWays(d.h, x.Host)
 	to := d.n.job.Hosts[x.Host].Client
-	var errs []error
-	var missed misses
-	for _, w := range ways {
-		l, err := d.n.direct.dialHost(d.ctx, d.h, x.Host, w)
-		if err == nil {
-			d.n.fellBack("channel", to, w.t, missed)
-			return l, nil
+	ways, must := d.n.channelWays(d.h, x.Host)
+	if !must {
+		ways = append(ways, d.n.plainWay(d.h, x.Host))
+	}
+	s := search{
+		Search: dynamic.ChannelSearch(len(ways)), ways: ways,
+		dial: func(ctx context.Context, w way, _ dynamic.SearchStep) (link.Link, error) {
+			if w.plain && !x.Address.Proves {
+				return d.try(transports.DialSpec{Address: w.address, From: w.from}, x.Greeting[:])
+			}
+			return d.n.direct.dialHost(ctx, d.h, x.Host, w)
+		},
+	}
+	why := func() error {
+		if must {
+			_, says := d.n.forbidsPlain(to)
+			err := s.errors()
+			return fmt.Errorf("%s, and it cannot be reached so: %w%s", says, err, d.n.remedy(to, err))
 		}
-		missed.add(w, err)
-		errs = append(errs, fmt.Errorf("%s at %s: %w", w.t.name, w.address, err))
+		missed := s.Missed()
+		return missed[len(missed)-1].Err // of IMPI's own way
 	}
-	if must {
-		_, says := d.n.forbidsPlain(to)
-		err := errors.Join(errs...)
-		return nil, fmt.Errorf("%s, and it cannot be reached so: %w%s", says, err, d.n.remedy(to, err))
+	s.rests = func() {
+		err := why()
+		d.n.log.Debug("cannot connect yet", "host", x.Host, "error", err)
+		d.tell(func() { d.dance.DialFailed(x.Host, err) })
 	}
-	w := d.n.plainWay(d.h, x.Host)
-	var l link.Link
-	var err error
-	if x.Address.Proves {
-		l, err = d.n.direct.dialHost(d.ctx, d.h, x.Host, w)
-	} else {
-		l, err = d.try(transports.DialSpec{Address: w.address, From: w.from}, x.Greeting[:])
-	}
-	if err == nil {
-		d.n.fellBack("channel", to, d.n.channels, missed)
-	}
-	return l, err
-}
-
-// failed notes why a dial failed. Addresses that cannot be used at all do not
-// become better by waiting.
-func (d *dancer) failed(h wire.HostRank, err error) {
-	d.dance.DialFailed(h, err)
-	var t *transports.Error
-	if errors.As(err, &t) && (t.Code == transports.CodeAddress || t.Code == transports.CodeUnsupported || t.Code == transports.CodeAuth) {
-		d.hopeless = fmt.Errorf("no channel to %s is possible: %w", d.n.hostName(h), err)
+	l, w, last := s.run(d.ctx)
+	switch {
+	case l != nil:
+		d.n.fellBack("channel", to, w, &s)
+		if !d.tell(func() { d.dance.Dialed(d.add(l), x.Host) }) {
+			_ = l.Close()
+		}
+	case last.Action == dynamic.GiveUp && d.ctx.Err() == nil:
+		err := why()
+		d.tell(func() {
+			d.dance.Unreachable(x.Host, fmt.Errorf("no channel to %s is possible: %w", d.n.hostName(x.Host), err))
+		})
 	}
 }
 

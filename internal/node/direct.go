@@ -1,11 +1,10 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"strings"
 	"sync"
 	"time"
 
@@ -17,19 +16,6 @@ import (
 	"github.com/openimpi/impi/transports"
 	"github.com/openimpi/impi/transports/socket"
 )
-
-const (
-	dialLimit  = 10 * time.Second // for one transport's dial
-	greetLimit = 10 * time.Second // for the greeting behind it
-	yieldTime  = time.Second      // for the other end's link after a tie was lost
-	maxYields  = 20               // such waits until we give up
-	shortPause = time.Millisecond // until a link to another world is tried again, at first
-)
-
-// retries are the pauses before dialling again somebody who listens but refuses:
-// a plugin that is started again opens its listeners within that time. Or somebody who
-// had no room for one that had not greeted yet.
-var retries = []time.Duration{50 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond, 400 * time.Millisecond}
 
 // linkFiles is how many file descriptors a link has at most: one whose data plane is
 // "grpc" has a pair of sockets and a pipe.
@@ -110,83 +96,53 @@ func (d *directLinks) begin(f func()) bool {
 	return !d.closed
 }
 
-// wait waits. False: the context has ended.
-func (d *directLinks) wait(t time.Duration) bool {
-	select {
-	case <-d.ctx.Done():
-		return false
-	case <-time.After(t):
-		return true
-	}
-}
-
 // connect makes a link, or waits for the other end's, or gives up.
 func (d *directLinks) connect(p *proc, x pair) {
-	reason := fmt.Sprintf("rank %d was about to connect and did not within %v", x.peer, maxYields*yieldTime)
-	for range maxYields {
-		lost, why := d.tryWays(p, x)
-		if !lost {
-			reason = why
-			break
-		}
-		if !d.yield(x) {
-			return
-		}
+	var hello dynamic.Hello
+	var making *dynamic.SessionState // not nil once the peer's node may have the link
+	limit := time.Duration(0)
+	if d.n.resumable(x.local, x.peer) {
+		limit = d.n.resumeLimit()
 	}
-	if d.ctx.Err() == nil {
-		d.fallBack(p, x, reason)
-	}
-}
-
-// tryWays tries the transports one after the other. lost tells that the other
-// end dials too and that its link is the one to use; reason why there is none.
-func (d *directLinks) tryWays(p *proc, x pair) (lost bool, reason string) {
-	var reasons []string
-	var missed misses
-	for _, w := range d.n.ways(x) {
-		l, session, err := d.dialPatiently(x, w)
-		if err == nil {
-			if d.decide((*dynamic.Ties[pair]).Made, x) {
-				d.n.fellBack("direct link", d.n.job.Procs[x.peer].Client, w.t, missed)
-				d.past.tried(x, w, links.Chosen, "", "the first of the route's prefer that works")
-				d.give(p, x.peer, l, w.t.name, d.enrol(x, session, true), true)
-			} else {
-				_ = l.Close() // the other end's link came, against the rule
+	ways := d.n.ways(x)
+	s := search{
+		Search: dynamic.DirectSearch(len(ways), &d.ties, x, limit), mu: &d.mu, ways: ways,
+		dial: func(ctx context.Context, w way, step dynamic.SearchStep) (link.Link, error) {
+			if step.Fresh {
+				hello, making = dynamic.Hello{Src: x.local, Dst: x.peer}, d.dismiss(x, making)
+				if limit > 0 {
+					hello.Session = newSession()
+				}
 			}
-			return false, ""
-		}
-		if refused(err) == dynamic.TieLost {
-			d.past.tried(x, w, links.Lost, "", "both ends dialled at once: the link of the lower rank is used")
-			return true, ""
-		}
-		missed.add(w, err)
-		d.past.failed(x, w, err)
-		d.n.log.Debug("direct link failed", "from", x.local, "to", x.peer, "transport", w.t.name, "error", err)
-		reasons = append(reasons, fmt.Sprintf("%s: %v", w.t.name, err))
+			hello.Again = step.Again
+			l, err := d.dialFor(ctx, &hello, w)
+			if errors.Is(err, errUncertain) && making == nil {
+				d.mu.Lock()
+				defer d.mu.Unlock()
+				making = d.sessions.Begin(x, hello.Session, &d.ties)
+			}
+			return l, err
+		},
+		missed: func(w way, err error) {
+			d.past.failed(x, w, err)
+			d.n.log.Debug("direct link failed", "from", x.local, "to", x.peer, "transport", w.t.name, "error", err)
+		},
 	}
-	if reasons == nil {
-		return false, noWay
+	l, w, last := s.run(d.ctx)
+	if last.Action != dynamic.KeepLink {
+		d.dismiss(x, making)
 	}
-	return false, strings.Join(reasons, "; ")
-}
-
-// dialPatiently dials again while nobody listens where the card says, or there are
-// too many at once, there or here.
-func (d *directLinks) dialPatiently(x pair, w way) (l link.Link, s dynamic.Session, err error) {
-	for _, pause := range retries {
-		l, s, err = d.dial(x, w)
-		var te *transports.Error
-		passes := errors.As(err, &te) && (te.Code == transports.CodeRefused || te.Code == transports.CodeResource) || errors.Is(err, errNoRoom)
-		if !passes || d.phase(x) != dynamic.Dialling {
-			return l, s, err
-		}
-		select {
-		case <-time.After(pause):
-		case <-d.ctx.Done():
-			return nil, s, err
-		}
+	switch {
+	case last.Action == dynamic.KeepLink:
+		d.n.fellBack("direct link", d.n.job.Procs[x.peer].Client, w, &s)
+		d.past.tried(x, w, links.Chosen, "", "the first of the route's prefer that works")
+		d.give(p, x.peer, l, w.t.name, d.enrol(x, hello.Session, true), true)
+	case last.Action != dynamic.GiveUp || d.ctx.Err() != nil:
+	case last.Yielded:
+		d.fallBack(p, x, fmt.Sprintf("rank %d was about to connect and did not within %v", x.peer, dynamic.MaxYields*dynamic.YieldTime))
+	default:
+		d.fallBack(p, x, cmp.Or(s.reasons(), noWay))
 	}
-	return d.dial(x, w)
 }
 
 func (d *directLinks) phase(x pair) dynamic.Phase {
@@ -195,89 +151,14 @@ func (d *directLinks) phase(x pair) dynamic.Phase {
 	return d.ties.Phase(x)
 }
 
-// refused gives the verdict of a peer that proved to be of our job.
-func refused(err error) dynamic.Verdict {
-	var r *dynamic.RefusedError
-	if errors.As(err, &r) && r.Proven {
-		return r.Verdict
-	}
-	return dynamic.Accepted
-}
-
-// yield waits for the link that won the tie, which accept will find. True means
-// that it did not come: dial again, as the other end may have given up.
-func (d *directLinks) yield(x pair) (again bool) {
-	return d.decide((*dynamic.Ties[pair]).Lost, x) && d.wait(yieldTime) && d.decide((*dynamic.Ties[pair]).Overdue, x)
-}
-
-// fallBack sends the pair's packets through the agent, unless a link has come.
+// fallBack sends the pair's packets through the agent.
 func (d *directLinks) fallBack(p *proc, x pair, reason string) {
-	if !d.decide((*dynamic.Ties[pair]).GiveUp, x) {
-		return
-	}
 	d.past.refused(x, reason)
 	d.n.goesByAgents(x, reason)
 	if err := p.tell(wireup.Message{Kind: wireup.KindLink, Peer: x.peer, Reason: reason}); err != nil {
 		d.n.log.Debug("cannot tell", "proc", p.who(), "error", err)
 	}
 }
-
-// dial makes a link by one way and greets the other node. It is to last if there
-// is a session.
-func (d *directLinks) dial(x pair, w way) (link.Link, dynamic.Session, error) {
-	hello := dynamic.Hello{Src: x.local, Dst: x.peer}
-	if d.n.resumable(x.local, x.peer) {
-		hello.Session = newSession()
-	}
-	l, err := d.dialFor(d.ctx, &hello, w)
-	if errors.Is(err, errUncertain) && hello.Session != (dynamic.Session{}) {
-		l, err = d.dialOver(hello, w)
-	}
-	return l, hello.Session, err
-}
-
-// dialFor is dial for any purpose that a greeting can name. It takes the session
-// out of hello for a link that needs none.
-func (d *directLinks) dialFor(within context.Context, hello *dynamic.Hello, w way) (link.Link, error) {
-	return d.dialBy(within, d.n.pinned(w.t, hello.Dst), hello, w)
-}
-
-// dialBy is dialFor by a transport with what is pinned.
-func (d *directLinks) dialBy(within context.Context, t transports.Transport, hello *dynamic.Hello, w way) (link.Link, error) {
-	return d.dialWith(within, d.token, t, hello, w)
-}
-
-// dialWith is dialBy with a greeting that another token keys than the job's.
-func (d *directLinks) dialWith(within context.Context, token dynamic.Token, t transports.Transport, hello *dynamic.Hello, w way) (link.Link, error) {
-	ctx, cancel := context.WithTimeout(within, dialLimit)
-	defer cancel()
-	l, err := t.Dial(ctx, transports.DialSpec{Address: w.address, From: w.from})
-	if err != nil {
-		return nil, err
-	}
-	if !hello.Again && !hello.Lost && !breakable(l) {
-		hello.Session = dynamic.Session{}
-	}
-	ctx, stop := context.WithTimeout(within, greetLimit)
-	defer stop()
-	g := dynamic.NewDialler(token, nonce(), *hello)
-	if err := converse(ctx, l, g, g.Done); err != nil {
-		_ = l.Close()
-		switch {
-		case refused(err) != dynamic.Accepted:
-		case !g.Proved() && (errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, link.ErrBroken)): // it cannot have accepted
-			err = fmt.Errorf("%w: %w", errNoRoom, err)
-			fallthrough
-		default: // no word of the peer's
-			err = fmt.Errorf("%w: %w", errUncertain, err)
-		}
-		return nil, err
-	}
-	return l, nil
-}
-
-// errNoRoom is wrapped when the acceptor hung up before it had heard who we are.
-var errNoRoom = errors.New("the peer had no room for a greeting")
 
 // serve accepts links at a listener until it is closed. Who says nothing makes room
 // for others: procs greet at once.

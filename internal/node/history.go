@@ -68,11 +68,14 @@ func (h *history) tried(x pair, w way, v links.Verdict, rule links.Rule, reason 
 
 // failed notes that a way did not do.
 func (h *history) failed(x pair, w way, err error) {
-	if refused(err) == dynamic.NotAllowed {
+	switch refused(err) {
+	case dynamic.NotAllowed:
 		h.tried(x, w, links.Failed, links.RulePeerRoutes, "the routes of the peer's site do not allow it")
-		return
+	case dynamic.TieLost:
+		h.tried(x, w, links.Lost, "", "both ends dialled at once: the link of the lower rank is used")
+	default:
+		h.tried(x, w, links.Failed, "", err.Error())
 	}
-	h.tried(x, w, links.Failed, "", err.Error())
 }
 
 // given notes the link that a proc got.

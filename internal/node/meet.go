@@ -61,50 +61,17 @@ func worldIn(b []byte, to *dynamic.World) bool {
 
 // connect makes a link, or waits for the other end's, or gives up.
 func (m *meetings) connect(p *proc, x meetPair, to *abroad) {
-	reason := "the peer was about to connect and did not"
-	again := true
-	for yields, pause := 0, shortPause; yields < maxYields && again; pause = min(2*pause, yieldTime) {
-		l, transport, err := m.reach(m.d.ctx, p, to, func() bool { return m.phase(x) == dynamic.Dialling })
-		if err == nil {
-			m.linked(p, x, l, transport)
-			return
-		}
-		switch refused(err) {
-		case dynamic.TieLost:
-			if !m.yield(x) {
-				return
-			}
-			yields++
-		case dynamic.StillLinked: // both procs have closed it, and the other node is about to hear of it
-			reason, again = err.Error(), m.d.wait(pause) && m.phase(x) == dynamic.Dialling
-			if pause == yieldTime {
-				yields++
-			}
-		default:
-			reason, again = err.Error(), false
-		}
+	s := m.search(p, to, func(ways int) *dynamic.Search { return dynamic.WorldSearch(ways, &m.ties, x) })
+	s.holds = func() {
+		m.d.n.log.Debug("link to another world waits until the last one is forgotten", "from", x.local, "to", x.peer)
 	}
-	if m.d.ctx.Err() == nil && m.decide((*dynamic.Ties[meetPair]).Fail, x) {
-		m.noLink(p, x, reason)
+	l, w, last := s.run(m.d.ctx)
+	switch {
+	case last.Action == dynamic.KeepLink:
+		m.deliver(p, x, l, w.t.name, true)
+	case last.Action == dynamic.GiveUp && m.d.ctx.Err() == nil:
+		m.noLink(p, x, s.whyAbroad(m.d.ctx, last))
 	}
-}
-
-// linked gives a link that we dialled to its proc. The other node has accepted it, so
-// that its proc uses it from now on: it must not be closed here, even if ours has got
-// another link in the meantime and has agreed to close that, of which the other node
-// has heard already and we are about to hear. Then ours has a link that it has not
-// asked for, as the other one does.
-func (m *meetings) linked(p *proc, x meetPair, l link.Link, transport string) {
-	for pause := shortPause; !m.decide((*dynamic.Ties[meetPair]).Use, x); pause = min(2*pause, yieldTime) {
-		if pause == shortPause {
-			m.d.n.log.Debug("link to another world waits until the last one is forgotten", "from", x.local, "to", x.peer)
-		}
-		if !m.d.wait(pause) {
-			_ = l.Close()
-			return
-		}
-	}
-	m.deliver(p, x, l, transport, true)
 }
 
 func (m *meetings) deliver(p *proc, x meetPair, l link.Link, transport string, dialled bool) {
@@ -151,17 +118,6 @@ func (m *meetings) drop(x meetPair) {
 	if m.ties.Drop(x) {
 		delete(m.links, x)
 	}
-}
-
-func (m *meetings) phase(x meetPair) dynamic.Phase {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.ties.Phase(x)
-}
-
-// yield waits for the link that won the tie. True: it did not come.
-func (m *meetings) yield(x meetPair) (again bool) {
-	return m.decide((*dynamic.Ties[meetPair]).Lost, x) && m.d.wait(yieldTime) && m.decide((*dynamic.Ties[meetPair]).Overdue, x)
 }
 
 // acceptMeet gives a link from another world to the proc that it is for.

@@ -234,7 +234,7 @@ func TestLinkThatBreaksWhileItIsLetIn(t *testing.T) {
 	}
 	m.mu.Unlock()
 	m.replace(a.r.n.procOf(0), pair) // nobody has asked
-	if s := m.phase(pair); s != dynamic.Unlinked {
+	if s := m.ties.Phase(pair); s != dynamic.Unlinked {
 		t.Errorf("the node has made state %v of it by itself", s)
 	}
 }

@@ -3,9 +3,7 @@ package node
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/openimpi/impi/config"
@@ -15,11 +13,6 @@ import (
 	"github.com/openimpi/impi/internal/resumable"
 	"github.com/openimpi/impi/internal/wireup"
 	"github.com/openimpi/impi/transports"
-)
-
-const (
-	firstAgain = 10 * time.Millisecond // before a link is dialled again a second time; it doubles
-	lastAgain  = 250 * time.Millisecond
 )
 
 // lastingFeatures says on business cards to whom links should last, as
@@ -71,40 +64,14 @@ func (d *directLinks) enrol(x pair, id dynamic.Session, dialled bool) *dynamic.S
 	return d.sessions.Enrol(x, id, dialled)
 }
 
-// dismiss takes enrol back: the proc was not given the link.
-func (d *directLinks) dismiss(x pair, s *dynamic.SessionState) {
+// dismiss takes enrol back: the proc was not given the link. It returns nil.
+func (d *directLinks) dismiss(x pair, s *dynamic.SessionState) *dynamic.SessionState {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if s != nil {
 		d.sessions.Dismiss(x, s)
 	}
-}
-
-// errUncertain is wrapped when a connection broke in its greeting: the peer's node
-// may have given its end to the proc, or not.
-var errUncertain = errors.New("lost in the greeting")
-
-// dialOver goes on with a link whose greeting broke. If the peer's proc has its end,
-// it waits for a further connection of it, and nothing else will do; if not, its
-// node knows no such link, and a first connection is made once more.
-func (d *directLinks) dialOver(hello dynamic.Hello, w way) (l link.Link, err error) {
-	ctx, cancel := context.WithTimeout(d.ctx, d.n.resumeLimit())
-	defer cancel()
-	again := hello
-	again.Again = true
-	for wait := firstAgain; ; wait = min(2*wait, lastAgain) {
-		if l, err = d.dialFor(ctx, &again, w); refused(err) == dynamic.UnknownLink {
-			l, err = d.dialFor(ctx, &hello, w)
-		}
-		if err == nil || refused(err) != dynamic.Accepted { // there is a link, or the peer's word that there will be none
-			return l, err
-		}
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-			return nil, err
-		}
-	}
+	return nil
 }
 
 // resumes is how often a pair's link was resumed.
@@ -196,33 +163,28 @@ type futile struct {
 	over  bool // the peer has finished in order
 }
 
-// dialAgain tries all ways again and again. It gives up when ctx ends, or when the
-// peer's node says that there is nothing to resume.
+// dialAgain tries all ways again and again, until ctx ends or the peer's node says that there is
+// nothing to resume.
 func (d *directLinks) dialAgain(ctx context.Context, x pair, hello dynamic.Hello) (l link.Link, by string, why futile) {
-	for tries, wait := 1, firstAgain; ; tries, wait = tries+1, min(2*wait, lastAgain) {
-		var reasons []string
-		var missed misses
-		for _, w := range d.n.ways(x) {
-			l, err := d.dialFor(ctx, &hello, w)
-			if err == nil {
-				d.n.fellBack("direct link", d.n.job.Procs[x.peer].Client, w.t, missed)
-				return l, w.t.name, why
-			}
-			switch v := refused(err); v {
-			case dynamic.Leaving, dynamic.UnknownLink, dynamic.UnknownRank:
-				return nil, "", futile{text: fmt.Sprintf("the node of rank %d says: %v", x.peer, v), final: true, over: v == dynamic.Leaving}
-			default: // it may do better the next time
-			}
-			missed.add(w, err)
-			reasons = append(reasons, fmt.Sprintf("%s at %s: %v", w.t.name, w.address, err))
-		}
-		d.n.log.Debug("cannot resume yet", "from", x.local, "to", x.peer, "reasons", reasons)
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-			return nil, "", futile{text: fmt.Sprintf("dialled %d times within %v, at last: %s", tries, d.n.resumeLimit(), strings.Join(reasons, "; "))}
-		}
+	ways := d.n.ways(x)
+	s := search{
+		Search: dynamic.ResumeSearch(len(ways), d.n.resumeLimit()), ways: ways,
+		dial: func(ctx context.Context, w way, _ dynamic.SearchStep) (link.Link, error) {
+			return d.dialFor(ctx, &hello, w)
+		},
 	}
+	s.rests = func() {
+		d.n.log.Debug("cannot resume yet", "from", x.local, "to", x.peer, "reasons", s.reasons())
+	}
+	l, w, last := s.run(ctx)
+	switch {
+	case l != nil:
+		d.n.fellBack("direct link", d.n.job.Procs[x.peer].Client, w, &s)
+		return l, w.t.name, why
+	case last.Verdict != dynamic.Accepted:
+		return nil, "", futile{text: fmt.Sprintf("the node of rank %d says: %v", x.peer, last.Verdict), final: true, over: last.Verdict == dynamic.Leaving}
+	}
+	return nil, "", futile{text: fmt.Sprintf("dialled %d times within %v, at last: %s", s.Rounds(), d.n.resumeLimit(), s.reasons())}
 }
 
 // handAgain gives a further connection to its proc.
@@ -248,7 +210,7 @@ func (d *directLinks) handAgain(p *proc, x pair, s *dynamic.SessionState, l link
 func (d *directLinks) acceptAgain(ctx context.Context, l link.Link, g *dynamic.Acceptor, h dynamic.Hello, t *transport) error {
 	x := pair{h.Dst, h.Src}
 	p, s, verdict := d.judgeAgain(x, h, t)
-	if verdict == dynamic.Accepted && h.Lost {
+	if verdict == dynamic.Accepted && h.Lost && !s.Making {
 		// Before the answer: who has it tells no more.
 		m := wireup.Message{Kind: wireup.KindLink, Peer: x.peer, Resumable: &wireup.Resumable{Session: s.ID[:], Again: true, Lost: true, Epoch: h.Epoch}}
 		if p.tell(m) != nil {

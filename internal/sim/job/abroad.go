@@ -49,12 +49,6 @@ type Counts struct {
 	Links, Ties, Failed, Cut int // between worlds: made, lost ties, not made by chance
 }
 
-// patience bounds ties between two that dial each other, as in the node.
-const (
-	yieldTime = time.Second
-	maxYields = 20
-)
-
 // NewAbroad makes a place for jobs to meet.
 func NewAbroad(k *kernel.Kernel, cfg AbroadConfig) *Abroad {
 	if cfg.Link.Capacity == 0 {

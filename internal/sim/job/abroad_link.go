@@ -21,62 +21,59 @@ func (x meetPair) back() meetPair { return meetPair{x.peer, x.local} }
 func (a *Abroad) open(p *proc, peer wire.WorldRank, m *wireup.Meeting) {
 	x := meetPair{local: p.member(), peer: dynamic.Member{Rank: peer}}
 	copy(x.peer.World[:], m.World)
-	if a.ties.Want(x) {
-		a.dial(p, x, 0)
+	if !a.ties.Want(x) {
+		return
 	}
-}
-
-// dial reaches the peer's node after a while.
-func (a *Abroad) dial(p *proc, x meetPair, yields int) {
-	a.k.After(a.k.Between(10*time.Microsecond, 2*time.Millisecond), func() {
-		if p.there() && a.ties.Phase(x) == dynamic.Dialling {
-			a.dialled(p, x, yields)
+	var l *kernel.Link
+	s := p.s.w.search(dynamic.WorldSearch(1, &a.ties, x), func() bool { return !p.there() })
+	s.dial = func(_ dynamic.SearchStep, answer func(dynamic.Answer)) {
+		a.k.After(a.k.Between(10*time.Microsecond, 2*time.Millisecond), func() {
+			if p.there() {
+				l = a.dialled(p, x, answer)
+			}
+		})
+	}
+	s.over = func(last dynamic.SearchStep) {
+		switch {
+		case last.Action == dynamic.KeepLink:
+			a.deliver(p, x, l.Ends[0])
+		case last.Yielded:
+			a.noLink(p, x, "the peer was about to connect and did not")
+		case last.Action == dynamic.GiveUp:
+			a.noLink(p, x, "it could not be dialled")
 		}
-	})
+	}
+	s.left = func() {
+		if l != nil {
+			_ = l.Ends[0].Close()
+		}
+	}
+	s.begin()
 }
 
-func (a *Abroad) dialled(p *proc, x meetPair, yields int) {
+// dialled is what the peer's node does. It gives the link if it has accepted it, of which the
+// dialler hears after a while.
+func (a *Abroad) dialled(p *proc, x meetPair, answer func(dynamic.Answer)) *kernel.Link {
 	other := a.procOf(x.peer)
-	switch {
-	case !other.there():
-		a.noLink(p, x, "nobody is there")
-		return
-	case a.k.Chance(a.cfg.DialFail):
-		a.Counts.Failed++
-		a.noLink(p, x, "it could not be dialled")
-		return
+	if !other.there() {
+		answer(said(dynamic.Leaving))
+		return nil
 	}
-	if a.ties.Arrive(x.back(), x.local.Compare(x.peer) < 0) != dynamic.Accepted {
+	if f, failing := fails(a.k, a.cfg.DialFail); failing {
+		a.Counts.Failed++
+		answer(f)
+		return nil
+	}
+	if v := a.ties.Arrive(x.back(), x.local.Compare(x.peer) < 0); v != dynamic.Accepted {
 		a.Counts.Ties++
-		a.yield(p, x, yields)
-		return
+		answer(said(v))
+		return nil
 	}
 	a.Counts.Links++
 	l := a.link(fmt.Sprintf("link of %s to %s", p.title(), other.title()), nil)
 	a.deliver(other, x.back(), l.Ends[1])
-	a.k.After(a.k.Between(0, 300*time.Microsecond), func() { // the verdict comes back
-		if p.there() && a.ties.Made(x) {
-			a.deliver(p, x, l.Ends[0])
-		} else {
-			_ = l.Ends[0].Close()
-		}
-	})
-}
-
-// yield waits for the link that won the tie.
-func (a *Abroad) yield(p *proc, x meetPair, yields int) {
-	if !a.ties.Lost(x) {
-		return
-	}
-	a.k.After(yieldTime, func() {
-		switch {
-		case !p.there() || !a.ties.Overdue(x):
-		case yields+1 < maxYields:
-			a.dial(p, x, yields+1)
-		default:
-			a.noLink(p, x, "the peer was about to connect and did not")
-		}
-	})
+	a.k.After(a.k.Between(0, 300*time.Microsecond), func() { answer(dynamic.Answer{}) }) // the verdict comes back
+	return l
 }
 
 func aboutPair(x meetPair) wireup.Message {
@@ -91,7 +88,6 @@ func (a *Abroad) deliver(p *proc, x meetPair, e *kernel.End) {
 
 // noLink tells a proc that there is no link. It may ask again.
 func (a *Abroad) noLink(p *proc, x meetPair, reason string) {
-	a.ties.Fail(x)
 	m := aboutPair(x)
 	m.Reason, m.Meeting.Class = reason, int(mpierr.Port)
 	a.tell(p, m, nil)

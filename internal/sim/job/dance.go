@@ -1,11 +1,11 @@
 package job
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/openimpi/impi/core/agent"
+	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/sim/kernel"
 )
@@ -41,21 +41,31 @@ func (h *host) begin() {
 
 // dial makes a channel to a host of lower rank.
 func (h *host) dial(x agent.Dial) {
-	s := h.s
-	if s.left || h.dance.Done() {
-		return
+	w := h.s.w
+	s := w.search(dynamic.ChannelSearch(1), func() bool { return h.s.left || h.dance.Done() })
+	s.dial = func(_ dynamic.SearchStep, answer func(dynamic.Answer)) {
+		a, failing := fails(w.k, w.cfg.DialFail)
+		switch peer := w.hostAt(x.Address.Address); {
+		case failing:
+			answer(a)
+		case peer == nil || peer.s.left:
+			answer(unheard(dynamic.NotListening))
+		default:
+			spec := w.cfg.Links.Channel
+			spec.Name = fmt.Sprintf("channel %d to %d", h.rank, x.Host)
+			l := h.channel(spec, peer)
+			w.k.After(w.k.Between(0, spec.Delay), func() { peer.arrive(l.Ends[1], h) })
+			h.greet(l.Ends[0], x, x.Greeting[:], answer)
+		}
 	}
-	peer := s.w.hostAt(x.Address.Address)
-	if peer == nil || peer.s.left || s.w.k.Chance(s.w.cfg.DialFail) {
-		h.dance.DialFailed(x.Host, errors.New("connection refused"))
-		s.w.k.After(retry, func() { h.dial(x) })
-		return
+	s.rests = func() {
+		missed := s.Missed()
+		h.dance.DialFailed(x.Host, missed[len(missed)-1].Err)
 	}
-	spec := s.w.cfg.Links.Channel
-	spec.Name = fmt.Sprintf("channel %d to %d", h.rank, x.Host)
-	l := h.channel(spec, peer)
-	s.w.k.After(s.w.k.Between(0, spec.Delay), func() { peer.arrive(l.Ends[1], h) })
-	h.greet(l.Ends[0], x, x.Greeting[:])
+	s.over = func(dynamic.SearchStep) {} // greet has said it
+	if !s.gone() {
+		s.begin()
+	}
 }
 
 // channel makes the link that a channel begins with.
@@ -67,7 +77,7 @@ func (h *host) channel(spec kernel.LinkSpec, peer *host) *kernel.Link {
 }
 
 // greet sends the rest of a greeting.
-func (h *host) greet(e *kernel.End, x agent.Dial, rest []byte) {
+func (h *host) greet(e *kernel.End, x agent.Dial, rest []byte, answer func(dynamic.Answer)) {
 	e.OnReady(nil)
 	if h.s.left {
 		_ = e.Close()
@@ -77,18 +87,14 @@ func (h *host) greet(e *kernel.End, x agent.Dial, rest []byte) {
 	switch rest = rest[n:]; {
 	case err != nil:
 		_ = e.Close()
-		h.dance.DialFailed(x.Host, err)
-		h.s.w.k.After(retry, func() { h.dial(x) })
+		answer(dynamic.Answer{Err: err})
 	case len(rest) == 0:
-		h.greeted(e, x)
+		h.dance.Dialed(h.keep(e), x.Host)
+		answer(dynamic.Answer{})
+		h.steps()
 	default:
-		e.OnReady(func() { h.greet(e, x, rest) })
+		e.OnReady(func() { h.greet(e, x, rest, answer) })
 	}
-}
-
-func (h *host) greeted(e *kernel.End, x agent.Dial) {
-	h.dance.Dialed(h.keep(e), x.Host)
-	h.steps()
 }
 
 func (h *host) keep(e *kernel.End) int {
@@ -164,7 +170,7 @@ func (h *host) steps() {
 			s.fail(fmt.Errorf("the dance wants a proof, and simulated hosts say plain ranks"))
 		case agent.Complete:
 			h.complete()
-		case agent.TimedOut:
+		case agent.TimedOut, agent.Unreachable:
 			s.fail(st.Err)
 		}
 	}

@@ -17,93 +17,155 @@ type pair struct{ local, peer wire.WorldRank }
 // back is the same pair as the other's node knows it.
 func (x pair) back() pair { return pair{x.peer, x.local} }
 
+// linking is how a node makes the first link between two procs.
+type linking struct {
+	w       *World
+	p       *proc
+	x       pair
+	spec    kernel.LinkSpec
+	l       *kernel.Link
+	r       *resumed // nil for a link that is not resumed
+	session *dynamic.SessionState
+}
+
 // open is a proc's wish for a direct link.
 func (w *World) open(p *proc, peer wire.WorldRank) {
-	if x := (pair{p.rank, peer}); w.ties.Want(x) {
-		w.dial(p, x, 0)
-	}
-}
-
-// dial reaches the peer's node after a while, as the plugins of two sites do. The other end's
-// link may come meanwhile.
-func (w *World) dial(p *proc, x pair, yields int) {
-	w.k.After(w.k.Between(10*time.Microsecond, 2*time.Millisecond), func() { w.dialled(p, x, yields) })
-}
-
-func (w *World) dialled(p *proc, x pair, yields int) {
-	other := w.procs[x.peer]
-	lost := p.s.pluginDown(w) || w.k.Chance(w.cfg.DialFail)
-	switch {
-	case p.s.left:
-		return
-	case other == nil: // its site is not so far
-		w.k.After(retry, func() { w.dialled(p, x, yields) })
-		return
-	case other.fini || other.s.left || lost:
-		w.giveUp(p, x)
+	x := pair{p.rank, peer}
+	if !w.ties.Want(x) {
 		return
 	}
-	switch w.ties.Arrive(x.back(), x.local < x.peer) {
-	case dynamic.Accepted:
-		w.connect(p, other, x)
-	case dynamic.NotAllowed:
-		w.giveUp(p, x)
-	default:
-		w.yield(p, x, yields)
-	}
-}
-
-// yield waits for the link that won the tie.
-func (w *World) yield(p *proc, x pair, yields int) {
-	if !w.ties.Lost(x) {
-		return
-	}
-	w.k.After(yieldTime, func() {
-		switch {
-		case p.s.left || !w.ties.Overdue(x):
-		case yields+1 < maxYields:
-			w.dial(p, x, yields+1)
-		default:
-			w.untied = append(w.untied, x)
-			w.giveUp(p, x)
-		}
-	})
-}
-
-// giveUp has a pair do without a direct link.
-func (w *World) giveUp(p *proc, x pair) {
-	if w.ties.GiveUp(x) {
-		p.give(wireup.Message{Kind: wireup.KindLink, Peer: x.peer, Reason: "it could not be dialled"}, nil)
-	}
-}
-
-// connect makes a link that the other end's node has accepted. Its proc has it first.
-func (w *World) connect(p, other *proc, x pair) {
-	spec := w.cfg.Links.Direct
-	spec.Name = fmt.Sprintf("direct %d to %d", x.local, x.peer)
-	var l *kernel.Link
-	var terms [2]*wireup.Resumable
-	enrol := func(pair, bool) {}
+	d := &linking{w: w, p: p, x: x, spec: w.cfg.Links.Direct}
+	d.spec.Name = fmt.Sprintf("direct %d to %d", x.local, x.peer)
+	limit := time.Duration(0)
 	if w.cfg.Resume != nil {
-		r := w.newResumed(spec, p.endpoint(), other.endpoint(), [2]resumedEnd{{alive: p.dials, gone: p.task.Ended}, {alive: other.dials, gone: other.task.Ended}})
-		l = r.below(nil)
-		terms = [2]*wireup.Resumable{r.terms(0), r.terms(1)}
+		limit = w.cfg.Resume.Limit
+	}
+	s := w.search(dynamic.DirectSearch(1, &w.ties, x, limit), func() bool { return p.s.left })
+	s.dial = func(step dynamic.SearchStep, answer func(dynamic.Answer)) {
+		w.k.After(w.k.Between(10*time.Microsecond, 2*time.Millisecond), func() { d.dialled(step, answer) })
+	}
+	s.over = d.over
+	s.begin()
+}
+
+// search prepares a search of a node.
+func (w *World) search(s *dynamic.Search, gone func() bool) *search {
+	return &search{Search: s, k: w.k, gone: gone}
+}
+
+// dialled is what the peer's node does.
+func (d *linking) dialled(step dynamic.SearchStep, answer func(dynamic.Answer)) {
+	w, other := d.w, d.w.procs[d.x.peer]
+	if other == nil { // its site is not so far
+		w.k.After(retry, func() { d.dialled(step, answer) })
+		return
+	}
+	if a, failing := fails(w.k, w.cfg.DialFail); failing {
+		answer(a)
+		return
+	}
+	switch {
+	case d.p.s.left:
+	case d.p.s.pluginDown(w):
+		answer(unheard(dynamic.NotListening))
+	case other.fini || other.s.left:
+		answer(said(dynamic.Leaving))
+	case step.Again:
+		v := w.links.Judge(d.x.back(), dynamic.Hello{Session: dynamic.Session(d.r.session), Again: true}, other.fini)
+		if v != dynamic.Accepted {
+			answer(said(v))
+			return
+		}
+		d.l = d.r.below(nil)
+		d.r.ends[1].take(d.l.Ends[1])
+		answer(dynamic.Answer{})
+	default:
+		d.connect(other, step, answer)
+	}
+}
+
+// connect greets the peer's node for a link that is to be made. Its proc has it first.
+func (d *linking) connect(other *proc, step dynamic.SearchStep, answer func(dynamic.Answer)) {
+	w, p, x := d.w, d.p, d.x
+	if w.cfg.Resume != nil && step.Fresh {
+		d.dismiss()
+		d.r = w.newResumed(d.spec, p.endpoint(), other.endpoint(), [2]resumedEnd{{alive: p.dials, gone: p.task.Ended}, {alive: other.dials, gone: other.task.Ended}})
+	}
+	breaks := 0 // in the greeting: 1 before it is accepted, 2 behind that
+	if d.r != nil && w.k.Chance(w.cfg.Resume.Cuts) {
+		breaks = 1 + w.k.Rand().IntN(2)
+	}
+	if breaks == 1 {
+		d.breaks(answer)
+		return
+	}
+	switch v := w.ties.Arrive(x.back(), x.local < x.peer); v {
+	case dynamic.Accepted:
+	case dynamic.StillLinked: // by the link of the lower rank, which this node knows of first
+		answer(said(dynamic.TieLost))
+		return
+	default:
+		answer(said(v))
+		return
+	}
+	var terms *wireup.Resumable
+	if r := d.r; r != nil {
+		d.l, terms = r.below(nil), r.terms(1)
 		r.ends[0].take = func(e *kernel.End) { w.deliver(p, x.peer, r.further(), e) }
 		r.ends[1].take = func(e *kernel.End) { w.deliver(other, x.local, r.further(), e) }
-		enrol = func(x pair, dialled bool) { w.links.Enrol(x, dynamic.Session(r.session), dialled) }
+		w.links.Enrol(x.back(), dynamic.Session(r.session), false)
 	} else {
-		l = w.link(spec, p.endpoint(), other.endpoint())
+		d.l = w.link(d.spec, p.endpoint(), other.endpoint())
 	}
-	enrol(x.back(), false)
-	w.deliver(other, x.local, terms[1], l.Ends[1])
+	w.deliver(other, x.local, terms, d.l.Ends[1])
 	w.k.After(w.k.Between(0, 300*time.Microsecond), func() { // the verdict comes back
-		if w.ties.Made(x) {
-			enrol(x, true)
-			w.deliver(p, x.peer, terms[0], l.Ends[0])
-		} else {
-			_ = l.Ends[0].Close()
+		if breaks == 2 {
+			d.l.Cut(errBroken)
+			d.breaks(answer)
+			return
 		}
+		if p.s.left {
+			_ = d.l.Ends[0].Close()
+		}
+		answer(dynamic.Answer{})
 	})
+}
+
+// breaks is for a link that breaks in its greeting.
+func (d *linking) breaks(answer func(dynamic.Answer)) {
+	d.session = d.w.links.Begin(d.x, dynamic.Session(d.r.session), &d.w.ties)
+	answer(dynamic.Answer{Err: errBroken, Fault: dynamic.Uncertain})
+}
+
+// over is the end of the search.
+func (d *linking) over(last dynamic.SearchStep) {
+	w, p, x := d.w, d.p, d.x
+	switch last.Action {
+	case dynamic.KeepLink:
+		var terms *wireup.Resumable
+		if d.r != nil {
+			w.links.Enrol(x, dynamic.Session(d.r.session), true)
+			terms = d.r.terms(0)
+		}
+		w.deliver(p, x.peer, terms, d.l.Ends[0])
+		return
+	case dynamic.CloseLink:
+		_ = d.l.Ends[0].Close()
+	case dynamic.GiveUp:
+		if last.Yielded {
+			w.untied = append(w.untied, x)
+		}
+		p.give(wireup.Message{Kind: wireup.KindLink, Peer: x.peer, Reason: "it could not be dialled"}, nil)
+	}
+	d.dismiss()
+}
+
+// dismiss forgets a link that was not made.
+func (d *linking) dismiss() {
+	if d.session != nil {
+		d.w.links.Dismiss(d.x, d.session)
+		d.session = nil
+	}
 }
 
 // further describes a further link below.
@@ -129,7 +191,7 @@ func (w *World) reopen(p *proc, m wireup.Message) {
 	case dynamic.HaveTold:
 		w.k.After(w.k.Between(10*time.Microsecond, 2*time.Millisecond), func() {
 			v := judge(dynamic.Hello{Session: state.ID, Lost: true})
-			if v == dynamic.Accepted {
+			if v == dynamic.Accepted && !w.links.Get(x.back()).Making {
 				other.give(wireup.Message{Kind: wireup.KindLink, Peer: x.local, Resumable: &wireup.Resumable{
 					Session: m.Resumable.Session, Again: true, Lost: true, Epoch: m.Resumable.Epoch,
 				}}, nil)

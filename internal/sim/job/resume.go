@@ -132,44 +132,55 @@ func (x *resumed) up() bool {
 	return true
 }
 
-// dial makes a further link below, unless that fails until the limit: then lose is told, with what
+// dial makes a further link below, unless that fails until the limit: then done is told, with what
 // there is to say about it. judge is what the node at the other end answers.
 func (x *resumed) dial(judge func() dynamic.Verdict, done func(v dynamic.Verdict, reason string)) {
-	w, began := x.w, x.w.k.Now()
-	var again func()
-	pause := w.cfg.Resume.Again
-	later := func() {
-		w.k.After(w.k.Between(0, pause), again)
-		pause += time.Millisecond
-	}
-	again = func() {
-		switch {
-		case x.ends[0].gone():
-		case w.k.Now()-began > w.cfg.Resume.Limit:
-			done(dynamic.UnknownLink, "it could not be dialled in time")
-		case !x.ends[0].alive() || !x.ends[1].alive() || x.ends[1].take == nil || w.k.Chance(w.cfg.DialFail): // a plugin may be down for a while
-			later()
-		default:
-			v := judge()
-			w.k.Note("%s: dialled again: %v", x.shown.Name(), v)
-			if v != dynamic.Accepted {
-				done(v, v.String())
-				return
-			}
-			w.resumed++
-			l := x.below(nil)
-			x.ends[0].take(l.Ends[0])
-			w.k.After(w.k.Between(0, x.spec.Delay), func() {
-				if x.ends[1].alive() {
-					x.ends[1].take(l.Ends[1])
-				} else {
-					_ = l.Ends[1].Close()
+	w := x.w
+	s := w.search(dynamic.ResumeSearch(1, w.cfg.Resume.Limit), x.ends[0].gone)
+	s.dial = func(_ dynamic.SearchStep, answer func(dynamic.Answer)) {
+		w.k.After(w.k.Between(0, w.cfg.Resume.Again), func() {
+			a, failing := fails(w.k, w.cfg.DialFail)
+			switch {
+			case failing:
+			case !x.ends[0].alive() || !x.ends[1].alive() || x.ends[1].take == nil: // a plugin may be down for a while
+				a = unheard(dynamic.NotListening)
+			default:
+				v := judge()
+				w.k.Note("%s: dialled again: %v", x.shown.Name(), v)
+				if v != dynamic.Accepted {
+					a = said(v)
 				}
-			})
-			done(v, "")
+			}
+			answer(a)
+		})
+	}
+	s.over = func(last dynamic.SearchStep) {
+		switch {
+		case last.Action == dynamic.KeepLink:
+			x.replace()
+			done(dynamic.Accepted, "")
+		case last.Verdict != dynamic.Accepted:
+			done(last.Verdict, last.Verdict.String())
+		default:
+			done(dynamic.UnknownLink, "it could not be dialled in time")
 		}
 	}
-	later()
+	s.begin()
+}
+
+// replace gives both ends a further link below.
+func (x *resumed) replace() {
+	w := x.w
+	w.resumed++
+	l := x.below(nil)
+	x.ends[0].take(l.Ends[0])
+	w.k.After(w.k.Between(0, x.spec.Delay), func() {
+		if x.ends[1].alive() {
+			x.ends[1].take(l.Ends[1])
+		} else {
+			_ = l.Ends[1].Close()
+		}
+	})
 }
 
 // watched shows the observer what the user of a link that is resumed sends and gets. It is the

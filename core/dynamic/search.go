@@ -1,0 +1,357 @@
+package dynamic
+
+import "time"
+
+// How long a search goes on.
+const (
+	YieldTime = time.Second // for the other end's link after a tie was lost
+	MaxYields = 20          // such waits until a search gives up
+
+	shortPause = time.Millisecond // before a link to another world is tried again, at first
+)
+
+// retries are the pauses before the same way is dialled again where a fault passes by itself: a
+// plugin that is started again opens its listeners within that time.
+var retries = [...]time.Duration{50 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond, 400 * time.Millisecond}
+
+// MaxDials is how often a way is dialled in a row.
+const MaxDials = 1 + len(retries)
+
+// Fault is what kind of trouble a dial met that no peer has answered. Its bits may be combined; the
+// zero value is trouble of any other kind.
+type Fault uint8
+
+// The faults.
+const (
+	NotListening Fault = 1 << iota // nobody listens at the address
+	NoRoom                         // too many are greeting there, or here
+	Uncertain                      // a link that resumes broke in its greeting: the peer may have accepted it
+	Impossible                     // the address or the transport can never work
+)
+
+// Answer is what came of a dial.
+type Answer struct {
+	Err     error // nil: there is a link
+	Verdict Verdict
+	Fault   Fault // if there is no verdict that the peer has proved
+}
+
+// Action is what a SearchStep wants.
+type Action uint8
+
+// The actions. After one of the last four the search is over.
+const (
+	DialWay   Action = iota // dial Way and call Answered
+	Pause                   // call Waited after Wait
+	Rest                    // the same, when all ways have failed: Missed says how
+	KeepLink                // the link that was made is used
+	CloseLink               // it is of no use: the other end's has come
+	GiveUp                  // there is no link: Missed says why, or Verdict, or Yielded
+	Abandon                 // nobody wants the link any more, or the other end's has come
+)
+
+// SearchStep is what a search wants done.
+type SearchStep struct {
+	Action  Action
+	Way     int
+	Again   bool          // DialWay: the greeting says that it is a further connection of the last link
+	Fresh   bool          // DialWay: it is a new link, with a session of its own if it resumes
+	Wait    time.Duration // Pause, Rest
+	Verdict Verdict       // GiveUp: what the peer said that was final
+	Yielded bool          // GiveUp: the other end dialled too and was prior, but its link did not come
+}
+
+// Miss is a way that has failed in this round.
+type Miss struct {
+	Way int
+	Answer
+}
+
+// A Search finds a link: it decides which ways are dialled, in which order, when again and when no
+// more. Ways are numbers, the best one is 0. Begin gives the first step, Answered and Waited the
+// next ones. It is for one goroutine, and for who guards the Ties that it was made with.
+type Search struct {
+	rules
+	tie    tie
+	ways   int
+	way    int // that is dialled
+	retry  int // of it
+	round  int
+	yields int
+	pause  time.Duration // the next one between rounds
+	end    time.Time     // no round begins after it; zero: at any time
+	missed []Miss
+	waited func(now time.Time) SearchStep
+
+	// While it is not known whether the peer has accepted a link that resumes:
+	unsure    bool
+	again     bool
+	unsureEnd time.Time
+}
+
+// rules are what is different in searches for different purposes.
+type rules struct {
+	passes      Fault              // for which the same way is dialled again
+	final       func(Verdict) bool // what a peer says after which no other way is of use
+	first, last time.Duration      // between rounds, doubling from first to last; 0: there is one round
+	limit       time.Duration      // of all rounds; 0: none
+	resume      time.Duration      // how long it may be unsure whether the link was accepted; 0: not at all
+	hopeless    bool               // it ends when all ways are Impossible
+}
+
+// tie is a pair of procs that may both dial.
+type tie interface {
+	wanted() bool
+	lost() bool
+	overdue() bool
+	made() (used, later bool)
+	gaveUp() bool
+}
+
+// DirectSearch is for the first link between two procs of a job. resume is how long a link that
+// resumes may be without a connection, 0 for one that does not.
+func DirectSearch[K comparable](ways int, t *Ties[K], x K, resume time.Duration) *Search {
+	return &Search{ways: ways, tie: &directTie[K]{t, x}, rules: rules{
+		passes: NotListening | NoRoom, resume: resume,
+		final: func(v Verdict) bool { return v == TieLost },
+	}}
+}
+
+// WorldSearch is for a link between procs of two worlds.
+func WorldSearch[K comparable](ways int, t *Ties[K], x K) *Search {
+	return &Search{ways: ways, tie: &worldTie[K]{directTie[K]{t, x}}, pause: shortPause, rules: rules{passes: NotListening | NoRoom, final: anyVerdict}}
+}
+
+// CallSearch is for a call of a port.
+func CallSearch(ways int) *Search {
+	return &Search{ways: ways, tie: untied{}, rules: rules{passes: NotListening | NoRoom, final: anyVerdict}}
+}
+
+// ResumeSearch is for a further connection of a link, within limit.
+func ResumeSearch(ways int, limit time.Duration) *Search {
+	return &Search{ways: ways, tie: untied{}, rules: rules{
+		limit: limit, first: 10 * time.Millisecond, last: 250 * time.Millisecond,
+		final: func(v Verdict) bool { return v == Leaving || v == UnknownLink || v == UnknownRank },
+	}}
+}
+
+// ChannelSearch is for a channel at the begin of a job. It has no limit of its own, which the dance
+// has.
+func ChannelSearch(ways int) *Search {
+	return &Search{ways: ways, tie: untied{}, rules: rules{
+		first: 50 * time.Millisecond, last: 2 * time.Second, hopeless: true,
+		final: func(Verdict) bool { return false },
+	}}
+}
+
+func anyVerdict(Verdict) bool { return true }
+
+// Missed gives the ways that have failed in this round, in their order.
+func (s *Search) Missed() []Miss { return s.missed }
+
+// Rounds is how often all ways were tried, the last time included.
+func (s *Search) Rounds() int { return s.round }
+
+// Begin gives the first step.
+func (s *Search) Begin(now time.Time) SearchStep {
+	if s.limit > 0 {
+		s.end = now.Add(s.limit)
+	}
+	if s.first > 0 {
+		s.pause = s.first
+	}
+	return s.begin(now)
+}
+
+// begin is for a round.
+func (s *Search) begin(now time.Time) SearchStep {
+	s.round++
+	s.way, s.retry, s.missed = 0, 0, nil
+	return s.dial(now)
+}
+
+func (s *Search) dial(now time.Time) SearchStep {
+	if s.way == s.ways {
+		return s.rest(now)
+	}
+	return SearchStep{Action: DialWay, Way: s.way, Fresh: true}
+}
+
+// dialOn is dial after a dial that failed, in whose time the other end's link may have come.
+func (s *Search) dialOn(now time.Time) SearchStep {
+	if !s.tie.wanted() {
+		return SearchStep{Action: Abandon}
+	}
+	return s.dial(now)
+}
+
+// Answered says what came of the dial that was the last step.
+func (s *Search) Answered(now time.Time, a Answer) SearchStep {
+	if a.Err == nil {
+		s.unsure = false
+		return s.made(now)
+	}
+	if a.Fault&Uncertain != 0 && s.resume > 0 && !s.unsure {
+		s.unsure, s.again = true, true
+		s.unsureEnd, s.pause = now.Add(s.resume), 10*time.Millisecond
+		return s.dialUnsure(now)
+	}
+	if s.unsure {
+		switch {
+		case a.Verdict == UnknownLink && s.again: // it had not: begin it once more
+			s.again = false
+			return s.dialUnsure(now)
+		case a.Verdict == Accepted && now.Before(s.unsureEnd):
+			s.again = true
+			return s.wait(min(s.double(250*time.Millisecond), s.unsureEnd.Sub(now)), s.dialUnsure)
+		}
+		s.unsure = false
+	}
+	switch {
+	case a.Verdict != Accepted && s.final(a.Verdict):
+		s.missed = append(s.missed, Miss{s.way, a})
+		return s.refused(a.Verdict)
+	case a.Fault&s.passes != 0 && s.retry < len(retries):
+		s.retry++
+		return s.wait(retries[s.retry-1], s.dialOn)
+	}
+	s.missed = append(s.missed, Miss{s.way, a})
+	s.way, s.retry = s.way+1, 0
+	return s.dialOn(now)
+}
+
+// dialUnsure goes on with a link of which it is not known whether the peer has accepted it. If it
+// has, its proc waits for a further connection, and nothing else will do; if not, its node knows no
+// such link.
+func (s *Search) dialUnsure(time.Time) SearchStep {
+	return SearchStep{Action: DialWay, Way: s.way, Again: s.again}
+}
+
+// Waited says that the time of the last step is over.
+func (s *Search) Waited(now time.Time) SearchStep { return s.waited(now) }
+
+func (s *Search) wait(d time.Duration, then func(time.Time) SearchStep) SearchStep {
+	s.waited = then
+	return SearchStep{Action: Pause, Wait: d}
+}
+
+// double gives the pause and doubles the next one.
+func (s *Search) double(most time.Duration) (d time.Duration) {
+	d = s.pause
+	s.pause = min(2*d, most)
+	return d
+}
+
+// rest is for when all ways have failed.
+func (s *Search) rest(now time.Time) SearchStep {
+	if s.first == 0 || s.limit > 0 && !now.Before(s.end) || s.hopeless && s.allImpossible() {
+		return s.giveUp(SearchStep{})
+	}
+	d := s.double(s.last)
+	if s.limit > 0 {
+		d = min(d, s.end.Sub(now))
+	}
+	step := s.wait(d, func(now time.Time) SearchStep {
+		if s.limit > 0 && !now.Before(s.end) {
+			return s.giveUp(SearchStep{})
+		}
+		return s.begin(now)
+	})
+	step.Action = Rest
+	return step
+}
+
+func (s *Search) allImpossible() bool {
+	for _, m := range s.missed {
+		if m.Fault&Impossible == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// refused is for a verdict that is final for this round.
+func (s *Search) refused(v Verdict) SearchStep {
+	_, alone := s.tie.(untied)
+	switch {
+	case v == TieLost && !alone:
+		if !s.tie.lost() {
+			return SearchStep{Action: Abandon}
+		}
+		return s.wait(YieldTime, func(now time.Time) SearchStep {
+			if !s.tie.overdue() {
+				return SearchStep{Action: Abandon}
+			}
+			return s.yielded(now, SearchStep{Yielded: true})
+		})
+	case v == StillLinked && !alone: // both procs have closed it, and the other node is about to hear of it
+		d := s.double(YieldTime)
+		return s.wait(d, func(now time.Time) SearchStep {
+			switch {
+			case !s.tie.wanted():
+				return SearchStep{Action: Abandon}
+			case d < YieldTime:
+				return s.begin(now)
+			}
+			return s.yielded(now, SearchStep{Verdict: v})
+		})
+	}
+	return s.giveUp(SearchStep{Verdict: v})
+}
+
+// yielded counts a wait for the other end.
+func (s *Search) yielded(now time.Time, last SearchStep) SearchStep {
+	if s.yields++; s.yields == MaxYields {
+		return s.giveUp(last)
+	}
+	return s.begin(now)
+}
+
+// made is for a link that the peer has accepted.
+func (s *Search) made(now time.Time) SearchStep {
+	switch used, later := s.tie.made(); {
+	case used:
+		return SearchStep{Action: KeepLink, Way: s.way}
+	case later:
+		return s.wait(s.double(YieldTime), s.made)
+	}
+	return SearchStep{Action: CloseLink}
+}
+
+func (s *Search) giveUp(step SearchStep) SearchStep {
+	step.Action = GiveUp
+	if !s.tie.gaveUp() {
+		step.Action = Abandon
+	}
+	return step
+}
+
+// directTie is that of two procs of a job. The end that is dialled knows first of its link, so that
+// it is of no use here if the other end's has come.
+type directTie[K comparable] struct {
+	t *Ties[K]
+	x K
+}
+
+func (t *directTie[K]) wanted() bool             { return t.t.Phase(t.x) == Dialling }
+func (t *directTie[K]) lost() bool               { return t.t.Lost(t.x) }
+func (t *directTie[K]) overdue() bool            { return t.t.Overdue(t.x) }
+func (t *directTie[K]) made() (used, later bool) { return t.t.Made(t.x), false }
+func (t *directTie[K]) gaveUp() bool             { return t.t.GiveUp(t.x) }
+
+// worldTie is that of two procs of different worlds. The proc at the other end uses a link from when
+// its node has accepted it: it must not be closed here, even if ours has got another link in the
+// meantime and has agreed to close that, of which the other node has heard and we are about to hear.
+type worldTie[K comparable] struct{ directTie[K] }
+
+func (t *worldTie[K]) made() (used, later bool) { return t.t.Use(t.x), true }
+func (t *worldTie[K]) gaveUp() bool             { return t.t.Fail(t.x) }
+
+// untied is for links that only one end dials.
+type untied struct{}
+
+func (untied) wanted() bool             { return true }
+func (untied) lost() bool               { return false }
+func (untied) overdue() bool            { return false }
+func (untied) made() (used, later bool) { return true, false }
+func (untied) gaveUp() bool             { return true }

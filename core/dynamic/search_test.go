@@ -1,0 +1,219 @@
+package dynamic
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+)
+
+var errDial = errors.New("no")
+
+// played is a search whose dials have the given answers, one after the other.
+type played struct {
+	s     *Search
+	now   time.Time
+	step  SearchStep
+	dials []int // the ways that were dialled
+	slept []time.Duration
+}
+
+func play(s *Search) *played {
+	p := &played{s: s, now: time.Unix(100, 0)}
+	p.step = s.Begin(p.now)
+	return p
+}
+
+// answer answers the dial that the search wants, which it may have to wait for.
+func (p *played) answer(t *testing.T, a Answer) {
+	t.Helper()
+	p.sleep()
+	if p.step.Action != DialWay {
+		t.Fatalf("it wants %+v, not a dial", p.step)
+	}
+	p.dials = append(p.dials, p.step.Way)
+	p.now = p.now.Add(time.Millisecond)
+	p.step = p.s.Answered(p.now, a)
+}
+
+func (p *played) sleep() {
+	for p.step.Action == Pause || p.step.Action == Rest {
+		p.slept = append(p.slept, p.step.Wait)
+		p.now = p.now.Add(p.step.Wait)
+		p.step = p.s.Waited(p.now)
+	}
+}
+
+func lost(f Fault) Answer      { return Answer{Err: errDial, Fault: f} }
+func verdict(v Verdict) Answer { return Answer{Err: errDial, Verdict: v} }
+
+func wanting() *Ties[int] {
+	t := &Ties[int]{}
+	t.Want(1)
+	return t
+}
+
+// TestSearchTriesWaysInOrder: the next way is dialled at once, the same one again only where the
+// fault passes by itself.
+func TestSearchTriesWaysInOrder(t *testing.T) {
+	ties := wanting()
+	p := play(DirectSearch(3, ties, 1, 0))
+	p.answer(t, lost(0))
+	for range MaxDials {
+		p.answer(t, lost(NotListening))
+	}
+	p.answer(t, verdict(NotAllowed))
+	if !slices.Equal(p.dials, []int{0, 1, 1, 1, 1, 1, 2}) || !slices.Equal(p.slept, retries[:]) {
+		t.Errorf("dials %v with pauses %v", p.dials, p.slept)
+	}
+	if p.step.Action != GiveUp || len(p.s.Missed()) != 3 || ties.Phase(1) != Refused {
+		t.Errorf("it ends with %+v, %d ways and phase %v", p.step, len(p.s.Missed()), ties.Phase(1))
+	}
+}
+
+// TestSearchYields: who loses a tie waits for the other link, and dials again if that does not come.
+func TestSearchYields(t *testing.T) {
+	ties := wanting()
+	p := play(DirectSearch(2, ties, 1, 0))
+	p.answer(t, verdict(TieLost))
+	if p.step.Wait != YieldTime || ties.Phase(1) != Yielding {
+		t.Fatalf("it does %+v in phase %v", p.step, ties.Phase(1))
+	}
+	p.answer(t, verdict(TieLost))
+	if !slices.Equal(p.dials, []int{0, 0}) {
+		t.Errorf("it dials %v", p.dials)
+	}
+	ties.Arrive(1, true)
+	if p.sleep(); p.step.Action != Abandon {
+		t.Errorf("the other link is there, and it wants %+v", p.step)
+	}
+
+	p = play(DirectSearch(1, wanting(), 1, 0))
+	for range MaxYields {
+		p.answer(t, verdict(TieLost))
+	}
+	if p.sleep(); p.step.Action != GiveUp || !p.step.Yielded {
+		t.Errorf("after %d waits it wants %+v", MaxYields, p.step)
+	}
+}
+
+// TestSearchIsNotWanted: the other end's link makes further dials needless, and ours of no use.
+func TestSearchIsNotWanted(t *testing.T) {
+	for name, a := range map[string]Answer{"it fails": lost(0), "it passes": lost(NoRoom), "it is made": {}} {
+		ties := wanting()
+		p := play(DirectSearch(2, ties, 1, 0))
+		ties.Arrive(1, true)
+		p.answer(t, a)
+		want := Abandon
+		if a.Err == nil {
+			want = CloseLink
+		}
+		if p.sleep(); p.step.Action != want || len(p.dials) != 1 {
+			t.Errorf("%s: it wants %+v", name, p.step)
+		}
+	}
+}
+
+// TestSearchUnsure: a link that broke in its greeting goes on if the peer has it, and begins again
+// with the same session if not.
+func TestSearchUnsure(t *testing.T) {
+	p := play(DirectSearch(2, wanting(), 1, time.Second))
+	p.answer(t, lost(Uncertain))
+	if want := (SearchStep{Action: DialWay, Again: true}); p.step != want {
+		t.Fatalf("it wants %+v", p.step)
+	}
+	p.answer(t, lost(0)) // nobody is heard: it has to be again
+	if p.sleep(); !p.step.Again || p.step.Fresh {
+		t.Fatalf("it wants %+v", p.step)
+	}
+	p.answer(t, verdict(UnknownLink))
+	if want := (SearchStep{Action: DialWay}); p.step != want {
+		t.Fatalf("the peer has no such link, and it wants %+v", p.step)
+	}
+	p.answer(t, Answer{})
+	if p.step.Action != KeepLink {
+		t.Errorf("it ends with %+v", p.step)
+	}
+
+	p = play(DirectSearch(2, wanting(), 1, time.Second))
+	for p.step.Way == 0 && len(p.dials) < 100 {
+		p.answer(t, lost(Uncertain))
+		p.sleep()
+	}
+	if spent := p.now.Sub(time.Unix(100, 0)); !p.step.Fresh || spent < time.Second || spent > 2*time.Second {
+		t.Errorf("after %v it wants %+v", spent, p.step)
+	}
+}
+
+// TestSearchResumes tries all ways until the limit, and ends at the peer's word.
+func TestSearchResumes(t *testing.T) {
+	p := play(ResumeSearch(2, time.Second))
+	for p.step.Action == DialWay {
+		p.answer(t, lost(NotListening))
+		p.sleep()
+	}
+	if spent := p.now.Sub(time.Unix(100, 0)); p.step.Action != GiveUp || spent < time.Second || spent > time.Second+2*time.Millisecond {
+		t.Errorf("after %v it wants %+v", spent, p.step)
+	}
+	if p.s.Rounds() < 5 || !slices.Equal(p.dials[:4], []int{0, 1, 0, 1}) || p.slept[1] != 2*p.slept[0] {
+		t.Errorf("%d rounds, dials %v, pauses %v", p.s.Rounds(), p.dials, p.slept)
+	}
+	for _, v := range []Verdict{Leaving, UnknownLink, UnknownRank} {
+		p := play(ResumeSearch(2, time.Second))
+		if p.answer(t, verdict(v)); p.step.Action != GiveUp || p.step.Verdict != v {
+			t.Errorf("%v: it wants %+v", v, p.step)
+		}
+	}
+	p = play(ResumeSearch(2, time.Second))
+	if p.answer(t, verdict(NotAllowed)); p.step.Action != DialWay || p.step.Way != 1 {
+		t.Errorf("it wants %+v", p.step)
+	}
+}
+
+// TestSearchOfChannels ends only where no way can ever work.
+func TestSearchOfChannels(t *testing.T) {
+	p := play(ChannelSearch(2))
+	for range 10 {
+		p.answer(t, lost(Impossible))
+		p.answer(t, lost(0))
+	}
+	p.answer(t, lost(Impossible))
+	if p.answer(t, lost(Impossible)); p.step.Action != GiveUp {
+		t.Errorf("it wants %+v", p.step)
+	}
+	if last := p.slept[len(p.slept)-1]; last != 2*time.Second {
+		t.Errorf("the last pause is %v", last)
+	}
+}
+
+// TestSearchBetweenWorlds: any word of the peer's is the last, but for ties; and a link that the
+// peer has accepted is never closed.
+func TestSearchBetweenWorlds(t *testing.T) {
+	ties := wanting()
+	p := play(WorldSearch(2, ties, 1))
+	p.answer(t, verdict(StillLinked))
+	p.answer(t, verdict(StillLinked))
+	if !slices.Equal(p.slept, []time.Duration{shortPause}) || !slices.Equal(p.dials, []int{0, 0}) {
+		t.Errorf("dials %v, pauses %v", p.dials, p.slept)
+	}
+	ties.Arrive(1, true)
+	p.step = SearchStep{Action: DialWay}
+	p.answer(t, Answer{})
+	if p.step.Action != Pause {
+		t.Fatalf("it wants %+v while the proc has another link", p.step)
+	}
+	ties.Drop(1)
+	if p.sleep(); p.step.Action != KeepLink || ties.Phase(1) != Linked {
+		t.Errorf("it wants %+v in phase %v", p.step, ties.Phase(1))
+	}
+
+	ties = wanting()
+	p = play(WorldSearch(2, ties, 1))
+	if p.answer(t, verdict(NotAllowed)); p.step.Action != GiveUp || ties.Phase(1) != Unlinked {
+		t.Errorf("it wants %+v in phase %v", p.step, ties.Phase(1))
+	}
+	p = play(CallSearch(2))
+	if p.answer(t, verdict(TieLost)); p.step.Action != GiveUp || p.step.Verdict != TieLost {
+		t.Errorf("a call: it wants %+v", p.step)
+	}
+}
