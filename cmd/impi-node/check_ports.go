@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/openimpi/impi/config"
-	"github.com/openimpi/impi/internal/node"
+	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/transports"
 	"github.com/openimpi/impi/transports/socket"
 )
@@ -18,7 +18,7 @@ func (c *checker) ports(s config.Site, t config.Transport) {
 	if err != nil || last == 0 {
 		return // there is none, or Configure says what is wrong
 	}
-	direct := len(node.ListenerPlanes(s, t.Name, c.links[offered{s.Name, t.Name}].DataPlanes))
+	direct := len(routes.ListenerPlanes(s, t.Name, c.links[offered{s.Name, t.Name}].DataPlanes))
 	needs := make(map[string]int) // by address
 	for _, h := range s.Hosts {
 		at := h.Address.String()

@@ -44,7 +44,7 @@ func (n *node) noBoard(h *ownHost) string {
 	}
 	a, b := wire.WorldRank(h.procs[0].rank.Load()), wire.WorldRank(h.procs[1].rank.Load())
 	ways := n.ways(pair{a, b}) // the route is that of the site to itself, for all pairs
-	if len(ways) == 0 || !slices.Contains(ways[0].t.Capabilities().DataPlanes, transports.PlanePeerSHM) {
+	if len(ways) == 0 || !slices.Contains(ways[0].T.Capabilities().DataPlanes, transports.PlanePeerSHM) {
 		return "links of its procs are not of shared memory"
 	}
 	return ""

@@ -8,6 +8,8 @@ import (
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/mpierr"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/wireup"
 )
 
@@ -83,21 +85,21 @@ func (m *meetings) carryOut(p *proc, request uint64, to *abroad, limit time.Dura
 		return
 	}
 	answer := wireup.Message{Kind: wireup.KindCalled, Meeting: &wireup.Meeting{Request: request}}
-	_ = m.hand(p, answer, l, w.t.name)
+	_ = m.hand(p, answer, l, w.T.Name)
 }
 
 // search prepares a search of one kind for a link to another world.
 func (m *meetings) search(p *proc, to *abroad, kind func(ways int) *dynamic.Search) *search {
 	n := m.d.n
-	ways := n.waysAbroad(p, &to.card)
+	ways := n.routes.WaysAbroad(wire.WorldRank(p.rank.Load()), &to.card, p.host.config.Address.String())
 	return &search{
 		Search: kind(len(ways)), mu: &m.mu, ways: ways,
-		dial: func(ctx context.Context, w way, _ dynamic.SearchStep) (link.Link, error) {
+		dial: func(ctx context.Context, w routes.Way, _ dynamic.SearchStep) (link.Link, error) {
 			hello := to.hello
-			return dialWith(ctx, to.token, w.t.through(dataPlanes(n.routeAbroad(&to.card))), &hello, w)
+			return dialWith(ctx, to.token, w.T.Through(routes.DataPlanes(n.routes.RouteAbroad(&to.card))), &hello, w)
 		},
-		missed: func(w way, err error) {
-			n.log.Debug("link to another world failed", "from", p.rank.Load(), "transport", w.t.name, "error", err)
+		missed: func(w routes.Way, err error) {
+			n.log.Debug("link to another world failed", "from", p.rank.Load(), "transport", w.T.Name, "error", err)
 		},
 	}
 }
@@ -110,7 +112,7 @@ func (s *search) whyAbroad(ctx context.Context, last dynamic.SearchStep) string 
 		return "the peer was about to connect and did not"
 	case last.Verdict != dynamic.Accepted: // its word is the last
 		m := missed[len(missed)-1]
-		return fmt.Sprintf("%s: %v", s.ways[m.Way].t.name, m.Err)
+		return fmt.Sprintf("%s: %v", s.ways[m.Way].T.Name, m.Err)
 	case ctx.Err() != nil:
 		return context.Cause(ctx).Error()
 	case len(missed) == 0:

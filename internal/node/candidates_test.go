@@ -6,6 +6,7 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/wireup"
 	"github.com/openimpi/impi/transports"
 )
@@ -35,9 +36,9 @@ func TestCandidates(t *testing.T) {
 			"tcp excluded by data-plane, unix excluded by prefer, quic excluded by prefer"},
 		{"no plugin runs", config.Route{Prefer: []string{"shm"}, Direct: true}, 2, nil,
 			"shm excluded by not-running, unix excluded by prefer, tcp excluded by prefer, quic excluded by prefer"},
-		{"not offered", config.Route{Prefer: []string{"unix"}, Direct: true}, 2, func(n *node) { n.cards[2].Offers = n.cards[2].Offers[:1] },
+		{"not offered", config.Route{Prefer: []string{"unix"}, Direct: true}, 2, func(n *node) { n.routes.Cards[2].Offers = n.routes.Cards[2].Offers[:1] },
 			"unix excluded by not-offered, tcp excluded by prefer, quic excluded by prefer"},
-		{"foreign", config.Route{Prefer: []string{"tcp"}, Direct: true}, 2, func(n *node) { n.cards[2] = nil },
+		{"foreign", config.Route{Prefer: []string{"tcp"}, Direct: true}, 2, func(n *node) { n.routes.Cards[2] = nil },
 			"tcp excluded by foreign, unix excluded by foreign, quic excluded by foreign"},
 	} {
 		c.route.Site = "*"
@@ -56,7 +57,7 @@ func TestCandidates(t *testing.T) {
 				t.Errorf("%s: no reason for %s", c.name, k.Transport)
 			}
 			if k.Verdict == links.Possible {
-				if w := n.ways(x)[possible]; w.t.name != k.Transport || w.address != k.Address || i != possible && c.name == "one machine" {
+				if w := n.ways(x)[possible]; w.T.Name != k.Transport || w.Address != k.Address || i != possible && c.name == "one machine" {
 					t.Errorf("%s: %s at %s is not way %d", c.name, k.Transport, k.Address, possible)
 				}
 				possible++
@@ -87,7 +88,7 @@ func TestCandidatesOfALinkedPair(t *testing.T) {
 func TestUnfitIsFits(t *testing.T) {
 	for _, c := range []struct {
 		route config.Route
-		t     *transport
+		t     *routes.Transport
 		same  bool
 		want  links.Rule
 	}{
@@ -98,9 +99,9 @@ func TestUnfitIsFits(t *testing.T) {
 		{config.Route{DataPlane: []string{"ring", "fd"}}, fakeTransport("tcp", transports.ReachNetwork), false, ""},
 		{config.Route{DataPlane: []string{"ring"}}, fakeTransport("tcp", transports.ReachNetwork), false, links.RulePlane},
 	} {
-		rule, reason := unfit(c.route, c.t, c.same)
-		if rule != c.want || (reason == "") != (rule == "") || fits(c.route, c.t, c.same) != (rule == "") {
-			t.Errorf("%+v %s: %q %q", c.route, c.t.name, rule, reason)
+		rule, reason := routes.Unfit(c.route, c.t, c.same)
+		if rule != c.want || (reason == "") != (rule == "") || routes.Fits(c.route, c.t, c.same) != (rule == "") {
+			t.Errorf("%+v %s: %q %q", c.route, c.t.Name, rule, reason)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/transports"
 )
 
@@ -93,7 +94,7 @@ func TestPlainIsNotWhatIsPinned(t *testing.T) {
 		n := twoSites(t, c.route)
 		n.job.Hosts = twoHosts()
 		err := (&dancer{n: n, h: n.hosts[0]}).plain([4]byte{0, 0, 0, 1})
-		if c.pins != errors.Is(err, errPlain) || c.pins && !strings.Contains(err.Error(), `pins data_plane = ["ring"]`) {
+		if c.pins != errors.Is(err, routes.ErrPlain) || c.pins && !strings.Contains(err.Error(), `pins data_plane = ["ring"]`) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -105,14 +106,14 @@ func TestForeignClientCannotBePinned(t *testing.T) {
 	n := twoSites(t, pin)
 	n.job.Hosts = twoHosts()
 	n.job.Procs[2].Host, n.job.Procs[3].Host = 1, 1
-	if err := n.checkChannels(n.hosts[0]); err != nil {
+	if err := n.routes.CheckChannels(n.hosts[0].rank, n.hosts[0].config.Address.String()); err != nil {
 		t.Errorf("direct links: %v", err)
 	}
 	n.job.Clients[0].Own = true
-	for i := range n.cards {
-		n.cards[i] = nil
+	for i := range n.routes.Cards {
+		n.routes.Cards[i] = nil
 	}
-	err := n.checkChannels(n.hosts[0])
+	err := n.routes.CheckChannels(n.hosts[0].rank, n.hosts[0].config.Address.String())
 	if err == nil || !strings.Contains(err.Error(), "another MPI") || !strings.Contains(err.Error(), "job.hcl:3:1") || !strings.Contains(err.Error(), `add "fd"`) {
 		t.Errorf("%v", err)
 	}

@@ -3,7 +3,6 @@ package node
 import (
 	"context"
 	"fmt"
-	"net/netip"
 	"sync/atomic"
 	"time"
 
@@ -11,27 +10,11 @@ import (
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/resume"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/packetswitch"
 	"github.com/openimpi/impi/internal/resumable"
 	"github.com/openimpi/impi/transports"
 )
-
-// channelLasts tells whether both hosts want the channel between them to last.
-// Only hosts of ours have cards, and those of a job with others have none.
-func (n *node) channelResumable(a, b wire.HostRank) bool {
-	ra, rb := n.firstOf(a), n.firstOf(b)
-	return ra >= 0 && rb >= 0 && n.resumable(ra, rb)
-}
-
-// firstOf is the lowest rank of a host's procs, or noRank.
-func (n *node) firstOf(h wire.HostRank) wire.WorldRank {
-	for r, p := range n.job.Procs {
-		if p.Host == h {
-			return wire.WorldRank(r)
-		}
-	}
-	return noRank
-}
 
 // prompt is a link that can be had to acknowledge at once, as socket.Link can.
 type prompt interface{ AckAtOnce() }
@@ -51,7 +34,7 @@ func (c *channel) take(l link.Link) {
 
 // attachChannel gives a switch its channel to a host.
 func (n *node) attachChannel(h *ownHost, peer wire.HostRank, l link.Link) (err error) {
-	if !n.channelResumable(h.rank, peer) {
+	if !n.routes.ChannelResumable(h.rank, peer) {
 		if x, ok := l.(prompt); ok && !n.job.Clients[n.job.Hosts[peer].Client].Own {
 			x.AckAtOnce() // LAM/MPI writes packets in pieces, with Nagle's algorithm
 		}
@@ -75,7 +58,7 @@ func (n *node) attachChannel(h *ownHost, peer wire.HostRank, l link.Link) (err e
 // and has that heard.
 func (n *node) keepsListening(h *ownHost, channels map[wire.HostRank]link.Link) bool {
 	for peer := range channels {
-		if peer > h.rank && n.channelResumable(h.rank, peer) {
+		if peer > h.rank && n.routes.ChannelResumable(h.rank, peer) {
 			n.direct.wg.Go(func() { n.direct.serve(h.channelListener(n)) })
 			return true
 		}
@@ -91,7 +74,7 @@ func (n *node) redial(h *ownHost, peer wire.HostRank, why error, c *channel) {
 	if d.closed {
 		return
 	}
-	n.log.Warn("a channel is lost and dialled again", "from", h.rank, "to", n.hostName(peer), "reason", why)
+	n.log.Warn("a channel is lost and dialled again", "from", h.rank, "to", n.routes.HostName(peer), "reason", why)
 	d.wg.Go(func() {
 		ctx, cancel := context.WithTimeout(d.ctx, n.resumeLimit())
 		defer cancel()
@@ -99,7 +82,7 @@ func (n *node) redial(h *ownHost, peer wire.HostRank, why error, c *channel) {
 		l, reason := d.dialChannel(ctx, h, peer)
 		switch {
 		case l != nil:
-			n.log.Info("a channel is resumed", "from", h.rank, "to", n.hostName(peer), "after", time.Since(began).Round(time.Millisecond))
+			n.log.Info("a channel is resumed", "from", h.rank, "to", n.routes.HostName(peer), "after", time.Since(began).Round(time.Millisecond))
 			c.take(l)
 		case d.ctx.Err() == nil:
 			c.Lose(reason)
@@ -108,47 +91,36 @@ func (n *node) redial(h *ownHost, peer wire.HostRank, why error, c *channel) {
 }
 
 // dialHost makes a connection for a channel by a way.
-func (d *directLinks) dialHost(ctx context.Context, h *ownHost, peer wire.HostRank, w way) (link.Link, error) {
+func (d *directLinks) dialHost(ctx context.Context, h *ownHost, peer wire.HostRank, w routes.Way) (link.Link, error) {
 	token, ok := d.channels.of[hostPair{h.rank, peer}]
 	if !ok {
-		return nil, fmt.Errorf("%s and this site have no secret to prove a channel with", d.n.hostName(peer))
+		return nil, fmt.Errorf("%s and this site have no secret to prove a channel with", d.n.routes.HostName(peer))
 	}
 	hello := dynamic.Hello{
 		Src: wire.WorldRank(h.rank), Dst: wire.WorldRank(peer),
 		Session: token.ChannelSession(), Again: true, Hosts: true,
 	}
-	t := transports.Transport(w.t)
-	if r := d.n.firstOf(peer); r >= 0 && !w.plain {
-		t = d.n.pinned(w.t, r)
+	t := transports.Transport(w.T)
+	if r := d.n.routes.FirstOf(peer); r >= 0 && !w.Plain {
+		t = d.n.routes.Pinned(w.T, r)
 	}
 	return dialWith(ctx, token, t, &hello, w)
 }
 
-// plainWay is how IMPI has a channel made, but for what is said first.
-func (n *node) plainWay(h *ownHost, peer wire.HostRank) way {
-	x := n.job.Hosts[peer]
-	return way{
-		t:       n.channels,
-		address: netip.AddrPortFrom(x.Address.Addr(), uint16(x.Port)).String(),
-		from:    h.config.Address.String(),
-		plain:   true,
-	}
-}
-
 // dialChannel tries until it succeeds, ctx ends, or the peer has no such channel any more.
 func (d *directLinks) dialChannel(ctx context.Context, h *ownHost, peer wire.HostRank) (l link.Link, reason string) {
-	ways, must := d.n.channelWays(h, peer)
+	ways, must := d.n.routes.ChannelWays(h.rank, h.config.Address.String(), peer)
 	if !must {
-		ways = append(ways, d.n.plainWay(h, peer))
+		ways = append(ways, d.n.routes.PlainWay(h.config.Address.String(), peer))
 	}
 	s := search{
 		Search: dynamic.ResumeSearch(len(ways), d.n.resumeLimit()), ways: ways,
-		dial: func(ctx context.Context, w way, _ dynamic.SearchStep) (link.Link, error) {
+		dial: func(ctx context.Context, w routes.Way, _ dynamic.SearchStep) (link.Link, error) {
 			return d.dialHost(ctx, h, peer, w)
 		},
 	}
 	s.rests = func() {
-		d.n.log.Debug("cannot resume a channel yet", "to", d.n.hostName(peer), "reasons", s.reasons())
+		d.n.log.Debug("cannot resume a channel yet", "to", d.n.routes.HostName(peer), "reasons", s.reasons())
 	}
 	l, w, last := s.run(ctx)
 	switch {
@@ -156,9 +128,9 @@ func (d *directLinks) dialChannel(ctx context.Context, h *ownHost, peer wire.Hos
 		d.n.fellBack("channel", d.n.job.Hosts[peer].Client, w, &s)
 		return l, ""
 	case last.Verdict != dynamic.Accepted:
-		return nil, fmt.Sprintf("%s says: %v", d.n.hostName(peer), last.Verdict)
+		return nil, fmt.Sprintf("%s says: %v", d.n.routes.HostName(peer), last.Verdict)
 	}
-	return nil, fmt.Sprintf("%s was dialled %d times within %v, at last: %s", d.n.hostName(peer), s.Rounds(), d.n.resumeLimit(), s.reasons())
+	return nil, fmt.Sprintf("%s was dialled %d times within %v, at last: %s", d.n.routes.HostName(peer), s.Rounds(), d.n.resumeLimit(), s.reasons())
 }
 
 // acceptChannel takes a connection of a channel, the first or a further one.
@@ -222,7 +194,7 @@ func (d *directLinks) judgeEnds(l link.Link, hello dynamic.Hello, at directListe
 		return dynamic.UnknownRank // hosts connect to those of lower rank
 	case hello.Session != token.ChannelSession():
 		return dynamic.UnknownLink
-	case l.Handle() == link.NoHandle || !d.n.allowsChannel(x.peer, l, at):
+	case l.Handle() == link.NoHandle || !d.n.routes.AllowsChannel(x.peer, l, at.t, at.hosts):
 		return dynamic.NotAllowed
 	}
 	return dynamic.Accepted

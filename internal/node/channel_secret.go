@@ -65,9 +65,9 @@ func (n *node) warnOfUnproven() {
 		switch _, ok := n.secretWith(c.Rank); {
 		case ok:
 		case c.Own && n.job.Clients[n.job.Self].Own:
-			ours = append(ours, n.clientName(c.Rank))
+			ours = append(ours, n.routes.ClientName(c.Rank))
 		default:
-			foreign = append(foreign, n.clientName(c.Rank))
+			foreign = append(foreign, n.routes.ClientName(c.Rank))
 		}
 	}
 	if len(ours) > 0 {

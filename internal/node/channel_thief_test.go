@@ -17,6 +17,7 @@ import (
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/rendezvous"
 )
 
@@ -158,6 +159,7 @@ func TestChannelsFrom(t *testing.T) {
 		Clients: []startup.ClientInfo{{}, {Rank: 1}},
 		Hosts:   []startup.HostInfo{{}, {Client: 1, Address: wire.HostID{12: 127, 15: 3}, Port: 9}},
 	}}
+	n.routes = routes.Table{Job: job, World: n.job}
 	for from, want := range map[byte]bool{3: true, 9: true, 1: false} {
 		d, err := agent.NewDance(agent.DanceConfig{Hosts: n.danceHosts()})
 		if err != nil {

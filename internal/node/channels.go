@@ -12,9 +12,9 @@ import (
 // chooseChannels finds the transport for the channels between hosts. Foreign
 // hosts know only TCP, so it has to be one whose listeners are "ip:port".
 func (n *node) chooseChannels(ctx context.Context) error {
-	for _, t := range n.transports {
+	for _, t := range n.routes.Transports {
 		if t.Capabilities().Has(transports.FeatureIPChannel) {
-			n.channels = t
+			n.routes.Channels = t
 			return nil
 		}
 	}
@@ -23,9 +23,9 @@ func (n *node) chooseChannels(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		n.transports = append(n.transports, t)
+		n.routes.Transports = append(n.routes.Transports, t)
 		if t.Capabilities().Has(transports.FeatureIPChannel) {
-			n.channels = t
+			n.routes.Channels = t
 			return nil
 		}
 	}
@@ -37,7 +37,7 @@ func (n *node) chooseChannels(ctx context.Context) error {
 func (n *node) candidatesForChannels() (list []config.Transport) {
 	for _, c := range n.opt.Site.Transports {
 		switch {
-		case n.transport(c.Name) != nil:
+		case n.routes.Transport(c.Name) != nil:
 		case c.Known.Channels:
 			list = slices.Insert(list, 0, c)
 		default:
@@ -66,15 +66,7 @@ func (n *node) plainChannels(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	n.channels = t
+	n.routes.Channels = t
 	n.log.Debug("channels between hosts are plain TCP; direct links are not")
 	return nil
-}
-
-// running are all transports whose plugins run.
-func (n *node) running() []*transport {
-	if n.channels == nil || slices.Contains(n.transports, n.channels) {
-		return n.transports
-	}
-	return append(slices.Clone(n.transports), n.channels)
 }

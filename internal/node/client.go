@@ -15,6 +15,7 @@ import (
 	"github.com/openimpi/impi/core/blame"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/rendezvous"
 	"github.com/openimpi/impi/transports/socket"
 )
@@ -46,6 +47,7 @@ func (n *node) join(ctx context.Context) error {
 		}
 		return n.serverSaid(err)
 	}
+	n.routes.World = n.job
 	go n.hearServer()
 	return nil
 }
@@ -225,7 +227,7 @@ func siteList(job *config.Job, ranks string) string {
 	var names []string
 	for s := range strings.SplitSeq(ranks, ",") {
 		if c, err := strconv.Atoi(s); err == nil {
-			names = append(names, clientName(job, wire.ClientRank(c)))
+			names = append(names, routes.ClientName(job, wire.ClientRank(c)))
 		}
 	}
 	return strings.Join(names, ", ")

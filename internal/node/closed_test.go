@@ -8,6 +8,7 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/transports"
 )
 
@@ -147,40 +148,40 @@ func TestSecrecyOfRoutes(t *testing.T) {
 		name   string
 		route  config.Route
 		theirs []string
-		want   secrecy
+		want   routes.Secrecy
 		tcp    bool
 		unix   bool
 	}{
-		{"nobody", free, nil, anyLink, true, true},
-		{"we close", shut, nil, closed, false, true},
-		{"they close", free, []string{"closed"}, closed, false, true},
-		{"they close to us", free, []string{"closed-0"}, closed, false, true},
-		{"they do not close to us", free, []string{"closed", "no-closed-0"}, anyLink, true, true},
-		{"we close, they require", shut, []string{"tls"}, encrypted, false, false},
-		{"we require, they close", strictly, []string{"closed"}, encrypted, false, false},
+		{"nobody", free, nil, routes.AnyLink, true, true},
+		{"we close", shut, nil, routes.Closed, false, true},
+		{"they close", free, []string{"closed"}, routes.Closed, false, true},
+		{"they close to us", free, []string{"closed-0"}, routes.Closed, false, true},
+		{"they do not close to us", free, []string{"closed", "no-closed-0"}, routes.AnyLink, true, true},
+		{"we close, they require", shut, []string{"tls"}, routes.Encrypted, false, false},
+		{"we require, they close", strictly, []string{"closed"}, routes.Encrypted, false, false},
 	} {
 		c.route.Site, c.route.Prefer, c.route.Direct = "*", []string{"unix", "tcp", "quic"}, true
 		n := twoSites(t, c.route)
 		n.job.Hosts = twoHosts()
 		n.job.Procs[2].Host, n.job.Procs[3].Host = 1, 1
-		n.cards[2].Features, n.cards[3].Features = c.theirs, c.theirs
-		got, says := n.secrecyTo(1)
-		if got != c.want || (says == "") != (got == anyLink) {
+		n.routes.Cards[2].Features, n.routes.Cards[3].Features = c.theirs, c.theirs
+		got, says := n.routes.SecrecyTo(1)
+		if got != c.want || (says == "") != (got == routes.AnyLink) {
 			t.Errorf("%s: %v, %q", c.name, got, says)
 		}
 		for name, want := range map[string]bool{"tcp": c.tcp, "unix": c.unix, "quic": true} {
-			if got := n.allows(2, n.transport(name)); got != want {
+			if got := n.routes.Allows(2, n.routes.Transport(name)); got != want {
 				t.Errorf("%s: %s is allowed: %t", c.name, name, got)
 			}
-			if got := n.allowsChannel(1, nil, directListener{t: n.transport(name)}); got != want {
+			if got := n.routes.AllowsChannel(1, nil, n.routes.Transport(name), false); got != want {
 				t.Errorf("%s: a channel by %s is allowed: %t", c.name, name, got)
 			}
-			far := slices.ContainsFunc(n.ways(pair{0, 3}), func(w way) bool { return w.t.name == name }) // another machine
+			far := slices.ContainsFunc(n.ways(pair{0, 3}), func(w routes.Way) bool { return w.T.Name == name }) // another machine
 			if far != (want && name != "unix") {
 				t.Errorf("%s: %s is a way to another machine: %t", c.name, name, far)
 			}
 		}
-		if must, _ := n.forbidsPlain(1); must != (c.want != anyLink) {
+		if must, _ := n.routes.ForbidsPlain(1); must != (c.want != routes.AnyLink) {
 			t.Errorf("%s: IMPI's own channel is forbidden: %t", c.name, must)
 		}
 	}
@@ -202,19 +203,19 @@ func TestCloseRoutes(t *testing.T) {
 	} {
 		n := twoSites(t, c.routes...)
 		n.opt.Site.Transports = append(n.opt.Site.Transports, config.Transport{Name: "quic"})
-		n.closeRoutes()
+		n.routes.CloseRoutes()
 		if got := n.opt.Site.RouteTo("beta").Closed; got != c.want {
 			t.Errorf("%s: %t", name, got)
 		}
-		card := &dynamic.Card{Features: secrecyFeatures(n.opt.Job, n.opt.Site)}
-		if got := wants(card, closedFeature, 1); got != c.want {
+		card := &dynamic.Card{Features: routes.SecrecyFeatures(n.opt.Job, n.opt.Site)}
+		if got := routes.Wants(card, routes.ClosedFeature, 1); got != c.want {
 			t.Errorf("%s: the card says %q", name, card.Features)
 		}
 	}
 	n := twoSites(t)
-	n.transports[2] = fakeTransport("quic", transports.ReachNetwork)
+	n.routes.Transports[2] = fakeTransport("quic", transports.ReachNetwork)
 	n.opt.Site.Transports = append(n.opt.Site.Transports, config.Transport{Name: "quic"})
-	if n.closeRoutes(); n.opt.Site.RouteTo("beta").Closed {
+	if n.routes.CloseRoutes(); n.opt.Site.RouteTo("beta").Closed {
 		t.Error("nothing encrypts")
 	}
 }
@@ -225,8 +226,8 @@ func TestForeignClientOfAClosedRoute(t *testing.T) {
 	n.job.Hosts = twoHosts()
 	n.job.Procs[2].Host, n.job.Procs[3].Host = 1, 1
 	n.job.Clients[0].Own = true
-	clear(n.cards)
-	err := n.checkChannels(n.hosts[0])
+	clear(n.routes.Cards)
+	err := n.routes.CheckChannels(n.hosts[0].rank, n.hosts[0].config.Address.String())
 	if err == nil || !strings.Contains(err.Error(), "another MPI") || !strings.Contains(err.Error(), "job.hcl:3:1") || !strings.Contains(err.Error(), "write require_tls = false in that route") {
 		t.Errorf("%v", err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/transports"
 	"github.com/openimpi/impi/transports/socket"
 	"github.com/openimpi/impi/transports/tcp"
@@ -35,7 +36,7 @@ func TestIdleCrowdAtADirectListener(t *testing.T) {
 				first := startSites(t, job, job.Sites[i:i+1])
 				first[0].err.says("listening", 0)
 				for _, l := range first[0].n.hosts[0].direct {
-					if l.t.name == "tcp" {
+					if l.t.Name == "tcp" {
 						crowdAt(t, n, l.Address())
 					}
 				}
@@ -67,7 +68,7 @@ func TestCrowdNeedsNoThreads(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = l.Close() })
-		n.direct.wg.Go(func() { n.direct.serve(directListener{Listener: l, t: &transport{name: "tcp"}}) })
+		n.direct.wg.Go(func() { n.direct.serve(directListener{Listener: l, t: &routes.Transport{Name: "tcp"}}) })
 		for _, c := range crowdAt(t, crowd, l.Address()) {
 			go func() {
 				_, _ = io.Copy(io.Discard, c)
@@ -179,8 +180,8 @@ func TestDialAgainWhereThereIsNoRoom(t *testing.T) {
 		n.direct.ties.Want(pair{0, 2})
 		a := &acceptsAndHangsUp{peer: c.peer}
 		s := search{
-			Search: dynamic.DirectSearch(1, &n.direct.ties, pair{0, 2}, 0), ways: []way{{t: &transport{Transport: a, name: "tcp"}}},
-			dial: func(ctx context.Context, w way, _ dynamic.SearchStep) (link.Link, error) {
+			Search: dynamic.DirectSearch(1, &n.direct.ties, pair{0, 2}, 0), ways: []routes.Way{{T: &routes.Transport{Transport: a, Name: "tcp"}}},
+			dial: func(ctx context.Context, w routes.Way, _ dynamic.SearchStep) (link.Link, error) {
 				return n.direct.dialFor(ctx, &dynamic.Hello{Dst: 2}, w)
 			},
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/transports"
 )
 
@@ -40,7 +41,7 @@ type danceConn struct {
 
 // connect makes the channels from h to all other hosts of the job.
 func (n *node) connect(ctx context.Context, h *ownHost) (map[wire.HostRank]link.Link, error) {
-	if err := n.checkChannels(h); err != nil {
+	if err := n.routes.CheckChannels(h.rank, h.config.Address.String()); err != nil {
 		return nil, err
 	}
 	dance, err := agent.NewDance(agent.DanceConfig{Self: h.rank, Hosts: n.danceHosts(), Deadline: n.deadline})
@@ -74,7 +75,7 @@ func (n *node) danceHosts() []agent.DanceHost {
 	for i, x := range n.job.Hosts {
 		_, proves := n.secretWith(x.Client)
 		hosts[i] = agent.DanceHost{Address: x.Address, Port: uint16(x.Port), Proves: proves}
-		if site, foreign := n.foreignSite(x.Client); foreign && !proves {
+		if site, foreign := n.routes.ForeignSite(x.Client); foreign && !proves {
 			hosts[i].From = site.ChannelsFrom
 		}
 	}
@@ -146,24 +147,24 @@ func (d *dancer) tell(f func()) bool {
 // route where the channel is better made by one of them, else as IMPI has it.
 func (d *dancer) dial(x agent.Dial) {
 	to := d.n.job.Hosts[x.Host].Client
-	ways, must := d.n.channelWays(d.h, x.Host)
+	ways, must := d.n.routes.ChannelWays(d.h.rank, d.h.config.Address.String(), x.Host)
 	if !must {
-		ways = append(ways, d.n.plainWay(d.h, x.Host))
+		ways = append(ways, d.n.routes.PlainWay(d.h.config.Address.String(), x.Host))
 	}
 	s := search{
 		Search: dynamic.ChannelSearch(len(ways)), ways: ways,
-		dial: func(ctx context.Context, w way, _ dynamic.SearchStep) (link.Link, error) {
-			if w.plain && !x.Address.Proves {
-				return d.try(transports.DialSpec{Address: w.address, From: w.from}, x.Greeting[:])
+		dial: func(ctx context.Context, w routes.Way, _ dynamic.SearchStep) (link.Link, error) {
+			if w.Plain && !x.Address.Proves {
+				return d.try(transports.DialSpec{Address: w.Address, From: w.From}, x.Greeting[:])
 			}
 			return d.n.direct.dialHost(ctx, d.h, x.Host, w)
 		},
 	}
 	why := func() error {
 		if must {
-			_, says := d.n.forbidsPlain(to)
+			_, says := d.n.routes.ForbidsPlain(to)
 			err := s.errors()
-			return fmt.Errorf("%s, and it cannot be reached so: %w%s", says, err, d.n.remedy(to, err))
+			return fmt.Errorf("%s, and it cannot be reached so: %w%s", says, err, d.n.routes.Remedy(to, err))
 		}
 		missed := s.Missed()
 		return missed[len(missed)-1].Err // of IMPI's own way
@@ -183,7 +184,7 @@ func (d *dancer) dial(x agent.Dial) {
 	case last.Action == dynamic.GiveUp && d.ctx.Err() == nil:
 		err := why()
 		d.tell(func() {
-			d.dance.Unreachable(x.Host, fmt.Errorf("no channel to %s is possible: %w", d.n.hostName(x.Host), err))
+			d.dance.Unreachable(x.Host, fmt.Errorf("no channel to %s is possible: %w", d.n.routes.HostName(x.Host), err))
 		})
 	}
 }
@@ -191,7 +192,7 @@ func (d *dancer) dial(x agent.Dial) {
 func (d *dancer) try(to transports.DialSpec, greeting []byte) (link.Link, error) {
 	ctx, cancel := context.WithTimeout(d.ctx, dialLimit)
 	defer cancel()
-	l, err := d.n.channels.Dial(ctx, to)
+	l, err := d.n.routes.Channels.Dial(ctx, to)
 	if err != nil {
 		return nil, err
 	}
@@ -210,7 +211,7 @@ func (d *dancer) try(to transports.DialSpec, greeting []byte) (link.Link, error)
 func (d *dancer) missing() string {
 	var names []string
 	for _, h := range d.dance.Missing() {
-		names = append(names, d.n.hostName(h))
+		names = append(names, d.n.routes.HostName(h))
 	}
 	return strings.Join(names, ", ")
 }
@@ -222,12 +223,6 @@ func (d *dancer) waitingFor() string {
 		return ""
 	}
 	return "the channels of " + <-answer
-}
-
-// hostName names a host of the job for messages.
-func (n *node) hostName(h wire.HostRank) string {
-	x := n.job.Hosts[h]
-	return fmt.Sprintf("%s at %v", n.clientName(x.Client), agent.DanceHost{Address: x.Address, Port: uint16(x.Port)})
 }
 
 // connectAll lets all hosts of the site dance at the same time.

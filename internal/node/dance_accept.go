@@ -12,6 +12,7 @@ import (
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/node/routes"
 )
 
 // add gives a link its number.
@@ -116,8 +117,8 @@ func (d *dancer) plain(greeting [agent.GreetingSize]byte) error {
 	if uint64(h) >= uint64(len(d.n.job.Hosts)) {
 		return nil // the dance knows better words
 	}
-	if must, says := d.n.forbidsPlain(d.n.job.Hosts[h].Client); must {
-		return fmt.Errorf("it says it is host %d, and %s: %w", h, says, errPlain)
+	if must, says := d.n.routes.ForbidsPlain(d.n.job.Hosts[h].Client); must {
+		return fmt.Errorf("it says it is host %d, and %s: %w", h, says, routes.ErrPlain)
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/wireup"
 	"github.com/openimpi/impi/transports"
 	"github.com/openimpi/impi/transports/socket"
@@ -101,13 +102,13 @@ func (d *directLinks) connect(p *proc, x pair) {
 	var hello dynamic.Hello
 	var making *dynamic.SessionState // not nil once the peer's node may have the link
 	limit := time.Duration(0)
-	if d.n.resumable(x.local, x.peer) {
+	if d.n.routes.Resumable(x.local, x.peer) {
 		limit = d.n.resumeLimit()
 	}
 	ways := d.n.ways(x)
 	s := search{
 		Search: dynamic.DirectSearch(len(ways), &d.ties, x, limit), mu: &d.mu, ways: ways,
-		dial: func(ctx context.Context, w way, step dynamic.SearchStep) (link.Link, error) {
+		dial: func(ctx context.Context, w routes.Way, step dynamic.SearchStep) (link.Link, error) {
 			if step.Fresh {
 				hello, making = dynamic.Hello{Src: x.local, Dst: x.peer}, d.dismiss(x, making)
 				if limit > 0 {
@@ -123,9 +124,9 @@ func (d *directLinks) connect(p *proc, x pair) {
 			}
 			return l, err
 		},
-		missed: func(w way, err error) {
+		missed: func(w routes.Way, err error) {
 			d.past.failed(x, w, err)
-			d.n.log.Debug("direct link failed", "from", x.local, "to", x.peer, "transport", w.t.name, "error", err)
+			d.n.log.Debug("direct link failed", "from", x.local, "to", x.peer, "transport", w.T.Name, "error", err)
 		},
 	}
 	l, w, last := s.run(d.ctx)
@@ -136,7 +137,7 @@ func (d *directLinks) connect(p *proc, x pair) {
 	case last.Action == dynamic.KeepLink:
 		d.n.fellBack("direct link", d.n.job.Procs[x.peer].Client, w, &s)
 		d.past.tried(x, w, links.Chosen, "", "the first of the route's prefer that works")
-		d.give(p, x.peer, l, w.t.name, d.enrol(x, hello.Session, true), true)
+		d.give(p, x.peer, l, w.T.Name, d.enrol(x, hello.Session, true), true)
 	case last.Action != dynamic.GiveUp || d.ctx.Err() != nil:
 	case last.Yielded:
 		d.fallBack(p, x, fmt.Sprintf("rank %d was about to connect and did not within %v", x.peer, dynamic.MaxYields*dynamic.YieldTime))
@@ -167,7 +168,7 @@ func (d *directLinks) serve(l directListener) {
 		x, err := l.Accept(d.ctx)
 		if err != nil {
 			if d.ctx.Err() == nil {
-				d.n.log.Warn("direct links cannot arrive any more", "transport", l.t.name, "error", err)
+				d.n.log.Warn("direct links cannot arrive any more", "transport", l.t.Name, "error", err)
 			}
 			return
 		}
@@ -177,7 +178,7 @@ func (d *directLinks) serve(l directListener) {
 			defer evict(nil)
 			if err := d.accept(ctx, leave, x, l); err != nil {
 				_ = x.Close()
-				d.n.log.Debug("refused a direct link", "transport", l.t.name, "error", err)
+				d.n.log.Debug("refused a direct link", "transport", l.t.Name, "error", err)
 			}
 		})
 	}
@@ -227,7 +228,7 @@ func (d *directLinks) accept(within context.Context, leave func(), l link.Link, 
 	}
 	var p *proc
 	verdict := dynamic.NotAllowed
-	if d.n.allowsPlane(hello.Src, l) {
+	if d.n.routes.AllowsPlane(hello.Src, l) {
 		p, verdict = d.judge(hello, t)
 	}
 	x := pair{hello.Dst, hello.Src}
@@ -245,7 +246,7 @@ func (d *directLinks) accept(within context.Context, leave func(), l link.Link, 
 		}
 		return err
 	}
-	d.give(p, hello.Src, l, t.name, s, false)
+	d.give(p, hello.Src, l, t.Name, s, false)
 	return nil
 }
 
@@ -272,14 +273,14 @@ func (d *directLinks) awaitReady(ctx context.Context) bool {
 }
 
 // judge decides about a link that a peer has made.
-func (d *directLinks) judge(h dynamic.Hello, t *transport) (*proc, dynamic.Verdict) {
+func (d *directLinks) judge(h dynamic.Hello, t *routes.Transport) (*proc, dynamic.Verdict) {
 	p := d.n.procOf(h.Dst)
 	switch {
 	case p == nil || int(h.Src) >= len(d.n.job.Procs):
 		return nil, dynamic.UnknownRank
 	case procPhase(p.phase.Load()) != welcomed:
 		return nil, dynamic.Leaving
-	case !d.n.allows(h.Src, t) || h.Session != (dynamic.Session{}) && !d.n.resumable(h.Dst, h.Src):
+	case !d.n.routes.Allows(h.Src, t) || h.Session != (dynamic.Session{}) && !d.n.routes.Resumable(h.Dst, h.Src):
 		return nil, dynamic.NotAllowed
 	}
 	d.mu.Lock()

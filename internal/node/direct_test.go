@@ -8,6 +8,7 @@ import (
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/transports"
 )
 
@@ -19,18 +20,19 @@ type fake struct {
 
 func (f fake) Capabilities() transports.Capabilities { return f.c }
 
-func fakeTransport(name string, reach transports.Reach, features ...transports.Feature) *transport {
+func fakeTransport(name string, reach transports.Reach, features ...transports.Feature) *routes.Transport {
 	c := transports.Capabilities{DataPlanes: []transports.DataPlane{transports.PlaneFD}, Features: features, Reach: reach}
-	return &transport{Transport: fake{c: c}, name: name}
+	return &routes.Transport{Transport: fake{c: c}, Name: name}
 }
 
 // twoSites is a node of client 0 with ranks 0 and 1; client 1 has 2 and 3.
-func twoSites(t *testing.T, routes ...config.Route) *node {
+func twoSites(t *testing.T, own ...config.Route) *node {
 	t.Helper()
 	job := testJob("ring", 2, 2)
-	job.Sites[0].Routes = routes
+	job.Sites[0].Routes = own
 	h := &ownHost{config: job.Sites[0].Hosts[0]}
 	n := &node{opt: Options{Job: job, Site: job.Sites[0]}, hosts: []*ownHost{h}}
+	n.routes = routes.Table{Job: job, Site: &n.opt.Site}
 	for i := range 2 {
 		p := &proc{n: n, host: h, local: i}
 		p.rank.Store(int32(i))
@@ -38,15 +40,16 @@ func twoSites(t *testing.T, routes ...config.Route) *node {
 		n.procs = append(n.procs, p)
 	}
 	n.job = &startup.Job{Clients: []startup.ClientInfo{{}, {Rank: 1, FirstProc: 2, FirstHost: 1}}, Procs: make([]startup.ProcInfo, 4)}
+	n.routes.World = n.job
 	n.job.Procs[2].Client, n.job.Procs[3].Client = 1, 1
-	n.transports = []*transport{
+	n.routes.Transports = []*routes.Transport{
 		fakeTransport("unix", transports.ReachMachine),
 		fakeTransport("tcp", transports.ReachNetwork),
 		fakeTransport("quic", transports.ReachNetwork, transports.FeatureEncrypted),
 	}
 	for r, node := range []string{"m0", "m0", "m0", "m1"} {
 		_ = r
-		n.cards = append(n.cards, &dynamic.Card{Node: node, Offers: []dynamic.Offer{
+		n.routes.Cards = append(n.routes.Cards, &dynamic.Card{Node: node, Offers: []dynamic.Offer{
 			{Transport: "quic", Address: "q"}, {Transport: "tcp", Address: "t1"}, {Transport: "tcp", Address: "t2"}, {Transport: "unix", Address: "u"},
 		}})
 	}
@@ -74,9 +77,9 @@ func TestWays(t *testing.T) {
 		n := twoSites(t, c.route)
 		var got []string
 		for _, w := range n.ways(pair{0, c.peer}) {
-			got = append(got, w.address)
-			if w.from != "127.0.0.2" {
-				t.Errorf("%s: dials from %s", c.name, w.from)
+			got = append(got, w.Address)
+			if w.From != "127.0.0.2" {
+				t.Errorf("%s: dials from %s", c.name, w.From)
 			}
 		}
 		if !slices.Equal(got, c.want) {
@@ -87,11 +90,11 @@ func TestWays(t *testing.T) {
 
 func TestNoWayWithoutCards(t *testing.T) {
 	n := twoSites(t)
-	n.cards[2] = nil
+	n.routes.Cards[2] = nil
 	if w := n.ways(pair{0, 2}); w != nil {
 		t.Errorf("%v", w)
 	}
-	if got := n.data(pair{0, 2}); got != "external32" {
+	if got := n.routes.Data(0, 2); got != "external32" {
 		t.Errorf("data to a foreign peer is %s", got)
 	}
 }
@@ -118,7 +121,7 @@ func TestJudgement(t *testing.T) {
 		n := twoSites(t)
 		x := pair{c.dst, c.src}
 		c.before(&n.direct.ties, x)
-		p, got := n.direct.judge(dynamic.Hello{Src: c.src, Dst: c.dst}, n.transport("tcp"))
+		p, got := n.direct.judge(dynamic.Hello{Src: c.src, Dst: c.dst}, n.routes.Transport("tcp"))
 		if after := n.direct.ties.Phase(x); got != c.want || after != c.after || (p != nil) != (got == dynamic.Accepted) {
 			t.Errorf("%s: %v, phase %d, proc %v; want %v, phase %d", c.name, got, after, p, c.want, c.after)
 		}
@@ -128,7 +131,7 @@ func TestJudgement(t *testing.T) {
 func TestFinishedProcTakesNoLink(t *testing.T) {
 	n := twoSites(t)
 	n.procs[0].phase.Store(int32(finished))
-	if _, v := n.direct.judge(dynamic.Hello{Src: 2, Dst: 0}, n.transport("tcp")); v != dynamic.Leaving {
+	if _, v := n.direct.judge(dynamic.Hello{Src: 2, Dst: 0}, n.routes.Transport("tcp")); v != dynamic.Leaving {
 		t.Errorf("%v", v)
 	}
 }
@@ -136,7 +139,7 @@ func TestFinishedProcTakesNoLink(t *testing.T) {
 func TestAcceptorsRouteCounts(t *testing.T) {
 	n := twoSites(t, config.Route{Site: "beta", Prefer: []string{"quic", "tcp"}, Direct: true, RequireTLS: true})
 	for name, want := range map[string]dynamic.Verdict{"tcp": dynamic.NotAllowed, "unix": dynamic.NotAllowed, "quic": dynamic.Accepted} {
-		if _, v := n.direct.judge(dynamic.Hello{Src: 2, Dst: 0}, n.transport(name)); v != want {
+		if _, v := n.direct.judge(dynamic.Hello{Src: 2, Dst: 0}, n.routes.Transport(name)); v != want {
 			t.Errorf("%s: %v, want %v", name, v, want)
 		}
 	}

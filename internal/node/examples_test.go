@@ -147,8 +147,8 @@ var disturbances = []struct {
 
 // plugin is the process of a site's transport, or 0 if the site is ending.
 func (r *running) plugin(transport string) (pid int) {
-	if t := r.n.transport(transport); t != nil && r.n.isReady() {
-		pid = t.plugin.Status().PID
+	if t := r.n.routes.Transport(transport); t != nil && r.n.isReady() {
+		pid = t.Plugin.Status().PID
 	}
 	return pid
 }

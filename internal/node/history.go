@@ -7,6 +7,7 @@ import (
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/wireup"
 )
 
@@ -53,21 +54,21 @@ func (h *history) with(x pair, f func(*record)) {
 }
 
 // tried notes what came of a way.
-func (h *history) tried(x pair, w way, v links.Verdict, rule links.Rule, reason string) {
+func (h *history) tried(x pair, w routes.Way, v links.Verdict, rule links.Rule, reason string) {
 	h.with(x, func(r *record) {
 		for i := range r.tries {
-			if t := &r.tries[i]; t.transport == w.t.name && t.address == w.address {
+			if t := &r.tries[i]; t.transport == w.T.Name && t.address == w.Address {
 				t.verdict, t.rule, t.reason, t.at = v, rule, reason, time.Now()
 				t.count++
 				return
 			}
 		}
-		r.tries = append(r.tries, try{w.t.name, w.address, v, rule, reason, time.Now(), 1})
+		r.tries = append(r.tries, try{w.T.Name, w.Address, v, rule, reason, time.Now(), 1})
 	})
 }
 
 // failed notes that a way did not do.
-func (h *history) failed(x pair, w way, err error) {
+func (h *history) failed(x pair, w routes.Way, err error) {
 	switch refused(err) {
 	case dynamic.NotAllowed:
 		h.tried(x, w, links.Failed, links.RulePeerRoutes, "the routes of the peer's site do not allow it")

@@ -6,6 +6,7 @@ import (
 
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/wireup"
 	"github.com/openimpi/impi/transports"
 )
@@ -14,7 +15,7 @@ func TestHistoryKeepsTheLastTryOfEachWay(t *testing.T) {
 	var h history
 	x := pair{0, 2}
 	tcp := fakeTransport("tcp", transports.ReachNetwork)
-	one, two := way{t: tcp, address: "t1"}, way{t: tcp, address: "t2"}
+	one, two := routes.Way{T: tcp, Address: "t1"}, routes.Way{T: tcp, Address: "t2"}
 	h.failed(x, one, errors.New("nobody there"))
 	h.failed(x, two, &dynamic.RefusedError{Verdict: dynamic.NotAllowed, Proven: true})
 	h.tried(x, one, links.Chosen, "", "it works")
@@ -36,7 +37,7 @@ func TestHistoryKeepsTheLastTryOfEachWay(t *testing.T) {
 // TestUnprovenRefusal: anybody may have said it, so it is no word about routes.
 func TestUnprovenRefusal(t *testing.T) {
 	var h history
-	w := way{t: fakeTransport("tcp", transports.ReachNetwork), address: "t1"}
+	w := routes.Way{T: fakeTransport("tcp", transports.ReachNetwork), Address: "t1"}
 	h.failed(pair{0, 1}, w, &dynamic.RefusedError{Verdict: dynamic.NotAllowed})
 	r := h.of(0, 1)
 	if got, _ := r.way("tcp", "t1"); got.rule != "" {

@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"slices"
 	"sync/atomic"
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/packetswitch"
 	"github.com/openimpi/impi/transports"
 )
@@ -38,12 +38,12 @@ type ownHost struct {
 type directListener struct {
 	transports.Listener
 	h     *ownHost
-	t     *transport
+	t     *routes.Transport
 	hosts bool // it is where channels are made as IMPI has it, and for nothing else
 }
 
 func (h *ownHost) channelListener(n *node) directListener {
-	return directListener{Listener: h.channel, h: h, t: n.channels, hosts: true}
+	return directListener{Listener: h.channel, h: h, t: n.routes.Channels, hosts: true}
 }
 
 // listen opens the listeners of all hosts.
@@ -63,16 +63,16 @@ func (n *node) listenHost(ctx context.Context, h *ownHost, i int) (err error) {
 		Host: h.config.Address.String(), Port: int(h.config.Port),
 		Dir: n.dir.Path, Name: fmt.Sprintf("c%d", i),
 	}
-	if h.channel, err = n.channels.Listen(ctx, at); err != nil {
+	if h.channel, err = n.routes.Channels.Listen(ctx, at); err != nil {
 		return fmt.Errorf("site %s, host %v: %w", n.opt.Site.Name, h.config.Address, portError(err, h.config.Port))
 	}
-	for _, t := range n.transports {
-		for k, planes := range ListenerPlanes(n.opt.Site, t.name, t.Capabilities().DataPlanes) {
-			at.Port, at.Name = 0, fmt.Sprintf("d%d-%s", i, t.name)
+	for _, t := range n.routes.Transports {
+		for k, planes := range routes.ListenerPlanes(n.opt.Site, t.Name, t.Capabilities().DataPlanes) {
+			at.Port, at.Name = 0, fmt.Sprintf("d%d-%s", i, t.Name)
 			if k > 0 {
 				at.Name += fmt.Sprintf("-%d", k)
 			}
-			l, err := t.through(planes).Listen(ctx, at)
+			l, err := t.Through(planes).Listen(ctx, at)
 			if err != nil {
 				return fmt.Errorf("site %s, host %v, direct links: %w", n.opt.Site.Name, h.config.Address, err)
 			}
@@ -91,10 +91,10 @@ func (n *node) card(h *ownHost) ([]byte, error) {
 	c := dynamic.Card{
 		Version: dynamic.CardVersion, Node: n.machine, ByteOrder: byteOrder(),
 		Unexpected: n.opt.Site.Protocol.Unexpected,
-		Features:   trimmed(slices.Concat(secrecyFeatures(n.opt.Job, n.opt.Site), resumableFeatures(n.opt.Job, n.opt.Site), pinFeatures(n.opt.Job, n.opt.Site), wishes(n.opt.Job, n.opt.Site))),
+		Features:   routes.Features(n.opt.Job, n.opt.Site),
 	}
 	for _, l := range h.direct {
-		c.Offers = append(c.Offers, dynamic.Offer{Transport: l.t.name, Address: l.Address()})
+		c.Offers = append(c.Offers, dynamic.Offer{Transport: l.t.Name, Address: l.Address()})
 	}
 	return c.AppendText(nil)
 }

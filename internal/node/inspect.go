@@ -14,6 +14,7 @@ import (
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/wireup"
 )
 
@@ -162,7 +163,7 @@ func (n *node) phase() links.Phase {
 func (n *node) sites() (sites []links.Site) {
 	for _, c := range n.job.Clients {
 		s := links.Site{
-			Name: n.opt.siteName(int(c.Rank)), Client: int(c.Rank), Own: c.Own,
+			Name: n.routes.SiteName(int(c.Rank)), Client: int(c.Rank), Own: c.Own,
 			First: int(c.FirstProc), Procs: c.NProcs,
 		}
 		for i := range c.NHosts {
@@ -174,13 +175,13 @@ func (n *node) sites() (sites []links.Site) {
 }
 
 func (n *node) describeTransports() (list []links.Transport) {
-	for _, t := range n.transports {
-		c, s := t.Capabilities(), t.plugin.Status()
+	for _, t := range n.routes.Transports {
+		c, s := t.Capabilities(), t.Plugin.Status()
 		x := links.Transport{
-			Name: t.name, State: string(s.State), PID: s.PID, Links: s.Links, Planes: planes(c), Reach: string(c.Reach),
+			Name: t.Name, State: string(s.State), PID: s.PID, Links: s.Links, Planes: routes.Planes(c), Reach: string(c.Reach),
 			Protocol: s.Protocol, Lacks: s.Lacks, Problem: s.Problem, Starts: s.Starts, Failures: s.Failures, NextTry: s.NextTry,
 		}
-		if u, err := t.plugin.Usage(); err == nil {
+		if u, err := t.Plugin.Usage(); err == nil {
 			r := links.Resources(u)
 			x.Usage = &r
 		}
@@ -257,7 +258,7 @@ func (n *node) describePair(d *links.Node, x pair, s *wireup.Stats, l *wireup.Li
 		d.Left++
 		return
 	}
-	ours, theirs := n.cards[x.local], n.cards[x.peer]
+	ours, theirs := n.routes.Cards[x.local], n.routes.Cards[x.peer]
 	v.SameMachine = ours != nil && theirs != nil && ours.SameNode(theirs)
 	if v.State == links.StateAgents && v.Reason == "" {
 		v.Reason = n.whyAgents(x)
@@ -298,17 +299,17 @@ func (n *node) stateOf(x pair, s *wireup.Stats, l *wireup.LinkStats) links.State
 
 // whyAgents is for pairs of which no direct link was ever tried.
 func (n *node) whyAgents(x pair) string {
-	switch ours, theirs := n.cards[x.local], n.cards[x.peer]; {
+	switch ours, theirs := n.routes.Cards[x.local], n.routes.Cards[x.peer]; {
 	case ours == nil || theirs == nil:
-		return n.whyNoCards(x.peer)
-	case !n.routeTo(x.peer).Direct:
+		return n.routes.WhyNoCards(x.peer)
+	case !n.routes.RouteTo(x.peer).Direct:
 		return "the route has direct = false"
 	}
 	return noWay
 }
 
 func (n *node) describeRoute(peer wire.WorldRank) links.Route {
-	r := n.routeTo(peer)
+	r := n.routes.RouteTo(peer)
 	d := links.Route{Prefer: r.Prefer, Direct: r.Direct, DataPlane: r.DataPlane, RequireTLS: r.RequireTLS, Closed: r.Closed}
 	for _, b := range n.opt.Site.Routes {
 		if b.Site == r.Site {

@@ -29,7 +29,7 @@ func TestLinksOfChannels(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 	}
-	if err := unix.Kill(all[1].n.transport("tcp").plugin.Status().PID, unix.SIGKILL); err != nil {
+	if err := unix.Kill(all[1].n.routes.Transport("tcp").Plugin.Status().PID, unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	for again := 0; again < 2; { // the answers themselves take time

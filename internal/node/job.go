@@ -9,9 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/agent"
-	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
@@ -32,16 +30,16 @@ func (n *node) place() error {
 	for i, p := range n.procs {
 		p.rank.Store(int32(self.FirstProc) + int32(i))
 	}
-	n.cards = make([]*dynamic.Card, len(n.job.Procs))
+	n.routes.Cards = make([]*dynamic.Card, len(n.job.Procs))
 	for r, p := range n.job.Procs {
 		if len(p.Card) == 0 {
 			continue
 		}
 		c, err := dynamic.ParseCard(p.Card)
 		if err != nil {
-			return fmt.Errorf("business card of rank %d, %s: %w", r, n.clientName(p.Client), err)
+			return fmt.Errorf("business card of rank %d, %s: %w", r, n.routes.ClientName(p.Client), err)
 		}
-		n.cards[r] = &c
+		n.routes.Cards[r] = &c
 	}
 	n.placeWorld()
 	return nil
@@ -52,7 +50,7 @@ func (n *node) rankName(r wire.WorldRank) string {
 	if p := n.procOf(r); p != nil {
 		return p.who().String()
 	}
-	return fmt.Sprintf("rank %d of %s", r, n.clientName(n.job.Procs[r].Client))
+	return fmt.Sprintf("rank %d of %s", r, n.routes.ClientName(n.job.Procs[r].Client))
 }
 
 // procOf gives the local proc of a rank, or nil.
@@ -85,7 +83,7 @@ func (n *node) startSwitches(channels []map[wire.HostRank]link.Link) error {
 		}
 		for peer, l := range channels[i] {
 			if err := n.attachChannel(h, peer, l); err != nil {
-				return fmt.Errorf("channel to %s: %w", n.hostName(peer), err)
+				return fmt.Errorf("channel to %s: %w", n.routes.HostName(peer), err)
 			}
 		}
 		if err := n.welcomeAll(h); err != nil {
@@ -184,19 +182,19 @@ func (n *node) jobOf(p *proc) *wireup.Job {
 		Trace: strings.ReplaceAll(n.opt.Site.Log.Trace, "%r", strconv.Itoa(int(rank))),
 		Procs: make([]wireup.Proc, len(n.job.Procs)),
 	}
-	if c := n.cards[rank]; n.world != nil && len(c.Offers) > 0 {
+	if c := n.routes.Cards[rank]; n.world != nil && len(c.Offers) > 0 {
 		j.World, j.Card = n.world, string(n.job.Procs[rank].Card)
 	}
 	for r, x := range n.job.Procs {
 		to := wire.WorldRank(r)
 		j.Procs[r] = wireup.Proc{
 			Host: append([]byte(nil), x.ID.Host[:]...), PID: x.ID.PID, Client: x.Client, Node: x.Host,
-			Path: n.path(pair{rank, to}), Data: n.data(pair{rank, to}),
+			Path: n.path(pair{rank, to}), Data: n.routes.Data(rank, to),
 		}
-		if site, foreign := n.foreignSite(x.Client); foreign {
+		if site, foreign := n.routes.ForeignSite(x.Client); foreign {
 			j.Procs[r].Foreign, j.Procs[r].ReduceOnPointToPoint = true, site.Implementation.ReduceOnPointToPoint()
 		}
-		if card := n.cards[to]; card != nil {
+		if card := n.routes.Cards[to]; card != nil {
 			j.Procs[r].Machine = card.Node
 			j.Procs[r].Unexpected = card.Unexpected
 		} else if x.Client == n.job.Self { // where another MPI is in the job there are no cards
@@ -225,38 +223,10 @@ func (n *node) path(x pair) wireup.Path {
 		return wireup.PathSelf
 	case len(n.ways(x)) > 0:
 		return wireup.PathDirect
-	case n.cards[x.local] != nil && n.cards[x.peer] != nil && n.routeTo(x.peer).Direct:
+	case n.routes.Cards[x.local] != nil && n.routes.Cards[x.peer] != nil && n.routes.RouteTo(x.peer).Direct:
 		n.goesByAgents(x, noWay)
 	}
 	return wireup.PathChannel
-}
-
-// data names the form in which two procs exchange data.
-func (n *node) data(x pair) string {
-	a, b := n.job.Procs[x.local].Client, n.job.Procs[x.peer].Client
-	ours, theirs := n.cards[x.local], n.cards[x.peer]
-	if a == b {
-		return datatype.HostOrder().String()
-	}
-	if site, foreign := n.foreignSite(b); foreign {
-		return string(n.opt.Site.DataTo(site))
-	}
-	if ours == nil || theirs == nil {
-		return datatype.External32.String()
-	}
-	return representation(ours, theirs, a, b)
-}
-
-// foreignSite gives the site of a client that somebody else runs, with what the
-// job file says of it; a client that the file does not have is one of ours if it
-// has said so at startup.
-func (n *node) foreignSite(c wire.ClientRank) (site config.Site, foreign bool) {
-	for _, s := range n.opt.Job.Sites {
-		if s.Client == int(c) {
-			return s, s.Foreign
-		}
-	}
-	return config.Site{}, !n.job.Clients[c].Own
 }
 
 // noticed gives the function that hears from a host's switch.

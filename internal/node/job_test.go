@@ -30,11 +30,11 @@ func TestDataOfForeignSites(t *testing.T) {
 		n := twoSites(t, c.route)
 		n.opt.Site = n.opt.Job.Sites[0]
 		c.change(n)
-		for _, card := range n.cards {
+		for _, card := range n.routes.Cards {
 			card.ByteOrder = byteOrder()
 		}
 		if c.foreign {
-			n.cards[2], n.cards[3] = nil, nil
+			n.routes.Cards[2], n.routes.Cards[3] = nil, nil
 		}
 		p := n.jobOf(n.procs[0]).Procs
 		if p[0].Data != datatype.HostOrder().String() || p[0].Foreign || p[0].ReduceOnPointToPoint {

@@ -153,8 +153,8 @@ func nodeMain() {
 	})
 	go func() {
 		<-n.ready
-		for _, t := range n.transports {
-			fmt.Fprintln(os.Stdout, "plugin", t.name, t.plugin.Status().PID)
+		for _, t := range n.routes.Transports {
+			fmt.Fprintln(os.Stdout, "plugin", t.Name, t.Plugin.Status().PID)
 		}
 		fmt.Fprintln(os.Stdout, "dir", n.dir.Path)
 	}()
@@ -225,7 +225,7 @@ func TestPluginKilledDisturbsNoLinkAndServesTheNextDial(t *testing.T) {
 	})
 	all[0].out.line(t, "[0] ready")
 	for _, x := range all {
-		fd := pidfd(t, x.n.transport("tcp").plugin.Status().PID)
+		fd := pidfd(t, x.n.routes.Transport("tcp").Plugin.Status().PID)
 		if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil {
 			t.Fatal(err)
 		}
@@ -310,7 +310,7 @@ func TestStrangersAtTheDirectPort(t *testing.T) {
 	all[0].out.line(t, "[0] ready")
 	for _, l := range all[0].n.hosts[0].direct {
 		network, address := "tcp", l.Address()
-		if l.t.name == "unix" {
+		if l.t.Name == "unix" {
 			network = "unix"
 		}
 		for _, words := range []string{"GET / HTTP/1.0\r\n\r\n" + strings.Repeat("x", 100), ""} {

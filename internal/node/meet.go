@@ -8,6 +8,7 @@ import (
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/mpierr"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/wireup"
 )
 
@@ -68,7 +69,7 @@ func (m *meetings) connect(p *proc, x meetPair, to *abroad) {
 	l, w, last := s.run(m.d.ctx)
 	switch {
 	case last.Action == dynamic.KeepLink:
-		m.deliver(p, x, l, w.t.name, true)
+		m.deliver(p, x, l, w.T.Name, true)
 	case last.Action == dynamic.GiveUp && m.d.ctx.Err() == nil:
 		m.noLink(p, x, s.whyAbroad(m.d.ctx, last))
 	}
@@ -121,7 +122,7 @@ func (m *meetings) drop(x meetPair) {
 }
 
 // acceptMeet gives a link from another world to the proc that it is for.
-func (m *meetings) acceptMeet(ctx context.Context, l link.Link, g *dynamic.Acceptor, hello dynamic.Hello, t *transport) error {
+func (m *meetings) acceptMeet(ctx context.Context, l link.Link, g *dynamic.Acceptor, hello dynamic.Hello, t *routes.Transport) error {
 	x := meetPair{hello.Dst, dynamic.Member{World: hello.World, Rank: hello.Src}}
 	p, verdict := m.judge(x, l, t)
 	if verdict == dynamic.Accepted {
@@ -135,7 +136,7 @@ func (m *meetings) acceptMeet(ctx context.Context, l link.Link, g *dynamic.Accep
 		}
 		return err
 	}
-	m.deliver(p, x, l, t.name, false)
+	m.deliver(p, x, l, t.Name, false)
 	return nil
 }
 
@@ -152,14 +153,14 @@ func (m *meetings) replace(p *proc, x meetPair) {
 }
 
 // judge decides about a link from another world.
-func (m *meetings) judge(x meetPair, l link.Link, t *transport) (*proc, dynamic.Verdict) {
+func (m *meetings) judge(x meetPair, l link.Link, t *routes.Transport) (*proc, dynamic.Verdict) {
 	p := m.d.n.procOf(x.local)
 	switch {
 	case p == nil || x.peer.World == m.world:
 		return nil, dynamic.UnknownRank
 	case procPhase(p.phase.Load()) != welcomed:
 		return nil, dynamic.Leaving
-	case !m.d.n.allowsAbroad(l, t):
+	case !m.d.n.routes.AllowsAbroad(l, t):
 		return nil, dynamic.NotAllowed
 	}
 	m.mu.Lock()

@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/mpierr"
@@ -155,18 +154,4 @@ func (m *meetings) close() {
 		m.gone(p)
 	}
 	m.names.close()
-}
-
-// routeAbroad is the site's route to procs of other worlds with what the other side
-// demands, whose card is nil if it is not known.
-func (n *node) routeAbroad(theirs *dynamic.Card) config.Route {
-	r := n.opt.Site.RouteTo("*")
-	s := secrecyOf(r)
-	switch {
-	case theirs != nil && theirs.Has(tlsFeature):
-		s = encrypted
-	case theirs != nil && theirs.Has(closedFeature):
-		s = max(s, closed)
-	}
-	return under(r, s)
 }

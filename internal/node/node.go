@@ -16,6 +16,7 @@ import (
 	"github.com/openimpi/impi/internal/launch"
 	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/internal/loglimit"
+	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/rendezvous"
 	"github.com/openimpi/impi/plugins/host"
 )
@@ -39,11 +40,10 @@ type node struct {
 	stdout   *launch.Output
 	stderr   *launch.Output
 
-	transports []*transport
-	channels   *transport // the one for channels between hosts
-	hosts      []*ownHost
-	procs      []*proc
-	hellos     chan *proc
+	routes routes.Table
+	hosts  []*ownHost
+	procs  []*proc
+	hellos chan *proc
 
 	server  *Server             // embedded; nil if it runs elsewhere
 	session *rendezvous.Session // our side of startup
@@ -54,9 +54,8 @@ type node struct {
 	listening chan struct{} // closed when all listeners are open
 	ready     chan struct{} // closed when the procs run in MPI
 	job       *startup.Job
-	token     dynamic.Token   // what this site proposes for the job's; nobody else has it if it is not that
-	cards     []*dynamic.Card // by world rank; nil for who has none
-	world     []byte          // describes the job to other worlds; nil: it cannot meet any
+	token     dynamic.Token // what this site proposes for the job's; nobody else has it if it is not that
+	world     []byte        // describes the job to other worlds; nil: it cannot meet any
 	direct    *directLinks
 	fallBacks fallBacks
 	control   *links.Server // nil if it could not be opened
@@ -119,6 +118,7 @@ func newNode(opt Options) *node {
 		hellos:   make(chan *proc, opt.Site.Procs()),
 		deadline: time.Now().Add(opt.Job.Limits.Start),
 	}
+	n.routes = routes.Table{Job: opt.Job, Site: &n.opt.Site}
 	if n.opt.share != nil {
 		n.moveIn()
 		return n

@@ -33,13 +33,3 @@ type Options struct {
 
 	share *share // the node is of a spawned world: what it is to run, and in whose place
 }
-
-// names gives each client's site name, as far as the file knows it.
-func (o *Options) siteName(client int) string {
-	for _, s := range o.Job.Sites {
-		if s.Client == client {
-			return s.Name
-		}
-	}
-	return ""
-}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/mpi"
+	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/transports"
 )
 
@@ -68,7 +69,7 @@ func TestPluginKilledEndsItsRelayedLinks(t *testing.T) {
 		t.Run(plane, func(t *testing.T) {
 			all := start(t, route(testJob("stranded", 1, 1), pinning(plane)))
 			all[0].out.line(t, "[0] waits")
-			fd := pidfd(t, all[0].n.transport("tcp").plugin.Status().PID)
+			fd := pidfd(t, all[0].n.routes.Transport("tcp").Plugin.Status().PID)
 			if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil {
 				t.Fatal(err)
 			}
@@ -90,7 +91,7 @@ func TestPeersPluginKilled(t *testing.T) {
 			job.Sites[1].Routes[0].Site = "*"
 			all := start(t, job)
 			all[0].out.line(t, "[0] waits")
-			if err := unix.Kill(all[1].n.transport("tcp").plugin.Status().PID, unix.SIGKILL); err != nil {
+			if err := unix.Kill(all[1].n.routes.Transport("tcp").Plugin.Status().PID, unix.SIGKILL); err != nil {
 				t.Fatal(err)
 			}
 			wantAll(t, all, "rank 0 on site alpha exited with status 9, after it had lost its link to rank 1 of site beta (client 1)")
@@ -127,14 +128,14 @@ func TestAcceptingPlanes(t *testing.T) {
 		{"too many", []config.Route{fd, ring, stream, any}, "[] [fd] [ring]"},
 	} {
 		n := twoSites(t, c.routes...)
-		tcp := n.transport("tcp")
+		tcp := n.routes.Transport("tcp")
 		tcp.Transport = havingPlanes{tcp.Transport}
-		if got := fmt.Sprint(ListenerPlanes(n.opt.Site, tcp.name, tcp.Capabilities().DataPlanes)); got != "["+c.want+"]" {
+		if got := fmt.Sprint(routes.ListenerPlanes(n.opt.Site, tcp.Name, tcp.Capabilities().DataPlanes)); got != "["+c.want+"]" {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
 	n := twoSites(t, ring, any)
-	if !n.allowsPlane(2, nil) || len(dataPlanes(n.routeTo(2))) != 1 || dataPlanes(n.routeTo(2))[0] != transports.PlaneRing {
-		t.Errorf("%v", dataPlanes(n.routeTo(2)))
+	if !n.routes.AllowsPlane(2, nil) || len(routes.DataPlanes(n.routes.RouteTo(2))) != 1 || routes.DataPlanes(n.routes.RouteTo(2))[0] != transports.PlaneRing {
+		t.Errorf("%v", routes.DataPlanes(n.routes.RouteTo(2)))
 	}
 }

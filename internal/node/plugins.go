@@ -8,27 +8,21 @@ import (
 	"sync"
 
 	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/plugins/host"
 	"github.com/openimpi/impi/transports"
 )
-
-// transport is a transport that runs, with its plugin behind it.
-type transport struct {
-	transports.Transport
-	name   string
-	plugin *host.Plugin
-}
 
 // startTransports starts the plugins of all transports that a route of the site
 // names, and one that can make IMPI channels.
 func (n *node) startTransports(ctx context.Context) error {
 	if n.opt.share != nil {
 		n.borrowTransports()
-		n.closeRoutes()
+		n.routes.CloseRoutes()
 		return nil
 	}
 	names := n.wantedTransports()
-	started := make([]*transport, len(names))
+	started := make([]*routes.Transport, len(names))
 	errs := make([]error, len(names))
 	var wg sync.WaitGroup
 	for i, name := range names {
@@ -37,14 +31,14 @@ func (n *node) startTransports(ctx context.Context) error {
 	wg.Wait()
 	for _, t := range started {
 		if t != nil {
-			n.transports = append(n.transports, t)
+			n.routes.Transports = append(n.routes.Transports, t)
 		}
 	}
-	errs = append(errs, n.checkPins())
+	errs = append(errs, n.routes.CheckPins())
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	n.closeRoutes()
+	n.routes.CloseRoutes()
 	return n.chooseChannels(ctx)
 }
 
@@ -64,7 +58,7 @@ func (n *node) wantedTransports() []string {
 	return names
 }
 
-func (n *node) startTransport(ctx context.Context, name string) (*transport, error) {
+func (n *node) startTransport(ctx context.Context, name string) (*routes.Transport, error) {
 	t, ok := n.opt.Site.Transport(name)
 	if !ok {
 		return nil, fmt.Errorf("site %s has no transport %q", n.opt.Site.Name, name)
@@ -72,7 +66,7 @@ func (n *node) startTransport(ctx context.Context, name string) (*transport, err
 	return n.launchTransport(ctx, t)
 }
 
-func (n *node) launchTransport(ctx context.Context, t config.Transport) (*transport, error) {
+func (n *node) launchTransport(ctx context.Context, t config.Transport) (*routes.Transport, error) {
 	p, err := host.Start(ctx, host.Config{
 		Name: t.Name, Path: t.Path, Builtin: t.Builtin, SHA256: t.SHA256, NoMTLS: t.NoMTLS,
 		Settings: t.SettingMap(), Dir: t.Dir,
@@ -87,16 +81,7 @@ func (n *node) launchTransport(ctx context.Context, t config.Transport) (*transp
 		return nil, err
 	}
 	n.log.Debug("transport started", "transport", t.Name, "pid", p.Status().PID)
-	return &transport{Transport: p.Transport(), name: t.Name, plugin: p}, nil
-}
-
-// transport gives a running transport, or nil.
-func (n *node) transport(name string) *transport {
-	i := slices.IndexFunc(n.transports, func(t *transport) bool { return t.name == name })
-	if i < 0 {
-		return nil
-	}
-	return n.transports[i]
+	return &routes.Transport{Transport: p.Transport(), Name: t.Name, Plugin: p}, nil
 }
 
 // stopTransports ends all plugins. Links that they made are not touched.
@@ -105,10 +90,10 @@ func (n *node) stopTransports() {
 		return // they are the site's
 	}
 	var wg sync.WaitGroup
-	for _, t := range n.running() {
+	for _, t := range n.routes.Running() {
 		wg.Go(func() {
-			if err := t.plugin.Close(); err != nil {
-				n.log.Warn("transport did not end in order", "transport", t.name, "error", err)
+			if err := t.Plugin.Close(); err != nil {
+				n.log.Warn("transport did not end in order", "transport", t.Name, "error", err)
 			}
 		})
 	}

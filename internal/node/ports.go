@@ -8,6 +8,7 @@ import (
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/mpierr"
+	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/wireup"
 )
 
@@ -119,12 +120,12 @@ func (m *meetings) take(p *proc, x *wireup.Meeting) {
 }
 
 // acceptCall lets a caller in whose greeting proved that it has the port's key.
-func (m *meetings) acceptCall(ctx context.Context, l link.Link, g *dynamic.Acceptor, hello dynamic.Hello, t *transport) error {
+func (m *meetings) acceptCall(ctx context.Context, l link.Link, g *dynamic.Acceptor, hello dynamic.Hello, t *routes.Transport) error {
 	verdict := m.holdPlace(hello.Port, l, t)
 	if verdict == dynamic.Accepted {
 		g.Accept()
 	} else {
-		m.d.n.log.Debug("a caller of a port is refused", "port", hello.Port.String()[:8], "transport", t.name, "reason", verdict)
+		m.d.n.log.Debug("a caller of a port is refused", "port", hello.Port.String()[:8], "transport", t.Name, "reason", verdict)
 		g.Refuse(verdict)
 	}
 	err := converse(ctx, l, g, g.Done)
@@ -136,14 +137,14 @@ func (m *meetings) acceptCall(ctx context.Context, l link.Link, g *dynamic.Accep
 		return err
 	}
 	var taken bool
-	m.withPorts(func() { taken = m.ports.Enter(hello.Port, caller{l, t.name, time.Now()}) })
-	m.d.n.log.Debug("a caller of a port is let in", "port", hello.Port.String()[:8], "transport", t.name, "awaited", taken)
+	m.withPorts(func() { taken = m.ports.Enter(hello.Port, caller{l, t.Name, time.Now()}) })
+	m.d.n.log.Debug("a caller of a port is let in", "port", hello.Port.String()[:8], "transport", t.Name, "awaited", taken)
 	return nil
 }
 
 // holdPlace judges a caller and keeps it a place.
-func (m *meetings) holdPlace(port dynamic.World, l link.Link, t *transport) (verdict dynamic.Verdict) {
-	if !m.d.n.allowsAbroad(l, t) {
+func (m *meetings) holdPlace(port dynamic.World, l link.Link, t *routes.Transport) (verdict dynamic.Verdict) {
+	if !m.d.n.routes.AllowsAbroad(l, t) {
 		return dynamic.NotAllowed
 	}
 	m.withPorts(func() { verdict = m.ports.Hold(port) })

@@ -13,6 +13,7 @@ import (
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/poll"
 )
 
@@ -55,7 +56,7 @@ func (d *probeServer) leave() { d.busy.Add(-1) }
 
 // probe measures the way to a peer by a transport. The context bounds it.
 func (d *directLinks) probe(ctx context.Context, x pair, transport string) (*links.Measure, error) {
-	i := slices.IndexFunc(d.n.ways(x), func(w way) bool { return w.t.name == transport })
+	i := slices.IndexFunc(d.n.ways(x), func(w routes.Way) bool { return w.T.Name == transport })
 	if i < 0 {
 		return nil, fmt.Errorf("this site's routes do not allow %s to rank %d", transport, x.peer)
 	}
@@ -80,12 +81,12 @@ func (d *directLinks) probe(ctx context.Context, x pair, transport string) (*lin
 }
 
 // answerProbe is the other side. It ends with ctx at the latest.
-func (d *directLinks) answerProbe(ctx context.Context, l link.Link, g *dynamic.Acceptor, h dynamic.Hello, t *transport) error {
+func (d *directLinks) answerProbe(ctx context.Context, l link.Link, g *dynamic.Acceptor, h dynamic.Hello, t *routes.Transport) error {
 	verdict := dynamic.Accepted
 	switch p := d.n.procOf(h.Dst); {
 	case p == nil || int(h.Src) >= len(d.n.job.Procs):
 		verdict = dynamic.UnknownRank
-	case !d.n.allows(h.Src, t), !d.n.allowsPlane(h.Src, l):
+	case !d.n.routes.Allows(h.Src, t), !d.n.routes.AllowsPlane(h.Src, l):
 		verdict = dynamic.NotAllowed
 	case !d.service.enter():
 		verdict = dynamic.Busy

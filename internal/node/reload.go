@@ -19,9 +19,9 @@ var errWouldLose = errors.New("links would be lost")
 // meant.
 func (n *node) reload(ctx context.Context, r links.Request) (*links.Reload, error) {
 	var plugins []*host.Plugin // one of them may be for channels alone
-	for _, t := range n.running() {
-		if t.name == r.Transport {
-			plugins = append(plugins, t.plugin)
+	for _, t := range n.routes.Running() {
+		if t.Name == r.Transport {
+			plugins = append(plugins, t.Plugin)
 		}
 	}
 	if len(plugins) == 0 {

@@ -67,14 +67,14 @@ func TestReloadOfAPluginInUse(t *testing.T) {
 func TestReloadThatWouldLoseLinks(t *testing.T) {
 	all, tick := ticking(t, config.Route{Prefer: []string{"tcp"}, Direct: true, DataPlane: []string{"stream"}})
 	tick()
-	pid := all[0].n.transport("tcp").plugin.Status().PID
+	pid := all[0].n.routes.Transport("tcp").Plugin.Status().PID
 	if a := all[0].reload(false); !strings.Contains(a.Error, "links would be lost") || a.Reload != nil {
 		t.Errorf("%+v", a)
 	}
 	if a := all[0].n.answer(context.Background(), links.Request{Op: links.OpReload, Transport: "pigeon"}); !strings.Contains(a.Error, `"pigeon"`) {
 		t.Errorf("%+v", a)
 	}
-	if now := all[0].n.transport("tcp").plugin.Status().PID; now != pid {
+	if now := all[0].n.routes.Transport("tcp").Plugin.Status().PID; now != pid {
 		t.Errorf("process %d was replaced by %d", pid, now)
 	}
 	tick()

@@ -10,26 +10,11 @@ import (
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/resumable"
 	"github.com/openimpi/impi/internal/wireup"
 	"github.com/openimpi/impi/transports"
 )
-
-// lastingFeatures says on business cards to whom links should last, as
-// clientFeatures has it.
-func resumableFeatures(job *config.Job, site config.Site) []string {
-	return clientFeatures(resumable.Feature, job, site, func(r config.Route) bool { return r.Resume })
-}
-
-// wantsLasting tells whether the owner of a card wants links to a client to last.
-func wantsResumable(c *dynamic.Card, to wire.ClientRank) bool { return wants(c, resumable.Feature, to) }
-
-// resumable tells whether both ends of a pair want a link that can break to be resumed.
-func (n *node) resumable(a, b wire.WorldRank) bool {
-	ours, theirs := n.cards[a], n.cards[b]
-	return ours != nil && theirs != nil &&
-		wantsResumable(ours, n.job.Procs[b].Client) && wantsResumable(theirs, n.job.Procs[a].Client)
-}
 
 // breakable tells whether a link can be lost although both its ends live, so that there
 // is something to resume. What the two procs themselves keep in memory cannot.
@@ -169,7 +154,7 @@ func (d *directLinks) dialAgain(ctx context.Context, x pair, hello dynamic.Hello
 	ways := d.n.ways(x)
 	s := search{
 		Search: dynamic.ResumeSearch(len(ways), d.n.resumeLimit()), ways: ways,
-		dial: func(ctx context.Context, w way, _ dynamic.SearchStep) (link.Link, error) {
+		dial: func(ctx context.Context, w routes.Way, _ dynamic.SearchStep) (link.Link, error) {
 			return d.dialFor(ctx, &hello, w)
 		},
 	}
@@ -180,7 +165,7 @@ func (d *directLinks) dialAgain(ctx context.Context, x pair, hello dynamic.Hello
 	switch {
 	case l != nil:
 		d.n.fellBack("direct link", d.n.job.Procs[x.peer].Client, w, &s)
-		return l, w.t.name, why
+		return l, w.T.Name, why
 	case last.Verdict != dynamic.Accepted:
 		return nil, "", futile{text: fmt.Sprintf("the node of rank %d says: %v", x.peer, last.Verdict), final: true, over: last.Verdict == dynamic.Leaving}
 	}
@@ -207,7 +192,7 @@ func (d *directLinks) handAgain(p *proc, x pair, s *dynamic.SessionState, l link
 
 // acceptAgain takes a further connection that a peer's node has made, or its
 // complaint that we should make one.
-func (d *directLinks) acceptAgain(ctx context.Context, l link.Link, g *dynamic.Acceptor, h dynamic.Hello, t *transport) error {
+func (d *directLinks) acceptAgain(ctx context.Context, l link.Link, g *dynamic.Acceptor, h dynamic.Hello, t *routes.Transport) error {
 	x := pair{h.Dst, h.Src}
 	p, s, verdict := d.judgeAgain(x, h, t)
 	if verdict == dynamic.Accepted && h.Lost && !s.Making {
@@ -233,18 +218,18 @@ func (d *directLinks) acceptAgain(ctx context.Context, l link.Link, g *dynamic.A
 		quiet()
 	}
 	d.mu.Unlock()
-	m := wireup.Message{Kind: wireup.KindLink, Peer: x.peer, Transport: t.name, Resumable: &wireup.Resumable{Session: s.ID[:], Again: true}}
+	m := wireup.Message{Kind: wireup.KindLink, Peer: x.peer, Transport: t.Name, Resumable: &wireup.Resumable{Session: s.ID[:], Again: true}}
 	d.handAgain(p, x, s, l, m)
-	d.n.log.Debug("a direct link is resumed by its other end", "rank", x.local, "peer", x.peer, "transport", t.name)
+	d.n.log.Debug("a direct link is resumed by its other end", "rank", x.local, "peer", x.peer, "transport", t.Name)
 	return nil
 }
 
-func (d *directLinks) judgeAgain(x pair, h dynamic.Hello, t *transport) (*proc, *dynamic.SessionState, dynamic.Verdict) {
+func (d *directLinks) judgeAgain(x pair, h dynamic.Hello, t *routes.Transport) (*proc, *dynamic.SessionState, dynamic.Verdict) {
 	p := d.n.procOf(x.local)
 	switch {
 	case p == nil || int(x.peer) >= len(d.n.job.Procs):
 		return nil, nil, dynamic.UnknownRank
-	case procPhase(p.phase.Load()) != finished && !d.n.allows(x.peer, t):
+	case procPhase(p.phase.Load()) != finished && !d.n.routes.Allows(x.peer, t):
 		return nil, nil, dynamic.NotAllowed
 	}
 	d.mu.Lock()

@@ -15,6 +15,7 @@ import (
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/mpi"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/wireup"
 )
 
@@ -226,9 +227,9 @@ func TestPluginKilledBetweenMessages(t *testing.T) {
 	for i := range 4 {
 		fmt.Fprintln(w, "go")
 		all[0].out.line(t, fmt.Sprintf("[0] tick %d", i))
-		fd := pidfd(t, all[0].n.transport("cut").plugin.Status().PID) // the dialler's, or the one that is dialled
+		fd := pidfd(t, all[0].n.routes.Transport("cut").Plugin.Status().PID) // the dialler's, or the one that is dialled
 		if i%2 == 1 {
-			fd = pidfd(t, all[1].n.transport("cut").plugin.Status().PID)
+			fd = pidfd(t, all[1].n.routes.Transport("cut").Plugin.Status().PID)
 		}
 		if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil {
 			t.Fatal(err)
@@ -247,7 +248,7 @@ func TestPluginKilledInTheMiddle(t *testing.T) {
 	job := route(testJob("big", 1, 1), config.Route{Prefer: []string{"tcp"}, Direct: true, DataPlane: []string{"stream"}, Resume: true})
 	all := start(t, job)
 	kill := func(r *running) {
-		fd := pidfd(t, r.n.transport("tcp").plugin.Status().PID)
+		fd := pidfd(t, r.n.routes.Transport("tcp").Plugin.Status().PID)
 		if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil {
 			t.Fatal(err)
 		}
@@ -319,12 +320,12 @@ func TestGivenUpIsRefused(t *testing.T) {
 			continue
 		}
 		hello := dynamic.Hello{Src: x.peer, Dst: x.local, Session: s.ID, Again: true}
-		p, _, v := d.judgeAgain(x, hello, all[i].n.transport("cut"))
+		p, _, v := d.judgeAgain(x, hello, all[i].n.routes.Transport("cut"))
 		if v != dynamic.Accepted {
 			t.Fatalf("before: %v", v)
 		}
 		d.reopen(p, wireup.Message{Kind: wireup.KindOpen, Peer: x.peer, Reason: "enough", Resumable: &wireup.Resumable{Session: s.ID[:], Again: true, Over: true}})
-		if _, _, v = d.judgeAgain(x, hello, all[i].n.transport("cut")); v != dynamic.UnknownLink {
+		if _, _, v = d.judgeAgain(x, hello, all[i].n.routes.Transport("cut")); v != dynamic.UnknownLink {
 			t.Errorf("after: %v", v)
 		}
 		asked++
@@ -357,7 +358,7 @@ func TestResumeGivesUp(t *testing.T) {
 		for _, l := range x.n.hosts[0].direct {
 			_ = l.Close()
 		}
-		if err := unix.Kill(x.n.transport("cut").plugin.Status().PID, unix.SIGKILL); err != nil {
+		if err := unix.Kill(x.n.routes.Transport("cut").Plugin.Status().PID, unix.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -441,7 +442,7 @@ func TestLastingFeatures(t *testing.T) {
 		{map[string]config.Route{"*": on, "beta": off}, [3]bool{true, false, true}},
 		{map[string]config.Route{"*": off, "beta": on, "alpha": on}, [3]bool{true, true, false}},
 	} {
-		card := &dynamic.Card{Version: dynamic.CardVersion, Features: resumableFeatures(job, site(c.routes))}
+		card := &dynamic.Card{Version: dynamic.CardVersion, Features: routes.ResumableFeatures(job, site(c.routes))}
 		text, err := card.AppendText(nil)
 		if err != nil {
 			t.Fatal(err)
@@ -451,7 +452,7 @@ func TestLastingFeatures(t *testing.T) {
 			t.Fatal(err)
 		}
 		for client, want := range c.want {
-			if got := wantsResumable(&read, wire.ClientRank(client)); got != want {
+			if got := routes.WantsResumable(&read, wire.ClientRank(client)); got != want {
 				t.Errorf("%v: to client %d: %t, want %t; the card is %s", c.routes, client, got, want, text)
 			}
 		}

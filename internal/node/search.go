@@ -12,6 +12,7 @@ import (
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/transports"
 )
 
@@ -24,16 +25,16 @@ const (
 type search struct {
 	*dynamic.Search
 	mu     sync.Locker // of its ties; nil: it has none
-	ways   []way
-	dial   func(context.Context, way, dynamic.SearchStep) (link.Link, error)
-	missed func(way, error) // is told of each way that failed; may be nil
-	rests  func()           // is told when all have failed and are to be tried again; may be nil
-	holds  func()           // is told when a link that is made has to wait; may be nil
+	ways   []routes.Way
+	dial   func(context.Context, routes.Way, dynamic.SearchStep) (link.Link, error)
+	missed func(routes.Way, error) // is told of each way that failed; may be nil
+	rests  func()                  // is told when all have failed and are to be tried again; may be nil
+	holds  func()                  // is told when a link that is made has to wait; may be nil
 }
 
 // run searches until there is a link, or there will be none, or ctx ends, which it takes for
 // GiveUp.
-func (s *search) run(ctx context.Context) (l link.Link, by way, last dynamic.SearchStep) {
+func (s *search) run(ctx context.Context) (l link.Link, by routes.Way, last dynamic.SearchStep) {
 	step := s.step(func() dynamic.SearchStep { return s.Begin(time.Now()) })
 	for {
 		switch step.Action {
@@ -87,7 +88,7 @@ func (s *search) reasons() string {
 	var list []string
 	for _, m := range s.Missed() {
 		w := s.ways[m.Way]
-		list = append(list, fmt.Sprintf("%s at %s: %v", w.t.name, w.address, m.Err))
+		list = append(list, fmt.Sprintf("%s at %s: %v", w.T.Name, w.Address, m.Err))
 	}
 	return strings.Join(list, "; ")
 }
@@ -97,22 +98,22 @@ func (s *search) errors() error {
 	var errs []error
 	for _, m := range s.Missed() {
 		w := s.ways[m.Way]
-		errs = append(errs, fmt.Errorf("%s at %s: %w", w.t.name, w.address, m.Err))
+		errs = append(errs, fmt.Errorf("%s at %s: %w", w.T.Name, w.Address, m.Err))
 	}
 	return errors.Join(errs...)
 }
 
 // fellBack warns that a link is not by the transport that the file prefers most, if another one was
 // tried before and failed. what is a link of procs or of agents.
-func (n *node) fellBack(what string, to wire.ClientRank, by way, s *search) {
+func (n *node) fellBack(what string, to wire.ClientRank, by routes.Way, s *search) {
 	for _, m := range s.Missed() {
 		w := s.ways[m.Way]
-		if w.t == by.t || m.Verdict == dynamic.NotAllowed { // another address of its; ruled out by the peer's routes
+		if w.T == by.T || m.Verdict == dynamic.NotAllowed { // another address of its; ruled out by the peer's routes
 			continue
 		}
-		n.log.Log(n.fallBacks.level(to, by.t.name), "a "+what+" is not by the transport that the route prefers, which failed",
-			"to", n.clientName(to), "transport", by.t.name, "encrypted", by.t.Capabilities().Has(transports.FeatureEncrypted),
-			"preferred", w.t.name, "reason", m.Err)
+		n.log.Log(n.fallBacks.level(to, by.T.Name), "a "+what+" is not by the transport that the route prefers, which failed",
+			"to", n.routes.ClientName(to), "transport", by.T.Name, "encrypted", by.T.Capabilities().Has(transports.FeatureEncrypted),
+			"preferred", w.T.Name, "reason", m.Err)
 		return
 	}
 }
@@ -161,20 +162,20 @@ func refused(err error) dynamic.Verdict {
 
 // dialFor makes a link to a proc by a way, for any purpose that a greeting can name, and greets the
 // other node. It takes the session out of hello for a link that needs none.
-func (d *directLinks) dialFor(within context.Context, hello *dynamic.Hello, w way) (link.Link, error) {
-	return d.dialBy(within, d.n.pinned(w.t, hello.Dst), hello, w)
+func (d *directLinks) dialFor(within context.Context, hello *dynamic.Hello, w routes.Way) (link.Link, error) {
+	return d.dialBy(within, d.n.routes.Pinned(w.T, hello.Dst), hello, w)
 }
 
 // dialBy is dialFor by a transport with what is pinned.
-func (d *directLinks) dialBy(within context.Context, t transports.Transport, hello *dynamic.Hello, w way) (link.Link, error) {
+func (d *directLinks) dialBy(within context.Context, t transports.Transport, hello *dynamic.Hello, w routes.Way) (link.Link, error) {
 	return dialWith(within, d.token, t, hello, w)
 }
 
 // dialWith is dialBy with a greeting that another token keys than the job's.
-func dialWith(within context.Context, token dynamic.Token, t transports.Transport, hello *dynamic.Hello, w way) (link.Link, error) {
+func dialWith(within context.Context, token dynamic.Token, t transports.Transport, hello *dynamic.Hello, w routes.Way) (link.Link, error) {
 	ctx, cancel := context.WithTimeout(within, dialLimit)
 	defer cancel()
-	l, err := t.Dial(ctx, transports.DialSpec{Address: w.address, From: w.from})
+	l, err := t.Dial(ctx, transports.DialSpec{Address: w.Address, From: w.From})
 	if err != nil {
 		return nil, err
 	}
@@ -198,4 +199,9 @@ func dialWith(within context.Context, token dynamic.Token, t transports.Transpor
 		return nil, err
 	}
 	return l, nil
+}
+
+// ways lists how a pair could be linked, best first.
+func (n *node) ways(x pair) []routes.Way {
+	return n.routes.Ways(x.local, x.peer, n.procOf(x.local).host.config.Address.String())
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/transports"
 )
 
@@ -126,7 +127,7 @@ func TestPlain(t *testing.T) {
 	n := twoSites(t, config.Route{Site: "beta", RequireTLS: true, Prefer: []string{"tcp"}})
 	n.job.Hosts = twoHosts()
 	d := &dancer{n: n, h: n.hosts[0]}
-	if err := d.plain([4]byte{0, 0, 0, 1}); !errors.Is(err, errPlain) || !strings.Contains(err.Error(), `route "beta"`) {
+	if err := d.plain([4]byte{0, 0, 0, 1}); !errors.Is(err, routes.ErrPlain) || !strings.Contains(err.Error(), `route "beta"`) {
 		t.Errorf("%v", err)
 	}
 	for _, b := range [][4]byte{{}, {0, 0, 0, 2}, {0xff, 0xff, 0xff, 0xff}} { // ourselves, and nobody
@@ -162,16 +163,16 @@ func TestRequireTLS(t *testing.T) {
 			func(n *node) { n.opt.Job.Sites = n.opt.Job.Sites[:1] }, false},
 	} {
 		n := twoSites(t, c.routes...)
-		n.cards[2].Features = c.theirs
+		n.routes.Cards[2].Features = c.theirs
 		if c.change != nil {
 			c.change(n)
 		}
-		s, says := n.secrecyTo(1)
-		got := s == encrypted
+		s, says := n.routes.SecrecyTo(1)
+		got := s == routes.Encrypted
 		if got != c.want || got != strings.Contains(says, "has require_tls") {
 			t.Errorf("%s: %t, %q", c.name, got, says)
 		}
-		if got := n.allows(2, n.transport("tcp")); c.routes == nil && got == c.want {
+		if got := n.routes.Allows(2, n.routes.Transport("tcp")); c.routes == nil && got == c.want {
 			t.Errorf("%s: tcp is allowed: %t", c.name, got)
 		}
 	}
@@ -181,8 +182,8 @@ func TestRequireTLS(t *testing.T) {
 func TestSecrecyFeatures(t *testing.T) {
 	job := testJob("ring", 1, 1, 1)
 	site := config.Site{Routes: []config.Route{{Site: "*"}, {Site: "beta", RequireTLS: true}}}
-	c := &dynamic.Card{Features: secrecyFeatures(job, site)}
-	if wants(c, tlsFeature, 0) || !wants(c, tlsFeature, 1) || wants(c, tlsFeature, 2) {
+	c := &dynamic.Card{Features: routes.SecrecyFeatures(job, site)}
+	if routes.Wants(c, routes.TLSFeature, 0) || !routes.Wants(c, routes.TLSFeature, 1) || routes.Wants(c, routes.TLSFeature, 2) {
 		t.Errorf("%q", c.Features)
 	}
 }
@@ -192,14 +193,14 @@ func TestForeignClientCannotEncrypt(t *testing.T) {
 	n := twoSites(t, config.Route{Site: "beta", RequireTLS: true, Prefer: []string{"quic"}, Pos: config.Pos{File: "job.hcl", Line: 3, Column: 1}})
 	n.job.Hosts = twoHosts()
 	n.job.Procs[2].Host, n.job.Procs[3].Host = 1, 1
-	if err := n.checkChannels(n.hosts[0]); err != nil {
+	if err := n.routes.CheckChannels(n.hosts[0].rank, n.hosts[0].config.Address.String()); err != nil {
 		t.Errorf("both have quic: %v", err)
 	}
 	n.job.Clients[0].Own = true
-	for i := range n.cards {
-		n.cards[i] = nil
+	for i := range n.routes.Cards {
+		n.routes.Cards[i] = nil
 	}
-	err := n.checkChannels(n.hosts[0])
+	err := n.routes.CheckChannels(n.hosts[0].rank, n.hosts[0].config.Address.String())
 	if err == nil || !strings.Contains(err.Error(), "another MPI") || !strings.Contains(err.Error(), "job.hcl:3:1") {
 		t.Errorf("%v", err)
 	}
@@ -211,15 +212,15 @@ func TestAllowsChannel(t *testing.T) {
 	n.job.Hosts = twoHosts()
 	n.job.Procs[2].Host, n.job.Procs[3].Host = 1, 1
 	for name, want := range map[string]bool{"tcp": false, "unix": false, "quic": true} {
-		if got := n.allowsChannel(1, nil, directListener{t: n.transport(name)}); got != want {
+		if got := n.routes.AllowsChannel(1, nil, n.routes.Transport(name), false); got != want {
 			t.Errorf("%s: %t", name, got)
 		}
-		if n.allowsChannel(1, nil, directListener{t: n.transport(name), hosts: true}) {
+		if n.routes.AllowsChannel(1, nil, n.routes.Transport(name), true) {
 			t.Errorf("%s: allowed where channels come as IMPI has it", name)
 		}
 	}
-	ways, must := n.channelWays(n.hosts[0], 1)
-	if !must || len(ways) != 1 || !ways[0].t.Capabilities().Has(transports.FeatureEncrypted) {
+	ways, must := n.routes.ChannelWays(n.hosts[0].rank, n.hosts[0].config.Address.String(), 1)
+	if !must || len(ways) != 1 || !ways[0].T.Capabilities().Has(transports.FeatureEncrypted) {
 		t.Errorf("%v, %t", ways, must)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/names"
+	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/rendezvous"
 	"github.com/openimpi/impi/transports/socket"
 )
@@ -131,22 +132,11 @@ func (s *Server) waitingFor(self wire.ClientRank) string {
 	var names []string
 	for _, c := range s.missing {
 		if c != self {
-			names = append(names, clientName(s.job, c))
+			names = append(names, routes.ClientName(s.job, c))
 		}
 	}
 	return strings.Join(names, ", ")
 }
-
-// clientName names a client by its site, as far as the file knows it.
-func clientName(job *config.Job, c wire.ClientRank) string {
-	i := slices.IndexFunc(job.Sites, func(s config.Site) bool { return s.Client == int(c) })
-	if i < 0 {
-		return fmt.Sprintf("client %d", c)
-	}
-	return fmt.Sprintf("site %s (client %d)", job.Sites[i].Name, c)
-}
-
-func (n *node) clientName(c wire.ClientRank) string { return clientName(n.opt.Job, c) }
 
 // startServer starts the server if it is this site's.
 func (n *node) startServer() (err error) {

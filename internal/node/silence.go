@@ -24,7 +24,7 @@ func silenceOf(job *config.Job) time.Duration {
 
 // channelLost is the failure of a job whose channel to a host has ended too early.
 func (n *node) channelLost(ev agent.Event) *Failure {
-	host := n.hostName(ev.Peer.Host)
+	host := n.routes.HostName(ev.Peer.Host)
 	var silent *link.SilentError
 	switch {
 	case errors.Is(ev.Err, agent.ErrProtocol):

@@ -20,7 +20,7 @@ func (n *node) moveIn() {
 
 func (n *node) borrowTransports() {
 	root := n.opt.share.service.root
-	n.transports, n.channels = slices.Clone(root.transports), root.channels
+	n.routes.Transports, n.routes.Channels = slices.Clone(root.routes.Transports), root.routes.Channels
 }
 
 // program is what a proc runs.

@@ -52,7 +52,7 @@ func (d *spawnService) locate(host string, by *proc) (*plannedPart, string) {
 		return own, ""
 	}
 	for _, c := range n.job.Clients {
-		if n.opt.siteName(int(c.Rank)) == host {
+		if n.routes.SiteName(int(c.Rank)) == host {
 			return d.at(c.Rank, ""), ""
 		}
 	}
@@ -73,7 +73,7 @@ func (d *spawnService) locate(host string, by *proc) (*plannedPart, string) {
 
 // at is a place of the site of a client.
 func (d *spawnService) at(client wire.ClientRank, host string) *plannedPart {
-	p := &plannedPart{client: client, site: d.root.opt.siteName(int(client)), own: client == d.root.job.Self}
+	p := &plannedPart{client: client, site: d.root.routes.SiteName(int(client)), own: client == d.root.job.Self}
 	if p.Host = host; p.own && host == "" {
 		p.Host = d.root.opt.Site.Hosts[0].Address.String()
 	}
@@ -85,7 +85,7 @@ func (d *spawnService) at(client wire.ClientRank, host string) *plannedPart {
 func (d *spawnService) everywhere() (list []string) {
 	n := d.root
 	for _, c := range n.job.Clients {
-		name := n.opt.siteName(int(c.Rank))
+		name := n.routes.SiteName(int(c.Rank))
 		if name == "" {
 			name = n.job.Hosts[c.FirstHost].Address.Addr().String()
 		}

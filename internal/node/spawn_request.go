@@ -12,6 +12,7 @@ import (
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/node/routes"
 )
 
 // A node asks another one of its job to spawn procs there: over
@@ -81,7 +82,7 @@ func (t *talk) hear(x any) error {
 
 // send asks another site of the job for a part. ctx bounds the whole request.
 func (d *spawnService) send(ctx context.Context, part *plannedPart) (*spawnRequest, *refusal) {
-	first, peer := &part.Commands[0], d.root.clientName(part.client)
+	first, peer := &part.Commands[0], d.root.routes.ClientName(part.client)
 	l, err := d.dial(ctx, part.client)
 	if err != nil {
 		return nil, first.about(fmt.Sprintf("%s cannot be asked: %v", peer, err))
@@ -130,11 +131,11 @@ func (d *spawnService) dial(ctx context.Context, to wire.ClientRank) (link.Link,
 	var reasons []string
 	for _, w := range n.ways(x) {
 		hello := dynamic.Hello{Spawn: true, Src: wire.WorldRank(n.job.Procs[x.local].Host), Dst: wire.WorldRank(n.job.Procs[x.peer].Host)}
-		l, err := n.direct.dialBy(ctx, n.pinned(w.t, x.peer), &hello, w)
+		l, err := n.direct.dialBy(ctx, n.routes.Pinned(w.T, x.peer), &hello, w)
 		if err == nil {
 			return l, nil
 		}
-		reasons = append(reasons, fmt.Sprintf("%s: %v", w.t.name, err))
+		reasons = append(reasons, fmt.Sprintf("%s: %v", w.T.Name, err))
 	}
 	if reasons == nil {
 		return nil, errNoWay
@@ -179,7 +180,7 @@ func (e *spawnRequest) close() {
 }
 
 // acceptSpawn greets a node that wants something, which is done beside everything else.
-func (d *directLinks) acceptSpawn(ctx context.Context, l link.Link, g *dynamic.Acceptor, hello dynamic.Hello, t *transport) error {
+func (d *directLinks) acceptSpawn(ctx context.Context, l link.Link, g *dynamic.Acceptor, hello dynamic.Hello, t *routes.Transport) error {
 	verdict := d.judgeSpawn(hello, l, t)
 	if verdict == dynamic.Accepted {
 		g.Accept()
@@ -197,15 +198,15 @@ func (d *directLinks) acceptSpawn(ctx context.Context, l link.Link, g *dynamic.A
 
 // judgeSpawn lets the nodes of the job's other sites in by the links that their
 // procs may have.
-func (d *directLinks) judgeSpawn(hello dynamic.Hello, l link.Link, t *transport) dynamic.Verdict {
+func (d *directLinks) judgeSpawn(hello dynamic.Hello, l link.Link, t *routes.Transport) dynamic.Verdict {
 	from := noRank
 	if hello.Src >= 0 && int(hello.Src) < len(d.n.job.Hosts) {
-		from = d.n.firstOf(wire.HostRank(hello.Src))
+		from = d.n.routes.FirstOf(wire.HostRank(hello.Src))
 	}
 	switch {
 	case d.n.opt.share != nil, from == noRank, d.n.job.Procs[from].Client == d.n.job.Self:
 		return dynamic.UnknownRank
-	case !d.n.allows(from, t), !d.n.allowsPlane(from, l):
+	case !d.n.routes.Allows(from, t), !d.n.routes.AllowsPlane(from, l):
 		return dynamic.NotAllowed
 	}
 	return dynamic.Accepted

@@ -2,9 +2,11 @@ package node
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"io"
 
+	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/internal/poll"
 )
@@ -99,4 +101,10 @@ func converse(ctx context.Context, l link.Link, g greeting, enough func() bool) 
 			return err
 		}
 	}
+}
+
+// nonce makes a number that nobody can foresee.
+func nonce() (n dynamic.Nonce) {
+	_, _ = rand.Read(n[:]) // never fails
+	return n
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/internal/node/routes"
 )
 
 func TestWishesAreOnTheCard(t *testing.T) {
@@ -15,13 +16,13 @@ func TestWishesAreOnTheCard(t *testing.T) {
 		{Site: "alpha", Prefer: []string{"tcp"}, Representation: config.External32},
 		{Site: "*", Prefer: []string{"tcp"}},
 	}
-	if got, want := wishes(job, site), []string{"external32-to-0"}; !slices.Equal(got, want) {
+	if got, want := routes.Wishes(job, site), []string{"external32-to-0"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	job.Complete = false
 	site.Routes[1].Representation = config.NativeBE
 	want := []string{"external32-to-0", "native-be-to-2", "native-be-to-all"}
-	if got := wishes(job, site); !slices.Equal(got, want) {
+	if got := routes.Wishes(job, site); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -49,7 +50,7 @@ func TestBothEndsFindTheSameRepresentation(t *testing.T) {
 		{"from the future", card(little, "cbor-to-11"), card(little), "external32"},
 		{"for one build", card(little, "native-to-11"), card(little), "external32"},
 	} {
-		ab, ba := representation(c.a, c.b, 1, 11), representation(c.b, c.a, 11, 1)
+		ab, ba := routes.Representation(c.a, c.b, 1, 11), routes.Representation(c.b, c.a, 11, 1)
 		if ab != c.want || ba != c.want {
 			t.Errorf("%s: %s and %s, want %s", c.name, ab, ba, c.want)
 		}

@@ -42,7 +42,7 @@ func describe(job *startup.Job, cards []*dynamic.Card, check bool) ([]byte, erro
 
 // placeWorld makes the node ready to meet other worlds, or notes why it cannot.
 func (n *node) placeWorld() {
-	world, err := describe(n.job, n.cards, false)
+	world, err := describe(n.job, n.routes.Cards, false)
 	if err != nil {
 		n.log.Debug("the job cannot meet other worlds", "reason", err)
 		return

@@ -1,4 +1,4 @@
-package node
+package routes
 
 import (
 	"fmt"
@@ -9,14 +9,15 @@ import (
 	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/resumable"
 )
 
 // Both ends of a pair must send data in one representation, and each site's
 // file has a say. So a site's wishes that differ from the default are on its
 // business cards, as features: "external32-to-1" for client 1, "external32-to-all".
 
-// wishes lists the features that say which representations the site insists on.
-func wishes(job *config.Job, site config.Site) []string {
+// Wishes lists the features that say which representations the site insists on.
+func Wishes(job *config.Job, site config.Site) []string {
 	var features []string
 	for _, s := range job.Sites {
 		if r := site.RouteTo(s.Name).Representation; r != config.RepresentationAuto && s.Client != site.Client {
@@ -40,10 +41,10 @@ func wish(c *dynamic.Card, to wire.ClientRank) string {
 	return ""
 }
 
-// representation gives the form in which data travels between procs of two
+// Representation gives the form in which data travels between procs of two
 // sites, of which both know the other's card. Either end finds the same.
 // IMPI ch.1, Data Format: external32, unless both know better.
-func representation(a, b *dynamic.Card, clientA, clientB wire.ClientRank) string {
+func Representation(a, b *dynamic.Card, clientA, clientB wire.ClientRank) string {
 	wa, wb := wish(a, clientB), wish(b, clientA)
 	switch {
 	case wa == "" && wb == "" && a.ByteOrder == b.ByteOrder && a.ByteOrder != "":
@@ -91,8 +92,8 @@ func clientFeatures(name string, job *config.Job, site config.Site, such func(co
 	return features
 }
 
-// wants tells whether the owner of a card has such a route to a client.
-func wants(c *dynamic.Card, name string, to wire.ClientRank) bool {
+// Wants tells whether the owner of a card has such a route to a client.
+func Wants(c *dynamic.Card, name string, to wire.ClientRank) bool {
 	switch {
 	case c.Has(fmt.Sprintf("no-%s-%d", name, to)):
 		return false
@@ -102,7 +103,43 @@ func wants(c *dynamic.Card, name string, to wire.ClientRank) bool {
 	return c.Has(name)
 }
 
-// trimmed keeps the features that a card has room for.
-func trimmed(features []string) []string {
+// Trimmed keeps the features that a card has room for.
+func Trimmed(features []string) []string {
 	return slices.Clip(features[:min(len(features), dynamic.MaxFeatures)])
+}
+
+// ResumableFeatures says to whom links are to be resumed, as clientFeatures has it.
+func ResumableFeatures(job *config.Job, site config.Site) []string {
+	return clientFeatures(resumable.Feature, job, site, func(r config.Route) bool { return r.Resume })
+}
+
+// Features are all that a site says on its business cards.
+func Features(job *config.Job, site config.Site) []string {
+	return Trimmed(slices.Concat(SecrecyFeatures(job, site), ResumableFeatures(job, site), PinFeatures(job, site), Wishes(job, site)))
+}
+
+// WantsResumable tells whether the owner of a card wants links to a client to be resumed.
+func WantsResumable(c *dynamic.Card, to wire.ClientRank) bool { return Wants(c, resumable.Feature, to) }
+
+// Resumable tells whether both ends of a pair want a link that can break to be resumed.
+func (rt *Table) Resumable(a, b wire.WorldRank) bool {
+	ours, theirs := rt.Cards[a], rt.Cards[b]
+	return ours != nil && theirs != nil &&
+		WantsResumable(ours, rt.World.Procs[b].Client) && WantsResumable(theirs, rt.World.Procs[a].Client)
+}
+
+// Data names the form in which two procs exchange data.
+func (rt *Table) Data(local, peer wire.WorldRank) string {
+	a, b := rt.World.Procs[local].Client, rt.World.Procs[peer].Client
+	ours, theirs := rt.Cards[local], rt.Cards[peer]
+	if a == b {
+		return datatype.HostOrder().String()
+	}
+	if site, foreign := rt.ForeignSite(b); foreign {
+		return string(rt.Site.DataTo(site))
+	}
+	if ours == nil || theirs == nil {
+		return datatype.External32.String()
+	}
+	return Representation(ours, theirs, a, b)
 }

@@ -1,0 +1,124 @@
+package routes
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/core/agent"
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/startup"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/plugins/host"
+	"github.com/openimpi/impi/transports"
+)
+
+// Table is what a site knows of its routes, and of what the other sites of its job want.
+type Table struct {
+	Job        *config.Job
+	Site       *config.Site
+	World      *startup.Job    // nil until startup is over
+	Cards      []*dynamic.Card // by world rank, then; nil for who has none
+	Transports []*Transport    // that run
+	Channels   *Transport      // the one for channels between hosts
+}
+
+// Transport is a transport that runs, with its plugin behind it.
+type Transport struct {
+	transports.Transport
+	Name   string
+	Plugin *host.Plugin
+}
+
+// Way is one possibility to reach a proc or a host.
+type Way struct {
+	T       *Transport
+	Address string
+	From    string
+	Plain   bool // to the port of IMPI's channels, where nothing is pinned
+}
+
+// Transport gives a running transport, or nil.
+func (rt *Table) Transport(name string) *Transport {
+	i := slices.IndexFunc(rt.Transports, func(t *Transport) bool { return t.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return rt.Transports[i]
+}
+
+// Running are all transports whose plugins run.
+func (rt *Table) Running() []*Transport {
+	if rt.Channels == nil || slices.Contains(rt.Transports, rt.Channels) {
+		return rt.Transports
+	}
+	return append(slices.Clone(rt.Transports), rt.Channels)
+}
+
+// Through gives a transport pinned to data planes; none means any.
+func (t *Transport) Through(planes []transports.DataPlane) transports.Transport {
+	if len(planes) == 0 || t.Plugin == nil {
+		return t
+	}
+	return t.Plugin.Pinned(planes)
+}
+
+// ForeignSite gives the site of a client that somebody else runs, with what the
+// job file says of it; a client that the file does not have is one of ours if it
+// has said so at startup.
+func (rt *Table) ForeignSite(c wire.ClientRank) (site config.Site, foreign bool) {
+	for _, s := range rt.Job.Sites {
+		if s.Client == int(c) {
+			return s, s.Foreign
+		}
+	}
+	return config.Site{}, !rt.World.Clients[c].Own
+}
+
+// HostName names a host of the job for messages.
+func (rt *Table) HostName(h wire.HostRank) string {
+	x := rt.World.Hosts[h]
+	return fmt.Sprintf("%s at %v", rt.ClientName(x.Client), agent.DanceHost{Address: x.Address, Port: uint16(x.Port)})
+}
+
+// ClientName names a client by its site, as far as the file knows it.
+func ClientName(job *config.Job, c wire.ClientRank) string {
+	i := slices.IndexFunc(job.Sites, func(s config.Site) bool { return s.Client == int(c) })
+	if i < 0 {
+		return fmt.Sprintf("client %d", c)
+	}
+	return fmt.Sprintf("site %s (client %d)", job.Sites[i].Name, c)
+}
+
+// ClientName names a client of the job.
+func (rt *Table) ClientName(c wire.ClientRank) string { return ClientName(rt.Job, c) }
+
+// SiteName is the name of a client's site, empty if the file does not have it.
+func (rt *Table) SiteName(client int) string {
+	for _, s := range rt.Job.Sites {
+		if s.Client == client {
+			return s.Name
+		}
+	}
+	return ""
+}
+
+// ChannelResumable tells whether both hosts want the channel between them to be resumed.
+// Only hosts of ours have cards, and those of a job with others have none.
+func (rt *Table) ChannelResumable(a, b wire.HostRank) bool {
+	ra, rb := rt.FirstOf(a), rt.FirstOf(b)
+	return ra >= 0 && rb >= 0 && rt.Resumable(ra, rb)
+}
+
+// NoRank is the rank of nobody.
+const NoRank wire.WorldRank = -1
+
+// FirstOf is the lowest rank of a host's procs, or NoRank.
+func (rt *Table) FirstOf(h wire.HostRank) wire.WorldRank {
+	for r, p := range rt.World.Procs {
+		if p.Host == h {
+			return wire.WorldRank(r)
+		}
+	}
+	return NoRank
+}
