@@ -28,7 +28,11 @@ func (a *Abroad) open(p *proc, peer wire.WorldRank, m *wireup.Meeting) {
 	s := p.s.w.search(dynamic.WorldSearch(1, &a.ties, x), func() bool { return !p.there() })
 	s.dial = func(_ dynamic.SearchStep, answer func(dynamic.Answer)) {
 		a.k.After(a.k.Between(10*time.Microsecond, 2*time.Millisecond), func() {
-			if p.there() {
+			switch {
+			case !p.there():
+			case a.ties.Phase(x) != dynamic.Dialling: // the other end's link has come; no dial is as late as that one's end
+				answer(unheard(0))
+			default:
 				l = a.dialled(p, x, answer)
 			}
 		})
