@@ -88,13 +88,12 @@ func TestTimeIsABound(t *testing.T) {
 	}
 }
 
-// failing is a verdict that no seed has.
+// failing is a verdict that the seed does not have.
 func failing(t *testing.T, trace int) (*sim.Case, *sim.Verdict) {
 	t.Helper()
 	c := sim.Generate(1, sim.Limits{Procs: 2, Steps: 3, NoFaults: true})
 	v := sim.Run(c, sim.Options{Trace: trace})
-	c.Sites = c.Sites[:0] // which is no case at all any more
-	v.Failure = sim.Run(c, sim.Options{}).Failure
+	v.Failure = &sim.Failure{Oracle: "order", Err: os.ErrClosed}
 	return c, v
 }
 
@@ -106,7 +105,7 @@ func TestFailureIsExplained(t *testing.T) {
 	o.explain(c, v, o.again(1), &w)
 	path := filepath.Join(dir, "seed-1.txt")
 	for _, want := range []string{
-		"\nFAIL seed 1: case: sim: not a case: it has 0 sites\n", "the last events", "again: impi-sim -seed 1 -procs 2 -steps 3 -no-faults\n",
+		"\nFAIL seed 1: order: file already closed\n", "the last events", "again: impi-sim -seed 1 -procs 2 -steps 3 -no-faults\n",
 		"this one fails in the same way", "again: impi-sim -case " + path + "\n",
 	} {
 		if !strings.Contains(w.String(), want) {
@@ -114,7 +113,14 @@ func TestFailureIsExplained(t *testing.T) {
 		}
 	}
 	text, err := os.ReadFile(path)
-	if err != nil || !strings.HasPrefix(string(text), "# case: sim: not a case: it has 0 sites\nseed 1\n") {
+	if err != nil || string(text) != c.String() {
+		t.Errorf("%v\n%s", err, text)
+	}
+	c.Sites = nil // which is no case at all any more
+	if path, err = o.keep(2, c, sim.Run(c, sim.Options{}).Failure); err == nil {
+		text, err = os.ReadFile(path)
+	}
+	if err != nil || !strings.HasPrefix(string(text), "# case: sim: not a case: it has 0 sites\n") {
 		t.Errorf("%v\n%s", err, text)
 	}
 }
@@ -125,7 +131,7 @@ func TestFailureIsTheExitStatus(t *testing.T) {
 	var out, report bytes.Buffer
 	status := o.end(sim.Tally{Seeds: 1, Findings: []sim.Finding{{Seed: c.Seed, Failure: v.Failure}}}, "", &out, &report)
 	var s summary
-	if err := json.Unmarshal(out.Bytes(), &s); err != nil || status != exitFailed || len(s.Failed) != 1 || s.Failed[0].Oracle != "case" {
+	if err := json.Unmarshal(out.Bytes(), &s); err != nil || status != exitFailed || len(s.Failed) != 1 || s.Failed[0].Oracle != "order" {
 		t.Errorf("%v, %d, %+v", err, status, s)
 	}
 }

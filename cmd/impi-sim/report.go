@@ -12,17 +12,17 @@ import (
 	"github.com/openimpi/impi/internal/sim"
 )
 
-// explain says what was wrong with a run, and makes the case smaller.
+// explain says what was wrong with a run, and makes the case of a seed smaller.
 func (o *options) explain(c *sim.Case, v *sim.Verdict, again string, w io.Writer) {
 	fmt.Fprintf(w, "\nFAIL seed %d: %v\n", c.Seed, v.Failure)
 	if o.trace > 0 {
 		fmt.Fprintf(w, "\nthe last events, times in microseconds:\n%s", v.Trace)
 	}
 	fmt.Fprintf(w, "\nagain: %s\n", again)
-	if !o.shrink {
+	if !o.shrink || o.file != "" {
 		return
 	}
-	small, runs := sim.Shrink(c, v.Failure.Oracle, o.shrinkTime)
+	small, runs := sim.Shrink(c.Seed, o.limits, v.Failure.Oracle, o.shrinkTime)
 	fmt.Fprintf(w, "after %d runs of smaller cases, this one fails in the same way:\n\n%v\n", runs, small)
 	path, err := o.keep(c.Seed, small, sim.Run(small, sim.Options{}).Failure)
 	if err != nil {

@@ -103,18 +103,3 @@ func (c *Case) chunk() int {
 	}
 	return c.Chunk
 }
-
-// clone copies what Shrink changes.
-func (c *Case) clone() *Case {
-	d := *c
-	d.Sites = append([]job.Site(nil), c.Sites...)
-	for i := range d.Sites {
-		d.Sites[i].Hosts = append([]int(nil), c.Sites[i].Hosts...)
-	}
-	if c.Resume != nil {
-		r := *c.Resume
-		d.Resume = &r
-	}
-	d.Faults = append([]job.Fault(nil), c.Faults...)
-	return &d
-}

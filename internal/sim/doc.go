@@ -11,6 +11,6 @@
 //     survivor learns of it, soon,
 //   - that a run can be repeated to the last byte.
 //
-// Shrink makes a failing case small. Cases have a text form, which String writes and
+// Cases are drawn from rapid (pgregory.net/rapid), which Shrink uses to make a failing one small. Cases have a text form, which String writes and
 // Parse reads; those that failed once are kept in testdata, one file each.
 package sim

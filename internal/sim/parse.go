@@ -75,9 +75,9 @@ func (c *Case) parseJob(words []string) error {
 	return pairs(words, func(key, value string) (err error) {
 		switch key {
 		case "key":
-			c.Key, err = flag(value)
+			c.Key, err = yesNo(value)
 		case "direct":
-			c.Direct, err = flag(value)
+			c.Direct, err = yesNo(value)
 		case "dialfail":
 			c.DialFail, err = chance(value)
 		case "chunk":
@@ -155,7 +155,7 @@ func (c *Case) parseSite(words []string) error {
 		case "foreign":
 			return parseForeign(&s, value)
 		case "direct":
-			direct, err := flag(value)
+			direct, err := yesNo(value)
 			s.NoDirect = !direct
 			return err
 		}
@@ -240,7 +240,7 @@ func pairs(words []string, take func(key, value string) error) error {
 	return nil
 }
 
-func flag(value string) (bool, error) {
+func yesNo(value string) (bool, error) {
 	if value != "yes" && value != "no" {
 		return false, fmt.Errorf("write yes or no")
 	}

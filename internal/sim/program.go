@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"math/rand/v2"
 	"slices"
 
 	"github.com/openimpi/impi/internal/sim/job"
@@ -13,29 +12,27 @@ import (
 // short: it is packets that take time.
 func (g *generator) program(c *Case) *script.Program {
 	o := script.Options{
-		Procs: c.Procs(), DataLen: int(min(c.params().DataLen, maxLength)), Steps: g.between(1, max(1, g.limits.Steps>>g.rng.IntN(4))),
+		Procs: c.Procs(), DataLen: int(min(c.params().DataLen, maxLength)), Steps: g.Between(1, max(1, g.limits.Steps>>g.IntN(4))),
 	}
 	if o.DataLen < 16 {
 		o.MaxBytes = 64 + 16*o.DataLen
 	}
-	p := script.Generate(g.rng, o)
-	windows(c, p)
+	p := script.Generate(g.T, o)
+	g.windows(c, p)
 	return p
 }
 
 // windows puts windows into a third of the programs whose procs can have them.
-// That has its own numbers, as what lends has.
-func windows(c *Case, p *script.Program) {
-	g := &generator{rng: rand.New(rand.NewPCG(c.Seed, stream+2))}
+func (g *generator) windows(c *Case, p *script.Program) {
 	foreign := slices.ContainsFunc(c.Sites, func(s job.Site) bool { return s.Foreign != nil })
 	length := int(c.params().DataLen)
-	if foreign || !g.one(3) || length < 16 && !g.one(4) { // tiny packets are many
+	if foreign || !g.One(3) || length < 16 && !g.One(4) { // tiny packets are many
 		return
 	}
 	most := min(512, 4+length/2)
-	for range 1 + g.rng.IntN(4)/3 {
-		at := g.rng.IntN(len(p.Steps) + 1)
-		p.Steps = slices.Insert(p.Steps, at, script.Step(script.Window{Comm: script.World, Seed: g.between(0, 1<<20), Len: g.between(0, most>>g.rng.IntN(4))}))
+	for range 1 + g.IntN(4)/3 {
+		at := g.IntN(len(p.Steps) + 1)
+		p.Steps = slices.Insert(p.Steps, at, script.Step(script.Window{Comm: script.World, Seed: g.Between(0, 1<<20), Len: g.Between(0, most>>g.IntN(4))}))
 	}
 }
 

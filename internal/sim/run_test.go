@@ -110,40 +110,47 @@ func (x *execution) forget(e job.Env) error {
 	return err
 }
 
+// TestShrink: a case is left with what it fails of, and with what that needs.
 func TestShrink(t *testing.T) {
-	c := Generate(1, Limits{NoFaults: true})
-	for len(c.Sites) < 2 || !slices.ContainsFunc(c.Program.Steps, func(s script.Step) bool { _, ok := s.(script.Wait); return ok }) {
-		c = Generate(c.Seed+1, Limits{NoFaults: true})
-	}
-	// Nothing that can be left out makes a difference to this failure.
-	old := c.String()
-	c.Faults = append(c.Faults, job.Fault{Kind: job.CrashServer, Event: 5}, job.Fault{Kind: job.Stall, Event: 5})
-	s := &shrinker{best: c, oracle: "x", end: time.Now().Add(time.Minute), run: func(c *Case, _ Options) *Verdict {
-		v := &Verdict{}
-		if slices.ContainsFunc(c.Faults, func(f job.Fault) bool { return f.Kind == job.CrashServer }) {
-			v.Failure = failure("x", errors.New("oh"))
+	for name, test := range map[string]struct {
+		fails func(c *Case) bool
+		most  int // steps that are left
+	}{
+		"the server crashes": {func(c *Case) bool {
+			return slices.ContainsFunc(c.Faults, func(f job.Fault) bool { return f.Kind == job.CrashServer })
+		}, 4},
+		"a long synchronous message": {func(c *Case) bool {
+			return slices.ContainsFunc(c.Program.Messages, func(m script.Message) bool {
+				return m.Mode == script.Synchronous && m.Len*m.Kind.Size() > 40
+			})
+		}, 8},
+		"a reduction between three": {func(c *Case) bool {
+			return c.Procs() >= 3 && slices.ContainsFunc(c.Program.Steps, func(s script.Step) bool {
+				x, ok := s.(script.Collective)
+				return ok && x.Call == script.Allreduce && x.Counts[0] > 2
+			})
+		}, 4},
+	} {
+		seed, few := uint64(1), Limits{Procs: 4, Steps: 10}
+		for !test.fails(Generate(seed, few)) {
+			seed++
 		}
-		return v
-	}}
-	for s.round() {
-	}
-	want := "seed 1\njob key=no direct=no dialfail=0 chunk=0\nsite hosts=1\nfault crash-server #5 0\nprocs 1\n"
-	if got := s.best.String(); got[strings.Index(got, "\n"):] != want[strings.Index(want, "\n"):] {
-		t.Errorf("got\n%v", got)
-	}
-	c.Faults = nil
-	if c.String() != old {
-		t.Error("the case itself was changed")
+		large := Generate(seed, few).String()
+		c, runs := shrink(seed, few, func(runs int) bool { return runs > 3000 }, test.fails)
+		if !test.fails(c) || c.Check() != nil || runs == 0 || len(c.Program.Steps) > test.most || c.Key || c.Procs() > 4 || len(c.Faults) > 1 {
+			t.Errorf("%s, seed %d, %d runs:\n%v", name, seed, runs, c)
+		}
+		if Generate(seed, few).String() != large {
+			t.Errorf("%s: the seed gives another case", name)
+		}
 	}
 }
 
 func TestShrinkTakesItsTime(t *testing.T) {
-	c := parsed(t, small)
-	if small, runs := Shrink(c, "x", 0); small != c || runs != 0 {
-		t.Errorf("%d runs", runs)
-	}
-	if small, runs := Shrink(c, "x", time.Hour); small != c || runs == 0 {
-		t.Errorf("it does not fail, and became\n%v", small)
+	for _, budget := range []time.Duration{0, time.Hour} { // in which nothing fails
+		if c, runs := Shrink(4, Limits{}, "x", budget); c.String() != Generate(4, Limits{}).String() || runs > 10*tries {
+			t.Errorf("%d runs:\n%v", runs, c)
+		}
 	}
 }
 

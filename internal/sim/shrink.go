@@ -1,180 +1,82 @@
 package sim
 
 import (
-	"slices"
+	"flag"
+	"runtime"
+	"strconv"
+	"testing"
 	"time"
 
-	"github.com/openimpi/impi/core/startup"
-	"github.com/openimpi/impi/internal/sim/job"
-	"github.com/openimpi/impi/internal/sim/kernel"
-	"github.com/openimpi/impi/internal/sim/script"
+	"pgregory.net/rapid"
 )
 
-// Shrink makes a failing case smaller, as long as the same oracle finds fault
-// with it, until nothing helps or time is over. It gives the smallest one that
-// it has found, which may be c itself, and how many it has run.
-func Shrink(c *Case, oracle string, budget time.Duration) (smallest *Case, runs int) {
-	s := &shrinker{best: c, oracle: oracle, end: time.Now().Add(budget), run: Run}
-	for s.round() {
-	}
-	return s.best, s.runs
-}
-
-type shrinker struct {
-	best   *Case
-	oracle string
-	end    time.Time
-	runs   int
-	run    func(c *Case, o Options) *Verdict
-}
+// rapidSeed is rapid's for a seed: its 0 is any.
+func rapidSeed(seed uint64) int { return int(seed + 1) }
 
 // tries is how many seeds a smaller case is run with: it takes other ways
 // through chance than the case it was made from.
-const tries = 3
+const tries = 2
 
-func (s *shrinker) over() bool { return !time.Now().Before(s.end) }
-
-// fails tells whether a case fails in the same way, and keeps it then.
-func (s *shrinker) fails(c *Case) bool {
-	if c.Check() != nil {
-		return false
-	}
-	for i := range uint64(tries) {
-		if s.over() {
-			return false
-		}
-		try := c.clone()
-		try.Seed += i
-		s.runs++
-		if f := s.run(try, Options{Twice: s.oracle == "repeat"}).Failure; f != nil && f.Oracle == s.oracle {
-			s.best = try
-			return true
-		}
-	}
-	return false
-}
-
-// round tries everything once and tells whether anything helped.
-func (s *shrinker) round() (better bool) {
-	for i := len(s.best.Faults) - 1; i >= 0; i-- {
-		better = s.try(func(c *Case) { c.Faults = slices.Delete(c.Faults, i, i+1) }) || better
-	}
-	better = s.program() || better
-	for _, simpler := range simplifications {
-		better = s.try(simpler) || better
-	}
-	for i := range s.best.Sites {
-		for _, simpler := range siteSimplifications {
-			better = s.try(func(c *Case) {
-				if i < len(c.Sites) {
-					simpler(&c.Sites[i])
-				}
-			}) || better
-		}
-	}
-	return better && !s.over()
-}
-
-// try runs the best case with a change, if that makes a difference.
-func (s *shrinker) try(change func(c *Case)) bool {
-	c := s.best.clone()
-	change(c)
-	return c.String() != s.best.String() && s.fails(c)
-}
-
-// program makes the program smaller, and the sites with it.
-func (s *shrinker) program() bool {
-	before := s.best
-	script.Shrink(s.best.Program, func(p *script.Program) bool {
-		c := s.best.clone()
-		c.Program = p
-		c.fit(p.Procs)
-		return s.fails(c)
+// Shrink makes the failing case of a seed smaller, as long as the same oracle finds fault
+// with it, until nothing helps or time is over. It gives the smallest one that it has
+// found, which may be that of the seed, and how many it has run. It sets flags of
+// rapid: one Shrink at a time.
+func Shrink(seed uint64, l Limits, oracle string, budget time.Duration) (smallest *Case, runs int) {
+	end := time.Now().Add(budget)
+	return shrink(seed, l, func(int) bool { return !time.Now().Before(end) }, func(c *Case) bool {
+		f := Run(c, Options{Twice: oracle == "repeat"}).Failure
+		return f != nil && f.Oracle == oracle
 	})
-	return s.best != before
 }
 
-// fit takes procs away from the end until there are n.
-func (c *Case) fit(n int) {
-	for c.Procs() > max(n, 1) {
-		last := &c.Sites[len(c.Sites)-1]
-		h := len(last.Hosts) - 1
-		if last.Hosts[h]--; last.Hosts[h] > 0 {
-			continue
-		}
-		if last.Hosts = last.Hosts[:h]; h == 0 {
-			c.Sites = c.Sites[:len(c.Sites)-1]
-		}
+func shrink(seed uint64, l Limits, enough func(runs int) bool, fails func(c *Case) bool) (smallest *Case, runs int) {
+	smallest = Generate(seed, l)
+	known := map[string]*Case{} // by text: with which seed they fail; nil: they do not
+	if !flag.Parsed() {         // as in a command: rapid asks package testing how to work
+		testing.Init()
+		_ = flag.CommandLine.Parse(nil)
 	}
-}
-
-// simplifications of the job as a whole.
-var simplifications = []func(c *Case){
-	func(c *Case) { c.Key = false },
-	func(c *Case) { c.Direct = false },
-	func(c *Case) { c.DialFail = 0 },
-	func(c *Case) { c.Resume = nil },
-	func(c *Case) {
-		if c.Resume != nil {
-			c.Resume.Cuts = 0
-		}
-	},
-	func(c *Case) { c.Chunk = 0 },
-	func(c *Case) { c.Links = job.Links{} },
-	func(c *Case) { c.Links.Server = kernel.LinkSpec{} },
-	func(c *Case) { c.Links.Proc = kernel.LinkSpec{} },
-	func(c *Case) { c.Links.Channel = kernel.LinkSpec{} },
-	func(c *Case) { c.Links.Direct = kernel.LinkSpec{} },
-	func(c *Case) { eachLink(c, func(l *kernel.LinkSpec) { l.Chop = 0 }) },
-	func(c *Case) { eachLink(c, func(l *kernel.LinkSpec) { l.Lend = 0 }) },
-	func(c *Case) { eachLink(c, func(l *kernel.LinkSpec) { l.Reset = 0 }) },
-	func(c *Case) { eachLink(c, func(l *kernel.LinkSpec) { l.Jitter = 0 }) },
-	func(c *Case) { eachLink(c, func(l *kernel.LinkSpec) { l.Capacity = 64 << 10 }) },
-	func(c *Case) { eachLink(c, func(l *kernel.LinkSpec) { l.Delay = l.Delay.Round(time.Millisecond) }) },
-	func(c *Case) { // the last two sites are one
-		if n := len(c.Sites); n > 1 {
-			c.Sites[n-2].Hosts = append(c.Sites[n-2].Hosts, c.Sites[n-1].Hosts...)
-			c.Sites = c.Sites[:n-1]
-		}
-	},
-}
-
-func eachLink(c *Case, change func(l *kernel.LinkSpec)) {
-	for _, l := range linkNames {
-		if s := l.of(&c.Links); s.Capacity > 0 {
-			change(s)
-		}
+	for name, value := range map[string]string{
+		"seed": strconv.FormatUint(uint64(rapidSeed(seed)), 10), "shrinktime": "24h", "nofailfile": "true", "checks": "5",
+	} {
+		defer flag.Set("rapid."+name, flag.Lookup("rapid."+name).Value.String())
+		_ = flag.Set("rapid."+name, value)
 	}
+	done := make(chan struct{})
+	go func() { // which ends in the middle of rapid
+		defer close(done)
+		rapid.Check(&quiet{}, func(t *rapid.T) {
+			if enough(runs) {
+				runtime.Goexit()
+			}
+			c := drawn(seed, l).Draw(t, "")
+			text := c.String()
+			failing, ok := known[text]
+			for i := uint64(0); !ok && i < tries && failing == nil; i++ {
+				runs++
+				if c.Seed = seed + i; fails(c) {
+					failing = c
+				}
+			}
+			if known[text] = failing; failing != nil {
+				smallest = failing
+				t.Fatal("it fails")
+			}
+		})
+	}()
+	<-done
+	return smallest, runs
 }
 
-// siteSimplifications are those of one site.
-var siteSimplifications = []func(s *job.Site){
-	func(s *job.Site) { s.Foreign = nil },
-	func(s *job.Site) { manners(s, func(f *job.Foreign) { f.Skip = nil }) },
-	func(s *job.Site) { manners(s, func(f *job.Foreign) { f.Extra = nil }) },
-	func(s *job.Site) { manners(s, func(f *job.Foreign) { f.FalseLen = false }) },
-	func(s *job.Site) { manners(s, func(f *job.Foreign) { f.Eager = false }) },
-	func(s *job.Site) { manners(s, func(f *job.Foreign) { f.Habits = false }) },
-	func(s *job.Site) { s.NoDirect = false },
-	func(s *job.Site) { s.Params = startup.DefaultParams() },
-	func(s *job.Site) { s.Params.DataLen = startup.DefaultDataLen },
-	func(s *job.Site) {
-		s.Params.AckMark, s.Params.HiWater = startup.DefaultAckMark, startup.DefaultHiWater
-	},
-	func(s *job.Site) { // all procs on one host
-		n := 0
-		for _, h := range s.Hosts {
-			n += h
-		}
-		s.Hosts = []int{n}
-	},
+// quiet is a test of which nobody reads what it prints.
+type quiet struct {
+	rapid.TB // nothing else is called
+	failed   bool
 }
 
-// manners changes a copy of what is foreign.
-func manners(s *job.Site, change func(f *job.Foreign)) {
-	if s.Foreign != nil {
-		f := *s.Foreign
-		change(&f)
-		s.Foreign = &f
-	}
-}
+func (*quiet) Helper()                 {}
+func (*quiet) Name() string            { return "impi-sim" }
+func (*quiet) Logf(string, ...any)     {}
+func (q *quiet) Errorf(string, ...any) { q.failed = true }
+func (q *quiet) Failed() bool          { return q.failed }
+func (*quiet) FailNow()                { runtime.Goexit() }

@@ -1,5 +1,5 @@
 // Package script has programs for simulated jobs: what they are, how they are
-// made at random, written, run, judged and made smaller.
+// made at random, written, run and judged.
 //
 // A Program is a list of steps. A step says what each of its ranks does; every
 // rank does its part of the steps in the order of the list, at its own pace.
@@ -27,5 +27,5 @@
 // got. Verify judges the records of all ranks against a model that knows nothing
 // of core: what must have been delivered, in which order, with which status and
 // contents, and what the results of collectives and the groups of communicators
-// are. Generate makes random programs, Shrink makes failing ones small.
+// are. Generate draws random programs from rapid, which can make failing ones smaller.
 package script

@@ -332,3 +332,28 @@ func TestGeneratedProgramsCannotDeadlock(t *testing.T) {
 		}
 	})
 }
+
+// uses tells which communicator a step needs, and which it makes.
+func uses(s Step) (comm string, made []string) {
+	switch s := s.(type) {
+	case Lone:
+		return s.Comm, nil
+	case Null:
+		return s.Comm, nil
+	case Collective:
+		return s.Comm, nil
+	case Dup:
+		return s.Comm, []string{s.New}
+	case Split:
+		return s.Comm, s.New
+	case Cart:
+		return s.Comm, []string{s.New}
+	case CartSub:
+		return s.Comm, s.New
+	case Window:
+		return s.Comm, nil
+	case Free:
+		return s.Comm, nil
+	}
+	return "", nil
+}

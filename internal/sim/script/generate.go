@@ -2,8 +2,9 @@ package script
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"time"
+
+	"pgregory.net/rapid"
 )
 
 // Options say what Generate makes.
@@ -36,12 +37,11 @@ var DefaultWeights = Weights{
 	Collectives: 20, Communicators: 8, Nulls: 2, Pauses: 10,
 }
 
-// Generate makes a random legal program. The same options and randomness give
-// the same program.
-func Generate(rng *rand.Rand, o Options) *Program {
+// Generate draws a legal program. The same options and draws give the same program.
+func Generate(t *rapid.T, o Options) *Program {
 	o = o.withDefaults()
 	g := &generator{
-		rng: rng, o: o, procs: o.Procs, comms: newComms(o.Procs), lanes: map[laneKey][]*flight{},
+		Draws: &Draws{t}, o: o, procs: o.Procs, comms: newComms(o.Procs), lanes: map[laneKey][]*flight{},
 		memory: make([]int, o.Procs), buffered: make([][]*flight, o.Procs), wild: map[string]map[int]bool{}, tag: firstFresh,
 	}
 	for r := range g.memory {
@@ -77,7 +77,7 @@ const (
 )
 
 type generator struct {
-	rng   *rand.Rand
+	*Draws
 	o     Options
 	procs int
 	steps []Step
@@ -97,11 +97,6 @@ type generator struct {
 }
 
 func (g *generator) emit(s Step) { g.steps = append(g.steps, s) }
-
-// chance is true once in n times.
-func (g *generator) chance(n int) bool { return g.rng.IntN(n) == 0 }
-
-func pick[T any](g *generator, of []T) T { return of[g.rng.IntN(len(of))] }
 
 // fresh gives a tag that nothing else has.
 func (g *generator) fresh() int {
@@ -126,20 +121,20 @@ func (g *generator) run() {
 	for _, b := range begin {
 		total += b.weight
 	}
-	for len(g.steps) < g.o.Steps && total > 0 {
-		n := g.rng.IntN(total)
+	g.Repeat(64, func() bool { return len(g.steps) < g.o.Steps && total > 0 }, func() {
+		n := g.IntN(total)
 		for _, b := range begin {
 			if n -= b.weight; n < 0 {
 				b.do()
 				break
 			}
 		}
-		for range g.rng.IntN(4) + len(g.open)/16 {
-			g.advance()
+		for range g.IntN(4) + len(g.open)/16 {
+			g.advance(g.IntN(len(g.open) + 1))
 		}
-	}
-	for len(g.open) > 0 {
-		g.advance()
+	})
+	for i := 0; len(g.open) > 0; i++ {
+		g.advance(i % (len(g.open) + 1))
 	}
 	for r := range g.memory {
 		g.detach(r)
@@ -157,12 +152,12 @@ func (g *generator) comm(wild bool) *group {
 	if len(list) == 0 {
 		return nil
 	}
-	return pick(g, list)
+	return Pick(g.Draws, list...)
 }
 
 // any picks a communicator for operations to which messages do not matter.
 func (g *generator) any() *group {
-	if g.chance(4) {
+	if g.One(4) {
 		if c := g.comm(true); c != nil {
 			return c
 		}
@@ -176,23 +171,23 @@ func (g *generator) name() string {
 }
 
 func (g *generator) pause() {
-	d := time.Duration(1+g.rng.IntN(1000)) * [...]time.Duration{time.Nanosecond, time.Microsecond, 20 * time.Microsecond}[g.rng.IntN(3)]
-	g.emit(Pause{g.rng.IntN(g.procs), d})
+	d := time.Duration(1+g.IntN(1000)) * [...]time.Duration{time.Nanosecond, time.Microsecond, 20 * time.Microsecond}[g.IntN(3)]
+	g.emit(Pause{g.IntN(g.procs), d})
 }
 
 func (g *generator) null() {
 	c := g.any()
-	g.emit(Null{pick(g, c.members), c.name, NullCall(g.rng.IntN(len(nullNames)))})
+	g.emit(Null{Pick(g.Draws, c.members...), c.name, NullCall(g.IntN(len(nullNames)))})
 }
 
 // buffer attaches memory to a rank that has none, or takes it back when it can.
 func (g *generator) buffer() {
-	r := g.rng.IntN(g.procs)
+	r := g.IntN(g.procs)
 	if g.memory[r] != never {
 		g.detach(r)
 		return
 	}
-	g.memory[r] = 2*g.o.MaxBytes + g.rng.IntN(8)*(g.o.DataLen+1000)
+	g.memory[r] = 2*g.o.MaxBytes + g.IntN(8)*(g.o.DataLen+1000)
 	g.emit(Attach{r, g.memory[r]})
 }
 
@@ -215,18 +210,18 @@ var plainKinds = []Kind{
 	Bool, PairInt32, PairFloat64,
 }
 
-func (g *generator) kind() Kind { return pick(g, plainKinds) }
+func (g *generator) kind() Kind { return Pick(g.Draws, plainKinds...) }
 
 // length picks a number of elements of which share come into the largest buffer.
 func (g *generator) length(k Kind, share int) int {
 	d, most := g.o.DataLen, g.o.MaxBytes/share
-	bytes := g.rng.IntN(64)
+	bytes := g.IntN(64)
 	edges := 2
 	if d > 16<<10 {
 		edges = 6 // not too many bytes in all
 	}
-	if g.chance(edges) {
-		bytes = pick(g, []int{0, 1, k.Size(), d - 1, d, d + 1, d + k.Size(), 2 * d, 3*d - 1, 2 + g.rng.IntN(4*d+1)})
+	if g.One(edges) {
+		bytes = Pick(g.Draws, []int{0, 1, k.Size(), d - 1, d, d + 1, d + k.Size(), 2 * d, 3*d - 1, 2 + g.IntN(4*d+1)}...)
 	}
 	return min(bytes, most) / k.Size()
 }

@@ -6,14 +6,14 @@ func (g *generator) collective() {
 	c := g.any()
 	n := len(c.members)
 	g.ids++
-	s := Collective{ID: g.ids, Call: Call(g.rng.IntN(len(callNames))), Comm: c.name}
+	s := Collective{ID: g.ids, Call: Call(g.IntN(len(callNames))), Comm: c.name}
 	if s.Call == Barrier {
 		g.emit(Collective{Call: Barrier, Comm: c.name})
 		return
 	}
 	s.Kind = g.kind()
 	if s.Call.rooted() {
-		s.Root = pick(g, c.members)
+		s.Root = Pick(g.Draws, c.members...)
 	}
 	if s.Call.reduces() {
 		s.Op = g.op(s.Kind)
@@ -30,10 +30,10 @@ func (g *generator) collective() {
 	for range s.Call.counts(n) {
 		s.Counts = append(s.Counts, g.length(s.Kind, share))
 	}
-	if s.Call.displaced() && g.chance(2) {
-		s.Gap = 1 + g.rng.IntN(3)
+	if s.Call.displaced() && g.One(2) {
+		s.Gap = 1 + g.IntN(3)
 	}
-	s.InPlace = s.Call.placed() && g.chance(4)
+	s.InPlace = s.Call.placed() && g.One(4)
 	if s.InPlace && s.Call == Alltoallv {
 		for i := range s.Counts {
 			s.Counts[i] = s.Counts[min(i, i%n*n+i/n)]
@@ -44,7 +44,7 @@ func (g *generator) collective() {
 
 // op picks an operation that is defined for a kind.
 func (g *generator) op(k Kind) Op {
-	if k.takes(OpAffine) && g.chance(3) { // few kinds do
+	if k.takes(OpAffine) && g.One(3) { // few kinds do
 		return OpAffine
 	}
 	var ops []Op
@@ -52,7 +52,7 @@ func (g *generator) op(k Kind) Op {
 		ops = append(ops, op)
 	}
 	slices.Sort(ops)
-	return pick(g, ops)
+	return Pick(g.Draws, ops...)
 }
 
 const maxComms = 8 // that are there at a time
@@ -65,14 +65,14 @@ func (g *generator) communicator() {
 			live++
 		}
 	}
-	if live > maxComms || live > 1 && g.chance(4) {
+	if live > maxComms || live > 1 && g.One(4) {
 		g.free()
 		return
 	}
 	c := g.any()
-	switch g.rng.IntN(4) {
+	switch g.IntN(4) {
 	case 0:
-		g.dup(c, g.chance(2))
+		g.dup(c, g.One(2))
 	case 1:
 		g.split(c)
 	case 2:
@@ -100,13 +100,13 @@ func (g *generator) dup(c *group, wild bool) { g.construct(Dup{c.name, g.name()}
 
 func (g *generator) split(c *group) {
 	s := Split{Comm: c.name}
-	colors := []int{0, 1, 7, 1 << 30}[:1+g.rng.IntN(4)]
-	if g.chance(2) {
+	colors := []int{0, 1, 7, 1 << 30}[:1+g.IntN(4)]
+	if g.One(2) {
 		colors = append(colors, NoColor)
 	}
 	for range c.members {
-		s.Colors = append(s.Colors, pick(g, colors))
-		s.Keys = append(s.Keys, g.rng.IntN(7)-3)
+		s.Colors = append(s.Colors, Pick(g.Draws, colors...))
+		s.Keys = append(s.Keys, g.IntN(7)-3)
 	}
 	different := slices.Clone(s.Colors)
 	slices.Sort(different)
@@ -115,19 +115,19 @@ func (g *generator) split(c *group) {
 			s.New = append(s.New, g.name())
 		}
 	}
-	g.construct(s, g.chance(4))
+	g.construct(s, g.One(4))
 }
 
 func (g *generator) cart(c *group) {
 	s := Cart{Comm: c.name, New: g.name()}
 	left := len(c.members)
-	for range 1 + g.rng.IntN(3) {
-		d := 1 + g.rng.IntN(left)
-		if g.chance(2) {
+	for range 1 + g.IntN(3) {
+		d := 1 + g.IntN(left)
+		if g.One(2) {
 			d = max(1, min(d, 2))
 		}
 		left /= d
-		s.Dims, s.Periodic = append(s.Dims, d), append(s.Periodic, g.chance(2))
+		s.Dims, s.Periodic = append(s.Dims, d), append(s.Periodic, g.One(2))
 	}
 	g.construct(s, false)
 }
@@ -144,11 +144,11 @@ func (g *generator) cartSub() {
 		g.cart(g.comm(false))
 		return
 	}
-	c := pick(g, grids)
+	c := Pick(g.Draws, grids...)
 	s := CartSub{Comm: c.name}
 	slices := 1
 	for _, d := range c.grid.dims {
-		keep := g.chance(2)
+		keep := g.One(2)
 		if !keep {
 			slices *= d
 		}
@@ -173,6 +173,6 @@ func (g *generator) free() {
 		}
 	}
 	if len(list) > 0 {
-		g.construct(Free{pick(g, list).name}, false)
+		g.construct(Free{Pick(g.Draws, list...).name}, false)
 	}
 }

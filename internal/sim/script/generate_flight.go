@@ -60,10 +60,10 @@ func (g *generator) add(m Message) *flight {
 
 // mode picks one that is possible for a message.
 func (g *generator) mode(m *Message) Mode {
-	if g.memory[m.From] >= m.buffered() && g.chance(2) {
+	if g.memory[m.From] >= m.buffered() && g.One(2) {
 		return Buffered
 	}
-	return Mode(g.rng.IntN(2))
+	return Mode(g.IntN(2))
 }
 
 func (f *flight) maySend() bool {
@@ -126,21 +126,20 @@ func (g *generator) begin(f *flight, s Side, blocking bool) {
 }
 
 // advance does something for a message that is under way, if it can.
-func (g *generator) advance() {
-	if len(g.open) == 0 {
+func (g *generator) advance(i int) {
+	if i >= len(g.open) {
 		return
 	}
-	i := g.rng.IntN(len(g.open))
 	f := g.open[i]
 	switch {
 	case f.cancelled != nil:
 		g.advanceCancel(f)
-	case g.chance(2) && f.maySend():
-		g.begin(f, SendSide, f.m.SendSlot == 0 && f.leaves() && g.chance(2))
-	case f.mayPost():
+	case g.One(2) && f.mayPost():
 		g.post(f)
 	case f.maySend():
-		g.begin(f, SendSide, f.m.SendSlot == 0 && f.leaves() && g.chance(2))
+		g.begin(f, SendSide, f.m.SendSlot == 0 && f.leaves() && g.One(2))
+	case f.mayPost():
+		g.post(f)
 	default:
 		g.wait(f)
 	}
@@ -158,7 +157,7 @@ func (g *generator) post(f *flight) {
 	case f.m.By != ByRecv:
 		g.begin(f, RecvSide, true)
 	default:
-		g.begin(f, RecvSide, f.m.RecvSlot == 0 && f.arrives() && g.chance(3))
+		g.begin(f, RecvSide, f.m.RecvSlot == 0 && f.arrives() && g.One(3))
 	}
 }
 
@@ -167,7 +166,7 @@ func (g *generator) wait(f *flight) {
 	ready := g.completable(-1)
 	var rank int
 	switch {
-	case ready[Req{f.m.ID, SendSide}] != nil && (g.chance(2) || ready[Req{f.m.ID, RecvSide}] == nil):
+	case ready[Req{f.m.ID, SendSide}] != nil && (g.One(2) || ready[Req{f.m.ID, RecvSide}] == nil):
 		rank = f.m.From
 	case ready[Req{f.m.ID, RecvSide}] != nil:
 		rank = f.m.To
@@ -179,14 +178,14 @@ func (g *generator) wait(f *flight) {
 	for _, o := range g.open {
 		for _, s := range []Side{SendSide, RecvSide} {
 			q := Req{o.m.ID, s}
-			if mine[q] != nil && (o == f || !g.chance(3)) {
+			if mine[q] != nil && (o == f || g.IntN(3) > 0) {
 				*mine[q] = true
 				reqs = append(reqs, q)
 			}
 		}
 	}
-	g.rng.Shuffle(len(reqs), func(i, j int) { reqs[i], reqs[j] = reqs[j], reqs[i] })
-	g.emit(Wait{rank, How(g.rng.IntN(len(howNames))), reqs})
+	g.Shuffle(len(reqs), func(i, j int) { reqs[i], reqs[j] = reqs[j], reqs[i] })
+	g.emit(Wait{rank, How(g.IntN(len(howNames))), reqs})
 }
 
 // completable gives the requests of a rank, or of all for -1, that can be
@@ -220,14 +219,14 @@ func (g *generator) sweep() {
 func (g *generator) advanceCancel(f *flight) {
 	side := *f.cancelled
 	switch {
-	case !f.sending && (f.posting || g.chance(2)):
-		g.begin(f, SendSide, side == RecvSide && f.posting && g.chance(3))
-	case !f.posting && f.m.By == ByRecv && (side == RecvSide || g.chance(2)):
+	case !f.sending && (f.posting || g.IntN(2) == 0):
+		g.begin(f, SendSide, side == RecvSide && f.posting && g.One(3))
+	case !f.posting && f.m.By == ByRecv && (side == RecvSide || g.One(2)):
 		g.begin(f, RecvSide, false)
 	case !f.sending || side == RecvSide && !f.posting:
 	case f.received:
 		g.wait(f)
-	case g.chance(2): // others may begin meanwhile
+	case g.One(2): // others may begin meanwhile
 	default:
 		g.emit(Cancel{Req{f.m.ID, side}})
 		f.posting, f.received = true, true

@@ -2,18 +2,18 @@ package script
 
 // message makes one between members of a communicator, of a shared tag.
 func (g *generator) message(c *group) Message {
-	m := Message{From: pick(g, c.members), To: pick(g, c.members), Comm: c.name, Tag: g.rng.IntN(sharedTags), Kind: g.kind()}
+	m := Message{From: Pick(g.Draws, c.members...), To: Pick(g.Draws, c.members...), Comm: c.name, Tag: g.IntN(sharedTags), Kind: g.kind()}
 	m.Len = g.length(m.Kind, 1)
 	m.Cap = m.Len
 	switch {
-	case g.chance(12):
-		m.Cap = g.rng.IntN(m.Len + 1)
-	case g.chance(6):
-		m.Cap += 1 + g.rng.IntN(20)
+	case g.One(12):
+		m.Cap = g.IntN(m.Len + 1)
+	case g.One(6):
+		m.Cap += 1 + g.IntN(20)
 	}
 	m.Mode = g.mode(&m)
-	if g.chance(4) {
-		m.By = By(g.rng.IntN(len(byNames)))
+	if g.One(4) {
+		m.By = By(g.IntN(len(byNames)))
 	}
 	return m
 }
@@ -21,17 +21,17 @@ func (g *generator) message(c *group) Message {
 // plain begins a message, or a few that have a persistent request in common.
 func (g *generator) plain() {
 	m := g.message(g.comm(false))
-	if g.chance(6) {
+	if g.One(6) {
 		g.series(m)
 		return
 	}
 	f := g.add(m)
 	switch {
-	case m.From != m.To && g.chance(3) && f.maySend() && f.mayPost():
+	case m.From != m.To && g.One(3) && f.maySend() && f.mayPost():
 		g.emit(Exchange{Msgs: []int{f.m.ID}})
 		f.sending, f.sent, f.posting, f.received = true, true, true, true
 		g.sweep()
-	case g.chance(2) && f.maySend():
+	case g.One(2) && f.maySend():
 		g.begin(f, SendSide, false)
 	case m.By == ByRecv && f.mayPost():
 		g.begin(f, RecvSide, false)
@@ -41,7 +41,7 @@ func (g *generator) plain() {
 // series begins messages of persistent requests.
 func (g *generator) series(m Message) {
 	m.Tag, m.By = g.fresh(), ByRecv
-	sides := 1 + g.rng.IntN(3)
+	sides := 1 + g.IntN(3)
 	g.slots++
 	if sides&1 != 0 {
 		m.SendSlot = g.slots
@@ -49,7 +49,7 @@ func (g *generator) series(m Message) {
 	if sides&2 != 0 {
 		m.RecvSlot = g.slots
 	}
-	for range 1 + g.rng.IntN(4) {
+	for range 1 + g.IntN(4) {
 		if m.Mode == Buffered && g.memory[m.From] < m.buffered() {
 			return
 		}
@@ -61,9 +61,9 @@ func (g *generator) series(m Message) {
 // chain of them.
 func (g *generator) ring() {
 	c := g.comm(false)
-	at := g.rng.Perm(len(c.members))[:1+g.rng.IntN(len(c.members))]
-	chain := len(at) > 1 && g.chance(3)
-	k, tag, replace := g.kind(), g.fresh(), g.chance(3)
+	at := g.perm(len(c.members))[:1+g.IntN(len(c.members))]
+	chain := len(at) > 1 && g.One(3)
+	k, tag, replace := g.kind(), g.fresh(), g.One(3)
 	var flights []*flight
 	for i, from := range at {
 		if chain && i == len(at)-1 {
@@ -89,27 +89,27 @@ func (g *generator) ring() {
 // burst begins messages of several senders to one receiver.
 func (g *generator) burst() {
 	c := g.comm(false)
-	anyTag := g.chance(2)
+	anyTag := g.One(2)
 	if anyTag {
 		if c = g.comm(true); c == nil {
 			g.dup(g.comm(false), true)
 			return
 		}
 	}
-	to := pick(g, c.members)
+	to := Pick(g.Draws, c.members...)
 	if anyTag && g.wild[c.name][to] {
 		g.epoch(c)
 		return
 	}
-	if anyTag && g.chance(2) {
+	if anyTag && g.One(2) {
 		g.wild[c.name][to] = true
 		g.mixture(c, to)
 		return
 	}
-	m := Message{To: to, Comm: c.name, Tag: g.fresh(), Kind: g.kind(), AnySource: !anyTag || g.chance(2), AnyTag: anyTag, From: pick(g, c.members)}
-	if g.chance(3) {
-		m.By = By(g.rng.IntN(len(byNames)))
-	} else if g.chance(5) {
+	m := Message{To: to, Comm: c.name, Tag: g.fresh(), Kind: g.kind(), AnySource: !anyTag || g.One(2), AnyTag: anyTag, From: Pick(g.Draws, c.members...)}
+	if g.One(3) {
+		m.By = By(g.IntN(len(byNames)))
+	} else if g.One(5) {
 		g.slots++
 		m.RecvSlot = g.slots
 	}
@@ -118,14 +118,14 @@ func (g *generator) burst() {
 	}
 	b := &burst{}
 	longest := 0
-	for range 2 + g.rng.IntN(8) {
+	for range 2 + g.IntN(8) {
 		m.Len = g.length(m.Kind, 2)
 		longest = max(longest, m.Len)
 		if m.AnySource {
-			m.From = pick(g, c.members)
+			m.From = Pick(g.Draws, c.members...)
 		}
 		if anyTag {
-			m.Tag = g.rng.IntN(sharedTags)
+			m.Tag = g.IntN(sharedTags)
 		}
 		m.Mode = g.mode(&m)
 		f := g.add(m)
@@ -143,7 +143,7 @@ func (g *generator) burst() {
 	}
 	for _, f := range b.flights {
 		f.m.Cap = longest + b.flights[0].m.ID%2
-		if g.chance(2) && f.maySend() {
+		if g.One(2) && f.maySend() {
 			g.begin(f, SendSide, false)
 		}
 	}
@@ -152,18 +152,18 @@ func (g *generator) burst() {
 // mixture begins messages of one sender to receives with all sorts of wildcards.
 // Which gets which is determined.
 func (g *generator) mixture(c *group, to int) {
-	m := Message{From: pick(g, c.members), To: to, Comm: c.name}
-	messages := make([]Message, 2+g.rng.IntN(20))
+	m := Message{From: Pick(g.Draws, c.members...), To: to, Comm: c.name}
+	messages := make([]Message, 2+g.IntN(20))
 	receives := make([]pattern, len(messages))
 	for i := range messages {
-		m.Tag, m.Kind = g.rng.IntN(sharedTags), g.kind()
+		m.Tag, m.Kind = g.IntN(sharedTags), g.kind()
 		m.Len = g.length(m.Kind, 2)
-		m.Cap = m.Len + g.rng.IntN(2)
+		m.Cap = m.Len + g.IntN(2)
 		messages[i] = m
 	}
-	for i, n := range g.rng.Perm(len(messages)) {
+	for i, n := range g.perm(len(messages)) {
 		r := messages[n]
-		r.AnySource, r.AnyTag = g.chance(2), g.chance(3)
+		r.AnySource, r.AnyTag = g.One(2), g.One(3)
 		receives[i] = r.pattern()
 	}
 	by, ok := pair(messages, receives)
@@ -230,17 +230,17 @@ func (g *generator) flood() {
 	m := g.message(g.comm(false))
 	m.By, m.Len = ByRecv, g.length(m.Kind, 4)
 	m.Cap = m.Len
-	if g.chance(2) {
+	if g.One(2) {
 		m.Tag = g.fresh()
 	}
-	for range 5 + g.rng.IntN(40) {
-		if g.chance(3) {
-			m.Len = g.rng.IntN(16)
+	for range 5 + g.IntN(40) {
+		if g.One(3) {
+			m.Len = g.IntN(16)
 			m.Cap = m.Len
 		}
 		m.Mode = g.mode(&m)
 		if f := g.add(m); f.maySend() {
-			g.begin(f, SendSide, m.Mode == Buffered && g.chance(2))
+			g.begin(f, SendSide, m.Mode == Buffered && g.One(2))
 		}
 	}
 }
@@ -258,7 +258,7 @@ func (g *generator) ready() {
 	f.known = true
 	switch {
 	case m.From == m.To:
-	case g.chance(3):
+	case g.One(3):
 		g.emit(Collective{Call: Barrier, Comm: c.name})
 	default:
 		token := g.add(Message{From: m.To, To: m.From, Comm: c.name, Tag: g.fresh(), Kind: Uint8})
@@ -272,9 +272,9 @@ func (g *generator) ready() {
 // a receive of which there is no message.
 func (g *generator) cancel() {
 	c := g.comm(false)
-	if g.chance(5) {
-		s := Lone{Rank: pick(g, c.members), Comm: c.name, Source: pick(g, c.members), Tag: g.fresh()}
-		if g.chance(3) {
+	if g.One(5) {
+		s := Lone{Rank: Pick(g.Draws, c.members...), Comm: c.name, Source: Pick(g.Draws, c.members...), Tag: g.fresh()}
+		if g.One(3) {
 			s.Source = anySource
 		}
 		g.emit(s)
@@ -282,11 +282,21 @@ func (g *generator) cancel() {
 	}
 	m := g.message(c)
 	m.Tag = g.fresh()
-	side := Side(g.rng.IntN(2))
+	side := Side(g.IntN(2))
 	if side == RecvSide {
 		m.By = ByRecv
 	}
 	f := g.add(m)
 	f.cancelled = &side
 	g.advanceCancel(f)
+}
+
+// perm is the numbers below n in any order.
+func (g *generator) perm(n int) []int {
+	p := make([]int, n)
+	for i := range p {
+		p[i] = i
+	}
+	g.Shuffle(n, func(i, j int) { p[i], p[j] = p[j], p[i] })
+	return p
 }

@@ -1,0 +1,67 @@
+package script
+
+import (
+	"math/bits"
+
+	"pgregory.net/rapid"
+)
+
+// Draws takes the decisions of a generator from rapid's bits, so that rapid can make a failing
+// case smaller by leaving bits out and by setting them to 0: zeros have to give what is simplest.
+type Draws struct{ T *rapid.T }
+
+var bit = rapid.Bool()
+
+// IntN gives a number below n, all of them about as often. The number of bits depends on
+// the size of n only roughly: what comes behind them shall mean the same for another n.
+func (d *Draws) IntN(n int) int {
+	width := 40
+	switch {
+	case n <= 16:
+		width = 7
+	case n <= 1<<8:
+		width = 12
+	case n <= 1<<16:
+		width = 20
+	}
+	u := uint64(0)
+	for i := range width {
+		if bit.Draw(d.T, "") {
+			u |= 1 << (63 - i)
+		}
+	}
+	hi, _ := bits.Mul64(u, uint64(n))
+	return int(hi)
+}
+
+// One is true once in n times.
+func (d *Draws) One(n int) bool { return d.IntN(n) == n-1 }
+
+// Between gives a number from lo to hi, both included.
+func (d *Draws) Between(lo, hi int) int { return lo + d.IntN(max(hi-lo, 0)+1) }
+
+// Pick gives one of some values.
+func Pick[V any](d *Draws, of ...V) V { return of[d.IntN(len(of))] }
+
+// Shuffle is that of math/rand.
+func (d *Draws) Shuffle(n int, swap func(i, j int)) {
+	for i := n - 1; i > 0; i-- {
+		swap(i, i-d.IntN(i+1))
+	}
+}
+
+// Repeat calls f about n times on average, at most as long as while is true. What a call draws can be left out.
+func (d *Draws) Repeat(n int, while func() bool, f func()) {
+	for more := true; more && while(); {
+		more = rapid.Custom(func(t *rapid.T) bool {
+			outer := d.T
+			defer func() { d.T = outer }()
+			d.T = t
+			if d.IntN(n) == 0 {
+				return false
+			}
+			f()
+			return true
+		}).Draw(d.T, "")
+	}
+}
