@@ -19,16 +19,16 @@ var ErrCase = errors.New("sim: not a case")
 // Case is everything that is decided before a job runs. What is left to chance
 // while it runs is decided by Seed.
 type Case struct {
-	Seed     uint64
-	Key      bool // sites prove themselves by a key
-	Direct   bool // procs of our own sites open direct links
+	Seed     uint64 `line:"-"`
+	Key      bool   // sites prove themselves by a key
+	Direct   bool   // procs of our own sites open direct links
 	DialFail float64
-	Sites    []job.Site // by client rank
-	Links    job.Links
-	Resume   *job.Resume // nil: links are not resumed
-	Chunk    int         // bytes; of the agents' memory; 0: as it ships
-	Program  *script.Program
-	Faults   []job.Fault
+	Sites    []job.Site      `line:"-"` // by client rank
+	Links    job.Links       `line:"-"`
+	Resume   *job.Resume     `line:"-"` // nil: links are not resumed
+	Chunk    int             // bytes; of the agents' memory; 0: as it ships
+	Program  *script.Program `line:"-"`
+	Faults   []job.Fault     `line:"-"`
 }
 
 // Procs counts the procs of all sites.
@@ -66,6 +66,9 @@ func (c *Case) Check() error {
 		if len(s.Hosts) == 0 {
 			return fmt.Errorf("%w: site %d has no hosts", ErrCase, i)
 		}
+	}
+	if err := c.checkNumbers(); err != nil {
+		return err
 	}
 	return script.Check(c.Program)
 }

@@ -55,12 +55,12 @@ func TestTextIsTheCase(t *testing.T) {
 const small = `# two procs
 seed 7
 
-job key=no direct=no dialfail=0 chunk=0  # a comment
+job key=no dialfail=0  # a comment
 site hosts=1
 fault cut #12 3
-site hosts=1 datalen=10 foreign=yes,falselen,skip:0x1300
+site hosts=1 datalen=10 foreign=yes falselen=yes skip=0x1300
 procs 2
-message 1 0>1 comm=w tag=5 type=int32 len=3
+message 1 from=0 to=1 comm=w tag=5 type=int32 len=3
 isend 1
 recv 1
 wait 0 s1
@@ -96,7 +96,7 @@ func TestParseErrors(t *testing.T) {
 		"hosts":           {"hosts=1\n", "hosts=0\n"},
 		"too many procs":  {"hosts=1\n", "hosts=1,3\n"},
 		"parameter":       {"datalen=10", "datalen=many"},
-		"manner":          {"falselen", "rude"},
+		"manner":          {"falselen=yes", "rude=yes"},
 		"label":           {"0x1300", "1x"},
 		"fault":           {"fault cut", "fault itch"},
 		"link":            {"site hosts=1\n", "link wet delay=1s\nsite hosts=1\n"},

@@ -1,31 +1,72 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/internal/sim/job"
 	"github.com/openimpi/impi/internal/sim/kernel"
+	"github.com/openimpi/impi/internal/sim/line"
+	"github.com/openimpi/impi/internal/sim/script"
 )
 
+// siteLine is a site as it is written.
+type siteLine struct {
+	Hosts []int
+	startup.Params
+	NoDirect  bool
+	IsForeign bool `line:"foreign"`
+	job.Foreign
+}
+
+func (l *siteLine) site() job.Site {
+	s := job.Site{Hosts: l.Hosts, Params: l.Params, NoDirect: l.NoDirect}
+	if l.IsForeign {
+		s.Foreign = &l.Foreign
+	}
+	return s
+}
+
+func lineOfSite(s *job.Site) string {
+	l := siteLine{Hosts: s.Hosts, Params: s.Params, NoDirect: s.NoDirect, IsForeign: s.Foreign != nil}
+	if s.Params == (startup.Params{}) {
+		l.Params = startup.DefaultParams()
+	}
+	if s.Foreign != nil {
+		l.Foreign = *s.Foreign
+	}
+	return line.Write("site", l, siteLine{Params: startup.DefaultParams()})
+}
+
+// links are the kinds of link by the names that they are written with.
+func (c *Case) links() (names []string, specs []*kernel.LinkSpec) {
+	v := reflect.ValueOf(&c.Links).Elem()
+	for i := range v.NumField() {
+		names = append(names, strings.ToLower(v.Type().Field(i).Name))
+		specs = append(specs, v.Field(i).Addr().Interface().(*kernel.LinkSpec))
+	}
+	return names, specs
+}
+
 // String is the case as text, which Parse reads: the job, the faults and then
-// the program.
+// the program. What is as usual is left out.
 func (c *Case) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "seed %d\n", c.Seed)
-	fmt.Fprintf(&b, "job key=%s direct=%s dialfail=%v chunk=%d\n", yes(c.Key), yes(c.Direct), c.DialFail, c.Chunk)
-	if r := c.Resume; r != nil {
-		fmt.Fprintf(&b, "resume window=%d again=%v limit=%v cuts=%v\n", r.Window, r.Again, r.Limit, r.Cuts)
+	fmt.Fprintf(&b, "seed %d\n%s\n", c.Seed, line.Write("job", *c, Case{}))
+	if c.Resume != nil {
+		fmt.Fprintln(&b, line.Write("resume", *c.Resume, job.Resume{}))
 	}
-	links := c.Links
-	for _, l := range linkNames {
-		if s := l.of(&links); *s != (kernel.LinkSpec{}) {
-			fmt.Fprintf(&b, "link %s delay=%v jitter=%v capacity=%d chop=%v lend=%v reset=%v\n", l.name, s.Delay, s.Jitter, s.Capacity, s.Chop, s.Lend, s.Reset)
+	names, specs := c.links()
+	for i, s := range specs {
+		if *s != (kernel.LinkSpec{}) {
+			fmt.Fprintln(&b, line.Write("link "+names[i], *s, kernel.LinkSpec{}))
 		}
 	}
 	for i := range c.Sites {
-		fmt.Fprintln(&b, siteText(&c.Sites[i]))
+		fmt.Fprintln(&b, lineOfSite(&c.Sites[i]))
 	}
 	for _, f := range c.Faults {
 		fmt.Fprintf(&b, "fault %v\n", f)
@@ -36,80 +77,89 @@ func (c *Case) String() string {
 	return b.String()
 }
 
-// linkNames are the kinds of link, as they are written.
-var linkNames = []struct {
-	name string
-	of   func(l *job.Links) *kernel.LinkSpec
-}{
-	{"server", func(l *job.Links) *kernel.LinkSpec { return &l.Server }},
-	{"proc", func(l *job.Links) *kernel.LinkSpec { return &l.Proc }},
-	{"channel", func(l *job.Links) *kernel.LinkSpec { return &l.Channel }},
-	{"direct", func(l *job.Links) *kernel.LinkSpec { return &l.Direct }},
-}
-
-func yes(b bool) string {
-	if b {
-		return "yes"
+// Parse reads what String writes, in any order of the lines of the job and the
+// program. Empty lines, lines that begin with # and what follows a # and a space
+// are ignored.
+func Parse(text string) (*Case, error) {
+	c := &Case{}
+	lines := strings.Split(text, "\n")
+	for i, l := range lines {
+		l, _, _ = strings.Cut(l, "# ")
+		words := strings.Fields(l)
+		if len(words) == 0 {
+			continue
+		}
+		ours, err := c.line(words[0], words[1:])
+		if err != nil {
+			return nil, fmt.Errorf("%w: line %d: %s: %w", ErrCase, i+1, words[0], err)
+		}
+		if ours {
+			lines[i] = "" // so that lines keep their numbers
+		}
 	}
-	return "no"
+	var err error
+	if c.Program, err = script.Parse(strings.Join(lines, "\n")); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrCase, err)
+	}
+	return c, c.Check()
 }
 
-// siteText leaves out what is as usual.
-func siteText(s *job.Site) string {
-	text := "site hosts=" + strings.Trim(strings.ReplaceAll(fmt.Sprint(s.Hosts), " ", ","), "[]")
-	usual, p := startup.DefaultParams(), s.Params
-	if p != (startup.Params{}) {
-		for _, n := range paramNames {
-			if v := n.get(&p); v != n.get(&usual) {
-				text += fmt.Sprintf(" %s=%d", n.name, v)
+// line takes in a line if it is not one of the program.
+func (c *Case) line(verb string, words []string) (ours bool, err error) {
+	switch verb {
+	case "seed":
+		var first struct {
+			N uint64 `line:"@"`
+		}
+		err = line.Read(words, &first)
+		c.Seed = first.N
+	case "job":
+		err = line.Read(words, c)
+	case "resume":
+		c.Resume = &job.Resume{}
+		err = line.Read(words, c.Resume)
+	case "link":
+		names, specs := c.links()
+		for i, name := range names {
+			if len(words) > 0 && words[0] == name {
+				return true, line.Read(words[1:], specs[i])
 			}
 		}
+		err = fmt.Errorf("there is no such link: write one of %s", strings.Join(names, " "))
+	case "site":
+		l := siteLine{Params: startup.DefaultParams()}
+		err = line.Read(words, &l)
+		c.Sites = append(c.Sites, l.site())
+	case "fault":
+		var f job.Fault
+		f, err = job.ParseFault(strings.Join(words, " "))
+		c.Faults = append(c.Faults, f)
+	default:
+		return false, nil
 	}
-	if s.NoDirect {
-		text += " direct=no"
-	}
-	if f := s.Foreign; f != nil {
-		text += fmt.Sprintf(" foreign=%s", foreignText(f))
-	}
-	return text
+	return true, err
 }
 
-func foreignText(f *job.Foreign) string {
-	manners := []string{"yes"}
-	for _, m := range mannerNames {
-		if *m.of(f) {
-			manners = append(manners, m.name)
+// checkNumbers wants the numbers of a case to be possible.
+func (c *Case) checkNumbers() error {
+	chances := []float64{c.DialFail}
+	least := []int{c.Chunk}
+	if c.Resume != nil {
+		chances, least = append(chances, c.Resume.Cuts), append(least, c.Resume.Window-1)
+	}
+	_, specs := c.links()
+	for _, s := range specs {
+		chances, least = append(chances, s.Chop, s.Lend, s.Reset), append(least, s.Capacity)
+	}
+	for _, p := range chances {
+		if !(p >= 0 && p <= 1) {
+			return fmt.Errorf("%w: %v is no chance, which is from 0 to 1", ErrCase, p)
 		}
 	}
-	for _, l := range f.Skip {
-		manners = append(manners, fmt.Sprintf("skip:%#x", uint32(l)))
+	for _, n := range least {
+		if n < 0 || n > 1<<30 {
+			return errors.Join(ErrCase, errors.New("the chunk, the window or a capacity is too small or too large"))
+		}
 	}
-	for _, l := range f.Extra {
-		manners = append(manners, fmt.Sprintf("extra:%#x", uint32(l)))
-	}
-	return strings.Join(manners, ",")
-}
-
-// mannerNames are what a foreign site may do, as it is written.
-var mannerNames = []struct {
-	name string
-	of   func(f *job.Foreign) *bool
-}{
-	{"eager", func(f *job.Foreign) *bool { return &f.Eager }},
-	{"habits", func(f *job.Foreign) *bool { return &f.Habits }},
-	{"falselen", func(f *job.Foreign) *bool { return &f.FalseLen }},
-}
-
-// paramNames are the parameters of a site, as they are written.
-var paramNames = []struct {
-	name string
-	get  func(p *startup.Params) int64
-	set  func(p *startup.Params, v int64)
-}{
-	{"datalen", func(p *startup.Params) int64 { return int64(p.DataLen) }, func(p *startup.Params, v int64) { p.DataLen = uint32(v) }},
-	{"tagub", func(p *startup.Params) int64 { return int64(p.TagUB) }, func(p *startup.Params, v int64) { p.TagUB = tagOf(v) }},
-	{"xsize", func(p *startup.Params) int64 { return int64(p.XSize) }, func(p *startup.Params, v int64) { p.XSize = int32(v) }},
-	{"maxlinear", func(p *startup.Params) int64 { return int64(p.MaxLinear) }, func(p *startup.Params, v int64) { p.MaxLinear = int32(v) }},
-	{"ackmark", func(p *startup.Params) int64 { return int64(p.AckMark) }, func(p *startup.Params, v int64) { p.AckMark = uint32(v) }},
-	{"hiwater", func(p *startup.Params) int64 { return int64(p.HiWater) }, func(p *startup.Params, v int64) { p.HiWater = uint32(v) }},
+	return nil
 }

@@ -21,6 +21,12 @@ func Check(p *Program) error {
 	return nil
 }
 
+// Bounds of programs.
+const (
+	maxProcs = 4096
+	maxCount = 1 << 26 // elements
+)
+
 func check(p *Program) (*lives, error) {
 	if p.Procs < 1 || p.Procs > maxProcs {
 		return nil, fmt.Errorf("%d ranks", p.Procs)

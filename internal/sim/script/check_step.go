@@ -51,6 +51,9 @@ func (c *checker) step(i int, s Step) error {
 	case Null:
 		return c.member(s.Comm, s.Rank)
 	case Pause:
+		if s.For < 0 {
+			return errors.New("it is over before it begins")
+		}
 		return c.rank(s.Rank)
 	case Attach, Detach:
 		return c.memory(i, s)

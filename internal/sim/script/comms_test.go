@@ -10,9 +10,9 @@ func TestModelOfCommunicators(t *testing.T) {
 dup w new=a
 split a new=b,c colors=9,2,9,none,2,9 keys=0,5,-1,0,5,0
 dup b new=d
-cart w new=g dims=2,3 periodic=0,1
-cartsub g new=r0,r1 keep=0,1
-cartsub g new=s0,s1,s2 keep=1,0
+cart w new=g dims=2,3 periodic=no,yes
+cartsub g new=r0,r1 keep=no,yes
+cartsub g new=s0,s1,s2 keep=yes,no
 free a
 dup c new=e
 `)

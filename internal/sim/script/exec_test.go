@@ -79,7 +79,7 @@ func (x *exec) stuck() error {
 	text := "deadlock:"
 	for r, rank := range x.ranks {
 		if rank.pc < len(x.p.Steps) {
-			text += fmt.Sprintf(" rank %d at step %d, %s;", r, rank.pc+1, x.p.Steps[rank.pc].text())
+			text += fmt.Sprintf(" rank %d at step %d, %s;", r, rank.pc+1, lineOf(x.p.Steps[rank.pc]))
 		}
 	}
 	return fmt.Errorf("%s", text)

@@ -70,15 +70,6 @@ func (k Kind) String() string { return kinds[k].name }
 // Size is how many bytes an element has.
 func (k Kind) Size() int { return kinds[k].size }
 
-func kindNamed(name string) (Kind, bool) {
-	for k := range kinds {
-		if kinds[k].name == name {
-			return Kind(k), true
-		}
-	}
-	return 0, false
-}
-
 // takes tells whether an operation is defined for a kind.
 func (k Kind) takes(op Op) bool {
 	_, ok := kinds[k].ops[op]

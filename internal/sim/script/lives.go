@@ -95,7 +95,7 @@ func newLives(p *Program) (*lives, error) {
 }
 
 func (a *lives) fault(step int, err error) error {
-	return fmt.Errorf("step %d, %s: %w", step+1, a.p.Steps[step].text(), err)
+	return fmt.Errorf("step %d, %s: %w", step+1, lineOf(a.p.Steps[step]), err)
 }
 
 func (a *lives) follow(i int, s Step) error {

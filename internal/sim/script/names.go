@@ -1,7 +1,5 @@
 package script
 
-import "slices"
-
 // Side is an end of a message.
 type Side uint8
 
@@ -148,12 +146,6 @@ func (c Call) String() string { return callNames[c] }
 
 // String is the name in a program.
 func (o Op) String() string { return opNames[o] }
-
-// named finds a value by its name.
-func named[T ~uint8](names []string, name string) (T, bool) {
-	i := slices.Index(names, name)
-	return T(max(i, 0)), i >= 0
-}
 
 // rooted tells whether a collective operation has a root.
 func (c Call) rooted() bool {

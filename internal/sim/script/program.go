@@ -21,13 +21,13 @@ type Program struct {
 // Message is a message from one rank to another, or to the same one: a send and
 // a receive, which are started and completed by steps.
 type Message struct {
-	ID       int
+	ID       int    `line:"@"`
 	From, To int    // ranks in World
 	Comm     string // both are members
 	Tag      int
-	Kind     Kind
-	Len      int // elements that are sent
-	Cap      int // elements that the receive has room for; fewer than Len are truncated
+	Kind     Kind `line:"type"`
+	Len      int  // elements that are sent
+	Cap      int  // elements that the receive has room for; fewer than Len are truncated
 	Mode     Mode
 
 	AnySource, AnyTag bool // of the receive
@@ -72,15 +72,13 @@ func (m *Message) rank(s Side) int {
 
 // Req is one of the two requests of a message.
 type Req struct {
-	Msg  int
-	Side Side
+	Msg  int  `line:"@"`
+	Side Side `line:"-"`
 }
 
 // Step is one line of a program. The types of this package that have a name of
 // an MPI function, or of a group of them, are all there are.
 type Step interface {
-	// text is the step as a line.
-	text() string
 	// messages lists the messages that the step touches.
 	messages() []int
 }
@@ -89,64 +87,71 @@ type Step interface {
 // and what it waits for must have been begun by an earlier step.
 type Start struct {
 	Req
-	Blocking bool
+	Blocking bool `line:"-"`
 }
 
 // Exchange sends and receives messages at the same time: each rank sends at most
 // one of them, and receives at most one. A rank that does both calls Sendrecv, or
 // SendrecvReplace, any other its blocking send or receive.
 type Exchange struct {
-	Msgs    []int
-	Replace bool
+	Msgs    []int `line:"@"`
+	Replace bool  `line:"-"`
 }
 
 // Wait completes requests of one rank.
 type Wait struct {
-	Rank int
-	How  How
-	Reqs []Req
+	Rank int   `line:"@"`
+	How  How   `line:"-"`
+	Reqs []Req `line:"@"`
 }
 
 // Cancel cancels and completes one side of a message, which was started.
 // Whether that works is open. A send's fate is told to the receiver, in the same
 // step, which then completes or cancels its receive or, if it has started none,
 // receives or leaves it. A receive that was cancelled is done again.
-type Cancel struct{ Req }
+type Cancel struct {
+	Req `line:"@"`
+}
 
 // Lone starts a receive for which there is no message, and cancels it.
 type Lone struct {
-	Rank   int
+	Rank   int `line:"@"`
 	Comm   string
-	Source int // world rank, or -1 for any
+	Source int `line:"source,any"` // world rank, or -1 for any
 	Tag    int
 }
 
 // Null communicates with MPI_PROC_NULL.
 type Null struct {
-	Rank int
+	Rank int `line:"@"`
 	Comm string
-	What NullCall
+	What NullCall `line:"call"`
 }
 
 // Pause lets a rank compute for that long.
 type Pause struct {
-	Rank int
-	For  time.Duration
+	Rank int           `line:"@"`
+	For  time.Duration `line:"@"`
 }
 
 // Attach gives a rank memory for buffered sends, in bytes.
-type Attach struct{ Rank, Size int }
+type Attach struct {
+	Rank int `line:"@"`
+	Size int `line:"@"`
+}
 
 // Detach takes it back, when all buffered sends have left.
-type Detach struct{ Rank int }
+type Detach struct {
+	Rank int `line:"@"`
+}
 
 // Collective is a collective operation of all members of a communicator.
 type Collective struct {
-	ID   int // picks the data
-	Call Call
-	Comm string
-	Root int // rank in World
-	Kind Kind
+	Call Call   `line:"-"`
+	Comm string `line:"@"`
+	ID   int    // picks the data
+	Root int    // rank in World
+	Kind Kind   `line:"type"`
 	// Counts are elements: of each block, if there is one number; of the block of
 	// each rank; for Alltoallv of what rank i sends to rank j, at i*size+j.
 	Counts []int
@@ -159,14 +164,18 @@ type Collective struct {
 }
 
 // Dup duplicates a communicator.
-type Dup struct{ Comm, New string }
+type Dup struct {
+	Comm string `line:"@"`
+	New  string
+}
 
 // Split splits a communicator. Colors and keys are by rank in it; NoColor is
 // MPI_UNDEFINED. The new communicators are named in ascending order of color.
 type Split struct {
-	Comm         string
-	New          []string
-	Colors, Keys []int
+	Comm   string `line:"@"`
+	New    []string
+	Colors []int `line:"colors,none"`
+	Keys   []int
 }
 
 // NoColor is the color of those that get no communicator.
@@ -174,21 +183,24 @@ const NoColor = -1
 
 // Cart makes a grid of a communicator.
 type Cart struct {
-	Comm, New string
-	Dims      []int
-	Periodic  []bool
+	Comm     string `line:"@"`
+	New      string
+	Dims     []int
+	Periodic []bool
 }
 
 // CartSub makes slices of a grid. They are named in the order of the coordinates
 // that are not kept.
 type CartSub struct {
-	Comm string
+	Comm string `line:"@"`
 	New  []string
 	Keep []bool
 }
 
 // Free ends the use of a communicator; core/mpi has no call for it.
-type Free struct{ Comm string }
+type Free struct {
+	Comm string `line:"@"`
+}
 
 func (s Start) messages() []int    { return []int{s.Msg} }
 func (s Exchange) messages() []int { return s.Msgs }

@@ -49,19 +49,19 @@ func Run(p *Program, env Env, rec *Record) error {
 		r.step = i
 		rec.Begun = i + 1
 		if err := r.do(s); err != nil {
-			return fmt.Errorf("rank %d, step %d, %s: %w", r.me, i+1, s.text(), err)
+			return fmt.Errorf("rank %d, step %d, %s: %w", r.me, i+1, lineOf(s), err)
 		}
 	}
 	rec.Ended = true
 	return nil
 }
 
-// line prints as a step's text, if at all.
-type line struct{ Step }
+// shown prints as a step's text, if at all.
+type shown struct{ Step }
 
-func (l line) String() string { return l.text() }
+func (s shown) String() string { return lineOf(s.Step) }
 
-func (r *runner) log(s Step) { r.env.Log("step %d: %s", r.step+1, line{s}) }
+func (r *runner) log(s Step) { r.env.Log("step %d: %s", r.step+1, shown{s}) }
 
 // failed says that MPI has failed.
 func failed(err error) error {

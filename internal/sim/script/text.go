@@ -1,10 +1,60 @@
 package script
 
 import (
+	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/openimpi/impi/internal/sim/line"
 )
+
+// ErrSyntax is wrapped by the errors of Parse, which name the line.
+var ErrSyntax = errors.New("script: cannot be read")
+
+// verbs are the first words of lines, and the steps that they stand for, but for their values.
+var verbs = map[string]Step{
+	"send": Start{Blocking: true}, "isend": Start{}, "recv": Start{Req{Side: RecvSide}, true}, "irecv": Start{Req: Req{Side: RecvSide}},
+	"replace": Exchange{Replace: true},
+}
+
+func init() {
+	for h := range howNames {
+		verbs[howNames[h]] = Wait{How: How(h)}
+	}
+	for c := range callNames {
+		verbs[callNames[c]] = Collective{Call: Call(c)}
+	}
+	for _, s := range []Step{Exchange{}, Cancel{}, Lone{}, Null{}, Pause{}, Attach{}, Detach{}, Dup{}, Split{}, Cart{}, CartSub{}, Window{}, Free{}} {
+		verbs[verb(s)] = s
+	}
+}
+
+func verb(s Step) string {
+	switch s := s.(type) {
+	case Start:
+		return [...]string{"i", ""}[b2i(s.Blocking)] + [...]string{"send", "recv"}[s.Side]
+	case Exchange:
+		return [...]string{"exchange", "replace"}[b2i(s.Replace)]
+	case Wait:
+		return s.How.String()
+	case Collective:
+		return s.Call.String()
+	}
+	return strings.ToLower(reflect.TypeOf(s).Name())
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// lineOf is a step as text.
+func lineOf(s Step) string { return line.Write(verb(s), s, verbs[verb(s)]) }
 
 // String is the program as text, which Parse reads: a line for each step, and one
 // for each message before the first step that touches it.
@@ -19,7 +69,7 @@ func (p *Program) String() string {
 				fmt.Fprintln(&b, m)
 			}
 		}
-		fmt.Fprintln(&b, s.text())
+		fmt.Fprintln(&b, lineOf(s))
 	}
 	for i := range p.Messages {
 		if m := &p.Messages[i]; !written[m.ID] {
@@ -29,146 +79,109 @@ func (p *Program) String() string {
 	return b.String()
 }
 
+// asLong is a Message's Cap in its line: as its Len.
+const asLong = -1
+
 // String is the message's line in a program.
 func (m *Message) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "message %d %d>%d comm=%s tag=%d type=%s len=%d", m.ID, m.From, m.To, m.Comm, m.Tag, m.Kind, m.Len)
-	if m.Cap != m.Len {
-		fmt.Fprintf(&b, " cap=%d", m.Cap)
+	c := *m
+	if c.Cap == c.Len {
+		c.Cap = asLong
 	}
-	if m.Mode != Standard {
-		fmt.Fprintf(&b, " mode=%s", m.Mode)
+	return line.Write("message", c, Message{From: never, To: never, Tag: never, Len: never, Kind: Kind(len(kinds)), Cap: asLong})
+}
+
+// Parse reads what String writes. Empty lines and what follows a # are ignored.
+// It does not decide whether the program is legal: Check does.
+func Parse(text string) (*Program, error) {
+	p := &Program{}
+	for i, l := range strings.Split(text, "\n") {
+		l, _, _ = strings.Cut(l, "#")
+		if words := strings.Fields(l); len(words) > 0 {
+			if err := p.line(words[0], words[1:]); err != nil {
+				return nil, fmt.Errorf("%w: line %d: %s: %w", ErrSyntax, i+1, words[0], err)
+			}
+		}
 	}
+	if p.Procs == 0 {
+		return nil, fmt.Errorf("%w: there is no line \"procs N\"", ErrSyntax)
+	}
+	return p, nil
+}
+
+// line adds what one line says.
+func (p *Program) line(verb string, words []string) error {
+	step, ok := verbs[verb]
 	switch {
-	case m.AnySource && m.AnyTag:
-		b.WriteString(" any=source+tag")
-	case m.AnySource:
-		b.WriteString(" any=source")
-	case m.AnyTag:
-		b.WriteString(" any=tag")
+	case verb == "procs":
+		if p.Procs != 0 {
+			return errors.New("said twice")
+		}
+		var first struct {
+			N int `line:"@"`
+		}
+		err := line.Read(words, &first)
+		p.Procs = first.N
+		return err
+	case verb == "message":
+		m := Message{Cap: asLong}
+		err := line.Read(words, &m)
+		if m.Cap == asLong {
+			m.Cap = m.Len
+		}
+		p.Messages = append(p.Messages, m)
+		return err
+	case !ok:
+		return errors.New("no such step")
 	}
-	if m.By != ByRecv {
-		fmt.Fprintf(&b, " by=%s", m.By)
-	}
-	if m.SendSlot != 0 {
-		fmt.Fprintf(&b, " sendslot=%d", m.SendSlot)
-	}
-	if m.RecvSlot != 0 {
-		fmt.Fprintf(&b, " recvslot=%d", m.RecvSlot)
-	}
-	return b.String()
+	v := reflect.New(reflect.TypeOf(step))
+	v.Elem().Set(reflect.ValueOf(step))
+	err := line.Read(words, v.Interface())
+	p.Steps = append(p.Steps, v.Elem().Interface().(Step))
+	return err
 }
 
 // String is the request as the steps name it: s or r and the message.
-func (q Req) String() string {
-	if q.Side == SendSide {
-		return "s" + strconv.Itoa(q.Msg)
+func (q Req) String() string { return [...]string{"s", "r"}[q.Side] + strconv.Itoa(q.Msg) }
+
+// UnmarshalText reads what String writes.
+func (q *Req) UnmarshalText(text []byte) (err error) {
+	side, msg := text[:min(1, len(text))], text[min(1, len(text)):]
+	i := slices.Index([]string{"s", "r"}, string(side))
+	q.Side = Side(max(i, 0))
+	if q.Msg, err = strconv.Atoi(string(msg)); err != nil || i < 0 {
+		return fmt.Errorf("%q is no request, as s1 or r1", text)
 	}
-	return "r" + strconv.Itoa(q.Msg)
+	return nil
 }
 
-func (s Start) text() string {
-	verb := [2]string{"send", "recv"}[s.Side]
-	if !s.Blocking {
-		verb = "i" + verb
+// set sets v to the value of a name.
+func set[T ~uint8](v *T, names []string, name []byte) error {
+	i := slices.Index(names, string(name))
+	if i < 0 {
+		return fmt.Errorf("%q is not one of %s", name, strings.Join(names, " "))
 	}
-	return verb + " " + strconv.Itoa(s.Msg)
+	*v = T(i)
+	return nil
 }
 
-func (s Exchange) text() string {
-	verb := "exchange"
-	if s.Replace {
-		verb = "replace"
-	}
-	for _, id := range s.Msgs {
-		verb += " " + strconv.Itoa(id)
-	}
-	return verb
-}
+// UnmarshalText sets the mode of a name.
+func (m *Mode) UnmarshalText(name []byte) error { return set(m, modeNames, name) }
 
-func (s Wait) text() string {
-	line := fmt.Sprintf("%s %d", s.How, s.Rank)
-	for _, q := range s.Reqs {
-		line += " " + q.String()
+// UnmarshalText sets the way of receiving of a name.
+func (b *By) UnmarshalText(name []byte) error { return set(b, byNames, name) }
+
+// UnmarshalText sets the call of a name.
+func (n *NullCall) UnmarshalText(name []byte) error { return set(n, nullNames, name) }
+
+// UnmarshalText sets the operation of a name.
+func (o *Op) UnmarshalText(name []byte) error { return set(o, opNames, name) }
+
+// UnmarshalText sets the kind of a name.
+func (k *Kind) UnmarshalText(name []byte) error {
+	names := make([]string, len(kinds))
+	for i := range kinds {
+		names[i] = kinds[i].name
 	}
-	return line
-}
-
-func (s Cancel) text() string { return "cancel " + s.Req.String() }
-
-func (s Lone) text() string {
-	source := "any"
-	if s.Source != anySource {
-		source = strconv.Itoa(s.Source)
-	}
-	return fmt.Sprintf("lone %d comm=%s source=%s tag=%d", s.Rank, s.Comm, source, s.Tag)
-}
-
-func (s Null) text() string   { return fmt.Sprintf("null %d comm=%s call=%s", s.Rank, s.Comm, s.What) }
-func (s Pause) text() string  { return fmt.Sprintf("pause %d %s", s.Rank, s.For) }
-func (s Attach) text() string { return fmt.Sprintf("attach %d %d", s.Rank, s.Size) }
-func (s Detach) text() string { return fmt.Sprintf("detach %d", s.Rank) }
-
-func (s Collective) text() string {
-	if s.Call == Barrier {
-		return "barrier " + s.Comm
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s id=%d type=%s", s.Call, s.Comm, s.ID, s.Kind)
-	if s.Call.rooted() {
-		fmt.Fprintf(&b, " root=%d", s.Root)
-	}
-	if s.Call.reduces() {
-		fmt.Fprintf(&b, " op=%s", s.Op)
-	}
-	fmt.Fprintf(&b, " counts=%s", list(s.Counts))
-	if s.Gap != 0 {
-		fmt.Fprintf(&b, " gap=%d", s.Gap)
-	}
-	if s.InPlace {
-		b.WriteString(" inplace=1")
-	}
-	return b.String()
-}
-
-func (s Dup) text() string { return fmt.Sprintf("dup %s new=%s", s.Comm, s.New) }
-
-func (s Split) text() string {
-	colors := make([]string, len(s.Colors))
-	for i, c := range s.Colors {
-		colors[i] = strconv.Itoa(c)
-		if c == NoColor {
-			colors[i] = "none"
-		}
-	}
-	return fmt.Sprintf("split %s new=%s colors=%s keys=%s", s.Comm, strings.Join(s.New, ","), strings.Join(colors, ","), list(s.Keys))
-}
-
-func (s Cart) text() string {
-	return fmt.Sprintf("cart %s new=%s dims=%s periodic=%s", s.Comm, s.New, list(s.Dims), flags(s.Periodic))
-}
-
-func (s CartSub) text() string {
-	return fmt.Sprintf("cartsub %s new=%s keep=%s", s.Comm, strings.Join(s.New, ","), flags(s.Keep))
-}
-
-func (s Free) text() string { return "free " + s.Comm }
-
-func list(n []int) string {
-	words := make([]string, len(n))
-	for i, v := range n {
-		words[i] = strconv.Itoa(v)
-	}
-	return strings.Join(words, ",")
-}
-
-func flags(f []bool) string {
-	words := make([]string, len(f))
-	for i, v := range f {
-		words[i] = "0"
-		if v {
-			words[i] = "1"
-		}
-	}
-	return strings.Join(words, ",")
+	return set(k, names, name)
 }

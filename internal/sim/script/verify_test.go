@@ -9,16 +9,16 @@ import (
 
 // rich is a program with some of everything that Verify judges.
 const rich = `procs 3
-message 1 0>1 comm=w tag=1 type=int32 len=20
-message 2 0>1 comm=w tag=1 type=int32 len=20
+message 1 from=0 to=1 comm=w tag=1 type=int32 len=20
+message 2 from=0 to=1 comm=w tag=1 type=int32 len=20
 isend 1
 isend 2
 recv 1
 recv 2
 waitall 0 s1 s2
-message 3 0>1 comm=w tag=2 type=int32 len=30 any=source
-message 4 0>1 comm=w tag=2 type=int32 len=30 any=source
-message 5 2>1 comm=w tag=2 type=int32 len=30 any=source
+message 3 from=0 to=1 comm=w tag=2 type=int32 len=30 anysource=yes
+message 4 from=0 to=1 comm=w tag=2 type=int32 len=30 anysource=yes
+message 5 from=2 to=1 comm=w tag=2 type=int32 len=30 anysource=yes
 isend 3
 isend 4
 isend 5
@@ -27,9 +27,9 @@ recv 4
 recv 5
 waitall 0 s3 s4
 wait 2 s5
-message 6 2>0 comm=w tag=3 type=float64 len=10 cap=4
+message 6 from=2 to=0 comm=w tag=3 type=float64 len=10 cap=4
 exchange 6
-message 7 0>2 comm=w tag=4 type=int8 len=5 mode=synchronous
+message 7 from=0 to=2 comm=w tag=4 type=int8 len=5 mode=synchronous
 isend 7
 cancel s7
 allreduce w id=1 type=float64 op=sum counts=3

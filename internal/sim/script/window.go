@@ -2,7 +2,6 @@ package script
 
 import (
 	"errors"
-	"fmt"
 	"math/rand/v2"
 
 	"github.com/openimpi/impi/core/mpi"
@@ -12,7 +11,7 @@ import (
 // window and use it in each of its ways, and then a distributed graph. Seed decides
 // who is whose neighbour; stretches have Len elements. What comes of it is known beforehand.
 type Window struct {
-	Comm string
+	Comm string `line:"@"`
 	Seed int
 	Len  int
 }
@@ -21,8 +20,6 @@ type Window struct {
 const maxStretch = 1 << 16
 
 func (Window) messages() []int { return nil }
-
-func (s Window) text() string { return fmt.Sprintf("window %s seed=%d len=%d", s.Comm, s.Seed, s.Len) }
 
 // What a window's memory has: counters, and then two stretches.
 const (
@@ -81,7 +78,7 @@ func (x *exposed) want(what string, at int, got, want int64) {
 	}
 }
 
-func text(rank, i int) int64 { return int64(rank)<<32 | int64(i) }
+func element(rank, i int) int64 { return int64(rank)<<32 | int64(i) }
 
 // fences puts a stretch and every other element of another, and sums.
 func (x *exposed) fences() error {
@@ -91,7 +88,7 @@ func (x *exposed) fences() error {
 	}
 	mine := make([]int64, x.len)
 	for i := range mine {
-		mine[i] = text(x.me, i)
+		mine[i] = element(x.me, i)
 	}
 	to, after := x.rank(x.hop), int64(counters+x.len)
 	err = errors.Join(every.Commit(), x.w.Fence(0), mpi.Put(x.w, mine, to, counters),
@@ -102,10 +99,10 @@ func (x *exposed) fences() error {
 	}
 	from := x.rank(-x.hop)
 	for i := range x.len {
-		x.want("put", i, x.base[counters+i], text(from, i))
+		x.want("put", i, x.base[counters+i], element(from, i))
 		there := int64(0)
 		if i%2 == 0 {
-			there = text(from, i)
+			there = element(from, i)
 		}
 		x.want("put with a vector", i, x.base[counters+x.len+i], there)
 	}
@@ -117,7 +114,7 @@ func (x *exposed) fences() error {
 		return err
 	}
 	for i, v := range got {
-		x.want("get", i, v, text(x.me, i))
+		x.want("get", i, v, element(x.me, i))
 	}
 	return nil
 }
@@ -126,11 +123,11 @@ func (x *exposed) fences() error {
 func (x *exposed) alone() error {
 	mine := make([]int64, x.len)
 	for i := range mine {
-		mine[i] = text(x.me, -i)
+		mine[i] = element(x.me, -i)
 	}
 	err := errors.Join(mpi.Put(x.w, mine, x.rank(x.hop), int64(counters)), x.w.Fence(mpi.NoSucceed))
 	for i := range x.len {
-		x.want("single put", i, x.base[counters+i], text(x.rank(-x.hop), -i))
+		x.want("single put", i, x.base[counters+i], element(x.rank(-x.hop), -i))
 	}
 	return err
 }
@@ -178,11 +175,11 @@ func (x *exposed) groups() error {
 	}
 	mine := make([]int64, x.len)
 	for i := range mine {
-		mine[i] = -text(x.me, i)
+		mine[i] = -element(x.me, i)
 	}
 	err = errors.Join(x.w.Post(origin, 0), x.w.Start(target, 0), mpi.Put(x.w, mine, x.rank(x.hop), counters), x.w.Complete(), x.w.Wait())
 	for i := range x.len {
-		x.want("put to who has posted", i, x.base[counters+i], -text(x.rank(-x.hop), i))
+		x.want("put to who has posted", i, x.base[counters+i], -element(x.rank(-x.hop), i))
 	}
 	return err
 }
@@ -197,13 +194,13 @@ func (x *exposed) neighbours() error {
 	got := make([]int64, x.len)
 	mine := make([]int64, x.len)
 	for i := range mine {
-		mine[i] = text(x.me, i)
+		mine[i] = element(x.me, i)
 	}
 	if err := mpi.NeighborAlltoall(ring, mine, got); err != nil {
 		return err
 	}
 	for i, v := range got {
-		x.want("of a neighbour", i, v, text(x.rank(-x.hop), i))
+		x.want("of a neighbour", i, v, element(x.rank(-x.hop), i))
 	}
 	return ring.Free()
 }
