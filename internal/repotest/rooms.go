@@ -25,7 +25,7 @@ var larger = map[string]int{
 	"config.builder": 58, "core/coll.Planner": 151, "core/message.Engine": 141,
 	"internal/engine/proc.Comm": 48, "internal/engine/proc.Process": 159,
 	"internal/engine/window.Win": 135, "internal/node.directLinks": 47, "internal/node.meetings": 46,
-	"internal/node.node": 154, "internal/sim/job.World": 42, "internal/sim/script.generator": 41, "internal/sim/script.runner": 42,
+	"internal/node.node": 154, "internal/sim/job.World": 42,
 }
 
 // Rooms wants packages with few files, and types with few methods. core/mpi is the list of what MPI

@@ -12,7 +12,7 @@
 // Parse and String are the written form, a line for each step:
 //
 //	procs 3
-//	message 1 0>2 comm=w tag=5 type=int32 len=70000 mode=synchronous
+//	message 1 from=0 to=2 comm=w tag=5 type=int32 len=70000 mode=synchronous
 //	irecv 1
 //	barrier w
 //	send 1

@@ -50,6 +50,16 @@ func (d *Draws) Shuffle(n int, swap func(i, j int)) {
 	}
 }
 
+// Perm is the numbers below n in any order.
+func (d *Draws) Perm(n int) []int {
+	p := make([]int, n)
+	for i := range p {
+		p[i] = i
+	}
+	d.Shuffle(n, func(i, j int) { p[i], p[j] = p[j], p[i] })
+	return p
+}
+
 // Repeat calls f about n times on average, at most as long as while is true. What a call draws can be left out.
 func (d *Draws) Repeat(n int, while func() bool, f func()) {
 	for more := true; more && while(); {

@@ -61,7 +61,7 @@ func (g *generator) series(m Message) {
 // chain of them.
 func (g *generator) ring() {
 	c := g.comm(false)
-	at := g.perm(len(c.members))[:1+g.IntN(len(c.members))]
+	at := g.Perm(len(c.members))[:1+g.IntN(len(c.members))]
 	chain := len(at) > 1 && g.One(3)
 	k, tag, replace := g.kind(), g.fresh(), g.One(3)
 	var flights []*flight
@@ -161,7 +161,7 @@ func (g *generator) mixture(c *group, to int) {
 		m.Cap = m.Len + g.IntN(2)
 		messages[i] = m
 	}
-	for i, n := range g.perm(len(messages)) {
+	for i, n := range g.Perm(len(messages)) {
 		r := messages[n]
 		r.AnySource, r.AnyTag = g.One(2), g.One(3)
 		receives[i] = r.pattern()
@@ -289,14 +289,4 @@ func (g *generator) cancel() {
 	f := g.add(m)
 	f.cancelled = &side
 	g.advanceCancel(f)
-}
-
-// perm is the numbers below n in any order.
-func (g *generator) perm(n int) []int {
-	p := make([]int, n)
-	for i := range p {
-		p[i] = i
-	}
-	g.Shuffle(n, func(i, j int) { p[i], p[j] = p[j], p[i] })
-	return p
 }

@@ -117,26 +117,26 @@ func (r *runner) alone(s Step) error {
 	case Attach:
 		if s.Rank == r.me {
 			r.log(s)
-			return failed(r.attach(s.Size))
+			return failed(attach(r.env, s.Size))
 		}
 	case Detach:
 		if s.Rank == r.me {
 			r.log(s)
-			return r.detach()
+			return detach(r.env)
 		}
 	}
 	return nil
 }
 
-func (r *runner) attach(size int) error {
-	if b, ok := r.env.(Buffers); ok {
+func attach(env Env, size int) error {
+	if b, ok := env.(Buffers); ok {
 		return b.BufferAttach(size)
 	}
 	return mpi.BufferAttach(size)
 }
 
-func (r *runner) detach() error {
-	if b, ok := r.env.(Buffers); ok {
+func detach(env Env) error {
+	if b, ok := env.(Buffers); ok {
 		_, err := b.BufferDetach()
 		return failed(err)
 	}
