@@ -191,43 +191,11 @@ func (c Coverage) program(p *script.Program, records []*script.Record) {
 }
 
 func (c Coverage) step(s script.Step) {
-	name := ""
-	switch s := s.(type) {
-	case script.Exchange:
-		name = "exchange"
-		if s.Replace {
-			name = "replace"
-		}
-	case script.Wait:
-		name = s.How.String()
-	case script.Lone:
-		name = "lone"
-	case script.Null:
-		name = "null"
-	case script.Pause:
-		name = "pause"
-	case script.Attach:
-		name = "attach"
-	case script.Detach:
-		name = "detach"
-	case script.Dup:
-		name = "dup"
-	case script.Split:
-		name = "split"
-	case script.Cart:
-		name = "cart"
-	case script.CartSub:
-		name = "cartsub"
-	case script.Window:
-		name = "window"
-	case script.Free:
-		name = "free"
-	case script.Collective:
+	if s, ok := s.(script.Collective); ok {
 		c.collective(s)
+		return
 	}
-	if name != "" {
-		c["steps "+name]++
-	}
+	c["steps "+script.Verb(s)]++
 }
 
 func (c Coverage) collective(s script.Collective) {

@@ -121,7 +121,7 @@ func (g *generator) run() {
 	for _, b := range begin {
 		total += b.weight
 	}
-	g.Repeat(64, func() bool { return len(g.steps) < g.o.Steps && total > 0 }, func() {
+	g.Repeat(128, func() bool { return len(g.steps) < g.o.Steps && total > 0 }, func() {
 		n := g.IntN(total)
 		for _, b := range begin {
 			if n -= b.weight; n < 0 {
@@ -134,7 +134,8 @@ func (g *generator) run() {
 		}
 	})
 	for i := 0; len(g.open) > 0; i++ {
-		g.advance(i % (len(g.open) + 1))
+		g.advance(g.IntN(len(g.open)))
+		g.advance(i % (len(g.open) + 1)) // whatever is drawn, it comes to an end
 	}
 	for r := range g.memory {
 		g.detach(r)

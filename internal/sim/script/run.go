@@ -98,34 +98,24 @@ func (r *runner) do(s Step) error {
 
 // alone does a step of one rank.
 func (r *runner) alone(s Step) error {
+	rank, f := never, func() error { return nil }
 	switch s := s.(type) {
 	case Lone:
-		if s.Rank == r.me {
-			r.log(s)
-			return r.lone(s)
-		}
+		rank, f = s.Rank, func() error { return r.lone(s) }
 	case Null:
-		if s.Rank == r.me {
-			r.log(s)
-			return r.null(s)
-		}
+		rank, f = s.Rank, func() error { return r.null(s) }
 	case Pause:
-		if s.Rank == r.me {
-			r.log(s)
-			r.env.Pause(s.For)
-		}
+		rank, f = s.Rank, func() error { r.env.Pause(s.For); return nil }
 	case Attach:
-		if s.Rank == r.me {
-			r.log(s)
-			return failed(attach(r.env, s.Size))
-		}
+		rank, f = s.Rank, func() error { return failed(attach(r.env, s.Size)) }
 	case Detach:
-		if s.Rank == r.me {
-			r.log(s)
-			return detach(r.env)
-		}
+		rank, f = s.Rank, func() error { return detach(r.env) }
 	}
-	return nil
+	if rank != r.me {
+		return nil
+	}
+	r.log(s)
+	return f()
 }
 
 func attach(env Env, size int) error {

@@ -28,11 +28,12 @@ func init() {
 		verbs[callNames[c]] = Collective{Call: Call(c)}
 	}
 	for _, s := range []Step{Exchange{}, Cancel{}, Lone{}, Null{}, Pause{}, Attach{}, Detach{}, Dup{}, Split{}, Cart{}, CartSub{}, Window{}, Free{}} {
-		verbs[verb(s)] = s
+		verbs[Verb(s)] = s
 	}
 }
 
-func verb(s Step) string {
+// Verb is the first word of a step's line.
+func Verb(s Step) string {
 	switch s := s.(type) {
 	case Start:
 		return [...]string{"i", ""}[b2i(s.Blocking)] + [...]string{"send", "recv"}[s.Side]
@@ -54,7 +55,7 @@ func b2i(b bool) int {
 }
 
 // lineOf is a step as text.
-func lineOf(s Step) string { return line.Write(verb(s), s, verbs[verb(s)]) }
+func lineOf(s Step) string { return line.Write(Verb(s), s, verbs[Verb(s)]) }
 
 // String is the program as text, which Parse reads: a line for each step, and one
 // for each message before the first step that touches it.

@@ -140,11 +140,11 @@ type execution struct {
 	wrong   error         // the first that a proc has found
 
 	steps  *steps
-	death  *Death            // nil: everybody runs the program
-	doomed bool              // the death was decided
-	crowd  *Crowd            // nil: everybody runs the program
-	names  map[string]string // ports
-	twist  func(r *rank)     // what a test does to each proc before it begins; nil: nothing
+	death  *Death              // nil: everybody runs the program
+	doomed bool                // the death was decided
+	part   func(r *rank) error // what each proc does
+	names  map[string]string   // ports
+	twist  func(r *rank)       // what a test does to each proc before it begins; nil: nothing
 }
 
 // result is of a new communicator, for one member.
@@ -171,6 +171,7 @@ func newExecution(k *kernel.Kernel, c *Case, cover map[string]int64) (*execution
 	x := &execution{
 		k: k, seed: c.Seed, program: c.Program, groups: m.groups, cover: cover,
 		ports: map[int]string{}, results: map[result]outcome{}, gone: map[int]bool{}, ranks: map[int]*rank{}, names: map[string]string{},
+		part: (*rank).run,
 	}
 	x.steps = &steps{x: x, at: map[int]int{}, reached: func(int, int) {}}
 	c.Abroad.Calls = x.steps
@@ -185,14 +186,7 @@ func newExecution(k *kernel.Kernel, c *Case, cover map[string]int64) (*execution
 				if x.twist != nil {
 					x.twist(r)
 				}
-				run := r.run
-				switch {
-				case x.death != nil:
-					run = r.live
-				case x.crowd != nil:
-					run = r.throng
-				}
-				err := run()
+				err := x.part(r)
 				if err != nil && x.wrong == nil && !x.gone[r.me] {
 					x.wrong = err
 				}

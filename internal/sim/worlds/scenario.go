@@ -87,7 +87,7 @@ func (d *Death) Run(trace int) *Verdict {
 		c.Sites = append(c.Sites, sitesOf(rng, n))
 	}
 	return runWith(c, trace, func(x *execution) {
-		x.death = d
+		x.death, x.part = d, (*rank).live
 		victim := c.Program.first(d.victim()) + d.Roots[d.victim()]
 		x.steps.reached = func(proc, step int) {
 			if proc == victim && step == d.Step && !x.doomed {
