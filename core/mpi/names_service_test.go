@@ -24,25 +24,26 @@ type registry struct {
 // Send answers at once.
 func (r *registry) Send(m wireup.Message) error {
 	r.heard = append(r.heard, *m.Meeting)
-	ops := map[wireup.Kind]names.Op{wireup.KindPublish: names.OpPublish, wireup.KindUnpublish: names.OpUnpublish, wireup.KindLookup: names.OpLookup}
 	answer := wireup.Message{Kind: wireup.KindNamed, Meeting: &wireup.Meeting{Request: m.Meeting.Request}}
-	op, ok := ops[m.Kind]
-	if !ok {
-		answer.Kind = m.Kind
-		r.p.Hear(answer, nil)
-		return nil
-	}
-	q := names.Request{Op: op, Scope: m.Meeting.Info["scope"], Service: m.Meeting.Service, Port: m.Meeting.Port}
-	a := r.table.Do(1, &q)
+	n, owner := names.Name{Scope: m.Meeting.Info["scope"], Service: m.Meeting.Service}, &names.Owner{}
+	var err error
 	switch {
+	case m.Kind != wireup.KindPublish && m.Kind != wireup.KindUnpublish && m.Kind != wireup.KindLookup:
+		answer.Kind = m.Kind
 	case r.down:
 		answer.Reason, answer.Meeting.Class = "nobody listens", int(mpierr.Other)
-	case a.Code == names.CodeOK:
-		answer.Meeting.Port = a.Text
-	case a.Code == names.CodeNotFound:
-		answer.Reason, answer.Meeting.Class = a.Text, int(mpierr.Name)
+	case m.Kind == wireup.KindPublish:
+		err = r.table.Publish(1, owner, n, m.Meeting.Port, false)
+	case m.Kind == wireup.KindUnpublish:
+		err = r.table.Unpublish(owner, n)
 	default:
-		answer.Reason, answer.Meeting.Class = a.Text, int(mpierr.Service)
+		answer.Meeting.Port, err = r.table.Lookup(n)
+	}
+	if err != nil {
+		answer.Reason, answer.Meeting.Class = err.Error(), int(mpierr.Service)
+	}
+	if errors.Is(err, names.ErrNotFound) {
+		answer.Meeting.Class = int(mpierr.Name)
 	}
 	r.p.Hear(answer, nil)
 	return nil
@@ -55,6 +56,7 @@ func newRegistry(t *testing.T) (*Proc, *registry) {
 		t.Fatal(err)
 	}
 	r := &registry{p: p, table: names.NewTable(names.Limits{})}
+	r.table.Enter(1)
 	p.Control = r
 	return &Proc{p}, r
 }

@@ -5,11 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"syscall"
-	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/openimpi/impi/internal/rpc"
+	"github.com/openimpi/impi/internal/rpc/proto"
 )
 
 // The ways in which a node does not answer.
@@ -21,48 +25,40 @@ var (
 // Ask sends a request to the control socket at path and waits for the answer
 // until ctx ends, which it must.
 func Ask(ctx context.Context, path string, r Request) (*Answer, error) {
-	deadline, ok := ctx.Deadline()
-	if !ok {
+	if _, ok := ctx.Deadline(); !ok {
 		return nil, fmt.Errorf("%w: it has no deadline", ErrRequest)
 	}
-	r.Version = Version
-	if r.Limit == 0 { // a little less, so that what is known comes in time
-		r.Limit = time.Until(deadline) * 7 / 8
-	}
 	var d net.Dialer
-	c, err := d.DialContext(ctx, "unix", path)
+	nc, err := d.DialContext(ctx, "unix", path)
 	if err != nil {
 		return nil, dialFault(err)
 	}
-	defer c.Close()
-	if err := c.SetDeadline(deadline); err != nil {
+	defer nc.Close()
+	if os.Geteuid() != 0 { // root asks everybody
+		if err := checkPeer(nc.(*net.UnixConn)); err != nil {
+			return nil, err
+		}
+	}
+	client, err := rpc.Client(rpc.NewConn(nc, nil), maxAnswer)
+	if err != nil {
 		return nil, err
 	}
-	if err := trust(c); err != nil {
-		return nil, err
-	}
-	if err := json.NewEncoder(c).Encode(r); err != nil {
-		return nil, ioFault(err)
+	defer client.Close()
+	report, err := proto.NewControlClient(client).Ask(ctx, &proto.Question{
+		Op: string(r.Op), All: r.All, Few: int64(r.Few), Local: int64(r.Local), Peer: int64(r.Peer),
+		Transport: r.Transport, Force: r.Force,
+	})
+	if err != nil {
+		return nil, callFault(err)
 	}
 	var a Answer
-	if err := json.NewDecoder(io.LimitReader(c, maxAnswer)).Decode(&a); err != nil {
-		return nil, ioFault(err)
+	if err := json.Unmarshal(report.Json, &a); err != nil {
+		return nil, fmt.Errorf("%w: its answer: %w", ErrRequest, err)
 	}
-	switch {
-	case a.Error != "":
+	if a.Error != "" {
 		return nil, errors.New(a.Error)
-	case a.Version != Version:
-		return nil, fmt.Errorf("%w: it answers in version %d, not %d", ErrRequest, a.Version, Version)
 	}
 	return &a, nil
-}
-
-// trust wants a node of our own user; root asks everybody.
-func trust(c net.Conn) error {
-	if u, ok := c.(*net.UnixConn); ok && os.Geteuid() != 0 {
-		return checkPeer(u)
-	}
-	return nil
 }
 
 func dialFault(err error) error {
@@ -75,12 +71,15 @@ func dialFault(err error) error {
 	return err
 }
 
-func ioFault(err error) error {
-	switch {
-	case errors.Is(err, os.ErrDeadlineExceeded):
+func callFault(err error) error {
+	switch s := status.Convert(err); s.Code() {
+	case codes.DeadlineExceeded:
 		return ErrSilent
-	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+	case codes.Unavailable:
 		return ErrGone
+	case codes.Unimplemented:
+		return fmt.Errorf("%w: %s: ask with the impi-node that the job runs with", ErrRequest, s.Message())
+	default:
+		return errors.New(s.Message())
 	}
-	return err
 }

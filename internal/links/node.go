@@ -2,11 +2,6 @@ package links
 
 import "time"
 
-// Version is the version of the control socket's requests and answers. Unknown
-// fields are ignored by both sides, so that it changes only if a field changes
-// its meaning.
-const Version = 1
-
 // Phase is how far a node has got.
 type Phase string
 

@@ -15,7 +15,7 @@ const (
 	maxAnswer    = 64 << 20
 	maxAbout     = 16 << 10
 	maxAsking    = 8                // connections that a node serves at a time
-	requestLimit = 5 * time.Second  // for a request to arrive
+	requestLimit = 5 * time.Second  // for a connection to begin, and without a request
 	serveLimit   = 30 * time.Second // for the answer to be made and taken
 )
 
@@ -32,25 +32,21 @@ const (
 	OpReload Op = "reload"
 )
 
-// Request is one line of JSON, the only one of its connection.
+// Request is what a node is asked.
 type Request struct {
-	Version int           `json:"version"`
-	Op      Op            `json:"op"`
-	Limit   time.Duration `json:"limit_ns,omitempty"` // the answer is of no use later
-	All     bool          `json:"all,omitempty"`      // links: pairs of which nothing is used too
-	Few     int           `json:"few,omitempty"`      // links: All if there are no more pairs than this
+	Op  Op
+	All bool // links: pairs of which nothing is used too
+	Few int  // links: All if there are no more pairs than this
 
 	// probe: from a rank of the node's, by a transport.
-	Local     int    `json:"local,omitempty"`
-	Peer      int    `json:"peer,omitempty"`
-	Transport string `json:"transport,omitempty"` // reload: whose plugin
+	Local, Peer int
+	Transport   string // reload: whose plugin
 
-	Force bool `json:"force,omitempty"` // reload: even if links are lost by it
+	Force bool // reload: even if links are lost by it
 }
 
-// Answer is one line of JSON. Error is set, or what was asked for.
+// Answer has what was asked for, or Error.
 type Answer struct {
-	Version int      `json:"version"`
 	Error   string   `json:"error,omitempty"`
 	Node    *Node    `json:"node,omitempty"`
 	Measure *Measure `json:"measure,omitempty"`

@@ -1,18 +1,22 @@
 package links
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/openimpi/impi/internal/rpc"
+	"github.com/openimpi/impi/internal/rpc/proto"
 )
 
 // ErrRequest is wrapped by the error for a request that nobody can answer.
@@ -23,10 +27,9 @@ var ErrStranger = errors.New("links: peer of another user")
 
 // Server is a node's control socket.
 type Server struct {
-	ln     *net.UnixListener
+	proto.UnimplementedControlServer
+	rpc    *grpc.Server
 	handle func(context.Context, Request) Answer
-	ctx    context.Context
-	cancel context.CancelFunc
 	work   sync.WaitGroup
 }
 
@@ -41,94 +44,53 @@ func Serve(path string, handle func(context.Context, Request) Answer) (*Server, 
 	if err := os.Chmod(path, 0o600); err != nil {
 		return nil, errors.Join(fmt.Errorf("control socket: %w", err), ln.Close())
 	}
-	s := &Server{ln: ln, handle: handle}
-	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.work.Go(s.accept)
+	s := &Server{handle: handle, rpc: rpc.NewServer(rpc.Limits{Request: maxRequest, Greet: requestLimit, Silence: serveLimit, Idle: requestLimit})}
+	proto.RegisterControlServer(s.rpc, s)
+	s.work.Go(func() { _ = s.rpc.Serve(&listener{UnixListener: ln, slots: make(chan struct{}, maxAsking)}) }) // until Close
 	return s, nil
 }
 
 // Close removes the socket and waits until nobody is served any more, which
 // it does not let take long.
 func (s *Server) Close() {
-	s.cancel()
-	_ = s.ln.Close()
+	s.rpc.Stop()
 	s.work.Wait()
 }
 
-func (s *Server) accept() {
-	slots := make(chan struct{}, maxAsking)
-	for {
-		c, err := s.ln.AcceptUnix()
-		switch {
-		case s.ctx.Err() != nil:
-			if err == nil {
-				_ = c.Close()
-			}
-			return
-		case err != nil: // descriptors are short: it may be better soon
-			select {
-			case <-time.After(100 * time.Millisecond):
-			case <-s.ctx.Done():
-			}
-			continue
-		}
-		select {
-		case slots <- struct{}{}:
-		case <-s.ctx.Done():
-		}
-		s.work.Go(func() {
-			defer func() { <-slots }()
-			s.serve(c)
-		})
-	}
+// listener has at most maxAsking connections at a time.
+type listener struct {
+	*net.UnixListener
+	slots chan struct{}
 }
 
-// serve answers one request.
-func (s *Server) serve(c *net.UnixConn) {
-	defer func() { _ = c.Close() }()
-	stop := context.AfterFunc(s.ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
-	defer stop()
-	a := s.answer(c)
-	a.Version = Version
-	_ = c.SetWriteDeadline(time.Now().Add(serveLimit))
-	if s.ctx.Err() == nil {
-		_ = json.NewEncoder(c).Encode(a) // who has gone does not need it
-	}
-}
-
-func (s *Server) answer(c *net.UnixConn) Answer {
-	if err := c.SetReadDeadline(time.Now().Add(requestLimit)); err != nil {
-		return Answer{Error: err.Error()}
-	}
-	r, err := readRequest(c)
-	if perr := checkPeer(c); perr != nil { // after reading: who is cut off while it writes hears nothing
-		return Answer{Error: perr.Error()}
-	}
+// Accept gives a connection with what checkPeer says of it.
+func (l *listener) Accept() (net.Conn, error) {
+	c, err := l.AcceptUnix()
 	if err != nil {
-		return Answer{Error: err.Error()}
+		return nil, err
+	}
+	l.slots <- struct{}{} // Close ends those that have one
+	conn := rpc.NewConn(c, checkPeer(c))
+	conn.OnClose = func() { <-l.slots }
+	return conn, nil
+}
+
+// Ask answers a question. The answer is due a little before the deadline, so that what is
+// known comes in time.
+func (s *Server) Ask(ctx context.Context, q *proto.Question) (*proto.Report, error) {
+	if stranger, _ := rpc.PeerOf(ctx).(error); stranger != nil {
+		return nil, status.Error(codes.PermissionDenied, stranger.Error())
 	}
 	limit := serveLimit
-	if r.Limit > 0 {
-		limit = min(limit, r.Limit)
+	if deadline, ok := ctx.Deadline(); ok {
+		limit = min(limit, time.Until(deadline)*7/8)
 	}
-	ctx, cancel := context.WithTimeout(s.ctx, limit)
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	return s.handle(ctx, r)
-}
-
-// readRequest reads one line.
-func readRequest(from io.Reader) (r Request, err error) {
-	line, err := bufio.NewReader(io.LimitReader(from, maxRequest)).ReadBytes('\n')
-	if err != nil {
-		return r, fmt.Errorf("%w: no line of at most %d bytes: %w", ErrRequest, maxRequest, err)
-	}
-	if err := json.Unmarshal(line, &r); err != nil {
-		return r, fmt.Errorf("%w: %w", ErrRequest, err)
-	}
-	if r.Version != Version {
-		return r, fmt.Errorf("%w: version %d, this node has %d: ask with the impi-node that the job runs with", ErrRequest, r.Version, Version)
-	}
-	return r, nil
+	b, err := json.Marshal(s.handle(ctx, Request{
+		Op: Op(q.Op), All: q.All, Few: int(q.Few), Local: int(q.Local), Peer: int(q.Peer), Transport: q.Transport, Force: q.Force,
+	}))
+	return &proto.Report{Json: b}, err
 }
 
 // checkPeer refuses whoever is neither this user nor root. The directory's mode

@@ -1,7 +1,7 @@
 // Package names is the name service of dynamic processes: jobs publish the names of
-// ports under services' names, and others look them up. Table has the rules and
-// Request and Answer the bytes, both without sockets or clocks; Server keeps a table
-// for those who connect, and Session is a node's end.
+// ports under services' names, and others look them up. Table has the rules, without
+// sockets or clocks; Server keeps a table for those who connect, and Session is a node's
+// end. They speak gRPC, once both have proved who they are.
 //
 // A connection is encrypted, by TLS 1.3 with a certificate that the server makes up.
 // What proves who is there is the key: each side shows that it knows the key and the

@@ -1,6 +1,7 @@
 package names
 
 import (
+	"context"
 	"crypto/ed25519"
 	"crypto/hmac"
 	"crypto/rand"
@@ -11,7 +12,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"math/big"
+	"net"
+	"strings"
 	"time"
 
 	"github.com/openimpi/impi/core/startup"
@@ -22,7 +26,7 @@ import (
 const FirstByte = 0x16
 
 const (
-	protocol  = "impi-names/1" // in TLS's ALPN
+	protocol  = "impi-names/2" // in TLS's ALPN
 	label     = "EXPORTER-impi-names"
 	proofSize = sha256.Size
 	helloSize = 1 + proofSize
@@ -58,36 +62,91 @@ func hello(a startup.Auth, secret []byte) []byte {
 	return b
 }
 
-// judge is the server's answer to a hello: its own proof, if both have a key, which
-// goes before no key.
-func judge(a startup.Auth, b, secret []byte) Answer {
+// A verdict is what a server says of a hello: a byte and a text behind its length in a byte.
+type verdict struct {
+	granted bool
+	text    string // the server's own proof, if the key was asked for, or why not
+}
+
+func (v verdict) append(b []byte) []byte {
+	if b = append(b, 0, byte(len(v.text))); v.granted {
+		b[len(b)-2] = 1
+	}
+	return append(b, v.text...)
+}
+
+func readVerdict(r io.Reader) (v verdict, err error) {
+	var head [2]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return v, err
+	}
+	text := make([]byte, head[1])
+	_, err = io.ReadFull(r, text)
+	return verdict{head[0] == 1, string(text)}, err
+}
+
+// judge is the server's verdict: with its own proof, if both have a key, which goes
+// before no key.
+func judge(a startup.Auth, b, secret []byte) verdict {
 	switch {
 	case a.HasKey && b[0]&offersKey != 0:
 		if !hmac.Equal(b[1:helloSize], proof(a.Key, secret, "client")) {
-			return Answer{CodeDenied, "wrong key"}
+			return verdict{false, "wrong key"}
 		}
-		return Answer{CodeOK, string(proof(a.Key, secret, "server"))}
+		return verdict{true, string(proof(a.Key, secret, "server"))}
 	case a.None && b[0]&offersNone != 0:
-		return Answer{}
+		return verdict{granted: true}
 	case a.HasKey:
-		return Answer{CodeDenied, "this server wants a key"}
+		return verdict{false, "this server wants a key"}
 	}
-	return Answer{CodeDenied, "this server has no key to compare yours with"}
+	return verdict{false, "this server has no key to compare yours with"}
 }
 
-// believe judges the server's answer to a hello.
-func believe(a startup.Auth, answer Answer, secret []byte) error {
+// believe is the client's judgement of the server.
+func believe(a startup.Auth, v verdict, secret []byte) error {
 	switch {
-	case answer.Code != CodeOK:
-		return fmt.Errorf("%w: %s", ErrDenied, answer.Text)
-	case answer.Text == "" && a.None:
+	case !v.granted:
+		return fmt.Errorf("%w: %s", ErrDenied, v.text)
+	case v.text == "" && a.None:
 		return nil
-	case answer.Text == "":
+	case v.text == "":
 		return fmt.Errorf("%w: the server did not ask for the key", ErrDenied)
-	case !a.HasKey || !hmac.Equal([]byte(answer.Text), proof(a.Key, secret, "server")):
+	case !a.HasKey || !hmac.Equal([]byte(v.text), proof(a.Key, secret, "server")):
 		return fmt.Errorf("%w: the server does not have the key", ErrDenied)
 	}
 	return nil
+}
+
+// greet is a client's side of the beginning: TLS, and who has the key. What is read of the
+// connection after it is gRPC's.
+func greet(ctx context.Context, nc net.Conn, auth startup.Auth) (net.Conn, error) {
+	c := tls.Client(nc, clientTLS())
+	stop := context.AfterFunc(ctx, func() { _ = nc.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	if err := c.HandshakeContext(ctx); err != nil {
+		if strings.HasSuffix(err.Error(), "no application protocol") { // crypto/tls has no error to compare with
+			err = fmt.Errorf("%w: it does not speak %s", ErrVersion, protocol)
+		}
+		return nil, err
+	}
+	secret, err := secretOf(c)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := c.Write(hello(auth, secret)); err != nil {
+		return nil, err
+	}
+	v, err := readVerdict(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := believe(auth, v, secret); err != nil {
+		return nil, err
+	}
+	if !stop() {
+		return nil, context.Cause(ctx)
+	}
+	return c, nil
 }
 
 // secretOf gives what only the two ends of a connection know.

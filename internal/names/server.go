@@ -1,7 +1,6 @@
 package names
 
 import (
-	"bufio"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -13,9 +12,12 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+	"google.golang.org/grpc"
 
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/unproved"
+	"github.com/openimpi/impi/internal/rpc"
+	"github.com/openimpi/impi/internal/rpc/proto"
 	"github.com/openimpi/impi/transports/socket"
 )
 
@@ -25,8 +27,8 @@ var ErrConfig = errors.New("the server for names cannot begin")
 // Bounds of time, and of connections.
 const (
 	greetLimit = 10 * time.Second // until a client has shown its key
-	idleLimit  = time.Minute      // without a word of a client's, which pings
-	writeLimit = 10 * time.Second // for a client to take an answer
+	idleLimit  = time.Minute      // without an answer of a client's to pings
+	maxRequest = 2 << 10          // bytes
 	maxUnknown = 256              // clients that have not shown their key
 	maxThere   = 64               // of them at one address
 	maxClients = 4096             // that have
@@ -40,7 +42,7 @@ type ServerConfig struct {
 	Logger hclog.Logger // nil for silence
 
 	// Greet is how long a client may take to show its key, and Idle how long it may
-	// say nothing after that; 0: 10 s and a minute.
+	// leave pings unanswered after that; 0: 10 s and a minute.
 	Greet, Idle time.Duration
 }
 
@@ -55,10 +57,19 @@ type Server struct {
 	last    Holder
 	unknown *unproved.Room[net.Conn]
 	slow    unproved.Slow // who has shown wrong keys
-	clients map[net.Conn]bool
+	clients int
 	warned  time.Time
 	closed  bool
 	wg      sync.WaitGroup // of Handle
+
+	rpc    *grpc.Server
+	proved *rpc.Listener // where it takes clients that have shown their key
+}
+
+// client is one that has shown its key.
+type client struct {
+	holder  Holder
+	address net.Addr
 }
 
 // NewServer makes a server, which uses the connections that it is given by Serve or
@@ -80,10 +91,15 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	return &Server{
-		cfg: cfg, tls: t, table: NewTable(cfg.Limits), clients: make(map[net.Conn]bool),
+	s := &Server{
+		cfg: cfg, tls: t, table: NewTable(cfg.Limits),
 		unknown: unproved.NewRoom[net.Conn](socket.Bounds(maxThere, maxUnknown, 3)),
-	}, nil
+		rpc:     rpc.NewServer(rpc.Limits{Request: maxRequest, Greet: cfg.Greet, Silence: cfg.Idle}),
+		proved:  rpc.NewListener(),
+	}
+	proto.RegisterNamesServer(s.rpc, asked{s: s})
+	s.wg.Go(func() { _ = s.rpc.Serve(s.proved) }) // until Close
+	return s, nil
 }
 
 // Serve accepts connections at ln, which it closes, until ctx ends or Close.
@@ -132,10 +148,8 @@ func (s *Server) Close() {
 	for _, nc := range s.unknown.All() {
 		nc.Close()
 	}
-	for nc := range s.clients {
-		nc.Close()
-	}
 	s.mu.Unlock()
+	s.rpc.Stop()
 	s.wg.Wait()
 }
 
@@ -158,21 +172,21 @@ func (s *Server) handle(nc net.Conn) {
 		return
 	}
 	defer s.forget(nc)
-	c, err := s.greet(nc)
+	safe, err := s.greet(nc)
+	by := client{address: nc.RemoteAddr()}
 	if err == nil {
-		err = s.promote(nc)
+		by.holder, err = s.promote(nc)
 	}
 	if err != nil {
 		s.turnedAway(nc, err)
 		return
 	}
-	defer s.expel(nc)
-	by := s.holder()
-	err = s.converse(c, by)
+	s.proved.Put(rpc.NewConn(safe, &by))
 	s.mu.Lock()
-	n := s.table.Leave(by)
+	s.clients--
+	n := s.table.Leave(by.holder)
 	s.mu.Unlock()
-	s.cfg.Logger.Debug("client left", "peer", nc.RemoteAddr(), "names", n, "reason", err)
+	s.cfg.Logger.Debug("client left", "peer", nc.RemoteAddr(), "names", n)
 }
 
 // enter counts a client that has not shown its key. One of the same address that has
@@ -219,36 +233,25 @@ func (s *Server) punish(nc net.Conn) error {
 }
 
 // promote makes a client of one that has shown its key.
-func (s *Server) promote(nc net.Conn) error {
+func (s *Server) promote(nc net.Conn) (Holder, error) {
 	s.forget(nc)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.closed:
-		return net.ErrClosed
-	case len(s.clients) >= maxClients:
-		return fmt.Errorf("there are %d clients, which is the most", len(s.clients))
+		return 0, net.ErrClosed
+	case s.clients >= maxClients:
+		return 0, fmt.Errorf("there are %d clients, which is the most", s.clients)
 	}
-	s.clients[nc] = true
-	return nil
-}
-
-func (s *Server) expel(nc net.Conn) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.clients, nc)
-}
-
-func (s *Server) holder() Holder {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.clients++
 	s.last++
-	return s.last
+	s.table.Enter(s.last)
+	return s.last, nil
 }
 
 // greet makes the connection a safe one and has the client show its key.
 func (s *Server) greet(nc net.Conn) (*tls.Conn, error) {
-	nc.SetDeadline(time.Now().Add(s.cfg.Greet))
+	_ = nc.SetDeadline(time.Now().Add(s.cfg.Greet)) // a connection that is over says so when it is read
 	c := tls.Server(nc, s.tls)
 	if err := c.Handshake(); err != nil {
 		return nil, err
@@ -261,18 +264,18 @@ func (s *Server) greet(nc net.Conn) (*tls.Conn, error) {
 	if _, err := io.ReadFull(c, b[:]); err != nil {
 		return nil, err
 	}
-	answer := judge(s.cfg.Auth, b[:], secret)
-	if answer.Code != CodeOK {
+	v := judge(s.cfg.Auth, b[:], secret)
+	if !v.granted {
 		if err := s.punish(nc); err != nil {
-			return nil, fmt.Errorf("%w: %s (it left before it was told: %w)", ErrDenied, answer.Text, err)
+			return nil, fmt.Errorf("%w: %s (it left before it was told: %w)", ErrDenied, v.text, err)
 		}
 	}
-	if _, err := c.Write(answer.Append(nil)); err != nil {
+	if _, err := c.Write(v.append(nil)); err != nil {
 		return nil, err
 	}
-	if answer.Code != CodeOK {
+	if !v.granted {
 		_ = c.CloseWrite()
-		return nil, fmt.Errorf("%w: %s", ErrDenied, answer.Text)
+		return nil, fmt.Errorf("%w: %s", ErrDenied, v.text)
 	}
 	return c, nil
 }
@@ -294,47 +297,51 @@ func (s *Server) turnedAway(nc net.Conn, err error) {
 	s.cfg.Logger.Log(level, "turned away", "peer", nc.RemoteAddr(), "reason", err)
 }
 
-// converse answers a client until it leaves or breaks a rule.
-func (s *Server) converse(c *tls.Conn, by Holder) error {
-	in := bufio.NewReaderSize(c, maxFrame)
-	var buf [maxFrame]byte
-	var out []byte
-	for {
-		_ = c.SetReadDeadline(time.Now().Add(s.cfg.Idle)) // a connection that is over says so when it is read
-		b, err := readFrame(in, &buf)
-		switch {
-		case errors.Is(err, os.ErrDeadlineExceeded):
-			return fmt.Errorf("it has said nothing for %v", s.cfg.Idle)
-		case err != nil:
-			return err
-		}
-		r, err := ParseRequest(b)
-		var a Answer
-		if err != nil {
-			a = Answer{CodeBad, err.Error()}
-		} else {
-			s.mu.Lock()
-			a = s.table.Do(by, &r)
-			s.mu.Unlock()
-			s.log(c, &r, &a)
-		}
-		out = a.Append(out[:0])
-		_ = c.SetWriteDeadline(time.Now().Add(writeLimit))
-		if _, err := c.Write(out); err != nil {
-			return err
-		}
-		if err != nil {
-			return err
-		}
-	}
+// asked is what one client asks: the requests of proto.Names.
+type asked struct {
+	proto.UnimplementedNamesServer
+	s *Server
 }
 
-func (s *Server) log(c *tls.Conn, r *Request, a *Answer) {
-	switch {
-	case r.Op == OpPing:
-	case a.Code == CodeOK && r.Op != OpLookup:
-		s.cfg.Logger.Info(r.Op.String(), "service", r.Service, "scope", r.Scope, "peer", c.RemoteAddr())
-	default:
-		s.cfg.Logger.Debug(r.Op.String(), "service", r.Service, "scope", r.Scope, "peer", c.RemoteAddr(), "answer", a.String())
+// do carries a request out and logs it, without owner and port, which are secrets.
+func (a asked) do(ctx context.Context, what string, n Name, level hclog.Level, do func(t *Table, by Holder) error) error {
+	s, by := a.s, rpc.PeerOf(ctx).(*client)
+	s.mu.Lock()
+	err := do(s.table, by.holder)
+	s.mu.Unlock()
+	if err != nil {
+		s.cfg.Logger.Debug(what, "service", n.Service, "scope", n.Scope, "peer", by.address, "answer", err)
+		return toStatus(err)
 	}
+	s.cfg.Logger.Log(level, what, "service", n.Service, "scope", n.Scope, "peer", by.address)
+	return nil
+}
+
+func (a asked) Publish(ctx context.Context, r *proto.PublishRequest) (*proto.Done, error) {
+	n, o := nameOf(r.Name), ownerOf(r.Owner)
+	return &proto.Done{}, a.do(ctx, "publish", n, hclog.Info, func(t *Table, by Holder) error {
+		return t.Publish(by, o, n, string(r.Port), r.Renew)
+	})
+}
+
+func (a asked) Unpublish(ctx context.Context, r *proto.UnpublishRequest) (*proto.Done, error) {
+	n, o := nameOf(r.Name), ownerOf(r.Owner)
+	return &proto.Done{}, a.do(ctx, "unpublish", n, hclog.Info, func(t *Table, _ Holder) error { return t.Unpublish(o, n) })
+}
+
+func (a asked) Lookup(ctx context.Context, r *proto.ServiceName) (*proto.LookupReply, error) {
+	n, port := nameOf(r), ""
+	err := a.do(ctx, "look up", n, hclog.Debug, func(t *Table, _ Holder) (err error) {
+		port, err = t.Lookup(n)
+		return err
+	})
+	return &proto.LookupReply{Port: []byte(port)}, err
+}
+
+func nameOf(n *proto.ServiceName) Name { return Name{string(n.GetScope()), string(n.GetService())} }
+
+func ownerOf(b []byte) *Owner {
+	var o Owner
+	copy(o[:], b)
+	return &o
 }

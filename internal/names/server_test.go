@@ -13,9 +13,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
 	"go.uber.org/goleak"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/openimpi/impi/core/startup"
+	"github.com/openimpi/impi/internal/rpc/proto"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -60,7 +64,7 @@ func session(t *testing.T, set Settings) *Session {
 
 func wants(t *testing.T, what string, err, want error) {
 	t.Helper()
-	if !errors.Is(err, want) {
+	if !errors.Is(err, want) || want == nil && err != nil {
 		t.Errorf("%s: %v, want %v", what, err, want)
 	}
 }
@@ -90,7 +94,7 @@ func TestTwoJobsShareNames(t *testing.T) {
 	wants(t, "in another scope", err, ErrNotFound)
 	wants(t, "again", b.Publish(ctx, "", "heat", "x"), ErrPublished)
 	wants(t, "not one's own", b.Unpublish(ctx, "", "heat"), ErrUnknown)
-	wants(t, "no service", b.Publish(ctx, "", "", "x"), ErrMessage)
+	wants(t, "no service", b.Publish(ctx, "", "", "x"), ErrName)
 	if err := other.Unpublish(ctx, "", "heat"); err != nil {
 		t.Error(err)
 	}
@@ -192,14 +196,13 @@ func TestNobodyInBetween(t *testing.T) {
 // TestServerThatHasNotTheKey: one that lets everybody in learns nothing.
 func TestServerThatHasNotTheKey(t *testing.T) {
 	secret := []byte("secret")
-	for name, answer := range map[string]Answer{
-		"asks for none":    {},
-		"with no proof":    {CodeOK, "I have it"},
-		"with the wrong":   {CodeOK, string(proof(43, secret, "server"))},
-		"sends ours back":  {CodeOK, string(hello(theKey, secret)[1:])},
-		"of another":       {CodeOK, string(proof(42, []byte("other"), "server"))},
-		"turns us away":    {CodeDenied, "no"},
-		"cannot serve now": {CodeFull, "no"},
+	for name, answer := range map[string]verdict{
+		"asks for none":   {true, ""},
+		"with no proof":   {true, "I have it"},
+		"with the wrong":  {true, string(proof(43, secret, "server"))},
+		"sends ours back": {true, string(hello(theKey, secret)[1:])},
+		"of another":      {true, string(proof(42, []byte("other"), "server"))},
+		"turns us away":   {false, "no"},
 	} {
 		wants(t, name, believe(theKey, answer, secret), ErrDenied)
 	}
@@ -282,6 +285,20 @@ func gone(t *testing.T, nc net.Conn, after time.Duration) {
 	nc.Close()
 }
 
+// deaf is a connection whose client stops to read what comes, and with it to answer pings.
+type deaf struct {
+	net.Conn
+	ears atomic.Bool
+}
+
+func (d *deaf) Read(b []byte) (int, error) {
+	n, err := d.Conn.Read(b)
+	for err == nil && d.ears.Load() {
+		n, err = d.Conn.Read(b)
+	}
+	return n, err
+}
+
 // TestSlowClients do not stay.
 func TestSlowClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -294,39 +311,77 @@ func TestSlowClients(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.ask(ctx, &Request{Op: OpPublish, Service: "s", Port: "p"}); err != nil || s.Len() != 1 {
-			t.Fatal(err)
-		}
-		gone(t, c.NetConn(), 20*time.Second)
-		synctest.Wait()
-		if s.Len() != 0 {
-			t.Error("its name is still there")
-		}
+		gone(t, c, 7*time.Second)
 
-		c, err = greet(ctx, connect(), theKey) // does not take its answers
-		if err != nil {
+		d := &deaf{Conn: connect()} // answers nothing after its first request
+		n := NewSession(Settings{Auth: theKey, Dial: func(context.Context, string, string) (net.Conn, error) {
+			if d.ears.Load() {
+				return nil, errors.New("once")
+			}
+			return d, nil
+		}})
+		defer n.Close()
+		if err := n.Publish(ctx, "", "s", "p"); err != nil || s.Len() != 1 {
 			t.Fatal(err)
 		}
-		if _, err := c.Write((&Request{Op: OpPublish, Service: "s", Port: "p"}).Append(nil)); err != nil {
-			t.Fatal(err)
-		}
-		<-time.After(writeLimit + time.Second) // of the bubble's clock
+		d.ears.Store(true)
+		<-time.After(21 * time.Second) // of the bubble's clock
 		synctest.Wait()
-		if s.Len() != 0 || len(s.clients) != 0 {
-			t.Errorf("%d names and %d clients", s.Len(), len(s.clients))
+		if s.Len() != 0 || s.clients != 0 {
+			t.Errorf("%d names and %d clients", s.Len(), s.clients)
 		}
-		c.NetConn().Close()
-
-		c, err = greet(ctx, connect(), theKey) // sends what is no request
-		if err != nil {
-			t.Fatal(err)
-		}
-		a, err := c.say(ctx, []byte("\x00\x05hello"))
-		if err != nil || a.Code != CodeBad {
-			t.Errorf("%v: %v", a, err)
-		}
-		gone(t, c.NetConn(), 0)
 	})
+}
+
+// TestBigRequestsAreRefused: the bytes of a request are bounded before they are kept.
+func TestBigRequestsAreRefused(t *testing.T) {
+	s, at := serving(t, ServerConfig{})
+	n := session(t, Settings{Server: at})
+	_, err := n.Lookup(t.Context(), "", "s")
+	wants(t, "a connection", err, ErrNotFound)
+	_, err = n.conn.NamesClient.Publish(t.Context(), &proto.PublishRequest{Name: Name{"", "s"}.message(), Port: make([]byte, maxRequest)})
+	if status.Code(err) != codes.ResourceExhausted || s.Len() != 0 {
+		t.Errorf("%v, %d names", err, s.Len())
+	}
+}
+
+// TestAnotherVersionIsRefused: what a client hears of a server that speaks another version.
+func TestAnotherVersionIsRefused(t *testing.T) {
+	cfg, err := serverTLS()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.NextProtos = []string{"impi-names/9"}
+	ln, err := tls.Listen("tcp", "127.0.0.1:0", cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	go func() {
+		if nc, err := ln.Accept(); err == nil {
+			_ = nc.(*tls.Conn).Handshake()
+			_ = nc.Close()
+		}
+	}()
+	n := session(t, Settings{Server: ln.Addr().String()})
+	wants(t, "another version", n.Publish(t.Context(), "", "s", "p"), ErrVersion)
+}
+
+// TestSecretsAreNotLogged: a port is a capability, and an owner's proof is as good.
+func TestSecretsAreNotLogged(t *testing.T) {
+	var log strings.Builder
+	logger := hclog.New(&hclog.LoggerOptions{Output: &log, Level: hclog.Trace})
+	s, at := serving(t, ServerConfig{Logger: logger})
+	n := session(t, Settings{Server: at, Owner: Owner([]byte(strings.Repeat("owner", 7))[:32]), Logger: logger})
+	for range 2 { // the second is refused
+		_ = n.Publish(t.Context(), "chem", "heat", "hunter2")
+	}
+	looksUp(t, n, "chem", "heat", "hunter2")
+	n.Close()
+	s.Close()
+	if text := log.String(); strings.Contains(text, "hunter2") || strings.Contains(text, "owner") || !strings.Contains(text, "heat") {
+		t.Errorf("the log: %s", text)
+	}
 }
 
 // TestManySilentClients do not keep those out who have the key.
@@ -437,14 +492,14 @@ func TestConnectionsEnd(t *testing.T) {
 			synctest.Wait()
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			if len(s.clients) != want {
-				t.Errorf("%d clients, want %d", len(s.clients), want)
+			if s.clients != want {
+				t.Errorf("%d clients, want %d", s.clients, want)
 			}
 		}
 		_, err := n.Lookup(ctx, "", "heat")
 		wants(t, "nothing", err, ErrNotFound)
 		clients(1)
-		<-time.After(3 * pingEvery) // of the bubble's clock
+		<-time.After(3 * idlePause) // of the bubble's clock
 		clients(0)
 		if err := n.Publish(ctx, "", "heat", "port"); err != nil {
 			t.Fatal(err)
@@ -455,7 +510,7 @@ func TestConnectionsEnd(t *testing.T) {
 		if err := n.Unpublish(ctx, "", "heat"); err != nil {
 			t.Fatal(err)
 		}
-		<-time.After(3 * pingEvery) // of the bubble's clock
+		<-time.After(3 * idlePause) // of the bubble's clock
 		clients(0)
 	})
 }

@@ -1,44 +1,30 @@
 package names
 
 import (
-	"bufio"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+	"google.golang.org/grpc"
 
 	"github.com/openimpi/impi/core/startup"
+	"github.com/openimpi/impi/internal/rpc"
+	"github.com/openimpi/impi/internal/rpc/proto"
 )
 
-// How a request fails.
-var (
-	// ErrUnreachable means that there was no answer of the server's.
-	ErrUnreachable = errors.New("the server for names does not answer")
-	// ErrDenied means that one side does not have the other's key.
-	ErrDenied = errors.New("the server for names and this job do not have the same key")
-	// ErrPublished means that the service is published already.
-	ErrPublished = errors.New("the service is published already")
-	// ErrUnknown means that there is no such service, or none of this job's.
-	ErrUnknown = errors.New("this job has published no such service")
-	// ErrNotFound means that no such service is published.
-	ErrNotFound = errors.New("no such service is published")
-	// ErrFull means that there are too many names.
-	ErrFull = errors.New("the server for names has no room")
-)
-
-// How often a connection is used at least, after which time one that is not needed is
-// closed, and the pauses before one that broke is made again.
+// After which time a connection that is not needed is closed, and the pauses before one
+// that broke is made again.
 const (
-	pingEvery  = 5 * time.Second
+	idlePause  = 5 * time.Second
 	firstPause = 500 * time.Millisecond
 	lastPause  = 15 * time.Second
 )
+
+const maxAnswer = 4 << 10 // bytes
 
 // Settings say how to reach a server.
 type Settings struct {
@@ -47,11 +33,7 @@ type Settings struct {
 	Owner  Owner
 
 	// Dial makes the connection; nil is TCP.
-	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// Ping replaces how often the connection is used at least, and First the pause before
-	// it is made again; 0: 5 s and 500 ms.
-	Ping, First time.Duration
-
+	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
 	Logger hclog.Logger // nil for silence
 }
 
@@ -66,20 +48,18 @@ type Session struct {
 	once sync.Once     // of Close
 	turn chan struct{} // holds what follows, for who has taken it out
 
-	conn    *conn
-	mine    map[name]string // ports, by what stands for them
-	keeping bool            // keep runs
-	used    bool            // since keep looked
+	conn    *conn           // nil if there is none
+	mine    map[Name]string // ports, by what stands for them
+	keeping bool            // look runs
+	used    bool            // since look looked
 }
 
 // conn is a connection whose ends have proved who they are.
 type conn struct {
-	*tls.Conn
-	in  *bufio.Reader
-	buf [maxFrame]byte
+	proto.NamesClient
+	rpc *grpc.ClientConn
+	net *rpc.Conn
 }
-
-type name struct{ scope, service string }
 
 // NewSession makes a session. It does not connect yet.
 func NewSession(set Settings) *Session {
@@ -89,13 +69,7 @@ func NewSession(set Settings) *Session {
 	if set.Dial == nil {
 		set.Dial = (&net.Dialer{}).DialContext
 	}
-	if set.Ping <= 0 {
-		set.Ping = pingEvery
-	}
-	if set.First <= 0 {
-		set.First = firstPause
-	}
-	s := &Session{set: set, turn: make(chan struct{}, 1), mine: make(map[name]string)}
+	s := &Session{set: set, turn: make(chan struct{}, 1), mine: make(map[Name]string)}
 	s.ctx, s.end = context.WithCancel(context.Background())
 	s.turn <- struct{}{}
 	return s
@@ -114,28 +88,53 @@ func (s *Session) Close() {
 
 // Publish has service stand for port.
 func (s *Session) Publish(ctx context.Context, scope, service, port string) error {
-	r := Request{Op: OpPublish, Owner: s.set.Owner, Scope: scope, Service: service, Port: port}
-	_, err := s.do(ctx, r, func() { s.mine[name{scope, service}] = port })
+	n, renew := Name{scope, service}, false
+	return s.do(ctx, n, port, func(ctx context.Context, c *conn) error {
+		err := s.publish(ctx, c, n, port, renew)
+		if renew = true; err == nil { // a second time is in case that the first was heard
+			s.mine[n] = port
+		}
+		return err
+	})
+}
+
+func (s *Session) publish(ctx context.Context, c *conn, n Name, port string, renew bool) error {
+	_, err := c.Publish(ctx, &proto.PublishRequest{Name: n.message(), Port: []byte(port), Owner: s.set.Owner[:], Renew: renew})
 	return err
 }
 
 // Unpublish ends that. Any site of the job can do it.
 func (s *Session) Unpublish(ctx context.Context, scope, service string) error {
-	r := Request{Op: OpUnpublish, Owner: s.set.Owner, Scope: scope, Service: service}
-	_, err := s.do(ctx, r, func() { delete(s.mine, name{scope, service}) })
-	return err
+	n := Name{scope, service}
+	return s.do(ctx, n, "", func(ctx context.Context, c *conn) error {
+		_, err := c.Unpublish(ctx, &proto.UnpublishRequest{Name: n.message(), Owner: s.set.Owner[:]})
+		if err == nil {
+			delete(s.mine, n)
+		}
+		return err
+	})
 }
 
 // Lookup gives the port that service stands for.
 func (s *Session) Lookup(ctx context.Context, scope, service string) (port string, err error) {
-	return s.do(ctx, Request{Op: OpLookup, Scope: scope, Service: service}, func() {})
+	n := Name{scope, service}
+	err = s.do(ctx, n, "", func(ctx context.Context, c *conn) error {
+		r, err := c.Lookup(ctx, n.message())
+		port = string(r.GetPort())
+		return err
+	})
+	return port, err
 }
 
-// do carries a request out, and done if it went well. A connection may have broken
-// since it was last used: then it is made again, once.
-func (s *Session) do(ctx context.Context, r Request, done func()) (string, error) {
-	if err := r.Check(); err != nil {
-		return "", err
+func (n Name) message() *proto.ServiceName {
+	return &proto.ServiceName{Scope: []byte(n.Scope), Service: []byte(n.Service)}
+}
+
+// do makes a request. A connection may have broken since it was last used: then it is made
+// again, once.
+func (s *Session) do(ctx context.Context, n Name, port string, request func(context.Context, *conn) error) error {
+	if err := n.check(port); err != nil {
+		return err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -144,50 +143,46 @@ func (s *Session) do(ctx context.Context, r Request, done func()) (string, error
 	case <-s.turn:
 		defer func() { s.turn <- struct{}{} }()
 	case <-ctx.Done():
-		return "", fmt.Errorf("%w: %w", ErrUnreachable, context.Cause(ctx))
+		return fmt.Errorf("%w: %w", ErrUnreachable, context.Cause(ctx))
 	}
 	if s.ctx.Err() != nil {
-		return "", fmt.Errorf("%w: %w", ErrUnreachable, net.ErrClosed)
+		return fmt.Errorf("%w: %w", ErrUnreachable, net.ErrClosed)
 	}
 	s.used = true
 	old := s.conn != nil
-	a, err := s.ask(ctx, r)
-	if err != nil && old && ctx.Err() == nil && !errors.Is(err, ErrDenied) {
-		if r.Op == OpPublish {
-			r.Op = OpRenew // in case that it was heard
-		}
-		a, err = s.ask(ctx, r)
+	answered, err := s.ask(ctx, request)
+	if !answered && old && ctx.Err() == nil && !errors.Is(err, ErrDenied) {
+		answered, err = s.ask(ctx, request)
 	}
-	if err != nil {
-		return "", err
+	if answered && !s.keeping {
+		s.keeping = true
+		lost := s.conn.net.Done()
+		s.wg.Go(func() { s.look(lost) })
 	}
-	s.keep()
-	if err := a.err(); err != nil {
-		return "", err
-	}
-	done()
-	return a.Text, nil
+	return err
 }
 
-// ask sends a request, by a connection that it makes if there is none, and waits for
-// the answer. The caller has the turn.
-func (s *Session) ask(ctx context.Context, r Request) (Answer, error) {
+// ask makes a request by a connection that it makes if there is none. The caller has the
+// turn. Without an answer the connection is closed: nobody knows what the server did.
+func (s *Session) ask(ctx context.Context, request func(context.Context, *conn) error) (answered bool, err error) {
 	if s.conn == nil {
 		if err := s.connect(ctx); err != nil {
-			return Answer{}, err
+			return false, err
 		}
 	}
-	a, err := s.conn.ask(ctx, &r)
-	if err != nil {
-		s.hangUp()
-		return a, s.unreachable(ctx, err)
+	if err = request(ctx, s.conn); err != nil {
+		if err, answered = fromStatus(err); !answered {
+			s.hangUp()
+			return false, s.unreachable(ctx, err)
+		}
 	}
-	return a, nil
+	return true, err
 }
 
 func (s *Session) hangUp() {
 	if s.conn != nil {
-		s.conn.Conn.NetConn().Close()
+		_ = s.conn.rpc.Close()
+		_ = s.conn.net.Close() // gRPC may not have taken it yet
 		s.conn = nil
 	}
 }
@@ -199,108 +194,96 @@ func (s *Session) unreachable(ctx context.Context, err error) error {
 	return fmt.Errorf("%w at %s: %w", ErrUnreachable, s.set.Server, err)
 }
 
-// connect makes a connection and publishes by it what this session has published.
+// connect makes a connection and publishes by it what this session has published. A name
+// that another job has taken meanwhile is lost.
 func (s *Session) connect(ctx context.Context) error {
 	nc, err := s.set.Dial(ctx, "tcp", s.set.Server)
 	if err != nil {
 		return s.unreachable(ctx, err)
 	}
-	c, err := greet(ctx, nc, s.set.Auth)
-	if err == nil {
-		err = s.renew(ctx, c)
-	}
-	switch {
-	case errors.Is(err, ErrDenied):
-		nc.Close()
-		return fmt.Errorf("%w (%s)", err, s.set.Server)
-	case err != nil:
-		nc.Close()
+	safe, err := greet(ctx, nc, s.set.Auth)
+	if err != nil {
+		_ = nc.Close()
+		if errors.Is(err, ErrDenied) {
+			return fmt.Errorf("%w (%s)", err, s.set.Server)
+		}
 		return s.unreachable(ctx, err)
 	}
-	s.conn = c
-	return nil
-}
-
-// renew publishes again. A name that another job has taken meanwhile is lost.
-func (s *Session) renew(ctx context.Context, c *conn) error {
+	c := rpc.NewConn(safe, nil)
+	made, err := rpc.Client(c, maxAnswer)
+	if err != nil {
+		_ = c.Close()
+		return s.unreachable(ctx, err)
+	}
+	s.conn = &conn{proto.NewNamesClient(made), made, c}
 	for n, port := range s.mine {
-		a, err := c.ask(ctx, &Request{Op: OpRenew, Owner: s.set.Owner, Scope: n.scope, Service: n.service, Port: port})
-		if err != nil {
-			return err
-		}
-		if err := a.err(); err != nil {
+		err, answered := fromStatus(s.publish(ctx, s.conn, n, port, true))
+		switch {
+		case !answered:
+			s.hangUp()
+			return s.unreachable(ctx, err)
+		case err != nil:
 			delete(s.mine, n)
-			s.set.Logger.Warn("a name is lost", "service", n.service, "scope", n.scope, "reason", err)
+			s.set.Logger.Warn("a name is lost", "service", n.Service, "scope", n.Scope, "reason", err)
 		}
 	}
 	return nil
 }
 
-// greet is a client's side of the beginning.
-func greet(ctx context.Context, nc net.Conn, auth startup.Auth) (*conn, error) {
-	tc := tls.Client(nc, clientTLS())
-	if err := tc.HandshakeContext(ctx); err != nil {
-		return nil, err
-	}
-	secret, err := secretOf(tc)
-	if err != nil {
-		return nil, err
-	}
-	c := &conn{Conn: tc, in: bufio.NewReaderSize(tc, maxFrame)}
-	answer, err := c.say(ctx, hello(auth, secret))
-	if err != nil {
-		return nil, err
-	}
-	return c, believe(auth, answer, secret)
-}
-
-func (c *conn) ask(ctx context.Context, r *Request) (Answer, error) {
-	return c.say(ctx, r.Append(nil))
-}
-
-// say sends bytes and reads the answer, until ctx ends.
-func (c *conn) say(ctx context.Context, b []byte) (a Answer, err error) {
-	ended := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() {
-		c.NetConn().SetDeadline(time.Unix(1, 0))
-		close(ended)
-	})
-	defer func() {
-		if !stop() {
-			<-ended
-			c.NetConn().SetDeadline(time.Time{}) // the answer may have come all the same
+// look closes the connection when nobody needs it, and makes it again when it broke and
+// there are names. lost is closed when the connection is that was there at the last look.
+func (s *Session) look(lost <-chan struct{}) {
+	pause, failed := idlePause, false
+	for {
+		select {
+		case <-time.After(pause):
+		case <-lost:
+		case <-s.ctx.Done():
+			return
 		}
-	}()
-	if _, err := c.Write(b); err != nil {
-		return a, err
-	}
-	if b, err = readFrame(c.in, &c.buf); err != nil {
-		if errors.Is(err, io.EOF) {
-			err = io.ErrUnexpectedEOF
+		select {
+		case <-s.turn:
+		case <-s.ctx.Done():
+			return
 		}
-		return a, err
+		err := s.tend()
+		if lost = nil; s.conn != nil {
+			lost = s.conn.net.Done()
+		}
+		s.keeping = s.conn != nil || len(s.mine) > 0
+		more := s.keeping
+		s.turn <- struct{}{}
+		switch {
+		case !more:
+			return
+		case err == nil:
+			pause, failed = idlePause, false
+		case failed:
+			pause = min(2*pause, lastPause)
+		default:
+			s.set.Logger.Warn("the server for names is lost; the job's names are published again when it is back", "names", len(s.mine), "reason", err)
+			pause, failed = firstPause, true
+		}
 	}
-	return ParseAnswer(b)
 }
 
-// err is what an answer means.
-func (a *Answer) err() error {
-	var kind error
-	switch a.Code {
-	case CodeOK:
+// tend is one look. The caller has the turn.
+func (s *Session) tend() error {
+	if s.conn != nil {
+		select {
+		case <-s.conn.net.Done():
+			s.hangUp()
+		default:
+		}
+	}
+	if len(s.mine) == 0 && !s.used {
+		s.hangUp()
+	}
+	s.used = false
+	if len(s.mine) == 0 || s.conn != nil {
 		return nil
-	case CodePublished:
-		kind = ErrPublished
-	case CodeUnknown:
-		kind = ErrUnknown
-	case CodeNotFound:
-		kind = ErrNotFound
-	case CodeFull:
-		kind = ErrFull
-	case CodeDenied:
-		kind = ErrDenied
-	default:
-		kind = ErrMessage
 	}
-	return fmt.Errorf("%w: %s", kind, a.Text)
+	ctx, cancel := context.WithTimeout(s.ctx, lastPause)
+	defer cancel()
+	return s.connect(ctx)
 }

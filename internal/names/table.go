@@ -4,7 +4,45 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"fmt"
+	"strings"
 )
+
+// Bounds of what is published, in bytes.
+const (
+	MaxScope   = 64
+	MaxService = 255
+	MaxPort    = 1023 // MPI_MAX_PORT_NAME, less C's terminator
+)
+
+// Name is what a port is published under. Names of different scopes have nothing to do
+// with each other.
+type Name struct{ Scope, Service string }
+
+// check tells what is wrong with a name and the port that it is to stand for.
+func (n Name) check(port string) error {
+	switch {
+	case len(n.Scope) > MaxScope:
+		return fmt.Errorf("%w: a scope of %d bytes, at most %d", ErrName, len(n.Scope), MaxScope)
+	case n.Service == "" || len(n.Service) > MaxService:
+		return fmt.Errorf("%w: a service's name of %d bytes, 1 to %d are possible", ErrName, len(n.Service), MaxService)
+	case len(port) > MaxPort:
+		return fmt.Errorf("%w: a port's name of %d bytes, at most %d", ErrName, len(port), MaxPort)
+	case strings.ContainsRune(n.Scope+n.Service+port, 0):
+		return fmt.Errorf("%w: a zero byte in a name", ErrName)
+	}
+	return nil
+}
+
+func (n Name) String() string {
+	if n.Scope == "" {
+		return fmt.Sprintf("%q", n.Service)
+	}
+	return fmt.Sprintf("%q in scope %q", n.Service, n.Scope)
+}
+
+// Owner proves of which job a request is. All sites of a job have the same, and
+// nobody else knows it.
+type Owner [32]byte
 
 // Limits bound a table, in names.
 type Limits struct {
@@ -28,80 +66,78 @@ type Holder uint64
 // Table is what is published. It is used by one goroutine at a time.
 type Table struct {
 	limits Limits
-	scopes map[string]map[string]*entry
-	held   map[Holder]map[*entry]bool
-	total  int
+	names  map[Name]*entry
+	scopes map[string]int             // names, by scope
+	held   map[Holder]map[*entry]bool // of who has entered and has not left
 }
 
 type entry struct {
-	scope, service, port string
-	owner                [sha256.Size]byte // of the owner, who alone may unpublish
-	holder               Holder
+	name   Name
+	port   string
+	owner  [sha256.Size]byte // of the owner, who alone may unpublish
+	holder Holder
 }
 
 // NewTable makes an empty table.
 func NewTable(l Limits) *Table {
-	return &Table{limits: l.withDefaults(), scopes: make(map[string]map[string]*entry), held: make(map[Holder]map[*entry]bool)}
+	return &Table{
+		limits: l.withDefaults(), names: make(map[Name]*entry), scopes: make(map[string]int),
+		held: make(map[Holder]map[*entry]bool),
+	}
 }
 
 // Len is how many names are published, in all scopes.
-func (t *Table) Len() int { return t.total }
+func (t *Table) Len() int { return len(t.names) }
 
-// Do carries a request out that came by a connection.
-func (t *Table) Do(by Holder, r *Request) Answer {
-	if err := r.Check(); err != nil {
-		return Answer{CodeBad, err.Error()}
+// Enter lets a connection publish.
+func (t *Table) Enter(by Holder) { t.held[by] = make(map[*entry]bool) }
+
+// Publish has a name stand for a port until by leaves. ErrPublished tells that it is taken;
+// renew takes it from a connection of the same owner.
+func (t *Table) Publish(by Holder, o *Owner, n Name, port string, renew bool) error {
+	if err := n.check(port); err != nil {
+		return err
 	}
-	switch r.Op {
-	case OpPublish, OpRenew:
-		return t.publish(by, r)
-	case OpUnpublish:
-		e := t.scopes[r.Scope][r.Service]
-		switch {
-		case e == nil:
-			return Answer{CodeUnknown, fmt.Sprintf("%q is not published%s", r.Service, inScope(r.Scope))}
-		case !e.isOf(&r.Owner):
-			return Answer{CodeUnknown, fmt.Sprintf("%q was published by another job, which alone can unpublish it", r.Service)}
+	if t.held[by] == nil {
+		return fmt.Errorf("%w: the connection has ended", ErrUnknown)
+	}
+	if e := t.names[n]; e != nil {
+		if !renew || !e.isOf(o) {
+			return fmt.Errorf("%w: %v", ErrPublished, n)
 		}
 		t.remove(e)
-	case OpLookup:
-		e := t.scopes[r.Scope][r.Service]
-		if e == nil {
-			return Answer{CodeNotFound, fmt.Sprintf("%q is not published%s", r.Service, inScope(r.Scope))}
-		}
-		return Answer{CodeOK, e.port}
-	default: // a ping
-	}
-	return Answer{}
-}
-
-func (t *Table) publish(by Holder, r *Request) Answer {
-	scope := t.scopes[r.Scope]
-	if e := scope[r.Service]; e != nil {
-		if r.Op != OpRenew || !e.isOf(&r.Owner) {
-			return Answer{CodePublished, fmt.Sprintf("%q is published already%s", r.Service, inScope(r.Scope))}
-		}
-		t.remove(e)
-		scope = t.scopes[r.Scope]
 	}
 	switch {
-	case len(scope) >= t.limits.Scope:
-		return Answer{CodeFull, fmt.Sprintf("%d names are published%s, which is the most", len(scope), inScope(r.Scope))}
-	case t.total >= t.limits.Total:
-		return Answer{CodeFull, fmt.Sprintf("%d names are published, which is the most", t.total)}
+	case t.scopes[n.Scope] >= t.limits.Scope:
+		return fmt.Errorf("%w: %d names are published in scope %q, which is the most", ErrFull, t.scopes[n.Scope], n.Scope)
+	case len(t.names) >= t.limits.Total:
+		return fmt.Errorf("%w: %d names are published, which is the most", ErrFull, len(t.names))
 	}
-	e := &entry{scope: r.Scope, service: r.Service, port: r.Port, owner: sha256.Sum256(r.Owner[:]), holder: by}
-	if scope == nil {
-		scope = make(map[string]*entry)
-		t.scopes[r.Scope] = scope
+	e := &entry{n, port, sha256.Sum256(o[:]), by}
+	t.names[n], t.held[by][e] = e, true
+	t.scopes[n.Scope]++
+	return nil
+}
+
+// Unpublish ends a name. Any connection of its owner's can do it.
+func (t *Table) Unpublish(o *Owner, n Name) error {
+	switch e := t.names[n]; {
+	case e == nil:
+		return fmt.Errorf("%w: %v is not published", ErrUnknown, n)
+	case !e.isOf(o):
+		return fmt.Errorf("%w: %v was published by another job, which alone can unpublish it", ErrUnknown, n)
+	default:
+		t.remove(e)
 	}
-	scope[r.Service] = e
-	if t.held[by] == nil {
-		t.held[by] = make(map[*entry]bool)
+	return nil
+}
+
+// Lookup gives the port that a name stands for.
+func (t *Table) Lookup(n Name) (port string, err error) {
+	if e := t.names[n]; e != nil {
+		return e.port, nil
 	}
-	t.held[by][e] = true
-	t.total++
-	return Answer{}
+	return "", fmt.Errorf("%w: %v", ErrNotFound, n)
 }
 
 // Leave ends the names that a connection published, and tells how many they were.
@@ -110,30 +146,20 @@ func (t *Table) Leave(by Holder) int {
 	for e := range t.held[by] {
 		t.remove(e)
 	}
+	delete(t.held, by)
 	return n
 }
 
 func (t *Table) remove(e *entry) {
-	delete(t.scopes[e.scope], e.service)
-	if len(t.scopes[e.scope]) == 0 {
-		delete(t.scopes, e.scope)
-	}
+	delete(t.names, e.name)
 	delete(t.held[e.holder], e)
-	if len(t.held[e.holder]) == 0 {
-		delete(t.held, e.holder)
+	if t.scopes[e.name.Scope]--; t.scopes[e.name.Scope] == 0 {
+		delete(t.scopes, e.name.Scope)
 	}
-	t.total--
 }
 
 // isOf compares in constant time.
 func (e *entry) isOf(o *Owner) bool {
 	sum := sha256.Sum256(o[:])
 	return subtle.ConstantTimeCompare(sum[:], e.owner[:]) == 1
-}
-
-func inScope(scope string) string {
-	if scope == "" {
-		return ""
-	}
-	return fmt.Sprintf(" in scope %q", scope)
 }

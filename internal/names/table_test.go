@@ -1,8 +1,17 @@
 package names
 
 import (
+	"bytes"
 	"fmt"
+	"strings"
 	"testing"
+
+	"github.com/hashicorp/go-hclog"
+	protobuf "google.golang.org/protobuf/proto"
+
+	"github.com/openimpi/impi/internal/rpc"
+	"github.com/openimpi/impi/internal/rpc/proto"
+	"github.com/openimpi/impi/internal/watchdog"
 )
 
 // dialogue is a table and who talks to it.
@@ -11,87 +20,151 @@ type dialogue struct {
 	table *Table
 }
 
-// asks wants a request of an owner's by a connection to end with a code and, where
-// that is good, a port.
-func (d dialogue) asks(by Holder, owner byte, op Op, scope, service, port string, want Code) {
+// publishes and the others want a request of an owner's by a connection to end so.
+func (d dialogue) publishes(by Holder, owner byte, scope, service, port string, want error) {
 	d.t.Helper()
-	r := Request{Op: op, Owner: Owner{owner}, Scope: scope, Service: service}
-	if op == OpPublish || op == OpRenew {
-		r.Port = port
-	}
-	a := d.table.Do(by, &r)
-	if a.Code != want || op == OpLookup && want == CodeOK && a.Text != port {
-		d.t.Errorf("%v by %d of %d: %v %q, want code %d", r, by, owner, a, a.Text, want)
-	}
-	if want != CodeOK && a.Text == "" {
-		d.t.Errorf("%v: there is no reason", r)
+	wants(d.t, "publish "+service, d.table.Publish(by, &Owner{owner}, Name{scope, service}, port, false), want)
+}
+
+func (d dialogue) renews(by Holder, owner byte, scope, service, port string, want error) {
+	d.t.Helper()
+	wants(d.t, "renew "+service, d.table.Publish(by, &Owner{owner}, Name{scope, service}, port, true), want)
+}
+
+func (d dialogue) unpublishes(owner byte, scope, service string, want error) {
+	d.t.Helper()
+	wants(d.t, "unpublish "+service, d.table.Unpublish(&Owner{owner}, Name{scope, service}), want)
+}
+
+func (d dialogue) looksUp(scope, service, port string, want error) {
+	d.t.Helper()
+	got, err := d.table.Lookup(Name{scope, service})
+	if wants(d.t, "look up "+service, err, want); got != port {
+		d.t.Errorf("%s is %q, want %q", service, got, port)
 	}
 }
 
+// newDialogue has connections 1 to 3.
+func newDialogue(t *testing.T, l Limits) dialogue {
+	d := dialogue{t, NewTable(l)}
+	for by := range Holder(3) {
+		d.table.Enter(by + 1)
+	}
+	return d
+}
+
 func TestPublishLookupUnpublish(t *testing.T) {
-	d := dialogue{t, NewTable(Limits{})}
-	d.asks(1, 1, OpLookup, "", "heat", "", CodeNotFound)
-	d.asks(1, 1, OpPublish, "", "heat", "a port\nof any text", CodeOK)
-	d.asks(2, 2, OpLookup, "", "heat", "a port\nof any text", CodeOK)
-	d.asks(2, 2, OpPublish, "", "heat", "b", CodePublished)
-	d.asks(1, 1, OpPublish, "", "heat", "a", CodePublished) // nor who has done so
-	d.asks(2, 2, OpUnpublish, "", "heat", "", CodeUnknown)
-	d.asks(2, 2, OpUnpublish, "", "cold", "", CodeUnknown)
-	d.asks(3, 1, OpUnpublish, "", "heat", "", CodeOK) // another site of the job
-	d.asks(2, 2, OpLookup, "", "heat", "", CodeNotFound)
-	d.asks(1, 1, OpUnpublish, "", "heat", "", CodeUnknown)
+	d := newDialogue(t, Limits{})
+	d.looksUp("", "heat", "", ErrNotFound)
+	d.publishes(1, 1, "", "heat", "a port\nof any text", nil)
+	d.looksUp("", "heat", "a port\nof any text", nil)
+	d.publishes(2, 2, "", "heat", "b", ErrPublished)
+	d.publishes(1, 1, "", "heat", "a", ErrPublished) // nor who has done so
+	d.unpublishes(2, "", "heat", ErrUnknown)
+	d.unpublishes(2, "", "cold", ErrUnknown)
+	d.unpublishes(1, "", "heat", nil) // another site of the job
+	d.looksUp("", "heat", "", ErrNotFound)
+	d.unpublishes(1, "", "heat", ErrUnknown)
 	if d.table.Len() != 0 {
 		t.Errorf("%d names are left", d.table.Len())
 	}
 }
 
 func TestScopesAreSeparate(t *testing.T) {
-	d := dialogue{t, NewTable(Limits{})}
-	d.asks(1, 1, OpPublish, "chem", "heat", "a", CodeOK)
-	d.asks(1, 1, OpPublish, "", "heat", "b", CodeOK)
-	d.asks(1, 1, OpLookup, "chem", "heat", "a", CodeOK)
-	d.asks(1, 1, OpLookup, "", "heat", "b", CodeOK)
-	d.asks(1, 1, OpLookup, "phys", "heat", "", CodeNotFound)
-	d.asks(1, 1, OpUnpublish, "chem", "heat", "", CodeOK)
-	d.asks(1, 1, OpLookup, "", "heat", "b", CodeOK)
+	d := newDialogue(t, Limits{})
+	d.publishes(1, 1, "chem", "heat", "a", nil)
+	d.publishes(1, 1, "", "heat", "b", nil)
+	d.looksUp("chem", "heat", "a", nil)
+	d.looksUp("", "heat", "b", nil)
+	d.looksUp("phys", "heat", "", ErrNotFound)
+	d.unpublishes(1, "chem", "heat", nil)
+	d.looksUp("", "heat", "b", nil)
 }
 
 // TestNamesEndWithTheirConnection: those of another connection of the same job do not.
 func TestNamesEndWithTheirConnection(t *testing.T) {
-	d := dialogue{t, NewTable(Limits{})}
-	d.asks(1, 1, OpPublish, "", "a", "a", CodeOK)
-	d.asks(2, 1, OpPublish, "", "b", "b", CodeOK)
+	d := newDialogue(t, Limits{})
+	d.publishes(1, 1, "", "a", "a", nil)
+	d.publishes(2, 1, "", "b", "b", nil)
 	if n := d.table.Leave(1); n != 1 {
 		t.Errorf("%d names ended", n)
 	}
-	d.asks(3, 3, OpLookup, "", "a", "", CodeNotFound)
-	d.asks(3, 3, OpLookup, "", "b", "b", CodeOK)
-	d.asks(3, 3, OpPublish, "", "a", "c", CodeOK)
+	d.looksUp("", "a", "", ErrNotFound)
+	d.looksUp("", "b", "b", nil)
+	d.publishes(3, 3, "", "a", "c", nil)
+	d.publishes(1, 1, "", "late", "p", ErrUnknown) // a request that was under way at the end
 }
 
 // TestRenewTakesTheNameOver: after that the old connection's end is none of the name.
 func TestRenewTakesTheNameOver(t *testing.T) {
-	d := dialogue{t, NewTable(Limits{})}
-	d.asks(1, 1, OpPublish, "", "a", "old", CodeOK)
-	d.asks(2, 2, OpRenew, "", "a", "stolen", CodePublished)
-	d.asks(3, 1, OpRenew, "", "a", "new", CodeOK)
+	d := newDialogue(t, Limits{})
+	d.publishes(1, 1, "", "a", "old", nil)
+	d.renews(2, 2, "", "a", "stolen", ErrPublished)
+	d.renews(3, 1, "", "a", "new", nil)
 	d.table.Leave(1)
-	d.asks(2, 2, OpLookup, "", "a", "new", CodeOK)
-	d.asks(3, 1, OpRenew, "", "b", "new", CodeOK) // of what a server has forgotten
+	d.looksUp("", "a", "new", nil)
+	d.renews(3, 1, "", "b", "new", nil) // of what a server has forgotten
 	if d.table.Leave(3) != 2 || d.table.Len() != 0 {
 		t.Errorf("%d names are left", d.table.Len())
 	}
 }
 
 func TestTablesAreBounded(t *testing.T) {
-	d := dialogue{t, NewTable(Limits{Scope: 2, Total: 3})}
+	d := newDialogue(t, Limits{Scope: 2, Total: 3})
 	for i := range 2 {
-		d.asks(1, 1, OpPublish, "x", fmt.Sprint(i), "p", CodeOK)
+		d.publishes(1, 1, "x", fmt.Sprint(i), "p", nil)
 	}
-	d.asks(1, 1, OpPublish, "x", "2", "p", CodeFull)
-	d.asks(1, 1, OpPublish, "y", "0", "p", CodeOK)
-	d.asks(1, 1, OpPublish, "z", "0", "p", CodeFull)
-	d.asks(1, 1, OpRenew, "y", "0", "q", CodeOK) // takes no room
-	d.asks(1, 1, OpUnpublish, "x", "0", "", CodeOK)
-	d.asks(1, 1, OpPublish, "z", "0", "p", CodeOK)
+	d.publishes(1, 1, "x", "2", "p", ErrFull)
+	d.publishes(1, 1, "y", "0", "p", nil)
+	d.publishes(1, 1, "z", "0", "p", ErrFull)
+	d.renews(1, 1, "y", "0", "q", nil) // takes no room
+	d.unpublishes(1, "x", "0", nil)
+	d.publishes(1, 1, "z", "0", "p", nil)
+}
+
+func TestNamesThatAreNone(t *testing.T) {
+	long := strings.Repeat("s", MaxPort+1)
+	d := newDialogue(t, Limits{})
+	d.publishes(1, 1, long[:MaxScope], long[:MaxService], long[:MaxPort], nil)
+	for what, x := range map[string]struct{ scope, service, port string }{
+		"no service":     {"", "", "p"},
+		"long service":   {"", long[:MaxService+1], "p"},
+		"long scope":     {long[:MaxScope+1], "s", "p"},
+		"long port":      {"", "s", long},
+		"zero in a name": {"", "a\x00b", "p"},
+		"zero in a port": {"", "a", "b\x00"},
+	} {
+		t.Run(what, func(*testing.T) { d.publishes(1, 1, x.scope, x.service, x.port, ErrName) })
+	}
+}
+
+// FuzzRequest carries out what any bytes say, as a server does.
+func FuzzRequest(f *testing.F) {
+	for _, r := range []*proto.PublishRequest{
+		{}, {Owner: []byte{1}, Name: Name{"chem", "heat"}.message(), Port: []byte("impi-port/1+key=0"), Renew: true}, {Name: Name{"", "\xff"}.message()},
+	} {
+		b, err := protobuf.Marshal(r)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		defer watchdog.Start()()
+		s := &Server{cfg: ServerConfig{Logger: hclog.NewNullLogger()}, table: NewTable(Limits{})}
+		s.table.Enter(1)
+		ctx := rpc.WithPeer(t.Context(), &client{holder: 1})
+		var r proto.PublishRequest
+		if protobuf.Unmarshal(b, &r) != nil {
+			return
+		}
+		_, err := asked{s: s}.Publish(ctx, &r)
+		found, lost := asked{s: s}.Lookup(ctx, r.GetName())
+		if (err == nil) != (lost == nil) || err == nil && !bytes.Equal(found.Port, r.Port) {
+			t.Fatalf("%v, and then %v: %v", err, found, lost)
+		}
+		if s.table.Leave(1); s.table.Len()+len(s.table.scopes)+len(s.table.held) != 0 {
+			t.Fatalf("%d names are left", s.table.Len())
+		}
+	})
 }

@@ -153,7 +153,7 @@ func classOfName(err error) mpierr.Class {
 		return mpierr.Access
 	case errors.Is(err, errScope):
 		return mpierr.InfoValue
-	case errors.Is(err, names.ErrMessage):
+	case errors.Is(err, names.ErrName):
 		return mpierr.Arg
 	}
 	return mpierr.Other

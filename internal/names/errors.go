@@ -1,0 +1,58 @@
+package names
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// How a request fails.
+var (
+	// ErrUnreachable means that there was no answer of the server's.
+	ErrUnreachable = errors.New("the server for names does not answer")
+	// ErrVersion means that the server is of another version of impi.
+	ErrVersion = errors.New("the server for names and this node are of different versions of impi")
+	// ErrDenied means that one side does not have the other's key.
+	ErrDenied = errors.New("the server for names and this job do not have the same key")
+	// ErrPublished means that the service is published already.
+	ErrPublished = errors.New("the service is published already")
+	// ErrUnknown means that there is no such service, or none of this job's.
+	ErrUnknown = errors.New("this job has published no such service")
+	// ErrNotFound means that no such service is published.
+	ErrNotFound = errors.New("no such service is published")
+	// ErrFull means that there are too many names.
+	ErrFull = errors.New("the server for names has no room")
+	// ErrName means a name, or a port, that nobody can publish.
+	ErrName = errors.New("malformed name")
+)
+
+// statusCodes are how a server tells a client of these.
+var statusCodes = map[codes.Code]error{
+	codes.AlreadyExists: ErrPublished, codes.PermissionDenied: ErrUnknown, codes.NotFound: ErrNotFound,
+	codes.ResourceExhausted: ErrFull, codes.InvalidArgument: ErrName,
+}
+
+// toStatus is the server's side: the reason, and the code for its kind.
+func toStatus(err error) error {
+	for code, kind := range statusCodes {
+		if errors.Is(err, kind) {
+			return status.Error(code, strings.TrimPrefix(err.Error(), kind.Error()+": "))
+		}
+	}
+	return err
+}
+
+// fromStatus is the client's side. answered tells whether the error is the server's.
+func fromStatus(err error) (_ error, answered bool) {
+	if err == nil {
+		return nil, true
+	}
+	s := status.Convert(err)
+	if kind, ok := statusCodes[s.Code()]; ok {
+		return fmt.Errorf("%w: %s", kind, s.Message()), true
+	}
+	return errors.New(s.Message()), false
+}

@@ -1,0 +1,173 @@
+// Package rpc runs gRPC between processes of ours over connections that exist already: what
+// proves who is at the other end, and what a stranger may cost, is settled before the
+// first byte of HTTP/2. What such a peer may cost after that is bounded here.
+package rpc
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/peer"
+)
+
+// Bounds of every connection.
+const (
+	maxHeaders = 4 << 10          // bytes of headers of a request
+	maxStreams = 16               // requests that a connection has under way
+	bufferSize = 4 << 10          // for reading, and for writing
+	pingEvery  = 10 * time.Second // of silence, at a client: gRPC's least
+	pingLimit  = 5 * time.Second  // for the answer
+)
+
+// Conn is a connection on its way to gRPC, and what its owner knows of the other end.
+type Conn struct {
+	net.Conn
+	Peer    any
+	OnClose func() // if not nil, called once
+
+	once sync.Once
+	done chan struct{}
+}
+
+// NewConn takes over a connection.
+func NewConn(nc net.Conn, about any) *Conn {
+	return &Conn{Conn: nc, Peer: about, done: make(chan struct{})}
+}
+
+// Close ends the connection. gRPC calls it when the other end is gone.
+func (c *Conn) Close() error {
+	c.once.Do(func() {
+		close(c.done)
+		if c.OnClose != nil {
+			c.OnClose()
+		}
+	})
+	return c.Conn.Close()
+}
+
+// Done is closed when the connection is.
+func (c *Conn) Done() <-chan struct{} { return c.done }
+
+// Listener takes connections from Put.
+type Listener struct {
+	conns  chan *Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+// NewListener makes one for a single server.
+func NewListener() *Listener {
+	return &Listener{conns: make(chan *Conn), closed: make(chan struct{})}
+}
+
+// Put gives the server a connection and waits until it is closed.
+func (l *Listener) Put(c *Conn) {
+	select {
+	case l.conns <- c:
+	case <-l.closed:
+		_ = c.Close()
+	}
+	<-c.done
+}
+
+// Accept gives the next connection.
+func (l *Listener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close ends Accept. Connections that were accepted stay.
+func (l *Listener) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return nil
+}
+
+// Addr is no address that anybody could dial.
+func (l *Listener) Addr() net.Addr { return &net.UnixAddr{Name: "impi", Net: "unix"} }
+
+// AuthType says that the connection's end has been proved elsewhere.
+func (c *Conn) AuthType() string { return "impi" }
+
+// PeerOf gives what the server's owner knows of who sent a request: Peer of its Conn.
+func PeerOf(ctx context.Context) any {
+	if p, ok := peer.FromContext(ctx); ok {
+		if c, ok := p.AuthInfo.(*Conn); ok {
+			return c.Peer
+		}
+	}
+	return nil
+}
+
+// WithPeer makes the context of a request of such a peer, for tests.
+func WithPeer(ctx context.Context, about any) context.Context {
+	return peer.NewContext(ctx, &peer.Peer{AuthInfo: &Conn{Peer: about}})
+}
+
+// proved are credentials for connections that need none any more.
+type proved struct{}
+
+func (proved) ClientHandshake(_ context.Context, _ string, nc net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	return nc, nc.(*Conn), nil
+}
+
+func (proved) ServerHandshake(nc net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	return nc, nc.(*Conn), nil
+}
+
+func (proved) Info() credentials.ProtocolInfo {
+	return credentials.ProtocolInfo{SecurityProtocol: "impi"}
+}
+func (p proved) Clone() credentials.TransportCredentials { return p }
+func (proved) OverrideServerName(string) error           { return nil }
+
+// errLost is why a request fails after the end of its connection.
+var errLost = errors.New("the connection is lost")
+
+// Client makes requests by one connection, and never by another. It is closed when the
+// connection is, with all that was asked.
+func Client(c *Conn, maxAnswer int) (*grpc.ClientConn, error) {
+	var dialled atomic.Bool
+	return grpc.NewClient("passthrough:///impi",
+		grpc.WithTransportCredentials(proved{}),
+		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) {
+			if dialled.Swap(true) {
+				return nil, errLost
+			}
+			return c, nil
+		}),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswer)),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingEvery, Timeout: pingLimit, PermitWithoutStream: true}),
+		grpc.WithReadBufferSize(bufferSize), grpc.WithWriteBufferSize(bufferSize),
+		grpc.WithIdleTimeout(0), grpc.WithDisableServiceConfig(), grpc.WithDisableRetry(), grpc.WithNoProxy(),
+	)
+}
+
+// Limits bound what those may cost who have proved who they are.
+type Limits struct {
+	Request int           // most bytes of one
+	Greet   time.Duration // for the client's first bytes of HTTP/2
+	Silence time.Duration // without an answer to a ping, after which a client is gone
+	Idle    time.Duration // without a request, after which it has to go; 0: for ever
+}
+
+// NewServer makes a server for connections that are a *Conn.
+func NewServer(l Limits, more ...grpc.ServerOption) *grpc.Server {
+	return grpc.NewServer(append(more,
+		grpc.Creds(proved{}), grpc.ConnectionTimeout(l.Greet), grpc.MaxRecvMsgSize(l.Request),
+		grpc.MaxHeaderListSize(maxHeaders), grpc.MaxConcurrentStreams(maxStreams),
+		grpc.ReadBufferSize(bufferSize), grpc.WriteBufferSize(bufferSize), grpc.SharedWriteBuffer(true),
+		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: l.Idle, Time: l.Silence / 2, Timeout: l.Silence / 2}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: pingEvery / 2, PermitWithoutStream: true}),
+		grpc.WaitForHandlers(true))...)
+}
