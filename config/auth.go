@@ -11,23 +11,23 @@ import (
 
 // auth decides what s offers: its own auth blocks, or the job's, or a random key
 // if nobody but this machine takes part.
-func (b *builder) auth(s *siteDraft) {
+func (s *siteDraft) auth() {
 	blocks := s.block.all("auth")
 	if len(blocks) == 0 {
-		blocks = b.job.all("auth")
+		blocks = s.job.all("auth")
 	}
 	for _, in := range blocks {
 		switch in.label {
 		case "none":
 			s.Auth.None = true
-			b.checkNone(in)
+			s.checkNone(in)
 		case "key":
 			s.Auth.Keyed = true
-			before := len(b.list)
-			s.Auth.Key = b.key(s, in)
-			s.doubt = s.doubt || len(b.list) > before || !in.has("file") && !in.has("env")
+			before := len(s.list)
+			s.Auth.Key = s.key(in)
+			s.doubt = s.doubt || len(s.list) > before || !in.has("file") && !in.has("env")
 		default:
-			b.fault(in.pos, "there is no authentication "+quote(in.label), meant(in.label, []string{"key", "none"}))
+			s.fault(in.pos, "there is no authentication "+quote(in.label), meant(in.label, []string{"key", "none"}))
 			s.doubt = true
 		}
 	}
@@ -35,15 +35,15 @@ func (b *builder) auth(s *siteDraft) {
 		return
 	}
 	s.Auth.Random = true
-	if !b.alone() {
-		b.fault(s.Pos, "site "+quote(s.Name)+" has no auth: anybody who reaches the server could join",
+	if !s.alone() {
+		s.fault(s.Pos, "site "+quote(s.Name)+" has no auth: anybody who reaches the server could join",
 			`add auth "key" { file = "job.key" }, or auth "none" {} if that is wanted`)
 	}
 }
 
-func (b *builder) checkNone(in *block) {
+func (s *siteDraft) checkNone(in *block) {
 	for name := range in.values {
-		b.fault(in.at(name), `auth "none" takes nothing`, `write auth "none" {}`)
+		s.fault(in.at(name), `auth "none" takes nothing`, `write auth "none" {}`)
 	}
 }
 
@@ -57,7 +57,7 @@ func (b *builder) alone() bool {
 		if s.Foreign || len(s.block.all("auth")) > 0 || !s.Server.Address.Addr().IsLoopback() {
 			return false
 		}
-		for _, h := range b.hostBlocks(s) {
+		for _, h := range s.hostBlocks() {
 			if !pick(netip.Addr{}, "address", h).IsLoopback() {
 				return false
 			}
@@ -67,34 +67,34 @@ func (b *builder) alone() bool {
 }
 
 // key reads the key of an auth "key" block.
-func (b *builder) key(s *siteDraft, in *block) uint64 {
+func (s *siteDraft) key(in *block) uint64 {
 	file, inFile := get[string](in, "file")
 	name, inEnv := get[string](in, "env")
 	switch {
 	case in.has("file") && in.has("env"):
-		b.fault(in.at("env"), "the key is in a file and in the environment", "keep file or env")
-	case inFile && b.here(s):
-		return b.keyFile(in.at("file"), b.shown(file))
-	case inEnv && b.here(s):
-		return b.keyEnv(in.at("env"), name)
+		s.fault(in.at("env"), "the key is in a file and in the environment", "keep file or env")
+	case inFile && s.here():
+		return s.keyFile(in.at("file"), s.shown(file))
+	case inEnv && s.here():
+		return s.keyEnv(in.at("env"), name)
 	case !in.has("file") && !in.has("env"):
-		b.fault(in.pos, `auth "key" does not say where the key is`, `add file = "job.key" or env = "IMPI_AUTH_KEY"`)
+		s.fault(in.pos, `auth "key" does not say where the key is`, `add file = "job.key" or env = "IMPI_AUTH_KEY"`)
 	}
 	return 0
 }
 
-func (b *builder) keyFile(pos Pos, path string) uint64 {
+func (s *siteDraft) keyFile(pos Pos, path string) uint64 {
 	text, err := readText(path, maxKeyFile)
 	if err != nil {
-		b.fault(pos, "cannot read the key: "+reason(err), "make the file with: "+makeKey(path))
+		s.fault(pos, "cannot read the key: "+reason(err), "make the file with: "+makeKey(path))
 		return 0
 	}
 	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o077 != 0 {
-		b.warn(pos, fmt.Sprintf("others can read the key: the file has mode %04o", info.Mode().Perm()), "chmod 600 "+path)
+		s.warn(pos, fmt.Sprintf("others can read the key: the file has mode %04o", info.Mode().Perm()), "chmod 600 "+path)
 	}
 	key, err := ParseKey(string(text))
 	if err != nil {
-		b.fault(pos, "the file holds no key: "+err.Error(), "make the file with: "+makeKey(path))
+		s.fault(pos, "the file holds no key: "+err.Error(), "make the file with: "+makeKey(path))
 	}
 	return key
 }
@@ -103,15 +103,15 @@ func makeKey(path string) string {
 	return "(umask 077; od -An -N8 -tu8 /dev/urandom > " + path + ")"
 }
 
-func (b *builder) keyEnv(pos Pos, name string) uint64 {
-	v, set := b.env[name]
+func (s *siteDraft) keyEnv(pos Pos, name string) uint64 {
+	v, set := s.env[name]
 	if !set {
-		b.fault(pos, "the environment variable "+name+" is not set", "export "+name+"=... with the job's key before the start")
+		s.fault(pos, "the environment variable "+name+" is not set", "export "+name+"=... with the job's key before the start")
 		return 0
 	}
 	key, err := ParseKey(v.AsString())
 	if err != nil {
-		b.fault(pos, name+" holds no key: "+err.Error(), "export a decimal number or 0x and hex digits, of at most 64 bits")
+		s.fault(pos, name+" holds no key: "+err.Error(), "export a decimal number or 0x and hex digits, of at most 64 bits")
 	}
 	return key
 }

@@ -55,9 +55,9 @@ func (b *builder) freeRank() string {
 	return "a job has at most " + itoa(maxClients) + " clients"
 }
 
-func (b *builder) checkTrace(s *siteDraft, pos Pos, trace string) {
+func (s *siteDraft) checkTrace(pos Pos, trace string) {
 	if s.Procs() > 1 && !strings.Contains(trace, "%r") {
-		b.fault(pos, "several procs would write their packets to one file", `put %r, the rank, into the name: "packets-%r.txt"`)
+		s.fault(pos, "several procs would write their packets to one file", `put %r, the rank, into the name: "packets-%r.txt"`)
 	}
 }
 
@@ -71,22 +71,22 @@ func (b *builder) checkTogether() {
 }
 
 // hostBlocks are the host blocks that hold for s.
-func (b *builder) hostBlocks(s *siteDraft) []*block {
+func (s *siteDraft) hostBlocks() []*block {
 	blocks := s.block.all("host")
-	if len(b.ours()) == 1 {
-		blocks = append(blocks, b.root.all("host")...)
+	if len(s.ours()) == 1 {
+		blocks = append(blocks, s.root.all("host")...)
 	}
 	return blocks
 }
 
 // checkElsewhere reports hosts of other machines in a site that is run on this one.
-func (b *builder) checkElsewhere(s *siteDraft, blocks []*block) {
-	if b.opt.Local == nil || !b.here(s) {
+func (s *siteDraft) checkElsewhere(blocks []*block) {
+	if s.opt.Local == nil || !s.here() {
 		return
 	}
 	for i, h := range blocks {
-		if at := s.Hosts[i].Address; at.IsValid() && !b.opt.Local(at) {
-			b.fault(h.at("address"), "site "+quote(s.Name)+" is run by one node, and "+at.String()+" is no address of this machine",
+		if at := s.Hosts[i].Address; at.IsValid() && !s.opt.Local(at) {
+			s.fault(h.at("address"), "site "+quote(s.Name)+" is run by one node, and "+at.String()+" is no address of this machine",
 				"write an address that this machine has, or make the other machine a site of its own")
 		}
 	}
@@ -97,7 +97,7 @@ func (b *builder) checkElsewhere(s *siteDraft, blocks []*block) {
 func (b *builder) checkPorts() {
 	taken := map[netip.AddrPort]string{}
 	claim := func(s *siteDraft, at netip.AddrPort, pos Pos, who string) {
-		if !at.Addr().IsValid() || b.notHere(s, at.Addr(), pos, who) || at.Port() == 0 {
+		if !at.Addr().IsValid() || s.notHere(at.Addr(), pos, who) || at.Port() == 0 {
 			return
 		}
 		if first, again := taken[at]; again {
@@ -105,7 +105,7 @@ func (b *builder) checkPorts() {
 			return
 		}
 		taken[at] = who
-		if b.opt.CheckPort == nil || !b.here(s) {
+		if b.opt.CheckPort == nil || !s.here() {
 			return
 		}
 		if err := b.opt.CheckPort(at); err != nil {
@@ -116,7 +116,7 @@ func (b *builder) checkPorts() {
 		if s.Server.Embedded {
 			claim(s, s.Server.Address, s.Server.Pos, embeddedServer)
 		}
-		for i, h := range b.hostBlocks(s) {
+		for i, h := range s.hostBlocks() {
 			claim(s, netip.AddrPortFrom(s.Hosts[i].Address, s.Hosts[i].Port), h.at("port"), "a host of site "+quote(s.Name))
 		}
 	}
@@ -126,12 +126,12 @@ const embeddedServer = "the embedded server"
 
 // notHere tells whether a listener of a site that is run here has an address that this
 // machine has not, and reports it of the server; of hosts it was reported.
-func (b *builder) notHere(s *siteDraft, at netip.Addr, pos Pos, who string) bool {
-	if b.opt.Local == nil || !b.here(s) || b.opt.Local(at) {
+func (s *siteDraft) notHere(at netip.Addr, pos Pos, who string) bool {
+	if s.opt.Local == nil || !s.here() || s.opt.Local(at) {
 		return false
 	}
 	if who == embeddedServer {
-		b.fault(pos, "site "+quote(s.Name)+" runs the server on this machine, which has not the address "+at.String(), listenRemedy(netip.AddrPortFrom(at, 0), syscall.EADDRNOTAVAIL))
+		s.fault(pos, "site "+quote(s.Name)+" runs the server on this machine, which has not the address "+at.String(), listenRemedy(netip.AddrPortFrom(at, 0), syscall.EADDRNOTAVAIL))
 	}
 	return true
 }
@@ -170,7 +170,7 @@ func (b *builder) checkAgreement() {
 		}
 		for _, s := range ours[min(1, len(ours)):] {
 			if value(s) != value(ours[0]) {
-				own, shared := b.layers(s, "protocol")
+				own, shared := s.layers("protocol")
 				pos := placeOf(c.name, own, shared)
 				if pos.IsZero() {
 					pos = s.Pos
@@ -196,7 +196,7 @@ func (b *builder) checkKeys() {
 		switch {
 		case s.Auth.Random || home.Auth.Random, s.doubt || home.doubt:
 		case s.Auth.Keyed && home.Auth.Keyed:
-			if s.Auth.Key != home.Auth.Key && b.here(s) && b.here(home) {
+			if s.Auth.Key != home.Auth.Key && s.here() && home.here() {
 				b.fault(pos, "site "+quote(s.Name)+" has another key than site "+quote(home.Name)+", which runs the server",
 					"give all sites one key: put auth into the job block")
 			}

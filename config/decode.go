@@ -1,6 +1,7 @@
 package config
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 
@@ -84,6 +85,25 @@ func pick[T any](otherwise T, name string, blocks ...*block) T {
 		}
 	}
 	return otherwise
+}
+
+// fill sets the fields of a struct that have a tag hcl to the attribute of that name in the
+// first block that has it; a tag that begins with ! wants the opposite. A field of which no
+// block says anything stays as it is.
+func fill(to any, blocks ...*block) {
+	v := reflect.ValueOf(to).Elem()
+	for i := range v.NumField() {
+		tag := v.Type().Field(i).Tag.Get("hcl")
+		name, opposite := strings.CutPrefix(tag, "!")
+		x := pick[any](nil, name, blocks...)
+		if tag == "" || x == nil {
+			continue
+		}
+		if opposite {
+			x = !x.(bool)
+		}
+		v.Field(i).Set(reflect.ValueOf(x).Convert(v.Field(i).Type()))
+	}
 }
 
 // decoder walks a parsed file along the schema.

@@ -44,8 +44,8 @@ func (v Version) less(w Version) bool {
 
 // Labels says what a site announces at startup, and what not.
 type Labels struct {
-	Omit     []string  // optional labels of IMPI that it does not send, by name
-	Versions []Version // that it lists, ascending, 0.0 first; none: 0.0 and OwnVersion
+	Omit     []string  `hcl:"omit"`     // optional labels of IMPI that it does not send, by name
+	Versions []Version `hcl:"versions"` // that it lists, ascending, 0.0 first; none: 0.0 and OwnVersion
 }
 
 // Own tells whether the site shows the others that it runs this software.
@@ -102,21 +102,20 @@ func parseVersion(word string) (v Version, ok bool) {
 
 // labels settles what s announces. The draft's sites keep to the draft, so they do
 // not show that they are ours.
-func (b *builder) labels(s *siteDraft) {
-	own, shared := b.layers(s, "protocol")
-	s.Labels = Labels{Omit: pick[[]string](nil, "omit", own, shared)}
-	list := []Version{{}, OwnVersion}
+func (s *siteDraft) labels() {
+	own, shared := s.layers("protocol")
+	s.Labels.Versions = []Version{{}, OwnVersion}
 	if s.Protocol.Dialect == Draft1999 {
-		list = list[:1]
+		s.Labels.Versions = s.Labels.Versions[:1]
 	}
-	s.Labels.Versions = pick(list, "versions", own, shared)
+	fill(&s.Labels, own, shared)
 	if s.Protocol.Dialect == Draft1999 && s.Labels.Own() {
-		b.fault(placeOf("versions", own, shared), "version "+OwnVersion.String()+" stands for extensions of ours, which the draft does not have",
+		s.fault(placeOf("versions", own, shared), "version "+OwnVersion.String()+" stands for extensions of ours, which the draft does not have",
 			"remove it, or remove dialect")
 	}
-	b.checkOmitted(own)
-	if s == b.ours()[0] {
-		b.checkOmitted(shared)
+	s.checkOmitted(own)
+	if s == s.ours()[0] {
+		s.checkOmitted(shared)
 	}
 }
 
@@ -134,7 +133,7 @@ func (b *builder) checkOmitted(in *block) {
 func (b *builder) checkDialects() {
 	ours := b.ours()
 	for _, s := range ours[min(1, len(ours)):] {
-		own, shared := b.layers(s, "protocol")
+		own, shared := s.layers("protocol")
 		if s.Protocol.Dialect == ours[0].Protocol.Dialect || own.has("dialect") && own.values["dialect"].bad {
 			continue
 		}

@@ -9,10 +9,10 @@ const maxScope = 64
 type Names struct {
 	// Server is the address of an impi-server -names, which several jobs share. The zero
 	// value stands for the job's own server, whose names only this job sees.
-	Server netip.AddrPort
-	Scope  string // of names where the program says none
-	Auth   Auth   // at Server
-	Pos    Pos    // zero without a block
+	Server netip.AddrPort `hcl:"server"`
+	Scope  string         `hcl:"scope"` // of names where the program says none
+	Auth   Auth           // at Server
+	Pos    Pos            // zero without a block
 }
 
 // Shared tells whether names are kept by a server that other jobs use too.
@@ -20,32 +20,33 @@ func (n *Names) Shared() bool { return n.Server.IsValid() }
 
 // names takes s's names block or that of the whole file: one of them holds, with all
 // that it says, since the key belongs to the server.
-func (b *builder) names(s *siteDraft) {
+func (s *siteDraft) names() {
 	in := s.block.only("names")
 	if in == nil {
-		in = b.root.only("names")
+		in = s.root.only("names")
 	}
 	if in == nil {
 		return
 	}
-	s.Names = Names{Scope: pick("", "scope", in), Server: pick(netip.AddrPort{}, "server", in), Pos: in.pos}
+	s.Names = Names{Pos: in.pos}
+	fill(&s.Names, in)
 	if len(s.Names.Scope) > maxScope || s.Names.Scope == "job" {
-		b.fault(in.at("scope"), quote(s.Names.Scope)+" cannot be a scope", "write another word, of at most "+itoa(maxScope)+" bytes")
+		s.fault(in.at("scope"), quote(s.Names.Scope)+" cannot be a scope", "write another word, of at most "+itoa(maxScope)+" bytes")
 	}
 	for _, a := range in.all("auth") {
 		switch a.label {
 		case "none":
 			s.Names.Auth.None = true
-			b.checkNone(a)
+			s.checkNone(a)
 		case "key":
 			s.Names.Auth.Keyed = true
-			s.Names.Auth.Key = b.key(s, a)
+			s.Names.Auth.Key = s.key(a)
 		default:
-			b.fault(a.pos, "there is no authentication "+quote(a.label), meant(a.label, []string{"key", "none"}))
+			s.fault(a.pos, "there is no authentication "+quote(a.label), meant(a.label, []string{"key", "none"}))
 		}
 	}
 	if len(in.all("auth")) == 0 {
-		b.fault(in.pos, "names has no auth: anybody could stand in for the server",
+		s.fault(in.pos, "names has no auth: anybody could stand in for the server",
 			`add auth "key" { file = "names.key" }, or auth "none" {} if that is wanted`)
 	}
 }

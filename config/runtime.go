@@ -42,12 +42,12 @@ type Job struct {
 // Site is one client of the job, with every default filled in.
 type Site struct {
 	Name    string
-	Client  int  // IMPI client rank
-	Foreign bool // run by somebody else; only Name, Client and the next three mean something
+	Client  int  `hcl:"client"`  // IMPI client rank
+	Foreign bool `hcl:"foreign"` // run by somebody else; only Name, Client and the next three mean something
 
-	Implementation Implementation // of a foreign site, where the file says it
-	Representation Representation // of user data to and from a foreign site, where the file says it
-	ChannelsFrom   []netip.Prefix // where the hosts of a foreign site may connect from besides their own addresses
+	Implementation Implementation `hcl:"implementation"` // of a foreign site, where the file says it
+	Representation Representation `hcl:"representation"` // of user data to and from a foreign site, where the file says it
+	ChannelsFrom   []netip.Prefix `hcl:"channels_from"`  // where the hosts of a foreign site may connect from besides their own addresses
 
 	Server  Server
 	Auth    Auth
@@ -112,21 +112,21 @@ type Auth struct {
 
 // Host is one IMPI host: an agent and its procs.
 type Host struct {
-	Address netip.Addr // numeric and specific; advertised and dialled from
-	Procs   int        // at least 1
-	Port    uint16     // of the IMPI channels' listener; 0: any
-	NoBoard bool       // its procs share no memory for collective operations
+	Address netip.Addr `hcl:"address"` // numeric and specific; advertised and dialled from
+	Procs   int        `hcl:"procs"`   // at least 1
+	Port    uint16     `hcl:"port"`    // of the IMPI channels' listener; 0: any
+	NoBoard bool       `hcl:"!board"`  // its procs share no memory for collective operations
 	Pos     Pos
 }
 
 // Program is what each proc of a site runs.
 type Program struct {
-	Command      []string // as written, at least one word
+	Command      []string `hcl:"command"` // as written, at least one word
 	Path         string   // absolute path of Command[0]; empty if it was not found here
-	Dir          string   // absolute working folder
+	Dir          string   `hcl:"dir"` // absolute working folder
 	Env          map[string]string
-	PrefixOutput bool // "[rank] " before each line of output
-	Stdin        int  // world rank of the proc that reads the node's stdin; -1: none
+	PrefixOutput bool `hcl:"prefix_output"` // "[rank] " before each line of output
+	Stdin        int  `hcl:"stdin"`         // world rank of the proc that reads the node's stdin; -1: none
 
 	// OutFile and ErrFile name files for what a proc prints, %r being its rank. Empty:
 	// the node's own standard output and error.
@@ -140,10 +140,10 @@ type Transport struct {
 	Name     string
 	Builtin  bool    // impi-node itself is the plugin
 	Known    Builtin // of a built-in one
-	Plugin   string
-	Path     string // absolute path of Plugin; empty for built-in ones or if not found here
-	SHA256   string // of the plugin binary: 64 lower-case hex digits, or empty
-	NoMTLS   bool   // the plugin's control connection is not protected by AutoMTLS
+	Plugin   string  `hcl:"plugin"`
+	Path     string  // absolute path of Plugin; empty for built-in ones or if not found here
+	SHA256   string  `hcl:"sha256"`     // of the plugin binary: 64 lower-case hex digits, or empty
+	NoMTLS   bool    `hcl:"!auto_mtls"` // the plugin's control connection is not protected by AutoMTLS
 	Settings []Setting
 	Dir      string // where relative paths among Settings start from, absolute
 	Pos      Pos    // zero without a block
@@ -168,39 +168,36 @@ func (t Transport) SettingMap() map[string]any {
 	return m
 }
 
-// defaultResume is Route.Resume where the file does not say it.
-const defaultResume = false
-
 // Route says how a site reaches another one.
 type Route struct {
-	Site           string   // the other site's name, or "*"
-	Prefer         []string // transports, best first; never empty
-	Direct         bool     // procs may open links that pass the agents by
-	DataPlane      []string // the only data planes allowed, best first; nil: any
-	RequireTLS     bool     // only transports whose links are encrypted
-	AllowPlain     bool     // the file says require_tls = false
-	Closed         bool     // nothing leaves the machine unencrypted: see Site.closes
-	Resume         bool     // links that break are made again and lose nothing
-	Representation Representation
+	Site           string         // the other site's name, or "*"
+	Prefer         []string       `hcl:"prefer"`      // transports, best first; never empty
+	Direct         bool           `hcl:"direct"`      // procs may open links that pass the agents by
+	DataPlane      []string       `hcl:"data_plane"`  // the only data planes allowed, best first; nil: any
+	RequireTLS     bool           `hcl:"require_tls"` // only transports whose links are encrypted
+	AllowPlain     bool           // the file says require_tls = false
+	Closed         bool           // nothing leaves the machine unencrypted: see Site.closes
+	Resume         bool           `hcl:"resume"` // links that break are made again and lose nothing
+	Representation Representation `hcl:"representation"`
 	Pos            Pos
 }
 
 // Protocol has the values that a site submits at startup. See IMPI ch.2,
 // COLL labels.
 type Protocol struct {
-	DataLen uint32 // most user data bytes in a packet, at least 1
-	AckMark uint32 // packets per PROTOACK, at least 1
-	HiWater uint32 // packets under way per pair, at least AckMark
+	DataLen uint32 `hcl:"datalen"` // most user data bytes in a packet, at least 1
+	AckMark uint32 `hcl:"ackmark"` // packets per PROTOACK, at least 1
+	HiWater uint32 `hcl:"hiwater"` // packets under way per pair, at least AckMark
 	// Unexpected is how many bytes of messages that nobody has asked for a proc keeps of those
 	// that are run by impi, too.
-	Unexpected int64
+	Unexpected int64 `hcl:"unexpected"`
 
-	TagUB     int32 // highest user tag, at least 32767
-	XSize     int32 // crossover of short and long collectives in bytes; -1: default
-	MaxLinear int32 // crossover of linear and tree collectives in clients; -1: default
+	TagUB     int32 `hcl:"tag_ub"`    // highest user tag, at least 32767
+	XSize     int32 `hcl:"xsize"`     // crossover of short and long collectives in bytes; -1: default
+	MaxLinear int32 `hcl:"maxlinear"` // crossover of linear and tree collectives in clients; -1: default
 
-	Dialect Dialect  // the same in all sites of a job; empty: Published
-	IPv4    IPv4Form // of addresses that are sent; both are understood; empty: IPv4Compatible
+	Dialect Dialect  `hcl:"dialect"` // the same in all sites of a job; empty: Published
+	IPv4    IPv4Form `hcl:"ipv4"`    // of addresses that are sent; both are understood; empty: IPv4Compatible
 }
 
 // Wait says how procs wait for links.
@@ -211,22 +208,22 @@ type Wait struct {
 
 // Log says what the node writes on stderr.
 type Log struct {
-	Level  string // trace, debug, info, warn or error
-	Format string // text or json
-	Trace  string // absolute path of the packet trace, %r is the world rank; empty: none
+	Level  string `hcl:"level"`  // trace, debug, info, warn or error
+	Format string `hcl:"format"` // text or json
+	Trace  string `hcl:"trace"`  // absolute path of the packet trace, %r is the world rank; empty: none
 }
 
 // Limits bound the steps of a job.
 type Limits struct {
-	Start time.Duration // from the node's start until all sites are connected; a plugin has half of it, at least 10 s
-	Stop  time.Duration // from the first order to end until procs are killed
+	Start time.Duration `hcl:"start"` // from the node's start until all sites are connected; a plugin has half of it, at least 10 s
+	Stop  time.Duration `hcl:"stop"`  // from the first order to end until procs are killed
 
 	// Resume is how long a link that broke is dialled again.
-	Resume time.Duration
+	Resume time.Duration `hcl:"resume"`
 
 	// Silence is how long nothing may be heard of another machine before it is lost. 0 in
 	// jobs that no file describes; DefaultSilence stands for it then.
-	Silence time.Duration
+	Silence time.Duration `hcl:"silence"`
 }
 
 // Site gives the site called name.
@@ -293,9 +290,14 @@ func (s Site) RouteTo(name string) Route {
 			return s.Routes[i]
 		}
 	}
-	r := Route{Site: "*", Prefer: s.transportNames(), Direct: true, Resume: defaultResume}
+	r := s.defaultRoute()
 	r.Closed = s.closes(r)
 	return r
+}
+
+// defaultRoute is what a route block without attributes says.
+func (s Site) defaultRoute() Route {
+	return Route{Site: "*", Prefer: s.transportNames(), Direct: true}
 }
 
 func (s Site) transportNames() []string {

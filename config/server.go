@@ -20,11 +20,11 @@ func (b *builder) servers() {
 		b.checkManner(s.block)
 		switch {
 		case s == home:
-			b.serve(s, embedded)
+			s.serve(embedded)
 		case s.block.has("server"):
-			b.dial(s, s.block, embedded)
+			s.dial(s.block, embedded)
 		case b.job.has("server"):
-			b.dial(s, b.job, nil) // with an embedded one it was reported
+			s.dial(b.job, nil) // with an embedded one it was reported
 		case home != nil:
 			s.Server = Server{Address: pick(loopbackAny, "listen", embedded), Pos: embedded.pos, Ours: true, TLS: requirement(embedded)}
 		default:
@@ -97,12 +97,12 @@ func (b *builder) complete(embedded *block) {
 	}
 }
 
-func (b *builder) serve(s *siteDraft, embedded *block) {
+func (s *siteDraft) serve(embedded *block) {
 	s.Server = Server{
 		Embedded: true,
 		Address:  pick(loopbackAny, "listen", embedded),
-		Clients:  int(pick(int64(len(b.sites)), "clients", embedded)),
-		Timeout:  b.timeout(),
+		Clients:  int(pick(int64(len(s.sites)), "clients", embedded)),
+		Timeout:  s.timeout(),
 		Pos:      embedded.pos,
 		Ours:     true,
 		TLS:      requirement(embedded),
@@ -136,14 +136,14 @@ func (b *builder) checkManner(in *block) {
 
 // dial takes the server attribute of block in, and compares it with the server
 // that the file embeds elsewhere, if it does.
-func (b *builder) dial(s *siteDraft, in, embedded *block) {
+func (s *siteDraft) dial(in, embedded *block) {
 	address, ok := get[netip.AddrPort](in, "server")
 	s.Server = Server{Address: address, Pos: in.at("server"), Foreign: pick(false, "server_foreign", in), TLS: requirement(in)}
 	if !ok || embedded == nil {
 		return
 	}
 	if listen := pick(loopbackAny, "listen", embedded); listen != address {
-		b.fault(s.Server.Pos, "the server of this job is the embedded one of line "+itoa(embedded.pos.Line)+" and listens on "+listen.String(),
+		s.fault(s.Server.Pos, "the server of this job is the embedded one of line "+itoa(embedded.pos.Line)+" and listens on "+listen.String(),
 			"remove this server attribute: the site finds the embedded server by itself")
 	}
 }

@@ -12,11 +12,11 @@ const DefaultSlots = 256
 // Spawn says which programs may be started at a site while the job runs
 // (MPI_Comm_spawn), and how many procs of them there may be.
 type Spawn struct {
-	Slots int // most living procs that were spawned, whoever asked for them
+	Slots int `hcl:"slots"` // most living procs that were spawned, whoever asked for them
 
 	// Allow has absolute file name patterns of programs. Only with it procs of other
 	// sites may spawn here. nil stands for no list, which is not an empty one.
-	Allow []string
+	Allow []string `hcl:"allow"`
 }
 
 // Allows tells whether a program may be spawned, which is a clean absolute path, by
@@ -33,15 +33,17 @@ func (s *Spawn) Allows(path string, guest bool) bool {
 }
 
 // spawn merges s's spawn blocks. One without a list lets only the site itself spawn.
-func (b *builder) spawn(s *siteDraft) {
-	own, shared := b.layers(s, "spawn")
-	s.Spawn = Spawn{Slots: int(pick(int64(DefaultSlots), "slots", own, shared))}
-	for i, pattern := range pick([]string(nil), "allow", own, shared) {
+func (s *siteDraft) spawn() {
+	own, shared := s.layers("spawn")
+	s.Spawn = Spawn{Slots: DefaultSlots}
+	fill(&s.Spawn, own, shared)
+	s.Spawn.Allow = slices.Clone(s.Spawn.Allow) // other sites have the same list
+	for i, pattern := range s.Spawn.Allow {
 		if _, err := filepath.Match(pattern, ""); err != nil {
-			b.fault(elementOf("allow", i, own, shared), quote(pattern)+" is no pattern of file names",
+			s.fault(elementOf("allow", i, own, shared), quote(pattern)+" is no pattern of file names",
 				`write a path; * stands for any characters but /, ? for one, [a-c] for one of these`)
 		}
-		s.Spawn.Allow = append(s.Spawn.Allow, absolute(b.dir, pattern))
+		s.Spawn.Allow[i] = absolute(s.dir, pattern)
 	}
 }
 

@@ -7,28 +7,28 @@ import (
 
 // transports lists what s's routes may name. A transport block in the site
 // stands for the whole of one at the top of the file.
-func (b *builder) transports(s *siteDraft) {
-	blocks := b.transportBlocks(s)
-	optional := names(b.opt.Builtins, true)
-	for _, name := range names(b.opt.Builtins, false) {
-		known, _ := known(b.opt.Builtins, name)
+func (s *siteDraft) transports() {
+	blocks := s.transportBlocks()
+	optional := names(s.opt.Builtins, true)
+	for _, name := range names(s.opt.Builtins, false) {
+		known, _ := known(s.opt.Builtins, name)
 		t := Transport{Name: name, Builtin: true, Known: known}
 		if in := blocks[name]; in != nil {
-			t = b.transport(s, in)
+			t = s.transport(in)
 		}
 		s.Transports = append(s.Transports, t)
 	}
 	for _, name := range optional {
 		if in := blocks[name]; in != nil {
-			s.Transports = append(s.Transports, b.transport(s, in))
+			s.Transports = append(s.Transports, s.transport(in))
 		}
 	}
-	for _, layer := range []*block{b.root, s.block} {
+	for _, layer := range []*block{s.root, s.block} {
 		for _, in := range layer.all("transport") {
-			if blocks[in.label] != in || slices.Contains(b.builtins(), in.label) {
+			if blocks[in.label] != in || slices.Contains(s.builtins(), in.label) {
 				continue
 			}
-			t := b.transport(s, in)
+			t := s.transport(in)
 			s.Transports = append(s.Transports, t)
 			if meant := nearest(t.Name, optional); t.Plugin == "" && blocks[meant] == nil && meant != "" {
 				t.Name = meant // for routes that have it right
@@ -44,9 +44,9 @@ func (b *builder) builtins() []string {
 }
 
 // transportBlocks has the block that counts for each name.
-func (b *builder) transportBlocks(s *siteDraft) map[string]*block {
+func (s *siteDraft) transportBlocks() map[string]*block {
 	blocks := map[string]*block{}
-	for _, layer := range []*block{b.root, s.block} {
+	for _, layer := range []*block{s.root, s.block} {
 		for _, in := range layer.all("transport") {
 			blocks[in.label] = in
 		}
@@ -54,19 +54,17 @@ func (b *builder) transportBlocks(s *siteDraft) map[string]*block {
 	return blocks
 }
 
-func (b *builder) transport(s *siteDraft, in *block) Transport {
+func (s *siteDraft) transport(in *block) Transport {
 	t := Transport{
-		Name:   in.label,
-		Plugin: pick("", "plugin", in),
-		SHA256: pick("", "sha256", in),
-		NoMTLS: !pick(true, "auto_mtls", in),
-		Dir:    b.dir,
-		Pos:    in.pos,
+		Name: in.label,
+		Dir:  s.dir,
+		Pos:  in.pos,
 	}
+	fill(&t, in)
 	if t.Plugin == "" {
-		t.Known, t.Builtin = known(b.opt.Builtins, t.Name)
+		t.Known, t.Builtin = known(s.opt.Builtins, t.Name)
 	}
-	b.checkTransport(s, in, &t)
+	s.checkTransport(in, &t)
 	if config := in.only("config"); config != nil {
 		t.settings = config.pos
 		for name, v := range config.values {
@@ -77,63 +75,55 @@ func (b *builder) transport(s *siteDraft, in *block) Transport {
 	return t
 }
 
-func (b *builder) checkTransport(s *siteDraft, in *block, t *Transport) {
+func (s *siteDraft) checkTransport(in *block, t *Transport) {
 	switch {
 	case strings.Trim(t.Name, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" || t.Name[0] < 'a':
-		b.fault(in.pos, quote(t.Name)+" is not a transport's name", "write lower-case letters, digits and dashes")
+		s.fault(in.pos, quote(t.Name)+" is not a transport's name", "write lower-case letters, digits and dashes")
 	case len(t.Name) > 32:
-		b.fault(in.pos, quote(t.Name)+" is too long for a transport's name", "write at most 32 letters, digits and dashes")
+		s.fault(in.pos, quote(t.Name)+" is too long for a transport's name", "write at most 32 letters, digits and dashes")
 	case t.Builtin && t.SHA256 != "":
-		b.fault(in.at("sha256"), "transport "+quote(t.Name)+" is built in and has no binary to check", "remove sha256, or add plugin")
+		s.fault(in.at("sha256"), "transport "+quote(t.Name)+" is built in and has no binary to check", "remove sha256, or add plugin")
 	case t.Builtin && t.NoMTLS:
-		b.fault(in.at("auto_mtls"), "transport "+quote(t.Name)+" is built in and has AutoMTLS", "remove auto_mtls, or add plugin")
+		s.fault(in.at("auto_mtls"), "transport "+quote(t.Name)+" is built in and has AutoMTLS", "remove auto_mtls, or add plugin")
 	case t.Plugin == "" && !t.Builtin && !in.has("plugin"):
-		remedy := `add plugin = "impi-transport-` + t.Name + `"; built in: ` + strings.Join(b.builtins(), ", ")
-		if near := nearest(t.Name, b.builtins()); near != "" {
+		remedy := `add plugin = "impi-transport-` + t.Name + `"; built in: ` + strings.Join(s.builtins(), ", ")
+		if near := nearest(t.Name, s.builtins()); near != "" {
 			remedy = "did you mean " + quote(near) + "? or " + remedy
 		}
-		b.fault(in.pos, "transport "+quote(t.Name)+" is not built in and has no plugin", remedy)
-	case t.Plugin != "" && b.here(s):
-		path := b.pluginPath(t.Plugin)
-		problem, _ := executableFault(absolute(b.dir, path), b.shown(path))
+		s.fault(in.pos, "transport "+quote(t.Name)+" is not built in and has no plugin", remedy)
+	case t.Plugin != "" && s.here():
+		path := s.pluginPath(t.Plugin)
+		problem, _ := executableFault(absolute(s.dir, path), s.shown(path))
 		if problem != "" {
-			b.fault(in.at("plugin"), problem, "install the plugin there, or correct plugin or plugin_dir")
+			s.fault(in.at("plugin"), problem, "install the plugin there, or correct plugin or plugin_dir")
 			return
 		}
-		t.Path = absolute(b.dir, path)
+		t.Path = absolute(s.dir, path)
 	}
 }
 
 // routes takes the routes that hold for s: its own, and those at the top of the
 // file whose label it has no own one for.
-func (b *builder) routes(s *siteDraft) {
+func (s *siteDraft) routes() {
 	blocks := s.block.all("route")
-	for _, in := range b.root.all("route") {
+	for _, in := range s.root.all("route") {
 		same := func(own *block) bool { return own.label == in.label }
 		if !slices.ContainsFunc(s.block.all("route"), same) {
 			blocks = append(blocks, in)
 		}
 	}
 	for _, in := range blocks {
-		b.checkRoute(s, in)
-		tls, said := get[bool](in, "require_tls")
-		r := Route{
-			Site:           in.label,
-			Prefer:         pick(s.transportNames(), "prefer", in),
-			Direct:         pick(true, "direct", in),
-			DataPlane:      pick([]string(nil), "data_plane", in),
-			RequireTLS:     tls,
-			AllowPlain:     said && !tls,
-			Resume:         pick(defaultResume, "resume", in),
-			Representation: Representation(pick("", "representation", in)),
-			Pos:            in.pos,
-		}
+		s.checkRoute(in)
+		r := s.defaultRoute()
+		r.Site, r.Pos = in.label, in.pos
+		fill(&r, in)
+		r.AllowPlain = requirement(in) == TLSOptional
 		r.Closed = s.closes(r)
 		s.Routes = append(s.Routes, r)
 	}
 }
 
-func (b *builder) checkRoute(s *siteDraft, in *block) {
+func (s *siteDraft) checkRoute(in *block) {
 	for i, name := range pick([]string(nil), "prefer", in) {
 		if _, known := s.Transport(name); known {
 			continue
@@ -143,24 +133,24 @@ func (b *builder) checkRoute(s *siteDraft, in *block) {
 			pos = elements[i]
 		}
 		problem := "there is no transport " + quote(name)
-		if b.anybodyHas(name) {
+		if s.anybodyHas(name) {
 			problem = "site " + quote(s.Name) + " has no transport " + quote(name)
 		}
-		b.fault(pos, problem, meant(name, s.transportNames()))
+		s.fault(pos, problem, meant(name, s.transportNames()))
 	}
-	if !b.result.Complete || in.label == "*" {
+	if !s.result.Complete || in.label == "*" {
 		return
 	}
 	var names []string
-	for _, other := range b.sites {
+	for _, other := range s.sites {
 		names = append(names, other.Name)
 	}
 	if !slices.Contains(names, in.label) {
-		b.fault(in.pos, "no site is called "+quote(in.label), meant(in.label, append(names, "*")))
+		s.fault(in.pos, "no site is called "+quote(in.label), meant(in.label, append(names, "*")))
 	}
 }
 
 // anybodyHas tells whether some site has a transport called name.
 func (b *builder) anybodyHas(name string) bool {
-	return slices.ContainsFunc(b.ours(), func(s *siteDraft) bool { return b.transportBlocks(s)[name] != nil })
+	return slices.ContainsFunc(b.ours(), func(s *siteDraft) bool { return s.transportBlocks()[name] != nil })
 }
