@@ -8,9 +8,8 @@
 //
 // Every fault is one Diagnostic: the place, the source line with the culprit
 // underlined, and what to write instead. All faults of a file are reported at
-// once, in the order of the file. hcldec and hcl's DiagnosticWriter would give other
-// texts ("Unsupported argument", "a number is required"), without range, remedy and the
-// one-line form that editors read: the schema and the printing are our own for that.
+// once, in the order of the file. Schema and printing are our own: of the 150 faults of
+// testdata hcldec finds 32, and 3 with the text that is wanted (docs/decisions/0042).
 //
 // The package knows no transport. It takes the names of the built-in ones from
 // its caller and leaves the inside of a transport's config block to that

@@ -35,21 +35,31 @@ var mismatch = &wrong{element: -1}
 
 func isString(v cty.Value) bool { return v.Type() == cty.String }
 
-func text(want, example string) kind {
-	return kind{want, quote(example), func(v cty.Value) (any, *wrong) {
-		if !isString(v) || v.AsString() == "" {
+// written is a kind whose values are strings.
+func written(want, example string, parse func(s string) (any, *wrong)) kind {
+	return kind{want, example, func(v cty.Value) (any, *wrong) {
+		if !isString(v) {
 			return nil, mismatch
 		}
-		return v.AsString(), nil
+		return parse(v.AsString())
 	}}
+}
+
+// matched gives v, or a mismatch.
+func matched(v any, ok bool) (any, *wrong) {
+	if !ok {
+		return nil, mismatch
+	}
+	return v, nil
+}
+
+func text(want, example string) kind {
+	return written(want, quote(example), func(s string) (any, *wrong) { return matched(s, s != "") })
 }
 
 func truth() kind {
 	return kind{"true or false", "true", func(v cty.Value) (any, *wrong) {
-		if v.Type() != cty.Bool {
-			return nil, mismatch
-		}
-		return v.True(), nil
+		return matched(v.Type() == cty.Bool && v.True(), v.Type() == cty.Bool)
 	}}
 }
 
@@ -74,15 +84,12 @@ func integer(low, high int64) kind {
 }
 
 func oneOf(known []string) kind {
-	return kind{"one of " + strings.Join(known, ", "), quote(known[0]), func(v cty.Value) (any, *wrong) {
-		if !isString(v) {
-			return nil, mismatch
-		}
-		if s := v.AsString(); slices.Contains(known, s) {
+	return written("one of "+strings.Join(known, ", "), quote(known[0]), func(s string) (any, *wrong) {
+		if slices.Contains(known, s) {
 			return s, nil
 		}
-		return nil, &wrong{remedy: meant(v.AsString(), known), element: -1}
-	}}
+		return nil, &wrong{remedy: meant(s, known), element: -1}
+	})
 }
 
 // words parses a list of non-empty strings to []string; it must not be empty.
@@ -156,72 +163,45 @@ func stringMap() kind {
 
 // duration parses to a time.Duration above zero.
 func duration(example string) kind {
-	return kind{"a time with its unit", quote(example), func(v cty.Value) (any, *wrong) {
-		if !isString(v) {
-			return nil, mismatch
-		}
-		d, err := time.ParseDuration(v.AsString())
-		if err != nil || d <= 0 {
-			return nil, mismatch
-		}
-		return d, nil
-	}}
+	return written("a time with its unit", quote(example), func(s string) (any, *wrong) {
+		d, err := time.ParseDuration(s)
+		return matched(d, err == nil && d > 0)
+	})
 }
 
 // silence parses to the time after which a machine of which nothing is heard is lost.
 // Kernels count it in seconds.
 func silence() kind {
-	return kind{`whole seconds from "2s" to "1h"`, `"10s"`, func(v cty.Value) (any, *wrong) {
-		if !isString(v) {
-			return nil, mismatch
-		}
-		d, err := time.ParseDuration(v.AsString())
-		if err != nil || d < 2*time.Second || d > time.Hour || d%time.Second != 0 {
-			return nil, mismatch
-		}
-		return d, nil
-	}}
+	return written(`whole seconds from "2s" to "1h"`, `"10s"`, func(s string) (any, *wrong) {
+		d, err := time.ParseDuration(s)
+		return matched(d, err == nil && d >= 2*time.Second && d <= time.Hour && d%time.Second == 0)
+	})
 }
 
 // spin parses to a Wait.
 func spin() kind {
-	return kind{`"auto", "0" or a time of at most "1s"`, `"auto"`, func(v cty.Value) (any, *wrong) {
-		if !isString(v) {
-			return nil, mismatch
-		}
-		if v.AsString() == "auto" {
+	return written(`"auto", "0" or a time of at most "1s"`, `"auto"`, func(s string) (any, *wrong) {
+		if s == "auto" {
 			return Wait{Auto: true}, nil
 		}
-		d, err := time.ParseDuration(v.AsString())
-		if err != nil || d < 0 || d > time.Second {
-			return nil, mismatch
-		}
-		return Wait{Spin: d}, nil
-	}}
+		d, err := time.ParseDuration(s)
+		return matched(Wait{Spin: d}, err == nil && d >= 0 && d <= time.Second)
+	})
 }
 
 func checksum() kind {
-	return kind{"a SHA-256 in 64 hex digits", `"..." with what sha256sum prints`, func(v cty.Value) (any, *wrong) {
-		if !isString(v) {
-			return nil, mismatch
-		}
-		sum, err := hex.DecodeString(v.AsString())
-		if err != nil || len(sum) != 32 {
-			return nil, mismatch
-		}
-		return hex.EncodeToString(sum), nil
-	}}
+	return written("a SHA-256 in 64 hex digits", `"..." with what sha256sum prints`, func(s string) (any, *wrong) {
+		sum, err := hex.DecodeString(s)
+		return matched(hex.EncodeToString(sum), err == nil && len(sum) == 32)
+	})
 }
 
 // address parses to a netip.Addr.
 func address() kind {
-	return kind{"a numeric IP address", `"127.0.0.2"`, func(v cty.Value) (any, *wrong) {
-		if !isString(v) {
-			return nil, mismatch
-		}
-		addr, bad := parseAddress(v.AsString())
+	return written("a numeric IP address", `"127.0.0.2"`, func(s string) (any, *wrong) {
+		addr, bad := parseAddress(s)
 		return addr, bad
-	}}
+	})
 }
 
 // networks parses to a []netip.Prefix that is not empty.
@@ -249,13 +229,10 @@ func networks() kind {
 // endpoint parses to a netip.AddrPort.
 func endpoint(lowestPort int) kind {
 	want := fmt.Sprintf("a numeric IP address with a port from %d to 65535", lowestPort)
-	return kind{want, `"127.0.0.1:7800"`, func(v cty.Value) (any, *wrong) {
-		if !isString(v) {
-			return nil, mismatch
-		}
-		host, port, found := cutPort(v.AsString())
+	return written(want, `"127.0.0.1:7800"`, func(s string) (any, *wrong) {
+		host, port, found := cutPort(s)
 		if !found {
-			return nil, &wrong{problem: quote(v.AsString()) + " has no port", element: -1}
+			return nil, &wrong{problem: quote(s) + " has no port", element: -1}
 		}
 		addr, bad := parseAddress(host)
 		if bad != nil {
@@ -269,7 +246,7 @@ func endpoint(lowestPort int) kind {
 			return nil, &wrong{problem: fmt.Sprintf("port %q is not a number from %d to 65535", port, lowestPort), element: -1}
 		}
 		return netip.AddrPortFrom(addr, uint16(n)), nil
-	}}
+	})
 }
 
 // cutPort splits "host:port" and "[host]:port".

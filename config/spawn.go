@@ -20,11 +20,11 @@ type Spawn struct {
 }
 
 // Allows tells whether a program may be spawned, which is a clean absolute path, by
-// a proc of the site itself or by a guest: one of another site. Without a list the
+// a proc of the site itself or, elsewhere, of another one. Without a list the
 // site's own may start any, as they may in other ways: they run as the same user.
-func (s *Spawn) Allows(path string, guest bool) bool {
+func (s *Spawn) Allows(path string, elsewhere bool) bool {
 	if s.Allow == nil {
-		return !guest
+		return !elsewhere
 	}
 	return slices.ContainsFunc(s.Allow, func(pattern string) bool {
 		ok, err := filepath.Match(pattern, path)

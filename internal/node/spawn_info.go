@@ -26,7 +26,7 @@ const (
 var arches = map[string]string{"x86_64": "amd64", "aarch64": "arm64", "i386": "386", "i686": "386"}
 
 // programOf is what a command of a spawn means at this site, or why it means nothing.
-func (d *spawnService) programOf(c *wireup.Command, guest bool) (p config.Program, problem string) {
+func (d *spawnService) programOf(c *wireup.Command, elsewhere bool) (p config.Program, problem string) {
 	site := &d.root.opt.Site
 	if arch := c.Info["arch"]; arch != "" {
 		if also, ok := arches[arch]; ok {
@@ -40,8 +40,8 @@ func (d *spawnService) programOf(c *wireup.Command, guest bool) (p config.Progra
 	if p.Path, problem = findSpawned(site.Program.Dir, c.Path, c.Info["path"]); problem != "" {
 		return p, problem
 	}
-	if !site.Spawn.Allows(p.Path, guest) {
-		return p, notAllowed(site, p.Path, guest)
+	if !site.Spawn.Allows(p.Path, elsewhere) {
+		return p, notAllowed(site, p.Path, elsewhere)
 	}
 	if wdir := c.Info["wdir"]; wdir != "" {
 		if !filepath.IsAbs(wdir) {
@@ -52,13 +52,13 @@ func (d *spawnService) programOf(c *wireup.Command, guest bool) (p config.Progra
 		}
 		p.Dir = wdir
 	}
-	problem = addEnv(&p, c.Info["env"], guest)
+	problem = addEnv(&p, c.Info["env"], elsewhere)
 	p.Command = append([]string{c.Path}, c.Args...)
 	return p, problem
 }
 
 // notAllowed says why a program may not be spawned.
-func notAllowed(site *config.Site, path string, guest bool) string {
+func notAllowed(site *config.Site, path string, elsewhere bool) string {
 	if site.Spawn.Allow == nil {
 		return fmt.Sprintf("site %s lets no other site spawn: its file needs a spawn block with allow", site.Name)
 	}
@@ -88,11 +88,11 @@ func findSpawned(dir, name, folders string) (path, problem string) {
 // addEnv adds the variables of the info key env, a line NAME=value for each. The
 // environment of a site is no matter of others: it could make an allowed program
 // run another.
-func addEnv(p *config.Program, env string, guest bool) (problem string) {
+func addEnv(p *config.Program, env string, elsewhere bool) (problem string) {
 	if env == "" {
 		return ""
 	}
-	if guest {
+	if elsewhere {
 		return "env is for procs that are spawned at one's own site"
 	}
 	if p.Env == nil {

@@ -24,7 +24,8 @@ import (
 //	spawnStart  -->
 //	            <--  spawnReply: the procs are in Init, or why not
 //
-// Who ends the link before the last one gives up. After that the spawned world's own
+// It is no gRPC, which reads and writes at once: a link has one descriptor, for which one
+// goroutine at a time may sleep. Who ends the link before the last one gives up. After that the spawned world's own
 // server tells of its end.
 
 // maxSpawnMessage is the most bytes of such an object.

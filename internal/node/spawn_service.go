@@ -81,7 +81,7 @@ func (c *spawnNumber) about(reason string) *refusal {
 }
 
 // reserve checks a part and takes its slots. The share must be started or released.
-func (d *spawnService) reserve(ctx context.Context, part *spawnPart, guest bool) (*share, *refusal) {
+func (d *spawnService) reserve(ctx context.Context, part *spawnPart, elsewhere bool) (*share, *refusal) {
 	s := &share{service: d, part: part}
 	host, ok := d.hostOf(part.Host)
 	if !ok {
@@ -91,7 +91,7 @@ func (d *spawnService) reserve(ctx context.Context, part *spawnPart, guest bool)
 	sets := make([]soft, len(part.Commands))
 	for i := range part.Commands {
 		c := &part.Commands[i]
-		program, problem := d.programOf(&c.Command, guest)
+		program, problem := d.programOf(&c.Command, elsewhere)
 		if problem == "" {
 			sets[i], problem = readSoft(c.Info["soft"], c.Procs)
 		}
@@ -148,7 +148,7 @@ func (d *spawnService) take(s *share, sets []soft) (r *refusal, freed <-chan str
 	return nil, nil
 }
 
-// ebbing tells whether procs that were spawned here are about to end.
+// draining tells whether procs that were spawned here are about to end.
 func (d *spawnService) draining() bool {
 	for s := range d.shares {
 		if s.leaving() {

@@ -86,14 +86,14 @@ func (s *server) returning(nc net.Conn) net.Conn {
 	return x.Conn
 }
 
-func (s *server) goOn(x *guest, known *session) {
+func (s *server) goOn(x *greeted, known *session) {
 	if err := s.greeter.goOn(x, known); err != nil {
 		s.log.Warn("a session was not resumed", "peer", x.RemoteAddr(), "reason", err)
 	}
 }
 
-// refuse tells a guest why it is sent away, and ends its connection.
-func (x *guest) refuse(why error) {
+// refuse tells a client why it is sent away, and ends its connection.
+func (x *greeted) refuse(why error) {
 	_ = x.NetConn().SetDeadline(time.Now().Add(linger))
 	_, _ = x.Write(wire.AppendFail(nil, why.Error()))
 	_ = x.CloseWrite()

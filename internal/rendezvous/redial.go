@@ -31,7 +31,7 @@ type redialler struct {
 
 // resumable makes a resumable connection of nc, which has been greeted. It is not bound to ctx.
 func (c *caller) resumable(nc net.Conn, set *Settings) (net.Conn, error) {
-	r := &redialler{c: c, l: newLasting(c.session, true, nc), server: set.Server, dial: set.Dial}
+	r := &redialler{c: c, l: newResumableConn(c.session, true, nc), server: set.Server, dial: set.Dial}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.l.kept = c.kept
 	r.l.lost, r.l.found, r.l.stop = r.lost, r.found, r.cancel

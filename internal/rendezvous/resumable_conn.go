@@ -57,7 +57,7 @@ type resumableConn struct {
 	stop  func()
 }
 
-func newLasting(id resume.Session, dialler bool, nc net.Conn) *resumableConn {
+func newResumableConn(id resume.Session, dialler bool, nc net.Conn) *resumableConn {
 	l := &resumableConn{
 		id:      id,
 		machine: resume.New(resume.Config{Session: id, Dialler: dialler, Window: window, Frame: window / 4}),

@@ -77,7 +77,7 @@ func Serve(ctx context.Context, ln net.Listener, cfg Config) error {
 	for _, c := range s.conns {
 		c.finish()
 	}
-	s.farewell()
+	s.awaitReturns()
 	close(s.stop)
 	ln.Close()
 	s.endNames()
@@ -146,9 +146,9 @@ func (s *server) run(ctx context.Context) error {
 	}
 }
 
-// farewell lets clients come back whose connection was cut before they had the last
+// awaitReturns lets clients come back whose connection was cut before they had the last
 // words, for no longer than any connection may linger.
-func (s *server) farewell() {
+func (s *server) awaitReturns() {
 	timer := time.NewTimer(linger)
 	defer timer.Stop()
 	for s.greeter.open() {

@@ -67,15 +67,15 @@ func newGreeter(cfg *Config) (*greeter, error) {
 	return g, nil
 }
 
-// guest is a client of ours that has said hello.
-type guest struct {
+// greeted is the connection of a client of ours that has said hello.
+type greeted struct {
 	*tls.Conn
 	hello   hello
 	binding []byte
 }
 
-// who is the name in the guest's certificate, for people.
-func (x *guest) how() string {
+// how tells of the protection, with the name in the certificate, for people.
+func (x *greeted) how() string {
 	if certs := x.ConnectionState().PeerCertificates; len(certs) > 0 && len(certs[0].DNSNames) > 0 {
 		return "TLS, certificate of " + certs[0].DNSNames[0]
 	}
@@ -86,7 +86,7 @@ func (x *guest) how() string {
 var errNoSession = errors.New("the server does not know the session: the client had finished, or was given up")
 
 // receive takes the preface and the hello, and checks the key. nc's deadline bounds it.
-func (g *greeter) receive(nc net.Conn) (*guest, error) {
+func (g *greeter) receive(nc net.Conn) (*greeted, error) {
 	var first [prefaceSize]byte
 	if _, err := io.ReadFull(nc, first[:]); err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func (g *greeter) receive(nc net.Conn) (*guest, error) {
 		}
 		return nil, fmt.Errorf("%w: %w", startup.ErrProtocol, err)
 	}
-	x := &guest{Conn: t}
+	x := &greeted{Conn: t}
 	state := t.ConnectionState()
 	var err error
 	if x.binding, err = state.ExportKeyingMaterial(bindingLabel, nil, 32); err != nil {
@@ -126,8 +126,8 @@ func (g *greeter) explain(err error) string {
 	return g.id.Explain(err)
 }
 
-// answer says hello to a guest, and for how long the session is kept.
-func (g *greeter) answer(x *guest, secret []byte, limit time.Duration) error {
+// answer says hello to a client, and for how long the session is kept.
+func (g *greeter) answer(x *greeted, secret []byte, limit time.Duration) error {
 	a := answer{limit: limit}
 	if g.auth.HasKey && x.hello.flags&flagKey != 0 {
 		a.flags |= flagKey
@@ -142,7 +142,7 @@ func (g *greeter) answer(x *guest, secret []byte, limit time.Duration) error {
 
 // admit begins with a new client. What it gives is what the client's connection goes
 // over.
-func (g *greeter) admit(x *guest, id startup.ConnID) (net.Conn, error) {
+func (g *greeter) admit(x *greeted, id startup.ConnID) (net.Conn, error) {
 	limit := min(x.hello.limit, max(g.most, 0))
 	if limit == 0 {
 		return x.Conn, g.answer(x, nil, 0)
@@ -152,7 +152,7 @@ func (g *greeter) admit(x *guest, id startup.ConnID) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &session{conn: id, secret: secret, l: newLasting(x.hello.session, false, x.Conn)}
+	s := &session{conn: id, secret: secret, l: newResumableConn(x.hello.session, false, x.Conn)}
 	w := &patience{l: s.l, limit: limit, log: g.log.With("peer", x.RemoteAddr())}
 	s.l.lost, s.l.found, s.l.stop = w.lost, w.found, w.stop
 	if !g.add(x.hello.session, s) {
@@ -194,8 +194,8 @@ func readPosition(r io.Reader) (resume.Hello, error) {
 	return resume.ParseHello(b[:])
 }
 
-// known gives the session that a guest asks for and has proven to be its own.
-func (g *greeter) known(x *guest) (*session, error) {
+// known gives the session that a client asks for and has proven to be its own.
+func (g *greeter) known(x *greeted) (*session, error) {
 	g.mu.Lock()
 	s := g.sessions[x.hello.session]
 	g.mu.Unlock()
@@ -210,8 +210,8 @@ func (g *greeter) known(x *guest) (*session, error) {
 	return s, nil
 }
 
-// goOn has a session go on over the connection of a guest, which it owns.
-func (g *greeter) goOn(x *guest, s *session) error {
+// goOn has a session go on over the connection of x, which it owns.
+func (g *greeter) goOn(x *greeted, s *session) error {
 	err := g.answer(x, s.secret, x.hello.limit)
 	var h resume.Hello
 	if err == nil {

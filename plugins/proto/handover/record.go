@@ -1,7 +1,8 @@
 // Package handover is the descriptor channel between a plugin and its node: fd 3
 // of the plugin, one end of a SOCK_SEQPACKET socket pair. Each message is one
 // record that names a link, with the link's descriptors beside it (SCM_RIGHTS).
-// The end of the channel is the death of the process at its other end.
+// The end of the channel is the death of the process at its other end. It is beside the gRPC
+// connection because that passes no descriptors.
 package handover
 
 import (
