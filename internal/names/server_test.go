@@ -299,6 +299,22 @@ func (d *deaf) Read(b []byte) (int, error) {
 	return n, err
 }
 
+// Write says nothing any more.
+func (d *deaf) Write(b []byte) (int, error) {
+	if d.ears.Load() {
+		return len(b), nil
+	}
+	return d.Conn.Write(b)
+}
+
+// Close leaves the server with a connection of which it hears nothing.
+func (d *deaf) Close() error {
+	if d.ears.Load() {
+		return nil
+	}
+	return d.Conn.Close()
+}
+
 // TestSlowClients do not stay.
 func TestSlowClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
