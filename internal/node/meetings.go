@@ -55,7 +55,9 @@ func (m *meetings) keys() dynamic.Keys {
 	return func(name dynamic.World, of dynamic.Purpose) (dynamic.Token, bool) {
 		switch of {
 		case dynamic.OfPort:
-			return m.keyOf(name)
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			return m.ports.Key(name)
 		case dynamic.OfWorld:
 			return m.secret, m.able() && name == met
 		default: // a job with another MPI has no token, and zeros are nobody's proof
@@ -63,12 +65,6 @@ func (m *meetings) keys() dynamic.Keys {
 			return token, ok && token != dynamic.Token{}
 		}
 	}
-}
-
-func (m *meetings) keyOf(port dynamic.World) (key dynamic.Token, open bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.ports.Key(port)
 }
 
 // heard is a proc's message about other worlds. False: it is none.

@@ -58,7 +58,7 @@ func (m *meetings) spawnedBy(p *proc, request uint64) *spawnedWorld {
 // is left of it. codes has the error class of each proc that was asked for.
 func (m *meetings) startWorld(p *proc, x *wireup.Meeting) (codes []int, r *refusal) {
 	n := m.d.n
-	if r := m.fitToSpawn(x); r != nil {
+	if r := fitToSpawn(m.able(), x); r != nil {
 		return nil, r
 	}
 	o := &spawnedWorld{n: n, by: p, request: x.Request, granted: make([]int, len(x.Spawn.Commands))}
@@ -85,9 +85,9 @@ func (m *meetings) startWorld(p *proc, x *wireup.Meeting) (codes []int, r *refus
 }
 
 // fitToSpawn checks what does not depend on places.
-func (m *meetings) fitToSpawn(x *wireup.Meeting) *refusal {
+func fitToSpawn(able bool, x *wireup.Meeting) *refusal {
 	switch {
-	case !m.able():
+	case !able:
 		return refusing(-1, "the job cannot meet others, nor spawn them: a site of it is run by another MPI, or has no transports for direct links")
 	case x.Spawn == nil || len(x.Spawn.Commands) == 0 || len(x.Spawn.Commands) > maxCommands:
 		return refusing(-1, "a spawn has 1 to %d commands", maxCommands)

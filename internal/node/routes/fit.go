@@ -29,6 +29,7 @@ func Unfit(r config.Route, t *Transport, sameMachine bool) (rule links.Rule, rea
 	return "", ""
 }
 
+// Planes names the data planes that a transport can have.
 func Planes(c transports.Capabilities) (names []string) {
 	for _, p := range c.DataPlanes {
 		names = append(names, string(p))

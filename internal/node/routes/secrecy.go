@@ -19,21 +19,23 @@ import (
 // fails goes by its agents therefore only as safely, and where their channel cannot
 // be, the job does not begin. Within one host nothing leaves the node and its procs.
 
-// secrecy is what links between two sites must be, the weaker demand first.
+// Secrecy is what links between two sites must be, the weaker demand first.
 type Secrecy uint8
 
+// The demands.
 const (
 	AnyLink   Secrecy = iota
-	Closed            // Encrypted, or of a transport that does not leave the machine
+	Closed            // encrypted, or of a transport that does not leave the machine
 	Encrypted         // also within one machine
 )
 
-// What business cards say to whom the site's links are Encrypted or Closed.
+// What business cards say to whom the site's links are encrypted or closed.
 const (
 	TLSFeature    = "tls"
 	ClosedFeature = "closed"
 )
 
+// SecrecyOf is what a route demands.
 func SecrecyOf(r config.Route) Secrecy {
 	switch {
 	case r.RequireTLS:
