@@ -152,14 +152,6 @@ func (g *group) reduce(root *proc, command func(int) string) ([]int64, []*call) 
 // all operands up to the last rank make.
 func digits(r int) []int64 { return []int64{10, int64(r + 1)} }
 
-func concat(n int) []int64 {
-	v := []int64{1, 0}
-	for r := range n {
-		v[0], v[1] = v[0]*10, v[1]*10+int64(r+1)
-	}
-	return v
-}
-
 func reduceInOrderFrom(t *T) {
 	j := t.join(setup{iutHosts: []int{2}, others: [][]int{{3}}})
 	g, e := j.world(), t.kindOf("int")
@@ -182,22 +174,6 @@ func reduceInOrderFrom(t *T) {
 	for _, c := range begun {
 		c.ok()
 	}
-	j.finish()
-}
-
-func reduceInOrderAt(t *T) {
-	j := t.join(setup{place: middle, iutHosts: []int{2}, others: [][]int{{2}, {2}}})
-	g, e := j.world(), t.kindOf("int")
-	root := j.iut(1)
-	begun := g.all(func(i int) string {
-		return fmt.Sprintf("reduce root=%d op=concat type=int n=2 seed=%d", root.rank, g.own()[i].rank+1)
-	})
-	for _, r := range []int{1, 4, 0, 5} {
-		g.gives(j.procs[r], root, tagReduce, e.encode(digits(r)))
-	}
-	begun[0].ok()
-	begun[1].ok().holds(concat(6))
-	j.quiet("the reduction is over")
 	j.finish()
 }
 
@@ -229,24 +205,6 @@ func (g *group) allreduce(command func(int) string) {
 	}
 }
 
-// twoAtOnce gives messages of three collectives before the IUT begins the first.
-func twoAtOnce(t *T) {
-	j := t.join(setup{others: clients(2)})
-	g, e := j.world(), t.kindOf("int")
-	own := j.iut(0)
-	g.gives(g.masters[0], own, tagBcast, e.pattern(1, 3))
-	g.gives(g.masters[0], own, tagBarrier, nil)
-	g.gives(g.masters[1], own, tagBcast, e.pattern(2, 3))
-	g.gives(g.masters[0], own, tagBcast, e.pattern(3, 3))
-	j.do(own, "bcast root=%d type=int n=3 seed=0", j.procs[0].rank).holds(e.values(1, 3))
-	begun := j.start(own, "barrier")
-	g.takes(own, g.masters[0], tagBarrier, nil, "the barrier's message")
-	begun.ok()
-	j.do(own, "bcast root=%d type=int n=3 seed=0", g.masters[1].rank).holds(e.values(2, 3))
-	j.do(own, "bcast root=%d type=int n=3 seed=0", j.procs[0].rank).holds(e.values(3, 3))
-	j.finish()
-}
-
 // blocks of ints that are shorter and longer than XSIZE, whose default is 1024 bytes.
 const (
 	shortBlock = 5
@@ -257,22 +215,6 @@ const (
 func (t *T) profileJob(at place) (*group, kind) {
 	j := t.join(setup{place: at, iutHosts: []int{2}, others: [][]int{{3}}, datalen: 4000})
 	return j.world(), t.kindOf("int")
-}
-
-// joined is the blocks that ranks have, one after the other. The block of rank r has
-// seed 10 r.
-func joined(e kind, n int, ranks ...int) (b []byte) {
-	for _, r := range ranks {
-		b = append(b, e.pattern(10*r, n)...)
-	}
-	return b
-}
-
-func valuesOf(e kind, n int, ranks ...int) (v []int64) {
-	for _, r := range ranks {
-		v = append(v, e.values(10*r, n)...)
-	}
-	return v
 }
 
 // seeded is a command whose seed is ten times the member's rank.
@@ -289,18 +231,6 @@ func (g *group) over(begun []*call) {
 	g.quiet("the operation is over")
 }
 
-func gathersFrom(t *T) {
-	g, e := t.profileJob(last)
-	root := g.procs[1]
-	begun := g.all(g.seeded("gather root=1 type=int n=%d", shortBlock))
-	g.takes(g.own()[0], root, tagGather, joined(e, shortBlock, 3, 4), "the client's blocks")
-	g.over(begun)
-	begun = g.all(g.seeded("gather root=1 type=int n=%d", longBlock))
-	g.takesBoth(root, tagGather, e)
-	g.over(begun)
-	g.finish()
-}
-
 // takesBoth takes a long block of each of the IUT's procs, in whatever order.
 func (g *group) takesBoth(to *proc, tag int32, e kind) {
 	ch := g.channelOf(g.own()[0], to)
@@ -310,73 +240,6 @@ func (g *group) takesBoth(to *proc, tag int32, e kind) {
 		g.isMessage(&p, tag, g.cid, from.rank, 4*longBlock, "a proc's block")
 		g.hasData(&p, e.pattern(10*from.rank, longBlock), "a proc's block")
 	}
-}
-
-func gathersAt(t *T) {
-	g, e := t.profileJob(first)
-	root := g.procs[1]
-	begun := g.all(g.seeded("gather root=1 type=int n=%d", shortBlock))
-	g.gives(g.procs[2], root, tagGather, joined(e, shortBlock, 2, 3, 4))
-	begun[1].ok().holds(valuesOf(e, shortBlock, 0, 1, 2, 3, 4))
-	begun[0].ok()
-	begun = g.all(g.seeded("gather root=1 type=int n=%d", longBlock))
-	for _, r := range []int{4, 2, 3} {
-		g.gives(g.procs[r], root, tagGather, joined(e, longBlock, r))
-	}
-	begun[1].ok().holds(valuesOf(e, longBlock, 0, 1, 2, 3, 4))
-	g.over(begun[:1])
-	g.finish()
-}
-
-func scattersFrom(t *T) {
-	g, e := t.profileJob(first)
-	root := g.procs[1]
-	for _, n := range []int{shortBlock, longBlock} {
-		begun := g.all(same("scatter root=1 type=int n=%d seed=7", n))
-		all := e.pattern(7, 5*n)
-		if n == shortBlock {
-			g.takes(root, g.procs[2], tagScatter, all[4*2*n:], "the client's blocks")
-		} else {
-			for r := 2; r < 5; r++ {
-				g.takes(root, g.procs[r], tagScatter, all[4*r*n:4*(r+1)*n], "a proc's block")
-			}
-		}
-		for i, c := range begun {
-			c.ok().holds(e.values(7, 5*n)[i*n : (i+1)*n])
-		}
-	}
-	g.quiet("the operation is over")
-	g.finish()
-}
-
-func scattersTo(t *T) {
-	g, e := t.profileJob(last)
-	for _, n := range []int{shortBlock, longBlock} {
-		begun := g.all(same("scatter root=1 type=int n=%d", n))
-		if n == shortBlock {
-			g.gives(g.procs[1], g.own()[0], tagScatter, joined(e, n, 3, 4))
-		} else {
-			g.gives(g.procs[1], g.own()[1], tagScatter, joined(e, n, 4))
-			g.gives(g.procs[1], g.own()[0], tagScatter, joined(e, n, 3))
-		}
-		for i, c := range begun {
-			c.ok().holds(valuesOf(e, n, 3+i))
-		}
-	}
-	g.quiet("the operation is over")
-	g.finish()
-}
-
-func allgathers(t *T) {
-	g, e := t.profileJob(last)
-	begun := g.all(g.seeded("allgather type=int n=%d", shortBlock))
-	g.takes(g.own()[0], g.procs[0], tagGather, joined(e, shortBlock, 3, 4), "the client's blocks")
-	g.gives(g.procs[0], g.own()[0], tagBcast, joined(e, shortBlock, 0, 1, 2, 3, 4))
-	for _, c := range begun {
-		c.ok().holds(valuesOf(e, shortBlock, 0, 1, 2, 3, 4))
-	}
-	g.quiet("the operation is over")
-	g.finish()
 }
 
 func alltoalls(t *T) {

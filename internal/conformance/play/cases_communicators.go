@@ -70,16 +70,6 @@ func (g *group) exchange(comm int, u, p *proc) {
 	a.holds(kindOf("byte").values(comm+1, 5))
 }
 
-func dupAsOther(t *T) {
-	j := t.join(setup{iutHosts: []int{2}})
-	w := j.world()
-	w.makes(1000, "dup new=1")
-	j.group(1002, j.procs).exchange(1, j.iut(1), j.peer(0))
-	w.makes(1002, "dup new=2")
-	j.group(1004, j.procs).exchange(2, j.iut(0), j.peer(0))
-	j.finish()
-}
-
 func dupAsFirst(t *T) {
 	j := t.join(setup{place: first, iutHosts: []int{2}, others: clients(2)})
 	w := j.world()
@@ -94,60 +84,6 @@ func dupAsFirst(t *T) {
 		}
 		j.group(agreed+2, j.procs).exchange(i+1, j.iut(1), j.peer(0))
 	}
-	j.finish()
-}
-
-func contextsInUse(t *T) {
-	j := t.join(setup{})
-	w := j.world()
-	w.makes(1000, "dup new=1")
-	d := j.group(1002, j.procs)
-	k := j.talkOf(j.iut(0), j.peer(0))
-	p := k.out(pkData, 5, bytesOf(1, 3))
-	p.cid = 1001
-	k.give(p)
-	k.give(k.out(pkData, 5, bytesOf(2, 4)))
-	k.tell("recv src=0 tag=5 n=9").received(k.p, 5, 2, 4)
-	k.tell("recv comm=1 src=0 tag=5 n=9").received(k.p, 5, 1, 3)
-	d.gives(k.p, k.u, tagBcast, t.kindOf("int").pattern(1, 3))
-	w.gives(k.p, k.u, tagBcast, t.kindOf("int").pattern(2, 3))
-	k.tell("bcast root=0 type=int n=3 seed=0").holds(t.kindOf("int").values(2, 3))
-	k.tell("bcast comm=1 root=0 type=int n=3 seed=0").holds(t.kindOf("int").values(1, 3))
-	begun := k.begin("barrier comm=1")
-	d.takes(k.u, k.p, tagBarrier, nil, "the barrier's message")
-	d.gives(k.p, k.u, tagBarrier, nil)
-	begun.ok()
-	j.finish()
-}
-
-func messageBefore(t *T) {
-	j := t.join(setup{datalen: 100})
-	k := j.talkOf(j.iut(0), j.peer(0))
-	p := k.out(pkData, 5, bytesOf(1, 3))
-	p.cid = 1001
-	k.give(p)
-	long := k.out(pkDataSync, 6, bytesOf(2, 150)[:100])
-	long.cid, long.msglen, long.srqid = 1001, 150, 31
-	k.give(long)
-	j.quiet("nobody knows context 1001 yet")
-	j.world().makes(1000, "dup new=1")
-	k.tell("recv comm=1 src=0 tag=5 n=9").received(k.p, 5, 1, 3)
-	got := k.begin("recv comm=1 src=0 tag=6 n=150")
-	k.rest(long, k.syncAcked(long, "the long message").drqid, bytesOf(2, 150))
-	got.ok().received(k.p, 6, 2, 150)
-	j.finish()
-}
-
-// createsPart makes a communicator in which ranks 2 and 1 of the IUT's procs come
-// before rank 0 of the tester's.
-func createsPart(t *T) {
-	j := t.join(setup{iutHosts: []int{2}}) // ranks 2 and 3
-	all := j.world().makes(1000, "create new=1 ranks=3,2,0")
-	all[0].is("rank", 1)
-	all[1].is("rank", 0)
-	g := j.group(1002, []*proc{j.procs[3], j.procs[2], j.procs[0]})
-	g.exchange(1, j.procs[3], j.procs[0])
-	g.exchange(1, j.procs[2], j.procs[0])
 	j.finish()
 }
 
@@ -185,92 +121,6 @@ func nonMembers(t *T) {
 	j.finish()
 }
 
-func wideContexts(t *T) {
-	j := t.join(setup{})
-	const most = 0x0123456789ABCDE0
-	j.world().makes(most, "dup new=1")
-	j.group(most+2, j.procs).exchange(1, j.iut(0), j.peer(0))
-	k := j.talkOf(j.iut(0), j.peer(0))
-	p := k.out(pkData, 5, bytesOf(1, 3)) // the same in the lower 32 bits
-	p.cid = most&0xFFFFFFFF + 1
-	k.give(p)
-	p.cid, p.data, p.len, p.msglen = most+1, bytesOf(2, 4), 4, 4
-	k.give(p)
-	k.tell("recv comm=1 src=0 tag=5 n=9").received(k.p, 5, 2, 4)
-	j.finish()
-}
-
-func outOfContexts(t *T) {
-	j := t.join(setup{})
-	begun := j.world().all(same("dup new=1"))
-	j.world().agree(1<<64 - 1)
-	if a, err := begun[0].wait(); err == nil {
-		t.Fatalf("2^64-1 is in use, and a communicator was made: %s", a.text)
-	}
-	j.talkOf(j.iut(0), j.peer(0)).tell("ping")
-	j.finish()
-}
-
-func freeIsBarrier(t *T) {
-	j := t.join(setup{iutHosts: []int{2}})
-	j.world().makes(1000, "dup new=1")
-	d := j.group(1002, j.procs)
-	begun := d.all(same("free comm=1"))
-	d.takes(d.masters[1], d.masters[0], tagBarrier, nil, "the barrier's message")
-	d.gives(d.masters[0], d.masters[1], tagBarrier, nil)
-	for _, c := range begun {
-		c.ok()
-	}
-	j.finish()
-}
-
-// mastersOfPart has three clients, whose masters are numbered otherwise in a part of
-// the world in another order: 4 (of client 2), 3 and 2 (of the IUT), 0.
-func mastersOfPart(t *T) {
-	j := t.join(setup{place: middle, iutHosts: []int{2}, others: [][]int{{2}, {1}}})
-	j.world().makes(1000, "create new=1 ranks=4,3,2,0")
-	g := j.group(1002, []*proc{j.procs[4], j.procs[3], j.procs[2], j.procs[0]})
-	begun := g.all(same("barrier comm=1")) // master 0 is rank 4 of the world
-	g.takes(j.procs[3], j.procs[4], tagBarrier, nil, "the barrier's message")
-	g.gives(j.procs[4], j.procs[3], tagBarrier, nil)
-	for _, c := range begun {
-		c.ok()
-	}
-	e := t.kindOf("int")
-	begun = g.all(same("bcast comm=1 root=2 type=int n=3 seed=4")) // rank 2 of the world, no master
-	g.takes(j.procs[2], j.procs[4], tagBcast, e.pattern(4, 3), "the broadcast's message")
-	g.takes(j.procs[2], j.procs[0], tagBcast, e.pattern(4, 3), "the broadcast's message")
-	for _, c := range begun {
-		c.ok().holds(e.values(4, 3))
-	}
-	j.quiet("the broadcast is over")
-	j.finish()
-}
-
-// splits has rank 3 of the world (color 1, key 5), rank 2 (color 1, key 9), rank 0
-// (color 1, key 7) and rank 1 without a color, and then rank 2 without a color, too.
-func splits(t *T) {
-	j := t.join(setup{iutHosts: []int{2}})
-	w, e := j.world(), t.kindOf("int")
-	begun := w.all(func(i int) string { return []string{"split new=1 color=1 key=9", "split new=1 color=1 key=5"}[i] })
-	w.takes(w.masters[1], w.masters[0], tagGather, e.encode([]int64{1, 9, 1, 5}), "colors and keys")
-	w.gives(w.masters[0], w.masters[1], tagBcast, e.encode([]int64{1, 7, -1, 0, 1, 9, 1, 5}))
-	w.agree(1000)
-	for i, c := range begun {
-		c.ok().is("rank", []int{2, 0}[i])
-	}
-	j.group(1002, []*proc{j.procs[3], j.procs[0], j.procs[2]}).exchange(1, j.procs[2], j.procs[0])
-
-	begun = w.all(func(i int) string { return []string{"split new=2 color=-1 key=3", "split new=2 color=1 key=4"}[i] })
-	w.takes(w.masters[1], w.masters[0], tagGather, e.encode([]int64{-1, 3, 1, 4}), "colors and keys")
-	w.gives(w.masters[0], w.masters[1], tagBcast, e.encode([]int64{1, 7, -1, 0, -1, 3, 1, 4}))
-	w.agree(1002)
-	begun[0].ok().is("member", 0)
-	begun[1].ok().is("rank", 0)
-	j.group(1004, []*proc{j.procs[3], j.procs[0]}).exchange(2, j.procs[3], j.procs[0])
-	j.finish()
-}
-
 // meets plays the leader of the other side, which is ranks 0 and 1, in the IUT's
 // Intercomm_create. most is what that side has in use.
 func (j *job) meets(begun []*call, most uint64) {
@@ -299,19 +149,6 @@ func (t *T) interJob() *job {
 	w.makes(1000, "create new=1 ranks=3,4")
 	j.meets(w.all(same("intercomm comm=1 new=2 leader=0 peer=0 remote=0 tag=33")), 2000)
 	return j
-}
-
-func createsInter(t *T) {
-	j := t.interJob()
-	k := j.talkOf(j.iut(1), j.procs[1])
-	k.tell("send comm=2 dst=1 tag=5 n=3 seed=1")
-	m := k.take(pkData, "a message on the intercommunicator")
-	k.isMessage(&m, 5, 2001, 1, 3, "a message on the intercommunicator")
-	m = k.out(pkData, 6, bytesOf(2, 4))
-	m.cid, m.lsrank = 2001, 1
-	k.give(m)
-	k.tell("recv comm=2 src=1 tag=6 n=4").holds(kindOf("byte").values(2, 4))
-	j.finish()
 }
 
 // crissGives sends a message of Intercomm_merge or Comm_dup. rank is the sender's in its own group.

@@ -46,7 +46,8 @@ type player struct {
 	k     *talk
 	said  map[string]*said
 	calls map[string]*call
-	begun []*call // by flood
+	begun []*call // by flood and all
+	g     *group  // that collective operations are about
 	words int32   // that the IUT has printed before it was to end
 
 	// Against a server.
@@ -87,7 +88,7 @@ func (p *player) one(text string) {
 
 // verbNamed gives what plays a step.
 func verbNamed(name string) verb {
-	for _, verbs := range []map[string]verb{clientVerbs, startupVerbs, serverVerbs, wholeVerbs} {
+	for _, verbs := range []map[string]verb{clientVerbs, groupVerbs, startupVerbs, serverVerbs, wholeVerbs} {
 		if play := verbs[name]; play != nil {
 			return play
 		}
@@ -219,20 +220,8 @@ func what(w script.Words) string {
 // their script.
 var plays = map[string]func(*T){
 	"reduce-in-order-from": reduceInOrderFrom,
-	"reduce-in-order-at":   reduceInOrderAt,
-	"two-at-once":          twoAtOnce,
-	"dup-as-other":         dupAsOther,
 	"dup-as-first":         dupAsFirst,
-	"contexts-in-use":      contextsInUse,
-	"message-before":       messageBefore,
-	"creates-part":         createsPart,
 	"non-members":          nonMembers,
-	"wide-contexts":        wideContexts,
-	"out-of-contexts":      outOfContexts,
-	"free-is-barrier":      freeIsBarrier,
-	"masters-of-part":      mastersOfPart,
-	"splits":               splits,
-	"creates-inter":        createsInter,
 	"merges-as-leader":     mergesAsLeader,
 	"merges-as-other":      mergesAsOther,
 	"dups-inter":           dupsInter,
@@ -259,11 +248,6 @@ var plays = map[string]func(*T){
 	"stream-of-bytes":      streamOfBytes,
 	"zero-fields":          zeroFields,
 	"acks-after-fini":      acksAfterFini,
-	"gathers-from":         gathersFrom,
-	"gathers-at":           gathersAt,
-	"scatters-from":        scattersFrom,
-	"scatters-to":          scattersTo,
-	"allgathers":           allgathers,
 	"alltoalls":            alltoalls,
 	"scans":                scans,
 	"gathers-uneven":       gathersUneven,

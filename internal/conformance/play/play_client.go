@@ -70,6 +70,7 @@ func init() {
 func (p *player) joined(j *job) {
 	p.j = j
 	p.vars["datalen"], p.vars["tagub"] = fmt.Sprint(j.datalen), fmt.Sprint(j.tagub)
+	p.g = j.world()
 	p.pair(0, 0)
 }
 
@@ -107,7 +108,11 @@ func (p *player) check(c *call, want string) {
 	case "received":
 		a.received(p.k.p, int32(w.Int("tag", 0)), seed, n)
 	case "holds":
-		a.holds(p.kindOf(or(w.Named["type"], "byte")).values(seed, n))
+		if all := p.elements(w); all != nil {
+			a.holds(all)
+		} else {
+			a.holds(p.kindOf(or(w.Named["type"], "byte")).values(seed, n))
+		}
 	}
 	for name, value := range w.Named {
 		if w.Word(0) == "" || name == "count" {
