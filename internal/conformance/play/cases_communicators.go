@@ -58,7 +58,7 @@ func (g *group) makes(most uint64, format string, args ...any) []answers {
 
 // exchange sends a message each way on a communicator that the interpreter calls comm.
 func (g *group) exchange(comm int, u, p *proc) {
-	k := g.talkOf(u, p)
+	k := g.pairOf(u, p)
 	k.tell("send comm=%d dst=%d tag=9 n=4 seed=%d", comm, g.rank(p), comm)
 	m := k.take(pkData, "a message on the new communicator")
 	g.isMessage(&m, 9, g.cid-1, g.rank(u), 4, "a message on the new communicator")
@@ -125,7 +125,7 @@ func nonMembers(t *T) {
 // Intercomm_create. most is what that side has in use.
 func (j *job) meets(begun []*call, most uint64) {
 	own := j.world().own()
-	k := j.talkOf(own[0], j.procs[0])
+	k := j.pairOf(own[0], j.procs[0])
 	m := k.take(pkData, "the largest ID and the size")
 	k.isMessage(&m, 33, worldCID, k.u.rank, 16, "the largest ID and the size")
 	equal(j.t, "the size of the IUT's group", uint8s(m.data)[1], uint64(len(own)))
@@ -152,13 +152,13 @@ func (t *T) interJob() *job {
 }
 
 // crissGives sends a message of Intercomm_merge or Comm_dup. rank is the sender's in its own group.
-func (k *talk) crissGives(tag int32, cid uint64, rank int, values ...uint64) {
+func (k *procPair) crissGives(tag int32, cid uint64, rank int, values ...uint64) {
 	m := k.out(pkData, tag, u64(values...))
 	m.cid, m.lsrank = cid, int32(rank)
 	k.give(m)
 }
 
-func (k *talk) crissTakes(tag int32, cid uint64, rank, n int, what string) []uint64 {
+func (k *procPair) crissTakes(tag int32, cid uint64, rank, n int, what string) []uint64 {
 	m := k.take(pkData, what)
 	k.isMessage(&m, tag, cid, rank, 8*n, what)
 	return uint8s(m.data)
@@ -166,8 +166,8 @@ func (k *talk) crissTakes(tag int32, cid uint64, rank, n int, what string) []uin
 
 func mergesAsLeader(t *T) {
 	merges(t, func(j *job, cid uint64) {
-		leaders, toOther := j.talkOf(j.iut(0), j.procs[0]), j.talkOf(j.iut(0), j.procs[1])
-		fromOther := j.talkOf(j.iut(1), j.procs[0])
+		leaders, toOther := j.pairOf(j.iut(0), j.procs[0]), j.pairOf(j.iut(0), j.procs[1])
+		fromOther := j.pairOf(j.iut(1), j.procs[0])
 		toOther.crissGives(tagMerge, cid, 1, 5000)
 		var ours []uint64
 		for range 2 { // the IUT's other proc and its leader say something, in any order
@@ -193,8 +193,8 @@ func mergesAsLeader(t *T) {
 
 func mergesAsOther(t *T) {
 	merges(t, func(j *job, cid uint64) {
-		leaders, toOther := j.talkOf(j.iut(0), j.procs[0]), j.talkOf(j.iut(0), j.procs[1])
-		fromOther := j.talkOf(j.iut(1), j.procs[0])
+		leaders, toOther := j.pairOf(j.iut(0), j.procs[0]), j.pairOf(j.iut(0), j.procs[1])
+		fromOther := j.pairOf(j.iut(1), j.procs[0])
 		toOther.crissGives(tagMerge, cid, 1, 10)
 		for range 2 {
 			p := leaders.ch.expect(pkData, "a message of Intercomm_merge")
@@ -229,8 +229,8 @@ func dupsInter(t *T) {
 	j := t.interJob()
 	const cid = 2002
 	begun := j.world().all(same("dup comm=2 new=3"))
-	leaders, toOther := j.talkOf(j.iut(0), j.procs[0]), j.talkOf(j.iut(0), j.procs[1])
-	fromOther := j.talkOf(j.iut(1), j.procs[0])
+	leaders, toOther := j.pairOf(j.iut(0), j.procs[0]), j.pairOf(j.iut(0), j.procs[1])
+	fromOther := j.pairOf(j.iut(1), j.procs[0])
 	toOther.crissGives(tagDup, cid, 1, 5000)
 	for range 2 { // the IUT's other proc and its leader, in any order
 		p := leaders.ch.expect(pkData, "a message of Comm_dup")
@@ -246,7 +246,7 @@ func dupsInter(t *T) {
 	for _, c := range begun {
 		c.ok().is("size", 2)
 	}
-	k := j.talkOf(j.iut(1), j.procs[1])
+	k := j.pairOf(j.iut(1), j.procs[1])
 	k.tell("send comm=3 dst=1 tag=5 n=3 seed=1")
 	m := k.take(pkData, "a message on the new intercommunicator")
 	k.isMessage(&m, 5, 5001, 1, 3, "a message on the new intercommunicator")

@@ -212,7 +212,7 @@ func oneFiniEach(t *T) {
 	}
 	j.do(j.iut(0), "finalize")
 	j.barrier()
-	j.farewell()
+	j.finishChannels()
 }
 
 func waitsForFinis(t *T) {
@@ -269,7 +269,7 @@ func lateAck(t *T) {
 	for range 2 {
 		ch.send(packet{typ: pkProtoAck, src: me.id, dest: it.id})
 	}
-	j.farewell()
+	j.finishChannels()
 }
 
 func peerDies(t *T) {

@@ -2,15 +2,15 @@ package play
 
 // flood has the program begin n sends, none of which is waited for; the replies may
 // come when the window is open again.
-func (k *talk) flood(n int) (begun []*call) {
+func (k *procPair) flood(n int) (begun []*call) {
 	for i := range n {
 		begun = append(begun, k.begin("isend dst=%d tag=4 n=1 seed=%d req=%d", k.p.rank, i, i))
 	}
 	return begun
 }
 
-// drowned waits until all of a flood's sends are complete.
-func (k *talk) drowned(begun []*call) {
+// floodDone waits until all of a flood's sends are complete.
+func (k *procPair) floodDone(begun []*call) {
 	for i, c := range begun {
 		c.ok()
 		k.tell("wait req=%d", i)
@@ -18,7 +18,7 @@ func (k *talk) drowned(begun []*call) {
 }
 
 // drops takes packets of a flood, from number a to before b.
-func (k *talk) drops(a, b int) {
+func (k *procPair) takeFlood(a, b int) {
 	for i := a; i < b; i++ {
 		k.whole(pkData, 4, bytesOf(i, 1), "a message of many")
 	}
@@ -26,7 +26,7 @@ func (k *talk) drops(a, b int) {
 
 // told gives the program time to do all that it was told. A program whose replies wait
 // for a window has only a moment.
-func (k *talk) told() { k.begin("ping").over(while) }
+func (k *procPair) told() { k.begin("ping").over(while) }
 
 // settle gives the IUT a moment to send more than it may, which ends the channel.
 func (ch *channel) settle() {
@@ -38,7 +38,7 @@ func (ch *channel) settle() {
 }
 
 // refused takes CANCELNO and a PROTOACK that is due with it; nothing says which is first.
-func (k *talk) refused(ack string) (no packet) {
+func (k *procPair) refused(ack string) (no packet) {
 	rest := map[pkType]string{pkCancelNo: "the answer to CANCEL", pkProtoAck: ack}
 	for len(rest) > 0 {
 		p := k.ch.next(ack + ", and the answer to CANCEL")
@@ -56,7 +56,7 @@ func (k *talk) refused(ack string) (no packet) {
 // flowOwnControl has the program receive more synchronous messages than it may
 // answer before a PROTOACK comes. When the PROTOACKs of the IUT come is another rule.
 func flowOwnControl(t *T) {
-	k := t.talk(setup{ackmark: 2, hiwater: 3})
+	k := t.joinPair(setup{ackmark: 2, hiwater: 3})
 	k.ch.handle()
 	acked := 0
 	answers := func(n int) {
@@ -107,23 +107,23 @@ func flowLeast(t *T) {
 	equal(t, "ackmark", j.ackmark, 2)
 	equal(t, "hiwater", j.hiwater, 3)
 	for i := range 3 {
-		k := j.talkOf(j.iut(0), j.procs[i])
+		k := j.pairOf(j.iut(0), j.procs[i])
 		if k.p == j.control.self {
 			continue
 		}
 		k.ch.handle()
 		begun := k.flood(5)
-		k.drops(0, 3)
+		k.takeFlood(0, 3)
 		k.told()
 		k.ch.still("hiwater packets are not acknowledged")
 		k.acks()
-		k.drops(3, 5)
+		k.takeFlood(3, 5)
 		k.acks()
 		for range 2 {
 			k.give(k.out(pkData, 9, nil))
 		}
 		k.take(pkProtoAck, "the PROTOACK for two packets")
-		k.drowned(begun)
+		k.floodDone(begun)
 	}
 	j.release()
 	j.finish()
@@ -132,7 +132,7 @@ func flowLeast(t *T) {
 // flowStream lets two streams run as they can, and then two that are held back wherever
 // they may be.
 func flowStream(t *T) {
-	k := t.talk(setup{datalen: 20, ackmark: 3, hiwater: 7})
+	k := t.joinPair(setup{datalen: 20, ackmark: 3, hiwater: 7})
 	const n = 60000
 	data := bytesOf(2, n)
 	got := k.begin("sendrecv dst=0 stag=1 n=%d seed=1 src=0 rtag=2 rn=%d", n, n)
@@ -144,7 +144,7 @@ func flowStream(t *T) {
 	got.ok().received(k.p, 2, 2, n)
 
 	const out, in = 12000, 6000
-	s := &stream{talk: k, drqid: 8, want: bytesOf(3, out), data: bytesOf(4, in), taken: 20, gone: 20}
+	s := &stream{procPair: k, drqid: 8, want: bytesOf(3, out), data: bytesOf(4, in), taken: 20, gone: 20}
 	got = k.begin("sendrecv dst=0 stag=3 n=%d seed=3 src=0 rtag=4 rn=%d", out, in)
 	s.theirs = k.take(pkDataSync, "the first packet")
 	k.isFirst(&s.theirs, 3, out, "the first packet")
@@ -162,7 +162,7 @@ func flowStream(t *T) {
 // time, and has the IUT say something while it is: a channel keeps its order, so a
 // packet that is one too many has come by then.
 type stream struct {
-	*talk
+	*procPair
 	theirs      packet // the first packet of the IUT's
 	ours        packet // the first packet of the tester's
 	drqid       uint64 // that the tester has chosen

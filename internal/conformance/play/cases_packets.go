@@ -13,7 +13,7 @@ func spoilt(p packet) packet {
 }
 
 func rubbish(t *T) {
-	k := t.talk(setup{ackmark: 2, hiwater: 2})
+	k := t.joinPair(setup{ackmark: 2, hiwater: 2})
 	k.ch.handle()
 	k.tell("issend dst=0 tag=%d n=3 seed=1 req=1", ackTag)
 	first := k.whole(pkDataSync, ackTag, bytesOf(1, 3), "the synchronous message")
@@ -33,7 +33,7 @@ func rubbish(t *T) {
 }
 
 // acked sends a PROTOACK full of rubbish.
-func (k *talk) acked() {
+func (k *procPair) acked() {
 	k.ch.mu.Lock()
 	k.ch.window(k.p.id, k.u.id).told++
 	k.ch.mu.Unlock()
@@ -41,7 +41,7 @@ func (k *talk) acked() {
 }
 
 func streamOfBytes(t *T) {
-	k := t.talk(setup{datalen: 200, ackmark: 20, hiwater: 40})
+	k := t.joinPair(setup{datalen: 200, ackmark: 20, hiwater: 40})
 	sizes := []int{0, 1, 127, 128, 200}
 	for _, n := range []int{1, 3, 127, 128, 129, 0} {
 		var all []packet
@@ -57,7 +57,7 @@ func streamOfBytes(t *T) {
 }
 
 func zeroFields(t *T) {
-	k := t.talk(setup{ackmark: 2, hiwater: 4})
+	k := t.joinPair(setup{ackmark: 2, hiwater: 4})
 	k.ch.handle()
 	k.tell("issend dst=0 tag=%d n=3 seed=1 req=1", ackTag)
 	first := k.whole(pkDataSync, ackTag, bytesOf(1, 3), "the synchronous message")
@@ -89,10 +89,10 @@ func bare(p packet) string {
 }
 
 // packetOf is a message of n bytes.
-func packetOf(k *talk, n int) packet { return k.out(pkData, 5, bytesOf(1, n)) }
+func packetOf(k *procPair, n int) packet { return k.out(pkData, 5, bytesOf(1, n)) }
 
 // sends sends a packet that may be the last the IUT reads.
-func (k *talk) sends(p packet) { _ = k.ch.write(&p) } // the IUT may have closed the channel
+func (k *procPair) sends(p packet) { _ = k.ch.write(&p) } // the IUT may have closed the channel
 
 // cut sends the beginning of a packet and closes the channel.
 func (ch *channel) cut(p packet, n int) {
@@ -102,7 +102,7 @@ func (ch *channel) cut(p packet, n int) {
 
 // tooMany does not wait for PROTOACKs of a proc that sends them; the count is of those
 // that it cannot have sent yet.
-func tooMany(k *talk) {
+func tooMany(k *procPair) {
 	var all []packet
 	for range 500 {
 		all = append(all, k.out(pkData, 5, nil))
@@ -113,7 +113,7 @@ func tooMany(k *talk) {
 
 // acksAfterFini ends the job as finish does, but for a PROTOACK that comes late.
 func acksAfterFini(t *T) {
-	k := t.talk(setup{ackmark: 2, hiwater: 4})
+	k := t.joinPair(setup{ackmark: 2, hiwater: 4})
 	k.ch.handle()
 	for i := range 2 {
 		k.tell("send dst=0 tag=1 n=1 seed=%d", i)
@@ -137,7 +137,7 @@ func requestIDs(t *T) {
 	ids := map[uint64]bool{}
 	var all []packet
 	for i := range 6 {
-		k := j.talkOf(j.iut(0), j.peer(i%2))
+		k := j.pairOf(j.iut(0), j.peer(i%2))
 		n := []int{3, 150}[i/3]
 		k.tell("issend dst=%d tag=%d n=%d seed=1 req=%d", k.p.rank, ackTag, n, i)
 		p := k.take(pkDataSync, "the first packet")
@@ -148,7 +148,7 @@ func requestIDs(t *T) {
 		all = append(all, p)
 	}
 	for i, p := range all {
-		k := j.talkOf(j.iut(0), j.peer(i%2))
+		k := j.pairOf(j.iut(0), j.peer(i%2))
 		k.send(k.answer(pkSyncAck, p.srqid, uint64(i)))
 		k.rests(p, uint64(i), bytesOf(1, int(p.msglen)), "the message")
 		k.tell("wait req=%d", i)
@@ -157,7 +157,7 @@ func requestIDs(t *T) {
 }
 
 func longBig(t *T) {
-	k := t.talk(setup{})
+	k := t.joinPair(setup{})
 	const n = 1 << 20
 	data := bytesOf(2, n)
 	got := k.begin("sendrecv dst=0 stag=1 n=%d seed=1 src=0 rtag=2 rn=%d", n, n)
@@ -172,7 +172,7 @@ func longBig(t *T) {
 }
 
 // cancels gives a CANCEL for a message and takes the answer.
-func (k *talk) cancels(srqid uint64) pkType {
+func (k *procPair) cancels(srqid uint64) pkType {
 	k.give(k.answer(pkCancel, srqid, 0))
 	p := k.ch.next("the answer to CANCEL")
 	if p.typ != pkCancelYes && p.typ != pkCancelNo || p.src != k.u.id || p.dest != k.p.id {
@@ -184,7 +184,7 @@ func (k *talk) cancels(srqid uint64) pkType {
 }
 
 func cancelAnswered(t *T) {
-	k := t.talk(setup{datalen: 100})
+	k := t.joinPair(setup{datalen: 100})
 	for i, n := range []int{3, 250} {
 		srqid, data := 1<<63+uint64(i), bytesOf(i, n)
 		var first packet
@@ -210,7 +210,7 @@ func cancelAnswered(t *T) {
 }
 
 func cancelYoungest(t *T) {
-	k := t.talk(setup{})
+	k := t.joinPair(setup{})
 	for i := range 2 {
 		p := k.out([]pkType{pkData, pkDataSync}[i], int32(5+i), bytesOf(i, 3))
 		p.srqid = 77
@@ -227,7 +227,7 @@ func cancelYoungest(t *T) {
 
 // asked has the program cancel a send whose first packet has come, and takes the
 // CANCEL. An IUT need not ask.
-func (k *talk) asked(first packet, req int) {
+func (k *procPair) asked(first packet, req int) {
 	k.tell("cancel req=%d", req)
 	k.tell("ping")
 	k.ch.mu.Lock()
@@ -247,11 +247,11 @@ func (k *talk) asked(first packet, req int) {
 // meanwhile is another rule.
 func orderOut(t *T) {
 	const acked, all = 3, 12
-	k := t.talk(setup{datalen: 100, ackmark: acked, hiwater: all})
+	k := t.joinPair(setup{datalen: 100, ackmark: acked, hiwater: all})
 	k.ch.handle()
 	flood := k.flood(all)
-	k.drops(0, all)
-	k.drowned(flood)
+	k.takeFlood(0, all)
+	k.floodDone(flood)
 	sends := []struct {
 		op string
 		n  int
@@ -285,7 +285,7 @@ func orderOut(t *T) {
 }
 
 func typed(t *T, e kind) {
-	k := t.talk(setup{})
+	k := t.joinPair(setup{})
 	for i, n := range []int{1, 9} {
 		k.tell("send dst=0 tag=%d type=%s n=%d seed=%d", i, e.name, n, i+3)
 		k.whole(pkData, int32(i), e.pattern(i+3, n), "the message of type "+e.name)

@@ -125,7 +125,7 @@ func (g *group) reduceTree(root int) (children []int, parent int) {
 
 // gives has a proc of the tester send a message of a collective.
 func (g *group) gives(from, to *proc, tag int32, data []byte) {
-	k := g.talkOf(to, from)
+	k := g.pairOf(to, from)
 	p := k.out(pkData, tag, data)
 	p.cid, p.lsrank = g.cid, int32(g.rank(from))
 	if len(data) <= int(g.datalen) {

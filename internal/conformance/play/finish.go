@@ -6,11 +6,11 @@ package play
 func (j *job) finish() {
 	j.finalize()
 	j.barrier()
-	j.farewell()
+	j.finishChannels()
 }
 
-// farewell is finish from behind the barrier.
-func (j *job) farewell() {
+// finishChannels is finish from behind the barrier.
+func (j *job) finishChannels() {
 	for _, ch := range j.channels {
 		ch.send(packet{typ: pkFini})
 	}

@@ -43,7 +43,7 @@ type player struct {
 
 	// Against a client: the job, whom steps are about, and what has a name.
 	j     *job
-	k     *talk
+	k     *procPair
 	said  map[string]*said
 	calls map[string]*call
 	begun []*call // by flood and all
@@ -80,7 +80,7 @@ func (p *player) one(text string) {
 		before := p.k
 		defer func() { p.k = before }()
 		u, peer, _ := strings.Cut(at, ".")
-		p.k = p.j.talkOf(p.j.iut(int(script.Number(u))), p.j.peer(int(script.Number(peer))))
+		p.k = p.j.pairOf(p.j.iut(int(script.Number(u))), p.j.peer(int(script.Number(peer))))
 		w = script.Split(w.Verb + strings.TrimPrefix(w.Rest, "@"+at))
 	}
 	verbNamed(w.Verb)(p, w)

@@ -48,11 +48,11 @@ func init() {
 		"acks":    func(p *player, _ script.Words) { p.k.acks() },
 		"release": func(p *player, _ script.Words) { p.j.release() },
 		"flood":   func(p *player, w script.Words) { p.begun = p.k.flood(int(script.Number(w.Word(0)))) },
-		"drops": func(p *player, w script.Words) {
-			p.k.drops(int(script.Number(w.Word(0))), int(script.Number(w.Word(1))))
+		"takes-flood": func(p *player, w script.Words) {
+			p.k.takeFlood(int(script.Number(w.Word(0))), int(script.Number(w.Word(1))))
 		},
-		"refused": func(p *player, w script.Words) { p.k.refused(w.Rest) },
-		"drowned": func(p *player, _ script.Words) { p.k.drowned(p.begun) },
+		"refused":    func(p *player, w script.Words) { p.k.refused(w.Rest) },
+		"flood-done": func(p *player, _ script.Words) { p.k.floodDone(p.begun) },
 
 		// The IUT has to end because of what comes between these two.
 		"ready": func(p *player, _ script.Words) { p.k.tell("ping"); p.words = p.j.run.words.Load() },
@@ -74,7 +74,7 @@ func (p *player) joined(j *job) {
 	p.pair(0, 0)
 }
 
-func (p *player) pair(iut, peer int) { p.k = p.j.talkOf(p.j.iut(iut), p.j.peer(peer)) }
+func (p *player) pair(iut, peer int) { p.k = p.j.pairOf(p.j.iut(iut), p.j.peer(peer)) }
 
 // tell gives a command and checks the reply, if something stands behind an arrow.
 func (p *player) tell(w script.Words) {

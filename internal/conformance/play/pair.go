@@ -6,30 +6,30 @@ import (
 	"time"
 )
 
-// talk is what a case is about, as a rule: one proc of the IUT, one of the tester's,
+// procPair is what a case is about, as a rule: one proc of the IUT, one of the tester's,
 // and the channel between them.
-type talk struct {
+type procPair struct {
 	*job
 	u  *proc // the IUT's
 	p  *proc // the tester's
 	ch *channel
 }
 
-// talk joins a job and picks the first proc of both sides.
-func (t *T) talk(s setup) *talk {
+// joinPair joins a job and picks the first proc of both sides.
+func (t *T) joinPair(s setup) *procPair {
 	j := t.join(s)
-	return j.talkOf(j.iut(0), j.peer(0))
+	return j.pairOf(j.iut(0), j.peer(0))
 }
 
-// talkOf is the talk of any two procs.
-func (j *job) talkOf(u, p *proc) *talk { return &talk{j, u, p, j.channelOf(u, p)} }
+// pairOf is the pair of any two procs.
+func (j *job) pairOf(u, p *proc) *procPair { return &procPair{j, u, p, j.channelOf(u, p)} }
 
 // tell gives the IUT's proc a command and waits until it is done; begin does not wait.
-func (k *talk) tell(format string, args ...any) answers { return k.do(k.u, format, args...) }
-func (k *talk) begin(format string, args ...any) *call  { return k.start(k.u, format, args...) }
+func (k *procPair) tell(format string, args ...any) answers { return k.do(k.u, format, args...) }
+func (k *procPair) begin(format string, args ...any) *call  { return k.start(k.u, format, args...) }
 
 // out is a message packet to the IUT's proc.
-func (k *talk) out(typ pkType, tag int32, data []byte) packet {
+func (k *procPair) out(typ pkType, tag int32, data []byte) packet {
 	return k.packet(typ, k.p, k.u, tag, data)
 }
 
@@ -38,12 +38,12 @@ func (k *talk) out(typ pkType, tag int32, data []byte) packet {
 const ackTag = 0
 
 // answer is a packet without data to the IUT's proc.
-func (k *talk) answer(typ pkType, srqid, drqid uint64) packet {
+func (k *procPair) answer(typ pkType, srqid, drqid uint64) packet {
 	return packet{typ: typ, src: k.p.id, dest: k.u.id, srqid: srqid, drqid: drqid}
 }
 
 // give sends a message packet when the window lets it.
-func (k *talk) give(p packet) {
+func (k *procPair) give(p packet) {
 	if p.typ.counted() && !k.ch.open(p.src, p.dest) {
 		k.ch.shut(&p, "the window stays closed")
 	}
@@ -51,7 +51,7 @@ func (k *talk) give(p packet) {
 }
 
 // acks sends the PROTOACK that is due, in a case that handles them itself.
-func (k *talk) acks() {
+func (k *procPair) acks() {
 	k.ch.mu.Lock()
 	k.ch.window(k.p.id, k.u.id).told++
 	k.ch.mu.Unlock()
@@ -59,7 +59,7 @@ func (k *talk) acks() {
 }
 
 // finish has channels acknowledge by themselves again, and ends the job.
-func (k *talk) finish() {
+func (k *procPair) finish() {
 	k.release()
 	k.job.finish()
 }
@@ -88,10 +88,10 @@ func (ch *channel) due() (all []packet) {
 }
 
 // take waits for a packet of the pair, of that type.
-func (k *talk) take(typ pkType, what string) packet { return k.next(k.u, k.p, typ, what) }
+func (k *procPair) take(typ pkType, what string) packet { return k.next(k.u, k.p, typ, what) }
 
 // whole takes a short message and checks everything that its only packet says.
-func (k *talk) whole(typ pkType, tag int32, data []byte, what string) packet {
+func (k *procPair) whole(typ pkType, tag int32, data []byte, what string) packet {
 	p := k.take(typ, what)
 	k.isFirst(&p, tag, len(data), what)
 	k.hasData(&p, data, what)
@@ -99,7 +99,7 @@ func (k *talk) whole(typ pkType, tag int32, data []byte, what string) packet {
 }
 
 // isFirst checks the fields of the first packet of a message on MPI_COMM_WORLD.
-func (k *talk) isFirst(p *packet, tag int32, msglen int, what string) {
+func (k *procPair) isFirst(p *packet, tag int32, msglen int, what string) {
 	k.isMessage(p, tag, worldCID, k.u.rank, msglen, what)
 	equal(k.t, "pk_len of "+what, int(p.len), min(msglen, int(k.datalen)))
 }
@@ -121,7 +121,7 @@ func (j *job) hasData(p *packet, data []byte, what string) {
 
 // long gives a message that is longer than the data length to the IUT, up to its first
 // packet.
-func (k *talk) long(tag int32, srqid uint64, data []byte) packet {
+func (k *procPair) long(tag int32, srqid uint64, data []byte) packet {
 	p := k.out(pkDataSync, tag, data[:k.datalen])
 	p.srqid, p.msglen, p.count = srqid, uint64(len(data)), int64(len(data))
 	k.give(p)
@@ -129,7 +129,7 @@ func (k *talk) long(tag int32, srqid uint64, data []byte) packet {
 }
 
 // rest gives what follows the first packet of data, in packets of the data length.
-func (k *talk) rest(first packet, drqid uint64, data []byte) {
+func (k *procPair) rest(first packet, drqid uint64, data []byte) {
 	for at := int(k.datalen); at < len(data); at += int(k.datalen) {
 		k.give(piece(first, drqid, data[at:min(at+int(k.datalen), len(data))]))
 	}
@@ -142,7 +142,7 @@ func piece(first packet, drqid uint64, data []byte) packet {
 }
 
 // crossing is rest while meanwhile takes what comes.
-func (k *talk) crossing(first packet, drqid uint64, data []byte, meanwhile func()) {
+func (k *procPair) crossing(first packet, drqid uint64, data []byte, meanwhile func()) {
 	done := make(chan struct{})
 	var stuck *packet
 	go func() {
@@ -166,7 +166,7 @@ func (k *talk) crossing(first packet, drqid uint64, data []byte, meanwhile func(
 }
 
 // syncAcked waits for the SYNCACK of a message that was given.
-func (k *talk) syncAcked(first packet, what string) packet {
+func (k *procPair) syncAcked(first packet, what string) packet {
 	p := k.take(pkSyncAck, "the SYNCACK of "+what)
 	equal(k.t, "pk_srqid of the SYNCACK of "+what, p.srqid, first.srqid)
 	return p
@@ -174,7 +174,7 @@ func (k *talk) syncAcked(first packet, what string) packet {
 
 // rests takes the continuation packets of a message of the IUT after its SYNCACK, and
 // checks all their fields. data is the whole message.
-func (k *talk) rests(first packet, drqid uint64, data []byte, what string) {
+func (k *procPair) rests(first packet, drqid uint64, data []byte, what string) {
 	for at := len(first.data); at < len(data); {
 		p := k.take(pkData, "a continuation of "+what)
 		k.continues(&p, &first, drqid, what)
@@ -186,7 +186,7 @@ func (k *talk) rests(first packet, drqid uint64, data []byte, what string) {
 }
 
 // continues checks that a packet belongs to the message.
-func (k *talk) continues(p, first *packet, drqid uint64, what string) {
+func (k *procPair) continues(p, first *packet, drqid uint64, what string) {
 	equal(k.t, "pk_drqid of a continuation of "+what, p.drqid, drqid)
 	equal(k.t, "pk_srqid of a continuation of "+what, p.srqid, first.srqid)
 	k.isMessage(p, first.tag, first.cid, int(first.lsrank), int(first.msglen), "a continuation of "+what)
@@ -226,7 +226,7 @@ func (ch *channel) watchFor(d time.Duration, over func() bool) {
 }
 
 // idle has the program say that it is through, after which nothing may have come.
-func (k *talk) idle(why string) { k.quiet(why) }
+func (k *procPair) idle(why string) { k.quiet(why) }
 
 // chopped writes packets in pieces of n bytes each, or all in one for 0.
 func (ch *channel) chopped(n int, packets ...packet) {
