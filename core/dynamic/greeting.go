@@ -14,7 +14,7 @@ import (
 //
 //	dialler                          acceptor
 //	  HELLO job, nonce, src, dst  -->    (or PROBE, SPAWN, CALL, with the same fields,
-//	                                      LASTING, AGAIN, HOSTS, which add a session,
+//	                                      RESUMABLE, AGAIN, HOSTS, which add a session,
 //	                                      LOST, which adds an epoch too,
 //	                                      or MEET, which adds the dialler's world)
 //	                              <--  CHALLENGE nonce

@@ -180,7 +180,7 @@ func buildPython(source, target string) error {
 		return err
 	}
 	// From a copy: neither tests nor caches of Python belong into the file.
-	work, err := os.MkdirTemp("", "impi-guest-")
+	work, err := os.MkdirTemp("", "impi-vendor-")
 	if err != nil {
 		return err
 	}
