@@ -33,6 +33,7 @@ func (n Name) check(port string) error {
 	return nil
 }
 
+// String quotes the name, with its scope if it has one.
 func (n Name) String() string {
 	if n.Scope == "" {
 		return fmt.Sprintf("%q", n.Service)

@@ -25,8 +25,8 @@ import (
 //	            <--  spawnReply: the procs are in Init, or why not
 //
 // It is no gRPC, which reads and writes at once: a link has one descriptor, for which one
-// goroutine at a time may sleep. Who ends the link before the last one gives up. After that the spawned world's own
-// server tells of its end.
+// goroutine at a time may sleep. Who ends the link before the last one gives up. After that
+// the spawned world's own server tells of its end.
 
 // maxSpawnMessage is the most bytes of such an object.
 const maxSpawnMessage = 1 << 17
