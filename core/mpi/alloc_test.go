@@ -14,16 +14,16 @@ func TestMessagesAllocateNothing(t *testing.T) {
 				defer close(stop)
 				buf := make([]byte, n)
 				for {
-					st, err := Recv((*Comm)(procs[1].World), buf, 0, AnyTag)
+					st, err := Recv((*Comm)(procs[1].Comms.World), buf, 0, AnyTag)
 					if err != nil || st.Tag == 1 {
 						return
 					}
-					if err := Send((*Comm)(procs[1].World), buf, 0, 0); err != nil {
+					if err := Send((*Comm)(procs[1].Comms.World), buf, 0, 0); err != nil {
 						return
 					}
 				}
 			}()
-			c, buf := (*Comm)(procs[0].World), make([]byte, n)
+			c, buf := (*Comm)(procs[0].Comms.World), make([]byte, n)
 			round := func() {
 				_ = Send(c, buf, 1, 0)
 				_, _ = Recv(c, buf, 1, 0)
@@ -42,7 +42,7 @@ func TestMessagesAllocateNothing(t *testing.T) {
 
 func TestNonBlockingAllocatesNothing(t *testing.T) {
 	procs := layout{}.start(t)
-	c, in, out := (*Comm)(procs[0].World), make([]byte, 100), make([]byte, 100)
+	c, in, out := (*Comm)(procs[0].Comms.World), make([]byte, 100), make([]byte, 100)
 	reqs := make([]Request, 2)
 	round := func() {
 		reqs[0], _ = Isend(c, out, 0, 3)

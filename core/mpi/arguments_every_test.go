@@ -69,7 +69,7 @@ func (x *callers) on(method string) *Comm {
 	case method == "Merge":
 		return x.inter
 	case method == "IntercommCreate" || method == "WinAllocateShared":
-		return (*Comm)(x.world.in().Process().Self)
+		return (*Comm)(x.world.in().Process().Comms.Self)
 	}
 	return x.world
 }
@@ -279,7 +279,7 @@ func TestEveryArgumentOfComm(t *testing.T) {
 				return err
 			}
 			heard := newListener(t)
-			for _, d := range []*Comm{c, (*Comm)(c.in().Process().Self), x.inter, x.grid, x.graph} {
+			for _, d := range []*Comm{c, (*Comm)(c.in().Process().Comms.Self), x.inter, x.grid, x.graph} {
 				heard.on(t, d)
 			}
 			typ := reflect.TypeFor[*Comm]()

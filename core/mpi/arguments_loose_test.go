@@ -138,11 +138,11 @@ func TestLooseBadArguments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := newBadThings((*Comm)(p.World), key)
+	x, err := newBadThings((*Comm)(p.Comms.World), key)
 	if err = errors.Join(err, x.loose()); err != nil {
 		t.Fatal(err)
 	}
-	heard := newListener(t).on(t, (*Comm)(p.World))
+	heard := newListener(t).on(t, (*Comm)(p.Comms.World))
 	for about, rows := range badLoose {
 		for _, row := range rows {
 			if err := row.told(x, heard); err != nil {
@@ -150,7 +150,7 @@ func TestLooseBadArguments(t *testing.T) {
 			}
 		}
 	}
-	if err := Barrier((*Comm)(p.World)); err != nil || x.group.Size() != 1 {
+	if err := Barrier((*Comm)(p.Comms.World)); err != nil || x.group.Size() != 1 {
 		t.Errorf("it has harmed something: %v, %d", err, x.group.Size())
 	}
 }
@@ -159,9 +159,9 @@ func TestLooseBadArguments(t *testing.T) {
 func TestMethodsOfFreed(t *testing.T) {
 	p := layout{}.start(t)[0]
 	program(t, p)
-	l := newListener(t).on(t, (*Comm)(p.World))
-	group, err1 := (*Comm)(p.World).Group()
-	win, err2 := (*Comm)(p.World).WinAllocate(8, 1, nil)
+	l := newListener(t).on(t, (*Comm)(p.Comms.World))
+	group, err1 := (*Comm)(p.Comms.World).Group()
+	win, err2 := (*Comm)(p.Comms.World).WinAllocate(8, 1, nil)
 	handler, err3 := NewErrhandler(func(*Comm, error) {})
 	info := NewInfo()
 	if err := errors.Join(err1, err2, err3, group.Free(), win.Free(), handler.Free(), info.Free()); err != nil {

@@ -125,8 +125,8 @@ var badCollectives = []bad{
 var badComms = []bad{
 	{"Split with colour -5", mpierr.Arg, func(x *badThings) error { return second(x.c.Split(-5, 0)) }},
 	{"Create of no group", mpierr.Group, func(x *badThings) error { return second(x.c.Create(nil)) }},
-	{"Free of WORLD", mpierr.Comm, func(x *badThings) error { return (*Comm)(x.c.in().Process().World).Free() }},
-	{"Disconnect of SELF", mpierr.Comm, func(x *badThings) error { return (*Comm)(x.c.in().Process().Self).Disconnect() }},
+	{"Free of WORLD", mpierr.Comm, func(x *badThings) error { return (*Comm)(x.c.in().Process().Comms.World).Free() }},
+	{"Disconnect of SELF", mpierr.Comm, func(x *badThings) error { return (*Comm)(x.c.in().Process().Comms.Self).Disconnect() }},
 	{"RemoteSize of an intracommunicator", mpierr.Comm, func(x *badThings) error { return second(x.c.RemoteSize()) }},
 	{"Merge of an intracommunicator", mpierr.Comm, func(x *badThings) error { return second(x.c.Merge(true)) }},
 	{"Compare with a freed one", mpierr.Comm, func(x *badThings) error { return second(x.c.Compare(x.freed)) }},
@@ -186,7 +186,7 @@ func TestBadArguments(t *testing.T) {
 				return err
 			}
 			heard := newListener(t)
-			for _, d := range []*Comm{c, world, (*Comm)(world.in().Process().Self)} {
+			for _, d := range []*Comm{c, world, (*Comm)(world.in().Process().Comms.Self)} {
 				heard.on(t, d)
 			}
 			for _, about := range slices.Sorted(maps.Keys(badCalls)) {
@@ -235,7 +235,7 @@ func (row *bad) told(x *badThings, l *listener) error {
 func TestMethodsOfNoCommunicator(t *testing.T) {
 	p := layout{}.start(t)[0]
 	program(t, p)
-	freed, err := (*Comm)(p.World).Dup()
+	freed, err := (*Comm)(p.Comms.World).Dup()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,11 +243,11 @@ func TestMethodsOfNoCommunicator(t *testing.T) {
 		t.Fatal(err)
 	}
 	onFreed := newListener(t)
-	freed.in().Handler().Set.Store(onFreed.h.in())
-	l := newListener(t).on(t, (*Comm)(p.World))
+	freed.in().State().Handler.Set.Store(onFreed.h.in())
+	l := newListener(t).on(t, (*Comm)(p.Comms.World))
 	for what, c := range map[string]*Comm{"nil": nil, "freed": freed} {
 		for name, err := range methods(reflect.ValueOf(c)) {
-			if ErrorClass(err) != mpierr.Comm || len(l.errs) != 1 || l.c != (*Comm)(p.World) || !strings.HasPrefix(fmt.Sprint(err), "mpi.") {
+			if ErrorClass(err) != mpierr.Comm || len(l.errs) != 1 || l.c != (*Comm)(p.Comms.World) || !strings.HasPrefix(fmt.Sprint(err), "mpi.") {
 				t.Errorf("%s of a %s communicator: %v; heard %v", name, what, err, l.errs)
 			}
 			l.errs = nil
@@ -286,7 +286,7 @@ func methods(x reflect.Value) func(yield func(string, error) bool) {
 func TestMethodsOfNothing(t *testing.T) {
 	p := layout{}.start(t)[0]
 	program(t, p)
-	l := newListener(t).on(t, (*Comm)(p.World))
+	l := newListener(t).on(t, (*Comm)(p.Comms.World))
 	for _, x := range []struct {
 		object any
 		want   Class

@@ -22,7 +22,7 @@ func TestAttributesOfIMPI(t *testing.T) {
 	}
 	l.finish(t, procs, func(t *testing.T, c *Comm) error {
 		r := c.Rank()
-		if err := first(all(c, 3, clients[r], 4, int(hosts[r])), all((*Comm)(c.in().Process().Self), 1, 0, 1, 0)); err != nil {
+		if err := first(all(c, 3, clients[r], 4, int(hosts[r])), all((*Comm)(c.in().Process().Comms.Self), 1, 0, 1, 0)); err != nil {
 			return err
 		}
 		back, err := c.Split(0, -r)

@@ -37,7 +37,7 @@ func has(c *Comm, key Keyval, want any) error {
 func TestAttributesOfCommunicators(t *testing.T) {
 	key := keyOf(t, nil, nil, nil)
 	layout{procs: 2}.run(t, func(t *testing.T, c *Comm) error {
-		for _, c := range []*Comm{c, (*Comm)(c.in().Process().Self)} {
+		for _, c := range []*Comm{c, (*Comm)(c.in().Process().Comms.Self)} {
 			if err := first(has(c, key, nil), c.SetAttr(key, "a"), has(c, key, "a"), c.SetAttr(key, c), has(c, key, c),
 				c.DeleteAttr(key), has(c, key, nil), c.DeleteAttr(key)); err != nil {
 				return err
@@ -84,7 +84,7 @@ func TestCopyFuncGetsTheCommunicator(t *testing.T) {
 		of = c
 		return nil
 	}, extra)
-	c := (*Comm)(layout{}.start(t)[0].World)
+	c := (*Comm)(layout{}.start(t)[0].Comms.World)
 	if err := c.SetAttr(key, 1); err != nil {
 		t.Fatal(err)
 	}
@@ -117,14 +117,14 @@ func TestDupFailsEverywhere(t *testing.T) {
 			if err := first(c.SetAttr(good, 1), c.SetAttr(bad, 2)); err != nil {
 				return err
 			}
-			before := c.in().Process().Contexts.Max()
+			before := c.in().Process().Comms.Contexts.Max()
 			d, err := c.Dup()
 			want := ErrElsewhere
 			if c.Rank() == 1 {
 				want = refused
 			}
-			if d != nil || !errors.Is(err, want) || c.in().Process().Contexts.Max() != before {
-				return fmt.Errorf("got %v, %w; contexts up to %d, before %d", d, err, c.in().Process().Contexts.Max(), before)
+			if d != nil || !errors.Is(err, want) || c.in().Process().Comms.Contexts.Max() != before {
+				return fmt.Errorf("got %v, %w; contexts up to %d, before %d", d, err, c.in().Process().Comms.Contexts.Max(), before)
 			}
 			if err := first(expect("deletions", deleted[c.Rank()], 1), has(c, good, 1), has(c, bad, 2), c.DeleteAttr(bad)); err != nil {
 				return err
@@ -141,7 +141,7 @@ func TestDupFailsEverywhere(t *testing.T) {
 func sameOrder(int, int) string { return datatype.HostOrder().String() }
 
 func TestDeleteFuncThatFails(t *testing.T) {
-	c := (*Comm)(layout{}.start(t)[0].World)
+	c := (*Comm)(layout{}.start(t)[0].Comms.World)
 	l := newListener(t).on(t, c)
 	allow := false
 	key := keyOf(t, nil, func(*Comm, Keyval, any, any) error {
@@ -169,7 +169,7 @@ func TestDeleteFuncThatFails(t *testing.T) {
 
 // A program frees keys as soon as it has attached values, and calls MPI in callbacks.
 func TestKeyFreedAtOnce(t *testing.T) {
-	c := (*Comm)(layout{}.start(t)[0].World)
+	c := (*Comm)(layout{}.start(t)[0].Comms.World)
 	calls := 0
 	var saved Keyval
 	key, err := CreateKeyval(DupCopy, func(c *Comm, key Keyval, _, _ any) error {
@@ -199,7 +199,7 @@ func TestKeyFreedAtOnce(t *testing.T) {
 func TestKeysThatAreWrong(t *testing.T) {
 	p := layout{}.start(t)[0]
 	program(t, p)
-	c := (*Comm)(p.World)
+	c := (*Comm)(p.Comms.World)
 	l := newListener(t).on(t, c)
 	typ, err := CreateTypeKeyval(nil, nil, nil)
 	if err != nil {
@@ -239,7 +239,7 @@ func TestPredefinedAttributes(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		for _, c := range []*Comm{c, d, (*Comm)(c.in().Process().Self)} {
+		for _, c := range []*Comm{c, d, (*Comm)(c.in().Process().Comms.Self)} {
 			if err := first(has(c, TagUB, 40_000), has(c, IO, AnySource), has(c, Host, ProcNull), has(c, WtimeIsGlobal, 0),
 				has(c, AppNum, 3), has(c, UniverseSize, 2)); err != nil {
 				return err
@@ -247,7 +247,7 @@ func TestPredefinedAttributes(t *testing.T) {
 		}
 		return nil
 	})
-	c := (*Comm)(layout{}.start(t)[0].World)
+	c := (*Comm)(layout{}.start(t)[0].Comms.World)
 	class, err := AddErrorClass()
 	if err != nil {
 		t.Fatal(err)
@@ -274,7 +274,7 @@ func TestFinalizeDeletesAttributesOfSelf(t *testing.T) {
 		return toSelf(c)
 	}
 	for i := range 3 {
-		if err := (*Comm)(procs[0].Self).SetAttr(keyOf(t, nil, del, nil), i); err != nil {
+		if err := (*Comm)(procs[0].Comms.Self).SetAttr(keyOf(t, nil, del, nil), i); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -285,10 +285,10 @@ func TestFinalizeDeletesAttributesOfSelf(t *testing.T) {
 		}
 		return nil
 	}, nil)
-	if err := (*Comm)(procs[0].Self).SetAttr(last, 9); err != nil {
+	if err := (*Comm)(procs[0].Comms.Self).SetAttr(last, 9); err != nil {
 		t.Fatal(err)
 	}
-	if err := Finalize(); !errors.Is(err, errCallback) || Finalized() || has((*Comm)(procs[0].Self), last, 9) != nil {
+	if err := Finalize(); !errors.Is(err, errCallback) || Finalized() || has((*Comm)(procs[0].Comms.Self), last, 9) != nil {
 		t.Errorf("a callback that fails: %v", err)
 	}
 	fails = false

@@ -58,7 +58,7 @@ func echo() error {
 		}
 		defer pprof.StopCPUProfile()
 	}
-	c, buf, out, reqs := (*Comm)(p.World), filled(1<<20), filled(1<<20), make([]Request, 64)
+	c, buf, out, reqs := (*Comm)(p.Comms.World), filled(1<<20), filled(1<<20), make([]Request, 64)
 	for {
 		st, err := Recv(c, buf, 0, AnyTag)
 		if err != nil || st.Tag == 2 {
@@ -85,7 +85,7 @@ func twoProcs(rank int, l link.Link) (*proc.Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	q, err := p.AddPort(l, message.Peer(1-rank))
+	q, err := p.Endpoints.Add(l, message.Peer(1-rank))
 	if err != nil {
 		return nil, err
 	}
@@ -159,12 +159,12 @@ func withPeer(b *testing.B, kind string) *Comm {
 	}
 	pin(0)
 	b.Cleanup(func() {
-		_ = Send((*Comm)(p.World), []byte{}, 1, 2)
+		_ = Send((*Comm)(p.Comms.World), []byte{}, 1, 2)
 		if err := cmd.Wait(); err != nil {
 			b.Error(err)
 		}
 	})
-	return (*Comm)(p.World)
+	return (*Comm)(p.Comms.World)
 }
 
 // windows measures f, which moves n messages, in many short spells, so that
@@ -291,7 +291,7 @@ func BenchmarkBothSides(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		c[i] = (*Comm)(p.World)
+		c[i] = (*Comm)(p.Comms.World)
 	}
 	pin(0)
 	buf := make([]byte, 8)

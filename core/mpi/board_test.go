@@ -91,13 +91,13 @@ func (x *testBoard) open(t *testing.T, procs int) *board.Board {
 func putOnBoards(t *testing.T, procs []*proc.Process) {
 	t.Helper()
 	for _, p := range procs {
-		mates := p.Housemates()
+		mates := p.Boards.Housemates()
 		if n := len(mates); n < 2 || n > maxTestBoard || mates[0] != p.Job.Rank {
 			continue
 		}
 		b, bells := newBoard(t, len(mates))
 		for _, r := range mates {
-			if err := procs[r].OnBoard(b, bells, nil); err != nil {
+			if err := procs[r].Boards.OnBoard(b, bells, nil); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -306,19 +306,19 @@ func TestBoardPeerDies(t *testing.T) {
 		procs := layout{procs: 3}.start(t)
 		done := make(chan error)
 		for _, p := range procs[:2] {
-			go func() { done <- boardOps[name]((*Comm)(p.World), 2, 10) }()
+			go func() { done <- boardOps[name]((*Comm)(p.Comms.World), 2, 10) }()
 			sleeping(p, 1)
 		}
 		p := procs[2]
 		p.Lock()
-		p.Close()
+		p.Endpoints.Close()
 		p.Unlock()
 		for range 2 {
 			if err := <-done; !errors.Is(err, message.ErrPeerDown) {
 				t.Errorf("%s without the third: %v", name, err)
 			}
 		}
-		if err := Barrier((*Comm)(procs[0].World)); !errors.Is(err, message.ErrPeerDown) {
+		if err := Barrier((*Comm)(procs[0].Comms.World)); !errors.Is(err, message.ErrPeerDown) {
 			t.Errorf("after %s: %v", name, err)
 		}
 	}
@@ -328,15 +328,15 @@ func TestBoardJobEnds(t *testing.T) {
 	onlyBoards(t)
 	procs := layout{procs: 2}.start(t)
 	done := make(chan error)
-	go func() { done <- Barrier((*Comm)(procs[0].World)) }()
+	go func() { done <- Barrier((*Comm)(procs[0].Comms.World)) }()
 	sleeping(procs[0], 1)
 	procs[0].Lock()
-	procs[0].Fail(errors.New("for the test"))
+	procs[0].SetFailed(errors.New("for the test"))
 	procs[0].Unlock()
 	if err := <-done; !errors.Is(err, ErrJobOver) {
 		t.Errorf("asleep: %v", err)
 	}
-	if err := Bcast((*Comm)(procs[0].World), []byte{1}, 0); !errors.Is(err, ErrJobOver) {
+	if err := Bcast((*Comm)(procs[0].Comms.World), []byte{1}, 0); !errors.Is(err, ErrJobOver) {
 		t.Errorf("afterwards: %v", err)
 	}
 }
@@ -348,13 +348,13 @@ func TestBoardWakes(t *testing.T) {
 		procs := layout{procs: 3, spin: "0"}.start(t)
 		done := make(chan error)
 		for _, p := range procs[:2] {
-			go func() { done <- op((*Comm)(p.World), 2, 10) }()
+			go func() { done <- op((*Comm)(p.Comms.World), 2, 10) }()
 		}
 		if name != "gather" && name != "gather in place" && name != "reduce" && name != "reduce in place, in order" { // there they do not wait
 			sleeping(procs[0], 1)
 			sleeping(procs[1], 1)
 		}
-		if err := op((*Comm)(procs[2].World), 2, 10); err != nil {
+		if err := op((*Comm)(procs[2].Comms.World), 2, 10); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		for range 2 {
@@ -468,10 +468,10 @@ func TestBoardMemory(t *testing.T) {
 	procs := layout{procs: 2}.start(t)
 	bad := errors.New("no memory")
 	procs[0].Boards.Back = func(int, int) error { return bad }
-	if err := Bcast((*Comm)(procs[0].World), make([]byte, 1000), 0); !errors.Is(err, bad) {
+	if err := Bcast((*Comm)(procs[0].Comms.World), make([]byte, 1000), 0); !errors.Is(err, bad) {
 		t.Errorf("got %v", err)
 	}
-	if err := Bcast((*Comm)(procs[0].World), make([]byte, 8), 0); err != nil {
+	if err := Bcast((*Comm)(procs[0].Comms.World), make([]byte, 8), 0); err != nil {
 		t.Errorf("what needs none: %v", err)
 	}
 }

@@ -9,9 +9,9 @@ import (
 )
 
 // attach and detach are BufferAttach and BufferDetach for a rank of a test.
-func attach(c *Comm, size int) error { return c.in().Process().BufferAttach(size) }
+func attach(c *Comm, size int) error { return c.in().Process().AttachedBuffer().Attach(size) }
 
-func detach(c *Comm) (int, error) { return c.in().Process().BufferDetach() }
+func detach(c *Comm) (int, error) { return c.in().Process().AttachedBuffer().Detach() }
 
 func TestBufferedSend(t *testing.T) {
 	layout{procs: 2, dataLen: 64, ackMark: 1, hiWater: 2}.run(t, func(t *testing.T, c *Comm) error {

@@ -17,7 +17,7 @@ func bridge(c *Comm, n int) (inter *Comm, left bool, err error) {
 	if !left {
 		groups[0], groups[1] = groups[1], groups[0]
 	}
-	inter, err = outComm(c.in().Process().NewComm(comm.Spec{Context: 40, Group: groups[0], Remote: groups[1]}))
+	inter, err = outComm(c.in().Process().Comms.NewComm(comm.Spec{Context: 40, Group: groups[0], Remote: groups[1]}))
 	return inter, left, err
 }
 

@@ -420,8 +420,8 @@ func TestCollectiveLengths(t *testing.T) {
 	for _, sent := range []int{2, 6} {
 		procs := layout{procs: 2}.start(t)
 		done := make(chan error)
-		go func() { done <- Bcast((*Comm)(procs[0].World), make([]int32, sent), 0) }()
-		err := Bcast((*Comm)(procs[1].World), make([]int32, 4), 0)
+		go func() { done <- Bcast((*Comm)(procs[0].Comms.World), make([]int32, sent), 0) }()
+		err := Bcast((*Comm)(procs[1].Comms.World), make([]int32, 4), 0)
 		if class := ErrorClass(err); class != mpierr.Count && class != mpierr.Truncate {
 			t.Errorf("%d elements sent, 4 expected: %v", sent, err)
 		}
@@ -436,11 +436,11 @@ func TestCollectivePeerDies(t *testing.T) {
 	procs := layout{procs: 3}.start(t)
 	done := make(chan error)
 	for _, p := range procs[:2] {
-		go func() { done <- Barrier((*Comm)(p.World)) }()
+		go func() { done <- Barrier((*Comm)(p.Comms.World)) }()
 	}
 	p := procs[2]
 	p.Lock()
-	p.Close()
+	p.Endpoints.Close()
 	p.Unlock()
 	for range 2 {
 		if err := <-done; err == nil {
@@ -459,7 +459,7 @@ func TestCollectivesAllocateNothing(t *testing.T) {
 	go func() {
 		in, out := make([]float64, 100), make([]float64, 100)
 		for range rounds {
-			if err := round((*Comm)(procs[1].World), in, out); err != nil {
+			if err := round((*Comm)(procs[1].Comms.World), in, out); err != nil {
 				done <- err
 				return
 			}
@@ -469,9 +469,9 @@ func TestCollectivesAllocateNothing(t *testing.T) {
 	in, out := make([]float64, 100), make([]float64, 100)
 	var err error
 	for range rounds - 201 {
-		err = round((*Comm)(procs[0].World), in, out)
+		err = round((*Comm)(procs[0].Comms.World), in, out)
 	}
-	if n := testing.AllocsPerRun(200, func() { err = first(err, round((*Comm)(procs[0].World), in, out)) }); n > 0 {
+	if n := testing.AllocsPerRun(200, func() { err = first(err, round((*Comm)(procs[0].Comms.World), in, out)) }); n > 0 {
 		t.Errorf("%v allocations for a barrier, an allreduce and a broadcast", n)
 	}
 	if err := first(err, <-done); err != nil {

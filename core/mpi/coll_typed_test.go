@@ -565,7 +565,7 @@ func TestTypedBackwards(t *testing.T) {
 // Methods on plain memory allocate no more than the functions.
 func TestBufferCollectivesAllocateNothing(t *testing.T) {
 	procs := layout{}.start(t)
-	c := (*Comm)(procs[0].World)
+	c := (*Comm)(procs[0].Comms.World)
 	in, out := make([]float64, 100), make([]float64, 100)
 	var err error
 	n := testing.AllocsPerRun(100, func() {

@@ -42,7 +42,7 @@ func TestCommJoin(t *testing.T) {
 				}
 				n, err1 := inter.RemoteSize()
 				theirs, err2 := inter.RemoteGroup()
-				world, err3 := (*Comm)(worlds[1-w][0].World).Group()
+				world, err3 := (*Comm)(worlds[1-w][0].Comms.World).Group()
 				if err := errors.Join(err1, err2, err3, expect("members", [2]int{inter.Size(), n}, [2]int{1, 1})); err != nil {
 					return err
 				}
@@ -58,7 +58,7 @@ func TestCommJoin(t *testing.T) {
 				_, errOut := unix.Write(fds[w], []byte{byte('p' + w)}) // the socket is as it was
 				_, errIn := unix.Read(fds[w], text)
 				return errors.Join(err, everyoneTalks(inter), errOut, errIn, expect("byte", text[0], byte('q'-w)), inter.Disconnect(),
-					expect("ports left", len(c.in().Process().Doors), 0))
+					expect("ports left", len(c.in().Process().Node.Doors), 0))
 			})
 		})
 	}
@@ -107,8 +107,8 @@ func TestCommJoinBadDescriptors(t *testing.T) {
 			t.Errorf("both ends in one proc: %v", err)
 		}
 	}
-	if len(p.Doors) != 0 || len(p.Asking) != 0 {
-		t.Errorf("%d ports are left, %d questions", len(p.Doors), len(p.Asking))
+	if len(p.Node.Doors) != 0 || len(p.Node.Asking) != 0 {
+		t.Errorf("%d ports are left, %d questions", len(p.Node.Doors), len(p.Node.Asking))
 	}
 }
 

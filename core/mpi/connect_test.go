@@ -69,7 +69,7 @@ func (g *gate) Send(m wireup.Message) error {
 	switch m.Kind {
 	case wireup.KindPort:
 		g.m.ports[portOf(m.Meeting.Key)] = &openPort{}
-		p.Hear(wireup.Message{Kind: wireup.KindPort, Meeting: &wireup.Meeting{Request: m.Meeting.Request}}, nil)
+		p.Node.Hear(wireup.Message{Kind: wireup.KindPort, Meeting: &wireup.Meeting{Request: m.Meeting.Request}}, nil)
 	case wireup.KindUnport:
 		name := portOf(m.Meeting.Key)
 		for _, k := range g.m.ports[name].calls {
@@ -97,7 +97,7 @@ func portOf(key []byte) dynamic.World {
 
 // refuse answers that there is no such port.
 func (k knock) refuse(kind wireup.Kind) {
-	k.p.Hear(wireup.Message{Kind: kind, Reason: "the port is closed", Meeting: &wireup.Meeting{Request: k.number, Class: int(mpierr.Port)}}, nil)
+	k.p.Node.Hear(wireup.Message{Kind: kind, Reason: "the port is closed", Meeting: &wireup.Meeting{Request: k.number, Class: int(mpierr.Port)}}, nil)
 }
 
 func (m *meadow) take(k knock, msg *wireup.Message) {
@@ -122,7 +122,7 @@ func (m *meadow) call(k knock, msg *wireup.Message) {
 	if o.silent {
 		a, b := socketPair()
 		m.kept = append(m.kept, b)
-		k.p.Hear(wireup.Message{Kind: wireup.KindCalled, Meeting: &wireup.Meeting{Request: k.number}}, a)
+		k.p.Node.Hear(wireup.Message{Kind: wireup.KindCalled, Meeting: &wireup.Meeting{Request: k.number}}, a)
 		return
 	}
 	o.calls = append(o.calls, k)
@@ -134,8 +134,8 @@ func (o *openPort) pair() {
 		c, t := o.calls[0], o.takes[0]
 		o.calls, o.takes = o.calls[1:], o.takes[1:]
 		a, b := socketPair()
-		c.p.Hear(wireup.Message{Kind: wireup.KindCalled, Meeting: &wireup.Meeting{Request: c.number}}, a)
-		t.p.Hear(wireup.Message{Kind: wireup.KindCaller, Meeting: &wireup.Meeting{Request: t.number}}, b)
+		c.p.Node.Hear(wireup.Message{Kind: wireup.KindCalled, Meeting: &wireup.Meeting{Request: c.number}}, a)
+		t.p.Node.Hear(wireup.Message{Kind: wireup.KindCaller, Meeting: &wireup.Meeting{Request: t.number}}, b)
 	}
 }
 
@@ -150,7 +150,7 @@ func (m *meadow) open(from, to dynamic.Member) {
 		return
 	}
 	tell := func(p *proc.Process, who dynamic.Member, l link.Link, reason string) {
-		p.Hear(wireup.Message{Kind: wireup.KindLink, Peer: who.Rank, Reason: reason, Meeting: &wireup.Meeting{World: who.World[:]}}, l)
+		p.Node.Hear(wireup.Message{Kind: wireup.KindLink, Peer: who.Rank, Reason: reason, Meeting: &wireup.Meeting{World: who.World[:]}}, l)
 	}
 	target := m.procs[to]
 	if target == nil {
@@ -239,11 +239,11 @@ func apiece(t *testing.T, worlds [][]*proc.Process, body func(world int, c *Comm
 		n += len(procs)
 		for r, p := range procs {
 			go func() {
-				err := body(w, (*Comm)(p.World))
+				err := body(w, (*Comm)(p.Comms.World))
 				if err != nil {
 					err = fmt.Errorf("world %d, rank %d: %w", w, r, err)
 					p.Lock()
-					p.Close() // so that the others see it
+					p.Endpoints.Close() // so that the others see it
 					p.Unlock()
 				}
 				errs <- err
@@ -343,7 +343,7 @@ func TestConnect(t *testing.T) {
 				})
 				for w, procs := range worlds {
 					for r, p := range procs {
-						if met := p.Worlds.Load().Met; len(met) > 0 && !met[0].Leaving {
+						if met := p.Worlds.Table.Load().Met; len(met) > 0 && !met[0].Leaving {
 							t.Errorf("world %d, rank %d still knows a world", w, r)
 						}
 					}
@@ -401,10 +401,10 @@ func TestConnectAgainAndAgain(t *testing.T) {
 	})
 	for w, procs := range worlds {
 		for r, p := range procs {
-			if n := len(p.Ports); n > 12 {
+			if n := len(p.Endpoints.List); n > 12 {
 				t.Errorf("world %d, rank %d has %d places for links after %d meetings", w, r, n, times)
 			}
-			if n := len(p.Worlds.Load().Met) + len(p.Guests) + len(p.Introduced) + len(p.Asking) + len(p.Doors) + len(p.Early) + len(p.Background); n > 6 {
+			if n := len(p.Worlds.Table.Load().Met) + len(p.Worlds.Callers) + len(p.Worlds.Introduced) + len(p.Node.Asking) + len(p.Node.Doors) + len(p.Worlds.Early) + len(p.Background.List); n > 6 {
 				t.Errorf("world %d, rank %d remembers %d things after %d meetings", w, r, n, times)
 			}
 		}
@@ -505,7 +505,7 @@ func TestTimeouts(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				key := c.in().Process().Doors[port]
+				key := c.in().Process().Node.Doors[port]
 				silence(m, key.World())
 				name <- port
 				<-over
@@ -583,7 +583,7 @@ func silence(m *meadow, port dynamic.World) {
 // TestConnectWithOneself: a proc cannot be on both sides.
 func TestConnectWithOneself(t *testing.T) {
 	p := newMeadow().world(t, "a", 1)[0]
-	other, err := (*Comm)(p.Self).Dup()
+	other, err := (*Comm)(p.Comms.Self).Dup()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -596,7 +596,7 @@ func TestConnectWithOneself(t *testing.T) {
 		_, err := other.Accept(port, nil, 0)
 		errs <- err
 	}()
-	_, err = (*Comm)(p.Self).Connect(port, nil, 0)
+	_, err = (*Comm)(p.Comms.Self).Connect(port, nil, 0)
 	for side, err := range map[string]error{"connects": err, "accepts": <-errs} {
 		if ErrorClass(err) != mpierr.Comm {
 			t.Errorf("who %s: class %v of %v", side, ErrorClass(err), err)
@@ -610,7 +610,7 @@ func TestConnectThatOneMemberCannot(t *testing.T) {
 	for _, who := range []int{1, 2, 4} { // the root is 2
 		m, name := newMeadow(), make(chan string, 1)
 		worlds := [][]*proc.Process{m.world(t, "a", 5), m.world(t, "b", 2)}
-		worlds[0][who].Description.Groups[0].Card.ByteOrder = dynamic.BigEndian
+		worlds[0][who].Worlds.Description.Groups[0].Card.ByteOrder = dynamic.BigEndian
 		apiece(t, worlds, func(w int, c *Comm) error {
 			inter, err := rendezvous(c, w == 0, 2*(1-w), name)
 			if inter != nil || err == nil {

@@ -19,11 +19,11 @@ func TestPrivateContextsOfWorlds(t *testing.T) {
 	worlds := [][]*proc.Process{m.world(t, "a", 3), m.world(t, "b", 2)}
 	for _, procs := range worlds {
 		for _, p := range procs {
-			p.Contexts.Qualify(p.Description.World, 4)
+			p.Comms.Contexts.Qualify(p.Worlds.Description.World, 4)
 		}
 	}
 	busy := worlds[1][1]
-	busy.Contexts.Offer(false)
+	busy.Comms.Contexts.Offer(false)
 	apiece(t, worlds, func(w int, c *Comm) error {
 		var ids []wire.ContextID
 		private := func(d *Comm, err error) (*Comm, error) {
@@ -62,6 +62,6 @@ func TestPrivateContextsOfWorlds(t *testing.T) {
 		err = errors.Join(err, err1, expect("no communicator", none == nil, true), part.Free(), again.Free(), merged.Free(), split.Free(), dup.Disconnect(), inter.Disconnect())
 		c.in().Process().Lock()
 		defer c.in().Process().Unlock()
-		return errors.Join(err, expect("claimed IDs", c.in().Process().Contexts.Claimed(), 0))
+		return errors.Join(err, expect("claimed IDs", c.in().Process().Comms.Contexts.Claimed(), 0))
 	})
 }

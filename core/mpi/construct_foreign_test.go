@@ -86,7 +86,7 @@ func TestMergeOnTheWire(t *testing.T) {
 			return err
 		}
 		g, err := d.Group()
-		return errors.Join(is("members", c, g, err, 2, 3, 0, 1), expect("context", d.Context(), 1001), expect("maximum", c.in().Process().Contexts.Max(), 1002))
+		return errors.Join(is("members", c, g, err, 2, 3, 0, 1), expect("context", d.Context(), 1001), expect("maximum", c.in().Process().Comms.Contexts.Max(), 1002))
 	}, func(c, inter *Comm) error {
 		o := as(inter, inter.Context()+1, 220)
 		if inter.Rank() == 1 {
@@ -160,10 +160,10 @@ func TestOutOfContexts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			layout{procs: 4, client: client}.run(t, func(t *testing.T, c *Comm) error {
 				if c.Rank() == 3 { // only one member knows of the last ID
-					o := c.in().Process().Contexts.Offer(true)
+					o := c.in().Process().Comms.Contexts.Offer(true)
 					last := o
 					last.Max = 1<<63 - 6
-					if _, err := c.in().Process().Contexts.Settle(o, last, 2); err != nil {
+					if _, err := c.in().Process().Comms.Contexts.Settle(o, last, 2); err != nil {
 						return err
 					}
 				}

@@ -292,13 +292,13 @@ func TestSplitTypeAcrossSites(t *testing.T) {
 			p.Job.Procs[r].Node = wire.HostRank(r)
 		}
 		go func() {
-			d, err := (*Comm)(p.World).SplitType(CommTypeShared, 0, nil)
+			d, err := (*Comm)(p.Comms.World).SplitType(CommTypeShared, 0, nil)
 			want := []int{0, 3}
-			if r := (*Comm)(p.World).Rank(); r == 1 || r == 2 {
+			if r := (*Comm)(p.Comms.World).Rank(); r == 1 || r == 2 {
 				want = []int{1, 2}
 			}
 			if err == nil {
-				err = talks((*Comm)(p.World), d, want...)
+				err = talks((*Comm)(p.Comms.World), d, want...)
 			}
 			errs <- errors.Join(err, life.FinalizeProc(p))
 		}()
@@ -386,8 +386,8 @@ func TestConstructorsOfNil(t *testing.T) {
 		proc.The = nil
 		proc.TheLock.Unlock()
 	}()
-	world, err := (*Comm)(p.World).Group()
-	if err := errors.Join(append(refused(nil, (*Comm)(p.World), world), err)...); err != nil {
+	world, err := (*Comm)(p.Comms.World).Group()
+	if err := errors.Join(append(refused(nil, (*Comm)(p.Comms.World), world), err)...); err != nil {
 		t.Error(err)
 	}
 	var none *Comm
@@ -396,7 +396,7 @@ func TestConstructorsOfNil(t *testing.T) {
 	}
 }
 
-func selfOf(c *Comm) *Comm { return (*Comm)(c.in().Process().Self) }
+func selfOf(c *Comm) *Comm { return (*Comm)(c.in().Process().Comms.Self) }
 
 // Members that call different constructors all hear of it, and can go on. With
 // IMPI_CHECK that is so in any case.

@@ -112,7 +112,7 @@ func TestDirectLinkIsAskedForAndUsed(t *testing.T) {
 		t.Fatal(err)
 	}
 	sent := make(chan error, 1)
-	go func() { sent <- Ssend((*Comm)(p.World), []byte("hello"), 1, 3) }()
+	go func() { sent <- Ssend((*Comm)(p.Comms.World), []byte("hello"), 1, 3) }()
 	ask, _, err := n.control.Recv()
 	if err != nil || ask.Kind != wireup.KindOpen || ask.Peer != 1 {
 		t.Fatalf("got %+v, %v", ask, err)
@@ -146,7 +146,7 @@ func TestLastingLinkThatArrivesBroken(t *testing.T) {
 		t.Fatal(err)
 	}
 	sent := make(chan error, 1)
-	go func() { sent <- Ssend((*Comm)(p.World), []byte("hello"), 1, 3) }()
+	go func() { sent <- Ssend((*Comm)(p.Comms.World), []byte("hello"), 1, 3) }()
 	terms := wireup.Resumable{Session: make([]byte, 16), Dialler: true, Window: 1 << 16, Limit: time.Hour}
 	for i := range 3 {
 		ask, _, err := n.control.Recv()
@@ -172,7 +172,7 @@ func TestLastingLinkThatArrivesBroken(t *testing.T) {
 	default:
 	}
 	p.Lock()
-	p.Fail(errors.New("the test is over"))
+	p.SetFailed(errors.New("the test is over"))
 	p.Unlock()
 	if err := <-sent; !errors.Is(err, ErrJobOver) {
 		t.Error(err)
@@ -184,7 +184,7 @@ func TestRefusedLinkGoesThroughTheAgent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q, err := Isend((*Comm)(p.World), []byte("abc"), 1, 4)
+	q, err := Isend((*Comm)(p.Comms.World), []byte("abc"), 1, 4)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +209,7 @@ func TestChannelPathAsksForNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Send((*Comm)(p.World), []byte("abc"), 1, 4); err != nil {
+	if err := Send((*Comm)(p.Comms.World), []byte("abc"), 1, 4); err != nil {
 		t.Fatal(err)
 	}
 	if h, _ := packet(t, n.agent, 3); h.Tag != 4 {
@@ -229,10 +229,10 @@ func TestReceiveAnswersAPeerWithoutARoute(t *testing.T) {
 	b := make([]byte, wire.HeaderSize)
 	wire.Published.PutHeader(b, &wire.Packet{Type: wire.PkDataSync, Src: p.Eng.Proc(1), Dest: p.Eng.Proc(0), SrcReq: 5, LSRank: 1})
 	put(t, n.agent, b)
-	if _, err := Probe((*Comm)(p.World), 1, 0); err != nil {
+	if _, err := Probe((*Comm)(p.Comms.World), 1, 0); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Recv((*Comm)(p.World), []byte{}, 1, 0); err != nil {
+	if _, err := Recv((*Comm)(p.Comms.World), []byte{}, 1, 0); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := n.agent.Recv([][]byte{b}); n != len(b) || err != nil {
@@ -262,10 +262,10 @@ func TestLinkThatThePeerOpenedIsUsedBothWays(t *testing.T) {
 	b := make([]byte, wire.HeaderSize+1)
 	wire.Published.PutHeader(b, &h)
 	put(t, direct, b)
-	if _, err := Recv((*Comm)(p.World), make([]byte, 1), 1, 0); err != nil {
+	if _, err := Recv((*Comm)(p.Comms.World), make([]byte, 1), 1, 0); err != nil {
 		t.Fatal(err)
 	}
-	if err := Send((*Comm)(p.World), []byte("back"), 1, 9); err != nil {
+	if err := Send((*Comm)(p.Comms.World), []byte("back"), 1, 9); err != nil {
 		t.Fatal(err)
 	}
 	if h, _ := packet(t, direct, 4); h.Tag != 9 {
@@ -278,7 +278,7 @@ func TestBrokenLinkWaitsForTheNodesWord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Grace = time.Hour
+	p.Endpoints.Grace = time.Hour
 	direct, fd, err := ends()
 	if err != nil {
 		t.Fatal(err)
@@ -288,21 +288,21 @@ func TestBrokenLinkWaitsForTheNodesWord(t *testing.T) {
 	}
 	_ = unix.Close(fd)
 	_ = direct.Close()
-	q, err := Irecv((*Comm)(p.World), make([]byte, 1), 1, 0)
+	q, err := Irecv((*Comm)(p.Comms.World), make([]byte, 1), 1, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	p.Lock()
-	for len(p.Ports) < 2 || p.Ports[1] != nil { // until the link has come and gone
+	for len(p.Endpoints.List) < 2 || p.Endpoints.List[1] != nil { // until the link has come and gone
 		p.Turn()
 	}
-	p.Grace = 0
+	p.Endpoints.Grace = 0
 	p.Unlock()
 	if done, _, err := q.Test(); done || err != nil {
 		t.Errorf("the program is told before the node: %v, %v", done, err)
 	}
 	p.Lock()
-	p.Ports[proc.AgentLink].Drop(io.EOF)
+	p.Endpoints.List[proc.AgentLink].Drop(io.EOF)
 	p.Unlock()
 	if _, err := q.Wait(); !errors.Is(err, ErrJobOver) || !errors.Is(err, ErrPeerGone) {
 		t.Errorf("once the grace is over: %v", err)
@@ -321,11 +321,11 @@ func TestAgentThatEndsDuringFinalize(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.Lock()
-	for p.Ports[proc.AgentLink] != nil {
+	for p.Endpoints.List[proc.AgentLink] != nil {
 		p.Turn()
 	}
 	p.Unlock()
-	if _, err := Recv((*Comm)(p.World), make([]byte, 1), 1, 0); !errors.Is(err, ErrJobOver) || !errors.Is(err, ErrPeerGone) {
+	if _, err := Recv((*Comm)(p.Comms.World), make([]byte, 1), 1, 0); !errors.Is(err, ErrJobOver) || !errors.Is(err, ErrPeerGone) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -338,9 +338,9 @@ func TestLinkRefusedWithoutAnAgent(t *testing.T) {
 	}
 	p.Lock()
 	defer p.Unlock()
-	p.Grace = 0
-	p.Lose(p.Ports[proc.AgentLink], io.EOF)
-	p.Take(proc.Delivery{Msg: wireup.Message{Kind: wireup.KindLink, Peer: 1, Reason: "no way"}})
+	p.Endpoints.Grace = 0
+	p.Endpoints.List[proc.AgentLink].Lose(io.EOF)
+	p.Node.Take(proc.Delivery{Msg: wireup.Message{Kind: wireup.KindLink, Peer: 1, Reason: "no way"}})
 	if err := p.Eng.Down(1); !errors.Is(err, io.EOF) {
 		t.Errorf("got %v", err)
 	}
@@ -375,7 +375,7 @@ func TestTraceShowsPackets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Send((*Comm)(p.World), []byte("abc"), 1, 42); err != nil {
+	if err := Send((*Comm)(p.Comms.World), []byte("abc"), 1, 42); err != nil {
 		t.Fatal(err)
 	}
 	packet(t, n.agent, 3)

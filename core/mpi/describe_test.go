@@ -16,7 +16,7 @@ func TestNodeAsksAboutLinks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	request, err := Isend((*Comm)(p.World), []byte("hello"), 1, 3)
+	request, err := Isend((*Comm)(p.Comms.World), []byte("hello"), 1, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,14 +45,14 @@ func TestNodeAsksAboutLinks(t *testing.T) {
 	}
 	received := make(chan error, 1)
 	go func() {
-		_, err := Recv((*Comm)(p.World), make([]byte, 5), 1, 9)
+		_, err := Recv((*Comm)(p.Comms.World), make([]byte, 5), 1, 9)
 		received <- err
 	}()
 	for state := ""; state != "asleep"; state = askStats(t, n).State { // it polls before it sleeps
 	}
 	_ = direct.Close()
 	p.Lock()
-	p.Fail(ErrPeerGone)
+	p.SetFailed(ErrPeerGone)
 	p.Unlock()
 	if err := <-received; err == nil {
 		t.Error("something came")

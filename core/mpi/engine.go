@@ -21,7 +21,7 @@ func (g *Group) in() *proc.Group           { return (*proc.Group)(g) }
 func (i *Info) in() *proc.Info             { return (*proc.Info)(i) }
 func (m *Message) in() *p2p.Message        { return (*p2p.Message)(m) }
 func (q *Request) in() *proc.Request       { return (*proc.Request)(q) }
-func (r *Roster) in() *proc.Roster         { return (*proc.Roster)(r) }
+func (r *Roster) in() *proc.MemberTable    { return (*proc.MemberTable)(r) }
 func (b *SendBuffer) in() *proc.SendBuffer { return (*proc.SendBuffer)(b) }
 func (s *Status) in() *proc.Status         { return (*proc.Status)(s) }
 func (w *Win) in() *window.Win             { return (*window.Win)(w) }
@@ -63,7 +63,7 @@ func outMessageStatus(a *p2p.Message, b proc.Status, err error) (*Message, Statu
 
 func outRequest(a proc.Request, err error) (Request, error) { return Request(a), err }
 
-func outRoster(a *proc.Roster, err error) (*Roster, error) { return (*Roster)(a), err }
+func outRoster(a *proc.MemberTable, err error) (*Roster, error) { return (*Roster)(a), err }
 
 func outSendBuffer(a *proc.SendBuffer, err error) (*SendBuffer, error) { return (*SendBuffer)(a), err }
 

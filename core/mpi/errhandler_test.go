@@ -27,7 +27,7 @@ func newListener(t *testing.T) *listener {
 	l.h, err = NewErrhandler(func(c *Comm, err error) {
 		l.c, l.errs = c, append(l.errs, err)
 		if proc.Phase(c.in().Process().State.Load()) != proc.Ended {
-			if _, _, err := Iprobe((*Comm)(c.in().Process().Self), 0, 99); err != nil {
+			if _, _, err := Iprobe((*Comm)(c.in().Process().Comms.Self), 0, 99); err != nil {
 				t.Errorf("in the handler: %v", err)
 			}
 		}
@@ -69,7 +69,7 @@ func program(t *testing.T, p *proc.Process) {
 }
 
 func TestHandlerIsToldOnce(t *testing.T) {
-	c := (*Comm)(layout{}.start(t)[0].World)
+	c := (*Comm)(layout{}.start(t)[0].Comms.World)
 	l := newListener(t).on(t, c)
 	l.heard(t, c, Send(c, []byte{1}, 9, 0))
 	l.heard(t, c, second(c.Split(-3, 0))) // which is made of other calls
@@ -87,7 +87,7 @@ func TestHandlerIsToldOnce(t *testing.T) {
 // A handler may use the communicator, whatever call has failed.
 func TestHandlerMayCallMPI(t *testing.T) {
 	p, ends := withStrangers(t)
-	c, calls := (*Comm)(p.World), 0
+	c, calls := (*Comm)(p.Comms.World), 0
 	h, err := NewErrhandler(func(c *Comm, _ error) {
 		calls++
 		buf := make([]byte, 1)
@@ -142,7 +142,7 @@ func TestHandlerMayCallMPI(t *testing.T) {
 func test3(_ int, done bool, st Status, err error) (bool, Status, error) { return done, st, err }
 
 func TestNewCommunicatorsInherit(t *testing.T) {
-	c := (*Comm)(layout{}.start(t)[0].World)
+	c := (*Comm)(layout{}.start(t)[0].Comms.World)
 	l := newListener(t).on(t, c)
 	dup, err1 := c.Dup()
 	split, err2 := c.Split(0, 0)
@@ -165,7 +165,7 @@ func TestNewCommunicatorsInherit(t *testing.T) {
 // The handler is the business of the communicator of a request, the first that
 // failed where there are several.
 func TestHandlerOfRequests(t *testing.T) {
-	c := (*Comm)(layout{}.start(t)[0].World)
+	c := (*Comm)(layout{}.start(t)[0].Comms.World)
 	d, err := c.Dup()
 	if err != nil {
 		t.Fatal(err)
@@ -200,19 +200,19 @@ func TestHandlerOfRequests(t *testing.T) {
 func TestHandlerOfOtherCalls(t *testing.T) {
 	p := layout{}.start(t)[0]
 	program(t, p)
-	onWorld := newListener(t).on(t, (*Comm)(p.World))
-	onWorld.heard(t, (*Comm)(p.World), NewInfo().Delete("x"))
-	onWorld.heard(t, (*Comm)(p.World), DimsCreate(-1, []int{0}))
-	onWorld.heard(t, (*Comm)(p.World), Barrier(nil))
-	onWorld.heard(t, (*Comm)(p.World), Init())
-	onSelf := newListener(t).on(t, (*Comm)(p.Self))
-	onSelf.heard(t, (*Comm)(p.Self), NewInfo().Delete("x"))
-	onSelf.heard(t, (*Comm)(p.Self), new(Request).Cancel())
-	onWorld.heard(t, (*Comm)(p.World), Send((*Comm)(p.World), []byte{1}, 9, 0))
+	onWorld := newListener(t).on(t, (*Comm)(p.Comms.World))
+	onWorld.heard(t, (*Comm)(p.Comms.World), NewInfo().Delete("x"))
+	onWorld.heard(t, (*Comm)(p.Comms.World), DimsCreate(-1, []int{0}))
+	onWorld.heard(t, (*Comm)(p.Comms.World), Barrier(nil))
+	onWorld.heard(t, (*Comm)(p.Comms.World), Init())
+	onSelf := newListener(t).on(t, (*Comm)(p.Comms.Self))
+	onSelf.heard(t, (*Comm)(p.Comms.Self), NewInfo().Delete("x"))
+	onSelf.heard(t, (*Comm)(p.Comms.Self), new(Request).Cancel())
+	onWorld.heard(t, (*Comm)(p.Comms.World), Send((*Comm)(p.Comms.World), []byte{1}, 9, 0))
 }
 
 func TestErrhandlersAreCounted(t *testing.T) {
-	c := (*Comm)(layout{}.start(t)[0].World)
+	c := (*Comm)(layout{}.start(t)[0].Comms.World)
 	l := newListener(t).on(t, c)
 	if err := l.h.Free(); err != nil {
 		t.Fatal(err)
@@ -232,14 +232,14 @@ func TestErrhandlersAreCounted(t *testing.T) {
 	if err := errors.Join(c.SetErrhandler(got), got.Free()); err != nil {
 		t.Errorf("what Get gave: %v", err)
 	}
-	fresh := (*Comm)(layout{}.start(t)[0].World)
+	fresh := (*Comm)(layout{}.start(t)[0].Comms.World)
 	if h, err := fresh.GetErrhandler(); h != ErrorsReturn || err != nil || errors.Join(h.Free(), h.Free()) != nil {
 		t.Errorf("at first: %v, %v", h, err)
 	}
 }
 
 func TestErrhandlersThatAreNone(t *testing.T) {
-	c := (*Comm)(layout{}.start(t)[0].World)
+	c := (*Comm)(layout{}.start(t)[0].Comms.World)
 	_, noFunction := NewErrhandler(nil)
 	forWindows := (*Errhandler)(proc.ErrhandlerOf("for windows", nil, nil))
 	var none *Errhandler
@@ -264,7 +264,7 @@ func TestErrhandlersThatAreNone(t *testing.T) {
 }
 
 func TestCallErrhandler(t *testing.T) {
-	c := (*Comm)(layout{}.start(t)[0].World)
+	c := (*Comm)(layout{}.start(t)[0].Comms.World)
 	l := newListener(t).on(t, c)
 	mine := NewError(mpierr.NoMem)
 	if err := c.CallErrhandler(mine); err != nil {
@@ -307,7 +307,7 @@ func dies(t *testing.T, f func(c *Comm)) *deathbed {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		f((*Comm)(p.World))
+		f((*Comm)(p.Comms.World))
 	}()
 	<-done
 	return d
@@ -350,7 +350,7 @@ func TestFatalErrorOfTheProgram(t *testing.T) {
 }
 
 func TestDefaultErrhandler(t *testing.T) {
-	c := (*Comm)(layout{}.start(t)[0].World)
+	c := (*Comm)(layout{}.start(t)[0].Comms.World)
 	l := newListener(t)
 	if err := SetDefaultErrhandler(l.h); err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ func TestOwnCodeTravelsThroughErrors(t *testing.T) {
 	if err := errors.Join(err1, err2, AddErrorString(code, "out of beer")); err != nil {
 		t.Fatal(err)
 	}
-	c := (*Comm)(layout{}.start(t)[0].World)
+	c := (*Comm)(layout{}.start(t)[0].Comms.World)
 	key := keyOf(t, nil, func(*Comm, Keyval, any, any) error { return NewError(code) }, nil)
 	if err := c.SetAttr(key, 1); err != nil {
 		t.Fatal(err)
@@ -62,7 +62,7 @@ func TestErrorCodes(t *testing.T) {
 func TestFaultsOfCodes(t *testing.T) {
 	p := layout{}.start(t)[0]
 	program(t, p)
-	l := newListener(t).on(t, (*Comm)(p.World))
+	l := newListener(t).on(t, (*Comm)(p.Comms.World))
 	for what, call := range map[string]func() error{
 		"text for a class of MPI": func() error { return AddErrorString(mpierr.Rank, "x") }, "code of no class": func() error { return second(AddErrorCode(1 << 30)) },
 		"removal of a class of MPI": func() error { return RemoveErrorClass(mpierr.Rank) }, "removal of no code": func() error { return RemoveErrorCode(1 << 30) },
@@ -70,7 +70,7 @@ func TestFaultsOfCodes(t *testing.T) {
 		"class of nothing": func() error { return second(ClassOf(-1)) },
 	} {
 		err := call()
-		l.heard(t, (*Comm)(p.World), err)
+		l.heard(t, (*Comm)(p.Comms.World), err)
 		if ErrorClass(err) != mpierr.Arg {
 			t.Errorf("%s: %v", what, err)
 		}

@@ -17,8 +17,8 @@ import (
 )
 
 // toPeer is the port of p to a peer.
-func toPeer(p *proc.Process, peer message.Peer) *proc.Port {
-	for _, q := range p.Ports {
+func toPeer(p *proc.Process, peer message.Peer) *proc.Endpoint {
+	for _, q := range p.Endpoints.List {
 		if q != nil && q.Peer == peer {
 			return q
 		}
@@ -38,7 +38,7 @@ func notesSent(p *proc.Process, peer message.Peer) uint64 {
 func TestNotesAllocateNothing(t *testing.T) {
 	for _, n := range []int{0, 8, link.MaxFastBox, link.MaxFastBox + 1} {
 		procs := layout{procs: 2, link: rings(64 << 10)}.start(t)
-		a, b := (*Comm)(procs[0].World), (*Comm)(procs[1].World)
+		a, b := (*Comm)(procs[0].Comms.World), (*Comm)(procs[1].Comms.World)
 		out, in := pattern(n, 3), make([]byte, n)
 		reqs := make([]Request, 2)
 		check := func(st Status, err error) {
@@ -109,12 +109,12 @@ func TestHasteStarvesNobody(t *testing.T) {
 	p, b := procs[0], make([]byte, 8)
 	round := func() {
 		for range 32 {
-			if err := Send((*Comm)(procs[1].World), b, 0, 0); err != nil {
+			if err := Send((*Comm)(procs[1].Comms.World), b, 0, 0); err != nil {
 				t.Fatal(err)
 			}
 		}
 		for range 32 {
-			if _, err := Recv((*Comm)(p.World), b, 1, 0); err != nil {
+			if _, err := Recv((*Comm)(p.Comms.World), b, 1, 0); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -122,7 +122,7 @@ func TestHasteStarvesNobody(t *testing.T) {
 	for range 100 {
 		round()
 	}
-	if err := Send((*Comm)(procs[2].World), make([]byte, 500), 0, 0); err != nil {
+	if err := Send((*Comm)(procs[2].Comms.World), make([]byte, 500), 0, 0); err != nil {
 		t.Fatal(err)
 	}
 	for i := 0; ; i++ {
@@ -132,7 +132,7 @@ func TestHasteStarvesNobody(t *testing.T) {
 		if messages == 1 {
 			return
 		}
-		if i == 2*drive.ScanSeldom*proc.HasteMax/32 {
+		if i == 2*drive.ScanSeldom*proc.StreakMax/32 {
 			t.Fatalf("nobody has looked at another link after %d receives", 32*i)
 		}
 		round()
@@ -149,18 +149,18 @@ func (silent) Send(wireup.Message) error { return nil }
 func TestRecvByALinkThatHasJustBroken(t *testing.T) {
 	procs := layout{procs: 2, link: rings(8 << 10), messages: true}.start(t)
 	p := procs[0]
-	p.Control, p.Grace = silent{}, time.Hour
+	p.Node.Control, p.Endpoints.Grace = silent{}, time.Hour
 	q := toPeer(p, 1)
 	p.Lock()
 	q.Drop(io.ErrUnexpectedEOF)
 	p.Unlock()
 	got := make(chan error)
 	for range 2 {
-		go func() { got <- second(Recv((*Comm)(p.World), make([]byte, 8), 1, 0)) }()
+		go func() { got <- second(Recv((*Comm)(p.Comms.World), make([]byte, 8), 1, 0)) }()
 	}
 	sleeping(p, 2)
 	p.Lock()
-	p.Lose(q, io.ErrUnexpectedEOF)
+	q.Lose(io.ErrUnexpectedEOF)
 	p.Unlock()
 	for range 2 {
 		if err := <-got; !errors.Is(err, message.ErrPeerDown) {

@@ -159,7 +159,7 @@ func TestGate(t *testing.T) {
 		s, e := Isend(c, make([]byte, 1<<20), 1, 6)
 		err = first(err, e, expect("with a long send: takes", lane.Takes, 0), tell(0), complete(&s), tell(1), hear(1), state("without", 1))
 		c.in().Process().FastPath.Place(4096).Handle = 4096
-		c.in().Process().ForgetFastPath()
+		c.in().Process().FastPath.Forget()
 		return first(err, expect("forgotten", m.Place(4096).Handle, 0), tell(-1))
 	})
 }
@@ -231,7 +231,7 @@ func TestNotesOfC(t *testing.T) {
 			*(*int32)(unsafe.Pointer(&n.Data)) = int32(i)
 			l.Post(l.OutAt)
 			m.Gate.Store(fastpath.Open)
-			c.in().Process().WakeFastPath(at)
+			c.in().Process().FastPath.Wake(at)
 			if _, err := Recv(c, word[:], 1, i); err != nil || word[0] != int32(i) {
 				return fmt.Errorf("%d came back for %d: %w", word[0], i, err)
 			}

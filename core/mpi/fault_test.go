@@ -42,15 +42,15 @@ func put(t *testing.T, l link.Link, b []byte) {
 func TestPeerThatSendsGarbageLosesItsLink(t *testing.T) {
 	p, ends := withStrangers(t)
 	put(t, ends[1], pattern(200, 0))
-	_, err := Recv((*Comm)(p.World), make([]byte, 8), 1, 0)
+	_, err := Recv((*Comm)(p.Comms.World), make([]byte, 8), 1, 0)
 	if !errors.Is(err, message.ErrPeerDown) || !errors.Is(err, message.ErrProtocol) || !strings.Contains(err.Error(), "rank 1") {
 		t.Errorf("receive: %v", err)
 	}
-	if err := Send((*Comm)(p.World), []byte{1}, 1, 0); !errors.Is(err, message.ErrPeerDown) {
+	if err := Send((*Comm)(p.Comms.World), []byte{1}, 1, 0); !errors.Is(err, message.ErrPeerDown) {
 		t.Errorf("send: %v", err)
 	}
 	// Rank 2 is not concerned.
-	if err := Send((*Comm)(p.World), []byte{1}, 2, 0); err != nil {
+	if err := Send((*Comm)(p.Comms.World), []byte{1}, 2, 0); err != nil {
 		t.Errorf("to rank 2: %v", err)
 	}
 }
@@ -61,7 +61,7 @@ func TestPeerThatEndsInTheMiddleOfAPacket(t *testing.T) {
 	if err := ends[1].Close(); err != nil {
 		t.Fatal(err)
 	}
-	_, err := Recv((*Comm)(p.World), make([]byte, 8), 1, 0)
+	_, err := Recv((*Comm)(p.Comms.World), make([]byte, 8), 1, 0)
 	if !errors.Is(err, message.ErrPeerDown) || !errors.Is(err, ErrPeerGone) {
 		t.Errorf("got %v", err)
 	}
@@ -80,26 +80,26 @@ func TestProbeOfAPeerThatEnds(t *testing.T) {
 	if err := ends[1].Close(); err != nil {
 		t.Fatal(err)
 	}
-	_, probe := Probe((*Comm)(p.World), 1, 4)
-	_, _, iprobe := Iprobe((*Comm)(p.World), 1, 4)
-	_, _, mprobe := Mprobe((*Comm)(p.World), 1, 4)
-	_, _, improbe := Improbe((*Comm)(p.World), 1, 4)
+	_, probe := Probe((*Comm)(p.Comms.World), 1, 4)
+	_, _, iprobe := Iprobe((*Comm)(p.Comms.World), 1, 4)
+	_, _, mprobe := Mprobe((*Comm)(p.Comms.World), 1, 4)
+	_, _, improbe := Improbe((*Comm)(p.Comms.World), 1, 4)
 	for what, err := range map[string]error{"probe": probe, "iprobe": iprobe, "mprobe": mprobe, "improbe": improbe} {
 		if !errors.Is(err, message.ErrPeerDown) || ErrorClass(err) != mpierr.ProcAborted {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if m, _, err := Mprobe((*Comm)(p.World), 1, AnyTag); err != nil || second(Mrecv(m, []byte{})) != nil {
+	if m, _, err := Mprobe((*Comm)(p.Comms.World), 1, AnyTag); err != nil || second(Mrecv(m, []byte{})) != nil {
 		t.Errorf("what it had sent: %v", err)
 	}
-	if found, _, err := Iprobe((*Comm)(p.World), AnySource, AnyTag); found || err != nil {
+	if found, _, err := Iprobe((*Comm)(p.Comms.World), AnySource, AnyTag); found || err != nil {
 		t.Errorf("from anybody: %v, %v", found, err)
 	}
 }
 
 func TestSendUnderWayToAPeerThatEnds(t *testing.T) {
 	p, ends := withStrangers(t)
-	q, err := Isend((*Comm)(p.World), make([]byte, 8<<20), 1, 0)
+	q, err := Isend((*Comm)(p.Comms.World), make([]byte, 8<<20), 1, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,18 +113,18 @@ func TestSendUnderWayToAPeerThatEnds(t *testing.T) {
 
 func TestAfterTheEndOfTheJob(t *testing.T) {
 	p, _ := withStrangers(t)
-	q, err := Irecv((*Comm)(p.World), make([]byte, 1), AnySource, 0)
+	q, err := Irecv((*Comm)(p.Comms.World), make([]byte, 1), AnySource, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	p.Lock()
-	p.Fail(fmt.Errorf("for the test"))
+	p.SetFailed(fmt.Errorf("for the test"))
 	p.Unlock()
 	for what, err := range map[string]error{
 		"wait":  second(q.Wait()),
-		"recv":  second(Recv((*Comm)(p.World), make([]byte, 1), 1, 0)),
-		"probe": second(Probe((*Comm)(p.World), 1, 0)),
-		"ssend": Ssend((*Comm)(p.World), []byte{1}, 2, 0),
+		"recv":  second(Recv((*Comm)(p.Comms.World), make([]byte, 1), 1, 0)),
+		"probe": second(Probe((*Comm)(p.Comms.World), 1, 0)),
+		"ssend": Ssend((*Comm)(p.Comms.World), []byte{1}, 2, 0),
 	} {
 		if !errors.Is(err, ErrJobOver) {
 			t.Errorf("%s: %v", what, err)
@@ -138,10 +138,10 @@ func TestAfterFinalize(t *testing.T) {
 	if err := life.FinalizeProc(p); err != nil {
 		t.Fatal(err)
 	}
-	if err := Send((*Comm)(p.World), []byte{1}, 0, 0); !errors.Is(err, ErrFinalized) {
+	if err := Send((*Comm)(p.Comms.World), []byte{1}, 0, 0); !errors.Is(err, ErrFinalized) {
 		t.Errorf("send: %v", err)
 	}
-	if err := Barrier((*Comm)(p.World)); !errors.Is(err, ErrFinalized) {
+	if err := Barrier((*Comm)(p.Comms.World)); !errors.Is(err, ErrFinalized) {
 		t.Errorf("barrier: %v", err)
 	}
 	if err := life.FinalizeProc(p); !errors.Is(err, ErrFinalized) {

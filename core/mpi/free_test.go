@@ -89,7 +89,7 @@ func TestNames(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		all := []error{expect("world", c.Name(), "MPI_COMM_WORLD"), expect("self", (*Comm)(c.in().Process().Self).Name(), "MPI_COMM_SELF"),
+		all := []error{expect("world", c.Name(), "MPI_COMM_WORLD"), expect("self", (*Comm)(c.in().Process().Comms.Self).Name(), "MPI_COMM_SELF"),
 			expect("new", d.Name(), ""), d.SetName("mine"), expect("set", d.Name(), "mine"), d.SetName(long),
 			expect("long", d.Name(), long[:MaxObjectName]), d.SetName(""), expect("empty", d.Name(), ""), c.SetName("other"), expect("world", c.Name(), "other")}
 		return errors.Join(append(all, d.SetName("before"), d.Free(), expect("freed", d.Name(), "before"))...)

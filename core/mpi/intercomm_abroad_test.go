@@ -19,7 +19,7 @@ func TestIntercommCreateOfWorlds(t *testing.T) {
 		var peer *Comm
 		if c.Rank() == leader[w] {
 			var err error
-			if peer, err = rendezvous((*Comm)(c.in().Process().Self), w == 0, 0, name); err != nil {
+			if peer, err = rendezvous((*Comm)(c.in().Process().Comms.Self), w == 0, 0, name); err != nil {
 				return err
 			}
 		}
@@ -83,13 +83,13 @@ func forgotten(t *testing.T, worlds [][]*proc.Process) {
 	t.Helper()
 	for w, procs := range worlds {
 		for r, p := range procs {
-			for _, x := range p.Worlds.Load().Met {
+			for _, x := range p.Worlds.Table.Load().Met {
 				if !x.Leaving || x.Uses.Load() != 0 {
 					t.Errorf("world %d, rank %d still knows a world", w, r)
 				}
 			}
-			if len(p.Early) > 0 || len(p.Guests) > 0 && !hasLeft(p) {
-				t.Errorf("world %d, rank %d: %d early links, %d guests", w, r, len(p.Early), len(p.Guests))
+			if len(p.Worlds.Early) > 0 || len(p.Worlds.Callers) > 0 && !hasLeft(p) {
+				t.Errorf("world %d, rank %d: %d early links, %d guests", w, r, len(p.Worlds.Early), len(p.Worlds.Callers))
 			}
 		}
 	}
@@ -97,7 +97,7 @@ func forgotten(t *testing.T, worlds [][]*proc.Process) {
 
 // hasLeft tells whether all guests are only waited for.
 func hasLeft(p *proc.Process) bool {
-	for _, g := range p.Guests {
+	for _, g := range p.Worlds.Callers {
 		if !g.(*meet.Guest).Left {
 			return false
 		}
@@ -127,7 +127,7 @@ func TestIntercommCreateOfThreeWorlds(t *testing.T) {
 		var peer *Comm
 		if w != 1 && c.Rank() == 0 {
 			var err error
-			if peer, err = rendezvous((*Comm)(c.in().Process().Self), w == 0, 0, names[1]); err != nil {
+			if peer, err = rendezvous((*Comm)(c.in().Process().Comms.Self), w == 0, 0, names[1]); err != nil {
 				return err
 			}
 		}
@@ -174,12 +174,12 @@ func TestConnectInOneWorld(t *testing.T) {
 		ranks, err := theirs.Translate([]int{0, 1}, all)
 		return errors.Join(err, expect("their ranks", [2]int(ranks), [2]int{1 - c.Rank()%2, 3 - c.Rank()%2}), everyoneTalks(inter), inter.Disconnect())
 	})
-	if n := len(worlds[0][0].Worlds.Load().Met); n != 0 {
+	if n := len(worlds[0][0].Worlds.Table.Load().Met); n != 0 {
 		t.Errorf("%d worlds were met", n)
 	}
 	errs := make(chan error, 2)
 	for i := range 2 {
-		own, err := (*Comm)(worlds[0][0].Self).Dup()
+		own, err := (*Comm)(worlds[0][0].Comms.Self).Dup()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -21,24 +21,23 @@ func Join(job *life.Job, agent link.Link, m life.Machine, node life.Node) (*Proc
 }
 
 // World is the rank's MPI_COMM_WORLD.
-func (x *Proc) World() *Comm { return (*Comm)(x.p.World) }
+func (x *Proc) World() *Comm { return (*Comm)(x.p.Comms.World) }
 
 // Self is the rank's MPI_COMM_SELF.
-func (x *Proc) Self() *Comm { return (*Comm)(x.p.Self) }
+func (x *Proc) Self() *Comm { return (*Comm)(x.p.Comms.Self) }
 
 // Hear takes a message of the node's, with the link of a KindLink, which the
 // rank then owns. It may be called at any time and does not block.
-func (x *Proc) Hear(m life.Message, l link.Link) { x.p.Hear(m, l) }
+func (x *Proc) Hear(m life.Message, l link.Link) { x.p.Node.Hear(m, l) }
 
 // BufferAttach is the function BufferAttach for this rank.
 func (x *Proc) BufferAttach(size int) error {
-	return x.p.Failed("BufferAttach", x.p.BufferAttach(size))
+	return x.p.AttachedBuffer().Attach(size)
 }
 
 // BufferDetach is the function BufferDetach for this rank.
 func (x *Proc) BufferDetach() (size int, err error) {
-	size, err = x.p.BufferDetach()
-	return size, x.p.Failed("BufferDetach", err)
+	return x.p.AttachedBuffer().Detach()
 }
 
 // Finalize is the function Finalize for this rank.

@@ -93,10 +93,10 @@ func TestLenderSleepsUntilItsMemoryIsTaken(t *testing.T) {
 	procs := layout{procs: 2, dataLen: 1 << 20, spin: "0", link: rings(8 << 10)}.start(t)
 	data := content(1<<20, 0, 0)
 	sent := make(chan error)
-	go func() { sent <- Send((*Comm)(procs[0].World), data, 1, 0) }()
+	go func() { sent <- Send((*Comm)(procs[0].Comms.World), data, 1, 0) }()
 	sleeping(procs[0], 1)
 	in := make([]byte, len(data))
-	if _, err := Recv((*Comm)(procs[1].World), in, 0, 0); err != nil {
+	if _, err := Recv((*Comm)(procs[1].Comms.World), in, 0, 0); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-sent; err != nil {
@@ -111,11 +111,11 @@ func TestLenderSleepsUntilItsMemoryIsTaken(t *testing.T) {
 func TestEndOfAPeerInMemory(t *testing.T) {
 	for _, spin := range []string{"auto", "1h"} {
 		procs := layout{procs: 2, spin: spin, link: rings(8 << 10)}.start(t)
-		procs[0].Grace = 0
+		procs[0].Endpoints.Grace = 0
 		got := make(chan error)
-		go func() { got <- second(Recv((*Comm)(procs[0].World), make([]byte, 1), 1, 0)) }()
+		go func() { got <- second(Recv((*Comm)(procs[0].Comms.World), make([]byte, 1), 1, 0)) }()
 		procs[1].Lock()
-		procs[1].Close()
+		procs[1].Endpoints.Close()
 		procs[1].Unlock()
 		if err := <-got; !errors.Is(err, message.ErrPeerDown) {
 			t.Errorf("spin %s: %v", spin, err)
@@ -130,11 +130,11 @@ func TestNoAllocationsOverMemory(t *testing.T) {
 		procs := layout{procs: 2, dataLen: 256 << 10, ackMark: 64, hiWater: 256, link: rings(512 << 10), data: own}.start(t)
 		out, in := make([]byte, n), make([]byte, n)
 		message := func() {
-			s, err := Isend((*Comm)(procs[0].World), out, 1, 0)
+			s, err := Isend((*Comm)(procs[0].Comms.World), out, 1, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := Irecv((*Comm)(procs[1].World), in, 0, 0)
+			r, err := Irecv((*Comm)(procs[1].Comms.World), in, 0, 0)
 			if err != nil {
 				t.Fatal(err)
 			}

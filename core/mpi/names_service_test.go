@@ -45,19 +45,19 @@ func (r *registry) Send(m wireup.Message) error {
 	if errors.Is(err, names.ErrNotFound) {
 		answer.Meeting.Class = int(mpierr.Name)
 	}
-	r.p.Hear(answer, nil)
+	r.p.Node.Hear(answer, nil)
 	return nil
 }
 
 func newRegistry(t *testing.T) (*Proc, *registry) {
 	t.Helper()
 	p := newMeadow().world(t, "a", 1)[0]
-	if err := (*Comm)(p.World).SetErrhandler(ErrorsReturn); err != nil {
+	if err := (*Comm)(p.Comms.World).SetErrhandler(ErrorsReturn); err != nil {
 		t.Fatal(err)
 	}
 	r := &registry{p: p, table: names.NewTable(names.Limits{})}
 	r.table.Enter(1)
-	p.Control = r
+	p.Node.Control = r
 	return &Proc{p}, r
 }
 
@@ -104,7 +104,7 @@ func TestNamesOfServices(t *testing.T) {
 	r.down = true
 	_, err = x.LookupName("heat", nil)
 	wantClass(t, "no server", err, ErrNames, mpierr.Other)
-	if n := len(x.p.Asking); n > 0 {
+	if n := len(x.p.Node.Asking); n > 0 {
 		t.Errorf("%d requests are left", n)
 	}
 }
@@ -143,7 +143,7 @@ func TestBadNames(t *testing.T) {
 // TestNamesOfOneAlone: a program that nobody started has nobody to ask.
 func TestNamesOfOneAlone(t *testing.T) {
 	x, _ := newRegistry(t)
-	x.p.Control = nil
+	x.p.Node.Control = nil
 	wantClass(t, "alone", x.PublishName("s", nil, "p"), ErrAlone, mpierr.Other)
 }
 

@@ -85,12 +85,12 @@ func busyRank(tb testing.TB, roster *Roster, job wireup.Job, rank int) *Proc {
 		tb.Fatal(err)
 	}
 	p := x.p
-	d, err := outComm(p.NewComm(comm.Spec{Context: 4, Group: p.World.Comm.Group(), Masters: p.World.Masters()}))
+	d, err := outComm(p.Comms.NewComm(comm.Spec{Context: 4, Group: p.Comms.World.Comm.Group(), Masters: p.Comms.World.Masters()}))
 	if err != nil {
 		tb.Fatal(err)
 	}
 	value := make([]byte, 8)
-	for _, c := range []*Comm{(*Comm)(p.World), d} {
+	for _, c := range []*Comm{(*Comm)(p.Comms.World), d} {
 		if construct.Ours(c.in()) {
 			tb.Fatal("all clients run this library")
 		}
@@ -111,7 +111,7 @@ func busyRank(tb testing.TB, roster *Roster, job wireup.Job, rank int) *Proc {
 	p.Eng.Recv(message.Envelope{Rank: 1}, 1, nil)
 	for k := 1; k <= 32; k *= 2 {
 		peer := message.Peer((rank + k) % len(job.Procs))
-		p.Post(peer, (*Comm)(p.World).in().Envelope(0), message.Standard, &proc.Cargo{Mem: value, Count: int64(len(value)), Dtype: uint64(datatype.Byte)}, true)
+		p.Post(peer, (*Comm)(p.Comms.World).in().Envelope(0), message.Standard, &proc.Cargo{Mem: value, Count: int64(len(value)), Dtype: uint64(datatype.Byte)}, true)
 	}
 	return x
 }
@@ -238,7 +238,7 @@ func TestOursAsksTheClientsOfTheCommunicator(t *testing.T) {
 		n    int
 		ours bool
 	}{{3, true}, {4, false}, {96, false}} {
-		d, err := p.NewComm(comm.Spec{Context: 8, Group: comm.NewGroup(0, c.n)})
+		d, err := p.Comms.NewComm(comm.Spec{Context: 8, Group: comm.NewGroup(0, c.n)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -31,15 +31,15 @@ func TestSendBuffers(t *testing.T) {
 			return class(what, Bsend(c, make([]byte, n), 1, 1), mpierr.Buffer)
 		}
 		err = first(err, shared.Serve(c), full("none"),
-			c.in().Process().BufferAttach(n+BsendOverhead), Bsend(c, make([]byte, n), 1, 1), full("that of all"),
+			c.in().Process().AttachedBuffer().Attach(n+BsendOverhead), Bsend(c, make([]byte, n), 1, 1), full("that of all"),
 			shared.Attach(n+BsendOverhead), Bsend(c, make([]byte, n), 1, 1), full("shared"), class("WORLD's", Bsend(world, make([]byte, n), 1, 1), mpierr.Buffer),
 			own.Attach(Unlimited), class("twice", own.Attach(1), mpierr.Buffer), Bsend(c, make([]byte, n), 1, 1))
 		q := own.Iflush()
 		done, _, bad := q.Test()
-		err = first(err, bad, expect("flushed", done, false), Send(world, []byte{1}, 1, 9), second(q.Wait()), own.Flush(), shared.Flush(), c.in().Process().BufferFlush())
+		err = first(err, bad, expect("flushed", done, false), Send(world, []byte{1}, 1, 9), second(q.Wait()), own.Flush(), shared.Flush(), c.in().Process().AttachedBuffer().Flush())
 		a, err1 := own.Detach()
 		b, err2 := shared.Detach()
-		d, err3 := c.in().Process().BufferDetach()
+		d, err3 := c.in().Process().AttachedBuffer().Detach()
 		err = first(err, err1, err2, err3, expect("own", a, Unlimited), expect("shared", b, n+BsendOverhead), expect("that of all", d, n+BsendOverhead))
 		a, err1 = own.Detach()
 		return first(err, err1, expect("nothing", a, 0), c.Free(), class("freed", second(c.SendBuffer()), mpierr.Comm))

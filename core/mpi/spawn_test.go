@@ -59,7 +59,7 @@ func (b *breeder) answer(kind wireup.Kind, x wireup.Meeting, reason string) {
 	if x.Class != 0 {
 		m.Reason = reason
 	}
-	b.m.procs[b.me].Hear(m, nil)
+	b.m.procs[b.me].Node.Hear(m, nil)
 }
 
 // breed starts children that greet their parents and leave them.
@@ -96,8 +96,8 @@ func (b *breeder) told(kind wireup.Kind) (list []wireup.Message) {
 func family(t *testing.T) (*meadow, []*proc.Process, *breeder) {
 	m := newMeadow()
 	procs := m.world(t, "parents", 2)
-	b := &breeder{t: t, gate: *procs[1].Control.(*gate)}
-	procs[1].Control = b
+	b := &breeder{t: t, gate: *procs[1].Node.Control.(*gate)}
+	procs[1].Node.Control = b
 	return m, procs, b
 }
 
@@ -131,7 +131,7 @@ func TestSpawn(t *testing.T) {
 	if c := order[0].Meeting.Spawn.Commands; len(c) != 2 || c[0].Path != "./a" || c[0].Args[0] != "x" || c[0].Info["wdir"] != "/tmp" || c[1].Procs != 1 {
 		t.Errorf("%+v", c)
 	}
-	if len(procs[1].Doors) != 0 {
+	if len(procs[1].Node.Doors) != 0 {
 		t.Error("the port is open")
 	}
 	if (&Proc{procs[0]}).Parent() != nil {
@@ -187,8 +187,8 @@ func TestSpawnFails(t *testing.T) {
 					cancels++
 				}
 			}
-			if cancels != tt.cancels || len(procs[1].Doors) != 0 {
-				t.Errorf("%d were ended, %d ports are open", cancels, len(procs[1].Doors))
+			if cancels != tt.cancels || len(procs[1].Node.Doors) != 0 {
+				t.Errorf("%d were ended, %d ports are open", cancels, len(procs[1].Node.Doors))
 			}
 		})
 	}

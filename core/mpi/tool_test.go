@@ -66,7 +66,7 @@ func TestPerformanceVariables(t *testing.T) {
 	}
 	program(t, procs[0])
 	before := completed()
-	self := (*Comm)(procs[0].Self)
+	self := (*Comm)(procs[0].Comms.Self)
 	q, err := Irecv(self, make([]byte, 1), 0, 1)
 	if err == nil {
 		err = Send(self, []byte{1}, 0, 1)

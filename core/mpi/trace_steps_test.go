@@ -175,7 +175,7 @@ func TestFailureIsTraced(t *testing.T) {
 // TestNoTraceCostsNothing: a step that nobody wants to see makes no garbage.
 func TestNoTraceCostsNothing(t *testing.T) {
 	p := newMeadow().world(t, "a", 1)[0]
-	m := &meet.Meeting{P: p, C: p.World, Shown: p.Procedure(proc.ToConnect)}
+	m := &meet.Meeting{P: p, C: p.Comms.World, Shown: p.Trace.Procedure(proc.ToConnect)}
 	if n := testing.AllocsPerRun(100, func() {
 		m.Took(meet.StepMake, func() string { return fmt.Sprint(m.Context, m.Root) })
 	}); n != 0 {

@@ -24,7 +24,7 @@ func TestTraceIsACaptureByItsName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Send((*Comm)(p.World), []byte("abc"), 1, 42); err != nil {
+	if err := Send((*Comm)(p.Comms.World), []byte("abc"), 1, 42); err != nil {
 		t.Fatal(err)
 	}
 	packet(t, n.agent, 3)
@@ -55,12 +55,12 @@ func TestTraceOnAFullDisk(t *testing.T) {
 				t.Fatal(err)
 			}
 			for range 3 {
-				if err := Send((*Comm)(p.World), []byte("abc"), 1, 42); err != nil {
+				if err := Send((*Comm)(p.Comms.World), []byte("abc"), 1, 42); err != nil {
 					t.Fatal(err)
 				}
 				packet(t, n.agent, 3)
 			}
-			if err := p.Control.Send(wireup.Message{Kind: wireup.KindFini}); err != nil {
+			if err := p.Node.Control.Send(wireup.Message{Kind: wireup.KindFini}); err != nil {
 				t.Fatal(err)
 			}
 			want := wireup.CutTrace{File: job.Trace}
@@ -118,7 +118,7 @@ func TestTraceThatIsImpossible(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Send((*Comm)(p.World), []byte("abc"), 1, 42); err != nil {
+	if err := Send((*Comm)(p.Comms.World), []byte("abc"), 1, 42); err != nil {
 		t.Fatal(err)
 	}
 	packet(t, n.agent, 3)

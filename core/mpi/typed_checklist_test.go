@@ -123,7 +123,7 @@ func checkModes(t *testing.T, c *Comm) error {
 		}
 		return nil
 	}
-	if err := c.in().Process().BufferAttach(1 << 20); err != nil {
+	if err := c.in().Process().AttachedBuffer().Attach(1 << 20); err != nil {
 		return err
 	}
 	wait := func(q Request, err error) error {
@@ -157,7 +157,7 @@ func checkModes(t *testing.T, c *Comm) error {
 			return err
 		}
 	}
-	_, err := c.in().Process().BufferDetach()
+	_, err := c.in().Process().AttachedBuffer().Detach()
 	return err
 }
 

@@ -21,14 +21,14 @@ func checkBuffered(t *testing.T, c *Comm) error {
 	if err := class("no buffer", c.Bsend(Typed(b, 1, v), 1, 1), mpierr.Buffer); err != nil {
 		return err
 	}
-	if err := c.in().Process().BufferAttach(8*n + BsendOverhead); err != nil { // the gaps take no room
+	if err := c.in().Process().AttachedBuffer().Attach(8*n + BsendOverhead); err != nil { // the gaps take no room
 		return err
 	}
 	err := c.Bsend(Typed(b, 1, v), 1, 1)
 	clear(b)
 	return first(err,
 		class("no room", c.Bsend(Typed(b, 1, v), 1, 1), mpierr.Buffer),
-		Send(c, []byte{1}, 1, 9), second(c.in().Process().BufferDetach()))
+		Send(c, []byte{1}, 1, 9), second(c.in().Process().AttachedBuffer().Detach()))
 }
 
 func checkFlush(t *testing.T, c *Comm) error {
@@ -37,19 +37,19 @@ func checkFlush(t *testing.T, c *Comm) error {
 		return first(second(Recv(c, []byte{0}, 0, 9)), second(c.Recv(Of(make([]float64, columnCount)), 0, 1)))
 	}
 	p := c.in().Process()
-	if size, err := p.BufferDetach(); size != 0 || err != nil {
+	if size, err := p.AttachedBuffer().Detach(); size != 0 || err != nil {
 		return fmt.Errorf("detached %d: %w", size, err)
 	}
-	err := first(p.BufferFlush(), p.BufferAttach(5000), class("attached twice", p.BufferAttach(10), mpierr.Buffer),
-		class("negative", p.BufferAttach(-1), mpierr.Buffer), c.Bsend(Typed(apart(columnCount, 0), 1, v), 1, 1))
-	q := p.BufferIflush()
+	err := first(p.AttachedBuffer().Flush(), p.AttachedBuffer().Attach(5000), class("attached twice", p.AttachedBuffer().Attach(10), mpierr.Buffer),
+		class("negative", p.AttachedBuffer().Attach(-1), mpierr.Buffer), c.Bsend(Typed(apart(columnCount, 0), 1, v), 1, 1))
+	q := p.AttachedBuffer().Iflush()
 	if done, _, bad := q.Test(); done || bad != nil {
 		return fmt.Errorf("flushed before the receive: %w", bad)
 	}
-	if err := first(err, Send(c, []byte{1}, 1, 9), second(q.Wait()), expect("null", q.Null(), true), p.BufferFlush()); err != nil {
+	if err := first(err, Send(c, []byte{1}, 1, 9), second(q.Wait()), expect("null", q.Null(), true), p.AttachedBuffer().Flush()); err != nil {
 		return err
 	}
-	size, err := p.BufferDetach()
+	size, err := p.AttachedBuffer().Detach()
 	return first(err, expect("size", size, 5000))
 }
 
@@ -195,7 +195,7 @@ func checkPersistent(t *testing.T, c *Comm) error {
 		}
 		return first(q.Free(), expect("null", q.Null(), true), class("start of null", q.Start(), mpierr.Request))
 	}
-	if err := c.in().Process().BufferAttach(1 << 16); err != nil {
+	if err := c.in().Process().AttachedBuffer().Attach(1 << 16); err != nil {
 		return err
 	}
 	out := apart(n, 0)
@@ -220,7 +220,7 @@ func checkPersistent(t *testing.T, c *Comm) error {
 			return err
 		}
 	}
-	return second(c.in().Process().BufferDetach())
+	return second(c.in().Process().AttachedBuffer().Detach())
 }
 
 func checkFree(t *testing.T, c *Comm) error {

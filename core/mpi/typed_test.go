@@ -74,12 +74,12 @@ func TestContiguousItemsAreMemory(t *testing.T) {
 	}{
 		{Of(mem), &mem[0], 48}, {Typed(mem, 4, triple), &mem[0], 48}, {Typed(mem, 1, tail), &mem[1], 12},
 	} {
-		x := p.Items(message.NoPeer, proc.Buffer(c.b))
+		x := p.Data.Items(message.NoPeer, proc.Buffer(c.b))
 		if x.Items != nil || len(x.Mem) != c.size || unsafe.Pointer(&x.Mem[0]) != unsafe.Pointer(c.at) {
 			t.Errorf("%v: %d bytes, packed %v", c.b.Datatype(), len(x.Mem), x.Items != nil)
 		}
 	}
-	if x := p.Items(message.NoPeer, proc.Buffer(Typed(apart(4, 0), 1, columns(4)))); x.Items == nil {
+	if x := p.Data.Items(message.NoPeer, proc.Buffer(Typed(apart(4, 0), 1, columns(4)))); x.Items == nil {
 		t.Error("what has gaps is sent with them")
 	}
 }
@@ -249,7 +249,7 @@ func TestBuffersAllocateNothing(t *testing.T) {
 		for _, n := range []int{1, 50, 5000, 60_000} {
 			procs := layout{procs: 2, data: func(int, int) string { return rep }}.start(t)
 			v, mem := columns(int64(n)), make([]float64, 3*n)
-			a, b := (*Comm)(procs[0].World), (*Comm)(procs[1].World)
+			a, b := (*Comm)(procs[0].Comms.World), (*Comm)(procs[1].Comms.World)
 			message := func() {
 				s, err := a.Isend(Typed(mem, 1, v), 1, 0)
 				if err != nil {
@@ -283,10 +283,10 @@ func TestBuffersAllocateNothing(t *testing.T) {
 func TestWaitallBesideAPeerThatIsGone(t *testing.T) {
 	p, ends := withStrangers(t)
 	reqs, sts := make([]Request, 3), make([]Status, 3)
-	reqs[0], _ = Irecv((*Comm)(p.World), make([]byte, 1), 1, 0)
-	reqs[1], _ = Irecv((*Comm)(p.World), make([]byte, 1), 2, 0)
-	reqs[2], _ = Irecv((*Comm)(p.World), make([]byte, 1), 0, 5)
-	if err := first(Send((*Comm)(p.World), []byte{1}, 0, 5), ends[1].Close()); err != nil {
+	reqs[0], _ = Irecv((*Comm)(p.Comms.World), make([]byte, 1), 1, 0)
+	reqs[1], _ = Irecv((*Comm)(p.Comms.World), make([]byte, 1), 2, 0)
+	reqs[2], _ = Irecv((*Comm)(p.Comms.World), make([]byte, 1), 0, 5)
+	if err := first(Send((*Comm)(p.Comms.World), []byte{1}, 0, 5), ends[1].Close()); err != nil {
 		t.Fatal(err)
 	}
 	err := Waitall(reqs, sts)
@@ -297,7 +297,7 @@ func TestWaitallBesideAPeerThatIsGone(t *testing.T) {
 }
 
 func TestSendrecvAllocatesNothing(t *testing.T) {
-	c := (*Comm)(layout{}.start(t)[0].World)
+	c := (*Comm)(layout{}.start(t)[0].Comms.World)
 	v, out, in := columns(100), apart(100, 1), make([]float64, 100)
 	message := func() {
 		if _, err := c.Sendrecv(Typed(out, 1, v), 0, 1, Of(in), 0, 1); err != nil {
@@ -358,7 +358,7 @@ func ringPair(b *testing.B) (c [2]*Comm) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		c[i] = (*Comm)(p.World)
+		c[i] = (*Comm)(p.Comms.World)
 	}
 	return c
 }

@@ -40,7 +40,7 @@ func sleepers(p *proc.Process, n, src int) <-chan error {
 	got := make(chan error, n)
 	for i := range n {
 		go func() {
-			_, err := Recv((*Comm)(p.World), make([]byte, 1), src, i)
+			_, err := Recv((*Comm)(p.Comms.World), make([]byte, 1), src, i)
 			got <- err
 		}()
 	}
@@ -54,7 +54,7 @@ func TestSendToSelfWakesTheReceiver(t *testing.T) {
 		const n = 3
 		got := sleepers(p, n, 0)
 		for i := range n {
-			if err := Ssend((*Comm)(p.World), []byte{1}, 0, i); err != nil {
+			if err := Ssend((*Comm)(p.Comms.World), []byte{1}, 0, i); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -69,9 +69,9 @@ func TestSendToSelfWakesTheReceiver(t *testing.T) {
 func TestReceiveFromSelfWakesTheSender(t *testing.T) {
 	p := layout{spin: "0"}.start(t)[0]
 	sent := make(chan error)
-	go func() { sent <- Ssend((*Comm)(p.World), []byte{1}, 0, 5) }()
+	go func() { sent <- Ssend((*Comm)(p.Comms.World), []byte{1}, 0, 5) }()
 	sleeping(p, 1)
-	if _, err := Recv((*Comm)(p.World), make([]byte, 1), 0, 5); err != nil {
+	if _, err := Recv((*Comm)(p.Comms.World), make([]byte, 1), 0, 5); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-sent; err != nil {
@@ -83,25 +83,25 @@ func TestSendToSelfWakesTheProbe(t *testing.T) {
 	p := layout{spin: "0"}.start(t)[0]
 	found := make(chan Status)
 	go func() {
-		st, _ := Probe((*Comm)(p.World), AnySource, AnyTag)
+		st, _ := Probe((*Comm)(p.Comms.World), AnySource, AnyTag)
 		found <- st
 	}()
 	sleeping(p, 1)
-	q, err := Issend((*Comm)(p.World), []byte{1}, 0, 5)
+	q, err := Issend((*Comm)(p.Comms.World), []byte{1}, 0, 5)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if st := <-found; st.Tag != 5 {
 		t.Errorf("found %+v", st)
 	}
-	if err := first(second(Recv((*Comm)(p.World), make([]byte, 1), 0, 5)), second(q.Wait())); err != nil {
+	if err := first(second(Recv((*Comm)(p.Comms.World), make([]byte, 1), 0, 5)), second(q.Wait())); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestCancelWakesWhoWaits(t *testing.T) {
 	p := layout{procs: 2, spin: "0"}.start(t)[0]
-	q, err := Irecv((*Comm)(p.World), make([]byte, 1), 1, 0)
+	q, err := Irecv((*Comm)(p.Comms.World), make([]byte, 1), 1, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestLinkThatASendFindsBrokenWakesReceivers(t *testing.T) {
 	a, _ := socketPair()
 	connect(t, p, 1, mute{a})
 	got := sleepers(p, 2, 1)
-	if err := Send((*Comm)(p.World), make([]byte, 10_000), 1, 0); !errors.Is(err, message.ErrPeerDown) {
+	if err := Send((*Comm)(p.Comms.World), make([]byte, 10_000), 1, 0); !errors.Is(err, message.ErrPeerDown) {
 		t.Errorf("send: %v", err)
 	}
 	for range 2 {
@@ -151,7 +151,7 @@ func TestEndOfTheJobWakesAll(t *testing.T) {
 	p := layout{procs: 2, spin: "0"}.start(t)[0]
 	got := sleepers(p, 2, 1)
 	p.Lock()
-	p.Fail(errors.New("for the test"))
+	p.SetFailed(errors.New("for the test"))
 	p.Unlock()
 	for range 2 {
 		if err := <-got; !errors.Is(err, ErrJobOver) {
@@ -193,7 +193,7 @@ func TestEndlessTrafficStarvesNobody(t *testing.T) {
 	}
 	f := &flood{noise: packet(3), answer: packet(2)}
 	connect(t, p, 1, f)
-	q, err := Irecv((*Comm)(p.World), []byte{}, 1, 1)
+	q, err := Irecv((*Comm)(p.Comms.World), []byte{}, 1, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +201,7 @@ func TestEndlessTrafficStarvesNobody(t *testing.T) {
 	go func() { never <- second(q.Wait()) }()
 	for range 20 {
 		got := make(chan error)
-		go func() { got <- second(Recv((*Comm)(p.World), []byte{}, 1, 2)) }()
+		go func() { got <- second(Recv((*Comm)(p.Comms.World), []byte{}, 1, 2)) }()
 		for waits := false; !waits; {
 			runtime.Gosched()
 			p.Lock()
@@ -230,7 +230,7 @@ func TestWaitForWhatWasHeldBack(t *testing.T) {
 		reqs := make([]Request, 3)
 		for i := range reqs {
 			var err error
-			if reqs[i], err = Isend((*Comm)(p.World), make([]byte, 4000), 1, 0); err != nil {
+			if reqs[i], err = Isend((*Comm)(p.Comms.World), make([]byte, 4000), 1, 0); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -252,7 +252,7 @@ func TestSleepingDriverFinishesTheSendOfAnother(t *testing.T) {
 	connect(t, p, 1, a)
 	got := sleepers(p, 1, 1)
 	sent := make(chan error)
-	go func() { sent <- Send((*Comm)(p.World), pattern(n, 3), 1, 5) }()
+	go func() { sent <- Send((*Comm)(p.Comms.World), pattern(n, 3), 1, 5) }()
 	sleeping(p, 2)
 	h, data := packet(t, b, n)
 	if h.Tag != 5 || !bytes.Equal(data, pattern(n, 3)) {
@@ -284,7 +284,7 @@ func arrived(t *testing.T, l link.Link, n int) (tags []wire.Tag) {
 func TestHeldBackLeavesByItself(t *testing.T) {
 	p, ends := withStrangers(t)
 	for tag := range 3 {
-		if _, err := Isend((*Comm)(p.World), []byte{}, 1, tag); err != nil {
+		if _, err := Isend((*Comm)(p.Comms.World), []byte{}, 1, tag); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -296,14 +296,14 @@ func TestHeldBackLeavesByItself(t *testing.T) {
 // A blocking send holds nothing back, and what was held goes before it.
 func TestBlockingSendLeavesAtOnce(t *testing.T) {
 	p, ends := withStrangers(t)
-	p.Flusher.Stop()
-	p.Armed = true // nobody comes to flush
+	p.Endpoints.Flusher.Stop()
+	p.Endpoints.Armed = true // nobody comes to flush
 	for tag := range 3 {
-		if _, err := Isend((*Comm)(p.World), []byte{}, 1, tag); err != nil {
+		if _, err := Isend((*Comm)(p.Comms.World), []byte{}, 1, tag); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := Send((*Comm)(p.World), []byte{}, 1, 3); err != nil {
+	if err := Send((*Comm)(p.Comms.World), []byte{}, 1, 3); err != nil {
 		t.Fatal(err)
 	}
 	b := make([]byte, 5*wire.HeaderSize)

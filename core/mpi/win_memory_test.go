@@ -197,19 +197,19 @@ func swapOfFloats(t *testing.T) []byte {
 func hostile(p *proc.Process, rank int, mem, b []byte) error {
 	defer func() {
 		p.Lock()
-		p.Close()
+		p.Endpoints.Close()
 		p.Unlock()
 	}()
-	w, err := (*Comm)(p.World).WinCreate(Of(mem[:len(mem)*(1-rank)]), 8, nil)
+	w, err := (*Comm)(p.Comms.World).WinCreate(Of(mem[:len(mem)*(1-rank)]), 8, nil)
 	if err != nil {
 		return err
 	}
 	if rank == 1 {
 		err := w.in().Comm().SendElements(message.Standard, b, datatype.Byte, 0, rma.HeaderTag)
-		_ = Barrier((*Comm)(p.World)) // which ends with rank 0
+		_ = Barrier((*Comm)(p.Comms.World)) // which ends with rank 0
 		return err
 	}
-	_, err = Recv((*Comm)(p.World), []byte{0}, 1, 5) // never comes
+	_, err = Recv((*Comm)(p.Comms.World), []byte{0}, 1, 5) // never comes
 	if !errors.Is(err, ErrJobOver) || ErrorClass(err) == mpierr.ProcAborted {
 		return fmt.Errorf("rank 0 ends with %w", err)
 	}
@@ -232,7 +232,7 @@ func TestWindowOfTheDead(t *testing.T) {
 			done, dead := make(chan error, 2), make(chan struct{})
 			for r, p := range procs {
 				go func() {
-					w, err := WinCreate((*Comm)(p.World), make([]int64, 4), nil)
+					w, err := WinCreate((*Comm)(p.Comms.World), make([]int64, 4), nil)
 					if r == 1 {
 						defer close(dead)
 					} else if err == nil {
@@ -242,7 +242,7 @@ func TestWindowOfTheDead(t *testing.T) {
 						err = classed(name, wait(w, other), mpierr.ProcAborted)
 					}
 					p.Lock()
-					p.Close()
+					p.Endpoints.Close()
 					p.Unlock()
 					done <- err
 				}()

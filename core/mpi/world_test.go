@@ -107,14 +107,14 @@ func (l layout) finish(t *testing.T, procs []*proc.Process, body func(t *testing
 	errs := make(chan error, len(procs))
 	for r, p := range procs {
 		go func() {
-			err := body(t, (*Comm)(p.World))
+			err := body(t, (*Comm)(p.Comms.World))
 			if err == nil {
 				err = life.FinalizeProc(p)
 			}
 			if err != nil {
 				err = fmt.Errorf("rank %d: %w", r, err)
 				p.Lock()
-				p.Close() // so that the others see it
+				p.Endpoints.Close() // so that the others see it
 				p.Unlock()
 			}
 			errs <- err
@@ -126,13 +126,13 @@ func (l layout) finish(t *testing.T, procs []*proc.Process, body func(t *testing
 		}
 	}
 	for r, p := range procs { // a driver that thinks it is wanted would never sleep
-		for i := 0; i < 1_000_000 && p.Links.Wanted.Load() != 0; i++ { // a timer may be about to look, on a busy machine long after
+		for i := 0; i < 1_000_000 && p.Driver.Wanted.Load() != 0; i++ { // a timer may be about to look, on a busy machine long after
 			p.Lock()
 			p.Eng.Events() // nothing is wanted but the lock
 			p.Unlock()
 			runtime.Gosched()
 		}
-		if w := p.Links.Wanted.Load(); w != 0 || p.Waiters != 0 || p.Driving || p.Asleep {
+		if w := p.Driver.Wanted.Load(); w != 0 || p.Waiters != 0 || p.Driving || p.Asleep {
 			t.Errorf("rank %d: %d want the lock, %d wait, driving %v, asleep %v", r, w, p.Waiters, p.Driving, p.Asleep)
 		}
 	}
@@ -168,7 +168,7 @@ func (l layout) start(t *testing.T) []*proc.Process {
 
 func connect(t *testing.T, p *proc.Process, peer int, l link.Link) {
 	t.Helper()
-	q, err := p.AddPort(p.Traced(l, fmt.Sprintf("memory to %d", peer), message.Peer(peer)), message.Peer(peer))
+	q, err := p.Endpoints.Add(p.Trace.Traced(l, fmt.Sprintf("memory to %d", peer), message.Peer(peer)), message.Peer(peer))
 	if err != nil {
 		t.Fatal(err)
 	}

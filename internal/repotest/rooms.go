@@ -23,8 +23,7 @@ var larger = map[string]int{
 	"internal/node": 62, "internal/sim/script": 32,
 
 	"config.builder": 58, "core/coll.Planner": 151, "core/message.Engine": 141,
-	"internal/engine/proc.Comm": 48, "internal/engine/proc.Process": 159,
-	"internal/engine/window.Win": 135, "internal/node.directLinks": 47, "internal/node.meetings": 46,
+	"internal/node.directLinks": 47, "internal/node.meetings": 46,
 	"internal/node.node": 154, "internal/sim/job.World": 42,
 }
 

@@ -270,7 +270,7 @@ func boardAlltoall(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 // BoardPlace gives the communicator's place on the board, nil if it has none. The first
 // time it may be a collective operation. All members come to the same answer.
 func BoardPlace(c *proc.Comm) *proc.BoardPlace {
-	cs := c.Colls()
+	cs := &c.State().Colls
 	if cs.Settled.Load() {
 		return cs.Place
 	}
@@ -291,7 +291,7 @@ func takePlace(c *proc.Comm) *proc.BoardPlace {
 		return nil
 	}
 	var told [1]byte // the slot; 0 is that of the communicator of all procs of the host
-	if c != c.Process().World {
+	if c != c.Process().Comms.World {
 		if c.Rank() == 0 {
 			slot, _ := c.Process().Boards.Board.Take()
 			told[0] = byte(slot)

@@ -171,7 +171,7 @@ func (a *Call) amount(n, me int) uint64 {
 
 // Plan plans a call for x, and its comparison with the others' if wanted.
 func (x *collective) Plan(a *Call) error {
-	err := a.plan(x.c.Colls().Planner, &x.main)
+	err := a.plan(x.c.State().Colls.Planner, &x.main)
 	if x.c.Checks() {
 		return x.compare(a.record(x.c), err)
 	}

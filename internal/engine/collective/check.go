@@ -18,7 +18,7 @@ type checking struct {
 // and all members can take part. planned is the planner's error: it is everybody's
 // then.
 func (x *collective) compare(call coll.Call, planned error) error {
-	cs := x.c.Colls()
+	cs := &x.c.State().Colls
 	if !x.c.Checks() || !cs.Ours {
 		return planned
 	}
@@ -35,7 +35,7 @@ func (x *collective) checked() error {
 	x.checking, x.sched = nil, &x.main
 	err := k.bad
 	if err == nil {
-		err = x.c.Colls().Planner.Judge(k.memory[:])
+		err = x.c.State().Colls.Planner.Judge(k.memory[:])
 	}
 	if k.then != nil {
 		k.then(err)
@@ -53,7 +53,7 @@ func Announce(c *proc.Comm, name string) error {
 	if err != nil {
 		return err
 	}
-	*c.Constructors() = x.ordinal()
+	c.State().Constructors = x.ordinal()
 	return x.run(x.compare(coll.Call{Name: name, Root: coll.NoRoot}, nil))
 }
 
@@ -76,7 +76,7 @@ func AnnounceLater(c *proc.Comm, name string, then func(seq uint32, verdict erro
 	err = x.compare(coll.Call{Name: name, Root: coll.NoRoot}, nil)
 	seq := x.ordinal() + 1
 	x.checking.then = func(verdict error) { then(seq, verdict) }
-	c.Process().Dispatch(x)
+	c.Process().Background.Dispatch(x)
 	return err
 }
 

@@ -43,7 +43,7 @@ type part struct {
 // CollectivePlanner makes the plan of the communicator's clients at the first
 // collective.
 func CollectivePlanner(c *proc.Comm) *coll.Planner {
-	c.Colls().Once.Do(func() {
+	c.State().Colls.Once.Do(func() {
 		profile := coll.Profile{Ours: true}
 		profile.XSize, profile.MaxLinear = c.CollectiveLimits()
 		describePeers(c, &profile, c.Masters(), c.Comm.Group())
@@ -51,15 +51,15 @@ func CollectivePlanner(c *proc.Comm) *coll.Planner {
 			profile.Tuning.Few = -1
 		}
 		if !c.Inter() {
-			c.Colls().Planner = coll.NewPlanner(c.Comm, profile)
+			c.State().Colls.Planner = coll.NewPlanner(c.Comm, profile)
 		} else {
-			m := comm.NewMasters(c.Comm.Remote(), c.Process().Clients())
+			m := comm.NewMasters(c.Comm.Remote(), c.Process().Worlds.Clients())
 			describePeers(c, &profile, m, c.Comm.Remote())
-			c.Colls().Planner = coll.NewInterPlanner(c.Comm, m, profile)
+			c.State().Colls.Planner = coll.NewInterPlanner(c.Comm, m, profile)
 		}
-		c.Colls().Ours = profile.Ours
+		c.State().Colls.Ours = profile.Ours
 	})
-	return c.Colls().Planner
+	return c.State().Colls.Planner
 }
 
 // closeBy tells whether the members of this proc's client, if they are few, are on
@@ -89,10 +89,10 @@ func describePeers(c *proc.Comm, profile *coll.Profile, m *comm.Masters, group *
 			profile.Clients = append(profile.Clients, coll.Peer{Rep: datatype.External32})
 		}
 		profile.Clients[client] = coll.Peer{
-			Rep:                  c.Process().DataOf(message.Peer(proc)),
-			ReduceOnPointToPoint: c.Process().ProcOf(proc).ReduceOnPointToPoint,
+			Rep:                  c.Process().Data.DataOf(message.Peer(proc)),
+			ReduceOnPointToPoint: c.Process().Worlds.ProcOf(proc).ReduceOnPointToPoint,
 		}
-		if m.Client(n) != own && c.Process().ForeignClient(m.Client(n)) {
+		if m.Client(n) != own && c.Process().Worlds.ForeignClient(m.Client(n)) {
 			profile.Ours = false
 		}
 	}
@@ -104,20 +104,20 @@ func Begin(c *proc.Comm) (*collective, error) {
 		return nil, err
 	}
 	CollectivePlanner(c)
-	c.Colls().Mu.Lock()
-	defer c.Colls().Mu.Unlock()
+	c.State().Colls.Mu.Lock()
+	defer c.State().Colls.Mu.Unlock()
 	var x *collective
-	if n := len(c.Colls().Free); n > 0 {
-		x = c.Colls().Free[n-1].(*collective)
-		c.Colls().Free = c.Colls().Free[:n-1]
+	if n := len(c.State().Colls.Free); n > 0 {
+		x = c.State().Colls.Free[n-1].(*collective)
+		c.State().Colls.Free = c.State().Colls.Free[:n-1]
 		x.ended = false
 	} else {
 		x = &collective{c: c}
 		x.sched = &x.main
 	}
-	x.number = uint32(c.Colls().Number.Add(1) - 1) // whatever becomes of it, so that all members count the same
-	if !c.Colls().Ours {
-		c.Colls().Turns = append(c.Colls().Turns, x)
+	x.number = uint32(c.State().Colls.Number.Add(1) - 1) // whatever becomes of it, so that all members count the same
+	if !c.State().Colls.Ours {
+		c.State().Colls.Turns = append(c.State().Colls.Turns, x)
 	}
 	return x, nil
 }
@@ -128,7 +128,7 @@ func Collective(c *proc.Comm, plan func(*coll.Planner, *coll.Schedule) error) er
 	if err != nil {
 		return err
 	}
-	return x.run(plan(c.Colls().Planner, &x.main))
+	return x.run(plan(c.State().Colls.Planner, &x.main))
 }
 
 // run executes what was planned and blocks until it is done here. planned is
@@ -156,7 +156,7 @@ func (x *collective) start(fn string, planned error) (proc.Request, error) {
 		_, err := x.Finish()
 		return proc.Request{}, err
 	}
-	p.Dispatch(x)
+	p.Background.Dispatch(x)
 	return p.Begun(x.c, fn, x), nil
 }
 
@@ -212,7 +212,7 @@ func (x *collective) next() {
 
 // first tells whether it is the operation's turn.
 func (x *collective) first() bool {
-	cs := x.c.Colls()
+	cs := &x.c.State().Colls
 	if cs.Ours {
 		return true
 	}
@@ -223,7 +223,7 @@ func (x *collective) first() bool {
 
 // leave lets the next operation have its turn.
 func (x *collective) leave() {
-	cs := x.c.Colls()
+	cs := &x.c.State().Colls
 	if cs.Ours {
 		return
 	}
@@ -276,7 +276,7 @@ func (x *collective) do(t *coll.Step) error {
 		proc, _ = x.c.Comm.Partner(int(t.Peer))
 	}
 	peer, tag := message.Peer(proc), t.Tag
-	if x.c.Colls().Ours {
+	if x.c.State().Colls.Ours {
 		tag = coll.Numbered(tag, x.number)
 	}
 	if t.Action == coll.Recv {
@@ -286,7 +286,7 @@ func (x *collective) do(t *coll.Step) error {
 	}
 	env := message.Envelope{Context: t.Context, Rank: wire.CommRank(x.c.Comm.Rank()), Tag: tag}
 	r := p.Eng.Send(peer, env, message.Standard, t.Src, int64(len(t.Src)), uint64(t.Kind))
-	p.Send(peer, len(t.Src), true)
+	p.Endpoints.Send(peer, len(t.Src), true)
 	x.open = append(x.open, part{r, -1, t.Peer})
 	return nil
 }
@@ -322,9 +322,9 @@ func (x *collective) Finish() (proc.Status, error) {
 	x.main.Reset()
 	x.sched, x.checking, x.after = &x.main, nil, nil
 	x.Err, x.ended, x.begun = nil, true, false // ended: it may still be a background operation
-	x.c.Colls().Mu.Lock()
-	defer x.c.Colls().Mu.Unlock()
-	x.c.Colls().Free = append(x.c.Colls().Free, x)
+	x.c.State().Colls.Mu.Lock()
+	defer x.c.State().Colls.Mu.Unlock()
+	x.c.State().Colls.Free = append(x.c.State().Colls.Free, x)
 	return proc.EmptyStatus, err
 }
 

@@ -60,8 +60,8 @@ func (s *staging) form(t *proc.Datatype) form {
 		return form{k, datatype.Native, int(t.Packed(datatype.Native))}
 	}
 	rep := datatype.Native
-	if !s.c.Process().Homogeneous {
-		rep = s.c.Process().Roster.Common()
+	if !s.c.Process().Data.Homogeneous {
+		rep = s.c.Process().Members.Common()
 	}
 	return form{datatype.Byte, rep, int(t.Packed(rep))}
 }
@@ -76,7 +76,7 @@ func (s *staging) agree(k datatype.Kind, t *proc.Datatype) {
 	case !s.typed:
 		s.call.Kind, s.typed = k, true
 	case k == known:
-	case (opaque(k) || opaque(known)) && s.c.Process().Homogeneous:
+	case (opaque(k) || opaque(known)) && s.c.Process().Data.Homogeneous:
 		s.call.Kind = datatype.Byte
 	default:
 		s.fail(fmt.Errorf("%w: %v where the other buffer has elements of %v", datatype.ErrType, t, known))
@@ -251,7 +251,7 @@ func unpackAll(temps []temp) {
 func (x *collective) planStaged(s *staging) error {
 	err := s.err
 	if err == nil {
-		err = s.call.plan(x.c.Colls().Planner, &x.main)
+		err = s.call.plan(x.c.State().Colls.Planner, &x.main)
 	}
 	if err == nil {
 		x.settle(s.temps)

@@ -30,7 +30,7 @@ func deriveBy(c *proc.Comm, does uint32, s comm.Spec, bad error) (*proc.Comm, er
 		return nil, err
 	}
 	n := comm.IntraContexts
-	if c.Local() != nil {
+	if c.State().Local != nil {
 		n = comm.InterContexts
 	}
 	context, err := newContext(c, does, n, bad)
@@ -49,7 +49,7 @@ func deriveBy(c *proc.Comm, does uint32, s comm.Spec, bad error) (*proc.Comm, er
 // Adopt makes a communicator that inherits from c.
 func Adopt(c *proc.Comm, s comm.Spec, context wire.ContextID) (*proc.Comm, error) {
 	s.Context = context
-	d, err := c.Process().NewComm(s)
+	d, err := c.Process().Comms.NewComm(s)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func newContext(c *proc.Comm, does uint32, n int, bad error) (wire.ContextID, er
 
 // Propose begins an agreement. bad is why this member cannot make the communicator.
 func (x *agreement) Propose(flags uint32, bad error, ends func()) {
-	mine := comm.Proposal{Offer: x.p.Contexts.Offer(x.leads()), Fault: FaultCode(bad), Flags: flags}
+	mine := comm.Proposal{Offer: x.p.Comms.Contexts.Offer(x.leads()), Fault: FaultCode(bad), Flags: flags}
 	x.Begin(mine, ends)
 }
 
@@ -121,14 +121,14 @@ func Elsewhere(code uint32) error {
 // Ours tells whether all members of c, on both sides, run this library: those of
 // other sites do if the node says nothing else, and data to them is not external32.
 func Ours(c *proc.Comm) bool {
-	return OursAmong(c.Process(), c.Masters()) && (c.Local() == nil || OursAmong(c.Process(), comm.NewMasters(c.Remote(), c.Process().Clients())))
+	return OursAmong(c.Process(), c.Masters()) && (c.State().Local == nil || OursAmong(c.Process(), comm.NewMasters(c.Remote(), c.Process().Worlds.Clients())))
 }
 
 // OursAmong tells whether the members that the masters are of run this library.
 func OursAmong(p *proc.Process, m *comm.Masters) bool {
-	own := p.Clients().Of(comm.Proc(p.Job.Rank))
+	own := p.Worlds.Clients().Of(comm.Proc(p.Job.Rank))
 	for n := range m.Count() {
-		if client := m.Client(n); client != own && p.ForeignClient(client) {
+		if client := m.Client(n); client != own && p.Worlds.ForeignClient(client) {
 			return false
 		}
 	}

@@ -61,12 +61,12 @@ type pactMessage struct {
 func Agreement(c *proc.Comm, seq uint32) *agreement {
 	tag := wire.Tag(seq & (1<<31 - 1))
 	within := c
-	if c.Local() != nil {
-		within = c.Local()
+	if c.State().Local != nil {
+		within = c.State().Local
 	}
 	x := &agreement{p: c.Process(), near: NewTalk(within, InOrder, tag), tree: comm.NewTree(within.Masters()), size: within.Size(), Wide: c.Wide()}
 	x.me = x.tree.Position(within.Rank())
-	if x.inter = c.Local() != nil; x.inter {
+	if x.inter = c.State().Local != nil; x.inter {
 		x.far = NewTalk(c, InOrder, tag)
 	}
 	return x
@@ -80,7 +80,7 @@ func (x *agreement) leads() bool { return x.me == 0 }
 func (x *agreement) Begin(mine comm.Proposal, ends func()) {
 	x.Mine, x.All, x.ends = mine.Offer, mine, ends
 	x.start()
-	x.p.Dispatch(x)
+	x.p.Background.Dispatch(x)
 }
 
 // start begins a round.

@@ -118,9 +118,9 @@ func Conclude(p *proc.Process, mine comm.Offer, v Verdict, n int, bad, fault err
 	defer p.Rouse() // constructors with other MPIs wait for their turn
 	different := inOneVoice(v.Flags)
 	if bad == nil && fault == nil && v.Fault == 0 && different == nil {
-		return p.Contexts.Settle(mine, v.Offer, n)
+		return p.Comms.Contexts.Settle(mine, v.Offer, n)
 	}
-	p.Contexts.Withdraw(mine)
+	p.Comms.Contexts.Withdraw(mine)
 	switch {
 	case bad != nil:
 		return 0, bad

@@ -16,7 +16,7 @@ func (x *agreement) next() bool {
 			return false
 		}
 		x.first, x.firstSide = x.All, x.Side
-		x.confirm = x.p.Contexts.Confirm(x.leads())
+		x.confirm = x.p.Comms.Contexts.Confirm(x.leads())
 	} else if x.heardAll() {
 		return false
 	}
@@ -60,7 +60,7 @@ func confirm(c *proc.Comm, seq uint32, v *Verdict, fault error) error {
 	x := Agreement(c, seq)
 	x.All, x.ends = v.Proposal, func() {}
 	x.next()
-	x.p.Dispatch(x)
+	x.p.Background.Dispatch(x)
 	x.Wait()
 	v.Proposal = x.All
 	return x.Err
@@ -70,6 +70,6 @@ func confirm(c *proc.Comm, seq uint32, v *Verdict, fault error) error {
 // locked.
 func Release(p *proc.Process, context wire.ContextID) {
 	if context >= comm.WideLimit {
-		p.Contexts.Release(context)
+		p.Comms.Contexts.Release(context)
 	}
 }

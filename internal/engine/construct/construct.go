@@ -46,7 +46,7 @@ func dup(c *proc.Comm, info *proc.Info) (*proc.Comm, error) {
 		object.DropAttrs(c, copies)
 		return nil, err
 	}
-	*d.Attrs(), *d.Hints() = copies, hints
+	d.State().Attrs, d.State().Hints = copies, hints
 	return d, nil
 }
 
@@ -60,7 +60,7 @@ func create(c *proc.Comm, group *proc.Group) (*proc.Comm, error) {
 		return nil, err
 	}
 	bad := Holds(c, group)
-	if c.Local() != nil {
+	if c.State().Local != nil {
 		return createInter(c, group, bad)
 	}
 	var s comm.Spec
@@ -120,7 +120,7 @@ func createGroup(c *proc.Comm, group *proc.Group, tag int) (*proc.Comm, error) {
 	if me == proc.Undefined {
 		return nil, nil
 	}
-	p, masters := c.Process(), comm.NewMasters(group.Members(), c.Process().Clients())
+	p, masters := c.Process(), comm.NewMasters(group.Members(), c.Process().Worlds.Clients())
 	p.Lock()
 	defer p.Unlock()
 	if !OursAmong(p, masters) {

@@ -36,23 +36,23 @@ func ForeignAgreement(c *proc.Comm, n int, agree func(mine wire.ContextID) (wire
 	if p.Job.Dialect == wire.Draft {
 		agree = proc.DraftAgreement(agree)
 	}
-	for p.Contexts.Held() && p.Failure == nil {
+	for p.Comms.Contexts.Held() && p.Failure == nil {
 		p.Turn()
 	}
 	defer p.Rouse()
-	mine := p.Contexts.Offer(false)
+	mine := p.Comms.Contexts.Offer(false)
 	agreed, err := agree(mine.Max)
 	if err != nil {
-		p.Contexts.Withdraw(mine)
+		p.Comms.Contexts.Withdraw(mine)
 		return 0, err
 	}
-	return p.Contexts.Settle(mine, comm.Offer{Max: agreed}, n)
+	return p.Comms.Contexts.Settle(mine, comm.Offer{Max: agreed}, n)
 }
 
 // foreignMaximum gives the largest of what all members of c contribute. The
 // process is locked, but not meanwhile.
 func foreignMaximum(c *proc.Comm, mine wire.ContextID) (wire.ContextID, error) {
-	if c.Local() != nil {
+	if c.State().Local != nil {
 		agreed, _, err := Crisscross(c, tagDup, mine, nil)
 		return agreed, err
 	}
@@ -122,7 +122,7 @@ func (t *Talk) sendValues(rank int, values []uint64) error {
 
 func (t *Talk) postValues(rank int, values []uint64) (*message.Request, error) {
 	b := make([]byte, 8*len(values))
-	if err := t.P.DataOf(t.peer(rank)).Encode(b, datatype.Bytes(values), datatype.Uint64, len(values)); err != nil {
+	if err := t.P.Data.DataOf(t.peer(rank)).Encode(b, datatype.Bytes(values), datatype.Uint64, len(values)); err != nil {
 		return nil, err
 	}
 	return t.Send(rank, b), nil
@@ -157,5 +157,5 @@ func (t *Talk) values(rank int, b []byte, r *message.Request) ([]uint64, error) 
 		return nil, fmt.Errorf("%w: rank %d has sent %d bytes, want %d", comm.ErrMessage, rank, n, len(b))
 	}
 	values := make([]uint64, n/8)
-	return values, t.P.DataOf(t.peer(rank)).Decode(datatype.Bytes(values), b, datatype.Uint64, len(values))
+	return values, t.P.Data.DataOf(t.peer(rank)).Decode(datatype.Bytes(values), b, datatype.Uint64, len(values))
 }

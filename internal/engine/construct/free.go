@@ -16,7 +16,7 @@ func free(c *proc.Comm) error {
 	if err := mayEnd(c); err != nil {
 		return err
 	}
-	if c.Local() == nil && !Ours(c) {
+	if c.State().Local == nil && !Ours(c) {
 		// IMPI ch.4, Comm_free: a Barrier before everybody's own part.
 		if err := Meet(c); err != nil {
 			return err
@@ -30,7 +30,7 @@ func mayEnd(c *proc.Comm) error {
 	if err := c.Usable(); err != nil {
 		return err
 	}
-	if c.Fixed() {
+	if c.State().Fixed {
 		return fmt.Errorf("%w: %s cannot be freed", comm.ErrComm, c.Label())
 	}
 	return nil
@@ -41,16 +41,16 @@ func end(c *proc.Comm) error {
 	if err := object.DeleteAttrs(c); err != nil {
 		return err
 	}
-	if !c.Life().CompareAndSwap(proc.Usable, proc.Freed) {
+	if !c.State().Life.CompareAndSwap(proc.Usable, proc.Freed) {
 		return c.Alive()
 	}
 	c.LeaveBoard()
 	c.DropBuffer()
-	if met := c.Process().Use(c.Comm, -1); len(met) > 0 {
-		c.Process().Bury(met)
+	if met := c.Process().Worlds.Use(c.Comm, -1); len(met) > 0 {
+		c.Process().Disconnects.DisconnectLost(met)
 	}
-	c.Process().Strike(c.Comm)
-	c.Process().ForgetFastPath()
+	c.Process().Comms.Strike(c.Comm)
+	c.Process().FastPath.Forget()
 	if c.Wide() {
 		c.Process().Lock()
 		Release(c.Process(), c.Context())
@@ -68,16 +68,16 @@ func disconnect(c *proc.Comm) error {
 	if err := c.Process().Settle(func() bool { return quiet(c) }); err != nil {
 		return err
 	}
-	met := c.Process().WorldsOf(c.Comm.Group(), c.Remote())
+	met := c.Process().Worlds.WorldsOf(c.Comm.Group(), c.Remote())
 	if err := Meet(c); err != nil {
-		c.Process().Doubt(met, err)
+		c.Process().Worlds.Doubt(met, err)
 		return err
 	}
 	if err := end(c); err != nil {
 		return err
 	}
 	if len(met) > 0 {
-		c.Process().Part(met)
+		c.Process().Disconnects.Disconnect(met)
 	}
 	return nil
 }

@@ -124,7 +124,7 @@ func (x *dealing) send(letters map[int][]byte) {
 		proc, _ := c.Comm.Proc(rank)
 		env := message.Envelope{Context: x.context, Rank: wire.CommRank(c.Rank())}
 		r := p.Eng.Send(message.Peer(proc), env, message.Synchronous, l, int64(len(l)), uint64(datatype.Byte))
-		p.Send(message.Peer(proc), len(l), true)
+		p.Endpoints.Send(message.Peer(proc), len(l), true)
 		x.out = append(x.out, r)
 	}
 }
@@ -147,7 +147,7 @@ func (x *dealing) take() {
 			x.note(fmt.Errorf("%w: edges of %d bytes from proc %d", comm.ErrMessage, st.Len, st.Peer))
 		}
 		r := p.Eng.RecvMessage(m, text)
-		p.Began(r)
+		p.Endpoints.Began(r)
 		x.in, x.letters = append(x.in, r), append(x.letters, edgeLetter{rank, text})
 	}
 }

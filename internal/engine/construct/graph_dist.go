@@ -42,7 +42,7 @@ func distGraph(c *proc.Comm, a comm.Adjacent, info *proc.Info, bad error) (*proc
 	if err != nil {
 		return nil, err
 	}
-	*d.Hints() = hints
+	d.State().Hints = hints
 	return d, nil
 }
 
@@ -86,7 +86,7 @@ func distGraphCreate(c *proc.Comm, sources, degrees, dests, weights []int, info 
 	if err != nil {
 		return nil, err
 	}
-	*d.Hints() = hints
+	d.State().Hints = hints
 	return d, nil
 }
 

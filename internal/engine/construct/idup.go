@@ -68,8 +68,8 @@ func (o *duplication) born(bad error) {
 	if o.err = o.d.Become(s); o.err != nil {
 		return
 	}
-	*o.d.Attrs() = o.copies
-	o.d.Life().Store(proc.Usable)
+	o.d.State().Attrs = o.copies
+	o.d.State().Life.Store(proc.Usable)
 }
 
 func (o *duplication) Done() bool { return o.err != nil || o.x != nil && o.x.over }

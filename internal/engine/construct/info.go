@@ -12,7 +12,7 @@ func SetInfo(c *proc.Comm, info *proc.Info) error {
 	}
 	given, err := Snapshot(info)
 	c.Process().Lock()
-	*c.Hints() = (*c.Hints()).With(given)
+	c.State().Hints = c.State().Hints.With(given)
 	c.Process().Unlock()
 	return c.Failed("SetInfo", err)
 }
@@ -22,7 +22,7 @@ func GetInfo(c *proc.Comm) (*proc.Info, error) {
 		return nil, c.Failed("GetInfo", err)
 	}
 	c.Process().Lock()
-	hints := *c.Hints()
+	hints := c.State().Hints
 	c.Process().Unlock()
 	if hints == nil {
 		return proc.NewInfo(), nil

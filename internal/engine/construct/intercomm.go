@@ -44,7 +44,7 @@ func CheckInter(c *proc.Comm) error {
 	if err := c.Usable(); err != nil {
 		return err
 	}
-	if c.Local() == nil {
+	if c.State().Local == nil {
 		return fmt.Errorf("%w: it is no intercommunicator", comm.ErrComm)
 	}
 	return nil
@@ -55,7 +55,7 @@ func CheckIntra(c *proc.Comm) error {
 	if err := c.Usable(); err != nil {
 		return err
 	}
-	if c.Local() != nil {
+	if c.State().Local != nil {
 		return fmt.Errorf("%w: it is an intercommunicator", comm.ErrComm)
 	}
 	return nil

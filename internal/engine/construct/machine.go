@@ -40,7 +40,7 @@ func splitType(c *proc.Comm, kind, key int, info *proc.Info) (*proc.Comm, error)
 		return nil, bad
 	}
 	if d != nil {
-		*d.Hints() = hints
+		d.State().Hints = hints
 	}
 	return d, err
 }
@@ -50,9 +50,9 @@ const badChoice = -1
 
 // neighbour is the lowest rank of c on this proc's machine.
 func neighbour(c *proc.Comm) int {
-	self := c.Process().ProcOf(c.Self())
+	self := c.Process().Worlds.ProcOf(c.Self())
 	for p, rank := range c.Comm.Group().All() {
-		if x := c.Process().ProcOf(p); p == c.Self() || x.Machine != "" && x.Machine == self.Machine ||
+		if x := c.Process().Worlds.ProcOf(p); p == c.Self() || x.Machine != "" && x.Machine == self.Machine ||
 			x.Client == self.Client && x.Node == self.Node {
 			return rank
 		}

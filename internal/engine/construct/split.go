@@ -66,17 +66,17 @@ func splitOurs(c *proc.Comm, choice comm.Choice, bad error) (*proc.Comm, error) 
 func partition(c *proc.Comm, does uint32, bad error, words []byte, divide func(*assembly, []byte) comm.Partition) (*proc.Comm, error) {
 	p, within, remote, n := c.Process(), c, 0, comm.IntraContexts
 	seq := c.Ordinal()
-	if c.Local() != nil {
-		within, remote, n = c.Local(), c.Remote().Size(), comm.InterContexts
+	if c.State().Local != nil {
+		within, remote, n = c.State().Local, c.Remote().Size(), comm.InterContexts
 	}
 	a := Assemble(within, seq, len(words), remote)
-	mine := p.Contexts.Offer(a.Leads())
+	mine := p.Comms.Contexts.Offer(a.Leads())
 	v, fault := a.Hold(comm.Proposal{Offer: mine, Fault: FaultCode(bad), Flags: does}, words, func(all comm.Proposal, words []byte) Verdict {
 		v := Verdict{Proposal: all}
 		if all.Fault == 0 {
 			v.Parts = divide(a, words)
 		}
-		if c.Local() != nil {
+		if c.State().Local != nil {
 			meetLeader(c, seq, &v)
 		}
 		return v
@@ -116,7 +116,7 @@ func section(c *proc.Comm, part comm.Part) (s comm.Spec, err error) {
 	if s.Group == c.Comm.Group() {
 		s.Masters = c.Masters()
 	}
-	if c.Local() != nil {
+	if c.State().Local != nil {
 		s.Remote, err = c.Remote().Select(part.Remote)
 	}
 	return s, err
@@ -126,7 +126,7 @@ func section(c *proc.Comm, part comm.Part) (s comm.Spec, err error) {
 // Those cannot be told of a bad choice: whoever makes one takes part without a
 // colour, and nobody waits for it.
 func splitForeign(c *proc.Comm, color, key int, bad error) (*proc.Comm, error) {
-	if c.Local() != nil {
+	if c.State().Local != nil {
 		return nil, errors.Join(bad, proc.ForeignError("Split"))
 	}
 	if bad != nil {

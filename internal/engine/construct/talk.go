@@ -44,7 +44,7 @@ func (t *Talk) peer(rank int) message.Peer {
 func (t *Talk) Send(rank int, b []byte) *message.Request {
 	to := t.peer(rank)
 	r := t.P.Eng.Send(to, t.Self, message.Standard, b, int64(len(b)), uint64(datatype.Byte))
-	t.P.Send(to, len(b), true)
+	t.P.Endpoints.Send(to, len(b), true)
 	return r
 }
 
@@ -56,7 +56,7 @@ func (t *Talk) Recv(rank int, b []byte) *message.Request {
 	}
 	env := message.Envelope{Context: t.Self.Context, Rank: t.Base + wire.CommRank(rank), Tag: t.Self.Tag}
 	r := t.P.Eng.Recv(env, from, b)
-	t.P.Began(r)
+	t.P.Endpoints.Began(r)
 	return r
 }
 

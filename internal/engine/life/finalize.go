@@ -77,10 +77,10 @@ func Join(control proc.NodeConn) (*proc.Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := p.TakeBoard(fds[2:]); err != nil {
+	if err := p.Boards.TakeBoard(fds[2:]); err != nil {
 		return nil, err
 	}
-	go p.Listen(control)
+	go p.Node.Listen(control)
 	return p, meet.FindParents(p)
 }
 
@@ -117,7 +117,7 @@ func FinalizeProc(p *proc.Process) error {
 	if proc.Phase(p.State.Load()) == proc.Ended {
 		return proc.ErrFinalized
 	}
-	if err := object.DeleteAttrs(p.Self); err != nil {
+	if err := object.DeleteAttrs(p.Comms.Self); err != nil {
 		return err
 	}
 	// Everything that was sent leaves: a proc that is past the barrier
@@ -127,10 +127,10 @@ func FinalizeProc(p *proc.Process) error {
 	}
 	p.State.Store(int32(proc.Finalizing))
 	// LAM/MPI says that IMPI mandates this barrier.
-	if err := collective.Collective(p.World, (*coll.Planner).Barrier); err != nil {
+	if err := collective.Collective(p.Comms.World, (*coll.Planner).Barrier); err != nil {
 		return err
 	}
-	p.PassBarrier()
+	p.Endpoints.PassBarrier()
 	if err := p.Settle(p.Eng.Idle); err != nil {
 		return err
 	}
@@ -141,11 +141,11 @@ func FinalizeProc(p *proc.Process) error {
 	p.Lock()
 	defer p.Unlock()
 	var err error
-	if p.Control != nil {
-		err = p.Control.Send(wireup.Message{Kind: wireup.KindFini})
+	if p.Node.Control != nil {
+		err = p.Node.Control.Send(wireup.Message{Kind: wireup.KindFini})
 	}
 	p.State.Store(int32(proc.Ended))
-	p.Close()
+	p.Endpoints.Close()
 	return err
 }
 
@@ -154,12 +154,12 @@ func FinalizeProc(p *proc.Process) error {
 func endDirect(p *proc.Process) {
 	p.Lock()
 	defer p.Unlock()
-	for _, q := range p.Ports {
+	for _, q := range p.Endpoints.List {
 		if q == nil || q.Peer == message.NoPeer {
 			continue
 		}
-		p.EndPort(q)
-		if p.Stranger(q.Peer) && p.Ports[q.ID] == q && p.Left(q) {
+		q.CloseSend()
+		if p.Worlds.Foreign(q.Peer) && p.Endpoints.List[q.ID] == q && p.Disconnects.Left(q) {
 			q.Drop(io.EOF) // who is there may be computing
 		}
 	}
@@ -168,10 +168,10 @@ func endDirect(p *proc.Process) {
 // allEnded tells whether the peers have ended all direct links, and know of our
 // ends where that is not a matter of course.
 func allEnded(p *proc.Process) bool {
-	for _, q := range p.Ports {
+	for _, q := range p.Endpoints.List {
 		if q != nil && q.Peer != message.NoPeer {
 			return false
 		}
 	}
-	return p.Links.Kept() == 0
+	return p.Driver.Kept() == 0
 }

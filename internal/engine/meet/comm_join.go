@@ -43,7 +43,7 @@ func joinBy(p *proc.Process, fd int) (*proc.Comm, error) {
 	shut := p.Machine.AfterFunc(2*joinLimit, func() { endJoin(p, port) }) // Accept would wait for ever
 	defer endJoin(p, port)
 	defer shut.Stop()
-	mine := Joiner{Who: p.Member(p.Self.Self()), Port: port}
+	mine := Joiner{Who: p.Worlds.Member(p.Comms.Self.Self()), Port: port}
 	random(p, mine.nonce[:])
 	theirs, err := SwapJoiners(fd, &mine, time.Now().Add(joinLimit))
 	if err != nil {
@@ -54,9 +54,9 @@ func joinBy(p *proc.Process, fd int) (*proc.Comm, error) {
 	}
 	var c *proc.Comm
 	if mine.before(theirs) {
-		c, err = connect(p.Self, port, nil, 0, proc.ToAccept)
+		c, err = connect(p.Comms.Self, port, nil, 0, proc.ToAccept)
 	} else {
-		c, err = connect(p.Self, theirs.Port, nil, 0, proc.ToConnect)
+		c, err = connect(p.Comms.Self, theirs.Port, nil, 0, proc.ToConnect)
 	}
 	if err != nil {
 		err = fmt.Errorf("%w: %s", proc.ErrJoin, err.Error()) // not the class of a port, of which the program knows nothing

@@ -94,7 +94,7 @@ func connect(c *proc.Comm, port string, info *proc.Info, root int, kind string) 
 		return nil, err
 	}
 	m := newMeeting(c, root)
-	defer p.EndMeeting()
+	defer p.Disconnects.EndMeeting()
 	m.show(kind)
 	var err error
 	if c.Rank() == root {
@@ -126,7 +126,7 @@ func mayConnect(c *proc.Comm, root int, what string) error {
 // newMeeting begins a meeting, which endMeeting ends.
 func newMeeting(c *proc.Comm, root int) *Meeting {
 	p := c.Process()
-	p.BeginMeeting()
+	p.Disconnects.BeginMeeting()
 	return meeting(c, root)
 }
 
@@ -139,7 +139,7 @@ func meeting(c *proc.Comm, root int) *Meeting {
 
 // show has a trace show the steps.
 func (m *Meeting) show(kind string) {
-	m.Shown = m.P.Procedure(kind)
+	m.Shown = m.P.Trace.Procedure(kind)
 	m.Shown.Says(func() string {
 		return fmt.Sprintf("begins, rank %d of %d, root %d, context %d", m.C.Rank(), m.C.Size(), m.Root, m.C.Context())
 	})
@@ -184,17 +184,17 @@ func (m *Meeting) settle(err error) error {
 	m.Shown.Ends(err, nil)
 	var met []*proc.MetWorld
 	for _, d := range m.worlds {
-		if w := m.P.Known(d.World); w != nil {
+		if w := m.P.Worlds.Known(d.World); w != nil {
 			met = append(met, w)
 		}
 	}
 	if m.made != nil {
-		m.made.Life().Store(proc.Freed)
-		m.P.Use(m.made.Comm, -1)
+		m.made.State().Life.Store(proc.Freed)
+		m.P.Worlds.Use(m.made.Comm, -1)
 		construct.Release(m.P, m.made.Context())
 		m.made = nil
 	}
-	m.P.Abandon(met)
+	m.P.Disconnects.DisconnectAll(met)
 	return err
 }
 
@@ -240,7 +240,7 @@ func (m *Meeting) reachOut(port string, limit time.Duration) error {
 	if err == nil {
 		err = m.welcome(d, name, true, late)
 	}
-	if err != nil || opener != m.P.Member(comm.Proc(m.P.Job.Rank)) {
+	if err != nil || opener != m.P.Worlds.Member(comm.Proc(m.P.Job.Rank)) {
 		return err
 	}
 	_, err = m.far.swap(StepSizes, nil, stepTemporary.fault(fmt.Errorf("%w: the port is this proc's own, and it cannot be in both groups", comm.ErrComm)))
@@ -251,7 +251,7 @@ func (m *Meeting) reachOut(port string, limit time.Duration) error {
 // over.
 func (m *Meeting) cut() {
 	if m.taking != 0 {
-		_ = m.P.Control.Send(wireup.Message{Kind: wireup.KindTake, Meeting: &wireup.Meeting{Request: m.taking, Cancel: true}})
+		_ = m.P.Node.Control.Send(wireup.Message{Kind: wireup.KindTake, Meeting: &wireup.Meeting{Request: m.taking, Cancel: true}})
 	}
 	if m.guest != nil && !m.guest.lost && !m.guest.Left {
 		m.guest.q.Drop(proc.ErrCall)
@@ -329,7 +329,7 @@ func (m *Meeting) callPort(text string, limit time.Duration) (opener dynamic.Mem
 	}
 	x := &wireup.Meeting{Key: port.Key[:], Card: string(card), Timeout: limit}
 	m.Took(stepDial, func() string { return fmt.Sprintf("calls %s of %v", proc.PortLabel(port.Name()), port.Opener) })
-	d, err = m.P.Ask(wireup.Message{Kind: wireup.KindCall, Meeting: x}, dynamic.World{})
+	d, err = m.P.Node.Ask(wireup.Message{Kind: wireup.KindCall, Meeting: x}, dynamic.World{})
 	if err == nil {
 		m.Took(stepGreet, func() string { return "let in, by " + d.Msg.Transport })
 	}
@@ -342,10 +342,10 @@ func (m *Meeting) takeCaller(text string) (name dynamic.World, d proc.Delivery, 
 	if err != nil {
 		return name, d, stepTake.fault(err)
 	}
-	name, m.taking = key.World(), m.P.Questions+1 // which ask gives it
+	name, m.taking = key.World(), m.P.Node.Questions+1 // which ask gives it
 	defer func() { m.taking = 0 }()
 	m.Shown.Says(func() string { return "waits for a caller of " + proc.PortLabel(name) })
-	d, err = m.P.Ask(wireup.Message{Kind: wireup.KindTake, Meeting: &wireup.Meeting{Key: key[:]}}, name)
+	d, err = m.P.Node.Ask(wireup.Message{Kind: wireup.KindTake, Meeting: &wireup.Meeting{Key: key[:]}}, name)
 	if err == nil {
 		m.Took(stepQueue, func() string { return fmt.Sprintf("the node kept a caller for %v", d.Msg.Meeting.Waited) })
 		m.Took(stepTake, func() string { return fmt.Sprintf("takes the caller, who came by %s", d.Msg.Transport) })
@@ -438,7 +438,7 @@ func (m *Meeting) make() (err error) {
 
 // arrive waits until the links to the others can be used.
 func (m *Meeting) arrive() error {
-	if err := m.P.Arrive(m.remote); err != nil {
+	if err := m.P.Disconnects.Settled(m.remote); err != nil {
 		return StepMake.fault(err)
 	}
 	m.Took(StepMake, func() string {
@@ -449,7 +449,7 @@ func (m *Meeting) arrive() error {
 
 // confirm is next for the two sides of a meeting.
 func (m *Meeting) confirm(v *construct.Verdict) error {
-	k := m.P.Contexts.Confirm(m.me == 0)
+	k := m.P.Comms.Contexts.Confirm(m.me == 0)
 	for {
 		x := construct.Agreement(m.C, m.C.Ordinal())
 		x.Wide = false

@@ -18,7 +18,7 @@ import (
 // world of one proc, named after the port. The process's lock guards it.
 type Guest struct {
 	p    *proc.Process
-	q    *proc.Port
+	q    *proc.Endpoint
 	talk construct.Talk
 	lost bool // there is no link any more
 	Left bool // nor anybody who needs it
@@ -52,18 +52,18 @@ func invite(p *proc.Process, l link.Link, name dynamic.World, calling bool) (*Gu
 		return nil, err
 	}
 	g := &Guest{p: p}
-	if g.q, err = p.AddPort(p.Traced(l, "met at a port", message.NoPeer), first); err != nil {
+	if g.q, err = p.Endpoints.Add(p.Trace.Traced(l, "met at a port", message.NoPeer), first); err != nil {
 		p.Eng.ForgetWorld(first)
 		_ = l.Close()
 		return nil, err
 	}
 	p.Eng.SetRoute(first, g.q.ID)
-	if p.Guests == nil {
-		p.Guests = make(map[message.Peer]proc.Temporary)
+	if p.Worlds.Callers == nil {
+		p.Worlds.Callers = make(map[message.Peer]proc.Caller)
 	}
-	p.Guests[first] = g
-	p.Callers++
-	mine := wire.CommRank(p.Callers&(1<<26-1)) + 1
+	p.Worlds.Callers[first] = g
+	p.Worlds.Called++
+	mine := wire.CommRank(p.Worlds.Called&(1<<26-1)) + 1
 	g.talk = construct.Talk{P: p, Group: comm.NewGroup(comm.Proc(first), 1), Self: message.Envelope{Context: GuestContext}, Base: mine}
 	return g, nil
 }
@@ -78,7 +78,7 @@ func (g *Guest) introduce(late *deadline) error {
 	var theirs *proc.Introduced
 	for theirs == nil && !g.lost && !late.over && p.Failure == nil {
 		takeIntroductions(p)
-		if theirs = p.Introduced[g.q.Peer]; theirs == nil {
+		if theirs = p.Worlds.Introduced[g.q.Peer]; theirs == nil {
 			p.Turn()
 		}
 	}
@@ -94,7 +94,7 @@ func (g *Guest) introduce(late *deadline) error {
 		}
 		return err
 	}
-	delete(p.Introduced, g.q.Peer)
+	delete(p.Worlds.Introduced, g.q.Peer)
 	if _, err := g.talk.Done(sent); err != nil {
 		return err
 	}
@@ -118,10 +118,10 @@ func takeIntroductions(p *proc.Process) {
 		}
 		x := &proc.Introduced{}
 		x.R = p.Eng.RecvMessage(m, x.B[:])
-		if p.Introduced == nil {
-			p.Introduced = make(map[message.Peer]*proc.Introduced)
+		if p.Worlds.Introduced == nil {
+			p.Worlds.Introduced = make(map[message.Peer]*proc.Introduced)
 		}
-		p.Introduced[status.Peer] = x
+		p.Worlds.Introduced[status.Peer] = x
 		p.Rouse()
 	}
 }
@@ -186,7 +186,7 @@ func (g *Guest) leave() {
 	if g.lost {
 		g.forget()
 	} else {
-		g.p.Dispatch(departure{g})
+		g.p.Background.Dispatch(departure{g})
 	}
 }
 
@@ -199,7 +199,7 @@ func (d departure) CarryOn() bool {
 		return false // a send may be done, and its packet still wait for the link
 	}
 	if !d.lost {
-		d.p.EndPort(d.q)
+		d.q.CloseSend()
 	}
 	return true
 }
@@ -213,7 +213,7 @@ func (g *Guest) Gone() {
 }
 
 func (g *Guest) forget() {
-	delete(g.p.Guests, g.q.Peer)
-	delete(g.p.Introduced, g.q.Peer)
+	delete(g.p.Worlds.Callers, g.q.Peer)
+	delete(g.p.Worlds.Introduced, g.q.Peer)
 	g.p.Eng.ForgetWorld(g.q.Peer)
 }

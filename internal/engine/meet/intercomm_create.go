@@ -64,7 +64,7 @@ func (x *introduction) check() error {
 }
 
 // AllOurs tells whether nobody in the whole job runs another MPI.
-func AllOurs(p *proc.Process) bool { return construct.OursAmong(p, p.Roster.Masters()) }
+func AllOurs(p *proc.Process) bool { return construct.OursAmong(p, p.Members.Masters()) }
 
 // joinOurs makes an intercommunicator where the whole job is ours. What only the
 // leader can see is told to all of its side, and to the other leader, if it is
@@ -73,10 +73,10 @@ func joinOurs(c *proc.Comm, localLeader int, x *introduction) (*proc.Comm, error
 	p := c.Process()
 	p.Lock()
 	defer p.Unlock()
-	p.BeginMeeting() // somebody of the other side may be of a job that is not known yet
-	defer p.EndMeeting()
+	p.Disconnects.BeginMeeting() // somebody of the other side may be of a job that is not known yet
+	defer p.Disconnects.EndMeeting()
 	seq := c.Ordinal()
-	a := construct.Assemble(c, seq, 0, p.Roster.World().Size())
+	a := construct.Assemble(c, seq, 0, p.Members.World().Size())
 	inner := construct.NewTalk(c, construct.InOrder+construct.Leaders, construct.WireTag(seq))
 	var bad error
 	if x != nil {
@@ -85,13 +85,13 @@ func joinOurs(c *proc.Comm, localLeader int, x *introduction) (*proc.Comm, error
 			a.Between = func() { x.deputize(&inner) }
 		}
 	}
-	mine := p.Contexts.Offer(a.Leads())
+	mine := p.Comms.Contexts.Offer(a.Leads())
 	v, fault := a.Hold(comm.Proposal{Offer: mine, Fault: construct.FaultCode(bad), Flags: collective.DoesJoin}, nil, func(all comm.Proposal, _ []byte) construct.Verdict {
 		v := construct.Verdict{Proposal: all}
 		if x != nil {
 			x.meet(&v)
 		} else {
-			delegate(&inner, localLeader, &v, p.Roster.World().Size(), c.Size())
+			delegate(&inner, localLeader, &v, p.Members.World().Size(), c.Size())
 		}
 		return v
 	})
@@ -121,7 +121,7 @@ func (x *introduction) meet(v *construct.Verdict) {
 		own = comm.NewGroup(0, 1)
 	}
 	t := construct.NewTalk(x.peer, construct.Leaders, x.tag)
-	theirs, err := t.SwapVerdicts(x.leader, construct.Verdict{Proposal: v.Proposal, Parts: comm.Partition{{Group: own}}}, x.c.Process().Roster.World().Size(), 0)
+	theirs, err := t.SwapVerdicts(x.leader, construct.Verdict{Proposal: v.Proposal, Parts: comm.Partition{{Group: own}}}, x.c.Process().Members.World().Size(), 0)
 	v.Proposal = v.With(theirs.Proposal)
 	if v.Flags&abroad != 0 {
 		v.Fault = max(v.Fault, construct.FaultCode(err))

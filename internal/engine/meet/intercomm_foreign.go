@@ -63,7 +63,7 @@ func introduce(c *proc.Comm, localLeader int, x *introduction, mine wire.Context
 		return 0, nil, e
 	}
 	if procs == nil {
-		procs = make([]int32, min(head[1], uint64(c.Process().Roster.World().Size())))
+		procs = make([]int32, min(head[1], uint64(c.Process().Members.World().Size())))
 	}
 	if e := broadcast(c, procs, localLeader); e != nil {
 		return 0, nil, e
@@ -81,7 +81,7 @@ func (x *introduction) exchange(m uint64) (head []uint64, procs []int32, err err
 	if err = swapSlices(x, head, theirs); err != nil {
 		return nil, nil, err
 	}
-	if world := uint64(x.c.Process().Roster.World().Size()); theirs[1] == 0 || theirs[1] > world {
+	if world := uint64(x.c.Process().Members.World().Size()); theirs[1] == 0 || theirs[1] > world {
 		return nil, nil, fmt.Errorf("%w: a remote group of %d in a world of %d", comm.ErrMessage, theirs[1], world)
 	}
 	ranks := make([]int32, 0, own.Size())
@@ -105,7 +105,7 @@ func others(c *proc.Comm, ranks []int32, bad error) (*comm.Group, error) {
 	for i, r := range ranks {
 		list[i] = int(r)
 	}
-	g, err := c.Process().Roster.World().Incl(list)
+	g, err := c.Process().Members.World().Incl(list)
 	if err != nil {
 		return nil, fmt.Errorf("remote group: %w", err)
 	}

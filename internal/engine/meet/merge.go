@@ -37,7 +37,7 @@ func merge(c *proc.Comm, high bool) (*proc.Comm, error) {
 	ours, _ := first.At(0)
 	other, _ := second.At(0)
 	// IMPI ch.4, Intercomm_merge: equal ones are ordered by the leaders' world ranks.
-	if high && !theirs || high == theirs && c.Process().Before(other, ours) {
+	if high && !theirs || high == theirs && c.Process().Worlds.Before(other, ours) {
 		first, second = second, first
 	}
 	return construct.Adopt(c, comm.Spec{Group: first.Union(second)}, context)

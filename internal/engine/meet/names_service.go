@@ -75,7 +75,7 @@ func aboutName(p *proc.Process, kind wireup.Kind, service string, info *proc.Inf
 	if err := mayMeet(p); err != nil {
 		return "", err
 	}
-	d, err := p.Ask(wireup.Message{Kind: kind, Meeting: x}, dynamic.World{})
+	d, err := p.Node.Ask(wireup.Message{Kind: kind, Meeting: x}, dynamic.World{})
 	if m := d.Msg.Meeting; m != nil && m.Class != 0 {
 		return "", nameFault(mpierr.Class(m.Class), d.Msg.Reason)
 	}

@@ -80,20 +80,20 @@ func makePortAs(p *proc.Process, x wireup.Meeting) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%w: its own card: %w", proc.ErrAlone, err)
 	}
-	port := dynamic.Port{Opener: dynamic.Member{World: p.Description.World, Rank: p.Job.Rank}, Card: card}
+	port := dynamic.Port{Opener: dynamic.Member{World: p.Worlds.Description.World, Rank: p.Job.Rank}, Card: card}
 	random(p, port.Key[:])
 	name, err := port.AppendText(nil)
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", proc.ErrAlone, err)
 	}
 	x.Key = port.Key[:]
-	if _, err := p.Ask(wireup.Message{Kind: wireup.KindPort, Meeting: &x}, dynamic.World{}); err != nil {
+	if _, err := p.Node.Ask(wireup.Message{Kind: wireup.KindPort, Meeting: &x}, dynamic.World{}); err != nil {
 		return "", err // nobody could call it yet, or ever
 	}
-	if p.Doors == nil {
-		p.Doors = make(map[string]dynamic.Token)
+	if p.Node.Doors == nil {
+		p.Node.Doors = make(map[string]dynamic.Token)
 	}
-	p.Doors[string(name)] = port.Key
+	p.Node.Doors[string(name)] = port.Key
 	opened(p, port.Name())
 	return string(name), nil
 }
@@ -114,7 +114,7 @@ func mayMeet(p *proc.Process) error {
 		return p.Failure
 	case proc.Phase(p.State.Load()) >= proc.Finalizing:
 		return proc.ErrFinalized
-	case p.Description == nil || p.Control == nil:
+	case p.Worlds.Description == nil || p.Node.Control == nil:
 		return proc.ErrAlone
 	}
 	return nil
@@ -132,16 +132,16 @@ func shutPort(p *proc.Process, name string) error {
 	if err != nil {
 		return err
 	}
-	delete(p.Doors, strings.TrimSpace(name))
-	for number, q := range p.Asking { // who accepts there
+	delete(p.Node.Doors, strings.TrimSpace(name))
+	for number, q := range p.Node.Asking { // who accepts there
 		if q.Port == key.World() && q.Answer == nil {
 			m := wireup.Message{Kind: wireup.KindTake, Meeting: &wireup.Meeting{Request: number, Cancel: true}}
-			if err := p.Control.Send(m); err != nil {
+			if err := p.Node.Control.Send(m); err != nil {
 				return err
 			}
 		}
 	}
-	return p.Control.Send(wireup.Message{Kind: wireup.KindUnport, Meeting: &wireup.Meeting{Key: key[:]}})
+	return p.Node.Control.Send(wireup.Message{Kind: wireup.KindUnport, Meeting: &wireup.Meeting{Key: key[:]}})
 }
 
 // door gives the key of a port of this proc.
@@ -149,7 +149,7 @@ func door(p *proc.Process, name string) (dynamic.Token, error) {
 	if err := mayMeet(p); err != nil {
 		return dynamic.Token{}, err
 	}
-	key, ok := p.Doors[strings.TrimSpace(name)]
+	key, ok := p.Node.Doors[strings.TrimSpace(name)]
 	if !ok {
 		return key, fmt.Errorf("%w: this proc has no such port open", dynamic.ErrPort)
 	}
@@ -158,7 +158,7 @@ func door(p *proc.Process, name string) (dynamic.Token, error) {
 
 // opened shows a step that has no run of a procedure: that a port is open.
 func opened(p *proc.Process, name dynamic.World) {
-	if t := p.Tracing(); t != nil {
+	if t := p.Trace.Tracing(); t != nil {
 		t.Step(trace.Step{Procedure: proc.ToAccept, Number: int(stepOpen), Text: proc.PortLabel(name) + " is open"})
 	}
 }

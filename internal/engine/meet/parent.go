@@ -15,7 +15,7 @@ func Parent() *proc.Comm {
 }
 
 func Parents(p *proc.Process) *proc.Comm {
-	if c := p.Parent.Load(); c != nil && c.Life().Load() == proc.Usable {
+	if c := p.Comms.Parent.Load(); c != nil && c.State().Life.Load() == proc.Usable {
 		return c
 	}
 	return nil
@@ -28,21 +28,21 @@ func FindParents(p *proc.Process) error {
 		return nil
 	}
 	p.Lock()
-	x := p.Procedure(proc.ToSpawn)
+	x := p.Trace.Procedure(proc.ToSpawn)
 	p.Unlock()
 	x.Took(int(spawnTell), func() string {
-		return fmt.Sprintf("started, %v of %d procs, which all are there", p.Member(p.Self.Self()), p.World.Size())
+		return fmt.Sprintf("started, %v of %d procs, which all are there", p.Worlds.Member(p.Comms.Self.Self()), p.Comms.World.Size())
 	})
 	x.Took(int(spawnTellHow), func() string { return "the parents are at " + proc.PortLabelOf(p.Job.Parent) })
-	c, err := connect(p.World, p.Job.Parent, nil, 0, proc.ToConnect)
+	c, err := connect(p.Comms.World, p.Job.Parent, nil, 0, proc.ToConnect)
 	if err != nil {
 		err = fmt.Errorf("%w: the parents do not answer: %w", proc.ErrSpawn, err)
 		x.Ends(err, nil)
 		return err
 	}
 	x.Took(int(spawnConnect), func() string { return "connected with the parents" })
-	c.NameSlot().Set("MPI_COMM_PARENT")
-	p.Parent.Store(c)
+	c.State().Name.Set("MPI_COMM_PARENT")
+	p.Comms.Parent.Store(c)
 	x.Took(int(spawnClose), func() string { return "Init returns" })
 	return nil
 }

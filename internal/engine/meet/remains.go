@@ -29,11 +29,11 @@ func RemainsOf(p *proc.Process) Remains {
 	p.Lock()
 	defer p.Unlock()
 	r := Remains{
-		Worlds: len(p.Worlds.Load().Met), Guests: len(p.Guests) + len(p.Introduced), Early: len(p.Early),
-		Ports: len(p.Doors), Questions: len(p.Asking),
+		Worlds: len(p.Worlds.Table.Load().Met), Guests: len(p.Worlds.Callers) + len(p.Worlds.Introduced), Early: len(p.Worlds.Early),
+		Ports: len(p.Node.Doors), Questions: len(p.Node.Asking),
 	}
-	for _, q := range p.Ports {
-		if q != nil && p.Stranger(q.Peer) {
+	for _, q := range p.Endpoints.List {
+		if q != nil && p.Worlds.Foreign(q.Peer) {
 			r.Links++
 		}
 	}

@@ -77,8 +77,8 @@ func spawn(c *proc.Comm, commands []Command, root int) (*proc.Comm, []proc.Class
 		return nil, nil, errorsFirst(s.err, err)
 	}
 	m := newMeeting(c, root)
-	defer p.EndMeeting()
-	s.shown = p.Procedure(proc.ToSpawn)
+	defer p.Disconnects.EndMeeting()
+	s.shown = p.Trace.Procedure(proc.ToSpawn)
 	s.shown.Says(func() string {
 		return fmt.Sprintf("begins, rank %d of %d, root %d, context %d", c.Rank(), c.Size(), root, c.Context())
 	})
@@ -132,7 +132,7 @@ func begin(p *proc.Process, s *spawning) {
 	if s.err == nil {
 		var d proc.Delivery
 		question := wireup.Message{Kind: wireup.KindSpawn, Meeting: &wireup.Meeting{Port: s.port, Spawn: s.order}}
-		d, s.err = p.Ask(question, dynamic.World{})
+		d, s.err = p.Node.Ask(question, dynamic.World{})
 		s.err = spawnStart.fault(s.err)
 		if s.err == nil {
 			s.shown.Took(int(spawnStart), func() string { return "the node has started them" })
@@ -242,9 +242,9 @@ func finishSpawn(p *proc.Process, s *spawning, met []*dynamic.Description, err e
 	}
 	switch {
 	case err != nil && s.request != 0:
-		_ = p.Control.Send(wireup.Message{Kind: wireup.KindSpawn, Meeting: &wireup.Meeting{Request: s.request, Cancel: true}})
+		_ = p.Node.Control.Send(wireup.Message{Kind: wireup.KindSpawn, Meeting: &wireup.Meeting{Request: s.request, Cancel: true}})
 	case err == nil:
-		if w := p.Known(met[0].World); w != nil {
+		if w := p.Worlds.Known(met[0].World); w != nil {
 			w.Spawn = s.request
 		}
 	}

@@ -62,10 +62,10 @@ func newCatalogue(p *proc.Process, g *comm.Group) *catalogue {
 		if k.find(proc) >= 0 {
 			continue
 		}
-		if w := p.WorldOf(proc); w != nil {
+		if w := p.Worlds.WorldOf(proc); w != nil {
 			k.add(w.Description, w.First, w.Members)
 		} else {
-			k.add(p.Description, 0, len(p.Job.Procs))
+			k.add(p.Worlds.Description, 0, len(p.Job.Procs))
 		}
 	}
 	return k
@@ -122,8 +122,8 @@ func (m *Meeting) learn(text []byte) error {
 		if err != nil {
 			return StepTellWorlds.fault(err)
 		}
-		if text = text[n:]; d.World != m.P.Description.World {
-			if _, err := m.P.Meet(d); err != nil {
+		if text = text[n:]; d.World != m.P.Worlds.Description.World {
+			if _, err := m.P.Worlds.Meet(d); err != nil {
 				return StepTellWorlds.fault(err)
 			}
 		}
@@ -145,7 +145,7 @@ func (m *Meeting) read(text []byte) error {
 	k := &catalogue{}
 	for _, d := range m.worlds {
 		first := comm.Proc(0)
-		if w := p.Known(d.World); w != nil {
+		if w := p.Worlds.Known(d.World); w != nil {
 			first = w.First
 		}
 		k.add(d, first, d.Size())
@@ -171,7 +171,7 @@ func (m *Meeting) read(text []byte) error {
 	}
 	m.Took(StepTellGroups, func() string {
 		first, _ := m.remote.At(0)
-		return fmt.Sprintf("known to all members: the other group has %d, the first is %v", m.remote.Size(), m.P.Member(first))
+		return fmt.Sprintf("known to all members: the other group has %d, the first is %v", m.remote.Size(), m.P.Worlds.Member(first))
 	})
 	return nil
 }

@@ -77,7 +77,7 @@ func SetAttr(c *proc.Comm, key Keyval, value any) error {
 	if err := c.Usable(); err != nil {
 		return c.Failed("SetAttr", err)
 	}
-	return c.Failed("SetAttr", Keyvals.Set(comm.CommFamily, c.Attrs(), c, key, value))
+	return c.Failed("SetAttr", Keyvals.Set(comm.CommFamily, &c.State().Attrs, c, key, value))
 }
 
 func Attr(c *proc.Comm, key Keyval) (value any, ok bool, err error) {
@@ -87,7 +87,7 @@ func Attr(c *proc.Comm, key Keyval) (value any, ok bool, err error) {
 	if value, ok := predefined(c, key); ok {
 		return value, true, nil
 	}
-	value, ok, err = Keyvals.Get(comm.CommFamily, c.Attrs(), key)
+	value, ok, err = Keyvals.Get(comm.CommFamily, &c.State().Attrs, key)
 	return value, ok, c.Failed("Attr", err)
 }
 
@@ -95,13 +95,13 @@ func DeleteAttr(c *proc.Comm, key Keyval) error {
 	if err := c.Usable(); err != nil {
 		return c.Failed("DeleteAttr", err)
 	}
-	return c.Failed("DeleteAttr", Keyvals.Delete(comm.CommFamily, c.Attrs(), c, key))
+	return c.Failed("DeleteAttr", Keyvals.Delete(comm.CommFamily, &c.State().Attrs, c, key))
 }
 
 // CopyAttrs asks the CopyFuncs what a duplicate of c gets, before anything of
 // the duplicate is agreed on. Whatever the error, what was copied has to become
 // the duplicate's or be dropped.
-func CopyAttrs(c *proc.Comm) (comm.Attrs, error) { return Keyvals.Copy(c.Attrs(), c) }
+func CopyAttrs(c *proc.Comm) (comm.Attrs, error) { return Keyvals.Copy(&c.State().Attrs, c) }
 
 // DropAttrs deletes copies for a duplicate of c that came to nothing. As that
 // does not exist, c stands for it.
@@ -109,4 +109,4 @@ func DropAttrs(c *proc.Comm, copies comm.Attrs) { Keyvals.Drop(&copies, c) }
 
 // DeleteAttrs deletes all attributes of c, which ceases to be. After an error c
 // has to stay.
-func DeleteAttrs(c *proc.Comm) error { return Keyvals.Clear(c.Attrs(), c) }
+func DeleteAttrs(c *proc.Comm) error { return Keyvals.Clear(&c.State().Attrs, c) }

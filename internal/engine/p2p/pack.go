@@ -54,14 +54,14 @@ func packable(c *proc.Comm, b *proc.Buffer) error {
 // packedAs is the representation of packed data: memory as it is, the one that all
 // others have, or else external32.
 func packedAs(p *proc.Process) datatype.Representation {
-	if p.Homogeneous {
+	if p.Data.Homogeneous {
 		return datatype.Native
 	}
-	if p.Roster.Common() != datatype.External32 {
-		return p.Roster.Common() // another library unpacks its own only
+	if p.Members.Common() != datatype.External32 {
+		return p.Members.Common() // another library unpacks its own only
 	}
 	as := datatype.Native
-	for _, rep := range p.Kinds {
+	for _, rep := range p.Data.Kinds {
 		switch {
 		case rep == datatype.Native, rep == as:
 		case as == datatype.Native:

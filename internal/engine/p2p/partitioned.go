@@ -55,7 +55,7 @@ func newPartitioned(c *proc.Comm, fn string, x *partitioned, parts int) (proc.Re
 		return proc.Request{}, err
 	case parts < 0 || parts > 0 && x.buf.Count()%parts != 0:
 		return proc.Request{}, fmt.Errorf("%w: %d items in %d partitions", proc.ErrArg, x.buf.Count(), parts)
-	case !none && (c.Process().Job.Dialect == wire.Draft || !c.Process().Stranger(peer) && c.Process().ForeignClient(c.Process().Clients().Of(comm.Proc(peer)))):
+	case !none && (c.Process().Job.Dialect == wire.Draft || !c.Process().Worlds.Foreign(peer) && c.Process().Worlds.ForeignClient(c.Process().Worlds.Clients().Of(comm.Proc(peer)))):
 		return proc.Request{}, proc.ForeignError(fn)
 	}
 	x.c, x.with, x.ready = c, peer, make([]bool, parts)
@@ -63,11 +63,11 @@ func newPartitioned(c *proc.Comm, fn string, x *partitioned, parts int) (proc.Re
 	p.Lock()
 	defer p.Unlock()
 	pair := proc.Pairing{Recv: x.recv, Peer: x.peer, Tag: x.tag}
-	if *c.Pairings() == nil {
-		*c.Pairings() = make(map[proc.Pairing]uint32)
+	if c.State().Pairings == nil {
+		c.State().Pairings = make(map[proc.Pairing]uint32)
 	}
-	number := wire.CommRank((*c.Pairings())[pair] % uint32(partitions))
-	(*c.Pairings())[pair]++
+	number := wire.CommRank(c.State().Pairings[pair] % uint32(partitions))
+	c.State().Pairings[pair]++
 	x.env = message.Envelope{Context: c.CollectiveContext(), Rank: partitions + number, Tag: wire.Tag(x.tag)}
 	return proc.Unstarted(c, &proc.Extra{Op: x, Fn: fn, Plan: &proc.Plan{C: c, Fn: fn, Parts: x}}), nil
 }
@@ -92,9 +92,9 @@ func (x *partitioned) Start(q *proc.Request) error {
 	x.missing = len(x.ready)
 	switch {
 	case x.recv:
-		in := p.Items(x.with, x.buf)
+		in := p.Data.Items(x.with, x.buf)
 		x.r, x.items = p.Accept(x.env, x.with, &in), in.Items
-		p.Began(x.r)
+		p.Endpoints.Began(x.r)
 	case x.missing == 0:
 		x.send()
 	}
@@ -104,7 +104,7 @@ func (x *partitioned) Start(q *proc.Request) error {
 // send sends all parts.
 func (x *partitioned) send() {
 	p := x.c.Process()
-	out := p.Items(x.with, x.buf)
+	out := p.Data.Items(x.with, x.buf)
 	x.items = out.Items
 	x.r = p.Post(x.with, x.env, message.Standard, &out, false)
 	p.Rouse() // another goroutine may wait for the request already

@@ -21,7 +21,7 @@ func probe(c *proc.Comm, src, tag int) (proc.Status, error) {
 	defer c.Process().Unlock()
 	for {
 		if st, ok := c.Process().Eng.Probe(env, from); ok {
-			return c.Process().Probed(st), nil
+			return c.Process().Data.Probed(st), nil
 		}
 		if err := hopeless(c.Process(), from); err != nil {
 			return proc.Status{}, err
@@ -59,7 +59,7 @@ func iprobe(c *proc.Comm, src, tag int) (found bool, st proc.Status, err error) 
 	if !found {
 		return false, proc.Status{}, hopeless(c.Process(), from)
 	}
-	return true, c.Process().Probed(m), nil
+	return true, c.Process().Data.Probed(m), nil
 }
 
 // Message is a message that Mprobe or Improbe has taken out of the queue: only
@@ -86,7 +86,7 @@ func mprobe(c *proc.Comm, src, tag int) (*Message, proc.Status, error) {
 	defer c.Process().Unlock()
 	for {
 		if m, st, ok := c.Process().Eng.Take(env, from); ok {
-			return &Message{c: c, m: m}, c.Process().Probed(st), nil
+			return &Message{c: c, m: m}, c.Process().Data.Probed(st), nil
 		}
 		if err := hopeless(c.Process(), from); err != nil {
 			return nil, proc.Status{}, err
@@ -118,7 +118,7 @@ func improbe(c *proc.Comm, src, tag int) (*Message, proc.Status, error) {
 	if !ok {
 		return nil, proc.Status{}, hopeless(c.Process(), from)
 	}
-	return &Message{c: c, m: m}, c.Process().Probed(st), nil
+	return &Message{c: c, m: m}, c.Process().Data.Probed(st), nil
 }
 
 func Mrecv[T proc.Type](m *Message, buf []T) (proc.Status, error) {
@@ -174,13 +174,13 @@ func (m *Message) begin(fn proc.Maker, b proc.Buffer) (proc.Request, error) {
 	}
 	p.Lock()
 	defer p.Unlock()
-	in := p.Items(message.NoPeer, b)
+	in := p.Data.Items(message.NoPeer, b)
 	var r *message.Request
 	if in.Items != nil {
 		r = p.Eng.RecvMessageInto(taken, in.Items)
 	} else {
 		r = p.Eng.RecvMessage(taken, in.Mem)
 	}
-	p.Began(r)
+	p.Endpoints.Began(r)
 	return c.Active(fn, r, in.Items), nil
 }

@@ -114,16 +114,16 @@ func (x *twoway) begin(c *proc.Comm, w *Swap, blocking bool) error {
 	p := x.p
 	var out proc.Cargo
 	if !noDst {
-		out = p.Items(peer, w.Out)
+		out = p.Data.Items(peer, w.Out)
 		if w.replace {
 			detach(p, &out)
 		}
 		x.out = out.Items
 	}
 	if !noSrc {
-		in := p.Items(from, w.In)
+		in := p.Data.Items(from, w.In)
 		x.r, x.in = p.Accept(env, from, &in), in.Items
-		p.Began(x.r)
+		p.Endpoints.Began(x.r)
 	}
 	if !noDst {
 		x.s = p.Post(peer, c.Envelope(w.Stag), message.Standard, &out, blocking)
@@ -141,7 +141,7 @@ func detach(p *proc.Process, x *proc.Cargo) {
 	if len(x.Mem) > 0 {
 		x.Items.Pack(x.Mem, 0)
 	}
-	p.Retire(x.Items)
+	p.Data.Retire(x.Items)
 	x.Items = nil
 }
 

@@ -30,7 +30,7 @@ func recvItems(c *proc.Comm, b proc.Buffer, src, tag int) (proc.Status, error) {
 	p := c.Process()
 	p.Lock()
 	defer p.Unlock()
-	in := p.Items(from, b)
+	in := p.Data.Items(from, b)
 	return p.ReceiveNow(env, from, &in)
 }
 
@@ -54,8 +54,8 @@ func startRecv(c *proc.Comm, fn proc.Maker, b proc.Buffer, src, tag int) (proc.R
 	p := c.Process()
 	p.Lock()
 	defer p.Unlock()
-	in := p.Items(from, b)
+	in := p.Data.Items(from, b)
 	r := p.Accept(env, from, &in)
-	p.Began(r)
+	p.Endpoints.Began(r)
 	return c.Active(fn, r, in.Items), nil
 }

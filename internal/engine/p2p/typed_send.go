@@ -56,7 +56,7 @@ func sendItems(c *proc.Comm, mode message.Mode, b proc.Buffer, dst, tag int) err
 	p := c.Process()
 	p.Lock()
 	defer p.Unlock()
-	out := p.Items(peer, b)
+	out := p.Data.Items(peer, b)
 	return p.Deliver(peer, c.Envelope(tag), mode, &out)
 }
 
@@ -88,6 +88,6 @@ func startSend(c *proc.Comm, fn proc.Maker, mode message.Mode, b proc.Buffer, ds
 	p := c.Process()
 	p.Lock()
 	defer p.Unlock()
-	out := p.Items(peer, b)
+	out := p.Data.Items(peer, b)
 	return c.Active(fn, p.Post(peer, c.Envelope(tag), mode, &out, false), out.Items), nil
 }

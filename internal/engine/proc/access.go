@@ -20,38 +20,11 @@ func (b Buffer) Len() int64 { return b.len }
 // Memory is where the first item has its origin.
 func (b Buffer) Memory() unsafe.Pointer { return b.mem }
 
-// Attrs are the attributes, which have a lock of their own.
-func (c *Comm) Attrs() *comm.Attrs { return &c.attrs }
-
-// Colls are the means of collective operations.
-func (c *Comm) Colls() *collectives { return &c.colls }
-
-// Constructors counts those that were begun; the process is locked.
-func (c *Comm) Constructors() *uint32 { return &c.constructors }
-
-// Fixed tells whether it is World or Self.
-func (c *Comm) Fixed() bool { return c.fixed }
-
-// Handler is where the error handler is kept.
-func (c *Comm) Handler() *HandlerSlot { return &c.handler }
-
-// Hints are those that the program gave, nil if none; the process is locked.
-func (c *Comm) Hints() **Info { return &c.hints }
-
-// Life is the stage of its life: usable, not yet born or freed.
-func (c *Comm) Life() *atomic.Uint32 { return &c.life }
-
-// Local is the private communicator of an intercommunicator's own group, else nil.
-func (c *Comm) Local() *Comm { return c.local }
-
-// NameSlot is where the name is kept.
-func (c *Comm) NameSlot() *ObjectName { return &c.name }
+// State is what the rooms above keep in it.
+func (c *Comm) State() *CommState { return &c.state }
 
 // Process is the one that it is of.
 func (c *Comm) Process() *Process { return c.p }
-
-// Pairings counts partitioned operations; the process is locked.
-func (c *Comm) Pairings() *map[Pairing]uint32 { return &c.pairings }
 
 // Action is what becomes of an error.
 func (h *Errhandler) Action() action { return h.action }
@@ -81,25 +54,25 @@ func (q *Request) Extra() **Extra { return &q.extra }
 func (q *Request) Message() *message.Request { return q.r }
 
 // Clients says of which site each rank is.
-func (r *Roster) Clients() *comm.Clients { return r.clients }
+func (r *MemberTable) Clients() *comm.Clients { return r.clients }
 
 // Common is the representation that all ranks read.
-func (r *Roster) Common() datatype.Representation { return r.common }
+func (r *MemberTable) Common() datatype.Representation { return r.common }
 
 // Data are the representations of user data, by rank.
-func (r *Roster) Data() []datatype.Representation { return r.data }
+func (r *MemberTable) Data() []datatype.Representation { return r.data }
 
 // Directory says who the ranks are.
-func (r *Roster) Directory() *message.Directory { return r.directory }
+func (r *MemberTable) Directory() *message.Directory { return r.directory }
 
 // Foreign tells of each site whether some of its ranks run another library.
-func (r *Roster) Foreign() []bool { return r.foreign }
+func (r *MemberTable) Foreign() []bool { return r.foreign }
 
 // Masters are the first ranks of the sites.
-func (r *Roster) Masters() *comm.Masters { return r.masters }
+func (r *MemberTable) Masters() *comm.Masters { return r.masters }
 
 // World is the group of all ranks.
-func (r *Roster) World() *comm.Group { return r.world }
+func (r *MemberTable) World() *comm.Group { return r.world }
 
 // Rep is the representation that the bytes are counted in.
 func (s Status) Rep() datatype.Representation { return s.rep }

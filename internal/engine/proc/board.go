@@ -19,6 +19,7 @@ const boardKey = machine.WakeKey - 1
 
 // boards is what a proc has of the board of its host: see core/board.
 type boards struct {
+	p      *Process
 	Board  *board.Board
 	ranks  []wire.WorldRank // whose it is, ascending
 	bells  []*poll.Waker    // of each, to be woken by
@@ -30,22 +31,21 @@ type boards struct {
 
 // OnBoard gives the proc the board that it shares with the procs of its host. back
 // allocates a part of it. Nothing was communicated before.
-func (p *Process) OnBoard(b *board.Board, bells []*poll.Waker, back func(at, size int) error) error {
-	a := &p.Boards
-	a.ranks = p.Housemates()
-	at := slices.Index(a.ranks, p.Job.Rank)
-	if len(bells) != len(a.ranks) {
-		return fmt.Errorf("%w: a board for %d procs on a host that has %d", ErrNode, len(bells), len(a.ranks))
+func (bs *boards) OnBoard(b *board.Board, bells []*poll.Waker, back func(at, size int) error) error {
+	bs.ranks = bs.Housemates()
+	at := slices.Index(bs.ranks, bs.p.Job.Rank)
+	if len(bells) != len(bs.ranks) {
+		return fmt.Errorf("%w: a board for %d procs on a host that has %d", ErrNode, len(bells), len(bs.ranks))
 	}
-	if err := p.Links.Set().Add(bells[at].FD(), boardKey, link.Readable); err != nil {
+	if err := bs.p.Driver.Set().Add(bells[at].FD(), boardKey, link.Readable); err != nil {
 		return err
 	}
-	a.Board, a.bells, a.bell, a.Back = b, bells, bells[at], back
+	bs.Board, bs.bells, bs.bell, bs.Back = b, bells, bells[at], back
 	return nil
 }
 
 // TakeBoard takes the board whose descriptors came with the welcome, if any did.
-func (p *Process) TakeBoard(fds []int) error {
+func (bs *boards) TakeBoard(fds []int) error {
 	if len(fds) == 0 {
 		return nil
 	}
@@ -57,15 +57,15 @@ func (p *Process) TakeBoard(fds []int) error {
 	if err != nil {
 		return fmt.Errorf("%w; with board = false in its host block the job does without", err)
 	}
-	return p.OnBoard(b, bells, back)
+	return bs.OnBoard(b, bells, back)
 }
 
 // Housemates are the procs of this one's host.
-func (p *Process) Housemates() []wire.WorldRank {
+func (bs *boards) Housemates() []wire.WorldRank {
 	var ranks []wire.WorldRank
-	own := &p.Job.Procs[p.Job.Rank]
-	for r := range p.Job.Procs {
-		if x := &p.Job.Procs[r]; x.Client == own.Client && x.Node == own.Node {
+	own := &bs.p.Job.Procs[bs.p.Job.Rank]
+	for r := range bs.p.Job.Procs {
+		if x := &bs.p.Job.Procs[r]; x.Client == own.Client && x.Node == own.Node {
 			ranks = append(ranks, wire.WorldRank(r))
 		}
 	}
@@ -104,13 +104,13 @@ func (s *BoardPlace) Locate() bool {
 
 // LeaveBoard gives the communicator's place up.
 func (c *Comm) LeaveBoard() {
-	c.colls.Seating.Lock()
-	defer c.colls.Seating.Unlock()
-	if s := c.colls.Place; s != nil {
+	c.state.Colls.Seating.Lock()
+	defer c.state.Colls.Seating.Unlock()
+	if s := c.state.Colls.Place; s != nil {
 		s.Place.Leave()
-		c.colls.Place = nil
+		c.state.Colls.Place = nil
 	}
-	c.colls.Settled.Store(true)
+	c.state.Colls.Settled.Store(true)
 }
 
 // lost tells why one of those that are waited for will not come.

@@ -48,7 +48,7 @@ func (s *BoardPlace) linger() error {
 		if err := s.lost(); err != nil {
 			return err
 		}
-		p.turnAtBoard(s)
+		p.Boards.turnAtBoard(s)
 	}
 	return nil
 }
@@ -61,44 +61,42 @@ func (s *BoardPlace) Notify() {
 }
 
 // turnAtBoard is turn for one that waits for something on the board.
-func (p *Process) turnAtBoard(s *BoardPlace) {
-	if p.Driving {
-		if p.Asleep { // the driver does not look at s yet
-			p.Links.Wake()
+func (bs *boards) turnAtBoard(s *BoardPlace) {
+	if bs.p.Driving {
+		if bs.p.Asleep { // the driver does not look at s yet
+			bs.p.Driver.Wake()
 		}
-		p.watch()
+		bs.p.watch()
 		return
 	}
-	p.Driving = true
-	p.driveAtBoard(s)
-	if len(p.Background) > 0 {
-		p.carryOn()
+	bs.p.Driving = true
+	bs.driveAtBoard(s)
+	bs.p.Background.carryOn()
+	bs.p.tell()
+	if bs.p.Driver.Wanted.Load() != 0 {
+		bs.p.giveWay()
 	}
-	p.tell()
-	if p.Links.Wanted.Load() != 0 {
-		p.giveWay()
-	}
-	p.Driving = false
+	bs.p.Driving = false
 }
 
 // driveAtBoard looks at the board, and now and then at the links, and sleeps in the
 // end. After each switch of procs the caches are cold: so it is little that it
 // looks at most times.
-func (p *Process) driveAtBoard(s *BoardPlace) {
-	if p.deferred {
-		p.FlushAll()
+func (bs *boards) driveAtBoard(s *BoardPlace) {
+	if bs.p.Endpoints.deferred {
+		bs.p.Endpoints.FlushAll()
 	}
-	p.spin.Begin()
-	for i := 0; !p.glance(s); i++ {
-		if i%glances == glances-1 && p.step() || p.Links.Wanted.Load() != 0 {
+	bs.p.spin.Begin()
+	for i := 0; !bs.glance(s); i++ {
+		if i%glances == glances-1 && bs.p.step() || bs.p.Driver.Wanted.Load() != 0 {
 			return
 		}
-		if i >= patience && p.lent > 0 && p.keepLent(false) {
+		if i >= patience && bs.p.Endpoints.lent > 0 && bs.p.Endpoints.keepLent(false) {
 			return
 		}
-		if p.spin.Over(i) {
-			if !p.step() { // what lies in memory keeps park from sleeping, and is not read there
-				p.park()
+		if bs.p.spin.Over(i) {
+			if !bs.p.step() { // what lies in memory keeps park from sleeping, and is not read there
+				bs.p.park()
 			}
 			return
 		}
@@ -106,8 +104,8 @@ func (p *Process) driveAtBoard(s *BoardPlace) {
 }
 
 // glance looks at the board: once where others want the core, else for a while.
-func (p *Process) glance(s *BoardPlace) bool {
-	if p.spin.Shared() {
+func (bs *boards) glance(s *BoardPlace) bool {
+	if bs.p.spin.Shared() {
 		return s.wait.Over()
 	}
 	for range drive.Looks {
@@ -120,10 +118,10 @@ func (p *Process) glance(s *BoardPlace) bool {
 }
 
 // lookAtBoards tells goroutines that sleep on turns that what they wait for on the board is there.
-func (p *Process) lookAtBoards() (progress bool) {
-	for _, s := range p.Boards.places {
+func (bs *boards) lookAtBoards() (progress bool) {
+	for _, s := range bs.places {
 		if s.wait.Over() {
-			p.Rouse()
+			bs.p.Rouse()
 			return true
 		}
 	}
@@ -132,9 +130,9 @@ func (p *Process) lookAtBoards() (progress bool) {
 
 // sleepAtBoards says on the board that those who wait sleep, and tells whether they
 // may.
-func (p *Process) sleepAtBoards() bool {
-	p.Boards.asleep = true
-	for _, s := range p.Boards.places {
+func (bs *boards) sleepAtBoards() bool {
+	bs.asleep = true
+	for _, s := range bs.places {
 		s.Place.Sleep()
 		if s.wait.Over() {
 			return false
@@ -144,17 +142,17 @@ func (p *Process) sleepAtBoards() bool {
 }
 
 // wakeFromBoards ends that.
-func (p *Process) wakeFromBoards() {
-	p.Boards.asleep = false
-	for _, s := range p.Boards.places {
+func (bs *boards) wakeFromBoards() {
+	bs.asleep = false
+	for _, s := range bs.places {
 		s.Place.Awake()
 	}
 }
 
 // rung takes the bell's event.
-func (p *Process) rung() {
-	p.Boards.bell.Clear()
-	p.lookAtBoards()
+func (bs *boards) rung() {
+	bs.bell.Clear()
+	bs.lookAtBoards()
 }
 
 // Enter waits until the communicator's last operation is over, if it is not, and
@@ -171,7 +169,7 @@ func (s *BoardPlace) Enter() (board.Turn, error) {
 		return 0, p.Failure
 	}
 	s.busy = true
-	t := board.NewTurn(s.C.colls.Number.Add(1) - 1)
+	t := board.NewTurn(s.C.state.Colls.Number.Add(1) - 1)
 	s.Place.Begin(t)
 	return t, nil
 }

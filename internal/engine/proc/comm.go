@@ -26,19 +26,23 @@ const (
 type Comm struct {
 	p *Process
 	*comm.Comm
-	local   *Comm // the private one of an intercommunicator's own group
-	life    atomic.Uint32
-	name    ObjectName
-	hints   *Info // nil: none
-	colls   collectives
-	handler HandlerSlot
-	attrs   comm.Attrs
+	state  CommState
+	buffer *SendBuffer     // of buffered sends, guarded by the process's lock; nil: nobody has asked for it
+	common *dynamic.Limits // of all members' jobs; nil: they are of this one
+}
 
-	constructors uint32             // begun so far, guarded by the process's lock
-	pairings     map[Pairing]uint32 // partitioned operations that were made, guarded by the same
-	fixed        bool               // World or Self
-	buffer       *SendBuffer        // of buffered sends, guarded by the same; nil: nobody has asked for it
-	common       *dynamic.Limits    // of all members' jobs; nil: they are of this one
+// CommState is what the rooms above keep in a communicator, or need to know of it.
+type CommState struct {
+	Local        *Comm         // the private one of an intercommunicator's own group
+	Life         atomic.Uint32 // usable, not yet born or freed
+	Name         ObjectName
+	Hints        *Info // nil: none; guarded by the process's lock
+	Colls        collectives
+	Handler      HandlerSlot
+	Attrs        comm.Attrs         // have a lock of their own
+	Constructors uint32             // begun so far, guarded by the process's lock
+	Pairings     map[Pairing]uint32 // partitioned operations that were made, guarded by the same
+	Fixed        bool               // World or Self
 }
 
 // The stages of a communicator's life.
@@ -48,9 +52,18 @@ const (
 	Freed
 )
 
+// communicators are those that exist from the start, and what others are made from.
+type communicators struct {
+	p           *Process
+	World, Self *Comm
+	Parent      atomic.Pointer[Comm] // nil: nobody has spawned this world
+	Contexts    comm.Contexts
+	groups      sync.Map // by a communicator's first context: *comm.Group; empty unless the dialect is the draft's
+}
+
 // NewComm makes a communicator of a group that this proc is a member of.
-func (p *Process) NewComm(s comm.Spec) (*Comm, error) {
-	c := &Comm{p: p}
+func (cs *communicators) NewComm(s comm.Spec) (*Comm, error) {
+	c := &Comm{p: cs.p}
 	if err := c.Become(s); err != nil {
 		return nil, err
 	}
@@ -59,37 +72,37 @@ func (p *Process) NewComm(s comm.Spec) (*Comm, error) {
 
 // Become gives c its groups and contexts.
 func (c *Comm) Become(s comm.Spec) error {
-	s.Self, s.Clients = comm.Proc(c.p.Job.Rank), c.p.Clients()
+	s.Self, s.Clients = comm.Proc(c.p.Job.Rank), c.p.Worlds.Clients()
 	record, err := comm.New(s)
 	if err != nil {
 		return err
 	}
-	c.Comm, c.local = record, nil
+	c.Comm, c.state.Local = record, nil
 	if record.Inter() {
-		c.local = &Comm{p: c.p, Comm: record.Local(), common: c.p.common(record.Local())}
+		c.state.Local = &Comm{p: c.p, Comm: record.Local(), common: c.p.Worlds.common(record.Local())}
 	}
-	c.common = c.p.common(record)
-	c.p.Use(record, 1)
-	c.p.enroll(record)
+	c.common = c.p.Worlds.common(record)
+	c.p.Worlds.Use(record, 1)
+	c.p.Comms.enroll(record)
 	return nil
 }
 
 // makeWorld makes the communicators that exist from the start.
-func (p *Process) makeWorld() (err error) {
-	world := comm.Spec{Context: comm.WorldContext, Group: p.Roster.world, Masters: p.Roster.masters}
-	if p.World, err = p.NewComm(world); err != nil {
+func (cs *communicators) makeWorld() (err error) {
+	world := comm.Spec{Context: comm.WorldContext, Group: cs.p.Members.world, Masters: cs.p.Members.masters}
+	if cs.World, err = cs.NewComm(world); err != nil {
 		return err
 	}
-	self := comm.Spec{Context: comm.SelfContext, Group: comm.NewGroup(comm.Proc(p.Job.Rank), 1)}
-	if p.Self, err = p.NewComm(self); err != nil {
+	self := comm.Spec{Context: comm.SelfContext, Group: comm.NewGroup(comm.Proc(cs.p.Job.Rank), 1)}
+	if cs.Self, err = cs.NewComm(self); err != nil {
 		return err
 	}
-	p.World.fixed, p.Self.fixed = true, true
-	p.World.name.Set("MPI_COMM_WORLD")
-	p.Self.name.Set("MPI_COMM_SELF")
-	p.Contexts = comm.NewContexts(comm.Proc(p.Job.Rank))
-	if p.Description != nil {
-		p.Contexts.Qualify(p.Description.World, comm.PrivateBits)
+	cs.World.state.Fixed, cs.Self.state.Fixed = true, true
+	cs.World.state.Name.Set("MPI_COMM_WORLD")
+	cs.Self.state.Name.Set("MPI_COMM_SELF")
+	cs.Contexts = comm.NewContexts(comm.Proc(cs.p.Job.Rank))
+	if cs.p.Worlds.Description != nil {
+		cs.Contexts.Qualify(cs.p.Worlds.Description.World, comm.PrivateBits)
 	}
 	return nil
 }
@@ -100,7 +113,7 @@ func World() *Comm {
 	if The == nil {
 		return nil
 	}
-	return The.World
+	return The.Comms.World
 }
 
 func Self() *Comm {
@@ -109,7 +122,7 @@ func Self() *Comm {
 	if The == nil {
 		return nil
 	}
-	return The.Self
+	return The.Comms.Self
 }
 
 // NoComm says what a nil communicator is: MPI_COMM_NULL, unless it comes from
@@ -163,7 +176,7 @@ func (c *Comm) Alive() error {
 	if Phase(c.p.State.Load()) == Ended {
 		return ErrFinalized
 	}
-	switch c.life.Load() {
+	switch c.state.Life.Load() {
 	case Freed:
 		return fmt.Errorf("%w: it has been freed", comm.ErrComm)
 	case unborn:
@@ -199,8 +212,8 @@ func (c *Comm) Rank() int {
 // Ordinal numbers the constructors that all members of c call in the same order.
 // The process is locked.
 func (c *Comm) Ordinal() uint32 {
-	c.constructors++
-	return c.constructors
+	c.state.Constructors++
+	return c.state.Constructors
 }
 
 // Pairing is what partitioned operations are counted by.
@@ -228,8 +241,8 @@ type collectives struct {
 
 // Expected is a communicator that is c's double until become makes it one of its own.
 func (c *Comm) Expected(hints *Info) *Comm {
-	d := &Comm{p: c.p, Comm: c.Comm, local: c.local, hints: hints}
-	d.life.Store(unborn)
+	d := &Comm{p: c.p, Comm: c.Comm, state: CommState{Local: c.state.Local, Hints: hints}}
+	d.state.Life.Store(unborn)
 	return d
 }
 
@@ -261,14 +274,14 @@ func (c *Comm) Name() string {
 	if c == nil {
 		return "MPI_COMM_NULL"
 	}
-	return c.name.Get()
+	return c.state.Name.Get()
 }
 
 func (c *Comm) SetName(name string) error {
 	if err := c.Usable(); err != nil {
 		return c.Failed("SetName", err)
 	}
-	c.name.Set(name)
+	c.state.Name.Set(name)
 	return nil
 }
 
@@ -278,31 +291,31 @@ func (c *Comm) SetName(name string) error {
 // the draft's numbers.
 
 // enroll notes whom the contexts of c are for.
-func (p *Process) enroll(c *comm.Comm) {
-	if p.Job.Dialect != wire.Draft {
+func (cs *communicators) enroll(c *comm.Comm) {
+	if cs.p.Job.Dialect != wire.Draft {
 		return
 	}
-	p.groups.Store(c.Context(), c.Partners())
+	cs.groups.Store(c.Context(), c.Partners())
 	if c.Inter() {
-		p.enroll(c.Local())
+		cs.enroll(c.Local())
 	}
 }
 
 // Strike forgets c.
-func (p *Process) Strike(c *comm.Comm) {
-	if p.Job.Dialect != wire.Draft {
+func (cs *communicators) Strike(c *comm.Comm) {
+	if cs.p.Job.Dialect != wire.Draft {
 		return
 	}
-	p.groups.Delete(c.Context())
+	cs.groups.Delete(c.Context())
 	if c.Inter() {
-		p.Strike(c.Local())
+		cs.Strike(c.Local())
 	}
 }
 
 // rankIn gives the rank of a peer among those whom a context is for. Where nobody
 // knows it any more, it is that in the world.
-func (p *Process) rankIn(context wire.ContextID, peer message.Peer) wire.CommRank {
-	if g, ok := p.groups.Load(context &^ 1); ok {
+func (cs *communicators) rankIn(context wire.ContextID, peer message.Peer) wire.CommRank {
+	if g, ok := cs.groups.Load(context &^ 1); ok {
 		if rank, ok := g.(*comm.Group).Rank(comm.Proc(peer)); ok {
 			return wire.CommRank(rank)
 		}

@@ -4,11 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
+	"sync/atomic"
 
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/mpierr"
+	"github.com/openimpi/impi/internal/machine"
 	"github.com/openimpi/impi/internal/wireup"
 	"github.com/openimpi/impi/transports"
 	"github.com/openimpi/impi/transports/socket"
@@ -22,13 +25,27 @@ type NodeConn struct{ *wireup.Conn }
 // Send sends a message without descriptors.
 func (c NodeConn) Send(m wireup.Message) error { return c.Conn.Send(m) }
 
+// nodeControl is the connection to the node, what the node has said that was not taken yet, and
+// what it was asked.
+type nodeControl struct {
+	p         *Process
+	Control   machine.Node // nil in a program that no node started
+	news      atomic.Bool  // inbox holds something
+	asked     atomic.Bool  // the node wants to know of our links
+	inboxLock sync.Mutex
+	inbox     []Delivery
+	Asking    map[uint64]*inquiry      // what the node has not answered yet
+	Questions uint64                   // asked so far
+	Doors     map[string]dynamic.Token // keys of open ports, by name
+}
+
 // Listen reads what the node says after the welcome, in a goroutine of its own
 // that sleeps nearly always.
-func (p *Process) Listen(node NodeConn) {
+func (nc *nodeControl) Listen(node NodeConn) {
 	for {
 		m, fds, err := node.Recv()
 		if err != nil {
-			p.nodeGone(err)
+			nc.nodeGone(err)
 			return
 		}
 		var l link.Link
@@ -39,7 +56,7 @@ func (p *Process) Listen(node NodeConn) {
 			fds = nil
 		}
 		wireup.CloseAll(fds)
-		p.Hear(m, l)
+		nc.Hear(m, l)
 	}
 }
 
@@ -103,20 +120,20 @@ func OpenRing(region, sock, side int) (link.Link, error) {
 
 // Hear takes a message of the node's. It never takes the process's lock: links
 // are left in the inbox, for whoever makes progress.
-func (p *Process) Hear(m wireup.Message, l link.Link) {
+func (nc *nodeControl) Hear(m wireup.Message, l link.Link) {
 	switch m.Kind {
 	case wireup.KindLink, wireup.KindCaller, wireup.KindCalled, wireup.KindPort, wireup.KindNamed, wireup.KindSpawned:
-		p.inboxLock.Lock()
-		p.inbox = append(p.inbox, Delivery{m, l})
-		p.inboxLock.Unlock()
-		p.news.Store(true)
-		p.Links.Wake()
+		nc.inboxLock.Lock()
+		nc.inbox = append(nc.inbox, Delivery{m, l})
+		nc.inboxLock.Unlock()
+		nc.news.Store(true)
+		nc.p.Driver.Wake()
 	case wireup.KindDown:
 		// MPI_Abort ends every proc of the job. The node reports why.
-		p.Machine.Exit(ExitDown)
+		nc.p.Machine.Exit(ExitDown)
 	case wireup.KindStats:
-		if p.asked.CompareAndSwap(false, true) {
-			go p.describe() // which takes the lock
+		if nc.asked.CompareAndSwap(false, true) {
+			go nc.describe() // which takes the lock
 		}
 	default: // a newer node's message that we do not need
 	}
@@ -126,82 +143,82 @@ func (p *Process) Hear(m wireup.Message, l link.Link) {
 const ExitDown = 1
 
 // nodeGone ends a proc whose node died: nobody would stop it otherwise.
-func (p *Process) nodeGone(err error) {
-	if Phase(p.State.Load()) >= Finalizing {
+func (nc *nodeControl) nodeGone(err error) {
+	if Phase(nc.p.State.Load()) >= Finalizing {
 		return
 	}
-	fmt.Fprintf(os.Stderr, "impi: rank %d: the node of this rank is gone (%v); ending\n", p.Job.Rank, err)
-	p.Machine.Exit(ExitDown)
+	fmt.Fprintf(os.Stderr, "impi: rank %d: the node of this rank is gone (%v); ending\n", nc.p.Job.Rank, err)
+	nc.p.Machine.Exit(ExitDown)
 }
 
 // takeDeliveries puts the links that the node gave us to use.
-func (p *Process) takeDeliveries() (progress bool) {
-	p.inboxLock.Lock()
-	inbox := p.inbox
-	p.inbox = nil
-	p.news.Store(false)
-	p.inboxLock.Unlock()
+func (nc *nodeControl) takeDeliveries() (progress bool) {
+	nc.inboxLock.Lock()
+	inbox := nc.inbox
+	nc.inbox = nil
+	nc.news.Store(false)
+	nc.inboxLock.Unlock()
 	for _, d := range inbox {
-		p.Take(d)
+		nc.Take(d)
 	}
 	return len(inbox) > 0
 }
 
 // Take uses what the node has given. The process is locked.
-func (p *Process) Take(d Delivery) {
+func (nc *nodeControl) Take(d Delivery) {
 	switch {
 	case d.Msg.Kind != wireup.KindLink:
-		p.answered(d)
+		nc.answered(d)
 		return
 	case d.Msg.Meeting != nil && len(d.Msg.Meeting.World) > 0:
-		p.takeStranger(d)
+		nc.p.Worlds.takeForeign(d)
 		return
 	}
 	peer := message.Peer(d.Msg.Peer)
-	if int(peer) < 0 || int(peer) >= len(p.Job.Procs) {
+	if int(peer) < 0 || int(peer) >= len(nc.p.Job.Procs) {
 		if d.L != nil {
 			_ = d.L.Close()
 		}
 		return
 	}
 	if d.Msg.Resumable != nil && d.Msg.Resumable.Again {
-		p.again(&d, peer)
+		nc.p.Endpoints.again(&d, peer)
 		return
 	}
 	route := AgentLink
 	if d.L != nil {
-		q, err := p.linkTo(&d, peer)
+		q, err := nc.p.Endpoints.linkTo(&d, peer)
 		if err != nil {
 			_ = d.L.Close()
 		} else {
 			route = q.ID
 		}
 	}
-	if _, ok := p.Eng.Route(peer); !ok {
-		p.route(peer, route)
+	if _, ok := nc.p.Eng.Route(peer); !ok {
+		nc.p.Endpoints.route(peer, route)
 	}
 }
 
 // linkTo makes a port of a link that the node gave us.
-func (p *Process) linkTo(d *Delivery, peer message.Peer) (*Port, error) {
+func (es *endpoints) linkTo(d *Delivery, peer message.Peer) (*Endpoint, error) {
 	if d.Msg.Resumable != nil {
-		return p.addResumable(d, peer)
+		return es.addResumable(d, peer)
 	}
-	return p.AddPort(p.Traced(d.L, fmt.Sprintf("%s to %d", d.Msg.Transport, peer), peer), peer)
+	return es.Add(es.p.Trace.Traced(d.L, fmt.Sprintf("%s to %d", d.Msg.Transport, peer), peer), peer)
 }
 
 // openDirect asks the node for a direct link to peer. False means that packets
 // go through the agent.
-func (p *Process) openDirect(peer message.Peer) bool {
-	if p.Control == nil || p.Job.Procs[peer].Path != wireup.PathDirect {
+func (es *endpoints) openDirect(peer message.Peer) bool {
+	if es.p.Node.Control == nil || es.p.Job.Procs[peer].Path != wireup.PathDirect {
 		return false
 	}
-	err := p.Control.Send(wireup.Message{Kind: wireup.KindOpen, Peer: rank(peer)})
+	err := es.p.Node.Control.Send(wireup.Message{Kind: wireup.KindOpen, Peer: rank(peer)})
 	return err == nil
 }
 
-// Fail ends the job for this proc: every wait returns err from now on.
-func (p *Process) Fail(err error) {
+// SetFailed ends the job for this proc: every wait returns err from now on.
+func (p *Process) SetFailed(err error) {
 	if p.Failure == nil {
 		p.Failure = fmt.Errorf("%w: %w", ErrJobOver, err)
 		p.Rouse()
@@ -220,40 +237,40 @@ type inquiry struct {
 
 // Ask asks the node for something and waits for the answer, which may be a
 // refusal. The process is locked.
-func (p *Process) Ask(m wireup.Message, port dynamic.World) (Delivery, error) {
-	p.Questions++
-	number := p.Questions
+func (nc *nodeControl) Ask(m wireup.Message, port dynamic.World) (Delivery, error) {
+	nc.Questions++
+	number := nc.Questions
 	m.Meeting.Request = number
 	q := &inquiry{Port: port}
-	if p.Asking == nil {
-		p.Asking = make(map[uint64]*inquiry)
+	if nc.Asking == nil {
+		nc.Asking = make(map[uint64]*inquiry)
 	}
-	p.Asking[number] = q
-	defer delete(p.Asking, number)
-	if err := p.Control.Send(m); err != nil {
+	nc.Asking[number] = q
+	defer delete(nc.Asking, number)
+	if err := nc.Control.Send(m); err != nil {
 		return Delivery{}, err
 	}
-	for q.Answer == nil && p.Failure == nil {
-		p.Turn()
+	for q.Answer == nil && nc.p.Failure == nil {
+		nc.p.Turn()
 	}
 	if q.Answer == nil {
-		return Delivery{}, p.Failure
+		return Delivery{}, nc.p.Failure
 	}
 	return *q.Answer, refusal(&q.Answer.Msg)
 }
 
 // answered takes the answer to a inquiry; one that nobody has asked is of no use.
-func (p *Process) answered(d Delivery) {
+func (nc *nodeControl) answered(d Delivery) {
 	var q *inquiry
 	if d.Msg.Meeting != nil {
-		q = p.Asking[d.Msg.Meeting.Request]
+		q = nc.Asking[d.Msg.Meeting.Request]
 	}
 	if q == nil || q.Answer != nil {
 		d.close()
 		return
 	}
 	q.Answer = &d
-	p.Rouse()
+	nc.p.Rouse()
 }
 
 // refusal is the error that an answer is. One with a link says why it is by that data

@@ -40,7 +40,7 @@ type Stream struct {
 
 // Pack is of message.Source.
 func (s *Stream) Pack(dst []byte, off int64) {
-	if s.p.guarded {
+	if s.p.Data.guarded {
 		s.packGuarded(dst, off)
 		return
 	}
@@ -49,13 +49,13 @@ func (s *Stream) Pack(dst []byte, off int64) {
 
 // Matched is of message.Sink.
 func (s *Stream) Matched(from message.Peer, _ int64) (room int64) {
-	s.Rep = s.p.DataOf(from)
+	s.Rep = s.p.Data.DataOf(from)
 	return s.Buf.Size(s.Rep)
 }
 
 // Unpack is of message.Sink.
 func (s *Stream) Unpack(src []byte, off int64) {
-	if s.p.guarded {
+	if s.p.Data.guarded {
 		s.unpackGuarded(src, off)
 		return
 	}
@@ -77,15 +77,26 @@ func (s *Stream) came(n int64) (int64, datatype.Representation) {
 	return n, s.Rep
 }
 
+// conversion is how the elements of messages travel: as the other side has them.
+type conversion struct {
+	p           *Process
+	data        []datatype.Representation // of user data, by world rank
+	Kinds       []datatype.Representation // the different ones of data
+	Homogeneous bool                      // all of data is Native
+	plain       uint64                    // bit k: nobody's elements of kind k need conversion
+	guarded     bool                      // memory of messages may not be there
+	streams     []*Stream                 // to be used again
+}
+
 // stream makes a stream. The process is locked.
-func (p *Process) stream(b Buffer, rep datatype.Representation) *Stream {
-	n := len(p.streams)
+func (cv *conversion) stream(b Buffer, rep datatype.Representation) *Stream {
+	n := len(cv.streams)
 	if n == 0 {
-		return &Stream{p: p, Buf: b, Rep: rep}
+		return &Stream{p: cv.p, Buf: b, Rep: rep}
 	}
-	s := p.streams[n-1]
-	p.streams = p.streams[:n-1]
-	*s = Stream{p: p, Buf: b, Rep: rep}
+	s := cv.streams[n-1]
+	cv.streams = cv.streams[:n-1]
+	*s = Stream{p: cv.p, Buf: b, Rep: rep}
 	return s
 }
 
@@ -93,35 +104,35 @@ func (p *Process) stream(b Buffer, rep datatype.Representation) *Stream {
 const keptStreams = 64
 
 // Retire takes back a stream, or nil, that no message uses any more.
-func (p *Process) Retire(s *Stream) {
-	if s == nil || len(p.streams) == keptStreams {
+func (cv *conversion) Retire(s *Stream) {
+	if s == nil || len(cv.streams) == keptStreams {
 		return
 	}
 	*s = Stream{}
-	p.streams = append(p.streams, s)
+	cv.streams = append(cv.streams, s)
 }
 
 // unconverted tells that nobody's elements of k need any conversion.
-func (p *Process) unconverted(k datatype.Kind) bool { return p.plain>>k&1 != 0 }
+func (cv *conversion) unconverted(k datatype.Kind) bool { return cv.plain>>k&1 != 0 }
 
 // foreign tells whether elements of k travel to and from peer in another way than
 // they lie in memory; peer may be anybody. So do all where they are compared.
-func (p *Process) foreign(peer message.Peer, k datatype.Kind) bool {
-	if p.unconverted(k) {
+func (cv *conversion) foreign(peer message.Peer, k datatype.Kind) bool {
+	if cv.unconverted(k) {
 		return false
 	}
-	return p.Check || peer < 0 || !p.DataOf(peer).Identity(k)
+	return cv.p.Check || peer < 0 || !cv.DataOf(peer).Identity(k)
 }
 
 // foreignItems is foreign for items of a datatype.
-func (p *Process) foreignItems(peer message.Peer, t *Datatype) bool {
+func (cv *conversion) foreignItems(peer message.Peer, t *Datatype) bool {
 	switch {
-	case p.Homogeneous:
+	case cv.Homogeneous:
 		return false
 	case peer >= 0:
-		return !t.Identity(p.DataOf(peer))
+		return !t.Identity(cv.DataOf(peer))
 	}
-	for _, rep := range p.Kinds {
+	for _, rep := range cv.Kinds {
 		if !t.Identity(rep) {
 			return true
 		}
@@ -131,20 +142,20 @@ func (p *Process) foreignItems(peer message.Peer, t *Datatype) bool {
 
 // cargo gives elements of k in b as they travel to or from peer, which may be
 // anybody for what is received. The process is locked.
-func (p *Process) cargo(peer message.Peer, b []byte, k datatype.Kind) Cargo {
-	if p.foreign(peer, k) {
-		return p.Items(peer, elements(b, k))
+func (cv *conversion) cargo(peer message.Peer, b []byte, k datatype.Kind) Cargo {
+	if cv.foreign(peer, k) {
+		return cv.Items(peer, elements(b, k))
 	}
 	return Cargo{Mem: b, Count: int64(len(b) / k.Size()), Dtype: uint64(k)}
 }
 
 // Items is cargo for a Buffer that has been checked.
-func (p *Process) Items(peer message.Peer, b Buffer) Cargo {
+func (cv *conversion) Items(peer message.Peer, b Buffer) Cargo {
 	k, _ := b.typ.Kind()
 	x := Cargo{Count: int64(b.count), Dtype: uint64(k)}
-	foreign := p.foreignItems(peer, b.typ)
-	if p.Check {
-		x.Count, x.Dtype = p.sign(peer, &b)
+	foreign := cv.foreignItems(peer, b.typ)
+	if cv.p.Check {
+		x.Count, x.Dtype = cv.sign(peer, &b)
 	} else if !foreign {
 		if mem, ok := b.Run(); ok {
 			x.Mem = mem
@@ -153,9 +164,9 @@ func (p *Process) Items(peer message.Peer, b Buffer) Cargo {
 	}
 	rep := datatype.Native
 	if foreign && peer >= 0 {
-		rep = p.DataOf(peer)
+		rep = cv.DataOf(peer)
 	}
-	x.Items = p.stream(b, rep)
+	x.Items = cv.stream(b, rep)
 	return x
 }
 
@@ -165,8 +176,8 @@ func (p *Process) Items(peer message.Peer, b Buffer) Cargo {
 // none is a fast-box message, which has no room.
 
 // sign is what a message to peer says of b.
-func (p *Process) sign(peer message.Peer, b *Buffer) (count int64, dtype uint64) {
-	if !p.kin(peer) {
+func (cv *conversion) sign(peer message.Peer, b *Buffer) (count int64, dtype uint64) {
+	if !cv.kin(peer) {
 		k, _ := b.typ.Kind()
 		return int64(b.count), uint64(k)
 	}
@@ -175,20 +186,20 @@ func (p *Process) sign(peer message.Peer, b *Buffer) (count int64, dtype uint64)
 }
 
 // kin tells whether peer is a proc of this library.
-func (p *Process) kin(peer message.Peer) bool {
-	return peer >= 0 && (p.Stranger(peer) || !p.ForeignClient(p.Clients().Of(comm.Proc(peer))))
+func (cv *conversion) kin(peer message.Peer) bool {
+	return peer >= 0 && (cv.p.Worlds.Foreign(peer) || !cv.p.Worlds.ForeignClient(cv.p.Worlds.Clients().Of(comm.Proc(peer))))
 }
 
 // compared gives the error of a message that has other elements than items, if its sender has
 // said what they are.
-func (p *Process) compared(r *message.Request, items *Stream) error {
-	if !p.Check || items == nil {
+func (cv *conversion) compared(r *message.Request, items *Stream) error {
+	if !cv.p.Check || items == nil {
 		return nil
 	}
 	n, dtype := r.Sent()
 	m := r.Result()
 	sent, ok := datatype.SignatureOf(n, dtype)
-	if !ok || !p.kin(m.Peer) {
+	if !ok || !cv.kin(m.Peer) {
 		return nil
 	}
 	t, count := items.Buf.typ, items.Buf.count
@@ -203,15 +214,15 @@ func (p *Process) compared(r *message.Request, items *Stream) error {
 
 func UseMemoryCheck(there func(b []byte) bool) {
 	if p, err := Current(); err == nil {
-		p.guard(there)
+		p.Data.guard(there)
 	}
 }
 
-func (p *Process) guard(there func(b []byte) bool) {
-	p.Lock()
-	defer p.Unlock()
-	p.guarded = true
-	p.Eng.CheckMemory(there)
+func (cv *conversion) guard(there func(b []byte) bool) {
+	cv.p.Lock()
+	defer cv.p.Unlock()
+	cv.guarded = true
+	cv.p.Eng.CheckMemory(there)
 }
 
 // packGuarded is Pack where the items may lie where there is no memory. What is missing of a

@@ -10,30 +10,30 @@ import (
 
 // describe tells the node of our links and of how we wait. Nothing is counted
 // for it: links and engine know anyway. It takes the lock once.
-func (p *Process) describe() {
-	p.Lock()
-	s := p.stats()
-	p.Unlock()
-	p.asked.Store(false) // who asks again has got the answer, or asks for another
+func (nc *nodeControl) describe() {
+	nc.p.Lock()
+	s := nc.stats()
+	nc.p.Unlock()
+	nc.asked.Store(false) // who asks again has got the answer, or asks for another
 	for _, part := range InParts(s, wireup.MaxStats) {
-		if p.Control.Send(wireup.Message{Kind: wireup.KindStats, Stats: part}) != nil {
+		if nc.Control.Send(wireup.Message{Kind: wireup.KindStats, Stats: part}) != nil {
 			return // the node is gone
 		}
 	}
 }
 
 // stats is what we know now. p is locked.
-func (p *Process) stats() *wireup.Stats {
-	w := p.spin.Waiting()
+func (nc *nodeControl) stats() *wireup.Stats {
+	w := nc.p.spin.Waiting()
 	s := &wireup.Stats{Budget: int64(w.Budget), Crowded: w.Crowded, Score: w.Score, State: "computing"}
 	switch {
-	case p.Asleep:
+	case nc.p.Asleep:
 		s.State = "asleep"
-	case p.Driving:
+	case nc.p.Driving:
 		s.State = "polling"
 	}
-	direct := make(map[message.Peer]*Port)
-	for _, q := range p.Ports {
+	direct := make(map[message.Peer]*Endpoint)
+	for _, q := range nc.p.Endpoints.List {
 		switch {
 		case q == nil:
 		case q.Peer == message.NoPeer:
@@ -42,10 +42,10 @@ func (p *Process) stats() *wireup.Stats {
 			direct[q.Peer] = q
 		}
 	}
-	for r := range p.Job.Procs {
+	for r := range nc.p.Job.Procs {
 		peer := message.Peer(r)
-		x := wireup.LinkStats{Peer: rank(peer), Messages: p.Eng.SentTo(peer)}
-		_, x.Routed = p.Eng.Route(peer)
+		x := wireup.LinkStats{Peer: rank(peer), Messages: nc.p.Eng.SentTo(peer)}
+		_, x.Routed = nc.p.Eng.Route(peer)
 		if q := direct[peer]; q != nil {
 			x.Direct = true
 			measure(q.Link, &x)

@@ -119,7 +119,7 @@ func (c *Comm) SetErrhandler(h *Errhandler) error {
 	if err != nil {
 		return c.Failed("SetErrhandler", err)
 	}
-	c.handler.Set.Store(h)
+	c.state.Handler.Set.Store(h)
 	return nil
 }
 
@@ -127,7 +127,7 @@ func (c *Comm) GetErrhandler() (*Errhandler, error) {
 	if err := c.Usable(); err != nil {
 		return nil, c.Failed("GetErrhandler", err)
 	}
-	return c.handler.Current().Held(), nil
+	return c.state.Handler.Current().Held(), nil
 }
 
 func (c *Comm) CallErrhandler(err error) error {
@@ -142,12 +142,12 @@ func (c *Comm) CallErrhandler(err error) error {
 
 // Inherit takes over what a new communicator has from the one it is made of.
 // Every constructor calls it.
-func (c *Comm) Inherit(parent *Comm) { c.handler.Set.Store(parent.handler.Set.Load()) }
+func (c *Comm) Inherit(parent *Comm) { c.state.Handler.Set.Store(parent.state.Handler.Set.Load()) }
 
 // handle calls the handler of c. The process is not locked: the handler may
 // call MPI.
 func (c *Comm) handle(err error) {
-	switch h := c.handler.Current(); {
+	switch h := c.state.Handler.Current(); {
 	case h.action == AbortJob:
 		c.p.Fatal(fmt.Sprintf("communicator %s, rank %d of %d", c.Label(), c.Rank(), c.Size()), err)
 	case h.comm != nil:
@@ -163,18 +163,15 @@ func (c *Comm) Label() string {
 	return fmt.Sprintf("of context %d", c.Context())
 }
 
-// Fatal ends the job because of an error of a call on an object.
+// Fatal ends the job because of an error of a call on an object, with an exit status that tells
+// the error's class.
 func (p *Process) Fatal(object string, err error) {
-	p.die(err, fmt.Sprintf("fatal error: %v: %v (%s)", ErrorClass(err), err, object))
-}
-
-// die ends the job with an exit status that tells an error's class.
-func (p *Process) die(err error, why string) {
-	code := int(ErrorClass(err))
+	class := ErrorClass(err)
+	why, code := fmt.Sprintf("fatal error: %v: %v (%s)", class, err, object), int(class)
 	if code > int(mpierr.ABI) {
 		code = int(mpierr.Other) // a program's own classes do not fit an exit status
 	}
-	if p.Control != nil {
+	if p.Node.Control != nil {
 		p.Abort(code, why)
 		return
 	}
@@ -184,11 +181,11 @@ func (p *Process) die(err error, why string) {
 
 // Noted is the communicator whose handler hears of errors of calls that have
 // none: SELF if a handler was set on it, else WORLD.
-func (p *Process) Noted() *Comm {
-	if p.Self.handler.Set.Load() != nil {
-		return p.Self
+func (cs *communicators) Noted() *Comm {
+	if cs.Self.state.Handler.Set.Load() != nil {
+		return cs.Self
 	}
-	return p.World
+	return cs.World
 }
 
 // Failed puts the function's name before an error of a call without a
@@ -197,7 +194,7 @@ func (p *Process) Failed(fn string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return p.Noted().Failed(fn, err)
+	return p.Comms.Noted().Failed(fn, err)
 }
 
 // Failed puts the function's name before an error of a call that has no
@@ -234,7 +231,7 @@ func (c *Comm) tell(fn string, err error) error {
 	switch {
 	case c == nil:
 		return Failed(fn, err)
-	case c.life.Load() != Usable:
+	case c.state.Life.Load() != Usable:
 		return c.p.Failed(fn, err)
 	}
 	err = Named(fn, err)

@@ -17,8 +17,9 @@ const knocks = 256
 // fastPath is a proc's part in the memory that it shares with C.
 type fastPath struct {
 	*fastpath.Memory
-	ports    [fastpath.Lanes]*Port // of the lanes; nil: free
-	hastened uint32                // Haste in whole rounds
+	p        *Process
+	ports    [fastpath.Lanes]*Endpoint // of the lanes; nil: free
+	hastened uint32                    // Haste in whole rounds
 	adopted  [fastpath.Requests]*message.Request
 	ops      [fastpath.Requests]fastOp
 	extras   [fastpath.Requests]Extra
@@ -38,13 +39,13 @@ func (p *Process) UseFastPath(m *fastpath.Memory) {
 	p.Lock()
 	defer p.Unlock()
 	m.Reset()
-	x := &fastPath{Memory: m}
+	x := &fastPath{Memory: m, p: p}
 	for i := range x.ops {
 		x.ops[i] = fastOp{p: p, i: int32(i)}
 		x.extras[i].Op = &x.ops[i]
 	}
 	p.FastPath = x
-	for _, q := range p.Ports {
+	for _, q := range p.Endpoints.List {
 		if q != nil {
 			x.join(p, q)
 		}
@@ -55,23 +56,23 @@ func (p *Process) UseFastPath(m *fastpath.Memory) {
 // away.
 func ForgetFastPath() {
 	if p, err := Current(); err == nil {
-		p.ForgetFastPath()
+		p.FastPath.Forget()
 	}
 }
 
-// ForgetFastPath is the function ForgetFastPath for p.
-func (p *Process) ForgetFastPath() {
-	p.Lock()
-	defer p.Unlock()
-	if p.FastPath != nil {
-		p.FastPath.Forget()
+// Forget has C look up all communicators again. x may be nil.
+func (x *fastPath) Forget() {
+	if x != nil {
+		x.p.Lock()
+		defer x.p.Unlock()
+		x.Memory.Forget()
 	}
 }
 
 // join gives q a lane if it takes fast-box messages, its data are those of this machine, and one is
 // free.
-func (x *fastPath) join(p *Process, q *Port) {
-	if !q.fastBoxes || !ofThisMachine(p.DataOf(q.Peer)) {
+func (x *fastPath) join(p *Process, q *Endpoint) {
+	if !q.fastBoxes || !ofThisMachine(p.Data.DataOf(q.Peer)) {
 		return
 	}
 	for i := range x.ports {
@@ -79,7 +80,7 @@ func (x *fastPath) join(p *Process, q *Port) {
 			x.ports[i] = q
 			x.Used++
 			q.Link.(link.FastBoxLink).MoveFastBoxes(&x.Lanes[i].FastBoxes)
-			x.Forget()
+			x.Memory.Forget()
 			return
 		}
 	}
@@ -92,14 +93,14 @@ func ofThisMachine(r datatype.Representation) bool {
 }
 
 // leave takes the lane of q back, if it has one.
-func (x *fastPath) leave(q *Port) {
+func (x *fastPath) leave(q *Endpoint) {
 	for i := range x.ports {
 		if x.ports[i] == q {
 			q.Link.(link.FastBoxLink).MoveFastBoxes(new(link.FastBoxes))
 			x.ports[i] = nil
 			x.Used--
 			x.Lanes[i] = fastpath.Lane{}
-			x.Forget()
+			x.Memory.Forget()
 		}
 	}
 }
@@ -112,9 +113,9 @@ func (x *fastPath) close(p *Process) {
 	if !x.Gate.CompareAndSwap(fastpath.Open, fastpath.Closed) {
 		x.knock()
 	}
-	if n := x.Haste / HasteMax; n != x.hastened { // C is here to look everywhere
+	if n := x.Haste / StreakMax; n != x.hastened { // C is here to look everywhere
 		x.hastened = n
-		p.Links.Everywhere()
+		p.Driver.Everywhere()
 		p.Eng.Review()
 	}
 	for x.First != fastpath.None {
@@ -148,13 +149,13 @@ func (x *fastPath) adopt(p *Process) {
 		env.Tag = message.AnyTag
 	}
 	m := p.Eng.Recv(env, q.Peer, unsafe.Slice((*byte)(r.Buf), r.Room))
-	p.Began(m)
+	p.Endpoints.Began(m)
 	r.State, x.adopted[i] = fastpath.Adopted, m
 }
 
 // open lets C in if nobody else is at anything. The process is locked, and unlocked afterwards.
 func (x *fastPath) open(p *Process) {
-	if x.Used == 0 || !p.calm() || p.Links.Wanted.Load() != 0 || Phase(p.State.Load()) >= Finalizing {
+	if x.Used == 0 || !p.calm() || p.Driver.Wanted.Load() != 0 || Phase(p.State.Load()) >= Finalizing {
 		return
 	}
 	quiet := p.Eng.Unoccupied()
@@ -207,15 +208,15 @@ func (c *Comm) FastPath(handle uintptr) {
 // which sleeps.
 func WakeFastPath(lane int) {
 	if p, err := Current(); err == nil {
-		p.WakeFastPath(lane)
+		p.FastPath.Wake(lane)
 	}
 }
 
-// WakeFastPath is the function WakeFastPath for p.
-func (p *Process) WakeFastPath(lane int) {
-	p.Lock()
-	defer p.Unlock()
-	if q := p.FastPath.ports[lane]; q != nil {
+// Wake wakes the proc at the other end of a lane.
+func (x *fastPath) Wake(lane int) {
+	x.p.Lock()
+	defer x.p.Unlock()
+	if q := x.ports[lane]; q != nil {
 		q.InPlace.Commit()
 		q.Link.(link.FastBoxLink).WakeForFastBox()
 	}

@@ -21,7 +21,7 @@ type Phase int32
 const (
 	running    Phase = iota
 	Finalizing       // in Finalize, before its barrier is passed
-	parted           // in Finalize, behind it: that links end is in order
+	quiet            // in Finalize, behind it: that links end is in order
 	Ended
 )
 
@@ -36,7 +36,7 @@ var (
 
 // NewProcess makes the proc of a job. agent and control are nil in a singleton.
 func NewProcess(job *wireup.Job, agent link.Link, m machine.Machine, control machine.Node) (*Process, error) {
-	r, err := NewRoster(job.Procs, nil)
+	r, err := NewMemberTable(job.Procs, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -44,21 +44,25 @@ func NewProcess(job *wireup.Job, agent link.Link, m machine.Machine, control mac
 }
 
 // NewProcess is the function NewProcess for one of several ranks that share r.
-func (r *Roster) NewProcess(job *wireup.Job, agent link.Link, m machine.Machine, control machine.Node) (*Process, error) {
-	p := &Process{Job: job, Machine: m, Control: control, Grace: grace}
-	p.Roster, p.data, p.Kinds, p.Homogeneous, p.plain = r, r.data, r.kinds, r.homogeneous, r.plain
+func (r *MemberTable) NewProcess(job *wireup.Job, agent link.Link, m machine.Machine, control machine.Node) (*Process, error) {
+	p := &Process{Job: job, Machine: m}
+	p.Data = conversion{p: p, data: r.data, Kinds: r.kinds, Homogeneous: r.homogeneous, plain: r.plain}
+	p.Endpoints.p, p.Endpoints.Grace = p, grace
+	p.Node.p, p.Node.Control = p, control
+	p.Worlds.p, p.Disconnects.p, p.Comms.p, p.Boards.p, p.Trace.p = p, p, p, p, p
+	p.Members = r
 	p.turns.L = &p.Mu
-	if err := p.describeOwn(); err != nil {
+	if err := p.Worlds.describeOwn(); err != nil {
 		return nil, err
 	}
 	if p.Check = job.Check || os.Getenv(CheckVariable) == "1"; p.Check {
-		p.plain = 0 // messages say what their elements are: see sign
+		p.Data.plain = 0 // messages say what their elements are: see sign
 	}
 	var err error
 	p.Eng, err = message.New(message.Config{
 		Self: message.Peer(job.Rank), Directory: r.directory,
 		MaxData: job.DataLen, AckMark: job.AckMark, HiWater: job.HiWater,
-		Dialect: job.Dialect, RankOf: p.rankIn,
+		Dialect: job.Dialect, RankOf: p.Comms.rankIn,
 		Unexpected: job.Procs[job.Rank].Unexpected,
 		UnexpectedOf: func(peer message.Peer) int64 {
 			if job.Procs[peer].Allows {
@@ -73,17 +77,17 @@ func (r *Roster) NewProcess(job *wireup.Job, agent link.Link, m machine.Machine,
 	if p.spin, err = poll.NewSpinner(job.Spin); err != nil {
 		return nil, err
 	}
-	if p.Links, err = drive.New(m, p); err != nil {
+	if p.Driver, err = drive.New(m, p); err != nil {
 		return nil, err
 	}
-	p.Flusher = m.AfterFunc(time.Hour, p.flushLate)
-	p.Flusher.Stop()
+	p.Endpoints.Flusher = m.AfterFunc(time.Hour, p.Endpoints.flushLate)
+	p.Endpoints.Flusher.Stop()
 	if agent != nil {
-		if _, err := p.AddPort(p.Traced(agent, "agent", message.NoPeer), message.NoPeer); err != nil {
+		if _, err := p.Endpoints.Add(p.Trace.Traced(agent, "agent", message.NoPeer), message.NoPeer); err != nil {
 			return nil, err
 		}
 	}
-	return p, p.makeWorld()
+	return p, p.Comms.makeWorld()
 }
 
 func Initialized() bool {
@@ -99,23 +103,23 @@ func Finalized() bool {
 }
 
 // Close ends all links at once. The process is locked.
-func (p *Process) Close() {
-	for _, q := range p.Ports {
+func (es *endpoints) Close() {
+	for _, q := range es.List {
 		if q != nil {
-			p.Ports[q.ID] = nil
+			es.List[q.ID] = nil
 			_ = q.Link.CloseSend()
 			_ = q.Link.Close()
 		}
 	}
-	_ = p.Links.Close()
-	p.Flusher.Stop()
+	_ = es.p.Driver.Close()
+	es.Flusher.Stop()
 }
 
 func Abort(code int, why string) {
 	TheLock.Lock()
 	p := The
 	TheLock.Unlock()
-	if p != nil && p.Control != nil {
+	if p != nil && p.Node.Control != nil {
 		p.Abort(code, why)
 	} else if why != "" {
 		fmt.Fprintln(os.Stderr, "impi: abort:", why)
@@ -125,7 +129,7 @@ func Abort(code int, why string) {
 
 // Abort asks the node to end the job, and ends this proc.
 func (p *Process) Abort(code int, why string) {
-	_ = p.Control.Send(wireup.Message{Kind: wireup.KindAbort, Code: code, Reason: why}) // the node may be gone
+	_ = p.Node.Control.Send(wireup.Message{Kind: wireup.KindAbort, Code: code, Reason: why}) // the node may be gone
 	p.Machine.Exit(code)
 }
 

@@ -35,7 +35,7 @@ type operation interface {
 // c is nil if it is of no communicator.
 func (p *Process) Begun(c *Comm, fn string, op operation) Request {
 	if c == nil {
-		c = p.Noted()
+		c = p.Comms.Noted()
 	}
 	return Request{c: c, extra: &Extra{Op: op, Fn: fn}, standing: standing{Gen: op.Generation(), State: Active}}
 }
@@ -63,24 +63,27 @@ type BackgroundOp interface {
 	CarryOn() (over bool)
 }
 
+// background are the operations that go on in whichever call of MPI the program makes.
+type background struct{ List []BackgroundOp }
+
 // Dispatch begins a background operation.
-func (p *Process) Dispatch(e BackgroundOp) {
+func (b *background) Dispatch(e BackgroundOp) {
 	if !e.CarryOn() {
-		p.Background = append(p.Background, e)
+		b.List = append(b.List, e)
 	}
 }
 
 // carryOn carries all background operations on after something has arrived. One may end others,
 // or begin some.
-func (p *Process) carryOn() {
-	for i := 0; i < len(p.Background); {
-		e := p.Background[i]
+func (b *background) carryOn() {
+	for i := 0; i < len(b.List); {
+		e := b.List[i]
 		if !e.CarryOn() {
 			i++
 			continue
 		}
-		if i = slices.Index(p.Background, e); i >= 0 {
-			p.Background = slices.Delete(p.Background, i, i+1)
+		if i = slices.Index(b.List, e); i >= 0 {
+			b.List = slices.Delete(b.List, i, i+1)
 		} else {
 			i = 0
 		}
@@ -94,7 +97,7 @@ type Introduced struct {
 }
 
 // Temporary is who is at the other end of a temporary link.
-type Temporary interface {
+type Caller interface {
 	// Gone says that the link is closed. The process is locked.
 	Gone()
 }

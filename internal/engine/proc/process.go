@@ -4,11 +4,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
-	"time"
 
-	"github.com/openimpi/impi/core/comm"
-	"github.com/openimpi/impi/core/datatype"
-	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/internal/drive"
@@ -20,8 +16,9 @@ import (
 // AgentLink is the link to this proc's agent; direct links come after it.
 const AgentLink message.LinkID = 0
 
-// Process is this proc: its protocol engine, its links and the lock around
-// both. A program has one; tests have several.
+// Process is this proc: the lock, the progress that is made under it, and the engine of messages.
+// What else it has is in the types of its fields, which it guards. A program has one; tests have
+// several.
 //
 // Whoever calls MPI makes the progress: the goroutine that waits reads and
 // writes the links itself. When several wait, one of them drives and the others
@@ -30,70 +27,35 @@ const AgentLink message.LinkID = 0
 // drives or was just roused to.
 type Process struct {
 	Mu      sync.Mutex
-	turns   sync.Cond // on mu: something has happened, or somebody must drive
+	turns   sync.Cond // on Mu: something has happened, or somebody must drive
 	Waiters int       // goroutines that sleep on turns
 	Driving bool
 	Asleep  bool   // the driver is in the poll set, without the lock
 	told    uint64 // the engine's events that sleepers were roused for
+	streak  uint32 // receives that looked at nothing else, or could have
+	spin    poll.Spinner
 
 	Job         *wireup.Job
-	Roster      *Roster                   // its data, kinds, homogeneous and plain are here once more:
-	data        []datatype.Representation // of user data, by world rank
-	Kinds       []datatype.Representation // the different ones of data
-	Homogeneous bool                      // all of data is Native
-	plain       uint64                    // bit k: nobody's elements of kind k need conversion
+	Members     *MemberTable
+	Machine     machine.Machine
 	Eng         *message.Engine
-	guarded     bool      // memory of messages may not be there
-	streams     []*Stream // to be used again
+	Driver      *drive.Driver // Wanted: goroutines that wait for Mu: a driver lets them in
+	Check       bool          // compare what members call
+	State       atomic.Int32  // phase
+	Failure     error         // why the job is over, once it is
+	Environment sync.Once     // makes info
+	Info        *Info         // MPI_INFO_ENV
 
-	Links      *drive.Driver // Wanted: goroutines that wait for mu: a driver lets them in
-	Ports      []*Port       // by message.LinkID; nil once closed
-	resumables []*Port       // links that resume, closed ones too
-	lent       int           // how many of them some output is lent to
-	front      [][]byte      // for keepLent
-	haste      uint32        // receives that looked at nothing else, or could have
-	FastPath   *fastPath     // nil: no C code sends and receives by itself
-	spin       poll.Spinner
-	deferred   bool          // some port holds back output of an Isend
-	Flusher    machine.Timer // sends what is held back if the program does not come back
-	Armed      bool
-
-	Boards    boards
-	Machine   machine.Machine
-	Control   machine.Node // nil in a program that no node started
-	news      atomic.Bool  // inbox holds something
-	asked     atomic.Bool  // the node wants to know of our links
-	inboxLock sync.Mutex
-	inbox     []Delivery
-
-	Description *dynamic.Description // of this job, for others; nil: it meets nobody
-	Worlds      atomic.Pointer[worlds]
-	Guests      map[message.Peer]Temporary // at the other ends of calls
-	Early       []Delivery                 // links from worlds that are not known yet
-	meetings    int                        // that go on
-	hearing     *hearing                   // nil: no world is known
-	vacant      []message.LinkID           // of links to other worlds, to be used again
-	Asking      map[uint64]*inquiry        // what the node has not answered yet
-	Questions   uint64                     // asked so far
-	Doors       map[string]dynamic.Token   // keys of open ports, by name
-	Callers     uint32                     // guests so far
-	Introduced  map[message.Peer]*Introduced
-
-	groups sync.Map // by a communicator's first context: *comm.Group; empty unless the dialect is the draft's
-
-	World, Self *Comm
-	Parent      atomic.Pointer[Comm] // nil: nobody has spawned this world
-	Contexts    comm.Contexts
-	Background  []BackgroundOp
-	Check       bool         // compare what members call
-	State       atomic.Int32 // phase
-	Failure     error        // why the job is over, once it is
-	lost        error        // why there is no link to the agent, once there is none
-	Grace       time.Duration
-	breaks      []breach  // links that broke, of which the program does not know yet
-	tracer      *tracer   // nil until something is to be traced
-	Environment sync.Once // makes info
-	Info        *Info     // MPI_INFO_ENV
+	Data        conversion
+	Endpoints   endpoints
+	Node        nodeControl
+	Worlds      worlds
+	Disconnects disconnects
+	Comms       communicators
+	Background  background
+	Boards      boards
+	FastPath    *fastPath // nil: no C code sends and receives by itself
+	Trace       tracing
 }
 
 // Delivery is a link, or the refusal of one, that the node gave us.
@@ -106,9 +68,9 @@ type Delivery struct {
 // long, but gives it away as soon as it sees that somebody wants it.
 func (p *Process) Lock() {
 	if !p.Mu.TryLock() {
-		p.Links.Wanted.Add(1)
+		p.Driver.Wanted.Add(1)
 		p.Mu.Lock()
-		p.Links.Wanted.Add(-1)
+		p.Driver.Wanted.Add(-1)
 	}
 	if p.FastPath != nil {
 		p.FastPath.close(p)
@@ -123,7 +85,7 @@ func (p *Process) Unlock() {
 	}
 	if p.Waiters > 0 && !p.Driving {
 		p.Waiters--
-		p.Links.Wanted.Add(1)
+		p.Driver.Wanted.Add(1)
 		p.turns.Signal()
 	}
 	if p.FastPath != nil {
@@ -154,12 +116,12 @@ func (p *Process) own(r *message.Request) {
 // Rouse makes all that sleep look again whether they have what they wait for.
 func (p *Process) Rouse() {
 	if p.Waiters > 0 {
-		p.Links.Wanted.Add(int32(p.Waiters))
+		p.Driver.Wanted.Add(int32(p.Waiters))
 		p.Waiters = 0
 		p.turns.Broadcast()
 	}
 	if p.Asleep {
-		p.Links.Wake()
+		p.Driver.Wake()
 	}
 }
 
@@ -214,7 +176,7 @@ func (p *Process) Figures() Figures {
 	for r := range p.Job.Procs {
 		f.Messages += p.Eng.SentTo(message.Peer(r))
 	}
-	for _, q := range p.Ports {
+	for _, q := range p.Endpoints.List {
 		if q == nil {
 			continue
 		}

@@ -30,14 +30,12 @@ func (p *Process) Turn() {
 		return
 	}
 	p.Driving = true
-	if !p.FlushAll() {
+	if !p.Endpoints.FlushAll() {
 		p.drive()
 	}
-	if len(p.Background) > 0 {
-		p.carryOn()
-	}
+	p.Background.carryOn()
 	p.tell()
-	if p.Links.Wanted.Load() != 0 { // even if there is no end of progress
+	if p.Driver.Wanted.Load() != 0 { // even if there is no end of progress
 		p.giveWay()
 	}
 	p.Driving = false
@@ -50,15 +48,15 @@ func (p *Process) watch() {
 	}
 	p.Waiters++
 	p.turns.Wait()
-	p.Links.Wanted.Add(-1)
+	p.Driver.Wanted.Add(-1)
 }
 
 // drive polls, and sleeps in the end, until something comes or somebody wants
 // the lock, who may change what the caller waits for.
 func (p *Process) drive() {
 	p.spin.Begin()
-	for i := 0; !p.step() && p.Links.Wanted.Load() == 0; i++ {
-		if i >= patience && p.lent > 0 && p.keepLent(false) {
+	for i := 0; !p.step() && p.Driver.Wanted.Load() == 0; i++ {
+		if i >= patience && p.Endpoints.lent > 0 && p.Endpoints.keepLent(false) {
 			return
 		}
 		if p.spin.Over(i) {
@@ -75,26 +73,24 @@ func (p *Process) Test() {
 		return
 	}
 	p.Driving = true
-	p.FlushAll()
-	p.Links.Everywhere() // Test and its like look everywhere
+	p.Endpoints.FlushAll()
+	p.Driver.Everywhere() // Test and its like look everywhere
 	p.step()
-	if len(p.Background) > 0 {
-		p.carryOn()
-	}
+	p.Background.carryOn()
 	p.Driving = false
 }
 
 // step polls once.
 func (p *Process) step() (progress bool) {
-	if p.news.Load() {
-		progress = p.takeDeliveries()
+	if p.Node.news.Load() {
+		progress = p.Node.takeDeliveries()
 	}
-	moved, scanned := p.Links.Step()
+	moved, scanned := p.Driver.Step()
 	progress = progress || moved
-	if p.Waiters > 0 && p.lookAtBoards() {
+	if p.Waiters > 0 && p.Boards.lookAtBoards() {
 		progress = true
 	}
-	if (progress || scanned || p.Links.Owed()) && p.output() {
+	if (progress || scanned || p.Driver.Owed()) && p.output() {
 		progress = true
 	}
 	return progress
@@ -104,9 +100,9 @@ func (p *Process) step() (progress bool) {
 // long messages, what waited for a window. It tells whether anything left, which
 // may be what somebody waits for.
 func (p *Process) output() (progress bool) {
-	p.Links.Owed() // what is owed is written now
-	p.findRoutes()
-	for _, q := range p.Ports {
+	p.Driver.Owed() // what is owed is written now
+	p.Endpoints.findRoutes()
+	for _, q := range p.Endpoints.List {
 		if q != nil && q.Due() && q.Flush() {
 			progress = true
 		}
@@ -117,26 +113,23 @@ func (p *Process) output() (progress bool) {
 // Event hears of what is no port's in the poll set: the waker, and the bell of the board.
 func (p *Process) Event(key uint32) (progress bool) {
 	if key == boardKey {
-		p.rung()
+		p.Boards.rung()
 	}
 	return true
 }
 
-// SetFailed ends the job for this proc: it cannot wait any more.
-func (p *Process) SetFailed(err error) { p.Fail(err) }
-
 // park sleeps until a link or the waker has something. Other goroutines may
 // use p meanwhile.
 func (p *Process) park() {
-	sleepless := p.output() || p.news.Load() || p.lent > 0 && p.keepLent(true)
-	sleepless = !p.Links.ArmAll() || sleepless
+	sleepless := p.output() || p.Node.news.Load() || p.Endpoints.lent > 0 && p.Endpoints.keepLent(true)
+	sleepless = !p.Driver.ArmAll() || sleepless
 	if p.tell() || sleepless || p.Failure != nil {
 		p.giveWay()
 		return
 	}
 	if len(p.Boards.places) > 0 {
-		defer p.wakeFromBoards()
-		if !p.sleepAtBoards() {
+		defer p.Boards.wakeFromBoards()
+		if !p.Boards.sleepAtBoards() {
 			p.giveWay()
 			return
 		}
@@ -145,10 +138,10 @@ func (p *Process) park() {
 	events, err := p.doze()
 	p.Asleep = false
 	if err != nil {
-		p.Fail(err)
+		p.SetFailed(err)
 		return
 	}
-	p.Links.Handle(events)
+	p.Driver.Handle(events)
 	p.output()
 }
 
@@ -157,68 +150,68 @@ func (p *Process) park() {
 func (p *Process) doze() ([]poll.Event, error) {
 	p.Mu.Unlock()
 	defer p.Mu.Lock()
-	return p.Links.Wait(-1)
+	return p.Driver.Wait(-1)
 }
 
 // Send gets the packets of a request that was just started on their way. Those
 // of blocking calls leave at once. Of a series of non-blocking ones the first
 // does; the others wait for company until the program waits for something, until
 // there are many, or for flushAfter.
-func (p *Process) Send(to message.Peer, size int, blocking bool) {
-	id, ok := p.Eng.Route(to)
+func (es *endpoints) Send(to message.Peer, size int, blocking bool) {
+	id, ok := es.p.Eng.Route(to)
 	if !ok {
-		p.findRoutes()
-		if id, ok = p.Eng.Route(to); !ok {
+		es.findRoutes()
+		if id, ok = es.p.Eng.Route(to); !ok {
 			return // a direct link is being opened
 		}
 	}
-	q := p.Ports[id]
+	q := es.List[id]
 	if q == nil || !q.Due() {
 		return
 	}
-	if p.Eng.Needy(q.ID) && q.Receive() && p.Ports[id] != q {
+	if es.p.Eng.Needy(q.ID) && q.Receive() && es.List[id] != q {
 		return // it broke
 	}
 	limit := holdBack
 	if q.Memory() {
 		size, limit = size+wire.HeaderSize, holdBackMemory
 	}
-	if blocking || p.Driving || !q.burst || q.held+size > limit {
+	if blocking || es.p.Driving || !q.burst || q.held+size > limit {
 		q.burst, q.awaited = !blocking, blocking
 		q.Flush()
 		q.awaited = false
 		return
 	}
 	q.held += size
-	p.deferred = true
-	if !p.Armed {
-		p.Armed = true
-		p.Flusher.Reset(flushAfter)
+	es.deferred = true
+	if !es.Armed {
+		es.Armed = true
+		es.Flusher.Reset(flushAfter)
 	}
 }
 
 // Began is called after receive r was posted. If its message was there already,
 // that has brought about an answer, which leaves now unless it joins held Isends.
-func (p *Process) Began(r *message.Request) {
+func (es *endpoints) Began(r *message.Request) {
 	if r.Posted() {
 		return
 	}
-	p.findRoutes()
-	for _, q := range p.Ports {
-		if q != nil && (q.held == 0 || p.Driving) && q.Due() {
+	es.findRoutes()
+	for _, q := range es.List {
+		if q != nil && (q.held == 0 || es.p.Driving) && q.Due() {
 			q.Flush()
 		}
 	}
-	p.own(r)
+	es.p.own(r)
 }
 
 // flushLate runs in the timer's goroutine.
-func (p *Process) flushLate() {
-	p.Lock()
-	defer p.Unlock()
-	p.Armed = false
-	if p.deferred {
-		p.FlushAll()
+func (es *endpoints) flushLate() {
+	es.p.Lock()
+	defer es.p.Unlock()
+	es.Armed = false
+	if es.deferred {
+		es.FlushAll()
 	}
 }
 

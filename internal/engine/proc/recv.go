@@ -7,7 +7,7 @@ import (
 )
 
 // HasteMax is how many receives in a row need not look at anything but what they receive.
-const HasteMax = 64
+const StreakMax = 64
 
 func (c *Comm) RecvElements(b []byte, k datatype.Kind, src, tag int) (Status, error) {
 	env, from, none, err := c.Wanted(src, tag)
@@ -20,15 +20,15 @@ func (c *Comm) RecvElements(b []byte, k datatype.Kind, src, tag int) (Status, er
 	p := c.p
 	p.Lock()
 	defer p.Unlock()
-	if p.foreign(from, k) {
-		in := p.cargo(from, b, k)
+	if p.Data.foreign(from, k) {
+		in := p.Data.cargo(from, b, k)
 		return p.ReceiveNow(env, from, &in)
 	}
 	if st, ok := p.recvNow(&env, from, b); ok {
 		return st, nil
 	}
 	r := p.Eng.Recv(env, from, b)
-	p.Began(r)
+	p.Endpoints.Began(r)
 	p.Wait(r)
 	return p.Received(r, nil)
 }
@@ -36,12 +36,12 @@ func (c *Comm) RecvElements(b []byte, k datatype.Kind, src, tag int) (Status, er
 // recvNow receives a fast-box message that comes next, and soon, from a proc of this host, without
 // a request.
 func (p *Process) recvNow(env *message.Envelope, from message.Peer, b []byte) (st Status, ok bool) {
-	haste := &p.haste
+	haste := &p.streak
 	if p.FastPath != nil {
 		haste = &p.FastPath.Haste
 	}
-	if *haste++; *haste%HasteMax == 0 {
-		p.Links.Everywhere() // it looks everywhere
+	if *haste++; *haste%StreakMax == 0 {
+		p.Driver.Everywhere() // it looks everywhere
 		p.Eng.Review()
 		return st, false
 	}
@@ -52,7 +52,7 @@ func (p *Process) recvNow(env *message.Envelope, from message.Peer, b []byte) (s
 	if !ok {
 		return st, false
 	}
-	q := p.Ports[l]
+	q := p.Endpoints.List[l]
 	if q == nil { // its link broke, and the node has not said why yet
 		return st, false
 	}
@@ -61,7 +61,7 @@ func (p *Process) recvNow(env *message.Envelope, from message.Peer, b []byte) (s
 		if m, ok := p.Eng.RecvNow(l, env, b); ok {
 			return Status{Source: int(m.Source), Tag: int(m.Tag), bytes: m.Len}, true
 		}
-		if i <= 0 || something || p.Links.Wanted.Load() != 0 {
+		if i <= 0 || something || p.Driver.Wanted.Load() != 0 {
 			return st, false
 		}
 		poll.Pause()
@@ -71,7 +71,7 @@ func (p *Process) recvNow(env *message.Envelope, from message.Peer, b []byte) (s
 
 // calm tells whether nobody and nothing but the caller needs progress.
 func (p *Process) calm() bool {
-	return !p.Driving && p.Waiters == 0 && len(p.Background) == 0 && !p.deferred && !p.news.Load() && p.Failure == nil
+	return !p.Driving && p.Waiters == 0 && len(p.Background.List) == 0 && !p.Endpoints.deferred && !p.Node.news.Load() && p.Failure == nil
 }
 
 func (c *Comm) IrecvElements(fn Maker, b []byte, k datatype.Kind, src, tag int) (Request, error) {
@@ -85,16 +85,16 @@ func (c *Comm) IrecvElements(fn Maker, b []byte, k datatype.Kind, src, tag int) 
 	p := c.p
 	p.Lock()
 	defer p.Unlock()
-	in := p.cargo(from, b, k)
+	in := p.Data.cargo(from, b, k)
 	r := p.Accept(env, from, &in)
-	p.Began(r)
+	p.Endpoints.Began(r)
 	return c.Active(fn, r, in.Items), nil
 }
 
 // ReceiveNow receives a message and blocks until it is there.
 func (p *Process) ReceiveNow(env message.Envelope, from message.Peer, in *Cargo) (Status, error) {
 	r := p.Accept(env, from, in)
-	p.Began(r)
+	p.Endpoints.Began(r)
 	p.Wait(r)
 	return p.Received(r, in.Items)
 }
@@ -118,9 +118,9 @@ func (p *Process) Received(r *message.Request, items *Stream) (st Status, err er
 	} else {
 		st = p.Arrived(r, items)
 		if err = items.verdict(r.Err()); err == nil {
-			err = p.compared(r, items)
+			err = p.Data.compared(r, items)
 		}
-		p.Retire(items)
+		p.Data.Retire(items)
 	}
 	p.Eng.Release(r)
 	return st, err

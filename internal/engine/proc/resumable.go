@@ -27,57 +27,58 @@ const (
 )
 
 // addResumable makes a port of the first link below one that resumes.
-func (p *Process) addResumable(d *Delivery, peer message.Peer) (*Port, error) {
+func (es *endpoints) addResumable(d *Delivery, peer message.Peer) (*Endpoint, error) {
 	t := d.Msg.Resumable
 	if len(t.Session) != len(resume.Session{}) || t.Window < 0 || t.Window > resume.MaxWindow {
 		return nil, fmt.Errorf("%w: a resumable link with a session of %d bytes and a window of %d", ErrNode, len(t.Session), t.Window)
 	}
-	q := &Port{p: p, Peer: peer, terms: t}
-	r := p.Links.NewResumable(&q.Port, resume.Session(t.Session), t.Window, drive.Terms{Dialler: t.Dialler, Tells: true, Limit: t.Limit}, q)
-	q.Link = p.Traced(r, fmt.Sprintf("%s to %d", d.Msg.Transport, peer), peer)
-	if w, ok := p.Machine.(machine.Watcher); ok {
+	q := &Endpoint{p: es.p, Peer: peer, terms: t}
+	r := es.p.Driver.NewResumable(&q.Port, resume.Session(t.Session), t.Window, drive.Terms{Dialler: t.Dialler, Tells: true, Limit: t.Limit}, q)
+	q.Link = es.p.Trace.Traced(r, fmt.Sprintf("%s to %d", d.Msg.Transport, peer), peer)
+	if w, ok := es.p.Machine.(machine.Watcher); ok {
 		q.Link = w.Watch(q.Link, t.Session)
 	}
 	if q.Link == link.Link(r) {
 		q.frames = r.Link
 	}
-	if err := p.add(q); err != nil {
+	if err := es.add(q); err != nil {
 		return nil, err
 	}
-	p.Eng.Keeps(q.ID, t.Window)
-	p.resumables = append(p.resumables, q)
+	es.p.Eng.Keeps(q.ID, t.Window)
+	es.resumables = append(es.resumables, q)
 	r.Begin(d.L)
 	return q, nil
 }
 
-func (p *Process) setLent(q *Port, lent bool) {
+func (q *Endpoint) setLent(lent bool) {
+	p := q.p
 	if q.lent == lent {
 		return
 	}
 	q.lent = lent
 	if lent {
-		p.lent++
+		p.Endpoints.lent++
 	} else {
-		p.lent--
+		p.Endpoints.lent--
 	}
 }
 
 // keepLent makes links that resume copy some of what they are lent, so that it is sent
 // as far as the program is concerned: of bytes that were not written, too, if all is
 // set. It tells whether any did.
-func (p *Process) keepLent(all bool) (progress bool) {
-	for _, q := range p.resumables {
-		if !q.lent || p.Ports[q.ID] != q || !p.Eng.HasOutput(q.ID) || !all && q.Resumable.Behind() {
+func (es *endpoints) keepLent(all bool) (progress bool) {
+	for _, q := range es.resumables {
+		if !q.lent || es.List[q.ID] != q || !es.p.Eng.HasOutput(q.ID) || !all && q.Resumable.Behind() {
 			continue
 		}
-		out := p.Eng.Output(q.ID)
-		p.front = link.Front(p.front, out, keepChunk)
-		n, err := q.Link.Send(p.front)
-		clear(p.front)
+		out := es.p.Eng.Output(q.ID)
+		es.front = link.Front(es.front, out, keepChunk)
+		n, err := q.Link.Send(es.front)
+		clear(es.front)
 		if n > 0 {
 			progress = true
-			p.Eng.Sent(q.ID, n)
-			p.setLent(q, q.Resumable.Lending())
+			es.p.Eng.Sent(q.ID, n)
+			q.setLent(q.Resumable.Lending())
 		}
 		if err != nil {
 			q.Drop(err)
@@ -89,9 +90,9 @@ func (p *Process) keepLent(all bool) (progress bool) {
 
 // again takes a further connection for a link that resumes, or the word that there is
 // none.
-func (p *Process) again(d *Delivery, peer message.Peer) {
+func (es *endpoints) again(d *Delivery, peer message.Peer) {
 	t := d.Msg.Resumable
-	q := p.resumableTo(peer, t.Session)
+	q := es.resumableTo(peer, t.Session)
 	switch {
 	case q == nil:
 		d.close()
@@ -103,41 +104,41 @@ func (p *Process) again(d *Delivery, peer message.Peer) {
 	default:
 		q.Resumable.GiveUp(d.Msg.Reason)
 	}
-	p.Links.Mend()
+	es.p.Driver.Mend()
 }
 
-func (p *Process) resumableTo(peer message.Peer, session []byte) *Port {
-	i := slices.IndexFunc(p.resumables, func(q *Port) bool { return q.Peer == peer && string(q.terms.Session) == string(session) })
+func (es *endpoints) resumableTo(peer message.Peer, session []byte) *Endpoint {
+	i := slices.IndexFunc(es.resumables, func(q *Endpoint) bool { return q.Peer == peer && string(q.terms.Session) == string(session) })
 	if i < 0 {
 		return nil
 	}
-	return p.resumables[i]
+	return es.resumables[i]
 }
 
 // Ask has the node make a further link below, or have the peer's make one.
-func (q *Port) Ask(why error, epoch uint64) bool {
+func (q *Endpoint) Ask(why error, epoch uint64) bool {
 	m := wireup.Message{Kind: wireup.KindOpen, Peer: rank(q.Peer), Resumable: &wireup.Resumable{Session: q.terms.Session, Again: true, Epoch: epoch}}
 	if why != nil {
 		m.Reason = why.Error()
 	}
-	return q.p.Control.Send(m) == nil
+	return q.p.Node.Control.Send(m) == nil
 }
 
 // Resumed has those look who wait for room.
-func (q *Port) Resumed() { q.p.Rouse() }
+func (q *Endpoint) Resumed() { q.p.Rouse() }
 
 // Ended forgets the link. If it has failed, the node refuses further connections, so that the peer
 // learns of it instead of making one after the other.
-func (q *Port) Ended(why error) {
+func (q *Endpoint) Ended(why error) {
 	p := q.p
-	if i := slices.Index(p.resumables, q); i >= 0 {
-		p.resumables = slices.Delete(slices.Clone(p.resumables), i, i+1) // somebody may be going through it
+	if i := slices.Index(p.Endpoints.resumables, q); i >= 0 {
+		p.Endpoints.resumables = slices.Delete(slices.Clone(p.Endpoints.resumables), i, i+1) // somebody may be going through it
 	}
 	if why != nil {
 		m := wireup.Message{Kind: wireup.KindOpen, Peer: rank(q.Peer), Resumable: &wireup.Resumable{Session: q.terms.Session, Again: true, Over: true}}
 		m.Reason = why.Error()
-		if p.Control != nil {
-			_ = p.Control.Send(m) // it may be gone
+		if p.Node.Control != nil {
+			_ = p.Node.Control.Send(m) // it may be gone
 		}
 		if errors.Is(why, drive.ErrNotResumed) {
 			why = fmt.Errorf("%w: %w", ErrPeerGone, why)
@@ -151,11 +152,11 @@ func (q *Port) Ended(why error) {
 // progress, it is they who do.
 func (p *Process) Tend() {
 	if !p.Mu.TryLock() {
-		p.Links.TendLater()
+		p.Driver.TendLater()
 		return
 	}
 	defer p.Unlock()
 	if Phase(p.State.Load()) != Ended {
-		p.Links.Tend(p.Driving)
+		p.Driver.Tend(p.Driving)
 	}
 }

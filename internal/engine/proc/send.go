@@ -15,10 +15,10 @@ func (c *Comm) SendElements(mode message.Mode, b []byte, k datatype.Kind, dst, t
 	p := c.p
 	p.Lock()
 	defer p.Unlock()
-	if mode == message.Standard && !p.foreign(peer, k) && p.sendNow(peer, c.Envelope(tag), b, int64(len(b)/k.Size()), uint64(k)) {
+	if mode == message.Standard && !p.Data.foreign(peer, k) && p.sendNow(peer, c.Envelope(tag), b, int64(len(b)/k.Size()), uint64(k)) {
 		return nil
 	}
-	out := p.cargo(peer, b, k)
+	out := p.Data.cargo(peer, b, k)
 	return p.sendLater(peer, c.Envelope(tag), mode, &out)
 }
 
@@ -33,7 +33,7 @@ func (c *Comm) IsendElements(fn Maker, mode message.Mode, b []byte, k datatype.K
 	p := c.p
 	p.Lock()
 	defer p.Unlock()
-	out := p.cargo(peer, b, k)
+	out := p.Data.cargo(peer, b, k)
 	return c.Active(fn, p.Post(peer, c.Envelope(tag), mode, &out, false), out.Items), nil
 }
 
@@ -74,7 +74,7 @@ func (p *Process) sendNow(peer message.Peer, env message.Envelope, b []byte, cou
 	if l == message.NoLink {
 		return true
 	}
-	if q := p.Ports[l]; q != nil {
+	if q := p.Endpoints.List[l]; q != nil {
 		q.burst = false
 		q.Flush()
 	}
@@ -92,7 +92,7 @@ func (p *Process) Post(peer message.Peer, env message.Envelope, mode message.Mod
 		r = p.Eng.SendFrom(peer, env, mode, s, n, out.Count, out.Dtype)
 		size = int(min(n, holdBack+1))
 	}
-	p.Send(peer, size, blocking)
+	p.Endpoints.Send(peer, size, blocking)
 	p.own(r)
 	return r
 }
@@ -102,7 +102,7 @@ func (p *Process) End(r *message.Request, items *Stream) error {
 	err := r.Err()
 	if r.Done() {
 		err = items.verdict(err)
-		p.Retire(items)
+		p.Data.Retire(items)
 	} else {
 		err = p.Failure
 	}

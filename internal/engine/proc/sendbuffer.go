@@ -12,6 +12,7 @@ const Unlimited = message.Unlimited
 // instead of that of BufferAttach, while there is some attached.
 type SendBuffer struct {
 	Process *Process
+	name    string // before those of its methods, in errors
 	room    *message.Room
 }
 
@@ -23,7 +24,9 @@ func NewSendBuffer() (*SendBuffer, error) {
 	return p.SendBuffer(), nil
 }
 
-func (p *Process) SendBuffer() *SendBuffer { return &SendBuffer{Process: p, room: &message.Room{}} }
+func (p *Process) SendBuffer() *SendBuffer {
+	return &SendBuffer{Process: p, name: "SendBuffer.", room: &message.Room{}}
+}
 
 func (c *Comm) SendBuffer() (*SendBuffer, error) {
 	b, err := c.ownBuffer()
@@ -63,25 +66,28 @@ func (c *Comm) DropBuffer() {
 }
 
 func (b *SendBuffer) Attach(size int) error {
-	return b.Process.Failed("SendBuffer.Attach", b.attach(size))
+	b.Process.Lock()
+	err := b.room.Attach(size)
+	b.Process.Unlock()
+	return b.failed("Attach", err)
 }
 
 func (b *SendBuffer) Detach() (size int, err error) {
 	size, err = b.detach()
-	return size, b.Process.Failed("SendBuffer.Detach", err)
+	return size, b.failed("Detach", err)
 }
 
 func (b *SendBuffer) Flush() error {
-	return b.Process.Failed("SendBuffer.Flush", b.flush("SendBuffer.Flush"))
+	q := b.Iflush()
+	_, err := q.Complete()
+	return b.failed("Flush", err)
 }
 
-func (b *SendBuffer) Iflush() Request { return b.iflush("SendBuffer.Iflush") }
-
-func (b *SendBuffer) attach(size int) error {
-	b.Process.Lock()
-	defer b.Process.Unlock()
-	return b.room.Attach(size)
+func (b *SendBuffer) Iflush() Request {
+	return b.Process.Begun(nil, b.name+"Iflush", &flush{p: b.Process, room: b.room})
 }
+
+func (b *SendBuffer) failed(fn string, err error) error { return b.Process.Failed(b.name+fn, err) }
 
 func (b *SendBuffer) detach() (size int, err error) {
 	p := b.Process
@@ -95,16 +101,6 @@ func (b *SendBuffer) detach() (size int, err error) {
 		p.Turn()
 	}
 	return 0, p.Failure
-}
-
-func (b *SendBuffer) flush(fn string) error {
-	q := b.iflush(fn)
-	_, err := q.Complete()
-	return err
-}
-
-func (b *SendBuffer) iflush(fn string) Request {
-	return b.Process.Begun(nil, fn, &flush{p: b.Process, room: b.room})
 }
 
 // flush is complete once no buffered send is on its way.
@@ -126,50 +122,52 @@ func (f *flush) Finish() (Status, error) {
 	return EmptyStatus, nil
 }
 
-// buffer is what BufferAttach and its like are about.
-func (p *Process) buffer() *SendBuffer { return &SendBuffer{Process: p, room: p.Eng.Room()} }
-
 // BsendOverhead is what each Bsend takes of the attached memory besides its
 // data, in bytes (MPI_BSEND_OVERHEAD).
 const BsendOverhead = 512
 
-func BufferAttach(size int) error {
+// AttachedBuffer is the memory of BufferAttach.
+func (p *Process) AttachedBuffer() *SendBuffer {
+	return &SendBuffer{Process: p, name: "Buffer", room: p.Eng.Room()}
+}
+
+// attached is AttachedBuffer of the program's process, for the function fn.
+func attached(fn string) (*SendBuffer, error) {
 	p, err := Current()
 	if err != nil {
-		return Failed("BufferAttach", err)
+		return nil, Failed(fn, err)
 	}
-	return p.Failed("BufferAttach", p.BufferAttach(size))
+	return p.AttachedBuffer(), nil
+}
+
+func BufferAttach(size int) error {
+	b, err := attached("BufferAttach")
+	if err != nil {
+		return err
+	}
+	return b.Attach(size)
 }
 
 func BufferDetach() (size int, err error) {
-	p, err := Current()
+	b, err := attached("BufferDetach")
 	if err != nil {
-		return 0, Failed("BufferDetach", err)
+		return 0, err
 	}
-	size, err = p.BufferDetach()
-	return size, p.Failed("BufferDetach", err)
+	return b.Detach()
 }
 
-func (p *Process) BufferAttach(size int) error { return p.buffer().attach(size) }
-
-func (p *Process) BufferDetach() (size int, err error) { return p.buffer().detach() }
-
 func BufferFlush() error {
-	p, err := Current()
+	b, err := attached("BufferFlush")
 	if err != nil {
-		return Failed("BufferFlush", err)
+		return err
 	}
-	return p.Failed("BufferFlush", p.BufferFlush())
+	return b.Flush()
 }
 
 func BufferIflush() (Request, error) {
-	p, err := Current()
+	b, err := attached("BufferIflush")
 	if err != nil {
-		return Request{}, Failed("BufferIflush", err)
+		return Request{}, err
 	}
-	return p.BufferIflush(), nil
+	return b.Iflush(), nil
 }
-
-func (p *Process) BufferFlush() error { return p.buffer().flush("BufferFlush") }
-
-func (p *Process) BufferIflush() Request { return p.buffer().iflush("BufferIflush") }

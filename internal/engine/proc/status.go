@@ -68,10 +68,10 @@ func (s *Status) SetElements(t *Datatype, n int) error {
 func (s *Status) SetCancelled(flag bool) { s.cancelled = flag }
 
 // Probed is the status of a message that was not received yet.
-func (p *Process) Probed(m message.Status) Status {
+func (cv *conversion) Probed(m message.Status) Status {
 	s := Status{Source: int(m.Source), Tag: int(m.Tag), bytes: m.Len}
-	if !p.Homogeneous && m.Peer >= 0 {
-		s.rep = p.DataOf(m.Peer)
+	if !cv.Homogeneous && m.Peer >= 0 {
+		s.rep = cv.DataOf(m.Peer)
 	}
 	return s
 }

@@ -23,53 +23,59 @@ type tracer struct {
 	runs map[string]int // of procedures, by kind
 }
 
+// tracing is what the operator wants to see of this proc.
+type tracing struct {
+	p      *Process
+	tracer *tracer // nil until something is to be traced
+}
+
 // Traced wraps l where the operator wants to see its packets.
-func (p *Process) Traced(l link.Link, name string, peer message.Peer) link.Link {
-	if t := p.Tracing(); t != nil {
+func (tr *tracing) Traced(l link.Link, name string, peer message.Peer) link.Link {
+	if t := tr.Tracing(); t != nil {
 		return t.link(l, name, peer)
 	}
 	return l
 }
 
 // Tracing gives what shows the proc's doings; nil if nobody wants to see them.
-func (p *Process) Tracing() *tracer {
-	if p.Job.Trace != "" && p.tracer == nil {
-		p.tracer = p.newTracer()
-		p.tracer.runs = make(map[string]int)
+func (tr *tracing) Tracing() *tracer {
+	if tr.p.Job.Trace != "" && tr.tracer == nil {
+		tr.tracer = tr.newTracer()
+		tr.tracer.runs = make(map[string]int)
 	}
-	return p.tracer
+	return tr.tracer
 }
 
 // newTracer opens the file, whose name tells how packets are to be written. A
 // trace that is impossible does not end the job.
-func (p *Process) newTracer() *tracer {
-	file, err := os.OpenFile(p.Job.Trace, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	f := &TraceFile{W: file, Cut: p.traceCut}
+func (tr *tracing) newTracer() *tracer {
+	file, err := os.OpenFile(tr.p.Job.Trace, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	f := &TraceFile{W: file, Cut: tr.traceCut}
 	if err != nil {
-		p.traceCut(0, err)
+		tr.traceCut(0, err)
 		return &tracer{
 			link: func(l link.Link, _ string, _ message.Peer) link.Link { return l },
 			Step: func(trace.Step) {},
 		}
 	}
-	if filepath.Ext(p.Job.Trace) != ".pcapng" {
+	if filepath.Ext(tr.p.Job.Trace) != ".pcapng" {
 		return &tracer{
 			link: func(l link.Link, name string, _ message.Peer) link.Link {
-				return trace.Link(l, name, f, trace.Dialect(p.Job.Dialect))
+				return trace.Link(l, name, f, trace.Dialect(tr.p.Job.Dialect))
 			},
 			Step: func(s trace.Step) { s.Show(f) },
 		}
 	}
-	capture := trace.NewCapture(f, fmt.Sprintf("rank %d of %s, pid %d", p.Job.Rank, p.Job.Name, os.Getpid()))
+	capture := trace.NewCapture(f, fmt.Sprintf("rank %d of %s, pid %d", tr.p.Job.Rank, tr.p.Job.Name, os.Getpid()))
 	return &tracer{
 		link: func(l link.Link, name string, peer message.Peer) link.Link {
 			other := trace.NoRank
 			if peer != message.NoPeer {
 				other = int(peer)
 			}
-			return capture.Link(l, name, trace.Ranks(p.rankOf), trace.Dialect(p.Job.Dialect), trace.Between(int(p.Job.Rank), other))
+			return capture.Link(l, name, trace.Ranks(tr.rankOf), trace.Dialect(tr.p.Job.Dialect), trace.Between(int(tr.p.Job.Rank), other))
 		},
-		Step: func(s trace.Step) { capture.Step(int(p.Job.Rank), s) },
+		Step: func(s trace.Step) { capture.Step(int(tr.p.Job.Rank), s) },
 	}
 }
 
@@ -100,16 +106,16 @@ func (f *TraceFile) Write(b []byte) (int, error) {
 }
 
 // traceCut tells the node, which says so now and at the end.
-func (p *Process) traceCut(written int64, cause error) {
-	m := wireup.Message{Kind: wireup.KindTrace, Reason: cause.Error(), Cut: &wireup.CutTrace{File: p.Job.Trace, Bytes: written}}
-	if p.Control == nil || p.Control.Send(m) != nil {
-		fmt.Fprintf(os.Stderr, "impi: rank %d: the trace %s ends after %d bytes: %v\n", p.Job.Rank, p.Job.Trace, written, cause)
+func (tr *tracing) traceCut(written int64, cause error) {
+	m := wireup.Message{Kind: wireup.KindTrace, Reason: cause.Error(), Cut: &wireup.CutTrace{File: tr.p.Job.Trace, Bytes: written}}
+	if tr.p.Node.Control == nil || tr.p.Node.Control.Send(m) != nil {
+		fmt.Fprintf(os.Stderr, "impi: rank %d: the trace %s ends after %d bytes: %v\n", tr.p.Job.Rank, tr.p.Job.Trace, written, cause)
 	}
 }
 
 // rankOf gives the world rank of a proc of this job.
-func (p *Process) rankOf(proc wire.Proc) (rank int, known bool) {
-	peer, known := p.Roster.directory.Find(proc)
+func (tr *tracing) rankOf(proc wire.Proc) (rank int, known bool) {
+	peer, known := tr.p.Members.directory.Find(proc)
 	return int(peer), known
 }
 
@@ -132,8 +138,8 @@ const (
 
 // Procedure begins a run of a procedure, of which each kind has its own numbers. The
 // process is locked.
-func (p *Process) Procedure(kind string) *Procedure {
-	t := p.Tracing()
+func (tr *tracing) Procedure(kind string) *Procedure {
+	t := tr.Tracing()
 	if t == nil {
 		return nil
 	}

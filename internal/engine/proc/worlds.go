@@ -33,35 +33,47 @@ func (w *MetWorld) has(p comm.Proc) bool { return p >= w.First && int(p-w.First)
 
 // worlds is what a process knows of the procs of all jobs. It is immutable;
 // only who has the process's lock replaces it.
-type worlds struct {
+type worldTable struct {
 	clients *comm.Clients
 	Met     []*MetWorld
 }
 
+// worlds are the other jobs that this one has met.
+type worlds struct {
+	p           *Process
+	Description *dynamic.Description // of this job, for others; nil: it meets nobody
+	Table       atomic.Pointer[worldTable]
+	Early       []Delivery                   // links from worlds that are not known yet
+	meetings    int                          // that go on
+	Callers     map[message.Peer]Caller      // at the other ends of calls
+	Called      uint32                       // calls so far
+	Introduced  map[message.Peer]*Introduced // first messages of callers
+}
+
 // describeOwn reads how others see this job.
-func (p *Process) describeOwn() (err error) {
-	p.Worlds.Store(&worlds{clients: p.Roster.clients})
-	if len(p.Job.World) == 0 || p.Job.Dialect == wire.Draft {
+func (ws *worlds) describeOwn() (err error) {
+	ws.Table.Store(&worldTable{clients: ws.p.Members.clients})
+	if len(ws.p.Job.World) == 0 || ws.p.Job.Dialect == wire.Draft {
 		return nil
 	}
-	if p.Description, err = dynamic.ReadDescription(p.Job.World); err != nil {
+	if ws.Description, err = dynamic.ReadDescription(ws.p.Job.World); err != nil {
 		return err
 	}
-	if n := p.Description.Size(); n != len(p.Job.Procs) {
-		return fmt.Errorf("%w: a job of %d procs that describes itself as %d", ErrNode, len(p.Job.Procs), n)
+	if n := ws.Description.Size(); n != len(ws.p.Job.Procs) {
+		return fmt.Errorf("%w: a job of %d procs that describes itself as %d", ErrNode, len(ws.p.Job.Procs), n)
 	}
 	return nil
 }
 
 // Clients says of which site each proc is, of this job or another.
-func (p *Process) Clients() *comm.Clients { return p.Worlds.Load().clients }
+func (ws *worlds) Clients() *comm.Clients { return ws.Table.Load().clients }
 
 // Stranger tells whether a peer is of another job.
-func (p *Process) Stranger(peer message.Peer) bool { return int(peer) >= p.Roster.directory.Len() }
+func (ws *worlds) Foreign(peer message.Peer) bool { return int(peer) >= ws.p.Members.directory.Len() }
 
 // WorldOf gives the world that a stranger is of; nil if there is none any more.
-func (p *Process) WorldOf(proc comm.Proc) *MetWorld {
-	for _, w := range p.Worlds.Load().Met {
+func (ws *worlds) WorldOf(proc comm.Proc) *MetWorld {
+	for _, w := range ws.Table.Load().Met {
 		if w.has(proc) {
 			return w
 		}
@@ -71,8 +83,8 @@ func (p *Process) WorldOf(proc comm.Proc) *MetWorld {
 
 // Known gives a world that was met and is remembered; nil if there is none. The
 // process is locked.
-func (p *Process) Known(name dynamic.World) *MetWorld {
-	for _, w := range p.Worlds.Load().Met {
+func (ws *worlds) Known(name dynamic.World) *MetWorld {
+	for _, w := range ws.Table.Load().Met {
 		if w.World == name {
 			return w
 		}
@@ -81,25 +93,25 @@ func (p *Process) Known(name dynamic.World) *MetWorld {
 }
 
 // DataOf is how user data travels between this proc and a peer.
-func (p *Process) DataOf(peer message.Peer) datatype.Representation {
-	if int(peer) < len(p.data) {
-		return p.data[peer]
+func (cv *conversion) DataOf(peer message.Peer) datatype.Representation {
+	if int(peer) < len(cv.data) {
+		return cv.data[peer]
 	}
 	return datatype.Native // meet sees to it
 }
 
 // ForeignClient tells whether procs of a site run another library. Those that were
 // met do not.
-func (p *Process) ForeignClient(client wire.ClientRank) bool {
-	return int(client) < len(p.Roster.foreign) && p.Roster.foreign[client]
+func (ws *worlds) ForeignClient(client wire.ClientRank) bool {
+	return int(client) < len(ws.p.Members.foreign) && ws.p.Members.foreign[client]
 }
 
 // Member says who a proc is, for those of other worlds.
-func (p *Process) Member(proc comm.Proc) dynamic.Member {
-	if !p.Stranger(message.Peer(proc)) {
-		return dynamic.Member{World: p.Description.World, Rank: wire.WorldRank(proc)}
+func (ws *worlds) Member(proc comm.Proc) dynamic.Member {
+	if !ws.Foreign(message.Peer(proc)) {
+		return dynamic.Member{World: ws.Description.World, Rank: wire.WorldRank(proc)}
 	}
-	w := p.WorldOf(proc)
+	w := ws.WorldOf(proc)
 	return dynamic.Member{World: w.World, Rank: wire.WorldRank(proc - w.First)}
 }
 
@@ -110,24 +122,24 @@ func allows(d *dynamic.Description) bool {
 }
 
 // Meet makes a world known, unless it is. The process is locked.
-func (p *Process) Meet(d *dynamic.Description) (*MetWorld, error) {
-	if w := p.Known(d.World); w != nil {
+func (ws *worlds) Meet(d *dynamic.Description) (*MetWorld, error) {
+	if w := ws.Known(d.World); w != nil {
 		w.Leaving = false
 		return w, nil
 	}
-	if own, theirs := p.Description.Groups[0].Card.ByteOrder, d.Groups[0].Card.ByteOrder; own != theirs {
+	if own, theirs := ws.Description.Groups[0].Card.ByteOrder, d.Groups[0].Card.ByteOrder; own != theirs {
 		return nil, fmt.Errorf("%w: its machines are %s endian, those of this job %s endian", ErrAlone, theirs, own)
 	}
-	l := d.Limits.Least(p.Description.Limits)
-	first, err := p.Eng.AddWorld(message.World{
-		Host: wire.HostID(d.World), Size: d.Size(), Self: p.Member(comm.Proc(p.Job.Rank)).Identity(),
+	l := d.Limits.Least(ws.Description.Limits)
+	first, err := ws.p.Eng.AddWorld(message.World{
+		Host: wire.HostID(d.World), Size: d.Size(), Self: ws.Member(comm.Proc(ws.p.Job.Rank)).Identity(),
 		MaxData: l.DataLen, AckMark: l.AckMark, HiWater: l.HiWater,
-		Allows: allows(p.Description) && allows(d),
+		Allows: allows(ws.Description) && allows(d),
 	})
 	if err != nil {
 		return nil, err
 	}
-	w := &MetWorld{Description: d, First: comm.Proc(first), Members: d.Size(), clients: p.freeClients(), opening: map[message.Peer]bool{}}
+	w := &MetWorld{Description: d, First: comm.Proc(first), Members: d.Size(), clients: ws.freeClients(), opening: map[message.Peer]bool{}}
 	counts, clients := make([]int, len(d.Groups)), make([]wire.ClientRank, len(d.Groups))
 	sites := map[int]wire.ClientRank{}
 	for i := range d.Groups {
@@ -138,25 +150,25 @@ func (p *Process) Meet(d *dynamic.Description) (*MetWorld, error) {
 		counts[i], clients[i] = g.Count, sites[g.Site]
 	}
 	w.sites = len(sites)
-	old := p.Worlds.Load()
-	p.Worlds.Store(&worlds{old.clients.With(w.First, counts, clients), append(slices.Clip(old.Met), w)})
-	p.listenForWords()
-	p.takeEarly()
+	old := ws.Table.Load()
+	ws.Table.Store(&worldTable{old.clients.With(w.First, counts, clients), append(slices.Clip(old.Met), w)})
+	ws.p.Disconnects.listen()
+	ws.takeEarly()
 	return w, nil
 }
 
 // freeClients is a number from which on no site is numbered.
-func (p *Process) freeClients() (n wire.ClientRank) {
-	n = wire.ClientRank(len(p.Roster.foreign))
-	for _, w := range p.Worlds.Load().Met {
+func (ws *worlds) freeClients() (n wire.ClientRank) {
+	n = wire.ClientRank(len(ws.p.Members.foreign))
+	for _, w := range ws.Table.Load().Met {
 		n = max(n, w.clients+wire.ClientRank(w.sites))
 	}
 	return n
 }
 
 // WorldsOf gives the worlds other than one's own that members of groups are of.
-func (p *Process) WorldsOf(groups ...*comm.Group) (met []*MetWorld) {
-	all := p.Worlds.Load().Met
+func (ws *worlds) WorldsOf(groups ...*comm.Group) (met []*MetWorld) {
+	all := ws.Table.Load().Met
 	if len(all) == 0 {
 		return nil
 	}
@@ -165,7 +177,7 @@ func (p *Process) WorldsOf(groups ...*comm.Group) (met []*MetWorld) {
 			continue
 		}
 		for proc := range g.All() {
-			if w := p.WorldOf(proc); w != nil && !slices.Contains(met, w) {
+			if w := ws.WorldOf(proc); w != nil && !slices.Contains(met, w) {
 				met = append(met, w)
 			}
 		}
@@ -174,8 +186,8 @@ func (p *Process) WorldsOf(groups ...*comm.Group) (met []*MetWorld) {
 }
 
 // Use counts a communicator for each of the worlds that its members are of.
-func (p *Process) Use(c *comm.Comm, n int32) []*MetWorld {
-	met := p.WorldsOf(c.Group(), c.Remote())
+func (ws *worlds) Use(c *comm.Comm, n int32) []*MetWorld {
+	met := ws.WorldsOf(c.Group(), c.Remote())
 	for _, w := range met {
 		w.Uses.Add(n)
 	}
@@ -184,18 +196,18 @@ func (p *Process) Use(c *comm.Comm, n int32) []*MetWorld {
 
 // Doubt notes that worlds may be over, where a communicator with members of them has
 // failed because somebody has died.
-func (p *Process) Doubt(met []*MetWorld, why error) {
+func (ws *worlds) Doubt(met []*MetWorld, why error) {
 	if errors.Is(why, message.ErrPeerDown) || errors.Is(why, ErrPeerGone) || errors.Is(why, ErrUnreachable) {
-		p.Lock()
+		ws.p.Lock()
 		for _, w := range met {
 			w.lost = true
 		}
-		p.Unlock()
+		ws.p.Unlock()
 	}
 }
 
 // EndPort ends our side of a link.
-func (p *Process) EndPort(q *Port) {
+func (q *Endpoint) CloseSend() {
 	q.ended = true
 	if err := q.Link.CloseSend(); err != nil {
 		q.Drop(err)
@@ -204,37 +216,37 @@ func (p *Process) EndPort(q *Port) {
 
 // forget takes a world out of the tables once it is left and has no links, nor will
 // have any.
-func (p *Process) forget(w *MetWorld) {
-	old := p.Worlds.Load()
-	if !w.Leaving || p.meetings > 0 || len(w.opening) > 0 || !slices.Contains(old.Met, w) {
+func (ws *worlds) forget(w *MetWorld) {
+	old := ws.Table.Load()
+	if !w.Leaving || ws.meetings > 0 || len(w.opening) > 0 || !slices.Contains(old.Met, w) {
 		return
 	}
-	for _, q := range p.Ports {
+	for _, q := range ws.p.Endpoints.List {
 		if q != nil && w.has(comm.Proc(q.Peer)) {
 			return
 		}
 	}
-	p.Eng.ForgetWorld(message.Peer(w.First))
+	ws.p.Eng.ForgetWorld(message.Peer(w.First))
 	met := slices.DeleteFunc(slices.Clone(old.Met), func(x *MetWorld) bool { return x == w })
-	p.Worlds.Store(&worlds{old.clients.Without(w.First, w.First+comm.Proc(w.Members)), met})
+	ws.Table.Store(&worldTable{old.clients.Without(w.First, w.First+comm.Proc(w.Members)), met})
 }
 
 // ProcOf is what the job, or another one, says of a proc.
-func (p *Process) ProcOf(proc comm.Proc) *wireup.Proc {
-	if !p.Stranger(message.Peer(proc)) {
-		return &p.Job.Procs[proc]
+func (ws *worlds) ProcOf(proc comm.Proc) *wireup.Proc {
+	if !ws.Foreign(message.Peer(proc)) {
+		return &ws.p.Job.Procs[proc]
 	}
-	return &wireup.Proc{Client: p.Clients().Of(proc), Path: wireup.PathDirect}
+	return &wireup.Proc{Client: ws.Clients().Of(proc), Path: wireup.PathDirect}
 }
 
 // common is what all jobs that members of c are of have in common; nil where that
 // is this job only.
-func (p *Process) common(c *comm.Comm) *dynamic.Limits {
-	met := p.WorldsOf(c.Group(), c.Remote())
+func (ws *worlds) common(c *comm.Comm) *dynamic.Limits {
+	met := ws.WorldsOf(c.Group(), c.Remote())
 	if len(met) == 0 {
 		return nil
 	}
-	l := p.Description.Limits
+	l := ws.Description.Limits
 	for _, w := range met {
 		l = l.Least(w.Limits)
 	}
@@ -268,9 +280,9 @@ func (c *Comm) Checks() bool { return c.p.Check && (c.common == nil || c.common.
 //
 // IMPI ch.4, Intercomm_merge: by the ranks in the world; by the world, if they are
 // of several.
-func (p *Process) Before(a, b comm.Proc) bool {
-	if !p.Stranger(message.Peer(a)) && !p.Stranger(message.Peer(b)) {
+func (ws *worlds) Before(a, b comm.Proc) bool {
+	if !ws.Foreign(message.Peer(a)) && !ws.Foreign(message.Peer(b)) {
 		return a < b
 	}
-	return p.Member(a).Compare(p.Member(b)) < 0
+	return ws.Member(a).Compare(ws.Member(b)) < 0
 }

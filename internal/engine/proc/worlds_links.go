@@ -29,74 +29,74 @@ func (w *MetWorld) card(rank wire.WorldRank) *dynamic.Card {
 
 // openStranger asks the node for a link to a proc of another world. There is no
 // other way to reach it.
-func (p *Process) openStranger(peer message.Peer) {
-	who := p.Member(comm.Proc(peer))
-	w := p.WorldOf(comm.Proc(peer))
+func (ws *worlds) openForeign(peer message.Peer) {
+	who := ws.Member(comm.Proc(peer))
+	w := ws.WorldOf(comm.Proc(peer))
 	card, err := w.card(who.Rank).AppendText(nil)
 	if err == nil {
 		w.opening[peer] = true
-		err = p.Control.Send(wireup.Message{Kind: wireup.KindOpen, Peer: who.Rank, Meeting: &wireup.Meeting{
+		err = ws.p.Node.Control.Send(wireup.Message{Kind: wireup.KindOpen, Peer: who.Rank, Meeting: &wireup.Meeting{
 			World: w.World[:], Secret: w.Secret[:], Card: string(card),
 		}})
 	}
 	if err != nil {
-		p.Eng.PeerDown(peer, err)
+		ws.p.Eng.PeerDown(peer, err)
 	}
 }
 
 // takeStranger takes a link to a proc of another world, or the news that there is
 // none.
-func (p *Process) takeStranger(d Delivery) {
+func (ws *worlds) takeForeign(d Delivery) {
 	var name dynamic.World
-	if copy(name[:], d.Msg.Meeting.World) != len(name) || p.Description == nil {
+	if copy(name[:], d.Msg.Meeting.World) != len(name) || ws.Description == nil {
 		d.close()
 		return
 	}
-	w := p.Known(name)
+	w := ws.Known(name)
 	switch {
-	case w == nil && d.L != nil && p.meetings > 0 && len(p.Early) < maxEarly:
-		p.Early = append(p.Early, d)
+	case w == nil && d.L != nil && ws.meetings > 0 && len(ws.Early) < maxEarly:
+		ws.Early = append(ws.Early, d)
 	case w == nil || d.Msg.Peer < 0 || int(d.Msg.Peer) >= w.Members:
 		if d.L != nil {
-			p.tellForgotten(name[:], d.Msg.Peer)
+			ws.p.Disconnects.tellForgotten(name[:], d.Msg.Peer)
 		}
 		d.close()
 	default:
-		p.takeLink(d, w, message.Peer(w.First)+message.Peer(d.Msg.Peer))
+		ws.takeLink(d, w, message.Peer(w.First)+message.Peer(d.Msg.Peer))
 		delete(w.opening, message.Peer(w.First)+message.Peer(d.Msg.Peer))
-		p.forget(w)
+		ws.forget(w)
 	}
 }
 
 // takeLink takes a link to a proc of a world that is known, or that there is none.
-func (p *Process) takeLink(d Delivery, w *MetWorld, peer message.Peer) {
+func (ws *worlds) takeLink(d Delivery, w *MetWorld, peer message.Peer) {
 	if d.L == nil {
 		w.lost = true
-		p.Eng.PeerDown(peer, fmt.Errorf("%w: %s", ErrUnreachable, d.Msg.Reason))
-		p.Rouse()
+		ws.p.Eng.PeerDown(peer, fmt.Errorf("%w: %s", ErrUnreachable, d.Msg.Reason))
+		ws.p.Rouse()
 		return
 	}
 	w.opening[peer] = true // it is needed, even if it is left
-	p.supersede(peer)
-	q, err := p.AddPort(p.Traced(d.L, fmt.Sprintf("%s to %v", d.Msg.Transport, p.Member(comm.Proc(peer))), message.NoPeer), peer)
+	ws.p.Disconnects.supersede(peer)
+	q, err := ws.p.Endpoints.Add(ws.p.Trace.Traced(d.L, fmt.Sprintf("%s to %v", d.Msg.Transport, ws.Member(comm.Proc(peer))), message.NoPeer), peer)
 	if err != nil {
 		d.close()
-		p.tellForgotten(w.World[:], d.Msg.Peer)
-		p.Eng.PeerDown(peer, err)
+		ws.p.Disconnects.tellForgotten(w.World[:], d.Msg.Peer)
+		ws.p.Eng.PeerDown(peer, err)
 		return
 	}
-	p.Eng.SetRoute(peer, q.ID)
-	if w.Leaving && p.meetings == 0 {
-		p.askToPart(q)
+	ws.p.Eng.SetRoute(peer, q.ID)
+	if w.Leaving && ws.meetings == 0 {
+		ws.p.Disconnects.askToClose(q)
 	}
 }
 
 // takeEarly looks again at links that came before their world was known.
-func (p *Process) takeEarly() {
-	early := p.Early
-	p.Early = nil
+func (ws *worlds) takeEarly() {
+	early := ws.Early
+	ws.Early = nil
 	for _, d := range early {
-		p.takeStranger(d)
+		ws.takeForeign(d)
 	}
 }
 
@@ -110,25 +110,26 @@ func (d *Delivery) close() {
 // loseStranger is lose for a link to another world. One that this proc has asked to
 // close may be followed by another: the other end's word may not have been heard yet.
 // Otherwise the proc there is gone, and what needs it fails from now on.
-func (p *Process) loseStranger(q *Port, cause error) {
-	p.forgetLink(q)
+func (q *Endpoint) loseForeign(cause error) {
+	p := q.p
+	p.Disconnects.forgetLink(q)
 	p.Eng.Detach(q.ID, cause)
-	p.vacant = append(p.vacant, q.ID)
-	if q.word != nil {
-		p.Eng.Release(q.word)
-		q.word = nil
+	p.Endpoints.vacant = append(p.Endpoints.vacant, q.ID)
+	if q.said != nil {
+		p.Eng.Release(q.said)
+		q.said = nil
 	}
 	p.Rouse()
-	if g := p.Guests[q.Peer]; g != nil {
+	if g := p.Worlds.Callers[q.Peer]; g != nil {
 		g.Gone()
 		return
 	}
-	w := p.WorldOf(comm.Proc(q.Peer))
-	if q.parting != staying {
+	w := p.Worlds.WorldOf(comm.Proc(q.Peer))
+	if q.closing != staying {
 		p.Eng.Renew(q.Peer)
 	}
 	if w != nil {
-		w.lost = w.lost || q.parting != agreed
-		p.forget(w)
+		w.lost = w.lost || q.closing != agreed
+		p.Worlds.forget(w)
 	}
 }

@@ -44,10 +44,10 @@ func (w *Win) DeleteAttr(key object.Keyval) error {
 
 // predefined gives the value of one of MPI's attributes of windows.
 func (w *Win) predefined(key object.Keyval) (value any, ok bool) {
-	mine := w.extents[w.c.Rank()]
+	mine := w.memory.extents[w.c.Rank()]
 	switch key {
 	case object.WinBase:
-		return w.mem, true
+		return w.memory.mem, true
 	case object.WinSize:
 		return int(mine.Size), true
 	case object.WinDispUnit:

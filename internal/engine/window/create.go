@@ -128,22 +128,23 @@ func unservedWin(c *proc.Comm, s winSpec, info *proc.Info) (*Win, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Win{Process: c.Process(), c: d, flavor: s.flavor, mem: s.mem, hints: hints}
+	w := &Win{Process: c.Process(), c: d, flavor: s.flavor, hints: hints, memory: memory{mem: s.mem}}
+	w.memory.w, w.origin.w, w.sync.w, w.server.w = w, w, w, w
 	// Requests tell their communicator of errors.
-	d.Handler().Set.Store(proc.ErrhandlerOf("a window's", func(_ *proc.Comm, err error) { w.handle(err) }, nil))
-	return w, w.exchange(s.extent)
+	d.State().Handler.Set.Store(proc.ErrhandlerOf("a window's", func(_ *proc.Comm, err error) { w.handle(err) }, nil))
+	return w, w.memory.exchange(s.extent)
 }
 
 // exchange has the members tell each other how much memory they have.
-func (w *Win) exchange(mine rma.Extent) error {
-	n := w.c.Size()
+func (m *memory) exchange(mine rma.Extent) error {
+	n := m.w.c.Size()
 	all := make([]int64, 2*n)
-	if err := collective.GatherAll(w.c, []int64{mine.Size, mine.Unit}, all); err != nil {
+	if err := collective.GatherAll(m.w.c, []int64{mine.Size, mine.Unit}, all); err != nil {
 		return err
 	}
-	w.extents, w.targets = make([]rma.Extent, n), make([]target, n)
-	for r := range w.extents {
-		w.extents[r] = rma.Extent{Size: all[2*r], Unit: all[2*r+1]}
+	m.extents, m.w.origin.targets = make([]rma.Extent, n), make([]target, n)
+	for r := range m.extents {
+		m.extents[r] = rma.Extent{Size: all[2*r], Unit: all[2*r+1]}
 	}
 	return nil
 }
@@ -153,11 +154,11 @@ func (w *Win) exchange(mine rma.Extent) error {
 func (w *Win) open() error {
 	p := w.Process
 	p.Lock()
-	w.clients = make(map[int]*client)
-	for i := range w.slots {
-		w.listen(&w.slots[i])
+	w.server.clients = make(map[int]*client)
+	for i := range w.server.slots {
+		w.server.listen(&w.server.slots[i])
 	}
-	p.Dispatch(w)
+	p.Background.Dispatch(&w.server)
 	p.Unlock()
 	return construct.Meet(w.c)
 }
@@ -169,7 +170,7 @@ func (w *Win) free() error {
 		return err
 	}
 	w.Process.Lock()
-	err := w.epochs.MayFree()
+	err := w.sync.epochs.MayFree()
 	w.Process.Unlock()
 	if err != nil {
 		return err
@@ -188,16 +189,16 @@ func (w *Win) end() error {
 	err := construct.Meet(w.c)
 	p := w.Process
 	p.Lock()
-	if e := w.until(func() (bool, error) { return len(w.jobs)+len(w.answers) == 0, nil }); err == nil {
+	if e := w.server.until(func() (bool, error) { return len(w.server.jobs)+len(w.server.answers) == 0, nil }); err == nil {
 		err = e
 	}
-	w.over = true
-	for i := range w.slots {
-		p.Eng.Cancel(w.slots[i].r)
-		p.Eng.Release(w.slots[i].r)
+	w.server.over = true
+	for i := range w.server.slots {
+		p.Eng.Cancel(w.server.slots[i].r)
+		p.Eng.Release(w.server.slots[i].r)
 	}
 	p.Unlock()
-	w.c.Life().Store(proc.Freed)
-	w.unmap()
+	w.c.State().Life.Store(proc.Freed)
+	w.memory.unmap()
 	return err
 }

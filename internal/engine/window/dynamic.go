@@ -26,13 +26,13 @@ func (w *Win) attach(b proc.Buffer) error {
 	w.Process.Lock()
 	defer w.Process.Unlock()
 	start := uint64(Address(b))
-	if err := w.dynamic.regions.Attach(start, uint64(size)); err != nil {
+	if err := w.memory.dynamic.regions.Attach(start, uint64(size)); err != nil {
 		return err
 	}
-	if w.dynamic.mem == nil {
-		w.dynamic.mem = make(map[uint64]unsafe.Pointer)
+	if w.memory.dynamic.mem == nil {
+		w.memory.dynamic.mem = make(map[uint64]unsafe.Pointer)
 	}
-	w.dynamic.mem[start] = b.Memory()
+	w.memory.dynamic.mem[start] = b.Memory()
 	return nil
 }
 
@@ -46,10 +46,10 @@ func (w *Win) detach(b proc.Buffer) error {
 	w.Process.Lock()
 	defer w.Process.Unlock()
 	start := uint64(Address(b))
-	if err := w.dynamic.regions.Detach(start); err != nil {
+	if err := w.memory.dynamic.regions.Detach(start); err != nil {
 		return err
 	}
-	delete(w.dynamic.mem, start)
+	delete(w.memory.dynamic.mem, start)
 	return nil
 }
 
@@ -66,16 +66,16 @@ func (w *Win) attachable(b *proc.Buffer) (int64, error) {
 
 // place gives where count items of t at a displacement are in this proc's memory.
 // The process is locked.
-func (w *Win) place(disp, count int64, t *proc.Datatype) (unsafe.Pointer, error) {
-	if w.flavor != WinFlavorDynamic {
-		off, err := w.extents[w.c.Rank()].Place(disp, count, t)
-		if err != nil || w.mem == nil {
+func (m *memory) place(disp, count int64, t *proc.Datatype) (unsafe.Pointer, error) {
+	if m.w.flavor != WinFlavorDynamic {
+		off, err := m.extents[m.w.c.Rank()].Place(disp, count, t)
+		if err != nil || m.mem == nil {
 			return nil, err
 		}
-		return unsafe.Add(w.mem, off), nil
+		return unsafe.Add(m.mem, off), nil
 	}
-	start, off, err := w.dynamic.regions.Place(disp, count, t)
-	if mem := w.dynamic.mem[start]; err == nil && mem != nil {
+	start, off, err := m.dynamic.regions.Place(disp, count, t)
+	if mem := m.dynamic.mem[start]; err == nil && mem != nil {
 		return unsafe.Add(mem, off), nil
 	}
 	return nil, err

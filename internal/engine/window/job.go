@@ -36,55 +36,55 @@ const (
 )
 
 // operation begins what h says.
-func (w *Win) operation(c *client, h *rma.Header) error {
+func (s *server) operation(c *client, h *rma.Header) error {
 	if h.Apart {
-		j := w.newJob(c, h)
+		j := s.newJob(c, h)
 		j.buf, j.stage = make([]byte, h.TypeLen), typing
-		j.r = w.incomingData(c, h, &proc.Cargo{Mem: j.buf})
+		j.r = s.incomingData(c, h, &proc.Cargo{Mem: j.buf})
 		return nil
 	}
-	t, err := w.types.parse(h.Type)
+	t, err := s.types.parse(h.Type)
 	if err != nil {
 		return err
 	}
-	return w.perform(c, h, t)
+	return s.perform(c, h, t)
 }
 
 // incomingData receives what follows a header.
-func (w *Win) incomingData(c *client, h *rma.Header, in *proc.Cargo) *message.Request {
-	r := w.Process.Accept(w.incoming(wire.CommRank(c.rank), h.DataTag()), c.peer, in)
-	w.Process.Began(r)
+func (s *server) incomingData(c *client, h *rma.Header, in *proc.Cargo) *message.Request {
+	r := s.w.Process.Accept(s.w.incoming(wire.CommRank(c.rank), h.DataTag()), c.peer, in)
+	s.w.Process.Endpoints.Began(r)
 	return r
 }
 
 // perform begins an operation whose datatype is known. Errors are such as no
 // member of ours makes.
-func (w *Win) perform(c *client, h *rma.Header, t *proc.Datatype) error {
-	if h.Passive && w.locks.Excludes(c.rank) {
-		return w.refuse(c, h, rma.Conflicting)
+func (s *server) perform(c *client, h *rma.Header, t *proc.Datatype) error {
+	if h.Passive && s.locks.Excludes(c.rank) {
+		return s.refuse(c, h, rma.Conflicting)
 	}
-	mem, err := w.place(h.Disp, h.Count, t)
+	mem, err := s.w.memory.place(h.Disp, h.Count, t)
 	switch {
-	case w.flavor == WinFlavorDynamic && errors.Is(err, rma.ErrRange):
-		return w.refuse(c, h, rma.OutOfRange)
+	case s.w.flavor == WinFlavorDynamic && errors.Is(err, rma.ErrRange):
+		return s.refuse(c, h, rma.OutOfRange)
 	case err != nil:
 		return err
 	}
-	at := rma.Items{Mem: mem, Count: int(h.Count), Type: t, Rep: w.Process.DataOf(c.peer)}
+	at := rma.Items{Mem: mem, Count: int(h.Count), Type: t, Rep: s.w.Process.Data.DataOf(c.peer)}
 	if err := fitting(h, &at); err != nil {
 		return err
 	}
 	switch h.Kind {
 	case rma.Put:
-		w.store(c, h, at)
+		s.store(c, h, at)
 	case rma.Get:
-		w.fetch(c, h, at)
+		s.fetch(c, h, at)
 	case rma.CompareAndSwap:
 		old := make([]byte, len(h.Data)/2)
 		at.CompareAndSwap(h.Data, old)
-		w.reply(c, h.AnswerTag(), proc.Cargo{Mem: old, Count: 1, Dtype: uint64(datatype.Byte)})
+		s.reply(c, h.AnswerTag(), proc.Cargo{Mem: old, Count: 1, Dtype: uint64(datatype.Byte)})
 	default:
-		return w.combine(c, h, at)
+		return s.combine(c, h, at)
 	}
 	return nil
 }
@@ -114,16 +114,16 @@ func fitting(h *rma.Header, at *rma.Items) error {
 }
 
 // store puts data where it belongs.
-func (w *Win) store(c *client, h *rma.Header, at rma.Items) {
+func (s *server) store(c *client, h *rma.Header, at rma.Items) {
 	if h.Data != nil {
 		var carry datatype.Carry
 		at.Type.Decode(at.Rep, at.Mem, at.Count, 0, h.Data, &carry)
 		return
 	}
-	j := w.newJob(c, h)
-	in := w.Process.Items(c.peer, buffer(&at))
+	j := s.newJob(c, h)
+	in := s.w.Process.Data.Items(c.peer, buffer(&at))
 	j.stage, j.items = storing, in.Items
-	j.r = w.incomingData(c, h, &in)
+	j.r = s.incomingData(c, h, &in)
 }
 
 // buffer is the items as what messages come from and go to.
@@ -132,67 +132,67 @@ func buffer(at *rma.Items) proc.Buffer {
 }
 
 // fetch sends items to the origin from where they are.
-func (w *Win) fetch(c *client, h *rma.Header, at rma.Items) {
-	out := w.Process.Items(c.peer, buffer(&at))
-	r := w.Process.Post(c.peer, w.c.Envelope(int(h.AnswerTag())), message.Standard, &out, false)
+func (s *server) fetch(c *client, h *rma.Header, at rma.Items) {
+	out := s.w.Process.Data.Items(c.peer, buffer(&at))
+	r := s.w.Process.Post(c.peer, s.w.c.Envelope(int(h.AnswerTag())), message.Standard, &out, false)
 	if r.Done() {
-		_ = w.Process.End(r, out.Items) // if it failed the origin is gone
+		_ = s.w.Process.End(r, out.Items) // if it failed the origin is gone
 		return
 	}
-	j := w.newJob(c, h)
+	j := s.newJob(c, h)
 	j.stage, j.r, j.items = leaving, r, out.Items
 }
 
 // combine does an accumulate, as soon as its data is there.
-func (w *Win) combine(c *client, h *rma.Header, at rma.Items) error {
+func (s *server) combine(c *client, h *rma.Header, at rma.Items) error {
 	if h.Data != nil || h.Len == 0 {
-		return w.accumulated(c, h, &at, h.Data)
+		return s.accumulated(c, h, &at, h.Data)
 	}
-	j := w.newJob(c, h)
+	j := s.newJob(c, h)
 	j.stage, j.at, j.buf = gathering, at, make([]byte, h.Len)
-	j.r = w.incomingData(c, h, &proc.Cargo{Mem: j.buf})
+	j.r = s.incomingData(c, h, &proc.Cargo{Mem: j.buf})
 	return nil
 }
 
 // accumulated does an accumulate whose data is there.
-func (w *Win) accumulated(c *client, h *rma.Header, at *rma.Items, data []byte) error {
+func (s *server) accumulated(c *client, h *rma.Header, at *rma.Items, data []byte) error {
 	var old []byte
 	if h.Kind == rma.GetAccumulate {
 		old = make([]byte, at.Size())
 	}
-	if w.scratch == nil {
-		w.scratch = new(rma.Scratch)
+	if s.scratch == nil {
+		s.scratch = new(rma.Scratch)
 	}
-	if err := at.Accumulate(h.Op, data, old, w.scratch); err != nil {
+	if err := at.Accumulate(h.Op, data, old, s.scratch); err != nil {
 		return err
 	}
 	if old != nil {
-		w.reply(c, h.AnswerTag(), proc.Cargo{Mem: old, Count: int64(len(old)), Dtype: uint64(datatype.Byte)})
+		s.reply(c, h.AnswerTag(), proc.Cargo{Mem: old, Count: int64(len(old)), Dtype: uint64(datatype.Byte)})
 	}
 	return nil
 }
 
 // refuse does not do an operation, which its origin could not know, and says so at
 // once where data is expected, else when it is asked.
-func (w *Win) refuse(c *client, h *rma.Header, code rma.Code) error {
+func (s *server) refuse(c *client, h *rma.Header, code rma.Code) error {
 	if c.code == rma.Done && !h.Kind.Answered() {
 		c.code = code
 	}
 	if h.Kind.Answered() {
-		w.reply(c, h.AnswerTag(), proc.Cargo{Dtype: uint64(datatype.Byte)})
+		s.reply(c, h.AnswerTag(), proc.Cargo{Dtype: uint64(datatype.Byte)})
 	}
 	if h.Data == nil && h.Len > 0 {
-		j := w.newJob(c, h)
+		j := s.newJob(c, h)
 		j.stage = dropping
-		j.r = w.incomingData(c, h, &proc.Cargo{})
+		j.r = s.incomingData(c, h, &proc.Cargo{})
 	}
 	return nil
 }
 
-func (w *Win) newJob(c *client, h *rma.Header) *job {
+func (s *server) newJob(c *client, h *rma.Header) *job {
 	j := &job{}
-	if n := len(w.idle); n > 0 {
-		j, w.idle = w.idle[n-1], w.idle[:n-1]
+	if n := len(s.idle); n > 0 {
+		j, s.idle = s.idle[n-1], s.idle[:n-1]
 	}
 	j.c, j.h = c, *h
 	j.h.Type, j.h.Data = nil, nil // of memory that the next header needs
@@ -200,37 +200,37 @@ func (w *Win) newJob(c *client, h *rma.Header) *job {
 	if h.Kind.Atomic() {
 		c.atomics++
 	}
-	w.jobs = append(w.jobs, j)
+	s.jobs = append(s.jobs, j)
 	return j
 }
 
 // finishJobs takes jobs on whose data is there, or has left.
-func (w *Win) finishJobs() (progress bool) {
-	w.answers = slices.DeleteFunc(w.answers, func(r construct.Sending) bool {
+func (s *server) finishJobs() (progress bool) {
+	s.answers = slices.DeleteFunc(s.answers, func(r construct.Sending) bool {
 		if !r.Done() {
 			return false
 		}
-		_ = w.Process.End(r, nil)
+		_ = s.w.Process.End(r, nil)
 		return true
 	})
-	for i := 0; i < len(w.jobs) && !w.over; {
-		j := w.jobs[i]
+	for i := 0; i < len(s.jobs) && !s.over; {
+		j := s.jobs[i]
 		if !j.r.Done() {
 			i++
 			continue
 		}
 		progress = true
-		w.jobs = slices.Delete(w.jobs, i, i+1)
-		w.finish(j)
+		s.jobs = slices.Delete(s.jobs, i, i+1)
+		s.finish(j)
 	}
 	return progress
 }
 
 // finish does the rest of a job.
-func (w *Win) finish(j *job) {
+func (s *server) finish(j *job) {
 	c := j.c
 	n := j.r.Result().Len
-	err := w.Process.End(j.r, j.items)
+	err := s.w.Process.End(j.r, j.items)
 	c.jobs--
 	if j.h.Kind.Atomic() {
 		c.atomics--
@@ -241,17 +241,17 @@ func (w *Win) finish(j *job) {
 	case err == nil && n != j.length():
 		err = fmt.Errorf("%w: %d bytes instead of %d", rma.ErrHeader, n, j.length())
 	case err == nil && j.stage == gathering:
-		err = w.accumulated(c, &j.h, &j.at, j.buf)
+		err = s.accumulated(c, &j.h, &j.at, j.buf)
 	case err == nil && j.stage == typing:
-		err = w.typed(j)
+		err = s.typed(j)
 	}
 	if err != nil {
-		w.broken(c.rank, fmt.Errorf("%v: %w", j.h.Kind, err))
+		s.broken(c.rank, fmt.Errorf("%v: %w", j.h.Kind, err))
 		return
 	}
 	*j = job{}
-	w.idle = append(w.idle, j)
-	w.goOn(c)
+	s.idle = append(s.idle, j)
+	s.goOn(c)
 }
 
 // length is how many bytes a job waits for.
@@ -263,12 +263,12 @@ func (j *job) length() int64 {
 }
 
 // typed performs an operation whose datatype has come.
-func (w *Win) typed(j *job) error {
-	t, err := w.types.parse(j.buf)
+func (s *server) typed(j *job) error {
+	t, err := s.types.parse(j.buf)
 	if err != nil {
 		return err
 	}
-	return w.perform(j.c, &j.h, t)
+	return s.perform(j.c, &j.h, t)
 }
 
 // typeCache has the derived datatypes that others have told of.

@@ -13,8 +13,8 @@ type sizes struct{ here, there int64 }
 
 // mayGo checks all of an operation but its epoch. none tells that there is nothing
 // to be done.
-func (w *Win) mayGo(to *Target, b *proc.Buffer) (size sizes, none bool, err error) {
-	if err := w.check(); err != nil {
+func (o *Origin) mayGo(to *Target, b *proc.Buffer) (size sizes, none bool, err error) {
+	if err := o.w.check(); err != nil {
 		return size, false, err
 	}
 	if err := b.Check(); err != nil {
@@ -29,93 +29,93 @@ func (w *Win) mayGo(to *Target, b *proc.Buffer) (size sizes, none bool, err erro
 	switch {
 	case to.Rank == proc.ProcNull:
 		return size, true, nil
-	case to.Rank < 0 || to.Rank >= w.c.Size():
-		return size, false, w.noRank(to.Rank)
+	case to.Rank < 0 || to.Rank >= o.w.c.Size():
+		return size, false, o.w.noRank(to.Rank)
 	case to.Disp < 0:
 		return size, false, fmt.Errorf("%w: %d", rma.ErrDisp, to.Disp)
 	}
-	if err := w.reach(to); err != nil {
+	if err := o.reach(to); err != nil {
 		return size, false, err
 	}
-	rep := w.Process.DataOf(w.peer(to.Rank))
+	rep := o.w.Process.Data.DataOf(o.w.peer(to.Rank))
 	size = sizes{b.Size(rep), int64(to.Count) * to.Type.Packed(rep)}
 	return size, false, nil
 }
 
 // reach tells whether the items are in the target's window, which only the target
 // knows of dynamic ones.
-func (w *Win) reach(to *Target) error {
-	if w.flavor == WinFlavorDynamic {
+func (o *Origin) reach(to *Target) error {
+	if o.w.flavor == WinFlavorDynamic {
 		return rma.Check(int64(to.Count), to.Type)
 	}
-	if _, err := w.extents[to.Rank].Place(to.Disp, int64(to.Count), to.Type); err != nil {
+	if _, err := o.w.memory.extents[to.Rank].Place(to.Disp, int64(to.Count), to.Type); err != nil {
 		return fmt.Errorf("rank %d: %w", to.Rank, err)
 	}
 	return nil
 }
 
 // nothing is the Request of what need not be done.
-func (w *Win) nothing() proc.Request {
-	if w == nil || w.Process == nil {
+func (o *Origin) nothing() proc.Request {
+	if o.w == nil || o.w.Process == nil {
 		return proc.Request{}
 	}
-	return proc.NoPartner(w.c, proc.ByIsend)
+	return proc.NoPartner(o.w.c, proc.ByIsend)
 }
 
 // operate begins an operation that has been checked. size is how many bytes it is
 // about.
-func (w *Win) operate(fn string, to *Target, h rma.Header, x parts, size int64, request bool) (proc.Request, error) {
-	p := w.Process
+func (o *Origin) operate(fn string, to *Target, h rma.Header, x parts, size int64, request bool) (proc.Request, error) {
+	p := o.w.Process
 	p.Lock()
 	defer p.Unlock()
 	if p.Failure != nil {
 		return proc.Request{}, p.Failure
 	}
-	passive, err := w.epochs.Operate(to.Rank, request)
+	passive, err := o.w.sync.epochs.Operate(to.Rank, request)
 	switch {
 	case err != nil:
 		return proc.Request{}, err
 	case size == 0:
-		return w.nothing(), nil
+		return o.nothing(), nil
 	}
-	if h.Type, err = w.describe(to.Type); err != nil {
+	if h.Type, err = o.describe(to.Type); err != nil {
 		return proc.Request{}, err
 	}
 	h.Passive = passive
 	if x.in != nil {
 		x.want = size
 	}
-	a := w.ask(to.Rank, h, x)
-	t := &w.targets[to.Rank]
+	a := o.ask(to.Rank, h, x)
+	t := &o.targets[to.Rank]
 	if x.in == nil {
 		t.begun++
 	}
 	if !t.listed {
 		t.listed = true
-		w.dirty = append(w.dirty, to.Rank)
+		o.dirty = append(o.dirty, to.Rank)
 	}
 	a.held = request
-	w.enlist(t, a)
+	o.enlist(t, a)
 	if request {
-		return p.Begun(w.c, fn, a), nil
+		return p.Begun(o.w.c, fn, a), nil
 	}
 	return proc.Request{}, nil
 }
 
 // describe gives a datatype as the target is told it.
-func (w *Win) describe(t *proc.Datatype) (form []byte, err error) {
-	if w.form, err = t.AppendBinary(w.form[:0]); err != nil {
+func (o *Origin) describe(t *proc.Datatype) (form []byte, err error) {
+	if o.form, err = t.AppendBinary(o.form[:0]); err != nil {
 		return nil, err
 	}
-	if len(w.form) > rma.MaxTypeLen {
-		return nil, fmt.Errorf("%w: %v takes %d bytes to be described", datatype.ErrTooLarge, t, len(w.form))
+	if len(o.form) > rma.MaxTypeLen {
+		return nil, fmt.Errorf("%w: %v takes %d bytes to be described", datatype.ErrTooLarge, t, len(o.form))
 	}
-	return w.form, nil
+	return o.form, nil
 }
 
 // enlist keeps an operation until it is complete here. Those before it that are
 // complete go.
-func (w *Win) enlist(t *target, a *access) {
+func (o *Origin) enlist(t *target, a *access) {
 	t.reap()
 	if len(t.open) == 0 && a.Done() {
 		t.note(a)

@@ -20,82 +20,82 @@ var (
 	NoOp    collective.Op = datatype.NoOp
 )
 
-func (w *Win) Put(b proc.Buffer, to Target) error {
-	_, err := w.put("Put", b, to, false)
-	return w.failed("Put", err)
+func (o *Origin) Put(b proc.Buffer, to Target) error {
+	_, err := o.put("Put", b, to, false)
+	return o.w.failed("Put", err)
 }
 
-func (w *Win) Rput(b proc.Buffer, to Target) (proc.Request, error) {
-	q, err := w.put("Rput", b, to, true)
-	return q, w.failed("Rput", err)
+func (o *Origin) Rput(b proc.Buffer, to Target) (proc.Request, error) {
+	q, err := o.put("Rput", b, to, true)
+	return q, o.w.failed("Rput", err)
 }
 
-func (w *Win) Get(b proc.Buffer, from Target) error {
-	_, err := w.get("Get", b, from, false)
-	return w.failed("Get", err)
+func (o *Origin) Get(b proc.Buffer, from Target) error {
+	_, err := o.get("Get", b, from, false)
+	return o.w.failed("Get", err)
 }
 
-func (w *Win) Rget(b proc.Buffer, from Target) (proc.Request, error) {
-	q, err := w.get("Rget", b, from, true)
-	return q, w.failed("Rget", err)
+func (o *Origin) Rget(b proc.Buffer, from Target) (proc.Request, error) {
+	q, err := o.get("Rget", b, from, true)
+	return q, o.w.failed("Rget", err)
 }
 
-func (w *Win) Accumulate(b proc.Buffer, to Target, op collective.Op) error {
-	_, err := w.accumulate("Accumulate", b, to, op, false)
-	return w.failed("Accumulate", err)
+func (o *Origin) Accumulate(b proc.Buffer, to Target, op collective.Op) error {
+	_, err := o.accumulate("Accumulate", b, to, op, false)
+	return o.w.failed("Accumulate", err)
 }
 
-func (w *Win) Raccumulate(b proc.Buffer, to Target, op collective.Op) (proc.Request, error) {
-	q, err := w.accumulate("Raccumulate", b, to, op, true)
-	return q, w.failed("Raccumulate", err)
+func (o *Origin) Raccumulate(b proc.Buffer, to Target, op collective.Op) (proc.Request, error) {
+	q, err := o.accumulate("Raccumulate", b, to, op, true)
+	return q, o.w.failed("Raccumulate", err)
 }
 
-func (w *Win) GetAccumulate(b, result proc.Buffer, to Target, op collective.Op) error {
-	_, err := w.getAccumulate("GetAccumulate", b, result, to, op, false)
-	return w.failed("GetAccumulate", err)
+func (o *Origin) GetAccumulate(b, result proc.Buffer, to Target, op collective.Op) error {
+	_, err := o.getAccumulate("GetAccumulate", b, result, to, op, false)
+	return o.w.failed("GetAccumulate", err)
 }
 
-func (w *Win) RgetAccumulate(b, result proc.Buffer, to Target, op collective.Op) (proc.Request, error) {
-	q, err := w.getAccumulate("RgetAccumulate", b, result, to, op, true)
-	return q, w.failed("RgetAccumulate", err)
+func (o *Origin) RgetAccumulate(b, result proc.Buffer, to Target, op collective.Op) (proc.Request, error) {
+	q, err := o.getAccumulate("RgetAccumulate", b, result, to, op, true)
+	return q, o.w.failed("RgetAccumulate", err)
 }
 
-func (w *Win) FetchAndOp(b, result proc.Buffer, rank int, disp int64, op collective.Op) error {
-	return w.failed("FetchAndOp", w.fetchAndOp(b, result, rank, disp, op))
+func (o *Origin) FetchAndOp(b, result proc.Buffer, rank int, disp int64, op collective.Op) error {
+	return o.w.failed("FetchAndOp", o.fetchAndOp(b, result, rank, disp, op))
 }
 
-func (w *Win) CompareAndSwap(b, compare, result proc.Buffer, rank int, disp int64) error {
-	return w.failed("CompareAndSwap", w.compareAndSwap(b, compare, result, rank, disp))
+func (o *Origin) CompareAndSwap(b, compare, result proc.Buffer, rank int, disp int64) error {
+	return o.w.failed("CompareAndSwap", o.compareAndSwap(b, compare, result, rank, disp))
 }
 
-func (w *Win) put(fn string, b proc.Buffer, to Target, request bool) (proc.Request, error) {
-	size, none, err := w.mayGo(&to, &b)
+func (o *Origin) put(fn string, b proc.Buffer, to Target, request bool) (proc.Request, error) {
+	size, none, err := o.mayGo(&to, &b)
 	if none || err != nil {
-		return w.nothing(), err
+		return o.nothing(), err
 	}
 	if size.here > size.there {
 		return proc.Request{}, fmt.Errorf("%w: %d bytes into %d", rma.ErrSize, size.here, size.there)
 	}
 	h := rma.Header{Kind: rma.Put, Disp: to.Disp, Count: int64(to.Count)}
-	return w.operate(fn, &to, h, parts{out: &b}, size.here, request)
+	return o.operate(fn, &to, h, parts{out: &b}, size.here, request)
 }
 
-func (w *Win) get(fn string, b proc.Buffer, from Target, request bool) (proc.Request, error) {
-	size, none, err := w.mayGo(&from, &b)
+func (o *Origin) get(fn string, b proc.Buffer, from Target, request bool) (proc.Request, error) {
+	size, none, err := o.mayGo(&from, &b)
 	if none || err != nil {
-		return w.nothing(), err
+		return o.nothing(), err
 	}
 	if size.there > size.here {
 		return proc.Request{}, fmt.Errorf("%w: %d bytes into %d", rma.ErrSize, size.there, size.here)
 	}
 	h := rma.Header{Kind: rma.Get, Disp: from.Disp, Count: int64(from.Count)}
-	return w.operate(fn, &from, h, parts{in: &b}, size.there, request)
+	return o.operate(fn, &from, h, parts{in: &b}, size.there, request)
 }
 
-func (w *Win) accumulate(fn string, b proc.Buffer, to Target, op collective.Op, request bool) (proc.Request, error) {
-	size, none, err := w.mayGo(&to, &b)
+func (o *Origin) accumulate(fn string, b proc.Buffer, to Target, op collective.Op, request bool) (proc.Request, error) {
+	size, none, err := o.mayGo(&to, &b)
 	if none || err != nil {
-		return w.nothing(), err
+		return o.nothing(), err
 	}
 	if err := combines(op, &to, b.Datatype()); err != nil {
 		return proc.Request{}, err
@@ -104,20 +104,20 @@ func (w *Win) accumulate(fn string, b proc.Buffer, to Target, op collective.Op, 
 		return proc.Request{}, fmt.Errorf("%w: %d bytes with %d", rma.ErrSize, size.here, size.there)
 	}
 	h := rma.Header{Kind: rma.Accumulate, Op: op, Disp: to.Disp, Count: int64(to.Count)}
-	return w.operate(fn, &to, h, parts{out: &b}, size.here, request)
+	return o.operate(fn, &to, h, parts{out: &b}, size.here, request)
 }
 
-func (w *Win) getAccumulate(fn string, b, result proc.Buffer, to Target, op collective.Op, request bool) (proc.Request, error) {
-	size, none, err := w.mayGo(&to, &result)
+func (o *Origin) getAccumulate(fn string, b, result proc.Buffer, to Target, op collective.Op, request bool) (proc.Request, error) {
+	size, none, err := o.mayGo(&to, &result)
 	if none || err != nil {
-		return w.nothing(), err
+		return o.nothing(), err
 	}
 	if err := combines(op, &to, result.Datatype()); err != nil {
 		return proc.Request{}, err
 	}
 	x := parts{in: &result}
 	if op != NoOp {
-		mine, _, err := w.mayGo(&to, &b)
+		mine, _, err := o.mayGo(&to, &b)
 		if err != nil {
 			return proc.Request{}, err
 		}
@@ -131,7 +131,7 @@ func (w *Win) getAccumulate(fn string, b, result proc.Buffer, to Target, op coll
 		return proc.Request{}, fmt.Errorf("%w: of the three, one has %d bytes and one %d", rma.ErrSize, size.here, size.there)
 	}
 	h := rma.Header{Kind: rma.GetAccumulate, Op: op, Disp: to.Disp, Count: int64(to.Count)}
-	return w.operate(fn, &to, h, x, size.there, request)
+	return o.operate(fn, &to, h, x, size.there, request)
 }
 
 // combines tells whether an accumulate can have a target and a datatype at this
@@ -153,12 +153,12 @@ func combines(op collective.Op, to *Target, here *proc.Datatype) error {
 	return nil
 }
 
-func (w *Win) fetchAndOp(b, result proc.Buffer, rank int, disp int64, op collective.Op) error {
-	if err := w.single(&result); err != nil {
+func (o *Origin) fetchAndOp(b, result proc.Buffer, rank int, disp int64, op collective.Op) error {
+	if err := o.single(&result); err != nil {
 		return err
 	}
 	if op != NoOp {
-		if err := w.single(&b); err != nil {
+		if err := o.single(&b); err != nil {
 			return err
 		}
 		if err := alike(&b, &result); err != nil {
@@ -166,13 +166,13 @@ func (w *Win) fetchAndOp(b, result proc.Buffer, rank int, disp int64, op collect
 		}
 	}
 	to := Target{rank, disp, 1, result.Datatype()}
-	_, err := w.getAccumulate("FetchAndOp", b, result, to, op, false)
+	_, err := o.getAccumulate("FetchAndOp", b, result, to, op, false)
 	return err
 }
 
 // single checks a Buffer that is to be one item of a predefined datatype.
-func (w *Win) single(b *proc.Buffer) error {
-	if err := w.check(); err != nil {
+func (o *Origin) single(b *proc.Buffer) error {
+	if err := o.w.check(); err != nil {
 		return err
 	}
 	if err := b.Check(); err != nil {
@@ -196,9 +196,9 @@ func alike(a, b *proc.Buffer) error {
 	return nil
 }
 
-func (w *Win) compareAndSwap(b, compare, result proc.Buffer, rank int, disp int64) error {
+func (o *Origin) compareAndSwap(b, compare, result proc.Buffer, rank int, disp int64) error {
 	for _, x := range []*proc.Buffer{&b, &compare, &result} {
-		if err := w.single(x); err != nil {
+		if err := o.single(x); err != nil {
 			return err
 		}
 		if err := alike(&b, x); err != nil {
@@ -209,11 +209,11 @@ func (w *Win) compareAndSwap(b, compare, result proc.Buffer, rank int, disp int6
 		return fmt.Errorf("%w: %v cannot be compared and swapped", datatype.ErrType, b.Datatype())
 	}
 	to := Target{rank, disp, 1, b.Datatype()}
-	size, none, err := w.mayGo(&to, &b)
+	size, none, err := o.mayGo(&to, &b)
 	if none || err != nil {
 		return err
 	}
 	h := rma.Header{Kind: rma.CompareAndSwap, Disp: disp, Count: 1}
-	_, err = w.operate("CompareAndSwap", &to, h, parts{out: &b, swap: &compare, in: &result}, size.there, false)
+	_, err = o.operate("CompareAndSwap", &to, h, parts{out: &b, swap: &compare, in: &result}, size.there, false)
 	return err
 }

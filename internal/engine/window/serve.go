@@ -41,86 +41,86 @@ type client struct {
 var codeBytes = [...]byte{byte(rma.Done), byte(rma.OutOfRange), byte(rma.Conflicting)}
 
 // listen begins to receive a header.
-func (w *Win) listen(s *slot) {
-	s.r = w.Process.Eng.Recv(w.incoming(message.AnySource, rma.HeaderTag), message.NoPeer, s.buf[:])
-	w.Process.Began(s.r)
+func (s *server) listen(in *slot) {
+	in.r = s.w.Process.Eng.Recv(s.w.incoming(message.AnySource, rma.HeaderTag), message.NoPeer, in.buf[:])
+	s.w.Process.Endpoints.Began(in.r)
 }
 
 // CarryOn is of backgroundOp: it serves the others as far as that goes without waiting.
 // The process is locked, and stays so.
-func (w *Win) CarryOn() bool {
-	for !w.over && (w.finishJobs() || w.hear()) {
+func (s *server) CarryOn() bool {
+	for !s.over && (s.finishJobs() || s.hear()) {
 	}
-	return w.over
+	return s.over
 }
 
 // until makes progress until something is so. The process is locked.
-func (w *Win) until(so func() (bool, error)) error {
+func (s *server) until(so func() (bool, error)) error {
 	for {
-		w.CarryOn()
+		s.CarryOn()
 		if done, err := so(); done || err != nil {
 			return err
 		}
-		if w.Process.Failure != nil {
-			return w.Process.Failure
+		if s.w.Process.Failure != nil {
+			return s.w.Process.Failure
 		}
-		w.Process.Turn()
+		s.w.Process.Turn()
 	}
 }
 
 // broken ends the job because a member does what none of ours does.
-func (w *Win) broken(rank int, err error) {
-	w.over = true
-	w.Process.Fail(fmt.Errorf("window %s: rank %d: %w", w.label(), rank, err))
+func (s *server) broken(rank int, err error) {
+	s.over = true
+	s.w.Process.SetFailed(fmt.Errorf("window %s: rank %d: %w", s.w.label(), rank, err))
 }
 
 // hear takes the next header that has come.
-func (w *Win) hear() bool {
-	s := &w.slots[w.next]
-	if w.held >= heldHeaders || !s.r.Done() {
+func (s *server) hear() bool {
+	in := &s.slots[s.next]
+	if s.held >= heldHeaders || !in.r.Done() {
 		return false
 	}
-	w.next = (w.next + 1) % headerSlots
-	m := s.r.Status()
-	w.Process.Eng.Release(s.r)
+	s.next = (s.next + 1) % headerSlots
+	m := in.r.Status()
+	s.w.Process.Eng.Release(in.r)
 	if errors.Is(m.Err, message.ErrPeerDown) { // in the middle of it
-		w.listen(s)
+		s.listen(in)
 		return true
 	}
-	c, err := w.client(int(m.Source), m.Peer)
+	c, err := s.client(int(m.Source), m.Peer)
 	if err == nil {
 		err = m.Err
 	}
 	var h rma.Header
 	if err == nil {
-		h, err = rma.Parse(s.buf[:m.Len])
+		h, err = rma.Parse(in.buf[:m.Len])
 	}
 	if err != nil {
-		w.broken(int(m.Source), err)
+		s.broken(int(m.Source), err)
 		return false
 	}
 	if len(c.held) > 0 || !c.ready(&h) {
-		c.held = append(c.held, bytes.Clone(s.buf[:m.Len]))
-		w.held++
+		c.held = append(c.held, bytes.Clone(in.buf[:m.Len]))
+		s.held++
 	} else {
-		w.serve(c, &h)
+		s.serve(c, &h)
 	}
-	if !w.over {
-		w.listen(s)
+	if !s.over {
+		s.listen(in)
 	}
 	return true
 }
 
 // client gives the member that a header says it comes from, if it does.
-func (w *Win) client(rank int, peer message.Peer) (*client, error) {
-	if c := w.clients[rank]; c != nil && c.peer == peer {
+func (s *server) client(rank int, peer message.Peer) (*client, error) {
+	if c := s.clients[rank]; c != nil && c.peer == peer {
 		return c, nil
 	}
-	if proc, ok := w.c.Comm.Group().At(rank); !ok || message.Peer(proc) != peer {
+	if proc, ok := s.w.c.Comm.Group().At(rank); !ok || message.Peer(proc) != peer {
 		return nil, fmt.Errorf("%w: proc %d says that it is that rank", rma.ErrHeader, peer)
 	}
 	c := &client{rank: rank, peer: peer}
-	w.clients[rank] = c
+	s.clients[rank] = c
 	return c, nil
 }
 
@@ -136,83 +136,83 @@ func (c *client) ready(h *rma.Header) bool {
 }
 
 // goOn serves what c's jobs have held up.
-func (w *Win) goOn(c *client) {
-	for len(c.held) > 0 && !w.over {
+func (s *server) goOn(c *client) {
+	for len(c.held) > 0 && !s.over {
 		h, err := rma.Parse(c.held[0])
 		if err != nil {
-			w.broken(c.rank, err) // though it was right before
+			s.broken(c.rank, err) // though it was right before
 			return
 		}
 		if !c.ready(&h) {
 			return
 		}
 		c.held = c.held[1:]
-		w.held--
-		w.serve(c, &h)
+		s.held--
+		s.serve(c, &h)
 	}
 }
 
 // serve does what a header asks for, or begins to.
-func (w *Win) serve(c *client, h *rma.Header) {
+func (s *server) serve(c *client, h *rma.Header) {
 	var err error
 	switch h.Kind {
 	case rma.Lock:
-		err = w.grant(c, h)
+		err = s.grant(c, h)
 	case rma.Unlock:
-		w.settle(c, h)
-		err = w.release(c)
+		s.settle(c, h)
+		err = s.release(c)
 	case rma.Flush:
-		w.settle(c, h)
+		s.settle(c, h)
 	case rma.Post:
-		w.posts.Add(c.rank)
+		s.posts.Add(c.rank)
 	case rma.Complete:
-		w.completes.Add(c.rank)
+		s.completes.Add(c.rank)
 	default:
-		err = w.operation(c, h)
+		err = s.operation(c, h)
 	}
 	if err != nil {
-		w.broken(c.rank, fmt.Errorf("%v: %w", h.Kind, err))
+		s.broken(c.rank, fmt.Errorf("%v: %w", h.Kind, err))
 	}
 }
 
 // settle tells an origin how all that it has begun has ended.
-func (w *Win) settle(c *client, h *rma.Header) {
-	w.answer(c, h.AnswerTag(), c.code)
+func (s *server) settle(c *client, h *rma.Header) {
+	s.answer(c, h.AnswerTag(), c.code)
 	c.code = rma.Done
 }
 
 // answer sends a code.
-func (w *Win) answer(c *client, tag int32, code rma.Code) {
-	w.reply(c, tag, proc.Cargo{Mem: codeBytes[code : code+1], Count: 1, Dtype: uint64(datatype.Byte)})
+func (s *server) answer(c *client, tag int32, code rma.Code) {
+	s.reply(c, tag, proc.Cargo{Mem: codeBytes[code : code+1], Count: 1, Dtype: uint64(datatype.Byte)})
 }
 
 // reply sends what nobody here waits for, but Free.
-func (w *Win) reply(c *client, tag int32, x proc.Cargo) {
-	r := w.Process.Post(c.peer, w.c.Envelope(int(tag)), message.Standard, &x, true)
+func (s *server) reply(c *client, tag int32, x proc.Cargo) {
+	r := s.w.Process.Post(c.peer, s.w.c.Envelope(int(tag)), message.Standard, &x, true)
 	if r.Done() {
-		_ = w.Process.End(r, nil) // if it failed the origin is gone
+		_ = s.w.Process.End(r, nil) // if it failed the origin is gone
 		return
 	}
-	w.answers = append(w.answers, r)
+	s.answers = append(s.answers, r)
 }
 
 // grant has an origin lock this proc's memory, now or when its turn comes.
-func (w *Win) grant(c *client, h *rma.Header) error {
+func (s *server) grant(c *client, h *rma.Header) error {
 	c.lock = h.Seq
-	granted, err := w.locks.Request(c.rank, h.Lock)
+	granted, err := s.locks.Request(c.rank, h.Lock)
 	if granted {
-		w.answer(c, h.AnswerTag(), rma.Done)
+		s.answer(c, h.AnswerTag(), rma.Done)
 	}
 	return err
 }
 
 // release takes the lock back and gives it to those whose turn it is.
-func (w *Win) release(c *client) (err error) {
-	w.granted, err = w.locks.Release(c.rank, w.granted[:0])
-	for _, rank := range w.granted {
-		next := w.clients[rank]
+func (s *server) release(c *client) (err error) {
+	s.granted, err = s.locks.Release(c.rank, s.granted[:0])
+	for _, rank := range s.granted {
+		next := s.clients[rank]
 		h := rma.Header{Seq: next.lock}
-		w.answer(next, h.AnswerTag(), rma.Done)
+		s.answer(next, h.AnswerTag(), rma.Done)
 	}
 	return err
 }

@@ -32,7 +32,7 @@ func winAllocateShared(c *proc.Comm, size int64, unit int, info *proc.Info) (*Wi
 	if err != nil {
 		return nil, err
 	}
-	if err := w.share(); err != nil {
+	if err := w.memory.share(); err != nil {
 		return nil, err
 	}
 	return w, w.open()
@@ -40,9 +40,9 @@ func winAllocateShared(c *proc.Comm, size int64, unit int, info *proc.Info) (*Wi
 
 // together tells whether all members of c are on this proc's machine.
 func together(c *proc.Comm) error {
-	self := c.Process().ProcOf(c.Self())
+	self := c.Process().Worlds.ProcOf(c.Self())
 	for p, rank := range c.Comm.Group().All() {
-		if p != c.Self() && !proc.SameMachine(self, c.Process().ProcOf(p)) {
+		if p != c.Self() && !proc.SameMachine(self, c.Process().Worlds.ProcOf(p)) {
 			return fmt.Errorf("%w: rank %d is on another machine", rma.ErrShared, rank)
 		}
 	}
@@ -59,26 +59,26 @@ type segments struct {
 type memfd struct{ pid, fd, dev, ino, apart int64 }
 
 // share has rank 0 make the memory and all map it. Whoever fails tells the others.
-func (w *Win) share() error {
+func (m *memory) share() error {
 	var file memfd
 	own, bad := -1, error(nil)
-	if w.c.Rank() == 0 {
-		file.apart = w.apart()
-		own, bad = file.create(w.layout(file.apart != 0))
+	if m.w.c.Rank() == 0 {
+		file.apart = m.w.apart()
+		own, bad = file.create(m.layout(file.apart != 0))
 	}
 	told := []int64{file.pid, file.fd, file.dev, file.ino, file.apart}
-	if err := collective.Execute(w.c, &collective.Call{What: collective.OpBcast, Send: datatype.Bytes(told), Kind: datatype.Int64}); err != nil {
+	if err := collective.Execute(m.w.c, &collective.Call{What: collective.OpBcast, Send: datatype.Bytes(told), Kind: datatype.Int64}); err != nil {
 		return errors.Join(err, shut(own))
 	}
 	file = memfd{told[0], told[1], told[2], told[3], told[4]}
 	if bad == nil {
-		bad = w.mapped(&file)
+		bad = m.mapped(&file)
 	}
 	ok, all := []int32{1}, []int32{0}
 	if bad != nil {
 		ok[0] = 0
 	}
-	err := errors.Join(collective.ReduceAll(w.c, ok, all, collective.Min), shut(own))
+	err := errors.Join(collective.ReduceAll(m.w.c, ok, all, collective.Min), shut(own))
 	switch {
 	case bad != nil:
 		err = fmt.Errorf("%w: %w", rma.ErrShared, bad)
@@ -86,7 +86,7 @@ func (w *Win) share() error {
 		err = fmt.Errorf("%w: another member failed", rma.ErrShared)
 	}
 	if err != nil {
-		w.unmap()
+		m.unmap()
 	}
 	return err
 }
@@ -105,13 +105,13 @@ func (w *Win) apart() int64 {
 }
 
 // layout is where each member's part begins, and how much there is.
-func (w *Win) layout(apart bool) (offsets []int64, total int64) {
+func (m *memory) layout(apart bool) (offsets []int64, total int64) {
 	grain := int64(1)
 	if apart {
 		grain = int64(os.Getpagesize())
 	}
-	offsets = make([]int64, len(w.extents))
-	for r, x := range w.extents {
+	offsets = make([]int64, len(m.extents))
+	for r, x := range m.extents {
 		offsets[r] = total
 		total += (x.Size + grain - 1) / grain * grain
 	}
@@ -142,7 +142,7 @@ func identify(fd int) (dev, ino int64, err error) {
 }
 
 // mapped maps the memory that rank 0 has made.
-func (w *Win) mapped(f *memfd) error {
+func (m *memory) mapped(f *memfd) error {
 	if f.pid == 0 {
 		return errors.New("rank 0 has no memory")
 	}
@@ -159,20 +159,20 @@ func (w *Win) mapped(f *memfd) error {
 	case dev != f.dev || ino != f.ino:
 		return fmt.Errorf("%s is not rank 0's memory: it is in another PID namespace", name)
 	}
-	offsets, total := w.layout(f.apart != 0)
+	offsets, total := m.layout(f.apart != 0)
 	mem, err := unix.Mmap(fd, 0, int(total), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
 		return fmt.Errorf("mmap of %d bytes: %w", total, err)
 	}
-	w.shared = &segments{mem: mem, offsets: offsets}
-	w.mem = unsafe.Pointer(unsafe.SliceData(w.segment(w.c.Rank())))
+	m.shared = &segments{mem: mem, offsets: offsets}
+	m.mem = unsafe.Pointer(unsafe.SliceData(m.segment(m.w.c.Rank())))
 	return nil
 }
 
 // segment is the memory of a rank.
-func (w *Win) segment(rank int) []byte {
-	off, size := w.shared.offsets[rank], w.extents[rank].Size
-	return w.shared.mem[off : off+size : off+size]
+func (m *memory) segment(rank int) []byte {
+	off, size := m.shared.offsets[rank], m.extents[rank].Size
+	return m.shared.mem[off : off+size : off+size]
 }
 
 func shut(fd int) error {
@@ -183,12 +183,12 @@ func shut(fd int) error {
 }
 
 // unmap gives shared memory back.
-func (w *Win) unmap() {
-	if w.shared == nil {
+func (m *memory) unmap() {
+	if m.shared == nil {
 		return
 	}
-	_ = unix.Munmap(w.shared.mem) // which was mapped so
-	w.shared, w.mem = nil, nil
+	_ = unix.Munmap(m.shared.mem) // which was mapped so
+	m.shared, m.mem = nil, nil
 }
 
 func (w *Win) SharedQuery(rank int) (mem []byte, unit int, err error) {
@@ -204,13 +204,13 @@ func (w *Win) sharedQuery(rank int) (mem []byte, unit int, err error) {
 		return nil, 0, fmt.Errorf("%w: WinAllocateShared has not made it", rma.ErrFlavor)
 	}
 	if rank == proc.ProcNull {
-		for rank = 0; rank < len(w.extents)-1 && w.extents[rank].Size == 0; rank++ {
+		for rank = 0; rank < len(w.memory.extents)-1 && w.memory.extents[rank].Size == 0; rank++ {
 		}
 	}
-	if rank < 0 || rank >= len(w.extents) {
+	if rank < 0 || rank >= len(w.memory.extents) {
 		return nil, 0, w.noRank(rank)
 	}
-	return w.segment(rank), int(w.extents[rank].Unit), nil
+	return w.memory.segment(rank), int(w.memory.extents[rank].Unit), nil
 }
 
 func (w *Win) noRank(rank int) error {

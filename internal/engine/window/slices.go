@@ -9,27 +9,27 @@ import (
 )
 
 func Put[T proc.Type](w *Win, buf []T, rank int, disp int64) error {
-	return w.Put(proc.Of(buf), ElementsAt(buf, rank, disp))
+	return w.Origin().Put(proc.Of(buf), ElementsAt(buf, rank, disp))
 }
 
 func Get[T proc.Type](w *Win, buf []T, rank int, disp int64) error {
-	return w.Get(proc.Of(buf), ElementsAt(buf, rank, disp))
+	return w.Origin().Get(proc.Of(buf), ElementsAt(buf, rank, disp))
 }
 
 func Accumulate[T proc.Type](w *Win, buf []T, rank int, disp int64, op collective.Op) error {
-	return w.Accumulate(proc.Of(buf), ElementsAt(buf, rank, disp), op)
+	return w.Origin().Accumulate(proc.Of(buf), ElementsAt(buf, rank, disp), op)
 }
 
 func GetAccumulate[T proc.Type](w *Win, buf, result []T, rank int, disp int64, op collective.Op) error {
-	return w.GetAccumulate(proc.Of(buf), proc.Of(result), ElementsAt(result, rank, disp), op)
+	return w.Origin().GetAccumulate(proc.Of(buf), proc.Of(result), ElementsAt(result, rank, disp), op)
 }
 
 func FetchAndOp[T proc.Type](w *Win, value T, result *T, rank int, disp int64, op collective.Op) error {
-	return w.FetchAndOp(proc.Of([]T{value}), one(result), rank, disp, op)
+	return w.Origin().FetchAndOp(proc.Of([]T{value}), one(result), rank, disp, op)
 }
 
 func CompareAndSwap[T proc.Type](w *Win, value, compare T, result *T, rank int, disp int64) error {
-	return w.CompareAndSwap(proc.Of([]T{value}), proc.Of([]T{compare}), one(result), rank, disp)
+	return w.Origin().CompareAndSwap(proc.Of([]T{value}), proc.Of([]T{compare}), one(result), rank, disp)
 }
 
 // one is a Buffer of a single element; nil is no memory.

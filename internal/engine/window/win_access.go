@@ -68,11 +68,11 @@ func (w *Win) incoming(rank wire.CommRank, tag int32) message.Envelope {
 }
 
 // ask begins what h says at a rank. The process is locked.
-func (w *Win) ask(rank int, h rma.Header, x parts) *access {
-	a := w.newAccess(rank)
-	w.seq = rma.Next(w.seq)
-	h.Seq = w.seq
-	peer := w.peer(rank)
+func (o *Origin) ask(rank int, h rma.Header, x parts) *access {
+	a := o.newAccess(rank)
+	o.seq = rma.Next(o.seq)
+	h.Seq = o.seq
+	peer := o.w.peer(rank)
 	h.TypeLen = int64(len(h.Type))
 	h.Apart = !rma.Fits(h.TypeLen, 0)
 	a.want = x.want
@@ -80,7 +80,7 @@ func (w *Win) ask(rank int, h rma.Header, x parts) *access {
 	var out proc.Cargo
 	inline := false
 	if x.out != nil {
-		out = w.Process.Items(peer, *x.out)
+		out = o.w.Process.Data.Items(peer, *x.out)
 		h.Len = size(&out)
 		inline = !h.Apart && rma.Fits(h.TypeLen, h.Len)
 		if x.swap != nil {
@@ -100,7 +100,7 @@ func (w *Win) ask(rank int, h rma.Header, x parts) *access {
 		a.out = out.Items
 		a.sends[2] = a.send(peer, h.DataTag(), out)
 	}
-	w.CarryOn() // it may be for this proc itself
+	o.w.server.CarryOn() // it may be for this proc itself
 	return a
 }
 
@@ -117,7 +117,7 @@ func (a *access) inline(peer message.Peer, h *rma.Header, out proc.Cargo, swap *
 	p, room := a.w.Process, a.head[len(a.head)-int(h.Len):]
 	n := unload(p, room, &out)
 	if swap != nil {
-		other := p.Items(peer, *swap)
+		other := p.Data.Items(peer, *swap)
 		unload(p, room[n:], &other)
 	}
 }
@@ -131,7 +131,7 @@ func unload(p *proc.Process, dst []byte, x *proc.Cargo) int {
 	if n > 0 {
 		x.Items.Pack(dst[:n], 0)
 	}
-	p.Retire(x.Items)
+	p.Data.Retire(x.Items)
 	return n
 }
 
@@ -143,11 +143,11 @@ func (a *access) expect(peer message.Peer, h *rma.Header, in *proc.Buffer) {
 	p := a.w.Process
 	c := proc.Cargo{Mem: a.code[:]}
 	if in != nil {
-		c = p.Items(peer, *in)
+		c = p.Data.Items(peer, *in)
 		a.in = c.Items
 	}
 	a.answer = p.Accept(a.w.incoming(wire.CommRank(a.rank), h.AnswerTag()), peer, &c)
-	p.Began(a.answer)
+	p.Endpoints.Began(a.answer)
 }
 
 // send sends a part of a request.
@@ -155,13 +155,13 @@ func (a *access) send(peer message.Peer, tag int32, x proc.Cargo) *message.Reque
 	return a.w.Process.Post(peer, a.w.c.Envelope(int(tag)), message.Standard, &x, false)
 }
 
-func (w *Win) newAccess(rank int) *access {
-	n := len(w.spare)
+func (o *Origin) newAccess(rank int) *access {
+	n := len(o.spare)
 	if n == 0 {
-		return &access{w: w, rank: rank}
+		return &access{w: o.w, rank: rank}
 	}
-	a := w.spare[n-1]
-	w.spare = w.spare[:n-1]
+	a := o.spare[n-1]
+	o.spare = o.spare[:n-1]
 	a.rank = rank
 	return a
 }
@@ -175,9 +175,9 @@ func (a *access) discard() {
 		return
 	}
 	w := a.w
-	if len(w.spare) < spareAccesses && cap(a.typ) <= rma.HeaderSize {
+	if len(w.origin.spare) < spareAccesses && cap(a.typ) <= rma.HeaderSize {
 		*a = access{Steady: a.Steady, w: w, head: a.head, typ: a.typ}
-		w.spare = append(w.spare, a)
+		w.origin.spare = append(w.origin.spare, a)
 	}
 }
 

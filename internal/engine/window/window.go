@@ -26,10 +26,6 @@ type Win struct {
 	Process *proc.Process
 	c       *proc.Comm // of the window alone
 	flavor  Flavor
-	mem     unsafe.Pointer // of this proc
-	extents []rma.Extent   // by rank
-	shared  *segments      // of WinAllocateShared
-	dynamic attachments    // of WinCreateDynamic
 
 	life    atomic.Uint32
 	name    proc.ObjectName
@@ -37,15 +33,40 @@ type Win struct {
 	handler proc.HandlerSlot
 	attrs   comm.Attrs
 
-	// What this proc does to others, and with them.
-	epochs  rma.Epochs
+	memory memory
+	origin Origin
+	sync   Epochs
+	server server
+}
+
+// memory is what of the members' memory is in the window.
+type memory struct {
+	w       *Win
+	mem     unsafe.Pointer // of this proc
+	extents []rma.Extent   // by rank
+	shared  *segments      // of WinAllocateShared
+	dynamic attachments    // of WinCreateDynamic
+}
+
+// Origin is what this proc does to others: operations that it has begun, and requests.
+type Origin struct {
+	w       *Win
 	seq     uint32
 	targets []target // by rank
 	dirty   []int    // ranks that operations have gone to since they were flushed
 	spare   []*access
 	form    []byte // a datatype that is about to leave
+}
 
-	// What others do to this proc.
+// Epochs are the synchronisations of this proc with others, by which operations begin and end.
+type Epochs struct {
+	w      *Win
+	epochs rma.Epochs
+}
+
+// server is the target's side: what others do to this proc's memory.
+type server struct {
+	w         *Win
 	slots     [headerSlots]slot
 	next      int // slot
 	clients   map[int]*client
@@ -60,6 +81,22 @@ type Win struct {
 	posts     rma.Arrivals
 	completes rma.Arrivals
 	over      bool
+}
+
+// Origin is w as one that begins operations. Those of a nil window fail.
+func (w *Win) Origin() *Origin {
+	if w == nil {
+		return &Origin{}
+	}
+	return &w.origin
+}
+
+// Epochs is w as one that synchronises. What is done with a nil window fails.
+func (w *Win) Epochs() *Epochs {
+	if w == nil {
+		return &Epochs{}
+	}
+	return &w.sync
 }
 
 // Flavor is how a window was made, with the values of the MPI ABI.
@@ -108,10 +145,10 @@ func (w *Win) Rank() int {
 }
 
 func (w *Win) Memory() []byte {
-	if w.check() != nil || w.mem == nil {
+	if w.check() != nil || w.memory.mem == nil {
 		return nil
 	}
-	return unsafe.Slice((*byte)(w.mem), int(w.extents[w.c.Rank()].Size))
+	return unsafe.Slice((*byte)(w.memory.mem), int(w.memory.extents[w.c.Rank()].Size))
 }
 
 func (w *Win) Group() (*proc.Group, error) {

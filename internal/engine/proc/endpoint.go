@@ -12,6 +12,7 @@ import (
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/drive"
+	"github.com/openimpi/impi/internal/machine"
 	"github.com/openimpi/impi/internal/resumable"
 	"github.com/openimpi/impi/internal/wireup"
 )
@@ -30,7 +31,7 @@ const (
 )
 
 // Port is a link of this proc.
-type Port struct {
+type Endpoint struct {
 	drive.Port
 	p         *Process
 	ID        message.LinkID
@@ -46,63 +47,75 @@ type Port struct {
 	frames    *resumable.Link   // it, if nobody is to see what passes by
 
 	// Of links to procs of other worlds:
-	parting   parting
-	word      *message.Request // wordPart
+	closing   closeState
+	said      *message.Request // wordPart
 	forgotten bool             // the node knows that there may be another
 }
 
-// AddPort makes l carry packets: of peer only, or of everybody for NoPeer.
-func (p *Process) AddPort(l link.Link, peer message.Peer) (*Port, error) {
-	q := &Port{Peer: peer}
+// endpoints are the links of this proc, and what of them is not written yet or has ended.
+type endpoints struct {
+	p          *Process
+	List       []*Endpoint      // by message.LinkID; nil once closed
+	vacant     []message.LinkID // of links to other worlds, to be used again
+	resumables []*Endpoint      // links that resume, closed ones too
+	lent       int              // how many of them some output is lent to
+	front      [][]byte         // for keepLent
+	deferred   bool             // some endpoint holds back output of an Isend
+	Flusher    machine.Timer    // sends what is held back if the program does not come back
+	Armed      bool             // Flusher is
+	Grace      time.Duration    // how long a broken link is kept from the program
+	breaks     []breach         // links that broke, of which the program does not know yet
+	lost       error            // why there is no link to the agent, once there is none
+}
+
+// Add makes l carry packets: of peer only, or of everybody for NoPeer.
+func (es *endpoints) Add(l link.Link, peer message.Peer) (*Endpoint, error) {
+	q := &Endpoint{Peer: peer}
 	q.Link = l
-	return q, p.add(q)
+	return q, es.add(q)
 }
 
 // add makes q, of which the link and the peer are known, carry packets.
-func (p *Process) add(q *Port) error {
-	q.p, q.ID = p, message.LinkID(len(p.Ports))
-	n := len(p.vacant)
+func (es *endpoints) add(q *Endpoint) error {
+	q.p, q.ID = es.p, message.LinkID(len(es.List))
+	n := len(es.vacant)
 	if n > 0 {
-		q.ID = p.vacant[n-1]
+		q.ID = es.vacant[n-1]
 	}
-	if err := p.Links.Add(&q.Port, uint32(q.ID), q); err != nil {
+	if err := es.p.Driver.Add(&q.Port, uint32(q.ID), q); err != nil {
 		return err
 	}
 	if n > 0 {
-		p.vacant, p.Ports[q.ID] = p.vacant[:n-1], q
+		es.vacant, es.List[q.ID] = es.vacant[:n-1], q
 	} else {
-		p.Ports = append(p.Ports, q)
+		es.List = append(es.List, q)
 	}
 	if q.Peer == message.NoPeer {
-		p.Eng.Attach(q.ID)
+		es.p.Eng.Attach(q.ID)
 	} else {
-		p.Eng.AttachPeer(q.ID, q.Peer)
-		p.Links.Warm(&q.Port)
+		es.p.Eng.AttachPeer(q.ID, q.Peer)
+		es.p.Driver.Warm(&q.Port)
 	}
 	q.lender, _ = q.Link.(link.Lender)
 	if m, ok := q.Link.(link.Memory); ok {
 		q.InPlace = m
-		p.Eng.InPlace(q.ID, m)
+		es.p.Eng.InPlace(q.ID, m)
 	}
-	if n, ok := q.Link.(link.FastBoxLink); ok && p.takesFastBoxes(q.Peer) && n.TakeFastBoxes() {
+	// Fast-box messages come by a link of the peer's own, where packets say no less, as the draft's would.
+	takes := q.Peer != message.NoPeer && es.p.Job.Dialect != wire.Draft
+	if n, ok := q.Link.(link.FastBoxLink); ok && takes && n.TakeFastBoxes() {
 		q.fastBoxes = true
-		p.Eng.UseFastBoxes(q.ID, n)
-		if p.FastPath != nil {
-			p.FastPath.join(p, q)
+		es.p.Eng.UseFastBoxes(q.ID, n)
+		if es.p.FastPath != nil {
+			es.p.FastPath.join(es.p, q)
 		}
 	}
 	return nil
 }
 
-// takesFastBoxes tells whether fast-box messages may come from a peer: by a link of its own, where
-// packets say no less than fast-box messages do, as the draft's would.
-func (p *Process) takesFastBoxes(peer message.Peer) bool {
-	return peer != message.NoPeer && p.Job.Dialect != wire.Draft
-}
-
 // Flush writes what the engine has for q until it is written or the link is
 // full, and tells whether anything was.
-func (q *Port) Flush() (progress bool) {
+func (q *Endpoint) Flush() (progress bool) {
 	p := q.p
 	q.held, q.Full = 0, false
 	for q.Due() {
@@ -113,7 +126,7 @@ func (q *Port) Flush() (progress bool) {
 				continue
 			}
 		}
-		n, err := p.write(q, out)
+		n, err := q.write(out)
 		short := n < link.Len(out) // before Sent, which reuses out
 		q.Full = short
 		if q.Resumable != nil && q.lent {
@@ -128,7 +141,7 @@ func (q *Port) Flush() (progress bool) {
 			return true
 		}
 		if q.Full {
-			if p.Asleep && !p.Links.Rearm(&q.Port) { // so that the driver wakes up once q takes more
+			if p.Asleep && !p.Driver.Rearm(&q.Port) { // so that the driver wakes up once q takes more
 				p.Rouse()
 			}
 			break
@@ -142,7 +155,7 @@ func (q *Port) Flush() (progress bool) {
 
 // Due tells whether Flush has something to do: of a link that resumes, to which
 // everything was lent, there may only be the rest to wait for.
-func (q *Port) Due() bool {
+func (q *Endpoint) Due() bool {
 	if q.ended || !q.p.Eng.HasOutput(q.ID) {
 		return false
 	}
@@ -153,10 +166,11 @@ func (q *Port) Due() bool {
 // write gives output to the link. The engine leaves it where it is until it is
 // sent, so that it may be lent. Who lends has to wait until the receiver runs, which
 // is dearer than a copy if the receiver waits for a core.
-func (p *Process) write(q *Port, out [][]byte) (int, error) {
+func (q *Endpoint) write(out [][]byte) (int, error) {
+	p := q.p
 	n := link.Len(out)
 	if q.Resumable != nil {
-		return p.writeResumable(q, out, n)
+		return q.writeResumable(out, n)
 	}
 	if q.lender == nil || !q.lent && n < lendShared && p.spin.Shared() {
 		return q.Link.Send(out)
@@ -168,7 +182,8 @@ func (p *Process) write(q *Port, out [][]byte) (int, error) {
 
 // writeResumable is write for a link that resumes: what the engine keeps until it is
 // acknowledged need not be copied.
-func (p *Process) writeResumable(q *Port, out [][]byte, size int) (n int, err error) {
+func (q *Endpoint) writeResumable(out [][]byte, size int) (n int, err error) {
+	p := q.p
 	switch {
 	case !q.lent && size < lendResumable, !q.lent && q.awaited && size < lendBlocking, q.lender == nil, p.Eng.Packing(q.ID):
 		if q.frames != nil {
@@ -180,16 +195,16 @@ func (p *Process) writeResumable(q *Port, out [][]byte, size int) (n int, err er
 		n, err = q.lender.Lend(out)
 	}
 	if q.lent || n < size {
-		p.setLent(q, q.Resumable.Lending())
+		q.setLent(q.Resumable.Lending())
 	}
 	return n, err
 }
 
 // FlushAll writes what is there for any port. A port whose link was full is
 // tried again too: that is the only way to learn that it is not.
-func (p *Process) FlushAll() (progress bool) {
-	p.deferred = false
-	for _, q := range p.Ports {
+func (es *endpoints) FlushAll() (progress bool) {
+	es.deferred = false
+	for _, q := range es.List {
 		if q == nil {
 			continue
 		}
@@ -202,17 +217,17 @@ func (p *Process) FlushAll() (progress bool) {
 }
 
 // Receive reads q and tells whether anything came.
-func (q *Port) Receive() (progress bool) {
+func (q *Endpoint) Receive() (progress bool) {
 	p := q.p
 	if q.InPlace != nil {
 		var all bool
-		if progress, all = p.takeInPlace(q); all {
+		if progress, all = q.takeInPlace(); all {
 			return progress
 		}
 	}
 	if q.frames != nil && !q.lent {
 		var all bool
-		if progress, all = p.takeFrames(q); all {
+		if progress, all = q.takeFrames(); all {
 			return progress
 		}
 	}
@@ -241,7 +256,8 @@ func (q *Port) Receive() (progress bool) {
 
 // takeFrames takes the packets that lie whole in what has come for a link that resumes, or the
 // beginning of a long one, and tells whether there were any, and whether that was all.
-func (p *Process) takeFrames(q *Port) (progress, all bool) {
+func (q *Endpoint) takeFrames() (progress, all bool) {
+	p := q.p
 	for range drive.MaxReads {
 		data, whole, more := q.frames.Peek()
 		if len(data) == 0 {
@@ -271,7 +287,8 @@ func (p *Process) takeFrames(q *Port) (progress, all bool) {
 
 // takeInPlace takes fast-box messages and the packets that lie whole in the link's memory, and
 // tells whether there were any, and whether that was all that had come.
-func (p *Process) takeInPlace(q *Port) (progress, all bool) {
+func (q *Endpoint) takeInPlace() (progress, all bool) {
+	p := q.p
 	if q.fastBoxes {
 		var err error
 		if progress, err = p.Eng.TakeFastBoxes(q.ID); err != nil {
@@ -293,75 +310,77 @@ func (p *Process) takeInPlace(q *Port) (progress, all bool) {
 }
 
 // Drop closes a port that is of no more use. The engine fails what needs it.
-func (q *Port) Drop(cause error) {
+func (q *Endpoint) Drop(cause error) {
 	p := q.p
-	if p.Ports[q.ID] != q {
+	if p.Endpoints.List[q.ID] != q {
 		return
 	}
-	p.Ports[q.ID] = nil
-	p.Links.Remove(&q.Port)
-	p.setLent(q, false)
+	p.Endpoints.List[q.ID] = nil
+	p.Driver.Remove(&q.Port)
+	q.setLent(false)
 	if p.FastPath != nil {
 		p.FastPath.leave(q)
 	}
 	_ = q.Link.Close()
 	if errors.Is(cause, io.EOF) {
-		cause = fmt.Errorf("%w: %s ended it", ErrPeerGone, p.who(q))
+		cause = fmt.Errorf("%w: %s ended it", ErrPeerGone, q.who())
 	}
-	cause = fmt.Errorf("link to %s: %w", p.who(q), cause)
-	if p.Stranger(q.Peer) {
-		p.loseStranger(q, cause)
+	cause = fmt.Errorf("link to %s: %w", q.who(), cause)
+	if p.Worlds.Foreign(q.Peer) {
+		q.loseForeign(cause)
 		return
 	}
-	p.broke(q, cause)
+	q.broke(cause)
 }
 
 // Lose makes what needs q fail. Without its agent a proc cannot go on: the agent
 // stays until the node knows that the proc has finished, so that even in
 // Finalize its end is no good news.
-func (p *Process) Lose(q *Port, cause error) {
-	p.tellLost(q, cause)
+func (q *Endpoint) Lose(cause error) {
+	p := q.p
+	q.tellLost(cause)
 	p.Eng.Detach(q.ID, cause)
 	p.Rouse() // also those who probe
 	if q.Peer == message.NoPeer && Phase(p.State.Load()) < Ended {
-		p.lost = cause
-		p.Fail(cause)
+		p.Endpoints.lost = cause
+		p.SetFailed(cause)
 	}
 }
 
 // route has packets to peer leave by l. They cannot by an agent that is lost.
-func (p *Process) route(peer message.Peer, l message.LinkID) {
-	if l == AgentLink && p.lost != nil {
-		p.Eng.PeerDown(peer, p.lost)
+func (es *endpoints) route(peer message.Peer, l message.LinkID) {
+	if l == AgentLink && es.lost != nil {
+		es.p.Eng.PeerDown(peer, es.lost)
 		return
 	}
-	p.Eng.SetRoute(peer, l)
+	es.p.Eng.SetRoute(peer, l)
 }
 
-func (p *Process) who(q *Port) string {
+func (q *Endpoint) who() string {
+	p := q.p
 	if q.Peer == message.NoPeer {
 		return "the agent"
 	}
-	if g := p.Guests[q.Peer]; g != nil {
+	if g := p.Worlds.Callers[q.Peer]; g != nil {
 		return "who was met at a port"
 	}
-	if p.Stranger(q.Peer) {
-		return p.Member(comm.Proc(q.Peer)).String()
+	if p.Worlds.Foreign(q.Peer) {
+		return p.Worlds.Member(comm.Proc(q.Peer)).String()
 	}
 	return fmt.Sprintf("rank %d", q.Peer)
 }
 
 // findRoutes decides how to reach the peers that have their first packet.
-func (p *Process) findRoutes() {
+func (es *endpoints) findRoutes() {
 	for {
-		peer, ok := p.Eng.Unrouted()
+		peer, ok := es.p.Eng.Unrouted()
 		if !ok {
 			return
 		}
-		if p.Stranger(peer) {
-			p.openStranger(peer)
-		} else if !p.openDirect(peer) {
-			p.route(peer, AgentLink)
+		if es.p.Worlds.Foreign(peer) {
+			es.p.Worlds.openForeign(peer)
+		} else if !es.openDirect(peer) {
+			es.route(peer, AgentLink)
 		}
 	}
 }
@@ -371,7 +390,7 @@ func rank(peer message.Peer) wire.WorldRank { return wire.WorldRank(peer) }
 
 // breach is a link that has ended, and why.
 type breach struct {
-	q     *Port
+	q     *Endpoint
 	cause error
 }
 
@@ -379,43 +398,45 @@ type breach struct {
 // died, and then the node ends this one within moments, with a message that says which.
 // The program need not add its own of the consequences. In Finalize it may also be a
 // peer that has passed the barrier sooner; whoever dies there does the same to links.
-func (p *Process) broke(q *Port, cause error) {
+func (q *Endpoint) broke(cause error) {
+	p := q.p
 	at := Phase(p.State.Load())
-	inOrder := at >= parted || q.Peer == message.NoPeer && at == Finalizing
-	if p.Control == nil || inOrder || errors.Is(cause, message.ErrProtocol) {
-		p.Lose(q, cause)
+	inOrder := at >= quiet || q.Peer == message.NoPeer && at == Finalizing
+	if p.Node.Control == nil || inOrder || errors.Is(cause, message.ErrProtocol) {
+		q.Lose(cause)
 		return
 	}
-	p.breaks = append(p.breaks, breach{q, cause})
-	p.Machine.AfterFunc(p.Grace, func() {
+	p.Endpoints.breaks = append(p.Endpoints.breaks, breach{q, cause})
+	p.Machine.AfterFunc(p.Endpoints.Grace, func() {
 		p.Lock()
 		defer p.Unlock()
-		i := slices.IndexFunc(p.breaks, func(b breach) bool { return b.q == q })
+		i := slices.IndexFunc(p.Endpoints.breaks, func(b breach) bool { return b.q == q })
 		if i >= 0 {
-			p.breaks = slices.Delete(p.breaks, i, i+1)
-			p.Lose(q, cause)
+			p.Endpoints.breaks = slices.Delete(p.Endpoints.breaks, i, i+1)
+			q.Lose(cause)
 		}
 	})
 }
 
 // PassBarrier is for the moment from which on nobody needs anything of anybody: links
 // that have ended need not be thought about any longer.
-func (p *Process) PassBarrier() {
-	p.Lock()
-	defer p.Unlock()
-	p.State.Store(int32(parted))
-	breaks := p.breaks
-	p.breaks = nil
+func (es *endpoints) PassBarrier() {
+	es.p.Lock()
+	defer es.p.Unlock()
+	es.p.State.Store(int32(quiet))
+	breaks := es.breaks
+	es.breaks = nil
 	for _, b := range breaks {
-		p.Lose(b.q, b.cause)
+		b.q.Lose(b.cause)
 	}
 }
 
 // tellLost tells the node that a link to a proc of this job is lost, before the program
 // can see it: if this proc ends in a bad way now, that may be only a consequence.
-func (p *Process) tellLost(q *Port, cause error) {
-	if p.Control == nil || q.Peer == message.NoPeer || p.Stranger(q.Peer) || Phase(p.State.Load()) >= parted {
+func (q *Endpoint) tellLost(cause error) {
+	p := q.p
+	if p.Node.Control == nil || q.Peer == message.NoPeer || p.Worlds.Foreign(q.Peer) || Phase(p.State.Load()) >= quiet {
 		return
 	}
-	_ = p.Control.Send(wireup.Message{Kind: wireup.KindLost, Peer: rank(q.Peer), Reason: cause.Error()}) // the node may be gone
+	_ = p.Node.Control.Send(wireup.Message{Kind: wireup.KindLost, Peer: rank(q.Peer), Reason: cause.Error()}) // the node may be gone
 }

@@ -14,7 +14,7 @@ import (
 // Roster is what a rank has to know of all ranks of the job. It does not change
 // and is the only thing that grows with the job: where a program has many ranks,
 // those of one client share one.
-type Roster struct {
+type MemberTable struct {
 	directory *message.Directory
 	clients   *comm.Clients
 	world     *comm.Group
@@ -28,8 +28,8 @@ type Roster struct {
 	foreign     []bool                    // by client: some of its ranks run, or may run, another library
 }
 
-func NewRoster(procs []wireup.Proc, like *Roster) (*Roster, error) {
-	r := &Roster{}
+func NewMemberTable(procs []wireup.Proc, like *MemberTable) (*MemberTable, error) {
+	r := &MemberTable{}
 	if err := r.readData(procs); err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func NewRoster(procs []wireup.Proc, like *Roster) (*Roster, error) {
 }
 
 // readData takes the representations out of the procs.
-func (r *Roster) readData(procs []wireup.Proc) error {
+func (r *MemberTable) readData(procs []wireup.Proc) error {
 	r.data = make([]datatype.Representation, len(procs))
 	r.homogeneous, r.common = true, commonForm(procs)
 	for i := range procs {
@@ -105,7 +105,7 @@ func commonForm(procs []wireup.Proc) datatype.Representation {
 }
 
 // sameProcs tells whether these are the procs that the roster was made of.
-func (r *Roster) sameProcs(procs []wireup.Proc) bool {
+func (r *MemberTable) sameProcs(procs []wireup.Proc) bool {
 	if r.directory.Len() != len(procs) {
 		return false
 	}

@@ -1,0 +1,269 @@
+package proc
+
+import (
+	"io"
+	"slices"
+
+	"github.com/openimpi/impi/core/comm"
+	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/wireup"
+)
+
+// A link to a proc of another world is closed only where both procs have agreed to
+// it. Who has no communicator with that world any more says so; who hears it says
+// the same, and then neither sends anything by this link again, or that the link
+// stays, and then says it later. So there is never a link that one of them uses and
+// the other one has given up, whatever each of them does in the meantime.
+
+// word is what two procs say to each other about their link, as a tag in a context
+// that no communicator has.
+type linkWord wire.Tag
+
+const (
+	wordClose linkWord = 1 + iota // I shall not use the link again, unless you say stay
+	wordStay                      // I still need the world that you are of
+
+	closeContext wire.ContextID = 1<<64 - 12
+)
+
+// parting is how far a port is on its way to be closed.
+type closeState uint8
+
+const (
+	staying closeState = iota
+	asked              // we have said part and have no answer
+	agreed             // so has the other proc: the port ends once all is written
+)
+
+// hearing hears the words of all procs of other worlds. It is a background operation that is over
+// when there are none.
+type closingLinks struct {
+	p       *Process
+	r       *message.Request
+	closing []*Endpoint // that both ends have agreed on
+}
+
+// disconnects are the links to other worlds that are about to be closed.
+type disconnects struct {
+	p       *Process
+	closing *closingLinks // nil: no world is known
+}
+
+// listenForWords begins to hear the words of those who are met.
+func (dc *disconnects) listen() {
+	if dc.closing == nil {
+		dc.closing = &closingLinks{p: dc.p}
+		dc.closing.post()
+		dc.p.Background.List = append(dc.p.Background.List, dc.closing)
+	}
+}
+
+func (x *closingLinks) post() {
+	x.r = x.p.Eng.Recv(message.Envelope{Context: closeContext, Rank: message.AnySource, Tag: message.AnyTag}, message.NoPeer, nil)
+}
+
+// CarryOn is of backgroundOp.
+func (x *closingLinks) CarryOn() bool {
+	p := x.p
+	for x.r.Done() {
+		s := x.r.Status()
+		peer, w := s.Peer, linkWord(s.Tag)
+		p.Eng.Release(x.r)
+		x.post()
+		if q := p.Endpoints.portOf(peer); q != nil {
+			p.Disconnects.heard(q, w)
+		}
+	}
+	for _, q := range slices.Clone(x.closing) {
+		if p.Endpoints.List[q.ID] != q {
+			x.closing = slices.DeleteFunc(x.closing, func(c *Endpoint) bool { return c == q })
+		} else if !q.ended && q.said.Done() && !p.Eng.HasOutput(q.ID) {
+			p.Disconnects.forgetLink(q)
+			q.CloseSend()
+		}
+	}
+	if len(p.Worlds.Table.Load().Met) > 0 {
+		return false
+	}
+	p.Eng.Cancel(x.r)
+	p.Eng.Release(x.r)
+	p.Disconnects.closing = nil
+	return true
+}
+
+// close ends a port that both ends have agreed on, once all is written.
+func (x *closingLinks) close(q *Endpoint) {
+	q.closing = agreed
+	x.closing = append(x.closing, q)
+}
+
+// portOf gives the port of a proc of another world; nil if there is none.
+func (es *endpoints) portOf(peer message.Peer) *Endpoint {
+	i := slices.IndexFunc(es.List, func(q *Endpoint) bool { return q != nil && q.Peer == peer })
+	if i < 0 {
+		return nil
+	}
+	return es.List[i]
+}
+
+// say sends a word.
+func (dc *disconnects) say(q *Endpoint, w linkWord) *message.Request {
+	r := dc.p.Eng.Send(q.Peer, message.Envelope{Context: closeContext, Tag: wire.Tag(w)}, message.Standard, nil, 0, 0)
+	dc.p.Endpoints.Send(q.Peer, 0, true)
+	return r
+}
+
+// askToPart tells the other end of a link that we do not need it any more.
+func (dc *disconnects) askToClose(q *Endpoint) {
+	if q.closing == staying && !q.ended {
+		q.closing = asked
+		if q.said = dc.say(q, wordClose); dc.p.Endpoints.List[q.ID] != q { // it broke
+			dc.p.Eng.Release(q.said)
+			q.said = nil
+		}
+	}
+}
+
+// heardWord takes a word of the other end.
+func (dc *disconnects) heard(q *Endpoint, w linkWord) {
+	switch {
+	case w == wordStay && q.closing == asked:
+		q.closing = staying
+		dc.p.Eng.Release(q.said)
+		q.said = nil
+	case w == wordClose && q.closing == asked:
+		dc.closing.close(q)
+	case w == wordClose && q.closing == staying && dc.done(q):
+		dc.askToClose(q)
+		dc.closing.close(q)
+	case w == wordClose && q.closing == staying:
+		dc.p.Eng.Release(dc.say(q, wordStay))
+	}
+	dc.p.Rouse() // who waits for it
+}
+
+// done tells whether nothing here needs the world that is at the other end of q.
+func (dc *disconnects) done(q *Endpoint) bool {
+	w := dc.p.Worlds.WorldOf(comm.Proc(q.Peer))
+	return w != nil && w.Leaving && dc.p.Worlds.meetings == 0
+}
+
+// BeginMeeting and EndMeeting are around what may make worlds known. Meanwhile no link
+// to any is given up, because it may be needed at once.
+func (dc *disconnects) BeginMeeting() { dc.p.Worlds.meetings++ }
+
+// EndMeeting is the other end of BeginMeeting.
+func (dc *disconnects) EndMeeting() {
+	if dc.p.Worlds.meetings--; dc.p.Worlds.meetings > 0 {
+		return
+	}
+	dc.p.Worlds.takeEarly() // what still has no world is closed
+	for _, w := range slices.Clone(dc.p.Worlds.Table.Load().Met) {
+		if w.Leaving {
+			dc.leave(w)
+		}
+	}
+}
+
+// leave gives up the links to a world that nothing refers to any more.
+func (dc *disconnects) leave(w *MetWorld) {
+	if dc.p.Worlds.meetings > 0 {
+		return // endMeeting does it
+	}
+	for _, q := range dc.p.Endpoints.List {
+		if q != nil && q.Peer != message.NoPeer && w.has(comm.Proc(q.Peer)) {
+			dc.askToClose(q)
+		}
+	}
+	dc.p.Worlds.forget(w)
+}
+
+// Arrive waits until all links to members of a group are ones that both ends use, or
+// are closed. It must be called before anything is sent to members that were met in
+// the meeting that goes on: who has said part must not send anything before it knows
+// the answer, and a link that is to be closed is no way for it either.
+func (dc *disconnects) Settled(g *comm.Group) error {
+	for dc.p.Failure == nil {
+		if !slices.ContainsFunc(dc.p.Endpoints.List, func(q *Endpoint) bool {
+			return q != nil && (q.closing != staying || q.ended) && dc.p.Worlds.Foreign(q.Peer) && contains(g, q.Peer)
+		}) {
+			return nil
+		}
+		dc.p.Turn()
+	}
+	return dc.p.Failure
+}
+
+func contains(g *comm.Group, peer message.Peer) bool {
+	_, ok := g.Rank(comm.Proc(peer))
+	return ok
+}
+
+// supersede drops the link to a proc that a new one has come from: the other end has
+// closed it, or there would be no new one.
+func (dc *disconnects) supersede(peer message.Peer) {
+	if q := dc.p.Endpoints.portOf(peer); q != nil {
+		q.forgotten = true // what the node knows is the new one
+		q.Drop(io.EOF)
+		dc.p.Eng.Renew(peer)
+	}
+}
+
+// forgetLink tells the node that there may be another link to the proc at the other
+// end of q.
+func (dc *disconnects) forgetLink(q *Endpoint) {
+	if q.forgotten || dc.p.Worlds.Callers[q.Peer] != nil {
+		return
+	}
+	q.forgotten = true
+	if dc.p.Worlds.WorldOf(comm.Proc(q.Peer)) != nil {
+		who := dc.p.Worlds.Member(comm.Proc(q.Peer))
+		dc.tellForgotten(who.World[:], who.Rank)
+	}
+}
+
+func (dc *disconnects) tellForgotten(world []byte, rank wire.WorldRank) {
+	_ = dc.p.Node.Control.Send(wireup.Message{Kind: wireup.KindForget, Peer: rank, Meeting: &wireup.Meeting{World: world}}) // without a node there are no links either
+}
+
+// Left tells whether this proc has disconnected from the world at the other end of q.
+func (dc *disconnects) Left(q *Endpoint) bool {
+	w := dc.p.Worlds.WorldOf(comm.Proc(q.Peer))
+	return w == nil || w.Leaving
+}
+
+// Abandon is part for a locked process.
+func (dc *disconnects) DisconnectAll(met []*MetWorld) {
+	for _, w := range met {
+		if w.Uses.Load() == 0 {
+			w.Leaving = true
+			dc.releaseSpawned(w)
+			dc.leave(w)
+		}
+	}
+}
+
+// partFromSpawned tells the node that a world that this proc has spawned is on its own
+// now.
+func (dc *disconnects) releaseSpawned(w *MetWorld) {
+	if w.Spawn != 0 && dc.p.Node.Control != nil {
+		_ = dc.p.Node.Control.Send(wireup.Message{Kind: wireup.KindPart, Meeting: &wireup.Meeting{Request: w.Spawn}})
+		w.Spawn = 0
+	}
+}
+
+// Bury parts from worlds whose jobs are over, as it seems: to remain connected with them
+// is of no use.
+func (dc *disconnects) DisconnectLost(met []*MetWorld) {
+	dc.p.Lock()
+	defer dc.p.Unlock()
+	dc.DisconnectAll(slices.DeleteFunc(met, func(w *MetWorld) bool { return !w.lost }))
+}
+
+// Part ends the links to worlds that nothing refers to any more.
+func (dc *disconnects) Disconnect(met []*MetWorld) {
+	dc.p.Lock()
+	defer dc.p.Unlock()
+	dc.DisconnectAll(met)
+}
