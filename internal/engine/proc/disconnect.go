@@ -16,7 +16,7 @@ import (
 // stays, and then says it later. So there is never a link that one of them uses and
 // the other one has given up, whatever each of them does in the meantime.
 
-// word is what two procs say to each other about their link, as a tag in a context
+// linkWord is what two procs say to each other about their link, as a tag in a context
 // that no communicator has.
 type linkWord wire.Tag
 
@@ -27,16 +27,16 @@ const (
 	closeContext wire.ContextID = 1<<64 - 12
 )
 
-// parting is how far a port is on its way to be closed.
+// closeState is how far an endpoint is on its way to be closed.
 type closeState uint8
 
 const (
 	staying closeState = iota
-	asked              // we have said part and have no answer
-	agreed             // so has the other proc: the port ends once all is written
+	asked              // we have said close and have no answer
+	agreed             // so has the other proc: the endpoint ends once all is written
 )
 
-// hearing hears the words of all procs of other worlds. It is a background operation that is over
+// closingLinks receives the words of all procs of other worlds. It is a background operation that is over
 // when there are none.
 type closingLinks struct {
 	p       *Process
@@ -50,7 +50,7 @@ type disconnects struct {
 	closing *closingLinks // nil: no world is known
 }
 
-// listenForWords begins to hear the words of those who are met.
+// listen begins to receive the words of those who are met.
 func (dc *disconnects) listen() {
 	if dc.closing == nil {
 		dc.closing = &closingLinks{p: dc.p}
@@ -92,13 +92,13 @@ func (x *closingLinks) CarryOn() bool {
 	return true
 }
 
-// close ends a port that both ends have agreed on, once all is written.
+// close ends an endpoint that both ends have agreed on, once all is written.
 func (x *closingLinks) close(q *Endpoint) {
 	q.closing = agreed
 	x.closing = append(x.closing, q)
 }
 
-// portOf gives the port of a proc of another world; nil if there is none.
+// portOf gives the endpoint of a proc of another world; nil if there is none.
 func (es *endpoints) portOf(peer message.Peer) *Endpoint {
 	i := slices.IndexFunc(es.List, func(q *Endpoint) bool { return q != nil && q.Peer == peer })
 	if i < 0 {
@@ -114,7 +114,7 @@ func (dc *disconnects) say(q *Endpoint, w linkWord) *message.Request {
 	return r
 }
 
-// askToPart tells the other end of a link that we do not need it any more.
+// askToClose tells the other end of a link that we do not need it any more.
 func (dc *disconnects) askToClose(q *Endpoint) {
 	if q.closing == staying && !q.ended {
 		q.closing = asked
@@ -125,7 +125,7 @@ func (dc *disconnects) askToClose(q *Endpoint) {
 	}
 }
 
-// heardWord takes a word of the other end.
+// heard takes a word of the other end.
 func (dc *disconnects) heard(q *Endpoint, w linkWord) {
 	switch {
 	case w == wordStay && q.closing == asked:
@@ -179,9 +179,9 @@ func (dc *disconnects) leave(w *MetWorld) {
 	dc.p.Worlds.forget(w)
 }
 
-// Arrive waits until all links to members of a group are ones that both ends use, or
+// Settled waits until all links to members of a group are ones that both ends use, or
 // are closed. It must be called before anything is sent to members that were met in
-// the meeting that goes on: who has said part must not send anything before it knows
+// the meeting that goes on: who has said close must not send anything before it knows
 // the answer, and a link that is to be closed is no way for it either.
 func (dc *disconnects) Settled(g *comm.Group) error {
 	for dc.p.Failure == nil {
@@ -233,7 +233,7 @@ func (dc *disconnects) Left(q *Endpoint) bool {
 	return w == nil || w.Leaving
 }
 
-// Abandon is part for a locked process.
+// DisconnectAll is Disconnect for a locked process.
 func (dc *disconnects) DisconnectAll(met []*MetWorld) {
 	for _, w := range met {
 		if w.Uses.Load() == 0 {
@@ -244,7 +244,7 @@ func (dc *disconnects) DisconnectAll(met []*MetWorld) {
 	}
 }
 
-// partFromSpawned tells the node that a world that this proc has spawned is on its own
+// releaseSpawned tells the node that a world that this proc has spawned is on its own
 // now.
 func (dc *disconnects) releaseSpawned(w *MetWorld) {
 	if w.Spawn != 0 && dc.p.Node.Control != nil {
@@ -253,7 +253,7 @@ func (dc *disconnects) releaseSpawned(w *MetWorld) {
 	}
 }
 
-// Bury parts from worlds whose jobs are over, as it seems: to remain connected with them
+// DisconnectLost disconnects from worlds whose jobs are over, as it seems: to remain connected with them
 // is of no use.
 func (dc *disconnects) DisconnectLost(met []*MetWorld) {
 	dc.p.Lock()
@@ -261,7 +261,7 @@ func (dc *disconnects) DisconnectLost(met []*MetWorld) {
 	dc.DisconnectAll(slices.DeleteFunc(met, func(w *MetWorld) bool { return !w.lost }))
 }
 
-// Part ends the links to worlds that nothing refers to any more.
+// Disconnect ends the links to worlds that nothing refers to any more.
 func (dc *disconnects) Disconnect(met []*MetWorld) {
 	dc.p.Lock()
 	defer dc.p.Unlock()

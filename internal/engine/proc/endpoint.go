@@ -30,7 +30,7 @@ const (
 	holdBackMemory = 1 << 10
 )
 
-// Port is a link of this proc.
+// Endpoint is a link of this proc, with what is on its way to be written to it.
 type Endpoint struct {
 	drive.Port
 	p         *Process
@@ -200,7 +200,7 @@ func (q *Endpoint) writeResumable(out [][]byte, size int) (n int, err error) {
 	return n, err
 }
 
-// FlushAll writes what is there for any port. A port whose link was full is
+// FlushAll writes what is there for any endpoint. One whose link was full is
 // tried again too: that is the only way to learn that it is not.
 func (es *endpoints) FlushAll() (progress bool) {
 	es.deferred = false
@@ -309,7 +309,7 @@ func (q *Endpoint) takeInPlace() (progress, all bool) {
 	return progress || n > 0, n == len(b)
 }
 
-// Drop closes a port that is of no more use. The engine fails what needs it.
+// Drop closes an endpoint that is of no more use. The engine fails what needs it.
 func (q *Endpoint) Drop(cause error) {
 	p := q.p
 	if p.Endpoints.List[q.ID] != q {

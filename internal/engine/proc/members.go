@@ -11,7 +11,7 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// Roster is what a rank has to know of all ranks of the job. It does not change
+// MemberTable is what a rank has to know of all ranks of the job. It does not change
 // and is the only thing that grows with the job: where a program has many ranks,
 // those of one client share one.
 type MemberTable struct {
@@ -104,7 +104,7 @@ func commonForm(procs []wireup.Proc) datatype.Representation {
 	return common
 }
 
-// sameProcs tells whether these are the procs that the roster was made of.
+// sameProcs tells whether these are the procs that the table was made of.
 func (r *MemberTable) sameProcs(procs []wireup.Proc) bool {
 	if r.directory.Len() != len(procs) {
 		return false

@@ -90,13 +90,13 @@ func (b *background) carryOn() {
 	}
 }
 
-// Introduced is the first message of a guest.
+// Introduced is the first message of a caller.
 type Introduced struct {
 	R *message.Request
 	B [8]byte
 }
 
-// Temporary is who is at the other end of a temporary link.
+// Caller is who is at the other end of a temporary link, by which a port was called.
 type Caller interface {
 	// Gone says that the link is closed. The process is locked.
 	Gone()

@@ -6,7 +6,7 @@ import (
 	"github.com/openimpi/impi/internal/poll"
 )
 
-// HasteMax is how many receives in a row need not look at anything but what they receive.
+// StreakMax is how many receives in a row need not look at anything but what they receive.
 const StreakMax = 64
 
 func (c *Comm) RecvElements(b []byte, k datatype.Kind, src, tag int) (Status, error) {

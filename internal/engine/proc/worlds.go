@@ -68,10 +68,10 @@ func (ws *worlds) describeOwn() (err error) {
 // Clients says of which site each proc is, of this job or another.
 func (ws *worlds) Clients() *comm.Clients { return ws.Table.Load().clients }
 
-// Stranger tells whether a peer is of another job.
+// Foreign tells whether a peer is of another job.
 func (ws *worlds) Foreign(peer message.Peer) bool { return int(peer) >= ws.p.Members.directory.Len() }
 
-// WorldOf gives the world that a stranger is of; nil if there is none any more.
+// WorldOf gives the world that a foreign proc is of; nil if there is none any more.
 func (ws *worlds) WorldOf(proc comm.Proc) *MetWorld {
 	for _, w := range ws.Table.Load().Met {
 		if w.has(proc) {
@@ -206,7 +206,7 @@ func (ws *worlds) Doubt(met []*MetWorld, why error) {
 	}
 }
 
-// EndPort ends our side of a link.
+// CloseSend ends our side of a link.
 func (q *Endpoint) CloseSend() {
 	q.ended = true
 	if err := q.Link.CloseSend(); err != nil {

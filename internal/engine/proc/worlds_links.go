@@ -27,7 +27,7 @@ func (w *MetWorld) card(rank wire.WorldRank) *dynamic.Card {
 	panic(fmt.Sprintf("mpi: rank %d of a world of %d", rank, w.Members))
 }
 
-// openStranger asks the node for a link to a proc of another world. There is no
+// openForeign asks the node for a link to a proc of another world. There is no
 // other way to reach it.
 func (ws *worlds) openForeign(peer message.Peer) {
 	who := ws.Member(comm.Proc(peer))
@@ -44,7 +44,7 @@ func (ws *worlds) openForeign(peer message.Peer) {
 	}
 }
 
-// takeStranger takes a link to a proc of another world, or the news that there is
+// takeForeign takes a link to a proc of another world, or the news that there is
 // none.
 func (ws *worlds) takeForeign(d Delivery) {
 	var name dynamic.World
@@ -107,7 +107,7 @@ func (d *Delivery) close() {
 	}
 }
 
-// loseStranger is lose for a link to another world. One that this proc has asked to
+// loseForeign is Lose for a link to another world. One that this proc has asked to
 // close may be followed by another: the other end's word may not have been heard yet.
 // Otherwise the proc there is gone, and what needs it fails from now on.
 func (q *Endpoint) loseForeign(cause error) {
