@@ -209,8 +209,7 @@ func (d *directLinks) accept(within context.Context, leave func(), l link.Link, 
 	hello, _ := g.Peer()
 	switch {
 	case at.hosts && !hello.Hosts:
-		g.Refuse(dynamic.NotAllowed)
-		return converse(ctx, l, g, g.Done)
+		return answer(ctx, l, g, dynamic.NotAllowed)
 	case hello.Hosts:
 		return d.acceptChannel(ctx, l, g, hello, at)
 	case !d.awaitReady(ctx):
@@ -235,11 +234,8 @@ func (d *directLinks) accept(within context.Context, leave func(), l link.Link, 
 	var s *dynamic.SessionState
 	if verdict == dynamic.Accepted {
 		s = d.enrol(x, hello.Session, false) // before anybody can ask for it again
-		g.Accept()
-	} else {
-		g.Refuse(verdict)
 	}
-	if err := converse(ctx, l, g, g.Done); err != nil {
+	if err := answer(ctx, l, g, verdict); err != nil {
 		if verdict == dynamic.Accepted {
 			d.dismiss(x, s)
 			d.decide((*dynamic.Ties[pair]).Drop, x)

@@ -125,12 +125,7 @@ func (m *meetings) drop(x meetPair) {
 func (m *meetings) acceptMeet(ctx context.Context, l link.Link, g *dynamic.Acceptor, hello dynamic.Hello, t *routes.Transport) error {
 	x := meetPair{hello.Dst, dynamic.Member{World: hello.World, Rank: hello.Src}}
 	p, verdict := m.judge(x, l, t)
-	if verdict == dynamic.Accepted {
-		g.Accept()
-	} else {
-		g.Refuse(verdict)
-	}
-	if err := converse(ctx, l, g, g.Done); err != nil {
+	if err := answer(ctx, l, g, verdict); err != nil {
 		if verdict == dynamic.Accepted {
 			m.replace(p, x)
 		}

@@ -122,13 +122,10 @@ func (m *meetings) take(p *proc, x *wireup.Meeting) {
 // acceptCall lets a caller in whose greeting proved that it has the port's key.
 func (m *meetings) acceptCall(ctx context.Context, l link.Link, g *dynamic.Acceptor, hello dynamic.Hello, t *routes.Transport) error {
 	verdict := m.holdPlace(hello.Port, l, t)
-	if verdict == dynamic.Accepted {
-		g.Accept()
-	} else {
+	if verdict != dynamic.Accepted {
 		m.d.n.log.Debug("a caller of a port is refused", "port", hello.Port.String()[:8], "transport", t.Name, "reason", verdict)
-		g.Refuse(verdict)
 	}
-	err := converse(ctx, l, g, g.Done)
+	err := answer(ctx, l, g, verdict)
 	if verdict != dynamic.Accepted {
 		return err
 	}

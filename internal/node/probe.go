@@ -93,12 +93,7 @@ func (d *directLinks) answerProbe(ctx context.Context, l link.Link, g *dynamic.A
 	default:
 		defer d.service.leave()
 	}
-	if verdict == dynamic.Accepted {
-		g.Accept()
-	} else {
-		g.Refuse(verdict)
-	}
-	if err := converse(ctx, l, g, g.Done); err != nil {
+	if err := answer(ctx, l, g, verdict); err != nil {
 		return err
 	}
 	defer l.Close()

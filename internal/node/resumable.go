@@ -202,12 +202,7 @@ func (d *directLinks) acceptAgain(ctx context.Context, l link.Link, g *dynamic.A
 			verdict = dynamic.UnknownLink // the proc is gone
 		}
 	}
-	if verdict == dynamic.Accepted {
-		g.Accept()
-	} else {
-		g.Refuse(verdict)
-	}
-	if err := converse(ctx, l, g, g.Done); err != nil {
+	if err := answer(ctx, l, g, verdict); err != nil {
 		return err
 	}
 	if h.Lost {

@@ -183,12 +183,7 @@ func (e *spawnRequest) close() {
 // acceptSpawn greets a node that wants something, which is done beside everything else.
 func (d *directLinks) acceptSpawn(ctx context.Context, l link.Link, g *dynamic.Acceptor, hello dynamic.Hello, t *routes.Transport) error {
 	verdict := d.judgeSpawn(hello, l, t)
-	if verdict == dynamic.Accepted {
-		g.Accept()
-	} else {
-		g.Refuse(verdict)
-	}
-	if err := converse(ctx, l, g, g.Done); err != nil {
+	if err := answer(ctx, l, g, verdict); err != nil {
 		return err
 	}
 	if verdict != dynamic.Accepted || !d.begin(func() { d.runSpawn(l) }) {
