@@ -1,14 +1,15 @@
 // Command gen writes what follows from include/mpi.h and the exported functions of
 // cmd/libmpi: the C functions of the library, the table of those that are
 // implemented, and what Fortran has of both; most exported functions, which follow from mpi.h and
-// the tables of internal/abi; and the non-blocking collective operations of Go, which follow from the blocking ones.
+// the tables of internal/abi; and what Go programs see of messages, collective operations, windows
+// and requests, which follows from face.txt.
+//
 // go generate ./internal/abi runs it.
 package main
 
 import (
 	"flag"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 
@@ -26,20 +27,26 @@ func main() {
 }
 
 func run(root string, check bool) error {
-	files, err := abi.Generate(os.DirFS(root))
-	if err != nil {
-		return err
+	tree := os.DirFS(root)
+	for _, generate := range []func() (map[string]string, error){
+		abi.Face, // the others read what comes of it
+		func() (map[string]string, error) { return abi.Generate(tree) },
+		func() (map[string]string, error) { return abi.GenerateFortran(tree) },
+		func() (map[string]string, error) { return abi.GenerateNonblocking(tree) },
+	} {
+		files, err := generate()
+		if err != nil {
+			return err
+		}
+		if err := write(root, files, check); err != nil {
+			return err
+		}
 	}
-	fortran, err := abi.GenerateFortran(os.DirFS(root))
-	if err != nil {
-		return err
-	}
-	maps.Copy(files, fortran)
-	nonblocking, err := abi.GenerateNonblocking(os.DirFS(root))
-	if err != nil {
-		return err
-	}
-	maps.Copy(files, nonblocking)
+	return nil
+}
+
+// write writes the files that are not as they should be, or says so.
+func write(root string, files map[string]string, check bool) error {
 	for name, text := range files {
 		path := filepath.Join(root, name)
 		if old, err := os.ReadFile(path); err == nil && string(old) == text {
