@@ -97,13 +97,13 @@ static inline struct place *room(struct lane *l)
 {
 	if (l->sent == l->limit)
 		return NULL;
-	if (l->sent - l->seen >= NOTE_PLACES) {
+	if (l->sent - l->seen >= FASTBOXES) {
 		uint64_t seen = LOAD(*l->read);
-		if (l->sent - seen >= NOTE_PLACES)
+		if (l->sent - seen >= FASTBOXES)
 			return NULL;
 		l->seen = seen;
 	}
-	return &l->out[l->sent % NOTE_PLACES];
+	return &l->out[l->sent % FASTBOXES];
 }
 
 // post sends a message as a fast-box message. The caller is inside.
@@ -128,11 +128,11 @@ static inline int post(const void *buf, uint64_t n, MPI_Datatype type, int dest,
 	return 1;
 }
 
-static int send_note(const void *buf, MPI_Count count, MPI_Datatype type, int dest, int tag, MPI_Comm comm)
+static int send_fastbox(const void *buf, MPI_Count count, MPI_Datatype type, int dest, int tag, MPI_Comm comm)
 {
 	uint64_t n = bytes(count, type);
 	struct lane *l;
-	if (n > MAX_NOTE || tag < 0 || !known(impi_readable, buf, n) || !enter())
+	if (n > MAX_FASTBOX || tag < 0 || !known(impi_readable, buf, n) || !enter())
 		return 0;
 	int sent = post(buf, n, type, dest, tag, comm, &l);
 	int asleep = sent && atomic_load(l->sleeps) != 0;
@@ -145,7 +145,7 @@ static int send_note(const void *buf, MPI_Count count, MPI_Datatype type, int de
 // next gives the fast-box message that comes next by a lane, or NULL. The caller is inside.
 static inline struct place *next(struct lane *l)
 {
-	struct place *p = &l->in[l->taken % NOTE_PLACES];
+	struct place *p = &l->in[l->taken % FASTBOXES];
 	return LOAD(p->mark) == ((l->taken + 1) << 32 | (l->in_at & UINT32_MAX)) ? p : NULL;
 }
 
@@ -153,7 +153,7 @@ static inline struct place *next(struct lane *l)
 static inline void take(struct lane *l)
 {
 	l->taken++;
-	if (l->taken % NOTE_LAG == 0)
+	if (l->taken % FASTBOX_LAG == 0)
 		STORE(*l->told, l->taken);
 }
 
@@ -185,15 +185,15 @@ static inline void fill(MPI_Status *status, int source, int tag, uint32_t n)
 // fits tells whether a fast-box message is for a receive. It was read once into the arguments.
 static inline int fits(uint64_t context, int32_t rank, int32_t tag, uint32_t len, uint64_t want_context, int want_rank, int want_tag, uint64_t room)
 {
-	return context == want_context && rank == want_rank && (tag == want_tag || want_tag == MPI_ANY_TAG) && tag >= 0 && len <= MAX_NOTE && len <= room;
+	return context == want_context && rank == want_rank && (tag == want_tag || want_tag == MPI_ANY_TAG) && tag >= 0 && len <= MAX_FASTBOX && len <= room;
 }
 
-// get is recv_note for who is inside.
+// get is recv_fastbox for who is inside.
 static int get(void *buf, uint64_t space, int source, int tag, MPI_Comm comm, MPI_Status *status)
 {
 	struct comm *c = find(comm);
 	struct lane *l = to(c, source);
-	if (l == NULL || !l->takes || x->first != NONE || x->haste++ % HASTE == HASTE - 1)
+	if (l == NULL || !l->takes || x->first != NONE || x->streak++ % STREAK == STREAK - 1)
 		return 0;
 	struct place *p = look(l);
 	if (p == NULL)
@@ -208,7 +208,7 @@ static int get(void *buf, uint64_t space, int source, int tag, MPI_Comm comm, MP
 	return 1;
 }
 
-static int recv_note(void *buf, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status *status)
+static int recv_fastbox(void *buf, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status *status)
 {
 	uint64_t space = bytes(count, type);
 	if (space == UINT64_MAX || (tag < 0 && tag != MPI_ANY_TAG))
@@ -251,11 +251,11 @@ static inline struct request *new(uint32_t state, MPI_Comm comm, int lane)
 	return r;
 }
 
-static int isend_note(const void *buf, MPI_Count count, MPI_Datatype type, int dest, int tag, MPI_Comm comm, MPI_Request *out)
+static int isend_fastbox(const void *buf, MPI_Count count, MPI_Datatype type, int dest, int tag, MPI_Comm comm, MPI_Request *out)
 {
 	uint64_t n = bytes(count, type);
 	struct lane *l;
-	if (n > MAX_NOTE || tag < 0 || !known(impi_readable, buf, n) || !known(impi_writable, out, sizeof *out) || !enter())
+	if (n > MAX_FASTBOX || tag < 0 || !known(impi_readable, buf, n) || !known(impi_writable, out, sizeof *out) || !enter())
 		return 0;
 	int sent = x->spare != NONE && post(buf, n, type, dest, tag, comm, &l);
 	int asleep = sent && atomic_load(l->sleeps) != 0;
@@ -279,7 +279,7 @@ static int deliver(struct lane *l, struct place *p)
 		struct request *r = &x->table[i];
 		if (r->lane != lane || !fits(context, rank, tag, 0, r->context, r->rank, r->tag, 0))
 			continue;
-		if (n > MAX_NOTE || n > r->room)
+		if (n > MAX_FASTBOX || n > r->room)
 			return 0;
 		move(r->buf, p->data, n);
 		take(l);
@@ -296,7 +296,7 @@ static int deliver(struct lane *l, struct place *p)
 	return 0;
 }
 
-// begin is irecv_note for who is inside.
+// begin is irecv_fastbox for who is inside.
 static int begin(void *buf, uint64_t space, int source, int tag, MPI_Comm comm, MPI_Request *out)
 {
 	struct comm *c = find(comm);
@@ -321,12 +321,12 @@ static int begin(void *buf, uint64_t space, int source, int tag, MPI_Comm comm, 
 	return 1;
 }
 
-static int irecv_note(void *buf, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Request *out)
+static int irecv_fastbox(void *buf, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Request *out)
 {
 	uint64_t space = bytes(count, type);
 	if (space == UINT64_MAX || (tag < 0 && tag != MPI_ANY_TAG) || !known(impi_writable, out, sizeof *out))
 		return 0;
-	if (!known(impi_writable, buf, space < MAX_NOTE ? space : MAX_NOTE) || !enter())
+	if (!known(impi_writable, buf, space < MAX_FASTBOX ? space : MAX_FASTBOX) || !enter())
 		return 0;
 	int begun = begin(buf, space, source, tag, comm, out);
 	leave();
@@ -362,19 +362,19 @@ static inline void end(MPI_Request *h, struct request *r, MPI_Status *status)
 // ours tells whether a handle can be of a request of C's.
 static inline int ours(MPI_Request h) { return (uint32_t)(uintptr_t)h >> KIND_SHIFT == KIND; }
 
-static int wait_note(MPI_Request *h, MPI_Status *status)
+static int wait_fastbox(MPI_Request *h, MPI_Status *status)
 {
 	if (!known(impi_writable, h, sizeof *h) || !ours(*h) || !there(status, sizeof *status) || !enter())
 		return 0;
 	struct request *r = request(*h);
-	int done = r != NULL && x->haste++ % HASTE != HASTE - 1 && await(r);
+	int done = r != NULL && x->streak++ % STREAK != STREAK - 1 && await(r);
 	if (done)
 		end(h, r, status);
 	leave();
 	return done;
 }
 
-static int test_note(MPI_Request *h, int *flag, MPI_Status *status)
+static int test_fastbox(MPI_Request *h, int *flag, MPI_Status *status)
 {
 	if (!known(impi_writable, h, sizeof *h) || !ours(*h) || !there(status, sizeof *status) || !known(impi_writable, flag, sizeof *flag) || !enter())
 		return 0;
@@ -399,13 +399,13 @@ static int all(int n, MPI_Request h[])
 	return 1;
 }
 
-static int waitall_notes(int n, MPI_Request h[], MPI_Status *statuses)
+static int waitall_fastboxes(int n, MPI_Request h[], MPI_Status *statuses)
 {
 	if (n <= 0 || n > REQUESTS || !there(h, (uint64_t)n * sizeof *h) || !there(statuses, (uint64_t)n * sizeof *statuses))
 		return 0;
 	if (h == NULL || !(ours(h[0]) || h[0] == MPI_REQUEST_NULL) || !enter())
 		return 0;
-	int done = x->haste++ % HASTE != HASTE - 1 && all(n, h);
+	int done = x->streak++ % STREAK != STREAK - 1 && all(n, h);
 	for (int i = 0; done && i < n; i++) {
 		MPI_Status *status = statuses == NULL ? NULL : &statuses[i];
 		struct request *r = request(h[i]);
@@ -420,100 +420,14 @@ static int waitall_notes(int n, MPI_Request h[], MPI_Status *statuses)
 	return done;
 }
 
-int PMPI_Send(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
-{
-	if (send_note(buf, count, datatype, dest, tag, comm))
-		return MPI_SUCCESS;
-	return abiSend(W(buf), count, W(datatype), dest, tag, W(comm), 0);
-}
-int MPI_Send(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) WEAK(PMPI_Send);
-
-int PMPI_Send_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
-{
-	if (send_note(buf, count, datatype, dest, tag, comm))
-		return MPI_SUCCESS;
-	return abiSend(W(buf), count, W(datatype), dest, tag, W(comm), 1);
-}
-int MPI_Send_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) WEAK(PMPI_Send_c);
-
-int PMPI_Recv(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status *status)
-{
-	if (recv_note(buf, count, datatype, source, tag, comm, status))
-		return MPI_SUCCESS;
-	return abiRecv(W(buf), count, W(datatype), source, tag, W(comm), W(status), 0);
-}
-int MPI_Recv(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status *status) WEAK(PMPI_Recv);
-
-int PMPI_Recv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status *status)
-{
-	if (recv_note(buf, count, datatype, source, tag, comm, status))
-		return MPI_SUCCESS;
-	return abiRecv(W(buf), count, W(datatype), source, tag, W(comm), W(status), 1);
-}
-int MPI_Recv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status *status) WEAK(PMPI_Recv_c);
-
-int PMPI_Isend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
-{
-	if (isend_note(buf, count, datatype, dest, tag, comm, request))
-		return MPI_SUCCESS;
-	return abiIsend(W(buf), count, W(datatype), dest, tag, W(comm), W(request), 0);
-}
-int MPI_Isend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) WEAK(PMPI_Isend);
-
-int PMPI_Isend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
-{
-	if (isend_note(buf, count, datatype, dest, tag, comm, request))
-		return MPI_SUCCESS;
-	return abiIsend(W(buf), count, W(datatype), dest, tag, W(comm), W(request), 1);
-}
-int MPI_Isend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) WEAK(PMPI_Isend_c);
-
-int PMPI_Irecv(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request)
-{
-	if (irecv_note(buf, count, datatype, source, tag, comm, request))
-		return MPI_SUCCESS;
-	return abiIrecv(W(buf), count, W(datatype), source, tag, W(comm), W(request), 0);
-}
-int MPI_Irecv(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request) WEAK(PMPI_Irecv);
-
-int PMPI_Irecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request)
-{
-	if (irecv_note(buf, count, datatype, source, tag, comm, request))
-		return MPI_SUCCESS;
-	return abiIrecv(W(buf), count, W(datatype), source, tag, W(comm), W(request), 1);
-}
-int MPI_Irecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request) WEAK(PMPI_Irecv_c);
-
-int PMPI_Wait(MPI_Request *request, MPI_Status *status)
-{
-	if (wait_note(request, status))
-		return MPI_SUCCESS;
-	return abiWait(W(request), W(status));
-}
-int MPI_Wait(MPI_Request *request, MPI_Status *status) WEAK(PMPI_Wait);
-
-int PMPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
-{
-	if (test_note(request, flag, status))
-		return MPI_SUCCESS;
-	return abiTest(W(request), W(flag), W(status));
-}
-int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status) WEAK(PMPI_Test);
-
-int PMPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Status *array_of_statuses)
-{
-	if (waitall_notes(count, array_of_requests, array_of_statuses))
-		return MPI_SUCCESS;
-	return abiWaitall(count, W(array_of_requests), W(array_of_statuses));
-}
-int MPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Status *array_of_statuses) WEAK(PMPI_Waitall);
+#include "fastpath_calls.h"
 
 // A send that has left leaves a call with nobody to send to, for Go to receive and to
 // tell of errors.
 int PMPI_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status)
 {
-	if (source >= 0 && send_note(sendbuf, sendcount, sendtype, dest, sendtag, comm)) {
-		if (recv_note(recvbuf, recvcount, recvtype, source, recvtag, comm, status))
+	if (source >= 0 && send_fastbox(sendbuf, sendcount, sendtype, dest, sendtag, comm)) {
+		if (recv_fastbox(recvbuf, recvcount, recvtype, source, recvtag, comm, status))
 			return MPI_SUCCESS;
 		dest = MPI_PROC_NULL;
 	}
@@ -523,8 +437,8 @@ int MPI_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int 
 
 int PMPI_Sendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status)
 {
-	if (source >= 0 && send_note(sendbuf, sendcount, sendtype, dest, sendtag, comm)) {
-		if (recv_note(recvbuf, recvcount, recvtype, source, recvtag, comm, status))
+	if (source >= 0 && send_fastbox(sendbuf, sendcount, sendtype, dest, sendtag, comm)) {
+		if (recv_fastbox(recvbuf, recvcount, recvtype, source, recvtag, comm, status))
 			return MPI_SUCCESS;
 		dest = MPI_PROC_NULL;
 	}

@@ -107,8 +107,8 @@ func tryWriting(p uintptr) {
 //export fastPathWake
 func fastPathWake(lane int32) { proc.WakeFastPath(int(lane)) }
 
-// noteWidth is the size of a predefined type's elements that C knows, else 0.
-func noteWidth(t uintptr) int64 {
+// fastBoxWidth is the size of a predefined type's elements that C knows, else 0.
+func fastBoxWidth(t uintptr) int64 {
 	if t < datatypes {
 		return int64(C.impi_width[t])
 	}

@@ -9,7 +9,7 @@
 enum { LANES = 8, COMMS = 64, RANKS = 64, REQUESTS = 256, NONE = -1 };
 enum { OPEN, INSIDE, CLOSED };
 enum { FREE, POSTED, DONE, ADOPTED };
-enum { NOTE_PLACES = 64, MAX_NOTE = 96, NOTE_LAG = NOTE_PLACES / 4 };
+enum { FASTBOXES = 64, MAX_FASTBOX = 96, FASTBOX_LAG = FASTBOXES / 4 };
 
 // A fast-box message and where it lies: see core/link.
 struct place {
@@ -17,7 +17,7 @@ struct place {
 	uint64_t context;
 	int32_t rank, tag;
 	uint32_t len, kind;
-	char data[MAX_NOTE];
+	char data[MAX_FASTBOX];
 };
 
 struct lane {
@@ -50,7 +50,7 @@ struct request {
 struct fastpath {
 	_Atomic uint32_t gate, knock;
 	int32_t polls;
-	uint32_t haste;
+	uint32_t streak;
 	int32_t first, last, spare, used;
 	struct lane lanes[LANES];
 	struct comm comms[COMMS];
@@ -60,7 +60,7 @@ struct fastpath {
 // What Go tells about datatypes and memory: the bytes of an element of each predefined type
 // that is memory as it stands, or 0; and pages that Go has found readable, or writable.
 enum { KIND = 15 }; // of handles of requests of C: see internal/abi/handles
-enum { HASTE = 64 }; // how many receives in a row need not look at anything else
+enum { STREAK = 64 }; // receives in a row that need not look whether anything else has come
 enum { TYPES = 1024, PAGES = 1024, PAGE_SHIFT = 12 };
 
 extern struct fastpath impi_fast_path;

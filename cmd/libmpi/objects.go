@@ -362,7 +362,7 @@ func receives(src int32) use { return min(sends(src), first) }
 // used is buffer of memory that has to be there: it is read, so that the call finds out
 // that it is not, and no link later.
 func used(p uintptr, count int64, t uintptr, u use) (mpi.Buffer, error) {
-	if n := count * noteWidth(t); n > 0 && count <= math.MaxInt32 && p >= firstAddress { // mostly
+	if n := count * fastBoxWidth(t); n > 0 && count <= math.MaxInt32 && p >= firstAddress { // mostly
 		if u != none {
 			touch(pointer(p))
 		}

@@ -57,7 +57,7 @@ func abiSend(buf uintptr, count int64, t uintptr, dst, tag int32, c uintptr, whi
 	return withBuffer("Send", which, buf, count, t, sends(dst), c, func(c *commObject, b mpi.Buffer) error {
 		err := c.Send(b, int(dst), int(tag))
 		if err == nil && dst != mpi.ProcNull { // then it has been read
-			learn(c, buf, count*noteWidth(t), false)
+			learn(c, buf, count*fastBoxWidth(t), false)
 		}
 		return err
 	})
@@ -68,7 +68,7 @@ func abiRecv(buf uintptr, count int64, t uintptr, src, tag int32, c, st uintptr,
 	return withBuffer("Recv", which, buf, count, t, receives(src), c, func(c *commObject, b mpi.Buffer) error {
 		s, err := c.Recv(b, int(src), int(tag))
 		putStatus(st, &s)
-		if err == nil && noteWidth(t) > 0 {
+		if err == nil && fastBoxWidth(t) > 0 {
 			learn(c, buf, s.Bytes(), true)
 			learnMemory(st, int64(unsafe.Sizeof(status{})), true)
 		}
@@ -85,8 +85,8 @@ func abiSendrecv(sbuf uintptr, scount int64, stype uintptr, dst, stag int32, rbu
 		}
 		s, err := c.Sendrecv(out, int(dst), int(stag), in, int(src), int(rtag))
 		putStatus(st, &s)
-		if err == nil && dst != mpi.ProcNull && src != mpi.ProcNull && noteWidth(stype) > 0 && noteWidth(rtype) > 0 {
-			learn(c, sbuf, scount*noteWidth(stype), false)
+		if err == nil && dst != mpi.ProcNull && src != mpi.ProcNull && fastBoxWidth(stype) > 0 && fastBoxWidth(rtype) > 0 {
+			learn(c, sbuf, scount*fastBoxWidth(stype), false)
 			learn(c, rbuf, s.Bytes(), true)
 			learnMemory(st, int64(unsafe.Sizeof(status{})), true)
 		}
@@ -132,8 +132,8 @@ func abiIsend(buf uintptr, count int64, t uintptr, dst, tag int32, c, q uintptr,
 	code := beginOn("Isend", which, buf, count, t, sends(dst), c, q, func(c *commObject, b mpi.Buffer) (mpi.Request, error) {
 		return c.Isend(b, int(dst), int(tag))
 	})
-	if code == success && noteWidth(t) > 0 && dst != mpi.ProcNull {
-		learn(commOf(c), buf, count*noteWidth(t), false)
+	if code == success && fastBoxWidth(t) > 0 && dst != mpi.ProcNull {
+		learn(commOf(c), buf, count*fastBoxWidth(t), false)
 		learnMemory(q, int64(unsafe.Sizeof(q)), true)
 	}
 	return code
@@ -141,7 +141,7 @@ func abiIsend(buf uintptr, count int64, t uintptr, dst, tag int32, c, q uintptr,
 
 //export abiIrecv
 func abiIrecv(buf uintptr, count int64, t uintptr, src, tag int32, c, q uintptr, which int32) int32 {
-	n := count * noteWidth(t)
+	n := count * fastBoxWidth(t)
 	if src == mpi.ProcNull {
 		n = 0
 	}

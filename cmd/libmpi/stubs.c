@@ -5,6 +5,10 @@
 
 #define W(x) ((GoUintptr)(x))
 
+// Handles as ints: constants are their values, the lower half of others tells apart those of a
+// kind that exist at a time.
+static void *fromint(int kind, int n) { return n >= 0 && n < 4096 ? (void *)W(n) : (void *)handleFromInt(kind, n); }
+
 int PMPI_Init(int *argc, char ***argv) { return abiInit(W(argc), W(argv)); }
 int MPI_Init(int *argc, char ***argv) __attribute__((weak, alias("PMPI_Init")));
 
@@ -67,6 +71,72 @@ int MPI_Abi_get_fortran_booleans(int logical_size, void *logical_true, void *log
 
 int PMPI_Abi_set_fortran_booleans(int logical_size, void *logical_true, void *logical_false) { return abiAbiSetFortranBooleans(logical_size, W(logical_true), W(logical_false)); }
 int MPI_Abi_set_fortran_booleans(int logical_size, void *logical_true, void *logical_false) __attribute__((weak, alias("PMPI_Abi_set_fortran_booleans")));
+
+int PMPI_Comm_toint(MPI_Comm comm) { return (int)(unsigned)W(comm); }
+int MPI_Comm_toint(MPI_Comm comm) __attribute__((weak, alias("PMPI_Comm_toint")));
+
+MPI_Comm PMPI_Comm_fromint(int comm) { return fromint(1, comm); }
+MPI_Comm MPI_Comm_fromint(int comm) __attribute__((weak, alias("PMPI_Comm_fromint")));
+
+int PMPI_Errhandler_toint(MPI_Errhandler errhandler) { return (int)(unsigned)W(errhandler); }
+int MPI_Errhandler_toint(MPI_Errhandler errhandler) __attribute__((weak, alias("PMPI_Errhandler_toint")));
+
+MPI_Errhandler PMPI_Errhandler_fromint(int errhandler) { return fromint(7, errhandler); }
+MPI_Errhandler MPI_Errhandler_fromint(int errhandler) __attribute__((weak, alias("PMPI_Errhandler_fromint")));
+
+int PMPI_File_toint(MPI_File file) { return (int)(unsigned)W(file); }
+int MPI_File_toint(MPI_File file) __attribute__((weak, alias("PMPI_File_toint")));
+
+MPI_File PMPI_File_fromint(int file) { return fromint(9, file); }
+MPI_File MPI_File_fromint(int file) __attribute__((weak, alias("PMPI_File_fromint")));
+
+int PMPI_Group_toint(MPI_Group group) { return (int)(unsigned)W(group); }
+int MPI_Group_toint(MPI_Group group) __attribute__((weak, alias("PMPI_Group_toint")));
+
+MPI_Group PMPI_Group_fromint(int group) { return fromint(2, group); }
+MPI_Group MPI_Group_fromint(int group) __attribute__((weak, alias("PMPI_Group_fromint")));
+
+int PMPI_Info_toint(MPI_Info info) { return (int)(unsigned)W(info); }
+int MPI_Info_toint(MPI_Info info) __attribute__((weak, alias("PMPI_Info_toint")));
+
+MPI_Info PMPI_Info_fromint(int info) { return fromint(6, info); }
+MPI_Info MPI_Info_fromint(int info) __attribute__((weak, alias("PMPI_Info_fromint")));
+
+int PMPI_Message_toint(MPI_Message message) { return (int)(unsigned)W(message); }
+int MPI_Message_toint(MPI_Message message) __attribute__((weak, alias("PMPI_Message_toint")));
+
+MPI_Message PMPI_Message_fromint(int message) { return fromint(11, message); }
+MPI_Message MPI_Message_fromint(int message) __attribute__((weak, alias("PMPI_Message_fromint")));
+
+int PMPI_Op_toint(MPI_Op op) { return (int)(unsigned)W(op); }
+int MPI_Op_toint(MPI_Op op) __attribute__((weak, alias("PMPI_Op_toint")));
+
+MPI_Op PMPI_Op_fromint(int op) { return fromint(4, op); }
+MPI_Op MPI_Op_fromint(int op) __attribute__((weak, alias("PMPI_Op_fromint")));
+
+int PMPI_Request_toint(MPI_Request request) { return (int)(unsigned)W(request); }
+int MPI_Request_toint(MPI_Request request) __attribute__((weak, alias("PMPI_Request_toint")));
+
+MPI_Request PMPI_Request_fromint(int request) { return fromint(5, request); }
+MPI_Request MPI_Request_fromint(int request) __attribute__((weak, alias("PMPI_Request_fromint")));
+
+int PMPI_Session_toint(MPI_Session session) { return (int)(unsigned)W(session); }
+int MPI_Session_toint(MPI_Session session) __attribute__((weak, alias("PMPI_Session_toint")));
+
+MPI_Session PMPI_Session_fromint(int session) { return fromint(10, session); }
+MPI_Session MPI_Session_fromint(int session) __attribute__((weak, alias("PMPI_Session_fromint")));
+
+int PMPI_Type_toint(MPI_Datatype datatype) { return (int)(unsigned)W(datatype); }
+int MPI_Type_toint(MPI_Datatype datatype) __attribute__((weak, alias("PMPI_Type_toint")));
+
+MPI_Datatype PMPI_Type_fromint(int datatype) { return fromint(3, datatype); }
+MPI_Datatype MPI_Type_fromint(int datatype) __attribute__((weak, alias("PMPI_Type_fromint")));
+
+int PMPI_Win_toint(MPI_Win win) { return (int)(unsigned)W(win); }
+int MPI_Win_toint(MPI_Win win) __attribute__((weak, alias("PMPI_Win_toint")));
+
+MPI_Win PMPI_Win_fromint(int win) { return fromint(8, win); }
+MPI_Win MPI_Win_fromint(int win) __attribute__((weak, alias("PMPI_Win_fromint")));
 
 int PMPI_Error_class(int errorcode, int *errorclass) { return abiErrorClass(errorcode, W(errorclass)); }
 int MPI_Error_class(int errorcode, int *errorclass) __attribute__((weak, alias("PMPI_Error_class")));
