@@ -34,7 +34,7 @@ func abiIsThreadMain(flag uintptr) int32 {
 
 //export abiAbort
 func abiAbort(comm uintptr, errorcode int32) int32 {
-	return onComm("Abort", 0, comm, func(o *commObject) error {
+	return on("Abort", 0, func() error {
 		return abort(int(errorcode))
 	})
 }

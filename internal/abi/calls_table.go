@@ -15,7 +15,7 @@ const calls = `
 	Finalize                      err = finalize()
 	Query_thread                  provided = int(level)
 	Is_thread_main                flag = isMainThread()
-	Abort                         err = abort(errorcode)
+	Abort                         return on(fn, which, func() error { return abort(int(errorcode)) })
 	Get_processor_name            sizedText(name, maxProcessorName, resultlen) = mpi.ProcessorName()
 	Get_hw_resource_info          hw_info = mpi.NewInfo()
 	Alloc_mem                     handle(baseptr), err = allocate(size, info)
