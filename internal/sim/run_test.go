@@ -131,12 +131,12 @@ func TestShrink(t *testing.T) {
 			})
 		}, 4},
 	} {
-		seed, few := uint64(1), Limits{Procs: 4, Steps: 10}
+		seed, few := uint64(1), Limits{Procs: 3, Steps: 4}
 		for !test.fails(Generate(seed, few)) {
 			seed++
 		}
 		large := Generate(seed, few).String()
-		c, runs := shrink(seed, few, func(runs int) bool { return runs > 3000 }, test.fails)
+		c, runs := shrink(seed, few, func(runs int) bool { return runs > 800 }, test.fails)
 		if !test.fails(c) || c.Check() != nil || runs == 0 || len(c.Program.Steps) > test.most || c.Key || c.Procs() > 4 || len(c.Faults) > 1 {
 			t.Errorf("%s, seed %d, %d runs:\n%v", name, seed, runs, c)
 		}

@@ -65,7 +65,13 @@ func (w *World) judge() error {
 	if w.ended == nil {
 		w.ended = &moment{at: w.k.Now(), event: w.k.Events()}
 	}
-	took, limit := w.ended.at-w.broke.at, w.broke.waits+w.reaction(w.broke.ready)
+	since := w.broke.at // or later, if something worse has happened then: it has waits of its own
+	for _, h := range w.hits {
+		if h.Deadly {
+			since = max(since, h.At)
+		}
+	}
+	took, limit := w.ended.at-since, w.broke.waits+w.reaction(w.broke.ready)
 	if took > limit {
 		return fmt.Errorf("%w: %v after it was certain to fail; by then everybody could have known for %v", ErrLate, took, took-limit)
 	}

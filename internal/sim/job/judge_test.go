@@ -57,16 +57,19 @@ func TestReactionIsBounded(t *testing.T) {
 		took   time.Duration
 		events int
 		ready  bool
+		again  time.Duration // when something else is hit
 		want   error
 	}{
-		{50 * time.Millisecond, 100, true, ErrLate},
-		{time.Millisecond, 100, true, nil},
-		{50 * time.Millisecond, 100, false, nil}, // somebody waits for who does not come
-		{2 * time.Minute, 100, false, ErrLate},
-		{time.Millisecond, 60_000, true, ErrLate},
+		{50 * time.Millisecond, 100, true, 0, ErrLate},
+		{50 * time.Millisecond, 100, true, 49 * time.Millisecond, nil},
+		{50 * time.Millisecond, 100, true, time.Millisecond, ErrLate},
+		{time.Millisecond, 100, true, 0, nil},
+		{50 * time.Millisecond, 100, false, 0, nil}, // somebody waits for who does not come
+		{2 * time.Minute, 100, false, 0, ErrLate},
+		{time.Millisecond, 60_000, true, 0, ErrLate},
 	} {
 		err := ended(t, func(w *World) {
-			w.broke = &moment{ready: c.ready}
+			w.broke, w.hits = &moment{ready: c.ready}, []Hit{{At: c.again, Deadly: true}}
 			w.server.err = errors.New("failed")
 			k := kernel.New(1)
 			for i := range c.events {
