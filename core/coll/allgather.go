@@ -13,9 +13,7 @@ func (p *Planner) Allgather(s *Schedule, send, recv []byte, k datatype.Kind) err
 		return err
 	}
 	if o.remote != nil {
-		err := o.interAllgather(send, recv)
-		o.finish()
-		return err
+		return o.done(o.interAllgather(send, recv))
 	}
 	own, err := o.ownBlock("the receive buffer", send, recv)
 	if err != nil {
@@ -32,8 +30,7 @@ func (p *Planner) Allgather(s *Schedule, send, recv []byte, k datatype.Kind) err
 		o.wait()
 		o.bcasting().bcast(recv, 0)
 	}
-	o.finish()
-	return nil
+	return o.done(nil)
 }
 
 func (p allgathers) allgatherTeam(own, recv []byte) {
@@ -74,9 +71,7 @@ func (p *Planner) Allgatherv(s *Schedule, send, recv []byte, counts, displs []in
 		return err
 	}
 	if o.remote != nil {
-		err := o.interAllgatherv(send, recv, counts, displs)
-		o.finish()
-		return err
+		return o.done(o.interAllgatherv(send, recv, counts, displs))
 	}
 	to, err := o.layout("the receive buffer", recv, counts, displs, o.n)
 	if err != nil {
@@ -92,8 +87,7 @@ func (p *Planner) Allgatherv(s *Schedule, send, recv []byte, counts, displs []in
 	} else {
 		o.allgathervClients(own, to)
 	}
-	o.finish()
-	return nil
+	return o.done(nil)
 }
 
 // allgathervClients is Gatherv to rank 0 and Bcast of all blocks in one piece, or

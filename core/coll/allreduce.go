@@ -19,13 +19,10 @@ func (p *Planner) Allreduce(s *Schedule, send, recv []byte, k datatype.Kind, op 
 		return err
 	}
 	if o.remote != nil {
-		err := o.interAllreduce(send, recv)
-		o.finish()
-		return err
+		return o.done(o.interAllreduce(send, recv))
 	}
 	o.allreduce(own, recv)
-	o.finish()
-	return nil
+	return o.done(nil)
 }
 
 func (p allreductions) allreduce(own, recv []byte) {

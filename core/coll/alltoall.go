@@ -22,9 +22,7 @@ func (p *Planner) Alltoall(s *Schedule, send, recv []byte, k datatype.Kind) erro
 		return err
 	}
 	if o.remote != nil {
-		err := o.interAlltoall(send, recv)
-		o.finish()
-		return err
+		return o.done(o.interAlltoall(send, recv))
 	}
 	block := len(recv) / o.n
 	if block*o.n != len(recv) || block%k.Size() != 0 || send != nil && len(send) != len(recv) {
@@ -42,8 +40,7 @@ func (p *Planner) Alltoall(s *Schedule, send, recv []byte, k datatype.Kind) erro
 	} else {
 		o.exchange(tagAlltoall, &from, &to)
 	}
-	o.finish()
-	return nil
+	return o.done(nil)
 }
 
 // exchange sends and receives each part directly. Empty parts travel between
@@ -127,13 +124,11 @@ func (p *Planner) Alltoallv(s *Schedule, send []byte, scounts, sdispls []int,
 	}
 	if o.remote != nil {
 		o.interParts(&from, &to)
-		o.finish()
-		return nil
+		return o.done(nil)
 	}
 	if from.counts[o.me] != to.counts[o.me] {
 		return fmt.Errorf("coll: %w: %d elements to itself, but %d from itself", ErrCount, from.counts[o.me], to.counts[o.me])
 	}
 	o.exchange(tagAlltoallv, &from, &to)
-	o.finish()
-	return nil
+	return o.done(nil)
 }

@@ -32,8 +32,7 @@ func (p *Planner) Alltoallw(s *Schedule, send, recv []Piece) error {
 		o.interExchange(
 			func(r int) { o.of(send[r].Kind).cast(r, tagInterAlltoall, send[r].Buf) },
 			func(r int) { o.of(recv[r].Kind).catch(r, tagInterAlltoall, recv[r].Buf) })
-		o.finish()
-		return nil
+		return o.done(nil)
 	}
 	if a, b := len(send[o.me].Buf), len(recv[o.me].Buf); a != b {
 		return fmt.Errorf("coll: %w: %d bytes to itself, but %d from itself", ErrCount, a, b)
@@ -47,6 +46,5 @@ func (p *Planner) Alltoallw(s *Schedule, send, recv []Piece) error {
 			o.wait()
 		}
 	}
-	o.finish()
-	return nil
+	return o.done(nil)
 }

@@ -14,8 +14,7 @@ func (p *Planner) Barrier(s *Schedule) error {
 	} else {
 		o.barrier()
 	}
-	o.finish()
-	return nil
+	return o.done(nil)
 }
 
 func (p barriers) barrier() {

@@ -23,8 +23,7 @@ func (p *Planner) Bcast(s *Schedule, buf []byte, k datatype.Kind, root int) erro
 	} else {
 		o.bcast(buf, root)
 	}
-	o.finish()
-	return nil
+	return o.done(nil)
 }
 
 func (p bcasts) bcast(buf []byte, root int) {

@@ -191,8 +191,7 @@ func (p neighbourhoods) meetNeighbors(n *comm.Neighbours, from, to shares) error
 			p.of(k).send(n.Out[i], tagNeighbor, part)
 		}
 	}
-	p.finish()
-	return nil
+	return p.done(nil)
 }
 
 // ownEdges copies what the caller sends to itself.

@@ -22,6 +22,12 @@ func (p *Planner) begin(s *Schedule, k datatype.Kind) plan {
 	return plan{p, s, k}
 }
 
+// done ends the plan, which err has come of.
+func (p plan) done(err error) error {
+	p.finish()
+	return err
+}
+
 // of is the same plan for elements of another kind.
 func (p plan) of(k datatype.Kind) plan {
 	p.k = k

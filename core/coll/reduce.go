@@ -26,13 +26,10 @@ func (p *Planner) Reduce(s *Schedule, send, recv []byte, k datatype.Kind, op *da
 		return err
 	}
 	if o.remote != nil {
-		err := o.interReduce(send, recv, root)
-		o.finish()
-		return err
+		return o.done(o.interReduce(send, recv, root))
 	}
 	o.reduce(own, recv, root)
-	o.finish()
-	return nil
+	return o.done(nil)
 }
 
 // operand checks the buffers of a reduction and gives the own operand. result

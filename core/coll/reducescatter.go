@@ -12,13 +12,10 @@ import (
 // overwrites from its start.
 func (p *Planner) ReduceScatter(s *Schedule, send, recv []byte, counts []int, k datatype.Kind, op *datatype.Op) error {
 	o := allreductions{reductions{p.begin(s, k), op}}
-	if err := checkPair(send, recv, k); err != nil {
+	own, err := o.operand(send, recv, false)
+	if err != nil {
 		return err
 	}
-	if err := op.Check(k); err != nil {
-		return fmt.Errorf("coll: %w", err)
-	}
-	own := send
 	if send == nil && o.remote == nil {
 		own = recv
 	}
@@ -34,21 +31,18 @@ func (p *Planner) ReduceScatter(s *Schedule, send, recv []byte, counts []int, k 
 	}
 	b.buf = own
 	o.reduceScatter(b, recv[:result:result])
-	o.finish()
-	return nil
+	return o.done(nil)
 }
 
 // ReduceScatterBlock is ReduceScatter with equal blocks, as long as recv; with a
 // nil send recv has all of them.
 func (p *Planner) ReduceScatterBlock(s *Schedule, send, recv []byte, k datatype.Kind, op *datatype.Op) error {
 	o := allreductions{reductions{p.begin(s, k), op}}
-	if err := checkPair(send, recv, k); err != nil {
+	own, err := o.operand(send, recv, false)
+	if err != nil {
 		return err
 	}
-	if err := op.Check(k); err != nil {
-		return fmt.Errorf("coll: %w", err)
-	}
-	own, block := send, len(recv)
+	block := len(recv)
 	if send == nil && o.remote == nil {
 		own, block = recv, len(recv)/o.n
 	}
@@ -64,8 +58,7 @@ func (p *Planner) ReduceScatterBlock(s *Schedule, send, recv []byte, k datatype.
 		return err
 	}
 	o.reduceScatter(b, recv[:block:block])
-	o.finish()
-	return nil
+	return o.done(nil)
 }
 
 func (p allreductions) reduceScatter(b parts, result []byte) {

@@ -102,8 +102,7 @@ func (p rooted) equal(part, whole []byte, root int) error {
 		return err
 	}
 	p.blocks(part, whole, root)
-	p.finish()
-	return nil
+	return p.done(nil)
 }
 
 // blocks is equal with the own block always given. Blocks shorter than XSIZE

@@ -30,9 +30,7 @@ func (p rooted) varied(part, whole []byte, counts, displs []int, root int) error
 	}
 	partName, wholeName := p.names()
 	if p.remote != nil {
-		err := p.variedBetween(wholeName, part, whole, counts, displs, root)
-		p.finish()
-		return err
+		return p.done(p.variedBetween(wholeName, part, whole, counts, displs, root))
 	}
 	var all parts
 	if p.me == root {
@@ -44,8 +42,7 @@ func (p rooted) varied(part, whole []byte, counts, displs []int, root int) error
 		}
 	}
 	p.variedBlocks(part, all, nil, root)
-	p.finish()
-	return nil
+	return p.done(nil)
 }
 
 // variedBlocks decides for each block by its own length: short ones go through the

@@ -30,8 +30,7 @@ func (p *Planner) Scan(s *Schedule, send, recv []byte, k datatype.Kind, op *data
 		o.scanChain(&a)
 	}
 	o.copy(recv, a.cur)
-	o.finish()
-	return nil
+	return o.done(nil)
 }
 
 // scanTeam doubles in each round how many places before it a process has combined.
@@ -119,8 +118,7 @@ func (p *Planner) Exscan(s *Schedule, send, recv []byte, k datatype.Kind, op *da
 	default:
 		o.exscanChain(&a, recv)
 	}
-	o.finish()
-	return nil
+	return o.done(nil)
 }
 
 // exscanTeam is Scan and a shift by one place.
