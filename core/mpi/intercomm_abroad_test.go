@@ -98,7 +98,7 @@ func forgotten(t *testing.T, worlds [][]*proc.Process) {
 // hasLeft tells whether all guests are only waited for.
 func hasLeft(p *proc.Process) bool {
 	for _, g := range p.Worlds.Callers {
-		if !g.(*meet.Guest).Left {
+		if !g.(*meet.Remote).Left {
 			return false
 		}
 	}

@@ -68,9 +68,9 @@ type Meeting struct {
 	seq   uint32         // of the constructor
 	near  construct.Talk // with the members of c
 	tree  comm.Tree
-	me    int    // position in the tree
-	guest *Guest // at the root, while there is a temporary link
-	far   far    // at the root: the other side's
+	me    int     // position in the tree
+	peer  *Remote // at the root, while there is a temporary link
+	far   far     // at the root: the other side's
 
 	late   *deadline // of it all; nil: it may take as long as it does
 	taking uint64    // the request for a caller that waits at the node; 0: none
@@ -164,8 +164,8 @@ func StepTag(seq uint32, s Step) wire.Tag { return construct.WireTag(seq<<5) | w
 // ends that link.
 func (m *Meeting) complete(bad error) (*proc.Comm, error) {
 	err := m.hold(bad)
-	if m.guest != nil {
-		m.guest.leave()
+	if m.peer != nil {
+		m.peer.leave()
 		m.Took(stepClose, func() string { return "the temporary link is given up" })
 	}
 	if m.late != nil {
@@ -217,7 +217,7 @@ func (m *Meeting) reach(port string, info *proc.Info, calling bool) error {
 	if calling {
 		return m.reachOut(port, limit)
 	}
-	for m.guest == nil {
+	for m.peer == nil {
 		name, d, err := m.takeCaller(port)
 		if err != nil {
 			return err
@@ -253,8 +253,8 @@ func (m *Meeting) cut() {
 	if m.taking != 0 {
 		_ = m.P.Node.Control.Send(wireup.Message{Kind: wireup.KindTake, Meeting: &wireup.Meeting{Request: m.taking, Cancel: true}})
 	}
-	if m.guest != nil && !m.guest.lost && !m.guest.Left {
-		m.guest.q.Drop(proc.ErrCall)
+	if m.peer != nil && !m.peer.lost && !m.peer.Left {
+		m.peer.q.Drop(proc.ErrCall)
 	}
 }
 
@@ -269,7 +269,7 @@ func (m *Meeting) because(err error) error {
 	return fmt.Errorf("%w: the two sides have not connected for %v: %s", proc.ErrCall, m.late.limit, err.Error())
 }
 
-// welcome makes a guest of who is at the other end of a link.
+// welcome makes a remote proc of who is at the other end of a link.
 func (m *Meeting) welcome(d proc.Delivery, name dynamic.World, calling bool, late *deadline) error {
 	if d.L == nil {
 		return stepTemporary.fault(fmt.Errorf("%w: an answer without a link", proc.ErrNode))
@@ -282,9 +282,9 @@ func (m *Meeting) welcome(d proc.Delivery, name dynamic.World, calling bool, lat
 		g.leave()
 		return stepTemporary.fault(err)
 	}
-	m.guest, m.far = g, g
+	m.peer, m.far = g, g
 	m.Took(stepTemporary, func() string {
-		return fmt.Sprintf("both roots have a temporary link, with context %d; this one is %d there, the other %d", GuestContext, g.talk.Base, g.talk.Self.Rank)
+		return fmt.Sprintf("both roots have a temporary link, with context %d; this one is %d there, the other %d", CallContext, g.talk.Base, g.talk.Self.Rank)
 	})
 	return nil
 }
@@ -359,7 +359,7 @@ func (m *Meeting) hold(bad error) error {
 	if _, err := m.share(stepTemporary, nil, bad); err != nil {
 		return err
 	}
-	if m.guest == nil {
+	if m.peer == nil {
 		m.Took(stepTemporary, func() string { return fmt.Sprintf("the root, rank %d, has a temporary link", m.Root) })
 	}
 	if err := m.agree(); err != nil {

@@ -13,10 +13,10 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// Guest is the proc at the other end of a temporary link, before the two know who
+// Remote is the proc at the other end of a temporary link, before the two know who
 // they are: the root of the other side while worlds meet. For the engine it is a
 // world of one proc, named after the port. The process's lock guards it.
-type Guest struct {
+type Remote struct {
 	p    *proc.Process
 	q    *proc.Endpoint
 	talk construct.Talk
@@ -26,18 +26,18 @@ type Guest struct {
 
 // What both ends of a temporary link know without having agreed on it.
 const (
-	guestData                     = 8 << 10
-	guestAckMark                  = 4
-	guestHiWater                  = 16
-	GuestContext   wire.ContextID = 1<<64 - 16 // no communicator has it
+	callData                      = 8 << 10
+	callAckMark                   = 4
+	callHiWater                   = 16
+	CallContext    wire.ContextID = 1<<64 - 16 // no communicator has it
 	introduction1                 = 1          // version of what follows
 	introductionSz                = 8
 	maxSwap                       = 2 * dynamic.MaxDescription
 )
 
-// invite makes a guest of who is at the other end of a link by the port of that
+// invite makes a remote proc of who is at the other end of a link by the port of that
 // name. calling tells that this proc has called.
-func invite(p *proc.Process, l link.Link, name dynamic.World, calling bool) (*Guest, error) {
+func invite(p *proc.Process, l link.Link, name dynamic.World, calling bool) (*Remote, error) {
 	opener, caller := wire.Proc{Host: wire.HostID(name)}, wire.Proc{Host: wire.HostID(name)}
 	caller.Host[0] ^= 0x80
 	self, other := opener, caller
@@ -45,13 +45,13 @@ func invite(p *proc.Process, l link.Link, name dynamic.World, calling bool) (*Gu
 		self, other = caller, opener
 	}
 	first, err := p.Eng.AddWorld(message.World{
-		Host: other.Host, Size: 1, Self: self, MaxData: guestData, AckMark: guestAckMark, HiWater: guestHiWater,
+		Host: other.Host, Size: 1, Self: self, MaxData: callData, AckMark: callAckMark, HiWater: callHiWater,
 	})
 	if err != nil {
 		_ = l.Close()
 		return nil, err
 	}
-	g := &Guest{p: p}
+	g := &Remote{p: p}
 	if g.q, err = p.Endpoints.Add(p.Trace.Traced(l, "met at a port", message.NoPeer), first); err != nil {
 		p.Eng.ForgetWorld(first)
 		_ = l.Close()
@@ -64,14 +64,14 @@ func invite(p *proc.Process, l link.Link, name dynamic.World, calling bool) (*Gu
 	p.Worlds.Callers[first] = g
 	p.Worlds.Called++
 	mine := wire.CommRank(p.Worlds.Called&(1<<26-1)) + 1
-	g.talk = construct.Talk{P: p, Group: comm.NewGroup(comm.Proc(first), 1), Self: message.Envelope{Context: GuestContext}, Base: mine}
+	g.talk = construct.Talk{P: p, Group: comm.NewGroup(comm.Proc(first), 1), Self: message.Envelope{Context: CallContext}, Base: mine}
 	return g, nil
 }
 
-// introduce tells the guest by which rank to call us, and hears the same from it.
-// All guests' first messages look alike, so that who waits for one takes those of
+// introduce tells the remote proc by which rank to call us, and hears the same from it.
+// The first messages of all remote procs look alike, so that who waits for one takes those of
 // others as well.
-func (g *Guest) introduce(late *deadline) error {
+func (g *Remote) introduce(late *deadline) error {
 	p := g.p
 	b := binary.BigEndian.AppendUint32(nil, introduction1)
 	sent := g.talk.Send(0, binary.BigEndian.AppendUint32(b, uint32(g.talk.Base)))
@@ -109,10 +109,10 @@ func (g *Guest) introduce(late *deadline) error {
 	return nil
 }
 
-// takeIntroductions takes the first messages of guests.
+// takeIntroductions takes the first messages of remote procs.
 func takeIntroductions(p *proc.Process) {
 	for {
-		m, status, ok := p.Eng.Take(message.Envelope{Context: GuestContext, Rank: 0}, message.NoPeer)
+		m, status, ok := p.Eng.Take(message.Envelope{Context: CallContext, Rank: 0}, message.NoPeer)
 		if !ok {
 			return
 		}
@@ -126,9 +126,9 @@ func takeIntroductions(p *proc.Process) {
 	}
 }
 
-// swap tells the guest body, or why there is none, and hears the same from it. The
+// swap tells the remote proc body, or why there is none, and hears the same from it. The
 // tag is the number of the step, as a trace shows.
-func (g *Guest) swap(step Step, body []byte, bad error) ([]byte, error) {
+func (g *Remote) swap(step Step, body []byte, bad error) ([]byte, error) {
 	if g.lost {
 		return nil, step.fault(errorsFirst(bad, proc.ErrPeerGone))
 	}
@@ -180,8 +180,8 @@ func errorsFirst(a, b error) error {
 }
 
 // leave ends our side of the link once all is written. When the other side has done
-// so too, nothing is left of the guest.
-func (g *Guest) leave() {
+// so too, nothing is left of the remote proc.
+func (g *Remote) leave() {
 	g.Left = true
 	if g.lost {
 		g.forget()
@@ -190,8 +190,8 @@ func (g *Guest) leave() {
 	}
 }
 
-// departure ends the link to a guest.
-type departure struct{ *Guest }
+// departure ends the link to a remote proc.
+type departure struct{ *Remote }
 
 // CarryOn is of backgroundOp.
 func (d departure) CarryOn() bool {
@@ -205,14 +205,14 @@ func (d departure) CarryOn() bool {
 }
 
 // Gone says that the link is closed.
-func (g *Guest) Gone() {
+func (g *Remote) Gone() {
 	g.lost = true
 	if g.Left {
 		g.forget()
 	}
 }
 
-func (g *Guest) forget() {
+func (g *Remote) forget() {
 	delete(g.p.Worlds.Callers, g.q.Peer)
 	delete(g.p.Worlds.Introduced, g.q.Peer)
 	g.p.Eng.ForgetWorld(g.q.Peer)
