@@ -62,8 +62,9 @@ type Server struct {
 	closed  bool
 	wg      sync.WaitGroup // of Handle
 
-	rpc    *grpc.Server
-	proved *rpc.Listener // where it takes clients that have shown their key
+	rpc     *grpc.Server
+	proved  *rpc.Listener // where it takes clients that have shown their key
+	serving sync.Once     // begins with the first of them: a server that nobody has used needs no Close
 }
 
 // client is one that has shown its key.
@@ -98,7 +99,6 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 		proved:  rpc.NewListener(),
 	}
 	proto.RegisterNamesServer(s.rpc, asked{s: s})
-	s.wg.Go(func() { _ = s.rpc.Serve(s.proved) }) // until Close
 	return s, nil
 }
 
@@ -181,6 +181,7 @@ func (s *Server) handle(nc net.Conn) {
 		s.turnedAway(nc, err)
 		return
 	}
+	s.serving.Do(func() { s.wg.Go(func() { _ = s.rpc.Serve(s.proved) }) }) // until Close
 	s.proved.Put(rpc.NewConn(safe, &by))
 	s.mu.Lock()
 	s.clients--

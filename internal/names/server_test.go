@@ -104,6 +104,13 @@ func TestTwoJobsShareNames(t *testing.T) {
 	}
 }
 
+// Who makes a server and then cannot listen has nothing to close: TestMain finds goroutines.
+func TestUnusedServerHasNoGoroutines(t *testing.T) {
+	if _, err := NewServer(ServerConfig{Auth: theKey}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestNamesEndWithTheirJob(t *testing.T) {
 	_, at := serving(t, ServerConfig{})
 	a, b := session(t, Settings{Server: at}), session(t, Settings{Server: at})
