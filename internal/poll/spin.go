@@ -89,11 +89,16 @@ func (s *Spinner) Begin() {
 // ask finds out whether the core is shared no longer. Waits that end at their first polls
 // would never tell.
 func (s *Spinner) ask() {
-	before := time.Since(origin)
-	Yield()
-	if time.Since(origin)-before <= shared {
+	if yieldTime() <= shared {
 		s.eager++
 	}
+}
+
+// yieldTime offers the core and gives how long it was away; tests replace it.
+var yieldTime = func() time.Duration {
+	before := time.Since(origin)
+	Yield()
+	return time.Since(origin) - before
 }
 
 // Over tells whether poll number i of a wait, from 0, was the last before
