@@ -200,6 +200,9 @@ func (a side) take(c *commObject, n int) (b blocks, err error) {
 
 // whole is a buffer that has a block of count items for each of n members.
 func whole(p uintptr, count int64, n int, t uintptr) (mpi.Buffer, error) {
+	if p == inPlace {
+		return mpi.InPlace, nil // the count is ignored: MPI 5.0, 6.8
+	}
 	if count > 0 && n > 0 && count > (1<<63-1)/int64(n) {
 		return mpi.Buffer{}, fmt.Errorf("%w: %d items for each of %d members", datatype.ErrTooLarge, count, n)
 	}
