@@ -26,7 +26,7 @@ func TestLAM(t *testing.T) {
 		skips.NotRun(t, err.Error(), "make peers")
 	}
 	soak.Only(t, "make test has jobs with LAM in internal/peers, and the tester by ours")
-	dir, err := os.MkdirTemp("", "impi-conform-") // another user compiles and runs there
+	dir, err := os.MkdirTemp("", "impi-conform-")
 	if err != nil {
 		t.Fatal(err)
 	}
