@@ -2,12 +2,9 @@ package names
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"net"
-	"os"
 	"sync"
 	"time"
 
@@ -15,10 +12,9 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/openimpi/impi/core/startup"
-	"github.com/openimpi/impi/core/unproved"
 	"github.com/openimpi/impi/internal/rpc"
+	"github.com/openimpi/impi/internal/rpc/door"
 	"github.com/openimpi/impi/internal/rpc/proto"
-	"github.com/openimpi/impi/transports/socket"
 )
 
 // ErrConfig means settings with which no server can work.
@@ -26,13 +22,9 @@ var ErrConfig = errors.New("the server for names cannot begin")
 
 // Bounds of time, and of connections.
 const (
-	greetLimit = 10 * time.Second // until a client has shown its key
-	idleLimit  = time.Minute      // without an answer of a client's to pings
-	maxRequest = 2 << 10          // bytes
-	maxUnknown = 256              // clients that have not shown their key
-	maxThere   = 64               // of them at one address
-	maxClients = 4096             // that have
-	warnings   = time.Second      // at least between two about wrong keys
+	idleLimit  = time.Minute // without an answer of a client's to pings
+	maxRequest = 2 << 10     // bytes
+	maxClients = 4096        // that have
 )
 
 // ServerConfig says for whom a server is.
@@ -49,16 +41,13 @@ type ServerConfig struct {
 // Server keeps the names of those who connect. A client that says nothing, reads
 // nothing or sends nonsense loses its connection and holds up nobody.
 type Server struct {
-	cfg ServerConfig
-	tls *tls.Config
+	cfg  ServerConfig
+	door *door.Door
 
 	mu      sync.Mutex
 	table   *Table
 	last    Holder
-	unknown *unproved.Room[net.Conn]
-	slow    unproved.Slow // who has shown wrong keys
 	clients int
-	warned  time.Time
 	closed  bool
 	wg      sync.WaitGroup // of Handle
 
@@ -83,20 +72,19 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 		cfg.Logger = hclog.NewNullLogger()
 	}
 	if cfg.Greet <= 0 {
-		cfg.Greet = greetLimit
+		cfg.Greet = door.GreetLimit
 	}
 	if cfg.Idle <= 0 {
 		cfg.Idle = idleLimit
 	}
-	t, err := serverTLS()
+	d, err := door.New(door.Config{Kind: &kind, Keys: keysOf(cfg.Auth), Greet: cfg.Greet, Files: 3, Logger: cfg.Logger})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	s := &Server{
-		cfg: cfg, tls: t, table: NewTable(cfg.Limits),
-		unknown: unproved.NewRoom[net.Conn](socket.Bounds(maxThere, maxUnknown, 3)),
-		rpc:     rpc.NewServer(rpc.Limits{Request: maxRequest, Greet: cfg.Greet, Silence: cfg.Idle}),
-		proved:  rpc.NewListener(),
+		cfg: cfg, door: d, table: NewTable(cfg.Limits),
+		rpc:    rpc.NewServer(rpc.Limits{Request: maxRequest, Greet: cfg.Greet, Silence: cfg.Idle}),
+		proved: rpc.NewListener(),
 	}
 	proto.RegisterNamesServer(s.rpc, asked{s: s})
 	return s, nil
@@ -145,10 +133,8 @@ func (s *Server) Handle(nc net.Conn) {
 func (s *Server) Close() {
 	s.mu.Lock()
 	s.closed = true
-	for _, nc := range s.unknown.All() {
-		nc.Close()
-	}
 	s.mu.Unlock()
+	s.door.Close()
 	s.rpc.Stop()
 	s.wg.Wait()
 }
@@ -168,17 +154,13 @@ func (s *Server) Len() int {
 
 func (s *Server) handle(nc net.Conn) {
 	defer nc.Close()
-	if !s.enter(nc) {
+	safe, err := s.door.Admit(nc)
+	if err != nil {
 		return
 	}
-	defer s.forget(nc)
-	safe, err := s.greet(nc)
 	by := client{address: nc.RemoteAddr()}
-	if err == nil {
-		by.holder, err = s.promote(nc)
-	}
-	if err != nil {
-		s.turnedAway(nc, err)
+	if by.holder, err = s.promote(); err != nil {
+		s.cfg.Logger.Debug("turned away", "peer", nc.RemoteAddr(), "reason", err)
 		return
 	}
 	s.serving.Do(func() { s.wg.Go(func() { _ = s.rpc.Serve(s.proved) }) }) // until Close
@@ -190,52 +172,8 @@ func (s *Server) handle(nc net.Conn) {
 	s.cfg.Logger.Debug("client left", "peer", nc.RemoteAddr(), "names", n)
 }
 
-// enter counts a client that has not shown its key. One of the same address that has
-// had most time to do so makes room where there are too many: those who have a key
-// are quick.
-func (s *Server) enter(nc net.Conn) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return false
-	}
-	if out, evicted := s.unknown.Enter(nc, unproved.FromAddr(nc.RemoteAddr())); evicted {
-		out.Close()
-	}
-	return true
-}
-
-func (s *Server) forget(nc net.Conn) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.unknown.Leave(nc)
-}
-
-// punish has a client with a wrong key wait for its answer, longer each time that one
-// comes from its address. Others wait for nothing. An error tells that the connection
-// is over before.
-func (s *Server) punish(nc net.Conn) error {
-	now := time.Now()
-	s.mu.Lock()
-	pause := s.slow.Wrong(unproved.FromAddr(nc.RemoteAddr()), now)
-	s.mu.Unlock()
-	if pause == 0 {
-		return nil
-	}
-	_ = nc.SetReadDeadline(now.Add(min(pause, s.cfg.Greet/2))) // the answer must come in time
-	_, err := io.Copy(io.Discard, nc)                          // it has nothing more to say that counts
-	switch {
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil
-	case err == nil:
-		return io.EOF
-	}
-	return err
-}
-
 // promote makes a client of one that has shown its key.
-func (s *Server) promote(nc net.Conn) (Holder, error) {
-	s.forget(nc)
+func (s *Server) promote() (Holder, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -248,54 +186,6 @@ func (s *Server) promote(nc net.Conn) (Holder, error) {
 	s.last++
 	s.table.Enter(s.last)
 	return s.last, nil
-}
-
-// greet makes the connection a safe one and has the client show its key.
-func (s *Server) greet(nc net.Conn) (*tls.Conn, error) {
-	_ = nc.SetDeadline(time.Now().Add(s.cfg.Greet)) // a connection that is over says so when it is read
-	c := tls.Server(nc, s.tls)
-	if err := c.Handshake(); err != nil {
-		return nil, err
-	}
-	secret, err := secretOf(c)
-	if err != nil {
-		return nil, err
-	}
-	var b [helloSize]byte
-	if _, err := io.ReadFull(c, b[:]); err != nil {
-		return nil, err
-	}
-	v := judge(s.cfg.Auth, b[:], secret)
-	if !v.granted {
-		if err := s.punish(nc); err != nil {
-			return nil, fmt.Errorf("%w: %s (it left before it was told: %w)", ErrDenied, v.text, err)
-		}
-	}
-	if _, err := c.Write(v.append(nil)); err != nil {
-		return nil, err
-	}
-	if !v.granted {
-		_ = c.CloseWrite()
-		return nil, fmt.Errorf("%w: %s", ErrDenied, v.text)
-	}
-	return c, nil
-}
-
-// turnedAway logs why a client did not get in; what anybody can cause as often as
-// they like is said once in a while.
-func (s *Server) turnedAway(nc net.Conn, err error) {
-	s.mu.Lock()
-	now := time.Now()
-	warn := errors.Is(err, ErrDenied) && now.Sub(s.warned) >= warnings
-	if warn {
-		s.warned = now
-	}
-	s.mu.Unlock()
-	level := hclog.Debug
-	if warn {
-		level = hclog.Warn
-	}
-	s.cfg.Logger.Log(level, "turned away", "peer", nc.RemoteAddr(), "reason", err)
 }
 
 // asked is what one client asks: the requests of proto.Names.

@@ -2,7 +2,6 @@ package names
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -162,62 +161,6 @@ func TestNobodyWithoutTheKey(t *testing.T) {
 	}
 }
 
-// TestNobodyInBetween has somebody without the key pass on what two sides who have it
-// say, by two safe connections of its own.
-func TestNobodyInBetween(t *testing.T) {
-	srv, at := serving(t, ServerConfig{})
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		nc, err := ln.Accept()
-		if err != nil {
-			return
-		}
-		defer nc.Close()
-		cfg, err := serverTLS()
-		if err != nil {
-			return
-		}
-		near := tls.Server(nc, cfg)
-		far, err := tls.Dial("tcp", at, clientTLS())
-		if err != nil {
-			return
-		}
-		defer far.Close()
-		go func() { _, _ = io.Copy(far, near) }()
-		_, _ = io.Copy(near, far)
-	}()
-	s := session(t, Settings{Server: ln.Addr().String()})
-	wants(t, "in between", s.Publish(t.Context(), "", "heat", "port"), ErrDenied)
-	ln.Close()
-	<-done
-	if srv.Len() != 0 {
-		t.Errorf("%d names", srv.Len())
-	}
-}
-
-// TestServerThatHasNotTheKey: one that lets everybody in learns nothing.
-func TestServerThatHasNotTheKey(t *testing.T) {
-	secret := []byte("secret")
-	for name, answer := range map[string]verdict{
-		"asks for none":   {true, ""},
-		"with no proof":   {true, "I have it"},
-		"with the wrong":  {true, string(proof(43, secret, "server"))},
-		"sends ours back": {true, string(hello(theKey, secret)[1:])},
-		"of another":      {true, string(proof(42, []byte("other"), "server"))},
-		"turns us away":   {false, "no"},
-	} {
-		wants(t, name, believe(theKey, answer, secret), ErrDenied)
-	}
-	if err := believe(theKey, judge(theKey, hello(theKey, secret), secret), secret); err != nil {
-		t.Error(err)
-	}
-}
-
 func TestNoServer(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -330,7 +273,7 @@ func TestSlowClients(t *testing.T) {
 		gone(t, connect(), 7*time.Second) // says nothing
 
 		ctx := context.Background()
-		c, err := greet(ctx, connect(), theKey) // nothing after the key
+		c, err := kind.Enter(ctx, connect(), keysOf(theKey)) // nothing after the key
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -368,28 +311,6 @@ func TestBigRequestsAreRefused(t *testing.T) {
 	}
 }
 
-// TestAnotherVersionIsRefused: what a client hears of a server that speaks another version.
-func TestAnotherVersionIsRefused(t *testing.T) {
-	cfg, err := serverTLS()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg.NextProtos = []string{"impi-names/9"}
-	ln, err := tls.Listen("tcp", "127.0.0.1:0", cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ln.Close()
-	go func() {
-		if nc, err := ln.Accept(); err == nil {
-			_ = nc.(*tls.Conn).Handshake()
-			_ = nc.Close()
-		}
-	}()
-	n := session(t, Settings{Server: ln.Addr().String()})
-	wants(t, "another version", n.Publish(t.Context(), "", "s", "p"), ErrVersion)
-}
-
 // TestSecretsAreNotLogged: a port is a capability, and an owner's proof is as good.
 func TestSecretsAreNotLogged(t *testing.T) {
 	var log strings.Builder
@@ -405,30 +326,6 @@ func TestSecretsAreNotLogged(t *testing.T) {
 	if text := log.String(); strings.Contains(text, "hunter2") || strings.Contains(text, "owner") || !strings.Contains(text, "heat") {
 		t.Errorf("the log: %s", text)
 	}
-}
-
-// TestManySilentClients do not keep those out who have the key.
-func TestManySilentClients(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, connect := piped(t, ServerConfig{})
-		defer s.Close()
-		var idle []net.Conn
-		for range 3 * maxUnknown {
-			idle = append(idle, connect())
-			synctest.Wait()
-		}
-		if s.unknown.Len() != maxUnknown { // a pipe has no address
-			t.Errorf("%d wait", s.unknown.Len())
-		}
-		n := NewSession(Settings{Auth: theKey, Dial: dialPipe(connect)})
-		defer n.Close()
-		if err := n.Publish(context.Background(), "", "heat", "port"); err != nil {
-			t.Error(err)
-		}
-		for _, nc := range idle {
-			nc.Close()
-		}
-	})
 }
 
 // TestWrongKeysAreSlowed: who guesses hears so later each time, and keeps nobody out.

@@ -201,7 +201,7 @@ func (s *Session) connect(ctx context.Context) error {
 	if err != nil {
 		return s.unreachable(ctx, err)
 	}
-	safe, err := greet(ctx, nc, s.set.Auth)
+	safe, err := kind.Enter(ctx, nc, keysOf(s.set.Auth))
 	if err != nil {
 		_ = nc.Close()
 		if errors.Is(err, ErrDenied) {

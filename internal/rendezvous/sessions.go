@@ -14,7 +14,7 @@ import (
 
 	"github.com/openimpi/impi/core/resume"
 	"github.com/openimpi/impi/core/startup"
-	"github.com/openimpi/impi/internal/names"
+	"github.com/openimpi/impi/internal/rpc/door"
 	"github.com/openimpi/impi/transports/identity"
 )
 
@@ -57,7 +57,7 @@ func newGreeter(cfg *Config) (*greeter, error) {
 		}
 		return g, nil
 	}
-	c, err := names.MakeUpCertificate("impi server")
+	c, err := door.MakeUpCertificate("impi server")
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", startup.ErrConfig, err)
 	}

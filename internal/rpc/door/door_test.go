@@ -1,0 +1,215 @@
+package door
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var (
+	errDenied  = errors.New("denied")
+	errVersion = errors.New("another version")
+	kind       = Kind{Protocol: "test/1", Name: "impi test", Denied: errDenied, Version: errVersion}
+	theKey     = Keys{Key: []byte("key")}
+)
+
+func doorOf(t *testing.T, cfg Config) *Door {
+	t.Helper()
+	if cfg.Kind == nil {
+		cfg.Kind = &kind
+	}
+	cfg.Files = 3
+	d, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// meets has a client come to a door.
+func meets(t *testing.T, d *Door, client Keys) (ofClient, ofServer error) {
+	t.Helper()
+	near, far := net.Pipe()
+	served := make(chan error, 1)
+	go func() {
+		c, err := d.Admit(far)
+		if err == nil {
+			_, err = c.Write([]byte("in"))
+		}
+		_ = far.Close()
+		served <- err
+	}()
+	c, err := kind.Enter(t.Context(), near, client)
+	if err == nil {
+		var b [2]byte
+		if _, err = io.ReadFull(c, b[:]); string(b[:]) != "in" {
+			t.Errorf("behind the door is %q", b)
+		}
+	}
+	_ = near.Close()
+	return err, <-served
+}
+
+// TestKeys goes through the pairs of what two sides have.
+func TestKeys(t *testing.T) {
+	open, wrong, both := Keys{Open: true}, Keys{Key: []byte("kez")}, Keys{Open: true, Key: []byte("key")}
+	for _, c := range []struct {
+		server, client Keys
+		in             bool
+	}{
+		{theKey, theKey, true}, {open, open, true}, {both, theKey, true}, {theKey, both, true}, {both, open, true},
+		{open, both, true}, {theKey, wrong, false}, {theKey, open, false}, {open, theKey, false}, {both, wrong, false}, {theKey, Keys{}, false},
+	} {
+		client, server := meets(t, doorOf(t, Config{Keys: c.server}), c.client)
+		if (client == nil) != c.in || (server == nil) != c.in {
+			t.Errorf("server %v, client %v: %v, %v", c.server, c.client, client, server)
+		}
+		if !c.in && (!errors.Is(client, errDenied) || !errors.Is(server, errDenied)) {
+			t.Errorf("server %v, client %v: %v, %v, which are not denials", c.server, c.client, client, server)
+		}
+	}
+}
+
+// TestNobodyInBetween has somebody without the key pass on what two sides who have it
+// say, by two safe connections of its own.
+func TestNobodyInBetween(t *testing.T) {
+	client, thiefNear := net.Pipe()
+	thiefFar, server := net.Pipe()
+	done := make(chan error, 2)
+	go func() {
+		_, err := doorOf(t, Config{Keys: theKey}).Admit(server)
+		_ = server.Close()
+		done <- err
+	}()
+	go func() {
+		defer func() { done <- nil }()
+		cfg, err := kind.serverTLS()
+		if err != nil {
+			return
+		}
+		near, far := tls.Server(thiefNear, cfg), tls.Client(thiefFar, kind.clientTLS())
+		copied := make(chan struct{})
+		go func() { defer close(copied); _, _ = io.Copy(far, near); _ = thiefFar.Close() }()
+		_, _ = io.Copy(near, far)
+		_ = thiefNear.Close()
+		<-copied
+	}()
+	_, err := kind.Enter(t.Context(), client, theKey)
+	_ = client.Close()
+	if !errors.Is(err, errDenied) {
+		t.Errorf("in between: %v", err)
+	}
+	for range 2 {
+		if err := <-done; err != nil && !errors.Is(err, errDenied) {
+			t.Error(err)
+		}
+	}
+}
+
+// TestServerThatHasNotTheKey: one that lets everybody in learns nothing.
+func TestServerThatHasNotTheKey(t *testing.T) {
+	secret := []byte("secret")
+	for name, answer := range map[string]verdict{
+		"asks for none":   {true, ""},
+		"with no proof":   {true, "I have it"},
+		"with the wrong":  {true, string(kind.proof([]byte("kez"), secret, "server"))},
+		"sends ours back": {true, string(kind.hello(theKey, secret)[1:])},
+		"of another":      {true, string(kind.proof(theKey.Key, []byte("other"), "server"))},
+		"turns us away":   {false, "no"},
+	} {
+		if err := kind.believe(theKey, answer, secret); !errors.Is(err, errDenied) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := kind.believe(theKey, kind.judge(theKey, kind.hello(theKey, secret), secret), secret); err != nil {
+		t.Error(err)
+	}
+	other := Kind{Name: "another service", Denied: errDenied}
+	if v := kind.judge(theKey, other.hello(theKey, secret), secret); v.granted {
+		t.Error("a proof for another service is taken")
+	}
+}
+
+// TestAnotherVersionIsRefused: what a client hears of a server that speaks another version.
+func TestAnotherVersionIsRefused(t *testing.T) {
+	next := kind
+	next.Protocol = "test/2"
+	client, _ := meets(t, doorOf(t, Config{Kind: &next, Keys: theKey}), theKey)
+	if !errors.Is(client, errVersion) {
+		t.Error(client)
+	}
+}
+
+// TestSilence: who says nothing goes in time, and too many of them make room for others.
+func TestSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := doorOf(t, Config{Keys: theKey, Greet: 7 * time.Second})
+		var near []net.Conn
+		begin := time.Now()
+		for range 3 * MaxUnknown {
+			a, b := net.Pipe()
+			near = append(near, a)
+			go func() {
+				_, _ = d.Admit(b)
+				_ = b.Close()
+			}()
+			synctest.Wait()
+		}
+		if n := d.Unknown(); n != MaxUnknown { // a pipe has no address
+			t.Errorf("%d wait", n)
+		}
+		if client, server := meets(t, d, theKey); client != nil || server != nil {
+			t.Error(client, server)
+		}
+		_, _ = near[len(near)-1].Read(make([]byte, 1))
+		synctest.Wait()
+		if took := time.Since(begin); took != 7*time.Second || d.Unknown() != 0 {
+			t.Errorf("the last one left after %v; %d wait", took, d.Unknown())
+		}
+	})
+}
+
+// TestEnterEndsWithItsContext: a server that says nothing holds up nobody for longer.
+func TestEnterEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		near, far := net.Pipe()
+		go func() { _, _ = io.Copy(io.Discard, far) }()
+		begin := time.Now()
+		_, err := kind.Enter(ctx, near, theKey)
+		if took := time.Since(begin); err == nil || took != 3*time.Second {
+			t.Errorf("%v after %v", err, took)
+		}
+		_ = near.Close()
+		_ = far.Close()
+	})
+}
+
+// TestClosedDoor lets nobody in, and nobody wait.
+func TestClosedDoor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := doorOf(t, Config{Keys: theKey})
+		near, far := net.Pipe()
+		left := make(chan error)
+		go func() { _, err := d.Admit(far); left <- err }()
+		synctest.Wait()
+		d.Close()
+		if err := <-left; err == nil {
+			t.Error("in by a closed door")
+		}
+		if _, err := d.Admit(far); !errors.Is(err, net.ErrClosed) {
+			t.Error(err)
+		}
+		_ = near.Close()
+	})
+}

@@ -1,0 +1,174 @@
+package door
+
+import (
+	"crypto/ed25519"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"time"
+)
+
+// FirstByte is the first byte of a client: of a record of TLS.
+const FirstByte = 0x16
+
+// Kind is what all doors of a service have in common. Clients and servers whose kinds
+// differ do not understand each other.
+type Kind struct {
+	Protocol string // in TLS's ALPN, with the version: "impi-names/2"
+	Name     string // of the service, for its certificate and proofs: "impi names"
+
+	Denied  error // wrapped where one side does not have the other's key
+	Version error // wrapped where the server does not speak Protocol
+}
+
+// Keys are what an end lets be proved to it. With both, the key goes first.
+type Keys struct {
+	Open bool   // whoever also says so needs no key
+	Key  []byte // nil: none
+}
+
+const (
+	proofSize = sha256.Size
+	helloSize = 1 + proofSize
+)
+
+// The ways that a hello offers.
+const (
+	offersOpen = 1 << iota
+	offersKey
+)
+
+// proof shows that who made it has the key and is an end of the connection whose secret that
+// is. The two ends' proofs differ, so that none can be sent back.
+func (k *Kind) proof(key, secret []byte, side string) []byte {
+	h := hmac.New(sha256.New, key)
+	h.Write([]byte(k.Name + ": " + side))
+	h.Write(secret)
+	return h.Sum(nil)
+}
+
+// hello is what a client says first: what it offers, and its proof.
+func (k *Kind) hello(a Keys, secret []byte) []byte {
+	b := make([]byte, helloSize)
+	if a.Open {
+		b[0] |= offersOpen
+	}
+	if a.Key != nil {
+		b[0] |= offersKey
+		copy(b[1:], k.proof(a.Key, secret, "client"))
+	}
+	return b
+}
+
+// verdict is what a server says of a hello: a byte, and a text after its length in a byte.
+type verdict struct {
+	granted bool
+	text    string // the server's own proof, if the key was asked for, or why not
+}
+
+func (v verdict) append(b []byte) []byte {
+	if b = append(b, 0, byte(len(v.text))); v.granted {
+		b[len(b)-2] = 1
+	}
+	return append(b, v.text...)
+}
+
+func readVerdict(r io.Reader) (v verdict, err error) {
+	var head [2]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return v, err
+	}
+	text := make([]byte, head[1])
+	_, err = io.ReadFull(r, text)
+	return verdict{head[0] == 1, string(text)}, err
+}
+
+// judge is the server's verdict on a hello, with its own proof if both have a key.
+func (k *Kind) judge(a Keys, hello, secret []byte) verdict {
+	switch {
+	case a.Key != nil && hello[0]&offersKey != 0:
+		if !hmac.Equal(hello[1:helloSize], k.proof(a.Key, secret, "client")) {
+			return verdict{false, "wrong key"}
+		}
+		return verdict{true, string(k.proof(a.Key, secret, "server"))}
+	case a.Open && hello[0]&offersOpen != 0:
+		return verdict{granted: true}
+	case a.Key != nil:
+		return verdict{false, "this server wants a key"}
+	}
+	return verdict{false, "this server has no key to compare yours with"}
+}
+
+// believe is the client's judgement of the server.
+func (k *Kind) believe(a Keys, v verdict, secret []byte) error {
+	switch {
+	case !v.granted:
+		return fmt.Errorf("%w: %s", k.Denied, v.text)
+	case v.text == "" && a.Open:
+		return nil
+	case v.text == "":
+		return fmt.Errorf("%w: the server did not ask for the key", k.Denied)
+	case a.Key == nil || !hmac.Equal([]byte(v.text), k.proof(a.Key, secret, "server")):
+		return fmt.Errorf("%w: the server does not have the key", k.Denied)
+	}
+	return nil
+}
+
+// secretOf gives what only the two ends of a connection know.
+func (k *Kind) secretOf(c *tls.Conn) ([]byte, error) {
+	s := c.ConnectionState()
+	if s.NegotiatedProtocol != k.Protocol {
+		return nil, errors.New("the other side speaks another protocol")
+	}
+	return s.ExportKeyingMaterial(k.label(), nil, 32)
+}
+
+// label is of TLS's exporter, RFC 8446 §7.5.
+func (k *Kind) label() string {
+	b := []byte("EXPORTER-" + k.Name)
+	for i, c := range b {
+		if c == ' ' {
+			b[i] = '-'
+		}
+	}
+	return string(b)
+}
+
+// MakeUpCertificate makes a certificate for a server that has none. It proves nothing:
+// the key does.
+func MakeUpCertificate(name string) (tls.Certificate, error) {
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	t := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name},
+		NotBefore: time.Unix(0, 0), NotAfter: time.Unix(1<<35, 0),
+	}
+	der, err := x509.CreateCertificate(rand.Reader, t, t, public, private)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: private}, err
+}
+
+func (k *Kind) serverTLS() (*tls.Config, error) {
+	c, err := MakeUpCertificate(k.Name)
+	if err != nil {
+		return nil, err
+	}
+	return &tls.Config{
+		MinVersion: tls.VersionTLS13, NextProtos: []string{k.Protocol}, SessionTicketsDisabled: true,
+		Certificates: []tls.Certificate{c},
+	}, nil
+}
+
+// clientTLS takes any certificate: who is there is proved by the key, which is bound
+// to the connection.
+func (k *Kind) clientTLS() *tls.Config {
+	return &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: []string{k.Protocol}, InsecureSkipVerify: true}
+}
