@@ -15,6 +15,7 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/internal/node"
+	"github.com/openimpi/impi/internal/node/ending"
 )
 
 // order is what the launcher of several nodes tells each of them. It travels
@@ -110,8 +111,8 @@ func (h *handoff) apply(s *config.Site) {
 func (h *handoff) report(err error) int {
 	o := outcome{}
 	if err != nil {
-		o = outcome{Text: err.Error(), Status: node.StatusNode}
-		var f *node.Failure
+		o = outcome{Text: err.Error(), Status: ending.StatusNode}
+		var f *ending.Failure
 		if errors.As(err, &f) {
 			o.Status, o.Remote, o.Early = f.Status, f.Remote, f.Early
 		}

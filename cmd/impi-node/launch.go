@@ -15,6 +15,7 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/internal/launch"
 	"github.com/openimpi/impi/internal/node"
+	"github.com/openimpi/impi/internal/node/ending"
 )
 
 // siteProcess is the node of one of several sites.
@@ -40,7 +41,7 @@ func launchSites(o *options, job *config.Job, sites []config.Site, signals <-cha
 	s, err := newServing(job, sites, log)
 	if err != nil {
 		complain(std.err, err)
-		return node.StatusNode
+		return ending.StatusNode
 	}
 	defer s.close()
 	var running []*siteProcess
@@ -49,7 +50,7 @@ func launchSites(o *options, job *config.Job, sites []config.Site, signals <-cha
 		if err != nil {
 			complain(std.err, fmt.Errorf("site %s: %w", site.Name, err))
 			endAll(running)
-			return node.StatusNode
+			return ending.StatusNode
 		}
 		running = append(running, p)
 	}
@@ -172,7 +173,7 @@ func judge(running []*siteProcess) outcome {
 			return 3
 		case p.outcome.Status == 0:
 			return 0
-		case p.outcome.Remote || p.outcome.Status == node.StatusRemote:
+		case p.outcome.Remote || p.outcome.Status == ending.StatusRemote:
 			return 1
 		}
 		return 2

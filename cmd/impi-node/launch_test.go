@@ -17,6 +17,7 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/internal/node"
+	"github.com/openimpi/impi/internal/node/ending"
 	"github.com/openimpi/impi/internal/skips"
 )
 
@@ -25,8 +26,8 @@ func TestJudge(t *testing.T) {
 	own := func(text string, order int32) *siteProcess {
 		return &siteProcess{reported: true, order: order, outcome: outcome{Text: text, Status: 3}}
 	}
-	told := &siteProcess{reported: true, outcome: outcome{Text: "told", Status: node.StatusRemote, Remote: true}}
-	lost := &siteProcess{reported: true, outcome: outcome{Text: "channel closed", Status: node.StatusRemote}}
+	told := &siteProcess{reported: true, outcome: outcome{Text: "told", Status: ending.StatusRemote, Remote: true}}
+	lost := &siteProcess{reported: true, outcome: outcome{Text: "channel closed", Status: ending.StatusRemote}}
 	dead := &siteProcess{order: 9, outcome: outcome{Text: "killed", Status: 137}}
 	for _, c := range []struct {
 		running []*siteProcess
@@ -73,7 +74,7 @@ func TestHandoff(t *testing.T) {
 	if site.Server.Embedded || site.Server.Address != at || site.Auth != (config.Auth{Keyed: true, Key: key}) {
 		t.Errorf("%+v", site)
 	}
-	f := &node.Failure{Text: "why", Status: 7, Remote: true, Early: true}
+	f := &ending.Failure{Text: "why", Status: 7, Remote: true, Early: true}
 	if s := h.report(fmt.Errorf("wrapped: %w", f)); s != 7 {
 		t.Errorf("status %d", s)
 	}
@@ -109,9 +110,9 @@ func TestConclude(t *testing.T) {
 	std.err = w
 	for err, want := range map[error]int{
 		nil:                          statusOK,
-		&node.Failure{Status: 9}:     9,
-		errors.New("something else"): node.StatusNode,
-		fmt.Errorf("%w", &node.Failure{Status: 4}): 4,
+		&ending.Failure{Status: 9}:   9,
+		errors.New("something else"): ending.StatusNode,
+		fmt.Errorf("%w", &ending.Failure{Status: 4}): 4,
 	} {
 		if got := conclude(err, std); got != want {
 			t.Errorf("%v: %d, want %d", err, got, want)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/internal/node"
+	"github.com/openimpi/impi/internal/node/ending"
 )
 
 // runJob runs what the command line asks for: one site in this process, or a
@@ -21,7 +22,7 @@ func runJob(o *options, std streams) int {
 	h, err := takeHandoff()
 	if err != nil {
 		complain(std.err, err)
-		return node.StatusNode
+		return ending.StatusNode
 	}
 	job, found := prepare(o, h != nil)
 	if h == nil || found.HasErrors() {
@@ -174,9 +175,9 @@ func conclude(err error, std streams) int {
 		return statusOK
 	}
 	complain(std.err, err)
-	var f *node.Failure
+	var f *ending.Failure
 	if errors.As(err, &f) {
 		return f.Status
 	}
-	return node.StatusNode
+	return ending.StatusNode
 }

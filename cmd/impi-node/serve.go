@@ -7,6 +7,7 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/internal/node"
+	"github.com/openimpi/impi/internal/node/ending"
 )
 
 // serving is the job's server in the launcher, if one of the sites embeds it,
@@ -81,7 +82,7 @@ func (s *serving) explain(o outcome) outcome {
 	default:
 		return o
 	}
-	if f := s.server.Failure(); f != nil && f.Status == node.StatusTimeout {
+	if f := s.server.Failure(); f != nil && f.Status == ending.StatusTimeout {
 		return outcome{Text: f.Text, Status: f.Status}
 	}
 	return o

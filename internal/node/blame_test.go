@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/node/ending"
 )
 
 // fateJob is two sites of two procs each, of which rank 2 at beta dies.
@@ -55,7 +56,7 @@ func TestFirstFailingProcIsNamed(t *testing.T) {
 					if f[1] == nil || f[1].Status != endings[how].status || f[1].Remote {
 						t.Errorf("beta: %+v", f[1])
 					}
-					if f[0] == nil || f[0].Status != StatusRemote || !f[0].Remote {
+					if f[0] == nil || f[0].Status != ending.StatusRemote || !f[0].Remote {
 						t.Errorf("alpha: %+v", f[0])
 					}
 				})
@@ -83,7 +84,7 @@ func TestFirstFailingProcIsNamedBeforeItHasARank(t *testing.T) {
 			all[0].err.says("startup: connected", 0) // the server ends with its job, and who comes later finds nobody
 			all = append(all, startSites(t, job, job.Sites[1:])...)
 			f := wantAll(t, all, "proc 1 of site beta "+want.text)
-			if f[1].Status != want.status || f[0].Status != StatusRemote {
+			if f[1].Status != want.status || f[0].Status != ending.StatusRemote {
 				t.Errorf("alpha %+v, beta %+v", f[0], f[1])
 			}
 		})

@@ -17,6 +17,7 @@ import (
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/node/ending"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/rendezvous"
 )
@@ -233,7 +234,7 @@ func TestImpostorWhoListens(t *testing.T) {
 		}
 	}()
 	host := wire.HostIDFrom(netip.MustParseAddr("127.0.0.2"), wire.IPv4Compatible)
-	f, _ := endsInTime(t, 3*time.Second, func(limit time.Duration) *Failure {
+	f, _ := endsInTime(t, 3*time.Second, func(limit time.Duration) *ending.Failure {
 		job := overChannels(false)
 		serveApart(t, job)
 		job.Limits.Start = limit
@@ -250,7 +251,7 @@ func TestImpostorWhoListens(t *testing.T) {
 		}
 		return end(beta)[0]
 	})
-	if f == nil || f.Status != StatusTimeout || !strings.Contains(f.Text, "was not reached") || !strings.Contains(f.Text, dynamic.ErrToken.Error()) {
+	if f == nil || f.Status != ending.StatusTimeout || !strings.Contains(f.Text, "was not reached") || !strings.Contains(f.Text, dynamic.ErrToken.Error()) {
 		t.Errorf("%v", f)
 	}
 	_ = ln.Close()

@@ -6,16 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"regexp"
-	"strconv"
-	"strings"
 	"time"
 
-	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/blame"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
-	"github.com/openimpi/impi/internal/node/routes"
+	"github.com/openimpi/impi/internal/node/ending"
 	"github.com/openimpi/impi/internal/rendezvous"
 	"github.com/openimpi/impi/transports/socket"
 )
@@ -54,7 +50,7 @@ func (n *node) join(ctx context.Context) error {
 
 // serverKnows gives the reason of a job that failed before this site had joined it, if
 // the server is ours: to who has not joined it says that much only.
-func (n *node) serverKnows(ctx context.Context, told error) *Failure {
+func (n *node) serverKnows(ctx context.Context, told error) *ending.Failure {
 	if n.server == nil || !errors.Is(told, startup.ErrFailed) {
 		return nil
 	}
@@ -71,7 +67,7 @@ func (n *node) serverKnows(ctx context.Context, told error) *Failure {
 func (n *node) untilOver(ctx context.Context) (_ context.Context, stop func()) {
 	within, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	release := context.AfterFunc(ctx, func() {
-		if f := failure(ctx); f != nil {
+		if f := ending.Of(ctx); f != nil {
 			cancel(f)
 		} else {
 			cancel(n.interrupted(context.Cause(ctx)))
@@ -97,7 +93,7 @@ func (n *node) rendezvous() (rendezvous.Settings, error) {
 func (n *node) hearServer() {
 	select {
 	case <-n.session.Lost():
-		n.ending.fail(n.serverSaid(n.session.Err()))
+		n.end.Fail(n.serverSaid(n.session.Err()))
 	case <-n.left:
 	}
 }
@@ -135,7 +131,7 @@ func (n *node) clientConfig() (startup.ClientConfig, error) {
 
 // resign tells the other sites why the job ends, if it is not from them that we
 // know it.
-func (n *node) resign(f *Failure) {
+func (n *node) resign(f *ending.Failure) {
 	n.leaving.Do(func() { close(n.left) })
 	if n.session != nil {
 		_ = n.session.Fail(f) // which reports f
@@ -165,70 +161,13 @@ func (n *node) leave(ctx context.Context) error {
 
 // serverSaid makes a failure of what ended startup, or the connection to the
 // server.
-func (n *node) serverSaid(err error) *Failure {
-	f := ended(n.opt.Job, err)
+func (n *node) serverSaid(err error) *ending.Failure {
+	f := ending.ByServer(n.opt.Job, err)
 	if !f.Remote {
 		f.Text = fmt.Sprintf("site %s: %s", n.opt.Site.Name, f.Text)
 	}
 	if errors.Is(err, startup.ErrLost) && n.session != nil {
-		f.weight = blame.Lost // whoever broke it may have told why elsewhere
+		f.Weight = blame.Lost // whoever broke it may have told why elsewhere
 	}
 	return f
-}
-
-// ended makes a failure of the error with which a side of startup ended.
-func ended(job *config.Job, err error) *Failure {
-	text := err.Error()
-	marker := startup.ErrFailed.Error() + ": "
-	if i := strings.LastIndex(text, marker); i >= 0 && errors.Is(err, startup.ErrFailed) {
-		f := toldBy(withSites(job, text[i+len(marker):]))
-		switch {
-		case strings.HasPrefix(f.Text, startup.ErrTimeout.Error()):
-			f.Status = StatusTimeout // the server's own limit, which is everybody's
-		case strings.HasPrefix(f.Text, startup.ErrBusy.Error()):
-			f.Status, f.Remote, f.cause = StatusTimeout, false, err // for as long as we may wait
-			f.Text += ": somebody keeps it so with connections that say nothing; its log has their addresses"
-		case strings.HasPrefix(f.Text, startup.ErrAuth.Error()):
-			f.Status, f.Remote = StatusNode, false // it is us whom the server refused
-			f.Text += ": the site and the server must have the same key, or the same auth block"
-		}
-		return f
-	}
-	f := &Failure{Text: withSites(job, text), Status: StatusNode, weight: blame.Decided, cause: err}
-	switch {
-	case errors.Is(err, startup.ErrTimeout):
-		f.Status = StatusTimeout
-	case errors.Is(err, startup.ErrLost):
-		f.Status = StatusRemote
-	}
-	return f
-}
-
-// How the server names clients: one with its address, or a set of them.
-var (
-	oneClient = regexp.MustCompile(`\bclient (\d+) \(([^)]*:\d+)\)`)
-	clientSet = regexp.MustCompile(`\bclients \{([\d,]+)\} of \d+`)
-)
-
-// withSites puts the sites' names where the server, which does not know them,
-// speaks of clients.
-func withSites(job *config.Job, text string) string {
-	text = oneClient.ReplaceAllStringFunc(text, func(s string) string {
-		m := oneClient.FindStringSubmatch(s)
-		return siteList(job, m[1]) + " at " + m[2]
-	})
-	return clientSet.ReplaceAllStringFunc(text, func(s string) string {
-		return siteList(job, clientSet.FindStringSubmatch(s)[1])
-	})
-}
-
-// siteList names the clients of a list of ranks.
-func siteList(job *config.Job, ranks string) string {
-	var names []string
-	for s := range strings.SplitSeq(ranks, ",") {
-		if c, err := strconv.Atoi(s); err == nil {
-			names = append(names, routes.ClientName(job, wire.ClientRank(c)))
-		}
-	}
-	return strings.Join(names, ", ")
 }

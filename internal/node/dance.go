@@ -12,6 +12,7 @@ import (
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/node/ending"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/transports"
 )
@@ -128,7 +129,7 @@ func (d *dancer) steps() (over bool, err error) {
 		case agent.Unreachable:
 			return true, s.Err
 		case agent.TimedOut:
-			return true, timedOut("site %s: %v; missing: %s", d.n.opt.Site.Name, s.Err, d.missing())
+			return true, ending.TimedOut("site %s: %v; missing: %s", d.n.opt.Site.Name, s.Err, d.missing())
 		}
 	}
 }

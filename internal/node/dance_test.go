@@ -12,6 +12,7 @@ import (
 
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/node/ending"
 	"github.com/openimpi/impi/internal/rendezvous"
 )
 
@@ -27,7 +28,7 @@ func foreigner(ctx context.Context, server netip.AddrPort) (*rendezvous.Session,
 
 func TestHostThatDoesNotConnect(t *testing.T) {
 	var heard error
-	f, _ := endsInTime(t, 3*time.Second, func(limit time.Duration) *Failure {
+	f, _ := endsInTime(t, 3*time.Second, func(limit time.Duration) *ending.Failure {
 		job := testJob("block", 1, 1)
 		serveApart(t, job)
 		job.Limits.Start = limit
@@ -44,7 +45,7 @@ func TestHostThatDoesNotConnect(t *testing.T) {
 		}
 		return end(alpha)[0]
 	})
-	if f == nil || f.Status != StatusTimeout || !strings.Contains(f.Text, "missing: site beta (client 1) at 127.0.0.3:9") {
+	if f == nil || f.Status != ending.StatusTimeout || !strings.Contains(f.Text, "missing: site beta (client 1) at 127.0.0.3:9") {
 		t.Errorf("%v", f)
 	}
 	if heard == nil || !strings.Contains(heard.Error(), "site beta (client 1)") {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/node/ending"
 	"github.com/openimpi/impi/internal/rendezvous"
 	"github.com/openimpi/impi/transports"
 )
@@ -20,7 +21,7 @@ const declineTime = 2 * time.Second
 
 // decline tells the server that this site will not come, and why: the others would wait
 // for it until the limit of the start. done is closed when that has succeeded or failed.
-func (n *node) decline(f *Failure) (done <-chan struct{}) {
+func (n *node) decline(f *ending.Failure) (done <-chan struct{}) {
 	told := make(chan struct{})
 	s := n.opt.Site.Server
 	if f == nil || n.joined || n.opt.share != nil || f.Remote || s.Embedded && s.Clients == 1 || addressTaken(f) {
@@ -52,7 +53,7 @@ func (n *node) decline(f *Failure) (done <-chan struct{}) {
 // addressTaken tells whether a site failed because somebody listens where its file says
 // that it does. That may be the site itself, which was started twice: the job of the first
 // one goes on.
-func addressTaken(f *Failure) bool {
+func addressTaken(f *ending.Failure) bool {
 	return errors.Is(f, syscall.EADDRINUSE) || // of the embedded server
 		errors.Is(f, errPortTaken)
 }

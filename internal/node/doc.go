@@ -11,7 +11,7 @@
 // Procs that are spawned are a job of their own, with a node of its own in the same
 // process, which has the site's output and transports (spawn_*.go).
 //
-// What ends a job early is a Failure. All parts of a node report theirs to one
-// place (ending.go), which picks the one that explains the others, tells the
-// other sites through the server, and lets Run tear the site down.
+// What ends a job early is an ending.Failure. All parts of a node report theirs to one
+// ending.Ending, which picks the one that explains the others; the node tells the other
+// sites through the server, and Run tears the site down.
 package node

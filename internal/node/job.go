@@ -13,6 +13,7 @@ import (
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/node/ending"
 	"github.com/openimpi/impi/internal/packetswitch"
 	"github.com/openimpi/impi/internal/wireup"
 	"github.com/openimpi/impi/transports/socket"
@@ -234,9 +235,9 @@ func (n *node) noticed(h *ownHost) func(agent.Event) {
 	return func(ev agent.Event) {
 		switch ev.Kind {
 		case agent.HostDied:
-			n.ending.fail(n.channelLost(ev))
+			n.end.Fail(n.channelLost(ev))
 		case agent.ProcLost:
-			n.ending.fail(nodeFailed(fmt.Errorf("%v: its agent gave it up: %w", n.procOf(ev.Peer.Rank).who(), ev.Err)))
+			n.end.Fail(ending.NodeFailed(fmt.Errorf("%v: its agent gave it up: %w", n.procOf(ev.Peer.Rank).who(), ev.Err)))
 		case agent.Finished:
 			close(h.finished)
 		default:

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/node/ending"
 	"github.com/openimpi/impi/plugins/host"
 )
 
@@ -28,7 +29,7 @@ func TestProcKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := wantAll(t, all, "rank 2 on site beta was killed by SIGKILL")
-	if f[1].Status != 137 || f[0].Status != StatusRemote || !f[0].Remote || f[1].Remote {
+	if f[1].Status != 137 || f[0].Status != ending.StatusRemote || !f[0].Remote || f[1].Remote {
 		t.Errorf("alpha: %+v, beta: %+v", f[0], f[1])
 	}
 }
@@ -51,7 +52,7 @@ func TestExitWithoutFinalizeIsAFailure(t *testing.T) {
 func TestAbort(t *testing.T) {
 	all := start(t, testJob("abort", 2, 1))
 	f := wantAll(t, all, "rank 2 on site beta called MPI Abort with code 7: the matrix is singular")
-	if f[1].Status != 7 || f[0].Status != StatusRemote {
+	if f[1].Status != 7 || f[0].Status != ending.StatusRemote {
 		t.Errorf("alpha: %+v, beta: %+v", f[0], f[1])
 	}
 }
@@ -59,7 +60,7 @@ func TestAbort(t *testing.T) {
 func TestProcExitsBeforeInit(t *testing.T) {
 	all := start(t, testJob("early", 2, 1))
 	f := wantAll(t, all, "proc 1 of site alpha exited with status 5 before it called MPI Init")
-	if f[0].Status != 5 || f[1].Status != StatusRemote {
+	if f[0].Status != 5 || f[1].Status != ending.StatusRemote {
 		t.Errorf("%+v %+v", f[0], f[1])
 	}
 }
@@ -83,7 +84,7 @@ func TestOperatorEndsTheJob(t *testing.T) {
 	}
 	all[1].cancel(Interrupt{syscall.SIGTERM})
 	f := wantAll(t, all, "the operator ended the job at site beta (SIGTERM)")
-	if f[1].Status != 143 || f[0].Status != StatusRemote {
+	if f[1].Status != 143 || f[0].Status != ending.StatusRemote {
 		t.Errorf("alpha: %+v, beta: %+v", f[0], f[1])
 	}
 	for _, fd := range fds {
@@ -127,7 +128,7 @@ func TestNobodyReadsTheOutput(t *testing.T) {
 
 func TestOtherControlProtocol(t *testing.T) {
 	f := end(start(t, testJob("old", 1)))
-	if f[0] == nil || !strings.Contains(f[0].Text, "old 1.0") || !strings.Contains(f[0].Text, "99") || f[0].Status != StatusNode {
+	if f[0] == nil || !strings.Contains(f[0].Text, "old 1.0") || !strings.Contains(f[0].Text, "99") || f[0].Status != ending.StatusNode {
 		t.Errorf("%v", f[0])
 	}
 }
@@ -195,7 +196,7 @@ func TestNodeKilledLeavesNothing(t *testing.T) {
 		gone(t, fd)
 	}
 	f := end(alpha)
-	if f[0] == nil || !strings.Contains(f[0].Text, "site beta (client 1)") || f[0].Status != StatusRemote {
+	if f[0] == nil || !strings.Contains(f[0].Text, "site beta (client 1)") || f[0].Status != ending.StatusRemote {
 		t.Errorf("alpha: %+v", f[0])
 	}
 	if _, err := os.Stat(dir); err != nil {
@@ -244,7 +245,7 @@ func TestSiteThatNeverComes(t *testing.T) {
 	job.Sites[0].Server.Embedded = true
 	alpha := startSites(t, job, job.Sites[:1])
 	f := end(alpha)
-	if f[0] == nil || !strings.Contains(f[0].Text, "site beta (client 1) did not come") || f[0].Status != StatusTimeout {
+	if f[0] == nil || !strings.Contains(f[0].Text, "site beta (client 1) did not come") || f[0].Status != ending.StatusTimeout {
 		t.Errorf("%v", f[0])
 	}
 }
@@ -254,7 +255,7 @@ func TestProgramThatNeverCallsInit(t *testing.T) {
 	job.Limits.Start = time.Second
 	f := end(start(t, job))
 	want := "site alpha: 1s passed while waiting for MPI Init of proc 0 of site alpha and 1 others"
-	if f[0] == nil || f[0].Status != StatusTimeout || !strings.HasPrefix(f[0].Text, want) {
+	if f[0] == nil || f[0].Status != ending.StatusTimeout || !strings.HasPrefix(f[0].Text, want) {
 		t.Errorf("%v", f[0])
 	}
 }
@@ -293,7 +294,7 @@ func TestWrongKey(t *testing.T) {
 	job.Sites[1].Auth.Key++
 	all := start(t, job)
 	<-all[1].done
-	if f := all[1].failure; f == nil || !strings.Contains(f.Text, "wrong key") || f.Status != StatusNode {
+	if f := all[1].failure; f == nil || !strings.Contains(f.Text, "wrong key") || f.Status != ending.StatusNode {
 		t.Errorf("%v", f)
 	}
 	all[0].cancel(Interrupt{syscall.SIGINT})
@@ -361,10 +362,10 @@ func TestHostsThatCannotReachEachOther(t *testing.T) {
 	for _, s := range all {
 		<-s.done
 	}
-	if f := all[1].failure; f == nil || !strings.Contains(f.Text, "no channel to site") || f.Status != StatusNode {
+	if f := all[1].failure; f == nil || !strings.Contains(f.Text, "no channel to site") || f.Status != ending.StatusNode {
 		t.Errorf("%v", f)
 	}
-	if f := all[0].failure; f == nil || f.Status != StatusRemote {
+	if f := all[0].failure; f == nil || f.Status != ending.StatusRemote {
 		t.Errorf("the other site: %v", f)
 	}
 }

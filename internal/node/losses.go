@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/openimpi/impi/internal/launch"
+	"github.com/openimpi/impi/internal/node/ending"
 	"github.com/openimpi/impi/internal/wireup"
 )
 
@@ -39,7 +40,7 @@ func (n *node) sayCut(text string, c cutTrace) {
 
 // sayLosses says at the end what was not written. It gives the failure of a site
 // whose procs' output is incomplete, which scripts must not take for all of it.
-func (n *node) sayLosses() *Failure {
+func (n *node) sayLosses() *ending.Failure {
 	n.mu.Lock()
 	cut := n.cut
 	n.mu.Unlock()
@@ -49,9 +50,9 @@ func (n *node) sayLosses() *Failure {
 	if n.opt.share != nil {
 		return nil // the site's own node has the outputs
 	}
-	var f *Failure
+	var f *ending.Failure
 	if l := n.stdout.Lost(); l.Bytes > 0 && n.stdout.Err() == nil {
-		f = nodeFailed(fmt.Errorf("the output of site %s is incomplete: not written: %v", n.opt.Site.Name, l))
+		f = ending.NodeFailed(fmt.Errorf("the output of site %s is incomplete: not written: %v", n.opt.Site.Name, l))
 	}
 	if l := n.stderr.Lost(); l.Bytes > 0 {
 		n.log.Warn("the log is incomplete", "not written", strings.TrimSpace(l.String()))

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/node/ending"
 )
 
 // full is a writer on a disk that is full until there is room.
@@ -80,7 +81,7 @@ func TestOutputOnAFullDisk(t *testing.T) {
 		}
 	})
 	f := end(all)
-	if f[0] == nil || f[0].Status != StatusNode || !strings.Contains(f[0].Text, "the output of site alpha is incomplete: not written: ") || !strings.Contains(f[0].Text, "no space left on device") {
+	if f[0] == nil || f[0].Status != ending.StatusNode || !strings.Contains(f[0].Text, "the output of site alpha is incomplete: not written: ") || !strings.Contains(f[0].Text, "no space left on device") {
 		t.Errorf("alpha: %v", f[0])
 	}
 	if f[1] != nil {

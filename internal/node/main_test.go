@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/node/ending"
 	"github.com/openimpi/impi/plugins/sdk"
 	"github.com/openimpi/impi/transports"
 	"github.com/openimpi/impi/transports/quic"
@@ -238,7 +239,7 @@ type running struct {
 	now      chan struct{}
 	once     sync.Once
 	done     chan struct{}
-	failure  *Failure
+	failure  *ending.Failure
 }
 
 // start runs the sites of a job, with their server apart if there are several.
@@ -306,8 +307,8 @@ func serveApart(t testing.TB, job *config.Job) {
 }
 
 // end waits for all sites and gives their failures.
-func end(all []*running) []*Failure {
-	failures := make([]*Failure, len(all))
+func end(all []*running) []*ending.Failure {
+	failures := make([]*ending.Failure, len(all))
 	for i, r := range all {
 		<-r.done
 		failures[i] = r.failure
@@ -316,7 +317,7 @@ func end(all []*running) []*Failure {
 }
 
 // wantAll wants every site to end with a failure of that text.
-func wantAll(t *testing.T, all []*running, text string) []*Failure {
+func wantAll(t *testing.T, all []*running, text string) []*ending.Failure {
 	t.Helper()
 	failures := end(all)
 	for i, f := range failures {
@@ -343,7 +344,7 @@ const tooLate = "passed while waiting for MPI Init of proc"
 // endsInTime gives the failure of a job that must end by its own limit for starting.
 // That limit has to be longer than the job's own procs need to start, which depends on
 // the machine: where it was not, try has another go with one that is four times as long.
-func endsInTime(t *testing.T, first time.Duration, try func(limit time.Duration) *Failure) (f *Failure, limit time.Duration) {
+func endsInTime(t *testing.T, first time.Duration, try func(limit time.Duration) *ending.Failure) (f *ending.Failure, limit time.Duration) {
 	t.Helper()
 	for limit = first; ; limit *= 4 {
 		f = try(limit)

@@ -16,6 +16,7 @@ import (
 	"github.com/openimpi/impi/internal/launch"
 	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/internal/loglimit"
+	"github.com/openimpi/impi/internal/node/ending"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/rendezvous"
 	"github.com/openimpi/impi/plugins/host"
@@ -34,7 +35,7 @@ type node struct {
 	spawning *spawnService // of the site; those of spawned worlds share it
 	machine  string
 	deadline time.Time // for everything until all sites are connected
-	ending   *ending
+	end      *ending.Ending
 	launcher *launch.Launcher
 	dir      *host.RunDir
 	stdout   *launch.Output
@@ -60,16 +61,14 @@ type node struct {
 	fallBacks fallBacks
 	control   *links.Server // nil if it could not be opened
 
-	mu    sync.Mutex
-	after *Failure // of a proc that had passed Finalize
-	over  bool     // the node has ended
-	cut   []cutTrace
+	mu  sync.Mutex
+	cut []cutTrace
 
 	limiter *loglimit.Limiter // of log; nil if it is not the node's own
 }
 
 // Run runs a site from the start of its plugins to the end of its procs. It
-// returns nil when every proc has ended in order, and otherwise a *Failure,
+// returns nil when every proc has ended in order, and otherwise a *ending.Failure,
 // which all sites of the job report alike. Nothing that it started is left then.
 //
 // The end of ctx ends the job: procs are told, then signalled, then killed.
@@ -81,12 +80,12 @@ func Run(ctx context.Context, opt Options) error {
 }
 
 // life is the whole of a node's.
-func (n *node) life(ctx context.Context) *Failure {
+func (n *node) life(ctx context.Context) *ending.Failure {
 	if n.opt.share == nil {
 		n.spawning = newSpawnService(ctx, n)
 		defer n.spawning.stop(nil)
 	}
-	n.ending, ctx = newEnding(ctx)
+	n.end, ctx = ending.New(ctx)
 	if n.opt.share == nil {
 		defer n.passSignals()()
 	}
@@ -98,13 +97,7 @@ func (n *node) life(ctx context.Context) *Failure {
 	n.shutDown(f)
 	n.limiter.Close()
 	incomplete := n.sayLosses()
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.over = true
-	if f == nil {
-		f = n.after
-	}
-	if f == nil {
+	if f = n.end.Over(f); f == nil {
 		f = incomplete
 	}
 	return f
@@ -134,11 +127,11 @@ func newNode(opt Options) *node {
 
 // outputLost ends a job whose output nobody takes any more.
 func (n *node) outputLost(err error) {
-	f := nodeFailed(fmt.Errorf("the output of site %s cannot be written: %w", n.opt.Site.Name, err))
+	f := ending.NodeFailed(fmt.Errorf("the output of site %s cannot be written: %w", n.opt.Site.Name, err))
 	if errors.Is(err, syscall.EPIPE) {
 		f.Status = 128 + int(syscall.SIGPIPE)
 	}
-	n.ending.fail(f)
+	n.end.Fail(f)
 	n.spawning.stop(f)
 }
 
@@ -218,8 +211,8 @@ func (n *node) awaitHellos(ctx context.Context) error {
 		case <-n.hellos:
 		case <-limit.C:
 			who, first := n.missing()
-			f := timedOut("site %s: %v passed while waiting for %s: the program must call it", n.opt.Site.Name, n.opt.Job.Limits.Start, who)
-			f.local = first + 1
+			f := ending.TimedOut("site %s: %v passed while waiting for %s: the program must call it", n.opt.Site.Name, n.opt.Job.Limits.Start, who)
+			f.Proc = first + 1
 			return f
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -269,40 +262,37 @@ func (n *node) finish(ctx context.Context) error {
 
 // late notes a proc that failed after Finalize. The others go on: they may have
 // results to write.
-func (n *node) late(f *Failure) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.after == nil {
-		n.after = f
+func (n *node) late(f *ending.Failure) {
+	if first, _ := n.end.Late(f); first {
 		n.log.Warn("a proc failed after the end of its job", "problem", f.Text)
 	}
 }
 
 // verdict makes the job's failure of how run ended. A step that broke because
 // something else did waits for what that was.
-func (n *node) verdict(ctx context.Context, err error) *Failure {
+func (n *node) verdict(ctx context.Context, err error) *ending.Failure {
 	if err == nil {
-		n.ending.close()
+		n.end.Close()
 		return nil
 	}
-	var f *Failure
+	var f *ending.Failure
 	if ctx.Err() == nil && !errors.As(err, &f) {
-		f = nodeFailed(fmt.Errorf("site %s: %w", n.opt.Site.Name, err))
+		f = ending.NodeFailed(fmt.Errorf("site %s: %w", n.opt.Site.Name, err))
 	}
 	if f != nil {
-		n.ending.fail(f)
+		n.end.Fail(f)
 	}
 	<-ctx.Done()
-	n.ending.close()
-	if f := failure(ctx); f != nil {
+	n.end.Close()
+	if f := ending.Of(ctx); f != nil {
 		return f
 	}
 	return n.interrupted(context.Cause(ctx))
 }
 
 // interrupted is the failure of a job that its operator ended.
-func (n *node) interrupted(cause error) *Failure {
-	f := nodeFailed(fmt.Errorf("the operator ended the job at site %s (%w)", n.opt.Site.Name, cause))
+func (n *node) interrupted(cause error) *ending.Failure {
+	f := ending.NodeFailed(fmt.Errorf("the operator ended the job at site %s (%w)", n.opt.Site.Name, cause))
 	var i Interrupt
 	if errors.As(cause, &i) {
 		f.Status = 128 + int(i.Signal)
@@ -311,7 +301,7 @@ func (n *node) interrupted(cause error) *Failure {
 }
 
 // shutDown leaves nothing behind. On failure f the other sites are told first.
-func (n *node) shutDown(f *Failure) {
+func (n *node) shutDown(f *ending.Failure) {
 	declined := n.decline(f)
 	if f != nil {
 		n.log.Debug("ending", "reason", f.Text)

@@ -12,6 +12,7 @@ import (
 	"github.com/openimpi/impi/core/blame"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/launch"
+	"github.com/openimpi/impi/internal/node/ending"
 	"github.com/openimpi/impi/internal/wireup"
 )
 
@@ -72,8 +73,8 @@ func (n *node) startProcs() error {
 		for i := range h.config.Procs {
 			p, err := n.startProc(h, i)
 			if err != nil {
-				f := nodeFailed(fmt.Errorf("site %s: proc %d of site %[1]s: %[3]w", n.opt.Site.Name, len(n.procs), err))
-				f.local = len(n.procs) + 1
+				f := ending.NodeFailed(fmt.Errorf("site %s: proc %d of site %[1]s: %[3]w", n.opt.Site.Name, len(n.procs), err))
+				f.Proc = len(n.procs) + 1
 				return f
 			}
 			n.mu.Lock()
@@ -168,7 +169,7 @@ func (p *proc) listen() {
 		wireup.CloseAll(fds) // procs send none
 		if err != nil {
 			if errors.Is(err, wireup.ErrMessage) {
-				p.n.ending.fail(nodeFailed(fmt.Errorf("%v: %w", p.who(), err)))
+				p.n.end.Fail(ending.NodeFailed(fmt.Errorf("%v: %w", p.who(), err)))
 			} else if !errors.Is(err, io.EOF) {
 				p.n.log.Debug("control socket", "proc", p.who(), "error", err)
 			}
@@ -182,18 +183,18 @@ func (p *proc) heard(m wireup.Message) {
 	phase := procPhase(p.phase.Load())
 	switch {
 	case m.Kind == wireup.KindAbort:
-		f := procAborted(p.who(), m.Code, m.Reason).after(p.lost())
-		f.at = time.Now()
+		f := procAborted(p.who(), m.Code, m.Reason).After(p.lost())
+		f.At = time.Now()
 		p.aborted.Store(true)
 		if phase == finished {
 			p.n.late(f) // the job may be over before ending decides
 		}
-		p.n.ending.fail(f)
+		p.n.end.Fail(f)
 	case m.Kind == wireup.KindLost && phase == welcomed:
 		p.loses(m)
 	case m.Kind == wireup.KindHello && phase == starting:
 		if m.Version != wireup.Version {
-			p.n.ending.fail(nodeFailed(fmt.Errorf("%v uses %s, whose control protocol has version %d; this node's has %d: build the program and impi-node from one release",
+			p.n.end.Fail(ending.NodeFailed(fmt.Errorf("%v uses %s, whose control protocol has version %d; this node's has %d: build the program and impi-node from one release",
 				p.who(), m.Library, m.Version, wireup.Version)))
 			return
 		}
@@ -270,9 +271,9 @@ func (p *proc) watch() {
 	switch {
 	case p.aborted.Load(): // it has said so, and why
 	case phase != finished:
-		f := procEnded(p.who(), phase, e).after(p.lost())
-		f.at = at
-		p.n.ending.fail(f)
+		f := procEnded(p.who(), phase, e).After(p.lost())
+		f.At = at
+		p.n.end.Fail(f)
 	case !e.OK():
 		p.n.late(procEnded(p.who(), phase, e))
 	}
@@ -285,7 +286,7 @@ func (p *proc) outlivesSocket() {
 	case <-p.os.Exited():
 	case <-time.After(lastWords):
 		if procPhase(p.phase.Load()) != finished {
-			p.n.ending.fail(&Failure{Text: p.who().String() + " closed its connection to the node without MPI Finalize", Status: 1, weight: blame.Died})
+			p.n.end.Fail(&ending.Failure{Text: p.who().String() + " closed its connection to the node without MPI Finalize", Status: 1, Weight: blame.Died})
 		}
 	}
 }

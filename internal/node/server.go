@@ -16,6 +16,7 @@ import (
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/names"
+	"github.com/openimpi/impi/internal/node/ending"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/rendezvous"
 	"github.com/openimpi/impi/transports/socket"
@@ -98,12 +99,12 @@ func (s *Server) Address() netip.AddrPort { return s.address }
 func (s *Server) Done() <-chan struct{} { return s.done }
 
 // Failure waits for the end of the job and says why it failed, if it did.
-func (s *Server) Failure() *Failure {
+func (s *Server) Failure() *ending.Failure {
 	<-s.done
 	if s.err == nil {
 		return nil
 	}
-	return ended(s.job, s.err)
+	return ending.ByServer(s.job, s.err)
 }
 
 // Close ends the server; a job that is not over fails.
@@ -152,7 +153,7 @@ func (n *node) startServer() (err error) {
 // watchServer reports a server that fails, maybe before we have connected to it.
 func (n *node) watchServer() {
 	if f := n.server.Failure(); f != nil {
-		n.ending.fail(f)
+		n.end.Fail(f)
 	}
 }
 

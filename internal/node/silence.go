@@ -10,6 +10,7 @@ import (
 	"github.com/openimpi/impi/core/blame"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/internal/drive"
+	"github.com/openimpi/impi/internal/node/ending"
 )
 
 // silence is how long nothing may be heard of another machine.
@@ -23,20 +24,20 @@ func silenceOf(job *config.Job) time.Duration {
 }
 
 // channelLost is the failure of a job whose channel to a host has ended too early.
-func (n *node) channelLost(ev agent.Event) *Failure {
+func (n *node) channelLost(ev agent.Event) *ending.Failure {
 	host := n.routes.HostName(ev.Peer.Host)
 	var silent *link.SilentError
 	switch {
 	case errors.Is(ev.Err, agent.ErrProtocol):
-		f := connectionLost(fmt.Sprintf("%s closed its channel before the job's end: %v", host, ev.Err), ev.Err)
-		f.weight = blame.Decided
+		f := ending.ConnectionLost(fmt.Sprintf("%s closed its channel before the job's end: %v", host, ev.Err), ev.Err)
+		f.Weight = blame.Decided
 		return f
 	case !errors.As(ev.Err, &silent):
-		return connectionLost(fmt.Sprintf("%s closed its channel before the job's end: %v", host, ev.Err), ev.Err)
+		return ending.ConnectionLost(fmt.Sprintf("%s closed its channel before the job's end: %v", host, ev.Err), ev.Err)
 	}
 	text := fmt.Sprintf("nothing was heard from %s%s: %v", host, silent.Time(), link.ErrSilent)
 	if errors.Is(ev.Err, drive.ErrNotResumed) {
 		text += fmt.Sprintf(" (%v)", ev.Err)
 	}
-	return connectionLost(text, ev.Err)
+	return ending.ConnectionLost(text, ev.Err)
 }

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/node/ending"
 	"github.com/openimpi/impi/internal/skips"
 )
 
@@ -37,7 +38,7 @@ func TestNetworkGoesDown(t *testing.T) {
 			loopback(t, 0)
 			for i, f := range end(all) {
 				if f == nil || !strings.Contains(f.Text, "nothing was heard from ") || !strings.Contains(f.Text, " for 2s") ||
-					strings.Contains(f.Text, "closed its channel") || f.Status != StatusRemote {
+					strings.Contains(f.Text, "closed its channel") || f.Status != ending.StatusRemote {
 					t.Errorf("site %d: %+v", i, f)
 				}
 			}

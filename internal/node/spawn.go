@@ -9,6 +9,7 @@ import (
 	"github.com/openimpi/impi/core/blame"
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/mpierr"
+	"github.com/openimpi/impi/internal/node/ending"
 	"github.com/openimpi/impi/internal/wireup"
 )
 
@@ -136,7 +137,7 @@ func (m *meetings) breakPort(o *spawnedWorld, reason string) {
 
 // endSpawned ends what was spawned here, if the job has failed: all worlds that have
 // not parted from their parents.
-func (n *node) endSpawned(f *Failure) {
+func (n *node) endSpawned(f *ending.Failure) {
 	if n.direct == nil || f == nil {
 		return
 	}
@@ -175,23 +176,20 @@ func (n *node) awaitSpawned() {
 // inherit is for a failure of procs that this job's have spawned and are connected
 // with: it is the job's own. If the job is over, it is that of the one that has
 // spawned it, if there is one.
-func (n *node) inherit(f *Failure, late bool) {
-	n.mu.Lock()
-	gone := n.over
-	if !gone && n.after == nil {
-		n.after = f
-	}
-	n.mu.Unlock()
+func (n *node) inherit(f *ending.Failure, late bool) {
+	_, gone := n.end.Late(f)
 	switch s := n.opt.share; {
 	case !gone && !late:
-		n.ending.fail(f)
+		n.end.Fail(f)
 	case gone && s != nil && s.of != nil && s.of.is(dynamic.SpawnConnected):
 		s.of.n.inherit(f, late)
 	}
 }
 
 // endedBy is the failure of a world that somebody ends.
-func endedBy(text string) *Failure { return &Failure{Text: text, Status: 1, weight: blame.Decided} }
+func endedBy(text string) *ending.Failure {
+	return &ending.Failure{Text: text, Status: 1, Weight: blame.Decided}
+}
 
 // anyProcs tells whether any of the numbers is one.
 func anyProcs(granted []int) bool {

@@ -12,6 +12,7 @@ import (
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/node/ending"
 	"github.com/openimpi/impi/internal/node/routes"
 )
 
@@ -168,7 +169,7 @@ func (e *spawnRequest) settled() *refusal {
 }
 
 // end gives up, if the procs are not in Init yet.
-func (e *spawnRequest) end(*Failure) {
+func (e *spawnRequest) end(*ending.Failure) {
 	e.cancel()
 	if !e.begun {
 		e.close()
@@ -262,7 +263,7 @@ func (d *directLinks) watchSpawn(ctx context.Context, l link.Link, s *share) {
 		err = t.read(make([]byte, 1))
 	}
 	if watch.Err() == nil || ctx.Err() != nil {
-		s.cancel(toldBy(fmt.Sprintf("the site that spawned %s gave it up: %v", s.part.World, err)))
+		s.cancel(ending.ToldBy(fmt.Sprintf("the site that spawned %s gave it up: %v", s.part.World, err)))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/internal/node/ending"
 )
 
 // share is one site's part of a spawned world: procs on one host of the site, with a
@@ -29,9 +30,9 @@ type share struct {
 
 	node    *node
 	cancel  context.CancelCauseFunc
-	done    chan struct{} // closed when nothing of it is left
-	failure *Failure      // valid then
-	late    bool          // it came after the end of the share's job
+	done    chan struct{}   // closed when nothing of it is left
+	failure *ending.Failure // valid then
+	late    bool            // it came after the end of the share's job
 }
 
 // spawnStart is what the shares of a spawned world have to know of each other. It
@@ -65,7 +66,7 @@ func (s *share) begin(o *spawnStart) error {
 	s.service.wg.Go(func() {
 		defer cancel(nil)
 		s.failure = s.node.life(ctx)
-		s.late = s.failure != nil && s.failure == s.node.after
+		s.late = s.node.end.WasLate(s.failure)
 		s.service.release(s)
 		close(s.done)
 	})
@@ -84,8 +85,8 @@ func (s *share) settled() *refusal {
 	switch f := s.failure; {
 	case f == nil:
 		return refusing(-1, "%s ended", s.part.World)
-	case f.local > 0:
-		i := s.runs[f.local-1]
+	case f.Proc > 0:
+		i := s.runs[f.Proc-1]
 		return s.part.Commands[i].about(f.Text)
 	default:
 		return refusing(-1, "%s", f.Text)
@@ -93,7 +94,7 @@ func (s *share) settled() *refusal {
 }
 
 // end gives back what was reserved, or ends what was started.
-func (s *share) end(f *Failure) {
+func (s *share) end(f *ending.Failure) {
 	if s.done == nil {
 		s.service.release(s)
 		return

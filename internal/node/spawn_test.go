@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/node/ending"
 	"github.com/openimpi/impi/internal/pki/pkitest"
 )
 
@@ -168,13 +169,13 @@ func TestSpawnWaitsInVain(t *testing.T) {
 	} {
 		t.Run(mode, func(t *testing.T) {
 			var all []*running
-			f, limit := endsInTime(t, 2*time.Second, func(limit time.Duration) *Failure {
+			f, limit := endsInTime(t, 2*time.Second, func(limit time.Duration) *ending.Failure {
 				job := spawnJob([]order{spawns(mode, 1)}, 1)
 				job.Limits.Start = limit
 				all = start(t, job)
 				f := end(all)[0]
 				if late := tooLate + " 0 of site alpha, spawn1"; f == nil && mode == "never-call" && strings.Contains(all[0].out.String(), late) {
-					return &Failure{Text: late} // the child was not there either
+					return &ending.Failure{Text: late} // the child was not there either
 				}
 				return f
 			})
@@ -277,7 +278,7 @@ func TestSpawnedFails(t *testing.T) {
 
 // wantSome wants the first site to end with a failure of that text, and the others to
 // be told.
-func wantSome(t *testing.T, all []*running, text string) *Failure {
+func wantSome(t *testing.T, all []*running, text string) *ending.Failure {
 	t.Helper()
 	failures := end(all)
 	for i, f := range failures {

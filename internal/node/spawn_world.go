@@ -11,6 +11,7 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/internal/node/ending"
 	"github.com/openimpi/impi/internal/wireup"
 )
 
@@ -22,8 +23,8 @@ const maxShares = 32
 type place interface {
 	site() string
 	begin(*spawnStart) error
-	settled() *refusal // waits until the procs are in Init, or says why they are not
-	end(*Failure)      // nothing is started, or what was is ended
+	settled() *refusal   // waits until the procs are in Init, or says why they are not
+	end(*ending.Failure) // nothing is started, or what was is ended
 }
 
 // spawnedWorld is a world that a proc of this node has spawned. Its server is here.
@@ -163,7 +164,7 @@ func (o *spawnedWorld) awaitInit() *refusal {
 }
 
 // giveUp ends what was started, and waits until nothing of it is left here.
-func (o *spawnedWorld) giveUp(f *Failure) {
+func (o *spawnedWorld) giveUp(f *ending.Failure) {
 	o.ask((*dynamic.Spawned).NotStarted)
 	o.end(f)
 	for _, s := range o.shares {
@@ -175,7 +176,7 @@ func (o *spawnedWorld) giveUp(f *Failure) {
 }
 
 // end ends the world, at all sites.
-func (o *spawnedWorld) end(f *Failure) {
+func (o *spawnedWorld) end(f *ending.Failure) {
 	for _, at := range o.places {
 		at.end(f)
 	}
@@ -207,14 +208,14 @@ func (o *spawnedWorld) await() {
 	defer o.mu.Unlock()
 	o.limit = time.AfterFunc(limit, func() {
 		if o.is(dynamic.SpawnConnecting) {
-			o.end(timedOut("%v passed while %s and its parents connected", limit, o.name))
+			o.end(ending.TimedOut("%v passed while %s and its parents connected", limit, o.name))
 		}
 	})
 }
 
 // follow waits for the end of the world and tells those whom it concerns.
 func (o *spawnedWorld) follow() {
-	var f *Failure
+	var f *ending.Failure
 	late := false
 	for _, s := range o.shares {
 		<-s.done

@@ -1,15 +1,16 @@
-package node
+package ending
 
 import (
 	"errors"
 	"fmt"
 	"testing"
 
+	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/startup"
 )
 
 func TestServersWordsNameSites(t *testing.T) {
-	job := testJob("ring", 1, 1)
+	job := &config.Job{Sites: []config.Site{{Name: "alpha"}, {Name: "beta", Client: 1}}}
 	for _, c := range []struct {
 		err    error
 		text   string
@@ -35,7 +36,7 @@ func TestServersWordsNameSites(t *testing.T) {
 			fmt.Errorf("startup: client 7: %w", startup.ErrRank), "startup: client 7: client rank cannot be used", StatusNode, false,
 		},
 	} {
-		f := ended(job, c.err)
+		f := ByServer(job, c.err)
 		if f.Text != c.text || f.Status != c.status || f.Remote != c.remote || (!f.Remote && !errors.Is(f, c.err)) {
 			t.Errorf("%v:\ngot  %q %d %v\nwant %q %d %v", c.err, f.Text, f.Status, f.Remote, c.text, c.status, c.remote)
 		}
