@@ -9,6 +9,7 @@ import (
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/mpierr"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/node/dial"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/wireup"
 )
@@ -77,10 +78,10 @@ func (m *meetings) carryOut(p *proc, request uint64, to *abroad, limit time.Dura
 	ctx, cancel := context.WithTimeoutCause(m.d.ctx, limit, fmt.Errorf("nobody answered for %v", limit))
 	defer cancel()
 	s := m.search(p, to, dynamic.CallSearch)
-	l, w, last := s.run(ctx)
+	l, w, last := s.Run(ctx)
 	if l == nil {
 		if m.d.ctx.Err() == nil {
-			m.refuse(p, wireup.KindCalled, request, mpierr.Port, s.whyAbroad(ctx, last))
+			m.refuse(p, wireup.KindCalled, request, mpierr.Port, whyAbroad(ctx, s, last))
 		}
 		return
 	}
@@ -89,36 +90,36 @@ func (m *meetings) carryOut(p *proc, request uint64, to *abroad, limit time.Dura
 }
 
 // search prepares a search of one kind for a link to another world.
-func (m *meetings) search(p *proc, to *abroad, kind func(ways int) *dynamic.Search) *search {
+func (m *meetings) search(p *proc, to *abroad, kind func(ways int) *dynamic.Search) *dial.Search {
 	n := m.d.n
 	ways := n.routes.WaysAbroad(wire.WorldRank(p.rank.Load()), &to.card, p.host.config.Address.String())
-	return &search{
-		Search: kind(len(ways)), mu: &m.mu, ways: ways,
-		dial: func(ctx context.Context, w routes.Way, _ dynamic.SearchStep) (link.Link, error) {
+	return &dial.Search{
+		Search: kind(len(ways)), Lock: &m.mu, Ways: ways,
+		Dial: func(ctx context.Context, w routes.Way, _ dynamic.SearchStep) (link.Link, error) {
 			hello := to.hello
-			return dialWith(ctx, to.token, w.T.Through(routes.DataPlanes(n.routes.RouteAbroad(&to.card))), &hello, w)
+			return dial.Greeted(ctx, to.token, w.T.Through(routes.DataPlanes(n.routes.RouteAbroad(&to.card))), &hello, w)
 		},
-		missed: func(w routes.Way, err error) {
+		Failed: func(w routes.Way, err error) {
 			n.log.Debug("link to another world failed", "from", p.rank.Load(), "transport", w.T.Name, "error", err)
 		},
 	}
 }
 
 // whyAbroad says why a search has found no link to another world within ctx.
-func (s *search) whyAbroad(ctx context.Context, last dynamic.SearchStep) string {
+func whyAbroad(ctx context.Context, s *dial.Search, last dynamic.SearchStep) string {
 	missed := s.Missed()
 	switch {
 	case last.Yielded:
 		return "the peer was about to connect and did not"
 	case last.Verdict != dynamic.Accepted: // its word is the last
 		m := missed[len(missed)-1]
-		return fmt.Sprintf("%s: %v", s.ways[m.Way].T.Name, m.Err)
+		return fmt.Sprintf("%s: %v", s.Ways[m.Way].T.Name, m.Err)
 	case ctx.Err() != nil:
 		return context.Cause(ctx).Error()
 	case len(missed) == 0:
 		return noWayAbroad
 	}
-	return s.reasons()
+	return s.Reasons()
 }
 
 const noWayAbroad = `no transport is common to both worlds, works between them and is allowed by the route "*"`

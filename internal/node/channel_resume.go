@@ -10,6 +10,7 @@ import (
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/resume"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/node/dial"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/packetswitch"
 	"github.com/openimpi/impi/internal/resumable"
@@ -22,12 +23,12 @@ type prompt interface{ AckAtOnce() }
 // channel is a channel that resumes.
 type channel struct {
 	*packetswitch.Channel
-	from atomic.Pointer[origin] // of the connection, or of the last one
+	from atomic.Pointer[dial.Origin] // of the connection, or of the last one
 }
 
 // take is given a further connection.
 func (c *channel) take(l link.Link) {
-	from := originOf(l)
+	from := dial.OriginOf(l)
 	c.from.Store(&from)
 	c.Take(l)
 }
@@ -41,7 +42,7 @@ func (n *node) attachChannel(h *ownHost, peer wire.HostRank, l link.Link) (err e
 		return h.loop.AttachHost(l, peer)
 	}
 	token := n.direct.channels.of[hostPair{h.rank, peer}]
-	x, from := &channel{}, originOf(l)
+	x, from := &channel{}, dial.OriginOf(l)
 	x.from.Store(&from)
 	c := packetswitch.ChannelConfig{Host: peer, Session: resume.Session(token.ChannelSession()), Window: resumable.Window, Limit: n.resumeLimit()}
 	if h.rank > peer { // who dials in the dance
@@ -104,7 +105,7 @@ func (d *directLinks) dialHost(ctx context.Context, h *ownHost, peer wire.HostRa
 	if r := d.n.routes.FirstOf(peer); r >= 0 && !w.Plain {
 		t = d.n.routes.Pinned(w.T, r)
 	}
-	return dialWith(ctx, token, t, &hello, w)
+	return dial.Greeted(ctx, token, t, &hello, w)
 }
 
 // dialChannel tries until it succeeds, ctx ends, or the peer has no such channel any more.
@@ -113,46 +114,36 @@ func (d *directLinks) dialChannel(ctx context.Context, h *ownHost, peer wire.Hos
 	if !must {
 		ways = append(ways, d.n.routes.PlainWay(h.config.Address.String(), peer))
 	}
-	s := search{
-		Search: dynamic.ResumeSearch(len(ways), d.n.resumeLimit()), ways: ways,
-		dial: func(ctx context.Context, w routes.Way, _ dynamic.SearchStep) (link.Link, error) {
+	s := dial.Search{
+		Search: dynamic.ResumeSearch(len(ways), d.n.resumeLimit()), Ways: ways,
+		Dial: func(ctx context.Context, w routes.Way, _ dynamic.SearchStep) (link.Link, error) {
 			return d.dialHost(ctx, h, peer, w)
 		},
 	}
-	s.rests = func() {
-		d.n.log.Debug("cannot resume a channel yet", "to", d.n.routes.HostName(peer), "reasons", s.reasons())
+	s.Rests = func() {
+		d.n.log.Debug("cannot resume a channel yet", "to", d.n.routes.HostName(peer), "reasons", s.Reasons())
 	}
-	l, w, last := s.run(ctx)
+	l, w, last := s.Run(ctx)
 	switch {
 	case l != nil:
-		d.n.fellBack("channel", d.n.job.Hosts[peer].Client, w, &s)
+		d.n.fallBacks.Warn("channel", d.n.job.Hosts[peer].Client, w, &s)
 		return l, ""
 	case last.Verdict != dynamic.Accepted:
 		return nil, fmt.Sprintf("%s says: %v", d.n.routes.HostName(peer), last.Verdict)
 	}
-	return nil, fmt.Sprintf("%s was dialled %d times within %v, at last: %s", d.n.routes.HostName(peer), s.Rounds(), d.n.resumeLimit(), s.reasons())
+	return nil, fmt.Sprintf("%s was dialled %d times within %v, at last: %s", d.n.routes.HostName(peer), s.Rounds(), d.n.resumeLimit(), s.Reasons())
 }
 
 // acceptChannel takes a connection of a channel, the first or a further one.
 func (d *directLinks) acceptChannel(ctx context.Context, l link.Link, g *dynamic.Acceptor, hello dynamic.Hello, at directListener) error {
 	take, verdict := d.judgeChannel(ctx, l, hello, at)
-	if err := answer(ctx, l, g, verdict); err != nil {
+	if err := dial.Answer(ctx, l, g, verdict); err != nil {
 		return err
 	}
 	if !take(l) {
 		return context.Cause(d.ctx)
 	}
 	return nil
-}
-
-// answer tells a dialler what was decided. It is an error if it was refused.
-func answer(ctx context.Context, l link.Link, g *dynamic.Acceptor, verdict dynamic.Verdict) error {
-	if verdict == dynamic.Accepted {
-		g.Accept()
-	} else {
-		g.Refuse(verdict)
-	}
-	return converse(ctx, l, g, g.Done)
 }
 
 // judgeChannel decides about a connection between hosts, and gives who takes it.

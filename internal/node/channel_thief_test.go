@@ -17,6 +17,7 @@ import (
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/node/dial"
 	"github.com/openimpi/impi/internal/node/ending"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/rendezvous"
@@ -91,7 +92,7 @@ func TestCrowdAtTheChannelPort(t *testing.T) {
 	hello := dynamic.Hello{Src: 1, Session: guess.ChannelSession(), Again: true, Hosts: true}
 	for i := range 30 {
 		c := thief(t, []string{"127.0.0.3", "127.0.0.9"}[i%2], alpha[0])
-		d := dynamic.NewDialler(guess, nonce(), hello)
+		d := dynamic.NewDialler(guess, dial.Nonce(), hello)
 		says := d.Output()
 		if _, err := c.Write(says[:[]int{0, 2, 4, 12, len(says)}[i%5]]); err != nil {
 			t.Fatal(err)

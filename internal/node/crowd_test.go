@@ -17,6 +17,7 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/internal/node/dial"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/transports"
 	"github.com/openimpi/impi/transports/socket"
@@ -148,20 +149,20 @@ func (a *acceptsAndHangsUp) Capabilities() transports.Capabilities { return tran
 // moment; who hangs up later may have accepted.
 func TestDialAgainWhereThereIsNoRoom(t *testing.T) {
 	challenged := func(l link.Link) {
-		k, err := newTalk(t.Context(), l)
+		k, err := dial.NewBlocking(t.Context(), l)
 		if err != nil {
 			t.Error(err)
 			return
 		}
-		g := dynamic.NewAcceptor(dynamic.KeysOfJob(dynamic.Token{}), nonce())
+		g := dynamic.NewAcceptor(dynamic.KeysOfJob(dynamic.Token{}), dial.Nonce())
 		var b [1]byte
 		for {
-			if k.read(b[:]) != nil {
+			if k.ReadFull(b[:]) != nil {
 				return
 			}
 			_, _ = g.Input(b[:])
 			if out := g.Output(); len(out) > 0 {
-				_ = k.write(out)
+				_ = k.WriteAll(out)
 				return
 			}
 		}
@@ -179,15 +180,15 @@ func TestDialAgainWhereThereIsNoRoom(t *testing.T) {
 		n.direct.ctx = t.Context()
 		n.direct.ties.Want(pair{0, 2})
 		a := &acceptsAndHangsUp{peer: c.peer}
-		s := search{
-			Search: dynamic.DirectSearch(1, &n.direct.ties, pair{0, 2}, 0), ways: []routes.Way{{T: &routes.Transport{Transport: a, Name: "tcp"}}},
-			dial: func(ctx context.Context, w routes.Way, _ dynamic.SearchStep) (link.Link, error) {
+		s := dial.Search{
+			Search: dynamic.DirectSearch(1, &n.direct.ties, pair{0, 2}, 0), Ways: []routes.Way{{T: &routes.Transport{Transport: a, Name: "tcp"}}},
+			Dial: func(ctx context.Context, w routes.Way, _ dynamic.SearchStep) (link.Link, error) {
 				return n.direct.dialFor(ctx, &dynamic.Hello{Dst: 2}, w)
 			},
 		}
-		_, _, last := s.run(t.Context())
-		if a.dials != c.dials || last.Action != dynamic.GiveUp || errors.Is(s.errors(), errNoRoom) != c.noRoom {
-			t.Errorf("%s: %d dials, %v", c.name, a.dials, s.errors())
+		_, _, last := s.Run(t.Context())
+		if a.dials != c.dials || last.Action != dynamic.GiveUp || errors.Is(s.Errors(), dial.ErrNoRoom) != c.noRoom {
+			t.Errorf("%s: %d dials, %v", c.name, a.dials, s.Errors())
 		}
 	}
 }

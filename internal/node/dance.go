@@ -12,6 +12,7 @@ import (
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/node/dial"
 	"github.com/openimpi/impi/internal/node/ending"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/transports"
@@ -118,7 +119,7 @@ func (d *dancer) steps() (over bool, err error) {
 				_ = old.Close()
 			}
 			d.found[s.Host] = d.take(s.Conn).handOn()
-			d.n.log.Debug("channel", "from", d.h.rank, "to", s.Host, "transport", transportOf(d.found[s.Host]), "data_plane", planeOf(d.found[s.Host]))
+			d.n.log.Debug("channel", "from", d.h.rank, "to", s.Host, "transport", dial.OriginOf(d.found[s.Host]).Transport, "data_plane", dial.OriginOf(d.found[s.Host]).Plane)
 		case agent.Refuse:
 			d.n.log.Warn("refused a connection at the channel port", "host", d.h.config.Address, "reason", s.Err)
 			d.take(s.Conn).drop()
@@ -152,9 +153,9 @@ func (d *dancer) dial(x agent.Dial) {
 	if !must {
 		ways = append(ways, d.n.routes.PlainWay(d.h.config.Address.String(), x.Host))
 	}
-	s := search{
-		Search: dynamic.ChannelSearch(len(ways)), ways: ways,
-		dial: func(ctx context.Context, w routes.Way, _ dynamic.SearchStep) (link.Link, error) {
+	s := dial.Search{
+		Search: dynamic.ChannelSearch(len(ways)), Ways: ways,
+		Dial: func(ctx context.Context, w routes.Way, _ dynamic.SearchStep) (link.Link, error) {
 			if w.Plain && !x.Address.Proves {
 				return d.try(transports.DialSpec{Address: w.Address, From: w.From}, x.Greeting[:])
 			}
@@ -164,21 +165,21 @@ func (d *dancer) dial(x agent.Dial) {
 	why := func() error {
 		if must {
 			_, says := d.n.routes.ForbidsPlain(to)
-			err := s.errors()
+			err := s.Errors()
 			return fmt.Errorf("%s, and it cannot be reached so: %w%s", says, err, d.n.routes.Remedy(to, err))
 		}
 		missed := s.Missed()
 		return missed[len(missed)-1].Err // of IMPI's own way
 	}
-	s.rests = func() {
+	s.Rests = func() {
 		err := why()
 		d.n.log.Debug("cannot connect yet", "host", x.Host, "error", err)
 		d.tell(func() { d.dance.DialFailed(x.Host, err) })
 	}
-	l, w, last := s.run(d.ctx)
+	l, w, last := s.Run(d.ctx)
 	switch {
 	case l != nil:
-		d.n.fellBack("channel", to, w, &s)
+		d.n.fallBacks.Warn("channel", to, w, &s)
 		if !d.tell(func() { d.dance.Dialed(d.add(l), x.Host) }) {
 			_ = l.Close()
 		}
@@ -191,15 +192,15 @@ func (d *dancer) dial(x agent.Dial) {
 }
 
 func (d *dancer) try(to transports.DialSpec, greeting []byte) (link.Link, error) {
-	ctx, cancel := context.WithTimeout(d.ctx, dialLimit)
+	ctx, cancel := context.WithTimeout(d.ctx, dial.Limit)
 	defer cancel()
 	l, err := d.n.routes.Channels.Dial(ctx, to)
 	if err != nil {
 		return nil, err
 	}
-	t, err := newTalk(ctx, l)
+	t, err := dial.NewBlocking(ctx, l)
 	if err == nil {
-		err = t.write(greeting)
+		err = t.WriteAll(greeting)
 	}
 	if err != nil {
 		_ = l.Close()

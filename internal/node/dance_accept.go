@@ -12,6 +12,7 @@ import (
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/node/dial"
 	"github.com/openimpi/impi/internal/node/routes"
 )
 
@@ -97,9 +98,9 @@ func (d *dancer) greet(l link.Link) {
 	d.dance.Accepted(conn, source(l))
 	first := &d.conns[conn].first
 	d.read(conn, func(ctx context.Context, l link.Link) error {
-		t, err := newTalk(ctx, l)
+		t, err := dial.NewBlocking(ctx, l)
 		if err == nil {
-			err = t.read(first[:])
+			err = t.ReadFull(first[:])
 		}
 		return err
 	}, func() {
@@ -129,7 +130,7 @@ func (d *dancer) prove(conn int) {
 	c := d.conns[conn]
 	first := c.first
 	d.read(conn, func(ctx context.Context, l link.Link) (err error) {
-		ctx, cancel := context.WithTimeout(ctx, greetLimit)
+		ctx, cancel := context.WithTimeout(ctx, dial.GreetLimit)
 		defer cancel()
 		from, err = d.proof(ctx, conn, l, first[:])
 		return err
@@ -143,12 +144,12 @@ func (d *dancer) prove(conn int) {
 // proof greets a host that has begun to prove who it is.
 func (d *dancer) proof(ctx context.Context, conn int, l link.Link, first []byte) (from wire.HostRank, err error) {
 	at := d.h.channelListener(d.n)
-	g := dynamic.NewAcceptor(d.n.direct.keysAt(at), nonce())
+	g := dynamic.NewAcceptor(d.n.direct.keysAt(at), dial.Nonce())
 	if _, err := g.Input(first); err != nil {
 		return from, err
 	}
 	known := func() bool { _, ok := g.Peer(); return ok }
-	if err := converse(ctx, l, g, known); err != nil {
+	if err := dial.Greet(ctx, l, g, known); err != nil {
 		return from, err
 	}
 	hello, _ := g.Peer()
@@ -163,7 +164,7 @@ func (d *dancer) proof(ctx context.Context, conn int, l link.Link, first []byte)
 			verdict = dynamic.NotAllowed
 		}
 	}
-	return from, errors.Join(why, answer(ctx, l, g, verdict))
+	return from, errors.Join(why, dial.Answer(ctx, l, g, verdict))
 }
 
 // admits asks the dance from another goroutine.

@@ -12,6 +12,7 @@ import (
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/internal/node/dial"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/wireup"
 	"github.com/openimpi/impi/transports"
@@ -106,9 +107,9 @@ func (d *directLinks) connect(p *proc, x pair) {
 		limit = d.n.resumeLimit()
 	}
 	ways := d.n.ways(x)
-	s := search{
-		Search: dynamic.DirectSearch(len(ways), &d.ties, x, limit), mu: &d.mu, ways: ways,
-		dial: func(ctx context.Context, w routes.Way, step dynamic.SearchStep) (link.Link, error) {
+	s := dial.Search{
+		Search: dynamic.DirectSearch(len(ways), &d.ties, x, limit), Lock: &d.mu, Ways: ways,
+		Dial: func(ctx context.Context, w routes.Way, step dynamic.SearchStep) (link.Link, error) {
 			if step.Fresh {
 				hello, making = dynamic.Hello{Src: x.local, Dst: x.peer}, d.dismiss(x, making)
 				if limit > 0 {
@@ -117,32 +118,32 @@ func (d *directLinks) connect(p *proc, x pair) {
 			}
 			hello.Again = step.Again
 			l, err := d.dialFor(ctx, &hello, w)
-			if errors.Is(err, errUncertain) && making == nil {
+			if errors.Is(err, dial.ErrUncertain) && making == nil {
 				d.mu.Lock()
 				defer d.mu.Unlock()
 				making = d.sessions.Begin(x, hello.Session, &d.ties)
 			}
 			return l, err
 		},
-		missed: func(w routes.Way, err error) {
+		Failed: func(w routes.Way, err error) {
 			d.past.failed(x, w, err)
 			d.n.log.Debug("direct link failed", "from", x.local, "to", x.peer, "transport", w.T.Name, "error", err)
 		},
 	}
-	l, w, last := s.run(d.ctx)
+	l, w, last := s.Run(d.ctx)
 	if last.Action != dynamic.KeepLink {
 		d.dismiss(x, making)
 	}
 	switch {
 	case last.Action == dynamic.KeepLink:
-		d.n.fellBack("direct link", d.n.job.Procs[x.peer].Client, w, &s)
+		d.n.fallBacks.Warn("direct link", d.n.job.Procs[x.peer].Client, w, &s)
 		d.past.tried(x, w, links.Chosen, "", "the first of the route's prefer that works")
 		d.give(p, x.peer, l, w.T.Name, d.enrol(x, hello.Session, true), true)
 	case last.Action != dynamic.GiveUp || d.ctx.Err() != nil:
 	case last.Yielded:
 		d.fallBack(p, x, fmt.Sprintf("rank %d was about to connect and did not within %v", x.peer, dynamic.MaxYields*dynamic.YieldTime))
 	default:
-		d.fallBack(p, x, cmp.Or(s.reasons(), noWay))
+		d.fallBack(p, x, cmp.Or(s.Reasons(), dial.NoWay))
 	}
 }
 
@@ -152,10 +153,21 @@ func (d *directLinks) phase(x pair) dynamic.Phase {
 	return d.ties.Phase(x)
 }
 
+// ways lists how a pair could be linked, best first.
+func (n *node) ways(x pair) []routes.Way {
+	return n.routes.Ways(x.local, x.peer, n.procOf(x.local).host.config.Address.String())
+}
+
+// dialFor makes a link to a proc by a way, for any purpose that a greeting can name, and greets the
+// other node. It takes the session out of hello for a link that needs none.
+func (d *directLinks) dialFor(within context.Context, hello *dynamic.Hello, w routes.Way) (link.Link, error) {
+	return dial.Greeted(within, d.token, d.n.routes.Pinned(w.T, hello.Dst), hello, w)
+}
+
 // fallBack sends the pair's packets through the agent.
 func (d *directLinks) fallBack(p *proc, x pair, reason string) {
 	d.past.refused(x, reason)
-	d.n.goesByAgents(x, reason)
+	d.n.fallBacks.ByAgents(x.local, x.peer, reason)
 	if err := p.tell(wireup.Message{Kind: wireup.KindLink, Peer: x.peer, Reason: reason}); err != nil {
 		d.n.log.Debug("cannot tell", "proc", p.who(), "error", err)
 	}
@@ -190,11 +202,11 @@ var errCrowded = errors.New("it had not greeted when there were too many others"
 // identify has who has connected prove who it is, within ctx, and calls leave then.
 func (d *directLinks) identify(ctx context.Context, leave func(), l link.Link, at directListener) (*dynamic.Acceptor, error) {
 	defer leave()
-	ctx, cancel := context.WithTimeout(ctx, greetLimit)
+	ctx, cancel := context.WithTimeout(ctx, dial.GreetLimit)
 	defer cancel()
-	g := dynamic.NewAcceptor(d.keysAt(at), nonce())
+	g := dynamic.NewAcceptor(d.keysAt(at), dial.Nonce())
 	known := func() bool { _, ok := g.Peer(); return ok }
-	return g, converse(ctx, l, g, known)
+	return g, dial.Greet(ctx, l, g, known)
 }
 
 // accept greets who has connected and gives the link to its proc.
@@ -204,12 +216,12 @@ func (d *directLinks) accept(within context.Context, leave func(), l link.Link, 
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(d.ctx, greetLimit)
+	ctx, cancel := context.WithTimeout(d.ctx, dial.GreetLimit)
 	defer cancel()
 	hello, _ := g.Peer()
 	switch {
 	case at.hosts && !hello.Hosts:
-		return answer(ctx, l, g, dynamic.NotAllowed)
+		return dial.Answer(ctx, l, g, dynamic.NotAllowed)
 	case hello.Hosts:
 		return d.acceptChannel(ctx, l, g, hello, at)
 	case !d.awaitReady(ctx):
@@ -235,7 +247,7 @@ func (d *directLinks) accept(within context.Context, leave func(), l link.Link, 
 	if verdict == dynamic.Accepted {
 		s = d.enrol(x, hello.Session, false) // before anybody can ask for it again
 	}
-	if err := answer(ctx, l, g, verdict); err != nil {
+	if err := dial.Answer(ctx, l, g, verdict); err != nil {
 		if verdict == dynamic.Accepted {
 			d.dismiss(x, s)
 			d.decide((*dynamic.Ties[pair]).Drop, x)
@@ -294,7 +306,7 @@ func (d *directLinks) judge(h dynamic.Hello, t *routes.Transport) (*proc, dynami
 // give hands a link to its proc; s is nil for one that does not last.
 func (d *directLinks) give(p *proc, peer wire.WorldRank, l link.Link, transport string, s *dynamic.SessionState, dialled bool) {
 	x := pair{wire.WorldRank(p.rank.Load()), peer}
-	reason := planeReason(l)
+	reason := dial.OriginOf(l).Reason
 	m := wireup.Message{Kind: wireup.KindLink, Peer: peer, Transport: transport, Reason: reason}
 	if s != nil {
 		m.Resumable = d.n.terms(s)

@@ -7,6 +7,7 @@ import (
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/internal/node/dial"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/wireup"
 )
@@ -69,7 +70,7 @@ func (h *history) tried(x pair, w routes.Way, v links.Verdict, rule links.Rule, 
 
 // failed notes that a way did not do.
 func (h *history) failed(x pair, w routes.Way, err error) {
-	switch refused(err) {
+	switch dial.Refused(err) {
 	case dynamic.NotAllowed:
 		h.tried(x, w, links.Failed, links.RulePeerRoutes, "the routes of the peer's site do not allow it")
 	case dynamic.TieLost:

@@ -14,6 +14,7 @@ import (
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/internal/node/dial"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/wireup"
 )
@@ -305,7 +306,7 @@ func (n *node) whyAgents(x pair) string {
 	case !n.routes.RouteTo(x.peer).Direct:
 		return "the route has direct = false"
 	}
-	return noWay
+	return dial.NoWay
 }
 
 func (n *node) describeRoute(peer wire.WorldRank) links.Route {

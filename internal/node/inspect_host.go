@@ -6,6 +6,7 @@ import (
 
 	"github.com/openimpi/impi/internal/drive"
 	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/internal/node/dial"
 	"github.com/openimpi/impi/internal/packetswitch"
 	"github.com/openimpi/impi/internal/wireup"
 )
@@ -46,7 +47,7 @@ func (h *ownHost) switchState() switchState {
 	st := switchState{wait: links.Waiting{Budget: w.Budget, Crowded: w.Crowded, Score: w.Score}}
 	for _, x := range h.loop.Channels() {
 		c := links.Channel{To: int(x.Host), State: links.StateLinked, Ended: x.Ended}
-		from := originOf(x.Link)
+		from := dial.OriginOf(x.Link)
 		if k, ok := x.Link.(interface {
 			Counts() (sent, received uint64)
 		}); ok {
@@ -57,7 +58,7 @@ func (h *ownHost) switchState() switchState {
 			from = h.originOf(x.Channel)
 			describeResumable(x.Channel.Resumable, &c)
 		}
-		c.Transport, c.Plane, c.PlaneReason = from.transport, from.plane, from.reason
+		c.Transport, c.Plane, c.PlaneReason = from.Transport, from.Plane, from.Reason
 		if c.Ended {
 			c.State = links.StateEnded
 		}
@@ -70,13 +71,13 @@ func (h *ownHost) switchState() switchState {
 }
 
 // originOf is where the connection of a channel that resumes came from.
-func (h *ownHost) originOf(x *packetswitch.Channel) origin {
+func (h *ownHost) originOf(x *packetswitch.Channel) dial.Origin {
 	for _, c := range h.resumable {
 		if c.Channel == x {
 			return *c.from.Load()
 		}
 	}
-	return origin{}
+	return dial.Origin{}
 }
 
 // describeResumable tells how a channel that resumes is kept.

@@ -13,6 +13,7 @@ import (
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/node/dial"
 	"github.com/openimpi/impi/internal/node/ending"
 	"github.com/openimpi/impi/internal/packetswitch"
 	"github.com/openimpi/impi/internal/wireup"
@@ -225,7 +226,7 @@ func (n *node) path(x pair) wireup.Path {
 	case len(n.ways(x)) > 0:
 		return wireup.PathDirect
 	case n.routes.Cards[x.local] != nil && n.routes.Cards[x.peer] != nil && n.routes.RouteTo(x.peer).Direct:
-		n.goesByAgents(x, noWay)
+		n.fallBacks.ByAgents(x.local, x.peer, dial.NoWay)
 	}
 	return wireup.PathChannel
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/mpierr"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/node/dial"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/wireup"
 )
@@ -63,20 +64,20 @@ func worldIn(b []byte, to *dynamic.World) bool {
 // connect makes a link, or waits for the other end's, or gives up.
 func (m *meetings) connect(p *proc, x meetPair, to *abroad) {
 	s := m.search(p, to, func(ways int) *dynamic.Search { return dynamic.WorldSearch(ways, &m.ties, x) })
-	s.holds = func() {
+	s.Holds = func() {
 		m.d.n.log.Debug("link to another world waits until the last one is forgotten", "from", x.local, "to", x.peer)
 	}
-	l, w, last := s.run(m.d.ctx)
+	l, w, last := s.Run(m.d.ctx)
 	switch {
 	case last.Action == dynamic.KeepLink:
 		m.deliver(p, x, l, w.T.Name, true)
 	case last.Action == dynamic.GiveUp && m.d.ctx.Err() == nil:
-		m.noLink(p, x, s.whyAbroad(m.d.ctx, last))
+		m.noLink(p, x, whyAbroad(m.d.ctx, s, last))
 	}
 }
 
 func (m *meetings) deliver(p *proc, x meetPair, l link.Link, transport string, dialled bool) {
-	m.note(x, metLink{transport, planeOf(l), dialled, time.Now()})
+	m.note(x, metLink{transport, dial.OriginOf(l).Plane, dialled, time.Now()})
 	if m.hand(p, message(x), l, transport) != nil {
 		m.drop(x)
 	}
@@ -125,7 +126,7 @@ func (m *meetings) drop(x meetPair) {
 func (m *meetings) acceptMeet(ctx context.Context, l link.Link, g *dynamic.Acceptor, hello dynamic.Hello, t *routes.Transport) error {
 	x := meetPair{hello.Dst, dynamic.Member{World: hello.World, Rank: hello.Src}}
 	p, verdict := m.judge(x, l, t)
-	if err := answer(ctx, l, g, verdict); err != nil {
+	if err := dial.Answer(ctx, l, g, verdict); err != nil {
 		if verdict == dynamic.Accepted {
 			m.replace(p, x)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/mpierr"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/node/dial"
 	"github.com/openimpi/impi/internal/wireup"
 )
 
@@ -112,7 +113,7 @@ func (m *meetings) answer(p *proc, x wireup.Message) {
 // hand gives a proc a link, which is gone in any case, with the message that is
 // about it, which has kind and meeting.
 func (m *meetings) hand(p *proc, x wireup.Message, l link.Link, transport string) error {
-	x.Transport, x.Reason = transport, planeReason(l)
+	x.Transport, x.Reason = transport, dial.OriginOf(l).Reason
 	fds, err := pack(l, &x)
 	if err != nil {
 		_ = l.Close()

@@ -16,6 +16,7 @@ import (
 	"github.com/openimpi/impi/internal/launch"
 	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/internal/loglimit"
+	"github.com/openimpi/impi/internal/node/dial"
 	"github.com/openimpi/impi/internal/node/ending"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/rendezvous"
@@ -58,7 +59,7 @@ type node struct {
 	token     dynamic.Token // what this site proposes for the job's; nobody else has it if it is not that
 	world     []byte        // describes the job to other worlds; nil: it cannot meet any
 	direct    *directLinks
-	fallBacks fallBacks
+	fallBacks dial.FallBacks
 	control   *links.Server // nil if it could not be opened
 
 	mu  sync.Mutex
@@ -112,8 +113,10 @@ func newNode(opt Options) *node {
 		deadline: time.Now().Add(opt.Job.Limits.Start),
 	}
 	n.routes = routes.Table{Job: opt.Job, Site: &n.opt.Site}
+	n.fallBacks.Routes = &n.routes
 	if n.opt.share != nil {
 		n.moveIn()
+		n.fallBacks.Log = n.log
 		return n
 	}
 	n.stdout = launch.NewOutput(opt.Stdout, n.outputLost)
@@ -122,6 +125,7 @@ func newNode(opt Options) *node {
 		n.log, n.limiter = NewLogger(opt.Site.Log, n.stderr)
 	}
 	n.log = n.log.With("site", opt.Site.Name)
+	n.fallBacks.Log = n.log
 	return n
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/mpierr"
+	"github.com/openimpi/impi/internal/node/dial"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/wireup"
 )
@@ -125,7 +126,7 @@ func (m *meetings) acceptCall(ctx context.Context, l link.Link, g *dynamic.Accep
 	if verdict != dynamic.Accepted {
 		m.d.n.log.Debug("a caller of a port is refused", "port", hello.Port.String()[:8], "transport", t.Name, "reason", verdict)
 	}
-	err := answer(ctx, l, g, verdict)
+	err := dial.Answer(ctx, l, g, verdict)
 	if verdict != dynamic.Accepted {
 		return err
 	}

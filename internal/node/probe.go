@@ -13,6 +13,7 @@ import (
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/internal/node/dial"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/poll"
 )
@@ -70,7 +71,7 @@ func (d *directLinks) probe(ctx context.Context, x pair, transport string) (*lin
 	if err != nil {
 		return nil, err
 	}
-	m := &links.Measure{Plane: planeOf(l)}
+	m := &links.Measure{Plane: dial.OriginOf(l).Plane}
 	if err := c.pingPong(m); err != nil {
 		return nil, fmt.Errorf("half round trip: %w", err)
 	}
@@ -93,7 +94,7 @@ func (d *directLinks) answerProbe(ctx context.Context, l link.Link, g *dynamic.A
 	default:
 		defer d.service.leave()
 	}
-	if err := answer(ctx, l, g, verdict); err != nil {
+	if err := dial.Answer(ctx, l, g, verdict); err != nil {
 		return err
 	}
 	defer l.Close()
@@ -104,9 +105,10 @@ func (d *directLinks) answerProbe(ctx context.Context, l link.Link, g *dynamic.A
 	return c.answer()
 }
 
-// patter is a talk whose waits begin by polling, as those of procs do.
+// patter is a link whose waits begin by polling, as those of procs do.
 type patter struct {
-	*talk
+	*dial.Blocking
+	l     link.Link
 	spin  poll.Spinner
 	looks int
 	buf   []byte
@@ -117,11 +119,11 @@ func (n *node) newPatter(ctx context.Context, l link.Link) (*patter, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := newTalk(ctx, l)
+	t, err := dial.NewBlocking(ctx, l)
 	if err != nil {
 		return nil, err
 	}
-	c := &patter{talk: t, spin: spin, looks: 1, buf: make([]byte, probePiece)}
+	c := &patter{Blocking: t, l: l, spin: spin, looks: 1, buf: make([]byte, probePiece)}
 	if l.Limits().Memory {
 		c.looks = probeLooks
 	}
@@ -139,7 +141,7 @@ func (c *patter) get(b []byte) error {
 		case n > 0:
 			b, i = b[n:], -1
 		case c.spin.Over(i):
-			return c.read(b)
+			return c.ReadFull(b)
 		}
 	}
 	return nil
@@ -167,7 +169,7 @@ func (c *patter) put(b []byte) error {
 		case n > 0:
 			b, i = b[n:], -1
 		case c.spin.Over(i):
-			return c.write(b)
+			return c.WriteAll(b)
 		}
 	}
 	return nil

@@ -10,17 +10,11 @@ import (
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/node/dial"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/resumable"
 	"github.com/openimpi/impi/internal/wireup"
-	"github.com/openimpi/impi/transports"
 )
-
-// breakable tells whether a link can be lost although both its ends live, so that there
-// is something to resume. What the two procs themselves keep in memory cannot.
-func breakable(l link.Link) bool {
-	return transports.DataPlane(planeOf(l)) != transports.PlanePeerSHM
-}
 
 func newSession() (s dynamic.Session) {
 	_, _ = rand.Read(s[:]) // never fails
@@ -152,24 +146,24 @@ type futile struct {
 // nothing to resume.
 func (d *directLinks) dialAgain(ctx context.Context, x pair, hello dynamic.Hello) (l link.Link, by string, why futile) {
 	ways := d.n.ways(x)
-	s := search{
-		Search: dynamic.ResumeSearch(len(ways), d.n.resumeLimit()), ways: ways,
-		dial: func(ctx context.Context, w routes.Way, _ dynamic.SearchStep) (link.Link, error) {
+	s := dial.Search{
+		Search: dynamic.ResumeSearch(len(ways), d.n.resumeLimit()), Ways: ways,
+		Dial: func(ctx context.Context, w routes.Way, _ dynamic.SearchStep) (link.Link, error) {
 			return d.dialFor(ctx, &hello, w)
 		},
 	}
-	s.rests = func() {
-		d.n.log.Debug("cannot resume yet", "from", x.local, "to", x.peer, "reasons", s.reasons())
+	s.Rests = func() {
+		d.n.log.Debug("cannot resume yet", "from", x.local, "to", x.peer, "reasons", s.Reasons())
 	}
-	l, w, last := s.run(ctx)
+	l, w, last := s.Run(ctx)
 	switch {
 	case l != nil:
-		d.n.fellBack("direct link", d.n.job.Procs[x.peer].Client, w, &s)
+		d.n.fallBacks.Warn("direct link", d.n.job.Procs[x.peer].Client, w, &s)
 		return l, w.T.Name, why
 	case last.Verdict != dynamic.Accepted:
 		return nil, "", futile{text: fmt.Sprintf("the node of rank %d says: %v", x.peer, last.Verdict), final: true, over: last.Verdict == dynamic.Leaving}
 	}
-	return nil, "", futile{text: fmt.Sprintf("dialled %d times within %v, at last: %s", s.Rounds(), d.n.resumeLimit(), s.reasons())}
+	return nil, "", futile{text: fmt.Sprintf("dialled %d times within %v, at last: %s", s.Rounds(), d.n.resumeLimit(), s.Reasons())}
 }
 
 // handAgain gives a further connection to its proc.
@@ -177,7 +171,7 @@ func (d *directLinks) handAgain(p *proc, x pair, s *dynamic.SessionState, l link
 	d.mu.Lock()
 	s.Resumes++
 	d.mu.Unlock()
-	reason := planeReason(l)
+	reason := dial.OriginOf(l).Reason
 	fds, err := pack(l, &m)
 	if err == nil {
 		err = p.tell(m, fds...)
@@ -202,7 +196,7 @@ func (d *directLinks) acceptAgain(ctx context.Context, l link.Link, g *dynamic.A
 			verdict = dynamic.UnknownLink // the proc is gone
 		}
 	}
-	if err := answer(ctx, l, g, verdict); err != nil {
+	if err := dial.Answer(ctx, l, g, verdict); err != nil {
 		return err
 	}
 	if h.Lost {

@@ -12,6 +12,7 @@ import (
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/node/dial"
 	"github.com/openimpi/impi/internal/node/ending"
 	"github.com/openimpi/impi/internal/node/routes"
 )
@@ -42,7 +43,7 @@ type spawnReply struct {
 type spawnRequest struct {
 	part    *plannedPart
 	link    link.Link
-	talk    *talk
+	conn    *dial.Blocking
 	granted []int
 	begun   bool
 	cancel  context.CancelFunc
@@ -51,7 +52,7 @@ type spawnRequest struct {
 var errSpawnMessage = errors.New("malformed message between nodes")
 
 // say writes an object.
-func (t *talk) say(x any) error {
+func say(t *dial.Blocking, x any) error {
 	b, err := json.Marshal(x)
 	if err != nil {
 		return err
@@ -59,13 +60,13 @@ func (t *talk) say(x any) error {
 	if len(b) > maxSpawnMessage {
 		return fmt.Errorf("%w: %d bytes, at most %d", errSpawnMessage, len(b), maxSpawnMessage)
 	}
-	return t.write(append(binary.BigEndian.AppendUint32(nil, uint32(len(b))), b...))
+	return t.WriteAll(append(binary.BigEndian.AppendUint32(nil, uint32(len(b))), b...))
 }
 
 // hear reads an object.
-func (t *talk) hear(x any) error {
+func hear(t *dial.Blocking, x any) error {
 	var size [4]byte
-	if err := t.read(size[:]); err != nil {
+	if err := t.ReadFull(size[:]); err != nil {
 		return err
 	}
 	n := binary.BigEndian.Uint32(size[:])
@@ -73,7 +74,7 @@ func (t *talk) hear(x any) error {
 		return fmt.Errorf("%w: %d bytes, at most %d", errSpawnMessage, n, maxSpawnMessage)
 	}
 	b := make([]byte, n)
-	if err := t.read(b); err != nil {
+	if err := t.ReadFull(b); err != nil {
 		return err
 	}
 	if err := json.Unmarshal(b, x); err != nil {
@@ -91,13 +92,13 @@ func (d *spawnService) send(ctx context.Context, part *plannedPart) (*spawnReque
 	}
 	e := &spawnRequest{part: part, link: l}
 	ctx, e.cancel = context.WithCancel(ctx)
-	if e.talk, err = newTalk(ctx, l); err != nil {
+	if e.conn, err = dial.NewBlocking(ctx, l); err != nil {
 		_ = l.Close()
 		return nil, first.about(err.Error())
 	}
 	var reply spawnReply
-	if err = e.talk.say(&part.spawnPart); err == nil {
-		err = e.talk.hear(&reply)
+	if err = say(e.conn, &part.spawnPart); err == nil {
+		err = hear(e.conn, &reply)
 	}
 	e.granted = reply.Granted
 	switch {
@@ -133,7 +134,7 @@ func (d *spawnService) dial(ctx context.Context, to wire.ClientRank) (link.Link,
 	var reasons []string
 	for _, w := range n.ways(x) {
 		hello := dynamic.Hello{Spawn: true, Src: wire.WorldRank(n.job.Procs[x.local].Host), Dst: wire.WorldRank(n.job.Procs[x.peer].Host)}
-		l, err := n.direct.dialBy(ctx, n.routes.Pinned(w.T, x.peer), &hello, w)
+		l, err := dial.Greeted(ctx, n.direct.token, n.routes.Pinned(w.T, x.peer), &hello, w)
 		if err == nil {
 			return l, nil
 		}
@@ -151,7 +152,7 @@ func (e *spawnRequest) site() string { return e.part.site }
 
 func (e *spawnRequest) begin(s *spawnStart) error {
 	e.begun = true
-	if err := e.talk.say(s); err != nil {
+	if err := say(e.conn, s); err != nil {
 		e.close()
 		return err
 	}
@@ -162,7 +163,7 @@ func (e *spawnRequest) begin(s *spawnStart) error {
 func (e *spawnRequest) settled() *refusal {
 	defer e.close()
 	var reply spawnReply
-	if err := e.talk.hear(&reply); err != nil {
+	if err := hear(e.conn, &reply); err != nil {
 		return e.part.Commands[0].about(fmt.Sprintf("the node of site %s is gone: %v", e.part.site, err))
 	}
 	return reply.Refused
@@ -184,7 +185,7 @@ func (e *spawnRequest) close() {
 // acceptSpawn greets a node that wants something, which is done beside everything else.
 func (d *directLinks) acceptSpawn(ctx context.Context, l link.Link, g *dynamic.Acceptor, hello dynamic.Hello, t *routes.Transport) error {
 	verdict := d.judgeSpawn(hello, l, t)
-	if err := answer(ctx, l, g, verdict); err != nil {
+	if err := dial.Answer(ctx, l, g, verdict); err != nil {
 		return err
 	}
 	if verdict != dynamic.Accepted || !d.begin(func() { d.runSpawn(l) }) {
@@ -213,25 +214,25 @@ func (d *directLinks) judgeSpawn(hello dynamic.Hello, l link.Link, t *routes.Tra
 func (d *directLinks) runSpawn(l link.Link) {
 	defer l.Close()
 	limit := d.n.opt.Job.Limits.Start
-	ctx, cancel := context.WithTimeout(d.ctx, limit+greetLimit)
+	ctx, cancel := context.WithTimeout(d.ctx, limit+dial.GreetLimit)
 	defer cancel()
-	t, err := newTalk(ctx, l)
+	t, err := dial.NewBlocking(ctx, l)
 	if err != nil {
 		return
 	}
 	var part spawnPart
-	if err := t.hear(&part); err != nil {
+	if err := hear(t, &part); err != nil {
 		d.n.log.Debug("a spawn request ends", "error", err)
 		return
 	}
 	s, r := d.n.spawning.serveSpawn(ctx, &part)
 	if r != nil {
-		_ = t.say(spawnReply{Refused: r})
+		_ = say(t, spawnReply{Refused: r})
 		return
 	}
 	var order spawnStart
-	if err = t.say(spawnReply{Granted: s.granted}); err == nil {
-		err = t.hear(&order)
+	if err = say(t, spawnReply{Granted: s.granted}); err == nil {
+		err = hear(t, &order)
 	}
 	if err != nil || order.Client < 0 || order.Client >= len(order.Sites) || len(order.Sites) > maxShares || s.slots == 0 {
 		d.n.log.Debug("a spawn is given up by who wanted it", "world", part.World, "error", err)
@@ -240,8 +241,8 @@ func (d *directLinks) runSpawn(l link.Link) {
 	}
 	_ = s.begin(&order)
 	d.watchSpawn(ctx, l, s)
-	if t.say(spawnReply{Refused: s.settled()}) == nil {
-		_ = t.read(make([]byte, 1)) // who asked ends the link
+	if say(t, spawnReply{Refused: s.settled()}) == nil {
+		_ = t.ReadFull(make([]byte, 1)) // who asked ends the link
 	}
 }
 
@@ -258,9 +259,9 @@ func (d *directLinks) watchSpawn(ctx context.Context, l link.Link, s *share) {
 		case <-watch.Done():
 		}
 	})
-	t, err := newTalk(watch, l)
+	t, err := dial.NewBlocking(watch, l)
 	if err == nil {
-		err = t.read(make([]byte, 1))
+		err = t.ReadFull(make([]byte, 1))
 	}
 	if watch.Err() == nil || ctx.Err() != nil {
 		s.cancel(ending.ToldBy(fmt.Sprintf("the site that spawned %s gave it up: %v", s.part.World, err)))

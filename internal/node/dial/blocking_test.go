@@ -1,4 +1,4 @@
-package node
+package dial
 
 import (
 	"context"
@@ -32,21 +32,21 @@ func sockets(t *testing.T) (a, b *socket.Link) {
 func TestGreetingLeavesThePacketsAlone(t *testing.T) {
 	a, b := sockets(t)
 	token := dynamic.Token{1}
-	d := dynamic.NewDialler(token, nonce(), dynamic.Hello{Src: 1, Dst: 2})
-	g := dynamic.NewAcceptor(dynamic.KeysOfJob(token), nonce())
+	d := dynamic.NewDialler(token, Nonce(), dynamic.Hello{Src: 1, Dst: 2})
+	g := dynamic.NewAcceptor(dynamic.KeysOfJob(token), Nonce())
 	done := make(chan error)
 	go func() {
 		known := func() bool { _, ok := g.Peer(); return ok }
-		if err := converse(t.Context(), b, g, known); err != nil {
+		if err := Greet(t.Context(), b, g, known); err != nil {
 			done <- err
 			return
 		}
 		g.Accept()
-		err := converse(t.Context(), b, g, g.Done)
+		err := Greet(t.Context(), b, g, g.Done)
 		_, _ = b.Send([][]byte{[]byte("packets")}) // right behind the verdict
 		done <- err
 	}()
-	if err := errors.Join(converse(t.Context(), a, d, d.Done), <-done); err != nil {
+	if err := errors.Join(Greet(t.Context(), a, d, d.Done), <-done); err != nil {
 		t.Fatal(err)
 	}
 	buf := make([]byte, 20)
@@ -55,39 +55,39 @@ func TestGreetingLeavesThePacketsAlone(t *testing.T) {
 	}
 }
 
-func TestTalkEndsWithItsContext(t *testing.T) {
+func TestBlockingEndsWithItsContext(t *testing.T) {
 	a, _ := sockets(t)
 	ctx, cancel := context.WithCancelCause(context.Background())
-	x, err := newTalk(ctx, a)
+	x, err := NewBlocking(ctx, a)
 	if err != nil {
 		t.Fatal(err)
 	}
 	cause := errors.New("time is over")
 	go cancel(cause)
-	if err := x.read(make([]byte, 1)); !errors.Is(err, cause) {
+	if err := x.ReadFull(make([]byte, 1)); !errors.Is(err, cause) {
 		t.Errorf("%v", err)
 	}
 }
 
-func TestTalkWithSomebodyWhoHangsUp(t *testing.T) {
+func TestBlockingWithSomebodyWhoHangsUp(t *testing.T) {
 	a, b := sockets(t)
 	_, _ = b.Send([][]byte{[]byte("ab")})
 	_ = b.Close()
-	x, err := newTalk(t.Context(), a)
+	x, err := NewBlocking(t.Context(), a)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := x.read(make([]byte, 3)); !errors.Is(err, io.ErrUnexpectedEOF) {
+	if err := x.ReadFull(make([]byte, 3)); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("%v", err)
 	}
-	if err := x.write(make([]byte, 1<<20)); !errors.Is(err, link.ErrBroken) {
+	if err := x.WriteAll(make([]byte, 1<<20)); !errors.Is(err, link.ErrBroken) {
 		t.Errorf("%v", err)
 	}
 }
 
-func TestTalkNeedsADescriptor(t *testing.T) {
+func TestBlockingNeedsADescriptor(t *testing.T) {
 	a, _ := linktest.Pair(10)
-	if _, err := newTalk(t.Context(), a); err == nil {
+	if _, err := NewBlocking(t.Context(), a); err == nil {
 		t.Error("it would sleep for ever")
 	}
 }

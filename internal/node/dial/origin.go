@@ -1,4 +1,4 @@
-package node
+package dial
 
 import (
 	"github.com/openimpi/impi/core/link"
@@ -29,13 +29,12 @@ func planeOf(l link.Link) string {
 	return ""
 }
 
-// transportOf names the transport that made a link, or nothing.
-func transportOf(l link.Link) string {
+// Origin is where a link comes from, for those who ask: its transport, its data plane, and
+// why it is this plane. What the link does not tell is empty.
+type Origin struct{ Transport, Plane, Reason string }
+
+// OriginOf asks a link.
+func OriginOf(l link.Link) Origin {
 	from, _ := host.OriginOf(l)
-	return from.Transport
+	return Origin{from.Transport, planeOf(l), planeReason(l)}
 }
-
-// origin is where a link comes from, for those who ask.
-type origin struct{ transport, plane, reason string }
-
-func originOf(l link.Link) origin { return origin{transportOf(l), planeOf(l), planeReason(l)} }

@@ -1,0 +1,72 @@
+package dial
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/internal/poll"
+)
+
+// sleepers waits for links before their packets: one thread for as many greetings
+// as strangers may begin.
+var sleepers poll.Shared
+
+// Blocking reads and writes a link from a goroutine that may sleep: for the few
+// bytes before the packets. A read takes exactly what it is asked for, as what
+// comes behind belongs to somebody else. It ends with its context.
+type Blocking struct {
+	ctx context.Context
+	l   link.Link
+}
+
+// NewBlocking needs a link that has a descriptor to wait for. It does not own the link.
+func NewBlocking(ctx context.Context, l link.Link) (*Blocking, error) {
+	if l.Handle() == link.NoHandle {
+		return nil, errors.New("the link has no descriptor to wait for")
+	}
+	return &Blocking{ctx, l}, nil
+}
+
+func (t *Blocking) wait(want link.Interest) error {
+	if t.l.Arm(want) {
+		return nil
+	}
+	return sleepers.Wait(t.ctx, t.l.Handle(), want)
+}
+
+// WriteAll sends all of b.
+func (t *Blocking) WriteAll(b []byte) error {
+	for len(b) > 0 {
+		n, err := t.l.Send([][]byte{b})
+		if err != nil {
+			return err
+		}
+		if b = b[n:]; n == 0 {
+			if err := t.wait(link.Writable); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// ReadFull fills b and not a byte more.
+func (t *Blocking) ReadFull(b []byte) error {
+	for len(b) > 0 {
+		n, err := t.l.Recv([][]byte{b})
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
+			return err
+		}
+		if b = b[n:]; n == 0 {
+			if err := t.wait(link.Readable); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,67 @@
+package dial
+
+import (
+	"sync"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/node/routes"
+	"github.com/openimpi/impi/transports"
+)
+
+// FallBacks tells the operator of links that are not what the file prefers most. What holds
+// for one pair of procs holds as a rule for all pairs of the two sites, so only the first is
+// a warning.
+type FallBacks struct {
+	Log    hclog.Logger
+	Routes *routes.Table
+
+	mu   sync.Mutex
+	said map[fallBack]bool
+}
+
+// NoWay is why a pair has no direct link whose sites have nothing to try.
+const NoWay = "no transport is common to both sites and allowed by the routes"
+
+// fallBack is from what the file prefers to another transport, or to the agents.
+type fallBack struct {
+	to wire.ClientRank
+	by string
+}
+
+// level is at what level to tell of one.
+func (f *FallBacks) level(to wire.ClientRank, by string) hclog.Level {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.said[fallBack{to, by}] {
+		return hclog.Debug
+	}
+	if f.said == nil {
+		f.said = make(map[fallBack]bool)
+	}
+	f.said[fallBack{to, by}] = true
+	return hclog.Warn
+}
+
+// ByAgents warns that the packets of a pair go through the agents, although its
+// route wants direct links.
+func (f *FallBacks) ByAgents(from, to wire.WorldRank, reason string) {
+	f.Log.Log(f.level(f.Routes.World.Procs[to].Client, ""), "no direct link: packets go through the agents", "from", from, "to", to, "reason", reason)
+}
+
+// Warn warns that a link is not by the transport that the file prefers most, if another one was
+// tried before and failed. what is a link of procs or of agents.
+func (f *FallBacks) Warn(what string, to wire.ClientRank, by routes.Way, s *Search) {
+	for _, m := range s.Missed() {
+		w := s.Ways[m.Way]
+		if w.T == by.T || m.Verdict == dynamic.NotAllowed { // another address of its; ruled out by the peer's routes
+			continue
+		}
+		f.Log.Log(f.level(to, by.T.Name), "a "+what+" is not by the transport that the route prefers, which failed",
+			"to", f.Routes.ClientName(to), "transport", by.T.Name, "encrypted", by.T.Capabilities().Has(transports.FeatureEncrypted),
+			"preferred", w.T.Name, "reason", m.Err)
+		return
+	}
+}

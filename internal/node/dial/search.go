@@ -1,0 +1,96 @@
+package dial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/internal/node/routes"
+)
+
+// Search dials and waits as a dynamic.Search decides.
+type Search struct {
+	*dynamic.Search
+	Lock   sync.Locker // of its ties; nil: it has none
+	Ways   []routes.Way
+	Dial   func(context.Context, routes.Way, dynamic.SearchStep) (link.Link, error)
+	Failed func(routes.Way, error) // is told of each way that failed; may be nil
+	Rests  func()                  // is told when all have failed and are to be tried again; may be nil
+	Holds  func()                  // is told when a link that is made has to wait; may be nil
+}
+
+// Run searches until there is a link, or there will be none, or ctx ends, which it takes for
+// GiveUp.
+func (s *Search) Run(ctx context.Context) (l link.Link, by routes.Way, last dynamic.SearchStep) {
+	step := s.step(func() dynamic.SearchStep { return s.Begin(time.Now()) })
+	for {
+		switch step.Action {
+		case dynamic.DialWay:
+			if ctx.Err() != nil {
+				return nil, by, dynamic.SearchStep{Action: dynamic.GiveUp}
+			}
+			var err error
+			by = s.Ways[step.Way]
+			known := len(s.Missed())
+			l, err = s.Dial(ctx, by, step)
+			step = s.step(func() dynamic.SearchStep { return s.Answered(time.Now(), AnswerOf(err)) })
+			if s.Failed != nil && len(s.Missed()) > known {
+				s.Failed(by, err)
+			}
+		case dynamic.Pause, dynamic.Rest:
+			if step.Action == dynamic.Rest && s.Rests != nil {
+				s.Rests()
+			}
+			if l != nil && s.Holds != nil {
+				s.Holds()
+			}
+			select {
+			case <-time.After(step.Wait):
+			case <-ctx.Done():
+				if l != nil {
+					_ = l.Close()
+				}
+				return nil, by, dynamic.SearchStep{Action: dynamic.GiveUp}
+			}
+			step = s.step(func() dynamic.SearchStep { return s.Waited(time.Now()) })
+		case dynamic.CloseLink:
+			_ = l.Close()
+			return nil, by, step
+		default:
+			return l, by, step
+		}
+	}
+}
+
+func (s *Search) step(f func() dynamic.SearchStep) dynamic.SearchStep {
+	if s.Lock != nil {
+		s.Lock.Lock()
+		defer s.Lock.Unlock()
+	}
+	return f()
+}
+
+// Reasons says why all ways have failed, none where there was no way.
+func (s *Search) Reasons() string {
+	var list []string
+	for _, m := range s.Missed() {
+		w := s.Ways[m.Way]
+		list = append(list, fmt.Sprintf("%s at %s: %v", w.T.Name, w.Address, m.Err))
+	}
+	return strings.Join(list, "; ")
+}
+
+// Errors has why all ways have failed.
+func (s *Search) Errors() error {
+	var errs []error
+	for _, m := range s.Missed() {
+		w := s.Ways[m.Way]
+		errs = append(errs, fmt.Errorf("%s at %s: %w", w.T.Name, w.Address, m.Err))
+	}
+	return errors.Join(errs...)
+}
