@@ -15,7 +15,7 @@ const (
 // Subarray is the part of an array with the given sizes of old that has subsizes
 // and begins at starts. Its extent is the whole array.
 func Subarray(sizes, subsizes, starts []int64, order Order, old *Type) (*Type, error) {
-	d, err := old.usable()
+	d, err := usable(old)
 	if err != nil {
 		return nil, err
 	}

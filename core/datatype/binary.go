@@ -28,7 +28,7 @@ const binaryVersion = 1
 // of a named type, or the arguments as Contents has them: how many, and each as a
 // signed varint; then the types among them, each in the same way.
 func (t *Type) AppendBinary(b []byte) ([]byte, error) {
-	d, err := t.usable()
+	d, err := usable(t)
 	if err != nil {
 		return b, err
 	}

@@ -20,7 +20,7 @@ func same(a, b *Type) bool {
 		}
 	}
 	return a.Size() == b.Size() && a.LB() == b.LB() && a.UB() == b.UB() && a.TrueLB() == b.TrueLB() &&
-		a.TrueExtent() == b.TrueExtent() && a.Signature(1) == b.Signature(1) && a.d.combiner == b.d.combiner
+		a.TrueExtent() == b.TrueExtent() && a.Signature(1) == b.Signature(1) && a.def.combiner == b.def.combiner
 }
 
 // TestBinaryOfTypes sends random types and packs with what comes out.
@@ -61,7 +61,7 @@ func TestBinaryOfNamed(t *testing.T) {
 	}
 	for _, typ := range []*Type{must(F90Real(6, 30)), must(F90Complex(7, Undefined)), must(F90Integer(3))} {
 		wire, err := must(Contiguous(2, typ)).AppendBinary(nil)
-		if got, _, parseErr := ParseType(wire); err != nil || parseErr != nil || got.d.child != typ.d {
+		if got, _, parseErr := ParseType(wire); err != nil || parseErr != nil || got.def.child != typ.def {
 			t.Errorf("%v: %v, %v", typ, err, parseErr)
 		}
 	}

@@ -18,7 +18,7 @@ func Hvector(count, length, stride int64, old *Type) (*Type, error) {
 }
 
 func vector(h how, count, length, stride int64, old *Type) (*Type, error) {
-	d, err := old.usable()
+	d, err := usable(old)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func HindexedBlock(length int64, disps []int64, old *Type) (*Type, error) {
 }
 
 func indexed(combiner Combiner, lens, disps []int64, length int64, old *Type) (*Type, error) {
-	d, err := old.usable()
+	d, err := usable(old)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func Struct(lens, disps []int64, types []*Type) (*Type, error) {
 	}
 	children := make([]*def, len(types))
 	for i, t := range types {
-		d, err := t.usable()
+		d, err := usable(t)
 		if err != nil {
 			return nil, fmt.Errorf("%v of block %d: %w", CombinerStruct, i, err)
 		}
@@ -121,7 +121,7 @@ func cloned(s []int64) []int64 { return append(make([]int64, 0, len(s)), s...) }
 // Resized is old with other bounds: items follow each other extent bytes apart.
 // The bounds stick: types made of it have theirs from such bounds alone.
 func Resized(old *Type, lb, extent int64) (*Type, error) {
-	d, err := old.usable()
+	d, err := usable(old)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +145,7 @@ func resized(d *def, lb, extent int64) (*def, error) {
 
 // Dup is another handle of the same datatype, committed if old is.
 func Dup(old *Type) (*Type, error) {
-	d, err := old.usable()
+	d, err := usable(old)
 	if err != nil {
 		return nil, err
 	}

@@ -61,8 +61,6 @@ type Contents struct {
 	Types    []*Type
 }
 
-// counted tells whether d's arguments are given as large counts: because WithLarge
-// says so, or because they do not fit into C's int.
 func (d *def) counted() bool {
 	if d.large || d.named() {
 		return d.large
@@ -76,10 +74,14 @@ func (d *def) counted() bool {
 	return false
 }
 
+// Large tells whether t's arguments are given as large counts: because WithLarge
+// says so, or because they do not fit into C's int.
+func (t *Type) Large() bool { return defOf(t).counted() }
+
 // WithLarge is the same datatype in a new handle, with its arguments given as
 // large counts: what MPI's constructors that end in _c make.
 func (t *Type) WithLarge() (*Type, error) {
-	d, err := t.usable()
+	d, err := usable(t)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +97,7 @@ func (t *Type) WithLarge() (*Type, error) {
 // Contents gives how t was made. The types in it are new handles unless they are
 // named; the caller frees them. Named types have no contents: ErrType.
 func (t *Type) Contents() (Contents, error) {
-	d, err := t.usable()
+	d, err := usable(t)
 	if err != nil {
 		return Contents{}, err
 	}
@@ -117,7 +119,7 @@ type Envelope struct {
 
 // Envelope tells how t was made, and how long the lists of its Contents are.
 func (t *Type) Envelope() (Envelope, error) {
-	d, err := t.usable()
+	d, err := usable(t)
 	if err != nil {
 		return Envelope{}, err
 	}

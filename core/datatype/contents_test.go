@@ -99,14 +99,14 @@ func TestContentsOfNamed(t *testing.T) {
 
 // Arguments that C's int cannot hold are large counts without being told so.
 func TestLarge(t *testing.T) {
-	if must(Contiguous(1<<31-1, Basic(Byte))).d.counted() || !must(Contiguous(1<<31, Basic(Byte))).d.counted() {
+	if must(Contiguous(1<<31-1, Basic(Byte))).Large() || !must(Contiguous(1<<31, Basic(Byte))).Large() {
 		t.Error("2^31")
 	}
-	if must(Hvector(2, 1, 1<<40, Basic(Byte))).d.counted() {
+	if must(Hvector(2, 1, 1<<40, Basic(Byte))).Large() {
 		t.Error("addresses have 64 bits anyway")
 	}
 	wide := must(must(Vector(3, 1, 2, Basic(Int16))).WithLarge())
-	if wide.Size() != 6 || wide.Extent() != 10 || !wide.d.counted() {
+	if wide.Size() != 6 || wide.Extent() != 10 || !wide.Large() {
 		t.Errorf("size %d, extent %d", wide.Size(), wide.Extent())
 	}
 }

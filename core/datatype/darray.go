@@ -28,7 +28,7 @@ type Spread struct {
 // is spread over them, which are in a grid with the last dimension dense whatever
 // the order of the array. Its extent is the whole array.
 func Darray(size, rank int64, spreads []Spread, order Order, old *Type) (*Type, error) {
-	d, err := old.usable()
+	d, err := usable(old)
 	if err != nil {
 		return nil, err
 	}

@@ -5,12 +5,12 @@ import "math"
 // Undefined is what counts are that no number says: MPI_UNDEFINED.
 const Undefined = -32766
 
-// Count gives how many items a stream of n bytes is; false if they are
+// Count gives how many items of t a stream of n bytes in r is; false if they are
 // not whole ones, or items without elements are given bytes.
 //
 // It is MPI_Get_count; C's int may be too narrow for it.
-func (s Stream) Count(n int64) (int64, bool) {
-	size := s.t.Packed(s.r)
+func (t *Type) Count(r Representation, n int64) (int64, bool) {
+	size := t.Packed(r)
 	switch {
 	case n == 0:
 		return 0, true
@@ -20,29 +20,29 @@ func (s Stream) Count(n int64) (int64, bool) {
 	return n / size, true
 }
 
-// Elements gives how many basic elements a stream of n bytes is; false
-// if the last one is cut, or the type has none. It is MPI_Get_elements: a pair
+// Elements gives how many basic elements of t a stream of n bytes in r is; false
+// if the last one is cut, or there are none in t. It is MPI_Get_elements: a pair
 // is two elements.
-func (s Stream) Elements(n int64) (int64, bool) {
-	d, c := s.t.get(), s.r.class()
-	size := d.wire[c]
+func (t *Type) Elements(r Representation, n int64) (int64, bool) {
+	d := defOf(t)
+	size := d.wire[r.class()]
 	switch {
 	case n == 0:
 		return 0, true
 	case n < 0 || size == 0 || n/size > math.MaxInt64/d.elements-1:
 		return Undefined, false
 	}
-	part, ok := d.elementsIn(c, n%size)
+	part, ok := d.elementsIn(r.class(), n%size)
 	if !ok {
 		return Undefined, false
 	}
 	return n/size*d.elements + part, true
 }
 
-// Bytes gives how many bytes the first n basic elements of items are; false if the
-// type has none, or n < 0. It is the inverse of Elements.
-func (s Stream) Bytes(n int64) (int64, bool) {
-	d, class := s.t.get(), s.r.class()
+// Stream gives how many bytes in r the first n basic elements of items of t are;
+// false if t has none, or n < 0. It is the inverse of Elements.
+func (t *Type) Stream(r Representation, n int64) (int64, bool) {
+	d := defOf(t)
 	if n == 0 {
 		return 0, true
 	}
@@ -50,7 +50,7 @@ func (s Stream) Bytes(n int64) (int64, bool) {
 		return 0, false
 	}
 	var c calc
-	total := c.add(c.mul(n/d.elements, d.wire[class]), d.bytesOf(class, n%d.elements))
+	total := c.add(c.mul(n/d.elements, d.wire[r.class()]), d.bytesOf(r.class(), n%d.elements))
 	return total, !c.over
 }
 

@@ -40,19 +40,19 @@ func TestCounts(t *testing.T) {
 		{"longs elsewhere", Basic(Long), NativeLE, 8, 1, 1},
 		{"more than 32 bits", Basic(Byte), Native, 1 << 40, 1 << 40, 1 << 40},
 	} {
-		count, ok := c.t.In(c.r).Count(c.bytes)
+		count, ok := c.t.Count(c.r, c.bytes)
 		if count != c.count || ok != (c.count != no) {
 			t.Errorf("%s: %d items, %v, want %d", c.name, count, ok, c.count)
 		}
-		elements, ok := c.t.In(c.r).Elements(c.bytes)
+		elements, ok := c.t.Elements(c.r, c.bytes)
 		if elements != c.elements || ok != (c.elements != no) {
 			t.Errorf("%s: %d elements, %v, want %d", c.name, elements, ok, c.elements)
 		}
 	}
-	if n, ok := mixed.In(Native).Bytes(-1); n != 0 || ok {
+	if n, ok := mixed.Stream(Native, -1); n != 0 || ok {
 		t.Error("-1 elements")
 	}
-	if n, ok := none.In(Native).Bytes(1); n != 0 || ok {
+	if n, ok := none.Stream(Native, 1); n != 0 || ok {
 		t.Error("an element of what has none")
 	}
 }
@@ -67,20 +67,20 @@ func TestElementsAgainstTypemap(t *testing.T) {
 		}
 		bytes, elements := b.m.packed(r), int64(0)
 		for _, e := range b.m.entries {
-			elements += Basic(e.kind).d.elements
+			elements += Basic(e.kind).def.elements
 		}
 		bytes, elements = 2*bytes, 2*elements
 		for _, e := range b.m.entries {
-			if n, ok := b.t.In(r).Elements(bytes); !ok || n != elements {
+			if n, ok := b.t.Elements(r, bytes); !ok || n != elements {
 				t.Fatalf("%s: %d elements, %v, in %d bytes of %v, want %d", b.text, n, ok, bytes, r, elements)
 			}
-			if n, ok := b.t.In(r).Bytes(elements); !ok || n != bytes {
+			if n, ok := b.t.Stream(r, elements); !ok || n != bytes {
 				t.Fatalf("%s: %d bytes, %v, for %d elements in %v, want %d", b.text, n, ok, elements, r, bytes)
 			}
-			if n, ok := b.t.In(r).Elements(bytes + 1); ok && r.Size(e.kind) > 1 {
+			if n, ok := b.t.Elements(r, bytes+1); ok && r.Size(e.kind) > 1 {
 				t.Fatalf("%s: %d elements in %d bytes of %v, one byte into a %v", b.text, n, bytes+1, r, e.kind)
 			}
-			bytes, elements = bytes+int64(r.Size(e.kind)), elements+Basic(e.kind).d.elements
+			bytes, elements = bytes+int64(r.Size(e.kind)), elements+Basic(e.kind).def.elements
 		}
 	})
 }

@@ -19,60 +19,67 @@ func Datarep(name string) (Representation, error) {
 	return External32, nil
 }
 
-// Stream is what items of a datatype are in a representation: bytes one after the
-// other.
-type Stream struct {
-	t *Type
-	r Representation
+// PackExternalSize is how many bytes count items are in the representation that
+// MPI calls datarep.
+func (t *Type) PackExternalSize(datarep string, count int) (int64, error) {
+	r, err := Datarep(datarep)
+	if err == nil {
+		err = t.Valid()
+	}
+	if err != nil {
+		return 0, err
+	}
+	return packSize(t, r, count)
 }
 
-// In describes the stream of t's items in r.
-func (t *Type) In(r Representation) Stream { return Stream{t, r} }
-
-// Size is how many bytes count items are. It is ErrCount for a negative count, and
-// ErrTooLarge for what does not fit into 64 bits.
-func (s Stream) Size(count int) (int64, error) {
-	if count < 0 {
-		return 0, fmt.Errorf("datatype: %w: %d", ErrCount, count)
-	}
-	var c calc
-	n := c.mul(int64(count), s.t.Packed(s.r))
-	if c.over {
-		return 0, fmt.Errorf("datatype: %w: %d items of %v", ErrTooLarge, count, s.t)
-	}
-	return n, nil
-}
-
-// Pack packs count items at base into buf, from position on, and gives the position
-// behind them. Nothing is written unless all items fit.
-func (s Stream) Pack(buf []byte, position int64, base unsafe.Pointer, count int) (int64, error) {
-	n, err := s.fits(buf, position, count)
+// PackAt packs count items at base into buf in r, from position on, and gives the
+// position behind them. Nothing is written unless all items fit.
+func (t *Type) PackAt(r Representation, buf []byte, position int64, base unsafe.Pointer, count int) (int64, error) {
+	n, err := fits(t, r, buf, position, count)
 	if err != nil {
 		return position, err
 	}
-	s.t.Encode(s.r, buf[position:position+n], base, count, 0)
+	t.Encode(r, buf[position:position+n], base, count, 0)
 	return position + n, nil
 }
 
-// Unpack is the inverse of Pack.
-func (s Stream) Unpack(buf []byte, position int64, base unsafe.Pointer, count int) (int64, error) {
-	n, err := s.fits(buf, position, count)
+// UnpackAt is the inverse of PackAt.
+func (t *Type) UnpackAt(r Representation, buf []byte, position int64, base unsafe.Pointer, count int) (int64, error) {
+	n, err := fits(t, r, buf, position, count)
 	if err != nil {
 		return position, err
 	}
-	s.t.Decode(s.r, base, count, 0, buf[position:position+n], nil)
+	t.Decode(r, base, count, 0, buf[position:position+n], nil)
 	return position + n, nil
+}
+
+// PackExternal is PackAt in the representation that MPI calls datarep.
+func (t *Type) PackExternal(datarep string, buf []byte, position int64, base unsafe.Pointer, count int) (int64, error) {
+	r, err := Datarep(datarep)
+	if err != nil {
+		return position, err
+	}
+	return t.PackAt(r, buf, position, base, count)
+}
+
+// UnpackExternal is the inverse of PackExternal.
+func (t *Type) UnpackExternal(datarep string, buf []byte, position int64, base unsafe.Pointer, count int) (int64, error) {
+	r, err := Datarep(datarep)
+	if err != nil {
+		return position, err
+	}
+	return t.UnpackAt(r, buf, position, base, count)
 }
 
 // fits gives the bytes of count items if buf has them from position on.
-func (s Stream) fits(buf []byte, position int64, count int) (int64, error) {
-	if err := s.t.Check(); err != nil {
+func fits(t *Type, r Representation, buf []byte, position int64, count int) (int64, error) {
+	if err := t.Check(); err != nil {
 		return 0, err
 	}
-	if s.r >= representations {
-		return 0, fmt.Errorf("datatype: %w: %d", ErrRepresentation, s.r)
+	if r >= representations {
+		return 0, fmt.Errorf("datatype: %w: %d", ErrRepresentation, r)
 	}
-	n, err := s.Size(count)
+	n, err := packSize(t, r, count)
 	if err != nil {
 		return 0, err
 	}
@@ -81,7 +88,7 @@ func (s Stream) fits(buf []byte, position int64, count int) (int64, error) {
 	}
 	if n > int64(len(buf))-position {
 		return 0, fmt.Errorf("datatype: %w: %d items of %v are %d bytes, and %d are left at position %d",
-			ErrTruncate, count, s.t, n, int64(len(buf))-position, position)
+			ErrTruncate, count, t, n, int64(len(buf))-position, position)
 	}
 	return n, nil
 }

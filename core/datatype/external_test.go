@@ -61,7 +61,7 @@ func TestExternalSizes(t *testing.T) {
 		"MPI_CHARACTER": 1, "MPI_LOGICAL": 4, "MPI_INTEGER": 4, "MPI_REAL": 4, "MPI_DOUBLE_PRECISION": 8, "MPI_COMPLEX": 8, "MPI_DOUBLE_COMPLEX": 16,
 		"MPI_SHORT_INT": 6, "MPI_DOUBLE_INT": 12, "MPI_LONG_INT": 8, "MPI_LONG_DOUBLE_INT": 20, "MPI_2INT": 8,
 	} {
-		if got, err := ByName(name).In(External32).Size(3); got != 3*want || err != nil {
+		if got, err := ByName(name).PackExternalSize("external32", 3); got != 3*want || err != nil {
 			t.Errorf("three of %s are %d bytes, %v, want %d", name, got, err, 3*want)
 		}
 	}
@@ -77,16 +77,16 @@ func TestPackExternal(t *testing.T) {
 	View[int16](mem)[4], View[int16](mem)[5] = 2, -2
 	base := unsafe.Pointer(unsafe.SliceData(mem))
 	buf := make([]byte, 20)
-	position, err := typ.In(External32).Pack(buf, 3, base, 1)
+	position, err := typ.PackExternal("external32", buf, 3, base, 1)
 	if want := "00 00 00 3f f0 00 00 00 00 00 00 00 02 ff fe 00 00 00 00 00"; err != nil || position != 15 || fmt.Sprintf("% x", buf) != want {
 		t.Errorf("% x, %d, %v, want %s", buf, position, err, want)
 	}
 	back := alignedBytes(16)
-	position, err = typ.In(External32).Unpack(buf, 3, unsafe.Pointer(unsafe.SliceData(back)), 1)
+	position, err = typ.UnpackExternal("external32", buf, 3, unsafe.Pointer(unsafe.SliceData(back)), 1)
 	if err != nil || position != 15 || !bytes.Equal(back, mem) {
 		t.Errorf("% x, %d, %v", back, position, err)
 	}
-	if n, err := typ.In(Native).Size(5); n != 60 || err != nil {
+	if n, err := typ.PackSize(5); n != 60 || err != nil {
 		t.Errorf("five are %d bytes, %v", n, err)
 	}
 }
@@ -98,17 +98,10 @@ func TestPackRefused(t *testing.T) {
 	loose := must(Contiguous(1, i32))
 	try := func(typ *Type, datarep string, position int64, count int, want error) {
 		t.Helper()
-		r, err := Datarep(datarep)
-		if err != nil {
-			if !errors.Is(err, want) {
-				t.Errorf("%q: %v, want %v", datarep, err, want)
-			}
-			return
-		}
-		if at, err := typ.In(r).Pack(buf, position, base, count); !errors.Is(err, want) || at != position {
+		if at, err := typ.PackExternal(datarep, buf, position, base, count); !errors.Is(err, want) || at != position {
 			t.Errorf("pack: position %d, %v, want %v", at, err, want)
 		}
-		if at, err := typ.In(r).Unpack(buf, position, base, count); !errors.Is(err, want) || at != position {
+		if at, err := typ.UnpackExternal(datarep, buf, position, base, count); !errors.Is(err, want) || at != position {
 			t.Errorf("unpack: position %d, %v, want %v", at, err, want)
 		}
 	}
@@ -122,10 +115,16 @@ func TestPackRefused(t *testing.T) {
 	try(i32, "external32", 9, 0, ErrTruncate)
 	try(i32, "external32", 0, 3, ErrTruncate)
 	try(must(Dup(must(Contiguous(1<<50, i32)))), "external32", 0, 1, ErrType)
-	if _, err := i32.In(representations).Pack(buf, 0, base, 1); !errors.Is(err, ErrRepresentation) {
+	if _, err := i32.PackAt(representations, buf, 0, base, 1); !errors.Is(err, ErrRepresentation) {
 		t.Error(err)
 	}
-	if _, err := must(Contiguous(1<<50, i32)).In(Native).Size(1 << 20); !errors.Is(err, ErrTooLarge) {
+	if _, err := i32.PackExternalSize("native", 1); !errors.Is(err, ErrRepresentation) {
+		t.Error(err)
+	}
+	if _, err := (*Type)(nil).PackExternalSize("external32", 1); !errors.Is(err, ErrType) {
+		t.Error(err)
+	}
+	if _, err := must(Contiguous(1<<50, i32)).PackSize(1 << 20); !errors.Is(err, ErrTooLarge) {
 		t.Error(err)
 	}
 	if !bytes.Equal(buf, make([]byte, 8)) {

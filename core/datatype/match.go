@@ -34,11 +34,11 @@ func MatchSize(family TypeClass, size int64) (*Type, error) {
 // ValueIndex gives the predefined pair of a value and an index of these types;
 // nil without an error if there is none.
 func ValueIndex(value, index *Type) (*Type, error) {
-	v, err := value.usable()
+	v, err := usable(value)
 	if err != nil {
 		return nil, err
 	}
-	i, err := index.usable()
+	i, err := usable(index)
 	if err != nil {
 		return nil, err
 	}
@@ -122,8 +122,8 @@ func parameterize(key parameters, family TypeClass, size int64, args ...int64) (
 			types = maps.Clone(*old)
 		}
 		if made == nil {
-			d := alias(basic.d)
-			d.shape, d.how = basic.d.shape, how{combiner: key.combiner, args: args}
+			d := alias(basic.def)
+			d.shape, d.how = basic.def.shape, how{combiner: key.combiner, args: args}
 			made = own(d)
 		}
 		types[key] = made

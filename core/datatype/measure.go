@@ -194,35 +194,35 @@ func (d *def) bound(e *edges) {
 
 // Size is the bytes of the elements of one item, as MPI counts them: a pair
 // without its padding.
-func (t *Type) Size() int64 { return t.get().size }
+func (t *Type) Size() int64 { return defOf(t).size }
 
 // LB is the lower bound of an item, in bytes from its origin.
-func (t *Type) LB() int64 { return t.get().lb }
+func (t *Type) LB() int64 { return defOf(t).lb }
 
 // UB is the upper bound of an item, in bytes from its origin.
-func (t *Type) UB() int64 { return t.get().ub }
+func (t *Type) UB() int64 { return defOf(t).ub }
 
 // Extent is how many bytes the next item is after an item. It can be negative.
-func (t *Type) Extent() int64 { return t.get().extent() }
+func (t *Type) Extent() int64 { return defOf(t).extent() }
 
 // TrueLB is the displacement of the lowest byte of the elements.
-func (t *Type) TrueLB() int64 { return t.get().tlb }
+func (t *Type) TrueLB() int64 { return defOf(t).tlb }
 
 // TrueExtent is the bytes from the lowest to behind the highest of the elements.
-func (t *Type) TrueExtent() int64 { return t.get().tub - t.get().tlb }
+func (t *Type) TrueExtent() int64 { return defOf(t).tub - defOf(t).tlb }
 
 // Packed is the bytes of the stream that one item is in r. For derived types in
 // the native representation it is Size, plus the padding of pairs.
-func (t *Type) Packed(r Representation) int64 { return t.get().wire[r.class()] }
+func (t *Type) Packed(r Representation) int64 { return defOf(t).wire[r.class()] }
 
 // nothing describes a nil Type.
 var nothing = &def{how: how{combiner: CombinerStruct}, shape: shape{form: formStruct}, sig: emptySignature, align: 1}
 
-func (t *Type) get() *def {
-	if t == nil || t.d == nil {
+func defOf(t *Type) *def {
+	if t == nil || t.def == nil {
 		return nothing
 	}
-	return t.d
+	return t.def
 }
 
 // Span gives the range of memory [lo, hi), in bytes from the origin of the first
@@ -232,7 +232,7 @@ func (t *Type) Span(count int) (lo, hi int64, err error) {
 	if count < 0 {
 		return 0, 0, fmt.Errorf("datatype: %w: %d", ErrCount, count)
 	}
-	d := t.get()
+	d := defOf(t)
 	if count == 0 || d.elements == 0 {
 		return 0, 0, nil
 	}

@@ -125,15 +125,15 @@ func ByHandle(value int) *Type { return byHandle[value] }
 // Plain gives the kind of a predefined type whose items are elements one after the other; false
 // for all others.
 func (t *Type) Plain() (Kind, bool) {
-	d := t.get()
+	d := defOf(t)
 	return d.kind, d.form == formBasic && d.lb == 0 && d.ub == d.size && d.size == int64(d.kind.Size())
 }
 
 // Handle is the inverse of ByHandle; 0 for derived types.
-func (t *Type) Handle() int { return t.get().handle }
+func (t *Type) Handle() int { return defOf(t).handle }
 
 // Kind gives the kind of a predefined type; false for derived types.
 func (t *Type) Kind() (Kind, bool) {
-	d := t.get()
+	d := defOf(t)
 	return d.kind, d.form == formBasic
 }

@@ -1,22 +1,38 @@
 package datatype
 
-import "unsafe"
+import (
+	"fmt"
+	"unsafe"
+)
 
-// Encode writes a part of the stream of count items at base in r: from its byte off
-// on as many bytes as dst holds and the stream has. It gives how many those are, and
-// takes no longer for a high off. A part may begin and end within elements. t has been
-// committed; it may have been freed since.
+// Pack writes a part of the stream of count items at base in the native
+// representation: from its byte off on as many bytes as dst holds and the stream
+// has. It gives how many those are, and takes no longer for a high off. The type has
+// been committed; it may have been freed since.
 //
 // base is the origin of the first item, not the lowest byte; the memory that
 // Span tells of must be there.
-func (t *Type) Encode(r Representation, dst []byte, base unsafe.Pointer, count int, off int64) int {
-	p := t.d.prog.Load()
-	if t.Identity(r) {
+func (d *def) Pack(dst []byte, base unsafe.Pointer, count int, off int64) int {
+	m := mover{buf: dst, mode: packing}
+	return m.items(d.prog.Load().bytes, d, base, count, off)
+}
+
+// Unpack is the inverse of Pack: src is the stream from its byte off on. It gives
+// how many bytes of src the items have taken. Parts may come in any order.
+func (d *def) Unpack(base unsafe.Pointer, count int, off int64, src []byte) int {
+	m := mover{buf: src, mode: unpacking}
+	return m.items(d.prog.Load().bytes, d, base, count, off)
+}
+
+// Encode is Pack with the stream in r. A part may begin and end within elements.
+func (d *def) Encode(r Representation, dst []byte, base unsafe.Pointer, count int, off int64) int {
+	p := d.prog.Load()
+	if d.identity(r) {
 		m := mover{buf: dst, mode: packing}
-		return m.items(p.bytes, t.d, base, count, off)
+		return m.items(p.bytes, d, base, count, off)
 	}
 	m := mover{buf: dst, mode: encoding, rep: r, class: r.class()}
-	return m.items(p.kinds, t.d, base, count, off)
+	return m.items(p.kinds, d, base, count, off)
 }
 
 // Carry holds the first bytes of an element whose others come with the next part.
@@ -30,19 +46,23 @@ type Carry struct {
 // Parts come in the order of the stream if elements are cut, which carry then
 // keeps the first bytes of. carry may be nil if no part ever cuts an element;
 // Decode stops before one that is cut.
-func (t *Type) Decode(r Representation, base unsafe.Pointer, count int, off int64, src []byte, carry *Carry) int {
-	p := t.d.prog.Load()
-	if t.Identity(r) {
+func (d *def) Decode(r Representation, base unsafe.Pointer, count int, off int64, src []byte, carry *Carry) int {
+	p := d.prog.Load()
+	if d.identity(r) {
 		m := mover{buf: src, mode: unpacking}
-		return m.items(p.bytes, t.d, base, count, off)
+		return m.items(p.bytes, d, base, count, off)
 	}
 	m := mover{buf: src, mode: decoding, rep: r, class: r.class(), carry: carry}
-	return m.items(p.kinds, t.d, base, count, off)
+	return m.items(p.kinds, d, base, count, off)
 }
 
 // Identity tells that the stream in r is the native one.
 func (t *Type) Identity(r Representation) bool {
-	return r == Native || t.get().kinds&^identities[r] == 0
+	return defOf(t).identity(r)
+}
+
+func (d *def) identity(r Representation) bool {
+	return r == Native || d.kinds&^identities[r] == 0
 }
 
 // identities are the kinds that a representation leaves alone, by representation.
@@ -60,28 +80,43 @@ var identities = func() (all [representations]uint64) {
 // Run tells that count items are one run of memory in the native representation,
 // and how many bytes from the origin it begins. Its length is count times
 // Packed(Native).
-func (t *Type) Run(count int) (disp int64, ok bool) {
-	x := t.d.prog.Load().bytes
+func (d *def) Run(count int) (disp int64, ok bool) {
+	x := d.prog.Load().bytes
 	if x == nil || count <= 0 {
 		return 0, true
 	}
-	return x.disp, x.op == opRun && (count == 1 || x.n == t.d.extent())
+	return x.disp, x.op == opRun && (count == 1 || x.n == d.extent())
 }
 
-// Contig tells that items one after the other are their own native stream: Encode
+// Contig tells that items one after the other are their own native stream: Pack
 // only copies from the origin on.
-func (t *Type) Contig() bool {
-	disp, ok := t.Run(2)
-	return ok && disp == 0 && t.d.extent() == t.d.wire[classMemory]
+func (d *def) Contig() bool {
+	disp, ok := d.Run(2)
+	return ok && disp == 0 && d.extent() == d.wire[classMemory]
 }
 
 // Homogeneous tells whether all elements are of one kind, and of which.
 func (t *Type) Homogeneous() (Kind, bool) {
-	set := t.get().kinds
+	set := defOf(t).kinds
 	for k := range kinds {
 		if set == 1<<k {
 			return k, true
 		}
 	}
 	return Invalid, false
+}
+
+// PackSize is how many bytes Pack makes of count items.
+func (t *Type) PackSize(count int) (int64, error) { return packSize(t, Native, count) }
+
+func packSize(t *Type, r Representation, count int) (int64, error) {
+	if count < 0 {
+		return 0, fmt.Errorf("datatype: %w: %d", ErrCount, count)
+	}
+	var c calc
+	n := c.mul(int64(count), t.Packed(r))
+	if c.over {
+		return 0, fmt.Errorf("datatype: %w: %d items of %v", ErrTooLarge, count, t)
+	}
+	return n, nil
 }

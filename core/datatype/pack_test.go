@@ -204,8 +204,8 @@ func moves(t *testing.T, b both) {
 		b.m.unpack(Native, landed.mem, landed.origin, 2, want)
 		got := make([]byte, len(want))
 		for off := 0; off < len(got); off += part {
-			n := b.t.Encode(Native, got[off:min(off+part, len(got))], from.base(), 2, int64(off))
-			b.t.Decode(Native, to.base(), 2, int64(off), got[off:off+n], nil)
+			n := b.t.Pack(got[off:min(off+part, len(got))], from.base(), 2, int64(off))
+			b.t.Unpack(to.base(), 2, int64(off), got[off:off+n])
 		}
 		if !bytes.Equal(got, want) || !bytes.Equal(to.mem, landed.mem) {
 			t.Fatalf("%s in parts of %d:\n% x, want\n% x", b.text, part, got, want)

@@ -49,7 +49,7 @@ func TestProgramSize(t *testing.T) {
 		if err := c.t.Commit(); err != nil {
 			t.Fatal(err)
 		}
-		if n := c.t.d.prog.Load().bytes.nodes(); n > c.most {
+		if n := c.t.def.prog.Load().bytes.nodes(); n > c.most {
 			t.Errorf("%s: %d nodes, want %d at most", c.name, n, c.most)
 		}
 	}
@@ -70,7 +70,7 @@ func TestSeek(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got [8]byte
-		if n := typ.Encode(Native, got[:], base, 1, typ.Packed(Native)-8); n != 8 || got != [8]byte(mem[:8]) {
+		if n := typ.Pack(got[:], base, 1, typ.Packed(Native)-8); n != 8 || got != [8]byte(mem[:8]) {
 			t.Errorf("%s: the end is % x, %d bytes", name, got, n)
 		}
 		if n := typ.Encode(NativeBE, got[:], base, 1, typ.Packed(NativeBE)-5); n != 5 || got[0] != 4 || got[4] != 8 {
@@ -78,7 +78,7 @@ func TestSeek(t *testing.T) {
 		}
 	}
 	var got [8]byte
-	if list.Encode(Native, got[:], base, 1, 8*(1<<50)+8); got != [8]byte(mem[8:]) {
+	if list.Pack(got[:], base, 1, 8*(1<<50)+8); got != [8]byte(mem[8:]) {
 		t.Errorf("the second block of the list is % x", got)
 	}
 }

@@ -71,7 +71,7 @@ const anyHash = 1<<64 - 1
 
 // Signature is that of count items of t.
 func (t *Type) Signature(count int) Signature {
-	d := t.get()
+	d := defOf(t)
 	return d.signatureOf(d.sig.times(int64(count)))
 }
 
@@ -80,7 +80,7 @@ func (t *Type) Signature(count int) Signature {
 //
 // A receive takes what a prefix of its own elements was sent as.
 func (t *Type) Prefix(count int, n int64) (Signature, bool) {
-	d := t.get()
+	d := defOf(t)
 	if d.sig.len == 0 || n > 0 && (n-1)/d.sig.len >= int64(count) {
 		return Signature{}, n == 0
 	}
@@ -134,7 +134,7 @@ const listed = 8
 
 // Sequence says what the elements of count items of t are, for people.
 func (t *Type) Sequence(count int) string {
-	d := t.get()
+	d := defOf(t)
 	all := d.sig.times(int64(count))
 	if s := d.signatureOf(all).String(); !strings.HasSuffix(s, "several types") {
 		return s

@@ -48,7 +48,7 @@ func TestPackAllocates(t *testing.T) {
 					typ.Decode(r, base, 2, off, buf[:n], &carry)
 					off += int64(n)
 				}
-				typ.Decode(Native, base, 1, 0, buf[:typ.Encode(Native, buf, base, 1, 0)], nil)
+				typ.Unpack(base, 1, 0, buf[:typ.Pack(buf, base, 1, 0)])
 			}); n > 0 {
 				t.Errorf("%s in %v allocates %v times", name, r, n)
 			}
@@ -64,13 +64,13 @@ func BenchmarkPack(b *testing.B) {
 		b.Run("pack/"+name, func(b *testing.B) {
 			b.SetBytes(int64(len(buf)))
 			for b.Loop() {
-				typ.Encode(Native, buf, base, 1, 0)
+				typ.Pack(buf, base, 1, 0)
 			}
 		})
 		b.Run("unpack/"+name, func(b *testing.B) {
 			b.SetBytes(int64(len(buf)))
 			for b.Loop() {
-				typ.Decode(Native, base, 1, 0, buf, nil)
+				typ.Unpack(base, 1, 0, buf)
 			}
 		})
 		b.Run("encode/"+name, func(b *testing.B) {

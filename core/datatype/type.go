@@ -24,12 +24,15 @@ var (
 // MPI_DATATYPE_NULL: its methods that return an error give ErrType, and the
 // others describe a type without elements.
 type Type struct {
-	d         *def
+	*def
+	attachment
 	committed atomic.Bool
 	freed     atomic.Bool
 	name      atomic.Pointer[string]
-	attached  any
 }
+
+// attachment is what the layer above keeps with a handle.
+type attachment struct{ attached any }
 
 // def is an immutable datatype, shared by handles and by the types made of it.
 type def struct {
@@ -106,22 +109,22 @@ func (r Representation) class() class {
 	}
 }
 
-func handle(d *def) *Type { return &Type{d: d} }
+func handle(d *def) *Type { return &Type{def: d} }
 
 // usable gives what t is, or ErrType if it is nothing or freed.
-func (t *Type) usable() (*def, error) {
-	if t == nil || t.d == nil {
+func usable(t *Type) (*def, error) {
+	if t == nil || t.def == nil {
 		return nil, fmt.Errorf("datatype: %w: no datatype given", ErrType)
 	}
 	if t.freed.Load() {
 		return nil, fmt.Errorf("datatype: %w: %v has been freed", ErrType, t)
 	}
-	return t.d, nil
+	return t.def, nil
 }
 
 // Valid gives ErrType if t is nil or freed.
 func (t *Type) Valid() error {
-	_, err := t.usable()
+	_, err := usable(t)
 	return err
 }
 
@@ -129,12 +132,12 @@ func (t *Type) Valid() error {
 // committed.
 func (t *Type) Check() error {
 	if t == nil || !t.committed.Load() || t.freed.Load() {
-		return t.whyNot()
+		return whyNot(t)
 	}
 	return nil
 }
 
-func (t *Type) whyNot() error {
+func whyNot(t *Type) error {
 	if err := t.Valid(); err != nil {
 		return err
 	}
@@ -144,7 +147,7 @@ func (t *Type) whyNot() error {
 // Commit makes t ready for communication. It is the only costly step: it finds
 // the way through memory that Pack and the others take.
 func (t *Type) Commit() error {
-	d, err := t.usable()
+	d, err := usable(t)
 	if err != nil {
 		return err
 	}
@@ -158,12 +161,12 @@ func (t *Type) Committed() bool { return t != nil && t.committed.Load() }
 
 // Named tells whether t is a predefined type that has a name. These cannot be
 // freed, and neither can the parameterized types of Fortran, which have none.
-func (t *Type) Named() bool { return t != nil && t.d != nil && t.d.named() }
+func (t *Type) Named() bool { return t != nil && t.def != nil && t.def.named() }
 
 // Free gives the handle up. Operations under way and types made of t go on as
 // before. Predefined types cannot be freed.
 func (t *Type) Free() error {
-	d, err := t.usable()
+	d, err := usable(t)
 	if err != nil {
 		return err
 	}
@@ -190,7 +193,7 @@ func (t *Type) Name() string {
 
 // SetName names the handle.
 func (t *Type) SetName(name string) error {
-	if _, err := t.usable(); err != nil {
+	if _, err := usable(t); err != nil {
 		return err
 	}
 	t.name.Store(&name)
@@ -202,15 +205,15 @@ func (t *Type) String() string {
 	if name := t.Name(); name != "" {
 		return name
 	}
-	if t.d == nil {
+	if t.def == nil {
 		return "MPI_DATATYPE_NULL"
 	}
-	return "a type made by " + t.d.combiner.String()
+	return "a type made by " + t.def.combiner.String()
 }
 
 // Attach keeps something of the layer above with the handle, such as cached
 // attributes. The caller sees to it that nobody else does at the same time.
-func (t *Type) Attach(v any) { t.attached = v }
+func (a *attachment) Attach(v any) { a.attached = v }
 
 // Attached gives what Attach was told last, or nil.
 func (t *Type) Attached() any {

@@ -46,7 +46,7 @@ func TestFree(t *testing.T) {
 	mem := []int32{1, 2, 3}
 	for _, typ := range []*Type{inner, outer} {
 		b := make([]byte, 8)
-		if n := typ.Encode(Native, b, unsafe.Pointer(&mem[0]), 1, 0); n != 8 || View[int32](b)[1] != 3 {
+		if n := typ.Pack(b, unsafe.Pointer(&mem[0]), 1, 0); n != 8 || View[int32](b)[1] != 3 {
 			t.Errorf("%v packs %d bytes: % x", typ, n, b)
 		}
 	}

@@ -70,11 +70,11 @@ func (x *Items) combine(op *datatype.Op, k datatype.Kind, data []byte, s *Scratc
 		if err := x.Rep.Decode(in, part, k, n); err != nil {
 			return err
 		}
-		x.Type.Encode(datatype.Native, inout, x.Mem, x.Count, off)
+		x.Type.Pack(inout, x.Mem, x.Count, off)
 		if err := op.Accumulate(in, inout, k, n); err != nil {
 			return err
 		}
-		x.Type.Decode(datatype.Native, x.Mem, x.Count, off, inout, nil)
+		x.Type.Unpack(x.Mem, x.Count, off, inout)
 	}
 	return nil
 }

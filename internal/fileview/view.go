@@ -89,7 +89,7 @@ func layOut(t *datatype.Type) ([]Extent, error) {
 		ones[i] = 1
 	}
 	base := uintptr(unsafe.Pointer(unsafe.SliceData(memory))) - uintptr(lb)
-	t.Decode(datatype.Native, *(*unsafe.Pointer)(unsafe.Pointer(&base)), 1, 0, ones, nil)
+	t.Unpack(*(*unsafe.Pointer)(unsafe.Pointer(&base)), 1, 0, ones)
 	var pieces []Extent
 	for i := int64(0); i < n; i++ {
 		if memory[i] == 0 {

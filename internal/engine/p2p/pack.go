@@ -15,7 +15,7 @@ func TypePacked() *proc.Datatype { return datatype.Basic(datatype.Packed) }
 func Pack(c *proc.Comm, b proc.Buffer, out []byte, position int64) (int64, error) {
 	err := packable(c, &b)
 	if err == nil {
-		position, err = b.Datatype().In(packedAs(c.Process())).Pack(out, position, b.Memory(), b.Count())
+		position, err = b.Datatype().PackAt(packedAs(c.Process()), out, position, b.Memory(), b.Count())
 	}
 	return position, c.Failed("Comm.Pack", err)
 }
@@ -23,7 +23,7 @@ func Pack(c *proc.Comm, b proc.Buffer, out []byte, position int64) (int64, error
 func Unpack(c *proc.Comm, in []byte, position int64, b proc.Buffer) (int64, error) {
 	err := packable(c, &b)
 	if err == nil {
-		position, err = b.Datatype().In(packedAs(c.Process())).Unpack(in, position, b.Memory(), b.Count())
+		position, err = b.Datatype().UnpackAt(packedAs(c.Process()), in, position, b.Memory(), b.Count())
 	}
 	return position, c.Failed("Comm.Unpack", err)
 }
@@ -74,36 +74,22 @@ func packedAs(p *proc.Process) datatype.Representation {
 }
 
 func PackExternal(datarep string, b proc.Buffer, out []byte, position int64) (int64, error) {
-	r, err := external(datarep, b)
+	err := b.Check()
 	if err == nil {
-		position, err = b.Datatype().In(r).Pack(out, position, b.Memory(), b.Count())
+		position, err = b.Datatype().PackExternal(datarep, out, position, b.Memory(), b.Count())
 	}
 	return position, proc.Failed("PackExternal", err)
 }
 
 func UnpackExternal(datarep string, in []byte, position int64, b proc.Buffer) (int64, error) {
-	r, err := external(datarep, b)
+	err := b.Check()
 	if err == nil {
-		position, err = b.Datatype().In(r).Unpack(in, position, b.Memory(), b.Count())
+		position, err = b.Datatype().UnpackExternal(datarep, in, position, b.Memory(), b.Count())
 	}
 	return position, proc.Failed("UnpackExternal", err)
 }
 
-// external is what MPI calls datarep, if b can be packed.
-func external(datarep string, b proc.Buffer) (datatype.Representation, error) {
-	if err := b.Check(); err != nil {
-		return datatype.Native, err
-	}
-	return datatype.Datarep(datarep)
-}
-
-func PackExternalSize(datarep string, count int, t *proc.Datatype) (n int64, err error) {
-	r, err := datatype.Datarep(datarep)
-	if err == nil {
-		err = t.Valid()
-	}
-	if err == nil {
-		n, err = t.In(r).Size(count)
-	}
+func PackExternalSize(datarep string, count int, t *proc.Datatype) (int64, error) {
+	n, err := t.PackExternalSize(datarep, count)
 	return n, proc.Failed("PackExternalSize", err)
 }

@@ -69,8 +69,8 @@ func (s *Stream) came(n int64) (int64, datatype.Representation) {
 	if s.Rep == datatype.Native || t.Identity(s.Rep) {
 		return n, datatype.Native
 	}
-	if count, whole := t.In(s.Rep).Elements(n); whole {
-		if n, ok := t.In(datatype.Native).Bytes(count); ok {
+	if count, whole := t.Elements(s.Rep, n); whole {
+		if n, ok := t.Stream(datatype.Native, count); ok {
 			return n, datatype.Native
 		}
 	}

@@ -41,7 +41,7 @@ func (s Status) Count(t *Datatype) (n int, err error) {
 	if err := t.Valid(); err != nil {
 		return Undefined, Failed("Status.Count", err)
 	}
-	items, _ := t.In(s.rep).Count(s.bytes)
+	items, _ := t.Count(s.rep, s.bytes)
 	return int(items), nil
 }
 
@@ -49,7 +49,7 @@ func (s Status) Elements(t *Datatype) (n int, err error) {
 	if err := t.Valid(); err != nil {
 		return Undefined, Failed("Status.Elements", err)
 	}
-	elements, _ := t.In(s.rep).Elements(s.bytes)
+	elements, _ := t.Elements(s.rep, s.bytes)
 	return int(elements), nil
 }
 
@@ -57,7 +57,7 @@ func (s *Status) SetElements(t *Datatype, n int) error {
 	if err := t.Valid(); err != nil {
 		return Failed("Status.SetElements", err)
 	}
-	bytes, ok := t.In(datatype.Native).Bytes(int64(n))
+	bytes, ok := t.Stream(datatype.Native, int64(n))
 	if !ok {
 		return Failed("Status.SetElements", fmt.Errorf("%w: %d elements of %v", ErrArg, n, t))
 	}
