@@ -91,13 +91,18 @@ static void large(void) {
   MPI_Count n, lb, extent;
   MPI_Datatype t;
   MPI_Status s;
-  int x = rank, y = -1;
+  int x = rank, y = -1, *row = malloc(size * sizeof *row);
   CALL(MPI_Sendrecv_c(&x, 1, MPI_INT, (rank + 1) % size, 1, &y, 1, MPI_INT, (rank + size - 1) % size, 1, MPI_COMM_WORLD, &s));
   CHECK(y == (rank + size - 1) % size);
   CALL(MPI_Get_count_c(&s, MPI_INT, &n));
   CHECK(n == 1);
   CALL(MPI_Allreduce_c(&x, &y, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
   CHECK(y == size * (size - 1) / 2);
+  /* In place the send count is ignored, also one that no members could have a block of. */
+  for (int i = 0; i < size; i++) row[i] = 100 * rank + i;
+  CALL(MPI_Alltoall_c(MPI_IN_PLACE, (MPI_Count)1 << 62, MPI_INT, row, 1, MPI_INT, MPI_COMM_WORLD));
+  for (int i = 0; i < size; i++) CHECK(row[i] == 100 * i + rank);
+  free(row);
   CALL(MPI_Type_contiguous_c((MPI_Count)5 << 30, MPI_INT, &t));
   CALL(MPI_Type_size_c(t, &n));
   CHECK(n == (MPI_Count)20 << 30);
