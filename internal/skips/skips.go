@@ -55,11 +55,21 @@ var packages = map[string]string{
 // Program gives the path of a program, or ends the test and says what to install.
 func Program(t TB, name string) (path string) {
 	t.Helper()
+	return ProgramOf(t, name, cmp.Or(packages[name], name))
+}
+
+// ProgramOf is Program for one that is in these packages of Debian. Daemons are looked for
+// where they are, too, which not everybody has in PATH.
+func ProgramOf(t TB, name, packages string) (path string) {
+	t.Helper()
 	path, err := exec.LookPath(name)
+	if err != nil {
+		path, err = exec.LookPath("/usr/sbin/" + name)
+	}
 	if err == nil {
 		return path
 	}
-	remedy := "apt-get install " + cmp.Or(packages[name], name)
+	remedy := "apt-get install " + packages
 	if name == "go" {
 		remedy = "put the folder of go into PATH"
 	}

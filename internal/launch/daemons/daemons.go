@@ -1,0 +1,175 @@
+// Package daemons runs programs of a cluster, such as slurmctld or sshd, for tests: in process and
+// mount namespaces of their own, so that whatever they start is gone when the test is, however that
+// ends, and with what they print at hand.
+package daemons
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/openimpi/impi/internal/launch"
+	"github.com/openimpi/impi/internal/skips"
+)
+
+// Patience bounds what tests wait for: far more than a loaded machine needs.
+const Patience = 2 * time.Minute
+
+// Group is the first process of the namespaces: a shell, and the daemons that it starts.
+type Group struct {
+	Dir string // for files; anybody may read it. It goes with the test.
+
+	tb      testing.TB
+	process *launch.Process
+	stdin   *os.File
+
+	mu      sync.Mutex
+	log     bytes.Buffer
+	grown   chan struct{} // closed when log has grown
+	stopped bool
+}
+
+// New makes namespaces with nothing in them but a shell. The folder's path is short, as those of
+// sockets may have 107 bytes only. The test is skipped where it is not root, which makes namespaces.
+func New(tb testing.TB, name string) *Group {
+	tb.Helper()
+	if os.Getuid() != 0 {
+		skips.NotRun(tb, "namespaces for "+name+" are made by root", "run go test as root")
+	}
+	unshare, bash := skips.Program(tb, "unshare"), skips.Program(tb, "bash")
+	dir, err := os.MkdirTemp("", name)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	g := &Group{Dir: dir, tb: tb, grown: make(chan struct{})}
+	tb.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // daemons of other users read it
+		tb.Fatal(err)
+	}
+	stdin, w, err := os.Pipe()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	g.stdin = w
+	launcher := launch.New()
+	output := launch.NewOutput(g, nil)
+	g.process, err = launcher.Start(launch.Spec{
+		Path: unshare,
+		Args: []string{
+			"unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc",
+			bash, "-c", `while IFS= read -r line; do eval "$line"; done`,
+		},
+		Dir: dir, Env: append(os.Environ(), "LC_ALL=C"), Stdin: stdin,
+		Stdout: output.Stream(nil), Stderr: output.Stream(nil),
+	})
+	_ = stdin.Close()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		g.close()
+		launcher.Close()
+	})
+	return g
+}
+
+// close ends all that runs in the namespaces.
+func (g *Group) close() {
+	_ = g.process.Signal(9) // unshare, and with it the first process of the namespace and all others
+	<-g.process.Done()
+	_ = g.stdin.Close()
+	if g.tb.Failed() {
+		g.tb.Logf("what the daemons printed:\n%s", g.Log())
+	}
+}
+
+// Write adds to the log.
+func (g *Group) Write(p []byte) (int, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.log.Write(p)
+	close(g.grown)
+	g.grown = make(chan struct{})
+	return len(p), nil
+}
+
+// Log is what the daemons have printed so far.
+func (g *Group) Log() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.log.String()
+}
+
+// Do has the shell run a line of bash. It does not wait until that is done.
+func (g *Group) Do(line string) {
+	g.tb.Helper()
+	if _, err := io.WriteString(g.stdin, line+"\n"); err != nil {
+		g.tb.Fatalf("the shell of the daemons does not take %q: %v\n%s", line, err, g.Log())
+	}
+}
+
+// Machine has the shell start a daemon as if it were alone on a machine of that name: it does not
+// see the processes of others.
+func (g *Group) Machine(name, daemon string) {
+	g.tb.Helper()
+	g.Do(fmt.Sprintf(`unshare --mount --pid --fork --kill-child --mount-proc bash -c '%s & wait' & machine_%s=$!`, daemon, name))
+}
+
+// Lose kills all that runs on a machine, with no chance to say good-bye.
+func (g *Group) Lose(name string) {
+	g.tb.Helper()
+	g.Do("kill -KILL $machine_" + name)
+}
+
+// Await waits until the daemons have printed text that often.
+func (g *Group) Await(text string, times int) {
+	g.tb.Helper()
+	late := time.NewTimer(Patience)
+	defer late.Stop()
+	for {
+		g.mu.Lock()
+		n, grown := strings.Count(g.log.String(), text), g.grown
+		g.mu.Unlock()
+		if n >= times {
+			return
+		}
+		select {
+		case <-grown:
+		case <-g.process.Exited():
+			g.tb.Fatalf("the daemons are gone, before %q was printed %d times:\n%s", text, times, g.Log())
+		case <-late.C:
+			g.tb.Fatalf("%q was printed %d times only, of %d:\n%s", text, n, times, g.Log())
+		}
+	}
+}
+
+// File writes a file below the folder, and gives its path.
+func (g *Group) File(name, content string, mode os.FileMode) string {
+	g.tb.Helper()
+	path := g.Dir + "/" + name
+	if err := os.WriteFile(path, []byte(content), mode); err != nil {
+		g.tb.Fatal(err)
+	}
+	return path
+}
+
+// Run runs a program outside of the namespaces to its end, and gives what it printed.
+func Run(tb testing.TB, env []string, name string, args ...string) string {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), Patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Env = append(os.Environ(), env...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		tb.Fatal(fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, out))
+	}
+	return string(out)
+}
