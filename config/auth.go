@@ -47,7 +47,7 @@ func (s *siteDraft) checkNone(in *block) {
 	}
 }
 
-// alone tells whether the whole job is in this file and on the loopback network
+// alone reports whether the whole job is in this file and on the loopback network
 // and no site asks for anything, so that its launcher can draw a key.
 func (b *builder) alone() bool {
 	if !b.result.Complete || b.embedding() == nil || len(b.job.all("auth")) > 0 {

@@ -93,7 +93,7 @@ func (b *builder) ours() []*siteDraft {
 	return ours
 }
 
-// here tells whether this machine's files and ports are s's.
+// here reports whether this machine's files and ports are s's.
 func (s *siteDraft) here() bool {
 	return s.opt.Local == nil || s.isLocal(s.opt.Local)
 }

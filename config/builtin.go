@@ -39,7 +39,7 @@ func names(list []Builtin, needBlock bool) (names []string) {
 	return names
 }
 
-// known gives the built-in transport of that name.
+// known returns the built-in transport of that name.
 func known(list []Builtin, name string) (x Builtin, ok bool) {
 	i := slices.IndexFunc(list, func(x Builtin) bool { return x.Name == name })
 	if i < 0 {
@@ -48,7 +48,7 @@ func known(list []Builtin, name string) (x Builtin, ok bool) {
 	return list[i], true
 }
 
-// Known gives what is known of a built-in transport, nothing of others.
+// Known returns what is known of a built-in transport, nothing of others.
 func (j *Job) Known(name string) Builtin {
 	x, _ := known(j.Builtins, name)
 	return x

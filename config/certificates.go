@@ -6,7 +6,7 @@ import "slices"
 // certificate: quic, tcp, and plugins that keep to the same names.
 var certificateSettings = []string{"cert", "key", "ca"}
 
-// HasCertificates tells whether the file gives the transport certificates or says
+// HasCertificates reports whether the file gives the transport certificates or says
 // that it is to encrypt.
 func (t Transport) HasCertificates() bool {
 	return slices.ContainsFunc(t.Settings, func(s Setting) bool {
@@ -15,7 +15,7 @@ func (t Transport) HasCertificates() bool {
 	})
 }
 
-// closes tells whether a route is closed: who has certificates for a transport that
+// closes reports whether a route is closed: who has certificates for a transport that
 // it prefers wants to be encrypted, so that nothing may leave the machine in plain
 // unless the file says require_tls = false.
 func (s Site) closes(r Route) bool {

@@ -124,7 +124,7 @@ func (b *builder) checkPorts() {
 
 const embeddedServer = "the embedded server"
 
-// notHere tells whether a listener of a site that is run here has an address that this
+// notHere reports whether a listener of a site that is run here has an address that this
 // machine has not, and reports it of the server; of hosts it was reported.
 func (s *siteDraft) notHere(at netip.Addr, pos Pos, who string) bool {
 	if s.opt.Local == nil || !s.here() || s.opt.Local(at) {

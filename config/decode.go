@@ -28,7 +28,7 @@ type value struct {
 	elements []Pos // of a written-out list's expressions
 }
 
-// has tells whether the attribute was written, even if it was bad.
+// has reports whether the attribute was written, even if it was bad.
 func (b *block) has(name string) bool {
 	if b == nil {
 		return false
@@ -67,7 +67,7 @@ func (b *block) only(name string) *block {
 	return nil
 }
 
-// get gives an attribute of b; ok is false if it was not written or is bad. b
+// get returns an attribute of b; ok is false if it was not written or is bad. b
 // may be nil.
 func get[T any](b *block, name string) (v T, ok bool) {
 	if b == nil {
@@ -77,7 +77,7 @@ func get[T any](b *block, name string) (v T, ok bool) {
 	return v, ok
 }
 
-// pick gives the attribute of the first block that has it, or otherwise.
+// pick returns the attribute of the first block that has it, or otherwise.
 func pick[T any](otherwise T, name string, blocks ...*block) T {
 	for _, b := range blocks {
 		if v, ok := get[T](b, name); ok {
@@ -185,7 +185,7 @@ func (d *decoder) block(parent *block, in *hclsyntax.Block, seen map[string]Pos)
 	d.body(b, in.Body)
 }
 
-// labels takes b's label and tells whether it is as the schema wants it.
+// labels takes b's label and reports whether it is as the schema wants it.
 func (d *decoder) labels(b *block, in *hclsyntax.Block) bool {
 	name := b.spec.name
 	switch {

@@ -80,7 +80,7 @@ func Default(procs int, command []string, builtins []Builtin) *Job {
 	return &Job{Dir: dir, Sites: []Site{site}, Complete: true, Limits: defaultLimits(), Builtins: builtins}
 }
 
-// findCommand gives the absolute path of a command whose relative form starts
+// findCommand returns the absolute path of a command whose relative form starts
 // from dir, or what is wrong with it; shown is how messages call it.
 func findCommand(dir, command, shown string) (path, problem, remedy string) {
 	if !strings.Contains(command, "/") {

@@ -42,7 +42,7 @@ func (d Diagnostic) Error() string {
 // Diagnostics are the faults of one file, in file order.
 type Diagnostics []Diagnostic
 
-// HasErrors tells whether one of them is an Error.
+// HasErrors reports whether one of them is an Error.
 func (ds Diagnostics) HasErrors() bool {
 	return slices.ContainsFunc(ds, func(d Diagnostic) bool { return d.Severity == Error })
 }

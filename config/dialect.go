@@ -48,7 +48,7 @@ type Labels struct {
 	Versions []Version `hcl:"versions"` // that it lists, ascending, 0.0 first; none: 0.0 and OwnVersion
 }
 
-// Own tells whether the site shows the others that it runs this software.
+// Own reports whether the site shows the others that it runs this software.
 func (l Labels) Own() bool {
 	return len(l.Versions) == 0 || slices.Contains(l.Versions, OwnVersion)
 }

@@ -38,7 +38,7 @@ func sourceLine(lines []string, pos Pos) string {
 	return lines[pos.Line-1]
 }
 
-// sorted gives the faults in file order.
+// sorted returns the faults in file order.
 func (f *faults) sorted() Diagnostics {
 	slices.SortStableFunc(f.list, func(a, b Diagnostic) int {
 		return cmp.Or(cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Column, b.Pos.Column))

@@ -34,7 +34,7 @@ var implementationHabits = map[Implementation]habits{
 	LAM71: {representation: NativeX86, reduceOnPointToPoint: true},
 }
 
-// ReduceOnPointToPoint tells whether the site's MPI sends and expects the messages
+// ReduceOnPointToPoint reports whether the site's MPI sends and expects the messages
 // of Reduce in the communicator's point-to-point context. IMPI ch.4, Context IDs,
 // has the collective one for it.
 func (i Implementation) ReduceOnPointToPoint() bool {

@@ -15,7 +15,7 @@ type Names struct {
 	Pos    Pos            // zero without a block
 }
 
-// Shared tells whether names are kept by a server that other jobs use too.
+// Shared reports whether names are kept by a server that other jobs use too.
 func (n *Names) Shared() bool { return n.Server.IsValid() }
 
 // names takes s's names block or that of the whole file: one of them holds, with all

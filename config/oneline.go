@@ -103,7 +103,7 @@ func endsOperand(t hclsyntax.TokenType) bool {
 	return false
 }
 
-// step takes a token and tells whether to go on.
+// step takes a token and reports whether to go on.
 func (b *lineBreaker) step(t hclsyntax.Token) bool {
 	switch b.state {
 	case atStatement:

@@ -13,7 +13,7 @@ type Part struct {
 	Program Program
 }
 
-// ProgramOf gives the program of one of the site's procs, counted from 0, and the
+// ProgramOf returns the program of one of the site's procs, counted from 0, and the
 // number of its part; a site without parts has one.
 func (s Site) ProgramOf(proc int) (p Program, part int) {
 	for i, part := range s.Parts {

@@ -16,7 +16,7 @@ type Pos struct {
 	EndColumn int    // the first column after the stretch
 }
 
-// IsZero tells whether p is no place.
+// IsZero reports whether p is no place.
 func (p Pos) IsZero() bool { return p.Line == 0 }
 
 // String is file:line:column, or the file alone for no place in it.
@@ -226,7 +226,7 @@ type Limits struct {
 	Silence time.Duration `hcl:"silence"`
 }
 
-// Site gives the site called name.
+// Site returns the site called name.
 func (j *Job) Site(name string) (Site, bool) {
 	i := slices.IndexFunc(j.Sites, func(s Site) bool { return s.Name == name })
 	if i < 0 {
@@ -235,7 +235,7 @@ func (j *Job) Site(name string) (Site, bool) {
 	return j.Sites[i], true
 }
 
-// LocalSites gives the sites of ours with a host whose address isLocal accepts,
+// LocalSites returns the sites of ours with a host whose address isLocal accepts,
 // in ascending client rank.
 func (j *Job) LocalSites(isLocal func(netip.Addr) bool) []Site {
 	var local []Site
@@ -251,7 +251,7 @@ func (s Site) isLocal(isLocal func(netip.Addr) bool) bool {
 	return slices.ContainsFunc(s.Hosts, func(h Host) bool { return isLocal(h.Address) })
 }
 
-// ServerSite gives the site whose node runs the job's server. There is none if
+// ServerSite returns the site whose node runs the job's server. There is none if
 // the server runs elsewhere.
 func (j *Job) ServerSite() (Site, bool) {
 	i := slices.IndexFunc(j.Sites, func(s Site) bool { return s.Server.Embedded })
@@ -270,7 +270,7 @@ func (s Site) Procs() int {
 	return n
 }
 
-// Transport gives the transport called name.
+// Transport returns the transport called name.
 func (s Site) Transport(name string) (Transport, bool) {
 	i := slices.IndexFunc(s.Transports, func(t Transport) bool { return t.Name == name })
 	if i < 0 {
@@ -279,7 +279,7 @@ func (s Site) Transport(name string) (Transport, bool) {
 	return s.Transports[i], true
 }
 
-// RouteTo gives the route that leads from s to the site called name: the one
+// RouteTo returns the route that leads from s to the site called name: the one
 // with that name, or the one for "*", or the default, which prefers the
 // transports in the order of s.Transports and allows direct links. A site that
 // routes to itself is asked for like any other.

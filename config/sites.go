@@ -12,7 +12,7 @@ import (
 // ErrNoSites is reported by SiteNames for a file without any.
 var ErrNoSites = errors.New("the job file has no site blocks")
 
-// SiteNames gives the names of a job file's sites that are ours, in the order of the
+// SiteNames returns the names of a job file's sites that are ours, in the order of the
 // file, whatever else may be wrong with it.
 func SiteNames(path string) ([]string, error) {
 	b, err := readText(path, maxJobFile)
@@ -42,7 +42,7 @@ func SiteNames(path string) ([]string, error) {
 	return names, nil
 }
 
-// foreign tells whether an attribute, if there is one, says yes.
+// foreign reports whether an attribute, if there is one, says yes.
 func foreign(a *hclsyntax.Attribute) bool {
 	if a == nil {
 		return false

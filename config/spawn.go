@@ -19,7 +19,7 @@ type Spawn struct {
 	Allow []string `hcl:"allow"`
 }
 
-// Allows tells whether a program may be spawned, which is a clean absolute path, by
+// Allows reports whether a program may be spawned, which is a clean absolute path, by
 // a proc of the site itself or, elsewhere, of another one. Without a list the
 // site's own may start any, as they may in other ways: they run as the same user.
 func (s *Spawn) Allows(path string, elsewhere bool) bool {
@@ -75,7 +75,7 @@ func blockSpawn() *blockSpec {
 	}
 }
 
-// FindProgram gives the clean absolute path of a program that can be run. One without
+// FindProgram returns the clean absolute path of a program that can be run. One without
 // a slash is looked for in PATH, another relative one starts from dir. problem tells
 // why there is none.
 func FindProgram(dir, command string) (path, problem string) {

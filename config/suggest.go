@@ -2,7 +2,7 @@ package config
 
 import "strings"
 
-// nearest gives the candidate that word was probably meant to be, or "".
+// nearest returns the candidate that word was probably meant to be, or "".
 func nearest(word string, candidates []string) string {
 	best, bestCost := "", max(1, len(word)/3)+1
 	if len(word) < 3 {

@@ -150,7 +150,7 @@ func (s *siteDraft) checkRoute(in *block) {
 	}
 }
 
-// anybodyHas tells whether some site has a transport called name.
+// anybodyHas reports whether some site has a transport called name.
 func (b *builder) anybodyHas(name string) bool {
 	return slices.ContainsFunc(b.ours(), func(s *siteDraft) bool { return s.transportBlocks()[name] != nil })
 }

@@ -85,7 +85,7 @@ func (o *options) procsOf(bench string, sizes []int) int {
 	return sizes[0]
 }
 
-// ratio tells how many times better ours is than theirs.
+// ratio returns how many times better ours is than theirs.
 func (b benchmark) ratio(ours, theirs float64) float64 {
 	if b.higher {
 		return ours / theirs

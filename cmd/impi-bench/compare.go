@@ -111,7 +111,7 @@ func (o *options) contenders(ctx context.Context) (list []contender, cleanup fun
 	return list, cleanup, nil
 }
 
-// hasPeer tells whether a contender is one of the peers.
+// hasPeer reports whether a contender is one of the peers.
 func (o *options) hasPeer(name string) bool {
 	return slices.ContainsFunc(o.peers, func(word string) bool { peer, _, _ := strings.Cut(word, "="); return peer == name })
 }
@@ -171,7 +171,7 @@ func (o *options) progress(format string, args ...any) {
 	}
 }
 
-// split tells which contenders take turns, ours first, and which run one after the other.
+// split returns which contenders take turns, ours first, and which run one after the other.
 func (o *options) split(bench string, all []contender) (together, alone []contender) {
 	for _, c := range all {
 		if c.begin != nil && o.rounds > 1 && benchmarks[bench].ranks {

@@ -39,7 +39,7 @@ var built = struct {
 	err error
 }{}
 
-// impiNode gives the file of the impi-node of this tree.
+// impiNode returns the file of the impi-node of this tree.
 func impiNode(t *testing.T) string {
 	t.Helper()
 	built.Do(func() {

@@ -52,7 +52,7 @@ func (o *options) newPeer(ctx context.Context, word, dir string) (*peer, error) 
 	return p, err
 }
 
-// optional tells whether not every library can do a benchmark.
+// optional reports whether not every library can do a benchmark.
 func optional(bench string) bool { return benchmarks[bench].optional }
 
 // install compiles the loops, for the implementation in a folder, or that of the package.

@@ -39,7 +39,7 @@ func (w *own) secure(name string) string {
 // credentials are the files beside the job file, by the names of the settings.
 var credentials = map[string]string{"cert": "bench.pem", "key": "bench.key", "ca": "ca.pem"}
 
-// needsTwoSites tells of transports whose plugin would talk to itself in one site.
+// needsTwoSites reports whether a transport's plugin would talk to itself within one site.
 func needsTwoSites(transport string) bool { return transport == secureTCP || transport == "quic" }
 
 // secureTCP is how -transport names tcp with TLS.

@@ -30,7 +30,7 @@ const (
 	clientsPart = "clients"
 )
 
-// isStartupPart tells whether the command line is that of one of the processes.
+// isStartupPart reports whether the command line is that of one of the processes.
 func isStartupPart(args []string) bool {
 	return len(args) == 6 && args[0] == startupWord && (args[1] == serverPart || args[1] == clientsPart)
 }

@@ -55,7 +55,7 @@ func (r result) printRatio(w io.Writer, row row, name string) {
 	}
 }
 
-// paired tells whether there are intervals of a contender's ratios.
+// paired reports whether there are intervals of a contender's ratios.
 func (r result) paired(name string) bool {
 	return slices.ContainsFunc(r.Rows, func(row row) bool { _, ok := row.Intervals[name]; return ok })
 }

@@ -181,7 +181,7 @@ func (w *worker) measure(bench string, size int, target float64) (err error) {
 }
 
 // calibrate doubles the iterations until they take a tenth of the target, in
-// seconds, and tells how many fill it. It is for rank 0, like timed.
+// seconds, and returns how many fill it. It is for rank 0, like timed.
 func (w *worker) calibrate(bench string, target float64) (int64, error) {
 	for n := int64(8); ; {
 		t, err := w.timed(bench, n)
@@ -218,7 +218,7 @@ func (w *worker) follow(bench string) error {
 	}
 }
 
-// next gives the number of iterations after n took t seconds, and whether they
+// next returns the number of iterations after n took t seconds, and whether they
 // are to be measured.
 func next(n int64, t, target float64) (int64, bool) {
 	if t < target/10 {

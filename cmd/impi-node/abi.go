@@ -62,7 +62,7 @@ func (l *functionList) add(name string) {
 	l.n++
 }
 
-// bySupport gives the functions that are implemented and those that are not.
+// bySupport returns the functions that are implemented and those that are not.
 func bySupport(all []abi.Support) (done, missing *functionList) {
 	done, missing = &functionList{}, &functionList{}
 	for _, f := range all {

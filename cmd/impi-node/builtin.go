@@ -43,7 +43,7 @@ func known() []config.Builtin {
 	return list
 }
 
-// findBuiltin gives the transport of that name.
+// findBuiltin returns the transport of that name.
 func findBuiltin(name string) (builtin, bool) {
 	for _, b := range builtins {
 		if b.Name == name {

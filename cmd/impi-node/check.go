@@ -57,7 +57,7 @@ func (c *checker) transports(try bool) {
 	}
 }
 
-// wanted tells whether a node of the site starts a transport.
+// wanted reports whether a node of the site starts a transport.
 func wanted(s config.Site, name string) bool {
 	routes := append(slices.Clone(s.Routes), s.RouteTo("*"))
 	return slices.ContainsFunc(routes, func(r config.Route) bool { return slices.Contains(r.Prefer, name) })
@@ -137,7 +137,7 @@ func (c *checker) plugin(t config.Transport, err error) {
 	}
 }
 
-// may tells whether links of a site's transport can be as demanded, as far as known.
+// may reports whether links of a site's transport can be as demanded, as far as known.
 func (c *checker) may(s config.Site, name string, meets func(transports.Capabilities) bool) bool {
 	caps, known := c.links[offered{s.Name, name}]
 	return !known || meets(caps)

@@ -23,7 +23,7 @@ func (c *checker) certificates() {
 	}
 }
 
-// needed tells whether two sites fail to meet if their certificates for a transport do not go
+// needed reports whether two sites fail to meet if their certificates for a transport do not go
 // together.
 func needed(a, b config.Site, transport string) bool {
 	if !wanted(a, transport) || !wanted(b, transport) {

@@ -38,7 +38,7 @@ func (c *checker) ports(s config.Site, t config.Transport) {
 	}
 }
 
-// takesPlugins tells whether a transport that is a plugin, and may be what channels use,
+// takesPlugins reports whether a transport that is a plugin, and may be what channels use,
 // is among those that the site starts.
 func takesPlugins(s config.Site) bool {
 	for _, t := range s.Transports {

@@ -102,7 +102,7 @@ func (o *options) apply(s *config.Site) {
 	}
 }
 
-// args gives the flags that a node of one site is to be started with.
+// args returns the flags that a node of one site is to be started with.
 func (o *options) args(site string) []string {
 	args := []string{"-config", o.file, "-site", site}
 	if o.logLevel != "" {

@@ -110,7 +110,7 @@ func startSite(l *launch.Launcher, o *options, job *config.Job, site config.Site
 	return sp, json.NewEncoder(conn).Encode(s.told)
 }
 
-// holdsStdin tells whether the proc that reads standard input is at the site.
+// holdsStdin reports whether the proc that reads standard input is at the site.
 func holdsStdin(job *config.Job, site config.Site) bool {
 	first := 0
 	for _, s := range job.Sites {

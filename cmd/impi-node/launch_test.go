@@ -182,7 +182,7 @@ func kill(t *testing.T, cmd *exec.Cmd) {
 	_ = cmd.Wait() // it was killed
 }
 
-// descendants gives a pidfd for each process below pid.
+// descendants returns a pidfd for each process below pid.
 func descendants(t *testing.T, pid int) (fds []int) {
 	t.Helper()
 	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))

@@ -97,7 +97,7 @@ func parseLinks(args []string) (*linksOptions, error) {
 	return o, err
 }
 
-// uidOf gives the number of a user, whom only root may ask about.
+// uidOf returns the number of a user, whom only root may ask about.
 func uidOf(name string) (int, error) {
 	if os.Geteuid() != 0 {
 		return 0, errors.New("-user is for root: nodes answer nobody else but their own user")
@@ -147,7 +147,7 @@ func showLinks(args []string, std streams) int {
 	return linksStatus(jobs)
 }
 
-// wants tells whether a job was asked for.
+// wants reports whether a job was asked for.
 func (o *linksOptions) wants(j *links.Job) bool {
 	return links.IsCalled(o.job, j.Name, j.ID) && (o.pid == 0 || j.HasPID(o.pid))
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/openimpi/impi/transports"
 )
 
-// local tells which addresses are this machine's.
+// local returns which addresses are this machine's.
 func local() (func(netip.Addr) bool, error) {
 	addrs, err := net.InterfaceAddrs()
 	if err != nil {
@@ -84,7 +84,7 @@ func inOrder(ds config.Diagnostics) config.Diagnostics {
 
 func allPorts(netip.AddrPort) bool { return true }
 
-// portsOf gives the ports that a site opens: another one's node may be running
+// portsOf returns the ports that a site opens: another one's node may be running
 // on this machine. A file with faults has none.
 func portsOf(path, site string, isLocal func(netip.Addr) bool) func(netip.AddrPort) bool {
 	ours := make(map[netip.AddrPort]bool)
@@ -100,7 +100,7 @@ func portsOf(path, site string, isLocal func(netip.Addr) bool) func(netip.AddrPo
 	return func(a netip.AddrPort) bool { return ours[a] }
 }
 
-// namesFiles tells whether there are paths among settings.
+// namesFiles reports whether there are paths among settings.
 func namesFiles(schema []transports.Setting, given map[string]any) bool {
 	return slices.ContainsFunc(schema, func(s transports.Setting) bool {
 		path, _ := given[s.Name].(string)
@@ -108,7 +108,7 @@ func namesFiles(schema []transports.Setting, given map[string]any) bool {
 	})
 }
 
-// settingErrors gives the faults that are joined in an error.
+// settingErrors returns the faults that are joined in an error.
 func settingErrors(err error) (list []*transports.SettingError) {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, e := range joined.Unwrap() {

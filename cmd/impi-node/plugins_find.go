@@ -96,7 +96,7 @@ func inJob(file string, errOut io.Writer) (list []installed, err error) {
 	return list, nil
 }
 
-// find gives the plugin that an argument means: a file, one in the folder, or a
+// find returns the plugin that an argument means: a file, one in the folder, or a
 // built-in one.
 func (o *pluginOptions) find(arg string) (installed, error) {
 	p := installed{Name: strings.TrimPrefix(filepath.Base(arg), host.Prefix), Path: arg}

@@ -93,7 +93,7 @@ func writeList(w io.Writer, list []listed) error {
 	return nil
 }
 
-// writeNotes tells what a plugin lacks, and what it says of its health.
+// writeNotes writes what a plugin lacks, and what it says of its health.
 func writeNotes(w io.Writer, name string, s *conformance.Site) {
 	if len(s.Lacks) > 0 {
 		fmt.Fprintf(w, "\n%s speaks version %d of the protocol, this node %d; it lacks\n", name, s.Protocol, proto.Version)

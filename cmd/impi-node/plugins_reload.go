@@ -66,7 +66,7 @@ func pluginsReload(o *pluginOptions, std streams) error {
 	return nil
 }
 
-// concerns tells whether a node is of the job that is meant, and runs the plugin.
+// concerns reports whether a node is of the job that is meant, and runs the plugin.
 func (o *pluginOptions) concerns(f *links.Found, transport string) bool {
 	if !links.IsCalled(o.job, f.About.Job, f.About.ID) {
 		return false

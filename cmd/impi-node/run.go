@@ -101,7 +101,7 @@ func prepare(o *options, launched bool) (*config.Job, config.Diagnostics) {
 	return load(o.file, isLocal, ports, false)
 }
 
-// choose gives the sites to run: the named one, or all that are on this machine.
+// choose returns the sites to run: the named one, or all that are on this machine.
 func choose(job *config.Job, name string) ([]config.Site, error) {
 	if name != "" {
 		s, ok := job.Site(name)

@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// passedOn gives the signals that are for the procs: what they mean is the program's
+// passedOn returns the signals that are for the procs: what they mean is the program's
 // business. One that nobody takes before stop is dropped.
 func passedOn() (signals <-chan syscall.Signal, stop func()) {
 	c, out, quit := make(chan os.Signal, 16), make(chan syscall.Signal), make(chan struct{})
@@ -31,7 +31,7 @@ func passedOn() (signals <-chan syscall.Signal, stop func()) {
 	}
 }
 
-// passOn gives each signal to f until stop is called.
+// passOn passes each signal to f until stop is called.
 func passOn(signals <-chan syscall.Signal, f func(syscall.Signal)) (stop func()) {
 	quit := make(chan struct{})
 	go func() {

@@ -6,10 +6,11 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// LinkID numbers the driver's links. Small numbers are best: they index a slice.
+// LinkID is the driver's number for a link. It indexes a slice, so the driver should use
+// small numbers.
 type LinkID int32
 
-// NoLink is no link.
+// NoLink stands for the absence of a link.
 const NoLink LinkID = -1
 
 // maxLinks bounds LinkIDs.
@@ -24,8 +25,9 @@ const (
 	gone
 )
 
-// port is a place that packets come from and go to: a local proc, or the channel
-// to a host. It exists before its link does and keeps what is sent to it.
+// port is where the agent receives and sends packets: the link of a local proc, or the
+// channel to another host. It exists before its link is attached; packets for it wait in
+// its queue until then.
 type port struct {
 	peer  Peer
 	id    identity // of a proc
@@ -48,17 +50,19 @@ type port struct {
 func (p *port) isProc() bool    { return p.peer.Rank != NoRank }
 func (p *port) hasOutput() bool { return p.out.n > 0 || p.urgent.n > 0 }
 
-// accepts tells whether anybody will read what is sent to the port.
+// accepts reports whether the agent queues packets for the port; packets for other ports
+// are dropped.
 func (p *port) accepts() bool { return p.state != gone && !(p.done && p.isProc()) }
 
-// proc is where a proc is.
+// proc says by which port the agent reaches a proc of the job.
 type proc struct {
 	port  *port // its own if it is local, else its host's; nil if there is no way
 	host  wire.HostRank
 	index int // among its host's procs
 }
 
-// Agent is one host of a job. It is for one goroutine.
+// Agent is the packet switch of one host (IMPI ch.3, Packet Protocol). Only one goroutine
+// may use it at a time.
 type Agent struct {
 	self    wire.HostRank
 	hosts   int
@@ -82,8 +86,8 @@ type Agent struct {
 	stats          Stats
 }
 
-// New makes the agent of a host. All links are still to be attached; packets for
-// a host or proc whose link is not there yet wait for it.
+// New makes the agent of a host. No link is attached yet; packets for a host or proc
+// without a link wait until it is attached. Errors wrap ErrConfig.
 func New(c Config) (*Agent, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -160,7 +164,8 @@ func (a *Agent) addProcs(c *Config) error {
 	return nil
 }
 
-// AttachProc says that l leads to the local proc r.
+// AttachProc says that l leads to the local proc r. It takes over packets that waited for
+// the proc.
 func (a *Agent) AttachProc(l LinkID, r wire.WorldRank) error {
 	if r < 0 || int(r) >= len(a.procs) || a.procs[r].host != a.self {
 		return fmt.Errorf("%w: proc %d is not one of host %d", ErrLink, r, a.self)
@@ -168,7 +173,8 @@ func (a *Agent) AttachProc(l LinkID, r wire.WorldRank) error {
 	return a.attach(l, a.procs[r].port)
 }
 
-// AttachHost says that l is the channel to host h, greeted already.
+// AttachHost says that l is the channel to host h, on which the greeting is over (IMPI
+// ch.2, Host-to-host connections).
 func (a *Agent) AttachHost(l LinkID, h wire.HostRank) error {
 	if h < 0 || int(h) >= a.hosts || h == a.self {
 		return fmt.Errorf("%w: host %d of %d cannot have a channel to host %d", ErrLink, a.self, a.hosts, h)

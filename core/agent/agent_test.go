@@ -136,7 +136,7 @@ func TestDriverBugs(t *testing.T) {
 	}
 }
 
-// TestReceivedAfterViolation gives the same error again.
+// TestReceivedAfterViolation returns the same error again.
 func TestReceivedAfterViolation(t *testing.T) {
 	r := newRig(t, job(0, 1, 1)).attachAll()
 	err := r.feed(hostLink(1), r.packet(wire.PkData, 0, 0, 10, 0), everything)

@@ -82,7 +82,7 @@ func TestAllocationsWindow(t *testing.T) {
 	}
 }
 
-// BenchmarkSwitch gives the time per packet. One copy, from the test into the
+// BenchmarkSwitch returns the time per packet. One copy, from the test into the
 // agent's memory, stands for the read system call and is part of it.
 func BenchmarkSwitch(b *testing.B) {
 	for _, x := range []struct{ count, n, dests int }{

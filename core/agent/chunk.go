@@ -1,7 +1,7 @@
 package agent
 
-// chunk is memory that a link is read into, or that short runs are copied to.
-// Whoever refers to a part of it counts in refs.
+// chunk is a piece of memory that a link is read into, or that short runs of packets are
+// copied to. refs counts the queues and inputs that refer to a part of it.
 type chunk struct {
 	buf    []byte
 	refs   int
@@ -9,11 +9,12 @@ type chunk struct {
 	next   *chunk // in the pool
 }
 
-// maxIdle is how many unused chunks a pool keeps. The garbage collector gets the
-// rest, which only bursts produce.
+// maxIdle is the number of unused chunks that a pool keeps. After a burst there are more;
+// those are left to the garbage collector.
 const maxIdle = 64
 
-// pool hands out chunks. The one returned last goes first: it is in the cache.
+// pool hands out chunks. It reuses the chunk that was returned last, which is most likely
+// still in the cache.
 type pool struct {
 	size int
 	free *chunk
@@ -21,7 +22,7 @@ type pool struct {
 	live int // chunks in use
 }
 
-// get gives a chunk with one reference.
+// get returns a chunk with one reference.
 func (p *pool) get() *chunk {
 	p.live++
 	c := p.free
@@ -34,8 +35,8 @@ func (p *pool) get() *chunk {
 	return c
 }
 
-// put drops one reference. A reader that has nothing unread in the chunk gives
-// it up too when it is the last, so that idle links hold no memory.
+// put drops one reference. If the last reference is that of an input with nothing unread in
+// the chunk, the input gives the chunk up too, so that idle links hold no memory.
 func (p *pool) put(c *chunk) {
 	c.refs--
 	if c.refs == 1 && c.reader != nil && c.reader.idle() {

@@ -8,28 +8,29 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// ErrConfig is wrapped by every error of New.
+// ErrConfig is wrapped by every error of New: hosts, procs and limits contradict each
+// other.
 var ErrConfig = errors.New("agent: the job does not hang together")
 
-// DefaultChunkSize is the size in bytes of the pieces of memory that links are
-// read into, unless Config says otherwise. Half of it costs more calls per byte,
-// four times as much falls out of the caches.
+// DefaultChunkSize is the size in bytes of the chunks that links are read into, unless
+// Config says otherwise. Half of it costs more system calls per byte; four times as much
+// does not stay in the caches.
 const DefaultChunkSize = 128 << 10
 
-// minChunkSize leaves room for a header and for the part of another.
+// minChunkSize has room for one header and a part of the next one.
 const minChunkSize = 2 * wire.HeaderSize
 
 // Host is one host of the job.
 type Host struct {
 	Client wire.ClientRank
 
-	// Own says that the host is one of ours: its procs and this host's may also
-	// reach each other by direct links, so the agent sees only some of a pair's
-	// packets and does not check its window.
+	// Own says that the host is one of ours. Its procs and those of this host may also have
+	// direct links, so the agent sees only some of a pair's packets and cannot check the
+	// pair's window.
 	Own bool
 
-	// Unlinked says that there is no channel to the host (a pair inside one client
-	// may do without). Nothing can be sent there.
+	// Unlinked says that there is no channel to the host, as IMPI allows for two hosts of
+	// one client. A packet for it is a protocol error.
 	Unlinked bool
 }
 
@@ -39,7 +40,7 @@ type Proc struct {
 	Host wire.HostRank
 }
 
-// Config describes the job to one of its hosts.
+// Config describes the job to one of its hosts, as startup has settled it (IMPI ch.2).
 type Config struct {
 	Self  wire.HostRank
 	Hosts []Host // by host rank
@@ -49,9 +50,9 @@ type Config struct {
 	AckMark uint32 // packets that one PROTOACK stands for
 	HiWater uint32 // most counted packets of a pair that are not acknowledged
 
-	// Dialect is the job's. wire.Draft has no FINI: the end of a channel's stream
-	// stands for it, whenever it comes between two packets. So a host that dies there
-	// is not told from one that has finished; the job's server can tell.
+	// Dialect is the job's. wire.Draft has no FINI: the end of a channel's stream counts as
+	// FINI if it comes between two packets. So the agent cannot tell a host that died there
+	// from one that has finished; the job's server can.
 	Dialect wire.Dialect
 
 	ChunkSize int // bytes; 0 means DefaultChunkSize

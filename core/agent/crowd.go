@@ -6,13 +6,14 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// spareGreetings are the connections from one address that may be without a greeting,
-// besides those of the hosts that are there.
+// spareGreetings is how many connections of one address may be open without having greeted,
+// in addition to one for each host that may connect from it.
 const spareGreetings = 4
 
-// Accepted says that somebody connected, from that address if it is not zero.
-// A connection too many from one address, or of all, drives out the oldest one that has
-// said nothing, or else the oldest one that has not proven itself.
+// Accepted says that somebody connected from that address, which is zero if the link does
+// not tell it. Where there are too many connections that have not greeted, from the address
+// or in all, the oldest silent one is refused, or if all have begun a proof, the oldest of
+// those.
 func (d *Dance) Accepted(conn int, from wire.HostID) {
 	switch {
 	case d.over && d.missing > 0:
@@ -30,10 +31,10 @@ func (d *Dance) Accepted(conn int, from wire.HostID) {
 	d.conns = append(d.conns, &greeting{conn: conn, from: from})
 }
 
-// maxSilent bounds the connections that have not greeted.
+// maxSilent is how many connections that have not greeted there may be in all.
 func (d *Dance) maxSilent() int { return 2*len(d.c.Hosts) + 16 }
 
-// maxFrom bounds those of them that come from one address.
+// maxFrom is how many of them may come from one address.
 func (d *Dance) maxFrom(from wire.HostID) int {
 	if from == (wire.HostID{}) {
 		return d.maxSilent()
@@ -57,7 +58,8 @@ func (d *Dance) waiting(from wire.HostID) (n int) {
 	return n
 }
 
-// driveOut makes room among the connections of an address, or among all.
+// driveOut refuses the oldest connection of an address, or of all if from is nil; most is
+// the limit, for the message.
 func (d *Dance) driveOut(from *wire.HostID, most int) {
 	meant := func(g *greeting) bool { return from == nil || g.from == *from }
 	i := slices.IndexFunc(d.conns, func(g *greeting) bool { return meant(g) && !g.proving })
@@ -73,18 +75,19 @@ func (d *Dance) driveOut(from *wire.HostID, most int) {
 	d.refuse(old.conn, d.c.Self, "it had not greeted while %d others connected%s", most, where)
 }
 
-// awaits tells whether any host of higher rank is missing.
+// awaits reports whether a host of higher rank has not connected yet.
 func (d *Dance) awaits() bool {
 	return !d.over && slices.Contains(d.joined[d.c.Self:], false)
 }
 
-// expectsProof tells whether any host of higher rank may prove itself, perhaps again.
+// expectsProof reports whether a host of higher rank may prove itself, which it may do
+// again after it has connected.
 func (d *Dance) expectsProof() bool {
 	return !d.over && slices.ContainsFunc(d.c.Hosts[d.c.Self+1:], func(h DanceHost) bool { return h.Proves && !h.Skip })
 }
 
-// Wants tells how many bytes the dance still wants from conn. The driver must not
-// take more from the connection: packets follow.
+// Wants returns how many bytes of a greeting conn still owes. The driver must not read more
+// than that from the connection: what follows are packets.
 func (d *Dance) Wants(conn int) int {
 	if i := d.find(conn); i >= 0 && !d.conns[i].proving {
 		return GreetingSize - d.conns[i].n

@@ -11,7 +11,7 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// ErrMissing is wrapped by the error of a dance that ran out of time.
+// ErrMissing is wrapped by the error of a dance that reached its deadline.
 var ErrMissing = errors.New("agent: hosts did not connect in time")
 
 // DanceHost is a host as the dance sees it.
@@ -20,37 +20,38 @@ type DanceHost struct {
 	Port    uint16      // H_PORT
 	Skip    bool        // there is to be no channel to it
 
-	// Proves tells that the host is of ours and shares a secret with us: neither end
-	// counts before it has shown that it has it.
+	// Proves says that the host is one of ours and shares a secret with us. Its channel is
+	// used only after both ends have proven that they have the secret.
 	Proves bool
-	From   []netip.Prefix // where else it may connect from than from Address
+	From   []netip.Prefix // addresses besides Address from which it may connect
 }
 
 // String gives address:port.
 func (h DanceHost) String() string { return netip.AddrPortFrom(h.Address.Addr(), h.Port).String() }
 
-// DanceConfig says who dances.
+// DanceConfig describes the job's hosts to a dance (IMPI ch.2, Host labels).
 type DanceConfig struct {
 	Self     wire.HostRank
 	Hosts    []DanceHost // by host rank, self included
 	Deadline time.Time   // zero: none
 }
 
-// Dial is a connection that this host has to make: connect, send Greeting, tell
-// Dialed. To a host that Proves, a dynamic.Dialler speaks instead of Greeting, and
-// Dialed follows when the host has proven itself.
+// Dial is a connection that this host has to make: the driver connects, sends Greeting and
+// calls Dialed. To a host that Proves, it runs a dynamic.Dialler instead of sending
+// Greeting, and calls Dialed when the host has proven itself.
 type Dial struct {
 	Host     wire.HostRank
 	Address  DanceHost
 	Greeting [GreetingSize]byte
 }
 
-// Dance sets up the channels of one host to all others. It is for one goroutine.
+// Dance sets up the channels of one host to all others. Only one goroutine may use it at a
+// time.
 //
-// IMPI ch.2, Host-to-host connections: every host connects to those of lower rank
-// and accepts from those of higher rank, whichever comes first; who connects says
-// its host rank in four bytes, and nothing comes back. Anybody can say that, so hosts
-// of ours greet each other with a proof; of a foreign one we know the address at most.
+// IMPI ch.2, Host-to-host connections: a host connects to all hosts of lower rank and
+// accepts from those of higher rank, in any order. The one that connects sends its host
+// rank in four bytes and gets no answer. Anybody can send that, so hosts of ours greet each
+// other with a proof; of a foreign host only the address can be checked.
 type Dance struct {
 	c       DanceConfig
 	joined  []bool
@@ -77,8 +78,8 @@ func NewDance(c DanceConfig) (*Dance, error) {
 	return d, nil
 }
 
-// Dials lists the connections to make, by ascending host rank, without those
-// that are there already.
+// Dials lists the connections to make, by ascending host rank, without those that exist
+// already.
 func (d *Dance) Dials() []Dial {
 	var all []Dial
 	for h := range d.c.Self {
@@ -101,15 +102,16 @@ func (d *Dance) Dialed(conn int, h wire.HostRank) {
 	d.join(conn, h)
 }
 
-// DialFailed notes why host h was not reached, for the message that ends the
-// dance. The driver may dial again.
+// DialFailed records why host h was not reached, for the error of a dance that reaches its
+// deadline. The driver may dial again.
 func (d *Dance) DialFailed(h wire.HostRank, err error) {
 	if h >= 0 && int(h) < len(d.failed) {
 		d.failed[h] = err
 	}
 }
 
-// Unreachable says that host h will never be reached, whatever is tried: the dance is over.
+// Unreachable says that no attempt can reach host h. The dance ends with the step
+// Unreachable.
 func (d *Dance) Unreachable(h wire.HostRank, err error) {
 	if d.over || h < 0 || int(h) >= len(d.joined) || d.joined[h] {
 		return
@@ -126,7 +128,7 @@ func (d *Dance) join(conn int, h wire.HostRank) {
 	d.complete()
 }
 
-// complete ends the dance when nobody is missing.
+// complete ends the dance when no channel is missing.
 func (d *Dance) complete() {
 	if d.missing > 0 || d.over {
 		return
@@ -136,7 +138,7 @@ func (d *Dance) complete() {
 	d.dismiss("every host is there")
 }
 
-// dismiss refuses all who have not greeted.
+// dismiss refuses all connections that have not greeted.
 func (d *Dance) dismiss(why string) {
 	for _, g := range d.conns {
 		d.refuse(g.conn, d.c.Self, "%s", why)
@@ -144,7 +146,8 @@ func (d *Dance) dismiss(why string) {
 	d.conns = nil
 }
 
-// Tick tells the time. At the deadline a dance that is not complete ends.
+// Tick tells the time. A dance that is not complete at its deadline ends with the step
+// TimedOut.
 func (d *Dance) Tick(now time.Time) {
 	if d.over || d.c.Deadline.IsZero() || now.Before(d.c.Deadline) {
 		return
@@ -154,7 +157,7 @@ func (d *Dance) Tick(now time.Time) {
 	d.dismiss("the time for the dance is over")
 }
 
-// Done tells whether the dance is over, complete or not.
+// Done reports whether the dance has ended, complete or not.
 func (d *Dance) Done() bool { return d.over }
 
 // Missing lists the hosts to which there is no channel yet.

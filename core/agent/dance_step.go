@@ -11,12 +11,12 @@ type StepKind uint8
 
 // The steps of a dance.
 const (
-	Joined      StepKind = iota + 1 // Conn is the channel to Host from now on, instead of an earlier one if there is any
+	Joined      StepKind = iota + 1 // Conn is the channel to Host from now on; it replaces an earlier one
 	Refuse                          // close Conn; Err says why. The dance goes on
-	Complete                        // all channels are there
-	TimedOut                        // they are not; Err names the missing hosts
-	Prove                           // run a dynamic.Acceptor on Conn, whose first bytes Input took; Admits, Proven and Closed say the rest
-	Unreachable                     // no channel to Host is possible, which Err says; the dance is over
+	Complete                        // every channel exists; the dance has ended
+	TimedOut                        // channels are missing at the deadline; Err names the hosts. The dance has ended
+	Prove                           // run a dynamic.Acceptor on Conn with the bytes that Input took, and report by Admits, Proven and Closed
+	Unreachable                     // no channel to Host is possible; Err says why. The dance has ended
 )
 
 var stepNames = [...]string{"none", "joined", "refuse", "complete", "timed out", "prove", "unreachable"}
@@ -29,7 +29,7 @@ func (k StepKind) String() string {
 	return fmt.Sprintf("step %d", uint8(k))
 }
 
-// Step is something that the dance's driver must know or do.
+// Step is something that the driver of a dance must know or do.
 type Step struct {
 	Kind StepKind
 	Conn int
@@ -37,7 +37,7 @@ type Step struct {
 	Err  error
 }
 
-// Next gives the oldest step that was not given yet.
+// Next returns the oldest step that it has not returned yet.
 func (d *Dance) Next() (Step, bool) {
 	if len(d.steps) == 0 {
 		return Step{}, false

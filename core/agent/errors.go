@@ -10,15 +10,15 @@ import (
 // ErrProtocol is wrapped by every *ProtocolError.
 var ErrProtocol = errors.New("IMPI packet protocol violated")
 
-// ErrTruncated is wrapped by the cause in an event when a link ended in the
-// middle of a packet, and by the refusal of a greeting that was cut short.
+// ErrTruncated is wrapped by the Err of an event when a link ended in the middle of a
+// packet, and by the error of a refused greeting that ended early.
 var ErrTruncated = errors.New("ended early")
 
-// ErrLink is wrapped by the errors of calls that name a link, host or proc that
-// they must not name. Nothing happens then.
+// ErrLink is wrapped by the errors of calls with a link, host or proc that is not valid
+// there. Such a call changes nothing.
 var ErrLink = errors.New("agent: wrong link")
 
-// Peer is who is at the other end of a link.
+// Peer is the host or proc at the other end of a link.
 type Peer struct {
 	Host   wire.HostRank
 	Client wire.ClientRank
@@ -36,8 +36,8 @@ func (p Peer) String() string {
 	return fmt.Sprintf("proc %d (host %d, client %d)", p.Rank, p.Host, p.Client)
 }
 
-// ProtocolError says how a peer broke the packet protocol. Its link cannot be
-// read any more.
+// ProtocolError says how a peer broke the packet protocol (IMPI ch.3, Packet Protocol). Its
+// link is not read any more.
 type ProtocolError struct {
 	Peer  Peer
 	Field string // of the packet, as the standard calls it

@@ -5,32 +5,33 @@ import (
 	"fmt"
 )
 
-// EventKind says what happened.
+// EventKind is the kind of an Event.
 type EventKind uint8
 
 // The events of an agent.
 const (
-	// HostFinished: the host sent FINI, or has ended its stream where there is none.
-	// It sends no more messages.
+	// HostFinished: the host sent FINI or, in the dialect that has no FINI, ended its
+	// stream. It sends no more messages.
 	HostFinished EventKind = iota + 1
 
-	// ChannelDone: FINI went both ways, nothing is left to send. In the draft, which
-	// has no FINI, only the latter: the peer may still send. The driver ends
-	// its sending side (CloseSend), goes on reading until the peer's end or a short
-	// time has passed, closes the link and calls Closed. Closing at once could make
-	// the kernel throw away what the peer has not read, our FINI included.
+	// ChannelDone: both FINIs have passed and nothing is left to send. In the draft, which
+	// has no FINI, only the latter holds: the peer may still send. The driver ends its
+	// sending side (CloseSend), reads until the peer's end or for a short time, closes the
+	// link and calls Closed. If it closed at once the kernel could throw away what the peer
+	// has not read, our FINI included.
 	ChannelDone
 
 	// HostDied: the channel was lost before the peer's FINI, or the peer broke the
-	// protocol. Err says how. After FINI the loss of a channel is no news: its procs
-	// have passed the barrier of Finalize, so nothing that counts is lost.
+	// protocol; Err says how. The loss of a channel after FINI is not reported: the host's
+	// procs have passed the barrier of Finalize (IMPI ch.3, Finalization), so no message is
+	// lost.
 	HostDied
 
 	// ProcLost: a local proc's link ended before ProcDone, or the proc broke the
 	// protocol. Err says how.
 	ProcLost
 
-	// Finished: every local proc is done, every channel was closed in order.
+	// Finished: every local proc is done and every channel was closed in order.
 	Finished
 )
 
@@ -52,12 +53,12 @@ type Event struct {
 	Err  error  // HostDied, ProcLost: never nil
 }
 
-// String gives the event as one line.
+// String returns the event as one line.
 func (e Event) String() string {
 	switch {
 	case e.Kind == Finished:
 		return e.Kind.String()
-	case errors.As(e.Err, new(*ProtocolError)): // names the peer
+	case errors.As(e.Err, new(*ProtocolError)): // its text names the peer
 		return fmt.Sprintf("%v: %v", e.Kind, e.Err)
 	case e.Err != nil:
 		return fmt.Sprintf("%v: %v: %v", e.Kind, e.Peer, e.Err)
@@ -65,7 +66,7 @@ func (e Event) String() string {
 	return fmt.Sprintf("%v: %v", e.Kind, e.Peer)
 }
 
-// Next gives the oldest event that was not given yet.
+// Next returns the oldest event that it has not returned yet.
 func (a *Agent) Next() (Event, bool) {
 	if a.eventHead == len(a.events) {
 		a.events, a.eventHead = a.events[:0], 0
@@ -83,13 +84,13 @@ func (a *Agent) emit(e Event) { a.events = append(a.events, e) }
 type Stats struct {
 	Packets   uint64 // passed on
 	Bytes     uint64 // of them, headers included
-	Dropped   uint64 // packets for somebody who is gone, and PROTOACKs beyond all measure
+	Dropped   uint64 // packets for a port that is gone or done, and PROTOACKs that exceed the window by far
 	Discarded uint64 // bytes that waited for a link when it ended
 	Queued    int    // bytes that wait now
 	Memory    int    // bytes of chunks in use now
 }
 
-// Stats gives the counts up to now.
+// Stats returns the counts up to now.
 func (a *Agent) Stats() Stats {
 	s := a.stats
 	for i := range a.ports {

@@ -8,9 +8,9 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// ProcDone says that a local proc has passed the barrier of Finalize, and that
-// Received was told of everything it sent. Packets for it are dropped from now
-// on. When all local procs are done, every channel gets its FINI.
+// ProcDone says that a local proc has passed the barrier of Finalize, and that Received was
+// told of everything it sent. Packets for it are dropped from now on. When all local procs
+// are done, every channel gets its FINI (IMPI ch.3, Finalization). The error wraps ErrLink.
 func (a *Agent) ProcDone(r wire.WorldRank) error {
 	if r < 0 || int(r) >= len(a.procs) || a.procs[r].host != a.self {
 		return fmt.Errorf("%w: proc %d is not one of host %d", ErrLink, r, a.self)
@@ -31,12 +31,11 @@ var fini = func() (b [wire.HeaderSize]byte) {
 	return b
 }()
 
-// allDone sends FINI to all hosts once the last local proc is done. What the
-// procs sent before is queued already, so FINI is behind it. Where there is no FINI
-// the channel is done when that has been sent.
+// allDone sends FINI to all hosts once the last local proc is done, behind what the procs
+// sent before. In the dialect that has no FINI, a channel is done when its queue is empty.
 //
-// IMPI ch.3, Finalization: one PK_FINI for each channel, when all procs of the
-// host have passed the barrier.
+// IMPI ch.3, Finalization: one PK_FINI for each channel, when all procs of the host have
+// passed the barrier.
 func (a *Agent) allDone() {
 	if a.running > 0 {
 		return
@@ -56,7 +55,7 @@ func (a *Agent) allDone() {
 	a.checkFinished()
 }
 
-// fini notes a peer's FINI.
+// fini records a peer's FINI (IMPI ch.3, Finalization). A second one is a protocol error.
 func (a *Agent) fini(p *port) *ProtocolError {
 	if p.isProc() {
 		return p.violation("pk_type", wire.PkFini, "only hosts send it")
@@ -70,7 +69,7 @@ func (a *Agent) fini(p *port) *ProtocolError {
 	return nil
 }
 
-// channelDone tells the driver when a channel has served its purpose.
+// channelDone emits ChannelDone when both directions of a channel have ended.
 func (a *Agent) channelDone(p *port) {
 	if p.isProc() || p.over || !p.done && !a.silent || !p.ended || p.hasOutput() || p.state != open {
 		return
@@ -79,9 +78,9 @@ func (a *Agent) channelDone(p *port) {
 	a.emit(Event{Kind: ChannelDone, Peer: p.peer, Link: p.link})
 }
 
-// Closed says that the link is closed, with nil or io.EOF when the peer ended it.
-// What was queued for it is thrown away; the memory that Input and Output gave
-// must not be used any more. An unknown link is ignored.
+// Closed says that the link is closed; cause is nil or io.EOF if the peer ended it. What
+// was queued for it is thrown away, and the memory that Input and Output returned must not
+// be used any more. Closed ignores a link that it does not know.
 func (a *Agent) Closed(l LinkID, cause error) {
 	p := a.lookup(l)
 	if p == nil {
@@ -108,7 +107,7 @@ func (a *Agent) Closed(l LinkID, cause error) {
 	}
 }
 
-// ending is the true reason why a link ended.
+// ending is the cause that an event reports for the end of a link.
 func (p *port) ending(cause error) error {
 	switch {
 	case p.err != nil:
@@ -125,10 +124,11 @@ func (p *port) ending(cause error) error {
 	return errNoFini
 }
 
-// errNoFini is the end of a channel between two packets.
+// errNoFini is the cause if a channel ended between two packets without FINI.
 var errNoFini = fmt.Errorf("the channel ended before FINI: %w", io.EOF)
 
-// checkFinished tells when all is over. A host that died never lets it come.
+// checkFinished emits Finished when all procs are done and all channels have ended. It
+// never does after a host has died.
 func (a *Agent) checkFinished() {
 	if a.running == 0 && a.channels == 0 && !a.finished {
 		a.finished = true

@@ -69,7 +69,7 @@ func judge(c Config, b []byte) (out [2][]byte, bad bool, finis int) {
 	return out, false, finis
 }
 
-// sorted gives the packets of b with PROTOACKs, which may pass others, apart.
+// sorted returns the packets of b with PROTOACKs, which may pass others, apart.
 func sorted(b []byte) (data, acks []byte, rest int) {
 	packets, left := cut(b)
 	for _, p := range packets {

@@ -11,15 +11,16 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// GreetingSize is how many bytes a foreign host sends on a connection that it made,
-// before any packet: its host rank, big-endian. A host of ours begins a greeting of
-// core/dynamic instead, which tells itself apart by as many bytes.
+// GreetingSize is how many bytes a foreign host sends before any packet on a connection
+// that it made: its host rank, big-endian (IMPI ch.2, Host-to-host connections). A host of
+// ours begins a greeting of core/dynamic instead; its first bytes are different from any
+// host rank.
 const GreetingSize = 4
 
 // ErrGreeting is wrapped by the reason why a connection is refused.
 var ErrGreeting = errors.New("agent: not a host that is waited for")
 
-// greeting is what came on an accepted connection so far.
+// greeting is an accepted connection that has not greeted, or not proven itself, yet.
 type greeting struct {
 	conn    int
 	from    wire.HostID
@@ -28,8 +29,8 @@ type greeting struct {
 	proving bool // b begins a greeting of core/dynamic
 }
 
-// Input takes bytes that came on an accepted connection and tells how many of
-// them belonged to the greeting.
+// Input takes bytes that came on an accepted connection and returns how many of them
+// belonged to the greeting.
 func (d *Dance) Input(conn int, b []byte) int {
 	i := d.find(conn)
 	if i < 0 || d.conns[i].proving {
@@ -44,8 +45,8 @@ func (d *Dance) Input(conn int, b []byte) int {
 	return n
 }
 
-// begun tells a host of ours that begins to prove itself from one that has said who
-// it is.
+// begun decides by the first bytes whether the peer sends the greeting of IMPI or begins a
+// proof.
 func (d *Dance) begun(g *greeting, i int) {
 	if !dynamic.BeginsGreeting(g.b) {
 		d.conns = slices.Delete(d.conns, i, i+1)
@@ -61,7 +62,7 @@ func (d *Dance) begun(g *greeting, i int) {
 	d.steps = append(d.steps, Step{Kind: Prove, Conn: g.conn, Host: d.c.Self})
 }
 
-// greeted judges the greeting of IMPI.
+// greeted judges the greeting of IMPI: a host rank (IMPI ch.2, Host-to-host connections).
 func (d *Dance) greeted(g *greeting) {
 	v := binary.BigEndian.Uint32(g.b[:])
 	if uint64(v) >= uint64(len(d.c.Hosts)) {
@@ -84,7 +85,7 @@ func (d *Dance) greeted(g *greeting) {
 	d.refuse(g.conn, h, "%s", why)
 }
 
-// unfit tells why nobody can be taken for host h who comes from that address.
+// unfit returns why a connection from that address cannot be the channel to host h, or "".
 func (d *Dance) unfit(from wire.HostID, h wire.HostRank) string {
 	switch {
 	case h < 0 || int(h) >= len(d.c.Hosts):
@@ -100,8 +101,9 @@ func (d *Dance) unfit(from wire.HostID, h wire.HostRank) string {
 	return ""
 }
 
-// at tells whether host h may connect from that address. The two ways to embed an
-// IPv4 address are equal. A link that tells no address is the driver's to know.
+// at reports whether host h may connect from that address. The two ways to embed an IPv4
+// address are equal. The zero address, of a link that does not tell one, always may: the
+// driver has to check such links.
 func (h *DanceHost) at(from wire.HostID) bool {
 	if from == (wire.HostID{}) || from == h.Address {
 		return true
@@ -125,8 +127,9 @@ func (h *DanceHost) remedy() string {
 	return `: if it has several addresses, list this one in channels_from in its site's block`
 }
 
-// Admits tells whether a connection whose greeting has proven that it is host h may
-// become its channel. Nil: say so to the peer, and then tell Proven.
+// Admits returns nil if a connection whose greeting has proven that it is host h may become
+// the channel to it. The driver then answers the peer and calls Proven; otherwise it
+// refuses the peer with the error.
 func (d *Dance) Admits(conn int, h wire.HostRank) error {
 	i := d.find(conn)
 	if i < 0 || !d.conns[i].proving {
@@ -141,8 +144,9 @@ func (d *Dance) Admits(conn int, h wire.HostRank) error {
 	return nil
 }
 
-// Proven says that the greeting on conn is over, which Admits host h. If that has
-// connected before, it has given up the earlier connection. False: conn is to be closed.
+// Proven says that the greeting on conn, which Admits allowed, is over. If host h has
+// connected before, conn replaces the earlier connection, which the host has given up. If
+// Proven returns false, the driver closes conn.
 func (d *Dance) Proven(conn int, h wire.HostRank) bool {
 	if d.Admits(conn, h) != nil {
 		return false
@@ -153,8 +157,8 @@ func (d *Dance) Proven(conn int, h wire.HostRank) bool {
 	return true
 }
 
-// Brought says that host h has proven itself to another listener than the channels',
-// and that conn leads to it. False: conn is to be closed.
+// Brought says that host h has proven itself at another listener than that of the channels,
+// and that conn leads to it. If it returns false, the driver closes conn.
 func (d *Dance) Brought(conn int, h wire.HostRank) bool {
 	if d.over || d.unfit(wire.HostID{}, h) != "" || !d.c.Hosts[h].Proves {
 		return false
@@ -163,7 +167,7 @@ func (d *Dance) Brought(conn int, h wire.HostRank) bool {
 	return true
 }
 
-// arrive files a connection from a host that has proven itself.
+// arrive makes conn the channel to host h, which has proven itself.
 func (d *Dance) arrive(conn int, h wire.HostRank) {
 	if !d.joined[h] {
 		d.join(conn, h)
@@ -172,8 +176,8 @@ func (d *Dance) arrive(conn int, h wire.HostRank) {
 	d.steps = append(d.steps, Step{Kind: Joined, Conn: conn, Host: h})
 }
 
-// Closed says that conn ended before its greeting was complete, or by itself
-// after Refuse. For a channel the agent's Closed is the place.
+// Closed says that conn ended before its greeting was complete. Once it is a channel,
+// Agent.Closed has to be called instead. A connection that was refused is ignored.
 func (d *Dance) Closed(conn int, cause error) {
 	i := d.find(conn)
 	if i < 0 {

@@ -91,7 +91,7 @@ func (r *rig) packet(kind wire.PacketType, src, dest, n int, seq uint64) []byte 
 
 var errUnreadable = errors.New("Input says that the link must not be read")
 
-// feed gives the agent bytes of a link, at most step at once.
+// feed returns the agent bytes of a link, at most step at once.
 func (r *rig) feed(l LinkID, b []byte, step int) error {
 	r.t.Helper()
 	for len(b) > 0 {
@@ -150,7 +150,7 @@ func cut(b []byte) (packets [][]byte, rest []byte) {
 	return packets, b
 }
 
-// name gives a packet as "DATA 0->2 #7 len=3".
+// name returns a packet as "DATA 0->2 #7 len=3".
 func (r *rig) name(b []byte) string {
 	var p wire.Packet
 	wire.Published.Header(b, &p)

@@ -6,8 +6,8 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// maxCarry is the most bytes of an unfinished packet that are copied from one
-// chunk to the next rather than keep the old one.
+// maxCarry is the most bytes of an unfinished packet that are copied from one chunk to the
+// next. For more than that the old chunk is kept.
 const maxCarry = 4096
 
 // input is the reading side of a link: bytes of a chunk, cut into packets, and
@@ -34,12 +34,12 @@ type input struct {
 	held   []seg           // parts of this packet in earlier chunks
 }
 
-// idle tells whether the input can do without its chunk.
+// idle reports whether the input can return its chunk to the pool.
 func (in *input) idle() bool { return !in.lent && in.run == in.end }
 
-// Input gives the memory where the next bytes of the link go; the driver reads
-// into it and calls Received. It is nil if the link must not be read: it is
-// closed, or it broke the protocol.
+// Input returns the memory for the next bytes of the link; the driver reads into it and
+// calls Received. It is nil if the link must not be read: it is closed, or its peer broke
+// the protocol.
 func (a *Agent) Input(l LinkID) [][]byte {
 	p := a.lookup(l)
 	if p == nil || p.err != nil {
@@ -57,15 +57,16 @@ func (a *Agent) Input(l LinkID) [][]byte {
 	return in.free[:]
 }
 
-// take starts to fill a chunk.
+// take makes the input fill chunk c from its start.
 func (in *input) take(c *chunk) {
 	c.reader = in
 	in.c = c
 	in.run, in.start, in.pos, in.end = 0, 0, 0, 0
 }
 
-// turn goes on in another chunk. What is here of a packet is carried over if it
-// is little, or a part of a header; else it is held where it is.
+// turn makes the input go on in another chunk. The part of a packet that has arrived is
+// copied there if it is short or ends in the header; otherwise held refers to it where it
+// is.
 func (in *input) turn(p *pool) {
 	old, start, end := in.c, in.start, in.end
 	rest := old.buf[start:end]
@@ -79,14 +80,14 @@ func (in *input) turn(p *pool) {
 		}
 	case in.target != nil && len(rest) > 0:
 		in.held = append(in.held, seg{old, start, end, true})
-		return // with its reference
+		return // the reference of the input is the held segment's now
 	}
 	p.put(old)
 }
 
-// Received says that n bytes were put into what Input gave. Packets that are
-// complete now wait in Output of their destinations. The error is nil, or a
-// *ProtocolError: the driver then closes the link and calls Closed.
+// Received says that n bytes were read into the memory of Input. Packets that they complete
+// are now in the Output of their destinations. The error is nil or a *ProtocolError; after
+// an error the driver closes the link and calls Closed.
 func (a *Agent) Received(l LinkID, n int) error {
 	p := a.lookup(l)
 	if p == nil {
@@ -112,7 +113,7 @@ func (a *Agent) Received(l LinkID, n int) error {
 	return nil
 }
 
-// parse cuts what is there into packets.
+// parse cuts the bytes that have arrived into packets.
 func (a *Agent) parse(p *port) (err *ProtocolError) {
 	in := &p.in
 	for {
@@ -136,7 +137,7 @@ func (a *Agent) parse(p *port) (err *ProtocolError) {
 	return err
 }
 
-// packet sees to the packet that has just become complete.
+// packet routes the packet that has just become complete.
 func (a *Agent) packet(in *input) {
 	switch {
 	case in.kind == wire.PkFini:
@@ -155,14 +156,14 @@ func (a *Agent) packet(in *input) {
 	in.start, in.size = in.pos, 0
 }
 
-// mustPass tells whether the PROTOACK would wait behind other packets.
+// mustPass reports whether the packet, a PROTOACK, would wait behind other packets.
 func (a *Agent) mustPass(in *input) bool {
 	t := in.target
 	return t != nil && t.accepts() && (t.out.n > 0 || t == in.dest && in.packets > 0)
 }
 
-// append adds the packet to the run, or begins another. If parts of the packet are
-// held it is the first of its chunk, and what was before it has been flushed.
+// append adds the packet to the run, or begins another run. A packet with parts held in
+// other chunks is the first of its chunk, and the run before it has been flushed.
 func (a *Agent) append(in *input) {
 	if in.target != in.dest {
 		a.flush(in)
@@ -195,7 +196,7 @@ func (a *Agent) flush(in *input) {
 	in.run, in.packets = in.start, 0
 }
 
-// abandon releases what the input holds.
+// abandon releases the memory of the input.
 func (in *input) abandon(p *pool) {
 	for _, s := range in.held {
 		p.put(s.c)

@@ -2,22 +2,22 @@ package agent
 
 import "fmt"
 
-// maxBatch is the most slices that Output gives: enough to make a system call
-// cheap per byte, far below the kernel's limit of 1024.
+// maxBatch is the most slices that Output returns: enough to make a system call cheap per
+// byte, and far below the kernel's limit of 1024.
 const maxBatch = 64
 
-// HasOutput tells whether bytes wait for the link.
+// HasOutput reports whether bytes wait for the link.
 func (a *Agent) HasOutput(l LinkID) bool {
 	p := a.lookup(l)
 	return p != nil && p.hasOutput()
 }
 
-// Output gives the bytes to send on the link next, some or all of them. They
-// stay valid until Sent or Closed; the slice that holds them until the next
-// Output of this link. It is empty if there are none.
+// Output returns the bytes to send on the link next, some or all of them; it is empty if
+// there are none. The bytes stay valid until Sent or Closed, the slice of slices until the
+// next Output of this link.
 //
-// IMPI ch.3, Packet Protocol: PROTOACKs go ahead of queued data. They pass at
-// the border of a run, so that at most one chunk or packet is before them.
+// IMPI ch.3, Packet Protocol: PROTOACKs go ahead of queued data. They are put between two
+// runs, so that at most one chunk or packet is before them.
 func (a *Agent) Output(l LinkID) [][]byte {
 	p := a.lookup(l)
 	if p == nil {
@@ -34,8 +34,8 @@ func (a *Agent) Output(l LinkID) [][]byte {
 	return p.batch
 }
 
-// batchFor is the capacity for n slices: little for a link with little traffic,
-// of which a large host has many, and no more than maxBatch.
+// batchFor is the capacity of a batch for n slices, at most maxBatch. It is small for a
+// link with little traffic, since a large host has many of those.
 func batchFor(n int) int {
 	size := 2
 	for size < min(n, maxBatch) {
@@ -44,8 +44,8 @@ func batchFor(n int) int {
 	return size
 }
 
-// Sent says that the first n bytes of what Output gave have been sent. It panics
-// if Output gave less.
+// Sent says that the first n bytes of what Output returned have been sent. It panics if
+// Output returned less.
 func (a *Agent) Sent(l LinkID, n int) {
 	p := a.lookup(l)
 	if p == nil || n < 0 {
@@ -62,8 +62,8 @@ func (a *Agent) Sent(l LinkID, n int) {
 	a.channelDone(p)
 }
 
-// Touched gives the links that got something to send since the last call. The
-// slice stays valid until the next call of Touched.
+// Touched returns the links whose queue has grown since the last call. The slice stays
+// valid until the next call of Touched.
 func (a *Agent) Touched() []LinkID {
 	a.given, a.touched = a.touched, a.given[:0]
 	for _, l := range a.given {

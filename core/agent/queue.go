@@ -1,14 +1,15 @@
 package agent
 
-// seg is a run of bytes in a chunk. It begins at a packet's begin, unless the
-// seg before it says more.
+// seg is a run of bytes in a chunk. It begins with a packet, unless more is set in the
+// segment before it.
 type seg struct {
 	c        *chunk
 	off, end int
 	more     bool // the last packet goes on in the next seg
 }
 
-// queue is what waits for one link, in order. It owns one reference for each seg.
+// queue is what waits for one link, in order. It has one reference to the chunk of each
+// segment.
 type queue struct {
 	ring  []seg // len is zero or a power of two
 	head  int
@@ -16,7 +17,7 @@ type queue struct {
 	bytes int
 	mid   bool // a packet has been sent in part, or may have been
 	lent  int  // segs at the front that the driver is writing now
-	final bool // the next run is the last one, and nothing may join it
+	final bool // the next run is the last one, and must be a segment of its own
 
 	fill    *chunk // gathers short runs; the queue has a reference of its own
 	fillEnd int
@@ -24,10 +25,10 @@ type queue struct {
 
 func (q *queue) at(i int) *seg { return &q.ring[(q.head+i)&(len(q.ring)-1)] }
 
-// add appends a run without copying it, if that does not hold much more memory
-// than it queues. The conditions bound what a queue of n bytes holds: each chunk
-// has half its size queued, except the oldest, the one that fills and one that
-// was referred to while the queue was empty.
+// add appends a run without copying it, unless that would hold much more memory than it
+// queues. The conditions bound the memory that a queue of n bytes holds: of each chunk at
+// least half is queued, except for the oldest, the one being filled, and one that was
+// referred to while the queue was empty.
 func (q *queue) add(p *pool, c *chunk, off, end int, more bool) {
 	switch {
 	case q.follows(c, off):
@@ -40,7 +41,7 @@ func (q *queue) add(p *pool, c *chunk, off, end int, more bool) {
 	}
 }
 
-// copyIn appends a copy of b, which is no longer than a chunk.
+// copyIn appends a copy of b, which must not be longer than a chunk.
 func (q *queue) copyIn(p *pool, b []byte, more bool) {
 	if q.fill != nil && q.fillEnd+len(b) > p.size {
 		p.put(q.fill)
@@ -59,7 +60,7 @@ func (q *queue) copyIn(p *pool, b []byte, more bool) {
 	q.push(seg{q.fill, off, q.fillEnd, more})
 }
 
-// follows tells whether a run at off comes right after the last seg in memory.
+// follows reports whether a run at off comes right after the last segment in memory.
 func (q *queue) follows(c *chunk, off int) bool {
 	if q.n == 0 || q.final {
 		return false
@@ -68,9 +69,9 @@ func (q *queue) follows(c *chunk, off int) bool {
 	return s.c == c && s.end == off
 }
 
-// extend appends the bytes after the last seg up to end: to the seg itself, but
-// not if the driver is writing it or has written a part of it. What is urgent
-// would have to wait for the addition too.
+// extend appends the bytes after the last segment up to end. It makes that segment longer,
+// unless the driver is writing it or has written a part of it: urgent packets, which go
+// between segments, would have to wait for the addition too.
 func (q *queue) extend(end int, more bool) {
 	s := q.at(q.n - 1)
 	if q.n <= q.lent || q.n == 1 && q.mid {
@@ -99,8 +100,8 @@ func (q *queue) grow() {
 	q.ring, q.head = bigger, 0
 }
 
-// partial counts the segs at the front that finish the packet which has been
-// sent in part.
+// partial counts the segments at the front that complete a packet of which a part has been
+// sent.
 func (q *queue) partial() int {
 	if !q.mid {
 		return 0
@@ -123,8 +124,8 @@ func (q *queue) lend(batch [][]byte, from, to int) [][]byte {
 	return batch
 }
 
-// sent removes up to n bytes from the first segs and tells how many are left
-// over, and how many segs are gone.
+// sent removes up to n bytes from the first segs segments. It returns how many of the n
+// bytes are left and how many segments are gone.
 func (q *queue) sent(p *pool, n, segs int) (left, gone int) {
 	for ; gone < segs && n > 0; gone++ {
 		s := q.at(0)
@@ -148,7 +149,7 @@ func (q *queue) sent(p *pool, n, segs int) (left, gone int) {
 	return n, gone
 }
 
-// clear releases everything and tells how many bytes that were.
+// clear releases everything and returns how many bytes that were.
 func (q *queue) clear(p *pool) int {
 	n := q.bytes
 	for i := range q.n {

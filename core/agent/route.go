@@ -6,8 +6,8 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// Where the fields that a switch needs are in a header. The two dialects differ
-// only behind them.
+// Offsets in a header of the fields that a switch needs (docs/wire.md). Up to the last of
+// them the two dialects do not differ.
 const (
 	atType = 0
 	atLen  = 4
@@ -15,7 +15,7 @@ const (
 	atDest = 32
 )
 
-// header judges a packet by its header and says where it goes.
+// header judges a packet by its header and says where it goes (IMPI ch.3, Packet Protocol).
 func (a *Agent) header(p *port, h []byte) *ProtocolError {
 	in := &p.in
 	in.kind = wire.PacketType(binary.BigEndian.Uint32(h[atType:]))
@@ -42,7 +42,8 @@ func (a *Agent) header(p *port, h []byte) *ProtocolError {
 	return a.address(p, h)
 }
 
-// address finds the packet's source and destination and counts it.
+// address finds the packet's source and destination and counts the packet in the pair's
+// window.
 func (a *Agent) address(p *port, h []byte) *ProtocolError {
 	src, err := a.source(p, readIdentity(h[atSrc:]))
 	if err != nil {
@@ -74,7 +75,8 @@ func (a *Agent) address(p *port, h []byte) *ProtocolError {
 	return nil
 }
 
-// source makes sure that the peer has a right to the packet's pk_src.
+// source checks that the peer may send packets with this pk_src (IMPI ch.3, Packet
+// Protocol), and returns the source's rank.
 func (a *Agent) source(p *port, id identity) (wire.WorldRank, *ProtocolError) {
 	if p.isProc() {
 		if id != p.id {
@@ -92,8 +94,9 @@ func (a *Agent) source(p *port, id identity) (wire.WorldRank, *ProtocolError) {
 	return src, nil
 }
 
-// count keeps the books of a pair of which one proc is local. Not ok: the packet
-// is to be dropped. Full: it must not have been sent.
+// count counts the packet in the window of a pair of which one proc is local. If ok is
+// false the packet is to be dropped; if full is set the source has broken the protocol by
+// sending it.
 func (a *Agent) count(p *port, s, d *proc) (ok, full bool) {
 	local, remote := d, s
 	if p.isProc() {

@@ -159,7 +159,7 @@ func (s *swarm) draw(l LinkID) []byte {
 // stamp is a sequence number that tells a link, and no other with one bit wrong.
 func stamp(l LinkID) uint64 { return 0x0101010101010101 * uint64(l+1) }
 
-// forged tells whether a packet of src was said by somebody else, as far as it
+// forged reports whether a packet of src was said by somebody else, as far as it
 // bears a stamp.
 func (s *swarm) forged(p *wire.Packet, src int) bool {
 	for _, l := range switchLinks {
@@ -219,7 +219,7 @@ func (s *swarm) finish() {
 }
 
 // check makes sure that a packet has come to the right place from the right one,
-// and tells whether the link has its FINI, after which only PROTOACKs come.
+// and reports whether the link has its FINI, after which only PROTOACKs come.
 func (s *swarm) check(l LinkID, b []byte, ended bool) bool {
 	var p wire.Packet
 	wire.Published.Header(b, &p)

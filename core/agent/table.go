@@ -9,7 +9,8 @@ import (
 // idSize is the size of a proc's identity in a header.
 const idSize = 24
 
-// identity is a proc's identity as it is in a header, read as three words.
+// identity is a proc's identity as it is in a header (IMPI ch.2, Proc labels; ch.3, pk_src
+// and pk_dest), read as three words.
 type identity struct{ a, b, c uint64 }
 
 func readIdentity(b []byte) identity {
@@ -53,7 +54,8 @@ func (t *table) slot(id identity) int {
 	return int((h ^ h>>32) & uint64(len(t.keys)-1))
 }
 
-// insert tells the rank that has the identity already, if one does.
+// insert adds an identity. If it is in the table already, insert returns the rank that has
+// it, and false.
 func (t *table) insert(id identity, r wire.WorldRank) (wire.WorldRank, bool) {
 	i := t.slot(id)
 	for ; t.ranks[i] != NoRank; i = (i + 1) & (len(t.keys) - 1) {
@@ -65,7 +67,7 @@ func (t *table) insert(id identity, r wire.WorldRank) (wire.WorldRank, bool) {
 	return r, true
 }
 
-// find gives NoRank for an identity that is nobody's.
+// find returns the rank of an identity, or NoRank.
 func (t *table) find(id identity) wire.WorldRank {
 	for i := t.slot(id); ; i = (i + 1) & (len(t.keys) - 1) {
 		if r := t.ranks[i]; r == NoRank || t.keys[i] == id {

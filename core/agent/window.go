@@ -6,15 +6,15 @@ import "github.com/openimpi/impi/core/wire"
 // were passed on but not acknowledged, for both directions.
 type pair struct{ in, out int64 }
 
-// windows has the counts of all pairs. A row, for one local proc and one host,
-// comes to be with its first packet.
+// windows has the counts of all pairs. A row, for one local proc and one host, is allocated
+// with its first packet.
 //
-// A PROTOACK passes here before its receiver can act on it, and a packet passes
-// after its sender has counted it. So a count here is never above the sender's
-// own, and a sender that keeps the rule never drives it above hiWater.
+// A PROTOACK passes the agent before its receiver can act on it, and a packet passes after
+// its sender has counted it. So a count here is never above the sender's own, and a sender
+// that keeps the rule never makes it exceed hiWater.
 //
-// IMPI ch.3, Packet Protocol: the source stops at hiwater; each PROTOACK stands
-// for exactly ackmark packets; the directions of a pair are independent.
+// IMPI ch.3, Packet Protocol: the source stops at hiwater; each PROTOACK stands for exactly
+// ackmark packets; the directions of a pair are independent.
 type windows struct {
 	ackMark, hiWater int64
 	hosts            int
@@ -29,7 +29,7 @@ func (w *windows) pair(local int, host wire.HostRank, index, size int) *pair {
 	return &(*row)[index]
 }
 
-// packet counts one packet. False: the window was full.
+// packet counts one packet. It returns false if the window was full.
 func (w *windows) packet(count *int64) bool {
 	if *count >= w.hiWater {
 		return false
@@ -38,10 +38,10 @@ func (w *windows) packet(count *int64) bool {
 	return true
 }
 
-// ack takes off what a PROTOACK stands for. Peers may acknowledge more than we
-// count, so counts below zero are tolerated. False means that the source is a
-// whole window ahead already: it needs no more, and passing such PROTOACKs on to
-// a proc that does not read would let a peer fill our memory.
+// ack subtracts the packets that a PROTOACK stands for. Peers may acknowledge more than was
+// counted here, so negative counts are allowed. It returns false if the source is a whole
+// window ahead already. Such a PROTOACK is of no use to it and is dropped: passing them on
+// to a proc that does not read would let a peer fill our memory.
 func (w *windows) ack(count *int64) bool {
 	if *count-w.ackMark < -w.hiWater {
 		return false

@@ -1,38 +1,40 @@
-// Package blame decides which of the reports about a broken job explains the others.
+// Package blame decides which of several reports about a broken job names the cause
+// (docs/decisions/0037-causes-and-consequences.md).
 //
-// One death shows in many places, in any order: a proc whose link broke may report
-// before the kernel tells that its peer was killed. A [Decision] takes the reports of one
-// site, holds the lighter ones for a moment, and decides on one. It has no clock: the
-// caller passes the time, and calls [Decision.Tick] when [Decision.Deadline] has come. It is not
-// safe for use by several goroutines.
+// One death is noticed in many places, in any order: a proc whose link broke may report
+// that before the kernel tells that its peer was killed. A [Decision] collects the reports
+// of one site, holds back for a moment those that another may explain, and then decides for
+// one. It has no clock: the caller passes the time, and calls [Decision.Tick] at
+// [Decision.Deadline]. Only one goroutine may use it at a time.
 package blame
 
 import "time"
 
-// Weight ranks reports: the heavier one explains the lighter one.
+// Weight ranks reports: the heavier of two reports explains the lighter one.
 type Weight int
 
 const (
-	// Consequence is the end of a proc that had lost its link to another one before, which
-	// may have died, or whose machine is lost.
+	// Consequence is the end of a proc that had lost its link to another proc before. That
+	// proc may have died, or its machine may be lost.
 	Consequence Weight = iota
-	// Lost is the end of a connection of the node's. Whoever is behind it knows why.
+	// Lost is the end of a connection of the node. The process at its other end knows the
+	// reason.
 	Lost
-	// Died is the end of a proc by exit, signal or MPI_Abort to which nothing had happened
-	// before. The first one is to blame, however it ended.
+	// Died is the end of a proc, by exit, signal or MPI_Abort, that had not reported a lost
+	// link. The first such proc is to blame, however it ended.
 	Died
-	// Decided is a report with nothing left to find out: the operator, another site or a
-	// time limit ended the job, or the node cannot go on.
+	// Decided is a report that needs no explanation: the operator, another site or a time
+	// limit ended the job, or the node cannot go on.
 	Decided
 )
 
 // Longest is the longest time that a report waits for one that explains it.
 const Longest = 2 * time.Second
 
-// Settle is how long a report of this weight waits for one that explains it. A report
-// from another site takes its own wait and the way through the server. Procs that ended
-// wait equally long at all sites, so that of two sites the one whose proc ended first
-// speaks first.
+// Settle is how long a report of this weight is held back for one that explains it. A
+// report from another site arrives after that site's own wait and the way through the
+// server. For procs that ended the wait is the same at all sites, so that of two sites the
+// one whose proc ended first reports first.
 func (w Weight) Settle() time.Duration {
 	switch w {
 	case Consequence, Lost:
@@ -44,14 +46,14 @@ func (w Weight) Settle() time.Duration {
 	}
 }
 
-// Report is what the decision needs to know of a report.
+// Report is what a Decision has to know of a report.
 type Report struct {
 	Weight Weight
-	Ended  time.Time // when the proc of the report ended; zero if that is not known
+	Ended  time.Time // when the proc of the report ended; zero if unknown
 }
 
-// Explains says whether r is to be told instead of o, which was reported sooner. Of two
-// procs the one that ended first is to blame, even if it was looked at later.
+// Explains reports whether r is a better cause than o, which was reported earlier. Of two
+// procs the one that ended first is to blame, even if its end was noticed later.
 func (r Report) Explains(o Report) bool {
 	switch {
 	case r.Weight != o.Weight:
@@ -62,8 +64,8 @@ func (r Report) Explains(o Report) bool {
 	return r.Ended.Before(o.Ended)
 }
 
-// Decision collects the reports of one site. T is what the caller wants to know of the one
-// that is to blame. The zero value has no report yet.
+// Decision collects the reports of one site. T is the caller's own description of a report.
+// The zero value has no report yet.
 type Decision[T any] struct {
 	best     Report
 	what     T
@@ -72,7 +74,7 @@ type Decision[T any] struct {
 	deadline time.Time
 }
 
-// Report takes a report. Once the decision is made it does nothing.
+// Report adds a report. It does nothing once the decision is made.
 func (d *Decision[T]) Report(now time.Time, r Report, what T) {
 	if d.made || d.reported && !r.Explains(d.best) {
 		return
@@ -85,8 +87,8 @@ func (d *Decision[T]) Report(now time.Time, r Report, what T) {
 	d.Tick(now)
 }
 
-// Deadline is when the decision is made unless a heavier report comes; ok is false if
-// nothing was reported or it has been made.
+// Deadline is when the decision is made unless a heavier report comes. ok is false if
+// nothing was reported, or the decision is made.
 func (d *Decision[T]) Deadline() (at time.Time, ok bool) {
 	return d.deadline, d.reported && !d.made
 }
@@ -98,13 +100,13 @@ func (d *Decision[T]) Tick(now time.Time) {
 	}
 }
 
-// Close makes the decision now: nothing more is to be reported.
+// Close makes the decision now; later reports are ignored.
 func (d *Decision[T]) Close() { d.made = true }
 
-// Made says whether the decision is made.
+// Made reports whether the decision is made.
 func (d *Decision[T]) Made() bool { return d.made }
 
-// Cause is what is to blame; ok is false before the decision, and if nothing was
+// Cause is the report that is to blame; ok is false before the decision, and if nothing was
 // reported.
 func (d *Decision[T]) Cause() (what T, ok bool) {
 	if !d.made || !d.reported {

@@ -1,7 +1,7 @@
 // Package board is memory that the procs of one host share, and what is written
 // where in it, so that a collective operation of theirs takes no messages: each
 // member writes what it has to say where only it writes, and the others look there.
-// Nothing in this package waits; a Wait tells whether it is time to go on.
+// Nothing in this package waits; a Wait reports whether it is time to go on.
 //
 // # Layout
 //

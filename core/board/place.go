@@ -105,7 +105,7 @@ func (p *Place) Backing(n int) (at, size int) {
 	return p.area(p.me), entries * roomSize
 }
 
-// Room gives the memory for the n bytes that this member will post in t, at most
+// Room returns the memory for the n bytes that this member will post in t, at most
 // MaxPost. Vacant has told that nobody reads there any more.
 func (p *Place) Room(t Turn, n int) []byte { return p.data(p.me, t, n) }
 
@@ -131,7 +131,7 @@ func (p *Place) Keep(t Turn, n int, until Turn) {
 
 func header(what uint8, n int) uint64 { return uint64(what)<<56 | uint64(n) }
 
-// Look gives the n bytes that member m has posted in t, which a Wait has told. They
+// Look returns the n bytes that member m has posted in t, which a Wait has told. They
 // are good until End, and may change when somebody breaks the rules. It is an error if
 // the member has posted something else.
 func (p *Place) Look(m int, t Turn, what uint8, n int) ([]byte, error) {
@@ -165,7 +165,7 @@ func (e *Mismatch) Error() string {
 	return fmt.Sprintf("rank %d sent %d bytes, %d are expected", e.Member, e.Bytes, e.WantBytes)
 }
 
-// Sleepers gives the members that have gone to sleep, all but this one, and takes
+// Sleepers returns the members that have gone to sleep, all but this one, and takes
 // note that they will be woken. It is asked after whatever another may wait for has been written,
 // by Swap: under the race detector a Store to memory that is not Go's own may come
 // after the look at the sleepers.
@@ -251,7 +251,7 @@ func (p *Place) slowest() Turn {
 	return Turn(least)
 }
 
-// Over tells whether the wait is.
+// Over reports whether the wait is.
 func (w *Wait) Over() bool {
 	for w.left != 0 {
 		m := bits.TrailingZeros64(w.left)

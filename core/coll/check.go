@@ -54,7 +54,7 @@ func (c *Call) record(b []byte, rank int) {
 	}
 }
 
-// alike tells whether two records are of the same call.
+// alike reports whether two records are of the same call.
 func alike(a, b []byte) bool {
 	return bytes.Equal(a[:rankAt], b[:rankAt]) && bytes.Equal(a[rankAt+4:recordLen], b[rankAt+4:recordLen])
 }

@@ -38,7 +38,7 @@ func betweenGroups(t *testing.T, f func(t *testing.T, j *job, sizes [2]int)) {
 	}
 }
 
-// side gives a member's group and rank.
+// side returns a member's group and rank.
 func (j *job) side(i int) (side, rank int) {
 	if i >= j.left {
 		return 1, i - j.left

@@ -145,7 +145,7 @@ func (c *chosen) bytes() (total, start int, joined bool) {
 	return total, start, joined
 }
 
-// together gives a buffer for the chosen parts one after the other: their own
+// together returns a buffer for the chosen parts one after the other: their own
 // place if they lie so, else scratch memory to copy from or to.
 func (s *Schedule) together(c *chosen) (whole []byte, own bool) {
 	total, start, joined := c.bytes()

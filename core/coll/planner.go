@@ -216,7 +216,7 @@ func (s *Schedule) encode(r datatype.Representation, buf []byte, k datatype.Kind
 	return e.Dst
 }
 
-// landing gives the memory to receive what is r's into, to be converted to buf
+// landing returns the memory to receive what is r's into, to be converted to buf
 // after the round.
 func (s *Schedule) landing(r datatype.Representation, buf []byte, k datatype.Kind) []byte {
 	if len(buf) == 0 || r.Identity(k) {
@@ -279,7 +279,7 @@ func checkPair(send, recv []byte, k datatype.Kind) error {
 	return nil
 }
 
-// Overlap tells whether two buffers have memory in common.
+// Overlap reports whether two buffers have memory in common.
 func Overlap(a, b []byte) bool {
 	if len(a) == 0 || len(b) == 0 {
 		return false

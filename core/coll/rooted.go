@@ -250,7 +250,7 @@ func (p rooted) branch(whole []byte, all parts, v, mask, root int) {
 	p.down(p.team.rank(first), piece)
 }
 
-// piece gives a buffer for the parts of sub places from first on, which may go
+// piece returns a buffer for the parts of sub places from first on, which may go
 // past the last place to the first: their own memory if it is in one piece.
 func (p rooted) piece(b parts, first, sub int) (piece []byte, own bool) {
 	n := p.team.size()

@@ -29,7 +29,7 @@ const (
 	Decode               // Dst = native form of Src, which is as Rep has it
 )
 
-// String gives the action's name.
+// String returns the action's name.
 func (a Action) String() string {
 	return [...]string{"send", "recv", "reduce", "copy", "encode", "decode"}[a]
 }
@@ -50,7 +50,7 @@ type Step struct {
 	Dst     []byte
 }
 
-// Local tells whether the step is local work, for Run.
+// Local reports whether the step is local work, for Run.
 func (t *Step) Local() bool { return t.Action > Recv }
 
 // Run does the local work of a step.
@@ -99,7 +99,7 @@ func (s *Schedule) Reset() {
 	s.numbers = s.numbers[:0]
 }
 
-// Next gives the steps of the next round, none after the last. The messages of
+// Next returns the steps of the next round, none after the last. The messages of
 // earlier rounds have completed. The slice is good until the next call.
 //
 // Of some operations a round can only be written when the one before it has
@@ -182,5 +182,5 @@ func (s *Schedule) ints(n int) []int {
 	return s.numbers[from : from+n : from+n]
 }
 
-// same tells whether two buffers begin at one address.
+// same reports whether two buffers begin at one address.
 func same(a, b []byte) bool { return len(a) > 0 && len(b) > 0 && &a[0] == &b[0] }

@@ -43,10 +43,10 @@ func (p plan) striped(buf []byte) bool {
 	return p.sites.stripes > 1 && len(buf) >= p.profile.Tuning.StripesLong && len(buf)/p.k.Size() >= p.sites.stripes
 }
 
-// stripe gives the rank in a client that moves what this process moves.
+// stripe returns the rank in a client that moves what this process moves.
 func (p *Planner) stripe(number int) int { return p.carrier(number, p.team.me) }
 
-// carrier gives the rank in a client that moves a stripe.
+// carrier returns the rank in a client that moves a stripe.
 func (p *Planner) carrier(number, stripe int) int {
 	rank, _ := p.m.Locals(number).At(stripe)
 	return int(rank)

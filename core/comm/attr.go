@@ -40,7 +40,7 @@ func (k *Keys) Set(f Family, a *Attrs, object any, n Keyval, value any) error {
 	return nil
 }
 
-// Get gives the value that is attached; ok is whether there is one.
+// Get returns the value that is attached; ok is whether there is one.
 func (k *Keys) Get(f Family, a *Attrs, n Keyval) (value any, ok bool, err error) {
 	k.lock()
 	defer k.unlock()

@@ -120,7 +120,7 @@ func (k *Keys) Len() int {
 	return len(k.keys)
 }
 
-// find gives a living key.
+// find returns a living key.
 func (k *Keys) find(f Family, n Keyval) (*key, error) {
 	x := k.keys[n]
 	switch {

@@ -51,7 +51,7 @@ func (c *Cart) Dims() []int { return slices.Clone(c.dims) }
 // Periodic is a copy of the periods.
 func (c *Cart) Periodic() []bool { return slices.Clone(c.periodic) }
 
-// Coords gives the coordinates of a rank.
+// Coords returns the coordinates of a rank.
 func (c *Cart) Coords(rank int) ([]int, error) {
 	if uint(rank) >= uint(c.size) {
 		return nil, fmt.Errorf("comm: %w: %d, the topology has %d places", ErrRank, rank, c.size)
@@ -64,7 +64,7 @@ func (c *Cart) Coords(rank int) ([]int, error) {
 	return coords, nil
 }
 
-// Rank gives the rank at coordinates. Those of periodic dimensions wrap; others
+// Rank returns the rank at coordinates. Those of periodic dimensions wrap; others
 // out of range are ErrRank.
 func (c *Cart) Rank(coords []int) (int, error) {
 	if len(coords) != len(c.dims) {

@@ -41,10 +41,10 @@ func (t *Clients) Procs() int {
 	return int(t.ranges[len(t.ranges)-1].end)
 }
 
-// Of gives the client of a proc of the table.
+// Of returns the client of a proc of the table.
 func (t *Clients) Of(p Proc) wire.ClientRank { return t.ranges[t.find(p)].client }
 
-// find gives the place of the range of p.
+// find returns the place of the range of p.
 func (t *Clients) find(p Proc) int {
 	if len(t.ranges) > scan {
 		return sort.Search(len(t.ranges), func(i int) bool { return p < t.ranges[i].end })
@@ -57,7 +57,7 @@ func (t *Clients) find(p Proc) int {
 	return len(t.ranges)
 }
 
-// span gives the client of p and the procs of its range: from first to before end.
+// span returns the client of p and the procs of its range: from first to before end.
 func (t *Clients) span(p Proc) (client wire.ClientRank, first, end Proc) {
 	i := t.find(p)
 	if i > 0 {

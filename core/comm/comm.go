@@ -82,10 +82,10 @@ func (c *Comm) Rank() int { return c.rank }
 // Self is the calling process.
 func (c *Comm) Self() Proc { return c.spec.Self }
 
-// Proc gives the member of the rank; ok is false if there is no such rank.
+// Proc returns the member of the rank; ok is false if there is no such rank.
 func (c *Comm) Proc(rank int) (p Proc, ok bool) { return c.spec.Group.At(rank) }
 
-// ClientOf gives the client of a proc that is a member.
+// ClientOf returns the client of a proc that is a member.
 func (c *Comm) ClientOf(p Proc) wire.ClientRank { return c.spec.Clients.Of(p) }
 
 // Clients is the table that has all members.

@@ -25,7 +25,7 @@ func (g *Group) Compare(h *Group) Comparison {
 	return Unequal
 }
 
-// same tells whether the members are the same in the same order, which may be
+// same reports whether the members are the same in the same order, which may be
 // cut into runs in different ways.
 func (g *Group) same(h *Group) bool {
 	if g.size != h.size {
@@ -60,7 +60,7 @@ func (g *Group) count(h *Group) (n int) {
 	return n
 }
 
-// Meets gives a member that g and h have in common; ok is false if they have none.
+// Meets returns a member that g and h have in common; ok is false if they have none.
 func (g *Group) Meets(h *Group) (p Proc, ok bool) {
 	m := newMeeting(g, h)
 	for k := range g.runs {
@@ -71,5 +71,5 @@ func (g *Group) Meets(h *Group) (p Proc, ok bool) {
 	return -1, false
 }
 
-// Within tells whether all members of g are members of h.
+// Within reports whether all members of g are members of h.
 func (g *Group) Within(h *Group) bool { return g == h || g.count(h) == g.size }

@@ -88,7 +88,7 @@ func (a *Contexts) Offer(lead bool) Offer {
 	return o
 }
 
-// Held tells whether there is an agreement that another one would be busy with.
+// Held reports whether there is an agreement that another one would be busy with.
 func (a *Contexts) Held() bool { return a.held }
 
 // Withdraw ends an agreement that came to nothing.
@@ -124,7 +124,7 @@ func (a *Contexts) giveBack(mine Offer) {
 // Max is the largest context ID in use here, private ones aside.
 func (a *Contexts) Max() wire.ContextID { return a.max }
 
-// take gives the first of n context IDs after the one that members have agreed
+// take returns the first of n context IDs after the one that members have agreed
 // on. ErrContexts is the same for all callers; ErrContextRace is not.
 //
 // IMPI ch.4, Context IDs: the maximum plus one, and everybody's maximum moves.

@@ -202,7 +202,7 @@ func (m *model) moves(s *modelState) (all []move) {
 	return all
 }
 
-// able tells whether a member can go on.
+// able reports whether a member can go on.
 func (m *model) able(s *modelState, d, i int) bool {
 	parts := s.deals[d].parts
 	return !parts[i].over && !slices.ContainsFunc(parts, func(p modelPart) bool { return p.said < parts[i].said })

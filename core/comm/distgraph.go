@@ -63,7 +63,7 @@ func checkWeights(what string, weights []int, n int) error {
 	return nil
 }
 
-// Weighted tells whether edges have weights.
+// Weighted reports whether edges have weights.
 func (g *DistGraph) Weighted() bool { return g.weighted }
 
 // Adjacent is a copy of the neighbours; without weights those are nil.

@@ -55,7 +55,7 @@ func (g *Graph) Index() []int { return slices.Clone(g.index) }
 // Edges is a copy of all edges.
 func (g *Graph) Edges() []int { return slices.Clone(g.edges) }
 
-// Of gives the neighbours of a rank. They must not be changed.
+// Of returns the neighbours of a rank. They must not be changed.
 func (g *Graph) Of(rank int) ([]int, error) {
 	if uint(rank) >= uint(len(g.index)) {
 		return nil, fmt.Errorf("comm: %w: %d, the graph has %d nodes", ErrRank, rank, len(g.index))

@@ -79,7 +79,7 @@ func GroupOf(procs []Proc) (*Group, error) {
 	return b.group(), nil
 }
 
-// duplicate gives the place of a value that appears twice in s, or -1.
+// duplicate returns the place of a value that appears twice in s, or -1.
 func duplicate[T int | Proc](s []T) int {
 	sorted := slices.Clone(s)
 	slices.Sort(sorted)
@@ -108,7 +108,7 @@ func (g *Group) All() func(yield func(Proc, int) bool) {
 // Size is the number of members.
 func (g *Group) Size() int { return g.size }
 
-// Rank gives the rank of p in g; ok is false if p is not a member.
+// Rank returns the rank of p in g; ok is false if p is not a member.
 func (g *Group) Rank(p Proc) (rank int, ok bool) {
 	if g.index != nil {
 		return g.find(p)
@@ -135,7 +135,7 @@ func (g *Group) find(p Proc) (rank int, ok bool) {
 	return Undefined, false
 }
 
-// At gives the member of the rank; ok is false if there is no such rank.
+// At returns the member of the rank; ok is false if there is no such rank.
 func (g *Group) At(rank int) (p Proc, ok bool) {
 	if uint(rank) >= uint(g.size) {
 		return -1, false

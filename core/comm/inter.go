@@ -30,7 +30,7 @@ func (c *Comm) join() (err error) {
 	return err
 }
 
-// Inter tells whether c is an intercommunicator.
+// Inter reports whether c is an intercommunicator.
 func (c *Comm) Inter() bool { return c.local != nil }
 
 // Local is the private intracommunicator of the local group, in which an
@@ -55,11 +55,11 @@ func (c *Comm) Partners() *Group {
 	return c.spec.Group
 }
 
-// Partner gives the process of a source's or destination's rank; ok is false if
+// Partner returns the process of a source's or destination's rank; ok is false if
 // there is no such rank.
 func (c *Comm) Partner(rank int) (p Proc, ok bool) { return c.Partners().At(rank) }
 
-// PartnerClient gives the client of a process of either group.
+// PartnerClient returns the client of a process of either group.
 func (c *Comm) PartnerClient(rank int) (client wire.ClientRank, ok bool) {
 	p, ok := c.Partner(rank)
 	if !ok {

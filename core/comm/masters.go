@@ -83,5 +83,5 @@ func (m *Masters) Place(rank int) int {
 	return place
 }
 
-// Local tells whether two ranks are of the same client.
+// Local reports whether two ranks are of the same client.
 func (m *Masters) Local(a, b int) bool { return m.clientOf(a) == m.clientOf(b) }

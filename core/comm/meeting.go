@@ -33,13 +33,13 @@ func (m *meeting) mark() {
 	}
 }
 
-// has tells whether the marked group has p.
+// has reports whether the marked group has p.
 func (m *meeting) has(p Proc) bool {
 	i := int(p) - int(m.low)
 	return i >= 0 && i/64 < len(m.bits) && m.bits[i/64]>>(i%64)&1 != 0
 }
 
-// of gives the members of r that the other group has, in ascending order. It is
+// of returns the members of r that the other group has, in ascending order. It is
 // valid until the next call.
 func (m *meeting) of(r *run) []hits {
 	m.found = m.found[:0]
@@ -73,7 +73,7 @@ func (m *meeting) hit(i int) {
 	m.found = append(m.found, hits{i, 1, 1})
 }
 
-// ends gives the smallest and the largest member of a group that has some.
+// ends returns the smallest and the largest member of a group that has some.
 func (g *Group) ends() (low, high Proc) {
 	low, high = g.runs[0].ends()
 	for k := range g.runs[1:] {
@@ -83,7 +83,7 @@ func (g *Group) ends() (low, high Proc) {
 	return low, high
 }
 
-// alternate tells whether members of different hits alternate.
+// alternate reports whether members of different hits alternate.
 func alternate(found []hits) bool {
 	for k := 1; k < len(found); k++ {
 		if found[k-1].last() >= found[k].from {

@@ -77,7 +77,7 @@ func (p Partition) Join(others Partition) Partition {
 	return joined
 }
 
-// For gives the parts that any of the ranks are in.
+// For returns the parts that any of the ranks are in.
 func (p Partition) For(ranks *Group) (some Partition) {
 	for _, part := range p {
 		if _, ok := part.Group.Meets(ranks); ok {

@@ -54,7 +54,7 @@ func (a *Contexts) Release(id wire.ContextID) { delete(a.claimed, id) }
 // Claimed is the number of IDs that Claim has given and Release has not taken back.
 func (a *Contexts) Claimed() int { return len(a.claimed) }
 
-// draw gives an ID that this process has never given before, mostly.
+// draw returns an ID that this process has never given before, mostly.
 func (a *Contexts) draw() wire.ContextID {
 	for {
 		a.draws++
@@ -86,7 +86,7 @@ type Confirmation struct {
 // Confirm begins a confirmation.
 func (a *Contexts) Confirm(leads bool) *Confirmation { return &Confirmation{a: a, leads: leads} }
 
-// Say gives what the process tells the others in this round.
+// Say returns what the process tells the others in this round.
 func (c *Confirmation) Say() (p Proposal) {
 	if c.leads {
 		p.Private = c.a.draw() // in case that it is needed

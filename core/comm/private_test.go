@@ -147,7 +147,7 @@ func newAgreement(all []Contexts, members []int) *agreement {
 	return x
 }
 
-// step is one of member i's, if it has one to take. It tells whether the agreement is over.
+// step is one of member i's, if it has one to take. It reports whether the agreement is over.
 func (x *agreement) step(t *rapid.T, i int, used []map[wire.ContextID]bool) (over bool) {
 	switch n := len(x.members); {
 	case !x.said[i]:

@@ -76,7 +76,7 @@ func (r Range) steps() (uint, error) {
 	return (uint(r.First) - uint(r.Last)) / -uint(r.Stride), nil
 }
 
-// repeats gives a member below size that is in the list more than once, if there
+// repeats returns a member below size that is in the list more than once, if there
 // is one. It compares runs with each other, or members with a set if that is less.
 func (g *Group) repeats(size int) (p Proc, twice bool) {
 	if len(g.runs)*len(g.runs) > scan*scan+size {

@@ -11,7 +11,7 @@ type run struct {
 // at is member i.
 func (r *run) at(i int) Proc { return Proc(int64(r.first) + int64(i)*int64(r.step)) }
 
-// ends gives the smallest and the largest member.
+// ends returns the smallest and the largest member.
 func (r *run) ends() (low, high Proc) {
 	low, high = Proc(r.first), r.at(int(r.n)-1)
 	if low > high {
@@ -47,7 +47,7 @@ type hits struct{ from, step, n int }
 // last is the index of the last one.
 func (h hits) last() int { return h.from + (h.n-1)*h.step }
 
-// common gives the members of r that are in s too. Two arithmetic sequences
+// common returns the members of r that are in s too. Two arithmetic sequences
 // meet in one.
 func (r *run) common(s *run) hits {
 	low, high := r.ends()
@@ -93,7 +93,7 @@ func (r *run) single(s *run) hits {
 	return hits{}
 }
 
-// between gives the indices of the members from low to high, which are not
+// between returns the indices of the members from low to high, which are not
 // outside the run's ends: from is greater than to if there are none.
 func (r *run) between(low, high Proc) (from, to int) {
 	if r.step < 0 {
@@ -104,7 +104,7 @@ func (r *run) between(low, high Proc) (from, to int) {
 	return from, (int(high) - int(r.first)) / step
 }
 
-// invert gives the greatest common divisor g of a and b, and x for which
+// invert returns the greatest common divisor g of a and b, and x for which
 // a·x ≡ g (mod b), reduced modulo b/g.
 func invert(a, b int) (g, x int) {
 	g, r := a, b

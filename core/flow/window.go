@@ -1,9 +1,9 @@
-// Package flow counts packets between pairs of procs: the ackmark and hiwater
-// windows of IMPI. Nothing else in the program moves these counters.
+// Package flow counts packets between pairs of procs: the ackmark and hiwater windows of
+// IMPI (IMPI ch.3, Packet Protocol). No other package changes these counters.
 //
-// The two directions of a pair are independent, so each proc keeps one Window
-// for each peer: how many packets it may still send there, and how many it has
-// received from there without saying so.
+// The two directions of a pair are independent, so each proc keeps one Window for each
+// peer: how many packets it may still send there, and how many it has received from there
+// and not acknowledged.
 package flow
 
 import (
@@ -15,14 +15,13 @@ import (
 // ErrLimits is wrapped by the error for limits that no job can have.
 var ErrLimits = errors.New("flow: impossible window")
 
-// Limits are the job's two constants, in packets. One pair of values holds for
-// the whole job: the smallest that any host asked for.
+// Limits are two constants of the job, in packets: the smallest that any host proposed.
 type Limits struct {
 	AckMark uint32 // a PROTOACK stands for exactly so many packets
 	HiWater uint32 // most packets on their way to one proc
 }
 
-// Check tells what is wrong with the limits.
+// Check returns an error for limits that no job can have.
 // IMPI ch.3, Message Passing Protocols: 1 <= ackmark <= hiwater.
 func (l Limits) Check() error {
 	switch {
@@ -35,36 +34,34 @@ func (l Limits) Check() error {
 	return nil
 }
 
-// Window is one proc's view of its traffic with one peer. The zero Window
-// allows nothing; use New.
+// Window is one proc's view of its traffic with one peer. The zero Window allows nothing;
+// use New. It has no lock: its owner serializes the calls.
 type Window struct {
 	limits Limits
-	sent   int64 // counted packets sent, less what was acknowledged; may be negative
-	rcvd   int64 // counted packets received since the last PROTOACK that we owe
+	sent   int64 // counted packets sent, minus those acknowledged; may be negative
+	rcvd   int64 // counted packets received since our last PROTOACK
 }
 
-// New gives an untouched window. The limits must have passed Check.
+// New returns a window in which nothing has been sent. The limits must have passed Check.
 func New(l Limits) Window { return Window{limits: l} }
 
-// Open tells whether one more counted packet may leave.
+// Open reports whether one more counted packet may be sent.
 func (w *Window) Open() bool { return w.sent < int64(w.limits.HiWater) }
 
-// Sent counts a packet that leaves. It is for packets whose type is counted,
-// and only while the window is open.
+// Sent counts a packet that is sent. The caller calls it only for packet types that are
+// counted, and only while the window is open.
 func (w *Window) Sent() { w.sent++ }
 
-// Acked takes a PROTOACK of the peer into account.
-// IMPI ch.3, Packet Protocol: it has no count of its own, it means ackmark
-// packets. A peer that acknowledges before we have sent so many makes the
-// counter negative, which is harmless.
+// Acked handles a PROTOACK of the peer. IMPI ch.3, Packet Protocol: it carries no count and
+// stands for ackmark packets. If a peer acknowledges more than was sent, the counter
+// becomes negative, which is harmless.
 func (w *Window) Acked() {
 	if w.sent > math.MinInt64/2 {
 		w.sent -= int64(w.limits.AckMark)
 	}
 }
 
-// Received counts a packet that arrived and tells whether a PROTOACK is owed
-// for it and those before it.
+// Received counts a packet that arrived and reports whether a PROTOACK has to be sent now.
 func (w *Window) Received() (ack bool) {
 	if w.rcvd++; w.rcvd < int64(w.limits.AckMark) {
 		return false
@@ -73,9 +70,9 @@ func (w *Window) Received() (ack bool) {
 	return true
 }
 
-// Unacknowledged is how many packets are on their way as far as this side
-// knows. It is negative if the peer acknowledged more than was sent.
+// Unacknowledged is how many packets are on their way as far as this side knows. It is
+// negative if the peer acknowledged more than was sent.
 func (w *Window) Unacknowledged() int64 { return w.sent }
 
-// Owed is how many packets were received since the last PROTOACK.
+// Owed is how many packets were received since the last PROTOACK that was sent.
 func (w *Window) Owed() int64 { return w.rcvd }

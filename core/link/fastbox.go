@@ -20,7 +20,7 @@ type FastBoxLink interface {
 	// the link is used. False means that there are none.
 	TakeFastBoxes() bool
 
-	// FastBoxRoom gives the place of the next fast-box message, which PostFastBox sends, behind
+	// FastBoxRoom returns the place of the next fast-box message, which PostFastBox sends, behind
 	// all that was sent before; nil if there is no room, if something that was reserved is not
 	// committed, or if the other side takes no fast-box messages. A packet has to do then.
 	FastBoxRoom() *EagerMessage
@@ -28,11 +28,11 @@ type FastBoxLink interface {
 	// PostFastBox sends what FastBoxRoom gave.
 	PostFastBox()
 
-	// NextFastBox gives the fast-box message that comes before any other byte, nil if there is
+	// NextFastBox returns the fast-box message that comes before any other byte, nil if there is
 	// none. The other side can still change it: what is in it is to be read once.
 	NextFastBox() *EagerMessage
 
-	// FastBoxesAt tells where in the two streams the next fast-box messages come, and whether
+	// FastBoxesAt returns where in the two streams the next fast-box messages come, and whether
 	// some could be sent now, and taken, by who has the boxes itself.
 	FastBoxesAt() (out, in uint64, sends, takes bool)
 
@@ -40,7 +40,7 @@ type FastBoxLink interface {
 	// others to use it, too, while nobody calls the link.
 	MoveFastBoxes(to *FastBoxes)
 
-	// FastBoxesAgreed tells whether the other side takes fast-box messages.
+	// FastBoxesAgreed reports whether the other side takes fast-box messages.
 	FastBoxesAgreed() bool
 
 	// FastBoxesSent counts the fast-box messages that were sent, FastBoxesTaken those that were
@@ -114,7 +114,7 @@ type FastBoxes struct {
 	Limit uint64 // of Sent, which stops there
 }
 
-// Room gives the place of the next fast-box message, to be filled in and posted; nil if there
+// Room returns the place of the next fast-box message, to be filled in and posted; nil if there
 // is none.
 func (l *FastBoxes) Room() *EagerMessage {
 	if l.Sent == l.Limit {
@@ -138,7 +138,7 @@ func (l *FastBoxes) Post(at uint64) {
 	p.mark.Swap(l.Sent<<32 | at&math.MaxUint32)
 }
 
-// Next gives the fast-box message that comes behind the first at bytes of the stream; nil if
+// Next returns the fast-box message that comes behind the first at bytes of the stream; nil if
 // none does as yet.
 func (l *FastBoxes) Next(at uint64) *EagerMessage {
 	p := &l.In[l.Taken%FastBoxCount]
@@ -156,7 +156,7 @@ func (l *FastBoxes) Take() {
 	}
 }
 
-// Ahead tells how many bytes behind the first at ones come before the next fast-box message, if
+// Ahead returns how many bytes behind the first at ones come before the next fast-box message, if
 // there is one. The number is nonsense if the other side writes nonsense.
 func (l *FastBoxes) Ahead(at uint64) (n uint32, ok bool) {
 	mark := l.In[l.Taken%FastBoxCount].mark.Load()

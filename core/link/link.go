@@ -49,7 +49,7 @@ type Link interface {
 	// the goroutine that will call Recv (for Readable) or Send (for Writable).
 	Arm(want Interest) bool
 
-	// Limits tells how the link likes to be used. They do not change.
+	// Limits returns how the link likes to be used. They do not change.
 	Limits() Limits
 
 	// CloseSend ends this side's bytes: the peer's Recv reports io.EOF after the

@@ -12,10 +12,10 @@ type Memory interface {
 	// reserved must be written whole before Commit.
 	Reserve(n int) []byte
 
-	// Commit sends what was reserved, and tells whether there was anything.
+	// Commit sends what was reserved, and reports whether there was anything.
 	Commit() bool
 
-	// Ready tells whether Peek or Recv have something. It may say so too often, and
+	// Ready reports whether Peek or Recv have something. It may say so too often, and
 	// does not tell of the end.
 	Ready() bool
 

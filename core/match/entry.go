@@ -15,10 +15,10 @@ type Entry[V any] struct {
 	equal  [classes]hook[V] // among those of equal key, for each class
 }
 
-// Queued tells whether the entry is in a queue.
+// Queued reports whether the entry is in a queue.
 func (e *Entry[V]) Queued() bool { return e.queued }
 
-// Key gives what the entry waits with.
+// Key returns what the entry waits with.
 func (e *Entry[V]) Key() Key { return e.key }
 
 type hook[V any] struct{ prev, next *Entry[V] }
@@ -42,7 +42,7 @@ func (q *queue[V]) Len() int { return q.len }
 // Steps counts entries and table slots looked at since the beginning.
 func (q *queue[V]) Steps() uint64 { return q.steps + q.table.steps }
 
-// All gives the entries' values, oldest first. The one just given may be removed.
+// All returns the entries' values, oldest first. The one just given may be removed.
 func (q *queue[V]) All() iter.Seq[V] {
 	return func(yield func(V) bool) {
 		for e := q.head; e != nil; {

@@ -64,7 +64,7 @@ func (k Key) as(c class) Key {
 	return k
 }
 
-// admits tells whether pattern k, which is of class c, matches message m.
+// admits reports whether pattern k, which is of class c, matches message m.
 // IMPI ch.3, Message Matching: context ID, the sender's rank in the communicator, tag.
 func (k *Key) admits(c class, m *Key) bool {
 	return k.Context == m.Context &&

@@ -18,7 +18,7 @@ type slot[V any] struct {
 
 const firstSlots = 64
 
-// find gives the index of the list's slot, or of the free slot where it would be.
+// find returns the index of the list's slot, or of the free slot where it would be.
 func (t *table[V]) find(k Key, c class, hash uint32) (int, bool) {
 	mask := uint32(len(t.slots) - 1)
 	for i := hash & mask; ; i = (i + 1) & mask {
@@ -33,7 +33,7 @@ func (t *table[V]) find(k Key, c class, hash uint32) (int, bool) {
 	}
 }
 
-// first gives the oldest entry with key k in class c, or nil.
+// first returns the oldest entry with key k in class c, or nil.
 func (t *table[V]) first(k Key, c class) *Entry[V] {
 	k = k.as(c)
 	i, ok := t.find(k, c, k.hash(c))

@@ -31,7 +31,7 @@ func (u *Unexpected[V]) index(e *Entry[V]) {
 	}
 }
 
-// Find gives the oldest message that pattern admits and leaves it in the queue.
+// Find returns the oldest message that pattern admits and leaves it in the queue.
 func (u *Unexpected[V]) Find(pattern Key) (v V, ok bool) {
 	if u.len == 0 {
 		return v, false

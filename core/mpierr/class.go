@@ -142,7 +142,7 @@ var classes = [...]struct{ name, text string }{
 	ABI:                  {"MPI_ERR_ABI", "ABI mismatch"},
 }
 
-// String gives the class's name in MPI.
+// String returns the class's name in MPI.
 func (c Class) String() string {
 	if c >= 0 && int(c) < len(classes) {
 		return classes[c].name
@@ -158,5 +158,5 @@ func (c Class) Text() string {
 	return "unknown error class " + strconv.Itoa(int(c))
 }
 
-// Valid tells whether MPI defines the class.
+// Valid reports whether MPI defines the class.
 func (c Class) Valid() bool { return c >= 0 && int(c) < len(classes) }

@@ -24,7 +24,7 @@ type Error struct {
 	Text  string
 }
 
-// Error tells the text, or the number where there is none.
+// Error returns the text, or the number where there is none.
 func (e *Error) Error() string {
 	switch {
 	case e.Text != "":
@@ -35,7 +35,7 @@ func (e *Error) Error() string {
 	return e.Class.String()
 }
 
-// Is tells whether target is an Error of the same code.
+// Is reports whether target is an Error of the same code.
 func (e *Error) Is(target error) bool {
 	other, ok := target.(*Error)
 	return ok && other.Code == e.Code
@@ -135,7 +135,7 @@ func (c *Codes) Last() Class {
 	return max(c.last, LastCode)
 }
 
-// Class gives the class of a code or class.
+// Class returns the class of a code or class.
 func (c *Codes) Class(code Class) (Class, error) {
 	if code.Valid() {
 		return code, nil
@@ -146,7 +146,7 @@ func (c *Codes) Class(code Class) (Class, error) {
 	return Unknown, fmt.Errorf("%w: %d", ErrCode, int(code))
 }
 
-// Text gives the text of a code or class: empty where an own one has none.
+// Text returns the text of a code or class: empty where an own one has none.
 func (c *Codes) Text(code Class) (string, error) {
 	if code.Valid() {
 		return code.Text(), nil

@@ -4,7 +4,7 @@ package mpierr
 
 import "errors"
 
-// Of gives the class of an error: Success of nil, the class of the first of the
+// Of returns the class of an error: Success of nil, the class of the first of the
 // table's sentinels that it wraps, Other of any other.
 func Of(err error) Class {
 	if err == nil {
@@ -22,7 +22,7 @@ type Row struct {
 	Class Class
 }
 
-// Lookup gives the class of the first row whose sentinel err wraps, if there is
+// Lookup returns the class of the first row whose sentinel err wraps, if there is
 // one.
 func Lookup(err error, rows []Row) (c Class, ok bool) {
 	for _, r := range rows {

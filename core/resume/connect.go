@@ -7,18 +7,18 @@ import (
 	"github.com/openimpi/impi/core/link"
 )
 
-// State is how a Link is.
+// State is the state of a Link.
 type State uint8
 
-// The states. A driver acts on Apart, and lets go of a Link in one of the last
-// three; but see the package's comment on Done.
+// The states. In Apart the driver makes another underlying link. In one of the last three
+// it may release the Link, but see End in the package comment for Done.
 const (
 	Apart   State = iota // no underlying link: one is needed
 	Joining              // dialler: the acceptor has not answered yet
 	Up                   // bytes move
-	Done                 // all was acknowledged and received, both ends included
-	Failed               // given up; the user learns it
-	Closed               // by the user
+	Done                 // all bytes were acknowledged and received, in both directions, ends included
+	Failed               // given up; the user gets an error
+	Closed               // closed by the user
 )
 
 // String is the name of the constant.
@@ -30,16 +30,16 @@ func (s State) String() string {
 	return fmt.Sprintf("State(%d)", uint8(s))
 }
 
-// Status is a Link as its driver sees it.
+// Status is what the driver of a Link has to know of it.
 type Status struct {
 	State State
 	Epoch uint64 // of the last underlying link; 0 before the first
-	Acked uint64 // how many bytes the peer's user is known to have
-	Err   error  // Apart: why the last one was lost, nil before the first; Failed: why
+	Acked uint64 // bytes that the peer's user has received, as far as is known
+	Err   error  // Apart: why the last underlying link was lost, nil before the first; Failed: why
 }
 
-// Status says how the Link is. It changes by the calls of Link's methods only,
-// the user's included.
+// Status returns the Link's status. It changes only in calls of Link's methods, those by
+// the user included.
 func (l *Link) Status() Status {
 	l.lock()
 	defer l.unlock()
@@ -61,13 +61,14 @@ func (l *Link) Status() Status {
 	return s
 }
 
-// done tells whether this side needs nothing more of the peer.
+// done reports whether this side needs nothing more from the peer
+// (docs/decisions/0015-link-resume.md: the end is a position too).
 func (l *state) done() bool { return l.out.complete() && l.in.fin }
 
-// Dial goes on over an underlying link that was dialled, instead of the one there
-// may be, which is closed; bytes that are left in that one do not count. The
-// Link owns lower then. It is an error if the Link was closed or given up;
-// lower is not touched then.
+// Dial makes the Link use lower, an underlying link that was dialled. An earlier underlying
+// link is closed; bytes that it has not delivered are replayed. The Link owns lower from
+// then on. If the Link was closed or given up, Dial returns an error and does not touch
+// lower.
 func (l *Link) Dial(lower link.Link) error {
 	l.lock()
 	defer l.unlock()
@@ -84,10 +85,11 @@ func (l *Link) Dial(lower link.Link) error {
 	return nil
 }
 
-// Accept goes on over an underlying link whose HELLO has arrived, like Dial. An
-// error means that lower was not taken: ErrSession and ErrStale leave the Link
-// as it was, as do the errors of a Link that was closed or given up; any other
-// means that the two ends do not fit together any more and ends the Link.
+// Accept makes the Link use lower (docs/decisions/0015-link-resume.md: one side dials), an
+// underlying link that was accepted and whose HELLO has
+// been read, as Dial does. After an error the Link does not own lower. ErrSession, ErrStale
+// and the errors of a Link that was closed or given up leave the Link as it was; any other
+// error means that the two ends contradict each other, and ends the Link.
 func (l *Link) Accept(lower link.Link, h Hello) error {
 	l.lock()
 	defer l.unlock()
@@ -114,7 +116,7 @@ func (l *Link) Accept(lower link.Link, h Hello) error {
 	return nil
 }
 
-// over is the error for somebody who wants to go on with a Link that has ended.
+// over is the error of an attempt to use a Link that has ended, or nil.
 func (l *state) over() error {
 	if l.closed {
 		return link.ErrClosed
@@ -122,8 +124,8 @@ func (l *state) over() error {
 	return l.err
 }
 
-// Lost says that the underlying link of an epoch is of no use any more, for a
-// reason that the driver knows. It does nothing if that link is not in use.
+// Lost says that the driver knows that the underlying link of an epoch is useless, and why.
+// It does nothing if that link is not in use any more.
 func (l *Link) Lost(epoch uint64, why error) {
 	l.lock()
 	defer l.unlock()
@@ -132,20 +134,19 @@ func (l *Link) Lost(epoch uint64, why error) {
 	}
 }
 
-// Fail gives the Link up: there will be no further underlying link. The user still
-// gets the bytes that have come, and then an error that wraps link.ErrBroken and
-// why. A Link that is done, failed or closed stays so; it only loses the
-// underlying link.
+// Fail gives the Link up: there will be no further underlying link. The user still gets the
+// bytes that have come, and then an error that wraps link.ErrBroken and why. If the Link is
+// done, failed or closed already, Fail only closes its underlying link.
 func (l *Link) Fail(why error) {
 	l.lock()
 	defer l.unlock()
 	l.fail(why)
 }
 
-// Pump moves what can be moved without the user: it receives as far as the window
-// goes and sends what is pending. The driver calls it when Wants holds for the
-// underlying link; Send and Recv do the same on their own. It tells whether
-// anything was received; if so, there may be more.
+// Pump moves what can be moved without the user: it receives as far as the window allows
+// and sends what is pending. The driver calls it when what Wants asks for has happened on
+// the underlying link; Send and Recv do the same by themselves. It reports whether anything
+// was received; if so, there may be more.
 func (l *Link) Pump() (received bool) {
 	l.lock()
 	defer l.unlock()
@@ -157,7 +158,7 @@ func (l *Link) Pump() (received bool) {
 	return received
 }
 
-// Wants tells for what the underlying link should be waited, 0 if there is none.
+// Wants returns what to wait for on the underlying link, 0 if there is none.
 func (l *Link) Wants() link.Interest {
 	l.lock()
 	defer l.unlock()
@@ -175,7 +176,7 @@ func (l *state) wants() (want link.Interest) {
 	return want
 }
 
-// install replaces the underlying link.
+// install replaces the underlying link by another one.
 func (l *state) install(lower link.Link) {
 	if l.lower != nil {
 		l.lower.Close()
@@ -186,7 +187,7 @@ func (l *state) install(lower link.Link) {
 	l.rx, l.tx = reader{}, writer{}
 }
 
-// lose lets the underlying link go; another one may replace it.
+// lose closes the underlying link; another one may replace it.
 func (l *state) lose(why error) {
 	if why == nil {
 		why = link.ErrBroken
@@ -195,7 +196,7 @@ func (l *state) lose(why error) {
 	l.cause = l.wrap(why)
 }
 
-// fail gives the Link up, or just its underlying link if it needs no other one.
+// fail gives the Link up, or closes only its underlying link if it needs no other one.
 func (l *state) fail(why error) {
 	if l.closed || l.err != nil {
 		return
@@ -212,12 +213,12 @@ func (l *state) fail(why error) {
 	l.leave()
 }
 
-// wrap says which Link an error is about.
+// wrap adds to an error which Link it is about.
 func (l *state) wrap(why error) error {
 	return fmt.Errorf("resume: session %v, epoch %d: %w", l.config.Session, l.epoch, why)
 }
 
-// leave closes the underlying link, after a GONE if it can be sent at once.
+// leave closes the underlying link. Before that it sends GONE, if that is possible at once.
 func (l *state) leave() {
 	if l.lower == nil {
 		return
@@ -229,7 +230,7 @@ func (l *state) leave() {
 	l.install(nil)
 }
 
-// check holds a HELLO against what this side knows.
+// check compares a HELLO with what this side knows (docs/decisions/0015-link-resume.md).
 func (l *state) check(h *Hello) error {
 	switch o := &l.out; {
 	case l.theirs != 0 && h.Window != l.theirs:
@@ -244,7 +245,7 @@ func (l *state) check(h *Hello) error {
 	return nil
 }
 
-// adopt goes on where a HELLO, which was checked, wants it.
+// adopt continues both streams at the positions of a HELLO that was checked.
 func (l *state) adopt(h *Hello) {
 	l.joining = false
 	l.theirs = h.Window

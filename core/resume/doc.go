@@ -1,24 +1,24 @@
-// Package resume makes one resumable link out of a succession of links that may be
-// cut. Link keeps what the peer has not acknowledged and replays it over the
-// next underlying link: nothing is lost and nothing comes twice.
+// Package resume makes one resumable link out of a succession of links that may break. Link
+// keeps what the peer has not acknowledged and replays it over the next underlying link:
+// nothing is lost and nothing comes twice. docs/decisions/0015-link-resume.md says why it
+// is made this way.
 //
-// The package computes only. Who owns a Link dials or accepts the underlying
-// links, hands them over (Dial, Accept), looks at Status to see when another one
-// is needed, and gives up with Fail; attempts and delays are its own. One side,
-// the dialler, makes all underlying links; each has an epoch, a number that the
-// dialler raises, and the acceptor takes none that is not newer than the last.
+// The package only computes. The owner of a Link dials or accepts the underlying links,
+// passes them to Dial or Accept, looks at Status to see when another one is needed, and
+// gives up with Fail; how often and when to try is its decision. One side, the dialler,
+// makes all underlying links. Each has an epoch, a number that the dialler raises, and the
+// acceptor refuses one that is not newer than the last.
 //
 // # Stream
 //
-// Each direction is a sequence of bytes, numbered from 0, and its end (FIN),
-// which takes the number after the last byte. A position is the number of the
-// next thing: so many came before it. An acknowledgement is a position up to
-// which everything was delivered to the peer's user, FIN included; it is
-// cumulative, so a later one makes up for any that were lost. The sender keeps
-// what is beyond it, and never has more than a window of bytes beyond it under
-// way. The window of a link is the smaller of what the two sides announce, so
-// the receiver has room for whatever may come, reads it at once, and one
-// direction never holds up the acknowledgements of the other.
+// Each direction is a sequence of bytes, numbered from 0, and its end (FIN), which takes
+// the number after the last byte. A position is the number of the next byte or FIN, and so
+// counts what came before it. An acknowledgement is a position up to which everything was
+// delivered to the peer's user, FIN included. It is cumulative: a later one makes up for
+// any that were lost. The sender keeps everything from the last acknowledgement on, at most
+// a window of bytes. The window of a link is the smaller one of what the two sides
+// announce. So the receiver has room for all that may come and always reads it at once, and
+// one direction never delays the acknowledgements of the other.
 //
 // # Frames
 //
@@ -61,16 +61,17 @@
 //	32   4  window, in bytes, always the same in a session
 //	36   4  0
 //
-// Received is what has come; without checksums that includes a part of a frame.
-// It may be more than the acknowledgement, which is what was delivered.
+// Received is the position up to which bytes have come; without checksums that includes a
+// part of a frame. It may be higher than the acknowledgement, which is the position up to
+// which they were delivered.
 //
-// The session is a name, unguessable but readable on the way: who may speak at
-// all must be settled before, on each underlying link (package dynamic).
+// The session is a name. It cannot be guessed, but it can be read on the way, so each
+// underlying link must be authenticated before (package dynamic).
 //
 // # End
 //
-// A side is done when all it sent, FIN included, is acknowledged and the peer's
-// FIN has come; it needs no further underlying link then. As the last
-// acknowledgement of all may be lost, the other side may still ask: an acceptor
-// should keep a Link that is done for a while, so that it can answer.
+// A side is done when all it sent, FIN included, is acknowledged and the peer's FIN has
+// come; then it needs no further underlying link. The last acknowledgement may be lost, so
+// the other side may still ask for one: an acceptor should keep a Link that is done for a
+// while, to be able to answer.
 package resume

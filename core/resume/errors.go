@@ -2,10 +2,11 @@ package resume
 
 import "errors"
 
-// What a peer may have done wrong. ErrChecksum is the network's fault: the
-// underlying link is given up, and the next one replays. ErrSession, ErrStale
-// and any fault of the first frame concern that underlying link only. All others
-// end the Link, with an error that wraps link.ErrBroken too.
+// The ways in which a peer or the network may break the protocol. ErrChecksum is the
+// network's fault: it ends the underlying link, and the next one replays. ErrSession,
+// ErrStale and any error in the first frame also end only the underlying link. All others
+// end the Link, with an error that wraps link.ErrBroken too
+// (docs/decisions/0015-link-resume.md: a peer that miscounts would do so again).
 var (
 	ErrVersion  = errors.New("another version of the resume protocol")
 	ErrFrame    = errors.New("malformed frame")
@@ -18,5 +19,6 @@ var (
 	ErrGone     = errors.New("the peer has closed it")
 )
 
-// errLent is why a Link is given up whose user ends it in the middle.
+// errLent is the reason for giving up a Link whose user has ended its stream while bytes
+// were lent.
 var errLent = errors.New("it was ended while some of its bytes were lent")

@@ -6,10 +6,10 @@ import (
 	"hash/crc32"
 )
 
-// Version is the version of the protocol that this package speaks.
+// Version is the version of the protocol of docs/decisions/0015-link-resume.md that this package speaks.
 const Version = 1
 
-// headerSize is the number of bytes before what a frame carries.
+// headerSize is the size of a frame's header in bytes.
 const headerSize = 32
 
 // kind is a frame's type.
@@ -34,11 +34,11 @@ func (k kind) String() string {
 
 // Flags of a frame.
 const (
-	flagSum     = 1 << 0 // both checksums are there
+	flagSum     = 1 << 0 // both checksums are present
 	flagWantSum = 1 << 1 // HELLO: all frames should have them
 )
 
-// header is what each frame begins with.
+// header is the header of a frame (see Frames in the package comment).
 type header struct {
 	kind   kind
 	flags  uint16
@@ -53,7 +53,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // checksum extends a CRC-32C by b.
 func checksum(sum uint32, b []byte) uint32 { return crc32.Update(sum, castagnoli, b) }
 
-// put writes the header to b[:headerSize], with its checksum if it is to have one.
+// put writes the header to b[:headerSize], with its checksum if flagSum is set.
 func (h *header) put(b []byte) {
 	_ = b[headerSize-1]
 	b[0], b[1] = Version, byte(h.kind)
@@ -69,8 +69,8 @@ func (h *header) put(b []byte) {
 	binary.BigEndian.PutUint32(b[28:], own)
 }
 
-// parseHeader reads b[:headerSize]. The checksum comes first if the frame is known
-// to have one, so that damage on the way is not taken for the peer's fault.
+// parseHeader reads b[:headerSize]. If the frame must have a checksum it is checked first,
+// so that damage on the way is not taken for an error of the peer.
 func parseHeader(b []byte, summed bool) (h header, err error) {
 	_ = b[headerSize-1]
 	h = header{
@@ -100,7 +100,7 @@ func parseHeader(b []byte, summed bool) (h header, err error) {
 	return h, h.checkLength()
 }
 
-// flags are those that a frame of the kind may have.
+// flags are the flags that a frame of this kind may have.
 func (k kind) flags() uint16 {
 	if k == kindHello {
 		return flagSum | flagWantSum
@@ -110,8 +110,8 @@ func (k kind) flags() uint16 {
 
 func (k kind) alwaysSummed() bool { return k == kindHello || k == kindGone }
 
-// checkLength holds the length against the type. How much DATA there may be is the
-// window's affair.
+// checkLength checks that a frame of this type may have this length. For DATA the window
+// decides, elsewhere.
 func (h *header) checkLength() error {
 	switch {
 	case h.kind == kindData && h.length == 0:

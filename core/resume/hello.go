@@ -13,19 +13,20 @@ const helloBody = 40
 // HelloSize is the length of a HELLO, in bytes.
 const HelloSize = headerSize + helloBody
 
-// Session names a Link to both of its ends: random bytes, chosen by the dialler.
+// Session names a Link to both of its ends: random bytes, chosen by the dialler. See
+// "Who asks whom" in docs/decisions/0015-link-resume.md for what else a dialler must show.
 type Session [16]byte
 
-// String gives the session's first bytes, enough to tell sessions apart.
+// String returns the session's first bytes, enough to tell sessions apart.
 func (s Session) String() string { return fmt.Sprintf("%x", s[:4]) }
 
-// Hello is what one side says at the beginning of each underlying link.
-// Positions count bytes of a stream, and its end as one more.
+// Hello is the first frame that each side sends on an underlying link (see Handshake in the
+// package comment). Positions count the bytes of a stream, and its end as one more.
 type Hello struct {
 	Session  Session
 	Epoch    uint64 // of the underlying link; the acceptor echoes the dialler's
 	Oldest   uint64 // position in the sender's stream from which it can replay
-	Received uint64 // position in the receiver's stream at which it must go on
+	Received uint64 // position in the receiver's stream from which it must continue
 	Ack      uint64 // position in the receiver's stream up to which all was delivered
 	Window   uint32 // most bytes that may be under way to the sender, and from it
 	Checksum bool   // the sender wants checksums
@@ -56,8 +57,8 @@ func (h *Hello) put(b []byte) {
 	head.put(b)
 }
 
-// ParseHello reads a HELLO from b[:HelloSize]. Whether the positions make sense is
-// for Accept to say.
+// ParseHello reads a HELLO from b[:HelloSize]. It does not check the positions; Accept
+// does.
 func ParseHello(b []byte) (Hello, error) {
 	if len(b) < HelloSize {
 		return Hello{}, fmt.Errorf("resume: %w: HELLO of %d bytes instead of %d", ErrFrame, len(b), HelloSize)
@@ -81,7 +82,7 @@ func parseHelloHead(b []byte) (header, error) {
 	return head, nil
 }
 
-// parseHello reads what follows the header of a HELLO.
+// parseHello reads what follows the header of a HELLO (docs/decisions/0015-link-resume.md).
 func parseHello(head *header, body []byte) (Hello, error) {
 	h := Hello{
 		Session:  Session(body[:16]),
@@ -103,9 +104,9 @@ func parseHello(head *header, body []byte) (Hello, error) {
 	return h, nil
 }
 
-// AppendRefusal appends to b what an acceptor answers to a HELLO for a session
-// that it does not know, before it closes the underlying link. The dialler's Link
-// fails with ErrGone, instead of trying again.
+// AppendRefusal appends to b what an acceptor answers to a HELLO for a session that it does
+// not know, before it closes the underlying link. The dialler's Link then fails with
+// ErrGone and does not try again.
 func AppendRefusal(b []byte) []byte {
 	at := len(b)
 	b = append(b, make([]byte, headerSize)...)
@@ -114,15 +115,15 @@ func AppendRefusal(b []byte) []byte {
 	return b
 }
 
-// Arrival reads the HELLO from an underlying link that somebody dialled, so that
-// the acceptor can find the Link that it is for. The zero Arrival is ready.
+// Arrival reads the HELLO from an underlying link that was accepted, so that the acceptor
+// can find the Link that it belongs to. The zero Arrival is ready to use.
 type Arrival struct {
 	buf [HelloSize]byte
 	n   int
 }
 
-// Read takes what l has of the HELLO, and not a byte more. It does not block: ok
-// tells that the HELLO is whole. An error says that l is of no use.
+// Read reads what has come of the HELLO, and nothing behind it. It does not block: ok says
+// that the HELLO is complete. After an error l is useless.
 func (a *Arrival) Read(l link.Link) (h Hello, ok bool, err error) {
 	for a.n < len(a.buf) {
 		n, err := l.Recv([][]byte{a.buf[a.n:]})
@@ -141,7 +142,7 @@ func (a *Arrival) Read(l link.Link) (h Hello, ok bool, err error) {
 	return h, err == nil, err
 }
 
-// checkHead finds out early that somebody says something else.
+// checkHead fails as soon as the header shows that the peer speaks another protocol.
 func (a *Arrival) checkHead() error {
 	if a.n < headerSize {
 		return nil

@@ -8,20 +8,20 @@ import (
 	"github.com/openimpi/impi/core/link"
 )
 
-// maxSteps bounds the calls of the underlying link in one call of ours, so that a
-// peer that never stops talking does not keep us.
+// maxSteps bounds how often one call of ours reads from the underlying link, so that a peer
+// that sends without pause does not keep the caller for ever.
 const maxSteps = 256
 
-// reader is the frame that is coming.
+// reader is the frame that is being received.
 type reader struct {
 	n    int             // bytes of buf that have come
-	left uint64          // DATA: bytes that are to come
+	left uint64          // DATA: bytes that have not come yet
 	got  uint64          // DATA with a checksum: bytes in the ring beyond have
 	buf  [HelloSize]byte // the header, and the rest of a HELLO
-	head header          // once it has come
+	head header          // complete once n is at least headerSize
 }
 
-// drain receives into the ring until nothing is there.
+// drain receives into the ring until the underlying link has no more.
 func (l *state) drain() (received bool) {
 	for range maxSteps {
 		if l.lower == nil || !l.step() {
@@ -47,8 +47,8 @@ func (l *state) receive() {
 	l.dst = l.in.deliver(l.dst)
 }
 
-// step reads once from the underlying link, which there must be, and deals with a
-// frame that is complete by that. It tells whether something came.
+// step reads once from the underlying link, which must exist, and handles a frame that is
+// complete then. It reports whether anything was read.
 func (l *state) step() bool {
 	r := &l.rx
 	if r.left > 0 {
@@ -76,7 +76,7 @@ func (l *state) step() bool {
 	return true
 }
 
-// pull reads into scratch.
+// pull reads from the underlying link into scratch.
 func (l *state) pull() int {
 	n, err := l.lower.Recv(l.scratch)
 	clear(l.scratch)
@@ -90,8 +90,8 @@ func (l *state) pull() int {
 	return 0
 }
 
-// reject deals with a frame that is wrong: it costs the underlying link if the
-// network is to blame or it was the first frame, else the Link.
+// reject handles a wrong frame (docs/decisions/0015-link-resume.md). It ends the underlying
+// link if the network is to blame or the frame was the first one, and otherwise the Link.
 func (l *state) reject(err error) {
 	if l.joining || errors.Is(err, ErrChecksum) {
 		l.lose(err)
@@ -100,7 +100,7 @@ func (l *state) reject(err error) {
 	l.fail(err)
 }
 
-// begin deals with a header. A frame without a body is over then.
+// begin handles a header. A frame without a body is complete then.
 func (l *state) begin() error {
 	r := &l.rx
 	h, err := parseHeader(r.buf[:], l.summed || l.joining)
@@ -126,7 +126,7 @@ func (l *state) begin() error {
 	return l.enter(&h)
 }
 
-// acknowledge takes note of what the peer's user has.
+// acknowledge handles an acknowledgement, which means delivered (docs/decisions/0015-link-resume.md).
 func (l *state) acknowledge(ack uint64) error {
 	if o := &l.out; ack < o.acked || ack > o.next {
 		return fmt.Errorf("%w: of position %d, not between %d, known before, and %d, sent", ErrAck, ack, o.acked, o.next)
@@ -135,7 +135,7 @@ func (l *state) acknowledge(ack uint64) error {
 	return nil
 }
 
-// enter deals with a frame of the stream.
+// enter handles a frame of the stream: DATA or FIN.
 func (l *state) enter(h *header) error {
 	in := &l.in
 	if h.kind != kindGone && h.seq != in.received() {
@@ -161,12 +161,12 @@ func (l *state) enter(h *header) error {
 			return fmt.Errorf("GONE: %w: position %d instead of 0", ErrSequence, h.seq)
 		}
 		l.fail(ErrGone)
-	case kindAck, kindHello: // what an ACK says is known already, a HELLO never gets here
+	case kindAck, kindHello: // ACK has nothing but the acknowledgement, which was handled; HELLO never gets here
 	}
 	return nil
 }
 
-// welcome deals with the acceptor's HELLO.
+// welcome handles the acceptor's HELLO, for which the dialler waits (docs/decisions/0015-link-resume.md).
 func (l *state) welcome() error {
 	r := &l.rx
 	h, err := parseHello(&r.head, r.buf[headerSize:])
@@ -187,8 +187,8 @@ func (l *state) welcome() error {
 	return nil
 }
 
-// stepData reads bytes of a DATA frame: into dst if they are next there and need
-// no check, else into the ring.
+// stepData reads bytes of a DATA frame: into dst if they are the next ones for the user and
+// need no check, otherwise into the ring.
 func (l *state) stepData() bool {
 	in, r := &l.in, &l.rx
 	direct := !l.summed && len(l.dst) > 0 && in.delivered == in.have
@@ -218,7 +218,8 @@ func (l *state) stepData() bool {
 	return true
 }
 
-// verify checks a DATA frame that is complete.
+// verify checks the checksum of a DATA frame that is complete
+// (docs/decisions/0015-link-resume.md: checksums are a choice).
 func (l *state) verify() {
 	in, r := &l.in, &l.rx
 	l.scratch = in.parts(l.scratch[:0], in.have, r.got)

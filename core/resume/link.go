@@ -15,35 +15,35 @@ const (
 	MaxWindow     = 1 << 30
 )
 
-// Config says what a Link is like.
+// Config configures a Link.
 type Config struct {
 	Session Session
 
-	// Dialler is set at the end that makes the underlying links.
+	// Dialler is set at the end that makes the underlying links (docs/decisions/0015-link-resume.md).
 	Dialler bool
 
-	// Window is how many bytes are kept for replay, and how many are accepted
-	// ahead of the user, so a Link has memory for twice as many; it is allocated
-	// when needed. The smaller of the two ends' windows counts for both
-	// directions. It should cover what the path holds in one round trip. 0 means
-	// DefaultWindow.
+	// Window is the number of bytes that are kept for replay, and the number that are
+	// received ahead of the user, so a Link needs memory for twice as many; it is allocated
+	// when first needed. The smaller window of the two ends counts for both directions. It
+	// should be at least what the path holds in one round trip. 0 means DefaultWindow.
 	Window int
 
-	// Ack is after how many delivered bytes they are acknowledged if nothing
-	// else is sent; 0, and anything above it, means a quarter of the window.
+	// Ack is the number of delivered bytes after which an acknowledgement is sent if no
+	// other frame carries one. 0, or more than a quarter of the window, means a quarter of
+	// the window.
 	Ack int
 
-	// Frame is the most bytes that are sent in one DATA frame; 0 means
-	// DefaultFrame.
+	// Frame is the most bytes of one DATA frame; 0 means DefaultFrame.
 	Frame int
 
-	// Checksum asks for a CRC-32C of all frames, in both directions. It costs a
+	// Checksum asks for a CRC-32C of all frames, in both directions; see
+	// docs/decisions/0015-link-resume.md. It costs a
 	// pass over the bytes at each end and, as they must be checked first, a copy
 	// at the receiver.
 	Checksum bool
 
-	// Guard is held during each call, for a Link that several goroutines use. Nil: no
-	// two calls overlap.
+	// Guard is locked during each call, for a Link that several goroutines use. If it is
+	// nil, calls must not overlap.
 	Guard Locker
 
 	// Handle is what the Link's Handle reports; 0 means link.NoHandle. It must not
@@ -51,22 +51,21 @@ type Config struct {
 	Handle int
 }
 
-// Locker is a lock of the owner's, as a sync.Mutex.
+// Locker is a lock such as sync.Mutex. Package resume itself has none.
 type Locker interface {
 	Lock()
 	Unlock()
 }
 
-// Link is one end of a resumable link over underlying links that do not last. It
-// keeps the contract of link.Link towards its user: Send takes bytes up to the
-// window while there is no underlying link, Recv reports nothing then, and both
-// fail only when the Link was given up.
+// Link is one end of a resumable link. For its user it is a link.Link: while there is no
+// underlying link, Send takes bytes up to the window and Recv returns nothing, and both
+// fail only after the Link was given up.
 //
-// The methods that link.Link does not have are for the driver. All may be called
-// by several goroutines if there is a Guard; none blocks.
+// The methods that link.Link does not have are for the driver. With a Guard all methods may
+// be called by several goroutines. No method blocks.
 type Link struct {
 	state
-	_      [40]byte                     // so that a line of the cache begins with
+	_      [40]byte                     // aligns what follows to a cache line
 	memory [headerSize + quickSize]byte // of quick
 }
 
@@ -82,19 +81,19 @@ func (l *Link) unlock() {
 	}
 }
 
-// state is a Link without its lock. What each packet needs stands together: a call of the
-// kernel leaves little of it in the cache.
+// state is a Link without its lock. The fields that each packet needs come first and
+// together, since after a system call little of them is in the cache.
 type state struct {
 	config Config
-	plain  link.Link // for frames in a hurry: see hasten and Bare; nil if there cannot be any
-	window uint64    // of both directions; own one before the first handshake
+	plain  link.Link // for frames sent or read by the quick path, see hasten and Bare; nil if it cannot be used
+	window uint64    // of both directions; before the first handshake, this side's own
 	told   uint64    // acknowledgement in the last frame
-	due    uint64    // by how much a further one must be more to be worth a frame
-	hurry  bool      // any further one is to be told at once
-	quick  []byte    // a frame in one piece
+	due    uint64    // an acknowledgement must be higher than told by this much to be worth a frame
+	hurry  bool      // the next acknowledgement is sent at once
+	quick  []byte    // memory for a frame in one piece
 
 	scratch   [][]byte  // for a call of lower or plain
-	slices    [4][]byte // memory of scratch, mostly
+	slices    [4][]byte // initial memory of scratch
 	peeked    int       // bytes that the last Peek gave,
 	peekedAck uint64    // and what their frame acknowledges
 
@@ -104,8 +103,8 @@ type state struct {
 	rx  reader
 
 	epoch   uint64
-	lower   link.Link // nil between two of them
-	joining bool      // the peer's HELLO has not come
+	lower   link.Link // nil while there is none
+	joining bool      // the peer's HELLO has not come yet
 	summed  bool      // frames have checksums
 	theirs  uint32    // window that the peer has announced, or 0
 	cause   error     // why the last underlying link was lost
@@ -117,9 +116,9 @@ type state struct {
 	dst   [][]byte // what is left of it
 }
 
-// Bare is what an underlying link may be that adds something to another one below it, where
-// it has nothing to add to a Send that takes all it is given. What is in a hurry is sent on
-// that one, and the rest, if it does not take all, as usual.
+// Bare is implemented by an underlying link that wraps another one and has nothing to do
+// for a Send that takes all its bytes. The quick path then sends directly on the link that
+// Bare returns; only if that takes less does it use the wrapper.
 type Bare interface {
 	link.Link
 	Bare() link.Link
@@ -135,7 +134,7 @@ func New(c Config) *Link {
 	return l
 }
 
-// Init is New for memory of the caller's, who has not used it.
+// Init is New for memory that the caller provides. It must be zero.
 func (l *Link) Init(c Config) {
 	if c.Window < 0 || c.Window > MaxWindow || c.Ack < 0 || c.Frame < 0 {
 		panic(fmt.Sprintf("resume: window of %d bytes, ack after %d, frames of %d", c.Window, c.Ack, c.Frame))
@@ -157,8 +156,8 @@ func (l *Link) Init(c Config) {
 	l.scratch = l.slices[:0]
 }
 
-// Send copies what the window has room for and passes it on as far as the
-// underlying link takes it.
+// Send copies as many bytes as the window has room for, and sends as many as the underlying
+// link takes.
 func (l *Link) Send(batch [][]byte) (int, error) {
 	l.lock()
 	if n := l.sendQuick(batch); n > 0 {
@@ -170,7 +169,7 @@ func (l *Link) Send(batch [][]byte) (int, error) {
 		return 0, err
 	}
 	if l.joining || uint64(link.Len(batch)) > l.out.room() {
-		l.drain() // the answer to HELLO, or acknowledgements, may have come
+		l.drain() // reads the answer to HELLO, or acknowledgements
 		if err := l.sendError(); err != nil {
 			return 0, err
 		}
@@ -180,11 +179,11 @@ func (l *Link) Send(batch [][]byte) (int, error) {
 	return n, nil
 }
 
-// Lend passes bytes on from where they are, which is where they are kept for replay:
-// they are the caller's again once the peer's user has them. It differs from what
-// link.Lender says in that Send may follow, with the same bytes: it copies those
-// that the peer has not acknowledged. To end the stream while bytes are lent gives
-// the Link up.
+// Lend sends bytes without copying them: the caller's memory is what they are replayed
+// from, and is the caller's again once the peer's user has the bytes. Unlike link.Lender,
+// it allows a Send of the same bytes after it, which copies those that the peer has not
+// acknowledged. Ending the stream while bytes are lent gives the Link up. See "Long messages are lent"
+// in docs/decisions/0015-link-resume.md.
 func (l *Link) Lend(batch [][]byte) (int, error) {
 	l.lock()
 	defer l.unlock()
@@ -192,7 +191,7 @@ func (l *Link) Lend(batch [][]byte) (int, error) {
 		return 0, err
 	}
 	if o := &l.out; l.joining || o.next >= o.acked+l.window {
-		l.drain() // the answer to HELLO, or acknowledgements, may have come
+		l.drain() // reads the answer to HELLO, or acknowledgements
 		if err := l.sendError(); err != nil {
 			return 0, err
 		}
@@ -202,23 +201,23 @@ func (l *Link) Lend(batch [][]byte) (int, error) {
 	return l.out.settle(), nil
 }
 
-// Owes tells whether Lend, or Send, would give lent bytes back.
+// Owes reports whether the next Lend or Send would return lent bytes to the caller.
 func (l *Link) Owes() bool {
 	l.lock()
 	defer l.unlock()
 	return l.out.owed > 0
 }
 
-// Lending tells whether bytes are lent of which Lend and Send have not said that
-// they are the user's again.
+// Lending reports whether bytes are lent that no Lend or Send has returned to the caller
+// yet.
 func (l *Link) Lending() bool {
 	l.lock()
 	defer l.unlock()
 	return l.out.lending()
 }
 
-// Behind tells whether there are lent bytes that the window has room for and the
-// present underlying link has not taken, if there is one.
+// Behind reports whether the underlying link, if there is one, has not taken all lent bytes
+// that the window has room for.
 func (l *Link) Behind() bool {
 	l.lock()
 	defer l.unlock()
@@ -226,9 +225,9 @@ func (l *Link) Behind() bool {
 	return l.lower != nil && !l.joining && (l.tx.busy() || o.next < min(o.shown, o.acked+l.window))
 }
 
-// Acknowledge tells the peer what was delivered, if that is least bytes or more of
-// which it does not know. Somebody with nothing else to do calls it, so that the
-// peer has its memory back.
+// Acknowledge sends an acknowledgement if least or more bytes were delivered that the peer
+// does not know of. A driver with nothing else to do calls it, so that the peer can release
+// its memory.
 func (l *Link) Acknowledge(least int) {
 	l.lock()
 	defer l.unlock()
@@ -247,10 +246,10 @@ func (l *state) sendError() error {
 	}
 }
 
-// Recv delivers what has come. Bytes that are still in the underlying link go
-// straight to batch, unless they have a checksum. Before that, once, it delivers
-// nothing if lent bytes have come back: who waits for these may want what follows
-// elsewhere then.
+// Recv delivers what has come. Bytes that are still in the underlying link are read
+// straight into batch, unless they have a checksum. If lent bytes have been returned to the
+// user, Recv first returns 0 once: a user that waits for those may want the following bytes
+// in other memory.
 func (l *Link) Recv(batch [][]byte) (int, error) {
 	l.lock()
 	defer l.unlock()
@@ -274,19 +273,19 @@ func (l *Link) Recv(batch [][]byte) (int, error) {
 	case l.in.ended():
 		return 0, io.EOF
 	}
-	if l.in.delivered < l.in.have { // came while flush found the link broken
+	if l.in.delivered < l.in.have { // bytes that came when flush found the link broken
 		return 0, nil
 	}
 	return 0, l.err
 }
 
-// Handle is the configured one.
+// Handle returns Config.Handle.
 func (l *Link) Handle() int { return l.config.Handle }
 
-// Arm tells whether one of want holds, after it has moved what it could. If not,
-// the underlying link is armed for what may change that: the driver must wake all
-// who sleep on Handle when Wants holds for the underlying link, and after each
-// call of its own.
+// Arm reports whether one of want holds, after moving what it can. If it returns false, the
+// underlying link is armed for what may change that: the driver must wake everybody who
+// sleeps on Handle when what Wants asks for has happened on the underlying link, and after
+// each call of its own.
 func (l *Link) Arm(want link.Interest) bool {
 	l.lock()
 	defer l.unlock()
@@ -303,11 +302,11 @@ func (l *Link) Arm(want link.Interest) bool {
 	return true
 }
 
-// maxArm is how often Arm tries again when the underlying link says that it need
-// not sleep.
+// maxArm is how often Arm tries again when arming the underlying link reports that
+// something is ready.
 const maxArm = 4
 
-// holds tells whether Recv, or Send, would not be in vain.
+// holds reports whether a Recv, or a Send, would have a result.
 func (l *state) holds(want link.Interest) bool {
 	if l.closed || l.err != nil {
 		return true
@@ -324,18 +323,18 @@ func (l *state) holds(want link.Interest) bool {
 	return want&link.Readable != 0 && readable || want&link.Writable != 0 && writable
 }
 
-// Readable tells whether Recv has something to give, or an end to tell of, whatever the underlying
-// link has.
+// Readable reports whether Recv has bytes or an end to return without reading from the
+// underlying link.
 func (l *Link) Readable() bool {
 	l.lock()
 	defer l.unlock()
 	return l.holds(link.Readable)
 }
 
-// Limits has the window as Stream.
+// Limits returns the window as Stream.
 func (l *Link) Limits() link.Limits { return link.Limits{Stream: l.config.Window} }
 
-// CloseSend ends this side's bytes. The end is replayed like them.
+// CloseSend ends this side's stream. The end is replayed as bytes are (docs/decisions/0015-link-resume.md).
 func (l *Link) CloseSend() error {
 	l.lock()
 	defer l.unlock()
@@ -357,8 +356,8 @@ func (l *Link) CloseSend() error {
 	return nil
 }
 
-// Close releases the Link and its underlying link. It tells the peer, after what
-// can be sent at once; the rest is lost.
+// Close releases the Link and its underlying link. It tells the peer if that can be sent at
+// once; bytes that were not sent are lost.
 func (l *Link) Close() error {
 	l.lock()
 	defer l.unlock()

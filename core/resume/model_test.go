@@ -86,7 +86,7 @@ type explorer struct {
 	moves    [][]move // by depth
 }
 
-// take gives a world that nobody uses.
+// take returns a world that nobody uses.
 func (e *explorer) take() *world {
 	n := len(e.spare)
 	if n == 0 {
@@ -494,7 +494,7 @@ func (w *world) driverMoves(ms []move) []move {
 	return ms
 }
 
-// forgotten tells whether nothing that happens to a cable matters any more.
+// forgotten reports whether nothing that happens to a cable matters any more.
 func (w *world) forgotten(i int) bool {
 	for _, l := range w.ends {
 		if p, ok := l.lower.(*plug); ok && p.cable == i {
@@ -704,7 +704,7 @@ func (w *world) checkStream(from, to *Link, got int) error {
 	return nil
 }
 
-// goal tells whether nothing is left to do: both users have seen the end of the
+// goal reports whether nothing is left to do: both users have seen the end of the
 // other's stream, and both ends know that all has arrived. Users who closed, or
 // whose peer did, have less.
 func (w *world) goal() bool {

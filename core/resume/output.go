@@ -1,25 +1,25 @@
 package resume
 
-// writer is the frame that the underlying link is being given.
+// writer is the frame that is being sent.
 type writer struct {
 	size int    // of head
-	off  int    // bytes of head that are gone
-	left uint64 // bytes of the stream that follow
-	err  error  // of the underlying link
+	off  int    // bytes of head that were sent
+	left uint64 // bytes of the stream that follow head
+	err  error  // of the underlying link; nil while it works
 	kind kind
 	head [HelloSize]byte
 }
 
-// busy tells whether a frame has begun and not ended.
+// busy reports whether a part of a frame is still to be sent.
 func (w *writer) busy() bool { return w.off < w.size || w.left > 0 }
 
-// begin starts a frame that is h and, for DATA, bytes of the stream.
+// begin starts a frame with the header h and, for DATA, bytes of the stream.
 func (w *writer) begin(h header) {
 	w.kind, w.size, w.off, w.left = h.kind, headerSize, 0, uint64(h.length)
 	h.put(w.head[:])
 }
 
-// greet starts the HELLO of a new underlying link.
+// greet starts the HELLO of a new underlying link (docs/decisions/0015-link-resume.md).
 func (l *state) greet() {
 	h := Hello{
 		Session: l.config.Session, Epoch: l.epoch,
@@ -32,7 +32,7 @@ func (l *state) greet() {
 	l.push()
 }
 
-// flush sends what there is to send, as far as the underlying link takes it.
+// flush sends what is pending, as far as the underlying link takes it.
 func (l *state) flush() {
 	for l.lower != nil && l.tx.err == nil && (l.tx.busy() || l.compose()) {
 		if !l.push() {
@@ -74,13 +74,14 @@ func (l *state) compose() bool {
 	return true
 }
 
-// ackIsDue tells whether an acknowledgement is worth a frame.
+// ackIsDue reports whether the acknowledgement is worth a frame of its own.
 func (l *state) ackIsDue(ack uint64) bool {
 	return ack-l.told >= l.due || ack > l.told && l.in.ended()
 }
 
-// setWindow has the window of both directions. The peer may have sent only so much beyond
-// the last acknowledgement, so it must not be more than that until the next.
+// setWindow sets the window of both directions and how often acknowledgements are due. The
+// peer may have sent no more than a window beyond the last acknowledgement, so the next one
+// must come before that.
 func (l *state) setWindow(window uint64) {
 	l.window, l.due = window, max(1, window/4)
 	if a := uint64(l.config.Ack); a > 0 {
@@ -88,8 +89,7 @@ func (l *state) setWindow(window uint64) {
 	}
 }
 
-// push offers the frame to the underlying link and tells whether all of it was
-// taken.
+// push offers the frame to the underlying link and reports whether all of it was taken.
 func (l *state) push() bool {
 	w := &l.tx
 	l.scratch = l.scratch[:0]
@@ -97,7 +97,7 @@ func (l *state) push() bool {
 		l.scratch = append(l.scratch, w.head[w.off:w.size])
 	}
 	l.scratch = l.out.parts(l.scratch, l.out.next, w.left)
-	if len(l.scratch) == 0 { // the rest of the frame is in memory that the user lends again
+	if len(l.scratch) == 0 { // the rest of the frame is in memory that the user will lend again
 		return false
 	}
 	n, err := l.lower.Send(l.scratch)
@@ -119,8 +119,8 @@ func (l *state) push() bool {
 	return true
 }
 
-// settle lets go of an underlying link that takes no more, after what it still
-// has to say: that may be a peer's last words before it closed.
+// settle closes an underlying link that takes no more bytes. Before that it reads what is
+// still in it, which may be what the peer sent last before it closed.
 func (l *state) settle() {
 	for range maxSteps {
 		if l.lower == nil {

@@ -6,15 +6,16 @@ import (
 	"github.com/openimpi/impi/core/link"
 )
 
-// quickSize is the most bytes that are worth a copy to have them and the frame's header
-// in one piece, for the sake of the call of the underlying link.
+// quickSize is up to how many bytes are copied behind the frame's header, so that the frame
+// is one slice for the system call.
 const quickSize = 2 << 10
 
-// plainData is how a DATA frame without checksums begins.
+// plainData is the first 4 bytes of a DATA frame without checksums
+// (docs/decisions/0015-link-resume.md: checksums are a choice).
 const plainData = uint32(Version)<<24 | uint32(kindData)<<16
 
-// SendQuick is Send for what can leave at once in one frame, which is most of what ever
-// leaves: it takes all of batch, or nothing, and then it is for Send.
+// SendQuick sends batch if it can leave at once in one frame, which is the usual case. It
+// takes all of batch or nothing; after nothing the caller uses Send.
 func (l *Link) SendQuick(batch [][]byte) (n int) {
 	l.lock()
 	n = l.sendQuick(batch)
@@ -22,9 +23,9 @@ func (l *Link) SendQuick(batch [][]byte) (n int) {
 	return n
 }
 
-// sendQuick is Send for bytes on a link that is up and has nothing else to send: one
-// frame, one call. They are kept for replay after that, when they are on their way. It
-// takes all or, if it was not that, nothing.
+// sendQuick sends batch in one frame and one call if the link is up and has nothing else to
+// send. It copies the bytes for replay afterwards, while they are on their way. It takes
+// all of batch or nothing.
 func (l *state) sendQuick(batch [][]byte) int {
 	o, w := &l.out, &l.tx
 	if l.plain == nil || (o.next-o.end)|o.owed|w.left|uint64(w.size-w.off) != 0 {
@@ -38,7 +39,7 @@ func (l *state) sendQuick(batch [][]byte) int {
 	binary.BigEndian.PutUint32(quick[4:], uint32(size))
 	binary.BigEndian.PutUint64(quick[8:], o.next)
 	binary.BigEndian.PutUint64(quick[16:], ack)
-	// What is short is copied behind the header, as the kernel takes one slice quicker
+	// A short batch is copied behind the header, since the kernel takes one slice faster
 	// than several.
 	at, long := headerSize, batch
 	for len(long) > 0 && len(long[0]) <= len(quick)-at {
@@ -52,7 +53,7 @@ func (l *state) sendQuick(batch [][]byte) int {
 	l.scratch = frame
 	k, err := l.plain.Send(frame)
 	if len(long) > 0 {
-		clear(frame) // the user's memory is not ours to keep
+		clear(frame) // do not keep references to the user's memory
 	}
 	l.told, l.hurry = ack, false
 	o.keep(batch)
@@ -65,7 +66,7 @@ func (l *state) sendQuick(batch [][]byte) int {
 	return int(size)
 }
 
-// keep copies all of batch, for which there is room, for replay.
+// keep copies all of batch for replay. There must be room for it.
 func (o *outgoing) keep(batch [][]byte) {
 	if o.acked == o.end {
 		o.restart(o.end)
@@ -81,10 +82,10 @@ func (o *outgoing) keep(batch [][]byte) {
 	o.shown = max(o.shown, o.end)
 }
 
-// Peek gives the bytes of the DATA frame at the front of raw, which has all that came
-// since the last call of any method that receives, and tells whether that is all of the
-// frame. There are none if there is no such frame, or if it has more to say: Feed and Recv
-// are for those. Discard follows.
+// Peek returns the bytes of the DATA frame at the start of raw, and reports whether they
+// are all of the frame. raw must be all that came since the last call of any method that
+// receives. Peek returns nil if raw does not begin with such a frame, or if the frame also
+// returns lent bytes; then Feed or Recv has to be used. Discard follows.
 func (l *Link) Peek(raw []byte) (data []byte, whole bool) {
 	l.lock()
 	if l.fresh() {
@@ -100,9 +101,9 @@ func (l *Link) Peek(raw []byte) (data []byte, whole bool) {
 	return data, whole
 }
 
-// Discard says that the first n bytes of what the last call, Peek, gave are delivered;
-// Recv, or Rest, must get the others. It tells how many bytes of raw were used by that, and, like
-// Feed, whether Flush is to be called.
+// Discard says that the first n bytes of what Peek, the call before, returned are
+// delivered; Recv or Rest must read the others. It returns how many bytes of raw were used,
+// and, like Feed, whether Flush must be called.
 func (l *Link) Discard(n int) (used int, answer bool) {
 	if n == 0 {
 		return 0, false
@@ -111,14 +112,14 @@ func (l *Link) Discard(n int) (used int, answer bool) {
 	in := &l.in
 	in.have += uint64(n)
 	in.delivered = in.have
-	l.out.acked = l.peekedAck // no more than what was copied: nothing comes back by that
+	l.out.acked = l.peekedAck // acknowledges copied bytes only: lent ones are not returned by Peek
 	l.rx.left = uint64(l.peeked - n)
 	answer = in.have-l.told >= l.due || l.tx.busy()
 	l.unlock()
 	return headerSize + n, answer
 }
 
-// goOn sees to a frame of which plain has taken n bytes: lower is offered the others.
+// goOn sends the rest of a frame of which plain has taken n bytes, by lower.
 func (l *state) goOn(h header, n int, err error) {
 	w := &l.tx
 	w.begin(h)
@@ -129,14 +130,14 @@ func (l *state) goOn(h header, n int, err error) {
 	l.flush()
 }
 
-// fresh tells whether a DATA frame without a checksum may come next, and nothing is
-// there that comes before it.
+// fresh reports whether the quick path may read: no frame has begun, no received byte waits
+// in the ring, and frames have no checksums.
 func (l *state) fresh() bool {
 	in, r := &l.in, &l.rx
 	return l.plain != nil && (in.have-in.delivered)|r.left|uint64(r.n) == 0
 }
 
-// hasten sets plain, after what it depends on has changed.
+// hasten sets plain. It is called after what plain depends on has changed.
 func (l *state) hasten() {
 	l.plain = nil
 	if l.lower == nil || l.joining || l.summed || l.out.fin || l.in.fin {
@@ -148,8 +149,9 @@ func (l *state) hasten() {
 	}
 }
 
-// frame judges what b begins with. It tells how many bytes a DATA frame has that is in
-// order, whole or not; 0 if there is none.
+// frame returns the size and the acknowledgement of the DATA frame without checksums that b
+// begins with, complete or not. The size is 0 if there is no such frame, or if it is not
+// what must come next.
 func (l *state) frame(b []byte) (size int, ack uint64) {
 	if len(b) <= headerSize {
 		return 0, 0
@@ -163,23 +165,23 @@ func (l *state) frame(b []byte) (size int, ack uint64) {
 	return int(n), ack
 }
 
-// came notes that n bytes of a frame were delivered, and what it acknowledges.
+// came counts n bytes of a frame as delivered and handles its acknowledgement.
 func (l *state) came(n int, ack uint64) {
 	l.in.have += uint64(n)
 	l.in.delivered = l.in.have
 	l.out.acknowledge(ack)
 }
 
-// answers tells whether something is to be sent because bytes were delivered.
+// answers reports whether something has to be sent because bytes were delivered.
 func (l *state) answers() bool { return l.tx.busy() || l.ackIsDue(l.in.delivered) }
 
-// Feed is Recv for bytes that the caller has received from the underlying link, all
-// that came since the last call of any method that receives. It takes DATA frames
-// from the front of raw that are whole, in order and fit into batch, and tells how
-// many bytes of raw those were and how many batch got. For the rest the underlying
-// link's Recv must give them again. If answer is set, something is to be sent: the
-// caller calls Flush, once the underlying link does not have what was used any more.
-// If it is set and n is 0, lent bytes have come back, which is told first: see Recv.
+// Feed is Recv for bytes that the caller has received from the underlying link; raw must be
+// all that came since the last call of any method that receives. It takes DATA frames from
+// the start of raw that are complete, in order and fit into batch, and returns how many
+// bytes of raw those were and how many bytes batch got. The rest the underlying link's Recv
+// must return again. If answer is set, something has to be sent: the caller calls Flush,
+// once the used bytes are removed from the underlying link. If answer is set and n is 0,
+// lent bytes have been returned, which is told first: see Recv.
 func (l *Link) Feed(raw []byte, batch [][]byte) (used, n int, answer bool) {
 	l.lock()
 	defer l.unlock()
@@ -211,8 +213,8 @@ func (l *Link) Feed(raw []byte, batch [][]byte) (used, n int, answer bool) {
 	return used, n, n > 0 && l.answers()
 }
 
-// Rest is how many bytes of a DATA frame that has begun are to come and may go where the
-// user wants them at once; 0 if Recv has to see to what comes. Took follows.
+// Rest returns how many bytes are still to come of a DATA frame that has begun and may be
+// read straight into the user's memory; 0 if Recv has to be used. Took follows.
 func (l *Link) Rest() (n int) {
 	l.lock()
 	if l.plain != nil && l.in.delivered == l.in.have {
@@ -222,8 +224,8 @@ func (l *Link) Rest() (n int) {
 	return n
 }
 
-// Took says that the caller has received n bytes of those, and that the user has them. It
-// tells whether Flush is to be called.
+// Took says that the caller has read n of those bytes into the user's memory. It reports
+// whether Flush must be called.
 func (l *Link) Took(n int) (answer bool) {
 	l.lock()
 	l.rx.left -= uint64(n)
@@ -233,7 +235,7 @@ func (l *Link) Took(n int) (answer bool) {
 	return answer
 }
 
-// Flush sends what is pending.
+// Flush sends what is pending, as far as the underlying link takes it.
 func (l *Link) Flush() {
 	l.lock()
 	defer l.unlock()

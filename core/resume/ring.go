@@ -2,20 +2,20 @@ package resume
 
 import "github.com/openimpi/impi/core/link"
 
-// ring has room for size bytes of a stream; who uses it knows which positions it
-// holds. The memory is allocated when it is first needed.
+// ring has room for size bytes of a stream. Its user knows which positions it holds. The
+// memory is allocated when it is first needed.
 type ring struct {
 	buf    []byte
 	size   uint64
-	origin uint64 // a position, no later than any that is held, that is at the beginning of buf
+	origin uint64 // position of buf[0], not above any that is held
 }
 
-// restart says that nothing is held and that position at comes next: memory that was
-// just used, and is in the cache, is used again.
+// restart says that nothing is held and that position at comes next. Memory that was just
+// used, and so is in the cache, is used again.
 func (r *ring) restart(at uint64) { r.origin = at }
 
-// parts appends to dst the memory of n bytes from position at on, n <= size: one
-// slice, or two where the ring wraps round.
+// parts appends to dst the memory of n bytes from position at on, n <= size: one slice, or
+// two where the ring wraps around.
 func (r *ring) parts(dst [][]byte, at, n uint64) [][]byte {
 	if n == 0 {
 		return dst
@@ -24,7 +24,7 @@ func (r *ring) parts(dst [][]byte, at, n uint64) [][]byte {
 		r.buf = make([]byte, r.size)
 	}
 	i := at - r.origin
-	if i >= r.size { // seldom, and a division
+	if i >= r.size { // rare, and a division is slow
 		i %= r.size
 	}
 	if rest := r.size - i; n > rest {
@@ -33,7 +33,7 @@ func (r *ring) parts(dst [][]byte, at, n uint64) [][]byte {
 	return append(dst, r.buf[i:i+n])
 }
 
-// write puts b, which must fit, at a position.
+// write copies b, which must fit, to a position.
 func (r *ring) write(at uint64, b []byte) {
 	var room [2][]byte
 	for _, part := range r.parts(room[:0], at, uint64(len(b))) {
@@ -41,7 +41,7 @@ func (r *ring) write(at uint64, b []byte) {
 	}
 }
 
-// sum is the CRC-32C of what parts gives.
+// sum is the CRC-32C of the parts.
 func sum(parts [][]byte) (sum uint32) {
 	for _, part := range parts {
 		sum = checksum(sum, part)
@@ -49,25 +49,25 @@ func sum(parts [][]byte) (sum uint32) {
 	return sum
 }
 
-// outgoing is this side's stream. Positions: acked <= next <= reached, and all are
-// at most end, or shown, or end+1 once there is a FIN. Bytes from acked to end are
-// in the ring; those from end to shown are in the user's memory, who has lent them.
+// outgoing is this side's stream. Positions: acked <= next <= reached, and all are at most
+// end, or at most shown if bytes are lent, or end+1 after FIN. Bytes from acked to end are
+// in the ring; those from end to shown are in the memory that the user has lent.
 type outgoing struct {
 	ring
-	acked   uint64 // the peer's user has what is before
-	next    uint64 // what this underlying link has taken is before
-	reached uint64 // what any underlying link has taken is before
+	acked   uint64 // the peer's user has what is before this position
+	next    uint64 // this underlying link has taken what is before this position
+	reached uint64 // some underlying link has taken what is before this position
 	end     uint64 // bytes accepted from the user: copied, or lent and acknowledged
-	fin     bool   // there will be no more
+	fin     bool   // the stream ends at end
 
-	shown  uint64   // bytes that the user has lent or sent are before
-	owed   uint64   // lent bytes before end of which the user does not know that they are his
-	lent   [][]byte // while Lend runs: the user's memory,
-	lentAt uint64   // from this position
-	stop   uint64   // to this one
+	shown  uint64   // the user has lent or sent what is before this position
+	owed   uint64   // lent bytes before end that Lend or Send has not returned to the user yet
+	lent   [][]byte // during Lend: the user's memory
+	lentAt uint64   // position of its first byte
+	stop   uint64   // position after its last byte
 }
 
-// room is the number of bytes that can be accepted.
+// room is the number of bytes that the ring has room for.
 func (o *outgoing) room() uint64 {
 	if o.fin {
 		return 0
@@ -75,7 +75,8 @@ func (o *outgoing) room() uint64 {
 	return o.size - (o.end - o.acked)
 }
 
-// take copies what fits of batch, behind what it has of it because it was lent.
+// take copies as much of batch as there is room for. It first skips the bytes that were
+// lent and acknowledged.
 func (o *outgoing) take(batch [][]byte) (n int) {
 	if o.acked == o.end {
 		o.restart(o.end)
@@ -104,17 +105,18 @@ func (o *outgoing) lend(batch [][]byte) {
 	o.shown = max(o.shown, o.stop)
 }
 
-// settle ends it, and says how many bytes of the batch are the user's again.
+// settle ends a call of Lend and returns how many bytes of the batch are the user's again.
 func (o *outgoing) settle() (n int) {
 	n = int(o.owed)
 	o.lent, o.stop, o.owed = nil, 0, 0
 	return n
 }
 
-// lending tells whether bytes of the user's are lent that he has not back.
+// lending reports whether the user has lent bytes that were not returned to it.
 func (o *outgoing) lending() bool { return o.shown > o.end || o.owed > 0 }
 
-// acknowledge notes that the peer's user has what is before a position.
+// acknowledge records that the peer's user has what is before a position: lent bytes before
+// it are the user's again (docs/decisions/0015-link-resume.md).
 func (o *outgoing) acknowledge(at uint64) {
 	o.acked = at
 	if at > o.end && !o.fin {
@@ -123,7 +125,7 @@ func (o *outgoing) acknowledge(at uint64) {
 	}
 }
 
-// parts is that of the ring, and goes on in lent memory as far as there is some.
+// parts is like the ring's, and continues in lent memory where there is some.
 func (o *outgoing) parts(dst [][]byte, at, n uint64) [][]byte {
 	if at < o.end {
 		k := min(n, o.end-at)
@@ -150,7 +152,7 @@ func (o *outgoing) parts(dst [][]byte, at, n uint64) [][]byte {
 	return dst
 }
 
-// unsent is the number of bytes that may leave now under a window.
+// unsent is the number of bytes that may be sent now with this window.
 func (o *outgoing) unsent(window uint64) uint64 {
 	limit := min(max(o.end, o.stop), o.acked+window)
 	return limit - min(limit, o.next)
@@ -162,21 +164,21 @@ func (o *outgoing) sent(n uint64) {
 	o.reached = max(o.reached, o.next)
 }
 
-// complete tells whether the peer has acknowledged everything.
+// complete reports whether the peer has acknowledged everything, FIN included.
 func (o *outgoing) complete() bool { return o.fin && o.acked == o.end+1 }
 
 // incoming is the peer's stream: bytes from delivered to have are in the ring.
 type incoming struct {
 	ring
-	delivered uint64 // bytes that the user has
+	delivered uint64 // bytes that the user has received
 	have      uint64 // bytes that have come
-	fin       bool   // and they were all
+	fin       bool   // have is the end of the stream
 }
 
-// ended tells whether the user has everything that there will ever be.
+// ended reports whether the user has received everything.
 func (i *incoming) ended() bool { return i.fin && i.delivered == i.have }
 
-// received is the position of what comes next.
+// received is the position up to which everything has come, FIN included.
 func (i *incoming) received() uint64 {
 	if i.fin {
 		return i.have + 1
@@ -192,7 +194,7 @@ func (i *incoming) ack() uint64 {
 	return i.delivered
 }
 
-// deliver copies from the ring to dst and returns what is left of dst.
+// deliver copies from the ring to dst and returns the rest of dst.
 func (i *incoming) deliver(dst [][]byte) [][]byte {
 	for len(dst) > 0 && i.delivered < i.have {
 		var room [2][]byte

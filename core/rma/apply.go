@@ -19,7 +19,7 @@ type Items struct {
 // Size is how many bytes the items are outside.
 func (x *Items) Size() int64 { return int64(x.Count) * x.Type.Packed(x.Rep) }
 
-// Whole tells whether the stream is no longer than the memory that the items
+// Whole reports whether the stream is no longer than the memory that the items
 // touch: those of accumulates do not overlap.
 func (x *Items) Whole() bool {
 	lo, hi, err := x.Type.Span(x.Count)
@@ -79,7 +79,7 @@ func (x *Items) combine(op *datatype.Op, k datatype.Kind, data []byte, s *Scratc
 	return nil
 }
 
-// Swappable tells whether CompareAndSwap takes a kind: integers, logical values
+// Swappable reports whether CompareAndSwap takes a kind: integers, logical values
 // and bytes.
 func Swappable(k datatype.Kind) bool {
 	switch k {

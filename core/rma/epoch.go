@@ -36,11 +36,11 @@ func (e *Epochs) wrong(what string) error {
 	return fmt.Errorf("%w: %s, while %s", ErrSync, what, accessNames[e.access])
 }
 
-// free tells whether another access epoch can be opened: after a fence that no
+// free reports whether another access epoch can be opened: after a fence that no
 // operations have followed, too.
 func (e *Epochs) free() bool { return e.access == noAccess || e.access == byFence && !e.used }
 
-// MayFence tells whether a fence fits.
+// MayFence reports whether a fence fits.
 func (e *Epochs) MayFence() error {
 	if e.access > byFence {
 		return e.wrong("Fence")
@@ -51,7 +51,7 @@ func (e *Epochs) MayFence() error {
 	return nil
 }
 
-// Fence is called once a fence has ended the epochs before it. more tells whether
+// Fence is called once a fence has ended the epochs before it. more reports whether
 // it opens others.
 func (e *Epochs) Fence(more bool) {
 	e.access, e.used = noAccess, false
@@ -69,7 +69,7 @@ func (e *Epochs) Start(targets []int) error {
 	return nil
 }
 
-// Started gives the targets of Start, sorted.
+// Started returns the targets of Start, sorted.
 func (e *Epochs) Started() ([]int, error) {
 	if e.access != byStart {
 		return nil, e.wrong("Complete")
@@ -92,7 +92,7 @@ func (e *Epochs) Post(origins []int) error {
 	return nil
 }
 
-// Posted gives the origins of Post.
+// Posted returns the origins of Post.
 func (e *Epochs) Posted() ([]int, error) {
 	if !e.open {
 		return nil, fmt.Errorf("%w: Wait or Test without Post", ErrSync)
@@ -103,7 +103,7 @@ func (e *Epochs) Posted() ([]int, error) {
 // Wait closes the epoch that Post opened.
 func (e *Epochs) Wait() { e.open, e.posted = false, nil }
 
-// MayLock tells whether the target can be locked.
+// MayLock reports whether the target can be locked.
 func (e *Epochs) MayLock(target int) error {
 	if _, twice := e.locks[target]; twice {
 		return fmt.Errorf("%w: Lock of rank %d, which is locked already", ErrSync, target)
@@ -122,7 +122,7 @@ func (e *Epochs) Lock(target int, t LockType) {
 	e.access, e.locks[target] = byLock, t
 }
 
-// Locked gives the type of the lock of a target.
+// Locked returns the type of the lock of a target.
 func (e *Epochs) Locked(target int) (LockType, error) {
 	t, ok := e.locks[target]
 	if !ok {
@@ -138,7 +138,7 @@ func (e *Epochs) Unlock(target int) {
 	}
 }
 
-// MayLockAll tells whether all targets can be locked.
+// MayLockAll reports whether all targets can be locked.
 func (e *Epochs) MayLockAll() error {
 	if !e.free() {
 		return e.wrong("LockAll")
@@ -149,7 +149,7 @@ func (e *Epochs) MayLockAll() error {
 // LockAll opens an access epoch to all targets.
 func (e *Epochs) LockAll() { e.access = byLockAll }
 
-// MayUnlockAll tells whether LockAll is in force.
+// MayUnlockAll reports whether LockAll is in force.
 func (e *Epochs) MayUnlockAll() error {
 	if e.access != byLockAll {
 		return e.wrong("UnlockAll")
@@ -160,7 +160,7 @@ func (e *Epochs) MayUnlockAll() error {
 // UnlockAll closes the epoch that LockAll opened.
 func (e *Epochs) UnlockAll() { e.access = noAccess }
 
-// Operate tells whether an operation at a target can begin, and whether it is of
+// Operate reports whether an operation at a target can begin, and whether it is of
 // an epoch that locks opened, as those with requests must be.
 func (e *Epochs) Operate(target int, request bool) (passive bool, err error) {
 	passive, fits := e.admits(target)
@@ -188,7 +188,7 @@ func (e *Epochs) admits(target int) (passive, fits bool) {
 	}
 }
 
-// MayFlush tells whether operations at a target can be flushed; at all that there
+// MayFlush reports whether operations at a target can be flushed; at all that there
 // are of, for a negative one.
 func (e *Epochs) MayFlush(target int) error {
 	if e.access < byLock {
@@ -202,7 +202,7 @@ func (e *Epochs) MayFlush(target int) error {
 	return nil
 }
 
-// MayFree tells whether the window can end: nothing is open but a fence that no
+// MayFree reports whether the window can end: nothing is open but a fence that no
 // operations have followed.
 func (e *Epochs) MayFree() error {
 	if !e.free() {

@@ -36,10 +36,10 @@ func (k Kind) String() string {
 	return kindNames[k]
 }
 
-// Operation tells whether k accesses memory.
+// Operation reports whether k accesses memory.
 func (k Kind) Operation() bool { return k >= Put && k <= CompareAndSwap }
 
-// Answered tells whether data or a Code comes back.
+// Answered reports whether data or a Code comes back.
 func (k Kind) Answered() bool {
 	switch k {
 	case Get, GetAccumulate, CompareAndSwap, Lock, Unlock, Flush:
@@ -49,11 +49,11 @@ func (k Kind) Answered() bool {
 	}
 }
 
-// Atomic tells whether k is done element by element without others in between,
+// Atomic reports whether k is done element by element without others in between,
 // and in the order of those of the same origin.
 func (k Kind) Atomic() bool { return k >= Accumulate && k <= CompareAndSwap }
 
-// Drains tells whether k is answered only after everything before it is done.
+// Drains reports whether k is answered only after everything before it is done.
 func (k Kind) Drains() bool { return k == Unlock || k == Flush || k == Complete }
 
 // Header is a request of an origin, or a notice of a target's.
@@ -108,7 +108,7 @@ func opCode(op *datatype.Op) byte {
 	return byte(len(ops))
 }
 
-// Fits tells whether a header with a datatype of typeLen bytes and data of dataLen
+// Fits reports whether a header with a datatype of typeLen bytes and data of dataLen
 // bytes is within HeaderSize.
 func Fits(typeLen, dataLen int64) bool {
 	return dataLen >= 0 && dataLen <= HeaderSize && typeLen+dataLen <= HeaderSize-fixedLen
@@ -227,7 +227,7 @@ func (h *Header) tail(rest []byte, inline bool) error {
 	return h.consistent(len(rest), inline)
 }
 
-// consistent tells whether the parts of a header go together.
+// consistent reports whether the parts of a header go together.
 func (h *Header) consistent(rest int, inline bool) error {
 	ok := rest == 0
 	switch {

@@ -11,7 +11,7 @@ const (
 	LockShared    LockType = 302
 )
 
-// Valid tells whether t is one of the types.
+// Valid reports whether t is one of the types.
 func (t LockType) Valid() bool { return t == LockExclusive || t == LockShared }
 
 // Locks is the lock of one proc's window: who has it, and who waits for it. It is
@@ -28,7 +28,7 @@ type claim struct {
 	t      LockType
 }
 
-// Request asks for the lock, and tells whether it is granted at once. Otherwise a
+// Request asks for the lock, and reports whether it is granted at once. Otherwise a
 // Release will grant it. An origin that has it, or waits for it, gives ErrSync.
 func (l *Locks) Request(origin int, t LockType) (granted bool, err error) {
 	waits := slices.ContainsFunc(l.queue, func(c claim) bool { return c.origin == origin })
@@ -64,10 +64,10 @@ func (l *Locks) admit(granted []int) []int {
 	return granted
 }
 
-// Excludes tells whether somebody else has the lock for himself.
+// Excludes reports whether somebody else has the lock for himself.
 func (l *Locks) Excludes(origin int) bool {
 	return l.exclusive && len(l.holders) > 0 && l.holders[0] != origin
 }
 
-// Held tells whether anybody has the lock or waits for it.
+// Held reports whether anybody has the lock or waits for it.
 func (l *Locks) Held() bool { return len(l.holders)+len(l.queue) > 0 }

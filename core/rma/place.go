@@ -14,7 +14,7 @@ type Extent struct {
 	Unit int64
 }
 
-// Place gives where the first of count items of t is that are disp units up in the
+// Place returns where the first of count items of t is that are disp units up in the
 // window, in bytes. All of them are inside, or it is ErrRange.
 func (x Extent) Place(disp int64, count int64, t *datatype.Type) (off int64, err error) {
 	lo, hi, err := span(count, t)
@@ -52,7 +52,7 @@ func span(count int64, t *datatype.Type) (lo, hi int64, err error) {
 	return t.Span(int(count))
 }
 
-// Check gives the error of a count and a datatype that are wrong wherever they go.
+// Check returns the error of a count and a datatype that are wrong wherever they go.
 func Check(count int64, t *datatype.Type) error {
 	_, _, err := span(count, t)
 	return err

@@ -10,7 +10,7 @@ import (
 	"github.com/openimpi/impi/core/datatype"
 )
 
-// must gives a datatype that can be made, committed.
+// must returns a datatype that can be made, committed.
 func must(tb testing.TB) func(t *datatype.Type, err error) *datatype.Type {
 	return func(t *datatype.Type, err error) *datatype.Type {
 		tb.Helper()

@@ -37,7 +37,7 @@ func (r *Regions) Detach(addr uint64) error {
 	return nil
 }
 
-// Place gives where count items of t at an address are: the region that their first
+// Place returns where count items of t at an address are: the region that their first
 // byte is in, by where it begins, and how far into it the first item is. They may reach
 // into regions that follow without a gap. It is ErrRange if some of them are not
 // attached. Items without elements are anywhere.

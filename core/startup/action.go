@@ -6,8 +6,8 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// ConnID is the owner's number for a connection to the server. It is not used
-// again after the connection has ended.
+// ConnID is the owner's number for a connection to the server. A number is not used again
+// after its connection has ended.
 type ConnID int64
 
 // ActionKind says what the server's owner must do.
@@ -20,11 +20,12 @@ const (
 	ActEvent                   // tell the operator about Event
 )
 
-// Action is one thing for the server's owner to do, in the order given.
+// Action is something that the server's owner must do. Actions are done in the order in
+// which they come.
 type Action struct {
 	Kind   ActionKind
 	Conn   ConnID
-	Bytes  []byte // shared between connections: not to be changed
+	Bytes  []byte // shared between connections: must not be changed
 	Reason error  // nil when the client has finished
 	Event  Event
 }
@@ -35,9 +36,9 @@ type EventKind uint8
 // The events of a job, in about the order in which they come.
 const (
 	EventRefused  EventKind = iota // a connection that never became a client has ended: Conn, Peer, Err
-	EventJoined                    // Client has come: Conn, Peer
-	EventAllHere                   // all clients have
-	EventAnswered                  // Label went to all; Mask says who had sent it
+	EventJoined                    // Client has joined: Conn, Peer
+	EventAllHere                   // all clients have joined
+	EventAnswered                  // the answer to Label went to all; Mask has the clients that sent it
 	EventDone                      // Client has no more labels
 	EventRunning                   // startup is over
 	EventFinished                  // Client has finished
@@ -45,7 +46,7 @@ const (
 	EventFailed                    // the job is lost: Err
 )
 
-// Event is progress of a job.
+// Event is a step in the job's progress.
 type Event struct {
 	Kind   EventKind
 	Conn   ConnID
@@ -56,7 +57,7 @@ type Event struct {
 	Err    error
 }
 
-// String gives the event as one line.
+// String returns the event as one line.
 func (e Event) String() string {
 	switch e.Kind {
 	case EventRefused:

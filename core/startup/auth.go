@@ -10,16 +10,16 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// Auth says which mechanisms a side has available, with their secret. The zero
-// value has none and is no use.
+// Auth says which mechanisms a side has, with their secret (IMPI ch.2, Authentication). The
+// zero value has none, with which nobody can join.
 type Auth struct {
 	None   bool
 	HasKey bool
 	Key    uint64 // if HasKey
 }
 
-// ParseKey reads a key as users write it: a decimal 64-bit integer, signed or
-// not. Other implementations read a hexadecimal one as 0, so it is refused here.
+// ParseKey reads a key as users write it: a decimal 64-bit integer, signed or unsigned. A
+// hexadecimal key is refused, since other implementations read one as 0.
 func ParseKey(s string) (uint64, error) {
 	s = strings.TrimSpace(s)
 	if u, err := strconv.ParseUint(s, 10, 64); err == nil {
@@ -32,7 +32,7 @@ func ParseKey(s string) (uint64, error) {
 	return uint64(i), nil
 }
 
-// Mask gives the mechanisms as they are offered.
+// Mask returns the mechanisms as AUTH offers them.
 func (a Auth) Mask() wire.AuthMask {
 	var m wire.AuthMask
 	if a.None {
@@ -50,8 +50,7 @@ func (a Auth) String() string { return a.Mask().String() }
 // GoString is String, so that no verb prints the key.
 func (a Auth) GoString() string { return a.String() }
 
-// choose picks the mechanism for a client that offers mask: the strongest that
-// both have.
+// choose returns the strongest mechanism that both this side and the mask have.
 func (a Auth) choose(mask wire.AuthMask) (wire.Mechanism, bool) {
 	both := a.Mask() & mask
 	switch {
@@ -63,7 +62,7 @@ func (a Auth) choose(mask wire.AuthMask) (wire.Mechanism, bool) {
 	return 0, false
 }
 
-// keyIs compares in constant time.
+// keyIs compares the key in constant time.
 func (a Auth) keyIs(sent []byte) bool {
 	var own [wire.KeySize]byte
 	binary.BigEndian.PutUint64(own[:], a.Key)

@@ -7,12 +7,12 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// appendEntry appends one entry of wire.LabelCards.
+// appendEntry appends one entry of wire.LabelCards: its length and its bytes.
 func appendEntry(b, entry []byte) []byte {
 	return append(binary.BigEndian.AppendUint32(b, uint32(len(entry))), entry...)
 }
 
-// takeEntry cuts an entry of at most limit bytes off the front of b.
+// takeEntry cuts an entry of at most limit bytes off the start of b.
 func takeEntry(b []byte, limit int) (entry, rest []byte, err error) {
 	if len(b) < 4 {
 		return nil, nil, fmt.Errorf("%w: %d bytes where an entry's length should be", ErrValue, len(b))

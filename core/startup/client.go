@@ -23,13 +23,13 @@ const (
 	clientFailed
 )
 
-// Client is a client's side of startup. Its owner connects to the server, calls
-// Start once, and then one of Receive, Closed and Tick for whatever happens,
-// sending Output after each call. The first error is final: the owner sends
-// what Output still has and closes.
+// Client is a client's side of startup (IMPI ch.2, Startup). Its owner connects to the
+// server, calls Start once, and then Receive, Closed or Tick for whatever happens, and
+// sends Output after each call. The first error is final: the owner sends what Output still
+// has and closes.
 //
-// It submits every label of IMPI 0.0 in ascending order, but for those it is told
-// to omit, and waits for each answer before the next, as all implementations in
+// It submits every label of IMPI 0.0 in ascending order, except for those that it is told
+// to omit, and waits for each answer before it submits the next, as all implementations in
 // the field do.
 type Client struct {
 	cfg      ClientConfig
@@ -38,8 +38,8 @@ type Client struct {
 	out      []byte
 	deadline time.Time
 	mech     wire.Mechanism
-	labels   []wire.Label // that are still to come; labels[0] is on its way
-	taken    wire.Label   // the highest one whose answer was used
+	labels   []wire.Label // not answered yet; labels[0] has been sent
+	taken    wire.Label   // the highest label whose answer was used
 	d        *derivation
 	err      error
 }
@@ -52,7 +52,7 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 	return &Client{cfg: cfg}, nil
 }
 
-// Start begins, at a time when the connection has just been made.
+// Start begins startup; the connection has just been made.
 func (c *Client) Start(now time.Time) {
 	if c.state != clientNew {
 		return
@@ -69,15 +69,15 @@ func (c *Client) Output() []byte {
 	return b
 }
 
-// HasOutput tells whether there is anything to be sent now.
+// HasOutput reports whether there is anything to be sent now.
 func (c *Client) HasOutput() bool { return len(c.out) > 0 }
 
-// Deadline gives the time at which Tick must be called, if there is one.
+// Deadline returns the time at which Tick must be called, if there is one.
 func (c *Client) Deadline() (time.Time, bool) {
 	return c.deadline, c.state > clientNew && c.state < clientRunning
 }
 
-// Job gives the result, once startup is over.
+// Job returns the result; ok is false before startup is over.
 func (c *Client) Job() (*Job, bool) {
 	if c.state != clientRunning && c.state != clientFinished {
 		return nil, false
@@ -85,10 +85,10 @@ func (c *Client) Job() (*Job, bool) {
 	return c.d.job, true
 }
 
-// Err gives the error that ended the client, or nil.
+// Err returns the error that ended the client, or nil.
 func (c *Client) Err() error { return c.err }
 
-// Tick tells the time. After the deadline it reports ErrTimeout.
+// Tick tells the time. After the deadline it returns ErrTimeout.
 func (c *Client) Tick(now time.Time) error {
 	if at, ok := c.Deadline(); ok && !now.Before(at) {
 		c.fail(fmt.Errorf("%w: %v passed while waiting for %s", ErrTimeout, c.cfg.limit(), c.awaited()))
@@ -96,8 +96,8 @@ func (c *Client) Tick(now time.Time) error {
 	return c.err
 }
 
-// Closed tells that the connection has ended; cause may be nil. It is no error
-// after Finish.
+// Closed says that the connection has ended; cause may be nil. After Finish that is no
+// error.
 func (c *Client) Closed(cause error) error {
 	if c.state == clientFinished || c.err != nil {
 		return c.err
@@ -125,7 +125,7 @@ func (c *Client) Receive(b []byte, now time.Time) error {
 	return c.err
 }
 
-// step uses the next command if it is complete.
+// step handles the next command if it is complete.
 func (c *Client) step(now time.Time) (more bool, err error) {
 	if c.state == clientAuth {
 		return c.stepAuth()
@@ -141,8 +141,8 @@ func knownToClient(cmd wire.Command) bool {
 	return cmd == wire.CmdIMPI || cmd == wire.CmdColl || cmd == wire.CmdDone || cmd == wire.CmdFail
 }
 
-// stepAuth uses the answer to AUTH, which has no command header.
-// IMPI ch.2, Authentication.
+// stepAuth handles the answer to AUTH, which has no command header (IMPI ch.2,
+// Authentication).
 func (c *Client) stepAuth() (more bool, err error) {
 	b, ok := c.in.peek(wire.AuthChoiceSize)
 	if !ok {
@@ -179,7 +179,7 @@ func (c *Client) command(f frame, now time.Time) error {
 	case f.cmd == wire.CmdColl && c.state == clientColl:
 		return c.takeAnswer(f.payload)
 	case f.cmd == wire.CmdColl && c.state > clientColl:
-		return nil // of labels that others sent and we did not
+		return nil // labels that others sent and we did not
 	case f.cmd == wire.CmdDone && c.state == clientDone:
 		c.d.settleProcs()
 		c.d.job.settleSecret(c.mech == wire.MechKey, c.cfg.Auth.Key)
@@ -189,8 +189,8 @@ func (c *Client) command(f frame, now time.Time) error {
 	return fmt.Errorf("%w: the server sent %v while we waited for %s", ErrProtocol, f.cmd, c.awaited())
 }
 
-// told is the server's reason to end the connection. It wraps ErrBusy if another
-// client, on another connection, may fare better.
+// told is the error of a connection that the server ends with a reason. It wraps ErrBusy if
+// the client may try again on another connection.
 func (c *Client) told(reason string) error {
 	if c.state == clientIMPI && strings.HasPrefix(reason, ErrBusy.Error()) {
 		return fmt.Errorf("the server %w: %w%s", ErrFailed, ErrBusy, reason[len(ErrBusy.Error()):])
@@ -198,7 +198,7 @@ func (c *Client) told(reason string) error {
 	return fmt.Errorf("the server %w: %s", ErrFailed, reason)
 }
 
-// takeSize uses the answer to IMPI, the number of clients.
+// takeSize handles the answer to IMPI: the number of clients (IMPI ch.2, IMPI command).
 func (c *Client) takeSize(payload []byte, now time.Time) error {
 	n, err := wire.ParseIMPI(payload)
 	switch {
@@ -217,8 +217,8 @@ func (c *Client) takeSize(payload []byte, now time.Time) error {
 	return nil
 }
 
-// takeAnswer uses the answer to a label. Answers to labels that only others
-// sent are dropped. IMPI ch.2, COLL: a client ignores what it does not know.
+// takeAnswer handles the answer to a label. Answers to labels that only others sent are
+// dropped. IMPI ch.2, COLL: a client ignores what it does not know.
 func (c *Client) takeAnswer(payload []byte) error {
 	l, mask, data, err := wire.ParseAnswer(payload)
 	if err != nil {
@@ -252,8 +252,9 @@ func (c *Client) takeAnswer(payload []byte) error {
 	return nil
 }
 
-// takeOmitted uses what others say with a label that we leave out. It must come
-// in its place: the values of hosts, say, belong to hosts that are known by then.
+// takeOmitted handles the answer to a label that this client leaves out. It must come at
+// the label's place in the order: values of hosts, for example, belong to hosts that
+// earlier labels have announced.
 func (c *Client) takeOmitted(l wire.Label, mask wire.ClientMask, data []byte) error {
 	if l <= c.taken || l > c.labels[0] {
 		return fmt.Errorf("%w: the server answered %v after %v while we waited for %s", ErrProtocol, l, c.taken, c.awaited())
@@ -262,8 +263,8 @@ func (c *Client) takeOmitted(l wire.Label, mask wire.ClientMask, data []byte) er
 	return c.d.take(l, mask, data)
 }
 
-// dropAnswer refuses to drop the answer to a label that is still to be sent:
-// there will be no other one.
+// dropAnswer fails if the answer is to a label that this client has not sent yet: no second
+// answer would follow.
 func (c *Client) dropAnswer(l wire.Label) error {
 	for _, later := range c.labels[1:] {
 		if l == later {
@@ -277,8 +278,8 @@ func (c *Client) submit() {
 	c.out = wire.AppendColl(c.out, c.labels[0], c.cfg.submission(c.labels[0]))
 }
 
-// Finish says that all procs of the client have finished. The owner sends the
-// output and closes. Before startup is over it is an error.
+// Finish says that all procs of the client have finished (IMPI ch.2, FINI command). The
+// owner sends the output and closes. Before startup is over Finish returns an error.
 func (c *Client) Finish() error {
 	if c.state == clientRunning {
 		c.out = wire.AppendCommand(c.out, wire.CmdFini, 0)
@@ -290,14 +291,14 @@ func (c *Client) Finish() error {
 	return c.err
 }
 
-// Fail ends the job. The server passes the reason on to all clients.
+// Fail ends the job for a reason, which the server passes on to all clients.
 func (c *Client) Fail(reason error) {
 	if c.state < clientFinished {
 		c.fail(reason)
 	}
 }
 
-// fail ends the client and tells the server.
+// fail ends the client with an error and tells the server.
 func (c *Client) fail(err error) {
 	if c.state != clientNew {
 		c.out = wire.AppendFail(c.out, err.Error())

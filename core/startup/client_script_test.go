@@ -151,7 +151,7 @@ func testClient(rank wire.ClientRank, procs ...int) ClientConfig {
 	return cfg
 }
 
-// describe gives a job as text.
+// describe returns a job as text.
 func describe(j *Job) string {
 	if j == nil {
 		return "none"

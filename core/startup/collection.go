@@ -8,12 +8,12 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// collection holds the values that clients have submitted until their label is
-// complete. It understands nothing of them.
+// collection holds the values that clients have submitted until their label is complete. It
+// does not look into the values.
 type collection struct {
 	clients []submitter
 	pending []*pendingLabel // ascending
-	sent    []wire.Label    // ascending: answered, there will be no second answer
+	sent    []wire.Label    // ascending: labels that were answered; there is no second answer to a label
 }
 
 // submitter is one client's part.
@@ -21,7 +21,7 @@ type submitter struct {
 	highest wire.Label // that it has submitted
 	last    wire.Label // that it submitted last
 	count   int        // labels that it has submitted
-	bytes   int        // of it that wait for an answer
+	bytes   int        // of its values that wait for an answer
 	done    bool
 }
 
@@ -37,8 +37,8 @@ func newCollection(clients int) collection {
 	return collection{clients: make([]submitter, clients)}
 }
 
-// submit keeps a copy of data. It refuses what could not be answered any more
-// and what would let one client fill the memory.
+// submit keeps a copy of data. It refuses a label that has been answered, and more data
+// than one client may have waiting.
 func (k *collection) submit(c wire.ClientRank, l wire.Label, data []byte) error {
 	s := &k.clients[c]
 	switch {
@@ -71,7 +71,7 @@ func (k *collection) submit(c wire.ClientRank, l wire.Label, data []byte) error 
 	return nil
 }
 
-// find gives the pending label l, new if need be.
+// find returns the pending label l, which it adds if it is new.
 func (k *collection) find(l wire.Label) *pendingLabel {
 	at, found := slices.BinarySearchFunc(k.pending, l, func(p *pendingLabel, l wire.Label) int {
 		return cmp.Compare(p.label, l)
@@ -94,9 +94,9 @@ func (k *collection) allDone() bool {
 	return true
 }
 
-// complete tells whether nobody can add to p: every client has submitted it,
-// or a higher label, or is done. IMPI ch.2, COLL: labels ascend, and none but
-// a version's mandatory ones need be sent.
+// complete reports whether no client can add to p any more: every client has submitted it
+// or a higher label, or is done. IMPI ch.2, COLL: labels ascend, and only the mandatory
+// ones of a version have to be sent.
 func (k *collection) complete(p *pendingLabel) bool {
 	for c := range k.clients {
 		s := &k.clients[c]
@@ -108,8 +108,8 @@ func (k *collection) complete(p *pendingLabel) bool {
 	return true
 }
 
-// next takes the lowest complete label and gives its answer: all blocks in
-// order of client rank.
+// next removes the lowest complete label and returns its answer: the blocks of all clients,
+// in order of client rank.
 func (k *collection) next() (l wire.Label, mask wire.ClientMask, answer []byte, ok bool) {
 	at := slices.IndexFunc(k.pending, k.complete)
 	if at < 0 {

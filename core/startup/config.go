@@ -8,17 +8,18 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// Params are the values that a client proposes and all clients settle on.
+// Params are the values that every client proposes and on which all clients settle (IMPI
+// ch.2, Client labels and Host labels).
 type Params struct {
-	DataLen   uint32   // at least 1; the least of all counts
-	TagUB     wire.Tag // 32767 to 2^31-1; the least of all counts
+	DataLen   uint32   // user data bytes of a packet, at least 1; the smallest proposal counts
+	TagUB     wire.Tag // 32767 to 2^31-1; the smallest proposal counts
 	XSize     int32    // bytes, or Unchosen; must be equal everywhere
 	MaxLinear int32    // masters, or Unchosen; must be equal everywhere
-	AckMark   uint32   // 1 to HiWater; the least of all counts
-	HiWater   uint32   // the least of all counts
+	AckMark   uint32   // packets, 1 to HiWater; the smallest proposal counts
+	HiWater   uint32   // packets; the smallest proposal counts
 }
 
-// DefaultParams gives the values for a site that chose nothing.
+// DefaultParams returns the values of a site whose job file does not set them.
 func DefaultParams() Params {
 	return Params{
 		DataLen: DefaultDataLen, TagUB: DefaultTagUB,
@@ -27,7 +28,7 @@ func DefaultParams() Params {
 	}
 }
 
-// ClientConfig is what a client brings into the job.
+// ClientConfig is what a client submits to the job.
 type ClientConfig struct {
 	Rank    wire.ClientRank
 	Auth    Auth
@@ -35,21 +36,21 @@ type ClientConfig struct {
 	Params  Params
 	Hosts   []HostConfig // in local host order, at least one
 
-	// Foreign hides that the client is one of ours: wire.PrivateVersion is not
-	// listed and no card is sent.
+	// Foreign hides that the client is one of ours: it does not list wire.PrivateVersion
+	// and sends no cards.
 	Foreign bool
-	// Versions are listed besides 0.0 and wire.PrivateVersion, in any order. Nobody
-	// speaks them yet.
+	// Versions are listed besides 0.0 and wire.PrivateVersion, in any order. No
+	// implementation speaks them yet.
 	Versions []wire.Version
-	// Omit has labels that are not sent; they must be optional. What the job then
-	// runs with is what the others say, as for everybody else.
+	// Omit has labels that are not sent; they must be optional. The client uses the values
+	// on which the others settle.
 	Omit []wire.Label
 
-	// Token is random bytes. Client 0's become the job's token if all are ours.
+	// Token is random bytes. If all clients are ours, the token of client 0 is the job's.
 	Token [TokenSize]byte
 
-	// Decline has the client say nothing but its rank and that it will not come, and why.
-	// Only Rank, Auth and Limit count then.
+	// Decline makes the client tell the server its rank and, as the reason why it does not
+	// join, this error. Of the other fields only Rank, Auth and Limit count then.
 	Decline error
 
 	Limit time.Duration // for all clients to come, and then again to be DONE; 0 means DefaultLimit
@@ -77,7 +78,7 @@ func (c *ClientConfig) nprocs() int {
 	return n
 }
 
-// limit is Limit or its default, and Grace.
+// limit is Limit, or its default, plus Grace.
 func (c *ClientConfig) limit() time.Duration {
 	if c.Limit > 0 {
 		return c.Limit + Grace
@@ -85,7 +86,7 @@ func (c *ClientConfig) limit() time.Duration {
 	return DefaultLimit + Grace
 }
 
-// Validate reports the first fault, wrapping ErrConfig.
+// Validate returns the first fault; it wraps ErrConfig.
 func (c *ClientConfig) Validate() error {
 	switch {
 	case c.Rank < 0 || c.Rank >= wire.MaxClients:
@@ -124,7 +125,7 @@ func (p *Params) validate() error {
 	return nil
 }
 
-// validateLabels looks at what is listed and what is left out.
+// validateLabels checks Versions and Omit.
 func (c *ClientConfig) validateLabels() error {
 	if n := len(c.versions()); n > MaxVersions {
 		return fmt.Errorf("%w: %d versions; a client may list %d", ErrTooLong, n, MaxVersions)
@@ -140,7 +141,7 @@ func (c *ClientConfig) validateLabels() error {
 	return nil
 }
 
-// versions is what the client lists: 0.0 first, ascending, none twice.
+// versions returns the versions that the client lists: 0.0 first, ascending, none twice.
 func (c *ClientConfig) versions() []wire.Version {
 	list := append([]wire.Version{wire.Version00}, c.Versions...)
 	if !c.Foreign {
@@ -150,7 +151,7 @@ func (c *ClientConfig) versions() []wire.Version {
 	return slices.Compact(list)
 }
 
-// labels gives what the client sends at least, in ascending order.
+// labels returns the labels that the client sends in any case, in ascending order.
 func (c *ClientConfig) labels() (list []wire.Label) {
 	for _, info := range wire.StandardLabels() {
 		if !slices.Contains(c.Omit, info.Label) {

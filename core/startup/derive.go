@@ -8,8 +8,8 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// derivation turns the server's answers into a Job, label by label in
-// ascending order, and stops at the first value that makes no sense.
+// derivation makes a Job of the server's answers, label by label in ascending order, and
+// stops at the first value that is not valid.
 type derivation struct {
 	job     *Job
 	size    int // clients
@@ -17,7 +17,7 @@ type derivation struct {
 
 	// hostMarks has each host's ackmark, 0 if it sent none, until its hiwater comes.
 	hostMarks []uint32
-	said      map[wire.Label]bool // by at least one client
+	said      map[wire.Label]bool // labels that at least one client sent
 	homes     []home              // of the procs, by rank
 	pids      []int64             // by rank
 }
@@ -36,7 +36,7 @@ func newDerivation(self wire.ClientRank, size int, dialect wire.Dialect) *deriva
 	return &derivation{job: j, size: size, dialect: dialect, said: make(map[wire.Label]bool)}
 }
 
-// take uses one answer. The error names the label.
+// take handles one answer. The error names the label.
 func (d *derivation) take(l wire.Label, mask wire.ClientMask, data []byte) error {
 	info, known := l.Info()
 	if !known {
@@ -94,7 +94,7 @@ func (d *derivation) dispatch(info wire.LabelInfo, mask wire.ClientMask, data []
 	return d.finish(info.Label)
 }
 
-// count gives the number of values that client c has of a label.
+// count returns the number of values that client c has of a label.
 func (d *derivation) count(s wire.Scope, c int) int {
 	switch s {
 	case wire.PerHost:
@@ -106,8 +106,8 @@ func (d *derivation) count(s wire.Scope, c int) int {
 	}
 }
 
-// checkSize compares an answer's size with the one that the mask, the earlier
-// counts and the label's width ask for.
+// checkSize compares an answer's size with the one that follows from the mask, the counts
+// that are known and the label's width.
 func (d *derivation) checkSize(info wire.LabelInfo, mask wire.ClientMask, have int) error {
 	n := 0
 	for c := range d.job.Clients {
@@ -121,7 +121,7 @@ func (d *derivation) checkSize(info wire.LabelInfo, mask wire.ClientMask, have i
 	return nil
 }
 
-// takeClient uses the values of one client.
+// takeClient handles the values of one client.
 func (d *derivation) takeClient(info wire.LabelInfo, c int, data []byte) error {
 	width := info.WidthIn(d.dialect)
 	for i := 0; len(data) > 0; i, data = i+1, data[width:] {
@@ -144,7 +144,7 @@ func (d *derivation) takeClient(info wire.LabelInfo, c int, data []byte) error {
 	return nil
 }
 
-// finish does what can be done once all values of a label are there.
+// finish checks and derives what needs the values of all clients.
 func (d *derivation) finish(l wire.Label) error {
 	switch l {
 	case wire.LabelNHosts:

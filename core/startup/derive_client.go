@@ -8,9 +8,9 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// takeVersions cuts the version lists apart. They have no lengths, but each is
-// ascending and must contain 0.0, the lowest version there is: so 0.0 begins
-// the next list. IMPI ch.2, C_VERSION. A silent client speaks 0.0 only.
+// takeVersions separates the clients' version lists. The lists have no lengths, but each is
+// ascending and must contain 0.0, the lowest version, so each 0.0 begins the next list
+// (IMPI ch.2, C_VERSION). A client that sent no list speaks 0.0 only.
 func (d *derivation) takeVersions(mask wire.ClientMask, data []byte) error {
 	if len(data)%wire.VersionSize != 0 {
 		return fmt.Errorf("%w: %d bytes are no whole number of versions", ErrValue, len(data))
@@ -50,7 +50,7 @@ func (c *ClientInfo) addVersion(v wire.Version) error {
 	return nil
 }
 
-// nextIn gives the client of mask that follows c, or -1.
+// nextIn returns the client of mask that follows c, or -1.
 func nextIn(mask wire.ClientMask, c wire.ClientRank) wire.ClientRank {
 	for c++; c < wire.MaxClients; c++ {
 		if mask.Has(c) {
@@ -71,7 +71,7 @@ func (d *derivation) findOwn() {
 	}
 }
 
-// takeClientValue uses a 4-byte value that a client has one of.
+// takeClientValue handles a 4-byte value of which each client has one.
 func (d *derivation) takeClientValue(l wire.Label, c *ClientInfo, v uint32) error {
 	switch l {
 	case wire.LabelNHosts, wire.LabelNProcs:
@@ -98,8 +98,8 @@ func (d *derivation) takeClientValue(l wire.Label, c *ClientInfo, v uint32) erro
 	return nil
 }
 
-// takeAgreed checks that all clients chose the same once the default is put in
-// for Unchosen and for silence. IMPI ch.2, C_COLL_XSIZE and C_COLL_MAXLINEAR.
+// takeAgreed checks that all clients chose the same value; Unchosen, or no value at all,
+// stands for the default. IMPI ch.2, C_COLL_XSIZE and C_COLL_MAXLINEAR.
 func (d *derivation) takeAgreed(mask wire.ClientMask, data []byte, to *int32, standard int32) error {
 	var list []string
 	equal := true
@@ -126,8 +126,8 @@ func (d *derivation) takeAgreed(mask wire.ClientMask, data []byte, to *int32, st
 	return nil
 }
 
-// rankHosts numbers the hosts by client, then by the client's own order.
-// IMPI ch.2, Host-to-host connections.
+// rankHosts numbers the hosts by client and, within a client, in its own order (IMPI ch.2,
+// Host-to-host connections).
 func (d *derivation) rankHosts() error {
 	next := 0
 	for c := range d.job.Clients {
@@ -137,7 +137,7 @@ func (d *derivation) rankHosts() error {
 	return checkTotal(next)
 }
 
-// rankProcs numbers the procs by client; hosts follow with H_NPROCS.
+// rankProcs numbers the procs by client; H_NPROCS tells their hosts later.
 func (d *derivation) rankProcs() error {
 	next := 0
 	for c := range d.job.Clients {

@@ -18,7 +18,7 @@ func (d *derivation) makeHosts() []HostInfo {
 	return hosts
 }
 
-// takeHostValue uses a value that a host has one of.
+// takeHostValue handles a value of which each host has one (IMPI ch.2, Host labels).
 func (d *derivation) takeHostValue(l wire.Label, host int, data []byte) error {
 	h := &d.job.Hosts[host]
 	if l == wire.LabelHostIPv6 {
@@ -52,8 +52,8 @@ func (d *derivation) takeHostValue(l wire.Label, host int, data []byte) error {
 	return nil
 }
 
-// checkPorts refuses a port of 0 for a host that some other client's host will
-// connect to: those of higher rank do. IMPI ch.2, Host-to-host connections.
+// checkPorts refuses a port of 0 for a host to which a host of another client will connect,
+// which those of higher rank do (IMPI ch.2, Host-to-host connections).
 func (d *derivation) checkPorts() error {
 	for i := range d.job.Hosts {
 		h := &d.job.Hosts[i]
@@ -65,8 +65,8 @@ func (d *derivation) checkPorts() error {
 	return nil
 }
 
-// rankHostProcs checks that the hosts of each client have its procs, and gives
-// them world ranks in host order. IMPI ch.2, H_NPROCS.
+// rankHostProcs checks that the hosts of each client together have its procs, and gives
+// these world ranks in host order (IMPI ch.2, H_NPROCS).
 func (d *derivation) rankHostProcs() error {
 	for c := range d.job.Clients {
 		ci := &d.job.Clients[c]
@@ -83,8 +83,8 @@ func (d *derivation) rankHostProcs() error {
 	return nil
 }
 
-// checkMarks looks at the minima, which may come from different hosts where
-// some left one of the labels out.
+// checkMarks checks that the smallest ackmark is not above the smallest hiwater: they may
+// come from different hosts if some left out one of the labels.
 func (d *derivation) checkMarks() error {
 	d.hostMarks = nil
 	if j := d.job; j.AckMark > j.HiWater && j.AckMark != math.MaxUint32 {
@@ -93,9 +93,9 @@ func (d *derivation) checkMarks() error {
 	return nil
 }
 
-// unsaid settles what no client has said, so that no answer came. The data length
-// and the bound of tags are those that every implementation can take. No window
-// is safe with peers that keep to another one, so it is what we propose otherwise.
+// unsaid sets the values of labels that no client has sent, to which there was no answer.
+// For the data length and the tag bound it takes values that every implementation can use.
+// For the window no value is safe with peers that use another one; it takes our default.
 func (d *derivation) unsaid() {
 	j := d.job
 	if !d.said[wire.LabelDataLen] {

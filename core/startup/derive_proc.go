@@ -9,16 +9,17 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// home is a host ID that consecutive ranks have in common. Jobs have many procs
-// and few of these, so that the first half of the identities takes no memory worth
-// mentioning while everybody waits for the other half.
+// home is a host ID that consecutive ranks share. Jobs have many procs and few host IDs, so
+// this form of the first half of the identities takes little memory while clients wait for
+// the second half.
 type home struct {
 	id    wire.HostID
 	first int // rank
 	end   int
 }
 
-// takeProcValue uses one half of a proc's identity. Any value may be one.
+// takeProcValue handles one half of a proc's identity (IMPI ch.2, Proc labels). Any value
+// is valid.
 func (d *derivation) takeProcValue(l wire.Label, rank int, data []byte) {
 	switch {
 	case l == wire.LabelProcIPv6:
@@ -43,8 +44,8 @@ func (d *derivation) nprocs() (n int) {
 	return n
 }
 
-// settleProcs makes the job's procs of what is known of them, which takes several
-// times the memory. It is for the end: until then nobody needs them.
+// settleProcs fills Job.Procs, which takes several times the memory of what it is made
+// from. It runs at the end because nothing needs the result earlier.
 func (d *derivation) settleProcs() {
 	if d.job.Procs != nil {
 		return
@@ -64,9 +65,9 @@ func (d *derivation) settleProcs() {
 	d.job.Procs, d.homes, d.pids = procs, nil, nil
 }
 
-// checkIdentities refuses two procs with one identity: packets could not be
-// told apart. IMPI ch.2, Proc labels. Where pids ascend, as they mostly do, that
-// takes one look at each.
+// checkIdentities refuses two procs with the same identity, whose packets could not be told
+// apart (IMPI ch.2, Proc labels). If pids ascend, as they mostly do, one comparison per
+// proc is enough.
 func (d *derivation) checkIdentities() error {
 	homes := slices.Clone(d.homes)
 	slices.SortFunc(homes, func(a, b home) int {
@@ -85,7 +86,7 @@ func (d *derivation) checkIdentities() error {
 	return nil
 }
 
-// checkPIDs looks at all procs with one host ID.
+// checkPIDs looks for equal pids among all procs with one host ID.
 func (d *derivation) checkPIDs(homes []home) error {
 	ascending, n := true, 0
 	last := int64(0)
@@ -118,7 +119,7 @@ func (d *derivation) checkPIDs(homes []home) error {
 	return nil
 }
 
-// clientOf gives the client that a rank belongs to.
+// clientOf returns the client that a rank belongs to.
 func (d *derivation) clientOf(rank int32) wire.ClientRank {
 	c := len(d.job.Clients) - 1
 	for c > 0 && int32(d.job.Clients[c].FirstProc) > rank {

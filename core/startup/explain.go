@@ -40,8 +40,7 @@ func (c *Client) hint() string {
 	return "; another client may have failed"
 }
 
-// lost makes the error of a connection that ended, cause being nil if it was
-// the peer who closed it.
+// lost makes the error of a connection that has ended; cause is nil if the peer closed it.
 func lost(cause error, when string) error {
 	if cause == nil {
 		return fmt.Errorf("%w %s", ErrLost, when)
@@ -49,7 +48,7 @@ func lost(cause error, when string) error {
 	return fmt.Errorf("%w %s: %w", ErrLost, when, cause)
 }
 
-// printable makes a peer's text fit for a terminal and a log.
+// printable replaces what must not get into a terminal or a log from a peer's text.
 func printable(b []byte) string {
 	b = b[:min(len(b), wire.MaxFail)]
 	s := strings.Map(func(r rune) rune {

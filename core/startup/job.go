@@ -6,8 +6,8 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// Job is what a client knows when startup is over. All clients of a job have
-// the same one but for Self. It is not changed any more.
+// Job is what a client knows when startup is over. It is equal at all clients of a job,
+// except for Self. It does not change after that.
 type Job struct {
 	Self    wire.ClientRank // the client that this Job was made for
 	Clients []ClientInfo    // by client rank
@@ -16,22 +16,23 @@ type Job struct {
 
 	DataLen   uint32   // most bytes of user data in a packet
 	TagUB     wire.Tag // MPI_TAG_UB
-	XSize     int32    // bytes from which collectives use their long protocol
-	MaxLinear int32    // most masters for which collectives are linear
-	AckMark   uint32   // packets that one PROTOACK stands for
+	XSize     int32    // bytes from which collectives use their long protocol (C_COLL_XSIZE)
+	MaxLinear int32    // most masters for which collectives are linear (C_COLL_MAXLINEAR)
+	AckMark   uint32   // packets that one PROTOACK stands for (IMPI ch.3, Packet Protocol)
 	HiWater   uint32   // most packets that a pair may have unacknowledged
 
-	// AllOwn tells that every client listed wire.PrivateVersion, so that Token
-	// and every ProcInfo.Card are there.
+	// AllOwn says that every client listed wire.PrivateVersion, so that Token and every
+	// ProcInfo.Card are set.
 	AllOwn bool
-	Token  [TokenSize]byte // client 0's choice; secret; zero unless AllOwn
+	Token  [TokenSize]byte // chosen by client 0; secret; zero unless AllOwn
 
-	// Secret is what clients of ours share and nobody else has: Token, or in a job with
-	// others what follows from the key, with which this client has joined. Zero: nothing.
+	// Secret is known to the clients of ours and to nobody else. It is Token or, in a job
+	// with other clients, derived from the key with which this client has joined. It is
+	// zero if there is neither.
 	Secret [TokenSize]byte
 }
 
-// SharesSecret tells whether this client and another have Secret in common.
+// SharesSecret reports whether another client has the same Secret as this one.
 func (j *Job) SharesSecret(with wire.ClientRank) bool {
 	return j.Secret != [TokenSize]byte{} && j.Clients[j.Self].Own && j.Clients[with].Own
 }
@@ -44,17 +45,17 @@ type ClientInfo struct {
 	NProcs    int
 	FirstHost wire.HostRank
 	FirstProc wire.WorldRank
-	Own       bool // lists wire.PrivateVersion
+	Own       bool // the client lists wire.PrivateVersion
 }
 
-// Lists tells whether the client lists a version.
+// Lists reports whether the client lists a version.
 func (c *ClientInfo) Lists(v wire.Version) bool { return slices.Contains(c.Versions, v) }
 
 // HostInfo is one host of a job.
 type HostInfo struct {
 	Client    wire.ClientRank
 	Address   wire.HostID // where it listens
-	Port      int         // 0 for a host that others need not connect to
+	Port      int         // 0 for a host to which no other has to connect
 	NProcs    int
 	FirstProc wire.WorldRank
 }
@@ -67,10 +68,10 @@ type ProcInfo struct {
 	Card   []byte // business card; nil unless Job.AllOwn; empty if it has none
 }
 
-// Size gives the number of clients.
+// Size returns the number of clients.
 func (j *Job) Size() int { return len(j.Clients) }
 
-// VersionFor gives the version that clients a and b use with each other: the
+// VersionFor returns the version that clients a and b use with each other: the
 // highest that both list. IMPI ch.2, C_VERSION.
 func (j *Job) VersionFor(a, b wire.ClientRank) wire.Version {
 	va, vb := j.Clients[a].Versions, j.Clients[b].Versions
@@ -82,7 +83,7 @@ func (j *Job) VersionFor(a, b wire.ClientRank) wire.Version {
 	return wire.Version00
 }
 
-// HostOf gives the host rank of the host at index local of client c.
+// HostOf returns the host rank of the host at index local of client c.
 func (j *Job) HostOf(c wire.ClientRank, local int) wire.HostRank {
 	return j.Clients[c].FirstHost + wire.HostRank(local)
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// Bounds on what comes from outside. A job that needs more does not start.
+// Bounds on what peers send. A job that needs more does not start.
 const (
 	MaxProcs      = 1 << 20           // procs of a job, and hosts of a job
 	MaxSubmission = MaxProcs*16 + 16  // bytes of a command to the server: every proc's host ID
@@ -21,16 +21,17 @@ const (
 // TokenSize is the size of a job's token.
 const TokenSize = 32
 
-// DefaultLimit is how long both sides wait for all clients to come, and then
-// for all to say DONE. A client waits Grace longer: the server, which knows who
-// is missing, should be the one to say so.
+// DefaultLimit is how long both sides wait for all clients to join, and then for all to say
+// DONE. A client waits Grace longer, so that the server, which knows who is missing,
+// reports it.
 const (
 	DefaultLimit = 60 * time.Second
 	Grace        = 2 * time.Second
 )
 
-// Values that every client may change and that stand for "not chosen" in the
-// two collective crossovers. IMPI ch.2, Client labels: -1 selects the default.
+// Defaults of the values that every client may change, and Unchosen, which stands for the
+// default in the two collective crossovers. IMPI ch.2, Client labels: -1 selects the
+// default.
 const (
 	DefaultDataLen   = 262144
 	DefaultTagUB     = 1<<31 - 1

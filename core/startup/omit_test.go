@@ -254,7 +254,7 @@ func TestDraftJob(t *testing.T) {
 	}
 }
 
-// submitted gives the values of each label that a client sent.
+// submitted returns the values of each label that a client sent.
 func submitted(t testing.TB, up []byte) map[wire.Label][]byte {
 	t.Helper()
 	values := make(map[wire.Label][]byte)

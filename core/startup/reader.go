@@ -6,8 +6,8 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// reader cuts the bytes of a connection into commands. It keeps what is not
-// complete yet, and never more of it than one acceptable command.
+// reader cuts the bytes of a connection into commands. It keeps an incomplete command, and
+// never more than one of the largest size that is allowed.
 type reader struct {
 	buf  []byte
 	off  int // buf[:off] has been used
@@ -21,7 +21,7 @@ type frame struct {
 	payload []byte
 }
 
-// feed takes bytes from the connection.
+// feed adds bytes of the connection.
 func (r *reader) feed(b []byte) {
 	n := min(r.skip, len(b))
 	r.skip -= n
@@ -34,33 +34,32 @@ func (r *reader) feed(b []byte) {
 	r.buf = append(r.buf, b[n:]...)
 }
 
-// maxIdle is the most memory that is kept when nothing is in it.
+// maxIdle is the most memory that a reader keeps when no bytes are in it.
 const maxIdle = 1 << 20
 
-// reserve makes room for n bytes more. It grows with what has come, so that a
-// length alone costs nothing, and not beyond what a large command needs.
+// reserve makes room for n more bytes. The memory grows with the bytes that have come, so
+// that an announced length alone costs nothing, and not beyond what a large command needs.
 func (r *reader) reserve(n int) {
 	need := len(r.buf) + n
 	if need <= cap(r.buf) || r.want <= need {
 		return
 	}
 	size, all := 2*need, r.off+r.want
-	if size > all-all/8 { // else it would grow once more for the rest
+	if size > all-all/8 { // otherwise it would grow once more for the rest
 		size = max(all, need)
 	}
 	r.buf = append(make([]byte, 0, size), r.buf...)
 }
 
-// rest gives up the memory of a large command that has been used. Whoever feeds
-// the reader calls it when no payload is needed any more: the next bytes may be
-// long in coming.
+// rest releases the memory of a large command that has been handled. The reader's owner
+// calls it when it needs no payload any more, since the next bytes may take long to come.
 func (r *reader) rest() {
 	if r.off == len(r.buf) && cap(r.buf) > maxIdle {
 		r.buf, r.off = nil, 0
 	}
 }
 
-// peek gives the next n bytes if they are there, and leaves them.
+// peek returns the next n bytes if they have come, and does not remove them.
 func (r *reader) peek(n int) ([]byte, bool) {
 	if len(r.buf)-r.off < n {
 		return nil, false
@@ -68,7 +67,7 @@ func (r *reader) peek(n int) ([]byte, bool) {
 	return r.buf[r.off : r.off+n], true
 }
 
-// raw takes the next n bytes if they are there.
+// raw removes and returns the next n bytes if they have come.
 func (r *reader) raw(n int) ([]byte, bool) {
 	b, ok := r.peek(n)
 	if ok {
@@ -77,8 +76,8 @@ func (r *reader) raw(n int) ([]byte, bool) {
 	return b, ok
 }
 
-// next takes the next command that known tells to be one; others are skipped,
-// as IMPI ch.2 wants it. No command may have more than limit bytes.
+// next removes and returns the next command that is known; it skips others, as IMPI ch.2
+// requires. A command of more than limit bytes is an error.
 func (r *reader) next(limit int, known func(wire.Command) bool) (f frame, ok bool, err error) {
 	for {
 		h, ok := r.peek(wire.CommandSize)

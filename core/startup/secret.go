@@ -6,8 +6,8 @@ import (
 	"encoding/binary"
 )
 
-// settleSecret finds what clients of ours share. Where there are others, X_CARDS is
-// not sent, and all that strangers may lack is the key.
+// settleSecret sets Secret. In a job with clients of others, no cards are sent and the key
+// is the only thing that strangers do not have.
 func (j *Job) settleSecret(keyed bool, key uint64) {
 	switch {
 	case j.AllOwn:
@@ -17,8 +17,8 @@ func (j *Job) settleSecret(keyed bool, key uint64) {
 	}
 }
 
-// secretOf derives a secret from the key and from who is in the job, so that it is
-// another one in every job.
+// secretOf derives a secret from the key and the members of the job, so that each job has
+// another one.
 func (j *Job) secretOf(key uint64) (secret [TokenSize]byte) {
 	said := []byte("impi job: secret\x00")
 	said = binary.BigEndian.AppendUint32(said, uint32(len(j.Hosts)))

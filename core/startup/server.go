@@ -17,8 +17,9 @@ type ServerConfig struct {
 	Limit     time.Duration // for all clients to come, and then again to be DONE; 0 means DefaultLimit
 	ConnLimit time.Duration // for a connection to name its client rank; 0 means 10 s
 
-	// Connections that have not named their rank: most of one address, and in all.
-	// 0 means 64 and 256: all clients of a job may be at one address, and come at once.
+	// WaitingThere and Waiting bound the connections that have not named their rank, from
+	// one address and in all. 0 means 64 and 256: all clients of a job may be at one
+	// address and come at once.
 	WaitingThere, Waiting int
 }
 
@@ -56,12 +57,12 @@ type conn struct {
 	peer  string
 	from  unproved.Source
 	state connState
-	rank  wire.ClientRank // from connColl
+	rank  wire.ClientRank // valid from connColl on
 	since time.Time
-	gone  bool // nothing can be sent any more
+	gone  bool // the connection has ended: nothing can be sent
 	in    reader
 
-	wrong  error // why it will be refused, at the time answer; nothing it says counts any more
+	wrong  error // set if the connection will be refused, at the time answer; its input is ignored
 	answer time.Time
 }
 
@@ -75,23 +76,24 @@ const (
 	serverEnded
 )
 
-// Server is the rendezvous of one job. It learns of connections by Accept,
-// Receive and Closed, of time by Tick, and says by Next what is to be done.
+// Server is the rendezvous of one job (IMPI ch.2, Startup). Its owner tells it of
+// connections by Accept, Receive and Closed and of the time by Tick, and does what Next
+// returns.
 //
-// A connection that has not named its client rank can do no harm: it is refused
-// alone, and makes room for others. Once it has, whatever goes wrong with it ends the
-// job for all, as no job can go on without one of its clients.
+// A connection that has not named its client rank cannot harm the job: it alone is refused,
+// and may have to make room for others. After that, any error of the connection ends the
+// job for all, since no job can go on without one of its clients.
 type Server struct {
 	cfg      ServerConfig
 	state    serverState
 	err      error
-	deadline time.Time              // of joining and collecting
+	deadline time.Time              // for joining and collecting
 	conns    []*conn                // in the order of Accept
 	clients  []*conn                // by rank; nil while it has not come
 	left     []bool                 // by rank: finished, its connection may be gone
 	refused  []string               // what happened to the first few refused connections
-	unknown  *unproved.Room[ConnID] // that have not named their rank
-	slow     unproved.Slow          // who has sent wrong keys
+	unknown  *unproved.Room[ConnID] // connections that have not named their rank
+	slow     unproved.Slow          // sources of wrong keys
 	coll     collection
 	actions  []Action
 }
@@ -115,7 +117,7 @@ func NewServer(cfg ServerConfig, now time.Time) (*Server, error) {
 	}, nil
 }
 
-// Next takes the next action.
+// Next removes and returns the next action.
 func (s *Server) Next() (Action, bool) {
 	if len(s.actions) == 0 {
 		return Action{}, false
@@ -126,11 +128,11 @@ func (s *Server) Next() (Action, bool) {
 	return a, true
 }
 
-// Ended tells whether the job is over, and with which error. What Next has
-// left is still to be done then.
+// Ended reports whether the job is over, and with which error. The owner still has to do
+// the actions that Next returns.
 func (s *Server) Ended() (bool, error) { return s.state == serverEnded, s.err }
 
-// Deadline gives the time at which Tick must be called, if there is one.
+// Deadline returns the time at which Tick must be called, if there is one.
 func (s *Server) Deadline() (at time.Time, ok bool) {
 	if s.state == serverJoining || s.state == serverCollecting {
 		at, ok = s.deadline, true
@@ -143,7 +145,7 @@ func (s *Server) Deadline() (at time.Time, ok bool) {
 	return at, ok
 }
 
-// deadline is when a connection that is no client's is refused.
+// deadline is the time at which a connection that has not become a client is refused.
 func (c *conn) deadline(limit time.Duration) time.Time {
 	if d := c.since.Add(limit); c.wrong == nil || d.Before(c.answer) {
 		return d
@@ -151,7 +153,7 @@ func (c *conn) deadline(limit time.Duration) time.Time {
 	return c.answer
 }
 
-// Tick tells the time.
+// Tick tells the time. What is late by then is refused or ends the job.
 func (s *Server) Tick(now time.Time) {
 	for _, c := range slices.Clone(s.conns) {
 		switch {
@@ -170,13 +172,13 @@ func (s *Server) Tick(now time.Time) {
 		s.fail(fmt.Errorf("%w: %s did not come within %v%s", ErrTimeout, s.missing(), s.cfg.Limit, s.strangers()))
 	case serverCollecting:
 		s.fail(fmt.Errorf("%w: %s not DONE %v after all had come", ErrTimeout, s.laggards(), s.cfg.Limit))
-	case serverRunning, serverEnded: // may take their time
+	case serverRunning, serverEnded: // no time limit
 	}
 }
 
-// Accept tells of a new connection. The id must be new; peer says who it is,
-// for people, and from what it counts as for limits. One that has had more time
-// to name its rank makes room for it if need be: clients do so at once.
+// Accept tells of a new connection. The id must be new; peer names the connection in
+// messages, and from is what limits count it by. If there are too many connections that
+// have not named their rank, the oldest makes room: real clients do so at once.
 func (s *Server) Accept(id ConnID, peer string, from unproved.Source, now time.Time) {
 	c := &conn{id: id, peer: peer, from: from, since: now}
 	s.conns = append(s.conns, c)
@@ -190,8 +192,8 @@ func (s *Server) Accept(id ConnID, peer string, from unproved.Source, now time.T
 	}
 }
 
-// Closed tells that a connection has ended, cause being nil for an orderly end.
-// Both halves count as one: who does not send any more cannot take part.
+// Closed says that a connection has ended; cause is nil for an orderly end. An end of the
+// peer's sending half counts too: a peer that cannot send cannot take part.
 func (s *Server) Closed(id ConnID, cause error) {
 	c := s.conn(id)
 	if c == nil {
@@ -208,10 +210,10 @@ func (s *Server) Closed(id ConnID, cause error) {
 	}
 }
 
-// Abort ends the job, because its owner says so.
+// Abort ends the job for a reason of the owner's.
 func (s *Server) Abort(reason error) { s.fail(reason) }
 
-// Receive takes bytes of a connection. It keeps nothing of b.
+// Receive handles bytes of a connection. It does not keep b.
 func (s *Server) Receive(id ConnID, b []byte, now time.Time) {
 	c := s.conn(id)
 	if c == nil || c.wrong != nil {
@@ -230,7 +232,7 @@ func (s *Server) Receive(id ConnID, b []byte, now time.Time) {
 	}
 }
 
-// conn finds a connection that is open.
+// conn returns the connection if it is open, or nil.
 func (s *Server) conn(id ConnID) *conn {
 	for _, c := range s.conns {
 		if c.id == id {
@@ -240,7 +242,6 @@ func (s *Server) conn(id ConnID) *conn {
 	return nil
 }
 
-// drop forgets a connection.
 func (s *Server) drop(c *conn) {
 	c.gone = true
 	s.unknown.Leave(c.id)
@@ -251,7 +252,7 @@ func (s *Server) do(a Action) { s.actions = append(s.actions, a) }
 
 func (s *Server) tell(e Event) { s.do(Action{Kind: ActEvent, Conn: e.Conn, Event: e}) }
 
-// toAll sends b to every client that is here and has not finished.
+// toAll sends b to every client that has joined and not finished.
 func (s *Server) toAll(b []byte) {
 	for _, c := range s.clients {
 		if c != nil && !c.gone {

@@ -9,12 +9,12 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// maxNotes is how many refused connections are remembered for the message of a
-// job that fails for want of clients.
+// maxNotes is how many refused connections the server remembers, to name them when the job
+// fails because clients are missing.
 const maxNotes = 4
 
-// blameOrRefuse ends the job if the connection is a client's, and only the
-// connection if not.
+// blameOrRefuse ends the job if the connection is a client's; otherwise it ends only the
+// connection.
 func (s *Server) blameOrRefuse(c *conn, err error) {
 	if c.state >= connColl {
 		s.fail(s.blame(c, err))
@@ -28,7 +28,7 @@ func (s *Server) blame(c *conn, err error) error {
 	return fmt.Errorf("client %d (%s): %w", c.rank, c.peer, err)
 }
 
-// refuse ends a connection that is no client's, and tells it why.
+// refuse ends a connection that is not a client's and tells the peer why.
 func (s *Server) refuse(c *conn, err error) {
 	s.sendReason(c, err)
 	s.do(Action{Kind: ActClose, Conn: c.id, Reason: err})
@@ -36,30 +36,29 @@ func (s *Server) refuse(c *conn, err error) {
 	s.note(c, err)
 }
 
-// Refuse ends a connection that is no client's, for a reason of the owner's. A client's
-// it leaves as it is.
+// Refuse ends a connection for a reason of the owner's, unless it is a client's.
 func (s *Server) Refuse(id ConnID, why error) {
 	if c := s.conn(id); c != nil && c.state < connColl {
 		s.refuse(c, why)
 	}
 }
 
-// WrongKey tells that a connection was to prove, in a way that the owner knows, that it has
-// the key, and could not. It is as bad as one that was sent, and its source is slowed.
+// WrongKey says that a connection has failed a proof of the key that the owner ran. It
+// counts as if the peer had sent a wrong key: answers to its source are slowed.
 func (s *Server) WrongKey(id ConnID, now time.Time) {
 	if c := s.conn(id); c != nil && c.state < connColl {
-		s.takeKey(c, nil, now) // which no key is
+		s.takeKey(c, nil, now) // nil is never the key
 	}
 }
 
-// Forget tells that a connection is not for startup.
+// Forget removes a connection that turned out not to be for startup.
 func (s *Server) Forget(id ConnID) {
 	if c := s.conn(id); c != nil && c.state < connColl {
 		s.drop(c)
 	}
 }
 
-// note remembers a connection that came to nothing.
+// note remembers a refused connection.
 func (s *Server) note(c *conn, err error) {
 	if len(s.refused) < maxNotes {
 		s.refused = append(s.refused, fmt.Sprintf("%s: %v", c.peer, err))
@@ -71,8 +70,8 @@ func (s *Server) sendReason(c *conn, err error) {
 	s.do(Action{Kind: ActSend, Conn: c.id, Bytes: wire.AppendFail(nil, err.Error())})
 }
 
-// failBy ends the job because of a connection that has shown that it belongs
-// to it, and is told the reason like a client.
+// failBy ends the job because of an error of a connection that has proven that it belongs
+// to the job. It is told the reason, as clients are.
 func (s *Server) failBy(c *conn, err error) {
 	s.sendReason(c, err)
 	s.do(Action{Kind: ActClose, Conn: c.id, Reason: err})
@@ -80,8 +79,8 @@ func (s *Server) failBy(c *conn, err error) {
 	s.fail(err)
 }
 
-// fail ends the job and tells all clients why. Connections that may be anybody's
-// learn no more than that.
+// fail ends the job and tells all clients why. A connection that has not become a client
+// hears only errNotYours.
 func (s *Server) fail(err error) {
 	if s.state == serverEnded {
 		return
@@ -97,10 +96,11 @@ func (s *Server) fail(err error) {
 	s.end(err)
 }
 
-// errNotYours is what a connection hears that has not named its client rank.
+// errNotYours is what a connection hears that has not named its client rank when the job
+// fails.
 var errNotYours = errors.New("the job failed before this client had joined; the server's log says why")
 
-// missing lists the clients that have not come.
+// missing lists the clients that have not joined, for a message.
 func (s *Server) missing() string {
 	var mask wire.ClientMask
 	for r, c := range s.clients {
@@ -111,7 +111,7 @@ func (s *Server) missing() string {
 	return fmt.Sprintf("clients %v of %d", mask, s.cfg.Clients)
 }
 
-// strangers tells of the refused connections, which may be the missing ones.
+// strangers lists the refused connections, which may be those of the missing clients.
 func (s *Server) strangers() string {
 	if len(s.refused) == 0 {
 		return ""
@@ -119,7 +119,8 @@ func (s *Server) strangers() string {
 	return "; refused were: " + strings.Join(s.refused, "; ")
 }
 
-// laggards lists the clients that are not DONE, and how far each came.
+// laggards lists the clients that have not sent DONE, with the last thing that each has
+// sent.
 func (s *Server) laggards() string {
 	var list []string
 	for r, c := range s.clients {
@@ -130,7 +131,6 @@ func (s *Server) laggards() string {
 	return strings.Join(list, ", ")
 }
 
-// progress says what a client sent last.
 func (s *Server) progress(c *conn) string {
 	switch {
 	case c.state == connDone:

@@ -7,7 +7,7 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// step uses the next message of a connection if it is complete.
+// step handles the next message of a connection if it is complete.
 func (s *Server) step(c *conn, now time.Time) (more bool, err error) {
 	if c.state == connKey {
 		b, ok := c.in.raw(wire.KeySize)
@@ -17,8 +17,8 @@ func (s *Server) step(c *conn, now time.Time) (more bool, err error) {
 		s.takeKey(c, b, now)
 		return true, nil
 	}
-	// IMPI ch.2, Authentication: nothing may come before AUTH. Looking at four
-	// bytes is enough to turn away what is no IMPI client at all.
+	// IMPI ch.2, Authentication: nothing may come before AUTH. Four bytes are enough to
+	// refuse a peer that is not an IMPI client.
 	if b, ok := c.in.peek(wire.CommandSize); ok && c.state == connAuth {
 		if cmd, _ := wire.ParseCommand(b); cmd != wire.CmdAuth && cmd != wire.CmdFail {
 			return false, fmt.Errorf("%w: %v where AUTH should be", ErrProtocol, cmd)
@@ -43,8 +43,8 @@ func knownToServer(cmd wire.Command) bool {
 	return false
 }
 
-// command uses one command. Early ones are welcome: a client may send
-// everything up to FINI without waiting for an answer.
+// command handles one command. A client may send everything up to FINI without waiting for
+// answers.
 func (s *Server) command(c *conn, f frame, now time.Time) error {
 	switch {
 	case f.cmd == wire.CmdFail:
@@ -63,13 +63,13 @@ func (s *Server) command(c *conn, f frame, now time.Time) error {
 	return fmt.Errorf("%w: %v where %s should be", ErrProtocol, f.cmd, c.expected())
 }
 
-// expected says what the connection may send, as the subject of a sentence.
+// expected names the commands that the connection may send, as the subject of a sentence.
 func (c *conn) expected() string {
 	return [...]string{"AUTH", "the key", "IMPI", "COLL or DONE", "FINI", "nothing more"}[c.state]
 }
 
-// takeAuth chooses a mechanism. IMPI ch.2, Authentication. The draft of March 1999
-// has two texts: that one, and an older one in which AUTH carries the key itself
+// takeAuth chooses a mechanism (IMPI ch.2, Authentication). The draft of March 1999 has two
+// versions of that section: this one, and an older one in which AUTH carries the key itself
 // and is not answered.
 func (s *Server) takeAuth(c *conn, payload []byte, now time.Time) error {
 	if len(payload) == wire.KeySize && s.cfg.Auth.HasKey {
@@ -92,9 +92,9 @@ func (s *Server) takeAuth(c *conn, payload []byte, now time.Time) error {
 	return nil
 }
 
-// takeKey judges a key. A wrong one ends its connection, and hears so later each
-// time: somebody is guessing, or has the key of another job. It is nothing to the
-// others, or anybody could end a job by ten connections.
+// takeKey checks a key. A wrong key ends its connection only, with an answer that comes
+// later each time: somebody is guessing, or has the key of another job. It does not end the
+// job, or anybody could end one by ten connections.
 func (s *Server) takeKey(c *conn, key []byte, now time.Time) {
 	if s.cfg.Auth.keyIs(key) {
 		c.state = connIMPI
@@ -112,9 +112,9 @@ func (s *Server) takeKey(c *conn, key []byte, now time.Time) {
 	c.in, c.wrong, c.answer = reader{}, err, now.Add(pause)
 }
 
-// takeRank makes a connection a client. IMPI ch.2, IMPI command. A rank that
-// is taken or too high means that two sites were set up wrong, and no other
-// will come: the job ends for all of them at once.
+// takeRank makes a connection a client (IMPI ch.2, IMPI command). A rank that is taken or
+// too high means that two sites were set up wrongly and the missing client will not come,
+// so the job ends for all.
 func (s *Server) takeRank(c *conn, payload []byte, now time.Time) error {
 	r, err := wire.ParseIMPI(payload)
 	switch {
@@ -142,8 +142,8 @@ func (s *Server) takeRank(c *conn, payload []byte, now time.Time) error {
 	return nil
 }
 
-// begin goes on to the labels: all clients are here. What some have sent early
-// waits for the last one, which has sent none yet.
+// begin starts the collection of labels: all clients have joined. Labels that some have
+// sent early are kept until the last client has sent its own.
 func (s *Server) begin(now time.Time) {
 	s.state = serverCollecting
 	s.deadline = now.Add(s.cfg.Limit)
@@ -180,7 +180,7 @@ func (s *Server) takeDone(c *conn) error {
 	return nil
 }
 
-// answer sends the labels that are complete, and DONE when all are.
+// answer sends the answers to all complete labels, and DONE when every client has said so.
 func (s *Server) answer() {
 	if s.state != serverCollecting {
 		return
@@ -201,8 +201,8 @@ func (s *Server) answer() {
 	}
 }
 
-// takeFini lets a client go. IMPI ch.2, FINI command. One that sent FINI before
-// the others were DONE gets no more answers: it does not wait for any.
+// takeFini marks a client as finished (IMPI ch.2, FINI command). A client that sends FINI
+// before the others are DONE gets no more answers; it does not wait for any.
 func (s *Server) takeFini(c *conn) error {
 	c.state = connFini
 	s.left[c.rank] = true
@@ -226,7 +226,7 @@ func (s *Server) endIfAllLeft() {
 	s.end(nil)
 }
 
-// end closes what is still open.
+// end closes all connections that are still open.
 func (s *Server) end(err error) {
 	s.state, s.err = serverEnded, err
 	for _, c := range s.conns {

@@ -123,7 +123,7 @@ func (w *whole) collect() {
 	}
 }
 
-// jobs gives every client's job, which must be the same.
+// jobs returns every client's job, which must be the same.
 func (w *whole) jobs(t testing.TB) *Job {
 	t.Helper()
 	var first *Job
@@ -297,7 +297,7 @@ func TestDefaultsAgree(t *testing.T) {
 	}
 }
 
-// recording gives what a client of a small job sends and gets.
+// recording returns what a client of a small job sends and gets.
 func recording(t testing.TB, auth Auth) (up, down [][]byte) {
 	a, b := testClient(0, 2), testClient(1, 1, 1)
 	a.Auth, b.Auth = auth, auth

@@ -30,7 +30,7 @@ func NewRoom[ID comparable](l Limits) *Room[ID] {
 // Len is how many connections there are.
 func (r *Room[ID]) Len() int { return len(r.list) }
 
-// All gives the connections, the oldest first.
+// All returns the connections, the oldest first.
 func (r *Room[ID]) All() []ID {
 	all := make([]ID, 0, len(r.list))
 	for _, g := range r.list {

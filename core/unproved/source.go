@@ -9,7 +9,7 @@ type Source struct{ net netip.Prefix }
 // siteBits is how much of an IPv6 address one machine cannot choose at will.
 const siteBits = 64
 
-// From gives the source of an address: the address itself, or the network of 64
+// From returns the source of an address: the address itself, or the network of 64
 // bits that it is in for IPv6, where a machine has as many addresses as it likes.
 func From(a netip.Addr) Source {
 	a = a.Unmap().WithZone("")

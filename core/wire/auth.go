@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// Mechanism is a way for a client to prove that it belongs to the job.
+// Mechanism is a way for a client to prove that it belongs to the job (IMPI ch.2,
+// Authentication).
 type Mechanism int32
 
 // The mechanisms of IMPI 0.0.
@@ -16,7 +17,7 @@ const (
 	MechKey  Mechanism = 1 // a 64-bit key that both sides were given
 )
 
-// String gives the mechanism's name.
+// String returns the mechanism's name.
 func (m Mechanism) String() string {
 	switch m {
 	case MechNone:
@@ -27,7 +28,7 @@ func (m Mechanism) String() string {
 	return "MECHANISM(" + strconv.Itoa(int(m)) + ")"
 }
 
-// AuthMask has one bit for each mechanism that a side has.
+// AuthMask has one bit for each mechanism that a side supports.
 type AuthMask uint32
 
 // The bits of an AuthMask.
@@ -36,7 +37,7 @@ const (
 	AuthKey  AuthMask = 1 << MechKey
 )
 
-// Has tells whether m is in the mask.
+// Has reports whether m is in the mask.
 func (a AuthMask) Has(m Mechanism) bool { return m >= 0 && m < 32 && a>>m&1 != 0 }
 
 // String lists the mechanisms by name; bits without a name are a number.
@@ -75,19 +76,19 @@ func ParseAuth(payload []byte) (AuthMask, error) {
 	return AuthMask(binary.BigEndian.Uint32(payload)), nil
 }
 
-// AppendAuthChoice appends the server's answer to AUTH: the mechanism, and a
-// length that is 0 for both of them.
+// AppendAuthChoice appends the server's answer to AUTH: the mechanism, and a length, which
+// is 0 for both of them.
 func AppendAuthChoice(b []byte, m Mechanism) []byte {
 	b = binary.BigEndian.AppendUint32(b, uint32(m))
 	return binary.BigEndian.AppendUint32(b, 0)
 }
 
-// ParseAuthChoice reads b[:AuthChoiceSize]. The length means nothing: no bytes
-// follow for NONE and KEY whatever it says. It panics if b is shorter.
+// ParseAuthChoice reads b[:AuthChoiceSize]. The length n has no meaning: after NONE and KEY
+// no bytes follow, whatever it says. It panics if b is shorter.
 func ParseAuthChoice(b []byte) (m Mechanism, n int32) {
 	_ = b[AuthChoiceSize-1]
 	return Mechanism(binary.BigEndian.Uint32(b)), int32(binary.BigEndian.Uint32(b[4:]))
 }
 
-// AppendKey appends a key as it travels.
+// AppendKey appends a key in its wire form, 8 bytes big-endian.
 func AppendKey(b []byte, key uint64) []byte { return binary.BigEndian.AppendUint64(b, key) }

@@ -10,10 +10,10 @@ import (
 // ClientMask has one bit for each client of the job; bit 0 is client 0.
 type ClientMask uint32
 
-// Has tells whether client c is in the mask.
+// Has reports whether client c is in the mask.
 func (m ClientMask) Has(c ClientRank) bool { return c >= 0 && c < MaxClients && m>>c&1 != 0 }
 
-// With gives the mask with client c added. It panics if c is no client rank.
+// With returns the mask with client c added. It panics if c is no client rank.
 func (m ClientMask) With(c ClientRank) ClientMask {
 	if c < 0 || c >= MaxClients {
 		panic(fmt.Sprintf("wire: no client mask has room for client %d", c))
@@ -21,10 +21,10 @@ func (m ClientMask) With(c ClientRank) ClientMask {
 	return m | 1<<c
 }
 
-// Len gives the number of clients in the mask.
+// Len returns the number of clients in the mask.
 func (m ClientMask) Len() int { return bits.OnesCount32(uint32(m)) }
 
-// MaskOf gives the mask of clients 0 to n-1, n being 0 to MaxClients.
+// MaskOf returns the mask of clients 0 to n-1, n being 0 to MaxClients.
 func MaskOf(n int) ClientMask { return ClientMask(uint64(1)<<n - 1) }
 
 // String lists the clients.
@@ -38,7 +38,7 @@ func (m ClientMask) String() string {
 	return "{" + strings.Join(s, ",") + "}"
 }
 
-// Sizes of what stands before the values in a COLL payload.
+// Sizes of what precedes the values in the payload of a COLL command (IMPI ch.2, COLL).
 const (
 	SubmissionSize = 4 // client to server: label
 	AnswerSize     = 8 // server to client: label, client mask
@@ -51,7 +51,7 @@ func AppendColl(b []byte, l Label, data []byte) []byte {
 	return append(b, data...)
 }
 
-// ParseColl reads the payload of a client's COLL. The data stay in payload.
+// ParseColl reads the payload of a client's COLL. data is a part of payload, not a copy.
 func ParseColl(payload []byte) (l Label, data []byte, err error) {
 	if len(payload) < SubmissionSize {
 		return 0, nil, fmt.Errorf("COLL has %d bytes, no room for a label: %w", len(payload), ErrShort)
@@ -59,15 +59,15 @@ func ParseColl(payload []byte) (l Label, data []byte, err error) {
 	return Label(binary.BigEndian.Uint32(payload)), payload[SubmissionSize:], nil
 }
 
-// AppendAnswer appends the COLL command with which the server answers, as far
-// as the total bytes of data, which the caller appends.
+// AppendAnswer appends the COLL command with which the server answers, up to the data,
+// whose size is total bytes and which the caller appends.
 func AppendAnswer(b []byte, l Label, m ClientMask, total int) []byte {
 	b = AppendCommand(b, CmdColl, int32(AnswerSize+total))
 	b = binary.BigEndian.AppendUint32(b, uint32(l))
 	return binary.BigEndian.AppendUint32(b, uint32(m))
 }
 
-// ParseAnswer reads the payload of a server's COLL. The data stay in payload.
+// ParseAnswer reads the payload of a server's COLL. data is a part of payload, not a copy.
 func ParseAnswer(payload []byte) (l Label, m ClientMask, data []byte, err error) {
 	if len(payload) < AnswerSize {
 		return 0, 0, nil, fmt.Errorf("COLL has %d bytes, no room for a label and a client mask: %w", len(payload), ErrShort)

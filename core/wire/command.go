@@ -6,11 +6,11 @@ import (
 	"fmt"
 )
 
-// CommandSize is the size of the header that starts every message between
-// client and server, but the answer to AUTH and the key.
+// CommandSize is the size of the header of every message between client and server, except
+// for the answer to AUTH and the key (IMPI ch.2, Startup).
 const CommandSize = 8
 
-// ErrShort is wrapped by the errors of payloads that end too early.
+// ErrShort is wrapped by the errors of payloads that are too short.
 var ErrShort = errors.New("payload is too short")
 
 // Command is the first word of a message between client and server: four letters.
@@ -24,16 +24,16 @@ const (
 	CmdDone Command = 0x444F4E45 // no more labels; answered when all said so
 	CmdFini Command = 0x46494E49 // the client's procs have finished; no answer
 
-	// CmdFiniReversed is CmdFini as early little-endian LAM wrote it.
+	// CmdFiniReversed is CmdFini as early LAM on little-endian machines wrote it.
 	CmdFiniReversed Command = 0x494E4946
 
-	// CmdFail is ours: text that says why the sender is about to close. Whoever
-	// does not know it skips it, as IMPI ch.2 has it for unknown commands, or
-	// gives up, which is what comes next anyway.
+	// CmdFail is ours: text that says why the sender is about to close. A peer that does
+	// not know it skips it, as IMPI ch.2 requires for unknown commands, or gives up, which
+	// it has to do anyway.
 	CmdFail Command = 0x4641494C
 )
 
-// String gives the four letters, or the number if they are not letters.
+// String returns the four letters, or the number if they are not letters.
 func (c Command) String() string {
 	var b [4]byte
 	binary.BigEndian.PutUint32(b[:], uint32(c))
@@ -51,16 +51,15 @@ func AppendCommand(b []byte, c Command, n int32) []byte {
 	return binary.BigEndian.AppendUint32(b, uint32(n))
 }
 
-// ParseCommand reads a command header from b[:CommandSize]. Any bytes decode; n
-// may be negative or too large, which is for the receiver to check. It panics
-// if b is shorter.
+// ParseCommand reads a command header from b[:CommandSize]. It accepts any bytes; the
+// receiver must check n, which may be negative or too large. It panics if b is shorter.
 func ParseCommand(b []byte) (c Command, n int32) {
 	_ = b[CommandSize-1]
 	return Command(binary.BigEndian.Uint32(b)), int32(binary.BigEndian.Uint32(b[4:]))
 }
 
-// AppendIMPI appends the IMPI command with v: the client's rank on the way to
-// the server, the number of clients on the way back.
+// AppendIMPI appends the IMPI command (IMPI ch.2, IMPI command) with v: to the server the
+// client's rank, to the client the number of clients.
 func AppendIMPI(b []byte, v int32) []byte {
 	return binary.BigEndian.AppendUint32(AppendCommand(b, CmdIMPI, 4), uint32(v))
 }
@@ -82,7 +81,7 @@ func AppendFail(b []byte, text string) []byte {
 	return append(AppendCommand(b, CmdFail, int32(len(text))), text...)
 }
 
-// ErrLong is wrapped by the errors of payloads that do not end where they must.
+// ErrLong is wrapped by the errors of payloads that are too long.
 var ErrLong = errors.New("payload is too long")
 
 func errLen(have, want int) error {

@@ -2,8 +2,8 @@ package wire
 
 import "net/netip"
 
-// HostIDForm is one of the ways to write an IPv4 address in 16 bytes. IMPI 0.0
-// mandates neither; both are in the field.
+// HostIDForm is a way to write an IPv4 address in 16 bytes. IMPI 0.0 prescribes none;
+// implementations use both.
 type HostIDForm uint8
 
 // The forms.
@@ -12,8 +12,8 @@ const (
 	IPv4Mapped                       // ::ffff:192.0.2.1
 )
 
-// HostIDFrom gives the host ID of an address. The form matters for IPv4 only;
-// an IPv4 address inside an IPv6 one counts as IPv4. A zone is lost.
+// HostIDFrom returns the host ID of an address. The form matters for IPv4 only; an
+// IPv4-mapped IPv6 address counts as IPv4. The zone is dropped.
 func HostIDFrom(a netip.Addr, form HostIDForm) HostID {
 	a = a.Unmap()
 	if !a.Is4() {
@@ -28,12 +28,12 @@ func HostIDFrom(a netip.Addr, form HostIDForm) HostID {
 	return h
 }
 
-// Addr gives the address to connect to: IPv4 for both embeddings, else IPv6.
-// The address ::1 is the one exception to the IPv4-compatible form: no network
-// has 0.0.0.1, and every machine has ::1. The address of all zeros is invalid.
+// Addr returns the address to connect to: IPv4 for both forms, otherwise IPv6. ::1 is the
+// one exception to the IPv4-compatible form: it stands for itself, since no network has
+// 0.0.0.1 and every machine has ::1. The address of all zeros is invalid.
 func (h HostID) Addr() netip.Addr {
 	v6 := netip.AddrFrom16(h)
-	if v6 == netip.IPv6Loopback() { // IsLoopback is true of ::ffff:127.0.0.1 as well
+	if v6 == netip.IPv6Loopback() { // IsLoopback is also true for ::ffff:127.0.0.1
 		return v6
 	}
 	if v4, ok := h.IPv4(); ok {
@@ -45,7 +45,7 @@ func (h HostID) Addr() netip.Addr {
 	return v6
 }
 
-// String gives the address, or "none" for the ID of all zeros.
+// String returns the address, or "none" for the ID of all zeros.
 func (h HostID) String() string {
 	if a := h.Addr(); a.IsValid() {
 		return a.String()

@@ -2,7 +2,7 @@ package wire
 
 import "fmt"
 
-// Label names what a COLL command carries.
+// Label names the data of a COLL command (IMPI ch.2, Collection of startup information).
 type Label int32
 
 // The labels of IMPI 0.0, and the first of ours.
@@ -23,13 +23,13 @@ const (
 	LabelProcIPv6   Label = 0x3000
 	LabelProcPID    Label = 0x3100
 
-	// LabelCards is sent when every client lists PrivateVersion, and never
-	// otherwise: for each client a job token, then a business card for each proc,
-	// each behind its length as a Uint4.
+	// LabelCards is sent if every client lists PrivateVersion, and never otherwise. A
+	// client's value is its job token and then the business card of each of its procs, each
+	// preceded by its length as a Uint4.
 	LabelCards Label = 0x49000000
 )
 
-// Scope tells what a label has one value of.
+// Scope says of what a label has one value each.
 type Scope uint8
 
 // The scopes.
@@ -44,18 +44,18 @@ func (s Scope) String() string {
 	return [...]string{"client", "host", "proc"}[s]
 }
 
-// LabelInfo says how a label's values look.
+// LabelInfo describes a label's values.
 type LabelInfo struct {
 	Label    Label
 	Name     string // in the published standard
-	OldName  string // in the draft, where it differs
+	OldName  string // in the draft, if different
 	Scope    Scope
-	Width    int  // bytes of a value in the published dialect; 0 for values that vary
-	OldWidth int  // in the draft, where it differs
-	Optional bool // a client in the field leaves it out
+	Width    int  // bytes of a value in the published dialect; 0 if they vary
+	OldWidth int  // in the draft, if different
+	Optional bool // some implementation in the field does not send it
 }
 
-// WidthIn gives the bytes of one value in dialect d.
+// WidthIn returns the bytes of one value in dialect d, 0 if they vary.
 func (i LabelInfo) WidthIn(d Dialect) int {
 	if d == Draft && i.OldWidth != 0 {
 		return i.OldWidth
@@ -63,7 +63,7 @@ func (i LabelInfo) WidthIn(d Dialect) int {
 	return i.Width
 }
 
-// NameIn gives the label's name in dialect d.
+// NameIn returns the label's name in dialect d.
 func (i LabelInfo) NameIn(d Dialect) string {
 	if d == Draft && i.OldName != "" {
 		return i.OldName
@@ -71,8 +71,8 @@ func (i LabelInfo) NameIn(d Dialect) string {
 	return i.Name
 }
 
-// labels is ascending, which is the order in which a client sends them.
-// IMPI ch.2, Collection of startup information.
+// labels is in ascending order, in which a client sends them (IMPI ch.2, Collection of
+// startup information).
 var labels = [...]LabelInfo{
 	{Label: LabelVersion, Name: "C_VERSION", Scope: PerClient, Width: VersionSize, Optional: true},
 	{Label: LabelNHosts, Name: "C_NHOSTS", Scope: PerClient, Width: 4},
@@ -91,15 +91,15 @@ var labels = [...]LabelInfo{
 	{Label: LabelCards, Name: "X_CARDS", Scope: PerClient, Optional: true},
 }
 
-// NumLabels is how many labels IMPI 0.0 has, without ours.
+// NumLabels is the number of labels of IMPI 0.0, without ours.
 const NumLabels = len(labels) - 1
 
-// StandardLabels gives the labels of IMPI 0.0 in ascending order.
+// StandardLabels returns the labels of IMPI 0.0 in ascending order.
 func StandardLabels() []LabelInfo {
 	return append([]LabelInfo(nil), labels[:NumLabels]...)
 }
 
-// Info describes l if it is known.
+// Info returns the description of l; known is false if there is none.
 func (l Label) Info() (info LabelInfo, known bool) {
 	for i := range labels {
 		if labels[i].Label == l {
@@ -109,7 +109,7 @@ func (l Label) Info() (info LabelInfo, known bool) {
 	return LabelInfo{Label: l}, false
 }
 
-// LabelCalled finds a label by the name that it has in the published standard.
+// LabelCalled returns the label with this name in the published standard.
 func LabelCalled(name string) (Label, bool) {
 	for i := range labels {
 		if labels[i].Name == name {
@@ -119,7 +119,7 @@ func LabelCalled(name string) (Label, bool) {
 	return NoLabel, false
 }
 
-// String gives the standard's name, or the number.
+// String returns the standard's name, or the number if the label is not known.
 func (l Label) String() string {
 	if info, ok := l.Info(); ok {
 		return info.Name

@@ -5,13 +5,13 @@ import "encoding/binary"
 // HeaderSize is the size of a packet header in both dialects.
 const HeaderSize = 128
 
-// Packet is a packet header. Field names follow the standard's pk_ names; see
-// the table in docs/wire.md for what each type uses.
+// Packet is a packet header (IMPI ch.3, Packet Protocol). The fields are named after the
+// standard's pk_ names; the table in docs/wire.md says which of them each type uses.
 type Packet struct {
 	Type     PacketType
 	Len      uint32 // bytes of user data after this header (PkData, PkDataSync only)
 	Src      Proc   // proc that sends this packet
-	Dest     Proc   // proc that it is for
+	Dest     Proc   // proc that receives it
 	SrcReq   RequestID
 	DestReq  RequestID
 	MsgLen   uint64   // bytes of the whole message
@@ -24,11 +24,11 @@ type Packet struct {
 	Reserved uint64
 }
 
-// Dialect is one of the two byte layouts in the field.
+// Dialect is one of the two byte layouts that implementations use.
 type Dialect uint8
 
-// The dialects of IMPI. Jobs speak Published unless their job file says otherwise;
-// Draft exists for peers built from the text of March 1999.
+// The dialects of IMPI. Jobs use Published unless their job file says otherwise; Draft is
+// for peers that follow the text of March 1999.
 const (
 	Published Dialect = iota // pk_lsrank and pk_tag of 4 bytes each, pids of 8 bytes
 	Draft                    // pk_tag of 8 bytes, no pk_lsrank, pids of 4 bytes at startup
@@ -58,8 +58,8 @@ func (d Dialect) PutHeader(b []byte, p *Packet) {
 	be.PutUint64(b[120:], p.Reserved)
 }
 
-// Header reads p from b[:HeaderSize]. Any 128 bytes decode; whether they make
-// sense is for the receiver to say, who knows the job. It panics if b is shorter.
+// Header reads p from b[:HeaderSize]. It accepts any 128 bytes; the receiver, who knows the
+// job, must check the values. It panics if b is shorter.
 func (d Dialect) Header(b []byte, p *Packet) {
 	_ = b[HeaderSize-1]
 	be := binary.BigEndian
@@ -70,7 +70,7 @@ func (d Dialect) Header(b []byte, p *Packet) {
 	p.SrcReq = RequestID(be.Uint64(b[56:]))
 	p.DestReq = RequestID(be.Uint64(b[64:]))
 	p.MsgLen = be.Uint64(b[72:])
-	p.Tag = Tag(be.Uint32(b[84:])) // the draft's Int8 tag ends in the same four bytes
+	p.Tag = Tag(be.Uint32(b[84:])) // these are the low four bytes of the draft's Int8 tag
 	if d == Draft {
 		p.LSRank = 0
 		if int64(be.Uint64(b[80:])) != int64(p.Tag) {

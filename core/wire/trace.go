@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// String gives the packet as one line for traces: its type, who sends it to
+// String returns the packet as one line for traces: its type, who sends it to
 // whom, and those fields that the type uses.
 func (p *Packet) String() string {
 	if p.Type == PkFini {
@@ -26,7 +26,7 @@ func (p *Packet) String() string {
 		b = appendField(b, "drqid", uint64(p.DestReq))
 	case PkCancel, PkCancelYes, PkCancelNo:
 		b = appendField(b, "srqid", uint64(p.SrcReq))
-	case PkProtoAck, PkFini: // say no more
+	case PkProtoAck, PkFini: // these use no other fields
 	}
 	return string(b)
 }

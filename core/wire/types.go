@@ -1,9 +1,9 @@
-// Package wire has the types and byte layouts of IMPI 0.0: commands and labels
-// of the startup protocol, and the packets that hosts exchange afterwards.
+// Package wire has the types and byte layouts of IMPI 0.0: the commands and labels of the
+// startup protocol (IMPI ch.2), and the packets that hosts exchange after it (IMPI ch.3).
+// docs/wire.md has them as tables.
 //
-// Everything on an IMPI connection is big-endian. Nothing in this package
-// allocates while it encodes or decodes a header, keeps a reference to a
-// caller's bytes, or trusts a length.
+// Everything on an IMPI connection is big-endian. Encoding and decoding a header allocates
+// nothing, keeps no reference to the caller's bytes, and trusts no length.
 package wire
 
 import (
@@ -32,24 +32,24 @@ type ContextID uint64
 // Tag is a message tag; user tags are 0 to the job's MPI_TAG_UB.
 type Tag int32
 
-// TagOutOfRange is what decoding gives for a draft tag that does not fit into
-// 32 bits. No receive can ask for it.
+// TagOutOfRange is what a draft tag decodes to that does not fit into 32 bits. No receive
+// can match it.
 const TagOutOfRange Tag = math.MinInt32
 
-// RequestID names a request of one proc in pk_srqid and pk_drqid. It is opaque
-// to everybody but the proc that chose it.
+// RequestID names a request of a proc in pk_srqid and pk_drqid. Only the proc that chose it
+// can interpret it.
 type RequestID uint64
 
 // MaxClients is the most clients that a job can have: the server's answers
 // carry one bit for each.
 const MaxClients = 32
 
-// HostID is the host half of a proc's identity: 16 bytes laid out as an IPv6
-// address, compared and echoed byte by byte.
+// HostID is the host part of a proc's identity: 16 bytes in the form of an IPv6 address,
+// compared and returned byte by byte.
 type HostID [16]byte
 
-// IPv4 gives the IPv4 address inside h if h uses one of the two embeddings
-// seen in the field (IPv4-compatible and IPv4-mapped).
+// IPv4 returns the IPv4 address in h; ok is false if h has neither of the two forms
+// (IPv4-compatible and IPv4-mapped).
 func (h HostID) IPv4() (addr [4]byte, ok bool) {
 	if binary.BigEndian.Uint64(h[:8]) != 0 || binary.BigEndian.Uint16(h[8:]) != 0 {
 		return addr, false
@@ -67,7 +67,7 @@ type Proc struct {
 	PID  int64
 }
 
-// String gives the host's address, IPv4 where it is one, and the pid.
+// String returns the host's address, IPv4 where it is one, and the pid.
 func (p Proc) String() string {
 	return fmt.Sprintf("%v/%d", p.Host, p.PID)
 }
@@ -75,8 +75,8 @@ func (p Proc) String() string {
 // PacketType is pk_type, the kind of a packet.
 type PacketType uint32
 
-// The packet types of IMPI 0.0. Only PkData and PkDataSync are followed by
-// user data, whatever pk_len says.
+// The packet types of IMPI 0.0 (IMPI ch.3, Packet Protocol). User data follows only PkData
+// and PkDataSync, whatever pk_len says.
 const (
 	PkData      PacketType = 0 // user data
 	PkDataSync  PacketType = 1 // user data, answered by PkSyncAck once matched
@@ -90,7 +90,7 @@ const (
 
 var packetNames = [...]string{"DATA", "DATASYNC", "PROTOACK", "SYNCACK", "CANCEL", "CANCELYES", "CANCELNO", "FINI"}
 
-// String gives the name that the standard uses, without its prefix.
+// String returns the name that the standard uses, without its prefix.
 func (t PacketType) String() string {
 	if int(t) < len(packetNames) {
 		return packetNames[t]
@@ -98,12 +98,12 @@ func (t PacketType) String() string {
 	return "TYPE(" + strconv.FormatUint(uint64(t), 10) + ")"
 }
 
-// HasData tells whether pk_len bytes of user data follow the header.
+// HasData reports whether pk_len bytes of user data follow the header.
 func (t PacketType) HasData() bool { return t <= PkDataSync }
 
-// Counted tells whether flow control counts the packet.
-// IMPI ch.3, Packet Protocol: protocol ACKs are not counted; FINI is between hosts.
+// Counted reports whether flow control counts the packet. IMPI ch.3, Packet Protocol:
+// protocol ACKs are not counted; FINI is between hosts.
 func (t PacketType) Counted() bool { return t != PkProtoAck && t != PkFini }
 
-// Known tells whether IMPI 0.0 defines the type.
+// Known reports whether IMPI 0.0 defines the type.
 func (t PacketType) Known() bool { return t <= PkFini }

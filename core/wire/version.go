@@ -12,21 +12,23 @@ const VersionSize = 8
 // Version is a version of the protocol.
 type Version struct{ Major, Minor uint32 }
 
-// The versions that we list.
+// The versions that our clients list (IMPI ch.2, C_VERSION).
 var (
 	Version00      = Version{0, 0}
-	PrivateVersion = Version{0, 0x10001} // our extension labels, and what their cards promise
-	// AllowsVersion is listed by clients of ours whose procs know of allowances, for jobs
-	// without cards: each proc has the least to begin with.
+	PrivateVersion = Version{0, 0x10001} // the client sends our extension labels and keeps to what its cards announce
+	// AllowsVersion is listed by clients of ours whose procs use allowances
+	// (docs/decisions/0035-unexpected-messages-are-bounded.md) in jobs without cards, where
+	// each proc begins with the smallest allowance.
 	AllowsVersion = Version{0, 0x10002}
 )
 
-// Less orders versions.
+// Less reports whether v is the lower version.
 func (v Version) Less(w Version) bool {
 	return v.Major < w.Major || v.Major == w.Major && v.Minor < w.Minor
 }
 
-// Compare is negative if v is the lower one, positive if w is, and else zero.
+// Compare is negative if v is lower than w, positive if it is higher, and 0 if they are
+// equal.
 func (v Version) Compare(w Version) int {
 	return cmp.Or(cmp.Compare(v.Major, w.Major), cmp.Compare(v.Minor, w.Minor))
 }

@@ -55,7 +55,7 @@ type Machine interface {
 // Owner is who has a Driver.
 type Owner interface {
 	// Event is told of an event of the poll set that is no port's: of machine.WakeKey, which has
-	// been cleared, or of a handle that the owner has put into the set. It tells whether it
+	// been cleared, or of a handle that the owner has put into the set. It reports whether it
 	// brought anything.
 	Event(key uint32) (progress bool)
 	// SetFailed is told that the poll set has failed.
@@ -66,11 +66,11 @@ type Owner interface {
 
 // Mover moves the bytes of one port between its link and those who read and write them.
 type Mover interface {
-	// Receive reads the link and tells whether anything came, or the link has ended.
+	// Receive reads the link and reports whether anything came, or the link has ended.
 	Receive() (progress bool)
-	// Flush writes what there is, as far as the link takes it, and tells whether it took any.
+	// Flush writes what there is, as far as the link takes it, and reports whether it took any.
 	Flush() (progress bool)
-	// Due tells whether there is something to write.
+	// Due reports whether there is something to write.
 	Due() bool
 	// Drop is told that the link is of no more use. It calls Driver.Remove.
 	Drop(cause error)
@@ -92,7 +92,7 @@ type Port struct {
 	memory   bool          // reading it costs next to nothing
 }
 
-// Memory tells whether reading the link costs next to nothing.
+// Memory reports whether reading the link costs next to nothing.
 func (p *Port) Memory() bool { return p.memory }
 
 // Driver drives the links of one proc or host.
@@ -171,7 +171,7 @@ func (d *Driver) Remove(p *Port) {
 	}
 }
 
-// Has tells whether p is driven.
+// Has reports whether p is driven.
 func (d *Driver) Has(p *Port) bool { return int(p.key) < len(d.ports) && d.ports[p.key] == p }
 
 // Warm makes p one of the ports that are polled without asking the set first. The one

@@ -153,7 +153,7 @@ func (r *Resumable) GiveUp(reason string) {
 	r.Fail(err)
 }
 
-// Apart tells whether there is no link below, and why the last one was lost.
+// Apart reports whether there is no link below, and why the last one was lost.
 func (r *Resumable) Apart() (apart bool, why error) {
 	return r.apart || r.Handle() == link.NoHandle, r.why
 }
@@ -267,7 +267,7 @@ func (d *Driver) awaitResumable(p *Port) bool {
 }
 
 // Mend sees to all links that resume, whatever has become of them, and sets the timer for the next
-// time. It tells whether it is done with one, which somebody may wait for.
+// time. It reports whether it is done with one, which somebody may wait for.
 func (d *Driver) Mend() (done bool) {
 	d.unmended.Store(false)
 	now := d.machine.Now()
@@ -356,7 +356,7 @@ func (r *Resumable) mend(s resume.Status, now time.Time) {
 	}
 }
 
-// asks tells whether it is time to ask for a link below.
+// asks reports whether it is time to ask for a link below.
 func (r *Resumable) asks(away time.Duration, epoch uint64) bool {
 	if r.terms.Dialler {
 		return away >= r.Pause()
@@ -364,7 +364,7 @@ func (r *Resumable) asks(away time.Duration, epoch uint64) bool {
 	return r.terms.Tells && away > notice && epoch > 0 && !r.Expects()
 }
 
-// Tend looks after the links that resume, as the timer has it. driven tells whether somebody
+// Tend looks after the links that resume, as the timer has it. driven reports whether somebody
 // makes progress besides, who moves their bytes.
 func (d *Driver) Tend(driven bool) {
 	d.soon = false

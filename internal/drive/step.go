@@ -36,7 +36,7 @@ func (d *Driver) Step() (progress, scanned bool) {
 	return progress, scanned
 }
 
-// quick tells whether nothing but memory is hot.
+// quick reports whether nothing but memory is hot.
 func (d *Driver) quick() bool {
 	for i, p := range &d.hot {
 		if p == nil {

@@ -21,7 +21,7 @@ func exitOf(w syscall.WaitStatus) Exit {
 	return Exit{Code: w.ExitStatus()}
 }
 
-// OK tells whether the process ended with status 0.
+// OK reports whether the process ended with status 0.
 func (e Exit) OK() bool { return e == Exit{} }
 
 // Status is the exit status that a shell would report: 128 and the number of
@@ -44,7 +44,7 @@ func (e Exit) String() string {
 	return fmt.Sprintf("exited with status %d", e.Code)
 }
 
-// SignalName gives a signal the name that people know.
+// SignalName returns the name of a signal that people know.
 func SignalName(s syscall.Signal) string {
 	if n := unix.SignalName(s); n != "" {
 		return n

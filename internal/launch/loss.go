@@ -30,7 +30,7 @@ func (l *Loss) add(b []byte, cause error) {
 	}
 }
 
-// mayHaveRoom tells whether a write that failed may succeed later: the disk is full,
+// mayHaveRoom reports whether a write that failed may succeed later: the disk is full,
 // or the file may not grow, until somebody makes room.
 func mayHaveRoom(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)

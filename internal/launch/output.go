@@ -115,7 +115,7 @@ func (s *Stream) line(line []byte, complete bool) {
 	}
 }
 
-// Pending tells whether a line waits for its end.
+// Pending reports whether a line waits for its end.
 func (s *Stream) Pending() bool { return len(s.partial) > 0 }
 
 // Flush shows a line whose end has not come, like a question to the user.

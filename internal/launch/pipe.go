@@ -41,7 +41,7 @@ func (p *pipe) copy() {
 	}
 }
 
-// deadline bounds the next Read, and tells whether the process is known to be
+// deadline bounds the next Read, and reports whether the process is known to be
 // gone.
 func (p *pipe) deadline() (draining bool) {
 	p.mu.Lock()

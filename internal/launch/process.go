@@ -107,7 +107,7 @@ func cause(err error) error {
 	return err
 }
 
-// attach gives the file that becomes the process's stdout or stderr, and
+// attach returns the file that becomes the process's stdout or stderr, and
 // whether it was made for that.
 func (p *Process) attach(w io.Writer) (f *os.File, ours bool, err error) {
 	switch w := w.(type) {
@@ -141,7 +141,7 @@ func (p *Process) Exited() <-chan struct{} { return p.exited }
 // Done is closed after Exited, when all that the process printed was written.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Over tells whether the process has ended.
+// Over reports whether the process has ended.
 func (p *Process) Over() bool {
 	select {
 	case <-p.exited:

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Stdin gives the file that a process should read its standard input from, so
+// Stdin returns the file that a process should read its standard input from, so
 // that it gets what comes on src. That is src itself, unless it is a terminal:
 // only the terminal's foreground group may read it, which a process of ours is
 // not in, so that its input is passed on through a pipe; and a starter in the

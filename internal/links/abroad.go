@@ -55,7 +55,7 @@ func writeAbroad(w io.Writer, j *Job, known map[string]string, s Style) {
 	fmt.Fprintln(w)
 }
 
-// worldsOf gives the names of the jobs of a report, by their worlds.
+// worldsOf returns the names of the jobs of a report, by their worlds.
 func worldsOf(r *Report) map[string]string {
 	known := make(map[string]string)
 	for _, j := range r.Jobs {

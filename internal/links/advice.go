@@ -53,7 +53,7 @@ func linkThem(j *Job, p *Pair) (all []string) {
 	return all
 }
 
-// whatFailed tells what to do about a pair that has no transport.
+// whatFailed returns what to do about a pair that has no transport.
 func (j *Job) whatFailed(v View) (all []string) {
 	for _, c := range v.Candidates {
 		if c.Verdict == Failed {
@@ -222,7 +222,7 @@ func waitLess(j *Job, p *Pair) (all []string) {
 	return all
 }
 
-// waitOf gives how a proc waits, if it said so.
+// waitOf returns how a proc waits, if it said so.
 func (j *Job) waitOf(rank int) (Waiting, bool) {
 	for _, s := range j.Sites {
 		for _, p := range s.Ranks {

@@ -31,7 +31,7 @@ func writeProcs(w io.Writer, j *Job) {
 	writeChannelReasons(w, j)
 }
 
-// writeBoards tells how the procs of each host do collective operations among themselves.
+// writeBoards writes how the procs of each host do collective operations among themselves.
 func writeBoards(w io.Writer, j *Job) {
 	for _, s := range j.Sites {
 		for _, h := range s.Agents {
@@ -56,7 +56,7 @@ func (x Transport) life() string {
 	return s
 }
 
-// writePlugins tells what plugins take, lack and suffer from.
+// writePlugins writes what plugins take, lack and suffer from.
 func writePlugins(w io.Writer, j *Job) {
 	for _, s := range j.Sites {
 		for _, x := range s.Transports {

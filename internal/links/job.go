@@ -119,7 +119,7 @@ func ByJob(found []Found) (jobs [][]Found) {
 	return jobs
 }
 
-// IsCalled tells whether a job of that name and ID is meant by what an operator
+// IsCalled reports whether a job of that name and ID is meant by what an operator
 // says: the name, or the beginning of the ID. Nothing means any job.
 func IsCalled(wanted, name, id string) bool {
 	return wanted == "" || wanted == name || id != "" && strings.HasPrefix(id, wanted)
@@ -199,7 +199,7 @@ func countUnlisted(j *Job, listed map[[2]int]bool) (n int) {
 	return n
 }
 
-// HasPID tells whether a process is a node of the job, what started one, or one
+// HasPID reports whether a process is a node of the job, what started one, or one
 // of its procs.
 func (j *Job) HasPID(pid int) bool {
 	for _, s := range j.Sites {

@@ -100,7 +100,7 @@ func probings(jobs []Job, found []Found, all bool) (todo []probing) {
 	return todo
 }
 
-// dirs gives the run directory of the node of each rank that answered.
+// dirs returns the run directory of the node of each rank that answered.
 func (j *Job) dirs(found []Found) map[int]string {
 	dirs := make(map[int]string)
 	for _, f := range found {

@@ -110,7 +110,7 @@ func (j *Job) byChannel(p *Pair) {
 	}
 }
 
-// end gives the view of the end that knows best why a pair is as it is: the one
+// end returns the view of the end that knows best why a pair is as it is: the one
 // that dialled, or has a reason.
 func (p *Pair) end() *View {
 	for i := range p.Views {

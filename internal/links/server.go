@@ -63,7 +63,7 @@ type listener struct {
 	slots chan struct{}
 }
 
-// Accept gives a connection with what checkPeer says of it.
+// Accept returns a connection with what checkPeer says of it.
 func (l *listener) Accept() (net.Conn, error) {
 	c, err := l.AcceptUnix()
 	if err != nil {

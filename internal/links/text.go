@@ -26,7 +26,7 @@ const (
 	drawEnded   = "-/-"
 )
 
-// draw gives a pair's picture, and what it means.
+// draw returns a pair's picture, and what it means.
 func (p *Pair) draw() (picture, meaning string) {
 	switch p.State {
 	case StateUnused:
@@ -188,7 +188,7 @@ func writePairs(w io.Writer, j *Job, s Style) {
 	writeRest(w, j)
 }
 
-// writeRest tells of what the table does not show.
+// writeRest writes what the table does not show.
 func writeRest(w io.Writer, j *Job) {
 	if j.Unused > 0 {
 		fmt.Fprintf(w, "  %d more pairs have sent nothing to each other: -all shows them\n", j.Unused)
@@ -273,7 +273,7 @@ func (g *groups) add(text string, p *Pair) {
 	g.pairs[text] = append(g.pairs[text], p.ends())
 }
 
-// each gives each text with its pairs, in the order of the first of them.
+// each returns each text with its pairs, in the order of the first of them.
 func (g *groups) each(f func(pairs, text string)) {
 	for _, s := range g.order {
 		f(few(g.pairs[s]), s)

@@ -37,7 +37,7 @@ type Random interface {
 
 // Watcher is a Machine that sees what passes by on links that resume, whatever they run over.
 type Watcher interface {
-	// Watch gives what is used in the place of l, the proc's end of the link with that session.
+	// Watch returns what is used in the place of l, the proc's end of the link with that session.
 	Watch(l link.Link, session []byte) link.Link
 }
 
@@ -50,7 +50,7 @@ type Set interface {
 	Modify(handle int, key uint32, want link.Interest) error
 	// Remove takes a handle out, which must still be open.
 	Remove(handle int) error
-	// Wait gives what is ready, waiting for up to timeout; a negative one has no
+	// Wait returns what is ready, waiting for up to timeout; a negative one has no
 	// end. The slice is good until the next Wait. It may come back early, with
 	// nothing.
 	Wait(timeout time.Duration) ([]poll.Event, error)
@@ -70,7 +70,7 @@ const WakeKey = ^uint32(0)
 type Timer interface {
 	// Reset makes the call happen after d from now, whether it has happened or not.
 	Reset(d time.Duration) bool
-	// Stop prevents the call, and tells whether it was still to come.
+	// Stop prevents the call, and reports whether it was still to come.
 	Stop() bool
 }
 

@@ -45,7 +45,7 @@ func toStatus(err error) error {
 	return err
 }
 
-// fromStatus is the client's side. answered tells whether the error is the server's.
+// fromStatus is the client's side. answered reports whether the error is the server's.
 func fromStatus(err error) (_ error, answered bool) {
 	if err == nil {
 		return nil, true

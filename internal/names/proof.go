@@ -15,7 +15,7 @@ const FirstByte = door.FirstByte
 
 var kind = door.Kind{Protocol: "impi-names/2", Name: "impi names", Denied: ErrDenied, Version: ErrVersion}
 
-// keysOf gives what proves a job's nodes and the server to each other.
+// keysOf returns what proves a job's nodes and the server to each other.
 func keysOf(a startup.Auth) (k door.Keys) {
 	k.Open = a.None
 	if a.HasKey {

@@ -115,7 +115,7 @@ func (s *Session) Unpublish(ctx context.Context, scope, service string) error {
 	})
 }
 
-// Lookup gives the port that service stands for.
+// Lookup returns the port that service stands for.
 func (s *Session) Lookup(ctx context.Context, scope, service string) (port string, err error) {
 	n := Name{scope, service}
 	err = s.do(ctx, n, "", func(ctx context.Context, c *conn) error {

@@ -18,7 +18,7 @@ const (
 // with each other.
 type Name struct{ Scope, Service string }
 
-// check tells what is wrong with a name and the port that it is to stand for.
+// check returns what is wrong with a name and the port that it is to stand for.
 func (n Name) check(port string) error {
 	switch {
 	case len(n.Scope) > MaxScope:
@@ -133,7 +133,7 @@ func (t *Table) Unpublish(o *Owner, n Name) error {
 	return nil
 }
 
-// Lookup gives the port that a name stands for.
+// Lookup returns the port that a name stands for.
 func (t *Table) Lookup(n Name) (port string, err error) {
 	if e := t.names[n]; e != nil {
 		return e.port, nil
@@ -141,7 +141,7 @@ func (t *Table) Lookup(n Name) (port string, err error) {
 	return "", fmt.Errorf("%w: %v", ErrNotFound, n)
 }
 
-// Leave ends the names that a connection published, and tells how many they were.
+// Leave ends the names that a connection published, and returns how many they were.
 func (t *Table) Leave(by Holder) int {
 	n := len(t.held[by])
 	for e := range t.held[by] {

@@ -57,7 +57,7 @@ func (s *Switch) AttachChannel(l link.Link, c ChannelConfig) (*Channel, error) {
 // Host is where the channel leads to.
 func (c *Channel) Host() wire.HostRank { return c.p.host }
 
-// Dials tells whether it is this end that dials.
+// Dials reports whether it is this end that dials.
 func (c *Channel) Dials() bool { return c.again != nil }
 
 // Take is given a further connection, and owns it.

@@ -229,7 +229,7 @@ func (s *Switch) output() {
 	}
 }
 
-// Receive reads a link, a few times if it has much, and tells whether it had any
+// Receive reads a link, a few times if it has much, and reports whether it had any
 // or has ended.
 func (p *port) Receive() (progress bool) {
 	for range drive.MaxReads {
@@ -259,10 +259,10 @@ func (p *port) read() (n, room int, err error) {
 	return n, room, err
 }
 
-// Due tells whether the agent has anything to write.
+// Due reports whether the agent has anything to write.
 func (p *port) Due() bool { return p.ended == nil && p.s.Agent.HasOutput(p.id) }
 
-// Flush writes until nothing is left or the link is full, and tells whether it
+// Flush writes until nothing is left or the link is full, and reports whether it
 // wrote any. A proc that reads no more may have said something before, so it is
 // reading that ends its link.
 func (p *port) Flush() (progress bool) {

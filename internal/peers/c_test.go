@@ -35,7 +35,7 @@ var ownC = sync.OnceValues(func() (program string, err error) {
 	return program, k.Compile(context.Background(), program, "testdata/exchange.c", "-Wno-maybe-uninitialized")
 })
 
-// needC gives the program, or ends the test.
+// needC returns the program, or ends the test.
 func needC(t *testing.T) string {
 	t.Helper()
 	skips.Short(t)

@@ -42,7 +42,7 @@ type Install struct {
 // Bin is the path of one of its programs.
 func (in *Install) Bin(name string) string { return filepath.Join(in.Prefix, "bin", name) }
 
-// Find gives the LAM/MPI that Build has built. The error wraps ErrMissing if there
+// Find returns the LAM/MPI that Build has built. The error wraps ErrMissing if there
 // is none, or one that was built in another way.
 func Find() (*Install, error) {
 	dir, err := Dir()

@@ -27,7 +27,7 @@ const MPICHDevice = "ch3:nemesis"
 // compare with. It takes a quarter of an hour on two cores.
 func BuildMPICH(ctx context.Context, out io.Writer) (*Install, error) { return mpich.make(ctx, out) }
 
-// FindMPICH gives the MPICH that BuildMPICH has built. The error wraps ErrMissing if
+// FindMPICH returns the MPICH that BuildMPICH has built. The error wraps ErrMissing if
 // there is none, or one that was built in another way.
 func FindMPICH() (*Install, error) {
 	dir, err := Dir()

@@ -73,7 +73,7 @@ func notThere(t *testing.T, err error) {
 	skips.NotRun(t, err.Error(), "make peers")
 }
 
-// needLAM gives the kit, or ends the test.
+// needLAM returns the kit, or ends the test.
 func needLAM(t *testing.T) *kit {
 	t.Helper()
 	skips.Short(t)

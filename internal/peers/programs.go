@@ -76,7 +76,7 @@ func (p Program) fetch(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// Find gives the archive that FetchPrograms has fetched. The error wraps ErrMissing if
+// Find returns the archive that FetchPrograms has fetched. The error wraps ErrMissing if
 // it is not there.
 func (p Program) Find() (archive string, err error) {
 	dir, err := Dir()

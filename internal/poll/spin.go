@@ -101,7 +101,7 @@ var yieldTime = func() time.Duration {
 	return time.Since(origin) - before
 }
 
-// Over tells whether poll number i of a wait, from 0, was the last before
+// Over reports whether poll number i of a wait, from 0, was the last before
 // sleeping. It may have offered the core to others.
 func (s *Spinner) Over(i int) bool {
 	switch {
@@ -155,10 +155,10 @@ func (s *Spinner) Eager() int {
 	return s.eager
 }
 
-// Shared tells whether others have run on this core lately, so that whoever is
+// Shared reports whether others have run on this core lately, so that whoever is
 // waited for may have to wait for a core first.
 func (s *Spinner) Shared() bool { return s.budget > 0 && s.eager < eagerMax/2 }
 
-// Crowded tells whether others compute on the cores, so that polling would keep
+// Crowded reports whether others compute on the cores, so that polling would keep
 // them from it.
 func (s *Spinner) Crowded() bool { return !s.fixed && s.score >= scoreCrowded }

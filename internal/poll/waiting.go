@@ -10,7 +10,7 @@ type Waiting struct {
 	Score   int           // of crowding, 0 to 16
 }
 
-// Waiting tells how waits go now. It must not overlap with another call.
+// Waiting returns how waits go now. It must not overlap with another call.
 func (s *Spinner) Waiting() Waiting {
 	return Waiting{Budget: s.budget, Fixed: s.fixed, Crowded: s.Crowded(), Score: s.score}
 }

@@ -105,7 +105,7 @@ func (c *carrier) Send(batch [][]byte) (n int, err error) {
 	return n, nil
 }
 
-// Recv gives what the reader has.
+// Recv returns what the reader has.
 func (c *carrier) Recv(batch [][]byte) (n int, err error) {
 	for _, b := range batch {
 		k := copy(b, c.in)

@@ -154,6 +154,6 @@ func cause(err error) error {
 	return err
 }
 
-// inOrder tells whether the peer's kernel has ended a connection in order, as it does
+// inOrder reports whether the peer's kernel has ended a connection in order, as it does
 // when the process ends.
 func inOrder(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }

@@ -149,7 +149,7 @@ func connect(ctx context.Context, set Settings, auth startup.Auth, limit time.Du
 	}
 }
 
-// mayPass tells whether the same call may succeed in a moment.
+// mayPass reports whether the same call may succeed in a moment.
 func mayPass(err error) bool {
 	for _, e := range []error{
 		syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.EHOSTUNREACH, syscall.ENETUNREACH,

@@ -25,7 +25,7 @@ const (
 // muteLimit is how long one may take to say what one wants.
 const muteLimit = 10 * time.Second
 
-// sorted tells whether a new connection is not, or not yet, one for startup. Until all
+// sorted reports whether a new connection is not, or not yet, one for startup. Until all
 // clients have come every one is: nobody has names before. After that the first byte
 // decides.
 func (s *server) sorted(e event) bool {

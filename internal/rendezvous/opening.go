@@ -21,7 +21,7 @@ func newOpening(set *Settings, auth startup.Auth) *opening {
 	return &opening{set: set, auth: auth, plain: set.Own == nil}
 }
 
-// begin gives what startup goes over: nc, or what is above it.
+// begin returns what startup goes over: nc, or what is above it.
 func (o *opening) begin(ctx context.Context, nc net.Conn) (net.Conn, error) {
 	if o.plain {
 		return nc, nil

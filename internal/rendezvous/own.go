@@ -157,7 +157,7 @@ func (c *caller) explain(err error) error {
 	return err
 }
 
-// madeUp tells whether it was a server without a certificate of its own that was not
+// madeUp reports whether it was a server without a certificate of its own that was not
 // accepted.
 func madeUp(err error) bool {
 	return strings.Contains(err.Error(), `certificate of "impi server"`)
@@ -230,7 +230,7 @@ func (h *hearing) Read(b []byte) (int, error) {
 // NetConn is the connection below, as of crypto/tls.
 func (h *hearing) NetConn() net.Conn { return h.Conn }
 
-// fail gives the text of a FAIL, of which more may be to come.
+// fail returns the text of a FAIL, of which more may be to come.
 func (h *hearing) fail() (text string, ok bool) {
 	if h.n < headSize {
 		return "", false
@@ -253,14 +253,14 @@ func (b *both) Read(p []byte) (int, error) {
 	return b.tail.Read(p)
 }
 
-// busy tells whether a server that has refused may not do so in a moment.
+// busy reports whether a server that has refused may not do so in a moment.
 func (r *refusal) busy() bool { return strings.Contains(r.text, startup.ErrBusy.Error()) }
 
-// foreign tells whether it was the beginning that the server did not understand: it is
+// foreign reports whether it was the beginning that the server did not understand: it is
 // older than ours.
 func (r *refusal) foreign() bool { return strings.HasPrefix(r.text, startup.ErrProtocol.Error()) }
 
-// passes tells whether a connection may become one of ours if it is made again.
+// passes reports whether a connection may become one of ours if it is made again.
 func passes(err error) bool {
 	var r *refusal
 	if errors.As(err, &r) {

@@ -145,7 +145,7 @@ func readAnswer(r io.Reader) (a answer, err error) {
 	return a, nil
 }
 
-// readFail reads the text of a FAIL whose head has come. ok tells whether it is one.
+// readFail reads the text of a FAIL whose head has come. ok reports whether it is one.
 func readFail(head []byte, r io.Reader) (text string, ok bool) {
 	cmd, n := wire.ParseCommand(head)
 	if cmd != wire.CmdFail || n < 0 {

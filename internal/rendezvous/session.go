@@ -122,7 +122,7 @@ func (s *Session) watch() {
 // says why then.
 func (s *Session) Lost() <-chan struct{} { return s.lost }
 
-// Err gives the reason why the job ended early, or nil.
+// Err returns the reason why the job ended early, or nil.
 func (s *Session) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

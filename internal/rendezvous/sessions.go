@@ -74,7 +74,7 @@ type greeted struct {
 	binding []byte
 }
 
-// how tells of the protection, with the name in the certificate, for people.
+// how describes the protection, with the name in the certificate, for people.
 func (x *greeted) how() string {
 	if certs := x.ConnectionState().PeerCertificates; len(certs) > 0 && len(certs[0].DNSNames) > 0 {
 		return "TLS, certificate of " + certs[0].DNSNames[0]
@@ -194,7 +194,7 @@ func readPosition(r io.Reader) (resume.Hello, error) {
 	return resume.ParseHello(b[:])
 }
 
-// known gives the session that a client asks for and has proven to be its own.
+// known returns the session that a client asks for and has proven to be its own.
 func (g *greeter) known(x *greeted) (*session, error) {
 	g.mu.Lock()
 	s := g.sessions[x.hello.session]
@@ -238,7 +238,7 @@ func (g *greeter) end(id startup.ConnID) {
 	}
 }
 
-// open tells whether there are sessions.
+// open reports whether there are sessions.
 func (g *greeter) open() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -206,7 +206,7 @@ func (l *Link) Status(now time.Time) resume.Status {
 	return s
 }
 
-// Expects tells whether a link that has arrived, or the link below, still has to
+// Expects reports whether a link that has arrived, or the link below, still has to
 // say HELLO.
 func (l *Link) Expects() bool {
 	return len(l.arrivals) > 0 || l.machine.Status().State == resume.Joining
@@ -224,7 +224,7 @@ func (l *Link) Fail(why error) { l.machine.Fail(why) }
 // Lost says that the link below is of no use, as the owner has heard.
 func (l *Link) Lost(why error) { l.machine.Lost(l.machine.Status().Epoch, why) }
 
-// Stirred tells whether Recv may have something although the link below, which a
+// Stirred reports whether Recv may have something although the link below, which a
 // poll set sees, has nothing.
 func (l *Link) Stirred() bool { return l.stirred }
 
@@ -259,13 +259,13 @@ func (l *Link) Lend(batch [][]byte) (int, error) {
 	return n, err
 }
 
-// Owes tells whether lent bytes are the owner's again.
+// Owes reports whether lent bytes are the owner's again.
 func (l *Link) Owes() bool { return l.machine.Owes() }
 
-// Lending tells whether bytes are lent that the owner has not back.
+// Lending reports whether bytes are lent that the owner has not back.
 func (l *Link) Lending() bool { return l.machine.Lending() }
 
-// Behind tells whether the link below would be given lent bytes.
+// Behind reports whether the link below would be given lent bytes.
 func (l *Link) Behind() bool { return l.machine.Behind() }
 
 // Recv delivers what has come.
@@ -306,8 +306,8 @@ func (l *Link) recv(batch [][]byte) (int, error) {
 }
 
 // Peek gives bytes that have come where they lie: those of one frame, valid until
-// Discard, which follows, or Recv. whole tells whether they are all of the frame. If there
-// are none, more tells whether Recv may have something nevertheless.
+// Discard, which follows, or Recv. whole reports whether they are all of the frame. If there
+// are none, more reports whether Recv may have something nevertheless.
 func (l *Link) Peek() (data []byte, whole, more bool) {
 	b := l.below
 	switch {
@@ -323,7 +323,7 @@ func (l *Link) Peek() (data []byte, whole, more bool) {
 	return data, whole, true
 }
 
-// Discard says that the first n bytes of the last Peek are done with. It tells whether
+// Discard says that the first n bytes of the last Peek are done with. It reports whether
 // there may be more than the poll set knows, as Stirred does.
 func (l *Link) Discard(n int) (stirred bool) {
 	b := l.below
@@ -334,7 +334,7 @@ func (l *Link) Discard(n int) (stirred bool) {
 	return l.stirred
 }
 
-// idle looks whether anything has come, without the machine, and tells whether
+// idle looks whether anything has come, without the machine, and reports whether
 // there is nothing to do. Most calls of one who polls end here.
 func (b *below) idle() bool {
 	if len(b.ahead) > 0 {
@@ -374,7 +374,7 @@ func (l *Link) missed() {
 	}
 }
 
-// feed gives the machine what idle has read, in the quickest way. It tells how many
+// feed gives the machine what idle has read, in the quickest way. It returns how many
 // bytes came of that, and whether it was of use.
 func (l *Link) feed(b *below, batch [][]byte) (n int, ok bool) {
 	used, n, answer := l.machine.Feed(b.ahead, batch)
@@ -416,7 +416,7 @@ func (l *Link) fed(b *below, used, n int, answer bool) {
 	l.stirred = b.closed || len(b.ahead) > 0 || !b.dry
 }
 
-// Counts tells how many bytes the owner has sent and received.
+// Counts returns how many bytes the owner has sent and received.
 func (l *Link) Counts() (sent, received uint64) { return l.sent, l.received }
 
 // RTT is that of the link below, if it knows.
@@ -439,7 +439,7 @@ func (l *Link) Handle() int {
 	return l.below.Handle()
 }
 
-// Arm tells whether one of want holds, and arms the link below if not.
+// Arm reports whether one of want holds, and arms the link below if not.
 func (l *Link) Arm(want link.Interest) bool { return l.machine.Arm(want) }
 
 // Limits are those of the machine and of the link below.
@@ -495,7 +495,7 @@ type below struct {
 	out    []byte // short bytes, made when they are needed
 }
 
-// Recv gives what was read ahead, and after that what there is.
+// Recv returns what was read ahead, and after that what there is.
 func (b *below) Recv(batch [][]byte) (n int, err error) {
 	b.owner.stirred = true // Recv of the owner knows better
 	switch room := link.Len(batch); {
@@ -515,7 +515,7 @@ func (b *below) Recv(batch [][]byte) (n int, err error) {
 	return b.take(batch), nil
 }
 
-// recvRest gives up to size bytes, those that were read ahead first, and reads a little
+// recvRest returns up to size bytes, those that were read ahead first, and reads a little
 // more if there is room for all of them.
 func (b *below) recvRest(batch [][]byte, size int) (n int, err error) {
 	if len(b.ahead) > 0 {
@@ -546,7 +546,7 @@ func (b *below) recvRest(batch [][]byte, size int) (n int, err error) {
 	return n, err
 }
 
-// take gives what was read ahead.
+// take returns what was read ahead.
 func (b *below) take(batch [][]byte) (n int) {
 	for _, to := range batch {
 		k := copy(to, b.ahead)

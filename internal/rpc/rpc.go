@@ -77,7 +77,7 @@ func (l *Listener) Put(c *Conn) {
 	<-c.done
 }
 
-// Accept gives the next connection.
+// Accept returns the next connection.
 func (l *Listener) Accept() (net.Conn, error) {
 	select {
 	case c := <-l.conns:
@@ -99,7 +99,7 @@ func (l *Listener) Addr() net.Addr { return &net.UnixAddr{Name: "impi", Net: "un
 // AuthType says that the connection's end has been proved elsewhere.
 func (c *Conn) AuthType() string { return "impi" }
 
-// PeerOf gives what the server's owner knows of who sent a request: Peer of its Conn.
+// PeerOf returns what the server's owner knows of who sent a request: Peer of its Conn.
 func PeerOf(ctx context.Context) any {
 	if p, ok := peer.FromContext(ctx); ok {
 		if c, ok := p.AuthInfo.(*Conn); ok {

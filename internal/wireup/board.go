@@ -11,7 +11,7 @@ import (
 	"github.com/openimpi/impi/core/board"
 )
 
-// BoardPossible tells whether this process can use a board: it takes more
+// BoardPossible reports whether this process can use a board: it takes more
 // addresses than a 32-bit process has to spare.
 const BoardPossible = strconv.IntSize == 64
 

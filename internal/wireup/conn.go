@@ -70,7 +70,7 @@ func NewConn(fd int) (*Conn, error) {
 	return &Conn{conn: uc, buf: make([]byte, maxMessage), oob: make([]byte, unix.CmsgSpace(4*maxFDs))}, nil
 }
 
-// Inherited gives the control socket that this process was started with. Its
+// Inherited returns the control socket that this process was started with. Its
 // environment variable is removed, so that children do not take it for theirs.
 // ok is false where the process was not started by a node.
 func Inherited() (c *Conn, ok bool, err error) {

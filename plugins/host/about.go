@@ -20,7 +20,7 @@ type About struct {
 	Capabilities transports.Capabilities
 }
 
-// About gives what the plugin said when it last started.
+// About returns what the plugin said when it last started.
 func (p *Plugin) About() About {
 	p.mu.Lock()
 	defer p.mu.Unlock()

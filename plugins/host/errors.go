@@ -37,7 +37,7 @@ type Error struct {
 	Cause   error  // may be nil
 }
 
-// Error gives all of it. The plugin's own words are on lines of their own.
+// Error returns all of it. The plugin's own words are on lines of their own.
 func (e *Error) Error() string {
 	if e.Output == "" {
 		return e.brief()
@@ -60,7 +60,7 @@ func (e *Error) brief() string {
 	return b.String()
 }
 
-// Unwrap gives the kind and the cause.
+// Unwrap returns the kind and the cause.
 func (e *Error) Unwrap() []error {
 	if e.Cause == nil {
 		return []error{e.Kind}
@@ -68,7 +68,7 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Kind, e.Cause}
 }
 
-// retryable tells whether the same call may succeed later with nothing changed
+// retryable reports whether the same call may succeed later with nothing changed
 // by the operator.
 func retryable(err error) bool {
 	for _, kind := range []error{ErrCrashed, ErrHung, ErrBackoff, ErrFailed} {

@@ -69,7 +69,7 @@ func cannotExecute(e *Error) error {
 }
 
 // judgeHandshake judges the first line that the process wrote to its standard
-// output: core|version|network|address|protocol|certificate. It tells whether
+// output: core|version|network|address|protocol|certificate. It reports whether
 // there is something wrong with it.
 func judgeHandshake(cfg *Config, e *Error, line string) bool {
 	parts := strings.Split(strings.TrimSpace(line), "|")

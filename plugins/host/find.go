@@ -14,7 +14,7 @@ import (
 // follows.
 const Prefix = "impi-transport-"
 
-// Find gives the path of the plugin for a transport in a plugin directory. name
+// Find returns the path of the plugin for a transport in a plugin directory. name
 // is the transport's, or the file's name as the config has it. It follows the
 // rules by which Start refuses a file: directory and file belong to root or to
 // us, nobody else can write to them, and no symbolic link leads out.
@@ -38,7 +38,7 @@ func Find(dir, name string) (string, error) {
 	return path, f.Close()
 }
 
-// List gives the names of the transports that have a plugin in dir, sorted. A
+// List returns the names of the transports that have a plugin in dir, sorted. A
 // directory that is not there has none.
 func List(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)

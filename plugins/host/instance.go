@@ -267,7 +267,7 @@ func (i *instance) stop(reason error, patience time.Duration) {
 	}()
 }
 
-// useless tells whether the instance is dead.
+// useless reports whether the instance is dead.
 func (i *instance) useless() bool {
 	select {
 	case <-i.dead:

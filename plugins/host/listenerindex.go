@@ -58,7 +58,7 @@ func (h *listenerIndex) leave(l *listener) (id uint64, found bool) {
 
 var errTooEarly = errors.New("too many events for listeners that were never opened")
 
-// find gives the listener of an event. It is nil, and the event kept, when the
+// find returns the listener of an event. It is nil, and the event kept, when the
 // listener is not known yet, or nil when it is closed.
 func (h *listenerIndex) find(e *proto.Event) (*listener, error) {
 	h.mu.Lock()

@@ -30,7 +30,7 @@ func newOrigin(transport string, answer *proto.OpenDataPlaneResponse) Origin {
 	}
 }
 
-// OriginOf tells how a link came about that this package has made. ok is false for
+// OriginOf returns how a link came about that this package has made. ok is false for
 // others.
 func OriginOf(l link.Link) (o Origin, ok bool) {
 	if x, made := l.(interface{ origin() Origin }); made {

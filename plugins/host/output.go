@@ -59,7 +59,7 @@ func (t *tail) lastWords() string {
 	return t.panic
 }
 
-// dying tells whether a line is the first of Go's message about a crash.
+// dying reports whether a line is the first of Go's message about a crash.
 func dying(line string) bool {
 	return strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ")
 }

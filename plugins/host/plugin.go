@@ -148,7 +148,7 @@ func (p *Plugin) reopenThose(ctx context.Context, inst *instance, listeners []*l
 	}
 }
 
-// Status gives the state at this moment.
+// Status returns the state at this moment.
 func (p *Plugin) Status() Status {
 	p.mu.Lock()
 	defer p.mu.Unlock()

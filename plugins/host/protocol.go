@@ -45,7 +45,7 @@ func spoken(between string) string {
 	return strings.Join(words, between)
 }
 
-// judgeVersion judges the version in a handshake, and tells whether there is something
+// judgeVersion judges the version in a handshake, and reports whether there is something
 // wrong with it.
 func judgeVersion(e *Error, text string) bool {
 	v, err := strconv.Atoi(text)

@@ -121,7 +121,7 @@ func (d *RunDir) Close() error {
 	return err
 }
 
-// CheckRunDir tells whether path is fit to be a Config's RunDir: a directory of
+// CheckRunDir reports whether path is fit to be a Config's RunDir: a directory of
 // ours that nobody else can enter, with a name that leaves room for a socket.
 func CheckRunDir(path string) error {
 	info, err := os.Lstat(path)

@@ -169,7 +169,7 @@ func (p *process) handshake() string {
 	return p.line
 }
 
-// ended waits for the process to end, and tells whether it did within d.
+// ended waits for the process to end, and reports whether it did within d.
 func (p *process) ended(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

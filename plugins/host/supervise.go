@@ -159,7 +159,7 @@ func (p *Plugin) conclude(a *attempt, inst *instance, err error) {
 	close(a.done)
 }
 
-// acquire gives the healthy instance, and starts one when there is none. It waits
+// acquire returns the healthy instance, and starts one when there is none. It waits
 // for that no longer than the context allows, and not at all when it is not
 // going to happen in time.
 func (p *Plugin) acquire(ctx context.Context) (*instance, error) {

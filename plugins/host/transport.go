@@ -13,13 +13,13 @@ import (
 	"github.com/openimpi/impi/transports"
 )
 
-// Transport gives the plugin's transport. Its links can be handed on: they are
+// Transport returns the plugin's transport. Its links can be handed on: they are
 // transports.Socket, transports.Memory or transports.Relayed, and OriginOf tells how
 // they came about. Its errors are *transports.Error; those that come from the
 // plugin's state wrap an *Error.
 func (p *Plugin) Transport() transports.Transport { return remote{p, p.cfg.DataPlanes} }
 
-// Pinned gives the plugin's transport with links that leave the plugin by one of
+// Pinned returns the plugin's transport with links that leave the plugin by one of
 // some data planes, the first that is possible, or not at all.
 func (p *Plugin) Pinned(planes []transports.DataPlane) transports.Transport {
 	return remote{p, slices.Clone(planes)}
@@ -143,7 +143,7 @@ func (i *instance) dial(ctx context.Context, to transports.DialSpec, pinned []tr
 	return l, err
 }
 
-// drain ends the plugin's work in order. It tells whether the plugin still
+// drain ends the plugin's work in order. It reports whether the plugin still
 // answers.
 func (i *instance) drain(d time.Duration) bool {
 	ctx, cancel := context.WithTimeout(i.ctx, d)

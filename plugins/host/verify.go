@@ -116,7 +116,7 @@ func (x *executable) check(cfg *Config) error {
 // so it cannot be close-on-exec as a binary is.
 const scriptFD = 4
 
-// execPath gives the path by which the child executes the file, and the files
+// execPath returns the path by which the child executes the file, and the files
 // that it inherits after the descriptor channel. The file behind the path is
 // closed by close.
 func (x *executable) execPath() (path string, inherit []*os.File, close func(), err error) {

@@ -74,7 +74,7 @@ func (e *Error) ConfigureError() error {
 	return errors.Join(errs...)
 }
 
-// flatten gives the leaves of a tree that errors.Join made.
+// flatten returns the leaves of a tree that errors.Join made.
 func flatten(err error) []error {
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {

@@ -38,7 +38,7 @@ func (v *events) settle(match func(*proto.Event) bool) {
 	v.list = slices.DeleteFunc(v.list, match)
 }
 
-// after gives the events after a sequence number, and a channel that is closed
+// after returns the events after a sequence number, and a channel that is closed
 // when there are more.
 func (v *events) after(n uint64) ([]*proto.Event, <-chan struct{}) {
 	v.mu.Lock()

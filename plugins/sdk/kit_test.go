@@ -88,7 +88,7 @@ func (l *fakeListener) Accept(ctx context.Context) (link.Link, error) {
 func (l *fakeListener) Address() string { return "fake:1" }
 func (l *fakeListener) Close() error    { close(l.closed); return nil }
 
-// socketLink gives a link and the other end of its socket.
+// socketLink returns a link and the other end of its socket.
 func socketLink(t *testing.T) (l *socket.Link, far int) {
 	t.Helper()
 	p, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)

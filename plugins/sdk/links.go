@@ -87,7 +87,7 @@ func (t *links) add(id uint64, h *held) {
 	t.byID[id] = h
 }
 
-// get gives a link that waits, and whether it waits for Pipe; nil: there is none.
+// get returns a link that waits, and whether it waits for Pipe; nil: there is none.
 func (t *links) get(id uint64) (h *held, piped bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -103,7 +103,7 @@ func (t *links) pipe(id uint64, h *held) {
 	h.piped = true
 }
 
-// release gives a link up, or nil when there is none of that number.
+// release takes the link of that number out of the table and returns it, or nil.
 func (t *links) release(id uint64) *held {
 	t.mu.Lock()
 	h := t.byID[id]

@@ -56,7 +56,7 @@ func listenSpec(req *proto.ListenRequest) transports.ListenSpec {
 	return at
 }
 
-// portOf gives the port of an address: of "ip:port", of the first of several with
+// portOf returns the port of an address: of "ip:port", of the first of several with
 // commas between them, which all have one port, or of a URL. 0: none is found.
 func portOf(address string) int {
 	first, _, _ := strings.Cut(address, ",")
@@ -108,7 +108,7 @@ func (s *server) accept(id uint64, l *listening) {
 	}
 }
 
-// temporary tells whether a transport says that the same call may succeed later.
+// temporary reports whether a transport says that the same call may succeed later.
 func temporary(err error) bool {
 	var te *transports.Error
 	return errors.As(err, &te) && te.Retryable

@@ -119,7 +119,7 @@ func planeList(planes []transports.DataPlane) string {
 	return "data plane " + strings.Join(names, ", ")
 }
 
-// ringFits tells whether the node knows the rings that this package makes.
+// ringFits reports whether the node knows the rings that this package makes.
 func ringFits(req *proto.OpenDataPlaneRequest) bool {
 	return slices.Contains(req.GetRingLayouts(), proto.RingLayout) && slices.Contains(req.GetWakeMethods(), proto.WakeSocket)
 }

@@ -38,7 +38,7 @@ type Options struct {
 	Protocols []int
 }
 
-// IsPlugin tells whether a node has started this process as its plugin. A
+// IsPlugin reports whether a node has started this process as its plugin. A
 // program that can be both asks before it does anything else.
 func IsPlugin() bool { return started }
 

@@ -92,7 +92,7 @@ func (s *server) Configure(_ context.Context, req *proto.ConfigureRequest) (*pro
 	return &proto.ConfigureResponse{Error: proto.FromConfigureError(err)}, nil
 }
 
-// Capabilities tells what the links can do, with all data planes that this package
+// Capabilities returns what the links can do, with all data planes that this package
 // has for them.
 func (s *server) Capabilities(context.Context, *proto.CapabilitiesRequest) (*proto.CapabilitiesResponse, error) {
 	c := s.t.Capabilities()
@@ -152,7 +152,7 @@ func (s *server) checkQuiet() {
 	}
 }
 
-// Stats gives the counters.
+// Stats returns the counters.
 func (s *server) Stats(context.Context, *proto.StatsRequest) (*proto.StatsResponse, error) {
 	out := &proto.StatsResponse{
 		Dials: s.dials.Load(), DialErrors: s.dialErrors.Load(), Accepts: s.accepts.Load(), HandedOver: s.handedOver.Load(),

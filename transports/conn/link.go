@@ -54,7 +54,7 @@ func (l *Link) Detach() (transports.Conn, error) {
 	return l.conn, nil
 }
 
-// open gives what the link works with, and makes it for the first caller.
+// open returns what the link works with, and makes it for the first caller.
 func (l *Link) open() (*use, error) {
 	if u := l.use.Load(); u != nil {
 		return u, nil
@@ -110,7 +110,7 @@ func (l *Link) Recv(batch [][]byte) (int, error) {
 	return n, u.explain(err)
 }
 
-// explain gives the connection's failure instead of the ring's, which follows from
+// explain returns the connection's failure instead of the ring's, which follows from
 // it. It is the same for each call.
 func (u *use) explain(err error) error {
 	if err == nil || !errors.Is(err, link.ErrBroken) || u.pump.Err() == nil {

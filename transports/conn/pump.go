@@ -28,7 +28,7 @@ type Near interface {
 	// that this side was closed meanwhile.
 	Gone() error
 
-	// Alive tells whether the user still has the link.
+	// Alive reports whether the user still has the link.
 	Alive() bool
 
 	// Break closes this side; the user sees a broken link.
@@ -89,7 +89,7 @@ func (p *Pump) Err() error {
 	return nil
 }
 
-// Left tells whether the user has closed the link, or died. What he sent may still
+// Left reports whether the user has closed the link, or died. What he sent may still
 // be under way to the connection.
 func (p *Pump) Left() bool { return p.left.Load() || !p.near.Alive() }
 

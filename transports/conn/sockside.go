@@ -89,14 +89,14 @@ func (s *socketSide) CloseWrite() error {
 // Gone waits until the user's end is closed. He has ended his stream already.
 func (s *socketSide) Gone() error { return s.raw.Read(gone) }
 
-// Alive tells whether it is open.
+// Alive reports whether it is open.
 func (s *socketSide) Alive() bool {
 	closed := true
 	err := s.raw.Control(func(fd uintptr) { closed = gone(fd) })
 	return err == nil && !closed
 }
 
-// gone tells whether a socket's other end is closed.
+// gone reports whether a socket's other end is closed.
 func gone(fd uintptr) bool {
 	fds := []unix.PollFd{{Fd: int32(fd)}}
 	n, err := unix.Poll(fds, 0)

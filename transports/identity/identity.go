@@ -161,7 +161,7 @@ func (id *Identity) Secret() []byte {
 	return sum[:]
 }
 
-// At gives the same identity with another clock.
+// At returns the same identity with another clock.
 func (id *Identity) At(now func() time.Time) *Identity {
 	other := *id
 	other.now = now

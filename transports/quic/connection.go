@@ -211,7 +211,7 @@ func (c *connection) ask() (*stream, error) {
 	return &stream{s: s, of: c}, nil
 }
 
-// ending gives the reason of the connection's end instead of that end.
+// ending returns the reason of the connection's end instead of that end.
 func (c *connection) ending(err error) error {
 	if errors.Is(err, context.Canceled) && c.qc.Context().Err() != nil {
 		return context.Cause(c.qc.Context())

@@ -124,7 +124,7 @@ func (c *connection) explain(err error) error {
 	return fmt.Errorf("%s at %s: %w", name, c.qc.RemoteAddr(), err)
 }
 
-// stale tells whether a connection had ended before it was asked for a link: a new
+// stale reports whether a connection had ended before it was asked for a link: a new
 // one may do.
 func stale(err error) bool {
 	var ae *quic.ApplicationError

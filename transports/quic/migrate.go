@@ -57,7 +57,7 @@ func (u *udpSocket) WriteMsgUDP(b, oob []byte, to *net.UDPAddr) (n, oobn int, er
 	return len(b), len(oob), nil
 }
 
-// lostNetwork tells whether an error is about the way, not about the packet.
+// lostNetwork reports whether an error is about the way, not about the packet.
 func lostNetwork(err error) bool {
 	for _, e := range []syscall.Errno{syscall.ENETUNREACH, syscall.EHOSTUNREACH, syscall.ENETDOWN, syscall.EADDRNOTAVAIL, syscall.EINVAL} {
 		if errors.Is(err, e) {
@@ -143,7 +143,7 @@ func (c *connection) watch(u *udpSocket) {
 	}
 }
 
-// next waits for a tick, and tells whether the connection still lives.
+// next waits for a tick, and reports whether the connection still lives.
 func (c *connection) next(tick *time.Ticker) bool {
 	select {
 	case <-c.qc.Context().Done():

@@ -126,7 +126,7 @@ func (n *network) flow(client string) *net.UDPConn {
 	return out
 }
 
-// fate tells whether a packet arrives.
+// fate reports whether a packet arrives.
 func (n *network) fate() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -54,7 +54,7 @@ func (x *leased) Break() {
 	x.left.Do(x.lane.leave)
 }
 
-// enter gives the connection for the next link to a target: a new one as long as
+// enter returns the connection for the next link to a target: a new one as long as
 // there may be more and all have links, else that with the fewest. fresh tells
 // that it is new. Its users have one more.
 func (t *Transport) enter(at target) (l *lane, fresh bool) {
@@ -117,7 +117,7 @@ func (t *Transport) removeLane(l *lane) {
 	}
 }
 
-// connection gives the lane's connection, or nil as long as there is none.
+// connection returns the lane's connection, or nil as long as there is none.
 func (l *lane) connection() *connection {
 	select {
 	case <-l.ready:

@@ -18,7 +18,7 @@ type stream struct {
 	cut   bool       // a Write took less than all; under write
 }
 
-// Read gives the next bytes, or io.EOF after the peer's last.
+// Read returns the next bytes, or io.EOF after the peer's last.
 func (x *stream) Read(b []byte) (int, error) {
 	n, err := x.s.Read(b)
 	if err != nil && err != io.EOF { //nolint:errorlint // the library reports it bare

@@ -51,7 +51,7 @@ func (t *Transport) Info() transports.Info {
 	return transports.Info{Name: name, Version: "1.0.0", Vendor: "openimpi"}
 }
 
-// Capabilities tells what the links can do.
+// Capabilities returns what the links can do.
 func (t *Transport) Capabilities() transports.Capabilities {
 	return transports.Capabilities{
 		DataPlanes: []transports.DataPlane{transports.PlanePeerSHM},

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Counts gives how many bytes this link has sent and received. No Send or Recv
+// Counts returns how many bytes this link has sent and received. No Send or Recv
 // may be in progress.
 func (l *Link) Counts() (sent, received uint64) { return l.stage.sent, l.recv.moved }
 

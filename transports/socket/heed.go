@@ -35,7 +35,7 @@ func Heed(c *net.TCPConn) net.Conn {
 	return h
 }
 
-// Explain gives the error of a call on a connection, which may be TLS over another one, or
+// Explain returns the error of a call on a connection, which may be TLS over another one, or
 // link.SilentError where the kernel gave it up because nothing was heard from the peer.
 func Explain(c net.Conn, err error) error {
 	if err == nil || !silent(err) || errors.Is(err, link.ErrSilent) {

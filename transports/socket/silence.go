@@ -99,7 +99,7 @@ func silenceOf(fd int) time.Duration {
 	return asking{v[0], v[1], v[2]}.silence()
 }
 
-// mute tells whether the state of a TCP connection shows that the peer's kernel does not
+// mute reports whether the state of a TCP connection shows that the peer's kernel does not
 // answer any more: we wait for it to acknowledge something, have asked again, and nothing
 // at all has come for limit. A peer that has said that it has no room need not answer
 // before we ask, which becomes rare; it is left to the questions of an idle connection.
@@ -108,7 +108,7 @@ func mute(i *unix.TCPInfo, limit time.Duration) bool {
 	return i.Unacked > 0 && i.Snd_wnd > 0 && i.Retransmits > 0 && heard >= limit
 }
 
-// silent tells whether what the kernel says of a connection means that the peer does not
+// silent reports whether what the kernel says of a connection means that the peer does not
 // answer. It gives up by the last thing that it heard of the network, if there was any.
 func silent(err error) bool {
 	for _, e := range []syscall.Errno{syscall.ETIMEDOUT, syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.EHOSTDOWN, syscall.ENETDOWN} {

@@ -167,7 +167,7 @@ func (l *Link) Close() error {
 	return nil
 }
 
-// Detach gives the descriptor and the bytes of New that nobody has read to the
+// Detach returns the descriptor and the bytes of New that nobody has read to the
 // caller. The link is closed then, its socket is not.
 func (l *Link) Detach() (fd int, preread []byte, err error) {
 	if l.silence > 0 {

@@ -48,7 +48,7 @@ type stage struct {
 	next int              // the slot whose turn it is
 }
 
-// wants tells whether to send a batch of size bytes through the stage, and makes
+// wants reports whether to send a batch of size bytes through the stage, and makes
 // the stage when it is time.
 func (s *stage) wants(fd, size int) bool {
 	if s.refused || size < slotSize {

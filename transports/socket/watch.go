@@ -71,7 +71,7 @@ func (w *watch) look() {
 	w.timer = time.AfterFunc(pace, w.look)
 }
 
-// fallen tells whether the peer of a socket is silent.
+// fallen reports whether the peer of a socket is silent.
 func fallen(fd int, limit time.Duration) bool {
 	info, err := unix.GetsockoptTCPInfo(fd, unix.SOL_TCP, unix.TCP_INFO)
 	return err == nil && mute(info, limit)

@@ -56,7 +56,7 @@ func (s *settings) setCongestion(fd int) error {
 	return nil
 }
 
-// insideMachine tells whether both ends of a socket are on this machine.
+// insideMachine reports whether both ends of a socket are on this machine.
 func insideMachine(fd int) bool {
 	near, nearErr := unix.Getsockname(fd)
 	far, farErr := unix.Getpeername(fd)

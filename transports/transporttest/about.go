@@ -54,7 +54,7 @@ func schema(e *env) {
 	}
 }
 
-// fits tells whether a setting's default, if any, is of its type.
+// fits reports whether a setting's default, if any, is of its type.
 func fits(s transports.Setting) (ok bool) {
 	if s.Default == nil {
 		return true

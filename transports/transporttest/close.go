@@ -16,7 +16,7 @@ var closeCases = []Case{
 	{"T-CLOSE-06", "error-is-final", "an error stays the same", errorIsFinal},
 }
 
-// gone tells whether err is one that a link has whose peer has closed it.
+// gone reports whether err is one that a link has whose peer has closed it.
 func gone(err error) bool { return ended(err) || errors.Is(err, link.ErrBroken) }
 
 func halfClose(e *env) {

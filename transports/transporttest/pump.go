@@ -132,7 +132,7 @@ func (e *env) end(l link.Link, allowBytes bool) error {
 	}
 }
 
-// ended tells whether err is io.EOF itself: callers of Recv may compare it, like
+// ended reports whether err is io.EOF itself: callers of Recv may compare it, like
 // those of an io.Reader.
 func ended(err error) bool {
 	return err == io.EOF //nolint:errorlint // a wrapped one would be a fault

@@ -13,7 +13,7 @@ var readyCases = []Case{
 	{"T-READY-04", "same-handle", "a link keeps its handle until Close", sameHandle},
 }
 
-// armed tells whether one of want holds, within some milliseconds, as a sleeper
+// armed reports whether one of want holds, within some milliseconds, as a sleeper
 // would find out.
 func armed(l link.Link, want link.Interest, milliseconds int) bool {
 	if l.Arm(want) {

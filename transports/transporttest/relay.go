@@ -95,7 +95,7 @@ func (r *relay) pass(direction int, from, to *net.TCPConn) {
 	}
 }
 
-// admit tells how many of n bytes are passed on, and whether the cut follows.
+// admit returns how many of n bytes are passed on, and whether the cut follows.
 func (r *relay) admit(direction, n int) (admitted int, last bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -59,7 +59,7 @@ func (s *settings) place(at transports.ListenSpec) (place, error) {
 	return place{path: filepath.Join(dir, at.Name+".sock")}, nil
 }
 
-// private tells whether only this user gets at what is in dir.
+// private reports whether only this user gets at what is in dir.
 func private(dir string) error {
 	var st sys.Stat_t
 	if err := sys.Stat(dir, &st); err != nil {
@@ -92,7 +92,7 @@ func bind(ctx context.Context, short string) (*net.UnixListener, error) {
 	return ln.(*net.UnixListener), nil
 }
 
-// dead tells whether a socket file has nobody behind it.
+// dead reports whether a socket file has nobody behind it.
 func dead(ctx context.Context, short string) bool {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", short)
 	if err == nil {

@@ -11,7 +11,7 @@ func (e *strangerError) Error() string {
 		e.pid, e.uid, e.ours)
 }
 
-// admit tells whether a process of user ours may talk to process pid of user uid.
+// admit reports whether a process of user ours may talk to process pid of user uid.
 func admit(uid, ours, pid int) error {
 	if uid == ours || uid == 0 {
 		return nil

@@ -50,7 +50,7 @@ func abstractPlace(name string) place {
 	return place{abstract: "impi-" + name + "-" + strings.ToLower(rand.Text())}
 }
 
-// reachable gives the address in a form that fits into a socket address, valid
+// reachable returns the address in a form that fits into a socket address, valid
 // until release is called: a long path goes through a descriptor of its folder.
 func (p place) reachable() (short string, release func(), err error) {
 	if p.path == "" {

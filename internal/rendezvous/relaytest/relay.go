@@ -82,7 +82,7 @@ type budget struct {
 	none bool
 }
 
-// take gives how many of n bytes may pass, and whether that was the last.
+// take returns how many of n bytes may pass, and whether that was the last.
 func (b *budget) take(n int) (int, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -121,7 +121,7 @@ func (k *Kind) believe(a Keys, v verdict, secret []byte) error {
 	return nil
 }
 
-// secretOf gives what only the two ends of a connection know.
+// secretOf returns what only the two ends of a connection know.
 func (k *Kind) secretOf(c *tls.Conn) ([]byte, error) {
 	s := c.ConnectionState()
 	if s.NegotiatedProtocol != k.Protocol {

@@ -35,7 +35,7 @@ func channel(t *testing.T) (a, b *Conn, raw int) {
 	return a, b, raw
 }
 
-// socketPair gives the two ends of a stream.
+// socketPair returns the two ends of a stream.
 func socketPair(t *testing.T) (near, far int) {
 	t.Helper()
 	p, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)

@@ -14,7 +14,7 @@ func (t *Transport) forget(d *disturbed) {
 	delete(t.live, d)
 }
 
-// ending gives the connections that are closed but still have bytes on their way,
+// ending returns the connections that are closed but still have bytes on their way,
 // or all there are.
 func (t *Transport) ending(all bool) (some []*disturbed) {
 	t.mu.Lock()

@@ -99,7 +99,7 @@ func (b *blocking) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// holds tells whether poll(2) would return at once, which is what Arm promises
+// holds reports whether poll(2) would return at once, which is what Arm promises
 // something about. The poller tells only of changes, and several of them, such as a
 // ring of the bell and the end of who rang it, may have been one for it.
 func holds(fd uintptr, events int16) bool {

@@ -14,7 +14,7 @@ type event struct {
 	cut    bool
 }
 
-// play gives what happens to the first total bytes, written in calls of the given
+// play returns what happens to the first total bytes, written in calls of the given
 // sizes, over and over.
 func play(f Faults, number uint64, total int64, sizes ...int) (events []event) {
 	p := newPlan(f, number)

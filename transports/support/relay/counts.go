@@ -1,6 +1,6 @@
 package relay
 
-// Counts gives how many bytes went over this side, if it is counted. No other
+// Counts returns how many bytes went over this side, if it is counted. No other
 // call may be in progress.
 func (l *Link) Counts() (sent, received uint64) {
 	if e := l.end.Load(); e != nil {

@@ -34,9 +34,9 @@ func newLink(e end, plane transports.DataPlane, via string) *Link {
 type end interface {
 	link.Link
 
-	// alive tells whether the plugin still has its side, where Send does not.
+	// alive reports whether the plugin still has its side, where Send does not.
 	alive() bool
-	// whole tells whether an end of stream is one that the peer meant.
+	// whole reports whether an end of stream is one that the peer meant.
 	whole() bool
 	// detach gives up the link: see Link.Detach.
 	detach() (fds []int, side int, err error)
@@ -67,7 +67,7 @@ func NewStream(sock, tail int, plane transports.DataPlane, via string) (*Link, e
 // Plane is "ring", "stream" or "grpc".
 func (l *Link) Plane() transports.DataPlane { return l.plane }
 
-// Detach gives up the link and returns what another process needs to go on with it:
+// Detach returns up the link and returns what another process needs to go on with it:
 // the arguments of NewRing or NewStream. The caller owns the descriptors. No other
 // call may be in progress.
 func (l *Link) Detach() (fds []int, side int, err error) {
@@ -94,7 +94,7 @@ func (l *Link) Send(batch [][]byte) (int, error) {
 	return n, l.explain(err)
 }
 
-// Recv gives what is there.
+// Recv returns what is there.
 func (l *Link) Recv(batch [][]byte) (int, error) {
 	e := l.end.Load()
 	if e == nil {

@@ -61,7 +61,7 @@ func (b *bell) plug() {
 	}
 }
 
-// drain takes the rings of the bell, and tells whether the other side has gone.
+// drain takes the rings of the bell, and reports whether the other side has gone.
 func (b *bell) drain() (ended bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -88,7 +88,7 @@ func (b *bell) Handle() int {
 	return b.sock
 }
 
-// Alive tells whether the other side still has its end of the socket. Send does not
+// Alive reports whether the other side still has its end of the socket. Send does not
 // ask, and one who only sends may sleep again and again when it died.
 func (b *bell) Alive() bool {
 	b.mu.Lock()

@@ -1,6 +1,6 @@
 package ring
 
-// Counts gives how many bytes this side has sent and received, by copying since
+// Counts returns how many bytes this side has sent and received, by copying since
 // the region was made, by whoever had the link, and by lending since New. No
 // other call may be in progress.
 func (l *Link) Counts() (sent, received uint64) {

@@ -37,7 +37,7 @@ func (l *Link) TakeFastBoxes() bool {
 	return true
 }
 
-// FastBoxRoom gives the place of the next fast-box message, to be filled in and posted, if one
+// FastBoxRoom returns the place of the next fast-box message, to be filled in and posted, if one
 // can be written behind what was sent so far.
 func (l *Link) FastBoxRoom() *link.EagerMessage {
 	if !l.FastBoxesAgreed() {
@@ -49,7 +49,7 @@ func (l *Link) FastBoxRoom() *link.EagerMessage {
 	return l.fastBoxes.Room()
 }
 
-// FastBoxesAgreed tells whether both sides take fast-box messages.
+// FastBoxesAgreed reports whether both sides take fast-box messages.
 func (b *boxes) FastBoxesAgreed() bool { return b.taken || b.lookForTaker() }
 
 func (b *boxes) lookForTaker() bool {
@@ -65,7 +65,7 @@ func (l *Link) PostFastBox() {
 	}
 }
 
-// NextFastBox gives the fast-box message that comes before any other byte, nil if there is
+// NextFastBox returns the fast-box message that comes before any other byte, nil if there is
 // none. The other side can still change it.
 func (l *Link) NextFastBox() *link.EagerMessage {
 	if l.recvErr != nil || l.closed.Load() {
@@ -80,7 +80,7 @@ func (l *Link) FastBoxTaken() {
 	l.idle = 0
 }
 
-// FastBoxesAt tells where the next fast-box messages come, and whether any could be sent and
+// FastBoxesAt returns where the next fast-box messages come, and whether any could be sent and
 // taken (link.FastBoxLink).
 func (l *Link) FastBoxesAt() (out, in uint64, sends, takes bool) {
 	if l.closed.Load() {
@@ -124,5 +124,5 @@ func (r *reader) before(n uint64) (uint64, error) {
 	return min(n, uint64(k)), nil
 }
 
-// fastBoxDue tells whether what comes next is a fast-box message.
+// fastBoxDue reports whether what comes next is a fast-box message.
 func (r *reader) fastBoxDue() bool { return r.fastBoxes != nil && r.fastBoxes.Next(r.tail) != nil }

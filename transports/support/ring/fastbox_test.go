@@ -34,7 +34,7 @@ func takeNotes(t testing.TB, links ...*Link) {
 	}
 }
 
-// post sends a fast-box message, and tells whether there was room for it.
+// post sends a fast-box message, and reports whether there was room for it.
 func post(l *Link, text string) bool {
 	n := l.FastBoxRoom()
 	if n == nil {
@@ -75,7 +75,7 @@ func (s *story) piece(n int) []byte {
 	return b
 }
 
-// tell sends some more, and tells whether the link took anything.
+// tell sends some more, and reports whether the link took anything.
 func (s *story) tell(l *Link, lend bool) (progress bool, err error) {
 	if len(s.pieces) > 0 {
 		return s.offer(l, lend)

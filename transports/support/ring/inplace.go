@@ -12,7 +12,7 @@ import (
 // tell. Bytes, Space and Fill are for pumps: they give all there is, in two pieces
 // where the ring wraps, and the errors. What is read leaves the ring by Discard.
 
-// Ready tells whether something has come, or an impossible number.
+// Ready reports whether something has come, or an impossible number.
 func (l *Link) Ready() bool {
 	if l.in.fastBoxDue() {
 		return true
@@ -21,7 +21,7 @@ func (l *Link) Ready() bool {
 	return n > 0 || l.in.due() || err != nil
 }
 
-// Peek gives what has come, up to the end of the ring.
+// Peek returns what has come, up to the end of the ring.
 func (l *Link) Peek() []byte {
 	if l.recvErr != nil || l.closed.Load() {
 		return nil
@@ -29,7 +29,7 @@ func (l *Link) Peek() []byte {
 	return l.in.peek()
 }
 
-// Bytes gives what can be read, where it lies in the ring: for whom a Recv would
+// Bytes returns what can be read, where it lies in the ring: for whom a Recv would
 // be a copy too many. There is nothing when first is empty. The slices hold until
 // Discard, and the other side can change what is in them. Bytes, Discard and Recv are
 // for one goroutine; errors are those of Recv.
@@ -83,7 +83,7 @@ func (l *Link) Commit() bool {
 	return true
 }
 
-// Space gives the room in the ring, to be filled in place. There is none when first
+// Space returns the room in the ring, to be filled in place. There is none when first
 // is empty. Space, Fill and Send are for one goroutine; errors are those of Send.
 func (l *Link) Space() (first, second []byte, err error) {
 	if _, err := l.Send(nil); err != nil {
@@ -116,7 +116,7 @@ func window(data []byte, at, n uint64) (first, second []byte) {
 	return first, data[:n-uint64(len(first))]
 }
 
-// reserve gives the next n bytes of room, which publish will send.
+// reserve returns the next n bytes of room, which publish will send.
 func (w *writer) reserve(n uint64) []byte {
 	at := (w.head + w.placed) & w.mask
 	if at+n > w.mask+1 {
@@ -140,7 +140,7 @@ func (w *writer) publish() bool {
 	return true
 }
 
-// peek gives what is there in one piece. An impossible head is for read to tell.
+// peek returns what is there in one piece. An impossible head is for read to tell.
 func (r *reader) peek() []byte {
 	n, err := r.waiting()
 	if err != nil || n == 0 {

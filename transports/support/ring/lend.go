@@ -63,7 +63,7 @@ func (l *Link) Lend(batch [][]byte) (int, error) {
 	return n, nil
 }
 
-// lend posts what of batch is not posted yet, and tells how much of it is the
+// lend posts what of batch is not posted yet, and returns how much of it is the
 // caller's again.
 func (w *writer) lend(batch [][]byte) (int, error) {
 	if err := w.reclaim(); err != nil {
@@ -126,7 +126,7 @@ func (w *writer) post(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// movable tells whether a writer that could not go on can do so now.
+// movable reports whether a writer that could not go on can do so now.
 func (w *writer) movable() bool {
 	if w.given != w.back {
 		return w.b.taken.Load() != w.back

@@ -86,7 +86,7 @@ func adopt(file, sock, side int) (*Link, error) {
 	return newLink(r, file, sock, side), nil
 }
 
-// Detach gives the link up and returns what another process needs to go on with
+// Detach returns the link up and returns what another process needs to go on with
 // it: the region's file, the socket and the side. The caller owns the
 // descriptors. No other call may be in progress. It fails after Close, and after
 // TakeFastBoxes: who goes on knows nothing of the fast-box messages.

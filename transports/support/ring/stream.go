@@ -18,7 +18,7 @@ type writer struct {
 	ledger
 }
 
-// room gives how many bytes can be written now, asking for more than the last
+// room returns how many bytes can be written now, asking for more than the last
 // time only if that was less than want.
 func (w *writer) room(want uint64) (uint64, error) {
 	size := w.mask + 1
@@ -76,7 +76,7 @@ type reader struct {
 	borrower
 }
 
-// waiting gives how many bytes of the ring can be read now: up to the next fast-box message or loan.
+// waiting returns how many bytes of the ring can be read now: up to the next fast-box message or loan.
 func (r *reader) waiting() (uint64, error) {
 	if r.head == r.tail {
 		head := r.b.head.Load()
@@ -104,11 +104,11 @@ func (r *reader) waiting() (uint64, error) {
 	return r.head - r.tail, nil
 }
 
-// due tells whether what comes next is a loan. A fast-box message at the same place is older: none is
+// due reports whether what comes next is a loan. A fast-box message at the same place is older: none is
 // written while anything is lent.
 func (r *reader) due() bool { return r.next.size > 0 && r.next.at == r.tail && !r.fastBoxDue() }
 
-// read copies as much into batch as is there. It tells whether the writer should
+// read copies as much into batch as is there. It reports whether the writer should
 // look again: much has become free since tail was stored.
 func (r *reader) read(batch [][]byte) (n int, err error) {
 	have, err := r.waiting()
@@ -133,7 +133,7 @@ func (r *reader) read(batch [][]byte) (n int, err error) {
 	return n, nil
 }
 
-// publish stores tail if it is behind by more than lag bytes, and tells whether
+// publish stores tail if it is behind by more than lag bytes, and reports whether
 // it did.
 func (r *reader) publish(lag uint64) bool {
 	if r.tail-r.stored <= lag {

@@ -97,7 +97,7 @@ func pcapOptions(t testing.TB, b []byte) map[uint16]string {
 	}
 }
 
-// show gives a record as text: direction, ranks, offset, and what it holds.
+// show returns a record as text: direction, ranks, offset, and what it holds.
 func (r pcapRecord) show() string {
 	be := binary.BigEndian
 	head, rest := r.blob[:24], r.blob[24:]

@@ -41,7 +41,7 @@ func tshark(t *testing.T, file []byte, args ...string) []string {
 // columns make tshark print the packet list.
 var columns = []string{"-o", `gui.column.format:"S","%s","D","%d","P","%p","I","%i"`}
 
-// list gives the packet list, with single spaces.
+// list returns the packet list, with single spaces.
 func list(t *testing.T, file []byte, args ...string) []string {
 	t.Helper()
 	lines := tshark(t, file, append(args, columns...)...)
