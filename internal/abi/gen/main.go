@@ -2,7 +2,7 @@
 // cmd/libmpi: the C functions of the library, the table of those that are
 // implemented, and what Fortran has of both; most exported functions, which follow from mpi.h and
 // the tables of internal/abi; and what Go programs see of messages, collective operations, windows
-// and requests, which follows from face.txt.
+// and requests, and the engine's functions of collective operations, which follow from face.txt.
 //
 // go generate ./internal/abi runs it.
 package main
@@ -29,10 +29,10 @@ func main() {
 func run(root string, check bool) error {
 	tree := os.DirFS(root)
 	for _, generate := range []func() (map[string]string, error){
-		abi.Face, // the others read what comes of it
+		abi.Face,
+		abi.Operations,
 		func() (map[string]string, error) { return abi.Generate(tree) },
 		func() (map[string]string, error) { return abi.GenerateFortran(tree) },
-		func() (map[string]string, error) { return abi.GenerateNonblocking(tree) },
 	} {
 		files, err := generate()
 		if err != nil {

@@ -18,8 +18,8 @@ func bcastBytes(b []byte) func(*coll.Planner, *coll.Schedule) error {
 // boardLimits are the longest blocks that go by way of the board, in bytes: up to
 // them it is faster than messages, see docs/decisions/0039-experiments-on-speed.md.
 var boardLimits = [...]int{
-	OpBarrier: 0, OpBcast: board.MaxPost, gather: 64 << 10, scatter: 64 << 10, allgatherAll: 64 << 10,
-	alltoall: 64 << 10, reduce: 64 << 10, allreduceAll: 4 << 10,
+	OpBarrier: 0, OpBcast: board.MaxPost, gather: 64 << 10, scatter: 64 << 10, allgather: 64 << 10,
+	alltoall: 64 << 10, reduce: 64 << 10, allreduce: 4 << 10,
 }
 
 // pairLimit is the limit of two members, who copy no less by way of the board than
@@ -50,13 +50,13 @@ func fits(s *proc.BoardPlace, a *Call) (block int, ok bool) {
 	case scatter:
 		block, ok = share(a.recv, a.Send, n, me == a.Root)
 		all = n
-	case allgatherAll:
+	case allgather:
 		block, ok = share(a.Send, a.recv, n, true)
 	case alltoall:
 		block, ok = len(a.recv)/n, len(a.recv)%n == 0 && (a.Send == nil || len(a.Send) == len(a.recv))
 		all = n
 	default:
-		block, ok = operands(a, me == a.Root || a.What == allreduceAll)
+		block, ok = operands(a, me == a.Root || a.What == allreduce)
 	}
 	if !ok || block == 0 || block%a.Kind.Size() != 0 || overlapping(a, me) {
 		return 0, false
@@ -69,7 +69,7 @@ func fits(s *proc.BoardPlace, a *Call) (block int, ok bool) {
 
 // piecemeal tells whether a reduction too long for one post is done in pieces.
 func piecemeal(s *proc.BoardPlace, a *Call, block int) bool {
-	return (a.What == reduce || a.What == allreduceAll) && block > boardLimits[a.What] && block <= boardPieces && a.op.Commutative() && a.op.Predefined()
+	return (a.What == reduce || a.What == allreduce) && block > boardLimits[a.What] && block <= boardPieces && a.op.Commutative() && a.op.Predefined()
 }
 
 // share is the length of a block of which those that have whole have one for each of
@@ -149,8 +149,8 @@ func do(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 		return boardGather(s, a, t, block)
 	case scatter:
 		return boardScatter(s, a, t, block)
-	case allgatherAll:
-		return allgather(s, a, t, block)
+	case allgather:
+		return boardAllgather(s, a, t, block)
 	case alltoall:
 		return boardAlltoall(s, a, t, block)
 	default:
@@ -236,7 +236,7 @@ func boardScatter(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 	return post(s, a, t, a.Send)
 }
 
-func allgather(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
+func boardAllgather(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 	own := a.recv[s.C.Rank()*block:][:block]
 	if a.Send != nil {
 		boardCopy(s, own, a.Send)

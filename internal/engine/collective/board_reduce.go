@@ -9,7 +9,7 @@ import (
 // the result combine all of them, from the last rank to the first. So the order is that
 // of the ranks, and all compute the same to the last bit.
 func boardReduce(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
-	me, all := s.C.Rank(), a.What == allreduceAll
+	me, all := s.C.Rank(), a.What == allreduce
 	own := a.Send
 	if own == nil {
 		own = a.recv

@@ -8,6 +8,9 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
+// Root is what the root of an operation on an intercommunicator gives as root.
+const Root = coll.Root
+
 // what is a collective operation.
 type what uint8
 
@@ -19,13 +22,13 @@ const (
 	gatherv
 	scatter
 	scatterv
-	allgatherAll
+	allgather
 	allgatherv
 	alltoall
 	alltoallv
 	alltoallw
 	reduce
-	allreduceAll
+	allreduce
 	reduceScatter
 	reduceScatterBlock
 	scan
@@ -69,7 +72,7 @@ func (a *Call) plan(p *coll.Planner, s *coll.Schedule) error {
 		return p.Scatter(s, a.Send, a.recv, a.Kind, a.Root)
 	case scatterv:
 		return p.Scatterv(s, a.Send, a.counts, a.displs, a.recv, a.Kind, a.Root)
-	case allgatherAll:
+	case allgather:
 		return p.Allgather(s, a.Send, a.recv, a.Kind)
 	case allgatherv:
 		return p.Allgatherv(s, a.Send, a.recv, a.counts, a.displs, a.Kind)
@@ -86,11 +89,27 @@ func (a *Call) plan(p *coll.Planner, s *coll.Schedule) error {
 	}
 }
 
+// planNeighbors has the planner write an operation of neighbours.
+func (a *Call) planNeighbors(p *coll.Planner, s *coll.Schedule) error {
+	switch a.What {
+	case neighborAllgather:
+		return p.NeighborAllgather(s, a.Send, a.recv, a.Kind)
+	case neighborAllgatherv:
+		return p.NeighborAllgatherv(s, a.Send, a.recv, a.counts, a.displs, a.Kind)
+	case neighborAlltoall:
+		return p.NeighborAlltoall(s, a.Send, a.recv, a.Kind)
+	case neighborAlltoallv:
+		return p.NeighborAlltoallv(s, a.Send, a.counts, a.displs, a.recv, a.rcounts, a.rdispls, a.Kind)
+	default:
+		return p.NeighborAlltoallw(s, a.out, a.in)
+	}
+}
+
 func (a *Call) planReduction(p *coll.Planner, s *coll.Schedule) error {
 	switch a.What {
 	case reduce:
 		return p.Reduce(s, a.Send, a.recv, a.Kind, a.op, a.Root)
-	case allreduceAll:
+	case allreduce:
 		return p.Allreduce(s, a.Send, a.recv, a.Kind, a.op)
 	case reduceScatter:
 		return p.ReduceScatter(s, a.Send, a.recv, a.counts, a.Kind, a.op)
@@ -140,11 +159,11 @@ func (a *Call) amount(n, me int) uint64 {
 		return block(a.Send, a.recv, me == a.Root)
 	case scatter:
 		return block(a.recv, a.Send, me == a.Root)
-	case allgatherAll:
+	case allgather:
 		return block(a.Send, a.recv, true)
 	case alltoall:
 		return uint64(len(a.recv) / n)
-	case reduce, allreduceAll, scan, exscan:
+	case reduce, allreduce, scan, exscan:
 		if a.Send == nil {
 			return uint64(len(a.recv))
 		}
@@ -195,21 +214,21 @@ func Execute(c *proc.Comm, a *Call) error {
 	return x.run(x.Plan(a))
 }
 
-// startCall begins a collective operation.
-func startCall(c *proc.Comm, fn string, a *Call) (proc.Request, error) {
+// startCall begins a collective operation, which is called fn.
+func startCall(c *proc.Comm, fn string, a *Call) (q proc.Request, err error) {
 	x, err := Begin(c)
-	if err != nil {
-		return proc.Request{}, err
+	if err == nil {
+		q, err = x.start(fn, x.Plan(a))
 	}
-	return x.start(fn, x.Plan(a))
+	return q, c.Failed(fn, err)
 }
 
 // GatherAll is Allgather for constructors.
 func GatherAll[T proc.Type](c *proc.Comm, send, recv []T) error {
-	return Execute(c, &Call{What: allgatherAll, Send: datatype.Bytes(send), recv: datatype.Bytes(recv), Kind: datatype.KindOf[T]()})
+	return Execute(c, &Call{What: allgather, Send: datatype.Bytes(send), recv: datatype.Bytes(recv), Kind: datatype.KindOf[T]()})
 }
 
 // ReduceAll is Allreduce for constructors.
 func ReduceAll[T proc.Type](c *proc.Comm, send, recv []T, op Op) error {
-	return Execute(c, &Call{What: allreduceAll, Send: datatype.Bytes(send), recv: datatype.Bytes(recv), op: op, Kind: datatype.KindOf[T]()})
+	return Execute(c, &Call{What: allreduce, Send: datatype.Bytes(send), recv: datatype.Bytes(recv), op: op, Kind: datatype.KindOf[T]()})
 }

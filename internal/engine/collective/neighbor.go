@@ -1,60 +1,71 @@
 package collective
 
 import (
+	"fmt"
+	"slices"
+
 	"github.com/openimpi/impi/core/coll"
+	"github.com/openimpi/impi/core/comm"
 	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// The collective operations of neighbours: all members of a communicator with a
-// topology call them, and each exchanges with its neighbours only. A buffer with
-// a block for each neighbour has them in the order of the topology: on a grid the
-// rank below and the rank above in each dimension (CartShift by 1), on a graph
-// that of GraphNeighbors, on a distributed graph those of DistGraphNeighbors.
-//
-// On a grid what goes to the rank below comes in there as what is from above, also
-// where both are the same rank. On graphs several messages from one rank to
-// another come in in the order in which they go out. A block of a neighbour beyond
-// the edge of a grid is neither sent nor written. Of a GraphCreate all edges must
-// lead both ways. Nothing is in place, and buffers must not overlap.
-
-func NeighborAllgather[T proc.Type](c *proc.Comm, send, recv []T) error {
-	return c.Failed("NeighborAllgather", Execute(c, neighborCall(neighborAllgather, send, nil, nil, recv, nil, nil)))
-}
-
-func NeighborAllgatherv[T proc.Type](c *proc.Comm, send, recv []T, counts, displs []int) error {
-	return c.Failed("NeighborAllgatherv", Execute(c, neighborCall(neighborAllgatherv, send, nil, nil, recv, counts, displs)))
-}
-
-func NeighborAlltoall[T proc.Type](c *proc.Comm, send, recv []T) error {
-	return c.Failed("NeighborAlltoall", Execute(c, neighborCall(neighborAlltoall, send, nil, nil, recv, nil, nil)))
-}
-
-func NeighborAlltoallv[T proc.Type](c *proc.Comm, send []T, scounts, sdispls []int, recv []T, rcounts, rdispls []int) error {
-	return c.Failed("NeighborAlltoallv", Execute(c, neighborCall(neighborAlltoallv, send, scounts, sdispls, recv, rcounts, rdispls)))
-}
-
-// neighborCall is a call over slices.
-func neighborCall[T proc.Type](w what, send []T, scounts, sdispls []int, recv []T, rcounts, rdispls []int) *Call {
-	return &Call{
-		What: w, Kind: datatype.KindOf[T](),
-		Send: datatype.Bytes(send), counts: scounts, displs: sdispls,
-		recv: datatype.Bytes(recv), rcounts: rcounts, rdispls: rdispls,
+// neighbors gives those of the caller. gaps says that some do not exist, so that
+// their items must stay what they are.
+func (s *staging) neighbors() (n comm.Neighbours, gaps bool) {
+	if s.err != nil {
+		return n, false
 	}
+	n, err := CollectivePlanner(s.c).Neighbors()
+	if err != nil {
+		s.fail(err)
+	}
+	return n, slices.Contains(n.In, proc.ProcNull)
 }
 
-// planNeighbors has the planner write an operation of neighbours.
-func (a *Call) planNeighbors(p *coll.Planner, s *coll.Schedule) error {
-	switch a.What {
-	case neighborAllgather:
-		return p.NeighborAllgather(s, a.Send, a.recv, a.Kind)
-	case neighborAllgatherv:
-		return p.NeighborAllgatherv(s, a.Send, a.recv, a.rcounts, a.rdispls, a.Kind)
-	case neighborAlltoall:
-		return p.NeighborAlltoall(s, a.Send, a.recv, a.Kind)
-	case neighborAlltoallv:
-		return p.NeighborAlltoallv(s, a.Send, a.counts, a.displs, a.recv, a.rcounts, a.rdispls, a.Kind)
-	default:
-		return p.NeighborAlltoallw(s, a.out, a.in)
+func (s *staging) neighborAllgather(send, recv proc.Buffer) {
+	_, gaps := s.neighbors()
+	s.call.Send, s.call.recv = s.send(send), s.recv(recv, gaps)
+}
+
+func (s *staging) neighborAllgatherv(send, recv proc.Buffer, counts, displs []int) {
+	n, gaps := s.neighbors()
+	s.call.Send = s.send(send)
+	s.call.recv, s.call.counts, s.call.displs = s.blocks(recv, counts, displs, len(n.In), true, gaps)
+}
+
+func (s *staging) neighborAlltoallv(send proc.Buffer, scounts, sdispls []int, recv proc.Buffer, rcounts, rdispls []int) {
+	n, gaps := s.neighbors()
+	a := &s.call
+	a.Send, a.counts, a.displs = s.blocks(send, scounts, sdispls, len(n.Out), false, false)
+	a.recv, a.rcounts, a.rdispls = s.blocks(recv, rcounts, rdispls, len(n.In), true, gaps)
+}
+
+// neighborAlltoallw leaves the buffers of neighbours that do not exist alone.
+func (s *staging) neighborAlltoallw(send, recv []proc.Buffer) {
+	n, _ := s.neighbors()
+	if s.err == nil && (len(send) != len(n.Out) || len(recv) != len(n.In)) {
+		s.fail(fmt.Errorf("%w: %d buffers to send to %d neighbours and %d to receive from %d",
+			coll.ErrCount, len(send), len(n.Out), len(recv), len(n.In)))
+	}
+	if s.err != nil {
+		return
+	}
+	none := coll.Piece{Kind: datatype.Byte}
+	s.call.out = make([]coll.Piece, 0, len(send))
+	for i := range send {
+		piece := none
+		if n.Out[i] != proc.ProcNull {
+			piece = s.piece(send[i], s.send)
+		}
+		s.call.out = append(s.call.out, piece)
+	}
+	s.call.in = make([]coll.Piece, 0, len(recv))
+	for i := range recv {
+		piece := none
+		if n.In[i] != proc.ProcNull {
+			piece = s.piece(recv[i], func(b proc.Buffer) []byte { return s.recv(b, false) })
+		}
+		s.call.in = append(s.call.in, piece)
 	}
 }
