@@ -3,8 +3,8 @@ package config
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -57,10 +57,8 @@ func (b *builder) alone() bool {
 		if s.Foreign || len(s.block.all("auth")) > 0 || !s.Server.Address.Addr().IsLoopback() {
 			return false
 		}
-		for _, h := range s.hostBlocks() {
-			if !pick(netip.Addr{}, "address", h).IsLoopback() {
-				return false
-			}
+		if slices.ContainsFunc(s.Hosts, func(h Host) bool { return !h.Address.IsLoopback() }) {
+			return false
 		}
 	}
 	return true

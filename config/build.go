@@ -55,6 +55,10 @@ func (b *builder) build() *Job {
 	b.result = Job{File: b.file, Dir: b.dir, Limits: b.limits(), Builtins: b.opt.Builtins, source: b.lines}
 	b.servers()
 	b.checkRanks()
+	b.sharedHosts()
+	for _, s := range b.ours() {
+		s.hosts()
+	}
 	for _, s := range b.ours() {
 		s.site()
 	}
@@ -110,7 +114,6 @@ func (b *builder) limits() Limits {
 }
 
 func (s *siteDraft) site() {
-	s.hosts()
 	s.auth()
 	s.program()
 	s.transports()
@@ -122,28 +125,6 @@ func (s *siteDraft) site() {
 	s.log()
 	s.spawn()
 	s.names()
-}
-
-// hosts takes s's host blocks. Those at the top of the file are meant for the
-// only site.
-func (s *siteDraft) hosts() {
-	blocks, shared := s.block.all("host"), s.root.all("host")
-	if len(s.ours()) == 1 {
-		blocks = append(blocks, shared...)
-	} else {
-		for _, h := range shared {
-			s.fault(h.pos, "this host could be of any of the file's sites", "move it into a site block")
-		}
-	}
-	for _, h := range blocks {
-		host := Host{Procs: 1, Pos: h.pos}
-		fill(&host, h)
-		s.Hosts = append(s.Hosts, host)
-	}
-	s.checkElsewhere(blocks)
-	if len(blocks) == 0 && len(shared) == 0 {
-		s.fault(s.Pos, "site "+quote(s.Name)+" has no host", `add host { address = "127.0.0.1"  procs = 2 }`)
-	}
 }
 
 func (s *siteDraft) log() {

@@ -70,28 +70,6 @@ func (b *builder) checkTogether() {
 	b.checkOpen()
 }
 
-// hostBlocks are the host blocks that hold for s.
-func (s *siteDraft) hostBlocks() []*block {
-	blocks := s.block.all("host")
-	if len(s.ours()) == 1 {
-		blocks = append(blocks, s.root.all("host")...)
-	}
-	return blocks
-}
-
-// checkElsewhere reports hosts of other machines in a site that is run on this one.
-func (s *siteDraft) checkElsewhere(blocks []*block) {
-	if s.opt.Local == nil || !s.here() {
-		return
-	}
-	for i, h := range blocks {
-		if at := s.Hosts[i].Address; at.IsValid() && !s.opt.Local(at) {
-			s.fault(h.at("address"), "site "+quote(s.Name)+" is run by one node, and "+at.String()+" is no address of this machine",
-				"write an address that this machine has, or make the other machine a site of its own")
-		}
-	}
-}
-
 // checkPorts reports listeners that two parts of the job want, and those that
 // cannot be opened.
 func (b *builder) checkPorts() {
@@ -116,8 +94,8 @@ func (b *builder) checkPorts() {
 		if s.Server.Embedded {
 			claim(s, s.Server.Address, s.Server.Pos, embeddedServer)
 		}
-		for i, h := range s.hostBlocks() {
-			claim(s, netip.AddrPortFrom(s.Hosts[i].Address, s.Hosts[i].Port), h.at("port"), "a host of site "+quote(s.Name))
+		for _, h := range s.Hosts {
+			claim(s, netip.AddrPortFrom(h.Address, h.Port), h.portPos, "a host of site "+quote(s.Name))
 		}
 	}
 }

@@ -143,7 +143,7 @@ func (d *decoder) body(b *block, body *hclsyntax.Body) {
 // was meant, so that nobody misses that. What is wrong with its value is not said: the
 // guess may be wrong.
 func (d *decoder) guess(b *block, a *hclsyntax.Attribute, body *hclsyntax.Body) {
-	spec, known := b.spec.attr(nearest(a.Name, b.spec.names()))
+	spec, known := b.spec.attr(b.spec.nearest(a.Name, "attribute"))
 	if _, written := body.Attributes[spec.name]; !known || written {
 		return
 	}
@@ -173,7 +173,7 @@ func (d *decoder) block(parent *block, in *hclsyntax.Block, seen map[string]Pos)
 			return
 		}
 		d.unknown(d.pos(in.TypeRange), parent.spec, in.Type, "block")
-		if spec = parent.spec.block(nearest(in.Type, parent.spec.names())); spec == nil {
+		if spec = parent.spec.block(parent.spec.nearest(in.Type, "block")); spec == nil {
 			return
 		}
 	}
@@ -247,8 +247,9 @@ func (d *decoder) unknown(pos Pos, where *blockSpec, name, what string) {
 	if where.name == "" {
 		place = "at the top of the file"
 	}
-	remedy := meant(name, where.names())
-	if homes := home(name); nearest(name, where.names()) == "" && len(homes) > 0 {
+	near := where.nearest(name, what)
+	remedy := suggest(near, where.names())
+	if homes := home(name); near == "" && len(homes) > 0 {
 		for i, h := range homes {
 			if h == "" {
 				homes[i] = "the top of the file"

@@ -42,8 +42,8 @@ func TestSuggestions(t *testing.T) {
 }
 
 func TestEveryNameHasAHome(t *testing.T) {
-	if got := home("procs"); len(got) != 1 || got[0] != "host" {
-		t.Errorf("procs: %v", got)
+	if got := home("port"); len(got) != 1 || got[0] != "host" {
+		t.Errorf("port: %v", got)
 	}
 	if got := home("host"); len(got) != 2 || got[0] != "" || got[1] != "site" {
 		t.Errorf("host: %v", got)

@@ -69,6 +69,11 @@ func (b *builder) checkForeign(sb *block) {
 			b.fault(sb.at(name), "site "+quote(sb.label)+" is foreign and speaks to the server by its own means", remedy)
 		}
 	}
+	for _, name := range []string{"hosts", "procs"} {
+		if sb.has(name) {
+			b.fault(sb.at(name), "site "+quote(sb.label)+" is foreign: nothing of it is run from here", remedy)
+		}
+	}
 	for _, in := range sb.blocks {
 		b.fault(in.pos, "site "+quote(sb.label)+" is foreign: nothing of it is run from here", remedy)
 	}

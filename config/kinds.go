@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"math/big"
 	"net/netip"
@@ -12,6 +13,8 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
+
+	"github.com/openimpi/impi/internal/hostlist"
 )
 
 // kind is the type of an attribute: what is expected, an example of it in HCL,
@@ -201,6 +204,31 @@ func address() kind {
 	return written("a numeric IP address", `"127.0.0.2"`, func(s string) (any, *wrong) {
 		addr, bad := parseAddress(s)
 		return addr, bad
+	})
+}
+
+// procs parses to how many procs a host has.
+func procs() kind { return integer(1, 1<<20) }
+
+// MaxHosts is how many hosts a list of them may give.
+const MaxHosts = 4096
+
+// hostList parses to the []netip.Addr of a compressed list.
+func hostList() kind {
+	return written("a string with a list of hosts", `"127.0.0.[2-5]"`, func(s string) (any, *wrong) {
+		words, err := hostlist.Expand(s, MaxHosts)
+		var fault *hostlist.Error
+		if errors.As(err, &fault) {
+			return nil, &wrong{problem: fault.Problem, remedy: fault.Remedy, element: -1}
+		}
+		list := make([]netip.Addr, len(words))
+		for i, word := range words {
+			var bad *wrong
+			if list[i], bad = parseAddress(word); bad != nil {
+				return nil, bad
+			}
+		}
+		return list, nil
 	})
 }
 

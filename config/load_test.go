@@ -82,6 +82,9 @@ func TestFullFile(t *testing.T) {
 		if alpha.Procs() != 3 || len(alpha.Hosts) != 2 || alpha.Hosts[0].Port != 7801 || alpha.Hosts[1].Procs != 1 {
 			t.Errorf("alpha has %+v", alpha.Hosts)
 		}
+		if gamma.Procs() != 2 || len(gamma.Hosts) != 2 || gamma.Hosts[1].Address != netip.MustParseAddr("127.0.0.6") || gamma.Hosts[1].NoBoard {
+			t.Errorf("gamma has %+v", gamma.Hosts)
+		}
 		if lam.Procs() != 0 || !lam.Foreign || lam.Implementation != LAM71 || lam.Representation != NativeX86 {
 			t.Errorf("lam is %+v", lam)
 		}

@@ -72,9 +72,7 @@ func (s *siteDraft) checkStdin(own, shared *block) {
 	}
 	total := 0
 	for _, other := range s.ours() {
-		for _, h := range other.hostBlocks() {
-			total += int(pick(int64(1), "procs", h))
-		}
+		total += other.Procs()
 	}
 	if s.Program.Stdin >= total && total > 0 {
 		s.fault(placeOf("stdin", own, shared), "the job has no rank "+itoa(s.Program.Stdin),

@@ -117,6 +117,8 @@ type Host struct {
 	Port    uint16     `hcl:"port"`    // of the IMPI channels' listener; 0: any
 	NoBoard bool       `hcl:"!board"`  // its procs share no memory for collective operations
 	Pos     Pos
+
+	portPos Pos // where port is written, or Pos
 }
 
 // Program is what each proc of a site runs.

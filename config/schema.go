@@ -61,7 +61,7 @@ func blockHost() *blockSpec {
 		name: "host", repeated: true,
 		attrs: []attrSpec{
 			{name: "address", kind: address(), required: true},
-			{name: "procs", kind: integer(1, 1<<20), required: true},
+			{name: "procs", kind: procs(), required: true},
 			{name: "port", kind: integer(0, math.MaxUint16)},
 			{name: "board", kind: truth()},
 		},
@@ -151,6 +151,8 @@ func fileSpec() *blockSpec {
 			{name: "implementation", kind: oneOf(implementations)},
 			{name: "representation", kind: oneOf(representations)},
 			{name: "channels_from", kind: networks()},
+			{name: "hosts", kind: hostList()},
+			{name: "procs", kind: procs()},
 			{name: "server", kind: endpoint(1)},
 			{name: "server_foreign", kind: truth()},
 			{name: "require_tls", kind: truth()},
@@ -177,7 +179,11 @@ func fileSpec() *blockSpec {
 		},
 	}
 	return &blockSpec{
-		attrs:  []attrSpec{{name: "plugin_dir", kind: text("a folder", "plugins")}},
+		attrs: []attrSpec{
+			{name: "plugin_dir", kind: text("a folder", "plugins")},
+			{name: "hosts", kind: hostList()},
+			{name: "procs", kind: procs()},
+		},
 		blocks: append([]*blockSpec{job, site, limits}, shared...),
 	}
 }
@@ -201,15 +207,33 @@ func (s *blockSpec) block(name string) *blockSpec {
 }
 
 // names has all attributes and blocks of s.
-func (s *blockSpec) names() []string {
-	var names []string
+func (s *blockSpec) names() []string { return append(s.attrNames(), s.blockNames()...) }
+
+func (s *blockSpec) attrNames() (names []string) {
 	for _, a := range s.attrs {
 		names = append(names, a.name)
 	}
+	return names
+}
+
+func (s *blockSpec) blockNames() (names []string) {
 	for _, b := range s.blocks {
 		names = append(names, b.name)
 	}
 	return names
+}
+
+// nearest gives the name in s that was probably meant, one of the same sort first: host and
+// hosts are a block and an attribute. what is "block" or "attribute".
+func (s *blockSpec) nearest(name, what string) string {
+	same, others := s.attrNames(), s.blockNames()
+	if what == "block" {
+		same, others = others, same
+	}
+	if near := nearest(name, same); near != "" {
+		return near
+	}
+	return nearest(name, others)
 }
 
 // home names the blocks in which name may stand, for somebody who wrote it

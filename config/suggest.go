@@ -41,12 +41,15 @@ func edits(a, b string) int {
 }
 
 // meant is Meant, for this package.
-func meant(word string, known []string) string {
+func meant(word string, known []string) string { return suggest(nearest(word, known), known) }
+
+// suggest proposes the word that was probably meant, if there is one, and shows all that are known.
+func suggest(near string, known []string) string {
 	all := "known here: " + strings.Join(known, ", ")
 	if len(known) == 0 {
 		all = "none is known here"
 	}
-	if near := nearest(word, known); near != "" {
+	if near != "" {
 		return "did you mean " + quote(near) + "? (" + all + ")"
 	}
 	return all

@@ -80,6 +80,8 @@ transport "quic" {
   }
 }
 
+#: hosts = "127.0.0.[2-5]" # in a file of one site; so may all that belongs to a site, as program
+#: procs = 2
 plugin_dir = "bin" # where plugins are; default: the folder of this file
 
 transport "x" {
@@ -193,7 +195,11 @@ site "beta" {
 
 site "gamma" {
   client = 2
-  host { address = "127.0.0.5"  procs = 1 }
+
+  # Hosts that are alike, in one string as Slurm writes it: "127.0.0.[5-8,10],127.0.1.[1-2]".
+  # It is short for as many host blocks, which come before those that are written.
+  hosts = "127.0.0.[5-6]"
+  procs = 1 # of each of them
 
   # A site can say by itself where the server is and how it joins.
   server = "127.0.0.1:7800"

@@ -1,0 +1,62 @@
+package config
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+)
+
+// What a list says is what as many blocks would say, in a site and at the top of a file of
+// one; written blocks come behind it.
+func TestHostList(t *testing.T) {
+	const list, block = "hosts = \"127.0.0.[2-4]\"\nprocs = 2\n", "host {\n address = \"127.0.0.9\"\n procs = 5\n}\n"
+	for name, c := range map[string]struct{ site, top, want string }{
+		"in the site":      {list, "", "127.0.0.2:2 127.0.0.3:2 127.0.0.4:2"},
+		"at the top":       {"", list, "127.0.0.2:2 127.0.0.3:2 127.0.0.4:2"},
+		"apart":            {"procs = 3\n", "hosts = \"127.0.0.2,127.0.0.2\"\n", "127.0.0.2:3 127.0.0.2:3"},
+		"with a block":     {block + list, "", "127.0.0.2:2 127.0.0.3:2 127.0.0.4:2 127.0.0.9:5"},
+		"block at the top": {list, block, "127.0.0.2:2 127.0.0.3:2 127.0.0.4:2 127.0.0.9:5"},
+		"of the scheduler": {"hosts = env.NODES\nprocs = 1\n", "", "127.0.0.7:1 127.0.0.8:1"},
+	} {
+		opt := testOptions()
+		opt.Environ = []string{"NODES=127.0.0.[7-8]"}
+		text := c.top + "program { command = [\"/bin/true\"] }\nsite \"alpha\" {\n client = 0\n embedded_server {}\n" + c.site + "}\n"
+		job, found := load(&faults{file: "job.hcl"}, []byte(text), t.TempDir(), opt)
+		if job == nil {
+			t.Errorf("%s: %v", name, found)
+			continue
+		}
+		var got []string
+		for _, h := range job.Sites[0].Hosts {
+			got = append(got, fmt.Sprintf("%v:%d", h.Address, h.Procs))
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s: %v, want %s", name, got, c.want)
+		}
+	}
+}
+
+// Of a list with addresses of other machines one fault has all of them.
+func TestHostListElsewhere(t *testing.T) {
+	opt := testOptions()
+	opt.Local = netip.Addr.IsLoopback
+	text := "program { command = [\"/bin/true\"] }\nsite \"alpha\" {\n client = 0\n embedded_server {}\n auth \"none\" {}\n hosts = \"127.0.0.1,192.0.2.[7-9,11]\"\n procs = 1\n}\n"
+	_, found := load(&faults{file: "job.hcl"}, []byte(text), t.TempDir(), opt)
+	if len(found) != 1 || found[0].Pos.Line != 6 || !strings.Contains(found[0].Problem, "and 192.0.2.[7-9,11] are no addresses of this machine") {
+		t.Errorf("%v", found)
+	}
+}
+
+// A name that is nearly that of a block and of an attribute is taken for what it was written as.
+func TestHostOrHosts(t *testing.T) {
+	for text, want := range map[string]string{
+		"hosts { address = \"127.0.0.1\" }": `did you mean "host"?`,
+		"host = \"127.0.0.1\"":              `did you mean "hosts"?`,
+	} {
+		_, found := loadText(t, "site \"a\" {\n"+text+"\n}\n")
+		if len(found) == 0 || !strings.Contains(found.Err().Error(), want) {
+			t.Errorf("%s: %v", text, found)
+		}
+	}
+}
