@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/config"
-	"github.com/openimpi/impi/internal/node"
 	"github.com/openimpi/impi/internal/node/ending"
+	"github.com/openimpi/impi/internal/node/procs"
 )
 
 // order is what the launcher of several nodes tells each of them. It travels
@@ -73,15 +73,15 @@ func connOf(fd int) (net.Conn, error) {
 // takeHandoff reads the launcher's order, and tells it that this process takes signals. It is
 // nil in a process that no launcher started.
 func takeHandoff() (*handoff, error) {
-	v, ok := os.LookupEnv(node.HandoffVariable)
+	v, ok := os.LookupEnv(procs.HandoffVariable)
 	if !ok {
 		return nil, nil
 	}
 	fd, err := strconv.Atoi(v)
 	if err != nil || fd < 3 {
-		return nil, fmt.Errorf("%s=%q is not a descriptor; only impi-node sets it", node.HandoffVariable, v)
+		return nil, fmt.Errorf("%s=%q is not a descriptor; only impi-node sets it", procs.HandoffVariable, v)
 	}
-	if err := os.Unsetenv(node.HandoffVariable); err != nil {
+	if err := os.Unsetenv(procs.HandoffVariable); err != nil {
 		return nil, err
 	}
 	h := &handoff{}

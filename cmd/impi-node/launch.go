@@ -14,8 +14,8 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/internal/launch"
-	"github.com/openimpi/impi/internal/node"
 	"github.com/openimpi/impi/internal/node/ending"
+	"github.com/openimpi/impi/internal/node/procs"
 )
 
 // siteProcess is the node of one of several sites.
@@ -96,7 +96,7 @@ func startSite(l *launch.Launcher, o *options, job *config.Job, site config.Site
 	}
 	p, err := l.Start(launch.Spec{
 		Path: self, Args: append([]string{"impi-node"}, o.args(site.Name)...),
-		Env:   append(os.Environ(), node.HandoffVariable+"=3"),
+		Env:   append(os.Environ(), procs.HandoffVariable+"=3"),
 		Stdin: stdin, Stdout: std.out, Stderr: std.err, Files: []*os.File{theirs},
 	})
 	if stdin != nil && stdin != std.in {

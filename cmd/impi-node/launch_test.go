@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/config"
-	"github.com/openimpi/impi/internal/node"
 	"github.com/openimpi/impi/internal/node/ending"
+	"github.com/openimpi/impi/internal/node/procs"
 	"github.com/openimpi/impi/internal/skips"
 )
 
@@ -57,7 +57,7 @@ func TestHandoff(t *testing.T) {
 		t.Fatal(err)
 	}
 	file.Close()
-	t.Setenv(node.HandoffVariable, strconv.Itoa(fd))
+	t.Setenv(procs.HandoffVariable, strconv.Itoa(fd))
 	at, key := netip.MustParseAddrPort("127.0.0.1:7"), uint64(1)<<63
 	if err := json.NewEncoder(launcher).Encode(order{Server: &at, Key: &key}); err != nil {
 		t.Fatal(err)
@@ -66,7 +66,7 @@ func TestHandoff(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, set := os.LookupEnv(node.HandoffVariable); set {
+	if _, set := os.LookupEnv(procs.HandoffVariable); set {
 		t.Error("procs would take the descriptor for theirs")
 	}
 	site := config.Site{Server: config.Server{Embedded: true}, Auth: config.Auth{Random: true}}
@@ -93,7 +93,7 @@ func TestNoHandoff(t *testing.T) {
 	if h, err := takeHandoff(); h != nil || err != nil {
 		t.Errorf("%v, %v", h, err)
 	}
-	t.Setenv(node.HandoffVariable, "stdin")
+	t.Setenv(procs.HandoffVariable, "stdin")
 	if _, err := takeHandoff(); err == nil {
 		t.Error("that is no descriptor")
 	}

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/openimpi/impi/core/board"
-	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/wireup"
 	"github.com/openimpi/impi/transports"
 )
@@ -16,7 +15,7 @@ func (n *node) boardFor(h *ownHost) (b *wireup.Board, why string) {
 	if why = n.noBoard(h); why != "" {
 		return nil, why
 	}
-	b, err := wireup.NewBoard(len(h.procs))
+	b, err := wireup.NewBoard(h.config.Procs)
 	if err != nil {
 		n.log.Warn("collective operations go by messages", "host", h.config.Address, "error", err)
 		return nil, err.Error()
@@ -27,22 +26,23 @@ func (n *node) boardFor(h *ownHost) (b *wireup.Board, why string) {
 // noBoard tells why the procs of a host have no board: it is memory that they share, so
 // they get it where that is what they would be linked by.
 func (n *node) noBoard(h *ownHost) string {
+	here := n.procs.OfHost(h.index)
 	switch {
 	case h.config.NoBoard:
 		return "board = false"
-	case len(h.procs) < 2:
+	case len(here) < 2:
 		return "there is one proc"
-	case len(h.procs) > board.MaxProcs:
+	case len(here) > board.MaxProcs:
 		return fmt.Sprintf("there are more than %d procs", board.MaxProcs)
 	case n.opt.Site.Log.Trace != "":
 		return "packets are traced"
 	}
-	for _, p := range h.procs {
-		if !p.board {
-			return fmt.Sprintf("the library of %v does not know boards", p.who())
+	for _, p := range here {
+		if !p.KnowsBoards() {
+			return fmt.Sprintf("the library of %v does not know boards", p.Who())
 		}
 	}
-	a, b := wire.WorldRank(h.procs[0].rank.Load()), wire.WorldRank(h.procs[1].rank.Load())
+	a, b := here[0].Rank(), here[1].Rank()
 	ways := n.ways(pair{a, b}) // the route is that of the site to itself, for all pairs
 	if len(ways) == 0 || !slices.Contains(ways[0].T.Capabilities().DataPlanes, transports.PlanePeerSHM) {
 		return "links of its procs are not of shared memory"

@@ -8,8 +8,8 @@ import (
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/mpierr"
-	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/node/dial"
+	"github.com/openimpi/impi/internal/node/procs"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/wireup"
 )
@@ -28,7 +28,7 @@ type abroad struct {
 }
 
 // call dials a port and gives the proc the link, or the reason why there is none.
-func (m *meetings) call(p *proc, x *wireup.Meeting) {
+func (m *meetings) call(p *procs.Proc, x *wireup.Meeting) {
 	to := abroad{hello: dynamic.Hello{Call: true}}
 	var ok bool
 	if to.token, ok = keyIn(x.Key); !ok {
@@ -51,7 +51,7 @@ func (m *meetings) call(p *proc, x *wireup.Meeting) {
 }
 
 // begin runs a call of a proc beside everything else. False: it must not.
-func (m *meetings) begin(p *proc, f func()) bool {
+func (m *meetings) begin(p *procs.Proc, f func()) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.calls[p] >= maxCalls {
@@ -74,7 +74,7 @@ func (m *meetings) begin(p *proc, f func()) bool {
 }
 
 // carryOut is a call from its begin to its answer.
-func (m *meetings) carryOut(p *proc, request uint64, to *abroad, limit time.Duration) {
+func (m *meetings) carryOut(p *procs.Proc, request uint64, to *abroad, limit time.Duration) {
 	ctx, cancel := context.WithTimeoutCause(m.d.ctx, limit, fmt.Errorf("nobody answered for %v", limit))
 	defer cancel()
 	s := m.search(p, to, dynamic.CallSearch)
@@ -90,9 +90,9 @@ func (m *meetings) carryOut(p *proc, request uint64, to *abroad, limit time.Dura
 }
 
 // search prepares a search of one kind for a link to another world.
-func (m *meetings) search(p *proc, to *abroad, kind func(ways int) *dynamic.Search) *dial.Search {
+func (m *meetings) search(p *procs.Proc, to *abroad, kind func(ways int) *dynamic.Search) *dial.Search {
 	n := m.d.n
-	ways := n.routes.WaysAbroad(wire.WorldRank(p.rank.Load()), &to.card, p.host.config.Address.String())
+	ways := n.routes.WaysAbroad(p.Rank(), &to.card, p.Address())
 	return &dial.Search{
 		Search: kind(len(ways)), Lock: &m.mu, Ways: ways,
 		Dial: func(ctx context.Context, w routes.Way, _ dynamic.SearchStep) (link.Link, error) {
@@ -100,7 +100,7 @@ func (m *meetings) search(p *proc, to *abroad, kind func(ways int) *dynamic.Sear
 			return dial.Greeted(ctx, to.token, w.T.Through(routes.DataPlanes(n.routes.RouteAbroad(&to.card))), &hello, w)
 		},
 		Failed: func(w routes.Way, err error) {
-			n.log.Debug("link to another world failed", "from", p.rank.Load(), "transport", w.T.Name, "error", err)
+			n.log.Debug("link to another world failed", "from", p.Rank(), "transport", w.T.Name, "error", err)
 		},
 	}
 }

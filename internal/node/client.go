@@ -121,8 +121,8 @@ func (n *node) clientConfig() (startup.ClientConfig, error) {
 		}
 		id := wire.HostIDFrom(h.config.Address, hostIDForm(site))
 		hc := startup.HostConfig{Address: id, Port: port}
-		for _, p := range h.procs {
-			hc.Procs = append(hc.Procs, startup.ProcConfig{ID: wire.Proc{Host: id, PID: int64(p.os.PID())}, Card: h.card})
+		for _, p := range n.procs.OfHost(h.index) {
+			hc.Procs = append(hc.Procs, startup.ProcConfig{ID: wire.Proc{Host: id, PID: int64(p.PID())}, Card: h.card})
 		}
 		c.Hosts = append(c.Hosts, hc)
 	}

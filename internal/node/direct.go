@@ -13,6 +13,7 @@ import (
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/internal/node/dial"
+	"github.com/openimpi/impi/internal/node/procs"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/wireup"
 	"github.com/openimpi/impi/transports"
@@ -65,8 +66,8 @@ func (d *directLinks) decide(what func(*dynamic.Ties[pair], pair) bool, x pair) 
 }
 
 // open is a proc's wish for a link to a peer.
-func (d *directLinks) open(p *proc, peer wire.WorldRank) {
-	x := pair{wire.WorldRank(p.rank.Load()), peer}
+func (d *directLinks) open(p *procs.Proc, peer wire.WorldRank) {
+	x := pair{p.Rank(), peer}
 	if peer < 0 || int(peer) >= len(d.n.job.Procs) || peer == x.local {
 		d.n.log.Warn("a proc asks for a link to a rank that is none", "rank", x.local, "peer", peer)
 		return
@@ -99,7 +100,7 @@ func (d *directLinks) begin(f func()) bool {
 }
 
 // connect makes a link, or waits for the other end's, or gives up.
-func (d *directLinks) connect(p *proc, x pair) {
+func (d *directLinks) connect(p *procs.Proc, x pair) {
 	var hello dynamic.Hello
 	var making *dynamic.SessionState // not nil once the peer's node may have the link
 	limit := time.Duration(0)
@@ -155,7 +156,7 @@ func (d *directLinks) phase(x pair) dynamic.Phase {
 
 // ways lists how a pair could be linked, best first.
 func (n *node) ways(x pair) []routes.Way {
-	return n.routes.Ways(x.local, x.peer, n.procOf(x.local).host.config.Address.String())
+	return n.routes.Ways(x.local, x.peer, n.procs.Of(x.local).Address())
 }
 
 // dialFor makes a link to a proc by a way, for any purpose that a greeting can name, and greets the
@@ -165,11 +166,11 @@ func (d *directLinks) dialFor(within context.Context, hello *dynamic.Hello, w ro
 }
 
 // fallBack sends the pair's packets through the agent.
-func (d *directLinks) fallBack(p *proc, x pair, reason string) {
+func (d *directLinks) fallBack(p *procs.Proc, x pair, reason string) {
 	d.past.refused(x, reason)
 	d.n.fallBacks.ByAgents(x.local, x.peer, reason)
-	if err := p.tell(wireup.Message{Kind: wireup.KindLink, Peer: x.peer, Reason: reason}); err != nil {
-		d.n.log.Debug("cannot tell", "proc", p.who(), "error", err)
+	if err := p.Tell(wireup.Message{Kind: wireup.KindLink, Peer: x.peer, Reason: reason}); err != nil {
+		d.n.log.Debug("cannot tell", "proc", p.Who(), "error", err)
 	}
 }
 
@@ -237,7 +238,7 @@ func (d *directLinks) accept(within context.Context, leave func(), l link.Link, 
 	case hello.Again, hello.Lost:
 		return d.acceptAgain(ctx, l, g, hello, t)
 	}
-	var p *proc
+	var p *procs.Proc
 	verdict := dynamic.NotAllowed
 	if d.n.routes.AllowsPlane(hello.Src, l) {
 		p, verdict = d.judge(hello, t)
@@ -281,12 +282,12 @@ func (d *directLinks) awaitReady(ctx context.Context) bool {
 }
 
 // judge decides about a link that a peer has made.
-func (d *directLinks) judge(h dynamic.Hello, t *routes.Transport) (*proc, dynamic.Verdict) {
-	p := d.n.procOf(h.Dst)
+func (d *directLinks) judge(h dynamic.Hello, t *routes.Transport) (*procs.Proc, dynamic.Verdict) {
+	p := d.n.procs.Of(h.Dst)
 	switch {
 	case p == nil || int(h.Src) >= len(d.n.job.Procs):
 		return nil, dynamic.UnknownRank
-	case procPhase(p.phase.Load()) != welcomed:
+	case p.Phase() != procs.InMPI:
 		return nil, dynamic.Leaving
 	case !d.n.routes.Allows(h.Src, t) || h.Session != (dynamic.Session{}) && !d.n.routes.Resumable(h.Dst, h.Src):
 		return nil, dynamic.NotAllowed
@@ -304,8 +305,8 @@ func (d *directLinks) judge(h dynamic.Hello, t *routes.Transport) (*proc, dynami
 }
 
 // give hands a link to its proc; s is nil for one that does not last.
-func (d *directLinks) give(p *proc, peer wire.WorldRank, l link.Link, transport string, s *dynamic.SessionState, dialled bool) {
-	x := pair{wire.WorldRank(p.rank.Load()), peer}
+func (d *directLinks) give(p *procs.Proc, peer wire.WorldRank, l link.Link, transport string, s *dynamic.SessionState, dialled bool) {
+	x := pair{p.Rank(), peer}
 	reason := dial.OriginOf(l).Reason
 	m := wireup.Message{Kind: wireup.KindLink, Peer: peer, Transport: transport, Reason: reason}
 	if s != nil {
@@ -313,16 +314,16 @@ func (d *directLinks) give(p *proc, peer wire.WorldRank, l link.Link, transport 
 	}
 	fds, err := pack(l, &m)
 	if err == nil {
-		err = p.tell(m, fds...)
+		err = p.Tell(m, fds...)
 		wireup.CloseAll(fds)
 	}
 	if err != nil {
 		d.past.refused(x, "the link could not be given to the proc: "+err.Error())
-		d.n.log.Debug("direct link is lost", "proc", p.who(), "peer", peer, "error", err)
+		d.n.log.Debug("direct link is lost", "proc", p.Who(), "peer", peer, "error", err)
 		return
 	}
 	d.past.given(x, &m, reason, dialled)
-	d.n.log.Debug("direct link", "rank", p.rank.Load(), "peer", peer, "transport", transport, "data_plane", m.DataPlane, "reason", m.Reason)
+	d.n.log.Debug("direct link", "rank", p.Rank(), "peer", peer, "transport", transport, "data_plane", m.DataPlane, "reason", m.Reason)
 }
 
 // pack takes the descriptors out of a link, and describes them in m.

@@ -8,6 +8,7 @@ import (
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/node/procs"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/transports"
 )
@@ -33,15 +34,11 @@ func twoSites(t *testing.T, own ...config.Route) *node {
 	h := &ownHost{config: job.Sites[0].Hosts[0]}
 	n := &node{opt: Options{Job: job, Site: job.Sites[0]}, hosts: []*ownHost{h}}
 	n.routes = routes.Table{Job: job, Site: &n.opt.Site}
-	for i := range 2 {
-		p := &proc{n: n, host: h, local: i}
-		p.rank.Store(int32(i))
-		p.phase.Store(int32(welcomed))
-		n.procs = append(n.procs, p)
-	}
 	n.job = &startup.Job{Clients: []startup.ClientInfo{{}, {Rank: 1, FirstProc: 2, FirstHost: 1}}, Procs: make([]startup.ProcInfo, 4)}
 	n.routes.World = n.job
 	n.job.Procs[2].Client, n.job.Procs[3].Client = 1, 1
+	n.procs = procs.Unstarted(procs.Settings{Routes: &n.routes}, 2, procs.InMPI)
+	n.procs.Place()
 	n.routes.Transports = []*routes.Transport{
 		fakeTransport("unix", transports.ReachMachine),
 		fakeTransport("tcp", transports.ReachNetwork),
@@ -130,7 +127,7 @@ func TestJudgement(t *testing.T) {
 
 func TestFinishedProcTakesNoLink(t *testing.T) {
 	n := twoSites(t)
-	n.procs[0].phase.Store(int32(finished))
+	n.procs = procs.Unstarted(procs.Settings{Routes: &n.routes}, 2, procs.Finished)
 	if _, v := n.direct.judge(dynamic.Hello{Src: 2, Dst: 0}, n.routes.Transport("tcp")); v != dynamic.Leaving {
 		t.Errorf("%v", v)
 	}

@@ -18,7 +18,7 @@ import (
 // procs behind it.
 type ownHost struct {
 	config    config.Host
-	procs     []*proc
+	index     int                  // among the hosts of the site
 	channel   transports.Listener  // for the hosts of higher rank
 	direct    []directListener     // for procs of our own sites
 	card      []byte               // of each of its procs
@@ -49,7 +49,7 @@ func (h *ownHost) channelListener(n *node) directListener {
 // listen opens the listeners of all hosts.
 func (n *node) listen(ctx context.Context) error {
 	for i, c := range n.opt.Site.Hosts {
-		h := &ownHost{config: c, danced: make(chan struct{}), finished: make(chan struct{})}
+		h := &ownHost{config: c, index: i, danced: make(chan struct{}), finished: make(chan struct{})}
 		n.hosts = append(n.hosts, h)
 		if err := n.listenHost(ctx, h, i); err != nil {
 			return err

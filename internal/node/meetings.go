@@ -8,8 +8,8 @@ import (
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/mpierr"
-	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/node/dial"
+	"github.com/openimpi/impi/internal/node/procs"
 	"github.com/openimpi/impi/internal/wireup"
 )
 
@@ -25,8 +25,8 @@ type meetings struct {
 	names  registrar
 
 	mu    sync.Mutex
-	ports dynamic.Ports[*proc, caller]
-	calls map[*proc]int // under way
+	ports dynamic.Ports[*procs.Proc, caller]
+	calls map[*procs.Proc]int // under way
 	ties  dynamic.Ties[meetPair]
 	links map[meetPair]metLink         // of those whose procs have the link
 	wants map[meetPair]*wireup.Meeting // what procs asked for that do not have it yet
@@ -40,7 +40,7 @@ type meetings struct {
 func newMeetings(d *directLinks) *meetings {
 	return &meetings{
 		d: d, world: d.token.World(), secret: d.token.Meeting(), names: registrar{n: d.n},
-		ports: dynamic.Ports[*proc, caller]{Gone: caller.hungUp}, calls: make(map[*proc]int), links: make(map[meetPair]metLink),
+		ports: dynamic.Ports[*procs.Proc, caller]{Gone: caller.hungUp}, calls: make(map[*procs.Proc]int), links: make(map[meetPair]metLink),
 		wants:   make(map[meetPair]*wireup.Meeting),
 		spawned: make(map[spawnID]*spawnedWorld), awaited: make(map[dynamic.World]*spawnedWorld),
 	}
@@ -69,7 +69,7 @@ func (m *meetings) keys() dynamic.Keys {
 }
 
 // heard is a proc's message about other worlds. False: it is none.
-func (m *meetings) heard(p *proc, x wireup.Message) bool {
+func (m *meetings) heard(p *procs.Proc, x wireup.Message) bool {
 	if x.Meeting == nil {
 		return false
 	}
@@ -100,38 +100,38 @@ func (m *meetings) heard(p *proc, x wireup.Message) bool {
 }
 
 // refuse answers a request that failed.
-func (m *meetings) refuse(p *proc, kind wireup.Kind, request uint64, class mpierr.Class, reason string) {
+func (m *meetings) refuse(p *procs.Proc, kind wireup.Kind, request uint64, class mpierr.Class, reason string) {
 	m.answer(p, wireup.Message{Kind: kind, Reason: reason, Meeting: &wireup.Meeting{Request: request, Class: int(class)}})
 }
 
-func (m *meetings) answer(p *proc, x wireup.Message) {
-	if err := p.tell(x); err != nil {
-		m.d.n.log.Debug("cannot tell", "proc", p.who(), "kind", x.Kind, "error", err)
+func (m *meetings) answer(p *procs.Proc, x wireup.Message) {
+	if err := p.Tell(x); err != nil {
+		m.d.n.log.Debug("cannot tell", "proc", p.Who(), "kind", x.Kind, "error", err)
 	}
 }
 
 // hand gives a proc a link, which is gone in any case, with the message that is
 // about it, which has kind and meeting.
-func (m *meetings) hand(p *proc, x wireup.Message, l link.Link, transport string) error {
+func (m *meetings) hand(p *procs.Proc, x wireup.Message, l link.Link, transport string) error {
 	x.Transport, x.Reason = transport, dial.OriginOf(l).Reason
 	fds, err := pack(l, &x)
 	if err != nil {
 		_ = l.Close()
 	} else {
-		err = p.tell(x, fds...)
+		err = p.Tell(x, fds...)
 		wireup.CloseAll(fds)
 	}
 	if err != nil {
-		m.d.n.log.Debug("link of another world is lost", "proc", p.who(), "kind", x.Kind, "error", err)
+		m.d.n.log.Debug("link of another world is lost", "proc", p.Who(), "kind", x.Kind, "error", err)
 		return err
 	}
-	m.d.n.log.Debug("link of another world", "proc", p.who(), "kind", x.Kind, "transport", transport, "data_plane", x.DataPlane)
+	m.d.n.log.Debug("link of another world", "proc", p.Who(), "kind", x.Kind, "transport", transport, "data_plane", x.DataPlane)
 	return nil
 }
 
 // gone ends what a proc had to do with other worlds.
-func (m *meetings) gone(p *proc) {
-	rank := wire.WorldRank(p.rank.Load())
+func (m *meetings) gone(p *procs.Proc) {
+	rank := p.Rank()
 	m.withPorts(func() {
 		m.ports.Leave(p)
 		maps.DeleteFunc(m.awaited, func(_ dynamic.World, o *spawnedWorld) bool { return o.by == p })
@@ -147,7 +147,7 @@ func (m *meetings) gone(p *proc) {
 
 // close ends all ports. Nothing arrives any more.
 func (m *meetings) close() {
-	for _, p := range m.d.n.procs {
+	for _, p := range m.d.n.procs.All() {
 		m.gone(p)
 	}
 	m.names.close()

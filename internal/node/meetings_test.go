@@ -203,7 +203,7 @@ func TestLinkBeforeTheLastOneIsForgotten(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		m.connect(a.r.n.procOf(0), pair, &abroad{
+		m.connect(a.r.n.procs.Of(0), pair, &abroad{
 			hello: dynamic.Hello{World: m.world}, token: b.world.Secret, card: b.world.Groups[0].Card,
 		})
 	}()
@@ -225,7 +225,7 @@ func TestLinkThatBreaksWhileItIsLetIn(t *testing.T) {
 	}
 	a.meets(b)
 	a.openPort(0) // whose answer tells that the node has heard the other message
-	m.replace(a.r.n.procOf(0), pair)
+	m.replace(a.r.n.procs.Of(0), pair)
 	a.wants(wireup.KindLink, 0, "beta")
 	b.wants(wireup.KindLink, 0, "alfa")
 	m.mu.Lock()
@@ -233,7 +233,7 @@ func TestLinkThatBreaksWhileItIsLetIn(t *testing.T) {
 		t.Errorf("%d wishes are left", len(m.wants))
 	}
 	m.mu.Unlock()
-	m.replace(a.r.n.procOf(0), pair) // nobody has asked
+	m.replace(a.r.n.procs.Of(0), pair) // nobody has asked
 	if s := m.ties.Phase(pair); s != dynamic.Unlinked {
 		t.Errorf("the node has made state %v of it by itself", s)
 	}

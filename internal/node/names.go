@@ -13,6 +13,7 @@ import (
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/mpierr"
 	"github.com/openimpi/impi/internal/names"
+	"github.com/openimpi/impi/internal/node/procs"
 	"github.com/openimpi/impi/internal/wireup"
 )
 
@@ -33,14 +34,14 @@ type registrar struct {
 }
 
 // heardName is a proc's request about a name, which is answered later.
-func (m *meetings) heardName(p *proc, kind wireup.Kind, x *wireup.Meeting) {
+func (m *meetings) heardName(p *procs.Proc, kind wireup.Kind, x *wireup.Meeting) {
 	if !m.begin(p, func() { m.names.carryOut(p, kind, x) }) {
 		m.refuse(p, wireup.KindNamed, x.Request, mpierr.Other, "too many calls of the proc are under way, or the job is ending")
 	}
 }
 
 // carryOut is a request from its begin to its answer.
-func (r *registrar) carryOut(p *proc, kind wireup.Kind, x *wireup.Meeting) {
+func (r *registrar) carryOut(p *procs.Proc, kind wireup.Kind, x *wireup.Meeting) {
 	m := r.n.direct.meet
 	limit := x.Timeout
 	if limit <= 0 {

@@ -18,6 +18,7 @@ import (
 	"github.com/openimpi/impi/internal/loglimit"
 	"github.com/openimpi/impi/internal/node/dial"
 	"github.com/openimpi/impi/internal/node/ending"
+	"github.com/openimpi/impi/internal/node/procs"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/rendezvous"
 	"github.com/openimpi/impi/plugins/host"
@@ -44,8 +45,7 @@ type node struct {
 
 	routes routes.Table
 	hosts  []*ownHost
-	procs  []*proc
-	hellos chan *proc
+	procs  *procs.Set
 
 	server  *Server             // embedded; nil if it runs elsewhere
 	session *rendezvous.Session // our side of startup
@@ -61,9 +61,6 @@ type node struct {
 	direct    *directLinks
 	fallBacks dial.FallBacks
 	control   *links.Server // nil if it could not be opened
-
-	mu  sync.Mutex
-	cut []cutTrace
 
 	limiter *loglimit.Limiter // of log; nil if it is not the node's own
 }
@@ -87,6 +84,7 @@ func (n *node) life(ctx context.Context) *ending.Failure {
 		defer n.spawning.stop(nil)
 	}
 	n.end, ctx = ending.New(ctx)
+	n.procs.End = n.end
 	if n.opt.share == nil {
 		defer n.passSignals()()
 	}
@@ -109,23 +107,26 @@ func newNode(opt Options) *node {
 		opt: opt, log: opt.Logger, machine: machine(),
 		launcher: launch.New(),
 		left:     make(chan struct{}), listening: make(chan struct{}), ready: make(chan struct{}),
-		hellos:   make(chan *proc, opt.Site.Procs()),
 		deadline: time.Now().Add(opt.Job.Limits.Start),
 	}
 	n.routes = routes.Table{Job: opt.Job, Site: &n.opt.Site}
 	n.fallBacks.Routes = &n.routes
 	if n.opt.share != nil {
 		n.moveIn()
-		n.fallBacks.Log = n.log
-		return n
+	} else {
+		n.stdout = launch.NewOutput(opt.Stdout, n.outputLost)
+		n.stderr = newStderr(opt.Stderr)
+		if n.log == nil {
+			n.log, n.limiter = NewLogger(opt.Site.Log, n.stderr)
+		}
+		n.log = n.log.With("site", opt.Site.Name)
 	}
-	n.stdout = launch.NewOutput(opt.Stdout, n.outputLost)
-	n.stderr = newStderr(opt.Stderr)
-	if n.log == nil {
-		n.log, n.limiter = NewLogger(opt.Site.Log, n.stderr)
-	}
-	n.log = n.log.With("site", opt.Site.Name)
 	n.fallBacks.Log = n.log
+	n.procs = procs.New(procs.Settings{
+		Routes: &n.routes, World: n.spawnedWorld(), Program: n.program,
+		Stdin: opt.Stdin, Stdout: n.stdout, Stderr: n.stderr,
+		Launcher: n.launcher, Now: opt.Now, Log: n.log, Events: n,
+	})
 	return n
 }
 
@@ -192,7 +193,7 @@ func (n *node) start(ctx context.Context) (err error) {
 		return err
 	}
 	close(n.listening)
-	if err := n.startProcs(); err != nil {
+	if err := n.procs.Start(); err != nil {
 		return err
 	}
 	if err := n.awaitHellos(ctx); err != nil {
@@ -206,15 +207,15 @@ func (n *node) start(ctx context.Context) (err error) {
 
 // awaitHellos waits until all procs are in Init.
 func (n *node) awaitHellos(ctx context.Context) error {
-	stop := n.report(func() string { text, _ := n.missing(); return text })
+	stop := n.report(func() string { text, _ := n.procs.Missing(); return text })
 	defer stop()
 	limit := time.NewTimer(time.Until(n.deadline))
 	defer limit.Stop()
-	for range n.procs {
+	for range n.procs.All() {
 		select {
-		case <-n.hellos:
+		case <-n.procs.Greeted():
 		case <-limit.C:
-			who, first := n.missing()
+			who, first := n.procs.Missing()
 			f := ending.TimedOut("site %s: %v passed while waiting for %s: the program must call it", n.opt.Site.Name, n.opt.Job.Limits.Start, who)
 			f.Proc = first + 1
 			return f
@@ -223,25 +224,6 @@ func (n *node) awaitHellos(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// missing names the procs that are not in Init yet; first is the number of the first
-// of them at the site, -1 for none.
-func (n *node) missing() (who string, first int) {
-	first = -1
-	others := -1
-	for i, p := range n.procs {
-		if procPhase(p.phase.Load()) != starting {
-			continue
-		}
-		if others++; first < 0 {
-			first = i
-		}
-	}
-	if first < 0 {
-		return "", first
-	}
-	return fmt.Sprintf("MPI Init of %v and %d others", n.procs[first].who(), others), first
 }
 
 // finish waits for the end of a job that runs: of all packets, then of the procs,
@@ -254,22 +236,14 @@ func (n *node) finish(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 	}
-	for _, p := range n.procs {
+	for _, p := range n.procs.All() {
 		select {
-		case <-p.judged:
+		case <-p.Judged():
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
 	}
 	return n.leave(ctx)
-}
-
-// late notes a proc that failed after Finalize. The others go on: they may have
-// results to write.
-func (n *node) late(f *ending.Failure) {
-	if first, _ := n.end.Late(f); first {
-		n.log.Warn("a proc failed after the end of its job", "problem", f.Text)
-	}
 }
 
 // verdict makes the job's failure of how run ended. A step that broke because
@@ -310,12 +284,12 @@ func (n *node) shutDown(f *ending.Failure) {
 	if f != nil {
 		n.log.Debug("ending", "reason", f.Text)
 		n.resign(f)
-		n.tellProcs(f.Text)
+		n.procs.Tell(f.Text)
 	}
 	n.closeControl()
 	n.endSpawned(f)
 	n.stopSwitches()
-	n.stopProcs()
+	n.procs.Stop()
 	if n.direct != nil {
 		n.direct.close()
 	}

@@ -9,24 +9,25 @@ import (
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/mpierr"
 	"github.com/openimpi/impi/internal/node/dial"
+	"github.com/openimpi/impi/internal/node/procs"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/wireup"
 )
 
 // openPort begins to let callers in. Who has asked with a request hears of it.
-func (m *meetings) openPort(p *proc, x *wireup.Meeting) {
+func (m *meetings) openPort(p *procs.Proc, x *wireup.Meeting) {
 	why := m.addPort(p, x)
 	switch {
 	case why != nil && x.Request != 0:
 		m.refuse(p, wireup.KindPort, x.Request, mpierr.Port, why.Error())
 	case why != nil:
-		m.d.n.log.Warn("a proc opens a port that it cannot have", "proc", p.who(), "reason", why)
+		m.d.n.log.Warn("a proc opens a port that it cannot have", "proc", p.Who(), "reason", why)
 	case x.Request != 0:
 		m.answer(p, wireup.Message{Kind: wireup.KindPort, Meeting: &wireup.Meeting{Request: x.Request}})
 	}
 }
 
-func (m *meetings) addPort(p *proc, x *wireup.Meeting) (err error) {
+func (m *meetings) addPort(p *procs.Proc, x *wireup.Meeting) (err error) {
 	key, ok := keyIn(x.Key)
 	switch {
 	case !ok:
@@ -42,7 +43,7 @@ func (m *meetings) addPort(p *proc, x *wireup.Meeting) (err error) {
 func (m *meetings) withPorts(f func()) {
 	m.mu.Lock()
 	f()
-	var steps []dynamic.PortStep[*proc, caller]
+	var steps []dynamic.PortStep[*procs.Proc, caller]
 	for {
 		s, ok := m.ports.Next()
 		if !ok {
@@ -71,7 +72,7 @@ func (m *meetings) awaitLifetime() {
 	}
 }
 
-func (m *meetings) carryOutStep(s dynamic.PortStep[*proc, caller]) {
+func (m *meetings) carryOutStep(s dynamic.PortStep[*procs.Proc, caller]) {
 	switch {
 	case s.Drop:
 		_ = s.Caller.link.Close()
@@ -90,7 +91,7 @@ func keyIn(b []byte) (key dynamic.Token, ok bool) {
 }
 
 // closePort refuses those who wait at a port and ends it.
-func (m *meetings) closePort(p *proc, x *wireup.Meeting) {
+func (m *meetings) closePort(p *procs.Proc, x *wireup.Meeting) {
 	key, ok := keyIn(x.Key)
 	if !ok {
 		return
@@ -108,7 +109,7 @@ func (m *meetings) closePort(p *proc, x *wireup.Meeting) {
 }
 
 // take answers with the next caller of a port, now or later.
-func (m *meetings) take(p *proc, x *wireup.Meeting) {
+func (m *meetings) take(p *procs.Proc, x *wireup.Meeting) {
 	key, ok := keyIn(x.Key)
 	m.withPorts(func() {
 		switch {

@@ -84,7 +84,7 @@ func (d *directLinks) probe(ctx context.Context, x pair, transport string) (*lin
 // answerProbe is the other side. It ends with ctx at the latest.
 func (d *directLinks) answerProbe(ctx context.Context, l link.Link, g *dynamic.Acceptor, h dynamic.Hello, t *routes.Transport) error {
 	verdict := dynamic.Accepted
-	switch p := d.n.procOf(h.Dst); {
+	switch p := d.n.procs.Of(h.Dst); {
 	case p == nil || int(h.Src) >= len(d.n.job.Procs):
 		verdict = dynamic.UnknownRank
 	case !d.n.routes.Allows(h.Src, t), !d.n.routes.AllowsPlane(h.Src, l):
@@ -276,7 +276,7 @@ func (c *patter) answer() error {
 // probeOf answers a request for a probe.
 func (n *node) probeOf(ctx context.Context, r links.Request) (*links.Measure, error) {
 	x := pair{wire.WorldRank(r.Local), wire.WorldRank(r.Peer)}
-	if n.procOf(x.local) == nil || r.Peer < 0 || r.Peer >= len(n.job.Procs) || r.Local == r.Peer {
+	if n.procs.Of(x.local) == nil || r.Peer < 0 || r.Peer >= len(n.job.Procs) || r.Local == r.Peer {
 		return nil, fmt.Errorf("%w: ranks %d and %d are no pair of this site", links.ErrRequest, r.Local, r.Peer)
 	}
 	m, err := n.direct.probe(ctx, x, r.Transport)

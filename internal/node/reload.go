@@ -7,6 +7,7 @@ import (
 
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/internal/node/procs"
 	"github.com/openimpi/impi/plugins/host"
 	"github.com/openimpi/impi/transports"
 )
@@ -62,7 +63,7 @@ func (d *directLinks) through(transport string) (resumable, others int) {
 			continue
 		}
 		switch {
-		case r.transport != transport || procPhase(d.n.procOf(x.local).phase.Load()) == finished:
+		case r.transport != transport || d.n.procs.Of(x.local).Phase() == procs.Finished:
 		case d.sessions.Get(x) != nil:
 			resumable++
 		default:

@@ -9,8 +9,8 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/link"
-	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/node/dial"
+	"github.com/openimpi/impi/internal/node/procs"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/resumable"
 	"github.com/openimpi/impi/internal/wireup"
@@ -64,8 +64,8 @@ func (d *directLinks) resumes(x pair) int {
 }
 
 // reopen is a proc's wish for a further connection of its link to a peer.
-func (d *directLinks) reopen(p *proc, m wireup.Message) {
-	x := pair{wire.WorldRank(p.rank.Load()), m.Peer}
+func (d *directLinks) reopen(p *procs.Proc, m wireup.Message) {
+	x := pair{p.Rank(), m.Peer}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
@@ -88,7 +88,7 @@ func (d *directLinks) reopen(p *proc, m wireup.Message) {
 
 // complain has the other end told that its link is lost here, for it may not have
 // noticed: a connection can die without a word.
-func (d *directLinks) complain(p *proc, x pair, s *dynamic.SessionState, epoch uint64) {
+func (d *directLinks) complain(p *procs.Proc, x pair, s *dynamic.SessionState, epoch uint64) {
 	ctx, cancel := context.WithTimeout(d.ctx, d.n.resumeLimit())
 	defer cancel()
 	d.mu.Lock()
@@ -108,12 +108,12 @@ func (d *directLinks) complain(p *proc, x pair, s *dynamic.SessionState, epoch u
 	if d.ctx.Err() == nil && why.final {
 		m := wireup.Message{Kind: wireup.KindLink, Peer: x.peer, Reason: why.text}
 		m.Resumable = &wireup.Resumable{Session: s.ID[:], Again: true, Over: why.over}
-		_ = p.tell(m) // it may be gone
+		_ = p.Tell(m) // it may be gone
 	}
 }
 
 // resume dials until there is a connection, or none can be had.
-func (d *directLinks) resume(p *proc, x pair, s *dynamic.SessionState) {
+func (d *directLinks) resume(p *procs.Proc, x pair, s *dynamic.SessionState) {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(d.ctx, d.n.resumeLimit())
 	defer cancel()
@@ -131,7 +131,7 @@ func (d *directLinks) resume(p *proc, x pair, s *dynamic.SessionState) {
 		if !why.over {
 			d.n.log.Warn("a direct link cannot be resumed", "from", x.local, "to", x.peer, "reason", why.text)
 		}
-		_ = p.tell(m) // it may be gone
+		_ = p.Tell(m) // it may be gone
 	}
 }
 
@@ -167,18 +167,18 @@ func (d *directLinks) dialAgain(ctx context.Context, x pair, hello dynamic.Hello
 }
 
 // handAgain gives a further connection to its proc.
-func (d *directLinks) handAgain(p *proc, x pair, s *dynamic.SessionState, l link.Link, m wireup.Message) {
+func (d *directLinks) handAgain(p *procs.Proc, x pair, s *dynamic.SessionState, l link.Link, m wireup.Message) {
 	d.mu.Lock()
 	s.Resumes++
 	d.mu.Unlock()
 	reason := dial.OriginOf(l).Reason
 	fds, err := pack(l, &m)
 	if err == nil {
-		err = p.tell(m, fds...)
+		err = p.Tell(m, fds...)
 		wireup.CloseAll(fds)
 	}
 	if err != nil {
-		d.n.log.Debug("a further connection is lost", "proc", p.who(), "peer", x.peer, "error", err)
+		d.n.log.Debug("a further connection is lost", "proc", p.Who(), "peer", x.peer, "error", err)
 		return
 	}
 	d.past.given(x, &m, reason, s.Dialled)
@@ -192,7 +192,7 @@ func (d *directLinks) acceptAgain(ctx context.Context, l link.Link, g *dynamic.A
 	if verdict == dynamic.Accepted && h.Lost && !s.Making {
 		// Before the answer: who has it tells no more.
 		m := wireup.Message{Kind: wireup.KindLink, Peer: x.peer, Resumable: &wireup.Resumable{Session: s.ID[:], Again: true, Lost: true, Epoch: h.Epoch}}
-		if p.tell(m) != nil {
+		if p.Tell(m) != nil {
 			verdict = dynamic.UnknownLink // the proc is gone
 		}
 	}
@@ -213,18 +213,18 @@ func (d *directLinks) acceptAgain(ctx context.Context, l link.Link, g *dynamic.A
 	return nil
 }
 
-func (d *directLinks) judgeAgain(x pair, h dynamic.Hello, t *routes.Transport) (*proc, *dynamic.SessionState, dynamic.Verdict) {
-	p := d.n.procOf(x.local)
+func (d *directLinks) judgeAgain(x pair, h dynamic.Hello, t *routes.Transport) (*procs.Proc, *dynamic.SessionState, dynamic.Verdict) {
+	p := d.n.procs.Of(x.local)
 	switch {
 	case p == nil || int(x.peer) >= len(d.n.job.Procs):
 		return nil, nil, dynamic.UnknownRank
-	case procPhase(p.phase.Load()) != finished && !d.n.routes.Allows(x.peer, t):
+	case p.Phase() != procs.Finished && !d.n.routes.Allows(x.peer, t):
 		return nil, nil, dynamic.NotAllowed
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	v := d.sessions.Judge(x, h, procPhase(p.phase.Load()) == finished)
-	if v == dynamic.Accepted && p.os.Over() {
+	v := d.sessions.Judge(x, h, p.Phase() == procs.Finished)
+	if v == dynamic.Accepted && p.Over() {
 		v = dynamic.UnknownLink
 	}
 	return p, d.sessions.Get(x), v

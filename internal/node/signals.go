@@ -2,7 +2,6 @@ package node
 
 import (
 	"maps"
-	"slices"
 	"syscall"
 )
 
@@ -32,14 +31,7 @@ func (n *node) passSignals() (stop func()) {
 
 // signal sends a signal to the procs that run here.
 func (n *node) signal(s syscall.Signal) {
-	n.mu.Lock()
-	procs := slices.Clone(n.procs)
-	n.mu.Unlock()
-	for _, p := range procs {
-		if err := p.os.Signal(s); err != nil {
-			n.log.Warn("cannot signal", "proc", p.who(), "error", err)
-		}
-	}
+	n.procs.Signal(s)
 	if n.opt.share == nil {
 		for _, x := range n.spawning.nodes() {
 			if x.isReady() {

@@ -10,18 +10,19 @@ import (
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/mpierr"
 	"github.com/openimpi/impi/internal/node/ending"
+	"github.com/openimpi/impi/internal/node/procs"
 	"github.com/openimpi/impi/internal/wireup"
 )
 
 // spawnID is how a proc calls what it has spawned.
 type spawnID struct {
-	by      *proc
+	by      *procs.Proc
 	request uint64
 }
 
 // spawn starts procs for one of ours, or gives up those that it could not connect
 // with.
-func (m *meetings) spawn(p *proc, x *wireup.Meeting) {
+func (m *meetings) spawn(p *procs.Proc, x *wireup.Meeting) {
 	if x.Cancel {
 		if o := m.spawnedBy(p, x.Request); o != nil && o.ask((*dynamic.Spawned).Orphan) {
 			o.end(endedBy("its parents could not connect with it"))
@@ -43,13 +44,13 @@ func (m *meetings) spawn(p *proc, x *wireup.Meeting) {
 
 // part notes that a proc has no communicator any more with a world that it has
 // spawned: from now on the end of one is no matter of the other.
-func (m *meetings) part(p *proc, x *wireup.Meeting) {
+func (m *meetings) part(p *procs.Proc, x *wireup.Meeting) {
 	if o := m.spawnedBy(p, x.Request); o != nil {
 		o.ask((*dynamic.Spawned).Disconnect)
 	}
 }
 
-func (m *meetings) spawnedBy(p *proc, request uint64) *spawnedWorld {
+func (m *meetings) spawnedBy(p *procs.Proc, request uint64) *spawnedWorld {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.spawned[spawnID{p, request}]
@@ -57,7 +58,7 @@ func (m *meetings) spawnedBy(p *proc, request uint64) *spawnedWorld {
 
 // bear starts a world and waits until its procs are in Init. If that fails, nothing
 // is left of it. codes has the error class of each proc that was asked for.
-func (m *meetings) startWorld(p *proc, x *wireup.Meeting) (codes []int, r *refusal) {
+func (m *meetings) startWorld(p *procs.Proc, x *wireup.Meeting) (codes []int, r *refusal) {
 	n := m.d.n
 	if r := fitToSpawn(m.able(), x); r != nil {
 		return nil, r
@@ -69,11 +70,11 @@ func (m *meetings) startWorld(p *proc, x *wireup.Meeting) (codes []int, r *refus
 		r = o.awaitInit()
 	}
 	if r != nil {
-		n.log.Debug("procs could not be spawned", "world", o.name, "for", p.who(), "reason", r.Reason)
+		n.log.Debug("procs could not be spawned", "world", o.name, "for", p.Who(), "reason", r.Reason)
 		o.giveUp(endedBy("it could not be spawned: " + r.Reason))
 		return codesOf(x.Spawn, nil, r), r
 	}
-	n.log.Debug("procs are spawned", "world", o.name, "for", p.who())
+	n.log.Debug("procs are spawned", "world", o.name, "for", p.Who())
 	o.await()
 	m.mu.Lock()
 	m.spawned[spawnID{p, x.Request}] = o

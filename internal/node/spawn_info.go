@@ -6,11 +6,11 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/node/procs"
 	"github.com/openimpi/impi/internal/wireup"
 )
 
@@ -100,7 +100,7 @@ func addEnv(p *config.Program, env string, elsewhere bool) (problem string) {
 	}
 	for line := range strings.Lines(env) {
 		name, value, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
-		if !ok || name == "" || slices.Contains(private, name) || strings.ContainsRune(line, 0) {
+		if !ok || name == "" || procs.Private(name) || strings.ContainsRune(line, 0) {
 			return fmt.Sprintf("env has %q, which is no NAME=value that a proc can have", line)
 		}
 		p.Env[name] = value

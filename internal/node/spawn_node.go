@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/node/procs"
 )
 
 // What is different in a node of a spawned world: where it writes, whose transports
@@ -33,11 +34,11 @@ func (n *node) program(local int) config.Program {
 }
 
 // appNum is a proc's MPI_APPNUM.
-func (n *node) appNum(p *proc) int {
+func (n *node) appNum(p *procs.Proc) int {
 	if s := n.opt.share; s != nil {
-		return s.numbers[p.local]
+		return s.numbers[p.Local]
 	}
-	_, part := n.opt.Site.ProgramOf(p.local)
+	_, part := n.opt.Site.ProgramOf(p.Local)
 	return appNum(n.opt.Job.Sites, n.opt.Site) + part
 }
 
@@ -49,10 +50,10 @@ func (n *node) parent() string {
 	return ""
 }
 
-// siteLabel is how messages call the site's part of the job.
-func (n *node) siteLabel() string {
+// spawnedWorld names the world that the node is of; empty: the site's own.
+func (n *node) spawnedWorld() string {
 	if s := n.opt.share; s != nil {
-		return n.opt.Site.Name + ", " + s.part.World
+		return s.part.World
 	}
-	return n.opt.Site.Name
+	return ""
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/node/procs"
 	"github.com/openimpi/impi/internal/wireup"
 )
 
@@ -44,11 +45,11 @@ func (d *spawnService) plan(o *spawnedWorld, s *wireup.Spawn) (parts []*plannedP
 
 // locate finds what the info key host names: a site of the job, a host of one by its
 // address, or this machine. Without it procs are spawned where the spawner is.
-func (d *spawnService) locate(host string, by *proc) (*plannedPart, string) {
+func (d *spawnService) locate(host string, by *procs.Proc) (*plannedPart, string) {
 	n := d.root
 	own := &plannedPart{client: n.job.Self, site: n.opt.Site.Name, own: true}
 	if name, err := os.Hostname(); host == "" || host == "localhost" || err == nil && host == name {
-		own.Host = by.host.config.Address.String()
+		own.Host = by.Address()
 		return own, ""
 	}
 	for _, c := range n.job.Clients {

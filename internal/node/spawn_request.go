@@ -197,12 +197,12 @@ func (d *directLinks) acceptSpawn(ctx context.Context, l link.Link, g *dynamic.A
 // judgeSpawn lets the nodes of the job's other sites in by the links that their
 // procs may have.
 func (d *directLinks) judgeSpawn(hello dynamic.Hello, l link.Link, t *routes.Transport) dynamic.Verdict {
-	from := noRank
+	from := routes.NoRank
 	if hello.Src >= 0 && int(hello.Src) < len(d.n.job.Hosts) {
 		from = d.n.routes.FirstOf(wire.HostRank(hello.Src))
 	}
 	switch {
-	case d.n.opt.share != nil, from == noRank, d.n.job.Procs[from].Client == d.n.job.Self:
+	case d.n.opt.share != nil, from == routes.NoRank, d.n.job.Procs[from].Client == d.n.job.Self:
 		return dynamic.UnknownRank
 	case !d.n.routes.Allows(from, t), !d.n.routes.AllowsPlane(from, l):
 		return dynamic.NotAllowed

@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"fmt"
 	"net/netip"
 	"strings"
 
@@ -149,21 +148,5 @@ func (s *share) leaving() bool {
 	if s.of != nil && s.of.is(dynamic.SpawnDisconnected) {
 		return true
 	}
-	if !s.node.isReady() {
-		return false
-	}
-	for _, p := range s.node.procs {
-		if procPhase(p.phase.Load()) == finished {
-			return true
-		}
-	}
-	return false
-}
-
-// prefix starts each line of output of one of the share's procs.
-func (s *share) prefix(p *proc) string {
-	if r := p.rank.Load(); r != int32(noRank) {
-		return fmt.Sprintf("[%s.%d] ", s.part.World, r)
-	}
-	return fmt.Sprintf("[%s.%s.%d] ", s.part.World, p.n.opt.Site.Name, p.local)
+	return s.node.isReady() && s.node.procs.Finishing()
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/internal/node/ending"
+	"github.com/openimpi/impi/internal/node/procs"
 	"github.com/openimpi/impi/internal/wireup"
 )
 
@@ -30,7 +31,7 @@ type place interface {
 // spawnedWorld is a world that a proc of this node has spawned. Its server is here.
 type spawnedWorld struct {
 	n       *node
-	by      *proc
+	by      *procs.Proc
 	request uint64
 	name    string
 	port    dynamic.World // which its procs call
@@ -243,7 +244,7 @@ func (o *spawnedWorld) follow() {
 	case f == nil:
 	case theirs, o.n.spawning.ctx.Err() != nil:
 		up := *f
-		up.Text = fmt.Sprintf("%s, which %v has spawned, failed: %s", o.name, o.by.who(), f.Text)
+		up.Text = fmt.Sprintf("%s, which %v has spawned, failed: %s", o.name, o.by.Who(), f.Text)
 		o.n.inherit(&up, late)
 	default:
 		log.Warn("a spawned world that had parted from its parents has failed", "world", o.name, "problem", f.Text)

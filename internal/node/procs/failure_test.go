@@ -1,4 +1,4 @@
-package node
+package procs
 
 import (
 	"syscall"
@@ -7,14 +7,15 @@ import (
 
 	"github.com/openimpi/impi/internal/launch"
 	"github.com/openimpi/impi/internal/node/ending"
+	"github.com/openimpi/impi/internal/node/routes"
 )
 
 // TestWhoIsToBlame: of two reports of one node, in any order, which one is told.
 func TestWhoIsToBlame(t *testing.T) {
 	at := time.Unix(1000, 0)
-	w := who{"alpha", 3, 1}
+	w := Who{"alpha", 3, 1}
 	proc := func(e launch.Exit, after time.Duration, loss string) *ending.Failure {
-		f := procEnded(w, welcomed, e).After(loss)
+		f := procEnded(w, InMPI, e).After(loss)
 		f.At = at.Add(after)
 		return f
 	}
@@ -57,17 +58,17 @@ func TestWhoIsToBlame(t *testing.T) {
 }
 
 func TestWords(t *testing.T) {
-	w, early := who{"alpha", 3, 1}, who{"alpha", noRank, 1}
+	w, early := Who{"alpha", 3, 1}, Who{"alpha", routes.NoRank, 1}
 	for _, c := range []struct {
 		f      *ending.Failure
 		text   string
 		status int
 	}{
-		{procEnded(w, welcomed, launch.Exit{Signal: syscall.SIGSEGV, Core: true}), "rank 3 on site alpha was killed by SIGSEGV and dumped core", 139},
-		{procEnded(w, welcomed, launch.Exit{Code: 2}), "rank 3 on site alpha exited with status 2", 2},
-		{procEnded(w, greeted, launch.Exit{}), "rank 3 on site alpha exited with status 0 without MPI Finalize", 1},
-		{procEnded(early, starting, launch.Exit{}), "proc 1 of site alpha exited with status 0 before it called MPI Init", 1},
-		{procEnded(early, starting, launch.Exit{Signal: syscall.SIGKILL}), "proc 1 of site alpha was killed by SIGKILL before it called MPI Init", 137},
+		{procEnded(w, InMPI, launch.Exit{Signal: syscall.SIGSEGV, Core: true}), "rank 3 on site alpha was killed by SIGSEGV and dumped core", 139},
+		{procEnded(w, InMPI, launch.Exit{Code: 2}), "rank 3 on site alpha exited with status 2", 2},
+		{procEnded(w, Greeted, launch.Exit{}), "rank 3 on site alpha exited with status 0 without MPI Finalize", 1},
+		{procEnded(early, Starting, launch.Exit{}), "proc 1 of site alpha exited with status 0 before it called MPI Init", 1},
+		{procEnded(early, Starting, launch.Exit{Signal: syscall.SIGKILL}), "proc 1 of site alpha was killed by SIGKILL before it called MPI Init", 137},
 		{procAborted(w, 256, ""), "rank 3 on site alpha called MPI Abort with code 256", 1},
 		{procAborted(w, 9, "why"), "rank 3 on site alpha called MPI Abort with code 9: why", 9},
 	} {

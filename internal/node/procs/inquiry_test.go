@@ -1,8 +1,12 @@
-package node
+package procs
 
 import (
+	"context"
+	"errors"
+	"syscall"
 	"testing"
 
+	"github.com/openimpi/impi/internal/launch"
 	"github.com/openimpi/impi/internal/wireup"
 )
 
@@ -52,5 +56,39 @@ func TestInquiryIsBounded(t *testing.T) {
 func TestStopped(t *testing.T) {
 	if s := stopped(1 << 30); s != "" {
 		t.Errorf("of no process: %q", s)
+	}
+}
+
+// TestAProcIsAskedOnce: who asks while an answer is awaited waits for the same one.
+func TestAProcIsAskedOnce(t *testing.T) {
+	launcher := launch.New()
+	defer launcher.Close()
+	x, err := launcher.Start(launch.Spec{Path: "/bin/sleep", Args: []string{"sleep", "600"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = x.Signal(syscall.SIGKILL); <-x.Done() }()
+	control, theirs, err := wireup.Pair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer theirs.Close()
+	defer control.Close()
+	p := &Proc{os: x, control: control}
+	p.phase.Store(int32(InMPI))
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	var waited chan struct{}
+	for range 3 {
+		if _, err := p.Stats(over); !errors.Is(err, errSilent) {
+			t.Fatalf("an answer of nobody: %v", err)
+		}
+		p.inquiry.mu.Lock()
+		asked := p.inquiry.done
+		p.inquiry.mu.Unlock()
+		if waited != nil && asked != waited {
+			t.Error("it was asked again")
+		}
+		waited = asked
 	}
 }

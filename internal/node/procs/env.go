@@ -1,4 +1,4 @@
-package node
+package procs
 
 import (
 	"fmt"
@@ -18,6 +18,9 @@ var private = []string{
 	"IMPI_SITE", "IMPI_SITE_PROC",
 }
 
+// Private tells whether no proc gets a variable of the node's environment.
+func Private(name string) bool { return slices.Contains(private, name) }
+
 // HandoffVariable names the variable by which the launcher of several nodes
 // gives each of them a descriptor to talk to it.
 const HandoffVariable = "IMPI_NODE_HANDOFF"
@@ -33,7 +36,7 @@ func procEnv(node []string, site map[string]string, name string, local int) []st
 	var env []string
 	for _, v := range node {
 		name, _, _ := strings.Cut(v, "=")
-		if _, set := site[name]; !set && !slices.Contains(private, name) {
+		if _, set := site[name]; !set && !Private(name) {
 			env = append(env, v)
 		}
 	}

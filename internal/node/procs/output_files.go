@@ -1,4 +1,4 @@
-package node
+package procs
 
 import (
 	"fmt"
@@ -13,14 +13,14 @@ import (
 
 // intoFiles sends what a proc prints to the files that its program names, if it
 // names any. The files are the proc's once it has been started; close closes ours.
-func (n *node) intoFiles(spec *launch.Spec, local int) (close func(), err error) {
+func (s *Set) intoFiles(spec *launch.Spec, local int) (close func(), err error) {
 	var files []*os.File
 	close = func() {
 		for _, f := range files {
 			_ = f.Close() // nothing was written by this process
 		}
 	}
-	program := n.program(local)
+	program := s.Program(local)
 	if program.ErrFile == program.OutFile {
 		program.ErrFile = ""
 	}
@@ -31,7 +31,7 @@ func (n *node) intoFiles(spec *launch.Spec, local int) (close func(), err error)
 		if out.pattern == "" {
 			continue
 		}
-		f, err := n.openOutput(out.pattern, local)
+		f, err := s.openOutput(out.pattern, local)
 		if err != nil {
 			close()
 			return nil, fmt.Errorf("file for output: %w", err)
@@ -39,7 +39,7 @@ func (n *node) intoFiles(spec *launch.Spec, local int) (close func(), err error)
 		files = append(files, f)
 		*out.to = f
 	}
-	if p := n.program(local); p.ErrFile != "" && p.ErrFile == p.OutFile {
+	if p := s.Program(local); p.ErrFile != "" && p.ErrFile == p.OutFile {
 		spec.Stderr = spec.Stdout
 	}
 	return close, nil
@@ -47,10 +47,10 @@ func (n *node) intoFiles(spec *launch.Spec, local int) (close func(), err error)
 
 // openOutput opens a file for output. Procs may share one: what each writes at once
 // stays together.
-func (n *node) openOutput(pattern string, local int) (*os.File, error) {
-	name, flags := n.outputName(pattern, local), os.O_WRONLY|os.O_CREATE|os.O_APPEND|os.O_TRUNC
+func (s *Set) openOutput(pattern string, local int) (*os.File, error) {
+	name, flags := s.outputName(pattern, local), os.O_WRONLY|os.O_CREATE|os.O_APPEND|os.O_TRUNC
 	for before := range local {
-		if p := n.program(before); n.outputName(p.OutFile, before) == name || n.outputName(p.ErrFile, before) == name {
+		if p := s.Program(before); s.outputName(p.OutFile, before) == name || s.outputName(p.ErrFile, before) == name {
 			flags &^= os.O_TRUNC
 			break
 		}
@@ -60,11 +60,11 @@ func (n *node) openOutput(pattern string, local int) (*os.File, error) {
 
 // outputName is the path that a pattern stands for: %r is the proc's rank, or its
 // number at the site as long as ranks are not known.
-func (n *node) outputName(pattern string, local int) string {
-	first, _ := n.firstRank()
+func (s *Set) outputName(pattern string, local int) string {
+	first, _ := s.firstRank()
 	name := strings.ReplaceAll(pattern, "%r", strconv.Itoa(first+local))
 	if name != "" && !filepath.IsAbs(name) {
-		name = filepath.Join(n.opt.Job.Dir, name)
+		name = filepath.Join(s.Routes.Job.Dir, name)
 	}
 	return name
 }

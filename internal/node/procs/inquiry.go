@@ -1,4 +1,4 @@
-package node
+package procs
 
 import (
 	"bytes"
@@ -23,11 +23,11 @@ type inquiry struct {
 // errSilent is the error of a proc that does not say how its links are.
 var errSilent = errors.New("it does not answer")
 
-// stats asks a proc that is in MPI, until ctx ends.
-func (p *proc) stats(ctx context.Context) (*wireup.Stats, error) {
-	switch procPhase(p.phase.Load()) {
-	case welcomed:
-	case finished:
+// Stats asks a proc that is in MPI, until ctx ends.
+func (p *Proc) Stats(ctx context.Context) (*wireup.Stats, error) {
+	switch p.Phase() {
+	case InMPI:
+	case Finished:
 		return nil, errors.New("it has passed MPI Finalize")
 	default:
 		return nil, errors.New("it is not in MPI yet")
@@ -36,7 +36,7 @@ func (p *proc) stats(ctx context.Context) (*wireup.Stats, error) {
 	q.mu.Lock()
 	if q.done == nil {
 		q.done = make(chan struct{})
-		go func() { _ = p.tell(wireup.Message{Kind: wireup.KindStats}) }() // it may not read: then nobody answers
+		go func() { _ = p.Tell(wireup.Message{Kind: wireup.KindStats}) }() // it may not read: then nobody answers
 	}
 	done := q.done
 	q.mu.Unlock()

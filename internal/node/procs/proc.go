@@ -1,0 +1,228 @@
+package procs
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/core/blame"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/launch"
+	"github.com/openimpi/impi/internal/node/ending"
+	"github.com/openimpi/impi/internal/node/routes"
+	"github.com/openimpi/impi/internal/wireup"
+)
+
+// Phase is how far a proc's life has got.
+type Phase int32
+
+// The phases in their order.
+const (
+	Starting Phase = iota // until its hello
+	Greeted               // it waits in Init
+	InMPI                 // it runs between Init and Finalize
+	Finished              // it has passed Finalize
+)
+
+// controlFD is the descriptor number of a proc's control socket.
+const controlFD = 3
+
+// lastWords is how long the control socket of a proc that has exited is read.
+// Only a descendant that left its group could keep it open.
+const lastWords = time.Second
+
+// Proc is one process of the site.
+type Proc struct {
+	Local int // its number at the site
+	Host  int // which of the site's hosts it is on
+
+	set     *Set
+	host    config.Host
+	os      *launch.Process
+	control *wireup.Conn
+	rank    atomic.Int32 // NoRank until startup is over
+	phase   atomic.Int32
+	silent  chan struct{} // closed when the control socket has said all
+	judged  chan struct{} // closed when its end has been looked at
+	inquiry inquiry
+	aborted atomic.Bool            // it has called Abort, which was reported
+	loss    atomic.Pointer[string] // the first link to another proc that it lost; nil: none
+	board   bool                   // its library can use one; known once it is greeted
+	cut     bool                   // it has told that its trace is; for who reads control
+}
+
+// Rank is its rank in the world, NoRank until startup is over.
+func (p *Proc) Rank() wire.WorldRank { return wire.WorldRank(p.rank.Load()) }
+
+// Phase is how far it has got.
+func (p *Proc) Phase() Phase { return Phase(p.phase.Load()) }
+
+// Address is that of its host.
+func (p *Proc) Address() string { return p.host.Address.String() }
+
+// PID is the number of its process.
+func (p *Proc) PID() int { return p.os.PID() }
+
+// Over tells whether its process has ended.
+func (p *Proc) Over() bool { return p.os.Over() }
+
+// Judged is closed when its process has ended and, where that was too early, this is reported.
+func (p *Proc) Judged() <-chan struct{} { return p.judged }
+
+// KnowsBoards tells whether its library can use a board; it has said so in its hello.
+func (p *Proc) KnowsBoards() bool { return p.board }
+
+// Who names it for messages.
+func (p *Proc) Who() Who {
+	site := p.set.Routes.Site.Name
+	if p.set.World != "" {
+		site += ", " + p.set.World
+	}
+	return Who{site, p.Rank(), p.Local}
+}
+
+// prefix starts each line of the proc's output.
+func (p *Proc) prefix() string {
+	world := ""
+	if p.set.World != "" {
+		world = p.set.World + "."
+	}
+	if r := p.Rank(); r != routes.NoRank {
+		return fmt.Sprintf("[%s%d] ", world, r)
+	}
+	return fmt.Sprintf("[%s%s.%d] ", world, p.set.Routes.Site.Name, p.Local)
+}
+
+// Welcome tells a proc that waits in Init that it may run.
+func (p *Proc) Welcome(m wireup.Message, fds ...int) error {
+	p.phase.Store(int32(InMPI))
+	return p.Tell(m, fds...)
+}
+
+// listen reads what the proc says until its control socket ends.
+func (p *Proc) listen() {
+	defer close(p.silent)
+	for {
+		m, fds, err := p.control.Recv()
+		wireup.CloseAll(fds) // procs send none
+		if err != nil {
+			if errors.Is(err, wireup.ErrMessage) {
+				p.set.End.Fail(ending.NodeFailed(fmt.Errorf("%v: %w", p.Who(), err)))
+			} else if !errors.Is(err, io.EOF) {
+				p.set.Log.Debug("control socket", "proc", p.Who(), "error", err)
+			}
+			return
+		}
+		p.heard(m)
+	}
+}
+
+func (p *Proc) heard(m wireup.Message) {
+	phase := p.Phase()
+	switch {
+	case m.Kind == wireup.KindAbort:
+		f := procAborted(p.Who(), m.Code, m.Reason).After(p.lost())
+		f.At = time.Now()
+		p.aborted.Store(true)
+		if phase == Finished {
+			p.set.late(f) // the job may be over before ending decides
+		}
+		p.set.End.Fail(f)
+	case m.Kind == wireup.KindLost && phase == InMPI:
+		p.loses(m)
+	case m.Kind == wireup.KindHello && phase == Starting:
+		if m.Version != wireup.Version {
+			p.set.End.Fail(ending.NodeFailed(fmt.Errorf("%v uses %s, whose control protocol has version %d; this node's has %d: build the program and impi-node from one release",
+				p.Who(), m.Library, m.Version, wireup.Version)))
+			return
+		}
+		p.board = m.Board
+		p.phase.Store(int32(Greeted))
+		p.set.greeted <- p
+	case phase == InMPI && p.set.Events.Heard(p, m):
+	case m.Kind == wireup.KindStats && phase >= InMPI:
+		if !p.inquiry.heard(m.Stats, len(p.set.Routes.World.Procs)) {
+			p.set.Log.Warn("a proc tells more of its links than was asked for", "proc", p.Who())
+		}
+	case m.Kind == wireup.KindTrace && m.Cut != nil && !p.cut:
+		p.cut = true
+		p.set.traceCut(p, m)
+	case m.Kind == wireup.KindFini && phase == InMPI:
+		p.phase.Store(int32(Finished))
+		p.set.Events.Left(p, true)
+	default:
+		p.set.Log.Warn("a proc said something out of place", "proc", p.Who(), "kind", m.Kind)
+	}
+}
+
+// loses notes that the proc has lost its link to another one.
+func (p *Proc) loses(m wireup.Message) {
+	if int(m.Peer) < 0 || int(m.Peer) >= len(p.set.Routes.World.Procs) {
+		p.set.Log.Warn("a proc lost a link to a rank that is not there", "proc", p.Who(), "rank", m.Peer)
+		return
+	}
+	p.set.Log.Debug("a proc has lost a link", "proc", p.Who(), "peer", m.Peer, "reason", m.Reason)
+	loss := "it had lost its link to " + p.set.NameOf(m.Peer)
+	p.loss.CompareAndSwap(nil, &loss)
+}
+
+// lost says what happened to the proc that may have made it end; empty: nothing.
+func (p *Proc) lost() string {
+	if s := p.loss.Load(); s != nil {
+		return *s
+	}
+	return ""
+}
+
+// Tell sends a message to a proc that may be gone. It does not wait for procs
+// that do not read.
+func (p *Proc) Tell(m wireup.Message, fds ...int) error {
+	if p.os.Over() {
+		return errors.New("the proc has ended")
+	}
+	return p.control.Send(m, fds...)
+}
+
+// watch follows the proc to its end and judges it.
+func (p *Proc) watch() {
+	defer close(p.judged)
+	select {
+	case <-p.os.Exited():
+	case <-p.silent:
+		p.outlivesSocket()
+	}
+	e, at := p.os.Exit(), time.Now()
+	select {
+	case <-p.silent:
+	case <-time.After(lastWords):
+	}
+	_ = p.control.Close() // listen ends, if it has not
+	if p.Phase() == InMPI {
+		p.set.Events.Left(p, false)
+	}
+	phase := p.Phase()
+	switch {
+	case p.aborted.Load(): // it has said so, and why
+	case phase != Finished:
+		f := procEnded(p.Who(), phase, e).After(p.lost())
+		f.At = at
+		p.set.End.Fail(f)
+	case !e.OK():
+		p.set.late(procEnded(p.Who(), phase, e))
+	}
+}
+
+// outlivesSocket waits for the exit of a proc that has closed its control socket.
+// One that lives on without having finished cannot be reached any more.
+func (p *Proc) outlivesSocket() {
+	select {
+	case <-p.os.Exited():
+	case <-time.After(lastWords):
+		if p.Phase() != Finished {
+			p.set.End.Fail(&ending.Failure{Text: p.Who().String() + " closed its connection to the node without MPI Finalize", Status: 1, Weight: blame.Died})
+		}
+	}
+}

@@ -1,0 +1,290 @@
+package procs
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/launch"
+	"github.com/openimpi/impi/internal/node/ending"
+	"github.com/openimpi/impi/internal/node/routes"
+	"github.com/openimpi/impi/internal/wireup"
+)
+
+// Settings say what procs a site has and what they are given.
+type Settings struct {
+	Routes  *routes.Table                  // has the job's file and the site; its World counts from Place on
+	World   string                         // the spawned world that they are; empty: nobody has spawned them
+	Program func(local int) config.Program // that a proc runs, by its number at the site
+
+	Stdin          *os.File // of the node; nil: none
+	Stdout, Stderr *launch.Output
+	Launcher       *launch.Launcher
+	Now            <-chan struct{} // once closed, nobody waits for procs that are to end
+	Log            hclog.Logger
+	End            *ending.Ending // is told how procs end too early
+	Events         Events
+}
+
+// Events hears from the goroutines of procs what the rest of the node has to know.
+type Events interface {
+	// Heard gets what a proc in MPI says that is no matter of this package. False: nobody knows it.
+	Heard(p *Proc, m wireup.Message) bool
+	// Left is called once for a proc that was in MPI and is not any more, in order or not.
+	Left(p *Proc, inOrder bool)
+}
+
+// Set is the procs of a site.
+type Set struct {
+	Settings
+	greeted chan *Proc
+
+	mu   sync.Mutex
+	all  []*Proc // appended to by Start alone
+	cuts []cutTrace
+}
+
+// New makes the set of a site's procs, of which none has been started.
+func New(s Settings) *Set {
+	return &Set{Settings: s, greeted: make(chan *Proc, s.Routes.Site.Procs())}
+}
+
+// Unstarted is for tests: the set has n procs of the site's first host, which are no processes.
+func Unstarted(s Settings, n int, phase Phase) *Set {
+	set := New(s)
+	for i := range n {
+		p := &Proc{set: set, Local: i, host: s.Routes.Site.Hosts[0]}
+		p.rank.Store(int32(routes.NoRank))
+		p.phase.Store(int32(phase))
+		set.all = append(set.all, p)
+	}
+	return set
+}
+
+// Start starts all procs of the site.
+func (s *Set) Start() error {
+	site := s.Routes.Site
+	for i := range site.Hosts {
+		for range site.Hosts[i].Procs {
+			p, err := s.start(i)
+			if err != nil {
+				f := ending.NodeFailed(fmt.Errorf("site %s: proc %d of site %[1]s: %[3]w", site.Name, len(s.all), err))
+				f.Proc = len(s.all) + 1
+				return f
+			}
+			s.mu.Lock()
+			s.all = append(s.all, p)
+			s.mu.Unlock()
+		}
+	}
+	s.Log.Debug("procs started", "procs", len(s.all), "program", site.Program.Path)
+	return nil
+}
+
+func (s *Set) start(host int) (*Proc, error) {
+	p := &Proc{
+		set: s, Host: host, host: s.Routes.Site.Hosts[host], Local: len(s.all),
+		silent: make(chan struct{}), judged: make(chan struct{}),
+	}
+	p.rank.Store(int32(routes.NoRank))
+	control, theirs, err := wireup.Pair()
+	if err != nil {
+		return nil, err
+	}
+	defer theirs.Close()
+	spec := s.spec(p)
+	spec.Files = []*os.File{theirs}
+	closeFiles, err := s.intoFiles(&spec, p.Local)
+	if err != nil {
+		return nil, errors.Join(err, control.Close())
+	}
+	defer closeFiles()
+	if spec.Stdin, err = s.stdinOf(p.Local); err != nil {
+		return nil, errors.Join(err, control.Close())
+	}
+	p.control = control
+	p.os, err = s.Launcher.Start(spec)
+	if spec.Stdin != nil && spec.Stdin != s.Stdin {
+		_ = spec.Stdin.Close() // the proc has its own copy
+	}
+	if err != nil {
+		return nil, errors.Join(err, control.Close())
+	}
+	go p.listen()
+	go p.watch()
+	return p, nil
+}
+
+// spec says how to start p, but for its files.
+func (s *Set) spec(p *Proc) launch.Spec {
+	program := s.Program(p.Local)
+	var prefix func() string
+	if program.PrefixOutput {
+		prefix = p.prefix
+	}
+	return launch.Spec{
+		Path: program.Path, Args: program.Command, Dir: program.Dir,
+		Env:    procEnv(os.Environ(), program.Env, s.Routes.Site.Name, p.Local),
+		Stdout: s.Stdout.Stream(prefix), Stderr: s.Stderr.Stream(prefix),
+	}
+}
+
+// stdinOf gives the standard input of a proc: the node's for the one that the
+// site's file names by world rank, as far as that is known before startup.
+func (s *Set) stdinOf(local int) (*os.File, error) {
+	first, ok := s.firstRank()
+	if !ok || first+local != s.Routes.Site.Program.Stdin {
+		return nil, nil
+	}
+	return launch.Stdin(s.Stdin)
+}
+
+// firstRank is the world rank of the site's first proc, if the file says how
+// many procs the sites before it have.
+func (s *Set) firstRank() (first int, ok bool) {
+	known := 0
+	for _, x := range s.Routes.Job.Sites {
+		if x.Client < s.Routes.Site.Client {
+			known++
+			first += x.Procs()
+			if x.Foreign {
+				return 0, false
+			}
+		}
+	}
+	return first, known == s.Routes.Site.Client
+}
+
+// All are the procs that were started, by their numbers at the site.
+func (s *Set) All() []*Proc {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.all[:len(s.all):len(s.all)]
+}
+
+// OfHost are the procs of one of the site's hosts.
+func (s *Set) OfHost(host int) []*Proc {
+	return slices.DeleteFunc(slices.Clone(s.All()), func(p *Proc) bool { return p.Host != host })
+}
+
+// Place tells the procs their ranks, once the Routes have the World.
+func (s *Set) Place() {
+	first := s.Routes.World.Clients[s.Routes.World.Self].FirstProc
+	for i, p := range s.all {
+		p.rank.Store(int32(first) + int32(i))
+	}
+}
+
+// Of gives the proc of a rank, or nil if it is not of this site.
+func (s *Set) Of(r wire.WorldRank) *Proc {
+	i := int(r - s.Routes.World.Clients[s.Routes.World.Self].FirstProc)
+	if i < 0 || i >= len(s.all) {
+		return nil
+	}
+	return s.all[i]
+}
+
+// NameOf names a proc of the job, of whatever site.
+func (s *Set) NameOf(r wire.WorldRank) string {
+	if p := s.Of(r); p != nil {
+		return p.Who().String()
+	}
+	return fmt.Sprintf("rank %d of %s", r, s.Routes.ClientName(s.Routes.World.Procs[r].Client))
+}
+
+// Greeted gives each proc once, when it is in Init.
+func (s *Set) Greeted() <-chan *Proc { return s.greeted }
+
+// Missing names the procs that are not in Init yet; first is the number of the first
+// of them at the site, -1 for none.
+func (s *Set) Missing() (who string, first int) {
+	first = -1
+	others := -1
+	for i, p := range s.all {
+		if p.Phase() != Starting {
+			continue
+		}
+		if others++; first < 0 {
+			first = i
+		}
+	}
+	if first < 0 {
+		return "", first
+	}
+	return fmt.Sprintf("MPI Init of %v and %d others", s.all[first].Who(), others), first
+}
+
+// Finishing tells whether some proc has passed Finalize.
+func (s *Set) Finishing() bool {
+	return slices.ContainsFunc(s.All(), func(p *Proc) bool { return p.Phase() == Finished })
+}
+
+// Signal sends a signal to all procs.
+func (s *Set) Signal(sig syscall.Signal) {
+	for _, p := range s.All() {
+		if err := p.os.Signal(sig); err != nil {
+			s.Log.Warn("cannot signal", "proc", p.Who(), "error", err)
+		}
+	}
+}
+
+// wordTime is how long procs have to act on KindDown before they are signalled.
+const wordTime = 500 * time.Millisecond
+
+// Tell tells all procs that the job is over, and gives them a moment. A proc
+// that does not read is left to Stop.
+func (s *Set) Tell(reason string) {
+	for _, p := range s.all {
+		go func() { _ = p.Tell(wireup.Message{Kind: wireup.KindDown, Reason: reason}) }()
+	}
+	s.gone(min(wordTime, s.Routes.Job.Limits.Stop))
+}
+
+// Stop ends the procs that are left, by SIGTERM and then by SIGKILL. When it
+// returns all are gone and their output is written.
+func (s *Set) Stop() {
+	for _, step := range []struct {
+		signal syscall.Signal
+		wait   time.Duration
+	}{{syscall.SIGTERM, s.Routes.Job.Limits.Stop - wordTime}, {syscall.SIGKILL, time.Hour}} {
+		if s.gone(0) {
+			break
+		}
+		s.Signal(step.signal)
+		s.gone(step.wait)
+	}
+	for _, p := range s.all {
+		<-p.judged
+		<-p.os.Done()
+	}
+}
+
+// gone waits for the end of all procs, for at most limit or until the
+// operator wants it now.
+func (s *Set) gone(limit time.Duration) bool {
+	t := time.NewTimer(limit)
+	defer t.Stop()
+	for _, p := range s.all {
+		select {
+		case <-p.os.Exited():
+			continue
+		default:
+		}
+		select {
+		case <-p.os.Exited():
+		case <-t.C:
+			return false
+		case <-s.Now:
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,35 @@
+package procs
+
+import (
+	"github.com/openimpi/impi/internal/wireup"
+)
+
+// cutTrace is a trace file that has not all of its proc's packets.
+type cutTrace struct {
+	who Who
+	wireup.CutTrace
+	reason string
+}
+
+// traceCut notes that a proc's trace has ended early.
+func (s *Set) traceCut(p *Proc, m wireup.Message) {
+	c := cutTrace{who: p.Who(), CutTrace: *m.Cut, reason: m.Reason}
+	s.mu.Lock()
+	s.cuts = append(s.cuts, c)
+	s.mu.Unlock()
+	s.sayCut("a trace is cut: the job goes on", c)
+}
+
+func (s *Set) sayCut(text string, c cutTrace) {
+	s.Log.Warn(text, "proc", c.who, "file", c.File, "bytes", c.Bytes, "reason", c.reason)
+}
+
+// SayCuts says at the end which traces are incomplete.
+func (s *Set) SayCuts() {
+	s.mu.Lock()
+	cuts := s.cuts
+	s.mu.Unlock()
+	for _, c := range cuts {
+		s.sayCut("a trace is incomplete", c)
+	}
+}
