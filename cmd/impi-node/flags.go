@@ -11,7 +11,7 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/internal/loglimit"
-	"github.com/openimpi/impi/internal/node"
+	"github.com/openimpi/impi/internal/node/report"
 )
 
 // options are the command line of a run.
@@ -121,5 +121,5 @@ func (o *options) args(site string) []string {
 // at the end.
 func (o *options) logger(site config.Site, w io.Writer) (hclog.Logger, *loglimit.Limiter) {
 	o.apply(&site)
-	return node.NewLogger(site.Log, w)
+	return report.NewLogger(site.Log, w)
 }

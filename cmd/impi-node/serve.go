@@ -6,14 +6,14 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/openimpi/impi/config"
-	"github.com/openimpi/impi/internal/node"
 	"github.com/openimpi/impi/internal/node/ending"
+	"github.com/openimpi/impi/internal/node/server"
 )
 
 // serving is the job's server in the launcher, if one of the sites embeds it,
 // and what all sites must know of it.
 type serving struct {
-	server *node.Server
+	server *server.Server
 	told   order
 }
 
@@ -35,7 +35,7 @@ func newServing(job *config.Job, sites []config.Site, log hclog.Logger) (*servin
 			site.Auth = config.Auth{Keyed: true, Key: *s.told.Key}
 		}
 		var err error
-		if s.server, err = node.Serve(job, site, log); err != nil {
+		if s.server, err = server.Serve(job, site, log); err != nil {
 			return nil, err
 		}
 		at := s.server.Address()

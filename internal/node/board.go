@@ -15,9 +15,9 @@ func (n *node) boardFor(h *ownHost) (b *wireup.Board, why string) {
 	if why = n.noBoard(h); why != "" {
 		return nil, why
 	}
-	b, err := wireup.NewBoard(h.config.Procs)
+	b, err := wireup.NewBoard(h.Config.Procs)
 	if err != nil {
-		n.log.Warn("collective operations go by messages", "host", h.config.Address, "error", err)
+		n.log.Warn("collective operations go by messages", "host", h.Config.Address, "error", err)
 		return nil, err.Error()
 	}
 	return b, ""
@@ -26,9 +26,9 @@ func (n *node) boardFor(h *ownHost) (b *wireup.Board, why string) {
 // noBoard tells why the procs of a host have no board: it is memory that they share, so
 // they get it where that is what they would be linked by.
 func (n *node) noBoard(h *ownHost) string {
-	here := n.procs.OfHost(h.index)
+	here := n.procs.OfHost(h.Index)
 	switch {
-	case h.config.NoBoard:
+	case h.Config.NoBoard:
 		return "board = false"
 	case len(here) < 2:
 		return "there is one proc"

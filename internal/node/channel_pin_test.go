@@ -106,14 +106,14 @@ func TestForeignClientCannotBePinned(t *testing.T) {
 	n := twoSites(t, pin)
 	n.job.Hosts = twoHosts()
 	n.job.Procs[2].Host, n.job.Procs[3].Host = 1, 1
-	if err := n.routes.CheckChannels(n.hosts[0].rank, n.hosts[0].config.Address.String()); err != nil {
+	if err := n.routes.CheckChannels(n.hosts[0].Rank, n.hosts[0].Config.Address.String()); err != nil {
 		t.Errorf("direct links: %v", err)
 	}
 	n.job.Clients[0].Own = true
 	for i := range n.routes.Cards {
 		n.routes.Cards[i] = nil
 	}
-	err := n.routes.CheckChannels(n.hosts[0].rank, n.hosts[0].config.Address.String())
+	err := n.routes.CheckChannels(n.hosts[0].Rank, n.hosts[0].Config.Address.String())
 	if err == nil || !strings.Contains(err.Error(), "another MPI") || !strings.Contains(err.Error(), "job.hcl:3:1") || !strings.Contains(err.Error(), `add "fd"`) {
 		t.Errorf("%v", err)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/node/site"
 )
 
 // hostPair is one of our hosts and another.
@@ -21,7 +22,7 @@ func newChannelTokens(n *node) channelTokens {
 	for _, h := range n.hosts {
 		for i, x := range n.job.Hosts {
 			secret, ok := n.secretWith(x.Client)
-			ends := hostPair{h.rank, wire.HostRank(i)}
+			ends := hostPair{h.Rank, wire.HostRank(i)}
 			if !ok || ends.local == ends.peer {
 				continue
 			}
@@ -50,9 +51,9 @@ func (n *node) channelEnd(h wire.HostRank) dynamic.ChannelEnd {
 }
 
 // at gives the token that a dialler names to one of our hosts.
-func (c *channelTokens) at(h *ownHost, name dynamic.World) (token dynamic.Token, ok bool) {
+func (c *channelTokens) at(h *site.Host, name dynamic.World) (token dynamic.Token, ok bool) {
 	ends, ok := c.names[name]
-	if !ok || ends.local != h.rank {
+	if !ok || ends.local != h.Rank {
 		return token, false
 	}
 	return c.of[ends], true

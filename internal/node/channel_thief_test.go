@@ -20,6 +20,7 @@ import (
 	"github.com/openimpi/impi/internal/node/dial"
 	"github.com/openimpi/impi/internal/node/ending"
 	"github.com/openimpi/impi/internal/node/routes"
+	"github.com/openimpi/impi/internal/node/site"
 	"github.com/openimpi/impi/internal/rendezvous"
 )
 
@@ -28,7 +29,7 @@ func thief(t *testing.T, from string, to *running) *net.TCPConn {
 	t.Helper()
 	<-to.n.listening
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: patience}
-	c, err := d.DialContext(t.Context(), "tcp", to.n.hosts[0].channel.Address())
+	c, err := d.DialContext(t.Context(), "tcp", to.n.hosts[0].Channel.Address())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +179,7 @@ func TestChannelsFrom(t *testing.T) {
 // Only at its own host's port is a channel's token known, and never in a job that has no
 // secret: zeros are nobody's proof.
 func TestChannelTokens(t *testing.T) {
-	h := []*ownHost{{rank: 0}, {rank: 1}}
+	h := []*ownHost{{Host: &site.Host{Rank: 0}}, {Host: &site.Host{Rank: 1}}}
 	n := &node{hosts: h, job: &startup.Job{
 		Clients: []startup.ClientInfo{{Own: true}, {Rank: 1, Own: true}, {Rank: 2}},
 		Hosts:   []startup.HostInfo{{}, {}, {Client: 1, Port: 7}, {Client: 2}},
@@ -196,15 +197,15 @@ func TestChannelTokens(t *testing.T) {
 		t.Fatalf("%v", c.of)
 	}
 	token := c.of[hostPair{1, 2}]
-	if got, ok := c.at(h[1], token.World()); !ok || got != token {
+	if got, ok := c.at(h[1].Host, token.World()); !ok || got != token {
 		t.Error("it is not known at its own host")
 	}
-	if _, ok := c.at(h[0], token.World()); ok {
+	if _, ok := c.at(h[0].Host, token.World()); ok {
 		t.Error("it is known at another host")
 	}
 	d := &directLinks{n: n, channels: c}
 	d.meet = newMeetings(d)
-	keys := d.keysAt(directListener{h: h[1]})
+	keys := d.keysAt(&site.Listener{Host: h[1].Host})
 	var zeros dynamic.Token
 	if _, ok := keys(zeros.World(), dynamic.OfJob); ok {
 		t.Error("a token of zeros opens direct links")

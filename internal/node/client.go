@@ -12,6 +12,9 @@ import (
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/node/ending"
+	"github.com/openimpi/impi/internal/node/report"
+	"github.com/openimpi/impi/internal/node/routes"
+	"github.com/openimpi/impi/internal/node/server"
 	"github.com/openimpi/impi/internal/rendezvous"
 	"github.com/openimpi/impi/transports/socket"
 )
@@ -27,7 +30,7 @@ func (n *node) join(ctx context.Context) error {
 		return err
 	}
 	if n.server == nil { // which reports by itself whom it waits for
-		stop := n.report(func() string { return fmt.Sprintf("the server at %s and the other sites", set.Server) })
+		stop := report.While(n.log, n.deadline, func() string { return fmt.Sprintf("the server at %s and the other sites", set.Server) })
 		defer stop()
 	}
 	n.joined = true
@@ -82,10 +85,10 @@ func (n *node) rendezvous() (rendezvous.Settings, error) {
 	if n.server != nil {
 		address = n.server.Address()
 	}
-	own, err := n.ownServer()
+	own, err := server.OwnFor(n.opt.Job, n.opt.Site, n.server != nil, n.log)
 	return rendezvous.Settings{
 		Server: address.String(), Own: own, Logger: n.log.Named("startup"),
-		Dial: (&net.Dialer{KeepAliveConfig: socket.KeepAlive(n.silence())}).DialContext,
+		Dial: (&net.Dialer{KeepAliveConfig: socket.KeepAlive(routes.Silence(n.opt.Job))}).DialContext,
 	}, err
 }
 
@@ -102,7 +105,7 @@ func (n *node) clientConfig() (startup.ClientConfig, error) {
 	site := n.opt.Site
 	p := site.Protocol
 	c := startup.ClientConfig{
-		Rank: wire.ClientRank(site.Client), Auth: authOf(site.Auth),
+		Rank: wire.ClientRank(site.Client), Auth: server.AuthOf(site.Auth),
 		Params: startup.Params{
 			DataLen: p.DataLen, TagUB: wire.Tag(p.TagUB), XSize: p.XSize, MaxLinear: p.MaxLinear,
 			AckMark: p.AckMark, HiWater: p.HiWater,
@@ -115,14 +118,14 @@ func (n *node) clientConfig() (startup.ClientConfig, error) {
 	_, _ = rand.Read(c.Token[:]) // never fails
 	n.token = c.Token
 	for _, h := range n.hosts {
-		port, err := h.port()
+		port, err := h.Port()
 		if err != nil {
 			return c, err
 		}
-		id := wire.HostIDFrom(h.config.Address, hostIDForm(site))
+		id := wire.HostIDFrom(h.Config.Address, hostIDForm(site))
 		hc := startup.HostConfig{Address: id, Port: port}
-		for _, p := range n.procs.OfHost(h.index) {
-			hc.Procs = append(hc.Procs, startup.ProcConfig{ID: wire.Proc{Host: id, PID: int64(p.PID())}, Card: h.card})
+		for _, p := range n.procs.OfHost(h.Index) {
+			hc.Procs = append(hc.Procs, startup.ProcConfig{ID: wire.Proc{Host: id, PID: int64(p.PID())}, Card: h.Card})
 		}
 		c.Hosts = append(c.Hosts, hc)
 	}

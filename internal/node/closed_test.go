@@ -227,7 +227,7 @@ func TestForeignClientOfAClosedRoute(t *testing.T) {
 	n.job.Procs[2].Host, n.job.Procs[3].Host = 1, 1
 	n.job.Clients[0].Own = true
 	clear(n.routes.Cards)
-	err := n.routes.CheckChannels(n.hosts[0].rank, n.hosts[0].config.Address.String())
+	err := n.routes.CheckChannels(n.hosts[0].Rank, n.hosts[0].Config.Address.String())
 	if err == nil || !strings.Contains(err.Error(), "another MPI") || !strings.Contains(err.Error(), "job.hcl:3:1") || !strings.Contains(err.Error(), "write require_tls = false in that route") {
 		t.Errorf("%v", err)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/internal/node/dial"
 	"github.com/openimpi/impi/internal/node/routes"
+	"github.com/openimpi/impi/internal/node/site"
 	"github.com/openimpi/impi/transports"
 	"github.com/openimpi/impi/transports/socket"
 	"github.com/openimpi/impi/transports/tcp"
@@ -36,8 +37,8 @@ func TestIdleCrowdAtADirectListener(t *testing.T) {
 				serveApart(t, job)
 				first := startSites(t, job, job.Sites[i:i+1])
 				first[0].err.says("listening", 0)
-				for _, l := range first[0].n.hosts[0].direct {
-					if l.t.Name == "tcp" {
+				for _, l := range first[0].n.hosts[0].Direct {
+					if l.Transport.Name == "tcp" {
 						crowdAt(t, n, l.Address())
 					}
 				}
@@ -69,7 +70,7 @@ func TestCrowdNeedsNoThreads(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = l.Close() })
-		n.direct.wg.Go(func() { n.direct.serve(directListener{Listener: l, t: &routes.Transport{Name: "tcp"}}) })
+		n.direct.wg.Go(func() { n.direct.serve(&site.Listener{Listener: l, Transport: &routes.Transport{Name: "tcp"}}) })
 		for _, c := range crowdAt(t, crowd, l.Address()) {
 			go func() {
 				_, _ = io.Copy(io.Discard, c)

@@ -14,6 +14,7 @@ import (
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/node/dial"
 	"github.com/openimpi/impi/internal/node/ending"
+	"github.com/openimpi/impi/internal/node/report"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/transports"
 )
@@ -43,16 +44,16 @@ type danceConn struct {
 
 // connect makes the channels from h to all other hosts of the job.
 func (n *node) connect(ctx context.Context, h *ownHost) (map[wire.HostRank]link.Link, error) {
-	if err := n.routes.CheckChannels(h.rank, h.config.Address.String()); err != nil {
+	if err := n.routes.CheckChannels(h.Rank, h.Config.Address.String()); err != nil {
 		return nil, err
 	}
-	dance, err := agent.NewDance(agent.DanceConfig{Self: h.rank, Hosts: n.danceHosts(), Deadline: n.deadline})
+	dance, err := agent.NewDance(agent.DanceConfig{Self: h.Rank, Hosts: n.danceHosts(), Deadline: n.deadline})
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	d := &dancer{n: n, h: h, dance: dance, ctx: ctx, found: make(map[wire.HostRank]link.Link), conns: make(map[int]*danceConn), happens: make(chan func())}
-	stop := n.report(d.waitingFor)
+	stop := report.While(n.log, n.deadline, d.waitingFor)
 	h.dancing.Store(d)
 	close(h.danced)
 	err = d.run()
@@ -119,9 +120,9 @@ func (d *dancer) steps() (over bool, err error) {
 				_ = old.Close()
 			}
 			d.found[s.Host] = d.take(s.Conn).handOn()
-			d.n.log.Debug("channel", "from", d.h.rank, "to", s.Host, "transport", dial.OriginOf(d.found[s.Host]).Transport, "data_plane", dial.OriginOf(d.found[s.Host]).Plane)
+			d.n.log.Debug("channel", "from", d.h.Rank, "to", s.Host, "transport", dial.OriginOf(d.found[s.Host]).Transport, "data_plane", dial.OriginOf(d.found[s.Host]).Plane)
 		case agent.Refuse:
-			d.n.log.Warn("refused a connection at the channel port", "host", d.h.config.Address, "reason", s.Err)
+			d.n.log.Warn("refused a connection at the channel port", "host", d.h.Config.Address, "reason", s.Err)
 			d.take(s.Conn).drop()
 		case agent.Prove:
 			d.prove(s.Conn)
@@ -149,9 +150,9 @@ func (d *dancer) tell(f func()) bool {
 // route where the channel is better made by one of them, else as IMPI has it.
 func (d *dancer) dial(x agent.Dial) {
 	to := d.n.job.Hosts[x.Host].Client
-	ways, must := d.n.routes.ChannelWays(d.h.rank, d.h.config.Address.String(), x.Host)
+	ways, must := d.n.routes.ChannelWays(d.h.Rank, d.h.Config.Address.String(), x.Host)
 	if !must {
-		ways = append(ways, d.n.routes.PlainWay(d.h.config.Address.String(), x.Host))
+		ways = append(ways, d.n.routes.PlainWay(d.h.Config.Address.String(), x.Host))
 	}
 	s := dial.Search{
 		Search: dynamic.ChannelSearch(len(ways)), Ways: ways,

@@ -55,10 +55,10 @@ func (c *danceConn) drop() {
 // accept takes whoever connects until the dance is over.
 func (d *dancer) accept() {
 	for {
-		l, err := d.h.channel.Accept(d.ctx)
+		l, err := d.h.Channel.Accept(d.ctx)
 		if err != nil {
 			if d.ctx.Err() == nil {
-				d.tell(func() { d.n.log.Error("no channel can arrive any more", "host", d.h.config.Address, "error", err) })
+				d.tell(func() { d.n.log.Error("no channel can arrive any more", "host", d.h.Config.Address, "error", err) })
 			}
 			return
 		}
@@ -143,7 +143,7 @@ func (d *dancer) prove(conn int) {
 
 // proof greets a host that has begun to prove who it is.
 func (d *dancer) proof(ctx context.Context, conn int, l link.Link, first []byte) (from wire.HostRank, err error) {
-	at := d.h.channelListener(d.n)
+	at := d.n.site.ChannelListener(d.h.Host)
 	g := dynamic.NewAcceptor(d.n.direct.keysAt(at), dial.Nonce())
 	if _, err := g.Input(first); err != nil {
 		return from, err

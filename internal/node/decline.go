@@ -3,16 +3,15 @@ package node
 import (
 	"context"
 	"errors"
-	"fmt"
-	"net"
 	"syscall"
 	"time"
 
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/node/ending"
+	"github.com/openimpi/impi/internal/node/server"
+	"github.com/openimpi/impi/internal/node/site"
 	"github.com/openimpi/impi/internal/rendezvous"
-	"github.com/openimpi/impi/transports"
 )
 
 // declineTime is how long a site that fails before it has joined its job tries to tell
@@ -42,7 +41,7 @@ func (n *node) decline(f *ending.Failure) (done <-chan struct{}) {
 		set, err := n.rendezvous()
 		if err == nil {
 			_, _, err = rendezvous.Join(ctx, set, startup.ClientConfig{
-				Rank: wire.ClientRank(n.opt.Site.Client), Auth: authOf(n.opt.Site.Auth), Limit: declineTime, Decline: f,
+				Rank: wire.ClientRank(n.opt.Site.Client), Auth: server.AuthOf(n.opt.Site.Auth), Limit: declineTime, Decline: f,
 			})
 		}
 		n.log.Debug("told the server that this site does not come", "outcome", err)
@@ -55,30 +54,5 @@ func (n *node) decline(f *ending.Failure) (done <-chan struct{}) {
 // one goes on.
 func addressTaken(f *ending.Failure) bool {
 	return errors.Is(f, syscall.EADDRINUSE) || // of the embedded server
-		errors.Is(f, errPortTaken)
+		errors.Is(f, site.ErrPortTaken)
 }
-
-// errPortTaken is wrapped when somebody else has the port of a host block.
-var errPortTaken = errors.New("the port is taken")
-
-// portError is what a plugin says of a port of the file, with whether the port is taken:
-// a plugin says no more than that the system did not give it.
-func portError(err error, port uint16) error {
-	var failed *transports.Error
-	if port == 0 || !errors.As(err, &failed) || failed.Code != transports.CodeResource {
-		return err
-	}
-	ln, free := net.Listen("tcp", fmt.Sprintf(":%d", port))
-	switch {
-	case free == nil:
-		_ = ln.Close()
-	case errors.Is(free, syscall.EADDRINUSE):
-		return &portTaken{err}
-	}
-	return err
-}
-
-// portTaken says what the plugin said.
-type portTaken struct{ error }
-
-func (p *portTaken) Unwrap() []error { return []error{p.error, errPortTaken} }

@@ -15,6 +15,7 @@ import (
 	"github.com/openimpi/impi/internal/node/dial"
 	"github.com/openimpi/impi/internal/node/procs"
 	"github.com/openimpi/impi/internal/node/routes"
+	"github.com/openimpi/impi/internal/node/site"
 	"github.com/openimpi/impi/internal/wireup"
 	"github.com/openimpi/impi/transports"
 	"github.com/openimpi/impi/transports/socket"
@@ -105,7 +106,7 @@ func (d *directLinks) connect(p *procs.Proc, x pair) {
 	var making *dynamic.SessionState // not nil once the peer's node may have the link
 	limit := time.Duration(0)
 	if d.n.routes.Resumable(x.local, x.peer) {
-		limit = d.n.resumeLimit()
+		limit = routes.Resume(d.n.opt.Job)
 	}
 	ways := d.n.ways(x)
 	s := dial.Search{
@@ -176,12 +177,12 @@ func (d *directLinks) fallBack(p *procs.Proc, x pair, reason string) {
 
 // serve accepts links at a listener until it is closed. Who says nothing makes room
 // for others: procs greet at once.
-func (d *directLinks) serve(l directListener) {
+func (d *directLinks) serve(l *site.Listener) {
 	for {
 		x, err := l.Accept(d.ctx)
 		if err != nil {
 			if d.ctx.Err() == nil {
-				d.n.log.Warn("direct links cannot arrive any more", "transport", l.t.Name, "error", err)
+				d.n.log.Warn("direct links cannot arrive any more", "transport", l.Transport.Name, "error", err)
 			}
 			return
 		}
@@ -191,7 +192,7 @@ func (d *directLinks) serve(l directListener) {
 			defer evict(nil)
 			if err := d.accept(ctx, leave, x, l); err != nil {
 				_ = x.Close()
-				d.n.log.Debug("refused a direct link", "transport", l.t.Name, "error", err)
+				d.n.log.Debug("refused a direct link", "transport", l.Transport.Name, "error", err)
 			}
 		})
 	}
@@ -201,7 +202,7 @@ func (d *directLinks) serve(l directListener) {
 var errCrowded = errors.New("it had not greeted when there were too many others")
 
 // identify has who has connected prove who it is, within ctx, and calls leave then.
-func (d *directLinks) identify(ctx context.Context, leave func(), l link.Link, at directListener) (*dynamic.Acceptor, error) {
+func (d *directLinks) identify(ctx context.Context, leave func(), l link.Link, at *site.Listener) (*dynamic.Acceptor, error) {
 	defer leave()
 	ctx, cancel := context.WithTimeout(ctx, dial.GreetLimit)
 	defer cancel()
@@ -211,8 +212,8 @@ func (d *directLinks) identify(ctx context.Context, leave func(), l link.Link, a
 }
 
 // accept greets who has connected and gives the link to its proc.
-func (d *directLinks) accept(within context.Context, leave func(), l link.Link, at directListener) error {
-	t := at.t
+func (d *directLinks) accept(within context.Context, leave func(), l link.Link, at *site.Listener) error {
+	t := at.Transport
 	g, err := d.identify(within, leave, l, at)
 	if err != nil {
 		return err
@@ -221,7 +222,7 @@ func (d *directLinks) accept(within context.Context, leave func(), l link.Link, 
 	defer cancel()
 	hello, _ := g.Peer()
 	switch {
-	case at.hosts && !hello.Hosts:
+	case at.Plain && !hello.Hosts:
 		return dial.Answer(ctx, l, g, dynamic.NotAllowed)
 	case hello.Hosts:
 		return d.acceptChannel(ctx, l, g, hello, at)
@@ -260,11 +261,11 @@ func (d *directLinks) accept(within context.Context, leave func(), l link.Link, 
 }
 
 // keysAt are what diallers may greet a listener with.
-func (d *directLinks) keysAt(at directListener) dynamic.Keys {
+func (d *directLinks) keysAt(at *site.Listener) dynamic.Keys {
 	others := d.meet.keys()
 	return func(name dynamic.World, of dynamic.Purpose) (dynamic.Token, bool) {
 		if of == dynamic.OfChannel {
-			return d.channels.at(at.h, name)
+			return d.channels.at(at.Host, name)
 		}
 		return others(name, of)
 	}
@@ -348,4 +349,28 @@ func pack(l link.Link, m *wireup.Message) (fds []int, err error) {
 		return []int{region, socket}, err
 	}
 	panic(fmt.Sprintf("node: transport %s made a %T, which cannot be handed on", m.Transport, l))
+}
+
+// through counts the links whose bytes pass through a transport's plugin: those that
+// last, and others.
+func (d *directLinks) through(transport string) (resumable, others int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for x, phase := range d.ties.All() {
+		if phase != dynamic.Linked {
+			continue
+		}
+		r := d.past.of(x.local, x.peer)
+		if p := transports.DataPlane(r.plane); p == transports.PlaneFD || p == transports.PlanePeerSHM {
+			continue
+		}
+		switch {
+		case r.transport != transport || d.n.procs.Of(x.local).Phase() == procs.Finished:
+		case d.sessions.Get(x) != nil:
+			resumable++
+		default:
+			others++
+		}
+	}
+	return resumable, others
 }

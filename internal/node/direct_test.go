@@ -10,6 +10,7 @@ import (
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/node/procs"
 	"github.com/openimpi/impi/internal/node/routes"
+	"github.com/openimpi/impi/internal/node/site"
 	"github.com/openimpi/impi/transports"
 )
 
@@ -31,7 +32,7 @@ func twoSites(t *testing.T, own ...config.Route) *node {
 	t.Helper()
 	job := testJob("ring", 2, 2)
 	job.Sites[0].Routes = own
-	h := &ownHost{config: job.Sites[0].Hosts[0]}
+	h := &ownHost{Host: &site.Host{Config: job.Sites[0].Hosts[0]}}
 	n := &node{opt: Options{Job: job, Site: job.Sites[0]}, hosts: []*ownHost{h}}
 	n.routes = routes.Table{Job: job, Site: &n.opt.Site}
 	n.job = &startup.Job{Clients: []startup.ClientInfo{{}, {Rank: 1, FirstProc: 2, FirstHost: 1}}, Procs: make([]startup.ProcInfo, 4)}

@@ -108,7 +108,7 @@ func (n *node) reloadWhenReady(ctx context.Context, r links.Request) (*links.Rel
 	if !n.isReady() {
 		return nil, fmt.Errorf("%w: the job does not run yet", links.ErrRequest)
 	}
-	return n.reload(ctx, r)
+	return n.site.Reload(ctx, r, n.direct.through)
 }
 
 // isReady tells whether startup is over, so that what it settles may be read.
@@ -196,7 +196,7 @@ func (n *node) describeTransports() (list []links.Transport) {
 // describeProc asks a proc.
 func (n *node) describeProc(ctx context.Context, p *procs.Proc) (links.Proc, *wireup.Stats) {
 	d := links.Proc{
-		Rank: int(p.Rank()), PID: p.PID(), Host: int(n.hosts[p.Host].rank),
+		Rank: int(p.Rank()), PID: p.PID(), Host: int(n.hosts[p.Host].Rank),
 		Wait: links.Waiting{Setting: spinSetting(n.opt.Site.Wait)},
 	}
 	s, err := p.Stats(ctx)

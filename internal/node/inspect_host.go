@@ -13,7 +13,7 @@ import (
 
 // describe asks a host's switch, which answers between two packets.
 func (h *ownHost) describe(ctx context.Context, n *node) (links.Host, []links.Channel) {
-	d := links.Host{Rank: int(h.rank), Address: h.config.Address.String(), NoBoard: h.noBoard,
+	d := links.Host{Rank: int(h.Rank), Address: h.Config.Address.String(), NoBoard: h.noBoard,
 		Wait: links.Waiting{Setting: spinSetting(n.opt.Site.Wait)}}
 	answer := make(chan switchState, 1)
 	h.loop.Post(func() { answer <- h.switchState() })
@@ -28,7 +28,7 @@ func (h *ownHost) describe(ctx context.Context, n *node) (links.Host, []links.Ch
 	d.Wait.Budget, d.Wait.Crowded, d.Wait.Score, d.Wait.State = s.wait.Budget, s.wait.Crowded, s.wait.Score, s.wait.State
 	var channels []links.Channel
 	for _, c := range s.channels {
-		c.From = int(h.rank)
+		c.From = int(h.Rank)
 		c.Address = n.job.Hosts[c.To].Address.Addr().String()
 		channels = append(channels, c)
 	}

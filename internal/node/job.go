@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -16,10 +17,25 @@ import (
 	"github.com/openimpi/impi/internal/node/dial"
 	"github.com/openimpi/impi/internal/node/ending"
 	"github.com/openimpi/impi/internal/node/procs"
+	"github.com/openimpi/impi/internal/node/site"
 	"github.com/openimpi/impi/internal/packetswitch"
 	"github.com/openimpi/impi/internal/wireup"
 	"github.com/openimpi/impi/transports/socket"
 )
+
+// ownHost is a host of the site with its packet switch.
+type ownHost struct {
+	*site.Host
+	loop      *packetswitch.Switch // once the dance is over
+	running   bool                 // the loop is
+	resumable []*channel           // that resume
+	noBoard   string               // why its procs have no board; empty: they have one
+
+	danced  chan struct{}          // closed when making channels has begun
+	dancing atomic.Pointer[dancer] // while channels are made
+
+	finished chan struct{} // closed when all is switched and every channel has ended
+}
 
 // agentBuffer is the size of each buffer between a proc and its agent, in bytes.
 const agentBuffer = 1 << 20
@@ -27,7 +43,7 @@ const agentBuffer = 1 << 20
 // place settles who is who once startup is over: ranks, cards.
 func (n *node) place() error {
 	for i, h := range n.hosts {
-		h.rank = n.job.HostOf(n.job.Self, i)
+		h.Rank = n.job.HostOf(n.job.Self, i)
 	}
 	n.procs.Place()
 	n.routes.Cards = make([]*dynamic.Card, len(n.job.Procs))
@@ -93,7 +109,7 @@ func (n *node) stopSwitches() {
 }
 
 func (n *node) agentConfig(h *ownHost) agent.Config {
-	c := agent.Config{Self: h.rank, MaxData: n.job.DataLen, AckMark: n.job.AckMark, HiWater: n.job.HiWater, Dialect: dialect(n.opt.Site)}
+	c := agent.Config{Self: h.Rank, MaxData: n.job.DataLen, AckMark: n.job.AckMark, HiWater: n.job.HiWater, Dialect: dialect(n.opt.Site)}
 	for _, x := range n.job.Hosts {
 		c.Hosts = append(c.Hosts, agent.Host{Client: x.Client, Own: n.job.Clients[x.Client].Own})
 	}
@@ -110,7 +126,7 @@ func (n *node) welcomeAll(h *ownHost) error {
 		defer b.Close()
 	}
 	h.noBoard = why
-	for _, p := range n.procs.OfHost(h.index) {
+	for _, p := range n.procs.OfHost(h.Index) {
 		if err := n.welcome(h, p, b); err != nil {
 			return fmt.Errorf("%v: %w", p.Who(), err)
 		}
@@ -244,7 +260,7 @@ func (n *node) noticed(h *ownHost) func(agent.Event) {
 		case agent.Finished:
 			close(h.finished)
 		default:
-			n.log.Debug("agent", "host", h.rank, "event", ev.String())
+			n.log.Debug("agent", "host", h.Rank, "event", ev.String())
 		}
 	}
 }

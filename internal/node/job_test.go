@@ -5,6 +5,7 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/internal/node/site"
 )
 
 // TestDataOfForeignSites: what the file says of a site that somebody else runs
@@ -31,7 +32,7 @@ func TestDataOfForeignSites(t *testing.T) {
 		n.opt.Site = n.opt.Job.Sites[0]
 		c.change(n)
 		for _, card := range n.routes.Cards {
-			card.ByteOrder = byteOrder()
+			card.ByteOrder = site.ByteOrder()
 		}
 		if c.foreign {
 			n.routes.Cards[2], n.routes.Cards[3] = nil, nil

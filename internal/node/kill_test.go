@@ -273,7 +273,7 @@ func TestPeerThatCannotBeDialledIsReachedByTheAgents(t *testing.T) {
 	})
 	all[0].out.line(t, "[0] ready")
 	for _, x := range all {
-		for _, l := range x.n.hosts[0].direct {
+		for _, l := range x.n.hosts[0].Direct {
 			if err := l.Close(); err != nil {
 				t.Fatal(err)
 			}
@@ -309,9 +309,9 @@ func TestStrangersAtTheDirectPort(t *testing.T) {
 	defer r.Close()
 	all := start(t, testJob("onword", 2), func(o *Options) { o.Stdin = r })
 	all[0].out.line(t, "[0] ready")
-	for _, l := range all[0].n.hosts[0].direct {
+	for _, l := range all[0].n.hosts[0].Direct {
 		network, address := "tcp", l.Address()
-		if l.t.Name == "unix" {
+		if l.Transport.Name == "unix" {
 			network = "unix"
 		}
 		for _, words := range []string{"GET / HTTP/1.0\r\n\r\n" + strings.Repeat("x", 100), ""} {
@@ -339,7 +339,7 @@ func TestStrangersAtTheChannelPort(t *testing.T) {
 	serveApart(t, job)
 	alpha := startSites(t, job, job.Sites[:1])
 	<-alpha[0].n.listening
-	address := alpha[0].n.hosts[0].channel.Address()
+	address := alpha[0].n.hosts[0].Channel.Address()
 	for _, words := range []string{"\x00\x00\x00\x00", "\x00\x00\x00\x09", "GET /", "\x00"} {
 		c, err := net.Dial("tcp", address)
 		if err != nil {

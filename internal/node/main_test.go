@@ -19,6 +19,7 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/internal/node/ending"
+	"github.com/openimpi/impi/internal/node/server"
 	"github.com/openimpi/impi/plugins/sdk"
 	"github.com/openimpi/impi/transports"
 	"github.com/openimpi/impi/transports/quic"
@@ -296,7 +297,7 @@ func serveApart(t testing.TB, job *config.Job) {
 	}
 	apart := *job // the sites get the address below
 	apart.Sites = slices.Clone(job.Sites)
-	s, err := Serve(&apart, apart.Sites[0], hclog.NewNullLogger())
+	s, err := server.Serve(&apart, apart.Sites[0], hclog.NewNullLogger())
 	if err != nil {
 		t.Fatal(err)
 	}

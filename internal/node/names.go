@@ -14,6 +14,7 @@ import (
 	"github.com/openimpi/impi/core/mpierr"
 	"github.com/openimpi/impi/internal/names"
 	"github.com/openimpi/impi/internal/node/procs"
+	"github.com/openimpi/impi/internal/node/server"
 	"github.com/openimpi/impi/internal/wireup"
 )
 
@@ -127,7 +128,7 @@ func (r *registrar) open(at netip.AddrPort, auth config.Auth) *names.Session {
 		_, _ = rand.Read(token[:]) // never fails
 	}
 	return names.NewSession(names.Settings{
-		Server: at.String(), Auth: authOf(auth), Owner: names.OwnerOf(token[:]), Logger: r.n.log.Named("names"),
+		Server: at.String(), Auth: server.AuthOf(auth), Owner: names.OwnerOf(token[:]), Logger: r.n.log.Named("names"),
 	})
 }
 

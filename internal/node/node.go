@@ -13,13 +13,17 @@ import (
 
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/startup"
+	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/launch"
 	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/internal/loglimit"
 	"github.com/openimpi/impi/internal/node/dial"
 	"github.com/openimpi/impi/internal/node/ending"
 	"github.com/openimpi/impi/internal/node/procs"
+	"github.com/openimpi/impi/internal/node/report"
 	"github.com/openimpi/impi/internal/node/routes"
+	"github.com/openimpi/impi/internal/node/server"
+	"github.com/openimpi/impi/internal/node/site"
 	"github.com/openimpi/impi/internal/rendezvous"
 	"github.com/openimpi/impi/plugins/host"
 )
@@ -35,8 +39,7 @@ type node struct {
 	opt      Options
 	log      hclog.Logger
 	spawning *spawnService // of the site; those of spawned worlds share it
-	machine  string
-	deadline time.Time // for everything until all sites are connected
+	deadline time.Time     // for everything until all sites are connected
 	end      *ending.Ending
 	launcher *launch.Launcher
 	dir      *host.RunDir
@@ -44,10 +47,11 @@ type node struct {
 	stderr   *launch.Output
 
 	routes routes.Table
-	hosts  []*ownHost
+	site   *site.Site
+	hosts  []*ownHost // of the site, with their packet switches
 	procs  *procs.Set
 
-	server  *Server             // embedded; nil if it runs elsewhere
+	server  *server.Server      // embedded; nil if it runs elsewhere
 	session *rendezvous.Session // our side of startup
 	joined  bool                // we have begun it
 	left    chan struct{}       // closed when we have left the job, or given it up
@@ -104,7 +108,7 @@ func (n *node) life(ctx context.Context) *ending.Failure {
 
 func newNode(opt Options) *node {
 	n := &node{
-		opt: opt, log: opt.Logger, machine: machine(),
+		opt: opt, log: opt.Logger,
 		launcher: launch.New(),
 		left:     make(chan struct{}), listening: make(chan struct{}), ready: make(chan struct{}),
 		deadline: time.Now().Add(opt.Job.Limits.Start),
@@ -117,11 +121,12 @@ func newNode(opt Options) *node {
 		n.stdout = launch.NewOutput(opt.Stdout, n.outputLost)
 		n.stderr = newStderr(opt.Stderr)
 		if n.log == nil {
-			n.log, n.limiter = NewLogger(opt.Site.Log, n.stderr)
+			n.log, n.limiter = report.NewLogger(opt.Site.Log, n.stderr)
 		}
 		n.log = n.log.With("site", opt.Site.Name)
 	}
 	n.fallBacks.Log = n.log
+	n.site = &site.Site{Routes: &n.routes, Log: n.log}
 	n.procs = procs.New(procs.Settings{
 		Routes: &n.routes, World: n.spawnedWorld(), Program: n.program,
 		Stdin: opt.Stdin, Stdout: n.stdout, Stderr: n.stderr,
@@ -149,7 +154,7 @@ func (n *node) run(ctx context.Context) error {
 	n.direct = newDirectLinks(ctx, n)
 	n.warnOfUnproven()
 	for _, h := range n.hosts {
-		for _, l := range h.direct { // channels come there, too
+		for _, l := range h.Direct { // channels come there, too
 			n.direct.wg.Go(func() { n.direct.serve(l) })
 		}
 	}
@@ -159,7 +164,7 @@ func (n *node) run(ctx context.Context) error {
 	}
 	for i, h := range n.hosts {
 		if !n.keepsListening(h, channels[i]) {
-			_ = h.channel.Close() // nobody else is to come
+			_ = h.Channel.Close() // nobody else is to come
 		}
 	}
 	if err := n.startSwitches(channels); err != nil {
@@ -182,15 +187,21 @@ func (n *node) start(ctx context.Context) (err error) {
 	if n.dir, err = host.NewRunDir(n.opt.RunBase); err != nil {
 		return err
 	}
+	n.site.Dir = n.dir.Path
 	n.openControl()
 	if err := n.startServer(); err != nil {
 		return err
 	}
-	if err := n.startTransports(ctx); err != nil {
+	if n.opt.share != nil {
+		n.borrowTransports()
+	} else if err := n.site.StartTransports(ctx); err != nil {
 		return err
 	}
-	if err := n.listen(ctx); err != nil {
+	if err := n.site.Listen(ctx); err != nil {
 		return err
+	}
+	for _, h := range n.site.Hosts {
+		n.hosts = append(n.hosts, &ownHost{Host: h, danced: make(chan struct{}), finished: make(chan struct{})})
 	}
 	close(n.listening)
 	if err := n.procs.Start(); err != nil {
@@ -205,9 +216,26 @@ func (n *node) start(ctx context.Context) (err error) {
 	return n.place()
 }
 
+// startServer starts the server if it is this site's, and reports its failure, which may be before
+// we have connected to it.
+func (n *node) startServer() (err error) {
+	if !n.opt.Site.Server.Embedded {
+		return nil
+	}
+	if n.server, err = server.ServeFor(wire.ClientRank(n.opt.Site.Client), n.opt.Job, n.opt.Site, n.log); err != nil {
+		return err
+	}
+	go func() {
+		if f := n.server.Failure(); f != nil {
+			n.end.Fail(f)
+		}
+	}()
+	return nil
+}
+
 // awaitHellos waits until all procs are in Init.
 func (n *node) awaitHellos(ctx context.Context) error {
-	stop := n.report(func() string { text, _ := n.procs.Missing(); return text })
+	stop := report.While(n.log, n.deadline, func() string { text, _ := n.procs.Missing(); return text })
 	defer stop()
 	limit := time.NewTimer(time.Until(n.deadline))
 	defer limit.Stop()
@@ -294,10 +322,14 @@ func (n *node) shutDown(f *ending.Failure) {
 		n.direct.close()
 	}
 	n.awaitSpawned()
-	n.closeListeners()
-	n.stopTransports()
+	n.site.Close()
+	if n.opt.share == nil { // they are the site's
+		n.site.StopTransports()
+	}
 	<-declined
-	n.stopServer()
+	if n.server != nil {
+		n.server.Close()
+	}
 	n.launcher.Close()
 	if n.dir != nil {
 		if err := n.dir.Close(); err != nil {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/internal/node/dial"
@@ -23,14 +22,7 @@ func newSession() (s dynamic.Session) {
 
 // terms are what a proc is told of a new resumable link.
 func (n *node) terms(s *dynamic.SessionState) *wireup.Resumable {
-	return &wireup.Resumable{Session: s.ID[:], Dialler: s.Dialled, Window: resumable.Window, Limit: n.resumeLimit()}
-}
-
-func (n *node) resumeLimit() time.Duration {
-	if d := n.opt.Job.Limits.Resume; d > 0 {
-		return d
-	}
-	return config.DefaultResume
+	return &wireup.Resumable{Session: s.ID[:], Dialler: s.Dialled, Window: resumable.Window, Limit: routes.Resume(n.opt.Job)}
 }
 
 // enrol notes a new resumable link, or that a link is none.
@@ -89,7 +81,7 @@ func (d *directLinks) reopen(p *procs.Proc, m wireup.Message) {
 // complain has the other end told that its link is lost here, for it may not have
 // noticed: a connection can die without a word.
 func (d *directLinks) complain(p *procs.Proc, x pair, s *dynamic.SessionState, epoch uint64) {
-	ctx, cancel := context.WithTimeout(d.ctx, d.n.resumeLimit())
+	ctx, cancel := context.WithTimeout(d.ctx, routes.Resume(d.n.opt.Job))
 	defer cancel()
 	d.mu.Lock()
 	d.hush[s] = cancel
@@ -115,7 +107,7 @@ func (d *directLinks) complain(p *procs.Proc, x pair, s *dynamic.SessionState, e
 // resume dials until there is a connection, or none can be had.
 func (d *directLinks) resume(p *procs.Proc, x pair, s *dynamic.SessionState) {
 	began := time.Now()
-	ctx, cancel := context.WithTimeout(d.ctx, d.n.resumeLimit())
+	ctx, cancel := context.WithTimeout(d.ctx, routes.Resume(d.n.opt.Job))
 	defer cancel()
 	l, by, why := d.dialAgain(ctx, x, dynamic.Hello{Src: x.local, Dst: x.peer, Session: s.ID, Again: true})
 	m := wireup.Message{Kind: wireup.KindLink, Peer: x.peer, Transport: by, Resumable: &wireup.Resumable{Session: s.ID[:], Again: true}}
@@ -147,7 +139,7 @@ type futile struct {
 func (d *directLinks) dialAgain(ctx context.Context, x pair, hello dynamic.Hello) (l link.Link, by string, why futile) {
 	ways := d.n.ways(x)
 	s := dial.Search{
-		Search: dynamic.ResumeSearch(len(ways), d.n.resumeLimit()), Ways: ways,
+		Search: dynamic.ResumeSearch(len(ways), routes.Resume(d.n.opt.Job)), Ways: ways,
 		Dial: func(ctx context.Context, w routes.Way, _ dynamic.SearchStep) (link.Link, error) {
 			return d.dialFor(ctx, &hello, w)
 		},
@@ -163,7 +155,7 @@ func (d *directLinks) dialAgain(ctx context.Context, x pair, hello dynamic.Hello
 	case last.Verdict != dynamic.Accepted:
 		return nil, "", futile{text: fmt.Sprintf("the node of rank %d says: %v", x.peer, last.Verdict), final: true, over: last.Verdict == dynamic.Leaving}
 	}
-	return nil, "", futile{text: fmt.Sprintf("dialled %d times within %v, at last: %s", s.Rounds(), d.n.resumeLimit(), s.Reasons())}
+	return nil, "", futile{text: fmt.Sprintf("dialled %d times within %v, at last: %s", s.Rounds(), routes.Resume(d.n.opt.Job), s.Reasons())}
 }
 
 // handAgain gives a further connection to its proc.

@@ -355,7 +355,7 @@ func TestResumeGivesUp(t *testing.T) {
 	fmt.Fprintln(w, "go")
 	all[0].out.line(t, "[0] tick 0")
 	for _, x := range all {
-		for _, l := range x.n.hosts[0].direct {
+		for _, l := range x.n.hosts[0].Direct {
 			_ = l.Close()
 		}
 		if err := unix.Kill(x.n.routes.Transport("cut").Plugin.Status().PID, unix.SIGKILL); err != nil {

@@ -108,7 +108,7 @@ func TestPlainGreetingIsSentAway(t *testing.T) {
 	serveApart(t, job)
 	alpha := startSites(t, job, job.Sites[:1])
 	<-alpha[0].n.listening
-	c, err := net.Dial("tcp", alpha[0].n.hosts[0].channel.Address())
+	c, err := net.Dial("tcp", alpha[0].n.hosts[0].Channel.Address())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,14 +193,14 @@ func TestForeignClientCannotEncrypt(t *testing.T) {
 	n := twoSites(t, config.Route{Site: "beta", RequireTLS: true, Prefer: []string{"quic"}, Pos: config.Pos{File: "job.hcl", Line: 3, Column: 1}})
 	n.job.Hosts = twoHosts()
 	n.job.Procs[2].Host, n.job.Procs[3].Host = 1, 1
-	if err := n.routes.CheckChannels(n.hosts[0].rank, n.hosts[0].config.Address.String()); err != nil {
+	if err := n.routes.CheckChannels(n.hosts[0].Rank, n.hosts[0].Config.Address.String()); err != nil {
 		t.Errorf("both have quic: %v", err)
 	}
 	n.job.Clients[0].Own = true
 	for i := range n.routes.Cards {
 		n.routes.Cards[i] = nil
 	}
-	err := n.routes.CheckChannels(n.hosts[0].rank, n.hosts[0].config.Address.String())
+	err := n.routes.CheckChannels(n.hosts[0].Rank, n.hosts[0].Config.Address.String())
 	if err == nil || !strings.Contains(err.Error(), "another MPI") || !strings.Contains(err.Error(), "job.hcl:3:1") {
 		t.Errorf("%v", err)
 	}
@@ -219,7 +219,7 @@ func TestAllowsChannel(t *testing.T) {
 			t.Errorf("%s: allowed where channels come as IMPI has it", name)
 		}
 	}
-	ways, must := n.routes.ChannelWays(n.hosts[0].rank, n.hosts[0].config.Address.String(), 1)
+	ways, must := n.routes.ChannelWays(n.hosts[0].Rank, n.hosts[0].Config.Address.String(), 1)
 	if !must || len(ways) != 1 || !ways[0].T.Capabilities().Has(transports.FeatureEncrypted) {
 		t.Errorf("%v, %t", ways, must)
 	}

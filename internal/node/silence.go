@@ -3,25 +3,13 @@ package node
 import (
 	"errors"
 	"fmt"
-	"time"
 
-	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/agent"
 	"github.com/openimpi/impi/core/blame"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/internal/drive"
 	"github.com/openimpi/impi/internal/node/ending"
 )
-
-// silence is how long nothing may be heard of another machine.
-func (n *node) silence() time.Duration { return silenceOf(n.opt.Job) }
-
-func silenceOf(job *config.Job) time.Duration {
-	if s := job.Limits.Silence; s > 0 {
-		return s
-	}
-	return config.DefaultSilence
-}
 
 // channelLost is the failure of a job whose channel to a host has ended too early.
 func (n *node) channelLost(ev agent.Event) *ending.Failure {

@@ -22,6 +22,7 @@ func (n *node) moveIn() {
 func (n *node) borrowTransports() {
 	root := n.opt.share.service.root
 	n.routes.Transports, n.routes.Channels = slices.Clone(root.routes.Transports), root.routes.Channels
+	n.routes.CloseRoutes()
 }
 
 // program is what a proc runs.

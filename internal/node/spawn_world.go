@@ -13,6 +13,8 @@ import (
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/internal/node/ending"
 	"github.com/openimpi/impi/internal/node/procs"
+	"github.com/openimpi/impi/internal/node/report"
+	"github.com/openimpi/impi/internal/node/server"
 	"github.com/openimpi/impi/internal/wireup"
 )
 
@@ -38,7 +40,7 @@ type spawnedWorld struct {
 	granted []int         // procs, by command
 	places  []place
 	shares  []*share // of the places, those at this site
-	server  *Server
+	server  *server.Server
 
 	ctx    context.Context // until it is born
 	cancel context.CancelFunc
@@ -137,7 +139,7 @@ func (o *spawnedWorld) serve(order *spawnStart) (err error) {
 
 		Transports: root.opt.Site.Transports, // for its certificates
 	}
-	if o.server, err = Serve(job, site, quiet{root.log.With("world", o.name)}); err != nil {
+	if o.server, err = server.Serve(job, site, report.Quiet{Logger: root.log.With("world", o.name)}); err != nil {
 		return err
 	}
 	order.Server = o.server.Address()

@@ -1,19 +1,22 @@
-package node
+package server
 
 import (
 	"fmt"
 	"slices"
 
+	"github.com/hashicorp/go-hclog"
+
 	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/rendezvous"
 )
 
-// ownServer says how the server is spoken to; nil: as to another MPI's.
-func (n *node) ownServer() (*rendezvous.Own, error) {
-	site := n.opt.Site
+// OwnFor says how a site speaks to the server; nil: as to another MPI's. embedded: the server is in
+// the site's own node.
+func OwnFor(job *config.Job, site config.Site, embedded bool, log hclog.Logger) (*rendezvous.Own, error) {
 	if site.Server.Foreign {
 		if site.Auth.Keyed {
-			n.log.Warn("the job's key goes to the server in clear: server_foreign = true", "server", site.Server.Address)
+			log.Warn("the job's key goes to the server in clear: server_foreign = true", "server", site.Server.Address)
 		}
 		return nil, nil
 	}
@@ -25,10 +28,10 @@ func (n *node) ownServer() (*rendezvous.Own, error) {
 	own := &rendezvous.Own{
 		Identity:   id,
 		Unverified: optional,
-		NeedTLS:    site.Server.Ours || n.server != nil || site.Server.TLS == config.TLSRequired || id != nil && !optional,
+		NeedTLS:    site.Server.Ours || embedded || site.Server.TLS == config.TLSRequired || id != nil && !optional,
 	}
 	if slices.ContainsFunc(site.Routes, func(r config.Route) bool { return r.Resume }) {
-		own.Resume = n.resumeLimit()
+		own.Resume = routes.Resume(job)
 	}
 	return own, nil
 }

@@ -1,4 +1,4 @@
-package node
+package site
 
 import (
 	"crypto/sha256"
@@ -29,8 +29,8 @@ func machine() string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// byteOrder is the order of this machine's integers, as business cards name it.
-func byteOrder() string {
+// ByteOrder is the order of this machine's integers, as business cards name it.
+func ByteOrder() string {
 	one := uint16(1)
 	if *(*byte)(unsafe.Pointer(&one)) == 1 {
 		return dynamic.LittleEndian

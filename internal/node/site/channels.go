@@ -1,4 +1,4 @@
-package node
+package site
 
 import (
 	"context"
@@ -11,33 +11,33 @@ import (
 
 // chooseChannels finds the transport for the channels between hosts. Foreign
 // hosts know only TCP, so it has to be one whose listeners are "ip:port".
-func (n *node) chooseChannels(ctx context.Context) error {
-	for _, t := range n.routes.Transports {
+func (s *Site) chooseChannels(ctx context.Context) error {
+	for _, t := range s.Routes.Transports {
 		if t.Capabilities().Has(transports.FeatureIPChannel) {
-			n.routes.Channels = t
+			s.Routes.Channels = t
 			return nil
 		}
 	}
-	for _, c := range n.candidatesForChannels() {
-		t, err := n.startTransport(ctx, c.Name)
+	for _, c := range s.candidatesForChannels() {
+		t, err := s.startTransport(ctx, c.Name)
 		if err != nil {
 			return err
 		}
-		n.routes.Transports = append(n.routes.Transports, t)
+		s.Routes.Transports = append(s.Routes.Transports, t)
 		if t.Capabilities().Has(transports.FeatureIPChannel) {
-			n.routes.Channels = t
+			s.Routes.Channels = t
 			return nil
 		}
 	}
-	return n.plainChannels(ctx)
+	return s.plainChannels(ctx)
 }
 
 // candidatesForChannels are the transports that no route wanted, first the one
 // that needs no trial.
-func (n *node) candidatesForChannels() (list []config.Transport) {
-	for _, c := range n.opt.Site.Transports {
+func (s *Site) candidatesForChannels() (list []config.Transport) {
+	for _, c := range s.Routes.Site.Transports {
 		switch {
-		case n.routes.Transport(c.Name) != nil:
+		case s.Routes.Transport(c.Name) != nil:
 		case c.Known.Channels:
 			list = slices.Insert(list, 0, c)
 		default:
@@ -49,24 +49,24 @@ func (n *node) candidatesForChannels() (list []config.Transport) {
 
 // plainChannels starts the built-in transport for channels alone, beside one that
 // encrypts its links.
-func (n *node) plainChannels(ctx context.Context) error {
-	i := slices.IndexFunc(n.opt.Site.Transports, func(t config.Transport) bool { return t.Builtin && t.Known.Channels })
+func (s *Site) plainChannels(ctx context.Context) error {
+	i := slices.IndexFunc(s.Routes.Site.Transports, func(t config.Transport) bool { return t.Builtin && t.Known.Channels })
 	if i < 0 {
 		var names []string
-		for _, x := range n.opt.Job.Builtins {
+		for _, x := range s.Routes.Job.Builtins {
 			if x.Channels {
 				names = append(names, x.Name)
 			}
 		}
-		return fmt.Errorf("site %s has no transport for channels to other hosts: keep the built-in %q", n.opt.Site.Name, names)
+		return fmt.Errorf("site %s has no transport for channels to other hosts: keep the built-in %q", s.Routes.Site.Name, names)
 	}
-	c := n.opt.Site.Transports[i]
+	c := s.Routes.Site.Transports[i]
 	c.Settings = slices.DeleteFunc(slices.Clone(c.Settings), func(s config.Setting) bool { return slices.Contains(c.Known.NotForChannels, s.Name) })
-	t, err := n.launchTransport(ctx, c)
+	t, err := s.launchTransport(ctx, c)
 	if err != nil {
 		return err
 	}
-	n.routes.Channels = t
-	n.log.Debug("channels between hosts are plain TCP; direct links are not")
+	s.Routes.Channels = t
+	s.Log.Debug("channels between hosts are plain TCP; direct links are not")
 	return nil
 }

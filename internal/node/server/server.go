@@ -1,4 +1,6 @@
-package node
+// Package server is the rendezvous of a job: the server inside a node or a launcher of nodes, and
+// how a site speaks to it.
+package server
 
 import (
 	"context"
@@ -17,6 +19,7 @@ import (
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/names"
 	"github.com/openimpi/impi/internal/node/ending"
+	"github.com/openimpi/impi/internal/node/report"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/rendezvous"
 	"github.com/openimpi/impi/transports/socket"
@@ -38,14 +41,15 @@ type Server struct {
 // Serve starts the server that site embeds. It ends when its job does, or with
 // Close.
 func Serve(job *config.Job, site config.Site, log hclog.Logger) (*Server, error) {
-	return serve(job, site, log, noClient)
+	return ServeFor(NoClient, job, site, log)
 }
 
-const noClient wire.ClientRank = -1
+// NoClient is the rank of who is no client of the server.
+const NoClient wire.ClientRank = -1
 
-// serve does not tell the operator that self is waited for.
-func serve(job *config.Job, site config.Site, log hclog.Logger, self wire.ClientRank) (*Server, error) {
-	kept, err := names.NewServer(names.ServerConfig{Auth: authOf(site.Auth), Logger: quiet{log.Named("names")}})
+// ServeFor is Serve for client self, which does not tell the operator that it waits for itself.
+func ServeFor(self wire.ClientRank, job *config.Job, site config.Site, log hclog.Logger) (*Server, error) {
+	kept, err := names.NewServer(names.ServerConfig{Auth: AuthOf(site.Auth), Logger: report.Quiet{Logger: log.Named("names")}})
 	if err != nil {
 		return nil, fmt.Errorf("the job's server: %w", err)
 	}
@@ -54,7 +58,7 @@ func serve(job *config.Job, site config.Site, log hclog.Logger, self wire.Client
 		return nil, err
 	}
 	optional := site.Server.TLS == config.TLSOptional
-	lc := net.ListenConfig{KeepAliveConfig: socket.KeepAlive(silenceOf(job))}
+	lc := net.ListenConfig{KeepAliveConfig: socket.KeepAlive(routes.Silence(job))}
 	ln, err := lc.Listen(context.Background(), "tcp", site.Server.Address.String())
 	if err != nil {
 		return nil, fmt.Errorf("the job's server: %w", err)
@@ -64,10 +68,10 @@ func serve(job *config.Job, site config.Site, log hclog.Logger, self wire.Client
 	for c := range site.Server.Clients {
 		s.missing = append(s.missing, wire.ClientRank(c))
 	}
-	stop := report(log, time.Now().Add(site.Server.Timeout), func() string { return s.waitingFor(self) })
+	stop := report.While(log, time.Now().Add(site.Server.Timeout), func() string { return s.waitingFor(self) })
 	cfg := rendezvous.Config{
-		Server: startup.ServerConfig{Clients: site.Server.Clients, Auth: authOf(site.Auth), Limit: site.Server.Timeout},
-		Logger: quiet{log.Named("server")},
+		Server: startup.ServerConfig{Clients: site.Server.Clients, Auth: AuthOf(site.Auth), Limit: site.Server.Timeout},
+		Logger: report.Quiet{Logger: log.Named("server")},
 		Notify: s.heard, Names: kept,
 		Identity: id, Unverified: optional, NeedTLS: needsTLS(job, site),
 	}
@@ -88,7 +92,8 @@ func needsTLS(job *config.Job, site config.Site) bool {
 		site.Server.TLS == config.TLSUnsaid && hasCertificates(site) && job.Complete && !foreign
 }
 
-func authOf(a config.Auth) startup.Auth {
+// AuthOf is how a block "auth" authenticates.
+func AuthOf(a config.Auth) startup.Auth {
 	return startup.Auth{None: a.None, HasKey: a.Keyed, Key: a.Key}
 }
 
@@ -137,29 +142,4 @@ func (s *Server) waitingFor(self wire.ClientRank) string {
 		}
 	}
 	return strings.Join(names, ", ")
-}
-
-// startServer starts the server if it is this site's.
-func (n *node) startServer() (err error) {
-	if n.opt.Site.Server.Embedded {
-		n.server, err = serve(n.opt.Job, n.opt.Site, n.log, wire.ClientRank(n.opt.Site.Client))
-	}
-	if n.server != nil {
-		go n.watchServer()
-	}
-	return err
-}
-
-// watchServer reports a server that fails, maybe before we have connected to it.
-func (n *node) watchServer() {
-	if f := n.server.Failure(); f != nil {
-		n.end.Fail(f)
-	}
-}
-
-// stopServer ends the server if it has not ended.
-func (n *node) stopServer() {
-	if n.server != nil {
-		n.server.Close()
-	}
 }

@@ -1,4 +1,5 @@
-package node
+// Package report is how a node speaks to its operator: the log, and what it waits for.
+package report
 
 import (
 	"io"
@@ -23,11 +24,9 @@ func NewLogger(c config.Log, w io.Writer) (hclog.Logger, *loglimit.Limiter) {
 	})
 }
 
-// report tells the operator at intervals what the node waits for, until stop is
+// While tells the operator at intervals what a node waits for, until stop is
 // called. what may be called by another goroutine; empty means nothing.
-func (n *node) report(what func() string) (stop func()) { return report(n.log, n.deadline, what) }
-
-func report(log hclog.Logger, deadline time.Time, what func() string) (stop func()) {
+func While(log hclog.Logger, deadline time.Time, what func() string) (stop func()) {
 	quit, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
@@ -46,16 +45,16 @@ func report(log hclog.Logger, deadline time.Time, what func() string) (stop func
 	return func() { close(quit); <-done }
 }
 
-// quiet is a logger for parts whose progress is a detail to the operator: what
+// Quiet is a logger for parts whose progress is a detail to the operator: what
 // they log as info becomes debug. What they pass on by Log, such as the lines of a
 // plugin, keeps its level.
-type quiet struct{ hclog.Logger }
+type Quiet struct{ hclog.Logger }
 
 // Info logs a detail.
-func (q quiet) Info(msg string, args ...any) { q.Debug(msg, args...) }
+func (q Quiet) Info(msg string, args ...any) { q.Debug(msg, args...) }
 
 // Named stays quiet.
-func (q quiet) Named(name string) hclog.Logger { return quiet{q.Logger.Named(name)} }
+func (q Quiet) Named(name string) hclog.Logger { return Quiet{q.Logger.Named(name)} }
 
 // With stays quiet.
-func (q quiet) With(args ...any) hclog.Logger { return quiet{q.Logger.With(args...)} }
+func (q Quiet) With(args ...any) hclog.Logger { return Quiet{q.Logger.With(args...)} }

@@ -1,0 +1,139 @@
+package site
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"syscall"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/node/routes"
+	"github.com/openimpi/impi/transports"
+)
+
+// Host is one IMPI host of the site: a place where channels and direct links arrive, for the
+// procs behind it.
+type Host struct {
+	Config  config.Host
+	Index   int                 // among the hosts of the site
+	Rank    wire.HostRank       // in the job; known once startup is over
+	Channel transports.Listener // for the hosts of higher rank
+	Direct  []*Listener         // for procs of our own sites
+	Card    []byte              // of each of its procs
+}
+
+// Listener is where other nodes dial.
+type Listener struct {
+	transports.Listener
+	Host      *Host
+	Transport *routes.Transport
+	Plain     bool // it is where channels are made as IMPI has it, and for nothing else
+}
+
+// ChannelListener is where the host's channels arrive.
+func (s *Site) ChannelListener(h *Host) *Listener {
+	return &Listener{Listener: h.Channel, Host: h, Transport: s.Routes.Channels, Plain: true}
+}
+
+// Listen opens the listeners of all hosts.
+func (s *Site) Listen(ctx context.Context) error {
+	for i, c := range s.Routes.Site.Hosts {
+		h := &Host{Config: c, Index: i}
+		s.Hosts = append(s.Hosts, h)
+		if err := s.listen(ctx, h); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Site) listen(ctx context.Context, h *Host) (err error) {
+	at := transports.ListenSpec{
+		Host: h.Config.Address.String(), Port: int(h.Config.Port),
+		Dir: s.Dir, Name: fmt.Sprintf("c%d", h.Index),
+	}
+	if h.Channel, err = s.Routes.Channels.Listen(ctx, at); err != nil {
+		return fmt.Errorf("site %s, host %v: %w", s.Routes.Site.Name, h.Config.Address, portError(err, h.Config.Port))
+	}
+	for _, t := range s.Routes.Transports {
+		for k, planes := range routes.ListenerPlanes(*s.Routes.Site, t.Name, t.Capabilities().DataPlanes) {
+			at.Port, at.Name = 0, fmt.Sprintf("d%d-%s", h.Index, t.Name)
+			if k > 0 {
+				at.Name += fmt.Sprintf("-%d", k)
+			}
+			l, err := t.Through(planes).Listen(ctx, at)
+			if err != nil {
+				return fmt.Errorf("site %s, host %v, direct links: %w", s.Routes.Site.Name, h.Config.Address, err)
+			}
+			h.Direct = append(h.Direct, &Listener{Listener: l, Host: h, Transport: t})
+		}
+	}
+	if h.Card, err = s.card(h); err != nil {
+		return fmt.Errorf("site %s, host %v: %w", s.Routes.Site.Name, h.Config.Address, err)
+	}
+	s.Log.Debug("listening", "channels", h.Channel.Address(), "card", string(h.Card))
+	return nil
+}
+
+// card is the business card of a host's procs.
+func (s *Site) card(h *Host) ([]byte, error) {
+	c := dynamic.Card{
+		Version: dynamic.CardVersion, Node: machine(), ByteOrder: ByteOrder(),
+		Unexpected: s.Routes.Site.Protocol.Unexpected,
+		Features:   routes.Features(s.Routes.Job, *s.Routes.Site),
+	}
+	for _, l := range h.Direct {
+		c.Offers = append(c.Offers, dynamic.Offer{Transport: l.Transport.Name, Address: l.Address()})
+	}
+	return c.AppendText(nil)
+}
+
+// Port is the port that other hosts connect to.
+func (h *Host) Port() (int, error) {
+	a, err := netip.ParseAddrPort(h.Channel.Address())
+	if err != nil {
+		return 0, fmt.Errorf("channel address %q is not ip:port: %w", h.Channel.Address(), err)
+	}
+	return int(a.Port()), nil
+}
+
+// Close stops listening.
+func (s *Site) Close() {
+	for _, h := range s.Hosts {
+		if h.Channel != nil {
+			_ = h.Channel.Close()
+		}
+		for _, l := range h.Direct {
+			_ = l.Close()
+		}
+	}
+}
+
+// ErrPortTaken is wrapped when somebody else has the port of a host block.
+var ErrPortTaken = errors.New("the port is taken")
+
+// portError is what a plugin says of a port of the file, with whether the port is taken:
+// a plugin says no more than that the system did not give it.
+func portError(err error, port uint16) error {
+	var failed *transports.Error
+	if port == 0 || !errors.As(err, &failed) || failed.Code != transports.CodeResource {
+		return err
+	}
+	ln, free := net.Listen("tcp", fmt.Sprintf(":%d", port))
+	switch {
+	case free == nil:
+		_ = ln.Close()
+	case errors.Is(free, syscall.EADDRINUSE):
+		return &portTaken{err}
+	}
+	return err
+}
+
+// portTaken says what the plugin said.
+type portTaken struct{ error }
+
+func (p *portTaken) Unwrap() []error { return []error{p.error, ErrPortTaken} }

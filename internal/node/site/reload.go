@@ -1,0 +1,47 @@
+package site
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/plugins/host"
+)
+
+// errWouldLose is wrapped by the error for a reload that would end links.
+var errWouldLose = errors.New("links would be lost")
+
+// Reload replaces the process of a transport's plugin. Links whose bytes pass
+// through the old process end with it; where they are not resumed, that has to be
+// meant. through counts them.
+func (s *Site) Reload(ctx context.Context, r links.Request, through func(transport string) (resumable, others int)) (*links.Reload, error) {
+	var plugins []*host.Plugin // one of them may be for channels alone
+	for _, t := range s.Routes.Running() {
+		if t.Name == r.Transport {
+			plugins = append(plugins, t.Plugin)
+		}
+	}
+	if len(plugins) == 0 {
+		return nil, fmt.Errorf("%w: no plugin of transport %q runs at site %s", links.ErrRequest, r.Transport, s.Routes.Site.Name)
+	}
+	answer := &links.Reload{Site: s.Routes.Site.Name, Transport: r.Transport, Before: processOf(plugins[0])}
+	answer.Resuming, answer.Lost = through(r.Transport)
+	if answer.Lost > 0 && !r.Force {
+		return nil, fmt.Errorf("%w: the bytes of %d links of site %s pass through the plugin, and their routes have resume = false",
+			errWouldLose, answer.Lost, s.Routes.Site.Name)
+	}
+	s.Log.Info("a plugin is replaced", "transport", r.Transport, "pid", answer.Before.PID, "links_to_resume", answer.Resuming, "links_lost", answer.Lost)
+	for _, p := range plugins {
+		if err := p.Reload(ctx); err != nil {
+			return nil, fmt.Errorf("site %s: %w", s.Routes.Site.Name, err)
+		}
+	}
+	answer.After = processOf(plugins[0])
+	return answer, nil
+}
+
+func processOf(p *host.Plugin) links.Process {
+	s := p.Status()
+	return links.Process{PID: s.PID, Version: s.Version, SHA256: s.Digest}
+}

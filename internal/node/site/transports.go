@@ -1,0 +1,94 @@
+package site
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/node/report"
+	"github.com/openimpi/impi/internal/node/routes"
+	"github.com/openimpi/impi/plugins/host"
+	"github.com/openimpi/impi/transports"
+)
+
+// StartTransports starts the plugins of all transports that a route of the site
+// names, and one that can make IMPI channels.
+func (s *Site) StartTransports(ctx context.Context) error {
+	names := s.wantedTransports()
+	started := make([]*routes.Transport, len(names))
+	errs := make([]error, len(names))
+	var wg sync.WaitGroup
+	for i, name := range names {
+		wg.Go(func() { started[i], errs[i] = s.startTransport(ctx, name) })
+	}
+	wg.Wait()
+	for _, t := range started {
+		if t != nil {
+			s.Routes.Transports = append(s.Routes.Transports, t)
+		}
+	}
+	errs = append(errs, s.Routes.CheckPins())
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	s.Routes.CloseRoutes()
+	return s.chooseChannels(ctx)
+}
+
+// wantedTransports lists the transports of all routes and the built-in ones.
+func (s *Site) wantedTransports() []string {
+	var names []string
+	add := func(name string) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	for _, r := range append([]config.Route{s.Routes.Site.RouteTo("*")}, s.Routes.Site.Routes...) {
+		for _, name := range r.Prefer {
+			add(name)
+		}
+	}
+	return names
+}
+
+func (s *Site) startTransport(ctx context.Context, name string) (*routes.Transport, error) {
+	t, ok := s.Routes.Site.Transport(name)
+	if !ok {
+		return nil, fmt.Errorf("site %s has no transport %q", s.Routes.Site.Name, name)
+	}
+	return s.launchTransport(ctx, t)
+}
+
+func (s *Site) launchTransport(ctx context.Context, t config.Transport) (*routes.Transport, error) {
+	p, err := host.Start(ctx, host.Config{
+		Name: t.Name, Path: t.Path, Builtin: t.Builtin, SHA256: t.SHA256, NoMTLS: t.NoMTLS,
+		Settings: t.SettingMap(), Dir: t.Dir,
+		Offers: map[string]any{transports.SilenceName: routes.Silence(s.Routes.Job).Seconds()},
+		RunDir: s.Dir,
+		Logger: report.Quiet{Logger: s.Log},
+
+		// Who gives a job more time to start, on a busy machine, gives it to plugins too.
+		StartTimeout: max(host.DefaultStartTimeout, s.Routes.Job.Limits.Start/2),
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.Log.Debug("transport started", "transport", t.Name, "pid", p.Status().PID)
+	return &routes.Transport{Transport: p.Transport(), Name: t.Name, Plugin: p}, nil
+}
+
+// StopTransports ends all plugins. Links that they made are not touched.
+func (s *Site) StopTransports() {
+	var wg sync.WaitGroup
+	for _, t := range s.Routes.Running() {
+		wg.Go(func() {
+			if err := t.Plugin.Close(); err != nil {
+				s.Log.Warn("transport did not end in order", "transport", t.Name, "error", err)
+			}
+		})
+	}
+	wg.Wait()
+}
