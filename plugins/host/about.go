@@ -8,11 +8,11 @@ import (
 // About is what a running plugin says of itself, for operators.
 type About struct {
 	transports.Info
-	SDK          string // name and version of the library that it is written with
+	SDK          string // name and version of the library that the plugin uses
 	Protocol     int    // version of the transport protocol that was agreed on
-	Newest       int    // version that the plugin could speak
+	Newest       int    // highest version that the plugin speaks
 	Lacks        []proto.Addition
-	Problem      string // of its health when it started; empty: well
+	Problem      string // from its Health at the start; empty if it has no problem
 	MTLS         bool   // the control connection is protected by AutoMTLS
 	Path         string // of the binary
 	Digest       string // its SHA-256, in hex; empty for a built-in one that is not pinned

@@ -2,15 +2,15 @@ package host
 
 import "time"
 
-// Restart says when a dead plugin may be started again. The first restart after
-// an uneventful life is immediate; the waits between further ones double.
-// Fields that are zero have defaults.
+// Restart says when a dead plugin may be started again. After a life of at least Healthy
+// the first restart is immediate; the waits before further ones double. Zero fields stand
+// for the defaults below.
 type Restart struct {
 	Delay    time.Duration // first wait, 200 ms
 	MaxDelay time.Duration // longest wait, 30 s
-	Attempts int           // failures in a row that open the breaker, 5
-	Cooldown time.Duration // wait while the breaker is open, 2 min
-	Healthy  time.Duration // a life this long is uneventful, 10 s
+	Attempts int           // failures in a row after which restarts pause for Cooldown, 5
+	Cooldown time.Duration // that pause, 2 min
+	Healthy  time.Duration // a life of this length resets the count of failures, 10 s
 }
 
 func (r *Restart) complete() {
@@ -28,9 +28,9 @@ func (r *Restart) complete() {
 	}
 }
 
-// wait is how long to wait after so many failures in a row, and whether the
-// breaker is open. jitter, in [0,1), spreads plugins that died together: up to a
-// fifth is taken off.
+// wait returns how long to wait after so many failures in a row, and whether that is the
+// Cooldown. jitter, in [0,1), shortens the wait by up to a fifth, so that plugins that died
+// together do not start together.
 func (r *Restart) wait(failures int, jitter float64) (d time.Duration, open bool) {
 	switch {
 	case failures <= 1:

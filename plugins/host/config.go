@@ -14,44 +14,44 @@ import (
 
 // Config says which plugin to run and how.
 type Config struct {
-	// Name of the transport, as in the config. The plugin must call itself so.
+	// Name of the transport, as in the config. The plugin must report the same name.
 	Name string
 
-	// Path of the plugin's binary, see Find; or Builtin, when this very program
-	// serves the transport as its own plugin (sdk.IsPlugin). One of them.
+	// Path of the plugin's binary, see Find. Or Builtin, if this program itself serves the
+	// transport as a plugin (sdk.IsPlugin). Exactly one of them must be set.
 	Path    string
 	Builtin bool
 
 	// SHA256 of the binary, in hex, see Digest. Empty: not checked.
 	SHA256 string
 
-	// Settings are the transport's config block: names of its schema to string,
-	// float64 or any other number, bool, []string or []any of strings. Defaults
-	// are filled in here.
+	// Settings are the transport's config block: names of its schema to string, float64 or
+	// another number, bool, []string or []any of strings. Missing settings get their
+	// defaults.
 	Settings map[string]any
 
-	// Offers are settings that the transport gets if its schema has them and Settings
-	// says nothing of them.
+	// Offers are further settings, which the transport gets only if its schema has them and
+	// Settings does not.
 	Offers map[string]any
 
-	// Dir is where relative paths among the settings start from. Empty: the working
-	// folder of the plugin.
+	// Dir is the folder from which relative paths in the settings start. Empty means the
+	// working folder of the plugin.
 	Dir string
 
-	// DeferConfigure leaves Configure to the caller, who wants to see the schema
-	// before. Settings are not looked at.
+	// DeferConfigure leaves Configure to a caller that wants to see the schema first.
+	// Settings are ignored then.
 	DeferConfigure bool
 
-	// DataPlanes pins how links may leave the plugin. Empty: whatever this node
-	// can do.
+	// DataPlanes restricts how links may leave the plugin. Empty means all that this node
+	// supports.
 	DataPlanes []transports.DataPlane
 
-	// RunDir is a directory of this process, mode 0700, for the control socket.
-	// Empty: one is made, and removed by Close.
+	// RunDir is a directory of this process, mode 0700, for the control socket. If it is
+	// empty, one is made, and removed by Close.
 	RunDir string
 
-	// Env are further variables, "NAME=value", of the plugin's environment, which
-	// has little of the host's otherwise.
+	// Env are additional variables, "NAME=value", of the plugin's environment, which
+	// otherwise has only a few of the host's.
 	Env []string
 
 	// NoMTLS turns AutoMTLS off, for plugins whose language has no help for it.
@@ -64,7 +64,7 @@ type Config struct {
 	// take before the plugin is killed as hung. Zero: 15 s. Negative: none.
 	Heartbeat time.Duration
 
-	// Restart says how patient the supervisor is.
+	// Restart says how often and after which waits a dead plugin is started again.
 	Restart Restart
 
 	// Logger gets the plugin's log and the supervisor's. Nil: none.
@@ -83,7 +83,7 @@ const (
 
 var validName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
 
-// complete fills in what is left out and reports what is wrong, all of it.
+// complete sets the defaults and returns all errors of the Config, joined.
 func (c *Config) complete() error {
 	var errs []error
 	if !validName.MatchString(c.Name) {
@@ -120,12 +120,12 @@ func (c *Config) complete() error {
 	return nil
 }
 
-// planes are the data planes of this package, best first.
+// planes are the data planes that this package supports, best first.
 var planes = []transports.DataPlane{
 	transports.PlaneFD, transports.PlanePeerSHM, transports.PlaneRing, transports.PlaneStream, transports.PlaneGRPC,
 }
 
-// modes are the data planes to ask a plugin for: those that are pinned, or all.
+// modes are the data planes to ask a plugin for: pinned, or all if that is empty.
 func modes(pinned []transports.DataPlane) (names []string) {
 	if len(pinned) == 0 {
 		pinned = planes

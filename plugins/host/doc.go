@@ -1,9 +1,10 @@
 // Package host runs transport plugins for a node: it finds, verifies, launches
 // and supervises their processes and presents each as a transports.Transport.
 //
-// The descriptors of a plugin's links come over the descriptor channel. A link whose
-// socket or memory was handed over (data planes "fd" and "peer-shm") lives on when its
-// plugin dies; one whose bytes the plugin passes on ("ring", "stream", "grpc") is
-// broken. The plugin is started again for the next Dial or Listen, or at once when it
+// The descriptors of a plugin's links come over the descriptor channel. If a link's socket
+// or memory was handed over (data planes "fd" and "peer-shm") the link lives on when the
+// plugin dies; if the plugin passes its bytes on ("ring", "stream", "grpc") it breaks. A
+// dead plugin is started again at the next Dial or Listen, or at once if it had listeners,
+// which are opened again at their addresses.
 // had listeners, which are opened again where they were.
 package host

@@ -8,7 +8,7 @@ import (
 	"github.com/openimpi/impi/plugins/proto"
 )
 
-// passed are the variables of the host that a plugin gets too.
+// passed are the host's variables that a plugin gets too.
 var passed = []string{
 	"PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "TMPDIR",
 	"SSL_CERT_FILE", "SSL_CERT_DIR",
@@ -16,8 +16,8 @@ var passed = []string{
 	"GODEBUG", "GOTRACEBACK", "GOMAXPROCS", "GOMEMLIMIT", "GOCOVERDIR", "GORACE",
 }
 
-// environment is the whole of a plugin's environment but for go-plugin's own
-// variables. Later entries win, so that cfg.Env beats the host's.
+// environment returns the plugin's environment, except for the variables that go-plugin
+// adds. Later entries win, so cfg.Env overrides the host's.
 func environment(cfg *Config) []string {
 	var env []string
 	for _, name := range passed {

@@ -26,7 +26,7 @@ var (
 	ErrClosed    = errors.New("plugin is closed")
 )
 
-// Error is how this package fails: which plugin, what happened, what to do.
+// Error is the error type of this package: which plugin, what happened, what to do.
 type Error struct {
 	Plugin  string // name of the transport
 	Path    string // of the binary, if one is involved
@@ -37,7 +37,7 @@ type Error struct {
 	Cause   error  // may be nil
 }
 
-// Error returns all of it. The plugin's own words are on lines of their own.
+// Error returns the whole text. Lines that the plugin wrote are on lines of their own.
 func (e *Error) Error() string {
 	if e.Output == "" {
 		return e.brief()
@@ -45,7 +45,7 @@ func (e *Error) Error() string {
 	return e.brief() + "\n  it wrote: " + strings.ReplaceAll(e.Output, "\n", "\n            ")
 }
 
-// brief is the error without the plugin's words.
+// brief is the error's text without the plugin's output.
 func (e *Error) brief() string {
 	var b strings.Builder
 	b.WriteString("transport plugin ")
@@ -68,8 +68,8 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Kind, e.Cause}
 }
 
-// retryable reports whether the same call may succeed later with nothing changed
-// by the operator.
+// retryable reports whether the same call may succeed later although the operator changes
+// nothing.
 func retryable(err error) bool {
 	for _, kind := range []error{ErrCrashed, ErrHung, ErrBackoff, ErrFailed} {
 		if errors.Is(err, kind) {

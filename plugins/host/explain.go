@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// settle is how long a process that failed its start may take to end.
+// settle is how long explain waits for a process whose start failed to end.
 const settle = time.Second
 
-// explain makes the operator's error of a start that failed. It looks at what the
-// process did, because go-plugin's errors only say what it had waited for.
+// explain makes the operator's error for a start that failed. It looks at what the process
+// did, because go-plugin's errors only say what it was waiting for.
 func explain(ctx context.Context, cfg *Config, exe *executable, p *process, cause error) error {
 	var known *Error
 	if errors.As(cause, &known) {
@@ -68,9 +68,9 @@ func cannotExecute(e *Error) error {
 	return e
 }
 
-// judgeHandshake judges the first line that the process wrote to its standard
-// output: core|version|network|address|protocol|certificate. It reports whether
-// there is something wrong with it.
+// judgeHandshake checks the first line that the process wrote to its standard output:
+// core|version|network|address|protocol|certificate. It reports whether the line is wrong,
+// after it has completed e.
 func judgeHandshake(cfg *Config, e *Error, line string) bool {
 	parts := strings.Split(strings.TrimSpace(line), "|")
 	switch {
@@ -80,7 +80,7 @@ func judgeHandshake(cfg *Config, e *Error, line string) bool {
 	case parts[0] != "1":
 		e.Kind, e.Problem = ErrVersion, fmt.Sprintf("speaks version %.20q of go-plugin's handshake, this node 1", parts[0])
 		e.Remedy = "rebuild the plugin with the current sdk"
-	case judgeVersion(e, parts[1]): // it has said what is wrong
+	case judgeVersion(e, parts[1]): // judgeVersion has completed e
 	case len(parts) < 5 || parts[4] != "grpc":
 		e.Kind, e.Problem = ErrVersion, "does not speak gRPC"
 		e.Remedy = "rebuild the plugin with the current sdk"

@@ -10,14 +10,13 @@ import (
 	"strings"
 )
 
-// Prefix is what the file name of a plugin begins with; the transport's name
-// follows.
+// Prefix begins the file name of a plugin; the transport's name follows.
 const Prefix = "impi-transport-"
 
-// Find returns the path of the plugin for a transport in a plugin directory. name
-// is the transport's, or the file's name as the config has it. It follows the
-// rules by which Start refuses a file: directory and file belong to root or to
-// us, nobody else can write to them, and no symbolic link leads out.
+// Find returns the path of the plugin for a transport in a plugin directory. name is the
+// transport's name or, if the config gives one, the file's. Find applies the same rules as
+// Start: directory and file belong to root or to us, nobody else can write to them, and no
+// symbolic link leads out.
 func Find(dir, name string) (string, error) {
 	file := name
 	if !strings.HasPrefix(file, Prefix) {
@@ -38,8 +37,8 @@ func Find(dir, name string) (string, error) {
 	return path, f.Close()
 }
 
-// List returns the names of the transports that have a plugin in dir, sorted. A
-// directory that is not there has none.
+// List returns the names of the transports that have a plugin in dir, sorted. It returns
+// none if the directory does not exist.
 func List(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -55,8 +54,8 @@ func List(dir string) ([]string, error) {
 	return names, nil
 }
 
-// openSafely opens a plugin's file. What it returns is what was judged: nobody
-// can put another file in its place.
+// openSafely opens a plugin's file. The checks apply to the open file, so nobody can
+// replace it after them.
 func openSafely(name, path string) (*os.File, error) {
 	dir := filepath.Dir(path)
 	unsafe := func(problem, remedy string) error {

@@ -9,25 +9,26 @@ import (
 	"github.com/openimpi/impi/plugins/proto/handover"
 )
 
-// handovers is where descriptors are claimed. One that nobody waits for is closed.
+// handovers matches descriptors with the calls that wait for them. A descriptor without a
+// waiting call is closed.
 type handovers struct {
 	mu      sync.Mutex
 	waiting map[uint64]*claim
 }
 
-// claim is somebody's wait for one link's descriptor.
+// claim is a call that waits for one link's descriptor.
 type claim struct {
 	served bool
 	parcel chan parcel // room for one
 }
 
-// parcel is a link's record, or why it did not come.
+// parcel is a link's record, or the error if it did not come.
 type parcel struct {
 	record handover.Record
 	err    error
 }
 
-// expect announces that a descriptor for a link will be claimed.
+// expect announces that a call will wait for a link's descriptor.
 func (d *handovers) expect(id uint64) (<-chan parcel, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -42,8 +43,7 @@ func (d *handovers) expect(id uint64) (<-chan parcel, error) {
 	return c.parcel, nil
 }
 
-// forget takes expect back. A descriptor that has come and was not claimed is
-// closed.
+// forget cancels expect. A descriptor that has come and was not claimed is closed.
 func (d *handovers) forget(id uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -56,8 +56,8 @@ func (d *handovers) forget(id uint64) {
 	}
 }
 
-// serve hands a parcel to whoever waits for the link. It is false when nobody
-// does, or was served before.
+// serve gives a parcel to the call that waits for the link. It returns false if no call
+// waits, or if it has been served before.
 func (d *handovers) serve(id uint64, p parcel) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -70,7 +70,7 @@ func (d *handovers) serve(id uint64, p parcel) bool {
 	return true
 }
 
-// deliver hands a record that came to whoever waits for it.
+// deliver gives a record that came to the call that waits for it.
 func (i *instance) deliver(r handover.Record) {
 	if !i.handovers.serve(r.Link, parcel{record: r}) {
 		i.log.Warn("descriptor for a link that nobody opens, closed", "link", r.Link)
@@ -78,7 +78,7 @@ func (i *instance) deliver(r handover.Record) {
 	}
 }
 
-// abandon takes a request back whose answer nobody waits for any more. It does
+// abandon tells the plugin that nobody waits for the answer to a request any more. It does
 // not block.
 func (i *instance) abandon(request *proto.Call) {
 	i.aside(func(ctx context.Context) {

@@ -21,8 +21,8 @@ import (
 	"github.com/openimpi/impi/transports"
 )
 
-// instance is one life of a plugin: a process, its control connection and its
-// descriptor channel. A go-plugin client starts once; so does an instance.
+// instance is one process of a plugin, with its control connection and its descriptor
+// channel. It is started once, like a go-plugin client.
 type instance struct {
 	cfg     *Config
 	path    string
@@ -39,18 +39,18 @@ type instance struct {
 	info     transports.Info
 	sdk      string
 	schema   []transports.Setting
-	protocol int    // version that is spoken
-	newest   int    // version that the plugin could speak
-	problem  string // of its health when it was started
+	protocol int    // version of the protocol that both use
+	newest   int    // highest version that the plugin speaks
+	problem  string // from its Health at the start
 
 	ctx    context.Context // ends with the instance
 	cancel context.CancelFunc
 	mu     sync.Mutex
 	ending bool
-	work   sync.WaitGroup // no Add once ending
-	dead   chan struct{}  // closed when it is of no use any more
-	err    error          // why; valid when dead is closed
-	gone   chan struct{}  // closed when nothing of it is left
+	work   sync.WaitGroup // no Add once the instance is ending
+	dead   chan struct{}  // closed when the instance cannot be used any more
+	err    error          // the reason; valid when dead is closed
+	gone   chan struct{}  // closed when process and goroutines have ended
 
 	handovers handovers
 	listeners listenerIndex
@@ -68,8 +68,8 @@ func newInstance(cfg *Config, exe *executable, proc *process, client *plugin.Cli
 	return i
 }
 
-// spawn runs f on a goroutine that the end of the instance waits for. It is
-// false when that has come already.
+// spawn runs f on a goroutine for which the end of the instance waits. It returns false if
+// the instance is ending.
 func (i *instance) spawn(f func()) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -80,7 +80,7 @@ func (i *instance) spawn(f func()) bool {
 	return true
 }
 
-// aside runs f, a call whose outcome is of no interest, without blocking.
+// aside runs f, a call whose result does not matter, without blocking.
 func (i *instance) aside(f func(ctx context.Context)) {
 	i.spawn(func() {
 		ctx, cancel := context.WithTimeout(i.ctx, settle)
@@ -89,7 +89,7 @@ func (i *instance) aside(f func(ctx context.Context)) {
 	})
 }
 
-// introduce asks the plugin who it is and what can be set.
+// introduce asks the plugin for its Info and its schema.
 func (i *instance) introduce(ctx context.Context) error {
 	answer, err := i.rpc.Info(ctx, &proto.InfoRequest{Call: i.call(ctx)})
 	if err != nil {
@@ -116,7 +116,7 @@ func (i *instance) introduce(ctx context.Context) error {
 // defaultTimeout is for calls whose context has no deadline.
 const defaultTimeout = time.Minute
 
-// call makes a new request's identity and time.
+// call makes the key and the timeout of a new request.
 func (i *instance) call(ctx context.Context) *proto.Call {
 	left := defaultTimeout
 	if at, ok := ctx.Deadline(); ok {
@@ -128,8 +128,8 @@ func (i *instance) call(ctx context.Context) *proto.Call {
 	}
 }
 
-// run starts what a healthy instance does by itself. felt is told what the plugin says
-// of its health.
+// run starts the goroutines of a healthy instance. felt is called with each change of the
+// plugin's health.
 func (i *instance) run(felt func(problem string)) {
 	i.spawn(i.followEvents)
 	if i.cfg.Heartbeat > 0 {
@@ -137,7 +137,7 @@ func (i *instance) run(felt func(problem string)) {
 	}
 }
 
-// beat looks after the plugin's health until the instance ends.
+// beat checks the plugin's health at intervals until the instance ends.
 func (i *instance) beat(every time.Duration, felt func(problem string)) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
@@ -156,7 +156,7 @@ func (i *instance) beat(every time.Duration, felt func(problem string)) {
 	}
 }
 
-// check kills a plugin that does not answer within a time.
+// check kills a plugin that does not answer within the given time.
 func (i *instance) check(within time.Duration) {
 	ctx, cancel := context.WithTimeout(i.ctx, within)
 	defer cancel()
@@ -168,7 +168,8 @@ func (i *instance) check(within time.Duration) {
 	}
 }
 
-// receive reads the descriptor channel until it ends. Its end is the plugin's.
+// receive reads the descriptor channel until it ends, which means that the plugin has
+// ended.
 func (i *instance) receive() {
 	for {
 		r, err := i.fds.Receive()
@@ -192,7 +193,7 @@ func (i *instance) receive() {
 	}
 }
 
-// crash is the error of an instance that ended by itself.
+// crash is the error of an instance that ended without being stopped.
 func (i *instance) crash() error {
 	problem := i.proc.ending()
 	if !i.proc.ended(0) {
@@ -204,17 +205,17 @@ func (i *instance) crash() error {
 		Remedy: "it is started again when needed; links whose bytes it passed on are broken, others go on"}
 }
 
-// violation is the error of a plugin that does what it must not.
+// violation is the error of a plugin that broke the protocol.
 func (i *instance) violation(cause error) error {
 	return &Error{Plugin: i.cfg.Name, Path: i.path, Kind: ErrProtocol, Cause: cause,
 		Problem: "broke the protocol and is killed: " + cause.Error(), Remedy: "report it to its vendor"}
 }
 
-// verdict is how long the reason of a lost connection is waited for.
+// verdict is how long broken waits for the reason of a lost connection.
 const verdict = 5 * time.Second
 
-// broken makes an error of a call that failed in the control connection, not in
-// the transport. When the connection was lost it waits for the reason.
+// broken makes the error of a call that failed in the control connection, not in the
+// transport. If the connection was lost it waits for the reason.
 func (i *instance) broken(ctx context.Context, call string, err error) error {
 	switch {
 	case ctx.Err() != nil:
@@ -239,9 +240,9 @@ func (i *instance) broken(ctx context.Context, call string, err error) error {
 		Problem: fmt.Sprintf("%s failed: %v", call, err), Remedy: "report it to its vendor"}
 }
 
-// stop ends the instance for a reason; the first one counts. The process has
-// patience to end by itself, which it does when it sees the descriptor channel
-// end; then it is killed.
+// stop ends the instance for a reason; only the first call counts. The process has the time
+// patience to end by itself, which it does when the descriptor channel ends; then it is
+// killed.
 func (i *instance) stop(reason error, patience time.Duration) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -260,8 +261,8 @@ func (i *instance) stop(reason error, patience time.Duration) {
 		}
 		_ = i.proc.Kill(context.Background())
 		<-i.proc.exited
-		// Not before: it would wait without end for a plugin that hangs, and two
-		// seconds for one that takes its time.
+		// Not earlier: it would wait for ever for a plugin that hangs, and two seconds for
+		// one that is slow to end.
 		i.client.Kill()
 		i.work.Wait()
 	}()

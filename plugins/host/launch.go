@@ -15,7 +15,7 @@ import (
 	"github.com/openimpi/impi/plugins/proto/handover"
 )
 
-// launch starts a process, shakes hands and asks it who it is. The context
+// launch starts a process, makes the handshake and calls Info and Schema. The context
 // bounds all of it.
 func launch(ctx context.Context, cfg *Config, runDir string) (*instance, error) {
 	exe, err := verify(cfg)
@@ -64,9 +64,9 @@ func launch(ctx context.Context, cfg *Config, runDir string) (*instance, error) 
 		<-inst.gone
 		return nil, explain(ctx, cfg, exe, inst.proc, err)
 	}
-	// Connected: the socket needs no name any more. Nothing is left behind by
-	// whoever is killed from here on, and no cleaner of temporary files can cut a
-	// plugin off that runs for weeks.
+	// The connection exists, so the socket needs no name any more. From here on no file is
+	// left if a process is killed, and no cleaner of temporary files can affect a plugin
+	// that runs for weeks.
 	removeSockets(inst.proc)
 	return inst, nil
 }
@@ -77,7 +77,7 @@ func removeSockets(p *process) {
 	}
 }
 
-// connect starts the process, has its handshake judged and makes the control
+// connect starts the process, has its handshake checked by judge, and makes the control
 // connection.
 func connect(client *plugin.Client, judge func() error) (*grpc.ClientConn, error) {
 	if _, err := client.Start(); err != nil {
@@ -97,7 +97,8 @@ func connect(client *plugin.Client, judge func() error) (*grpc.ClientConn, error
 	return conn.(*grpc.ClientConn), nil
 }
 
-// clientConfig is how go-plugin starts a plugin and connects to it. made is told the connection.
+// clientConfig says how go-plugin starts a plugin and connects to it. made receives the
+// connection.
 func clientConfig(cfg *Config, runDir string, made *atomic.Pointer[grpc.ClientConn], run func(env []string, tmpDir string) runner.Runner) *plugin.ClientConfig {
 	stdio := &lineWriter{log: cfg.Logger}
 	return &plugin.ClientConfig{
@@ -108,7 +109,7 @@ func clientConfig(cfg *Config, runDir string, made *atomic.Pointer[grpc.ClientCo
 		RunnerFunc: func(_ hclog.Logger, cmd *exec.Cmd, tmpDir string) (runner.Runner, error) {
 			return run(cmd.Env, tmpDir), nil
 		},
-		// Or the host's variables would follow, and override, those of the plugin.
+		// Otherwise the host's variables would follow, and override, those of the plugin.
 		SkipHostEnv:      true,
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
 		AutoMTLS:         !cfg.NoMTLS,
@@ -116,11 +117,11 @@ func clientConfig(cfg *Config, runDir string, made *atomic.Pointer[grpc.ClientCo
 		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: runDir},
 		SyncStdout:       stdio,
 		SyncStderr:       stdio,
-		Logger:           hclog.NewNullLogger(), // it repeats what we log ourselves
+		Logger:           hclog.NewNullLogger(), // it repeats what this package logs
 		GRPCDialOptions: []grpc.DialOption{
 			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(proto.MaxMessage), grpc.MaxCallSendMsgSize(proto.MaxMessage)),
 			grpc.WithInitialWindowSize(proto.StreamWindow), grpc.WithInitialConnWindowSize(proto.ConnWindow),
-			grpc.WithIdleTimeout(0), // a second connection cannot be made
+			grpc.WithIdleTimeout(0), // the socket has no name, so gRPC could not connect again
 			grpc.WithStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, c *grpc.ClientConn, method string, open grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 				made.Store(c)
 				return open(ctx, desc, c, method, opts...)
@@ -129,8 +130,8 @@ func clientConfig(cfg *Config, runDir string, made *atomic.Pointer[grpc.ClientCo
 	}
 }
 
-// grpcClient is the transport plugin as go-plugin wants it: what it dispenses is
-// the connection itself.
+// grpcClient is the transport plugin in go-plugin's form: Dispense returns the connection
+// itself.
 type grpcClient struct {
 	plugin.NetRPCUnsupportedPlugin
 }

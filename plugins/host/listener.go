@@ -28,14 +28,14 @@ type listener struct {
 	err error // why it is closed
 }
 
-// announcement is a link that a plugin holds for us.
+// announcement is an accepted link that the plugin still holds.
 type announcement struct {
 	inst *instance
 	link uint64
 }
 
-// readyLinks is how many accepted links wait here for Accept. More wait in the
-// plugin, up to proto.MaxWaiting, and the rest in the kernel's backlog.
+// readyLinks is how many accepted links wait here for Accept. More wait in the plugin, up
+// to proto.MaxWaiting, and others in the kernel's backlog.
 const readyLinks = 32
 
 var errAnnounced = errors.New("more links announced than a plugin may hold")
@@ -86,7 +86,7 @@ func (l *listener) fail(reason error) {
 	}
 }
 
-// shut closes the listener here. It is false when it was closed before.
+// shut closes the listener on this side. It returns false if it was closed already.
 func (l *listener) shut(reason error) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -105,14 +105,14 @@ func (l *listener) reason() error {
 	return l.err
 }
 
-// event takes what the plugin reports. It does not block.
+// event handles an event of the plugin. It does not block.
 func (l *listener) event(i *instance, e *proto.Event) error {
 	if f := e.GetListenerFailed(); f != nil {
 		err := f.GetError().TransportError(i.cfg.Name, "accept", l.address)
 		if err == nil {
 			err = link.ErrClosed
 		}
-		i.spawn(func() { l.fail(err) }) // it asks the plugin
+		i.spawn(func() { l.fail(err) }) // in a goroutine, since it calls the plugin
 		return nil
 	}
 	select {
@@ -148,8 +148,8 @@ func (l *listener) serve() {
 	}
 }
 
-// discard closes the links that nobody accepted. Those in the plugin are closed
-// by StopListen.
+// discard closes the links that were not accepted by the user. StopListen closes those in
+// the plugin.
 func (l *listener) discard() {
 	for {
 		select {
@@ -161,7 +161,7 @@ func (l *listener) discard() {
 	}
 }
 
-// listen opens l in the plugin. reopen is the address to have again, if any.
+// listen opens l in the plugin. reopen is the address that it must have again, or "".
 func (i *instance) listen(ctx context.Context, l *listener, reopen string) error {
 	req := &proto.ListenRequest{
 		Call: i.call(ctx), Host: l.spec.Host, Port: uint32(l.spec.Port), Dir: l.spec.Dir, Name: l.spec.Name, Reopen: reopen,
@@ -191,8 +191,8 @@ func (i *instance) listen(ctx context.Context, l *listener, reopen string) error
 	return nil
 }
 
-// stopListen closes a listener in the plugin. What goes wrong is of no interest:
-// a dead plugin does not listen.
+// stopListen closes a listener in the plugin. Errors do not matter: a dead plugin does not
+// listen.
 func (i *instance) stopListen(id uint64) {
 	ctx, cancel := context.WithTimeout(i.ctx, verdict)
 	defer cancel()

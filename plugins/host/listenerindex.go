@@ -11,8 +11,8 @@ import (
 	"github.com/openimpi/impi/plugins/proto"
 )
 
-// listenerIndex says which listener is meant by the numbers in a plugin's events. A link
-// may be announced before the answer to Listen, which has the number, was read.
+// listenerIndex finds the listener that an event means by its number. A link may be
+// announced before the answer to Listen, which has the number, was read.
 type listenerIndex struct {
 	mu     sync.Mutex
 	open   map[uint64]*listener
@@ -20,8 +20,7 @@ type listenerIndex struct {
 	early  []*proto.Event
 }
 
-// enter makes a listener known by its number, and gives the events that came
-// before.
+// enter adds a listener under its number and returns the events for it that came earlier.
 func (h *listenerIndex) enter(id uint64, l *listener) (before []*proto.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -42,7 +41,7 @@ func (h *listenerIndex) enter(id uint64, l *listener) (before []*proto.Event) {
 	return before
 }
 
-// leave forgets a listener. Its number stays known as that of a closed one.
+// leave removes a listener. Its number is kept as that of a closed one.
 func (h *listenerIndex) leave(l *listener) (id uint64, found bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -58,8 +57,8 @@ func (h *listenerIndex) leave(l *listener) (id uint64, found bool) {
 
 var errTooEarly = errors.New("too many events for listeners that were never opened")
 
-// find returns the listener of an event. It is nil, and the event kept, when the
-// listener is not known yet, or nil when it is closed.
+// find returns the listener of an event. It returns nil if the listener is closed, and also
+// if it is not known yet; then the event is kept for enter.
 func (h *listenerIndex) find(e *proto.Event) (*listener, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -81,8 +80,8 @@ func listenerOf(e *proto.Event) uint64 {
 	return e.GetListenerFailed().GetListenerId()
 }
 
-// followEvents reads the plugin's events until the instance ends. A stream that
-// breaks is opened again where it was.
+// followEvents reads the plugin's events until the instance ends. A stream that breaks is
+// opened again after the last event.
 func (i *instance) followEvents() {
 	var last uint64
 	for tries := 0; tries < 3; tries++ {

@@ -11,15 +11,15 @@ import (
 	"github.com/openimpi/impi/transports/support/ring"
 )
 
-// Origin is how a link came about.
+// Origin says how a link was made.
 type Origin struct {
 	Transport string
 	Plane     transports.DataPlane
-	Reason    string    // why that plane: a clause, from the plugin
+	Reason    string    // why that plane was chosen: a clause from the plugin
 	When      time.Time // the link left the plugin
 }
 
-// maxReason bounds what a plugin can have to say, in bytes.
+// maxReason bounds the text of a plugin's reason, in bytes.
 const maxReason = 500
 
 func newOrigin(transport string, answer *proto.OpenDataPlaneResponse) Origin {
@@ -30,8 +30,8 @@ func newOrigin(transport string, answer *proto.OpenDataPlaneResponse) Origin {
 	}
 }
 
-// OriginOf returns how a link came about that this package has made. ok is false for
-// others.
+// OriginOf returns how a link of this package was made. ok is false for links of other
+// packages.
 func OriginOf(l link.Link) (o Origin, ok bool) {
 	if x, made := l.(interface{ origin() Origin }); made {
 		return x.origin(), true
@@ -39,7 +39,7 @@ func OriginOf(l link.Link) (o Origin, ok bool) {
 	return o, false
 }
 
-// made is what the links of this package know more than those of others.
+// made is what a link of this package has in addition to the link that it wraps.
 type made struct{ from Origin }
 
 func (m made) origin() Origin { return m.from }
@@ -47,7 +47,7 @@ func (m made) origin() Origin { return m.from }
 // PlaneReason tells why the link has its data plane.
 func (m made) PlaneReason() string { return m.from.Reason }
 
-// The links of this package: those of others, with their origin.
+// The links of this package: links of other packages, with their Origin.
 type (
 	socketLink struct {
 		*socket.Link

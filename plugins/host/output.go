@@ -12,11 +12,11 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// maxLine is the longest line of a plugin that is logged whole, in bytes.
+// maxLine is the longest line of a plugin that is logged in one piece, in bytes.
 const maxLine = 64 << 10
 
-// tail keeps the last lines of a plugin's output, for the error when it dies: of
-// a panic the first ones, which say more than the end of the stack.
+// tail keeps the last lines of a plugin's output for the error of its death. Of a panic it
+// keeps the first lines, which say more than the end of the stack.
 type tail struct {
 	mu    sync.Mutex
 	lines []string
@@ -64,8 +64,8 @@ func dying(line string) bool {
 	return strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ")
 }
 
-// eachLine calls f with each line of r, without its end. What is longer than
-// maxLine comes in pieces.
+// eachLine calls f with each line of r, without its line end. Lines longer than maxLine
+// come in pieces.
 func eachLine(r io.Reader, f func(line []byte)) {
 	br := bufio.NewReaderSize(r, maxLine)
 	for {
@@ -79,9 +79,9 @@ func eachLine(r io.Reader, f func(line []byte)) {
 	}
 }
 
-// logLine puts a line of a plugin's error output into the log, at its own level.
-// JSON of hclog, slog, zap and logrus is understood; text may begin with a level
-// in brackets; the rest is debugging noise, but for the words of a dying process.
+// logLine logs a line of a plugin's error output at its own level. It understands JSON of
+// hclog, slog, zap and logrus, and text that begins with a level in brackets. Other text is
+// logged at debug, or as an error once the process is panicking.
 func logLine(l hclog.Logger, line string, panicking *bool) {
 	if strings.HasPrefix(line, "{") {
 		if level, msg, args, ok := parseEntry(line); ok {
@@ -102,7 +102,7 @@ func logLine(l hclog.Logger, line string, panicking *bool) {
 	l.Debug(line)
 }
 
-// parseEntry takes a JSON log line apart. Its fields become arguments, sorted.
+// parseEntry parses a JSON log line. Its other fields become arguments, sorted.
 func parseEntry(line string) (level hclog.Level, msg string, args []any, ok bool) {
 	var fields map[string]any
 	if json.Unmarshal([]byte(line), &fields) != nil {
@@ -125,7 +125,7 @@ func parseEntry(line string) (level hclog.Level, msg string, args []any, ok bool
 	return level, msg, args, true
 }
 
-// takeString removes the first of the named fields that there is.
+// takeString removes and returns the first of the named fields that exists.
 func takeString(fields map[string]any, names ...string) string {
 	for _, name := range names {
 		if v, ok := fields[name]; ok {
@@ -136,8 +136,8 @@ func takeString(fields map[string]any, names ...string) string {
 	return ""
 }
 
-// lineWriter logs what go-plugin's stdio service brings: output of the plugin's
-// own os.Stdout and os.Stderr after the handshake, in pieces of any size.
+// lineWriter logs what go-plugin's stdio service delivers, in pieces of any size: output of
+// the plugin's own os.Stdout and os.Stderr after the handshake.
 type lineWriter struct {
 	log  hclog.Logger
 	mu   sync.Mutex

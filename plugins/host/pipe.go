@@ -17,8 +17,8 @@ type pipes struct {
 	open map[*conn.Pump]chan struct{} // closed when it has ended
 }
 
-// pipe makes a link whose bytes go through the control connection: a socket pair,
-// pumped by this process.
+// pipe makes a link whose bytes pass through the control connection: a socket pair, and a
+// pump in this process.
 func (i *instance) pipe(id uint64, from Origin) (link.Link, error) {
 	i.pipes.warn.Do(func() {
 		i.log.Warn("links pass through the control connection (data plane grpc): "+
@@ -52,7 +52,7 @@ func (i *instance) pipe(id uint64, from Origin) (link.Link, error) {
 	return relayedLink{l, made{from}}, nil
 }
 
-// enter notes that a pump runs, until the function is called.
+// enter registers a pump that runs until leave is called.
 func (p *pipes) enter(pump *conn.Pump) (leave func()) {
 	ended := make(chan struct{})
 	p.mu.Lock()
@@ -69,8 +69,8 @@ func (p *pipes) enter(pump *conn.Pump) (leave func()) {
 	}
 }
 
-// flush waits, for a time, until what procs have sent that have left their links is
-// in the plugin.
+// flush waits until the bytes of links that procs have closed are in the plugin, but no
+// longer than atMost.
 func (p *pipes) flush(atMost time.Duration) {
 	p.mu.Lock()
 	var leaving []chan struct{}

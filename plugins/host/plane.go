@@ -16,7 +16,7 @@ import (
 	"github.com/openimpi/impi/transports/support/ring"
 )
 
-// opening is a link that a plugin holds and that is to leave it.
+// opening is a link in the plugin that is about to be opened.
 type opening struct {
 	id          uint64
 	pinned      []transports.DataPlane // empty: any
@@ -64,7 +64,7 @@ func (i *instance) claim(ctx context.Context, parcels <-chan parcel, o opening, 
 		return nil, ctx.Err()
 	case <-i.dead:
 	}
-	select { // they may have come before the end
+	select { // they may have come before the instance ended
 	case p := <-parcels:
 		return i.adopt(p, o, from)
 	default:
@@ -88,12 +88,13 @@ func (i *instance) adopt(p parcel, o opening, from Origin) (link.Link, error) {
 	return l, nil
 }
 
-// mostRegion is the size of a region that has the rings that were asked for, and
-// some more for its header.
+// mostRegion is the size of a region with rings of the size that was asked for, and its
+// header.
 const mostRegion = 2*ring.DefaultSize + 64<<10
 
-// checkRegion wants memory that was paid for: a plugin's region must not take more of
-// ours, or of a proc's, than was asked for, nor any when it is touched.
+// checkRegion checks that a plugin's region is not larger than what was asked for, and that
+// all of it is allocated, so that it cannot use more of our memory, or of a proc's, when it
+// is touched.
 func checkRegion(fd int) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
@@ -106,7 +107,7 @@ func checkRegion(fd int) error {
 	return nil
 }
 
-// linkOf makes a link of a record, which it uses up.
+// linkOf makes a link of a record and takes over its descriptors.
 func linkOf(r handover.Record, from Origin) (link.Link, error) {
 	plane, fds := from.Plane, r.FDs
 	alone := r.Kind == handover.KindLink && (len(r.Preread) == 0 || plane == transports.PlaneFD)

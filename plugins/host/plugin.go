@@ -13,12 +13,12 @@ import (
 	"github.com/openimpi/impi/transports"
 )
 
-// Plugin is a transport plugin under supervision. Its methods may be called by
-// several goroutines.
+// Plugin is a transport plugin that is supervised: it is started again after it dies. Its
+// methods may be called by several goroutines.
 type Plugin struct {
 	cfg    Config
 	log    hclog.Logger
-	run    *RunDir // ours, if we made it
+	run    *RunDir // set if we made it
 	runDir string
 	life   context.Context // ends with Close
 	end    context.CancelFunc
@@ -28,22 +28,22 @@ type Plugin struct {
 
 	mu        sync.Mutex
 	status    Status
-	cur       *instance // healthy one, or nil
-	last      *instance // latest one, maybe still being taken apart
+	cur       *instance // the healthy instance, or nil
+	last      *instance // the latest instance, which may still be ending
 	leaving   *instance // the one before it, if it was replaced
-	attempt   *attempt  // start in progress, or nil
+	attempt   *attempt  // a start in progress, or nil
 	listeners map[*listener]struct{}
 	settings  map[string]any // last given to Configure, complete
-	applied   bool           // settings is to be applied after a restart
+	applied   bool           // settings must be applied again after a restart
 	info      transports.Info
 	schema    []transports.Setting
 	caps      transports.Capabilities
 }
 
-// Start launches a plugin and waits until it is ready: verified, introduced and,
-// unless deferred, configured. Errors are *Error, or what is wrong with the
-// settings: *transports.SettingError, joined by errors.Join, wrapping ErrSettings.
-// The first start is not repeated.
+// Start launches a plugin and waits until it is ready: verified, introduced and, unless
+// that is deferred, configured. It returns an *Error or, for wrong settings,
+// *transports.SettingError joined by errors.Join, wrapping ErrSettings. A first start that
+// fails is not repeated.
 func Start(ctx context.Context, cfg Config) (*Plugin, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func Start(ctx context.Context, cfg Config) (*Plugin, error) {
 	p.mu.Unlock()
 	inst, err := p.launch(ctx)
 	if err != nil {
-		_ = p.Close() // why it did not start matters more
+		_ = p.Close() // the reason why it did not start matters more
 		return nil, err
 	}
 	p.mu.Lock()
@@ -84,7 +84,7 @@ func (p *Plugin) makeRunDir() (err error) {
 	return err
 }
 
-// launch starts an instance and brings it to where its predecessor was.
+// launch starts an instance and configures it like its predecessor.
 func (p *Plugin) launch(ctx context.Context) (*instance, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.cfg.StartTimeout)
 	defer cancel()
@@ -129,7 +129,7 @@ func (p *Plugin) prepare(ctx context.Context, inst *instance, settings map[strin
 	return nil
 }
 
-// reopen opens the listeners in a new instance, each where it was. One for which
+// reopen opens the listeners in a new instance at their addresses. A listener for which
 // that is impossible fails.
 func (p *Plugin) reopen(ctx context.Context, inst *instance) {
 	p.reopenThose(ctx, inst, p.open())
@@ -139,7 +139,7 @@ func (p *Plugin) reopenThose(ctx context.Context, inst *instance, listeners []*l
 	for _, l := range listeners {
 		err := inst.listen(ctx, l, l.address)
 		switch {
-		case err == nil && l.reason() != nil: // closed meanwhile
+		case err == nil && l.reason() != nil: // l was closed meanwhile
 			p.dropFrom(inst, l)
 		case err != nil && !inst.useless():
 			p.log.Error("listener is lost", "address", l.address, "error", err)
@@ -155,16 +155,15 @@ func (p *Plugin) Status() Status {
 	return p.status
 }
 
-// drainTime is how long Close lets running dials end, exitTime how long a
-// process that answers may take to exit.
+// drainTime is how long Close waits for running dials, and exitTime how long for a process
+// that answers to exit.
 const (
 	drainTime = 2 * time.Second
 	exitTime  = 3 * time.Second
 )
 
-// Close drains and ends the plugin. Links that were handed over live on, open
-// listeners are closed. It returns when the process is gone, within a few
-// seconds.
+// Close drains and ends the plugin. Links that were handed over live on; listeners are
+// closed. It returns when the process has ended, within a few seconds.
 func (p *Plugin) Close() error {
 	p.mu.Lock()
 	if p.isClosed() {

@@ -12,15 +12,14 @@ import (
 	"github.com/openimpi/impi/plugins/proto"
 )
 
-// offer is the variable by which go-plugin tells a plugin what the node speaks.
+// offer is the variable in which go-plugin lists the versions that the node speaks.
 const offer = "PLUGIN_PROTOCOL_VERSIONS"
 
-// tolerated is the newest version that a handshake may state. A plugin of the next
-// release that can only say its newest version may still speak ours: it says so by
-// Info.
+// tolerated is the highest version that a handshake may state. A plugin of the next release
+// that always states its highest version may still speak ours, which its Info says.
 const tolerated = proto.Version + 1
 
-// acceptable are the versions that go-plugin is to let pass.
+// acceptable are the versions that go-plugin accepts in a handshake.
 func acceptable() map[int]plugin.PluginSet {
 	sets := map[int]plugin.PluginSet{tolerated: {proto.ServiceName: grpcClient{}}}
 	for _, v := range proto.Versions() {
@@ -29,8 +28,8 @@ func acceptable() map[int]plugin.PluginSet {
 	return sets
 }
 
-// offering replaces go-plugin's list of versions, which has all that are acceptable,
-// by those that this node speaks.
+// offering replaces go-plugin's list of versions, which has all acceptable ones, by those
+// that this node speaks.
 func offering(env []string) []string {
 	env = slices.DeleteFunc(slices.Clone(env), func(v string) bool { return strings.HasPrefix(v, offer+"=") })
 	return append(env, offer+"="+spoken(","))
@@ -45,8 +44,8 @@ func spoken(between string) string {
 	return strings.Join(words, between)
 }
 
-// judgeVersion judges the version in a handshake, and reports whether there is something
-// wrong with it.
+// judgeVersion checks the version in a handshake, and reports whether it is wrong, after it
+// has completed e.
 func judgeVersion(e *Error, text string) bool {
 	v, err := strconv.Atoi(text)
 	switch {
@@ -64,14 +63,14 @@ func judgeVersion(e *Error, text string) bool {
 
 const newerRemedy = "the plugin is newer than this node: update impi-node, or install an older release of the plugin"
 
-// mismatch makes e the error of a plugin with which no version is shared.
+// mismatch completes e for a plugin that shares no version with the node.
 func (e *Error) mismatch(theirs, remedy string) {
 	e.Kind, e.Remedy = ErrVersion, remedy
 	e.Problem = fmt.Sprintf("speaks version %s of the transport protocol, this node %s", theirs, spoken(" and "))
 }
 
-// agree settles the version that is spoken with a plugin whose handshake stated one,
-// and that says by Info which ones it speaks.
+// agree determines the version to use with a plugin from the one in its handshake and the
+// list in its Info.
 func (i *instance) agree(shaken int, speaks []uint32) error {
 	i.protocol, i.newest = shaken, shaken
 	for _, v := range speaks {
@@ -88,10 +87,10 @@ func (i *instance) agree(shaken int, speaks []uint32) error {
 	return e
 }
 
-// maxShownVersion bounds what a plugin can claim, for the log.
+// maxShownVersion bounds the version number that the log shows.
 const maxShownVersion = 9999
 
-// lacks names what a version has not.
+// lacks names what a version does not have.
 func lacks(version int) (names []string) {
 	for _, a := range proto.Lacking(version) {
 		names = append(names, a.Name)
@@ -99,7 +98,7 @@ func lacks(version int) (names []string) {
 	return names
 }
 
-// warnOfAge says what is missing when the plugin and this node are not of one age.
+// warnOfAge logs what is missing if the plugin and this node do not have the same version.
 func (i *instance) warnOfAge() {
 	if missing := proto.Lacking(i.protocol); len(missing) > 0 {
 		why := make([]string, len(missing))
@@ -115,7 +114,8 @@ func (i *instance) warnOfAge() {
 	}
 }
 
-// health asks the transport how it is. Empty: well, or nobody knows.
+// health asks the transport for its Health. problem is empty if there is none, or if the
+// plugin's version has no Health.
 func (i *instance) health(ctx context.Context) (problem string, err error) {
 	if i.protocol < 2 {
 		return "", nil

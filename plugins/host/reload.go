@@ -6,16 +6,14 @@ import (
 	"github.com/openimpi/impi/plugins/proto"
 )
 
-// Reload replaces the plugin's process by one that is started now, from what its
-// path names now; the checksum that is pinned holds for that file too. Dials go to
-// the new process as soon as it is ready, listeners move and keep their
-// addresses, and the old process ends when its dials and its last bytes are out.
-// Links that were handed over do not notice; those whose bytes pass through
-// the old process end with it.
+// Reload replaces the plugin's process by a new one, started from the file that its path
+// names now; a pinned checksum applies to that file too. Dials use the new process as soon
+// as it is ready, listeners move and keep their addresses, and the old process ends when
+// its dials and its last bytes are done. Links that were handed over are not affected;
+// those whose bytes pass through the old process end with it.
 //
-// An error means that the new process did not become ready, or that the plugin
-// was closed: the old one goes on. A listener that cannot be moved fails as after
-// a restart, which is logged.
+// After an error the old process continues: the new one did not become ready, or the plugin
+// was closed. A listener that cannot be moved fails as after a restart, which is logged.
 func (p *Plugin) Reload(ctx context.Context) error {
 	p.reloading.Lock()
 	defer p.reloading.Unlock()
@@ -43,7 +41,7 @@ func (p *Plugin) Reload(ctx context.Context) error {
 	return nil
 }
 
-// successor starts a process and brings it to where it can dial.
+// successor starts a process and prepares it until it can dial.
 func (p *Plugin) successor(ctx context.Context) (*instance, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.cfg.StartTimeout)
 	defer cancel()
@@ -65,8 +63,7 @@ func (p *Plugin) successor(ctx context.Context) (*instance, error) {
 	return inst, nil
 }
 
-// replace makes next the current instance. What becomes of the old one is no
-// failure from here on.
+// replace makes next the current instance. Errors of the old one are ignored from here on.
 func (p *Plugin) replace(old, next *instance) error {
 	caps, err := next.rpc.Capabilities(next.ctx, &proto.CapabilitiesRequest{Call: next.call(next.ctx)})
 	if err != nil {
@@ -88,8 +85,8 @@ func (p *Plugin) replace(old, next *instance) error {
 	return nil
 }
 
-// move opens the listeners in next, each where it was, and gives those for which
-// the old instance has to be gone before: it may have the place in use.
+// move opens the listeners in next at their addresses. It returns those that can be opened
+// only when the old instance has ended, which may still use the address.
 func (p *Plugin) move(ctx context.Context, old, next *instance) (late []*listener) {
 	for _, l := range p.open() {
 		p.dropFrom(old, l)

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// RunDir is a private directory for one process's sockets. It is removed by
-// Close, or, when its process was killed, by the next NewRunDir in that place.
+// RunDir is a private directory for one process's sockets. Close removes it; if its process
+// was killed, the next NewRunDir in the same place does.
 type RunDir struct {
 	Path string
 	lock *os.File
@@ -22,18 +22,18 @@ type RunDir struct {
 // maxSocketPath is the longest path of a Unix socket, in bytes.
 const maxSocketPath = 107
 
-// socketName is as long as what go-plugin makes of a directory for the control
+// socketName has the longest name that go-plugin makes below a directory for the control
 // socket: two random numbers of up to ten digits.
 const socketName = "/plugin-dir4294967295/plugin4294967295"
 
-// NewRunDir makes a run directory below base, and sweeps away those of
-// processes that are no more. An empty base means the user's runtime directory,
-// or the system's directory for temporary files when it has none.
+// NewRunDir makes a run directory below base and removes those of processes that have
+// ended. An empty base means the user's runtime directory or, if there is none, the
+// system's directory for temporary files.
 func NewRunDir(base string) (*RunDir, error) {
 	for _, b := range baseDirs(base) {
 		parent := filepath.Join(b, "impi-"+strconv.Itoa(os.Geteuid()))
 		if checkLength(filepath.Join(parent, "4294967295-999")) != nil && base == "" {
-			continue // a long TMPDIR
+			continue // for example because of a long TMPDIR
 		}
 		d, err := newRunDir(parent)
 		if err == nil || base != "" {
@@ -62,8 +62,8 @@ func newRunDir(parent string) (*RunDir, error) {
 	if err := CheckRunDir(parent); err != nil {
 		return nil, err
 	}
-	// Whoever makes or sweeps directories holds the parent's lock, so that no
-	// directory is swept between its making and its own lock.
+	// A process that makes or removes directories holds the parent's lock, so that no
+	// directory is removed between its creation and its own lock.
 	all, err := lock(filepath.Join(parent, "lock"), unix.LOCK_EX)
 	if err != nil {
 		return nil, runDirError(parent, err.Error())
@@ -82,8 +82,8 @@ func newRunDir(parent string) (*RunDir, error) {
 	return d, nil
 }
 
-// sweep removes the directories whose lock nobody holds. Process numbers are not
-// looked at: they are used again.
+// sweep removes the directories that no process has locked. It does not use process
+// numbers, which are reused.
 func sweep(parent string) {
 	entries, err := os.ReadDir(parent)
 	if err != nil {
@@ -101,7 +101,7 @@ func sweep(parent string) {
 	}
 }
 
-// lock opens and locks a file. The lock ends with the process.
+// lock opens and locks a file. The lock is released when the process ends.
 func lock(path string, how int) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -121,8 +121,8 @@ func (d *RunDir) Close() error {
 	return err
 }
 
-// CheckRunDir reports whether path is fit to be a Config's RunDir: a directory of
-// ours that nobody else can enter, with a name that leaves room for a socket.
+// CheckRunDir returns an error if path cannot be a Config's RunDir: a directory of ours
+// that nobody else can enter, with a name short enough for a socket in it.
 func CheckRunDir(path string) error {
 	info, err := os.Lstat(path)
 	switch {

@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// RunDirs lists the run directories of user uid's processes below base, or in all
-// places where NewRunDir would make one. If they are this process's own user's,
-// those of processes that are no more are swept away before, unless somebody
-// else is at it. It does not wait for anybody.
+// RunDirs returns the run directories of the processes of user uid below base or, if base
+// is empty, in all places where NewRunDir would make one. If uid is this process's own
+// user, directories of processes that have ended are removed first, unless another process
+// is doing that. RunDirs does not wait for any lock.
 func RunDirs(base string, uid int) (dirs []string) {
 	seen := make(map[string]bool)
 	for _, b := range baseDirs(base) {
@@ -39,7 +39,7 @@ func RunDirs(base string, uid int) (dirs []string) {
 	return dirs
 }
 
-// trySweep sweeps if nobody makes or sweeps directories at this moment.
+// trySweep sweeps unless another process makes or removes directories at this moment.
 func trySweep(parent string) {
 	all, err := lock(filepath.Join(parent, "lock"), unix.LOCK_EX|unix.LOCK_NB)
 	if err != nil {

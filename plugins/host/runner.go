@@ -16,9 +16,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// process is one plugin process, as go-plugin's runner. It differs from
-// go-plugin's own: it executes the verified file, starts it on the long-lived
-// thread, reads the outputs itself, and keeps what they said for errors.
+// process is one plugin process, as go-plugin's runner. Unlike go-plugin's own, it executes
+// the verified file, starts it on the long-lived thread, reads the outputs itself, and
+// keeps them for errors.
 type process struct {
 	cmd    *exec.Cmd
 	exe    *executable
@@ -28,11 +28,11 @@ type process struct {
 	ctx    context.Context // of the start
 	unbind func() bool     // from ctx
 
-	stdout, stderr *os.File // our ends
+	stdout, stderr *os.File // our ends of the pipes
 	shake          *io.PipeReader
 	pumps          sync.WaitGroup
 	reaped         chan struct{} // closed when the process has ended
-	exited         chan struct{} // and its outputs have been read
+	exited         chan struct{} // closed when its outputs have been read, too
 	waitErr        error         // valid when reaped is closed
 
 	said tail
@@ -40,21 +40,21 @@ type process struct {
 	line string // the first line of the standard output
 }
 
-// lateOutput is how long after a plugin's death its outputs are read on, for the
-// case that a child of it has inherited them; and how long after the end of an
-// output or channel its death is waited for.
+// lateOutput is how long after a plugin's death its outputs are still read, in case a child
+// has inherited them, and how long after the end of an output or channel the process is
+// waited for.
 const lateOutput = time.Second
 
-// newProcess prepares what cmd, which go-plugin has given an environment, asks
-// for. end belongs to the process from here on, exe does not.
-// The process is killed when the context ends, until unbind is called.
+// newProcess prepares the process with the environment env from go-plugin. It takes over
+// end, but not exe. The process is killed when the context ends, until unbind is called.
 func newProcess(ctx context.Context, log hclog.Logger, env []string, exe *executable, end *os.File, tmpDir string) *process {
 	return &process{
 		cmd: &exec.Cmd{Args: []string{exe.path}, Env: env, SysProcAttr: &syscall.SysProcAttr{
-			// A Ctrl-C, or whatever else is sent to the node's group, is for the node
-			// to answer: it needs its plugins until it has ended the job in order.
+			// Signals to the node's group, such as Ctrl-C, are for the node: it needs its
+			// plugins until it has ended the job in order.
 			Setpgid: true,
-			// The SDK goes in order when it sees the node's death; others are killed.
+			// A plugin with the SDK replaces this and exits in order when the node dies;
+			// others are killed.
 			Pdeathsig: syscall.SIGKILL,
 		}},
 		exe: exe, log: log, end: end, tmpDir: tmpDir, ctx: ctx, unbind: func() bool { return true },
@@ -62,9 +62,9 @@ func newProcess(ctx context.Context, log hclog.Logger, env []string, exe *execut
 	}
 }
 
-// Start launches the process. go-plugin's context is of no use: it cannot block.
+// Start launches the process. It does not block, so it ignores go-plugin's context.
 func (p *process) Start(context.Context) error {
-	defer p.end.Close() // the plugin has its own, so that ours sees its death
+	defer p.end.Close() // the plugin has its own copy; with ours open we could not see its death
 	path, inherit, release, err := p.exe.execPath()
 	if err != nil {
 		return err
@@ -96,7 +96,7 @@ func (p *process) Start(context.Context) error {
 	return nil
 }
 
-// watch starts what reads the outputs and what waits for the end.
+// watch starts the goroutines that read the outputs and wait for the end.
 func (p *process) watch() {
 	shake, w := io.Pipe()
 	p.shake = shake
@@ -128,8 +128,8 @@ func (p *process) watch() {
 	}()
 }
 
-// endFamily waits for the process to end and kills what it has started and left behind:
-// its group, whose number nobody else can have before the process is reaped.
+// endFamily waits for the process to end and then kills the processes that it has left
+// behind: its process group, whose number cannot be reused before the process is reaped.
 func (p *process) endFamily() {
 	pid := p.cmd.Process.Pid
 	for {
@@ -138,10 +138,10 @@ func (p *process) endFamily() {
 			break
 		}
 	}
-	_ = unix.Kill(-pid, unix.SIGKILL) // there is at least the process itself, which does not care
+	_ = unix.Kill(-pid, unix.SIGKILL) // the process itself is in the group too, but has ended
 }
 
-// pumpStdout hands the first line to go-plugin and logs the rest.
+// pumpStdout passes the first line to go-plugin and logs the rest.
 func (p *process) pumpStdout(first *io.PipeWriter) {
 	seen := false
 	eachLine(p.stdout, func(line []byte) {
@@ -153,11 +153,11 @@ func (p *process) pumpStdout(first *io.PipeWriter) {
 		p.mu.Lock()
 		p.line = string(line)
 		p.mu.Unlock()
-		_, _ = first.Write(append(line, '\n')) // nobody may be waiting for it any more
+		_, _ = first.Write(append(line, '\n')) // go-plugin may not be waiting for it any more
 	})
 	if !seen {
-		// go-plugin kills a process whose output ends without a handshake. One that
-		// is about to exit may do so, for the sake of its exit status.
+		// go-plugin kills a process whose output ends without a handshake. Wait first for a
+		// process that is about to exit, so that its exit status is known.
 		p.ended(lateOutput)
 	}
 }
@@ -169,7 +169,7 @@ func (p *process) handshake() string {
 	return p.line
 }
 
-// ended waits for the process to end, and reports whether it did within d.
+// ended waits up to d for the process to end, and reports whether it did.
 func (p *process) ended(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -185,7 +185,7 @@ func (p *process) ended(d time.Duration) bool {
 	}
 }
 
-// finished is ended and, if it has, waits until its outputs have been read.
+// finished is ended and then, if it has, waits until its outputs have been read.
 func (p *process) finished(d time.Duration) bool {
 	if !p.ended(d) {
 		return false
@@ -214,14 +214,14 @@ func (p *process) ending() string {
 	return fmt.Sprintf("exited with status %d", exit.ExitCode())
 }
 
-// Wait waits for the process to end and its outputs to be read.
+// Wait waits until the process has ended and its outputs have been read.
 func (p *process) Wait(context.Context) error {
 	<-p.exited
 	return p.waitErr
 }
 
-// Kill kills the process. It may have ended before. There is nothing that our own
-// callers could do about an error.
+// Kill kills the process, which may have ended already. It returns no errors, since callers
+// could not handle them.
 func (p *process) Kill(context.Context) error {
 	if p.cmd.Process == nil {
 		return nil
@@ -232,16 +232,17 @@ func (p *process) Kill(context.Context) error {
 	return nil
 }
 
-// Stdout has the handshake's line and nothing else.
+// Stdout returns a reader with the line of the handshake only.
 func (p *process) Stdout() io.ReadCloser { return p.shake }
 
-// Stderr is empty and ends with the process: its lines have been logged.
+// Stderr returns an empty reader that ends with the process: its lines are logged
+// elsewhere.
 func (p *process) Stderr() io.ReadCloser { return untilClosed(p.exited) }
 
-// Name is the binary's path.
+// Name returns the binary's path.
 func (p *process) Name() string { return p.exe.path }
 
-// ID is the process number.
+// ID returns the process number.
 func (p *process) ID() string {
 	if p.cmd.Process == nil {
 		return ""
@@ -249,20 +250,20 @@ func (p *process) ID() string {
 	return strconv.Itoa(p.cmd.Process.Pid)
 }
 
-// Diagnose adds nothing: explain does.
+// Diagnose returns nothing: explain makes the message.
 func (p *process) Diagnose(context.Context) string { return "" }
 
-// PluginToHost changes nothing: both see the same files.
+// PluginToHost returns its arguments: node and plugin see the same files.
 func (p *process) PluginToHost(network, address string) (string, string, error) {
 	return network, address, nil
 }
 
-// HostToPlugin changes nothing.
+// HostToPlugin returns its arguments.
 func (p *process) HostToPlugin(network, address string) (string, string, error) {
 	return network, address, nil
 }
 
-// untilClosed is a reader that has nothing to read.
+// untilClosed is an empty reader that ends when the channel is closed.
 type untilClosed chan struct{}
 
 func (c untilClosed) Read([]byte) (int, error) { <-c; return 0, io.EOF }

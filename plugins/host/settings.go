@@ -15,9 +15,8 @@ import (
 	"github.com/openimpi/impi/transports"
 )
 
-// Complete checks settings against a schema and fills the defaults in. All
-// faults are reported: *transports.SettingError, joined, wrapping ErrSettings.
-// The input is not changed.
+// Complete checks settings against a schema and adds the defaults. It returns all faults:
+// *transports.SettingError, joined, wrapping ErrSettings. It does not change settings.
 func Complete(schema []transports.Setting, settings map[string]any) (map[string]any, error) {
 	out := make(map[string]any, len(schema))
 	var faults []error
@@ -56,8 +55,8 @@ func Complete(schema []transports.Setting, settings map[string]any) (map[string]
 	return out, nil
 }
 
-// Absolute makes paths among settings absolute that start from the folder dir, if
-// dir is not empty. The input is not changed.
+// Absolute makes relative paths in the settings absolute, starting from the folder dir
+// unless dir is empty. It does not change settings.
 func Absolute(schema []transports.Setting, settings map[string]any, dir string) map[string]any {
 	out := maps.Clone(settings)
 	for _, s := range schema {
@@ -69,7 +68,7 @@ func Absolute(schema []transports.Setting, settings map[string]any, dir string) 
 	return out
 }
 
-// coerce makes a value of a setting's type without changing its meaning.
+// coerce converts a value to a setting's type if that does not change its meaning.
 func coerce(t transports.SettingType, v any) (any, bool) {
 	switch t {
 	case transports.TypeString, transports.TypePath:
@@ -146,7 +145,8 @@ func (i *instance) configure(ctx context.Context, settings map[string]any) error
 	return nil
 }
 
-// withOffers adds to settings what is offered and the schema has. The input is not changed.
+// withOffers adds the offered settings that the schema has and settings does not. It does
+// not change settings.
 func withOffers(schema []transports.Setting, settings, offers map[string]any) map[string]any {
 	out := maps.Clone(offers)
 	maps.DeleteFunc(out, func(name string, _ any) bool {
@@ -159,7 +159,7 @@ func withOffers(schema []transports.Setting, settings, offers map[string]any) ma
 	return out
 }
 
-// tooLarge blames the largest setting.
+// tooLarge is the error for settings that are too large; it names the largest one.
 func tooLarge(values map[string]*proto.Value, size int) error {
 	largest, most := "", -1
 	for _, name := range slices.Sorted(maps.Keys(values)) {

@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// The kernel sends a child its parent-death signal when the thread that forked
-// it ends, not the process. Plugins are therefore all started by one thread that
-// lives as long as the process does.
+// starter is the thread that starts all plugins. The kernel sends a child its parent-death
+// signal when the thread that forked it ends, not the process, so this thread lives as long
+// as the process.
 var starter struct {
 	once sync.Once
 	jobs chan func()

@@ -30,7 +30,7 @@ func (p *Plugin) settled(inst *instance) {
 	})
 }
 
-// felt takes note of what a plugin says of its health.
+// felt records what a plugin says about its health.
 func (p *Plugin) felt(inst *instance, problem string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -39,7 +39,7 @@ func (p *Plugin) felt(inst *instance, problem string) {
 	}
 }
 
-// setHealth changes the state of a plugin that runs. The caller holds mu.
+// setHealth changes the state of a running plugin. The caller holds mu.
 func (p *Plugin) setHealth(problem string) {
 	was := p.status.Problem
 	p.status.Problem = problem
@@ -54,7 +54,7 @@ func (p *Plugin) setHealth(problem string) {
 	p.setState(StateHealthy)
 }
 
-// died takes note of the end of the current instance.
+// died handles the end of the current instance.
 func (p *Plugin) died(inst *instance) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -71,8 +71,8 @@ func (p *Plugin) died(inst *instance) {
 	p.failed(inst.err)
 }
 
-// failed counts a death or a failed start and plans the next one. The caller
-// holds mu.
+// failed counts a death or a failed start and schedules the next start. The caller holds
+// mu.
 func (p *Plugin) failed(err error) {
 	p.status.PID, p.status.Problem = 0, ""
 	p.status.LastErr = err
@@ -86,7 +86,7 @@ func (p *Plugin) failed(err error) {
 	p.setState(state)
 	p.log.Error("plugin is down", "error", err, "failures", p.status.Failures, "next_start_in", wait)
 	if len(p.listeners) > 0 {
-		p.begin() // peers cannot wait for our next need of it
+		p.begin() // at once: peers may want to connect to the listeners
 	}
 }
 
@@ -108,8 +108,8 @@ func (p *Plugin) begin() *attempt {
 	return p.attempt
 }
 
-// try waits until a start is allowed and starts. It is not bound to the context
-// of the caller that caused it: others wait for it too.
+// try waits until a start is allowed and starts. It does not use the context of the caller
+// that caused it, because others wait for it too.
 func (p *Plugin) try(a *attempt) {
 	p.mu.Lock()
 	wait, last, leaving := time.Until(p.status.NextTry), p.last, p.leaving
@@ -123,7 +123,7 @@ func (p *Plugin) try(a *attempt) {
 		}
 	}
 	for _, before := range []*instance{last, leaving} {
-		if before != nil { // it may hold the addresses that the new one needs
+		if before != nil { // it may still use the addresses that the new one needs
 			<-before.gone
 		}
 	}
@@ -159,9 +159,8 @@ func (p *Plugin) conclude(a *attempt, inst *instance, err error) {
 	close(a.done)
 }
 
-// acquire returns the healthy instance, and starts one when there is none. It waits
-// for that no longer than the context allows, and not at all when it is not
-// going to happen in time.
+// acquire returns the healthy instance. If there is none it starts one and waits for it,
+// until the context ends. It returns at once if the start cannot happen before that.
 func (p *Plugin) acquire(ctx context.Context) (*instance, error) {
 	for {
 		p.mu.Lock()
@@ -173,7 +172,7 @@ func (p *Plugin) acquire(ctx context.Context) (*instance, error) {
 			p.mu.Unlock()
 			return i, nil
 		}
-		if i := p.cur; i != nil { // dead, but nobody has taken note yet
+		if i := p.cur; i != nil { // dead, but not handled yet
 			p.mu.Unlock()
 			p.died(i)
 			continue
@@ -195,7 +194,7 @@ func (p *Plugin) acquire(ctx context.Context) (*instance, error) {
 	}
 }
 
-// tooEarly says why it is of no use to wait for a start. The caller holds mu.
+// tooEarly returns the error if waiting for a start is useless. The caller holds mu.
 func (p *Plugin) tooEarly(ctx context.Context) error {
 	wait := time.Until(p.status.NextTry)
 	if wait <= 0 {

@@ -13,22 +13,22 @@ import (
 	"github.com/openimpi/impi/transports"
 )
 
-// Transport returns the plugin's transport. Its links can be handed on: they are
-// transports.Socket, transports.Memory or transports.Relayed, and OriginOf tells how
-// they came about. Its errors are *transports.Error; those that come from the
-// plugin's state wrap an *Error.
+// Transport returns the plugin's transport. Its links are transports.Socket,
+// transports.Memory or transports.Relayed, which can be handed on, and OriginOf says how
+// they were made. Its errors are *transports.Error; those that come from the plugin's state
+// wrap an *Error.
 func (p *Plugin) Transport() transports.Transport { return remote{p, p.cfg.DataPlanes} }
 
-// Pinned returns the plugin's transport with links that leave the plugin by one of
-// some data planes, the first that is possible, or not at all.
+// Pinned returns the plugin's transport restricted to some data planes: each link uses the
+// first of them that is possible, and fails if none is.
 func (p *Plugin) Pinned(planes []transports.DataPlane) transports.Transport {
 	return remote{p, slices.Clone(planes)}
 }
 
-// remote is a transport that lives in a plugin.
+// remote is the transport in a plugin.
 type remote struct {
 	p      *Plugin
-	pinned []transports.DataPlane // empty: none
+	pinned []transports.DataPlane // empty: all
 }
 
 func (t remote) Info() transports.Info {
@@ -49,8 +49,8 @@ func (t remote) Schema() []transports.Setting {
 	return append([]transports.Setting(nil), t.p.schema...)
 }
 
-// Configure checks the settings, gives them to the plugin, and keeps them for
-// its next lives.
+// Configure checks the settings, gives them to the plugin, and keeps them for later
+// processes.
 func (t remote) Configure(settings map[string]any) error {
 	ctx, cancel := context.WithTimeout(context.Background(), defaultTimeout)
 	defer cancel()
@@ -71,8 +71,8 @@ func (t remote) Configure(settings map[string]any) error {
 	return nil
 }
 
-// Dial has the plugin dial. When the plugin dies meanwhile, and its half-made
-// link with it, the next one dials once more.
+// Dial has the plugin dial. If the plugin dies during that, the next process dials once
+// more.
 func (t remote) Dial(ctx context.Context, to transports.DialSpec) (link.Link, error) {
 	var l link.Link
 	err := t.p.withInstance(ctx, func(inst *instance) (err error) {
@@ -110,8 +110,8 @@ func (t remote) Listen(ctx context.Context, at transports.ListenSpec) (transport
 	return l, nil
 }
 
-// withInstance runs f on the healthy instance, and once more on the next one when
-// the first dies of it or under it.
+// withInstance runs f on the healthy instance, and if that dies meanwhile once more on the
+// next one.
 func (p *Plugin) withInstance(ctx context.Context, f func(*instance) error) error {
 	for again := false; ; again = true {
 		inst, err := p.acquire(ctx)
@@ -125,7 +125,7 @@ func (p *Plugin) withInstance(ctx context.Context, f func(*instance) error) erro
 	}
 }
 
-// dial has the plugin make a link and takes it over.
+// dial has the plugin make a link and opens it.
 func (i *instance) dial(ctx context.Context, to transports.DialSpec, pinned []transports.DataPlane) (link.Link, error) {
 	req := &proto.DialRequest{Call: i.call(ctx), Address: to.Address, From: to.From}
 	answer, err := i.rpc.Dial(ctx, req)
@@ -143,18 +143,18 @@ func (i *instance) dial(ctx context.Context, to transports.DialSpec, pinned []tr
 	return l, err
 }
 
-// drain ends the plugin's work in order. It reports whether the plugin still
+// drain has the plugin finish its work, within d. It reports whether the plugin still
 // answers.
 func (i *instance) drain(d time.Duration) bool {
 	ctx, cancel := context.WithTimeout(i.ctx, d)
 	defer cancel()
 	call := i.call(ctx)
-	call.TimeoutMs -= call.TimeoutMs / 4 // so that it answers in time
+	call.TimeoutMs -= call.TimeoutMs / 4 // so that the answer comes before our own timeout
 	_, err := i.rpc.Drain(ctx, &proto.DrainRequest{Call: call})
 	return err == nil
 }
 
-// Stats asks the plugin for its counters. It does not start one.
+// Stats asks the plugin for its counters. It does not start the plugin.
 func (p *Plugin) Stats(ctx context.Context) (*proto.StatsResponse, error) {
 	p.mu.Lock()
 	inst := p.cur
@@ -169,7 +169,8 @@ func (p *Plugin) Stats(ctx context.Context) (*proto.StatsResponse, error) {
 	return answer, nil
 }
 
-// keepListener makes a listener that inst has opened one that is opened again.
+// keepListener registers a listener that inst has opened, so that it is opened again after
+// a restart.
 func (p *Plugin) keepListener(inst *instance, l *listener) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -207,7 +208,7 @@ func (p *Plugin) countLink() {
 	p.status.Links++
 }
 
-// failure makes the contract's error of any.
+// failure converts any error to the *transports.Error of the contract.
 func (p *Plugin) failure(op, address string, err error) error {
 	var te *transports.Error
 	if err == nil || errors.As(err, &te) {

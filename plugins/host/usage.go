@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// Usage is what a process takes of the machine.
+// Usage is what a process uses of the machine.
 type Usage struct {
-	Resident    int64         // bytes of memory, shared ones and those of its file included
-	Own         int64         // bytes of these that are in no file and shared with nobody
-	CPU         time.Duration // user and system, since it began
-	Descriptors int           // open
+	Resident    int64         // bytes of memory, including shared pages and those of its files
+	Own         int64         // the part of these bytes that is not backed by a file and not shared
+	CPU         time.Duration // user and system time, since the process began
+	Descriptors int           // open descriptors
 	Threads     int
 }
 
@@ -26,7 +26,7 @@ func (u Usage) String() string {
 
 var errNoProcess = errors.New("the plugin has no process")
 
-// Usage looks at the plugin's process, if there is one, without asking it.
+// Usage reads the figures of the plugin's process from /proc, if there is one.
 func (p *Plugin) Usage() (Usage, error) {
 	pid := p.Status().PID
 	if pid == 0 {
@@ -35,7 +35,7 @@ func (p *Plugin) Usage() (Usage, error) {
 	return UsageOf(pid)
 }
 
-// UsageOf looks at a process.
+// UsageOf reads the figures of a process from /proc.
 func UsageOf(pid int) (u Usage, err error) {
 	dir := fmt.Sprintf("/proc/%d", pid)
 	list, err := os.ReadDir(dir + "/fd")
@@ -49,7 +49,7 @@ func UsageOf(pid int) (u Usage, err error) {
 	}
 	for line := range strings.Lines(string(text)) {
 		name, value, _ := strings.Cut(line, ":")
-		n, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64) // 0 for words
+		n, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64) // not a number: 0
 		switch name {
 		case "VmRSS":
 			u.Resident = n << 10
@@ -67,14 +67,14 @@ func UsageOf(pid int) (u Usage, err error) {
 	return u, err
 }
 
-// tick is the unit of /proc/PID/stat: the kernel reports 100 per second to everybody.
+// tick is the unit of times in /proc/PID/stat: the kernel always reports 100 per second.
 const tick = time.Second / 100
 
-// cpuOf takes the processor's time from /proc/PID/stat. The name of the process, in
-// brackets, may have anything in it.
+// cpuOf returns the processor time in /proc/PID/stat. The name of the process, in brackets,
+// may contain any character.
 func cpuOf(stat string) (time.Duration, error) {
 	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
-	const user, system = 11, 12 // of those behind the name
+	const user, system = 11, 12 // indexes of the fields after the name
 	if len(fields) <= system {
 		return 0, fmt.Errorf("/proc/PID/stat has %d fields behind the name", len(fields))
 	}

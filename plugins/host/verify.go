@@ -15,7 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Digest is the SHA-256 of a file, in hex, as sha256 = in the config wants it.
+// Digest returns the SHA-256 of a file in hex, as the setting sha256 in the config needs
+// it.
 func Digest(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -27,7 +28,7 @@ func Digest(path string) (string, error) {
 
 func digest(f *os.File) (string, error) {
 	h := sha256.New()
-	// Not Read: the offset is shared with whoever gets the descriptor.
+	// Not Read: the offset is shared with the process that gets the descriptor.
 	if _, err := io.Copy(h, io.NewSectionReader(f, 0, 1<<62)); err != nil {
 		return "", err
 	}
@@ -42,7 +43,7 @@ func parseDigest(s string) ([]byte, error) {
 	return b, nil
 }
 
-// writableByOthers says what is wrong with a file's owner or mode, or nothing.
+// writableByOthers returns what is wrong with a file's owner or mode, or "".
 func writableByOthers(info fs.FileInfo) string {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Uid != 0 && int(st.Uid) != os.Geteuid() {
 		return fmt.Sprintf("belongs to user %d", st.Uid)
@@ -53,21 +54,21 @@ func writableByOthers(info fs.FileInfo) string {
 	return ""
 }
 
-// executable is a verified binary: the open file that was hashed is the one that
-// will be executed, whatever happens to its path.
+// executable is a verified binary. The open file that was hashed is executed, so a later
+// change of the path has no effect.
 type executable struct {
 	file   *os.File
-	path   string // for people, and argv[0]
+	path   string // for messages, and argv[0]
 	digest string // empty for a built-in plugin that is not pinned
 	script bool   // begins with #!
 }
 
-// verify opens what cfg names, judges it and compares the checksum.
+// verify opens the file that cfg names, checks owner and mode, and compares the checksum.
 func verify(cfg *Config) (*executable, error) {
 	x := &executable{path: cfg.Path}
 	var err error
 	if cfg.Builtin {
-		// Not the path, which may have another file by now.
+		// Not by its path, which may name another file by now.
 		x.file, err = os.Open("/proc/self/exe")
 		if x.path, _ = os.Executable(); x.path == "" {
 			x.path = os.Args[0]
@@ -90,7 +91,7 @@ func (x *executable) check(cfg *Config) error {
 	n, _ := x.file.ReadAt(head[:], 0)
 	x.script = bytes.Equal(head[:n], []byte("#!"))
 	if cfg.Builtin && cfg.SHA256 == "" {
-		return nil // we are that file; hashing it takes as long as starting it
+		return nil // this process runs that file; hashing it takes as long as starting it
 	}
 	var err error
 	if x.digest, err = digest(x.file); err != nil {
@@ -112,13 +113,12 @@ func (x *executable) check(cfg *Config) error {
 		Remedy:  "if you trust the file, put its checksum into the transport block; otherwise reinstall the plugin"}
 }
 
-// scriptFD is where a script finds its own text: the interpreter has to open it,
-// so it cannot be close-on-exec as a binary is.
+// scriptFD is the descriptor under which a script gets its own text. The interpreter has to
+// open it, so it is not close-on-exec as a binary is.
 const scriptFD = 4
 
-// execPath returns the path by which the child executes the file, and the files
-// that it inherits after the descriptor channel. The file behind the path is
-// closed by close.
+// execPath returns the path by which the child executes the file, and the files that it
+// inherits after the descriptor channel. close closes the file behind the path.
 func (x *executable) execPath() (path string, inherit []*os.File, close func(), err error) {
 	if x.script {
 		return fmt.Sprintf("/proc/self/fd/%d", scriptFD), []*os.File{x.file}, func() {}, nil
@@ -127,7 +127,7 @@ func (x *executable) execPath() (path string, inherit []*os.File, close func(), 
 	if err != nil {
 		return "", nil, nil, fmt.Errorf("%s: dup: %w", x.path, err)
 	}
-	// By our number and not as /proc/self: the child has moved its descriptors
-	// about when it looks the path up, and any number may mean another file there.
+	// By our process number and not as /proc/self: when the child looks the path up it has
+	// already renumbered its descriptors.
 	return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), fd), nil, func() { unix.Close(fd) }, nil
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/openimpi/impi/transports"
 )
 
-// FromError makes the wire's error of what a transport's method returned, or nil
-// of nil. Errors that are no *transports.Error are internal ones.
+// FromError converts the error of a transport's method to the message Error; nil gives nil.
+// Errors other than *transports.Error have the code internal.
 func FromError(err error) *Error {
 	if err == nil {
 		return nil
@@ -20,8 +20,8 @@ func FromError(err error) *Error {
 	return &Error{Code: string(transports.CodeInternal), Reason: err.Error()}
 }
 
-// TransportError is the error of a call to the transport at address. It is nil
-// when the answer had no error.
+// TransportError returns the error of a call to the transport at address, or nil if the
+// answer had none.
 func (e *Error) TransportError(transport, op, address string) error {
 	if e == nil {
 		return nil
@@ -43,8 +43,8 @@ func knownCode(s string) transports.Code {
 	}
 }
 
-// FromConfigureError makes the wire's error of what Configure returned: each
-// *transports.SettingError joined in it is one entry, others become the reason.
+// FromConfigureError converts the error of Configure: each joined *transports.SettingError
+// becomes an entry, others become the reason.
 func FromConfigureError(err error) *Error {
 	if err == nil {
 		return nil
@@ -74,7 +74,7 @@ func (e *Error) ConfigureError() error {
 	return errors.Join(errs...)
 }
 
-// flatten returns the leaves of a tree that errors.Join made.
+// flatten returns the errors that errors.Join has joined, at any depth.
 func flatten(err error) []error {
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {
@@ -87,7 +87,7 @@ func flatten(err error) []error {
 	return out
 }
 
-// FromValue makes the wire's value of a string, float64, bool or []string.
+// FromValue converts a string, float64, bool or []string to the message Value.
 func FromValue(v any) (*Value, error) {
 	switch v := v.(type) {
 	case string:
@@ -102,8 +102,8 @@ func FromValue(v any) (*Value, error) {
 	return nil, fmt.Errorf("a setting cannot be a %T: string, float64, bool and []string can", v)
 }
 
-// Any is the reverse of FromValue. It is nil for a value that is absent or of a
-// kind that this version does not know.
+// Any is the reverse of FromValue. It returns nil for a value that is absent or of an
+// unknown kind.
 func (v *Value) Any() any {
 	switch k := v.GetKind().(type) {
 	case *Value_Text:
@@ -118,7 +118,7 @@ func (v *Value) Any() any {
 	return nil
 }
 
-// FromSettings makes the wire's settings of a configuration.
+// FromSettings converts settings to their message form.
 func FromSettings(settings map[string]any) (map[string]*Value, error) {
 	out := make(map[string]*Value, len(settings))
 	for name, v := range settings {
@@ -142,7 +142,7 @@ func ToSettings(settings map[string]*Value) map[string]any {
 	return out
 }
 
-// FromSchema makes the wire's schema.
+// FromSchema converts a schema to its message form.
 func FromSchema(schema []transports.Setting) ([]*Setting, error) {
 	out := make([]*Setting, len(schema))
 	for i, s := range schema {
@@ -171,7 +171,7 @@ func ToSchema(schema []*Setting) []transports.Setting {
 	return out
 }
 
-// FromCapabilities makes the wire's capabilities.
+// FromCapabilities converts capabilities to their message form.
 func FromCapabilities(c transports.Capabilities) *CapabilitiesResponse {
 	out := &CapabilitiesResponse{Reach: string(c.Reach)}
 	for _, p := range c.DataPlanes {

@@ -3,8 +3,9 @@ package proto
 // The handshake. Everything here is part of the protocol: changing it needs
 // another protocol version.
 const (
-	// Version is go-plugin's application protocol version, the newest that is spoken
-	// here, and Oldest the oldest one: both sides use the highest that they share.
+	// Version is the highest version of the protocol that this package speaks (go-plugin's
+	// application protocol version), and Oldest the lowest. Both sides use the highest that
+	// they share.
 	Version = 2
 	Oldest  = 1
 
@@ -15,16 +16,14 @@ const (
 	// ServiceName is the plugin's name in go-plugin's plugin set.
 	ServiceName = "transport"
 
-	// EnvBuiltin names the transport that a binary with several built in has to
-	// serve.
+	// EnvBuiltin names the transport to serve, for a binary with several built in.
 	EnvBuiltin = "IMPI_BUILTIN_TRANSPORT"
 
-	// EnvLogLevel is the least severe level that the node wants to see: trace,
-	// debug, info, warn, error or off.
+	// EnvLogLevel is the lowest level that the node wants to get: trace, debug, info, warn,
+	// error or off.
 	EnvLogLevel = "IMPI_PLUGIN_LOG_LEVEL"
 
-	// DescriptorFD is the number under which the plugin has its end of the
-	// descriptor channel.
+	// DescriptorFD is the plugin's descriptor for its end of the descriptor channel.
 	DescriptorFD = 3
 
 	// MaxConfigure is the size of the largest ConfigureRequest, in bytes.
@@ -33,17 +32,17 @@ const (
 	// MaxMessage is the size of the largest message that either side takes.
 	MaxMessage = 2 << 20
 
-	// RingLayout is the version of the layout of rings (package transports/support/ring), and
-	// WakeSocket how their sides wake each other.
+	// RingLayout is the version of the layout of rings (package transports/support/ring),
+	// and WakeSocket the way in which their sides wake each other.
 	RingLayout = 1
 	WakeSocket = "socket"
 
-	// Windows of HTTP/2, in bytes: what may be under way in one link whose data plane
-	// is "grpc", and in all together.
+	// StreamWindow and ConnWindow are HTTP/2 windows in bytes: how much may be under way in
+	// one link with data plane "grpc", and in all of them together.
 	StreamWindow = 1 << 20
 	ConnWindow   = 8 << 20
 
-	// MaxWaiting is how many links a plugin holds that nobody has opened. It
-	// accepts no more until one of them is opened or closed.
+	// MaxWaiting is how many links that were not opened a plugin holds. Beyond that it
+	// accepts none until one of them is opened or closed.
 	MaxWaiting = 256
 )

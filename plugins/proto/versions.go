@@ -2,12 +2,12 @@ package proto
 
 import "slices"
 
-// Addition is what a version of the protocol brought. Where one side speaks an older
-// version it is not there, and everything else is as ever.
+// Addition is something that a version of the protocol has added. If one side speaks an
+// older version, it is missing, and everything else is unchanged.
 type Addition struct {
 	Version int
 	Name    string // a word, for tables
-	Without string // what is missed where it is not there: a clause for the operator
+	Without string // what is missing without it: a clause for the operator
 }
 
 var additions = []Addition{
@@ -15,13 +15,12 @@ var additions = []Addition{
 	{2, "protocols", "which versions of the protocol it speaks is not known"},
 }
 
-// Lacking lists what a side that speaks a version does not have, in the order in which
-// it was added.
+// Lacking returns the additions that a version does not have, oldest first.
 func Lacking(version int) []Addition {
 	return slices.DeleteFunc(slices.Clone(additions), func(a Addition) bool { return a.Version <= version })
 }
 
-// Versions are those that are spoken here, the oldest first.
+// Versions returns the versions that this package speaks, oldest first.
 func Versions() (list []int) {
 	for v := Oldest; v <= Version; v++ {
 		list = append(list, v)
@@ -29,7 +28,7 @@ func Versions() (list []int) {
 	return list
 }
 
-// Common is the highest version that is spoken here and is in a list; 0: none is.
+// Common returns the highest version in the list that this package speaks, or 0.
 func Common(list []uint32) int {
 	best := 0
 	for _, v := range list {

@@ -11,8 +11,8 @@ import (
 	"github.com/openimpi/impi/plugins/proto"
 )
 
-// speak notes the version of the protocol that the node and this plugin share, and
-// says what is missing where that is not the newest one.
+// speak records the version that the node and this plugin use, and logs what is missing if
+// that is not the newest one.
 func (s *server) speak(version int) {
 	s.version.Store(int32(version))
 	var missing []string
@@ -24,7 +24,7 @@ func (s *server) speak(version int) {
 	}
 }
 
-// speaks lists all versions that the plugin can speak, the oldest first.
+// speaks returns all versions that the plugin speaks, oldest first.
 func (s *server) speaks() (list []uint32) {
 	for _, v := range append(proto.Versions(), s.protocols...) {
 		if !slices.Contains(list, uint32(v)) {
@@ -35,11 +35,12 @@ func (s *server) speaks() (list []uint32) {
 	return list
 }
 
-// Health passes on what a transport says of itself that has a method
+// Health returns what the transport says about itself, if it has a method
 //
-//	Health() error  nil: all is well; else what works less well than it could
+//	Health() error  // nil: no problem; otherwise what works less well than it could
 //
-// which the contract does not have. It may be called at any time and must not block.
+// which is not part of the contract. That method may be called at any time and must not
+// block.
 func (s *server) Health(context.Context, *proto.HealthRequest) (*proto.HealthResponse, error) {
 	if s.version.Load() < 2 {
 		return nil, status.Error(codes.Unimplemented, "Health came with version 2 of the protocol")

@@ -12,9 +12,9 @@ import (
 	"github.com/openimpi/impi/plugins/proto"
 )
 
-// calls carries each request out once, however often it is sent: requests are
-// known by their keys, and answers are kept for those who ask again. A request
-// outlives the connection that brought it, up to its own time limit.
+// calls executes each request once, however often it is sent: requests have keys, and
+// answers are kept for repeated requests. A request continues when the connection that
+// brought it ends, up to its own time limit.
 type calls struct {
 	life context.Context
 	undo func(answer any)
@@ -45,7 +45,7 @@ func newCalls(life context.Context, undo func(answer any)) *calls {
 	return &calls{life: life, undo: undo, entries: make(map[string]*entry)}
 }
 
-// intercept is a gRPC interceptor. Requests that are not of our service pass.
+// intercept is a gRPC interceptor. Requests of other services are passed on unchanged.
 func (c *calls) intercept(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 	r, ours := req.(interface{ GetCall() *proto.Call })
 	if !ours {
@@ -70,7 +70,7 @@ func (c *calls) intercept(ctx context.Context, req any, info *grpc.UnaryServerIn
 	}
 }
 
-// enter finds the request's entry, or makes it and runs the request.
+// enter returns the request's entry. If it is new, enter runs the request.
 func (c *calls) enter(call *proto.Call, method string, run func(context.Context) (any, error)) (*entry, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -92,7 +92,7 @@ func (c *calls) enter(call *proto.Call, method string, run func(context.Context)
 	return e, nil
 }
 
-// finish keeps an answer, and forgets the oldest one when there are many.
+// finish keeps an answer, and forgets the oldest one if there are too many.
 func (c *calls) finish(key string, e *entry, answer any, err error) {
 	c.mu.Lock()
 	abandoned := e.abandoned
@@ -108,7 +108,7 @@ func (c *calls) finish(key string, e *entry, answer any, err error) {
 	}
 }
 
-// keep makes an entry one that is forgotten in its turn. The caller holds mu.
+// keep adds an entry to those that are forgotten in their order. The caller holds mu.
 func (c *calls) keep(key string) {
 	if c.ended = append(c.ended, key); len(c.ended) > keptAnswers {
 		delete(c.entries, c.ended[0])
@@ -118,8 +118,8 @@ func (c *calls) keep(key string) {
 
 var errAbandoned = status.Error(codes.Canceled, "the request was abandoned")
 
-// abandon takes a request back: one that has not come yet is refused when it
-// does, one that runs is cancelled, one that has succeeded is undone.
+// abandon cancels a request. If it has not come yet it will be refused; if it runs it is
+// cancelled; if it has succeeded it is undone.
 func (c *calls) abandon(key string) {
 	c.mu.Lock()
 	e := c.entries[key]

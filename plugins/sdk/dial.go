@@ -10,7 +10,7 @@ import (
 	"github.com/openimpi/impi/transports"
 )
 
-// Dial has the transport dial and keeps the link.
+// Dial has the transport dial and keeps the link until it is opened.
 func (s *server) Dial(ctx context.Context, req *proto.DialRequest) (*proto.DialResponse, error) {
 	if e := s.beginDial(); e != nil {
 		return &proto.DialResponse{Error: e}, nil
@@ -35,7 +35,7 @@ func (s *server) Dial(ctx context.Context, req *proto.DialRequest) (*proto.DialR
 	return &proto.DialResponse{LinkId: id}, nil
 }
 
-// errNoLink blames a transport that returns neither a link nor an error.
+// errNoLink is the error of a transport that returns neither a link nor an error.
 var errNoLink = errors.New("the transport made no link and gave no error; report it to its vendor")
 
 func (s *server) beginDial() *proto.Error {
@@ -55,7 +55,7 @@ func (s *server) endDial() {
 	s.checkQuiet()
 }
 
-// CloseLink closes a link that waits.
+// CloseLink closes a link that was not opened yet.
 func (s *server) CloseLink(_ context.Context, req *proto.CloseLinkRequest) (*proto.CloseLinkResponse, error) {
 	s.links.close(req.GetLinkId())
 	return &proto.CloseLinkResponse{}, nil
@@ -65,8 +65,8 @@ func refusal(code transports.Code, reason string) *proto.Error {
 	return &proto.Error{Code: string(code), Retryable: code == transports.CodeResource, Reason: reason}
 }
 
-// wireError classifies errors of the system and of contexts that a transport
-// did not.
+// wireError gives a code to errors of the system and of contexts for which the transport
+// has set none.
 func wireError(err error) *proto.Error {
 	var te *transports.Error
 	switch {

@@ -8,9 +8,9 @@ import (
 	"github.com/openimpi/impi/plugins/proto"
 )
 
-// events are what the node has not been asked about yet. An event stays until
-// what it announces is settled, so that a node that lost the stream can have it
-// again; their number is bounded by those of waiting links and listeners.
+// events are the events that the node has not handled yet. An event stays until its link is
+// opened or closed, or its listener stopped, so that a node that lost the stream can get it
+// again. Their number is bounded by that of waiting links and listeners.
 type events struct {
 	mu   sync.Mutex
 	last uint64
@@ -20,7 +20,7 @@ type events struct {
 
 func newEvents() *events { return &events{more: make(chan struct{})} }
 
-// add numbers an event and publishes it.
+// add gives an event its number and publishes it.
 func (v *events) add(e *proto.Event) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -38,8 +38,8 @@ func (v *events) settle(match func(*proto.Event) bool) {
 	v.list = slices.DeleteFunc(v.list, match)
 }
 
-// after returns the events after a sequence number, and a channel that is closed
-// when there are more.
+// after returns the events after a sequence number, and a channel that is closed when there
+// are more.
 func (v *events) after(n uint64) ([]*proto.Event, <-chan struct{}) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

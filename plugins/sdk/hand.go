@@ -8,7 +8,8 @@ import (
 	"github.com/openimpi/impi/plugins/proto"
 )
 
-// byHand explains a plugin to somebody who has started it, and gives the exit status.
+// byHand prints an explanation for somebody who has started the plugin by hand, and returns
+// the exit status.
 func byHand(o Options, args []string, out, errs io.Writer) int {
 	i := o.Transport.Info()
 	asked := ""

@@ -10,34 +10,34 @@ import (
 )
 
 const (
-	// awakeLook is how often a process that passes bytes on looks how busy it is.
+	// awakeLook is how often a process that passes bytes on measures how busy it is.
 	awakeLook = 100 * time.Millisecond
 	// awakeBusy is how often the threads of a busy process fall asleep between two
-	// looks: it wakes for each small message and sleeps before the next.
+	// measurements: such a process wakes for each small message and sleeps before the next.
 	awakeBusy = 100
-	// awakeNap is how long keeping awake sleeps at a time, and so the longest that the
+	// awakeNap is how long keepAwake sleeps at a time, and so the longest that the garbage
 	// collector waits for it where the runtime may not interrupt it by a signal.
 	awakeNap = 10 * time.Millisecond
 )
 
-// keepAwake keeps Go's monitor thread from falling asleep between two messages.
+// keepAwake keeps Go's monitor thread from falling asleep between two messages; see
+// docs/decisions/0024-a-plugin-keeps-the-monitor-awake.md.
 //
-// The monitor sleeps when no goroutine runs on any processor, and whoever runs again
-// wakes it first. In a process that sleeps after each message that is a second thread
-// to wake, for nothing, while the message waits: 13 us where a core has to be roused
-// by another one, and a message passes two plugins. So while there is traffic one
-// goroutine sleeps without telling the scheduler, whose processor then counts as one
-// that works. It is a processor more than there were, so that none is missing, and
-// the others are as they would be. It costs some 200 switches of tasks a second, and
-// is not there when there is no traffic: the kernel's count of how often our threads
-// fell asleep tells, whichever way the bytes take.
+// The monitor sleeps when no goroutine runs on any processor, and the first thread to run
+// again wakes it. In a process that sleeps after each message that wakes a second thread
+// for nothing, while the message waits: 13 us if another core has to be woken, and a
+// message passes two plugins. So while there is traffic one goroutine sleeps in a way that
+// the scheduler does not see, and its processor counts as working. GOMAXPROCS is raised by
+// one for it, so that the other goroutines have as many processors as before. It costs some
+// 200 task switches a second. Without traffic it does not run: the kernel's count of how
+// often our threads fell asleep shows whether there is traffic, for every data plane.
 //
-// GOMAXPROCS is ours from the first time on: the runtime does not follow a limit
-// of the control group that is changed later.
+// From the first time on the runtime does not adapt GOMAXPROCS to a changed limit of the
+// control group.
 type keepAwake struct {
-	sleeps func() int64  // of all threads, since the beginning
-	nap    func()        // sleeps for awakeNap at most, out of the scheduler's sight
-	tick   time.Duration // between two looks
+	sleeps func() int64  // of all threads, since the process began
+	nap    func()        // sleeps for at most awakeNap without telling the scheduler
+	tick   time.Duration // between two measurements
 
 	mu    sync.Mutex
 	links int
@@ -56,7 +56,7 @@ func (v *keepAwake) enter() {
 	}
 }
 
-// leave takes one enter back.
+// leave cancels one enter.
 func (v *keepAwake) leave() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -65,7 +65,7 @@ func (v *keepAwake) leave() {
 	}
 }
 
-// watch looks whether there is traffic. A first link is taken to bring some.
+// watch measures whether there is traffic. The first link counts as traffic.
 func (v *keepAwake) watch(stop <-chan struct{}) {
 	v.keep(stop)
 	tick := time.NewTicker(v.tick)
@@ -82,14 +82,14 @@ func (v *keepAwake) watch(stop <-chan struct{}) {
 	}
 }
 
-// keep naps until there is little traffic.
+// keep sleeps again and again until there is little traffic.
 func (v *keepAwake) keep(stop <-chan struct{}) {
 	v.processors(+1)
 	defer v.processors(-1)
 	start, last := time.Now(), v.sleeps()
 	for !isClosed(stop) {
 		v.nap()
-		runtime.Gosched() // whoever was put on our processor
+		runtime.Gosched() // lets goroutines run that were queued on our processor
 		if time.Since(start) < v.tick {
 			continue
 		}
@@ -101,7 +101,7 @@ func (v *keepAwake) keep(stop <-chan struct{}) {
 	}
 }
 
-// processors has the scheduler use more of them, or fewer again.
+// processors raises GOMAXPROCS by more, which may be negative.
 func (v *keepAwake) processors(more int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -117,14 +117,14 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// nap is a system call that the scheduler takes for a computation. A signal ends it:
-// the runtime sends one to whoever computes for long, or when the world is to stop.
+// nap is a system call that the scheduler takes for a computation. A signal ends it: the
+// runtime sends one to a goroutine that computes for long, or before it stops the world.
 func nap() {
 	t := unix.NsecToTimespec(int64(awakeNap))
 	_, _, _ = unix.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&t)), 0, 0)
 }
 
-// sleepsOfThreads is how often threads of this process gave their core away because
+// sleepsOfThreads is how often threads of this process have given up their core because
 // they had to wait.
 func sleepsOfThreads() int64 {
 	var use unix.Rusage

@@ -17,7 +17,7 @@ type held struct {
 	piped    bool   // it was opened, in mode grpc, and waits for Pipe
 }
 
-// links are those that wait until the node opens them.
+// links are the links that wait until the node opens them.
 type links struct {
 	room     chan struct{} // has an element per link
 	accepted chan struct{} // has an element per link that was accepted
@@ -34,9 +34,9 @@ func newLinks(e *events) *links {
 	}
 }
 
-// maxAccepted is how many links may wait that strangers may have made: not all that may,
-// so that one can dial however many there are, and no more than have a quarter of the
-// file descriptors that the process may have.
+// maxAccepted is how many links that peers have made may wait. It is less than the limit of
+// all links, so that dialling is always possible, and at most a quarter of the file
+// descriptors of the process.
 func maxAccepted() int {
 	most := proto.MaxWaiting * 3 / 4
 	var files unix.Rlimit
@@ -46,7 +46,7 @@ func maxAccepted() int {
 	return most
 }
 
-// holdDialled keeps a link until it is opened. False: there is no room for it.
+// holdDialled keeps a link until it is opened. It returns false if there is no room for it.
 func (t *links) holdDialled(id uint64, l link.Link) bool {
 	select {
 	case t.room <- struct{}{}:
@@ -57,8 +57,8 @@ func (t *links) holdDialled(id uint64, l link.Link) bool {
 	}
 }
 
-// holdAccepted is holdDialled for a link that a listener has accepted. It waits for room;
-// false: ctx has ended.
+// holdAccepted is holdDialled for a link that a listener has accepted. It waits for room,
+// and returns false if ctx ends before.
 func (t *links) holdAccepted(ctx context.Context, id uint64, l link.Link, listener uint64) bool {
 	if !enter(ctx, t.accepted) {
 		return false
@@ -71,7 +71,7 @@ func (t *links) holdAccepted(ctx context.Context, id uint64, l link.Link, listen
 	return true
 }
 
-// enter takes a place in a room, which it waits for. False: ctx has ended.
+// enter waits for a free place in room and takes it. It returns false if ctx ends before.
 func enter(ctx context.Context, room chan struct{}) bool {
 	select {
 	case room <- struct{}{}:
@@ -87,7 +87,7 @@ func (t *links) add(id uint64, h *held) {
 	t.byID[id] = h
 }
 
-// get returns a link that waits, and whether it waits for Pipe; nil: there is none.
+// get returns a link that waits, or nil, and whether it waits for Pipe.
 func (t *links) get(id uint64) (h *held, piped bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -95,7 +95,7 @@ func (t *links) get(id uint64) (h *held, piped bool) {
 	return h, h != nil && h.piped
 }
 
-// pipe has a link, whose place stays taken, wait for Pipe.
+// pipe makes a link, which still takes its place, wait for Pipe.
 func (t *links) pipe(id uint64, h *held) {
 	t.settle(id)
 	t.mu.Lock()
@@ -120,7 +120,7 @@ func (t *links) release(id uint64) *held {
 	return h
 }
 
-// settle forgets that the node was told of a link.
+// settle removes the event that announced a link.
 func (t *links) settle(id uint64) {
 	t.events.settle(func(e *proto.Event) bool { return e.GetAccepted().GetLinkId() == id })
 }

@@ -18,10 +18,10 @@ type listening struct {
 	transports.Listener
 	ctx    context.Context
 	cancel context.CancelFunc
-	done   chan struct{} // closed when nobody accepts any more
+	done   chan struct{} // closed when the accepting goroutine has ended
 }
 
-// Listen has the transport listen and accepts what comes.
+// Listen has the transport listen and accepts links in a goroutine.
 func (s *server) Listen(ctx context.Context, req *proto.ListenRequest) (*proto.ListenResponse, error) {
 	if s.isDraining() {
 		return &proto.ListenResponse{Error: refusal(transports.CodeResource, "the plugin is being stopped")}, nil
@@ -40,14 +40,14 @@ func (s *server) Listen(ctx context.Context, req *proto.ListenRequest) (*proto.L
 		defer close(n.done)
 		s.accept(id, n)
 	}()
-	if s.isDraining() { // has not seen this one
+	if s.isDraining() { // draining began before this listener was registered
 		s.stopListen(id)
 	}
 	return &proto.ListenResponse{ListenerId: id, Address: l.Address()}, nil
 }
 
-// listenSpec is where to listen. When a listener is opened again whose port was
-// any, its address says which one it was.
+// listenSpec is where to listen. To open a listener again that had any port, it takes the
+// port from the listener's address.
 func listenSpec(req *proto.ListenRequest) transports.ListenSpec {
 	at := transports.ListenSpec{Host: req.GetHost(), Port: int(req.GetPort()), Dir: req.GetDir(), Name: req.GetName()}
 	if at.Port == 0 {
@@ -56,8 +56,8 @@ func listenSpec(req *proto.ListenRequest) transports.ListenSpec {
 	return at
 }
 
-// portOf returns the port of an address: of "ip:port", of the first of several with
-// commas between them, which all have one port, or of a URL. 0: none is found.
+// portOf returns the port of an address: of "ip:port", of the first of several separated by
+// commas, which all have the same port, or of a URL. It returns 0 if there is none.
 func portOf(address string) int {
 	first, _, _ := strings.Cut(address, ",")
 	if u, err := url.Parse(first); err == nil && u.Host != "" {
@@ -69,16 +69,16 @@ func portOf(address string) int {
 	return 0
 }
 
-// How long and how often to try again when accepting fails. One peer that goes
-// away too early must not cost the listener.
+// How often, and after which pauses, a failed accept is repeated. A peer that goes away too
+// early must not end the listener.
 const (
 	firstWait = 5 * time.Millisecond
 	longWait  = time.Second
 	badTries  = 10
 )
 
-// accept announces what l accepts, as long as there is room for it, until l is
-// closed or fails for good.
+// accept announces what l accepts, as long as there is room, until l is closed or fails for
+// good.
 func (s *server) accept(id uint64, l *listening) {
 	failures := 0
 	for l.ctx.Err() == nil {
@@ -131,8 +131,8 @@ func (s *server) StopListen(_ context.Context, req *proto.StopListenRequest) (*p
 	return &proto.StopListenResponse{}, nil
 }
 
-// stopListen closes a listener, if there is one of that number, and the links
-// that it accepted and nobody opened.
+// stopListen closes the listener with this number, if there is one, and the links that it
+// accepted and that were not opened.
 func (s *server) stopListen(id uint64) {
 	s.mu.Lock()
 	l := s.listeners[id]

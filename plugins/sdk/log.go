@@ -14,9 +14,9 @@ import (
 	"github.com/openimpi/impi/plugins/proto"
 )
 
-// Logger gives the process's logger. What is logged appears in the node's log at
-// the same level, under the transport's name; levels that the node does not want
-// to see are not sent. It can be used before Serve.
+// Logger returns the process's logger. What it logs appears in the node's log at the same
+// level, under the transport's name; levels that the node does not show are not sent. It
+// can be used before Serve.
 var Logger = sync.OnceValue(func() hclog.Logger {
 	level := hclog.LevelFromString(os.Getenv(proto.EnvLogLevel))
 	if level == hclog.NoLevel {
@@ -25,20 +25,20 @@ var Logger = sync.OnceValue(func() hclog.Logger {
 	return hclog.New(&hclog.LoggerOptions{Level: level, Output: stderr, JSONFormat: started})
 })
 
-// captureStdLog makes the standard library's logger, which many packages and
-// go-plugin itself use, write to ours.
+// captureStdLog redirects the standard library's logger, which many packages and go-plugin
+// use, to Logger.
 func captureStdLog() {
 	log.SetFlags(0)
 	log.SetPrefix("")
 	log.SetOutput(Logger().StandardWriter(&hclog.StandardLoggerOptions{InferLevels: true}))
 }
 
-// handshakeLine is what go-plugin prints when it is ready to be called.
+// handshakeLine matches the line that go-plugin prints when it is ready.
 var handshakeLine = regexp.MustCompile(`^\d+\|\d+\|(unix|tcp)\|[^|]+\|grpc\|`)
 
-// filterStdout makes os.Stdout a pipe of which the handshake goes to the node,
-// the first time, and every other line to the log. go-plugin prints the
-// handshake there, and so may a goroutine of the transport at the same moment.
+// filterStdout makes os.Stdout a pipe. The first line that matches handshakeLine goes to
+// the node, and every other line to the log: go-plugin prints the handshake to os.Stdout,
+// and a goroutine of the transport may print there at the same moment.
 func filterStdout() error {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -59,5 +59,5 @@ func passHandshake(r io.Reader, node, other io.Writer) {
 		}
 		fmt.Fprintf(to, "%s\n", lines.Bytes())
 	}
-	_, _ = io.Copy(io.Discard, r) // a line was too long; its writer must not block
+	_, _ = io.Copy(io.Discard, r) // a line was too long; do not block its writer
 }

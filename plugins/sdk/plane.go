@@ -16,8 +16,8 @@ import (
 // relayed are the data planes in which this process passes the bytes on.
 var relayed = []transports.DataPlane{transports.PlaneRing, transports.PlaneStream, transports.PlaneGRPC}
 
-// Extended are the data planes of links whose transport declares some: what is
-// a socket or a connection can also be relayed.
+// Extended returns the data planes of a link whose transport declares some: a socket or a
+// connection can also be relayed.
 func Extended(declared []transports.DataPlane) []transports.DataPlane {
 	planes := slices.Clone(declared)
 	if slices.ContainsFunc(declared, func(p transports.DataPlane) bool {
@@ -32,7 +32,7 @@ func Extended(declared []transports.DataPlane) []transports.DataPlane {
 	return planes
 }
 
-// planesOf says what a link is, and by which data planes it can leave.
+// planesOf returns what a link is, for messages, and the data planes that it supports.
 func planesOf(l link.Link) (planes []transports.DataPlane, what string) {
 	switch l.(type) {
 	case transports.Socket:
@@ -45,8 +45,8 @@ func planesOf(l link.Link) (planes []transports.DataPlane, what string) {
 	return nil, "neither a kernel socket (transports.Socket) nor shared memory (transports.Memory) nor a connection (transports.Piped)"
 }
 
-// OpenDataPlane attaches a link by the first data plane of the node's that the link
-// can do. Otherwise the link is closed.
+// OpenDataPlane opens a link by the first of the node's data planes that the link supports.
+// If there is none, it closes the link.
 func (s *server) OpenDataPlane(ctx context.Context, req *proto.OpenDataPlaneRequest) (*proto.OpenDataPlaneResponse, error) {
 	h, piped := s.links.get(req.GetLinkId())
 	if h == nil || piped {
@@ -65,7 +65,7 @@ func (s *server) OpenDataPlane(ctx context.Context, req *proto.OpenDataPlaneRequ
 	if s.links.release(req.GetLinkId()) == nil {
 		return opened(refusal(transports.CodeInternal, fmt.Sprintf("link %d was closed meanwhile", req.GetLinkId())))
 	}
-	defer h.link.Close() // nothing, once it is detached
+	defer h.link.Close() // has no effect once the link is detached
 	var err error
 	switch plane {
 	case transports.PlaneRing:
@@ -82,7 +82,7 @@ func (s *server) OpenDataPlane(ctx context.Context, req *proto.OpenDataPlaneRequ
 	return answer, nil
 }
 
-// choose picks the data plane, and says why that one.
+// choose picks the data plane, and says why.
 func choose(l link.Link, req *proto.OpenDataPlaneRequest) (plane transports.DataPlane, reason string, refused *proto.Error) {
 	can, what := planesOf(l)
 	at := slices.IndexFunc(req.GetModes(), func(m string) bool {
@@ -119,7 +119,7 @@ func planeList(planes []transports.DataPlane) string {
 	return "data plane " + strings.Join(names, ", ")
 }
 
-// ringFits reports whether the node knows the rings that this package makes.
+// ringFits reports whether the node supports the rings that this package makes.
 func ringFits(req *proto.OpenDataPlaneRequest) bool {
 	return slices.Contains(req.GetRingLayouts(), proto.RingLayout) && slices.Contains(req.GetWakeMethods(), proto.WakeSocket)
 }
@@ -141,7 +141,7 @@ func (s *server) handOver(ctx context.Context, id uint64, l link.Link) error {
 	return nil
 }
 
-// pack takes a link's descriptors out of it.
+// pack takes the descriptors out of a link.
 func pack(l link.Link) (*handover.Record, error) {
 	if x, ok := l.(transports.Memory); ok {
 		region, socket, side, err := x.Detach()
@@ -151,7 +151,7 @@ func pack(l link.Link) (*handover.Record, error) {
 	return &handover.Record{Mode: handover.ModeFD, Preread: preread, FDs: []int{fd}}, err
 }
 
-// sendRecord sends a link's descriptors to the node. No copy stays here.
+// sendRecord sends a link's descriptors to the node and closes them here.
 func (s *server) sendRecord(ctx context.Context, id uint64, r *handover.Record) error {
 	deadline, ok := ctx.Deadline()
 	if !ok {

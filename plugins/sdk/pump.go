@@ -27,7 +27,7 @@ const (
 	maxRing = 16 << 20
 )
 
-// ringBytes is the size of the rings to make where the node asks for n.
+// ringBytes is the size of the rings to make if the node asks for n.
 func ringBytes(n uint64) uint64 {
 	if n == 0 {
 		return ring.DefaultSize
@@ -36,8 +36,8 @@ func ringBytes(n uint64) uint64 {
 	return 1 << (bits.Len64(n) - 1)
 }
 
-// pumpRing opens the data plane "ring": the node gets one side of a ring and this
-// process pumps the other.
+// pumpRing opens the data plane "ring": the node gets one side of a ring, and this process
+// passes bytes on between the other side and the connection.
 func (s *server) pumpRing(ctx context.Context, id uint64, l link.Link, size int) error {
 	far, err := connOf(l)
 	if err != nil {
@@ -51,7 +51,7 @@ func (s *server) pumpRing(ctx context.Context, id uint64, l link.Link, size int)
 	return s.attach(ctx, id, conn.NewPump(near, far), &handover.Record{Mode: handover.ModeRing, Side: 1, FDs: []int{region, sock}})
 }
 
-// pumpSocket opens the data plane "stream".
+// pumpSocket opens the data plane "stream", in the same way over a socket pair.
 func (s *server) pumpSocket(ctx context.Context, id uint64, l link.Link) error {
 	far, err := connOf(l)
 	if err != nil {
@@ -65,7 +65,7 @@ func (s *server) pumpSocket(ctx context.Context, id uint64, l link.Link) error {
 	return s.attach(ctx, id, conn.NewPump(near, far), &handover.Record{Mode: handover.ModeStream, FDs: []int{sock, tail}})
 }
 
-// attach sends the node its side of a pump and starts it.
+// attach sends the node its side of a pump and starts the pump.
 func (s *server) attach(ctx context.Context, id uint64, p *conn.Pump, r *handover.Record) error {
 	if err := s.sendRecord(ctx, id, r); err != nil {
 		p.Close()
@@ -75,7 +75,7 @@ func (s *server) attach(ctx context.Context, id uint64, p *conn.Pump, r *handove
 	return nil
 }
 
-// Pipe is the data plane "grpc" of one link.
+// Pipe serves the data plane "grpc" of one link.
 func (s *server) Pipe(call grpc.BidiStreamingServer[proto.Frame, proto.Frame]) error {
 	near, id, err := pipe.Accept(call)
 	if err != nil {
@@ -101,7 +101,7 @@ func (s *server) Pipe(call grpc.BidiStreamingServer[proto.Frame, proto.Frame]) e
 	}()
 	select {
 	case <-ended:
-	case <-near.Broken(): // returning is what wakes the pump
+	case <-near.Broken(): // to return ends the pump's pending calls
 	}
 	if err := p.Err(); err != nil {
 		return status.Errorf(codes.Aborted, "link %d: %v", id, err)
@@ -109,7 +109,7 @@ func (s *server) Pipe(call grpc.BidiStreamingServer[proto.Frame, proto.Frame]) e
 	return nil
 }
 
-// connOf takes the connection out of a link. One that is a socket gets what package
+// connOf takes the connection out of a link. For a socket it is the connection that package
 // net makes of it.
 func connOf(l link.Link) (transports.Conn, error) {
 	if x, ok := l.(transports.Piped); ok {
@@ -134,13 +134,13 @@ func connOf(l link.Link) (transports.Conn, error) {
 	return x, nil
 }
 
-// ahead is a connection of which some bytes were read already.
+// ahead is a connection from which some bytes were read already.
 type ahead struct {
 	transports.Conn
 	rest []byte
 }
 
-// Read gives those first.
+// Read returns these bytes first.
 func (a *ahead) Read(b []byte) (int, error) {
 	if len(a.rest) == 0 {
 		return a.Conn.Read(b)
@@ -150,5 +150,5 @@ func (a *ahead) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// NetConn is the connection itself.
+// NetConn returns the wrapped connection.
 func (a *ahead) NetConn() net.Conn { return a.Conn }

@@ -20,7 +20,7 @@ func newPumps(life context.Context) *pumps {
 	return &pumps{life: life, keepAwake: newKeepAwake(), running: make(map[*conn.Pump]chan struct{})}
 }
 
-// run pumps a link until it ends.
+// run runs the pump of a link until it ends.
 func (r *pumps) run(id uint64, p *conn.Pump) {
 	r.keepAwake.enter()
 	defer r.keepAwake.leave()
@@ -41,7 +41,7 @@ func (r *pumps) run(id uint64, p *conn.Pump) {
 	close(ended)
 }
 
-// flush waits for the links whose procs have left.
+// flush waits for the links that their procs have closed.
 func (r *pumps) flush(ctx context.Context) {
 	r.mu.Lock()
 	var leaving []chan struct{}

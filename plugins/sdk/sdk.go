@@ -2,13 +2,13 @@
 //
 //	func main() { sdk.Serve(sdk.Options{Transport: mine.New()}) }
 //
-// It speaks the protocol of docs/plugin-protocol.md for a transports.Transport.
-// Links that are transports.Socket or transports.Memory are handed to the node as
-// descriptors; the bytes of those that are transports.Piped are passed on here.
+// It speaks the protocol of docs/plugin-protocol.md for a transports.Transport. Links that
+// are transports.Socket or transports.Memory are handed to the node as descriptors; of
+// links that are transports.Piped this process passes the bytes on.
 //
-// Importing it has an effect in a process that a node has started as a plugin:
-// file descriptor 1, which carries the handshake, is put aside before main runs,
-// so that nothing printed can spoil it. What is printed becomes log lines.
+// Importing it has an effect in a process that a node has started as a plugin: file
+// descriptor 1, which carries the handshake, is replaced before main runs, so that no other
+// output can spoil the handshake. Such output becomes log lines.
 package sdk
 
 import (
@@ -27,28 +27,28 @@ import (
 
 // Options say what to serve.
 type Options struct {
-	// Transport is what the plugin offers. Its Info must not change.
+	// Transport is what the plugin serves. Its Info must not change.
 	Transport transports.Transport
 
-	// Stats, if any, gives further numbers for the operator.
+	// Stats, if not nil, returns additional numbers for the operator.
 	Stats func() map[string]float64
 
-	// Protocols are the versions of the protocol to say that the plugin speaks, for
-	// tests of how nodes deal with older and newer plugins. Nil: all that it does.
+	// Protocols are the protocol versions that the plugin claims to speak, for tests of how
+	// nodes handle older and newer plugins. Nil means all that it speaks.
 	Protocols []int
 }
 
-// IsPlugin reports whether a node has started this process as its plugin. A
-// program that can be both asks before it does anything else.
+// IsPlugin reports whether a node has started this process as its plugin. A program that
+// can be both must call it before it does anything else.
 func IsPlugin() bool { return started }
 
 // Builtin names the transport that the node wants this process to serve, for a
 // program with several built in. It is empty for other plugins.
 func Builtin() string { return os.Getenv(proto.EnvBuiltin) }
 
-// Serve serves the plugin until its node has no more use for it, and ends the
-// process. Started by hand it explains itself and exits with status 1, or with 0 if that
-// was asked for: help, version and the flags of these names.
+// Serve serves the plugin until its node ends it, and then ends the process. If the plugin
+// was started by hand it prints an explanation and exits with status 1, or with 0 for the
+// arguments help and version and the flags of these names.
 func Serve(o Options) {
 	if o.Transport == nil {
 		panic("sdk: Serve without a Transport")
@@ -74,10 +74,10 @@ func Serve(o Options) {
 	leave(s, 0)
 }
 
-// nameProcess makes ps and top show what the process is: it was started through
-// a descriptor, and would go by its number.
+// nameProcess sets the name that ps and top show. Without it they would show the number of
+// the descriptor from which the process was started.
 func nameProcess(transport string) {
-	_ = os.WriteFile("/proc/self/comm", []byte("impi-"+transport), 0) // cosmetic
+	_ = os.WriteFile("/proc/self/comm", []byte("impi-"+transport), 0) // errors do not matter
 }
 
 func serveConfig(s *server) *plugin.ServeConfig {
@@ -87,11 +87,11 @@ func serveConfig(s *server) *plugin.ServeConfig {
 		},
 		VersionedPlugins: versioned(s),
 		GRPCServer: func(opts []grpc.ServerOption) *grpc.Server {
-			// The cookie has been looked at. Processes that we start are no plugins.
-			_ = os.Unsetenv(proto.CookieKey) // fails for names that cannot be
+			// The cookie was checked. Child processes are not plugins.
+			_ = os.Unsetenv(proto.CookieKey) // cannot fail for this name
 			return grpc.NewServer(append(opts, serverOptions(s)...)...)
 		},
-		// go-plugin tells the story of its life below this level.
+		// Below this level go-plugin logs its own steps.
 		Logger: hclog.New(&hclog.LoggerOptions{Level: hclog.Warn, Output: stderr, JSONFormat: true}),
 	}
 }
@@ -104,7 +104,7 @@ func serverOptions(s *server) []grpc.ServerOption {
 	}
 }
 
-// versioned is the service under each version that the plugin says to speak.
+// versioned returns the service under each version that the plugin claims to speak.
 func versioned(s *server) map[int]plugin.PluginSet {
 	sets := make(map[int]plugin.PluginSet)
 	for _, v := range s.protocols {

@@ -19,7 +19,7 @@ import (
 // sdkName identifies this library to the node.
 const sdkName = "impi-go-sdk/1"
 
-// sender is the descriptor channel as the server uses it.
+// sender is what the server needs of the descriptor channel.
 type sender interface {
 	Send(r *handover.Record, deadline time.Time) error
 }
@@ -30,8 +30,8 @@ type server struct {
 	t     transports.Transport
 	stats func() map[string]float64
 
-	protocols []int        // versions of the protocol to offer
-	version   atomic.Int32 // the one that is spoken
+	protocols []int        // protocol versions to offer
+	version   atomic.Int32 // the version in use
 
 	fds    sender
 	life   context.Context // ends with the server
@@ -45,7 +45,7 @@ type server struct {
 	mu        sync.Mutex
 	draining  bool
 	dialling  int
-	quiet     chan struct{} // closed when draining and nobody dials
+	quiet     chan struct{} // closed when draining and no dial is running
 	listeners map[uint64]*listening
 
 	dials, dialErrors, accepts, handedOver atomic.Uint64
@@ -67,7 +67,7 @@ func newServer(o Options, fds sender) *server {
 	return s
 }
 
-// Info says what the plugin is.
+// Info returns the transport's name, version and protocols.
 func (s *server) Info(context.Context, *proto.InfoRequest) (*proto.InfoResponse, error) {
 	i := s.t.Info()
 	answer := &proto.InfoResponse{Name: i.Name, Version: i.Version, Vendor: i.Vendor, Sdk: sdkName, Pid: uint32(os.Getpid())}
@@ -92,8 +92,7 @@ func (s *server) Configure(_ context.Context, req *proto.ConfigureRequest) (*pro
 	return &proto.ConfigureResponse{Error: proto.FromConfigureError(err)}, nil
 }
 
-// Capabilities returns what the links can do, with all data planes that this package
-// has for them.
+// Capabilities returns what the links can do, with all data planes that this package adds.
 func (s *server) Capabilities(context.Context, *proto.CapabilitiesRequest) (*proto.CapabilitiesResponse, error) {
 	c := s.t.Capabilities()
 	c.DataPlanes = Extended(c.DataPlanes)
@@ -102,7 +101,7 @@ func (s *server) Capabilities(context.Context, *proto.CapabilitiesRequest) (*pro
 	return answer, nil
 }
 
-// Abandon takes an earlier request back.
+// Abandon cancels an earlier request.
 func (s *server) Abandon(_ context.Context, req *proto.AbandonRequest) (*proto.AbandonResponse, error) {
 	s.calls.abandon(req.GetKey())
 	return &proto.AbandonResponse{}, nil
@@ -118,13 +117,13 @@ func (s *server) undo(answer any) {
 	}
 }
 
-// Events reports until the node hangs up.
+// Events sends events until the node ends the call.
 func (s *server) Events(req *proto.EventsRequest, stream grpc.ServerStreamingServer[proto.Event]) error {
 	return s.events.follow(stream.Context(), req.GetAfter(), stream.Send)
 }
 
-// Drain ends the listeners and waits for the dials, and for what links that their
-// procs have closed still have to pass on.
+// Drain closes the listeners and waits for running dials, and for the bytes of links that
+// their procs have closed.
 func (s *server) Drain(ctx context.Context, _ *proto.DrainRequest) (*proto.DrainResponse, error) {
 	s.mu.Lock()
 	if !s.draining {
@@ -175,5 +174,5 @@ func (s *server) close() {
 	s.closeTransport()
 }
 
-// nextID numbers links and listeners.
+// nextID returns the next number of a link or listener.
 func (s *server) nextID() uint64 { return s.lastID.Add(1) }

@@ -11,13 +11,13 @@ import (
 	"github.com/openimpi/impi/plugins/proto/handover"
 )
 
-// watchNode ends the process when the node has died or wants no more: the
-// descriptor channel ends then.
+// watchNode ends the process when the descriptor channel ends: the node has died or does
+// not need the plugin any more.
 func watchNode(fds *handover.Conn, s *server) {
 	for {
 		r, err := fds.Receive()
 		if err == nil {
-			r.Close() // of a later version; nothing was agreed on
+			r.Close() // of a later version of the protocol: it was not agreed on
 			continue
 		}
 		if errors.Is(err, handover.ErrRecord) || errors.Is(err, handover.ErrTruncated) {
@@ -27,8 +27,8 @@ func watchNode(fds *handover.Conn, s *server) {
 	}
 }
 
-// watchSignals ends the process in order when it is asked to, or when the kernel
-// reports the node's death. Interrupts are the node's business.
+// watchSignals ends the process in order when it gets SIGTERM, which the kernel also sends
+// when the node dies. Interrupts of a terminal go to the node's process group only.
 func watchSignals(s *server) {
 	c := make(chan os.Signal, 1)
 	signal.Notify(c, syscall.SIGTERM)
@@ -41,13 +41,12 @@ const patience = 500 * time.Millisecond
 
 var leaving sync.Once
 
-// leave closes the listeners, whose files would be left behind, and ends the
-// process.
+// leave closes the listeners, whose files would remain otherwise, and ends the process.
 func leave(s *server, status int) {
 	leaving.Do(func() {
 		time.AfterFunc(patience, func() { os.Exit(status) })
 		s.close()
 		os.Exit(status)
 	})
-	select {} // somebody else is about to end the process
+	select {} // another goroutine is ending the process
 }

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrTruncated is wrapped by the error of a record that lost bytes or
-// descriptors on the way. The channel goes on.
+// ErrTruncated is wrapped by the error of a record that lost bytes or descriptors on the
+// way. The channel can still be used.
 var ErrTruncated = errors.New("record was cut short by the kernel")
 
 // Conn is one end of a descriptor channel. Send may be called by several
@@ -26,8 +26,8 @@ type Conn struct {
 	oob  []byte
 }
 
-// Pair makes a channel: this process's end and, as a file for a child's
-// ExtraFiles, the other's. The caller closes both.
+// Pair makes a channel: this process's end and the other end as a file for a child's
+// ExtraFiles. The caller closes both.
 func Pair() (*Conn, *os.File, error) {
 	p, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -41,15 +41,15 @@ func Pair() (*Conn, *os.File, error) {
 	return c, os.NewFile(uintptr(p[1]), "descriptor channel"), nil
 }
 
-// Open makes a Conn of a descriptor, which it takes even when it fails. It
-// fails when the descriptor is not a Unix SOCK_SEQPACKET socket.
+// Open makes a Conn of a descriptor, which it takes over even if it fails. It fails if the
+// descriptor is not a Unix SOCK_SEQPACKET socket.
 func Open(fd int) (*Conn, error) {
 	if t, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE); err != nil || t != unix.SOCK_SEQPACKET {
 		unix.Close(fd)
 		return nil, fmt.Errorf("descriptor channel: fd %d is not a SOCK_SEQPACKET socket", fd)
 	}
 	f := os.NewFile(uintptr(fd), "descriptor channel")
-	defer f.Close() // FileConn has its own
+	defer f.Close() // FileConn has made a copy
 	c, err := net.FileConn(f)
 	if err != nil {
 		return nil, fmt.Errorf("descriptor channel: %w", err)
@@ -59,14 +59,14 @@ func Open(fd int) (*Conn, error) {
 		c.Close()
 		return nil, fmt.Errorf("descriptor channel: fd %d is not a Unix socket", fd)
 	}
-	// One byte more than any record, and room for one descriptor more, so that
-	// what is too much shows as such.
+	// One byte more than any record, and room for one more descriptor, so that a larger
+	// record is noticed.
 	return &Conn{c: u, in: make([]byte, MaxRecord+1), oob: make([]byte, unix.CmsgSpace(4*(MaxDescriptors+1)))}, nil
 }
 
-// Send sends r and, whatever comes of it, closes r's descriptors: a copy that
-// stays open here would keep the peer from seeing the end of the link. It gives
-// up at the deadline when the other side does not read.
+// Send sends r. In every case it closes r's descriptors: an open copy here would hide the
+// end of the link from the peer. It gives up at the deadline if the other side does not
+// read.
 func (c *Conn) Send(r *Record, deadline time.Time) error {
 	defer r.Close()
 	c.send.Lock()
@@ -89,12 +89,12 @@ func (c *Conn) Send(r *Record, deadline time.Time) error {
 	return nil
 }
 
-// Receive waits for the next record. Its descriptors are close-on-exec and the
-// caller's. io.EOF means that the other process is gone. After an ErrTruncated
-// or ErrRecord, which bring what is known of the record and no descriptors, the
-// channel can be read on.
+// Receive waits for the next record, whose descriptors are close-on-exec and owned by the
+// caller. io.EOF means that the other process has ended. After ErrTruncated or ErrRecord,
+// with which it returns what is known of the record and no descriptors, the channel can
+// still be read.
 func (c *Conn) Receive() (Record, error) {
-	// Go asks for MSG_CMSG_CLOEXEC.
+	// Package net asks for MSG_CMSG_CLOEXEC.
 	n, oobn, flags, _, err := c.c.ReadMsgUnix(c.in, c.oob)
 	if err != nil {
 		return Record{}, endOf(err)
@@ -133,7 +133,7 @@ func (r *Record) Close() {
 	r.FDs = nil
 }
 
-// endOf turns the ways in which a dead peer shows into io.EOF.
+// endOf converts all errors by which a dead peer shows to io.EOF.
 func endOf(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, unix.ECONNRESET) || errors.Is(err, unix.EPIPE) {
 		return io.EOF

@@ -1,8 +1,8 @@
-// Package handover is the descriptor channel between a plugin and its node: fd 3
-// of the plugin, one end of a SOCK_SEQPACKET socket pair. Each message is one
-// record that names a link, with the link's descriptors beside it (SCM_RIGHTS).
-// The end of the channel is the death of the process at its other end. It is beside the gRPC
-// connection because that passes no descriptors.
+// Package handover is the descriptor channel between a plugin and its node: fd 3 of the
+// plugin, one end of a SOCK_SEQPACKET socket pair. Each message is one record that names a
+// link and carries the link's descriptors (SCM_RIGHTS). The end of the channel means that
+// the process at its other end has died. The channel exists because gRPC passes no
+// descriptors.
 package handover
 
 import (
@@ -11,7 +11,7 @@ import (
 	"fmt"
 )
 
-// Sizes of a record, in bytes, and of what comes with it.
+// Sizes of a record in bytes, and limits of what it carries.
 const (
 	HeaderLen      = 32
 	MaxPreread     = 64 << 10
@@ -25,7 +25,7 @@ const (
 	version = 1
 )
 
-// Kind is what a record is for.
+// Kind is the kind of a record.
 type Kind uint16
 
 // The kinds.
@@ -33,11 +33,11 @@ const (
 	KindLink Kind = 1 // the descriptors of a link, from the plugin
 )
 
-// Mode is a data plane, as a number.
+// Mode is the number of a data plane.
 type Mode uint16
 
-// The modes. ModeFD has one descriptor; ModePeerSHM and ModeRing have two, the
-// memory's and the socket's; ModeStream has the socket's and a pipe's.
+// The modes. ModeFD has one descriptor; ModePeerSHM and ModeRing have two, of the memory
+// and the socket; ModeStream has two, of the socket and a pipe.
 const (
 	ModeFD      Mode = 1
 	ModePeerSHM Mode = 2
@@ -51,15 +51,15 @@ type Record struct {
 	Link    uint64 // the link's number, as in the gRPC service
 	Mode    Mode
 	Side    uint32 // of the memory; ModePeerSHM and ModeRing only
-	Preread []byte // what the peer sent and the plugin has read already
-	FDs     []int  // owned by whoever holds the record
+	Preread []byte // bytes of the peer that the plugin has read already
+	FDs     []int  // owned by the holder of the record
 }
 
 // ErrRecord is wrapped by the error of a record that breaks the format.
 var ErrRecord = errors.New("bad record on the descriptor channel")
 
-// AppendRecord appends r's bytes, not its descriptors, to b. It fails when r has
-// more bytes or descriptors than a record can hold.
+// AppendRecord appends r's bytes, without the descriptors, to b. It fails if r has more
+// bytes or descriptors than a record can carry.
 func AppendRecord(b []byte, r *Record) ([]byte, error) {
 	if len(r.Preread) > MaxPreread {
 		return b, fmt.Errorf("%w: %d bytes were read ahead, %d can be handed over", ErrRecord, len(r.Preread), MaxPreread)
@@ -79,8 +79,8 @@ func AppendRecord(b []byte, r *Record) ([]byte, error) {
 	return append(b, r.Preread...), nil
 }
 
-// ParseRecord reads a record and the number of descriptors that it announces.
-// Preread is a slice of b.
+// ParseRecord reads a record and the number of descriptors that it announces. Preread
+// refers to b.
 func ParseRecord(b []byte) (r Record, fds int, err error) {
 	if len(b) < HeaderLen {
 		return r, 0, fmt.Errorf("%w: %d bytes, the header alone has %d", ErrRecord, len(b), HeaderLen)

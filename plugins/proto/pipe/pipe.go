@@ -1,5 +1,5 @@
-// Package pipe is the data plane "grpc": a link's bytes in the frames of the call
-// Pipe, as the two sides of a pump (package transports/conn).
+// Package pipe is the data plane "grpc": a link's bytes in frames of the call Pipe. It has
+// the two sides of a pump (package transports/conn).
 package pipe
 
 import (
@@ -18,10 +18,10 @@ import (
 // MaxFrame is the most data in one frame, in bytes.
 const MaxFrame = 64 << 10
 
-// ErrFrame is wrapped when a frame has more than that.
+// ErrFrame is wrapped when a frame has more data than MaxFrame.
 var ErrFrame = errors.New("bad frame in a pipe")
 
-// frames are either side of the call.
+// frames is either side of the call.
 type frames interface {
 	Send(*proto.Frame) error
 	Recv() (*proto.Frame, error)
@@ -30,11 +30,11 @@ type frames interface {
 // half reads and writes frames as a stream. One goroutine reads, another writes.
 type half struct {
 	frames
-	rest  []byte // of the last frame
-	ended bool   // the last frame was the end
+	rest  []byte // unread bytes of the last frame
+	ended bool   // the last frame was the end of the stream
 }
 
-// Read gives bytes of one frame. An end of the call before the end of the stream is
+// Read returns bytes of one frame. If the call ends before the end of the stream it returns
 // io.ErrUnexpectedEOF, or the call's status.
 func (h *half) Read(b []byte) (int, error) {
 	for len(h.rest) == 0 {
@@ -55,7 +55,7 @@ func (h *half) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// Write sends b. gRPC has made its own bytes of it when Send returns.
+// Write sends b. When Send returns gRPC has copied it.
 func (h *half) Write(b []byte) (n int, err error) {
 	for len(b) > 0 {
 		k := min(len(b), MaxFrame)
@@ -70,7 +70,7 @@ func (h *half) Write(b []byte) (n int, err error) {
 // CloseWrite sends the end.
 func (h *half) CloseWrite() error { return cut(h.Send(&proto.Frame{End: true})) }
 
-// cut is the error of a call that has ended where it must not.
+// cut converts the error of a call that ended before the end of the stream.
 func cut(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -78,7 +78,7 @@ func cut(err error) error {
 	return err
 }
 
-// Client is the node's side of the call. It fulfils conn.Far.
+// Client is the node's side of the call. It implements conn.Far.
 type Client struct {
 	half
 	call   grpc.BidiStreamingClient[proto.Frame, proto.Frame]
@@ -106,14 +106,14 @@ func (c *Client) Close() (err error) {
 	return err
 }
 
-// Break ends the call: the plugin breaks the link. Close does nothing after it: gRPC
-// allows no CloseSend beside a Send, which another goroutine may be in.
+// Break ends the call, upon which the plugin breaks the link. Close does nothing after it,
+// since gRPC forbids CloseSend during a Send, which another goroutine may be doing.
 func (c *Client) Break() {
 	c.cancel()
 	c.ending.Do(func() {})
 }
 
-// Finish waits until the plugin has ended the call, and frees what it took.
+// Finish waits until the plugin has ended the call, and releases its resources.
 func (c *Client) Finish() {
 	defer c.cancel()
 	for {
@@ -123,7 +123,7 @@ func (c *Client) Finish() {
 	}
 }
 
-// Server is the plugin's side of the call, whose user is at the node. It fulfils
+// Server is the plugin's side of the call; the link's user is at the node. It implements
 // conn.Near.
 type Server struct {
 	half
@@ -132,7 +132,7 @@ type Server struct {
 	gone   atomic.Bool
 }
 
-// Accept takes a call, and gives the number of its link.
+// Accept takes a call and returns the number of its link.
 func Accept(call grpc.BidiStreamingServer[proto.Frame, proto.Frame]) (*Server, uint64, error) {
 	first, err := call.Recv()
 	if err != nil {
@@ -162,7 +162,7 @@ func (s *Server) Gone() error {
 	return nil
 }
 
-// Alive is false after Gone and Break.
+// Alive is true until Gone has returned or Break was called.
 func (s *Server) Alive() bool {
 	select {
 	case <-s.broken:
@@ -172,12 +172,12 @@ func (s *Server) Alive() bool {
 	}
 }
 
-// Break makes Broken ready.
+// Break closes the channel of Broken.
 func (s *Server) Break() { s.once.Do(func() { close(s.broken) }) }
 
-// Broken is closed by Break. Whoever serves the call returns then: nothing else ends
-// the calls of Recv and Send that wait.
+// Broken returns a channel that Break closes. The handler of the call returns then: nothing
+// else ends pending calls of Recv and Send.
 func (s *Server) Broken() <-chan struct{} { return s.broken }
 
-// Close does nothing: the call ends when it is no longer served.
+// Close does nothing: the call ends when its handler returns.
 func (s *Server) Close() error { return nil }
