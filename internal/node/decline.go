@@ -23,7 +23,7 @@ const declineTime = 2 * time.Second
 func (n *node) decline(f *ending.Failure) (done <-chan struct{}) {
 	told := make(chan struct{})
 	s := n.opt.Site.Server
-	if f == nil || n.joined || n.opt.share != nil || f.Remote || s.Embedded && s.Clients == 1 || addressTaken(f) {
+	if f == nil || n.joined || n.opt.spawned != nil || f.Remote || s.Embedded && s.Clients == 1 || addressTaken(f) {
 		close(told)
 		return told
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/internal/node/dial"
+	"github.com/openimpi/impi/internal/node/meet"
 	"github.com/openimpi/impi/internal/node/procs"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/node/site"
@@ -38,7 +39,7 @@ type directLinks struct {
 	channels channelTokens
 	wg       sync.WaitGroup
 	past     history
-	meet     *meetings
+	meet     *meet.Meetings
 	service  probeServer
 	waiting  *socket.Waiting // links at all listeners that have not greeted
 
@@ -86,7 +87,7 @@ func (d *directLinks) close() {
 	d.closed = true
 	d.mu.Unlock()
 	d.wg.Wait()
-	d.meet.close()
+	d.meet.Close()
 }
 
 // begin runs f until close at the latest, which it is to notice by the context.
@@ -231,9 +232,9 @@ func (d *directLinks) accept(within context.Context, leave func(), l link.Link, 
 	case hello.Spawn:
 		return d.acceptSpawn(ctx, l, g, hello, t)
 	case hello.Call:
-		return d.meet.acceptCall(ctx, l, g, hello, t)
+		return d.meet.AcceptConnect(ctx, l, g, hello, t)
 	case hello.World != dynamic.World{}:
-		return d.meet.acceptMeet(ctx, l, g, hello, t)
+		return d.meet.AcceptLink(ctx, l, g, hello, t)
 	case hello.Probe:
 		return d.answerProbe(ctx, l, g, hello, t)
 	case hello.Again, hello.Lost:
@@ -262,7 +263,7 @@ func (d *directLinks) accept(within context.Context, leave func(), l link.Link, 
 
 // keysAt are what diallers may greet a listener with.
 func (d *directLinks) keysAt(at *site.Listener) dynamic.Keys {
-	others := d.meet.keys()
+	others := d.meet.Keys()
 	return func(name dynamic.World, of dynamic.Purpose) (dynamic.Token, bool) {
 		if of == dynamic.OfChannel {
 			return d.channels.at(at.Host, name)
@@ -313,7 +314,7 @@ func (d *directLinks) give(p *procs.Proc, peer wire.WorldRank, l link.Link, tran
 	if s != nil {
 		m.Resumable = d.n.terms(s)
 	}
-	fds, err := pack(l, &m)
+	fds, err := dial.Pack(l, &m)
 	if err == nil {
 		err = p.Tell(m, fds...)
 		wireup.CloseAll(fds)
@@ -325,30 +326,6 @@ func (d *directLinks) give(p *procs.Proc, peer wire.WorldRank, l link.Link, tran
 	}
 	d.past.given(x, &m, reason, dialled)
 	d.n.log.Debug("direct link", "rank", p.Rank(), "peer", peer, "transport", transport, "data_plane", m.DataPlane, "reason", m.Reason)
-}
-
-// pack takes the descriptors out of a link, and describes them in m.
-func pack(l link.Link, m *wireup.Message) (fds []int, err error) {
-	switch x := l.(type) {
-	case transports.Socket:
-		m.DataPlane = string(transports.PlaneFD)
-		fd, preread, err := x.Detach()
-		if err == nil && len(preread) > 0 {
-			wireup.CloseAll([]int{fd})
-			return nil, fmt.Errorf("%d bytes of packets came with the greeting", len(preread))
-		}
-		return []int{fd}, err
-	case transports.Relayed:
-		m.DataPlane = string(x.Plane())
-		fds, m.Side, err = x.Detach()
-		return fds, err
-	case transports.Memory:
-		m.DataPlane = string(transports.PlanePeerSHM)
-		region, socket, side, err := x.Detach()
-		m.Side = side
-		return []int{region, socket}, err
-	}
-	panic(fmt.Sprintf("node: transport %s made a %T, which cannot be handed on", m.Transport, l))
 }
 
 // through counts the links whose bytes pass through a transport's plugin: those that

@@ -148,7 +148,7 @@ func (n *node) describe(ctx context.Context, r links.Request) *links.Node {
 		d.Channels = append(d.Channels, c...)
 	}
 	n.describePairs(d, stats, r)
-	n.direct.meet.describe(d)
+	n.direct.meet.Describe(d)
 	return d
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/node/dial"
 	"github.com/openimpi/impi/internal/node/ending"
+	"github.com/openimpi/impi/internal/node/meet"
 	"github.com/openimpi/impi/internal/node/procs"
 	"github.com/openimpi/impi/internal/node/site"
 	"github.com/openimpi/impi/internal/packetswitch"
@@ -57,7 +58,12 @@ func (n *node) place() error {
 		}
 		n.routes.Cards[r] = &c
 	}
-	n.placeWorld()
+	world, err := meet.Describe(n.job, n.routes.Cards, false)
+	if err != nil {
+		n.log.Debug("the job cannot meet other worlds", "reason", err)
+		return nil
+	}
+	n.world = world
 	return nil
 }
 
@@ -209,8 +215,8 @@ func (n *node) name() string {
 	if n.opt.Job.File == "" {
 		name = "job"
 	}
-	if s := n.opt.share; s != nil {
-		name += "/" + s.part.World
+	if s := n.opt.spawned; s != nil {
+		name += "/" + s.World()
 	}
 	return name
 }
@@ -230,7 +236,7 @@ func (n *node) path(x pair) wireup.Path {
 // Heard is told what a proc in MPI says of links and other worlds.
 func (n *node) Heard(p *procs.Proc, m wireup.Message) bool {
 	switch {
-	case n.direct.meet.heard(p, m):
+	case n.direct.meet.Heard(p, m), n.parents.Heard(p, m):
 	case m.Kind == wireup.KindOpen && m.Resumable != nil:
 		n.direct.reopen(p, m)
 	case m.Kind == wireup.KindOpen:
@@ -243,7 +249,8 @@ func (n *node) Heard(p *procs.Proc, m wireup.Message) bool {
 
 // Left is told that a proc is not in MPI any more.
 func (n *node) Left(p *procs.Proc, inOrder bool) {
-	n.direct.meet.gone(p)
+	n.direct.meet.Gone(p)
+	n.parents.Gone(p)
 	if inOrder {
 		n.hosts[p.Host].loop.ProcDone(p.Rank())
 	}

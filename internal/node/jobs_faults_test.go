@@ -80,9 +80,8 @@ func TestJobEndsWhileConnected(t *testing.T) {
 			for _, fd := range fds {
 				gone(t, fd)
 			}
-			m := a[0].n.direct.meet
-			if m.ports.Len()+len(m.calls)+m.ties.Len() > 0 {
-				t.Errorf("the node has %d ports, %d calls, %d pairs", m.ports.Len(), len(m.calls), m.ties.Len())
+			if ports, requests, pairs := a[0].n.direct.meet.Counts(); ports+requests+pairs > 0 {
+				t.Errorf("the node has %d ports, %d requests, %d pairs", ports, requests, pairs)
 			}
 			procsGone(t, a...)
 			if n := names.Len(); n > 0 {

@@ -148,9 +148,8 @@ func TestJobsMeetAgainAndAgain(t *testing.T) {
 	}
 	wantNone(t, []*running{a, b})
 	for _, r := range []*running{a, b} {
-		m := r.n.direct.meet
-		if m.ports.Len()+len(m.calls)+m.ties.Len() > 0 {
-			t.Errorf("the node has %d ports, %d calls, %d pairs", m.ports.Len(), len(m.calls), m.ties.Len())
+		if ports, requests, pairs := r.n.direct.meet.Counts(); ports+requests+pairs > 0 {
+			t.Errorf("the node has %d ports, %d requests, %d pairs", ports, requests, pairs)
 		}
 	}
 }

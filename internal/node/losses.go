@@ -21,7 +21,7 @@ func newStderr(w io.Writer) *launch.Output {
 // whose procs' output is incomplete, which scripts must not take for all of it.
 func (n *node) sayLosses() *ending.Failure {
 	n.procs.SayCuts()
-	if n.opt.share != nil {
+	if n.opt.spawned != nil {
 		return nil // the site's own node has the outputs
 	}
 	var f *ending.Failure

@@ -8,6 +8,7 @@ import (
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/mpierr"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/node/meet"
 	"github.com/openimpi/impi/internal/pki/pkitest"
 	"github.com/openimpi/impi/internal/wireup"
 )
@@ -199,12 +200,12 @@ func TestLinkBeforeTheLastOneIsForgotten(t *testing.T) {
 	a.world.Secret[0] ^= 1
 
 	m := a.r.n.direct.meet
-	pair := meetPair{0, dynamic.Member{World: b.world.World}}
+	pair := dynamic.WorldPair{Local: dynamic.Member{World: a.world.World}, Peer: dynamic.Member{World: b.world.World}}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		m.connect(a.r.n.procs.Of(0), pair, &abroad{
-			hello: dynamic.Hello{World: m.world}, token: b.world.Secret, card: b.world.Groups[0].Card,
+		m.DialLink(a.r.n.procs.Of(0), pair, &meet.Peer{
+			Hello: dynamic.Hello{World: a.world.World}, Token: b.world.Secret, Card: b.world.Groups[0].Card,
 		})
 	}()
 	a.r.err.says("link to another world waits", 0)
@@ -212,31 +213,6 @@ func TestLinkBeforeTheLastOneIsForgotten(t *testing.T) {
 	a.wants(wireup.KindLink, 0, "beta")
 	b.wants(wireup.KindLink, 0, "alfa")
 	<-done
-}
-
-// TestLinkThatBreaksWhileItIsLetIn has a proc ask for a link while its node lets one in,
-// which breaks: the proc gets another.
-func TestLinkThatBreaksWhileItIsLetIn(t *testing.T) {
-	a, b := startVisitor(t, "alfa"), startVisitor(t, "beta")
-	m := a.r.n.direct.meet
-	pair := meetPair{0, dynamic.Member{World: b.world.World}}
-	if !m.decide(func(t *dynamic.Ties[meetPair], x meetPair) bool { return t.Arrive(x, true) == dynamic.Accepted }, pair) { // as judge does
-		t.Fatal("there is a link already")
-	}
-	a.meets(b)
-	a.openPort(0) // whose answer tells that the node has heard the other message
-	m.replace(a.r.n.procs.Of(0), pair)
-	a.wants(wireup.KindLink, 0, "beta")
-	b.wants(wireup.KindLink, 0, "alfa")
-	m.mu.Lock()
-	if len(m.wants) != 0 {
-		t.Errorf("%d wishes are left", len(m.wants))
-	}
-	m.mu.Unlock()
-	m.replace(a.r.n.procs.Of(0), pair) // nobody has asked
-	if s := m.ties.Phase(pair); s != dynamic.Unlinked {
-		t.Errorf("the node has made state %v of it by itself", s)
-	}
 }
 
 // TestNoLinkWithoutTheSecret has a wish fail that does not have the world's secret.

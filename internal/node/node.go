@@ -24,6 +24,7 @@ import (
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/node/server"
 	"github.com/openimpi/impi/internal/node/site"
+	"github.com/openimpi/impi/internal/node/spawner"
 	"github.com/openimpi/impi/internal/rendezvous"
 	"github.com/openimpi/impi/plugins/host"
 )
@@ -38,8 +39,8 @@ func (i Interrupt) Error() string { return launch.SignalName(i.Signal) }
 type node struct {
 	opt      Options
 	log      hclog.Logger
-	spawning *spawnService // of the site; those of spawned worlds share it
-	deadline time.Time     // for everything until all sites are connected
+	spawner  *spawner.Spawner // of the site; those of spawned worlds share it
+	deadline time.Time        // for everything until all sites are connected
 	end      *ending.Ending
 	launcher *launch.Launcher
 	dir      *host.RunDir
@@ -63,6 +64,7 @@ type node struct {
 	token     dynamic.Token // what this site proposes for the job's; nobody else has it if it is not that
 	world     []byte        // describes the job to other worlds; nil: it cannot meet any
 	direct    *directLinks
+	parents   *spawner.Parents // the procs as those who spawn
 	fallBacks dial.FallBacks
 	control   *links.Server // nil if it could not be opened
 
@@ -83,13 +85,13 @@ func Run(ctx context.Context, opt Options) error {
 
 // life is the whole of a node's.
 func (n *node) life(ctx context.Context) *ending.Failure {
-	if n.opt.share == nil {
-		n.spawning = newSpawnService(ctx, n)
-		defer n.spawning.stop(nil)
+	if n.opt.spawned == nil {
+		n.spawner = n.newSpawner(ctx)
+		defer n.spawner.Stop(nil)
 	}
 	n.end, ctx = ending.New(ctx)
 	n.procs.End = n.end
-	if n.opt.share == nil {
+	if n.opt.spawned == nil {
 		defer n.passSignals()()
 	}
 	err := n.run(ctx)
@@ -115,7 +117,7 @@ func newNode(opt Options) *node {
 	}
 	n.routes = routes.Table{Job: opt.Job, Site: &n.opt.Site}
 	n.fallBacks.Routes = &n.routes
-	if n.opt.share != nil {
+	if n.opt.spawned != nil {
 		n.moveIn()
 	} else {
 		n.stdout = launch.NewOutput(opt.Stdout, n.outputLost)
@@ -142,7 +144,7 @@ func (n *node) outputLost(err error) {
 		f.Status = 128 + int(syscall.SIGPIPE)
 	}
 	n.end.Fail(f)
-	n.spawning.stop(f)
+	n.spawner.Stop(f)
 }
 
 // run is the life of a job that goes well. Steps return early when the ending
@@ -152,6 +154,7 @@ func (n *node) run(ctx context.Context) error {
 		return err
 	}
 	n.direct = newDirectLinks(ctx, n)
+	n.parents = n.spawner.NewParents(n.direct.meet, n.inherit)
 	n.warnOfUnproven()
 	for _, h := range n.hosts {
 		for _, l := range h.Direct { // channels come there, too
@@ -192,7 +195,7 @@ func (n *node) start(ctx context.Context) (err error) {
 	if err := n.startServer(); err != nil {
 		return err
 	}
-	if n.opt.share != nil {
+	if n.opt.spawned != nil {
 		n.borrowTransports()
 	} else if err := n.site.StartTransports(ctx); err != nil {
 		return err
@@ -315,15 +318,19 @@ func (n *node) shutDown(f *ending.Failure) {
 		n.procs.Tell(f.Text)
 	}
 	n.closeControl()
-	n.endSpawned(f)
+	if n.parents != nil && f != nil {
+		n.parents.Failed(f)
+	}
 	n.stopSwitches()
 	n.procs.Stop()
 	if n.direct != nil {
 		n.direct.close()
 	}
-	n.awaitSpawned()
+	if n.opt.spawned == nil {
+		n.spawner.Wait()
+	}
 	n.site.Close()
-	if n.opt.share == nil { // they are the site's
+	if n.opt.spawned == nil { // they are the site's
 		n.site.StopTransports()
 	}
 	<-declined

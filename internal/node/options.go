@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/node/spawner"
 )
 
 // Options say what a node runs and where its words go.
@@ -31,5 +32,6 @@ type Options struct {
 	// system's place for such things.
 	RunBase string
 
-	share *share // the node is of a spawned world: what it is to run, and in whose place
+	spawned *spawner.Local // the node is of a spawned world: what it is to run
+	root    *node          // and the site's own node, in whose process it is
 }

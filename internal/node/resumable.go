@@ -164,7 +164,7 @@ func (d *directLinks) handAgain(p *procs.Proc, x pair, s *dynamic.SessionState, 
 	s.Resumes++
 	d.mu.Unlock()
 	reason := dial.OriginOf(l).Reason
-	fds, err := pack(l, &m)
+	fds, err := dial.Pack(l, &m)
 	if err == nil {
 		err = p.Tell(m, fds...)
 		wireup.CloseAll(fds)

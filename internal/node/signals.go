@@ -1,7 +1,6 @@
 package node
 
 import (
-	"maps"
 	"syscall"
 )
 
@@ -32,23 +31,7 @@ func (n *node) passSignals() (stop func()) {
 // signal sends a signal to the procs that run here.
 func (n *node) signal(s syscall.Signal) {
 	n.procs.Signal(s)
-	if n.opt.share == nil {
-		for _, x := range n.spawning.nodes() {
-			if x.isReady() {
-				x.signal(s)
-			}
-		}
+	if n.opt.spawned == nil {
+		n.spawner.Signal(s)
 	}
-}
-
-// nodes gives the nodes of the spawned worlds that have procs here.
-func (d *spawnService) nodes() (list []*node) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for s := range maps.Keys(d.shares) {
-		if s.node != nil {
-			list = append(list, s.node)
-		}
-	}
-	return list
 }

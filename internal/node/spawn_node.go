@@ -1,34 +1,126 @@
 package node
 
 import (
+	"context"
+	"net/netip"
 	"slices"
+	"syscall"
 
 	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/internal/node/dial"
+	"github.com/openimpi/impi/internal/node/ending"
+	"github.com/openimpi/impi/internal/node/meet"
 	"github.com/openimpi/impi/internal/node/procs"
+	"github.com/openimpi/impi/internal/node/report"
+	"github.com/openimpi/impi/internal/node/routes"
+	"github.com/openimpi/impi/internal/node/server"
+	"github.com/openimpi/impi/internal/node/spawner"
 )
 
-// What is different in a node of a spawned world: where it writes, whose transports
-// it uses, what its procs run.
+// newMeetings makes what the procs have to do with other worlds. A spawned world has the service
+// names of the job that it was spawned in.
+func newMeetings(d *directLinks) *meet.Meetings {
+	n, root := d.n, d.n
+	if n.opt.spawned != nil {
+		root = n.opt.root
+	}
+	return meet.New(meet.Settings{
+		Ctx: d.ctx, Begin: d.begin, Routes: &n.routes, Procs: n.procs, Token: n.job.Token, Able: n.world != nil, Log: n.log,
+		Names: meet.NameSettings{File: n.opt.Site.Names, Own: root.ownServer, Owner: root.job.Token, Log: n.log},
+	})
+}
+
+// ownServer is the job's server, and what it takes for a proof.
+func (n *node) ownServer() (netip.AddrPort, config.Auth) {
+	at := n.opt.Site.Server.Address
+	if n.server != nil {
+		at = n.server.Address()
+	}
+	return at, n.opt.Site.Auth
+}
+
+// newSpawner makes what starts procs at this site while its job runs, until ctx ends.
+func (n *node) newSpawner(ctx context.Context) *spawner.Spawner {
+	return spawner.New(ctx, spawner.Settings{
+		Routes: &n.routes, Procs: n.procs, Log: n.log,
+		NewServer: func(job *config.Job, site config.Site, world string) (spawner.Server, error) {
+			return server.Serve(job, site, report.Quiet{Logger: n.log.With("world", world)})
+		},
+		NewNode: func(p *spawner.Local, job *config.Job, site config.Site) spawner.Node {
+			return spawnedNode{newNode(Options{Job: job, Site: site, Now: n.opt.Now, RunBase: n.opt.RunBase, spawned: p, root: n})}
+		},
+	})
+}
+
+// inherit is for a failure of procs that this job's have spawned and are connected with: it is the
+// job's own. If the job is over, it is that of the one that has spawned it, if there is one.
+func (n *node) inherit(f *ending.Failure, late bool) {
+	_, gone := n.end.Late(f)
+	switch {
+	case !gone && !late:
+		n.end.Fail(f)
+	case gone && n.opt.spawned != nil:
+		n.opt.spawned.Inherit(f, late)
+	}
+}
+
+// acceptSpawn greets a node that wants procs to be spawned, which is done beside everything else.
+func (d *directLinks) acceptSpawn(ctx context.Context, l link.Link, g *dynamic.Acceptor, hello dynamic.Hello, t *routes.Transport) error {
+	verdict := dynamic.UnknownRank // a spawned world has no sites that could be asked
+	if d.n.opt.spawned == nil {
+		verdict = d.n.spawner.Judge(hello, l, t)
+	}
+	if err := dial.Answer(ctx, l, g, verdict); err != nil {
+		return err
+	}
+	if verdict != dynamic.Accepted || !d.begin(func() { d.n.spawner.Serve(d.ctx, l) }) {
+		return l.Close()
+	}
+	return nil
+}
+
+// spawnedNode is a node of a spawned world, for the spawner that started it.
+type spawnedNode struct{ *node }
+
+func (n spawnedNode) Run(ctx context.Context) (f *ending.Failure, late bool) {
+	f = n.life(ctx)
+	return f, n.end.WasLate(f)
+}
+
+func (n spawnedNode) Ready() <-chan struct{} { return n.ready }
+
+func (n spawnedNode) Leaving() bool { return n.isReady() && n.procs.Finishing() }
+
+// Signal passes a signal on, but not to procs that have not said yet what it means.
+func (n spawnedNode) Signal(s syscall.Signal) {
+	if n.isReady() {
+		n.signal(s)
+	}
+}
+
+// What else is different in a node of a spawned world: where it writes, whose transports it uses,
+// what its procs run.
 
 // moveIn has a new node of a spawned world use what the site's own has.
 func (n *node) moveIn() {
-	s := n.opt.share
-	n.spawning = s.service
-	root := s.service.root
+	root := n.opt.root
+	n.spawner = root.spawner
 	n.stdout, n.stderr = root.stdout, root.stderr
-	n.log = root.log.With("world", s.part.World)
+	n.log = root.log.With("world", n.opt.spawned.World())
 }
 
 func (n *node) borrowTransports() {
-	root := n.opt.share.service.root
+	root := n.opt.root
 	n.routes.Transports, n.routes.Channels = slices.Clone(root.routes.Transports), root.routes.Channels
 	n.routes.CloseRoutes()
 }
 
 // program is what a proc runs.
 func (n *node) program(local int) config.Program {
-	if s := n.opt.share; s != nil {
-		return s.programs[s.runs[local]]
+	if s := n.opt.spawned; s != nil {
+		return s.Program(local)
 	}
 	program, _ := n.opt.Site.ProgramOf(local)
 	return program
@@ -36,25 +128,25 @@ func (n *node) program(local int) config.Program {
 
 // appNum is a proc's MPI_APPNUM.
 func (n *node) appNum(p *procs.Proc) int {
-	if s := n.opt.share; s != nil {
-		return s.numbers[p.Local]
+	if s := n.opt.spawned; s != nil {
+		return s.AppNum(p.Local)
 	}
 	_, part := n.opt.Site.ProgramOf(p.Local)
 	return appNum(n.opt.Job.Sites, n.opt.Site) + part
 }
 
-// parent is the port that the procs call in Init; empty if nobody has spawned them.
+// parent is the port that the procs connect to in Init; empty if nobody has spawned them.
 func (n *node) parent() string {
-	if s := n.opt.share; s != nil {
-		return s.parent
+	if s := n.opt.spawned; s != nil {
+		return s.Parent()
 	}
 	return ""
 }
 
 // spawnedWorld names the world that the node is of; empty: the site's own.
 func (n *node) spawnedWorld() string {
-	if s := n.opt.share; s != nil {
-		return s.part.World
+	if s := n.opt.spawned; s != nil {
+		return s.World()
 	}
 	return ""
 }

@@ -51,12 +51,9 @@ func wantLines(t *testing.T, s *screen, lines map[string]int) {
 func wantNothingLeft(t *testing.T, all []*running) {
 	t.Helper()
 	for _, r := range all {
-		d := r.n.spawning
-		d.mu.Lock()
-		if d.taken != 0 || len(d.shares) != 0 {
-			t.Errorf("%d slots are taken, %d shares are left", d.taken, len(d.shares))
+		if slots, parts := r.n.spawner.Use(); slots != 0 || parts != 0 {
+			t.Errorf("%d slots are taken, %d parts of worlds are left", slots, parts)
 		}
-		d.mu.Unlock()
 		left, err := filepath.Glob(filepath.Join(r.n.opt.RunBase, "impi-*", "[0-9]*"))
 		if err != nil || len(left) != 0 {
 			t.Errorf("left: %v %v", left, err)

@@ -12,7 +12,8 @@ var layers = map[string]int{
 	"core/startup": 2, "core/message": 2, "core/coll": 2, "core/rma": 2,
 	"core/agent":  3,
 	"core/mpierr": 4,
-	"core/mpi":    5,
+	"core/spawn":  5,
+	"core/mpi":    6,
 	doubles:       9, // for tests alone
 
 	// The rooms of the engine behind core/mpi.

@@ -1,4 +1,4 @@
-package node
+package meet
 
 import (
 	"time"
@@ -8,15 +8,15 @@ import (
 	"github.com/openimpi/impi/core/link"
 )
 
-// caller is who has called a port and has been let in.
-type caller struct {
+// waiting is a connection to a port that has been let in and not accepted yet.
+type waiting struct {
 	link      link.Link
 	transport string
 	since     time.Time // when it was let in
 }
 
 // hungUp tells whether the other end of a link that nobody reads has closed it.
-func (c caller) hungUp() bool {
+func (c waiting) hungUp() bool {
 	fds := []unix.PollFd{{Fd: int32(c.link.Handle()), Events: unix.POLLRDHUP}}
 	n, err := unix.Poll(fds, 0)
 	return err == nil && n > 0 && fds[0].Revents&(unix.POLLRDHUP|unix.POLLHUP|unix.POLLERR|unix.POLLNVAL) != 0

@@ -1,4 +1,4 @@
-package node
+package spawner
 
 import (
 	"fmt"
@@ -6,28 +6,20 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 
 	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/core/spawn"
 	"github.com/openimpi/impi/internal/node/procs"
-	"github.com/openimpi/impi/internal/wireup"
-)
-
-// Bounds of a spawn.
-const (
-	maxCommands   = 1024    // of one spawn
-	maxSoft       = 256     // numbers and ranges of an info key soft
-	maxSpawnProcs = 1 << 13 // that one spawn may ask for: an answer has a number for each
 )
 
 // arches are the names of machines' architectures that stand for one another in the
 // info key arch.
 var arches = map[string]string{"x86_64": "amd64", "aarch64": "arm64", "i386": "386", "i686": "386"}
 
-// programOf is what a command of a spawn means at this site, or why it means nothing.
-func (d *spawnService) programOf(c *wireup.Command, elsewhere bool) (p config.Program, problem string) {
-	site := &d.root.opt.Site
+// programOf is what a command of a spawn means at a site, or why it means nothing. elsewhere
+// tells that another site asks for it.
+func programOf(site *config.Site, c *spawn.Command, elsewhere bool) (p config.Program, problem string) {
 	if arch := c.Info["arch"]; arch != "" {
 		if also, ok := arches[arch]; ok {
 			arch = also
@@ -106,60 +98,4 @@ func addEnv(p *config.Program, env string, elsewhere bool) (problem string) {
 		p.Env[name] = value
 	}
 	return ""
-}
-
-// soft is the set of numbers of procs that a command may be started with: single
-// numbers and ranges from:to or from:to:step, separated by commas, as in
-// 1:16:2,20. An empty one is all of them, or nothing.
-type soft []softRange
-
-type softRange struct{ from, to, step int }
-
-func readSoft(text string, procs int) (s soft, problem string) {
-	if text == "" {
-		return soft{{procs, procs, 1}}, ""
-	}
-	for part := range strings.SplitSeq(text, ",") {
-		var n [3]int
-		words := strings.Split(part, ":")
-		if len(words) > len(n) || len(s) == maxSoft {
-			return nil, softProblem(text)
-		}
-		for i, w := range words {
-			v, err := strconv.Atoi(strings.TrimSpace(w))
-			if err != nil || v > maxSpawnProcs || v < -maxSpawnProcs {
-				return nil, softProblem(text)
-			}
-			n[i] = v
-		}
-		r := softRange{n[0], n[0], 1}
-		if len(words) > 1 {
-			r.to = n[1]
-		}
-		if len(words) > 2 {
-			r.step = n[2]
-		}
-		if r.step == 0 {
-			return nil, softProblem(text)
-		}
-		s = append(s, r)
-	}
-	return s, ""
-}
-
-func softProblem(text string) string {
-	return fmt.Sprintf("soft is %q, which is no list of numbers and ranges such as 1:16:2,20", text)
-}
-
-// most is the largest number of the set that is at most limit; -1 if there is none.
-func (s soft) most(limit int) int {
-	best := -1
-	for _, r := range s {
-		for v := r.from; r.step > 0 && v <= r.to || r.step < 0 && v >= r.to; v += r.step {
-			if v >= 0 && v <= limit {
-				best = max(best, v)
-			}
-		}
-	}
-	return best
 }

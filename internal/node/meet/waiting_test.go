@@ -1,4 +1,4 @@
-package node
+package meet
 
 import (
 	"testing"
@@ -25,10 +25,10 @@ func pairOfLinks(t *testing.T) (ours, theirs *socket.Link) {
 	return ends[0], ends[1]
 }
 
-// A caller that has said something is still there; one that has closed its end is gone.
-func TestCallerHungUp(t *testing.T) {
+// Who has connected and said something is still there; who has closed its end is gone.
+func TestWaitingHungUp(t *testing.T) {
 	ours, theirs := pairOfLinks(t)
-	c := caller{link: ours}
+	c := waiting{link: ours}
 	if _, err := theirs.Send([][]byte{[]byte("first words")}); err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package node
+package meet
 
 import (
 	"errors"
@@ -14,9 +14,9 @@ var (
 	errMeetsCards   = errors.New("not every proc has a business card")
 )
 
-// describe gives what other worlds have to know of this job, as core/dynamic
+// Describe gives what other worlds have to know of this job, as core/dynamic
 // encodes it. All sites find the same but for the order of a proc's offers.
-func describe(job *startup.Job, cards []*dynamic.Card, check bool) ([]byte, error) {
+func Describe(job *startup.Job, cards []*dynamic.Card, check bool) ([]byte, error) {
 	if !job.AllOwn {
 		return nil, errMeetsForeign
 	}
@@ -38,14 +38,4 @@ func describe(job *startup.Job, cards []*dynamic.Card, check bool) ([]byte, erro
 		d.Groups, last = append(d.Groups, dynamic.Group{Count: 1, Site: site, Card: *cards[r]}), card
 	}
 	return d.Append(nil)
-}
-
-// placeWorld makes the node ready to meet other worlds, or notes why it cannot.
-func (n *node) placeWorld() {
-	world, err := describe(n.job, n.routes.Cards, false)
-	if err != nil {
-		n.log.Debug("the job cannot meet other worlds", "reason", err)
-		return
-	}
-	n.world = world
 }

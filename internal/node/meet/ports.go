@@ -1,4 +1,4 @@
-package node
+package meet
 
 import (
 	"context"
@@ -14,25 +14,25 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// openPort begins to let callers in. Who has asked with a request hears of it.
-func (m *meetings) openPort(p *procs.Proc, x *wireup.Meeting) {
+// openPort begins to let connections in. Who has asked with a request hears of it.
+func (m *Meetings) openPort(p *procs.Proc, x *wireup.Meeting) {
 	why := m.addPort(p, x)
 	switch {
 	case why != nil && x.Request != 0:
-		m.refuse(p, wireup.KindPort, x.Request, mpierr.Port, why.Error())
+		m.Refuse(p, wireup.KindPort, x.Request, mpierr.Port, why.Error())
 	case why != nil:
-		m.d.n.log.Warn("a proc opens a port that it cannot have", "proc", p.Who(), "reason", why)
+		m.Log.Warn("a proc opens a port that it cannot have", "proc", p.Who(), "reason", why)
 	case x.Request != 0:
-		m.answer(p, wireup.Message{Kind: wireup.KindPort, Meeting: &wireup.Meeting{Request: x.Request}})
+		m.Answer(p, wireup.Message{Kind: wireup.KindPort, Meeting: &wireup.Meeting{Request: x.Request}})
 	}
 }
 
-func (m *meetings) addPort(p *procs.Proc, x *wireup.Meeting) (err error) {
+func (m *Meetings) addPort(p *procs.Proc, x *wireup.Meeting) (err error) {
 	key, ok := keyIn(x.Key)
 	switch {
 	case !ok:
 		return errors.New("its key has a wrong size")
-	case !m.able():
+	case !m.Able:
 		return errors.New("the job cannot meet others")
 	}
 	m.withPorts(func() { err = m.ports.Open(time.Now(), p, key, x.Backlog, x.Timeout) })
@@ -40,10 +40,10 @@ func (m *meetings) addPort(p *procs.Proc, x *wireup.Meeting) (err error) {
 }
 
 // withPorts has f tell the ports something, and does what they say then.
-func (m *meetings) withPorts(f func()) {
+func (m *Meetings) withPorts(f func()) {
 	m.mu.Lock()
 	f()
-	var steps []dynamic.PortStep[*procs.Proc, caller]
+	var steps []dynamic.PortStep[*procs.Proc, waiting]
 	for {
 		s, ok := m.ports.Next()
 		if !ok {
@@ -59,7 +59,7 @@ func (m *meetings) withPorts(f func()) {
 }
 
 // awaitLifetime has the timer run until the next port expires. The caller has mu.
-func (m *meetings) awaitLifetime() {
+func (m *Meetings) awaitLifetime() {
 	at, ok := m.ports.Deadline()
 	if m.lifetime != nil {
 		m.lifetime.Stop()
@@ -72,7 +72,7 @@ func (m *meetings) awaitLifetime() {
 	}
 }
 
-func (m *meetings) carryOutStep(s dynamic.PortStep[*procs.Proc, caller]) {
+func (m *Meetings) carryOutStep(s dynamic.PortStep[*procs.Proc, waiting]) {
 	switch {
 	case s.Drop:
 		_ = s.Caller.link.Close()
@@ -80,9 +80,9 @@ func (m *meetings) carryOutStep(s dynamic.PortStep[*procs.Proc, caller]) {
 		to := wireup.Message{Kind: wireup.KindCaller, Meeting: &wireup.Meeting{Request: s.Request, Waited: time.Since(s.Caller.since)}}
 		_ = m.hand(s.Owner, to, s.Caller.link, s.Caller.transport)
 	case s.Broken:
-		m.refuse(s.Owner, wireup.KindCaller, s.Request, mpierr.Spawn, s.Err.Error())
+		m.Refuse(s.Owner, wireup.KindCaller, s.Request, mpierr.Spawn, s.Err.Error())
 	default:
-		m.refuse(s.Owner, wireup.KindCaller, s.Request, mpierr.Port, s.Err.Error())
+		m.Refuse(s.Owner, wireup.KindCaller, s.Request, mpierr.Port, s.Err.Error())
 	}
 }
 
@@ -91,25 +91,20 @@ func keyIn(b []byte) (key dynamic.Token, ok bool) {
 }
 
 // closePort refuses those who wait at a port and ends it.
-func (m *meetings) closePort(p *procs.Proc, x *wireup.Meeting) {
+func (m *Meetings) closePort(p *procs.Proc, x *wireup.Meeting) {
 	key, ok := keyIn(x.Key)
 	if !ok {
 		return
 	}
-	var o *spawnedWorld
-	m.withPorts(func() {
-		if m.ports.Close(p, key) {
-			o = m.awaited[key.World()]
-			delete(m.awaited, key.World())
-		}
-	})
-	if o != nil {
-		o.ask((*dynamic.Spawned).Connect)
+	closed := false
+	m.withPorts(func() { closed = m.ports.Close(p, key) })
+	if closed && m.PortClosed != nil {
+		m.PortClosed(key.World())
 	}
 }
 
-// take answers with the next caller of a port, now or later.
-func (m *meetings) take(p *procs.Proc, x *wireup.Meeting) {
+// accept answers with the next connection to a port, now or later.
+func (m *Meetings) accept(p *procs.Proc, x *wireup.Meeting) {
 	key, ok := keyIn(x.Key)
 	m.withPorts(func() {
 		switch {
@@ -121,11 +116,11 @@ func (m *meetings) take(p *procs.Proc, x *wireup.Meeting) {
 	})
 }
 
-// acceptCall lets a caller in whose greeting proved that it has the port's key.
-func (m *meetings) acceptCall(ctx context.Context, l link.Link, g *dynamic.Acceptor, hello dynamic.Hello, t *routes.Transport) error {
+// AcceptConnect lets a connection to a port in, whose greeting proved that it has the port's key.
+func (m *Meetings) AcceptConnect(ctx context.Context, l link.Link, g *dynamic.Acceptor, hello dynamic.Hello, t *routes.Transport) error {
 	verdict := m.holdPlace(hello.Port, l, t)
 	if verdict != dynamic.Accepted {
-		m.d.n.log.Debug("a caller of a port is refused", "port", hello.Port.String()[:8], "transport", t.Name, "reason", verdict)
+		m.Log.Debug("a caller of a port is refused", "port", hello.Port.String()[:8], "transport", t.Name, "reason", verdict)
 	}
 	err := dial.Answer(ctx, l, g, verdict)
 	if verdict != dynamic.Accepted {
@@ -136,16 +131,29 @@ func (m *meetings) acceptCall(ctx context.Context, l link.Link, g *dynamic.Accep
 		return err
 	}
 	var taken bool
-	m.withPorts(func() { taken = m.ports.Enter(hello.Port, caller{l, t.Name, time.Now()}) })
-	m.d.n.log.Debug("a caller of a port is let in", "port", hello.Port.String()[:8], "transport", t.Name, "awaited", taken)
+	m.withPorts(func() { taken = m.ports.Enter(hello.Port, waiting{l, t.Name, time.Now()}) })
+	m.Log.Debug("a caller of a port is let in", "port", hello.Port.String()[:8], "transport", t.Name, "awaited", taken)
 	return nil
 }
 
-// holdPlace judges a caller and keeps it a place.
-func (m *meetings) holdPlace(port dynamic.World, l link.Link, t *routes.Transport) (verdict dynamic.Verdict) {
-	if !m.d.n.routes.AllowsAbroad(l, t) {
+// holdPlace judges a connection to a port and keeps it a place.
+func (m *Meetings) holdPlace(port dynamic.World, l link.Link, t *routes.Transport) (verdict dynamic.Verdict) {
+	if !m.Routes.AllowsAbroad(l, t) {
 		return dynamic.NotAllowed
 	}
 	m.withPorts(func() { verdict = m.ports.Hold(port) })
 	return verdict
+}
+
+// PortIsOpen tells whether a port is open, by its name.
+func (m *Meetings) PortIsOpen(name dynamic.World) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, open := m.ports.Key(name)
+	return open
+}
+
+// BreakPort tells who waits at a port of a proc, or will, that nobody connects, and why.
+func (m *Meetings) BreakPort(p *procs.Proc, name dynamic.World, reason string) {
+	m.withPorts(func() { m.ports.Break(p, name, errors.New(reason)) })
 }

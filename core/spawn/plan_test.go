@@ -1,0 +1,74 @@
+package spawn
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+)
+
+// plan has what a plan of commands whose info key host has these values says: the client and host of
+// each part, and how many commands it has.
+func plan(j *Job, hosts ...string) (string, *Refusal) {
+	list := commands(make([]int, len(hosts))...)
+	for i, h := range hosts {
+		if h != "" {
+			list[i].Info = map[string]string{"host": h}
+		}
+	}
+	parts, r := j.Plan("w", "10.0.0.2", list)
+	var text []string
+	number := 0
+	for _, p := range parts {
+		text = append(text, fmt.Sprintf("%d %s x%d", p.Client, p.Host, len(p.Commands)))
+		for _, c := range p.Commands {
+			if c.Number != number || p.World != "w" {
+				text = append(text, fmt.Sprintf("command %d of %s", c.Number, p.World))
+			}
+			number++
+		}
+	}
+	return strings.Join(text, "; "), r
+}
+
+func TestPlan(t *testing.T) {
+	addrs := func(list ...string) (all []netip.Addr) {
+		for _, a := range list {
+			all = append(all, netip.MustParseAddr(a))
+		}
+		return all
+	}
+	j := &Job{Self: 1, Names: []string{"here.example"}, Sites: []Site{
+		{Name: "alpha", Hosts: addrs("10.0.0.9")},
+		{Name: "beta", Hosts: addrs("10.0.0.1", "10.0.0.2")},
+		{Hosts: addrs("10.0.1.1", "10.0.1.2")},
+		{Name: "here.example", Hosts: addrs("10.0.2.1")},
+	}}
+	for _, tt := range []struct {
+		name  string
+		hosts []string
+		want  string // the parts
+		about int    // command that is refused
+		why   string
+	}{
+		{name: "where the spawner is", hosts: []string{""}, want: "1 10.0.0.2 x1"},
+		{name: "localhost is there too", hosts: []string{"", "localhost"}, want: "1 10.0.0.2 x2"},
+		{name: "the name of the machine comes before that of a site", hosts: []string{"here.example"}, want: "1 10.0.0.2 x1"},
+		{name: "the own site is its first host", hosts: []string{"beta"}, want: "1 10.0.0.1 x1"},
+		{name: "another host of the own site", hosts: []string{"", "10.0.0.1"}, want: "1 10.0.0.2 x1; 1 10.0.0.1 x1"},
+		{name: "another site chooses the host", hosts: []string{"alpha"}, want: "0  x1"},
+		{name: "a host of another site", hosts: []string{"10.0.1.2"}, want: "2 10.0.1.2 x1"},
+		{name: "a site by name and its host are different parts", hosts: []string{"alpha", "10.0.0.9"}, want: "0  x1; 0 10.0.0.9 x1"},
+		{name: "the order of commands is that of ranks", hosts: []string{"", "alpha", ""}, want: "1 10.0.0.2 x1; 0  x1; 1 10.0.0.2 x1"},
+		{name: "as many parts as a world may have", hosts: strings.Split(strings.TrimSuffix(strings.Repeat("alpha,beta,", MaxParts/2), ","), ","), want: strings.TrimSuffix(strings.Repeat("0  x1; 1 10.0.0.1 x1; ", MaxParts/2), "; ")},
+		{name: "one part more", hosts: strings.Split(strings.Repeat("alpha,beta,", MaxParts/2)+"alpha", ","), about: -1, why: "in 33 groups at one host each, at most 32"},
+		{name: "nobody's name", hosts: []string{"", "gamma"}, about: 1, why: `command 1 (prog): there is no site or host "gamma" in the job, which has alpha, beta, 10.0.1.1, here.example`},
+		{name: "nobody's address", hosts: []string{"10.9.9.9"}, about: 0, why: `"10.9.9.9"`},
+	} {
+		got, r := plan(j, tt.hosts...)
+		tells(t, tt.name, r, tt.about, tt.why)
+		if tt.why == "" && got != tt.want {
+			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
+		}
+	}
+}

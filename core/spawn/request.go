@@ -1,0 +1,122 @@
+package spawn
+
+import (
+	"fmt"
+	"regexp"
+
+	"github.com/openimpi/impi/core/mpierr"
+)
+
+// Bounds of a spawn.
+const (
+	MaxCommands = 1024    // of one spawn
+	MaxProcs    = 1 << 13 // that one spawn may ask for: an answer has a number for each
+	MaxParts    = 32      // of a world, each of which is a client of it. IMPI ch.2: client_mask has 32 bits
+)
+
+// Command is one program of a spawn.
+type Command struct {
+	Number int               `json:"number"` // among all those of the spawn
+	Path   string            `json:"path"`
+	Args   []string          `json:"args,omitempty"`
+	Procs  int               `json:"procs"`
+	Info   map[string]string `json:"info,omitempty"` // host, wdir, path, soft, env, arch, ...
+}
+
+// Refuse is a refusal that says in its reason which command it is about.
+func (c *Command) Refuse(reason string) *Refusal {
+	return Refuse(c.Number, "command %d (%s): %s", c.Number, c.Path, reason)
+}
+
+// Refusal is why procs are not started, and the command that it is about, or -1.
+type Refusal struct {
+	Command int    `json:"command"`
+	Reason  string `json:"reason"`
+}
+
+// Error is the reason.
+func (r *Refusal) Error() string { return r.Reason }
+
+// Refuse is a refusal that is about a command, or about none if that is -1.
+func Refuse(command int, format string, args ...any) *Refusal {
+	return &Refusal{command, fmt.Sprintf(format, args...)}
+}
+
+// Check checks what a proc asks for, but for the places of its procs. able tells whether the proc's
+// job can meet other worlds.
+func Check(able bool, commands []Command) *Refusal {
+	if !able {
+		return Refuse(-1, "the job cannot meet others, nor spawn them: a site of it is run by another MPI, or has no transports for direct links")
+	}
+	if len(commands) == 0 || len(commands) > MaxCommands {
+		return Refuse(-1, "a spawn has 1 to %d commands", MaxCommands)
+	}
+	total := 0
+	for i, c := range commands {
+		if c.Procs < 1 || c.Procs > MaxProcs {
+			return Refuse(i, "command %d (%s): %d procs; 1 to %d are possible", i, c.Path, c.Procs, MaxProcs)
+		}
+		total += c.Procs
+	}
+	if total > MaxProcs {
+		return Refuse(-1, "%d procs, at most %d are possible", total, MaxProcs)
+	}
+	return nil
+}
+
+// Codes has the error class of each proc that was asked for (MPI-4.1, 11.8.2,
+// array_of_errcodes). granted has how many procs of each command run. If the spawn has failed with
+// r, none does: those of the command that is to blame could not be spawned, the others have not been.
+func Codes(commands []Command, granted []int, r *Refusal) (codes []int) {
+	for i, c := range commands {
+		for k := range c.Procs {
+			class := mpierr.Success
+			switch {
+			case r != nil && r.Command >= 0 && r.Command != i:
+				class = mpierr.Other
+			case r != nil || k >= granted[i]:
+				class = mpierr.Spawn
+			}
+			codes = append(codes, int(class))
+		}
+	}
+	return codes
+}
+
+// Part is what one site is asked to start of a spawned world.
+type Part struct {
+	World    string    `json:"world"`          // name, for people
+	Host     string    `json:"host,omitempty"` // address of the site's host; empty: any
+	Commands []Command `json:"commands"`
+}
+
+// worldName is how spawned worlds are named: it becomes part of the names of files.
+var worldName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,100}$`)
+
+// Check checks a part that another site asks for.
+func (p *Part) Check() *Refusal {
+	total := 0
+	for _, c := range p.Commands {
+		if c.Procs < 1 || c.Procs > MaxProcs {
+			return Refuse(-1, "a command with %d procs", c.Procs)
+		}
+		total += c.Procs
+	}
+	if len(p.Commands) == 0 || len(p.Commands) > MaxCommands || total > MaxProcs || !worldName.MatchString(p.World) {
+		return Refuse(-1, "%d commands, %d procs in world %q", len(p.Commands), total, p.World)
+	}
+	return nil
+}
+
+// Fits tells whether a site may grant that many procs of each command of the part.
+func (p *Part) Fits(granted []int) bool {
+	if len(granted) != len(p.Commands) {
+		return false
+	}
+	for i, n := range granted {
+		if n < 0 || n > p.Commands[i].Procs {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,138 @@
+package spawn
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// SlotWait is how long a part waits for slots of procs that are about to end.
+const SlotWait = 2 * time.Second
+
+// Slots are the places that a site has for spawned procs. All worlds that have procs there share
+// them. P names a part of a world; what was decided about one comes from [Slots.Next]. The caller
+// passes the time, and calls [Slots.Tick] when [Slots.Deadline] has come.
+type Slots[P comparable] struct {
+	Site  string // its name
+	Total int
+
+	// Leaving says whether procs of a part that has slots are about to end: others wait for
+	// those. nil: none ever is.
+	Leaving func(P) bool
+
+	taken   int
+	holders []holder[P] // in the order in which they came, so that the same happens each time
+	waiting []*slotWish[P]
+	answers []SlotAnswer[P]
+}
+
+type holder[P comparable] struct {
+	part  P
+	slots int
+}
+
+// slotWish is a part that waits.
+type slotWish[P comparable] struct {
+	part     P
+	commands []Command
+	soft     []Soft
+	until    time.Time
+	refusal  *Refusal // what it hears if it waits in vain
+}
+
+// SlotAnswer is what was decided about a part: how many procs of each command it has slots for, or
+// why it has none.
+type SlotAnswer[P comparable] struct {
+	Part    P
+	Granted []int
+	Refused *Refusal
+}
+
+// Next is the next answer; ok is false if there is none.
+func (s *Slots[P]) Next() (a SlotAnswer[P], ok bool) {
+	if len(s.answers) == 0 {
+		return a, false
+	}
+	a, s.answers = s.answers[0], s.answers[1:]
+	return a, true
+}
+
+// Taken is how many slots are taken.
+func (s *Slots[P]) Taken() int { return s.taken }
+
+// Reserve asks for slots for the commands of a part, each of which may be started with as many procs
+// as its soft says. The answer may come later, if somebody is about to leave.
+func (s *Slots[P]) Reserve(now time.Time, part P, commands []Command, soft []Soft) {
+	w := &slotWish[P]{part: part, commands: commands, soft: soft, until: now.Add(SlotWait)}
+	if !s.try(w) {
+		s.waiting = append(s.waiting, w)
+	}
+}
+
+// Cancel ends the wait of a part, if it waits: it is refused.
+func (s *Slots[P]) Cancel(part P) {
+	s.drop(func(w *slotWish[P]) bool { return w.part == part })
+}
+
+// Release gives the slots of a part back, if it has some, to those who wait first.
+func (s *Slots[P]) Release(part P) {
+	s.holders = slices.DeleteFunc(s.holders, func(h holder[P]) bool {
+		if h.part == part {
+			s.taken -= h.slots
+		}
+		return h.part == part
+	})
+	s.waiting = slices.DeleteFunc(s.waiting, s.try)
+}
+
+// Deadline is when the next part has waited for long enough; ok is false if none waits.
+func (s *Slots[P]) Deadline() (at time.Time, ok bool) {
+	for _, w := range s.waiting {
+		if !ok || w.until.Before(at) {
+			at, ok = w.until, true
+		}
+	}
+	return at, ok
+}
+
+// Tick refuses those who have waited for long enough.
+func (s *Slots[P]) Tick(now time.Time) {
+	s.drop(func(w *slotWish[P]) bool { return !now.Before(w.until) })
+}
+
+func (s *Slots[P]) drop(which func(*slotWish[P]) bool) {
+	s.waiting = slices.DeleteFunc(s.waiting, func(w *slotWish[P]) bool {
+		if which(w) {
+			s.answers = append(s.answers, SlotAnswer[P]{Part: w.part, Refused: w.refusal})
+			return true
+		}
+		return false
+	})
+}
+
+// try answers a part, unless it has to wait, which is false.
+func (s *Slots[P]) try(w *slotWish[P]) (answered bool) {
+	room := s.Total - s.taken
+	granted := make([]int, len(w.commands))
+	for i := range w.commands {
+		c := &w.commands[i]
+		if granted[i] = w.soft[i].Most(min(c.Procs, room)); granted[i] < 0 {
+			w.refusal = c.Refuse(fmt.Sprintf("of the %d slots of site %s for spawned procs %d are taken, and it needs %d more", s.Total, s.Site, s.Total-room, c.Procs))
+			if s.somebodyLeaves() {
+				return false
+			}
+			s.answers = append(s.answers, SlotAnswer[P]{Part: w.part, Refused: w.refusal})
+			return true
+		}
+		room -= granted[i]
+	}
+	slots := s.Total - room - s.taken
+	s.taken += slots
+	s.holders = append(s.holders, holder[P]{w.part, slots})
+	s.answers = append(s.answers, SlotAnswer[P]{Part: w.part, Granted: granted})
+	return true
+}
+
+func (s *Slots[P]) somebodyLeaves() bool {
+	return s.Leaving != nil && slices.ContainsFunc(s.holders, func(h holder[P]) bool { return s.Leaving(h.part) })
+}

@@ -1,0 +1,33 @@
+package dial
+
+import (
+	"fmt"
+
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/internal/wireup"
+	"github.com/openimpi/impi/transports"
+)
+
+// Pack takes the descriptors out of a link, and describes them in m.
+func Pack(l link.Link, m *wireup.Message) (fds []int, err error) {
+	switch x := l.(type) {
+	case transports.Socket:
+		m.DataPlane = string(transports.PlaneFD)
+		fd, preread, err := x.Detach()
+		if err == nil && len(preread) > 0 {
+			wireup.CloseAll([]int{fd})
+			return nil, fmt.Errorf("%d bytes of packets came with the greeting", len(preread))
+		}
+		return []int{fd}, err
+	case transports.Relayed:
+		m.DataPlane = string(x.Plane())
+		fds, m.Side, err = x.Detach()
+		return fds, err
+	case transports.Memory:
+		m.DataPlane = string(transports.PlanePeerSHM)
+		region, socket, side, err := x.Detach()
+		m.Side = side
+		return []int{region, socket}, err
+	}
+	panic(fmt.Sprintf("dial: transport %s made a %T, which cannot be handed on", m.Transport, l))
+}

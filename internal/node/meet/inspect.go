@@ -1,0 +1,50 @@
+package meet
+
+import (
+	"time"
+
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/internal/links"
+)
+
+// linked is what is known of a link to a proc of another world.
+type linked struct {
+	transport, plane string
+	dialled          bool
+	since            time.Time
+}
+
+// Describe tells of the links to other worlds, and never of the keys of ports.
+func (m *Meetings) Describe(d *links.Node) {
+	if !m.Able {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	d.World, d.Ports = m.world.String(), m.ports.Len()
+	for x, phase := range m.links.Ties.All() {
+		if len(d.Abroad) == links.MaxViews {
+			return
+		}
+		l := m.links.Given(x)
+		a := links.Abroad{
+			Local: int(x.Local.Rank), World: x.Peer.World.String(), Peer: int(x.Peer.Rank), State: links.StateOpening,
+			Transport: l.transport, Plane: l.plane, Dialled: l.dialled, Since: l.since,
+		}
+		switch phase {
+		case dynamic.Linked:
+			a.State = links.StateLinked
+		case dynamic.Yielding:
+			a.State = links.StateWaiting
+		default: // it is being opened
+		}
+		d.Abroad = append(d.Abroad, a)
+	}
+}
+
+// Counts tells how many ports, requests of procs and pairs with procs of other worlds there are.
+func (m *Meetings) Counts() (ports, requests, pairs int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.ports.Len(), len(m.requests), m.links.Ties.Len()
+}

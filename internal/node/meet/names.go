@@ -1,0 +1,161 @@
+package meet
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/mpierr"
+	"github.com/openimpi/impi/core/startup"
+	"github.com/openimpi/impi/internal/names"
+	"github.com/openimpi/impi/internal/node/procs"
+	"github.com/openimpi/impi/internal/wireup"
+)
+
+const (
+	namesLimit = 10 * time.Second // for an answer, where the proc gives no time
+	scopeOfJob = "job"            // what procs call the scope that only their job sees
+)
+
+// NameSettings say which name services there are.
+type NameSettings struct {
+	File config.Names // what the site's file says
+
+	// Own gives the job's own server, and what it takes for a proof. A spawned world has the
+	// names of the job that it was spawned in.
+	Own func() (netip.AddrPort, config.Auth)
+
+	Owner dynamic.Token // of that job
+	Log   hclog.Logger
+}
+
+// nameService is what the node does about service names: it asks the job's own server,
+// or the one that the site's file names.
+type nameService struct {
+	NameSettings
+
+	mu     sync.Mutex
+	own    *names.Session // with the job's server; nil until it is needed
+	shared *names.Session // with the file's
+	closed bool
+}
+
+// askNames is a proc's request about a service name, which is answered later.
+func (m *Meetings) askNames(p *procs.Proc, kind wireup.Kind, x *wireup.Meeting) {
+	if !m.BeginFor(p, func() { m.name(p, kind, x) }) {
+		m.Refuse(p, wireup.KindNamed, x.Request, mpierr.Other, "too many calls of the proc are under way, or the job is ending")
+	}
+}
+
+// name is such a request from its begin to its answer.
+func (m *Meetings) name(p *procs.Proc, kind wireup.Kind, x *wireup.Meeting) {
+	limit := x.Timeout
+	if limit <= 0 {
+		limit = namesLimit
+	}
+	ctx, cancel := context.WithTimeoutCause(m.Ctx, limit, fmt.Errorf("there was no answer for %v", limit))
+	defer cancel()
+	port, err := m.names.do(ctx, kind, x)
+	switch {
+	case err == nil:
+		m.Answer(p, wireup.Message{Kind: wireup.KindNamed, Meeting: &wireup.Meeting{Request: x.Request, Port: port}})
+	case m.Ctx.Err() == nil:
+		m.Refuse(p, wireup.KindNamed, x.Request, classOfName(err), err.Error())
+	}
+}
+
+func (s *nameService) do(ctx context.Context, kind wireup.Kind, x *wireup.Meeting) (port string, err error) {
+	scope, given := x.Info["scope"]
+	at, scope, err := s.session(scope, given)
+	if err != nil {
+		return "", err
+	}
+	switch kind {
+	case wireup.KindPublish:
+		return "", at.Publish(ctx, scope, x.Service, x.Port)
+	case wireup.KindUnpublish:
+		return "", at.Unpublish(ctx, scope, x.Service)
+	default: // wireup.KindLookup
+		return at.Lookup(ctx, scope, x.Service)
+	}
+}
+
+// errScope means a scope that cannot be one.
+var errScope = errors.New("bad scope")
+
+// session gives who is to be asked about a scope, and what it calls the scope.
+func (s *nameService) session(scope string, given bool) (*names.Session, string, error) {
+	if len(scope) > names.MaxScope {
+		return nil, "", fmt.Errorf("%w: %d bytes, at most %d", errScope, len(scope), names.MaxScope)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, "", errors.New("the job is ending")
+	}
+	file := &s.File
+	shared := file.Shared()
+	switch {
+	case given && scope == scopeOfJob:
+		scope, shared = "", false
+	case !given:
+		scope = file.Scope
+	}
+	if shared {
+		if s.shared == nil {
+			s.shared = s.open(file.Server, file.Auth)
+		}
+		return s.shared, scope, nil
+	}
+	if s.own == nil {
+		s.own = s.open(s.Own())
+	}
+	return s.own, scope, nil
+}
+
+func (s *nameService) open(at netip.AddrPort, auth config.Auth) *names.Session {
+	token := s.Owner
+	if token == (dynamic.Token{}) {
+		_, _ = rand.Read(token[:]) // never fails
+	}
+	return names.NewSession(names.Settings{
+		Server: at.String(), Auth: startup.Auth{None: auth.None, HasKey: auth.Keyed, Key: auth.Key}, Owner: names.OwnerOf(token[:]), Logger: s.Log.Named("names"),
+	})
+}
+
+// close ends the names that were published from here.
+func (s *nameService) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	for _, at := range []*names.Session{s.own, s.shared} {
+		if at != nil {
+			at.Close()
+		}
+	}
+}
+
+// classOfName is the MPI error class of how a request about a name failed.
+func classOfName(err error) mpierr.Class {
+	switch {
+	case errors.Is(err, names.ErrPublished), errors.Is(err, names.ErrUnknown), errors.Is(err, names.ErrFull):
+		return mpierr.Service
+	case errors.Is(err, names.ErrNotFound):
+		return mpierr.Name
+	case errors.Is(err, names.ErrDenied):
+		return mpierr.Access
+	case errors.Is(err, errScope):
+		return mpierr.InfoValue
+	case errors.Is(err, names.ErrName):
+		return mpierr.Arg
+	}
+	return mpierr.Other
+}

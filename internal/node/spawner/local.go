@@ -1,0 +1,169 @@
+package spawner
+
+import (
+	"context"
+	"net/netip"
+	"strings"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/core/spawn"
+	"github.com/openimpi/impi/internal/node/ending"
+)
+
+// Local is this site's part of a spawned world: procs on one host of the site, with a node of their
+// own. The node is in the process of the site's and has its output and its transports.
+type Local struct {
+	spawner  *Spawner
+	part     *spawn.Part
+	host     config.Host
+	programs []config.Program // by command
+	granted  []int            // procs, by command
+
+	of *world // whose part it is, if a proc of this site has spawned it
+
+	numbers []int  // by proc: its command among all of the spawn
+	runs    []int  // by proc: its command among the part's
+	parent  string // the port that the procs connect to
+
+	node    Node
+	cancel  context.CancelCauseFunc
+	done    chan struct{}   // closed when nothing of it is left; nil: it has not begun
+	failure *ending.Failure // valid then
+	late    bool            // it came after the end of the part's job
+}
+
+// start is what the parts of a spawned world have to know of each other. It is for their nodes
+// only: it has the world's key.
+type start struct {
+	Server netip.AddrPort `json:"server"`
+	Key    uint64         `json:"key"`
+	Sites  []string       `json:"sites"` // names, by client
+	Client int            `json:"client"`
+	Parent string         `json:"parent"` // port
+}
+
+// Spawner is that of the site.
+func (p *Local) Spawner() *Spawner { return p.spawner }
+
+// World names the spawned world.
+func (p *Local) World() string { return p.part.World }
+
+// Parent is the port that the procs connect to in Init.
+func (p *Local) Parent() string { return p.parent }
+
+// Program is what a proc runs, by its number at the site.
+func (p *Local) Program(local int) config.Program { return p.programs[p.runs[local]] }
+
+// AppNum is a proc's MPI_APPNUM.
+func (p *Local) AppNum(local int) int { return p.numbers[local] }
+
+// Inherit is for a failure of procs that the world has spawned itself, and that comes when the world
+// is over: it is its parents', if it is connected with them.
+func (p *Local) Inherit(f *ending.Failure, late bool) {
+	if p.of != nil && p.of.state() == spawn.Connected {
+		p.of.parents.Inherit(f, late)
+	}
+}
+
+// begin starts the procs and their node.
+func (p *Local) begin(o *start) error {
+	d := p.spawner
+	p.parent = o.Parent
+	for i, n := range p.granted {
+		for range n {
+			p.runs, p.numbers = append(p.runs, i), append(p.numbers, p.part.Commands[i].Number)
+		}
+	}
+	site := p.asClient(o)
+	node := d.NewNode(p, p.job(o, site), site)
+	ctx, cancel := context.WithCancelCause(d.ctx)
+	d.mu.Lock()
+	p.node, p.cancel, p.done = node, cancel, make(chan struct{})
+	d.running[p] = struct{}{}
+	d.mu.Unlock()
+	d.wg.Go(func() {
+		defer cancel(nil)
+		p.failure, p.late = node.Run(ctx)
+		d.release(p)
+		close(p.done)
+	})
+	return nil
+}
+
+func (p *Local) site() string { return p.spawner.Routes.Site.Name }
+
+// settled waits until the procs are in Init.
+func (p *Local) settled() *spawn.Refusal {
+	select {
+	case <-p.node.Ready():
+		return nil
+	case <-p.done:
+	}
+	switch f := p.failure; {
+	case f == nil:
+		return spawn.Refuse(-1, "%s ended", p.part.World)
+	case f.Proc > 0:
+		return p.part.Commands[p.runs[f.Proc-1]].Refuse(f.Text)
+	default:
+		return spawn.Refuse(-1, "%s", f.Text)
+	}
+}
+
+// end gives back what was reserved, or ends what was started.
+func (p *Local) end(f *ending.Failure) {
+	if p.done == nil {
+		p.spawner.release(p)
+		return
+	}
+	p.cancel(f)
+}
+
+// gone waits until nothing is left of the part.
+func (p *Local) gone() {
+	if p.done != nil {
+		<-p.done
+	}
+}
+
+// asClient is the site as the part's node sees it: one client of another job.
+func (p *Local) asClient(o *start) config.Site {
+	site := *p.spawner.Routes.Site
+	site.Client = o.Client
+	site.Server = config.Server{Address: o.Server, Ours: true, TLS: site.Server.TLS}
+	site.Auth = config.Auth{Keyed: true, Key: o.Key}
+	site.Hosts = []config.Host{{Address: p.host.Address, Procs: len(p.runs), NoBoard: p.host.NoBoard}}
+	site.Program = p.programs[0]
+	if trace := site.Log.Trace; trace != "" && !strings.Contains(trace, "%r") {
+		site.Log.Trace = trace + "." + p.part.World + ".%r"
+	} else {
+		site.Log.Trace = strings.ReplaceAll(trace, "%r", p.part.World+".%r")
+	}
+	return site
+}
+
+// job is the spawned world as far as the site's file knows the others of it.
+func (p *Local) job(o *start, own config.Site) *config.Job {
+	of := p.spawner.Routes.Job
+	job := &config.Job{File: of.File, Dir: of.Dir, Complete: true, Limits: of.Limits}
+	for client, name := range o.Sites {
+		site, ok := of.Site(name)
+		switch {
+		case client == o.Client:
+			site = own
+		case !ok:
+			site = config.Site{Name: name}
+		}
+		site.Client = client
+		job.Sites = append(job.Sites, site)
+	}
+	return job
+}
+
+// leaving tells whether procs of the part may be about to end: they have disconnected from their
+// parents, or some have finished. The caller has the spawner's mu.
+func (p *Local) leaving() bool {
+	if p.of != nil && p.of.state() == spawn.Disconnected {
+		return true
+	}
+	return p.node != nil && p.node.Leaving()
+}

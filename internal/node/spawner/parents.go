@@ -1,0 +1,198 @@
+package spawner
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/openimpi/impi/core/blame"
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/mpierr"
+	"github.com/openimpi/impi/core/spawn"
+	"github.com/openimpi/impi/internal/node/ending"
+	"github.com/openimpi/impi/internal/node/meet"
+	"github.com/openimpi/impi/internal/node/procs"
+	"github.com/openimpi/impi/internal/wireup"
+)
+
+// Parents are the procs of one node as those who spawn.
+type Parents struct {
+	spawner *Spawner
+	meet    *meet.Meetings
+
+	// Inherit is for a failure of procs that they have spawned and are connected with: it is one
+	// of their own job. late: it came after the end of the spawned procs' job.
+	Inherit func(f *ending.Failure, late bool)
+
+	mu     sync.Mutex
+	worlds spawn.Worlds[*procs.Proc]
+	of     map[*spawn.World[*procs.Proc]]*world // that were started and have not ended
+	timer  *time.Timer                          // of the worlds' deadline; nil: none has one
+}
+
+// NewParents makes the parents of a node that meets other worlds by m.
+func (d *Spawner) NewParents(m *meet.Meetings, inherit func(f *ending.Failure, late bool)) *Parents {
+	s := &Parents{spawner: d, meet: m, Inherit: inherit, of: make(map[*spawn.World[*procs.Proc]]*world)}
+	m.PortClosed = func(port dynamic.World) { s.withWorlds(func() { s.worlds.PortClosed(port) }) }
+	return s
+}
+
+// withWorlds has f tell the worlds something, and awaits the next deadline.
+func (s *Parents) withWorlds(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f()
+	if s.timer != nil {
+		s.timer.Stop()
+		s.timer = nil
+	}
+	if at, ok := s.worlds.Deadline(); ok {
+		s.timer = time.AfterFunc(time.Until(at), s.tick)
+	}
+}
+
+func (s *Parents) tick() {
+	s.end(func() []*spawn.World[*procs.Proc] { return s.worlds.Tick(time.Now()) }, func(w *world) *ending.Failure {
+		return ending.TimedOut("%v passed while %s and its parents connected", s.limit(), w.name)
+	})
+}
+
+// limit is how long procs and their parents have to connect.
+func (s *Parents) limit() time.Duration { return s.spawner.Routes.Job.Limits.Start }
+
+// end ends the worlds that which gives.
+func (s *Parents) end(which func() []*spawn.World[*procs.Proc], why func(*world) *ending.Failure) {
+	var all []*world
+	s.withWorlds(func() {
+		for _, x := range which() {
+			all = append(all, s.of[x])
+		}
+	})
+	for _, w := range all {
+		w.end(why(w))
+	}
+}
+
+// endedBy is the failure of a world that somebody ends.
+func endedBy(text string) *ending.Failure {
+	return &ending.Failure{Text: text, Status: 1, Weight: blame.Decided}
+}
+
+// Failed says that the job of the parents has failed: what they have spawned ends with it, but for
+// the worlds that they have no communicator with any more.
+func (s *Parents) Failed(f *ending.Failure) {
+	s.end(s.worlds.ParentsFailed, func(*world) *ending.Failure { return endedBy("the job of its parents is over: " + f.Text) })
+}
+
+// Gone says that a proc is no more.
+func (s *Parents) Gone(p *procs.Proc) {
+	s.withWorlds(func() { s.worlds.Gone(p) })
+}
+
+// Heard is a proc's message about procs that it spawns. False: it is none.
+func (s *Parents) Heard(p *procs.Proc, x wireup.Message) bool {
+	switch {
+	case x.Meeting == nil:
+		return false
+	case x.Kind == wireup.KindSpawn && x.Meeting.Cancel:
+		s.cancel(p, x.Meeting.Request)
+	case x.Kind == wireup.KindSpawn:
+		s.spawn(p, x.Meeting)
+	case x.Kind == wireup.KindPart:
+		s.withWorlds(func() { s.worlds.Disconnect(p, x.Meeting.Request) })
+	default:
+		return false
+	}
+	return true
+}
+
+// cancel gives up what a proc has spawned and could not connect with.
+func (s *Parents) cancel(p *procs.Proc, request uint64) {
+	which := func() (list []*spawn.World[*procs.Proc]) {
+		if w := s.worlds.Cancel(p, request); w != nil {
+			list = append(list, w)
+		}
+		return list
+	}
+	s.end(which, func(*world) *ending.Failure { return endedBy("its parents could not connect with it") })
+}
+
+// spawn starts procs for one of ours.
+func (s *Parents) spawn(p *procs.Proc, x *wireup.Meeting) {
+	work := func() {
+		var commands []spawn.Command
+		if x.Spawn != nil {
+			for i, c := range x.Spawn.Commands {
+				commands = append(commands, spawn.Command{Number: i, Path: c.Path, Args: c.Args, Procs: c.Procs, Info: c.Info})
+			}
+		}
+		answer := wireup.Message{Kind: wireup.KindSpawned, Meeting: &wireup.Meeting{Request: x.Request}}
+		r := spawn.Check(s.meet.Able, commands)
+		if r == nil {
+			var granted []int
+			granted, r = s.startWorld(p, x, commands)
+			answer.Meeting.Codes = spawn.Codes(commands, granted, r)
+		}
+		if r != nil {
+			answer.Reason, answer.Meeting.Class = r.Reason, int(mpierr.Spawn)
+		}
+		s.meet.Answer(p, answer)
+	}
+	if !s.meet.BeginFor(p, work) {
+		s.meet.Refuse(p, wireup.KindSpawned, x.Request, mpierr.Spawn, "too much of the proc is under way, or the job is ending")
+	}
+}
+
+// startWorld starts a world and waits until its procs are in Init. If that fails, nothing
+// is left of it. granted has how many procs of each command run.
+func (s *Parents) startWorld(p *procs.Proc, x *wireup.Meeting, commands []spawn.Command) (granted []int, r *spawn.Refusal) {
+	w := &world{parents: s, granted: make([]int, len(commands))}
+	w.By, w.Request = p, x.Request
+	w.ctx, w.cancel = context.WithCancel(s.meet.Ctx)
+	defer w.cancel()
+	if r = w.start(x.Port, commands); r == nil {
+		r = w.awaitInit()
+	}
+	log := s.meet.Log
+	if r != nil {
+		log.Debug("procs could not be spawned", "world", w.name, "for", p.Who(), "reason", r.Reason)
+		s.withWorlds(func() { s.worlds.NotStarted(&w.World) })
+		w.giveUp(endedBy("it could not be spawned: " + r.Reason))
+		return nil, r
+	}
+	log.Debug("procs are spawned", "world", w.name, "for", p.Who())
+	open := s.meet.PortIsOpen(w.Port)
+	s.withWorlds(func() {
+		s.of[&w.World] = w
+		s.worlds.Started(time.Now(), &w.World, s.limit(), open)
+	})
+	s.spawner.wg.Go(func() { s.follow(w) })
+	return w.granted, nil
+}
+
+// follow waits for the end of a world and tells those whom it concerns.
+func (s *Parents) follow(w *world) {
+	f, late := w.awaitEnd()
+	text := ""
+	if f != nil {
+		text = f.Text
+	}
+	var end spawn.End
+	s.withWorlds(func() {
+		end = s.worlds.Ended(&w.World, text, s.spawner.ctx.Err() != nil)
+		delete(s.of, &w.World)
+	})
+	log := s.meet.Log
+	switch {
+	case end.TooEarly:
+		log.Debug("a spawned world has ended too early", "world", w.name, "reason", end.Reason)
+	case end.Fails:
+		up := *f
+		up.Text = fmt.Sprintf("%s, which %v has spawned, failed: %s", w.name, w.By.Who(), f.Text)
+		s.Inherit(&up, late)
+	case end.Apart:
+		log.Warn("a spawned world that had parted from its parents has failed", "world", w.name, "problem", f.Text)
+	}
+	s.meet.BreakPort(w.By, w.Port, w.name+": "+end.Reason)
+}

@@ -1,0 +1,172 @@
+package spawner
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/spawn"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/node/dial"
+	"github.com/openimpi/impi/internal/node/ending"
+)
+
+// A node asks another one of its job to spawn procs there: over
+// a link like that between two procs of the sites, by JSON objects behind their
+// lengths.
+//
+//	spawn.Part  -->
+//	            <--  reply: what it grants, or why not
+//	start       -->
+//	            <--  reply: the procs are in Init, or why not
+//
+// It is no gRPC, which reads and writes at once: a link has one descriptor, for which one
+// goroutine at a time may sleep. Who ends the link before the last one gives up. After that
+// the spawned world's own server tells of its end.
+
+// maxMessage is the most bytes of such an object.
+const maxMessage = 1 << 17
+
+// reply answers a spawn.Part or a start.
+type reply struct {
+	Granted []int          `json:"granted,omitempty"` // procs, by command of the part
+	Refused *spawn.Refusal `json:"refused,omitempty"`
+}
+
+// messages are such objects on a link.
+type messages struct{ *dial.Blocking }
+
+var errMessage = errors.New("malformed message between nodes")
+
+func (m messages) write(x any) error {
+	b, err := json.Marshal(x)
+	if err != nil {
+		return err
+	}
+	if len(b) > maxMessage {
+		return fmt.Errorf("%w: %d bytes, at most %d", errMessage, len(b), maxMessage)
+	}
+	return m.WriteAll(append(binary.BigEndian.AppendUint32(nil, uint32(len(b))), b...))
+}
+
+func (m messages) read(x any) error {
+	var size [4]byte
+	if err := m.ReadFull(size[:]); err != nil {
+		return err
+	}
+	n := binary.BigEndian.Uint32(size[:])
+	if n > maxMessage {
+		return fmt.Errorf("%w: %d bytes, at most %d", errMessage, n, maxMessage)
+	}
+	b := make([]byte, n)
+	if err := m.ReadFull(b); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(b, x); err != nil {
+		return fmt.Errorf("%w: %w", errMessage, err)
+	}
+	return nil
+}
+
+// remote is another site's part of a world that was spawned here: the dialler's end of a request.
+type remote struct {
+	part    *spawn.Placed
+	name    string // of the site
+	link    link.Link
+	node    messages
+	granted []int
+	begun   bool
+	cancel  context.CancelFunc
+}
+
+// request asks another site of the job for a part. ctx bounds the whole request.
+func (d *Spawner) request(ctx context.Context, part *spawn.Placed) (*remote, *spawn.Refusal) {
+	first, peer := &part.Commands[0], d.Routes.ClientName(part.Client)
+	l, err := d.dial(ctx, part.Client)
+	if err != nil {
+		return nil, first.Refuse(fmt.Sprintf("%s cannot be asked: %v", peer, err))
+	}
+	p := &remote{part: part, name: d.Routes.SiteName(int(part.Client)), link: l}
+	ctx, p.cancel = context.WithCancel(ctx)
+	if p.node.Blocking, err = dial.NewBlocking(ctx, l); err != nil {
+		_ = l.Close()
+		return nil, first.Refuse(err.Error())
+	}
+	var r reply
+	if err = p.node.write(&part.Part); err == nil {
+		err = p.node.read(&r)
+	}
+	p.granted = r.Granted
+	switch {
+	case err != nil:
+		p.end(nil)
+		return nil, first.Refuse(fmt.Sprintf("%s does not answer: %v", peer, err))
+	case r.Refused != nil:
+		p.end(nil)
+		return nil, r.Refused
+	case !part.Fits(r.Granted):
+		p.end(nil)
+		return nil, first.Refuse(fmt.Sprintf("%s grants %v procs", peer, r.Granted))
+	}
+	return p, nil
+}
+
+// dial makes a link to the node of another site.
+func (d *Spawner) dial(ctx context.Context, to wire.ClientRank) (link.Link, error) {
+	job := d.Routes.World
+	local, peer := job.Clients[job.Self].FirstProc, job.Clients[to].FirstProc
+	var reasons []string
+	for _, w := range d.Routes.Ways(local, peer, d.Procs.Of(local).Address()) {
+		hello := dynamic.Hello{Spawn: true, Src: wire.WorldRank(job.Procs[local].Host), Dst: wire.WorldRank(job.Procs[peer].Host)}
+		l, err := dial.Greeted(ctx, job.Token, d.Routes.Pinned(w.T, peer), &hello, w)
+		if err == nil {
+			return l, nil
+		}
+		reasons = append(reasons, fmt.Sprintf("%s: %v", w.T.Name, err))
+	}
+	if reasons == nil {
+		return nil, errNoWay
+	}
+	return nil, errors.New(strings.Join(reasons, "; "))
+}
+
+var errNoWay = errors.New("no transport is common to both sites, or the route has direct = false")
+
+func (p *remote) site() string { return p.name }
+
+func (p *remote) begin(s *start) error {
+	p.begun = true
+	if err := p.node.write(s); err != nil {
+		p.close()
+		return err
+	}
+	return nil
+}
+
+// settled waits for the last answer. After it the link is of no use.
+func (p *remote) settled() *spawn.Refusal {
+	defer p.close()
+	var r reply
+	if err := p.node.read(&r); err != nil {
+		return p.part.Commands[0].Refuse(fmt.Sprintf("the node of site %s is gone: %v", p.name, err))
+	}
+	return r.Refused
+}
+
+// end gives up, if the procs are not in Init yet.
+func (p *remote) end(*ending.Failure) {
+	p.cancel()
+	if !p.begun {
+		p.close()
+	}
+}
+
+func (p *remote) close() {
+	p.cancel()
+	_ = p.link.Close()
+}
