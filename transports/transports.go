@@ -59,7 +59,7 @@ type Listener interface {
 type Socket interface {
 	link.Link
 
-	// Detach returns up the link and returns its descriptor, which the caller then
+	// Detach gives up the link and returns its descriptor, which the caller then
 	// owns, and bytes that were received but not yet read, which come before those
 	// that the descriptor still has. The link is closed. It fails while another
 	// goroutine is in Send or Recv.
@@ -72,7 +72,7 @@ type Socket interface {
 type Memory interface {
 	link.Link
 
-	// Detach returns up the link and returns the descriptors of the memory and of the
+	// Detach gives up the link and returns the descriptors of the memory and of the
 	// socket beside it, which the caller then owns, and which side of the memory is
 	// this one's, 0 or 1. The link is closed. No other call may be in progress.
 	Detach() (region, socket, side int, err error)
@@ -93,7 +93,7 @@ type Conn interface {
 type Piped interface {
 	link.Link
 
-	// Detach returns up the link and returns its connection, which the caller then
+	// Detach gives up the link and returns its connection, which the caller then
 	// owns. The link is closed. It fails once the link was used.
 	Detach() (Conn, error)
 }
@@ -106,7 +106,7 @@ type Relayed interface {
 	// Plane is "ring", "stream" or "grpc".
 	Plane() DataPlane
 
-	// Detach returns up the link and returns what another process makes the same link
+	// Detach gives up the link and returns what another process makes the same link
 	// of: its descriptors, which the caller then owns, and which side of a ring is
 	// this one's. The link is closed. No other call may be in progress.
 	Detach() (fds []int, side int, err error)

@@ -1,10 +1,11 @@
-// Package drive decides when links are read and written: which are polled at each step, when
-// the poll set is asked about the others, how a waiter goes to sleep, and how links that resume
-// are kept. Procs, the packet switches of hosts and the simulator have their links driven by it.
+// Package drive decides when links are read and written: which links are polled at each
+// step, when the poll set is asked about the others, how a waiter goes to sleep, and how
+// resumable links are repaired and given up. Procs, the packet switches of hosts and the
+// simulator use it.
 //
-// It reads and writes nothing itself but through a Mover, starts no goroutine, and knows the time
-// and the place to sleep only from its Machine. A Driver is for one goroutine at a time: whoever
-// has the owner's lock, or the owner's loop.
+// It reads and writes links only through a Mover, starts no goroutine, and gets the time
+// and its place to sleep from its Machine. Only one goroutine at a time may use a Driver:
+// the one that holds the owner's lock, or the owner's loop.
 package drive
 
 import (
@@ -22,74 +23,78 @@ const (
 	MaxReads = 4
 
 	// busy is how many receives in a row polling must bring before a link leaves the poll
-	// set until the next sleep: the set costs each arriving packet a detour, even when nobody
-	// asks it.
+	// set until the next sleep: a link in the set costs time for each packet that arrives,
+	// even if the set is not asked.
 	busy = 64
-	// hotPorts is how many links are polled at each step, which is nothing to those that
-	// are memory; hotCalls is how many of them may cost a system call.
+	// hotPorts is how many links are polled at each step; polling costs nearly nothing for
+	// links in memory. hotCalls is how many of them may cost a system call.
 	hotPorts = 4
 	hotCalls = 2
 	// stale is how many receives in a row must bring nothing before a link that costs a
-	// system call leaves the hot ones to one that is memory.
+	// system call gives up its place among the polled ones to a link in memory.
 	stale = 256
-	// scanEvery is how many steps go by before the poll set is asked about the links that are
-	// not hot.
+	// scanEvery is the number of steps after which the poll set is asked about the links
+	// that are not polled directly.
 	scanEvery = 16
-	// ScanSeldom is the same where all hot ones are memory, beside which a system call is dear.
+	// ScanSeldom is the same if all polled links are in memory; beside those a system call
+	// is expensive.
 	ScanSeldom = 32
-	// Looks is how often a step looks into memory before it does anything else: so often
-	// that it takes as long as one system call that brings nothing.
+	// Looks is how often a step looks into memory before it does anything else: together
+	// this takes as long as one system call that brings nothing.
 	Looks = 8
 )
 
-// ErrNoHandle means that a link has no descriptor by which it could be waited for.
+// ErrNoHandle means that a link has no descriptor on which a poll set could wait.
 var ErrNoHandle = errors.New("the link has no descriptor to wait for")
 
-// Machine is the clock, and the place to sleep.
+// Machine is the clock and the place to sleep.
 type Machine interface {
 	NewSet() (machine.Set, error)
 	AfterFunc(d time.Duration, f func()) machine.Timer
 	Now() time.Time
 }
 
-// Owner is who has a Driver.
+// Owner is the owner of a Driver.
 type Owner interface {
-	// Event is told of an event of the poll set that is no port's: of machine.WakeKey, which has
-	// been cleared, or of a handle that the owner has put into the set. It reports whether it
-	// brought anything.
+	// Event handles an event of the poll set that does not belong to a port: one with
+	// machine.WakeKey, which has been cleared, or of a handle that the owner has added to
+	// the set. It reports whether it made progress.
 	Event(key uint32) (progress bool)
-	// SetFailed is told that the poll set has failed.
+	// SetFailed is called if the poll set has failed.
 	SetFailed(err error)
-	// Tend is called by the timer when Driver.Tend should be, from a goroutine of its own.
+	// Tend is called by the timer, in a goroutine of its own, when Driver.Tend has to be
+	// called.
 	Tend()
 }
 
-// Mover moves the bytes of one port between its link and those who read and write them.
+// Mover moves the bytes of one port between its link and the code that reads and writes
+// them.
 type Mover interface {
-	// Receive reads the link and reports whether anything came, or the link has ended.
+	// Receive reads the link and reports whether anything came or the link has ended.
 	Receive() (progress bool)
-	// Flush writes what there is, as far as the link takes it, and reports whether it took any.
+	// Flush writes what is queued, as far as the link takes it, and reports whether it took
+	// any.
 	Flush() (progress bool)
 	// Due reports whether there is something to write.
 	Due() bool
-	// Drop is told that the link is of no more use. It calls Driver.Remove.
+	// Drop is called when the link cannot be used any more. It calls Driver.Remove.
 	Drop(cause error)
 }
 
-// Port is a link that is driven. Its owner has it as a part of what he knows of the link.
+// Port is a link that is driven. The owner embeds it in its own data about the link.
 type Port struct {
 	Link      link.Link
-	InPlace   link.Memory // Link, if packets can be written and read in its own memory; or nil
-	Resumable *Resumable  // Link, perhaps behind a tracer, if it resumes; or nil
-	Full      bool        // it did not take all of the last output
+	InPlace   link.Memory // Link, if packets can be written and read in its memory; or nil
+	Resumable *Resumable  // Link, perhaps wrapped by a tracer, if it is resumable; or nil
+	Full      bool        // the link did not take all of the last output
 
 	mover    Mover
 	key      uint32
 	interest link.Interest // what the poll set waits for; 0: it is not in the set
-	streak   int           // receives that polling brought since the last sleep
+	streak   int           // receives in a row that brought something when polled, since the last sleep
 	misses   int           // receives in a row that brought nothing
-	mute     bool          // only reading tells whether something came
-	memory   bool          // reading it costs next to nothing
+	mute     bool          // the poll set cannot tell whether something came, only reading can
+	memory   bool          // reading costs next to nothing
 }
 
 // Memory reports whether reading the link costs next to nothing.
@@ -97,17 +102,17 @@ func (p *Port) Memory() bool { return p.memory }
 
 // Driver drives the links of one proc or host.
 type Driver struct {
-	// Wanted counts those who want the driver to come back to its owner: a step that looks
-	// into memory for a while ends early for them.
+	// Wanted counts the goroutines that wait for the driver to return to its owner. If it
+	// is not 0, a step that looks into memory for a while ends early.
 	Wanted atomic.Int32
 
 	machine Machine
 	owner   Owner
 	set     machine.Set
-	ports   []*Port         // by key; nil once removed
-	hot     [hotPorts]*Port // the last that brought something; nil ones are last
-	mute    int             // ports of which only reading tells whether something came
-	polls   uint            // made so far
+	ports   []*Port         // by key; nil after Remove
+	hot     [hotPorts]*Port // the ports that brought something most recently; nil entries come last
+	mute    int             // number of mute ports
+	polls   uint            // number of steps so far
 	resumables
 }
 
@@ -120,20 +125,20 @@ func New(m Machine, o Owner) (*Driver, error) {
 	return &Driver{machine: m, owner: o, set: set}, nil
 }
 
-// Set is the place to sleep, for handles that are no links.
+// Set returns the poll set, so that the owner can add handles that are not links.
 func (d *Driver) Set() machine.Set { return d.set }
 
-// Wake ends the present sleep, or the next one. Anybody may call it at any time.
+// Wake ends the present sleep, or the next one. Any goroutine may call it at any time.
 func (d *Driver) Wake() { d.set.Wake() }
 
-// Close releases the poll set and what is left of links that resume, but no other link.
+// Close releases the poll set and what is left of resumable links, but no other link.
 func (d *Driver) Close() error {
 	d.hot = [hotPorts]*Port{}
 	d.closeResumables()
 	return d.set.Close()
 }
 
-// Add has p driven, whose Link is set; key is p's alone until Remove.
+// Add begins to drive p, whose Link must be set. No other port may use key until Remove.
 func (d *Driver) Add(p *Port, key uint32, m Mover) error {
 	p.mover, p.key = m, key
 	h := p.Link.Handle()
@@ -155,7 +160,7 @@ func (d *Driver) Add(p *Port, key uint32, m Mover) error {
 	return nil
 }
 
-// Remove has p driven no longer. Its link is still open.
+// Remove stops driving p. It does not close the link.
 func (d *Driver) Remove(p *Port) {
 	if !d.Has(p) {
 		return
@@ -163,7 +168,7 @@ func (d *Driver) Remove(p *Port) {
 	d.ports[p.key] = nil
 	d.cool(p)
 	if p.interest != 0 {
-		_ = d.set.Remove(p.Link.Handle()) // a descriptor that is closed leaves the set by itself
+		_ = d.set.Remove(p.Link.Handle()) // a descriptor leaves the set by itself when it is closed
 		p.interest = 0
 	}
 	if p.mute {
@@ -174,8 +179,8 @@ func (d *Driver) Remove(p *Port) {
 // Has reports whether p is driven.
 func (d *Driver) Has(p *Port) bool { return int(p.key) < len(d.ports) && d.ports[p.key] == p }
 
-// Warm makes p one of the ports that are polled without asking the set first. The one
-// that it displaces must be in the set.
+// Warm makes p one of the ports that are polled at each step. The port that it replaces
+// must be in the poll set.
 func (d *Driver) Warm(p *Port) {
 	if d.hot[0] == p {
 		return
@@ -189,9 +194,9 @@ func (d *Driver) Warm(p *Port) {
 	}
 }
 
-// place is where among the hot ports p is to be: its own place, a free one, or that of
-// the one whose last message is longest ago. Of ports that cost a system call each time
-// at most hotCalls are hot.
+// place returns where p goes among the polled ports: its own place, a free one, or that of
+// the port whose last message is oldest. At most hotCalls of the polled ports may cost a
+// system call each time.
 func (d *Driver) place(p *Port) int {
 	calls, at := 0, len(d.hot)-1
 	for i, h := range &d.hot {
@@ -209,7 +214,7 @@ func (d *Driver) place(p *Port) int {
 	return at
 }
 
-// cool makes p none of the hot ports.
+// cool removes p from the polled ports.
 func (d *Driver) cool(p *Port) {
 	if i := slices.Index(d.hot[:], p); i >= 0 {
 		copy(d.hot[i:], d.hot[i+1:])
@@ -217,8 +222,8 @@ func (d *Driver) cool(p *Port) {
 	}
 }
 
-// hit says that polling p brought something. One that is busy leaves the poll set, unless
-// the set is to tell when it takes more.
+// hit says that polling p brought something. A busy port leaves the poll set, unless it is
+// in the set for room to write.
 func (d *Driver) hit(p *Port) {
 	p.misses = 0
 	if p.streak++; p.streak >= busy && p.interest == link.Readable {
@@ -228,8 +233,8 @@ func (d *Driver) hit(p *Port) {
 	}
 }
 
-// miss says that a system call was spent on p for nothing. If that goes on while another
-// hot port is memory, which such calls delay, p is left to the set.
+// miss says that a system call on p brought nothing. If that happens often while another
+// polled port is in memory, which such calls delay, p is left to the poll set.
 func (d *Driver) miss(p *Port) {
 	if p.misses++; p.misses < stale {
 		return

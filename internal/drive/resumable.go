@@ -13,9 +13,9 @@ import (
 	"github.com/openimpi/impi/internal/resumable"
 )
 
-// How long until links that resume are looked after by the timer: where somebody is to answer,
-// where bytes are pending, where a link below is to come, and always. A program that computes
-// makes no progress, and its links break nevertheless.
+// The intervals after which the timer checks resumable links: while an answer is expected,
+// while bytes are pending, while a link below is missing, and otherwise. A program that
+// computes makes no progress, but its links can break.
 const (
 	tendAnswer  = 250 * time.Microsecond
 	tendPending = time.Millisecond
@@ -24,49 +24,50 @@ const (
 )
 
 const (
-	// slack is how long the end that asks for connections waits for the word that there is
-	// none, beyond the limit of who makes them.
+	// slack is how long the end that asks for connections waits, beyond the limit of the
+	// process that makes them, to be told that there is none.
 	slack = 3 * time.Second
-	// farewell is how long a link whose bytes have all come waits to be resumed for the peer's
-	// word that ours have. The peer may be content, and gone.
+	// farewell is how long a link that has received all bytes waits to be resumed so that
+	// the peer can acknowledge ours. The peer may have ended already.
 	farewell = 2 * time.Second
-	// notice is how long the end that is dialled waits until it has the other one told, which
-	// mostly has noticed, too.
+	// notice is how long the end that is dialled waits before it has the other end told of
+	// a loss, which that one usually has noticed too.
 	notice = 100 * time.Millisecond
-	// remind is how long it waits until it does so again.
+	// remind is the interval after which it does so again.
 	remind = time.Second
 )
 
-// ErrNotResumed is wrapped by what a link ends with whose link below was lost for good.
+// ErrNotResumed is wrapped by the error of a resumable link for which there will be no
+// further link below.
 var ErrNotResumed = errors.New("it was lost and not resumed")
 
-// ErrPeerLost is why a link below is let go of that seems to be well.
+// ErrPeerLost is the reason for closing a link below that seems to work.
 var ErrPeerLost = errors.New("the peer has lost it")
 
-// Terms say how a link that resumes is kept.
+// Terms say how a resumable link is kept.
 type Terms struct {
-	Dialler bool          // this end asks for links below to replace lost ones
-	Tells   bool          // the end that does not, asks that the other one be told of a loss
-	Limit   time.Duration // without a link below, until the link is given up
-	Stay    time.Duration // that it waits, its bytes all there, for the peer to have this end's; 0: without limit
+	Dialler bool          // this end asks for links below that replace lost ones
+	Tells   bool          // this end, which does not ask, has the other one told of a loss
+	Limit   time.Duration // without a link below, after which the resumable link is given up
+	Stay    time.Duration // how long a link that has received everything waits for the peer to have received this end's bytes; 0: without limit
 }
 
-// Patron is who has a link that resumes.
+// Patron is the owner of a resumable link.
 type Patron interface {
-	// Ask asks whoever makes links below for one, or to have the peer's told that there is none.
-	// epoch is that of the link below that was lost because of why, which may be nil. False: it
-	// could not ask, and is called again.
+	// Ask asks for a link below, or has the peer told that there is none. epoch is that of
+	// the link below that was lost; why is the reason and may be nil. If Ask returns false
+	// it could not ask, and is called again.
 	Ask(why error, epoch uint64) bool
-	// Resumed is told that the link takes bytes again.
+	// Resumed is called when the link takes bytes again.
 	Resumed()
-	// Ended is told that the link is done with: because of why, or in order if that is nil. Nothing
-	// follows.
+	// Ended is called when the link has ended: because of why, or in order if that is nil.
+	// It is the last call.
 	Ended(why error)
 }
 
-// Resumable is a link that outlives the links below it, and what is done to keep it: it asks for
-// links below when one is lost, gives up when none comes, and stays after Close until the peer
-// has all bytes, too. It is its owner's as the Driver is.
+// Resumable is a link that outlives the links below it. It asks for another link below when
+// one is lost, gives up if none comes, and after Close stays until the peer has all bytes.
+// It has the same owner as the Driver, and the same rule about goroutines.
 type Resumable struct {
 	*resumable.Link
 	d      *Driver
@@ -75,31 +76,32 @@ type Resumable struct {
 	terms  Terms
 
 	apart   bool      // there is no link below
-	made    int       // links below before that
-	since   time.Time // of apart, or of leaving
+	made    int       // number of links below until then
+	since   time.Time // begin of apart, or of leaving
 	why     error     // why the last link below was lost
-	asked   bool      // for another
+	asked   bool      // another one was asked for
 	told    time.Time // when it was asked for
-	ended   bool      // the user has all of the peer's bytes
-	leaving bool      // and has closed the link
+	ended   bool      // the user has received all bytes of the peer
+	leaving bool      // the user has closed the link
 }
 
 // resumables are the links of a driver that resume.
 type resumables struct {
 	all      []*Resumable
-	attended bool          // the owner's loop always runs: the timer is for answers and what is apart
+	attended bool          // the owner's loop always runs, so the timer is needed only for answers and missing links below
 	timer    machine.Timer // nil before the first link
-	pace     atomic.Int64  // nanoseconds between its calls
+	pace     atomic.Int64  // nanoseconds between the timer's calls
 	unmended atomic.Bool   // Mend should be called
-	soon     bool          // the timer was made to come soon, for pending bytes
-	owed     bool          // a link owes bytes that were lent to it
+	soon     bool          // the timer was set earlier because of pending bytes
+	owed     bool          // a link has lent bytes to return
 }
 
-// Attend says that the owner makes progress at all times: the timer need not see to pending bytes.
+// Attend says that the owner makes progress at all times, so the timer need not handle
+// pending bytes.
 func (d *Driver) Attend() { d.attended = true }
 
-// NewResumable makes the link of p, which is not yet driven, without a link below. window is
-// as resumable.Config has it.
+// NewResumable makes the link of p, which is not driven yet, without a link below. window
+// is that of resumable.Config.
 func (d *Driver) NewResumable(p *Port, session resume.Session, window int, t Terms, who Patron) *Resumable {
 	r := &Resumable{d: d, port: p, patron: who, terms: t}
 	r.Link = resumable.New(resumable.Config{
@@ -109,8 +111,8 @@ func (d *Driver) NewResumable(p *Port, session resume.Session, window int, t Ter
 	return r
 }
 
-// Begin has the link, whose port is driven, go on over its first link below, and be kept from now
-// on.
+// Begin gives the link its first link below. Its port is driven already, and from now on
+// the Driver keeps the link.
 func (r *Resumable) Begin(l link.Link) {
 	d := r.d
 	d.all = append(d.all, r)
@@ -120,7 +122,7 @@ func (r *Resumable) Begin(l link.Link) {
 	r.Take(l)
 }
 
-// Take has the link go on over l, and owns it.
+// Take gives the link another link below, l, which it owns.
 func (r *Resumable) Take(l link.Link) {
 	r.asked = false
 	r.Start(l, r.d.machine.Now())
@@ -128,15 +130,17 @@ func (r *Resumable) Take(l link.Link) {
 	r.d.tendIn(tendAnswer)
 }
 
-// PeerLost says that the peer has lost the link below of an epoch, whatever this end thinks.
+// PeerLost says that the peer has lost the link below of an epoch; this end may not have
+// noticed.
 func (r *Resumable) PeerLost(epoch uint64) {
 	if s := r.Status(r.d.machine.Now()); s.Epoch <= epoch {
 		r.Lost(ErrPeerLost)
 	}
 }
 
-// PeerOver says that there will be no link below since the peer has finished in order: it has all
-// of this end's bytes. False: this end does not have all of the peer's.
+// PeerOver says that there will be no further link below because the peer has finished in
+// order, and so has received all bytes of this end. It returns false if this end has not
+// received all bytes of the peer.
 func (r *Resumable) PeerOver() bool {
 	if r.ended {
 		_ = r.Link.Close()
@@ -144,7 +148,7 @@ func (r *Resumable) PeerOver() bool {
 	return r.ended
 }
 
-// GiveUp fails the link: there will be no link below.
+// GiveUp fails the link because there will be no further link below.
 func (r *Resumable) GiveUp(reason string) {
 	err := fmt.Errorf("%w: %s", ErrNotResumed, reason)
 	if r.why != nil {
@@ -158,7 +162,7 @@ func (r *Resumable) Apart() (apart bool, why error) {
 	return r.apart || r.Handle() == link.NoHandle, r.why
 }
 
-// Recv is the user's.
+// Recv is link.Link's, for the user of the link.
 func (r *Resumable) Recv(batch [][]byte) (int, error) {
 	n, err := r.Link.Recv(batch)
 	if err == io.EOF { //nolint:errorlint // links report io.EOF itself
@@ -170,7 +174,8 @@ func (r *Resumable) Recv(batch [][]byte) (int, error) {
 	return n, err
 }
 
-// Close is the user's. A link that has ended in order stays until the peer has our end, too.
+// Close is link.Link's, for the user of the link. A link that has ended in order stays
+// until the peer has received our end, too.
 func (r *Resumable) Close() error {
 	switch {
 	case r.leaving:
@@ -186,19 +191,19 @@ func (r *Resumable) Close() error {
 	return nil
 }
 
-// released forgets the handle of a link below that is about to be closed. The next step,
-// for which a sleeper is woken, sees to another one.
+// released removes the handle of a link below that is about to be closed. The next step,
+// for which a sleeper is woken, handles the next one.
 func (r *Resumable) released(handle int) {
 	if p := r.port; p.interest != 0 {
-		_ = r.d.set.Remove(handle) // it is open, and in the set
+		_ = r.d.set.Remove(handle) // the handle is open, and in the set
 		p.interest = 0
 	}
 	r.d.unmended.Store(true)
 	r.d.set.Wake()
 }
 
-// blocked has the timer send what the link below has not taken, as the owner may do
-// nothing for a while.
+// blocked has the timer send what the link below has not taken, since the owner may make no
+// calls for a while.
 func (r *Resumable) blocked() {
 	if d := r.d; !d.soon && !d.attended {
 		d.soon = true
@@ -206,21 +211,21 @@ func (r *Resumable) blocked() {
 	}
 }
 
-// Owed tells, once, whether a link owes bytes that were lent to it.
+// Owed reports whether a link has lent bytes to return, and resets that.
 func (d *Driver) Owed() bool {
 	owed := d.owed
 	d.owed = false
 	return owed
 }
 
-// Kept is how many links that resume are looked after, closed ones too.
+// Kept is how many resumable links there are, including closed ones that wait for the peer.
 func (d *Driver) Kept() int { return len(d.all) }
 
-// refit makes the port's flags, and the poll set, those of a new link below.
+// refit adapts the port's flags and the poll set to a new link below.
 func (d *Driver) refit(r *Resumable) {
 	p := r.port
 	if !d.Has(p) {
-		return // its user is done with it
+		return // its user has closed it
 	}
 	h := r.Handle()
 	memory := h != link.NoHandle && r.Limits().Memory
@@ -244,8 +249,8 @@ func (d *Driver) refit(r *Resumable) {
 	d.Warm(p)
 }
 
-// armResumable is arm for a link that resumes: what its user waits for is not what the link below
-// is to be waited for. Where there is none, the timer wakes the owner.
+// armResumable is arm for a resumable link: its user may wait for something else than what
+// its link below has to be waited for. Without a link below, the timer wakes the owner.
 func (d *Driver) armResumable(p *Port, want link.Interest) bool {
 	if p.Resumable.Arm(want) {
 		d.Warm(p)
@@ -266,8 +271,8 @@ func (d *Driver) awaitResumable(p *Port) bool {
 	return true
 }
 
-// Mend sees to all links that resume, whatever has become of them, and sets the timer for the next
-// time. It reports whether it is done with one, which somebody may wait for.
+// Mend checks all resumable links, acts on what has changed, and sets the timer for the
+// next check. It reports whether a link has ended, for which somebody may wait.
 func (d *Driver) Mend() (done bool) {
 	d.unmended.Store(false)
 	now := d.machine.Now()
@@ -275,10 +280,10 @@ func (d *Driver) Mend() (done bool) {
 		before := r.Handle()
 		if r.Welcome(now); r.Handle() != before {
 			d.refit(r)
-			d.set.Wake() // who sleeps has not armed this link: its first bytes would come unheard
+			d.set.Wake() // a sleeper has not armed this link, and would not notice its first bytes
 		}
 	}
-	var left []*Resumable // a patron may make others change
+	var left []*Resumable // a patron's calls may change the list
 	for _, r := range d.all {
 		if r.update(now) {
 			left = append(left, r)
@@ -299,7 +304,8 @@ func (d *Driver) Mend() (done bool) {
 	return done
 }
 
-// update acts on how a link is. False: nothing more is to be done for it.
+// update acts on the state of the link. It returns false if nothing more has to be done for
+// it.
 func (r *Resumable) update(now time.Time) bool {
 	s := r.Status(now)
 	if s.State == resume.Apart {
@@ -332,9 +338,9 @@ func (r *Resumable) update(now time.Time) bool {
 	return false
 }
 
-// mend sees to a link without one below: asks for one, or gives up.
+// mend handles a link without a link below: it asks for one, or gives up.
 func (r *Resumable) mend(s resume.Status, now time.Time) {
-	if made := r.Made(); !r.apart || made != r.made { // it may have been up in between
+	if made := r.Made(); !r.apart || made != r.made { // there may have been one since the last call
 		r.apart, r.made, r.since, r.asked = true, made, now, false
 	}
 	if s.Err != nil {
@@ -364,8 +370,8 @@ func (r *Resumable) asks(away time.Duration, epoch uint64) bool {
 	return r.terms.Tells && away > notice && epoch > 0 && !r.Expects()
 }
 
-// Tend looks after the links that resume, as the timer has it. driven reports whether somebody
-// makes progress besides, who moves their bytes.
+// Tend does the timer's work for the resumable links. driven says whether another goroutine
+// makes progress at present, which moves their bytes.
 func (d *Driver) Tend(driven bool) {
 	d.soon = false
 	for _, r := range d.all {
@@ -381,19 +387,21 @@ func (d *Driver) Tend(driven bool) {
 	d.Mend()
 }
 
-// TendLater has the timer come again although it was not the moment, and the next Step mend.
+// TendLater says that Tend could not be called now: the timer is set again, and the next
+// Step calls Mend.
 func (d *Driver) TendLater() {
 	d.unmended.Store(true)
 	d.timer.Reset(time.Duration(d.pace.Load()))
 }
 
-// tendIn has the timer come at most t from now.
+// tendIn makes the timer fire within t.
 func (d *Driver) tendIn(t time.Duration) {
 	d.pace.Store(int64(t))
 	d.timer.Reset(t)
 }
 
-// next is when to look after the link again; 0: when something happens.
+// next is the time after which to check the link again; 0 means that only an event changes
+// anything.
 func (r *Resumable) next() time.Duration {
 	switch {
 	case r.Expects():

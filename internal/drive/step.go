@@ -9,11 +9,11 @@ import (
 	"github.com/openimpi/impi/internal/poll"
 )
 
-// Everywhere has the next Step look at all ports.
+// Everywhere makes the next Step ask the poll set about all ports.
 func (d *Driver) Everywhere() { d.polls = 0 }
 
-// Step polls once. Most steps read the ports that were busy last and nothing else;
-// some, of which scanned tells, ask the poll set about the rest, however busy those are.
+// Step polls once. Most steps read only the ports that were busy last. Some also ask the
+// poll set about the others, however busy those are; scanned reports that.
 func (d *Driver) Step() (progress, scanned bool) {
 	if d.unmended.Load() {
 		progress = d.Mend()
@@ -36,7 +36,7 @@ func (d *Driver) Step() (progress, scanned bool) {
 	return progress, scanned
 }
 
-// quick reports whether nothing but memory is hot.
+// quick reports whether all polled ports are in memory.
 func (d *Driver) quick() bool {
 	for i, p := range &d.hot {
 		if p == nil {
@@ -49,7 +49,7 @@ func (d *Driver) quick() bool {
 	return true
 }
 
-// stare is look for ports that are memory.
+// stare is look if all polled ports are in memory.
 func (d *Driver) stare() (progress bool) {
 	for i := 0; !d.look(); i++ {
 		if i == Looks || d.Wanted.Load() != 0 {
@@ -60,39 +60,39 @@ func (d *Driver) stare() (progress bool) {
 	return true
 }
 
-// look reads the hot ports.
+// look reads the polled ports.
 func (d *Driver) look() (progress bool) {
 	for _, p := range d.hot {
 		switch {
 		case p == nil:
-		case p.InPlace != nil && !p.Full && !p.InPlace.Ready(): // quickest of all
+		case p.InPlace != nil && !p.Full && !p.InPlace.Ready(): // the cheapest check
 		case p.mover.Receive():
 			progress = true
 			d.hit(p)
 		case !p.memory:
 			d.miss(p)
-		case p.Full && p.mover.Flush(): // nobody else tells that there is room again
+		case p.Full && p.mover.Flush(): // the poll set does not report that there is room again
 			progress = true
 		}
 	}
 	return progress
 }
 
-// lookAround reads the ports that only reading tells about: of their end, too.
+// lookAround reads the mute ports, which also shows whether they have ended.
 func (d *Driver) lookAround() (progress bool) {
 	for _, p := range d.ports {
 		if p == nil || !p.mute || !p.mover.Receive() {
 			continue
 		}
 		progress = true
-		if d.Has(p) && !slices.Contains(d.hot[:], p) { // Receive has not dropped it
+		if d.Has(p) && !slices.Contains(d.hot[:], p) { // it was not dropped by Receive
 			d.Warm(p)
 		}
 	}
 	return progress
 }
 
-// lookStirred reads the links that resume and have bytes of which the poll set knows nothing.
+// lookStirred reads the resumable links that have bytes which the poll set cannot see.
 func (d *Driver) lookStirred() (progress bool) {
 	for _, r := range d.resumables.all {
 		if r.Stirred() && d.Has(r.port) && r.port.mover.Receive() {
@@ -102,7 +102,7 @@ func (d *Driver) lookStirred() (progress bool) {
 	return progress
 }
 
-// scan asks the poll set and moves what it names.
+// scan asks the poll set and moves the bytes of the ports that it names.
 func (d *Driver) scan() (progress bool) {
 	events, err := d.set.Wait(0)
 	if err != nil {
@@ -112,8 +112,9 @@ func (d *Driver) scan() (progress bool) {
 	return d.Handle(events)
 }
 
-// Handle moves what events of the poll set name. A handle that is ready and moves nothing is
-// no progress: bells of links through memory may be left over.
+// Handle moves the bytes of the ports in the poll set's events. A handle that is ready but
+// moves nothing does not count as progress: doorbells of links through memory may be left
+// over.
 func (d *Driver) Handle(events []poll.Event) (progress bool) {
 	for _, ev := range events {
 		if int64(ev.Key) >= int64(len(d.ports)) {
@@ -131,7 +132,7 @@ func (d *Driver) Handle(events []poll.Event) (progress bool) {
 			progress = true
 		}
 		if !d.Has(p) {
-			continue // Receive has dropped it
+			continue // it was dropped by Receive
 		}
 		if ev.Readable {
 			d.Warm(p)
@@ -143,7 +144,7 @@ func (d *Driver) Handle(events []poll.Event) (progress bool) {
 	return progress
 }
 
-// drain writes to a port that takes more.
+// drain writes to a port that has room again.
 func (d *Driver) drain(p *Port) (progress bool) {
 	if p.Resumable != nil {
 		p.Resumable.Push()
@@ -157,7 +158,8 @@ func (d *Driver) drain(p *Port) (progress bool) {
 	return progress
 }
 
-// ArmAll readies all ports for a sleep. False: there is something to do first.
+// ArmAll prepares all ports for a sleep. It returns false if there is something to do
+// first.
 func (d *Driver) ArmAll() bool {
 	ready := !d.unmended.Load()
 	for _, p := range d.ports {
@@ -168,15 +170,15 @@ func (d *Driver) ArmAll() bool {
 	return ready
 }
 
-// Wait sleeps until a link, or Wake, has something, but for up to timeout; a negative one
-// has no end. It may be called without the owner's lock, after ArmAll.
+// Wait sleeps until a link or Wake has an event, but at most for timeout; a negative one
+// means without limit. It may be called without the owner's lock, after ArmAll.
 func (d *Driver) Wait(timeout time.Duration) ([]poll.Event, error) { return d.set.Wait(timeout) }
 
-// Rearm is for output to a port while another goroutine sleeps: the set is to tell once the
-// port takes more. False: that goroutine must not sleep.
+// Rearm is for output to a port while another goroutine sleeps: it makes the poll set
+// report room to write. If it returns false, that goroutine must not sleep.
 func (d *Driver) Rearm(p *Port) bool { return d.arm(p) }
 
-// arm tells the poll set what p waits for. False means that we must not sleep.
+// arm tells the poll set what p waits for. If it returns false, the caller must not sleep.
 func (d *Driver) arm(p *Port) bool {
 	want := link.Readable
 	if p.mover.Due() {
@@ -192,7 +194,8 @@ func (d *Driver) arm(p *Port) bool {
 	return !p.Link.Arm(want)
 }
 
-// Await has the set tell when one of want holds of p. False: p has been dropped.
+// Await makes the poll set report when one of want holds for p. It returns false if p was
+// dropped.
 func (d *Driver) Await(p *Port, want link.Interest) bool {
 	if p.Resumable != nil {
 		return d.awaitResumable(p)

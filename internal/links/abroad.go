@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// Abroad is a link of a proc to one of another job, which it has met at a port.
+// Abroad is a link of a proc to a proc of another job, which it has met at a port.
 type Abroad struct {
 	Local     int       `json:"local"`
-	World     string    `json:"world"` // of the other proc; its job has the same World
+	World     string    `json:"world"` // the other proc's world, the World of its job
 	Peer      int       `json:"peer"`  // rank there
 	State     State     `json:"state"`
 	Transport string    `json:"transport,omitempty"`
@@ -27,11 +27,10 @@ func sortAbroad(list []Abroad) {
 	})
 }
 
-// shortWorld is how much of a world's name people see.
+// shortWorld is how many characters of a world's name are shown.
 const shortWorld = 8
 
-// writeAbroad shows the links to procs of other jobs, which have names where they run
-// here.
+// writeAbroad shows the links to procs of other jobs, with the job's name if it runs here.
 func writeAbroad(w io.Writer, j *Job, known map[string]string, s Style) {
 	if len(j.Abroad) == 0 && j.Ports == 0 {
 		return

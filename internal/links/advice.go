@@ -7,18 +7,18 @@ import (
 	"github.com/openimpi/impi/transports"
 )
 
-// Advise fills in what would make the pairs of a job faster. Nothing is said of
-// pairs that use the best there is, nor where nobody can change anything.
+// Advise fills in what would make the pairs of a job faster. It has no advice for pairs
+// that use the best there is, nor if an operator cannot change anything.
 func Advise(j *Job) {
 	for i := range j.Pairs {
 		j.Pairs[i].Faster = advise(j, &j.Pairs[i])
 	}
 }
 
-// rule is one piece of advice: empty where it does not apply.
+// rule returns one piece of advice, or none if it does not apply.
 type rule func(*Job, *Pair) []string
 
-// rules, those that gain most first.
+// rules are in the order of what they gain.
 var rules = []rule{
 	linkThem, stayOnTheMachine, shareTheMachine, useMemory, takeTheFaster, leaveThePlane, waitLess,
 }
@@ -34,8 +34,8 @@ func advise(j *Job, p *Pair) (all []string) {
 	return all
 }
 
-// linkThem is for pairs whose packets go through the agents: what keeps them from
-// a link of their own.
+// linkThem is for pairs whose packets go through the agents: it says what prevents a direct
+// link.
 func linkThem(j *Job, p *Pair) (all []string) {
 	if p.State != StateAgents {
 		return nil
@@ -43,7 +43,7 @@ func linkThem(j *Job, p *Pair) (all []string) {
 	for _, v := range p.Views {
 		switch {
 		case v.excludedBy(RuleForeign):
-			return nil // the other MPI knows nothing else
+			return nil // the other MPI has no direct links
 		case !v.Route.Direct:
 			all = append(all, fmt.Sprintf("direct = true in %s: packets go through the agents now", j.routeOf(v)))
 		default:
@@ -53,7 +53,7 @@ func linkThem(j *Job, p *Pair) (all []string) {
 	return all
 }
 
-// whatFailed returns what to do about a pair that has no transport.
+// whatFailed returns what to do about a pair for which no transport works.
 func (j *Job) whatFailed(v View) (all []string) {
 	for _, c := range v.Candidates {
 		if c.Verdict == Failed {
@@ -89,13 +89,14 @@ func (j *Job) admit(v View, c Candidate) string {
 	}
 }
 
-// What transports say of themselves: their reach, and a data plane without the kernel.
+// What transports report about themselves: their reach, and a data plane without the
+// kernel.
 const (
 	machineReach = string(transports.ReachMachine)
 	sharedMemory = string(transports.PlanePeerSHM)
 )
 
-// stayOnTheMachine is for pairs of one machine whose bytes go through its network.
+// stayOnTheMachine is for pairs on one machine that use a network transport.
 func stayOnTheMachine(j *Job, p *Pair) (all []string) {
 	if p.State != StateLinked || !p.sameMachine() || p.reach(p.Transport) != "network" {
 		return nil
@@ -108,7 +109,7 @@ func stayOnTheMachine(j *Job, p *Pair) (all []string) {
 	return all
 }
 
-// useMemory is for pairs that copy through the kernel where shared memory would do.
+// useMemory is for pairs that copy through the kernel although shared memory would do.
 func useMemory(j *Job, p *Pair) (all []string) {
 	if p.State != StateLinked || p.Plane == sharedMemory || p.reach(p.Transport) != machineReach {
 		return nil
@@ -121,8 +122,8 @@ func useMemory(j *Job, p *Pair) (all []string) {
 	return all
 }
 
-// takeTheFaster is for pairs whose route prefers a transport that was measured to
-// be slower than another one, by a factor that is no accident.
+// takeTheFaster is for pairs whose route prefers a transport that was measured to be slower
+// than another one, by a factor that cannot be chance.
 func takeTheFaster(j *Job, p *Pair) (all []string) {
 	const clearly = 2
 	if p.State != StateLinked || p.Speed == nil || p.Speed.How != HowProbe || p.Speed.HalfTrip == 0 {
@@ -131,7 +132,7 @@ func takeTheFaster(j *Job, p *Pair) (all []string) {
 	for _, v := range p.Views {
 		for _, c := range v.Candidates {
 			if c.Probe == nil || c.Probe.HalfTrip == 0 || clearly*c.Probe.HalfTrip > p.Speed.HalfTrip || c.Reach == machineReach {
-				continue // what stays on the machine has its own rules
+				continue // other rules handle transports inside a machine
 			}
 			all = append(all, fmt.Sprintf("%q before %q in prefer of %s: %s instead of %s",
 				c.Transport, p.Transport, j.routeOf(v), duration(c.Probe.HalfTrip), duration(p.Speed.HalfTrip)))
@@ -140,8 +141,8 @@ func takeTheFaster(j *Job, p *Pair) (all []string) {
 	return all
 }
 
-// better finds the first candidate that fits and was not chosen, and says what
-// keeps it from being used.
+// better finds the first candidate that fits and was not chosen, and says what prevents its
+// use.
 func (j *Job) better(v View, chosen string, fits func(Candidate) bool) string {
 	for _, c := range v.Candidates {
 		if c.Transport == chosen || !fits(c) {
@@ -156,7 +157,7 @@ func (j *Job) better(v View, chosen string, fits func(Candidate) bool) string {
 			}
 		case Failed:
 			return j.repair(v, c)
-		case Chosen, Lost: // it worked
+		case Chosen, Lost: // it works
 		}
 	}
 	return ""
@@ -170,18 +171,18 @@ func (j *Job) repair(v View, c Candidate) string {
 	return fmt.Sprintf("make %s work, which failed: %s", c.Transport, c.Reason)
 }
 
-// shareTheMachine is for sites of one machine that do not know it.
+// shareTheMachine is for sites on one machine that do not know that they are.
 func shareTheMachine(j *Job, p *Pair) []string {
 	if p.State != StateLinked && p.State != StateAgents {
 		return nil
 	}
 	if p.SiteA == p.SiteB || len(p.Views) < 2 || p.sameMachine() || p.Views[0].excludedBy(RuleForeign) {
-		return nil // both nodes answered here, so that they are on one machine
+		return nil // both nodes answered here, so they are on one machine
 	}
 	return []string{"both nodes run on this machine, but not under one user and network namespace: run them so, and they can share memory"}
 }
 
-// leaveThePlane is for links whose bytes pass through a plugin without need.
+// leaveThePlane is for links whose bytes pass through a plugin although they need not.
 func leaveThePlane(j *Job, p *Pair) (all []string) {
 	if p.State != StateLinked || p.Plane != "grpc" && p.Plane != "stream" {
 		return nil
@@ -222,7 +223,7 @@ func waitLess(j *Job, p *Pair) (all []string) {
 	return all
 }
 
-// waitOf returns how a proc waits, if it said so.
+// waitOf returns how a proc waits, if it reported that.
 func (j *Job) waitOf(rank int) (Waiting, bool) {
 	for _, s := range j.Sites {
 		for _, p := range s.Ranks {
@@ -249,7 +250,7 @@ func (v *View) excludedBy(r Rule) bool {
 
 func (p *Pair) sameMachine() bool { return p.Views[0].SameMachine }
 
-// reach is that of a transport of the pair's; empty: not known.
+// reach returns the reach of one of the pair's transports, "" if unknown.
 func (p *Pair) reach(transport string) string {
 	for _, v := range p.Views {
 		for _, c := range v.Candidates {

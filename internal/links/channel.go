@@ -6,10 +6,10 @@ import (
 	"io"
 )
 
-// fewChannels is how many channels are shown without being asked for.
+// fewChannels is up to how many channels are always shown.
 const fewChannels = 16
 
-// writeChannels shows the connections of the agents, as each end's node tells of them.
+// writeChannels shows the connections of the agents, as the node of each end reports them.
 func writeChannels(w io.Writer, j *Job, s Style) {
 	if len(j.Channels) == 0 {
 		return
@@ -26,7 +26,7 @@ func writeChannels(w io.Writer, j *Job, s Style) {
 		if c.RTT > 0 {
 			half, estimated = duration(c.RTT/2)+"*", true
 		}
-		resumes := "-" // it would end the job
+		resumes := "-" // not resumable: a loss would end the job
 		if c.Resumable {
 			resumes = fmt.Sprint(c.Resumes)
 		}
@@ -41,8 +41,7 @@ func writeChannels(w io.Writer, j *Job, s Style) {
 
 func (c Channel) ends() string { return fmt.Sprintf("host %d > %d", c.From, c.To) }
 
-// writeChannelReasons tells why channels have their data planes, and what has befallen
-// them.
+// writeChannelReasons shows why channels have their data planes, and what happened to them.
 func writeChannelReasons(w io.Writer, j *Job) {
 	for _, c := range j.Channels {
 		if c.PlaneReason != "" {

@@ -16,14 +16,14 @@ import (
 	"github.com/openimpi/impi/internal/rpc/proto"
 )
 
-// The ways in which a node does not answer.
+// The ways in which a node fails to answer.
 var (
 	ErrGone   = errors.New("the node is gone")
 	ErrSilent = errors.New("the node does not answer")
 )
 
-// Ask sends a request to the control socket at path and waits for the answer
-// until ctx ends, which it must.
+// Ask sends a request to the control socket at path and waits for the answer until ctx
+// ends; ctx must have a deadline.
 func Ask(ctx context.Context, path string, r Request) (*Answer, error) {
 	if _, ok := ctx.Deadline(); !ok {
 		return nil, fmt.Errorf("%w: it has no deadline", ErrRequest)
@@ -34,7 +34,7 @@ func Ask(ctx context.Context, path string, r Request) (*Answer, error) {
 		return nil, dialFault(err)
 	}
 	defer nc.Close()
-	if os.Geteuid() != 0 { // root asks everybody
+	if os.Geteuid() != 0 { // root may ask every node
 		if err := checkPeer(nc.(*net.UnixConn)); err != nil {
 			return nil, err
 		}
@@ -66,7 +66,7 @@ func dialFault(err error) error {
 	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, os.ErrNotExist):
 		return ErrGone
 	case errors.Is(err, syscall.EAGAIN), errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
-		return ErrSilent // its queue of callers is full
+		return ErrSilent // its backlog is full
 	}
 	return err
 }

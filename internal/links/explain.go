@@ -44,7 +44,7 @@ func writeBoards(w io.Writer, j *Job) {
 	}
 }
 
-// life is how often a plugin was started; empty: once, and it lives.
+// life says how often a plugin was started; "" if once, and it still runs.
 func (x Transport) life() string {
 	if x.Starts <= 1 && x.Failures == 0 {
 		return ""
@@ -56,7 +56,7 @@ func (x Transport) life() string {
 	return s
 }
 
-// writePlugins writes what plugins take, lack and suffer from.
+// writePlugins writes what plugins use, what they lack, and their problems.
 func writePlugins(w io.Writer, j *Job) {
 	for _, s := range j.Sites {
 		for _, x := range s.Transports {
@@ -99,8 +99,8 @@ func wait(w Waiting) string {
 	return s
 }
 
-// writeReasons tells why each pair is linked as it is; those of which the same
-// is true are shown once.
+// writeReasons shows why each pair is linked as it is; pairs with the same reasons are
+// shown together.
 func writeReasons(w io.Writer, j *Job) {
 	var all groups
 	for i := range j.Pairs {
@@ -125,7 +125,7 @@ func (p *Pair) reasons(w io.Writer, j *Job) {
 			t.add(c.Transport, string(c.Verdict), c.reason())
 		}
 		t.write(&b, "      ")
-		if b.String() != last { // both ends of a site say mostly the same
+		if b.String() != last { // both ends usually report the same
 			last = b.String()
 			fmt.Fprint(w, last)
 		}

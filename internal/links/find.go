@@ -18,15 +18,14 @@ import (
 // Found is a node that was asked for its links.
 type Found struct {
 	Dir   string // run directory
-	About About  // what lies there, or the PID alone
-	Node  *Node  // its answer; nil: Err says why there is none
+	About About  // from the run directory, or only the PID
+	Node  *Node  // its answer; nil if there is none, for the reason in Err
 	Err   error
 }
 
-// Survey asks the nodes of run directories, all at the same time, and gives
-// those that are there, in the order of the directories. Directories of
-// processes that are no nodes, or no more, are passed over. Nobody is waited
-// for longer than limit.
+// Survey asks the nodes of run directories, all at the same time, and returns those that
+// exist, in the order of the directories. It skips directories of processes that are not
+// nodes or have ended. It waits at most limit for each.
 func Survey(ctx context.Context, dirs []string, limit time.Duration, r Request) (found []Found) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -48,7 +47,7 @@ func Survey(ctx context.Context, dirs []string, limit time.Duration, r Request) 
 func survey(ctx context.Context, dir string, r Request) *Found {
 	path := filepath.Join(dir, SocketName)
 	if st, err := os.Lstat(path); err != nil || st.Mode()&os.ModeSocket == 0 {
-		return nil // impi-bench and others have such directories too
+		return nil // other programs, such as impi-bench, have such directories too
 	}
 	f := &Found{Dir: dir, About: readAbout(dir)}
 	r.Op = OpLinks
@@ -66,7 +65,7 @@ func survey(ctx context.Context, dir string, r Request) *Found {
 	return f
 }
 
-// readAbout reads what a node has left in its run directory.
+// readAbout reads the file by which a node identifies itself in its run directory.
 func readAbout(dir string) (a About) {
 	if f, err := os.Open(filepath.Join(dir, AboutName)); err == nil {
 		b, rerr := io.ReadAll(io.LimitReader(f, maxAbout))
@@ -75,14 +74,14 @@ func readAbout(dir string) (a About) {
 			a = About{}
 		}
 	}
-	if a.PID == 0 { // it is in the directory's name too
+	if a.PID == 0 { // the directory's name has it too
 		pid, _, _ := strings.Cut(filepath.Base(dir), "-")
 		a.PID, _ = strconv.Atoi(pid)
 	}
 	return a
 }
 
-// explain adds to the silence of a process what the kernel knows of it.
+// explain adds what the kernel knows of a process that does not answer.
 func explain(err error, pid int) error {
 	if !errors.Is(err, ErrSilent) || pid <= 0 {
 		return err
@@ -97,7 +96,7 @@ func explain(err error, pid int) error {
 	return err
 }
 
-// stoppedError is the silence of a process that cannot answer.
+// stoppedError is the error of a process that is stopped and cannot answer.
 type stoppedError struct{ cause error }
 
 func (e stoppedError) Error() string {

@@ -7,23 +7,22 @@ import (
 	"time"
 )
 
-// Schema is the version of a Report as JSON. Fields are added without changing
-// it.
+// Schema is the version of a Report as JSON. Adding fields does not change it.
 const Schema = 1
 
-// Report is what impi-node links prints.
+// Report is the output of impi-node links.
 type Report struct {
 	Schema int   `json:"schema"`
 	Jobs   []Job `json:"jobs"`
 }
 
-// Job is what could be learnt of a job from this machine.
+// Job is what this machine's nodes know of a job.
 type Job struct {
 	Name     string    `json:"name"`
-	ID       string    `json:"id,omitempty"` // empty: the job's sites have not met
+	ID       string    `json:"id,omitempty"` // empty before the job's sites have met
 	Sites    []Part    `json:"sites"`        // by client rank
 	Pairs    []Pair    `json:"pairs"`        // of ranks, the lower one first
-	Unused   int       `json:"unused_pairs"` // not among Pairs: nothing was sent
+	Unused   int       `json:"unused_pairs"` // pairs left out because nothing was sent between them
 	Left     int       `json:"left_out_pairs"`
 	Channels []Channel `json:"channels"` // between hosts
 	World    string    `json:"world,omitempty"`
@@ -31,20 +30,20 @@ type Job struct {
 	Abroad   []Abroad  `json:"other_worlds,omitempty"` // links to procs of other jobs
 }
 
-// Part is a site of a job, and what of it could be asked.
+// Part is a site of a job, and whether its node answered.
 type Part struct {
 	Site
 	Here       bool        `json:"here"` // its node runs on this machine, under this user
 	PID        int         `json:"pid,omitempty"`
 	Parent     int         `json:"parent,omitempty"` // process that started the node
 	Phase      Phase       `json:"phase,omitempty"`
-	Problem    string      `json:"problem,omitempty"` // why its node did not answer
+	Problem    string      `json:"problem,omitempty"` // why its node did not answer; empty if it did
 	Agents     []Host      `json:"agents,omitempty"`
 	Ranks      []Proc      `json:"ranks,omitempty"`
 	Transports []Transport `json:"transports,omitempty"`
 }
 
-// Pair is two procs and what is between them.
+// Pair is two procs and the link between them.
 type Pair struct {
 	A           int       `json:"a"` // ranks
 	B           int       `json:"b"`
@@ -54,29 +53,29 @@ type Pair struct {
 	Transport   string    `json:"transport,omitempty"`
 	Plane       string    `json:"data_plane,omitempty"`
 	PlaneReason string    `json:"data_plane_reason,omitempty"`
-	Dialler     int       `json:"dialler"` // rank whose node dialled; -1: none, or not known
+	Dialler     int       `json:"dialler"` // rank whose node dialled; -1: none, or unknown
 	Since       time.Time `json:"since,omitzero"`
-	Why         string    `json:"why"` // this transport, or none
+	Why         string    `json:"why"` // why this transport is used, or none
 	AToB        Count     `json:"a_to_b"`
 	BToA        Count     `json:"b_to_a"`
 	Speed       *Speed    `json:"speed,omitempty"`
 	Resumes     int       `json:"resumes"`
-	Views       []View    `json:"views"` // of those ends whose node answered
+	Views       []View    `json:"views"` // of the ends whose node answered
 	Faster      []string  `json:"faster,omitempty"`
 }
 
-// Count is what went one way. Nil: unknown.
+// Count is the traffic in one direction. nil means unknown.
 type Count struct {
 	Messages *uint64 `json:"messages,omitempty"`
 	Bytes    *uint64 `json:"bytes,omitempty"` // headers included
 }
 
-// How a speed was found out.
+// The ways in which a speed was found.
 const (
-	HowProbe  = "probe"  // the nodes measured it just now, on a link of its own
-	HowKernel = "kernel" // half of what TCP estimates for the round trip; no rate
-	// HowChannel is HowKernel for the agents' connection: the ways between the procs
-	// and their agents come on top.
+	HowProbe  = "probe"  // the nodes have just measured it, on a separate link
+	HowKernel = "kernel" // half of TCP's estimate of the round trip; no rate
+	// HowChannel is HowKernel for the agents' connection. It does not include the links
+	// between the procs and their agents.
 	HowChannel = "channel"
 )
 
@@ -87,10 +86,10 @@ type Speed struct {
 	Problem string `json:"problem,omitempty"` // why it could not be measured
 }
 
-// NoRank is Pair.Dialler where nobody is known to have dialled.
+// NoRank is Pair.Dialler if it is not known that a node has dialled.
 const NoRank = -1
 
-// Merge puts the answers of nodes together, by job.
+// Merge combines the answers of nodes, by job.
 func Merge(found []Found) (jobs []Job) {
 	for _, g := range ByJob(found) {
 		jobs = append(jobs, mergeJob(g))
@@ -99,14 +98,14 @@ func Merge(found []Found) (jobs []Job) {
 	return jobs
 }
 
-// ByJob sorts nodes by their jobs, in the order in which these come first.
+// ByJob groups nodes by their jobs, in the order of each job's first node.
 func ByJob(found []Found) (jobs [][]Found) {
 	groups := make(map[string][]Found)
 	var order []string
 	for _, f := range found {
 		k := groupOf(f)
 		for slices.ContainsFunc(groups[k], func(g Found) bool { return g.About.Client == f.About.Client }) {
-			k += "'" // no job has a site twice: it is another one of the same shell
+			k += "'" // a job has a site only once: this is another job of the same launcher
 		}
 		if _, known := groups[k]; !known {
 			order = append(order, k)
@@ -119,14 +118,14 @@ func ByJob(found []Found) (jobs [][]Found) {
 	return jobs
 }
 
-// IsCalled reports whether a job of that name and ID is meant by what an operator
-// says: the name, or the beginning of the ID. Nothing means any job.
+// IsCalled reports whether a job with this name and ID is the wanted one: wanted is the
+// name, or the beginning of the ID, or empty for any job.
 func IsCalled(wanted, name, id string) bool {
 	return wanted == "" || wanted == name || id != "" && strings.HasPrefix(id, wanted)
 }
 
-// groupOf is equal for the nodes of a job. As long as its sites have not met,
-// only those of one launcher are known to be one.
+// groupOf is equal for the nodes of one job. Before the job's sites have met, only nodes of
+// one launcher are known to belong together.
 func groupOf(f Found) string {
 	if f.About.ID != "" {
 		return f.About.ID
@@ -165,8 +164,7 @@ func mergeJob(found []Found) Job {
 	return j
 }
 
-// unusedPairs counts what the nodes did not list as nothing was sent, each pair
-// once.
+// unusedPairs counts the pairs that the nodes left out because nothing was sent, each once.
 func unusedPairs(j *Job) int {
 	listed := make(map[[2]int]bool, len(j.Pairs))
 	for _, p := range j.Pairs {
@@ -178,8 +176,7 @@ func unusedPairs(j *Job) int {
 	return countUnlisted(j, listed)
 }
 
-// countUnlisted counts the pairs that a site which answered is part of and that
-// are not listed.
+// countUnlisted counts the pairs of sites that answered that are not listed.
 func countUnlisted(j *Job, listed map[[2]int]bool) (n int) {
 	here := make(map[int]bool)
 	size := 0
@@ -199,8 +196,8 @@ func countUnlisted(j *Job, listed map[[2]int]bool) (n int) {
 	return n
 }
 
-// HasPID reports whether a process is a node of the job, what started one, or one
-// of its procs.
+// HasPID reports whether a process is a node of the job, started one, or is one of its
+// procs.
 func (j *Job) HasPID(pid int) bool {
 	for _, s := range j.Sites {
 		if s.Here && (s.PID == pid || s.Parent == pid) {
@@ -215,7 +212,7 @@ func (j *Job) HasPID(pid int) bool {
 	return false
 }
 
-// parts lists the job's sites, as one of its nodes knows them.
+// parts returns the job's sites, as one of its nodes knows them.
 func parts(found []Found) (list []Part) {
 	for _, f := range found {
 		if f.Node != nil && len(f.Node.Sites) > 0 {

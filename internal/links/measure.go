@@ -8,28 +8,27 @@ import (
 	"time"
 )
 
-// probing is one measurement that stands for whoever has the same two hosts and
-// transport.
+// probing is one measurement, for all pairs with the same two hosts and transport.
 type probing struct {
 	dir         string // of the node that is to dial
 	host        int    // from which
 	address     string // where
 	local, peer int
 	transport   string
-	found       []**Speed // where the result goes
+	found       []**Speed // where to store the result
 }
 
-// MeasureAll has the nodes measure the transports that the pairs use, and if all
-// is set those too that they could use, one after the other so that they do not
-// disturb each other, until limit has passed. A transport between two hosts is
-// measured once. What it did not come to says so.
+// MeasureAll has the nodes measure the transports that the pairs use, and if all is set
+// also those that they could use. The measurements run one after the other, so that they do
+// not disturb each other, until limit has passed. A transport between two hosts is measured
+// once. Measurements that were not made have a Problem.
 func MeasureAll(ctx context.Context, jobs []Job, found []Found, limit time.Duration, all bool) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	deadline, _ := ctx.Deadline()
 	todo := probings(jobs, found, all)
 	for i, t := range todo {
-		// Most take much less than their share; one that hangs must not take it all.
+		// Most need much less than their share; one that hangs must not use up the time.
 		share := time.Until(deadline)
 		if i < len(todo)-1 {
 			share = max(share/time.Duration(len(todo)-i), min(share, limit/2))
@@ -41,7 +40,7 @@ func MeasureAll(ctx context.Context, jobs []Job, found []Found, limit time.Durat
 	}
 }
 
-// over is what is known after a measurement: if it failed, what was known before.
+// over combines a measurement with an earlier one, which counts if the new one has failed.
 func (s *Speed) over(old *Speed) *Speed {
 	if s.Problem == "" || old == nil {
 		return s
@@ -69,8 +68,8 @@ func (t *probing) run(ctx context.Context, share time.Duration) *Speed {
 	return s
 }
 
-// probings lists what is to be measured: of each pair that has a link, by the
-// node that dialled it, or else by whichever can; and then what else is possible.
+// probings lists what to measure: first the link of each pair, by the node that dialled it
+// or, if that did not answer, by the other; then the other possible transports.
 func probings(jobs []Job, found []Found, all bool) (todo []probing) {
 	add := func(t probing, to **Speed) {
 		same := slices.IndexFunc(todo, func(u probing) bool {
@@ -125,8 +124,8 @@ func (p *Pair) probing(dirs map[int]string) (best probing, ok bool) {
 	return best, ok && best.dir != ""
 }
 
-// others adds the measurements of transports that a pair could use and does not:
-// by the end that dialled, or by both if none did.
+// others adds measurements of transports that a pair could use and does not: by the end
+// that dialled, or by both if neither did.
 func (p *Pair) others(dirs map[int]string, add func(probing, **Speed)) {
 	for i := range p.Views {
 		v := &p.Views[i]

@@ -32,7 +32,7 @@ func (j *Job) siteOf(rank int) string {
 	return "?"
 }
 
-// Label names a site that the file may not name.
+// Label names a site, also one that the job file does not name.
 func (s Site) Label() string {
 	if s.Name != "" {
 		return s.Name
@@ -40,13 +40,13 @@ func (s Site) Label() string {
 	return "client " + itoa(s.Client)
 }
 
-// rankOf is the state's place in the list of states.
+// rankOf returns the place of the state in the order of states.
 func rankOf(s State) int {
 	return slices.Index([]State{StateUnused, StateOpening, StateWaiting, StateAgents, StateLinked, StateEnded}, s)
 }
 
-// finish settles what both ends say together. For a moment they may differ: the
-// end that is further knows more.
+// finish sets what follows from both views. They may differ for a moment; then the later
+// state counts.
 func (p *Pair) finish() {
 	slices.SortFunc(p.Views, func(a, b View) int { return a.Local - b.Local })
 	p.State = StateUnused
@@ -71,8 +71,8 @@ func (p *Pair) finish() {
 	p.Why = p.why()
 }
 
-// count takes over what one end has counted. What it received is what the other
-// one sent, if that does not say.
+// count uses the counters of one end. What it received counts as what the other sent, if
+// that end did not report it.
 func (p *Pair) count(v View) {
 	if v.Traffic == nil {
 		return
@@ -94,7 +94,7 @@ func (p *Pair) count(v View) {
 	}
 }
 
-// byChannel estimates the speed of a pair whose packets go from agent to agent.
+// byChannel estimates the speed of a pair whose packets go through the agents.
 func (j *Job) byChannel(p *Pair) {
 	if p.State != StateAgents {
 		return
@@ -110,8 +110,8 @@ func (j *Job) byChannel(p *Pair) {
 	}
 }
 
-// end returns the view of the end that knows best why a pair is as it is: the one
-// that dialled, or has a reason.
+// end returns the view of the end that knows best why a pair is as it is: the one that
+// dialled, or that has a reason.
 func (p *Pair) end() *View {
 	for i := range p.Views {
 		if v := &p.Views[i]; v.Dialled || v.Transport == "" && v.Reason != "" && p.Transport == "" {
@@ -121,7 +121,7 @@ func (p *Pair) end() *View {
 	return &p.Views[0]
 }
 
-// why says in a sentence how it came to the pair's transport, or to none.
+// why says in a sentence why the pair has its transport, or none.
 func (p *Pair) why() string {
 	v := p.end()
 	switch p.State {
@@ -133,7 +133,7 @@ func (p *Pair) why() string {
 		return "both ends dialled: the other one's link is on its way"
 	case StateAgents:
 		return v.Reason
-	case StateLinked, StateLost, StateEnded: // who dialled knows
+	case StateLinked, StateLost, StateEnded: // the end that dialled knows the reason
 	}
 	if !v.Dialled {
 		return fmt.Sprintf("rank %d's node chose it, which did not say why", v.Peer)
@@ -147,7 +147,7 @@ func (p *Pair) why() string {
 			failed = append(failed, c.Transport)
 		case Excluded:
 			passed = append(passed, c.Transport)
-		case Lost, Possible: // neither kept the next one waiting
+		case Lost, Possible: // these did not prevent the next transport
 		}
 	}
 	return "it was chosen"

@@ -19,7 +19,7 @@ import (
 	"github.com/openimpi/impi/internal/rpc/proto"
 )
 
-// ErrRequest is wrapped by the error for a request that nobody can answer.
+// ErrRequest is wrapped by the error for a request that is not valid.
 var ErrRequest = errors.New("links: bad request")
 
 // ErrStranger is wrapped by the error for a peer of another user.
@@ -33,9 +33,9 @@ type Server struct {
 	work   sync.WaitGroup
 }
 
-// Serve opens the control socket at path and answers by handle, from several
-// goroutines, until Close. Only this process's user and root are heard. The
-// context of handle ends when the answer is of no use any more.
+// Serve opens the control socket at path and answers requests by handle, from several
+// goroutines, until Close. It accepts only this process's user and root. The context of
+// handle ends when the answer is not needed any more.
 func Serve(path string, handle func(context.Context, Request) Answer) (*Server, error) {
 	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
@@ -50,8 +50,7 @@ func Serve(path string, handle func(context.Context, Request) Answer) (*Server, 
 	return s, nil
 }
 
-// Close removes the socket and waits until nobody is served any more, which
-// it does not let take long.
+// Close removes the socket and ends all requests; it returns soon.
 func (s *Server) Close() {
 	s.rpc.Stop()
 	s.work.Wait()
@@ -63,20 +62,20 @@ type listener struct {
 	slots chan struct{}
 }
 
-// Accept returns a connection with what checkPeer says of it.
+// Accept returns a connection with the result of checkPeer.
 func (l *listener) Accept() (net.Conn, error) {
 	c, err := l.AcceptUnix()
 	if err != nil {
 		return nil, err
 	}
-	l.slots <- struct{}{} // Close ends those that have one
+	l.slots <- struct{}{} // Close ends connections that have one
 	conn := rpc.NewConn(c, checkPeer(c))
 	conn.OnClose = func() { <-l.slots }
 	return conn, nil
 }
 
-// Ask answers a question. The answer is due a little before the deadline, so that what is
-// known comes in time.
+// Ask answers a question. The handler gets a slightly earlier deadline, so that its partial
+// result comes in time.
 func (s *Server) Ask(ctx context.Context, q *proto.Question) (*proto.Report, error) {
 	if stranger, _ := rpc.PeerOf(ctx).(error); stranger != nil {
 		return nil, status.Error(codes.PermissionDenied, stranger.Error())
@@ -93,8 +92,8 @@ func (s *Server) Ask(ctx context.Context, q *proto.Question) (*proto.Report, err
 	return &proto.Report{Json: b}, err
 }
 
-// checkPeer refuses whoever is neither this user nor root. The directory's mode
-// does so already; this is for one that somebody has opened.
+// checkPeer refuses peers that are neither this user nor root. The directory's mode does
+// that already, unless somebody has changed it.
 func checkPeer(c *net.UnixConn) error {
 	raw, err := c.SyscallConn()
 	if err != nil {
@@ -109,8 +108,8 @@ func checkPeer(c *net.UnixConn) error {
 	return judgePeer(cred.Uid, uint32(os.Geteuid()))
 }
 
-// judgePeer trusts ourselves and root; root, who may read everything, trusts
-// nobody else to ask him.
+// judgePeer accepts our own user and root. A node of root, which may read everything,
+// accepts only root.
 func judgePeer(peer, self uint32) error {
 	if peer == self || peer == 0 {
 		return nil

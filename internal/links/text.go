@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// Style is what WriteText shows beside the table.
+// Style says what WriteText shows in addition to the table.
 type Style struct {
 	Explain bool      // every candidate, with its verdict
 	Now     time.Time // that ages are told from
 }
 
-// Pictures of what is between two ranks.
+// The pictures of a link between two ranks.
 const (
 	drawMemory  = "==="
 	drawSocket  = "---"
@@ -26,7 +26,7 @@ const (
 	drawEnded   = "-/-"
 )
 
-// draw returns a pair's picture, and what it means.
+// draw returns a pair's picture, and its meaning.
 func (p *Pair) draw() (picture, meaning string) {
 	switch p.State {
 	case StateUnused:
@@ -37,7 +37,7 @@ func (p *Pair) draw() (picture, meaning string) {
 		return drawAgents, "through the agents"
 	case StateEnded:
 		return drawEnded, "ended"
-	case StateLinked, StateLost: // over what it goes is drawn
+	case StateLinked, StateLost: // the transport is drawn
 	}
 	switch p.Plane {
 	case "peer-shm":
@@ -101,7 +101,7 @@ func (p *Part) ranks() string {
 	return fmt.Sprintf("ranks %d-%d", p.First, p.First+p.Procs-1)
 }
 
-// node says who answered for a site, or why nobody did.
+// node says who answered for a site, or why there was no answer.
 func (p *Part) node() string {
 	switch {
 	case !p.Own:
@@ -208,7 +208,7 @@ func writeRest(w io.Writer, j *Job) {
 	}
 }
 
-// speed shows what is known of a pair's.
+// speed returns what is known of a pair's speed.
 func (p *Pair) speed() (half, rate string) {
 	half, rate = "-", "-"
 	if p.Speed == nil || p.Speed.HalfTrip == 0 {
@@ -227,7 +227,7 @@ func (p *Pair) speed() (half, rate string) {
 	return half, rate
 }
 
-// describe is what was found of a transport that is not in use.
+// describe says what was measured of a transport that is not in use.
 func (s *Speed) describe() string {
 	if s.Problem != "" {
 		return s.Problem
@@ -257,7 +257,7 @@ func writeAdvice(w io.Writer, j *Job) {
 	all.each(func(pairs, advice string) { fmt.Fprintf(w, "    %s\n      %s\n", pairs, advice) })
 }
 
-// groups are pairs of which the same is to be said.
+// groups collects pairs with the same text.
 type groups struct {
 	pairs map[string][]string
 	order []string
@@ -273,14 +273,14 @@ func (g *groups) add(text string, p *Pair) {
 	g.pairs[text] = append(g.pairs[text], p.ends())
 }
 
-// each returns each text with its pairs, in the order of the first of them.
+// each calls f with each text and its pairs, in the order of their first pair.
 func (g *groups) each(f func(pairs, text string)) {
 	for _, s := range g.order {
 		f(few(g.pairs[s]), s)
 	}
 }
 
-// few names the first of many.
+// few names the first few of many pairs.
 func few(pairs []string) string {
 	const shown = 6
 	if len(pairs) <= shown {

@@ -13,7 +13,7 @@ import (
 // Local is this computer.
 type Local struct{}
 
-// NewSet makes a set of the kernel's.
+// NewSet makes an epoll set.
 func (Local) NewSet() (Set, error) {
 	set, err := poll.NewSet()
 	if err != nil {
@@ -43,14 +43,14 @@ type localSet struct {
 	*poll.Set
 	waker *poll.Waker
 
-	mu     sync.Mutex // the eventfd is not closed while it is held
+	mu     sync.Mutex // held while the eventfd is used, so that it is not closed meanwhile
 	closed bool
 }
 
 func (s *localSet) Wake() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.closed { // or its number may be somebody else's by now
+	if !s.closed { // otherwise its number may belong to another descriptor
 		s.waker.Wake()
 	}
 }

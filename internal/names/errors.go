@@ -9,9 +9,9 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// How a request fails.
+// The ways in which a request fails.
 var (
-	// ErrUnreachable means that there was no answer of the server's.
+	// ErrUnreachable means that the server did not answer.
 	ErrUnreachable = errors.New("the server for names does not answer")
 	// ErrVersion means that the server is of another version of impi.
 	ErrVersion = errors.New("the server for names and this node are of different versions of impi")
@@ -19,23 +19,23 @@ var (
 	ErrDenied = errors.New("the server for names and this job do not have the same key")
 	// ErrPublished means that the service is published already.
 	ErrPublished = errors.New("the service is published already")
-	// ErrUnknown means that there is no such service, or none of this job's.
+	// ErrUnknown means that there is no such service, or that another job has published it.
 	ErrUnknown = errors.New("this job has published no such service")
 	// ErrNotFound means that no such service is published.
 	ErrNotFound = errors.New("no such service is published")
 	// ErrFull means that there are too many names.
 	ErrFull = errors.New("the server for names has no room")
-	// ErrName means a name, or a port, that nobody can publish.
+	// ErrName means that a name, or a port, is malformed and cannot be published.
 	ErrName = errors.New("malformed name")
 )
 
-// statusCodes are how a server tells a client of these.
+// statusCodes are the gRPC codes by which a server tells a client of these errors.
 var statusCodes = map[codes.Code]error{
 	codes.AlreadyExists: ErrPublished, codes.PermissionDenied: ErrUnknown, codes.NotFound: ErrNotFound,
 	codes.ResourceExhausted: ErrFull, codes.InvalidArgument: ErrName,
 }
 
-// toStatus is the server's side: the reason, and the code for its kind.
+// toStatus converts an error at the server: the reason, and the code of its kind.
 func toStatus(err error) error {
 	for code, kind := range statusCodes {
 		if errors.Is(err, kind) {
@@ -45,7 +45,8 @@ func toStatus(err error) error {
 	return err
 }
 
-// fromStatus is the client's side. answered reports whether the error is the server's.
+// fromStatus converts an error at the client. answered reports whether it came from the
+// server.
 func fromStatus(err error) (_ error, answered bool) {
 	if err == nil {
 		return nil, true

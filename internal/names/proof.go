@@ -9,13 +9,13 @@ import (
 	"github.com/openimpi/impi/internal/rpc/door"
 )
 
-// FirstByte is how a client of names begins. Nothing that a site says in startup begins
-// so, and one port can serve both.
+// FirstByte is the first byte that a client of the name service sends. No site begins
+// startup with it, so one TCP port can serve both.
 const FirstByte = door.FirstByte
 
 var kind = door.Kind{Protocol: "impi-names/2", Name: "impi names", Denied: ErrDenied, Version: ErrVersion}
 
-// keysOf returns what proves a job's nodes and the server to each other.
+// keysOf returns the keys by which a job's nodes and the server prove who they are.
 func keysOf(a startup.Auth) (k door.Keys) {
 	k.Open = a.None
 	if a.HasKey {
@@ -24,8 +24,8 @@ func keysOf(a startup.Auth) (k door.Keys) {
 	return k
 }
 
-// OwnerOf derives what proves to be of a job from the job's token, which it does not
-// give away.
+// OwnerOf derives from the job's token the proof that a request comes from the job. It does
+// not reveal the token.
 func OwnerOf(token []byte) (o Owner) {
 	h := hmac.New(sha256.New, token)
 	h.Write([]byte("impi: names of the job"))

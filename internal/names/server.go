@@ -17,29 +17,29 @@ import (
 	"github.com/openimpi/impi/internal/rpc/proto"
 )
 
-// ErrConfig means settings with which no server can work.
+// ErrConfig means settings that a server cannot use.
 var ErrConfig = errors.New("the server for names cannot begin")
 
-// Bounds of time, and of connections.
+// Limits of time, and of connections.
 const (
-	idleLimit  = time.Minute // without an answer of a client's to pings
+	idleLimit  = time.Minute // for a client's answer to pings
 	maxRequest = 2 << 10     // bytes
 	maxClients = 4096        // that have
 )
 
-// ServerConfig says for whom a server is.
+// ServerConfig configures a server.
 type ServerConfig struct {
 	Auth   startup.Auth
 	Limits Limits
 	Logger hclog.Logger // nil for silence
 
-	// Greet is how long a client may take to show its key, and Idle how long it may
-	// leave pings unanswered after that; 0: 10 s and a minute.
+	// Greet is how long a client may take to prove the key, and Idle how long it may leave
+	// pings unanswered after that; 0 means 10 s and a minute.
 	Greet, Idle time.Duration
 }
 
-// Server keeps the names of those who connect. A client that says nothing, reads
-// nothing or sends nonsense loses its connection and holds up nobody.
+// Server keeps the names of its clients. A client that sends nothing, reads nothing or
+// breaks the protocol loses its connection and delays no other client.
 type Server struct {
 	cfg  ServerConfig
 	door *door.Door
@@ -49,21 +49,20 @@ type Server struct {
 	last    Holder
 	clients int
 	closed  bool
-	wg      sync.WaitGroup // of Handle
+	wg      sync.WaitGroup // running calls of Handle
 
 	rpc     *grpc.Server
-	proved  *rpc.Listener // where it takes clients that have shown their key
-	serving sync.Once     // begins with the first of them: a server that nobody has used needs no Close
+	proved  *rpc.Listener // source of clients that have proved the key
+	serving sync.Once     // starts with the first client: a server that was never used needs no Close
 }
 
-// client is one that has shown its key.
+// client is a client that has proved the key.
 type client struct {
 	holder  Holder
 	address net.Addr
 }
 
-// NewServer makes a server, which uses the connections that it is given by Serve or
-// Handle.
+// NewServer makes a server. It serves the connections of Serve and Handle.
 func NewServer(cfg ServerConfig) (*Server, error) {
 	if cfg.Auth.Mask() == 0 {
 		return nil, fmt.Errorf("%w: no authentication mechanism is enabled", ErrConfig)
@@ -90,7 +89,7 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 	return s, nil
 }
 
-// Serve accepts connections at ln, which it closes, until ctx ends or Close.
+// Serve accepts connections from ln until ctx ends or Close, and closes ln.
 func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	stop := context.AfterFunc(ctx, func() { ln.Close() })
 	defer stop()
@@ -106,7 +105,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 			return nil
 		case errors.As(err, &temporary) && temporary.Temporary():
 			select {
-			case <-time.After(100 * time.Millisecond): // out of descriptors, say
+			case <-time.After(100 * time.Millisecond): // for example, out of descriptors
 			case <-ctx.Done():
 			}
 		default:
@@ -115,7 +114,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	}
 }
 
-// Handle serves one connection, which it closes, until its end. It blocks.
+// Handle serves one connection until its end, and closes it. It blocks.
 func (s *Server) Handle(nc net.Conn) {
 	s.mu.Lock()
 	if s.closed {
@@ -129,7 +128,7 @@ func (s *Server) Handle(nc net.Conn) {
 	s.handle(nc)
 }
 
-// Close ends all connections, and with them all names, and waits for that.
+// Close ends all connections, and with them all names, and waits until they have ended.
 func (s *Server) Close() {
 	s.mu.Lock()
 	s.closed = true
@@ -172,7 +171,7 @@ func (s *Server) handle(nc net.Conn) {
 	s.cfg.Logger.Debug("client left", "peer", nc.RemoteAddr(), "names", n)
 }
 
-// promote makes a client of one that has shown its key.
+// promote registers a client that has proved the key.
 func (s *Server) promote() (Holder, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -188,13 +187,13 @@ func (s *Server) promote() (Holder, error) {
 	return s.last, nil
 }
 
-// asked is what one client asks: the requests of proto.Names.
+// asked serves the requests of one client.
 type asked struct {
 	proto.UnimplementedNamesServer
 	s *Server
 }
 
-// do carries a request out and logs it, without owner and port, which are secrets.
+// do carries out a request and logs it, without owner and port, which are secrets.
 func (a asked) do(ctx context.Context, what string, n Name, level hclog.Level, do func(t *Table, by Holder) error) error {
 	s, by := a.s, rpc.PeerOf(ctx).(*client)
 	s.mu.Lock()

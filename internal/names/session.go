@@ -16,8 +16,8 @@ import (
 	"github.com/openimpi/impi/internal/rpc/proto"
 )
 
-// After which time a connection that is not needed is closed, and the pauses before one
-// that broke is made again.
+// Times after which an unused connection is closed, and pauses before a broken one is made
+// again.
 const (
 	idlePause  = 5 * time.Second
 	firstPause = 500 * time.Millisecond
@@ -32,13 +32,13 @@ type Settings struct {
 	Auth   startup.Auth
 	Owner  Owner
 
-	// Dial makes the connection; nil is TCP.
+	// Dial makes the connection; nil means TCP.
 	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
 	Logger hclog.Logger // nil for silence
 }
 
-// Session is a node's end: it connects when it is first used, and keeps the
-// connection while it holds names. One that breaks is made again, and the names are
+// Session is a node's end: it connects when it is first used, and keeps the connection
+// while it has published names. A connection that breaks is made again, and the names are
 // published again.
 type Session struct {
 	set  Settings
@@ -46,22 +46,22 @@ type Session struct {
 	end  context.CancelFunc
 	wg   sync.WaitGroup
 	once sync.Once     // of Close
-	turn chan struct{} // holds what follows, for who has taken it out
+	turn chan struct{} // its element is taken by whoever uses the fields below
 
 	conn    *conn           // nil if there is none
-	mine    map[Name]string // ports, by what stands for them
-	keeping bool            // look runs
-	used    bool            // since look looked
+	mine    map[Name]string // published ports, by name
+	keeping bool            // the goroutine of look runs
+	used    bool            // used since the last look
 }
 
-// conn is a connection whose ends have proved who they are.
+// conn is a connection on which both ends have proved who they are.
 type conn struct {
 	proto.NamesClient
 	rpc *grpc.ClientConn
 	net *rpc.Conn
 }
 
-// NewSession makes a session. It does not connect yet.
+// NewSession makes a session without a connection.
 func NewSession(set Settings) *Session {
 	if set.Logger == nil {
 		set.Logger = hclog.NewNullLogger()
@@ -75,23 +75,22 @@ func NewSession(set Settings) *Session {
 	return s
 }
 
-// Close ends the connection, and with it the names. Requests that are under way
-// fail.
+// Close ends the connection, and with it the names. Pending requests fail.
 func (s *Session) Close() {
 	s.end()
 	s.once.Do(func() {
-		<-s.turn // and nobody gets it again
+		<-s.turn // never returned: later requests fail
 		s.hangUp()
 	})
 	s.wg.Wait()
 }
 
-// Publish has service stand for port.
+// Publish publishes port under the name service.
 func (s *Session) Publish(ctx context.Context, scope, service, port string) error {
 	n, renew := Name{scope, service}, false
 	return s.do(ctx, n, port, func(ctx context.Context, c *conn) error {
 		err := s.publish(ctx, c, n, port, renew)
-		if renew = true; err == nil { // a second time is in case that the first was heard
+		if renew = true; err == nil { // if it is repeated, the server may have received the first request
 			s.mine[n] = port
 		}
 		return err
@@ -103,7 +102,7 @@ func (s *Session) publish(ctx context.Context, c *conn, n Name, port string, ren
 	return err
 }
 
-// Unpublish ends that. Any site of the job can do it.
+// Unpublish removes a name. Any site of the job may do that.
 func (s *Session) Unpublish(ctx context.Context, scope, service string) error {
 	n := Name{scope, service}
 	return s.do(ctx, n, "", func(ctx context.Context, c *conn) error {
@@ -115,7 +114,7 @@ func (s *Session) Unpublish(ctx context.Context, scope, service string) error {
 	})
 }
 
-// Lookup returns the port that service stands for.
+// Lookup returns the port that is published under the name service.
 func (s *Session) Lookup(ctx context.Context, scope, service string) (port string, err error) {
 	n := Name{scope, service}
 	err = s.do(ctx, n, "", func(ctx context.Context, c *conn) error {
@@ -130,8 +129,8 @@ func (n Name) message() *proto.ServiceName {
 	return &proto.ServiceName{Scope: []byte(n.Scope), Service: []byte(n.Service)}
 }
 
-// do makes a request. A connection may have broken since it was last used: then it is made
-// again, once.
+// do makes a request. If the connection has broken since it was last used, do connects once
+// more and repeats the request.
 func (s *Session) do(ctx context.Context, n Name, port string, request func(context.Context, *conn) error) error {
 	if err := n.check(port); err != nil {
 		return err
@@ -162,8 +161,8 @@ func (s *Session) do(ctx context.Context, n Name, port string, request func(cont
 	return err
 }
 
-// ask makes a request by a connection that it makes if there is none. The caller has the
-// turn. Without an answer the connection is closed: nobody knows what the server did.
+// ask makes a request, on a new connection if there is none. The caller has taken turn.
+// Without an answer the connection is closed, since it is unknown what the server did.
 func (s *Session) ask(ctx context.Context, request func(context.Context, *conn) error) (answered bool, err error) {
 	if s.conn == nil {
 		if err := s.connect(ctx); err != nil {
@@ -182,7 +181,7 @@ func (s *Session) ask(ctx context.Context, request func(context.Context, *conn) 
 func (s *Session) hangUp() {
 	if s.conn != nil {
 		_ = s.conn.rpc.Close()
-		_ = s.conn.net.Close() // gRPC may not have taken it yet
+		_ = s.conn.net.Close() // gRPC may not have taken the connection yet
 		s.conn = nil
 	}
 }
@@ -194,8 +193,8 @@ func (s *Session) unreachable(ctx context.Context, err error) error {
 	return fmt.Errorf("%w at %s: %w", ErrUnreachable, s.set.Server, err)
 }
 
-// connect makes a connection and publishes by it what this session has published. A name
-// that another job has taken meanwhile is lost.
+// connect makes a connection and publishes this session's names on it. A name that another
+// job has published meanwhile is lost.
 func (s *Session) connect(ctx context.Context) error {
 	nc, err := s.set.Dial(ctx, "tcp", s.set.Server)
 	if err != nil {
@@ -230,8 +229,8 @@ func (s *Session) connect(ctx context.Context) error {
 	return nil
 }
 
-// look closes the connection when nobody needs it, and makes it again when it broke and
-// there are names. lost is closed when the connection is that was there at the last look.
+// look closes the connection if it is not needed, and connects again if it broke and there
+// are names. lost is closed when the connection of the last look ends.
 func (s *Session) look(lost <-chan struct{}) {
 	pause, failed := idlePause, false
 	for {
@@ -267,7 +266,7 @@ func (s *Session) look(lost <-chan struct{}) {
 	}
 }
 
-// tend is one look. The caller has the turn.
+// tend is one step of look. The caller has taken turn.
 func (s *Session) tend() error {
 	if s.conn != nil {
 		select {

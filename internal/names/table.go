@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// Bounds of what is published, in bytes.
+// Limits of what is published, in bytes.
 const (
 	MaxScope   = 64
 	MaxService = 255
-	MaxPort    = 1023 // MPI_MAX_PORT_NAME, less C's terminator
+	MaxPort    = 1023 // MPI_MAX_PORT_NAME, without C's terminator
 )
 
-// Name is what a port is published under. Names of different scopes have nothing to do
-// with each other.
+// Name is the key under which a port is published. Names of different scopes are
+// independent.
 type Name struct{ Scope, Service string }
 
-// check returns what is wrong with a name and the port that it is to stand for.
+// check returns an error for a name or a port that cannot be published.
 func (n Name) check(port string) error {
 	switch {
 	case len(n.Scope) > MaxScope:
@@ -41,8 +41,8 @@ func (n Name) String() string {
 	return fmt.Sprintf("%q in scope %q", n.Service, n.Scope)
 }
 
-// Owner proves of which job a request is. All sites of a job have the same, and
-// nobody else knows it.
+// Owner proves from which job a request comes. All sites of a job have the same, and no
+// other job knows it.
 type Owner [32]byte
 
 // Limits bound a table, in names.
@@ -61,21 +61,21 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// Holder is a connection: the names that were published by it end with it.
+// Holder is a connection. The names that were published on it end with it.
 type Holder uint64
 
-// Table is what is published. It is used by one goroutine at a time.
+// Table has the published names. Only one goroutine at a time may use it.
 type Table struct {
 	limits Limits
 	names  map[Name]*entry
-	scopes map[string]int             // names, by scope
-	held   map[Holder]map[*entry]bool // of who has entered and has not left
+	scopes map[string]int             // number of names, by scope
+	held   map[Holder]map[*entry]bool // names of the connections that have entered and not left
 }
 
 type entry struct {
 	name   Name
 	port   string
-	owner  [sha256.Size]byte // of the owner, who alone may unpublish
+	owner  [sha256.Size]byte // hash of the owner, which alone may unpublish
 	holder Holder
 }
 
@@ -90,11 +90,11 @@ func NewTable(l Limits) *Table {
 // Len is how many names are published, in all scopes.
 func (t *Table) Len() int { return len(t.names) }
 
-// Enter lets a connection publish.
+// Enter registers a connection, which may then publish.
 func (t *Table) Enter(by Holder) { t.held[by] = make(map[*entry]bool) }
 
-// Publish has a name stand for a port until by leaves. ErrPublished tells that it is taken;
-// renew takes it from a connection of the same owner.
+// Publish publishes a port until the connection by leaves. It fails with ErrPublished if
+// the name is taken; renew takes it over from a connection of the same owner.
 func (t *Table) Publish(by Holder, o *Owner, n Name, port string, renew bool) error {
 	if err := n.check(port); err != nil {
 		return err
@@ -120,7 +120,7 @@ func (t *Table) Publish(by Holder, o *Owner, n Name, port string, renew bool) er
 	return nil
 }
 
-// Unpublish ends a name. Any connection of its owner's can do it.
+// Unpublish removes a name. Any connection of its owner may do that.
 func (t *Table) Unpublish(o *Owner, n Name) error {
 	switch e := t.names[n]; {
 	case e == nil:
@@ -141,7 +141,7 @@ func (t *Table) Lookup(n Name) (port string, err error) {
 	return "", fmt.Errorf("%w: %v", ErrNotFound, n)
 }
 
-// Leave ends the names that a connection published, and returns how many they were.
+// Leave removes the names that a connection has published, and returns how many there were.
 func (t *Table) Leave(by Holder) int {
 	n := len(t.held[by])
 	for e := range t.held[by] {
@@ -159,7 +159,7 @@ func (t *Table) remove(e *entry) {
 	}
 }
 
-// isOf compares in constant time.
+// isOf compares the owner in constant time.
 func (e *entry) isOf(o *Owner) bool {
 	sum := sha256.Sum256(o[:])
 	return subtle.ConstantTimeCompare(sum[:], e.owner[:]) == 1

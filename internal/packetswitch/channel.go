@@ -10,8 +10,8 @@ import (
 	"github.com/openimpi/impi/internal/drive"
 )
 
-// Channel is a channel that outlives its connections. Take and Lose may be called by any
-// goroutine, the rest of it is the loop's.
+// Channel is a channel that outlives its connections. Any goroutine may call Take and Lose;
+// the other methods are for the switch's loop.
 type Channel struct {
 	*drive.Resumable
 	s     *Switch
@@ -20,20 +20,20 @@ type Channel struct {
 	again func(why error)
 }
 
-// ChannelConfig says how a channel that resumes is kept.
+// ChannelConfig says how a resumable channel is kept.
 type ChannelConfig struct {
 	Host    wire.HostRank
 	Session resume.Session
 	Window  int
-	Limit   time.Duration // without a connection, until the channel is given up
-	// Again has somebody dial, who calls Take or Lose: because why was the end of the last
-	// connection, if that is known. nil: this is the end that is dialled.
+	Limit   time.Duration // without a connection, after which the channel is given up
+	// Again starts a dial, after which the dialler calls Take or Lose. why is the reason
+	// for the end of the last connection, if known. It is nil at the end that is dialled.
 	Again func(why error)
-	// Watch, if it is not nil, gives what is used in the place of the channel's link.
+	// Watch, if not nil, wraps the channel's link.
 	Watch func(link.Link) link.Link
 }
 
-// AttachChannel makes a channel that is to outlive l, its first connection, part of the switch.
+// AttachChannel makes a resumable channel part of the switch; l is its first connection.
 func (s *Switch) AttachChannel(l link.Link, c ChannelConfig) (*Channel, error) {
 	if l.Handle() == link.NoHandle {
 		return nil, drive.ErrNoHandle
@@ -54,13 +54,13 @@ func (s *Switch) AttachChannel(l link.Link, c ChannelConfig) (*Channel, error) {
 	return x, s.Agent.AttachHost(p.id, c.Host)
 }
 
-// Host is where the channel leads to.
+// Host returns the host at the other end.
 func (c *Channel) Host() wire.HostRank { return c.p.host }
 
-// Dials reports whether it is this end that dials.
+// Dials reports whether this end dials.
 func (c *Channel) Dials() bool { return c.again != nil }
 
-// Take is given a further connection, and owns it.
+// Take gives the channel another connection, which it owns.
 func (c *Channel) Take(l link.Link) {
 	ok := c.s.Post(func() {
 		if c.s.ports[c.p.id] != c.p {
@@ -75,7 +75,7 @@ func (c *Channel) Take(l link.Link) {
 	}
 }
 
-// Lose is told that there is no further connection.
+// Lose says that there will be no further connection.
 func (c *Channel) Lose(reason string) {
 	c.s.Post(func() {
 		c.GiveUp(reason)
@@ -83,7 +83,7 @@ func (c *Channel) Lose(reason string) {
 	})
 }
 
-// Ask has somebody dial.
+// Ask starts a dial.
 func (c *Channel) Ask(why error, _ uint64) bool {
 	c.again(why)
 	return true
@@ -92,7 +92,7 @@ func (c *Channel) Ask(why error, _ uint64) bool {
 // Resumed writes what has waited for a connection.
 func (c *Channel) Resumed() { c.p.Flush() }
 
-// Ended lets go of the channel. If it was lost before its time, the agent hears why.
+// Ended removes the channel. If it ended too early, the agent is told why.
 func (c *Channel) Ended(why error) {
 	c.s.forget(c)
 	switch {

@@ -1,6 +1,7 @@
-// Package packetswitch moves packets between the procs of one host and the channels to other
-// hosts: it drives the host's links for its agent (core/agent). A packet sees one goroutine and no
-// queue but the agent's. The node runs one for each host, the simulator too, as a task of its own.
+// Package packetswitch moves packets between the procs of one host and the channels to
+// other hosts: it drives the host's links for its agent (core/agent). A packet passes one
+// goroutine and no queue except the agent's. A node runs one switch for each host, and the
+// simulator runs them as tasks.
 package packetswitch
 
 import (
@@ -24,26 +25,28 @@ import (
 // Lingering is how long a channel waits for the peer's end after both FINIs.
 const Lingering = 2 * time.Second
 
-// Config says what a switch is for.
+// Config says what a switch works for.
 type Config struct {
 	Agent   *agent.Agent
 	Machine drive.Machine // nil: this computer
 	Spin    poll.Spinner
 
-	// Notify is called by the loop with what the agent has noticed. It must not block.
+	// Notify is called by the loop with each event of the agent. It must not block.
 	Notify func(agent.Event)
 
-	// Patience is how long a channel waits for the peer's end when it has ended here:
-	// Lingering, or longer where the peer has not said before that it is about to.
+	// Patience is how long a channel that has ended here waits for the peer's end:
+	// Lingering, or longer if the peer does not announce its end before.
 	Patience time.Duration
 
-	// Delivered tells, when a proc has said that it has finished, whether all that it has sent is
-	// in its link. If not, the switch waits for the link's end. nil: it always is.
+	// Delivered reports, when a proc has said that it has finished, whether all that it has
+	// sent is in its link. If not, the switch waits for the link's end. nil means that it
+	// always is.
 	Delivered func(rank wire.WorldRank) bool
 }
 
-// Switch drives the agent of one host. Its methods but Post, Stop, ProcDone and Run are for the
-// loop: for what Post calls, and for its maker before Run.
+// Switch drives the agent of one host. Its methods except Post, Quit, Stop, Done, ProcDone
+// and Run may be called only by the loop, that is from functions given to Post, and by its
+// creator before Run.
 type Switch struct {
 	Config
 	links  *drive.Driver
@@ -58,7 +61,7 @@ type Switch struct {
 	posted atomic.Bool // work is not empty
 	mu     sync.Mutex
 	work   []func()
-	over   bool // the loop has ended: work is of no use
+	over   bool // the loop has ended: work is ignored
 }
 
 // port is a link of a switch.
@@ -68,10 +71,10 @@ type port struct {
 	id      agent.LinkID
 	rank    wire.WorldRank // of a proc, or agent.NoRank for a channel
 	host    wire.HostRank  // at the other end of a channel
-	ended   error          // why the link can be read no more
+	ended   error          // why the link cannot be read any more
 	done    bool           // the proc has finished
 	timer   machine.Timer  // bounds the wait for a channel's end
-	channel *Channel       // that resumes
+	channel *Channel       // if the channel is resumable
 }
 
 // New makes a switch; Run drives it.
@@ -91,8 +94,7 @@ func New(c Config) (*Switch, error) {
 	return s, nil
 }
 
-// Post has f called by the loop. It does nothing, and says so, after the loop's
-// end.
+// Post makes the loop call f. After the end of the loop it does nothing and returns false.
 func (s *Switch) Post(f func()) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,7 +107,7 @@ func (s *Switch) Post(f func()) bool {
 	return true
 }
 
-// Run is the loop. It ends after Stop and closes every link.
+// Run is the loop. It ends after Stop or Quit, and closes every link.
 func (s *Switch) Run() {
 	defer close(s.done)
 	s.spin.Begin()
@@ -119,13 +121,13 @@ func (s *Switch) Run() {
 			s.spin.Begin()
 			i = -1
 		case i%64 == 63:
-			runtime.Gosched() // polling looks like computing to Go
+			runtime.Gosched() // Go takes polling for computing
 		}
 	}
 	s.Close()
 }
 
-// poll looks once and moves what can be moved.
+// poll polls once and moves what can be moved.
 func (s *Switch) poll() (progress bool) {
 	if s.posted.Load() {
 		s.doWork()
@@ -140,7 +142,7 @@ func (s *Switch) poll() (progress bool) {
 
 // sleep waits until a link or the waker has something.
 func (s *Switch) sleep() {
-	s.output() // a channel may have room again without having brought anything
+	s.output() // an acknowledgement alone may have made room in a channel
 	if !s.links.ArmAll() || s.posted.Load() {
 		return
 	}
@@ -152,13 +154,13 @@ func (s *Switch) sleep() {
 	s.output()
 }
 
-// Event hears that the waker has woken the loop.
+// Event is called when the waker has woken the loop.
 func (s *Switch) Event(uint32) (progress bool) { return true }
 
-// SetFailed is for a poll set that fails although it is ours and open.
+// SetFailed panics: the poll set is ours and open, so it cannot fail.
 func (s *Switch) SetFailed(err error) { panic(fmt.Sprintf("packetswitch: %v", err)) }
 
-// Tend has the loop look after the channels that resume.
+// Tend makes the loop check the resumable channels.
 func (s *Switch) Tend() {
 	s.Post(func() {
 		s.links.Tend(true)
@@ -166,21 +168,21 @@ func (s *Switch) Tend() {
 	})
 }
 
-// Quit ends the loop soon. Channels are dropped without FINI if they were not done.
+// Quit makes the loop end soon. Channels that are not done are closed without FINI.
 func (s *Switch) Quit() {
 	s.Post(func() { s.quit = true })
 }
 
-// Stop is Quit, and waits for the end.
+// Stop calls Quit and waits for the end of the loop.
 func (s *Switch) Stop() {
 	s.Quit()
 	<-s.done
 }
 
-// Done is closed when the loop has ended.
+// Done returns a channel that is closed when the loop has ended.
 func (s *Switch) Done() <-chan struct{} { return s.done }
 
-// Close closes every link, of a switch that does not run.
+// Close closes every link of a switch that was never run.
 func (s *Switch) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -205,7 +207,7 @@ func (s *Switch) doWork() {
 	}
 }
 
-// output writes what was queued and passes on what the agent noticed.
+// output writes what was queued and handles the agent's events.
 func (s *Switch) output() {
 	for _, l := range s.Agent.Touched() {
 		if p := s.ports[l]; p != nil {
@@ -214,7 +216,7 @@ func (s *Switch) output() {
 	}
 	for _, c := range s.channels {
 		if c.p.ended == nil && s.Agent.HasOutput(c.p.id) {
-			c.p.Flush() // for its window may have room again
+			c.p.Flush() // its window may have room again
 		}
 	}
 	for {
@@ -229,14 +231,14 @@ func (s *Switch) output() {
 	}
 }
 
-// Receive reads a link, a few times if it has much, and reports whether it had any
+// Receive reads a link, several times if it has much, and reports whether it had any bytes
 // or has ended.
 func (p *port) Receive() (progress bool) {
 	for range drive.MaxReads {
 		n, room, err := p.read()
 		if err != nil {
 			p.Drop(err)
-			return true // the agent may have something to say about it
+			return true // the agent may have an event about it
 		}
 		progress = progress || n > 0
 		if n < room || room == 0 {
@@ -246,7 +248,7 @@ func (p *port) Receive() (progress bool) {
 	return progress
 }
 
-// read reads once, for as much as there is room for.
+// read reads once, at most as much as there is room for.
 func (p *port) read() (n, room int, err error) {
 	in := p.s.Agent.Input(p.id)
 	if in == nil {
@@ -262,9 +264,9 @@ func (p *port) read() (n, room int, err error) {
 // Due reports whether the agent has anything to write.
 func (p *port) Due() bool { return p.ended == nil && p.s.Agent.HasOutput(p.id) }
 
-// Flush writes until nothing is left or the link is full, and reports whether it
-// wrote any. A proc that reads no more may have said something before, so it is
-// reading that ends its link.
+// Flush writes until nothing is left or the link is full, and reports whether it wrote any.
+// An error in writing does not end the link: a proc that does not read any more may have
+// sent something before, so only reading ends it.
 func (p *port) Flush() (progress bool) {
 	a := p.s.Agent
 	for a.HasOutput(p.id) {
@@ -288,12 +290,12 @@ func (p *port) Flush() (progress bool) {
 	return progress
 }
 
-// retry is how long the switch waits until it writes again to a proc that has ended its own side,
-// and takes no more.
+// retry is how long the switch waits before it writes again to a proc that has ended its
+// own side and whose link is full.
 const retry = time.Millisecond
 
-// flushLater has a link that is full flushed again when it takes more. One that is not read any
-// more is in no poll set.
+// flushLater makes a full link be flushed again when it has room. A link that is not read
+// any more is in no poll set, so a timer does it.
 func (p *port) flushLater() {
 	switch {
 	case p.ended == nil:
@@ -309,9 +311,9 @@ func (p *port) flushLater() {
 	}
 }
 
-// Drop is for a link that moves no more bytes. A proc that has finished closes
-// its link, maybe before its node has read that it has finished; so the agent
-// hears of a proc's end from ProcDone.
+// Drop handles a link that moves no more bytes. A proc that has finished closes its link,
+// perhaps before its node has read that it has finished, so the agent is told of a proc's
+// end by ProcDone.
 func (p *port) Drop(cause error) {
 	if p.ended != nil {
 		return
@@ -320,7 +322,7 @@ func (p *port) Drop(cause error) {
 	p.s.links.Remove(&p.Port)
 	switch {
 	case p.channel != nil && cause == io.EOF: //nolint:errorlint // links report io.EOF itself
-		_ = p.Link.Close() // which waits until the peer has our end
+		_ = p.Link.Close() // waits until the peer has received our end
 	case p.rank == agent.NoRank || errors.Is(cause, agent.ErrProtocol):
 		p.close()
 	case p.done:
@@ -328,7 +330,7 @@ func (p *port) Drop(cause error) {
 	}
 }
 
-// close lets go of a link.
+// close closes a link and stops driving it.
 func (p *port) close() {
 	p.s.ports[p.id] = nil
 	p.stopTimer()
@@ -397,7 +399,7 @@ func (s *Switch) attach(p *port, l link.Link) error {
 	return nil
 }
 
-// ProcDone is the proc's word that it has finished.
+// ProcDone says that the proc has told its node that it has finished.
 func (s *Switch) ProcDone(rank wire.WorldRank) {
 	s.Post(func() {
 		p := s.byRank[rank]
@@ -415,7 +417,7 @@ func (s *Switch) ProcDone(rank wire.WorldRank) {
 	})
 }
 
-// drain reads all there is.
+// drain reads everything that is in the link.
 func (p *port) drain() {
 	for p.ended == nil {
 		n, _, err := p.read()
@@ -428,7 +430,7 @@ func (p *port) drain() {
 	}
 }
 
-// finish is for a proc that has finished, and all it has sent has come.
+// finish handles a proc that has finished and from which everything has come.
 func (p *port) finish() {
 	if p.s.ports[p.id] != p {
 		return // it broke the protocol
@@ -438,15 +440,15 @@ func (p *port) finish() {
 	}
 }
 
-// ChannelState is how a channel is.
+// ChannelState is the state of a channel.
 type ChannelState struct {
 	Host    wire.HostRank
 	Link    link.Link
 	Ended   bool     // its peer has ended it, or it was lost
-	Channel *Channel // if it resumes; nil
+	Channel *Channel // nil if it is not resumable
 }
 
-// Channels says how the channels are that were not closed.
+// Channels returns the state of the channels that are not closed.
 func (s *Switch) Channels() (all []ChannelState) {
 	for _, p := range s.ports {
 		if p != nil && p.rank == agent.NoRank {
@@ -456,12 +458,12 @@ func (s *Switch) Channels() (all []ChannelState) {
 	return all
 }
 
-// Waiting says how the loop waits.
+// Waiting returns how the loop waits.
 func (s *Switch) Waiting() poll.Waiting { return s.spin.Waiting() }
 
-// forget takes a channel that is done with from those that resume.
+// forget removes a channel that has ended from the resumable ones.
 func (s *Switch) forget(c *Channel) {
 	if i := slices.Index(s.channels, c); i >= 0 {
-		s.channels = slices.Delete(slices.Clone(s.channels), i, i+1) // somebody may be going through it
+		s.channels = slices.Delete(slices.Clone(s.channels), i, i+1) // a copy, since a caller may be iterating
 	}
 }

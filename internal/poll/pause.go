@@ -2,8 +2,7 @@
 
 package poll
 
-// Pause tells the processor that the caller looks at memory again and again
-// until another processor writes to it. Loads that run far ahead of the program
-// delay the very store that is waited for: measured on two cores of a Xeon, a
-// line comes a third later without it.
+// Pause tells the processor that the caller polls memory until another processor writes to
+// it. Without it, loads that the processor makes ahead delay the very store that is waited
+// for: on two cores of a Xeon a line comes a third later.
 func Pause()

@@ -2,5 +2,5 @@
 
 package poll
 
-// Pause tells some processors that the caller looks at memory again and again.
+// Pause tells some processors that the caller polls memory; this one needs no hint.
 func Pause() {}

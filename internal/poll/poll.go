@@ -1,6 +1,6 @@
-// Package poll waits for descriptors without the Go runtime's poller, whose
-// wake-ups cost a thread switch more than a message does. A Set is epoll, a
-// Waker is an eventfd in it.
+// Package poll waits for descriptors without the Go runtime's poller, which needs a thread
+// switch to wake a goroutine, more than a message costs. A Set is an epoll descriptor, a
+// Waker an eventfd for it.
 package poll
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/openimpi/impi/core/link"
 )
 
-// Event says what became of one descriptor.
+// Event says what has happened to a descriptor.
 type Event struct {
 	Key      uint32 // as given to Add
 	Readable bool   // data, end of data, or an error that reading reports
@@ -57,7 +57,7 @@ func (s *Set) control(op, fd int, key uint32, want link.Interest) error {
 	return nil
 }
 
-// Add puts a descriptor in. Its events will carry key.
+// Add adds a descriptor. Its events carry key.
 func (s *Set) Add(fd int, key uint32, want link.Interest) error {
 	return s.control(unix.EPOLL_CTL_ADD, fd, key, want)
 }
@@ -67,12 +67,12 @@ func (s *Set) Modify(fd int, key uint32, want link.Interest) error {
 	return s.control(unix.EPOLL_CTL_MOD, fd, key, want)
 }
 
-// Remove takes a descriptor out; it must still be open.
+// Remove removes a descriptor, which must still be open.
 func (s *Set) Remove(fd int) error { return s.control(unix.EPOLL_CTL_DEL, fd, 0, 0) }
 
-// Wait returns what is ready, waiting for up to timeout; a negative one has no
-// end. With 0 it is a system call that the scheduler does not see. The slice is
-// reused by the next Wait.
+// Wait returns what is ready, waiting for up to timeout; a negative one means without
+// limit. With 0 it is a system call that the scheduler does not see. The slice is reused by
+// the next Wait.
 func (s *Set) Wait(timeout time.Duration) ([]Event, error) {
 	n, errno := s.wait(timeout)
 	if errno != 0 {
@@ -108,7 +108,7 @@ func (s *Set) wait(timeout time.Duration) (int, unix.Errno) {
 // Close releases the set, not the descriptors in it.
 func (s *Set) Close() error { return unix.Close(s.fd) }
 
-// Waker ends another thread's Wait.
+// Waker ends the Wait of another thread.
 type Waker struct {
 	fd   int
 	last [8]byte // what Clear has read
@@ -126,15 +126,15 @@ func NewWaker() (*Waker, error) {
 	return &Waker{fd: fd}, nil
 }
 
-// FD is readable from Wake until Clear.
+// FD returns the descriptor, which is readable from Wake until Clear.
 func (w *Waker) FD() int { return w.fd }
 
-// Wake makes FD readable. It may be called by anybody, any number of times.
+// Wake makes FD readable. Any goroutine may call it, any number of times.
 func (w *Waker) Wake() {
-	_, _ = unix.Write(w.fd, one) // fails only when it is readable 2^64-2 times over
+	_, _ = unix.Write(w.fd, one) // fails only if the counter is full, and then FD is readable
 }
 
-// Clear makes FD unreadable again. It is for one goroutine at a time.
+// Clear makes FD unreadable again. One goroutine at a time may call it.
 func (w *Waker) Clear() {
 	_, _ = unix.Read(w.fd, w.last[:]) // EAGAIN: it was clear
 }
@@ -145,6 +145,5 @@ func (w *Waker) Close() error { return unix.Close(w.fd) }
 // Yield lets another runnable thread of this core go first.
 func Yield() { _, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) }
 
-// AdoptWaker makes a Waker of an eventfd that somebody else has made, and takes it
-// over.
+// AdoptWaker makes a Waker of an existing eventfd, which it takes over.
 func AdoptWaker(fd int) *Waker { return &Waker{fd: fd} }

@@ -11,9 +11,9 @@ import (
 	"github.com/openimpi/impi/core/link"
 )
 
-// Shared waits for descriptors on behalf of any number of goroutines, with one thread
-// for all of them. Its zero value is ready. The thread is there from the first Wait
-// on, for good: have few Shared, as one for a process.
+// Shared waits for descriptors on behalf of any number of goroutines, with a single thread.
+// The zero value is ready to use. The thread starts at the first Wait and never ends, so a
+// process should have one Shared.
 type Shared struct {
 	once sync.Once
 	set  *Set
@@ -21,13 +21,13 @@ type Shared struct {
 
 	mu    sync.Mutex
 	waits map[uint32]chan struct{}
-	keys  map[int]uint32 // of who waits, by descriptor
-	last  uint32         // key
+	keys  map[int]uint32 // of the waiting goroutines, by descriptor
+	last  uint32         // last key
 }
 
-// Wait returns nil when fd is ready or has failed, or the cause of ctx's end. One
-// goroutine at a time may wait for a descriptor. If it is closed meanwhile, only the end of
-// ctx ends the wait; whoever waits for another one of that number is not concerned.
+// Wait returns nil when fd is ready or has failed, or the cause of ctx's end. One goroutine
+// at a time may wait for a descriptor. If fd is closed meanwhile, only the end of ctx ends
+// the wait; a Wait for a new descriptor with the same number is not affected.
 func (s *Shared) Wait(ctx context.Context, fd int, want link.Interest) error {
 	s.once.Do(s.start)
 	if s.err != nil {
@@ -58,7 +58,7 @@ func (s *Shared) start() {
 func (s *Shared) enter(fd int, want link.Interest) (key uint32, ready <-chan struct{}, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for s.last++; s.waits[s.last] != nil; s.last++ { // it goes round after 2^32 waits
+	for s.last++; s.waits[s.last] != nil; s.last++ { // skip keys in use: the counter wraps after 2^32 waits
 	}
 	if err := s.set.once(fd, s.last, want); err != nil {
 		return 0, nil, err
@@ -72,30 +72,30 @@ func (s *Shared) leave(key uint32, fd int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.waits, key)
-	if s.keys[fd] == key { // else it was closed, and another one has its number
+	if s.keys[fd] == key { // otherwise fd was closed, and a new descriptor has its number
 		delete(s.keys, fd)
 		_ = s.set.Remove(fd)
 	}
 }
 
-// serve wakes who waits for what is ready.
+// serve wakes the goroutines whose descriptors are ready.
 func (s *Shared) serve() {
 	for {
 		ready, err := s.set.Wait(-1)
 		if err != nil {
-			panic(fmt.Sprintf("poll: %v", err)) // the set is ours, and is never closed
+			panic(fmt.Sprintf("poll: %v", err)) // cannot happen: the set is ours, and is never closed
 		}
 		s.mu.Lock()
 		for _, e := range ready {
 			if c := s.waits[e.Key]; c != nil {
-				close(c) // once: the key is not given to another wait before this one has left
+				close(c) // once: the key is not reused before this Wait has returned
 			}
 		}
 		s.mu.Unlock()
 	}
 }
 
-// once puts a descriptor in for one event.
+// once adds a descriptor for a single event.
 func (s *Set) once(fd int, key uint32, want link.Interest) error {
 	ev := unix.EpollEvent{Events: mask(want) | unix.EPOLLONESHOT, Fd: int32(key)}
 	err := unix.EpollCtl(s.fd, unix.EPOLL_CTL_ADD, fd, &ev)

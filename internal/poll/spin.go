@@ -6,55 +6,53 @@ import (
 )
 
 const (
-	// spinMax is the longest that a waiter polls before it sleeps. It is more than
-	// what it takes to wake a sleeper on an idle core, so that a chain of waiters
-	// in which one slept finds back to polling, and less than what anybody would
-	// miss of a core.
+	// spinMax is the longest time that a waiter polls before it sleeps. It is longer than
+	// waking a sleeper on an idle core takes, so that a chain of waiters in which one slept
+	// returns to polling, and too short for other programs to miss the core.
 	spinMax = 200 * time.Microsecond
-	// stolen is how long a yield and a poll take only if somebody used the core to
+	// stolen is how long a yield and a poll take only if another thread used the core to
 	// compute.
 	stolen = 20 * time.Microsecond
-	// shared is how long they take only if somebody else ran at all.
+	// shared is how long they take only if another thread ran at all.
 	shared = 1200 * time.Nanosecond
-	// eagerMax is how many polls a waiter that has the core for itself makes
-	// before it offers the core for the first time.
+	// eagerMax is how many polls a waiter with a core of its own makes before it offers the
+	// core for the first time.
 	eagerMax = 64
-	// askEvery is how many waits begin, where others have run on the core, between two that
-	// find out whether they still do.
+	// askEvery is how often a waiter checks whether the core is still shared, in waits,
+	// after other threads have run on it.
 	askEvery = 4
-	// glance is how many polls precede a sleep on a crowded machine: what is
-	// waited for may be there already.
+	// glance is how many polls come before a sleep on a crowded machine: the message may
+	// have come already.
 	glance = 4
 )
 
-// The score of crowding: a stolen yield counts against polling, each other one
-// and each sleep for it, so that a waiter which has given polling up tries it
-// again from time to time.
+// The score of crowding. Each stolen yield raises it, and each other yield and each sleep
+// lowers it, so that a waiter which has given up polling tries it again from time to time.
 const (
 	scoreStolen  = 4
 	scoreCrowded = 8
 	scoreMax     = 16
 )
 
-// Spinner decides how long to poll before sleeping, and when to offer the core
-// to others meanwhile. Polling is fastest while every runnable thread has a
-// core. When not, it takes the core from the very peer that is waited for. How
-// long a yield takes tells which is the case: no time means that nobody else
-// wanted the core; a little, that another waiter looked and gave it back, and
-// then yielding at each poll passes a message on soonest; long, that somebody
-// computes, and then sleeping is best, as the kernel runs a sleeper that is
-// woken before one that only waits for its turn.
+// Spinner decides how long to poll before sleeping, and when to offer the core to others
+// meanwhile; see docs/decisions/0012-yields-tell-when-to-spin.md. Polling is fastest while
+// every runnable thread has a core; otherwise it takes the core from the peer that is
+// waited for. The time of a yield shows which is the case. No time: no other thread wanted
+// the core. A little: another waiter looked and gave it back; then yielding at each poll is
+// fastest. Long: another thread computes; then sleeping is best, since the kernel runs a
+// thread that was woken before one that only waits for its turn.
 type Spinner struct {
 	budget time.Duration
 	fixed  bool          // the operator has set it
 	eager  int           // polls before the first yield
-	begun  uint          // waits since the core seemed to be shared
+	begun  uint          // waits since the core was first found to be shared
 	score  int           // how crowded the machine seems
-	start  time.Duration // when the wait offered the core for the first time; 0: not yet
-	last   time.Duration // when it did so last
+	start  time.Duration // when this wait first offered the core; 0: not yet
+	last   time.Duration // when it last did so
 }
 
-// origin makes moments durations, which are cheaper to come by than a Time.
+// origin is the start of time measurements, which are durations since it: they are cheaper
+// than a time.Time.
 var origin = time.Now()
 
 // NewSpinner reads a wait setting: "auto", empty, "0" for none, or a duration.
@@ -72,8 +70,8 @@ func NewSpinner(setting string) (Spinner, error) {
 	return Spinner{budget: d, fixed: true, eager: eagerMax}, nil
 }
 
-// Begin says that a wait begins. Where cores are shared, whoever is to bring
-// about what is waited for may be waiting for this one.
+// Begin says that a wait begins. Where cores are shared it offers the core at once, since
+// the peer that is waited for may be waiting for the core.
 func (s *Spinner) Begin() {
 	s.start = 0
 	if s.eager == eagerMax || s.budget == 0 || s.Crowded() {
@@ -86,23 +84,23 @@ func (s *Spinner) Begin() {
 	}
 }
 
-// ask finds out whether the core is shared no longer. Waits that end at their first polls
-// would never tell.
+// ask offers the core to find out whether it is still shared. Waits that end at their first
+// polls would never notice.
 func (s *Spinner) ask() {
 	if yieldTime() <= shared {
 		s.eager++
 	}
 }
 
-// yieldTime offers the core and gives how long it was away; tests replace it.
+// yieldTime offers the core and returns how long that took; tests replace it.
 var yieldTime = func() time.Duration {
 	before := time.Since(origin)
 	Yield()
 	return time.Since(origin) - before
 }
 
-// Over reports whether poll number i of a wait, from 0, was the last before
-// sleeping. It may have offered the core to others.
+// Over reports whether poll number i of a wait, from 0, was the last before sleeping. It
+// may have offered the core to others.
 func (s *Spinner) Over(i int) bool {
 	switch {
 	case s.budget == 0:
@@ -126,7 +124,7 @@ func (s *Spinner) Over(i int) bool {
 	return false
 }
 
-// observe learns from how long a yield took, together with the poll after it.
+// observe updates the score from the time of a yield and the poll after it.
 func (s *Spinner) observe(yield time.Duration) {
 	switch {
 	case yield > stolen:
@@ -141,13 +139,13 @@ func (s *Spinner) observe(yield time.Duration) {
 	s.score = max(s.score-1, 0)
 }
 
-// sleep says that the waiter goes to sleep.
+// sleep records that the waiter goes to sleep.
 func (s *Spinner) sleep() bool {
 	s.score = max(s.score-1, 0)
 	return true
 }
 
-// Eager is how many polls a waiter makes before it offers the core.
+// Eager returns how many polls a waiter makes before it offers the core.
 func (s *Spinner) Eager() int {
 	if s.budget == 0 || s.Crowded() {
 		return 0
@@ -155,10 +153,10 @@ func (s *Spinner) Eager() int {
 	return s.eager
 }
 
-// Shared reports whether others have run on this core lately, so that whoever is
-// waited for may have to wait for a core first.
+// Shared reports whether other threads have run on this core lately, so that the peer may
+// have to wait for a core first.
 func (s *Spinner) Shared() bool { return s.budget > 0 && s.eager < eagerMax/2 }
 
-// Crowded reports whether others compute on the cores, so that polling would keep
+// Crowded reports whether other threads compute on the cores, so that polling would keep
 // them from it.
 func (s *Spinner) Crowded() bool { return !s.fixed && s.score >= scoreCrowded }

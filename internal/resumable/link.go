@@ -1,9 +1,9 @@
-// Package resumable is what procs and nodes need around a core/resume Link: the
-// link below it that comes and goes in a poll set, bytes read ahead, and the
-// HELLOs of links that have arrived.
+// Package resumable is what procs and nodes need in addition to a core/resume Link: reading
+// ahead, the HELLOs of links that were accepted, and a link below that is replaced while it
+// is in a poll set (docs/decisions/0015-link-resume.md).
 //
-// A Link is for one goroutine at a time, its owner's, who also asks somebody for
-// links to run over and gives up: package resume says when.
+// One goroutine at a time may use a Link: its owner's, which also asks for links below and
+// gives up when package resume says so.
 package resumable
 
 import (
@@ -17,84 +17,84 @@ import (
 // Feature is the name, on business cards, of resumable links.
 const Feature = "resume"
 
-// Window is how many bytes a link has under way. Whoever lends bytes keeps them
-// himself, so that a large one costs nothing but seldom acknowledgements.
+// Window is the number of bytes that a link has under way. Lent bytes stay in the owner's
+// memory, so a large window costs nothing; acknowledgements are just less frequent.
 const Window = 4 << 20
 
 const (
-	// bored is after how many receives in a row that bring nothing the peer is told
-	// what has come, and modest how many bytes that must be: its program may wait
-	// for them to be its own again.
+	// bored is how many receives in a row that bring nothing are followed by an
+	// acknowledgement, if at least modest bytes were received: the peer's program may wait
+	// for its memory.
 	bored  = 4
 	modest = 4 << 10
 )
 
-// JoinLimit is how long a link below may take until both ends have said HELLO.
+// JoinLimit is how long a link below may take until both ends have sent HELLO.
 const JoinLimit = 5 * time.Second
 
-// How long to wait before a link below is asked for that replaces one by which no
-// bytes were moved; it doubles. Two in a row may be an accident.
+// The pauses before asking for another link below, after one on which no bytes were moved.
+// The pause doubles each time, but two such links in a row may be an accident.
 const (
 	accidents  = 2
 	firstPause = 10 * time.Millisecond
 	lastPause  = 250 * time.Millisecond
 )
 
-// maxArrivals is how many links a side keeps of which the HELLO has not come.
+// maxArrivals is how many accepted links a side keeps whose HELLO has not come.
 const maxArrivals = 4
 
-// Config says what a Link is like.
+// Config configures a Link.
 type Config struct {
 	Session resume.Session
 	Dialler bool
 	Window  int // bytes; 0: resume.DefaultWindow
 
-	// Released is called before the link below is closed, with its handle, which
-	// no poll set may have after that. It must not call the Link.
+	// Released is called before the link below is closed, with its handle, which must leave
+	// every poll set by then. It must not call the Link.
 	Released func(handle int)
 
-	// Blocked is called when the link below has not taken all that it was given:
-	// somebody should Push later. It must not call the Link.
+	// Blocked is called when the link below has not taken all bytes: Push should be called
+	// later. It must not call the Link.
 	Blocked func()
 }
 
-// Link is a link that outlives the links below it. All that a short packet needs of it is
-// in one page of memory: a call of the kernel leaves few of them at hand. It keeps the contract of
-// link.Link but for two things: its Handle is that of the link below, or
-// link.NoHandle where there is none, and who waits on it must wait for Wants.
+// Link is a link that outlives the links below it. The fields that a short packet needs are
+// in one page of memory, since after a system call few pages are in the cache. It keeps the
+// contract of link.Link with two exceptions: Handle is that of the link below, or
+// link.NoHandle if there is none, and who sleeps on it must wait for what Wants returns.
 type Link struct {
-	below    *below // one of places
-	stirred  bool   // bytes may have come that nobody was given
-	pending  bool   // the link below has not taken all that it was given
+	below    *below // points into places
+	stirred  bool   // Recv may have bytes of which the poll set knows nothing
+	pending  bool   // the link below has not taken all bytes
 	up       bool
 	dialler  bool
 	misses   int // receives in a row that brought nothing
 	sent     uint64
 	received uint64
-	places   [2]below // for one, and the one that replaces it
+	places   [2]below // for the present link below, and the one that replaces it
 
-	_       [40]byte // so that lines of the cache begin with what follows
+	_       [40]byte // aligns what follows to a cache line
 	machine resume.Link
 	_       [32]byte
-	in      [first]byte // what is read ahead
+	in      [first]byte // bytes that are read ahead
 
 	released func(int)
 	blocked  func()
 	arrivals []arrival
-	made     int // links below that both ends have used
-	vain     int // how many links below in a row have moved nothing, the present one included so far
+	made     int // number of links below that both ends have used
+	vain     int // how many links below in a row, up to the present one, have moved nothing
 	moved    uint64
-	since    time.Time // of the present link below
+	since    time.Time // when the present link below was made
 }
 
-// arrival is a link that the other end has dialled.
+// arrival is an accepted link whose HELLO has not come.
 type arrival struct {
 	resume.Arrival
 	l     link.Link
 	since time.Time
 }
 
-// New makes one end, without a link below.
+// New makes one end without a link below.
 func New(c Config) *Link {
 	l := &Link{dialler: c.Dialler, released: c.Released, blocked: c.Blocked}
 	l.machine.Init(resume.Config{
@@ -103,7 +103,7 @@ func New(c Config) *Link {
 	return l
 }
 
-// frame is the most bytes in a frame: few frames for many bytes, but several in a
+// frame is the most bytes in a frame: a frame should be long, but several must fit into a
 // window, so that they are acknowledged before it is full.
 func frame(window int) int {
 	if window == 0 {
@@ -112,8 +112,8 @@ func frame(window int) int {
 	return max(1, window/4)
 }
 
-// Start goes on over a link that was dialled or has arrived, and owns it. now is
-// when that is.
+// Start takes over a link that was dialled or accepted and uses it as the link below. now
+// is the present time.
 func (l *Link) Start(x link.Link, now time.Time) {
 	if l.dialler {
 		l.use(x, now, l.machine.Dial)
@@ -127,7 +127,7 @@ func (l *Link) Start(x link.Link, now time.Time) {
 	l.Welcome(now)
 }
 
-// use makes x the link below, unless the machine does not want it.
+// use makes x the link below, unless install refuses it.
 func (l *Link) use(x link.Link, now time.Time, install func(link.Link) error) {
 	before, up, since := l.below, l.up, l.since
 	b := &l.places[0]
@@ -136,7 +136,7 @@ func (l *Link) use(x link.Link, now time.Time, install func(link.Link) error) {
 	}
 	*b = below{Link: x, owner: l, in: l.in[:]}
 	l.below, l.up, l.since = b, false, now
-	if err := install(b); err != nil { // the one before may be in use still
+	if err := install(b); err != nil { // the previous link below may still be in use
 		l.below, l.up, l.since = nil, up, since
 		if before != nil && !before.closed {
 			l.below = before
@@ -152,11 +152,11 @@ func (l *Link) use(x link.Link, now time.Time, install func(link.Link) error) {
 	l.joined(!l.dialler)
 }
 
-// progress grows with each byte that the user gives or gets, or that the peer's has got:
-// one long send may take many links below.
+// progress grows with each byte that the user gives or gets, and that the peer's user has
+// got: a long send may take many links below.
 func (l *Link) progress() uint64 { return l.sent + l.received + l.machine.Status().Acked }
 
-// Pause is how long the owner should be without a link below before he asks for one.
+// Pause returns how long the owner should wait before it asks for a link below.
 func (l *Link) Pause() time.Duration {
 	if l.progress() != l.moved || l.vain <= accidents {
 		return 0
@@ -164,8 +164,8 @@ func (l *Link) Pause() time.Duration {
 	return min(firstPause<<min(l.vain-accidents-1, 10), lastPause)
 }
 
-// joined notes that both ends have used the link below, if they have: it may be
-// lost before anybody asks.
+// joined records that both ends have used the link below, if they have. It is called early,
+// since that link may be lost before anybody asks.
 func (l *Link) joined(yes bool) {
 	if !l.up && (yes || l.machine.Status().State == resume.Up) {
 		l.up = true
@@ -173,7 +173,8 @@ func (l *Link) joined(yes bool) {
 	}
 }
 
-// Welcome reads the HELLOs of links that have arrived, as far as they have come.
+// Welcome reads the HELLOs of accepted links, as far as they have come, and uses those that
+// are complete.
 func (l *Link) Welcome(now time.Time) {
 	left := l.arrivals[:0]
 	for i := range l.arrivals {
@@ -191,11 +192,11 @@ func (l *Link) Welcome(now time.Time) {
 	l.arrivals = left
 }
 
-// errSlow is why a link below is let go of that does not answer.
+// errSlow is the reason for closing a link below on which the other end does not answer.
 var errSlow = errors.New("the other end has not answered on it")
 
-// Status says how the Link is. Of a link below of which the other end says
-// nothing for long it lets go.
+// Status returns the state of the Link. It closes a link below on which the other end has
+// not answered within JoinLimit.
 func (l *Link) Status(now time.Time) resume.Status {
 	s := l.machine.Status()
 	if s.State == resume.Joining && now.Sub(l.since) > JoinLimit {
@@ -206,29 +207,28 @@ func (l *Link) Status(now time.Time) resume.Status {
 	return s
 }
 
-// Expects reports whether a link that has arrived, or the link below, still has to
-// say HELLO.
+// Expects reports whether an accepted link, or the link below, still has to send HELLO.
 func (l *Link) Expects() bool {
 	return len(l.arrivals) > 0 || l.machine.Status().State == resume.Joining
 }
 
-// Made is how many links below both ends have used.
+// Made returns how many links below both ends have used.
 func (l *Link) Made() int { return l.made }
 
-// Resumes is how many links below have replaced others.
+// Resumes returns how many links below have replaced earlier ones.
 func (l *Link) Resumes() int { return max(0, l.made-1) }
 
 // Fail gives the Link up, as resume.Link does.
 func (l *Link) Fail(why error) { l.machine.Fail(why) }
 
-// Lost says that the link below is of no use, as the owner has heard.
+// Lost says that the link below is useless, which the owner was told.
 func (l *Link) Lost(why error) { l.machine.Lost(l.machine.Status().Epoch, why) }
 
-// Stirred reports whether Recv may have something although the link below, which a
-// poll set sees, has nothing.
+// Stirred reports whether Recv may have bytes although the link below, which a poll set
+// sees, has none.
 func (l *Link) Stirred() bool { return l.stirred }
 
-// Wants tells for what the link below should be waited.
+// Wants returns what to wait for on the link below.
 func (l *Link) Wants() link.Interest { return l.machine.Wants() }
 
 // Pump receives what has come and sends what is pending.
@@ -237,21 +237,21 @@ func (l *Link) Pump() {
 	l.machine.Pump()
 }
 
-// Push sends what is pending, an end and what is before it too.
+// Push sends what is pending, including the end of the stream.
 func (l *Link) Push() {
 	l.look()
 	l.machine.Flush()
 }
 
-// look has the next Recv of the link below ask the kernel.
+// look makes the next Recv of the link below call the kernel.
 func (l *Link) look() {
 	if l.below != nil {
 		l.below.dry = false
 	}
 }
 
-// Lend passes bytes on and leaves them where they are until the peer has them, as
-// resume.Link does: Send may follow, and takes them.
+// Lend sends bytes without copying them, as resume.Link does: they stay in the caller's
+// memory until the peer has them. Send may follow with the same bytes, and copies them.
 func (l *Link) Lend(batch [][]byte) (int, error) {
 	l.look()
 	n, err := l.machine.Lend(batch)
@@ -259,13 +259,14 @@ func (l *Link) Lend(batch [][]byte) (int, error) {
 	return n, err
 }
 
-// Owes reports whether lent bytes are the owner's again.
+// Owes reports whether lent bytes can be returned to the owner.
 func (l *Link) Owes() bool { return l.machine.Owes() }
 
-// Lending reports whether bytes are lent that the owner has not back.
+// Lending reports whether bytes are lent that were not returned to the owner.
 func (l *Link) Lending() bool { return l.machine.Lending() }
 
-// Behind reports whether the link below would be given lent bytes.
+// Behind reports whether the link below has not taken all lent bytes that the window
+// allows.
 func (l *Link) Behind() bool { return l.machine.Behind() }
 
 // Recv delivers what has come.
@@ -290,7 +291,7 @@ func (l *Link) Recv(batch [][]byte) (int, error) {
 	return l.recv(batch)
 }
 
-// recv is Recv for what the machine has to see to.
+// recv is Recv by the state machine of core/resume.
 func (l *Link) recv(batch [][]byte) (int, error) {
 	b := l.below
 	l.misses = 0
@@ -300,14 +301,14 @@ func (l *Link) recv(batch [][]byte) (int, error) {
 	if !l.up {
 		l.joined(false)
 	}
-	// Else the last thing that the machine did was to find nothing, or an end behind what came.
+	// Otherwise the machine has found nothing in its last step, or an end after what came.
 	l.stirred = n > 0 && (n == room || l.machine.Readable()) || b != nil && (b.closed || len(b.ahead) > 0)
 	return n, err
 }
 
-// Peek gives bytes that have come where they lie: those of one frame, valid until
-// Discard, which follows, or Recv. whole reports whether they are all of the frame. If there
-// are none, more reports whether Recv may have something nevertheless.
+// Peek returns received bytes in place: those of one frame, valid until Discard, which
+// follows, or Recv. whole reports whether they are all of the frame. If there are none,
+// more reports whether Recv may nevertheless have bytes.
 func (l *Link) Peek() (data []byte, whole, more bool) {
 	b := l.below
 	switch {
@@ -323,8 +324,8 @@ func (l *Link) Peek() (data []byte, whole, more bool) {
 	return data, whole, true
 }
 
-// Discard says that the first n bytes of the last Peek are done with. It reports whether
-// there may be more than the poll set knows, as Stirred does.
+// Discard says that the first n bytes of the last Peek are not needed any more. It reports
+// whether there may be more bytes than the poll set knows of, as Stirred does.
 func (l *Link) Discard(n int) (stirred bool) {
 	b := l.below
 	used, answer := l.machine.Discard(n)
@@ -334,8 +335,8 @@ func (l *Link) Discard(n int) (stirred bool) {
 	return l.stirred
 }
 
-// idle looks whether anything has come, without the machine, and reports whether
-// there is nothing to do. Most calls of one who polls end here.
+// idle looks whether anything has come, without the state machine, and reports whether
+// there is nothing to do. Most calls of a polling user end here.
 func (b *below) idle() bool {
 	if len(b.ahead) > 0 {
 		return false
@@ -351,7 +352,7 @@ func (b *below) idle() bool {
 	b.one[0] = room
 	n, err := b.Link.Recv(b.one[:])
 	if err != nil {
-		return false // the machine hears it too: it is final
+		return false // not idle: the machine has to get the error, too
 	}
 	b.ahead, b.dry = b.in[:n], 0 < n && n < len(room)
 	return n == 0
@@ -367,15 +368,15 @@ func (l *Link) Send(batch [][]byte) (n int, err error) {
 	return n, err
 }
 
-// missed notes that nothing had come.
+// missed records that nothing had come.
 func (l *Link) missed() {
 	if l.misses++; l.misses == bored {
 		l.machine.Acknowledge(modest)
 	}
 }
 
-// feed gives the machine what idle has read, in the quickest way. It returns how many
-// bytes came of that, and whether it was of use.
+// feed gives the machine the bytes that idle has read, by the shortest path. It returns how
+// many bytes the user got, and whether it could use that path.
 func (l *Link) feed(b *below, batch [][]byte) (n int, ok bool) {
 	used, n, answer := l.machine.Feed(b.ahead, batch)
 	if n == 0 && !answer {
@@ -385,7 +386,8 @@ func (l *Link) feed(b *below, batch [][]byte) (n int, ok bool) {
 	return n, true
 }
 
-// rest reads what comes of a frame that has begun to where it belongs, like feed.
+// rest reads the rest of a frame that has begun straight into the user's memory. It returns
+// the same as feed.
 func (l *Link) rest(b *below, batch [][]byte) (n int, ok bool) {
 	rest := l.machine.Rest()
 	if rest == 0 || l.pending || len(batch) == 0 {
@@ -394,7 +396,7 @@ func (l *Link) rest(b *below, batch [][]byte) (n int, ok bool) {
 	n, err := b.recvRest(batch, rest)
 	switch {
 	case n == 0 && err != nil:
-		return 0, false // the machine hears it too: it is final
+		return 0, false // the machine has to get the error, too
 	case n == 0:
 		l.stirred = false
 		l.missed()
@@ -406,7 +408,7 @@ func (l *Link) rest(b *below, batch [][]byte) (n int, ok bool) {
 	return n, true
 }
 
-// fed notes what the machine has taken of what was read ahead.
+// fed records how much the machine has taken of what was read ahead.
 func (l *Link) fed(b *below, used, n int, answer bool) {
 	b.ahead = b.ahead[used:]
 	l.received += uint64(n)
@@ -419,7 +421,7 @@ func (l *Link) fed(b *below, used, n int, answer bool) {
 // Counts returns how many bytes the owner has sent and received.
 func (l *Link) Counts() (sent, received uint64) { return l.sent, l.received }
 
-// RTT is that of the link below, if it knows.
+// RTT returns the round-trip time of the link below, if that measures it.
 func (l *Link) RTT() (time.Duration, bool) {
 	if l.below == nil {
 		return 0, false
@@ -431,7 +433,7 @@ func (l *Link) RTT() (time.Duration, bool) {
 	return k.RTT()
 }
 
-// Handle is that of the link below, or link.NoHandle.
+// Handle returns that of the link below, or link.NoHandle.
 func (l *Link) Handle() int {
 	if l.below == nil {
 		return link.NoHandle
@@ -439,10 +441,10 @@ func (l *Link) Handle() int {
 	return l.below.Handle()
 }
 
-// Arm reports whether one of want holds, and arms the link below if not.
+// Arm reports whether one of want holds, and otherwise arms the link below.
 func (l *Link) Arm(want link.Interest) bool { return l.machine.Arm(want) }
 
-// Limits are those of the machine and of the link below.
+// Limits returns the window as Stream, and Memory of the link below.
 func (l *Link) Limits() link.Limits {
 	x := l.machine.Limits()
 	if l.below != nil {
@@ -451,10 +453,10 @@ func (l *Link) Limits() link.Limits {
 	return x
 }
 
-// CloseSend ends this side's bytes.
+// CloseSend ends this side's stream.
 func (l *Link) CloseSend() error { return l.machine.CloseSend() }
 
-// Close releases the Link and all below it.
+// Close releases the Link and all links below.
 func (l *Link) Close() error {
 	for _, a := range l.arrivals {
 		_ = a.l.Close()
@@ -464,40 +466,40 @@ func (l *Link) Close() error {
 }
 
 const (
-	// short is the most bytes that are worth a copy to have them in one piece: the
-	// kernel takes and gives one slice quicker than several.
+	// short is up to how many bytes are copied to be in one piece, since the kernel is
+	// faster with one slice than with several.
 	short = 2 << 10
-	// first is how much is read when nothing is known of what comes: the frame of a
-	// packet of a page.
+	// first is how much is read if it is unknown what comes: a frame with a packet of one
+	// page.
 	first = 4<<10 + 512
-	// bulk is how much is read after a frame of which more than that has come: the next
-	// may be as long, and its bytes should go to where they belong.
+	// bulk is how much is read after a frame that was longer than first: the next one may
+	// be as long, and most of it should be read straight to its destination.
 	bulk = 1<<10 + 64
-	// next is how much is read behind the bytes of a long frame, for the header of
-	// the next.
+	// next is how much is read beyond the end of a long frame, for the header of the next
+	// one.
 	next = 512
 )
 
-// below is the link below. The machine asks for a header and then for what it
-// says there is; a system call for each would cost more than the copy of what
-// was read in advance.
+// below is the link below, as the machine sees it. The machine asks for a header and then
+// for the bytes that it announces; below reads ahead, because a system call for each would
+// cost more than a copy.
 type below struct {
 	link.Link
 	owner  *Link
-	ahead  []byte // of in: received, not asked for yet
-	dry    bool   // the last call brought all there was, in this call of the owner's
-	inside bool   // a long frame, of which more is to come
-	bulk   bool   // the last frame was one, or is
+	ahead  []byte // part of in: received, but not asked for yet
+	dry    bool   // the last system call within this call of the owner has emptied the link
+	inside bool   // a long frame has begun and is not complete
+	bulk   bool   // the present frame is long, or the last one was
 	closed bool
 	batch  [][]byte
 	one    [1][]byte
-	in     []byte // first bytes, the owner's
-	out    []byte // short bytes, made when they are needed
+	in     []byte // memory of the owner, first bytes
+	out    []byte // memory of short bytes, allocated when needed
 }
 
-// Recv returns what was read ahead, and after that what there is.
+// Recv returns what was read ahead, and then what the link has.
 func (b *below) Recv(batch [][]byte) (n int, err error) {
-	b.owner.stirred = true // Recv of the owner knows better
+	b.owner.stirred = true // the owner's Recv corrects this
 	switch room := link.Len(batch); {
 	case len(b.ahead) > 0:
 	case b.dry:
@@ -515,7 +517,7 @@ func (b *below) Recv(batch [][]byte) (n int, err error) {
 	return b.take(batch), nil
 }
 
-// recvRest returns up to size bytes, those that were read ahead first, and reads a little
+// recvRest returns up to size bytes, first those that were read ahead. It reads a little
 // more if there is room for all of them.
 func (b *below) recvRest(batch [][]byte, size int) (n int, err error) {
 	if len(b.ahead) > 0 {
@@ -556,7 +558,7 @@ func (b *below) take(batch [][]byte) (n int) {
 	return n
 }
 
-// recvLong reads into place, and a little more.
+// recvLong reads straight into the batch, and a little more.
 func (b *below) recvLong(batch [][]byte, room int) (n int, err error) {
 	b.batch = append(append(b.batch[:0], batch...), b.in[:next])
 	n, err = b.Link.Recv(b.batch)
@@ -570,7 +572,7 @@ func (b *below) recvLong(batch [][]byte, room int) (n int, err error) {
 	return n, err
 }
 
-// Send tells the owner if bytes are left over.
+// Send sets pending at the owner if bytes are left over.
 func (b *below) Send(batch [][]byte) (int, error) {
 	size := link.Len(batch)
 	if len(batch) > 1 && size <= short {
@@ -591,16 +593,17 @@ func (b *below) Send(batch [][]byte) (int, error) {
 	return n, err
 }
 
-// Bare is the link itself, for frames that it takes whole: then nothing is pending.
+// Bare returns the link itself, for frames that it takes completely, after which nothing is
+// pending.
 func (b *below) Bare() link.Link { return b.Link }
 
-// Arm knows of what was read ahead.
+// Arm returns at once if bytes were read ahead.
 func (b *below) Arm(want link.Interest) bool {
 	b.dry = false
 	return want&link.Readable != 0 && len(b.ahead) > 0 || b.Link.Arm(want)
 }
 
-// Close tells the owner first.
+// Close calls Released before it closes the link.
 func (b *below) Close() error {
 	if b.closed {
 		return nil

@@ -1,6 +1,6 @@
-// Package rpc runs gRPC between processes of ours over connections that exist already: what
-// proves who is at the other end, and what a stranger may cost, is settled before the
-// first byte of HTTP/2. What such a peer may cost after that is bounded here.
+// Package rpc runs gRPC between our own processes over existing connections: before the
+// first byte of HTTP/2 the other end has proved who it is, and what a stranger may cost is
+// limited elsewhere. This package limits what such a peer may cost.
 package rpc
 
 import (
@@ -17,20 +17,20 @@ import (
 	"google.golang.org/grpc/peer"
 )
 
-// Bounds of every connection.
+// Limits of every connection.
 const (
-	maxHeaders = 4 << 10          // bytes of headers of a request
-	maxStreams = 16               // requests that a connection has under way
-	bufferSize = 4 << 10          // for reading, and for writing
-	pingEvery  = 10 * time.Second // of silence, at a client: gRPC's least
-	pingLimit  = 5 * time.Second  // for the answer
+	maxHeaders = 4 << 10          // bytes of a request's headers
+	maxStreams = 16               // pending requests of a connection
+	bufferSize = 4 << 10          // bytes for reading, and as many for writing
+	pingEvery  = 10 * time.Second // of silence before a client's ping: gRPC's minimum
+	pingLimit  = 5 * time.Second  // for the answer to a ping
 )
 
-// Conn is a connection on its way to gRPC, and what its owner knows of the other end.
+// Conn is a connection for gRPC, with what its owner knows of the other end.
 type Conn struct {
 	net.Conn
 	Peer    any
-	OnClose func() // if not nil, called once
+	OnClose func() // called once when it is closed, unless nil
 
 	once sync.Once
 	done chan struct{}
@@ -41,7 +41,7 @@ func NewConn(nc net.Conn, about any) *Conn {
 	return &Conn{Conn: nc, Peer: about, done: make(chan struct{})}
 }
 
-// Close ends the connection. gRPC calls it when the other end is gone.
+// Close ends the connection. gRPC calls it when the other end has gone.
 func (c *Conn) Close() error {
 	c.once.Do(func() {
 		close(c.done)
@@ -52,7 +52,7 @@ func (c *Conn) Close() error {
 	return c.Conn.Close()
 }
 
-// Done is closed when the connection is.
+// Done returns a channel that is closed when the connection is.
 func (c *Conn) Done() <-chan struct{} { return c.done }
 
 // Listener takes connections from Put.
@@ -62,7 +62,7 @@ type Listener struct {
 	once   sync.Once
 }
 
-// NewListener makes one for a single server.
+// NewListener makes a listener for a single server.
 func NewListener() *Listener {
 	return &Listener{conns: make(chan *Conn), closed: make(chan struct{})}
 }
@@ -77,7 +77,7 @@ func (l *Listener) Put(c *Conn) {
 	<-c.done
 }
 
-// Accept returns the next connection.
+// Accept returns the next connection of Put.
 func (l *Listener) Accept() (net.Conn, error) {
 	select {
 	case c := <-l.conns:
@@ -87,19 +87,20 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
-// Close ends Accept. Connections that were accepted stay.
+// Close ends Accept. Accepted connections stay open.
 func (l *Listener) Close() error {
 	l.once.Do(func() { close(l.closed) })
 	return nil
 }
 
-// Addr is no address that anybody could dial.
+// Addr returns a placeholder: nobody can dial the listener.
 func (l *Listener) Addr() net.Addr { return &net.UnixAddr{Name: "impi", Net: "unix"} }
 
-// AuthType says that the connection's end has been proved elsewhere.
+// AuthType returns "impi": the other end has proved who it is before.
 func (c *Conn) AuthType() string { return "impi" }
 
-// PeerOf returns what the server's owner knows of who sent a request: Peer of its Conn.
+// PeerOf returns what the server's owner knows of the sender of a request: the Peer of its
+// Conn.
 func PeerOf(ctx context.Context) any {
 	if p, ok := peer.FromContext(ctx); ok {
 		if c, ok := p.AuthInfo.(*Conn); ok {
@@ -109,12 +110,12 @@ func PeerOf(ctx context.Context) any {
 	return nil
 }
 
-// WithPeer makes the context of a request of such a peer, for tests.
+// WithPeer makes the context of a request from such a peer, for tests.
 func WithPeer(ctx context.Context, about any) context.Context {
 	return peer.NewContext(ctx, &peer.Peer{AuthInfo: &Conn{Peer: about}})
 }
 
-// proved are credentials for connections that need none any more.
+// proved are the credentials of connections that need no proof any more.
 type proved struct{}
 
 func (proved) ClientHandshake(_ context.Context, _ string, nc net.Conn) (net.Conn, credentials.AuthInfo, error) {
@@ -131,11 +132,11 @@ func (proved) Info() credentials.ProtocolInfo {
 func (p proved) Clone() credentials.TransportCredentials { return p }
 func (proved) OverrideServerName(string) error           { return nil }
 
-// errLost is why a request fails after the end of its connection.
+// errLost is the error of a request whose connection has ended.
 var errLost = errors.New("the connection is lost")
 
-// Client makes requests by one connection, and never by another. It is closed when the
-// connection is, with all that was asked.
+// Client makes requests on one connection and never connects again. It is closed with the
+// connection; pending requests fail.
 func Client(c *Conn, maxAnswer int) (*grpc.ClientConn, error) {
 	var dialled atomic.Bool
 	return grpc.NewClient("passthrough:///impi",
@@ -153,12 +154,12 @@ func Client(c *Conn, maxAnswer int) (*grpc.ClientConn, error) {
 	)
 }
 
-// Limits bound what those may cost who have proved who they are.
+// Limits bound what a peer may cost that has proved who it is.
 type Limits struct {
-	Request int           // most bytes of one
+	Request int           // bytes of the largest request
 	Greet   time.Duration // for the client's first bytes of HTTP/2
-	Silence time.Duration // without an answer to a ping, after which a client is gone
-	Idle    time.Duration // without a request, after which it has to go; 0: for ever
+	Silence time.Duration // without an answer to a ping, after which a client counts as gone
+	Idle    time.Duration // without a request, after which a client is disconnected; 0: never
 }
 
 // NewServer makes a server for connections that are a *Conn.

@@ -18,23 +18,23 @@ import (
 	"github.com/openimpi/impi/transports/socket"
 )
 
-// Bounds of connections that have not shown their key.
+// Limits of connections that have not proved the key.
 const (
-	GreetLimit = 10 * time.Second // for showing it
-	MaxUnknown = 256              // of them in all
-	maxThere   = 64               // at one address
-	warnings   = time.Second      // at least between two about wrong keys
+	GreetLimit = 10 * time.Second // for the proof
+	MaxUnknown = 256              // connections in all
+	maxThere   = 64               // connections from one address
+	warnings   = time.Second      // interval between log lines about wrong keys, at least
 )
 
-// Enter is a client's side: it makes nc a safe connection to a server that has the same key.
-// Nothing is read of the connection that comes after that. It blocks until then, or until
-// ctx ends; nc is the caller's to close where it fails.
+// Enter is a client's side: it makes an encrypted connection over nc to a server that has
+// the same key. It reads nothing that comes after that. It blocks until then, or until ctx
+// ends. If it fails the caller has to close nc.
 func (k *Kind) Enter(ctx context.Context, nc net.Conn, keys Keys) (net.Conn, error) {
 	c := tls.Client(nc, k.clientTLS())
 	stop := context.AfterFunc(ctx, func() { _ = nc.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 	if err := c.HandshakeContext(ctx); err != nil {
-		if strings.HasSuffix(err.Error(), "no application protocol") { // crypto/tls has no error to compare with
+		if strings.HasSuffix(err.Error(), "no application protocol") { // crypto/tls has no error value for this
 			err = fmt.Errorf("%w: it does not speak %s", k.Version, k.Protocol)
 		}
 		return nil, err
@@ -59,12 +59,12 @@ func (k *Kind) Enter(ctx context.Context, nc net.Conn, keys Keys) (net.Conn, err
 	return c, nil
 }
 
-// Config says who gets in.
+// Config configures a Door.
 type Config struct {
 	*Kind
 	Keys
-	Greet  time.Duration // for showing the key; 0: GreetLimit
-	Files  int           // descriptors that a connection takes, for how many there may be
+	Greet  time.Duration // for proving the key; 0: GreetLimit
+	Files  int           // descriptors per connection, which limits their number
 	Logger hclog.Logger  // nil for silence
 }
 
@@ -75,7 +75,7 @@ type Door struct {
 
 	mu      sync.Mutex
 	unknown *unproved.Room[net.Conn]
-	slow    unproved.Slow // who has shown wrong keys
+	slow    unproved.Slow // addresses that have sent wrong keys
 	warned  time.Time
 	closed  bool
 }
@@ -95,8 +95,9 @@ func New(cfg Config) (*Door, error) {
 	return &Door{cfg: cfg, tls: t, unknown: unproved.NewRoom[net.Conn](socket.Bounds(maxThere, MaxUnknown, cfg.Files))}, nil
 }
 
-// Admit makes nc a safe connection to a client that has the key. It blocks until the client
-// has shown it; nc is the caller's to close where it fails, which Admit has logged.
+// Admit makes an encrypted connection over nc to a client that has the key. It blocks until
+// the client has proved that. If it fails, Admit has logged why, and the caller has to
+// close nc.
 func (d *Door) Admit(nc net.Conn) (net.Conn, error) {
 	if !d.wait(nc) {
 		return nil, net.ErrClosed
@@ -110,14 +111,14 @@ func (d *Door) Admit(nc net.Conn) (net.Conn, error) {
 	return c, nil
 }
 
-// Unknown is how many connections have not shown their key.
+// Unknown returns how many connections have not proved the key.
 func (d *Door) Unknown() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.unknown.Len()
 }
 
-// Close closes the connections that have not shown their key, and every further one.
+// Close closes the connections that have not proved the key. It refuses all that follow.
 func (d *Door) Close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -127,8 +128,8 @@ func (d *Door) Close() {
 	}
 }
 
-// wait counts a client that has not shown its key. Where there are too many, the one of the
-// same address goes that has had most time: those who have a key are quick.
+// wait counts a client that has not proved the key. If there are too many, it closes the
+// oldest of the same address: clients with a key prove it quickly.
 func (d *Door) wait(nc net.Conn) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -147,9 +148,9 @@ func (d *Door) forget(nc net.Conn) {
 	d.unknown.Leave(nc)
 }
 
-// greet makes the connection a safe one and has the client show its key.
+// greet makes the TLS connection and has the client prove the key.
 func (d *Door) greet(nc net.Conn) (*tls.Conn, error) {
-	_ = nc.SetDeadline(time.Now().Add(d.cfg.Greet)) // a connection that is over says so when it is read
+	_ = nc.SetDeadline(time.Now().Add(d.cfg.Greet)) // a connection that has ended fails when it is read
 	c := tls.Server(nc, d.tls)
 	if err := c.Handshake(); err != nil {
 		return nil, err
@@ -178,9 +179,8 @@ func (d *Door) greet(nc net.Conn) (*tls.Conn, error) {
 	return c, nil
 }
 
-// punish has a client with a wrong key wait for its answer, longer each time that one
-// comes from its address. Others wait for nothing. An error tells that the connection
-// is over before.
+// punish delays the answer to a client with a wrong key, longer each time for its address.
+// It does not delay other clients. It returns an error if the connection ends before.
 func (d *Door) punish(nc net.Conn) error {
 	now := time.Now()
 	d.mu.Lock()
@@ -189,8 +189,8 @@ func (d *Door) punish(nc net.Conn) error {
 	if pause == 0 {
 		return nil
 	}
-	_ = nc.SetReadDeadline(now.Add(min(pause, d.cfg.Greet/2))) // the answer must come in time
-	_, err := io.Copy(io.Discard, nc)                          // it has nothing more to say that counts
+	_ = nc.SetReadDeadline(now.Add(min(pause, d.cfg.Greet/2))) // so that the answer comes in time
+	_, err := io.Copy(io.Discard, nc)                          // the client's further bytes are ignored
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil
@@ -200,8 +200,8 @@ func (d *Door) punish(nc net.Conn) error {
 	return err
 }
 
-// turnedAway logs why a client did not get in; what anybody can cause as often as
-// they like is said once in a while.
+// turnedAway logs why a client was refused, at most once in a while if anybody can cause
+// it.
 func (d *Door) turnedAway(nc net.Conn, err error) {
 	d.mu.Lock()
 	now := time.Now()

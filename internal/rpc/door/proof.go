@@ -15,22 +15,22 @@ import (
 	"time"
 )
 
-// FirstByte is the first byte of a client: of a record of TLS.
+// FirstByte is the first byte of a client: that of a TLS record.
 const FirstByte = 0x16
 
-// Kind is what all doors of a service have in common. Clients and servers whose kinds
-// differ do not understand each other.
+// Kind has what all doors of a service share. Clients and servers of different kinds refuse
+// each other.
 type Kind struct {
 	Protocol string // in TLS's ALPN, with the version: "impi-names/2"
 	Name     string // of the service, for its certificate and proofs: "impi names"
 
-	Denied  error // wrapped where one side does not have the other's key
-	Version error // wrapped where the server does not speak Protocol
+	Denied  error // wrapped if one side does not have the other's key
+	Version error // wrapped if the server does not speak Protocol
 }
 
-// Keys are what an end lets be proved to it. With both, the key goes first.
+// Keys are the ways in which an end accepts a proof. With both, the key is preferred.
 type Keys struct {
-	Open bool   // whoever also says so needs no key
+	Open bool   // no key is needed if the other end has Open too
 	Key  []byte // nil: none
 }
 
@@ -39,14 +39,14 @@ const (
 	helloSize = 1 + proofSize
 )
 
-// The ways that a hello offers.
+// The bits of what a hello offers.
 const (
 	offersOpen = 1 << iota
 	offersKey
 )
 
-// proof shows that who made it has the key and is an end of the connection whose secret that
-// is. The two ends' proofs differ, so that none can be sent back.
+// proof shows that its sender has the key and is an end of the connection with this secret.
+// The two ends' proofs differ, so that neither can be sent back.
 func (k *Kind) proof(key, secret []byte, side string) []byte {
 	h := hmac.New(sha256.New, key)
 	h.Write([]byte(k.Name + ": " + side))
@@ -54,7 +54,7 @@ func (k *Kind) proof(key, secret []byte, side string) []byte {
 	return h.Sum(nil)
 }
 
-// hello is what a client says first: what it offers, and its proof.
+// hello is a client's first message: what it offers, and its proof.
 func (k *Kind) hello(a Keys, secret []byte) []byte {
 	b := make([]byte, helloSize)
 	if a.Open {
@@ -67,10 +67,11 @@ func (k *Kind) hello(a Keys, secret []byte) []byte {
 	return b
 }
 
-// verdict is what a server says of a hello: a byte, and a text after its length in a byte.
+// verdict is a server's answer to a hello: one byte, and a text preceded by its length in
+// one byte.
 type verdict struct {
 	granted bool
-	text    string // the server's own proof, if the key was asked for, or why not
+	text    string // the server's proof if the key was used, or the reason of a refusal
 }
 
 func (v verdict) append(b []byte) []byte {
@@ -90,7 +91,7 @@ func readVerdict(r io.Reader) (v verdict, err error) {
 	return verdict{head[0] == 1, string(text)}, err
 }
 
-// judge is the server's verdict on a hello, with its own proof if both have a key.
+// judge makes the server's answer to a hello, with its own proof if both have a key.
 func (k *Kind) judge(a Keys, hello, secret []byte) verdict {
 	switch {
 	case a.Key != nil && hello[0]&offersKey != 0:
@@ -106,7 +107,7 @@ func (k *Kind) judge(a Keys, hello, secret []byte) verdict {
 	return verdict{false, "this server has no key to compare yours with"}
 }
 
-// believe is the client's judgement of the server.
+// believe checks the server's answer at the client.
 func (k *Kind) believe(a Keys, v verdict, secret []byte) error {
 	switch {
 	case !v.granted:
@@ -121,7 +122,7 @@ func (k *Kind) believe(a Keys, v verdict, secret []byte) error {
 	return nil
 }
 
-// secretOf returns what only the two ends of a connection know.
+// secretOf returns a secret that only the two ends of a connection know.
 func (k *Kind) secretOf(c *tls.Conn) ([]byte, error) {
 	s := c.ConnectionState()
 	if s.NegotiatedProtocol != k.Protocol {
@@ -130,7 +131,7 @@ func (k *Kind) secretOf(c *tls.Conn) ([]byte, error) {
 	return s.ExportKeyingMaterial(k.label(), nil, 32)
 }
 
-// label is of TLS's exporter, RFC 8446 §7.5.
+// label is the label for TLS's exporter (RFC 8446 §7.5).
 func (k *Kind) label() string {
 	b := []byte("EXPORTER-" + k.Name)
 	for i, c := range b {
@@ -141,8 +142,8 @@ func (k *Kind) label() string {
 	return string(b)
 }
 
-// MakeUpCertificate makes a certificate for a server that has none. It proves nothing:
-// the key does.
+// MakeUpCertificate makes a certificate for a server that has none. It proves nothing; the
+// key does.
 func MakeUpCertificate(name string) (tls.Certificate, error) {
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -167,8 +168,8 @@ func (k *Kind) serverTLS() (*tls.Config, error) {
 	}, nil
 }
 
-// clientTLS takes any certificate: who is there is proved by the key, which is bound
-// to the connection.
+// clientTLS accepts any certificate: the key, which is bound to the connection, proves who
+// the server is.
 func (k *Kind) clientTLS() *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: []string{k.Protocol}, InsecureSkipVerify: true}
 }

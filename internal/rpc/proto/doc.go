@@ -1,6 +1,6 @@
-// Package proto has what our own processes say to each other by gRPC: nodes and the name
-// service, operators' commands and nodes. Both ends are of one version, and the service's
-// name has it: another version is refused as an unknown service.
+// Package proto has the gRPC messages between our own processes: nodes and the name
+// service, operators' commands and nodes. The service's name contains the version, so
+// another version is refused as an unknown service.
 package proto
 
 //go:generate sh -c "mkdir -p ../../../bin/tools && go build -o ../../../bin/tools google.golang.org/protobuf/cmd/protoc-gen-go google.golang.org/grpc/cmd/protoc-gen-go-grpc && protoc -I. --plugin=../../../bin/tools/protoc-gen-go --plugin=../../../bin/tools/protoc-gen-go-grpc --go_out=. --go_opt=module=github.com/openimpi/impi/internal/rpc/proto --go-grpc_out=. --go-grpc_opt=module=github.com/openimpi/impi/internal/rpc/proto names.proto control.proto"

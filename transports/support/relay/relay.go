@@ -67,7 +67,7 @@ func NewStream(sock, tail int, plane transports.DataPlane, via string) (*Link, e
 // Plane is "ring", "stream" or "grpc".
 func (l *Link) Plane() transports.DataPlane { return l.plane }
 
-// Detach returns up the link and returns what another process needs to go on with it:
+// Detach gives up the link and returns what another process needs to go on with it:
 // the arguments of NewRing or NewStream. The caller owns the descriptors. No other
 // call may be in progress.
 func (l *Link) Detach() (fds []int, side int, err error) {
