@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
 )
 
 // block holds the values of one block of the file: those that were written and
@@ -197,14 +198,40 @@ func (d *decoder) labels(b *block, in *hclsyntax.Block) bool {
 			"write "+name+" "+quote(b.spec.example)+" { ... }")
 		return false
 	case b.spec.label != "":
-		b.label = in.Labels[0]
-		if !validLabel(b.label) {
-			d.fault(d.pos(in.LabelRanges[0]), quote(b.label)+" is not a name",
-				"write up to 64 letters, digits, dots, dashes and underscores")
-			return false
-		}
+		var ok bool
+		b.label, ok = d.label(in)
+		return ok
 	}
 	return true
+}
+
+// label is the only label of a block, ok whether it can be one.
+func (d *decoder) label(in *hclsyntax.Block) (label string, ok bool) {
+	label, at := in.Labels[0], in.LabelRanges[0]
+	from := ""
+	if d.src.templated(at) {
+		expr, diags := hclsyntax.ParseExpression(d.src.written(at), d.file, at.Start)
+		for _, diag := range diags {
+			d.foreign(diag, d.pos(at))
+		}
+		if diags.HasErrors() {
+			return "", false
+		}
+		v, ok := d.value(expr)
+		if !ok {
+			return "", false
+		}
+		if v, err := convert.Convert(v, cty.String); err == nil && v.IsKnown() && !v.IsNull() {
+			label = v.AsString()
+		}
+		from = d.from(expr)
+	}
+	if !validLabel(label) {
+		d.fault(d.pos(at), quote(label)+" is not a name"+from,
+			"write up to 64 letters, digits, dots, dashes and underscores")
+		return "", false
+	}
+	return label, true
 }
 
 // validLabel accepts names of sites, transports and mechanisms, and "*".
@@ -265,7 +292,7 @@ func (d *decoder) attribute(a *hclsyntax.Attribute, spec attrSpec) value {
 	if !ok {
 		return out
 	}
-	parsed, bad := mismatchIfNull(v, spec.kind.parse)
+	parsed, bad := mismatchIfNull(d.typed(v, a.Expr, spec.kind), spec.kind.parse)
 	if bad == nil {
 		out.v, out.bad = parsed, false
 		return out
@@ -280,8 +307,46 @@ func (d *decoder) attribute(a *hclsyntax.Attribute, spec attrSpec) value {
 	if remedy == "" {
 		remedy = "write it like " + spec.name + " = " + spec.kind.example
 	}
-	d.fault(pos, spec.name+": "+problem, remedy)
+	d.fault(pos, spec.name+": "+problem+d.from(a.Expr), remedy)
 	return out
+}
+
+// typed gives a value of an expression as a number or truth value if that is wanted and the
+// expression has environment variables, which are strings. A string that is neither stays.
+func (d *decoder) typed(v cty.Value, expr hclsyntax.Expression, k kind) cty.Value {
+	if k.typ == cty.NilType || len(expr.Variables()) == 0 || v.Type() != cty.String || !v.IsKnown() || v.IsNull() {
+		return v
+	}
+	if typed, err := convert.Convert(cty.StringVal(strings.TrimSpace(v.AsString())), k.typ); err == nil {
+		return typed
+	}
+	return v
+}
+
+// maxVariable is how many bytes of an environment variable a fault shows.
+const maxVariable = 80
+
+// from says what the environment variables of an expression are, for the end of a fault.
+func (d *decoder) from(expr hclsyntax.Expression) string {
+	var said []string
+	for _, t := range expr.Variables() {
+		step, isAttr := second(t).(hcl.TraverseAttr)
+		v, set := d.env[step.Name]
+		if !isAttr || !set {
+			continue
+		}
+		text := quote(v.AsString())
+		if len(text) > maxVariable {
+			text = text[:maxVariable] + "..."
+		}
+		if one := step.Name + " is " + text; !slices.Contains(said, one) {
+			said = append(said, one)
+		}
+	}
+	if len(said) == 0 {
+		return ""
+	}
+	return " (the environment variable " + strings.Join(said, ", ") + ")"
 }
 
 func mismatchIfNull(v cty.Value, parse func(cty.Value) (any, *wrong)) (any, *wrong) {
@@ -329,15 +394,20 @@ func (d *decoder) evaluate(a *hclsyntax.Attribute) (cty.Value, value, bool) {
 			out.elements = append(out.elements, d.pos(e.Range()))
 		}
 	}
-	if !d.names(a.Expr) {
-		return cty.NilVal, out, false
+	v, ok := d.value(a.Expr)
+	return v, out, ok
+}
+
+// value computes an expression.
+func (d *decoder) value(expr hclsyntax.Expression) (v cty.Value, ok bool) {
+	if !d.names(expr) {
+		return cty.NilVal, false
 	}
-	ctx := &hcl.EvalContext{Variables: map[string]cty.Value{"env": cty.ObjectVal(d.env)}}
-	v, diags := a.Expr.Value(ctx)
+	v, diags := expr.Value(&hcl.EvalContext{Variables: map[string]cty.Value{"env": cty.ObjectVal(d.env)}})
 	for _, diag := range diags {
-		d.foreign(diag, out.pos)
+		d.foreign(diag, d.pos(expr.Range()))
 	}
-	return v, out, !diags.HasErrors()
+	return v, !diags.HasErrors()
 }
 
 // names checks the variables of an expression before it is evaluated, because
@@ -347,7 +417,7 @@ func (d *decoder) names(expr hclsyntax.Expression) bool {
 	for _, t := range expr.Variables() {
 		pos := d.pos(t.SourceRange())
 		if t.RootName() != "env" {
-			word := string(t.SourceRange().SliceBytes(d.src.text))
+			word := string(d.src.written(t.SourceRange()))
 			d.fault(pos, "nothing is called "+word, "write "+quote(word)+" for a string, or env.NAME for an environment variable")
 			ok = false
 			continue

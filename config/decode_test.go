@@ -14,6 +14,7 @@ func FuzzLoad(f *testing.F) {
 	f.Add(`job { server = "[::1]:80" }` + "\n" + `site "" {}` + "\n" + `transport "tcp" { config { a = [] } }`)
 	f.Add(`protocol { datalen = 1e400 ackmark = null }` + "\n" + `log { trace = "${env.PORT}" }`)
 	f.Add("site \"a\" {\r\n client = [for x in env : x]\r\n}")
+	f.Add(`site "a${env.PORT}${{a="}"}.a}" { client = env.FOUR  procs = "${env.BIG}"  hosts = "127.0.0.[2-5]" } site "${`)
 	f.Fuzz(func(t *testing.T, text string) {
 		defer watchdog.Start()()
 		j, diags := loadText(t, text)

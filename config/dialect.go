@@ -71,7 +71,7 @@ const maxVersions = 64
 // versions parses a list of versions to []Version.
 func versions() kind {
 	example := `["0.0", "` + OwnVersion.String() + `"]`
-	return kind{"a list of versions, ascending from \"0.0\"", example, func(v cty.Value) (any, *wrong) {
+	return kind{want: "a list of versions, ascending from \"0.0\"", example: example, parse: func(v cty.Value) (any, *wrong) {
 		words, bad := stringList(v)
 		if bad != nil || len(words) == 0 || len(words) > maxVersions {
 			return nil, mismatch

@@ -19,6 +19,7 @@ func testOptions() Options {
 		Builtins: two,
 		Environ: []string{
 			"HOST_ADDRESS=127.0.0.9", "JOB_KEY=0xC0FFEE", "OTHER_KEY=7", "PORT=7800",
+			"BAD_NAME=a b", "FOUR=four", "BIG=1048576",
 		},
 		CheckPort: func(at netip.AddrPort) error {
 			return map[uint16]error{

@@ -3,6 +3,9 @@ package config
 import (
 	"fmt"
 	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -58,5 +61,37 @@ func TestHostOrHosts(t *testing.T) {
 		if len(found) == 0 || !strings.Contains(found.Err().Error(), want) {
 			t.Errorf("%s: %v", text, found)
 		}
+	}
+}
+
+// Environment variables give labels, numbers and truth values, which in HCL they are not.
+func TestEnvironmentIsTyped(t *testing.T) {
+	opt := testOptions()
+	opt.Environ = []string{"SITE=1", "NAME=gpu", "PROCS= 010 ", "BOARD=false"}
+	text := "program { command = [\"/bin/true\"] }\njob {\n auth \"none\" {}\n server = \"127.0.0.1:80\"\n}\n" +
+		"site \"alpha-${env.NAME}${\"}\"== \"\" ? \"\" : \".x\"}\" { client = \"${env.SITE}\"  host { address = \"127.0.0.${env.SITE}\"  procs = env.PROCS  board = env.BOARD } }\nroute \"${env.NAME}\" {}\n"
+	job, found := load(&faults{file: "job.hcl"}, []byte(text), t.TempDir(), opt)
+	if job == nil {
+		t.Fatal(found)
+	}
+	s := job.Sites[0]
+	if h := s.Hosts[0]; s.Name != "alpha-gpu.x" || s.Client != 1 || h.Procs != 10 || !h.NoBoard || s.Routes[0].Site != "gpu" {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestSiteNamesOfTheEnvironment(t *testing.T) {
+	t.Setenv("NAME", "x")
+	path := filepath.Join(t.TempDir(), "job.hcl")
+	text := "site \"a-${env.NAME}\" {}\nsite \"b\" { foreign = true }\nsite \"c\" { foreign = env.NAME }\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := SiteNames(path); err != nil || !slices.Equal(got, []string{"a-x", "c"}) {
+		t.Errorf("%q, %v", got, err)
+	}
+	t.Setenv("NAME", "x y")
+	if got, err := SiteNames(path); err == nil || !strings.Contains(err.Error(), `NAME is "x y"`) {
+		t.Errorf("%q, %v", got, err)
 	}
 }

@@ -24,6 +24,7 @@ type kind struct {
 	want    string
 	example string
 	parse   func(cty.Value) (any, *wrong)
+	typ     cty.Type // number or bool, of which the environment has strings; else cty.NilType
 }
 
 // wrong is a fault in a value. Empty fields are filled from the kind. Element
@@ -40,7 +41,7 @@ func isString(v cty.Value) bool { return v.Type() == cty.String }
 
 // written is a kind whose values are strings.
 func written(want, example string, parse func(s string) (any, *wrong)) kind {
-	return kind{want, example, func(v cty.Value) (any, *wrong) {
+	return kind{want: want, example: example, parse: func(v cty.Value) (any, *wrong) {
 		if !isString(v) {
 			return nil, mismatch
 		}
@@ -61,7 +62,7 @@ func text(want, example string) kind {
 }
 
 func truth() kind {
-	return kind{"true or false", "true", func(v cty.Value) (any, *wrong) {
+	return kind{want: "true or false", example: "true", typ: cty.Bool, parse: func(v cty.Value) (any, *wrong) {
 		return matched(v.Type() == cty.Bool && v.True(), v.Type() == cty.Bool)
 	}}
 }
@@ -69,7 +70,7 @@ func truth() kind {
 // integer parses to int64.
 func integer(low, high int64) kind {
 	want := fmt.Sprintf("a whole number from %d to %d", low, high)
-	return kind{want, strconv.FormatInt(max(low, 0), 10), func(v cty.Value) (any, *wrong) {
+	return kind{want: want, example: strconv.FormatInt(max(low, 0), 10), typ: cty.Number, parse: func(v cty.Value) (any, *wrong) {
 		if isString(v) {
 			if n, err := strconv.ParseInt(v.AsString(), 0, 64); err == nil && n >= low && n <= high {
 				return nil, &wrong{remedy: fmt.Sprintf("write %d without quotes", n), element: -1}
@@ -97,7 +98,7 @@ func oneOf(known []string) kind {
 
 // words parses a list of non-empty strings to []string; it must not be empty.
 func words(example string) kind {
-	return kind{"a list of one or more strings", example, func(v cty.Value) (any, *wrong) {
+	return kind{want: "a list of one or more strings", example: example, parse: func(v cty.Value) (any, *wrong) {
 		if isString(v) {
 			return nil, &wrong{remedy: "put it into a list: [" + quote(v.AsString()) + "]", element: -1}
 		}
@@ -112,7 +113,7 @@ func words(example string) kind {
 func wordsOf(known []string) kind {
 	example := "[" + quote(known[0]) + "]"
 	want := "a list of " + strings.Join(known, ", ")
-	return kind{want, example, func(v cty.Value) (any, *wrong) {
+	return kind{want: want, example: example, parse: func(v cty.Value) (any, *wrong) {
 		list, bad := stringList(v)
 		if bad != nil || len(list) == 0 {
 			return nil, mismatch
@@ -148,7 +149,7 @@ func stringList(v cty.Value) ([]string, *wrong) {
 
 // stringMap parses names to strings, numbers or booleans as map[string]string.
 func stringMap() kind {
-	return kind{"a set of names with values", `{ NAME = "value" }`, func(v cty.Value) (any, *wrong) {
+	return kind{want: "a set of names with values", example: `{ NAME = "value" }`, parse: func(v cty.Value) (any, *wrong) {
 		if !v.Type().IsObjectType() && !v.Type().IsMapType() {
 			return nil, mismatch
 		}
@@ -234,7 +235,7 @@ func hostList() kind {
 
 // networks parses to a []netip.Prefix that is not empty.
 func networks() kind {
-	return kind{"a list of numeric IP addresses or networks", `["192.0.2.9", "198.51.100.0/24"]`, func(v cty.Value) (any, *wrong) {
+	return kind{want: "a list of numeric IP addresses or networks", example: `["192.0.2.9", "198.51.100.0/24"]`, parse: func(v cty.Value) (any, *wrong) {
 		list, bad := stringList(v)
 		if bad != nil || len(list) == 0 {
 			return nil, mismatch

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"slices"
 	"sort"
 	"unicode/utf8"
@@ -12,11 +13,14 @@ import (
 // source is a job file on its way to the HCL parser. HCL allows one attribute
 // and no block in a block that stands on one line; job files may have more, as
 // in host { address = "127.0.0.2"  procs = 4 }. For this, text has line breaks
-// that the file does not have, and places are counted back.
+// that the file does not have, and places are counted back. Nor does HCL allow
+// templates in labels, as in site "${env.NAME}": in text as many other letters
+// stand for each, and the decoder evaluates what the file has.
 type source struct {
-	original []byte
-	text     []byte
-	breaks   []int // offsets in text of the line breaks that were put in
+	original  []byte
+	text      []byte
+	breaks    []int    // offsets in text of the line breaks that were put in
+	templates [][2]int // offsets in original of templates in labels: first byte, first behind
 }
 
 // newSource puts line breaks between the statements of src that share a line.
@@ -37,6 +41,11 @@ func newSource(src []byte) *source {
 		return s
 	}
 	s.text = nil
+	s.templates = b.templates
+	src = slices.Clone(src)
+	for _, t := range b.templates {
+		copy(src[t[0]:t[1]], bytes.Repeat([]byte("_"), t[1]-t[0]))
+	}
 	from := 0
 	for _, at := range b.at {
 		s.text = append(s.text, src[from:at]...)
@@ -52,6 +61,18 @@ func newSource(src []byte) *source {
 func (s *source) offset(i int) int {
 	i -= sort.SearchInts(s.breaks, i)
 	return max(0, min(i, len(s.original)))
+}
+
+// written is what the file has at r.
+func (s *source) written(r hcl.Range) []byte {
+	start := s.offset(r.Start.Byte)
+	return s.original[start:max(start, s.offset(r.End.Byte))]
+}
+
+// templated tells whether the label at r has a template.
+func (s *source) templated(r hcl.Range) bool {
+	start, end := s.offset(r.Start.Byte), s.offset(r.End.Byte)
+	return slices.ContainsFunc(s.templates, func(t [2]int) bool { return start <= t[0] && t[1] <= end })
 }
 
 // pos is the part of r on its first line, in the file.
@@ -77,9 +98,25 @@ type lineBreaker struct {
 	state  breakState
 	prev   hclsyntax.TokenType
 	bodies int // open blocks
-	depth  int // brackets and quotes open in the expression
+	depth  int // brackets and quotes open in the expression, or in a label's template
 	at     []int
 	lost   bool // this is not HCL
+
+	template  int      // where a label's template begins
+	templates [][2]int // those that were seen
+}
+
+// nesting is 1 for what opens a bracket, a quote or a template, -1 for what closes it.
+func nesting(t hclsyntax.TokenType) int {
+	switch t {
+	case hclsyntax.TokenOBrace, hclsyntax.TokenOBrack, hclsyntax.TokenOParen, hclsyntax.TokenOQuote,
+		hclsyntax.TokenOHeredoc, hclsyntax.TokenTemplateInterp, hclsyntax.TokenTemplateControl:
+		return 1
+	case hclsyntax.TokenCBrace, hclsyntax.TokenCBrack, hclsyntax.TokenCParen, hclsyntax.TokenCQuote,
+		hclsyntax.TokenCHeredoc, hclsyntax.TokenTemplateSeqEnd:
+		return -1
+	}
+	return 0
 }
 
 type breakState uint8
@@ -131,7 +168,15 @@ func (b *lineBreaker) statement(t hclsyntax.Token) {
 }
 
 func (b *lineBreaker) header(t hclsyntax.Token) {
+	if b.depth > 0 {
+		if b.depth += nesting(t.Type); b.depth == 0 {
+			b.templates = append(b.templates, [2]int{b.template, t.Range.End.Byte})
+		}
+		return
+	}
 	switch t.Type {
+	case hclsyntax.TokenTemplateInterp:
+		b.depth, b.template = 1, t.Range.Start.Byte
 	case hclsyntax.TokenEqual:
 		b.state, b.depth = inExpression, 0
 	case hclsyntax.TokenOBrace:
@@ -144,18 +189,8 @@ func (b *lineBreaker) header(t hclsyntax.Token) {
 }
 
 func (b *lineBreaker) expression(t hclsyntax.Token) {
-	switch t.Type {
-	case hclsyntax.TokenOBrace, hclsyntax.TokenOBrack, hclsyntax.TokenOParen, hclsyntax.TokenOQuote,
-		hclsyntax.TokenOHeredoc, hclsyntax.TokenTemplateInterp, hclsyntax.TokenTemplateControl:
-		b.depth++
-		return
-	}
-	if b.depth > 0 {
-		switch t.Type {
-		case hclsyntax.TokenCBrace, hclsyntax.TokenCBrack, hclsyntax.TokenCParen, hclsyntax.TokenCQuote,
-			hclsyntax.TokenCHeredoc, hclsyntax.TokenTemplateSeqEnd:
-			b.depth--
-		}
+	if change := nesting(t.Type); change > 0 || b.depth > 0 {
+		b.depth += change
 		return
 	}
 	switch {

@@ -3,10 +3,10 @@ package config
 import (
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/hashicorp/hcl/v2/hclparse"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
-	"github.com/zclconf/go-cty/cty"
 )
 
 // ErrNoSites is reported by SiteNames for a file without any.
@@ -19,11 +19,11 @@ func SiteNames(path string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the job file: %w", err)
 	}
-	text := newSource(b).text
-	if at, deep := tooDeep(text, path); deep {
+	d := &decoder{faults: &faults{file: path}, src: newSource(b), env: environment(os.Environ())}
+	if at, deep := tooDeep(d.src.text, path); deep {
 		return nil, fmt.Errorf("read the job file: %v: it is nested too deep", at)
 	}
-	parsed, diags := hclparse.NewParser().ParseHCL(text, path)
+	parsed, diags := hclparse.NewParser().ParseHCL(d.src.text, path)
 	if diags.HasErrors() {
 		return nil, fmt.Errorf("read the job file: %w", diags)
 	}
@@ -32,21 +32,18 @@ func SiteNames(path string) ([]string, error) {
 		if block.Type != "site" || len(block.Labels) != 1 {
 			continue
 		}
-		if !foreign(block.Body.Attributes["foreign"]) {
-			names = append(names, block.Labels[0])
+		if a := block.Body.Attributes["foreign"]; a != nil && d.attribute(a, attrSpec{name: a.Name, kind: truth()}).v == true {
+			continue
 		}
+		d.list = nil // of foreign, which is none of our concern
+		label, ok := d.label(block)
+		if !ok {
+			return nil, fmt.Errorf("read the job file: %w", d.list.Err())
+		}
+		names = append(names, label)
 	}
 	if len(names) == 0 {
 		return nil, fmt.Errorf("%s: %w", path, ErrNoSites)
 	}
 	return names, nil
-}
-
-// foreign reports whether an attribute, if there is one, says yes.
-func foreign(a *hclsyntax.Attribute) bool {
-	if a == nil {
-		return false
-	}
-	v, diags := a.Expr.Value(nil)
-	return !diags.HasErrors() && v.Type() == cty.Bool && v.IsKnown() && !v.IsNull() && v.True()
 }

@@ -8,7 +8,8 @@
 # belong to the site may stand at the top of the file beside it.
 #
 # Relative paths start from the folder of this file. ${env.NAME} is the
-# environment variable NAME, which must be set.
+# environment variable NAME, which must be set. It gives numbers, true, false and
+# labels too: client = env.RANK, site "${env.SITE}".
 
 # The job: where its server is, and who may join. ------------------------------
 job {
