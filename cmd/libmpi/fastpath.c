@@ -75,12 +75,12 @@ static inline struct comm *find(MPI_Comm comm)
 	return c->handle == h && h != 0 ? c : NULL;
 }
 
-// to gives the lane to a rank, or NULL.
-static inline struct lane *to(struct comm *c, int rank)
+// to gives the peer to a rank, or NULL.
+static inline struct peer *to(struct comm *c, int rank)
 {
-	if (c == NULL || rank < 0 || rank >= RANKS || c->lane[rank] == NONE)
+	if (c == NULL || rank < 0 || rank >= RANKS || c->peer[rank] == NONE)
 		return NULL;
-	return &x->lanes[c->lane[rank]];
+	return &x->peers[c->peer[rank]];
 }
 
 // move copies few bytes.
@@ -93,7 +93,7 @@ static inline void move(void *to, const void *from, uint64_t n)
 }
 
 // room gives the place of the next fast-box message, or NULL. The caller is inside.
-static inline struct place *room(struct lane *l)
+static inline struct place *room(struct peer *l)
 {
 	if (l->sent == l->limit)
 		return NULL;
@@ -107,10 +107,10 @@ static inline struct place *room(struct lane *l)
 }
 
 // post sends a message as a fast-box message. The caller is inside.
-static inline int post(const void *buf, uint64_t n, MPI_Datatype type, int dest, int tag, MPI_Comm comm, struct lane **by)
+static inline int post(const void *buf, uint64_t n, MPI_Datatype type, int dest, int tag, MPI_Comm comm, struct peer **by)
 {
 	struct comm *c = find(comm);
-	struct lane *l = to(c, dest);
+	struct peer *l = to(c, dest);
 	if (l == NULL || !l->sends || tag > c->tag_ub)
 		return 0;
 	struct place *p = room(l);
@@ -131,26 +131,26 @@ static inline int post(const void *buf, uint64_t n, MPI_Datatype type, int dest,
 static int send_fastbox(const void *buf, MPI_Count count, MPI_Datatype type, int dest, int tag, MPI_Comm comm)
 {
 	uint64_t n = bytes(count, type);
-	struct lane *l;
+	struct peer *l;
 	if (n > MAX_FASTBOX || tag < 0 || !known(impi_readable, buf, n) || !enter())
 		return 0;
 	int sent = post(buf, n, type, dest, tag, comm, &l);
 	int asleep = sent && atomic_load(l->sleeps) != 0;
 	leave();
 	if (asleep)
-		fastPathWake((GoInt32)(l - x->lanes));
+		fastPathWake((GoInt32)(l - x->peers));
 	return sent;
 }
 
-// next gives the fast-box message that comes next by a lane, or NULL. The caller is inside.
-static inline struct place *next(struct lane *l)
+// next gives the fast-box message that comes next by a peer, or NULL. The caller is inside.
+static inline struct place *next(struct peer *l)
 {
 	struct place *p = &l->in[l->taken % FASTBOXES];
 	return LOAD(p->mark) == ((l->taken + 1) << 32 | (l->in_at & UINT32_MAX)) ? p : NULL;
 }
 
 // take says that the next fast-box message is done with. The caller is inside.
-static inline void take(struct lane *l)
+static inline void take(struct peer *l)
 {
 	l->taken++;
 	if (l->taken % FASTBOX_LAG == 0)
@@ -159,7 +159,7 @@ static inline void take(struct lane *l)
 
 // look waits for the next fast-box message, as long as nobody wants to come in and nothing else
 // comes. The caller is inside.
-static inline struct place *look(struct lane *l)
+static inline struct place *look(struct peer *l)
 {
 	for (int i = x->polls;; i--) {
 		struct place *p = next(l);
@@ -192,7 +192,7 @@ static inline int fits(uint64_t context, int32_t rank, int32_t tag, uint32_t len
 static int get(void *buf, uint64_t space, int source, int tag, MPI_Comm comm, MPI_Status *status)
 {
 	struct comm *c = find(comm);
-	struct lane *l = to(c, source);
+	struct peer *l = to(c, source);
 	if (l == NULL || !l->takes || x->first != NONE || x->streak++ % STREAK == STREAK - 1)
 		return 0;
 	struct place *p = look(l);
@@ -239,14 +239,14 @@ static inline struct request *request(MPI_Request h)
 }
 
 // new gives a request in some state. The caller is inside, and has seen that one is free.
-static inline struct request *new(uint32_t state, MPI_Comm comm, int lane)
+static inline struct request *new(uint32_t state, MPI_Comm comm, int peer)
 {
 	struct request *r = &x->table[x->spare];
 	x->spare = r->next;
 	r->gen++;
 	r->state = state;
 	r->comm = (uintptr_t)comm;
-	r->lane = lane;
+	r->peer = peer;
 	r->next = NONE;
 	return r;
 }
@@ -254,7 +254,7 @@ static inline struct request *new(uint32_t state, MPI_Comm comm, int lane)
 static int isend_fastbox(const void *buf, MPI_Count count, MPI_Datatype type, int dest, int tag, MPI_Comm comm, MPI_Request *out)
 {
 	uint64_t n = bytes(count, type);
-	struct lane *l;
+	struct peer *l;
 	if (n > MAX_FASTBOX || tag < 0 || !known(impi_readable, buf, n) || !known(impi_writable, out, sizeof *out) || !enter())
 		return 0;
 	int sent = x->spare != NONE && post(buf, n, type, dest, tag, comm, &l);
@@ -263,21 +263,21 @@ static int isend_fastbox(const void *buf, MPI_Count count, MPI_Datatype type, in
 		*out = handle(new(DONE, comm, NONE));
 	leave();
 	if (asleep)
-		fastPathWake((GoInt32)(l - x->lanes));
+		fastPathWake((GoInt32)(l - x->peers));
 	return sent;
 }
 
-// deliver gives fast-box message p of lane l to the oldest receive that it is for. It is 0 if there is none,
+// deliver gives fast-box message p of peer l to the oldest receive that it is for. It is 0 if there is none,
 // or it does not fit. The caller is inside.
-static int deliver(struct lane *l, struct place *p)
+static int deliver(struct peer *l, struct place *p)
 {
-	int lane = (int)(l - x->lanes), before = NONE;
+	int peer = (int)(l - x->peers), before = NONE;
 	uint64_t context = p->context; // once: the other side can write to it
 	int32_t rank = p->rank, tag = p->tag;
 	uint32_t n = p->len;
 	for (int i = x->first; i != NONE; before = i, i = x->table[i].next) {
 		struct request *r = &x->table[i];
-		if (r->lane != lane || !fits(context, rank, tag, 0, r->context, r->rank, r->tag, 0))
+		if (r->peer != peer || !fits(context, rank, tag, 0, r->context, r->rank, r->tag, 0))
 			continue;
 		if (n > MAX_FASTBOX || n > r->room)
 			return 0;
@@ -300,10 +300,10 @@ static int deliver(struct lane *l, struct place *p)
 static int begin(void *buf, uint64_t space, int source, int tag, MPI_Comm comm, MPI_Request *out)
 {
 	struct comm *c = find(comm);
-	struct lane *l = to(c, source);
+	struct peer *l = to(c, source);
 	if (l == NULL || !l->takes || x->spare == NONE || tag > c->tag_ub)
 		return 0;
-	struct request *r = new(POSTED, comm, (int)(l - x->lanes));
+	struct request *r = new(POSTED, comm, (int)(l - x->peers));
 	int i = (int)(r - x->table);
 	r->context = c->context;
 	r->buf = buf;
@@ -337,7 +337,7 @@ static int irecv_fastbox(void *buf, MPI_Count count, MPI_Datatype type, int sour
 static inline int await(struct request *r)
 {
 	while (r->state == POSTED) {
-		struct lane *l = &x->lanes[r->lane];
+		struct peer *l = &x->peers[r->peer];
 		struct place *p = look(l);
 		if (p == NULL || !deliver(l, p))
 			return 0;
@@ -348,7 +348,7 @@ static inline int await(struct request *r)
 // end stores the status of a request that is done, and frees it. The caller is inside.
 static inline void end(MPI_Request *h, struct request *r, MPI_Status *status)
 {
-	if (r->lane == NONE)
+	if (r->peer == NONE)
 		fill(status, MPI_ANY_SOURCE, MPI_ANY_TAG, 0);
 	else
 		fill(status, r->source, r->from, r->bytes);

@@ -7,8 +7,8 @@ package main
 #include "fastpath.h"
 
 enum {
-	laneSize = sizeof(struct lane), commSize = sizeof(struct comm), requestSize = sizeof(struct request), fastPathSize = sizeof(struct fastpath),
-	atTaken = offsetof(struct lane, taken), atTakes = offsetof(struct lane, takes), atLane = offsetof(struct comm, lane),
+	peerSize = sizeof(struct peer), commSize = sizeof(struct comm), requestSize = sizeof(struct request), fastPathSize = sizeof(struct fastpath),
+	atTaken = offsetof(struct peer, taken), atTakes = offsetof(struct peer, takes), atPeer = offsetof(struct comm, peer),
 	atRoom = offsetof(struct request, room), atBytes = offsetof(struct request, bytes),
 	atSpare = offsetof(struct fastpath, spare), atComms = offsetof(struct fastpath, comms), atTable = offsetof(struct fastpath, table),
 };
@@ -30,17 +30,17 @@ import (
 
 // Both languages see the same memory: an array of a negative length is none.
 var (
-	_ [C.laneSize - unsafe.Sizeof(fastpath.Lane{})]struct{}
-	_ [unsafe.Sizeof(fastpath.Lane{}) - C.laneSize]struct{}
+	_ [C.peerSize - unsafe.Sizeof(fastpath.Peer{})]struct{}
+	_ [unsafe.Sizeof(fastpath.Peer{}) - C.peerSize]struct{}
 	_ [C.commSize - unsafe.Sizeof(fastpath.Comm{})]struct{}
 	_ [unsafe.Sizeof(fastpath.Comm{}) - C.commSize]struct{}
 	_ [C.requestSize - unsafe.Sizeof(fastpath.Request{})]struct{}
 	_ [unsafe.Sizeof(fastpath.Request{}) - C.requestSize]struct{}
 	_ [C.fastPathSize - unsafe.Sizeof(fastpath.Memory{})]struct{}
 	_ [unsafe.Sizeof(fastpath.Memory{}) - C.fastPathSize]struct{}
-	_ [C.atTaken - unsafe.Offsetof(fastpath.Lane{}.Taken)]struct{}
-	_ [C.atTakes - unsafe.Offsetof(fastpath.Lane{}.Takes)]struct{}
-	_ [C.atLane - unsafe.Offsetof(fastpath.Comm{}.Lane)]struct{}
+	_ [C.atTaken - unsafe.Offsetof(fastpath.Peer{}.Taken)]struct{}
+	_ [C.atTakes - unsafe.Offsetof(fastpath.Peer{}.Takes)]struct{}
+	_ [C.atPeer - unsafe.Offsetof(fastpath.Comm{}.Peer)]struct{}
 	_ [C.atRoom - unsafe.Offsetof(fastpath.Request{}.Room)]struct{}
 	_ [C.atBytes - unsafe.Offsetof(fastpath.Request{}.Bytes)]struct{}
 	_ [C.atSpare - unsafe.Offsetof(fastpath.Memory{}.Spare)]struct{}
@@ -52,7 +52,7 @@ var (
 var shared = (*fastpath.Memory)(unsafe.Pointer(&C.impi_fast_path))
 
 // shareFastPath tells C of the predefined types that are the same bytes to all procs of a
-// machine, whatever language they are written in, and has the proc share its lanes. It is
+// machine, whatever language they are written in, and has the proc share its fast boxes. It is
 // part of MPI_Init.
 func shareFastPath() {
 	for h, t := range namedTypes {
@@ -105,7 +105,7 @@ func tryWriting(p uintptr) {
 }
 
 //export fastPathWake
-func fastPathWake(lane int32) { proc.WakeFastPath(int(lane)) }
+func fastPathWake(peer int32) { proc.WakeFastPath(int(peer)) }
 
 // fastBoxWidth is the size of a predefined type's elements that C knows, else 0.
 func fastBoxWidth(t uintptr) int64 {

@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-enum { LANES = 8, COMMS = 64, RANKS = 64, REQUESTS = 256, NONE = -1 };
+enum { PEERS = 8, COMMS = 64, RANKS = 64, REQUESTS = 256, NONE = -1 };
 enum { OPEN, INSIDE, CLOSED };
 enum { FREE, POSTED, DONE, ADOPTED };
 enum { FASTBOXES = 64, MAX_FASTBOX = 96, FASTBOX_LAG = FASTBOXES / 4 };
@@ -20,7 +20,7 @@ struct place {
 	char data[MAX_FASTBOX];
 };
 
-struct lane {
+struct peer {
 	struct place *out, *in;
 	_Atomic uint64_t *read, *told;
 	_Atomic uint32_t *sleeps;
@@ -34,7 +34,7 @@ struct comm {
 	uintptr_t handle;
 	uint64_t context;
 	int32_t rank, tag_ub;
-	int8_t lane[RANKS];
+	int8_t peer[RANKS];
 };
 
 struct request {
@@ -43,7 +43,7 @@ struct request {
 	uint64_t context;
 	void *buf;
 	uint64_t room;
-	int32_t rank, tag, lane, next, source, from;
+	int32_t rank, tag, peer, next, source, from;
 	uint32_t bytes, unused;
 };
 
@@ -52,7 +52,7 @@ struct fastpath {
 	int32_t polls;
 	uint32_t streak;
 	int32_t first, last, spare, used;
-	struct lane lanes[LANES];
+	struct peer peers[PEERS];
 	struct comm comms[COMMS];
 	struct request table[REQUESTS];
 };

@@ -108,7 +108,7 @@ func TestNoAllocationsInPlace(t *testing.T) {
 	data, buf := make([]byte, 8), make([]byte, 8)
 	message := func() {
 		r := p.recv(1, buf)
-		if _, ok := p.e[0].SendNow(1, Envelope{Tag: 7}, data, 8, 0); !ok || !p.e[0].HasOutput(0) || p.e[0].Output(0) != nil {
+		if _, ok := p.e[0].SendEager(1, Envelope{Tag: 7}, data, 8, 0); !ok || !p.e[0].HasOutput(0) || p.e[0].Output(0) != nil {
 			t.Fatal("not in the link's memory")
 		}
 		if n, err := p.e[1].Arrived(0, link.mem[:link.used]); n != link.used || err != nil {

@@ -137,10 +137,10 @@ func (e *Engine) Unoccupied() bool {
 	return e.sends == 0 && e.posted.Len() == 0 && e.unexpected.Len() == 0
 }
 
-// Hasty gives the link by which a receive from p may take its message where it lies, by RecvNow:
+// EagerLink gives the link by which a receive from p may take its message where it lies, by RecvEager:
 // there is nothing else that it could be matched with, and nothing on its way out that its caller
 // keeps waiting.
-func (e *Engine) Hasty(p Peer) (l LinkID, ok bool) {
+func (e *Engine) EagerLink(p Peer) (l LinkID, ok bool) {
 	q := e.peers.find(p)
 	if q == nil || q.fastBoxes == nil || !e.Unoccupied() || q.fastBoxes.busy() {
 		return NoLink, false
@@ -148,10 +148,10 @@ func (e *Engine) Hasty(p Peer) (l LinkID, ok bool) {
 	return q.fastBoxes.id, true
 }
 
-// RecvNow is Recv for a message that is a fast-box message and has come, and that buf has room
-// for, over the link that Hasty gave. ok is false if there is no such message; then nothing
+// RecvEager is Recv for a message that is a fast-box message and has come, and that buf has room
+// for, over the link that EagerLink gave. ok is false if there is no such message; then nothing
 // has happened.
-func (e *Engine) RecvNow(l LinkID, env *Envelope, buf []byte) (st Status, ok bool) {
+func (e *Engine) RecvEager(l LinkID, env *Envelope, buf []byte) (st Status, ok bool) {
 	s := e.links[l]
 	p := s.peer
 	n := s.boxes.NextFastBox()

@@ -82,7 +82,7 @@ func (p *noted) carry(from int) (size int) {
 // now sends a message of p that is to leave as a fast-box message, and checks that it does.
 func (p *noted) now(from int, data []byte) {
 	p.tb.Helper()
-	l, ok := p.e[from].SendNow(Peer(1-from), Envelope{Rank: wire.CommRank(from), Tag: 7}, data, 1, 0)
+	l, ok := p.e[from].SendEager(Peer(1-from), Envelope{Rank: wire.CommRank(from), Tag: 7}, data, 1, 0)
 	if !ok || l != NoLink || p.e[from].HasOutput(0) {
 		p.tb.Fatalf("link %d, %v", l, ok)
 	}
@@ -238,7 +238,7 @@ func TestNoNoteBeforeWhatWaits(t *testing.T) {
 	} {
 		p := newNoted(t, Config{MaxData: 500, AckMark: 1, HiWater: 1})
 		set(p)
-		p.e[0].SendNow(1, Envelope{Rank: 0, Tag: 7}, alphabet(8), 1, 0)
+		p.e[0].SendEager(1, Envelope{Rank: 0, Tag: 7}, alphabet(8), 1, 0)
 		p.send(0, Standard, alphabet(8))
 		if n := p.d[0].lane.Sent; n != 0 {
 			t.Errorf("%s: %d fast-box messages", name, n)
@@ -371,7 +371,7 @@ func TestBadNotes(t *testing.T) {
 			if !q.Status().Cancelled {
 				t.Error("it was received")
 			}
-			if st, ok := p.e[1].RecvNow(0, &Envelope{Rank: 0, Tag: 7}, make([]byte, 100)); ok {
+			if st, ok := p.e[1].RecvEager(0, &Envelope{Rank: 0, Tag: 7}, make([]byte, 100)); ok {
 				t.Errorf("what comes behind it: %+v", st)
 			}
 			if p.send(1, Standard, nil); p.d[1].lane.Sent != 0 {
@@ -392,29 +392,29 @@ func TestBadNotes(t *testing.T) {
 	}
 }
 
-// hasty is RecvNow from peer 0, which has to be possible as far as Hasty goes.
-func (p *noted) hasty(env Envelope, buf []byte) (Status, bool) {
+// recvEager is RecvEager from peer 0, which has to be possible as far as EagerLink goes.
+func (p *noted) recvEager(env Envelope, buf []byte) (Status, bool) {
 	p.tb.Helper()
-	l, ok := p.e[1].Hasty(0)
+	l, ok := p.e[1].EagerLink(0)
 	if !ok || l != 0 {
 		p.tb.Fatalf("link %d, %v", l, ok)
 	}
-	return p.e[1].RecvNow(l, &env, buf)
+	return p.e[1].RecvEager(l, &env, buf)
 }
 
-func TestRecvNow(t *testing.T) {
+func TestRecvEager(t *testing.T) {
 	p := newNoted(t, roomy)
 	buf := make([]byte, 50)
-	if st, ok := p.hasty(Envelope{Rank: 0, Tag: 7}, buf); ok {
+	if st, ok := p.recvEager(Envelope{Rank: 0, Tag: 7}, buf); ok {
 		t.Fatalf("got %+v", st)
 	}
 	for n, tag := range []wire.Tag{7, AnyTag} {
 		p.now(0, alphabet(n+9))
 		want := Status{Source: 0, Peer: 0, Tag: 7, Len: int64(n + 9)}
-		if st, ok := p.hasty(Envelope{Rank: 0, Tag: tag}, buf[:n+9]); !ok || st != want || !bytes.Equal(buf[:n+9], alphabet(n+9)) {
+		if st, ok := p.recvEager(Envelope{Rank: 0, Tag: tag}, buf[:n+9]); !ok || st != want || !bytes.Equal(buf[:n+9], alphabet(n+9)) {
 			t.Errorf("got %v, %+v", ok, st)
 		}
-		if st, ok := p.hasty(Envelope{Rank: 0, Tag: tag}, buf); ok {
+		if st, ok := p.recvEager(Envelope{Rank: 0, Tag: tag}, buf); ok {
 			t.Fatalf("got it once more: %+v", st)
 		}
 	}
@@ -423,8 +423,8 @@ func TestRecvNow(t *testing.T) {
 	}
 }
 
-// What RecvNow refuses is as if it had not been asked.
-func TestRecvNowRefuses(t *testing.T) {
+// What RecvEager refuses is as if it had not been asked.
+func TestRecvEagerRefuses(t *testing.T) {
 	good := Envelope{Rank: 0, Tag: 7}
 	for name, c := range map[string]struct {
 		env  Envelope
@@ -450,7 +450,7 @@ func TestRecvNowRefuses(t *testing.T) {
 				c.set(p)
 			}
 			buf := make([]byte, 50)
-			if st, ok := p.hasty(c.env, buf[:c.room]); ok {
+			if st, ok := p.recvEager(c.env, buf[:c.room]); ok {
 				t.Fatalf("got %+v", st)
 			}
 			if !bytes.Equal(buf, make([]byte, 50)) || p.d[1].lane.Taken != 0 {
@@ -460,15 +460,15 @@ func TestRecvNowRefuses(t *testing.T) {
 	}
 	p := newNoted(t, roomy)
 	p.now(0, alphabet(9))
-	p.hasty(good, nil)
+	p.recvEager(good, nil)
 	p.carry(0)
 	if r := p.recv(1, make([]byte, 9)); !r.Done() || r.Status().Len != 9 {
 		t.Errorf("the refused one: %v, %+v", r.Done(), r.Status())
 	}
 }
 
-// Who has something else to do, or could get another message, is in no haste.
-func TestNoHaste(t *testing.T) {
+// Who has something else to do, or could get another message, is in no streak.
+func TestNoEagerLink(t *testing.T) {
 	cause := errors.New("for the test")
 	for name, set := range map[string]func(p *noted){
 		"a receive waits":       func(p *noted) { p.recv(1, nil) },
@@ -478,21 +478,21 @@ func TestNoHaste(t *testing.T) {
 		"the link is gone":      func(p *noted) { p.e[1].Detach(0, cause) },
 	} {
 		p := newNoted(t, roomy)
-		if _, ok := p.e[1].Hasty(0); !ok {
-			t.Fatal("haste is not possible")
+		if _, ok := p.e[1].EagerLink(0); !ok {
+			t.Fatal("streak is not possible")
 		}
 		set(p)
-		if l, ok := p.e[1].Hasty(0); ok {
+		if l, ok := p.e[1].EagerLink(0); ok {
 			t.Errorf("%s: link %d", name, l)
 		}
 	}
 	p := newNoted(t, roomy)
 	for _, from := range []Peer{NoPeer, 1, 2} {
-		if _, ok := p.e[1].Hasty(from); ok {
+		if _, ok := p.e[1].EagerLink(from); ok {
 			t.Errorf("from %d", from)
 		}
 	}
-	if _, ok := newPair(t, roomy).e[1].Hasty(0); ok {
+	if _, ok := newPair(t, roomy).e[1].EagerLink(0); ok {
 		t.Error("by a link without fast-box messages")
 	}
 }
@@ -502,10 +502,10 @@ func TestDraftTakesNoNotes(t *testing.T) {
 	c := roomy
 	c.Dialect = wire.Draft
 	p := newNoted(t, c)
-	if l, ok := p.e[0].SendNow(1, Envelope{Rank: 0, Tag: 7}, alphabet(8), 8, 0); !ok || l != 0 {
+	if l, ok := p.e[0].SendEager(1, Envelope{Rank: 0, Tag: 7}, alphabet(8), 8, 0); !ok || l != 0 {
 		t.Errorf("link %d, %v", l, ok)
 	}
-	if _, ok := p.e[0].Hasty(1); ok || !p.e[0].HasOutput(0) {
+	if _, ok := p.e[0].EagerLink(1); ok || !p.e[0].HasOutput(0) {
 		t.Error("no packet leaves")
 	}
 }
@@ -561,7 +561,7 @@ func TestNotesAllocateNothing(t *testing.T) {
 		},
 		"at once": func() *Request {
 			p.now(0, data)
-			if _, ok := p.hasty(env, buf); !ok {
+			if _, ok := p.recvEager(env, buf); !ok {
 				t.Fatal("not received")
 			}
 			return nil
@@ -602,7 +602,7 @@ func TestWhatIsSaidOfItems(t *testing.T) {
 		t.Error("it was a fast-box message")
 	}
 	told("posted", posted, said)
-	if l, ok := p.e[0].SendNow(1, env, alphabet(8), 3, said); !ok || l == NoLink {
+	if l, ok := p.e[0].SendEager(1, env, alphabet(8), 3, said); !ok || l == NoLink {
 		t.Errorf("it left by %d, %v", l, ok)
 	}
 	p.carry(0)

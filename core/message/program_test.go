@@ -413,7 +413,7 @@ func (w *world) recv(at int, env Envelope, from Peer) (*Request, []byte) {
 // received is a receive of a program and what came into its buffer.
 type received struct {
 	r   *Request
-	now *Status // of RecvNow, if there was no need for a request
+	now *Status // of RecvEager, if there was no need for a request
 	buf []byte
 	m   *message // that it was posted for; it may get another one of its class
 }
@@ -430,9 +430,9 @@ func (q *received) status() (st Status, done bool) {
 func (w *world) post(m *message) received {
 	env, from := m.pattern()
 	e := w.engines[m.to]
-	if l, ok := e.Hasty(from); ok && rapid.Bool().Draw(w.t, "at once") {
+	if l, ok := e.EagerLink(from); ok && rapid.Bool().Draw(w.t, "at once") {
 		buf := make([]byte, rapid.SampledFrom([]int{len(m.data), link.MaxFastBox}).Draw(w.t, "room"))
-		if st, ok := e.RecvNow(l, &env, buf); ok {
+		if st, ok := e.RecvEager(l, &env, buf); ok {
 			return received{nil, &st, buf, m}
 		}
 	}
@@ -464,7 +464,7 @@ func TestRandomPrograms(t *testing.T) {
 				unposted = append(unposted, m)
 			}
 			if m.mode == Standard && rapid.Bool().Draw(t, "now") {
-				if _, ok := w.engines[m.from].SendNow(Peer(m.to), m.envelope(), m.data, int64(len(m.data)), 0); ok {
+				if _, ok := w.engines[m.from].SendEager(Peer(m.to), m.envelope(), m.data, int64(len(m.data)), 0); ok {
 					continue
 				}
 			}
@@ -488,9 +488,9 @@ func TestRandomPrograms(t *testing.T) {
 	})
 }
 
-// Programs that mostly wait for one message at a time, as fast-box messages and RecvNow are for, have them
+// Programs that mostly wait for one message at a time, as fast-box messages and RecvEager are for, have them
 // in order, too.
-func TestRandomHaste(t *testing.T) {
+func TestRandomEager(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := linked(t, true)
 		var messages, unposted []*message
@@ -499,7 +499,7 @@ func TestRandomHaste(t *testing.T) {
 			m := drawMessage(w, seq)
 			m.from, m.to, m.context, m.tag, m.mode = m.from%2, 1-m.from%2, m.context&2, m.tag%2, Standard // the fewer, the more is to be mistaken
 			messages, unposted = append(messages, m), append(unposted, m)
-			if _, ok := w.engines[m.from].SendNow(Peer(m.to), m.envelope(), m.data, int64(len(m.data)), 0); !ok {
+			if _, ok := w.engines[m.from].SendEager(Peer(m.to), m.envelope(), m.data, int64(len(m.data)), 0); !ok {
 				w.send(m)
 			}
 			for range rapid.IntRange(0, 2).Draw(t, "receives") {

@@ -60,11 +60,11 @@ func (e *sender) launch(r *Request) {
 	}
 }
 
-// SendNow is Send, in standard mode, for a short message that nothing keeps from
+// SendEager is Send, in standard mode, for a short message that nothing keeps from
 // leaving: data is the caller's again, nobody has to wait for anything, and there
 // is no request. It gives the link by which the message leaves, NoLink if it has left as
 // a fast-box message. ok is false if this is no such message; then nothing has happened.
-func (e *sender) SendNow(to Peer, env Envelope, data []byte, count int64, dtype uint64) (l LinkID, ok bool) {
+func (e *sender) SendEager(to Peer, env Envelope, data []byte, count int64, dtype uint64) (l LinkID, ok bool) {
 	p := e.peers.find(to)
 	if p != nil && p.writeFastBox(&env, data, dtype) {
 		return NoLink, true

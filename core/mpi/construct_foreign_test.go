@@ -9,16 +9,20 @@ import (
 
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/engine/construct"
+	"github.com/openimpi/impi/internal/engine/proc"
 )
 
 // other is a member that runs another MPI: it knows nothing but messages.
-type other struct{ t construct.Talk }
+type other struct {
+	p *proc.Process
+	t construct.Exchange
+}
 
 // as has c's proc play another MPI that uses a context.
 func as(c *Comm, context wire.ContextID, tag wire.Tag) other {
-	t := construct.NewTalk(c.in(), 0, tag)
+	t := construct.NewExchange(c.in(), 0, tag)
 	t.Self.Context = context
-	return other{t}
+	return other{c.in().Process(), t}
 }
 
 // sends sends big-endian numbers of a width to a rank.
@@ -27,9 +31,9 @@ func (o other) sends(rank, width int, values ...uint64) error {
 	for _, v := range values {
 		b = append(b, binary.BigEndian.AppendUint64(nil, v)[8-width:]...)
 	}
-	o.t.P.Lock()
-	defer o.t.P.Unlock()
-	_, err := o.t.Done(o.t.Send(rank, b))
+	o.p.Lock()
+	defer o.p.Unlock()
+	_, err := o.t.Done(o.t.Isend(rank, b))
 	return err
 }
 
@@ -40,9 +44,9 @@ func (o other) gets(rank, width int, values ...uint64) error {
 		want = append(want, binary.BigEndian.AppendUint64(nil, v)[8-width:]...)
 	}
 	b := make([]byte, 64)
-	o.t.P.Lock()
-	defer o.t.P.Unlock()
-	n, err := o.t.Done(o.t.Recv(rank, b))
+	o.p.Lock()
+	defer o.p.Unlock()
+	n, err := o.t.Done(o.t.Irecv(rank, b))
 	if err == nil && !bytes.Equal(b[:n], want) {
 		err = fmt.Errorf("rank %d has sent %x, want %x", rank, b[:n], want)
 	}

@@ -104,7 +104,7 @@ func TestManyReceiveNotes(t *testing.T) {
 }
 
 // Who receives fast-box messages that are always there already sees to his other links, too.
-func TestHasteStarvesNobody(t *testing.T) {
+func TestStreakStarvesNobody(t *testing.T) {
 	procs := layout{procs: 3, messages: true, link: rings(64 << 10)}.start(t)
 	p, b := procs[0], make([]byte, 8)
 	round := func() {

@@ -48,16 +48,16 @@ func asC(m *fastpath.Memory, buf []byte, tag int) (i int, gen uint32, err error)
 	}
 	defer m.Gate.Store(fastpath.Open)
 	c := m.Place(worldHandle)
-	lane := c.Lane[1-c.Rank]
-	if lane == fastpath.None || m.Lanes[lane].Takes == 0 {
-		return 0, 0, fmt.Errorf("no notes by lane %d", lane)
+	peer := c.Peer[1-c.Rank]
+	if peer == fastpath.None || m.Peers[peer].Takes == 0 {
+		return 0, 0, fmt.Errorf("no notes by peer %d", peer)
 	}
 	at := m.Spare
 	r := &m.Table[at]
 	m.Spare = r.Next
 	*r = fastpath.Request{
 		Gen: r.Gen + 1, State: fastpath.Posted, Comm: worldHandle, Context: c.Context, Buf: unsafe.Pointer(&buf[0]), Room: uint64(len(buf)),
-		Rank: 1 - c.Rank, Tag: int32(tag), Lane: int32(lane), Next: fastpath.None,
+		Rank: 1 - c.Rank, Tag: int32(tag), Peer: int32(peer), Next: fastpath.None,
 	}
 	if m.Last == fastpath.None {
 		m.First = at
@@ -136,7 +136,7 @@ func TestGate(t *testing.T) {
 		if c.Rank() == 1 {
 			return obey(c)
 		}
-		lane := &m.Lanes[m.Place(worldHandle).Lane[1]]
+		peer := &m.Peers[m.Place(worldHandle).Peer[1]]
 		tell := func(words ...int32) (err error) {
 			for _, w := range words {
 				err = first(err, Send(c, []int32{w}, 1, 50))
@@ -149,7 +149,7 @@ func TestGate(t *testing.T) {
 			return first(err, expect("word", in[0], int32(100+tag)))
 		}
 		state := func(what string, takes uint32) error {
-			return first(expect(what+": gate", m.Gate.Load(), fastpath.Open), expect(what+": sends", lane.Sends, 1), expect(what+": takes", lane.Takes, takes))
+			return first(expect(what+": gate", m.Gate.Load(), fastpath.Open), expect(what+": sends", peer.Sends, 1), expect(what+": takes", peer.Takes, takes))
 		}
 		var in [1]int32
 		err := first(tell(1), hear(1), state("at rest", 1))
@@ -157,16 +157,16 @@ func TestGate(t *testing.T) {
 		err = first(err, e, state("with a receive", 0), tell(3), complete(&q), state("without", 1))
 		err = first(err, tell(4, 5), hear(5), state("with a message", 0), hear(4), state("without", 1))
 		s, e := Isend(c, make([]byte, 1<<20), 1, 6)
-		err = first(err, e, expect("with a long send: takes", lane.Takes, 0), tell(0), complete(&s), tell(1), hear(1), state("without", 1))
+		err = first(err, e, expect("with a long send: takes", peer.Takes, 0), tell(0), complete(&s), tell(1), hear(1), state("without", 1))
 		c.in().Process().FastPath.Place(4096).Handle = 4096
 		c.in().Process().FastPath.Forget()
 		return first(err, expect("forgotten", m.Place(4096).Handle, 0), tell(-1))
 	})
 }
 
-// TestNoLaneToOtherRepresentations wants nothing of C where elements may have to be converted, whoever
+// TestNoFastPathToOtherRepresentations wants nothing of C where elements may have to be converted, whoever
 // else shares the machine.
-func TestNoLaneToOtherRepresentations(t *testing.T) {
+func TestNoFastPathToOtherRepresentations(t *testing.T) {
 	for name, want := range map[string]int32{"": 1, "external32": 0, "native-be": 0} {
 		if datatype.HostOrder() == datatype.NativeBE && name == "native-be" {
 			want = 1
@@ -176,7 +176,7 @@ func TestNoLaneToOtherRepresentations(t *testing.T) {
 			m := new(fastpath.Memory)
 			c.in().Process().UseFastPath(m)
 			var word [1]int32
-			return first(swapWords(c, &word), swapWords(c, &word), expect("lanes to "+name, m.Used, want))
+			return first(swapWords(c, &word), swapWords(c, &word), expect("peers to "+name, m.Used, want))
 		})
 	}
 }
@@ -220,12 +220,12 @@ func TestNotesOfC(t *testing.T) {
 			return nil
 		}
 		e := m.Place(worldHandle)
-		at := int(e.Lane[1])
+		at := int(e.Peer[1])
 		for i := range 100 {
 			if !m.Gate.CompareAndSwap(fastpath.Open, fastpath.Inside) {
 				return fmt.Errorf("the gate is %d", m.Gate.Load())
 			}
-			l := &m.Lanes[at]
+			l := &m.Peers[at]
 			n := l.Room()
 			*n = link.EagerMessage{Context: e.Context, Rank: e.Rank, Tag: int32(i), Len: 4}
 			*(*int32)(unsafe.Pointer(&n.Data)) = int32(i)

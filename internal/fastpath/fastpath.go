@@ -1,6 +1,6 @@
 // Package fastpath has the memory by which C code sends and receives fast-box messages without
 // entering Go, as cmd/libmpi's fastpath.h has it for C: what C has to know of a proc's
-// lanes, communicators and receives, and the gate that keeps C out while Go is at them.
+// peers, communicators and receives, and the gate that keeps C out while Go is at them.
 //
 // Who is through the gate may do what Go would do while the proc is locked. C takes what it
 // can do whole, or leaves everything as it is and enters Go. Where C has left receives that wait
@@ -17,7 +17,7 @@ import (
 
 // Sizes of the tables.
 const (
-	Lanes    = 8   // procs of this host that are talked to by fast-box messages
+	Peers    = 8   // procs of this host that are talked to by fast-box messages
 	Comms    = 64  // communicators, each at one place
 	Ranks    = 64  // of each: who comes after is not reached by fast-box messages of C
 	Requests = 256 // of C
@@ -43,21 +43,21 @@ const None = -1
 
 // Memory is all of it. It belongs to a proc, and is not Go's own memory.
 type Memory struct {
-	Gate  atomic.Uint32
-	Knock atomic.Uint32 // 1: Go wants C to leave
-	Polls int32         // how often to look for a fast-box message before Go is to wait for it
-	Haste uint32        // receives so far that looked at nothing else, or could have
-	First int32         // of the receives that wait
-	Last  int32
-	Spare int32 // first of the requests that are free
-	Used  int32 // how many of Lanes
-	Lanes [Lanes]Lane
-	Comms [Comms]Comm
-	Table [Requests]Request
+	Gate   atomic.Uint32
+	Knock  atomic.Uint32 // 1: Go wants C to leave
+	Polls  int32         // how often to look for a fast-box message before Go is to wait for it
+	Streak uint32        // receives so far that looked at nothing else, or could have
+	First  int32         // of the receives that wait
+	Last   int32
+	Spare  int32 // first of the requests that are free
+	Used   int32 // how many of Peers
+	Peers  [Peers]Peer
+	Comms  [Comms]Comm
+	Table  [Requests]Request
 }
 
-// Lane is the way to one proc.
-type Lane struct {
+// Peer is the way to one proc.
+type Peer struct {
 	link.FastBoxes
 	OutAt uint64 // where in the streams the next fast-box messages come, while the gate is open
 	InAt  uint64
@@ -71,7 +71,7 @@ type Comm struct {
 	Context uint64
 	Rank    int32 // ours
 	TagUB   int32
-	Lane    [Ranks]int8 // of each rank, or None
+	Peer    [Ranks]int8 // of each rank, or None
 }
 
 // Request is a send that is over, or a receive.
@@ -84,7 +84,7 @@ type Request struct {
 	Room    uint64 // bytes
 	Rank    int32  // of whom to receive from
 	Tag     int32  // or any
-	Lane    int32  // None: a send
+	Peer    int32  // None: a send
 	Next    int32
 	Source  int32 // of what was received
 	From    int32 // its tag
@@ -100,8 +100,8 @@ func (m *Memory) Reset() {
 		m.Table[i].Next = int32(i + 1)
 	}
 	m.Table[Requests-1].Next = None
-	for i := range m.Lanes {
-		m.Lanes[i] = Lane{}
+	for i := range m.Peers {
+		m.Peers[i] = Peer{}
 	}
 	m.Forget()
 }

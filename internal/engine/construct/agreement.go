@@ -26,8 +26,8 @@ const agreementLen = comm.ProposalSize + 4
 // intercommunicator, of both sides.
 type agreement struct {
 	p     *proc.Process
-	near  Talk // with the members, or those of the local group
-	far   Talk // with the leader of the other side
+	near  Exchange // with the members, or those of the local group
+	far   Exchange // with the leader of the other side
 	inter bool
 	tree  comm.Tree
 	me    int // position in the tree, or rank
@@ -64,10 +64,10 @@ func Agreement(c *proc.Comm, seq uint32) *agreement {
 	if c.State().Local != nil {
 		within = c.State().Local
 	}
-	x := &agreement{p: c.Process(), near: NewTalk(within, InOrder, tag), tree: comm.NewTree(within.Masters()), size: within.Size(), Wide: c.Wide()}
+	x := &agreement{p: c.Process(), near: NewExchange(within, InOrder, tag), tree: comm.NewTree(within.Masters()), size: within.Size(), Wide: c.Wide()}
 	x.me = x.tree.Position(within.Rank())
 	if x.inter = c.State().Local != nil; x.inter {
-		x.far = NewTalk(c, InOrder, tag)
+		x.far = NewExchange(c, InOrder, tag)
 	}
 	return x
 }
@@ -133,17 +133,17 @@ func (x *agreement) fail(err error) {
 }
 
 // recv receives from a rank, which in has then.
-func (x *agreement) recv(t *Talk, rank int) {
+func (x *agreement) recv(t *Exchange, rank int) {
 	b := make([]byte, agreementLen)
 	x.in = append(x.in, b)
-	x.open = append(x.open, pactMessage{t.Recv(rank, b), true})
+	x.open = append(x.open, pactMessage{t.Irecv(rank, b), true})
 }
 
-func (x *agreement) send(t *Talk, rank int) {
+func (x *agreement) send(t *Exchange, rank int) {
 	b := make([]byte, agreementLen)
 	x.All.Put(b)
 	binary.BigEndian.PutUint32(b[comm.ProposalSize:], x.Side)
-	x.open = append(x.open, pactMessage{t.Send(rank, b), false})
+	x.open = append(x.open, pactMessage{t.Isend(rank, b), false})
 }
 
 // heard adds what was received.

@@ -17,7 +17,7 @@ import (
 // told about all members unless they are irregular. The process is locked.
 type assembly struct {
 	c      *proc.Comm
-	t      Talk
+	t      Exchange
 	tree   comm.Tree
 	me     int // position
 	each   int // bytes of what a member says, besides its proposal
@@ -30,7 +30,7 @@ type assembly struct {
 func Assemble(c *proc.Comm, seq uint32, each, remote int) *assembly {
 	tree := comm.NewTree(c.Masters())
 	return &assembly{
-		c: c, t: NewTalk(c, InOrder, wire.Tag(seq&(1<<31-1))), tree: tree, me: tree.Position(c.Rank()), each: each, remote: remote,
+		c: c, t: NewExchange(c, InOrder, wire.Tag(seq&(1<<31-1))), tree: tree, me: tree.Position(c.Rank()), each: each, remote: remote,
 	}
 }
 
@@ -59,7 +59,7 @@ func (a *assembly) gather(mine comm.Proposal, words []byte) (comm.Proposal, []by
 	in, open := make([][]byte, len(children)), make([]*message.Request, len(children))
 	for i, child := range children {
 		in[i] = make([]byte, comm.ProposalSize+a.each*(a.tree.End(child)-child))
-		open[i] = a.t.Recv(a.tree.Rank(child), in[i])
+		open[i] = a.t.Irecv(a.tree.Rank(child), in[i])
 	}
 	for i, child := range children {
 		n, err := a.t.Done(open[i])
@@ -84,13 +84,13 @@ func (a *assembly) hear(all comm.Proposal, words []byte) (v Verdict, err error) 
 	rank := a.tree.Rank(parent)
 	b := make([]byte, comm.ProposalSize, comm.ProposalSize+len(words))
 	all.Put(b)
-	if _, err = a.t.Done(a.t.Send(rank, append(b, words...))); err != nil {
+	if _, err = a.t.Done(a.t.Isend(rank, append(b, words...))); err != nil {
 		return v, fmt.Errorf("rank %d: %w", rank, err)
 	}
 	if a.Between != nil {
 		a.Between()
 	}
-	return a.t.ReadVerdict(rank, a.c.Size(), a.remote)
+	return a.t.RecvVerdict(rank, a.c.Size(), a.remote)
 }
 
 // tell passes the verdict on to those below, each with the parts for its place.
@@ -98,7 +98,7 @@ func (a *assembly) tell(v Verdict) error {
 	var open []*message.Request
 	for _, child := range a.tree.Children(a.me) {
 		below := Verdict{v.Proposal, v.Parts.For(a.tree.Ranks(child, a.tree.End(child)))}
-		open = append(open, a.t.PostVerdict(a.tree.Rank(child), below)...)
+		open = append(open, a.t.IsendVerdict(a.tree.Rank(child), below)...)
 	}
 	return a.t.Sent(open)
 }

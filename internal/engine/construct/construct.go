@@ -126,7 +126,7 @@ func createGroup(c *proc.Comm, group *proc.Group, tag int) (*proc.Comm, error) {
 	if !OursAmong(p, masters) {
 		return nil, proc.ForeignError("CreateGroup")
 	}
-	x := &agreement{p: p, near: NewTalk(c, ByTag, wire.Tag(tag)), tree: comm.NewTree(masters), size: group.Size(), Wide: c.Wide()}
+	x := &agreement{p: p, near: NewExchange(c, ByTag, wire.Tag(tag)), tree: comm.NewTree(masters), size: group.Size(), Wide: c.Wide()}
 	// Members are told apart by their ranks in c: in another group with the tag, which
 	// somebody may be ahead with, another proc has the same rank.
 	x.near.names, x.near.Group = x.near.Group, group.Members()

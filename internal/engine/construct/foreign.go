@@ -70,7 +70,7 @@ func foreignMaximum(c *proc.Comm, mine wire.ContextID) (wire.ContextID, error) {
 // IMPI ch.4, Intercomm_merge: everybody talks to the leader of the other side,
 // which is its rank 0, in Uint8s on the context of collectives.
 func Crisscross(c *proc.Comm, tag wire.Tag, mine wire.ContextID, high *bool) (agreed wire.ContextID, theirs bool, err error) {
-	t := NewTalk(c, 0, tag)
+	t := NewExchange(c, 0, tag)
 	values := []uint64{uint64(mine)}
 	if high != nil {
 		values = append(values, 0)
@@ -91,7 +91,7 @@ func Crisscross(c *proc.Comm, tag wire.Tag, mine wire.ContextID, high *bool) (ag
 }
 
 // leadCrisscross is the leader's part: values[0] becomes the largest.
-func (t *Talk) leadCrisscross(values []uint64) (theirs []uint64, err error) {
+func (t *Exchange) leadCrisscross(values []uint64) (theirs []uint64, err error) {
 	for r := 1; r < t.Group.Size(); r++ {
 		in, err := t.recvValues(r, 1)
 		if err != nil {
@@ -112,33 +112,33 @@ func (t *Talk) leadCrisscross(values []uint64) (theirs []uint64, err error) {
 }
 
 // sendValues sends Uint8s in the form in which rank expects them.
-func (t *Talk) sendValues(rank int, values []uint64) error {
-	r, err := t.postValues(rank, values)
+func (t *Exchange) sendValues(rank int, values []uint64) error {
+	r, err := t.isendValues(rank, values)
 	if err == nil {
 		_, err = t.Done(r)
 	}
 	return err
 }
 
-func (t *Talk) postValues(rank int, values []uint64) (*message.Request, error) {
+func (t *Exchange) isendValues(rank int, values []uint64) (*message.Request, error) {
 	b := make([]byte, 8*len(values))
-	if err := t.P.Data.DataOf(t.peer(rank)).Encode(b, datatype.Bytes(values), datatype.Uint64, len(values)); err != nil {
+	if err := t.data.DataOf(t.peer(rank)).Encode(b, datatype.Bytes(values), datatype.Uint64, len(values)); err != nil {
 		return nil, err
 	}
-	return t.Send(rank, b), nil
+	return t.Isend(rank, b), nil
 }
 
 // recvValues receives n Uint8s.
-func (t *Talk) recvValues(rank, n int) ([]uint64, error) {
+func (t *Exchange) recvValues(rank, n int) ([]uint64, error) {
 	b := make([]byte, 8*n)
-	return t.values(rank, b, t.Recv(rank, b))
+	return t.values(rank, b, t.Irecv(rank, b))
 }
 
 // swapValues sends values to rank and receives n from it at the same time.
-func (t *Talk) swapValues(rank int, values []uint64, n int) ([]uint64, error) {
+func (t *Exchange) swapValues(rank int, values []uint64, n int) ([]uint64, error) {
 	b := make([]byte, 8*n)
-	in := t.Recv(rank, b)
-	out, err := t.postValues(rank, values)
+	in := t.Irecv(rank, b)
+	out, err := t.isendValues(rank, values)
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +148,7 @@ func (t *Talk) swapValues(rank int, values []uint64, n int) ([]uint64, error) {
 }
 
 // values takes out of b what r has received, which must fill it.
-func (t *Talk) values(rank int, b []byte, r *message.Request) ([]uint64, error) {
+func (t *Exchange) values(rank int, b []byte, r *message.Request) ([]uint64, error) {
 	n, err := t.Done(r)
 	if err != nil {
 		return nil, err
@@ -157,5 +157,5 @@ func (t *Talk) values(rank int, b []byte, r *message.Request) ([]uint64, error) 
 		return nil, fmt.Errorf("%w: rank %d has sent %d bytes, want %d", comm.ErrMessage, rank, n, len(b))
 	}
 	values := make([]uint64, n/8)
-	return values, t.P.Data.DataOf(t.peer(rank)).Decode(datatype.Bytes(values), b, datatype.Uint64, len(values))
+	return values, t.data.DataOf(t.peer(rank)).Decode(datatype.Bytes(values), b, datatype.Uint64, len(values))
 }

@@ -102,7 +102,7 @@ func partition(c *proc.Comm, does uint32, bad error, words []byte, divide func(*
 // meetLeader exchanges verdicts with the leader of the other side, and joins the
 // parts of both. What goes wrong is told to this side's members.
 func meetLeader(c *proc.Comm, seq uint32, v *Verdict) {
-	t := NewTalk(c, InOrder, WireTag(seq))
+	t := NewExchange(c, InOrder, WireTag(seq))
 	theirs, err := t.SwapVerdicts(0, *v, c.Remote().Size(), 0)
 	v.Proposal, v.Parts = v.With(theirs.Proposal), v.Parts.Join(theirs.Parts)
 	v.Fault = max(v.Fault, FaultCode(err))

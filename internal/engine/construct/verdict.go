@@ -12,16 +12,16 @@ type Verdict struct {
 	Parts comm.Partition
 }
 
-// PostVerdict begins to send a verdict.
-func (t *Talk) PostVerdict(rank int, v Verdict) []*message.Request {
+// IsendVerdict begins to send a verdict.
+func (t *Exchange) IsendVerdict(rank int, v Verdict) []*message.Request {
 	l := append(Letter(), make([]byte, comm.ProposalSize)...)
 	v.Put(l[LengthLen:])
-	return t.Post(rank, v.Parts.Append(l))
+	return t.IsendLetter(rank, v.Parts.Append(l))
 }
 
-// ReadVerdict receives a verdict, of ranks below size and remote.
-func (t *Talk) ReadVerdict(rank, size, remote int) (v Verdict, err error) {
-	text, err := t.Read(rank, comm.ProposalSize+comm.PartitionLimit(size, remote))
+// RecvVerdict receives a verdict, of ranks below size and remote.
+func (t *Exchange) RecvVerdict(rank, size, remote int) (v Verdict, err error) {
+	text, err := t.RecvLetter(rank, comm.ProposalSize+comm.PartitionLimit(size, remote))
 	if err != nil {
 		return v, err
 	}
@@ -33,9 +33,9 @@ func (t *Talk) ReadVerdict(rank, size, remote int) (v Verdict, err error) {
 }
 
 // SwapVerdicts sends one verdict and receives another.
-func (t *Talk) SwapVerdicts(rank int, v Verdict, size, remote int) (Verdict, error) {
-	open := t.PostVerdict(rank, v)
-	answer, err := t.ReadVerdict(rank, size, remote)
+func (t *Exchange) SwapVerdicts(rank int, v Verdict, size, remote int) (Verdict, error) {
+	open := t.IsendVerdict(rank, v)
+	answer, err := t.RecvVerdict(rank, size, remote)
 	if e := t.Sent(open); err == nil {
 		err = e
 	}

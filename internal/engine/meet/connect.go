@@ -65,8 +65,8 @@ type Meeting struct {
 	C     *proc.Comm
 	Root  int
 	Shown *proc.Procedure
-	seq   uint32         // of the constructor
-	near  construct.Talk // with the members of c
+	seq   uint32             // of the constructor
+	near  construct.Exchange // with the members of c
 	tree  comm.Tree
 	me    int     // position in the tree
 	peer  *Remote // at the root, while there is a temporary link
@@ -132,7 +132,7 @@ func newMeeting(c *proc.Comm, root int) *Meeting {
 
 func meeting(c *proc.Comm, root int) *Meeting {
 	m := &Meeting{P: c.Process(), C: c, Root: root, seq: c.Ordinal(), tree: comm.NewTree(c.Masters())}
-	m.near = construct.NewTalk(c, construct.InOrder, construct.WireTag(m.seq))
+	m.near = construct.NewExchange(c, construct.InOrder, construct.WireTag(m.seq))
 	m.me = m.tree.Position(c.Rank())
 	return m
 }
@@ -153,7 +153,7 @@ func (m *Meeting) Took(s Step, what func() string) { m.Shown.Took(int(s), what) 
 // that who calls another one is found out.
 func (m *Meeting) label(s Step) {
 	if s > stepCollect {
-		m.near = construct.NewTalk(m.C, construct.ByStep, StepTag(m.seq, s))
+		m.near = construct.NewExchange(m.C, construct.ByStep, StepTag(m.seq, s))
 	}
 }
 
@@ -284,7 +284,7 @@ func (m *Meeting) welcome(d proc.Delivery, name dynamic.World, calling bool, lat
 	}
 	m.peer, m.far = g, g
 	m.Took(stepTemporary, func() string {
-		return fmt.Sprintf("both roots have a temporary link, with context %d; this one is %d there, the other %d", CallContext, g.talk.Base, g.talk.Self.Rank)
+		return fmt.Sprintf("both roots have a temporary link, with context %d; this one is %d there, the other %d", CallContext, g.exchange.Base, g.exchange.Self.Rank)
 	})
 	return nil
 }

@@ -17,7 +17,7 @@ func joinAbroad(c *proc.Comm, localLeader int, x *introduction, mine comm.Offer,
 	m := meeting(c, localLeader)
 	m.show(proc.ToCreate)
 	if x != nil {
-		m.far = &otherLeader{construct.NewTalk(x.peer, construct.Leaders, x.tag), x.leader}
+		m.far = &otherLeader{construct.NewExchange(x.peer, construct.Leaders, x.tag), x.leader}
 	}
 	var err error
 	if construct.Unconfirmed(&v.Proposal, 0) {
@@ -35,7 +35,7 @@ func joinAbroad(c *proc.Comm, localLeader int, x *introduction, mine comm.Offer,
 
 // otherLeader is the leader of the other side, in a communicator.
 type otherLeader struct {
-	t    construct.Talk
+	t    construct.Exchange
 	rank int
 }
 

@@ -77,7 +77,7 @@ func joinOurs(c *proc.Comm, localLeader int, x *introduction) (*proc.Comm, error
 	defer p.Disconnects.EndMeeting()
 	seq := c.Ordinal()
 	a := construct.Assemble(c, seq, 0, p.Members.World().Size())
-	inner := construct.NewTalk(c, construct.InOrder+construct.Leaders, construct.WireTag(seq))
+	inner := construct.NewExchange(c, construct.InOrder+construct.Leaders, construct.WireTag(seq))
 	var bad error
 	if x != nil {
 		bad = x.bad
@@ -120,7 +120,7 @@ func (x *introduction) meet(v *construct.Verdict) {
 		v.Flags |= abroad
 		own = comm.NewGroup(0, 1)
 	}
-	t := construct.NewTalk(x.peer, construct.Leaders, x.tag)
+	t := construct.NewExchange(x.peer, construct.Leaders, x.tag)
 	theirs, err := t.SwapVerdicts(x.leader, construct.Verdict{Proposal: v.Proposal, Parts: comm.Partition{{Group: own}}}, x.c.Process().Members.World().Size(), 0)
 	v.Proposal = v.With(theirs.Proposal)
 	if v.Flags&abroad != 0 {
@@ -141,17 +141,17 @@ func (x *introduction) meet(v *construct.Verdict) {
 
 // deputize is the part of a leader that is not rank 0, which asks it to meet the
 // other one.
-func (x *introduction) deputize(inner *construct.Talk) {
-	v, err := inner.ReadVerdict(0, x.c.Size(), 0)
+func (x *introduction) deputize(inner *construct.Exchange) {
+	v, err := inner.RecvVerdict(0, x.c.Size(), 0)
 	if err == nil {
 		x.meet(&v)
 	}
 	v.Fault = max(v.Fault, construct.FaultCode(err))
-	_ = inner.Sent(inner.PostVerdict(0, v)) // what breaks here does so in rank 0, too
+	_ = inner.Sent(inner.IsendVerdict(0, v)) // what breaks here does so in rank 0, too
 }
 
 // delegate has the local leader meet the other one.
-func delegate(t *construct.Talk, leader int, v *construct.Verdict, procs, size int) {
+func delegate(t *construct.Exchange, leader int, v *construct.Verdict, procs, size int) {
 	answer, err := t.SwapVerdicts(leader, construct.Verdict{Proposal: v.Proposal}, size, procs)
 	if err == nil {
 		*v = answer

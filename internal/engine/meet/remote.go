@@ -17,11 +17,11 @@ import (
 // they are: the root of the other side while worlds meet. For the engine it is a
 // world of one proc, named after the port. The process's lock guards it.
 type Remote struct {
-	p    *proc.Process
-	q    *proc.Endpoint
-	talk construct.Talk
-	lost bool // there is no link any more
-	Left bool // nor anybody who needs it
+	p        *proc.Process
+	q        *proc.Endpoint
+	exchange construct.Exchange
+	lost     bool // there is no link any more
+	Left     bool // nor anybody who needs it
 }
 
 // What both ends of a temporary link know without having agreed on it.
@@ -64,7 +64,7 @@ func invite(p *proc.Process, l link.Link, name dynamic.World, calling bool) (*Re
 	p.Worlds.Callers[first] = g
 	p.Worlds.Called++
 	mine := wire.CommRank(p.Worlds.Called&(1<<26-1)) + 1
-	g.talk = construct.Talk{P: p, Group: comm.NewGroup(comm.Proc(first), 1), Self: message.Envelope{Context: CallContext}, Base: mine}
+	g.exchange = construct.ExchangeOf(p, comm.NewGroup(comm.Proc(first), 1), message.Envelope{Context: CallContext}, mine)
 	return g, nil
 }
 
@@ -74,7 +74,7 @@ func invite(p *proc.Process, l link.Link, name dynamic.World, calling bool) (*Re
 func (g *Remote) introduce(late *deadline) error {
 	p := g.p
 	b := binary.BigEndian.AppendUint32(nil, introduction1)
-	sent := g.talk.Send(0, binary.BigEndian.AppendUint32(b, uint32(g.talk.Base)))
+	sent := g.exchange.Isend(0, binary.BigEndian.AppendUint32(b, uint32(g.exchange.Base)))
 	var theirs *proc.Introduced
 	for theirs == nil && !g.lost && !late.over && p.Failure == nil {
 		takeIntroductions(p)
@@ -88,24 +88,24 @@ func (g *Remote) introduce(late *deadline) error {
 		return fmt.Errorf("%w: nobody has said anything there for %v", proc.ErrCall, late.limit)
 	}
 	if theirs == nil {
-		_, err := g.talk.Done(sent)
+		_, err := g.exchange.Done(sent)
 		if err == nil {
 			err = fmt.Errorf("%w before it has said anything", proc.ErrPeerGone)
 		}
 		return err
 	}
 	delete(p.Worlds.Introduced, g.q.Peer)
-	if _, err := g.talk.Done(sent); err != nil {
+	if _, err := g.exchange.Done(sent); err != nil {
 		return err
 	}
-	n, err := g.talk.Done(theirs.R)
+	n, err := g.exchange.Done(theirs.R)
 	if err != nil {
 		return err
 	}
 	if v := binary.BigEndian.Uint32(theirs.B[:]); n != introductionSz || v != introduction1 {
 		return fmt.Errorf("%w: the other side speaks version %d in %d bytes, want %d", comm.ErrMessage, v, n, introduction1)
 	}
-	g.talk.Self.Rank = wire.CommRank(binary.BigEndian.Uint32(theirs.B[4:]) & (1<<27 - 1))
+	g.exchange.Self.Rank = wire.CommRank(binary.BigEndian.Uint32(theirs.B[4:]) & (1<<27 - 1))
 	return nil
 }
 
@@ -132,14 +132,14 @@ func (g *Remote) swap(step Step, body []byte, bad error) ([]byte, error) {
 	if g.lost {
 		return nil, step.fault(errorsFirst(bad, proc.ErrPeerGone))
 	}
-	g.talk.Self.Tag = wire.Tag(step)
-	return swap(&g.talk, 0, step, body, bad)
+	g.exchange.Self.Tag = wire.Tag(step)
+	return swap(&g.exchange, 0, step, body, bad)
 }
 
 // swap tells a rank body, or why there is none, and hears the same from it.
-func swap(t *construct.Talk, rank int, step Step, body []byte, bad error) ([]byte, error) {
-	open := t.Post(rank, status(bad, body))
-	text, err := t.Read(rank, maxSwap)
+func swap(t *construct.Exchange, rank int, step Step, body []byte, bad error) ([]byte, error) {
+	open := t.IsendLetter(rank, status(bad, body))
+	text, err := t.RecvLetter(rank, maxSwap)
 	if e := t.Sent(open); err == nil {
 		err = e
 	}

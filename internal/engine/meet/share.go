@@ -27,7 +27,7 @@ func (m *Meeting) gather() {
 	m.label(StepBarrier)
 	t := &m.near
 	hear := func(rank int) {
-		text, err := t.Read(rank, 4)
+		text, err := t.RecvLetter(rank, 4)
 		if err == nil {
 			_, err = outcome(text)
 		}
@@ -40,12 +40,12 @@ func (m *Meeting) gather() {
 	root := m.me == m.tree.Position(m.Root)
 	switch parent, below := m.tree.Parent(m.me); {
 	case below:
-		open = t.Post(m.tree.Rank(parent), status(m.bad, nil))
+		open = t.IsendLetter(m.tree.Rank(parent), status(m.bad, nil))
 		if root {
 			hear(m.tree.Rank(0))
 		}
 	case !root:
-		open = t.Post(m.Root, status(m.bad, nil))
+		open = t.IsendLetter(m.Root, status(m.bad, nil))
 	}
 	m.ails(StepBarrier.fault(t.Sent(open)))
 }
@@ -71,7 +71,7 @@ func (m *Meeting) share(s Step, body []byte, bad error) ([]byte, error) {
 func (m *Meeting) spread(text []byte) ([]byte, error) {
 	t, root := &m.near, m.tree.Position(m.Root)
 	send := func(position int) []construct.Sending {
-		return t.Post(m.tree.Rank(position), append(construct.Letter(), text...))
+		return t.IsendLetter(m.tree.Rank(position), append(construct.Letter(), text...))
 	}
 	var open []construct.Sending
 	var err error
@@ -79,11 +79,11 @@ func (m *Meeting) spread(text []byte) ([]byte, error) {
 	switch {
 	case m.me == root && below:
 		open = send(0)
-		_, err = t.Read(m.tree.Rank(parent), maxSwap)
+		_, err = t.RecvLetter(m.tree.Rank(parent), maxSwap)
 	case below:
-		text, err = t.Read(m.tree.Rank(parent), maxSwap)
+		text, err = t.RecvLetter(m.tree.Rank(parent), maxSwap)
 	case m.me != root:
-		text, err = t.Read(m.Root, maxSwap)
+		text, err = t.RecvLetter(m.Root, maxSwap)
 	}
 	switch {
 	case m.me == root:

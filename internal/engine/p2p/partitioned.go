@@ -93,8 +93,7 @@ func (x *partitioned) Start(q *proc.Request) error {
 	switch {
 	case x.recv:
 		in := p.Data.Items(x.with, x.buf)
-		x.r, x.items = p.Accept(x.env, x.with, &in), in.Items
-		p.Endpoints.Began(x.r)
+		x.r, x.items = p.Irecv(x.env, x.with, &in), in.Items
 	case x.missing == 0:
 		x.send()
 	}
@@ -106,7 +105,7 @@ func (x *partitioned) send() {
 	p := x.c.Process()
 	out := p.Data.Items(x.with, x.buf)
 	x.items = out.Items
-	x.r = p.Post(x.with, x.env, message.Standard, &out, false)
+	x.r = p.Isend(x.with, x.env, message.Standard, &out, false)
 	p.Rouse() // another goroutine may wait for the request already
 }
 

@@ -122,11 +122,10 @@ func (x *twoway) begin(c *proc.Comm, w *Swap, blocking bool) error {
 	}
 	if !noSrc {
 		in := p.Data.Items(from, w.In)
-		x.r, x.in = p.Accept(env, from, &in), in.Items
-		p.Endpoints.Began(x.r)
+		x.r, x.in = p.Irecv(env, from, &in), in.Items
 	}
 	if !noDst {
-		x.s = p.Post(peer, c.Envelope(w.Stag), message.Standard, &out, blocking)
+		x.s = p.Isend(peer, c.Envelope(w.Stag), message.Standard, &out, blocking)
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ func recvItems(c *proc.Comm, b proc.Buffer, src, tag int) (proc.Status, error) {
 	p.Lock()
 	defer p.Unlock()
 	in := p.Data.Items(from, b)
-	return p.ReceiveNow(env, from, &in)
+	return p.Recv(env, from, &in)
 }
 
 // irecvItems is irecv for Buffers.
@@ -55,7 +55,5 @@ func startRecv(c *proc.Comm, fn proc.Maker, b proc.Buffer, src, tag int) (proc.R
 	p.Lock()
 	defer p.Unlock()
 	in := p.Data.Items(from, b)
-	r := p.Accept(env, from, &in)
-	p.Endpoints.Began(r)
-	return c.Active(fn, r, in.Items), nil
+	return c.Active(fn, p.Irecv(env, from, &in), in.Items), nil
 }

@@ -57,7 +57,7 @@ func sendItems(c *proc.Comm, mode message.Mode, b proc.Buffer, dst, tag int) err
 	p.Lock()
 	defer p.Unlock()
 	out := p.Data.Items(peer, b)
-	return p.Deliver(peer, c.Envelope(tag), mode, &out)
+	return p.Send(peer, c.Envelope(tag), mode, &out)
 }
 
 // isendItems is isend for Buffers.
@@ -89,5 +89,5 @@ func startSend(c *proc.Comm, fn proc.Maker, mode message.Mode, b proc.Buffer, ds
 	p.Lock()
 	defer p.Unlock()
 	out := p.Data.Items(peer, b)
-	return c.Active(fn, p.Post(peer, c.Envelope(tag), mode, &out, false), out.Items), nil
+	return c.Active(fn, p.Isend(peer, c.Envelope(tag), mode, &out, false), out.Items), nil
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/openimpi/impi/core/comm"
 	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/core/wire"
 )
 
 // Type are the types that messages are made of: Go's numbers, bool, what is made
@@ -31,7 +32,7 @@ type Cargo struct {
 
 // Stream moves the items of a Buffer between memory and messages.
 type Stream struct {
-	p     *Process
+	cv    *conversion
 	Buf   Buffer
 	Rep   datatype.Representation // of the other side
 	carry datatype.Carry
@@ -40,7 +41,7 @@ type Stream struct {
 
 // Pack is of message.Source.
 func (s *Stream) Pack(dst []byte, off int64) {
-	if s.p.Data.guarded {
+	if s.cv.guarded {
 		s.packGuarded(dst, off)
 		return
 	}
@@ -49,13 +50,13 @@ func (s *Stream) Pack(dst []byte, off int64) {
 
 // Matched is of message.Sink.
 func (s *Stream) Matched(from message.Peer, _ int64) (room int64) {
-	s.Rep = s.p.Data.DataOf(from)
+	s.Rep = s.cv.DataOf(from)
 	return s.Buf.Size(s.Rep)
 }
 
 // Unpack is of message.Sink.
 func (s *Stream) Unpack(src []byte, off int64) {
-	if s.p.Data.guarded {
+	if s.cv.guarded {
 		s.unpackGuarded(src, off)
 		return
 	}
@@ -77,9 +78,17 @@ func (s *Stream) came(n int64) (int64, datatype.Representation) {
 	return n, s.Rep
 }
 
+// sites says which procs run which library.
+type sites interface {
+	Foreign(peer message.Peer) bool
+	ForeignClient(client wire.ClientRank) bool
+	Clients() *comm.Clients
+}
+
 // conversion is how the elements of messages travel: as the other side has them.
 type conversion struct {
-	p           *Process
+	sites       sites
+	check       bool                      // messages say what their elements are
 	data        []datatype.Representation // of user data, by world rank
 	Kinds       []datatype.Representation // the different ones of data
 	Homogeneous bool                      // all of data is Native
@@ -92,11 +101,11 @@ type conversion struct {
 func (cv *conversion) stream(b Buffer, rep datatype.Representation) *Stream {
 	n := len(cv.streams)
 	if n == 0 {
-		return &Stream{p: cv.p, Buf: b, Rep: rep}
+		return &Stream{cv: cv, Buf: b, Rep: rep}
 	}
 	s := cv.streams[n-1]
 	cv.streams = cv.streams[:n-1]
-	*s = Stream{p: cv.p, Buf: b, Rep: rep}
+	*s = Stream{cv: cv, Buf: b, Rep: rep}
 	return s
 }
 
@@ -121,7 +130,7 @@ func (cv *conversion) foreign(peer message.Peer, k datatype.Kind) bool {
 	if cv.unconverted(k) {
 		return false
 	}
-	return cv.p.Check || peer < 0 || !cv.DataOf(peer).Identity(k)
+	return cv.check || peer < 0 || !cv.DataOf(peer).Identity(k)
 }
 
 // foreignItems is foreign for items of a datatype.
@@ -154,7 +163,7 @@ func (cv *conversion) Items(peer message.Peer, b Buffer) Cargo {
 	k, _ := b.typ.Kind()
 	x := Cargo{Count: int64(b.count), Dtype: uint64(k)}
 	foreign := cv.foreignItems(peer, b.typ)
-	if cv.p.Check {
+	if cv.check {
 		x.Count, x.Dtype = cv.sign(peer, &b)
 	} else if !foreign {
 		if mem, ok := b.Run(); ok {
@@ -187,13 +196,13 @@ func (cv *conversion) sign(peer message.Peer, b *Buffer) (count int64, dtype uin
 
 // kin tells whether peer is a proc of this library.
 func (cv *conversion) kin(peer message.Peer) bool {
-	return peer >= 0 && (cv.p.Worlds.Foreign(peer) || !cv.p.Worlds.ForeignClient(cv.p.Worlds.Clients().Of(comm.Proc(peer))))
+	return peer >= 0 && (cv.sites.Foreign(peer) || !cv.sites.ForeignClient(cv.sites.Clients().Of(comm.Proc(peer))))
 }
 
 // compared gives the error of a message that has other elements than items, if its sender has
 // said what they are.
 func (cv *conversion) compared(r *message.Request, items *Stream) error {
-	if !cv.p.Check || items == nil {
+	if !cv.check || items == nil {
 		return nil
 	}
 	n, dtype := r.Sent()
@@ -214,15 +223,11 @@ func (cv *conversion) compared(r *message.Request, items *Stream) error {
 
 func UseMemoryCheck(there func(b []byte) bool) {
 	if p, err := Current(); err == nil {
-		p.Data.guard(there)
+		p.Lock()
+		defer p.Unlock()
+		p.Data.guarded = true
+		p.Eng.CheckMemory(there)
 	}
-}
-
-func (cv *conversion) guard(there func(b []byte) bool) {
-	cv.p.Lock()
-	defer cv.p.Unlock()
-	cv.guarded = true
-	cv.p.Eng.CheckMemory(there)
 }
 
 // packGuarded is Pack where the items may lie where there is no memory. What is missing of a

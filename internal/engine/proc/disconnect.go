@@ -71,7 +71,7 @@ func (x *closingLinks) CarryOn() bool {
 		peer, w := s.Peer, linkWord(s.Tag)
 		p.Eng.Release(x.r)
 		x.post()
-		if q := p.Endpoints.portOf(peer); q != nil {
+		if q := p.Endpoints.endpointOf(peer); q != nil {
 			p.Disconnects.heard(q, w)
 		}
 	}
@@ -98,8 +98,8 @@ func (x *closingLinks) close(q *Endpoint) {
 	x.closing = append(x.closing, q)
 }
 
-// portOf gives the endpoint of a proc of another world; nil if there is none.
-func (es *endpoints) portOf(peer message.Peer) *Endpoint {
+// endpointOf gives the endpoint of a proc of another world; nil if there is none.
+func (es *endpoints) endpointOf(peer message.Peer) *Endpoint {
 	i := slices.IndexFunc(es.List, func(q *Endpoint) bool { return q != nil && q.Peer == peer })
 	if i < 0 {
 		return nil
@@ -203,7 +203,7 @@ func contains(g *comm.Group, peer message.Peer) bool {
 // supersede drops the link to a proc that a new one has come from: the other end has
 // closed it, or there would be no new one.
 func (dc *disconnects) supersede(peer message.Peer) {
-	if q := dc.p.Endpoints.portOf(peer); q != nil {
+	if q := dc.p.Endpoints.endpointOf(peer); q != nil {
 		q.forgotten = true // what the node knows is the new one
 		q.Drop(io.EOF)
 		dc.p.Eng.Renew(peer)

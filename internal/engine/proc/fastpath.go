@@ -17,12 +17,12 @@ const knocks = 256
 // fastPath is a proc's part in the memory that it shares with C.
 type fastPath struct {
 	*fastpath.Memory
-	p        *Process
-	ports    [fastpath.Lanes]*Endpoint // of the lanes; nil: free
-	hastened uint32                    // Haste in whole rounds
-	adopted  [fastpath.Requests]*message.Request
-	ops      [fastpath.Requests]fastOp
-	extras   [fastpath.Requests]Extra
+	p         *Process
+	endpoints [fastpath.Peers]*Endpoint // of the peers; nil: free
+	streaks   uint32                    // Streak in whole rounds
+	adopted   [fastpath.Requests]*message.Request
+	ops       [fastpath.Requests]fastOp
+	extras    [fastpath.Requests]Extra
 }
 
 // UseFastPath lets C code send and receive short messages between procs of this host by itself,
@@ -69,17 +69,17 @@ func (x *fastPath) Forget() {
 	}
 }
 
-// join gives q a lane if it takes fast-box messages, its data are those of this machine, and one is
+// join gives q a peer if it takes fast-box messages, its data are those of this machine, and one is
 // free.
 func (x *fastPath) join(p *Process, q *Endpoint) {
 	if !q.fastBoxes || !ofThisMachine(p.Data.DataOf(q.Peer)) {
 		return
 	}
-	for i := range x.ports {
-		if x.ports[i] == nil {
-			x.ports[i] = q
+	for i := range x.endpoints {
+		if x.endpoints[i] == nil {
+			x.endpoints[i] = q
 			x.Used++
-			q.Link.(link.FastBoxLink).MoveFastBoxes(&x.Lanes[i].FastBoxes)
+			q.Link.(link.FastBoxLink).MoveFastBoxes(&x.Peers[i].FastBoxes)
 			x.Memory.Forget()
 			return
 		}
@@ -92,14 +92,14 @@ func ofThisMachine(r datatype.Representation) bool {
 	return r == datatype.Native || r == datatype.HostOrder() || r == datatype.NativeX86 && datatype.HostOrder() == datatype.NativeLE
 }
 
-// leave takes the lane of q back, if it has one.
+// leave takes the peer of q back, if it has one.
 func (x *fastPath) leave(q *Endpoint) {
-	for i := range x.ports {
-		if x.ports[i] == q {
+	for i := range x.endpoints {
+		if x.endpoints[i] == q {
 			q.Link.(link.FastBoxLink).MoveFastBoxes(new(link.FastBoxes))
-			x.ports[i] = nil
+			x.endpoints[i] = nil
 			x.Used--
-			x.Lanes[i] = fastpath.Lane{}
+			x.Peers[i] = fastpath.Peer{}
 			x.Memory.Forget()
 		}
 	}
@@ -113,8 +113,8 @@ func (x *fastPath) close(p *Process) {
 	if !x.Gate.CompareAndSwap(fastpath.Open, fastpath.Closed) {
 		x.knock()
 	}
-	if n := x.Haste / StreakMax; n != x.hastened { // C is here to look everywhere
-		x.hastened = n
+	if n := x.Streak / StreakMax; n != x.streaks { // C is here to look everywhere
+		x.streaks = n
 		p.Driver.Everywhere()
 		p.Eng.Review()
 	}
@@ -143,14 +143,13 @@ func (x *fastPath) adopt(p *Process) {
 	if x.First == fastpath.None {
 		x.Last = fastpath.None
 	}
-	q := x.ports[r.Lane]
+	q := x.endpoints[r.Peer]
 	env := message.Envelope{Context: wire.ContextID(r.Context), Rank: wire.CommRank(r.Rank), Tag: wire.Tag(r.Tag)}
 	if r.Tag == AnyTag {
 		env.Tag = message.AnyTag
 	}
-	m := p.Eng.Recv(env, q.Peer, unsafe.Slice((*byte)(r.Buf), r.Room))
-	p.Endpoints.Began(m)
-	r.State, x.adopted[i] = fastpath.Adopted, m
+	r.State = fastpath.Adopted
+	x.adopted[i] = p.Endpoints.IrecvBytes(env, q.Peer, unsafe.Slice((*byte)(r.Buf), r.Room))
 }
 
 // open lets C in if nobody else is at anything. The process is locked, and unlocked afterwards.
@@ -159,11 +158,11 @@ func (x *fastPath) open(p *Process) {
 		return
 	}
 	quiet := p.Eng.Unoccupied()
-	for i, q := range x.ports {
+	for i, q := range x.endpoints {
 		if q == nil {
 			continue
 		}
-		l := &x.Lanes[i]
+		l := &x.Peers[i]
 		sends, takes := p.Eng.FastBoxesOpen(q.ID)
 		var out, in bool
 		l.OutAt, l.InAt, out, in = q.Link.(link.FastBoxLink).FastBoxesAt()
@@ -193,30 +192,30 @@ func (c *Comm) FastPath(handle uintptr) {
 	}
 	e := x.Place(handle)
 	*e = fastpath.Comm{Handle: handle, Context: uint64(c.Context()), Rank: int32(c.Rank()), TagUB: int32(c.TagUB())}
-	for rank := range e.Lane {
-		e.Lane[rank] = fastpath.None
+	for rank := range e.Peer {
+		e.Peer[rank] = fastpath.None
 		proc, ok := c.Partner(rank)
-		for i, q := range x.ports {
+		for i, q := range x.endpoints {
 			if ok && q != nil && q.Peer == message.Peer(proc) {
-				e.Lane[rank] = int8(i)
+				e.Peer[rank] = int8(i)
 			}
 		}
 	}
 }
 
-// WakeFastPath wakes the proc at the other end of a lane, to which C has sent a fast-box message and
+// WakeFastPath wakes the proc at the other end of a peer, to which C has sent a fast-box message and
 // which sleeps.
-func WakeFastPath(lane int) {
+func WakeFastPath(peer int) {
 	if p, err := Current(); err == nil {
-		p.FastPath.Wake(lane)
+		p.FastPath.Wake(peer)
 	}
 }
 
-// Wake wakes the proc at the other end of a lane.
-func (x *fastPath) Wake(lane int) {
+// Wake wakes the proc at the other end of a peer.
+func (x *fastPath) Wake(peer int) {
 	x.p.Lock()
 	defer x.p.Unlock()
-	if q := x.ports[lane]; q != nil {
+	if q := x.endpoints[peer]; q != nil {
 		q.InPlace.Commit()
 		q.Link.(link.FastBoxLink).WakeForFastBox()
 	}
@@ -249,7 +248,7 @@ func (o *fastOp) Status() (Status, error) {
 		return o.p.Arrived(m, nil), nil
 	}
 	r := o.record()
-	if r.Lane == fastpath.None {
+	if r.Peer == fastpath.None {
 		return EmptyStatus, nil
 	}
 	return Status{Source: int(r.Source), Tag: int(r.From), bytes: int64(r.Bytes)}, nil

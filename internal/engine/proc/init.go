@@ -46,17 +46,18 @@ func NewProcess(job *wireup.Job, agent link.Link, m machine.Machine, control mac
 // NewProcess is the function NewProcess for one of several ranks that share r.
 func (r *MemberTable) NewProcess(job *wireup.Job, agent link.Link, m machine.Machine, control machine.Node) (*Process, error) {
 	p := &Process{Job: job, Machine: m}
-	p.Data = conversion{p: p, data: r.data, Kinds: r.kinds, Homogeneous: r.homogeneous, plain: r.plain}
+	p.Data = conversion{sites: &p.Worlds, data: r.data, Kinds: r.kinds, Homogeneous: r.homogeneous, plain: r.plain}
 	p.Endpoints.p, p.Endpoints.Grace = p, grace
 	p.Node.p, p.Node.Control = p, control
-	p.Worlds.p, p.Disconnects.p, p.Comms.p, p.Boards.p, p.Trace.p = p, p, p, p, p
+	p.Worlds.p, p.Disconnects.p, p.Comms.p, p.Boards.p = p, p, p, p
+	p.Trace = tracing{job: job, directory: r.directory, node: control}
 	p.Members = r
 	p.turns.L = &p.Mu
 	if err := p.Worlds.describeOwn(); err != nil {
 		return nil, err
 	}
 	if p.Check = job.Check || os.Getenv(CheckVariable) == "1"; p.Check {
-		p.Data.plain = 0 // messages say what their elements are: see sign
+		p.Data.check, p.Data.plain = true, 0 // messages say what their elements are: see sign
 	}
 	var err error
 	p.Eng, err = message.New(message.Config{

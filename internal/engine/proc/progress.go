@@ -3,6 +3,7 @@ package proc
 import (
 	"time"
 
+	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/poll"
@@ -188,6 +189,20 @@ func (es *endpoints) Send(to message.Peer, size int, blocking bool) {
 		es.Armed = true
 		es.Flusher.Reset(flushAfter)
 	}
+}
+
+// IsendBytes starts a send of b, which is no program's, and gets it on its way.
+func (es *endpoints) IsendBytes(to message.Peer, env message.Envelope, b []byte) *message.Request {
+	r := es.p.Eng.Send(to, env, message.Standard, b, int64(len(b)), uint64(datatype.Byte))
+	es.Send(to, len(b), true)
+	return r
+}
+
+// IrecvBytes posts a receive into b.
+func (es *endpoints) IrecvBytes(env message.Envelope, from message.Peer, b []byte) *message.Request {
+	r := es.p.Eng.Recv(env, from, b)
+	es.Began(r)
+	return r
 }
 
 // Began is called after receive r was posted. If its message was there already,

@@ -22,25 +22,24 @@ func (c *Comm) RecvElements(b []byte, k datatype.Kind, src, tag int) (Status, er
 	defer p.Unlock()
 	if p.Data.foreign(from, k) {
 		in := p.Data.cargo(from, b, k)
-		return p.ReceiveNow(env, from, &in)
+		return p.Recv(env, from, &in)
 	}
-	if st, ok := p.recvNow(&env, from, b); ok {
+	if st, ok := p.recvEager(&env, from, b); ok {
 		return st, nil
 	}
-	r := p.Eng.Recv(env, from, b)
-	p.Endpoints.Began(r)
+	r := p.Endpoints.IrecvBytes(env, from, b)
 	p.Wait(r)
 	return p.Received(r, nil)
 }
 
-// recvNow receives a fast-box message that comes next, and soon, from a proc of this host, without
+// recvEager receives a fast-box message that comes next, and soon, from a proc of this host, without
 // a request.
-func (p *Process) recvNow(env *message.Envelope, from message.Peer, b []byte) (st Status, ok bool) {
-	haste := &p.streak
+func (p *Process) recvEager(env *message.Envelope, from message.Peer, b []byte) (st Status, ok bool) {
+	streak := &p.streak
 	if p.FastPath != nil {
-		haste = &p.FastPath.Haste
+		streak = &p.FastPath.Streak
 	}
-	if *haste++; *haste%StreakMax == 0 {
+	if *streak++; *streak%StreakMax == 0 {
 		p.Driver.Everywhere() // it looks everywhere
 		p.Eng.Review()
 		return st, false
@@ -48,7 +47,7 @@ func (p *Process) recvNow(env *message.Envelope, from message.Peer, b []byte) (s
 	if !p.calm() {
 		return st, false
 	}
-	l, ok := p.Eng.Hasty(from)
+	l, ok := p.Eng.EagerLink(from)
 	if !ok {
 		return st, false
 	}
@@ -58,7 +57,7 @@ func (p *Process) recvNow(env *message.Envelope, from message.Peer, b []byte) (s
 	}
 	something := false
 	for i := p.spin.Eager(); ; i-- {
-		if m, ok := p.Eng.RecvNow(l, env, b); ok {
+		if m, ok := p.Eng.RecvEager(l, env, b); ok {
 			return Status{Source: int(m.Source), Tag: int(m.Tag), bytes: m.Len}, true
 		}
 		if i <= 0 || something || p.Driver.Wanted.Load() != 0 {
@@ -86,25 +85,24 @@ func (c *Comm) IrecvElements(fn Maker, b []byte, k datatype.Kind, src, tag int) 
 	p.Lock()
 	defer p.Unlock()
 	in := p.Data.cargo(from, b, k)
-	r := p.Accept(env, from, &in)
-	p.Endpoints.Began(r)
-	return c.Active(fn, r, in.Items), nil
+	return c.Active(fn, p.Irecv(env, from, &in), in.Items), nil
 }
 
-// ReceiveNow receives a message and blocks until it is there.
-func (p *Process) ReceiveNow(env message.Envelope, from message.Peer, in *Cargo) (Status, error) {
-	r := p.Accept(env, from, in)
-	p.Endpoints.Began(r)
+// Recv receives a message and blocks until it is there.
+func (p *Process) Recv(env message.Envelope, from message.Peer, in *Cargo) (Status, error) {
+	r := p.Irecv(env, from, in)
 	p.Wait(r)
 	return p.Received(r, in.Items)
 }
 
-// Accept posts a receive.
-func (p *Process) Accept(env message.Envelope, from message.Peer, in *Cargo) *message.Request {
-	if in.Items != nil {
-		return p.Eng.RecvInto(env, from, in.Items)
+// Irecv posts a receive.
+func (p *Process) Irecv(env message.Envelope, from message.Peer, in *Cargo) *message.Request {
+	if in.Items == nil {
+		return p.Endpoints.IrecvBytes(env, from, in.Mem)
 	}
-	return p.Eng.Recv(env, from, in.Mem)
+	r := p.Eng.RecvInto(env, from, in.Items)
+	p.Endpoints.Began(r)
+	return r
 }
 
 // Received finishes a receive and gives its request and stream back.

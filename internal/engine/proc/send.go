@@ -15,11 +15,11 @@ func (c *Comm) SendElements(mode message.Mode, b []byte, k datatype.Kind, dst, t
 	p := c.p
 	p.Lock()
 	defer p.Unlock()
-	if mode == message.Standard && !p.Data.foreign(peer, k) && p.sendNow(peer, c.Envelope(tag), b, int64(len(b)/k.Size()), uint64(k)) {
+	if mode == message.Standard && !p.Data.foreign(peer, k) && p.sendEager(peer, c.Envelope(tag), b, int64(len(b)/k.Size()), uint64(k)) {
 		return nil
 	}
 	out := p.Data.cargo(peer, b, k)
-	return p.sendLater(peer, c.Envelope(tag), mode, &out)
+	return p.sendAndWait(peer, c.Envelope(tag), mode, &out)
 }
 
 func (c *Comm) IsendElements(fn Maker, mode message.Mode, b []byte, k datatype.Kind, dst, tag int) (Request, error) {
@@ -34,7 +34,7 @@ func (c *Comm) IsendElements(fn Maker, mode message.Mode, b []byte, k datatype.K
 	p.Lock()
 	defer p.Unlock()
 	out := p.Data.cargo(peer, b, k)
-	return c.Active(fn, p.Post(peer, c.Envelope(tag), mode, &out, false), out.Items), nil
+	return c.Active(fn, p.Isend(peer, c.Envelope(tag), mode, &out, false), out.Items), nil
 }
 
 // Active is the request of a message.
@@ -50,24 +50,24 @@ func (c *Comm) Envelope(tag int) message.Envelope {
 	return message.Envelope{Context: c.Context(), Rank: wire.CommRank(c.Rank()), Tag: wire.Tag(tag)}
 }
 
-// Deliver sends a message and blocks until out can be used again.
-func (p *Process) Deliver(peer message.Peer, env message.Envelope, mode message.Mode, out *Cargo) error {
-	if mode == message.Standard && out.Items == nil && p.sendNow(peer, env, out.Mem, out.Count, out.Dtype) {
+// Send sends a message and blocks until out can be used again.
+func (p *Process) Send(peer message.Peer, env message.Envelope, mode message.Mode, out *Cargo) error {
+	if mode == message.Standard && out.Items == nil && p.sendEager(peer, env, out.Mem, out.Count, out.Dtype) {
 		return nil
 	}
-	return p.sendLater(peer, env, mode, out)
+	return p.sendAndWait(peer, env, mode, out)
 }
 
-// sendLater is deliver for what has to wait.
-func (p *Process) sendLater(peer message.Peer, env message.Envelope, mode message.Mode, out *Cargo) error {
-	r := p.Post(peer, env, mode, out, true)
+// sendAndWait is Send for what has to wait.
+func (p *Process) sendAndWait(peer message.Peer, env message.Envelope, mode message.Mode, out *Cargo) error {
+	r := p.Isend(peer, env, mode, out, true)
 	p.Wait(r)
 	return p.End(r, out.Items)
 }
 
-// sendNow sends a message that is short and can leave at once.
-func (p *Process) sendNow(peer message.Peer, env message.Envelope, b []byte, count int64, dtype uint64) bool {
-	l, ok := p.Eng.SendNow(peer, env, b, count, dtype)
+// sendEager sends a message that is short and can leave at once.
+func (p *Process) sendEager(peer message.Peer, env message.Envelope, b []byte, count int64, dtype uint64) bool {
+	l, ok := p.Eng.SendEager(peer, env, b, count, dtype)
 	if !ok {
 		return false
 	}
@@ -81,8 +81,8 @@ func (p *Process) sendNow(peer message.Peer, env message.Envelope, b []byte, cou
 	return true
 }
 
-// Post starts a send and gets it on its way.
-func (p *Process) Post(peer message.Peer, env message.Envelope, mode message.Mode, out *Cargo, blocking bool) *message.Request {
+// Isend starts a send and gets it on its way.
+func (p *Process) Isend(peer message.Peer, env message.Envelope, mode message.Mode, out *Cargo, blocking bool) *message.Request {
 	var r *message.Request
 	size := len(out.Mem)
 	if s := out.Items; s == nil {

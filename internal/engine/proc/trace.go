@@ -11,6 +11,7 @@ import (
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/machine"
 	"github.com/openimpi/impi/internal/wireup"
 	"github.com/openimpi/impi/transports/support/trace"
 )
@@ -25,8 +26,10 @@ type tracer struct {
 
 // tracing is what the operator wants to see of this proc.
 type tracing struct {
-	p      *Process
-	tracer *tracer // nil until something is to be traced
+	job       *wireup.Job
+	directory *message.Directory
+	node      machine.Node // nil: there is none
+	tracer    *tracer      // nil until something is to be traced
 }
 
 // Traced wraps l where the operator wants to see its packets.
@@ -39,7 +42,7 @@ func (tr *tracing) Traced(l link.Link, name string, peer message.Peer) link.Link
 
 // Tracing gives what shows the proc's doings; nil if nobody wants to see them.
 func (tr *tracing) Tracing() *tracer {
-	if tr.p.Job.Trace != "" && tr.tracer == nil {
+	if tr.job.Trace != "" && tr.tracer == nil {
 		tr.tracer = tr.newTracer()
 		tr.tracer.runs = make(map[string]int)
 	}
@@ -49,7 +52,7 @@ func (tr *tracing) Tracing() *tracer {
 // newTracer opens the file, whose name tells how packets are to be written. A
 // trace that is impossible does not end the job.
 func (tr *tracing) newTracer() *tracer {
-	file, err := os.OpenFile(tr.p.Job.Trace, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	file, err := os.OpenFile(tr.job.Trace, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	f := &TraceFile{W: file, Cut: tr.traceCut}
 	if err != nil {
 		tr.traceCut(0, err)
@@ -58,24 +61,24 @@ func (tr *tracing) newTracer() *tracer {
 			Step: func(trace.Step) {},
 		}
 	}
-	if filepath.Ext(tr.p.Job.Trace) != ".pcapng" {
+	if filepath.Ext(tr.job.Trace) != ".pcapng" {
 		return &tracer{
 			link: func(l link.Link, name string, _ message.Peer) link.Link {
-				return trace.Link(l, name, f, trace.Dialect(tr.p.Job.Dialect))
+				return trace.Link(l, name, f, trace.Dialect(tr.job.Dialect))
 			},
 			Step: func(s trace.Step) { s.Show(f) },
 		}
 	}
-	capture := trace.NewCapture(f, fmt.Sprintf("rank %d of %s, pid %d", tr.p.Job.Rank, tr.p.Job.Name, os.Getpid()))
+	capture := trace.NewCapture(f, fmt.Sprintf("rank %d of %s, pid %d", tr.job.Rank, tr.job.Name, os.Getpid()))
 	return &tracer{
 		link: func(l link.Link, name string, peer message.Peer) link.Link {
 			other := trace.NoRank
 			if peer != message.NoPeer {
 				other = int(peer)
 			}
-			return capture.Link(l, name, trace.Ranks(tr.rankOf), trace.Dialect(tr.p.Job.Dialect), trace.Between(int(tr.p.Job.Rank), other))
+			return capture.Link(l, name, trace.Ranks(tr.rankOf), trace.Dialect(tr.job.Dialect), trace.Between(int(tr.job.Rank), other))
 		},
-		Step: func(s trace.Step) { capture.Step(int(tr.p.Job.Rank), s) },
+		Step: func(s trace.Step) { capture.Step(int(tr.job.Rank), s) },
 	}
 }
 
@@ -107,15 +110,15 @@ func (f *TraceFile) Write(b []byte) (int, error) {
 
 // traceCut tells the node, which says so now and at the end.
 func (tr *tracing) traceCut(written int64, cause error) {
-	m := wireup.Message{Kind: wireup.KindTrace, Reason: cause.Error(), Cut: &wireup.CutTrace{File: tr.p.Job.Trace, Bytes: written}}
-	if tr.p.Node.Control == nil || tr.p.Node.Control.Send(m) != nil {
-		fmt.Fprintf(os.Stderr, "impi: rank %d: the trace %s ends after %d bytes: %v\n", tr.p.Job.Rank, tr.p.Job.Trace, written, cause)
+	m := wireup.Message{Kind: wireup.KindTrace, Reason: cause.Error(), Cut: &wireup.CutTrace{File: tr.job.Trace, Bytes: written}}
+	if tr.node == nil || tr.node.Send(m) != nil {
+		fmt.Fprintf(os.Stderr, "impi: rank %d: the trace %s ends after %d bytes: %v\n", tr.job.Rank, tr.job.Trace, written, cause)
 	}
 }
 
 // rankOf gives the world rank of a proc of this job.
 func (tr *tracing) rankOf(proc wire.Proc) (rank int, known bool) {
-	peer, known := tr.p.Members.directory.Find(proc)
+	peer, known := tr.directory.Find(proc)
 	return int(peer), known
 }
 

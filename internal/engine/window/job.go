@@ -52,9 +52,7 @@ func (s *server) operation(c *client, h *rma.Header) error {
 
 // incomingData receives what follows a header.
 func (s *server) incomingData(c *client, h *rma.Header, in *proc.Cargo) *message.Request {
-	r := s.w.Process.Accept(s.w.incoming(wire.CommRank(c.rank), h.DataTag()), c.peer, in)
-	s.w.Process.Endpoints.Began(r)
-	return r
+	return s.w.Process.Irecv(s.w.incoming(wire.CommRank(c.rank), h.DataTag()), c.peer, in)
 }
 
 // perform begins an operation whose datatype is known. Errors are such as no
@@ -134,7 +132,7 @@ func buffer(at *rma.Items) proc.Buffer {
 // fetch sends items to the origin from where they are.
 func (s *server) fetch(c *client, h *rma.Header, at rma.Items) {
 	out := s.w.Process.Data.Items(c.peer, buffer(&at))
-	r := s.w.Process.Post(c.peer, s.w.c.Envelope(int(h.AnswerTag())), message.Standard, &out, false)
+	r := s.w.Process.Isend(c.peer, s.w.c.Envelope(int(h.AnswerTag())), message.Standard, &out, false)
 	if r.Done() {
 		_ = s.w.Process.End(r, out.Items) // if it failed the origin is gone
 		return

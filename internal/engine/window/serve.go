@@ -188,7 +188,7 @@ func (s *server) answer(c *client, tag int32, code rma.Code) {
 
 // reply sends what nobody here waits for, but Free.
 func (s *server) reply(c *client, tag int32, x proc.Cargo) {
-	r := s.w.Process.Post(c.peer, s.w.c.Envelope(int(tag)), message.Standard, &x, true)
+	r := s.w.Process.Isend(c.peer, s.w.c.Envelope(int(tag)), message.Standard, &x, true)
 	if r.Done() {
 		_ = s.w.Process.End(r, nil) // if it failed the origin is gone
 		return

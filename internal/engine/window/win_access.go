@@ -146,13 +146,12 @@ func (a *access) expect(peer message.Peer, h *rma.Header, in *proc.Buffer) {
 		c = p.Data.Items(peer, *in)
 		a.in = c.Items
 	}
-	a.answer = p.Accept(a.w.incoming(wire.CommRank(a.rank), h.AnswerTag()), peer, &c)
-	p.Endpoints.Began(a.answer)
+	a.answer = p.Irecv(a.w.incoming(wire.CommRank(a.rank), h.AnswerTag()), peer, &c)
 }
 
 // send sends a part of a request.
 func (a *access) send(peer message.Peer, tag int32, x proc.Cargo) *message.Request {
-	return a.w.Process.Post(peer, a.w.c.Envelope(int(tag)), message.Standard, &x, false)
+	return a.w.Process.Isend(peer, a.w.c.Envelope(int(tag)), message.Standard, &x, false)
 }
 
 func (o *Origin) newAccess(rank int) *access {

@@ -20,54 +20,74 @@ const (
 	ByStep  wire.CommRank = 3 << 28 // of connecting; the tag is the constructor's number and the step
 )
 
-// Talk is how a constructor's members exchange messages. Its process is locked.
-type Talk struct {
-	P     *proc.Process
-	Group *comm.Group      // who is to be talked to, by rank
+// What an exchange needs of a proc, which is locked: its endpoints, where messages are begun, the
+// proc itself, which waits for them, and how the elements of others lie in memory.
+type (
+	endpoints interface {
+		IsendBytes(to message.Peer, env message.Envelope, b []byte) *message.Request
+		IrecvBytes(env message.Envelope, from message.Peer, b []byte) *message.Request
+	}
+	waiter interface {
+		Wait(r *message.Request)
+		End(r *message.Request, items *proc.Stream) error
+	}
+	conversion interface {
+		DataOf(peer message.Peer) datatype.Representation
+	}
+)
+
+// Exchange is how a constructor's members exchange messages.
+type Exchange struct {
+	endpoints endpoints
+	waiter    waiter
+	data      conversion
+
+	Group *comm.Group      // the others, by rank
 	names *comm.Group      // whose ranks tell senders apart; nil: those of group
 	Self  message.Envelope // of messages from here; the ranks of others count from base
 	Base  wire.CommRank
 }
 
-// NewTalk makes a conversation with the partners of c, in its context of collectives.
-func NewTalk(c *proc.Comm, base wire.CommRank, tag wire.Tag) Talk {
+// NewExchange makes an exchange with the partners of c, in its context of collectives.
+func NewExchange(c *proc.Comm, base wire.CommRank, tag wire.Tag) Exchange {
 	self := message.Envelope{Context: c.CollectiveContext(), Rank: base + wire.CommRank(c.Rank()), Tag: tag}
-	return Talk{P: c.Process(), Group: c.Partners(), Self: self, Base: base}
+	return ExchangeOf(c.Process(), c.Partners(), self, base)
 }
 
-func (t *Talk) peer(rank int) message.Peer {
+// ExchangeOf makes an exchange of p with the members of a group. self is the envelope of what p
+// sends, base the rank that the others' count from.
+func ExchangeOf(p *proc.Process, g *comm.Group, self message.Envelope, base wire.CommRank) Exchange {
+	return Exchange{endpoints: &p.Endpoints, waiter: p, data: &p.Data, Group: g, Self: self, Base: base}
+}
+
+func (t *Exchange) peer(rank int) message.Peer {
 	proc, _ := t.Group.At(rank)
 	return message.Peer(proc)
 }
 
-// Send begins to send b, which must not change until it is done.
-func (t *Talk) Send(rank int, b []byte) *message.Request {
-	to := t.peer(rank)
-	r := t.P.Eng.Send(to, t.Self, message.Standard, b, int64(len(b)), uint64(datatype.Byte))
-	t.P.Endpoints.Send(to, len(b), true)
-	return r
+// Isend begins to send b, which must not change until it is done.
+func (t *Exchange) Isend(rank int, b []byte) *message.Request {
+	return t.endpoints.IsendBytes(t.peer(rank), t.Self, b)
 }
 
-// Recv begins to receive into b.
-func (t *Talk) Recv(rank int, b []byte) *message.Request {
+// Irecv begins to receive into b.
+func (t *Exchange) Irecv(rank int, b []byte) *message.Request {
 	from := t.peer(rank)
 	if t.names != nil {
 		rank, _ = t.names.Rank(comm.Proc(from))
 	}
 	env := message.Envelope{Context: t.Self.Context, Rank: t.Base + wire.CommRank(rank), Tag: t.Self.Tag}
-	r := t.P.Eng.Recv(env, from, b)
-	t.P.Endpoints.Began(r)
-	return r
+	return t.endpoints.IrecvBytes(env, from, b)
 }
 
 // Done waits for r, gives it back and tells how many bytes it was about.
-func (t *Talk) Done(r *message.Request) (int, error) {
-	t.P.Wait(r)
+func (t *Exchange) Done(r *message.Request) (int, error) {
+	t.waiter.Wait(r)
 	if !r.Done() {
-		return 0, t.P.End(r, nil)
+		return 0, t.waiter.End(r, nil)
 	}
 	n := int(r.Status().Len)
-	return n, t.P.End(r, nil)
+	return n, t.waiter.End(r, nil)
 }
 
 // A letter is a message of any length: as it is not known beforehand, what
@@ -83,20 +103,20 @@ func Letter() []byte { return make([]byte, LengthLen, page) }
 // Sending is a send of a constructor or a window under way.
 type Sending = *message.Request
 
-// Post begins to send a letter.
-func (t *Talk) Post(rank int, l []byte) []*message.Request {
+// IsendLetter begins to send a letter.
+func (t *Exchange) IsendLetter(rank int, l []byte) []*message.Request {
 	binary.BigEndian.PutUint32(l, uint32(len(l)))
-	first := t.Send(rank, l[:min(page, len(l))])
+	first := t.Isend(rank, l[:min(page, len(l))])
 	if len(l) <= page {
 		return []*message.Request{first}
 	}
-	return []*message.Request{first, t.Send(rank, l[page:])}
+	return []*message.Request{first, t.Isend(rank, l[page:])}
 }
 
-// Read receives the text of a letter, of at most limit bytes.
-func (t *Talk) Read(rank, limit int) ([]byte, error) {
+// RecvLetter receives the text of a letter, of at most limit bytes.
+func (t *Exchange) RecvLetter(rank, limit int) ([]byte, error) {
 	l := make([]byte, page)
-	n, err := t.Done(t.Recv(rank, l))
+	n, err := t.Done(t.Irecv(rank, l))
 	if err != nil {
 		return nil, fmt.Errorf("rank %d: %w", rank, err)
 	}
@@ -109,7 +129,7 @@ func (t *Talk) Read(rank, limit int) ([]byte, error) {
 	}
 	if all > page {
 		l = append(make([]byte, 0, all), l...)[:all]
-		if n, err = t.Done(t.Recv(rank, l[page:])); err == nil && n != all-page {
+		if n, err = t.Done(t.Irecv(rank, l[page:])); err == nil && n != all-page {
 			err = fmt.Errorf("%w: %d bytes instead of %d", comm.ErrMessage, n, all-page)
 		}
 		if err != nil {
@@ -120,7 +140,7 @@ func (t *Talk) Read(rank, limit int) ([]byte, error) {
 }
 
 // Sent waits for sends.
-func (t *Talk) Sent(requests []*message.Request) (err error) {
+func (t *Exchange) Sent(requests []*message.Request) (err error) {
 	for _, r := range requests {
 		if _, e := t.Done(r); err == nil {
 			err = e
