@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/openimpi/impi/core/board"
+	"github.com/openimpi/impi/internal/node/direct"
 	"github.com/openimpi/impi/internal/wireup"
 	"github.com/openimpi/impi/transports"
 )
@@ -43,7 +44,7 @@ func (n *node) noBoard(h *ownHost) string {
 		}
 	}
 	a, b := here[0].Rank(), here[1].Rank()
-	ways := n.ways(pair{a, b}) // the route is that of the site to itself, for all pairs
+	ways := n.direct.Ways(direct.Pair{Local: a, Peer: b}) // the route is that of the site to itself, for all pairs
 	if len(ways) == 0 || !slices.Contains(ways[0].T.Capabilities().DataPlanes, transports.PlanePeerSHM) {
 		return "links of its procs are not of shared memory"
 	}

@@ -13,13 +13,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/config"
-	"github.com/openimpi/impi/core/agent"
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/node/channel"
 	"github.com/openimpi/impi/internal/node/dial"
 	"github.com/openimpi/impi/internal/node/ending"
-	"github.com/openimpi/impi/internal/node/routes"
+	"github.com/openimpi/impi/internal/node/meet"
 	"github.com/openimpi/impi/internal/node/site"
 	"github.com/openimpi/impi/internal/rendezvous"
 )
@@ -153,68 +153,6 @@ func TestThiefWhereNothingIsProven(t *testing.T) {
 	}
 }
 
-// A foreign host may have further addresses, if the file says so.
-func TestChannelsFrom(t *testing.T) {
-	job := testJob("ring", 1, 1)
-	job.Sites[1].Foreign = true
-	job.Sites[1].ChannelsFrom = []netip.Prefix{netip.MustParsePrefix("127.0.0.9/32")}
-	n := &node{opt: Options{Job: job}, job: &startup.Job{
-		Clients: []startup.ClientInfo{{}, {Rank: 1}},
-		Hosts:   []startup.HostInfo{{}, {Client: 1, Address: wire.HostID{12: 127, 15: 3}, Port: 9}},
-	}}
-	n.routes = routes.Table{Job: job, World: n.job}
-	for from, want := range map[byte]bool{3: true, 9: true, 1: false} {
-		d, err := agent.NewDance(agent.DanceConfig{Hosts: n.danceHosts()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		d.Accepted(0, wire.HostID{12: 127, 15: from})
-		d.Input(0, []byte{0, 0, 0, 1})
-		if d.Done() != want {
-			t.Errorf("from 127.0.0.%d: %t", from, d.Done())
-		}
-	}
-}
-
-// Only at its own host's port is a channel's token known, and never in a job that has no
-// secret: zeros are nobody's proof.
-func TestChannelTokens(t *testing.T) {
-	h := []*ownHost{{Host: &site.Host{Rank: 0}}, {Host: &site.Host{Rank: 1}}}
-	n := &node{hosts: h, job: &startup.Job{
-		Clients: []startup.ClientInfo{{Own: true}, {Rank: 1, Own: true}, {Rank: 2}},
-		Hosts:   []startup.HostInfo{{}, {}, {Client: 1, Port: 7}, {Client: 2}},
-	}}
-	if c := newChannelTokens(n); len(c.of) > 0 {
-		t.Errorf("%v", c.of)
-	}
-	n.token = dynamic.Token{9}
-	if c := newChannelTokens(n); len(c.of) != 2 || len(c.names) != 1 {
-		t.Errorf("without a secret of the job: %v", c.of)
-	}
-	n.job.Secret[0] = 1
-	c := newChannelTokens(n)
-	if len(c.of) != 4 || len(c.names) != 3 {
-		t.Fatalf("%v", c.of)
-	}
-	token := c.of[hostPair{1, 2}]
-	if got, ok := c.at(h[1].Host, token.World()); !ok || got != token {
-		t.Error("it is not known at its own host")
-	}
-	if _, ok := c.at(h[0].Host, token.World()); ok {
-		t.Error("it is known at another host")
-	}
-	d := &directLinks{n: n, channels: c}
-	d.meet = newMeetings(d)
-	keys := d.keysAt(&site.Listener{Host: h[1].Host})
-	var zeros dynamic.Token
-	if _, ok := keys(zeros.World(), dynamic.OfJob); ok {
-		t.Error("a token of zeros opens direct links")
-	}
-	if _, ok := keys(token.World(), dynamic.OfJob); ok {
-		t.Error("a channel's token opens direct links")
-	}
-}
-
 // Whoever took the port of the other site and cannot prove that it is that hears no
 // packet, and the job does not begin.
 func TestImpostorWhoListens(t *testing.T) {
@@ -271,4 +209,31 @@ func impostor(c net.Conn) (heard int) {
 	_, _ = c.Write(append([]byte{0x49, 0x44, 0x4c, 1, 0, 0, 0, 4, 0, 0, 0, 0}, make([]byte, 32)...))
 	rest, _ := io.ReadAll(c)
 	return n + k + len(rest)
+}
+
+// A job without a secret has no token, and a channel's opens nothing else: zeros are nobody's proof.
+func TestWhatOpensDirectLinks(t *testing.T) {
+	n := twoSites(t)
+	n.site = &site.Site{Hosts: []*site.Host{{Rank: 0}, {Rank: 1}}}
+	n.job.Hosts = []startup.HostInfo{{}, {}, {Client: 1, Port: 7}}
+	n.job.Secret[0], n.job.Clients[0].Own, n.job.Clients[1].Own = 1, true, true
+	n.channels = channel.New(channel.Settings{Site: n.site, Routes: &n.routes})
+	n.meetings = meet.New(meet.Settings{Token: n.job.Token})
+	ends := func(h wire.HostRank) dynamic.ChannelEnd {
+		x := n.job.Hosts[h]
+		return dynamic.ChannelEnd{Rank: h, Address: x.Address, Port: uint16(x.Port)}
+	}
+	secret := dynamic.Token(n.job.Secret)
+	token := secret.Channel(ends(1), ends(2))
+	keys := n.keys(&site.Listener{Host: n.site.Hosts[1]})
+	var zeros dynamic.Token
+	if _, ok := keys(zeros.World(), dynamic.OfJob); ok {
+		t.Error("a token of zeros opens direct links")
+	}
+	if _, ok := keys(token.World(), dynamic.OfJob); ok {
+		t.Error("a channel's token opens direct links")
+	}
+	if got, ok := keys(token.World(), dynamic.OfChannel); !ok || got != token {
+		t.Error("a channel's token opens no channel")
+	}
 }

@@ -8,7 +8,9 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/internal/node/direct"
 	"github.com/openimpi/impi/internal/node/routes"
+	"github.com/openimpi/impi/internal/node/routes/routestest"
 	"github.com/openimpi/impi/transports"
 )
 
@@ -162,7 +164,7 @@ func TestSecrecyOfRoutes(t *testing.T) {
 	} {
 		c.route.Site, c.route.Prefer, c.route.Direct = "*", []string{"unix", "tcp", "quic"}, true
 		n := twoSites(t, c.route)
-		n.job.Hosts = twoHosts()
+		n.job.Hosts = routestest.TwoHosts()
 		n.job.Procs[2].Host, n.job.Procs[3].Host = 1, 1
 		n.routes.Cards[2].Features, n.routes.Cards[3].Features = c.theirs, c.theirs
 		got, says := n.routes.SecrecyTo(1)
@@ -176,7 +178,7 @@ func TestSecrecyOfRoutes(t *testing.T) {
 			if got := n.routes.AllowsChannel(1, nil, n.routes.Transport(name), false); got != want {
 				t.Errorf("%s: a channel by %s is allowed: %t", c.name, name, got)
 			}
-			far := slices.ContainsFunc(n.ways(pair{0, 3}), func(w routes.Way) bool { return w.T.Name == name }) // another machine
+			far := slices.ContainsFunc(n.direct.Ways(direct.Pair{Local: 0, Peer: 3}), func(w routes.Way) bool { return w.T.Name == name }) // another machine
 			if far != (want && name != "unix") {
 				t.Errorf("%s: %s is a way to another machine: %t", c.name, name, far)
 			}
@@ -213,7 +215,7 @@ func TestCloseRoutes(t *testing.T) {
 		}
 	}
 	n := twoSites(t)
-	n.routes.Transports[2] = fakeTransport("quic", transports.ReachNetwork)
+	n.routes.Transports[2] = routestest.Transport("quic", transports.ReachNetwork)
 	n.opt.Site.Transports = append(n.opt.Site.Transports, config.Transport{Name: "quic"})
 	if n.routes.CloseRoutes(); n.opt.Site.RouteTo("beta").Closed {
 		t.Error("nothing encrypts")
@@ -223,7 +225,7 @@ func TestCloseRoutes(t *testing.T) {
 // A job with another MPI has plain channels only, so closed routes keep it from beginning.
 func TestForeignClientOfAClosedRoute(t *testing.T) {
 	n := twoSites(t, config.Route{Site: "beta", Closed: true, Prefer: []string{"quic"}, Pos: config.Pos{File: "job.hcl", Line: 3, Column: 1}})
-	n.job.Hosts = twoHosts()
+	n.job.Hosts = routestest.TwoHosts()
 	n.job.Procs[2].Host, n.job.Procs[3].Host = 1, 1
 	n.job.Clients[0].Own = true
 	clear(n.routes.Cards)

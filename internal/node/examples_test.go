@@ -15,6 +15,7 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/node/direct"
 	"github.com/openimpi/impi/internal/soak"
 )
 
@@ -89,10 +90,10 @@ func sameResult(t *testing.T, example int, all []*running) {
 
 // resumed counts the resumes of all pairs.
 func resumed(all []*running) int {
-	var pairs []pair
+	var pairs []direct.Pair
 	for r := range 4 {
 		for peer := range 4 {
-			pairs = append(pairs, pair{wire.WorldRank(r), wire.WorldRank(peer)})
+			pairs = append(pairs, direct.Pair{Local: wire.WorldRank(r), Peer: wire.WorldRank(peer)})
 		}
 	}
 	return resumes(all, pairs...)

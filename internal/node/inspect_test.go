@@ -189,7 +189,7 @@ func TestStoppedProc(t *testing.T) {
 		var d *links.Node
 		for range 60 { // the one that runs may need more than a second on a busy machine
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			d = n.describe(ctx, links.Request{})
+			d = n.control.Describe(ctx, links.Request{})
 			cancel()
 			if d.Procs[0].Silent == "" {
 				break
@@ -268,13 +268,13 @@ func TestProbeOfHungPeer(t *testing.T) {
 	all := start(t, route(testJob("linked", 1, 1), config.Route{Prefer: []string{"tcp"}, Direct: true}))
 	survey(t, all, links.Request{})
 	n := all[0].n
-	for range probeAnswers { // as if others were measured there
-		if !all[1].n.direct.service.enter() {
-			t.Fatal("the server of probes is busy before anybody came")
-		}
+	if !all[1].n.prober.Enter() {
+		t.Fatal("it is busy before anybody came")
 	}
-	x := pair{0, 1}
-	if _, err := n.direct.probe(t.Context(), x, "tcp"); err == nil || !strings.Contains(err.Error(), "busy") {
+	for all[1].n.prober.Enter() { // as if others were measured there
+	}
+	x := links.Request{Local: 0, Peer: 1, Transport: "tcp"}
+	if _, err := n.prober.Measure(t.Context(), x); err == nil || !strings.Contains(err.Error(), "busy") {
 		t.Errorf("%v", err)
 	}
 	mute := muteListener(t)
@@ -285,7 +285,7 @@ func TestProbeOfHungPeer(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := n.direct.probe(ctx, x, "tcp"); err == nil || ctx.Err() == nil {
+	if _, err := n.prober.Measure(ctx, x); err == nil || ctx.Err() == nil {
 		t.Errorf("%v", err)
 	}
 }

@@ -18,7 +18,7 @@ func TestLinksToOtherWorldsAreShown(t *testing.T) {
 	b.out.line(t, "[1] met")
 	var said [2]*links.Node
 	for i, r := range []*running{a, b} {
-		said[i] = r.n.describe(context.Background(), links.Request{})
+		said[i] = r.n.control.Describe(context.Background(), links.Request{})
 		text, err := json.Marshal(said[i])
 		if err != nil {
 			t.Fatal(err)

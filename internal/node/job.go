@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -14,12 +13,13 @@ import (
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
-	"github.com/openimpi/impi/internal/node/dial"
+	"github.com/openimpi/impi/internal/node/direct"
 	"github.com/openimpi/impi/internal/node/ending"
 	"github.com/openimpi/impi/internal/node/meet"
 	"github.com/openimpi/impi/internal/node/procs"
 	"github.com/openimpi/impi/internal/node/site"
 	"github.com/openimpi/impi/internal/packetswitch"
+	"github.com/openimpi/impi/internal/poll"
 	"github.com/openimpi/impi/internal/wireup"
 	"github.com/openimpi/impi/transports/socket"
 )
@@ -27,13 +27,9 @@ import (
 // ownHost is a host of the site with its packet switch.
 type ownHost struct {
 	*site.Host
-	loop      *packetswitch.Switch // once the dance is over
-	running   bool                 // the loop is
-	resumable []*channel           // that resume
-	noBoard   string               // why its procs have no board; empty: they have one
-
-	danced  chan struct{}          // closed when making channels has begun
-	dancing atomic.Pointer[dancer] // while channels are made
+	loop    *packetswitch.Switch // once the dance is over
+	running bool                 // the loop is
+	noBoard string               // why its procs have no board; empty: they have one
 
 	finished chan struct{} // closed when all is switched and every channel has ended
 }
@@ -75,7 +71,7 @@ func (n *node) startSwitches(channels []map[wire.HostRank]link.Link) error {
 		if err != nil {
 			return err
 		}
-		spin, err := newSpinner(n.opt.Site.Wait)
+		spin, err := poll.NewSpinner(site.Spin(n.opt.Site.Wait))
 		if err != nil {
 			return err
 		}
@@ -87,7 +83,7 @@ func (n *node) startSwitches(channels []map[wire.HostRank]link.Link) error {
 			return err
 		}
 		for peer, l := range channels[i] {
-			if err := n.attachChannel(h, peer, l); err != nil {
+			if err := n.channels.Attach(i, h.loop, peer, l); err != nil {
 				return fmt.Errorf("channel to %s: %w", n.routes.HostName(peer), err)
 			}
 		}
@@ -182,7 +178,7 @@ func (n *node) jobOf(p *procs.Proc) *wireup.Job {
 		Name: n.name(), Rank: rank, AppNum: n.appNum(p), Parent: n.parent(),
 		DataLen: n.job.DataLen, TagUB: int32(n.job.TagUB), XSize: n.job.XSize, MaxLinear: n.job.MaxLinear,
 		AckMark: n.job.AckMark, HiWater: n.job.HiWater, Dialect: dialect(n.opt.Site),
-		Spin:  spinSetting(n.opt.Site.Wait),
+		Spin:  site.Spin(n.opt.Site.Wait),
 		Trace: strings.ReplaceAll(n.opt.Site.Log.Trace, "%r", strconv.Itoa(int(rank))),
 		Procs: make([]wireup.Proc, len(n.job.Procs)),
 	}
@@ -193,7 +189,7 @@ func (n *node) jobOf(p *procs.Proc) *wireup.Job {
 		to := wire.WorldRank(r)
 		j.Procs[r] = wireup.Proc{
 			Host: append([]byte(nil), x.ID.Host[:]...), PID: x.ID.PID, Client: x.Client, Node: x.Host,
-			Path: n.path(pair{rank, to}), Data: n.routes.Data(rank, to),
+			Path: n.direct.Path(direct.Pair{Local: rank, Peer: to}), Data: n.routes.Data(rank, to),
 		}
 		if site, foreign := n.routes.ForeignSite(x.Client); foreign {
 			j.Procs[r].Foreign, j.Procs[r].ReduceOnPointToPoint = true, site.Implementation.ReduceOnPointToPoint()
@@ -221,26 +217,14 @@ func (n *node) name() string {
 	return name
 }
 
-func (n *node) path(x pair) wireup.Path {
-	switch {
-	case x.local == x.peer:
-		return wireup.PathSelf
-	case len(n.ways(x)) > 0:
-		return wireup.PathDirect
-	case n.routes.Cards[x.local] != nil && n.routes.Cards[x.peer] != nil && n.routes.RouteTo(x.peer).Direct:
-		n.fallBacks.ByAgents(x.local, x.peer, dial.NoWay)
-	}
-	return wireup.PathChannel
-}
-
 // Heard is told what a proc in MPI says of links and other worlds.
 func (n *node) Heard(p *procs.Proc, m wireup.Message) bool {
 	switch {
-	case n.direct.meet.Heard(p, m), n.parents.Heard(p, m):
+	case n.meetings.Heard(p, m), n.parents.Heard(p, m):
 	case m.Kind == wireup.KindOpen && m.Resumable != nil:
-		n.direct.reopen(p, m)
+		n.direct.Reopen(p, m)
 	case m.Kind == wireup.KindOpen:
-		n.direct.open(p, m.Peer)
+		n.direct.Open(p, m.Peer)
 	default:
 		return false
 	}
@@ -249,7 +233,7 @@ func (n *node) Heard(p *procs.Proc, m wireup.Message) bool {
 
 // Left is told that a proc is not in MPI any more.
 func (n *node) Left(p *procs.Proc, inOrder bool) {
-	n.direct.meet.Gone(p)
+	n.meetings.Gone(p)
 	n.parents.Gone(p)
 	if inOrder {
 		n.hosts[p.Host].loop.ProcDone(p.Rank())

@@ -80,7 +80,7 @@ func TestJobEndsWhileConnected(t *testing.T) {
 			for _, fd := range fds {
 				gone(t, fd)
 			}
-			if ports, requests, pairs := a[0].n.direct.meet.Counts(); ports+requests+pairs > 0 {
+			if ports, requests, pairs := a[0].n.meetings.Counts(); ports+requests+pairs > 0 {
 				t.Errorf("the node has %d ports, %d requests, %d pairs", ports, requests, pairs)
 			}
 			procsGone(t, a...)

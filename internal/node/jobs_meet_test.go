@@ -148,7 +148,7 @@ func TestJobsMeetAgainAndAgain(t *testing.T) {
 	}
 	wantNone(t, []*running{a, b})
 	for _, r := range []*running{a, b} {
-		if ports, requests, pairs := r.n.direct.meet.Counts(); ports+requests+pairs > 0 {
+		if ports, requests, pairs := r.n.meetings.Counts(); ports+requests+pairs > 0 {
 			t.Errorf("the node has %d ports, %d requests, %d pairs", ports, requests, pairs)
 		}
 	}

@@ -199,7 +199,7 @@ func TestLinkBeforeTheLastOneIsForgotten(t *testing.T) {
 	b.wantsNo(wireup.KindLink, 0, mpierr.Port, "wrong job")
 	a.world.Secret[0] ^= 1
 
-	m := a.r.n.direct.meet
+	m := a.r.n.meetings
 	pair := dynamic.WorldPair{Local: dynamic.Member{World: a.world.World}, Peer: dynamic.Member{World: b.world.World}}
 	done := make(chan struct{})
 	go func() {

@@ -15,16 +15,21 @@ import (
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/launch"
-	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/internal/loglimit"
+	"github.com/openimpi/impi/internal/node/channel"
 	"github.com/openimpi/impi/internal/node/dial"
+	"github.com/openimpi/impi/internal/node/direct"
 	"github.com/openimpi/impi/internal/node/ending"
+	"github.com/openimpi/impi/internal/node/inspect"
+	"github.com/openimpi/impi/internal/node/meet"
+	"github.com/openimpi/impi/internal/node/probe"
 	"github.com/openimpi/impi/internal/node/procs"
 	"github.com/openimpi/impi/internal/node/report"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/node/server"
 	"github.com/openimpi/impi/internal/node/site"
 	"github.com/openimpi/impi/internal/node/spawner"
+	"github.com/openimpi/impi/internal/node/tasks"
 	"github.com/openimpi/impi/internal/rendezvous"
 	"github.com/openimpi/impi/plugins/host"
 )
@@ -63,10 +68,14 @@ type node struct {
 	job       *startup.Job
 	token     dynamic.Token // what this site proposes for the job's; nobody else has it if it is not that
 	world     []byte        // describes the job to other worlds; nil: it cannot meet any
-	direct    *directLinks
+	tasks     *tasks.Group  // that end when the procs are gone; nil until startup is over
+	direct    *direct.Links
+	channels  *channel.Channels
+	meetings  *meet.Meetings
+	prober    *probe.Prober
 	parents   *spawner.Parents // the procs as those who spawn
 	fallBacks dial.FallBacks
-	control   *links.Server // nil if it could not be opened
+	control   *inspect.Control
 
 	limiter *loglimit.Limiter // of log; nil if it is not the node's own
 }
@@ -153,20 +162,21 @@ func (n *node) run(ctx context.Context) error {
 	if err := n.start(ctx); err != nil {
 		return err
 	}
-	n.direct = newDirectLinks(ctx, n)
-	n.parents = n.spawner.NewParents(n.direct.meet, n.inherit)
-	n.warnOfUnproven()
+	arrivals := n.open(ctx)
+	n.channels.WarnOfUnproven()
 	for _, h := range n.hosts {
 		for _, l := range h.Direct { // channels come there, too
-			n.direct.wg.Go(func() { n.direct.serve(l) })
+			arrivals.Serve(l)
 		}
 	}
-	channels, err := n.connectAll(ctx)
+	channels, err := n.channels.Connect(ctx)
 	if err != nil {
 		return err
 	}
 	for i, h := range n.hosts {
-		if !n.keepsListening(h, channels[i]) {
+		if n.channels.KeepsListening(i, channels[i]) {
+			arrivals.Serve(n.site.ChannelListener(h.Host))
+		} else {
 			_ = h.Channel.Close() // nobody else is to come
 		}
 	}
@@ -178,11 +188,20 @@ func (n *node) run(ctx context.Context) error {
 		level = hclog.Debug // there was nobody to wait for
 	}
 	n.log.Log(level, "the job runs", "procs", len(n.job.Procs), "sites", n.job.Size(), "first_rank", n.job.Clients[n.job.Self].FirstProc, "node_pid", os.Getpid())
+	n.control.Run(n.running())
 	close(n.ready)
-	if err := n.writeAbout(); err != nil {
-		n.log.Debug("cannot write to the runtime directory", "error", err)
-	}
+	n.control.TellJob()
 	return n.finish(ctx)
+}
+
+// isReady tells whether startup is over, so that what it settles may be read.
+func (n *node) isReady() bool {
+	select {
+	case <-n.ready:
+		return true
+	default:
+		return false
+	}
 }
 
 // start does everything up to the end of startup.
@@ -191,7 +210,7 @@ func (n *node) start(ctx context.Context) (err error) {
 		return err
 	}
 	n.site.Dir = n.dir.Path
-	n.openControl()
+	n.control = inspect.Open(inspect.Settings{Name: n.name(), Site: n.site, Procs: n.procs, Ready: n.ready})
 	if err := n.startServer(); err != nil {
 		return err
 	}
@@ -204,7 +223,7 @@ func (n *node) start(ctx context.Context) (err error) {
 		return err
 	}
 	for _, h := range n.site.Hosts {
-		n.hosts = append(n.hosts, &ownHost{Host: h, danced: make(chan struct{}), finished: make(chan struct{})})
+		n.hosts = append(n.hosts, &ownHost{Host: h, finished: make(chan struct{})})
 	}
 	close(n.listening)
 	if err := n.procs.Start(); err != nil {
@@ -317,14 +336,17 @@ func (n *node) shutDown(f *ending.Failure) {
 		n.resign(f)
 		n.procs.Tell(f.Text)
 	}
-	n.closeControl()
+	if n.control != nil {
+		n.control.Close()
+	}
 	if n.parents != nil && f != nil {
 		n.parents.Failed(f)
 	}
 	n.stopSwitches()
 	n.procs.Stop()
-	if n.direct != nil {
-		n.direct.close()
+	if n.tasks != nil {
+		n.tasks.Close()
+		n.meetings.Close()
 	}
 	if n.opt.spawned == nil {
 		n.spawner.Wait()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/internal/node/direct"
 )
 
 // ticking starts a job of two sites, of which each line that is written makes a
@@ -36,7 +37,7 @@ func ticking(t *testing.T, r config.Route) (all []*running, tick func()) {
 }
 
 func (r *running) reload(force bool) links.Answer {
-	return r.n.answer(context.Background(), links.Request{Op: links.OpReload, Transport: "tcp", Force: force})
+	return r.n.control.Answer(context.Background(), links.Request{Op: links.OpReload, Transport: "tcp", Force: force})
 }
 
 // Links whose bytes pass through a plugin go on in its next process; those that
@@ -56,7 +57,7 @@ func TestReloadOfAPluginInUse(t *testing.T) {
 					tick()
 				}
 			}
-			if got := resumes(all, pair{0, 1}, pair{1, 0}); got < 4*resuming {
+			if got := resumes(all, direct.Pair{Local: 0, Peer: 1}, direct.Pair{Local: 1, Peer: 0}); got < 4*resuming {
 				t.Errorf("%d resumes", got)
 			}
 		})
@@ -71,7 +72,7 @@ func TestReloadThatWouldLoseLinks(t *testing.T) {
 	if a := all[0].reload(false); !strings.Contains(a.Error, "links would be lost") || a.Reload != nil {
 		t.Errorf("%+v", a)
 	}
-	if a := all[0].n.answer(context.Background(), links.Request{Op: links.OpReload, Transport: "pigeon"}); !strings.Contains(a.Error, `"pigeon"`) {
+	if a := all[0].n.control.Answer(context.Background(), links.Request{Op: links.OpReload, Transport: "pigeon"}); !strings.Contains(a.Error, `"pigeon"`) {
 		t.Errorf("%+v", a)
 	}
 	if now := all[0].n.routes.Transport("tcp").Plugin.Status().PID; now != pid {

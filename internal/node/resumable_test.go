@@ -15,6 +15,7 @@ import (
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/mpi"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/node/direct"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/wireup"
 )
@@ -127,10 +128,10 @@ func cutJob(mode string, every float64, procs ...int) *config.Job {
 	return job
 }
 
-func resumes(all []*running, pairs ...pair) (n int) {
+func resumes(all []*running, pairs ...direct.Pair) (n int) {
 	for _, r := range all {
 		for _, x := range pairs {
-			n += r.n.direct.resumes(x)
+			n += r.n.direct.Resumes(x)
 		}
 	}
 	return n
@@ -139,7 +140,7 @@ func resumes(all []*running, pairs ...pair) (n int) {
 func TestLongMessagesOverLinksThatAreCut(t *testing.T) {
 	all := start(t, cutJob("big", 20e6, 1, 1))
 	wantNone(t, all)
-	if got := resumes(all, pair{0, 1}, pair{1, 0}); got < 6 {
+	if got := resumes(all, direct.Pair{Local: 0, Peer: 1}, direct.Pair{Local: 1, Peer: 0}); got < 6 {
 		t.Errorf("%d resumes on both sides: nothing was shown", got)
 	}
 }
@@ -147,7 +148,7 @@ func TestLongMessagesOverLinksThatAreCut(t *testing.T) {
 func TestShortMessagesOverLinksThatAreCut(t *testing.T) {
 	all := start(t, cutJob("chat", 10e3, 2, 2))
 	wantNone(t, all)
-	if got := resumes(all, pair{0, 1}, pair{1, 0}, pair{2, 3}, pair{3, 2}); got < 8 {
+	if got := resumes(all, direct.Pair{Local: 0, Peer: 1}, direct.Pair{Local: 1, Peer: 0}, direct.Pair{Local: 2, Peer: 3}, direct.Pair{Local: 3, Peer: 2}); got < 8 {
 		t.Errorf("%d resumes on both sides: nothing was shown", got)
 	}
 }
@@ -162,7 +163,7 @@ func TestLinksThatDieInSilence(t *testing.T) {
 	}
 	all := start(t, job)
 	wantNone(t, all)
-	if got := resumes(all, pair{0, 1}, pair{1, 0}); got < 4 {
+	if got := resumes(all, direct.Pair{Local: 0, Peer: 1}, direct.Pair{Local: 1, Peer: 0}); got < 4 {
 		t.Errorf("%d resumes on both sides: nothing was shown", got)
 	}
 	if said := all[0].err.String() + all[1].err.String(); !strings.Contains(said, "its other end was told") {
@@ -192,7 +193,7 @@ func TestLinksThatBreakInTheirGreeting(t *testing.T) {
 				if said := r.err.String(); strings.Contains(said, "no direct link") {
 					t.Error("the pair went by its agents")
 				}
-				if r.n.direct.phase(pair{wire.WorldRank(r.n.opt.Site.Client), 1 - wire.WorldRank(r.n.opt.Site.Client)}) != dynamic.Linked {
+				if r.n.direct.Phase(direct.Pair{Local: wire.WorldRank(r.n.opt.Site.Client), Peer: 1 - wire.WorldRank(r.n.opt.Site.Client)}) != dynamic.Linked {
 					t.Errorf("site %s has no link", r.n.opt.Site.Name)
 				}
 			}
@@ -238,7 +239,7 @@ func TestPluginKilledBetweenMessages(t *testing.T) {
 	}
 	w.Close()
 	wantNone(t, all)
-	if got := resumes(all, pair{0, 1}, pair{1, 0}); got < 2 {
+	if got := resumes(all, direct.Pair{Local: 0, Peer: 1}, direct.Pair{Local: 1, Peer: 0}); got < 2 {
 		t.Errorf("%d resumes", got)
 	}
 }
@@ -263,7 +264,7 @@ func TestPluginKilledInTheMiddle(t *testing.T) {
 		kill(all[i%2])
 	}
 	wantNone(t, all)
-	if got := resumes(all, pair{0, 1}, pair{1, 0}); got == 0 { // the messages may be quicker than the later kills
+	if got := resumes(all, direct.Pair{Local: 0, Peer: 1}, direct.Pair{Local: 1, Peer: 0}); got == 0 { // the messages may be quicker than the later kills
 		t.Errorf("%d resumes on both sides", got)
 	}
 }
@@ -311,21 +312,19 @@ func TestGivenUpIsRefused(t *testing.T) {
 	fmt.Fprintln(w, "go")
 	all[0].out.line(t, "[0] tick 0")
 	asked := 0
-	for i, x := range []pair{{0, 1}, {1, 0}} {
+	for i, x := range []direct.Pair{{Local: 0, Peer: 1}, {Local: 1, Peer: 0}} {
 		d := all[i].n.direct
-		d.mu.Lock()
-		s := d.sessions.Get(x)
-		d.mu.Unlock()
-		if s.Dialled {
+		id, dialled := d.Session(x)
+		if dialled {
 			continue
 		}
-		hello := dynamic.Hello{Src: x.peer, Dst: x.local, Session: s.ID, Again: true}
-		p, _, v := d.judgeAgain(x, hello, all[i].n.routes.Transport("cut"))
+		hello := dynamic.Hello{Src: x.Peer, Dst: x.Local, Session: id, Again: true}
+		p, _, v := d.JudgeAgain(hello, all[i].n.routes.Transport("cut"))
 		if v != dynamic.Accepted {
 			t.Fatalf("before: %v", v)
 		}
-		d.reopen(p, wireup.Message{Kind: wireup.KindOpen, Peer: x.peer, Reason: "enough", Resumable: &wireup.Resumable{Session: s.ID[:], Again: true, Over: true}})
-		if _, _, v = d.judgeAgain(x, hello, all[i].n.routes.Transport("cut")); v != dynamic.UnknownLink {
+		d.Reopen(p, wireup.Message{Kind: wireup.KindOpen, Peer: x.Peer, Reason: "enough", Resumable: &wireup.Resumable{Session: id[:], Again: true, Over: true}})
+		if _, _, v = d.JudgeAgain(hello, all[i].n.routes.Transport("cut")); v != dynamic.UnknownLink {
 			t.Errorf("after: %v", v)
 		}
 		asked++

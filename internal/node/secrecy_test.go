@@ -10,6 +10,7 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/internal/node/routes"
+	"github.com/openimpi/impi/internal/node/routes/routestest"
 	"github.com/openimpi/impi/transports"
 )
 
@@ -125,14 +126,13 @@ func TestPlainGreetingIsSentAway(t *testing.T) {
 
 func TestPlain(t *testing.T) {
 	n := twoSites(t, config.Route{Site: "beta", RequireTLS: true, Prefer: []string{"tcp"}})
-	n.job.Hosts = twoHosts()
-	d := &dancer{n: n, h: n.hosts[0]}
-	if err := d.plain([4]byte{0, 0, 0, 1}); !errors.Is(err, routes.ErrPlain) || !strings.Contains(err.Error(), `route "beta"`) {
+	n.job.Hosts = routestest.TwoHosts()
+	if err := n.routes.JudgePlain(1); !errors.Is(err, routes.ErrPlain) || !strings.Contains(err.Error(), `route "beta"`) {
 		t.Errorf("%v", err)
 	}
-	for _, b := range [][4]byte{{}, {0, 0, 0, 2}, {0xff, 0xff, 0xff, 0xff}} { // ourselves, and nobody
-		if err := d.plain(b); err != nil {
-			t.Errorf("%x: %v", b, err)
+	for _, h := range []uint32{0, 2, 0xffffffff} { // ourselves, and nobody
+		if err := n.routes.JudgePlain(h); err != nil {
+			t.Errorf("%x: %v", h, err)
 		}
 	}
 }
@@ -191,7 +191,7 @@ func TestSecrecyFeatures(t *testing.T) {
 // A job with a client of another MPI has plain channels, and nothing else.
 func TestForeignClientCannotEncrypt(t *testing.T) {
 	n := twoSites(t, config.Route{Site: "beta", RequireTLS: true, Prefer: []string{"quic"}, Pos: config.Pos{File: "job.hcl", Line: 3, Column: 1}})
-	n.job.Hosts = twoHosts()
+	n.job.Hosts = routestest.TwoHosts()
 	n.job.Procs[2].Host, n.job.Procs[3].Host = 1, 1
 	if err := n.routes.CheckChannels(n.hosts[0].Rank, n.hosts[0].Config.Address.String()); err != nil {
 		t.Errorf("both have quic: %v", err)
@@ -209,7 +209,7 @@ func TestForeignClientCannotEncrypt(t *testing.T) {
 // Who accepts judges by what the link is, not by what it is for.
 func TestAllowsChannel(t *testing.T) {
 	n := twoSites(t, config.Route{Site: "beta", RequireTLS: true, Prefer: []string{"quic", "tcp"}})
-	n.job.Hosts = twoHosts()
+	n.job.Hosts = routestest.TwoHosts()
 	n.job.Procs[2].Host, n.job.Procs[3].Host = 1, 1
 	for name, want := range map[string]bool{"tcp": false, "unix": false, "quic": true} {
 		if got := n.routes.AllowsChannel(1, nil, n.routes.Transport(name), false); got != want {

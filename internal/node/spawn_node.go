@@ -7,30 +7,12 @@ import (
 	"syscall"
 
 	"github.com/openimpi/impi/config"
-	"github.com/openimpi/impi/core/dynamic"
-	"github.com/openimpi/impi/core/link"
-	"github.com/openimpi/impi/internal/node/dial"
 	"github.com/openimpi/impi/internal/node/ending"
-	"github.com/openimpi/impi/internal/node/meet"
 	"github.com/openimpi/impi/internal/node/procs"
 	"github.com/openimpi/impi/internal/node/report"
-	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/node/server"
 	"github.com/openimpi/impi/internal/node/spawner"
 )
-
-// newMeetings makes what the procs have to do with other worlds. A spawned world has the service
-// names of the job that it was spawned in.
-func newMeetings(d *directLinks) *meet.Meetings {
-	n, root := d.n, d.n
-	if n.opt.spawned != nil {
-		root = n.opt.root
-	}
-	return meet.New(meet.Settings{
-		Ctx: d.ctx, Begin: d.begin, Routes: &n.routes, Procs: n.procs, Token: n.job.Token, Able: n.world != nil, Log: n.log,
-		Names: meet.NameSettings{File: n.opt.Site.Names, Own: root.ownServer, Owner: root.job.Token, Log: n.log},
-	})
-}
 
 // ownServer is the job's server, and what it takes for a proof.
 func (n *node) ownServer() (netip.AddrPort, config.Auth) {
@@ -64,21 +46,6 @@ func (n *node) inherit(f *ending.Failure, late bool) {
 	case gone && n.opt.spawned != nil:
 		n.opt.spawned.Inherit(f, late)
 	}
-}
-
-// acceptSpawn greets a node that wants procs to be spawned, which is done beside everything else.
-func (d *directLinks) acceptSpawn(ctx context.Context, l link.Link, g *dynamic.Acceptor, hello dynamic.Hello, t *routes.Transport) error {
-	verdict := dynamic.UnknownRank // a spawned world has no sites that could be asked
-	if d.n.opt.spawned == nil {
-		verdict = d.n.spawner.Judge(hello, l, t)
-	}
-	if err := dial.Answer(ctx, l, g, verdict); err != nil {
-		return err
-	}
-	if verdict != dynamic.Accepted || !d.begin(func() { d.n.spawner.Serve(d.ctx, l) }) {
-		return l.Close()
-	}
-	return nil
 }
 
 // spawnedNode is a node of a spawned world, for the spawner that started it.

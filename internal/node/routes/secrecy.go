@@ -86,6 +86,18 @@ func (rt *Table) encrypting(r config.Route) (names []string) {
 // ErrPlain is why a host is sent away that comes by plain TCP.
 var ErrPlain = errors.New("it comes by plain TCP, as IMPI has it")
 
+// JudgePlain judges a connection that came as IMPI has it and says that it is from a host: anybody
+// can say so.
+func (rt *Table) JudgePlain(host uint32) error {
+	if uint64(host) >= uint64(len(rt.World.Hosts)) {
+		return nil // the dance knows better words
+	}
+	if must, says := rt.ForbidsPlain(rt.World.Hosts[host].Client); must {
+		return fmt.Errorf("it says it is host %d, and %s: %w", host, says, ErrPlain)
+	}
+	return nil
+}
+
 // SecrecyTo tells what links to a client must be, and who says so.
 func (rt *Table) SecrecyTo(to wire.ClientRank) (s Secrecy, says string) {
 	r := rt.strictestRoute(to)

@@ -1,20 +1,21 @@
-package node
+package site
 
 import (
 	"testing"
 	"time"
 
 	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/poll"
 )
 
 func TestSpinSetting(t *testing.T) {
 	for setting, w := range map[string]config.Wait{
 		"auto": {Auto: true}, "0s": {}, "20µs": {Spin: 20 * time.Microsecond},
 	} {
-		if got := spinSetting(w); got != setting {
+		if got := Spin(w); got != setting {
 			t.Errorf("%+v is %q", w, got)
 		}
-		if _, err := newSpinner(w); err != nil {
+		if _, err := poll.NewSpinner(Spin(w)); err != nil {
 			t.Error(err)
 		}
 	}

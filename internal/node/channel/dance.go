@@ -1,4 +1,4 @@
-package node
+package channel
 
 import (
 	"context"
@@ -23,8 +23,8 @@ import (
 // decides. One goroutine owns the dance; others dial, accept and read, and send
 // it what came of that.
 type dancer struct {
-	n        *node
-	h        *ownHost
+	c        *Channels
+	h        *end
 	dance    *agent.Dance
 	conns    map[int]*danceConn // by the dance's number, those that are neither joined nor refused
 	numbered int                // how many numbers were given
@@ -43,17 +43,17 @@ type danceConn struct {
 }
 
 // connect makes the channels from h to all other hosts of the job.
-func (n *node) connect(ctx context.Context, h *ownHost) (map[wire.HostRank]link.Link, error) {
-	if err := n.routes.CheckChannels(h.Rank, h.Config.Address.String()); err != nil {
+func (c *Channels) connect(ctx context.Context, h *end) (map[wire.HostRank]link.Link, error) {
+	if err := c.Routes.CheckChannels(h.Rank, h.Config.Address.String()); err != nil {
 		return nil, err
 	}
-	dance, err := agent.NewDance(agent.DanceConfig{Self: h.Rank, Hosts: n.danceHosts(), Deadline: n.deadline})
+	dance, err := agent.NewDance(agent.DanceConfig{Self: h.Rank, Hosts: c.danceHosts(), Deadline: c.Deadline})
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	d := &dancer{n: n, h: h, dance: dance, ctx: ctx, found: make(map[wire.HostRank]link.Link), conns: make(map[int]*danceConn), happens: make(chan func())}
-	stop := report.While(n.log, n.deadline, d.waitingFor)
+	d := &dancer{c: c, h: h, dance: dance, ctx: ctx, found: make(map[wire.HostRank]link.Link), conns: make(map[int]*danceConn), happens: make(chan func())}
+	stop := report.While(c.Log, c.Deadline, d.waitingFor)
 	h.dancing.Store(d)
 	close(h.danced)
 	err = d.run()
@@ -73,12 +73,12 @@ func (n *node) connect(ctx context.Context, h *ownHost) (map[wire.HostRank]link.
 }
 
 // danceHosts describes the hosts of the job to a dance.
-func (n *node) danceHosts() []agent.DanceHost {
-	hosts := make([]agent.DanceHost, len(n.job.Hosts))
-	for i, x := range n.job.Hosts {
-		_, proves := n.secretWith(x.Client)
+func (c *Channels) danceHosts() []agent.DanceHost {
+	hosts := make([]agent.DanceHost, len(c.Routes.World.Hosts))
+	for i, x := range c.Routes.World.Hosts {
+		_, proves := c.secretWith(x.Client)
 		hosts[i] = agent.DanceHost{Address: x.Address, Port: uint16(x.Port), Proves: proves}
-		if site, foreign := n.routes.ForeignSite(x.Client); foreign && !proves {
+		if site, foreign := c.Routes.ForeignSite(x.Client); foreign && !proves {
 			hosts[i].From = site.ChannelsFrom
 		}
 	}
@@ -90,7 +90,7 @@ func (d *dancer) run() error {
 	for _, x := range d.dance.Dials() {
 		d.wg.Go(func() { d.dial(x) })
 	}
-	timer := time.NewTimer(time.Until(d.n.deadline))
+	timer := time.NewTimer(time.Until(d.c.Deadline))
 	defer timer.Stop()
 	for {
 		if over, err := d.steps(); over {
@@ -120,9 +120,9 @@ func (d *dancer) steps() (over bool, err error) {
 				_ = old.Close()
 			}
 			d.found[s.Host] = d.take(s.Conn).handOn()
-			d.n.log.Debug("channel", "from", d.h.Rank, "to", s.Host, "transport", dial.OriginOf(d.found[s.Host]).Transport, "data_plane", dial.OriginOf(d.found[s.Host]).Plane)
+			d.c.Log.Debug("channel", "from", d.h.Rank, "to", s.Host, "transport", dial.OriginOf(d.found[s.Host]).Transport, "data_plane", dial.OriginOf(d.found[s.Host]).Plane)
 		case agent.Refuse:
-			d.n.log.Warn("refused a connection at the channel port", "host", d.h.Config.Address, "reason", s.Err)
+			d.c.Log.Warn("refused a connection at the channel port", "host", d.h.Config.Address, "reason", s.Err)
 			d.take(s.Conn).drop()
 		case agent.Prove:
 			d.prove(s.Conn)
@@ -131,7 +131,7 @@ func (d *dancer) steps() (over bool, err error) {
 		case agent.Unreachable:
 			return true, s.Err
 		case agent.TimedOut:
-			return true, ending.TimedOut("site %s: %v; missing: %s", d.n.opt.Site.Name, s.Err, d.missing())
+			return true, ending.TimedOut("site %s: %v; missing: %s", d.c.Routes.Site.Name, s.Err, d.missing())
 		}
 	}
 }
@@ -149,10 +149,10 @@ func (d *dancer) tell(f func()) bool {
 // dial connects to a host of lower rank, again and again until it succeeds: by the transports of the
 // route where the channel is better made by one of them, else as IMPI has it.
 func (d *dancer) dial(x agent.Dial) {
-	to := d.n.job.Hosts[x.Host].Client
-	ways, must := d.n.routes.ChannelWays(d.h.Rank, d.h.Config.Address.String(), x.Host)
+	to := d.c.Routes.World.Hosts[x.Host].Client
+	ways, must := d.c.Routes.ChannelWays(d.h.Rank, d.h.Config.Address.String(), x.Host)
 	if !must {
-		ways = append(ways, d.n.routes.PlainWay(d.h.Config.Address.String(), x.Host))
+		ways = append(ways, d.c.Routes.PlainWay(d.h.Config.Address.String(), x.Host))
 	}
 	s := dial.Search{
 		Search: dynamic.ChannelSearch(len(ways)), Ways: ways,
@@ -160,34 +160,34 @@ func (d *dancer) dial(x agent.Dial) {
 			if w.Plain && !x.Address.Proves {
 				return d.try(transports.DialSpec{Address: w.Address, From: w.From}, x.Greeting[:])
 			}
-			return d.n.direct.dialHost(ctx, d.h, x.Host, w)
+			return d.c.dialHost(ctx, d.h.Host, x.Host, w)
 		},
 	}
 	why := func() error {
 		if must {
-			_, says := d.n.routes.ForbidsPlain(to)
+			_, says := d.c.Routes.ForbidsPlain(to)
 			err := s.Errors()
-			return fmt.Errorf("%s, and it cannot be reached so: %w%s", says, err, d.n.routes.Remedy(to, err))
+			return fmt.Errorf("%s, and it cannot be reached so: %w%s", says, err, d.c.Routes.Remedy(to, err))
 		}
 		missed := s.Missed()
 		return missed[len(missed)-1].Err // of IMPI's own way
 	}
 	s.Rests = func() {
 		err := why()
-		d.n.log.Debug("cannot connect yet", "host", x.Host, "error", err)
+		d.c.Log.Debug("cannot connect yet", "host", x.Host, "error", err)
 		d.tell(func() { d.dance.DialFailed(x.Host, err) })
 	}
 	l, w, last := s.Run(d.ctx)
 	switch {
 	case l != nil:
-		d.n.fallBacks.Warn("channel", to, w, &s)
+		d.c.FallBacks.Warn("channel", to, w, &s)
 		if !d.tell(func() { d.dance.Dialed(d.add(l), x.Host) }) {
 			_ = l.Close()
 		}
 	case last.Action == dynamic.GiveUp && d.ctx.Err() == nil:
 		err := why()
 		d.tell(func() {
-			d.dance.Unreachable(x.Host, fmt.Errorf("no channel to %s is possible: %w", d.n.routes.HostName(x.Host), err))
+			d.dance.Unreachable(x.Host, fmt.Errorf("no channel to %s is possible: %w", d.c.Routes.HostName(x.Host), err))
 		})
 	}
 }
@@ -195,7 +195,7 @@ func (d *dancer) dial(x agent.Dial) {
 func (d *dancer) try(to transports.DialSpec, greeting []byte) (link.Link, error) {
 	ctx, cancel := context.WithTimeout(d.ctx, dial.Limit)
 	defer cancel()
-	l, err := d.n.routes.Channels.Dial(ctx, to)
+	l, err := d.c.Routes.Channels.Dial(ctx, to)
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +214,7 @@ func (d *dancer) try(to transports.DialSpec, greeting []byte) (link.Link, error)
 func (d *dancer) missing() string {
 	var names []string
 	for _, h := range d.dance.Missing() {
-		names = append(names, d.n.routes.HostName(h))
+		names = append(names, d.c.Routes.HostName(h))
 	}
 	return strings.Join(names, ", ")
 }
@@ -228,13 +228,14 @@ func (d *dancer) waitingFor() string {
 	return "the channels of " + <-answer
 }
 
-// connectAll lets all hosts of the site dance at the same time.
-func (n *node) connectAll(ctx context.Context) ([]map[wire.HostRank]link.Link, error) {
-	channels := make([]map[wire.HostRank]link.Link, len(n.hosts))
-	errs := make([]error, len(n.hosts))
+// Connect makes the channels of the site's hosts, which it gives by the host and the rank of the
+// other end. All hosts dance at the same time.
+func (c *Channels) Connect(ctx context.Context) ([]map[wire.HostRank]link.Link, error) {
+	channels := make([]map[wire.HostRank]link.Link, len(c.ends))
+	errs := make([]error, len(c.ends))
 	var wg sync.WaitGroup
-	for i, h := range n.hosts {
-		wg.Go(func() { channels[i], errs[i] = n.connect(ctx, h) })
+	for i, h := range c.ends {
+		wg.Go(func() { channels[i], errs[i] = c.connect(ctx, h) })
 	}
 	wg.Wait()
 	if err := errors.Join(errs...); err != nil {

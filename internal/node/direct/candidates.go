@@ -1,4 +1,4 @@
-package node
+package direct
 
 import (
 	"github.com/openimpi/impi/internal/links"
@@ -9,21 +9,21 @@ import (
 // candidates lists every transport that either end could mean, in the order in
 // which ways tries them and then those that it does not, with what is thought of
 // each.
-func (n *node) candidates(x pair, r *record) (list []links.Candidate) {
-	ours, theirs := n.routes.Cards[x.local], n.routes.Cards[x.peer]
-	route := n.routes.SharedRoute(x.peer)
-	for _, name := range n.routes.Named(route, ours, theirs) {
+func (d *Links) candidates(x Pair, r *record) (list []links.Candidate) {
+	ours, theirs := d.Routes.Cards[x.Local], d.Routes.Cards[x.Peer]
+	route := d.Routes.SharedRoute(x.Peer)
+	for _, name := range d.Routes.Named(route, ours, theirs) {
 		c := links.Candidate{Transport: name}
-		t := n.routes.Transport(name)
+		t := d.Routes.Transport(name)
 		if t != nil {
 			c.Reach, c.Planes = string(t.Capabilities().Reach), routes.Planes(t.Capabilities())
-		} else if known := n.opt.Job.Known(name); known.Machine { // it is not started here, and could be
+		} else if known := d.Routes.Job.Known(name); known.Machine { // it is not started here, and could be
 			c.Reach = string(transports.ReachMachine)
 			if known.Memory {
 				c.Planes = []string{string(transports.PlanePeerSHM)}
 			}
 		}
-		if c.Rule, c.Reason = n.routes.Excluded(x.local, x.peer, name, t, route); c.Rule != "" {
+		if c.Rule, c.Reason = d.Routes.Excluded(x.Local, x.Peer, name, t, route); c.Rule != "" {
 			c.Verdict = links.Excluded
 			list = append(list, withTries(c, r)...)
 			continue

@@ -1,11 +1,10 @@
-package node
+package direct
 
 import (
 	"sync"
 	"time"
 
 	"github.com/openimpi/impi/core/dynamic"
-	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/internal/node/dial"
 	"github.com/openimpi/impi/internal/node/routes"
@@ -16,7 +15,7 @@ import (
 // is linked as it is. Its zero value is empty.
 type history struct {
 	mu    sync.Mutex
-	pairs map[pair]*record
+	pairs map[Pair]*record
 }
 
 // record is the history of one pair: at most one try is kept for each way.
@@ -40,11 +39,11 @@ type try struct {
 	count              int
 }
 
-func (h *history) with(x pair, f func(*record)) {
+func (h *history) with(x Pair, f func(*record)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.pairs == nil {
-		h.pairs = make(map[pair]*record)
+		h.pairs = make(map[Pair]*record)
 	}
 	r := h.pairs[x]
 	if r == nil {
@@ -55,7 +54,7 @@ func (h *history) with(x pair, f func(*record)) {
 }
 
 // tried notes what came of a way.
-func (h *history) tried(x pair, w routes.Way, v links.Verdict, rule links.Rule, reason string) {
+func (h *history) tried(x Pair, w routes.Way, v links.Verdict, rule links.Rule, reason string) {
 	h.with(x, func(r *record) {
 		for i := range r.tries {
 			if t := &r.tries[i]; t.transport == w.T.Name && t.address == w.Address {
@@ -69,7 +68,7 @@ func (h *history) tried(x pair, w routes.Way, v links.Verdict, rule links.Rule, 
 }
 
 // failed notes that a way did not do.
-func (h *history) failed(x pair, w routes.Way, err error) {
+func (h *history) failed(x Pair, w routes.Way, err error) {
 	switch dial.Refused(err) {
 	case dynamic.NotAllowed:
 		h.tried(x, w, links.Failed, links.RulePeerRoutes, "the routes of the peer's site do not allow it")
@@ -81,7 +80,7 @@ func (h *history) failed(x pair, w routes.Way, err error) {
 }
 
 // given notes the link that a proc got.
-func (h *history) given(x pair, m *wireup.Message, planeReason string, dialled bool) {
+func (h *history) given(x Pair, m *wireup.Message, planeReason string, dialled bool) {
 	h.with(x, func(r *record) {
 		r.transport, r.plane, r.planeReason = m.Transport, m.DataPlane, planeReason
 		r.dialled, r.since, r.reason = dialled, time.Now(), ""
@@ -89,7 +88,7 @@ func (h *history) given(x pair, m *wireup.Message, planeReason string, dialled b
 }
 
 // refused notes that a pair has no link, or none any more.
-func (h *history) refused(x pair, reason string) {
+func (h *history) refused(x Pair, reason string) {
 	h.with(x, func(r *record) {
 		r.transport, r.plane, r.planeReason = "", "", ""
 		r.since, r.reason = time.Now(), reason
@@ -97,10 +96,10 @@ func (h *history) refused(x pair, reason string) {
 }
 
 // of gives a copy of a pair's record.
-func (h *history) of(local, peer wire.WorldRank) record {
+func (h *history) of(x Pair) record {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	r := h.pairs[pair{local, peer}]
+	r := h.pairs[x]
 	if r == nil {
 		return record{}
 	}

@@ -1,12 +1,14 @@
-package node
+package direct
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/internal/node/routes"
+	"github.com/openimpi/impi/internal/node/routes/routestest"
 	"github.com/openimpi/impi/internal/wireup"
 	"github.com/openimpi/impi/transports"
 )
@@ -19,7 +21,7 @@ func TestCandidates(t *testing.T) {
 		name   string
 		route  config.Route
 		peer   wire.WorldRank
-		change func(*node)
+		change func(*Links)
 		want   string
 	}{
 		{"one machine", config.Route{Prefer: all, Direct: true}, 2, nil,
@@ -36,18 +38,18 @@ func TestCandidates(t *testing.T) {
 			"tcp excluded by data-plane, unix excluded by prefer, quic excluded by prefer"},
 		{"no plugin runs", config.Route{Prefer: []string{"shm"}, Direct: true}, 2, nil,
 			"shm excluded by not-running, unix excluded by prefer, tcp excluded by prefer, quic excluded by prefer"},
-		{"not offered", config.Route{Prefer: []string{"unix"}, Direct: true}, 2, func(n *node) { n.routes.Cards[2].Offers = n.routes.Cards[2].Offers[:1] },
+		{"not offered", config.Route{Prefer: []string{"unix"}, Direct: true}, 2, func(d *Links) { d.Routes.Cards[2].Offers = d.Routes.Cards[2].Offers[:1] },
 			"unix excluded by not-offered, tcp excluded by prefer, quic excluded by prefer"},
-		{"foreign", config.Route{Prefer: []string{"tcp"}, Direct: true}, 2, func(n *node) { n.routes.Cards[2] = nil },
+		{"foreign", config.Route{Prefer: []string{"tcp"}, Direct: true}, 2, func(d *Links) { d.Routes.Cards[2] = nil },
 			"tcp excluded by foreign, unix excluded by foreign, quic excluded by foreign"},
 	} {
 		c.route.Site = "*"
-		n := twoSites(t, c.route)
+		d := twoSites(t, c.route)
 		if c.change != nil {
-			c.change(n)
+			c.change(d)
 		}
-		x := pair{0, c.peer}
-		list := n.candidates(x, &record{})
+		x := Pair{0, c.peer}
+		list := d.candidates(x, &record{})
 		if got := verdicts(links.View{Candidates: list}); got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
 		}
@@ -57,30 +59,30 @@ func TestCandidates(t *testing.T) {
 				t.Errorf("%s: no reason for %s", c.name, k.Transport)
 			}
 			if k.Verdict == links.Possible {
-				if w := n.ways(x)[possible]; w.T.Name != k.Transport || w.Address != k.Address || i != possible && c.name == "one machine" {
+				if w := d.Ways(x)[possible]; w.T.Name != k.Transport || w.Address != k.Address || i != possible && c.name == "one machine" {
 					t.Errorf("%s: %s at %s is not way %d", c.name, k.Transport, k.Address, possible)
 				}
 				possible++
 			}
 		}
-		if possible != len(n.ways(x)) {
-			t.Errorf("%s: %d candidates of %d ways", c.name, possible, len(n.ways(x)))
+		if possible != len(d.Ways(x)) {
+			t.Errorf("%s: %d candidates of %d ways", c.name, possible, len(d.Ways(x)))
 		}
 	}
 }
 
 // TestCandidatesOfALinkedPair: who dialled has tried; who was dialled has not.
 func TestCandidatesOfALinkedPair(t *testing.T) {
-	n := twoSites(t, config.Route{Site: "*", Prefer: []string{"unix", "tcp"}, Direct: true})
-	x := pair{0, 2}
-	n.direct.past.given(x, &wireup.Message{Transport: "unix", DataPlane: "fd"}, "", false)
-	r := n.direct.past.of(0, 2)
-	if got, want := verdicts(links.View{Candidates: n.candidates(x, &r)}), "unix chosen, tcp possible, tcp possible, quic excluded by prefer"; got != want {
+	d := twoSites(t, config.Route{Site: "*", Prefer: []string{"unix", "tcp"}, Direct: true})
+	x := Pair{0, 2}
+	d.past.given(x, &wireup.Message{Transport: "unix", DataPlane: "fd"}, "", false)
+	r := d.past.of(x)
+	if got, want := verdicts(links.View{Candidates: d.candidates(x, &r)}), "unix chosen, tcp possible, tcp possible, quic excluded by prefer"; got != want {
 		t.Errorf("dialled: %s, want %s", got, want)
 	}
 	// The acceptor's node allows what its own card does not offer any more.
 	r.transport = "quic"
-	if got, want := verdicts(links.View{Candidates: n.candidates(x, &r)}), "unix possible, tcp possible, tcp possible, quic chosen"; got != want {
+	if got, want := verdicts(links.View{Candidates: d.candidates(x, &r)}), "unix possible, tcp possible, tcp possible, quic chosen"; got != want {
 		t.Errorf("chosen by the peer: %s, want %s", got, want)
 	}
 }
@@ -92,16 +94,29 @@ func TestUnfitIsFits(t *testing.T) {
 		same  bool
 		want  links.Rule
 	}{
-		{config.Route{}, fakeTransport("shm", transports.ReachMachine), true, ""},
-		{config.Route{}, fakeTransport("shm", transports.ReachMachine), false, links.RuleOtherMachine},
-		{config.Route{RequireTLS: true}, fakeTransport("tcp", transports.ReachNetwork), false, links.RuleNotEncrypted},
-		{config.Route{RequireTLS: true}, fakeTransport("quic", transports.ReachNetwork, transports.FeatureEncrypted), false, ""},
-		{config.Route{DataPlane: []string{"ring", "fd"}}, fakeTransport("tcp", transports.ReachNetwork), false, ""},
-		{config.Route{DataPlane: []string{"ring"}}, fakeTransport("tcp", transports.ReachNetwork), false, links.RulePlane},
+		{config.Route{}, routestest.Transport("shm", transports.ReachMachine), true, ""},
+		{config.Route{}, routestest.Transport("shm", transports.ReachMachine), false, links.RuleOtherMachine},
+		{config.Route{RequireTLS: true}, routestest.Transport("tcp", transports.ReachNetwork), false, links.RuleNotEncrypted},
+		{config.Route{RequireTLS: true}, routestest.Transport("quic", transports.ReachNetwork, transports.FeatureEncrypted), false, ""},
+		{config.Route{DataPlane: []string{"ring", "fd"}}, routestest.Transport("tcp", transports.ReachNetwork), false, ""},
+		{config.Route{DataPlane: []string{"ring"}}, routestest.Transport("tcp", transports.ReachNetwork), false, links.RulePlane},
 	} {
 		rule, reason := routes.Unfit(c.route, c.t, c.same)
 		if rule != c.want || (reason == "") != (rule == "") || routes.Fits(c.route, c.t, c.same) != (rule == "") {
 			t.Errorf("%+v %s: %q %q", c.route, c.t.Name, rule, reason)
 		}
 	}
+}
+
+// verdicts says what was made of all candidates.
+func verdicts(v links.View) string {
+	var s []string
+	for _, c := range v.Candidates {
+		word := c.Transport + " " + string(c.Verdict)
+		if c.Rule != "" {
+			word += " by " + string(c.Rule)
+		}
+		s = append(s, word)
+	}
+	return strings.Join(s, ", ")
 }

@@ -1,4 +1,4 @@
-package node
+package direct
 
 import (
 	"errors"
@@ -7,19 +7,20 @@ import (
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/internal/node/routes"
+	"github.com/openimpi/impi/internal/node/routes/routestest"
 	"github.com/openimpi/impi/internal/wireup"
 	"github.com/openimpi/impi/transports"
 )
 
 func TestHistoryKeepsTheLastTryOfEachWay(t *testing.T) {
 	var h history
-	x := pair{0, 2}
-	tcp := fakeTransport("tcp", transports.ReachNetwork)
+	x := Pair{0, 2}
+	tcp := routestest.Transport("tcp", transports.ReachNetwork)
 	one, two := routes.Way{T: tcp, Address: "t1"}, routes.Way{T: tcp, Address: "t2"}
 	h.failed(x, one, errors.New("nobody there"))
 	h.failed(x, two, &dynamic.RefusedError{Verdict: dynamic.NotAllowed, Proven: true})
 	h.tried(x, one, links.Chosen, "", "it works")
-	r := h.of(0, 2)
+	r := h.of(Pair{0, 2})
 	if got, ok := r.way("tcp", "t1"); !ok || got.verdict != links.Chosen || got.count != 2 {
 		t.Errorf("%+v", got)
 	}
@@ -29,7 +30,7 @@ func TestHistoryKeepsTheLastTryOfEachWay(t *testing.T) {
 	if _, ok := r.way("unix", "t1"); ok {
 		t.Error("another transport's try is taken for it")
 	}
-	if r := h.of(2, 0); len(r.tries) != 0 {
+	if r := h.of(Pair{2, 0}); len(r.tries) != 0 {
 		t.Errorf("the other end has %+v", r)
 	}
 }
@@ -37,9 +38,9 @@ func TestHistoryKeepsTheLastTryOfEachWay(t *testing.T) {
 // TestUnprovenRefusal: anybody may have said it, so it is no word about routes.
 func TestUnprovenRefusal(t *testing.T) {
 	var h history
-	w := routes.Way{T: fakeTransport("tcp", transports.ReachNetwork), Address: "t1"}
-	h.failed(pair{0, 1}, w, &dynamic.RefusedError{Verdict: dynamic.NotAllowed})
-	r := h.of(0, 1)
+	w := routes.Way{T: routestest.Transport("tcp", transports.ReachNetwork), Address: "t1"}
+	h.failed(Pair{0, 1}, w, &dynamic.RefusedError{Verdict: dynamic.NotAllowed})
+	r := h.of(Pair{0, 1})
 	if got, _ := r.way("tcp", "t1"); got.rule != "" {
 		t.Errorf("%+v", got)
 	}
@@ -47,13 +48,13 @@ func TestUnprovenRefusal(t *testing.T) {
 
 func TestHistoryOfALinkThatWasLost(t *testing.T) {
 	var h history
-	x := pair{0, 1}
+	x := Pair{0, 1}
 	h.given(x, &wireup.Message{Transport: "shm", DataPlane: "peer-shm"}, "why", true)
-	if r := h.of(0, 1); r.transport != "shm" || r.plane != "peer-shm" || r.planeReason != "why" || !r.dialled || r.since.IsZero() {
+	if r := h.of(Pair{0, 1}); r.transport != "shm" || r.plane != "peer-shm" || r.planeReason != "why" || !r.dialled || r.since.IsZero() {
 		t.Errorf("%+v", r)
 	}
 	h.refused(x, "the proc has ended")
-	if r := h.of(0, 1); r.transport != "" || r.plane != "" || r.planeReason != "" || r.reason != "the proc has ended" {
+	if r := h.of(Pair{0, 1}); r.transport != "" || r.plane != "" || r.planeReason != "" || r.reason != "the proc has ended" {
 		t.Errorf("%+v", r)
 	}
 }

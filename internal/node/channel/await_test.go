@@ -1,4 +1,4 @@
-package node
+package channel
 
 import (
 	"context"
@@ -12,8 +12,9 @@ func TestChannelThatComesBeforeTheDance(t *testing.T) {
 	for name, want := range map[string]bool{"the dance begins": true, "there is none": false, "it is given up": false} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				h := &ownHost{danced: make(chan struct{})}
-				d := &directLinks{n: &node{ready: make(chan struct{})}}
+				h := &end{danced: make(chan struct{})}
+				ready := make(chan struct{})
+				d := &Channels{Settings: Settings{Ready: ready}}
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				got := make(chan *dancer, 1)
@@ -28,7 +29,7 @@ func TestChannelThatComesBeforeTheDance(t *testing.T) {
 					h.dancing.Store(begun)
 					close(h.danced)
 				case "there is none":
-					close(d.n.ready)
+					close(ready)
 				default:
 					cancel()
 				}

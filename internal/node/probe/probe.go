@@ -1,4 +1,5 @@
-package node
+// Package probe measures how fast the nodes of two procs can talk by a transport.
+package probe
 
 import (
 	"context"
@@ -13,8 +14,11 @@ import (
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/internal/node/accept"
 	"github.com/openimpi/impi/internal/node/dial"
+	"github.com/openimpi/impi/internal/node/direct"
 	"github.com/openimpi/impi/internal/node/routes"
+	"github.com/openimpi/impi/internal/node/site"
 	"github.com/openimpi/impi/internal/poll"
 )
 
@@ -24,50 +28,55 @@ import (
 // of eight bytes, what and size, each of which comes back: pings at once, and a
 // load after the size bytes that follow it. It ends by the end of the link.
 const (
-	probePing = 0x70696e67 // "ping"
-	probeLoad = 0x6c6f6164 // "load"
+	ping = 0x70696e67 // "ping"
+	load = 0x6c6f6164 // "load"
 
-	probeRecord  = 8
-	probeRounds  = 1000 // at most
-	probeWarm    = 20   // rounds that are not counted
-	probeTime    = 60 * time.Millisecond
-	probePiece   = 64 << 10
-	probeFirst   = 256 << 10 // bytes of the first load; each is twice the one before
-	probeMost    = 32 << 20  // bytes of one load
-	probeLoads   = 3         // that took long enough
-	probeAnswers = 2         // probes that a node answers at a time
-	probeLooks   = 8         // looks into memory before a wait is counted, as in internal/engine
+	recordSize = 8
+	mostRounds = 1000 // at most
+	warmRounds = 20   // rounds that are not counted
+	roundTime  = 60 * time.Millisecond
+	pieceSize  = 64 << 10
+	firstLoad  = 256 << 10 // bytes of the first load; each is twice the one before
+	mostLoad   = 32 << 20  // bytes of one load
+	loads      = 3         // that took long enough
+	answers    = 2         // probes that a node answers at a time
+	looks      = 8         // looks into memory before a wait is counted, as in internal/engine
 )
 
-// errProbe is the error of a probe whose other side does not keep to the above.
-var errProbe = errors.New("malformed probe")
+// errMalformed is the error of a probe whose other side does not keep to the above.
+var errMalformed = errors.New("malformed probe")
 
-// probeServer bounds how many probes are answered at a time.
-type probeServer struct{ busy atomic.Int32 }
+// Prober measures the ways of a site's procs, and answers who measures theirs.
+type Prober struct {
+	Links *direct.Links
+	busy  atomic.Int32 // probes that are answered
+}
 
-func (d *probeServer) enter() bool {
-	if d.busy.Add(1) <= probeAnswers {
+// Enter tells whether one more may be answered. Leave is for when this is done.
+func (d *Prober) Enter() bool {
+	if d.busy.Add(1) <= answers {
 		return true
 	}
 	d.busy.Add(-1)
 	return false
 }
 
-func (d *probeServer) leave() { d.busy.Add(-1) }
+// Leave makes room for another one.
+func (d *Prober) Leave() { d.busy.Add(-1) }
 
 // probe measures the way to a peer by a transport. The context bounds it.
-func (d *directLinks) probe(ctx context.Context, x pair, transport string) (*links.Measure, error) {
-	i := slices.IndexFunc(d.n.ways(x), func(w routes.Way) bool { return w.T.Name == transport })
+func (d *Prober) probe(ctx context.Context, x direct.Pair, transport string) (*links.Measure, error) {
+	i := slices.IndexFunc(d.Links.Ways(x), func(w routes.Way) bool { return w.T.Name == transport })
 	if i < 0 {
-		return nil, fmt.Errorf("this site's routes do not allow %s to rank %d", transport, x.peer)
+		return nil, fmt.Errorf("this site's routes do not allow %s to rank %d", transport, x.Peer)
 	}
-	w := d.n.ways(x)[i]
-	l, err := d.dialFor(ctx, &dynamic.Hello{Src: x.local, Dst: x.peer, Probe: true}, w)
+	w := d.Links.Ways(x)[i]
+	l, err := d.Links.Dial(ctx, &dynamic.Hello{Src: x.Local, Dst: x.Peer, Probe: true}, w)
 	if err != nil {
 		return nil, err
 	}
 	defer l.Close()
-	c, err := d.n.newPatter(ctx, l)
+	c, err := d.newPatter(ctx, l)
 	if err != nil {
 		return nil, err
 	}
@@ -81,24 +90,25 @@ func (d *directLinks) probe(ctx context.Context, x pair, transport string) (*lin
 	return m, nil
 }
 
-// answerProbe is the other side. It ends with ctx at the latest.
-func (d *directLinks) answerProbe(ctx context.Context, l link.Link, g *dynamic.Acceptor, h dynamic.Hello, t *routes.Transport) error {
+// Answer is the other side. It ends with ctx at the latest.
+func (d *Prober) Answer(ctx context.Context, a *accept.Arrival) error {
+	l, h, t := a.Link, a.Hello, a.At.Transport
 	verdict := dynamic.Accepted
-	switch p := d.n.procs.Of(h.Dst); {
-	case p == nil || int(h.Src) >= len(d.n.job.Procs):
+	switch p := d.Links.Procs.Of(h.Dst); {
+	case p == nil || int(h.Src) >= len(d.Links.Routes.World.Procs):
 		verdict = dynamic.UnknownRank
-	case !d.n.routes.Allows(h.Src, t), !d.n.routes.AllowsPlane(h.Src, l):
+	case !d.Links.Routes.Allows(h.Src, t), !d.Links.Routes.AllowsPlane(h.Src, l):
 		verdict = dynamic.NotAllowed
-	case !d.service.enter():
+	case !d.Enter():
 		verdict = dynamic.Busy
 	default:
-		defer d.service.leave()
+		defer d.Leave()
 	}
-	if err := dial.Answer(ctx, l, g, verdict); err != nil {
+	if err := a.Answer(ctx, verdict); err != nil {
 		return err
 	}
 	defer l.Close()
-	c, err := d.n.newPatter(ctx, l)
+	c, err := d.newPatter(ctx, l)
 	if err != nil {
 		return err
 	}
@@ -114,8 +124,8 @@ type patter struct {
 	buf   []byte
 }
 
-func (n *node) newPatter(ctx context.Context, l link.Link) (*patter, error) {
-	spin, err := newSpinner(n.opt.Site.Wait)
+func (d *Prober) newPatter(ctx context.Context, l link.Link) (*patter, error) {
+	spin, err := poll.NewSpinner(site.Spin(d.Links.Routes.Site.Wait))
 	if err != nil {
 		return nil, err
 	}
@@ -123,9 +133,9 @@ func (n *node) newPatter(ctx context.Context, l link.Link) (*patter, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &patter{Blocking: t, l: l, spin: spin, looks: 1, buf: make([]byte, probePiece)}
+	c := &patter{Blocking: t, l: l, spin: spin, looks: 1, buf: make([]byte, pieceSize)}
 	if l.Limits().Memory {
-		c.looks = probeLooks
+		c.looks = looks
 	}
 	return c, nil
 }
@@ -177,7 +187,7 @@ func (c *patter) put(b []byte) error {
 
 // ask sends a record.
 func (c *patter) ask(what, size uint32) error {
-	var b [probeRecord]byte
+	var b [recordSize]byte
 	binary.BigEndian.PutUint32(b[:], what)
 	binary.BigEndian.PutUint32(b[4:], size)
 	return c.put(b[:])
@@ -185,7 +195,7 @@ func (c *patter) ask(what, size uint32) error {
 
 // hear receives a record.
 func (c *patter) hear() (what, size uint32, err error) {
-	var b [probeRecord]byte
+	var b [recordSize]byte
 	if err := c.get(b[:]); err != nil {
 		return 0, 0, err
 	}
@@ -198,14 +208,14 @@ func (c *patter) round(what, size uint32) (time.Duration, error) {
 	if err := c.ask(what, size); err != nil {
 		return 0, err
 	}
-	for left := int(size); what == probeLoad && left > 0; left -= min(left, len(c.buf)) {
+	for left := int(size); what == load && left > 0; left -= min(left, len(c.buf)) {
 		if err := c.put(c.buf[:min(left, len(c.buf))]); err != nil {
 			return 0, err
 		}
 	}
 	w, s, err := c.hear()
 	if err == nil && (w != what || s != size) {
-		err = fmt.Errorf("%w: %08x %d came back for %08x %d", errProbe, w, s, what, size)
+		err = fmt.Errorf("%w: %08x %d came back for %08x %d", errMalformed, w, s, what, size)
 	}
 	return time.Since(start), err
 }
@@ -214,15 +224,15 @@ func (c *patter) round(what, size uint32) (time.Duration, error) {
 func (c *patter) pingPong(m *links.Measure) error {
 	var trips []time.Duration
 	began := time.Now()
-	for i := range probeWarm + probeRounds {
-		d, err := c.round(probePing, uint32(i))
+	for i := range warmRounds + mostRounds {
+		d, err := c.round(ping, uint32(i))
 		if err != nil {
 			return err
 		}
-		if i >= probeWarm || time.Since(began) > probeTime {
+		if i >= warmRounds || time.Since(began) > roundTime {
 			trips = append(trips, d/2)
 		}
-		if time.Since(began) > probeTime {
+		if time.Since(began) > roundTime {
 			break
 		}
 	}
@@ -235,14 +245,14 @@ func (c *patter) pingPong(m *links.Measure) error {
 // as others may want the cores meanwhile.
 func (c *patter) stream(m *links.Measure) error {
 	began, long := time.Now(), 0
-	for size := uint32(probeFirst); long < probeLoads && time.Since(began) < 3*probeTime; {
-		d, err := c.round(probeLoad, size)
+	for size := uint32(firstLoad); long < loads && time.Since(began) < 3*roundTime; {
+		d, err := c.round(load, size)
 		if err != nil {
 			return err
 		}
 		m.Rate = max(m.Rate, float64(size)/d.Seconds())
 		switch {
-		case d > probeTime/8 || size == probeMost:
+		case d > roundTime/8 || size == mostLoad:
 			long++
 		default:
 			size *= 2
@@ -258,14 +268,14 @@ func (c *patter) answer() error {
 		switch {
 		case err != nil:
 			return nil // the other side has seen enough
-		case what == probeLoad && size <= probeMost:
+		case what == load && size <= mostLoad:
 			for left := int(size); left > 0; left -= min(left, len(c.buf)) {
 				if err := c.get(c.buf[:min(left, len(c.buf))]); err != nil {
 					return err
 				}
 			}
-		case what != probePing:
-			return fmt.Errorf("%w: %08x %d", errProbe, what, size)
+		case what != ping:
+			return fmt.Errorf("%w: %08x %d", errMalformed, what, size)
 		}
 		if err := c.ask(what, size); err != nil {
 			return err
@@ -273,13 +283,13 @@ func (c *patter) answer() error {
 	}
 }
 
-// probeOf answers a request for a probe.
-func (n *node) probeOf(ctx context.Context, r links.Request) (*links.Measure, error) {
-	x := pair{wire.WorldRank(r.Local), wire.WorldRank(r.Peer)}
-	if n.procs.Of(x.local) == nil || r.Peer < 0 || r.Peer >= len(n.job.Procs) || r.Local == r.Peer {
+// Measure answers a request for a probe.
+func (d *Prober) Measure(ctx context.Context, r links.Request) (*links.Measure, error) {
+	x := direct.Pair{Local: wire.WorldRank(r.Local), Peer: wire.WorldRank(r.Peer)}
+	if d.Links.Procs.Of(x.Local) == nil || r.Peer < 0 || r.Peer >= len(d.Links.Routes.World.Procs) || r.Local == r.Peer {
 		return nil, fmt.Errorf("%w: ranks %d and %d are no pair of this site", links.ErrRequest, r.Local, r.Peer)
 	}
-	m, err := n.direct.probe(ctx, x, r.Transport)
+	m, err := d.probe(ctx, x, r.Transport)
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = fmt.Errorf("the node of rank %d did not answer in time", r.Peer)
 	}

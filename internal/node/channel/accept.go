@@ -1,19 +1,16 @@
-package node
+package channel
 
 import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"net/netip"
 	"strings"
 
-	"github.com/openimpi/impi/core/agent"
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/node/dial"
-	"github.com/openimpi/impi/internal/node/routes"
 )
 
 // add gives a link its number.
@@ -58,7 +55,7 @@ func (d *dancer) accept() {
 		l, err := d.h.Channel.Accept(d.ctx)
 		if err != nil {
 			if d.ctx.Err() == nil {
-				d.tell(func() { d.n.log.Error("no channel can arrive any more", "host", d.h.Config.Address, "error", err) })
+				d.tell(func() { d.c.Log.Error("no channel can arrive any more", "host", d.h.Config.Address, "error", err) })
 			}
 			return
 		}
@@ -104,24 +101,12 @@ func (d *dancer) greet(l link.Link) {
 		}
 		return err
 	}, func() {
-		if err := d.plain(*first); err != nil {
+		if err := d.c.Routes.JudgePlain(binary.BigEndian.Uint32(first[:])); err != nil {
 			d.dance.Closed(conn, err)
 		} else {
 			d.dance.Input(conn, first[:])
 		}
 	})
-}
-
-// plain judges a host that came as IMPI has it and says its rank: anybody can.
-func (d *dancer) plain(greeting [agent.GreetingSize]byte) error {
-	h := binary.BigEndian.Uint32(greeting[:])
-	if uint64(h) >= uint64(len(d.n.job.Hosts)) {
-		return nil // the dance knows better words
-	}
-	if must, says := d.n.routes.ForbidsPlain(d.n.job.Hosts[h].Client); must {
-		return fmt.Errorf("it says it is host %d, and %s: %w", h, says, routes.ErrPlain)
-	}
-	return nil
 }
 
 // prove has a host prove who it is.
@@ -143,8 +128,8 @@ func (d *dancer) prove(conn int) {
 
 // proof greets a host that has begun to prove who it is.
 func (d *dancer) proof(ctx context.Context, conn int, l link.Link, first []byte) (from wire.HostRank, err error) {
-	at := d.n.site.ChannelListener(d.h.Host)
-	g := dynamic.NewAcceptor(d.n.direct.keysAt(at), dial.Nonce())
+	at := d.c.Site.ChannelListener(d.h.Host)
+	g := dynamic.NewAcceptor(d.c.Keys(at), dial.Nonce())
 	if _, err := g.Input(first); err != nil {
 		return from, err
 	}
@@ -156,7 +141,7 @@ func (d *dancer) proof(ctx context.Context, conn int, l link.Link, first []byte)
 	from = wire.HostRank(hello.Src)
 	verdict := dynamic.NotAllowed
 	if hello.Hosts {
-		verdict = d.n.direct.judgeEnds(l, hello, at)
+		verdict = d.c.judgeEnds(l, hello, at)
 	}
 	var why error
 	if verdict == dynamic.Accepted {

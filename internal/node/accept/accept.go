@@ -1,0 +1,109 @@
+// Package accept takes the links that come to a site's listeners and has whoever made them prove
+// who they are. What the links are for is decided by who is given them.
+package accept
+
+import (
+	"context"
+	"errors"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/internal/node/dial"
+	"github.com/openimpi/impi/internal/node/site"
+	"github.com/openimpi/impi/internal/node/tasks"
+	"github.com/openimpi/impi/transports/socket"
+)
+
+// linkFiles is how many file descriptors a link has at most: one whose data plane is
+// "grpc" has a pair of sockets and a pipe.
+const linkFiles = 4
+
+// Settings say who may come and who gets the links.
+type Settings struct {
+	Tasks *tasks.Group
+	Log   hclog.Logger
+	Keys  func(at *site.Listener) dynamic.Keys // what diallers may greet a listener with
+
+	// Take answers a link and keeps it, before ctx ends. An error says that it is refused or
+	// lost: then it is closed.
+	Take func(ctx context.Context, a *Arrival) error
+}
+
+// Arrival is a link whose other end has proved who it is.
+type Arrival struct {
+	Link     link.Link
+	Hello    dynamic.Hello
+	At       *site.Listener
+	Greeting *dynamic.Acceptor
+}
+
+// Answer tells the other end what was decided. It is an error if it was refused.
+func (a *Arrival) Answer(ctx context.Context, v dynamic.Verdict) error {
+	return dial.Answer(ctx, a.Link, a.Greeting, v)
+}
+
+// Arrivals accepts links. Who says nothing makes room for others: diallers greet at once.
+type Arrivals struct {
+	Settings
+	waiting *socket.Waiting // links at all listeners that have not greeted
+}
+
+// New makes Arrivals at no listener.
+func New(s Settings) *Arrivals { return &Arrivals{s, socket.NewWaiting(linkFiles)} }
+
+// Serve accepts links at a listener, as a task, until it is closed.
+func (s *Arrivals) Serve(l *site.Listener) { s.Tasks.Go(func() { s.serve(l) }) }
+
+func (s *Arrivals) serve(l *site.Listener) {
+	for {
+		x, err := l.Accept(s.Tasks)
+		if err != nil {
+			if s.Tasks.Err() == nil {
+				s.Log.Warn("direct links cannot arrive any more", "transport", l.Transport.Name, "error", err)
+			}
+			return
+		}
+		ctx, evict := context.WithCancelCause(s.Tasks)
+		leave := s.waiting.Enter(socket.SourceOf(x), func() { evict(errCrowded) })
+		begun := s.Tasks.Go(func() {
+			defer evict(nil)
+			if err := s.accept(ctx, leave, x, l); err != nil {
+				_ = x.Close()
+				s.Log.Debug("refused a direct link", "transport", l.Transport.Name, "error", err)
+			}
+		})
+		if !begun {
+			leave()
+			evict(nil)
+			_ = x.Close()
+			return
+		}
+	}
+}
+
+// errCrowded is why a greeting ends that made room for another one.
+var errCrowded = errors.New("it had not greeted when there were too many others")
+
+// accept greets who has connected and gives the link away.
+func (s *Arrivals) accept(within context.Context, leave func(), l link.Link, at *site.Listener) error {
+	g, err := s.identify(within, leave, l, at)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(s.Tasks, dial.GreetLimit)
+	defer cancel()
+	hello, _ := g.Peer()
+	return s.Take(ctx, &Arrival{Link: l, Hello: hello, At: at, Greeting: g})
+}
+
+// identify has who has connected prove who it is, within ctx, and calls leave then.
+func (s *Arrivals) identify(ctx context.Context, leave func(), l link.Link, at *site.Listener) (*dynamic.Acceptor, error) {
+	defer leave()
+	ctx, cancel := context.WithTimeout(ctx, dial.GreetLimit)
+	defer cancel()
+	g := dynamic.NewAcceptor(s.Keys(at), dial.Nonce())
+	known := func() bool { _, ok := g.Peer(); return ok }
+	return g, dial.Greet(ctx, l, g, known)
+}

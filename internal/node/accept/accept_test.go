@@ -1,0 +1,84 @@
+package accept
+
+import (
+	"context"
+	"io"
+	"net"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/internal/node/routes"
+	"github.com/openimpi/impi/internal/node/site"
+	"github.com/openimpi/impi/internal/node/tasks"
+	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/transports/tcp"
+)
+
+// TestCrowdNeedsNoThreads: a connection that does not greet costs its node no thread,
+// and all listeners together let in no more of them than one may.
+func TestCrowdNeedsNoThreads(t *testing.T) {
+	const crowd, stay = 300, 128
+	ctx, cancel := context.WithCancel(t.Context())
+	running := tasks.New(ctx)
+	arrivals := New(Settings{
+		Tasks: running, Log: hclog.NewNullLogger(), Keys: func(*site.Listener) dynamic.Keys { return dynamic.KeysOfJob(dynamic.Token{1}) },
+		Take: func(context.Context, *Arrival) error { t.Error("somebody has proved to be of the job"); return nil },
+	})
+	t.Cleanup(running.Close)
+	t.Cleanup(cancel)
+	before := threads(t)
+	ended := make(chan struct{}, 2*crowd)
+	for range 2 {
+		l, err := tcp.New().Listen(ctx, transports.ListenSpec{Host: "127.0.0.1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = l.Close() })
+		arrivals.Serve(&site.Listener{Listener: l, Transport: &routes.Transport{Name: "tcp"}})
+		for _, c := range crowdAt(t, crowd, l.Address()) {
+			go func() {
+				_, _ = io.Copy(io.Discard, c)
+				ended <- struct{}{}
+			}()
+		}
+	}
+	late := time.After(time.Minute)
+	for i := range 2*crowd - stay {
+		select {
+		case <-ended:
+		case <-late:
+			t.Fatalf("%d of %d connections were sent away, want all but %d", i, 2*crowd, stay)
+		}
+	}
+	if more := threads(t) - before; more > stay/4 {
+		t.Errorf("%d connections that wait have %d threads", stay, more)
+	}
+}
+
+// threads counts those of this process.
+func threads(t *testing.T) int {
+	t.Helper()
+	tasks, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(tasks)
+}
+
+// crowdAt makes connections that say nothing until the test is over.
+func crowdAt(t *testing.T, n int, address string) (crowd []net.Conn) {
+	t.Helper()
+	for range n {
+		nc, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { nc.Close() })
+		crowd = append(crowd, nc)
+	}
+	return crowd
+}

@@ -1,0 +1,87 @@
+package direct
+
+import (
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/internal/node/dial"
+	"github.com/openimpi/impi/internal/node/procs"
+	"github.com/openimpi/impi/internal/wireup"
+)
+
+// State is a pair's state: what the node made of it, and what the proc says of itself and of the link;
+// nil: nothing.
+func (d *Links) State(x Pair, s *wireup.Stats, l *wireup.LinkStats) links.State {
+	switch d.Phase(x) {
+	case dynamic.Dialling:
+		return links.StateOpening
+	case dynamic.Yielding:
+		return links.StateWaiting
+	case dynamic.Refused:
+		return links.StateAgents
+	case dynamic.Linked:
+		if s == nil && d.Procs.Of(x.Local).Phase() == procs.Finished || s != nil && l != nil && !l.Direct {
+			return links.StateEnded
+		}
+		return links.StateLinked
+	case dynamic.Unlinked:
+		if l != nil && (l.Routed || l.Messages > 0) {
+			return links.StateAgents
+		}
+	}
+	return links.StateUnused
+}
+
+// whyAgents is for pairs of which no direct link was ever tried.
+func (d *Links) whyAgents(x Pair) string {
+	switch ours, theirs := d.Routes.Cards[x.Local], d.Routes.Cards[x.Peer]; {
+	case ours == nil || theirs == nil:
+		return d.Routes.WhyNoCards(x.Peer)
+	case !d.Routes.RouteTo(x.Peer).Direct:
+		return "the route has direct = false"
+	}
+	return dial.NoWay
+}
+
+func (d *Links) describeRoute(peer wire.WorldRank) links.Route {
+	r := d.Routes.RouteTo(peer)
+	l := links.Route{Prefer: r.Prefer, Direct: r.Direct, DataPlane: r.DataPlane, RequireTLS: r.RequireTLS, Closed: r.Closed}
+	for _, b := range d.Routes.Site.Routes {
+		if b.Site == r.Site {
+			l.Site = r.Site // not made up for lack of a block
+		}
+	}
+	return l
+}
+
+// View is what the node knows of a pair that is in a state.
+func (d *Links) View(x Pair, state links.State) links.View {
+	r := d.past.of(x)
+	v := links.View{
+		Local: int(x.Local), Peer: int(x.Peer), State: state,
+		LocalHost: int(d.Routes.World.Procs[x.Local].Host), PeerHost: int(d.Routes.World.Procs[x.Peer].Host),
+		Transport: r.transport, Plane: r.plane, PlaneReason: r.planeReason,
+		Resumes: d.Resumes(x), Dialled: r.dialled, Since: r.since, Reason: r.reason,
+		Candidates: d.candidates(x, &r), Route: d.describeRoute(x.Peer),
+	}
+	ours, theirs := d.Routes.Cards[x.Local], d.Routes.Cards[x.Peer]
+	v.SameMachine = ours != nil && theirs != nil && ours.SameNode(theirs)
+	if v.State == links.StateAgents && v.Reason == "" {
+		v.Reason = d.whyAgents(x)
+	}
+	return v
+}
+
+// Path tells how the packets of a pair are to go, and tells the operator if it is not as the route
+// wants.
+func (d *Links) Path(x Pair) wireup.Path {
+	switch {
+	case x.Local == x.Peer:
+		return wireup.PathSelf
+	case len(d.Ways(x)) > 0:
+		return wireup.PathDirect
+	case d.Routes.Cards[x.Local] != nil && d.Routes.Cards[x.Peer] != nil && d.Routes.RouteTo(x.Peer).Direct:
+		d.FallBacks.ByAgents(x.Local, x.Peer, dial.NoWay)
+	}
+	return wireup.PathChannel
+}

@@ -1,0 +1,245 @@
+// Package direct makes the links between procs that pass the agents by, resumes them, and knows
+// what was tried for whoever asks why a pair is linked as it is.
+package direct
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/internal/node/accept"
+	"github.com/openimpi/impi/internal/node/dial"
+	"github.com/openimpi/impi/internal/node/procs"
+	"github.com/openimpi/impi/internal/node/routes"
+	"github.com/openimpi/impi/internal/node/tasks"
+	"github.com/openimpi/impi/internal/resumable"
+	"github.com/openimpi/impi/internal/wireup"
+	"github.com/openimpi/impi/transports"
+)
+
+// Pair is a local proc and another, perhaps on the same node.
+type Pair struct{ Local, Peer wire.WorldRank }
+
+// Settings are what links between procs need of a node.
+type Settings struct {
+	Routes    *routes.Table
+	Procs     *procs.Set
+	Token     dynamic.Token // zero: no direct link is possible
+	Tasks     *tasks.Group
+	FallBacks *dial.FallBacks
+	Log       hclog.Logger
+}
+
+// Links are the direct links of a site's procs.
+//
+// Both ends may want one at the same time: then the lower rank is prior.
+type Links struct {
+	Settings
+	past history
+
+	mu       sync.Mutex
+	ties     dynamic.Ties[Pair]
+	sessions dynamic.Sessions[Pair]                       // of resumable links
+	hush     map[*dynamic.SessionState]context.CancelFunc // of who is being told that a link is lost, when that is not needed any more
+}
+
+// New makes Links of which there are none.
+func New(s Settings) *Links {
+	return &Links{Settings: s, hush: make(map[*dynamic.SessionState]context.CancelFunc)}
+}
+
+// decide asks the ties about a pair, with what they are to be told.
+func (d *Links) decide(what func(*dynamic.Ties[Pair], Pair) bool, x Pair) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return what(&d.ties, x)
+}
+
+// Open is for a proc that asks for a link to a peer.
+func (d *Links) Open(p *procs.Proc, peer wire.WorldRank) {
+	x := Pair{p.Rank(), peer}
+	if peer < 0 || int(peer) >= len(d.Routes.World.Procs) || peer == x.Local {
+		d.Log.Warn("a proc asks for a link to a rank that is none", "rank", x.Local, "peer", peer)
+		return
+	}
+	if d.decide((*dynamic.Ties[Pair]).Want, x) {
+		d.Tasks.Go(func() { d.connect(p, x) })
+	}
+}
+
+// connect makes a link, or waits for the other end's, or gives up.
+func (d *Links) connect(p *procs.Proc, x Pair) {
+	var hello dynamic.Hello
+	var making *dynamic.SessionState // not nil once the peer's node may have the link
+	limit := time.Duration(0)
+	if d.Routes.Resumable(x.Local, x.Peer) {
+		limit = routes.Resume(d.Routes.Job)
+	}
+	ways := d.Ways(x)
+	s := dial.Search{
+		Search: dynamic.DirectSearch(len(ways), &d.ties, x, limit), Lock: &d.mu, Ways: ways,
+		Dial: func(ctx context.Context, w routes.Way, step dynamic.SearchStep) (link.Link, error) {
+			if step.Fresh {
+				hello, making = dynamic.Hello{Src: x.Local, Dst: x.Peer}, d.dismiss(x, making)
+				if limit > 0 {
+					hello.Session = newSession()
+				}
+			}
+			hello.Again = step.Again
+			l, err := d.Dial(ctx, &hello, w)
+			if errors.Is(err, dial.ErrUncertain) && making == nil {
+				d.mu.Lock()
+				defer d.mu.Unlock()
+				making = d.sessions.Begin(x, hello.Session, &d.ties)
+			}
+			return l, err
+		},
+		Failed: func(w routes.Way, err error) {
+			d.past.failed(x, w, err)
+			d.Log.Debug("direct link failed", "from", x.Local, "to", x.Peer, "transport", w.T.Name, "error", err)
+		},
+	}
+	l, w, last := s.Run(d.Tasks)
+	if last.Action != dynamic.KeepLink {
+		d.dismiss(x, making)
+	}
+	switch {
+	case last.Action == dynamic.KeepLink:
+		d.FallBacks.Warn("direct link", d.Routes.World.Procs[x.Peer].Client, w, &s)
+		d.past.tried(x, w, links.Chosen, "", "the first of the route's prefer that works")
+		d.give(p, x.Peer, l, w.T.Name, d.enrol(x, hello.Session, true), true)
+	case last.Action != dynamic.GiveUp || d.Tasks.Err() != nil:
+	case last.Yielded:
+		d.fallBack(p, x, fmt.Sprintf("rank %d was about to connect and did not within %v", x.Peer, dynamic.MaxYields*dynamic.YieldTime))
+	default:
+		d.fallBack(p, x, cmp.Or(s.Reasons(), dial.NoWay))
+	}
+}
+
+// Phase tells how far a pair is from having a link.
+func (d *Links) Phase(x Pair) dynamic.Phase {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.ties.Phase(x)
+}
+
+// Ways lists how a pair could be linked, best first.
+func (d *Links) Ways(x Pair) []routes.Way {
+	return d.Routes.Ways(x.Local, x.Peer, d.Procs.Of(x.Local).Address())
+}
+
+// Dial makes a link to a proc by a way, for any purpose that a greeting can name, and greets the
+// other node. It takes the session out of hello for a link that needs none.
+func (d *Links) Dial(within context.Context, hello *dynamic.Hello, w routes.Way) (link.Link, error) {
+	return dial.Greeted(within, d.Token, d.Routes.Pinned(w.T, hello.Dst), hello, w)
+}
+
+// fallBack sends the pair's packets through the agent.
+func (d *Links) fallBack(p *procs.Proc, x Pair, reason string) {
+	d.past.refused(x, reason)
+	d.FallBacks.ByAgents(x.Local, x.Peer, reason)
+	if err := p.Tell(wireup.Message{Kind: wireup.KindLink, Peer: x.Peer, Reason: reason}); err != nil {
+		d.Log.Debug("cannot tell", "proc", p.Who(), "error", err)
+	}
+}
+
+// Accept gives a link that has arrived to its proc.
+func (d *Links) Accept(ctx context.Context, a *accept.Arrival) error {
+	hello, l, t := a.Hello, a.Link, a.At.Transport
+	if hello.Again || hello.Lost {
+		return d.acceptAgain(ctx, a)
+	}
+	var p *procs.Proc
+	verdict := dynamic.NotAllowed
+	if d.Routes.AllowsPlane(hello.Src, l) {
+		p, verdict = d.judge(hello, t)
+	}
+	x := Pair{hello.Dst, hello.Src}
+	var s *dynamic.SessionState
+	if verdict == dynamic.Accepted {
+		s = d.enrol(x, hello.Session, false) // before anybody can ask for it again
+	}
+	if err := a.Answer(ctx, verdict); err != nil {
+		if verdict == dynamic.Accepted {
+			d.dismiss(x, s)
+			d.decide((*dynamic.Ties[Pair]).Drop, x)
+		}
+		return err
+	}
+	d.give(p, hello.Src, l, t.Name, s, false)
+	return nil
+}
+
+// judge decides about a link that a peer has made.
+func (d *Links) judge(h dynamic.Hello, t *routes.Transport) (*procs.Proc, dynamic.Verdict) {
+	p := d.Procs.Of(h.Dst)
+	switch {
+	case p == nil || int(h.Src) >= len(d.Routes.World.Procs):
+		return nil, dynamic.UnknownRank
+	case p.Phase() != procs.InMPI:
+		return nil, dynamic.Leaving
+	case !d.Routes.Allows(h.Src, t) || h.Session != (dynamic.Session{}) && !d.Routes.Resumable(h.Dst, h.Src):
+		return nil, dynamic.NotAllowed
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch v := d.ties.Arrive(Pair{h.Dst, h.Src}, h.Src < h.Dst); v {
+	case dynamic.Accepted:
+		return p, v
+	case dynamic.StillLinked: // by the link of the lower rank, which this node knows of first
+		return nil, dynamic.TieLost
+	default:
+		return nil, v
+	}
+}
+
+// give hands a link to its proc; s is nil for one that does not last.
+func (d *Links) give(p *procs.Proc, peer wire.WorldRank, l link.Link, transport string, s *dynamic.SessionState, dialled bool) {
+	x := Pair{p.Rank(), peer}
+	m := wireup.Message{Kind: wireup.KindLink, Peer: peer, Transport: transport}
+	if s != nil {
+		m.Resumable = &wireup.Resumable{Session: s.ID[:], Dialler: s.Dialled, Window: resumable.Window, Limit: routes.Resume(d.Routes.Job)}
+	}
+	reason := dial.OriginOf(l).Reason
+	m.Reason = reason
+	if err := p.Hand(l, &m); err != nil {
+		d.past.refused(x, "the link could not be given to the proc: "+err.Error())
+		d.Log.Debug("direct link is lost", "proc", p.Who(), "peer", peer, "error", err)
+		return
+	}
+	d.past.given(x, &m, reason, dialled)
+	d.Log.Debug("direct link", "rank", p.Rank(), "peer", peer, "transport", transport, "data_plane", m.DataPlane, "reason", reason)
+}
+
+// Through counts the links whose bytes pass through a transport's plugin: those that
+// are resumed, and others.
+func (d *Links) Through(transport string) (resumable, others int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for x, phase := range d.ties.All() {
+		if phase != dynamic.Linked {
+			continue
+		}
+		r := d.past.of(x)
+		if p := transports.DataPlane(r.plane); p == transports.PlaneFD || p == transports.PlanePeerSHM {
+			continue
+		}
+		switch {
+		case r.transport != transport || d.Procs.Of(x.Local).Phase() == procs.Finished:
+		case d.sessions.Get(x) != nil:
+			resumable++
+		default:
+			others++
+		}
+	}
+	return resumable, others
+}

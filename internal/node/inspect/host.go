@@ -1,0 +1,84 @@
+package inspect
+
+import (
+	"context"
+	"time"
+
+	"github.com/openimpi/impi/internal/drive"
+	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/internal/node/dial"
+	"github.com/openimpi/impi/internal/node/site"
+	"github.com/openimpi/impi/internal/wireup"
+)
+
+// describeHost asks a host's switch, which answers between two packets.
+func (c *Control) describeHost(ctx context.Context, host int) (links.Host, []links.Channel) {
+	h := &c.Hosts[host]
+	d := links.Host{Rank: int(h.Rank), Address: h.Config.Address.String(), NoBoard: h.NoBoard,
+		Wait: links.Waiting{Setting: site.Spin(c.Site.Routes.Site.Wait)}}
+	answer := make(chan switchState, 1)
+	h.Switch.Post(func() { answer <- c.switchState(h) })
+	var s switchState
+	select {
+	case s = <-answer:
+	case <-h.Switch.Done():
+		return d, nil
+	case <-ctx.Done():
+		return d, nil
+	}
+	d.Wait.Budget, d.Wait.Crowded, d.Wait.Score, d.Wait.State = s.wait.Budget, s.wait.Crowded, s.wait.Score, s.wait.State
+	var channels []links.Channel
+	for _, x := range s.channels {
+		x.From = int(h.Rank)
+		x.Address = c.Site.Routes.World.Hosts[x.To].Address.Addr().String()
+		channels = append(channels, x)
+	}
+	return d, channels
+}
+
+// switchState is what a switch says of itself.
+type switchState struct {
+	wait     links.Waiting
+	channels []links.Channel
+}
+
+// switchState is called by the switch.
+func (c *Control) switchState(h *Host) switchState {
+	w := h.Switch.Waiting()
+	st := switchState{wait: links.Waiting{Budget: w.Budget, Crowded: w.Crowded, Score: w.Score}}
+	for _, x := range h.Switch.Channels() {
+		d := links.Channel{To: int(x.Host), State: links.StateLinked, Ended: x.Ended}
+		from := dial.OriginOf(x.Link)
+		if k, ok := x.Link.(interface {
+			Counts() (sent, received uint64)
+		}); ok {
+			sent, received := k.Counts()
+			d.Bytes = counted(wireup.LinkStats{Counted: true, Sent: sent, Received: received})
+		}
+		if x.Channel != nil {
+			from = c.Channels.OriginOf(h.Index, x.Channel)
+			describeResumable(x.Channel.Resumable, &d)
+		}
+		d.Transport, d.Plane, d.PlaneReason = from.Transport, from.Plane, from.Reason
+		if d.Ended {
+			d.State = links.StateEnded
+		}
+		if k, ok := x.Link.(interface{ RTT() (time.Duration, bool) }); ok {
+			d.RTT, _ = k.RTT()
+		}
+		st.channels = append(st.channels, d)
+	}
+	return st
+}
+
+// describeResumable tells how a channel that resumes is kept.
+func describeResumable(r *drive.Resumable, c *links.Channel) {
+	c.Resumable, c.Resumes = true, r.Resumes()
+	apart, why := r.Apart()
+	if why != nil {
+		c.Lost = why.Error()
+	}
+	if apart {
+		c.State = links.StateLost
+	}
+}

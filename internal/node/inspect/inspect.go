@@ -1,0 +1,304 @@
+// Package inspect answers who asks a node how it is: impi-node links, probes and reloads, at the
+// node's control socket.
+package inspect
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/internal/node/channel"
+	"github.com/openimpi/impi/internal/node/direct"
+	"github.com/openimpi/impi/internal/node/probe"
+	"github.com/openimpi/impi/internal/node/procs"
+	"github.com/openimpi/impi/internal/node/routes"
+	"github.com/openimpi/impi/internal/node/site"
+	"github.com/openimpi/impi/internal/packetswitch"
+	"github.com/openimpi/impi/internal/wireup"
+)
+
+// procsLimit is how long procs and switches have to say how their links are:
+// they do so within microseconds, or not at all.
+const procsLimit = 500 * time.Millisecond
+
+// Settings are what can be told of a node that starts.
+type Settings struct {
+	Name  string // of the job
+	Site  *site.Site
+	Procs *procs.Set
+	Ready <-chan struct{} // closed when the job runs, after Run
+}
+
+// Running is what else can be told once the job runs.
+type Running struct {
+	Hosts    []Host
+	Direct   *direct.Links
+	Channels *channel.Channels
+	Prober   *probe.Prober
+	Worlds   interface{ Describe(*links.Node) } // links to other worlds
+}
+
+// Host is a host of the site with its packet switch.
+type Host struct {
+	*site.Host
+	Switch  *packetswitch.Switch
+	NoBoard string // why its procs have no board; empty: they have one
+}
+
+// Control answers at a node's control socket.
+type Control struct {
+	Settings
+	Running
+	server *links.Server // nil if it could not be opened
+}
+
+// Open makes a node one that can be asked. It can do without.
+func Open(s Settings) *Control {
+	c := &Control{Settings: s}
+	err := c.writeAbout()
+	if err == nil {
+		c.server, err = links.Serve(filepath.Join(s.Site.Dir, links.SocketName), c.Answer)
+	}
+	if err != nil {
+		s.Site.Log.Warn("impi-node links will not find this node", "error", err)
+	}
+	return c
+}
+
+// Run is told what runs. Nobody is told of it before Ready is closed.
+func (c *Control) Run(r Running) { c.Running = r }
+
+// TellJob writes to the run directory who this node has turned out to be.
+func (c *Control) TellJob() {
+	if err := c.writeAbout(); err != nil {
+		c.Site.Log.Debug("cannot write to the runtime directory", "error", err)
+	}
+}
+
+// Close answers nobody any more.
+func (c *Control) Close() {
+	if c.server != nil {
+		c.server.Close()
+	}
+}
+
+// writeAbout writes who this node is to its run directory.
+func (c *Control) writeAbout() error {
+	b, err := json.Marshal(c.about())
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(c.Site.Dir, links.AboutName)
+	if err := os.WriteFile(path+".new", b, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
+}
+
+func (c *Control) about() links.About {
+	site := c.Site.Routes.Site
+	a := links.About{Job: c.Name, Site: site.Name, Client: site.Client, PID: os.Getpid(), Parent: os.Getppid()}
+	if c.isReady() {
+		a.ID = c.jobID()
+	}
+	return a
+}
+
+// jobID names the job as all its nodes do: by who is in it. Ports and process
+// numbers make it different from others that run now.
+func (c *Control) jobID() string {
+	h := sha256.New()
+	for _, x := range c.Site.Routes.World.Hosts {
+		fmt.Fprintf(h, "%x %d\n", x.Address, x.Port)
+	}
+	for _, p := range c.Site.Routes.World.Procs {
+		fmt.Fprintf(h, "%x %d\n", p.ID.Host, p.ID.PID)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:6])
+}
+
+var errNotYet = fmt.Errorf("%w: the job does not run yet", links.ErrRequest)
+
+// Answer answers a request at the control socket.
+func (c *Control) Answer(ctx context.Context, r links.Request) (a links.Answer) {
+	switch r.Op {
+	case links.OpLinks:
+		a.Node = c.Describe(ctx, r)
+	case links.OpProbe:
+		err := errNotYet
+		if c.isReady() {
+			a.Measure, err = c.Prober.Measure(ctx, r)
+		}
+		if err != nil {
+			a.Error = err.Error()
+		}
+	case links.OpReload:
+		err := errNotYet
+		if c.isReady() {
+			a.Reload, err = c.Site.Reload(ctx, r, c.Direct.Through)
+		}
+		if err != nil {
+			a.Error = err.Error()
+		}
+	default:
+		a.Error = fmt.Sprintf("%v: this node does not know %q", links.ErrRequest, r.Op)
+	}
+	return a
+}
+
+// isReady tells whether startup is over, so that what it settles may be read.
+func (c *Control) isReady() bool {
+	select {
+	case <-c.Ready:
+		return true
+	default:
+		return false
+	}
+}
+
+// Describe tells what this node knows, without waiting for anybody for long.
+func (c *Control) Describe(ctx context.Context, r links.Request) *links.Node {
+	if !c.isReady() {
+		return &links.Node{About: c.about(), Phase: links.PhaseStarting}
+	}
+	d := &links.Node{About: c.about(), Phase: c.phase(), Sites: c.sites(), Transports: c.describeTransports()}
+	ctx, cancel := context.WithTimeout(ctx, procsLimit)
+	defer cancel()
+	stats := make([]*wireup.Stats, len(c.Procs.All()))
+	d.Procs = make([]links.Proc, len(c.Procs.All()))
+	d.Hosts = make([]links.Host, len(c.Hosts))
+	channels := make([][]links.Channel, len(c.Hosts))
+	var wg sync.WaitGroup
+	for i, p := range c.Procs.All() {
+		wg.Go(func() { d.Procs[i], stats[i] = c.describeProc(ctx, p) })
+	}
+	for i := range c.Hosts {
+		wg.Go(func() { d.Hosts[i], channels[i] = c.describeHost(ctx, i) })
+	}
+	wg.Wait()
+	for _, c := range channels {
+		d.Channels = append(d.Channels, c...)
+	}
+	c.describePairs(d, stats, r)
+	c.Worlds.Describe(d)
+	return d
+}
+
+// phase is PhaseEnding from the first proc that has finished.
+func (c *Control) phase() links.Phase {
+	if c.Procs.Finishing() {
+		return links.PhaseEnding
+	}
+	return links.PhaseRunning
+}
+
+func (c *Control) sites() (sites []links.Site) {
+	for _, x := range c.Site.Routes.World.Clients {
+		s := links.Site{
+			Name: c.Site.Routes.SiteName(int(x.Rank)), Client: int(x.Rank), Own: x.Own,
+			First: int(x.FirstProc), Procs: x.NProcs,
+		}
+		for i := range x.NHosts {
+			s.Hosts = append(s.Hosts, c.Site.Routes.World.Hosts[int(x.FirstHost)+i].Address.Addr().String())
+		}
+		sites = append(sites, s)
+	}
+	return sites
+}
+
+func (c *Control) describeTransports() (list []links.Transport) {
+	for _, t := range c.Site.Routes.Transports {
+		can, s := t.Capabilities(), t.Plugin.Status()
+		x := links.Transport{
+			Name: t.Name, State: string(s.State), PID: s.PID, Links: s.Links, Planes: routes.Planes(can), Reach: string(can.Reach),
+			Protocol: s.Protocol, Lacks: s.Lacks, Problem: s.Problem, Starts: s.Starts, Failures: s.Failures, NextTry: s.NextTry,
+		}
+		if u, err := t.Plugin.Usage(); err == nil {
+			r := links.Resources(u)
+			x.Usage = &r
+		}
+		if s.LastErr != nil {
+			x.Error = s.LastErr.Error()
+		}
+		list = append(list, x)
+	}
+	return list
+}
+
+// describeProc asks a proc.
+func (c *Control) describeProc(ctx context.Context, p *procs.Proc) (links.Proc, *wireup.Stats) {
+	d := links.Proc{
+		Rank: int(p.Rank()), PID: p.PID(), Host: int(c.Hosts[p.Host].Rank),
+		Wait: links.Waiting{Setting: site.Spin(c.Site.Routes.Site.Wait)},
+	}
+	s, err := p.Stats(ctx)
+	if err != nil {
+		d.Silent = err.Error()
+		return d, nil
+	}
+	d.Wait.Budget, d.Wait.Crowded, d.Wait.State, d.Wait.Score = time.Duration(s.Budget), s.Crowded, s.State, s.Score
+	d.Agent = counted(s.Agent)
+	return d, s
+}
+
+// counted gives the bytes of a link, if they were counted.
+func counted(s wireup.LinkStats) (b links.Bytes) {
+	if s.Counted {
+		b.Sent, b.Received = &s.Sent, &s.Received
+	}
+	return b
+}
+
+// describePairs tells of all pairs of a local proc and another, but for those
+// that are not asked for.
+func (c *Control) describePairs(d *links.Node, stats []*wireup.Stats, r links.Request) {
+	all := r.All || len(c.Procs.All())*(len(c.Site.Routes.World.Procs)-1) <= r.Few
+	for i, p := range c.Procs.All() {
+		local := p.Rank()
+		traffic := trafficOf(stats[i])
+		for peer := range c.Site.Routes.World.Procs {
+			if x := (direct.Pair{Local: local, Peer: wire.WorldRank(peer)}); x.Local != x.Peer {
+				c.describePair(d, x, stats[i], traffic[x.Peer], all)
+			}
+		}
+	}
+}
+
+func trafficOf(s *wireup.Stats) map[wire.WorldRank]*wireup.LinkStats {
+	m := make(map[wire.WorldRank]*wireup.LinkStats)
+	if s != nil {
+		for i := range s.Links {
+			m[s.Links[i].Peer] = &s.Links[i]
+		}
+	}
+	return m
+}
+
+func (c *Control) describePair(d *links.Node, x direct.Pair, s *wireup.Stats, l *wireup.LinkStats, all bool) {
+	state := c.Direct.State(x, s, l)
+	switch {
+	case state == links.StateUnused && !all:
+		d.Unused++
+		return
+	case len(d.Views) == links.MaxViews:
+		d.Left++
+		return
+	}
+	v := c.Direct.View(x, state)
+	if s != nil {
+		v.Traffic = &links.Traffic{}
+	}
+	if l != nil {
+		v.Traffic.Messages, v.Traffic.RTT = l.Messages, time.Duration(l.RTT)
+		v.Traffic.Bytes = counted(*l)
+	}
+	d.Views = append(d.Views, v)
+}

@@ -1,0 +1,102 @@
+package node
+
+import (
+	"context"
+
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/internal/node/accept"
+	"github.com/openimpi/impi/internal/node/channel"
+	"github.com/openimpi/impi/internal/node/direct"
+	"github.com/openimpi/impi/internal/node/inspect"
+	"github.com/openimpi/impi/internal/node/meet"
+	"github.com/openimpi/impi/internal/node/probe"
+	"github.com/openimpi/impi/internal/node/site"
+	"github.com/openimpi/impi/internal/node/tasks"
+)
+
+// open makes what the procs and hosts need to have links. A spawned world has the service names of
+// the job that it was spawned in.
+func (n *node) open(ctx context.Context) *accept.Arrivals {
+	root := n
+	if n.opt.spawned != nil {
+		root = n.opt.root
+	}
+	n.tasks = tasks.New(ctx)
+	n.direct = direct.New(direct.Settings{
+		Routes: &n.routes, Procs: n.procs, Token: n.job.Token, Tasks: n.tasks, FallBacks: &n.fallBacks, Log: n.log,
+	})
+	n.meetings = meet.New(meet.Settings{
+		Ctx: ctx, Begin: n.tasks.Go, Routes: &n.routes, Procs: n.procs, Token: n.job.Token, Able: n.world != nil, Log: n.log,
+		Names: meet.NameSettings{File: n.opt.Site.Names, Own: root.ownServer, Owner: root.job.Token, Log: n.log},
+	})
+	n.parents = n.spawner.NewParents(n.meetings, n.inherit)
+	n.channels = channel.New(channel.Settings{
+		Site: n.site, Routes: &n.routes, Own: n.token, Keys: n.keys,
+		Tasks: n.tasks, FallBacks: &n.fallBacks, Log: n.log, Ready: n.ready, Deadline: n.deadline,
+	})
+	n.prober = &probe.Prober{Links: n.direct}
+	return accept.New(accept.Settings{Tasks: n.tasks, Log: n.log, Keys: n.keys, Take: n.take})
+}
+
+// keys are what diallers may greet a listener with.
+func (n *node) keys(at *site.Listener) dynamic.Keys {
+	others := n.meetings.Keys()
+	return func(name dynamic.World, of dynamic.Purpose) (dynamic.Token, bool) {
+		if of == dynamic.OfChannel {
+			return n.channels.Token(at.Host, name)
+		}
+		return others(name, of)
+	}
+}
+
+// take gives a link that has arrived to who it is for. Other nodes may be faster than this one: all
+// but channels wait until the procs have their links to the agents, and the agents their channels.
+func (n *node) take(ctx context.Context, a *accept.Arrival) error {
+	hello, t := a.Hello, a.At.Transport
+	switch {
+	case hello.Hosts:
+		return n.channels.Accept(ctx, a)
+	case a.At.Plain:
+		return a.Answer(ctx, dynamic.NotAllowed)
+	}
+	select {
+	case <-n.ready:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	switch {
+	case hello.Spawn:
+		return n.takeSpawn(ctx, a)
+	case hello.Call:
+		return n.meetings.AcceptConnect(ctx, a.Link, a.Greeting, hello, t)
+	case hello.World != dynamic.World{}:
+		return n.meetings.AcceptLink(ctx, a.Link, a.Greeting, hello, t)
+	case hello.Probe:
+		return n.prober.Answer(ctx, a)
+	}
+	return n.direct.Accept(ctx, a)
+}
+
+// takeSpawn greets a node that wants procs to be spawned, which is done beside everything else.
+func (n *node) takeSpawn(ctx context.Context, a *accept.Arrival) error {
+	verdict := dynamic.UnknownRank // a spawned world has no sites that could be asked
+	if n.opt.spawned == nil {
+		verdict = n.spawner.Judge(a.Hello, a.Link, a.At.Transport)
+	}
+	if err := a.Answer(ctx, verdict); err != nil {
+		return err
+	}
+	if verdict != dynamic.Accepted || !n.tasks.Go(func() { n.spawner.Serve(n.tasks, a.Link) }) {
+		return a.Link.Close()
+	}
+	return nil
+}
+
+// running is what can be told of the node at its control socket.
+func (n *node) running() inspect.Running {
+	r := inspect.Running{Direct: n.direct, Channels: n.channels, Prober: n.prober, Worlds: n.meetings}
+	for _, h := range n.hosts {
+		r.Hosts = append(r.Hosts, inspect.Host{Host: h.Host, Switch: h.loop, NoBoard: h.noBoard})
+	}
+	return r
+}

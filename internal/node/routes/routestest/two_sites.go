@@ -1,0 +1,64 @@
+// Package routestest has jobs of two sites for tests, of which nothing runs.
+package routestest
+
+import (
+	"net/netip"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/startup"
+	"github.com/openimpi/impi/internal/node/routes"
+	"github.com/openimpi/impi/transports"
+)
+
+// nothing is a transport with nothing but capabilities.
+type nothing struct {
+	transports.Transport
+	c transports.Capabilities
+}
+
+// Capabilities are all that it has.
+func (x nothing) Capabilities() transports.Capabilities { return x.c }
+
+// Transport is one that has only capabilities, whose links are sockets.
+func Transport(name string, reach transports.Reach, features ...transports.Feature) *routes.Transport {
+	c := transports.Capabilities{DataPlanes: []transports.DataPlane{transports.PlaneFD}, Features: features, Reach: reach}
+	return &routes.Transport{Transport: nothing{c: c}, Name: name}
+}
+
+// Job is the file of sites alpha and beta with two procs each.
+func Job() *config.Job {
+	job := &config.Job{Complete: true}
+	for i, name := range []string{"alpha", "beta"} {
+		job.Sites = append(job.Sites, config.Site{
+			Name: name, Client: i,
+			Hosts:      []config.Host{{Address: netip.AddrFrom4([4]byte{127, 0, 0, byte(2 + i)}), Procs: 2}},
+			Transports: []config.Transport{{Name: "unix", Builtin: true}, {Name: "tcp", Builtin: true}},
+		})
+	}
+	return job
+}
+
+// TwoSites are the routes of the first site of a job of two: it is client 0 with ranks 0 and 1;
+// client 1 has 2 and 3. site is its own copy of what the file says, and gets the routes.
+func TwoSites(job *config.Job, site *config.Site, own ...config.Route) routes.Table {
+	site.Routes = own
+	rt := routes.Table{Job: job, Site: site, World: &startup.Job{
+		Clients: []startup.ClientInfo{{}, {Rank: 1, FirstProc: 2, FirstHost: 1}}, Procs: make([]startup.ProcInfo, 4),
+	}}
+	rt.World.Procs[2].Client, rt.World.Procs[3].Client = 1, 1
+	rt.Transports = []*routes.Transport{
+		Transport("unix", transports.ReachMachine),
+		Transport("tcp", transports.ReachNetwork),
+		Transport("quic", transports.ReachNetwork, transports.FeatureEncrypted),
+	}
+	for _, machine := range []string{"m0", "m0", "m0", "m1"} {
+		rt.Cards = append(rt.Cards, &dynamic.Card{Node: machine, Offers: []dynamic.Offer{
+			{Transport: "quic", Address: "q"}, {Transport: "tcp", Address: "t1"}, {Transport: "tcp", Address: "t2"}, {Transport: "unix", Address: "u"},
+		}})
+	}
+	return rt
+}
+
+// TwoHosts are those of the two sites.
+func TwoHosts() []startup.HostInfo { return []startup.HostInfo{{}, {Client: 1}} }
