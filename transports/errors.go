@@ -10,8 +10,8 @@ type Code string
 
 // The codes. An unknown one is read as CodeInternal.
 const (
-	CodeRefused     Code = "refused"     // somebody is there and does not want us
-	CodeUnreachable Code = "unreachable" // nobody is there, or no way leads there
+	CodeRefused     Code = "refused"     // the peer refuses us
+	CodeUnreachable Code = "unreachable" // nobody listens there, or there is no route
 	CodeTimeout     Code = "timeout"
 	CodeAuth        Code = "auth"     // the peer is not who it should be
 	CodeProtocol    Code = "protocol" // the peer broke the transport's rules
@@ -24,7 +24,7 @@ const (
 // ErrTransport is wrapped by every *Error.
 var ErrTransport = errors.New("transport failed")
 
-// Error is how a transport says that Listen, Accept or Dial failed.
+// Error is the error of Listen, Accept and Dial.
 type Error struct {
 	Transport string
 	Op        string // "listen", "accept" or "dial"
@@ -32,7 +32,7 @@ type Error struct {
 	Code      Code
 	Retryable bool   // the same call may succeed later
 	Reason    string // a sentence for the operator
-	Cause     error  // nil after the error came from a plugin
+	Cause     error  // nil if the error came from a plugin
 }
 
 // Error names the transport, the call, the address and the reason.
@@ -40,7 +40,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s: %s %s: %s (%s)", e.Transport, e.Op, e.Address, e.Reason, e.Code)
 }
 
-// Unwrap gives ErrTransport and the cause.
+// Unwrap returns ErrTransport and the cause.
 func (e *Error) Unwrap() []error {
 	if e.Cause == nil {
 		return []error{ErrTransport}
@@ -48,7 +48,7 @@ func (e *Error) Unwrap() []error {
 	return []error{ErrTransport, e.Cause}
 }
 
-// SettingError is a fault in one setting of a transport's config block.
+// SettingError is an error in one setting of a transport's config block.
 type SettingError struct {
 	Name    string // of the setting
 	Problem string // what is wrong with it

@@ -1,13 +1,13 @@
 package transports
 
-// SilenceName is the name of a setting, a number of seconds, that a transport has if it
-// can notice that nothing is heard from a peer any more. It gets what the job file's
-// limits { silence } says, unless the transport's own block says something else. A
-// transport without it notices in its own way, or not at all.
+// SilenceName is the name of a setting, a number of seconds, that a transport has if it can
+// notice a silent peer. The setting gets the value of limits { silence } in the job file,
+// unless the transport's own block sets it. A transport without it notices silent peers in
+// its own way, or not at all.
 const SilenceName = "silence"
 
-// Defaults gives every setting of a schema that has a default that value: the
-// settings of an empty config block.
+// Defaults returns the settings of an empty config block: every setting of the schema that
+// has a default, with that value.
 func Defaults(schema []Setting) map[string]any {
 	settings := make(map[string]any, len(schema))
 	for _, s := range schema {

@@ -1,6 +1,6 @@
-// Package transports has the contract between the product and whatever moves
-// its bytes: a Transport makes links. Implementations are in the folders below
-// and in vendors' own modules; nobody but their plugin mains imports them.
+// Package transports is the contract between the product and what moves its bytes: a
+// Transport makes links. Implementations are in the folders below and in vendors' own
+// modules; only the mains of plugins import them.
 package transports
 
 import (
@@ -12,7 +12,7 @@ import (
 
 // Transport makes links. Its methods may be called from several goroutines.
 type Transport interface {
-	// Info says what this is. It is called before anything else.
+	// Info identifies the transport. It is called before anything else.
 	Info() Info
 
 	// Capabilities returns what the transport's links can do.
@@ -21,67 +21,64 @@ type Transport interface {
 	// Schema lists the settings that Configure takes.
 	Schema() []Setting
 
-	// Configure gives the transport its settings: names of Schema to string,
-	// float64, bool or []string. Defaults are filled in and types are checked by
-	// the caller. It may be called again; a setting that cannot change while links
-	// are open is a *SettingError. All faults are reported, joined by errors.Join.
+	// Configure sets the transport's settings: names of Schema to string, float64, bool or
+	// []string. The caller has set the defaults and checked the types. Configure may be
+	// called again; a setting that cannot change while links are open is a *SettingError.
+	// All faults are returned, joined by errors.Join.
 	Configure(settings map[string]any) error
 
-	// Listen opens a place where peers can dial. The context bounds the opening
-	// only.
+	// Listen opens an address where peers can dial. The context bounds only the opening.
 	Listen(ctx context.Context, at ListenSpec) (Listener, error)
 
-	// Dial connects to a peer's listener. It returns a *Error when that fails, and
-	// never later than the context's end.
+	// Dial connects to a peer's listener. It fails with a *Error, and returns no later than
+	// the context's end.
 	Dial(ctx context.Context, to DialSpec) (link.Link, error)
 }
 
 // Listener accepts links.
 type Listener interface {
-	// Accept waits for the next link. After Close it reports link.ErrClosed, also
-	// to calls that are waiting; any other failure is a *Error, one that is
-	// Retryable leaves the listener as it was (a stranger was turned away, the
-	// context has ended). A link that comes as the context ends is not lost.
-	// Several goroutines may wait.
+	// Accept waits for the next link. After Close it returns link.ErrClosed, also from
+	// calls that are waiting. Any other failure is a *Error; after one that is Retryable
+	// the listener works as before (a stranger was refused, the context has ended). A link
+	// that arrives as the context ends is not lost. Several goroutines may wait.
 	Accept(ctx context.Context) (link.Link, error)
 
-	// Address is what a peer's DialSpec must hold to reach this listener. It is
-	// printable text without spaces, opaque to everybody but the transport.
+	// Address is what a peer's DialSpec must have to reach this listener. It is printable
+	// text without spaces, which only the transport interprets.
 	Address() string
 
-	// Close stops accepting. Links that were accepted are not touched. It may be
-	// called again.
+	// Close stops accepting. It does not affect accepted links, and may be called again.
 	Close() error
 }
 
-// Socket is a link over a kernel stream socket. A plugin hands such a link's
-// descriptor over and is not in the path of its bytes (data plane "fd").
+// Socket is a link over a kernel stream socket. A plugin hands over the descriptor of such
+// a link and does not see its bytes (data plane "fd").
 type Socket interface {
 	link.Link
 
-	// Detach gives up the link and returns its descriptor, which the caller then
-	// owns, and bytes that were received but not yet read, which come before those
-	// that the descriptor still has. The link is closed. It fails while another
-	// goroutine is in Send or Recv.
+	// Detach gives up the link. It returns the link's descriptor, which the caller then
+	// owns, and bytes that were received but not read yet, which precede those that the
+	// descriptor still has. The link is closed. Detach fails while another goroutine is in
+	// Send or Recv.
 	Detach() (fd int, preread []byte, err error)
 }
 
 // Memory is a link through memory that this process and the peer share (package
-// transports/support/ring). A plugin hands such a link's memory over and is not in the
-// path of its bytes (data plane "peer-shm").
+// transports/support/ring). A plugin hands over the memory of such a link and does not see
+// its bytes (data plane "peer-shm").
 type Memory interface {
 	link.Link
 
-	// Detach gives up the link and returns the descriptors of the memory and of the
-	// socket beside it, which the caller then owns, and which side of the memory is
-	// this one's, 0 or 1. The link is closed. No other call may be in progress.
+	// Detach gives up the link. It returns the descriptors of the memory and of the socket
+	// beside it, which the caller then owns, and the side of the memory, 0 or 1, that is
+	// this one's. The link is closed. No other call may be in progress.
 	Detach() (region, socket, side int, err error)
 }
 
-// Conn is a connection with a half-close: after CloseWrite the peer's Read reports
-// io.EOF, and reading goes on. Close must not discard what Write has taken. A
-// Conn that also has a method Break, without arguments or result, is told by it
-// that bytes were lost: the peer's Read should fail, and not report io.EOF.
+// Conn is a connection with a half-close: after CloseWrite the peer's Read returns io.EOF,
+// and reading continues. Close must not discard what Write has taken. If a Conn also has a
+// method Break, without arguments or result, it is called when bytes were lost: the peer's
+// Read should then fail, and not return io.EOF.
 type Conn interface {
 	net.Conn
 	CloseWrite() error
@@ -93,8 +90,8 @@ type Conn interface {
 type Piped interface {
 	link.Link
 
-	// Detach gives up the link and returns its connection, which the caller then
-	// owns. The link is closed. It fails once the link was used.
+	// Detach gives up the link and returns its connection, which the caller then owns. The
+	// link is closed. Detach fails once the link was used.
 	Detach() (Conn, error)
 }
 
@@ -106,9 +103,9 @@ type Relayed interface {
 	// Plane is "ring", "stream" or "grpc".
 	Plane() DataPlane
 
-	// Detach gives up the link and returns what another process makes the same link
-	// of: its descriptors, which the caller then owns, and which side of a ring is
-	// this one's. The link is closed. No other call may be in progress.
+	// Detach gives up the link. It returns the descriptors from which another process can
+	// make the same link, which the caller then owns, and the side of a ring that is this
+	// one's. The link is closed. No other call may be in progress.
 	Detach() (fds []int, side int, err error)
 }
 
@@ -119,8 +116,7 @@ type Info struct {
 	Vendor  string
 }
 
-// ListenSpec says where to listen. A transport uses the fields that mean
-// something to it.
+// ListenSpec says where to listen. A transport uses the fields that it needs.
 type ListenSpec struct {
 	Host string // numeric IP address that the site advertises
 	Port int    // 0: any
@@ -128,13 +124,13 @@ type ListenSpec struct {
 	Name string // short name, unique among this machine's listeners
 }
 
-// DialSpec says whom to reach.
+// DialSpec says whom to dial.
 type DialSpec struct {
 	Address string // a Listener's Address
 	From    string // numeric IP address to dial from, or empty
 }
 
-// Capabilities tells what a transport's links can do.
+// Capabilities says what a transport's links can do.
 type Capabilities struct {
 	DataPlanes []DataPlane // how bytes may leave the plugin, best first
 	Features   []Feature
@@ -151,7 +147,7 @@ func (c Capabilities) Has(f Feature) bool {
 	return false
 }
 
-// DataPlane is the way by which a link's bytes get from the proc to the wire.
+// DataPlane is how a link's bytes get from the proc to the wire (docs/plugin-protocol.md).
 type DataPlane string
 
 // The data planes, in the order in which they are preferred.
@@ -159,11 +155,11 @@ const (
 	PlaneFD      DataPlane = "fd"       // a kernel socket, handed over
 	PlanePeerSHM DataPlane = "peer-shm" // rings shared by the two procs themselves
 	PlaneRing    DataPlane = "ring"     // rings between proc and plugin
-	PlaneStream  DataPlane = "stream"   // a socket pair that the plugin pumps
+	PlaneStream  DataPlane = "stream"   // a socket pair; the plugin passes the bytes on
 	PlaneGRPC    DataPlane = "grpc"     // the control connection
 )
 
-// Feature is one thing that a transport's links have. Unknown ones are ignored.
+// Feature is a property of a transport's links. Unknown features are ignored.
 type Feature string
 
 // The features.
@@ -178,7 +174,7 @@ type Reach string
 
 // The reaches.
 const (
-	ReachMachine Reach = "machine" // endpoints on one machine, under one kernel
+	ReachMachine Reach = "machine" // both ends are on one machine, under one kernel
 	ReachNetwork Reach = "network"
 )
 
@@ -200,7 +196,7 @@ const (
 	TypeNumber  SettingType = "number"
 	TypeBool    SettingType = "bool"
 	TypeStrings SettingType = "list of string"
-	// TypePath is a string that names a file. In a job file relative ones start from
-	// its folder; the transport gets them absolute.
+	// TypePath is a string that names a file. In a job file a relative path starts from the
+	// file's folder; the transport gets an absolute one.
 	TypePath SettingType = "path"
 )

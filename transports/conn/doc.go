@@ -1,8 +1,8 @@
-// Package conn is a link over a connection that lives in this process: TLS, a
-// QUIC stream, a WebSocket, whatever has blocking Read, Write and CloseWrite.
+// Package conn makes a link of a connection that lives in this process and has blocking
+// Read, Write and CloseWrite: TLS, a QUIC stream, a WebSocket.
 //
-// The bytes go through a ring (package ring) whose other side a Pump serves. In a
-// plugin the ring leads to another process, and the link is given up for its
-// connection before it was ever used; used where it was made, it makes a ring of
-// its own.
+// The bytes pass through a ring (package ring); a Pump moves them between the ring's other
+// side and the connection. In a plugin the link gives up its connection before it was used
+// (Detach), and the ring leads to another process. A link that is used in the process that
+// made it makes a ring of its own.
 package conn

@@ -11,31 +11,31 @@ import (
 	"github.com/openimpi/impi/transports"
 )
 
-// ErrFrame is wrapped by the error of a connection whose peer does not keep to the
-// frames of Framed.
+// ErrFrame is wrapped by the error of a connection whose peer does not send the frames of
+// Framed.
 var ErrFrame = errors.New("bad frame")
 
 // maxFrame bounds the bytes of one frame.
 const maxFrame = 64 << 10
 
-// Framed gives a half-close to a connection that has none, such as a WebSocket's.
-// Both ends must be framed: each piece of data, of 1 to 65536 bytes, has its length
-// before it, in 4 bytes with the highest first, and the length 0 is the end. A
-// connection that ends without it is broken: Read reports io.ErrUnexpectedEOF.
+// Framed adds a half-close to a connection that has none, such as a WebSocket's. Both ends
+// must use it: each piece of data, of 1 to 65536 bytes, is preceded by its length in 4
+// bytes, big-endian, and the length 0 is the end. If a connection ends without it, Read
+// returns io.ErrUnexpectedEOF.
 func Framed(c net.Conn) transports.Conn { return &framed{Conn: c} }
 
 type framed struct {
 	net.Conn
 
-	left  int  // bytes of the frame that Read is in
+	left  int  // bytes of the current frame that were not read yet
 	ended bool // the peer's end was read
 
-	write  sync.Mutex // also of what follows
+	write  sync.Mutex // guards Write and the fields below
 	out    []byte
-	closed bool // CloseWrite; of write
+	closed bool // CloseWrite was called
 }
 
-// Read gives bytes of one frame.
+// Read returns bytes of one frame.
 func (f *framed) Read(b []byte) (int, error) {
 	switch {
 	case f.ended:
@@ -50,7 +50,7 @@ func (f *framed) Read(b []byte) (int, error) {
 	}
 	n, err := f.Conn.Read(b[:min(len(b), f.left)])
 	if f.left -= n; n > 0 {
-		return n, nil // an error comes again
+		return n, nil // the next Read returns the error
 	}
 	return n, cut(err)
 }
@@ -73,7 +73,7 @@ func (f *framed) next() error {
 	}
 }
 
-// cut is the error of a stream that ends where it must not.
+// cut converts the error of a stream that ended in a frame or without an end.
 func cut(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -99,7 +99,7 @@ func (f *framed) Write(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// CloseWrite sends the end, once.
+// CloseWrite sends the end once; further calls do nothing.
 func (f *framed) CloseWrite() error {
 	f.write.Lock()
 	defer f.write.Unlock()
@@ -111,5 +111,5 @@ func (f *framed) CloseWrite() error {
 	return err
 }
 
-// NetConn is the connection below.
+// NetConn returns the wrapped connection.
 func (f *framed) NetConn() net.Conn { return f.Conn }

@@ -12,13 +12,13 @@ import (
 	"github.com/openimpi/impi/transports/support/ring"
 )
 
-// ErrUsed is reported by Detach once the link was used: bytes may be on their way
-// between it and its connection.
+// ErrUsed is returned by Detach after the link was used: bytes may be on their way between
+// it and its connection.
 var ErrUsed = errors.New("link was used before it is handed on")
 
 var _ transports.Piped = (*Link)(nil)
 
-// Link is a link over a connection. It fulfils transports.Piped.
+// Link is a link over a connection. It implements transports.Piped.
 type Link struct {
 	conn transports.Conn
 	use  atomic.Pointer[use] // from the first use to Close
@@ -29,17 +29,17 @@ type Link struct {
 	done   chan struct{}
 }
 
-// use is what a link has that is not just handed on.
+// use is what a link needs once it is used in this process.
 type use struct {
 	*ring.Link
 	pump *Pump
 }
 
-// New makes a link of a connection, and owns it. Nothing is read or written before
-// the link is used.
+// New makes a link of a connection and owns it. It reads and writes nothing before the link
+// is used.
 func New(c transports.Conn) *Link { return &Link{conn: c, done: make(chan struct{})} }
 
-// Detach gives the connection up, as long as the link was not used.
+// Detach gives up the connection, if the link was not used.
 func (l *Link) Detach() (transports.Conn, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -54,7 +54,7 @@ func (l *Link) Detach() (transports.Conn, error) {
 	return l.conn, nil
 }
 
-// open returns what the link works with, and makes it for the first caller.
+// open returns the ring and the pump of the link. The first call makes them.
 func (l *Link) open() (*use, error) {
 	if u := l.use.Load(); u != nil {
 		return u, nil
@@ -85,12 +85,12 @@ func (l *Link) open() (*use, error) {
 	l.use.Store(u)
 	go func() {
 		defer close(l.done)
-		_ = u.pump.Run() // Err has it
+		_ = u.pump.Run() // Err returns it
 	}()
 	return u, nil
 }
 
-// Send copies into the ring what there is room for.
+// Send copies into the ring as much as it has room for.
 func (l *Link) Send(batch [][]byte) (int, error) {
 	u, err := l.open()
 	if err != nil {
@@ -100,7 +100,7 @@ func (l *Link) Send(batch [][]byte) (int, error) {
 	return n, u.explain(err)
 }
 
-// Recv copies out of the ring what is there.
+// Recv copies what is in the ring.
 func (l *Link) Recv(batch [][]byte) (int, error) {
 	u, err := l.open()
 	if err != nil {
@@ -110,8 +110,8 @@ func (l *Link) Recv(batch [][]byte) (int, error) {
 	return n, u.explain(err)
 }
 
-// explain returns the connection's failure instead of the ring's, which follows from
-// it. It is the same for each call.
+// explain replaces an error of the ring by the connection's failure, which has caused it.
+// Every call returns the same error.
 func (u *use) explain(err error) error {
 	if err == nil || !errors.Is(err, link.ErrBroken) || u.pump.Err() == nil {
 		return err
@@ -119,7 +119,7 @@ func (u *use) explain(err error) error {
 	return fmt.Errorf("%w: %w", link.ErrBroken, u.pump.Err())
 }
 
-// Handle is the ring's socket, or NoHandle after Close.
+// Handle returns the ring's socket, or NoHandle after Close.
 func (l *Link) Handle() int {
 	u, err := l.open()
 	if err != nil {
@@ -134,7 +134,7 @@ func (l *Link) Arm(want link.Interest) bool {
 	return err != nil || u.Arm(want)
 }
 
-// Limits are those of a ring.
+// Limits returns those of a ring.
 func (l *Link) Limits() link.Limits { return link.Limits{Stream: ring.DefaultSize, Memory: true} }
 
 // CloseSend ends this side's bytes.
@@ -146,8 +146,8 @@ func (l *Link) CloseSend() error {
 	return u.CloseSend()
 }
 
-// Close ends both directions. What was sent is written to the connection in the
-// background, for some seconds at most.
+// Close ends both directions. Bytes that were sent are written to the connection in the
+// background, for at most some seconds.
 func (l *Link) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -155,7 +155,7 @@ func (l *Link) Close() error {
 		return nil
 	}
 	l.closed = true
-	u := l.use.Swap(nil) // its memory should not wait for ours
+	u := l.use.Swap(nil) // so that the garbage collector can free it earlier
 	if u == nil {
 		if l.failed == nil {
 			_ = l.conn.Close()
@@ -168,5 +168,5 @@ func (l *Link) Close() error {
 	return nil
 }
 
-// Done is closed when the connection is, some time after Close.
+// Done returns a channel that is closed when the connection is, some time after Close.
 func (l *Link) Done() <-chan struct{} { return l.done }

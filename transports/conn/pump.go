@@ -10,28 +10,28 @@ import (
 	"time"
 )
 
-// Near is the side of a Pump that leads to who uses the link: NearRing, NearSocket.
-// One goroutine calls Outward and Gone, another Inward and CloseWrite; the rest may
-// be called at any time, and again.
+// Near is the side of a Pump that leads to the user of the link: NearRing, NearSocket. One
+// goroutine calls Outward and Gone, another Inward and CloseWrite; the other methods may be
+// called at any time and repeatedly.
 type Near interface {
 	// Outward writes to w what comes from the user, until the user's end of stream.
 	Outward(w io.Writer) error
 
-	// Inward gives the user what r reads, until r's end of stream. ErrGone means that
-	// he has closed the link and wants no more.
+	// Inward gives the user what r reads, until r's end of stream. ErrGone means that the
+	// user has closed the link.
 	Inward(r io.Reader) error
 
-	// CloseWrite tells the user that nothing more comes.
+	// CloseWrite tells the user that the stream has ended.
 	CloseWrite() error
 
-	// Gone waits, after Outward, until the user has closed the link. An error means
-	// that this side was closed meanwhile.
+	// Gone waits, after Outward, until the user has closed the link. It returns an error if
+	// this side was closed meanwhile.
 	Gone() error
 
 	// Alive reports whether the user still has the link.
 	Alive() bool
 
-	// Break closes this side; the user sees a broken link.
+	// Break closes this side so that the user's link is broken.
 	Break()
 
 	// Close closes this side.
@@ -41,18 +41,18 @@ type Near interface {
 // ErrGone is wrapped when the user of a link has closed it, or has died.
 var ErrGone = errors.New("the link was closed by its user")
 
-// linger is how long a connection may take the last bytes of a link that was closed.
+// linger is how long writing the last bytes of a closed link may take.
 const linger = 10 * time.Second
 
-// Far is the side of a Pump that leads to the peer: a transports.Conn, or less.
+// Far is the side of a Pump that leads to the peer: a transports.Conn, or a part of one.
 type Far interface {
 	io.ReadWriteCloser
 	CloseWrite() error
 }
 
-// Pump passes bytes between the user of a link and its connection, both ways. It
-// sleeps when there is nothing to do and never spins: of two processes that share
-// cores the one that spins delays the other.
+// Pump passes bytes between the user of a link and its connection, in both directions. It
+// sleeps when there is nothing to do and never polls: of two processes that share cores, a
+// polling one delays the other.
 type Pump struct {
 	near  Near
 	far   Far
@@ -60,14 +60,14 @@ type Pump struct {
 	once  sync.Once
 	cause atomic.Pointer[error]
 
-	patience *time.Timer // ends a pump whose user has gone; of Run alone
+	patience *time.Timer // ends a pump whose user has closed the link; used by Run only
 }
 
 // NewPump makes a pump, which owns both sides.
 func NewPump(near Near, far Far) *Pump { return &Pump{near: near, far: far} }
 
-// Run passes bytes until the user has closed the link or something failed. Then both
-// sides are closed. The error says what failed; both ends see their links broken.
+// Run passes bytes until the user has closed the link or something has failed, and then
+// closes both sides. The error says what failed; both ends then see a broken link.
 func (p *Pump) Run() error {
 	var wg sync.WaitGroup
 	wg.Go(func() { p.fail(p.outward()) })
@@ -80,8 +80,8 @@ func (p *Pump) Run() error {
 	return p.Err()
 }
 
-// Err is what has ended the pump early, or nil. It is known before either end can
-// see the consequences.
+// Err is the failure that has ended the pump, or nil. It is set before either end can
+// notice the failure.
 func (p *Pump) Err() error {
 	if e := p.cause.Load(); e != nil {
 		return *e
@@ -89,17 +89,17 @@ func (p *Pump) Err() error {
 	return nil
 }
 
-// Left reports whether the user has closed the link, or died. What he sent may still
-// be under way to the connection.
+// Left reports whether the user has closed the link, or died. Bytes of the user may still
+// be on the way to the connection.
 func (p *Pump) Left() bool { return p.left.Load() || !p.near.Alive() }
 
-// errEnded is why a pump that is told to end breaks its peers.
+// errEnded is the failure of a pump that Close has ended.
 var errEnded = errors.New("its process ends")
 
-// Close ends the pump at once. Bytes under way are lost, and both ends see that.
+// Close ends the pump at once. Bytes on the way are lost, and both ends see a broken link.
 func (p *Pump) Close() { p.fail(errEnded) }
 
-// fail takes the result of one direction. A failure ends the other one too.
+// fail records the result of one direction. A failure ends the other direction too.
 func (p *Pump) fail(err error) {
 	if err == nil {
 		return
@@ -113,7 +113,7 @@ func (p *Pump) fail(err error) {
 
 func (p *Pump) finish(closing func()) { p.once.Do(closing) }
 
-// outward passes on what the user sends, and waits until he has gone.
+// outward passes on what the user sends, and waits until the user has closed the link.
 func (p *Pump) outward() error {
 	mortal(p.far, true)
 	if err := p.near.Outward(p.far); err != nil {
@@ -124,10 +124,10 @@ func (p *Pump) outward() error {
 		return fmt.Errorf("to the connection: %w", err)
 	}
 	if err := p.near.Gone(); err != nil {
-		return nil //nolint:nilerr // the other direction has failed
+		return nil //nolint:nilerr // the other direction has failed and reports it
 	}
 	p.left.Store(true)
-	_ = p.far.Close() // whose bytes nobody wants any more
+	_ = p.far.Close() // its remaining bytes are not needed
 	return nil
 }
 
@@ -141,18 +141,18 @@ func (p *Pump) inward() error {
 	case err == nil, p.left.Load():
 		return nil
 	case errors.Is(err, ErrGone), !p.near.Alive():
-		// What the user has sent is passed on, and whether he meant to end it is for
-		// the other direction to find out. But the peer may be stuck, as he was.
+		// The other direction still passes on what the user has sent, and finds out whether
+		// the user has ended the stream. But the peer may not be reading, so bound the
+		// time.
 		p.patience = time.AfterFunc(linger, func() { p.fail(err) })
 		return nil
 	}
 	return fmt.Errorf("from the connection: %w", err)
 }
 
-// Break ends a connection on which bytes were lost, so that its peer sees a failure
-// and not an end, where the connection has a way to say so: a method Break, a
-// connection below it (TLS, whose peer misses the closing alert then), or the reset
-// of TCP.
+// Break ends a connection on which bytes were lost, so that its peer sees a failure and not
+// an end of stream. It uses what the connection has: a method Break, a connection below it
+// (the peer of TLS then misses the closing alert), or the reset of TCP.
 func Break(c io.Closer) {
 	switch x := c.(type) {
 	case interface{ Break() }:
@@ -160,23 +160,23 @@ func Break(c io.Closer) {
 	case interface{ NetConn() net.Conn }:
 		Break(x.NetConn())
 	case interface{ SetLinger(int) error }:
-		_ = x.SetLinger(0) // it is as good as closed
+		_ = x.SetLinger(0) // fails only if it is closed
 	}
 	_ = c.Close()
 }
 
-// mortal says whether the death of this process, of which the kernel alone tells the
-// peer, is to break a TCP connection. Else the peer would take it for the end that
-// the user never said.
+// mortal says whether the death of this process, which only the kernel reports to the peer,
+// has to reset a TCP connection. Otherwise the peer would take it for an end of stream that
+// the user has not sent.
 func mortal(c io.Closer, yes bool) {
 	switch x := c.(type) {
 	case interface{ NetConn() net.Conn }:
 		mortal(x.NetConn(), yes)
 	case interface{ SetLinger(int) error }:
-		seconds := -1 // the kernel sends on what it has
+		seconds := -1 // the kernel still sends what it has
 		if yes {
 			seconds = 0
 		}
-		_ = x.SetLinger(seconds) // it is as good as closed
+		_ = x.SetLinger(seconds) // fails only if it is closed
 	}
 }

@@ -13,21 +13,21 @@ import (
 	"github.com/openimpi/impi/transports/support/ring"
 )
 
-// piece is the most that one Write takes: who writes to the ring gets room again
-// after each.
+// piece is the most that one Write takes: after each piece the writer of the ring has room
+// again.
 const piece = 64 << 10
 
-// ringSide pumps in place: the connection writes out of the ring's memory and reads
-// into it. It sleeps on the ring's socket in Go's network poller.
+// ringSide passes bytes without a copy: the connection writes from the ring's memory and
+// reads into it. It sleeps on the ring's socket in Go's network poller.
 type ringSide struct {
 	l    *ring.Link
 	bell *os.File // a duplicate of the ring's socket
 	raw  syscall.RawConn
 }
 
-// NearRing makes a Near of side 0 of a region with rings of size bytes, a power of
-// two, and the two descriptors with which the user makes the link of side 1: the
-// region's and the socket's. The caller owns them.
+// NearRing makes a Near of side 0 of a region with rings of size bytes, a power of two. The
+// user makes the link of side 1 from the two descriptors, the region's and the socket's,
+// which the caller owns.
 func NearRing(size int) (near Near, region, sock int, err error) {
 	mine, err := ring.Create(size)
 	if err != nil {
@@ -48,13 +48,13 @@ func NearRing(size int) (near Near, region, sock int, err error) {
 	return s, region, pair[1], nil
 }
 
-// newRingSide owns both descriptors, also after an error.
+// newRingSide owns both descriptors, even after an error.
 func newRingSide(region, sock int) (*ringSide, error) {
 	bell, err := unix.FcntlInt(uintptr(sock), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("duplicate the socket of a ring: %w", err), unix.Close(region), unix.Close(sock))
 	}
-	s := &ringSide{bell: os.NewFile(uintptr(bell), "ring")} // it does not block, so Go polls it
+	s := &ringSide{bell: os.NewFile(uintptr(bell), "ring")} // non-blocking, so Go's poller handles it
 	if s.l, err = ring.New(region, sock, 0); err == nil {
 		if s.raw, err = s.bell.SyscallConn(); err != nil {
 			s.l.Break()
@@ -66,7 +66,7 @@ func newRingSide(region, sock int) (*ringSide, error) {
 	return s, nil
 }
 
-// Outward passes on what is in the ring.
+// Outward writes what is in the ring to w.
 func (s *ringSide) Outward(w io.Writer) error {
 	for {
 		first, _, err := s.l.Bytes()
@@ -89,7 +89,7 @@ func (s *ringSide) Outward(w io.Writer) error {
 	}
 }
 
-// Inward fills the ring.
+// Inward reads from r into the ring.
 func (s *ringSide) Inward(r io.Reader) error {
 	for {
 		room, _, err := s.l.Space()
@@ -118,8 +118,9 @@ func (s *ringSide) Inward(r io.Reader) error {
 	}
 }
 
-// sleep waits until the ring may have become want. wait is the half of raw that
-// fits. Arm comes after raw has forgotten what was, so that no bell is missed.
+// sleep waits until the ring may have become want. wait is the raw connection's read or
+// write function. Arm is called after that has forgotten earlier events, so that no
+// doorbell is missed.
 func (s *ringSide) sleep(wait func(func(uintptr) bool) error, want link.Interest) error {
 	slept := false
 	return wait(func(uintptr) bool {
@@ -137,7 +138,7 @@ func (s *ringSide) Alive() bool       { return s.l.Alive() }
 
 func (s *ringSide) Break() {
 	s.l.Break()
-	_ = s.bell.Close() // wakes who sleeps on it
+	_ = s.bell.Close() // wakes a goroutine that sleeps on it
 }
 
 func (s *ringSide) Close() error { return errors.Join(s.l.Close(), s.bell.Close()) }

@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// socketSide is a socket whose other end the user has, and a pipe into which a byte
-// goes before an end of stream that the peer meant: without it a user could not
-// tell that from the death of this process.
+// socketSide is a socket whose other end the user has, and a pipe. Before the peer's end of
+// stream it writes a byte into the pipe: without that the user could not distinguish the
+// end from the death of this process.
 type socketSide struct {
 	*net.UnixConn
 	raw syscall.RawConn
@@ -23,9 +23,8 @@ type socketSide struct {
 	tail *os.File // nil: closed
 }
 
-// NearSocket makes a Near, and the two descriptors with which the user makes his
-// link (package relay): a socket, and the reading end of the pipe. The caller owns
-// them.
+// NearSocket makes a Near. The user makes the link (package relay) from the two
+// descriptors, a socket and the reading end of the pipe, which the caller owns.
 func NearSocket() (near Near, sock, tail int, err error) {
 	var pipe [2]int
 	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC|unix.O_NONBLOCK); err != nil {
@@ -37,7 +36,7 @@ func NearSocket() (near Near, sock, tail int, err error) {
 	}
 	s := &socketSide{tail: os.NewFile(uintptr(pipe[1]), "tail")}
 	f := os.NewFile(uintptr(pair[0]), "near")
-	c, err := net.FileConn(f) // dups
+	c, err := net.FileConn(f) // makes a copy
 	if err == nil {
 		s.UnixConn = c.(*net.UnixConn)
 		s.raw, err = s.UnixConn.SyscallConn()
@@ -48,16 +47,16 @@ func NearSocket() (near Near, sock, tail int, err error) {
 	return s, pair[1], pipe[0], nil
 }
 
-// Outward copies what the user sends.
+// Outward copies what the user sends to w.
 func (s *socketSide) Outward(w io.Writer) error { return pass(w, s.UnixConn) }
 
-// Inward copies what he is to have.
+// Inward copies from r to the user.
 func (s *socketSide) Inward(r io.Reader) error { return pass(toUser{s.UnixConn}, r) }
 
-// toUser says whose fault it is when a write fails.
+// toUser marks errors of writing to the user.
 type toUser struct{ c *net.UnixConn }
 
-// Write passes b on.
+// Write writes b; its error wraps ErrGone.
 func (w toUser) Write(b []byte) (int, error) {
 	n, err := w.c.Write(b)
 	if err != nil {
@@ -66,14 +65,14 @@ func (w toUser) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// pass copies until the end of from. It hides what the two could do for each
-// other: splice(2) would cost latency, and needs two system calls for each move.
+// pass copies until the end of from. It hides the types of both, since io.Copy would use
+// splice(2), which has more latency and needs two system calls for each move.
 func pass(to io.Writer, from io.Reader) error {
 	_, err := io.CopyBuffer(struct{ io.Writer }{to}, struct{ io.Reader }{from}, make([]byte, piece))
 	return err
 }
 
-// CloseWrite says that the end is meant, and ends.
+// CloseWrite writes the byte into the pipe, and ends the stream.
 func (s *socketSide) CloseWrite() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,10 +85,10 @@ func (s *socketSide) CloseWrite() error {
 	return s.UnixConn.CloseWrite()
 }
 
-// Gone waits until the user's end is closed. He has ended his stream already.
+// Gone waits until the user's end is closed; the user has ended its stream already.
 func (s *socketSide) Gone() error { return s.raw.Read(gone) }
 
-// Alive reports whether it is open.
+// Alive reports whether the user's end is open.
 func (s *socketSide) Alive() bool {
 	closed := true
 	err := s.raw.Control(func(fd uintptr) { closed = gone(fd) })
@@ -103,7 +102,7 @@ func gone(fd uintptr) bool {
 	return err == nil && n == 1 && fds[0].Revents&(unix.POLLHUP|unix.POLLERR) != 0
 }
 
-// Break closes the socket without a word.
+// Break closes the socket without writing into the pipe.
 func (s *socketSide) Break() { _ = s.Close() }
 
 // Close closes both descriptors.

@@ -25,7 +25,7 @@ const (
 	alertNoProtocol         = 120
 )
 
-// otherProtocol is the sentence for a peer that is no transport of ours.
+// otherProtocol is the message for a peer that is not a transport of ours.
 const otherProtocol = "the peer speaks another protocol there; it is no transport of this kind, or of another version"
 
 var alerts = map[uint8]string{
@@ -42,8 +42,8 @@ var alerts = map[uint8]string{
 	alertNoProtocol:         otherProtocol,
 }
 
-// ExplainAlert says what a peer means by a TLS alert, or "" if it is not about who
-// we are.
+// ExplainAlert says what a peer means by a TLS alert, or "" if the alert is not about
+// identities.
 func (id *Identity) ExplainAlert(alert uint8) string {
 	text := alerts[alert]
 	if alert == alertBadCertificate || alert == alertUnknownCA || alert == alertExpired {
@@ -54,8 +54,8 @@ func (id *Identity) ExplainAlert(alert uint8) string {
 	return text
 }
 
-// Explain says what an error of a TLS handshake means, or "" if it is not about
-// who the two sides are.
+// Explain says what an error of a TLS handshake means, or "" if it is not about the two
+// identities.
 func (id *Identity) Explain(err error) string {
 	var verify *tls.CertificateVerificationError
 	var op *net.OpError
@@ -82,7 +82,7 @@ func (id *Identity) Explain(err error) string {
 	return x509Text(err)
 }
 
-// x509Text is the text of what package x509 says about a certificate.
+// x509Text is the text of an error of package x509 about a certificate.
 func x509Text(err error) string {
 	var unknown x509.UnknownAuthorityError
 	var invalid x509.CertificateInvalidError
@@ -92,7 +92,7 @@ func x509Text(err error) string {
 	return ""
 }
 
-// alertOf finds the number of an alert, of which crypto/tls shows the text only.
+// alertOf returns the number of an alert, of which crypto/tls exports only the text.
 func alertOf(err error) uint8 {
 	for n := range alerts {
 		if tls.AlertError(n).Error() == err.Error() {

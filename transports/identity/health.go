@@ -5,11 +5,12 @@ import (
 	"time"
 )
 
-// soon is how long before its end a certificate should be renewed.
+// soon is how long before its expiry a certificate should be renewed.
 const soon = 7 * 24 * time.Hour
 
-// Health says that the site's certificate is about to expire, or has expired. Links that
-// exist go on, new ones are refused from then on. Nil: all is well; so is no identity.
+// Health returns an error if the site's certificate has expired or will soon. Existing
+// links continue after the expiry, but new ones are refused. It returns nil otherwise, and
+// for a nil Identity.
 func (id *Identity) Health() error {
 	if id == nil {
 		return nil

@@ -1,6 +1,6 @@
-// Package identity is who a site is and whom it trusts, for transports that speak
-// TLS: the settings for it, the files behind them, mutual verification by one
-// certificate authority, and sentences for operators about what went wrong.
+// Package identity has what transports with TLS need to know who a site is and whom it
+// trusts: the settings, the files that they name, mutual verification by one certificate
+// authority, and messages for operators.
 package identity
 
 import (
@@ -14,33 +14,33 @@ import (
 	"time"
 )
 
-// ErrPeer is wrapped by the errors of a handshake that failed because this side
-// does not accept the peer's certificate. Their text is for the operator.
+// ErrPeer is wrapped by the error of a handshake in which this side does not accept the
+// peer's certificate. Its text is for the operator.
 var ErrPeer = errors.New("peer not accepted")
 
-// Identity is a site's certificate and key, and the authority that has signed
-// those of all sites of the job. It does not change.
+// Identity is a site's certificate and key, and the authority that has signed the
+// certificates of all sites of the job. It is immutable.
 type Identity struct {
 	own      tls.Certificate
 	leaf     *x509.Certificate
 	trusted  *x509.CertPool
 	caFile   string
 	certFile string
-	peers    []string // names of which a peer's certificate must have one; nil: any
+	peers    []string // a peer's certificate must have one of these names; nil: any
 	now      func() time.Time
 }
 
-// Name is what the site's certificate calls it.
+// Name returns the site's name in its certificate.
 func (id *Identity) Name() string { return nameOf(id.leaf) }
 
-// Expires is when the site's certificate ceases to be valid.
+// Expires returns when the site's certificate expires.
 func (id *Identity) Expires() time.Time { return id.leaf.NotAfter }
 
-// Server is the TLS configuration of the side that accepts. protocol is the ALPN
-// name that both sides must give.
+// Server returns the TLS configuration of the accepting side. protocol is the ALPN name
+// that both sides must use.
 func (id *Identity) Server(protocol string) *tls.Config {
 	c := id.config(protocol)
-	// The standard library verifies the client and tells it by the alert what was
+	// The standard library verifies the client, and its alert tells the client what was
 	// wrong; our own checks come after that.
 	c.ClientAuth = tls.RequireAndVerifyClientCert
 	c.ClientCAs = id.trusted
@@ -48,18 +48,18 @@ func (id *Identity) Server(protocol string) *tls.Config {
 	return c
 }
 
-// Client is the TLS configuration of the side that dials.
+// Client returns the TLS configuration of the dialling side.
 func (id *Identity) Client(protocol string) *tls.Config {
 	c := id.config(protocol)
-	// Certificates name sites, addresses do not: the standard library would look for
-	// the address in the certificate. So the verification is ours, all of it.
+	// The standard library would look for the address in the certificate, but certificates
+	// name sites. So the whole verification is ours.
 	c.InsecureSkipVerify = true
 	c.VerifyConnection = id.verifyServer
 	return c
 }
 
-// config is what both sides have in common. Tickets would only save the check of
-// a certificate that may have expired meanwhile.
+// config is the common part of both configurations. It has no session tickets: they would
+// only skip the check of a certificate that may have expired meanwhile.
 func (id *Identity) config(protocol string) *tls.Config {
 	return &tls.Config{
 		MinVersion:             tls.VersionTLS13,
@@ -70,7 +70,7 @@ func (id *Identity) config(protocol string) *tls.Config {
 	}
 }
 
-// verifyServer is what the standard library would do, but for the name.
+// verifyServer does what the standard library would do, except for the name.
 func (id *Identity) verifyServer(s tls.ConnectionState) error {
 	if len(s.PeerCertificates) == 0 {
 		return fmt.Errorf("%w: it showed no certificate", ErrPeer)
@@ -78,7 +78,7 @@ func (id *Identity) verifyServer(s tls.ConnectionState) error {
 	return id.verify(s.PeerCertificates, x509.ExtKeyUsageServerAuth)
 }
 
-// verify judges a certificate, behind which those are that lead to its authority.
+// verify checks the certificate chain[0] by the rest of the chain.
 func (id *Identity) verify(chain []*x509.Certificate, use x509.ExtKeyUsage) error {
 	options := x509.VerifyOptions{
 		Roots: id.trusted, Intermediates: x509.NewCertPool(), CurrentTime: id.now(),
@@ -94,8 +94,8 @@ func (id *Identity) verify(chain []*x509.Certificate, use x509.ExtKeyUsage) erro
 	return id.admit(leaf)
 }
 
-// Accepts tells why this side would not accept another, whether it dials or is dialled; nil:
-// it would. The error is one of ErrPeer.
+// Accepts returns nil if this side would accept the identity other, as dialler or as
+// acceptor, and otherwise an error that wraps ErrPeer.
 func (id *Identity) Accepts(other *Identity) error {
 	chain := []*x509.Certificate{other.leaf}
 	for _, der := range other.own.Certificate[1:] {
@@ -111,7 +111,7 @@ func (id *Identity) Accepts(other *Identity) error {
 	return nil
 }
 
-// admit judges the name of a certificate that is otherwise in order.
+// admit checks the name in a certificate that is valid otherwise.
 func (id *Identity) admit(leaf *x509.Certificate) error {
 	if id.peers == nil || slices.ContainsFunc(id.peers, func(p string) bool { return slices.Contains(leaf.DNSNames, p) }) {
 		return nil
@@ -150,8 +150,8 @@ func nameOf(c *x509.Certificate) string {
 
 func describe(c *x509.Certificate) string { return fmt.Sprintf("%q", nameOf(c)) }
 
-// Secret is a number that only who has the site's key can know, for keys that are
-// derived from it. It is the same for all processes of the site.
+// Secret is a number that only a process with the site's key can compute, for deriving
+// keys. It is the same in all processes of the site.
 func (id *Identity) Secret() []byte {
 	der, err := x509.MarshalPKCS8PrivateKey(id.own.PrivateKey)
 	if err != nil {

@@ -13,10 +13,10 @@ import (
 	"github.com/openimpi/impi/transports"
 )
 
-// maxFile bounds the files that are read, in bytes.
+// maxFile bounds the size of the files, in bytes.
 const maxFile = 1 << 20
 
-// Settings are what a transport's schema has for its identity. required says
+// Settings returns the settings of a transport's schema for its identity. required says
 // whether the files must be given.
 func Settings(required bool) []transports.Setting {
 	s := []transports.Setting{
@@ -34,7 +34,7 @@ func Settings(required bool) []transports.Setting {
 	return s
 }
 
-// Load reads the files that the settings name. All faults are reported, as
+// Load reads the files that the settings name. It returns all faults, as
 // *transports.SettingError, joined.
 func Load(given map[string]any) (*Identity, error) {
 	id := &Identity{now: time.Now}
@@ -60,7 +60,7 @@ func Load(given map[string]any) (*Identity, error) {
 	return id, id.complete(certPEM, keyPEM, text(given, "key"))
 }
 
-// complete puts certificate and key together and checks what only shows then.
+// complete combines certificate and key and checks that they fit together.
 func (id *Identity) complete(certPEM, keyPEM []byte, keyFile string) (err error) {
 	if id.own, err = tls.X509KeyPair(certPEM, keyPEM); err != nil {
 		return &transports.SettingError{
@@ -119,17 +119,17 @@ func read(setting, path string) ([]byte, error) {
 	return b, nil
 }
 
-// private wants a key that nobody else can read.
+// private returns an error for a key file that others can read.
 func private(path string) error {
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().Perm()&0o077 == 0 {
-		return nil // a file that is gone again was read
+		return nil // it was read, but has been removed since
 	}
 	return &transports.SettingError{
 		Name: "key", Problem: fmt.Sprintf("others than its owner can read %s: its mode is %04o", path, info.Mode().Perm()), Remedy: "chmod 600 " + path}
 }
 
-// pool takes the authorities of a file.
+// pool reads the authorities of a file.
 func pool(path string, b []byte) (*x509.CertPool, error) {
 	p := x509.NewCertPool()
 	found := false
@@ -155,7 +155,7 @@ func pool(path string, b []byte) (*x509.CertPool, error) {
 	return p, nil
 }
 
-// leaf reads the site's own certificate, the first one of its file.
+// leaf returns the site's own certificate, the first one of its file.
 func leaf(path string, b []byte) (*x509.Certificate, error) {
 	block, _ := pem.Decode(b)
 	if block == nil || block.Type != "CERTIFICATE" {

@@ -11,17 +11,17 @@ import (
 	"github.com/openimpi/impi/core/link"
 )
 
-// Listener is a listener of package net that can be told to give up waiting.
+// Listener is a listener of package net with deadlines.
 type Listener interface {
 	net.Listener
 	SetDeadline(time.Time) error
 }
 
-// Acceptor takes connections from a Listener, each call bounded by a context of
-// its own. Its methods may be called from several goroutines.
+// Acceptor accepts connections of a Listener. Each call is bounded by its own context. Its
+// methods may be called from several goroutines.
 type Acceptor struct {
 	ln     Listener
-	turn   chan struct{} // full while a call waits in ln, whose deadline it owns
+	turn   chan struct{} // full while a call waits in ln, which then uses ln's deadline
 	closed chan struct{}
 	close  sync.Once
 }
@@ -54,7 +54,7 @@ func (a *Acceptor) Accept(ctx context.Context) (Conn, error) {
 	return nil, err
 }
 
-// wait is ln.Accept with the end of ctx as a deadline in the past.
+// wait calls ln.Accept, and ends it at the end of ctx by a deadline in the past.
 func (a *Acceptor) wait(ctx context.Context) (net.Conn, error) {
 	expired := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {

@@ -14,9 +14,8 @@ type Conn interface {
 	io.Closer
 }
 
-// FromConn makes a link of a connection that package net has opened, and takes
-// it away from Go's network poller. The connection is closed in any case; its
-// socket goes on in the link.
+// FromConn makes a link of a connection that package net has opened, and removes it from
+// Go's network poller. It always closes c; the link has a copy of the socket.
 func FromConn(c Conn) (*Link, error) {
 	fd, err := take(c)
 	if err != nil {
@@ -25,7 +24,7 @@ func FromConn(c Conn) (*Link, error) {
 	return New(fd, nil)
 }
 
-// take duplicates the descriptor of c and closes c.
+// take copies the descriptor of c and closes c.
 func take(c Conn) (int, error) {
 	defer c.Close()
 	raw, err := c.SyscallConn()

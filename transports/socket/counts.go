@@ -10,9 +10,9 @@ import (
 // may be in progress.
 func (l *Link) Counts() (sent, received uint64) { return l.stage.sent, l.recv.moved }
 
-// RTT is the kernel's estimate of the round trip, for what has one: TCP. It is
-// smoothed over what was sent so far, and includes the time that the other side
-// takes to acknowledge.
+// RTT returns the kernel's estimate of the round-trip time; ok is false except for TCP. It
+// is smoothed over what was sent so far, and includes the time that the peer takes to
+// acknowledge.
 func (l *Link) RTT() (rtt time.Duration, ok bool) {
 	if !l.enter(closed) {
 		return 0, false

@@ -10,7 +10,7 @@ import (
 	"github.com/openimpi/impi/transports"
 )
 
-// reasons classifies what the kernel says when a socket cannot be had.
+// reasons classifies the kernel's errors of making a socket or connection.
 var reasons = []struct {
 	errno     syscall.Errno
 	code      transports.Code
@@ -39,8 +39,8 @@ var reasons = []struct {
 	{syscall.EAFNOSUPPORT, transports.CodeUnsupported, false, "this machine does not have that kind of address"},
 }
 
-// Failure makes the contract's error of what package net or the kernel said
-// about a call: op is "listen", "accept" or "dial".
+// Failure converts an error of package net or the kernel to the *transports.Error of the
+// contract; op is "listen", "accept" or "dial".
 func Failure(transport, op, address string, err error) *transports.Error {
 	e := &transports.Error{
 		Transport: transport, Op: op, Address: address, Cause: err,
@@ -67,7 +67,7 @@ func Failure(transport, op, address string, err error) *transports.Error {
 	return e
 }
 
-// BadAddress is the contract's error for an address that is not one.
+// BadAddress returns the contract's error for an address that is malformed.
 func BadAddress(transport, op, address, reason string) *transports.Error {
 	return &transports.Error{
 		Transport: transport, Op: op, Address: address,

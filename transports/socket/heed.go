@@ -13,7 +13,7 @@ import (
 	"github.com/openimpi/impi/core/link"
 )
 
-// heard is a TCP connection of package net whose silent peer is noticed.
+// heard is a TCP connection of package net that notices a silent peer.
 type heard struct {
 	*net.TCPConn
 	silence time.Duration
@@ -21,9 +21,8 @@ type heard struct {
 	close   sync.Once
 }
 
-// Heed has a connection report link.ErrSilent when nothing is heard from its peer any
-// more, for as long as SetSilence has said. What it gives takes the place of the
-// connection.
+// Heed wraps a connection so that it returns link.ErrSilent if the peer was silent for the
+// time of SetSilence.
 func Heed(c *net.TCPConn) net.Conn {
 	h := &heard{TCPConn: c}
 	if raw, err := c.SyscallConn(); err == nil {
@@ -35,8 +34,9 @@ func Heed(c *net.TCPConn) net.Conn {
 	return h
 }
 
-// Explain returns the error of a call on a connection, which may be TLS over another one, or
-// link.SilentError where the kernel gave it up because nothing was heard from the peer.
+// Explain returns the error of a call on a connection, which may be TLS over another
+// connection. If the kernel has given up the connection because the peer was silent, that
+// is a link.SilentError.
 func Explain(c net.Conn, err error) error {
 	if err == nil || !silent(err) || errors.Is(err, link.ErrSilent) {
 		return err
@@ -57,7 +57,7 @@ func Explain(c net.Conn, err error) error {
 	return e
 }
 
-// KeepAlive is SetSilence for package net's listeners and dialers.
+// KeepAlive is SetSilence in the form for package net's listeners and dialers.
 func KeepAlive(silence time.Duration) net.KeepAliveConfig {
 	a := askingFor(min(max(silence, MinSilence), MaxSilence))
 	return net.KeepAliveConfig{
@@ -66,7 +66,7 @@ func KeepAlive(silence time.Duration) net.KeepAliveConfig {
 	}
 }
 
-// hear gives the connection up if its peer has been silent for limit (heeded).
+// hear gives the connection up if its peer has been silent for limit (see heeded).
 func (h *heard) hear(limit time.Duration) {
 	raw, err := h.SyscallConn()
 	if err != nil {
@@ -74,19 +74,19 @@ func (h *heard) hear(limit time.Duration) {
 	}
 	_ = raw.Control(func(fd uintptr) { // fails if it is closed
 		if fallen(int(fd), limit) {
-			h.lost.Store(true) // first: a reader finds the end as soon as it is shut down
+			h.lost.Store(true) // before the shutdown, by which a reader finds the end at once
 			_ = unix.Shutdown(int(fd), unix.SHUT_RDWR)
 		}
 	})
 }
 
-// Read reads.
+// Read reads from the connection.
 func (h *heard) Read(b []byte) (int, error) {
 	n, err := h.TCPConn.Read(b)
 	return n, h.explain(err)
 }
 
-// Write writes.
+// Write writes to the connection.
 func (h *heard) Write(b []byte) (int, error) {
 	n, err := h.TCPConn.Write(b)
 	return n, h.explain(err)
@@ -99,7 +99,7 @@ func (h *heard) explain(err error) error {
 	return &link.SilentError{Peer: "tcp " + h.RemoteAddr().String(), For: h.silence}
 }
 
-// NetConn is the connection below.
+// NetConn returns the wrapped connection.
 func (h *heard) NetConn() net.Conn { return h.TCPConn }
 
 // Close closes the connection.

@@ -13,12 +13,12 @@ import (
 	"github.com/openimpi/impi/transports"
 )
 
-// MaxBuffer bounds the buffer settings; the kernel has a lower limit of its own
-// (net.core.wmem_max and rmem_max), to which it cuts without saying so.
+// MaxBuffer bounds the buffer settings. The kernel silently reduces them to its own lower
+// limits (net.core.wmem_max and rmem_max).
 const MaxBuffer = 1 << 30
 
-// Whole reads a number of settings that must be whole and between low and high;
-// absent, it is what the schema says.
+// Whole returns the value of a setting that must be a whole number between low and high. An
+// absent setting has its default.
 func Whole(settings map[string]any, of transports.Setting, low, high int) (int, error) {
 	v, ok := settings[of.Name]
 	if !ok {
@@ -50,7 +50,8 @@ func SetBuffers(fd, send, receive int) error {
 	return nil
 }
 
-// Bind reads a setting that is an IP address; absent or empty it is none.
+// Bind returns the value of a setting that is an IP address; absent or empty it is the zero
+// Addr.
 func Bind(settings map[string]any, of transports.Setting) (netip.Addr, error) {
 	text, _ := settings[of.Name].(string)
 	if text == "" {
@@ -64,11 +65,11 @@ func Bind(settings map[string]any, of transports.Setting) (netip.Addr, error) {
 	return a, nil
 }
 
-// RangeInUse is why nobody can listen in a range of ports.
+// RangeInUse is the reason why a listener found no free port in a range.
 const RangeInUse = "all ports of port_range are in use; widen it, or end the programs that have them"
 
-// PortRange reads a setting that is a range of ports, "first-last"; absent or
-// empty it is none: 0, 0.
+// PortRange returns the value of a setting that is a range of ports, "first-last"; absent
+// or empty it is 0, 0.
 func PortRange(settings map[string]any, of transports.Setting) (first, last uint16, err error) {
 	text, _ := settings[of.Name].(string)
 	if text == "" {

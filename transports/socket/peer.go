@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// describe names the peer of a connected socket for messages.
+// describe names the peer of a connected socket, for messages.
 func describe(fd int, far unix.Sockaddr) string {
 	switch a := far.(type) {
 	case *unix.SockaddrInet4:
@@ -15,7 +15,7 @@ func describe(fd int, far unix.Sockaddr) string {
 	case *unix.SockaddrInet6:
 		return "tcp " + netip.AddrPortFrom(netip.AddrFrom16(a.Addr), uint16(a.Port)).String()
 	case *unix.SockaddrUnix:
-		if a.Name != "" && a.Name != "@" { // the second is how x/sys reads no name
+		if a.Name != "" && a.Name != "@" { // x/sys returns "@" if there is no name
 			return "unix " + a.Name
 		}
 		if c, err := Credentials(fd); err == nil {
@@ -26,8 +26,8 @@ func describe(fd int, far unix.Sockaddr) string {
 	return fmt.Sprintf("%T", far)
 }
 
-// Credentials says who opened the other end of a Unix socket: the process that
-// dialled, listened or made the pair.
+// Credentials returns the process that has opened the other end of a Unix socket, by
+// dialling, listening or making the pair.
 func Credentials(fd int) (*unix.Ucred, error) {
 	c, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pipeHold is a thread that SIGPIPE does not reach. System calls that know no
-// MSG_NOSIGNAL need one: the program may wait for that signal itself.
+// pipeHold is a thread on which SIGPIPE is blocked. System calls without MSG_NOSIGNAL need
+// one, since the program may handle that signal itself.
 type pipeHold struct {
 	before unix.Sigset_t
 	failed bool
@@ -20,18 +20,18 @@ var pipeSignal = func() (s unix.Sigset_t) {
 	return s
 }()
 
-// holdSIGPIPE ties the goroutine to its thread and blocks the signal there.
+// holdSIGPIPE locks the goroutine to its thread and blocks the signal there.
 func holdSIGPIPE() (h pipeHold) {
 	runtime.LockOSThread()
 	h.failed = unix.PthreadSigmask(unix.SIG_BLOCK, &pipeSignal, &h.before) != nil
 	return h
 }
 
-// release undoes holdSIGPIPE, and takes the signal away if one came.
+// release undoes holdSIGPIPE, and removes the signal if one came.
 func (h *pipeHold) release(came bool) {
 	if !h.failed && h.before.Val[0]&pipeSignal.Val[0] == 0 {
 		if came {
-			// The kernel's set of signals has 8 bytes wherever we run.
+			// The kernel's signal set has 8 bytes on all our platforms.
 			var now unix.Timespec
 			_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGTIMEDWAIT, uintptr(unsafe.Pointer(&pipeSignal)), 0,
 				uintptr(unsafe.Pointer(&now)), 8, 0, 0)

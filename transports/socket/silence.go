@@ -11,16 +11,16 @@ import (
 	"github.com/openimpi/impi/transports"
 )
 
-// DefaultSilence is how long nothing may be heard of a peer.
+// DefaultSilence is how long a peer may be silent by default.
 const DefaultSilence = 10 * time.Second
 
-// MaxSilence is the longest time that SetSilence takes, and MinSilence the shortest one.
+// MaxSilence is the longest time that SetSilence accepts, and MinSilence the shortest.
 const (
 	MinSilence = 2 * time.Second
 	MaxSilence = time.Hour
 )
 
-// SilenceSetting is the setting by which a transport is told limits { silence }.
+// SilenceSetting returns the setting that gets the value of limits { silence }.
 func SilenceSetting() transports.Setting {
 	return transports.Setting{
 		Name: transports.SilenceName, Type: transports.TypeNumber, Default: DefaultSilence.Seconds(),
@@ -28,7 +28,7 @@ func SilenceSetting() transports.Setting {
 	}
 }
 
-// Silence reads that setting: whole seconds, or 0.
+// Silence returns the value of that setting: whole seconds, or 0.
 func Silence(settings map[string]any) (time.Duration, error) {
 	s, err := Whole(settings, SilenceSetting(), 0, int(MaxSilence/time.Second))
 	d := time.Duration(s) * time.Second
@@ -39,11 +39,11 @@ func Silence(settings map[string]any) (time.Duration, error) {
 	return d, err
 }
 
-// asking is how a TCP socket's kernel asks the peer's whether it lives while nothing is
-// sent: after idle, then count times, every interval. In seconds.
+// asking says how the kernel checks the peer of a TCP connection while nothing is sent:
+// after idle seconds, then count times, every interval seconds.
 type asking struct{ idle, interval, count int }
 
-// askingFor spreads a time of silence over the questions.
+// askingFor divides a time of silence among the checks.
 func askingFor(silence time.Duration) asking {
 	s := int(silence / time.Second)
 	if s < 4 {
@@ -53,18 +53,17 @@ func askingFor(silence time.Duration) asking {
 	return asking{s - 3*every, every, 3}
 }
 
-// silence is the time after which a peer that does not answer is given up.
+// silence is the time after which a peer that does not answer is lost.
 func (a asking) silence() time.Duration {
 	return time.Duration(a.idle+a.interval*a.count) * time.Second
 }
 
-// SetSilence has the kernel find out that the peer of a TCP socket is gone while nothing
-// is sent to it: within the given time. The kernels of both ends see to it, whatever
-// their processes do. For data that is not acknowledged, Link does.
+// SetSilence makes the kernel notice, while nothing is sent, that the peer of a TCP socket
+// has gone, within the given time. The kernels of both ends do this, whatever their
+// processes do. While data is not acknowledged, Link does it.
 //
-// TCP_USER_TIMEOUT would do for both, but for one thing: Linux also ends a connection
-// whose peer answers all the time that it has no room, because its process computes or
-// is stopped.
+// TCP_USER_TIMEOUT would do both, but Linux then also ends a connection whose peer answers
+// all the time that it has no room, because its process computes or is stopped.
 func SetSilence(fd int, silence time.Duration) error {
 	if silence <= 0 {
 		return nil
@@ -83,8 +82,8 @@ func SetSilence(fd int, silence time.Duration) error {
 	return nil
 }
 
-// silenceOf reads what was set on a socket, perhaps by a plugin; 0: it is no TCP socket,
-// or asks nothing.
+// silenceOf returns what was set on a socket, perhaps by a plugin; 0 if it is not a TCP
+// socket, or nothing was set.
 func silenceOf(fd int) time.Duration {
 	if on, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_KEEPALIVE); err != nil || on == 0 {
 		return 0
@@ -100,16 +99,17 @@ func silenceOf(fd int) time.Duration {
 }
 
 // mute reports whether the state of a TCP connection shows that the peer's kernel does not
-// answer any more: we wait for it to acknowledge something, have asked again, and nothing
-// at all has come for limit. A peer that has said that it has no room need not answer
-// before we ask, which becomes rare; it is left to the questions of an idle connection.
+// answer any more: we wait for it to acknowledge something, have retransmitted, and nothing
+// at all has come for limit. A peer that has announced that it has no room answers only
+// probes, which become rare; such a peer is left to the checks of an idle connection.
 func mute(i *unix.TCPInfo, limit time.Duration) bool {
 	heard := time.Duration(min(i.Last_ack_recv, i.Last_data_recv)) * time.Millisecond
 	return i.Unacked > 0 && i.Snd_wnd > 0 && i.Retransmits > 0 && heard >= limit
 }
 
-// silent reports whether what the kernel says of a connection means that the peer does not
-// answer. It gives up by the last thing that it heard of the network, if there was any.
+// silent reports whether the kernel's error of a connection means that the peer does not
+// answer. When the kernel gives up, it returns the last error that it got from the network,
+// if any.
 func silent(err error) bool {
 	for _, e := range []syscall.Errno{syscall.ETIMEDOUT, syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.EHOSTDOWN, syscall.ENETDOWN} {
 		if errors.Is(err, e) {

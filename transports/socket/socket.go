@@ -1,10 +1,9 @@
-// Package socket is a link over a connected kernel stream socket: what tcp and
-// unix make, and what procs and agents make of a descriptor that was handed to
-// them.
+// Package socket is a link over a connected kernel stream socket: the links of tcp and
+// unix, and those that procs and agents make of a descriptor that was handed to them.
 //
-// Its calls go to the kernel directly, not through Go's network poller: a
-// reader that polls gets its bytes some microseconds earlier than one that the
-// poller has to wake. Whoever wants to sleep does so on Handle.
+// It calls the kernel directly, not through Go's network poller: a reader that polls gets
+// its bytes some microseconds earlier than one that the poller has to wake. To sleep, wait
+// on Handle.
 package socket
 
 import (
@@ -19,39 +18,39 @@ import (
 	"github.com/openimpi/impi/core/unproved"
 )
 
-// ErrInUse is reported by Detach while another goroutine is in Send or Recv.
+// ErrInUse is returned by Detach while another goroutine is in Send or Recv.
 var ErrInUse = errors.New("link is in use")
 
-// Link is a link over a stream socket. It fulfils transports.Socket.
+// Link is a link over a stream socket. It implements transports.Socket.
 type Link struct {
 	state  atomic.Int32 // calls in progress, and the flags below
 	fd     atomic.Int32 // -1 once it is closed or detached
 	unread atomic.Bool  // preread is not empty
-	prompt atomic.Bool  // what comes is acknowledged at once
+	prompt atomic.Bool  // received bytes are acknowledged at once
 	reset  atomic.Pointer[error]
 
 	peer    string
 	source  unproved.Source // of the peer
-	silence time.Duration   // after which a silent peer is lost; 0: never, or not by us
+	silence time.Duration   // after which a silent peer is lost; 0: never, or another process checks
 	limits  link.Limits
-	preread []byte // for Recv alone
-	send    half   // for Send alone
-	recv    half   // for Recv alone
-	stage   stage  // for Send alone, but for its received
+	preread []byte // used by Recv only
+	send    half   // used by Send only
+	recv    half   // used by Recv only
+	stage   stage  // used by Send only, except for its field received
 }
 
-// Flags of Link.state, above the number of calls in progress. While a call is
-// in progress nobody closes the descriptor, so its number cannot come to mean
-// another file; the last one to leave a closed link closes it.
+// Flags of Link.state, above the number of calls in progress. The descriptor is not closed
+// while a call is in progress, so its number cannot mean another file meanwhile; the last
+// call to leave a closed link closes it.
 const (
 	closed    = 1 << 30
 	sendEnded = 1 << 29
 	inUse     = sendEnded - 1
 )
 
-// New makes a link of a connected stream socket and of the bytes that were
-// already read from it, which Recv delivers first. It owns both from here on:
-// after an error the descriptor is closed.
+// New makes a link of a connected stream socket and of the bytes that were already read
+// from it, which Recv returns first. It owns both: after an error it has closed the
+// descriptor.
 func New(fd int, preread []byte) (*Link, error) {
 	l, err := adopt(fd, preread)
 	if err != nil {
@@ -64,7 +63,7 @@ func New(fd int, preread []byte) (*Link, error) {
 	return l, nil
 }
 
-// hear gives the link up if its peer has been silent for limit (heeded).
+// hear gives the link up if its peer has been silent for limit (see heeded).
 func (l *Link) hear(limit time.Duration) {
 	if !l.enter(closed) {
 		return
@@ -75,8 +74,8 @@ func (l *Link) hear(limit time.Duration) {
 	}
 }
 
-// giveUp ends a link whose peer is silent. It says so first: whoever reads finds an end of
-// stream as soon as the socket is shut down. The caller has entered the link.
+// giveUp ends a link whose peer is silent. It sets the error first, since a reader finds an
+// end of stream as soon as the socket is shut down. The caller has entered the link.
 func (l *Link) giveUp() {
 	var err error = &link.SilentError{Peer: l.peer, For: l.silence}
 	l.reset.CompareAndSwap(nil, &err)
@@ -95,16 +94,15 @@ func adopt(fd int, preread []byte) (*Link, error) {
 	if err != nil {
 		return nil, fmt.Errorf("descriptor %d is not connected: %w", fd, err)
 	}
-	// Both are lost on the way through programs that are not careful: CLOEXEC by
-	// recvmsg without MSG_CMSG_CLOEXEC, O_NONBLOCK by any process that shares the
-	// open file.
+	// Careless programs lose both flags: CLOEXEC by recvmsg without MSG_CMSG_CLOEXEC,
+	// O_NONBLOCK in any process that shares the open file.
 	unix.CloseOnExec(fd)
 	if err := unix.SetNonblock(fd, true); err != nil {
 		return nil, fmt.Errorf("descriptor %d cannot be made non-blocking: %w", fd, err)
 	}
 	l := &Link{peer: describe(fd, far), source: sourceOfPeer(far), preread: preread}
 	l.limits.Batch = maxSlices
-	// The kernel reports twice what was asked for; one half is its own overhead.
+	// The kernel returns twice the size that was asked for; half of it is overhead.
 	if size, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF); err == nil {
 		l.limits.Stream = size / 2
 	}
@@ -122,22 +120,22 @@ func adopt(fd int, preread []byte) (*Link, error) {
 // Peer describes the other end for messages: its address, or its process.
 func (l *Link) Peer() string { return l.peer }
 
-// Handle is the socket, or NoHandle after Close or Detach.
+// Handle returns the socket, or NoHandle after Close or Detach.
 func (l *Link) Handle() int { return int(l.fd.Load()) }
 
-// Arm is true for a reader as long as there are bytes that poll(2) does not
-// know of: those that New was given.
+// Arm returns true for a reader as long as there are bytes that poll(2) does not know of:
+// those that New was given.
 func (l *Link) Arm(want link.Interest) bool {
 	return want&link.Readable != 0 && l.unread.Load()
 }
 
-// AckAtOnce has TCP acknowledge what Recv has taken without the usual delay, in which it
-// hopes for an answer that can carry the acknowledgement. It is for peers that write a
-// message in pieces and have left Nagle's algorithm on: each would cost 40 ms. Recv makes
-// one system call more then. On sockets that are not TCP's it does nothing.
+// AckAtOnce makes TCP acknowledge what Recv has taken at once, without the usual delay in
+// which it hopes for an answer that can carry the acknowledgement. It is for peers that
+// write a message in pieces with Nagle's algorithm on: each message would cost 40 ms. Recv
+// then makes one more system call. On other sockets it has no effect.
 func (l *Link) AckAtOnce() { l.prompt.Store(true) }
 
-// Limits has the socket's send buffer as Stream.
+// Limits returns the socket's send buffer as Stream.
 func (l *Link) Limits() link.Limits { return l.limits }
 
 // CloseSend shuts the sending direction down.
@@ -167,8 +165,8 @@ func (l *Link) Close() error {
 	return nil
 }
 
-// Detach returns the descriptor and the bytes of New that nobody has read to the
-// caller. The link is closed then, its socket is not.
+// Detach gives up the descriptor and the bytes of New that were not read. The link is
+// closed then, but its socket is not.
 func (l *Link) Detach() (fd int, preread []byte, err error) {
 	if l.silence > 0 {
 		watched.drop(l)
@@ -190,7 +188,7 @@ func (l *Link) Detach() (fd int, preread []byte, err error) {
 	return int(l.fd.Swap(link.NoHandle)), preread, nil
 }
 
-// enter begins a call that needs the descriptor, unless one of flags is set.
+// enter begins a call that uses the descriptor. It returns false if one of flags is set.
 func (l *Link) enter(flags int32) bool {
 	if l.state.Add(1)&flags == 0 {
 		return true

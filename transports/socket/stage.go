@@ -13,43 +13,44 @@ const (
 	slotSize = 64 << 10 // what one sendfile(2) moves at once
 	maxSlots = 34       // for all of a send buffer of 2 MiB, what Linux makes of 1 MiB
 	minPiece = 32 << 10 // the least that is worth a slot
-	// oneWay is by how much a link must have sent more than it received, twice,
-	// to be a stream. A bound of twice that makes it end soon.
+	// oneWay bounds the difference between the bytes sent and twice those received: above
+	// it a link is a stream. The difference never exceeds twice this, so that a stream ends
+	// soon.
 	oneWay = 2 << 20
-	// counted is the least size of receives that speak against a stream.
+	// counted is the smallest receive that counts against a stream.
 	counted = 4 << 10
 )
 
-// stage is memory from which a Unix socket sends streams by reference. The kernel
-// takes fresh pages for what it copies into a Unix socket, and the receiver frees
-// them on its own core, so that a stream goes through memory that no cache has.
-// A stage is written over and over: Send copies into it, and sendfile(2) puts
-// references to its pages into the socket. (Where bytes go both ways, the pages
-// that a core frees are those that it needs, and copying is faster.)
+// stage is memory from which a Unix socket sends streams by reference; see
+// docs/decisions/0016-streams-by-reference.md. The kernel takes fresh pages for what it
+// copies into a Unix socket, and the receiver frees them on its own core, so a stream
+// passes through memory that no cache has. A stage is reused: Send copies into it, and
+// sendfile(2) puts references to its pages into the socket. (With traffic in both
+// directions each core reuses the pages that it frees, and copying is faster.)
 //
-// A slot may be written again when the peer has read what it had. The kernel
-// tells: SIOCOUTQ of a Unix socket is the memory of the buffers that the peer has
-// not read to their end, which is never less than their bytes.
+// A slot may be reused when the peer has read it. SIOCOUTQ of a Unix socket shows that: it
+// is the memory of the buffers that the peer has not read to their end, which is never less
+// than their bytes.
 //
-// A peer may keep references to the pages (splice(2) does) and see later bytes of
-// its link there, to its own harm only: each link has a stage of its own.
+// A peer may keep references to the pages (by splice(2)) and then sees later bytes of its
+// own link there, but of no other: each link has a stage of its own.
 type stage struct {
 	file    int    // memfd of mem
-	mem     []byte // slots; nil: not there yet
+	mem     []byte // slots; nil: not allocated yet
 	room    int    // the socket's send buffer, as the kernel counts it
-	refused bool   // not on this link
+	refused bool   // never used on this link
 
-	ahead    int          // what oneWay is about, never below zero
-	seen     uint64       // of sent, in ahead
-	received atomic.Int64 // by Recv, not in ahead yet
+	ahead    int          // the difference of oneWay, never below zero
+	seen     uint64       // how much of sent is in ahead
+	received atomic.Int64 // bytes of Recv that are not in ahead yet
 
-	sent uint64           // bytes that the socket took of this link, staged or not
-	ends [maxSlots]uint64 // where among them each slot ends
-	next int              // the slot whose turn it is
+	sent uint64           // bytes that the socket took, staged or not
+	ends [maxSlots]uint64 // position in sent after each slot
+	next int              // the next slot to use
 }
 
-// wants reports whether to send a batch of size bytes through the stage, and makes
-// the stage when it is time.
+// wants reports whether to send a batch of size bytes through the stage, and allocates the
+// stage when it is first needed.
 func (s *stage) wants(fd, size int) bool {
 	if s.refused || size < slotSize {
 		return false
@@ -58,7 +59,7 @@ func (s *stage) wants(fd, size int) bool {
 	s.ahead = min(max(s.ahead, 0), 2*oneWay)
 	s.seen = s.sent
 	if s.ahead >= oneWay && s.mem == nil {
-		s.refused = s.make(fd) != nil // sending is slower then, no more
+		s.refused = s.make(fd) != nil // without it sending is only slower
 	}
 	return s.ahead >= oneWay && !s.refused
 }
@@ -72,25 +73,25 @@ func (s *stage) make(fd int) error {
 	if room < 2*slotSize {
 		return fmt.Errorf("a send buffer of %d bytes is too small to send by reference", room)
 	}
-	// Two more than fit: the one being filled, and one that is read but not known
-	// to be, as the kernel counts more than bytes.
+	// Two more than fit: the one being filled, and one that was read but does not count as
+	// read, since the kernel counts more than bytes.
 	size := min(room/slotSize+2, maxSlots) * slotSize
 	var most unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &most); err != nil {
 		return fmt.Errorf("largest file: %w", err)
 	}
-	if most.Cur < uint64(size) { // it would be a SIGXFSZ
+	if most.Cur < uint64(size) { // a larger file would cause SIGXFSZ
 		return fmt.Errorf("no file may have more than %d bytes", most.Cur)
 	}
 	file, err := unix.MemfdCreate("impi-stage", unix.MFD_CLOEXEC|unix.MFD_NOEXEC_SEAL)
-	if errors.Is(err, unix.EINVAL) { // before Linux 6.3
+	if errors.Is(err, unix.EINVAL) { // on kernels before Linux 6.3
 		file, err = unix.MemfdCreate("impi-stage", unix.MFD_CLOEXEC)
 	}
 	if err != nil {
 		return fmt.Errorf("memory to send from: %w", err)
 	}
 	var mem []byte
-	// Now, for a page that cannot be had when it is written is a SIGBUS.
+	// Allocate now: a page that cannot be allocated when it is written is a SIGBUS.
 	if err = unix.Fallocate(file, 0, 0, int64(size)); err == nil {
 		mem, err = unix.Mmap(file, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	}
@@ -102,7 +103,7 @@ func (s *stage) make(fd int) error {
 	return nil
 }
 
-// release gives the memory back. The socket keeps the pages that are under way.
+// release unmaps the memory. The socket keeps the pages that are under way.
 func (s *stage) release() {
 	if s.mem != nil {
 		_ = unix.Munmap(s.mem)
@@ -111,8 +112,8 @@ func (s *stage) release() {
 	}
 }
 
-// send puts the first n of size bytes into the socket, a slot after the other.
-// The rest, if more is set, is for send(2); otherwise the socket is full.
+// send puts the first n of size bytes into the socket, slot by slot. If more is set, the
+// rest is for send(2); otherwise the socket is full.
 func (s *stage) send(fd int, batch [][]byte, size int) (n int, more bool, errno syscall.Errno) {
 	from := cursor{batch: batch}
 	for size-n >= minPiece {
@@ -121,14 +122,14 @@ func (s *stage) send(fd int, batch [][]byte, size int) (n int, more bool, errno 
 			s.refused = true
 			return n, true, 0
 		}
-		// With room for the whole slot the call takes all of it, and does not wait
-		// even if another process has cleared O_NONBLOCK. That there is none is
-		// never what poll(2) calls writable: a quarter in use, or less.
+		// If there is room for the whole slot the call takes all of it, and does not wait
+		// even if another process has cleared O_NONBLOCK. poll(2) reports writable only if
+		// at most a quarter is in use, so this is not missed.
 		if int(unread)+slotSize > s.room {
 			return n, false, 0
 		}
 		if s.sent < s.ends[s.next]+uint64(unread) && s.ends[s.next] > 0 {
-			return n, true, 0 // the buffer has room for more than the stage
+			return n, true, 0 // the buffer has more room than the stage
 		}
 		at := s.next * slotSize
 		piece := from.copy(s.mem[at : at+slotSize])
@@ -158,7 +159,7 @@ func (s *stage) give(fd, at, size int) (int, syscall.Errno) {
 	if errno == syscall.EPIPE || errno == syscall.ECONNRESET {
 		return 0, errno
 	}
-	// Else an older kernel, or a sandbox, does not do this; or try again.
+	// Otherwise an old kernel or a sandbox refuses the call; or it has to be repeated.
 	s.refused = errno != syscall.EAGAIN && errno != syscall.EINTR
 	return 0, 0
 }
@@ -169,7 +170,7 @@ type cursor struct {
 	used  int // bytes of batch[0]
 }
 
-// copy fills to with the next bytes and says how many there were.
+// copy fills to with the next bytes and returns how many there were.
 func (c *cursor) copy(to []byte) (n int) {
 	for n < len(to) && len(c.batch) > 0 {
 		k := copy(to[n:], c.batch[0][c.used:])

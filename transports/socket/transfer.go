@@ -13,24 +13,23 @@ import (
 )
 
 const (
-	// maxSlices go to the kernel in one call; longer batches take several.
+	// maxSlices is how many slices one system call gets; longer batches take several calls.
 	maxSlices = 64
 
-	// large is the size from which a send is announced to Go's scheduler. Below it
-	// the announcement costs more than it gives: see docs/transports.md. Receives
-	// never are: their size says what there is room for, mostly for a poll that
-	// brings nothing.
+	// large is the size from which Go's scheduler is told of a send. Below it that costs
+	// more than it gains: see docs/transports.md. It is never told of receives: their size
+	// is that of the room, mostly for a poll that brings nothing.
 	large = 64 << 10
 
-	// flags make the calls right whatever another process that shares the open
-	// file does to its O_NONBLOCK, and spare the process a SIGPIPE.
+	// flags make the calls non-blocking even if another process that shares the open file
+	// has cleared O_NONBLOCK, and avoid SIGPIPE.
 	flags = unix.MSG_DONTWAIT | unix.MSG_NOSIGNAL
 )
 
-// half is what one direction needs for its calls.
+// half is the state of one direction.
 type half struct {
-	err    error  // final
-	moved  uint64 // bytes that went through the half's system calls
+	err    error  // returned by all further calls
+	moved  uint64 // bytes moved by system calls
 	header unix.Msghdr
 	vec    [maxSlices]unix.Iovec
 }
@@ -46,7 +45,7 @@ var (
 	receiving = call{"receive", unix.SYS_RECVFROM, unix.SYS_RECVMSG}
 )
 
-// Send gives batch to the kernel.
+// Send passes batch to the kernel.
 func (l *Link) Send(batch [][]byte) (int, error) {
 	if !l.enter(closed | sendEnded) {
 		return 0, link.ErrClosed
@@ -62,7 +61,7 @@ func (l *Link) Send(batch [][]byte) (int, error) {
 	return n, err
 }
 
-// sendStaged sends what it can by reference, and what is left of batch as usual.
+// sendStaged sends what it can by reference, and the rest of batch by copying.
 func (l *Link) sendStaged(batch [][]byte, size int) (int, error) {
 	n, more, errno := l.stage.send(int(l.fd.Load()), batch, size)
 	if errno != 0 {
@@ -74,7 +73,7 @@ func (l *Link) sendStaged(batch [][]byte, size int) (int, error) {
 	return n, nil
 }
 
-// Recv takes bytes from New's preread, then from the kernel.
+// Recv returns New's preread first, and then what the kernel has.
 func (l *Link) Recv(batch [][]byte) (int, error) {
 	if !l.enter(closed) {
 		return 0, link.ErrClosed
@@ -89,7 +88,7 @@ func (l *Link) Recv(batch [][]byte) (int, error) {
 			l.stage.received.Add(int64(n))
 		}
 		if n > 0 && l.prompt.Load() {
-			// The kernel forgets it after some packets. It costs nothing but time if it fails.
+			// The kernel resets this after some packets. An error only costs time.
 			_ = unix.SetsockoptInt(int(l.fd.Load()), unix.IPPROTO_TCP, unix.TCP_QUICKACK, 1)
 		}
 	}
@@ -111,9 +110,9 @@ func (l *Link) recvPreread(batch [][]byte) int {
 	return n
 }
 
-// transfer moves batch, of which total bytes are moved already, maxSlices slices
-// at a time, until the kernel moves less than it was offered. An error after some
-// bytes waits for the next call.
+// transfer moves batch, of which total bytes were moved already, maxSlices slices at a
+// time, until the kernel moves less than it was offered. An error after some bytes is
+// returned by the next call.
 func (l *Link) transfer(c *call, h *half, batch [][]byte, total int) (int, error) {
 	if h.err != nil && (c == &sending || link.Len(batch) > 0) {
 		return 0, h.err
@@ -125,7 +124,7 @@ func (l *Link) transfer(c *call, h *half, batch [][]byte, total int) (int, error
 		}
 		n, errno := l.move(c, h, slices, size)
 		for i := range slices {
-			h.vec[i].Base = nil // the caller's memory is not ours to keep
+			h.vec[i].Base = nil // do not keep references to the caller's memory
 		}
 		if errno == syscall.EAGAIN {
 			return total, nil
@@ -148,9 +147,9 @@ func (l *Link) transfer(c *call, h *half, batch [][]byte, total int) (int, error
 	return total, nil
 }
 
-// fill points h.vec at the first slices of batch that have bytes after the first
-// skip ones, and says how many of batch it went through, how many it took and how
-// many bytes they have.
+// fill points h.vec at the slices of batch that have bytes after the first skip ones. It
+// returns how many slices of batch it has passed, how many it uses, and how many bytes
+// these have.
 func (h *half) fill(batch [][]byte, skip int) (used, slices, size int) {
 	for _, b := range batch {
 		if slices == maxSlices {
@@ -171,7 +170,7 @@ func (h *half) fill(batch [][]byte, skip int) (used, slices, size int) {
 	return used, slices, size
 }
 
-// move makes the system call for what fill has prepared.
+// move makes the system call that fill has prepared.
 func (l *Link) move(c *call, h *half, slices, size int) (int, syscall.Errno) {
 	fd := uintptr(l.fd.Load())
 	for {
@@ -196,7 +195,7 @@ func (l *Link) move(c *call, h *half, slices, size int) (int, syscall.Errno) {
 	}
 }
 
-// outcome is the final error that a call's result means, or nil.
+// outcome is the final error for a call's result, or nil.
 func (l *Link) outcome(c *call, n int, errno syscall.Errno) error {
 	switch {
 	case errno != 0:
@@ -204,13 +203,13 @@ func (l *Link) outcome(c *call, n int, errno syscall.Errno) error {
 		if !errors.Is(errno, syscall.EPIPE) {
 			l.reset.CompareAndSwap(nil, &err)
 		} else if said := l.reset.Load(); said != nil && errors.Is(*said, link.ErrSilent) {
-			return *said // it is we who have ended it
+			return *said // we have ended the link
 		}
 		return err
 	case n == 0 && c == &receiving:
-		// The kernel reports a reset once, to whichever direction asks first, and
-		// an end of stream to the other one. That is not the end that the peer
-		// meant. (EPIPE is different: the peer had finished before it left.)
+		// The kernel reports a reset once, to the direction that asks first, and an end of
+		// stream to the other one, which the peer did not send. (EPIPE is different: then
+		// the peer had ended its stream before.)
 		if err := l.reset.Load(); err != nil {
 			return *err
 		}
@@ -219,7 +218,7 @@ func (l *Link) outcome(c *call, n int, errno syscall.Errno) error {
 	return nil
 }
 
-// broken is the error of a link that the kernel gave up.
+// broken is the error of a link that the kernel has given up.
 func (l *Link) broken(doing string, cause error) error {
 	if silent(cause) {
 		return &link.SilentError{Peer: l.peer, For: l.silence}

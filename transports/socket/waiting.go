@@ -10,16 +10,16 @@ import (
 	"github.com/openimpi/impi/core/unproved"
 )
 
-// How many connections a Waiting has at most. A job's procs greet within milliseconds,
-// so that not so many of theirs are there at a time, though all dial at once.
+// Limits of the connections of a Waiting. A job's procs greet within milliseconds, so even
+// if all dial at once fewer of theirs wait at a time.
 const (
-	waitingThere = 128 // of one address
+	waitingThere = 128 // from one address
 	waitingAll   = 256
 )
 
-// Waiting bounds the accepted connections whose peers have not proved yet that they
-// belong to the job. When a further one comes and there is no room, the oldest of
-// the same address goes, or of the address that has most.
+// Waiting bounds the accepted connections whose peers have not proved yet that they belong
+// to the job (docs/decisions/0033-unproved-connections.md). If there is no room for a new
+// one, it closes the oldest from the same address, or from the address that has most.
 type Waiting struct {
 	mu   sync.Mutex
 	room *unproved.Room[*waiter]
@@ -27,16 +27,16 @@ type Waiting struct {
 
 type waiter struct{ evict func() }
 
-// NewWaiting makes one without connections, each of which will have as many file
-// descriptors as each says. Together they have no more than a quarter of those that the
-// process may have, but for the first 8: so a process has one Waiting, or few.
+// NewWaiting makes a Waiting for connections that use each file descriptors. Together they
+// use at most a quarter of the descriptors of the process, except for the first 8. So a
+// process should have one Waiting, or few.
 func NewWaiting(each int) *Waiting {
 	return &Waiting{room: unproved.NewRoom[*waiter](Bounds(waitingThere, waitingAll, each))}
 }
 
-// Bounds are how many connections that have proved nothing a process has: so many of one
-// address and in all, or fewer, so that those who have each so many file descriptors have no
-// more than a quarter of those that the process may have. The least are 4 and 8.
+// Bounds returns how many unproved connections a process may have: there from one address
+// and all in total, or fewer, so that with each descriptors they use at most a quarter of
+// those of the process. It never returns less than 4 and 8.
 func Bounds(there, all, each int) unproved.Limits {
 	var files unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &files) == nil {
@@ -45,9 +45,9 @@ func Bounds(there, all, each int) unproved.Limits {
 	return unproved.Limits{PerSource: min(there, all/2), Total: all}
 }
 
-// Enter adds a connection, and evicts another one if there is no room. evict is called
-// when this one must go; leave tells that it has gone, or has proved itself, and may be
-// called again.
+// Enter adds a connection, and evicts another one if there is no room. evict is called if
+// this one must be closed. The caller calls leave when the connection has ended or has
+// proved itself; leave may be called again.
 func (w *Waiting) Enter(from unproved.Source, evict func()) (leave func()) {
 	x := &waiter{evict}
 	w.mu.Lock()
@@ -63,8 +63,8 @@ func (w *Waiting) Enter(from unproved.Source, evict func()) (leave func()) {
 	}
 }
 
-// SourceOf is where a link comes from, as far as it counts for limits. One that is no
-// socket, or a Unix socket, has no address.
+// SourceOf returns where a link comes from, for the limits. A link that is not a socket, or
+// a Unix socket, has no address.
 func SourceOf(l link.Link) unproved.Source {
 	if s, ok := l.(*Link); ok {
 		return s.source

@@ -7,27 +7,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// looks is how many times a connection is looked at in the time for which its peer may
-// be silent. The last look but one comes before that time is over.
+// looks is how often a connection is checked within the time for which its peer may be
+// silent. The last check but one comes before that time is over.
 const looks = 10
 
-// heeded is a connection whose peer is to be noticed when it falls silent.
+// heeded is a connection that notices when its peer falls silent.
 type heeded interface {
-	// hear looks whether the peer answers, and ends the connection if it does not.
+	// hear checks whether the peer answers, and ends the connection if it does not.
 	hear(limit time.Duration)
 }
 
-// watched is the TCP connections of this process. One timer looks at all of them, which
-// takes a system call each; without connections there is none.
+// watched has the TCP connections of this process. One timer checks all of them, with a
+// system call each; without connections there is no timer.
 var watched = watch{all: make(map[heeded]time.Duration)}
 
 type watch struct {
 	mu    sync.Mutex
-	all   map[heeded]time.Duration // for how long the peer may be silent
-	timer *time.Timer              // nil: nothing is watched
+	all   map[heeded]time.Duration // how long each peer may be silent
+	timer *time.Timer              // nil: no connections
 }
 
-// add begins to look after a connection.
+// add begins to check a connection.
 func (w *watch) add(h heeded, silence time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -38,7 +38,7 @@ func (w *watch) add(h heeded, silence time.Duration) {
 	w.timer = time.AfterFunc(w.pace(), w.look)
 }
 
-// drop ends that. When it has returned, the connection is not touched any more.
+// drop ends the checks. When it has returned, the connection is not used any more.
 func (w *watch) drop(h heeded) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -49,7 +49,7 @@ func (w *watch) drop(h heeded) {
 	}
 }
 
-// pace is the time between looks.
+// pace is the time between checks.
 func (w *watch) pace() time.Duration {
 	shortest := MaxSilence
 	for _, s := range w.all {
