@@ -31,7 +31,7 @@ const (
 	closeEnds   quic.ApplicationErrorCode = 2
 )
 
-// end is one end of a link, as this side sees it.
+// end says which end of a link, as this side sees it.
 type end uint8
 
 const (
@@ -43,12 +43,12 @@ const (
 type connection struct {
 	qc       *quic.Conn
 	settings *settings
-	unused   func() // called when there is no link any more
+	unused   func() // called when the last link has ended
 
 	mu      sync.Mutex
-	links   map[quic.StreamID]end // which ends are closed
-	notices []byte                // for control, not written yet
-	noticed chan struct{}         // has an element when there are notices
+	links   map[quic.StreamID]end // which ends of each link are closed
+	notices []byte                // to be written on the control stream
+	noticed chan struct{}         // has an element if there are notices
 }
 
 func newConnection(qc *quic.Conn, s *settings, unused func()) *connection {
@@ -66,7 +66,7 @@ func (c *connection) talk(control *quic.Stream) {
 	}
 }
 
-// tell writes notices.
+// tell writes notices on the control stream.
 func (c *connection) tell(control *quic.Stream) {
 	for {
 		select {
@@ -79,12 +79,12 @@ func (c *connection) tell(control *quic.Stream) {
 		c.notices = nil
 		c.mu.Unlock()
 		if _, err := control.Write(notices); err != nil {
-			return // only the connection's end stops this stream
+			return // the stream fails only when the connection ends
 		}
 	}
 }
 
-// hear reads notices. Its error is what the peer did wrong.
+// hear reads the peer's notices. It returns an error if the peer broke the protocol.
 func (c *connection) hear(control *quic.Stream) error {
 	var notice [8]byte
 	for {
@@ -106,8 +106,8 @@ func (c *connection) begin(id quic.StreamID) {
 	c.links[id] = 0
 }
 
-// closed notes that one end of a link was closed, and tells the peer if it was
-// ours. What the peer says of links that it does not have is ignored.
+// closed records that one end of a link was closed, and tells the peer if it was ours.
+// Notices about unknown links are ignored.
 func (c *connection) closed(id quic.StreamID, which end) {
 	c.mu.Lock()
 	state, known := c.links[id]
@@ -126,7 +126,7 @@ func (c *connection) closed(id quic.StreamID, which end) {
 	if which == ours {
 		select {
 		case c.noticed <- struct{}{}:
-		default: // it is known already
+		default: // recorded already
 		}
 	}
 	if last {
@@ -134,7 +134,7 @@ func (c *connection) closed(id quic.StreamID, which end) {
 	}
 }
 
-// refused forgets a link that never was.
+// refused removes a link that the peer refused.
 func (c *connection) refused(id quic.StreamID) {
 	c.mu.Lock()
 	delete(c.links, id)
@@ -145,14 +145,14 @@ func (c *connection) refused(id quic.StreamID) {
 	}
 }
 
-// busy is how many links are not over.
+// busy returns how many links have not ended.
 func (c *connection) busy() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.links)
 }
 
-// leaving is how many links this side has closed and the peer has not.
+// leaving returns how many links are closed on this side and not at the peer.
 func (c *connection) leaving() (n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -164,7 +164,7 @@ func (c *connection) leaving() (n int) {
 	return n
 }
 
-// open makes a link. When the context ends first, it is closed once it is there.
+// open makes a link. If the context ends first, the link is closed when it is ready.
 func (c *connection) open(ctx context.Context) (*stream, error) {
 	type result struct {
 		x   *stream
@@ -188,8 +188,7 @@ func (c *connection) open(ctx context.Context) (*stream, error) {
 	}
 }
 
-// ask opens a stream and waits for the peer's answer, as long as the connection
-// lives.
+// ask opens a stream and waits for the peer's answer until the connection ends.
 func (c *connection) ask() (*stream, error) {
 	s, err := c.qc.OpenStreamSync(c.qc.Context())
 	if err != nil {
@@ -211,7 +210,7 @@ func (c *connection) ask() (*stream, error) {
 	return &stream{s: s, of: c}, nil
 }
 
-// ending returns the reason of the connection's end instead of that end.
+// ending replaces the error of a connection's end by its reason.
 func (c *connection) ending(err error) error {
 	if errors.Is(err, context.Canceled) && c.qc.Context().Err() != nil {
 		return context.Cause(c.qc.Context())
@@ -223,5 +222,5 @@ func (c *connection) ending(err error) error {
 var errRules = errors.New("the peer broke the rules of " + protocolName)
 
 func (c *connection) close(code quic.ApplicationErrorCode, reason string) {
-	_ = c.qc.CloseWithError(code, reason) // nil, always
+	_ = c.qc.CloseWithError(code, reason) // always nil
 }

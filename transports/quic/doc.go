@@ -7,16 +7,16 @@
 // procs. The side that dialled opens bidirectional streams, the other one opens
 // none. ALPN is "impi/1".
 //
-// Stream 0 is the control stream. The dialler begins it with the byte 1, the
-// version. Then each side writes, as 8 bytes, most significant first, the number of
-// each link's stream whose end it has closed. A link is over when both have: from
-// then on nobody wants anything of it, and a connection without links may be closed
-// without loss. A connection may carry links again; the dialler closes it when it
-// had none for some time, the other side when its listener is closed.
+// Stream 0 is the control stream. The dialler begins it with the byte 1, the version. After
+// that each side writes on it, as 8 bytes big-endian, the stream number of each link whose
+// end it has closed. A link has ended when both sides have closed it; then neither needs
+// anything of it, and a connection without links can be closed without loss. A connection
+// may get new links. The dialler closes it after some time without links, the other side
+// when its listener is closed.
 //
-// Each further stream is a link. The dialler begins it with the byte 1, the other
-// side answers with the byte 1, and what follows are the link's own bytes. Or it
-// refuses: it resets the stream.
+// Each further stream is a link. The dialler begins it with the byte 1, the other side
+// answers with the byte 1, and the link's own bytes follow. To refuse the link, the other
+// side resets the stream.
 //
 //	reset     1  nobody listens here any more
 //	reset     2  too many links wait to be accepted
@@ -26,6 +26,6 @@
 //	close     1  the peer broke the rules above
 //	close     2  the process ends
 //
-// Streams of one connection do not wait for each other: a lost packet delays those
-// whose bytes it had, and a reader that stops has its own window.
+// Streams of one connection do not block each other: a lost packet delays only the streams
+// whose bytes it had, and each stream has a window of its own.
 package quic

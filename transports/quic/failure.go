@@ -12,7 +12,7 @@ import (
 	"github.com/openimpi/impi/transports/socket"
 )
 
-// failure makes the contract's error of what the library or the kernel said.
+// failure converts an error of the library or the kernel to the contract's error.
 func (s *settings) failure(op, address string, err error) *transports.Error {
 	e := socket.Failure(name, op, address, err)
 	if code, retry, reason := s.judge(err); reason != "" {
@@ -21,7 +21,7 @@ func (s *settings) failure(op, address string, err error) *transports.Error {
 	return e
 }
 
-// judge classifies errors of the library. No reason: it is none.
+// judge classifies errors of the library. An empty reason means that it is not one.
 func (s *settings) judge(err error) (code transports.Code, retry bool, reason string) {
 	var te *quic.TransportError
 	var ae *quic.ApplicationError
@@ -104,7 +104,7 @@ func judgeReset(se *quic.StreamError) (transports.Code, bool, string) {
 	return transports.CodeProtocol, false, se.Error()
 }
 
-// explain says what ended a link's bytes. Deadlines stay what they are.
+// explain says what ended a link's bytes. It does not change deadline errors.
 func (c *connection) explain(err error) error {
 	var se *quic.StreamError
 	switch {
@@ -124,8 +124,8 @@ func (c *connection) explain(err error) error {
 	return fmt.Errorf("%s at %s: %w", name, c.qc.RemoteAddr(), err)
 }
 
-// stale reports whether a connection had ended before it was asked for a link: a new
-// one may do.
+// stale reports whether a connection had ended before the link was asked for, so that a new
+// connection may work.
 func stale(err error) bool {
 	var ae *quic.ApplicationError
 	var idle *quic.IdleTimeoutError

@@ -6,12 +6,12 @@ import (
 	"sync/atomic"
 )
 
-// granted is what the kernel gave UDP sockets of this process where that was less than
-// they should have; 0: it was enough.
+// granted is the buffer size that the kernel gave UDP sockets of this process if it was
+// less than needed; 0 if it was enough.
 var granted atomic.Int64
 
-// Health tells the node what works less well than it could: buffers that the kernel cut,
-// a certificate that is about to expire.
+// Health tells the node of problems: buffers that the kernel reduced, a certificate that is
+// about to expire.
 func (t *Transport) Health() error {
 	s := t.settings.Load()
 	if s == nil {
@@ -24,7 +24,7 @@ func (t *Transport) Health() error {
 	return errors.Join(small, s.id.Health())
 }
 
-// tooSmall is the sentence about a buffer.
+// tooSmall is the error for a buffer that is too small.
 func tooSmall(got int64, want int) error {
 	return fmt.Errorf("the kernel gives UDP sockets buffers of %d bytes, not %d: fast transfers will lose packets; "+
 		"as root: sysctl -w net.core.rmem_max=%d net.core.wmem_max=%d", got, want, want, want)

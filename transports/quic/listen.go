@@ -23,8 +23,8 @@ import (
 // backlog is how many links may wait for Accept.
 const backlog = 1024
 
-// strangersEvery is the least time between two reports of peers that were turned
-// away: they come as fast as somebody likes.
+// strangersEvery is the minimum interval between two reports of refused peers, which
+// anybody can cause.
 const strangersEvery = time.Second
 
 // listener is an open UDP port.
@@ -35,19 +35,19 @@ type listener struct {
 	quic     *quic.Listener
 	address  string
 	made     chan *stream
-	waiting  chan struct{} // has an element per link that waits
+	waiting  chan struct{} // has an element per waiting link
 	refused  chan error
 	closed   chan struct{}
 
 	mu     sync.Mutex
 	over   bool
 	conns  map[*connection]struct{}
-	told   time.Time // when a stranger was reported last
-	untold int       // strangers since then
+	told   time.Time // when a refused peer was last reported
+	untold int       // refused peers since then
 }
 
-// Listen opens a UDP port at at.Host, or at the setting bind if there is one; the
-// address that peers get has at.Host in either case. at.Port 0 is any port, or the
+// Listen opens a UDP port at at.Host, or at the setting bind if that is set; the listener's
+// address has at.Host in either case. If at.Port is 0 the port is any free one, or the
 // first free one of the setting port_range.
 func (t *Transport) Listen(_ context.Context, at transports.ListenSpec) (transports.Listener, error) {
 	s := t.settings.Load()
@@ -124,7 +124,7 @@ func (l *listener) start() (err error) {
 	return nil
 }
 
-// observe reports handshakes that fail for who the peer is.
+// observe reports handshakes that fail because of the peer's identity.
 func (l *listener) observe(ctx context.Context, peer *quic.ClientInfo) (context.Context, error) {
 	context.AfterFunc(ctx, func() {
 		var te *quic.TransportError
@@ -135,7 +135,7 @@ func (l *listener) observe(ctx context.Context, peer *quic.ClientInfo) (context.
 	return ctx, nil
 }
 
-// stranger has Accept report a peer that was turned away or that has turned away.
+// stranger makes Accept report a peer that was refused, or that has refused us.
 func (l *listener) stranger(peer net.Addr, te *quic.TransportError) {
 	code, _, reason := l.settings.judgeTransport(te)
 	l.mu.Lock()
@@ -161,7 +161,7 @@ func (l *listener) stranger(peer net.Addr, te *quic.TransportError) {
 	}
 }
 
-// serve takes connections until the listener is closed and has none.
+// serve accepts connections until the listener is closed and has none.
 func (l *listener) serve() {
 	for {
 		qc, err := l.quic.Accept(context.Background())
@@ -181,7 +181,7 @@ func (l *listener) serve() {
 			l.release()
 		})
 		go l.take(c)
-		l.release() // the listener may have been closed meanwhile
+		l.release() // the listener may be closed by now
 	}
 }
 
@@ -206,10 +206,10 @@ func (l *listener) take(c *connection) {
 	}
 }
 
-// admit answers a stream that wants to be a link, and hands it to Accept.
+// admit answers a stream that is to become a link, and passes it to Accept.
 func (l *listener) admit(c *connection, s *quic.Stream) {
 	var hello [1]byte
-	_ = s.SetReadDeadline(time.Now().Add(l.settings.handshake)) // nil, always
+	_ = s.SetReadDeadline(time.Now().Add(l.settings.handshake)) // always nil
 	if _, err := io.ReadFull(s, hello[:]); err != nil || hello[0] != linkOpen {
 		turnAway(s, resetClosed)
 		return
@@ -243,8 +243,8 @@ func turnAway(s *quic.Stream, code quic.StreamErrorCode) {
 	s.CancelWrite(code)
 }
 
-// Accept waits for a link. A peer that was turned away is an error that leaves the
-// listener as it was.
+// Accept waits for a link. A refused peer is an error, after which the listener works as
+// before.
 func (l *listener) Accept(ctx context.Context) (link.Link, error) {
 	if l.isClosed() {
 		return nil, link.ErrClosed
@@ -285,7 +285,7 @@ func (l *listener) isClosed() bool {
 	}
 }
 
-// release closes the port of a closed listener when nobody needs it any more.
+// release closes the port of a closed listener when it has no links any more.
 func (l *listener) release() {
 	if !l.isClosed() {
 		return
@@ -295,7 +295,7 @@ func (l *listener) release() {
 			return
 		}
 	}
-	go l.end() // it waits for those who may be calling this
+	go l.end() // in a goroutine: end waits for the callers of this function
 }
 
 func (l *listener) end() {

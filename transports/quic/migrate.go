@@ -14,9 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// portSocket is the socket of a listener. When the network does not take a packet,
-// for an address has gone or an interface is down, it is lost like any other: the
-// peer may be elsewhere already.
+// portSocket is the socket of a listener. If the network does not take a packet, because an
+// address has gone or an interface is down, the packet counts as lost: the peer may already
+// have another address.
 type portSocket struct{ *net.UDPConn }
 
 // WriteMsgUDP sends a packet.
@@ -28,24 +28,24 @@ func (u portSocket) WriteMsgUDP(b, oob []byte, to *net.UDPAddr) (n, oobn int, er
 	return n, oobn, err
 }
 
-// udpSocket is the socket of one dialled connection. It can change its address and
-// port while it is in use, as a device that translates addresses changes them; the
-// peer follows. The library's own way to do that, a second socket on which it
-// probes, waits until its congestion window is open: never, when a transfer was
-// under way as the path died.
+// udpSocket is the socket of one dialled connection; see
+// docs/decisions/0018-quic-takes-another-port.md. It can change its address and port while
+// it is in use, as a NAT does, and the peer follows. The library's own migration, with
+// probes on a second socket, waits until its congestion window is open, which never happens
+// if the path died during a transfer.
 type udpSocket struct {
 	*net.UDPConn
-	from  netip.Addr   // as wanted
+	from  netip.Addr   // as configured
 	moved atomic.Int64 // UnixNano of the last rebind
 	count *atomic.Int64
 }
 
-// rebindEvery is the least time between two changes for packets that the network
-// does not take.
+// rebindEvery is the minimum interval between two changes because of packets that the
+// network does not take.
 const rebindEvery = 100 * time.Millisecond
 
-// WriteMsgUDP sends a packet. When the network does not take it, it is lost, and
-// the next ones may come from another address.
+// WriteMsgUDP sends a packet. If the network does not take it, it is lost, and the next
+// ones may be sent from another address.
 func (u *udpSocket) WriteMsgUDP(b, oob []byte, to *net.UDPAddr) (n, oobn int, err error) {
 	n, oobn, err = u.UDPConn.WriteMsgUDP(b, oob, to)
 	if err == nil || !lostNetwork(err) {
@@ -57,7 +57,7 @@ func (u *udpSocket) WriteMsgUDP(b, oob []byte, to *net.UDPAddr) (n, oobn int, er
 	return len(b), len(oob), nil
 }
 
-// lostNetwork reports whether an error is about the way, not about the packet.
+// lostNetwork reports whether an error is about the network, not about the packet.
 func lostNetwork(err error) bool {
 	for _, e := range []syscall.Errno{syscall.ENETUNREACH, syscall.EHOSTUNREACH, syscall.ENETDOWN, syscall.EADDRNOTAVAIL, syscall.EINVAL} {
 		if errors.Is(err, e) {
@@ -67,15 +67,14 @@ func lostNetwork(err error) bool {
 	return false
 }
 
-// rebind gives the socket another port, and another address if its own is no
-// more.
+// rebind gives the socket another port, and another address if its own has gone.
 func (u *udpSocket) rebind() {
 	u.moved.Store(time.Now().UnixNano())
 	raw, err := u.SyscallConn()
 	if err != nil {
-		return // it is closed
+		return // the socket is closed
 	}
-	_ = raw.Control(func(fd uintptr) { err = rebind(int(fd), u.from) }) // fails if it is closed
+	_ = raw.Control(func(fd uintptr) { err = rebind(int(fd), u.from) }) // fails if the socket is closed
 	if err != nil {
 		log.Printf("[WARN] quic: another port for the connection: %v", err)
 		return
@@ -83,8 +82,8 @@ func (u *udpSocket) rebind() {
 	u.count.Add(1)
 }
 
-// rebind takes a UDP socket away from its port and binds it to any other one. To
-// the kernel it stays the same socket, with its options and who waits for it.
+// rebind unbinds a UDP socket and binds it to any other port. For the kernel it remains the
+// same socket, with its options and waiters.
 func rebind(fd int, from netip.Addr) error {
 	none := unix.RawSockaddr{Family: unix.AF_UNSPEC}
 	_, _, errno := unix.Syscall(unix.SYS_CONNECT, uintptr(fd), uintptr(unsafe.Pointer(&none)), unsafe.Sizeof(none))
@@ -115,13 +114,13 @@ func unspecified(like netip.Addr) netip.Addr {
 	return netip.IPv6Unspecified()
 }
 
-// watch looks for silence on a dialled connection. When nothing answers any more,
-// not even the questions of keepalive, a device on the way may have forgotten us:
-// another port may do. The peer is given time to notice, more each time.
+// watch looks for silence on a dialled connection. If nothing answers, not even keep-alive
+// packets, a NAT on the way may have dropped us, and another port may work. The time
+// between two attempts grows, so that the peer can notice.
 func (c *connection) watch(u *udpSocket) {
 	tick := time.NewTicker(c.settings.keepalive / 10)
 	defer tick.Stop()
-	var heard, sent uint64 // packets, when something was heard last
+	var heard, sent uint64 // number of packets when something last came
 	for silent, limit := 0, 3; c.next(tick); {
 		s := c.qc.ConnectionStats()
 		if s.PacketsReceived != heard || s.PacketsSent <= sent+1 {
@@ -143,7 +142,7 @@ func (c *connection) watch(u *udpSocket) {
 	}
 }
 
-// next waits for a tick, and reports whether the connection still lives.
+// next waits for a tick, and reports whether the connection is still alive.
 func (c *connection) next(tick *time.Ticker) bool {
 	select {
 	case <-c.qc.Context().Done():

@@ -15,7 +15,7 @@ import (
 // linger is how long a dialled connection without links is kept for the next.
 const linger = 10 * time.Second
 
-// target is whom a connection leads to, and how.
+// target is the address that a connection leads to, and from where.
 type target struct {
 	from     netip.Addr // invalid: any
 	to       netip.AddrPort
@@ -28,10 +28,10 @@ type lane struct {
 	at    target
 	ready chan struct{} // closed when the attempt is over
 
-	conn *connection // what became of it, once ready
+	conn *connection // the result, once ready is closed
 	err  error
 
-	users int // links that this side has open or dials; under Transport.mu
+	users int // links that this side has open or is dialling; guarded by Transport.mu
 }
 
 // leased is a link's stream that counts as a user of its lane.
@@ -48,15 +48,15 @@ func (x *leased) Close() error {
 	return nil
 }
 
-// Break ends both directions, and tells the peer that bytes were lost.
+// Break ends both directions and tells the peer that bytes were lost.
 func (x *leased) Break() {
 	x.stream.Break()
 	x.left.Do(x.lane.leave)
 }
 
-// enter returns the connection for the next link to a target: a new one as long as
-// there may be more and all have links, else that with the fewest. fresh tells
-// that it is new. Its users have one more.
+// enter returns the connection for the next link to a target, and counts a user for it. It
+// is a new one if there may be more and all have links, otherwise the one with the fewest
+// links. fresh reports whether it is new.
 func (t *Transport) enter(at target) (l *lane, fresh bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -74,7 +74,7 @@ func (t *Transport) enter(at target) (l *lane, fresh bool) {
 	return l, fresh
 }
 
-// leave takes a user away.
+// leave removes a user.
 func (l *lane) leave() {
 	l.t.mu.Lock()
 	l.users--
@@ -85,7 +85,7 @@ func (l *lane) leave() {
 	}
 }
 
-// rest closes the connection some time later, if it still has no links then.
+// rest closes the connection after linger, if it has no links then.
 func (l *lane) rest() {
 	time.AfterFunc(linger, func() {
 		l.t.mu.Lock()
@@ -100,7 +100,7 @@ func (l *lane) rest() {
 	})
 }
 
-// drop makes the next link go over another connection.
+// drop makes later links use another connection.
 func (t *Transport) drop(l *lane) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -117,7 +117,7 @@ func (t *Transport) removeLane(l *lane) {
 	}
 }
 
-// connection returns the lane's connection, or nil as long as there is none.
+// connection returns the lane's connection, or nil if there is none yet.
 func (l *lane) connection() *connection {
 	select {
 	case <-l.ready:
@@ -143,8 +143,8 @@ func (l *lane) open(ctx context.Context) (*stream, error) {
 	return l.conn.open(ctx)
 }
 
-// connect makes the lane's connection, for all who wait for it: it does not end
-// with the context of the Dial that began it.
+// connect makes the lane's connection for all that wait for it, so it does not end with the
+// context of the first Dial.
 func (l *lane) connect() {
 	defer close(l.ready)
 	udp, err := l.at.settings.bindUDP(netip.AddrPortFrom(l.at.bindAddr(), 0))
@@ -162,14 +162,14 @@ func (l *lane) connect() {
 	}
 }
 
-// handshake makes the connection over an endpoint, which is closed with it.
+// handshake makes the connection on an endpoint, which is closed with it.
 func (l *lane) handshake(e *quic.Transport, u *udpSocket) error {
 	s := l.at.settings
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	go knock(ctx, l.at.from, l.at.to, cancel)
 	qc, err := e.Dial(ctx, net.UDPAddrFromAddrPort(l.at.to), s.id.Client(protocolName), s.config(-1))
-	if errors.As(err, new(*quic.IdleTimeoutError)) { // of which the library says it before the handshake, too
+	if errors.As(err, new(*quic.IdleTimeoutError)) { // the library reports it during the handshake, too
 		return &quic.HandshakeTimeoutError{}
 	}
 	if err != nil {

@@ -5,10 +5,11 @@ import (
 	"runtime"
 )
 
-// OwnProcess says that this process does nothing but serve the transport, as a plugin
-// does. It then computes on half of the processors, rounded up: the procs at the
-// other ends of its rings poll on the rest, and what Go's scheduler wakes in vain to
-// look for work takes theirs. An operator's GOMAXPROCS stays.
+// OwnProcess says that this process only serves the transport, as a plugin does. It then
+// uses half of the processors, rounded up, unless the operator has set GOMAXPROCS: the
+// procs at the other ends of its rings poll on the other half, and threads that Go's
+// scheduler wakes to look for work would take those from them. See
+// docs/decisions/0018-quic-takes-another-port.md.
 func (t *Transport) OwnProcess() {
 	if os.Getenv("GOMAXPROCS") == "" {
 		runtime.GOMAXPROCS(half(runtime.GOMAXPROCS(0)))

@@ -19,11 +19,10 @@ import (
 
 const name = "quic"
 
-// errNotConfigured is why nothing works before Configure.
+// errNotConfigured is the error of calls before Configure.
 var errNotConfigured = errors.New("the settings cert, key and ca are missing")
 
-// Transport makes links over QUIC. It must be configured before anything else;
-// see New.
+// Transport makes links over QUIC. Configure must be called before anything else; see New.
 type Transport struct {
 	settings atomic.Pointer[settings]
 
@@ -45,7 +44,7 @@ func (t *Transport) Info() transports.Info {
 	return transports.Info{Name: name, Version: "1", Vendor: "openimpi"}
 }
 
-// Capabilities are those of streams that live in this process.
+// Capabilities returns those of streams that live in this process.
 func (t *Transport) Capabilities() transports.Capabilities {
 	return transports.Capabilities{
 		DataPlanes: []transports.DataPlane{transports.PlaneRing, transports.PlaneStream, transports.PlaneGRPC},
@@ -77,7 +76,7 @@ func (t *Transport) Dial(ctx context.Context, to transports.DialSpec) (link.Link
 		if fresh || ctx.Err() != nil || !stale(err) {
 			return nil, s.failure("dial", to.Address, err)
 		}
-		t.drop(l) // it had ended before
+		t.drop(l) // the connection had ended before
 	}
 }
 
@@ -100,8 +99,7 @@ func (s *settings) target(to transports.DialSpec) (target, error) {
 	return at, nil
 }
 
-// Drain waits until the peers have taken all bytes of the links that were closed
-// here.
+// Drain waits until the peers have taken all bytes of links that were closed here.
 func (t *Transport) Drain(ctx context.Context) error {
 	tick := time.NewTicker(drainTick)
 	defer tick.Stop()
@@ -121,17 +119,17 @@ func (t *Transport) Drain(ctx context.Context) error {
 	}
 }
 
-// drainTick is how often Drain looks.
+// drainTick is the interval at which Drain checks.
 const drainTick = 5 * time.Millisecond
 
-// Close ends all connections and listeners at once, and tells the peers so.
+// Close ends all connections and listeners at once, and tells the peers.
 func (t *Transport) Close() error {
 	open := t.connections()
 	t.mu.Lock()
 	listeners := slices.Collect(maps.Keys(t.listeners))
 	t.mu.Unlock()
 	for _, l := range listeners {
-		_ = l.Close() // nil, always
+		_ = l.Close() // always nil
 	}
 	for _, c := range open {
 		c.close(closeEnds, "the process ends")
@@ -139,7 +137,7 @@ func (t *Transport) Close() error {
 	return nil
 }
 
-// connections are all that have not ended.
+// connections returns all that have not ended.
 func (t *Transport) connections() (open []*connection) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

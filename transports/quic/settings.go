@@ -15,17 +15,17 @@ import (
 
 const (
 	mib = 1 << 20
-	// defaultWindow covers 1 Gbit/s over 100 ms, and is what the congestion window of
-	// the library can grow to.
+	// defaultWindow is enough for 1 Gbit/s over 100 ms, and as much as the library's
+	// congestion window can grow to.
 	defaultWindow = 16 * mib
-	// startWindow is what the receiver of a link grants at first; the library widens
-	// it while the bytes are taken as fast as they come. A link that nobody reads
+	// startWindow is the window that the receiver of a link grants at first. The library
+	// enlarges it while the bytes are taken as fast as they come. A link that is not read
 	// costs no more than this.
 	startWindow = mib
-	// defaultBuffer of the UDP sockets is what the library wants.
+	// defaultBuffer is the size of UDP buffers that the library recommends.
 	defaultBuffer = 7 * mib
-	// handshakeTime is what a peer has for its part of a handshake: as long as with TLS over
-	// TCP, for busy machines need it.
+	// handshakeTime bounds the peer's part of a handshake. It is as long as with TLS over
+	// TCP, because of busy machines.
 	handshakeTime = 10 * time.Second
 	// maxLinks bounds the links of one connection.
 	maxLinks = 1 << 14
@@ -44,7 +44,7 @@ var schema = append(identity.Settings(true), []transports.Setting{
 	{Name: "port_range", Type: transports.TypeString, Default: "", Doc: `UDP ports to listen on, as "first-last", when no port is given; for firewalls`},
 }...)
 
-// settings are the values of one Configure; they never change.
+// settings are the values of one Configure; they are immutable.
 type settings struct {
 	id                   *identity.Identity
 	lanes                int
@@ -61,8 +61,7 @@ func (t *Transport) Schema() []transports.Setting {
 	return append([]transports.Setting(nil), schema...)
 }
 
-// Configure takes settings for the connections and listeners that are made from
-// now on.
+// Configure sets the settings of connections and listeners that are made after it.
 func (t *Transport) Configure(given map[string]any) error {
 	s := &settings{}
 	var errs [10]error
@@ -91,7 +90,7 @@ func (t *Transport) Configure(given map[string]any) error {
 	return nil
 }
 
-// named is the setting of that name.
+// named returns the setting with this name.
 func named(name string) transports.Setting {
 	for _, s := range schema {
 		if s.Name == name {
@@ -101,7 +100,7 @@ func named(name string) transports.Setting {
 	panic("quic: no setting " + name)
 }
 
-// seconds reads a time, which is absent if it is not written.
+// seconds reads a time, which is absent if it is not set.
 func seconds(given map[string]any, of transports.Setting, absent time.Duration) (time.Duration, error) {
 	v, ok := given[of.Name].(float64)
 	if !ok {
@@ -114,7 +113,7 @@ func seconds(given map[string]any, of transports.Setting, absent time.Duration) 
 	return time.Duration(v * float64(time.Second)), nil
 }
 
-// config is what the library needs. links is how many streams the peer may open.
+// config returns the library's configuration. links is how many streams the peer may open.
 func (s *settings) config(links int64) *quic.Config {
 	return &quic.Config{
 		Versions:                   []quic.Version{quic.Version1},
@@ -123,8 +122,8 @@ func (s *settings) config(links int64) *quic.Config {
 		KeepAlivePeriod:            s.keepalive,
 		InitialStreamReceiveWindow: uint64(min(startWindow, s.window)),
 		MaxStreamReceiveWindow:     uint64(s.window),
-		// One window for all links would let one that nobody reads stop the others.
-		// The links' own windows bound what a connection can hold.
+		// With one window for all links, a link that is not read could block the others.
+		// The links' own windows bound what a connection can buffer.
 		InitialConnectionReceiveWindow: uint64(s.window) * maxLinks,
 		MaxConnectionReceiveWindow:     uint64(s.window) * maxLinks,
 		MaxIncomingStreams:             links,

@@ -7,7 +7,7 @@ import (
 	"github.com/quic-go/quic-go"
 )
 
-// counts are what the operator may see of a transport.
+// counts are a transport's counters for the operator.
 type counts struct {
 	failed, moved atomic.Int64
 
@@ -34,9 +34,9 @@ func (c *counts) remove(qc *quic.Conn) {
 	c.lost += qc.ConnectionStats().PacketsLost
 }
 
-// Stats gives numbers for the operator: connections, those whose packets the
-// kernel segments (GSO), packets lost, changes of path, and the longest of the
-// smoothed round trips in microseconds.
+// Stats returns numbers for the operator: connections, connections with segmentation in the
+// kernel (GSO), lost packets, changes of path, and the longest smoothed round trip in
+// microseconds.
 func (t *Transport) Stats() map[string]float64 {
 	c := &t.counts
 	c.mu.Lock()

@@ -9,13 +9,13 @@ import (
 	"github.com/quic-go/quic-go"
 )
 
-// stream is a link's stream as a connection. It fulfils transports.Conn.
+// stream is a link's stream as a connection. It implements transports.Conn.
 type stream struct {
 	s     *quic.Stream
 	of    *connection
 	over  sync.Once
-	write sync.Mutex // held while the library writes
-	cut   bool       // a Write took less than all; under write
+	write sync.Mutex // held during the library's Write
+	cut   bool       // a Write took only a part; guarded by write
 }
 
 // Read returns the next bytes, or io.EOF after the peer's last.
@@ -39,7 +39,7 @@ func (x *stream) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// CloseWrite ends this side's bytes.
+// CloseWrite ends this side's stream.
 func (x *stream) CloseWrite() error {
 	x.write.Lock()
 	defer x.write.Unlock()
@@ -49,13 +49,13 @@ func (x *stream) CloseWrite() error {
 // Close ends both directions. What Write has taken is still sent.
 func (x *stream) Close() error {
 	x.end(func() {
-		_ = x.s.SetWriteDeadline(time.Unix(1, 0)) // a Write that waits must not be overtaken
+		_ = x.s.SetWriteDeadline(time.Unix(1, 0)) // ends a waiting Write, which must be complete or cut before Close
 		x.write.Lock()
 		defer x.write.Unlock()
 		if x.cut {
 			x.s.CancelWrite(resetLost)
 		} else {
-			_ = x.s.Close() // fails if the peer wants no more
+			_ = x.s.Close() // fails if the peer has stopped reading
 		}
 	})
 	return nil
@@ -64,7 +64,7 @@ func (x *stream) Close() error {
 // Break ends both directions, and tells the peer that bytes were lost.
 func (x *stream) Break() { x.end(func() { x.s.CancelWrite(resetLost) }) }
 
-// end does what must be done once.
+// end runs what must be done only once.
 func (x *stream) end(writing func()) {
 	x.over.Do(func() {
 		x.s.CancelRead(stopClosed)
@@ -73,10 +73,10 @@ func (x *stream) end(writing func()) {
 	})
 }
 
-// LocalAddr is the address of the UDP socket.
+// LocalAddr returns the address of the UDP socket.
 func (x *stream) LocalAddr() net.Addr { return x.of.qc.LocalAddr() }
 
-// RemoteAddr is where the peer is now.
+// RemoteAddr returns the peer's present address.
 func (x *stream) RemoteAddr() net.Addr { return x.of.qc.RemoteAddr() }
 
 // SetDeadline bounds Read and Write.

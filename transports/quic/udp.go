@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// quietLibrary tells the library to leave it to us to warn of small buffers.
+// quietLibrary turns off the library's warning of small buffers; Health reports them.
 const quietLibrary = "QUIC_GO_DISABLE_RECEIVE_BUFFER_WARNING"
 
 var warnOnce sync.Once
@@ -28,7 +28,7 @@ func (s *settings) bindUDP(at netip.AddrPort) (*net.UDPConn, error) {
 	case at.Addr().Is4():
 		network = "udp4"
 	case at.Addr() == netip.IPv6Unspecified():
-		network = "udp" // both families
+		network = "udp" // both address families
 	}
 	lc := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) (err error) {
 		if cerr := c.Control(func(fd uintptr) { err = s.setBuffers(int(fd)) }); cerr != nil {
@@ -36,7 +36,7 @@ func (s *settings) bindUDP(at netip.AddrPort) (*net.UDPConn, error) {
 		}
 		return err
 	}}
-	_ = os.Setenv(quietLibrary, "1") // fails for names that cannot be
+	_ = os.Setenv(quietLibrary, "1") // cannot fail for this name
 	pc, err := lc.ListenPacket(context.Background(), network, at.String())
 	if err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func (s *settings) bindUDP(at netip.AddrPort) (*net.UDPConn, error) {
 	return pc.(*net.UDPConn), nil
 }
 
-// endpoint is the library's idea of a UDP socket.
+// endpoint makes the library's object for a UDP socket.
 func endpoint(udp net.PacketConn) *quic.Transport {
 	return &quic.Transport{Conn: udp, ConnectionIDLength: 8}
 }
@@ -55,21 +55,23 @@ func closeEndpoint(e *quic.Transport) {
 	_ = e.Conn.Close()
 }
 
-// resetKey makes stateless resets of a later process understood by peers of an
-// earlier one at the same port: it tells them that their connections are no more.
+// resetKey is derived from the site's secret, so that peers of an earlier process at the
+// same port understand stateless resets of this one: they learn that their connections have
+// ended.
 func (s *settings) resetKey() *quic.StatelessResetKey {
 	key := quic.StatelessResetKey(sha256.Sum256(append([]byte("impi/1 stateless reset "), s.id.Secret()...)))
 	return &key
 }
 
-// setBuffers makes a UDP socket's buffers large, by force where that is allowed.
+// setBuffers makes a UDP socket's buffers large, beyond the system's limit if that is
+// allowed.
 func (s *settings) setBuffers(fd int) error {
 	for _, b := range []struct{ name, force int }{{unix.SO_RCVBUF, unix.SO_RCVBUFFORCE}, {unix.SO_SNDBUF, unix.SO_SNDBUFFORCE}} {
 		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, b.name, s.buffer); err != nil {
 			return fmt.Errorf("set a buffer of a UDP socket to %d bytes: %w", s.buffer, err)
 		}
 		got, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, b.name)
-		if err == nil && got/2 < s.buffer { // the kernel reports twice of it
+		if err == nil && got/2 < s.buffer { // the kernel reports twice the size
 			_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, b.force, s.buffer)
 			got, err = unix.GetsockoptInt(fd, unix.SOL_SOCKET, b.name)
 		}
@@ -81,12 +83,12 @@ func (s *settings) setBuffers(fd int) error {
 	return nil
 }
 
-// errNobody is why a handshake was given up: the peer's machine says that the port
-// is closed.
+// errNobody is the reason to give up a handshake: the peer's machine says that the port is
+// closed.
 var errNobody = fmt.Errorf("a packet came back: %w", syscall.ECONNREFUSED)
 
-// knock cancels a handshake with errNobody when the peer's machine says that nobody
-// listens there. A socket that is not connected, like the library's, is not told.
+// knock cancels a handshake with errNobody if the peer's machine says that the port is
+// closed. The kernel does not report that on the library's socket, which is not connected.
 func knock(ctx context.Context, from netip.Addr, to netip.AddrPort, cancel context.CancelCauseFunc) {
 	d := net.Dialer{}
 	if from.IsValid() {
@@ -101,7 +103,7 @@ func knock(ctx context.Context, from netip.Addr, to netip.AddrPort, cancel conte
 		stop()
 		c.Close()
 	}()
-	// No QUIC packet begins with 0: who listens ignores it.
+	// No QUIC packet begins with 0, so a listener ignores it.
 	if _, err = c.Write([]byte{0}); err == nil {
 		_, err = c.Read(make([]byte, 1))
 	}

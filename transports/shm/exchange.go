@@ -12,9 +12,8 @@ import (
 	"github.com/openimpi/impi/transports/support/ring"
 )
 
-// The exchange: who dials sends hello with the region's descriptor; who accepts
-// answers yes, or no and a reason, and a newline. Afterwards the socket belongs
-// to the ring.
+// The exchange: the dialler sends hello with the region's descriptor; the listener answers
+// yes, or no with a reason and a newline. After that the socket belongs to the ring.
 const (
 	hello    = "impi-shm 1\n"
 	yes      = "ok\n"
@@ -22,16 +21,16 @@ const (
 	maxReply = 200
 )
 
-// errProtocol is wrapped when the other side does not keep to the exchange.
+// errProtocol is wrapped if the other side breaks the exchange.
 var errProtocol = errors.New("the other side does not speak impi-shm")
 
 // refusedError is the other side's reason.
 type refusedError struct{ reason string }
 
-// Error gives it.
+// Error returns the reason.
 func (e *refusedError) Error() string { return "the other side says: " + e.reason }
 
-// offer makes a region and hands it over. It owns sock.
+// offer makes a region and sends it. It owns sock.
 func offer(ctx context.Context, sock, size int) (*ring.Link, error) {
 	file, err := ring.Create(size)
 	if err != nil {
@@ -56,7 +55,7 @@ func accept(ctx context.Context, sock int) (*ring.Link, error) {
 		_ = unix.Close(sock)
 		return nil, err
 	}
-	keep, err := unix.FcntlInt(uintptr(sock), unix.F_DUPFD_CLOEXEC, 0) // to say no with, if the ring does not want it
+	keep, err := unix.FcntlInt(uintptr(sock), unix.F_DUPFD_CLOEXEC, 0) // to send the refusal, if the ring cannot be made
 	if err != nil {
 		_, _ = unix.Close(file), unix.Close(sock)
 		return nil, err
@@ -74,7 +73,7 @@ func accept(ctx context.Context, sock int) (*ring.Link, error) {
 	return l, nil
 }
 
-// receiveRegion waits for hello and gives the descriptor that came with it.
+// receiveRegion waits for hello and returns the descriptor that came with it.
 func receiveRegion(ctx context.Context, sock int) (file int, err error) {
 	b := make([]byte, len(hello)+1)
 	oob := make([]byte, unix.CmsgSpace(8*4))
@@ -94,10 +93,9 @@ func receiveRegion(ctx context.Context, sock int) (file int, err error) {
 	return fds[0], nil
 }
 
-// descriptors gives those of a control message, even of a strange one, so that
-// they can be closed.
+// descriptors returns the descriptors of any control message, so that they can be closed.
 func descriptors(oob []byte) (all []int) {
-	messages, _ := unix.ParseSocketControlMessage(oob) // what could be parsed counts
+	messages, _ := unix.ParseSocketControlMessage(oob) // what could be parsed is used
 	for i := range messages {
 		if fds, err := unix.ParseUnixRights(&messages[i]); err == nil {
 			all = append(all, fds...)
@@ -112,7 +110,7 @@ func closeAll(fds []int) {
 	}
 }
 
-// awaitReply reads the answer to hello and nothing after it.
+// awaitReply reads the answer to hello and nothing behind it.
 func awaitReply(ctx context.Context, sock int) error {
 	var line []byte
 	b := make([]byte, 1)
@@ -155,10 +153,10 @@ func send(ctx context.Context, sock int, b, oob []byte) error {
 	return err
 }
 
-// slice is how long a poll lasts at most before the context is asked.
+// slice is how long a poll lasts at most before the context is checked.
 const slice = 20 * time.Millisecond
 
-// retry makes a non-blocking call until it does not want to be made again.
+// retry repeats a non-blocking call until it does not return EAGAIN.
 func retry(ctx context.Context, sock int, events int16, call func() error) error {
 	for {
 		err := call()

@@ -15,7 +15,7 @@ const (
 	maxExchanges  = 64               // at a time
 )
 
-// Listen makes the socket at which peers meet this one.
+// Listen makes the socket at which peers meet this listener.
 func (t *Transport) Listen(ctx context.Context, at transports.ListenSpec) (transports.Listener, error) {
 	boot, err := t.boot()
 	if err != nil {
@@ -34,8 +34,8 @@ func (t *Transport) Listen(ctx context.Context, at transports.ListenSpec) (trans
 	return l, nil
 }
 
-// listener takes offers of memory, several at a time, so that a silent peer
-// holds nobody up.
+// listener accepts offers of memory, several at a time, so that a silent peer delays no
+// other.
 type listener struct {
 	inner   transports.Listener
 	address string
@@ -46,13 +46,13 @@ type listener struct {
 	wg      sync.WaitGroup
 }
 
-// result is a link, or why there is none.
+// result is a link, or the error of making it.
 type result struct {
 	l   link.Link
 	err error
 }
 
-// run meets peers until the listener is closed.
+// run handles peers until the listener is closed.
 func (l *listener) run() {
 	for {
 		select {
@@ -90,12 +90,12 @@ func (l *listener) exchange(x link.Link, err error) result {
 	err = explain("accept", l.address, err)
 	var e *transports.Error
 	if errors.As(err, &e) {
-		e.Retryable = true // that peer was turned away; the listener goes on
+		e.Retryable = true // that peer was refused; the listener continues
 	}
 	return result{err: err}
 }
 
-// give hands a result to who accepts.
+// give passes a result to Accept.
 func (l *listener) give(r result) {
 	select {
 	case l.ready <- r:
@@ -123,7 +123,7 @@ func (l *listener) Accept(ctx context.Context) (link.Link, error) {
 	}
 }
 
-// Address is the boot ID and the socket's address.
+// Address returns the boot ID and the socket's address.
 func (l *listener) Address() string { return l.address }
 
 // Close stops accepting.

@@ -1,8 +1,8 @@
-// Package shm is the transport through shared memory: endpoints on one machine,
-// run by one user. Each link is a region of two rings (transports/support/ring), made by
-// who dials and handed over a Unix socket, which afterwards wakes sleepers and
-// tells of death. Once a link is in the procs' hands no other process and no
-// kernel is in its path.
+// Package shm is the transport through shared memory, for endpoints on one machine that run
+// as one user. Each link is a region of two rings (transports/support/ring). The dialler
+// makes it and hands it over a Unix socket, which afterwards wakes sleepers and shows the
+// other side's death. Once the procs have the link, neither another process nor the kernel
+// is in its path.
 package shm
 
 import (
@@ -27,7 +27,7 @@ const name = "shm"
 
 // Transport makes links through shared memory. See New.
 type Transport struct {
-	sockets *sockets.Transport // how peers find each other
+	sockets *sockets.Transport // by which peers find each other
 	size    atomic.Int64       // of each ring
 	boot    func() (string, error)
 }
@@ -46,7 +46,7 @@ func New() *Transport {
 	return t
 }
 
-// Info says what this is.
+// Info identifies the transport.
 func (t *Transport) Info() transports.Info {
 	return transports.Info{Name: name, Version: "1.0.0", Vendor: "openimpi"}
 }
@@ -65,7 +65,7 @@ func (t *Transport) Schema() []transports.Setting {
 	return append([]transports.Setting(nil), schema...)
 }
 
-// Configure takes settings for the links and listeners that are made from now on.
+// Configure sets the settings of links and listeners that are made after it.
 func (t *Transport) Configure(given map[string]any) error {
 	size, err := socket.Whole(given, schema[0], 4096, 1<<30)
 	if err == nil && size&(size-1) != 0 {
@@ -83,7 +83,7 @@ func (t *Transport) Configure(given map[string]any) error {
 	return nil
 }
 
-// bootID names this machine since it was started.
+// bootID identifies this machine since its last start.
 func bootID() (string, error) {
 	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -92,7 +92,7 @@ func bootID() (string, error) {
 	return strings.TrimSpace(string(b)), nil
 }
 
-// Dial makes a region and gives one half of it to who listens at to.
+// Dial makes a region and gives one side of it to the listener at to.
 func (t *Transport) Dial(ctx context.Context, to transports.DialSpec) (link.Link, error) {
 	boot, err := t.boot()
 	if err != nil {
@@ -120,7 +120,7 @@ func (t *Transport) Dial(ctx context.Context, to transports.DialSpec) (link.Link
 	return x, nil
 }
 
-// detach takes the socket out of a link that nothing has passed on.
+// detach takes the socket out of a link that has passed no bytes.
 func detach(l link.Link) (int, error) {
 	fd, early, err := l.(transports.Socket).Detach()
 	if err == nil && len(early) > 0 {
@@ -133,7 +133,7 @@ func failure(op, address string, code transports.Code, err error) *transports.Er
 	return &transports.Error{Transport: name, Op: op, Address: address, Code: code, Reason: err.Error(), Cause: err}
 }
 
-// renamed makes an error of the sockets' one of ours.
+// renamed makes an error of the socket transport one of this transport.
 func renamed(err error, address string) error {
 	var e *transports.Error
 	if !errors.As(err, &e) {
@@ -144,7 +144,7 @@ func renamed(err error, address string) error {
 	return &own
 }
 
-// explain makes the contract's error of how an exchange of memory has failed.
+// explain makes the contract's error of a failed exchange.
 func explain(op, address string, err error) error {
 	var refused *refusedError
 	switch {

@@ -1,7 +1,5 @@
-// Package chaos disturbs links on purpose: delay, jitter, little bandwidth, stalls
-// and cuts, by a seed. It wraps any transport.
-//
-// It is for tests and demonstrations. A job that matters has no use for it.
+// Package chaos disturbs links on purpose: delay, jitter, low bandwidth, stalls and cuts,
+// from a seed. It wraps any transport. It is for tests and demonstrations (docs/chaos.md).
 package chaos
 
 import (
@@ -19,21 +17,22 @@ import (
 
 // Options say what to make.
 type Options struct {
-	// Name is the transport's name in the config; "" is "chaos". What follows "chaos-"
-	// is the default of the setting "around"; else that is the first of Around.
+	// Name is the transport's name in the config; "" means "chaos". If the name is "chaos-"
+	// and another name, that is the default of the setting "around"; otherwise the first of
+	// Around is.
 	Name string
 
-	// Around are the transports whose links can be disturbed; there must be one. The
-	// first is the default.
+	// Around are the transports whose links can be disturbed; there must be at least one.
+	// The first is the default.
 	Around []transports.Transport
 
-	// Warn, if any, is given a sentence for the operator each time that the transport
-	// is configured.
+	// Warn, unless nil, gets a sentence for the operator each time the transport is
+	// configured.
 	Warn func(text string)
 }
 
-// New makes a transport that disturbs the links of another one, which the setting
-// "around" names. Before Configure it disturbs nothing.
+// New makes a transport that disturbs the links of another one, which the setting "around"
+// names. It disturbs nothing before Configure.
 func New(o Options) *Transport {
 	t := &Transport{name: o.Name, warn: o.Warn, known: o.Around, live: map[*disturbed]struct{}{}}
 	if t.name == "" {
@@ -47,7 +46,7 @@ func New(o Options) *Transport {
 		t.around = t.names()[0]
 	}
 	t.now.of = t.known[max(slices.Index(t.names(), t.around), 0)]
-	t.now.f, _ = faultsOf(transports.Defaults(t.Schema())) // there is nothing wrong with them
+	t.now.f, _ = faultsOf(transports.Defaults(t.Schema())) // the defaults are valid
 	return t
 }
 
@@ -56,11 +55,11 @@ type Transport struct {
 	name   string
 	warn   func(string)
 	known  []transports.Transport
-	around string // the default: one of known, or what Configure does not take
+	around string // the default of the setting: one of known, or a name that Configure refuses
 
 	mu    sync.Mutex
 	now   choice
-	links uint64 // made so far
+	links uint64 // links made so far
 	cuts  int    // links cut so far
 	live  map[*disturbed]struct{}
 }
@@ -77,14 +76,14 @@ func (t *Transport) chosen() choice {
 	return t.now
 }
 
-// Info names this transport, whatever it is around.
+// Info names this transport, whichever transport it wraps.
 func (t *Transport) Info() transports.Info {
 	return transports.Info{Name: t.name, Version: "1", Vendor: "openimpi"}
 }
 
-// Capabilities are those of the transport inside, but that its bytes pass through
-// here. It makes no channels between hosts: a site that runs another MPI did not
-// ask for this.
+// Capabilities returns those of the wrapped transport, except that bytes pass through this
+// process. It makes no channels to foreign hosts: a site that runs another MPI did not ask
+// for faults.
 func (t *Transport) Capabilities() transports.Capabilities {
 	all := t.chosen().of.Capabilities()
 	all.DataPlanes = []transports.DataPlane{transports.PlaneRing, transports.PlaneStream, transports.PlaneGRPC}
@@ -94,7 +93,7 @@ func (t *Transport) Capabilities() transports.Capabilities {
 	return all
 }
 
-// Schema has the faults, and which transport they are for.
+// Schema returns the settings of the faults, and the setting that chooses the transport.
 func (t *Transport) Schema() []transports.Setting { return schema(t.names(), t.around) }
 
 func (t *Transport) names() (names []string) {
@@ -104,7 +103,7 @@ func (t *Transport) names() (names []string) {
 	return names
 }
 
-// Configure chooses the transport and its faults for links made from now on.
+// Configure chooses the transport and the faults of links that are made after it.
 func (t *Transport) Configure(settings map[string]any) error {
 	f, err := faultsOf(settings)
 	name, _ := settings["around"].(string)
@@ -150,7 +149,7 @@ func (t *Transport) Dial(ctx context.Context, to transports.DialSpec) (link.Link
 	return t.disturb(l, now, "dial", to.Address)
 }
 
-// ours makes an error of the inner transport one of this transport.
+// ours makes an error of the wrapped transport one of this transport.
 func (t *Transport) ours(err error) error {
 	var te *transports.Error
 	if !errors.As(err, &te) {
@@ -175,7 +174,7 @@ func (t *Transport) disturb(l link.Link, now choice, op, address string) (link.L
 	return conn.New(d), nil
 }
 
-// mayCut takes one of the cuts that there are.
+// mayCut takes one of the cuts that are left.
 func (t *Transport) mayCut(most int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -16,43 +16,42 @@ import (
 // ErrCut is wrapped by the error of a link that was broken on purpose.
 var ErrCut = errors.New("chaos has cut the link")
 
-// linger is how much longer than planned a closed connection may take for its
-// last bytes.
+// linger is how much longer than planned a closed connection may take for its last bytes.
 const linger = 10 * time.Second
 
-// disturbed is a connection whose written bytes suffer. They wait in a queue for
-// the moment at which they are to leave.
+// disturbed is a connection whose written bytes are disturbed. They wait in a queue until
+// they are due.
 type disturbed struct {
 	transports.Conn
 	f   Faults
-	may func() bool // whether one more link may be cut
+	may func() bool // asked before the link is cut
 
 	mu       sync.Mutex
-	change   sync.Cond // on mu: of anything below
+	change   sync.Cond // on mu: signals changes of the fields below
 	plan     *plan
 	queue    []parcel
 	queued   int           // bytes in queue
-	free     time.Time     // when the line has sent what is in queue
-	last     time.Time     // when the last parcel leaves
+	free     time.Time     // when the simulated line has sent what is in queue
+	last     time.Time     // when the last parcel is due
 	deadline time.Time     // of Write
 	ended    bool          // CloseWrite was called
 	closed   bool          // Close was called
-	err      error         // why nothing more goes or comes
+	err      error         // why the connection has ended
 	broken   chan struct{} // closed when err is set
 	gone     chan struct{} // closed when the connection is
 
 	alarm, age *time.Timer
 }
 
-// parcel leaves at its time. It has bytes, or it says what else is to be done.
+// parcel is bytes, or another action, that is due at a time.
 type parcel struct {
 	at   time.Time
 	data []byte
 	act  func() error
 }
 
-// disturb has the bytes that are written to c suffer; it owns c. may is asked
-// before the link is cut.
+// disturb disturbs the bytes that are written to c, which it owns. may is asked before the
+// link is cut.
 func disturb(c transports.Conn, f Faults, number uint64, may func() bool) *disturbed {
 	d := &disturbed{Conn: c, f: f, may: may, plan: newPlan(f, number), broken: make(chan struct{}), gone: make(chan struct{})}
 	d.change.L = &d.mu
@@ -63,7 +62,7 @@ func disturb(c transports.Conn, f Faults, number uint64, may func() bool) *distu
 	return d
 }
 
-// Write puts p into the queue, and waits while that is full.
+// Write puts p into the queue, and waits while the queue is full.
 func (d *disturbed) Write(p []byte) (n int, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -74,7 +73,7 @@ func (d *disturbed) Write(p []byte) (n int, err error) {
 		s := d.plan.next(min(len(p)-n, d.f.Buffer-d.queued))
 		if s.cut {
 			at := d.plan.offset
-			d.plan.cutAt = never // if it may not be cut, it lives on
+			d.plan.cutAt = never // not allowed: the link is never cut
 			d.put(parcel{at: d.last, act: func() error { d.cut(fmt.Sprintf("after %d bytes", at)); return nil }})
 			continue
 		}
@@ -84,7 +83,7 @@ func (d *disturbed) Write(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// room waits until something fits into the queue.
+// room waits until there is room in the queue.
 func (d *disturbed) room() error {
 	for {
 		switch {
@@ -101,8 +100,8 @@ func (d *disturbed) room() error {
 	}
 }
 
-// send plans the way of some bytes: they leave one after the other, as fast as
-// the line is, and travel for the delay and their jitter without overtaking.
+// send schedules bytes: they leave one after the other, at the bandwidth of the line, and
+// take the delay and their jitter without overtaking.
 func (d *disturbed) send(b []byte, s step) {
 	if now := time.Now(); d.free.Before(now) {
 		d.free = now
@@ -150,7 +149,7 @@ func (d *disturbed) run() {
 	}
 }
 
-// first waits for the first parcel. It is false when none comes any more.
+// first waits for the first parcel. ok is false if none will come.
 func (d *disturbed) first() (p parcel, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -171,7 +170,7 @@ func (d *disturbed) leave(p parcel) error {
 	return err
 }
 
-// Read reads what the other side has let through.
+// Read reads what the other side has sent.
 func (d *disturbed) Read(p []byte) (int, error) {
 	n, err := d.Conn.Read(p)
 	if err != nil && err != io.EOF { //nolint:errorlint // net.Conn reports it bare
@@ -187,7 +186,7 @@ func (d *disturbed) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// CloseWrite lets the end follow the bytes.
+// CloseWrite queues the end behind the bytes.
 func (d *disturbed) CloseWrite() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -204,7 +203,7 @@ func (d *disturbed) CloseWrite() error {
 	return nil
 }
 
-// Close ends the connection when all that was written has left.
+// Close ends the connection when all that was written has been sent.
 func (d *disturbed) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -219,14 +218,14 @@ func (d *disturbed) Close() error {
 		until = d.last
 	}
 	_ = d.Conn.SetWriteDeadline(until.Add(linger))
-	d.put(parcel{at: d.last, act: func() error { return net.ErrClosed }}) // run closes
+	d.put(parcel{at: d.last, act: func() error { return net.ErrClosed }}) // run closes the connection
 	return nil
 }
 
-// Break ends the connection at once; its peer sees that bytes were lost.
+// Break ends the connection at once; the peer sees that bytes were lost.
 func (d *disturbed) Break() { d.fail(net.ErrClosed) }
 
-// cut breaks the link, if it may be.
+// cut breaks the link, if that is allowed.
 func (d *disturbed) cut(when string) {
 	d.mu.Lock()
 	gone := d.err != nil || d.closed
@@ -236,7 +235,7 @@ func (d *disturbed) cut(when string) {
 	}
 }
 
-// fail ends everything because of err.
+// fail ends the connection with err.
 func (d *disturbed) fail(err error) {
 	d.mu.Lock()
 	if d.err != nil {
@@ -261,7 +260,7 @@ func (d *disturbed) fail(err error) {
 	close(d.gone)
 }
 
-// SetDeadline sets both.
+// SetDeadline sets both deadlines.
 func (d *disturbed) SetDeadline(t time.Time) error {
 	return errors.Join(d.SetReadDeadline(t), d.SetWriteDeadline(t))
 }

@@ -11,27 +11,27 @@ import (
 	"github.com/openimpi/impi/transports"
 )
 
-// Faults say what happens to the bytes that a side of a link sends. With this
-// package at both ends, both directions suffer. The zero value does nothing.
+// Faults say what happens to the bytes that one side of a link sends. To disturb both
+// directions, use this package at both ends. The zero value disturbs nothing.
 //
-// What happens depends on the seed, on the link's number and on how many bytes
-// have gone before, never on how the bytes are cut into calls: a run with the
-// same seed meets the same faults at the same bytes.
+// The faults depend on the seed, the link's number and the number of bytes before, and
+// never on how the bytes are divided into calls: a run with the same seed has the same
+// faults at the same bytes.
 type Faults struct {
 	Seed uint64
 
-	Delay     time.Duration // each byte takes so much longer
-	Jitter    time.Duration // and each piece up to so much more, without overtaking
+	Delay     time.Duration // added to the time of each byte
+	Jitter    time.Duration // at most this is added to each piece, without overtaking
 	Bandwidth int64         // bytes per second; 0: no limit
-	Piece     int           // bytes that may have a jitter of their own, at most
-	Buffer    int           // bytes that may be under way in one direction
+	Piece     int           // most bytes with the same jitter
+	Buffer    int           // most bytes under way in one direction
 
-	Stall      time.Duration // nothing leaves for half to one and a half of this time
-	StallEvery int64         // after half to one and a half of so many bytes; 0: never
+	Stall      time.Duration // nothing is sent for half to one and a half of this time
+	StallEvery int64         // after half to one and a half of this many bytes; 0: never
 
-	CutBytes int64         // the link breaks after half to one and a half of so many bytes; 0: never
-	CutAfter time.Duration // the link breaks when it is so old; 0: never
-	Cuts     int           // the most links that are broken; 0: no limit
+	CutBytes int64         // the link breaks after half to one and a half of this many bytes; 0: never
+	CutAfter time.Duration // the link breaks at this age; 0: never
+	Cuts     int           // most links that are broken; 0: no limit
 }
 
 // String lists what is not zero, as in a config block.
@@ -56,8 +56,8 @@ func (f Faults) String() string {
 	return fmt.Sprintf("%s, seed=%d", strings.Join(parts, ", "), f.Seed)
 }
 
-// schema lists the settings; around is the transports that can be chosen, by
-// default the one with the number first.
+// schema returns the settings. around are the transports that can be chosen, by default the
+// one with index first.
 func schema(names []string, around string) []transports.Setting {
 	duration := func(name, doc string) transports.Setting {
 		return transports.Setting{Name: name, Type: transports.TypeString, Default: "0s", Doc: doc}
@@ -82,7 +82,7 @@ func schema(names []string, around string) []transports.Setting {
 	}
 }
 
-// reader takes settings by their names and collects what is wrong with them.
+// reader reads settings by their names and collects their faults.
 type reader struct {
 	settings map[string]any
 	faults   []error
@@ -110,7 +110,7 @@ func (r *reader) whole(name string, least, most int64) int64 {
 	return n
 }
 
-// faultsOf reads the settings of schema.
+// faultsOf returns the faults that the settings describe.
 func faultsOf(settings map[string]any) (Faults, error) {
 	r := &reader{settings: settings}
 	const many = 1 << 50
@@ -126,7 +126,7 @@ func faultsOf(settings map[string]any) (Faults, error) {
 	return f, errors.Join(r.faults...)
 }
 
-// inner reads the settings of the wrapped transport, which come as text.
+// inner reads the settings of the wrapped transport, which are given as text.
 func (r *reader) inner(t transports.Transport) map[string]any {
 	settings := transports.Defaults(t.Schema())
 	lines, _ := r.settings["settings"].([]string)

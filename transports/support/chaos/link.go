@@ -15,7 +15,7 @@ import (
 	"github.com/openimpi/impi/transports"
 )
 
-// connOf makes a connection of a link, and owns it, also after an error.
+// connOf makes a connection of a link, which it owns even after an error.
 func connOf(l link.Link) (transports.Conn, error) {
 	if p, ok := l.(transports.Piped); ok {
 		return p.Detach()
@@ -27,13 +27,14 @@ func connOf(l link.Link) (transports.Conn, error) {
 	return c, nil
 }
 
-// blocking is a link as a connection: its calls wait in Go's network poller.
+// blocking is a link as a connection with blocking calls, which wait in Go's network
+// poller.
 type blocking struct {
 	l    link.Link
-	bell *os.File // a duplicate of the link's handle
+	bell *os.File // a copy of the link's handle
 	raw  syscall.RawConn
 
-	reading, writing sync.Mutex // held in calls of l
+	reading, writing sync.Mutex // held during calls of l
 }
 
 func newBlocking(l link.Link) (*blocking, error) {
@@ -56,8 +57,8 @@ func (b *blocking) Read(p []byte) (n int, err error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	// What is there is looked for after the poller was told, which would forget what
-	// it has seen before.
+	// Look for bytes only after the poller was asked, since asking makes it forget earlier
+	// events.
 	wait := b.raw.Read(func(fd uintptr) bool {
 		b.reading.Lock()
 		defer b.reading.Unlock()
@@ -99,15 +100,15 @@ func (b *blocking) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// holds reports whether poll(2) would return at once, which is what Arm promises
-// something about. The poller tells only of changes, and several of them, such as a
-// ring of the bell and the end of who rang it, may have been one for it.
+// holds reports whether poll(2) would return at once, which is what Arm is about. The
+// poller reports only changes, and may have merged several, such as a doorbell and the end
+// of the peer.
 func holds(fd uintptr, events int16) bool {
 	n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: events}}, 0)
 	return n > 0 && err == nil
 }
 
-// waitError is why a wait has ended without success.
+// waitError is the error of a wait that ended without success.
 func waitError(err error) error {
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
@@ -130,10 +131,10 @@ func (b *blocking) Close() error {
 	return errors.Join(b.l.Close(), b.bell.Close())
 }
 
-// Break closes the link so that the peer sees a failure, where the link can do
-// that: TCP by a reset, a ring by saying so. Elsewhere its stream just ends.
+// Break closes the link so that the peer sees a failure, if the link supports that: TCP by
+// a reset, a ring by its control block. For other links the stream just ends.
 func (b *blocking) Break() {
-	_ = b.bell.Close() // wakes who waits
+	_ = b.bell.Close() // wakes waiting goroutines
 	b.reading.Lock()
 	defer b.reading.Unlock()
 	b.writing.Lock()
@@ -146,16 +147,16 @@ func (b *blocking) Break() {
 		if err != nil {
 			break
 		}
-		_ = unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1}) // not every socket has it
+		_ = unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1}) // not every socket supports it
 		_ = unix.Close(fd)
 	}
 	_ = b.l.Close()
 }
 
-// LocalAddr is an address without content.
+// LocalAddr returns a placeholder.
 func (b *blocking) LocalAddr() net.Addr { return address{} }
 
-// RemoteAddr is an address without content.
+// RemoteAddr returns a placeholder.
 func (b *blocking) RemoteAddr() net.Addr { return address{} }
 
 type address struct{}

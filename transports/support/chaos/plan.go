@@ -14,7 +14,7 @@ type plan struct {
 
 	pieces   *rand.Rand
 	pieceEnd int64
-	jitter   time.Duration // of the piece at hand
+	jitter   time.Duration // of the present piece
 
 	stalls  *rand.Rand
 	stallAt int64
@@ -22,12 +22,12 @@ type plan struct {
 	cutAt int64
 }
 
-// never is an offset that no stream comes to.
+// never is an offset that no stream reaches.
 const never = math.MaxInt64
 
 func newPlan(f Faults, number uint64) *plan {
-	// One generator for each kind of fault: a change of one leaves the others where
-	// they were.
+	// One generator for each kind of fault, so that changing one setting leaves the other
+	// faults where they are.
 	source := func(kind uint64) *rand.Rand { return rand.New(rand.NewPCG(f.Seed, number<<2|kind)) }
 	p := &plan{f: f, pieces: source(0), stalls: source(1), stallAt: never, cutAt: never}
 	if f.StallEvery > 0 {
@@ -39,18 +39,18 @@ func newPlan(f Faults, number uint64) *plan {
 	return p
 }
 
-// about gives half to one and a half of n, at least 1.
+// about returns half to one and a half of n, at least 1.
 func about(r *rand.Rand, n int64) int64 { return max(n/2+r.Int64N(n)+n%2, 1) }
 
-// step is what happens to the next n bytes: for the time stall nothing leaves,
-// then they take jitter longer. cut comes with no bytes: the link breaks.
+// step is what happens to the next n bytes: nothing is sent for the time stall, and then
+// they take jitter longer. If cut is set there are no bytes, and the link breaks.
 type step struct {
 	n             int
 	stall, jitter time.Duration
 	cut           bool
 }
 
-// next decides on the next bytes, of which there are n, at least 1.
+// next decides about the next bytes, of which there are n, at least 1.
 func (p *plan) next(n int) (s step) {
 	if p.offset >= p.cutAt {
 		return step{cut: true}

@@ -16,7 +16,7 @@ import (
 type ringEnd struct{ *ring.Link }
 
 func (e ringEnd) alive() bool { return e.Alive() }
-func (e ringEnd) whole() bool { return true } // a ring tells by itself
+func (e ringEnd) whole() bool { return true } // a ring shows that by itself
 
 func (e ringEnd) detach() ([]int, int, error) {
 	region, sock, side, err := e.Detach()
@@ -26,14 +26,14 @@ func (e ringEnd) detach() ([]int, int, error) {
 	return []int{region, sock}, side, nil
 }
 
-// streamEnd is a socket and the pipe that tells about its end.
+// streamEnd is a socket, and the pipe that shows how its stream has ended.
 type streamEnd struct {
 	*socket.Link
 
 	mu    sync.Mutex
 	tail  int  // -1: closed
-	asked bool // whole has read it
-	meant bool // what it said
+	asked bool // whole has read the pipe
+	meant bool // the pipe had a byte
 }
 
 func newStreamEnd(sock, tail int) (*streamEnd, error) {
@@ -48,8 +48,8 @@ func newStreamEnd(sock, tail int) (*streamEnd, error) {
 	return &streamEnd{Link: l, tail: tail}, nil
 }
 
-// checkTail wants a pipe, which alone can be read without waiting for good: a
-// plugin chose the descriptor.
+// checkTail returns an error unless tail is a pipe: only that can be read without waiting
+// for ever, and the plugin chose the descriptor.
 func checkTail(tail int) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(tail, &st); err != nil {
@@ -61,9 +61,9 @@ func checkTail(tail int) error {
 	return unix.SetNonblock(tail, true)
 }
 
-func (e *streamEnd) alive() bool { return true } // the kernel tells Send
+func (e *streamEnd) alive() bool { return true } // Send gets an error from the kernel
 
-// whole reads the tail, once.
+// whole reads the pipe once.
 func (e *streamEnd) whole() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

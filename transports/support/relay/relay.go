@@ -1,7 +1,7 @@
-// Package relay is the near side of a link whose bytes pass through another
-// process, a transport plugin: data planes "ring", "stream" and "grpc". It tells a
-// plugin that has died, and a connection that broke behind it, from the end that
-// the peer meant.
+// Package relay is the near side of a link whose bytes pass through another process, a
+// transport plugin: data planes "ring", "stream" and "grpc" (docs/plugin-protocol.md). It
+// distinguishes an end of stream that the peer has sent from the death of the plugin and
+// from a broken connection behind it.
 package relay
 
 import (
@@ -17,11 +17,11 @@ import (
 
 // Link is a link that a plugin relays.
 type Link struct {
-	end    atomic.Pointer[end] // nil after Close: its memory should not wait for ours
+	end    atomic.Pointer[end] // nil after Close, so that its memory can be freed
 	limits link.Limits
 	plane  transports.DataPlane
 	via    string // name of the transport
-	dead   bool   // the plugin, as Send has found out
+	dead   bool   // Send has noticed that the plugin is dead
 }
 
 func newLink(e end, plane transports.DataPlane, via string) *Link {
@@ -34,16 +34,17 @@ func newLink(e end, plane transports.DataPlane, via string) *Link {
 type end interface {
 	link.Link
 
-	// alive reports whether the plugin still has its side, where Send does not.
+	// alive reports whether the plugin still has its side; for data planes where Send
+	// cannot notice that.
 	alive() bool
-	// whole reports whether an end of stream is one that the peer meant.
+	// whole reports whether the peer has sent the end of the stream.
 	whole() bool
 	// detach gives up the link: see Link.Detach.
 	detach() (fds []int, side int, err error)
 }
 
-// NewRing makes a link of one side of a region (package ring) whose other side a
-// plugin of the transport via pumps. It owns both descriptors, also after an error.
+// NewRing makes a link of one side of a region (package ring); a plugin of the transport
+// via passes the bytes on at the other side. It owns both descriptors, even after an error.
 func NewRing(region, sock, side int, via string) (*Link, error) {
 	l, err := ring.NewDetachable(region, sock, side)
 	if err != nil {
@@ -52,10 +53,10 @@ func NewRing(region, sock, side int, via string) (*Link, error) {
 	return newLink(ringEnd{l}, transports.PlaneRing, via), nil
 }
 
-// NewStream makes a link of a socket that is pumped, by a plugin of the transport
-// via (plane "stream") or, for it, by the node (plane "grpc"). tail is the reading
-// end of a pipe into which who pumps writes a byte before an end of stream that the
-// peer meant. It owns both descriptors, also after an error.
+// NewStream makes a link of a socket whose bytes are passed on by a plugin of the transport
+// via (plane "stream") or, for it, by the node (plane "grpc"). tail is the reading end of a
+// pipe into which that process writes a byte before an end of stream that the peer has
+// sent. NewStream owns both descriptors, even after an error.
 func NewStream(sock, tail int, plane transports.DataPlane, via string) (*Link, error) {
 	e, err := newStreamEnd(sock, tail)
 	if err != nil {
@@ -64,12 +65,12 @@ func NewStream(sock, tail int, plane transports.DataPlane, via string) (*Link, e
 	return newLink(e, plane, via), nil
 }
 
-// Plane is "ring", "stream" or "grpc".
+// Plane returns "ring", "stream" or "grpc".
 func (l *Link) Plane() transports.DataPlane { return l.plane }
 
-// Detach gives up the link and returns what another process needs to go on with it:
-// the arguments of NewRing or NewStream. The caller owns the descriptors. No other
-// call may be in progress.
+// Detach gives up the link and returns what another process needs to continue it: the
+// arguments of NewRing or NewStream. The caller owns the descriptors. No other call may be
+// in progress.
 func (l *Link) Detach() (fds []int, side int, err error) {
 	e := l.end.Swap(nil)
 	if e == nil {
@@ -78,7 +79,7 @@ func (l *Link) Detach() (fds []int, side int, err error) {
 	return (*e).detach()
 }
 
-// Send takes what there is room for.
+// Send takes as much as there is room for.
 func (l *Link) Send(batch [][]byte) (int, error) {
 	e := l.end.Load()
 	if e == nil {
@@ -94,7 +95,7 @@ func (l *Link) Send(batch [][]byte) (int, error) {
 	return n, l.explain(err)
 }
 
-// Recv returns what is there.
+// Recv returns the bytes that have come.
 func (l *Link) Recv(batch [][]byte) (int, error) {
 	e := l.end.Load()
 	if e == nil {
@@ -107,7 +108,7 @@ func (l *Link) Recv(batch [][]byte) (int, error) {
 	return n, l.explain(err)
 }
 
-// Handle is the socket, or NoHandle after Close.
+// Handle returns the socket, or NoHandle after Close.
 func (l *Link) Handle() int {
 	if e := l.end.Load(); e != nil {
 		return (*e).Handle()
@@ -121,10 +122,10 @@ func (l *Link) Arm(want link.Interest) bool {
 	return e == nil || (*e).Arm(want)
 }
 
-// Limits are those of the ring or the socket.
+// Limits returns those of the ring or the socket.
 func (l *Link) Limits() link.Limits { return l.limits }
 
-// CloseSend ends this side's bytes.
+// CloseSend ends this side's stream.
 func (l *Link) CloseSend() error {
 	e := l.end.Load()
 	if e == nil {
@@ -141,8 +142,8 @@ func (l *Link) Close() error {
 	return nil
 }
 
-// explain names the plugin in the error of a broken link. A link that another goroutine
-// has closed meanwhile looks broken to a call that had begun before.
+// explain names the plugin in the error of a broken link. If another goroutine has closed
+// the link meanwhile, a call in progress sees a broken link, too.
 func (l *Link) explain(err error) error {
 	switch {
 	case !errors.Is(err, link.ErrBroken):

@@ -9,17 +9,17 @@ import (
 	"github.com/openimpi/impi/core/link"
 )
 
-// bell is the socket between the two sides, on which they sleep and wake each other.
-// Its number may become somebody else's after close, so that each use takes mu.
+// bell is the socket between the two sides, by which they wake each other. After close its
+// number may belong to another file, so each use holds mu.
 type bell struct {
 	mu    sync.Mutex
 	sock  int        // NoHandle after close
-	file  int        // of the region, for Detach; -1: it was not kept
-	bells [1024]byte // what is read from the socket, and forgotten
+	file  int        // of the region, for Detach; -1 if it was not kept
+	bells [1024]byte // memory for bytes that are read and ignored
 }
 
-// oneRing wakes a sleeping reader, plugs let a writer sleep. Their bytes mean
-// nothing.
+// oneRing wakes a sleeping reader, and plugs fill the socket for a sleeping writer. Their
+// bytes have no content.
 var (
 	oneRing = make([]byte, 1)
 	plugs   = make([]byte, 64<<10)
@@ -27,13 +27,13 @@ var (
 
 const (
 	sendFlags = unix.MSG_DONTWAIT | unix.MSG_NOSIGNAL
-	// maxPlugs bounds what is sent into a socket whose other side reads at once.
+	// maxPlugs bounds what is sent into a socket that the other side keeps reading.
 	maxPlugs = 64
-	// maxBells bounds how often the socket is read in a row: whatever its buffer has
-	// room for must go, or a sleeping writer of other making would not wake, but who
-	// writes for ever must not keep us.
+	// maxBells bounds how often the socket is read in a row. All that its buffer can hold
+	// must be read, or a sleeping writer of another implementation would not wake; but a
+	// peer that writes for ever must not keep us.
 	maxBells = 4 << 10
-	// sockBuffer is asked of the kernel for the socket, which carries no data.
+	// sockBuffer is the buffer size of the socket, which carries no data.
 	sockBuffer = 4 << 10
 )
 
@@ -42,12 +42,11 @@ func (b *bell) ring() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.sock >= 0 {
-		_ = unix.Send(b.sock, oneRing, sendFlags) // full: it is readable; ended: its reader is gone
+		_ = unix.Send(b.sock, oneRing, sendFlags) // full: it is readable; ended: its reader has gone
 	}
 }
 
-// plug fills the socket, so that it is not writable until the other side has
-// read from it.
+// plug fills the socket, so that it is not writable before the other side has read from it.
 func (b *bell) plug() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -61,7 +60,7 @@ func (b *bell) plug() {
 	}
 }
 
-// drain takes the rings of the bell, and reports whether the other side has gone.
+// drain reads all bytes of the socket, and reports whether the other side has gone.
 func (b *bell) drain() (ended bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -71,7 +70,7 @@ func (b *bell) drain() (ended bool) {
 	for range maxBells {
 		n, err := unix.Read(b.sock, b.bells[:])
 		switch {
-		case n > 0, errors.Is(err, unix.EINTR): // the end may be right behind, and an edge-triggered poller tells of both once
+		case n > 0, errors.Is(err, unix.EINTR): // the end may follow at once, and an edge-triggered poller reports both only once
 		case errors.Is(err, unix.EAGAIN):
 			return false
 		default:
@@ -81,15 +80,16 @@ func (b *bell) drain() (ended bool) {
 	return false
 }
 
-// Handle is the socket, or NoHandle after Close.
+// Handle returns the socket, or NoHandle after Close.
 func (b *bell) Handle() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.sock
 }
 
-// Alive reports whether the other side still has its end of the socket. Send does not
-// ask, and one who only sends may sleep again and again when it died.
+// Alive reports whether the other side still has its end of the socket. Send does not check
+// that, so a user that only sends could sleep again and again after the other side has
+// died.
 func (b *bell) Alive() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

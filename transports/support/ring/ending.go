@@ -2,7 +2,7 @@ package ring
 
 import "github.com/openimpi/impi/core/link"
 
-// CloseSend ends this side's bytes.
+// CloseSend ends this side's stream.
 func (l *Link) CloseSend() error {
 	if l.closed.Load() {
 		return link.ErrClosed
@@ -19,8 +19,7 @@ func (l *Link) end() {
 	}
 }
 
-// Close ends both directions. The other side still reads what is in its ring,
-// and is woken.
+// Close ends both directions. The other side is woken, and still reads what is in its ring.
 func (l *Link) Close() error {
 	if l.closed.Swap(true) {
 		return nil
@@ -32,9 +31,9 @@ func (l *Link) Close() error {
 	return nil
 }
 
-// Break is Close for an owner that has lost bytes: what is in the ring can still be
-// read, and then the other side's Recv reports link.ErrBroken instead of io.EOF,
-// unless CloseSend came before.
+// Break is Close for an owner that has lost bytes. The other side can still read what is in
+// the ring; after that its Recv returns link.ErrBroken instead of io.EOF, unless CloseSend
+// was called before.
 func (l *Link) Break() {
 	if l.closed.Swap(true) {
 		return

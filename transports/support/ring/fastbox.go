@@ -8,16 +8,16 @@ import (
 	"github.com/openimpi/impi/core/link"
 )
 
-// boxes is a side's part in the fast-box messages of both directions.
+// boxes is the state of a side for the fast-box messages of both directions.
 type boxes struct {
-	fastBoxes *link.FastBoxes // nil: this side does not take part
-	taker     *atomic.Uint32  // whether the other one does, as it says
-	taken     bool            // it does
+	fastBoxes *link.FastBoxes // nil: this side does not use fast boxes
+	taker     *atomic.Uint32  // set by the other side if it takes fast-box messages
+	taken     bool            // the other side takes them
 }
 
-// TakeFastBoxes has this side take fast-box messages, and write some once the other side does
-// so too (link.FastBoxLink). It is for who keeps the link to its end, before the link is used.
-// False means that the memory has no room for any.
+// TakeFastBoxes makes this side take fast-box messages, and send them once the other side
+// takes them too (link.FastBoxLink). It is for the process that uses the link to its end,
+// before the first use. It returns false if the memory has no room for fast boxes.
 func (l *Link) TakeFastBoxes() bool {
 	r := l.region
 	if r.pages[0] == nil || l.closed.Load() {
@@ -37,8 +37,8 @@ func (l *Link) TakeFastBoxes() bool {
 	return true
 }
 
-// FastBoxRoom returns the place of the next fast-box message, to be filled in and posted, if one
-// can be written behind what was sent so far.
+// FastBoxRoom returns the place of the next fast-box message, to be filled in and posted,
+// or nil if none can be sent now behind the bytes that were sent.
 func (l *Link) FastBoxRoom() *link.EagerMessage {
 	if !l.FastBoxesAgreed() {
 		return nil
@@ -57,7 +57,7 @@ func (b *boxes) lookForTaker() bool {
 	return b.taken
 }
 
-// PostFastBox sends the fast-box message that FastBoxRoom gave.
+// PostFastBox sends the fast-box message in the place that FastBoxRoom returned.
 func (l *Link) PostFastBox() {
 	l.fastBoxes.Post(l.out.head)
 	if l.out.b.readerSleeps.Load() != 0 {
@@ -65,8 +65,8 @@ func (l *Link) PostFastBox() {
 	}
 }
 
-// NextFastBox returns the fast-box message that comes before any other byte, nil if there is
-// none. The other side can still change it.
+// NextFastBox returns the fast-box message that comes before any other byte, or nil. The
+// other side can still change it.
 func (l *Link) NextFastBox() *link.EagerMessage {
 	if l.recvErr != nil || l.closed.Load() {
 		return nil
@@ -74,14 +74,14 @@ func (l *Link) NextFastBox() *link.EagerMessage {
 	return l.fastBoxes.Next(l.in.tail)
 }
 
-// FastBoxTaken says that the fast-box message that NextFastBox gave is done with.
+// FastBoxTaken says that the message of NextFastBox is not needed any more.
 func (l *Link) FastBoxTaken() {
 	l.fastBoxes.Take()
 	l.idle = 0
 }
 
-// FastBoxesAt returns where the next fast-box messages come, and whether any could be sent and
-// taken (link.FastBoxLink).
+// FastBoxesAt returns the positions of the next fast-box messages in both directions, and
+// whether any can be sent and taken (link.FastBoxLink).
 func (l *Link) FastBoxesAt() (out, in uint64, sends, takes bool) {
 	if l.closed.Load() {
 		return 0, 0, false, false
@@ -90,19 +90,19 @@ func (l *Link) FastBoxesAt() (out, in uint64, sends, takes bool) {
 	return l.out.head, l.in.tail, sends, l.recvErr == nil
 }
 
-// MoveFastBoxes has what this side knows of fast-box messages lie elsewhere.
+// MoveFastBoxes moves this side's state of the fast boxes to other memory.
 func (l *Link) MoveFastBoxes(to *link.FastBoxes) {
 	*to = *l.fastBoxes
 	l.fastBoxes, l.in.fastBoxes = to, to
 }
 
-// FastBoxesSent counts the fast-box messages that were sent.
+// FastBoxesSent returns how many fast-box messages were sent.
 func (b *boxes) FastBoxesSent() uint64 { return b.fastBoxes.Sent }
 
-// FastBoxesTaken counts the fast-box messages that were taken.
+// FastBoxesTaken returns how many were taken.
 func (b *boxes) FastBoxesTaken() uint64 { return b.fastBoxes.Taken }
 
-// LimitFastBoxes has no fast-box message be sent once that many were.
+// LimitFastBoxes stops sending fast-box messages once sent of them were sent.
 func (b *boxes) LimitFastBoxes(sent uint64) { b.fastBoxes.Limit = sent }
 
 // WakeForFastBox wakes the other side if it sleeps.
@@ -112,7 +112,7 @@ func (l *Link) WakeForFastBox() {
 	}
 }
 
-// before is how many of the next n bytes come before the next fast-box message.
+// before returns how many of the next n bytes precede the next fast-box message.
 func (r *reader) before(n uint64) (uint64, error) {
 	k, ok := r.fastBoxes.Ahead(r.tail)
 	if !ok {
@@ -124,5 +124,5 @@ func (r *reader) before(n uint64) (uint64, error) {
 	return min(n, uint64(k)), nil
 }
 
-// fastBoxDue reports whether what comes next is a fast-box message.
+// fastBoxDue reports whether a fast-box message comes next.
 func (r *reader) fastBoxDue() bool { return r.fastBoxes != nil && r.fastBoxes.Next(r.tail) != nil }

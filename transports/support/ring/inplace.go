@@ -12,7 +12,7 @@ import (
 // tell. Bytes, Space and Fill are for pumps: they give all there is, in two pieces
 // where the ring wraps, and the errors. What is read leaves the ring by Discard.
 
-// Ready reports whether something has come, or an impossible number.
+// Ready reports whether something has come, or an impossible counter, which Recv reports.
 func (l *Link) Ready() bool {
 	if l.in.fastBoxDue() {
 		return true
@@ -21,7 +21,7 @@ func (l *Link) Ready() bool {
 	return n > 0 || l.in.due() || err != nil
 }
 
-// Peek returns what has come, up to the end of the ring.
+// Peek returns the bytes that have come, up to the end of the ring's memory.
 func (l *Link) Peek() []byte {
 	if l.recvErr != nil || l.closed.Load() {
 		return nil
@@ -29,10 +29,9 @@ func (l *Link) Peek() []byte {
 	return l.in.peek()
 }
 
-// Bytes returns what can be read, where it lies in the ring: for whom a Recv would
-// be a copy too many. There is nothing when first is empty. The slices hold until
-// Discard, and the other side can change what is in them. Bytes, Discard and Recv are
-// for one goroutine; errors are those of Recv.
+// Bytes returns the bytes that can be read, in place, without the copy of Recv. If first is
+// empty there are none. The slices are valid until Discard, and the other side can change
+// their content. One goroutine may use Bytes, Discard and Recv; errors are those of Recv.
 func (l *Link) Bytes() (first, second []byte, err error) {
 	switch {
 	case l.closed.Load():
@@ -55,16 +54,16 @@ func (l *Link) Bytes() (first, second []byte, err error) {
 	return first, second, nil
 }
 
-// Discard takes the first n bytes of what Peek or Bytes gave out of the ring, and lets
-// the writer have their room.
+// Discard removes the first n bytes of Peek or Bytes from the ring and gives their room to
+// the writer.
 func (l *Link) Discard(n int) {
 	l.in.tail += uint64(n)
 	l.idle = 0
 	l.free()
 }
 
-// Reserve gives n bytes of room in the ring, unless they are not in one piece. Several
-// can be reserved before Commit.
+// Reserve returns n bytes of room in the ring, or nil if there are not that many in one
+// piece. It may be called several times before Commit.
 func (l *Link) Reserve(n int) []byte {
 	if l.ended || l.sendErr != nil || l.out.given != l.out.back || l.closed.Load() {
 		return nil
@@ -72,7 +71,7 @@ func (l *Link) Reserve(n int) []byte {
 	return l.out.reserve(uint64(n))
 }
 
-// Commit sends what was reserved.
+// Commit sends what was reserved. It reports whether there was anything.
 func (l *Link) Commit() bool {
 	if !l.out.publish() {
 		return false
@@ -83,8 +82,8 @@ func (l *Link) Commit() bool {
 	return true
 }
 
-// Space returns the room in the ring, to be filled in place. There is none when first
-// is empty. Space, Fill and Send are for one goroutine; errors are those of Send.
+// Space returns the room in the ring, to be filled in place. If first is empty there is
+// none. One goroutine may use Space, Fill and Send; errors are those of Send.
 func (l *Link) Space() (first, second []byte, err error) {
 	if _, err := l.Send(nil); err != nil {
 		return nil, nil, err
@@ -129,7 +128,7 @@ func (w *writer) reserve(n uint64) []byte {
 	return w.data[at : at+n : at+n]
 }
 
-// publish shows the reader what was reserved.
+// publish makes what was reserved visible to the reader.
 func (w *writer) publish() bool {
 	if w.placed == 0 {
 		return false
@@ -140,7 +139,7 @@ func (w *writer) publish() bool {
 	return true
 }
 
-// peek returns what is there in one piece. An impossible head is for read to tell.
+// peek returns what has come, in one piece. read reports an impossible head.
 func (r *reader) peek() []byte {
 	n, err := r.waiting()
 	if err != nil || n == 0 {

@@ -12,14 +12,14 @@ import (
 	"github.com/openimpi/impi/core/link"
 )
 
-// lookEvery is how many receives without a byte go by before the socket is asked
-// whether the other side still lives.
+// lookEvery is how many receives without a byte come before the socket is read to find out
+// whether the other side is alive.
 const lookEvery = 1 << 10
 
-// errPeerGone is why a ring without an orderly end is broken.
+// errPeerGone is the error of a ring whose other side has died.
 var errPeerGone = fmt.Errorf("%w: the other side of the shared memory has died", link.ErrBroken)
 
-// Link is a link through a region. It fulfils link.Link.
+// Link is a link through a region. It implements link.Link.
 type Link struct {
 	region *region
 	side   int
@@ -28,23 +28,23 @@ type Link struct {
 	bell
 
 	boxes
-	key   *[2]uint64 // for who borrows from us
-	tried bool       // whether we can borrow
+	key   *[2]uint64 // read by the side that borrows from us
+	tried bool       // it was tried whether we can borrow
 
 	idle    int   // receives in a row that brought nothing
-	dead    bool  // the socket has ended; for Recv alone
-	sendErr error // final
-	recvErr error // final
-	ended   bool  // CloseSend
+	dead    bool  // the socket has ended; used by Recv only
+	sendErr error // returned by all further calls
+	recvErr error // returned by all further calls
+	ended   bool  // CloseSend was called
 
-	// The memory stays mapped as long as the link can be reached, so that calls
-	// need no guard against Close. The bell has one.
+	// The memory stays mapped as long as the link is referenced, so calls need no lock
+	// against Close. The bell has one.
 	closed atomic.Bool
 }
 
-// New makes the link of one side, 0 or 1, of a region. sock is connected to the
-// other side's. New owns both descriptors, also after an error; the region's is
-// closed at once.
+// New makes the link of one side, 0 or 1, of a region. sock is connected to that of the
+// other side. New owns both descriptors, even after an error; it closes the region's at
+// once.
 func New(file, sock, side int) (*Link, error) {
 	l, err := NewDetachable(file, sock, side)
 	if err != nil {
@@ -55,8 +55,8 @@ func New(file, sock, side int) (*Link, error) {
 	return l, nil
 }
 
-// NewDetachable is New for a link that may be handed on by Detach. It keeps the
-// region's descriptor.
+// NewDetachable is New for a link that may be passed on by Detach. It keeps the region's
+// descriptor.
 func NewDetachable(file, sock, side int) (*Link, error) {
 	l, err := adopt(file, sock, side)
 	if err != nil {
@@ -78,7 +78,7 @@ func adopt(file, sock, side int) (*Link, error) {
 		return nil, fmt.Errorf("%w: its socket: %w", ErrRegion, err)
 	}
 	unix.CloseOnExec(sock)
-	_ = unix.SetsockoptInt(sock, unix.SOL_SOCKET, unix.SO_SNDBUF, sockBuffer) // more costs a sleeping writer more to fill
+	_ = unix.SetsockoptInt(sock, unix.SOL_SOCKET, unix.SO_SNDBUF, sockBuffer) // with a larger one a sleeping writer needs more calls to fill it
 	r, err := open(file)
 	if err != nil {
 		return nil, err
@@ -86,10 +86,10 @@ func adopt(file, sock, side int) (*Link, error) {
 	return newLink(r, file, sock, side), nil
 }
 
-// Detach returns the link up and returns what another process needs to go on with
-// it: the region's file, the socket and the side. The caller owns the
-// descriptors. No other call may be in progress. It fails after Close, and after
-// TakeFastBoxes: who goes on knows nothing of the fast-box messages.
+// Detach gives up the link and returns what another process needs to continue it: the
+// region's file, the socket and the side. The caller owns the descriptors. No other call
+// may be in progress. Detach fails after Close, and after TakeFastBoxes, because another
+// process would not know the state of the fast boxes.
 func (l *Link) Detach() (file, sock, side int, err error) {
 	switch {
 	case l.fastBoxes != nil:
@@ -115,7 +115,7 @@ func newLink(r *region, file, sock, side int) *Link {
 	return l
 }
 
-// Send copies into the ring what there is room for.
+// Send copies into the ring as much as there is room for.
 func (l *Link) Send(batch [][]byte) (int, error) {
 	switch {
 	case l.closed.Load():
@@ -139,7 +139,7 @@ func (l *Link) Send(batch [][]byte) (int, error) {
 	return n, nil
 }
 
-// wakeReader rings for a sleeper. Only who has changed the word does.
+// wakeReader wakes a sleeping reader. Only the side that has changed the word does.
 func (l *Link) wakeReader() {
 	if !l.out.b.readerSleeps.CompareAndSwap(1, 0) {
 		return
@@ -147,7 +147,7 @@ func (l *Link) wakeReader() {
 	l.ring()
 }
 
-// Recv copies out of the ring what is there.
+// Recv copies the bytes that are in the ring.
 func (l *Link) Recv(batch [][]byte) (int, error) {
 	if l.closed.Load() {
 		return 0, link.ErrClosed
@@ -180,17 +180,17 @@ func (l *Link) Recv(batch [][]byte) (int, error) {
 	return 0, l.atEnd()
 }
 
-// free lets the writer know of room, if it waits for that or could soon.
+// free tells the writer of room, if it waits for that or may do so soon.
 func (l *Link) free() {
 	size := l.in.mask + 1
 	if l.in.publish(size/8) && l.in.b.writerSleeps.Load() != 0 && l.in.head-l.in.tail <= size-size/4 {
 		if l.in.b.writerSleeps.CompareAndSwap(1, 0) {
-			l.dead = l.drain() || l.dead // which makes its socket writable
+			l.dead = l.drain() || l.dead // makes the other side's socket writable
 		}
 	}
 }
 
-// repay lets the writer know that a loan was taken, if all of it was.
+// repay tells the writer that a loan was taken completely.
 func (l *Link) repay() {
 	if l.in.next.size > 0 {
 		return
@@ -201,7 +201,7 @@ func (l *Link) repay() {
 	}
 }
 
-// atEnd finds out whether an empty ring stays empty.
+// atEnd finds out whether the stream has ended when the ring is empty.
 func (l *Link) atEnd() error {
 	if !l.dead {
 		l.dead = l.drain()
@@ -230,7 +230,7 @@ func (l *Link) Arm(want link.Interest) bool {
 			l.dead = true
 			return true
 		}
-		l.idle = lookEvery // who is woken looks at the socket too
+		l.idle = lookEvery // after a wake-up Recv reads the socket too
 		l.in.publish(0)
 		l.in.b.readerSleeps.Swap(1)
 		if n, err := l.in.waiting(); n > 0 || err != nil || l.in.due() || l.in.fastBoxDue() || l.in.b.ended.Load() != 0 || l.dead {
@@ -249,5 +249,5 @@ func (l *Link) Arm(want link.Interest) bool {
 	return false
 }
 
-// Limits has the size of a ring as Stream.
+// Limits returns the size of a ring as Stream.
 func (l *Link) Limits() link.Limits { return link.Limits{Stream: int(l.out.mask) + 1, Memory: true} }

@@ -13,7 +13,7 @@ import (
 	"github.com/openimpi/impi/core/link"
 )
 
-// ErrRegion is wrapped when memory that should hold rings does not.
+// ErrRegion is wrapped by the error for memory that is not a valid region.
 var ErrRegion = errors.New("no valid region of rings")
 
 // The layout: see the package comment.
@@ -37,16 +37,16 @@ const (
 
 var magic = [8]byte{'i', 'm', 'p', 'i', 'r', 'i', 'n', 'g'}
 
-// seals are what a region's file must have: without them its other holder could
-// make a mapped page disappear under us.
+// seals are the seals that a region's file must have: without them the other side could
+// shrink the file under a mapped page.
 const seals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_SEAL
 
-// DefaultSize is the size of each ring's data in bytes: large enough that a
-// writer seldom waits, small enough to stay in a processor's cache.
+// DefaultSize is the size of each ring's data in bytes: large enough that a writer seldom
+// waits, and small enough for a processor's cache.
 const DefaultSize = 512 << 10
 
-// Create makes the file of a region with rings of size bytes each, a power of
-// two. The caller owns the descriptor; it may be passed to both sides.
+// Create makes the file of a region with rings of size bytes each, a power of two. The
+// caller owns the descriptor, which may be passed to both sides.
 func Create(size int) (fd int, err error) {
 	if err := checkSize(uint64(size)); err != nil {
 		return -1, err
@@ -63,7 +63,7 @@ func Create(size int) (fd int, err error) {
 
 func fill(fd, size int) error {
 	all := headerSize + 2*size + 2*link.FastBoxPageSize
-	if err := unix.Fallocate(fd, 0, 0, int64(all)); err != nil { // a full machine fails here, not by a signal later
+	if err := unix.Fallocate(fd, 0, 0, int64(all)); err != nil { // without memory this fails, instead of a SIGBUS later
 		return fmt.Errorf("ring: %d bytes of shared memory: %w", all, err)
 	}
 	if _, err := unix.Pwrite(fd, header(size), 0); err != nil {
@@ -102,15 +102,15 @@ type region struct {
 	blocks [2]*block
 	loans  [2]*[loans]loan
 	data   [2][]byte
-	pages  [2]*link.FastBoxPage // nil: it has no room for any
+	pages  [2]*link.FastBoxPage // nil: no room for fast boxes
 }
 
-// block is the control block of one ring, as the layout has it.
+// block is the control block of one ring, in the form of the layout.
 //
-// What is written before a look at whether the other side sleeps, or before going to
-// sleep and looking once more, is written with Swap: write and look must not
-// change places. A Store would do by Go's memory model, but under the race detector it
-// is no more than a release where the memory is not Go's own, and a wake-up gets lost.
+// What is written before checking whether the other side sleeps, or before going to sleep
+// and checking once more, is written with Swap: the write and the check must not be
+// reordered. By Go's memory model a Store would do, but under the race detector it is only
+// a release for memory that is not Go's own, and a wake-up is lost.
 type block struct {
 	head           atomic.Uint64
 	_              [line - 8]byte
@@ -164,7 +164,7 @@ func open(fd int) (*region, error) {
 	return r, nil
 }
 
-// parse checks what is written at the beginning of a region.
+// parse checks the header of a region.
 func parse(mem []byte) (*region, error) {
 	size, data := binary.NativeEndian.Uint64(mem[atSize:]), binary.NativeEndian.Uint64(mem[atData:])
 	switch {
@@ -190,7 +190,8 @@ func parse(mem []byte) (*region, error) {
 	return r, r.parseFastBoxes(data + 2*size)
 }
 
-// parseFastBoxes finds the fast-box messages, which are not before the offset end, if there are any.
+// parseFastBoxes finds the fast boxes, if there are any. They must not begin before the
+// offset end.
 func (r *region) parseFastBoxes(end uint64) error {
 	at, size := binary.NativeEndian.Uint64(r.mem[atFastBoxes:]), uint64(link.FastBoxPageSize)
 	switch {
@@ -205,6 +206,6 @@ func (r *region) parseFastBoxes(end uint64) error {
 
 func (r *region) unmap() {
 	if r.mapped {
-		_ = unix.Munmap(r.mem) // it is ours and mapped
+		_ = unix.Munmap(r.mem) // cannot fail: it is mapped
 	}
 }

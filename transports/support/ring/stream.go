@@ -6,7 +6,7 @@ import (
 	"github.com/openimpi/impi/core/link"
 )
 
-// writer is the writing side of one ring. Only what is in block is shared.
+// writer is the writing side of one ring. Only block is shared with the other side.
 type writer struct {
 	b    *block
 	data []byte
@@ -18,8 +18,8 @@ type writer struct {
 	ledger
 }
 
-// room returns how many bytes can be written now, asking for more than the last
-// time only if that was less than want.
+// room returns how many bytes can be written now. It loads the reader's counter only if the
+// last value gives less than want.
 func (w *writer) room(want uint64) (uint64, error) {
 	size := w.mask + 1
 	if free := size - (w.head - w.tail); free >= want {
@@ -33,7 +33,7 @@ func (w *writer) room(want uint64) (uint64, error) {
 	return size - (w.head - tail), nil
 }
 
-// write copies as much of batch as there is room for and publishes it.
+// write copies as much of batch as there is room for, and publishes it.
 func (w *writer) write(batch [][]byte) (int, error) {
 	w.publish()
 	free, err := w.room(uint64(link.Len(batch)))
@@ -68,7 +68,7 @@ type reader struct {
 	data   []byte
 	mask   uint64
 	tail   uint64
-	stored uint64 // tail as in block: it may be behind
+	stored uint64 // the tail in block, which may be lower
 	head   uint64 // as last seen
 
 	fastBoxes *link.FastBoxes // nil: no fast-box messages are taken
@@ -85,7 +85,7 @@ func (r *reader) waiting() (uint64, error) {
 		}
 		r.head = head
 	}
-	if r.fastBoxes != nil { // after the look at head
+	if r.fastBoxes != nil { // must come after loading head
 		if n, err := r.before(r.head - r.tail); n != r.head-r.tail || err != nil {
 			return n, err
 		}
@@ -93,7 +93,7 @@ func (r *reader) waiting() (uint64, error) {
 	if !r.borrows {
 		return r.head - r.tail, nil
 	}
-	if r.next.size == 0 { // after the look at head
+	if r.next.size == 0 { // must come after loading head
 		if err := r.lookForLoan(); err != nil {
 			return 0, err
 		}
@@ -104,12 +104,12 @@ func (r *reader) waiting() (uint64, error) {
 	return r.head - r.tail, nil
 }
 
-// due reports whether what comes next is a loan. A fast-box message at the same place is older: none is
-// written while anything is lent.
+// due reports whether a loan comes next. A fast-box message at the same position comes
+// first: none is written while there are loans.
 func (r *reader) due() bool { return r.next.size > 0 && r.next.at == r.tail && !r.fastBoxDue() }
 
-// read copies as much into batch as is there. It reports whether the writer should
-// look again: much has become free since tail was stored.
+// read copies into batch what has come. It reports whether the writer has to be told,
+// because much room has become free since tail was stored.
 func (r *reader) read(batch [][]byte) (n int, err error) {
 	have, err := r.waiting()
 	if err != nil || have == 0 {
@@ -133,8 +133,8 @@ func (r *reader) read(batch [][]byte) (n int, err error) {
 	return n, nil
 }
 
-// publish stores tail if it is behind by more than lag bytes, and reports whether
-// it did.
+// publish stores tail if the stored value is behind by more than lag bytes, and reports
+// whether it did.
 func (r *reader) publish(lag uint64) bool {
 	if r.tail-r.stored <= lag {
 		return false

@@ -10,18 +10,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// offer is what a writer says about its process, so that the reader can find out
-// whether it may read its memory.
+// offer is what a writer publishes about its process, so that the reader can find out
+// whether it can read its memory.
 type offer struct {
 	pid  int32
 	_    int32
-	addr uint64    // of the key in that process's memory
-	key  [2]uint64 // what is there
+	addr uint64    // address of the key in that process's memory
+	key  [2]uint64 // the key
 }
 
-// AllowLending lets both directions of the link lend, as link.Lender has it, as
-// far as the kernel lets one process read the other's memory. It is for the
-// process that keeps the link to its end, before the link is used.
+// AllowLending allows lending in both directions (link.Lender), if the kernel lets one
+// process read the other's memory. It is for the process that uses the link to its end,
+// before the first use.
 func (l *Link) AllowLending() error {
 	l.key = new([2]uint64)
 	var random [16]byte
@@ -35,10 +35,9 @@ func (l *Link) AllowLending() error {
 	return nil
 }
 
-// tryBorrowing finds out, once the other side has made its offer, whether we can
-// read its memory: whether the key is where it says. Numbers of processes mean
-// nothing between name spaces, and what one process may read of another is the
-// kernel's to say.
+// tryBorrowing finds out, once the other side has published its offer, whether we can read
+// its memory: whether the key is at the address. The process number may mean another
+// process in this name space, and the kernel may forbid reading.
 func (l *Link) tryBorrowing() {
 	if l.key == nil || l.in.b.lends.Load() == 0 {
 		return
