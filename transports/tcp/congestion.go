@@ -12,15 +12,15 @@ import (
 
 const (
 	autoCongestion = "auto"
-	// nearCongestion is for connections inside one machine. Nothing there can be
-	// congested, and an algorithm that paces its packets, as BBR does, halves the
-	// bandwidth; docs/decisions/0010-reno-inside-one-machine.md has the figures. Every kernel has reno.
+	// nearCongestion is for connections inside one machine. They have no congestion, and an
+	// algorithm that paces its packets, as BBR does, halves the bandwidth;
+	// docs/decisions/0010-reno-inside-one-machine.md has the figures. Every kernel has
+	// reno.
 	nearCongestion = "reno"
 )
 
-// congestionControl reads the setting and asks the kernel whether it has the
-// algorithm, so that the fault is reported with the config and not with the
-// first connection.
+// congestionControl reads the setting and checks that the kernel has the algorithm, so that
+// an error is reported with the config and not with the first connection.
 func congestionControl(given map[string]any) (string, error) {
 	name := value(given, "congestion", autoCongestion)
 	if name == autoCongestion {
@@ -46,7 +46,7 @@ func (s *settings) setCongestion(fd int) error {
 	name := s.congestion
 	if name == autoCongestion || name == "" {
 		if !insideMachine(fd) {
-			return nil // the system's own
+			return nil // keep the system's default
 		}
 		name = nearCongestion
 	}

@@ -12,25 +12,23 @@ import (
 	"github.com/openimpi/impi/transports/socket"
 )
 
-// strangersEvery is the least time between two reports of peers that were turned
-// away.
+// strangersEvery is the minimum interval between two reports of refused peers.
 const strangersEvery = time.Second
 
-// gate takes connections from several ports, and does with each, beside the
-// others, what it needs to become a link: a peer that is slow holds nobody up. How
-// many are at that is bounded.
+// gate accepts connections from several ports and makes links of them, of several at the
+// same time, so that a slow peer delays no other. The number of these is bounded.
 type gate struct {
 	ports   []*socket.Acceptor
 	admit   func(context.Context, *net.TCPConn) (link.Link, error)
 	made    chan link.Link
 	refused chan error
-	waiting *socket.Waiting // that are being made links, here and at other gates
+	waiting *socket.Waiting // connections that become links, here and at other gates
 	life    context.Context
 	end     context.CancelFunc
 	work    sync.WaitGroup
 
 	mu   sync.Mutex
-	told time.Time // when a stranger was reported last
+	told time.Time // when a refused peer was last reported
 }
 
 // newGate begins to accept.
@@ -46,7 +44,7 @@ func newGate(ports []*socket.Acceptor, waiting *socket.Waiting, admit func(conte
 	return g
 }
 
-// serve takes the connections of one port.
+// serve accepts the connections of one port.
 func (g *gate) serve(port *socket.Acceptor) {
 	for {
 		c, err := port.Accept(g.life)
@@ -67,7 +65,7 @@ func (g *gate) serve(port *socket.Acceptor) {
 	}
 }
 
-// report waits until somebody takes an error.
+// report waits until Accept takes the error.
 func (g *gate) report(err error) {
 	select {
 	case g.refused <- err:
@@ -75,7 +73,7 @@ func (g *gate) report(err error) {
 	}
 }
 
-// pass makes a link and hands it to Accept.
+// pass makes a link and passes it to Accept.
 func (g *gate) pass(ctx context.Context, c *net.TCPConn, leave func()) {
 	l, err := g.admit(ctx, c)
 	leave()
@@ -86,7 +84,7 @@ func (g *gate) pass(ctx context.Context, c *net.TCPConn, leave func()) {
 			g.told = time.Now()
 		}
 		g.mu.Unlock()
-		if tell { // they come as fast as somebody likes
+		if tell { // anybody can cause them at any rate
 			g.report(err)
 		}
 		return

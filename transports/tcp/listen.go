@@ -15,10 +15,9 @@ import (
 	"github.com/openimpi/impi/transports/socket"
 )
 
-// Listen opens a port at at.Host, or at the setting bind if there is one; the
-// address that peers get has at.Host in either case, and those of the setting also
-// behind it. at.Port 0 is any port, or the first free one of the setting
-// port_range.
+// Listen opens a port at at.Host, or at the setting bind if that is set. The listener's
+// address has at.Host in either case, followed by the addresses of the setting also. If
+// at.Port is 0 the port is any free one, or the first free one of the setting port_range.
 func (t *Transport) Listen(ctx context.Context, at transports.ListenSpec) (transports.Listener, error) {
 	s := t.settings.Load()
 	wanted := net.JoinHostPort(at.Host, strconv.Itoa(at.Port))
@@ -55,8 +54,8 @@ func (t *Transport) Listen(ctx context.Context, at transports.ListenSpec) (trans
 	return l, nil
 }
 
-// open listens on the port, or on the first one that the settings allow and that
-// is free at all addresses.
+// open listens on the port, or on the first one that the settings allow and that is free at
+// all addresses.
 func (s *settings) open(ctx context.Context, host netip.Addr, port uint16) ([]net.Listener, error) {
 	hosts := append([]netip.Addr{host}, s.also...)
 	if s.bind.IsValid() {
@@ -66,7 +65,7 @@ func (s *settings) open(ctx context.Context, host netip.Addr, port uint16) ([]ne
 	if port == 0 && s.lastPort != 0 {
 		first, last = s.firstPort, s.lastPort
 	}
-	// Any port that is free at one address may be taken at another.
+	// A port that is free at one address may be taken at another.
 	for tries, p := 0, first; ; tries++ {
 		lns, err := s.openAll(ctx, hosts, p)
 		again := errors.Is(err, syscall.EADDRINUSE) && (p != last || p == 0 && len(hosts) > 1 && tries < 20)
@@ -79,8 +78,8 @@ func (s *settings) open(ctx context.Context, host netip.Addr, port uint16) ([]ne
 	}
 }
 
-// openAll listens on one port at several addresses. Port 0 is any, but the same at
-// each.
+// openAll listens on one port at several addresses. Port 0 means any port, but the same at
+// each address.
 func (s *settings) openAll(ctx context.Context, hosts []netip.Addr, port uint16) (lns []net.Listener, err error) {
 	lc := net.ListenConfig{KeepAlive: -1, Control: s.control}
 	lc.SetMultipathTCP(false)
@@ -103,7 +102,7 @@ type listener struct {
 	transport *Transport
 	address   string
 	ports     []*socket.Acceptor
-	gate      *gate // nil: one port, whose connections are links at once
+	gate      *gate // nil: one port, whose connections are links without further steps
 }
 
 // Accept waits for a connection.
@@ -141,7 +140,7 @@ func (l *listener) admit(ctx context.Context, c *net.TCPConn) (link.Link, error)
 	return made, nil
 }
 
-// Address is "ip:port" or "[ip]:port", or several with commas between them.
+// Address returns "ip:port" or "[ip]:port", or several separated by commas.
 func (l *listener) Address() string { return l.address }
 
 // Close closes the port.

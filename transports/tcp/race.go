@@ -14,12 +14,12 @@ import (
 const (
 	// maxAddresses bounds the addresses of one peer.
 	maxAddresses = 8
-	// headStart is what each address has before the next one is tried beside it, see
-	// RFC 8305, Connection Attempts.
+	// headStart is how long one address is tried before the next one is tried in parallel
+	// (RFC 8305, Connection Attempts).
 	headStart = 250 * time.Millisecond
 )
 
-// parseAddresses reads "ip:port", or several with commas between them.
+// parseAddresses reads "ip:port", or several separated by commas.
 func parseAddresses(to transports.DialSpec) ([]netip.AddrPort, error) {
 	texts := strings.SplitN(to.Address, ",", maxAddresses+1)
 	if len(texts) > maxAddresses {
@@ -43,8 +43,8 @@ func shortened(text string) string {
 	return text
 }
 
-// alternate puts the addresses in the order in which they are tried: as the peer
-// lists them, but IPv4 and IPv6 in turn, so that the lack of one costs little.
+// alternate orders the addresses for dialling: as the peer lists them, but with IPv4 and
+// IPv6 alternating, so that the lack of one costs little time.
 func alternate(list []netip.AddrPort) []netip.AddrPort {
 	var same, other []netip.AddrPort
 	for _, a := range list {
@@ -66,14 +66,14 @@ func alternate(list []netip.AddrPort) []netip.AddrPort {
 	return out
 }
 
-// attempt is what became of one address.
+// attempt is the result of dialling one address.
 type attempt struct {
 	conn *net.TCPConn
 	err  error
 }
 
-// race connects to the address that answers first. Each has a head start before
-// the next one, which ends when it fails.
+// race connects to the address that answers first. Each has a head start over the next one,
+// which ends at once if it fails.
 func race(ctx context.Context, list []netip.AddrPort, dial func(context.Context, netip.AddrPort) (*net.TCPConn, error)) (*net.TCPConn, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -96,7 +96,7 @@ func race(ctx context.Context, list []netip.AddrPort, dial func(context.Context,
 				return a.conn, nil
 			}
 			if first == nil {
-				first = a.err // that of the address which the peer likes best
+				first = a.err // the error of the peer's first address
 			}
 		}
 		if next < len(list) {
@@ -108,11 +108,11 @@ func race(ctx context.Context, list []netip.AddrPort, dial func(context.Context,
 	return nil, first
 }
 
-// closeLate closes the connections of those who came too late.
+// closeLate closes the connections that came after the first.
 func closeLate(done chan attempt, running int) {
 	for range running {
 		if a := <-done; a.err == nil {
-			_ = a.conn.Close() // nobody has used it
+			_ = a.conn.Close() // it was not used
 		}
 	}
 }

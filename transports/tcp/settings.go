@@ -29,11 +29,11 @@ var schema = append([]transports.Setting{
 // maxAlso bounds the setting also: peers try a bounded number of addresses.
 const maxAlso = maxAddresses - 1
 
-// settings are the values of one Configure; they never change.
+// settings are the values of one Configure; they are immutable.
 type settings struct {
 	nodelay             bool
 	send, receive       int
-	silence             time.Duration // 0: a peer may be silent for ever
+	silence             time.Duration // 0: no limit
 	congestion          string
 	bind                netip.Addr
 	also                []netip.Addr
@@ -46,7 +46,7 @@ func (t *Transport) Schema() []transports.Setting {
 	return append([]transports.Setting(nil), schema...)
 }
 
-// Configure takes settings for the links and listeners that are made from now on.
+// Configure sets the settings of links and listeners that are made after it.
 func (t *Transport) Configure(given map[string]any) error {
 	s := &settings{}
 	var errs [8]error
@@ -68,7 +68,7 @@ func (t *Transport) Configure(given map[string]any) error {
 	return nil
 }
 
-// named is the setting of that name.
+// named returns the setting with this name.
 func named(name string) transports.Setting {
 	for _, s := range schema {
 		if s.Name == name {
@@ -96,7 +96,7 @@ func addresses(texts []string) ([]netip.Addr, error) {
 	return list, nil
 }
 
-// value is a setting, or what stands for an absent one.
+// value returns a setting, or absent if it is not set.
 func value[T any](given map[string]any, name string, absent T) T {
 	if v, ok := given[name].(T); ok {
 		return v
@@ -104,9 +104,9 @@ func value[T any](given map[string]any, name string, absent T) T {
 	return absent
 }
 
-// control prepares a socket before it listens or connects: the window that the
-// two kernels agree on depends on the buffers at that time. What an accepted
-// socket has, it inherits from its listener.
+// control prepares a socket before it listens or connects, because the window that the two
+// kernels agree on depends on the buffers at that time. An accepted socket inherits its
+// listener's.
 func (s *settings) control(_, _ string, c syscall.RawConn) (err error) {
 	if cerr := c.Control(func(fd uintptr) { err = socket.SetBuffers(int(fd), s.send, s.receive) }); cerr != nil {
 		return cerr
@@ -114,11 +114,11 @@ func (s *settings) control(_, _ string, c syscall.RawConn) (err error) {
 	return err
 }
 
-// controlBound does the same for a socket that dials from a given address, and
-// lets the kernel choose the port when it knows the peer's: otherwise all
-// connections from one address share one range of ports.
+// controlBound does the same for a socket that dials from a given address. It also makes
+// the kernel choose the port when it knows the peer's address: otherwise all connections
+// from one address share one range of ports.
 func (s *settings) controlBound(network, address string, c syscall.RawConn) error {
-	// Kernels without the option choose the port early, which works as well.
+	// Kernels without the option choose the port early, which works too.
 	_ = c.Control(func(fd uintptr) { _ = unix.SetsockoptInt(int(fd), unix.SOL_IP, unix.IP_BIND_ADDRESS_NO_PORT, 1) })
 	return s.control(network, address, c)
 }
@@ -136,7 +136,7 @@ func (s *settings) link(conn socket.Conn) (*socket.Link, error) {
 	return l, nil
 }
 
-// tune sets what is set on a connected socket.
+// tune sets the options of a connected socket.
 func (s *settings) tune(fd int) error {
 	if err := s.setCongestion(fd); err != nil {
 		return err

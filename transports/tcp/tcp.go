@@ -1,7 +1,7 @@
-// Package tcp is the transport over TCP/IP, the one that the standard mandates.
-// Its links are plain kernel sockets and its addresses "ip:port", so it also
-// makes the channels to foreign hosts. With TLS it does not: foreign hosts know
-// none, and its links live in the plugin's process.
+// Package tcp is the transport over TCP/IP, which the standard mandates (IMPI ch.3,
+// Mandated Properties). Its links are plain kernel sockets and its addresses "ip:port", so
+// it also makes the channels to foreign hosts. With TLS it does not, since foreign hosts do
+// not speak TLS; the links then live in the plugin's process.
 package tcp
 
 import (
@@ -20,7 +20,7 @@ const name = "tcp"
 // Transport makes TCP links. Its zero value is not usable; see New.
 type Transport struct {
 	settings atomic.Pointer[settings]
-	waiting  *socket.Waiting // connections of all listeners that are being made links
+	waiting  *socket.Waiting // accepted connections of all listeners that are not links yet
 }
 
 // New makes a transport with the default settings.
@@ -37,7 +37,7 @@ func (t *Transport) Info() transports.Info {
 	return transports.Info{Name: name, Version: "1", Vendor: "openimpi"}
 }
 
-// Capabilities are those of a kernel socket between IP addresses, or of TLS.
+// Capabilities returns those of a kernel socket between IP addresses, or of TLS.
 func (t *Transport) Capabilities() transports.Capabilities {
 	s := t.settings.Load()
 	c := transports.Capabilities{
@@ -54,12 +54,12 @@ func (t *Transport) Capabilities() transports.Capabilities {
 	return c
 }
 
-// Health tells the node of a certificate that is about to expire.
+// Health returns an error if the certificate is about to expire.
 func (t *Transport) Health() error { return t.settings.Load().id.Health() }
 
-// Dial connects to "ip:port", from the address that the caller asks for: peers
-// tell hosts apart by the address that a connection comes from. Of several
-// addresses, with commas between them, it takes the one that answers first.
+// Dial connects to "ip:port", from the address that the caller asks for, because peers
+// distinguish hosts by the address that a connection comes from. Of several addresses,
+// separated by commas, it uses the one that answers first.
 func (t *Transport) Dial(ctx context.Context, to transports.DialSpec) (link.Link, error) {
 	s := t.settings.Load()
 	list, err := parseAddresses(to)
@@ -89,7 +89,8 @@ func (t *Transport) Dial(ctx context.Context, to transports.DialSpec) (link.Link
 	return l, nil
 }
 
-// parseFrom reads the address to dial from. One of the peer's must be of its kind.
+// parseFrom reads the address to dial from. At least one of the peer's addresses must be of
+// its family.
 func parseFrom(to transports.DialSpec, list []netip.AddrPort) (from netip.Addr, err error) {
 	if to.From == "" {
 		return from, nil
@@ -107,8 +108,8 @@ func parseFrom(to transports.DialSpec, list []netip.AddrPort) (from netip.Addr, 
 
 func sameFamily(a, b netip.Addr) bool { return a.Unmap().Is4() == b.Unmap().Is4() }
 
-// connect makes a connection to one address. An address of the other family than
-// from is dialled from whatever the kernel takes.
+// connect connects to one address. If that is not of from's family, the kernel chooses the
+// address to dial from.
 func (s *settings) connect(ctx context.Context, from netip.Addr, far netip.AddrPort) (*net.TCPConn, error) {
 	d := &net.Dialer{KeepAlive: -1, Control: s.control}
 	d.SetMultipathTCP(false)

@@ -17,15 +17,14 @@ import (
 
 const (
 	protocolName = "impi-tcp/1" // ALPN
-	// welcome is what the accepting side sends first. In TLS 1.3 a dialler has
-	// finished before its certificate was looked at, so it waits for this.
+	// welcome is the first byte that the accepting side sends. In TLS 1.3 the dialler's
+	// handshake ends before its certificate was checked, so it waits for this byte.
 	welcome = 1
-	// handshakeTime is what a peer has for its part of a handshake.
+	// handshakeTime bounds the peer's part of a handshake.
 	handshakeTime = 10 * time.Second
 )
 
-// secureDial makes a link of a connection that was dialled, and closes it if that
-// fails.
+// secureDial makes a link of a dialled connection, which it closes after an error.
 func (s *settings) secureDial(ctx context.Context, raw *net.TCPConn, address string) (link.Link, error) {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTime)
 	defer cancel()
@@ -49,7 +48,7 @@ func (s *settings) secureDial(ctx context.Context, raw *net.TCPConn, address str
 	return conn.New(c), nil
 }
 
-// secureAccept does so with a connection that was accepted.
+// secureAccept does the same with an accepted connection.
 func (s *settings) secureAccept(ctx context.Context, raw *net.TCPConn, address string) (link.Link, error) {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTime)
 	defer cancel()
@@ -70,7 +69,7 @@ func (s *settings) secureAccept(ctx context.Context, raw *net.TCPConn, address s
 	return conn.New(c), nil
 }
 
-// drop closes a connection that came to nothing. What went wrong with it is known.
+// drop closes a connection that has failed; its error is reported elsewhere.
 func drop(c *tls.Conn, raw *net.TCPConn) {
 	if c != nil {
 		_ = c.NetConn().Close()
@@ -78,7 +77,7 @@ func drop(c *tls.Conn, raw *net.TCPConn) {
 	_ = raw.Close()
 }
 
-// handshake sets the socket's options and proves who both sides are.
+// handshake sets the socket's options and makes the TLS handshake.
 func (s *settings) handshake(ctx context.Context, raw *net.TCPConn, secure func(net.Conn) *tls.Conn) (*tls.Conn, error) {
 	control, err := raw.SyscallConn()
 	if err != nil {
@@ -106,7 +105,7 @@ func within(ctx context.Context, c *tls.Conn, call func() error) error {
 	return err
 }
 
-// failure is that of a socket, or of who the two sides are.
+// failure converts an error of a socket or of the identities to the contract's error.
 func (s *settings) failure(op, address string, err error) *transports.Error {
 	e := socket.Failure(name, op, address, err)
 	if s.id == nil {

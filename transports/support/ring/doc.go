@@ -1,7 +1,7 @@
-// Package ring is a link through memory that two processes share: a pair of
-// rings, one for each direction, and a socket. While both sides are busy the
-// bytes pass without a system call; the socket is there to wake a side that
-// sleeps, and to learn of the other one's death, which memory does not tell.
+// Package ring is a link through memory that two processes share: a pair of rings, one for
+// each direction, and a socket. While both sides are busy, bytes pass without a system
+// call. The socket wakes a side that sleeps, and shows the death of the other side, which
+// memory cannot. docs/plugin-protocol.md has the same layout for other languages.
 //
 // # The region
 //
@@ -43,17 +43,15 @@
 //	+908      4  takes fast-box messages: 1 once the reader looks for fast-box messages
 //	+912      8  noted: fast-box messages taken since the beginning; the reader's
 //
-// Byte number n of a direction is at n modulo size of the data. A writer copies
-// bytes in, then stores head; a reader loads head, then copies bytes out, then
-// stores tail. Stores of head, tail, ended and gone are releases, loads of them
-// acquires. head - tail, modulo 2^64, is at most size; whoever sees anything
-// else ends the link. A reader may be behind with the store of tail by an eighth
-// of size, but not when it sleeps.
+// Byte number n of a direction is at n modulo size of the data. A writer copies bytes in,
+// then stores head; a reader loads head, then copies bytes out, then stores tail. Stores of
+// head, tail, ended and gone are releases, loads of them acquires. head - tail, modulo
+// 2^64, is at most size; a side that sees anything else ends the link. A reader may store
+// tail late by up to an eighth of size, but not when it sleeps.
 //
 // # Lending
 //
-// A side that does not know of this section leaves its words 0, and nothing is
-// ever lent.
+// A side that does not implement this section leaves its words 0; then nothing is lent.
 //
 // A writer need not copy a long piece of the stream into the ring. It can lend it:
 // say where in its own memory the piece lies, for the reader to take it from there
@@ -64,22 +62,22 @@
 // writer stores loan, then lent, then the head that covers bytes behind it, each
 // a release; a reader looks at head before it looks at lent.
 //
-// The writer leaves the memory alone until taken says that all of it was taken.
-// One that has to have it back before stores 1 into recalled and ends the link. The
-// reader looks at recalled after each copy, and throws away what it copied.
+// The writer must not change the memory until taken says that all of it was taken. A writer
+// that needs it back earlier stores 1 into recalled and ends the link. The reader checks
+// recalled after each copy, and if it is set discards what it copied.
 //
-// Whether that is possible is found out at the beginning, because the pid may be of
-// another name space and the kernel may forbid it. A writer that is ready to lend
-// puts a random key into its memory, and its pid, the key's address and the key
-// into its block, and stores lends. A reader that wants to borrow reads the key from
-// the process's memory; if it is the same, it stores takes, and without that nothing
-// is lent. It reads the key again with each piece, lest the pid be another process's
-// by now. Only the two processes that keep the link do so, not one that hands it on.
+// Whether that is possible has to be tested first, because the pid may belong to another
+// name space and the kernel may forbid it. A writer that is ready to lend puts a random key
+// into its memory, and its pid, the key's address and the key into its block, and stores
+// lends. A reader that wants to borrow reads the key from the process's memory. If it is
+// the same, the reader stores takes; without that nothing is lent. The reader reads the key
+// again with each piece, since the pid may belong to another process by then. Only the two
+// processes that use the link to its end do this, not one that hands it on.
 //
 // # Fast-box messages
 //
-// A side that does not know of this section leaves its words 0, and gets no fast-box messages. A
-// region whose word at 40 is 0 has none.
+// A side that does not implement this section leaves its words 0, and gets no fast-box
+// messages. A region whose word at offset 40 is 0 has none.
 //
 // A fast-box message is a short message beside the bytes, whose envelope its users understand: see
 // core/link. It has a place of 128 bytes, a multiple of 128 from the beginning:
@@ -93,37 +91,37 @@
 //	+28      4  kind of the data, for information
 //	+32     96  data
 //
-// Fast-box message number n is at place (n-1) modulo 64. A writer writes none before it
-// has seen "takes fast-box messages", nor while anything is lent or reserved. It fills in
-// the place and then stores the mark, a release and sequentially consistent; n - noted is
-// at most 64, and if noted says anything else it writes no fast-box messages until that is
-// over. It wakes the reader as after a store of head.
+// Fast-box message number n is at place (n-1) modulo 64. A writer writes none before it has
+// seen "takes fast-box messages", nor while anything is lent or reserved. It fills in the
+// place and then stores the mark, a release and sequentially consistent. n - noted is at
+// most 64; while noted has any other value the writer writes no fast-box messages. It wakes
+// the reader as after a store of head.
 //
-// A reader looks at the mark of the next fast-box message, an acquire, after it has looked
-// at head and before it reads bytes, and after it has looked at lent and before it takes a
-// loan. If that mark has the next number, the bytes of the ring can be read up to its
-// position, and nothing behind it, loans included, before the fast-box message is taken. A
-// position that is further than size behind what was read ends the link. Who takes a fast-
-// box message copies what it wants, once, and then counts it; it may be behind with the
-// store of noted, a release, by 15.
+// A reader loads the mark of the next fast-box message, an acquire, after it has loaded
+// head and before it reads bytes, and after it has loaded lent and before it takes a loan.
+// If that mark has the next number, the reader may read the bytes of the ring up to its
+// position; beyond that it takes nothing, loans included, before the fast-box message. A
+// position that is more than size after what was read ends the link. The reader copies what
+// it wants of a fast-box message once, and then counts it; it may store noted, a release,
+// late by up to 15.
 //
 // # Sleeping
 //
-// A reader that wants to sleep stores 1 into "reader sleeps", looks once more
-// whether there is something (sequentially consistent: the store must not pass
-// the load), and then waits until the socket is readable. Who has stored head, a mark, lent
-// or ended looks at that word; if it is 1 and he manages to change it to 0 (compare
-// and swap), he sends a byte on the socket, unless that is full.
+// A reader that wants to sleep stores 1 into "reader sleeps", checks once more whether
+// there is something (sequentially consistent: the store must not be reordered with the
+// load), and then waits until the socket is readable. After storing head, a mark, lent or
+// ended the writer loads that word; if it is 1 and the writer changes it to 0 (compare and
+// swap), it sends a byte on the socket, unless that is full.
 //
-// A writer that wants to sleep sends bytes until the socket takes no more, stores
-// 1 into "writer sleeps", looks once more whether a quarter of the ring is free, or
-// if it has lent something, whether any of that was taken, and then waits until the
-// socket is writable. Who has stored tail looks at that word once a quarter is free,
-// who has stored taken does at once; if he manages to change it from 1 to 0, he reads
-// the socket until it is empty.
+// A writer that wants to sleep sends bytes until the socket takes no more, stores 1 into
+// "writer sleeps", checks once more whether a quarter of the ring is free or, if it has
+// lent something, whether any of that was taken, and then waits until the socket is
+// writable. The reader loads that word after storing taken, and after storing tail if a
+// quarter is free; if it changes the word from 1 to 0, it reads the socket until it is
+// empty.
 //
-// Bytes on the socket have no meaning of their own. Everybody reads them all
-// before a sleep, and may at any other time. The socket's end means that the other
-// side has died or closed: what is in the ring is still there to be read, and
-// without "ended" the link is broken then.
+// The bytes on the socket have no content. Each side reads all of them before a sleep, and
+// may do so at any other time. The end of the socket means that the other side has died or
+// closed the link. What is in the ring can still be read; after that the link is broken,
+// unless "ended" is set.
 package ring

@@ -11,13 +11,12 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// Capture writes the packets of links as a pcapng file, which Wireshark opens with
-// the dissector in the folder wireshark beside this file. Every link is an
-// interface of the file. A packet is written when its last byte has passed, in one
-// Write, and nothing is kept back: what has passed before a crash is in the file.
+// Capture writes the packets of links to a pcapng file, which Wireshark opens with the
+// dissector in the folder wireshark beside this file (docs/tracing.md). Every link is an
+// interface of the file. A packet is written by one Write when its last byte has passed,
+// without buffering, so after a crash the file has everything up to it.
 //
-// What w reports is ignored, but after a failure nothing more is written: the
-// file ends where it broke.
+// Errors of w are ignored, but after one nothing more is written: the file ends there.
 type Capture struct {
 	mu         sync.Mutex
 	w          io.Writer
@@ -26,16 +25,15 @@ type Capture struct {
 	broken     bool
 }
 
-// NewCapture begins a section of a pcapng file on w, which may have others before.
-// about says whose packets these are.
+// NewCapture begins a section of a pcapng file on w, which may have other sections before.
+// about is a comment that says whose packets these are.
 func NewCapture(w io.Writer, about string) *Capture {
 	c := &Capture{w: w}
 	c.put(sectionBlock("impi", about))
 	return c
 }
 
-// Link captures the packets that l sends and receives, as those of an interface
-// called name.
+// Link captures the packets that l sends and receives, on an interface called name.
 func (c *Capture) Link(l link.Link, name string, opts ...Option) link.Link {
 	return c.link(l, name, collect(opts))
 }
@@ -57,7 +55,7 @@ func describe(name string, o options) string {
 	return fmt.Sprintf("IMPI link of rank %d, %s", o.local, name)
 }
 
-// put writes a block. The caller has mu, or is the only one.
+// put writes a block. The caller has mu, or is the only user.
 func (c *Capture) put(block []byte) {
 	if c.broken {
 		return
@@ -66,8 +64,8 @@ func (c *Capture) put(block []byte) {
 	c.broken = err != nil
 }
 
-// Before a packet's bytes a record of a capture has a head of its own, in
-// big-endian order like IMPI:
+// A record of a capture has a head of its own before the packet's bytes, big-endian like
+// IMPI:
 //
 //	 0  4  "IMPI" with the bits of each letter inverted
 //	 4  1  version of this head: 1
@@ -96,10 +94,10 @@ type records struct {
 	direction uint32
 	from, to  int
 
-	block  []byte // of the packet at hand
+	block  []byte // of the present packet
 	open   bool
 	left   uint64 // bytes of its data still to come
-	cut    uint64 // bytes of it that have passed and are not kept
+	cut    uint64 // bytes of it that have passed and were not kept
 	room   int    // bytes of data that may still be kept
 	offset uint64
 }
@@ -122,7 +120,7 @@ func (r *records) finish() {
 	r.write()
 }
 
-// write is finish for who has the capture's mu.
+// write is finish for a caller that has the capture's mu.
 func (r *records) write() {
 	r.block = closePacket(r.block, r.network, time.Now(), r.cut, r.direction)
 	r.c.put(r.block)
@@ -138,7 +136,7 @@ func (r *records) greeting(b []byte) {
 
 func (r *records) header(p *wire.Packet, raw []byte, left uint64) {
 	from, to := r.from, r.to
-	if p.Type != wire.PkFini { // it names nobody
+	if p.Type != wire.PkFini { // FINI has no sender and receiver
 		from, to = r.rank(p.Src), r.rank(p.Dest)
 	}
 	r.begin(recordPacket, from, to)
@@ -168,7 +166,7 @@ func (r *records) data(b []byte) {
 }
 
 func (r *records) notice(text string) {
-	if r.open { // the data that never came count as cut
+	if r.open { // data that has not come counts as cut
 		r.cut += r.left
 		r.finish()
 	}

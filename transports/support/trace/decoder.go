@@ -7,18 +7,19 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// sink is told what one direction of a link carries. Slices are lent.
+// sink receives what one direction of a link carries. Slices are valid during the call
+// only.
 type sink interface {
 	greeting(b []byte)
 	// header begins a packet; left bytes of data follow, in calls of data.
 	header(p *wire.Packet, raw []byte, left uint64)
 	data(b []byte)
-	// notice says how the stream ended, or what it is instead of IMPI.
+	// notice says how the stream ended, or that it is not IMPI.
 	notice(text string)
 }
 
-// decoder follows the packets of one direction of a link. Bytes come as the
-// link moves them: headers and data may be cut anywhere.
+// decoder follows the packets of one direction of a link. Bytes come in the pieces in which
+// the link moves them, so headers and data may be split anywhere.
 type decoder struct {
 	dialect wire.Dialect
 	to      sink
@@ -26,10 +27,10 @@ type decoder struct {
 	head   [wire.HeaderSize]byte
 	have   int    // bytes of head
 	left   uint64 // bytes of user data still to pass
-	skip   int    // bytes before the first packet, still to come
-	early  []byte // those that came
+	skip   int    // bytes before the first packet that have not come yet
+	early  []byte // those that have come
 	offset uint64 // of the next byte in the stream
-	start  uint64 // offset of the header at hand
+	start  uint64 // offset of the present header
 	foreign,
 	ended bool
 }
@@ -42,7 +43,7 @@ func (d *decoder) write(b []byte) {
 	d.offset += uint64(len(b))
 }
 
-// step takes the front of b that belongs to one thing and says how long it is.
+// step handles the start of b, as far as it belongs to one element, and returns its length.
 func (d *decoder) step(b []byte) (n int) {
 	defer func() { d.offset += uint64(n) }()
 	switch {
@@ -73,8 +74,8 @@ func (d *decoder) step(b []byte) (n int) {
 	return n
 }
 
-// known gives the stream up when a header begins with a type that IMPI does not
-// have: without its length nobody knows where the next header is.
+// known stops decoding if a header begins with a type that IMPI does not have: without its
+// length the next header cannot be found.
 func (d *decoder) known() bool {
 	typ := wire.PacketType(binary.BigEndian.Uint32(d.head[:]))
 	if typ.Known() {
@@ -85,7 +86,7 @@ func (d *decoder) known() bool {
 	return false
 }
 
-// packet shows the header.
+// packet passes the header to the sink.
 func (d *decoder) packet() {
 	var p wire.Packet
 	d.dialect.Header(d.head[:], &p)
@@ -95,7 +96,7 @@ func (d *decoder) packet() {
 	d.to.header(&p, d.head[:], d.left)
 }
 
-// end shows how the stream ended, once.
+// end passes the end of the stream to the sink, once.
 func (d *decoder) end(why string) {
 	if d.ended {
 		return

@@ -8,7 +8,7 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// Option changes what a trace makes of a link's bytes.
+// Option changes how a trace interprets or keeps a link's bytes.
 type Option func(*options)
 
 type options struct {
@@ -19,37 +19,37 @@ type options struct {
 	local, peer    int
 }
 
-// Dialect says which layout the headers have; wire.Published is the default.
+// Dialect sets the layout of the headers; the default is wire.Published.
 func Dialect(d wire.Dialect) Option { return func(o *options) { o.dialect = d } }
 
-// Greeting says how many bytes come before the first packet: from the side that
-// dialled, and from the side that accepted. They are shown as they are. A link
-// given to Link counts as dialled.
+// Greeting sets how many bytes come before the first packet: from the side that dialled,
+// and from the side that accepted. They are shown unchanged. A link given to Link counts as
+// dialled.
 //
-// IMPI ch.2, Host-to-host connections: who connects sends its host rank, in 4
-// bytes; so Greeting(4, 0) suits the channels of hosts.
+// IMPI ch.2, Host-to-host connections: the dialler sends its host rank in 4 bytes, so
+// Greeting(4, 0) is right for channels of hosts.
 func Greeting(dialled, accepted int) Option {
 	return func(o *options) { o.sent, o.received = dialled, accepted }
 }
 
-// Snap says how many bytes of each packet's data a capture keeps, and so how much
-// memory it takes for each direction of a link; DefaultSnap is the default.
+// Snap sets how many bytes of each packet's data a capture keeps, and so the memory for
+// each direction of a link; the default is DefaultSnap.
 func Snap(n int) Option { return func(o *options) { o.snap = max(n, 0) } }
 
 // DefaultSnap keeps packets of the default size whole.
 const DefaultSnap = 64 << 10
 
-// Ranks says which rank a proc has, for a capture. It is called while the link is
-// in use, by both of its directions.
+// Ranks sets a function that returns a proc's rank, for a capture. Both directions call it
+// while the link is in use.
 func Ranks(of func(wire.Proc) (rank int, known bool)) Option {
 	return func(o *options) { o.rank = of }
 }
 
-// Between says which ranks the link's ends have, this side's first; NoRank for one
-// that has none. A capture shows them where no packet says it.
+// Between sets the ranks of the link's ends, this side's first; NoRank for an end that has
+// none. A capture shows them if a packet does not name them.
 func Between(local, peer int) Option { return func(o *options) { o.local, o.peer = local, peer } }
 
-// NoRank is the rank of what is no proc, an agent for one, or of who is not known.
+// NoRank is the rank of an end that is not a proc, such as an agent, or is unknown.
 const NoRank = -1
 
 func collect(opts []Option) options {
@@ -71,15 +71,15 @@ func newLink(l link.Link, o options, out, in sink) link.Link {
 	}
 }
 
-// traced is a link whose bytes are watched. It hides that the link is a socket:
-// bytes must come through here.
+// traced is a link whose bytes are traced. It hides that the link is a socket, since all
+// bytes must pass through its methods.
 type traced struct {
 	link.Link
-	out decoder // for Send alone
-	in  decoder // for Recv alone
+	out decoder // used by Send only
+	in  decoder // used by Recv only
 }
 
-// Send sends, then shows what was taken.
+// Send sends, and traces what was taken.
 func (t *traced) Send(batch [][]byte) (int, error) {
 	n, err := t.Link.Send(batch)
 	follow(&t.out, batch, n)
@@ -89,7 +89,7 @@ func (t *traced) Send(batch [][]byte) (int, error) {
 	return n, err
 }
 
-// Recv receives, then shows what came.
+// Recv receives, and traces what came.
 func (t *traced) Recv(batch [][]byte) (int, error) {
 	n, err := t.Link.Recv(batch)
 	follow(&t.in, batch, n)
@@ -101,7 +101,7 @@ func (t *traced) Recv(batch [][]byte) (int, error) {
 	return n, err
 }
 
-// CloseSend closes the direction, and shows it.
+// CloseSend closes the direction, and traces that.
 func (t *traced) CloseSend() error {
 	err := t.Link.CloseSend()
 	if err == nil {

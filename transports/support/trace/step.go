@@ -7,15 +7,16 @@ import (
 	"strings"
 )
 
-// Step is a step of what procs do together by many packets, as two jobs do that
-// connect. A trace shows it among the packets, once the proc has taken it.
+// Step is a step of a procedure that procs do together by many packets, such as connecting
+// two jobs (docs/tracing.md). A trace shows it among the packets, once the proc has
+// completed it.
 type Step struct {
-	Procedure string // and which one of its kind, at most 255 bytes: "accept#2"
-	Number    int    // NoStep: its begin or end
-	Text      string // what has come of it
+	Procedure string // with the number of its kind, at most 255 bytes: "accept#2"
+	Number    int    // NoStep: the procedure's begin or end
+	Text      string // the result
 }
 
-// NoStep is the number of what is no step of its own.
+// NoStep is the number of the begin and the end of a procedure.
 const NoStep = -1
 
 // String is the step as a line of text.
@@ -26,12 +27,12 @@ func (s Step) String() string {
 	return fmt.Sprintf("%s step %d: %s", s.Procedure, s.Number, s.Text)
 }
 
-// Show writes a step as a line on w, in one Write.
+// Show writes the step as one line to w, by one Write.
 func (s Step) Show(w io.Writer) {
 	fmt.Fprintf(w, "%s\n", oneLine(s.String()))
 }
 
-// oneLine is text that stays on one line.
+// oneLine replaces line breaks in text.
 func oneLine(text string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(text, "\n", " "), "?")
 }
@@ -39,7 +40,7 @@ func oneLine(text string) string {
 // steps is the name of the interface of a capture that has the steps.
 const steps = "steps"
 
-// Step writes a step that a rank has taken. All steps are of one interface, called
+// Step writes a step that a rank has completed. All steps are on one interface, called
 // "steps".
 func (c *Capture) Step(rank int, s Step) {
 	c.mu.Lock()

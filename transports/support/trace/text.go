@@ -8,10 +8,10 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// Link shows the packets that l sends and receives on w, one line each, which
-// begins with name and "->" or "<-". Every line is one Write, from the goroutine
-// that calls the link; w may be written to by two of them at once. What w
-// reports is ignored: a trace does not disturb what it watches.
+// Link writes the packets that l sends and receives to w, one line each, which begins with
+// name and "->" or "<-". Every line is one Write, by the goroutine that calls the link; two
+// goroutines may write at once. Errors of w are ignored, so that a trace does not disturb
+// the link.
 func Link(l link.Link, name string, w io.Writer, opts ...Option) link.Link {
 	return newText(l, name, w, collect(opts))
 }

@@ -1,9 +1,9 @@
-// Package trace shows the IMPI packets that pass through links: one line of text
-// each, or as a pcapng file for Wireshark. It wraps any link and any transport, and
-// changes neither the bytes nor how they are cut.
+// Package trace shows the IMPI packets that pass through links: as one line of text each,
+// or as a pcapng file for Wireshark (docs/tracing.md). It wraps any link and any transport,
+// and changes neither the bytes nor how they are divided into calls.
 //
-// A direction that stops being IMPI, or never was, is reported once and then
-// passed in silence.
+// If a direction stops being IMPI, or never was, that is reported once, and the direction
+// is ignored from then on.
 package trace
 
 import (
@@ -17,17 +17,17 @@ import (
 	"github.com/openimpi/impi/transports"
 )
 
-// Wrap makes a transport whose links are t's, traced on w. Lines name the link:
-// the transport, a number, and whether it was dialled or accepted and where. One
-// Write at a time reaches w.
+// Wrap makes a transport whose links are t's, traced on w. Lines name the link: the
+// transport, a number, whether it was dialled or accepted, and the address. It serializes
+// the calls of w.Write.
 func Wrap(t transports.Transport, w io.Writer, opts ...Option) transports.Transport {
 	one := &serial{w: w}
 	show := func(l link.Link, name string, o options) link.Link { return newText(l, name, one, o) }
 	return &transport{Transport: t, show: show, o: collect(opts)}
 }
 
-// Wrap makes a transport whose links are t's, captured, with names as those of
-// the function Wrap.
+// Wrap makes a transport whose links are t's, captured, with the same names as the function
+// Wrap gives.
 func (c *Capture) Wrap(t transports.Transport, opts ...Option) transports.Transport {
 	return &transport{Transport: t, show: c.link, o: collect(opts)}
 }
@@ -39,8 +39,8 @@ type transport struct {
 	links atomic.Int64
 }
 
-// Capabilities are the wrapped transport's, without the data planes on which
-// bytes would not come past the trace.
+// Capabilities returns the wrapped transport's, without the data planes on which bytes
+// would not pass through the trace.
 func (t *transport) Capabilities() transports.Capabilities {
 	c := t.Transport.Capabilities()
 	c.DataPlanes = []transports.DataPlane{transports.PlaneStream}
@@ -65,7 +65,7 @@ func (t *transport) Dial(ctx context.Context, to transports.DialSpec) (link.Link
 	return t.show(l, t.name("to", to.Address), t.o), nil
 }
 
-// name is a new link's.
+// name returns a new link's name.
 func (t *transport) name(way, address string) string {
 	return fmt.Sprintf("%s#%d %s %s", t.Info().Name, t.links.Add(1), way, address)
 }
@@ -86,7 +86,7 @@ func (l *listener) Accept(ctx context.Context) (link.Link, error) {
 	return l.t.show(made, l.t.name("at", l.Address()), o), nil
 }
 
-// serial lets one Write at a time through.
+// serial serializes calls of Write.
 type serial struct {
 	mu sync.Mutex
 	w  io.Writer
