@@ -52,6 +52,7 @@ func Start(tb testing.TB, nodes int) *Cluster {
 	g.Do("slurmctld -D -f $SLURM_CONF &")
 	for n := 1; n <= nodes; n++ {
 		name := fmt.Sprintf("n%d", n)
+		g.Do("mkdir " + name)
 		g.Machine(name, "slurmd -D -N "+name)
 	}
 	g.Await("Running as primary controller", 1)
