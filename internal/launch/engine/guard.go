@@ -1,0 +1,135 @@
+package engine
+
+import (
+	"crypto/rand"
+	_ "embed"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+//go:embed guard.sh
+var guard string
+
+// shell is the command that is run on a machine: it reads a line of shell from standard input and does
+// what that says. Any shell of a user takes it as it is, between single quotes.
+var shell = []string{"sh", "-c", `IFS= read -r line; eval "$line"`}
+
+// shellLine is shell as one word for a program that has the user's shell there read it.
+var shellLine = "exec " + shell[0] + " " + shell[1] + " " + quote(shell[2])
+
+// over ends the script behind the first line.
+const over = "end of script"
+
+// loader is the first line. A shell reads byte by byte what read is to give it, so that nothing behind
+// the script is lost; when it reads its program from a pipe it does not.
+var loader = `newline=$(printf '\nx'); newline=${newline%x}; script=; ` +
+	`while IFS= read -r line && [ "$line" != ` + quote(over) + ` ]; do script=$script$line$newline; done; eval "$script"`
+
+// quote makes one word of a shell's language of text.
+func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+
+// newMark makes the word by which what the guard says is told from what programs print. It is no
+// secret: a program that prints it on purpose cheats nobody but who started it.
+func newMark() string { return "impi-" + rand.Text() }
+
+// check finds what cannot be passed on.
+func (c Command) check() error {
+	if len(c.Args) == 0 || c.Args[0] == "" {
+		return fmt.Errorf("there is no program to start")
+	}
+	if strings.ContainsAny(c.Secret, "\n\x00") {
+		return fmt.Errorf("the secret has a line break or a NUL in it")
+	}
+	for _, text := range append(append([]string{c.Dir}, c.Args...), c.Env...) {
+		if strings.ContainsRune(text, 0) {
+			return fmt.Errorf("%q has a NUL in it, which no program can be given", text)
+		}
+		for line := range strings.Lines(text) {
+			if strings.TrimSuffix(line, "\n") == over || strings.HasSuffix(line, "'"+over) {
+				return fmt.Errorf("%q has a line %q, which ends what engines send to machines", text, over)
+			}
+		}
+	}
+	for _, variable := range c.Env {
+		if name, _, found := strings.Cut(variable, "="); !found || !isName(name) {
+			return fmt.Errorf("%q is no NAME=value that a shell can set", variable)
+		}
+	}
+	return nil
+}
+
+// isName tells names of variables that a shell takes.
+func isName(name string) bool {
+	for i, r := range name {
+		letter := r == '_' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
+		if !letter && (i == 0 || r < '0' || r > '9') {
+			return false
+		}
+	}
+	return name != ""
+}
+
+// script is what is written to the shell of one machine, or to those of several, each of which finds
+// by the variable whose it is.
+func (c Command) script(mark string, machines []Machine, serves []int, which string, sweep bool) string {
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	b.WriteString(loader + "\n")
+	for _, variable := range c.Env {
+		name, value, _ := strings.Cut(variable, "=")
+		line("export %s=%s", name, quote(value))
+	}
+	place := func(i int) string {
+		return fmt.Sprintf("%s=%s %s=%d", NameVariable, quote(machines[i].Name), IndexVariable, i)
+	}
+	if which == "" {
+		line("export %s", place(serves[0]))
+	} else {
+		line(`case "$%s" in`, which)
+		for _, i := range serves {
+			line("%s) export %s ;;", quote(machines[i].Name), place(i))
+		}
+		line("esac")
+	}
+	line("mark=%s dir=%s grace=%d sweep=%d", mark, quote(c.Dir), int(c.grace()/time.Second), map[bool]int{true: 1}[sweep])
+	words := make([]string, len(c.Args))
+	for i, a := range c.Args {
+		words[i] = quote(a)
+	}
+	line("set -- %s", strings.Join(words, " "))
+	b.WriteString(guard)
+	line("%s", over)
+	line("%s", c.Secret)
+	return b.String()
+}
+
+// defaultGrace is Command.Grace where it is not said.
+const defaultGrace = 5 * time.Second
+
+func (c Command) grace() time.Duration {
+	if c.Grace < time.Second {
+		return defaultGrace
+	}
+	return c.Grace.Truncate(time.Second)
+}
+
+// said is what the guard tells about its program.
+type said struct {
+	word   string // here, folder, missing, up, end
+	number int    // of here: which machine it is; of end: the status
+}
+
+// parseSaid reads what stands behind a mark.
+func parseSaid(text string) (s said, ok bool) {
+	word, number, more := strings.Cut(text, " ")
+	switch word {
+	case "here", "end":
+		n, err := strconv.ParseUint(number, 10, 31)
+		return said{word, int(n)}, err == nil
+	case "up", "folder", "missing":
+		return said{word: word}, !more
+	}
+	return said{}, false
+}

@@ -1,0 +1,53 @@
+# Runs one program on a machine for an engine, which is at the other end of standard input, output and
+# error. Set before: mark, which begins what the engine is told; dir, the working folder; grace, in
+# seconds; sweep, 1 if nobody else kills what the program leaves behind; and the program with its
+# arguments as $1, $2, ...
+#
+# Standard input has the secret in its first line, and then a name of a signal in each. Its end says
+# that the engine is gone: the program is asked to end, and killed after the grace.
+tell() { printf '\036%s %s\n' "$mark" "$1"; }
+unset secret reader
+exec 3<&0 </dev/null
+IFS= read -r secret <&3 || exit 64
+trap : HUP INT QUIT USR1 USR2 ALRM TERM # which the program gets as if there were no trap
+tell "here $IMPI_MACHINE_INDEX"
+tell "here $IMPI_MACHINE_INDEX" >&2
+if [ -n "$dir" ] && ! cd "$dir"; then
+  tell folder >&2
+  exit 65
+elif ! command -v "$1" >/dev/null; then
+  tell missing >&2
+  exit 66
+fi
+tell up >&2
+exec 4>&2 5>&1 2>/dev/null # the shell itself does not say how processes ended
+{
+  trap '' HUP INT QUIT USR1 USR2 ALRM TERM
+  sh -c 'echo $PPID' # the number of this very process, which $$ is not
+  printf '%s\n' "$secret"
+  secret=
+  kill_all() {
+    tell 'end 137' >&5
+    tell 'end 137' >&4
+    kill -s KILL 0
+  }
+  while IFS= read -r signal <&3; do
+    [ "$signal" != KILL ] || kill_all
+    kill -s "$signal" 0
+  done
+  exec >&- # the end of the program's standard input, too
+  kill -s TERM 0
+  sleep "$grace"
+  kill_all
+} | {
+  trap : HUP INT QUIT USR1 USR2 ALRM TERM
+  secret=
+  IFS= read -r reader
+  exec 3<&-
+  "$@" 2>&4 4>&- 5>&-
+  status=$?
+  tell "end $status" >&5
+  tell "end $status" >&4
+  [ "$sweep" != 1 ] || kill -s KILL 0
+  kill -s KILL "$reader"
+}

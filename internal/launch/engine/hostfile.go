@@ -1,0 +1,179 @@
+package engine
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// maxSlots bounds the procs of a machine.
+const maxSlots = 1 << 20
+
+// ReadHostFile reads a file of machines as users of MPICH (node1:4) and Open MPI (node1 slots=4) write
+// it; see ParseHostFile.
+func ReadHostFile(path string) ([]Machine, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the list of machines: %w", err)
+	}
+	defer f.Close()
+	machines, err := ParseHostFile(f)
+	if err != nil {
+		return nil, fmt.Errorf("list of machines %s: %w", path, err)
+	}
+	return machines, nil
+}
+
+// ParseHostFile reads machines, one in a line: a name or an address, which may have a user before an @,
+// and the number of procs after a colon or as slots=. # begins a comment. A machine that stands there
+// again has more procs. Without any number Tasks of a machine is 0, or how often it stands there if that
+// is more than once. Options of other MPIs that do not concern us are passed over.
+func ParseHostFile(r io.Reader) ([]Machine, error) {
+	var list hosts
+	lines := bufio.NewScanner(r)
+	for n := 1; lines.Scan(); n++ {
+		text, _, _ := strings.Cut(lines.Text(), "#")
+		fields := strings.Fields(text)
+		if len(fields) == 0 {
+			continue
+		}
+		m, err := parseHost(fields[0])
+		for _, field := range fields[1:] {
+			if err == nil {
+				err = m.option(field)
+			}
+		}
+		if err == nil {
+			err = list.add(m)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", n, err)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, err
+	}
+	return list.machines(), nil
+}
+
+// ParseHosts reads machines from what is given to -host: names or addresses with commas between, each
+// with a number of procs behind a colon if there are more than one.
+func ParseHosts(text string) ([]Machine, error) {
+	var list hosts
+	for word := range strings.SplitSeq(text, ",") {
+		m, err := parseHost(strings.TrimSpace(word))
+		if err == nil {
+			m.slots = max(m.slots, 1)
+			err = list.add(m)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("list of machines %q: %w", text, err)
+		}
+	}
+	return list.machines(), nil
+}
+
+// host is a machine as a list has it. slots is 0 if it is not said.
+type host struct {
+	name, user string
+	slots      int
+	times      int
+}
+
+// parseHost reads user@name:slots. An address of IPv6 is in brackets if slots follow it.
+func parseHost(word string) (h host, err error) {
+	if before, after, found := strings.Cut(word, "@"); found {
+		if h.user, word = before, after; h.user == "" {
+			return h, fmt.Errorf("there is no user before the @ of %q", "@"+word)
+		}
+	}
+	h.name = word
+	if inside, after, found := strings.Cut(strings.TrimPrefix(word, "["), "]"); found && word[0] == '[' {
+		h.name = inside
+		if after != "" {
+			err = h.count(strings.TrimPrefix(after, ":"))
+		}
+	} else if before, after, found := strings.Cut(word, ":"); found && !strings.Contains(after, ":") {
+		h.name = before
+		err = h.count(after)
+	}
+	if err == nil && (h.name == "" || strings.HasPrefix(h.name, "-") || strings.HasPrefix(h.user, "-") || strings.ContainsAny(h.name, "[]=,/'\"\\;&|$`()<>*?!{}~")) {
+		err = fmt.Errorf("%q is no name of a machine", word)
+	}
+	return h, err
+}
+
+func (h *host) count(text string) error {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > maxSlots {
+		return fmt.Errorf("%s: %q is no number of procs from 1 to %d", h.name, text, maxSlots)
+	}
+	h.slots = n
+	return nil
+}
+
+// option reads what follows a machine in its line.
+func (h *host) option(field string) error {
+	key, value, found := strings.Cut(field, "=")
+	if !found {
+		return fmt.Errorf("%s: %q is not understood: write slots=NUMBER, or one machine in each line", h.name, field)
+	}
+	switch strings.ReplaceAll(key, "-", "_") {
+	case "slots":
+		return h.count(value)
+	case "user", "username":
+		h.user = value
+	case "max_slots", "binding", "bind", "ifname", "sockets", "cores":
+	default:
+		return fmt.Errorf("%s: there is no option %q: slots, max_slots and user are known", h.name, key)
+	}
+	return nil
+}
+
+// hosts are machines in the order in which they were first named.
+type hosts struct {
+	list []*host
+	of   map[string]*host
+}
+
+func (l *hosts) add(h host) error {
+	if l.of == nil {
+		l.of = map[string]*host{}
+	}
+	known := l.of[h.name]
+	if known == nil {
+		if len(l.list) == maxMachines {
+			return tooMany()
+		}
+		known = &host{name: h.name, user: h.user}
+		l.of[h.name] = known
+		l.list = append(l.list, known)
+	}
+	if known.user != h.user {
+		return fmt.Errorf("%s is there for two users, %q and %q", h.name, known.user, h.user)
+	}
+	if known.times > 0 && (known.slots == 0) != (h.slots == 0) { // count the one without a number as one
+		known.slots, h.slots = max(known.slots, known.times), max(h.slots, 1)
+	}
+	known.slots += h.slots
+	known.times++
+	if known.slots > maxSlots {
+		return fmt.Errorf("%s has more than %d procs", h.name, maxSlots)
+	}
+	return nil
+}
+
+func (l *hosts) machines() []Machine {
+	machines := make([]Machine, len(l.list))
+	for i, h := range l.list {
+		tasks := h.slots
+		if tasks == 0 && h.times > 1 {
+			tasks = h.times
+		}
+		machines[i] = Machine{Name: h.name, User: h.user, Tasks: tasks}
+	}
+	return machines
+}

@@ -1,0 +1,157 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+)
+
+// Slurm starts programs inside of an allocation that salloc or sbatch has got, by one step of srun. It
+// does not keep the job's own steps from running, and ends with the job: scancel leaves nothing. A node
+// that is lost does not end the step (--no-kill), and srun does not say that it is: nothing is heard of
+// its end before the step is over. Whoever needs to know sooner has the programs look after each other.
+type Slurm struct {
+	Environ []string // in which the variables of the allocation are, and which srun gets; nil: ours
+
+	// MPI is srun's --mpi; "": none. Sites whose network wants credentials that a plugin of Slurm
+	// brings, such as Slingshot's, name that plugin.
+	MPI     string
+	Options []string // added to srun's command line behind those of Slurm itself, and so count
+}
+
+// InSlurm tells whether variables are those of an allocation.
+func InSlurm(environ []string) bool { return lookup(environ, "SLURM_JOB_ID") != "" }
+
+// lookup finds a variable; the last one counts, as it does for programs that are started with them.
+func lookup(environ []string, name string) string {
+	for i := len(environ) - 1; i >= 0; i-- {
+		if value, found := strings.CutPrefix(environ[i], name+"="); found {
+			return value
+		}
+	}
+	return ""
+}
+
+func (e Slurm) environ() []string {
+	if e.Environ != nil {
+		return e.Environ
+	}
+	return os.Environ()
+}
+
+// Allocation gives the nodes of the job with the numbers of their tasks, and their addresses as Slurm
+// knows them.
+func (e Slurm) Allocation(ctx context.Context) ([]Machine, error) {
+	environ := e.environ()
+	list := lookup(environ, "SLURM_JOB_NODELIST")
+	if !InSlurm(environ) || list == "" {
+		return nil, fmt.Errorf("this is not inside of an allocation of Slurm, as SLURM_JOB_ID and SLURM_JOB_NODELIST are not both in the environment. Get one by salloc or sbatch")
+	}
+	names, err := ExpandHosts(list)
+	if err != nil {
+		return nil, fmt.Errorf("SLURM_JOB_NODELIST: %w", err)
+	}
+	var tasks []int
+	if text := lookup(environ, "SLURM_TASKS_PER_NODE"); text != "" {
+		if tasks, err = expandTasks(text); err != nil {
+			return nil, fmt.Errorf("SLURM_TASKS_PER_NODE: %w", err)
+		}
+		if len(tasks) != len(names) {
+			return nil, fmt.Errorf("SLURM_TASKS_PER_NODE=%s is for %d nodes, but SLURM_JOB_NODELIST=%s has %d. Something has changed one of them after salloc or sbatch", text, len(tasks), list, len(names))
+		}
+	}
+	addresses, err := e.addresses(ctx, environ, list)
+	if err != nil {
+		return nil, err
+	}
+	machines := make([]Machine, len(names))
+	for i, name := range names {
+		machines[i] = Machine{Name: name, Address: addresses[name]}
+		if tasks != nil {
+			machines[i].Tasks = tasks[i]
+		}
+	}
+	return machines, nil
+}
+
+// addresses asks Slurm where its nodes are reached.
+func (e Slurm) addresses(ctx context.Context, environ []string, list string) (map[string]string, error) {
+	path, err := lookPath("scontrol")
+	if err != nil {
+		return nil, err
+	}
+	var stderr tail
+	cmd := exec.CommandContext(ctx, path, "--oneliner", "show", "node", list)
+	cmd.Env, cmd.Stderr = environ, &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("Slurm does not say where its nodes %s are reached: scontrol show node: %w: %s", list, err, strings.TrimSpace(string(stderr.b))) //nolint:staticcheck // a name
+	}
+	return nodeAddresses(string(out)), nil
+}
+
+// nodeAddresses reads what scontrol --oneliner show node prints.
+func nodeAddresses(text string) map[string]string {
+	addresses := map[string]string{}
+	for line := range strings.Lines(text) {
+		fields := strings.Fields(line)
+		if name := lookup(fields, "NodeName"); name != "" {
+			addresses[name] = lookup(fields, "NodeAddr")
+		}
+	}
+	return addresses
+}
+
+// Start is Engine.Start. The machines are nodes of the allocation.
+func (e Slurm) Start(ctx context.Context, machines []Machine, c Command) (*Started, error) {
+	if !InSlurm(e.environ()) {
+		return nil, fmt.Errorf("cannot start %s by Slurm: this is not inside of an allocation, as SLURM_JOB_ID is not in the environment. Get one by salloc or sbatch", strings.Join(c.Args, " "))
+	}
+	if len(machines) == 0 {
+		return start(ctx, nil, c, nil, 1)
+	}
+	names := make([]string, len(machines))
+	serves := make([]int, len(machines))
+	for i, m := range machines {
+		names[i], serves[i] = m.Name, i
+	}
+	mpi := e.MPI
+	if mpi == "" {
+		mpi = "none"
+	}
+	n := strconv.Itoa(len(machines))
+	args := []string{
+		"srun", "--nodes=" + n, "--ntasks=" + n, "--ntasks-per-node=1", "--nodelist=" + strings.Join(names, ","),
+		"--overlap", "--input=all", "--label", "--mpi=" + mpi, "--kill-on-bad-exit=0", "--no-kill", "--wait=0", "--cpu-bind=none",
+	}
+	args = append(append(args, e.Options...), shell...)
+	return start(ctx, machines, c, []conduit{{
+		args: args, env: e.environ(), serves: serves, which: "SLURMD_NODENAME", labelled: true, explain: explainSlurm,
+	}}, 1)
+}
+
+// slurmTroubles are words of srun, what they mean, and what to do.
+var slurmTroubles = []struct{ words, meaning string }{
+	{"Unable to contact slurm controller", "Slurm's controller does not answer. Try scontrol ping"},
+	{"Invalid job id", "the job of SLURM_JOB_ID is over. Get another one by salloc or sbatch"},
+	{"Expired or invalid job", "the job of SLURM_JOB_ID is over. Get another one by salloc or sbatch"},
+	{"Node failure", "Slurm has lost a node of the job"},
+	{"NODE FAILURE", "Slurm has lost a node of the job"},
+	{"CANCELLED", "Slurm has ended the step, as somebody has cancelled it or the job, or its time was over"},
+	{"Invalid MPI type", "Slurm does not have this plugin for MPI. srun --mpi=list names those that it has"},
+	{"Requested node configuration is not available", "the nodes do not have what the step asks for. Look at the options that were set for srun, and at SLURM_ variables that change what it asks for"},
+	{"Requested nodes are busy", "other steps of the job have all that the nodes have. This srun may not know --overlap"},
+	{"not in this job", "a machine is not one of those that the job has got. Leave out the list of machines, or get a job with them"},
+}
+
+func explainSlurm(messages string) string {
+	for _, t := range slurmTroubles {
+		if strings.Contains(messages, t.words) {
+			return t.meaning + ". srun has printed: " + messages
+		}
+	}
+	return ""
+}

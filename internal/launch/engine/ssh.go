@@ -1,0 +1,72 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// SSH starts programs by OpenSSH. Keys are in place before: nobody is asked for passwords, and keys
+// of machines that are not known are not accepted.
+type SSH struct {
+	Program  string    // "": ssh
+	Options  []string  // added to ssh's command line, before its own; the first one counts there
+	Machines []Machine // what Allocation gives: see ReadHostFile and ParseHosts
+	AtOnce   int       // how many are started at a time; 0: 32
+}
+
+// sshOptions are those that SSH gives. A machine that is not heard of for nine seconds is lost.
+var sshOptions = []string{
+	"-T", "-x",
+	"-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=3", "-o", "ServerAliveCountMax=3",
+	"-o", "ClearAllForwardings=yes", "-o", "LogLevel=ERROR",
+}
+
+// Allocation gives the machines that SSH was made with.
+func (e SSH) Allocation(context.Context) ([]Machine, error) { return e.Machines, nil }
+
+// Start is Engine.Start.
+func (e SSH) Start(ctx context.Context, machines []Machine, c Command) (*Started, error) {
+	program := e.Program
+	if program == "" {
+		program = "ssh"
+	}
+	conduits := make([]conduit, len(machines))
+	for i, m := range machines {
+		target := m.At()
+		if strings.HasPrefix(target, "-") || strings.HasPrefix(m.User, "-") {
+			return nil, fmt.Errorf("%q would be an option of ssh, not a machine", target)
+		}
+		args := append(append([]string{program}, e.Options...), sshOptions...)
+		if m.User != "" {
+			args = append(args, "-l", m.User)
+		}
+		conduits[i] = conduit{
+			args: append(args, "--", target, shellLine), serves: []int{i}, sweep: true,
+			explain: func(messages string) string { return explainSSH(messages, target) },
+		}
+	}
+	return start(ctx, machines, c, conduits, atOnce(e.AtOnce))
+}
+
+// sshTroubles are words of OpenSSH, what they mean, and what to do. %s is the machine.
+var sshTroubles = []struct{ words, meaning string }{
+	{"REMOTE HOST IDENTIFICATION HAS CHANGED", "its host key is another one than before. If that is right, remove the old one by ssh-keygen -R %s, and log in once by hand"},
+	{"Host key verification failed", "its host key is not known here. Compare it and log in once by hand (ssh %s), or add it to known_hosts by ssh-keyscan"},
+	{"Permission denied", "it does not let us in: no key of ours is accepted there, and engines answer no questions for passwords. Install one by ssh-copy-id %s, or load one into ssh-agent"},
+	{"Could not resolve hostname", "its name is not known here. Look for a typing error in the list of hosts, or give an address or a Host in ssh's config for %s"},
+	{"Connection refused", "no ssh server listens there. Start sshd on %s, or name its port by the option Port"},
+	{"timed out", "it does not answer. Look whether %s is up, and whether a firewall is between"},
+	{"No route to host", "there is no way to it. Look whether %s is up, and in which network"},
+	{"Bad configuration option", "ssh does not take our options: look at those that were set for it, and try ssh %s by hand"},
+}
+
+// explainSSH says what ssh has complained about.
+func explainSSH(messages, target string) string {
+	for _, t := range sshTroubles {
+		if strings.Contains(messages, t.words) {
+			return fmt.Sprintf(t.meaning, target) + ". ssh has printed: " + messages
+		}
+	}
+	return ""
+}

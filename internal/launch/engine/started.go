@@ -1,0 +1,483 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/openimpi/impi/internal/launch"
+)
+
+// Bounds of time.
+const (
+	// linger is how long a local command may take to end when all programs that are reached by it
+	// have ended.
+	linger = 2 * time.Second
+
+	// notice is how long it may take, beyond the grace, until the end of standard input has
+	// reached a program and the end of the program has reached us.
+	notice = 5 * time.Second
+)
+
+// conduit is a local command that reaches the shells of some machines.
+type conduit struct {
+	args     []string // looked up in PATH
+	env      []string // nil: ours
+	serves   []int    // the machines
+	which    string   // the variable in their environment that has Machine.Name, if they are several
+	labelled bool     // lines of its outputs begin with the number of a machine in serves
+	sweep    bool     // nobody kills what a program leaves behind
+
+	// explain says what the messages mean that came before a program ran, or after it was lost,
+	// and what to do; "" if it does not know.
+	explain func(messages string) string
+}
+
+// Started is a command that was started on machines.
+type Started struct {
+	machines []Machine
+	command  Command
+	release  func() // has finish go on, if there is nothing to wait for but Stop; or nil
+	launcher *launch.Launcher
+	conduits []*running
+	watchers sync.WaitGroup // of conduits
+	events   chan event     // of Start
+	over     chan struct{}  // closed when all has ended
+
+	mu      sync.Mutex
+	places  []place
+	ends    chan End
+	stopped bool
+}
+
+// place is a machine and what is known of its program.
+type place struct {
+	up     bool // the program runs
+	failed bool // it could not be started
+	told   int  // outputs by which the end was told
+	status int
+	ended  bool
+}
+
+// event tells Start that the program of a machine runs, or why it does not.
+type event struct {
+	machine int
+	failed  string
+}
+
+// running is a conduit that was started.
+type running struct {
+	conduit
+	s        *Started
+	process  *launch.Process
+	input    chan string // what is written to its standard input; closed by close
+	closed   bool        // input is; under the lock of Started
+	filters  []*filter   // two for each of serves, stdout and stderr
+	messages tail        // of the local command itself, if lines are labelled
+	mu       sync.Mutex
+	ready    int // machines whose program runs
+}
+
+// start starts a command by conduits, limit of them at a time. A conduit is under way until its
+// programs run or it has ended.
+func start(ctx context.Context, machines []Machine, c Command, conduits []conduit, limit int) (*Started, error) {
+	if err := c.check(); err != nil {
+		return nil, fmt.Errorf("cannot start %s: %w", strings.Join(c.Args, " "), err)
+	}
+	s := &Started{
+		machines: machines, command: c, launcher: launch.New(),
+		events: make(chan event, 2*len(machines)), over: make(chan struct{}),
+		places: make([]place, len(machines)), ends: make(chan End, len(machines)),
+	}
+	mark := newMark()
+	var failed []event
+	waiting, underWay := conduits, 0
+	running := map[int]*running{}
+	up := 0
+	for up < len(machines) && len(failed) == 0 {
+		for len(waiting) > 0 && underWay < limit {
+			r, err := s.open(waiting[0], mark)
+			if err != nil {
+				failed = append(failed, event{waiting[0].serves[0], err.Error()})
+				break
+			}
+			for _, i := range r.serves {
+				running[i] = r
+			}
+			waiting, underWay = waiting[1:], underWay+1
+		}
+		if len(failed) > 0 {
+			break
+		}
+		select {
+		case e := <-s.events:
+			if e.failed != "" {
+				failed = append(failed, e)
+				break
+			}
+			up++
+			if running[e.machine].isReady() {
+				underWay--
+			}
+		case <-ctx.Done():
+			return nil, s.late(ctx)
+		}
+	}
+	if len(failed) > 0 {
+		return nil, s.cannot(failed)
+	}
+	go s.finish()
+	return s, nil
+}
+
+// isReady counts a program that runs, and tells whether all of the conduit do.
+func (r *running) isReady() bool {
+	r.ready++
+	return r.ready == len(r.serves)
+}
+
+// cannot takes back what was started, and says why.
+func (s *Started) cannot(failed []event) error {
+	go s.finish()
+	_ = s.Stop()
+	for done := false; !done; {
+		select {
+		case e := <-s.events:
+			if e.failed != "" {
+				failed = append(failed, e)
+			}
+		default:
+			done = true
+		}
+	}
+	slices.SortFunc(failed, func(a, b event) int { return a.machine - b.machine })
+	var reasons []error
+	for i, e := range failed {
+		if i == 5 {
+			reasons = append(reasons, fmt.Errorf("and on %d more machines", len(failed)-i))
+			break
+		}
+		reasons = append(reasons, fmt.Errorf("%s: %s", s.machines[e.machine].Name, e.failed))
+	}
+	return fmt.Errorf("cannot start %s on all %d machines: %w", s.command.Args[0], len(s.machines), errors.Join(reasons...))
+}
+
+// late takes back what was started, and says which machines have kept it up.
+func (s *Started) late(ctx context.Context) error {
+	s.mu.Lock()
+	var silent []Machine
+	for i, p := range s.places {
+		if !p.up {
+			silent = append(silent, s.machines[i])
+		}
+	}
+	s.mu.Unlock()
+	go s.finish()
+	_ = s.Stop()
+	why := context.Cause(ctx)
+	if errors.Is(why, context.DeadlineExceeded) {
+		return fmt.Errorf("%s was not started in time on %s: no answer came from there. Try by hand whether a command can be run there: %w", s.command.Args[0], describe(silent), why)
+	}
+	return fmt.Errorf("the start of %s was broken off before it ran on %s: %w", s.command.Args[0], describe(silent), why)
+}
+
+// open starts a conduit.
+func (s *Started) open(c conduit, mark string) (*running, error) {
+	r := &running{conduit: c, s: s, input: make(chan string, 64)}
+	path, err := lookPath(c.args[0])
+	if err != nil {
+		return nil, err
+	}
+	stdin, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	env := c.env
+	if env == nil {
+		env = os.Environ()
+	}
+	stdout, stderr := r.outputs(mark)
+	r.process, err = s.launcher.Start(launch.Spec{
+		Path: path, Args: c.args, Env: env, Stdin: stdin,
+		Stdout: launch.NewOutput(stdout, nil).Stream(nil), Stderr: launch.NewOutput(stderr, nil).Stream(nil),
+	})
+	_ = stdin.Close()
+	if err != nil {
+		_ = w.Close()
+		return nil, err
+	}
+	r.input <- s.command.script(mark, s.machines, c.serves, c.which, c.sweep)
+	s.conduits = append(s.conduits, r)
+	go r.feed(w)
+	s.watchers.Add(1)
+	go r.watch()
+	return r, nil
+}
+
+// outputs makes the writers for both outputs of the conduit.
+func (r *running) outputs(mark string) (stdout, stderr io.Writer) {
+	both := [2][]io.Writer{}
+	for range r.serves {
+		for k := range both {
+			f := newFilter(mark, func(f *filter, what said) {
+				if what.word == "here" {
+					r.found(f, what.number, k)
+				} else if f.machine >= 0 {
+					r.s.told(r, f.machine, what)
+				}
+			})
+			r.filters = append(r.filters, f)
+			both[k] = append(both[k], f)
+		}
+	}
+	if !r.labelled {
+		return both[0][0], both[1][0]
+	}
+	others := locked{&r.mu, &r.messages}
+	return &labels{machines: both[0], others: others}, &labels{machines: both[1], others: others}
+}
+
+// found takes that a filter is for a machine: the k-th output of it.
+func (r *running) found(f *filter, machine, k int) {
+	if f.machine >= 0 || !slices.Contains(r.serves, machine) {
+		return
+	}
+	f.machine, f.out = machine, io.Discard
+	if r.s.command.Output == nil {
+		return
+	}
+	stdout, stderr := r.s.command.Output(machine)
+	if out := [...]io.Writer{stdout, stderr}[k]; out != nil {
+		f.out = out
+	}
+}
+
+// locked is a writer for several goroutines.
+type locked struct {
+	mu *sync.Mutex
+	w  io.Writer
+}
+
+func (l locked) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(p)
+}
+
+// feed writes to the conduit's standard input. Whoever does not read it ends the conduit sooner or
+// later, and then the pipe takes no more.
+func (r *running) feed(w *os.File) {
+	for text := range r.input {
+		_, _ = io.WriteString(w, text)
+	}
+	_ = w.Close()
+}
+
+// close ends the conduit's standard input.
+func (r *running) close() {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	r.closeInput()
+}
+
+func (r *running) closeInput() {
+	if !r.closed {
+		r.closed = true
+		close(r.input)
+	}
+}
+
+// watch sees how the conduit ends. A program whose end was not told is lost.
+func (r *running) watch() {
+	defer r.s.watchers.Done()
+	<-r.process.Done()
+	r.close()
+	for _, f := range r.filters {
+		f.Close()
+	}
+	for _, i := range r.serves {
+		r.s.lost(i, func() string { return r.reason(i) })
+	}
+}
+
+// reason says why the program of a machine was lost.
+func (r *running) reason(machine int) string {
+	messages := string(r.messages.b)
+	for _, f := range r.filters {
+		if f.machine < 0 || f.machine == machine {
+			messages += string(f.messages.b)
+		}
+	}
+	messages = strings.TrimSpace(messages)
+	if r.explain != nil {
+		if text := r.explain(messages); text != "" {
+			return text
+		}
+	}
+	text := r.args[0] + " " + r.process.Exit().String()
+	if messages == "" {
+		return text + " and has printed nothing"
+	}
+	return text + " and has printed: " + messages
+}
+
+// told takes what the guard on machine i has said.
+func (s *Started) told(r *running, i int, what said) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := &s.places[i]
+	switch what.word {
+	case "up":
+		p.up = true
+		s.events <- event{machine: i}
+	case "missing":
+		s.fail(i, fmt.Sprintf("there is no program %s. Install it there at the same place, or give a path that all machines have", s.command.Args[0]))
+	case "folder":
+		s.fail(i, fmt.Sprintf("the working folder %s cannot be entered. Make it there, or choose one that all machines have", s.command.Dir))
+	case "end":
+		p.told++
+		if p.told == 1 {
+			p.status = what.number
+		}
+		if p.told == 2 && !p.ended {
+			s.end(End{Machine: i, Status: p.status})
+			r.endIfIdle()
+		}
+	}
+}
+
+// fail tells Start that a program could not be started. s is locked.
+func (s *Started) fail(i int, why string) {
+	if p := &s.places[i]; !p.failed && !p.up && !s.stopped {
+		p.failed = true
+		s.events <- event{machine: i, failed: why}
+	}
+}
+
+// end passes the end of a program on. s is locked.
+func (s *Started) end(e End) {
+	s.places[e.Machine].ended = true
+	s.ends <- e
+}
+
+// lost ends what nothing is heard of any more. s is not locked.
+func (s *Started) lost(i int, reason func() string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.places[i]; p.ended {
+		return
+	}
+	why := reason()
+	s.fail(i, why)
+	s.end(End{Machine: i, Lost: why})
+}
+
+// endIfIdle ends the conduit if all its programs have ended. s is locked.
+func (r *running) endIfIdle() {
+	for _, i := range r.serves {
+		if !r.s.places[i].ended {
+			return
+		}
+	}
+	r.closeInput()
+	time.AfterFunc(linger, r.kill)
+}
+
+// reached tells whether there is a program that can be asked to end.
+func (r *running) reached() bool {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	return slices.ContainsFunc(r.serves, func(i int) bool { return r.s.places[i].up })
+}
+
+// kill ends the local command: by SIGTERM, which has srun end what it started, and then by SIGKILL.
+func (r *running) kill() {
+	_ = r.process.Signal(syscall.SIGTERM)
+	time.AfterFunc(linger, func() { _ = r.process.Signal(syscall.SIGKILL) })
+}
+
+// finish waits for the end of all.
+func (s *Started) finish() {
+	s.watchers.Wait()
+	s.launcher.Close()
+	close(s.ends)
+	close(s.over)
+}
+
+// Ends gives how the programs end, each once and as it happens, when all that it printed has been
+// written to its writers. It is closed after the last.
+func (s *Started) Ends() <-chan End { return s.ends }
+
+// Signal sends a signal to the programs, and to what they have started in their process groups. HUP,
+// INT, QUIT, USR1, USR2, ALRM, TERM and KILL can be sent.
+func (s *Started) Signal(signal syscall.Signal) error {
+	name, ok := signals[signal]
+	if !ok {
+		return fmt.Errorf("%s cannot be sent to other machines", launch.SignalName(signal))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var full []Machine
+	for _, r := range s.conduits {
+		if r.closed {
+			continue
+		}
+		select {
+		case r.input <- name + "\n":
+		default:
+			full = append(full, s.machines[r.serves[0]])
+		}
+	}
+	if len(full) > 0 {
+		return fmt.Errorf("%s does not reach %s: nothing is read there any more", launch.SignalName(signal), describe(full))
+	}
+	return nil
+}
+
+// Stop ends all programs: they are asked to by SIGTERM and the end of their standard input, and
+// killed after the grace. It returns when all have ended, or what cannot be reached was given up,
+// and tells of the latter. Nothing that was started stays on machines that can be reached.
+func (s *Started) Stop() error {
+	s.mu.Lock()
+	s.stopped = true
+	s.mu.Unlock()
+	if s.release != nil {
+		s.release()
+	}
+	for _, r := range s.conduits {
+		r.close()
+		if !r.reached() {
+			r.kill()
+		}
+	}
+	late := time.NewTimer(s.command.grace() + notice)
+	defer late.Stop()
+	select {
+	case <-s.over:
+		return nil
+	case <-late.C:
+	}
+	var silent []Machine
+	s.mu.Lock()
+	for i, p := range s.places {
+		if !p.ended {
+			silent = append(silent, s.machines[i])
+		}
+	}
+	s.mu.Unlock()
+	for _, r := range s.conduits {
+		r.kill()
+	}
+	<-s.over
+	if len(silent) > 0 {
+		return fmt.Errorf("%s may still run on %s: nothing is heard from there any more. It is ended there when the machine notices that the connection is gone", s.command.Args[0], describe(silent))
+	}
+	return nil
+}

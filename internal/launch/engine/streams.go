@@ -1,0 +1,168 @@
+package engine
+
+import (
+	"bytes"
+	"io"
+	"strconv"
+)
+
+// maxSaid bounds what stands behind a mark, and maxMessages what is kept of what came before the
+// program ran, both in bytes.
+const (
+	maxSaid     = 64
+	maxMessages = 4 << 10
+)
+
+// filter takes what comes from a machine by one of its two outputs: what the guard says is told, what
+// the program prints goes on at once, and what came before the guard was there, from programs on the
+// way and shells that greet their users, is kept for messages of errors.
+type filter struct {
+	token []byte // begins what the guard says
+	tell  func(*filter, said)
+
+	// out is set by tell when the guard has said on which machine it is; until then it is nil.
+	out     io.Writer
+	machine int // -1 until then
+
+	held     []byte // may be the beginning of something that the guard says
+	messages tail
+}
+
+func newFilter(mark string, tell func(*filter, said)) *filter {
+	return &filter{token: []byte("\036" + mark + " "), tell: tell, machine: -1}
+}
+
+// Write never fails, as nobody is helped by a program that is stopped for want of a reader.
+func (f *filter) Write(p []byte) (int, error) {
+	b := append(f.held, p...)
+	f.held = nil
+	for len(b) > 0 {
+		i := beginning(b, f.token)
+		f.pass(b[:i])
+		b = b[i:]
+		if len(b) < len(f.token) {
+			break // it may become one
+		}
+		end := bytes.IndexByte(b, '\n')
+		if end < 0 && len(b) < len(f.token)+maxSaid {
+			break
+		}
+		s, ok := said{}, false
+		if end >= 0 {
+			s, ok = parseSaid(string(b[len(f.token):end]))
+		}
+		if !ok { // somebody else's
+			f.pass(b[:1])
+			b = b[1:]
+			continue
+		}
+		f.tell(f, s)
+		b = b[end+1:]
+	}
+	f.held = append([]byte(nil), b...)
+	return len(p), nil
+}
+
+// Close passes on what was held back.
+func (f *filter) Close() {
+	f.pass(f.held)
+	f.held = nil
+}
+
+func (f *filter) pass(p []byte) {
+	switch {
+	case len(p) == 0:
+	case f.out != nil:
+		_, _ = f.out.Write(p)
+	default:
+		_, _ = f.messages.Write(p)
+	}
+}
+
+// beginning is where in b the token begins, or what may become one at the end of b.
+func beginning(b, token []byte) int {
+	if i := bytes.Index(b, token); i >= 0 {
+		return i
+	}
+	for i := max(0, len(b)-len(token)+1); i < len(b); i++ {
+		if bytes.HasPrefix(token, b[i:]) {
+			return i
+		}
+	}
+	return len(b)
+}
+
+// tail keeps the last bytes that were written to it.
+type tail struct{ b []byte }
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.b = append(t.b, p...)
+	if len(t.b) > maxMessages {
+		t.b = append([]byte(nil), t.b[len(t.b)-maxMessages:]...)
+	}
+	return len(p), nil
+}
+
+// labels takes lines of several machines that begin with the machine's number, a colon and a blank, as
+// srun --label writes them, to their writers. Lines without go to others.
+type labels struct {
+	machines []io.Writer
+	others   io.Writer
+
+	head []byte    // of a line, until it is known whose it is
+	to   io.Writer // whose the line is, or nil
+}
+
+// Write never fails.
+func (l *labels) Write(p []byte) (int, error) {
+	n := len(p)
+	for len(p) > 0 {
+		line, complete := p, false
+		if end := bytes.IndexByte(p, '\n'); end >= 0 {
+			line, complete = p[:end+1], true
+		}
+		p = p[len(line):]
+		if l.to == nil {
+			l.head = append(l.head, line...)
+			line = l.decide()
+		}
+		if l.to != nil && len(line) > 0 {
+			_, _ = l.to.Write(line)
+		}
+		if complete {
+			l.to = nil
+		}
+	}
+	return n, nil
+}
+
+// decide finds whose the line is that head begins. It gives what head has of it, or nothing if that
+// cannot be told yet.
+func (l *labels) decide() (line []byte) {
+	digits := bytes.TrimLeft(l.head, " ")
+	number := digits
+	for len(number) > 0 && number[0] >= '0' && number[0] <= '9' {
+		number = number[1:]
+	}
+	rest := number
+	number = digits[:len(digits)-len(rest)]
+	line = l.head
+	switch i, err := strconv.Atoi(string(number)); {
+	case len(number) <= 9 && (len(rest) == 0 || len(number) > 0 && len(rest) == 1 && rest[0] == ':'):
+		return nil
+	case err == nil && i < len(l.machines) && bytes.HasPrefix(rest, []byte(": ")):
+		l.to, line = l.machines[i], rest[2:]
+	default:
+		l.to = l.others
+	}
+	l.head = nil
+	return line
+}
+
+// Close passes on what was held back.
+func (l *labels) Close() {
+	if l.to == nil && len(l.head) > 0 {
+		_, _ = l.others.Write(l.head)
+		l.head = nil
+	}
+}
