@@ -9,9 +9,9 @@ func Len(batch [][]byte) int {
 	return n
 }
 
-// Advance drops the first n bytes of a batch, which a Send took or a Recv
-// filled, and returns the rest; slices that are used up go, the next one is cut
-// in place, in the caller's array. It panics if n is more than Len(batch).
+// Advance drops the first n bytes of a batch, which a Send took or a Recv filled, and
+// returns the rest. It removes slices that are used up and shortens the next one in place,
+// in the caller's array. It panics if n is more than Len(batch).
 func Advance(batch [][]byte, n int) [][]byte {
 	for len(batch) > 0 && n >= len(batch[0]) {
 		n -= len(batch[0])
@@ -23,8 +23,8 @@ func Advance(batch [][]byte, n int) [][]byte {
 	return batch
 }
 
-// Front returns the part of batch that holds its first n bytes, built in dst[:0]
-// so that batch itself stays as it is; all of batch if it is not longer than n.
+// Front returns the part of batch with its first n bytes, built in dst[:0] so that batch
+// does not change. It returns all of batch if that has no more than n bytes.
 func Front(dst, batch [][]byte, n int) [][]byte {
 	dst = dst[:0]
 	for _, b := range batch {

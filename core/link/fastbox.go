@@ -6,67 +6,71 @@ import (
 	"unsafe"
 )
 
-// FastBoxLink is a Memory that takes fast-box messages beside its bytes: short messages, each
-// in a line of memory of its own that both sides see. Who waits for one looks at the very line
-// in which it comes, and neither side packs or reads a packet.
+// FastBoxLink is a Memory that also carries fast-box messages (docs/plugin-protocol.md):
+// short messages, each in a line of memory of its own that both sides see. The receiver
+// polls the line in which the message itself arrives, and neither side makes or parses a
+// packet.
 //
-// A fast-box message has a place in the stream: it comes after so many of its bytes, and before
-// those that follow. So fast-box messages and packets keep the order in which they were sent.
-// The calls for sending count as Send, those for receiving as Recv.
+// A fast-box message has a position in the stream: it comes after that many bytes and
+// before those that follow. So fast-box messages and packets keep the order in which they
+// were sent. The calls for sending count as Send and those for receiving as Recv, for the
+// rule about concurrent calls.
 type FastBoxLink interface {
 	Memory
 
-	// TakeFastBoxes announces that this side takes fast-box messages. It is called once, before
-	// the link is used. False means that there are none.
+	// TakeFastBoxes announces that this side takes fast-box messages. It is called once,
+	// before the link is used. It returns false if the link has no fast boxes.
 	TakeFastBoxes() bool
 
-	// FastBoxRoom returns the place of the next fast-box message, which PostFastBox sends, behind
-	// all that was sent before; nil if there is no room, if something that was reserved is not
-	// committed, or if the other side takes no fast-box messages. A packet has to do then.
+	// FastBoxRoom returns the place of the next fast-box message, which comes after
+	// everything that was sent before; PostFastBox sends it. It returns nil if there is no
+	// room, if something reserved is not committed, or if the other side takes no fast-box
+	// messages. Then a packet has to be sent.
 	FastBoxRoom() *EagerMessage
 
-	// PostFastBox sends what FastBoxRoom gave.
+	// PostFastBox sends the message in the place that FastBoxRoom returned.
 	PostFastBox()
 
-	// NextFastBox returns the fast-box message that comes before any other byte, nil if there is
-	// none. The other side can still change it: what is in it is to be read once.
+	// NextFastBox returns the fast-box message that comes before any other byte, or nil.
+	// The other side can still change it, so each field must be read only once.
 	NextFastBox() *EagerMessage
 
-	// FastBoxesAt returns where in the two streams the next fast-box messages come, and whether
-	// some could be sent now, and taken, by who has the boxes itself.
+	// FastBoxesAt returns the positions in the two streams of the next fast-box messages,
+	// and whether code with direct access to the boxes could send and take some now.
 	FastBoxesAt() (out, in uint64, sends, takes bool)
 
-	// MoveFastBoxes has what this side knows of fast-box messages lie at to from now on: for
-	// others to use it, too, while nobody calls the link.
+	// MoveFastBoxes moves this side's state of the fast boxes to other memory, so that C
+	// code can use it, too, while no goroutine calls the link.
 	MoveFastBoxes(to *FastBoxes)
 
 	// FastBoxesAgreed reports whether the other side takes fast-box messages.
 	FastBoxesAgreed() bool
 
-	// FastBoxesSent counts the fast-box messages that were sent, FastBoxesTaken those that were
-	// taken.
+	// FastBoxesSent returns how many fast-box messages were sent, FastBoxesTaken how many
+	// were taken.
 	FastBoxesSent() uint64
 	FastBoxesTaken() uint64
 
-	// LimitFastBoxes has no fast-box message be sent once that many were; at first there is no
-	// limit.
+	// LimitFastBoxes stops sending fast-box messages once sent of them were sent. At first
+	// there is no limit.
 	LimitFastBoxes(sent uint64)
 
-	// WakeForFastBox wakes the other side if it sleeps, after who has the boxes itself has sent
-	// a fast-box message.
+	// WakeForFastBox wakes the other side if it sleeps. Code with direct access to the
+	// boxes calls it after it has sent a message.
 	WakeForFastBox()
 
-	// FastBoxTaken says that the fast-box message that NextFastBox gave is done with.
+	// FastBoxTaken says that the message of NextFastBox is not needed any more.
 	FastBoxTaken()
 }
 
 const (
 	// FastBoxCount is how many fast-box messages one direction holds.
 	FastBoxCount = 64
-	// MaxFastBox is the longest message, in bytes, that a fast-box message can carry. The first
-	// 32 bytes lie in the line that is looked at.
+	// MaxFastBox is the longest data of a fast-box message, in bytes. The first 32 bytes
+	// are in the line that the receiver polls.
 	MaxFastBox = 96
-	// fastBoxLag is how many fast-box messages a reader takes before it says so.
+	// fastBoxLag is how many messages a reader takes before it publishes that it has taken
+	// them.
 	fastBoxLag = FastBoxCount / 4
 )
 
@@ -75,13 +79,13 @@ type EagerMessage struct {
 	Context uint64
 	Rank    int32 // of the sender in the communicator
 	Tag     int32
-	Len     uint32 // bytes of Data that count
-	Kind    uint32 // what they are, for information
+	Len     uint32 // bytes of Data that are valid
+	Kind    uint32 // kind of the data, for information
 	Data    [MaxFastBox]byte
 }
 
-// fastBox is where a fast-box message lies. mark is the number of the fast-box message, from 1,
-// in its upper half, and where in the stream it comes in its lower one, both modulo 2^32; it is
+// fastBox is the place of a fast-box message. The upper half of mark is the number of the
+// message, from 1, the lower half its position in the stream, both modulo 2^32. mark is
 // written last.
 type fastBox struct {
 	mark    atomic.Uint64
@@ -94,35 +98,34 @@ type FastBoxPage [FastBoxCount]fastBox
 // FastBoxPageSize is the size of a FastBoxPage.
 const FastBoxPageSize = int(unsafe.Sizeof(FastBoxPage{}))
 
-// FastBoxPageAt is the page at the beginning of b, which has to lie at a multiple of 8.
+// FastBoxPageAt returns the page at the start of b, which must be aligned to 8 bytes.
 func FastBoxPageAt(b []byte) *FastBoxPage {
 	return (*FastBoxPage)(unsafe.Pointer(&b[:FastBoxPageSize][0]))
 }
 
-// FastBoxes is what one side knows of the fast-box messages of both directions.
+// FastBoxes is one side's state of the fast-box messages of both directions.
 type FastBoxes struct {
-	Out    *FastBoxPage   // ours
-	In     *FastBoxPage   // the other side's
-	Read   *atomic.Uint64 // of Out: fast-box messages taken, says the other side
-	Told   *atomic.Uint64 // of In: fast-box messages taken, for the other side to know
-	Sleeps *atomic.Uint32 // 1 while the other side wants to be woken
-	Bytes  *atomic.Uint64 // how many bytes of the stream the other side has written
+	Out    *FastBoxPage   // written by this side
+	In     *FastBoxPage   // written by the other side
+	Read   *atomic.Uint64 // messages of Out that the other side has taken
+	Told   *atomic.Uint64 // messages of In that this side has taken, for the other side
+	Sleeps *atomic.Uint32 // 1 while the other side sleeps
+	Bytes  *atomic.Uint64 // bytes of the stream that the other side has written
 
-	Sent  uint64 // fast-box messages since the beginning
-	Seen  uint64 // Read as last seen
-	Taken uint64 // fast-box messages since the beginning
-	Limit uint64 // of Sent, which stops there
+	Sent  uint64 // messages sent since the beginning
+	Seen  uint64 // last value of Read
+	Taken uint64 // messages taken since the beginning
+	Limit uint64 // most messages to send
 }
 
-// Room returns the place of the next fast-box message, to be filled in and posted; nil if there
-// is none.
+// Room returns the place of the next fast-box message, to be filled in and posted, or nil.
 func (l *FastBoxes) Room() *EagerMessage {
 	if l.Sent == l.Limit {
 		return nil
 	}
 	if l.Sent-l.Seen >= FastBoxCount {
 		seen := l.Read.Load()
-		if l.Sent-seen >= FastBoxCount { // or an impossible number
+		if l.Sent-seen >= FastBoxCount { // or Read has an impossible number
 			return nil
 		}
 		l.Seen = seen
@@ -130,16 +133,15 @@ func (l *FastBoxes) Room() *EagerMessage {
 	return &l.Out[l.Sent%FastBoxCount].message
 }
 
-// Post sends the fast-box message that Room gave, behind the first at bytes of the stream. The
-// caller then looks whether the other side sleeps: the store does not pass that look.
+// Post sends the message in the place of Room; at is its position in the stream. The caller
+// then checks whether the other side sleeps; the store is not reordered with that check.
 func (l *FastBoxes) Post(at uint64) {
 	p := &l.Out[l.Sent%FastBoxCount]
 	l.Sent++
 	p.mark.Swap(l.Sent<<32 | at&math.MaxUint32)
 }
 
-// Next returns the fast-box message that comes behind the first at bytes of the stream; nil if
-// none does as yet.
+// Next returns the fast-box message whose position is at, or nil if there is none yet.
 func (l *FastBoxes) Next(at uint64) *EagerMessage {
 	p := &l.In[l.Taken%FastBoxCount]
 	if p.mark.Load() != (l.Taken+1)<<32|at&math.MaxUint32 {
@@ -148,7 +150,7 @@ func (l *FastBoxes) Next(at uint64) *EagerMessage {
 	return &p.message
 }
 
-// Take says that the fast-box message that Next gave is done with.
+// Take says that the message of Next is not needed any more.
 func (l *FastBoxes) Take() {
 	l.Taken++
 	if l.Taken%fastBoxLag == 0 {
@@ -156,8 +158,8 @@ func (l *FastBoxes) Take() {
 	}
 }
 
-// Ahead returns how many bytes behind the first at ones come before the next fast-box message, if
-// there is one. The number is nonsense if the other side writes nonsense.
+// Ahead returns how many bytes after position at come before the next fast-box message; ok
+// is false if there is none. If the other side writes nonsense the number is nonsense.
 func (l *FastBoxes) Ahead(at uint64) (n uint32, ok bool) {
 	mark := l.In[l.Taken%FastBoxCount].mark.Load()
 	return uint32(mark) - uint32(at), uint32(mark>>32) == uint32(l.Taken+1)

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// ErrSilent is wrapped by the error of a link whose peer has not answered for so long
-// that its machine, or the network between, must be down.
+// ErrSilent is wrapped by the error of a link whose peer has not answered for so long that
+// its machine or the network must be down.
 var ErrSilent = errors.New("its machine or the network between is down")
 
-// SilentError says of whom nothing was heard, and for how long. It wraps ErrBroken and
-// ErrSilent.
+// SilentError is the error of a silent peer: which one, and for how long. It wraps
+// ErrBroken and ErrSilent.
 type SilentError struct {
 	Peer string        // as its link names it
 	For  time.Duration // how long the peer had for an answer; 0: not known
@@ -22,7 +22,7 @@ func (e *SilentError) Error() string {
 	return fmt.Sprintf("nothing was heard from %s%s: %v", e.Peer, e.Time(), ErrSilent)
 }
 
-// Time is " for 10s", or empty if that is not known.
+// Time returns " for 10s", or "" if the time is not known.
 func (e *SilentError) Time() string {
 	if e.For <= 0 {
 		return ""
@@ -30,5 +30,5 @@ func (e *SilentError) Time() string {
 	return fmt.Sprintf(" for %v", e.For)
 }
 
-// Unwrap gives ErrBroken and ErrSilent.
+// Unwrap returns ErrBroken and ErrSilent.
 func (e *SilentError) Unwrap() []error { return []error{ErrBroken, ErrSilent} }

@@ -2,8 +2,8 @@ package match
 
 import "iter"
 
-// Entry is a place in a queue. It is embedded in what waits there, which Value
-// points back to. The zero Entry is in no queue.
+// Entry is an element of a queue. It is embedded in what waits there, to which Value points
+// back. The zero Entry is in no queue.
 type Entry[V any] struct {
 	Value V
 
@@ -18,12 +18,12 @@ type Entry[V any] struct {
 // Queued reports whether the entry is in a queue.
 func (e *Entry[V]) Queued() bool { return e.queued }
 
-// Key returns what the entry waits with.
+// Key returns the key with which the entry was added.
 func (e *Entry[V]) Key() Key { return e.key }
 
 type hook[V any] struct{ prev, next *Entry[V] }
 
-// few is how many entries are walked rather than looked up.
+// few is up to how many entries a queue is searched without the table.
 const few = 8
 
 // queue has all entries in the order of their arrival.
@@ -31,7 +31,7 @@ type queue[V any] struct {
 	head, tail *Entry[V]
 	len        int
 	seq        uint64
-	indexed    bool // entries are in the table, too; until the queue is empty again
+	indexed    bool // entries are also in the table, until the queue is empty
 	table      table[V]
 	steps      uint64
 }
@@ -42,7 +42,7 @@ func (q *queue[V]) Len() int { return q.len }
 // Steps counts entries and table slots looked at since the beginning.
 func (q *queue[V]) Steps() uint64 { return q.steps + q.table.steps }
 
-// All returns the entries' values, oldest first. The one just given may be removed.
+// All returns the entries' values, oldest first. The value just returned may be removed.
 func (q *queue[V]) All() iter.Seq[V] {
 	return func(yield func(V) bool) {
 		for e := q.head; e != nil; {

@@ -1,13 +1,12 @@
-// Package match pairs messages with receives: the posted and the unexpected
-// queue of one proc.
+// Package match pairs messages with receives (IMPI ch.3, Message Matching): it has the
+// posted and the unexpected queue of one proc.
 //
-// Both queues keep MPI's order and find their entries in a constant number of
-// steps however long they are. A receive is one of four classes, as it names
-// the source, the tag, both or none. Receives of one class with equal patterns
-// wait in one list; a message looks at the heads of four lists at most, and the
-// oldest of them is its receive. The other way round a message waits in one
-// list of each class that was ever asked for. Queues of a few entries, which is
-// what most programs have, are simply walked.
+// Both queues keep MPI's order and find their entries in a constant number of steps,
+// however long they are. A receive is of one of four classes, as it names the source, the
+// tag, both or neither. Receives of one class with equal patterns wait in one list; a
+// message looks at the heads of at most four lists and takes the oldest. In the other
+// direction, a message waits in one list of each class that was ever asked for. Short
+// queues, which most programs have, are searched linearly.
 //
 // Entries are embedded in what waits, so that nothing is allocated for them.
 package match
@@ -18,9 +17,8 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// The wildcards of a pattern. In a message's key the same values have no
-// special meaning: no message has them by right, and a peer that sends them
-// matches nobody's exact pattern by accident.
+// The wildcards of a pattern. In a message's key the same values have no special meaning:
+// no valid message has them, and a message that has them matches no exact pattern.
 const (
 	AnySource wire.CommRank = -1
 	AnyTag    wire.Tag      = -1
@@ -53,7 +51,7 @@ func (k Key) class() (c class) {
 	return c
 }
 
-// as blanks what a pattern of class c does not look at.
+// as clears the parts of the key that a pattern of class c ignores.
 func (k Key) as(c class) Key {
 	if c&anySource != 0 {
 		k.Source = AnySource

@@ -7,7 +7,7 @@ type Posted[V any] struct {
 	count [classes]int // entries of each class
 }
 
-// Add lets e wait for a message that pattern admits.
+// Add adds receive e, which waits for a message that matches pattern.
 func (p *Posted[V]) Add(e *Entry[V], pattern Key) {
 	e.key, e.class = pattern, pattern.class()
 	p.push(e)
@@ -28,8 +28,8 @@ func (p *Posted[V]) Match(msg Key) (v V, ok bool) {
 	return v, true
 }
 
-// find walks as long as messages find their receives among the oldest, as they
-// do where both come in one order, and makes the table when one does not.
+// find searches linearly as long as messages match one of the oldest receives, which they
+// do if both come in the same order. It makes the table when one does not.
 func (p *Posted[V]) find(msg Key) *Entry[V] {
 	if p.indexed {
 		return p.lookup(msg)

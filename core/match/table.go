@@ -1,8 +1,8 @@
 package match
 
-// table finds the list of the entries that have one key in one class: open
-// addressing with linear probing. Lists that become empty leave at once, the
-// slots after them move up, so the table never fills with what was.
+// table finds the list of the entries with one key in one class, by open addressing with
+// linear probing. A list that becomes empty is removed at once and later slots are moved
+// up, so that the table does not fill with empty lists.
 type table[V any] struct {
 	slots []slot[V] // a power of two, at most half used
 	used  int

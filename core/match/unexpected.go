@@ -7,7 +7,7 @@ type Unexpected[V any] struct {
 	asked [classes]bool // classes that the table has lists for, besides exact
 }
 
-// Add lets message e wait for a receive.
+// Add adds message e, which waits for a receive.
 func (u *Unexpected[V]) Add(e *Entry[V], msg Key) {
 	e.key = msg
 	u.push(e)
@@ -58,8 +58,8 @@ func (u *Unexpected[V]) walk(pattern *Key, c class) *Entry[V] {
 	return nil
 }
 
-// lookup makes the lists of a class when it is asked for the first time; each
-// message pays for that at most once in each class.
+// lookup makes the lists of a class when it is first asked for; for each message that
+// happens at most once in each class.
 func (u *Unexpected[V]) lookup(pattern Key, c class) *Entry[V] {
 	if c != exact && !u.asked[c] {
 		u.asked[c] = true

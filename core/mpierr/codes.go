@@ -5,19 +5,19 @@ import (
 	"fmt"
 )
 
-// ErrCode is wrapped when an error code or class is unknown, or not the
-// program's to change.
+// ErrCode is wrapped if an error code or class is unknown, or the program may not change
+// it.
 var ErrCode = errors.New("invalid error code")
 
 // MaxString is the most bytes of the text of an error (MPI_MAX_ERROR_STRING,
 // which counts a terminator).
 const MaxString = 511
 
-// maxCode is the largest number that C has for a code.
+// maxCode is the largest code that fits into C's int.
 const maxCode = 1<<31 - 1
 
-// Error is an error with a code of its own: a program's, or a class of MPI's. It
-// takes the code through Go's errors.
+// Error is an error with a code: one of the program's, or a class of MPI. It carries the
+// code through Go's error values.
 type Error struct {
 	Code  Class // every class is a code
 	Class Class
@@ -41,8 +41,8 @@ func (e *Error) Is(target error) bool {
 	return ok && other.Code == e.Code
 }
 
-// Codes are the error classes and codes that a program adds to those of MPI. The
-// zero value has none. Its owner sees to it that calls do not overlap.
+// Codes are the error classes and codes that a program has added to those of MPI. The zero
+// value has none. The owner must serialize calls.
 type Codes struct {
 	last Class // given out; 0: none
 	own  map[Class]*ownCode
@@ -54,7 +54,7 @@ type ownCode struct {
 	codes int // of a class: those that belong to it
 }
 
-// Add makes a class. The numbers of classes and codes are never used again.
+// Add makes a class. Numbers of classes and codes are never reused.
 func (c *Codes) Add() (Class, error) {
 	return c.add(0)
 }
@@ -100,7 +100,7 @@ func (c *Codes) SetText(code Class, text string) error {
 	return nil
 }
 
-// Remove forgets an own code, or class that has no codes any more.
+// Remove removes one of the program's codes, or a class that has no codes any more.
 func (c *Codes) Remove(code Class, isClass bool) error {
 	own, err := c.find(code)
 	switch {
@@ -129,8 +129,8 @@ func (c *Codes) find(code Class) (*ownCode, error) {
 	return own, nil
 }
 
-// Last is the largest code in use: LastCode, or the last that was given out
-// (MPI_LASTUSEDCODE). It never becomes less.
+// Last returns the largest code in use: LastCode, or the last one that was added
+// (MPI_LASTUSEDCODE). It never decreases.
 func (c *Codes) Last() Class {
 	return max(c.last, LastCode)
 }
@@ -157,7 +157,7 @@ func (c *Codes) Text(code Class) (string, error) {
 	return "", fmt.Errorf("%w: %d", ErrCode, int(code))
 }
 
-// New makes an error of a code. One that is unknown is of class Unknown.
+// New makes an error of a code. For an unknown code its class is Unknown.
 func (c *Codes) New(code Class) *Error {
 	class, _ := c.Class(code)
 	text, _ := c.Text(code)

@@ -4,8 +4,8 @@ package mpierr
 
 import "errors"
 
-// Of returns the class of an error: Success of nil, the class of the first of the
-// table's sentinels that it wraps, Other of any other.
+// Of returns the class of an error: Success for nil, that of the first sentinel in the
+// table that err wraps, and otherwise Other.
 func Of(err error) Class {
 	if err == nil {
 		return Success

@@ -16,8 +16,8 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// table has every sentinel of core. An error may wrap several: what a user did
-// comes before what became of it, and that before how it was noticed.
+// table has every sentinel of core. An error may wrap several; the first row counts, so
+// what a user did comes before its consequences, and those before how they were noticed.
 var table = []Row{
 	{message.ErrTruncate, Truncate},
 	{message.ErrBuffer, Buffer},

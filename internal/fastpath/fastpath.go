@@ -1,11 +1,12 @@
-// Package fastpath has the memory by which C code sends and receives fast-box messages without
-// entering Go, as cmd/libmpi's fastpath.h has it for C: what C has to know of a proc's
-// peers, communicators and receives, and the gate that keeps C out while Go is at them.
+// Package fastpath has the memory by which C code sends and receives fast-box messages
+// without entering Go (docs/decisions/0030-fast-boxes.md); cmd/libmpi's fastpath.h declares
+// it for C. It has what C must know of a proc's peers, communicators and receives, and the
+// gate that keeps C out while Go uses it.
 //
-// Who is through the gate may do what Go would do while the proc is locked. C takes what it
-// can do whole, or leaves everything as it is and enters Go. Where C has left receives that wait
-// for a message, Go makes them its own as soon as it has closed the gate, so that a receive is
-// in one of two lists, and C's are younger than Go's.
+// Code that has passed the gate may do what Go would do while the proc is locked. C does an
+// operation completely, or changes nothing and enters Go. When Go has closed the gate it
+// takes over the receives that C has left waiting. So a receive is in one of two lists, and
+// C's are younger than Go's.
 package fastpath
 
 import (
@@ -17,82 +18,82 @@ import (
 
 // Sizes of the tables.
 const (
-	Peers    = 8   // procs of this host that are talked to by fast-box messages
-	Comms    = 64  // communicators, each at one place
-	Ranks    = 64  // of each: who comes after is not reached by fast-box messages of C
+	Peers    = 8   // procs of this host that use fast boxes with this one
+	Comms    = 64  // communicators, each at a fixed place
+	Ranks    = 64  // of each communicator: C reaches only these by fast boxes
 	Requests = 256 // of C
 )
 
-// What Gate can be.
+// The values of Gate.
 const (
 	Open   = 0
-	Inside = 1 // C is
+	Inside = 1 // C code is inside
 	Closed = 2
 )
 
-// What State can be of a Request.
+// The values of State of a Request.
 const (
 	Free    = 0
 	Posted  = 1 // a receive that waits
 	Done    = 2
-	Adopted = 3 // it is Go's now
+	Adopted = 3 // Go has taken it over
 )
 
-// None is no place in a table.
+// None is an index that stands for no entry.
 const None = -1
 
-// Memory is all of it. It belongs to a proc, and is not Go's own memory.
+// Memory is all of that memory. It belongs to a proc, and is not allocated by Go.
 type Memory struct {
 	Gate   atomic.Uint32
 	Knock  atomic.Uint32 // 1: Go wants C to leave
-	Polls  int32         // how often to look for a fast-box message before Go is to wait for it
-	Streak uint32        // receives so far that looked at nothing else, or could have
-	First  int32         // of the receives that wait
+	Polls  int32         // how often to look for a message before Go has to wait
+	Streak uint32        // receives in a row that have polled nothing else
+	First  int32         // first of the waiting receives
 	Last   int32
-	Spare  int32 // first of the requests that are free
+	Spare  int32 // first of the free requests
 	Used   int32 // how many of Peers
 	Peers  [Peers]Peer
 	Comms  [Comms]Comm
 	Table  [Requests]Request
 }
 
-// Peer is the way to one proc.
+// Peer is a peer that is reached by fast boxes.
 type Peer struct {
 	link.FastBoxes
-	OutAt uint64 // where in the streams the next fast-box messages come, while the gate is open
+	OutAt uint64 // positions in the streams of the next fast-box messages, while the gate is open
 	InAt  uint64
 	Sends uint32 // 1: fast-box messages may be sent
 	Takes uint32 // 1: fast-box messages may be taken
 }
 
-// Comm is what a communicator's handle stands for.
+// Comm is a communicator, found by its handle.
 type Comm struct {
-	Handle  uintptr // 0: nothing is here, and no communicator has it
+	Handle  uintptr // 0: this place is free
 	Context uint64
-	Rank    int32 // ours
+	Rank    int32 // this proc's rank
 	TagUB   int32
 	Peer    [Ranks]int8 // of each rank, or None
 }
 
-// Request is a send that is over, or a receive.
+// Request is a send that is complete, or a receive.
 type Request struct {
-	Gen     uint32 // odd while there is one
+	Gen     uint32 // odd while the request exists
 	State   uint32
 	Comm    uintptr // handle
 	Context uint64
 	Buf     unsafe.Pointer
-	Room    uint64 // bytes
-	Rank    int32  // of whom to receive from
+	Room    uint64 // size of the buffer in bytes
+	Rank    int32  // source that is asked for
 	Tag     int32  // or any
-	Peer    int32  // None: a send
+	Peer    int32  // None: it is a send
 	Next    int32
-	Source  int32 // of what was received
-	From    int32 // its tag
+	Source  int32 // source of the message
+	From    int32 // tag of the message
 	Bytes   uint32
 	_       uint32
 }
 
-// Reset makes everything free. The gate stays closed.
+// Reset frees all entries. The gate stays closed.
 func (m *Memory) Reset() {
 	m.Gate.Store(Closed)
 	m.First, m.Last, m.Spare, m.Used = None, None, 0, 0
@@ -106,19 +107,19 @@ func (m *Memory) Reset() {
 	m.Forget()
 }
 
-// Forget makes C ask Go what all communicators are. The gate is closed.
+// Forget makes C ask Go again for all communicators. The gate must be closed.
 func (m *Memory) Forget() {
 	for i := range m.Comms {
 		m.Comms[i] = Comm{}
 	}
 }
 
-// Place is where the communicator of a handle is, if it is anywhere.
+// Place returns the entry of the communicator with this handle, or nil.
 func (m *Memory) Place(handle uintptr) *Comm {
 	return &m.Comms[(handle^handle>>3^handle>>32)%Comms]
 }
 
-// Release makes a request free. The gate is closed.
+// Release frees a request. The gate must be closed.
 func (m *Memory) Release(i int32) {
 	r := &m.Table[i]
 	r.Gen++

@@ -11,13 +11,13 @@ import (
 	"github.com/openimpi/impi/core/board"
 )
 
-// BoardPossible reports whether this process can use a board: it takes more
-// addresses than a 32-bit process has to spare.
+// BoardPossible reports whether this process can use a board, which takes more address
+// space than a 32-bit process has to spare.
 const BoardPossible = strconv.IntSize == 64
 
-// Board is the memory that the procs of a host share for their collective
-// operations, and an eventfd for each of them, to wake it by. The node makes both
-// and sends them with KindWelcome, the eventfds by world rank.
+// Board is the memory that the procs of a host share for collective operations, with an
+// eventfd to wake each of them. The node makes both and sends them with KindWelcome, the
+// eventfds by world rank.
 type Board struct {
 	Memory *os.File
 	Bells  []int
@@ -25,7 +25,7 @@ type Board struct {
 
 const boardSeals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_SEAL
 
-// NewBoard makes the board of so many procs. Whoever made it closes it.
+// NewBoard makes a board for so many procs. The caller closes it.
 func NewBoard(procs int) (*Board, error) {
 	header, err := board.Header(procs)
 	if err != nil {
@@ -51,8 +51,8 @@ func NewBoard(procs int) (*Board, error) {
 	return b, nil
 }
 
-// fill gives the memory its size and its header. Areas are allocated by those who
-// use them.
+// fill sets the memory's size and writes its header. The procs that use the areas allocate
+// them.
 func (b *Board) fill(header []byte, procs int) error {
 	fd := int(b.Memory.Fd())
 	if err := unix.Ftruncate(fd, int64(board.Size(procs))); err != nil {
@@ -70,18 +70,18 @@ func (b *Board) fill(header []byte, procs int) error {
 	return nil
 }
 
-// Descriptors are those to be sent.
+// Descriptors returns the descriptors to be sent.
 func (b *Board) Descriptors() []int { return append([]int{int(b.Memory.Fd())}, b.Bells...) }
 
-// Close closes the maker's descriptors. Procs that have got theirs keep the board.
+// Close closes the node's descriptors. Procs that have received theirs keep the board.
 func (b *Board) Close() {
 	_ = b.Memory.Close()
 	CloseAll(b.Bells)
 }
 
-// OpenBoard maps the memory of a board for procs procs and checks it. back allocates
-// a part of it, which must be done before that part is written to. The descriptor
-// becomes the board's, which is never unmapped.
+// OpenBoard maps the memory of a board for procs procs and checks it. back allocates a part
+// of it, which must be done before writing to that part. OpenBoard takes over the
+// descriptor; the memory is never unmapped.
 func OpenBoard(fd, procs int) (b *board.Board, back func(at, size int) error, err error) {
 	mem, err := mapBoard(fd, procs)
 	if err != nil {

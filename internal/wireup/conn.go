@@ -1,9 +1,9 @@
-// Package wireup is what a node and its procs say to each other: the control
-// socket that a proc inherits, its messages, and the descriptors that travel
-// with them. No user data passes here.
+// Package wireup is the protocol between a node and its procs: the control socket that a
+// proc inherits, its messages, and the descriptors that come with them. It carries no user
+// data.
 //
-// It is no gRPC, which passes no descriptors and would make hello 18.8 MB instead of 6.8, and its
-// start take twice the CPU time: docs/decisions/0042.
+// It does not use gRPC, which passes no descriptors and would make hello 18.8 MB instead of
+// 6.8 and double the CPU time of its start: docs/decisions/0042-which-framings-are-grpc.md.
 package wireup
 
 import (
@@ -25,7 +25,7 @@ const EnvSocket = "IMPI_CONTROL_FD"
 
 const (
 	maxMessage = 64 << 10 // bytes of one record
-	maxFDs     = 72       // descriptors that come with one record: a board has one for each proc
+	maxFDs     = 72       // descriptors of one record: a board has one for each proc
 )
 
 // ErrMessage is wrapped by the error for a record that breaks the protocol.
@@ -40,8 +40,8 @@ type Conn struct {
 	oob  []byte
 }
 
-// Pair makes a connected pair: the node's Conn, and the proc's end as a file to
-// be inherited. The caller closes the file once the proc has started.
+// Pair makes a connected pair: the node's Conn, and the proc's end as a file to be
+// inherited. The caller closes the file after the proc has started.
 func Pair() (*Conn, *os.File, error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -59,7 +59,7 @@ func Pair() (*Conn, *os.File, error) {
 func NewConn(fd int) (*Conn, error) {
 	unix.CloseOnExec(fd)
 	f := os.NewFile(uintptr(fd), "impi-control")
-	c, err := net.FileConn(f) // dups, so that ours must go
+	c, err := net.FileConn(f) // makes a copy, so ours must be closed
 	if err := errors.Join(err, f.Close()); err != nil {
 		return nil, fmt.Errorf("control socket, descriptor %d: %w", fd, err)
 	}
@@ -70,9 +70,9 @@ func NewConn(fd int) (*Conn, error) {
 	return &Conn{conn: uc, buf: make([]byte, maxMessage), oob: make([]byte, unix.CmsgSpace(4*maxFDs))}, nil
 }
 
-// Inherited returns the control socket that this process was started with. Its
-// environment variable is removed, so that children do not take it for theirs.
-// ok is false where the process was not started by a node.
+// Inherited returns the control socket with which this process was started. It removes the
+// environment variable, so that children do not use the socket. ok is false if the process
+// was not started by a node.
 func Inherited() (c *Conn, ok bool, err error) {
 	v, ok := os.LookupEnv(EnvSocket)
 	if !ok {
@@ -89,8 +89,8 @@ func Inherited() (c *Conn, ok bool, err error) {
 	return c, true, err
 }
 
-// Send sends m with descriptors, which stay the caller's. It blocks while the
-// peer does not read.
+// Send sends m with descriptors, which the caller keeps. It blocks while the peer does not
+// read.
 func (c *Conn) Send(m Message, fds ...int) error {
 	b, err := json.Marshal(m)
 	if err != nil {
@@ -111,13 +111,13 @@ func (c *Conn) Send(m Message, fds ...int) error {
 	return nil
 }
 
-// Recv waits for the next message. The descriptors are the caller's, close on
-// exec. io.EOF means that the peer is gone.
+// Recv waits for the next message. The caller owns the descriptors, which are
+// close-on-exec. io.EOF means that the peer has gone.
 func (c *Conn) Recv() (m Message, fds []int, err error) {
 	n, oobn, flags, _, err := c.conn.ReadMsgUnix(c.buf, c.oob)
 	if errors.Is(err, unix.ECONNRESET) {
-		// The peer ended before it had read all that was sent to it. The kernel says
-		// so once, before it gives what the peer had sent.
+		// The peer ended before it had read everything. The kernel reports that once,
+		// before it returns what the peer has sent.
 		n, oobn, flags, _, err = c.conn.ReadMsgUnix(c.buf, c.oob)
 	}
 	if err != nil {
@@ -145,8 +145,8 @@ func (c *Conn) Recv() (m Message, fds []int, err error) {
 // Close closes the socket; a blocked Recv returns.
 func (c *Conn) Close() error { return c.conn.Close() }
 
-// descriptors takes all descriptors out of ancillary data, also where it is in
-// parts malformed: none may leak.
+// descriptors returns all descriptors in ancillary data, even if a part of it is malformed,
+// so that none leak.
 func descriptors(oob []byte) (fds []int, err error) {
 	msgs, err := unix.ParseSocketControlMessage(oob)
 	if err != nil {
@@ -163,9 +163,9 @@ func descriptors(oob []byte) (fds []int, err error) {
 	return fds, err
 }
 
-// CloseAll closes descriptors that nobody wants.
+// CloseAll closes descriptors that are not needed.
 func CloseAll(fds []int) {
 	for _, fd := range fds {
-		_ = unix.Close(fd) // nothing is left to be done about it
+		_ = unix.Close(fd) // an error cannot be handled
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// maxJob bounds the memory that a Job's JSON may take, in bytes.
+// maxJob is the size limit of a Job's JSON, in bytes.
 const maxJob = 256 << 20
 
 // Share puts the job into a sealed memfd, to be sent with KindWelcome. The
@@ -80,5 +80,5 @@ func (j *Job) check() error {
 	return nil
 }
 
-// Identity is the proc's identity on the wire.
+// Identity returns the proc's identity on the wire.
 func (p *Proc) Identity() wire.Proc { return wire.Proc{Host: wire.HostID(p.Host), PID: p.PID} }

@@ -2,52 +2,51 @@ package wireup
 
 import "time"
 
-// The messages about other worlds: ports, names and spawned procs. A node that does
-// not know them gives no World in its Job.
+// The messages about other worlds: ports, names and spawned procs. A node that does not
+// know them leaves World in its Job empty.
 const (
-	// KindPort opens a port (Meeting.Key, Backlog). From then on the node keeps who
-	// calls it. With a Request it is answered by a KindPort, once callers can come, or
-	// with a Reason.
+	// KindPort opens a port (Meeting.Key, Backlog). From then on the node keeps its
+	// callers. With a Request it is answered by a KindPort: when callers can come, or with
+	// a Reason.
 	KindPort Kind = "port"
-	// KindUnport closes a port (Key). Those who wait there are refused.
+	// KindUnport closes a port (Key). Callers that wait there are refused.
 	KindUnport Kind = "unport"
-	// KindTake asks for the next caller of a port (Key). It is answered, perhaps much
-	// later, by a KindCaller with the same Request: with the descriptors of a link, as
-	// KindLink has them, or with a Reason. A KindTake with Cancel ends the wait of the one
-	// with the same Request, which is answered in any case.
+	// KindTake asks for the next caller of a port (Key). The answer, perhaps much later, is
+	// a KindCaller with the same Request: with the descriptors of a link, as in KindLink,
+	// or with a Reason. A KindTake with Cancel ends the wait of the one with the same
+	// Request, which is answered in any case.
 	KindTake   Kind = "take"
 	KindCaller Kind = "caller"
-	// KindCall calls a port (Key, Card, Timeout). The answer is a KindCalled with the
-	// same Request, as that to KindTake.
+	// KindCall calls a port (Key, Card, Timeout). The answer is a KindCalled with the same
+	// Request, in the form of KindCaller.
 	KindCall   Kind = "call"
 	KindCalled Kind = "called"
-	// KindForget tells that the proc has closed its link to Peer of World, so that
-	// another one can be made: the node refuses what comes beside a link.
+	// KindForget says that the proc has closed its link to Peer of World, so that another
+	// one can be made: until then the node refuses further links.
 	KindForget Kind = "forget"
-	// KindPublish, KindUnpublish and KindLookup are about names of ports (Service,
-	// Port, Info). The answer is a KindNamed with the same Request.
+	// KindPublish, KindUnpublish and KindLookup are about port names (Service, Port, Info).
+	// The answer is a KindNamed with the same Request.
 	KindPublish   Kind = "publish"
 	KindUnpublish Kind = "unpublish"
 	KindLookup    Kind = "lookup"
 	KindNamed     Kind = "named"
 	// KindSpawn starts procs (Spawn, and Port, which they call). The answer is a
-	// KindSpawned with the same Request, when all are in Init or none is left. With
-	// Cancel it ends those that the one with the same Request has started: they and the
-	// parents could not connect.
+	// KindSpawned with the same Request, when all are in Init or all have ended. With
+	// Cancel it ends the procs that the KindSpawn with the same Request has started,
+	// because they and their parents could not connect.
 	KindSpawn   Kind = "spawn"
 	KindSpawned Kind = "spawned"
-	// KindPart tells that the proc has no communicator any more with the procs that
-	// its KindSpawn with the same Request has started. Until then, and from when the
-	// proc has closed the port that they called, a failure of one world is one of
-	// both.
+	// KindPart says that the proc has no communicator any more with the procs that its
+	// KindSpawn with the same Request has started. From the time when the proc closed the
+	// port that they called until then, a failure of one world ends both.
 	KindPart Kind = "part"
 )
 
-// Meeting is what is said of other worlds. In KindOpen and KindLink it tells that
-// Peer is a rank of World and not of the job; in KindOpen it has that world's Secret and
-// the peer's Card too.
+// Meeting has the fields about other worlds. In KindOpen and KindLink it says that Peer is
+// a rank of World and not of the job; in KindOpen it also has that world's Secret and the
+// peer's Card.
 type Meeting struct {
-	// Request is the proc's choice, and pairs answers with questions.
+	// Request is a number that the proc chooses, to pair answers with questions.
 	Request uint64 `json:"request,omitempty"`
 	Cancel  bool   `json:"cancel,omitempty"`
 
@@ -58,21 +57,21 @@ type Meeting struct {
 
 	Backlog int           `json:"backlog,omitempty"` // callers that may wait; 0: the node's default
 	Timeout time.Duration `json:"timeout_ns,omitempty"`
-	Waited  time.Duration `json:"waited_ns,omitempty"` // caller: at the port, before it was taken
+	Waited  time.Duration `json:"waited_ns,omitempty"` // caller: how long it waited at the port
 
 	Service string            `json:"service,omitempty"`
-	Port    string            `json:"port,omitempty"` // dynamic.Port's text, or what was published
+	Port    string            `json:"port,omitempty"` // text of a dynamic.Port, or what was published
 	Info    map[string]string `json:"info,omitempty"`
 
 	Spawn *Spawn `json:"spawn,omitempty"` // spawn: what to start
-	Codes []int  `json:"codes,omitempty"` // spawned: MPI error classes, for each proc that was asked for
+	Codes []int  `json:"codes,omitempty"` // spawned: MPI error class of each proc that was asked for
 
-	// Class is the MPI error class of an answer that is none; Reason of the message
-	// says why. 0: it went well.
+	// Class is the MPI error class of a request that has failed; Reason of the message says
+	// why. 0: it has succeeded.
 	Class int `json:"class,omitempty"`
 }
 
-// Spawn says what procs to start: one world of all commands.
+// Spawn says which procs to start: one world with all commands.
 type Spawn struct {
 	Commands []Command `json:"commands"`
 }

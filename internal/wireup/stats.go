@@ -2,14 +2,14 @@ package wireup
 
 import "github.com/openimpi/impi/core/wire"
 
-// MaxStats is how many links one record with KindStats tells of.
+// MaxStats is the most links in one KindStats record.
 const MaxStats = 256
 
 // Stats is what a proc knows of its links at one moment.
 type Stats struct {
 	Budget  int64       `json:"budget_ns"` // of polling, for each wait
 	Crowded bool        `json:"crowded,omitempty"`
-	Score   int         `json:"score,omitempty"` // of crowding
+	Score   int         `json:"score,omitempty"` // the score of crowding, see package poll
 	State   string      `json:"state"`           // "polling", "asleep" or "computing"
 	Agent   LinkStats   `json:"agent"`
 	Links   []LinkStats `json:"links,omitempty"`
@@ -26,5 +26,5 @@ type LinkStats struct {
 	Received uint64         `json:"received,omitempty"` // bytes over a direct link
 	RTT      int64          `json:"rtt_ns,omitempty"`   // the kernel's estimate
 	Direct   bool           `json:"direct,omitempty"`   // there is a direct link
-	Routed   bool           `json:"routed,omitempty"`   // packets to the peer have a way
+	Routed   bool           `json:"routed,omitempty"`   // packets can reach the peer
 }

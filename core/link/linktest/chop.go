@@ -8,10 +8,10 @@ import (
 	"github.com/openimpi/impi/core/link"
 )
 
-// Chop wraps l so that each Send and each Recv moves at most size() bytes: the
-// partial transfers that real links have, in whatever pattern a test wants. 0 is
-// a call that moves nothing. size is called once per call, never twice at the
-// same time, so a seeded generator or a counter will do.
+// Chop wraps l so that each Send and each Recv moves at most size() bytes, which gives
+// tests the partial transfers of real links in any pattern. 0 means a call that moves
+// nothing. size is called once per call, never concurrently, so it may be a seeded
+// generator or a counter.
 func Chop(l link.Link, size func() int) link.Link {
 	return &chopped{Link: l, size: size}
 }
@@ -21,7 +21,7 @@ type chopped struct {
 	mu         sync.Mutex
 	size       func() int
 	send, recv [][]byte // scratch, one for each direction
-	ended      bool     // Recv has reported an error, which it must go on to report
+	ended      bool     // Recv has returned an error, which it must return again
 }
 
 func (c *chopped) next() int {

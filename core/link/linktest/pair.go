@@ -28,8 +28,7 @@ type End struct {
 	closed  bool
 }
 
-// shared is what the two ends of a pair have in common; mu guards all of it and
-// the ends themselves.
+// shared is the state that the two ends of a pair share; mu guards all of it and the ends.
 type shared struct {
 	mu       sync.Mutex
 	capacity int
@@ -40,8 +39,8 @@ type shared struct {
 // pipe holds the bytes that are under way in one direction.
 type pipe struct {
 	ring
-	ended bool // its sender said CloseSend or Close
-	gone  bool // its receiver said Close: whatever is sent now is lost
+	ended bool // its sender called CloseSend or Close
+	gone  bool // its receiver called Close: bytes that are sent now are lost
 }
 
 var errPeerClosed = fmt.Errorf("%w: the peer has closed it", link.ErrBroken)
@@ -86,7 +85,7 @@ func (e *End) Recv(batch [][]byte) (int, error) {
 	return n, nil
 }
 
-// Handle is NoHandle: nothing in the kernel knows about a pair.
+// Handle returns NoHandle: the kernel knows nothing of a pair.
 func (e *End) Handle() int { return link.NoHandle }
 
 // Arm reports whether one of want holds. As there is nothing to sleep on, false
@@ -102,7 +101,7 @@ func (e *End) Arm(want link.Interest) bool {
 	return want&link.Readable != 0 && readable || want&link.Writable != 0 && writable
 }
 
-// Limits has the capacity as Stream.
+// Limits returns the capacity as Stream.
 func (e *End) Limits() link.Limits { return link.Limits{Stream: e.s.capacity} }
 
 // CloseSend ends this direction; the peer reads what is under way and then io.EOF.
@@ -130,9 +129,9 @@ func (e *End) Close() error {
 	return nil
 }
 
-// Break fails both ends at once, as a cut cable does: what is under way is lost
-// and every later call reports err, which is made to wrap link.ErrBroken. The first
-// Break wins.
+// Break fails both ends at once, like a cut cable: bytes on the way are lost and every
+// later call returns err, which is made to wrap link.ErrBroken. Only the first Break has an
+// effect.
 func (e *End) Break(err error) {
 	e.s.mu.Lock()
 	defer e.s.mu.Unlock()
